@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Which value a CPU signal may store, and when a value satisfies a wait.
+//!
+//! All comparisons are unsigned over the full 64-bit range (FEN-14, FEN-31, FEN-32).
+
+/// What MonitoredValue holds while nobody waits (FEN-55).
+pub const NOBODY_WAITS: u64 = u64::MAX;
+
+/// Whether a fence that shows `current` satisfies a wait for `wanted` (FEN-14).
+pub fn satisfies(current: u64, wanted: u64) -> bool {
+    current >= wanted
+}
+
+/// Whether a CPU signal may replace `current` by `value` (FEN-32).
+///
+/// Going down needs leave; storing the same value again is always allowed.
+pub fn admits(current: u64, value: u64, allow_rewind: bool) -> bool {
+    value >= current || allow_rewind
+}
+
+/// MonitoredValue for the lowest value anybody waits for, if anybody does (FEN-55, FEN-56).
+///
+/// A registered wait is never for 0, which is satisfied at once; the subtraction saturates all the
+/// same, so that the rule is total.
+pub fn monitored(lowest_wanted: Option<u64>) -> u64 {
+    match lowest_wanted {
+        Some(value) => value.saturating_sub(1),
+        None => NOBODY_WAITS,
+    }
+}

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Pure rules: no kernel crate, no allocation, no `unsafe`, no panics.
+//!
+//! Everything here can be stated without a kernel type. The same files are compiled by Kbuild
+//! into the module and by cargo into the host test crate, which declares the same module names at
+//! its root and brings its own `platform`.
+
+pub(crate) mod adapter_info;
+pub(crate) mod feature;
+pub(crate) mod fence_value;
+pub(crate) mod handle;
+pub(crate) mod wait_set;
+pub(crate) mod waiters;

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! One CPU wait over one or several fences: when it ends, how, and who cleans up.
+//!
+//! The elements of a wait are queued on different fences and are released under different locks,
+//! possibly at the same time, so this is a small lock-free state machine. Exactly one caller ends a
+//! wait, and exactly one caller takes its remaining elements out of their fences (FEN-85).
+
+use crate::platform::{
+    cmpxchg,
+    fetch_add,
+    fetch_sub,
+    load32_acquire,
+    word32,
+    Word32, //
+};
+
+/// When a wait over several elements ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// One element is enough.
+    Any,
+    /// Every element has been seen satisfied at some time; each is latched (FEN-16).
+    All,
+}
+
+/// How a wait ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The condition was met.
+    Satisfied,
+    /// It cannot be met any more: nobody is left who could signal (FEN-28).
+    Orphaned,
+    /// Given up by its owner: signal, process end, closed descriptor.
+    Cancelled,
+}
+
+const PENDING: u32 = 0;
+const SATISFIED: u32 = 1;
+const ORPHANED: u32 = 2;
+const CANCELLED: u32 = 3;
+
+/// The state of one wait. Every member is changed without a lock.
+pub struct WaitSet {
+    mode: Mode,
+    /// How many more elements have to be satisfied; wraps below 0 in a wait for any.
+    missing: Word32,
+    /// How many elements could still be satisfied.
+    alive: Word32,
+    /// `PENDING` until exactly one caller has ended the wait.
+    state: Word32,
+    /// How many of the two parties, registration and ending, are through.
+    through: Word32,
+}
+
+impl WaitSet {
+    /// A pending wait over `count` elements, at least 1.
+    pub fn new(mode: Mode, count: u32) -> Self {
+        Self {
+            mode,
+            missing: word32(match mode {
+                Mode::Any => 1,
+                Mode::All => count,
+            }),
+            alive: word32(count),
+            state: word32(PENDING),
+            through: word32(0),
+        }
+    }
+
+    /// One element was seen satisfied. True if this ended the wait: the caller then delivers it.
+    pub fn satisfy(&self) -> bool {
+        fetch_sub(&self.missing, 1) == 1 && self.end(Outcome::Satisfied)
+    }
+
+    /// One element can never be satisfied. True if this ended the wait.
+    pub fn orphan(&self) -> bool {
+        let hopeless = match self.mode {
+            Mode::All => true,
+            Mode::Any => fetch_sub(&self.alive, 1) == 1,
+        };
+
+        hopeless && self.end(Outcome::Orphaned)
+    }
+
+    /// The owner gives up. False if the wait had ended before: that outcome stands (FEN-85).
+    pub fn cancel(&self) -> bool {
+        self.end(Outcome::Cancelled)
+    }
+
+    /// How the wait ended, if it has.
+    pub fn outcome(&self) -> Option<Outcome> {
+        match load32_acquire(&self.state) {
+            SATISFIED => Some(Outcome::Satisfied),
+            ORPHANED => Some(Outcome::Orphaned),
+            CANCELLED => Some(Outcome::Cancelled),
+            _ => None,
+        }
+    }
+
+    /// Called once by the registration, when every element is queued, and once by whoever ended
+    /// the wait. True for the second of the two, who takes the remaining elements out.
+    pub fn pass_through(&self) -> bool {
+        fetch_add(&self.through, 1) == 1
+    }
+
+    fn end(&self, outcome: Outcome) -> bool {
+        let state = match outcome {
+            Outcome::Satisfied => SATISFIED,
+            Outcome::Orphaned => ORPHANED,
+            Outcome::Cancelled => CANCELLED,
+        };
+
+        // ORDERING: full, so that whoever sees the outcome sees everything before it. Pairs with
+        // the acquire load in `outcome`, also in the sleep loop of `sys::sleep`.
+        cmpxchg(&self.state, PENDING, state)
+    }
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The CPU waiters of one fence, ordered by the value they wait for.
+//!
+//! This is the half of the lost-wake-up protocol that runs under the fence lock (fences.md section
+//! 3.4): `admit` is steps A1 to A2 of a CPU wait, `signal` is S0 to S3 of a CPU signal, `cancel` is
+//! the cancel rule. The caller owns the lock, the memory of the nodes and the CurrentValue word;
+//! this file decides. A signal looks at the waiters it releases and at one more (FEN-30).
+
+use crate::{
+    logic::fence_value,
+    platform::{
+        load_acquire,
+        store_release,
+        Word64, //
+    }, //
+};
+
+/// Identifies one queued waiter of one fence: ordered by value, then by arrival.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct WaitKey {
+    /// The fence value that is waited for.
+    pub value: u64,
+    /// Arrival number; makes keys of one fence unique.
+    pub seq: u64,
+}
+
+/// An ordered map of waiters that neither allocates nor frees in these calls.
+///
+/// In the module this is a red-black tree of preallocated nodes, on the host a `BTreeMap`.
+pub trait WaitMap {
+    /// A waiter together with its key and its preallocated place.
+    type Node;
+    /// A preallocated place without a key.
+    type Spare;
+
+    /// The smallest key.
+    fn first(&self) -> Option<WaitKey>;
+    /// Takes out the waiter with the smallest key.
+    fn take_first(&mut self) -> Option<Self::Node>;
+    /// Takes out one waiter.
+    fn take(&mut self, key: &WaitKey) -> Option<Self::Node>;
+    /// Puts in a waiter whose key is not in the map.
+    fn put(&mut self, node: Self::Node);
+    /// Gives a spare place its key.
+    fn name(spare: Self::Spare, key: WaitKey) -> Self::Node;
+}
+
+/// What became of a wait that asked to be queued.
+pub enum Admission<S> {
+    /// The value was there: not queued, the place comes back.
+    Satisfied(S),
+    /// Nobody is left who could signal (FEN-28): not queued, the place comes back.
+    Orphaned(S),
+    /// Queued under this key.
+    Queued(WaitKey),
+}
+
+/// A refused signal: the value lies below CurrentValue and rewinding was not allowed (FEN-32).
+#[derive(Debug, PartialEq, Eq)]
+pub struct WouldRewind;
+
+/// The waiters of one fence. Protected by the fence lock.
+pub struct Waiters<M> {
+    map: M,
+    next_seq: u64,
+    orphaned: bool,
+}
+
+impl<M: WaitMap> Waiters<M> {
+    /// No waiters; `map` must be empty.
+    pub const fn new(map: M) -> Self {
+        Self {
+            map,
+            next_seq: 0,
+            orphaned: false,
+        }
+    }
+
+    /// Queues a wait for `value` unless it is satisfied already.
+    ///
+    /// The caller holds the fence lock, so that no CPU signal falls between the look at the value
+    /// and the queueing.
+    pub fn admit(&mut self, current: &Word64, value: u64, spare: M::Spare) -> Admission<M::Spare> {
+        if fence_value::satisfies(load_acquire(current), value) {
+            return Admission::Satisfied(spare);
+        }
+        if self.orphaned {
+            return Admission::Orphaned(spare);
+        }
+
+        let key = WaitKey {
+            value,
+            seq: self.next_seq,
+        };
+
+        // OVERFLOW: 2^64 waits on one fence take longer than any machine runs; wrapping is total.
+        self.next_seq = self.next_seq.wrapping_add(1);
+        self.map.put(M::name(spare, key));
+        Admission::Queued(key)
+    }
+
+    /// Stores `value` and moves every waiter it releases into `due`.
+    ///
+    /// Waiters are measured against the signalled value itself, not against a later look at the
+    /// word, so that a signal followed by a rewind loses nobody (FEN-34).
+    pub fn signal(
+        &mut self,
+        current: &Word64,
+        value: u64,
+        allow_rewind: bool,
+        due: &mut M,
+    ) -> Result<(), WouldRewind> {
+        let before = load_acquire(current);
+
+        if !fence_value::admits(before, value, allow_rewind) {
+            return Err(WouldRewind);
+        }
+        if value != before {
+            // ORDERING: release, so that whoever sees the value sees what its signaller wrote
+            // before (FEN-10). Pairs with `load_acquire` in `admit`, and with the acquire load of
+            // a user that polls the mapped page.
+            store_release(current, value);
+        }
+        self.reap(value, due);
+        Ok(())
+    }
+
+    /// Moves every waiter for a value of at most `value` into `due`.
+    pub fn reap(&mut self, value: u64, due: &mut M) {
+        while let Some(key) = self.map.first() {
+            if !fence_value::satisfies(value, key.value) {
+                break;
+            }
+            match self.map.take_first() {
+                Some(node) => due.put(node),
+                None => break,
+            }
+        }
+    }
+
+    /// Takes one waiter out again; `None` if it was released already.
+    pub fn cancel(&mut self, key: &WaitKey) -> Option<M::Node> {
+        self.map.take(key)
+    }
+
+    /// Nobody can signal any more: refuses new waiters and hands out the queued ones (FEN-28).
+    pub fn orphan(&mut self, empty: M) -> M {
+        self.orphaned = true;
+        core::mem::replace(&mut self.map, empty)
+    }
+
+    /// What MonitoredValue has to say (FEN-55).
+    pub fn monitored(&self) -> u64 {
+        fence_value::monitored(self.map.first().map(|key| key.value))
+    }
+}

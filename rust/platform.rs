@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The few names that pure code needs from its surroundings.
+//!
+//! In the module these are the kernel's atomics with the kernel's memory model; the host test
+//! crate offers the same names over the standard library, and over loom.
+
+use kernel::sync::atomic::{
+    Acquire,
+    Atomic,
+    Full,
+    Release, //
+};
+
+/// A shared 64-bit word, such as CurrentValue.
+pub(crate) type Word64 = Atomic<u64>;
+
+/// A shared 32-bit word.
+pub(crate) type Word32 = Atomic<u32>;
+
+/// A new 32-bit word.
+pub(crate) fn word32(value: u32) -> Word32 {
+    Atomic::new(value)
+}
+
+/// One 64-bit load with acquire ordering.
+pub(crate) fn load_acquire(word: &Word64) -> u64 {
+    word.load(Acquire)
+}
+
+/// One 64-bit store with release ordering.
+pub(crate) fn store_release(word: &Word64, value: u64) {
+    word.store(value, Release)
+}
+
+/// One 32-bit load with acquire ordering.
+pub(crate) fn load32_acquire(word: &Word32) -> u32 {
+    word.load(Acquire)
+}
+
+/// Adds and returns what was there before; wraps; fully ordered.
+pub(crate) fn fetch_add(word: &Word32, value: u32) -> u32 {
+    word.fetch_add(value, Full)
+}
+
+/// Subtracts and returns what was there before; wraps; fully ordered.
+pub(crate) fn fetch_sub(word: &Word32, value: u32) -> u32 {
+    word.fetch_sub(value, Full)
+}
+
+/// Replaces `old` by `new`; true if it did; fully ordered.
+pub(crate) fn cmpxchg(word: &Word32, old: u32, new: u32) -> bool {
+    word.cmpxchg(old, new, Full).is_ok()
+}
