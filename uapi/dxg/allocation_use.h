@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
+/*
+ * Using allocations: CPU access, priority, offer and reclaim.
+ */
+#ifndef _UAPI_DXG_ALLOCATION_USE_H
+#define _UAPI_DXG_ALLOCATION_USE_H
+
+#include "base.h"
+
+/**
+ * struct _D3DKMT_SETALLOCATIONPRIORITY - argument of a call
+ * @hDevice: [in]
+ * @hResource: [in] 0 = use the list
+ * @phAllocationList: [in] pointer to D3DKMT_HANDLE[]
+ * @AllocationCount: [in]
+ * @pPriorities: [in] pointer to __u32[]; u32[AllocationCount]
+ *
+ * Argument of DXG_IOCTL_SETALLOCATIONPRIORITY.
+ */
+typedef struct _D3DKMT_SETALLOCATIONPRIORITY {
+	D3DKMT_HANDLE hDevice;
+	D3DKMT_HANDLE hResource;
+	__aligned_u64 phAllocationList;
+	__u32 AllocationCount;
+	__u32 _pad0;
+	__aligned_u64 pPriorities;
+} D3DKMT_SETALLOCATIONPRIORITY;
+
+/**
+ * struct _D3DKMT_GETALLOCATIONPRIORITY - argument of a call
+ * @hDevice: [in]
+ * @hResource: [in]
+ * @phAllocationList: [in] pointer to D3DKMT_HANDLE[]
+ * @AllocationCount: [in]
+ * @pPriorities: [in] pointer to __u32[]; u32[], filled
+ *
+ * Argument of DXG_IOCTL_GETALLOCATIONPRIORITY.
+ */
+typedef struct _D3DKMT_GETALLOCATIONPRIORITY {
+	D3DKMT_HANDLE hDevice;
+	D3DKMT_HANDLE hResource;
+	__aligned_u64 phAllocationList;
+	__u32 AllocationCount;
+	__u32 _pad0;
+	__aligned_u64 pPriorities;
+} D3DKMT_GETALLOCATIONPRIORITY;
+
+/**
+ * enum _D3DKMT_ALLOCATIONRESIDENCYSTATUS - data of a call
+ */
+typedef __u32 D3DKMT_ALLOCATIONRESIDENCYSTATUS;
+enum _D3DKMT_ALLOCATIONRESIDENCYSTATUS {
+	D3DKMT_ALLOCATIONRESIDENCYSTATUS_RESIDENTINGPUMEMORY = 1,
+	D3DKMT_ALLOCATIONRESIDENCYSTATUS_RESIDENTINSHAREDMEMORY = 2,
+	D3DKMT_ALLOCATIONRESIDENCYSTATUS_NOTRESIDENT = 3,
+};
+
+/**
+ * struct _D3DKMT_QUERYALLOCATIONRESIDENCY - argument of a call
+ * @hDevice: [in]
+ * @hResource: [in]
+ * @phAllocationList: [in] pointer to D3DKMT_HANDLE[]
+ * @AllocationCount: [in]
+ * @pResidencyStatus: [in] pointer to D3DKMT_ALLOCATIONRESIDENCYSTATUS[];
+ * 	u32[], filled (one element when hResource is used)
+ *
+ * Argument of DXG_IOCTL_QUERYALLOCATIONRESIDENCY.
+ */
+typedef struct _D3DKMT_QUERYALLOCATIONRESIDENCY {
+	D3DKMT_HANDLE hDevice;
+	D3DKMT_HANDLE hResource;
+	__aligned_u64 phAllocationList;
+	__u32 AllocationCount;
+	__u32 _pad0;
+	__aligned_u64 pResidencyStatus;
+} D3DKMT_QUERYALLOCATIONRESIDENCY;
+
+/**
+ * enum _D3DKMT_OFFER_PRIORITY - data of a call
+ */
+typedef __u32 D3DKMT_OFFER_PRIORITY;
+enum _D3DKMT_OFFER_PRIORITY {
+	D3DKMT_OFFER_PRIORITY_LOW = 1,
+	D3DKMT_OFFER_PRIORITY_NORMAL = 2,
+	D3DKMT_OFFER_PRIORITY_HIGH = 3,
+	D3DKMT_OFFER_PRIORITY_AUTO = 4,
+};
+
+/**
+ * typedef D3DKMT_OFFER_FLAGS - data of a call
+ */
+typedef __u32 D3DKMT_OFFER_FLAGS;
+#define D3DKMT_OFFER_FLAGS_OfferImmediately	0x00000001
+#define D3DKMT_OFFER_FLAGS_AllowDecommit	0x00000002
+#define D3DKMT_OFFER_FLAGS_Reserved		0xfffffffc
+
+/**
+ * struct _D3DKMT_OFFERALLOCATIONS - argument of a call
+ * @hDevice: [in]
+ * @pResources: [in] pointer to D3DKMT_HANDLE[]; exactly one of pResources and
+ * 	HandleList is non-zero
+ * @HandleList: [in] pointer to D3DKMT_HANDLE[]
+ * @NumAllocations: [in]
+ * @Priority: [in]
+ * @Flags: [in]
+ *
+ * Argument of DXG_IOCTL_OFFERALLOCATIONS.
+ */
+typedef struct _D3DKMT_OFFERALLOCATIONS {
+	D3DKMT_HANDLE hDevice;
+	__u32 _pad0;
+	__aligned_u64 pResources;
+	__aligned_u64 HandleList;
+	__u32 NumAllocations;
+	D3DKMT_OFFER_PRIORITY Priority;
+	D3DKMT_OFFER_FLAGS Flags;
+	__u32 _pad1;
+} D3DKMT_OFFERALLOCATIONS;
+
+/**
+ * enum _D3DDDI_RECLAIM_RESULT - data of a call
+ */
+typedef __u32 D3DDDI_RECLAIM_RESULT;
+enum _D3DDDI_RECLAIM_RESULT {
+	D3DDDI_RECLAIM_RESULT_OK = 0,
+	D3DDDI_RECLAIM_RESULT_DISCARDED = 1,
+	D3DDDI_RECLAIM_RESULT_NOT_COMMITTED = 2,
+};
+
+/**
+ * struct _D3DKMT_RECLAIMALLOCATIONS2 - argument of a call
+ * @hPagingQueue: [in]
+ * @NumAllocations: [in]
+ * @pResources: [in] pointer to D3DKMT_HANDLE[]
+ * @HandleList: [in] pointer to D3DKMT_HANDLE[]
+ * @pDiscarded: [in] pointer to __u32[]; bool32[] and pResults share the slot;
+ * 	u32 per element either way
+ * @pResults: [in] pointer to D3DDDI_RECLAIM_RESULT[]; D3DDDI_RECLAIM_RESULT[],
+ * 	filled
+ * @PagingFenceValue: [out]
+ *
+ * Argument of DXG_IOCTL_RECLAIMALLOCATIONS2.
+ */
+typedef struct _D3DKMT_RECLAIMALLOCATIONS2 {
+	D3DKMT_HANDLE hPagingQueue;
+	__u32 NumAllocations;
+	__aligned_u64 pResources;
+	__aligned_u64 HandleList;
+	union {
+		__aligned_u64 pDiscarded;
+		__aligned_u64 pResults;
+	};
+	__aligned_u64 PagingFenceValue;
+} D3DKMT_RECLAIMALLOCATIONS2;
+
+/**
+ * typedef D3DDDICB_LOCK2FLAGS - data of a call
+ */
+typedef __u32 D3DDDICB_LOCK2FLAGS;
+#define D3DDDICB_LOCK2FLAGS_Reserved	0xffffffff
+
+/**
+ * struct _D3DKMT_LOCK2 - argument of a call
+ * @hDevice: [in]
+ * @hAllocation: [in]
+ * @Flags: [in]
+ * @pData: [out] pointer; user address mapped by the call
+ *
+ * Argument of DXG_IOCTL_LOCK2.
+ */
+typedef struct _D3DKMT_LOCK2 {
+	D3DKMT_HANDLE hDevice;
+	D3DKMT_HANDLE hAllocation;
+	D3DDDICB_LOCK2FLAGS Flags;
+	__u32 _pad0;
+	__aligned_u64 pData;
+} D3DKMT_LOCK2;
+
+/**
+ * struct _D3DKMT_UNLOCK2 - argument of a call
+ * @hDevice: [in]
+ * @hAllocation: [in]
+ *
+ * Argument of DXG_IOCTL_UNLOCK2.
+ */
+typedef struct _D3DKMT_UNLOCK2 {
+	D3DKMT_HANDLE hDevice;
+	D3DKMT_HANDLE hAllocation;
+} D3DKMT_UNLOCK2;
+
+/**
+ * struct _D3DKMT_INVALIDATECACHE - argument of a call
+ * @hDevice: [in]
+ * @hAllocation: [in]
+ * @Offset: [in]
+ * @Length: [in]
+ *
+ * Argument of DXG_IOCTL_INVALIDATECACHE.
+ */
+typedef struct _D3DKMT_INVALIDATECACHE {
+	D3DKMT_HANDLE hDevice;
+	D3DKMT_HANDLE hAllocation;
+	__aligned_u64 Offset;
+	__aligned_u64 Length;
+} D3DKMT_INVALIDATECACHE;
+
+/**
+ * typedef D3DDDI_SEGMENTPREFERENCE - data of a call
+ */
+typedef __u32 D3DDDI_SEGMENTPREFERENCE;
+#define D3DDDI_SEGMENTPREFERENCE_SegmentId0	0x0000001f
+#define D3DDDI_SEGMENTPREFERENCE_Direction0	0x00000020
+#define D3DDDI_SEGMENTPREFERENCE_SegmentId1	0x000007c0
+#define D3DDDI_SEGMENTPREFERENCE_Direction1	0x00000800
+#define D3DDDI_SEGMENTPREFERENCE_SegmentId2	0x0001f000
+#define D3DDDI_SEGMENTPREFERENCE_Direction2	0x00020000
+#define D3DDDI_SEGMENTPREFERENCE_SegmentId3	0x007c0000
+#define D3DDDI_SEGMENTPREFERENCE_Direction3	0x00800000
+#define D3DDDI_SEGMENTPREFERENCE_SegmentId4	0x1f000000
+#define D3DDDI_SEGMENTPREFERENCE_Direction4	0x20000000
+#define D3DDDI_SEGMENTPREFERENCE_Reserved	0xc0000000
+
+/**
+ * typedef D3DDDI_UPDATEALLOCPROPERTY_FLAGS - data of a call
+ */
+typedef __u32 D3DDDI_UPDATEALLOCPROPERTY_FLAGS;
+#define D3DDDI_UPDATEALLOCPROPERTY_FLAGS_AccessedPhysically	0x00000001
+#define D3DDDI_UPDATEALLOCPROPERTY_FLAGS_Unmoveable		0x00000002
+#define D3DDDI_UPDATEALLOCPROPERTY_FLAGS_Reserved		0xfffffffc
+
+/**
+ * struct _D3DDDI_UPDATEALLOCPROPERTY - argument of a call
+ * @hPagingQueue: [in]
+ * @hAllocation: [in]
+ * @SupportedSegmentSet: [in]
+ * @PreferredSegment: [in]
+ * @Flags: [in]
+ * @PagingFenceValue: [out]
+ * @PropertyMaskValue: [in]
+ *
+ * Argument of DXG_IOCTL_UPDATEALLOCPROPERTY.
+ */
+typedef struct _D3DDDI_UPDATEALLOCPROPERTY {
+	D3DKMT_HANDLE hPagingQueue;
+	D3DKMT_HANDLE hAllocation;
+	__u32 SupportedSegmentSet;
+	D3DDDI_SEGMENTPREFERENCE PreferredSegment;
+	D3DDDI_UPDATEALLOCPROPERTY_FLAGS Flags;
+	__u32 _pad0;
+	__aligned_u64 PagingFenceValue;
+	__u32 PropertyMaskValue;
+	__u32 _pad1;
+} D3DDDI_UPDATEALLOCPROPERTY;
+#define D3DDDI_UPDATEALLOCPROPERTY_SetAccessedPhysically	0x00000001
+#define D3DDDI_UPDATEALLOCPROPERTY_SetSupportedSegmentSet	0x00000002
+#define D3DDDI_UPDATEALLOCPROPERTY_SetPreferredSegment		0x00000004
+#define D3DDDI_UPDATEALLOCPROPERTY_SetUnmoveable		0x00000008
+#define D3DDDI_UPDATEALLOCPROPERTY_Reserved			0xfffffff0
+
+/**
+ * typedef D3DDDICB_LOCKFLAGS - data of a call
+ */
+typedef __u32 D3DDDICB_LOCKFLAGS;
+#define D3DDDICB_LOCKFLAGS_ReadOnly		0x00000001
+#define D3DDDICB_LOCKFLAGS_WriteOnly		0x00000002
+#define D3DDDICB_LOCKFLAGS_DonotWait		0x00000004
+#define D3DDDICB_LOCKFLAGS_IgnoreSync		0x00000008
+#define D3DDDICB_LOCKFLAGS_LockEntire		0x00000010
+#define D3DDDICB_LOCKFLAGS_DonotEvict		0x00000020
+#define D3DDDICB_LOCKFLAGS_AcquireAperture	0x00000040
+#define D3DDDICB_LOCKFLAGS_Discard		0x00000080
+#define D3DDDICB_LOCKFLAGS_NoExistingReference	0x00000100
+#define D3DDDICB_LOCKFLAGS_UseAlternateVA	0x00000200
+#define D3DDDICB_LOCKFLAGS_IgnoreReadSync	0x00000400
+#define D3DDDICB_LOCKFLAGS_Reserved		0xfffff800
+
+/**
+ * struct _D3DKMT_LOCK - data of a call
+ * @hDevice: [in]
+ * @hAllocation: [in,out] may be replaced when the lock discards and renames
+ * @PrivateDriverData: [in]
+ * @NumPages: [in]
+ * @pPages: [in] pointer to __u32[]; page numbers for a partial lock
+ * 	(LockEntire clear)
+ * @pData: [out] pointer
+ * @Flags: [in]
+ * @GpuVirtualAddress: [out]
+ */
+typedef struct _D3DKMT_LOCK {
+	D3DKMT_HANDLE hDevice;
+	D3DKMT_HANDLE hAllocation;
+	__u32 PrivateDriverData;
+	__u32 NumPages;
+	__aligned_u64 pPages;
+	__aligned_u64 pData;
+	D3DDDICB_LOCKFLAGS Flags;
+	__u32 _pad0;
+	D3DGPU_VIRTUAL_ADDRESS GpuVirtualAddress;
+} D3DKMT_LOCK;
+
+/**
+ * struct _D3DKMT_UNLOCK - data of a call
+ * @hDevice: [in]
+ * @NumAllocations: [in]
+ * @phAllocations: [in] pointer to D3DKMT_HANDLE[]
+ */
+typedef struct _D3DKMT_UNLOCK {
+	D3DKMT_HANDLE hDevice;
+	__u32 NumAllocations;
+	__aligned_u64 phAllocations;
+} D3DKMT_UNLOCK;
+
+/**
+ * struct _D3DKMT_RECLAIMALLOCATIONS - data of a call
+ * @hDevice: [in]
+ * @pResources: [in] pointer to D3DKMT_HANDLE[]; exactly one of pResources and
+ * 	HandleList
+ * @HandleList: [in] pointer to D3DKMT_HANDLE[]
+ * @pDiscarded: [in] pointer to __u32[]; array to fill, bool32 per object, or 0
+ * @NumAllocations: [in]
+ */
+typedef struct _D3DKMT_RECLAIMALLOCATIONS {
+	D3DKMT_HANDLE hDevice;
+	__u32 _pad0;
+	__aligned_u64 pResources;
+	__aligned_u64 HandleList;
+	__aligned_u64 pDiscarded;
+	__u32 NumAllocations;
+	__u32 _pad1;
+} D3DKMT_RECLAIMALLOCATIONS;
+
+/**
+ * struct _D3DKMT_GETRUNTIMEDATA - data of a call
+ * @hAdapter: [in]
+ * @hGlobalShare: [in] global KMT handle of the resource
+ * @pRuntimeData: [in] pointer; buffer to fill
+ * @RuntimeDataSize: [in]
+ */
+typedef struct _D3DKMT_GETRUNTIMEDATA {
+	D3DKMT_HANDLE hAdapter;
+	D3DKMT_HANDLE hGlobalShare;
+	__aligned_u64 pRuntimeData;
+	__u32 RuntimeDataSize;
+	__u32 _pad0;
+} D3DKMT_GETRUNTIMEDATA;
+
+/**
+ * struct _D3DKMT_CHECKSHAREDRESOURCEACCESS - data of a call
+ * @hResource: [in]
+ * @ClientPid: [in]
+ */
+typedef struct _D3DKMT_CHECKSHAREDRESOURCEACCESS {
+	D3DKMT_HANDLE hResource;
+	__u32 ClientPid;
+} D3DKMT_CHECKSHAREDRESOURCEACCESS;
+
+/**
+ * struct _D3DKMT_QUERYPROCESSOFFERINFO - data of a call
+ * @cbSize: [in] = 32
+ * @hProcess: [in] NT handle
+ * @DecommitUniqueness: [out]
+ * @DecommittableBytes: [out]
+ */
+typedef struct _D3DKMT_QUERYPROCESSOFFERINFO {
+	__u32 cbSize;
+	__u32 _pad0;
+	__aligned_u64 hProcess;
+	__aligned_u64 DecommitUniqueness;
+	__aligned_u64 DecommittableBytes;
+} D3DKMT_QUERYPROCESSOFFERINFO;
+
+/**
+ * typedef D3DKMT_TRIMPROCESSCOMMITMENT_FLAGS - data of a call
+ */
+typedef __u32 D3DKMT_TRIMPROCESSCOMMITMENT_FLAGS;
+#define D3DKMT_TRIMPROCESSCOMMITMENT_FLAGS_Lazy			0x00000001
+#define D3DKMT_TRIMPROCESSCOMMITMENT_FLAGS_OnlyRepurposed	0x00000002
+#define D3DKMT_TRIMPROCESSCOMMITMENT_FLAGS_Reserved		0xfffffffc
+
+/**
+ * struct _D3DKMT_TRIMPROCESSCOMMITMENT - data of a call
+ * @cbSize: [in] = 40
+ * @hProcess: [in] NT handle
+ * @Flags: [in]
+ * @DecommitRequested: [in]
+ * @NumBytesDecommitted: [out]
+ */
+typedef struct _D3DKMT_TRIMPROCESSCOMMITMENT {
+	__u32 cbSize;
+	__u32 _pad0;
+	__aligned_u64 hProcess;
+	D3DKMT_TRIMPROCESSCOMMITMENT_FLAGS Flags;
+	__u32 _pad1;
+	__aligned_u64 DecommitRequested;
+	__aligned_u64 NumBytesDecommitted;
+} D3DKMT_TRIMPROCESSCOMMITMENT;
+
+#endif /* _UAPI_DXG_ALLOCATION_USE_H */

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
+/*
+ * Devices, contexts and hardware queues.
+ *
+ * A device belongs to an adapter, a context to a device, a hardware queue to a
+ * context. NodeOrdinal selects the engine node; EngineAffinity is a bit mask
+ * of physical adapters, 0 for the default.
+ */
+#ifndef _UAPI_DXG_DEVICE_H
+#define _UAPI_DXG_DEVICE_H
+
+#include "base.h"
+#include "submit.h"
+
+/**
+ * typedef D3DKMT_CREATEDEVICEFLAGS - data of a call
+ */
+typedef __u32 D3DKMT_CREATEDEVICEFLAGS;
+#define D3DKMT_CREATEDEVICEFLAGS_LegacyMode		0x00000001
+#define D3DKMT_CREATEDEVICEFLAGS_RequestVSync		0x00000002
+#define D3DKMT_CREATEDEVICEFLAGS_DisableGpuTimeout	0x00000004
+#define D3DKMT_CREATEDEVICEFLAGS_Reserved		0xfffffff8
+
+/**
+ * struct _D3DDDI_ALLOCATIONLIST - data of a call
+ * @hAllocation: [in]
+ * @Value: [in]
+ */
+typedef struct _D3DDDI_ALLOCATIONLIST {
+	D3DKMT_HANDLE hAllocation;
+	__u32 Value;
+} D3DDDI_ALLOCATIONLIST;
+#define D3DDDI_ALLOCATIONLIST_WriteOperation		0x00000001
+#define D3DDDI_ALLOCATIONLIST_DoNotRetireInstance	0x00000002
+#define D3DDDI_ALLOCATIONLIST_OfferPriority		0x0000001c
+#define D3DDDI_ALLOCATIONLIST_Reserved			0xffffffe0
+
+/**
+ * struct _D3DDDI_PATCHLOCATIONLIST - data of a call
+ * @AllocationIndex: [in]
+ * @Value: [in]
+ * @DriverId: [in]
+ * @AllocationOffset: [in]
+ * @PatchOffset: [in]
+ * @SplitOffset: [in]
+ */
+typedef struct _D3DDDI_PATCHLOCATIONLIST {
+	__u32 AllocationIndex;
+	__u32 Value;
+	__u32 DriverId;
+	__u32 AllocationOffset;
+	__u32 PatchOffset;
+	__u32 SplitOffset;
+} D3DDDI_PATCHLOCATIONLIST;
+#define D3DDDI_PATCHLOCATIONLIST_SlotId		0x00ffffff
+#define D3DDDI_PATCHLOCATIONLIST_Reserved	0xff000000
+
+/**
+ * struct _D3DKMT_CREATEDEVICE - argument of a call
+ * @hAdapter: [in]
+ * @pAdapter: [unused] pointer; kernel-mode callers only; never interpret
+ * @Flags: [in]
+ * @hDevice: [out]
+ * @pCommandBuffer: [out] pointer; write 0
+ * @CommandBufferSize: [out] write 0
+ * @pAllocationList: [out] pointer to D3DDDI_ALLOCATIONLIST[]; write 0
+ * @AllocationListSize: [out] write 0
+ * @pPatchLocationList: [out] pointer to D3DDDI_PATCHLOCATIONLIST[]; write 0
+ * @PatchLocationListSize: [out] write 0
+ *
+ * Argument of DXG_IOCTL_CREATEDEVICE.
+ */
+typedef struct _D3DKMT_CREATEDEVICE {
+	union {
+		D3DKMT_HANDLE hAdapter;
+		__aligned_u64 pAdapter;
+	};
+	D3DKMT_CREATEDEVICEFLAGS Flags;
+	D3DKMT_HANDLE hDevice;
+	__aligned_u64 pCommandBuffer;
+	__u32 CommandBufferSize;
+	__u32 _pad0;
+	__aligned_u64 pAllocationList;
+	__u32 AllocationListSize;
+	__u32 _pad1;
+	__aligned_u64 pPatchLocationList;
+	__u32 PatchLocationListSize;
+	__u32 _pad2;
+} D3DKMT_CREATEDEVICE;
+
+/**
+ * struct _D3DKMT_DESTROYDEVICE - argument of a call
+ * @hDevice: [in]
+ *
+ * Argument of DXG_IOCTL_DESTROYDEVICE.
+ */
+typedef struct _D3DKMT_DESTROYDEVICE {
+	D3DKMT_HANDLE hDevice;
+} D3DKMT_DESTROYDEVICE;
+
+/**
+ * typedef D3DDDI_CREATECONTEXTFLAGS - data of a call
+ */
+typedef __u32 D3DDDI_CREATECONTEXTFLAGS;
+#define D3DDDI_CREATECONTEXTFLAGS_NullRendering		0x00000001
+#define D3DDDI_CREATECONTEXTFLAGS_InitialData		0x00000002
+#define D3DDDI_CREATECONTEXTFLAGS_DisableGpuTimeout	0x00000004
+#define D3DDDI_CREATECONTEXTFLAGS_SynchronizationOnly	0x00000008
+#define D3DDDI_CREATECONTEXTFLAGS_HwQueueSupported	0x00000010
+#define D3DDDI_CREATECONTEXTFLAGS_NoKmdAccess		0x00000020
+#define D3DDDI_CREATECONTEXTFLAGS_Reserved		0xffffffc0
+
+/**
+ * enum _D3DKMT_CLIENTHINT - data of a call
+ */
+typedef __u32 D3DKMT_CLIENTHINT;
+enum _D3DKMT_CLIENTHINT {
+	D3DKMT_CLIENTHINT_UNKNOWN = 0,
+	D3DKMT_CLIENTHINT_OPENGL = 1,
+	D3DKMT_CLIENTHINT_CDD = 2,
+	D3DKMT_CLIENTHINT_OPENCL = 3,
+	D3DKMT_CLIENTHINT_VULKAN = 4,
+	D3DKMT_CLIENTHINT_CUDA = 5,
+	D3DKMT_CLIENTHINT_RESERVED = 6,
+	D3DKMT_CLIENTHINT_DX7 = 7,
+	D3DKMT_CLIENTHINT_DX8 = 8,
+	D3DKMT_CLIENTHINT_DX9 = 9,
+	D3DKMT_CLIENTHINT_DX10 = 10,
+	D3DKMT_CLIENTHINT_DX11 = 11,
+	D3DKMT_CLIENTHINT_DX12 = 12,
+	D3DKMT_CLIENTHINT_9ON12 = 13,
+	D3DKMT_CLIENTHINT_11ON12 = 14,
+	D3DKMT_CLIENTHINT_MFT_ENCODE = 15,
+	D3DKMT_CLIENTHINT_GLON12 = 16,
+	D3DKMT_CLIENTHINT_CLON12 = 17,
+	D3DKMT_CLIENTHINT_DML_TENSORFLOW = 18,
+	D3DKMT_CLIENTHINT_ONEAPI_LEVEL0 = 19,
+	D3DKMT_CLIENTHINT_MAX = 20,
+};
+
+/**
+ * struct _D3DKMT_CREATECONTEXT - argument of a call
+ * @hDevice: [in]
+ * @NodeOrdinal: [in]
+ * @EngineAffinity: [in]
+ * @Flags: [in]
+ * @pPrivateDriverData: [in] pointer
+ * @PrivateDriverDataSize: [in]
+ * @ClientHint: [in]
+ * @hContext: [out]
+ * @pCommandBuffer: [out] pointer
+ * @CommandBufferSize: [out]
+ * @pAllocationList: [out] pointer to D3DDDI_ALLOCATIONLIST[]
+ * @AllocationListSize: [out]
+ * @pPatchLocationList: [out] pointer to D3DDDI_PATCHLOCATIONLIST[]
+ * @PatchLocationListSize: [out]
+ * @CommandBuffer: [out] the one ioctl argument field (besides 0x43) whose
+ * 	offset differs on i386: 84
+ *
+ * Argument of DXG_IOCTL_CREATECONTEXT.
+ */
+typedef struct _D3DKMT_CREATECONTEXT {
+	D3DKMT_HANDLE hDevice;
+	__u32 NodeOrdinal;
+	__u32 EngineAffinity;
+	D3DDDI_CREATECONTEXTFLAGS Flags;
+	__aligned_u64 pPrivateDriverData;
+	__u32 PrivateDriverDataSize;
+	D3DKMT_CLIENTHINT ClientHint;
+	D3DKMT_HANDLE hContext;
+	__u32 _pad0;
+	__aligned_u64 pCommandBuffer;
+	__u32 CommandBufferSize;
+	__u32 _pad1;
+	__aligned_u64 pAllocationList;
+	__u32 AllocationListSize;
+	__u32 _pad2;
+	__aligned_u64 pPatchLocationList;
+	__u32 PatchLocationListSize;
+	__u32 _pad3;
+	D3DGPU_VIRTUAL_ADDRESS CommandBuffer;
+} D3DKMT_CREATECONTEXT;
+
+/**
+ * struct _D3DKMT_CREATECONTEXTVIRTUAL - argument of a call
+ * @hDevice: [in]
+ * @NodeOrdinal: [in]
+ * @EngineAffinity: [in]
+ * @Flags: [in]
+ * @pPrivateDriverData: [in] pointer; driver may write it back
+ * @PrivateDriverDataSize: [in]
+ * @ClientHint: [in]
+ * @hContext: [out]
+ *
+ * Argument of DXG_IOCTL_CREATECONTEXTVIRTUAL.
+ */
+typedef struct _D3DKMT_CREATECONTEXTVIRTUAL {
+	D3DKMT_HANDLE hDevice;
+	__u32 NodeOrdinal;
+	__u32 EngineAffinity;
+	D3DDDI_CREATECONTEXTFLAGS Flags;
+	__aligned_u64 pPrivateDriverData;
+	__u32 PrivateDriverDataSize;
+	D3DKMT_CLIENTHINT ClientHint;
+	D3DKMT_HANDLE hContext;
+	__u32 _pad0;
+} D3DKMT_CREATECONTEXTVIRTUAL;
+
+/**
+ * struct _D3DKMT_DESTROYCONTEXT - argument of a call
+ * @hContext: [in]
+ *
+ * Argument of DXG_IOCTL_DESTROYCONTEXT.
+ */
+typedef struct _D3DKMT_DESTROYCONTEXT {
+	D3DKMT_HANDLE hContext;
+} D3DKMT_DESTROYCONTEXT;
+
+/**
+ * typedef D3DDDI_CREATEHWCONTEXTFLAGS - data of a call
+ */
+typedef __u32 D3DDDI_CREATEHWCONTEXTFLAGS;
+#define D3DDDI_CREATEHWCONTEXTFLAGS_Reserved	0xffffffff
+
+/**
+ * struct _D3DKMT_CREATEHWCONTEXT - argument of a call
+ * @hDevice: [in]
+ * @NodeOrdinal: [in]
+ * @EngineAffinity: [in]
+ * @Flags: [in]
+ * @PrivateDriverDataSize: [in]
+ * @pPrivateDriverData: [in,out] pointer
+ * @hHwContext: [out]
+ *
+ * Argument of DXG_IOCTL_CREATEHWCONTEXT.
+ */
+typedef struct _D3DKMT_CREATEHWCONTEXT {
+	D3DKMT_HANDLE hDevice;
+	__u32 NodeOrdinal;
+	__u32 EngineAffinity;
+	D3DDDI_CREATEHWCONTEXTFLAGS Flags;
+	__u32 PrivateDriverDataSize;
+	__u32 _pad0;
+	__aligned_u64 pPrivateDriverData;
+	D3DKMT_HANDLE hHwContext;
+	__u32 _pad1;
+} D3DKMT_CREATEHWCONTEXT;
+
+/**
+ * struct _D3DKMT_DESTROYHWCONTEXT - argument of a call
+ * @hHwContext: [in]
+ *
+ * Argument of DXG_IOCTL_DESTROYHWCONTEXT.
+ */
+typedef struct _D3DKMT_DESTROYHWCONTEXT {
+	D3DKMT_HANDLE hHwContext;
+} D3DKMT_DESTROYHWCONTEXT;
+
+/**
+ * typedef D3DDDI_CREATEHWQUEUEFLAGS - data of a call
+ */
+typedef __u32 D3DDDI_CREATEHWQUEUEFLAGS;
+#define D3DDDI_CREATEHWQUEUEFLAGS_DisableGpuTimeout	0x00000001
+#define D3DDDI_CREATEHWQUEUEFLAGS_NoBroadcastSignal	0x00000002
+#define D3DDDI_CREATEHWQUEUEFLAGS_NoBroadcastWait	0x00000004
+#define D3DDDI_CREATEHWQUEUEFLAGS_NoKmdAccess		0x00000008
+#define D3DDDI_CREATEHWQUEUEFLAGS_Reserved		0xfffffff0
+
+/**
+ * struct _D3DKMT_CREATEHWQUEUE - argument of a call
+ * @hHwContext: [in] with WSL kernels this is a handle from
+ * 	CREATECONTEXTVIRTUAL (0x17 does not exist there)
+ * @Flags: [in]
+ * @PrivateDriverDataSize: [in]
+ * @pPrivateDriverData: [in,out] pointer
+ * @hHwQueue: [out]
+ * @hHwQueueProgressFence: [out] monitored fence (native fence when
+ * 	Flags.NativeProgressFence)
+ * @HwQueueProgressFenceCPUVirtualAddress: [out] pointer; read-only user
+ * 	mapping
+ * @HwQueueProgressFenceGPUVirtualAddress: [out]
+ *
+ * Argument of DXG_IOCTL_CREATEHWQUEUE.
+ */
+typedef struct _D3DKMT_CREATEHWQUEUE {
+	D3DKMT_HANDLE hHwContext;
+	D3DDDI_CREATEHWQUEUEFLAGS Flags;
+	__u32 PrivateDriverDataSize;
+	__u32 _pad0;
+	__aligned_u64 pPrivateDriverData;
+	D3DKMT_HANDLE hHwQueue;
+	D3DKMT_HANDLE hHwQueueProgressFence;
+	__aligned_u64 HwQueueProgressFenceCPUVirtualAddress;
+	D3DGPU_VIRTUAL_ADDRESS HwQueueProgressFenceGPUVirtualAddress;
+} D3DKMT_CREATEHWQUEUE;
+
+/**
+ * struct _D3DKMT_DESTROYHWQUEUE - argument of a call
+ * @hHwQueue: [in]
+ *
+ * Argument of DXG_IOCTL_DESTROYHWQUEUE.
+ */
+typedef struct _D3DKMT_DESTROYHWQUEUE {
+	D3DKMT_HANDLE hHwQueue;
+} D3DKMT_DESTROYHWQUEUE;
+
+#endif /* _UAPI_DXG_DEVICE_H */

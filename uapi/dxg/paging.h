@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
+/*
+ * Residency, paging queues and GPU virtual addresses.
+ *
+ * A call that answers STATUS_PENDING is complete when the monitored fence of
+ * the paging queue reaches PagingFenceValue.
+ */
+#ifndef _UAPI_DXG_PAGING_H
+#define _UAPI_DXG_PAGING_H
+
+#include "base.h"
+
+/**
+ * enum _D3DDDI_PAGINGQUEUE_PRIORITY - data of a call
+ */
+typedef __s32 D3DDDI_PAGINGQUEUE_PRIORITY;
+enum _D3DDDI_PAGINGQUEUE_PRIORITY {
+	D3DDDI_PAGINGQUEUE_PRIORITY_BELOW_NORMAL = -1,
+	D3DDDI_PAGINGQUEUE_PRIORITY_NORMAL = 0,
+	D3DDDI_PAGINGQUEUE_PRIORITY_ABOVE_NORMAL = 1,
+};
+
+/**
+ * struct _D3DKMT_CREATEPAGINGQUEUE - argument of a call
+ * @hDevice: [in]
+ * @Priority: [in]
+ * @hPagingQueue: [out]
+ * @hSyncObject: [out] monitored fence of the queue
+ * @FenceValueCPUVirtualAddress: [out] pointer; read-only user mapping
+ * @PhysicalAdapterIndex: [in]
+ *
+ * Argument of DXG_IOCTL_CREATEPAGINGQUEUE.
+ */
+typedef struct _D3DKMT_CREATEPAGINGQUEUE {
+	D3DKMT_HANDLE hDevice;
+	D3DDDI_PAGINGQUEUE_PRIORITY Priority;
+	D3DKMT_HANDLE hPagingQueue;
+	D3DKMT_HANDLE hSyncObject;
+	__aligned_u64 FenceValueCPUVirtualAddress;
+	__u32 PhysicalAdapterIndex;
+	__u32 _pad0;
+} D3DKMT_CREATEPAGINGQUEUE;
+
+/**
+ * struct _D3DDDI_DESTROYPAGINGQUEUE - argument of a call
+ * @hPagingQueue: [in]
+ *
+ * Argument of DXG_IOCTL_DESTROYPAGINGQUEUE.
+ */
+typedef struct _D3DDDI_DESTROYPAGINGQUEUE {
+	D3DKMT_HANDLE hPagingQueue;
+} D3DDDI_DESTROYPAGINGQUEUE;
+
+/**
+ * typedef D3DDDI_MAKERESIDENT_FLAGS - data of a call
+ */
+typedef __u32 D3DDDI_MAKERESIDENT_FLAGS;
+#define D3DDDI_MAKERESIDENT_FLAGS_CantTrimFurther	0x00000001
+#define D3DDDI_MAKERESIDENT_FLAGS_MustSucceed		0x00000002
+#define D3DDDI_MAKERESIDENT_FLAGS_Reserved		0xfffffffc
+
+/**
+ * struct _D3DDDI_MAKERESIDENT - argument of a call
+ * @hPagingQueue: [in]
+ * @NumAllocations: [in,out] out: number made resident. WSL limit 10240
+ * @AllocationList: [in] pointer to D3DKMT_HANDLE[]
+ * @PriorityList: [in] pointer to __u32[]; u32[] or 0
+ * @Flags: [in]
+ * @PagingFenceValue: [out]
+ * @NumBytesToTrim: [out] also written on NO_MEMORY
+ *
+ * Argument of DXG_IOCTL_MAKERESIDENT.
+ */
+typedef struct _D3DDDI_MAKERESIDENT {
+	D3DKMT_HANDLE hPagingQueue;
+	__u32 NumAllocations;
+	__aligned_u64 AllocationList;
+	__aligned_u64 PriorityList;
+	D3DDDI_MAKERESIDENT_FLAGS Flags;
+	__u32 _pad0;
+	__aligned_u64 PagingFenceValue;
+	__aligned_u64 NumBytesToTrim;
+} D3DDDI_MAKERESIDENT;
+
+/**
+ * typedef D3DDDI_EVICT_FLAGS - data of a call
+ */
+typedef __u32 D3DDDI_EVICT_FLAGS;
+#define D3DDDI_EVICT_FLAGS_EvictOnlyIfNecessary	0x00000001
+#define D3DDDI_EVICT_FLAGS_NotWrittenTo		0x00000002
+#define D3DDDI_EVICT_FLAGS_Reserved		0xfffffffc
+
+/**
+ * struct _D3DKMT_EVICT - argument of a call
+ * @hDevice: [in]
+ * @NumAllocations: [in]
+ * @AllocationList: [in] pointer to D3DKMT_HANDLE[]
+ * @Flags: [in]
+ * @NumBytesToTrim: [out]
+ *
+ * Argument of DXG_IOCTL_EVICT.
+ */
+typedef struct _D3DKMT_EVICT {
+	D3DKMT_HANDLE hDevice;
+	__u32 NumAllocations;
+	__aligned_u64 AllocationList;
+	D3DDDI_EVICT_FLAGS Flags;
+	__u32 _pad0;
+	__aligned_u64 NumBytesToTrim;
+} D3DKMT_EVICT;
+
+/**
+ * enum _D3DDDIGPUVIRTUALADDRESS_RESERVATION_TYPE - data of a call
+ */
+typedef __u32 D3DDDIGPUVIRTUALADDRESS_RESERVATION_TYPE;
+enum _D3DDDIGPUVIRTUALADDRESS_RESERVATION_TYPE {
+	D3DDDIGPUVIRTUALADDRESS_RESERVE_NO_ACCESS = 0,
+	D3DDDIGPUVIRTUALADDRESS_RESERVE_ZERO = 1,
+	D3DDDIGPUVIRTUALADDRESS_RESERVE_NO_COMMIT = 2,
+};
+
+/**
+ * struct _D3DDDI_RESERVEGPUVIRTUALADDRESS - argument of a call
+ * @hPagingQueue: [in] the slot accepts a paging queue or an adapter handle;
+ * 	[WSL] names it adapter
+ * @hAdapter: [in]
+ * @BaseAddress: [in] 0 = any
+ * @MinimumAddress: [in]
+ * @MaximumAddress: [in]
+ * @Size: [in] bytes
+ * @ReservationType: [in]
+ * @Reserved0: [in]
+ * @DriverProtection: [in]
+ * @Reserved1: [in]
+ * @VirtualAddress: [out]
+ * @PagingFenceValue: [out]
+ * @Reserved2: [out]
+ *
+ * Argument of DXG_IOCTL_RESERVEGPUVIRTUALADDRESS.
+ */
+typedef struct _D3DDDI_RESERVEGPUVIRTUALADDRESS {
+	union {
+		D3DKMT_HANDLE hPagingQueue;
+		D3DKMT_HANDLE hAdapter;
+	};
+	__u32 _pad0;
+	D3DGPU_VIRTUAL_ADDRESS BaseAddress;
+	D3DGPU_VIRTUAL_ADDRESS MinimumAddress;
+	D3DGPU_VIRTUAL_ADDRESS MaximumAddress;
+	__aligned_u64 Size;
+	union {
+		D3DDDIGPUVIRTUALADDRESS_RESERVATION_TYPE ReservationType;
+		__u32 Reserved0;
+	};
+	__u32 _pad1;
+	union {
+		__aligned_u64 DriverProtection;
+		__aligned_u64 Reserved1;
+	};
+	D3DGPU_VIRTUAL_ADDRESS VirtualAddress;
+	union {
+		__aligned_u64 PagingFenceValue;
+		__aligned_u64 Reserved2;
+	};
+} D3DDDI_RESERVEGPUVIRTUALADDRESS;
+
+/**
+ * typedef D3DDDIGPUVIRTUALADDRESS_PROTECTION_TYPE - data of a call
+ */
+typedef __u64 __attribute__((aligned(8))) D3DDDIGPUVIRTUALADDRESS_PROTECTION_TYPE;
+enum _D3DDDIGPUVIRTUALADDRESS_PROTECTION_TYPE {
+	D3DDDIGPUVIRTUALADDRESS_PROTECTION_TYPE_Write = 0x0000000000000001ULL,
+	D3DDDIGPUVIRTUALADDRESS_PROTECTION_TYPE_Execute = 0x0000000000000002ULL,
+	D3DDDIGPUVIRTUALADDRESS_PROTECTION_TYPE_Zero = 0x0000000000000004ULL,
+	D3DDDIGPUVIRTUALADDRESS_PROTECTION_TYPE_NoAccess = 0x0000000000000008ULL,
+	D3DDDIGPUVIRTUALADDRESS_PROTECTION_TYPE_SystemUseOnly = 0x0000000000000010ULL,
+	D3DDDIGPUVIRTUALADDRESS_PROTECTION_TYPE_Reserved = 0xffffffffffffffe0ULL,
+};
+
+/**
+ * struct _D3DDDI_MAPGPUVIRTUALADDRESS - argument of a call
+ * @hPagingQueue: [in]
+ * @BaseAddress: [in] 0 = any
+ * @MinimumAddress: [in]
+ * @MaximumAddress: [in]
+ * @hAllocation: [in]
+ * @OffsetInPages: [in] 4 KiB pages
+ * @SizeInPages: [in]
+ * @Protection: [in]
+ * @DriverProtection: [in]
+ * @Reserved0: [in]
+ * @Reserved1: [in]
+ * @VirtualAddress: [out]
+ * @PagingFenceValue: [out]
+ *
+ * Argument of DXG_IOCTL_MAPGPUVIRTUALADDRESS.
+ */
+typedef struct _D3DDDI_MAPGPUVIRTUALADDRESS {
+	D3DKMT_HANDLE hPagingQueue;
+	__u32 _pad0;
+	D3DGPU_VIRTUAL_ADDRESS BaseAddress;
+	D3DGPU_VIRTUAL_ADDRESS MinimumAddress;
+	D3DGPU_VIRTUAL_ADDRESS MaximumAddress;
+	D3DKMT_HANDLE hAllocation;
+	__u32 _pad1;
+	__aligned_u64 OffsetInPages;
+	__aligned_u64 SizeInPages;
+	D3DDDIGPUVIRTUALADDRESS_PROTECTION_TYPE Protection;
+	__aligned_u64 DriverProtection;
+	__u32 Reserved0;
+	__u32 _pad2;
+	__aligned_u64 Reserved1;
+	D3DGPU_VIRTUAL_ADDRESS VirtualAddress;
+	__aligned_u64 PagingFenceValue;
+} D3DDDI_MAPGPUVIRTUALADDRESS;
+
+/**
+ * struct _D3DKMT_FREEGPUVIRTUALADDRESS - argument of a call
+ * @hAdapter: [in]
+ * @BaseAddress: [in]
+ * @Size: [in] bytes
+ *
+ * Argument of DXG_IOCTL_FREEGPUVIRTUALADDRESS.
+ */
+typedef struct _D3DKMT_FREEGPUVIRTUALADDRESS {
+	D3DKMT_HANDLE hAdapter;
+	__u32 _pad0;
+	D3DGPU_VIRTUAL_ADDRESS BaseAddress;
+	__aligned_u64 Size;
+} D3DKMT_FREEGPUVIRTUALADDRESS;
+
+/**
+ * enum _D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_TYPE - data of a call
+ */
+typedef __u32 D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_TYPE;
+enum _D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_TYPE {
+	D3DDDI_UPDATEGPUVIRTUALADDRESS_MAP = 0,
+	D3DDDI_UPDATEGPUVIRTUALADDRESS_UNMAP = 1,
+	D3DDDI_UPDATEGPUVIRTUALADDRESS_COPY = 2,
+	D3DDDI_UPDATEGPUVIRTUALADDRESS_MAP_PROTECT = 3,
+};
+
+/**
+ * struct D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Map - the Map arm of D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION
+ * @BaseAddress: [in]
+ * @SizeInBytes: [in]
+ * @hAllocation: [in]
+ * @AllocationOffsetInBytes: [in]
+ * @AllocationSizeInBytes: [in]
+ */
+struct D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Map {
+	D3DGPU_VIRTUAL_ADDRESS BaseAddress;
+	__aligned_u64 SizeInBytes;
+	D3DKMT_HANDLE hAllocation;
+	__u32 _pad0;
+	__aligned_u64 AllocationOffsetInBytes;
+	__aligned_u64 AllocationSizeInBytes;
+};
+
+/**
+ * struct D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_MapProtect - the MapProtect arm of D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION
+ * @BaseAddress: [in]
+ * @SizeInBytes: [in]
+ * @hAllocation: [in]
+ * @AllocationOffsetInBytes: [in]
+ * @AllocationSizeInBytes: [in]
+ * @Protection: [in]
+ * @DriverProtection: [in]
+ */
+struct D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_MapProtect {
+	D3DGPU_VIRTUAL_ADDRESS BaseAddress;
+	__aligned_u64 SizeInBytes;
+	D3DKMT_HANDLE hAllocation;
+	__u32 _pad0;
+	__aligned_u64 AllocationOffsetInBytes;
+	__aligned_u64 AllocationSizeInBytes;
+	D3DDDIGPUVIRTUALADDRESS_PROTECTION_TYPE Protection;
+	__aligned_u64 DriverProtection;
+};
+
+/**
+ * struct D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Unmap - the Unmap arm of D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION
+ * @BaseAddress: [in]
+ * @SizeInBytes: [in]
+ * @Protection: [in] what the range becomes (NoAccess or Zero)
+ */
+struct D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Unmap {
+	D3DGPU_VIRTUAL_ADDRESS BaseAddress;
+	__aligned_u64 SizeInBytes;
+	D3DDDIGPUVIRTUALADDRESS_PROTECTION_TYPE Protection;
+};
+
+/**
+ * struct D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Copy - the Copy arm of D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION
+ * @SourceAddress: [in]
+ * @SizeInBytes: [in]
+ * @DestAddress: [in]
+ */
+struct D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Copy {
+	D3DGPU_VIRTUAL_ADDRESS SourceAddress;
+	__aligned_u64 SizeInBytes;
+	D3DGPU_VIRTUAL_ADDRESS DestAddress;
+};
+
+/**
+ * struct _D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION - data of a call
+ * @OperationType: [in]
+ * @Map: [in]
+ * @MapProtect: [in]
+ * @Unmap: [in]
+ * @Copy: [in]
+ */
+typedef struct _D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION {
+	D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_TYPE OperationType;
+	__u32 _pad0;
+	union {
+		struct D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Map Map;
+		struct D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_MapProtect MapProtect;
+		struct D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Unmap Unmap;
+		struct D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Copy Copy;
+	};
+} D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION;
+
+/**
+ * struct _D3DKMT_UPDATEGPUVIRTUALADDRESS - argument of a call
+ * @hDevice: [in]
+ * @hContext: [in]
+ * @hFenceObject: [in]
+ * @NumOperations: [in]
+ * @Operations: [in] pointer to D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION[]
+ * @Reserved0: [in]
+ * @Reserved1: [in]
+ * @FenceValue: [in]
+ * @Flags: [in]
+ *
+ * Argument of DXG_IOCTL_UPDATEGPUVIRTUALADDRESS.
+ */
+typedef struct _D3DKMT_UPDATEGPUVIRTUALADDRESS {
+	D3DKMT_HANDLE hDevice;
+	D3DKMT_HANDLE hContext;
+	D3DKMT_HANDLE hFenceObject;
+	__u32 NumOperations;
+	__aligned_u64 Operations;
+	__aligned_u64 Reserved0;
+	__aligned_u64 Reserved1;
+	__aligned_u64 FenceValue;
+	__u32 Flags;
+	__u32 _pad0;
+} D3DKMT_UPDATEGPUVIRTUALADDRESS;
+#define D3DKMT_UPDATEGPUVIRTUALADDRESS_Flags_DoNotWait	0x00000001
+#define D3DKMT_UPDATEGPUVIRTUALADDRESS_Flags_Reserved	0xfffffffe
+
+#endif /* _UAPI_DXG_PAGING_H */

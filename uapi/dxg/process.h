@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
+/*
+ * Calls about the whole process and older per-device calls.
+ */
+#ifndef _UAPI_DXG_PROCESS_H
+#define _UAPI_DXG_PROCESS_H
+
+#include "base.h"
+
+/**
+ * struct _D3DKMT_WAITFORIDLE - data of a call
+ * @hDevice: [in]
+ */
+typedef struct _D3DKMT_WAITFORIDLE {
+	D3DKMT_HANDLE hDevice;
+} D3DKMT_WAITFORIDLE;
+
+/**
+ * enum _D3DKMT_QUEUEDLIMIT_TYPE - data of a call
+ */
+typedef __u32 D3DKMT_QUEUEDLIMIT_TYPE;
+enum _D3DKMT_QUEUEDLIMIT_TYPE {
+	D3DKMT_SET_QUEUEDLIMIT_PRESENT = 1,
+	D3DKMT_GET_QUEUEDLIMIT_PRESENT = 2,
+};
+
+/**
+ * struct _D3DKMT_SETQUEUEDLIMIT - data of a call
+ * @hDevice: [in]
+ * @Type: [in]
+ * @QueuedPresentLimit: [in,out] union with VidPnSourceId; read for SET_,
+ * 	written for GET_
+ * @VidPnSourceId: [in]
+ * @QueuedPendingFlipLimit: [in,out]
+ */
+typedef struct _D3DKMT_SETQUEUEDLIMIT {
+	D3DKMT_HANDLE hDevice;
+	D3DKMT_QUEUEDLIMIT_TYPE Type;
+	union {
+		__u32 QueuedPresentLimit;
+		__u32 VidPnSourceId;
+	};
+	__u32 QueuedPendingFlipLimit;
+} D3DKMT_SETQUEUEDLIMIT;
+
+/**
+ * struct _D3DKMT_GETPROCESSDEVICEREMOVALSUPPORT - data of a call
+ * @hProcess: [in] NT handle
+ * @AdapterLuid: [in]
+ * @Support: [out]
+ */
+typedef struct _D3DKMT_GETPROCESSDEVICEREMOVALSUPPORT {
+	__aligned_u64 hProcess;
+	LUID AdapterLuid;
+	__u8 Support;
+	__u8 _pad0[7];
+} D3DKMT_GETPROCESSDEVICEREMOVALSUPPORT;
+
+/**
+ * struct _D3DKMT_SETSTABLEPOWERSTATE - data of a call
+ * @hAdapter: [in]
+ * @Enabled: [in]
+ */
+typedef struct _D3DKMT_SETSTABLEPOWERSTATE {
+	D3DKMT_HANDLE hAdapter;
+	__u32 Enabled;
+} D3DKMT_SETSTABLEPOWERSTATE;
+
+/**
+ * enum _D3DKMT_SCHEDULINGPRIORITYCLASS - data of a call
+ */
+typedef __u32 D3DKMT_SCHEDULINGPRIORITYCLASS;
+enum _D3DKMT_SCHEDULINGPRIORITYCLASS {
+	D3DKMT_SCHEDULINGPRIORITYCLASS_IDLE = 0,
+	D3DKMT_SCHEDULINGPRIORITYCLASS_BELOW_NORMAL = 1,
+	D3DKMT_SCHEDULINGPRIORITYCLASS_NORMAL = 2,
+	D3DKMT_SCHEDULINGPRIORITYCLASS_ABOVE_NORMAL = 3,
+	D3DKMT_SCHEDULINGPRIORITYCLASS_HIGH = 4,
+	D3DKMT_SCHEDULINGPRIORITYCLASS_REALTIME = 5,
+};
+
+#endif /* _UAPI_DXG_PROCESS_H */

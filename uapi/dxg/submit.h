@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
+/*
+ * Submission of work and scheduling priorities.
+ */
+#ifndef _UAPI_DXG_SUBMIT_H
+#define _UAPI_DXG_SUBMIT_H
+
+#include "base.h"
+
+/**
+ * typedef D3DKMT_SUBMITCOMMANDFLAGS - data of a call
+ */
+typedef __u32 D3DKMT_SUBMITCOMMANDFLAGS;
+#define D3DKMT_SUBMITCOMMANDFLAGS_NullRendering		0x00000001
+#define D3DKMT_SUBMITCOMMANDFLAGS_PresentRedirected	0x00000002
+#define D3DKMT_SUBMITCOMMANDFLAGS_NoKmdAccess		0x00000004
+#define D3DKMT_SUBMITCOMMANDFLAGS_Reserved		0xfffffff8
+
+/**
+ * struct _D3DKMT_SUBMITCOMMAND - argument of a call
+ * @Commands: [in]
+ * @CommandLength: [in]
+ * @Flags: [in]
+ * @PresentHistoryToken: [in]
+ * @BroadcastContextCount: [in] 1..64; BroadcastContext[0] is the submitting
+ * 	context
+ * @BroadcastContext: [in]
+ * @pPrivateDriverData: [in] pointer
+ * @PrivateDriverDataSize: [in]
+ * @NumPrimaries: [in] 0..16
+ * @WrittenPrimaries: [in] allocation handles
+ * @NumHistoryBuffers: [in]
+ * @HistoryBufferArray: [in] pointer to D3DKMT_HANDLE[]
+ *
+ * Argument of DXG_IOCTL_SUBMITCOMMAND.
+ */
+typedef struct _D3DKMT_SUBMITCOMMAND {
+	D3DGPU_VIRTUAL_ADDRESS Commands;
+	__u32 CommandLength;
+	D3DKMT_SUBMITCOMMANDFLAGS Flags;
+	__aligned_u64 PresentHistoryToken;
+	__u32 BroadcastContextCount;
+	D3DKMT_HANDLE BroadcastContext[64];
+	__u32 _pad0;
+	__aligned_u64 pPrivateDriverData;
+	__u32 PrivateDriverDataSize;
+	__u32 NumPrimaries;
+	D3DKMT_HANDLE WrittenPrimaries[16];
+	__u32 NumHistoryBuffers;
+	__u32 _pad1;
+	__aligned_u64 HistoryBufferArray;
+} D3DKMT_SUBMITCOMMAND;
+
+/**
+ * struct _D3DKMT_SUBMITCOMMANDTOHWQUEUE - argument of a call
+ * @hHwQueue: [in]
+ * @HwQueueProgressFenceId: [in] value the progress fence takes when this
+ * 	command is done
+ * @CommandBuffer: [in]
+ * @CommandLength: [in]
+ * @PrivateDriverDataSize: [in]
+ * @pPrivateDriverData: [in] pointer
+ * @NumPrimaries: [in]
+ * @WrittenPrimaries: [in] pointer to D3DKMT_HANDLE[]; allocation handles
+ *
+ * Argument of DXG_IOCTL_SUBMITCOMMANDTOHWQUEUE.
+ */
+typedef struct _D3DKMT_SUBMITCOMMANDTOHWQUEUE {
+	D3DKMT_HANDLE hHwQueue;
+	__u32 _pad0;
+	__aligned_u64 HwQueueProgressFenceId;
+	D3DGPU_VIRTUAL_ADDRESS CommandBuffer;
+	__u32 CommandLength;
+	__u32 PrivateDriverDataSize;
+	__aligned_u64 pPrivateDriverData;
+	__u32 NumPrimaries;
+	__u32 _pad1;
+	__aligned_u64 WrittenPrimaries;
+} D3DKMT_SUBMITCOMMANDTOHWQUEUE;
+
+/**
+ * typedef D3DKMT_RENDERFLAGS - data of a call
+ */
+typedef __u32 D3DKMT_RENDERFLAGS;
+#define D3DKMT_RENDERFLAGS_ResizeCommandBuffer		0x00000001
+#define D3DKMT_RENDERFLAGS_ResizeAllocationList		0x00000002
+#define D3DKMT_RENDERFLAGS_ResizePatchLocationList	0x00000004
+#define D3DKMT_RENDERFLAGS_NullRendering		0x00000008
+#define D3DKMT_RENDERFLAGS_PresentRedirected		0x00000010
+#define D3DKMT_RENDERFLAGS_RenderKm			0x00000020
+#define D3DKMT_RENDERFLAGS_RenderKmReadback		0x00000040
+#define D3DKMT_RENDERFLAGS_Reserved			0xffffff80
+
+/**
+ * struct _D3DKMT_RENDER - argument of a call
+ * @hDevice: [in]
+ * @hContext: [in]
+ * @CommandOffset: [in]
+ * @CommandLength: [in]
+ * @AllocationCount: [in]
+ * @PatchLocationCount: [in]
+ * @pNewCommandBuffer: [in,out] pointer
+ * @NewCommandBufferSize: [in,out]
+ * @pNewAllocationList: [in,out] pointer to D3DDDI_ALLOCATIONLIST[]
+ * @NewAllocationListSize: [in,out]
+ * @pNewPatchLocationList: [in,out] pointer to D3DDDI_PATCHLOCATIONLIST[]
+ * @NewPatchLocationListSize: [in,out]
+ * @Flags: [in]
+ * @PresentHistoryToken: [in]
+ * @BroadcastContextCount: [in]
+ * @BroadcastContext: [in]
+ * @QueuedBufferCount: [out]
+ * @NewCommandBuffer: [out]
+ * @pPrivateDriverData: [in] pointer
+ * @PrivateDriverDataSize: [in]
+ *
+ * Argument of DXG_IOCTL_RENDER.
+ */
+typedef struct _D3DKMT_RENDER {
+	union {
+		D3DKMT_HANDLE hDevice;
+		D3DKMT_HANDLE hContext;
+	};
+	__u32 CommandOffset;
+	__u32 CommandLength;
+	__u32 AllocationCount;
+	__u32 PatchLocationCount;
+	__u32 _pad0;
+	__aligned_u64 pNewCommandBuffer;
+	__u32 NewCommandBufferSize;
+	__u32 _pad1;
+	__aligned_u64 pNewAllocationList;
+	__u32 NewAllocationListSize;
+	__u32 _pad2;
+	__aligned_u64 pNewPatchLocationList;
+	__u32 NewPatchLocationListSize;
+	D3DKMT_RENDERFLAGS Flags;
+	__aligned_u64 PresentHistoryToken;
+	__u32 BroadcastContextCount;
+	D3DKMT_HANDLE BroadcastContext[64];
+	__u32 QueuedBufferCount;
+	D3DGPU_VIRTUAL_ADDRESS NewCommandBuffer;
+	__aligned_u64 pPrivateDriverData;
+	__u32 PrivateDriverDataSize;
+	__u32 _pad3;
+} D3DKMT_RENDER;
+
+/**
+ * struct _D3DKMT_SETCONTEXTSCHEDULINGPRIORITY - argument of a call
+ * @hContext: [in]
+ * @Priority: [in] -7..7 relative; OR 0x40000000 = absolute
+ *
+ * Argument of DXG_IOCTL_SETCONTEXTSCHEDULINGPRIORITY.
+ */
+typedef struct _D3DKMT_SETCONTEXTSCHEDULINGPRIORITY {
+	D3DKMT_HANDLE hContext;
+	__s32 Priority;
+} D3DKMT_SETCONTEXTSCHEDULINGPRIORITY;
+
+/**
+ * struct _D3DKMT_GETCONTEXTSCHEDULINGPRIORITY - argument of a call
+ * @hContext: [in]
+ * @Priority: [out]
+ *
+ * Argument of DXG_IOCTL_GETCONTEXTSCHEDULINGPRIORITY.
+ */
+typedef struct _D3DKMT_GETCONTEXTSCHEDULINGPRIORITY {
+	D3DKMT_HANDLE hContext;
+	__s32 Priority;
+} D3DKMT_GETCONTEXTSCHEDULINGPRIORITY;
+
+/**
+ * struct _D3DKMT_SETCONTEXTINPROCESSSCHEDULINGPRIORITY - argument of a call
+ * @hContext: [in]
+ * @Priority: [in]
+ *
+ * Argument of DXG_IOCTL_SETCONTEXTINPROCESSSCHEDULINGPRIORITY.
+ */
+typedef struct _D3DKMT_SETCONTEXTINPROCESSSCHEDULINGPRIORITY {
+	D3DKMT_HANDLE hContext;
+	__s32 Priority;
+} D3DKMT_SETCONTEXTINPROCESSSCHEDULINGPRIORITY;
+
+/**
+ * struct _D3DKMT_GETCONTEXTINPROCESSSCHEDULINGPRIORITY - argument of a call
+ * @hContext: [in]
+ * @Priority: [out]
+ *
+ * Argument of DXG_IOCTL_GETCONTEXTINPROCESSSCHEDULINGPRIORITY.
+ */
+typedef struct _D3DKMT_GETCONTEXTINPROCESSSCHEDULINGPRIORITY {
+	D3DKMT_HANDLE hContext;
+	__s32 Priority;
+} D3DKMT_GETCONTEXTINPROCESSSCHEDULINGPRIORITY;
+
+#endif /* _UAPI_DXG_SUBMIT_H */
