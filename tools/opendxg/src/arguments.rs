@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Which struct belongs to which call number.
+
+use core::mem::size_of;
+
+use crate::uapi::*;
+
+/// The argument struct of one call.
+///
+/// # Safety
+///
+/// The struct is the one the kernel expects for `NR`, and all-zero bytes are a valid value of it.
+pub unsafe trait Argument: Sized {
+    /// Number of the call.
+    const NR: u32;
+
+    /// Name of the call's argument struct in the C headers.
+    const NAME: &'static str;
+
+    /// Size of the struct, part of the ioctl code.
+    const SIZE: u32 = size_of::<Self>() as u32;
+
+    /// The struct with every byte 0: no flags, no pointers, padding clear.
+    fn zeroed() -> Self {
+        // SAFETY: the trait promises that this is a valid value.
+        unsafe { core::mem::zeroed() }
+    }
+}
+
+macro_rules! arguments {
+    ($($nr:literal $name:ident $size:literal;)*) => {
+        $(
+            // SAFETY: the pair is a row of the call table; the structs hold integers only.
+            unsafe impl Argument for $name {
+                const NR: u32 = $nr;
+                const NAME: &'static str = stringify!($name);
+            }
+            const _: () = assert!(size_of::<$name>() == $size);
+        )*
+
+        /// Every call with an argument struct: number, size and name of the struct.
+        pub const CALLS: &[(u32, u32, &str)] = &[$(($nr, $size, stringify!($name)),)*];
+    };
+}
+
+arguments! {
+    0x01 D3DKMT_OPENADAPTERFROMLUID 12;
+    0x02 D3DKMT_CREATEDEVICE 64;
+    0x03 D3DKMT_CREATECONTEXT 96;
+    0x04 D3DKMT_CREATECONTEXTVIRTUAL 40;
+    0x05 D3DKMT_DESTROYCONTEXT 4;
+    0x06 D3DKMT_CREATEALLOCATION 72;
+    0x07 D3DKMT_CREATEPAGINGQUEUE 32;
+    0x08 D3DDDI_RESERVEGPUVIRTUALADDRESS 72;
+    0x09 D3DKMT_QUERYADAPTERINFO 24;
+    0x0a D3DKMT_QUERYVIDEOMEMORYINFO 56;
+    0x0b D3DDDI_MAKERESIDENT 48;
+    0x0c D3DDDI_MAPGPUVIRTUALADDRESS 104;
+    0x0d D3DKMT_ESCAPE 32;
+    0x0e D3DKMT_GETDEVICESTATE 56;
+    0x0f D3DKMT_SUBMITCOMMAND 384;
+    0x10 D3DKMT_CREATESYNCHRONIZATIONOBJECT2 96;
+    0x11 D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2 464;
+    0x12 D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2 200;
+    0x13 D3DKMT_DESTROYALLOCATION2 24;
+    0x14 D3DKMT_ENUMADAPTERS2 16;
+    0x15 D3DKMT_CLOSEADAPTER 4;
+    0x16 D3DKMT_CHANGEVIDEOMEMORYRESERVATION 32;
+    0x17 D3DKMT_CREATEHWCONTEXT 40;
+    0x18 D3DKMT_CREATEHWQUEUE 48;
+    0x19 D3DKMT_DESTROYDEVICE 4;
+    0x1a D3DKMT_DESTROYHWCONTEXT 4;
+    0x1b D3DKMT_DESTROYHWQUEUE 4;
+    0x1c D3DDDI_DESTROYPAGINGQUEUE 4;
+    0x1d D3DKMT_DESTROYSYNCHRONIZATIONOBJECT 4;
+    0x1e D3DKMT_EVICT 32;
+    0x1f D3DKMT_FLUSHHEAPTRANSITIONS 4;
+    0x20 D3DKMT_FREEGPUVIRTUALADDRESS 24;
+    0x21 D3DKMT_GETCONTEXTINPROCESSSCHEDULINGPRIORITY 8;
+    0x22 D3DKMT_GETCONTEXTSCHEDULINGPRIORITY 8;
+    0x23 D3DKMT_GETSHAREDRESOURCEADAPTERLUID 24;
+    0x24 D3DKMT_INVALIDATECACHE 24;
+    0x25 D3DKMT_LOCK2 24;
+    0x26 D3DKMT_MARKDEVICEASERROR 8;
+    0x27 D3DKMT_OFFERALLOCATIONS 40;
+    0x28 D3DKMT_OPENRESOURCE 72;
+    0x29 D3DKMT_OPENSYNCHRONIZATIONOBJECT 72;
+    0x2a D3DKMT_QUERYALLOCATIONRESIDENCY 32;
+    0x2b D3DKMT_QUERYRESOURCEINFO 32;
+    0x2c D3DKMT_RECLAIMALLOCATIONS2 40;
+    0x2d D3DKMT_RENDER 368;
+    0x2e D3DKMT_SETALLOCATIONPRIORITY 32;
+    0x2f D3DKMT_SETCONTEXTINPROCESSSCHEDULINGPRIORITY 8;
+    0x30 D3DKMT_SETCONTEXTSCHEDULINGPRIORITY 8;
+    0x31 D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU 32;
+    0x32 D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU 80;
+    0x33 D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2 96;
+    0x34 D3DKMT_SUBMITCOMMANDTOHWQUEUE 56;
+    0x35 D3DKMT_SUBMITSIGNALSYNCOBJECTSTOHWQUEUE 40;
+    0x36 D3DKMT_SUBMITWAITFORSYNCOBJECTSTOHWQUEUE 24;
+    0x37 D3DKMT_UNLOCK2 8;
+    0x38 D3DDDI_UPDATEALLOCPROPERTY 40;
+    0x39 D3DKMT_UPDATEGPUVIRTUALADDRESS 56;
+    0x3a D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU 40;
+    0x3b D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMGPU 80;
+    0x3c D3DKMT_GETALLOCATIONPRIORITY 32;
+    0x3d D3DKMT_QUERYCLOCKCALIBRATION 40;
+    0x3e D3DKMT_ENUMADAPTERS3 24;
+    0x3f D3DKMT_SHAREOBJECTS 40;
+    0x40 D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2 88;
+    0x41 D3DKMT_QUERYRESOURCEINFOFROMNTHANDLE 40;
+    0x42 D3DKMT_OPENRESOURCEFROMNTHANDLE 104;
+    0x43 D3DKMT_QUERYSTATISTICS 808;
+    0x44 D3DKMT_SHAREOBJECTWITHHOST 24;
+    0x45 D3DKMT_CREATESYNCFILE 24;
+    0x46 d3dkmt_waitsyncfile 16;
+    0x47 d3dkmt_opensyncobjectfromsyncfile 40;
+    0x48 d3dkmt_enumprocesses 24;
+    0x49 D3DKMT_ISFEATUREENABLED 12;
+    0x4a D3DKMT_CREATENATIVEFENCE 216;
+    0x4b D3DKMT_OPENNATIVEFENCEFROMNTHANDLE 176;
+    0x81 opendxg_version 40;
+    0xa2 D3DKMT_OPENSYNCOBJECTFROMNTHANDLE 16;
+    0xb8 opendxg_fence_point 24;
+}

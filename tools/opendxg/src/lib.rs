@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A safe client of `/dev/dxg`, the D3DKMT interface of the opendxg kernel module.
+//!
+//! | Type | What it is |
+//! |---|---|
+//! | [`Dxg`] | the open device node |
+//! | [`Adapter`], [`Device`], [`Context`] | the chain of objects work belongs to |
+//! | [`MonitoredFence`] | a 64-bit value to raise and to wait for; reading it is one load |
+//! | [`SyncObject`] | any synchronisation object: mutex, semaphore, legacy fence, … |
+//! | [`FenceValues`] | several fences for one wait or signal |
+//! | [`NtHandle`], [`GlobalHandle`] | how an object reaches another process: as a descriptor, or by number |
+//! | [`EventFd`], [`FencePoint`] | descriptors to poll |
+//! | [`Status`], [`Error`] | what the driver answered |
+//! | [`raw`], [`uapi`] | calls by number with the structs of the C headers |
+//!
+//! Objects own their handles and destroy them when dropped. Every object keeps alive what it was made
+//! from. All types can be used from several threads.
+//!
+//! # Example
+//!
+//! ```no_run
+//! use opendxg::{Dxg, EventFd};
+//!
+//! # fn main() -> opendxg::Result<()> {
+//! let dxg = Dxg::open()?;
+//! let adapter = dxg.adapters()?.into_iter().next().expect("an adapter");
+//! println!("{}: {}", adapter.luid(), adapter.description()?);
+//!
+//! let device = adapter.create_device()?;
+//! let fence = device.create_fence(0)?;
+//!
+//! let event = EventFd::new()?;
+//! fence.wait_async(2, &event)?;
+//! fence.signal(1)?;
+//! fence.wait(1)?; // Satisfied: returns at once.
+//! assert_eq!(event.take()?, 0);
+//! fence.signal(2)?;
+//! assert_eq!(event.take()?, 1);
+//! assert_eq!(fence.value(), 2); // No system call.
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Sharing with another process:
+//!
+//! ```no_run
+//! use opendxg::{Access, Dxg, SyncFlags};
+//! # fn main() -> opendxg::Result<()> {
+//! # let dxg = Dxg::open()?;
+//! # let device = dxg.adapters()?[0].create_device()?;
+//! let fence = device.create_shareable_fence(0)?;
+//! let nt_handle = fence.share(Access::ALL)?; // A descriptor: send it over a Unix socket …
+//! let same_fence = device.open_fence(&nt_handle, SyncFlags::empty())?; // … and open it there.
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Fork
+//!
+//! A [`Dxg`] belongs to the process that opened it. In a forked child every call through it, and through the
+//! objects made from it, fails with an error for which [`Error::is_foreign_process`] holds; reading a mapped
+//! fence value still works. The child opens its own [`Dxg`]. Dropping inherited objects is
+//! harmless.
+//!
+//! # Kernels without the exec extension
+//!
+//! The module reports every NTSTATUS exactly. Behind another driver with the same interface the crate
+//! falls back to plain ioctls, whose errno can stand for several statuses ([`Dxg::protocol`] tells).
+
+#![warn(unreachable_pub)]
+
+mod adapter;
+mod arguments;
+mod calls;
+mod counters;
+mod device;
+mod dxg;
+mod error;
+mod event;
+mod fence;
+mod handle;
+mod ioctl;
+pub mod node;
+mod owned;
+pub mod raw;
+mod status;
+mod sync_object;
+pub mod uapi;
+mod value;
+
+pub use adapter::{Adapter, AdapterType, ClockCalibration, DeviceIds, Feature, Luid};
+pub use counters::{Counters, FdInfo};
+pub use device::{Context, Device, ExecutionState};
+pub use dxg::{AdapterFilter, Dxg, Version, NO_OP};
+pub use error::{Error, Result};
+pub use event::{EventFd, FencePoint};
+pub use fence::{FenceValues, MonitoredFence, SignalFlags};
+pub use handle::{GlobalHandle, LocalHandle, NtHandle};
+pub use node::Protocol;
+pub use rustix::io::Errno;
+pub use status::Status;
+pub use sync_object::{Access, SyncFlags, SyncKind, SyncObject};

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A local handle that is destroyed when its owner is dropped.
+
+use core::fmt;
+use std::sync::Arc;
+
+use crate::calls::call;
+use crate::handle::LocalHandle;
+use crate::node::Node;
+use crate::raw::Argument;
+use crate::uapi::*;
+use crate::Result;
+
+/// What a handle refers to, as far as destroying it goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Adapter,
+    Device,
+    Context,
+    HwContext,
+    SyncObject,
+}
+
+/// A local handle with the duty to destroy it.
+pub(crate) struct Owned {
+    node: Arc<Node>,
+    handle: LocalHandle,
+    kind: Kind,
+}
+
+impl Owned {
+    pub(crate) fn new(node: &Arc<Node>, handle: u32, kind: Kind) -> Self {
+        let node = node.clone();
+        let handle = LocalHandle(handle);
+        Self { node, handle, kind }
+    }
+
+    pub(crate) fn node(&self) -> &Arc<Node> {
+        &self.node
+    }
+
+    pub(crate) fn handle(&self) -> LocalHandle {
+        self.handle
+    }
+
+    /// Gives the handle away without destroying it.
+    pub(crate) fn into_raw(mut self) -> LocalHandle {
+        core::mem::replace(&mut self.handle, LocalHandle::NONE)
+    }
+
+    /// Destroys the handle and reports what the driver said.
+    pub(crate) fn destroy(mut self) -> Result<()> {
+        let result = self.destroy_in_place();
+        self.handle = LocalHandle::NONE;
+        result
+    }
+
+    fn destroy_in_place(&self) -> Result<()> {
+        macro_rules! destroy {
+            ($name:ident $member:ident) => {{
+                let mut arg = $name::zeroed();
+                arg.$member = self.handle.0;
+                call(&self.node, &mut arg)
+            }};
+        }
+        match self.kind {
+            Kind::Adapter => destroy!(D3DKMT_CLOSEADAPTER hAdapter),
+            Kind::Device => destroy!(D3DKMT_DESTROYDEVICE hDevice),
+            Kind::Context => destroy!(D3DKMT_DESTROYCONTEXT hContext),
+            Kind::HwContext => destroy!(D3DKMT_DESTROYHWCONTEXT hHwContext),
+            Kind::SyncObject => destroy!(D3DKMT_DESTROYSYNCHRONIZATIONOBJECT hSyncObject),
+        }
+        .map(|_| ())
+    }
+}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        if self.handle != LocalHandle::NONE {
+            // Fails in a forked child, where the handle was never valid; nothing is lost then.
+            let _ = self.destroy_in_place();
+        }
+    }
+}
+
+impl fmt::Debug for Owned {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}({:#010x})", self.kind, self.handle.0)
+    }
+}

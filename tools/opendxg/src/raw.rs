@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Calls by number, below the typed interface: for tests, tracers and the C library.
+//!
+//! ```no_run
+//! use opendxg::raw::Argument;
+//! use opendxg::uapi::D3DKMT_CLOSEADAPTER;
+//! use opendxg::{Dxg, Status};
+//!
+//! let dxg = Dxg::open()?;
+//! // SAFETY: every address handed in below is 0 or belongs to a live buffer.
+//! let raw = unsafe { dxg.raw() };
+//! let mut arg = D3DKMT_CLOSEADAPTER::zeroed();
+//! assert_eq!(raw.exec(&mut arg), Ok(Status::INVALID_PARAMETER));
+//! # Ok::<(), opendxg::Error>(())
+//! ```
+
+use core::ffi::c_void;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+
+use rustix::io::{Errno, Result};
+
+pub use crate::arguments::{Argument, CALLS};
+use crate::ioctl;
+pub use crate::ioctl::{code, EXEC, MAX_SIZE};
+use crate::node::Node;
+use crate::uapi::opendxg_exec;
+use crate::Status;
+
+/// Permission to issue any call.
+///
+/// Made by [`Dxg::raw`](crate::Dxg::raw), whose caller promises to hand in only harmless addresses
+/// and not to destroy objects that the typed interface still uses.
+#[derive(Clone, Debug)]
+pub struct Raw {
+    node: Arc<Node>,
+}
+
+impl Raw {
+    pub(crate) fn new(node: Arc<Node>) -> Self {
+        Self { node }
+    }
+
+    /// Runs the call by the protocol of this kernel, as the typed interface does.
+    pub fn call<T: Argument>(&self, arg: &mut T) -> Result<Status> {
+        // SAFETY: promised when `self` was made.
+        unsafe { self.node.call(T::NR, pointer(arg), T::SIZE) }
+    }
+
+    /// Runs the call through the exec extension: the handler's exact answer, or the errno if no handler
+    /// ran.
+    pub fn exec<T: Argument>(&self, arg: &mut T) -> Result<Status> {
+        // SAFETY: promised when `self` was made.
+        unsafe { ioctl::exec(self.fd()?, T::NR, pointer(arg), T::SIZE) }
+    }
+
+    /// Runs the call as a plain ioctl: 0 or a positive status, or the bare errno.
+    pub fn plain<T: Argument>(&self, arg: &mut T) -> Result<Status> {
+        // SAFETY: promised when `self` was made.
+        unsafe { ioctl::plain(self.fd()?, T::NR, pointer(arg), T::SIZE) }
+    }
+
+    /// Issues the exec extension with a request that may be wrong in any field.
+    pub fn exec_request(&self, request: &mut opendxg_exec) -> Result<()> {
+        // SAFETY: promised when `self` was made.
+        unsafe { ioctl::exec_request(self.fd()?, request) }
+    }
+
+    /// Issues an ioctl with any code and any argument (an address or not); returns what the kernel returned.
+    pub fn ioctl(&self, code: u32, arg: u64) -> Result<i32> {
+        // SAFETY: promised when `self` was made.
+        unsafe { ioctl::issue(self.fd()?, code, arg as usize as *mut c_void) }
+    }
+
+    /// Issues an ioctl on another descriptor, for example one inherited or received from another process.
+    pub fn ioctl_on(&self, fd: impl AsFd, code: u32, arg: u64) -> Result<i32> {
+        // SAFETY: promised when `self` was made.
+        unsafe { ioctl::issue(fd.as_fd(), code, arg as usize as *mut c_void) }
+    }
+
+    /// The descriptor of the node.
+    pub fn fd(&self) -> Result<BorrowedFd<'_>> {
+        self.node.fd().ok_or(Errno::NXIO)
+    }
+}
+
+/// The address of an argument struct.
+fn pointer<T>(arg: &mut T) -> *mut c_void {
+    (&raw mut *arg).cast()
+}
