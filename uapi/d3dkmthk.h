@@ -28,6 +28,7 @@
 #include "dxg/keyed_mutex.h"
 #include "dxg/native_fence.h"
 #include "dxg/escape.h"
+#include "dxg/statistics_counters.h"
 #include "dxg/statistics.h"
 #include "dxg/process.h"
 #include "dxg/notification.h"

@@ -115,6 +115,7 @@ pub const D3DKMT_RENDERFLAGS_PresentRedirected: u32 = 16;
 pub const D3DKMT_RENDERFLAGS_RenderKm: u32 = 32;
 pub const D3DKMT_RENDERFLAGS_RenderKmReadback: u32 = 64;
 pub const D3DKMT_RENDERFLAGS_Reserved: u32 = 4294967168;
+pub const D3DKMT_SETCONTEXTSCHEDULINGPRIORITY_ABSOLUTE: u32 = 1073741824;
 pub const D3DKMT_CREATEDEVICEFLAGS_LegacyMode: u32 = 1;
 pub const D3DKMT_CREATEDEVICEFLAGS_RequestVSync: u32 = 2;
 pub const D3DKMT_CREATEDEVICEFLAGS_DisableGpuTimeout: u32 = 4;
@@ -138,6 +139,9 @@ pub const D3DDDI_CREATEHWQUEUEFLAGS_NoBroadcastSignal: u32 = 2;
 pub const D3DDDI_CREATEHWQUEUEFLAGS_NoBroadcastWait: u32 = 4;
 pub const D3DDDI_CREATEHWQUEUEFLAGS_NoKmdAccess: u32 = 8;
 pub const D3DDDI_CREATEHWQUEUEFLAGS_Reserved: u32 = 4294967280;
+pub const D3DDDI_CREATEHWQUEUEFLAGS_UserModeSubmission: u32 = 16;
+pub const D3DDDI_CREATEHWQUEUEFLAGS_NativeProgressFence: u32 = 32;
+pub const D3DDDI_CREATEHWQUEUEFLAGS_TestQueue: u32 = 64;
 pub const D3DKMT_DEVICERESET_STATE_DesktopSwitched: u32 = 1;
 pub const D3DKMT_DEVICERESET_STATE_Reserved: u32 = 4294967294;
 pub const DXGK_FAULT_ERROR_CODE_IsDeviceSpecificCode: u32 = 1;
@@ -179,6 +183,8 @@ pub const D3DDDICB_DESTROYALLOCATION2FLAGS_AssumeNotInUse: u32 = 1;
 pub const D3DDDICB_DESTROYALLOCATION2FLAGS_SynchronousDestroy: u32 = 2;
 pub const D3DDDICB_DESTROYALLOCATION2FLAGS_Reserved: u32 = 2147483644;
 pub const D3DDDICB_DESTROYALLOCATION2FLAGS_SystemUseOnly: u32 = 2147483648;
+pub const D3DKMT_CROSS_ADAPTER_RESOURCE_PITCH_ALIGNMENT: u32 = 128;
+pub const D3DKMT_CROSS_ADAPTER_RESOURCE_HEIGHT_ALIGNMENT: u32 = 4;
 pub const D3DKMT_OFFER_FLAGS_OfferImmediately: u32 = 1;
 pub const D3DKMT_OFFER_FLAGS_AllowDecommit: u32 = 2;
 pub const D3DKMT_OFFER_FLAGS_Reserved: u32 = 4294967292;
@@ -217,6 +223,13 @@ pub const D3DDDICB_LOCKFLAGS_Reserved: u32 = 4294965248;
 pub const D3DKMT_TRIMPROCESSCOMMITMENT_FLAGS_Lazy: u32 = 1;
 pub const D3DKMT_TRIMPROCESSCOMMITMENT_FLAGS_OnlyRepurposed: u32 = 2;
 pub const D3DKMT_TRIMPROCESSCOMMITMENT_FLAGS_Reserved: u32 = 4294967292;
+pub const D3DDDI_ALLOCATIONPRIORITY_MINIMUM: u32 = 671088640;
+pub const D3DDDI_ALLOCATIONPRIORITY_LOW: u32 = 1342177280;
+pub const D3DDDI_ALLOCATIONPRIORITY_NORMAL: u32 = 2013265920;
+pub const D3DDDI_ALLOCATIONPRIORITY_HIGH: u32 = 2684354560;
+pub const D3DDDI_ALLOCATIONPRIORITY_MAXIMUM: u32 = 3355443200;
+pub const SHARED_ALLOCATION_WRITE: u32 = 1;
+pub const SHARED_ALLOCATION_ALL_ACCESS: u32 = 983041;
 pub const D3DDDI_MAKERESIDENT_FLAGS_CantTrimFurther: u32 = 1;
 pub const D3DDDI_MAKERESIDENT_FLAGS_MustSucceed: u32 = 2;
 pub const D3DDDI_MAKERESIDENT_FLAGS_Reserved: u32 = 4294967292;
@@ -225,6 +238,7 @@ pub const D3DDDI_EVICT_FLAGS_NotWrittenTo: u32 = 2;
 pub const D3DDDI_EVICT_FLAGS_Reserved: u32 = 4294967292;
 pub const D3DKMT_UPDATEGPUVIRTUALADDRESS_Flags_DoNotWait: u32 = 1;
 pub const D3DKMT_UPDATEGPUVIRTUALADDRESS_Flags_Reserved: u32 = 4294967294;
+pub const D3DGPU_UNIQUE_DRIVER_PROTECTION: i64 = -9223372036854775808;
 pub const D3DDDI_SYNCHRONIZATIONOBJECT_FLAGS_Shared: u32 = 1;
 pub const D3DDDI_SYNCHRONIZATIONOBJECT_FLAGS_NtSecuritySharing: u32 = 2;
 pub const D3DDDI_SYNCHRONIZATIONOBJECT_FLAGS_CrossAdapter: u32 = 4;
@@ -236,6 +250,10 @@ pub const D3DDDI_SYNCHRONIZATIONOBJECT_FLAGS_NoGPUAccess: u32 = 128;
 pub const D3DDDI_SYNCHRONIZATIONOBJECT_FLAGS_SignalByKmd: u32 = 256;
 pub const D3DDDI_SYNCHRONIZATIONOBJECT_FLAGS_Reserved: u32 = 2147483136;
 pub const D3DDDI_SYNCHRONIZATIONOBJECT_FLAGS_Reserved0: u32 = 2147483648;
+pub const D3DDDI_SYNCHRONIZATIONOBJECT_FLAGS_UnwaitCpuWaitersOnlyOnDestroy: u32 = 1024;
+pub const D3DDDI_SYNC_OBJECT_WAIT: u32 = 1;
+pub const D3DDDI_SYNC_OBJECT_SIGNAL: u32 = 2;
+pub const D3DDDI_SYNC_OBJECT_ALL_ACCESS: u32 = 2031619;
 pub const D3DDDICB_SIGNALFLAGS_SignalAtSubmission: u32 = 1;
 pub const D3DDDICB_SIGNALFLAGS_EnqueueCpuEvent: u32 = 2;
 pub const D3DDDICB_SIGNALFLAGS_AllowFenceRewind: u32 = 4;
@@ -243,8 +261,13 @@ pub const D3DDDICB_SIGNALFLAGS_Reserved: u32 = 2147483640;
 pub const D3DDDICB_SIGNALFLAGS_DXGK_SIGNAL_FLAG_INTERNAL0: u32 = 2147483648;
 pub const D3DDDI_WAITFORSYNCHRONIZATIONOBJECTFROMCPU_FLAGS_WaitAny: u32 = 1;
 pub const D3DDDI_WAITFORSYNCHRONIZATIONOBJECTFROMCPU_FLAGS_Reserved: u32 = 4294967294;
+pub const OBJ_INHERIT: u32 = 2;
+pub const OBJ_PERMANENT: u32 = 16;
+pub const OBJ_CASE_INSENSITIVE: u32 = 64;
+pub const OBJ_OPENIF: u32 = 128;
 pub const D3DKMT_CREATEKEYEDMUTEX2_FLAGS_NtSecuritySharing: u32 = 1;
 pub const D3DKMT_CREATEKEYEDMUTEX2_FLAGS_Reserved: u32 = 4294967294;
+pub const D3DDDI_NATIVE_FENCE_PDD_SIZE: u32 = 64;
 pub const D3DKMT_CREATENATIVEFENCE_FLAGS_Reserved: u32 = 4294967295;
 pub const D3DKMT_GETNATIVEFENCELOGDETAIL_FLAGS_Reserved: u32 = 4294967295;
 pub const D3DDDI_ESCAPEFLAGS_HardwareAccess: u32 = 1;
@@ -8952,19 +8975,6 @@ pub const D3DKMT_TDRDBGCTRLTYPE_FORCEDODTDR: _D3DKMT_TDRDBGCTRLTYPE = 6;
 pub const D3DKMT_TDRDBGCTRLTYPE_FORCEDODVSYNCTDR: _D3DKMT_TDRDBGCTRLTYPE = 7;
 pub const D3DKMT_TDRDBGCTRLTYPE_ENGINETDR: _D3DKMT_TDRDBGCTRLTYPE = 8;
 pub type _D3DKMT_TDRDBGCTRLTYPE = ::core::ffi::c_uint;
-pub type D3DKMT_QUERYSTATISTICS_TYPE = __u32;
-pub const D3DKMT_QUERYSTATISTICS_ADAPTER: _D3DKMT_QUERYSTATISTICS_TYPE = 0;
-pub const D3DKMT_QUERYSTATISTICS_PROCESS: _D3DKMT_QUERYSTATISTICS_TYPE = 1;
-pub const D3DKMT_QUERYSTATISTICS_PROCESS_ADAPTER: _D3DKMT_QUERYSTATISTICS_TYPE = 2;
-pub const D3DKMT_QUERYSTATISTICS_SEGMENT: _D3DKMT_QUERYSTATISTICS_TYPE = 3;
-pub const D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT: _D3DKMT_QUERYSTATISTICS_TYPE = 4;
-pub const D3DKMT_QUERYSTATISTICS_NODE: _D3DKMT_QUERYSTATISTICS_TYPE = 5;
-pub const D3DKMT_QUERYSTATISTICS_PROCESS_NODE: _D3DKMT_QUERYSTATISTICS_TYPE = 6;
-pub const D3DKMT_QUERYSTATISTICS_VIDPNSOURCE: _D3DKMT_QUERYSTATISTICS_TYPE = 7;
-pub const D3DKMT_QUERYSTATISTICS_PROCESS_VIDPNSOURCE: _D3DKMT_QUERYSTATISTICS_TYPE = 8;
-pub const D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_GROUP: _D3DKMT_QUERYSTATISTICS_TYPE = 9;
-pub const D3DKMT_QUERYSTATISTICS_PHYSICAL_ADAPTER: _D3DKMT_QUERYSTATISTICS_TYPE = 10;
-pub type _D3DKMT_QUERYSTATISTICS_TYPE = ::core::ffi::c_uint;
 #[repr(C)]
 #[derive(Default, Copy, Clone)]
 pub struct _D3DKMT_QUERYSTATSTICS_REFERENCE_DMA_BUFFER {
@@ -9515,6 +9525,411 @@ const _: () = {
         - 48usize];
 };
 pub type D3DKMT_QUERYSTATSTICS_TERMINATIONS = _D3DKMT_QUERYSTATSTICS_TERMINATIONS;
+#[repr(C)]
+#[derive(Default, Copy, Clone)]
+pub struct _D3DKMT_QUERYSTATISTICS_MEMORY {
+    pub TotalBytesEvicted: __u64,
+    pub AllocsCommitted: __u32,
+    pub AllocsResident: __u32,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    [
+        "Size of _D3DKMT_QUERYSTATISTICS_MEMORY",
+    ][::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_MEMORY>() - 16usize];
+    [
+        "Alignment of _D3DKMT_QUERYSTATISTICS_MEMORY",
+    ][::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_MEMORY>() - 8usize];
+    [
+        "Offset of field: _D3DKMT_QUERYSTATISTICS_MEMORY::TotalBytesEvicted",
+    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_MEMORY, TotalBytesEvicted)
+        - 0usize];
+    [
+        "Offset of field: _D3DKMT_QUERYSTATISTICS_MEMORY::AllocsCommitted",
+    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_MEMORY, AllocsCommitted) - 8usize];
+    [
+        "Offset of field: _D3DKMT_QUERYSTATISTICS_MEMORY::AllocsResident",
+    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_MEMORY, AllocsResident) - 12usize];
+};
+pub type D3DKMT_QUERYSTATISTICS_MEMORY = _D3DKMT_QUERYSTATISTICS_MEMORY;
+#[repr(C)]
+#[derive(Default, Copy, Clone)]
+pub struct _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY {
+    pub BytesAllocated: __u64,
+    pub BytesReserved: __u64,
+    pub SmallAllocationBlocks: __u32,
+    pub LargeAllocationBlocks: __u32,
+    pub WriteCombinedBytesAllocated: __u64,
+    pub WriteCombinedBytesReserved: __u64,
+    pub CachedBytesAllocated: __u64,
+    pub CachedBytesReserved: __u64,
+    pub SectionBytesAllocated: __u64,
+    pub SectionBytesReserved: __u64,
+    pub BytesZeroed: __u64,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    [
+        "Size of _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY",
+    ][::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY>() - 80usize];
+    [
+        "Alignment of _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY",
+    ][::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY>() - 8usize];
+    [
+        "Offset of field: _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY::BytesAllocated",
+    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY, BytesAllocated)
+        - 0usize];
+    [
+        "Offset of field: _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY::BytesReserved",
+    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY, BytesReserved)
+        - 8usize];
+    [
+        "Offset of field: _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY::SmallAllocationBlocks",
+    ][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY, SmallAllocationBlocks
+    ) - 16usize];
+    [
+        "Offset of field: _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY::LargeAllocationBlocks",
+    ][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY, LargeAllocationBlocks
+    ) - 20usize];
+    [
+        "Offset of field: _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY::WriteCombinedBytesAllocated",
+    ][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY, WriteCombinedBytesAllocated
+    ) - 24usize];
+    [
+        "Offset of field: _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY::WriteCombinedBytesReserved",
+    ][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY, WriteCombinedBytesReserved
+    ) - 32usize];
+    [
+        "Offset of field: _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY::CachedBytesAllocated",
+    ][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY, CachedBytesAllocated
+    ) - 40usize];
+    [
+        "Offset of field: _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY::CachedBytesReserved",
+    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY, CachedBytesReserved)
+        - 48usize];
+    [
+        "Offset of field: _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY::SectionBytesAllocated",
+    ][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY, SectionBytesAllocated
+    ) - 56usize];
+    [
+        "Offset of field: _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY::SectionBytesReserved",
+    ][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY, SectionBytesReserved
+    ) - 64usize];
+    [
+        "Offset of field: _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY::BytesZeroed",
+    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY, BytesZeroed)
+        - 72usize];
+};
+pub type D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY = _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY;
+#[repr(C)]
+#[derive(Default, Copy, Clone)]
+pub struct _D3DKMT_QUERYSTATISTICS_VIDEO_MEMORY {
+    pub AllocsCommitted: __u32,
+    pub _pad0: __u32,
+    pub AllocsResidentInP: [D3DKMT_QUERYSTATISTICS_COUNTER; 5usize],
+    pub AllocsResidentInNonPreferred: D3DKMT_QUERYSTATISTICS_COUNTER,
+    pub TotalBytesEvictedDueToPreparation: __u64,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    [
+        "Size of _D3DKMT_QUERYSTATISTICS_VIDEO_MEMORY",
+    ][::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_VIDEO_MEMORY>() - 112usize];
+    [
+        "Alignment of _D3DKMT_QUERYSTATISTICS_VIDEO_MEMORY",
+    ][::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_VIDEO_MEMORY>() - 8usize];
+    [
+        "Offset of field: _D3DKMT_QUERYSTATISTICS_VIDEO_MEMORY::AllocsCommitted",
+    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_VIDEO_MEMORY, AllocsCommitted)
+        - 0usize];
+    [
+        "Offset of field: _D3DKMT_QUERYSTATISTICS_VIDEO_MEMORY::_pad0",
+    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_VIDEO_MEMORY, _pad0) - 4usize];
+    [
+        "Offset of field: _D3DKMT_QUERYSTATISTICS_VIDEO_MEMORY::AllocsResidentInP",
+    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_VIDEO_MEMORY, AllocsResidentInP)
+        - 8usize];
+    [
+        "Offset of field: _D3DKMT_QUERYSTATISTICS_VIDEO_MEMORY::AllocsResidentInNonPreferred",
+    ][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_VIDEO_MEMORY, AllocsResidentInNonPreferred
+    ) - 88usize];
+    [
+        "Offset of field: _D3DKMT_QUERYSTATISTICS_VIDEO_MEMORY::TotalBytesEvictedDueToPreparation",
+    ][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_VIDEO_MEMORY, TotalBytesEvictedDueToPreparation
+    ) - 104usize];
+};
+pub type D3DKMT_QUERYSTATISTICS_VIDEO_MEMORY = _D3DKMT_QUERYSTATISTICS_VIDEO_MEMORY;
+#[repr(C)]
+#[derive(Default, Copy, Clone)]
+pub struct _D3DKMT_QUERYSTATISTICS_COMMITMENT_DATA {
+    pub TotalBytesEvictedFromProcess: __u64,
+    pub BytesBySegmentPreference: [__u64; 5usize],
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    [
+        "Size of _D3DKMT_QUERYSTATISTICS_COMMITMENT_DATA",
+    ][::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_COMMITMENT_DATA>() - 48usize];
+    [
+        "Alignment of _D3DKMT_QUERYSTATISTICS_COMMITMENT_DATA",
+    ][::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_COMMITMENT_DATA>() - 8usize];
+    [
+        "Offset of field: _D3DKMT_QUERYSTATISTICS_COMMITMENT_DATA::TotalBytesEvictedFromProcess",
+    ][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_COMMITMENT_DATA, TotalBytesEvictedFromProcess
+    ) - 0usize];
+    [
+        "Offset of field: _D3DKMT_QUERYSTATISTICS_COMMITMENT_DATA::BytesBySegmentPreference",
+    ][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_COMMITMENT_DATA, BytesBySegmentPreference
+    ) - 8usize];
+};
+pub type D3DKMT_QUERYSTATISTICS_COMMITMENT_DATA = _D3DKMT_QUERYSTATISTICS_COMMITMENT_DATA;
+#[repr(C)]
+#[derive(Default, Copy, Clone)]
+pub struct _D3DKMT_QUERYSTATISTICS_POLICY {
+    pub PreferApertureForRead: [__u64; 5usize],
+    pub PreferAperture: [__u64; 5usize],
+    pub MemResetOnPaging: __u64,
+    pub RemovePagesFromWorkingSetOnPaging: __u64,
+    pub MigrationEnabled: __u64,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    [
+        "Size of _D3DKMT_QUERYSTATISTICS_POLICY",
+    ][::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_POLICY>() - 104usize];
+    [
+        "Alignment of _D3DKMT_QUERYSTATISTICS_POLICY",
+    ][::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_POLICY>() - 8usize];
+    [
+        "Offset of field: _D3DKMT_QUERYSTATISTICS_POLICY::PreferApertureForRead",
+    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_POLICY, PreferApertureForRead)
+        - 0usize];
+    [
+        "Offset of field: _D3DKMT_QUERYSTATISTICS_POLICY::PreferAperture",
+    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_POLICY, PreferAperture) - 40usize];
+    [
+        "Offset of field: _D3DKMT_QUERYSTATISTICS_POLICY::MemResetOnPaging",
+    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_POLICY, MemResetOnPaging)
+        - 80usize];
+    [
+        "Offset of field: _D3DKMT_QUERYSTATISTICS_POLICY::RemovePagesFromWorkingSetOnPaging",
+    ][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_POLICY, RemovePagesFromWorkingSetOnPaging
+    ) - 88usize];
+    [
+        "Offset of field: _D3DKMT_QUERYSTATISTICS_POLICY::MigrationEnabled",
+    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_POLICY, MigrationEnabled)
+        - 96usize];
+};
+pub type D3DKMT_QUERYSTATISTICS_POLICY = _D3DKMT_QUERYSTATISTICS_POLICY;
+#[repr(C)]
+#[derive(Default, Copy, Clone)]
+pub struct _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_POLICY {
+    pub UseMRU: __u64,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    [
+        "Size of _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_POLICY",
+    ][::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_POLICY>() - 8usize];
+    [
+        "Alignment of _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_POLICY",
+    ][::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_POLICY>()
+        - 8usize];
+    [
+        "Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_POLICY::UseMRU",
+    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_POLICY, UseMRU)
+        - 0usize];
+};
+pub type D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_POLICY = _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_POLICY;
+#[repr(C)]
+#[derive(Default, Copy, Clone)]
+pub struct _D3DKMT_QUERYSTATISTICS_DMA_BUFFER {
+    pub Size: D3DKMT_QUERYSTATISTICS_COUNTER,
+    pub AllocationListBytes: __u32,
+    pub PatchLocationListBytes: __u32,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    [
+        "Size of _D3DKMT_QUERYSTATISTICS_DMA_BUFFER",
+    ][::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_DMA_BUFFER>() - 24usize];
+    [
+        "Alignment of _D3DKMT_QUERYSTATISTICS_DMA_BUFFER",
+    ][::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_DMA_BUFFER>() - 8usize];
+    [
+        "Offset of field: _D3DKMT_QUERYSTATISTICS_DMA_BUFFER::Size",
+    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_DMA_BUFFER, Size) - 0usize];
+    [
+        "Offset of field: _D3DKMT_QUERYSTATISTICS_DMA_BUFFER::AllocationListBytes",
+    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_DMA_BUFFER, AllocationListBytes)
+        - 16usize];
+    [
+        "Offset of field: _D3DKMT_QUERYSTATISTICS_DMA_BUFFER::PatchLocationListBytes",
+    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_DMA_BUFFER, PatchLocationListBytes)
+        - 20usize];
+};
+pub type D3DKMT_QUERYSTATISTICS_DMA_BUFFER = _D3DKMT_QUERYSTATISTICS_DMA_BUFFER;
+#[repr(C)]
+#[derive(Default, Copy, Clone)]
+pub struct _D3DKMT_QUERYSTATISTICS_QUEUE_PACKET_TYPE_INFORMATION {
+    pub PacketSubmited: __u32,
+    pub PacketCompleted: __u32,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    [
+        "Size of _D3DKMT_QUERYSTATISTICS_QUEUE_PACKET_TYPE_INFORMATION",
+    ][::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_QUEUE_PACKET_TYPE_INFORMATION>()
+        - 8usize];
+    [
+        "Alignment of _D3DKMT_QUERYSTATISTICS_QUEUE_PACKET_TYPE_INFORMATION",
+    ][::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_QUEUE_PACKET_TYPE_INFORMATION>()
+        - 4usize];
+    [
+        "Offset of field: _D3DKMT_QUERYSTATISTICS_QUEUE_PACKET_TYPE_INFORMATION::PacketSubmited",
+    ][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_QUEUE_PACKET_TYPE_INFORMATION, PacketSubmited
+    ) - 0usize];
+    [
+        "Offset of field: _D3DKMT_QUERYSTATISTICS_QUEUE_PACKET_TYPE_INFORMATION::PacketCompleted",
+    ][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_QUEUE_PACKET_TYPE_INFORMATION, PacketCompleted
+    ) - 4usize];
+};
+pub type D3DKMT_QUERYSTATISTICS_QUEUE_PACKET_TYPE_INFORMATION = _D3DKMT_QUERYSTATISTICS_QUEUE_PACKET_TYPE_INFORMATION;
+#[repr(C)]
+#[derive(Default, Copy, Clone)]
+pub struct _D3DKMT_QUERYSTATISTICS_DMA_PACKET_TYPE_INFORMATION {
+    pub PacketSubmited: __u32,
+    pub PacketCompleted: __u32,
+    pub PacketPreempted: __u32,
+    pub PacketFaulted: __u32,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    [
+        "Size of _D3DKMT_QUERYSTATISTICS_DMA_PACKET_TYPE_INFORMATION",
+    ][::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_DMA_PACKET_TYPE_INFORMATION>()
+        - 16usize];
+    [
+        "Alignment of _D3DKMT_QUERYSTATISTICS_DMA_PACKET_TYPE_INFORMATION",
+    ][::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_DMA_PACKET_TYPE_INFORMATION>()
+        - 4usize];
+    [
+        "Offset of field: _D3DKMT_QUERYSTATISTICS_DMA_PACKET_TYPE_INFORMATION::PacketSubmited",
+    ][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_DMA_PACKET_TYPE_INFORMATION, PacketSubmited
+    ) - 0usize];
+    [
+        "Offset of field: _D3DKMT_QUERYSTATISTICS_DMA_PACKET_TYPE_INFORMATION::PacketCompleted",
+    ][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_DMA_PACKET_TYPE_INFORMATION, PacketCompleted
+    ) - 4usize];
+    [
+        "Offset of field: _D3DKMT_QUERYSTATISTICS_DMA_PACKET_TYPE_INFORMATION::PacketPreempted",
+    ][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_DMA_PACKET_TYPE_INFORMATION, PacketPreempted
+    ) - 8usize];
+    [
+        "Offset of field: _D3DKMT_QUERYSTATISTICS_DMA_PACKET_TYPE_INFORMATION::PacketFaulted",
+    ][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_DMA_PACKET_TYPE_INFORMATION, PacketFaulted
+    ) - 12usize];
+};
+pub type D3DKMT_QUERYSTATISTICS_DMA_PACKET_TYPE_INFORMATION = _D3DKMT_QUERYSTATISTICS_DMA_PACKET_TYPE_INFORMATION;
+#[repr(C)]
+#[derive(Default, Copy, Clone)]
+pub struct _D3DKMT_QUERYSTATISTICS_PACKET_INFORMATION {
+    pub QueuePacket: [D3DKMT_QUERYSTATISTICS_QUEUE_PACKET_TYPE_INFORMATION; 8usize],
+    pub DmaPacket: [D3DKMT_QUERYSTATISTICS_DMA_PACKET_TYPE_INFORMATION; 4usize],
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    [
+        "Size of _D3DKMT_QUERYSTATISTICS_PACKET_INFORMATION",
+    ][::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_PACKET_INFORMATION>() - 128usize];
+    [
+        "Alignment of _D3DKMT_QUERYSTATISTICS_PACKET_INFORMATION",
+    ][::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_PACKET_INFORMATION>() - 4usize];
+    [
+        "Offset of field: _D3DKMT_QUERYSTATISTICS_PACKET_INFORMATION::QueuePacket",
+    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_PACKET_INFORMATION, QueuePacket)
+        - 0usize];
+    [
+        "Offset of field: _D3DKMT_QUERYSTATISTICS_PACKET_INFORMATION::DmaPacket",
+    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_PACKET_INFORMATION, DmaPacket)
+        - 64usize];
+};
+pub type D3DKMT_QUERYSTATISTICS_PACKET_INFORMATION = _D3DKMT_QUERYSTATISTICS_PACKET_INFORMATION;
+#[repr(C)]
+#[derive(Default, Copy, Clone)]
+pub struct _D3DKMT_QUERYSTATISTICS_PREEMPTION_INFORMATION {
+    pub PreemptionCounter: [__u32; 16usize],
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    [
+        "Size of _D3DKMT_QUERYSTATISTICS_PREEMPTION_INFORMATION",
+    ][::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_PREEMPTION_INFORMATION>()
+        - 64usize];
+    [
+        "Alignment of _D3DKMT_QUERYSTATISTICS_PREEMPTION_INFORMATION",
+    ][::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_PREEMPTION_INFORMATION>()
+        - 4usize];
+    [
+        "Offset of field: _D3DKMT_QUERYSTATISTICS_PREEMPTION_INFORMATION::PreemptionCounter",
+    ][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_PREEMPTION_INFORMATION, PreemptionCounter
+    ) - 0usize];
+};
+pub type D3DKMT_QUERYSTATISTICS_PREEMPTION_INFORMATION = _D3DKMT_QUERYSTATISTICS_PREEMPTION_INFORMATION;
+#[repr(C)]
+#[derive(Default, Copy, Clone)]
+pub struct _D3DKMT_QUERYSTATISTICS_PROCESS_INTERFERENCE_COUNTERS {
+    pub InterferenceCount: [__u64; 9usize],
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    [
+        "Size of _D3DKMT_QUERYSTATISTICS_PROCESS_INTERFERENCE_COUNTERS",
+    ][::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_PROCESS_INTERFERENCE_COUNTERS>()
+        - 72usize];
+    [
+        "Alignment of _D3DKMT_QUERYSTATISTICS_PROCESS_INTERFERENCE_COUNTERS",
+    ][::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_PROCESS_INTERFERENCE_COUNTERS>()
+        - 8usize];
+    [
+        "Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_INTERFERENCE_COUNTERS::InterferenceCount",
+    ][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_PROCESS_INTERFERENCE_COUNTERS, InterferenceCount
+    ) - 0usize];
+};
+pub type D3DKMT_QUERYSTATISTICS_PROCESS_INTERFERENCE_COUNTERS = _D3DKMT_QUERYSTATISTICS_PROCESS_INTERFERENCE_COUNTERS;
+pub type D3DKMT_QUERYSTATISTICS_TYPE = __u32;
+pub const D3DKMT_QUERYSTATISTICS_ADAPTER: _D3DKMT_QUERYSTATISTICS_TYPE = 0;
+pub const D3DKMT_QUERYSTATISTICS_PROCESS: _D3DKMT_QUERYSTATISTICS_TYPE = 1;
+pub const D3DKMT_QUERYSTATISTICS_PROCESS_ADAPTER: _D3DKMT_QUERYSTATISTICS_TYPE = 2;
+pub const D3DKMT_QUERYSTATISTICS_SEGMENT: _D3DKMT_QUERYSTATISTICS_TYPE = 3;
+pub const D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT: _D3DKMT_QUERYSTATISTICS_TYPE = 4;
+pub const D3DKMT_QUERYSTATISTICS_NODE: _D3DKMT_QUERYSTATISTICS_TYPE = 5;
+pub const D3DKMT_QUERYSTATISTICS_PROCESS_NODE: _D3DKMT_QUERYSTATISTICS_TYPE = 6;
+pub const D3DKMT_QUERYSTATISTICS_VIDPNSOURCE: _D3DKMT_QUERYSTATISTICS_TYPE = 7;
+pub const D3DKMT_QUERYSTATISTICS_PROCESS_VIDPNSOURCE: _D3DKMT_QUERYSTATISTICS_TYPE = 8;
+pub const D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_GROUP: _D3DKMT_QUERYSTATISTICS_TYPE = 9;
+pub const D3DKMT_QUERYSTATISTICS_PHYSICAL_ADAPTER: _D3DKMT_QUERYSTATISTICS_TYPE = 10;
+pub type _D3DKMT_QUERYSTATISTICS_TYPE = ::core::ffi::c_uint;
 pub type D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION_FLAGS = __u64;
 pub const D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION_FLAGS_NumberOfMemoryGroups: _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION_FLAGS = 3;
 pub const D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION_FLAGS_SupportsDemotion: _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION_FLAGS = 4;
@@ -9688,33 +10103,6 @@ const _: () = {
 pub type D3DKMT_QUERYSTATISTICS_PHYSICAL_ADAPTER_INFORMATION = _D3DKMT_QUERYSTATISTICS_PHYSICAL_ADAPTER_INFORMATION;
 #[repr(C)]
 #[derive(Default, Copy, Clone)]
-pub struct _D3DKMT_QUERYSTATISTICS_MEMORY {
-    pub TotalBytesEvicted: __u64,
-    pub AllocsCommitted: __u32,
-    pub AllocsResident: __u32,
-}
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
-const _: () = {
-    [
-        "Size of _D3DKMT_QUERYSTATISTICS_MEMORY",
-    ][::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_MEMORY>() - 16usize];
-    [
-        "Alignment of _D3DKMT_QUERYSTATISTICS_MEMORY",
-    ][::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_MEMORY>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_MEMORY::TotalBytesEvicted",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_MEMORY, TotalBytesEvicted)
-        - 0usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_MEMORY::AllocsCommitted",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_MEMORY, AllocsCommitted) - 8usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_MEMORY::AllocsResident",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_MEMORY, AllocsResident) - 12usize];
-};
-pub type D3DKMT_QUERYSTATISTICS_MEMORY = _D3DKMT_QUERYSTATISTICS_MEMORY;
-#[repr(C)]
-#[derive(Default, Copy, Clone)]
 pub struct _D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION {
     pub CommitLimit: __u64,
     pub BytesCommitted: __u64,
@@ -9795,120 +10183,6 @@ pub const D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION_SegmentProperties_SystemMem
 pub const D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION_SegmentProperties_PopulatedByReservedDDRByFirmware: D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION_SegmentProperties = 2;
 pub const D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION_SegmentProperties_Reserved: D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION_SegmentProperties = 18446744073709551612;
 pub type D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION_SegmentProperties = ::core::ffi::c_ulong;
-#[repr(C)]
-#[derive(Default, Copy, Clone)]
-pub struct _D3DKMT_QUERYSTATISTICS_PREEMPTION_INFORMATION {
-    pub PreemptionCounter: [__u32; 16usize],
-}
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
-const _: () = {
-    [
-        "Size of _D3DKMT_QUERYSTATISTICS_PREEMPTION_INFORMATION",
-    ][::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_PREEMPTION_INFORMATION>()
-        - 64usize];
-    [
-        "Alignment of _D3DKMT_QUERYSTATISTICS_PREEMPTION_INFORMATION",
-    ][::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_PREEMPTION_INFORMATION>()
-        - 4usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_PREEMPTION_INFORMATION::PreemptionCounter",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_PREEMPTION_INFORMATION, PreemptionCounter
-    ) - 0usize];
-};
-pub type D3DKMT_QUERYSTATISTICS_PREEMPTION_INFORMATION = _D3DKMT_QUERYSTATISTICS_PREEMPTION_INFORMATION;
-#[repr(C)]
-#[derive(Default, Copy, Clone)]
-pub struct _D3DKMT_QUERYSTATISTICS_QUEUE_PACKET_TYPE_INFORMATION {
-    pub PacketSubmited: __u32,
-    pub PacketCompleted: __u32,
-}
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
-const _: () = {
-    [
-        "Size of _D3DKMT_QUERYSTATISTICS_QUEUE_PACKET_TYPE_INFORMATION",
-    ][::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_QUEUE_PACKET_TYPE_INFORMATION>()
-        - 8usize];
-    [
-        "Alignment of _D3DKMT_QUERYSTATISTICS_QUEUE_PACKET_TYPE_INFORMATION",
-    ][::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_QUEUE_PACKET_TYPE_INFORMATION>()
-        - 4usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_QUEUE_PACKET_TYPE_INFORMATION::PacketSubmited",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_QUEUE_PACKET_TYPE_INFORMATION, PacketSubmited
-    ) - 0usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_QUEUE_PACKET_TYPE_INFORMATION::PacketCompleted",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_QUEUE_PACKET_TYPE_INFORMATION, PacketCompleted
-    ) - 4usize];
-};
-pub type D3DKMT_QUERYSTATISTICS_QUEUE_PACKET_TYPE_INFORMATION = _D3DKMT_QUERYSTATISTICS_QUEUE_PACKET_TYPE_INFORMATION;
-#[repr(C)]
-#[derive(Default, Copy, Clone)]
-pub struct _D3DKMT_QUERYSTATISTICS_DMA_PACKET_TYPE_INFORMATION {
-    pub PacketSubmited: __u32,
-    pub PacketCompleted: __u32,
-    pub PacketPreempted: __u32,
-    pub PacketFaulted: __u32,
-}
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
-const _: () = {
-    [
-        "Size of _D3DKMT_QUERYSTATISTICS_DMA_PACKET_TYPE_INFORMATION",
-    ][::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_DMA_PACKET_TYPE_INFORMATION>()
-        - 16usize];
-    [
-        "Alignment of _D3DKMT_QUERYSTATISTICS_DMA_PACKET_TYPE_INFORMATION",
-    ][::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_DMA_PACKET_TYPE_INFORMATION>()
-        - 4usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_DMA_PACKET_TYPE_INFORMATION::PacketSubmited",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_DMA_PACKET_TYPE_INFORMATION, PacketSubmited
-    ) - 0usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_DMA_PACKET_TYPE_INFORMATION::PacketCompleted",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_DMA_PACKET_TYPE_INFORMATION, PacketCompleted
-    ) - 4usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_DMA_PACKET_TYPE_INFORMATION::PacketPreempted",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_DMA_PACKET_TYPE_INFORMATION, PacketPreempted
-    ) - 8usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_DMA_PACKET_TYPE_INFORMATION::PacketFaulted",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_DMA_PACKET_TYPE_INFORMATION, PacketFaulted
-    ) - 12usize];
-};
-pub type D3DKMT_QUERYSTATISTICS_DMA_PACKET_TYPE_INFORMATION = _D3DKMT_QUERYSTATISTICS_DMA_PACKET_TYPE_INFORMATION;
-#[repr(C)]
-#[derive(Default, Copy, Clone)]
-pub struct _D3DKMT_QUERYSTATISTICS_PACKET_INFORMATION {
-    pub QueuePacket: [D3DKMT_QUERYSTATISTICS_QUEUE_PACKET_TYPE_INFORMATION; 8usize],
-    pub DmaPacket: [D3DKMT_QUERYSTATISTICS_DMA_PACKET_TYPE_INFORMATION; 4usize],
-}
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
-const _: () = {
-    [
-        "Size of _D3DKMT_QUERYSTATISTICS_PACKET_INFORMATION",
-    ][::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_PACKET_INFORMATION>() - 128usize];
-    [
-        "Alignment of _D3DKMT_QUERYSTATISTICS_PACKET_INFORMATION",
-    ][::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_PACKET_INFORMATION>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_PACKET_INFORMATION::QueuePacket",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_PACKET_INFORMATION, QueuePacket)
-        - 0usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_PACKET_INFORMATION::DmaPacket",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_PACKET_INFORMATION, DmaPacket)
-        - 64usize];
-};
-pub type D3DKMT_QUERYSTATISTICS_PACKET_INFORMATION = _D3DKMT_QUERYSTATISTICS_PACKET_INFORMATION;
 #[repr(C)]
 #[derive(Default, Copy, Clone)]
 pub struct _D3DKMT_QUERYSTATISTICS_PROCESS_NODE_INFORMATION {
@@ -10107,82 +10381,6 @@ const _: () = {
 pub type D3DKMT_QUERYSTATISTICS_VIDPNSOURCE_INFORMATION = _D3DKMT_QUERYSTATISTICS_VIDPNSOURCE_INFORMATION;
 #[repr(C)]
 #[derive(Default, Copy, Clone)]
-pub struct _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY {
-    pub BytesAllocated: __u64,
-    pub BytesReserved: __u64,
-    pub SmallAllocationBlocks: __u32,
-    pub LargeAllocationBlocks: __u32,
-    pub WriteCombinedBytesAllocated: __u64,
-    pub WriteCombinedBytesReserved: __u64,
-    pub CachedBytesAllocated: __u64,
-    pub CachedBytesReserved: __u64,
-    pub SectionBytesAllocated: __u64,
-    pub SectionBytesReserved: __u64,
-    pub BytesZeroed: __u64,
-}
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
-const _: () = {
-    [
-        "Size of _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY",
-    ][::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY>() - 80usize];
-    [
-        "Alignment of _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY",
-    ][::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY::BytesAllocated",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY, BytesAllocated)
-        - 0usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY::BytesReserved",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY, BytesReserved)
-        - 8usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY::SmallAllocationBlocks",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY, SmallAllocationBlocks
-    ) - 16usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY::LargeAllocationBlocks",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY, LargeAllocationBlocks
-    ) - 20usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY::WriteCombinedBytesAllocated",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY, WriteCombinedBytesAllocated
-    ) - 24usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY::WriteCombinedBytesReserved",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY, WriteCombinedBytesReserved
-    ) - 32usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY::CachedBytesAllocated",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY, CachedBytesAllocated
-    ) - 40usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY::CachedBytesReserved",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY, CachedBytesReserved)
-        - 48usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY::SectionBytesAllocated",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY, SectionBytesAllocated
-    ) - 56usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY::SectionBytesReserved",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY, SectionBytesReserved
-    ) - 64usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY::BytesZeroed",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY, BytesZeroed)
-        - 72usize];
-};
-pub type D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY = _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY;
-#[repr(C)]
-#[derive(Default, Copy, Clone)]
 pub struct _D3DKMT_QUERYSTATISTICS_PROCESS_INFORMATION {
     pub NodeCount: __u32,
     pub VidPnSourceCount: __u32,
@@ -10216,121 +10414,6 @@ const _: () = {
         - 88usize];
 };
 pub type D3DKMT_QUERYSTATISTICS_PROCESS_INFORMATION = _D3DKMT_QUERYSTATISTICS_PROCESS_INFORMATION;
-#[repr(C)]
-#[derive(Default, Copy, Clone)]
-pub struct _D3DKMT_QUERYSTATISTICS_DMA_BUFFER {
-    pub Size: D3DKMT_QUERYSTATISTICS_COUNTER,
-    pub AllocationListBytes: __u32,
-    pub PatchLocationListBytes: __u32,
-}
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
-const _: () = {
-    [
-        "Size of _D3DKMT_QUERYSTATISTICS_DMA_BUFFER",
-    ][::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_DMA_BUFFER>() - 24usize];
-    [
-        "Alignment of _D3DKMT_QUERYSTATISTICS_DMA_BUFFER",
-    ][::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_DMA_BUFFER>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_DMA_BUFFER::Size",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_DMA_BUFFER, Size) - 0usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_DMA_BUFFER::AllocationListBytes",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_DMA_BUFFER, AllocationListBytes)
-        - 16usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_DMA_BUFFER::PatchLocationListBytes",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_DMA_BUFFER, PatchLocationListBytes)
-        - 20usize];
-};
-pub type D3DKMT_QUERYSTATISTICS_DMA_BUFFER = _D3DKMT_QUERYSTATISTICS_DMA_BUFFER;
-#[repr(C)]
-#[derive(Default, Copy, Clone)]
-pub struct _D3DKMT_QUERYSTATISTICS_COMMITMENT_DATA {
-    pub TotalBytesEvictedFromProcess: __u64,
-    pub BytesBySegmentPreference: [__u64; 5usize],
-}
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
-const _: () = {
-    [
-        "Size of _D3DKMT_QUERYSTATISTICS_COMMITMENT_DATA",
-    ][::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_COMMITMENT_DATA>() - 48usize];
-    [
-        "Alignment of _D3DKMT_QUERYSTATISTICS_COMMITMENT_DATA",
-    ][::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_COMMITMENT_DATA>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_COMMITMENT_DATA::TotalBytesEvictedFromProcess",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_COMMITMENT_DATA, TotalBytesEvictedFromProcess
-    ) - 0usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_COMMITMENT_DATA::BytesBySegmentPreference",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_COMMITMENT_DATA, BytesBySegmentPreference
-    ) - 8usize];
-};
-pub type D3DKMT_QUERYSTATISTICS_COMMITMENT_DATA = _D3DKMT_QUERYSTATISTICS_COMMITMENT_DATA;
-#[repr(C)]
-#[derive(Default, Copy, Clone)]
-pub struct _D3DKMT_QUERYSTATISTICS_POLICY {
-    pub PreferApertureForRead: [__u64; 5usize],
-    pub PreferAperture: [__u64; 5usize],
-    pub MemResetOnPaging: __u64,
-    pub RemovePagesFromWorkingSetOnPaging: __u64,
-    pub MigrationEnabled: __u64,
-}
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
-const _: () = {
-    [
-        "Size of _D3DKMT_QUERYSTATISTICS_POLICY",
-    ][::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_POLICY>() - 104usize];
-    [
-        "Alignment of _D3DKMT_QUERYSTATISTICS_POLICY",
-    ][::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_POLICY>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_POLICY::PreferApertureForRead",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_POLICY, PreferApertureForRead)
-        - 0usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_POLICY::PreferAperture",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_POLICY, PreferAperture) - 40usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_POLICY::MemResetOnPaging",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_POLICY, MemResetOnPaging)
-        - 80usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_POLICY::RemovePagesFromWorkingSetOnPaging",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_POLICY, RemovePagesFromWorkingSetOnPaging
-    ) - 88usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_POLICY::MigrationEnabled",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_POLICY, MigrationEnabled)
-        - 96usize];
-};
-pub type D3DKMT_QUERYSTATISTICS_POLICY = _D3DKMT_QUERYSTATISTICS_POLICY;
-#[repr(C)]
-#[derive(Default, Copy, Clone)]
-pub struct _D3DKMT_QUERYSTATISTICS_PROCESS_INTERFERENCE_COUNTERS {
-    pub InterferenceCount: [__u64; 9usize],
-}
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
-const _: () = {
-    [
-        "Size of _D3DKMT_QUERYSTATISTICS_PROCESS_INTERFERENCE_COUNTERS",
-    ][::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_PROCESS_INTERFERENCE_COUNTERS>()
-        - 72usize];
-    [
-        "Alignment of _D3DKMT_QUERYSTATISTICS_PROCESS_INTERFERENCE_COUNTERS",
-    ][::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_PROCESS_INTERFERENCE_COUNTERS>()
-        - 8usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_INTERFERENCE_COUNTERS::InterferenceCount",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_PROCESS_INTERFERENCE_COUNTERS, InterferenceCount
-    ) - 0usize];
-};
-pub type D3DKMT_QUERYSTATISTICS_PROCESS_INTERFERENCE_COUNTERS = _D3DKMT_QUERYSTATISTICS_PROCESS_INTERFERENCE_COUNTERS;
 #[repr(C)]
 #[derive(Default, Copy, Clone)]
 pub struct _D3DKMT_QUERYSTATISTICS_PROCESS_ADAPTER_INFORMATION {
@@ -10406,66 +10489,6 @@ const _: () = {
         - 268usize];
 };
 pub type D3DKMT_QUERYSTATISTICS_PROCESS_ADAPTER_INFORMATION = _D3DKMT_QUERYSTATISTICS_PROCESS_ADAPTER_INFORMATION;
-#[repr(C)]
-#[derive(Default, Copy, Clone)]
-pub struct _D3DKMT_QUERYSTATISTICS_VIDEO_MEMORY {
-    pub AllocsCommitted: __u32,
-    pub _pad0: __u32,
-    pub AllocsResidentInP: [D3DKMT_QUERYSTATISTICS_COUNTER; 5usize],
-    pub AllocsResidentInNonPreferred: D3DKMT_QUERYSTATISTICS_COUNTER,
-    pub TotalBytesEvictedDueToPreparation: __u64,
-}
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
-const _: () = {
-    [
-        "Size of _D3DKMT_QUERYSTATISTICS_VIDEO_MEMORY",
-    ][::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_VIDEO_MEMORY>() - 112usize];
-    [
-        "Alignment of _D3DKMT_QUERYSTATISTICS_VIDEO_MEMORY",
-    ][::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_VIDEO_MEMORY>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_VIDEO_MEMORY::AllocsCommitted",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_VIDEO_MEMORY, AllocsCommitted)
-        - 0usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_VIDEO_MEMORY::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_VIDEO_MEMORY, _pad0) - 4usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_VIDEO_MEMORY::AllocsResidentInP",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_VIDEO_MEMORY, AllocsResidentInP)
-        - 8usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_VIDEO_MEMORY::AllocsResidentInNonPreferred",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_VIDEO_MEMORY, AllocsResidentInNonPreferred
-    ) - 88usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_VIDEO_MEMORY::TotalBytesEvictedDueToPreparation",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_VIDEO_MEMORY, TotalBytesEvictedDueToPreparation
-    ) - 104usize];
-};
-pub type D3DKMT_QUERYSTATISTICS_VIDEO_MEMORY = _D3DKMT_QUERYSTATISTICS_VIDEO_MEMORY;
-#[repr(C)]
-#[derive(Default, Copy, Clone)]
-pub struct _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_POLICY {
-    pub UseMRU: __u64,
-}
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
-const _: () = {
-    [
-        "Size of _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_POLICY",
-    ][::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_POLICY>() - 8usize];
-    [
-        "Alignment of _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_POLICY",
-    ][::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_POLICY>()
-        - 8usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_POLICY::UseMRU",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_POLICY, UseMRU)
-        - 0usize];
-};
-pub type D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_POLICY = _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_POLICY;
 #[repr(C)]
 #[derive(Default, Copy, Clone)]
 pub struct _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_INFORMATION {

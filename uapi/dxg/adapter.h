@@ -12,8 +12,8 @@
 #include "base.h"
 
 /**
- * struct _D3DKMT_OPENADAPTERFROMLUID - argument of a call
- * @AdapterLuid: [in]
+ * struct _D3DKMT_OPENADAPTERFROMLUID - open an adapter by its LUID
+ * @AdapterLuid: [in] LUID of the adapter
  * @hAdapter: [out] new local handle on every call
  *
  * Argument of DXG_IOCTL_OPENADAPTERFROMLUID.
@@ -24,8 +24,8 @@ typedef struct _D3DKMT_OPENADAPTERFROMLUID {
 } D3DKMT_OPENADAPTERFROMLUID;
 
 /**
- * struct _D3DKMT_CLOSEADAPTER - argument of a call
- * @hAdapter: [in]
+ * struct _D3DKMT_CLOSEADAPTER - close a handle of an adapter
+ * @hAdapter: [in] adapter
  *
  * Argument of DXG_IOCTL_CLOSEADAPTER.
  */
@@ -34,11 +34,11 @@ typedef struct _D3DKMT_CLOSEADAPTER {
 } D3DKMT_CLOSEADAPTER;
 
 /**
- * struct _D3DKMT_ADAPTERINFO - data of a call
- * @hAdapter: [out]
- * @AdapterLuid: [out]
+ * struct _D3DKMT_ADAPTERINFO - one entry of an adapter enumeration
+ * @hAdapter: [out] adapter
+ * @AdapterLuid: [out] LUID of the adapter
  * @NumOfSources: [out] 0 for a headless adapter
- * @bPrecisePresentRegionsPreferred: [out]
+ * @bPrecisePresentRegionsPreferred: [out] boolean
  */
 typedef struct _D3DKMT_ADAPTERINFO {
 	D3DKMT_HANDLE hAdapter;
@@ -48,11 +48,11 @@ typedef struct _D3DKMT_ADAPTERINFO {
 } D3DKMT_ADAPTERINFO;
 
 /**
- * struct _D3DKMT_ENUMADAPTERS2 - argument of a call
- * @NumAdapters: [in,out] in: capacity of pAdapters; out: number written
- * 	(pAdapters = 0: capacity the caller should allocate)
- * @pAdapters: [in] pointer to D3DKMT_ADAPTERINFO[]; array to fill, or 0; every
- * 	returned entry holds a fresh adapter handle the caller must close
+ * struct _D3DKMT_ENUMADAPTERS2 - enumerate the adapters
+ * @NumAdapters: [in,out] capacity of @pAdapters; number written, or with no
+ *	array the capacity to allocate
+ * @pAdapters: [in] pointer to D3DKMT_ADAPTERINFO[] to fill, or 0; every entry
+ *	holds a fresh handle which the caller closes
  *
  * Argument of DXG_IOCTL_ENUMADAPTERS2.
  */
@@ -63,7 +63,10 @@ typedef struct _D3DKMT_ENUMADAPTERS2 {
 } D3DKMT_ENUMADAPTERS2;
 
 /**
- * typedef D3DKMT_ENUMADAPTERS_FILTER - data of a call
+ * typedef D3DKMT_ENUMADAPTERS_FILTER - which adapters to enumerate besides the
+ *	usual ones
+ *
+ * With neither bit, compute-only and display-only adapters are left out.
  */
 typedef __u64 __attribute__((aligned(8))) D3DKMT_ENUMADAPTERS_FILTER;
 enum _D3DKMT_ENUMADAPTERS_FILTER {
@@ -73,10 +76,10 @@ enum _D3DKMT_ENUMADAPTERS_FILTER {
 };
 
 /**
- * struct _D3DKMT_ENUMADAPTERS3 - argument of a call
- * @Filter: [in]
- * @NumAdapters: [in,out] as ENUMADAPTERS2
- * @pAdapters: [in] pointer to D3DKMT_ADAPTERINFO[]
+ * struct _D3DKMT_ENUMADAPTERS3 - enumerate the adapters of a kind
+ * @Filter: [in] which adapters
+ * @NumAdapters: [in,out] as in D3DKMT_ENUMADAPTERS2
+ * @pAdapters: [in] as in D3DKMT_ENUMADAPTERS2
  *
  * Argument of DXG_IOCTL_ENUMADAPTERS3.
  */
@@ -88,7 +91,7 @@ typedef struct _D3DKMT_ENUMADAPTERS3 {
 } D3DKMT_ENUMADAPTERS3;
 
 /**
- * enum _KMTQUERYADAPTERINFOTYPE - data of a call
+ * enum _KMTQUERYADAPTERINFOTYPE - what to ask an adapter
  */
 typedef __u32 KMTQUERYADAPTERINFOTYPE;
 enum _KMTQUERYADAPTERINFOTYPE {
@@ -176,11 +179,13 @@ enum _KMTQUERYADAPTERINFOTYPE {
 };
 
 /**
- * struct _D3DKMT_QUERYADAPTERINFO - argument of a call
- * @hAdapter: [in]
- * @Type: [in]
- * @pPrivateDriverData: [in] pointer; payload buffer, contents in/out (6.10)
- * @PrivateDriverDataSize: [in]
+ * struct _D3DKMT_QUERYADAPTERINFO - ask for one of the payloads of
+ *	adapter_info.h
+ * @hAdapter: [in] adapter
+ * @Type: [in] which payload
+ * @pPrivateDriverData: [in] address of the payload, some members of which are
+ *	inputs
+ * @PrivateDriverDataSize: [in] bytes of the payload
  *
  * Argument of DXG_IOCTL_QUERYADAPTERINFO.
  */
@@ -193,7 +198,8 @@ typedef struct _D3DKMT_QUERYADAPTERINFO {
 } D3DKMT_QUERYADAPTERINFO;
 
 /**
- * enum _D3DKMT_MEMORY_SEGMENT_GROUP - data of a call
+ * enum _D3DKMT_MEMORY_SEGMENT_GROUP - memory of the adapter or memory of the
+ *	system
  */
 typedef __u32 D3DKMT_MEMORY_SEGMENT_GROUP;
 enum _D3DKMT_MEMORY_SEGMENT_GROUP {
@@ -202,16 +208,16 @@ enum _D3DKMT_MEMORY_SEGMENT_GROUP {
 };
 
 /**
- * struct _D3DKMT_QUERYVIDEOMEMORYINFO - argument of a call
- * @hProcess: [in] 0 = calling process (WSL kernels refuse anything else with
- * 	EINVAL)
- * @hAdapter: [in]
- * @MemorySegmentGroup: [in]
- * @Budget: [out]
- * @CurrentUsage: [out]
- * @CurrentReservation: [out]
- * @AvailableForReservation: [out]
- * @PhysicalAdapterIndex: [in]
+ * struct _D3DKMT_QUERYVIDEOMEMORYINFO - budget and usage of a memory segment
+ *	group
+ * @hProcess: [in] 0 for the calling process
+ * @hAdapter: [in] adapter
+ * @MemorySegmentGroup: [in] segment group
+ * @Budget: [out] bytes
+ * @CurrentUsage: [out] bytes
+ * @CurrentReservation: [out] bytes
+ * @AvailableForReservation: [out] bytes
+ * @PhysicalAdapterIndex: [in] physical adapter
  *
  * Argument of DXG_IOCTL_QUERYVIDEOMEMORYINFO.
  */
@@ -228,12 +234,12 @@ typedef struct _D3DKMT_QUERYVIDEOMEMORYINFO {
 } D3DKMT_QUERYVIDEOMEMORYINFO;
 
 /**
- * struct _D3DKMT_CHANGEVIDEOMEMORYRESERVATION - argument of a call
- * @hProcess: [in] 0 = calling process
- * @hAdapter: [in]
- * @MemorySegmentGroup: [in]
- * @Reservation: [in] 0..AvailableForReservation
- * @PhysicalAdapterIndex: [in]
+ * struct _D3DKMT_CHANGEVIDEOMEMORYRESERVATION - reserve a part of the budget
+ * @hProcess: [in] 0 for the calling process
+ * @hAdapter: [in] adapter
+ * @MemorySegmentGroup: [in] segment group
+ * @Reservation: [in] bytes, at most AvailableForReservation
+ * @PhysicalAdapterIndex: [in] physical adapter
  *
  * Argument of DXG_IOCTL_CHANGEVIDEOMEMORYRESERVATION.
  */
@@ -247,8 +253,9 @@ typedef struct _D3DKMT_CHANGEVIDEOMEMORYRESERVATION {
 } D3DKMT_CHANGEVIDEOMEMORYRESERVATION;
 
 /**
- * struct _D3DKMT_FLUSHHEAPTRANSITIONS - argument of a call
- * @hAdapter: [in]
+ * struct _D3DKMT_FLUSHHEAPTRANSITIONS - finish pending changes of memory
+ *	segments
+ * @hAdapter: [in] adapter
  *
  * Argument of DXG_IOCTL_FLUSHHEAPTRANSITIONS.
  */
@@ -257,18 +264,20 @@ typedef struct _D3DKMT_FLUSHHEAPTRANSITIONS {
 } D3DKMT_FLUSHHEAPTRANSITIONS;
 
 /**
- * typedef DXGK_GPUCLOCKDATA_FLAGS - data of a call
+ * typedef DXGK_GPUCLOCKDATA_FLAGS - where the GPU clock was read
  */
 typedef __u32 DXGK_GPUCLOCKDATA_FLAGS;
 #define DXGK_GPUCLOCKDATA_FLAGS_ContextManagementProcessor	0x00000001
 #define DXGK_GPUCLOCKDATA_FLAGS_Reserved			0xfffffffe
 
 /**
- * struct _DXGK_GPUCLOCKDATA - data of a call
+ * struct _DXGK_GPUCLOCKDATA - a pair of clock readings
  * @GpuFrequency: [out] Hz
- * @GpuClockCounter: [out]
- * @CpuClockCounter: [out]
- * @Flags: [out]
+ * @GpuClockCounter: [out] ticks of the GPU clock
+ * @CpuClockCounter: [out] reading of the CPU clock
+ * @Flags: mask constants of the type
+ *
+ * Packed: it lies at a 4-byte boundary in D3DKMT_QUERYCLOCKCALIBRATION.
  */
 typedef struct _DXGK_GPUCLOCKDATA {
 	__u64 GpuFrequency;
@@ -278,11 +287,11 @@ typedef struct _DXGK_GPUCLOCKDATA {
 } __attribute__((packed)) DXGK_GPUCLOCKDATA;
 
 /**
- * struct _D3DKMT_QUERYCLOCKCALIBRATION - argument of a call
- * @hAdapter: [in]
- * @NodeOrdinal: [in]
- * @PhysicalAdapterIndex: [in]
- * @ClockData: [out] packed struct at an offset that is only 4-aligned
+ * struct _D3DKMT_QUERYCLOCKCALIBRATION - read GPU and CPU clocks at one moment
+ * @hAdapter: [in] adapter
+ * @NodeOrdinal: [in] engine node
+ * @PhysicalAdapterIndex: [in] physical adapter
+ * @ClockData: [out] the readings
  *
  * Argument of DXG_IOCTL_QUERYCLOCKCALIBRATION.
  */
@@ -294,12 +303,12 @@ typedef struct _D3DKMT_QUERYCLOCKCALIBRATION {
 } D3DKMT_QUERYCLOCKCALIBRATION;
 
 /**
- * struct d3dkmt_enumprocesses - argument of a call
- * @adapter_luid: [in]
- * @buffer: [in] u32[] receiving process ids of the caller's pid namespace
- * @buffer_count: [in,out] capacity in elements / number written; buffer = 0 or
- * 	too small: count needed is written and the status is BUFFER_TOO_SMALL. WSL
- * 	writes back only the low 32 bits
+ * struct d3dkmt_enumprocesses - list the processes that use an adapter
+ * @adapter_luid: [in] LUID of the adapter
+ * @buffer: [in] address of __u32[], filled with process ids of the pid
+ *	namespace of the caller
+ * @buffer_count: [in,out] capacity; number written. The number needed, with
+ *	STATUS_BUFFER_TOO_SMALL, when @buffer is 0 or too small
  *
  * Argument of DXG_IOCTL_ENUMPROCESSES.
  */
@@ -310,9 +319,9 @@ struct d3dkmt_enumprocesses {
 };
 
 /**
- * struct _DXGK_ISFEATUREENABLED_RESULT - data of a call
- * @Version: [out]
- * @Value: [out]
+ * struct _DXGK_ISFEATUREENABLED_RESULT - state of a feature
+ * @Version: [out] version of the feature
+ * @Value: [out] mask constants below
  */
 typedef struct _DXGK_ISFEATUREENABLED_RESULT {
 	__u16 Version;
@@ -325,11 +334,11 @@ typedef struct _DXGK_ISFEATUREENABLED_RESULT {
 #define DXGK_ISFEATUREENABLED_RESULT_Reserved			0x0000fff0
 
 /**
- * struct _D3DKMT_ISFEATUREENABLED - argument of a call
- * @hAdapter: [in] SDK: may be 0 for an adapter-independent feature; WSL:
- * 	EINVAL without an adapter
+ * struct _D3DKMT_ISFEATUREENABLED - ask whether a feature is supported and
+ *	enabled
+ * @hAdapter: [in] adapter
  * @FeatureId: [in] DXGK_FEATURE_ID
- * @Result: [out]
+ * @Result: [out] state of the feature
  *
  * Argument of DXG_IOCTL_ISFEATUREENABLED.
  */
@@ -340,10 +349,9 @@ typedef struct _D3DKMT_ISFEATUREENABLED {
 } D3DKMT_ISFEATUREENABLED;
 
 /**
- * struct _D3DKMT_ENUMADAPTERS - data of a call
- * @NumAdapters: [out]
- * @Adapters: [out] 16 entries of D3DKMT_ADAPTERINFO (20 bytes each), fresh
- * 	handles as in ENUMADAPTERS2
+ * struct _D3DKMT_ENUMADAPTERS - enumerate at most 16 adapters
+ * @NumAdapters: [out] number of entries
+ * @Adapters: [out] entries with fresh handles
  */
 typedef struct _D3DKMT_ENUMADAPTERS {
 	__u32 NumAdapters;
@@ -351,12 +359,11 @@ typedef struct _D3DKMT_ENUMADAPTERS {
 } D3DKMT_ENUMADAPTERS;
 
 /**
- * struct _D3DKMT_OPENADAPTERFROMGDIDISPLAYNAME - data of a call
- * @DeviceName: [in] display name; offsets for 4-byte WCHAR, with 16-bit WCHAR:
- * 	hAdapter 64, AdapterLuid 68, VidPnSourceId 76, size 80
- * @hAdapter: [out]
- * @AdapterLuid: [out]
- * @VidPnSourceId: [out]
+ * struct _D3DKMT_OPENADAPTERFROMGDIDISPLAYNAME - open the adapter of a display
+ * @DeviceName: [in] name of the display, zero-terminated
+ * @hAdapter: [out] adapter
+ * @AdapterLuid: [out] LUID of the adapter
+ * @VidPnSourceId: [out] display source
  */
 typedef struct _D3DKMT_OPENADAPTERFROMGDIDISPLAYNAME {
 	__u16 DeviceName[32];
@@ -366,11 +373,11 @@ typedef struct _D3DKMT_OPENADAPTERFROMGDIDISPLAYNAME {
 } D3DKMT_OPENADAPTERFROMGDIDISPLAYNAME;
 
 /**
- * struct _D3DKMT_OPENADAPTERFROMDEVICENAME - data of a call
- * @pDeviceName: [in] pointer to __u16[]; zero-terminated; WCHAR width of the
- * 	caller
- * @hAdapter: [out]
- * @AdapterLuid: [out]
+ * struct _D3DKMT_OPENADAPTERFROMDEVICENAME - open an adapter by the name of
+ *	its device
+ * @pDeviceName: [in] pointer to __u16[], zero-terminated
+ * @hAdapter: [out] adapter
+ * @AdapterLuid: [out] LUID of the adapter
  */
 typedef struct _D3DKMT_OPENADAPTERFROMDEVICENAME {
 	__aligned_u64 pDeviceName;
@@ -380,11 +387,11 @@ typedef struct _D3DKMT_OPENADAPTERFROMDEVICENAME {
 } D3DKMT_OPENADAPTERFROMDEVICENAME;
 
 /**
- * struct _D3DKMT_OPENADAPTERFROMHDC - data of a call
- * @hDc: [in]
- * @hAdapter: [out]
- * @AdapterLuid: [out]
- * @VidPnSourceId: [out]
+ * struct _D3DKMT_OPENADAPTERFROMHDC - open the adapter of a device context
+ * @hDc: [in] device context
+ * @hAdapter: [out] adapter
+ * @AdapterLuid: [out] LUID of the adapter
+ * @VidPnSourceId: [out] display source
  */
 typedef struct _D3DKMT_OPENADAPTERFROMHDC {
 	__u32 hDc;

@@ -29,7 +29,7 @@ typedef struct _D3DKMDT_DISPLAYMODE_FLAGS {
 #define D3DKMDT_DISPLAYMODE_FLAGS_Reserved			0xfffffe00
 
 /**
- * struct _D3DKMT_FLIPQUEUEINFO - data of a call
+ * struct _D3DKMT_FLIPQUEUEINFO - depth of the flip queues
  */
 typedef struct _D3DKMT_FLIPQUEUEINFO {
 	__u32 MaxHardwareFlipQueueLength;
@@ -38,7 +38,7 @@ typedef struct _D3DKMT_FLIPQUEUEINFO {
 } D3DKMT_FLIPQUEUEINFO;
 
 /**
- * struct _D3DDDI_RATIONAL - data of a call
+ * struct _D3DDDI_RATIONAL - a fraction
  */
 typedef struct _D3DDDI_RATIONAL {
 	__u32 Numerator;
@@ -46,7 +46,7 @@ typedef struct _D3DDDI_RATIONAL {
 } D3DDDI_RATIONAL;
 
 /**
- * struct _D3DKMT_DISPLAYMODE - data of a call
+ * struct _D3DKMT_DISPLAYMODE - a display mode
  */
 typedef struct _D3DKMT_DISPLAYMODE {
 	__u32 Width;
@@ -61,7 +61,7 @@ typedef struct _D3DKMT_DISPLAYMODE {
 } D3DKMT_DISPLAYMODE;
 
 /**
- * struct _D3DKMT_CURRENTDISPLAYMODE - data of a call
+ * struct _D3DKMT_CURRENTDISPLAYMODE - the mode a source shows
  */
 typedef struct _D3DKMT_CURRENTDISPLAYMODE {
 	__u32 VidPnSourceId;
@@ -69,7 +69,8 @@ typedef struct _D3DKMT_CURRENTDISPLAYMODE {
 } D3DKMT_CURRENTDISPLAYMODE;
 
 /**
- * struct _D3DKMT_DISPLAYMODELIST - data of a call
+ * struct _D3DKMT_DISPLAYMODELIST - head of the list of modes of a source
+ * @ModeCount: number of D3DKMT_DISPLAYMODE that follow this struct
  */
 typedef struct _D3DKMT_DISPLAYMODELIST {
 	__u32 VidPnSourceId;
@@ -77,7 +78,8 @@ typedef struct _D3DKMT_DISPLAYMODELIST {
 } D3DKMT_DISPLAYMODELIST;
 
 /**
- * struct _D3DKMT_OUTPUTDUPLCONTEXTSCOUNT - data of a call
+ * struct _D3DKMT_OUTPUTDUPLCONTEXTSCOUNT - number of output duplications of a
+ *	source
  */
 typedef struct _D3DKMT_OUTPUTDUPLCONTEXTSCOUNT {
 	__u32 VidPnSourceId;
@@ -85,21 +87,22 @@ typedef struct _D3DKMT_OUTPUTDUPLCONTEXTSCOUNT {
 } D3DKMT_OUTPUTDUPLCONTEXTSCOUNT;
 
 /**
- * struct _D3DKMT_DIRECTFLIP_SUPPORT - data of a call
+ * struct _D3DKMT_DIRECTFLIP_SUPPORT - whether direct flip works
  */
 typedef struct _D3DKMT_DIRECTFLIP_SUPPORT {
 	__u32 Supported;
 } D3DKMT_DIRECTFLIP_SUPPORT;
 
 /**
- * struct _D3DKMT_MULTIPLANEOVERLAY_SUPPORT - data of a call
+ * struct _D3DKMT_MULTIPLANEOVERLAY_SUPPORT - whether overlays work
  */
 typedef struct _D3DKMT_MULTIPLANEOVERLAY_SUPPORT {
 	__u32 Supported;
 } D3DKMT_MULTIPLANEOVERLAY_SUPPORT;
 
 /**
- * struct _D3DKMT_MULTIPLANEOVERLAY_HUD_SUPPORT - data of a call
+ * struct _D3DKMT_MULTIPLANEOVERLAY_HUD_SUPPORT - whether a display above an
+ *	overlay works
  */
 typedef struct _D3DKMT_MULTIPLANEOVERLAY_HUD_SUPPORT {
 	__u32 VidPnSourceId;
@@ -109,77 +112,84 @@ typedef struct _D3DKMT_MULTIPLANEOVERLAY_HUD_SUPPORT {
 } D3DKMT_MULTIPLANEOVERLAY_HUD_SUPPORT;
 
 /**
- * struct _D3DKMT_INDEPENDENTFLIP_SUPPORT - data of a call
+ * struct _D3DKMT_INDEPENDENTFLIP_SUPPORT - whether independent flip works
  */
 typedef struct _D3DKMT_INDEPENDENTFLIP_SUPPORT {
 	__u32 Supported;
 } D3DKMT_INDEPENDENTFLIP_SUPPORT;
 
 /**
- * struct _D3DKMT_QUERY_MIRACAST_DRIVER_TYPE - data of a call
+ * struct _D3DKMT_QUERY_MIRACAST_DRIVER_TYPE - kind of the wireless-display
+ *	driver
  */
 typedef struct _D3DKMT_QUERY_MIRACAST_DRIVER_TYPE {
 	__u32 MiracastDriverType;
 } D3DKMT_QUERY_MIRACAST_DRIVER_TYPE;
 
 /**
- * struct _D3DKMT_MULTIPLANEOVERLAY_DECODE_SUPPORT - data of a call
+ * struct _D3DKMT_MULTIPLANEOVERLAY_DECODE_SUPPORT - whether decoding into an
+ *	overlay works
  */
 typedef struct _D3DKMT_MULTIPLANEOVERLAY_DECODE_SUPPORT {
 	__u32 Supported;
 } D3DKMT_MULTIPLANEOVERLAY_DECODE_SUPPORT;
 
 /**
- * struct _D3DKMT_ISBADDRIVERFORHWPROTECTIONDISABLED - data of a call
+ * struct _D3DKMT_ISBADDRIVERFORHWPROTECTIONDISABLED - whether hardware
+ *	protection is disabled
  */
 typedef struct _D3DKMT_ISBADDRIVERFORHWPROTECTIONDISABLED {
 	__u32 Disabled;
 } D3DKMT_ISBADDRIVERFORHWPROTECTIONDISABLED;
 
 /**
- * struct _D3DKMT_MULTIPLANEOVERLAY_SECONDARY_SUPPORT - data of a call
+ * struct _D3DKMT_MULTIPLANEOVERLAY_SECONDARY_SUPPORT - whether overlays work
+ *	on other displays
  */
 typedef struct _D3DKMT_MULTIPLANEOVERLAY_SECONDARY_SUPPORT {
 	__u32 Supported;
 } D3DKMT_MULTIPLANEOVERLAY_SECONDARY_SUPPORT;
 
 /**
- * struct _D3DKMT_INDEPENDENTFLIP_SECONDARY_SUPPORT - data of a call
+ * struct _D3DKMT_INDEPENDENTFLIP_SECONDARY_SUPPORT - whether independent flip
+ *	works on other displays
  */
 typedef struct _D3DKMT_INDEPENDENTFLIP_SECONDARY_SUPPORT {
 	__u32 Supported;
 } D3DKMT_INDEPENDENTFLIP_SECONDARY_SUPPORT;
 
 /**
- * struct _D3DKMT_PANELFITTER_SUPPORT - data of a call
+ * struct _D3DKMT_PANELFITTER_SUPPORT - whether the panel can scale
  */
 typedef struct _D3DKMT_PANELFITTER_SUPPORT {
 	__u32 Supported;
 } D3DKMT_PANELFITTER_SUPPORT;
 
 /**
- * struct _D3DKMT_MPO3DDI_SUPPORT - data of a call
+ * struct _D3DKMT_MPO3DDI_SUPPORT - whether the third overlay interface works
  */
 typedef struct _D3DKMT_MPO3DDI_SUPPORT {
 	__u32 Supported;
 } D3DKMT_MPO3DDI_SUPPORT;
 
 /**
- * struct _D3DKMT_HWDRM_SUPPORT - data of a call
+ * struct _D3DKMT_HWDRM_SUPPORT - whether content protection in hardware works
  */
 typedef struct _D3DKMT_HWDRM_SUPPORT {
 	__u8 Supported;
 } D3DKMT_HWDRM_SUPPORT;
 
 /**
- * struct _D3DKMT_MPOKERNELCAPS_SUPPORT - data of a call
+ * struct _D3DKMT_MPOKERNELCAPS_SUPPORT - whether the kernel reports overlay
+ *	abilities
  */
 typedef struct _D3DKMT_MPOKERNELCAPS_SUPPORT {
 	__u32 Supported;
 } D3DKMT_MPOKERNELCAPS_SUPPORT;
 
 /**
- * struct _D3DKMT_MULTIPLANEOVERLAY_STRETCH_SUPPORT - data of a call
+ * struct _D3DKMT_MULTIPLANEOVERLAY_STRETCH_SUPPORT - whether overlays can be
+ *	scaled
  */
 typedef struct _D3DKMT_MULTIPLANEOVERLAY_STRETCH_SUPPORT {
 	__u32 VidPnSourceId;
@@ -188,7 +198,8 @@ typedef struct _D3DKMT_MULTIPLANEOVERLAY_STRETCH_SUPPORT {
 } D3DKMT_MULTIPLANEOVERLAY_STRETCH_SUPPORT;
 
 /**
- * struct _D3DKMT_GET_DEVICE_VIDPN_OWNERSHIP_INFO - data of a call
+ * struct _D3DKMT_GET_DEVICE_VIDPN_OWNERSHIP_INFO - whether the compositor lost
+ *	a source to a device
  */
 typedef struct _D3DKMT_GET_DEVICE_VIDPN_OWNERSHIP_INFO {
 	__u32 hDevice;
@@ -197,7 +208,7 @@ typedef struct _D3DKMT_GET_DEVICE_VIDPN_OWNERSHIP_INFO {
 } D3DKMT_GET_DEVICE_VIDPN_OWNERSHIP_INFO;
 
 /**
- * struct _D3DKMT_QUERY_SCANOUT_CAPS - data of a call
+ * struct _D3DKMT_QUERY_SCANOUT_CAPS - abilities of scanning out
  */
 typedef struct _D3DKMT_QUERY_SCANOUT_CAPS {
 	__u32 VidPnSourceId;
@@ -205,7 +216,7 @@ typedef struct _D3DKMT_QUERY_SCANOUT_CAPS {
 } D3DKMT_QUERY_SCANOUT_CAPS;
 
 /**
- * typedef D3DKMT_DISPLAY_CAPS - data of a call
+ * typedef D3DKMT_DISPLAY_CAPS - abilities of displaying
  */
 typedef __u64 __attribute__((aligned(8))) D3DKMT_DISPLAY_CAPS;
 enum _D3DKMT_DISPLAY_CAPS {

@@ -12,7 +12,7 @@
 #include "adapter_names.h"
 
 /**
- * typedef D3DKMT_ADAPTERTYPE - data of a call
+ * typedef D3DKMT_ADAPTERTYPE - kind of an adapter
  */
 typedef __u32 D3DKMT_ADAPTERTYPE;
 #define D3DKMT_ADAPTERTYPE_RenderSupported		0x00000001
@@ -32,7 +32,7 @@ typedef __u32 D3DKMT_ADAPTERTYPE;
 #define D3DKMT_ADAPTERTYPE_Reserved			0xffffc000
 
 /**
- * struct _D3DKMT_DEVICE_IDS - data of a call
+ * struct _D3DKMT_DEVICE_IDS - bus ids
  */
 typedef struct _D3DKMT_DEVICE_IDS {
 	__u32 VendorID;
@@ -44,8 +44,8 @@ typedef struct _D3DKMT_DEVICE_IDS {
 } D3DKMT_DEVICE_IDS;
 
 /**
- * struct _D3DKMT_QUERY_DEVICE_IDS - data of a call
- * @PhysicalAdapterIndex: input
+ * struct _D3DKMT_QUERY_DEVICE_IDS - bus ids of one physical adapter
+ * @PhysicalAdapterIndex: [in] physical adapter
  */
 typedef struct _D3DKMT_QUERY_DEVICE_IDS {
 	__u32 PhysicalAdapterIndex;
@@ -53,7 +53,8 @@ typedef struct _D3DKMT_QUERY_DEVICE_IDS {
 } D3DKMT_QUERY_DEVICE_IDS;
 
 /**
- * enum _D3DKMDT_GRAPHICS_PREEMPTION_GRANULARITY - data of a call
+ * enum _D3DKMDT_GRAPHICS_PREEMPTION_GRANULARITY - where graphics work can be
+ *	interrupted
  */
 typedef __u32 D3DKMDT_GRAPHICS_PREEMPTION_GRANULARITY;
 enum _D3DKMDT_GRAPHICS_PREEMPTION_GRANULARITY {
@@ -66,7 +67,8 @@ enum _D3DKMDT_GRAPHICS_PREEMPTION_GRANULARITY {
 };
 
 /**
- * enum _D3DKMDT_COMPUTE_PREEMPTION_GRANULARITY - data of a call
+ * enum _D3DKMDT_COMPUTE_PREEMPTION_GRANULARITY - where compute work can be
+ *	interrupted
  */
 typedef __u32 D3DKMDT_COMPUTE_PREEMPTION_GRANULARITY;
 enum _D3DKMDT_COMPUTE_PREEMPTION_GRANULARITY {
@@ -79,7 +81,7 @@ enum _D3DKMDT_COMPUTE_PREEMPTION_GRANULARITY {
 };
 
 /**
- * struct _D3DKMDT_PREEMPTION_CAPS - data of a call
+ * struct _D3DKMDT_PREEMPTION_CAPS - where work can be interrupted
  */
 typedef struct _D3DKMDT_PREEMPTION_CAPS {
 	D3DKMDT_GRAPHICS_PREEMPTION_GRANULARITY GraphicsPreemptionGranularity;
@@ -87,7 +89,8 @@ typedef struct _D3DKMDT_PREEMPTION_CAPS {
 } D3DKMDT_PREEMPTION_CAPS;
 
 /**
- * struct _D3DKMT_WDDM_1_2_CAPS - data of a call
+ * struct _D3DKMT_WDDM_1_2_CAPS - capabilities that came with WDDM 1.2
+ * @Value: mask constants below
  */
 typedef struct _D3DKMT_WDDM_1_2_CAPS {
 	D3DKMDT_PREEMPTION_CAPS PreemptionCaps;
@@ -106,7 +109,7 @@ typedef struct _D3DKMT_WDDM_1_2_CAPS {
 #define D3DKMT_WDDM_1_2_CAPS_Reserved					0xfffffc00
 
 /**
- * typedef D3DKMT_WDDM_1_3_CAPS - data of a call
+ * typedef D3DKMT_WDDM_1_3_CAPS - capabilities that came with WDDM 1.3
  */
 typedef __u32 D3DKMT_WDDM_1_3_CAPS;
 #define D3DKMT_WDDM_1_3_CAPS_SupportMiracast			0x00000001
@@ -118,7 +121,7 @@ typedef __u32 D3DKMT_WDDM_1_3_CAPS;
 #define D3DKMT_WDDM_1_3_CAPS_Reserved				0xffffffc0
 
 /**
- * typedef D3DKMT_WDDM_2_0_CAPS - data of a call
+ * typedef D3DKMT_WDDM_2_0_CAPS - capabilities that came with WDDM 2.0
  */
 typedef __u32 D3DKMT_WDDM_2_0_CAPS;
 #define D3DKMT_WDDM_2_0_CAPS_Support64BitAtomics	0x00000001
@@ -130,7 +133,7 @@ typedef __u32 D3DKMT_WDDM_2_0_CAPS;
 #define D3DKMT_WDDM_2_0_CAPS_Reserved			0xffffffc0
 
 /**
- * typedef D3DKMT_WDDM_2_7_CAPS - data of a call
+ * typedef D3DKMT_WDDM_2_7_CAPS - capabilities that came with WDDM 2.7
  */
 typedef __u32 D3DKMT_WDDM_2_7_CAPS;
 #define D3DKMT_WDDM_2_7_CAPS_HwSchSupported			0x00000001
@@ -140,7 +143,7 @@ typedef __u32 D3DKMT_WDDM_2_7_CAPS;
 #define D3DKMT_WDDM_2_7_CAPS_Reserved				0xfffffff0
 
 /**
- * typedef D3DKMT_WDDM_2_9_CAPS - data of a call
+ * typedef D3DKMT_WDDM_2_9_CAPS - capabilities that came with WDDM 2.9
  */
 typedef __u32 D3DKMT_WDDM_2_9_CAPS;
 #define D3DKMT_WDDM_2_9_CAPS_HwSchSupportState		0x00000003
@@ -149,7 +152,7 @@ typedef __u32 D3DKMT_WDDM_2_9_CAPS;
 #define D3DKMT_WDDM_2_9_CAPS_Reserved			0xfffffff0
 
 /**
- * typedef D3DKMT_WDDM_3_0_CAPS - data of a call
+ * typedef D3DKMT_WDDM_3_0_CAPS - capabilities that came with WDDM 3.0
  */
 typedef __u32 D3DKMT_WDDM_3_0_CAPS;
 #define D3DKMT_WDDM_3_0_CAPS_HwFlipQueueSupportState	0x00000003
@@ -158,14 +161,14 @@ typedef __u32 D3DKMT_WDDM_3_0_CAPS;
 #define D3DKMT_WDDM_3_0_CAPS_Reserved			0xfffffff0
 
 /**
- * typedef D3DKMT_WDDM_3_1_CAPS - data of a call
+ * typedef D3DKMT_WDDM_3_1_CAPS - capabilities that came with WDDM 3.1
  */
 typedef __u32 D3DKMT_WDDM_3_1_CAPS;
 #define D3DKMT_WDDM_3_1_CAPS_NativeGpuFenceSupported	0x00000001
 #define D3DKMT_WDDM_3_1_CAPS_Reserved			0xfffffffe
 
 /**
- * struct _D3DKMT_SEGMENTSIZEINFO - data of a call
+ * struct _D3DKMT_SEGMENTSIZEINFO - amount of memory of each kind
  */
 typedef struct _D3DKMT_SEGMENTSIZEINFO {
 	__aligned_u64 DedicatedVideoMemorySize;
@@ -174,8 +177,8 @@ typedef struct _D3DKMT_SEGMENTSIZEINFO {
 } D3DKMT_SEGMENTSIZEINFO;
 
 /**
- * struct _D3DKMT_SEGMENTGROUPSIZEINFO - data of a call
- * @PhysicalAdapterIndex: input
+ * struct _D3DKMT_SEGMENTGROUPSIZEINFO - amount of memory of each segment group
+ * @PhysicalAdapterIndex: [in] physical adapter
  */
 typedef struct _D3DKMT_SEGMENTGROUPSIZEINFO {
 	__u32 PhysicalAdapterIndex;
@@ -187,7 +190,7 @@ typedef struct _D3DKMT_SEGMENTGROUPSIZEINFO {
 } D3DKMT_SEGMENTGROUPSIZEINFO;
 
 /**
- * struct _D3DKMT_ADAPTERADDRESS - data of a call
+ * struct _D3DKMT_ADAPTERADDRESS - address on the bus
  */
 typedef struct _D3DKMT_ADAPTERADDRESS {
 	__u32 BusNumber;
@@ -196,15 +199,15 @@ typedef struct _D3DKMT_ADAPTERADDRESS {
 } D3DKMT_ADAPTERADDRESS;
 
 /**
- * struct _D3DKMT_UMD_DRIVER_VERSION - data of a call
- * @DriverVersion: same form in D3DKMT_KMD_DRIVER_VERSION
+ * struct _D3DKMT_UMD_DRIVER_VERSION - version of the user-mode driver
+ * @DriverVersion: four 16-bit parts, the most significant first
  */
 typedef struct _D3DKMT_UMD_DRIVER_VERSION {
 	__aligned_s64 DriverVersion;
 } D3DKMT_UMD_DRIVER_VERSION;
 
 /**
- * enum _DXGK_ENGINE_TYPE - data of a call
+ * enum _DXGK_ENGINE_TYPE - kind of an engine node
  */
 typedef __u32 DXGK_ENGINE_TYPE;
 enum _DXGK_ENGINE_TYPE {
@@ -221,7 +224,7 @@ enum _DXGK_ENGINE_TYPE {
 };
 
 /**
- * typedef DXGK_NODEMETADATA_FLAGS - data of a call
+ * typedef DXGK_NODEMETADATA_FLAGS - abilities of an engine node
  */
 typedef __u32 DXGK_NODEMETADATA_FLAGS;
 #define DXGK_NODEMETADATA_FLAGS_ContextSchedulingSupported	0x00000001
@@ -231,7 +234,7 @@ typedef __u32 DXGK_NODEMETADATA_FLAGS;
 #define DXGK_NODEMETADATA_FLAGS_MaxInFlightHwQueueBuffers	0xffff0000
 
 /**
- * struct _DXGK_NODEMETADATA - data of a call
+ * struct _DXGK_NODEMETADATA - kind, name and abilities of an engine node
  */
 typedef struct _DXGK_NODEMETADATA {
 	DXGK_ENGINE_TYPE EngineType;
@@ -242,9 +245,11 @@ typedef struct _DXGK_NODEMETADATA {
 } __attribute__((packed)) DXGK_NODEMETADATA;
 
 /**
- * struct _D3DKMT_NODEMETADATA - data of a call
- * @NodeOrdinalAndAdapterIndex: input: low word node ordinal, high word
- * 	physical adapter
+ * struct _D3DKMT_NODEMETADATA - what an engine node is
+ * @NodeOrdinalAndAdapterIndex: [in] node in the low, physical adapter in the
+ *	high 16 bits
+ *
+ * Packed, like the struct in it.
  */
 typedef struct _D3DKMT_NODEMETADATA {
 	__u32 NodeOrdinalAndAdapterIndex;
@@ -252,7 +257,7 @@ typedef struct _D3DKMT_NODEMETADATA {
 } __attribute__((packed)) D3DKMT_NODEMETADATA;
 
 /**
- * struct _D3DKMT_GPUMMU_CAPS - data of a call
+ * struct _D3DKMT_GPUMMU_CAPS - abilities of a GPU MMU
  * @Flags: mask constants below
  */
 typedef struct _D3DKMT_GPUMMU_CAPS {
@@ -265,8 +270,9 @@ typedef struct _D3DKMT_GPUMMU_CAPS {
 #define D3DKMT_GPUMMU_CAPS_Flags_Reserved			0xfffffff8
 
 /**
- * struct _D3DKMT_QUERY_GPUMMU_CAPS - data of a call
- * @PhysicalAdapterIndex: input
+ * struct _D3DKMT_QUERY_GPUMMU_CAPS - abilities of the MMU of a physical
+ *	adapter
+ * @PhysicalAdapterIndex: [in] physical adapter
  */
 typedef struct _D3DKMT_QUERY_GPUMMU_CAPS {
 	__u32 PhysicalAdapterIndex;
@@ -274,14 +280,15 @@ typedef struct _D3DKMT_QUERY_GPUMMU_CAPS {
 } D3DKMT_QUERY_GPUMMU_CAPS;
 
 /**
- * struct _D3DKMT_PHYSICAL_ADAPTER_COUNT - data of a call
+ * struct _D3DKMT_PHYSICAL_ADAPTER_COUNT - number of physical adapters behind
+ *	an adapter
  */
 typedef struct _D3DKMT_PHYSICAL_ADAPTER_COUNT {
 	__u32 Count;
 } D3DKMT_PHYSICAL_ADAPTER_COUNT;
 
 /**
- * enum _D3DKMT_DRIVERVERSION - data of a call
+ * enum _D3DKMT_DRIVERVERSION - WDDM version of the driver model
  */
 typedef __u32 D3DKMT_DRIVERVERSION;
 enum _D3DKMT_DRIVERVERSION {
@@ -306,14 +313,15 @@ enum _D3DKMT_DRIVERVERSION {
 };
 
 /**
- * typedef D3DKMT_WORKINGSETFLAGS - data of a call
+ * typedef D3DKMT_WORKINGSETFLAGS - whether the limits of the working set are
+ *	the default
  */
 typedef __u32 D3DKMT_WORKINGSETFLAGS;
 #define D3DKMT_WORKINGSETFLAGS_UseDefault	0x00000001
 #define D3DKMT_WORKINGSETFLAGS_Reserved		0xfffffffe
 
 /**
- * struct _D3DKMT_WORKINGSETINFO - data of a call
+ * struct _D3DKMT_WORKINGSETINFO - limits of the working set
  */
 typedef struct _D3DKMT_WORKINGSETINFO {
 	D3DKMT_WORKINGSETFLAGS Flags;
@@ -322,28 +330,28 @@ typedef struct _D3DKMT_WORKINGSETINFO {
 } D3DKMT_WORKINGSETINFO;
 
 /**
- * typedef D3DKMT_VIRTUALADDRESSFLAGS - data of a call
+ * typedef D3DKMT_VIRTUALADDRESSFLAGS - abilities of virtual addressing
  */
 typedef __u32 D3DKMT_VIRTUALADDRESSFLAGS;
 #define D3DKMT_VIRTUALADDRESSFLAGS_VirtualAddressSupported	0x00000001
 #define D3DKMT_VIRTUALADDRESSFLAGS_Reserved			0xfffffffe
 
 /**
- * struct _D3DKMT_VIRTUALADDRESSINFO - data of a call
+ * struct _D3DKMT_VIRTUALADDRESSINFO - abilities of virtual addressing
  */
 typedef struct _D3DKMT_VIRTUALADDRESSINFO {
 	D3DKMT_VIRTUALADDRESSFLAGS VirtualAddressFlags;
 } D3DKMT_VIRTUALADDRESSINFO;
 
 /**
- * struct _D3DKMT_XBOX - data of a call
+ * struct _D3DKMT_XBOX - whether the machine is a console
  */
 typedef struct _D3DKMT_XBOX {
 	__u32 IsXBOX;
 } D3DKMT_XBOX;
 
 /**
- * typedef D3DKMT_DRIVERCAPS_EXT - data of a call
+ * typedef D3DKMT_DRIVERCAPS_EXT - further abilities of the driver
  */
 typedef __u32 D3DKMT_DRIVERCAPS_EXT;
 #define D3DKMT_DRIVERCAPS_EXT_VirtualModeSupport	0x00000001
@@ -351,21 +359,24 @@ typedef __u32 D3DKMT_DRIVERCAPS_EXT;
 #define D3DKMT_DRIVERCAPS_EXT_Reserved			0xfffffffc
 
 /**
- * struct _D3DKMT_KMD_DRIVER_VERSION - data of a call
+ * struct _D3DKMT_KMD_DRIVER_VERSION - version of the kernel driver
+ * @DriverVersion: four 16-bit parts, the most significant first
  */
 typedef struct _D3DKMT_KMD_DRIVER_VERSION {
 	__aligned_s64 DriverVersion;
 } D3DKMT_KMD_DRIVER_VERSION;
 
 /**
- * struct _D3DKMT_PARAVIRTUALIZATION - data of a call
+ * struct _D3DKMT_PARAVIRTUALIZATION - whether the adapter lives in a secure
+ *	container
  */
 typedef struct _D3DKMT_PARAVIRTUALIZATION {
 	__u8 SecureContainer;
 } D3DKMT_PARAVIRTUALIZATION;
 
 /**
- * struct _D3DKMT_TRACKEDWORKLOAD_SUPPORT - data of a call
+ * struct _D3DKMT_TRACKEDWORKLOAD_SUPPORT - whether an engine supports tracked
+ *	workloads
  */
 typedef struct _D3DKMT_TRACKEDWORKLOAD_SUPPORT {
 	__u32 PhysicalAdapterIndex;
@@ -374,14 +385,16 @@ typedef struct _D3DKMT_TRACKEDWORKLOAD_SUPPORT {
 } D3DKMT_TRACKEDWORKLOAD_SUPPORT;
 
 /**
- * struct _D3DKMT_HYBRID_DLIST_DLL_SUPPORT - data of a call
+ * struct _D3DKMT_HYBRID_DLIST_DLL_SUPPORT - whether a hybrid list library is
+ *	supported
  */
 typedef struct _D3DKMT_HYBRID_DLIST_DLL_SUPPORT {
 	__u32 Supported;
 } D3DKMT_HYBRID_DLIST_DLL_SUPPORT;
 
 /**
- * enum _D3DKMT_CROSSADAPTERRESOURCE_SUPPORT_TIER - data of a call
+ * enum _D3DKMT_CROSSADAPTERRESOURCE_SUPPORT_TIER - how resources can be used
+ *	across adapters
  */
 typedef __u32 D3DKMT_CROSSADAPTERRESOURCE_SUPPORT_TIER;
 enum _D3DKMT_CROSSADAPTERRESOURCE_SUPPORT_TIER {
@@ -392,14 +405,20 @@ enum _D3DKMT_CROSSADAPTERRESOURCE_SUPPORT_TIER {
 };
 
 /**
- * struct _D3DKMT_CROSSADAPTERRESOURCE_SUPPORT - data of a call
+ * struct _D3DKMT_CROSSADAPTERRESOURCE_SUPPORT - how resources can be used
+ *	across adapters
  */
 typedef struct _D3DKMT_CROSSADAPTERRESOURCE_SUPPORT {
 	D3DKMT_CROSSADAPTERRESOURCE_SUPPORT_TIER SupportTier;
 } D3DKMT_CROSSADAPTERRESOURCE_SUPPORT;
 
 /**
- * struct _D3DKMT_NODE_PERFDATA - data of a call
+ * struct _D3DKMT_NODE_PERFDATA - clock and voltage of an engine node
+ * @NodeOrdinal: [in] engine node
+ * @PhysicalAdapterIndex: [in] physical adapter
+ * @Frequency: Hz
+ * @Voltage: mV
+ * @MaxTransitionLatency: 100 ns units
  */
 typedef struct _D3DKMT_NODE_PERFDATA {
 	__u32 NodeOrdinal;
@@ -415,7 +434,14 @@ typedef struct _D3DKMT_NODE_PERFDATA {
 } D3DKMT_NODE_PERFDATA;
 
 /**
- * struct _D3DKMT_ADAPTER_PERFDATA - data of a call
+ * struct _D3DKMT_ADAPTER_PERFDATA - clocks, bandwidth, power and temperature
+ *	of an adapter
+ * @PhysicalAdapterIndex: [in] physical adapter
+ * @MemoryFrequency: Hz
+ * @MemoryBandwidth: bytes per second
+ * @PCIEBandwidth: bytes per second
+ * @Power: tenths of a percent of the maximum
+ * @Temperature: tenths of a degree Celsius
  */
 typedef struct _D3DKMT_ADAPTER_PERFDATA {
 	__u32 PhysicalAdapterIndex;
@@ -433,7 +459,8 @@ typedef struct _D3DKMT_ADAPTER_PERFDATA {
 } D3DKMT_ADAPTER_PERFDATA;
 
 /**
- * struct _D3DKMT_ADAPTER_PERFDATACAPS - data of a call
+ * struct _D3DKMT_ADAPTER_PERFDATACAPS - upper bounds of the performance data
+ * @PhysicalAdapterIndex: [in] physical adapter
  */
 typedef struct _D3DKMT_ADAPTER_PERFDATACAPS {
 	__u32 PhysicalAdapterIndex;
@@ -447,7 +474,8 @@ typedef struct _D3DKMT_ADAPTER_PERFDATACAPS {
 } D3DKMT_ADAPTER_PERFDATACAPS;
 
 /**
- * struct _D3DKMT_GPUVERSION - data of a call
+ * struct _D3DKMT_GPUVERSION - names of the GPU and its firmware
+ * @PhysicalAdapterIndex: [in] physical adapter
  */
 typedef struct _D3DKMT_GPUVERSION {
 	__u32 PhysicalAdapterIndex;

@@ -11,7 +11,7 @@
 #include "base.h"
 
 /**
- * enum _KMTUMDVERSION - data of a call
+ * enum _KMTUMDVERSION - API of a user-mode driver
  */
 typedef __u32 KMTUMDVERSION;
 enum _KMTUMDVERSION {
@@ -23,8 +23,8 @@ enum _KMTUMDVERSION {
 };
 
 /**
- * struct _D3DKMT_UMDFILENAMEINFO - data of a call
- * @Version: input
+ * struct _D3DKMT_UMDFILENAMEINFO - file name of the user-mode driver
+ * @Version: [in] API whose driver is asked for
  */
 typedef struct _D3DKMT_UMDFILENAMEINFO {
 	KMTUMDVERSION Version;
@@ -32,7 +32,7 @@ typedef struct _D3DKMT_UMDFILENAMEINFO {
 } D3DKMT_UMDFILENAMEINFO;
 
 /**
- * struct _D3DKMT_OPENGLINFO - data of a call
+ * struct _D3DKMT_OPENGLINFO - file name of the OpenGL driver
  */
 typedef struct _D3DKMT_OPENGLINFO {
 	__u16 UmdOpenGlIcdFileName[260];
@@ -41,7 +41,7 @@ typedef struct _D3DKMT_OPENGLINFO {
 } D3DKMT_OPENGLINFO;
 
 /**
- * struct _D3DKMT_ADAPTERREGISTRYINFO - data of a call
+ * struct _D3DKMT_ADAPTERREGISTRYINFO - names of the adapter in the registry
  */
 typedef struct _D3DKMT_ADAPTERREGISTRYINFO {
 	__u16 AdapterString[260];
@@ -51,28 +51,31 @@ typedef struct _D3DKMT_ADAPTERREGISTRYINFO {
 } D3DKMT_ADAPTERREGISTRYINFO;
 
 /**
- * struct _D3DKMT_DLIST_DRIVER_NAME - data of a call
+ * struct _D3DKMT_DLIST_DRIVER_NAME - file name of the device-list driver
  */
 typedef struct _D3DKMT_DLIST_DRIVER_NAME {
 	__u16 DListFileName[260];
 } D3DKMT_DLIST_DRIVER_NAME;
 
 /**
- * struct _D3DKMT_CPDRIVERNAME - data of a call
+ * struct _D3DKMT_CPDRIVERNAME - file name of the content-protection driver
  */
 typedef struct _D3DKMT_CPDRIVERNAME {
 	__u16 ContentProtectionFileName[260];
 } D3DKMT_CPDRIVERNAME;
 
 /**
- * struct _D3DKMT_MIRACASTCOMPANIONDRIVERNAME - data of a call
+ * struct _D3DKMT_MIRACASTCOMPANIONDRIVERNAME - file name of the wireless-
+ *	display driver
  */
 typedef struct _D3DKMT_MIRACASTCOMPANIONDRIVERNAME {
 	__u16 MiracastCompanionDriverName[260];
 } D3DKMT_MIRACASTCOMPANIONDRIVERNAME;
 
 /**
- * struct _D3DKMT_DISPLAY_UMD_FILENAMEINFO - data of a call
+ * struct _D3DKMT_DISPLAY_UMD_FILENAMEINFO - file name of the user-mode display
+ *	driver
+ * @Version: [in] API whose driver is asked for
  */
 typedef struct _D3DKMT_DISPLAY_UMD_FILENAMEINFO {
 	KMTUMDVERSION Version;
@@ -80,21 +83,23 @@ typedef struct _D3DKMT_DISPLAY_UMD_FILENAMEINFO {
 } D3DKMT_DISPLAY_UMD_FILENAMEINFO;
 
 /**
- * struct _D3DKMT_DRIVER_DESCRIPTION - data of a call
+ * struct _D3DKMT_DRIVER_DESCRIPTION - name of the adapter for people
  */
 typedef struct _D3DKMT_DRIVER_DESCRIPTION {
 	__u16 DriverDescription[4096];
 } D3DKMT_DRIVER_DESCRIPTION;
 
 /**
- * struct _D3DKMT_QUERY_ADAPTER_UNIQUE_GUID - data of a call
+ * struct _D3DKMT_QUERY_ADAPTER_UNIQUE_GUID - id of the adapter in text form
  */
 typedef struct _D3DKMT_QUERY_ADAPTER_UNIQUE_GUID {
 	__u16 AdapterUniqueGUID[40];
 } D3DKMT_QUERY_ADAPTER_UNIQUE_GUID;
 
 /**
- * struct _D3DKMT_BLOCKLIST_INFO - data of a call
+ * struct _D3DKMT_BLOCKLIST_INFO - block list of the driver
+ * @Size: bytes
+ * @BlockList: the text starts here and runs past the struct
  */
 typedef struct _D3DKMT_BLOCKLIST_INFO {
 	__u32 Size;
@@ -103,7 +108,7 @@ typedef struct _D3DKMT_BLOCKLIST_INFO {
 } D3DKMT_BLOCKLIST_INFO;
 
 /**
- * enum _D3DDDI_QUERYREGISTRY_TYPE - data of a call
+ * enum _D3DDDI_QUERYREGISTRY_TYPE - where to look for a value
  */
 typedef __u32 D3DDDI_QUERYREGISTRY_TYPE;
 enum _D3DDDI_QUERYREGISTRY_TYPE {
@@ -115,7 +120,7 @@ enum _D3DDDI_QUERYREGISTRY_TYPE {
 };
 
 /**
- * typedef D3DDDI_QUERYREGISTRY_FLAGS - data of a call
+ * typedef D3DDDI_QUERYREGISTRY_FLAGS - how to look for a value
  */
 typedef __u32 D3DDDI_QUERYREGISTRY_FLAGS;
 #define D3DDDI_QUERYREGISTRY_FLAGS_TranslatePath	0x00000001
@@ -123,7 +128,7 @@ typedef __u32 D3DDDI_QUERYREGISTRY_FLAGS;
 #define D3DDDI_QUERYREGISTRY_FLAGS_Reserved		0xfffffffc
 
 /**
- * enum _D3DDDI_QUERYREGISTRY_STATUS - data of a call
+ * enum _D3DDDI_QUERYREGISTRY_STATUS - outcome of reading a value
  */
 typedef __u32 D3DDDI_QUERYREGISTRY_STATUS;
 enum _D3DDDI_QUERYREGISTRY_STATUS {
@@ -134,14 +139,22 @@ enum _D3DDDI_QUERYREGISTRY_STATUS {
 };
 
 /**
- * struct _D3DDDI_QUERYREGISTRY_INFO - data of a call
- * @QueryType: input
- * @QueryFlags: input: TranslatePath 0, MutableValue 1
- * @ValueName: input
- * @ValueType: input: REG_* number
- * @PhysicalAdapterIndex: input
- * @OutputValueSize: bytes written, or needed when Status = BUFFER_OVERFLOW
- * @OutputString: value starts here and runs past the struct
+ * struct _D3DDDI_QUERYREGISTRY_INFO - read a value of the driver's settings
+ * @QueryType: [in] where to look
+ * @QueryFlags: [in] mask constants of the type
+ * @ValueName: [in] name of the value
+ * @ValueType: [in] REG_ number of the type of the value
+ * @PhysicalAdapterIndex: [in] physical adapter
+ * @OutputValueSize: [out] bytes written, or needed when the buffer is too
+ *	small
+ * @Status: [out] outcome
+ * @OutputDword: [out] number
+ * @OutputQword: [out] number
+ * @OutputString: [out] text; starts here and runs past the struct
+ * @OutputBinary: [out] bytes; start here and run past the struct
+ *
+ * The buffer holds this struct and the value behind it. A value that does not
+ * fit gives STATUS_SUCCESS with @Status BUFFER_OVERFLOW and the size needed.
  */
 typedef struct _D3DDDI_QUERYREGISTRY_INFO {
 	D3DDDI_QUERYREGISTRY_TYPE QueryType;
@@ -160,7 +173,8 @@ typedef struct _D3DDDI_QUERYREGISTRY_INFO {
 } D3DDDI_QUERYREGISTRY_INFO;
 
 /**
- * struct _D3DKMT_QUERY_PHYSICAL_ADAPTER_PNP_KEY - data of a call
+ * struct _D3DKMT_QUERY_PHYSICAL_ADAPTER_PNP_KEY - name of a key of the plug-
+ *	and-play settings
  */
 typedef struct _D3DKMT_QUERY_PHYSICAL_ADAPTER_PNP_KEY {
 	__u32 PhysicalAdapterIndex;

@@ -12,7 +12,7 @@
 #include "base.h"
 
 /**
- * enum _D3DKMT_STANDARDALLOCATIONTYPE - data of a call
+ * enum _D3DKMT_STANDARDALLOCATIONTYPE - kind of a standard allocation
  */
 typedef __u32 D3DKMT_STANDARDALLOCATIONTYPE;
 enum _D3DKMT_STANDARDALLOCATIONTYPE {
@@ -22,7 +22,8 @@ enum _D3DKMT_STANDARDALLOCATIONTYPE {
 };
 
 /**
- * struct _D3DKMT_STANDARDALLOCATION_EXISTINGHEAP - data of a call
+ * struct _D3DKMT_STANDARDALLOCATION_EXISTINGHEAP - standard allocation over
+ *	existing memory
  * @Size: [in] multiple of 4096
  */
 typedef struct _D3DKMT_STANDARDALLOCATION_EXISTINGHEAP {
@@ -30,16 +31,18 @@ typedef struct _D3DKMT_STANDARDALLOCATION_EXISTINGHEAP {
 } D3DKMT_STANDARDALLOCATION_EXISTINGHEAP;
 
 /**
- * typedef D3DKMT_CREATESTANDARDALLOCATIONFLAGS - data of a call
+ * typedef D3DKMT_CREATESTANDARDALLOCATIONFLAGS - how to create a standard
+ *	allocation
  */
 typedef __u32 D3DKMT_CREATESTANDARDALLOCATIONFLAGS;
 #define D3DKMT_CREATESTANDARDALLOCATIONFLAGS_Reserved	0xffffffff
 
 /**
- * struct _D3DKMT_CREATESTANDARDALLOCATION - data of a call
- * @Type: [in]
- * @ExistingHeapData: [in]
- * @Flags: [in]
+ * struct _D3DKMT_CREATESTANDARDALLOCATION - describe an allocation without a
+ *	driver
+ * @Type: [in] kind
+ * @ExistingHeapData: [in] for EXISTINGHEAP
+ * @Flags: [in] mask constants of the type
  */
 typedef struct _D3DKMT_CREATESTANDARDALLOCATION {
 	D3DKMT_STANDARDALLOCATIONTYPE Type;
@@ -50,13 +53,13 @@ typedef struct _D3DKMT_CREATESTANDARDALLOCATION {
 } D3DKMT_CREATESTANDARDALLOCATION;
 
 /**
- * struct _D3DDDI_ALLOCATIONINFO - data of a call
- * @hAllocation: [out]
- * @pSystemMem: [in] pointer
+ * struct _D3DDDI_ALLOCATIONINFO - one allocation to create, short form
+ * @hAllocation: [out] allocation
+ * @pSystemMem: [in] address of page-aligned memory
  * @pPrivateDriverData: [in,out] pointer
- * @PrivateDriverDataSize: [in]
- * @VidPnSourceId: [in]
- * @Flags: [in]
+ * @PrivateDriverDataSize: [in] bytes
+ * @VidPnSourceId: [in] display source
+ * @Flags: [in] mask constants below
  */
 typedef struct _D3DDDI_ALLOCATIONINFO {
 	D3DKMT_HANDLE hAllocation;
@@ -73,19 +76,19 @@ typedef struct _D3DDDI_ALLOCATIONINFO {
 #define D3DDDI_ALLOCATIONINFO_Flags_Reserved	0xfffffffc
 
 /**
- * struct _D3DDDI_ALLOCATIONINFO2 - data of a call
- * @hAllocation: [out]
- * @hSection: [in] with Flags.ExistingSection
- * @pSystemMem: [in] pointer; page-aligned user memory (with ExistingSysMem, or
- * 	driver-defined use)
+ * struct _D3DDDI_ALLOCATIONINFO2 - one allocation to create
+ * @hAllocation: [out] allocation
+ * @hSection: [in] with ExistingSection
+ * @pSystemMem: [in] address of page-aligned memory, with ExistingSysMem or as
+ *	the driver defines
  * @pPrivateDriverData: [in,out] pointer
- * @PrivateDriverDataSize: [in]
- * @VidPnSourceId: [in]
- * @Flags: [in]
- * @GpuVirtualAddress: [out]
- * @Priority: [in] with Flags.OverridePriority
- * @Unused: [unused]
- * @Reserved: [in] zero
+ * @PrivateDriverDataSize: [in] bytes
+ * @VidPnSourceId: [in] display source
+ * @Flags: [in] mask constants below
+ * @GpuVirtualAddress: [out] GPU address, 0 when not mapped
+ * @Priority: [in] residency priority, with OverridePriority
+ * @Unused: not used
+ * @Reserved: [in] 0
  */
 typedef struct _D3DDDI_ALLOCATIONINFO2 {
 	D3DKMT_HANDLE hAllocation;
@@ -112,7 +115,9 @@ typedef struct _D3DDDI_ALLOCATIONINFO2 {
 #define D3DDDI_ALLOCATIONINFO2_Flags_Reserved		0xfffffff8
 
 /**
- * typedef D3DKMT_CREATEALLOCATIONFLAGS - data of a call
+ * typedef D3DKMT_CREATEALLOCATIONFLAGS - how to create allocations
+ *
+ * Zeroed is an output.
  */
 typedef __u32 D3DKMT_CREATEALLOCATIONFLAGS;
 #define D3DKMT_CREATEALLOCATIONFLAGS_CreateResource		0x00000001
@@ -140,26 +145,26 @@ typedef __u32 D3DKMT_CREATEALLOCATIONFLAGS;
 #define D3DKMT_CREATEALLOCATIONFLAGS_Reserved			0xffc00000
 
 /**
- * struct _D3DKMT_CREATEALLOCATION - argument of a call
- * @hDevice: [in]
- * @hResource: [in,out] in: existing resource to add to, else 0 (standard
- * 	allocations: must be 0; a bogus value is INVALID_HANDLE); out: new resource
- * 	when CreateResource
+ * struct _D3DKMT_CREATEALLOCATION - create allocations, and a resource around
+ *	them
+ * @hDevice: [in] device
+ * @hResource: [in,out] resource to add to, else 0; new resource with
+ *	CreateResource. Must be 0 for a standard allocation
  * @hGlobalShare: [out] global handle when CreateShared without
- * 	NtSecuritySharing, else 0
- * @pPrivateRuntimeData: [in] pointer; opaque; stored with the resource
- * @PrivateRuntimeDataSize: [in]
- * @pStandardAllocation: [in] pointer to D3DKMT_CREATESTANDARDALLOCATION[];
- * 	when Flags.StandardAllocation
- * @pPrivateDriverData: [in] pointer; resource-level driver data otherwise
- * @PrivateDriverDataSize: [in] must be 0 with StandardAllocation
- * @NumAllocations: [in] WSL limit 1024
- * @pAllocationInfo: [unused] pointer to D3DDDI_ALLOCATIONINFO[]; 40-byte
- * 	entries: C function D3DKMTCreateAllocation only, never the ioctl
- * @pAllocationInfo2: [in] pointer to D3DDDI_ALLOCATIONINFO2[]; 96-byte entries
- * @Flags: [in] Zeroed is an output bit
+ *	NtSecuritySharing, else 0
+ * @pPrivateRuntimeData: [in] address of opaque bytes, stored with the resource
+ * @PrivateRuntimeDataSize: [in] bytes
+ * @pStandardAllocation: [in] address of a D3DKMT_CREATESTANDARDALLOCATION,
+ *	with StandardAllocation
+ * @pPrivateDriverData: [in] address of driver data of the resource, otherwise
+ * @PrivateDriverDataSize: [in] bytes; 0 with StandardAllocation
+ * @NumAllocations: [in] entries of the info array, at most 1024
+ * @pAllocationInfo: pointer to D3DDDI_ALLOCATIONINFO[]; C function
+ *	D3DKMTCreateAllocation only, never the ioctl
+ * @pAllocationInfo2: [in] pointer to D3DDDI_ALLOCATIONINFO2[]
+ * @Flags: [in,out] mask constants of the type; Zeroed is an output
  * @hPrivateRuntimeResourceHandle: [in] opaque tag for tracing, returned
- * 	unchanged
+ *	unchanged
  *
  * Argument of DXG_IOCTL_CREATEALLOCATION.
  */
@@ -187,7 +192,7 @@ typedef struct _D3DKMT_CREATEALLOCATION {
 } D3DKMT_CREATEALLOCATION;
 
 /**
- * typedef D3DDDICB_DESTROYALLOCATION2FLAGS - data of a call
+ * typedef D3DDDICB_DESTROYALLOCATION2FLAGS - how to destroy allocations
  */
 typedef __u32 D3DDDICB_DESTROYALLOCATION2FLAGS;
 #define D3DDDICB_DESTROYALLOCATION2FLAGS_AssumeNotInUse		0x00000001
@@ -196,13 +201,13 @@ typedef __u32 D3DDDICB_DESTROYALLOCATION2FLAGS;
 #define D3DDDICB_DESTROYALLOCATION2FLAGS_SystemUseOnly		0x80000000
 
 /**
- * struct _D3DKMT_DESTROYALLOCATION2 - argument of a call
- * @hDevice: [in]
- * @hResource: [in] 0 = destroy the listed allocations; else destroy the
- * 	resource with all its allocations
+ * struct _D3DKMT_DESTROYALLOCATION2 - destroy allocations or a resource
+ * @hDevice: [in] device
+ * @hResource: [in] resource to destroy with all its allocations; 0 to destroy
+ *	the listed ones
  * @phAllocationList: [in] pointer to D3DKMT_HANDLE[]
- * @AllocationCount: [in]
- * @Flags: [in]
+ * @AllocationCount: [in] entries of the list
+ * @Flags: [in] mask constants of the type
  *
  * Argument of DXG_IOCTL_DESTROYALLOCATION2.
  */
@@ -215,9 +220,11 @@ typedef struct _D3DKMT_DESTROYALLOCATION2 {
 } D3DKMT_DESTROYALLOCATION2;
 
 /**
- * struct _D3DKMT_DESTROYALLOCATION - data of a call
- * @hDevice: [in]
- * @hResource: [in]
+ * struct _D3DKMT_DESTROYALLOCATION - destroy allocations or a resource, short
+ *	form
+ * @hDevice: [in] device
+ * @hResource: [in] resource to destroy with all its allocations; 0 to destroy
+ *	the listed ones
  * @phAllocationList: [in] pointer to D3DKMT_HANDLE[]
  * @AllocationCount: [in] prefix of DESTROYALLOCATION2; the shim zero-extends
  */
@@ -228,5 +235,9 @@ typedef struct _D3DKMT_DESTROYALLOCATION {
 	__u32 AllocationCount;
 	__u32 _pad0;
 } D3DKMT_DESTROYALLOCATION;
+
+/* Alignment of allocations that several adapters use: bytes and rows. */
+#define D3DKMT_CROSS_ADAPTER_RESOURCE_PITCH_ALIGNMENT	128
+#define D3DKMT_CROSS_ADAPTER_RESOURCE_HEIGHT_ALIGNMENT	4
 
 #endif /* _UAPI_DXG_ALLOCATION_H */

@@ -8,11 +8,12 @@
 #include "base.h"
 
 /**
- * struct _D3DKMT_SETALLOCATIONPRIORITY - argument of a call
- * @hDevice: [in]
- * @hResource: [in] 0 = use the list
+ * struct _D3DKMT_SETALLOCATIONPRIORITY - set the residency priority of
+ *	allocations
+ * @hDevice: [in] device
+ * @hResource: [in] resource, or 0 to use the list
  * @phAllocationList: [in] pointer to D3DKMT_HANDLE[]
- * @AllocationCount: [in]
+ * @AllocationCount: [in] entries of the list
  * @pPriorities: [in] pointer to __u32[]; u32[AllocationCount]
  *
  * Argument of DXG_IOCTL_SETALLOCATIONPRIORITY.
@@ -27,11 +28,12 @@ typedef struct _D3DKMT_SETALLOCATIONPRIORITY {
 } D3DKMT_SETALLOCATIONPRIORITY;
 
 /**
- * struct _D3DKMT_GETALLOCATIONPRIORITY - argument of a call
- * @hDevice: [in]
- * @hResource: [in]
+ * struct _D3DKMT_GETALLOCATIONPRIORITY - get the residency priority of
+ *	allocations
+ * @hDevice: [in] device
+ * @hResource: [in] resource
  * @phAllocationList: [in] pointer to D3DKMT_HANDLE[]
- * @AllocationCount: [in]
+ * @AllocationCount: [in] entries of the list
  * @pPriorities: [in] pointer to __u32[]; u32[], filled
  *
  * Argument of DXG_IOCTL_GETALLOCATIONPRIORITY.
@@ -46,7 +48,7 @@ typedef struct _D3DKMT_GETALLOCATIONPRIORITY {
 } D3DKMT_GETALLOCATIONPRIORITY;
 
 /**
- * enum _D3DKMT_ALLOCATIONRESIDENCYSTATUS - data of a call
+ * enum _D3DKMT_ALLOCATIONRESIDENCYSTATUS - where an allocation is
  */
 typedef __u32 D3DKMT_ALLOCATIONRESIDENCYSTATUS;
 enum _D3DKMT_ALLOCATIONRESIDENCYSTATUS {
@@ -56,13 +58,13 @@ enum _D3DKMT_ALLOCATIONRESIDENCYSTATUS {
 };
 
 /**
- * struct _D3DKMT_QUERYALLOCATIONRESIDENCY - argument of a call
- * @hDevice: [in]
- * @hResource: [in]
+ * struct _D3DKMT_QUERYALLOCATIONRESIDENCY - ask where allocations are
+ * @hDevice: [in] device
+ * @hResource: [in] resource
  * @phAllocationList: [in] pointer to D3DKMT_HANDLE[]
- * @AllocationCount: [in]
+ * @AllocationCount: [in] entries of the list
  * @pResidencyStatus: [in] pointer to D3DKMT_ALLOCATIONRESIDENCYSTATUS[];
- * 	u32[], filled (one element when hResource is used)
+ *	u32[], filled (one element when hResource is used)
  *
  * Argument of DXG_IOCTL_QUERYALLOCATIONRESIDENCY.
  */
@@ -76,7 +78,7 @@ typedef struct _D3DKMT_QUERYALLOCATIONRESIDENCY {
 } D3DKMT_QUERYALLOCATIONRESIDENCY;
 
 /**
- * enum _D3DKMT_OFFER_PRIORITY - data of a call
+ * enum _D3DKMT_OFFER_PRIORITY - how soon offered memory may be taken
  */
 typedef __u32 D3DKMT_OFFER_PRIORITY;
 enum _D3DKMT_OFFER_PRIORITY {
@@ -87,7 +89,7 @@ enum _D3DKMT_OFFER_PRIORITY {
 };
 
 /**
- * typedef D3DKMT_OFFER_FLAGS - data of a call
+ * typedef D3DKMT_OFFER_FLAGS - how to offer memory
  */
 typedef __u32 D3DKMT_OFFER_FLAGS;
 #define D3DKMT_OFFER_FLAGS_OfferImmediately	0x00000001
@@ -95,14 +97,15 @@ typedef __u32 D3DKMT_OFFER_FLAGS;
 #define D3DKMT_OFFER_FLAGS_Reserved		0xfffffffc
 
 /**
- * struct _D3DKMT_OFFERALLOCATIONS - argument of a call
- * @hDevice: [in]
+ * struct _D3DKMT_OFFERALLOCATIONS - let the system take memory that is not in
+ *	use
+ * @hDevice: [in] device
  * @pResources: [in] pointer to D3DKMT_HANDLE[]; exactly one of pResources and
- * 	HandleList is non-zero
+ *	HandleList is non-zero
  * @HandleList: [in] pointer to D3DKMT_HANDLE[]
- * @NumAllocations: [in]
- * @Priority: [in]
- * @Flags: [in]
+ * @NumAllocations: [in] number of allocations
+ * @Priority: [in] priority
+ * @Flags: [in] mask constants of the type
  *
  * Argument of DXG_IOCTL_OFFERALLOCATIONS.
  */
@@ -118,7 +121,7 @@ typedef struct _D3DKMT_OFFERALLOCATIONS {
 } D3DKMT_OFFERALLOCATIONS;
 
 /**
- * enum _D3DDDI_RECLAIM_RESULT - data of a call
+ * enum _D3DDDI_RECLAIM_RESULT - what became of an offered allocation
  */
 typedef __u32 D3DDDI_RECLAIM_RESULT;
 enum _D3DDDI_RECLAIM_RESULT {
@@ -128,16 +131,17 @@ enum _D3DDDI_RECLAIM_RESULT {
 };
 
 /**
- * struct _D3DKMT_RECLAIMALLOCATIONS2 - argument of a call
- * @hPagingQueue: [in]
- * @NumAllocations: [in]
+ * struct _D3DKMT_RECLAIMALLOCATIONS2 - take offered memory back
+ * @hPagingQueue: [in] paging queue
+ * @NumAllocations: [in] number of allocations
  * @pResources: [in] pointer to D3DKMT_HANDLE[]
  * @HandleList: [in] pointer to D3DKMT_HANDLE[]
  * @pDiscarded: [in] pointer to __u32[]; bool32[] and pResults share the slot;
- * 	u32 per element either way
+ *	u32 per element either way
  * @pResults: [in] pointer to D3DDDI_RECLAIM_RESULT[]; D3DDDI_RECLAIM_RESULT[],
- * 	filled
- * @PagingFenceValue: [out]
+ *	filled
+ * @PagingFenceValue: [out] value of the fence of the paging queue at
+ *	completion
  *
  * Argument of DXG_IOCTL_RECLAIMALLOCATIONS2.
  */
@@ -154,17 +158,17 @@ typedef struct _D3DKMT_RECLAIMALLOCATIONS2 {
 } D3DKMT_RECLAIMALLOCATIONS2;
 
 /**
- * typedef D3DDDICB_LOCK2FLAGS - data of a call
+ * typedef D3DDDICB_LOCK2FLAGS - how to map an allocation
  */
 typedef __u32 D3DDDICB_LOCK2FLAGS;
 #define D3DDDICB_LOCK2FLAGS_Reserved	0xffffffff
 
 /**
- * struct _D3DKMT_LOCK2 - argument of a call
- * @hDevice: [in]
- * @hAllocation: [in]
- * @Flags: [in]
- * @pData: [out] pointer; user address mapped by the call
+ * struct _D3DKMT_LOCK2 - map an allocation for the CPU
+ * @hDevice: [in] device
+ * @hAllocation: [in] allocation
+ * @Flags: [in] mask constants of the type
+ * @pData: [out] address of the mapping that the call made
  *
  * Argument of DXG_IOCTL_LOCK2.
  */
@@ -177,9 +181,9 @@ typedef struct _D3DKMT_LOCK2 {
 } D3DKMT_LOCK2;
 
 /**
- * struct _D3DKMT_UNLOCK2 - argument of a call
- * @hDevice: [in]
- * @hAllocation: [in]
+ * struct _D3DKMT_UNLOCK2 - undo D3DKMT_LOCK2
+ * @hDevice: [in] device
+ * @hAllocation: [in] allocation
  *
  * Argument of DXG_IOCTL_UNLOCK2.
  */
@@ -189,11 +193,11 @@ typedef struct _D3DKMT_UNLOCK2 {
 } D3DKMT_UNLOCK2;
 
 /**
- * struct _D3DKMT_INVALIDATECACHE - argument of a call
- * @hDevice: [in]
- * @hAllocation: [in]
- * @Offset: [in]
- * @Length: [in]
+ * struct _D3DKMT_INVALIDATECACHE - make CPU writes of a range visible
+ * @hDevice: [in] device
+ * @hAllocation: [in] allocation
+ * @Offset: [in] bytes
+ * @Length: [in] bytes
  *
  * Argument of DXG_IOCTL_INVALIDATECACHE.
  */
@@ -205,7 +209,8 @@ typedef struct _D3DKMT_INVALIDATECACHE {
 } D3DKMT_INVALIDATECACHE;
 
 /**
- * typedef D3DDDI_SEGMENTPREFERENCE - data of a call
+ * typedef D3DDDI_SEGMENTPREFERENCE - up to five memory segments in order of
+ *	preference
  */
 typedef __u32 D3DDDI_SEGMENTPREFERENCE;
 #define D3DDDI_SEGMENTPREFERENCE_SegmentId0	0x0000001f
@@ -221,7 +226,7 @@ typedef __u32 D3DDDI_SEGMENTPREFERENCE;
 #define D3DDDI_SEGMENTPREFERENCE_Reserved	0xc0000000
 
 /**
- * typedef D3DDDI_UPDATEALLOCPROPERTY_FLAGS - data of a call
+ * typedef D3DDDI_UPDATEALLOCPROPERTY_FLAGS - new properties of an allocation
  */
 typedef __u32 D3DDDI_UPDATEALLOCPROPERTY_FLAGS;
 #define D3DDDI_UPDATEALLOCPROPERTY_FLAGS_AccessedPhysically	0x00000001
@@ -229,14 +234,15 @@ typedef __u32 D3DDDI_UPDATEALLOCPROPERTY_FLAGS;
 #define D3DDDI_UPDATEALLOCPROPERTY_FLAGS_Reserved		0xfffffffc
 
 /**
- * struct _D3DDDI_UPDATEALLOCPROPERTY - argument of a call
- * @hPagingQueue: [in]
- * @hAllocation: [in]
- * @SupportedSegmentSet: [in]
- * @PreferredSegment: [in]
- * @Flags: [in]
- * @PagingFenceValue: [out]
- * @PropertyMaskValue: [in]
+ * struct _D3DDDI_UPDATEALLOCPROPERTY - change where an allocation may live
+ * @hPagingQueue: [in] paging queue
+ * @hAllocation: [in] allocation
+ * @SupportedSegmentSet: [in] bit mask of memory segments
+ * @PreferredSegment: [in] segments in order of preference
+ * @Flags: [in] mask constants of the type
+ * @PagingFenceValue: [out] value of the fence of the paging queue at
+ *	completion
+ * @PropertyMaskValue: [in] which properties to change, mask constants below
  *
  * Argument of DXG_IOCTL_UPDATEALLOCPROPERTY.
  */
@@ -258,7 +264,7 @@ typedef struct _D3DDDI_UPDATEALLOCPROPERTY {
 #define D3DDDI_UPDATEALLOCPROPERTY_Reserved			0xfffffff0
 
 /**
- * typedef D3DDDICB_LOCKFLAGS - data of a call
+ * typedef D3DDDICB_LOCKFLAGS - how to map an allocation, older form
  */
 typedef __u32 D3DDDICB_LOCKFLAGS;
 #define D3DDDICB_LOCKFLAGS_ReadOnly		0x00000001
@@ -275,16 +281,16 @@ typedef __u32 D3DDDICB_LOCKFLAGS;
 #define D3DDDICB_LOCKFLAGS_Reserved		0xfffff800
 
 /**
- * struct _D3DKMT_LOCK - data of a call
- * @hDevice: [in]
+ * struct _D3DKMT_LOCK - map an allocation for the CPU, older form
+ * @hDevice: [in] device
  * @hAllocation: [in,out] may be replaced when the lock discards and renames
- * @PrivateDriverData: [in]
- * @NumPages: [in]
+ * @PrivateDriverData: [in] driver-defined
+ * @NumPages: [in] entries of pPages
  * @pPages: [in] pointer to __u32[]; page numbers for a partial lock
- * 	(LockEntire clear)
+ *	(LockEntire clear)
  * @pData: [out] pointer
- * @Flags: [in]
- * @GpuVirtualAddress: [out]
+ * @Flags: [in] mask constants of the type
+ * @GpuVirtualAddress: [out] GPU address, 0 when not mapped
  */
 typedef struct _D3DKMT_LOCK {
 	D3DKMT_HANDLE hDevice;
@@ -299,9 +305,9 @@ typedef struct _D3DKMT_LOCK {
 } D3DKMT_LOCK;
 
 /**
- * struct _D3DKMT_UNLOCK - data of a call
- * @hDevice: [in]
- * @NumAllocations: [in]
+ * struct _D3DKMT_UNLOCK - undo D3DKMT_LOCK
+ * @hDevice: [in] device
+ * @NumAllocations: [in] number of allocations
  * @phAllocations: [in] pointer to D3DKMT_HANDLE[]
  */
 typedef struct _D3DKMT_UNLOCK {
@@ -311,13 +317,14 @@ typedef struct _D3DKMT_UNLOCK {
 } D3DKMT_UNLOCK;
 
 /**
- * struct _D3DKMT_RECLAIMALLOCATIONS - data of a call
- * @hDevice: [in]
+ * struct _D3DKMT_RECLAIMALLOCATIONS - take offered memory back, without a
+ *	paging queue
+ * @hDevice: [in] device
  * @pResources: [in] pointer to D3DKMT_HANDLE[]; exactly one of pResources and
- * 	HandleList
+ *	HandleList
  * @HandleList: [in] pointer to D3DKMT_HANDLE[]
  * @pDiscarded: [in] pointer to __u32[]; array to fill, bool32 per object, or 0
- * @NumAllocations: [in]
+ * @NumAllocations: [in] number of allocations
  */
 typedef struct _D3DKMT_RECLAIMALLOCATIONS {
 	D3DKMT_HANDLE hDevice;
@@ -330,11 +337,11 @@ typedef struct _D3DKMT_RECLAIMALLOCATIONS {
 } D3DKMT_RECLAIMALLOCATIONS;
 
 /**
- * struct _D3DKMT_GETRUNTIMEDATA - data of a call
- * @hAdapter: [in]
+ * struct _D3DKMT_GETRUNTIMEDATA - read the private runtime data of a resource
+ * @hAdapter: [in] adapter
  * @hGlobalShare: [in] global KMT handle of the resource
- * @pRuntimeData: [in] pointer; buffer to fill
- * @RuntimeDataSize: [in]
+ * @pRuntimeData: [in] buffer to fill
+ * @RuntimeDataSize: [in] bytes
  */
 typedef struct _D3DKMT_GETRUNTIMEDATA {
 	D3DKMT_HANDLE hAdapter;
@@ -345,9 +352,10 @@ typedef struct _D3DKMT_GETRUNTIMEDATA {
 } D3DKMT_GETRUNTIMEDATA;
 
 /**
- * struct _D3DKMT_CHECKSHAREDRESOURCEACCESS - data of a call
- * @hResource: [in]
- * @ClientPid: [in]
+ * struct _D3DKMT_CHECKSHAREDRESOURCEACCESS - ask whether a process may open a
+ *	resource
+ * @hResource: [in] resource
+ * @ClientPid: [in] process id
  */
 typedef struct _D3DKMT_CHECKSHAREDRESOURCEACCESS {
 	D3DKMT_HANDLE hResource;
@@ -355,11 +363,12 @@ typedef struct _D3DKMT_CHECKSHAREDRESOURCEACCESS {
 } D3DKMT_CHECKSHAREDRESOURCEACCESS;
 
 /**
- * struct _D3DKMT_QUERYPROCESSOFFERINFO - data of a call
- * @cbSize: [in] = 32
+ * struct _D3DKMT_QUERYPROCESSOFFERINFO - ask how much offered memory can be
+ *	decommitted
+ * @cbSize: [in] 32
  * @hProcess: [in] NT handle
- * @DecommitUniqueness: [out]
- * @DecommittableBytes: [out]
+ * @DecommitUniqueness: [out] changes when offered memory changes
+ * @DecommittableBytes: [out] bytes
  */
 typedef struct _D3DKMT_QUERYPROCESSOFFERINFO {
 	__u32 cbSize;
@@ -370,7 +379,8 @@ typedef struct _D3DKMT_QUERYPROCESSOFFERINFO {
 } D3DKMT_QUERYPROCESSOFFERINFO;
 
 /**
- * typedef D3DKMT_TRIMPROCESSCOMMITMENT_FLAGS - data of a call
+ * typedef D3DKMT_TRIMPROCESSCOMMITMENT_FLAGS - which offered memory to
+ *	decommit
  */
 typedef __u32 D3DKMT_TRIMPROCESSCOMMITMENT_FLAGS;
 #define D3DKMT_TRIMPROCESSCOMMITMENT_FLAGS_Lazy			0x00000001
@@ -378,12 +388,12 @@ typedef __u32 D3DKMT_TRIMPROCESSCOMMITMENT_FLAGS;
 #define D3DKMT_TRIMPROCESSCOMMITMENT_FLAGS_Reserved		0xfffffffc
 
 /**
- * struct _D3DKMT_TRIMPROCESSCOMMITMENT - data of a call
- * @cbSize: [in] = 40
+ * struct _D3DKMT_TRIMPROCESSCOMMITMENT - decommit offered memory of a process
+ * @cbSize: [in] 40
  * @hProcess: [in] NT handle
- * @Flags: [in]
- * @DecommitRequested: [in]
- * @NumBytesDecommitted: [out]
+ * @Flags: [in] mask constants of the type
+ * @DecommitRequested: [in] bytes
+ * @NumBytesDecommitted: [out] bytes
  */
 typedef struct _D3DKMT_TRIMPROCESSCOMMITMENT {
 	__u32 cbSize;
@@ -394,5 +404,12 @@ typedef struct _D3DKMT_TRIMPROCESSCOMMITMENT {
 	__aligned_u64 DecommitRequested;
 	__aligned_u64 NumBytesDecommitted;
 } D3DKMT_TRIMPROCESSCOMMITMENT;
+
+/* Residency priorities of D3DKMT_SETALLOCATIONPRIORITY. */
+#define D3DDDI_ALLOCATIONPRIORITY_MINIMUM	0x28000000
+#define D3DDDI_ALLOCATIONPRIORITY_LOW		0x50000000
+#define D3DDDI_ALLOCATIONPRIORITY_NORMAL	0x78000000
+#define D3DDDI_ALLOCATIONPRIORITY_HIGH		0xa0000000
+#define D3DDDI_ALLOCATIONPRIORITY_MAXIMUM	0xc8000000
 
 #endif /* _UAPI_DXG_ALLOCATION_USE_H */

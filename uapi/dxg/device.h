@@ -13,7 +13,7 @@
 #include "submit.h"
 
 /**
- * typedef D3DKMT_CREATEDEVICEFLAGS - data of a call
+ * typedef D3DKMT_CREATEDEVICEFLAGS - how to create a device
  */
 typedef __u32 D3DKMT_CREATEDEVICEFLAGS;
 #define D3DKMT_CREATEDEVICEFLAGS_LegacyMode		0x00000001
@@ -22,9 +22,9 @@ typedef __u32 D3DKMT_CREATEDEVICEFLAGS;
 #define D3DKMT_CREATEDEVICEFLAGS_Reserved		0xfffffff8
 
 /**
- * struct _D3DDDI_ALLOCATIONLIST - data of a call
- * @hAllocation: [in]
- * @Value: [in]
+ * struct _D3DDDI_ALLOCATIONLIST - one allocation that a packet uses
+ * @hAllocation: [in] allocation
+ * @Value: [in] mask constants below
  */
 typedef struct _D3DDDI_ALLOCATIONLIST {
 	D3DKMT_HANDLE hAllocation;
@@ -36,13 +36,14 @@ typedef struct _D3DDDI_ALLOCATIONLIST {
 #define D3DDDI_ALLOCATIONLIST_Reserved			0xffffffe0
 
 /**
- * struct _D3DDDI_PATCHLOCATIONLIST - data of a call
- * @AllocationIndex: [in]
- * @Value: [in]
- * @DriverId: [in]
- * @AllocationOffset: [in]
- * @PatchOffset: [in]
- * @SplitOffset: [in]
+ * struct _D3DDDI_PATCHLOCATIONLIST - one place where a packet names an
+ *	allocation
+ * @AllocationIndex: [in] index into the allocation list
+ * @Value: [in] mask constants below
+ * @DriverId: [in] driver-defined
+ * @AllocationOffset: [in] bytes
+ * @PatchOffset: [in] bytes
+ * @SplitOffset: [in] bytes
  */
 typedef struct _D3DDDI_PATCHLOCATIONLIST {
 	__u32 AllocationIndex;
@@ -56,17 +57,17 @@ typedef struct _D3DDDI_PATCHLOCATIONLIST {
 #define D3DDDI_PATCHLOCATIONLIST_Reserved	0xff000000
 
 /**
- * struct _D3DKMT_CREATEDEVICE - argument of a call
- * @hAdapter: [in]
- * @pAdapter: [unused] pointer; kernel-mode callers only; never interpret
- * @Flags: [in]
- * @hDevice: [out]
- * @pCommandBuffer: [out] pointer; write 0
- * @CommandBufferSize: [out] write 0
- * @pAllocationList: [out] pointer to D3DDDI_ALLOCATIONLIST[]; write 0
- * @AllocationListSize: [out] write 0
- * @pPatchLocationList: [out] pointer to D3DDDI_PATCHLOCATIONLIST[]; write 0
- * @PatchLocationListSize: [out] write 0
+ * struct _D3DKMT_CREATEDEVICE - create a device
+ * @hAdapter: [in] adapter
+ * @pAdapter: only for callers in a kernel
+ * @Flags: [in] mask constants of the type
+ * @hDevice: [out] device
+ * @pCommandBuffer: [out] 0
+ * @CommandBufferSize: [out] 0
+ * @pAllocationList: [out] 0
+ * @AllocationListSize: [out] 0
+ * @pPatchLocationList: [out] 0
+ * @PatchLocationListSize: [out] 0
  *
  * Argument of DXG_IOCTL_CREATEDEVICE.
  */
@@ -89,8 +90,8 @@ typedef struct _D3DKMT_CREATEDEVICE {
 } D3DKMT_CREATEDEVICE;
 
 /**
- * struct _D3DKMT_DESTROYDEVICE - argument of a call
- * @hDevice: [in]
+ * struct _D3DKMT_DESTROYDEVICE - destroy a device and everything created on it
+ * @hDevice: [in] device
  *
  * Argument of DXG_IOCTL_DESTROYDEVICE.
  */
@@ -99,7 +100,7 @@ typedef struct _D3DKMT_DESTROYDEVICE {
 } D3DKMT_DESTROYDEVICE;
 
 /**
- * typedef D3DDDI_CREATECONTEXTFLAGS - data of a call
+ * typedef D3DDDI_CREATECONTEXTFLAGS - how to create a context
  */
 typedef __u32 D3DDDI_CREATECONTEXTFLAGS;
 #define D3DDDI_CREATECONTEXTFLAGS_NullRendering		0x00000001
@@ -111,7 +112,7 @@ typedef __u32 D3DDDI_CREATECONTEXTFLAGS;
 #define D3DDDI_CREATECONTEXTFLAGS_Reserved		0xffffffc0
 
 /**
- * enum _D3DKMT_CLIENTHINT - data of a call
+ * enum _D3DKMT_CLIENTHINT - API that runs in a context
  */
 typedef __u32 D3DKMT_CLIENTHINT;
 enum _D3DKMT_CLIENTHINT {
@@ -139,23 +140,22 @@ enum _D3DKMT_CLIENTHINT {
 };
 
 /**
- * struct _D3DKMT_CREATECONTEXT - argument of a call
- * @hDevice: [in]
- * @NodeOrdinal: [in]
- * @EngineAffinity: [in]
- * @Flags: [in]
+ * struct _D3DKMT_CREATECONTEXT - create a context that is addressed by packets
+ * @hDevice: [in] device
+ * @NodeOrdinal: [in] engine node
+ * @EngineAffinity: [in] bit mask of physical adapters
+ * @Flags: [in] mask constants of the type
  * @pPrivateDriverData: [in] pointer
- * @PrivateDriverDataSize: [in]
- * @ClientHint: [in]
- * @hContext: [out]
+ * @PrivateDriverDataSize: [in] bytes
+ * @ClientHint: [in] API that uses the context
+ * @hContext: [out] context
  * @pCommandBuffer: [out] pointer
- * @CommandBufferSize: [out]
+ * @CommandBufferSize: [out] bytes
  * @pAllocationList: [out] pointer to D3DDDI_ALLOCATIONLIST[]
- * @AllocationListSize: [out]
+ * @AllocationListSize: [out] entries
  * @pPatchLocationList: [out] pointer to D3DDDI_PATCHLOCATIONLIST[]
- * @PatchLocationListSize: [out]
- * @CommandBuffer: [out] the one ioctl argument field (besides 0x43) whose
- * 	offset differs on i386: 84
+ * @PatchLocationListSize: [out] entries
+ * @CommandBuffer: [out] GPU address of the command buffer
  *
  * Argument of DXG_IOCTL_CREATECONTEXT.
  */
@@ -182,15 +182,16 @@ typedef struct _D3DKMT_CREATECONTEXT {
 } D3DKMT_CREATECONTEXT;
 
 /**
- * struct _D3DKMT_CREATECONTEXTVIRTUAL - argument of a call
- * @hDevice: [in]
- * @NodeOrdinal: [in]
- * @EngineAffinity: [in]
- * @Flags: [in]
- * @pPrivateDriverData: [in] pointer; driver may write it back
- * @PrivateDriverDataSize: [in]
- * @ClientHint: [in]
- * @hContext: [out]
+ * struct _D3DKMT_CREATECONTEXTVIRTUAL - create a context with virtual
+ *	addresses
+ * @hDevice: [in] device
+ * @NodeOrdinal: [in] engine node
+ * @EngineAffinity: [in] bit mask of physical adapters
+ * @Flags: [in] mask constants of the type
+ * @pPrivateDriverData: [in] address of driver data, which the driver may change
+ * @PrivateDriverDataSize: [in] bytes
+ * @ClientHint: [in] API that uses the context
+ * @hContext: [out] context
  *
  * Argument of DXG_IOCTL_CREATECONTEXTVIRTUAL.
  */
@@ -207,8 +208,8 @@ typedef struct _D3DKMT_CREATECONTEXTVIRTUAL {
 } D3DKMT_CREATECONTEXTVIRTUAL;
 
 /**
- * struct _D3DKMT_DESTROYCONTEXT - argument of a call
- * @hContext: [in]
+ * struct _D3DKMT_DESTROYCONTEXT - destroy a context
+ * @hContext: [in] context
  *
  * Argument of DXG_IOCTL_DESTROYCONTEXT.
  */
@@ -217,20 +218,20 @@ typedef struct _D3DKMT_DESTROYCONTEXT {
 } D3DKMT_DESTROYCONTEXT;
 
 /**
- * typedef D3DDDI_CREATEHWCONTEXTFLAGS - data of a call
+ * typedef D3DDDI_CREATEHWCONTEXTFLAGS - how to create a hardware context
  */
 typedef __u32 D3DDDI_CREATEHWCONTEXTFLAGS;
 #define D3DDDI_CREATEHWCONTEXTFLAGS_Reserved	0xffffffff
 
 /**
- * struct _D3DKMT_CREATEHWCONTEXT - argument of a call
- * @hDevice: [in]
- * @NodeOrdinal: [in]
- * @EngineAffinity: [in]
- * @Flags: [in]
- * @PrivateDriverDataSize: [in]
+ * struct _D3DKMT_CREATEHWCONTEXT - create a context scheduled by hardware
+ * @hDevice: [in] device
+ * @NodeOrdinal: [in] engine node
+ * @EngineAffinity: [in] bit mask of physical adapters
+ * @Flags: [in] mask constants of the type
+ * @PrivateDriverDataSize: [in] bytes
  * @pPrivateDriverData: [in,out] pointer
- * @hHwContext: [out]
+ * @hHwContext: [out] hardware context
  *
  * Argument of DXG_IOCTL_CREATEHWCONTEXT.
  */
@@ -247,8 +248,8 @@ typedef struct _D3DKMT_CREATEHWCONTEXT {
 } D3DKMT_CREATEHWCONTEXT;
 
 /**
- * struct _D3DKMT_DESTROYHWCONTEXT - argument of a call
- * @hHwContext: [in]
+ * struct _D3DKMT_DESTROYHWCONTEXT - destroy a hardware context
+ * @hHwContext: [in] hardware context
  *
  * Argument of DXG_IOCTL_DESTROYHWCONTEXT.
  */
@@ -257,7 +258,7 @@ typedef struct _D3DKMT_DESTROYHWCONTEXT {
 } D3DKMT_DESTROYHWCONTEXT;
 
 /**
- * typedef D3DDDI_CREATEHWQUEUEFLAGS - data of a call
+ * typedef D3DDDI_CREATEHWQUEUEFLAGS - how to create a hardware queue
  */
 typedef __u32 D3DDDI_CREATEHWQUEUEFLAGS;
 #define D3DDDI_CREATEHWQUEUEFLAGS_DisableGpuTimeout	0x00000001
@@ -267,18 +268,18 @@ typedef __u32 D3DDDI_CREATEHWQUEUEFLAGS;
 #define D3DDDI_CREATEHWQUEUEFLAGS_Reserved		0xfffffff0
 
 /**
- * struct _D3DKMT_CREATEHWQUEUE - argument of a call
- * @hHwContext: [in] with WSL kernels this is a handle from
- * 	CREATECONTEXTVIRTUAL (0x17 does not exist there)
- * @Flags: [in]
- * @PrivateDriverDataSize: [in]
+ * struct _D3DKMT_CREATEHWQUEUE - create a hardware queue
+ * @hHwContext: [in] hardware context, or a context made by
+ *	D3DKMT_CREATECONTEXTVIRTUAL
+ * @Flags: [in] mask constants of the type
+ * @PrivateDriverDataSize: [in] bytes
  * @pPrivateDriverData: [in,out] pointer
- * @hHwQueue: [out]
+ * @hHwQueue: [out] hardware queue
  * @hHwQueueProgressFence: [out] monitored fence (native fence when
- * 	Flags.NativeProgressFence)
- * @HwQueueProgressFenceCPUVirtualAddress: [out] pointer; read-only user
- * 	mapping
- * @HwQueueProgressFenceGPUVirtualAddress: [out]
+ *	Flags.NativeProgressFence)
+ * @HwQueueProgressFenceCPUVirtualAddress: [out] address of the value, mapped
+ *	read-only
+ * @HwQueueProgressFenceGPUVirtualAddress: [out] GPU address of the value
  *
  * Argument of DXG_IOCTL_CREATEHWQUEUE.
  */
@@ -295,13 +296,18 @@ typedef struct _D3DKMT_CREATEHWQUEUE {
 } D3DKMT_CREATEHWQUEUE;
 
 /**
- * struct _D3DKMT_DESTROYHWQUEUE - argument of a call
- * @hHwQueue: [in]
+ * struct _D3DKMT_DESTROYHWQUEUE - destroy a hardware queue
+ * @hHwQueue: [in] hardware queue
  *
  * Argument of DXG_IOCTL_DESTROYHWQUEUE.
  */
 typedef struct _D3DKMT_DESTROYHWQUEUE {
 	D3DKMT_HANDLE hHwQueue;
 } D3DKMT_DESTROYHWQUEUE;
+
+/* Later system versions give these meanings to bits of the reserved range. */
+#define D3DDDI_CREATEHWQUEUEFLAGS_UserModeSubmission	0x00000010
+#define D3DDDI_CREATEHWQUEUEFLAGS_NativeProgressFence	0x00000020
+#define D3DDDI_CREATEHWQUEUEFLAGS_TestQueue		0x00000040
 
 #endif /* _UAPI_DXG_DEVICE_H */

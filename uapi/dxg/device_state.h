@@ -8,7 +8,7 @@
 #include "base.h"
 
 /**
- * enum _D3DKMT_DEVICEEXECUTION_STATE - data of a call
+ * enum _D3DKMT_DEVICEEXECUTION_STATE - whether a device runs
  */
 typedef __u32 D3DKMT_DEVICEEXECUTION_STATE;
 enum _D3DKMT_DEVICEEXECUTION_STATE {
@@ -22,7 +22,7 @@ enum _D3DKMT_DEVICEEXECUTION_STATE {
 };
 
 /**
- * enum _DXGK_GENERAL_ERROR_CODE - data of a call
+ * enum _DXGK_GENERAL_ERROR_CODE - GeneralErrorCode of DXGK_FAULT_ERROR_CODE
  */
 typedef __u32 DXGK_GENERAL_ERROR_CODE;
 enum _DXGK_GENERAL_ERROR_CODE {
@@ -31,7 +31,7 @@ enum _DXGK_GENERAL_ERROR_CODE {
 };
 
 /**
- * enum _D3DKMT_DEVICE_ERROR_REASON - data of a call
+ * enum _D3DKMT_DEVICE_ERROR_REASON - why a device is put into the error state
  */
 typedef __u32 D3DKMT_DEVICE_ERROR_REASON;
 enum _D3DKMT_DEVICE_ERROR_REASON {
@@ -40,9 +40,9 @@ enum _D3DKMT_DEVICE_ERROR_REASON {
 };
 
 /**
- * struct _D3DKMT_MARKDEVICEASERROR - argument of a call
- * @hDevice: [in]
- * @Reason: [in]
+ * struct _D3DKMT_MARKDEVICEASERROR - put a device into the error state
+ * @hDevice: [in] device
+ * @Reason: [in] why
  *
  * Argument of DXG_IOCTL_MARKDEVICEASERROR.
  */
@@ -52,7 +52,7 @@ typedef struct _D3DKMT_MARKDEVICEASERROR {
 } D3DKMT_MARKDEVICEASERROR;
 
 /**
- * enum _D3DKMT_DEVICESTATE_TYPE - data of a call
+ * enum _D3DKMT_DEVICESTATE_TYPE - states of a device that can be asked for
  */
 typedef __u32 D3DKMT_DEVICESTATE_TYPE;
 enum _D3DKMT_DEVICESTATE_TYPE {
@@ -65,12 +65,12 @@ enum _D3DKMT_DEVICESTATE_TYPE {
 };
 
 /**
- * struct _D3DKMT_PRESENT_STATS - data of a call
- * @PresentCount: [out]
- * @PresentRefreshCount: [out]
- * @SyncRefreshCount: [out]
- * @SyncQPCTime: [out]
- * @SyncGPUTime: [out]
+ * struct _D3DKMT_PRESENT_STATS - counters of presents
+ * @PresentCount: [out] presents so far
+ * @PresentRefreshCount: [out] refreshes at the last present
+ * @SyncRefreshCount: [out] refreshes at SyncQPCTime
+ * @SyncQPCTime: [out] CPU clock of the last refresh
+ * @SyncGPUTime: [out] GPU clock of the last refresh
  */
 typedef struct _D3DKMT_PRESENT_STATS {
 	__u32 PresentCount;
@@ -82,9 +82,9 @@ typedef struct _D3DKMT_PRESENT_STATS {
 } D3DKMT_PRESENT_STATS;
 
 /**
- * struct _D3DKMT_DEVICEPRESENT_STATE - data of a call
- * @VidPnSourceId: [in]
- * @PresentStats: [out]
+ * struct _D3DKMT_DEVICEPRESENT_STATE - presents of a device on a source
+ * @VidPnSourceId: [in] display source
+ * @PresentStats: [out] counters
  */
 typedef struct _D3DKMT_DEVICEPRESENT_STATE {
 	__u32 VidPnSourceId;
@@ -93,20 +93,21 @@ typedef struct _D3DKMT_DEVICEPRESENT_STATE {
 } D3DKMT_DEVICEPRESENT_STATE;
 
 /**
- * typedef D3DKMT_DEVICERESET_STATE - data of a call
+ * typedef D3DKMT_DEVICERESET_STATE - what reset the device
  */
 typedef __u32 D3DKMT_DEVICERESET_STATE;
 #define D3DKMT_DEVICERESET_STATE_DesktopSwitched	0x00000001
 #define D3DKMT_DEVICERESET_STATE_Reserved		0xfffffffe
 
 /**
- * struct _D3DKMT_PRESENT_STATS_DWM - data of a call
- * @PresentCount: [out]
- * @PresentRefreshCount: [out]
- * @PresentQPCTime: [out]
- * @SyncRefreshCount: [out]
- * @SyncQPCTime: [out]
- * @CustomPresentDuration: [out]
+ * struct _D3DKMT_PRESENT_STATS_DWM - counters of presents through the
+ *	compositor
+ * @PresentCount: [out] presents so far
+ * @PresentRefreshCount: [out] refreshes at the last present
+ * @PresentQPCTime: [out] CPU clock of the last present
+ * @SyncRefreshCount: [out] refreshes at SyncQPCTime
+ * @SyncQPCTime: [out] CPU clock of the last refresh
+ * @CustomPresentDuration: [out] 100 ns units, 0 when not set
  */
 typedef struct _D3DKMT_PRESENT_STATS_DWM {
 	__u32 PresentCount;
@@ -120,9 +121,10 @@ typedef struct _D3DKMT_PRESENT_STATS_DWM {
 } D3DKMT_PRESENT_STATS_DWM;
 
 /**
- * struct _D3DKMT_DEVICEPRESENT_STATE_DWM - data of a call
- * @VidPnSourceId: [in]
- * @PresentStatsDWM: [out]
+ * struct _D3DKMT_DEVICEPRESENT_STATE_DWM - presents of a device through the
+ *	compositor
+ * @VidPnSourceId: [in] display source
+ * @PresentStatsDWM: [out] counters
  */
 typedef struct _D3DKMT_DEVICEPRESENT_STATE_DWM {
 	__u32 VidPnSourceId;
@@ -131,7 +133,7 @@ typedef struct _D3DKMT_DEVICEPRESENT_STATE_DWM {
 } D3DKMT_DEVICEPRESENT_STATE_DWM;
 
 /**
- * enum _DXGK_RENDER_PIPELINE_STAGE - data of a call
+ * enum _DXGK_RENDER_PIPELINE_STAGE - stage of the pipeline that faulted
  */
 typedef __u32 DXGK_RENDER_PIPELINE_STAGE;
 enum _DXGK_RENDER_PIPELINE_STAGE {
@@ -146,7 +148,7 @@ enum _DXGK_RENDER_PIPELINE_STAGE {
 };
 
 /**
- * enum _DXGK_PAGE_FAULT_FLAGS - data of a call
+ * enum _DXGK_PAGE_FAULT_FLAGS - bits that describe a page fault
  */
 typedef __u32 DXGK_PAGE_FAULT_FLAGS;
 enum _DXGK_PAGE_FAULT_FLAGS {
@@ -161,7 +163,9 @@ enum _DXGK_PAGE_FAULT_FLAGS {
 };
 
 /**
- * typedef DXGK_FAULT_ERROR_CODE - data of a call
+ * typedef DXGK_FAULT_ERROR_CODE - why an engine faulted
+ *
+ * Bit 0 tells which of the two readings of bits 1 to 31 holds.
  */
 typedef __u32 DXGK_FAULT_ERROR_CODE;
 #define DXGK_FAULT_ERROR_CODE_IsDeviceSpecificCode		0x00000001
@@ -170,13 +174,13 @@ typedef __u32 DXGK_FAULT_ERROR_CODE;
 #define DXGK_FAULT_ERROR_CODE_DeviceSpecificCode		0xfffffffe
 
 /**
- * struct _D3DKMT_DEVICEPAGEFAULT_STATE - data of a call
- * @FaultedPrimitiveAPISequenceNumber: [out]
- * @FaultedPipelineStage: [out]
- * @FaultedBindTableEntry: [out]
- * @PageFaultFlags: [out]
- * @FaultErrorCode: [out]
- * @FaultedVirtualAddress: [out]
+ * struct _D3DKMT_DEVICEPAGEFAULT_STATE - the page fault that stopped a device
+ * @FaultedPrimitiveAPISequenceNumber: [out] driver-defined
+ * @FaultedPipelineStage: [out] stage
+ * @FaultedBindTableEntry: [out] entry of the bind table
+ * @PageFaultFlags: [out] DXGK_PAGE_FAULT_ bits
+ * @FaultErrorCode: [out] reason
+ * @FaultedVirtualAddress: [out] GPU address
  */
 typedef struct _D3DKMT_DEVICEPAGEFAULT_STATE {
 	__aligned_u64 FaultedPrimitiveAPISequenceNumber;
@@ -188,9 +192,9 @@ typedef struct _D3DKMT_DEVICEPAGEFAULT_STATE {
 } D3DKMT_DEVICEPAGEFAULT_STATE;
 
 /**
- * struct _D3DKMT_DEVICEPRESENT_QUEUE_STATE - data of a call
- * @VidPnSourceId: [in]
- * @bQueuedPresentLimitReached: [out]
+ * struct _D3DKMT_DEVICEPRESENT_QUEUE_STATE - whether the present queue is full
+ * @VidPnSourceId: [in] display source
+ * @bQueuedPresentLimitReached: [out] boolean
  */
 typedef struct _D3DKMT_DEVICEPRESENT_QUEUE_STATE {
 	__u32 VidPnSourceId;
@@ -199,15 +203,15 @@ typedef struct _D3DKMT_DEVICEPRESENT_QUEUE_STATE {
 } D3DKMT_DEVICEPRESENT_QUEUE_STATE;
 
 /**
- * struct _D3DKMT_GETDEVICESTATE - argument of a call
- * @hDevice: [in]
+ * struct _D3DKMT_GETDEVICESTATE - ask for one of the states of a device
+ * @hDevice: [in] device
  * @StateType: [in] selects the union arm
- * @ExecutionState: [out]
- * @PresentState: [in,out]
- * @ResetState: [out]
- * @PresentStateDWM: [in,out]
- * @PageFaultState: [out]
- * @PresentQueueState: [in,out]
+ * @ExecutionState: [out] arm of EXECUTION
+ * @PresentState: [in,out] arm of PRESENT
+ * @ResetState: [out] arm of RESET
+ * @PresentStateDWM: [in,out] arm of PRESENT_DWM
+ * @PageFaultState: [out] arm of PAGE_FAULT
+ * @PresentQueueState: [in,out] arm of PRESENT_QUEUE
  *
  * Argument of DXG_IOCTL_GETDEVICESTATE.
  */

@@ -8,7 +8,9 @@
 #include "base.h"
 
 /**
- * enum _D3DKMT_ESCAPETYPE - data of a call
+ * enum _D3DKMT_ESCAPETYPE - who answers an escape
+ *
+ * The two WINE values are used by existing runtimes and keep their meaning.
  */
 typedef __u32 D3DKMT_ESCAPETYPE;
 enum _D3DKMT_ESCAPETYPE {
@@ -65,7 +67,7 @@ enum _D3DKMT_ESCAPETYPE {
 };
 
 /**
- * typedef D3DDDI_ESCAPEFLAGS - data of a call
+ * typedef D3DDDI_ESCAPEFLAGS - how to run an escape
  */
 typedef __u32 D3DDDI_ESCAPEFLAGS;
 #define D3DDDI_ESCAPEFLAGS_HardwareAccess		0x00000001
@@ -79,15 +81,15 @@ typedef __u32 D3DDDI_ESCAPEFLAGS;
 #define D3DDDI_ESCAPEFLAGS_Reserved2			0xffffff00
 
 /**
- * struct _D3DKMT_ESCAPE - argument of a call
- * @hAdapter: [in]
+ * struct _D3DKMT_ESCAPE - pass a driver-defined buffer to the kernel driver
+ * @hAdapter: [in] adapter
  * @hDevice: [in] needed by device-scoped escapes (CPUEVENTUSAGE)
- * @Type: [in]
- * @Flags: [in]
- * @pPrivateDriverData: [in] pointer; contents in/out: written back in place,
- * 	same size
- * @PrivateDriverDataSize: [in]
- * @hContext: [in]
+ * @Type: [in] kind
+ * @Flags: [in] mask constants of the type
+ * @pPrivateDriverData: [in] address of the buffer; the answer replaces it,
+ *	same size
+ * @PrivateDriverDataSize: [in] bytes
+ * @hContext: [in] context
  *
  * Argument of DXG_IOCTL_ESCAPE.
  */
@@ -102,7 +104,7 @@ typedef struct _D3DKMT_ESCAPE {
 } D3DKMT_ESCAPE;
 
 /**
- * enum _D3DDDI_DRIVERESCAPETYPE - data of a call
+ * enum _D3DDDI_DRIVERESCAPETYPE - driver escapes that the system knows
  */
 typedef __u32 D3DDDI_DRIVERESCAPETYPE;
 enum _D3DDDI_DRIVERESCAPETYPE {
@@ -113,9 +115,10 @@ enum _D3DDDI_DRIVERESCAPETYPE {
 };
 
 /**
- * struct _D3DDDI_DRIVERESCAPE_TRANSLATEALLOCATIONEHANDLE - data of a call
+ * struct _D3DDDI_DRIVERESCAPE_TRANSLATEALLOCATIONEHANDLE - translate an
+ *	allocation handle
  * @EscapeType: [in] 0
- * @hAllocation: [in,out]
+ * @hAllocation: [in,out] allocation
  */
 typedef struct _D3DDDI_DRIVERESCAPE_TRANSLATEALLOCATIONEHANDLE {
 	D3DDDI_DRIVERESCAPETYPE EscapeType;
@@ -123,9 +126,10 @@ typedef struct _D3DDDI_DRIVERESCAPE_TRANSLATEALLOCATIONEHANDLE {
 } D3DDDI_DRIVERESCAPE_TRANSLATEALLOCATIONEHANDLE;
 
 /**
- * struct _D3DDDI_DRIVERESCAPE_TRANSLATERESOURCEHANDLE - data of a call
+ * struct _D3DDDI_DRIVERESCAPE_TRANSLATERESOURCEHANDLE - translate a resource
+ *	handle
  * @EscapeType: [in] 1
- * @hResource: [in,out]
+ * @hResource: [in,out] resource
  */
 typedef struct _D3DDDI_DRIVERESCAPE_TRANSLATERESOURCEHANDLE {
 	D3DDDI_DRIVERESCAPETYPE EscapeType;
@@ -133,11 +137,12 @@ typedef struct _D3DDDI_DRIVERESCAPE_TRANSLATERESOURCEHANDLE {
 } D3DDDI_DRIVERESCAPE_TRANSLATERESOURCEHANDLE;
 
 /**
- * struct _D3DDDI_DRIVERESCAPE_CPUEVENTUSAGE - data of a call
+ * struct _D3DDDI_DRIVERESCAPE_CPUEVENTUSAGE - tell the driver what an event is
+ *	for
  * @EscapeType: [in] 2
  * @hSyncObject: [in] CPU_NOTIFICATION object created with SignalByKmd
  * @hKmdCpuEvent: [in,out] replaced by the OS with the kernel driver's event
- * 	handle before the driver sees the escape
+ *	handle before the driver sees the escape
  * @Usage: [in] driver-defined
  */
 typedef struct _D3DDDI_DRIVERESCAPE_CPUEVENTUSAGE {
@@ -148,7 +153,7 @@ typedef struct _D3DDDI_DRIVERESCAPE_CPUEVENTUSAGE {
 } D3DDDI_DRIVERESCAPE_CPUEVENTUSAGE;
 
 /**
- * enum _D3DKMT_TDRDBGCTRLTYPE - data of a call
+ * enum _D3DKMT_TDRDBGCTRLTYPE - requests of D3DKMT_ESCAPE_TDRDBGCTRL
  */
 typedef __u32 D3DKMT_TDRDBGCTRLTYPE;
 enum _D3DKMT_TDRDBGCTRLTYPE {

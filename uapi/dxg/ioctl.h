@@ -11,6 +11,21 @@
 
 #include <linux/ioctl.h>
 
+#include "adapter.h"
+#include "allocation.h"
+#include "allocation_use.h"
+#include "device.h"
+#include "device_state.h"
+#include "escape.h"
+#include "native_fence.h"
+#include "paging.h"
+#include "resource.h"
+#include "share.h"
+#include "statistics.h"
+#include "submit.h"
+#include "sync.h"
+#include "sync_ops.h"
+
 #define DXG_IOCTL_TYPE 'G'
 
 /**
@@ -102,7 +117,8 @@ enum dxg_nr {
  * An enum and not macros, so that the codes exist in debug information and in
  * bindings for other languages.
  */
-#define __DXG_IOWR(call, type)	DXG_IOCTL_##call = _IOWR(DXG_IOCTL_TYPE, DXG_NR_##call, type)
+#define __DXG_IOWR(call, type) \
+	DXG_IOCTL_##call = _IOWR(DXG_IOCTL_TYPE, DXG_NR_##call, type)
 
 enum dxg_ioctl {
 	__DXG_IOWR(OPENADAPTERFROMLUID, D3DKMT_OPENADAPTERFROMLUID),

@@ -11,10 +11,10 @@
 #include "base.h"
 
 /**
- * struct _D3DKMT_CREATEKEYEDMUTEX - data of a call
- * @InitialValue: [in]
- * @hSharedHandle: [out]
- * @hKeyedMutex: [out]
+ * struct _D3DKMT_CREATEKEYEDMUTEX - create a keyed mutex
+ * @InitialValue: [in] first key
+ * @hSharedHandle: [out] global handle
+ * @hKeyedMutex: [out] keyed mutex
  */
 typedef struct _D3DKMT_CREATEKEYEDMUTEX {
 	__aligned_u64 InitialValue;
@@ -23,20 +23,20 @@ typedef struct _D3DKMT_CREATEKEYEDMUTEX {
 } D3DKMT_CREATEKEYEDMUTEX;
 
 /**
- * typedef D3DKMT_CREATEKEYEDMUTEX2_FLAGS - data of a call
+ * typedef D3DKMT_CREATEKEYEDMUTEX2_FLAGS - how to share a keyed mutex
  */
 typedef __u32 D3DKMT_CREATEKEYEDMUTEX2_FLAGS;
 #define D3DKMT_CREATEKEYEDMUTEX2_FLAGS_NtSecuritySharing	0x00000001
 #define D3DKMT_CREATEKEYEDMUTEX2_FLAGS_Reserved			0xfffffffe
 
 /**
- * struct _D3DKMT_CREATEKEYEDMUTEX2 - data of a call
- * @InitialValue: [in]
+ * struct _D3DKMT_CREATEKEYEDMUTEX2 - create a keyed mutex with private data
+ * @InitialValue: [in] first key
  * @hSharedHandle: [out] global handle; 0 with NtSecuritySharing
- * @hKeyedMutex: [out]
- * @pPrivateRuntimeData: [in] pointer; size must be 0 when 0
- * @PrivateRuntimeDataSize: [in]
- * @Flags: [in]
+ * @hKeyedMutex: [out] keyed mutex
+ * @pPrivateRuntimeData: [in] address of opaque bytes, or 0 with size 0
+ * @PrivateRuntimeDataSize: [in] bytes
+ * @Flags: [in] mask constants of the type
  */
 typedef struct _D3DKMT_CREATEKEYEDMUTEX2 {
 	__aligned_u64 InitialValue;
@@ -48,9 +48,9 @@ typedef struct _D3DKMT_CREATEKEYEDMUTEX2 {
 } D3DKMT_CREATEKEYEDMUTEX2;
 
 /**
- * struct _D3DKMT_OPENKEYEDMUTEX - data of a call
- * @hSharedHandle: [in]
- * @hKeyedMutex: [out]
+ * struct _D3DKMT_OPENKEYEDMUTEX - open a keyed mutex by global handle
+ * @hSharedHandle: [in] global handle
+ * @hKeyedMutex: [out] keyed mutex
  */
 typedef struct _D3DKMT_OPENKEYEDMUTEX {
 	D3DKMT_HANDLE hSharedHandle;
@@ -58,12 +58,13 @@ typedef struct _D3DKMT_OPENKEYEDMUTEX {
 } D3DKMT_OPENKEYEDMUTEX;
 
 /**
- * struct _D3DKMT_OPENKEYEDMUTEX2 - data of a call
- * @hSharedHandle: [in]
- * @hKeyedMutex: [out]
- * @pPrivateRuntimeData: [in] pointer; initial data, used only when the mutex
- * 	has none; nothing is copied out
- * @PrivateRuntimeDataSize: [in]
+ * struct _D3DKMT_OPENKEYEDMUTEX2 - open a keyed mutex by global handle, with
+ *	private data
+ * @hSharedHandle: [in] global handle
+ * @hKeyedMutex: [out] keyed mutex
+ * @pPrivateRuntimeData: [in] address of opaque bytes, used only when the mutex
+ *	has none; nothing is copied out
+ * @PrivateRuntimeDataSize: [in] bytes
  */
 typedef struct _D3DKMT_OPENKEYEDMUTEX2 {
 	D3DKMT_HANDLE hSharedHandle;
@@ -74,11 +75,11 @@ typedef struct _D3DKMT_OPENKEYEDMUTEX2 {
 } D3DKMT_OPENKEYEDMUTEX2;
 
 /**
- * struct _D3DKMT_OPENKEYEDMUTEXFROMNTHANDLE - data of a call
+ * struct _D3DKMT_OPENKEYEDMUTEXFROMNTHANDLE - open a keyed mutex by NT handle
  * @hNtHandle: [in] NT handle
- * @hKeyedMutex: [out]
+ * @hKeyedMutex: [out] keyed mutex
  * @pPrivateRuntimeData: [in] pointer
- * @PrivateRuntimeDataSize: [in]
+ * @PrivateRuntimeDataSize: [in] bytes
  */
 typedef struct _D3DKMT_OPENKEYEDMUTEXFROMNTHANDLE {
 	__aligned_u64 hNtHandle;
@@ -90,20 +91,20 @@ typedef struct _D3DKMT_OPENKEYEDMUTEXFROMNTHANDLE {
 } D3DKMT_OPENKEYEDMUTEXFROMNTHANDLE;
 
 /**
- * struct _D3DKMT_DESTROYKEYEDMUTEX - data of a call
- * @hKeyedMutex: [in]
+ * struct _D3DKMT_DESTROYKEYEDMUTEX - close a local handle of a keyed mutex
+ * @hKeyedMutex: [in] keyed mutex
  */
 typedef struct _D3DKMT_DESTROYKEYEDMUTEX {
 	D3DKMT_HANDLE hKeyedMutex;
 } D3DKMT_DESTROYKEYEDMUTEX;
 
 /**
- * struct _D3DKMT_ACQUIREKEYEDMUTEX - data of a call
- * @hKeyedMutex: [in]
- * @Key: [in]
- * @pTimeout: [in] pointer to __s64; pointer to s64: negative = relative,
- * 	positive = absolute, 100 ns units; 0 pointer = infinite
- * @FenceValue: [out] 0 is written on TIMEOUT and ABANDONED
+ * struct _D3DKMT_ACQUIREKEYEDMUTEX - acquire a keyed mutex at a key
+ * @hKeyedMutex: [in] keyed mutex
+ * @Key: [in] key
+ * @pTimeout: [in] address of an __s64 in 100 ns units, negative relative,
+ *	positive absolute; 0 to wait without limit
+ * @FenceValue: [out] fence value; 0 on STATUS_TIMEOUT and STATUS_ABANDONED
  */
 typedef struct _D3DKMT_ACQUIREKEYEDMUTEX {
 	D3DKMT_HANDLE hKeyedMutex;
@@ -114,13 +115,15 @@ typedef struct _D3DKMT_ACQUIREKEYEDMUTEX {
 } D3DKMT_ACQUIREKEYEDMUTEX;
 
 /**
- * struct _D3DKMT_ACQUIREKEYEDMUTEX2 - data of a call
- * @hKeyedMutex: [in]
- * @Key: [in]
- * @pTimeout: [in] pointer to __s64
- * @FenceValue: [out]
- * @pPrivateRuntimeData: [in] pointer; filled
- * @PrivateRuntimeDataSize: [in]
+ * struct _D3DKMT_ACQUIREKEYEDMUTEX2 - acquire a keyed mutex and read its
+ *	private data
+ * @hKeyedMutex: [in] keyed mutex
+ * @Key: [in] key
+ * @pTimeout: [in] address of an __s64 in 100 ns units, negative relative,
+ *	positive absolute; 0 to wait without limit
+ * @FenceValue: [out] fence value; 0 on STATUS_TIMEOUT and STATUS_ABANDONED
+ * @pPrivateRuntimeData: [in] buffer for the private data
+ * @PrivateRuntimeDataSize: [in] bytes
  */
 typedef struct _D3DKMT_ACQUIREKEYEDMUTEX2 {
 	D3DKMT_HANDLE hKeyedMutex;
@@ -134,10 +137,10 @@ typedef struct _D3DKMT_ACQUIREKEYEDMUTEX2 {
 } D3DKMT_ACQUIREKEYEDMUTEX2;
 
 /**
- * struct _D3DKMT_RELEASEKEYEDMUTEX - data of a call
- * @hKeyedMutex: [in]
- * @Key: [in]
- * @FenceValue: [in]
+ * struct _D3DKMT_RELEASEKEYEDMUTEX - release a keyed mutex with a key
+ * @hKeyedMutex: [in] keyed mutex
+ * @Key: [in] key
+ * @FenceValue: [in] fence value
  */
 typedef struct _D3DKMT_RELEASEKEYEDMUTEX {
 	D3DKMT_HANDLE hKeyedMutex;
@@ -147,12 +150,13 @@ typedef struct _D3DKMT_RELEASEKEYEDMUTEX {
 } D3DKMT_RELEASEKEYEDMUTEX;
 
 /**
- * struct _D3DKMT_RELEASEKEYEDMUTEX2 - data of a call
- * @hKeyedMutex: [in]
- * @Key: [in]
- * @FenceValue: [in]
- * @pPrivateRuntimeData: [in] pointer; replaces the stored data
- * @PrivateRuntimeDataSize: [in]
+ * struct _D3DKMT_RELEASEKEYEDMUTEX2 - release a keyed mutex and set its
+ *	private data
+ * @hKeyedMutex: [in] keyed mutex
+ * @Key: [in] key
+ * @FenceValue: [in] fence value
+ * @pPrivateRuntimeData: [in] address of the new private data
+ * @PrivateRuntimeDataSize: [in] bytes
  */
 typedef struct _D3DKMT_RELEASEKEYEDMUTEX2 {
 	D3DKMT_HANDLE hKeyedMutex;

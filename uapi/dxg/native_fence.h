@@ -11,8 +11,13 @@
 #include "base.h"
 #include "sync.h"
 
+/* Bytes of private driver data of a native fence. */
+#define D3DDDI_NATIVE_FENCE_PDD_SIZE		64
+
 /**
- * enum _D3DDDI_NATIVEFENCE_TYPE - data of a call
+ * enum _D3DDDI_NATIVEFENCE_TYPE - reach of a native fence
+ *
+ * An INTRA_GPU fence has no CPU mapping and stays on its adapter.
  */
 typedef __u32 D3DDDI_NATIVEFENCE_TYPE;
 enum _D3DDDI_NATIVEFENCE_TYPE {
@@ -21,10 +26,11 @@ enum _D3DDDI_NATIVEFENCE_TYPE {
 };
 
 /**
- * struct _D3DDDI_NATIVEFENCEMAPPING - data of a call
- * @CurrentValueCpuVa: [out] pointer; read-only user mapping; 0 for INTRA_GPU
- * @CurrentValueGpuVa: [out]
- * @MonitoredValueGpuVa: [out]
+ * struct _D3DDDI_NATIVEFENCEMAPPING - where a native fence is mapped
+ * @CurrentValueCpuVa: [out] address of the value, mapped read-only; 0 for
+ *	INTRA_GPU
+ * @CurrentValueGpuVa: [out] GPU address of the value
+ * @MonitoredValueGpuVa: [out] GPU address of the value waited for
  * @Reserved: [out] zero
  */
 typedef struct _D3DDDI_NATIVEFENCEMAPPING {
@@ -35,13 +41,13 @@ typedef struct _D3DDDI_NATIVEFENCEMAPPING {
 } D3DDDI_NATIVEFENCEMAPPING;
 
 /**
- * struct _D3DDDI_NATIVEFENCEINFO - data of a call
- * @InitialFenceValue: [in]
- * @EngineAffinity: [in] a known client leaves it 0 on create: accept
- * @Type: [in]
- * @Flags: [in]
- * @NativeFenceMapping: [out]
- * @PhysicalAdapterIndex: [in] newest SDK; older: part of Reserved[28]
+ * struct _D3DDDI_NATIVEFENCEINFO - describe a native fence
+ * @InitialFenceValue: [in] first value
+ * @EngineAffinity: [in] bit mask of physical adapters; 0 is accepted
+ * @Type: [in] kind
+ * @Flags: [in] mask constants of the type
+ * @NativeFenceMapping: [out] where the fence is mapped
+ * @PhysicalAdapterIndex: [in] physical adapter; older programs leave it 0
  * @Reserved: [in] zero
  */
 typedef struct _D3DDDI_NATIVEFENCEINFO {
@@ -57,18 +63,18 @@ typedef struct _D3DDDI_NATIVEFENCEINFO {
 } D3DDDI_NATIVEFENCEINFO;
 
 /**
- * typedef D3DKMT_CREATENATIVEFENCE_FLAGS - data of a call
+ * typedef D3DKMT_CREATENATIVEFENCE_FLAGS - how to create a native fence
  */
 typedef __u32 D3DKMT_CREATENATIVEFENCE_FLAGS;
 #define D3DKMT_CREATENATIVEFENCE_FLAGS_Reserved	0xffffffff
 
 /**
- * struct _D3DKMT_CREATENATIVEFENCE - argument of a call
- * @hDevice: [in]
- * @hSyncObject: [out]
- * @PrivateDriverData: [in,out]
- * @Info: [in,out]
- * @Flags: [in]
+ * struct _D3DKMT_CREATENATIVEFENCE - create a native fence
+ * @hDevice: [in] device
+ * @hSyncObject: [out] synchronisation object
+ * @PrivateDriverData: [in,out] driver-defined
+ * @Info: [in,out] description
+ * @Flags: [in] mask constants of the type
  * @Reserved: [in] zero
  *
  * Argument of DXG_IOCTL_CREATENATIVEFENCE.
@@ -83,14 +89,15 @@ typedef struct _D3DKMT_CREATENATIVEFENCE {
 } D3DKMT_CREATENATIVEFENCE;
 
 /**
- * struct _D3DKMT_OPENNATIVEFENCEFROMNTHANDLE - argument of a call
+ * struct _D3DKMT_OPENNATIVEFENCEFROMNTHANDLE - open a native fence by NT
+ *	handle
  * @hNtHandle: [in] NT handle
- * @hDevice: [in]
- * @EngineAffinity: [in] WSL: must not be 0
- * @Flags: [in]
- * @hSyncObject: [out]
- * @NativeFenceMapping: [out]
- * @PrivateDriverData: [in,out]
+ * @hDevice: [in] device
+ * @EngineAffinity: [in] bit mask of physical adapters, not 0
+ * @Flags: [in] mask constants of the type
+ * @hSyncObject: [out] synchronisation object
+ * @NativeFenceMapping: [out] where the fence is mapped
+ * @PrivateDriverData: [in,out] driver-defined
  * @Reserved: [in] zero
  *
  * Argument of DXG_IOCTL_OPENNATIVEFENCEFROMNTHANDLE.
@@ -107,20 +114,21 @@ typedef struct _D3DKMT_OPENNATIVEFENCEFROMNTHANDLE {
 } D3DKMT_OPENNATIVEFENCEFROMNTHANDLE;
 
 /**
- * typedef D3DKMT_GETNATIVEFENCELOGDETAIL_FLAGS - data of a call
+ * typedef D3DKMT_GETNATIVEFENCELOGDETAIL_FLAGS - how to ask for the fence logs
  */
 typedef __u32 D3DKMT_GETNATIVEFENCELOGDETAIL_FLAGS;
 #define D3DKMT_GETNATIVEFENCELOGDETAIL_FLAGS_Reserved	0xffffffff
 
 /**
- * struct _D3DKMT_GETNATIVEFENCELOGDETAIL - data of a call
- * @hHwQueue: [in]
- * @Flags: [in]
- * @WaitLogNumberOfEntries: [out]
- * @SignalLogNumberOfEntries: [out]
- * @WaitLogGpuBaseAddress: [out]
- * @SignalLogGpuBaseAddress: [out]
- * @Reserved: [unused]
+ * struct _D3DKMT_GETNATIVEFENCELOGDETAIL - ask for the fence logs of a
+ *	hardware queue
+ * @hHwQueue: [in] hardware queue
+ * @Flags: [in] mask constants of the type
+ * @WaitLogNumberOfEntries: [out] entries of the log of waits
+ * @SignalLogNumberOfEntries: [out] entries of the log of signals
+ * @WaitLogGpuBaseAddress: [out] GPU address of the log of waits
+ * @SignalLogGpuBaseAddress: [out] GPU address of the log of signals
+ * @Reserved: not used
  */
 typedef struct _D3DKMT_GETNATIVEFENCELOGDETAIL {
 	D3DKMT_HANDLE hHwQueue;
@@ -133,12 +141,12 @@ typedef struct _D3DKMT_GETNATIVEFENCELOGDETAIL {
 } D3DKMT_GETNATIVEFENCELOGDETAIL;
 
 /**
- * struct _D3DDDI_NATIVEFENCELOGDETAIL - data of a call
- * @WaitLogNumberOfEntries: [out]
- * @SignalLogNumberOfEntries: [out]
- * @WaitLogGpuBaseAddress: [out]
- * @SignalLogGpuBaseAddress: [out]
- * @Reserved: [unused]
+ * struct _D3DDDI_NATIVEFENCELOGDETAIL - where the fence logs are
+ * @WaitLogNumberOfEntries: [out] entries of the log of waits
+ * @SignalLogNumberOfEntries: [out] entries of the log of signals
+ * @WaitLogGpuBaseAddress: [out] GPU address of the log of waits
+ * @SignalLogGpuBaseAddress: [out] GPU address of the log of signals
+ * @Reserved: not used
  */
 typedef struct _D3DDDI_NATIVEFENCELOGDETAIL {
 	__u32 WaitLogNumberOfEntries;
@@ -149,7 +157,7 @@ typedef struct _D3DDDI_NATIVEFENCELOGDETAIL {
 } D3DDDI_NATIVEFENCELOGDETAIL;
 
 /**
- * enum _DXGK_NATIVE_FENCE_LOG_TYPE - data of a call
+ * enum _DXGK_NATIVE_FENCE_LOG_TYPE - what a fence log records
  */
 typedef __u32 DXGK_NATIVE_FENCE_LOG_TYPE;
 enum _DXGK_NATIVE_FENCE_LOG_TYPE {
@@ -158,14 +166,12 @@ enum _DXGK_NATIVE_FENCE_LOG_TYPE {
 };
 
 /**
- * struct _DXGK_NATIVE_FENCE_LOG_HEADER - data of a call
- * @FirstFreeEntryIndex: [unused]
- * @WraparoundCount: [unused]
- * @AtomicWraparoundAndEntryIndex: [unused] index in the low, wrap count in the
- * 	high half: update with one 64-bit store
- * @Type: [unused]
- * @NumberOfEntries: [unused]
- * @Reserved: [unused]
+ * struct _DXGK_NATIVE_FENCE_LOG_HEADER - head of a fence log
+ * @AtomicWraparoundAndEntryIndex: index in the low, wrap count in the high
+ *	half: update with one 64-bit store
+ * @Reserved: not used
+ *
+ * Index and wraparound count are updated by one 64-bit store.
  */
 typedef struct _DXGK_NATIVE_FENCE_LOG_HEADER {
 	union {
@@ -182,15 +188,12 @@ typedef struct _DXGK_NATIVE_FENCE_LOG_HEADER {
 } DXGK_NATIVE_FENCE_LOG_HEADER;
 
 /**
- * struct _DXGK_NATIVE_FENCE_LOG_ENTRY - data of a call
- * @FenceValue: [unused]
- * @hNativeFence: [unused] user-mode local handle
- * @OperationType: [unused]
- * @Reserved0: [unused]
- * @FenceObservedGpuTimestamp: [unused] WAIT_UNBLOCKED only: when the engine
- * 	first stalled on the wait
- * @Reserved1: [unused]
- * @FenceEndGpuTimestamp: [unused]
+ * struct _DXGK_NATIVE_FENCE_LOG_ENTRY - one event of a fence log
+ * @hNativeFence: user-mode local handle
+ * @Reserved0: not used
+ * @FenceObservedGpuTimestamp: WAIT_UNBLOCKED only: when the engine first
+ *	stalled on the wait
+ * @Reserved1: not used
  */
 typedef struct _DXGK_NATIVE_FENCE_LOG_ENTRY {
 	__aligned_u64 FenceValue;
@@ -203,9 +206,12 @@ typedef struct _DXGK_NATIVE_FENCE_LOG_ENTRY {
 } DXGK_NATIVE_FENCE_LOG_ENTRY;
 
 /**
- * struct _DXGK_NATIVE_FENCE_LOG_BUFFER - data of a call
- * @Header: [unused]
- * @Entries: [unused] as many as fit
+ * struct _DXGK_NATIVE_FENCE_LOG_BUFFER - a fence log
+ * @Entries: as many as fit
+ *
+ * One page: the head and as many entries as fit. The writer stores fence
+ * value, entry, then raises its interrupt; a reader sees an overflow by a
+ * changed WraparoundCount.
  */
 typedef struct _DXGK_NATIVE_FENCE_LOG_BUFFER {
 	DXGK_NATIVE_FENCE_LOG_HEADER Header;
@@ -213,7 +219,7 @@ typedef struct _DXGK_NATIVE_FENCE_LOG_BUFFER {
 } DXGK_NATIVE_FENCE_LOG_BUFFER;
 
 /**
- * enum _DXGK_NATIVE_FENCE_LOG_OPERATION - data of a call
+ * enum _DXGK_NATIVE_FENCE_LOG_OPERATION - what happened
  */
 typedef __u32 DXGK_NATIVE_FENCE_LOG_OPERATION;
 enum _DXGK_NATIVE_FENCE_LOG_OPERATION {

@@ -10,12 +10,12 @@
 #include "base.h"
 
 /**
- * struct _D3DKMT_REGISTERTRIMNOTIFICATION - data of a call
- * @AdapterLuid: [in]
- * @hDevice: [in]
+ * struct _D3DKMT_REGISTERTRIMNOTIFICATION - ask to be told to release memory
+ * @AdapterLuid: [in] LUID of the adapter
+ * @hDevice: [in] device
  * @Callback: [in] pointer to a function; void (*)(D3DKMT_TRIMNOTIFICATION *)
  * @Context: [in] pointer
- * @Handle: [out] pointer; registration, opaque
+ * @Handle: [out] registration, opaque
  */
 typedef struct _D3DKMT_REGISTERTRIMNOTIFICATION {
 	LUID AdapterLuid;
@@ -27,7 +27,8 @@ typedef struct _D3DKMT_REGISTERTRIMNOTIFICATION {
 } D3DKMT_REGISTERTRIMNOTIFICATION;
 
 /**
- * struct _D3DKMT_UNREGISTERTRIMNOTIFICATION - data of a call
+ * struct _D3DKMT_UNREGISTERTRIMNOTIFICATION - undo
+ *	D3DKMT_REGISTERTRIMNOTIFICATION
  * @Handle: [in] pointer
  * @Callback: [in] pointer to a function
  */
@@ -37,7 +38,7 @@ typedef struct _D3DKMT_UNREGISTERTRIMNOTIFICATION {
 } D3DKMT_UNREGISTERTRIMNOTIFICATION;
 
 /**
- * typedef D3DDDI_TRIMRESIDENCYSET_FLAGS - data of a call
+ * typedef D3DDDI_TRIMRESIDENCYSET_FLAGS - why memory should be released
  */
 typedef __u32 D3DDDI_TRIMRESIDENCYSET_FLAGS;
 #define D3DDDI_TRIMRESIDENCYSET_FLAGS_PeriodicTrim		0x00000001
@@ -46,8 +47,8 @@ typedef __u32 D3DDDI_TRIMRESIDENCYSET_FLAGS;
 #define D3DDDI_TRIMRESIDENCYSET_FLAGS_Reserved			0xfffffff8
 
 /**
- * struct _D3DKMT_TRIMNOTIFICATION - data of a call
- * @Context: [in] pointer; what was registered
+ * struct _D3DKMT_TRIMNOTIFICATION - a request to release memory
+ * @Context: [in] Context of the registration
  * @Flags: [in] PeriodicTrim, RestartPeriodicTrim, TrimToBudget
  * @NumBytesToTrim: [in] with TrimToBudget
  */
@@ -59,10 +60,11 @@ typedef struct _D3DKMT_TRIMNOTIFICATION {
 } D3DKMT_TRIMNOTIFICATION;
 
 /**
- * struct _D3DKMT_REGISTERBUDGETCHANGENOTIFICATION - data of a call
- * @hDevice: [in]
+ * struct _D3DKMT_REGISTERBUDGETCHANGENOTIFICATION - ask to be told about a new
+ *	budget
+ * @hDevice: [in] device
  * @Callback: [in] pointer to a function; void
- * 	(*)(D3DKMT_BUDGETCHANGENOTIFICATION *)
+ *	(*)(D3DKMT_BUDGETCHANGENOTIFICATION *)
  * @Context: [in] pointer
  * @Handle: [out] pointer
  */
@@ -75,7 +77,8 @@ typedef struct _D3DKMT_REGISTERBUDGETCHANGENOTIFICATION {
 } D3DKMT_REGISTERBUDGETCHANGENOTIFICATION;
 
 /**
- * struct _D3DKMT_UNREGISTERBUDGETCHANGENOTIFICATION - data of a call
+ * struct _D3DKMT_UNREGISTERBUDGETCHANGENOTIFICATION - undo
+ *	D3DKMT_REGISTERBUDGETCHANGENOTIFICATION
  * @Handle: [in] pointer
  */
 typedef struct _D3DKMT_UNREGISTERBUDGETCHANGENOTIFICATION {
@@ -83,9 +86,9 @@ typedef struct _D3DKMT_UNREGISTERBUDGETCHANGENOTIFICATION {
 } D3DKMT_UNREGISTERBUDGETCHANGENOTIFICATION;
 
 /**
- * struct _D3DKMT_BUDGETCHANGENOTIFICATION - data of a call
+ * struct _D3DKMT_BUDGETCHANGENOTIFICATION - a new budget
  * @Context: [in] pointer
- * @Budget: [in]
+ * @Budget: [in] bytes
  */
 typedef struct _D3DKMT_BUDGETCHANGENOTIFICATION {
 	__aligned_u64 Context;

@@ -11,7 +11,7 @@
 #include "base.h"
 
 /**
- * enum _D3DDDI_PAGINGQUEUE_PRIORITY - data of a call
+ * enum _D3DDDI_PAGINGQUEUE_PRIORITY - priority of a paging queue
  */
 typedef __s32 D3DDDI_PAGINGQUEUE_PRIORITY;
 enum _D3DDDI_PAGINGQUEUE_PRIORITY {
@@ -21,13 +21,13 @@ enum _D3DDDI_PAGINGQUEUE_PRIORITY {
 };
 
 /**
- * struct _D3DKMT_CREATEPAGINGQUEUE - argument of a call
- * @hDevice: [in]
- * @Priority: [in]
- * @hPagingQueue: [out]
+ * struct _D3DKMT_CREATEPAGINGQUEUE - create a paging queue
+ * @hDevice: [in] device
+ * @Priority: [in] priority
+ * @hPagingQueue: [out] paging queue
  * @hSyncObject: [out] monitored fence of the queue
- * @FenceValueCPUVirtualAddress: [out] pointer; read-only user mapping
- * @PhysicalAdapterIndex: [in]
+ * @FenceValueCPUVirtualAddress: [out] address of the value, mapped read-only
+ * @PhysicalAdapterIndex: [in] physical adapter
  *
  * Argument of DXG_IOCTL_CREATEPAGINGQUEUE.
  */
@@ -42,8 +42,8 @@ typedef struct _D3DKMT_CREATEPAGINGQUEUE {
 } D3DKMT_CREATEPAGINGQUEUE;
 
 /**
- * struct _D3DDDI_DESTROYPAGINGQUEUE - argument of a call
- * @hPagingQueue: [in]
+ * struct _D3DDDI_DESTROYPAGINGQUEUE - destroy a paging queue
+ * @hPagingQueue: [in] paging queue
  *
  * Argument of DXG_IOCTL_DESTROYPAGINGQUEUE.
  */
@@ -52,7 +52,7 @@ typedef struct _D3DDDI_DESTROYPAGINGQUEUE {
 } D3DDDI_DESTROYPAGINGQUEUE;
 
 /**
- * typedef D3DDDI_MAKERESIDENT_FLAGS - data of a call
+ * typedef D3DDDI_MAKERESIDENT_FLAGS - what to do when memory is short
  */
 typedef __u32 D3DDDI_MAKERESIDENT_FLAGS;
 #define D3DDDI_MAKERESIDENT_FLAGS_CantTrimFurther	0x00000001
@@ -60,13 +60,15 @@ typedef __u32 D3DDDI_MAKERESIDENT_FLAGS;
 #define D3DDDI_MAKERESIDENT_FLAGS_Reserved		0xfffffffc
 
 /**
- * struct _D3DDDI_MAKERESIDENT - argument of a call
- * @hPagingQueue: [in]
- * @NumAllocations: [in,out] out: number made resident. WSL limit 10240
+ * struct _D3DDDI_MAKERESIDENT - bring allocations into memory of the GPU
+ * @hPagingQueue: [in] paging queue
+ * @NumAllocations: [in,out] entries of the list, at most 10240; number made
+ *	resident
  * @AllocationList: [in] pointer to D3DKMT_HANDLE[]
  * @PriorityList: [in] pointer to __u32[]; u32[] or 0
- * @Flags: [in]
- * @PagingFenceValue: [out]
+ * @Flags: [in] mask constants of the type
+ * @PagingFenceValue: [out] value of the fence of the paging queue at
+ *	completion
  * @NumBytesToTrim: [out] also written on NO_MEMORY
  *
  * Argument of DXG_IOCTL_MAKERESIDENT.
@@ -83,7 +85,7 @@ typedef struct _D3DDDI_MAKERESIDENT {
 } D3DDDI_MAKERESIDENT;
 
 /**
- * typedef D3DDDI_EVICT_FLAGS - data of a call
+ * typedef D3DDDI_EVICT_FLAGS - how to evict
  */
 typedef __u32 D3DDDI_EVICT_FLAGS;
 #define D3DDDI_EVICT_FLAGS_EvictOnlyIfNecessary	0x00000001
@@ -91,12 +93,12 @@ typedef __u32 D3DDDI_EVICT_FLAGS;
 #define D3DDDI_EVICT_FLAGS_Reserved		0xfffffffc
 
 /**
- * struct _D3DKMT_EVICT - argument of a call
- * @hDevice: [in]
- * @NumAllocations: [in]
+ * struct _D3DKMT_EVICT - undo D3DDDI_MAKERESIDENT
+ * @hDevice: [in] device
+ * @NumAllocations: [in] number of allocations
  * @AllocationList: [in] pointer to D3DKMT_HANDLE[]
- * @Flags: [in]
- * @NumBytesToTrim: [out]
+ * @Flags: [in] mask constants of the type
+ * @NumBytesToTrim: [out] bytes the caller should release
  *
  * Argument of DXG_IOCTL_EVICT.
  */
@@ -110,7 +112,8 @@ typedef struct _D3DKMT_EVICT {
 } D3DKMT_EVICT;
 
 /**
- * enum _D3DDDIGPUVIRTUALADDRESS_RESERVATION_TYPE - data of a call
+ * enum _D3DDDIGPUVIRTUALADDRESS_RESERVATION_TYPE - what an access to a
+ *	reserved range does
  */
 typedef __u32 D3DDDIGPUVIRTUALADDRESS_RESERVATION_TYPE;
 enum _D3DDDIGPUVIRTUALADDRESS_RESERVATION_TYPE {
@@ -120,21 +123,21 @@ enum _D3DDDIGPUVIRTUALADDRESS_RESERVATION_TYPE {
 };
 
 /**
- * struct _D3DDDI_RESERVEGPUVIRTUALADDRESS - argument of a call
- * @hPagingQueue: [in] the slot accepts a paging queue or an adapter handle;
- * 	[WSL] names it adapter
- * @hAdapter: [in]
- * @BaseAddress: [in] 0 = any
- * @MinimumAddress: [in]
- * @MaximumAddress: [in]
+ * struct _D3DDDI_RESERVEGPUVIRTUALADDRESS - reserve a range of GPU addresses
+ * @hPagingQueue: [in] paging queue; the slot also takes an adapter
+ * @hAdapter: [in] adapter
+ * @BaseAddress: [in] start of the range, 0 for any
+ * @MinimumAddress: [in] lowest address to choose
+ * @MaximumAddress: [in] highest address to choose
  * @Size: [in] bytes
- * @ReservationType: [in]
- * @Reserved0: [in]
- * @DriverProtection: [in]
- * @Reserved1: [in]
- * @VirtualAddress: [out]
- * @PagingFenceValue: [out]
- * @Reserved2: [out]
+ * @ReservationType: [in] what an access does
+ * @Reserved0: [in] not used
+ * @DriverProtection: [in] driver-defined bits of the page tables
+ * @Reserved1: [in] not used
+ * @VirtualAddress: [out] start of the range
+ * @PagingFenceValue: [out] value of the fence of the paging queue at
+ *	completion
+ * @Reserved2: [out] not used
  *
  * Argument of DXG_IOCTL_RESERVEGPUVIRTUALADDRESS.
  */
@@ -165,7 +168,8 @@ typedef struct _D3DDDI_RESERVEGPUVIRTUALADDRESS {
 } D3DDDI_RESERVEGPUVIRTUALADDRESS;
 
 /**
- * typedef D3DDDIGPUVIRTUALADDRESS_PROTECTION_TYPE - data of a call
+ * typedef D3DDDIGPUVIRTUALADDRESS_PROTECTION_TYPE - access rights of a mapped
+ *	range
  */
 typedef __u64 __attribute__((aligned(8))) D3DDDIGPUVIRTUALADDRESS_PROTECTION_TYPE;
 enum _D3DDDIGPUVIRTUALADDRESS_PROTECTION_TYPE {
@@ -178,20 +182,21 @@ enum _D3DDDIGPUVIRTUALADDRESS_PROTECTION_TYPE {
 };
 
 /**
- * struct _D3DDDI_MAPGPUVIRTUALADDRESS - argument of a call
- * @hPagingQueue: [in]
- * @BaseAddress: [in] 0 = any
- * @MinimumAddress: [in]
- * @MaximumAddress: [in]
- * @hAllocation: [in]
+ * struct _D3DDDI_MAPGPUVIRTUALADDRESS - map an allocation at a GPU address
+ * @hPagingQueue: [in] paging queue
+ * @BaseAddress: [in] start of the range, 0 for any
+ * @MinimumAddress: [in] lowest address to choose
+ * @MaximumAddress: [in] highest address to choose
+ * @hAllocation: [in] allocation
  * @OffsetInPages: [in] 4 KiB pages
- * @SizeInPages: [in]
- * @Protection: [in]
- * @DriverProtection: [in]
- * @Reserved0: [in]
- * @Reserved1: [in]
- * @VirtualAddress: [out]
- * @PagingFenceValue: [out]
+ * @SizeInPages: [in] 4 KiB pages
+ * @Protection: [in] access rights
+ * @DriverProtection: [in] driver-defined bits of the page tables
+ * @Reserved0: [in] not used
+ * @Reserved1: [in] not used
+ * @VirtualAddress: [out] start of the range
+ * @PagingFenceValue: [out] value of the fence of the paging queue at
+ *	completion
  *
  * Argument of DXG_IOCTL_MAPGPUVIRTUALADDRESS.
  */
@@ -215,9 +220,9 @@ typedef struct _D3DDDI_MAPGPUVIRTUALADDRESS {
 } D3DDDI_MAPGPUVIRTUALADDRESS;
 
 /**
- * struct _D3DKMT_FREEGPUVIRTUALADDRESS - argument of a call
- * @hAdapter: [in]
- * @BaseAddress: [in]
+ * struct _D3DKMT_FREEGPUVIRTUALADDRESS - free a range of GPU addresses
+ * @hAdapter: [in] adapter
+ * @BaseAddress: [in] start of the range
  * @Size: [in] bytes
  *
  * Argument of DXG_IOCTL_FREEGPUVIRTUALADDRESS.
@@ -230,7 +235,8 @@ typedef struct _D3DKMT_FREEGPUVIRTUALADDRESS {
 } D3DKMT_FREEGPUVIRTUALADDRESS;
 
 /**
- * enum _D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_TYPE - data of a call
+ * enum _D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_TYPE - kind of a mapping
+ *	operation
  */
 typedef __u32 D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_TYPE;
 enum _D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_TYPE {
@@ -241,12 +247,12 @@ enum _D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_TYPE {
 };
 
 /**
- * struct D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Map - the Map arm of D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION
- * @BaseAddress: [in]
- * @SizeInBytes: [in]
- * @hAllocation: [in]
- * @AllocationOffsetInBytes: [in]
- * @AllocationSizeInBytes: [in]
+ * struct D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Map - map an allocation
+ * @BaseAddress: [in] start of the range
+ * @SizeInBytes: [in] bytes
+ * @hAllocation: [in] allocation
+ * @AllocationOffsetInBytes: [in] bytes
+ * @AllocationSizeInBytes: [in] bytes
  */
 struct D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Map {
 	D3DGPU_VIRTUAL_ADDRESS BaseAddress;
@@ -258,14 +264,15 @@ struct D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Map {
 };
 
 /**
- * struct D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_MapProtect - the MapProtect arm of D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION
- * @BaseAddress: [in]
- * @SizeInBytes: [in]
- * @hAllocation: [in]
- * @AllocationOffsetInBytes: [in]
- * @AllocationSizeInBytes: [in]
- * @Protection: [in]
- * @DriverProtection: [in]
+ * struct D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_MapProtect - map an
+ *	allocation with access rights
+ * @BaseAddress: [in] start of the range
+ * @SizeInBytes: [in] bytes
+ * @hAllocation: [in] allocation
+ * @AllocationOffsetInBytes: [in] bytes
+ * @AllocationSizeInBytes: [in] bytes
+ * @Protection: [in] access rights
+ * @DriverProtection: [in] driver-defined bits of the page tables
  */
 struct D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_MapProtect {
 	D3DGPU_VIRTUAL_ADDRESS BaseAddress;
@@ -279,9 +286,9 @@ struct D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_MapProtect {
 };
 
 /**
- * struct D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Unmap - the Unmap arm of D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION
- * @BaseAddress: [in]
- * @SizeInBytes: [in]
+ * struct D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Unmap - unmap a range
+ * @BaseAddress: [in] start of the range
+ * @SizeInBytes: [in] bytes
  * @Protection: [in] what the range becomes (NoAccess or Zero)
  */
 struct D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Unmap {
@@ -291,10 +298,11 @@ struct D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Unmap {
 };
 
 /**
- * struct D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Copy - the Copy arm of D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION
- * @SourceAddress: [in]
- * @SizeInBytes: [in]
- * @DestAddress: [in]
+ * struct D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Copy - copy the mappings of
+ *	a range
+ * @SourceAddress: [in] GPU address
+ * @SizeInBytes: [in] bytes
+ * @DestAddress: [in] GPU address
  */
 struct D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Copy {
 	D3DGPU_VIRTUAL_ADDRESS SourceAddress;
@@ -303,12 +311,12 @@ struct D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Copy {
 };
 
 /**
- * struct _D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION - data of a call
- * @OperationType: [in]
- * @Map: [in]
- * @MapProtect: [in]
- * @Unmap: [in]
- * @Copy: [in]
+ * struct _D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION - one mapping operation
+ * @OperationType: [in] which arm
+ * @Map: [in] arm, see its struct
+ * @MapProtect: [in] arm, see its struct
+ * @Unmap: [in] arm, see its struct
+ * @Copy: [in] arm, see its struct
  */
 typedef struct _D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION {
 	D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_TYPE OperationType;
@@ -322,16 +330,20 @@ typedef struct _D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION {
 } D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION;
 
 /**
- * struct _D3DKMT_UPDATEGPUVIRTUALADDRESS - argument of a call
- * @hDevice: [in]
- * @hContext: [in]
- * @hFenceObject: [in]
- * @NumOperations: [in]
+ * struct _D3DKMT_UPDATEGPUVIRTUALADDRESS - run a list of mapping operations in
+ *	order with a context
+ * @hDevice: [in] device
+ * @hContext: [in] context
+ * @hFenceObject: [in] monitored fence that orders the operations
+ * @NumOperations: [in] entries of Operations
  * @Operations: [in] pointer to D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION[]
- * @Reserved0: [in]
- * @Reserved1: [in]
- * @FenceValue: [in]
- * @Flags: [in]
+ * @Reserved0: [in] not used
+ * @Reserved1: [in] not used
+ * @FenceValue: [in] fence value
+ * @Flags: [in] mask constants below
+ *
+ * Runs when the fence reaches FenceValue and then sets it to FenceValue + 1;
+ * with DoNotWait it runs without waiting.
  *
  * Argument of DXG_IOCTL_UPDATEGPUVIRTUALADDRESS.
  */
@@ -349,5 +361,8 @@ typedef struct _D3DKMT_UPDATEGPUVIRTUALADDRESS {
 } D3DKMT_UPDATEGPUVIRTUALADDRESS;
 #define D3DKMT_UPDATEGPUVIRTUALADDRESS_Flags_DoNotWait	0x00000001
 #define D3DKMT_UPDATEGPUVIRTUALADDRESS_Flags_Reserved	0xfffffffe
+
+/* Protection bit that drivers use among themselves. */
+#define D3DGPU_UNIQUE_DRIVER_PROTECTION		0x8000000000000000ULL
 
 #endif /* _UAPI_DXG_PAGING_H */

@@ -8,15 +8,15 @@
 #include "base.h"
 
 /**
- * struct _D3DKMT_WAITFORIDLE - data of a call
- * @hDevice: [in]
+ * struct _D3DKMT_WAITFORIDLE - wait until a device has no work
+ * @hDevice: [in] device
  */
 typedef struct _D3DKMT_WAITFORIDLE {
 	D3DKMT_HANDLE hDevice;
 } D3DKMT_WAITFORIDLE;
 
 /**
- * enum _D3DKMT_QUEUEDLIMIT_TYPE - data of a call
+ * enum _D3DKMT_QUEUEDLIMIT_TYPE - whether to set or get
  */
 typedef __u32 D3DKMT_QUEUEDLIMIT_TYPE;
 enum _D3DKMT_QUEUEDLIMIT_TYPE {
@@ -25,13 +25,13 @@ enum _D3DKMT_QUEUEDLIMIT_TYPE {
 };
 
 /**
- * struct _D3DKMT_SETQUEUEDLIMIT - data of a call
- * @hDevice: [in]
- * @Type: [in]
+ * struct _D3DKMT_SETQUEUEDLIMIT - set or get the limits of queued presents
+ * @hDevice: [in] device
+ * @Type: [in] kind
  * @QueuedPresentLimit: [in,out] union with VidPnSourceId; read for SET_,
- * 	written for GET_
- * @VidPnSourceId: [in]
- * @QueuedPendingFlipLimit: [in,out]
+ *	written for GET_
+ * @VidPnSourceId: [in] display source
+ * @QueuedPendingFlipLimit: [in,out] limit
  */
 typedef struct _D3DKMT_SETQUEUEDLIMIT {
 	D3DKMT_HANDLE hDevice;
@@ -44,10 +44,11 @@ typedef struct _D3DKMT_SETQUEUEDLIMIT {
 } D3DKMT_SETQUEUEDLIMIT;
 
 /**
- * struct _D3DKMT_GETPROCESSDEVICEREMOVALSUPPORT - data of a call
+ * struct _D3DKMT_GETPROCESSDEVICEREMOVALSUPPORT - ask whether a process copes
+ *	with device removal
  * @hProcess: [in] NT handle
- * @AdapterLuid: [in]
- * @Support: [out]
+ * @AdapterLuid: [in] LUID of the adapter
+ * @Support: [out] boolean
  */
 typedef struct _D3DKMT_GETPROCESSDEVICEREMOVALSUPPORT {
 	__aligned_u64 hProcess;
@@ -57,9 +58,10 @@ typedef struct _D3DKMT_GETPROCESSDEVICEREMOVALSUPPORT {
 } D3DKMT_GETPROCESSDEVICEREMOVALSUPPORT;
 
 /**
- * struct _D3DKMT_SETSTABLEPOWERSTATE - data of a call
- * @hAdapter: [in]
- * @Enabled: [in]
+ * struct _D3DKMT_SETSTABLEPOWERSTATE - fix the clocks of an adapter for
+ *	measurements
+ * @hAdapter: [in] adapter
+ * @Enabled: [in] boolean
  */
 typedef struct _D3DKMT_SETSTABLEPOWERSTATE {
 	D3DKMT_HANDLE hAdapter;
@@ -67,7 +69,7 @@ typedef struct _D3DKMT_SETSTABLEPOWERSTATE {
 } D3DKMT_SETSTABLEPOWERSTATE;
 
 /**
- * enum _D3DKMT_SCHEDULINGPRIORITYCLASS - data of a call
+ * enum _D3DKMT_SCHEDULINGPRIORITYCLASS - GPU priority of a process
  */
 typedef __u32 D3DKMT_SCHEDULINGPRIORITYCLASS;
 enum _D3DKMT_SCHEDULINGPRIORITYCLASS {

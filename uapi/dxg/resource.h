@@ -10,15 +10,15 @@
 #include "base.h"
 
 /**
- * struct _D3DKMT_QUERYRESOURCEINFO - argument of a call
- * @hDevice: [in]
+ * struct _D3DKMT_QUERYRESOURCEINFO - sizes needed to open a resource by global
+ *	handle
+ * @hDevice: [in] device
  * @hGlobalShare: [in] global handle
- * @pPrivateRuntimeData: [in] pointer; accepted, never written (Windows
- * 	behaviour observed by the Wine tests)
+ * @pPrivateRuntimeData: [in] accepted, never written
  * @PrivateRuntimeDataSize: [out] size of the stored runtime data
  * @TotalPrivateDriverDataSize: [out] sum over all allocations
- * @ResourcePrivateDriverDataSize: [out]
- * @NumAllocations: [out]
+ * @ResourcePrivateDriverDataSize: [out] bytes
+ * @NumAllocations: [out] number of allocations
  *
  * Argument of DXG_IOCTL_QUERYRESOURCEINFO.
  */
@@ -33,14 +33,15 @@ typedef struct _D3DKMT_QUERYRESOURCEINFO {
 } D3DKMT_QUERYRESOURCEINFO;
 
 /**
- * struct _D3DKMT_QUERYRESOURCEINFOFROMNTHANDLE - argument of a call
- * @hDevice: [in]
+ * struct _D3DKMT_QUERYRESOURCEINFOFROMNTHANDLE - sizes needed to open a
+ *	resource by NT handle
+ * @hDevice: [in] device
  * @hNtHandle: [in] NT handle
- * @pPrivateRuntimeData: [in] pointer; accepted, never written
- * @PrivateRuntimeDataSize: [out]
- * @TotalPrivateDriverDataSize: [out]
- * @ResourcePrivateDriverDataSize: [out]
- * @NumAllocations: [out]
+ * @pPrivateRuntimeData: [in] accepted, never written
+ * @PrivateRuntimeDataSize: [out] bytes
+ * @TotalPrivateDriverDataSize: [out] bytes, sum over all allocations
+ * @ResourcePrivateDriverDataSize: [out] bytes
+ * @NumAllocations: [out] number of allocations
  *
  * Argument of DXG_IOCTL_QUERYRESOURCEINFOFROMNTHANDLE.
  */
@@ -56,10 +57,10 @@ typedef struct _D3DKMT_QUERYRESOURCEINFOFROMNTHANDLE {
 } D3DKMT_QUERYRESOURCEINFOFROMNTHANDLE;
 
 /**
- * struct _D3DDDI_OPENALLOCATIONINFO - data of a call
- * @hAllocation: [out]
+ * struct _D3DDDI_OPENALLOCATIONINFO - one opened allocation, short form
+ * @hAllocation: [out] allocation
  * @pPrivateDriverData: [out] pointer
- * @PrivateDriverDataSize: [out]
+ * @PrivateDriverDataSize: [out] bytes
  */
 typedef struct _D3DDDI_OPENALLOCATIONINFO {
 	D3DKMT_HANDLE hAllocation;
@@ -70,12 +71,12 @@ typedef struct _D3DDDI_OPENALLOCATIONINFO {
 } D3DDDI_OPENALLOCATIONINFO;
 
 /**
- * struct _D3DDDI_OPENALLOCATIONINFO2 - data of a call
- * @hAllocation: [out]
- * @pPrivateDriverData: [out] pointer; points into the caller's total buffer
- * @PrivateDriverDataSize: [out]
- * @GpuVirtualAddress: [out]
- * @Reserved: [unused]
+ * struct _D3DDDI_OPENALLOCATIONINFO2 - one opened allocation
+ * @hAllocation: [out] allocation
+ * @pPrivateDriverData: [out] address inside the caller's total buffer
+ * @PrivateDriverDataSize: [out] bytes
+ * @GpuVirtualAddress: [out] GPU address, 0 when not mapped
+ * @Reserved: not used
  */
 typedef struct _D3DDDI_OPENALLOCATIONINFO2 {
 	D3DKMT_HANDLE hAllocation;
@@ -88,22 +89,22 @@ typedef struct _D3DDDI_OPENALLOCATIONINFO2 {
 } D3DDDI_OPENALLOCATIONINFO2;
 
 /**
- * struct _D3DKMT_OPENRESOURCE - argument of a call
- * @hDevice: [in]
+ * struct _D3DKMT_OPENRESOURCE - open a resource by global handle
+ * @hDevice: [in] device
  * @hGlobalShare: [in] global handle
  * @NumAllocations: [in] must equal the resource's count
- * @pOpenAllocationInfo: [unused] pointer to D3DDDI_OPENALLOCATIONINFO[];
- * 	24-byte entries: C function D3DKMTOpenResource only
+ * @pOpenAllocationInfo: pointer to D3DDDI_OPENALLOCATIONINFO[]; 24-byte
+ *	entries: C function D3DKMTOpenResource only
  * @pOpenAllocationInfo2: [in] pointer to D3DDDI_OPENALLOCATIONINFO2[]; 80-byte
- * 	entries, filled by the call
- * @pPrivateRuntimeData: [in] pointer; receives the runtime data
+ *	entries, filled by the call
+ * @pPrivateRuntimeData: [in] buffer for the runtime data
  * @PrivateRuntimeDataSize: [in] must equal the stored size
  * @pResourcePrivateDriverData: [in] pointer
- * @ResourcePrivateDriverDataSize: [in]
- * @pTotalPrivateDriverDataBuffer: [in] pointer; receives all per-allocation
- * 	driver data, back to back
+ * @ResourcePrivateDriverDataSize: [in] bytes
+ * @pTotalPrivateDriverDataBuffer: [in] buffer for the driver data of all
+ *	allocations, back to back
  * @TotalPrivateDriverDataBufferSize: [in,out] capacity / bytes written
- * @hResource: [out]
+ * @hResource: [out] resource
  *
  * Argument of DXG_IOCTL_OPENRESOURCE.
  */
@@ -128,22 +129,22 @@ typedef struct _D3DKMT_OPENRESOURCE {
 } D3DKMT_OPENRESOURCE;
 
 /**
- * struct _D3DKMT_OPENRESOURCEFROMNTHANDLE - argument of a call
- * @hDevice: [in]
+ * struct _D3DKMT_OPENRESOURCEFROMNTHANDLE - open a resource by NT handle
+ * @hDevice: [in] device
  * @hNtHandle: [in] NT handle
- * @NumAllocations: [in]
+ * @NumAllocations: [in] number of allocations
  * @pOpenAllocationInfo2: [in] pointer to D3DDDI_OPENALLOCATIONINFO2[]; filled
- * 	by the call
- * @PrivateRuntimeDataSize: [in,out]
- * @pPrivateRuntimeData: [in] pointer; receives the runtime data
- * @ResourcePrivateDriverDataSize: [in,out]
+ *	by the call
+ * @PrivateRuntimeDataSize: [in,out] bytes
+ * @pPrivateRuntimeData: [in] buffer for the runtime data
+ * @ResourcePrivateDriverDataSize: [in,out] bytes
  * @pResourcePrivateDriverData: [in] pointer
  * @TotalPrivateDriverDataBufferSize: [in,out] capacity / bytes written
  * @pTotalPrivateDriverDataBuffer: [in] pointer
- * @hResource: [out]
+ * @hResource: [out] resource
  * @hKeyedMutex: [out] 0 when the NT handle carries none
  * @pKeyedMutexPrivateRuntimeData: [in] pointer
- * @KeyedMutexPrivateRuntimeDataSize: [in,out]
+ * @KeyedMutexPrivateRuntimeDataSize: [in,out] bytes
  * @hSyncObject: [out] 0 when the NT handle carries none
  *
  * Argument of DXG_IOCTL_OPENRESOURCEFROMNTHANDLE.
@@ -172,10 +173,11 @@ typedef struct _D3DKMT_OPENRESOURCEFROMNTHANDLE {
 } D3DKMT_OPENRESOURCEFROMNTHANDLE;
 
 /**
- * struct _D3DKMT_GETSHAREDRESOURCEADAPTERLUID - argument of a call
+ * struct _D3DKMT_GETSHAREDRESOURCEADAPTERLUID - ask which adapter a shared
+ *	resource is on
  * @hGlobalShare: [in] either this ...
  * @hNtHandle: [in] ... or this (the other 0)
- * @AdapterLuid: [out]
+ * @AdapterLuid: [out] LUID of the adapter
  *
  * Argument of DXG_IOCTL_GETSHAREDRESOURCEADAPTERLUID.
  */
@@ -185,5 +187,9 @@ typedef struct _D3DKMT_GETSHAREDRESOURCEADAPTERLUID {
 	__aligned_u64 hNtHandle;
 	LUID AdapterLuid;
 } D3DKMT_GETSHAREDRESOURCEADAPTERLUID;
+
+/* Access rights of an NT handle of a resource. */
+#define SHARED_ALLOCATION_WRITE			0x00000001
+#define SHARED_ALLOCATION_ALL_ACCESS		0x000f0001
 
 #endif /* _UAPI_DXG_RESOURCE_H */

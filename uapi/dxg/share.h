@@ -10,14 +10,15 @@
 #include "base.h"
 
 /**
- * struct _D3DKMT_SHAREOBJECTS - argument of a call
- * @ObjectCount: [in] WSL: exactly 1. Windows: 1 (resource or sync object) or 3
- * 	(resource, keyed mutex, sync object)
+ * struct _D3DKMT_SHAREOBJECTS - make an NT handle for objects
+ * @ObjectCount: [in] 1 for a resource or a synchronisation object, 3 for
+ *	resource, keyed mutex and synchronisation object in this order
  * @ObjectHandleArray: [in] pointer to D3DKMT_HANDLE[]
- * @pObjectAttributes: [in] pointer; OBJECT_ATTRIBUTES or 0; WSL ignores it
- * @DesiredAccess: [in]
- * @pSharedNtHandle: [in] pointer to one 8-byte handle; pointer to one 8-byte
- * 	slot that receives the fd
+ * @pObjectAttributes: [in] pointer to OBJECT_ATTRIBUTES, or 0 for an unnamed
+ *	handle
+ * @DesiredAccess: [in] access mask
+ * @pSharedNtHandle: [in] pointer to one 8-byte slot that receives the file
+ *	descriptor
  *
  * Argument of DXG_IOCTL_SHAREOBJECTS.
  */
@@ -32,7 +33,7 @@ typedef struct _D3DKMT_SHAREOBJECTS {
 } D3DKMT_SHAREOBJECTS;
 
 /**
- * struct _UNICODE_STRING - data of a call
+ * struct _UNICODE_STRING - a counted string
  * @Length: [in] bytes, even, without terminator
  * @MaximumLength: [in] bytes
  * @Buffer: [in] pointer to __u16[]; 16-bit code units
@@ -45,7 +46,7 @@ typedef struct _UNICODE_STRING {
 } UNICODE_STRING;
 
 /**
- * struct _OBJECT_ATTRIBUTES - data of a call
+ * struct _OBJECT_ATTRIBUTES - name and inheritance of an NT handle
  * @Length: [in] 48
  * @RootDirectory: [in] nt64
  * @ObjectName: [in] pointer to UNICODE_STRING; 0 or pointer to UNICODE_STRING
@@ -65,10 +66,10 @@ typedef struct _OBJECT_ATTRIBUTES {
 } OBJECT_ATTRIBUTES;
 
 /**
- * struct _D3DKMT_OPENNTHANDLEFROMNAME - data of a call
- * @dwDesiredAccess: [in]
+ * struct _D3DKMT_OPENNTHANDLEFROMNAME - get an NT handle of a named resource
+ * @dwDesiredAccess: [in] access mask
  * @pObjAttrib: [in] pointer to OBJECT_ATTRIBUTES
- * @hNtHandle: [out] a value in the struct, not a pointer; zeroed first
+ * @hNtHandle: [out] NT handle; 0 on failure
  */
 typedef struct _D3DKMT_OPENNTHANDLEFROMNAME {
 	__u32 dwDesiredAccess;
@@ -78,10 +79,11 @@ typedef struct _D3DKMT_OPENNTHANDLEFROMNAME {
 } D3DKMT_OPENNTHANDLEFROMNAME;
 
 /**
- * struct _D3DKMT_OPENSYNCOBJECTNTHANDLEFROMNAME - data of a call
- * @dwDesiredAccess: [in]
+ * struct _D3DKMT_OPENSYNCOBJECTNTHANDLEFROMNAME - get an NT handle of a named
+ *	synchronisation object
+ * @dwDesiredAccess: [in] access mask
  * @pObjAttrib: [in] pointer to OBJECT_ATTRIBUTES
- * @hNtHandle: [out] NT handle
+ * @hNtHandle: [out] NT handle; 0 on failure
  */
 typedef struct _D3DKMT_OPENSYNCOBJECTNTHANDLEFROMNAME {
 	__u32 dwDesiredAccess;
@@ -91,11 +93,12 @@ typedef struct _D3DKMT_OPENSYNCOBJECTNTHANDLEFROMNAME {
 } D3DKMT_OPENSYNCOBJECTNTHANDLEFROMNAME;
 
 /**
- * struct _D3DKMT_SHAREOBJECTWITHHOST - argument of a call
- * @hDevice: [in]
- * @hObject: [in]
+ * struct _D3DKMT_SHAREOBJECTWITHHOST - give an object to the host of a virtual
+ *	machine
+ * @hDevice: [in] device
+ * @hObject: [in] object to give
  * @Reserved: [in] zero
- * @hVailProcessNtHandle: [out]
+ * @hVailProcessNtHandle: [out] handle in the host
  *
  * Argument of DXG_IOCTL_SHAREOBJECTWITHHOST.
  */
@@ -107,12 +110,12 @@ typedef struct _D3DKMT_SHAREOBJECTWITHHOST {
 } D3DKMT_SHAREOBJECTWITHHOST;
 
 /**
- * struct _D3DKMT_CREATESYNCFILE - argument of a call
- * @hDevice: [in]
- * @hMonitoredFence: [in]
- * @FenceValue: [in]
- * @hSyncFile: [out] fd of a Linux sync_file that signals when fence >=
- * 	FenceValue
+ * struct _D3DKMT_CREATESYNCFILE - make a sync file for a fence value
+ * @hDevice: [in] device
+ * @hMonitoredFence: [in] monitored fence
+ * @FenceValue: [in] fence value
+ * @hSyncFile: [out] descriptor of a sync_file that signals when the fence
+ *	reaches FenceValue
  *
  * Argument of DXG_IOCTL_CREATESYNCFILE.
  */
@@ -124,7 +127,7 @@ typedef struct _D3DKMT_CREATESYNCFILE {
 } D3DKMT_CREATESYNCFILE;
 
 /**
- * struct d3dkmt_waitsyncfile - argument of a call
+ * struct d3dkmt_waitsyncfile - make a context wait for a sync file
  * @sync_file_handle: [in] fd
  * @context: [in] GPU-side wait on this context
  * @reserved: [in] zero
@@ -138,13 +141,13 @@ struct d3dkmt_waitsyncfile {
 };
 
 /**
- * struct d3dkmt_opensyncobjectfromsyncfile - argument of a call
+ * struct d3dkmt_opensyncobjectfromsyncfile - open the fence behind a sync file
  * @sync_file_handle: [in] fd made by 0x45
- * @device: [in]
+ * @device: [in] device
  * @syncobj: [out] new local handle of the monitored fence behind the file
- * @fence_value: [out]
- * @fence_value_cpu_va: [out]
- * @fence_value_gpu_va: [out]
+ * @fence_value: [out] value that signals the file
+ * @fence_value_cpu_va: [out] address of the value, mapped read-only
+ * @fence_value_gpu_va: [out] GPU address of the value
  *
  * Argument of DXG_IOCTL_OPENSYNCOBJECTFROMSYNCFILE.
  */
@@ -156,5 +159,11 @@ struct d3dkmt_opensyncobjectfromsyncfile {
 	__aligned_u64 fence_value_cpu_va;
 	__aligned_u64 fence_value_gpu_va;
 };
+
+/* Attributes of OBJECT_ATTRIBUTES. */
+#define OBJ_INHERIT				0x00000002
+#define OBJ_PERMANENT				0x00000010
+#define OBJ_CASE_INSENSITIVE			0x00000040
+#define OBJ_OPENIF				0x00000080
 
 #endif /* _UAPI_DXG_SHARE_H */

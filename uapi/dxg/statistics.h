@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
 /*
- * Statistics.
+ * Statistics of adapters, segments, nodes, sources and processes.
+ *
+ * What the kernel does not count is 0.
  */
 #ifndef _UAPI_DXG_STATISTICS_H
 #define _UAPI_DXG_STATISTICS_H
 
 #include "base.h"
+#include "adapter.h"
 #include "adapter_info.h"
 #include "device.h"
+#include "statistics_counters.h"
 
 /**
- * enum _D3DKMT_QUERYSTATISTICS_TYPE - data of a call
+ * enum _D3DKMT_QUERYSTATISTICS_TYPE - what to read statistics about
  */
 typedef __u32 D3DKMT_QUERYSTATISTICS_TYPE;
 enum _D3DKMT_QUERYSTATISTICS_TYPE {
@@ -28,144 +32,8 @@ enum _D3DKMT_QUERYSTATISTICS_TYPE {
 };
 
 /**
- * struct _D3DKMT_QUERYSTATSTICS_REFERENCE_DMA_BUFFER - data of a call
- */
-typedef struct _D3DKMT_QUERYSTATSTICS_REFERENCE_DMA_BUFFER {
-	__u32 NbCall;
-	__u32 NbAllocationsReferenced;
-	__u32 MaxNbAllocationsReferenced;
-	__u32 NbNULLReference;
-	__u32 NbWriteReference;
-	__u32 NbRenamedAllocationsReferenced;
-	__u32 NbIterationSearchingRenamedAllocation;
-	__u32 NbLockedAllocationReferenced;
-	__u32 NbAllocationWithValidPrepatchingInfoReferenced;
-	__u32 NbAllocationWithInvalidPrepatchingInfoReferenced;
-	__u32 NbDMABufferSuccessfullyPrePatched;
-	__u32 NbPrimariesReferencesOverflow;
-	__u32 NbAllocationWithNonPreferredResources;
-	__u32 NbAllocationInsertedInMigrationTable;
-} D3DKMT_QUERYSTATSTICS_REFERENCE_DMA_BUFFER;
-
-/**
- * struct _D3DKMT_QUERYSTATSTICS_RENAMING - data of a call
- */
-typedef struct _D3DKMT_QUERYSTATSTICS_RENAMING {
-	__u32 NbAllocationsRenamed;
-	__u32 NbAllocationsShrinked;
-	__u32 NbRenamedBuffer;
-	__u32 MaxRenamingListLength;
-	__u32 NbFailuresDueToRenamingLimit;
-	__u32 NbFailuresDueToCreateAllocation;
-	__u32 NbFailuresDueToOpenAllocation;
-	__u32 NbFailuresDueToLowResource;
-	__u32 NbFailuresDueToNonRetiredLimit;
-} D3DKMT_QUERYSTATSTICS_RENAMING;
-
-/**
- * struct _D3DKMT_QUERYSTATISTICS_COUNTER - data of a call
- */
-typedef struct _D3DKMT_QUERYSTATISTICS_COUNTER {
-	__u32 Count;
-	__u32 _pad0;
-	__aligned_u64 Bytes;
-} D3DKMT_QUERYSTATISTICS_COUNTER;
-
-/**
- * struct _D3DKMT_QUERYSTATSTICS_PREPRATION - data of a call
- */
-typedef struct _D3DKMT_QUERYSTATSTICS_PREPRATION {
-	__u32 BroadcastStall;
-	__u32 NbDMAPrepared;
-	__u32 NbDMAPreparedLongPath;
-	__u32 ImmediateHighestPreparationPass;
-	D3DKMT_QUERYSTATISTICS_COUNTER AllocationsTrimmed;
-} D3DKMT_QUERYSTATSTICS_PREPRATION;
-
-/**
- * struct _D3DKMT_QUERYSTATSTICS_PAGING_FAULT - data of a call
- */
-typedef struct _D3DKMT_QUERYSTATSTICS_PAGING_FAULT {
-	D3DKMT_QUERYSTATISTICS_COUNTER Faults;
-	D3DKMT_QUERYSTATISTICS_COUNTER FaultsFirstTimeAccess;
-	D3DKMT_QUERYSTATISTICS_COUNTER FaultsReclaimed;
-	D3DKMT_QUERYSTATISTICS_COUNTER FaultsMigration;
-	D3DKMT_QUERYSTATISTICS_COUNTER FaultsIncorrectResource;
-	D3DKMT_QUERYSTATISTICS_COUNTER FaultsLostContent;
-	D3DKMT_QUERYSTATISTICS_COUNTER FaultsEvicted;
-	D3DKMT_QUERYSTATISTICS_COUNTER AllocationsMEM_RESET;
-	D3DKMT_QUERYSTATISTICS_COUNTER AllocationsUnresetSuccess;
-	D3DKMT_QUERYSTATISTICS_COUNTER AllocationsUnresetFail;
-	__u32 AllocationsUnresetSuccessRead;
-	__u32 AllocationsUnresetFailRead;
-	D3DKMT_QUERYSTATISTICS_COUNTER Evictions;
-	D3DKMT_QUERYSTATISTICS_COUNTER EvictionsDueToPreparation;
-	D3DKMT_QUERYSTATISTICS_COUNTER EvictionsDueToLock;
-	D3DKMT_QUERYSTATISTICS_COUNTER EvictionsDueToClose;
-	D3DKMT_QUERYSTATISTICS_COUNTER EvictionsDueToPurge;
-	D3DKMT_QUERYSTATISTICS_COUNTER EvictionsDueToSuspendCPUAccess;
-} D3DKMT_QUERYSTATSTICS_PAGING_FAULT;
-
-/**
- * struct _D3DKMT_QUERYSTATSTICS_PAGING_TRANSFER - data of a call
- */
-typedef struct _D3DKMT_QUERYSTATSTICS_PAGING_TRANSFER {
-	__aligned_u64 BytesFilled;
-	__aligned_u64 BytesDiscarded;
-	__aligned_u64 BytesMappedIntoAperture;
-	__aligned_u64 BytesUnmappedFromAperture;
-	__aligned_u64 BytesTransferredFromMdlToMemory;
-	__aligned_u64 BytesTransferredFromMemoryToMdl;
-	__aligned_u64 BytesTransferredFromApertureToMemory;
-	__aligned_u64 BytesTransferredFromMemoryToAperture;
-} D3DKMT_QUERYSTATSTICS_PAGING_TRANSFER;
-
-/**
- * struct _D3DKMT_QUERYSTATSTICS_SWIZZLING_RANGE - data of a call
- */
-typedef struct _D3DKMT_QUERYSTATSTICS_SWIZZLING_RANGE {
-	__u32 NbRangesAcquired;
-	__u32 NbRangesReleased;
-} D3DKMT_QUERYSTATSTICS_SWIZZLING_RANGE;
-
-/**
- * struct _D3DKMT_QUERYSTATSTICS_LOCKS - data of a call
- */
-typedef struct _D3DKMT_QUERYSTATSTICS_LOCKS {
-	__u32 NbLocks;
-	__u32 NbLocksWaitFlag;
-	__u32 NbLocksDiscardFlag;
-	__u32 NbLocksNoOverwrite;
-	__u32 NbLocksNoReadSync;
-	__u32 NbLocksLinearization;
-	__u32 NbComplexLocks;
-} D3DKMT_QUERYSTATSTICS_LOCKS;
-
-/**
- * struct _D3DKMT_QUERYSTATSTICS_ALLOCATIONS - data of a call
- */
-typedef struct _D3DKMT_QUERYSTATSTICS_ALLOCATIONS {
-	D3DKMT_QUERYSTATISTICS_COUNTER Created;
-	D3DKMT_QUERYSTATISTICS_COUNTER Destroyed;
-	D3DKMT_QUERYSTATISTICS_COUNTER Opened;
-	D3DKMT_QUERYSTATISTICS_COUNTER Closed;
-	D3DKMT_QUERYSTATISTICS_COUNTER MigratedSuccess;
-	D3DKMT_QUERYSTATISTICS_COUNTER MigratedFail;
-	D3DKMT_QUERYSTATISTICS_COUNTER MigratedAbandoned;
-} D3DKMT_QUERYSTATSTICS_ALLOCATIONS;
-
-/**
- * struct _D3DKMT_QUERYSTATSTICS_TERMINATIONS - data of a call
- */
-typedef struct _D3DKMT_QUERYSTATSTICS_TERMINATIONS {
-	D3DKMT_QUERYSTATISTICS_COUNTER TerminatedShared;
-	D3DKMT_QUERYSTATISTICS_COUNTER TerminatedNonShared;
-	D3DKMT_QUERYSTATISTICS_COUNTER DestroyedShared;
-	D3DKMT_QUERYSTATISTICS_COUNTER DestroyedNonShared;
-} D3DKMT_QUERYSTATSTICS_TERMINATIONS;
-
-/**
- * typedef D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION_FLAGS - data of a call
+ * typedef D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION_FLAGS - memory groups of
+ *	an adapter
  */
 typedef __u64 __attribute__((aligned(8))) D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION_FLAGS;
 enum _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION_FLAGS {
@@ -175,7 +43,8 @@ enum _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION_FLAGS {
 };
 
 /**
- * struct _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION - data of a call
+ * struct _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION - statistics of an
+ *	adapter
  */
 typedef struct _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION {
 	__u32 NbSegments;
@@ -202,7 +71,8 @@ typedef struct _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION {
 } D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION;
 
 /**
- * struct _D3DKMT_QUERYSTATISTICS_PHYSICAL_ADAPTER_INFORMATION - data of a call
+ * struct _D3DKMT_QUERYSTATISTICS_PHYSICAL_ADAPTER_INFORMATION - performance
+ *	data of a physical adapter
  */
 typedef struct _D3DKMT_QUERYSTATISTICS_PHYSICAL_ADAPTER_INFORMATION {
 	D3DKMT_ADAPTER_PERFDATA AdapterPerfData;
@@ -212,16 +82,8 @@ typedef struct _D3DKMT_QUERYSTATISTICS_PHYSICAL_ADAPTER_INFORMATION {
 } D3DKMT_QUERYSTATISTICS_PHYSICAL_ADAPTER_INFORMATION;
 
 /**
- * struct _D3DKMT_QUERYSTATISTICS_MEMORY - data of a call
- */
-typedef struct _D3DKMT_QUERYSTATISTICS_MEMORY {
-	__aligned_u64 TotalBytesEvicted;
-	__u32 AllocsCommitted;
-	__u32 AllocsResident;
-} D3DKMT_QUERYSTATISTICS_MEMORY;
-
-/**
- * struct _D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION - data of a call
+ * struct _D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION - statistics of a memory
+ *	segment
  * @PowerFlags: mask constants below
  * @SegmentProperties: mask constants below
  */
@@ -251,40 +113,9 @@ enum D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION_SegmentProperties {
 };
 
 /**
- * struct _D3DKMT_QUERYSTATISTICS_PREEMPTION_INFORMATION - data of a call
- */
-typedef struct _D3DKMT_QUERYSTATISTICS_PREEMPTION_INFORMATION {
-	__u32 PreemptionCounter[16];
-} D3DKMT_QUERYSTATISTICS_PREEMPTION_INFORMATION;
-
-/**
- * struct _D3DKMT_QUERYSTATISTICS_QUEUE_PACKET_TYPE_INFORMATION - data of a call
- */
-typedef struct _D3DKMT_QUERYSTATISTICS_QUEUE_PACKET_TYPE_INFORMATION {
-	__u32 PacketSubmited;
-	__u32 PacketCompleted;
-} D3DKMT_QUERYSTATISTICS_QUEUE_PACKET_TYPE_INFORMATION;
-
-/**
- * struct _D3DKMT_QUERYSTATISTICS_DMA_PACKET_TYPE_INFORMATION - data of a call
- */
-typedef struct _D3DKMT_QUERYSTATISTICS_DMA_PACKET_TYPE_INFORMATION {
-	__u32 PacketSubmited;
-	__u32 PacketCompleted;
-	__u32 PacketPreempted;
-	__u32 PacketFaulted;
-} D3DKMT_QUERYSTATISTICS_DMA_PACKET_TYPE_INFORMATION;
-
-/**
- * struct _D3DKMT_QUERYSTATISTICS_PACKET_INFORMATION - data of a call
- */
-typedef struct _D3DKMT_QUERYSTATISTICS_PACKET_INFORMATION {
-	D3DKMT_QUERYSTATISTICS_QUEUE_PACKET_TYPE_INFORMATION QueuePacket[8];
-	D3DKMT_QUERYSTATISTICS_DMA_PACKET_TYPE_INFORMATION DmaPacket[4];
-} D3DKMT_QUERYSTATISTICS_PACKET_INFORMATION;
-
-/**
- * struct _D3DKMT_QUERYSTATISTICS_PROCESS_NODE_INFORMATION - data of a call
+ * struct _D3DKMT_QUERYSTATISTICS_PROCESS_NODE_INFORMATION - statistics of a
+ *	process on a node
+ * @RunningTime: 100 ns units
  */
 typedef struct _D3DKMT_QUERYSTATISTICS_PROCESS_NODE_INFORMATION {
 	__aligned_s64 RunningTime;
@@ -296,7 +127,8 @@ typedef struct _D3DKMT_QUERYSTATISTICS_PROCESS_NODE_INFORMATION {
 } D3DKMT_QUERYSTATISTICS_PROCESS_NODE_INFORMATION;
 
 /**
- * struct _D3DKMT_QUERYSTATISTICS_NODE_INFORMATION - data of a call
+ * struct _D3DKMT_QUERYSTATISTICS_NODE_INFORMATION - statistics of an engine
+ *	node
  */
 typedef struct _D3DKMT_QUERYSTATISTICS_NODE_INFORMATION {
 	D3DKMT_QUERYSTATISTICS_PROCESS_NODE_INFORMATION GlobalInformation;
@@ -307,7 +139,8 @@ typedef struct _D3DKMT_QUERYSTATISTICS_NODE_INFORMATION {
 } D3DKMT_QUERYSTATISTICS_NODE_INFORMATION;
 
 /**
- * struct _D3DKMT_QUERYSTATISTICS_PROCESS_VIDPNSOURCE_INFORMATION - data of a call
+ * struct _D3DKMT_QUERYSTATISTICS_PROCESS_VIDPNSOURCE_INFORMATION - statistics
+ *	of a process on a source
  */
 typedef struct _D3DKMT_QUERYSTATISTICS_PROCESS_VIDPNSOURCE_INFORMATION {
 	__u32 Frame;
@@ -322,7 +155,8 @@ typedef struct _D3DKMT_QUERYSTATISTICS_PROCESS_VIDPNSOURCE_INFORMATION {
 } D3DKMT_QUERYSTATISTICS_PROCESS_VIDPNSOURCE_INFORMATION;
 
 /**
- * struct _D3DKMT_QUERYSTATISTICS_VIDPNSOURCE_INFORMATION - data of a call
+ * struct _D3DKMT_QUERYSTATISTICS_VIDPNSOURCE_INFORMATION - statistics of a
+ *	display source
  */
 typedef struct _D3DKMT_QUERYSTATISTICS_VIDPNSOURCE_INFORMATION {
 	D3DKMT_QUERYSTATISTICS_PROCESS_VIDPNSOURCE_INFORMATION GlobalInformation;
@@ -331,24 +165,7 @@ typedef struct _D3DKMT_QUERYSTATISTICS_VIDPNSOURCE_INFORMATION {
 } D3DKMT_QUERYSTATISTICS_VIDPNSOURCE_INFORMATION;
 
 /**
- * struct _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY - data of a call
- */
-typedef struct _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY {
-	__aligned_u64 BytesAllocated;
-	__aligned_u64 BytesReserved;
-	__u32 SmallAllocationBlocks;
-	__u32 LargeAllocationBlocks;
-	__aligned_u64 WriteCombinedBytesAllocated;
-	__aligned_u64 WriteCombinedBytesReserved;
-	__aligned_u64 CachedBytesAllocated;
-	__aligned_u64 CachedBytesReserved;
-	__aligned_u64 SectionBytesAllocated;
-	__aligned_u64 SectionBytesReserved;
-	__aligned_u64 BytesZeroed;
-} D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY;
-
-/**
- * struct _D3DKMT_QUERYSTATISTICS_PROCESS_INFORMATION - data of a call
+ * struct _D3DKMT_QUERYSTATISTICS_PROCESS_INFORMATION - statistics of a process
  */
 typedef struct _D3DKMT_QUERYSTATISTICS_PROCESS_INFORMATION {
 	__u32 NodeCount;
@@ -358,42 +175,8 @@ typedef struct _D3DKMT_QUERYSTATISTICS_PROCESS_INFORMATION {
 } D3DKMT_QUERYSTATISTICS_PROCESS_INFORMATION;
 
 /**
- * struct _D3DKMT_QUERYSTATISTICS_DMA_BUFFER - data of a call
- */
-typedef struct _D3DKMT_QUERYSTATISTICS_DMA_BUFFER {
-	D3DKMT_QUERYSTATISTICS_COUNTER Size;
-	__u32 AllocationListBytes;
-	__u32 PatchLocationListBytes;
-} D3DKMT_QUERYSTATISTICS_DMA_BUFFER;
-
-/**
- * struct _D3DKMT_QUERYSTATISTICS_COMMITMENT_DATA - data of a call
- */
-typedef struct _D3DKMT_QUERYSTATISTICS_COMMITMENT_DATA {
-	__aligned_u64 TotalBytesEvictedFromProcess;
-	__aligned_u64 BytesBySegmentPreference[5];
-} D3DKMT_QUERYSTATISTICS_COMMITMENT_DATA;
-
-/**
- * struct _D3DKMT_QUERYSTATISTICS_POLICY - data of a call
- */
-typedef struct _D3DKMT_QUERYSTATISTICS_POLICY {
-	__aligned_u64 PreferApertureForRead[5];
-	__aligned_u64 PreferAperture[5];
-	__aligned_u64 MemResetOnPaging;
-	__aligned_u64 RemovePagesFromWorkingSetOnPaging;
-	__aligned_u64 MigrationEnabled;
-} D3DKMT_QUERYSTATISTICS_POLICY;
-
-/**
- * struct _D3DKMT_QUERYSTATISTICS_PROCESS_INTERFERENCE_COUNTERS - data of a call
- */
-typedef struct _D3DKMT_QUERYSTATISTICS_PROCESS_INTERFERENCE_COUNTERS {
-	__aligned_u64 InterferenceCount[9];
-} D3DKMT_QUERYSTATISTICS_PROCESS_INTERFERENCE_COUNTERS;
-
-/**
- * struct _D3DKMT_QUERYSTATISTICS_PROCESS_ADAPTER_INFORMATION - data of a call
+ * struct _D3DKMT_QUERYSTATISTICS_PROCESS_ADAPTER_INFORMATION - statistics of a
+ *	process on an adapter
  */
 typedef struct _D3DKMT_QUERYSTATISTICS_PROCESS_ADAPTER_INFORMATION {
 	__u32 NbSegments;
@@ -409,25 +192,8 @@ typedef struct _D3DKMT_QUERYSTATISTICS_PROCESS_ADAPTER_INFORMATION {
 } D3DKMT_QUERYSTATISTICS_PROCESS_ADAPTER_INFORMATION;
 
 /**
- * struct _D3DKMT_QUERYSTATISTICS_VIDEO_MEMORY - data of a call
- */
-typedef struct _D3DKMT_QUERYSTATISTICS_VIDEO_MEMORY {
-	__u32 AllocsCommitted;
-	__u32 _pad0;
-	D3DKMT_QUERYSTATISTICS_COUNTER AllocsResidentInP[5];
-	D3DKMT_QUERYSTATISTICS_COUNTER AllocsResidentInNonPreferred;
-	__aligned_u64 TotalBytesEvictedDueToPreparation;
-} D3DKMT_QUERYSTATISTICS_VIDEO_MEMORY;
-
-/**
- * struct _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_POLICY - data of a call
- */
-typedef struct _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_POLICY {
-	__aligned_u64 UseMRU;
-} D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_POLICY;
-
-/**
- * struct _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_INFORMATION - data of a call
+ * struct _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_INFORMATION - statistics of a
+ *	process in a segment
  */
 typedef struct _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_INFORMATION {
 	__aligned_u64 BytesCommitted;
@@ -441,7 +207,8 @@ typedef struct _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_INFORMATION {
 } D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_INFORMATION;
 
 /**
- * struct _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_GROUP_INFORMATION - data of a call
+ * struct _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_GROUP_INFORMATION - memory of
+ *	a process in a segment group
  */
 typedef struct _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_GROUP_INFORMATION {
 	__aligned_u64 Budget;
@@ -451,7 +218,7 @@ typedef struct _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_GROUP_INFORMATION {
 } D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_GROUP_INFORMATION;
 
 /**
- * struct _D3DKMT_QUERYSTATISTICS_RESULT - data of a call
+ * struct _D3DKMT_QUERYSTATISTICS_RESULT - all answers
  */
 typedef struct _D3DKMT_QUERYSTATISTICS_RESULT {
 	union {
@@ -470,48 +237,49 @@ typedef struct _D3DKMT_QUERYSTATISTICS_RESULT {
 } D3DKMT_QUERYSTATISTICS_RESULT;
 
 /**
- * struct _D3DKMT_QUERYSTATISTICS_QUERY_SEGMENT - data of a call
+ * struct _D3DKMT_QUERYSTATISTICS_QUERY_SEGMENT - select a segment
  */
 typedef struct _D3DKMT_QUERYSTATISTICS_QUERY_SEGMENT {
 	__u32 SegmentId;
 } D3DKMT_QUERYSTATISTICS_QUERY_SEGMENT;
 
 /**
- * struct _D3DKMT_QUERYSTATISTICS_QUERY_NODE - data of a call
+ * struct _D3DKMT_QUERYSTATISTICS_QUERY_NODE - select an engine node
  */
 typedef struct _D3DKMT_QUERYSTATISTICS_QUERY_NODE {
 	__u32 NodeId;
 } D3DKMT_QUERYSTATISTICS_QUERY_NODE;
 
 /**
- * struct _D3DKMT_QUERYSTATISTICS_QUERY_VIDPNSOURCE - data of a call
+ * struct _D3DKMT_QUERYSTATISTICS_QUERY_VIDPNSOURCE - select a display source
  */
 typedef struct _D3DKMT_QUERYSTATISTICS_QUERY_VIDPNSOURCE {
 	__u32 VidPnSourceId;
 } D3DKMT_QUERYSTATISTICS_QUERY_VIDPNSOURCE;
 
 /**
- * struct _D3DKMT_QUERYSTATISTICS_QUERY_PHYSICAL_ADAPTER - data of a call
+ * struct _D3DKMT_QUERYSTATISTICS_QUERY_PHYSICAL_ADAPTER - select a physical
+ *	adapter
  */
 typedef struct _D3DKMT_QUERYSTATISTICS_QUERY_PHYSICAL_ADAPTER {
 	__u32 PhysicalAdapterIndex;
 } D3DKMT_QUERYSTATISTICS_QUERY_PHYSICAL_ADAPTER;
 
 /**
- * struct _D3DKMT_QUERYSTATISTICS - argument of a call
- * @Type: [in]
+ * struct _D3DKMT_QUERYSTATISTICS - read statistics of an adapter
+ * @Type: [in] kind
  * @AdapterLuid: [in] the only call that names the adapter by LUID instead of
- * 	handle
+ *	handle
  * @hProcess: [in] for the PROCESS_* types
- * @QueryResult: [out] union, see 6.11
- * @QuerySegment: [in]
- * @QueryProcessSegment: [in]
- * @QueryProcessSegmentGroup: [in]
- * @QueryNode: [in]
- * @QueryProcessNode: [in]
- * @QueryVidPnSource: [in]
- * @QueryProcessVidPnSource: [in]
- * @QueryPhysAdapter: [in]
+ * @QueryResult: [out] the arm that Type selects
+ * @QuerySegment: [in] for SEGMENT
+ * @QueryProcessSegment: [in] for PROCESS_SEGMENT
+ * @QueryProcessSegmentGroup: [in] for PROCESS_SEGMENT_GROUP
+ * @QueryNode: [in] for NODE
+ * @QueryProcessNode: [in] for PROCESS_NODE
+ * @QueryVidPnSource: [in] for VIDPNSOURCE
+ * @QueryProcessVidPnSource: [in] for PROCESS_VIDPNSOURCE
+ * @QueryPhysAdapter: [in] for PHYSICAL_ADAPTER
  *
  * Argument of DXG_IOCTL_QUERYSTATISTICS.
  */

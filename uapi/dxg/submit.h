@@ -8,7 +8,7 @@
 #include "base.h"
 
 /**
- * typedef D3DKMT_SUBMITCOMMANDFLAGS - data of a call
+ * typedef D3DKMT_SUBMITCOMMANDFLAGS - how to submit work
  */
 typedef __u32 D3DKMT_SUBMITCOMMANDFLAGS;
 #define D3DKMT_SUBMITCOMMANDFLAGS_NullRendering		0x00000001
@@ -17,19 +17,20 @@ typedef __u32 D3DKMT_SUBMITCOMMANDFLAGS;
 #define D3DKMT_SUBMITCOMMANDFLAGS_Reserved		0xfffffff8
 
 /**
- * struct _D3DKMT_SUBMITCOMMAND - argument of a call
- * @Commands: [in]
- * @CommandLength: [in]
- * @Flags: [in]
- * @PresentHistoryToken: [in]
+ * struct _D3DKMT_SUBMITCOMMAND - submit work to a context with virtual
+ *	addresses
+ * @Commands: [in] GPU address of the commands
+ * @CommandLength: [in] bytes
+ * @Flags: [in] mask constants of the type
+ * @PresentHistoryToken: [in] driver-defined
  * @BroadcastContextCount: [in] 1..64; BroadcastContext[0] is the submitting
- * 	context
- * @BroadcastContext: [in]
+ *	context
+ * @BroadcastContext: [in] contexts
  * @pPrivateDriverData: [in] pointer
- * @PrivateDriverDataSize: [in]
+ * @PrivateDriverDataSize: [in] bytes
  * @NumPrimaries: [in] 0..16
  * @WrittenPrimaries: [in] allocation handles
- * @NumHistoryBuffers: [in]
+ * @NumHistoryBuffers: [in] entries of HistoryBufferArray
  * @HistoryBufferArray: [in] pointer to D3DKMT_HANDLE[]
  *
  * Argument of DXG_IOCTL_SUBMITCOMMAND.
@@ -52,15 +53,15 @@ typedef struct _D3DKMT_SUBMITCOMMAND {
 } D3DKMT_SUBMITCOMMAND;
 
 /**
- * struct _D3DKMT_SUBMITCOMMANDTOHWQUEUE - argument of a call
- * @hHwQueue: [in]
+ * struct _D3DKMT_SUBMITCOMMANDTOHWQUEUE - submit work to a hardware queue
+ * @hHwQueue: [in] hardware queue
  * @HwQueueProgressFenceId: [in] value the progress fence takes when this
- * 	command is done
- * @CommandBuffer: [in]
- * @CommandLength: [in]
- * @PrivateDriverDataSize: [in]
+ *	command is done
+ * @CommandBuffer: [in] GPU address of the commands
+ * @CommandLength: [in] bytes
+ * @PrivateDriverDataSize: [in] bytes
  * @pPrivateDriverData: [in] pointer
- * @NumPrimaries: [in]
+ * @NumPrimaries: [in] entries of WrittenPrimaries
  * @WrittenPrimaries: [in] pointer to D3DKMT_HANDLE[]; allocation handles
  *
  * Argument of DXG_IOCTL_SUBMITCOMMANDTOHWQUEUE.
@@ -79,7 +80,7 @@ typedef struct _D3DKMT_SUBMITCOMMANDTOHWQUEUE {
 } D3DKMT_SUBMITCOMMANDTOHWQUEUE;
 
 /**
- * typedef D3DKMT_RENDERFLAGS - data of a call
+ * typedef D3DKMT_RENDERFLAGS - how to submit a packet
  */
 typedef __u32 D3DKMT_RENDERFLAGS;
 #define D3DKMT_RENDERFLAGS_ResizeCommandBuffer		0x00000001
@@ -92,27 +93,27 @@ typedef __u32 D3DKMT_RENDERFLAGS;
 #define D3DKMT_RENDERFLAGS_Reserved			0xffffff80
 
 /**
- * struct _D3DKMT_RENDER - argument of a call
- * @hDevice: [in]
- * @hContext: [in]
- * @CommandOffset: [in]
- * @CommandLength: [in]
- * @AllocationCount: [in]
- * @PatchLocationCount: [in]
+ * struct _D3DKMT_RENDER - submit a packet to a context addressed by packets
+ * @hDevice: [in] device
+ * @hContext: [in] context
+ * @CommandOffset: [in] bytes
+ * @CommandLength: [in] bytes
+ * @AllocationCount: [in] entries of the list
+ * @PatchLocationCount: [in] entries
  * @pNewCommandBuffer: [in,out] pointer
- * @NewCommandBufferSize: [in,out]
+ * @NewCommandBufferSize: [in,out] bytes
  * @pNewAllocationList: [in,out] pointer to D3DDDI_ALLOCATIONLIST[]
- * @NewAllocationListSize: [in,out]
+ * @NewAllocationListSize: [in,out] entries
  * @pNewPatchLocationList: [in,out] pointer to D3DDDI_PATCHLOCATIONLIST[]
- * @NewPatchLocationListSize: [in,out]
- * @Flags: [in]
- * @PresentHistoryToken: [in]
- * @BroadcastContextCount: [in]
- * @BroadcastContext: [in]
- * @QueuedBufferCount: [out]
- * @NewCommandBuffer: [out]
+ * @NewPatchLocationListSize: [in,out] entries
+ * @Flags: [in] mask constants of the type
+ * @PresentHistoryToken: [in] driver-defined
+ * @BroadcastContextCount: [in] contexts in BroadcastContext
+ * @BroadcastContext: [in] contexts
+ * @QueuedBufferCount: [out] packets in the queue
+ * @NewCommandBuffer: [out] GPU address of the next command buffer
  * @pPrivateDriverData: [in] pointer
- * @PrivateDriverDataSize: [in]
+ * @PrivateDriverDataSize: [in] bytes
  *
  * Argument of DXG_IOCTL_RENDER.
  */
@@ -146,9 +147,11 @@ typedef struct _D3DKMT_RENDER {
 } D3DKMT_RENDER;
 
 /**
- * struct _D3DKMT_SETCONTEXTSCHEDULINGPRIORITY - argument of a call
- * @hContext: [in]
- * @Priority: [in] -7..7 relative; OR 0x40000000 = absolute
+ * struct _D3DKMT_SETCONTEXTSCHEDULINGPRIORITY - set the priority of a context
+ *	among all contexts
+ * @hContext: [in] context
+ * @Priority: [in] -7 to 7, relative; absolute with
+ *	D3DKMT_SETCONTEXTSCHEDULINGPRIORITY_ABSOLUTE
  *
  * Argument of DXG_IOCTL_SETCONTEXTSCHEDULINGPRIORITY.
  */
@@ -158,9 +161,10 @@ typedef struct _D3DKMT_SETCONTEXTSCHEDULINGPRIORITY {
 } D3DKMT_SETCONTEXTSCHEDULINGPRIORITY;
 
 /**
- * struct _D3DKMT_GETCONTEXTSCHEDULINGPRIORITY - argument of a call
- * @hContext: [in]
- * @Priority: [out]
+ * struct _D3DKMT_GETCONTEXTSCHEDULINGPRIORITY - get the priority of a context
+ *	among all contexts
+ * @hContext: [in] context
+ * @Priority: [out] priority
  *
  * Argument of DXG_IOCTL_GETCONTEXTSCHEDULINGPRIORITY.
  */
@@ -170,9 +174,10 @@ typedef struct _D3DKMT_GETCONTEXTSCHEDULINGPRIORITY {
 } D3DKMT_GETCONTEXTSCHEDULINGPRIORITY;
 
 /**
- * struct _D3DKMT_SETCONTEXTINPROCESSSCHEDULINGPRIORITY - argument of a call
- * @hContext: [in]
- * @Priority: [in]
+ * struct _D3DKMT_SETCONTEXTINPROCESSSCHEDULINGPRIORITY - set the priority of a
+ *	context in its process
+ * @hContext: [in] context
+ * @Priority: [in] priority
  *
  * Argument of DXG_IOCTL_SETCONTEXTINPROCESSSCHEDULINGPRIORITY.
  */
@@ -182,9 +187,10 @@ typedef struct _D3DKMT_SETCONTEXTINPROCESSSCHEDULINGPRIORITY {
 } D3DKMT_SETCONTEXTINPROCESSSCHEDULINGPRIORITY;
 
 /**
- * struct _D3DKMT_GETCONTEXTINPROCESSSCHEDULINGPRIORITY - argument of a call
- * @hContext: [in]
- * @Priority: [out]
+ * struct _D3DKMT_GETCONTEXTINPROCESSSCHEDULINGPRIORITY - get the priority of a
+ *	context in its process
+ * @hContext: [in] context
+ * @Priority: [out] priority
  *
  * Argument of DXG_IOCTL_GETCONTEXTINPROCESSSCHEDULINGPRIORITY.
  */
@@ -192,5 +198,8 @@ typedef struct _D3DKMT_GETCONTEXTINPROCESSSCHEDULINGPRIORITY {
 	D3DKMT_HANDLE hContext;
 	__s32 Priority;
 } D3DKMT_GETCONTEXTINPROCESSSCHEDULINGPRIORITY;
+
+/* In a scheduling priority: the value is absolute, not relative to the process. */
+#define D3DKMT_SETCONTEXTSCHEDULINGPRIORITY_ABSOLUTE	0x40000000
 
 #endif /* _UAPI_DXG_SUBMIT_H */

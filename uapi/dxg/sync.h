@@ -8,7 +8,7 @@
 #include "base.h"
 
 /**
- * enum _D3DDDI_SYNCHRONIZATIONOBJECT_TYPE - data of a call
+ * enum _D3DDDI_SYNCHRONIZATIONOBJECT_TYPE - kind of a synchronisation object
  */
 typedef __u32 D3DDDI_SYNCHRONIZATIONOBJECT_TYPE;
 enum _D3DDDI_SYNCHRONIZATIONOBJECT_TYPE {
@@ -23,7 +23,11 @@ enum _D3DDDI_SYNCHRONIZATIONOBJECT_TYPE {
 };
 
 /**
- * typedef D3DDDI_SYNCHRONIZATIONOBJECT_FLAGS - data of a call
+ * typedef D3DDDI_SYNCHRONIZATIONOBJECT_FLAGS - how a synchronisation object
+ *	may be used
+ *
+ * NtSecuritySharing needs Shared; SignalByKmd goes with CPU notifications
+ * only; NoSignal together with NoWait is invalid.
  */
 typedef __u32 D3DDDI_SYNCHRONIZATIONOBJECT_FLAGS;
 #define D3DDDI_SYNCHRONIZATIONOBJECT_FLAGS_Shared			0x00000001
@@ -39,17 +43,18 @@ typedef __u32 D3DDDI_SYNCHRONIZATIONOBJECT_FLAGS;
 #define D3DDDI_SYNCHRONIZATIONOBJECT_FLAGS_Reserved0			0x80000000
 
 /**
- * struct D3DDDI_SYNCHRONIZATIONOBJECTINFO2_SynchronizationMutex - the SynchronizationMutex arm of D3DDDI_SYNCHRONIZATIONOBJECTINFO2
- * @InitialState: [in]
+ * struct D3DDDI_SYNCHRONIZATIONOBJECTINFO2_SynchronizationMutex - arm of a
+ *	mutex
+ * @InitialState: [in] boolean
  */
 struct D3DDDI_SYNCHRONIZATIONOBJECTINFO2_SynchronizationMutex {
 	__u32 InitialState;
 };
 
 /**
- * struct D3DDDI_SYNCHRONIZATIONOBJECTINFO2_Semaphore - the Semaphore arm of D3DDDI_SYNCHRONIZATIONOBJECTINFO2
- * @MaxCount: [in]
- * @InitialCount: [in]
+ * struct D3DDDI_SYNCHRONIZATIONOBJECTINFO2_Semaphore - arm of a semaphore
+ * @MaxCount: [in] largest count
+ * @InitialCount: [in] first count
  */
 struct D3DDDI_SYNCHRONIZATIONOBJECTINFO2_Semaphore {
 	__u32 MaxCount;
@@ -57,28 +62,30 @@ struct D3DDDI_SYNCHRONIZATIONOBJECTINFO2_Semaphore {
 };
 
 /**
- * struct D3DDDI_SYNCHRONIZATIONOBJECTINFO2_Fence - the Fence arm of D3DDDI_SYNCHRONIZATIONOBJECTINFO2
- * @FenceValue: [in]
+ * struct D3DDDI_SYNCHRONIZATIONOBJECTINFO2_Fence - arm of a legacy fence
+ * @FenceValue: [in] fence value
  */
 struct D3DDDI_SYNCHRONIZATIONOBJECTINFO2_Fence {
 	__aligned_u64 FenceValue;
 };
 
 /**
- * struct D3DDDI_SYNCHRONIZATIONOBJECTINFO2_CPUNotification - the CPUNotification arm of D3DDDI_SYNCHRONIZATIONOBJECTINFO2
- * @Event: [in] eventfd number; 0 gives INVALID_HANDLE
+ * struct D3DDDI_SYNCHRONIZATIONOBJECTINFO2_CPUNotification - arm of a CPU
+ *	notification
+ * @Event: [in] eventfd number; 0 is STATUS_INVALID_HANDLE
  */
 struct D3DDDI_SYNCHRONIZATIONOBJECTINFO2_CPUNotification {
 	__aligned_u64 Event;
 };
 
 /**
- * struct D3DDDI_SYNCHRONIZATIONOBJECTINFO2_MonitoredFence - the MonitoredFence arm of D3DDDI_SYNCHRONIZATIONOBJECTINFO2
- * @InitialFenceValue: [in]
- * @FenceValueCPUVirtualAddress: [out] pointer; read-only user mapping
- * @FenceValueGPUVirtualAddress: [out]
- * @EngineAffinity: [in]
- * @Padding: [unused]
+ * struct D3DDDI_SYNCHRONIZATIONOBJECTINFO2_MonitoredFence - arm of a monitored
+ *	fence
+ * @InitialFenceValue: [in] first value
+ * @FenceValueCPUVirtualAddress: [out] address of the value, mapped read-only
+ * @FenceValueGPUVirtualAddress: [out] GPU address of the value
+ * @EngineAffinity: [in] bit mask of physical adapters
+ * @Padding: not used
  */
 struct D3DDDI_SYNCHRONIZATIONOBJECTINFO2_MonitoredFence {
 	__aligned_u64 InitialFenceValue;
@@ -89,14 +96,15 @@ struct D3DDDI_SYNCHRONIZATIONOBJECTINFO2_MonitoredFence {
 };
 
 /**
- * struct D3DDDI_SYNCHRONIZATIONOBJECTINFO2_PeriodicMonitoredFence - the PeriodicMonitoredFence arm of D3DDDI_SYNCHRONIZATIONOBJECTINFO2
- * @hAdapter: [in]
- * @VidPnTargetId: [in]
+ * struct D3DDDI_SYNCHRONIZATIONOBJECTINFO2_PeriodicMonitoredFence - arm of a
+ *	periodic fence
+ * @hAdapter: [in] adapter
+ * @VidPnTargetId: [in] display target
  * @Time: [in] 100 ns units before vsync
- * @FenceValueCPUVirtualAddress: [out] pointer
- * @FenceValueGPUVirtualAddress: [out]
- * @EngineAffinity: [in]
- * @Padding: [unused]
+ * @FenceValueCPUVirtualAddress: [out] address of the value, mapped read-only
+ * @FenceValueGPUVirtualAddress: [out] GPU address of the value
+ * @EngineAffinity: [in] bit mask of physical adapters
+ * @Padding: not used
  */
 struct D3DDDI_SYNCHRONIZATIONOBJECTINFO2_PeriodicMonitoredFence {
 	D3DKMT_HANDLE hAdapter;
@@ -109,26 +117,27 @@ struct D3DDDI_SYNCHRONIZATIONOBJECTINFO2_PeriodicMonitoredFence {
 };
 
 /**
- * struct D3DDDI_SYNCHRONIZATIONOBJECTINFO2_Reserved - the Reserved arm of D3DDDI_SYNCHRONIZATIONOBJECTINFO2
- * @Reserved: [unused]
+ * struct D3DDDI_SYNCHRONIZATIONOBJECTINFO2_Reserved - size of all arms
+ * @Reserved: not used
  */
 struct D3DDDI_SYNCHRONIZATIONOBJECTINFO2_Reserved {
 	__aligned_u64 Reserved[8];
 };
 
 /**
- * struct _D3DDDI_SYNCHRONIZATIONOBJECTINFO2 - data of a call
- * @Type: [in]
- * @Flags: [in]
- * @SynchronizationMutex: [in]
- * @Semaphore: [in]
- * @Fence: [in]
- * @CPUNotification: [in]
- * @MonitoredFence: [in,out]
- * @PeriodicMonitoredFence: [in,out]
- * @Reserved: [unused]
+ * struct _D3DDDI_SYNCHRONIZATIONOBJECTINFO2 - describe a synchronisation
+ *	object
+ * @Type: [in] kind; selects the arm
+ * @Flags: [in] mask constants of the type
+ * @SynchronizationMutex: [in] arm, see its struct
+ * @Semaphore: [in] arm, see its struct
+ * @Fence: [in] arm, see its struct
+ * @CPUNotification: [in] arm, see its struct
+ * @MonitoredFence: [in,out] arm, see its struct
+ * @PeriodicMonitoredFence: [in,out] arm, see its struct
+ * @Reserved: arm, see its struct
  * @SharedHandle: [out] global handle with Shared; 0 with NtSecuritySharing;
- * 	untouched otherwise
+ *	untouched otherwise
  */
 typedef struct _D3DDDI_SYNCHRONIZATIONOBJECTINFO2 {
 	D3DDDI_SYNCHRONIZATIONOBJECT_TYPE Type;
@@ -147,10 +156,11 @@ typedef struct _D3DDDI_SYNCHRONIZATIONOBJECTINFO2 {
 } D3DDDI_SYNCHRONIZATIONOBJECTINFO2;
 
 /**
- * struct _D3DKMT_CREATESYNCHRONIZATIONOBJECT2 - argument of a call
- * @hDevice: [in]
- * @Info: [in,out]
- * @hSyncObject: [out]
+ * struct _D3DKMT_CREATESYNCHRONIZATIONOBJECT2 - create a synchronisation
+ *	object
+ * @hDevice: [in] device
+ * @Info: [in,out] kind, flags and the arm of the kind
+ * @hSyncObject: [out] synchronisation object
  *
  * Argument of DXG_IOCTL_CREATESYNCHRONIZATIONOBJECT2.
  */
@@ -163,17 +173,18 @@ typedef struct _D3DKMT_CREATESYNCHRONIZATIONOBJECT2 {
 } D3DKMT_CREATESYNCHRONIZATIONOBJECT2;
 
 /**
- * struct D3DDDI_SYNCHRONIZATIONOBJECTINFO_SynchronizationMutex - the SynchronizationMutex arm of D3DDDI_SYNCHRONIZATIONOBJECTINFO
- * @InitialState: [in]
+ * struct D3DDDI_SYNCHRONIZATIONOBJECTINFO_SynchronizationMutex - arm of a
+ *	mutex
+ * @InitialState: [in] boolean
  */
 struct D3DDDI_SYNCHRONIZATIONOBJECTINFO_SynchronizationMutex {
 	__u32 InitialState;
 };
 
 /**
- * struct D3DDDI_SYNCHRONIZATIONOBJECTINFO_Semaphore - the Semaphore arm of D3DDDI_SYNCHRONIZATIONOBJECTINFO
- * @MaxCount: [in]
- * @InitialCount: [in]
+ * struct D3DDDI_SYNCHRONIZATIONOBJECTINFO_Semaphore - arm of a semaphore
+ * @MaxCount: [in] largest count
+ * @InitialCount: [in] first count
  */
 struct D3DDDI_SYNCHRONIZATIONOBJECTINFO_Semaphore {
 	__u32 MaxCount;
@@ -181,19 +192,20 @@ struct D3DDDI_SYNCHRONIZATIONOBJECTINFO_Semaphore {
 };
 
 /**
- * struct D3DDDI_SYNCHRONIZATIONOBJECTINFO_Reserved - the Reserved arm of D3DDDI_SYNCHRONIZATIONOBJECTINFO
- * @Reserved: [unused]
+ * struct D3DDDI_SYNCHRONIZATIONOBJECTINFO_Reserved - size of all arms
+ * @Reserved: not used
  */
 struct D3DDDI_SYNCHRONIZATIONOBJECTINFO_Reserved {
 	__u32 Reserved[16];
 };
 
 /**
- * struct _D3DDDI_SYNCHRONIZATIONOBJECTINFO - data of a call
- * @Type: [in]
- * @SynchronizationMutex: [in]
- * @Semaphore: [in]
- * @Reserved: [unused]
+ * struct _D3DDDI_SYNCHRONIZATIONOBJECTINFO - describe a mutex or a semaphore,
+ *	older form
+ * @Type: [in] mutex or semaphore; selects the arm
+ * @SynchronizationMutex: [in] arm, see its struct
+ * @Semaphore: [in] arm, see its struct
+ * @Reserved: arm, see its struct
  */
 typedef struct _D3DDDI_SYNCHRONIZATIONOBJECTINFO {
 	D3DDDI_SYNCHRONIZATIONOBJECT_TYPE Type;
@@ -205,10 +217,14 @@ typedef struct _D3DDDI_SYNCHRONIZATIONOBJECTINFO {
 } D3DDDI_SYNCHRONIZATIONOBJECTINFO;
 
 /**
- * struct _D3DKMT_CREATESYNCHRONIZATIONOBJECT - data of a call
- * @hDevice: [in]
- * @Info: [in] C function only (no ioctl)
- * @hSyncObject: [out]
+ * struct _D3DKMT_CREATESYNCHRONIZATIONOBJECT - create a mutex or a semaphore,
+ *	older form
+ * @hDevice: [in] device
+ * @Info: [in] kind and first state
+ * @hSyncObject: [out] synchronisation object
+ *
+ * A program-side form of D3DKMT_CREATESYNCHRONIZATIONOBJECT2; never reaches
+ * the kernel.
  */
 typedef struct _D3DKMT_CREATESYNCHRONIZATIONOBJECT {
 	D3DKMT_HANDLE hDevice;
@@ -217,9 +233,10 @@ typedef struct _D3DKMT_CREATESYNCHRONIZATIONOBJECT {
 } D3DKMT_CREATESYNCHRONIZATIONOBJECT;
 
 /**
- * struct _D3DKMT_DESTROYSYNCHRONIZATIONOBJECT - argument of a call
+ * struct _D3DKMT_DESTROYSYNCHRONIZATIONOBJECT - close a local handle of a
+ *	synchronisation object
  * @hSyncObject: [in] local handle of any sync object kind, native fences
- * 	included
+ *	included
  *
  * Argument of DXG_IOCTL_DESTROYSYNCHRONIZATIONOBJECT.
  */
@@ -228,10 +245,11 @@ typedef struct _D3DKMT_DESTROYSYNCHRONIZATIONOBJECT {
 } D3DKMT_DESTROYSYNCHRONIZATIONOBJECT;
 
 /**
- * struct _D3DKMT_OPENSYNCHRONIZATIONOBJECT - argument of a call
+ * struct _D3DKMT_OPENSYNCHRONIZATIONOBJECT - open a synchronisation object by
+ *	global handle
  * @hSharedHandle: [in] global handle
- * @hSyncObject: [out]
- * @Reserved: [unused]
+ * @hSyncObject: [out] synchronisation object
+ * @Reserved: not used
  *
  * Argument of DXG_IOCTL_OPENSYNCHRONIZATIONOBJECT.
  */
@@ -242,10 +260,11 @@ typedef struct _D3DKMT_OPENSYNCHRONIZATIONOBJECT {
 } D3DKMT_OPENSYNCHRONIZATIONOBJECT;
 
 /**
- * struct D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2_MonitoredFence - the MonitoredFence arm of D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2
- * @FenceValueCPUVirtualAddress: [out] pointer
- * @FenceValueGPUVirtualAddress: [out]
- * @EngineAffinity: [in]
+ * struct D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2_MonitoredFence - where the opened
+ *	fence is mapped
+ * @FenceValueCPUVirtualAddress: [out] address of the value, mapped read-only
+ * @FenceValueGPUVirtualAddress: [out] GPU address of the value
+ * @EngineAffinity: [in] bit mask of physical adapters
  */
 struct D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2_MonitoredFence {
 	__aligned_u64 FenceValueCPUVirtualAddress;
@@ -255,13 +274,14 @@ struct D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2_MonitoredFence {
 };
 
 /**
- * struct _D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2 - argument of a call
+ * struct _D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2 - open a synchronisation object
+ *	by NT handle
  * @hNtHandle: [in] NT handle
- * @hDevice: [in]
+ * @hDevice: [in] device
  * @Flags: [in] NoSignal, NoWait, NoGPUAccess ... for this opening
- * @hSyncObject: [out]
- * @MonitoredFence: [in,out]
- * @Reserved: [unused]
+ * @hSyncObject: [out] synchronisation object
+ * @MonitoredFence: [in,out] arm, see its struct
+ * @Reserved: not used
  *
  * Argument of DXG_IOCTL_OPENSYNCOBJECTFROMNTHANDLE2.
  */
@@ -278,14 +298,23 @@ typedef struct _D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2 {
 } D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2;
 
 /**
- * struct _D3DKMT_OPENSYNCOBJECTFROMNTHANDLE - data of a call
- * @hNtHandle: [in] C function only (no ioctl)
- * @hSyncObject: [out]
+ * struct _D3DKMT_OPENSYNCOBJECTFROMNTHANDLE - open a synchronisation object by
+ *	NT handle, no device
+ * @hNtHandle: [in] NT handle
+ * @hSyncObject: [out] synchronisation object
  */
 typedef struct _D3DKMT_OPENSYNCOBJECTFROMNTHANDLE {
 	__aligned_u64 hNtHandle;
 	D3DKMT_HANDLE hSyncObject;
 	__u32 _pad0;
 } D3DKMT_OPENSYNCOBJECTFROMNTHANDLE;
+
+/* Later system versions give these meanings to bits of the reserved range. */
+#define D3DDDI_SYNCHRONIZATIONOBJECT_FLAGS_UnwaitCpuWaitersOnlyOnDestroy	0x00000400
+
+/* Access rights of an NT handle of a synchronisation object. */
+#define D3DDDI_SYNC_OBJECT_WAIT			0x00000001
+#define D3DDDI_SYNC_OBJECT_SIGNAL		0x00000002
+#define D3DDDI_SYNC_OBJECT_ALL_ACCESS		0x001f0003
 
 #endif /* _UAPI_DXG_SYNC_H */

@@ -11,7 +11,7 @@
 #include "base.h"
 
 /**
- * typedef D3DDDICB_SIGNALFLAGS - data of a call
+ * typedef D3DDDICB_SIGNALFLAGS - how to signal
  */
 typedef __u32 D3DDDICB_SIGNALFLAGS;
 #define D3DDDICB_SIGNALFLAGS_SignalAtSubmission		0x00000001
@@ -21,24 +21,24 @@ typedef __u32 D3DDDICB_SIGNALFLAGS;
 #define D3DDDICB_SIGNALFLAGS_DXGK_SIGNAL_FLAG_INTERNAL0	0x80000000
 
 /**
- * struct D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2_Fence - the Fence arm of D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2
- * @FenceValue: [in]
+ * struct D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2_Fence - value of a legacy fence
+ * @FenceValue: [in] fence value
  */
 struct D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2_Fence {
 	__aligned_u64 FenceValue;
 };
 
 /**
- * struct _D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2 - argument of a call
- * @hContext: [in]
+ * struct _D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2 - signal in contexts
+ * @hContext: [in] context
  * @ObjectCount: [in] 1..32
- * @ObjectHandleArray: [in]
- * @Flags: [in]
+ * @ObjectHandleArray: [in] handles, ObjectCount of them
+ * @Flags: [in] mask constants of the type
  * @BroadcastContextCount: [in] 0..64
- * @BroadcastContext: [in]
- * @Fence: [in]
+ * @BroadcastContext: [in] contexts
+ * @Fence: [in] arm, see its struct
  * @CpuEventHandle: [in] eventfd, with Flags.EnqueueCpuEvent
- * @Reserved: [unused]
+ * @Reserved: not used
  *
  * Argument of DXG_IOCTL_SIGNALSYNCHRONIZATIONOBJECT2.
  */
@@ -57,11 +57,11 @@ typedef struct _D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2 {
 } D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2;
 
 /**
- * struct _D3DKMT_SIGNALSYNCHRONIZATIONOBJECT - data of a call
- * @hContext: [in]
- * @ObjectCount: [in]
- * @ObjectHandleArray: [in]
- * @Flags: [in]
+ * struct _D3DKMT_SIGNALSYNCHRONIZATIONOBJECT - signal in a context, older form
+ * @hContext: [in] context
+ * @ObjectCount: [in] entries of the arrays
+ * @ObjectHandleArray: [in] handles, ObjectCount of them
+ * @Flags: [in] mask constants of the type
  */
 typedef struct _D3DKMT_SIGNALSYNCHRONIZATIONOBJECT {
 	D3DKMT_HANDLE hContext;
@@ -71,20 +71,20 @@ typedef struct _D3DKMT_SIGNALSYNCHRONIZATIONOBJECT {
 } D3DKMT_SIGNALSYNCHRONIZATIONOBJECT;
 
 /**
- * struct D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2_Fence - the Fence arm of D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2
- * @FenceValue: [in]
+ * struct D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2_Fence - value of a legacy fence
+ * @FenceValue: [in] fence value
  */
 struct D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2_Fence {
 	__aligned_u64 FenceValue;
 };
 
 /**
- * struct _D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2 - argument of a call
- * @hContext: [in]
+ * struct _D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2 - wait in a context
+ * @hContext: [in] context
  * @ObjectCount: [in] 1..32
- * @ObjectHandleArray: [in]
- * @Fence: [in]
- * @Reserved: [unused]
+ * @ObjectHandleArray: [in] handles, ObjectCount of them
+ * @Fence: [in] arm, see its struct
+ * @Reserved: not used
  *
  * Argument of DXG_IOCTL_WAITFORSYNCHRONIZATIONOBJECT2.
  */
@@ -99,10 +99,10 @@ typedef struct _D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2 {
 } D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2;
 
 /**
- * struct _D3DKMT_WAITFORSYNCHRONIZATIONOBJECT - data of a call
- * @hContext: [in]
- * @ObjectCount: [in]
- * @ObjectHandleArray: [in]
+ * struct _D3DKMT_WAITFORSYNCHRONIZATIONOBJECT - wait in a context, older form
+ * @hContext: [in] context
+ * @ObjectCount: [in] entries of the arrays
+ * @ObjectHandleArray: [in] handles, ObjectCount of them
  */
 typedef struct _D3DKMT_WAITFORSYNCHRONIZATIONOBJECT {
 	D3DKMT_HANDLE hContext;
@@ -111,12 +111,15 @@ typedef struct _D3DKMT_WAITFORSYNCHRONIZATIONOBJECT {
 } D3DKMT_WAITFORSYNCHRONIZATIONOBJECT;
 
 /**
- * struct _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU - argument of a call
- * @hDevice: [in]
- * @ObjectCount: [in]
+ * struct _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU - set monitored fences
+ *	from the CPU
+ * @hDevice: [in] device
+ * @ObjectCount: [in] entries of the arrays
  * @ObjectHandleArray: [in] pointer to D3DKMT_HANDLE[]
- * @FenceValueArray: [in] pointer to __u64[]; u64[ObjectCount]
- * @Flags: [in]
+ * @FenceValueArray: [in] pointer to __u64[]
+ * @Flags: [in] mask constants of the type
+ *
+ * A lower value than the current one needs AllowFenceRewind.
  *
  * Argument of DXG_IOCTL_SIGNALSYNCHRONIZATIONOBJECTFROMCPU.
  */
@@ -130,20 +133,26 @@ typedef struct _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU {
 } D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU;
 
 /**
- * typedef D3DDDI_WAITFORSYNCHRONIZATIONOBJECTFROMCPU_FLAGS - data of a call
+ * typedef D3DDDI_WAITFORSYNCHRONIZATIONOBJECTFROMCPU_FLAGS - whether one
+ *	object is enough
  */
 typedef __u32 D3DDDI_WAITFORSYNCHRONIZATIONOBJECTFROMCPU_FLAGS;
 #define D3DDDI_WAITFORSYNCHRONIZATIONOBJECTFROMCPU_FLAGS_WaitAny	0x00000001
 #define D3DDDI_WAITFORSYNCHRONIZATIONOBJECTFROMCPU_FLAGS_Reserved	0xfffffffe
 
 /**
- * struct _D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU - argument of a call
- * @hDevice: [in]
- * @ObjectCount: [in]
+ * struct _D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU - wait for monitored
+ *	fences on the CPU
+ * @hDevice: [in] device
+ * @ObjectCount: [in] entries of the arrays
  * @ObjectHandleArray: [in] pointer to D3DKMT_HANDLE[]
- * @FenceValueArray: [in] pointer to __u64[]; u64[ObjectCount]
- * @hAsyncEvent: [in] eventfd, or 0 = block in the call
- * @Flags: [in]
+ * @FenceValueArray: [in] pointer to __u64[]
+ * @hAsyncEvent: [in] eventfd, or 0 to block in the call
+ * @Flags: [in] mask constants of the type
+ *
+ * Without an event the call blocks until all objects, or any with WaitAny,
+ * have reached their value. With an event it returns at once and the eventfd
+ * is signalled instead.
  *
  * Argument of DXG_IOCTL_WAITFORSYNCHRONIZATIONOBJECTFROMCPU.
  */
@@ -158,13 +167,13 @@ typedef struct _D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU {
 } D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU;
 
 /**
- * struct _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU - argument of a call
- * @hContext: [in]
- * @ObjectCount: [in]
+ * struct _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU - signal monitored fences
+ *	in a context
+ * @hContext: [in] context
+ * @ObjectCount: [in] entries of the arrays
  * @ObjectHandleArray: [in] pointer to D3DKMT_HANDLE[]
- * @MonitoredFenceValueArray: [in] pointer to __u64[]; pointer to
- * 	u64[ObjectCount]
- * @Reserved: [unused]
+ * @MonitoredFenceValueArray: [in] pointer to __u64[]
+ * @Reserved: not used
  *
  * Argument of DXG_IOCTL_SIGNALSYNCHRONIZATIONOBJECTFROMGPU.
  */
@@ -179,17 +188,18 @@ typedef struct _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU {
 } D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU;
 
 /**
- * struct _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2 - argument of a call
- * @ObjectCount: [in]
+ * struct _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2 - signal objects in
+ *	several contexts
+ * @ObjectCount: [in] entries of the arrays
  * @ObjectHandleArray: [in] pointer to D3DKMT_HANDLE[]
- * @Flags: [in]
- * @BroadcastContextCount: [in]
+ * @Flags: [in] mask constants of the type
+ * @BroadcastContextCount: [in] contexts in BroadcastContext
  * @BroadcastContextArray: [in] pointer to D3DKMT_HANDLE[]
- * @FenceValue: [in] legacy FENCE objects
+ * @FenceValue: [in] the value itself, for legacy fences
  * @CpuEventHandle: [in] eventfd, with Flags.EnqueueCpuEvent
- * @MonitoredFenceValueArray: [in] pointer to __u64[]; pointer, monitored and
- * 	native fences
- * @Reserved: [unused]
+ * @MonitoredFenceValueArray: [in] pointer to __u64[], for monitored and native
+ *	fences
+ * @Reserved: not used
  *
  * Argument of DXG_IOCTL_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2.
  */
@@ -209,14 +219,14 @@ typedef struct _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2 {
 } D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2;
 
 /**
- * struct _D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMGPU - argument of a call
- * @hContext: [in]
- * @ObjectCount: [in]
+ * struct _D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMGPU - make a context wait
+ * @hContext: [in] context
+ * @ObjectCount: [in] entries of the arrays
  * @ObjectHandleArray: [in] pointer to D3DKMT_HANDLE[]
- * @MonitoredFenceValueArray: [in] pointer to __u64[]; pointer, monitored and
- * 	native fences
- * @FenceValue: [in] the value itself, legacy FENCE objects
- * @Reserved: [unused]
+ * @MonitoredFenceValueArray: [in] pointer to __u64[], for monitored and native
+ *	fences
+ * @FenceValue: [in] the value itself, for legacy fences
+ * @Reserved: not used
  *
  * Argument of DXG_IOCTL_WAITFORSYNCHRONIZATIONOBJECTFROMGPU.
  */
@@ -232,11 +242,12 @@ typedef struct _D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMGPU {
 } D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMGPU;
 
 /**
- * struct _D3DKMT_SUBMITSIGNALSYNCOBJECTSTOHWQUEUE - argument of a call
- * @Flags: [in]
- * @BroadcastHwQueueCount: [in]
+ * struct _D3DKMT_SUBMITSIGNALSYNCOBJECTSTOHWQUEUE - signal fences in hardware
+ *	queues
+ * @Flags: [in] mask constants of the type
+ * @BroadcastHwQueueCount: [in] queues in the array
  * @BroadcastHwQueueArray: [in] pointer to D3DKMT_HANDLE[]
- * @ObjectCount: [in]
+ * @ObjectCount: [in] entries of the arrays
  * @ObjectHandleArray: [in] pointer to D3DKMT_HANDLE[]
  * @FenceValueArray: [in] pointer to __u64[]
  *
@@ -253,9 +264,10 @@ typedef struct _D3DKMT_SUBMITSIGNALSYNCOBJECTSTOHWQUEUE {
 } D3DKMT_SUBMITSIGNALSYNCOBJECTSTOHWQUEUE;
 
 /**
- * struct _D3DKMT_SUBMITWAITFORSYNCOBJECTSTOHWQUEUE - argument of a call
- * @hHwQueue: [in]
- * @ObjectCount: [in]
+ * struct _D3DKMT_SUBMITWAITFORSYNCOBJECTSTOHWQUEUE - make a hardware queue
+ *	wait
+ * @hHwQueue: [in] hardware queue
+ * @ObjectCount: [in] entries of the arrays
  * @ObjectHandleArray: [in] pointer to D3DKMT_HANDLE[]
  * @FenceValueArray: [in] pointer to __u64[]
  *

@@ -10,7 +10,7 @@
 #include "base.h"
 
 /**
- * enum _D3DKMT_VIDPNSOURCEOWNER_TYPE - data of a call
+ * enum _D3DKMT_VIDPNSOURCEOWNER_TYPE - how a display source is owned
  */
 typedef __u32 D3DKMT_VIDPNSOURCEOWNER_TYPE;
 enum _D3DKMT_VIDPNSOURCEOWNER_TYPE {
@@ -22,11 +22,12 @@ enum _D3DKMT_VIDPNSOURCEOWNER_TYPE {
 };
 
 /**
- * struct _D3DKMT_SETVIDPNSOURCEOWNER - data of a call
- * @hDevice: [in]
+ * struct _D3DKMT_SETVIDPNSOURCEOWNER - take or release display sources
+ * @hDevice: [in] device
  * @pType: [in] pointer to D3DKMT_VIDPNSOURCEOWNER_TYPE[]; one per source
  * @pVidPnSourceId: [in] pointer to __u32[]
- * @VidPnSourceCount: [in] 0 = release every source this device owns
+ * @VidPnSourceCount: [in] entries of the arrays; 0 releases every source of
+ *	the device
  */
 typedef struct _D3DKMT_SETVIDPNSOURCEOWNER {
 	D3DKMT_HANDLE hDevice;
@@ -38,7 +39,7 @@ typedef struct _D3DKMT_SETVIDPNSOURCEOWNER {
 } D3DKMT_SETVIDPNSOURCEOWNER;
 
 /**
- * typedef D3DKMT_VIDPNSOURCEOWNER_FLAGS - data of a call
+ * typedef D3DKMT_VIDPNSOURCEOWNER_FLAGS - how to own display sources
  */
 typedef __u32 D3DKMT_VIDPNSOURCEOWNER_FLAGS;
 #define D3DKMT_VIDPNSOURCEOWNER_FLAGS_AllowOutputDuplication	0x00000001
@@ -47,9 +48,10 @@ typedef __u32 D3DKMT_VIDPNSOURCEOWNER_FLAGS;
 #define D3DKMT_VIDPNSOURCEOWNER_FLAGS_Reserved			0xfffffff8
 
 /**
- * struct _D3DKMT_SETVIDPNSOURCEOWNER1 - data of a call
- * @Version0: [in] the struct above
- * @Flags: [in]
+ * struct _D3DKMT_SETVIDPNSOURCEOWNER1 - take or release display sources, with
+ *	flags
+ * @Version0: [in] the form without flags
+ * @Flags: [in] mask constants of the type
  */
 typedef struct _D3DKMT_SETVIDPNSOURCEOWNER1 {
 	D3DKMT_SETVIDPNSOURCEOWNER Version0;
@@ -58,15 +60,16 @@ typedef struct _D3DKMT_SETVIDPNSOURCEOWNER1 {
 } D3DKMT_SETVIDPNSOURCEOWNER1;
 
 /**
- * struct _D3DKMT_PTR_TYPE - data of a call
+ * struct _D3DKMT_PTR_TYPE - an 8-byte handle
  */
 typedef struct _D3DKMT_PTR_TYPE {
 	__aligned_u64 Ptr;
 } D3DKMT_PTR_TYPE;
 
 /**
- * struct _D3DKMT_SETVIDPNSOURCEOWNER2 - data of a call
- * @Version1: [in] the struct above
+ * struct _D3DKMT_SETVIDPNSOURCEOWNER2 - take or release display sources, with
+ *	NT handles
+ * @Version1: [in] the form with flags
  * @pVidPnSourceNtHandles: [in] pointer to D3DKMT_PTR_TYPE[]; 8-byte handles
  */
 typedef struct _D3DKMT_SETVIDPNSOURCEOWNER2 {
@@ -75,9 +78,10 @@ typedef struct _D3DKMT_SETVIDPNSOURCEOWNER2 {
 } D3DKMT_SETVIDPNSOURCEOWNER2;
 
 /**
- * struct _D3DKMT_CHECKVIDPNEXCLUSIVEOWNERSHIP - data of a call
- * @hAdapter: [in]
- * @VidPnSourceId: [in]
+ * struct _D3DKMT_CHECKVIDPNEXCLUSIVEOWNERSHIP - ask whether a source is owned
+ *	exclusively
+ * @hAdapter: [in] adapter
+ * @VidPnSourceId: [in] display source
  */
 typedef struct _D3DKMT_CHECKVIDPNEXCLUSIVEOWNERSHIP {
 	D3DKMT_HANDLE hAdapter;
@@ -85,12 +89,13 @@ typedef struct _D3DKMT_CHECKVIDPNEXCLUSIVEOWNERSHIP {
 } D3DKMT_CHECKVIDPNEXCLUSIVEOWNERSHIP;
 
 /**
- * struct _D3DKMT_QUERYVIDPNEXCLUSIVEOWNERSHIP - data of a call
+ * struct _D3DKMT_QUERYVIDPNEXCLUSIVEOWNERSHIP - ask which source a process
+ *	owns
  * @hProcess: [in] NT handle
- * @hWindow: [in]
- * @VidPnSourceId: [out]
- * @AdapterLuid: [out]
- * @OwnerType: [out]
+ * @hWindow: [in] window
+ * @VidPnSourceId: [out] display source
+ * @AdapterLuid: [out] LUID of the adapter
+ * @OwnerType: [out] how it is owned
  */
 typedef struct _D3DKMT_QUERYVIDPNEXCLUSIVEOWNERSHIP {
 	__aligned_u64 hProcess;
@@ -102,8 +107,8 @@ typedef struct _D3DKMT_QUERYVIDPNEXCLUSIVEOWNERSHIP {
 } D3DKMT_QUERYVIDPNEXCLUSIVEOWNERSHIP;
 
 /**
- * struct _D3DKMT_CHECKOCCLUSION - data of a call
- * @hWindow: [in]
+ * struct _D3DKMT_CHECKOCCLUSION - ask whether a window is hidden
+ * @hWindow: [in] window
  */
 typedef struct _D3DKMT_CHECKOCCLUSION {
 	__u32 hWindow;
