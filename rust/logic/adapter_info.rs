@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What the software adapter says about itself: the answers of D3DKMTQueryAdapterInfo.
+//!
+//! Types, payload layouts and sizes are those of abi.md section 6.10, always with 16-bit WCHAR; the
+//! client library converts for programs with a 4-byte `wchar_t`. Three rules decide every answer:
+//!
+//! - What the driver cannot do is absent: a cap is 0, a name is the empty string. Nothing is
+//!   reported that a client could then fail to use.
+//! - The adapter has no video present source and one physical adapter. A payload that names a
+//!   source, or a physical adapter other than 0, is an invalid parameter.
+//! - A refused query leaves the payload as it was. An answered one writes every output of the
+//!   payload, and nothing beyond [`Size::max`].
+//!
+//! ```text
+//! adapter_info.rs             the table: type -> size and answer; the fixed-size answers
+//! adapter_info/payload.rs     bounds-checked access to the caller's buffer
+//! adapter_info/identity.rs    names, GUIDs, IDs, versions
+//! adapter_info/registry.rs    QUERYREGISTRY and its two-step size protocol
+//! ```
+
+mod identity;
+mod payload;
+mod registry;
+
+use self::payload::Payload;
+use crate::logic::feature::{
+    self,
+    FeatureSet, //
+};
+
+/// What distinguishes one software adapter from another, and what it can do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AdapterCaps {
+    /// Number of the adapter, from 0.
+    pub index: u32,
+    /// Low half of the LUID.
+    pub luid_low: u32,
+    /// High half of the LUID.
+    pub luid_high: i32,
+    /// The driver features in use.
+    pub features: FeatureSet,
+    /// Width of a GPU virtual address in bits; 0 while there are no GPU virtual addresses.
+    pub gpu_va_bits: u32,
+    /// Bytes of dedicated video memory.
+    pub local_memory: u64,
+    /// Bytes of system memory that allocations of this adapter may take.
+    pub system_memory: u64,
+}
+
+impl AdapterCaps {
+    /// An adapter with fences and contexts only: no features, no memory, no GPU addresses.
+    pub const fn new(index: u32, luid_low: u32, luid_high: i32) -> Self {
+        Self {
+            index,
+            luid_low,
+            luid_high,
+            features: FeatureSet::NONE,
+            gpu_va_bits: 0,
+            local_memory: 0,
+            system_memory: 0,
+        }
+    }
+}
+
+/// Why a query is not answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// Unknown type, short payload, or an input that names something that does not exist.
+    InvalidParameter,
+    /// A known type whose subject this adapter does not have.
+    NotSupported,
+}
+
+/// How much of the caller's payload a query type uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Size {
+    /// A shorter payload is refused.
+    pub min: usize,
+    /// Bytes from here on are neither read nor written, so that the caller need not copy them.
+    pub max: usize,
+}
+
+/// `DXGK_ENGINE_TYPE` values of our nodes.
+const ENGINE_OTHER: u32 = 0;
+const ENGINE_3D: u32 = 1;
+const ENGINE_COPY: u32 = 6;
+
+/// Engine type and name of every node, by node ordinal (GPU-1). The paging node is of type OTHER,
+/// because user work never runs there.
+const NODES: [(u32, &str); 4] = [
+    (ENGINE_3D, "3D"),
+    (ENGINE_OTHER, "Compute"),
+    (ENGINE_COPY, "Copy"),
+    (ENGINE_OTHER, "Paging"),
+];
+
+/// How many nodes the adapter has; ordinals are `0..NODE_COUNT`. CAST: four.
+pub const NODE_COUNT: u32 = NODES.len() as u32;
+
+/// How many physical adapters stand behind the adapter: it is not linked (GPU-5).
+pub const PHYSICAL_ADAPTER_COUNT: u32 = 1;
+
+/// `KMTUMDVERSION` of the newest Direct3D a client can name.
+const UMD_VERSION_LAST: u32 = 3;
+
+/// Bytes of a 260-character name.
+const PATH_BYTES: usize = 2 * 260;
+
+type AnswerFn = fn(&AdapterCaps, &mut Payload<'_>) -> Result<(), Refusal>;
+
+/// The payload size of the query type `ty`; `None` if there is no such type.
+pub fn payload_size(ty: u32) -> Option<Size> {
+    row(ty).map(|(size, _)| size)
+}
+
+/// An upper bound of [`Size::max`] over all types.
+pub const fn max_payload() -> usize {
+    identity::DESCRIPTION_BYTES
+}
+
+/// Answers the query `ty` in place.
+///
+/// `buf` holds what the caller passed, inputs included. It may be cut off at [`Size::max`].
+pub fn query(caps: &AdapterCaps, ty: u32, buf: &mut [u8]) -> Result<(), Refusal> {
+    let (size, answer) = row(ty).ok_or(Refusal::InvalidParameter)?;
+
+    if buf.len() < size.min {
+        return Err(Refusal::InvalidParameter);
+    }
+
+    let used = buf.len().min(size.max);
+    let bytes = buf.get_mut(..used).ok_or(Refusal::InvalidParameter)?;
+
+    answer(caps, &mut Payload::new(bytes))
+}
+
+const fn fixed(bytes: usize, answer: AnswerFn) -> (Size, AnswerFn) {
+    (
+        Size {
+            min: bytes,
+            max: bytes,
+        },
+        answer,
+    )
+}
+
+/// The table of abi.md section 6.10. The second number of a row is the `_RENDER` variant. Missing
+/// numbers have no known payload.
+#[rustfmt::skip]
+fn row(ty: u32) -> Option<(Size, AnswerFn)> {
+    Some(match ty {
+        0       => fixed(identity::PRIVATE_BYTES, identity::driver_private), // UMDRIVERPRIVATE
+        1       => fixed(4 + PATH_BYTES, umd_file_name),    // UMDRIVERNAME
+        2       => fixed(8 + PATH_BYTES, absent),           // UMOPENGLINFO
+        3       => fixed(24, segment_size),                 // GETSEGMENTSIZE
+        4 | 52  => fixed(16, identity::guid),               // ADAPTERGUID
+        5       => fixed(12, absent),                       // FLIPQUEUEINFO
+        6 | 53  => fixed(12, no_bus_address),               // ADAPTERADDRESS
+        7       => fixed(12, not_supported),                // SETWORKINGSETINFO
+        8 | 54  => fixed(4 * PATH_BYTES, identity::strings), // ADAPTERREGISTRYINFO
+        9       => fixed(48, no_source),                    // CURRENTDISPLAYMODE
+        10      => fixed(8, no_source),                     // MODELIST
+        11 | 55 => fixed(4, absent),                        // CHECKDRIVERUPDATESTATUS
+        12      => fixed(4, absent),                        // VIRTUALADDRESSINFO
+        13 | 56 => fixed(4, identity::wddm_version),        // DRIVERVERSION
+        15 | 57 => fixed(4, adapter_type),                  // ADAPTERTYPE
+        16      => fixed(8, no_source),                     // OUTPUTDUPLCONTEXTSCOUNT
+        17 | 58 => fixed(12, absent),                       // WDDM_1_2_CAPS
+        18      => fixed(8, absent),                        // UMD_DRIVER_VERSION
+        19      => fixed(4, absent),                        // DIRECTFLIP_SUPPORT
+        20      => fixed(4, absent),                        // MULTIPLANEOVERLAY_SUPPORT
+        21      => fixed(PATH_BYTES, absent),               // DLIST_DRIVER_NAME
+        22 | 59 => fixed(4, absent),                        // WDDM_1_3_CAPS
+        23      => fixed(16, no_source),                    // MULTIPLANEOVERLAY_HUD_SUPPORT
+        24      => fixed(4, wddm_2_0_caps),                 // WDDM_2_0_CAPS
+        25      => fixed(78, node_metadata),                // NODEMETADATA
+        26      => fixed(PATH_BYTES, absent),               // CPDRIVERNAME
+        27      => fixed(4, absent),                        // XBOX
+        28      => fixed(4, absent),                        // INDEPENDENTFLIP_SUPPORT
+        29      => fixed(PATH_BYTES, absent),               // MIRACASTCOMPANIONDRIVERNAME
+        30      => fixed(4, physical_adapter_count),        // PHYSICALADAPTERCOUNT
+        31      => fixed(28, identity::device_ids),         // PHYSICALADAPTERDEVICEIDS
+        32      => fixed(4, absent),                        // DRIVERCAPS_EXT
+        33      => fixed(4, absent),                        // QUERY_MIRACAST_DRIVER_TYPE
+        34      => fixed(12, gpu_mmu_caps),                 // QUERY_GPUMMU_CAPS
+        35      => fixed(4, absent),                        // MULTIPLANEOVERLAY_DECODE_SUPPORT
+        37      => fixed(4, absent),                        // ISBADDRIVERFORHWPROTECTIONDISABLED
+        38      => fixed(4, absent),                        // MULTIPLANEOVERLAY_SECONDARY_SUPPORT
+        39      => fixed(4, absent),                        // INDEPENDENTFLIP_SECONDARY_SUPPORT
+        40      => fixed(4, absent),                        // PANELFITTER_SUPPORT
+        41      => fixed(24, not_supported),                // PHYSICALADAPTERPNPKEY
+        42      => fixed(56, segment_group_size),           // GETSEGMENTGROUPSIZE
+        43      => fixed(4, absent),                        // MPO3DDI_SUPPORT
+        44      => fixed(1, absent),                        // HWDRM_SUPPORT
+        45      => fixed(4, absent),                        // MPOKERNELCAPS_SUPPORT
+        46      => fixed(12, no_source),                    // MULTIPLANEOVERLAY_STRETCH_SUPPORT
+        47      => fixed(8, not_supported),                 // GET_DEVICE_VIDPN_OWNERSHIP_INFO
+        48      => (registry::SIZE, registry::query),       // QUERYREGISTRY
+        49      => fixed(8, identity::kmd_version),         // KMD_DRIVER_VERSION
+        50      => fixed(8, absent),                        // BLOCKLIST_KERNEL
+        51      => fixed(8, absent),                        // BLOCKLIST_RUNTIME
+        60      => fixed(80, identity::guid_text),          // QUERY_ADAPTER_UNIQUE_GUID
+        61      => fixed(56, not_supported),                // NODEPERFDATA
+        62      => fixed(64, not_supported),                // ADAPTERPERFDATA
+        63      => fixed(40, not_supported),                // ADAPTERPERFDATA_CAPS
+        64      => fixed(132, identity::gpu_version),       // GPUVERSION
+        65 | 66 => fixed(identity::DESCRIPTION_BYTES, identity::description), // DRIVER_DESCRIPTION
+        67      => fixed(8, no_source),                     // SCANOUT_CAPS
+        68      => fixed(1, absent),                        // PARAVIRTUALIZATION
+        70      => fixed(4, wddm_2_7_caps),                 // WDDM_2_7_CAPS
+        71      => fixed(4 + PATH_BYTES, umd_file_name),    // DISPLAY_UMDRIVERNAME
+        72      => fixed(12, tracked_workload),             // TRACKEDWORKLOAD_SUPPORT
+        73      => fixed(4, absent),                        // HYBRID_DLIST_DLL_SUPPORT
+        74      => fixed(8, absent),                        // DISPLAY_CAPS
+        75      => fixed(4, absent),                        // WDDM_2_9_CAPS
+        76      => fixed(4, absent),                        // CROSSADAPTERRESOURCE_SUPPORT
+        77      => fixed(4, absent),                        // WDDM_3_0_CAPS
+        80      => fixed(4, wddm_3_1_caps),                 // WDDM_3_1_CAPS
+        _ => return None,
+    })
+}
+
+/// Nothing of the kind exists: every output is 0.
+fn absent(_: &AdapterCaps, out: &mut Payload<'_>) -> Result<(), Refusal> {
+    out.clear_from(0);
+    Ok(())
+}
+
+/// The payload names a video present source, and there is none.
+fn no_source(_: &AdapterCaps, _: &mut Payload<'_>) -> Result<(), Refusal> {
+    Err(Refusal::InvalidParameter)
+}
+
+fn not_supported(_: &AdapterCaps, _: &mut Payload<'_>) -> Result<(), Refusal> {
+    Err(Refusal::NotSupported)
+}
+
+/// `D3DKMT_ADAPTERTYPE`: RenderSupported (bit 0) and SoftwareDevice (bit 2).
+fn adapter_type(_: &AdapterCaps, out: &mut Payload<'_>) -> Result<(), Refusal> {
+    out.put_u32(0, 1 << 0 | 1 << 2)
+}
+
+/// `D3DKMT_PHYSICAL_ADAPTER_COUNT`.
+fn physical_adapter_count(_: &AdapterCaps, out: &mut Payload<'_>) -> Result<(), Refusal> {
+    out.put_u32(0, PHYSICAL_ADAPTER_COUNT)
+}
+
+/// Checks the PhysicalAdapterIndex that lies at offset `at` of the payload.
+fn check_physical_adapter(payload: &Payload<'_>, at: usize) -> Result<(), Refusal> {
+    if payload.u32_at(at)? < PHYSICAL_ADAPTER_COUNT {
+        Ok(())
+    } else {
+        Err(Refusal::InvalidParameter)
+    }
+}
+
+/// `D3DKMT_UMDFILENAMEINFO`: no user-mode driver for any version of Direct3D, so an empty name.
+fn umd_file_name(_: &AdapterCaps, out: &mut Payload<'_>) -> Result<(), Refusal> {
+    if out.u32_at(0)? > UMD_VERSION_LAST {
+        return Err(Refusal::InvalidParameter);
+    }
+    out.clear_from(4);
+    Ok(())
+}
+
+/// `D3DKMT_SEGMENTSIZEINFO`.
+fn segment_size(caps: &AdapterCaps, out: &mut Payload<'_>) -> Result<(), Refusal> {
+    out.put_u64(0, caps.local_memory)?;
+    out.put_u64(8, 0)?;
+    out.put_u64(16, caps.system_memory)
+}
+
+/// `D3DKMT_SEGMENTGROUPSIZEINFO`.
+fn segment_group_size(caps: &AdapterCaps, out: &mut Payload<'_>) -> Result<(), Refusal> {
+    check_physical_adapter(out, 0)?;
+    out.clear_from(4);
+    out.put_u64(8, caps.local_memory)?;
+    out.put_u64(24, caps.system_memory)?;
+    out.put_u64(32, caps.local_memory)?;
+    out.put_u64(40, caps.system_memory)
+}
+
+/// `D3DKMT_ADAPTERADDRESS`: not on a bus. All ones is what a bus driver reports for an address it
+/// does not know; zeroes would be the address of a real PCI function.
+fn no_bus_address(_: &AdapterCaps, out: &mut Payload<'_>) -> Result<(), Refusal> {
+    out.put_u32(0, u32::MAX)?;
+    out.put_u32(4, u32::MAX)?;
+    out.put_u32(8, u32::MAX)
+}
+
+/// `D3DKMT_WDDM_2_0_CAPS`: Support64BitAtomics (bit 0) always, because fence values have 64 bits
+/// (FEN-7); GpuMmuSupported (bit 1) once there are GPU virtual addresses.
+fn wddm_2_0_caps(caps: &AdapterCaps, out: &mut Payload<'_>) -> Result<(), Refusal> {
+    out.put_u32(0, 1 << 0 | u32::from(caps.gpu_va_bits != 0) << 1)
+}
+
+/// `D3DKMT_QUERY_GPUMMU_CAPS`: no flags, and the width of an address.
+fn gpu_mmu_caps(caps: &AdapterCaps, out: &mut Payload<'_>) -> Result<(), Refusal> {
+    check_physical_adapter(out, 0)?;
+    out.put_u32(4, 0)?;
+    out.put_u32(8, caps.gpu_va_bits)
+}
+
+/// `D3DKMT_WDDM_2_7_CAPS`: HwSchSupported and HwSchEnabled (bits 0 and 1).
+fn wddm_2_7_caps(caps: &AdapterCaps, out: &mut Payload<'_>) -> Result<(), Refusal> {
+    let hwsch = u32::from(caps.features.has(feature::HWSCH));
+
+    out.put_u32(0, hwsch | hwsch << 1)
+}
+
+/// `D3DKMT_WDDM_3_1_CAPS`: NativeGpuFenceSupported (bit 0, FEN-113).
+fn wddm_3_1_caps(caps: &AdapterCaps, out: &mut Payload<'_>) -> Result<(), Refusal> {
+    out.put_u32(0, u32::from(caps.features.has(feature::NATIVE_FENCE)))
+}
+
+/// `D3DKMT_TRACKEDWORKLOAD_SUPPORT`: physical adapter and engine type in, Support out.
+fn tracked_workload(_: &AdapterCaps, out: &mut Payload<'_>) -> Result<(), Refusal> {
+    check_physical_adapter(out, 0)?;
+    out.put_u32(8, 0)
+}
+
+/// `D3DKMT_NODEMETADATA`, packed: the low word of the input is the node, the high word the
+/// physical adapter.
+fn node_metadata(caps: &AdapterCaps, out: &mut Payload<'_>) -> Result<(), Refusal> {
+    let input = out.u32_at(0)?;
+    let (ordinal, adapter) = (input & 0xffff, input >> 16);
+
+    if adapter >= PHYSICAL_ADAPTER_COUNT {
+        return Err(Refusal::InvalidParameter);
+    }
+
+    let (engine_type, name) = NODES
+        .get(ordinal as usize) // CAST: 16 bits.
+        .ok_or(Refusal::InvalidParameter)?;
+
+    out.clear_from(4); // Flags at 72 and IoMmuSupported at 77 stay 0.
+    out.put_u32(4, *engine_type)?;
+    out.put_text(8, 32, name)?;
+    out.put(76, [u8::from(caps.gpu_va_bits != 0)])
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Driver features: which are known, which an adapter has, and what IsFeatureEnabled says.
+//!
+//! The numbers are `DXGK_FEATURE_ID` (abi.md section 6.13), the answer is
+//! `DXGK_ISFEATUREENABLED_RESULT` (section 6.1). A feature counts as enabled only once the driver
+//! implements it, so an adapter starts with [`FeatureSet::NONE`] (FEN-113, FEN-115). An ID that is
+//! not known is not an error: the answer is version 0, value 0.
+
+/// Hardware scheduling.
+pub const HWSCH: u32 = 0;
+/// Native fences.
+pub const NATIVE_FENCE: u32 = 37;
+
+/// Every `DXGK_FEATURE_ID` with a public name, from HWSCH 0 to PANEL_BUFFER_CONTROL 46.
+const KNOWN: FeatureSet = FeatureSet::of(&[
+    0, 1, 2, 3, 4, 5, 31, 32, 33, 35, 36, 37, 38, 39, 40, 41, 42, 43, 45, 46,
+]);
+
+/// The version that is offered of every enabled feature (FEN-109).
+const OFFERED_VERSION: u16 = 1;
+
+const ENABLED: u16 = 1 << 0;
+const KNOWN_FEATURE: u16 = 1 << 1;
+const SUPPORTED_BY_DRIVER: u16 = 1 << 2;
+const SUPPORTED_ON_CURRENT_CONFIG: u16 = 1 << 3;
+
+/// A set of driver features.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FeatureSet(u64);
+
+impl FeatureSet {
+    /// No feature at all.
+    pub const NONE: Self = Self(0);
+
+    /// The features `ids`. An ID that no set can hold is left out.
+    pub const fn of(mut ids: &[u32]) -> Self {
+        let mut bits = 0;
+
+        while let [id, rest @ ..] = ids {
+            bits |= Self::bit(*id);
+            ids = rest;
+        }
+        Self(bits)
+    }
+
+    /// Whether the feature `id` is in the set.
+    pub const fn has(self, id: u32) -> bool {
+        self.0 & Self::bit(id) != 0
+    }
+
+    const fn bit(id: u32) -> u64 {
+        match 1u64.checked_shl(id) {
+            Some(bit) => bit,
+            None => 0,
+        }
+    }
+}
+
+/// The two halves of `DXGK_ISFEATUREENABLED_RESULT`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// `Version`: the version in use, 0 if the feature is not enabled.
+    pub version: u16,
+    /// `Value`: Enabled 1, KnownFeature 2, SupportedByDriver 4, SupportedOnCurrentConfig 8.
+    pub value: u16,
+}
+
+/// What IsFeatureEnabled says about the feature `id` of an adapter that has `enabled`.
+pub const fn answer(enabled: FeatureSet, id: u32) -> Answer {
+    if !KNOWN.has(id) {
+        return Answer {
+            version: 0,
+            value: 0,
+        };
+    }
+    if !enabled.has(id) {
+        return Answer {
+            version: 0,
+            value: KNOWN_FEATURE,
+        };
+    }
+    Answer {
+        version: OFFERED_VERSION,
+        value: ENABLED | KNOWN_FEATURE | SUPPORTED_BY_DRIVER | SUPPORTED_ON_CURRENT_CONFIG,
+    }
+}
