@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Break one rule at a time in a copy of rust/logic and see whether a test notices.
+
+Prints TAP: "ok" is a mutant that was killed, with the tool that did it. A mutant whose text is no
+longer in the source, or that does not compile, is "not ok": the table below has to follow the code.
+"""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+REPO = pathlib.Path(__file__).resolve().parents[2]
+WORK = REPO / "build" / "mutants"
+LIMIT_SECONDS = 300
+
+# (file, text that occurs once, what replaces it, the tool that has to notice)
+MUTANTS = [
+    ("fence_value.rs", "current >= wanted", "current > wanted", "unit"),
+    ("fence_value.rs", "value >= current || allow_rewind", "value > current || allow_rewind", "unit"),
+    ("fence_value.rs", "value >= current || allow_rewind", "value >= current", "unit"),
+    ("fence_value.rs", "value.saturating_sub(1)", "value", "unit"),
+    ("waiters.rs", "if fence_value::satisfies(load_acquire(current), value) {", "if false {", "loom"),
+    ("waiters.rs", "if self.orphaned {", "if false {", "loom"),
+    ("waiters.rs", "if !fence_value::satisfies(value, key.value) {", "if value <= key.value {", "unit"),
+    ("waiters.rs", "self.reap(value, due);", "self.reap(value.max(before), due);", "unit"),
+    ("waiters.rs", "self.next_seq.wrapping_add(1)", "self.next_seq", "unit"),
+    ("waiters.rs", "        self.map.take(key)\n", "        let _ = key;\n        None\n", "unit"),
+    ("wait_set.rs", "fetch_sub(&self.missing, 1) == 1 &&", "fetch_sub(&self.missing, 1) >= 1 &&", "unit"),
+    ("wait_set.rs", "Mode::All => true,", "Mode::All => false,", "unit"),
+    ("wait_set.rs", "fetch_sub(&self.alive, 1) == 1", "fetch_sub(&self.alive, 1) >= 1", "unit"),
+    ("wait_set.rs", "fetch_add(&self.through, 1) == 1", "fetch_add(&self.through, 1) <= 1", "loom"),
+    ("wait_set.rs", "cmpxchg(&self.state, PENDING, state)", "cmpxchg(&self.state, PENDING, state) || true", "loom"),
+    ("handle.rs", "if index >= LAST_INDEX {", "if index > LAST_INDEX {", "unit"),
+    ("handle.rs", "&& index >= FIRST_INDEX", "", "unit"),
+    ("handle.rs", "known && handle & INSTANCE_MASK == instance", "known || handle == instance", "unit"),
+    ("handle.rs", "fd != 0 && fd >> UNIQUE_SHIFT == 0", "fd >> UNIQUE_SHIFT == 0", "unit"),
+    ("handle.rs", "if Self::after(index) == self.next {", "if true {", "unit"),
+    ("access.rs", "(left & !ALL == 0)", "true", "unit"),
+    ("feature.rs", "if !KNOWN.has(id) {", "if false {", "unit"),
+    ("adapter_info.rs", "if buf.len() < size.min {", "if false {", "unit"),
+    ("adapter_info/registry.rs", "out.len() < SIZE.max", "out.len() + 1 < SIZE.max", "unit"),
+    ("adapter_info/payload.rs", "rest.fill(0);", "", "unit"),
+]
+
+
+def copy_tree():
+    """A workspace with the host crate alone, next to a copy of rust/logic."""
+    shutil.rmtree(WORK / "rust", ignore_errors=True)
+    shutil.rmtree(WORK / "tools", ignore_errors=True)
+    shutil.copytree(REPO / "rust/logic", WORK / "rust/logic")
+    shutil.copytree(REPO / "tools/host", WORK / "tools/host")
+    shutil.copy(REPO / "tools/Cargo.lock", WORK / "tools/Cargo.lock")
+    manifest = (REPO / "tools/Cargo.toml").read_text()
+    start = manifest.index("members = [")
+    end = manifest.index("]", start)
+    manifest = manifest[:start] + 'members = ["host"' + manifest[end:]
+    (WORK / "tools/Cargo.toml").write_text(manifest)
+
+
+def cargo(tool, *arguments):
+    """Runs cargo test for one tool; true if it succeeded."""
+    environment = dict(os.environ, CARGO_TARGET_DIR=str(WORK / "target" / tool))
+    command = ["cargo", "test", "--quiet", "-p", "host"]
+    if tool == "loom":
+        environment["RUSTFLAGS"] = "--cfg loom"
+        command.append("--release")
+    try:
+        run = subprocess.run(
+            command + list(arguments),
+            cwd=WORK / "tools",
+            env=environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=LIMIT_SECONDS,
+        )
+    except subprocess.TimeoutExpired:
+        return False
+    return run.returncode == 0
+
+
+def judge(file, old, new, tool):
+    """What is wrong with a mutant; None if it was killed."""
+    path = WORK / "rust/logic" / file
+    text = path.read_text()
+    if text.count(old) != 1:
+        return "the text to replace does not occur exactly once"
+    path.write_text(text.replace(old, new))
+    try:
+        if not cargo(tool, "--no-run"):
+            return "does not compile"
+        if cargo(tool):
+            return "survived"
+        return None
+    finally:
+        path.write_text(text)
+
+
+def main():
+    copy_tree()
+    print("TAP version 13")
+    for tool in sorted({mutant[3] for mutant in MUTANTS}):
+        if not cargo(tool):
+            print(f"Bail out! {tool} fails without a mutant", flush=True)
+            return 1
+    print(f"1..{len(MUTANTS)}", flush=True)
+    failed = 0
+    for number, (file, old, new, tool) in enumerate(MUTANTS, 1):
+        problem = judge(file, old, new, tool)
+        failed += problem is not None
+        verdict = "not ok" if problem else "ok"
+        change = f"{' '.join(old.split())} -> {' '.join(new.split()) or 'nothing'}"
+        print(f"{verdict} {number} - {tool}: {file}: {change}", flush=True)
+        if problem:
+            print(f"# {problem}", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

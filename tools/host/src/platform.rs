@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The names of `rust/platform.rs` over the standard library, or over loom.
+//!
+//! The kernel's "fully ordered" is modelled as acquire and release on the operation itself. That
+//! is weaker than the kernel's full barrier on both sides, so a proof here holds there.
+//!
+//! Under loom, [`mutation::without`] leaves one kind of ordering out. A test that still passes then
+//! would not notice its absence in the code.
+
+#[cfg(loom)]
+use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+#[cfg(not(loom))]
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// A shared 64-bit word, such as CurrentValue.
+pub(crate) type Word64 = AtomicU64;
+
+/// A shared 32-bit word.
+pub(crate) type Word32 = AtomicU32;
+
+/// A kind of ordering that a mutation can leave out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// The release of a 64-bit store.
+    Release64,
+    /// The acquire of a 64-bit load.
+    Acquire64,
+    /// The acquire of a 32-bit load.
+    Acquire32,
+    /// The ordering of `fetch_add` and `fetch_sub`.
+    FullAdd,
+    /// The ordering of `cmpxchg`.
+    FullCmpxchg,
+}
+
+/// Orderings left out on purpose.
+#[cfg(loom)]
+pub(crate) mod mutation {
+    use std::cell::Cell;
+
+    use super::{Ordering, Part};
+
+    thread_local! {
+        /// loom runs all threads of a model on the thread that started it, so this reaches them.
+        static LEFT_OUT: Cell<Option<Part>> = const { Cell::new(None) };
+    }
+
+    /// Runs `test` with one kind of ordering left out.
+    pub(crate) fn without(part: Part, test: impl FnOnce()) {
+        struct Restore;
+
+        impl Drop for Restore {
+            fn drop(&mut self) {
+                LEFT_OUT.set(None);
+            }
+        }
+
+        let _restore = Restore;
+
+        LEFT_OUT.set(Some(part));
+        test();
+    }
+
+    pub(super) fn ordering(part: Part, ordering: Ordering) -> Ordering {
+        match LEFT_OUT.get() == Some(part) {
+            true => Ordering::Relaxed,
+            false => ordering,
+        }
+    }
+}
+
+#[cfg(loom)]
+use mutation::ordering;
+
+#[cfg(not(loom))]
+fn ordering(_: Part, ordering: Ordering) -> Ordering {
+    ordering
+}
+
+/// A new 64-bit word.
+pub(crate) fn word64(value: u64) -> Word64 {
+    Word64::new(value)
+}
+
+/// A new 32-bit word.
+pub(crate) fn word32(value: u32) -> Word32 {
+    Word32::new(value)
+}
+
+/// One 64-bit load with acquire ordering.
+pub(crate) fn load_acquire(word: &Word64) -> u64 {
+    word.load(ordering(Part::Acquire64, Ordering::Acquire))
+}
+
+/// One 64-bit store with release ordering.
+pub(crate) fn store_release(word: &Word64, value: u64) {
+    word.store(value, ordering(Part::Release64, Ordering::Release));
+}
+
+/// One 32-bit load with acquire ordering.
+pub(crate) fn load32_acquire(word: &Word32) -> u32 {
+    word.load(ordering(Part::Acquire32, Ordering::Acquire))
+}
+
+/// Adds and returns what was there before; wraps.
+pub(crate) fn fetch_add(word: &Word32, value: u32) -> u32 {
+    word.fetch_add(value, ordering(Part::FullAdd, Ordering::AcqRel))
+}
+
+/// Subtracts and returns what was there before; wraps.
+pub(crate) fn fetch_sub(word: &Word32, value: u32) -> u32 {
+    word.fetch_sub(value, ordering(Part::FullAdd, Ordering::AcqRel))
+}
+
+/// Replaces `old` by `new`; true if it did.
+pub(crate) fn cmpxchg(word: &Word32, old: u32, new: u32) -> bool {
+    let order = ordering(Part::FullCmpxchg, Ordering::AcqRel);
+
+    word.compare_exchange(old, new, order, Ordering::Relaxed)
+        .is_ok()
+}

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Fences and waits put together from the pure parts the way the module does it: the fence lock
+//! around `Waiters`, delivery outside it, and the hand-over between registration and ending.
+
+use std::{
+    collections::BTreeMap,
+    sync::atomic::{AtomicU32, Ordering::Relaxed},
+};
+
+#[cfg(loom)]
+use loom::sync::{Arc, Mutex, MutexGuard};
+#[cfg(not(loom))]
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use crate::{
+    logic::{
+        wait_set::{Mode, Outcome, WaitSet},
+        waiters::{Admission, WaitKey, WaitMap, Waiters, WouldRewind},
+    },
+    platform::{load_acquire, word64, Word64},
+};
+
+/// Who takes the remaining elements out when a wait has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Glue {
+    /// As in the module for a wait that no thread sleeps in: whoever comes second of registration
+    /// and ending takes the remaining elements out.
+    Complete,
+    /// As in the module for a thread that sleeps: it takes its elements out itself.
+    #[cfg(loom)]
+    Sleeper,
+    /// Mutation: the registration does not look whether the wait has ended meanwhile.
+    #[cfg(loom)]
+    NoSecondLook,
+    /// Mutation: whoever ends a wait takes the elements out at once, without waiting for the registration.
+    #[cfg(loom)]
+    NoHandOver,
+}
+
+/// One element of a wait in the queue of a fence.
+pub(super) struct Node {
+    key: WaitKey,
+    wait: Arc<Wait>,
+}
+
+/// What a queue did so far. Not part of the protocol, so not loom's.
+#[derive(Default)]
+struct Counters {
+    /// Waiters that were looked at or moved.
+    touched: AtomicU32,
+    /// Waiters that are queued.
+    queued: AtomicU32,
+}
+
+/// The ordered map of the host.
+#[derive(Default)]
+pub(super) struct Tree {
+    nodes: BTreeMap<WaitKey, Node>,
+    counters: std::sync::Arc<Counters>,
+}
+
+impl Tree {
+    fn count(&self) {
+        self.counters.touched.fetch_add(1, Relaxed);
+        self.counters.queued.store(self.nodes.len() as u32, Relaxed);
+    }
+}
+
+impl WaitMap for Tree {
+    type Node = Node;
+    type Spare = Arc<Wait>;
+
+    fn first(&self) -> Option<WaitKey> {
+        self.count();
+        self.nodes.keys().next().copied()
+    }
+
+    fn take_first(&mut self) -> Option<Node> {
+        let first = self.nodes.pop_first();
+
+        self.count();
+        first.map(|(_, node)| node)
+    }
+
+    fn take(&mut self, key: &WaitKey) -> Option<Node> {
+        let node = self.nodes.remove(key);
+
+        self.count();
+        node
+    }
+
+    fn put(&mut self, node: Node) {
+        assert!(self.nodes.insert(node.key, node).is_none(), "key is new");
+        self.count();
+    }
+
+    fn name(wait: Arc<Wait>, key: WaitKey) -> Node {
+        Node { key, wait }
+    }
+}
+
+/// A monitored fence that only the CPU signals.
+pub(super) struct Fence {
+    current: Word64,
+    waiters: Mutex<Waiters<Tree>>,
+    counters: std::sync::Arc<Counters>,
+}
+
+impl Fence {
+    pub(super) fn new(value: u64) -> Arc<Self> {
+        let tree = Tree::default();
+
+        Arc::new(Self {
+            current: word64(value),
+            counters: tree.counters.clone(),
+            waiters: Mutex::new(Waiters::new(tree)),
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waiters<Tree>> {
+        self.waiters.lock().unwrap()
+    }
+
+    /// What a program sees that polls the mapped page.
+    pub(super) fn current(&self) -> u64 {
+        load_acquire(&self.current)
+    }
+
+    /// MonitoredValue.
+    #[cfg(not(loom))]
+    pub(super) fn monitored(&self) -> u64 {
+        self.lock().monitored()
+    }
+
+    /// A CPU signal. On success, how many times a queued waiter was looked at or moved.
+    pub(super) fn signal(&self, value: u64, rewind: bool) -> Result<u32, WouldRewind> {
+        let mut due = Tree::default();
+        let mut waiters = self.lock();
+        let before = self.counters.touched.load(Relaxed);
+        let result = waiters.signal(&self.current, value, rewind, &mut due);
+        let touched = self.counters.touched.load(Relaxed) - before;
+
+        drop(waiters);
+        deliver(due, WaitSet::satisfy);
+        result.map(|()| touched)
+    }
+
+    /// The last one who could signal is gone.
+    pub(super) fn orphan(&self) {
+        let empty = Tree {
+            nodes: BTreeMap::new(),
+            counters: self.counters.clone(),
+        };
+        let left = self.lock().orphan(empty);
+
+        self.counters.queued.store(0, Relaxed);
+        deliver(left, WaitSet::orphan);
+    }
+
+    /// How many elements are queued.
+    pub(super) fn queued(&self) -> u32 {
+        self.counters.queued.load(Relaxed)
+    }
+}
+
+/// Tells the waits of `due`, outside the fence lock, what became of one of their elements.
+fn deliver(due: Tree, event: fn(&WaitSet) -> bool) {
+    for node in due.nodes.into_values() {
+        if event(&node.wait.set) {
+            node.wait.finish();
+        }
+    }
+}
+
+/// One CPU wait.
+pub(super) struct Wait {
+    set: WaitSet,
+    glue: Glue,
+    elements: Handed<Vec<(Arc<Fence>, WaitKey)>>,
+    deliveries: AtomicU32,
+}
+
+impl Wait {
+    /// A wait over `count` elements that is not registered yet.
+    pub(super) fn new(glue: Glue, mode: Mode, count: usize) -> Arc<Self> {
+        Arc::new(Self {
+            set: WaitSet::new(mode, count as u32),
+            glue,
+            elements: Handed::new(),
+            deliveries: AtomicU32::new(0),
+        })
+    }
+
+    /// Registers a wait for `elements`, pairs of a fence and a value.
+    pub(super) fn start(mode: Mode, elements: &[(&Arc<Fence>, u64)]) -> Arc<Self> {
+        let wait = Self::new(Glue::Complete, mode, elements.len());
+
+        Self::register(&wait, elements);
+        wait
+    }
+
+    /// Queues the elements.
+    pub(super) fn register(wait: &Arc<Self>, elements: &[(&Arc<Fence>, u64)]) {
+        let mut queued = Vec::new();
+        let mut ended = false;
+
+        for (fence, value) in elements {
+            let admission = fence.lock().admit(&fence.current, *value, wait.clone());
+
+            match admission {
+                Admission::Satisfied(_) => ended = wait.set.satisfy(),
+                Admission::Orphaned(_) => ended = wait.set.orphan(),
+                Admission::Queued(key) => queued.push(((*fence).clone(), key)),
+            }
+            if ended {
+                break;
+            }
+        }
+
+        wait.elements.put(queued);
+        if ended {
+            wait.finish();
+        }
+        match wait.glue {
+            #[cfg(loom)]
+            Glue::NoSecondLook | Glue::Sleeper => (),
+            _ if wait.set.pass_through() => wait.unlink(),
+            _ => (),
+        }
+    }
+
+    /// The owner gives up. False if the wait had ended before.
+    pub(super) fn cancel(&self) -> bool {
+        let ended = self.set.cancel();
+
+        if ended {
+            self.pass();
+        }
+        ended
+    }
+
+    pub(super) fn outcome(&self) -> Option<Outcome> {
+        self.set.outcome()
+    }
+
+    /// How many times the owner was told.
+    pub(super) fn deliveries(&self) -> u32 {
+        self.deliveries.load(Relaxed)
+    }
+
+    /// Whoever ended the wait tells its owner, once.
+    fn finish(&self) {
+        self.deliveries.fetch_add(1, Relaxed);
+        self.pass();
+    }
+
+    fn pass(&self) {
+        match self.glue {
+            #[cfg(loom)]
+            Glue::NoHandOver => self.unlink(),
+            #[cfg(loom)]
+            Glue::Sleeper => (),
+            _ if self.set.pass_through() => self.unlink(),
+            _ => (),
+        }
+    }
+
+    /// Takes out what is still queued, outside every fence lock.
+    pub(super) fn unlink(&self) {
+        for (fence, key) in self.elements.take() {
+            let node = fence.lock().cancel(&key);
+
+            drop(node);
+        }
+    }
+}
+
+/// A value that one party puts and another takes, ordered by what they do in between. loom
+/// reports a race if nothing orders them.
+#[cfg(loom)]
+pub(super) struct Handed<T>(loom::cell::UnsafeCell<T>);
+
+// SAFETY: loom checks every access and fails the test on two that are not ordered.
+#[cfg(loom)]
+unsafe impl<T: Send> Sync for Handed<T> {}
+
+#[cfg(loom)]
+impl<T: Default> Handed<T> {
+    pub(super) fn new() -> Self {
+        Self(loom::cell::UnsafeCell::new(T::default()))
+    }
+
+    pub(super) fn put(&self, value: T) {
+        // SAFETY: loom has checked that nobody else accesses the cell.
+        self.0.with_mut(|place| unsafe { *place = value });
+    }
+
+    pub(super) fn take(&self) -> T {
+        // SAFETY: loom has checked that nobody else accesses the cell.
+        self.0
+            .with_mut(|place| unsafe { std::mem::take(&mut *place) })
+    }
+}
+
+/// As above, without the check.
+#[cfg(not(loom))]
+pub(super) struct Handed<T>(Mutex<T>);
+
+#[cfg(not(loom))]
+impl<T: Default> Handed<T> {
+    pub(super) fn new() -> Self {
+        Self(Mutex::new(T::default()))
+    }
+
+    pub(super) fn put(&self, value: T) {
+        *self.0.lock().unwrap() = value;
+    }
+
+    pub(super) fn take(&self) -> T {
+        std::mem::take(&mut self.0.lock().unwrap())
+    }
+}

@@ -1,0 +1,452 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! All interleavings, and all results that weak memory allows, of small scenes with real code.
+//!
+//! Threads explored by loom; the code under test is `logic` with loom's atomics. Each scene ends
+//! in silence: after the last signal nobody signals again, so a lost wake stays visible (FEN-83).
+//! The `mutant_` tests leave one ordering or one step out and must fail; they show that the scene
+//! above them would have noticed (FEN-171).
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use loom::{
+    sync::Arc,
+    thread::{spawn, yield_now, JoinHandle},
+};
+
+use super::harness::{Fence, Glue, Handed, Wait};
+use crate::{
+    logic::wait_set::{
+        Mode::{self, All, Any},
+        Outcome::{Cancelled, Orphaned, Satisfied},
+    },
+    platform::{mutation::without, Part},
+};
+
+/// Explores `scene` without a bound.
+fn explore(scene: impl Fn() + Send + Sync + 'static) {
+    explore_within(None, scene);
+}
+
+/// Explores `scene` with at most `bound` preemptions, and says how many executions there were.
+fn explore_within(bound: Option<usize>, scene: impl Fn() + Send + Sync + 'static) {
+    let executions = std::sync::Arc::new(AtomicU64::new(0));
+    let count = executions.clone();
+    let mut builder = loom::model::Builder::new();
+
+    builder.preemption_bound = bound;
+    builder.check(move || {
+        count.fetch_add(1, Relaxed);
+        scene();
+    });
+    println!(
+        "{} executions, preemption bound {}",
+        executions.load(Relaxed),
+        bound.map_or("none".into(), |bound| bound.to_string())
+    );
+}
+
+fn signaller(fence: &Arc<Fence>, value: u64) -> JoinHandle<()> {
+    let fence = fence.clone();
+
+    spawn(move || {
+        // Refused if another signaller was higher before; the waiters are served either way.
+        let _ = fence.signal(value, false);
+    })
+}
+
+/// Asserts that a wait ended well, was told once, and left nothing behind.
+fn assert_satisfied(wait: &Wait, fences: &[&Arc<Fence>]) {
+    assert_eq!(wait.outcome(), Some(Satisfied));
+    assert_eq!(wait.deliveries(), 1, "FEN-80 (g): one wake for one wait");
+    for fence in fences {
+        assert_eq!(fence.queued(), 0, "FEN-80 (a)");
+    }
+}
+
+/// M1: the signal falls anywhere around the registration.
+#[test]
+fn m1_one_waiter_one_signaller() {
+    explore(|| {
+        let fence = Fence::new(0);
+        let signaller = signaller(&fence, 1);
+        let wait = Wait::start(Any, &[(&fence, 1)]);
+
+        signaller.join().unwrap();
+        assert_satisfied(&wait, &[&fence]);
+    });
+}
+
+/// M16: two waiters for different values, two signallers (FEN-33).
+#[test]
+fn m16_two_waiters_two_signallers() {
+    explore_within(Some(3), || {
+        let fence = Fence::new(0);
+        let signallers = [signaller(&fence, 1), signaller(&fence, 2)];
+        let other = {
+            let fence = fence.clone();
+
+            spawn(move || Wait::start(Any, &[(&fence, 2)]))
+        };
+        let first = Wait::start(Any, &[(&fence, 1)]);
+
+        for signaller in signallers {
+            signaller.join().unwrap();
+        }
+
+        let second = other.join().unwrap();
+        assert_eq!(fence.current(), 2, "FEN-33: never down");
+        assert_satisfied(&first, &[&fence]);
+        assert_satisfied(&second, &[&fence]);
+    });
+}
+
+/// M14, FEN-85: cancel against signal, exactly one outcome.
+#[test]
+fn m14_cancel_against_signal() {
+    explore(|| {
+        let fence = Fence::new(0);
+        let wait = Wait::start(Any, &[(&fence, 1)]);
+        let signaller = signaller(&fence, 1);
+        let cancelled = wait.cancel();
+
+        signaller.join().unwrap();
+        match cancelled {
+            true => assert_eq!(wait.outcome(), Some(Cancelled)),
+            false => assert_eq!(wait.outcome(), Some(Satisfied)),
+        }
+        assert_eq!(wait.deliveries(), u32::from(!cancelled));
+        assert_eq!(fence.queued(), 0, "FEN-86");
+    });
+}
+
+/// The process ends while another thread of it is still registering a wait (FEN-89).
+fn cancel_against_registration() {
+    let fences = [Fence::new(0), Fence::new(0)];
+    let wait = Wait::new(Glue::Complete, Any, 2);
+    let owner = {
+        let wait = wait.clone();
+
+        spawn(move || wait.cancel())
+    };
+
+    Wait::register(&wait, &[(&fences[0], 1), (&fences[1], 1)]);
+    assert!(owner.join().unwrap(), "nobody else ends it");
+    assert_eq!((wait.outcome(), wait.deliveries()), (Some(Cancelled), 0));
+    assert_eq!(fences.map(|fence| fence.queued()), [0, 0]);
+}
+
+#[test]
+fn fen_89_cancel_against_registration() {
+    explore(cancel_against_registration);
+}
+
+/// Two fences of one wait, both signalled, while the wait is being registered.
+fn two_fences(mode: Mode) {
+    let (a, b) = (Fence::new(0), Fence::new(0));
+    let signallers = [signaller(&a, 1), signaller(&b, 1)];
+    let wait = Wait::start(mode, &[(&a, 1), (&b, 1)]);
+
+    for signaller in signallers {
+        signaller.join().unwrap();
+    }
+    assert_satisfied(&wait, &[&a, &b]);
+}
+
+#[test]
+fn fen_15_wait_any_over_two_signalled_fences() {
+    explore(|| two_fences(Any));
+}
+
+#[test]
+fn fen_15_wait_all_over_two_signalled_fences() {
+    explore(|| two_fences(All));
+}
+
+/// The hand-over: one fence ends the wait, and whoever comes second cleans the silent one.
+fn silent_second_fence(glue: Glue) {
+    let (a, b) = (Fence::new(0), Fence::new(0));
+    let signaller = signaller(&a, 1);
+    let wait = Wait::new(glue, Any, 2);
+
+    Wait::register(&wait, &[(&a, 1), (&b, 1)]);
+
+    signaller.join().unwrap();
+    assert_satisfied(&wait, &[&a, &b]);
+}
+
+#[test]
+fn hand_over_between_registration_and_ending() {
+    explore(|| silent_second_fence(Glue::Complete));
+}
+
+#[test]
+#[should_panic(expected = "FEN-80 (a)")]
+fn mutant_registration_does_not_look_again() {
+    explore(|| silent_second_fence(Glue::NoSecondLook));
+}
+
+#[test]
+#[should_panic]
+fn mutant_ending_does_not_wait_for_the_registration() {
+    explore(|| silent_second_fence(Glue::NoHandOver));
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn mutant_relaxed_hand_over() {
+    without(Part::FullAdd, || explore(cancel_against_registration));
+}
+
+/// FEN-19: a thread that sleeps in the call cleans up after itself.
+#[test]
+fn fen_19_a_sleeping_thread_takes_its_elements_out() {
+    explore(|| {
+        let (a, b) = (Fence::new(0), Fence::new(0));
+        let signaller = signaller(&a, 1);
+        let wait = Wait::new(Glue::Sleeper, Any, 2);
+
+        Wait::register(&wait, &[(&a, 1), (&b, 1)]);
+        while wait.outcome().is_none() {
+            yield_now();
+        }
+        wait.unlink();
+        signaller.join().unwrap();
+        assert_satisfied(&wait, &[&a, &b]);
+    });
+}
+
+/// FEN-19, FEN-86: a sleeping thread is interrupted while the signal comes.
+#[test]
+fn fen_19_an_interrupted_sleeper_leaves_nothing_behind() {
+    explore(|| {
+        let fence = Fence::new(0);
+        let signaller = signaller(&fence, 1);
+        let wait = Wait::new(Glue::Sleeper, Any, 1);
+
+        Wait::register(&wait, &[(&fence, 1)]);
+
+        let cancelled = wait.cancel();
+
+        wait.unlink();
+        signaller.join().unwrap();
+        assert_eq!(wait.outcome() == Some(Cancelled), cancelled);
+        assert_eq!(fence.queued(), 0);
+    });
+}
+
+/// M17, FEN-17: the same fence twice in one wait, reached by two signals.
+#[test]
+fn m17_one_fence_twice() {
+    explore(|| {
+        let fence = Fence::new(0);
+        let signaller = {
+            let fence = fence.clone();
+
+            spawn(move || {
+                fence.signal(1, false).unwrap();
+                fence.signal(2, false).unwrap();
+            })
+        };
+        let any = Wait::start(Any, &[(&fence, 1), (&fence, 2)]);
+        let all = Wait::start(All, &[(&fence, 1), (&fence, 2)]);
+
+        signaller.join().unwrap();
+        assert_satisfied(&any, &[&fence]);
+        assert_satisfied(&all, &[&fence]);
+    });
+}
+
+/// M6, M7, FEN-34: a queued waiter is released by a pulse, also while another signaller rewinds;
+/// the last store wins.
+#[test]
+fn m6_pulse_against_another_signaller() {
+    explore(|| {
+        let fence = Fence::new(0);
+        let wait = Wait::start(Any, &[(&fence, 10)]);
+        let pulse = {
+            let fence = fence.clone();
+
+            spawn(move || {
+                fence.signal(10, false).unwrap();
+                fence.signal(3, true).unwrap();
+            })
+        };
+
+        fence.signal(4, true).unwrap();
+        pulse.join().unwrap();
+        assert!(matches!(fence.current(), 3 | 4));
+        assert_satisfied(&wait, &[&fence]);
+    });
+}
+
+/// M5, FEN-24: a wait that registers around a pulse is released by it or by the next reach.
+#[test]
+fn m5_registration_around_a_pulse() {
+    explore(|| {
+        let fence = Fence::new(0);
+        let pulse = {
+            let fence = fence.clone();
+
+            spawn(move || {
+                fence.signal(10, false).unwrap();
+                fence.signal(3, true).unwrap();
+            })
+        };
+        let wait = Wait::start(Any, &[(&fence, 10)]);
+
+        pulse.join().unwrap();
+        assert_eq!(u32::from(wait.outcome().is_none()), fence.queued());
+        fence.signal(10, false).unwrap();
+        assert_satisfied(&wait, &[&fence]);
+    });
+}
+
+/// M15, FEN-28: the last handle goes while a wait registers and a signal is under way.
+#[test]
+fn m15_orphan_against_signal_and_registration() {
+    explore_within(Some(3), || {
+        let fence = Fence::new(0);
+        let signaller = signaller(&fence, 1);
+        let destroyer = {
+            let fence = fence.clone();
+
+            spawn(move || fence.orphan())
+        };
+        let wait = Wait::start(Any, &[(&fence, 1)]);
+
+        signaller.join().unwrap();
+        destroyer.join().unwrap();
+        assert!(matches!(wait.outcome(), Some(Satisfied | Orphaned)));
+        assert_eq!((wait.deliveries(), fence.queued()), (1, 0));
+    });
+}
+
+/// Both fences of a wait for any go at once: the wait ends exactly once.
+#[test]
+fn fen_28_both_fences_orphaned_at_once() {
+    explore(|| {
+        let (a, b) = (Fence::new(0), Fence::new(0));
+        let wait = Wait::start(Any, &[(&a, 1), (&b, 1)]);
+        let destroyer = {
+            let a = a.clone();
+
+            spawn(move || a.orphan())
+        };
+
+        b.orphan();
+        destroyer.join().unwrap();
+        assert_eq!((wait.outcome(), wait.deliveries()), (Some(Orphaned), 1));
+    });
+}
+
+/// FEN-10 through the mapped value: who reads the value sees what was written before the signal.
+fn publish_by_value() {
+    let fence = Fence::new(0);
+    let message = Arc::new(Handed::new());
+    let signaller = {
+        let (fence, message) = (fence.clone(), message.clone());
+
+        spawn(move || {
+            message.put(42);
+            fence.signal(1, false).unwrap();
+        })
+    };
+
+    while fence.current() < 1 {
+        yield_now();
+    }
+    assert_eq!(message.take(), 42);
+    signaller.join().unwrap();
+}
+
+#[test]
+fn fen_10_publish_by_value() {
+    explore(publish_by_value);
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn mutant_relaxed_store_of_the_value() {
+    without(Part::Release64, || explore(publish_by_value));
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn mutant_relaxed_load_of_the_value() {
+    without(Part::Acquire64, || explore(publish_by_value));
+}
+
+/// FEN-10 through a wait: who sees the outcome sees what was written before the signal.
+fn publish_by_wait() {
+    let fence = Fence::new(0);
+    let message = Arc::new(Handed::new());
+    let wait = Wait::start(Any, &[(&fence, 1)]);
+    let signaller = {
+        let (fence, message) = (fence.clone(), message.clone());
+
+        spawn(move || {
+            message.put(42);
+            fence.signal(1, false).unwrap();
+        })
+    };
+
+    while wait.outcome().is_none() {
+        yield_now();
+    }
+    assert_eq!(message.take(), 42);
+    signaller.join().unwrap();
+}
+
+#[test]
+fn fen_10_publish_by_wait() {
+    explore(publish_by_wait);
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn mutant_relaxed_ending() {
+    without(Part::FullCmpxchg, || explore(publish_by_wait));
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn mutant_relaxed_look_at_the_outcome() {
+    without(Part::Acquire32, || explore(publish_by_wait));
+}
+
+/// FEN-10 through a wait for all: the last element publishes what the first signaller wrote.
+fn publish_by_wait_for_all() {
+    let (a, b) = (Fence::new(0), Fence::new(0));
+    let message = Arc::new(Handed::new());
+    let wait = Wait::start(All, &[(&a, 1), (&b, 1)]);
+    let first = {
+        let message = message.clone();
+
+        spawn(move || {
+            message.put(42);
+            a.signal(1, false).unwrap();
+        })
+    };
+    let second = signaller(&b, 1);
+
+    while wait.outcome().is_none() {
+        yield_now();
+    }
+    assert_eq!(message.take(), 42);
+    first.join().unwrap();
+    second.join().unwrap();
+}
+
+#[test]
+fn fen_10_publish_by_wait_for_all() {
+    explore_within(Some(3), publish_by_wait_for_all);
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn mutant_relaxed_count_of_missing_elements() {
+    without(Part::FullAdd, || {
+        explore_within(Some(3), publish_by_wait_for_all)
+    });
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Tests of `logic`. Requirement numbers (FEN, RES, GPU) are those of the specification.
+
+mod harness;
+
+#[cfg(not(loom))]
+mod adapter_info;
+#[cfg(not(loom))]
+mod feature;
+#[cfg(not(loom))]
+mod fence_value;
+#[cfg(not(loom))]
+mod handle;
+#[cfg(not(loom))]
+mod sharing;
+#[cfg(not(loom))]
+mod threads;
+#[cfg(not(loom))]
+mod waiters;
+
+#[cfg(loom)]
+mod interleavings;

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Flags of creations and openings, and access masks of NT handles.
+
+use proptest::prelude::*;
+
+use crate::logic::{
+    access::{grant, rights, ALL, READ_CONTROL, SIGNAL, WAIT},
+    sync_flags::{check_create, check_open, Refused, Rights, Sharing},
+};
+
+const SHARED: u32 = 1 << 0;
+const NT: u32 = 1 << 1;
+const CROSS_ADAPTER: u32 = 1 << 2;
+const TOP_OF_PIPELINE: u32 = 1 << 3;
+const NO_SIGNAL: u32 = 1 << 4;
+const NO_WAIT: u32 = 1 << 5;
+const NO_SIGNAL_ON_TDR: u32 = 1 << 6;
+const NO_GPU_ACCESS: u32 = 1 << 7;
+const BY_KMD: u32 = 1 << 8;
+
+const MUTEX: u32 = 1;
+const CPU_NOTIFICATION: u32 = 4;
+const MONITORED: u32 = 5;
+const PERIODIC: u32 = 6;
+
+#[test]
+fn fen_3_flags_of_a_creation() {
+    for (kind, flags, expected) in [
+        (MONITORED, 0, Ok(Sharing::Private)),
+        (MONITORED, SHARED | NT, Ok(Sharing::Nt)),
+        (MONITORED, NO_SIGNAL, Ok(Sharing::Private)),
+        (MONITORED, NO_WAIT | NO_GPU_ACCESS, Ok(Sharing::Private)),
+        (
+            MONITORED,
+            TOP_OF_PIPELINE | NO_SIGNAL_ON_TDR,
+            Ok(Sharing::Private),
+        ),
+        (MONITORED, NO_SIGNAL | NO_WAIT, Err(Refused)),
+        (MONITORED, NT, Err(Refused)),
+        (MONITORED, 1 << 9, Err(Refused)),
+        (MONITORED, 1 << 31, Err(Refused)),
+        (MONITORED, BY_KMD, Err(Refused)),
+        (MUTEX, SHARED, Ok(Sharing::Global)),
+        (MUTEX, SHARED | NT, Ok(Sharing::Nt)),
+        (MUTEX, NO_SIGNAL, Err(Refused)),
+        (MUTEX, TOP_OF_PIPELINE, Err(Refused)),
+        (CPU_NOTIFICATION, 0, Ok(Sharing::Private)),
+        (CPU_NOTIFICATION, BY_KMD, Ok(Sharing::Private)),
+        (CPU_NOTIFICATION, BY_KMD | NO_GPU_ACCESS, Err(Refused)),
+    ] {
+        assert_eq!(check_create(kind, flags), expected, "{kind} {flags:#x}");
+    }
+}
+
+#[test]
+fn fen_4_fences_with_a_value_are_shared_by_nt_handle_only() {
+    for kind in [MONITORED, PERIODIC] {
+        assert_eq!(check_create(kind, SHARED), Err(Refused));
+        assert_eq!(check_create(kind, SHARED | NT), Ok(Sharing::Nt));
+    }
+}
+
+/// Every flag word of ten bits with every type, against the rules as the specification lists them.
+#[test]
+fn every_combination_of_flags_follows_the_rules() {
+    for kind in 1..=6 {
+        for flags in 0..1 << 10 {
+            let set = |mask| flags & mask == mask;
+            let value_fence = kind == MONITORED || kind == PERIODIC;
+            let broken = [
+                ("reserved", flags >= 1 << 9),
+                ("FEN-3 NT without shared", set(NT) && !set(SHARED)),
+                ("FEN-3 neither right", set(NO_SIGNAL | NO_WAIT)),
+                ("FEN-3 bits 3-6", flags & 0x78 != 0 && !value_fence),
+                ("FEN-4", value_fence && set(SHARED) && !set(NT)),
+                (
+                    "FEN-135",
+                    set(CROSS_ADAPTER) && !(value_fence && set(SHARED | NT)),
+                ),
+                ("CPU-1", set(BY_KMD) && kind != CPU_NOTIFICATION),
+                ("CPU-4", set(BY_KMD) && flags != BY_KMD),
+                (
+                    "events are not shared",
+                    kind == CPU_NOTIFICATION && set(SHARED),
+                ),
+            ];
+            let reasons: Vec<_> = broken.iter().filter(|(_, broken)| *broken).collect();
+
+            assert_eq!(
+                check_create(kind, flags).is_err(),
+                !reasons.is_empty(),
+                "type {kind}, flags {flags:#x}: {reasons:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn an_opening_may_only_restrict() {
+    for flags in [0, NO_SIGNAL, NO_WAIT, SHARED | NT, NO_GPU_ACCESS] {
+        assert_eq!(check_open(flags), Ok(()), "{flags:#x}");
+    }
+    for flags in [NO_SIGNAL | NO_WAIT, BY_KMD, 1 << 9, 1 << 31] {
+        assert_eq!(check_open(flags), Err(Refused), "{flags:#x}");
+    }
+}
+
+#[test]
+fn fen_25_fen_37_what_the_flags_leave() {
+    let both = Rights {
+        wait: true,
+        signal: true,
+    };
+    let only_wait = Rights::from_flags(NO_SIGNAL);
+    let only_signal = Rights::from_flags(NO_WAIT);
+
+    assert_eq!(Rights::from_flags(SHARED | NT), both);
+    assert_eq!((only_wait.wait, only_wait.signal), (true, false));
+    assert_eq!((only_signal.wait, only_signal.signal), (false, true));
+    assert_eq!(both.and(only_wait), only_wait);
+    let neither = only_wait.and(only_signal);
+    assert_eq!((neither.wait, neither.signal), (false, false));
+}
+
+#[test]
+fn res_35_generic_rights_are_mapped() {
+    for (desired, granted) in [
+        (0, READ_CONTROL),
+        (WAIT, READ_CONTROL | WAIT),
+        (SIGNAL, READ_CONTROL | SIGNAL),
+        (READ_CONTROL, READ_CONTROL),
+        (ALL, ALL),
+        (0x8000_0000, READ_CONTROL | WAIT),
+        (0x4000_0000, READ_CONTROL | SIGNAL),
+        (0x2000_0000, READ_CONTROL),
+        (0x1000_0000, ALL),
+        (0x0200_0000, ALL),
+        (0xc000_0000, READ_CONTROL | WAIT | SIGNAL),
+        (0x001f_0000, 0x001f_0000),
+    ] {
+        assert_eq!(grant(desired), Some(granted), "{desired:#x}");
+    }
+}
+
+#[test]
+fn res_36_unknown_access_bits_are_refused() {
+    for bit in [2, 15, 21, 24, 26, 27] {
+        assert_eq!(grant(1 << bit), None, "bit {bit}");
+        assert_eq!(grant(ALL | 1 << bit), None, "bit {bit}");
+    }
+}
+
+proptest! {
+    /// RES-35: never more than asked for, never more than exists, always readable.
+    #[test]
+    fn res_35_a_grant_is_within_all(desired: u32) {
+        if let Some(granted) = grant(desired) {
+            let generic = desired & 0xf200_0000 != 0;
+
+            prop_assert_eq!(granted & !ALL, 0);
+            prop_assert!(granted & READ_CONTROL != 0);
+            prop_assert!(generic || granted == desired | READ_CONTROL);
+            prop_assert_eq!(rights(granted).wait, granted & 1 != 0);
+            prop_assert_eq!(rights(granted).signal, granted & 2 != 0);
+        }
+    }
+}
