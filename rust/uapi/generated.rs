@@ -103,6 +103,12 @@ pub const D3DKMDT_DISPLAYMODE_FLAGS_PreferredTiming: u32 = 64;
 pub const D3DKMDT_DISPLAYMODE_FLAGS_PhysicalModeSupported: u32 = 128;
 pub const D3DKMDT_DISPLAYMODE_FLAGS_VirtualRefreshRate: u32 = 256;
 pub const D3DKMDT_DISPLAYMODE_FLAGS_Reserved: u32 = 4294966784;
+pub const D3DDDI_ALLOCATIONLIST_WriteOperation: u32 = 1;
+pub const D3DDDI_ALLOCATIONLIST_DoNotRetireInstance: u32 = 2;
+pub const D3DDDI_ALLOCATIONLIST_OfferPriority: u32 = 28;
+pub const D3DDDI_ALLOCATIONLIST_Reserved: u32 = 4294967264;
+pub const D3DDDI_PATCHLOCATIONLIST_SlotId: u32 = 16777215;
+pub const D3DDDI_PATCHLOCATIONLIST_Reserved: u32 = 4278190080;
 pub const D3DKMT_SUBMITCOMMANDFLAGS_NullRendering: u32 = 1;
 pub const D3DKMT_SUBMITCOMMANDFLAGS_PresentRedirected: u32 = 2;
 pub const D3DKMT_SUBMITCOMMANDFLAGS_NoKmdAccess: u32 = 4;
@@ -120,12 +126,6 @@ pub const D3DKMT_CREATEDEVICEFLAGS_LegacyMode: u32 = 1;
 pub const D3DKMT_CREATEDEVICEFLAGS_RequestVSync: u32 = 2;
 pub const D3DKMT_CREATEDEVICEFLAGS_DisableGpuTimeout: u32 = 4;
 pub const D3DKMT_CREATEDEVICEFLAGS_Reserved: u32 = 4294967288;
-pub const D3DDDI_ALLOCATIONLIST_WriteOperation: u32 = 1;
-pub const D3DDDI_ALLOCATIONLIST_DoNotRetireInstance: u32 = 2;
-pub const D3DDDI_ALLOCATIONLIST_OfferPriority: u32 = 28;
-pub const D3DDDI_ALLOCATIONLIST_Reserved: u32 = 4294967264;
-pub const D3DDDI_PATCHLOCATIONLIST_SlotId: u32 = 16777215;
-pub const D3DDDI_PATCHLOCATIONLIST_Reserved: u32 = 4278190080;
 pub const D3DDDI_CREATECONTEXTFLAGS_NullRendering: u32 = 1;
 pub const D3DDDI_CREATECONTEXTFLAGS_InitialData: u32 = 2;
 pub const D3DDDI_CREATECONTEXTFLAGS_DisableGpuTimeout: u32 = 4;
@@ -840,11 +840,33 @@ const _: () = {
     ][::core::mem::offset_of!(_DXGK_ISFEATUREENABLED_RESULT, Value) - 2usize];
 };
 pub type DXGK_ISFEATUREENABLED_RESULT = _DXGK_ISFEATUREENABLED_RESULT;
+pub type DXGK_FEATURE_ID = __u32;
+pub const DXGK_FEATURE_HWSCH: _DXGK_FEATURE_ID = 0;
+pub const DXGK_FEATURE_HWFLIPQUEUE: _DXGK_FEATURE_ID = 1;
+pub const DXGK_FEATURE_LDA_GPUPV: _DXGK_FEATURE_ID = 2;
+pub const DXGK_FEATURE_KMD_SIGNAL_CPU_EVENT: _DXGK_FEATURE_ID = 3;
+pub const DXGK_FEATURE_USER_MODE_SUBMISSION: _DXGK_FEATURE_ID = 4;
+pub const DXGK_FEATURE_SHARE_BACKING_STORE_WITH_KMD: _DXGK_FEATURE_ID = 5;
+pub const DXGK_FEATURE_SAMPLE: _DXGK_FEATURE_ID = 31;
+pub const DXGK_FEATURE_PAGE_BASED_MEMORY_MANAGER: _DXGK_FEATURE_ID = 32;
+pub const DXGK_FEATURE_KERNEL_MODE_TESTING: _DXGK_FEATURE_ID = 33;
+pub const DXGK_FEATURE_GPUPV_PRESENT_HWQUEUE: _DXGK_FEATURE_ID = 35;
+pub const DXGK_FEATURE_GPUVAIOMMU: _DXGK_FEATURE_ID = 36;
+pub const DXGK_FEATURE_NATIVE_FENCE: _DXGK_FEATURE_ID = 37;
+pub const DXGK_FEATURE_EXTENDED_SEGMENT_FLAGS: _DXGK_FEATURE_ID = 38;
+pub const DXGK_FEATURE_FAULT_AND_STALL: _DXGK_FEATURE_ID = 39;
+pub const DXGK_FEATURE_SINGLE_ADAPTER_HYBRID_MODE: _DXGK_FEATURE_ID = 40;
+pub const DXGK_FEATURE_SYNC_PRESENT_RENDER_HWQ_ONLY: _DXGK_FEATURE_ID = 41;
+pub const DXGK_FEATURE_UNIFIED_SCHEDULING_MODEL: _DXGK_FEATURE_ID = 42;
+pub const DXGK_FEATURE_NOTIFY_RESIDENCY2: _DXGK_FEATURE_ID = 43;
+pub const DXGK_FEATURE_PROCESS_DEBUG_BLOB_COLLECTION: _DXGK_FEATURE_ID = 45;
+pub const DXGK_FEATURE_PANEL_BUFFER_CONTROL: _DXGK_FEATURE_ID = 46;
+pub type _DXGK_FEATURE_ID = ::core::ffi::c_uint;
 #[repr(C)]
 #[derive(Default, Copy, Clone)]
 pub struct _D3DKMT_ISFEATUREENABLED {
     pub hAdapter: D3DKMT_HANDLE,
-    pub FeatureId: __u32,
+    pub FeatureId: DXGK_FEATURE_ID,
     pub Result: DXGK_ISFEATUREENABLED_RESULT,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
@@ -2714,6 +2736,73 @@ pub type D3DKMT_DISPLAY_CAPS = __u64;
 pub const D3DKMT_DISPLAY_CAPS_PreferPhysicallyContiguous: _D3DKMT_DISPLAY_CAPS = 1;
 pub const D3DKMT_DISPLAY_CAPS_Reserved: _D3DKMT_DISPLAY_CAPS = 18446744073709551614;
 pub type _D3DKMT_DISPLAY_CAPS = ::core::ffi::c_ulong;
+pub type D3DDDI_OFFER_PRIORITY = __u32;
+pub const D3DDDI_OFFER_PRIORITY_NONE: _D3DDDI_OFFER_PRIORITY = 0;
+pub const D3DDDI_OFFER_PRIORITY_LOW: _D3DDDI_OFFER_PRIORITY = 1;
+pub const D3DDDI_OFFER_PRIORITY_NORMAL: _D3DDDI_OFFER_PRIORITY = 2;
+pub const D3DDDI_OFFER_PRIORITY_HIGH: _D3DDDI_OFFER_PRIORITY = 3;
+pub const D3DDDI_OFFER_PRIORITY_AUTO: _D3DDDI_OFFER_PRIORITY = 4;
+pub type _D3DDDI_OFFER_PRIORITY = ::core::ffi::c_uint;
+#[repr(C)]
+#[derive(Default, Copy, Clone)]
+pub struct _D3DDDI_ALLOCATIONLIST {
+    pub hAllocation: D3DKMT_HANDLE,
+    pub Value: __u32,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    [
+        "Size of _D3DDDI_ALLOCATIONLIST",
+    ][::core::mem::size_of::<_D3DDDI_ALLOCATIONLIST>() - 8usize];
+    [
+        "Alignment of _D3DDDI_ALLOCATIONLIST",
+    ][::core::mem::align_of::<_D3DDDI_ALLOCATIONLIST>() - 4usize];
+    [
+        "Offset of field: _D3DDDI_ALLOCATIONLIST::hAllocation",
+    ][::core::mem::offset_of!(_D3DDDI_ALLOCATIONLIST, hAllocation) - 0usize];
+    [
+        "Offset of field: _D3DDDI_ALLOCATIONLIST::Value",
+    ][::core::mem::offset_of!(_D3DDDI_ALLOCATIONLIST, Value) - 4usize];
+};
+pub type D3DDDI_ALLOCATIONLIST = _D3DDDI_ALLOCATIONLIST;
+#[repr(C)]
+#[derive(Default, Copy, Clone)]
+pub struct _D3DDDI_PATCHLOCATIONLIST {
+    pub AllocationIndex: __u32,
+    pub Value: __u32,
+    pub DriverId: __u32,
+    pub AllocationOffset: __u32,
+    pub PatchOffset: __u32,
+    pub SplitOffset: __u32,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    [
+        "Size of _D3DDDI_PATCHLOCATIONLIST",
+    ][::core::mem::size_of::<_D3DDDI_PATCHLOCATIONLIST>() - 24usize];
+    [
+        "Alignment of _D3DDDI_PATCHLOCATIONLIST",
+    ][::core::mem::align_of::<_D3DDDI_PATCHLOCATIONLIST>() - 4usize];
+    [
+        "Offset of field: _D3DDDI_PATCHLOCATIONLIST::AllocationIndex",
+    ][::core::mem::offset_of!(_D3DDDI_PATCHLOCATIONLIST, AllocationIndex) - 0usize];
+    [
+        "Offset of field: _D3DDDI_PATCHLOCATIONLIST::Value",
+    ][::core::mem::offset_of!(_D3DDDI_PATCHLOCATIONLIST, Value) - 4usize];
+    [
+        "Offset of field: _D3DDDI_PATCHLOCATIONLIST::DriverId",
+    ][::core::mem::offset_of!(_D3DDDI_PATCHLOCATIONLIST, DriverId) - 8usize];
+    [
+        "Offset of field: _D3DDDI_PATCHLOCATIONLIST::AllocationOffset",
+    ][::core::mem::offset_of!(_D3DDDI_PATCHLOCATIONLIST, AllocationOffset) - 12usize];
+    [
+        "Offset of field: _D3DDDI_PATCHLOCATIONLIST::PatchOffset",
+    ][::core::mem::offset_of!(_D3DDDI_PATCHLOCATIONLIST, PatchOffset) - 16usize];
+    [
+        "Offset of field: _D3DDDI_PATCHLOCATIONLIST::SplitOffset",
+    ][::core::mem::offset_of!(_D3DDDI_PATCHLOCATIONLIST, SplitOffset) - 20usize];
+};
+pub type D3DDDI_PATCHLOCATIONLIST = _D3DDDI_PATCHLOCATIONLIST;
 pub type D3DKMT_SUBMITCOMMANDFLAGS = __u32;
 #[repr(C)]
 #[derive(Copy, Clone)]
@@ -3084,66 +3173,6 @@ const _: () = {
 };
 pub type D3DKMT_GETCONTEXTINPROCESSSCHEDULINGPRIORITY = _D3DKMT_GETCONTEXTINPROCESSSCHEDULINGPRIORITY;
 pub type D3DKMT_CREATEDEVICEFLAGS = __u32;
-#[repr(C)]
-#[derive(Default, Copy, Clone)]
-pub struct _D3DDDI_ALLOCATIONLIST {
-    pub hAllocation: D3DKMT_HANDLE,
-    pub Value: __u32,
-}
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
-const _: () = {
-    [
-        "Size of _D3DDDI_ALLOCATIONLIST",
-    ][::core::mem::size_of::<_D3DDDI_ALLOCATIONLIST>() - 8usize];
-    [
-        "Alignment of _D3DDDI_ALLOCATIONLIST",
-    ][::core::mem::align_of::<_D3DDDI_ALLOCATIONLIST>() - 4usize];
-    [
-        "Offset of field: _D3DDDI_ALLOCATIONLIST::hAllocation",
-    ][::core::mem::offset_of!(_D3DDDI_ALLOCATIONLIST, hAllocation) - 0usize];
-    [
-        "Offset of field: _D3DDDI_ALLOCATIONLIST::Value",
-    ][::core::mem::offset_of!(_D3DDDI_ALLOCATIONLIST, Value) - 4usize];
-};
-pub type D3DDDI_ALLOCATIONLIST = _D3DDDI_ALLOCATIONLIST;
-#[repr(C)]
-#[derive(Default, Copy, Clone)]
-pub struct _D3DDDI_PATCHLOCATIONLIST {
-    pub AllocationIndex: __u32,
-    pub Value: __u32,
-    pub DriverId: __u32,
-    pub AllocationOffset: __u32,
-    pub PatchOffset: __u32,
-    pub SplitOffset: __u32,
-}
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
-const _: () = {
-    [
-        "Size of _D3DDDI_PATCHLOCATIONLIST",
-    ][::core::mem::size_of::<_D3DDDI_PATCHLOCATIONLIST>() - 24usize];
-    [
-        "Alignment of _D3DDDI_PATCHLOCATIONLIST",
-    ][::core::mem::align_of::<_D3DDDI_PATCHLOCATIONLIST>() - 4usize];
-    [
-        "Offset of field: _D3DDDI_PATCHLOCATIONLIST::AllocationIndex",
-    ][::core::mem::offset_of!(_D3DDDI_PATCHLOCATIONLIST, AllocationIndex) - 0usize];
-    [
-        "Offset of field: _D3DDDI_PATCHLOCATIONLIST::Value",
-    ][::core::mem::offset_of!(_D3DDDI_PATCHLOCATIONLIST, Value) - 4usize];
-    [
-        "Offset of field: _D3DDDI_PATCHLOCATIONLIST::DriverId",
-    ][::core::mem::offset_of!(_D3DDDI_PATCHLOCATIONLIST, DriverId) - 8usize];
-    [
-        "Offset of field: _D3DDDI_PATCHLOCATIONLIST::AllocationOffset",
-    ][::core::mem::offset_of!(_D3DDDI_PATCHLOCATIONLIST, AllocationOffset) - 12usize];
-    [
-        "Offset of field: _D3DDDI_PATCHLOCATIONLIST::PatchOffset",
-    ][::core::mem::offset_of!(_D3DDDI_PATCHLOCATIONLIST, PatchOffset) - 16usize];
-    [
-        "Offset of field: _D3DDDI_PATCHLOCATIONLIST::SplitOffset",
-    ][::core::mem::offset_of!(_D3DDDI_PATCHLOCATIONLIST, SplitOffset) - 20usize];
-};
-pub type D3DDDI_PATCHLOCATIONLIST = _D3DDDI_PATCHLOCATIONLIST;
 #[repr(C)]
 #[derive(Copy, Clone)]
 pub struct _D3DKMT_CREATEDEVICE {

@@ -238,7 +238,7 @@ typedef __u32 DXGK_NODEMETADATA_FLAGS;
  */
 typedef struct _DXGK_NODEMETADATA {
 	DXGK_ENGINE_TYPE EngineType;
-	__u16 FriendlyName[32];
+	__u16 FriendlyName[DXGK_MAX_METADATA_NAME_LENGTH];
 	DXGK_NODEMETADATA_FLAGS Flags;
 	__u8 GpuMmuSupported;
 	__u8 IoMmuSupported;
@@ -479,8 +479,8 @@ typedef struct _D3DKMT_ADAPTER_PERFDATACAPS {
  */
 typedef struct _D3DKMT_GPUVERSION {
 	__u32 PhysicalAdapterIndex;
-	__u16 BiosVersion[32];
-	__u16 GpuArchitecture[32];
+	__u16 BiosVersion[DXGK_MAX_GPUVERSION_NAME_LENGTH];
+	__u16 GpuArchitecture[DXGK_MAX_GPUVERSION_NAME_LENGTH];
 } D3DKMT_GPUVERSION;
 
 #endif /* _UAPI_DXG_ADAPTER_INFO_H */

@@ -28,14 +28,14 @@ enum _KMTUMDVERSION {
  */
 typedef struct _D3DKMT_UMDFILENAMEINFO {
 	KMTUMDVERSION Version;
-	__u16 UmdFileName[260];
+	__u16 UmdFileName[D3DKMT_MAX_PATH];
 } D3DKMT_UMDFILENAMEINFO;
 
 /**
  * struct _D3DKMT_OPENGLINFO - file name of the OpenGL driver
  */
 typedef struct _D3DKMT_OPENGLINFO {
-	__u16 UmdOpenGlIcdFileName[260];
+	__u16 UmdOpenGlIcdFileName[D3DKMT_MAX_PATH];
 	__u32 Version;
 	__u32 Flags;
 } D3DKMT_OPENGLINFO;
@@ -44,24 +44,24 @@ typedef struct _D3DKMT_OPENGLINFO {
  * struct _D3DKMT_ADAPTERREGISTRYINFO - names of the adapter in the registry
  */
 typedef struct _D3DKMT_ADAPTERREGISTRYINFO {
-	__u16 AdapterString[260];
-	__u16 BiosString[260];
-	__u16 DacType[260];
-	__u16 ChipType[260];
+	__u16 AdapterString[D3DKMT_MAX_PATH];
+	__u16 BiosString[D3DKMT_MAX_PATH];
+	__u16 DacType[D3DKMT_MAX_PATH];
+	__u16 ChipType[D3DKMT_MAX_PATH];
 } D3DKMT_ADAPTERREGISTRYINFO;
 
 /**
  * struct _D3DKMT_DLIST_DRIVER_NAME - file name of the device-list driver
  */
 typedef struct _D3DKMT_DLIST_DRIVER_NAME {
-	__u16 DListFileName[260];
+	__u16 DListFileName[D3DKMT_MAX_PATH];
 } D3DKMT_DLIST_DRIVER_NAME;
 
 /**
  * struct _D3DKMT_CPDRIVERNAME - file name of the content-protection driver
  */
 typedef struct _D3DKMT_CPDRIVERNAME {
-	__u16 ContentProtectionFileName[260];
+	__u16 ContentProtectionFileName[D3DKMT_MAX_PATH];
 } D3DKMT_CPDRIVERNAME;
 
 /**
@@ -69,7 +69,7 @@ typedef struct _D3DKMT_CPDRIVERNAME {
  *	display driver
  */
 typedef struct _D3DKMT_MIRACASTCOMPANIONDRIVERNAME {
-	__u16 MiracastCompanionDriverName[260];
+	__u16 MiracastCompanionDriverName[D3DKMT_MAX_PATH];
 } D3DKMT_MIRACASTCOMPANIONDRIVERNAME;
 
 /**
@@ -79,7 +79,7 @@ typedef struct _D3DKMT_MIRACASTCOMPANIONDRIVERNAME {
  */
 typedef struct _D3DKMT_DISPLAY_UMD_FILENAMEINFO {
 	KMTUMDVERSION Version;
-	__u16 UmdFileName[260];
+	__u16 UmdFileName[D3DKMT_MAX_PATH];
 } D3DKMT_DISPLAY_UMD_FILENAMEINFO;
 
 /**
@@ -159,7 +159,7 @@ enum _D3DDDI_QUERYREGISTRY_STATUS {
 typedef struct _D3DDDI_QUERYREGISTRY_INFO {
 	D3DDDI_QUERYREGISTRY_TYPE QueryType;
 	D3DDDI_QUERYREGISTRY_FLAGS QueryFlags;
-	__u16 ValueName[260];
+	__u16 ValueName[D3DKMT_MAX_PATH];
 	__u32 ValueType;
 	__u32 PhysicalAdapterIndex;
 	__u32 OutputValueSize;

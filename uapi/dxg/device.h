@@ -22,41 +22,6 @@ typedef __u32 D3DKMT_CREATEDEVICEFLAGS;
 #define D3DKMT_CREATEDEVICEFLAGS_Reserved		0xfffffff8
 
 /**
- * struct _D3DDDI_ALLOCATIONLIST - one allocation that a packet uses
- * @hAllocation: [in] allocation
- * @Value: [in] mask constants below
- */
-typedef struct _D3DDDI_ALLOCATIONLIST {
-	D3DKMT_HANDLE hAllocation;
-	__u32 Value;
-} D3DDDI_ALLOCATIONLIST;
-#define D3DDDI_ALLOCATIONLIST_WriteOperation		0x00000001
-#define D3DDDI_ALLOCATIONLIST_DoNotRetireInstance	0x00000002
-#define D3DDDI_ALLOCATIONLIST_OfferPriority		0x0000001c
-#define D3DDDI_ALLOCATIONLIST_Reserved			0xffffffe0
-
-/**
- * struct _D3DDDI_PATCHLOCATIONLIST - one place where a packet names an
- *	allocation
- * @AllocationIndex: [in] index into the allocation list
- * @Value: [in] mask constants below
- * @DriverId: [in] driver-defined
- * @AllocationOffset: [in] bytes
- * @PatchOffset: [in] bytes
- * @SplitOffset: [in] bytes
- */
-typedef struct _D3DDDI_PATCHLOCATIONLIST {
-	__u32 AllocationIndex;
-	__u32 Value;
-	__u32 DriverId;
-	__u32 AllocationOffset;
-	__u32 PatchOffset;
-	__u32 SplitOffset;
-} D3DDDI_PATCHLOCATIONLIST;
-#define D3DDDI_PATCHLOCATIONLIST_SlotId		0x00ffffff
-#define D3DDDI_PATCHLOCATIONLIST_Reserved	0xff000000
-
-/**
  * struct _D3DKMT_CREATEDEVICE - create a device
  * @hAdapter: [in] adapter
  * @pAdapter: only for callers in a kernel

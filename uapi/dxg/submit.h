@@ -8,6 +8,53 @@
 #include "base.h"
 
 /**
+ * enum _D3DDDI_OFFER_PRIORITY - OfferPriority of D3DDDI_ALLOCATIONLIST
+ */
+typedef __u32 D3DDDI_OFFER_PRIORITY;
+enum _D3DDDI_OFFER_PRIORITY {
+	D3DDDI_OFFER_PRIORITY_NONE = 0,
+	D3DDDI_OFFER_PRIORITY_LOW = 1,
+	D3DDDI_OFFER_PRIORITY_NORMAL = 2,
+	D3DDDI_OFFER_PRIORITY_HIGH = 3,
+	D3DDDI_OFFER_PRIORITY_AUTO = 4,
+};
+
+/**
+ * struct _D3DDDI_ALLOCATIONLIST - one allocation that a packet uses
+ * @hAllocation: [in] allocation
+ * @Value: [in] mask constants below
+ */
+typedef struct _D3DDDI_ALLOCATIONLIST {
+	D3DKMT_HANDLE hAllocation;
+	__u32 Value;
+} D3DDDI_ALLOCATIONLIST;
+#define D3DDDI_ALLOCATIONLIST_WriteOperation		0x00000001
+#define D3DDDI_ALLOCATIONLIST_DoNotRetireInstance	0x00000002
+#define D3DDDI_ALLOCATIONLIST_OfferPriority		0x0000001c
+#define D3DDDI_ALLOCATIONLIST_Reserved			0xffffffe0
+
+/**
+ * struct _D3DDDI_PATCHLOCATIONLIST - one place where a packet names an
+ *	allocation
+ * @AllocationIndex: [in] index into the allocation list
+ * @Value: [in] mask constants below
+ * @DriverId: [in] driver-defined
+ * @AllocationOffset: [in] bytes
+ * @PatchOffset: [in] bytes
+ * @SplitOffset: [in] bytes
+ */
+typedef struct _D3DDDI_PATCHLOCATIONLIST {
+	__u32 AllocationIndex;
+	__u32 Value;
+	__u32 DriverId;
+	__u32 AllocationOffset;
+	__u32 PatchOffset;
+	__u32 SplitOffset;
+} D3DDDI_PATCHLOCATIONLIST;
+#define D3DDDI_PATCHLOCATIONLIST_SlotId		0x00ffffff
+#define D3DDDI_PATCHLOCATIONLIST_Reserved	0xff000000
+
+/**
  * typedef D3DKMT_SUBMITCOMMANDFLAGS - how to submit work
  */
 typedef __u32 D3DKMT_SUBMITCOMMANDFLAGS;
@@ -41,12 +88,12 @@ typedef struct _D3DKMT_SUBMITCOMMAND {
 	D3DKMT_SUBMITCOMMANDFLAGS Flags;
 	__aligned_u64 PresentHistoryToken;
 	__u32 BroadcastContextCount;
-	D3DKMT_HANDLE BroadcastContext[64];
+	D3DKMT_HANDLE BroadcastContext[D3DDDI_MAX_BROADCAST_CONTEXT];
 	__u32 _pad0;
 	__aligned_u64 pPrivateDriverData;
 	__u32 PrivateDriverDataSize;
 	__u32 NumPrimaries;
-	D3DKMT_HANDLE WrittenPrimaries[16];
+	D3DKMT_HANDLE WrittenPrimaries[D3DDDI_MAX_WRITTEN_PRIMARIES];
 	__u32 NumHistoryBuffers;
 	__u32 _pad1;
 	__aligned_u64 HistoryBufferArray;
@@ -138,7 +185,7 @@ typedef struct _D3DKMT_RENDER {
 	D3DKMT_RENDERFLAGS Flags;
 	__aligned_u64 PresentHistoryToken;
 	__u32 BroadcastContextCount;
-	D3DKMT_HANDLE BroadcastContext[64];
+	D3DKMT_HANDLE BroadcastContext[D3DDDI_MAX_BROADCAST_CONTEXT];
 	__u32 QueuedBufferCount;
 	D3DGPU_VIRTUAL_ADDRESS NewCommandBuffer;
 	__aligned_u64 pPrivateDriverData;
