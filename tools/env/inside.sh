@@ -34,7 +34,7 @@ same_path "$repo"
 same_path "$cache"
 case $PWD/ in
 "$repo"/* | "$cache"/*) ;;
-/ | /usr/* | /bin/* | /sbin/* | /lib* | /etc/* | /var/* | /dev/* | /proc/* | /sys/*) cd / ;;
+/ | /usr/* | /bin/* | /sbin/* | /lib* | /etc/* | /var/* | /dev/* | /proc/* | /sys/*) cd "$tree/host$PWD" ;;
 *) same_path "$PWD" ;;
 esac
 
@@ -46,4 +46,5 @@ export PYTHONDONTWRITEBYTECODE=1
 export OPENDXG_CACHE="$cache" OPENDXG_REPO="$repo" OPENDXG_INSIDE=1
 export CARGO_HOME="$cache/cargo" CARGO_TARGET_DIR="$repo/build/cargo"
 # shellcheck disable=SC2016
-exec chroot "$tree" /bin/sh -c 'cd "$1" && shift && exec "$@"' sh "$PWD" "$@"
+here=${PWD#"$tree"}
+exec chroot "$tree" /bin/sh -c 'cd "$1" && shift && exec "$@"' sh "${here:-/}" "$@"
