@@ -171,8 +171,9 @@ impl Node {
         // SAFETY: the caller's promise, here and below.
         let result = unsafe { self.call(nr, arg, size) };
         match result {
-            Err(Errno::NOTTY | Errno::BADF | Errno::NXIO) | Ok(Status::INVALID_HANDLE) => {
-                self.open()?;
+            Err(Errno::NOTTY | Errno::BADF | Errno::NXIO) | Ok(Status::INVALID_HANDLE)
+                if self.open().is_ok() =>
+            {
                 // SAFETY: as above.
                 unsafe { self.call(nr, arg, size) }
             }

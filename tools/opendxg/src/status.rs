@@ -33,6 +33,7 @@ statuses! {
     ABANDONED = 0x0000_0080;
     TIMEOUT = 0x0000_0102;
     PENDING = 0x0000_0103;
+    OBJECT_NAME_EXISTS = 0x4000_0000;
     GRAPHICS_SKIP_ALLOCATION_PREPARATION = 0x401E_0201;
     DATATYPE_MISALIGNMENT = 0x8000_0002;
     UNSUCCESSFUL = 0xC000_0001;
@@ -48,12 +49,19 @@ statuses! {
     OBJECT_NAME_INVALID = 0xC000_0033;
     OBJECT_NAME_NOT_FOUND = 0xC000_0034;
     OBJECT_NAME_COLLISION = 0xC000_0035;
+    OBJECT_PATH_NOT_FOUND = 0xC000_003A;
+    OBJECT_PATH_SYNTAX_BAD = 0xC000_003B;
+    QUOTA_EXCEEDED = 0xC000_0044;
     UNKNOWN_REVISION = 0xC000_0058;
+    REVISION_MISMATCH = 0xC000_0059;
+    PRIVILEGE_NOT_HELD = 0xC000_0061;
     PROCEDURE_NOT_FOUND = 0xC000_007A;
     INSUFFICIENT_RESOURCES = 0xC000_009A;
     NOT_SUPPORTED = 0xC000_00BB;
     INTERNAL_ERROR = 0xC000_00E5;
+    NAME_TOO_LONG = 0xC000_0106;
     CANCELLED = 0xC000_0120;
+    NOT_FOUND = 0xC000_0225;
     DEVICE_REMOVED = 0xC000_02B6;
     ALREADY_INITIALIZED = 0xC000_0510;
     GRAPHICS_NOT_EXCLUSIVE_MODE_OWNER = 0xC01E_0000;
@@ -153,6 +161,24 @@ mod tests {
         assert!(Status::NAMED
             .windows(2)
             .all(|pair| pair[0].0.code() < pair[1].0.code()));
+    }
+
+    #[test]
+    fn same_statuses_as_the_header() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../uapi/dxg/status.h");
+        let header = std::fs::read_to_string(path).unwrap();
+        let constants = header
+            .lines()
+            .filter_map(|line| line.trim().strip_suffix(','));
+        let mut constants: Vec<_> = constants
+            .map(|constant| {
+                let (name, value) = constant.split_once(" = ").unwrap();
+                let value = value.trim_start_matches("(__s32)").trim_start_matches("0x");
+                (Status(u32::from_str_radix(value, 16).unwrap() as i32), name)
+            })
+            .collect();
+        constants.sort_by_key(|(status, _)| status.code());
+        assert_eq!(constants, Status::NAMED);
     }
 
     #[test]
