@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# Front door of the project. Only git, make and what README.md names are needed
+# on the host: everything else runs in a private Debian tree (tools/env).
+
+# Kernel that the module is built for and the tests run on: 7.2, 7.3 or debug.
+KERNEL ?= 7.2
+# A kernel build tree with Rust support makes `modules` a plain external build.
+KDIR ?=
+PREFIX ?= /usr/local
+DESTDIR ?=
+
+enter := tools/env/enter
+module := tools/env/module $(if $(KDIR),--kdir $(KDIR),--kernel $(KERNEL))
+
+.PHONY: modules
+modules: ## build opendxg.ko for KERNEL, or for the build tree KDIR
+	@$(module) modules
+
+.PHONY: demo
+demo: vm-parts ## boot a stock kernel and let two programs share a fence
+	@tools/demo/run --kernel $(KERNEL)
+
+.PHONY: test
+test: ## run all tests: on the host, then in a virtual machine on KERNEL
+	@tools/env/test $(KERNEL) host vm
+
+.PHONY: test-host
+test-host: ## run the tests that need no virtual machine
+	@tools/env/test $(KERNEL) host
+
+.PHONY: test-vm
+test-vm: ## run the tests in the virtual machine
+	@tools/env/test $(KERNEL) vm
+
+.PHONY: bench
+bench: vm-parts ## measure against ntsync, drm_syncobj, eventfd and futex; results in build/bench
+	@tools/bench/run --kernel $(KERNEL)
+
+.PHONY: clippy
+clippy: ## lint the module and the tools
+	@$(module) --clippy modules
+	@$(enter) sh -c 'cd tools && cargo clippy --workspace --all-targets --locked -- -D warnings'
+
+.PHONY: fmt
+fmt: ## format the module and the tools
+	@$(enter) sh -c 'tools/env/rustfmt rust && cd tools && cargo fmt --all'
+
+.PHONY: fmt-check
+fmt-check: ## check the format of the module and the tools
+	@$(enter) sh -c 'tools/env/rustfmt --check rust && cd tools && cargo fmt --all --check'
+
+.PHONY: rust-analyzer
+rust-analyzer: ## write rust-project.json, which gives an editor the kernel crates
+	@$(module) rust-analyzer
+
+.PHONY: vm-parts
+vm-parts: ## build what a virtual machine holds: the module and the shim
+	@$(module) modules
+	@$(enter) tools/env/stage
+
+.PHONY: install
+install: ## install libd3dkmt.so, its headers and pkg-config file below PREFIX
+	@$(enter) tools/shim/install --build
+	@tools/shim/install --prefix $(PREFIX) --destdir "$(DESTDIR)"
+
+.PHONY: clean
+clean: ## remove everything that was built, keep the cache
+	rm -rf build rust-project.json
+
+.PHONY: distclean
+distclean: clean ## remove the cache too: the Debian tree, kernels and crates
+	@tools/env/remove
+
+.PHONY: help
+help: ## show this list
+	@echo 'usage: make [TARGET] [KERNEL=7.2|7.3|debug] [KDIR=DIR]'
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1|\2/p' Makefile | while IFS='|' read -r target text; do \
+		printf '  %-15s %s\n' "$$target" "$$text"; done
