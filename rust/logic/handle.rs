@@ -68,13 +68,16 @@ pub fn global_parts(handle: u32) -> Option<(u32, u32)> {
     decode(handle, GLOBAL_INSTANCE)
 }
 
+/// Highest descriptor number that can be an NT handle: the two top bits mark KMT handles.
+pub const LAST_FD: u32 = (1 << UNIQUE_SHIFT) - 1;
+
 /// Whether an NT handle slot holds a value that may be a file descriptor.
 ///
 /// 0 is "none", and numbers with one of the two top bits are KMT handles (RES-13).
 pub fn nt_fd(slot: u64) -> Option<u32> {
     let fd = u32::try_from(slot).ok()?;
 
-    (fd != 0 && fd >> UNIQUE_SHIFT == 0).then_some(fd)
+    (1..=LAST_FD).contains(&fd).then_some(fd)
 }
 
 /// Gives out indices in one increasing chain and starts over after the last one.

@@ -6,9 +6,11 @@
 //! into the module and by cargo into the host test crate, which declares the same module names at
 //! its root and brings its own `platform`.
 
+pub(crate) mod access;
 pub(crate) mod adapter_info;
 pub(crate) mod feature;
 pub(crate) mod fence_value;
 pub(crate) mod handle;
+pub(crate) mod sync_flags;
 pub(crate) mod wait_set;
 pub(crate) mod waiters;

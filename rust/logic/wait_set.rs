@@ -98,6 +98,11 @@ impl WaitSet {
         }
     }
 
+    /// The word that stops being 0 when the wait ends, for sleeping on it.
+    pub fn state(&self) -> &Word32 {
+        &self.state
+    }
+
     /// Called once by the registration, when every element is queued, and once by whoever ended
     /// the wait. True for the second of the two, who takes the remaining elements out.
     pub fn pass_through(&self) -> bool {

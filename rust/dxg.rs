@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! opendxg: Windows' graphics kernel interface for GPU synchronisation and sharing, served by
+//! `/dev/dxg` on an unmodified Linux kernel.
+//!
+//! Who may know whom, from the bottom up (see `Documentation/architecture.md`):
+//!
+//! - `platform`, `compat`: names from the kernel that differ between builds and releases;
+//! - `logic`: pure rules, also compiled on the host;
+//! - `sys`: the kernel, wrapped; the only place with `unsafe`, apart from the wrapper of generated
+//!   code in `uapi` and one list operation in `dxgk::handle_table`;
+//! - `dxgk`: the objects;
+//! - `uapi`, `ioctl`: the contract with user space and its thin handlers;
+//! - this file and `open_file`: tie them together.
+
+mod compat;
+mod dxgk;
+mod ioctl;
+#[allow(dead_code, unreachable_pub)] // The host tests use all of it, from another crate.
+mod logic;
+mod open_file;
+mod platform;
+mod sys;
+mod uapi;
+
+use dxgk::{
+    adapter::MAX_ADAPTERS,
+    driver::Driver, //
+};
+use kernel::prelude::*;
+use sys::{
+    chardev::Registration,
+    params, //
+};
+
+module! {
+    type: OpenDxg,
+    name: "opendxg",
+    authors: ["The opendxg developers"],
+    description: "D3DKMT graphics kernel objects: /dev/dxg without a Windows host",
+    license: "GPL",
+}
+
+/// The loaded module. Dropping it removes the node; open files keep the module loaded.
+struct OpenDxg {
+    _node: Pin<KBox<Registration>>,
+}
+
+impl kernel::Module for OpenDxg {
+    fn init(_module: &'static ThisModule) -> Result<Self> {
+        let adapters = params::adapters();
+        let name = params::name();
+
+        if !(1..=MAX_ADAPTERS).contains(&adapters) {
+            pr_err!("adapters={adapters}: must be 1 to {MAX_ADAPTERS}\n");
+            return Err(EINVAL);
+        }
+        if params::global_access() > 2 {
+            pr_err!("global_access={}: must be 0, 1 or 2\n", params::global_access());
+            return Err(EINVAL);
+        }
+
+        let driver = Driver::new(adapters)?;
+        let node = KBox::pin_init(Registration::new(name, driver), GFP_KERNEL)?;
+
+        pr_info!("/dev/{} with {} software adapter(s)\n", name, adapters);
+        Ok(Self { _node: node })
+    }
+}

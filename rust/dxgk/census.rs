@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! How many of everything exist, and the ids of objects.
+//!
+//! The numbers show in the fdinfo of the device; tests compare them before and after. Counting
+//! happens when things are made and freed, never on signal and wait paths of sleeping threads.
+
+use kernel::sync::atomic::{
+    Atomic,
+    Relaxed, //
+};
+
+/// A number of living things.
+pub(crate) struct Gauge(Atomic<u64>);
+
+impl Gauge {
+    const fn new() -> Self {
+        Self(Atomic::new(0))
+    }
+
+    /// The present number.
+    pub(crate) fn get(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+
+    /// Counts one more until the result is dropped.
+    pub(crate) fn enter(&'static self) -> Member {
+        self.0.fetch_add(1, Relaxed);
+        Member(self)
+    }
+}
+
+/// One living thing, counted.
+pub(crate) struct Member(&'static Gauge);
+
+impl Drop for Member {
+    fn drop(&mut self) {
+        self.0 .0.fetch_sub(1, Relaxed);
+    }
+}
+
+/// Process objects.
+pub(crate) static PROCESSES: Gauge = Gauge::new();
+/// Devices, contexts and synchronisation objects.
+pub(crate) static OBJECTS: Gauge = Gauge::new();
+/// Local handles.
+pub(crate) static HANDLES: Gauge = Gauge::new();
+/// Pending waits that no thread sleeps in.
+pub(crate) static WAITERS: Gauge = Gauge::new();
+/// Pages of fence values.
+pub(crate) static PAGES: Gauge = Gauge::new();
+/// Shares, that is open file descriptions of NT handles.
+pub(crate) static SHARES: Gauge = Gauge::new();
+
+/// An id that was never given to anything before (RES-2). Starts at 1.
+pub(crate) fn next_id() -> u64 {
+    static NEXT: Atomic<u64> = Atomic::new(1);
+
+    // OVERFLOW: 2^64 objects take longer than any machine runs.
+    NEXT.fetch_add(1, Relaxed)
+}
+
+/// What an object is, as shown in traces.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub(crate) enum Kind {
+    /// `D3DDDI_SYNCHRONIZATION_MUTEX`.
+    Mutex = 1,
+    /// `D3DDDI_SEMAPHORE`.
+    Semaphore = 2,
+    /// `D3DDDI_FENCE`.
+    Fence = 3,
+    /// `D3DDDI_CPU_NOTIFICATION`.
+    CpuNotification = 4,
+    /// `D3DDDI_MONITORED_FENCE`.
+    MonitoredFence = 5,
+    /// A device.
+    Device = 16,
+    /// A context.
+    Context = 17,
+}
+
+impl Kind {
+    /// The name shown in fdinfo.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Mutex => "mutex",
+            Self::Semaphore => "semaphore",
+            Self::Fence => "fence",
+            Self::CpuNotification => "cpu-notification",
+            Self::MonitoredFence => "monitored-fence",
+            Self::Device => "device",
+            Self::Context => "context",
+        }
+    }
+
+    /// The number shown in traces.
+    pub(crate) fn number(self) -> u32 {
+        // CAST: the discriminant is the number.
+        self as u32
+    }
+}
+
+/// The id of an object and its place in the census, for as long as the object lives.
+pub(crate) struct Identified {
+    /// Never used for anything else.
+    pub(crate) id: u64,
+    /// What it is.
+    pub(crate) kind: Kind,
+    _member: Member,
+}
+
+impl Identified {
+    /// A new object of this kind.
+    pub(crate) fn new(kind: Kind) -> Self {
+        let id = next_id();
+
+        crate::sys::trace::create(id, kind.number());
+        Self {
+            id,
+            kind,
+            _member: OBJECTS.enter(),
+        }
+    }
+}
+
+impl Drop for Identified {
+    fn drop(&mut self) {
+        crate::sys::trace::destroy(self.id, self.kind.number());
+    }
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A context: a sequence of work for one engine node of a device.
+
+use super::{
+    census::{
+        Identified,
+        Kind, //
+    },
+    device::Device, //
+};
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
+
+/// How a context takes work. The two kinds have handles that do not stand for each other.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scheduling {
+    /// Made by CreateContextVirtual: command buffers are submitted to the context itself.
+    Packets,
+    /// Made by CreateHwContext: command buffers are submitted to its HW queues.
+    HwQueues,
+}
+
+/// A context.
+pub(crate) struct Context {
+    _identified: Identified,
+    /// Lives at least as long as its contexts.
+    _device: Arc<Device>,
+    /// How it takes work.
+    pub(crate) scheduling: Scheduling,
+}
+
+impl Context {
+    /// A new context of `device`.
+    pub(crate) fn new(device: Arc<Device>, scheduling: Scheduling) -> Result<Arc<Self>> {
+        Ok(Arc::new(
+            Self {
+                _identified: Identified::new(Kind::Context),
+                _device: device,
+                scheduling,
+            },
+            GFP_KERNEL_ACCOUNT,
+        )?)
+    }
+}

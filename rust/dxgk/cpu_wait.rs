@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Waiting on the CPU for fence values (FEN-14 to FEN-30).
+//!
+//! Every way of waiting has the same steps: look whether the condition holds already, which takes
+//! neither lock nor memory; allocate a waiter and one node for each element; queue it on one fence
+//! after the other; then sleep, or return.
+
+use super::{
+    fence_point::FencePoint,
+    monitored_fence::{
+        MonitoredFence,
+        Spare, //
+    },
+    pending_waits::PendingWaits,
+    waiter::{
+        Notify,
+        Waiter, //
+    }, //
+};
+use crate::{
+    logic::wait_set::{
+        Mode,
+        Outcome as End, //
+    },
+    sys::{
+        eventfd::EventFd,
+        sleep, //
+    },
+    uapi::status::{
+        Outcome,
+        Status,
+        Stop, //
+    }, //
+};
+use kernel::{
+    prelude::*,
+    rbtree::RBTreeNodeReservation,
+    sync::Arc, //
+};
+
+/// One (object, value) of a wait.
+pub(crate) struct Element {
+    /// The fence.
+    pub(crate) fence: Arc<MonitoredFence>,
+    /// The value to be reached.
+    pub(crate) value: u64,
+}
+
+/// How many elements find room without an allocation.
+const INLINE: usize = 8;
+
+/// The elements of one call. A few of them need no memory.
+#[derive(Default)]
+pub(crate) struct Elements {
+    few: [Option<Element>; INLINE],
+    rest: KVec<Element>,
+    len: usize,
+}
+
+impl Elements {
+    /// Adds one.
+    pub(crate) fn push(&mut self, element: Element) -> Result {
+        match self.few.get_mut(self.len) {
+            Some(place) => *place = Some(element),
+            None => self.rest.push(element, GFP_KERNEL_ACCOUNT)?,
+        }
+        self.len += 1;
+        Ok(())
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// All of them, in order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Element> {
+        Iterator::chain(self.few.iter().flatten(), self.rest.iter())
+    }
+
+    /// Whether the condition holds now.
+    fn hold(&self, mode: Mode) -> bool {
+        let satisfied = |element: &Element| element.fence.satisfies(element.value);
+
+        match mode {
+            Mode::Any => self.iter().any(satisfied),
+            Mode::All => self.iter().all(satisfied),
+        }
+    }
+}
+
+/// Queues `waiter` on every fence. All memory is there before the first fence is touched.
+///
+/// `last` is the last step that may fail.
+fn register(
+    waiter: &Arc<Waiter>,
+    elements: &Elements,
+    last: impl FnOnce() -> Result,
+) -> Result {
+    let mut spares = KVec::<Spare>::with_capacity(elements.len(), GFP_KERNEL_ACCOUNT)?;
+
+    for _ in 0..elements.len() {
+        let node = RBTreeNodeReservation::new(GFP_KERNEL_ACCOUNT)?;
+
+        spares.push((node, waiter.clone()), GFP_KERNEL_ACCOUNT)?;
+    }
+    last()?;
+    for element in elements.iter() {
+        let Some(spare) = spares.pop() else { break };
+
+        if !element.fence.enqueue(waiter, element.value, spare) {
+            break;
+        }
+    }
+    waiter.registered();
+    Ok(())
+}
+
+/// Sleeps until the condition holds.
+///
+/// INVALID_HANDLE if nobody is left who could signal; [`Stop::Interrupted`] on a signal, with no
+/// waiter left behind. Context: a system call, no locks held.
+pub(crate) fn block(mode: Mode, elements: &Elements) -> Outcome {
+    if elements.hold(mode) {
+        return Ok(());
+    }
+
+    let waiter = Waiter::new(mode, elements.len(), Notify::Thread(sleep::me()), None)?;
+
+    register(&waiter, elements, || Ok(()))?;
+
+    let slept = sleep::until_nonzero(waiter.set.state());
+
+    if slept.is_err() {
+        waiter.cancel();
+    }
+    waiter.unlink();
+    match waiter.set.outcome() {
+        Some(End::Satisfied) => Ok(()),
+        Some(End::Orphaned) => Err(Status::INVALID_HANDLE.into()),
+        Some(End::Cancelled) | None => Err(Stop::Interrupted),
+    }
+}
+
+/// Adds 1 to `event` as soon as the condition holds, before return if it does now (FEN-20).
+///
+/// Context: a system call, no locks held.
+pub(crate) fn notify(
+    waits: &Arc<PendingWaits>,
+    mode: Mode,
+    elements: &Elements,
+    event: EventFd,
+) -> Outcome {
+    if elements.hold(mode) {
+        event.signal();
+        return Ok(());
+    }
+
+    let pending = waits.admit()?;
+    let waiter = Waiter::new(mode, elements.len(), Notify::Event(event), Some(pending))?;
+
+    register(&waiter, elements, || waits.list(&waiter))?;
+    Ok(())
+}
+
+/// A descriptor that becomes readable when `element` is satisfied (FEN-168).
+///
+/// Context: a system call, no locks held.
+pub(crate) fn point(waits: &Arc<PendingWaits>, element: Element) -> Outcome<Arc<FencePoint>> {
+    let pending = waits.admit()?;
+    let waiter = Waiter::new(Mode::All, 1, Notify::Pollers, Some(pending))?;
+    let point = FencePoint::new(waiter.clone(), &element)?;
+    let mut elements = Elements::default();
+
+    elements.push(element)?;
+    register(&waiter, &elements, || Ok(()))?;
+    Ok(point)
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A device: one client of one adapter. Contexts and synchronisation objects are made on it, and
+//! their handles go when its handle goes (RES-31).
+
+use super::{
+    adapter::Adapter,
+    census::{
+        Identified,
+        Kind, //
+    }, //
+};
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
+
+/// A device.
+pub(crate) struct Device {
+    /// Id and census entry.
+    pub(crate) identified: Identified,
+    /// The adapter it is on.
+    pub(crate) adapter: Arc<Adapter>,
+}
+
+impl Device {
+    /// A new device on `adapter`.
+    pub(crate) fn new(adapter: Arc<Adapter>) -> Result<Arc<Self>> {
+        Ok(Arc::new(
+            Self {
+                identified: Identified::new(Kind::Device),
+                adapter,
+            },
+            GFP_KERNEL_ACCOUNT,
+        )?)
+    }
+
+    /// Its id.
+    pub(crate) fn id(&self) -> u64 {
+        self.identified.id
+    }
+}

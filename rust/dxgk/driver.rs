@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What the module has once: the adapters, the processes that have the device open, and the table
+//! of global handles.
+//!
+//! LOCK: `processes` is taken by open and release only, and nothing is released under it.
+
+use super::{
+    adapter::{
+        Adapter,
+        Luid, //
+    },
+    global_table::GlobalTable,
+    process::Process, //
+};
+use crate::sys::caller::Identity;
+use kernel::{
+    new_mutex,
+    prelude::*,
+    rbtree::{
+        RBTree,
+        RBTreeNode, //
+    },
+    sync::{
+        Arc,
+        Mutex, //
+    }, //
+};
+
+/// A process and how many open files it has.
+struct Listed {
+    process: Arc<Process>,
+    opens: u32,
+}
+
+/// See the module.
+#[pin_data]
+pub(crate) struct Driver {
+    adapters: KVec<Arc<Adapter>>,
+    /// Global handles.
+    pub(crate) globals: Arc<GlobalTable>,
+    #[pin]
+    processes: Mutex<RBTree<(usize, usize), Listed>>,
+}
+
+impl Driver {
+    /// A driver with this many adapters.
+    pub(crate) fn new(adapter_count: u32) -> Result<Arc<Self>> {
+        let mut adapters = KVec::new();
+
+        for index in 0..adapter_count {
+            adapters.push(Adapter::new(index)?, GFP_KERNEL)?;
+        }
+
+        let globals = GlobalTable::new()?;
+
+        Arc::pin_init(
+            pin_init!(Self {
+                adapters,
+                globals,
+                processes <- new_mutex!(RBTree::new(), "Driver::processes"),
+            }),
+            GFP_KERNEL,
+        )
+    }
+
+    /// All adapters.
+    pub(crate) fn adapters(&self) -> &[Arc<Adapter>] {
+        &self.adapters
+    }
+
+    /// The adapter with this LUID.
+    pub(crate) fn adapter(&self, luid: Luid) -> Option<&Arc<Adapter>> {
+        self.adapters.iter().find(|adapter| adapter.luid == luid)
+    }
+
+    /// The calling process, with one more open file.
+    pub(crate) fn open_process(&self) -> Result<Arc<Process>> {
+        let process = Process::new(Identity::of_caller()?)?;
+        let key = process.space.identity.key();
+        let fresh = Listed {
+            process: process.clone(),
+            opens: 1,
+        };
+        let node = RBTreeNode::new(key, fresh, GFP_KERNEL_ACCOUNT)?;
+        let mut processes = self.processes.lock();
+
+        // The identities in the tree are referenced, so that equal keys are the same process.
+        if let Some(listed) = processes.get_mut(&key) {
+            let known = listed.process.clone();
+
+            // OVERFLOW: bounded by the number of open files.
+            listed.opens += 1;
+            drop(processes);
+            drop(node);
+            return Ok(known);
+        }
+        processes.insert(node);
+        Ok(process)
+    }
+
+    /// One open file of `process` less; the last one empties it.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn release_process(&self, process: &Process) {
+        let key = process.space.identity.key();
+        let mut processes = self.processes.lock();
+        let last = match processes.get_mut(&key) {
+            Some(listed) if listed.opens > 1 => {
+                listed.opens -= 1;
+                None
+            }
+            Some(_) => processes.remove_node(&key),
+            None => None,
+        };
+
+        drop(processes);
+        if let Some(node) = last {
+            node.to_key_value().1.process.close();
+        }
+    }
+}

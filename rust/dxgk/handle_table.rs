@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The local handles of one process: one table for all kinds of objects (RES-6, RES-7).
+//!
+//! A handle is made in two steps. A *reserved* handle has its number, so that the number can be
+//! copied out, but does not resolve; *publishing* it cannot fail and is the last thing a call does
+//! (RES-3). A reserved handle that is dropped gives its number back (RES-4).
+//!
+//! LOCK: `order` comes before the lock of `entries`, which is a leaf. Lookups take the latter only.
+//! Objects are dropped with neither held.
+
+use super::{
+    adapter::Adapter,
+    census::{
+        Member,
+        HANDLES, //
+    },
+    context::Context,
+    device::Device,
+    opening::{
+        Opened,
+        Opening, //
+    },
+    sync_object::Strong, //
+};
+use crate::{
+    logic::handle::{
+        self,
+        Cursor, //
+    },
+    sys::params,
+    uapi::status::{
+        Outcome,
+        Status, //
+    }, //
+};
+use kernel::{
+    list::{
+        impl_list_arc_safe,
+        impl_list_item,
+        List,
+        ListArc,
+        ListLinks, //
+    },
+    new_mutex,
+    prelude::*,
+    sync::{
+        atomic::{
+            Acquire,
+            Atomic,
+            Relaxed,
+            Release, //
+        },
+        Arc,
+        Mutex, //
+    },
+    xarray::{
+        AllocKind,
+        XArray, //
+    }, //
+};
+
+/// What a local handle can stand for.
+pub(crate) enum Object {
+    /// An adapter.
+    Adapter(Arc<Adapter>),
+    /// A device.
+    Device(Arc<Device>),
+    /// A context.
+    Context(Arc<Context>),
+    /// A synchronisation object.
+    Sync(Opening),
+}
+
+/// One handle. Held by the table and by the list of handles in order of creation.
+#[pin_data]
+struct Entry {
+    #[pin]
+    links: ListLinks,
+    /// Set once, before the entry is in the table.
+    index: Atomic<u32>,
+    /// The device this handle goes with.
+    parent: Option<u64>,
+    published: Atomic<bool>,
+    object: Object,
+    _member: Member,
+}
+
+impl_list_arc_safe! {
+    impl ListArcSafe<0> for Entry { untracked; }
+}
+impl_list_item! {
+    impl ListItem<0> for Entry { using ListLinks { self.links }; }
+}
+
+struct Order {
+    cursor: Cursor,
+    /// Every entry of the table, oldest first.
+    created: List<Entry>,
+    count: u32,
+    /// The process is gone; nothing may be added.
+    closed: bool,
+}
+
+/// See the module.
+#[pin_data]
+pub(crate) struct HandleTable {
+    #[pin]
+    entries: XArray<Arc<Entry>>,
+    #[pin]
+    order: Mutex<Order>,
+}
+
+/// A handle that has a number and does not resolve yet.
+pub(crate) struct Reserved<'a> {
+    table: &'a HandleTable,
+    index: u32,
+}
+
+impl Reserved<'_> {
+    /// The number.
+    pub(crate) fn handle(&self) -> u32 {
+        handle::local(self.index)
+    }
+
+    /// Makes it resolve.
+    pub(crate) fn publish(self) {
+        // CAST: an index has 24 bits.
+        if let Some(entry) = self.table.entries.lock().get(self.index as usize) {
+            // ORDERING: release, so that a lookup that sees the flag sees the object. Pairs with
+            // the acquire load in `HandleTable::with`.
+            entry.published.store(true, Release);
+        }
+        core::mem::forget(self);
+    }
+}
+
+impl Drop for Reserved<'_> {
+    fn drop(&mut self) {
+        let removed = self.table.remove(self.index, true);
+
+        drop(removed);
+    }
+}
+
+impl HandleTable {
+    /// An empty table.
+    pub(crate) fn new() -> impl PinInit<Self> {
+        pin_init!(Self {
+            entries <- XArray::new(AllocKind::Alloc),
+            order <- new_mutex!(
+                Order {
+                    cursor: Cursor::new(),
+                    created: List::new(),
+                    count: 0,
+                    closed: false,
+                },
+                "HandleTable::order"
+            ),
+        })
+    }
+
+    /// How many handles there are.
+    pub(crate) fn count(&self) -> u32 {
+        self.order.lock().count
+    }
+
+    /// Gives `object` a number. With `parent`, a handle to a device of this table, the new handle
+    /// goes when that handle goes.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn reserve(&self, object: Object, parent: Option<&Parent>) -> Outcome<Reserved<'_>> {
+        // Declared before the lock, so that whatever fails below is dropped after the lock.
+        let entry: ListArc<Entry> = ListArc::pin_init(
+            try_pin_init!(Entry {
+                links <- ListLinks::new(),
+                index: Atomic::new(0),
+                parent: parent.map(|parent| parent.device.id()),
+                published: Atomic::new(false),
+                object,
+                _member: HANDLES.enter(),
+            }? Error),
+            GFP_KERNEL_ACCOUNT,
+        )?;
+        let mut order = self.order.lock();
+
+        if order.closed || order.count >= params::max_handles() {
+            return Err(Status::NO_MEMORY.into());
+        }
+        // The device may have been destroyed since it was looked up.
+        if parent.is_some_and(|parent| !self.is_live(parent)) {
+            return Err(Status::INVALID_PARAMETER.into());
+        }
+
+        // CAST: an index has 24 bits.
+        let free = |index: u32| self.entries.lock().get(index as usize).is_none();
+        let index = order.cursor.take(free).ok_or(Status::NO_MEMORY)?;
+
+        entry.index.store(index, Relaxed);
+
+        let stored = self.entries.lock().store(
+            // CAST: an index has 24 bits.
+            index as usize,
+            entry.clone_arc(),
+            GFP_KERNEL_ACCOUNT,
+        );
+
+        if let Err(error) = stored {
+            order.cursor.put_back(index);
+            return Err(error.error.into());
+        }
+        order.created.push_back(entry);
+        order.count += 1;
+        Ok(Reserved { table: self, index })
+    }
+
+    fn is_live(&self, parent: &Parent) -> bool {
+        let entries = self.entries.lock();
+        // CAST: an index has 24 bits.
+        let entry = entries.get(parent.index as usize);
+
+        entry.is_some_and(|entry| match &entry.object {
+            Object::Device(device) => Arc::ptr_eq(device, &parent.device),
+            _ => false,
+        })
+    }
+
+    /// Calls `look` with the object behind a handle, under the table's leaf lock.
+    fn with<T>(&self, local: u32, look: impl FnOnce(&Object) -> Option<T>) -> Option<T> {
+        let index = handle::local_index(local)?;
+        let entries = self.entries.lock();
+        // CAST: an index has 24 bits.
+        let entry = entries.get(index as usize)?;
+
+        // ORDERING: acquire, pairs with the release store in `Reserved::publish`.
+        if !entry.published.load(Acquire) {
+            return None;
+        }
+        look(&entry.object)
+    }
+
+    /// The adapter behind a handle.
+    pub(crate) fn adapter(&self, local: u32) -> Outcome<Arc<Adapter>> {
+        self.with(local, |object| match object {
+            Object::Adapter(adapter) => Some(adapter.clone()),
+            _ => None,
+        })
+        .ok_or(Status::INVALID_PARAMETER.into())
+    }
+
+    /// The device behind a handle.
+    pub(crate) fn device(&self, local: u32) -> Outcome<Arc<Device>> {
+        self.with(local, |object| match object {
+            Object::Device(device) => Some(device.clone()),
+            _ => None,
+        })
+        .ok_or(Status::INVALID_PARAMETER.into())
+    }
+
+    /// The device behind a handle, as the parent of new handles.
+    pub(crate) fn parent(&self, local: u32) -> Outcome<Parent> {
+        let device = self.device(local)?;
+
+        Ok(Parent {
+            device,
+            index: handle::local_index(local).unwrap_or_default(),
+        })
+    }
+
+    /// The synchronisation object behind a handle.
+    pub(crate) fn sync_object(&self, local: u32) -> Outcome<Opened> {
+        self.with(local, |object| match object {
+            Object::Sync(opening) => Some(opening.opened()),
+            _ => None,
+        })
+        .ok_or(Status::INVALID_PARAMETER.into())
+    }
+
+    /// A strong reference to the synchronisation object behind a handle, of its own.
+    pub(crate) fn strong(&self, local: u32) -> Outcome<Strong> {
+        self.with(local, |object| match object {
+            Object::Sync(opening) => Strong::upgrade(opening.strong().object()),
+            _ => None,
+        })
+        .ok_or(Status::INVALID_PARAMETER.into())
+    }
+
+    /// Takes out a published entry, or a reserved one.
+    fn remove(&self, index: u32, reserved: bool) -> Option<ListArc<Entry>> {
+        let mut order = self.order.lock();
+        let entry = {
+            let mut entries = self.entries.lock();
+            // CAST: an index has 24 bits.
+            let entry = entries.get(index as usize)?;
+
+            if entry.published.load(Acquire) == reserved {
+                return None;
+            }
+            // CAST: an index has 24 bits.
+            entries.remove(index as usize)?
+        };
+
+        order.count -= 1;
+        if reserved {
+            order.cursor.put_back(index);
+        }
+        // SAFETY: Every entry of the table is in `created` of the same table, put there under the
+        // lock that we hold, and in no other list of this kind.
+        unsafe { order.created.remove(&entry) }
+    }
+
+    /// Destroys the handle if `accept` agrees with what it stands for; the object is dropped before
+    /// this returns.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn destroy(&self, local: u32, accept: impl FnOnce(&Object) -> bool) -> Outcome {
+        let index = self
+            .with(local, |object| {
+                accept(object).then(|| handle::local_index(local))?
+            })
+            .ok_or(Status::INVALID_PARAMETER)?;
+        // Two threads may get here with one handle; one of them takes it out. The number cannot
+        // stand for something else by now, because numbers are not used again so soon.
+        let removed = self
+            .remove(index, false)
+            .ok_or(Status::INVALID_PARAMETER)?;
+
+        if let Object::Device(device) = &removed.object {
+            self.destroy_all(|entry| entry.parent == Some(device.id()));
+        }
+        Ok(())
+    }
+
+    /// Destroys all entries that `chosen` names, youngest first.
+    fn destroy_all(&self, mut chosen: impl FnMut(&Entry) -> bool) {
+        let mut victims = List::new();
+        let mut order = self.order.lock();
+        let mut gone = 0;
+        let mut cursor = order.created.cursor_back();
+
+        while let Some(previous) = cursor.peek_prev() {
+            if !chosen(&previous.arc()) {
+                cursor.move_prev();
+                continue;
+            }
+
+            let victim = previous.remove();
+            // CAST: an index has 24 bits.
+            let index = victim.index.load(Relaxed) as usize;
+            // In the list and in the table under one lock, so that nobody else finds it in only
+            // one of them. This is not the last reference.
+            let removed = self.entries.lock().remove(index);
+
+            drop(removed);
+            victims.push_back(victim);
+            gone += 1;
+        }
+        order.count -= gone;
+        drop(order);
+
+        while let Some(victim) = victims.pop_front() {
+            drop(victim);
+        }
+    }
+
+    /// Destroys every handle, youngest first, and takes no more (RES-8).
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn close(&self) {
+        self.order.lock().closed = true;
+        self.destroy_all(|_| true);
+    }
+}
+
+/// A device together with the handle that new handles go with.
+pub(crate) struct Parent {
+    /// The device.
+    pub(crate) device: Arc<Device>,
+    index: u32,
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The synchronisation objects that the CPU neither waits on nor signals: mutex, semaphore, legacy
+//! fence and CPU notification. Queued work of a context uses them (fences.md section 2.6).
+
+use super::sync_object::Header;
+use crate::sys::eventfd::EventFd;
+use kernel::{
+    prelude::*,
+    seq_file::SeqFile,
+    seq_print,
+    sync::Arc, //
+};
+
+/// What an object starts with.
+pub(crate) enum State {
+    /// A mutex: whether it starts owned.
+    Mutex { owned: bool },
+    /// A semaphore; `initial` is at most `max`.
+    Semaphore { initial: u32, max: u32 },
+    /// A fence with one value.
+    Fence { value: u64 },
+    /// The event that a queued signal fires.
+    CpuNotification { _event: EventFd },
+}
+
+/// See the module.
+pub(crate) struct LegacySync {
+    /// What it has in common with other synchronisation objects.
+    pub(crate) header: Header,
+    state: State,
+}
+
+impl LegacySync {
+    /// A new object.
+    pub(crate) fn new(header: Header, state: State) -> Result<Arc<Self>> {
+        Ok(Arc::new(Self { header, state }, GFP_KERNEL_ACCOUNT)?)
+    }
+
+    /// Prints the state into the fdinfo of an NT handle.
+    pub(crate) fn show(&self, m: &SeqFile) {
+        match &self.state {
+            State::Mutex { owned } => seq_print!(m, "dxg-owned:\t{}\n", u32::from(*owned)),
+            State::Semaphore { initial, max } => {
+                seq_print!(m, "dxg-count:\t{}\n", initial);
+                seq_print!(m, "dxg-max-count:\t{}\n", max);
+            }
+            State::Fence { value } => seq_print!(m, "dxg-value:\t{}\n", value),
+            State::CpuNotification { .. } => {}
+        }
+    }
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The OS part: one file per kernel object.
+//!
+//! These files know the rules of D3DKMT objects and nothing of ioctls or user memory. Who owns
+//! whom, top down:
+//!
+//! ```text
+//! Driver ── Adapter                      for the life of the module
+//!   └─ Process (one per thread group and address space)
+//!        ├─ HandleTable ── Entry ── Adapter | Device | Context | Opening
+//!        ├─ AddressSpace, CellPool       what is mapped there
+//!        └─ PendingWaits ── Waiter       waits that no thread sleeps in
+//! Opening, Share ── Strong ── SyncObject ── MonitoredFence ── queued Waiters
+//! ```
+//!
+//! Locking is described once, in `Documentation/locking.md`.
+
+pub(crate) mod adapter;
+pub(crate) mod address_space;
+pub(crate) mod census;
+pub(crate) mod context;
+pub(crate) mod cpu_wait;
+pub(crate) mod device;
+pub(crate) mod driver;
+pub(crate) mod fence_point;
+pub(crate) mod global_table;
+pub(crate) mod handle_table;
+pub(crate) mod legacy_sync;
+pub(crate) mod monitored_fence;
+pub(crate) mod opening;
+pub(crate) mod pending_waits;
+pub(crate) mod process;
+pub(crate) mod share;
+pub(crate) mod sync_object;
+pub(crate) mod value_cell;
+pub(crate) mod waiter;

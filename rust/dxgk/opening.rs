@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! One local handle's hold on a synchronisation object: a strong reference, the rights of this
+//! opening, and for a shared fence its part in the mapping of the value.
+
+use super::{
+    address_space::AddressSpace,
+    sync_object::{
+        Strong,
+        SyncObject, //
+    }, //
+};
+use crate::logic::sync_flags::Rights;
+use kernel::{
+    fs::File,
+    prelude::*,
+    sync::{
+        atomic::Relaxed,
+        Arc, //
+    }, //
+};
+
+/// See the module.
+pub(crate) struct Opening {
+    strong: Strong,
+    rights: Rights,
+    /// The process, if this opening uses a mapping of a page that only this fence has.
+    mapped_in: Option<Arc<AddressSpace>>,
+}
+
+/// What a call gets when it looks a handle up.
+pub(crate) struct Opened {
+    /// The object.
+    pub(crate) object: SyncObject,
+    /// What this handle may do with it.
+    pub(crate) rights: Rights,
+}
+
+impl Opening {
+    /// Opens the object behind `strong` in the process of `space`. Also returns where its value is
+    /// mapped, or 0 if it has no page of its own.
+    ///
+    /// Context: a system call of the process, no locks held.
+    pub(crate) fn new(
+        strong: Strong,
+        rights: Rights,
+        space: &Arc<AddressSpace>,
+        file: &File,
+    ) -> Result<(Self, usize)> {
+        let mut opening = Self {
+            strong,
+            rights,
+            mapped_in: None,
+        };
+        let mut addr = 0;
+
+        opening.strong.object().header().openings.add(1, Relaxed);
+        if let SyncObject::Fence(fence) = opening.strong.object() {
+            if let Some(page) = fence.cell.own_page() {
+                addr = space.map_shared(file, fence.header.id(), page)?;
+                opening.mapped_in = Some(space.clone());
+            }
+        }
+        Ok((opening, addr))
+    }
+
+    /// For looking up.
+    pub(crate) fn opened(&self) -> Opened {
+        Opened {
+            object: self.strong.object().clone(),
+            rights: self.rights,
+        }
+    }
+
+    /// The reference, for sharing and naming the object.
+    pub(crate) fn strong(&self) -> &Strong {
+        &self.strong
+    }
+}
+
+impl Drop for Opening {
+    /// Context: may sleep, no locks held.
+    fn drop(&mut self) {
+        self.strong.object().header().openings.fetch_sub(1, Relaxed);
+        if let Some(space) = &self.mapped_in {
+            space.unmap_shared(self.strong.object().header().id());
+        }
+    }
+}

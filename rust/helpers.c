@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * C helpers of opendxg, see helpers.h.
+ */
+#include <linux/anon_inodes.h>
+#include <linux/capability.h>
+#include <linux/cred.h>
+#include <linux/ipc_namespace.h>
+#include <linux/mm.h>
+#include <linux/mman.h>
+#include <linux/nsproxy.h>
+#include <linux/pid.h>
+#include <linux/poll.h>
+#include <linux/sched.h>
+#include <linux/sched/signal.h>
+#include <linux/uidgid.h>
+#include <linux/user_namespace.h>
+#include <linux/wait.h>
+
+#include "helpers.h"
+
+#ifndef CONFIG_SMP
+#error "opendxg needs CONFIG_SMP: its barriers are shared with other agents"
+#endif
+
+void dxg_caller(struct dxg_caller *out)
+{
+	struct nsproxy *nsproxy = current->nsproxy;
+
+	out->ipc_ns = nsproxy ? nsproxy->ipc_ns->ns.ns_id : 0;
+	out->user_ns = current_user_ns()->ns.ns_id;
+	out->euid = __kuid_val(current_euid());
+	out->fsuid = __kuid_val(current_fsuid());
+}
+
+bool dxg_caller_is_ipc_owner(void)
+{
+	struct nsproxy *nsproxy = current->nsproxy;
+
+	return nsproxy && ns_capable(nsproxy->ipc_ns->user_ns, CAP_IPC_OWNER);
+}
+
+/* The identity of the thread group; released with put_pid(). */
+void *dxg_tgid_get(void)
+{
+	return get_task_pid(current, PIDTYPE_TGID);
+}
+
+bool dxg_tgid_is(void *tgid)
+{
+	return task_tgid(current) == tgid;
+}
+
+/* True in the exit path of a thread group's last thread, and in that of the others after it. */
+bool dxg_group_is_dead(void)
+{
+	return !atomic_read(&current->signal->live);
+}
+
+/* NULL in kernel threads and once an exiting task has given up its memory. */
+struct mm_struct *dxg_current_mm(void)
+{
+	return current->mm;
+}
+
+struct file *dxg_anon_file(const char *name, const struct file_operations *fops,
+			   void *priv, int flags)
+{
+	return anon_inode_getfile(name, fops, priv, flags);
+}
+
+void *dxg_page_address(struct page *page)
+{
+	return page_address(page);
+}
+
+/* Maps one page of the device into the caller, read-only; may return an error value. */
+unsigned long dxg_map_page(struct file *file, unsigned long token)
+{
+	return vm_mmap(file, 0, PAGE_SIZE, PROT_READ, MAP_SHARED, token << PAGE_SHIFT);
+}
+
+/*
+ * Removes that mapping, if it is still ours: the owner may have unmapped the page and mapped
+ * something of its own at the same address, which stays.
+ */
+bool dxg_unmap_page(const struct file_operations *fops, unsigned long addr,
+		    unsigned long token)
+{
+	struct mm_struct *mm = current->mm;
+	struct vm_area_struct *vma;
+	bool ours;
+
+	mmap_read_lock(mm);
+	vma = vma_lookup(mm, addr);
+	ours = vma && vma->vm_file && vma->vm_file->f_op == fops &&
+	       vma->vm_start == addr && vma->vm_pgoff == token && dxg_vma_is_page(vma);
+	mmap_read_unlock(mm);
+
+	return ours && !vm_munmap(addr, PAGE_SIZE);
+}
+
+unsigned long dxg_vma_token(struct vm_area_struct *vma)
+{
+	return vma->vm_pgoff;
+}
+
+bool dxg_vma_is_page(struct vm_area_struct *vma)
+{
+	return vma->vm_end - vma->vm_start == PAGE_SIZE;
+}
+
+/*
+ * Sleeps until *word is not 0. The waker stores the word first and then calls wake_up_process();
+ * set_current_state() orders our state against the load. 0, or -ERESTARTSYS for a signal: what
+ * became of the word is for the caller to look at.
+ */
+int dxg_sleep_until(const atomic_t *word)
+{
+	int ret = 0;
+
+	for (;;) {
+		set_current_state(TASK_INTERRUPTIBLE);
+		if (atomic_read_acquire(word))
+			break;
+		if (signal_pending(current)) {
+			ret = -ERESTARTSYS;
+			break;
+		}
+		schedule();
+	}
+	__set_current_state(TASK_RUNNING);
+	return ret;
+}
+
+void dxg_waitqueue_init(struct wait_queue_head *wq)
+{
+	init_waitqueue_head(wq);
+}
+
+void dxg_waitqueue_wake(struct wait_queue_head *wq)
+{
+	wake_up_poll(wq, EPOLLIN | EPOLLRDNORM | EPOLLHUP);
+}
+
+void dxg_poll_wait(struct file *file, struct wait_queue_head *wq,
+		   struct poll_table_struct *table)
+{
+	poll_wait(file, wq, table);
+}

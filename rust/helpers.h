@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * C helpers of opendxg: kernel inlines, macros and varargs that Rust cannot call.
+ *
+ * They hold no policy and no state. The Rust side declares them in sys/ffi.rs.
+ */
+#ifndef DXG_HELPERS_H
+#define DXG_HELPERS_H
+
+#include <linux/types.h>
+
+struct file;
+struct file_operations;
+struct mm_struct;
+struct page;
+struct poll_table_struct;
+struct task_struct;
+struct vm_area_struct;
+struct wait_queue_head;
+
+/* Who the current task is, as far as handles care. */
+struct dxg_caller {
+	u64 ipc_ns;	/* never-reused id of the IPC namespace, 0 while exiting */
+	u64 user_ns;	/* never-reused id of the user namespace of the credentials */
+	u32 euid;	/* effective uid, kernel-internal value */
+	u32 fsuid;	/* file system uid, kernel-internal value */
+};
+
+void dxg_caller(struct dxg_caller *out);
+bool dxg_caller_is_ipc_owner(void);
+void *dxg_tgid_get(void);
+bool dxg_tgid_is(void *tgid);
+bool dxg_group_is_dead(void);
+struct mm_struct *dxg_current_mm(void);
+
+struct file *dxg_anon_file(const char *name, const struct file_operations *fops,
+			   void *priv, int flags);
+
+void *dxg_page_address(struct page *page);
+unsigned long dxg_map_page(struct file *file, unsigned long token);
+bool dxg_unmap_page(const struct file_operations *fops, unsigned long addr,
+		    unsigned long token);
+unsigned long dxg_vma_token(struct vm_area_struct *vma);
+bool dxg_vma_is_page(struct vm_area_struct *vma);
+
+int dxg_sleep_until(const atomic_t *word);
+
+void dxg_waitqueue_init(struct wait_queue_head *wq);
+void dxg_waitqueue_wake(struct wait_queue_head *wq);
+void dxg_poll_wait(struct file *file, struct wait_queue_head *wq,
+		   struct poll_table_struct *table);
+
+#endif

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Adapters: finding them, opening them, asking them.
+
+use super::{
+    Call,
+    Publish, //
+};
+use crate::{
+    dxgk::{
+        adapter::{
+            Adapter,
+            Luid, //
+        },
+        handle_table::{
+            Object,
+            Reserved, //
+        }, //
+    },
+    logic::{
+        adapter_info::{
+            self,
+            Refusal, //
+        },
+        feature, //
+    },
+    sys::{
+        time,
+        user, //
+    },
+    uapi::{
+        status::{
+            Outcome,
+            Status, //
+        },
+        *, //
+    }, //
+};
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
+
+/// A new handle for an adapter; every open gives one.
+fn open<'a>(call: Call<'a>, adapter: &Arc<Adapter>) -> Outcome<Reserved<'a>> {
+    call.process
+        .handles
+        .reserve(Object::Adapter(adapter.clone()), None)
+}
+
+/// nr 0x01.
+pub(super) fn open_from_luid<'a>(
+    call: Call<'a>,
+    args: &mut D3DKMT_OPENADAPTERFROMLUID,
+) -> Outcome<Publish<'a>> {
+    let luid = Luid {
+        low: args.AdapterLuid.LowPart,
+        high: args.AdapterLuid.HighPart,
+    };
+    let adapter = call.driver.adapter(luid).ok_or(Status::INVALID_PARAMETER)?;
+    let reserved = open(call, adapter)?;
+
+    args.hAdapter = reserved.handle();
+    Ok(Publish::Handle(reserved))
+}
+
+/// nr 0x15.
+pub(super) fn close(call: Call<'_>, args: &D3DKMT_CLOSEADAPTER) -> Outcome {
+    call.process
+        .handles
+        .destroy(args.hAdapter, |object| matches!(object, Object::Adapter(_)))
+}
+
+/// The adapters of an enumeration, with a fresh handle each. `capacity` is the number of entries at
+/// `array`; without an array only the number is returned.
+fn enumerate<'a>(call: Call<'a>, array: u64, capacity: u32) -> Outcome<(u32, Publish<'a>)> {
+    let adapters = call.driver.adapters();
+    // CAST: at most 16.
+    let count = adapters.len() as u32;
+
+    if array == 0 {
+        return Ok((count, Publish::Nothing));
+    }
+    if capacity < count {
+        return Err(Status::BUFFER_TOO_SMALL.into());
+    }
+
+    let mut handles = KVec::with_capacity(adapters.len(), GFP_KERNEL_ACCOUNT)?;
+    let mut entries = KVec::with_capacity(adapters.len(), GFP_KERNEL_ACCOUNT)?;
+
+    for adapter in adapters {
+        let reserved = open(call, adapter)?;
+        let entry = D3DKMT_ADAPTERINFO {
+            hAdapter: reserved.handle(),
+            AdapterLuid: LUID {
+                LowPart: adapter.luid.low,
+                HighPart: adapter.luid.high,
+            },
+            NumOfSources: 0,
+            bPrecisePresentRegionsPreferred: 0,
+        };
+
+        handles.push(reserved, GFP_KERNEL_ACCOUNT)?;
+        entries.push(entry, GFP_KERNEL_ACCOUNT)?;
+    }
+    user::write_slice(array, &entries)?;
+    Ok((count, Publish::Handles(handles)))
+}
+
+/// nr 0x14.
+pub(super) fn enumerate2<'a>(
+    call: Call<'a>,
+    args: &mut D3DKMT_ENUMADAPTERS2,
+) -> Outcome<Publish<'a>> {
+    let (count, publish) = enumerate(call, args.pAdapters, args.NumAdapters)?;
+
+    args.NumAdapters = count;
+    Ok(publish)
+}
+
+/// nr 0x3e. Our adapters render and compute, so every filter includes them.
+pub(super) fn enumerate3<'a>(
+    call: Call<'a>,
+    args: &mut D3DKMT_ENUMADAPTERS3,
+) -> Outcome<Publish<'a>> {
+    if args.Filter & D3DKMT_ENUMADAPTERS_FILTER_Reserved != 0 {
+        return Err(Status::INVALID_PARAMETER.into());
+    }
+
+    let (count, publish) = enumerate(call, args.pAdapters, args.NumAdapters)?;
+
+    args.NumAdapters = count;
+    Ok(publish)
+}
+
+/// nr 0x09. The payload is copied in, answered in place and copied out.
+pub(super) fn query_info(call: Call<'_>, args: &D3DKMT_QUERYADAPTERINFO) -> Outcome {
+    let adapter = call.process.handles.adapter(args.hAdapter)?;
+    let size = adapter_info::payload_size(args.Type).ok_or(Status::INVALID_PARAMETER)?;
+    // CAST: a u32 fits a usize.
+    let given = args.PrivateDriverDataSize as usize;
+
+    if args.pPrivateDriverData == 0 || given < size.min {
+        return Err(Status::INVALID_PARAMETER.into());
+    }
+
+    let mut payload = KVVec::from_elem(0u8, given.min(size.max), GFP_KERNEL_ACCOUNT)?;
+
+    user::read_slice(args.pPrivateDriverData, &mut payload)?;
+    adapter_info::query(&adapter.caps, args.Type, &mut payload).map_err(|refusal| {
+        match refusal {
+            Refusal::InvalidParameter => Status::INVALID_PARAMETER,
+            Refusal::NotSupported => Status::NOT_SUPPORTED,
+        }
+    })?;
+    user::write_slice(args.pPrivateDriverData, &payload)?;
+    Ok(())
+}
+
+/// nr 0x49. Every feature we know belongs to an adapter.
+pub(super) fn is_feature_enabled<'a>(
+    call: Call<'a>,
+    args: &mut D3DKMT_ISFEATUREENABLED,
+) -> Outcome<Publish<'a>> {
+    let adapter = call.process.handles.adapter(args.hAdapter)?;
+    let answer = feature::answer(adapter.caps.features, args.FeatureId);
+
+    args.Result.Version = answer.version;
+    args.Result.Value = answer.value;
+    Ok(Publish::Nothing)
+}
+
+/// nr 0x3d. The software GPU's clock is CLOCK_MONOTONIC, so that one sample is both counters.
+pub(super) fn query_clock_calibration<'a>(
+    call: Call<'a>,
+    args: &mut D3DKMT_QUERYCLOCKCALIBRATION,
+) -> Outcome<Publish<'a>> {
+    call.process.handles.adapter(args.hAdapter)?;
+    if args.NodeOrdinal >= adapter_info::NODE_COUNT
+        || args.PhysicalAdapterIndex >= adapter_info::PHYSICAL_ADAPTER_COUNT
+    {
+        return Err(Status::INVALID_PARAMETER.into());
+    }
+
+    let now = time::now_ns();
+
+    args.ClockData = DXGK_GPUCLOCKDATA {
+        GpuFrequency: time::FREQUENCY_HZ,
+        GpuClockCounter: now,
+        CpuClockCounter: now,
+        Flags: DXGK_GPUCLOCKDATA_FLAGS_ContextManagementProcessor,
+    };
+    Ok(Publish::Nothing)
+}

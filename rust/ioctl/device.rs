@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Devices and contexts.
+
+use super::{
+    Call,
+    Publish, //
+};
+use crate::{
+    dxgk::{
+        adapter::Adapter,
+        context::{
+            Context,
+            Scheduling, //
+        },
+        device::Device,
+        handle_table::Object, //
+    },
+    logic::adapter_info::NODE_COUNT,
+    uapi::{
+        status::{
+            Outcome,
+            Status, //
+        },
+        *, //
+    }, //
+};
+
+/// Bits of `D3DDDI_CREATECONTEXTFLAGS` that may be set.
+const CONTEXT_FLAGS: u32 = !D3DDDI_CREATECONTEXTFLAGS_Reserved;
+/// Bits of `D3DKMT_CREATEDEVICEFLAGS` that may be set.
+const DEVICE_FLAGS: u32 = !D3DKMT_CREATEDEVICEFLAGS_Reserved;
+
+fn refuse_if(refused: bool) -> Outcome {
+    if refused {
+        Err(Status::INVALID_PARAMETER.into())
+    } else {
+        Ok(())
+    }
+}
+
+/// nr 0x02. The legacy buffers of the answer do not exist: 0.
+pub(super) fn create<'a>(call: Call<'a>, args: &mut D3DKMT_CREATEDEVICE) -> Outcome<Publish<'a>> {
+    refuse_if(args.Flags & !DEVICE_FLAGS != 0)?;
+
+    let adapter = call.process.handles.adapter(args.adapter_handle())?;
+    let device = Device::new(adapter)?;
+    let reserved = call.process.handles.reserve(Object::Device(device), None)?;
+
+    args.hDevice = reserved.handle();
+    args.pCommandBuffer = 0;
+    args.CommandBufferSize = 0;
+    args.pAllocationList = 0;
+    args.AllocationListSize = 0;
+    args.pPatchLocationList = 0;
+    args.PatchLocationListSize = 0;
+    Ok(Publish::Handle(reserved))
+}
+
+/// nr 0x19: destroys the device with everything that was made on it.
+pub(super) fn destroy(call: Call<'_>, args: &D3DKMT_DESTROYDEVICE) -> Outcome {
+    call.process
+        .handles
+        .destroy(args.hDevice, |object| matches!(object, Object::Device(_)))
+}
+
+/// nr 0x0e. A device of a headless adapter without submitted work is active and was never reset;
+/// the states about presentation do not exist here (NOT_SUPPORTED).
+pub(super) fn state<'a>(call: Call<'a>, args: &mut D3DKMT_GETDEVICESTATE) -> Outcome<Publish<'a>> {
+    call.process.handles.device(args.hDevice)?;
+    match args.StateType {
+        D3DKMT_DEVICESTATE_EXECUTION => {
+            args.set_execution_state(D3DKMT_DEVICEEXECUTION_ACTIVE);
+        }
+        D3DKMT_DEVICESTATE_RESET => args.set_reset_state(0),
+        D3DKMT_DEVICESTATE_PAGE_FAULT => args.clear_page_fault_state(),
+        D3DKMT_DEVICESTATE_PRESENT
+        | D3DKMT_DEVICESTATE_PRESENT_DWM
+        | D3DKMT_DEVICESTATE_PRESENT_QUEUE => return Err(Status::NOT_SUPPORTED.into()),
+        _ => return Err(Status::INVALID_PARAMETER.into()),
+    }
+    Ok(Publish::Nothing)
+}
+
+/// The part that both kinds of contexts have in common.
+fn create_context<'a>(
+    call: Call<'a>,
+    device: u32,
+    node: u32,
+    engines: u32,
+    scheduling: Scheduling,
+) -> Outcome<(u32, Publish<'a>)> {
+    let parent = call.process.handles.parent(device)?;
+
+    refuse_if(node >= NODE_COUNT || !Adapter::has_engines(engines))?;
+
+    let context = Context::new(parent.device.clone(), scheduling)?;
+    let reserved = call
+        .process
+        .handles
+        .reserve(Object::Context(context), Some(&parent))?;
+
+    Ok((reserved.handle(), Publish::Handle(reserved)))
+}
+
+/// The software adapter takes no private driver data; what is passed is accepted and not read.
+fn check_private_data(data: u64, size: u32) -> Outcome {
+    refuse_if(data == 0 && size != 0)
+}
+
+/// nr 0x04.
+pub(super) fn create_context_virtual<'a>(
+    call: Call<'a>,
+    args: &mut D3DKMT_CREATECONTEXTVIRTUAL,
+) -> Outcome<Publish<'a>> {
+    refuse_if(args.Flags & !CONTEXT_FLAGS != 0)?;
+    check_private_data(args.pPrivateDriverData, args.PrivateDriverDataSize)?;
+
+    let (handle, publish) = create_context(
+        call,
+        args.hDevice,
+        args.NodeOrdinal,
+        args.EngineAffinity,
+        Scheduling::Packets,
+    )?;
+
+    args.hContext = handle;
+    Ok(publish)
+}
+
+/// nr 0x17.
+pub(super) fn create_hw_context<'a>(
+    call: Call<'a>,
+    args: &mut D3DKMT_CREATEHWCONTEXT,
+) -> Outcome<Publish<'a>> {
+    refuse_if(args.Flags != 0)?;
+    check_private_data(args.pPrivateDriverData, args.PrivateDriverDataSize)?;
+
+    let (handle, publish) = create_context(
+        call,
+        args.hDevice,
+        args.NodeOrdinal,
+        args.EngineAffinity,
+        Scheduling::HwQueues,
+    )?;
+
+    args.hHwContext = handle;
+    Ok(publish)
+}
+
+fn destroy_kind(call: Call<'_>, handle: u32, scheduling: Scheduling) -> Outcome {
+    call.process.handles.destroy(handle, |object| {
+        matches!(object, Object::Context(context) if context.scheduling == scheduling)
+    })
+}
+
+/// nr 0x05.
+pub(super) fn destroy_context(call: Call<'_>, args: &D3DKMT_DESTROYCONTEXT) -> Outcome {
+    destroy_kind(call, args.hContext, Scheduling::Packets)
+}
+
+/// nr 0x1a.
+pub(super) fn destroy_hw_context(call: Call<'_>, args: &D3DKMT_DESTROYHWCONTEXT) -> Outcome {
+    destroy_kind(call, args.hHwContext, Scheduling::HwQueues)
+}

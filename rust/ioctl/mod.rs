@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! From an ioctl number to a handler and back to a result.
+//!
+//! A handler gets its argument struct as a copy, changes outputs in it and says what is to be
+//! published. Order of every call: copy in once, validate, act, copy out, publish. Checks before
+//! the handler, each of which is ENOTTY: the number is known, the whole code fits, the caller is
+//! the process that opened the file (abi.md section 1).
+
+mod adapter;
+mod device;
+mod share;
+mod sync_object;
+mod table;
+mod transport;
+mod wait;
+
+use crate::{
+    dxgk::{
+        driver::Driver,
+        handle_table::Reserved,
+        process::Process, //
+    },
+    open_file::OpenFile,
+    sys::{
+        object_file::PendingFd,
+        user::{
+            self,
+            Plain, //
+        }, //
+    },
+    uapi::{
+        opendxg_exec,
+        status::{
+            Outcome,
+            Status,
+            Stop, //
+        }, //
+    }, //
+};
+use kernel::{
+    error::code,
+    fs::File,
+    prelude::*,
+    sync::Arc, //
+};
+
+/// Number of the ioctl that runs another one and returns its exact status.
+const EXEC: u32 = 0x80;
+
+/// What a handler knows about its call.
+#[derive(Clone, Copy)]
+struct Call<'a> {
+    /// The module's driver object.
+    driver: &'a Driver,
+    /// The caller's process object.
+    process: &'a Arc<Process>,
+    /// The open device, for mapping.
+    file: &'a File,
+}
+
+/// What becomes usable when the outputs have been copied out. Dropping it undoes it.
+enum Publish<'a> {
+    /// Nothing.
+    Nothing,
+    /// One local handle.
+    Handle(Reserved<'a>),
+    /// Several local handles.
+    Handles(KVec<Reserved<'a>>),
+    /// One local handle and a global handle for the same object.
+    Named(Reserved<'a>, u32),
+    /// A file descriptor.
+    Fd(PendingFd),
+}
+
+impl Publish<'_> {
+    /// Cannot fail.
+    fn commit(self, call: Call<'_>) {
+        match self {
+            Self::Nothing => {}
+            Self::Handle(handle) => handle.publish(),
+            Self::Handles(handles) => {
+                for handle in handles {
+                    handle.publish();
+                }
+            }
+            Self::Named(handle, global) => {
+                handle.publish();
+                call.driver.globals.publish(global);
+            }
+            Self::Fd(fd) => fd.install(),
+        }
+    }
+}
+
+/// Runs a handler without an argument struct.
+fn run_bare<T>(call: Call<'_>, _arg: u64, handler: impl FnOnce(Call<'_>) -> Outcome) -> Outcome {
+    handler(call)
+}
+
+/// Runs a handler that only reads its argument struct.
+fn run_in<T: Plain>(
+    call: Call<'_>,
+    arg: u64,
+    handler: impl FnOnce(Call<'_>, &T) -> Outcome,
+) -> Outcome {
+    let args = user::read::<T>(arg)?;
+
+    handler(call, &args)
+}
+
+/// Runs a handler that writes outputs into its argument struct.
+fn run_out<'a, T: Plain>(
+    call: Call<'a>,
+    arg: u64,
+    handler: impl FnOnce(Call<'a>, &mut T) -> Outcome<Publish<'a>>,
+) -> Outcome {
+    let mut args = user::read::<T>(arg)?;
+    let publish = handler(call, &mut args)?;
+
+    user::write(arg, &args)?;
+    publish.commit(call);
+    Ok(())
+}
+
+/// The `ioctl` operation of the device.
+pub(crate) fn run(opened: &OpenFile, file: &File, cmd: u32, arg: u64) -> isize {
+    let number = cmd & 0xff;
+
+    if number == EXEC {
+        return exec(opened, file, cmd, arg);
+    }
+
+    let Some(entry) = table::find(number).filter(|entry| entry.code(number) == cmd) else {
+        return not_ours();
+    };
+    let Some(call) = call(opened, file) else {
+        return not_ours();
+    };
+
+    match (entry.run)(call, arg) {
+        Ok(()) => 0,
+        Err(Stop::Status(status)) => status.ioctl_result(),
+        Err(Stop::Interrupted) => interrupted(),
+    }
+}
+
+/// The `exec` ioctl (abi.md section 3.2): 0 and an exact status, or an errno and nothing done.
+fn exec(opened: &OpenFile, file: &File, cmd: u32, arg: u64) -> isize {
+    if cmd != table::code(EXEC, size_of::<opendxg_exec>()) {
+        return not_ours();
+    }
+
+    let Some(call) = call(opened, file) else {
+        return not_ours();
+    };
+    let Ok(mut exec) = user::read::<opendxg_exec>(arg) else {
+        return Status::ACCESS_VIOLATION.ioctl_result();
+    };
+
+    if exec.reserved != 0 || exec.nr == EXEC {
+        return Status::INVALID_PARAMETER.ioctl_result();
+    }
+
+    // CAST: usize has 64 bits wherever a size does not fit 32.
+    let known = table::find(exec.nr).filter(|entry| entry.size == exec.size as usize);
+    let Some(entry) = known else {
+        return not_ours();
+    };
+
+    // The status must have a place to go before anything happens.
+    exec.ntstatus = 0;
+    if user::write(arg, &exec).is_err() {
+        return Status::ACCESS_VIOLATION.ioctl_result();
+    }
+
+    let status = match (entry.run)(call, exec.arg) {
+        Ok(()) => return 0,
+        Err(Stop::Status(status)) => status,
+        Err(Stop::Interrupted) => return interrupted(),
+    };
+
+    exec.ntstatus = status.ntstatus();
+    match user::write(arg, &exec) {
+        Ok(()) => 0,
+        Err(_) => Status::ACCESS_VIOLATION.ioctl_result(),
+    }
+}
+
+/// The context of a call, if the caller is the process that opened the file.
+fn call<'a>(opened: &'a OpenFile, file: &'a File) -> Option<Call<'a>> {
+    opened.process.space.identity.is_caller().then_some(Call {
+        driver: &opened.driver,
+        process: &opened.process,
+        file,
+    })
+}
+
+fn not_ours() -> isize {
+    // CAST: an errno is a small number.
+    code::ENOTTY.to_errno() as isize
+}
+
+fn interrupted() -> isize {
+    // CAST: an errno is a small number.
+    code::ERESTARTSYS.to_errno() as isize
+}

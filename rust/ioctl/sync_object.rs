@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Creating, opening and destroying synchronisation objects.
+
+use super::{
+    Call,
+    Publish, //
+};
+use crate::{
+    dxgk::{
+        adapter::Adapter,
+        census::Kind,
+        handle_table::{
+            Object,
+            Parent,
+            Reserved, //
+        },
+        legacy_sync::{
+            LegacySync,
+            State, //
+        },
+        monitored_fence::MonitoredFence,
+        opening::Opening,
+        share::Share,
+        sync_object::{
+            Header,
+            Strong,
+            SyncObject, //
+        },
+        value_cell::ValueCell, //
+    },
+    logic::{
+        handle,
+        sync_flags::{
+            self,
+            bits,
+            types,
+            Rights,
+            Sharing, //
+        }, //
+    },
+    sys::{
+        eventfd::{
+            BadEvent,
+            EventFd, //
+        },
+        object_file::{
+            self,
+            NotOurs, //
+        }, //
+    },
+    uapi::{
+        status::{
+            Outcome,
+            Status, //
+        },
+        *, //
+    }, //
+};
+use kernel::sync::Arc;
+
+/// An event HANDLE of an argument struct (FEN-21, CPU-3).
+pub(super) fn event(slot: u64) -> Outcome<EventFd> {
+    let fd = handle::nt_fd(slot).ok_or(Status::INVALID_HANDLE)?;
+
+    EventFd::from_fd(fd).map_err(|bad| {
+        match bad {
+            BadEvent::Closed => Status::INVALID_HANDLE,
+            BadEvent::NotAnEvent => Status::OBJECT_TYPE_MISMATCH,
+        }
+        .into()
+    })
+}
+
+/// nr 0x10.
+pub(super) fn create<'a>(
+    call: Call<'a>,
+    args: &mut D3DKMT_CREATESYNCHRONIZATIONOBJECT2,
+) -> Outcome<Publish<'a>> {
+    let info = &mut args.Info;
+
+    if !(types::MUTEX..=types::PERIODIC_MONITORED_FENCE).contains(&info.Type) {
+        return Err(Status::INVALID_PARAMETER.into());
+    }
+
+    let sharing = sync_flags::check_create(info.Type, info.Flags)
+        .map_err(|_| Status::INVALID_PARAMETER)?;
+    let parent = call.process.handles.parent(args.hDevice)?;
+    let (strong, mut addr) = make(call, &parent, info, sharing)?;
+    let global = match sharing {
+        Sharing::Global => strong.name_globally()?,
+        Sharing::Private | Sharing::Nt => 0,
+    };
+    let rights = Rights::from_flags(info.Flags);
+    let (opening, shared_addr) = Opening::new(strong, rights, &call.process.space, call.file)?;
+    let reserved = call
+        .process
+        .handles
+        .reserve(Object::Sync(opening), Some(&parent))?;
+
+    if info.Type == types::MONITORED_FENCE {
+        if sharing == Sharing::Nt {
+            addr = shared_addr;
+        }
+        // There are no GPU addresses before there is a GPU address space.
+        info.set_addresses(addr as u64, 0);
+    }
+    if info.Flags & bits::SHARED != 0 {
+        info.SharedHandle = global;
+    }
+    args.hSyncObject = reserved.handle();
+    Ok(match global {
+        0 => Publish::Handle(reserved),
+        global => Publish::Named(reserved, global),
+    })
+}
+
+/// Makes the object that `info` describes. Also returns where its value is mapped, if it is in a
+/// common page of the process.
+fn make(
+    call: Call<'_>,
+    parent: &Parent,
+    info: &D3DDDI_SYNCHRONIZATIONOBJECTINFO2,
+    sharing: Sharing,
+) -> Outcome<(Strong, usize)> {
+    let header = |kind| {
+        Header::new(
+            kind,
+            parent.device.adapter.clone(),
+            sharing,
+            info.Flags & bits::CROSS_ADAPTER != 0,
+            call.driver.globals.clone(),
+        )
+    };
+    let legacy = |kind, state| -> Outcome<(Strong, usize)> {
+        let object = LegacySync::new(header(kind), state)?;
+
+        Ok((Strong::first(SyncObject::Legacy(object)), 0))
+    };
+
+    match info.Type {
+        types::MUTEX => {
+            let owned = info.mutex().InitialState != 0;
+
+            legacy(Kind::Mutex, State::Mutex { owned })
+        }
+        types::SEMAPHORE => {
+            let semaphore = info.semaphore();
+
+            if semaphore.InitialCount > semaphore.MaxCount {
+                return Err(Status::INVALID_PARAMETER.into());
+            }
+            legacy(
+                Kind::Semaphore,
+                State::Semaphore {
+                    initial: semaphore.InitialCount,
+                    max: semaphore.MaxCount,
+                },
+            )
+        }
+        types::FENCE => {
+            let value = info.fence().FenceValue;
+
+            legacy(Kind::Fence, State::Fence { value })
+        }
+        types::CPU_NOTIFICATION => {
+            if info.Flags & bits::SIGNAL_BY_KMD != 0 {
+                // The adapter does not offer DXGK_FEATURE_KMD_SIGNAL_CPU_EVENT (CPU-6).
+                return Err(Status::NOT_SUPPORTED.into());
+            }
+
+            let event = event(info.cpu_notification().Event)?;
+
+            legacy(
+                Kind::CpuNotification,
+                State::CpuNotification { _event: event },
+            )
+        }
+        types::MONITORED_FENCE => {
+            let fence = info.monitored_fence();
+
+            if !Adapter::has_engines(fence.EngineAffinity) {
+                return Err(Status::INVALID_PARAMETER.into());
+            }
+
+            let (cell, addr) = match sharing {
+                Sharing::Nt => (ValueCell::alone(fence.InitialFenceValue)?, 0),
+                _ => call.process.cells.cell(call.file, fence.InitialFenceValue)?,
+            };
+            let object = MonitoredFence::new(header(Kind::MonitoredFence), cell)?;
+
+            Ok((Strong::first(SyncObject::Fence(object)), addr))
+        }
+        // Periodic fences follow a video present target, and this adapter has none (section 2.6).
+        _ => {
+            let periodic = info.periodic();
+
+            call.process.handles.adapter(periodic.hAdapter)?;
+            if !Adapter::has_engines(periodic.EngineAffinity) {
+                return Err(Status::INVALID_PARAMETER.into());
+            }
+            Err(Status::NOT_SUPPORTED.into())
+        }
+    }
+}
+
+/// nr 0x1d.
+pub(super) fn destroy(call: Call<'_>, args: &D3DKMT_DESTROYSYNCHRONIZATIONOBJECT) -> Outcome {
+    call.process
+        .handles
+        .destroy(args.hSyncObject, |object| matches!(object, Object::Sync(_)))
+}
+
+/// Gives the caller a handle for the object behind `strong`, and the address of its value.
+fn open<'a>(
+    call: Call<'a>,
+    strong: Strong,
+    rights: Rights,
+    parent: Option<&Parent>,
+) -> Outcome<(Reserved<'a>, usize)> {
+    let (opening, addr) = Opening::new(strong, rights, &call.process.space, call.file)?;
+    let reserved = call
+        .process
+        .handles
+        .reserve(Object::Sync(opening), parent)?;
+
+    Ok((reserved, addr))
+}
+
+/// nr 0x29.
+pub(super) fn open_global<'a>(
+    call: Call<'a>,
+    args: &mut D3DKMT_OPENSYNCHRONIZATIONOBJECT,
+) -> Outcome<Publish<'a>> {
+    let strong = call
+        .driver
+        .globals
+        .open(args.hSharedHandle)
+        .ok_or(Status::INVALID_PARAMETER)?;
+    let (reserved, _) = open(call, strong, Rights::from_flags(0), None)?;
+
+    args.hSyncObject = reserved.handle();
+    Ok(Publish::Handle(reserved))
+}
+
+/// The share behind an NT handle of the caller.
+fn share(slot: u64) -> Outcome<Arc<Share>> {
+    let fd = handle::nt_fd(slot).ok_or(Status::INVALID_HANDLE)?;
+
+    object_file::get::<Share>(fd).map_err(|not_ours| {
+        match not_ours {
+            NotOurs::Closed => Status::INVALID_HANDLE,
+            NotOurs::Mismatch => Status::OBJECT_TYPE_MISMATCH,
+        }
+        .into()
+    })
+}
+
+/// A strong reference from a share, which holds one itself.
+fn strong_of(share: &Share) -> Outcome<Strong> {
+    Strong::upgrade(share.object()).ok_or(Status::INVALID_HANDLE.into())
+}
+
+/// nr 0xa2: an opening that belongs to no device.
+pub(super) fn open_nt<'a>(
+    call: Call<'a>,
+    args: &mut D3DKMT_OPENSYNCOBJECTFROMNTHANDLE,
+) -> Outcome<Publish<'a>> {
+    let share = share(args.hNtHandle)?;
+    let (reserved, _) = open(call, strong_of(&share)?, share.rights(), None)?;
+
+    args.hSyncObject = reserved.handle();
+    Ok(Publish::Handle(reserved))
+}
+
+/// nr 0x40.
+pub(super) fn open_nt2<'a>(
+    call: Call<'a>,
+    args: &mut D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2,
+) -> Outcome<Publish<'a>> {
+    sync_flags::check_open(args.Flags).map_err(|_| Status::INVALID_PARAMETER)?;
+
+    let parent = call.process.handles.parent(args.hDevice)?;
+    let share = share(args.hNtHandle)?;
+    let header = share.object().header();
+
+    if !Arc::ptr_eq(&header.adapter, &parent.device.adapter) && !header.cross_adapter {
+        return Err(Status::INVALID_PARAMETER.into());
+    }
+
+    let is_fence = matches!(share.object(), SyncObject::Fence(_));
+
+    if is_fence && !Adapter::has_engines(args.engine_affinity()) {
+        return Err(Status::INVALID_PARAMETER.into());
+    }
+
+    let rights = Rights::from_flags(args.Flags).and(share.rights());
+    let (reserved, addr) = open(call, strong_of(&share)?, rights, Some(&parent))?;
+
+    if is_fence {
+        args.set_addresses(addr as u64, 0);
+    }
+    args.hSyncObject = reserved.handle();
+    Ok(Publish::Handle(reserved))
+}

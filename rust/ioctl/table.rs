@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Which number is served by which handler. To add an ioctl, add its line here and its number to
+//! the headers; `Documentation/adding-an-ioctl.md` has the whole list.
+
+use super::{
+    adapter,
+    device,
+    run_bare,
+    run_in,
+    run_out,
+    share,
+    sync_object,
+    transport,
+    wait,
+    Call, //
+};
+use crate::uapi::{
+    status::Outcome,
+    *, //
+};
+use kernel::prelude::*;
+
+/// One implemented number.
+#[derive(Clone, Copy)]
+pub(super) struct Entry {
+    /// `sizeof` the argument struct.
+    pub(super) size: usize,
+    /// Copies in, handles, copies out.
+    pub(super) run: fn(Call<'_>, u64) -> Outcome,
+}
+
+impl Entry {
+    /// The full ioctl code.
+    pub(super) fn code(&self, number: u32) -> u32 {
+        code(number, self.size)
+    }
+}
+
+/// `_IOWR('G', number, size)`. The numbers and sizes are those of the header, which the generated
+/// codes confirm at build time below.
+pub(super) const fn code(number: u32, size: usize) -> u32 {
+    // CAST: an ioctl size has 14 bits.
+    0xc000_0000 | (size as u32) << 16 | (DXG_IOCTL_TYPE as u32) << 8 | number
+}
+
+/// Numbers are one byte.
+const NUMBERS: usize = 256;
+
+type Table = [Option<Entry>; NUMBERS];
+
+macro_rules! table {
+    ($($code:ident: $direction:ident $args:ty => $handler:path;)*) => {
+        /// By number. Filled at build time; two lines for one number do not compile.
+        static TABLE: Table = {
+            let mut table: Table = [None; NUMBERS];
+
+            $({
+                const NUMBER: u32 = $code & 0xff;
+
+                assert!(code(NUMBER, size_of::<$args>()) == $code);
+                assert!(table[NUMBER as usize].is_none());
+                table[NUMBER as usize] = Some(Entry {
+                    size: size_of::<$args>(),
+                    run: |call, arg| $direction::<$args>(call, arg, $handler),
+                });
+            })*
+            table
+        };
+    };
+}
+
+table! {
+    DXG_IOCTL_OPENADAPTERFROMLUID: run_out D3DKMT_OPENADAPTERFROMLUID => adapter::open_from_luid;
+    DXG_IOCTL_CLOSEADAPTER: run_in D3DKMT_CLOSEADAPTER => adapter::close;
+    DXG_IOCTL_ENUMADAPTERS2: run_out D3DKMT_ENUMADAPTERS2 => adapter::enumerate2;
+    DXG_IOCTL_ENUMADAPTERS3: run_out D3DKMT_ENUMADAPTERS3 => adapter::enumerate3;
+    DXG_IOCTL_QUERYADAPTERINFO: run_in D3DKMT_QUERYADAPTERINFO => adapter::query_info;
+    DXG_IOCTL_ISFEATUREENABLED: run_out D3DKMT_ISFEATUREENABLED => adapter::is_feature_enabled;
+    DXG_IOCTL_QUERYCLOCKCALIBRATION:
+        run_out D3DKMT_QUERYCLOCKCALIBRATION => adapter::query_clock_calibration;
+    DXG_IOCTL_CREATEDEVICE: run_out D3DKMT_CREATEDEVICE => device::create;
+    DXG_IOCTL_DESTROYDEVICE: run_in D3DKMT_DESTROYDEVICE => device::destroy;
+    DXG_IOCTL_GETDEVICESTATE: run_out D3DKMT_GETDEVICESTATE => device::state;
+    DXG_IOCTL_CREATECONTEXTVIRTUAL:
+        run_out D3DKMT_CREATECONTEXTVIRTUAL => device::create_context_virtual;
+    DXG_IOCTL_DESTROYCONTEXT: run_in D3DKMT_DESTROYCONTEXT => device::destroy_context;
+    DXG_IOCTL_CREATEHWCONTEXT: run_out D3DKMT_CREATEHWCONTEXT => device::create_hw_context;
+    DXG_IOCTL_DESTROYHWCONTEXT: run_in D3DKMT_DESTROYHWCONTEXT => device::destroy_hw_context;
+    DXG_IOCTL_CREATESYNCHRONIZATIONOBJECT2:
+        run_out D3DKMT_CREATESYNCHRONIZATIONOBJECT2 => sync_object::create;
+    DXG_IOCTL_DESTROYSYNCHRONIZATIONOBJECT:
+        run_in D3DKMT_DESTROYSYNCHRONIZATIONOBJECT => sync_object::destroy;
+    DXG_IOCTL_OPENSYNCHRONIZATIONOBJECT:
+        run_out D3DKMT_OPENSYNCHRONIZATIONOBJECT => sync_object::open_global;
+    DXG_IOCTL_OPENSYNCOBJECTFROMNTHANDLE2:
+        run_out D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2 => sync_object::open_nt2;
+    DXG_IOCTL_OPENSYNCOBJECTFROMNTHANDLE:
+        run_out D3DKMT_OPENSYNCOBJECTFROMNTHANDLE => sync_object::open_nt;
+    DXG_IOCTL_SHAREOBJECTS: run_out D3DKMT_SHAREOBJECTS => share::share_objects;
+    DXG_IOCTL_SIGNALSYNCHRONIZATIONOBJECTFROMCPU:
+        run_in D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU => wait::signal_from_cpu;
+    DXG_IOCTL_WAITFORSYNCHRONIZATIONOBJECTFROMCPU:
+        run_in D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU => wait::wait_from_cpu;
+    DXG_IOCTL_FENCE_POINT: run_out opendxg_fence_point => wait::create_fence_point;
+    DXG_IOCTL_VERSION: run_out opendxg_version => transport::version;
+    DXG_IOCTL_NOP: run_bare () => transport::nop;
+}
+
+/// The entry for a number, if it is implemented.
+pub(super) fn find(number: u32) -> Option<Entry> {
+    // CAST: 32 bits fit a usize.
+    TABLE.get(number as usize).copied().flatten()
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Calls about the interface itself.
+
+use super::{
+    table,
+    Call,
+    Publish,
+    EXEC, //
+};
+use crate::uapi::{
+    opendxg_version,
+    status::{
+        Outcome,
+        Status, //
+    }, //
+};
+
+/// Version of the extensions.
+const VERSION: u32 = 1;
+
+/// nr 0x81: which numbers this kernel implements.
+///
+/// INVALID_PARAMETER if `reserved` is not 0.
+pub(super) fn version<'a>(
+    _call: Call<'a>,
+    args: &mut opendxg_version,
+) -> Outcome<Publish<'a>> {
+    if args.reserved != 0 {
+        return Err(Status::INVALID_PARAMETER.into());
+    }
+
+    args.version = VERSION;
+    for (word, numbers) in args.implemented.iter_mut().zip((0u32..).step_by(64)) {
+        *word = (0..64)
+            .filter(|bit| numbers + bit == EXEC || table::find(numbers + bit).is_some())
+            .fold(0, |word, bit| word | 1 << bit);
+    }
+    Ok(Publish::Nothing)
+}
+
+/// nr 0x8f: nothing, as the floor for measurements.
+pub(super) fn nop(_call: Call<'_>) -> Outcome {
+    Ok(())
+}

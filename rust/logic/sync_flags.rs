@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Which flags a synchronisation object may be created and opened with (FEN-3, FEN-4, FEN-135,
+//! CPU-1, CPU-4), and what an opening may then do.
+
+/// Bits of `D3DDDI_SYNCHRONIZATIONOBJECT_FLAGS`.
+pub mod bits {
+    /// The object can be opened elsewhere.
+    pub const SHARED: u32 = 1 << 0;
+    /// Sharing goes by NT handle instead of a global handle.
+    pub const NT_SECURITY_SHARING: u32 = 1 << 1;
+    /// Devices of other adapters may use it.
+    pub const CROSS_ADAPTER: u32 = 1 << 2;
+    /// A queued signal takes effect when earlier commands were fetched.
+    pub const TOP_OF_PIPELINE: u32 = 1 << 3;
+    /// This opening may not signal.
+    pub const NO_SIGNAL: u32 = 1 << 4;
+    /// This opening may not wait.
+    pub const NO_WAIT: u32 = 1 << 5;
+    /// The value stays when the GPU is reset.
+    pub const NO_SIGNAL_MAX_VALUE_ON_TDR: u32 = 1 << 6;
+    /// The GPU does not see it.
+    pub const NO_GPU_ACCESS: u32 = 1 << 7;
+    /// Only the miniport signals it.
+    pub const SIGNAL_BY_KMD: u32 = 1 << 8;
+
+    /// Every bit that means something to us.
+    pub const KNOWN: u32 = (1 << 9) - 1;
+    /// Bits that only fences with a value have.
+    pub const VALUE_FENCES_ONLY: u32 =
+        TOP_OF_PIPELINE | NO_SIGNAL | NO_WAIT | NO_SIGNAL_MAX_VALUE_ON_TDR;
+}
+
+/// Values of `D3DDDI_SYNCHRONIZATIONOBJECT_TYPE`.
+pub mod types {
+    /// Binary, owned by queued work.
+    pub const MUTEX: u32 = 1;
+    /// Counted, used by queued work.
+    pub const SEMAPHORE: u32 = 2;
+    /// One value, used by queued work.
+    pub const FENCE: u32 = 3;
+    /// Fires an event.
+    pub const CPU_NOTIFICATION: u32 = 4;
+    /// One value, used by CPU and GPU.
+    pub const MONITORED_FENCE: u32 = 5;
+    /// Advances with a display's refresh.
+    pub const PERIODIC_MONITORED_FENCE: u32 = 6;
+}
+
+/// How an object may be shared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sharing {
+    /// Not at all.
+    Private,
+    /// By its global handle.
+    Global,
+    /// By NT handles.
+    Nt,
+}
+
+/// A combination that is INVALID_PARAMETER.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Refused;
+
+/// Checks the flags of a creation and says how the object may be shared.
+///
+/// `kind` must be one of [`types`].
+pub fn check_create(kind: u32, flags: u32) -> Result<Sharing, Refused> {
+    use bits::*;
+
+    let has = |mask: u32| flags & mask != 0;
+    let value_fence = matches!(
+        kind,
+        types::MONITORED_FENCE | types::PERIODIC_MONITORED_FENCE
+    );
+    let refused = has(!KNOWN)
+        || has(SIGNAL_BY_KMD) && kind != types::CPU_NOTIFICATION
+        || has(SIGNAL_BY_KMD) && has(!SIGNAL_BY_KMD)
+        || has(NT_SECURITY_SHARING) && !has(SHARED)
+        || has(NO_SIGNAL) && has(NO_WAIT)
+        || has(VALUE_FENCES_ONLY) && !value_fence
+        || has(CROSS_ADAPTER) && (!value_fence || !has(NT_SECURITY_SHARING))
+        || has(SHARED) && !has(NT_SECURITY_SHARING) && value_fence
+        || has(SHARED) && kind == types::CPU_NOTIFICATION;
+
+    if refused {
+        return Err(Refused);
+    }
+    Ok(match (has(SHARED), has(NT_SECURITY_SHARING)) {
+        (_, true) => Sharing::Nt,
+        (true, false) => Sharing::Global,
+        (false, false) => Sharing::Private,
+    })
+}
+
+/// Checks the flags of an opening, which restrict what it may do.
+pub fn check_open(flags: u32) -> Result<(), Refused> {
+    let refused = flags & (!bits::KNOWN | bits::SIGNAL_BY_KMD) != 0
+        || flags & bits::NO_SIGNAL != 0 && flags & bits::NO_WAIT != 0;
+
+    if refused {
+        Err(Refused)
+    } else {
+        Ok(())
+    }
+}
+
+/// What an opening may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rights {
+    /// Wait on the object.
+    pub wait: bool,
+    /// Signal the object.
+    pub signal: bool,
+}
+
+impl Rights {
+    /// What the flags of a creation or opening leave.
+    pub fn from_flags(flags: u32) -> Self {
+        Self {
+            wait: flags & bits::NO_WAIT == 0,
+            signal: flags & bits::NO_SIGNAL == 0,
+        }
+    }
+
+    /// Both at once.
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            wait: self.wait && other.wait,
+            signal: self.signal && other.signal,
+        }
+    }
+}

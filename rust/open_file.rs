@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! One open file of the device: the way from a descriptor to the process object it belongs to.
+
+use crate::{
+    dxgk::{
+        census,
+        driver::Driver,
+        process::Process, //
+    },
+    ioctl,
+    sys::{
+        caller,
+        chardev::OpenDevice,
+        value_page::ValuePage, //
+    }, //
+};
+use kernel::{
+    fs::File,
+    prelude::*,
+    seq_file::SeqFile,
+    seq_print,
+    sync::{
+        Arc,
+        ArcBorrow, //
+    }, //
+};
+
+/// See the module.
+pub(crate) struct OpenFile {
+    /// The module's one driver object.
+    pub(crate) driver: Arc<Driver>,
+    /// The process that opened the file, whoever uses it now.
+    pub(crate) process: Arc<Process>,
+}
+
+impl OpenDevice for OpenFile {
+    type Shared = Driver;
+
+    fn open(shared: ArcBorrow<'_, Driver>) -> Result<Arc<Self>> {
+        let process = shared.open_process()?;
+        let opened = Arc::new(
+            Self {
+                driver: shared.into(),
+                process: process.clone(),
+            },
+            GFP_KERNEL_ACCOUNT,
+        );
+
+        Ok(opened.inspect_err(|_| shared.release_process(&process))?)
+    }
+
+    fn flush(&self) {
+        // A dying process lets go of everything, although a child may still have this file open.
+        if caller::group_is_dead() && self.process.space.identity.is_caller_group() {
+            self.process.close();
+        }
+    }
+
+    fn release(&self) {
+        self.driver.release_process(&self.process);
+    }
+
+    fn ioctl(&self, file: &File, cmd: u32, arg: u64) -> isize {
+        ioctl::run(self, file, cmd, arg)
+    }
+
+    fn page(&self, token: usize) -> Option<Arc<ValuePage>> {
+        self.process.space.announced(token)
+    }
+
+    fn show(&self, m: &SeqFile) {
+        let process = &self.process;
+
+        seq_print!(m, "dxg-process-handles:\t{}\n", process.handles.count());
+        seq_print!(m, "dxg-process-waiters:\t{}\n", process.waits.count());
+        for (name, gauge) in [
+            ("processes", &census::PROCESSES),
+            ("objects", &census::OBJECTS),
+            ("handles", &census::HANDLES),
+            ("waiters", &census::WAITERS),
+            ("pages", &census::PAGES),
+            ("shares", &census::SHARES),
+        ] {
+            seq_print!(m, "dxg-total-{}:\t{}\n", name, gauge.get());
+        }
+    }
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A counted reference to an eventfd: the event HANDLE of the D3DKMT calls.
+
+use core::ptr::NonNull;
+use kernel::{
+    bindings,
+    error::{
+        code,
+        from_err_ptr, //
+    }, //
+};
+
+/// Why a number is not an event (FEN-21).
+pub(crate) enum BadEvent {
+    /// No open descriptor.
+    Closed,
+    /// A descriptor of another kind.
+    NotAnEvent,
+}
+
+/// Owns one reference to an eventfd context; closing the descriptor does not change it (FEN-20).
+pub(crate) struct EventFd {
+    ctx: NonNull<bindings::eventfd_ctx>,
+}
+
+// SAFETY: An eventfd context is reference counted and all its functions may be called from any
+// thread.
+unsafe impl Send for EventFd {}
+// SAFETY: As above; signalling takes the context's own lock.
+unsafe impl Sync for EventFd {}
+
+impl EventFd {
+    /// Takes a reference to the eventfd behind a descriptor of the calling process.
+    ///
+    /// Context: a system call.
+    pub(crate) fn from_fd(fd: u32) -> core::result::Result<Self, BadEvent> {
+        let fd = i32::try_from(fd).map_err(|_| BadEvent::Closed)?;
+        // SAFETY: Any number may be asked for; the result owns a reference or is an error.
+        let ctx = from_err_ptr(unsafe { bindings::eventfd_ctx_fdget(fd) });
+
+        match ctx {
+            Ok(ctx) => NonNull::new(ctx)
+                .map(|ctx| Self { ctx })
+                .ok_or(BadEvent::Closed),
+            Err(error) if error == code::EBADF => Err(BadEvent::Closed),
+            Err(_) => Err(BadEvent::NotAnEvent),
+        }
+    }
+
+    /// Adds 1 to the counter and wakes its readers.
+    ///
+    /// Context: none of our locks held, because wake-up callbacks of epoll run inside (FEN-90).
+    pub(crate) fn signal(&self) {
+        // SAFETY: `ctx` is valid because we own a reference to it.
+        unsafe { bindings::eventfd_signal_mask(self.ctx.as_ptr(), 0) }
+    }
+}
+
+impl Drop for EventFd {
+    fn drop(&mut self) {
+        // SAFETY: We own the reference and give it back once.
+        unsafe { bindings::eventfd_ctx_put(self.ctx.as_ptr()) }
+    }
+}

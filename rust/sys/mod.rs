@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The kernel, wrapped: the only folder with `unsafe`.
+//!
+//! Each file makes one kernel facility safe to use and holds no policy. Everything above sees
+//! owning types and plain functions.
+
+pub(crate) mod caller;
+pub(crate) mod chardev;
+pub(crate) mod eventfd;
+mod ffi;
+pub(crate) mod mapping;
+pub(crate) mod object_file;
+pub(crate) mod params;
+pub(crate) mod random;
+pub(crate) mod sleep;
+pub(crate) mod time;
+pub(crate) mod trace;
+pub(crate) mod user;
+pub(crate) mod value_page;
+pub(crate) mod wait_queue;

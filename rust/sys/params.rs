@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Module parameters, declared in `params.c`.
+//!
+//! The kernel's Rust macro has no string parameters and does not show its parameters in sysfs, so
+//! C declares them. They are written before the module's init runs and never again.
+
+use super::ffi;
+use kernel::prelude::*;
+
+/// Name of the device node.
+pub(crate) fn name() -> &'static CStr {
+    // SAFETY: The parameter is a valid C string, either the default literal or memory that the
+    // kernel keeps until the module is gone, and nothing writes it after load (mode 0444).
+    unsafe { CStr::from_char_ptr(ffi::dxg_param_name) }
+}
+
+/// Number of software adapters asked for.
+pub(crate) fn adapters() -> u32 {
+    // SAFETY: An aligned integer that nothing writes after load.
+    unsafe { ffi::dxg_param_adapters }
+}
+
+/// How many local handles a process may hold.
+pub(crate) fn max_handles() -> u32 {
+    // SAFETY: An aligned integer that nothing writes after load.
+    unsafe { ffi::dxg_param_max_handles }
+}
+
+/// How many waits of a process may be pending without a thread that sleeps in them.
+pub(crate) fn max_waiters() -> u32 {
+    // SAFETY: An aligned integer that nothing writes after load.
+    unsafe { ffi::dxg_param_max_waiters }
+}
+
+/// Who may open objects by global handle; see RES-103.
+pub(crate) fn global_access() -> u32 {
+    // SAFETY: An aligned integer that nothing writes after load.
+    unsafe { ffi::dxg_param_global_access }
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Copies between the kernel and the caller's memory.
+//!
+//! Every address comes from an argument struct as a `u64`; 0 is not special here. A struct or an
+//! array is copied once and then only the copy is looked at (RES-5).
+
+use core::mem::MaybeUninit;
+use kernel::{
+    prelude::*,
+    uaccess::{
+        UserPtr,
+        UserSlice, //
+    }, //
+};
+
+/// User memory could not be read or written.
+#[derive(Debug)]
+pub(crate) struct Fault;
+
+/// Plain bytes: every bit pattern is a value, and no byte is padding.
+///
+/// # Safety
+///
+/// The type must have no padding and no invalid values, nor interior mutability or pointers that
+/// the kernel would follow.
+pub(crate) unsafe trait Plain: Copy {}
+
+// SAFETY: An integer.
+unsafe impl Plain for u32 {}
+// SAFETY: An integer.
+unsafe impl Plain for u64 {}
+// SAFETY: An integer.
+unsafe impl Plain for u8 {}
+
+fn slice(addr: u64, size: usize) -> core::result::Result<UserSlice, Fault> {
+    let addr = usize::try_from(addr).map_err(|_| Fault)?;
+
+    Ok(UserSlice::new(UserPtr::from_addr(addr), size))
+}
+
+/// The bytes of a plain value, for writing into them.
+fn bytes_mut<T: Plain>(values: &mut [T]) -> &mut [u8] {
+    // SAFETY: `Plain` values have no padding, and any bytes are a valid value.
+    unsafe { core::slice::from_raw_parts_mut(values.as_mut_ptr().cast(), size_of_val(values)) }
+}
+
+/// The bytes of a plain value.
+fn bytes<T: Plain>(values: &[T]) -> &[u8] {
+    // SAFETY: `Plain` values have no padding, so every byte is initialised.
+    unsafe { core::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values)) }
+}
+
+/// A plain value with all bytes 0.
+pub(crate) fn zeroed<T: Plain>() -> T {
+    // SAFETY: Every bit pattern is a value of a `Plain` type.
+    unsafe { MaybeUninit::zeroed().assume_init() }
+}
+
+/// Copies one value from user memory.
+pub(crate) fn read<T: Plain>(addr: u64) -> core::result::Result<T, Fault> {
+    let mut value = zeroed::<T>();
+
+    read_slice(addr, core::slice::from_mut(&mut value))?;
+    Ok(value)
+}
+
+/// Fills `values` from an array in user memory.
+pub(crate) fn read_slice<T: Plain>(
+    addr: u64,
+    values: &mut [T],
+) -> core::result::Result<(), Fault> {
+    let bytes = bytes_mut(values);
+
+    slice(addr, bytes.len())?
+        .reader()
+        .read_slice(bytes)
+        .map_err(|_| Fault)
+}
+
+/// Copies one value to user memory.
+pub(crate) fn write<T: Plain>(addr: u64, value: &T) -> core::result::Result<(), Fault> {
+    write_slice(addr, core::slice::from_ref(value))
+}
+
+/// Copies an array to user memory.
+pub(crate) fn write_slice<T: Plain>(addr: u64, values: &[T]) -> core::result::Result<(), Fault> {
+    let bytes = bytes(values);
+
+    slice(addr, bytes.len())?
+        .writer()
+        .write_slice(bytes)
+        .map_err(|_| Fault)
+}

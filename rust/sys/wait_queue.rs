@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The wait queue behind a pollable descriptor.
+//!
+//! The kernel crate's `PollCondVar` waits for an RCU grace period whenever it is dropped, because
+//! it may go while its file lives. Ours lives in the file's private data: epoll and io_uring let go
+//! of a queue before the file is released, so closing a descriptor does not have to wait.
+
+use super::ffi;
+use kernel::{
+    bindings,
+    fs::File,
+    prelude::*,
+    types::Opaque, //
+};
+
+/// A wait queue that outlives its file.
+#[pin_data]
+pub(crate) struct WaitQueue {
+    #[pin]
+    head: Opaque<bindings::wait_queue_head>,
+}
+
+// SAFETY: A wait queue has its own lock.
+unsafe impl Send for WaitQueue {}
+// SAFETY: A wait queue has its own lock.
+unsafe impl Sync for WaitQueue {}
+
+impl WaitQueue {
+    /// An empty queue.
+    pub(crate) fn new() -> impl PinInit<Self> {
+        pin_init!(Self {
+            // SAFETY: `head` points at memory for a wait queue.
+            head <- Opaque::ffi_init(|head| unsafe { ffi::dxg_waitqueue_init(head) }),
+        })
+    }
+
+    /// Wakes every poller. Nothing of ours may be locked.
+    pub(crate) fn wake(&self) {
+        // SAFETY: The queue was initialised in `new` and is pinned.
+        unsafe { ffi::dxg_waitqueue_wake(self.head.get()) }
+    }
+
+    /// Adds the poller behind `table` to the queue.
+    ///
+    /// # Safety
+    ///
+    /// `table` is NULL or valid, and `self` lives as long as `file`.
+    pub(super) unsafe fn register(&self, file: &File, table: *mut bindings::poll_table_struct) {
+        // SAFETY: `file` and, by the caller's promise, `table` are valid; the queue outlives the
+        // file and so everything that polls it.
+        unsafe { ffi::dxg_poll_wait(file.as_ptr(), self.head.get(), table) }
+    }
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The tracepoints of trace.h, and one plain function for each, because Rust cannot expand the
+ * macros. A function does nothing but a patched-out branch while its event is off.
+ */
+#define CREATE_TRACE_POINTS
+#include "trace.h"
+
+void dxg_trace_create(u64 object, u32 kind);
+void dxg_trace_destroy(u64 object, u32 kind);
+void dxg_trace_wait(u64 object, u64 value);
+void dxg_trace_signal(u64 object, u64 value);
+void dxg_trace_wake(u64 waiter, u32 outcome);
+
+void dxg_trace_create(u64 object, u32 kind)
+{
+	trace_dxg_create(object, kind);
+}
+
+void dxg_trace_destroy(u64 object, u32 kind)
+{
+	trace_dxg_destroy(object, kind);
+}
+
+void dxg_trace_wait(u64 object, u64 value)
+{
+	trace_dxg_wait(object, value);
+}
+
+void dxg_trace_signal(u64 object, u64 value)
+{
+	trace_dxg_signal(object, value);
+}
+
+void dxg_trace_wake(u64 waiter, u32 outcome)
+{
+	trace_dxg_wake(waiter, outcome);
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Tracepoints of opendxg, system "dxg". Objects are named by their id, never by an address.
+ */
+#undef TRACE_SYSTEM
+#define TRACE_SYSTEM dxg
+
+#if !defined(DXG_TRACE_H) || defined(TRACE_HEADER_MULTI_READ)
+#define DXG_TRACE_H
+
+#include <linux/tracepoint.h>
+
+DECLARE_EVENT_CLASS(dxg_object,
+	TP_PROTO(u64 object, u32 kind),
+	TP_ARGS(object, kind),
+	TP_STRUCT__entry(
+		__field(u64, object)
+		__field(u32, kind)
+	),
+	TP_fast_assign(
+		__entry->object = object;
+		__entry->kind = kind;
+	),
+	TP_printk("object=%llu kind=%u", __entry->object, __entry->kind)
+);
+
+DEFINE_EVENT(dxg_object, dxg_create, TP_PROTO(u64 object, u32 kind), TP_ARGS(object, kind));
+DEFINE_EVENT(dxg_object, dxg_destroy, TP_PROTO(u64 object, u32 kind), TP_ARGS(object, kind));
+
+DECLARE_EVENT_CLASS(dxg_fence,
+	TP_PROTO(u64 object, u64 value),
+	TP_ARGS(object, value),
+	TP_STRUCT__entry(
+		__field(u64, object)
+		__field(u64, value)
+	),
+	TP_fast_assign(
+		__entry->object = object;
+		__entry->value = value;
+	),
+	TP_printk("object=%llu value=%llu", __entry->object, __entry->value)
+);
+
+/* A wait for value was queued on the fence. */
+DEFINE_EVENT(dxg_fence, dxg_wait, TP_PROTO(u64 object, u64 value), TP_ARGS(object, value));
+/* value was stored into the fence. */
+DEFINE_EVENT(dxg_fence, dxg_signal, TP_PROTO(u64 object, u64 value), TP_ARGS(object, value));
+
+/* A wait ended and its waiter was told. outcome: 1 satisfied, 2 orphaned, 3 cancelled. */
+TRACE_EVENT(dxg_wake,
+	TP_PROTO(u64 waiter, u32 outcome),
+	TP_ARGS(waiter, outcome),
+	TP_STRUCT__entry(
+		__field(u64, waiter)
+		__field(u32, outcome)
+	),
+	TP_fast_assign(
+		__entry->waiter = waiter;
+		__entry->outcome = outcome;
+	),
+	TP_printk("waiter=%llu outcome=%u", __entry->waiter, __entry->outcome)
+);
+
+#endif
+
+#undef TRACE_INCLUDE_PATH
+#define TRACE_INCLUDE_PATH .
+#undef TRACE_INCLUDE_FILE
+#define TRACE_INCLUDE_FILE trace
+#include <trace/define_trace.h>

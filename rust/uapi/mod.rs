@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The `/dev/dxg` contract as Rust types.
+//!
+//! `generated.rs` is bindgen's output from `uapi/*.h` and carries the sizes and offsets as
+//! compile-time checks; a test regenerates and compares it. This wrapper marks which structs may
+//! be copied from and to user memory, and reads their unions without `unsafe` for the callers.
+
+pub(crate) mod status;
+mod unions;
+
+#[allow(
+    clippy::all,
+    dead_code,
+    missing_docs,
+    non_camel_case_types,
+    non_snake_case,
+    non_upper_case_globals,
+    unreachable_pub
+)]
+mod generated;
+
+pub(crate) use generated::*;
+
+use crate::sys::user::Plain;
+
+/// Marks argument structs as plain bytes.
+macro_rules! plain {
+    ($($name:ty),* $(,)?) => {
+        $(
+            // SAFETY: The headers consist of integers, arrays and unions of these, with all padding
+            // written out (the header test compiles them with -Wpadded), so every bit pattern is a
+            // value and no byte is uninitialised.
+            unsafe impl Plain for $name {}
+        )*
+    };
+}
+
+plain!(
+    D3DKMT_ADAPTERINFO,
+    D3DKMT_CLOSEADAPTER,
+    D3DKMT_CREATECONTEXTVIRTUAL,
+    D3DKMT_CREATEDEVICE,
+    D3DKMT_CREATEHWCONTEXT,
+    D3DKMT_CREATESYNCHRONIZATIONOBJECT2,
+    D3DKMT_DESTROYCONTEXT,
+    D3DKMT_DESTROYDEVICE,
+    D3DKMT_DESTROYHWCONTEXT,
+    D3DKMT_DESTROYSYNCHRONIZATIONOBJECT,
+    D3DKMT_ENUMADAPTERS2,
+    D3DKMT_ENUMADAPTERS3,
+    D3DKMT_GETDEVICESTATE,
+    D3DKMT_ISFEATUREENABLED,
+    D3DKMT_OPENADAPTERFROMLUID,
+    D3DKMT_OPENSYNCHRONIZATIONOBJECT,
+    D3DKMT_OPENSYNCOBJECTFROMNTHANDLE,
+    D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2,
+    D3DKMT_QUERYADAPTERINFO,
+    D3DKMT_QUERYCLOCKCALIBRATION,
+    D3DKMT_SHAREOBJECTS,
+    D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU,
+    D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU,
+    D3DKMT_DEVICEPAGEFAULT_STATE,
+    OBJECT_ATTRIBUTES,
+    opendxg_exec,
+    opendxg_fence_point,
+    opendxg_version,
+);
