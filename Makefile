@@ -43,11 +43,11 @@ clippy: ## lint the module and the tools
 
 .PHONY: fmt
 fmt: ## format the module and the tools
-	@$(enter) sh -c 'tools/env/rustfmt rust && cd tools && cargo fmt --all'
+	@$(enter) sh -c 'tools/env/rustfmt && cd tools && cargo fmt --all'
 
 .PHONY: fmt-check
 fmt-check: ## check the format of the module and the tools
-	@$(enter) sh -c 'tools/env/rustfmt --check rust && cd tools && cargo fmt --all --check'
+	@$(enter) sh -c 'tools/env/rustfmt --check && cd tools && cargo fmt --all --check'
 
 .PHONY: rust-analyzer
 rust-analyzer: ## write rust-project.json, which gives an editor the kernel crates

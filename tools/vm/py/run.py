@@ -46,6 +46,7 @@ def parse():
         help="put a file or directory into the guest, under the same path unless GUEST is given")
     add("--no-module", action="store_true", help="do not load opendxg.ko")
     add("--module", metavar="FILE", help="load this opendxg.ko instead of building the tree's own")
+    add("--no-build", action="store_true", help="take the module and the shim as they were built last")
     add("--module-args", default="", metavar="ARGS",
         help="parameters of opendxg.ko, added to $OPENDXG_MODULE_ARGS")
     add("--modules", default="", metavar="A,B", help="load these kernel modules too")
@@ -79,14 +80,14 @@ def find_module(options, kernel):
     """The module to load. Unless a file was named it is built first, which is quick when nothing changed."""
     if options.no_module:
         return None
+    path = BUILD / kernel["KREL"] / "opendxg.ko"
     if options.module:
         path = image.host_path(options.module)
-    else:
+    elif not options.no_build:
         done = subprocess.run(["make", "-s", "--no-print-directory", "-C", str(REPO), "vm-parts",
                                f"KERNEL={options.kernel}"], stdout=sys.stderr, check=False)
         if done.returncode:
             raise Fail("the module or the shim could not be built", "see the errors above")
-        path = BUILD / kernel["KREL"] / "opendxg.ko"
     if not path.is_file():
         raise Fail(f"no module at {path}", "run make modules, or use --no-module")
     return path
