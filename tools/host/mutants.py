@@ -65,7 +65,12 @@ def cargo(tool, *arguments):
     environment = dict(os.environ, CARGO_TARGET_DIR=str(WORK / "target" / tool))
     command = ["cargo", "test", "--quiet", "-p", "host"]
     if tool == "loom":
-        environment["RUSTFLAGS"] = "--cfg loom"
+        environment.update(
+            RUSTFLAGS="--cfg loom",
+            CARGO_PROFILE_RELEASE_LTO="off",
+            CARGO_PROFILE_RELEASE_CODEGEN_UNITS="16",
+            CARGO_PROFILE_RELEASE_DEBUG="false",
+        )
         command.append("--release")
     try:
         run = subprocess.run(
