@@ -56,7 +56,8 @@ typedef struct _D3DKMT_CREATESTANDARDALLOCATION {
  * struct _D3DDDI_ALLOCATIONINFO - one allocation to create, short form
  * @hAllocation: [out] allocation
  * @pSystemMem: [in] address of page-aligned memory
- * @pPrivateDriverData: [in,out] pointer
+ * @pPrivateDriverData: [in] address of driver data, which the driver may
+ *	change
  * @PrivateDriverDataSize: [in] bytes
  * @VidPnSourceId: [in] display source
  * @Flags: [in] mask constants below
@@ -81,7 +82,8 @@ typedef struct _D3DDDI_ALLOCATIONINFO {
  * @hSection: [in] with ExistingSection
  * @pSystemMem: [in] address of page-aligned memory, with ExistingSysMem or as
  *	the driver defines
- * @pPrivateDriverData: [in,out] pointer
+ * @pPrivateDriverData: [in] address of driver data, which the driver may
+ *	change
  * @PrivateDriverDataSize: [in] bytes
  * @VidPnSourceId: [in] display source
  * @Flags: [in] mask constants below

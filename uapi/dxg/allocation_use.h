@@ -14,7 +14,7 @@
  * @hResource: [in] resource, or 0 to use the list
  * @phAllocationList: [in] pointer to D3DKMT_HANDLE[]
  * @AllocationCount: [in] entries of the list
- * @pPriorities: [in] pointer to __u32[]; u32[AllocationCount]
+ * @pPriorities: [in] pointer to __u32[], one per allocation
  *
  * Argument of DXG_IOCTL_SETALLOCATIONPRIORITY.
  */
@@ -34,7 +34,7 @@ typedef struct _D3DKMT_SETALLOCATIONPRIORITY {
  * @hResource: [in] resource
  * @phAllocationList: [in] pointer to D3DKMT_HANDLE[]
  * @AllocationCount: [in] entries of the list
- * @pPriorities: [in] pointer to __u32[]; u32[], filled
+ * @pPriorities: [in] pointer to __u32[] to fill, one per allocation
  *
  * Argument of DXG_IOCTL_GETALLOCATIONPRIORITY.
  */
@@ -63,8 +63,8 @@ enum _D3DKMT_ALLOCATIONRESIDENCYSTATUS {
  * @hResource: [in] resource
  * @phAllocationList: [in] pointer to D3DKMT_HANDLE[]
  * @AllocationCount: [in] entries of the list
- * @pResidencyStatus: [in] pointer to D3DKMT_ALLOCATIONRESIDENCYSTATUS[];
- *	u32[], filled (one element when hResource is used)
+ * @pResidencyStatus: [in] pointer to D3DKMT_ALLOCATIONRESIDENCYSTATUS[] to
+ *	fill; one element for a resource
  *
  * Argument of DXG_IOCTL_QUERYALLOCATIONRESIDENCY.
  */
@@ -100,8 +100,8 @@ typedef __u32 D3DKMT_OFFER_FLAGS;
  * struct _D3DKMT_OFFERALLOCATIONS - let the system take memory that is not in
  *	use
  * @hDevice: [in] device
- * @pResources: [in] pointer to D3DKMT_HANDLE[]; exactly one of pResources and
- *	HandleList is non-zero
+ * @pResources: [in] pointer to D3DKMT_HANDLE[]; either this or @HandleList is
+ *	0
  * @HandleList: [in] pointer to D3DKMT_HANDLE[]
  * @NumAllocations: [in] number of allocations
  * @Priority: [in] priority
@@ -134,12 +134,12 @@ enum _D3DDDI_RECLAIM_RESULT {
  * struct _D3DKMT_RECLAIMALLOCATIONS2 - take offered memory back
  * @hPagingQueue: [in] paging queue
  * @NumAllocations: [in] number of allocations
- * @pResources: [in] pointer to D3DKMT_HANDLE[]
+ * @pResources: [in] pointer to D3DKMT_HANDLE[]; either this or @HandleList is
+ *	0
  * @HandleList: [in] pointer to D3DKMT_HANDLE[]
- * @pDiscarded: [in] pointer to __u32[]; bool32[] and pResults share the slot;
- *	u32 per element either way
- * @pResults: [in] pointer to D3DDDI_RECLAIM_RESULT[]; D3DDDI_RECLAIM_RESULT[],
- *	filled
+ * @pDiscarded: [in] pointer to __u32[] to fill with booleans; shares the slot
+ *	of @pResults
+ * @pResults: [in] pointer to D3DDDI_RECLAIM_RESULT[] to fill
  * @PagingFenceValue: [out] value of the fence of the paging queue at
  *	completion
  *
@@ -286,9 +286,8 @@ typedef __u32 D3DDDICB_LOCKFLAGS;
  * @hAllocation: [in,out] may be replaced when the lock discards and renames
  * @PrivateDriverData: [in] driver-defined
  * @NumPages: [in] entries of pPages
- * @pPages: [in] pointer to __u32[]; page numbers for a partial lock
- *	(LockEntire clear)
- * @pData: [out] pointer
+ * @pPages: [in] pointer to __u32[], page numbers of a partial lock
+ * @pData: [out] address of the mapping
  * @Flags: [in] mask constants of the type
  * @GpuVirtualAddress: [out] GPU address, 0 when not mapped
  */
@@ -320,10 +319,10 @@ typedef struct _D3DKMT_UNLOCK {
  * struct _D3DKMT_RECLAIMALLOCATIONS - take offered memory back, without a
  *	paging queue
  * @hDevice: [in] device
- * @pResources: [in] pointer to D3DKMT_HANDLE[]; exactly one of pResources and
- *	HandleList
+ * @pResources: [in] pointer to D3DKMT_HANDLE[]; either this or @HandleList is
+ *	0
  * @HandleList: [in] pointer to D3DKMT_HANDLE[]
- * @pDiscarded: [in] pointer to __u32[]; array to fill, bool32 per object, or 0
+ * @pDiscarded: [in] pointer to __u32[] to fill with booleans, or 0
  * @NumAllocations: [in] number of allocations
  */
 typedef struct _D3DKMT_RECLAIMALLOCATIONS {

@@ -110,11 +110,11 @@ enum _D3DKMT_CLIENTHINT {
  * @NodeOrdinal: [in] engine node
  * @EngineAffinity: [in] bit mask of physical adapters
  * @Flags: [in] mask constants of the type
- * @pPrivateDriverData: [in] pointer
+ * @pPrivateDriverData: [in] address of driver data
  * @PrivateDriverDataSize: [in] bytes
  * @ClientHint: [in] API that uses the context
  * @hContext: [out] context
- * @pCommandBuffer: [out] pointer
+ * @pCommandBuffer: [out] address of the command buffer
  * @CommandBufferSize: [out] bytes
  * @pAllocationList: [out] pointer to D3DDDI_ALLOCATIONLIST[]
  * @AllocationListSize: [out] entries
@@ -195,7 +195,8 @@ typedef __u32 D3DDDI_CREATEHWCONTEXTFLAGS;
  * @EngineAffinity: [in] bit mask of physical adapters
  * @Flags: [in] mask constants of the type
  * @PrivateDriverDataSize: [in] bytes
- * @pPrivateDriverData: [in,out] pointer
+ * @pPrivateDriverData: [in] address of driver data, which the driver may
+ *	change
  * @hHwContext: [out] hardware context
  *
  * Argument of DXG_IOCTL_CREATEHWCONTEXT.
@@ -238,7 +239,8 @@ typedef __u32 D3DDDI_CREATEHWQUEUEFLAGS;
  *	D3DKMT_CREATECONTEXTVIRTUAL
  * @Flags: [in] mask constants of the type
  * @PrivateDriverDataSize: [in] bytes
- * @pPrivateDriverData: [in,out] pointer
+ * @pPrivateDriverData: [in] address of driver data, which the driver may
+ *	change
  * @hHwQueue: [out] hardware queue
  * @hHwQueueProgressFence: [out] monitored fence (native fence when
  *	Flags.NativeProgressFence)

@@ -78,7 +78,7 @@ typedef struct _D3DKMT_OPENKEYEDMUTEX2 {
  * struct _D3DKMT_OPENKEYEDMUTEXFROMNTHANDLE - open a keyed mutex by NT handle
  * @hNtHandle: [in] NT handle
  * @hKeyedMutex: [out] keyed mutex
- * @pPrivateRuntimeData: [in] pointer
+ * @pPrivateRuntimeData: [in] address of opaque bytes
  * @PrivateRuntimeDataSize: [in] bytes
  */
 typedef struct _D3DKMT_OPENKEYEDMUTEXFROMNTHANDLE {

@@ -13,8 +13,8 @@
  * struct _D3DKMT_REGISTERTRIMNOTIFICATION - ask to be told to release memory
  * @AdapterLuid: [in] LUID of the adapter
  * @hDevice: [in] device
- * @Callback: [in] pointer to a function; void (*)(D3DKMT_TRIMNOTIFICATION *)
- * @Context: [in] pointer
+ * @Callback: [in] void (*)(D3DKMT_TRIMNOTIFICATION *)
+ * @Context: [in] passed to the callback
  * @Handle: [out] registration, opaque
  */
 typedef struct _D3DKMT_REGISTERTRIMNOTIFICATION {
@@ -29,8 +29,8 @@ typedef struct _D3DKMT_REGISTERTRIMNOTIFICATION {
 /**
  * struct _D3DKMT_UNREGISTERTRIMNOTIFICATION - undo
  *	D3DKMT_REGISTERTRIMNOTIFICATION
- * @Handle: [in] pointer
- * @Callback: [in] pointer to a function
+ * @Handle: [in] registration
+ * @Callback: [in] function of the registration
  */
 typedef struct _D3DKMT_UNREGISTERTRIMNOTIFICATION {
 	__aligned_u64 Handle;
@@ -63,10 +63,9 @@ typedef struct _D3DKMT_TRIMNOTIFICATION {
  * struct _D3DKMT_REGISTERBUDGETCHANGENOTIFICATION - ask to be told about a new
  *	budget
  * @hDevice: [in] device
- * @Callback: [in] pointer to a function; void
- *	(*)(D3DKMT_BUDGETCHANGENOTIFICATION *)
- * @Context: [in] pointer
- * @Handle: [out] pointer
+ * @Callback: [in] void (*)(D3DKMT_BUDGETCHANGENOTIFICATION *)
+ * @Context: [in] passed to the callback
+ * @Handle: [out] registration, opaque
  */
 typedef struct _D3DKMT_REGISTERBUDGETCHANGENOTIFICATION {
 	D3DKMT_HANDLE hDevice;
@@ -79,7 +78,7 @@ typedef struct _D3DKMT_REGISTERBUDGETCHANGENOTIFICATION {
 /**
  * struct _D3DKMT_UNREGISTERBUDGETCHANGENOTIFICATION - undo
  *	D3DKMT_REGISTERBUDGETCHANGENOTIFICATION
- * @Handle: [in] pointer
+ * @Handle: [in] registration
  */
 typedef struct _D3DKMT_UNREGISTERBUDGETCHANGENOTIFICATION {
 	__aligned_u64 Handle;
@@ -87,7 +86,7 @@ typedef struct _D3DKMT_UNREGISTERBUDGETCHANGENOTIFICATION {
 
 /**
  * struct _D3DKMT_BUDGETCHANGENOTIFICATION - a new budget
- * @Context: [in] pointer
+ * @Context: [in] passed to the callback
  * @Budget: [in] bytes
  */
 typedef struct _D3DKMT_BUDGETCHANGENOTIFICATION {

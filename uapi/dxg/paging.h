@@ -65,7 +65,7 @@ typedef __u32 D3DDDI_MAKERESIDENT_FLAGS;
  * @NumAllocations: [in,out] entries of the list, at most 10240; number made
  *	resident
  * @AllocationList: [in] pointer to D3DKMT_HANDLE[]
- * @PriorityList: [in] pointer to __u32[]; u32[] or 0
+ * @PriorityList: [in] pointer to __u32[], or 0
  * @Flags: [in] mask constants of the type
  * @PagingFenceValue: [out] value of the fence of the paging queue at
  *	completion
@@ -313,10 +313,10 @@ struct D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Copy {
 /**
  * struct _D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION - one mapping operation
  * @OperationType: [in] which arm
- * @Map: [in] arm, see its struct
- * @MapProtect: [in] arm, see its struct
- * @Unmap: [in] arm, see its struct
- * @Copy: [in] arm, see its struct
+ * @Map: [in] arm of MAP
+ * @MapProtect: [in] arm of MAP_PROTECT
+ * @Unmap: [in] arm of UNMAP
+ * @Copy: [in] arm of COPY
  */
 typedef struct _D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION {
 	D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_TYPE OperationType;

@@ -59,7 +59,7 @@ typedef struct _D3DKMT_QUERYRESOURCEINFOFROMNTHANDLE {
 /**
  * struct _D3DDDI_OPENALLOCATIONINFO - one opened allocation, short form
  * @hAllocation: [out] allocation
- * @pPrivateDriverData: [out] pointer
+ * @pPrivateDriverData: [out] address inside the caller's total buffer
  * @PrivateDriverDataSize: [out] bytes
  */
 typedef struct _D3DDDI_OPENALLOCATIONINFO {
@@ -93,13 +93,12 @@ typedef struct _D3DDDI_OPENALLOCATIONINFO2 {
  * @hDevice: [in] device
  * @hGlobalShare: [in] global handle
  * @NumAllocations: [in] must equal the resource's count
- * @pOpenAllocationInfo: pointer to D3DDDI_OPENALLOCATIONINFO[]; 24-byte
- *	entries: C function D3DKMTOpenResource only
- * @pOpenAllocationInfo2: [in] pointer to D3DDDI_OPENALLOCATIONINFO2[]; 80-byte
- *	entries, filled by the call
+ * @pOpenAllocationInfo: pointer to D3DDDI_OPENALLOCATIONINFO[]; C function
+ *	D3DKMTOpenResource only, never the ioctl
+ * @pOpenAllocationInfo2: [in] pointer to D3DDDI_OPENALLOCATIONINFO2[] to fill
  * @pPrivateRuntimeData: [in] buffer for the runtime data
  * @PrivateRuntimeDataSize: [in] must equal the stored size
- * @pResourcePrivateDriverData: [in] pointer
+ * @pResourcePrivateDriverData: [in] buffer for the driver data of the resource
  * @ResourcePrivateDriverDataSize: [in] bytes
  * @pTotalPrivateDriverDataBuffer: [in] buffer for the driver data of all
  *	allocations, back to back
@@ -133,17 +132,18 @@ typedef struct _D3DKMT_OPENRESOURCE {
  * @hDevice: [in] device
  * @hNtHandle: [in] NT handle
  * @NumAllocations: [in] number of allocations
- * @pOpenAllocationInfo2: [in] pointer to D3DDDI_OPENALLOCATIONINFO2[]; filled
- *	by the call
+ * @pOpenAllocationInfo2: [in] pointer to D3DDDI_OPENALLOCATIONINFO2[] to fill
  * @PrivateRuntimeDataSize: [in,out] bytes
  * @pPrivateRuntimeData: [in] buffer for the runtime data
  * @ResourcePrivateDriverDataSize: [in,out] bytes
- * @pResourcePrivateDriverData: [in] pointer
+ * @pResourcePrivateDriverData: [in] buffer for the driver data of the resource
  * @TotalPrivateDriverDataBufferSize: [in,out] capacity / bytes written
- * @pTotalPrivateDriverDataBuffer: [in] pointer
+ * @pTotalPrivateDriverDataBuffer: [in] buffer for the driver data of all
+ *	allocations, back to back
  * @hResource: [out] resource
  * @hKeyedMutex: [out] 0 when the NT handle carries none
- * @pKeyedMutexPrivateRuntimeData: [in] pointer
+ * @pKeyedMutexPrivateRuntimeData: [in] buffer for the private data of the
+ *	keyed mutex
  * @KeyedMutexPrivateRuntimeDataSize: [in,out] bytes
  * @hSyncObject: [out] 0 when the NT handle carries none
  *

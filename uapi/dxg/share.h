@@ -36,7 +36,7 @@ typedef struct _D3DKMT_SHAREOBJECTS {
  * struct _UNICODE_STRING - a counted string
  * @Length: [in] bytes, even, without terminator
  * @MaximumLength: [in] bytes
- * @Buffer: [in] pointer to __u16[]; 16-bit code units
+ * @Buffer: [in] pointer to __u16[], UTF-16LE
  */
 typedef struct _UNICODE_STRING {
 	__u16 Length;
@@ -49,10 +49,10 @@ typedef struct _UNICODE_STRING {
  * struct _OBJECT_ATTRIBUTES - name and inheritance of an NT handle
  * @Length: [in] 48
  * @RootDirectory: [in] nt64
- * @ObjectName: [in] pointer to UNICODE_STRING; 0 or pointer to UNICODE_STRING
+ * @ObjectName: [in] pointer to UNICODE_STRING, or 0
  * @Attributes: [in] OBJ_* bits
- * @SecurityDescriptor: [in] pointer
- * @SecurityQualityOfService: [in] pointer
+ * @SecurityDescriptor: [in] address of a security descriptor, or 0
+ * @SecurityQualityOfService: [in] address, not used
  */
 typedef struct _OBJECT_ATTRIBUTES {
 	__u32 Length;

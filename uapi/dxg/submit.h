@@ -73,7 +73,7 @@ typedef __u32 D3DKMT_SUBMITCOMMANDFLAGS;
  * @BroadcastContextCount: [in] 1..64; BroadcastContext[0] is the submitting
  *	context
  * @BroadcastContext: [in] contexts
- * @pPrivateDriverData: [in] pointer
+ * @pPrivateDriverData: [in] address of driver data
  * @PrivateDriverDataSize: [in] bytes
  * @NumPrimaries: [in] 0..16
  * @WrittenPrimaries: [in] allocation handles
@@ -107,9 +107,9 @@ typedef struct _D3DKMT_SUBMITCOMMAND {
  * @CommandBuffer: [in] GPU address of the commands
  * @CommandLength: [in] bytes
  * @PrivateDriverDataSize: [in] bytes
- * @pPrivateDriverData: [in] pointer
+ * @pPrivateDriverData: [in] address of driver data
  * @NumPrimaries: [in] entries of WrittenPrimaries
- * @WrittenPrimaries: [in] pointer to D3DKMT_HANDLE[]; allocation handles
+ * @WrittenPrimaries: [in] pointer to D3DKMT_HANDLE[], allocations
  *
  * Argument of DXG_IOCTL_SUBMITCOMMANDTOHWQUEUE.
  */
@@ -147,7 +147,7 @@ typedef __u32 D3DKMT_RENDERFLAGS;
  * @CommandLength: [in] bytes
  * @AllocationCount: [in] entries of the list
  * @PatchLocationCount: [in] entries
- * @pNewCommandBuffer: [in,out] pointer
+ * @pNewCommandBuffer: [in,out] address of the next command buffer
  * @NewCommandBufferSize: [in,out] bytes
  * @pNewAllocationList: [in,out] pointer to D3DDDI_ALLOCATIONLIST[]
  * @NewAllocationListSize: [in,out] entries
@@ -159,7 +159,7 @@ typedef __u32 D3DKMT_RENDERFLAGS;
  * @BroadcastContext: [in] contexts
  * @QueuedBufferCount: [out] packets in the queue
  * @NewCommandBuffer: [out] GPU address of the next command buffer
- * @pPrivateDriverData: [in] pointer
+ * @pPrivateDriverData: [in] address of driver data
  * @PrivateDriverDataSize: [in] bytes
  *
  * Argument of DXG_IOCTL_RENDER.

@@ -129,13 +129,13 @@ struct D3DDDI_SYNCHRONIZATIONOBJECTINFO2_Reserved {
  *	object
  * @Type: [in] kind; selects the arm
  * @Flags: [in] mask constants of the type
- * @SynchronizationMutex: [in] arm, see its struct
- * @Semaphore: [in] arm, see its struct
- * @Fence: [in] arm, see its struct
- * @CPUNotification: [in] arm, see its struct
- * @MonitoredFence: [in,out] arm, see its struct
- * @PeriodicMonitoredFence: [in,out] arm, see its struct
- * @Reserved: arm, see its struct
+ * @SynchronizationMutex: [in] arm of a mutex
+ * @Semaphore: [in] arm of a semaphore
+ * @Fence: [in] arm of a legacy fence
+ * @CPUNotification: [in] arm of a CPU notification
+ * @MonitoredFence: [in,out] arm of a monitored fence
+ * @PeriodicMonitoredFence: [in,out] arm of a periodic fence
+ * @Reserved: size of all arms
  * @SharedHandle: [out] global handle with Shared; 0 with NtSecuritySharing;
  *	untouched otherwise
  */
@@ -203,9 +203,9 @@ struct D3DDDI_SYNCHRONIZATIONOBJECTINFO_Reserved {
  * struct _D3DDDI_SYNCHRONIZATIONOBJECTINFO - describe a mutex or a semaphore,
  *	older form
  * @Type: [in] mutex or semaphore; selects the arm
- * @SynchronizationMutex: [in] arm, see its struct
- * @Semaphore: [in] arm, see its struct
- * @Reserved: arm, see its struct
+ * @SynchronizationMutex: [in] arm of a mutex
+ * @Semaphore: [in] arm of a semaphore
+ * @Reserved: size of all arms
  */
 typedef struct _D3DDDI_SYNCHRONIZATIONOBJECTINFO {
 	D3DDDI_SYNCHRONIZATIONOBJECT_TYPE Type;
@@ -280,7 +280,7 @@ struct D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2_MonitoredFence {
  * @hDevice: [in] device
  * @Flags: [in] NoSignal, NoWait, NoGPUAccess ... for this opening
  * @hSyncObject: [out] synchronisation object
- * @MonitoredFence: [in,out] arm, see its struct
+ * @MonitoredFence: [in,out] arm of a monitored fence
  * @Reserved: not used
  *
  * Argument of DXG_IOCTL_OPENSYNCOBJECTFROMNTHANDLE2.

@@ -36,7 +36,7 @@ struct D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2_Fence {
  * @Flags: [in] mask constants of the type
  * @BroadcastContextCount: [in] 0..64
  * @BroadcastContext: [in] contexts
- * @Fence: [in] arm, see its struct
+ * @Fence: [in] arm of a legacy fence
  * @CpuEventHandle: [in] eventfd, with Flags.EnqueueCpuEvent
  * @Reserved: not used
  *
@@ -83,7 +83,7 @@ struct D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2_Fence {
  * @hContext: [in] context
  * @ObjectCount: [in] 1..32
  * @ObjectHandleArray: [in] handles, ObjectCount of them
- * @Fence: [in] arm, see its struct
+ * @Fence: [in] arm of a legacy fence
  * @Reserved: not used
  *
  * Argument of DXG_IOCTL_WAITFORSYNCHRONIZATIONOBJECT2.

@@ -24,7 +24,7 @@ enum _D3DKMT_VIDPNSOURCEOWNER_TYPE {
 /**
  * struct _D3DKMT_SETVIDPNSOURCEOWNER - take or release display sources
  * @hDevice: [in] device
- * @pType: [in] pointer to D3DKMT_VIDPNSOURCEOWNER_TYPE[]; one per source
+ * @pType: [in] pointer to D3DKMT_VIDPNSOURCEOWNER_TYPE[], one per source
  * @pVidPnSourceId: [in] pointer to __u32[]
  * @VidPnSourceCount: [in] entries of the arrays; 0 releases every source of
  *	the device
@@ -70,7 +70,7 @@ typedef struct _D3DKMT_PTR_TYPE {
  * struct _D3DKMT_SETVIDPNSOURCEOWNER2 - take or release display sources, with
  *	NT handles
  * @Version1: [in] the form with flags
- * @pVidPnSourceNtHandles: [in] pointer to D3DKMT_PTR_TYPE[]; 8-byte handles
+ * @pVidPnSourceNtHandles: [in] pointer to D3DKMT_PTR_TYPE[]
  */
 typedef struct _D3DKMT_SETVIDPNSOURCEOWNER2 {
 	D3DKMT_SETVIDPNSOURCEOWNER1 Version1;
