@@ -56,7 +56,10 @@ impl kernel::Module for OpenDxg {
             return Err(EINVAL);
         }
         if params::global_access() > 2 {
-            pr_err!("global_access={}: must be 0, 1 or 2\n", params::global_access());
+            pr_err!(
+                "global_access={}: must be 0, 1 or 2\n",
+                params::global_access()
+            );
             return Err(EINVAL);
         }
 

@@ -93,11 +93,7 @@ impl Elements {
 /// Queues `waiter` on every fence. All memory is there before the first fence is touched.
 ///
 /// `last` is the last step that may fail.
-fn register(
-    waiter: &Arc<Waiter>,
-    elements: &Elements,
-    last: impl FnOnce() -> Result,
-) -> Result {
+fn register(waiter: &Arc<Waiter>, elements: &Elements, last: impl FnOnce() -> Result) -> Result {
     let mut spares = KVec::<Spare>::with_capacity(elements.len(), GFP_KERNEL_ACCOUNT)?;
 
     for _ in 0..elements.len() {

@@ -321,9 +321,7 @@ impl HandleTable {
             .ok_or(Status::INVALID_PARAMETER)?;
         // Two threads may get here with one handle; one of them takes it out. The number cannot
         // stand for something else by now, because numbers are not used again so soon.
-        let removed = self
-            .remove(index, false)
-            .ok_or(Status::INVALID_PARAMETER)?;
+        let removed = self.remove(index, false).ok_or(Status::INVALID_PARAMETER)?;
 
         if let Object::Device(device) = &removed.object {
             self.destroy_all(|entry| entry.parent == Some(device.id()));

@@ -138,10 +138,7 @@ impl MonitoredFence {
     ///
     /// Returns false if the wait has ended already and needs no more elements.
     pub(super) fn enqueue(self: &Arc<Self>, waiter: &Waiter, value: u64, spare: Spare) -> bool {
-        let admission = self
-            .waiters
-            .lock()
-            .admit(self.cell.word(), value, spare);
+        let admission = self.waiters.lock().admit(self.cell.word(), value, spare);
 
         match admission {
             Admission::Queued(key) => {

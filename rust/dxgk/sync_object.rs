@@ -170,9 +170,7 @@ impl Strong {
         let handle = header.globals.reserve(&self.object)?;
 
         // A failure from here on drops this reference, which takes the handle back.
-        header
-            .global
-            .store(handle, kernel::sync::atomic::Release);
+        header.global.store(handle, kernel::sync::atomic::Release);
         Ok(handle)
     }
 }

@@ -147,12 +147,12 @@ pub(super) fn query_info(call: Call<'_>, args: &D3DKMT_QUERYADAPTERINFO) -> Outc
     let mut payload = KVVec::from_elem(0u8, given.min(size.max), GFP_KERNEL_ACCOUNT)?;
 
     user::read_slice(args.pPrivateDriverData, &mut payload)?;
-    adapter_info::query(&adapter.caps, args.Type, &mut payload).map_err(|refusal| {
-        match refusal {
+    adapter_info::query(&adapter.caps, args.Type, &mut payload).map_err(
+        |refusal| match refusal {
             Refusal::InvalidParameter => Status::INVALID_PARAMETER,
             Refusal::NotSupported => Status::NOT_SUPPORTED,
-        }
-    })?;
+        },
+    )?;
     user::write_slice(args.pPrivateDriverData, &payload)?;
     Ok(())
 }

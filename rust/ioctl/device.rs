@@ -149,9 +149,10 @@ pub(super) fn create_hw_context<'a>(
 }
 
 fn destroy_kind(call: Call<'_>, handle: u32, scheduling: Scheduling) -> Outcome {
-    call.process.handles.destroy(handle, |object| {
-        matches!(object, Object::Context(context) if context.scheduling == scheduling)
-    })
+    call.process.handles.destroy(
+        handle,
+        |object| matches!(object, Object::Context(context) if context.scheduling == scheduling),
+    )
 }
 
 /// nr 0x05.

@@ -93,11 +93,6 @@ impl Publish<'_> {
     }
 }
 
-/// Runs a handler without an argument struct.
-fn run_bare<T>(call: Call<'_>, _arg: u64, handler: impl FnOnce(Call<'_>) -> Outcome) -> Outcome {
-    handler(call)
-}
-
 /// Runs a handler that only reads its argument struct.
 fn run_in<T: Plain>(
     call: Call<'_>,

@@ -83,8 +83,8 @@ pub(super) fn create<'a>(
         return Err(Status::INVALID_PARAMETER.into());
     }
 
-    let sharing = sync_flags::check_create(info.Type, info.Flags)
-        .map_err(|_| Status::INVALID_PARAMETER)?;
+    let sharing =
+        sync_flags::check_create(info.Type, info.Flags).map_err(|_| Status::INVALID_PARAMETER)?;
     let parent = call.process.handles.parent(args.hDevice)?;
     let (strong, mut addr) = make(call, &parent, info, sharing)?;
     let global = match sharing {
@@ -185,7 +185,10 @@ fn make(
 
             let (cell, addr) = match sharing {
                 Sharing::Nt => (ValueCell::alone(fence.InitialFenceValue)?, 0),
-                _ => call.process.cells.cell(call.file, fence.InitialFenceValue)?,
+                _ => call
+                    .process
+                    .cells
+                    .cell(call.file, fence.InitialFenceValue)?,
             };
             let object = MonitoredFence::new(header(Kind::MonitoredFence), cell)?;
 

@@ -6,7 +6,6 @@
 use super::{
     adapter,
     device,
-    run_bare,
     run_in,
     run_out,
     share,
@@ -104,7 +103,7 @@ table! {
         run_in D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU => wait::wait_from_cpu;
     DXG_IOCTL_FENCE_POINT: run_out opendxg_fence_point => wait::create_fence_point;
     DXG_IOCTL_VERSION: run_out opendxg_version => transport::version;
-    DXG_IOCTL_NOP: run_bare () => transport::nop;
+    DXG_IOCTL_NOP: run_in () => transport::nop;
 }
 
 /// The entry for a number, if it is implemented.

@@ -22,10 +22,7 @@ const VERSION: u32 = 1;
 /// nr 0x81: which numbers this kernel implements.
 ///
 /// INVALID_PARAMETER if `reserved` is not 0.
-pub(super) fn version<'a>(
-    _call: Call<'a>,
-    args: &mut opendxg_version,
-) -> Outcome<Publish<'a>> {
+pub(super) fn version<'a>(_call: Call<'a>, args: &mut opendxg_version) -> Outcome<Publish<'a>> {
     if args.reserved != 0 {
         return Err(Status::INVALID_PARAMETER.into());
     }
@@ -40,6 +37,6 @@ pub(super) fn version<'a>(
 }
 
 /// nr 0x8f: nothing, as the floor for measurements.
-pub(super) fn nop(_call: Call<'_>) -> Outcome {
+pub(super) fn nop(_call: Call<'_>, _nothing: &()) -> Outcome {
     Ok(())
 }

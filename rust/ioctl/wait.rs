@@ -165,7 +165,11 @@ pub(super) fn signal_from_cpu(
     }
 
     let allow_rewind = args.Flags & D3DDDICB_SIGNALFLAGS_AllowFenceRewind != 0;
-    let objects = check_arrays(args.ObjectCount, args.ObjectHandleArray, args.FenceValueArray)?;
+    let objects = check_arrays(
+        args.ObjectCount,
+        args.ObjectHandleArray,
+        args.FenceValueArray,
+    )?;
     let device = call.process.handles.device(args.hDevice)?;
     let elements = objects.resolve(call, &device, |rights| rights.signal)?;
 
@@ -189,7 +193,11 @@ pub(super) fn wait_from_cpu(
 
     let any = args.Flags & D3DDDI_WAITFORSYNCHRONIZATIONOBJECTFROMCPU_FLAGS_WaitAny != 0;
     let mode = if any { Mode::Any } else { Mode::All };
-    let objects = check_arrays(args.ObjectCount, args.ObjectHandleArray, args.FenceValueArray)?;
+    let objects = check_arrays(
+        args.ObjectCount,
+        args.ObjectHandleArray,
+        args.FenceValueArray,
+    )?;
     let device = call.process.handles.device(args.hDevice)?;
     let elements = objects.resolve(call, &device, |rights| rights.wait)?;
 

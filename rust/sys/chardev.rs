@@ -84,12 +84,14 @@ impl Registration {
             // Before the node can be opened.
             shared,
             misc <- Opaque::try_ffi_init(move |slot: *mut bindings::miscdevice| {
-                let mut misc = bindings::miscdevice::default();
+                let misc = bindings::miscdevice {
+                    minor: bindings::MISC_DYNAMIC_MINOR as c_int,
+                    name: name.as_char_ptr(),
+                    mode: MODE,
+                    fops: operations(),
+                    ..Default::default()
+                };
 
-                misc.minor = bindings::MISC_DYNAMIC_MINOR as c_int;
-                misc.name = name.as_char_ptr();
-                misc.mode = MODE;
-                misc.fops = operations();
                 // SAFETY: `slot` is valid for writes; the registration is pinned and unregisters
                 // itself when dropped, so that the structure stays while it is in use.
                 unsafe { slot.write(misc) };
@@ -161,7 +163,9 @@ unsafe extern "C" fn open(inode: *mut bindings::inode, file: *mut bindings::file
             let misc = (*file).private_data.cast::<bindings::miscdevice>();
             let registration = misc.byte_sub(core::mem::offset_of!(Registration, misc));
 
-            (*registration.cast::<Registration>()).shared.as_arc_borrow()
+            (*registration.cast::<Registration>())
+                .shared
+                .as_arc_borrow()
         };
         let opened = Implementation::open(shared)?;
 
@@ -217,10 +221,7 @@ unsafe extern "C" fn compat_ioctl(file: *mut bindings::file, cmd: c_uint, arg: c
 /// # Safety
 ///
 /// Called by the kernel as `file_operations::mmap`.
-unsafe extern "C" fn mmap(
-    file: *mut bindings::file,
-    vma: *mut bindings::vm_area_struct,
-) -> c_int {
+unsafe extern "C" fn mmap(file: *mut bindings::file, vma: *mut bindings::vm_area_struct) -> c_int {
     from_result(|| {
         // SAFETY: The file is open, and the VMA is being set up for the duration of the call.
         let (opened, vma) = unsafe { (private(file), NewMapping::from_raw(vma)) };

@@ -101,8 +101,12 @@ impl<T: ObjectFile> Table<T> {
     ) -> bindings::__poll_t {
         // SAFETY: The file is open and holds an `Arc<T>` as private data; nobody uses its
         // position.
-        let (object, file) =
-            unsafe { (Arc::<T>::borrow((*file).private_data), File::from_raw_file(file)) };
+        let (object, file) = unsafe {
+            (
+                Arc::<T>::borrow((*file).private_data),
+                File::from_raw_file(file),
+            )
+        };
 
         if let Some(pollers) = object.pollers() {
             // SAFETY: `table` is NULL or valid during the call, and the queue lives in the object
@@ -128,12 +132,7 @@ impl<T: ObjectFile> Table<T> {
     /// Called by the kernel as `file_operations::show_fdinfo`.
     unsafe extern "C" fn show_fdinfo(m: *mut bindings::seq_file, file: *mut bindings::file) {
         // SAFETY: Both are valid for the call, and the file holds an `Arc<T>`.
-        let (object, m) = unsafe {
-            (
-                Arc::<T>::borrow((*file).private_data),
-                SeqFile::from_raw(m),
-            )
-        };
+        let (object, m) = unsafe { (Arc::<T>::borrow((*file).private_data), SeqFile::from_raw(m)) };
 
         object.show(m);
     }

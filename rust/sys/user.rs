@@ -32,6 +32,8 @@ unsafe impl Plain for u32 {}
 unsafe impl Plain for u64 {}
 // SAFETY: An integer.
 unsafe impl Plain for u8 {}
+// SAFETY: No bytes at all.
+unsafe impl Plain for () {}
 
 fn slice(addr: u64, size: usize) -> core::result::Result<UserSlice, Fault> {
     let addr = usize::try_from(addr).map_err(|_| Fault)?;
@@ -66,10 +68,7 @@ pub(crate) fn read<T: Plain>(addr: u64) -> core::result::Result<T, Fault> {
 }
 
 /// Fills `values` from an array in user memory.
-pub(crate) fn read_slice<T: Plain>(
-    addr: u64,
-    values: &mut [T],
-) -> core::result::Result<(), Fault> {
+pub(crate) fn read_slice<T: Plain>(addr: u64, values: &mut [T]) -> core::result::Result<(), Fault> {
     let bytes = bytes_mut(values);
 
     slice(addr, bytes.len())?

@@ -307,12 +307,8 @@ pub struct _LUID {
 const _: () = {
     ["Size of _LUID"][::core::mem::size_of::<_LUID>() - 8usize];
     ["Alignment of _LUID"][::core::mem::align_of::<_LUID>() - 4usize];
-    [
-        "Offset of field: _LUID::LowPart",
-    ][::core::mem::offset_of!(_LUID, LowPart) - 0usize];
-    [
-        "Offset of field: _LUID::HighPart",
-    ][::core::mem::offset_of!(_LUID, HighPart) - 4usize];
+    ["Offset of field: _LUID::LowPart"][::core::mem::offset_of!(_LUID, LowPart) - 0usize];
+    ["Offset of field: _LUID::HighPart"][::core::mem::offset_of!(_LUID, HighPart) - 4usize];
 };
 pub type LUID = _LUID;
 pub const STATUS_SUCCESS: dxg_ntstatus = 0;
@@ -372,18 +368,14 @@ pub struct _D3DKMT_OPENADAPTERFROMLUID {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_OPENADAPTERFROMLUID",
-    ][::core::mem::size_of::<_D3DKMT_OPENADAPTERFROMLUID>() - 12usize];
-    [
-        "Alignment of _D3DKMT_OPENADAPTERFROMLUID",
-    ][::core::mem::align_of::<_D3DKMT_OPENADAPTERFROMLUID>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_OPENADAPTERFROMLUID::AdapterLuid",
-    ][::core::mem::offset_of!(_D3DKMT_OPENADAPTERFROMLUID, AdapterLuid) - 0usize];
-    [
-        "Offset of field: _D3DKMT_OPENADAPTERFROMLUID::hAdapter",
-    ][::core::mem::offset_of!(_D3DKMT_OPENADAPTERFROMLUID, hAdapter) - 8usize];
+    ["Size of _D3DKMT_OPENADAPTERFROMLUID"]
+        [::core::mem::size_of::<_D3DKMT_OPENADAPTERFROMLUID>() - 12usize];
+    ["Alignment of _D3DKMT_OPENADAPTERFROMLUID"]
+        [::core::mem::align_of::<_D3DKMT_OPENADAPTERFROMLUID>() - 4usize];
+    ["Offset of field: _D3DKMT_OPENADAPTERFROMLUID::AdapterLuid"]
+        [::core::mem::offset_of!(_D3DKMT_OPENADAPTERFROMLUID, AdapterLuid) - 0usize];
+    ["Offset of field: _D3DKMT_OPENADAPTERFROMLUID::hAdapter"]
+        [::core::mem::offset_of!(_D3DKMT_OPENADAPTERFROMLUID, hAdapter) - 8usize];
 };
 pub type D3DKMT_OPENADAPTERFROMLUID = _D3DKMT_OPENADAPTERFROMLUID;
 #[repr(C)]
@@ -393,15 +385,10 @@ pub struct _D3DKMT_CLOSEADAPTER {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_CLOSEADAPTER",
-    ][::core::mem::size_of::<_D3DKMT_CLOSEADAPTER>() - 4usize];
-    [
-        "Alignment of _D3DKMT_CLOSEADAPTER",
-    ][::core::mem::align_of::<_D3DKMT_CLOSEADAPTER>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_CLOSEADAPTER::hAdapter",
-    ][::core::mem::offset_of!(_D3DKMT_CLOSEADAPTER, hAdapter) - 0usize];
+    ["Size of _D3DKMT_CLOSEADAPTER"][::core::mem::size_of::<_D3DKMT_CLOSEADAPTER>() - 4usize];
+    ["Alignment of _D3DKMT_CLOSEADAPTER"][::core::mem::align_of::<_D3DKMT_CLOSEADAPTER>() - 4usize];
+    ["Offset of field: _D3DKMT_CLOSEADAPTER::hAdapter"]
+        [::core::mem::offset_of!(_D3DKMT_CLOSEADAPTER, hAdapter) - 0usize];
 };
 pub type D3DKMT_CLOSEADAPTER = _D3DKMT_CLOSEADAPTER;
 #[repr(C)]
@@ -414,25 +401,16 @@ pub struct _D3DKMT_ADAPTERINFO {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_ADAPTERINFO",
-    ][::core::mem::size_of::<_D3DKMT_ADAPTERINFO>() - 20usize];
-    [
-        "Alignment of _D3DKMT_ADAPTERINFO",
-    ][::core::mem::align_of::<_D3DKMT_ADAPTERINFO>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_ADAPTERINFO::hAdapter",
-    ][::core::mem::offset_of!(_D3DKMT_ADAPTERINFO, hAdapter) - 0usize];
-    [
-        "Offset of field: _D3DKMT_ADAPTERINFO::AdapterLuid",
-    ][::core::mem::offset_of!(_D3DKMT_ADAPTERINFO, AdapterLuid) - 4usize];
-    [
-        "Offset of field: _D3DKMT_ADAPTERINFO::NumOfSources",
-    ][::core::mem::offset_of!(_D3DKMT_ADAPTERINFO, NumOfSources) - 12usize];
-    [
-        "Offset of field: _D3DKMT_ADAPTERINFO::bPrecisePresentRegionsPreferred",
-    ][::core::mem::offset_of!(_D3DKMT_ADAPTERINFO, bPrecisePresentRegionsPreferred)
-        - 16usize];
+    ["Size of _D3DKMT_ADAPTERINFO"][::core::mem::size_of::<_D3DKMT_ADAPTERINFO>() - 20usize];
+    ["Alignment of _D3DKMT_ADAPTERINFO"][::core::mem::align_of::<_D3DKMT_ADAPTERINFO>() - 4usize];
+    ["Offset of field: _D3DKMT_ADAPTERINFO::hAdapter"]
+        [::core::mem::offset_of!(_D3DKMT_ADAPTERINFO, hAdapter) - 0usize];
+    ["Offset of field: _D3DKMT_ADAPTERINFO::AdapterLuid"]
+        [::core::mem::offset_of!(_D3DKMT_ADAPTERINFO, AdapterLuid) - 4usize];
+    ["Offset of field: _D3DKMT_ADAPTERINFO::NumOfSources"]
+        [::core::mem::offset_of!(_D3DKMT_ADAPTERINFO, NumOfSources) - 12usize];
+    ["Offset of field: _D3DKMT_ADAPTERINFO::bPrecisePresentRegionsPreferred"]
+        [::core::mem::offset_of!(_D3DKMT_ADAPTERINFO, bPrecisePresentRegionsPreferred) - 16usize];
 };
 pub type D3DKMT_ADAPTERINFO = _D3DKMT_ADAPTERINFO;
 #[repr(C)]
@@ -444,21 +422,15 @@ pub struct _D3DKMT_ENUMADAPTERS2 {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_ENUMADAPTERS2",
-    ][::core::mem::size_of::<_D3DKMT_ENUMADAPTERS2>() - 16usize];
-    [
-        "Alignment of _D3DKMT_ENUMADAPTERS2",
-    ][::core::mem::align_of::<_D3DKMT_ENUMADAPTERS2>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_ENUMADAPTERS2::NumAdapters",
-    ][::core::mem::offset_of!(_D3DKMT_ENUMADAPTERS2, NumAdapters) - 0usize];
-    [
-        "Offset of field: _D3DKMT_ENUMADAPTERS2::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_ENUMADAPTERS2, _pad0) - 4usize];
-    [
-        "Offset of field: _D3DKMT_ENUMADAPTERS2::pAdapters",
-    ][::core::mem::offset_of!(_D3DKMT_ENUMADAPTERS2, pAdapters) - 8usize];
+    ["Size of _D3DKMT_ENUMADAPTERS2"][::core::mem::size_of::<_D3DKMT_ENUMADAPTERS2>() - 16usize];
+    ["Alignment of _D3DKMT_ENUMADAPTERS2"]
+        [::core::mem::align_of::<_D3DKMT_ENUMADAPTERS2>() - 8usize];
+    ["Offset of field: _D3DKMT_ENUMADAPTERS2::NumAdapters"]
+        [::core::mem::offset_of!(_D3DKMT_ENUMADAPTERS2, NumAdapters) - 0usize];
+    ["Offset of field: _D3DKMT_ENUMADAPTERS2::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_ENUMADAPTERS2, _pad0) - 4usize];
+    ["Offset of field: _D3DKMT_ENUMADAPTERS2::pAdapters"]
+        [::core::mem::offset_of!(_D3DKMT_ENUMADAPTERS2, pAdapters) - 8usize];
 };
 pub type D3DKMT_ENUMADAPTERS2 = _D3DKMT_ENUMADAPTERS2;
 pub type D3DKMT_ENUMADAPTERS_FILTER = __u64;
@@ -476,24 +448,17 @@ pub struct _D3DKMT_ENUMADAPTERS3 {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_ENUMADAPTERS3",
-    ][::core::mem::size_of::<_D3DKMT_ENUMADAPTERS3>() - 24usize];
-    [
-        "Alignment of _D3DKMT_ENUMADAPTERS3",
-    ][::core::mem::align_of::<_D3DKMT_ENUMADAPTERS3>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_ENUMADAPTERS3::Filter",
-    ][::core::mem::offset_of!(_D3DKMT_ENUMADAPTERS3, Filter) - 0usize];
-    [
-        "Offset of field: _D3DKMT_ENUMADAPTERS3::NumAdapters",
-    ][::core::mem::offset_of!(_D3DKMT_ENUMADAPTERS3, NumAdapters) - 8usize];
-    [
-        "Offset of field: _D3DKMT_ENUMADAPTERS3::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_ENUMADAPTERS3, _pad0) - 12usize];
-    [
-        "Offset of field: _D3DKMT_ENUMADAPTERS3::pAdapters",
-    ][::core::mem::offset_of!(_D3DKMT_ENUMADAPTERS3, pAdapters) - 16usize];
+    ["Size of _D3DKMT_ENUMADAPTERS3"][::core::mem::size_of::<_D3DKMT_ENUMADAPTERS3>() - 24usize];
+    ["Alignment of _D3DKMT_ENUMADAPTERS3"]
+        [::core::mem::align_of::<_D3DKMT_ENUMADAPTERS3>() - 8usize];
+    ["Offset of field: _D3DKMT_ENUMADAPTERS3::Filter"]
+        [::core::mem::offset_of!(_D3DKMT_ENUMADAPTERS3, Filter) - 0usize];
+    ["Offset of field: _D3DKMT_ENUMADAPTERS3::NumAdapters"]
+        [::core::mem::offset_of!(_D3DKMT_ENUMADAPTERS3, NumAdapters) - 8usize];
+    ["Offset of field: _D3DKMT_ENUMADAPTERS3::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_ENUMADAPTERS3, _pad0) - 12usize];
+    ["Offset of field: _D3DKMT_ENUMADAPTERS3::pAdapters"]
+        [::core::mem::offset_of!(_D3DKMT_ENUMADAPTERS3, pAdapters) - 16usize];
 };
 pub type D3DKMT_ENUMADAPTERS3 = _D3DKMT_ENUMADAPTERS3;
 pub type KMTQUERYADAPTERINFOTYPE = __u32;
@@ -590,28 +555,20 @@ pub struct _D3DKMT_QUERYADAPTERINFO {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_QUERYADAPTERINFO",
-    ][::core::mem::size_of::<_D3DKMT_QUERYADAPTERINFO>() - 24usize];
-    [
-        "Alignment of _D3DKMT_QUERYADAPTERINFO",
-    ][::core::mem::align_of::<_D3DKMT_QUERYADAPTERINFO>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_QUERYADAPTERINFO::hAdapter",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYADAPTERINFO, hAdapter) - 0usize];
-    [
-        "Offset of field: _D3DKMT_QUERYADAPTERINFO::Type",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYADAPTERINFO, Type) - 4usize];
-    [
-        "Offset of field: _D3DKMT_QUERYADAPTERINFO::pPrivateDriverData",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYADAPTERINFO, pPrivateDriverData) - 8usize];
-    [
-        "Offset of field: _D3DKMT_QUERYADAPTERINFO::PrivateDriverDataSize",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYADAPTERINFO, PrivateDriverDataSize)
-        - 16usize];
-    [
-        "Offset of field: _D3DKMT_QUERYADAPTERINFO::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYADAPTERINFO, _pad0) - 20usize];
+    ["Size of _D3DKMT_QUERYADAPTERINFO"]
+        [::core::mem::size_of::<_D3DKMT_QUERYADAPTERINFO>() - 24usize];
+    ["Alignment of _D3DKMT_QUERYADAPTERINFO"]
+        [::core::mem::align_of::<_D3DKMT_QUERYADAPTERINFO>() - 8usize];
+    ["Offset of field: _D3DKMT_QUERYADAPTERINFO::hAdapter"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYADAPTERINFO, hAdapter) - 0usize];
+    ["Offset of field: _D3DKMT_QUERYADAPTERINFO::Type"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYADAPTERINFO, Type) - 4usize];
+    ["Offset of field: _D3DKMT_QUERYADAPTERINFO::pPrivateDriverData"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYADAPTERINFO, pPrivateDriverData) - 8usize];
+    ["Offset of field: _D3DKMT_QUERYADAPTERINFO::PrivateDriverDataSize"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYADAPTERINFO, PrivateDriverDataSize) - 16usize];
+    ["Offset of field: _D3DKMT_QUERYADAPTERINFO::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYADAPTERINFO, _pad0) - 20usize];
 };
 pub type D3DKMT_QUERYADAPTERINFO = _D3DKMT_QUERYADAPTERINFO;
 pub type D3DKMT_MEMORY_SEGMENT_GROUP = __u32;
@@ -633,43 +590,28 @@ pub struct _D3DKMT_QUERYVIDEOMEMORYINFO {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_QUERYVIDEOMEMORYINFO",
-    ][::core::mem::size_of::<_D3DKMT_QUERYVIDEOMEMORYINFO>() - 56usize];
-    [
-        "Alignment of _D3DKMT_QUERYVIDEOMEMORYINFO",
-    ][::core::mem::align_of::<_D3DKMT_QUERYVIDEOMEMORYINFO>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_QUERYVIDEOMEMORYINFO::hProcess",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYVIDEOMEMORYINFO, hProcess) - 0usize];
-    [
-        "Offset of field: _D3DKMT_QUERYVIDEOMEMORYINFO::hAdapter",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYVIDEOMEMORYINFO, hAdapter) - 8usize];
-    [
-        "Offset of field: _D3DKMT_QUERYVIDEOMEMORYINFO::MemorySegmentGroup",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYVIDEOMEMORYINFO, MemorySegmentGroup)
-        - 12usize];
-    [
-        "Offset of field: _D3DKMT_QUERYVIDEOMEMORYINFO::Budget",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYVIDEOMEMORYINFO, Budget) - 16usize];
-    [
-        "Offset of field: _D3DKMT_QUERYVIDEOMEMORYINFO::CurrentUsage",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYVIDEOMEMORYINFO, CurrentUsage) - 24usize];
-    [
-        "Offset of field: _D3DKMT_QUERYVIDEOMEMORYINFO::CurrentReservation",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYVIDEOMEMORYINFO, CurrentReservation)
-        - 32usize];
-    [
-        "Offset of field: _D3DKMT_QUERYVIDEOMEMORYINFO::AvailableForReservation",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYVIDEOMEMORYINFO, AvailableForReservation)
-        - 40usize];
-    [
-        "Offset of field: _D3DKMT_QUERYVIDEOMEMORYINFO::PhysicalAdapterIndex",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYVIDEOMEMORYINFO, PhysicalAdapterIndex)
-        - 48usize];
-    [
-        "Offset of field: _D3DKMT_QUERYVIDEOMEMORYINFO::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYVIDEOMEMORYINFO, _pad0) - 52usize];
+    ["Size of _D3DKMT_QUERYVIDEOMEMORYINFO"]
+        [::core::mem::size_of::<_D3DKMT_QUERYVIDEOMEMORYINFO>() - 56usize];
+    ["Alignment of _D3DKMT_QUERYVIDEOMEMORYINFO"]
+        [::core::mem::align_of::<_D3DKMT_QUERYVIDEOMEMORYINFO>() - 8usize];
+    ["Offset of field: _D3DKMT_QUERYVIDEOMEMORYINFO::hProcess"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYVIDEOMEMORYINFO, hProcess) - 0usize];
+    ["Offset of field: _D3DKMT_QUERYVIDEOMEMORYINFO::hAdapter"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYVIDEOMEMORYINFO, hAdapter) - 8usize];
+    ["Offset of field: _D3DKMT_QUERYVIDEOMEMORYINFO::MemorySegmentGroup"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYVIDEOMEMORYINFO, MemorySegmentGroup) - 12usize];
+    ["Offset of field: _D3DKMT_QUERYVIDEOMEMORYINFO::Budget"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYVIDEOMEMORYINFO, Budget) - 16usize];
+    ["Offset of field: _D3DKMT_QUERYVIDEOMEMORYINFO::CurrentUsage"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYVIDEOMEMORYINFO, CurrentUsage) - 24usize];
+    ["Offset of field: _D3DKMT_QUERYVIDEOMEMORYINFO::CurrentReservation"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYVIDEOMEMORYINFO, CurrentReservation) - 32usize];
+    ["Offset of field: _D3DKMT_QUERYVIDEOMEMORYINFO::AvailableForReservation"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYVIDEOMEMORYINFO, AvailableForReservation) - 40usize];
+    ["Offset of field: _D3DKMT_QUERYVIDEOMEMORYINFO::PhysicalAdapterIndex"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYVIDEOMEMORYINFO, PhysicalAdapterIndex) - 48usize];
+    ["Offset of field: _D3DKMT_QUERYVIDEOMEMORYINFO::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYVIDEOMEMORYINFO, _pad0) - 52usize];
 };
 pub type D3DKMT_QUERYVIDEOMEMORYINFO = _D3DKMT_QUERYVIDEOMEMORYINFO;
 #[repr(C)]
@@ -684,33 +626,26 @@ pub struct _D3DKMT_CHANGEVIDEOMEMORYRESERVATION {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_CHANGEVIDEOMEMORYRESERVATION",
-    ][::core::mem::size_of::<_D3DKMT_CHANGEVIDEOMEMORYRESERVATION>() - 32usize];
-    [
-        "Alignment of _D3DKMT_CHANGEVIDEOMEMORYRESERVATION",
-    ][::core::mem::align_of::<_D3DKMT_CHANGEVIDEOMEMORYRESERVATION>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_CHANGEVIDEOMEMORYRESERVATION::hProcess",
-    ][::core::mem::offset_of!(_D3DKMT_CHANGEVIDEOMEMORYRESERVATION, hProcess) - 0usize];
-    [
-        "Offset of field: _D3DKMT_CHANGEVIDEOMEMORYRESERVATION::hAdapter",
-    ][::core::mem::offset_of!(_D3DKMT_CHANGEVIDEOMEMORYRESERVATION, hAdapter) - 8usize];
-    [
-        "Offset of field: _D3DKMT_CHANGEVIDEOMEMORYRESERVATION::MemorySegmentGroup",
-    ][::core::mem::offset_of!(_D3DKMT_CHANGEVIDEOMEMORYRESERVATION, MemorySegmentGroup)
-        - 12usize];
-    [
-        "Offset of field: _D3DKMT_CHANGEVIDEOMEMORYRESERVATION::Reservation",
-    ][::core::mem::offset_of!(_D3DKMT_CHANGEVIDEOMEMORYRESERVATION, Reservation)
-        - 16usize];
-    [
-        "Offset of field: _D3DKMT_CHANGEVIDEOMEMORYRESERVATION::PhysicalAdapterIndex",
-    ][::core::mem::offset_of!(_D3DKMT_CHANGEVIDEOMEMORYRESERVATION, PhysicalAdapterIndex)
-        - 24usize];
-    [
-        "Offset of field: _D3DKMT_CHANGEVIDEOMEMORYRESERVATION::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_CHANGEVIDEOMEMORYRESERVATION, _pad0) - 28usize];
+    ["Size of _D3DKMT_CHANGEVIDEOMEMORYRESERVATION"]
+        [::core::mem::size_of::<_D3DKMT_CHANGEVIDEOMEMORYRESERVATION>() - 32usize];
+    ["Alignment of _D3DKMT_CHANGEVIDEOMEMORYRESERVATION"]
+        [::core::mem::align_of::<_D3DKMT_CHANGEVIDEOMEMORYRESERVATION>() - 8usize];
+    ["Offset of field: _D3DKMT_CHANGEVIDEOMEMORYRESERVATION::hProcess"]
+        [::core::mem::offset_of!(_D3DKMT_CHANGEVIDEOMEMORYRESERVATION, hProcess) - 0usize];
+    ["Offset of field: _D3DKMT_CHANGEVIDEOMEMORYRESERVATION::hAdapter"]
+        [::core::mem::offset_of!(_D3DKMT_CHANGEVIDEOMEMORYRESERVATION, hAdapter) - 8usize];
+    ["Offset of field: _D3DKMT_CHANGEVIDEOMEMORYRESERVATION::MemorySegmentGroup"][::core::mem::offset_of!(
+        _D3DKMT_CHANGEVIDEOMEMORYRESERVATION,
+        MemorySegmentGroup
+    ) - 12usize];
+    ["Offset of field: _D3DKMT_CHANGEVIDEOMEMORYRESERVATION::Reservation"]
+        [::core::mem::offset_of!(_D3DKMT_CHANGEVIDEOMEMORYRESERVATION, Reservation) - 16usize];
+    ["Offset of field: _D3DKMT_CHANGEVIDEOMEMORYRESERVATION::PhysicalAdapterIndex"][::core::mem::offset_of!(
+        _D3DKMT_CHANGEVIDEOMEMORYRESERVATION,
+        PhysicalAdapterIndex
+    ) - 24usize];
+    ["Offset of field: _D3DKMT_CHANGEVIDEOMEMORYRESERVATION::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_CHANGEVIDEOMEMORYRESERVATION, _pad0) - 28usize];
 };
 pub type D3DKMT_CHANGEVIDEOMEMORYRESERVATION = _D3DKMT_CHANGEVIDEOMEMORYRESERVATION;
 #[repr(C)]
@@ -720,15 +655,12 @@ pub struct _D3DKMT_FLUSHHEAPTRANSITIONS {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_FLUSHHEAPTRANSITIONS",
-    ][::core::mem::size_of::<_D3DKMT_FLUSHHEAPTRANSITIONS>() - 4usize];
-    [
-        "Alignment of _D3DKMT_FLUSHHEAPTRANSITIONS",
-    ][::core::mem::align_of::<_D3DKMT_FLUSHHEAPTRANSITIONS>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_FLUSHHEAPTRANSITIONS::hAdapter",
-    ][::core::mem::offset_of!(_D3DKMT_FLUSHHEAPTRANSITIONS, hAdapter) - 0usize];
+    ["Size of _D3DKMT_FLUSHHEAPTRANSITIONS"]
+        [::core::mem::size_of::<_D3DKMT_FLUSHHEAPTRANSITIONS>() - 4usize];
+    ["Alignment of _D3DKMT_FLUSHHEAPTRANSITIONS"]
+        [::core::mem::align_of::<_D3DKMT_FLUSHHEAPTRANSITIONS>() - 4usize];
+    ["Offset of field: _D3DKMT_FLUSHHEAPTRANSITIONS::hAdapter"]
+        [::core::mem::offset_of!(_D3DKMT_FLUSHHEAPTRANSITIONS, hAdapter) - 0usize];
 };
 pub type D3DKMT_FLUSHHEAPTRANSITIONS = _D3DKMT_FLUSHHEAPTRANSITIONS;
 pub type DXGK_GPUCLOCKDATA_FLAGS = __u32;
@@ -742,24 +674,16 @@ pub struct _DXGK_GPUCLOCKDATA {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _DXGK_GPUCLOCKDATA",
-    ][::core::mem::size_of::<_DXGK_GPUCLOCKDATA>() - 28usize];
-    [
-        "Alignment of _DXGK_GPUCLOCKDATA",
-    ][::core::mem::align_of::<_DXGK_GPUCLOCKDATA>() - 1usize];
-    [
-        "Offset of field: _DXGK_GPUCLOCKDATA::GpuFrequency",
-    ][::core::mem::offset_of!(_DXGK_GPUCLOCKDATA, GpuFrequency) - 0usize];
-    [
-        "Offset of field: _DXGK_GPUCLOCKDATA::GpuClockCounter",
-    ][::core::mem::offset_of!(_DXGK_GPUCLOCKDATA, GpuClockCounter) - 8usize];
-    [
-        "Offset of field: _DXGK_GPUCLOCKDATA::CpuClockCounter",
-    ][::core::mem::offset_of!(_DXGK_GPUCLOCKDATA, CpuClockCounter) - 16usize];
-    [
-        "Offset of field: _DXGK_GPUCLOCKDATA::Flags",
-    ][::core::mem::offset_of!(_DXGK_GPUCLOCKDATA, Flags) - 24usize];
+    ["Size of _DXGK_GPUCLOCKDATA"][::core::mem::size_of::<_DXGK_GPUCLOCKDATA>() - 28usize];
+    ["Alignment of _DXGK_GPUCLOCKDATA"][::core::mem::align_of::<_DXGK_GPUCLOCKDATA>() - 1usize];
+    ["Offset of field: _DXGK_GPUCLOCKDATA::GpuFrequency"]
+        [::core::mem::offset_of!(_DXGK_GPUCLOCKDATA, GpuFrequency) - 0usize];
+    ["Offset of field: _DXGK_GPUCLOCKDATA::GpuClockCounter"]
+        [::core::mem::offset_of!(_DXGK_GPUCLOCKDATA, GpuClockCounter) - 8usize];
+    ["Offset of field: _DXGK_GPUCLOCKDATA::CpuClockCounter"]
+        [::core::mem::offset_of!(_DXGK_GPUCLOCKDATA, CpuClockCounter) - 16usize];
+    ["Offset of field: _DXGK_GPUCLOCKDATA::Flags"]
+        [::core::mem::offset_of!(_DXGK_GPUCLOCKDATA, Flags) - 24usize];
 };
 pub type DXGK_GPUCLOCKDATA = _DXGK_GPUCLOCKDATA;
 #[repr(C)]
@@ -772,25 +696,18 @@ pub struct _D3DKMT_QUERYCLOCKCALIBRATION {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_QUERYCLOCKCALIBRATION",
-    ][::core::mem::size_of::<_D3DKMT_QUERYCLOCKCALIBRATION>() - 40usize];
-    [
-        "Alignment of _D3DKMT_QUERYCLOCKCALIBRATION",
-    ][::core::mem::align_of::<_D3DKMT_QUERYCLOCKCALIBRATION>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_QUERYCLOCKCALIBRATION::hAdapter",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYCLOCKCALIBRATION, hAdapter) - 0usize];
-    [
-        "Offset of field: _D3DKMT_QUERYCLOCKCALIBRATION::NodeOrdinal",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYCLOCKCALIBRATION, NodeOrdinal) - 4usize];
-    [
-        "Offset of field: _D3DKMT_QUERYCLOCKCALIBRATION::PhysicalAdapterIndex",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYCLOCKCALIBRATION, PhysicalAdapterIndex)
-        - 8usize];
-    [
-        "Offset of field: _D3DKMT_QUERYCLOCKCALIBRATION::ClockData",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYCLOCKCALIBRATION, ClockData) - 12usize];
+    ["Size of _D3DKMT_QUERYCLOCKCALIBRATION"]
+        [::core::mem::size_of::<_D3DKMT_QUERYCLOCKCALIBRATION>() - 40usize];
+    ["Alignment of _D3DKMT_QUERYCLOCKCALIBRATION"]
+        [::core::mem::align_of::<_D3DKMT_QUERYCLOCKCALIBRATION>() - 4usize];
+    ["Offset of field: _D3DKMT_QUERYCLOCKCALIBRATION::hAdapter"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYCLOCKCALIBRATION, hAdapter) - 0usize];
+    ["Offset of field: _D3DKMT_QUERYCLOCKCALIBRATION::NodeOrdinal"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYCLOCKCALIBRATION, NodeOrdinal) - 4usize];
+    ["Offset of field: _D3DKMT_QUERYCLOCKCALIBRATION::PhysicalAdapterIndex"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYCLOCKCALIBRATION, PhysicalAdapterIndex) - 8usize];
+    ["Offset of field: _D3DKMT_QUERYCLOCKCALIBRATION::ClockData"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYCLOCKCALIBRATION, ClockData) - 12usize];
 };
 pub type D3DKMT_QUERYCLOCKCALIBRATION = _D3DKMT_QUERYCLOCKCALIBRATION;
 #[repr(C)]
@@ -802,21 +719,14 @@ pub struct d3dkmt_enumprocesses {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of d3dkmt_enumprocesses",
-    ][::core::mem::size_of::<d3dkmt_enumprocesses>() - 24usize];
-    [
-        "Alignment of d3dkmt_enumprocesses",
-    ][::core::mem::align_of::<d3dkmt_enumprocesses>() - 8usize];
-    [
-        "Offset of field: d3dkmt_enumprocesses::adapter_luid",
-    ][::core::mem::offset_of!(d3dkmt_enumprocesses, adapter_luid) - 0usize];
-    [
-        "Offset of field: d3dkmt_enumprocesses::buffer",
-    ][::core::mem::offset_of!(d3dkmt_enumprocesses, buffer) - 8usize];
-    [
-        "Offset of field: d3dkmt_enumprocesses::buffer_count",
-    ][::core::mem::offset_of!(d3dkmt_enumprocesses, buffer_count) - 16usize];
+    ["Size of d3dkmt_enumprocesses"][::core::mem::size_of::<d3dkmt_enumprocesses>() - 24usize];
+    ["Alignment of d3dkmt_enumprocesses"][::core::mem::align_of::<d3dkmt_enumprocesses>() - 8usize];
+    ["Offset of field: d3dkmt_enumprocesses::adapter_luid"]
+        [::core::mem::offset_of!(d3dkmt_enumprocesses, adapter_luid) - 0usize];
+    ["Offset of field: d3dkmt_enumprocesses::buffer"]
+        [::core::mem::offset_of!(d3dkmt_enumprocesses, buffer) - 8usize];
+    ["Offset of field: d3dkmt_enumprocesses::buffer_count"]
+        [::core::mem::offset_of!(d3dkmt_enumprocesses, buffer_count) - 16usize];
 };
 #[repr(C)]
 #[derive(Default, Copy, Clone)]
@@ -826,18 +736,14 @@ pub struct _DXGK_ISFEATUREENABLED_RESULT {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _DXGK_ISFEATUREENABLED_RESULT",
-    ][::core::mem::size_of::<_DXGK_ISFEATUREENABLED_RESULT>() - 4usize];
-    [
-        "Alignment of _DXGK_ISFEATUREENABLED_RESULT",
-    ][::core::mem::align_of::<_DXGK_ISFEATUREENABLED_RESULT>() - 2usize];
-    [
-        "Offset of field: _DXGK_ISFEATUREENABLED_RESULT::Version",
-    ][::core::mem::offset_of!(_DXGK_ISFEATUREENABLED_RESULT, Version) - 0usize];
-    [
-        "Offset of field: _DXGK_ISFEATUREENABLED_RESULT::Value",
-    ][::core::mem::offset_of!(_DXGK_ISFEATUREENABLED_RESULT, Value) - 2usize];
+    ["Size of _DXGK_ISFEATUREENABLED_RESULT"]
+        [::core::mem::size_of::<_DXGK_ISFEATUREENABLED_RESULT>() - 4usize];
+    ["Alignment of _DXGK_ISFEATUREENABLED_RESULT"]
+        [::core::mem::align_of::<_DXGK_ISFEATUREENABLED_RESULT>() - 2usize];
+    ["Offset of field: _DXGK_ISFEATUREENABLED_RESULT::Version"]
+        [::core::mem::offset_of!(_DXGK_ISFEATUREENABLED_RESULT, Version) - 0usize];
+    ["Offset of field: _DXGK_ISFEATUREENABLED_RESULT::Value"]
+        [::core::mem::offset_of!(_DXGK_ISFEATUREENABLED_RESULT, Value) - 2usize];
 };
 pub type DXGK_ISFEATUREENABLED_RESULT = _DXGK_ISFEATUREENABLED_RESULT;
 pub type DXGK_FEATURE_ID = __u32;
@@ -871,21 +777,16 @@ pub struct _D3DKMT_ISFEATUREENABLED {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_ISFEATUREENABLED",
-    ][::core::mem::size_of::<_D3DKMT_ISFEATUREENABLED>() - 12usize];
-    [
-        "Alignment of _D3DKMT_ISFEATUREENABLED",
-    ][::core::mem::align_of::<_D3DKMT_ISFEATUREENABLED>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_ISFEATUREENABLED::hAdapter",
-    ][::core::mem::offset_of!(_D3DKMT_ISFEATUREENABLED, hAdapter) - 0usize];
-    [
-        "Offset of field: _D3DKMT_ISFEATUREENABLED::FeatureId",
-    ][::core::mem::offset_of!(_D3DKMT_ISFEATUREENABLED, FeatureId) - 4usize];
-    [
-        "Offset of field: _D3DKMT_ISFEATUREENABLED::Result",
-    ][::core::mem::offset_of!(_D3DKMT_ISFEATUREENABLED, Result) - 8usize];
+    ["Size of _D3DKMT_ISFEATUREENABLED"]
+        [::core::mem::size_of::<_D3DKMT_ISFEATUREENABLED>() - 12usize];
+    ["Alignment of _D3DKMT_ISFEATUREENABLED"]
+        [::core::mem::align_of::<_D3DKMT_ISFEATUREENABLED>() - 4usize];
+    ["Offset of field: _D3DKMT_ISFEATUREENABLED::hAdapter"]
+        [::core::mem::offset_of!(_D3DKMT_ISFEATUREENABLED, hAdapter) - 0usize];
+    ["Offset of field: _D3DKMT_ISFEATUREENABLED::FeatureId"]
+        [::core::mem::offset_of!(_D3DKMT_ISFEATUREENABLED, FeatureId) - 4usize];
+    ["Offset of field: _D3DKMT_ISFEATUREENABLED::Result"]
+        [::core::mem::offset_of!(_D3DKMT_ISFEATUREENABLED, Result) - 8usize];
 };
 pub type D3DKMT_ISFEATUREENABLED = _D3DKMT_ISFEATUREENABLED;
 #[repr(C)]
@@ -896,18 +797,12 @@ pub struct _D3DKMT_ENUMADAPTERS {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_ENUMADAPTERS",
-    ][::core::mem::size_of::<_D3DKMT_ENUMADAPTERS>() - 324usize];
-    [
-        "Alignment of _D3DKMT_ENUMADAPTERS",
-    ][::core::mem::align_of::<_D3DKMT_ENUMADAPTERS>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_ENUMADAPTERS::NumAdapters",
-    ][::core::mem::offset_of!(_D3DKMT_ENUMADAPTERS, NumAdapters) - 0usize];
-    [
-        "Offset of field: _D3DKMT_ENUMADAPTERS::Adapters",
-    ][::core::mem::offset_of!(_D3DKMT_ENUMADAPTERS, Adapters) - 4usize];
+    ["Size of _D3DKMT_ENUMADAPTERS"][::core::mem::size_of::<_D3DKMT_ENUMADAPTERS>() - 324usize];
+    ["Alignment of _D3DKMT_ENUMADAPTERS"][::core::mem::align_of::<_D3DKMT_ENUMADAPTERS>() - 4usize];
+    ["Offset of field: _D3DKMT_ENUMADAPTERS::NumAdapters"]
+        [::core::mem::offset_of!(_D3DKMT_ENUMADAPTERS, NumAdapters) - 0usize];
+    ["Offset of field: _D3DKMT_ENUMADAPTERS::Adapters"]
+        [::core::mem::offset_of!(_D3DKMT_ENUMADAPTERS, Adapters) - 4usize];
 };
 pub type D3DKMT_ENUMADAPTERS = _D3DKMT_ENUMADAPTERS;
 #[repr(C)]
@@ -920,28 +815,18 @@ pub struct _D3DKMT_OPENADAPTERFROMGDIDISPLAYNAME {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_OPENADAPTERFROMGDIDISPLAYNAME",
-    ][::core::mem::size_of::<_D3DKMT_OPENADAPTERFROMGDIDISPLAYNAME>() - 80usize];
-    [
-        "Alignment of _D3DKMT_OPENADAPTERFROMGDIDISPLAYNAME",
-    ][::core::mem::align_of::<_D3DKMT_OPENADAPTERFROMGDIDISPLAYNAME>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_OPENADAPTERFROMGDIDISPLAYNAME::DeviceName",
-    ][::core::mem::offset_of!(_D3DKMT_OPENADAPTERFROMGDIDISPLAYNAME, DeviceName)
-        - 0usize];
-    [
-        "Offset of field: _D3DKMT_OPENADAPTERFROMGDIDISPLAYNAME::hAdapter",
-    ][::core::mem::offset_of!(_D3DKMT_OPENADAPTERFROMGDIDISPLAYNAME, hAdapter)
-        - 64usize];
-    [
-        "Offset of field: _D3DKMT_OPENADAPTERFROMGDIDISPLAYNAME::AdapterLuid",
-    ][::core::mem::offset_of!(_D3DKMT_OPENADAPTERFROMGDIDISPLAYNAME, AdapterLuid)
-        - 68usize];
-    [
-        "Offset of field: _D3DKMT_OPENADAPTERFROMGDIDISPLAYNAME::VidPnSourceId",
-    ][::core::mem::offset_of!(_D3DKMT_OPENADAPTERFROMGDIDISPLAYNAME, VidPnSourceId)
-        - 76usize];
+    ["Size of _D3DKMT_OPENADAPTERFROMGDIDISPLAYNAME"]
+        [::core::mem::size_of::<_D3DKMT_OPENADAPTERFROMGDIDISPLAYNAME>() - 80usize];
+    ["Alignment of _D3DKMT_OPENADAPTERFROMGDIDISPLAYNAME"]
+        [::core::mem::align_of::<_D3DKMT_OPENADAPTERFROMGDIDISPLAYNAME>() - 4usize];
+    ["Offset of field: _D3DKMT_OPENADAPTERFROMGDIDISPLAYNAME::DeviceName"]
+        [::core::mem::offset_of!(_D3DKMT_OPENADAPTERFROMGDIDISPLAYNAME, DeviceName) - 0usize];
+    ["Offset of field: _D3DKMT_OPENADAPTERFROMGDIDISPLAYNAME::hAdapter"]
+        [::core::mem::offset_of!(_D3DKMT_OPENADAPTERFROMGDIDISPLAYNAME, hAdapter) - 64usize];
+    ["Offset of field: _D3DKMT_OPENADAPTERFROMGDIDISPLAYNAME::AdapterLuid"]
+        [::core::mem::offset_of!(_D3DKMT_OPENADAPTERFROMGDIDISPLAYNAME, AdapterLuid) - 68usize];
+    ["Offset of field: _D3DKMT_OPENADAPTERFROMGDIDISPLAYNAME::VidPnSourceId"]
+        [::core::mem::offset_of!(_D3DKMT_OPENADAPTERFROMGDIDISPLAYNAME, VidPnSourceId) - 76usize];
 };
 pub type D3DKMT_OPENADAPTERFROMGDIDISPLAYNAME = _D3DKMT_OPENADAPTERFROMGDIDISPLAYNAME;
 #[repr(C)]
@@ -954,24 +839,18 @@ pub struct _D3DKMT_OPENADAPTERFROMDEVICENAME {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_OPENADAPTERFROMDEVICENAME",
-    ][::core::mem::size_of::<_D3DKMT_OPENADAPTERFROMDEVICENAME>() - 24usize];
-    [
-        "Alignment of _D3DKMT_OPENADAPTERFROMDEVICENAME",
-    ][::core::mem::align_of::<_D3DKMT_OPENADAPTERFROMDEVICENAME>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_OPENADAPTERFROMDEVICENAME::pDeviceName",
-    ][::core::mem::offset_of!(_D3DKMT_OPENADAPTERFROMDEVICENAME, pDeviceName) - 0usize];
-    [
-        "Offset of field: _D3DKMT_OPENADAPTERFROMDEVICENAME::hAdapter",
-    ][::core::mem::offset_of!(_D3DKMT_OPENADAPTERFROMDEVICENAME, hAdapter) - 8usize];
-    [
-        "Offset of field: _D3DKMT_OPENADAPTERFROMDEVICENAME::AdapterLuid",
-    ][::core::mem::offset_of!(_D3DKMT_OPENADAPTERFROMDEVICENAME, AdapterLuid) - 12usize];
-    [
-        "Offset of field: _D3DKMT_OPENADAPTERFROMDEVICENAME::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_OPENADAPTERFROMDEVICENAME, _pad0) - 20usize];
+    ["Size of _D3DKMT_OPENADAPTERFROMDEVICENAME"]
+        [::core::mem::size_of::<_D3DKMT_OPENADAPTERFROMDEVICENAME>() - 24usize];
+    ["Alignment of _D3DKMT_OPENADAPTERFROMDEVICENAME"]
+        [::core::mem::align_of::<_D3DKMT_OPENADAPTERFROMDEVICENAME>() - 8usize];
+    ["Offset of field: _D3DKMT_OPENADAPTERFROMDEVICENAME::pDeviceName"]
+        [::core::mem::offset_of!(_D3DKMT_OPENADAPTERFROMDEVICENAME, pDeviceName) - 0usize];
+    ["Offset of field: _D3DKMT_OPENADAPTERFROMDEVICENAME::hAdapter"]
+        [::core::mem::offset_of!(_D3DKMT_OPENADAPTERFROMDEVICENAME, hAdapter) - 8usize];
+    ["Offset of field: _D3DKMT_OPENADAPTERFROMDEVICENAME::AdapterLuid"]
+        [::core::mem::offset_of!(_D3DKMT_OPENADAPTERFROMDEVICENAME, AdapterLuid) - 12usize];
+    ["Offset of field: _D3DKMT_OPENADAPTERFROMDEVICENAME::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_OPENADAPTERFROMDEVICENAME, _pad0) - 20usize];
 };
 pub type D3DKMT_OPENADAPTERFROMDEVICENAME = _D3DKMT_OPENADAPTERFROMDEVICENAME;
 #[repr(C)]
@@ -985,27 +864,20 @@ pub struct _D3DKMT_OPENADAPTERFROMHDC {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_OPENADAPTERFROMHDC",
-    ][::core::mem::size_of::<_D3DKMT_OPENADAPTERFROMHDC>() - 24usize];
-    [
-        "Alignment of _D3DKMT_OPENADAPTERFROMHDC",
-    ][::core::mem::align_of::<_D3DKMT_OPENADAPTERFROMHDC>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_OPENADAPTERFROMHDC::hDc",
-    ][::core::mem::offset_of!(_D3DKMT_OPENADAPTERFROMHDC, hDc) - 0usize];
-    [
-        "Offset of field: _D3DKMT_OPENADAPTERFROMHDC::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_OPENADAPTERFROMHDC, _pad0) - 4usize];
-    [
-        "Offset of field: _D3DKMT_OPENADAPTERFROMHDC::hAdapter",
-    ][::core::mem::offset_of!(_D3DKMT_OPENADAPTERFROMHDC, hAdapter) - 8usize];
-    [
-        "Offset of field: _D3DKMT_OPENADAPTERFROMHDC::AdapterLuid",
-    ][::core::mem::offset_of!(_D3DKMT_OPENADAPTERFROMHDC, AdapterLuid) - 12usize];
-    [
-        "Offset of field: _D3DKMT_OPENADAPTERFROMHDC::VidPnSourceId",
-    ][::core::mem::offset_of!(_D3DKMT_OPENADAPTERFROMHDC, VidPnSourceId) - 20usize];
+    ["Size of _D3DKMT_OPENADAPTERFROMHDC"]
+        [::core::mem::size_of::<_D3DKMT_OPENADAPTERFROMHDC>() - 24usize];
+    ["Alignment of _D3DKMT_OPENADAPTERFROMHDC"]
+        [::core::mem::align_of::<_D3DKMT_OPENADAPTERFROMHDC>() - 4usize];
+    ["Offset of field: _D3DKMT_OPENADAPTERFROMHDC::hDc"]
+        [::core::mem::offset_of!(_D3DKMT_OPENADAPTERFROMHDC, hDc) - 0usize];
+    ["Offset of field: _D3DKMT_OPENADAPTERFROMHDC::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_OPENADAPTERFROMHDC, _pad0) - 4usize];
+    ["Offset of field: _D3DKMT_OPENADAPTERFROMHDC::hAdapter"]
+        [::core::mem::offset_of!(_D3DKMT_OPENADAPTERFROMHDC, hAdapter) - 8usize];
+    ["Offset of field: _D3DKMT_OPENADAPTERFROMHDC::AdapterLuid"]
+        [::core::mem::offset_of!(_D3DKMT_OPENADAPTERFROMHDC, AdapterLuid) - 12usize];
+    ["Offset of field: _D3DKMT_OPENADAPTERFROMHDC::VidPnSourceId"]
+        [::core::mem::offset_of!(_D3DKMT_OPENADAPTERFROMHDC, VidPnSourceId) - 20usize];
 };
 pub type D3DKMT_OPENADAPTERFROMHDC = _D3DKMT_OPENADAPTERFROMHDC;
 pub type KMTUMDVERSION = __u32;
@@ -1023,18 +895,14 @@ pub struct _D3DKMT_UMDFILENAMEINFO {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_UMDFILENAMEINFO",
-    ][::core::mem::size_of::<_D3DKMT_UMDFILENAMEINFO>() - 524usize];
-    [
-        "Alignment of _D3DKMT_UMDFILENAMEINFO",
-    ][::core::mem::align_of::<_D3DKMT_UMDFILENAMEINFO>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_UMDFILENAMEINFO::Version",
-    ][::core::mem::offset_of!(_D3DKMT_UMDFILENAMEINFO, Version) - 0usize];
-    [
-        "Offset of field: _D3DKMT_UMDFILENAMEINFO::UmdFileName",
-    ][::core::mem::offset_of!(_D3DKMT_UMDFILENAMEINFO, UmdFileName) - 4usize];
+    ["Size of _D3DKMT_UMDFILENAMEINFO"]
+        [::core::mem::size_of::<_D3DKMT_UMDFILENAMEINFO>() - 524usize];
+    ["Alignment of _D3DKMT_UMDFILENAMEINFO"]
+        [::core::mem::align_of::<_D3DKMT_UMDFILENAMEINFO>() - 4usize];
+    ["Offset of field: _D3DKMT_UMDFILENAMEINFO::Version"]
+        [::core::mem::offset_of!(_D3DKMT_UMDFILENAMEINFO, Version) - 0usize];
+    ["Offset of field: _D3DKMT_UMDFILENAMEINFO::UmdFileName"]
+        [::core::mem::offset_of!(_D3DKMT_UMDFILENAMEINFO, UmdFileName) - 4usize];
 };
 impl Default for _D3DKMT_UMDFILENAMEINFO {
     fn default() -> Self {
@@ -1055,21 +923,14 @@ pub struct _D3DKMT_OPENGLINFO {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_OPENGLINFO",
-    ][::core::mem::size_of::<_D3DKMT_OPENGLINFO>() - 528usize];
-    [
-        "Alignment of _D3DKMT_OPENGLINFO",
-    ][::core::mem::align_of::<_D3DKMT_OPENGLINFO>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_OPENGLINFO::UmdOpenGlIcdFileName",
-    ][::core::mem::offset_of!(_D3DKMT_OPENGLINFO, UmdOpenGlIcdFileName) - 0usize];
-    [
-        "Offset of field: _D3DKMT_OPENGLINFO::Version",
-    ][::core::mem::offset_of!(_D3DKMT_OPENGLINFO, Version) - 520usize];
-    [
-        "Offset of field: _D3DKMT_OPENGLINFO::Flags",
-    ][::core::mem::offset_of!(_D3DKMT_OPENGLINFO, Flags) - 524usize];
+    ["Size of _D3DKMT_OPENGLINFO"][::core::mem::size_of::<_D3DKMT_OPENGLINFO>() - 528usize];
+    ["Alignment of _D3DKMT_OPENGLINFO"][::core::mem::align_of::<_D3DKMT_OPENGLINFO>() - 4usize];
+    ["Offset of field: _D3DKMT_OPENGLINFO::UmdOpenGlIcdFileName"]
+        [::core::mem::offset_of!(_D3DKMT_OPENGLINFO, UmdOpenGlIcdFileName) - 0usize];
+    ["Offset of field: _D3DKMT_OPENGLINFO::Version"]
+        [::core::mem::offset_of!(_D3DKMT_OPENGLINFO, Version) - 520usize];
+    ["Offset of field: _D3DKMT_OPENGLINFO::Flags"]
+        [::core::mem::offset_of!(_D3DKMT_OPENGLINFO, Flags) - 524usize];
 };
 impl Default for _D3DKMT_OPENGLINFO {
     fn default() -> Self {
@@ -1091,24 +952,18 @@ pub struct _D3DKMT_ADAPTERREGISTRYINFO {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_ADAPTERREGISTRYINFO",
-    ][::core::mem::size_of::<_D3DKMT_ADAPTERREGISTRYINFO>() - 2080usize];
-    [
-        "Alignment of _D3DKMT_ADAPTERREGISTRYINFO",
-    ][::core::mem::align_of::<_D3DKMT_ADAPTERREGISTRYINFO>() - 2usize];
-    [
-        "Offset of field: _D3DKMT_ADAPTERREGISTRYINFO::AdapterString",
-    ][::core::mem::offset_of!(_D3DKMT_ADAPTERREGISTRYINFO, AdapterString) - 0usize];
-    [
-        "Offset of field: _D3DKMT_ADAPTERREGISTRYINFO::BiosString",
-    ][::core::mem::offset_of!(_D3DKMT_ADAPTERREGISTRYINFO, BiosString) - 520usize];
-    [
-        "Offset of field: _D3DKMT_ADAPTERREGISTRYINFO::DacType",
-    ][::core::mem::offset_of!(_D3DKMT_ADAPTERREGISTRYINFO, DacType) - 1040usize];
-    [
-        "Offset of field: _D3DKMT_ADAPTERREGISTRYINFO::ChipType",
-    ][::core::mem::offset_of!(_D3DKMT_ADAPTERREGISTRYINFO, ChipType) - 1560usize];
+    ["Size of _D3DKMT_ADAPTERREGISTRYINFO"]
+        [::core::mem::size_of::<_D3DKMT_ADAPTERREGISTRYINFO>() - 2080usize];
+    ["Alignment of _D3DKMT_ADAPTERREGISTRYINFO"]
+        [::core::mem::align_of::<_D3DKMT_ADAPTERREGISTRYINFO>() - 2usize];
+    ["Offset of field: _D3DKMT_ADAPTERREGISTRYINFO::AdapterString"]
+        [::core::mem::offset_of!(_D3DKMT_ADAPTERREGISTRYINFO, AdapterString) - 0usize];
+    ["Offset of field: _D3DKMT_ADAPTERREGISTRYINFO::BiosString"]
+        [::core::mem::offset_of!(_D3DKMT_ADAPTERREGISTRYINFO, BiosString) - 520usize];
+    ["Offset of field: _D3DKMT_ADAPTERREGISTRYINFO::DacType"]
+        [::core::mem::offset_of!(_D3DKMT_ADAPTERREGISTRYINFO, DacType) - 1040usize];
+    ["Offset of field: _D3DKMT_ADAPTERREGISTRYINFO::ChipType"]
+        [::core::mem::offset_of!(_D3DKMT_ADAPTERREGISTRYINFO, ChipType) - 1560usize];
 };
 impl Default for _D3DKMT_ADAPTERREGISTRYINFO {
     fn default() -> Self {
@@ -1127,15 +982,12 @@ pub struct _D3DKMT_DLIST_DRIVER_NAME {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_DLIST_DRIVER_NAME",
-    ][::core::mem::size_of::<_D3DKMT_DLIST_DRIVER_NAME>() - 520usize];
-    [
-        "Alignment of _D3DKMT_DLIST_DRIVER_NAME",
-    ][::core::mem::align_of::<_D3DKMT_DLIST_DRIVER_NAME>() - 2usize];
-    [
-        "Offset of field: _D3DKMT_DLIST_DRIVER_NAME::DListFileName",
-    ][::core::mem::offset_of!(_D3DKMT_DLIST_DRIVER_NAME, DListFileName) - 0usize];
+    ["Size of _D3DKMT_DLIST_DRIVER_NAME"]
+        [::core::mem::size_of::<_D3DKMT_DLIST_DRIVER_NAME>() - 520usize];
+    ["Alignment of _D3DKMT_DLIST_DRIVER_NAME"]
+        [::core::mem::align_of::<_D3DKMT_DLIST_DRIVER_NAME>() - 2usize];
+    ["Offset of field: _D3DKMT_DLIST_DRIVER_NAME::DListFileName"]
+        [::core::mem::offset_of!(_D3DKMT_DLIST_DRIVER_NAME, DListFileName) - 0usize];
 };
 impl Default for _D3DKMT_DLIST_DRIVER_NAME {
     fn default() -> Self {
@@ -1154,15 +1006,10 @@ pub struct _D3DKMT_CPDRIVERNAME {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_CPDRIVERNAME",
-    ][::core::mem::size_of::<_D3DKMT_CPDRIVERNAME>() - 520usize];
-    [
-        "Alignment of _D3DKMT_CPDRIVERNAME",
-    ][::core::mem::align_of::<_D3DKMT_CPDRIVERNAME>() - 2usize];
-    [
-        "Offset of field: _D3DKMT_CPDRIVERNAME::ContentProtectionFileName",
-    ][::core::mem::offset_of!(_D3DKMT_CPDRIVERNAME, ContentProtectionFileName) - 0usize];
+    ["Size of _D3DKMT_CPDRIVERNAME"][::core::mem::size_of::<_D3DKMT_CPDRIVERNAME>() - 520usize];
+    ["Alignment of _D3DKMT_CPDRIVERNAME"][::core::mem::align_of::<_D3DKMT_CPDRIVERNAME>() - 2usize];
+    ["Offset of field: _D3DKMT_CPDRIVERNAME::ContentProtectionFileName"]
+        [::core::mem::offset_of!(_D3DKMT_CPDRIVERNAME, ContentProtectionFileName) - 0usize];
 };
 impl Default for _D3DKMT_CPDRIVERNAME {
     fn default() -> Self {
@@ -1181,17 +1028,15 @@ pub struct _D3DKMT_MIRACASTCOMPANIONDRIVERNAME {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_MIRACASTCOMPANIONDRIVERNAME",
-    ][::core::mem::size_of::<_D3DKMT_MIRACASTCOMPANIONDRIVERNAME>() - 520usize];
-    [
-        "Alignment of _D3DKMT_MIRACASTCOMPANIONDRIVERNAME",
-    ][::core::mem::align_of::<_D3DKMT_MIRACASTCOMPANIONDRIVERNAME>() - 2usize];
-    [
-        "Offset of field: _D3DKMT_MIRACASTCOMPANIONDRIVERNAME::MiracastCompanionDriverName",
-    ][::core::mem::offset_of!(
-        _D3DKMT_MIRACASTCOMPANIONDRIVERNAME, MiracastCompanionDriverName
-    ) - 0usize];
+    ["Size of _D3DKMT_MIRACASTCOMPANIONDRIVERNAME"]
+        [::core::mem::size_of::<_D3DKMT_MIRACASTCOMPANIONDRIVERNAME>() - 520usize];
+    ["Alignment of _D3DKMT_MIRACASTCOMPANIONDRIVERNAME"]
+        [::core::mem::align_of::<_D3DKMT_MIRACASTCOMPANIONDRIVERNAME>() - 2usize];
+    ["Offset of field: _D3DKMT_MIRACASTCOMPANIONDRIVERNAME::MiracastCompanionDriverName"][::core::mem::offset_of!(
+        _D3DKMT_MIRACASTCOMPANIONDRIVERNAME,
+        MiracastCompanionDriverName
+    )
+        - 0usize];
 };
 impl Default for _D3DKMT_MIRACASTCOMPANIONDRIVERNAME {
     fn default() -> Self {
@@ -1211,18 +1056,14 @@ pub struct _D3DKMT_DISPLAY_UMD_FILENAMEINFO {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_DISPLAY_UMD_FILENAMEINFO",
-    ][::core::mem::size_of::<_D3DKMT_DISPLAY_UMD_FILENAMEINFO>() - 524usize];
-    [
-        "Alignment of _D3DKMT_DISPLAY_UMD_FILENAMEINFO",
-    ][::core::mem::align_of::<_D3DKMT_DISPLAY_UMD_FILENAMEINFO>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_DISPLAY_UMD_FILENAMEINFO::Version",
-    ][::core::mem::offset_of!(_D3DKMT_DISPLAY_UMD_FILENAMEINFO, Version) - 0usize];
-    [
-        "Offset of field: _D3DKMT_DISPLAY_UMD_FILENAMEINFO::UmdFileName",
-    ][::core::mem::offset_of!(_D3DKMT_DISPLAY_UMD_FILENAMEINFO, UmdFileName) - 4usize];
+    ["Size of _D3DKMT_DISPLAY_UMD_FILENAMEINFO"]
+        [::core::mem::size_of::<_D3DKMT_DISPLAY_UMD_FILENAMEINFO>() - 524usize];
+    ["Alignment of _D3DKMT_DISPLAY_UMD_FILENAMEINFO"]
+        [::core::mem::align_of::<_D3DKMT_DISPLAY_UMD_FILENAMEINFO>() - 4usize];
+    ["Offset of field: _D3DKMT_DISPLAY_UMD_FILENAMEINFO::Version"]
+        [::core::mem::offset_of!(_D3DKMT_DISPLAY_UMD_FILENAMEINFO, Version) - 0usize];
+    ["Offset of field: _D3DKMT_DISPLAY_UMD_FILENAMEINFO::UmdFileName"]
+        [::core::mem::offset_of!(_D3DKMT_DISPLAY_UMD_FILENAMEINFO, UmdFileName) - 4usize];
 };
 impl Default for _D3DKMT_DISPLAY_UMD_FILENAMEINFO {
     fn default() -> Self {
@@ -1241,15 +1082,12 @@ pub struct _D3DKMT_DRIVER_DESCRIPTION {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_DRIVER_DESCRIPTION",
-    ][::core::mem::size_of::<_D3DKMT_DRIVER_DESCRIPTION>() - 8192usize];
-    [
-        "Alignment of _D3DKMT_DRIVER_DESCRIPTION",
-    ][::core::mem::align_of::<_D3DKMT_DRIVER_DESCRIPTION>() - 2usize];
-    [
-        "Offset of field: _D3DKMT_DRIVER_DESCRIPTION::DriverDescription",
-    ][::core::mem::offset_of!(_D3DKMT_DRIVER_DESCRIPTION, DriverDescription) - 0usize];
+    ["Size of _D3DKMT_DRIVER_DESCRIPTION"]
+        [::core::mem::size_of::<_D3DKMT_DRIVER_DESCRIPTION>() - 8192usize];
+    ["Alignment of _D3DKMT_DRIVER_DESCRIPTION"]
+        [::core::mem::align_of::<_D3DKMT_DRIVER_DESCRIPTION>() - 2usize];
+    ["Offset of field: _D3DKMT_DRIVER_DESCRIPTION::DriverDescription"]
+        [::core::mem::offset_of!(_D3DKMT_DRIVER_DESCRIPTION, DriverDescription) - 0usize];
 };
 impl Default for _D3DKMT_DRIVER_DESCRIPTION {
     fn default() -> Self {
@@ -1268,16 +1106,12 @@ pub struct _D3DKMT_QUERY_ADAPTER_UNIQUE_GUID {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_QUERY_ADAPTER_UNIQUE_GUID",
-    ][::core::mem::size_of::<_D3DKMT_QUERY_ADAPTER_UNIQUE_GUID>() - 80usize];
-    [
-        "Alignment of _D3DKMT_QUERY_ADAPTER_UNIQUE_GUID",
-    ][::core::mem::align_of::<_D3DKMT_QUERY_ADAPTER_UNIQUE_GUID>() - 2usize];
-    [
-        "Offset of field: _D3DKMT_QUERY_ADAPTER_UNIQUE_GUID::AdapterUniqueGUID",
-    ][::core::mem::offset_of!(_D3DKMT_QUERY_ADAPTER_UNIQUE_GUID, AdapterUniqueGUID)
-        - 0usize];
+    ["Size of _D3DKMT_QUERY_ADAPTER_UNIQUE_GUID"]
+        [::core::mem::size_of::<_D3DKMT_QUERY_ADAPTER_UNIQUE_GUID>() - 80usize];
+    ["Alignment of _D3DKMT_QUERY_ADAPTER_UNIQUE_GUID"]
+        [::core::mem::align_of::<_D3DKMT_QUERY_ADAPTER_UNIQUE_GUID>() - 2usize];
+    ["Offset of field: _D3DKMT_QUERY_ADAPTER_UNIQUE_GUID::AdapterUniqueGUID"]
+        [::core::mem::offset_of!(_D3DKMT_QUERY_ADAPTER_UNIQUE_GUID, AdapterUniqueGUID) - 0usize];
 };
 impl Default for _D3DKMT_QUERY_ADAPTER_UNIQUE_GUID {
     fn default() -> Self {
@@ -1298,21 +1132,15 @@ pub struct _D3DKMT_BLOCKLIST_INFO {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_BLOCKLIST_INFO",
-    ][::core::mem::size_of::<_D3DKMT_BLOCKLIST_INFO>() - 8usize];
-    [
-        "Alignment of _D3DKMT_BLOCKLIST_INFO",
-    ][::core::mem::align_of::<_D3DKMT_BLOCKLIST_INFO>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_BLOCKLIST_INFO::Size",
-    ][::core::mem::offset_of!(_D3DKMT_BLOCKLIST_INFO, Size) - 0usize];
-    [
-        "Offset of field: _D3DKMT_BLOCKLIST_INFO::BlockList",
-    ][::core::mem::offset_of!(_D3DKMT_BLOCKLIST_INFO, BlockList) - 4usize];
-    [
-        "Offset of field: _D3DKMT_BLOCKLIST_INFO::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_BLOCKLIST_INFO, _pad0) - 6usize];
+    ["Size of _D3DKMT_BLOCKLIST_INFO"][::core::mem::size_of::<_D3DKMT_BLOCKLIST_INFO>() - 8usize];
+    ["Alignment of _D3DKMT_BLOCKLIST_INFO"]
+        [::core::mem::align_of::<_D3DKMT_BLOCKLIST_INFO>() - 4usize];
+    ["Offset of field: _D3DKMT_BLOCKLIST_INFO::Size"]
+        [::core::mem::offset_of!(_D3DKMT_BLOCKLIST_INFO, Size) - 0usize];
+    ["Offset of field: _D3DKMT_BLOCKLIST_INFO::BlockList"]
+        [::core::mem::offset_of!(_D3DKMT_BLOCKLIST_INFO, BlockList) - 4usize];
+    ["Offset of field: _D3DKMT_BLOCKLIST_INFO::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_BLOCKLIST_INFO, _pad0) - 6usize];
 };
 pub type D3DKMT_BLOCKLIST_INFO = _D3DKMT_BLOCKLIST_INFO;
 pub type D3DDDI_QUERYREGISTRY_TYPE = __u32;
@@ -1351,28 +1179,18 @@ pub union _D3DDDI_QUERYREGISTRY_INFO__bindgen_ty_1 {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DDDI_QUERYREGISTRY_INFO__bindgen_ty_1",
-    ][::core::mem::size_of::<_D3DDDI_QUERYREGISTRY_INFO__bindgen_ty_1>() - 8usize];
-    [
-        "Alignment of _D3DDDI_QUERYREGISTRY_INFO__bindgen_ty_1",
-    ][::core::mem::align_of::<_D3DDDI_QUERYREGISTRY_INFO__bindgen_ty_1>() - 8usize];
-    [
-        "Offset of field: _D3DDDI_QUERYREGISTRY_INFO__bindgen_ty_1::OutputDword",
-    ][::core::mem::offset_of!(_D3DDDI_QUERYREGISTRY_INFO__bindgen_ty_1, OutputDword)
-        - 0usize];
-    [
-        "Offset of field: _D3DDDI_QUERYREGISTRY_INFO__bindgen_ty_1::OutputQword",
-    ][::core::mem::offset_of!(_D3DDDI_QUERYREGISTRY_INFO__bindgen_ty_1, OutputQword)
-        - 0usize];
-    [
-        "Offset of field: _D3DDDI_QUERYREGISTRY_INFO__bindgen_ty_1::OutputString",
-    ][::core::mem::offset_of!(_D3DDDI_QUERYREGISTRY_INFO__bindgen_ty_1, OutputString)
-        - 0usize];
-    [
-        "Offset of field: _D3DDDI_QUERYREGISTRY_INFO__bindgen_ty_1::OutputBinary",
-    ][::core::mem::offset_of!(_D3DDDI_QUERYREGISTRY_INFO__bindgen_ty_1, OutputBinary)
-        - 0usize];
+    ["Size of _D3DDDI_QUERYREGISTRY_INFO__bindgen_ty_1"]
+        [::core::mem::size_of::<_D3DDDI_QUERYREGISTRY_INFO__bindgen_ty_1>() - 8usize];
+    ["Alignment of _D3DDDI_QUERYREGISTRY_INFO__bindgen_ty_1"]
+        [::core::mem::align_of::<_D3DDDI_QUERYREGISTRY_INFO__bindgen_ty_1>() - 8usize];
+    ["Offset of field: _D3DDDI_QUERYREGISTRY_INFO__bindgen_ty_1::OutputDword"]
+        [::core::mem::offset_of!(_D3DDDI_QUERYREGISTRY_INFO__bindgen_ty_1, OutputDword) - 0usize];
+    ["Offset of field: _D3DDDI_QUERYREGISTRY_INFO__bindgen_ty_1::OutputQword"]
+        [::core::mem::offset_of!(_D3DDDI_QUERYREGISTRY_INFO__bindgen_ty_1, OutputQword) - 0usize];
+    ["Offset of field: _D3DDDI_QUERYREGISTRY_INFO__bindgen_ty_1::OutputString"]
+        [::core::mem::offset_of!(_D3DDDI_QUERYREGISTRY_INFO__bindgen_ty_1, OutputString) - 0usize];
+    ["Offset of field: _D3DDDI_QUERYREGISTRY_INFO__bindgen_ty_1::OutputBinary"]
+        [::core::mem::offset_of!(_D3DDDI_QUERYREGISTRY_INFO__bindgen_ty_1, OutputBinary) - 0usize];
 };
 impl Default for _D3DDDI_QUERYREGISTRY_INFO__bindgen_ty_1 {
     fn default() -> Self {
@@ -1385,34 +1203,24 @@ impl Default for _D3DDDI_QUERYREGISTRY_INFO__bindgen_ty_1 {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DDDI_QUERYREGISTRY_INFO",
-    ][::core::mem::size_of::<_D3DDDI_QUERYREGISTRY_INFO>() - 552usize];
-    [
-        "Alignment of _D3DDDI_QUERYREGISTRY_INFO",
-    ][::core::mem::align_of::<_D3DDDI_QUERYREGISTRY_INFO>() - 8usize];
-    [
-        "Offset of field: _D3DDDI_QUERYREGISTRY_INFO::QueryType",
-    ][::core::mem::offset_of!(_D3DDDI_QUERYREGISTRY_INFO, QueryType) - 0usize];
-    [
-        "Offset of field: _D3DDDI_QUERYREGISTRY_INFO::QueryFlags",
-    ][::core::mem::offset_of!(_D3DDDI_QUERYREGISTRY_INFO, QueryFlags) - 4usize];
-    [
-        "Offset of field: _D3DDDI_QUERYREGISTRY_INFO::ValueName",
-    ][::core::mem::offset_of!(_D3DDDI_QUERYREGISTRY_INFO, ValueName) - 8usize];
-    [
-        "Offset of field: _D3DDDI_QUERYREGISTRY_INFO::ValueType",
-    ][::core::mem::offset_of!(_D3DDDI_QUERYREGISTRY_INFO, ValueType) - 528usize];
-    [
-        "Offset of field: _D3DDDI_QUERYREGISTRY_INFO::PhysicalAdapterIndex",
-    ][::core::mem::offset_of!(_D3DDDI_QUERYREGISTRY_INFO, PhysicalAdapterIndex)
-        - 532usize];
-    [
-        "Offset of field: _D3DDDI_QUERYREGISTRY_INFO::OutputValueSize",
-    ][::core::mem::offset_of!(_D3DDDI_QUERYREGISTRY_INFO, OutputValueSize) - 536usize];
-    [
-        "Offset of field: _D3DDDI_QUERYREGISTRY_INFO::Status",
-    ][::core::mem::offset_of!(_D3DDDI_QUERYREGISTRY_INFO, Status) - 540usize];
+    ["Size of _D3DDDI_QUERYREGISTRY_INFO"]
+        [::core::mem::size_of::<_D3DDDI_QUERYREGISTRY_INFO>() - 552usize];
+    ["Alignment of _D3DDDI_QUERYREGISTRY_INFO"]
+        [::core::mem::align_of::<_D3DDDI_QUERYREGISTRY_INFO>() - 8usize];
+    ["Offset of field: _D3DDDI_QUERYREGISTRY_INFO::QueryType"]
+        [::core::mem::offset_of!(_D3DDDI_QUERYREGISTRY_INFO, QueryType) - 0usize];
+    ["Offset of field: _D3DDDI_QUERYREGISTRY_INFO::QueryFlags"]
+        [::core::mem::offset_of!(_D3DDDI_QUERYREGISTRY_INFO, QueryFlags) - 4usize];
+    ["Offset of field: _D3DDDI_QUERYREGISTRY_INFO::ValueName"]
+        [::core::mem::offset_of!(_D3DDDI_QUERYREGISTRY_INFO, ValueName) - 8usize];
+    ["Offset of field: _D3DDDI_QUERYREGISTRY_INFO::ValueType"]
+        [::core::mem::offset_of!(_D3DDDI_QUERYREGISTRY_INFO, ValueType) - 528usize];
+    ["Offset of field: _D3DDDI_QUERYREGISTRY_INFO::PhysicalAdapterIndex"]
+        [::core::mem::offset_of!(_D3DDDI_QUERYREGISTRY_INFO, PhysicalAdapterIndex) - 532usize];
+    ["Offset of field: _D3DDDI_QUERYREGISTRY_INFO::OutputValueSize"]
+        [::core::mem::offset_of!(_D3DDDI_QUERYREGISTRY_INFO, OutputValueSize) - 536usize];
+    ["Offset of field: _D3DDDI_QUERYREGISTRY_INFO::Status"]
+        [::core::mem::offset_of!(_D3DDDI_QUERYREGISTRY_INFO, Status) - 540usize];
 };
 impl Default for _D3DDDI_QUERYREGISTRY_INFO {
     fn default() -> Self {
@@ -1434,28 +1242,20 @@ pub struct _D3DKMT_QUERY_PHYSICAL_ADAPTER_PNP_KEY {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_QUERY_PHYSICAL_ADAPTER_PNP_KEY",
-    ][::core::mem::size_of::<_D3DKMT_QUERY_PHYSICAL_ADAPTER_PNP_KEY>() - 24usize];
-    [
-        "Alignment of _D3DKMT_QUERY_PHYSICAL_ADAPTER_PNP_KEY",
-    ][::core::mem::align_of::<_D3DKMT_QUERY_PHYSICAL_ADAPTER_PNP_KEY>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_QUERY_PHYSICAL_ADAPTER_PNP_KEY::PhysicalAdapterIndex",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERY_PHYSICAL_ADAPTER_PNP_KEY, PhysicalAdapterIndex
+    ["Size of _D3DKMT_QUERY_PHYSICAL_ADAPTER_PNP_KEY"]
+        [::core::mem::size_of::<_D3DKMT_QUERY_PHYSICAL_ADAPTER_PNP_KEY>() - 24usize];
+    ["Alignment of _D3DKMT_QUERY_PHYSICAL_ADAPTER_PNP_KEY"]
+        [::core::mem::align_of::<_D3DKMT_QUERY_PHYSICAL_ADAPTER_PNP_KEY>() - 8usize];
+    ["Offset of field: _D3DKMT_QUERY_PHYSICAL_ADAPTER_PNP_KEY::PhysicalAdapterIndex"][::core::mem::offset_of!(
+        _D3DKMT_QUERY_PHYSICAL_ADAPTER_PNP_KEY,
+        PhysicalAdapterIndex
     ) - 0usize];
-    [
-        "Offset of field: _D3DKMT_QUERY_PHYSICAL_ADAPTER_PNP_KEY::PnPKeyType",
-    ][::core::mem::offset_of!(_D3DKMT_QUERY_PHYSICAL_ADAPTER_PNP_KEY, PnPKeyType)
-        - 4usize];
-    [
-        "Offset of field: _D3DKMT_QUERY_PHYSICAL_ADAPTER_PNP_KEY::pDest",
-    ][::core::mem::offset_of!(_D3DKMT_QUERY_PHYSICAL_ADAPTER_PNP_KEY, pDest) - 8usize];
-    [
-        "Offset of field: _D3DKMT_QUERY_PHYSICAL_ADAPTER_PNP_KEY::pCchDest",
-    ][::core::mem::offset_of!(_D3DKMT_QUERY_PHYSICAL_ADAPTER_PNP_KEY, pCchDest)
-        - 16usize];
+    ["Offset of field: _D3DKMT_QUERY_PHYSICAL_ADAPTER_PNP_KEY::PnPKeyType"]
+        [::core::mem::offset_of!(_D3DKMT_QUERY_PHYSICAL_ADAPTER_PNP_KEY, PnPKeyType) - 4usize];
+    ["Offset of field: _D3DKMT_QUERY_PHYSICAL_ADAPTER_PNP_KEY::pDest"]
+        [::core::mem::offset_of!(_D3DKMT_QUERY_PHYSICAL_ADAPTER_PNP_KEY, pDest) - 8usize];
+    ["Offset of field: _D3DKMT_QUERY_PHYSICAL_ADAPTER_PNP_KEY::pCchDest"]
+        [::core::mem::offset_of!(_D3DKMT_QUERY_PHYSICAL_ADAPTER_PNP_KEY, pCchDest) - 16usize];
 };
 pub type D3DKMT_QUERY_PHYSICAL_ADAPTER_PNP_KEY = _D3DKMT_QUERY_PHYSICAL_ADAPTER_PNP_KEY;
 pub type D3DKMT_ADAPTERTYPE = __u32;
@@ -1471,30 +1271,20 @@ pub struct _D3DKMT_DEVICE_IDS {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_DEVICE_IDS",
-    ][::core::mem::size_of::<_D3DKMT_DEVICE_IDS>() - 24usize];
-    [
-        "Alignment of _D3DKMT_DEVICE_IDS",
-    ][::core::mem::align_of::<_D3DKMT_DEVICE_IDS>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_DEVICE_IDS::VendorID",
-    ][::core::mem::offset_of!(_D3DKMT_DEVICE_IDS, VendorID) - 0usize];
-    [
-        "Offset of field: _D3DKMT_DEVICE_IDS::DeviceID",
-    ][::core::mem::offset_of!(_D3DKMT_DEVICE_IDS, DeviceID) - 4usize];
-    [
-        "Offset of field: _D3DKMT_DEVICE_IDS::SubVendorID",
-    ][::core::mem::offset_of!(_D3DKMT_DEVICE_IDS, SubVendorID) - 8usize];
-    [
-        "Offset of field: _D3DKMT_DEVICE_IDS::SubSystemID",
-    ][::core::mem::offset_of!(_D3DKMT_DEVICE_IDS, SubSystemID) - 12usize];
-    [
-        "Offset of field: _D3DKMT_DEVICE_IDS::RevisionID",
-    ][::core::mem::offset_of!(_D3DKMT_DEVICE_IDS, RevisionID) - 16usize];
-    [
-        "Offset of field: _D3DKMT_DEVICE_IDS::BusType",
-    ][::core::mem::offset_of!(_D3DKMT_DEVICE_IDS, BusType) - 20usize];
+    ["Size of _D3DKMT_DEVICE_IDS"][::core::mem::size_of::<_D3DKMT_DEVICE_IDS>() - 24usize];
+    ["Alignment of _D3DKMT_DEVICE_IDS"][::core::mem::align_of::<_D3DKMT_DEVICE_IDS>() - 4usize];
+    ["Offset of field: _D3DKMT_DEVICE_IDS::VendorID"]
+        [::core::mem::offset_of!(_D3DKMT_DEVICE_IDS, VendorID) - 0usize];
+    ["Offset of field: _D3DKMT_DEVICE_IDS::DeviceID"]
+        [::core::mem::offset_of!(_D3DKMT_DEVICE_IDS, DeviceID) - 4usize];
+    ["Offset of field: _D3DKMT_DEVICE_IDS::SubVendorID"]
+        [::core::mem::offset_of!(_D3DKMT_DEVICE_IDS, SubVendorID) - 8usize];
+    ["Offset of field: _D3DKMT_DEVICE_IDS::SubSystemID"]
+        [::core::mem::offset_of!(_D3DKMT_DEVICE_IDS, SubSystemID) - 12usize];
+    ["Offset of field: _D3DKMT_DEVICE_IDS::RevisionID"]
+        [::core::mem::offset_of!(_D3DKMT_DEVICE_IDS, RevisionID) - 16usize];
+    ["Offset of field: _D3DKMT_DEVICE_IDS::BusType"]
+        [::core::mem::offset_of!(_D3DKMT_DEVICE_IDS, BusType) - 20usize];
 };
 pub type D3DKMT_DEVICE_IDS = _D3DKMT_DEVICE_IDS;
 #[repr(C)]
@@ -1505,33 +1295,37 @@ pub struct _D3DKMT_QUERY_DEVICE_IDS {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_QUERY_DEVICE_IDS",
-    ][::core::mem::size_of::<_D3DKMT_QUERY_DEVICE_IDS>() - 28usize];
-    [
-        "Alignment of _D3DKMT_QUERY_DEVICE_IDS",
-    ][::core::mem::align_of::<_D3DKMT_QUERY_DEVICE_IDS>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_QUERY_DEVICE_IDS::PhysicalAdapterIndex",
-    ][::core::mem::offset_of!(_D3DKMT_QUERY_DEVICE_IDS, PhysicalAdapterIndex) - 0usize];
-    [
-        "Offset of field: _D3DKMT_QUERY_DEVICE_IDS::DeviceIds",
-    ][::core::mem::offset_of!(_D3DKMT_QUERY_DEVICE_IDS, DeviceIds) - 4usize];
+    ["Size of _D3DKMT_QUERY_DEVICE_IDS"]
+        [::core::mem::size_of::<_D3DKMT_QUERY_DEVICE_IDS>() - 28usize];
+    ["Alignment of _D3DKMT_QUERY_DEVICE_IDS"]
+        [::core::mem::align_of::<_D3DKMT_QUERY_DEVICE_IDS>() - 4usize];
+    ["Offset of field: _D3DKMT_QUERY_DEVICE_IDS::PhysicalAdapterIndex"]
+        [::core::mem::offset_of!(_D3DKMT_QUERY_DEVICE_IDS, PhysicalAdapterIndex) - 0usize];
+    ["Offset of field: _D3DKMT_QUERY_DEVICE_IDS::DeviceIds"]
+        [::core::mem::offset_of!(_D3DKMT_QUERY_DEVICE_IDS, DeviceIds) - 4usize];
 };
 pub type D3DKMT_QUERY_DEVICE_IDS = _D3DKMT_QUERY_DEVICE_IDS;
 pub type D3DKMDT_GRAPHICS_PREEMPTION_GRANULARITY = __u32;
 pub const D3DKMDT_GRAPHICS_PREEMPTION_NONE: _D3DKMDT_GRAPHICS_PREEMPTION_GRANULARITY = 0;
-pub const D3DKMDT_GRAPHICS_PREEMPTION_DMA_BUFFER_BOUNDARY: _D3DKMDT_GRAPHICS_PREEMPTION_GRANULARITY = 100;
-pub const D3DKMDT_GRAPHICS_PREEMPTION_PRIMITIVE_BOUNDARY: _D3DKMDT_GRAPHICS_PREEMPTION_GRANULARITY = 200;
-pub const D3DKMDT_GRAPHICS_PREEMPTION_TRIANGLE_BOUNDARY: _D3DKMDT_GRAPHICS_PREEMPTION_GRANULARITY = 300;
-pub const D3DKMDT_GRAPHICS_PREEMPTION_PIXEL_BOUNDARY: _D3DKMDT_GRAPHICS_PREEMPTION_GRANULARITY = 400;
-pub const D3DKMDT_GRAPHICS_PREEMPTION_SHADER_BOUNDARY: _D3DKMDT_GRAPHICS_PREEMPTION_GRANULARITY = 500;
+pub const D3DKMDT_GRAPHICS_PREEMPTION_DMA_BUFFER_BOUNDARY:
+    _D3DKMDT_GRAPHICS_PREEMPTION_GRANULARITY = 100;
+pub const D3DKMDT_GRAPHICS_PREEMPTION_PRIMITIVE_BOUNDARY: _D3DKMDT_GRAPHICS_PREEMPTION_GRANULARITY =
+    200;
+pub const D3DKMDT_GRAPHICS_PREEMPTION_TRIANGLE_BOUNDARY: _D3DKMDT_GRAPHICS_PREEMPTION_GRANULARITY =
+    300;
+pub const D3DKMDT_GRAPHICS_PREEMPTION_PIXEL_BOUNDARY: _D3DKMDT_GRAPHICS_PREEMPTION_GRANULARITY =
+    400;
+pub const D3DKMDT_GRAPHICS_PREEMPTION_SHADER_BOUNDARY: _D3DKMDT_GRAPHICS_PREEMPTION_GRANULARITY =
+    500;
 pub type _D3DKMDT_GRAPHICS_PREEMPTION_GRANULARITY = ::core::ffi::c_uint;
 pub type D3DKMDT_COMPUTE_PREEMPTION_GRANULARITY = __u32;
 pub const D3DKMDT_COMPUTE_PREEMPTION_NONE: _D3DKMDT_COMPUTE_PREEMPTION_GRANULARITY = 0;
-pub const D3DKMDT_COMPUTE_PREEMPTION_DMA_BUFFER_BOUNDARY: _D3DKMDT_COMPUTE_PREEMPTION_GRANULARITY = 100;
-pub const D3DKMDT_COMPUTE_PREEMPTION_DISPATCH_BOUNDARY: _D3DKMDT_COMPUTE_PREEMPTION_GRANULARITY = 200;
-pub const D3DKMDT_COMPUTE_PREEMPTION_THREAD_GROUP_BOUNDARY: _D3DKMDT_COMPUTE_PREEMPTION_GRANULARITY = 300;
+pub const D3DKMDT_COMPUTE_PREEMPTION_DMA_BUFFER_BOUNDARY: _D3DKMDT_COMPUTE_PREEMPTION_GRANULARITY =
+    100;
+pub const D3DKMDT_COMPUTE_PREEMPTION_DISPATCH_BOUNDARY: _D3DKMDT_COMPUTE_PREEMPTION_GRANULARITY =
+    200;
+pub const D3DKMDT_COMPUTE_PREEMPTION_THREAD_GROUP_BOUNDARY:
+    _D3DKMDT_COMPUTE_PREEMPTION_GRANULARITY = 300;
 pub const D3DKMDT_COMPUTE_PREEMPTION_THREAD_BOUNDARY: _D3DKMDT_COMPUTE_PREEMPTION_GRANULARITY = 400;
 pub const D3DKMDT_COMPUTE_PREEMPTION_SHADER_BOUNDARY: _D3DKMDT_COMPUTE_PREEMPTION_GRANULARITY = 500;
 pub type _D3DKMDT_COMPUTE_PREEMPTION_GRANULARITY = ::core::ffi::c_uint;
@@ -1543,20 +1337,14 @@ pub struct _D3DKMDT_PREEMPTION_CAPS {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMDT_PREEMPTION_CAPS",
-    ][::core::mem::size_of::<_D3DKMDT_PREEMPTION_CAPS>() - 8usize];
-    [
-        "Alignment of _D3DKMDT_PREEMPTION_CAPS",
-    ][::core::mem::align_of::<_D3DKMDT_PREEMPTION_CAPS>() - 4usize];
-    [
-        "Offset of field: _D3DKMDT_PREEMPTION_CAPS::GraphicsPreemptionGranularity",
-    ][::core::mem::offset_of!(_D3DKMDT_PREEMPTION_CAPS, GraphicsPreemptionGranularity)
-        - 0usize];
-    [
-        "Offset of field: _D3DKMDT_PREEMPTION_CAPS::ComputePreemptionGranularity",
-    ][::core::mem::offset_of!(_D3DKMDT_PREEMPTION_CAPS, ComputePreemptionGranularity)
-        - 4usize];
+    ["Size of _D3DKMDT_PREEMPTION_CAPS"]
+        [::core::mem::size_of::<_D3DKMDT_PREEMPTION_CAPS>() - 8usize];
+    ["Alignment of _D3DKMDT_PREEMPTION_CAPS"]
+        [::core::mem::align_of::<_D3DKMDT_PREEMPTION_CAPS>() - 4usize];
+    ["Offset of field: _D3DKMDT_PREEMPTION_CAPS::GraphicsPreemptionGranularity"]
+        [::core::mem::offset_of!(_D3DKMDT_PREEMPTION_CAPS, GraphicsPreemptionGranularity) - 0usize];
+    ["Offset of field: _D3DKMDT_PREEMPTION_CAPS::ComputePreemptionGranularity"]
+        [::core::mem::offset_of!(_D3DKMDT_PREEMPTION_CAPS, ComputePreemptionGranularity) - 4usize];
 };
 pub type D3DKMDT_PREEMPTION_CAPS = _D3DKMDT_PREEMPTION_CAPS;
 #[repr(C)]
@@ -1567,18 +1355,13 @@ pub struct _D3DKMT_WDDM_1_2_CAPS {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_WDDM_1_2_CAPS",
-    ][::core::mem::size_of::<_D3DKMT_WDDM_1_2_CAPS>() - 12usize];
-    [
-        "Alignment of _D3DKMT_WDDM_1_2_CAPS",
-    ][::core::mem::align_of::<_D3DKMT_WDDM_1_2_CAPS>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_WDDM_1_2_CAPS::PreemptionCaps",
-    ][::core::mem::offset_of!(_D3DKMT_WDDM_1_2_CAPS, PreemptionCaps) - 0usize];
-    [
-        "Offset of field: _D3DKMT_WDDM_1_2_CAPS::Value",
-    ][::core::mem::offset_of!(_D3DKMT_WDDM_1_2_CAPS, Value) - 8usize];
+    ["Size of _D3DKMT_WDDM_1_2_CAPS"][::core::mem::size_of::<_D3DKMT_WDDM_1_2_CAPS>() - 12usize];
+    ["Alignment of _D3DKMT_WDDM_1_2_CAPS"]
+        [::core::mem::align_of::<_D3DKMT_WDDM_1_2_CAPS>() - 4usize];
+    ["Offset of field: _D3DKMT_WDDM_1_2_CAPS::PreemptionCaps"]
+        [::core::mem::offset_of!(_D3DKMT_WDDM_1_2_CAPS, PreemptionCaps) - 0usize];
+    ["Offset of field: _D3DKMT_WDDM_1_2_CAPS::Value"]
+        [::core::mem::offset_of!(_D3DKMT_WDDM_1_2_CAPS, Value) - 8usize];
 };
 pub type D3DKMT_WDDM_1_2_CAPS = _D3DKMT_WDDM_1_2_CAPS;
 pub type D3DKMT_WDDM_1_3_CAPS = __u32;
@@ -1596,24 +1379,16 @@ pub struct _D3DKMT_SEGMENTSIZEINFO {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_SEGMENTSIZEINFO",
-    ][::core::mem::size_of::<_D3DKMT_SEGMENTSIZEINFO>() - 24usize];
-    [
-        "Alignment of _D3DKMT_SEGMENTSIZEINFO",
-    ][::core::mem::align_of::<_D3DKMT_SEGMENTSIZEINFO>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_SEGMENTSIZEINFO::DedicatedVideoMemorySize",
-    ][::core::mem::offset_of!(_D3DKMT_SEGMENTSIZEINFO, DedicatedVideoMemorySize)
-        - 0usize];
-    [
-        "Offset of field: _D3DKMT_SEGMENTSIZEINFO::DedicatedSystemMemorySize",
-    ][::core::mem::offset_of!(_D3DKMT_SEGMENTSIZEINFO, DedicatedSystemMemorySize)
-        - 8usize];
-    [
-        "Offset of field: _D3DKMT_SEGMENTSIZEINFO::SharedSystemMemorySize",
-    ][::core::mem::offset_of!(_D3DKMT_SEGMENTSIZEINFO, SharedSystemMemorySize)
-        - 16usize];
+    ["Size of _D3DKMT_SEGMENTSIZEINFO"]
+        [::core::mem::size_of::<_D3DKMT_SEGMENTSIZEINFO>() - 24usize];
+    ["Alignment of _D3DKMT_SEGMENTSIZEINFO"]
+        [::core::mem::align_of::<_D3DKMT_SEGMENTSIZEINFO>() - 8usize];
+    ["Offset of field: _D3DKMT_SEGMENTSIZEINFO::DedicatedVideoMemorySize"]
+        [::core::mem::offset_of!(_D3DKMT_SEGMENTSIZEINFO, DedicatedVideoMemorySize) - 0usize];
+    ["Offset of field: _D3DKMT_SEGMENTSIZEINFO::DedicatedSystemMemorySize"]
+        [::core::mem::offset_of!(_D3DKMT_SEGMENTSIZEINFO, DedicatedSystemMemorySize) - 8usize];
+    ["Offset of field: _D3DKMT_SEGMENTSIZEINFO::SharedSystemMemorySize"]
+        [::core::mem::offset_of!(_D3DKMT_SEGMENTSIZEINFO, SharedSystemMemorySize) - 16usize];
 };
 pub type D3DKMT_SEGMENTSIZEINFO = _D3DKMT_SEGMENTSIZEINFO;
 #[repr(C)]
@@ -1628,31 +1403,22 @@ pub struct _D3DKMT_SEGMENTGROUPSIZEINFO {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_SEGMENTGROUPSIZEINFO",
-    ][::core::mem::size_of::<_D3DKMT_SEGMENTGROUPSIZEINFO>() - 56usize];
-    [
-        "Alignment of _D3DKMT_SEGMENTGROUPSIZEINFO",
-    ][::core::mem::align_of::<_D3DKMT_SEGMENTGROUPSIZEINFO>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_SEGMENTGROUPSIZEINFO::PhysicalAdapterIndex",
-    ][::core::mem::offset_of!(_D3DKMT_SEGMENTGROUPSIZEINFO, PhysicalAdapterIndex)
-        - 0usize];
-    [
-        "Offset of field: _D3DKMT_SEGMENTGROUPSIZEINFO::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_SEGMENTGROUPSIZEINFO, _pad0) - 4usize];
-    [
-        "Offset of field: _D3DKMT_SEGMENTGROUPSIZEINFO::LegacyInfo",
-    ][::core::mem::offset_of!(_D3DKMT_SEGMENTGROUPSIZEINFO, LegacyInfo) - 8usize];
-    [
-        "Offset of field: _D3DKMT_SEGMENTGROUPSIZEINFO::LocalMemory",
-    ][::core::mem::offset_of!(_D3DKMT_SEGMENTGROUPSIZEINFO, LocalMemory) - 32usize];
-    [
-        "Offset of field: _D3DKMT_SEGMENTGROUPSIZEINFO::NonLocalMemory",
-    ][::core::mem::offset_of!(_D3DKMT_SEGMENTGROUPSIZEINFO, NonLocalMemory) - 40usize];
-    [
-        "Offset of field: _D3DKMT_SEGMENTGROUPSIZEINFO::NonBudgetMemory",
-    ][::core::mem::offset_of!(_D3DKMT_SEGMENTGROUPSIZEINFO, NonBudgetMemory) - 48usize];
+    ["Size of _D3DKMT_SEGMENTGROUPSIZEINFO"]
+        [::core::mem::size_of::<_D3DKMT_SEGMENTGROUPSIZEINFO>() - 56usize];
+    ["Alignment of _D3DKMT_SEGMENTGROUPSIZEINFO"]
+        [::core::mem::align_of::<_D3DKMT_SEGMENTGROUPSIZEINFO>() - 8usize];
+    ["Offset of field: _D3DKMT_SEGMENTGROUPSIZEINFO::PhysicalAdapterIndex"]
+        [::core::mem::offset_of!(_D3DKMT_SEGMENTGROUPSIZEINFO, PhysicalAdapterIndex) - 0usize];
+    ["Offset of field: _D3DKMT_SEGMENTGROUPSIZEINFO::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_SEGMENTGROUPSIZEINFO, _pad0) - 4usize];
+    ["Offset of field: _D3DKMT_SEGMENTGROUPSIZEINFO::LegacyInfo"]
+        [::core::mem::offset_of!(_D3DKMT_SEGMENTGROUPSIZEINFO, LegacyInfo) - 8usize];
+    ["Offset of field: _D3DKMT_SEGMENTGROUPSIZEINFO::LocalMemory"]
+        [::core::mem::offset_of!(_D3DKMT_SEGMENTGROUPSIZEINFO, LocalMemory) - 32usize];
+    ["Offset of field: _D3DKMT_SEGMENTGROUPSIZEINFO::NonLocalMemory"]
+        [::core::mem::offset_of!(_D3DKMT_SEGMENTGROUPSIZEINFO, NonLocalMemory) - 40usize];
+    ["Offset of field: _D3DKMT_SEGMENTGROUPSIZEINFO::NonBudgetMemory"]
+        [::core::mem::offset_of!(_D3DKMT_SEGMENTGROUPSIZEINFO, NonBudgetMemory) - 48usize];
 };
 pub type D3DKMT_SEGMENTGROUPSIZEINFO = _D3DKMT_SEGMENTGROUPSIZEINFO;
 #[repr(C)]
@@ -1664,21 +1430,15 @@ pub struct _D3DKMT_ADAPTERADDRESS {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_ADAPTERADDRESS",
-    ][::core::mem::size_of::<_D3DKMT_ADAPTERADDRESS>() - 12usize];
-    [
-        "Alignment of _D3DKMT_ADAPTERADDRESS",
-    ][::core::mem::align_of::<_D3DKMT_ADAPTERADDRESS>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_ADAPTERADDRESS::BusNumber",
-    ][::core::mem::offset_of!(_D3DKMT_ADAPTERADDRESS, BusNumber) - 0usize];
-    [
-        "Offset of field: _D3DKMT_ADAPTERADDRESS::DeviceNumber",
-    ][::core::mem::offset_of!(_D3DKMT_ADAPTERADDRESS, DeviceNumber) - 4usize];
-    [
-        "Offset of field: _D3DKMT_ADAPTERADDRESS::FunctionNumber",
-    ][::core::mem::offset_of!(_D3DKMT_ADAPTERADDRESS, FunctionNumber) - 8usize];
+    ["Size of _D3DKMT_ADAPTERADDRESS"][::core::mem::size_of::<_D3DKMT_ADAPTERADDRESS>() - 12usize];
+    ["Alignment of _D3DKMT_ADAPTERADDRESS"]
+        [::core::mem::align_of::<_D3DKMT_ADAPTERADDRESS>() - 4usize];
+    ["Offset of field: _D3DKMT_ADAPTERADDRESS::BusNumber"]
+        [::core::mem::offset_of!(_D3DKMT_ADAPTERADDRESS, BusNumber) - 0usize];
+    ["Offset of field: _D3DKMT_ADAPTERADDRESS::DeviceNumber"]
+        [::core::mem::offset_of!(_D3DKMT_ADAPTERADDRESS, DeviceNumber) - 4usize];
+    ["Offset of field: _D3DKMT_ADAPTERADDRESS::FunctionNumber"]
+        [::core::mem::offset_of!(_D3DKMT_ADAPTERADDRESS, FunctionNumber) - 8usize];
 };
 pub type D3DKMT_ADAPTERADDRESS = _D3DKMT_ADAPTERADDRESS;
 #[repr(C)]
@@ -1688,15 +1448,12 @@ pub struct _D3DKMT_UMD_DRIVER_VERSION {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_UMD_DRIVER_VERSION",
-    ][::core::mem::size_of::<_D3DKMT_UMD_DRIVER_VERSION>() - 8usize];
-    [
-        "Alignment of _D3DKMT_UMD_DRIVER_VERSION",
-    ][::core::mem::align_of::<_D3DKMT_UMD_DRIVER_VERSION>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_UMD_DRIVER_VERSION::DriverVersion",
-    ][::core::mem::offset_of!(_D3DKMT_UMD_DRIVER_VERSION, DriverVersion) - 0usize];
+    ["Size of _D3DKMT_UMD_DRIVER_VERSION"]
+        [::core::mem::size_of::<_D3DKMT_UMD_DRIVER_VERSION>() - 8usize];
+    ["Alignment of _D3DKMT_UMD_DRIVER_VERSION"]
+        [::core::mem::align_of::<_D3DKMT_UMD_DRIVER_VERSION>() - 8usize];
+    ["Offset of field: _D3DKMT_UMD_DRIVER_VERSION::DriverVersion"]
+        [::core::mem::offset_of!(_D3DKMT_UMD_DRIVER_VERSION, DriverVersion) - 0usize];
 };
 pub type D3DKMT_UMD_DRIVER_VERSION = _D3DKMT_UMD_DRIVER_VERSION;
 pub type DXGK_ENGINE_TYPE = __u32;
@@ -1723,27 +1480,18 @@ pub struct _DXGK_NODEMETADATA {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _DXGK_NODEMETADATA",
-    ][::core::mem::size_of::<_DXGK_NODEMETADATA>() - 74usize];
-    [
-        "Alignment of _DXGK_NODEMETADATA",
-    ][::core::mem::align_of::<_DXGK_NODEMETADATA>() - 1usize];
-    [
-        "Offset of field: _DXGK_NODEMETADATA::EngineType",
-    ][::core::mem::offset_of!(_DXGK_NODEMETADATA, EngineType) - 0usize];
-    [
-        "Offset of field: _DXGK_NODEMETADATA::FriendlyName",
-    ][::core::mem::offset_of!(_DXGK_NODEMETADATA, FriendlyName) - 4usize];
-    [
-        "Offset of field: _DXGK_NODEMETADATA::Flags",
-    ][::core::mem::offset_of!(_DXGK_NODEMETADATA, Flags) - 68usize];
-    [
-        "Offset of field: _DXGK_NODEMETADATA::GpuMmuSupported",
-    ][::core::mem::offset_of!(_DXGK_NODEMETADATA, GpuMmuSupported) - 72usize];
-    [
-        "Offset of field: _DXGK_NODEMETADATA::IoMmuSupported",
-    ][::core::mem::offset_of!(_DXGK_NODEMETADATA, IoMmuSupported) - 73usize];
+    ["Size of _DXGK_NODEMETADATA"][::core::mem::size_of::<_DXGK_NODEMETADATA>() - 74usize];
+    ["Alignment of _DXGK_NODEMETADATA"][::core::mem::align_of::<_DXGK_NODEMETADATA>() - 1usize];
+    ["Offset of field: _DXGK_NODEMETADATA::EngineType"]
+        [::core::mem::offset_of!(_DXGK_NODEMETADATA, EngineType) - 0usize];
+    ["Offset of field: _DXGK_NODEMETADATA::FriendlyName"]
+        [::core::mem::offset_of!(_DXGK_NODEMETADATA, FriendlyName) - 4usize];
+    ["Offset of field: _DXGK_NODEMETADATA::Flags"]
+        [::core::mem::offset_of!(_DXGK_NODEMETADATA, Flags) - 68usize];
+    ["Offset of field: _DXGK_NODEMETADATA::GpuMmuSupported"]
+        [::core::mem::offset_of!(_DXGK_NODEMETADATA, GpuMmuSupported) - 72usize];
+    ["Offset of field: _DXGK_NODEMETADATA::IoMmuSupported"]
+        [::core::mem::offset_of!(_DXGK_NODEMETADATA, IoMmuSupported) - 73usize];
 };
 pub type DXGK_NODEMETADATA = _DXGK_NODEMETADATA;
 #[repr(C, packed)]
@@ -1754,19 +1502,12 @@ pub struct _D3DKMT_NODEMETADATA {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_NODEMETADATA",
-    ][::core::mem::size_of::<_D3DKMT_NODEMETADATA>() - 78usize];
-    [
-        "Alignment of _D3DKMT_NODEMETADATA",
-    ][::core::mem::align_of::<_D3DKMT_NODEMETADATA>() - 1usize];
-    [
-        "Offset of field: _D3DKMT_NODEMETADATA::NodeOrdinalAndAdapterIndex",
-    ][::core::mem::offset_of!(_D3DKMT_NODEMETADATA, NodeOrdinalAndAdapterIndex)
-        - 0usize];
-    [
-        "Offset of field: _D3DKMT_NODEMETADATA::NodeData",
-    ][::core::mem::offset_of!(_D3DKMT_NODEMETADATA, NodeData) - 4usize];
+    ["Size of _D3DKMT_NODEMETADATA"][::core::mem::size_of::<_D3DKMT_NODEMETADATA>() - 78usize];
+    ["Alignment of _D3DKMT_NODEMETADATA"][::core::mem::align_of::<_D3DKMT_NODEMETADATA>() - 1usize];
+    ["Offset of field: _D3DKMT_NODEMETADATA::NodeOrdinalAndAdapterIndex"]
+        [::core::mem::offset_of!(_D3DKMT_NODEMETADATA, NodeOrdinalAndAdapterIndex) - 0usize];
+    ["Offset of field: _D3DKMT_NODEMETADATA::NodeData"]
+        [::core::mem::offset_of!(_D3DKMT_NODEMETADATA, NodeData) - 4usize];
 };
 pub type D3DKMT_NODEMETADATA = _D3DKMT_NODEMETADATA;
 #[repr(C)]
@@ -1777,18 +1518,12 @@ pub struct _D3DKMT_GPUMMU_CAPS {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_GPUMMU_CAPS",
-    ][::core::mem::size_of::<_D3DKMT_GPUMMU_CAPS>() - 8usize];
-    [
-        "Alignment of _D3DKMT_GPUMMU_CAPS",
-    ][::core::mem::align_of::<_D3DKMT_GPUMMU_CAPS>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_GPUMMU_CAPS::Flags",
-    ][::core::mem::offset_of!(_D3DKMT_GPUMMU_CAPS, Flags) - 0usize];
-    [
-        "Offset of field: _D3DKMT_GPUMMU_CAPS::VirtualAddressBitCount",
-    ][::core::mem::offset_of!(_D3DKMT_GPUMMU_CAPS, VirtualAddressBitCount) - 4usize];
+    ["Size of _D3DKMT_GPUMMU_CAPS"][::core::mem::size_of::<_D3DKMT_GPUMMU_CAPS>() - 8usize];
+    ["Alignment of _D3DKMT_GPUMMU_CAPS"][::core::mem::align_of::<_D3DKMT_GPUMMU_CAPS>() - 4usize];
+    ["Offset of field: _D3DKMT_GPUMMU_CAPS::Flags"]
+        [::core::mem::offset_of!(_D3DKMT_GPUMMU_CAPS, Flags) - 0usize];
+    ["Offset of field: _D3DKMT_GPUMMU_CAPS::VirtualAddressBitCount"]
+        [::core::mem::offset_of!(_D3DKMT_GPUMMU_CAPS, VirtualAddressBitCount) - 4usize];
 };
 pub type D3DKMT_GPUMMU_CAPS = _D3DKMT_GPUMMU_CAPS;
 #[repr(C)]
@@ -1799,18 +1534,14 @@ pub struct _D3DKMT_QUERY_GPUMMU_CAPS {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_QUERY_GPUMMU_CAPS",
-    ][::core::mem::size_of::<_D3DKMT_QUERY_GPUMMU_CAPS>() - 12usize];
-    [
-        "Alignment of _D3DKMT_QUERY_GPUMMU_CAPS",
-    ][::core::mem::align_of::<_D3DKMT_QUERY_GPUMMU_CAPS>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_QUERY_GPUMMU_CAPS::PhysicalAdapterIndex",
-    ][::core::mem::offset_of!(_D3DKMT_QUERY_GPUMMU_CAPS, PhysicalAdapterIndex) - 0usize];
-    [
-        "Offset of field: _D3DKMT_QUERY_GPUMMU_CAPS::Caps",
-    ][::core::mem::offset_of!(_D3DKMT_QUERY_GPUMMU_CAPS, Caps) - 4usize];
+    ["Size of _D3DKMT_QUERY_GPUMMU_CAPS"]
+        [::core::mem::size_of::<_D3DKMT_QUERY_GPUMMU_CAPS>() - 12usize];
+    ["Alignment of _D3DKMT_QUERY_GPUMMU_CAPS"]
+        [::core::mem::align_of::<_D3DKMT_QUERY_GPUMMU_CAPS>() - 4usize];
+    ["Offset of field: _D3DKMT_QUERY_GPUMMU_CAPS::PhysicalAdapterIndex"]
+        [::core::mem::offset_of!(_D3DKMT_QUERY_GPUMMU_CAPS, PhysicalAdapterIndex) - 0usize];
+    ["Offset of field: _D3DKMT_QUERY_GPUMMU_CAPS::Caps"]
+        [::core::mem::offset_of!(_D3DKMT_QUERY_GPUMMU_CAPS, Caps) - 4usize];
 };
 pub type D3DKMT_QUERY_GPUMMU_CAPS = _D3DKMT_QUERY_GPUMMU_CAPS;
 #[repr(C)]
@@ -1820,15 +1551,12 @@ pub struct _D3DKMT_PHYSICAL_ADAPTER_COUNT {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_PHYSICAL_ADAPTER_COUNT",
-    ][::core::mem::size_of::<_D3DKMT_PHYSICAL_ADAPTER_COUNT>() - 4usize];
-    [
-        "Alignment of _D3DKMT_PHYSICAL_ADAPTER_COUNT",
-    ][::core::mem::align_of::<_D3DKMT_PHYSICAL_ADAPTER_COUNT>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_PHYSICAL_ADAPTER_COUNT::Count",
-    ][::core::mem::offset_of!(_D3DKMT_PHYSICAL_ADAPTER_COUNT, Count) - 0usize];
+    ["Size of _D3DKMT_PHYSICAL_ADAPTER_COUNT"]
+        [::core::mem::size_of::<_D3DKMT_PHYSICAL_ADAPTER_COUNT>() - 4usize];
+    ["Alignment of _D3DKMT_PHYSICAL_ADAPTER_COUNT"]
+        [::core::mem::align_of::<_D3DKMT_PHYSICAL_ADAPTER_COUNT>() - 4usize];
+    ["Offset of field: _D3DKMT_PHYSICAL_ADAPTER_COUNT::Count"]
+        [::core::mem::offset_of!(_D3DKMT_PHYSICAL_ADAPTER_COUNT, Count) - 0usize];
 };
 pub type D3DKMT_PHYSICAL_ADAPTER_COUNT = _D3DKMT_PHYSICAL_ADAPTER_COUNT;
 pub type D3DKMT_DRIVERVERSION = __u32;
@@ -1861,23 +1589,15 @@ pub struct _D3DKMT_WORKINGSETINFO {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_WORKINGSETINFO",
-    ][::core::mem::size_of::<_D3DKMT_WORKINGSETINFO>() - 12usize];
-    [
-        "Alignment of _D3DKMT_WORKINGSETINFO",
-    ][::core::mem::align_of::<_D3DKMT_WORKINGSETINFO>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_WORKINGSETINFO::Flags",
-    ][::core::mem::offset_of!(_D3DKMT_WORKINGSETINFO, Flags) - 0usize];
-    [
-        "Offset of field: _D3DKMT_WORKINGSETINFO::MinimumWorkingSetPercentile",
-    ][::core::mem::offset_of!(_D3DKMT_WORKINGSETINFO, MinimumWorkingSetPercentile)
-        - 4usize];
-    [
-        "Offset of field: _D3DKMT_WORKINGSETINFO::MaximumWorkingSetPercentile",
-    ][::core::mem::offset_of!(_D3DKMT_WORKINGSETINFO, MaximumWorkingSetPercentile)
-        - 8usize];
+    ["Size of _D3DKMT_WORKINGSETINFO"][::core::mem::size_of::<_D3DKMT_WORKINGSETINFO>() - 12usize];
+    ["Alignment of _D3DKMT_WORKINGSETINFO"]
+        [::core::mem::align_of::<_D3DKMT_WORKINGSETINFO>() - 4usize];
+    ["Offset of field: _D3DKMT_WORKINGSETINFO::Flags"]
+        [::core::mem::offset_of!(_D3DKMT_WORKINGSETINFO, Flags) - 0usize];
+    ["Offset of field: _D3DKMT_WORKINGSETINFO::MinimumWorkingSetPercentile"]
+        [::core::mem::offset_of!(_D3DKMT_WORKINGSETINFO, MinimumWorkingSetPercentile) - 4usize];
+    ["Offset of field: _D3DKMT_WORKINGSETINFO::MaximumWorkingSetPercentile"]
+        [::core::mem::offset_of!(_D3DKMT_WORKINGSETINFO, MaximumWorkingSetPercentile) - 8usize];
 };
 pub type D3DKMT_WORKINGSETINFO = _D3DKMT_WORKINGSETINFO;
 pub type D3DKMT_VIRTUALADDRESSFLAGS = __u32;
@@ -1888,15 +1608,12 @@ pub struct _D3DKMT_VIRTUALADDRESSINFO {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_VIRTUALADDRESSINFO",
-    ][::core::mem::size_of::<_D3DKMT_VIRTUALADDRESSINFO>() - 4usize];
-    [
-        "Alignment of _D3DKMT_VIRTUALADDRESSINFO",
-    ][::core::mem::align_of::<_D3DKMT_VIRTUALADDRESSINFO>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_VIRTUALADDRESSINFO::VirtualAddressFlags",
-    ][::core::mem::offset_of!(_D3DKMT_VIRTUALADDRESSINFO, VirtualAddressFlags) - 0usize];
+    ["Size of _D3DKMT_VIRTUALADDRESSINFO"]
+        [::core::mem::size_of::<_D3DKMT_VIRTUALADDRESSINFO>() - 4usize];
+    ["Alignment of _D3DKMT_VIRTUALADDRESSINFO"]
+        [::core::mem::align_of::<_D3DKMT_VIRTUALADDRESSINFO>() - 4usize];
+    ["Offset of field: _D3DKMT_VIRTUALADDRESSINFO::VirtualAddressFlags"]
+        [::core::mem::offset_of!(_D3DKMT_VIRTUALADDRESSINFO, VirtualAddressFlags) - 0usize];
 };
 pub type D3DKMT_VIRTUALADDRESSINFO = _D3DKMT_VIRTUALADDRESSINFO;
 #[repr(C)]
@@ -1908,9 +1625,8 @@ pub struct _D3DKMT_XBOX {
 const _: () = {
     ["Size of _D3DKMT_XBOX"][::core::mem::size_of::<_D3DKMT_XBOX>() - 4usize];
     ["Alignment of _D3DKMT_XBOX"][::core::mem::align_of::<_D3DKMT_XBOX>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_XBOX::IsXBOX",
-    ][::core::mem::offset_of!(_D3DKMT_XBOX, IsXBOX) - 0usize];
+    ["Offset of field: _D3DKMT_XBOX::IsXBOX"]
+        [::core::mem::offset_of!(_D3DKMT_XBOX, IsXBOX) - 0usize];
 };
 pub type D3DKMT_XBOX = _D3DKMT_XBOX;
 pub type D3DKMT_DRIVERCAPS_EXT = __u32;
@@ -1921,15 +1637,12 @@ pub struct _D3DKMT_KMD_DRIVER_VERSION {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_KMD_DRIVER_VERSION",
-    ][::core::mem::size_of::<_D3DKMT_KMD_DRIVER_VERSION>() - 8usize];
-    [
-        "Alignment of _D3DKMT_KMD_DRIVER_VERSION",
-    ][::core::mem::align_of::<_D3DKMT_KMD_DRIVER_VERSION>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_KMD_DRIVER_VERSION::DriverVersion",
-    ][::core::mem::offset_of!(_D3DKMT_KMD_DRIVER_VERSION, DriverVersion) - 0usize];
+    ["Size of _D3DKMT_KMD_DRIVER_VERSION"]
+        [::core::mem::size_of::<_D3DKMT_KMD_DRIVER_VERSION>() - 8usize];
+    ["Alignment of _D3DKMT_KMD_DRIVER_VERSION"]
+        [::core::mem::align_of::<_D3DKMT_KMD_DRIVER_VERSION>() - 8usize];
+    ["Offset of field: _D3DKMT_KMD_DRIVER_VERSION::DriverVersion"]
+        [::core::mem::offset_of!(_D3DKMT_KMD_DRIVER_VERSION, DriverVersion) - 0usize];
 };
 pub type D3DKMT_KMD_DRIVER_VERSION = _D3DKMT_KMD_DRIVER_VERSION;
 #[repr(C)]
@@ -1939,15 +1652,12 @@ pub struct _D3DKMT_PARAVIRTUALIZATION {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_PARAVIRTUALIZATION",
-    ][::core::mem::size_of::<_D3DKMT_PARAVIRTUALIZATION>() - 1usize];
-    [
-        "Alignment of _D3DKMT_PARAVIRTUALIZATION",
-    ][::core::mem::align_of::<_D3DKMT_PARAVIRTUALIZATION>() - 1usize];
-    [
-        "Offset of field: _D3DKMT_PARAVIRTUALIZATION::SecureContainer",
-    ][::core::mem::offset_of!(_D3DKMT_PARAVIRTUALIZATION, SecureContainer) - 0usize];
+    ["Size of _D3DKMT_PARAVIRTUALIZATION"]
+        [::core::mem::size_of::<_D3DKMT_PARAVIRTUALIZATION>() - 1usize];
+    ["Alignment of _D3DKMT_PARAVIRTUALIZATION"]
+        [::core::mem::align_of::<_D3DKMT_PARAVIRTUALIZATION>() - 1usize];
+    ["Offset of field: _D3DKMT_PARAVIRTUALIZATION::SecureContainer"]
+        [::core::mem::offset_of!(_D3DKMT_PARAVIRTUALIZATION, SecureContainer) - 0usize];
 };
 pub type D3DKMT_PARAVIRTUALIZATION = _D3DKMT_PARAVIRTUALIZATION;
 #[repr(C)]
@@ -1959,22 +1669,16 @@ pub struct _D3DKMT_TRACKEDWORKLOAD_SUPPORT {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_TRACKEDWORKLOAD_SUPPORT",
-    ][::core::mem::size_of::<_D3DKMT_TRACKEDWORKLOAD_SUPPORT>() - 12usize];
-    [
-        "Alignment of _D3DKMT_TRACKEDWORKLOAD_SUPPORT",
-    ][::core::mem::align_of::<_D3DKMT_TRACKEDWORKLOAD_SUPPORT>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_TRACKEDWORKLOAD_SUPPORT::PhysicalAdapterIndex",
-    ][::core::mem::offset_of!(_D3DKMT_TRACKEDWORKLOAD_SUPPORT, PhysicalAdapterIndex)
-        - 0usize];
-    [
-        "Offset of field: _D3DKMT_TRACKEDWORKLOAD_SUPPORT::EngineType",
-    ][::core::mem::offset_of!(_D3DKMT_TRACKEDWORKLOAD_SUPPORT, EngineType) - 4usize];
-    [
-        "Offset of field: _D3DKMT_TRACKEDWORKLOAD_SUPPORT::Support",
-    ][::core::mem::offset_of!(_D3DKMT_TRACKEDWORKLOAD_SUPPORT, Support) - 8usize];
+    ["Size of _D3DKMT_TRACKEDWORKLOAD_SUPPORT"]
+        [::core::mem::size_of::<_D3DKMT_TRACKEDWORKLOAD_SUPPORT>() - 12usize];
+    ["Alignment of _D3DKMT_TRACKEDWORKLOAD_SUPPORT"]
+        [::core::mem::align_of::<_D3DKMT_TRACKEDWORKLOAD_SUPPORT>() - 4usize];
+    ["Offset of field: _D3DKMT_TRACKEDWORKLOAD_SUPPORT::PhysicalAdapterIndex"]
+        [::core::mem::offset_of!(_D3DKMT_TRACKEDWORKLOAD_SUPPORT, PhysicalAdapterIndex) - 0usize];
+    ["Offset of field: _D3DKMT_TRACKEDWORKLOAD_SUPPORT::EngineType"]
+        [::core::mem::offset_of!(_D3DKMT_TRACKEDWORKLOAD_SUPPORT, EngineType) - 4usize];
+    ["Offset of field: _D3DKMT_TRACKEDWORKLOAD_SUPPORT::Support"]
+        [::core::mem::offset_of!(_D3DKMT_TRACKEDWORKLOAD_SUPPORT, Support) - 8usize];
 };
 pub type D3DKMT_TRACKEDWORKLOAD_SUPPORT = _D3DKMT_TRACKEDWORKLOAD_SUPPORT;
 #[repr(C)]
@@ -1984,22 +1688,23 @@ pub struct _D3DKMT_HYBRID_DLIST_DLL_SUPPORT {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_HYBRID_DLIST_DLL_SUPPORT",
-    ][::core::mem::size_of::<_D3DKMT_HYBRID_DLIST_DLL_SUPPORT>() - 4usize];
-    [
-        "Alignment of _D3DKMT_HYBRID_DLIST_DLL_SUPPORT",
-    ][::core::mem::align_of::<_D3DKMT_HYBRID_DLIST_DLL_SUPPORT>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_HYBRID_DLIST_DLL_SUPPORT::Supported",
-    ][::core::mem::offset_of!(_D3DKMT_HYBRID_DLIST_DLL_SUPPORT, Supported) - 0usize];
+    ["Size of _D3DKMT_HYBRID_DLIST_DLL_SUPPORT"]
+        [::core::mem::size_of::<_D3DKMT_HYBRID_DLIST_DLL_SUPPORT>() - 4usize];
+    ["Alignment of _D3DKMT_HYBRID_DLIST_DLL_SUPPORT"]
+        [::core::mem::align_of::<_D3DKMT_HYBRID_DLIST_DLL_SUPPORT>() - 4usize];
+    ["Offset of field: _D3DKMT_HYBRID_DLIST_DLL_SUPPORT::Supported"]
+        [::core::mem::offset_of!(_D3DKMT_HYBRID_DLIST_DLL_SUPPORT, Supported) - 0usize];
 };
 pub type D3DKMT_HYBRID_DLIST_DLL_SUPPORT = _D3DKMT_HYBRID_DLIST_DLL_SUPPORT;
 pub type D3DKMT_CROSSADAPTERRESOURCE_SUPPORT_TIER = __u32;
-pub const D3DKMT_CROSSADAPTERRESOURCE_SUPPORT_TIER_NONE: _D3DKMT_CROSSADAPTERRESOURCE_SUPPORT_TIER = 0;
-pub const D3DKMT_CROSSADAPTERRESOURCE_SUPPORT_TIER_COPY: _D3DKMT_CROSSADAPTERRESOURCE_SUPPORT_TIER = 1;
-pub const D3DKMT_CROSSADAPTERRESOURCE_SUPPORT_TIER_TEXTURE: _D3DKMT_CROSSADAPTERRESOURCE_SUPPORT_TIER = 2;
-pub const D3DKMT_CROSSADAPTERRESOURCE_SUPPORT_TIER_SCANOUT: _D3DKMT_CROSSADAPTERRESOURCE_SUPPORT_TIER = 3;
+pub const D3DKMT_CROSSADAPTERRESOURCE_SUPPORT_TIER_NONE: _D3DKMT_CROSSADAPTERRESOURCE_SUPPORT_TIER =
+    0;
+pub const D3DKMT_CROSSADAPTERRESOURCE_SUPPORT_TIER_COPY: _D3DKMT_CROSSADAPTERRESOURCE_SUPPORT_TIER =
+    1;
+pub const D3DKMT_CROSSADAPTERRESOURCE_SUPPORT_TIER_TEXTURE:
+    _D3DKMT_CROSSADAPTERRESOURCE_SUPPORT_TIER = 2;
+pub const D3DKMT_CROSSADAPTERRESOURCE_SUPPORT_TIER_SCANOUT:
+    _D3DKMT_CROSSADAPTERRESOURCE_SUPPORT_TIER = 3;
 pub type _D3DKMT_CROSSADAPTERRESOURCE_SUPPORT_TIER = ::core::ffi::c_uint;
 #[repr(C)]
 #[derive(Default, Copy, Clone)]
@@ -2008,16 +1713,12 @@ pub struct _D3DKMT_CROSSADAPTERRESOURCE_SUPPORT {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_CROSSADAPTERRESOURCE_SUPPORT",
-    ][::core::mem::size_of::<_D3DKMT_CROSSADAPTERRESOURCE_SUPPORT>() - 4usize];
-    [
-        "Alignment of _D3DKMT_CROSSADAPTERRESOURCE_SUPPORT",
-    ][::core::mem::align_of::<_D3DKMT_CROSSADAPTERRESOURCE_SUPPORT>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_CROSSADAPTERRESOURCE_SUPPORT::SupportTier",
-    ][::core::mem::offset_of!(_D3DKMT_CROSSADAPTERRESOURCE_SUPPORT, SupportTier)
-        - 0usize];
+    ["Size of _D3DKMT_CROSSADAPTERRESOURCE_SUPPORT"]
+        [::core::mem::size_of::<_D3DKMT_CROSSADAPTERRESOURCE_SUPPORT>() - 4usize];
+    ["Alignment of _D3DKMT_CROSSADAPTERRESOURCE_SUPPORT"]
+        [::core::mem::align_of::<_D3DKMT_CROSSADAPTERRESOURCE_SUPPORT>() - 4usize];
+    ["Offset of field: _D3DKMT_CROSSADAPTERRESOURCE_SUPPORT::SupportTier"]
+        [::core::mem::offset_of!(_D3DKMT_CROSSADAPTERRESOURCE_SUPPORT, SupportTier) - 0usize];
 };
 pub type D3DKMT_CROSSADAPTERRESOURCE_SUPPORT = _D3DKMT_CROSSADAPTERRESOURCE_SUPPORT;
 #[repr(C)]
@@ -2036,42 +1737,29 @@ pub struct _D3DKMT_NODE_PERFDATA {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_NODE_PERFDATA",
-    ][::core::mem::size_of::<_D3DKMT_NODE_PERFDATA>() - 56usize];
-    [
-        "Alignment of _D3DKMT_NODE_PERFDATA",
-    ][::core::mem::align_of::<_D3DKMT_NODE_PERFDATA>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_NODE_PERFDATA::NodeOrdinal",
-    ][::core::mem::offset_of!(_D3DKMT_NODE_PERFDATA, NodeOrdinal) - 0usize];
-    [
-        "Offset of field: _D3DKMT_NODE_PERFDATA::PhysicalAdapterIndex",
-    ][::core::mem::offset_of!(_D3DKMT_NODE_PERFDATA, PhysicalAdapterIndex) - 4usize];
-    [
-        "Offset of field: _D3DKMT_NODE_PERFDATA::Frequency",
-    ][::core::mem::offset_of!(_D3DKMT_NODE_PERFDATA, Frequency) - 8usize];
-    [
-        "Offset of field: _D3DKMT_NODE_PERFDATA::MaxFrequency",
-    ][::core::mem::offset_of!(_D3DKMT_NODE_PERFDATA, MaxFrequency) - 16usize];
-    [
-        "Offset of field: _D3DKMT_NODE_PERFDATA::MaxFrequencyOC",
-    ][::core::mem::offset_of!(_D3DKMT_NODE_PERFDATA, MaxFrequencyOC) - 24usize];
-    [
-        "Offset of field: _D3DKMT_NODE_PERFDATA::Voltage",
-    ][::core::mem::offset_of!(_D3DKMT_NODE_PERFDATA, Voltage) - 32usize];
-    [
-        "Offset of field: _D3DKMT_NODE_PERFDATA::VoltageMax",
-    ][::core::mem::offset_of!(_D3DKMT_NODE_PERFDATA, VoltageMax) - 36usize];
-    [
-        "Offset of field: _D3DKMT_NODE_PERFDATA::VoltageMaxOC",
-    ][::core::mem::offset_of!(_D3DKMT_NODE_PERFDATA, VoltageMaxOC) - 40usize];
-    [
-        "Offset of field: _D3DKMT_NODE_PERFDATA::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_NODE_PERFDATA, _pad0) - 44usize];
-    [
-        "Offset of field: _D3DKMT_NODE_PERFDATA::MaxTransitionLatency",
-    ][::core::mem::offset_of!(_D3DKMT_NODE_PERFDATA, MaxTransitionLatency) - 48usize];
+    ["Size of _D3DKMT_NODE_PERFDATA"][::core::mem::size_of::<_D3DKMT_NODE_PERFDATA>() - 56usize];
+    ["Alignment of _D3DKMT_NODE_PERFDATA"]
+        [::core::mem::align_of::<_D3DKMT_NODE_PERFDATA>() - 8usize];
+    ["Offset of field: _D3DKMT_NODE_PERFDATA::NodeOrdinal"]
+        [::core::mem::offset_of!(_D3DKMT_NODE_PERFDATA, NodeOrdinal) - 0usize];
+    ["Offset of field: _D3DKMT_NODE_PERFDATA::PhysicalAdapterIndex"]
+        [::core::mem::offset_of!(_D3DKMT_NODE_PERFDATA, PhysicalAdapterIndex) - 4usize];
+    ["Offset of field: _D3DKMT_NODE_PERFDATA::Frequency"]
+        [::core::mem::offset_of!(_D3DKMT_NODE_PERFDATA, Frequency) - 8usize];
+    ["Offset of field: _D3DKMT_NODE_PERFDATA::MaxFrequency"]
+        [::core::mem::offset_of!(_D3DKMT_NODE_PERFDATA, MaxFrequency) - 16usize];
+    ["Offset of field: _D3DKMT_NODE_PERFDATA::MaxFrequencyOC"]
+        [::core::mem::offset_of!(_D3DKMT_NODE_PERFDATA, MaxFrequencyOC) - 24usize];
+    ["Offset of field: _D3DKMT_NODE_PERFDATA::Voltage"]
+        [::core::mem::offset_of!(_D3DKMT_NODE_PERFDATA, Voltage) - 32usize];
+    ["Offset of field: _D3DKMT_NODE_PERFDATA::VoltageMax"]
+        [::core::mem::offset_of!(_D3DKMT_NODE_PERFDATA, VoltageMax) - 36usize];
+    ["Offset of field: _D3DKMT_NODE_PERFDATA::VoltageMaxOC"]
+        [::core::mem::offset_of!(_D3DKMT_NODE_PERFDATA, VoltageMaxOC) - 40usize];
+    ["Offset of field: _D3DKMT_NODE_PERFDATA::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_NODE_PERFDATA, _pad0) - 44usize];
+    ["Offset of field: _D3DKMT_NODE_PERFDATA::MaxTransitionLatency"]
+        [::core::mem::offset_of!(_D3DKMT_NODE_PERFDATA, MaxTransitionLatency) - 48usize];
 };
 pub type D3DKMT_NODE_PERFDATA = _D3DKMT_NODE_PERFDATA;
 #[repr(C)]
@@ -2092,48 +1780,34 @@ pub struct _D3DKMT_ADAPTER_PERFDATA {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_ADAPTER_PERFDATA",
-    ][::core::mem::size_of::<_D3DKMT_ADAPTER_PERFDATA>() - 64usize];
-    [
-        "Alignment of _D3DKMT_ADAPTER_PERFDATA",
-    ][::core::mem::align_of::<_D3DKMT_ADAPTER_PERFDATA>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_ADAPTER_PERFDATA::PhysicalAdapterIndex",
-    ][::core::mem::offset_of!(_D3DKMT_ADAPTER_PERFDATA, PhysicalAdapterIndex) - 0usize];
-    [
-        "Offset of field: _D3DKMT_ADAPTER_PERFDATA::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_ADAPTER_PERFDATA, _pad0) - 4usize];
-    [
-        "Offset of field: _D3DKMT_ADAPTER_PERFDATA::MemoryFrequency",
-    ][::core::mem::offset_of!(_D3DKMT_ADAPTER_PERFDATA, MemoryFrequency) - 8usize];
-    [
-        "Offset of field: _D3DKMT_ADAPTER_PERFDATA::MaxMemoryFrequency",
-    ][::core::mem::offset_of!(_D3DKMT_ADAPTER_PERFDATA, MaxMemoryFrequency) - 16usize];
-    [
-        "Offset of field: _D3DKMT_ADAPTER_PERFDATA::MaxMemoryFrequencyOC",
-    ][::core::mem::offset_of!(_D3DKMT_ADAPTER_PERFDATA, MaxMemoryFrequencyOC) - 24usize];
-    [
-        "Offset of field: _D3DKMT_ADAPTER_PERFDATA::MemoryBandwidth",
-    ][::core::mem::offset_of!(_D3DKMT_ADAPTER_PERFDATA, MemoryBandwidth) - 32usize];
-    [
-        "Offset of field: _D3DKMT_ADAPTER_PERFDATA::PCIEBandwidth",
-    ][::core::mem::offset_of!(_D3DKMT_ADAPTER_PERFDATA, PCIEBandwidth) - 40usize];
-    [
-        "Offset of field: _D3DKMT_ADAPTER_PERFDATA::FanRPM",
-    ][::core::mem::offset_of!(_D3DKMT_ADAPTER_PERFDATA, FanRPM) - 48usize];
-    [
-        "Offset of field: _D3DKMT_ADAPTER_PERFDATA::Power",
-    ][::core::mem::offset_of!(_D3DKMT_ADAPTER_PERFDATA, Power) - 52usize];
-    [
-        "Offset of field: _D3DKMT_ADAPTER_PERFDATA::Temperature",
-    ][::core::mem::offset_of!(_D3DKMT_ADAPTER_PERFDATA, Temperature) - 56usize];
-    [
-        "Offset of field: _D3DKMT_ADAPTER_PERFDATA::PowerStateOverride",
-    ][::core::mem::offset_of!(_D3DKMT_ADAPTER_PERFDATA, PowerStateOverride) - 60usize];
-    [
-        "Offset of field: _D3DKMT_ADAPTER_PERFDATA::_pad1",
-    ][::core::mem::offset_of!(_D3DKMT_ADAPTER_PERFDATA, _pad1) - 61usize];
+    ["Size of _D3DKMT_ADAPTER_PERFDATA"]
+        [::core::mem::size_of::<_D3DKMT_ADAPTER_PERFDATA>() - 64usize];
+    ["Alignment of _D3DKMT_ADAPTER_PERFDATA"]
+        [::core::mem::align_of::<_D3DKMT_ADAPTER_PERFDATA>() - 8usize];
+    ["Offset of field: _D3DKMT_ADAPTER_PERFDATA::PhysicalAdapterIndex"]
+        [::core::mem::offset_of!(_D3DKMT_ADAPTER_PERFDATA, PhysicalAdapterIndex) - 0usize];
+    ["Offset of field: _D3DKMT_ADAPTER_PERFDATA::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_ADAPTER_PERFDATA, _pad0) - 4usize];
+    ["Offset of field: _D3DKMT_ADAPTER_PERFDATA::MemoryFrequency"]
+        [::core::mem::offset_of!(_D3DKMT_ADAPTER_PERFDATA, MemoryFrequency) - 8usize];
+    ["Offset of field: _D3DKMT_ADAPTER_PERFDATA::MaxMemoryFrequency"]
+        [::core::mem::offset_of!(_D3DKMT_ADAPTER_PERFDATA, MaxMemoryFrequency) - 16usize];
+    ["Offset of field: _D3DKMT_ADAPTER_PERFDATA::MaxMemoryFrequencyOC"]
+        [::core::mem::offset_of!(_D3DKMT_ADAPTER_PERFDATA, MaxMemoryFrequencyOC) - 24usize];
+    ["Offset of field: _D3DKMT_ADAPTER_PERFDATA::MemoryBandwidth"]
+        [::core::mem::offset_of!(_D3DKMT_ADAPTER_PERFDATA, MemoryBandwidth) - 32usize];
+    ["Offset of field: _D3DKMT_ADAPTER_PERFDATA::PCIEBandwidth"]
+        [::core::mem::offset_of!(_D3DKMT_ADAPTER_PERFDATA, PCIEBandwidth) - 40usize];
+    ["Offset of field: _D3DKMT_ADAPTER_PERFDATA::FanRPM"]
+        [::core::mem::offset_of!(_D3DKMT_ADAPTER_PERFDATA, FanRPM) - 48usize];
+    ["Offset of field: _D3DKMT_ADAPTER_PERFDATA::Power"]
+        [::core::mem::offset_of!(_D3DKMT_ADAPTER_PERFDATA, Power) - 52usize];
+    ["Offset of field: _D3DKMT_ADAPTER_PERFDATA::Temperature"]
+        [::core::mem::offset_of!(_D3DKMT_ADAPTER_PERFDATA, Temperature) - 56usize];
+    ["Offset of field: _D3DKMT_ADAPTER_PERFDATA::PowerStateOverride"]
+        [::core::mem::offset_of!(_D3DKMT_ADAPTER_PERFDATA, PowerStateOverride) - 60usize];
+    ["Offset of field: _D3DKMT_ADAPTER_PERFDATA::_pad1"]
+        [::core::mem::offset_of!(_D3DKMT_ADAPTER_PERFDATA, _pad1) - 61usize];
 };
 pub type D3DKMT_ADAPTER_PERFDATA = _D3DKMT_ADAPTER_PERFDATA;
 #[repr(C)]
@@ -2150,39 +1824,26 @@ pub struct _D3DKMT_ADAPTER_PERFDATACAPS {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_ADAPTER_PERFDATACAPS",
-    ][::core::mem::size_of::<_D3DKMT_ADAPTER_PERFDATACAPS>() - 40usize];
-    [
-        "Alignment of _D3DKMT_ADAPTER_PERFDATACAPS",
-    ][::core::mem::align_of::<_D3DKMT_ADAPTER_PERFDATACAPS>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_ADAPTER_PERFDATACAPS::PhysicalAdapterIndex",
-    ][::core::mem::offset_of!(_D3DKMT_ADAPTER_PERFDATACAPS, PhysicalAdapterIndex)
-        - 0usize];
-    [
-        "Offset of field: _D3DKMT_ADAPTER_PERFDATACAPS::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_ADAPTER_PERFDATACAPS, _pad0) - 4usize];
-    [
-        "Offset of field: _D3DKMT_ADAPTER_PERFDATACAPS::MaxMemoryBandwidth",
-    ][::core::mem::offset_of!(_D3DKMT_ADAPTER_PERFDATACAPS, MaxMemoryBandwidth)
-        - 8usize];
-    [
-        "Offset of field: _D3DKMT_ADAPTER_PERFDATACAPS::MaxPCIEBandwidth",
-    ][::core::mem::offset_of!(_D3DKMT_ADAPTER_PERFDATACAPS, MaxPCIEBandwidth) - 16usize];
-    [
-        "Offset of field: _D3DKMT_ADAPTER_PERFDATACAPS::MaxFanRPM",
-    ][::core::mem::offset_of!(_D3DKMT_ADAPTER_PERFDATACAPS, MaxFanRPM) - 24usize];
-    [
-        "Offset of field: _D3DKMT_ADAPTER_PERFDATACAPS::TemperatureMax",
-    ][::core::mem::offset_of!(_D3DKMT_ADAPTER_PERFDATACAPS, TemperatureMax) - 28usize];
-    [
-        "Offset of field: _D3DKMT_ADAPTER_PERFDATACAPS::TemperatureWarning",
-    ][::core::mem::offset_of!(_D3DKMT_ADAPTER_PERFDATACAPS, TemperatureWarning)
-        - 32usize];
-    [
-        "Offset of field: _D3DKMT_ADAPTER_PERFDATACAPS::_pad1",
-    ][::core::mem::offset_of!(_D3DKMT_ADAPTER_PERFDATACAPS, _pad1) - 36usize];
+    ["Size of _D3DKMT_ADAPTER_PERFDATACAPS"]
+        [::core::mem::size_of::<_D3DKMT_ADAPTER_PERFDATACAPS>() - 40usize];
+    ["Alignment of _D3DKMT_ADAPTER_PERFDATACAPS"]
+        [::core::mem::align_of::<_D3DKMT_ADAPTER_PERFDATACAPS>() - 8usize];
+    ["Offset of field: _D3DKMT_ADAPTER_PERFDATACAPS::PhysicalAdapterIndex"]
+        [::core::mem::offset_of!(_D3DKMT_ADAPTER_PERFDATACAPS, PhysicalAdapterIndex) - 0usize];
+    ["Offset of field: _D3DKMT_ADAPTER_PERFDATACAPS::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_ADAPTER_PERFDATACAPS, _pad0) - 4usize];
+    ["Offset of field: _D3DKMT_ADAPTER_PERFDATACAPS::MaxMemoryBandwidth"]
+        [::core::mem::offset_of!(_D3DKMT_ADAPTER_PERFDATACAPS, MaxMemoryBandwidth) - 8usize];
+    ["Offset of field: _D3DKMT_ADAPTER_PERFDATACAPS::MaxPCIEBandwidth"]
+        [::core::mem::offset_of!(_D3DKMT_ADAPTER_PERFDATACAPS, MaxPCIEBandwidth) - 16usize];
+    ["Offset of field: _D3DKMT_ADAPTER_PERFDATACAPS::MaxFanRPM"]
+        [::core::mem::offset_of!(_D3DKMT_ADAPTER_PERFDATACAPS, MaxFanRPM) - 24usize];
+    ["Offset of field: _D3DKMT_ADAPTER_PERFDATACAPS::TemperatureMax"]
+        [::core::mem::offset_of!(_D3DKMT_ADAPTER_PERFDATACAPS, TemperatureMax) - 28usize];
+    ["Offset of field: _D3DKMT_ADAPTER_PERFDATACAPS::TemperatureWarning"]
+        [::core::mem::offset_of!(_D3DKMT_ADAPTER_PERFDATACAPS, TemperatureWarning) - 32usize];
+    ["Offset of field: _D3DKMT_ADAPTER_PERFDATACAPS::_pad1"]
+        [::core::mem::offset_of!(_D3DKMT_ADAPTER_PERFDATACAPS, _pad1) - 36usize];
 };
 pub type D3DKMT_ADAPTER_PERFDATACAPS = _D3DKMT_ADAPTER_PERFDATACAPS;
 #[repr(C)]
@@ -2194,21 +1855,14 @@ pub struct _D3DKMT_GPUVERSION {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_GPUVERSION",
-    ][::core::mem::size_of::<_D3DKMT_GPUVERSION>() - 132usize];
-    [
-        "Alignment of _D3DKMT_GPUVERSION",
-    ][::core::mem::align_of::<_D3DKMT_GPUVERSION>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_GPUVERSION::PhysicalAdapterIndex",
-    ][::core::mem::offset_of!(_D3DKMT_GPUVERSION, PhysicalAdapterIndex) - 0usize];
-    [
-        "Offset of field: _D3DKMT_GPUVERSION::BiosVersion",
-    ][::core::mem::offset_of!(_D3DKMT_GPUVERSION, BiosVersion) - 4usize];
-    [
-        "Offset of field: _D3DKMT_GPUVERSION::GpuArchitecture",
-    ][::core::mem::offset_of!(_D3DKMT_GPUVERSION, GpuArchitecture) - 68usize];
+    ["Size of _D3DKMT_GPUVERSION"][::core::mem::size_of::<_D3DKMT_GPUVERSION>() - 132usize];
+    ["Alignment of _D3DKMT_GPUVERSION"][::core::mem::align_of::<_D3DKMT_GPUVERSION>() - 4usize];
+    ["Offset of field: _D3DKMT_GPUVERSION::PhysicalAdapterIndex"]
+        [::core::mem::offset_of!(_D3DKMT_GPUVERSION, PhysicalAdapterIndex) - 0usize];
+    ["Offset of field: _D3DKMT_GPUVERSION::BiosVersion"]
+        [::core::mem::offset_of!(_D3DKMT_GPUVERSION, BiosVersion) - 4usize];
+    ["Offset of field: _D3DKMT_GPUVERSION::GpuArchitecture"]
+        [::core::mem::offset_of!(_D3DKMT_GPUVERSION, GpuArchitecture) - 68usize];
 };
 pub type D3DKMT_GPUVERSION = _D3DKMT_GPUVERSION;
 #[repr(C)]
@@ -2219,18 +1873,14 @@ pub struct _D3DKMDT_DISPLAYMODE_FLAGS {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMDT_DISPLAYMODE_FLAGS",
-    ][::core::mem::size_of::<_D3DKMDT_DISPLAYMODE_FLAGS>() - 8usize];
-    [
-        "Alignment of _D3DKMDT_DISPLAYMODE_FLAGS",
-    ][::core::mem::align_of::<_D3DKMDT_DISPLAYMODE_FLAGS>() - 4usize];
-    [
-        "Offset of field: _D3DKMDT_DISPLAYMODE_FLAGS::Validation",
-    ][::core::mem::offset_of!(_D3DKMDT_DISPLAYMODE_FLAGS, Validation) - 0usize];
-    [
-        "Offset of field: _D3DKMDT_DISPLAYMODE_FLAGS::Properties",
-    ][::core::mem::offset_of!(_D3DKMDT_DISPLAYMODE_FLAGS, Properties) - 4usize];
+    ["Size of _D3DKMDT_DISPLAYMODE_FLAGS"]
+        [::core::mem::size_of::<_D3DKMDT_DISPLAYMODE_FLAGS>() - 8usize];
+    ["Alignment of _D3DKMDT_DISPLAYMODE_FLAGS"]
+        [::core::mem::align_of::<_D3DKMDT_DISPLAYMODE_FLAGS>() - 4usize];
+    ["Offset of field: _D3DKMDT_DISPLAYMODE_FLAGS::Validation"]
+        [::core::mem::offset_of!(_D3DKMDT_DISPLAYMODE_FLAGS, Validation) - 0usize];
+    ["Offset of field: _D3DKMDT_DISPLAYMODE_FLAGS::Properties"]
+        [::core::mem::offset_of!(_D3DKMDT_DISPLAYMODE_FLAGS, Properties) - 4usize];
 };
 pub type D3DKMDT_DISPLAYMODE_FLAGS = _D3DKMDT_DISPLAYMODE_FLAGS;
 #[repr(C)]
@@ -2242,23 +1892,15 @@ pub struct _D3DKMT_FLIPQUEUEINFO {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_FLIPQUEUEINFO",
-    ][::core::mem::size_of::<_D3DKMT_FLIPQUEUEINFO>() - 12usize];
-    [
-        "Alignment of _D3DKMT_FLIPQUEUEINFO",
-    ][::core::mem::align_of::<_D3DKMT_FLIPQUEUEINFO>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_FLIPQUEUEINFO::MaxHardwareFlipQueueLength",
-    ][::core::mem::offset_of!(_D3DKMT_FLIPQUEUEINFO, MaxHardwareFlipQueueLength)
-        - 0usize];
-    [
-        "Offset of field: _D3DKMT_FLIPQUEUEINFO::MaxSoftwareFlipQueueLength",
-    ][::core::mem::offset_of!(_D3DKMT_FLIPQUEUEINFO, MaxSoftwareFlipQueueLength)
-        - 4usize];
-    [
-        "Offset of field: _D3DKMT_FLIPQUEUEINFO::FlipFlags",
-    ][::core::mem::offset_of!(_D3DKMT_FLIPQUEUEINFO, FlipFlags) - 8usize];
+    ["Size of _D3DKMT_FLIPQUEUEINFO"][::core::mem::size_of::<_D3DKMT_FLIPQUEUEINFO>() - 12usize];
+    ["Alignment of _D3DKMT_FLIPQUEUEINFO"]
+        [::core::mem::align_of::<_D3DKMT_FLIPQUEUEINFO>() - 4usize];
+    ["Offset of field: _D3DKMT_FLIPQUEUEINFO::MaxHardwareFlipQueueLength"]
+        [::core::mem::offset_of!(_D3DKMT_FLIPQUEUEINFO, MaxHardwareFlipQueueLength) - 0usize];
+    ["Offset of field: _D3DKMT_FLIPQUEUEINFO::MaxSoftwareFlipQueueLength"]
+        [::core::mem::offset_of!(_D3DKMT_FLIPQUEUEINFO, MaxSoftwareFlipQueueLength) - 4usize];
+    ["Offset of field: _D3DKMT_FLIPQUEUEINFO::FlipFlags"]
+        [::core::mem::offset_of!(_D3DKMT_FLIPQUEUEINFO, FlipFlags) - 8usize];
 };
 pub type D3DKMT_FLIPQUEUEINFO = _D3DKMT_FLIPQUEUEINFO;
 #[repr(C)]
@@ -2270,15 +1912,11 @@ pub struct _D3DDDI_RATIONAL {
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of _D3DDDI_RATIONAL"][::core::mem::size_of::<_D3DDDI_RATIONAL>() - 8usize];
-    [
-        "Alignment of _D3DDDI_RATIONAL",
-    ][::core::mem::align_of::<_D3DDDI_RATIONAL>() - 4usize];
-    [
-        "Offset of field: _D3DDDI_RATIONAL::Numerator",
-    ][::core::mem::offset_of!(_D3DDDI_RATIONAL, Numerator) - 0usize];
-    [
-        "Offset of field: _D3DDDI_RATIONAL::Denominator",
-    ][::core::mem::offset_of!(_D3DDDI_RATIONAL, Denominator) - 4usize];
+    ["Alignment of _D3DDDI_RATIONAL"][::core::mem::align_of::<_D3DDDI_RATIONAL>() - 4usize];
+    ["Offset of field: _D3DDDI_RATIONAL::Numerator"]
+        [::core::mem::offset_of!(_D3DDDI_RATIONAL, Numerator) - 0usize];
+    ["Offset of field: _D3DDDI_RATIONAL::Denominator"]
+        [::core::mem::offset_of!(_D3DDDI_RATIONAL, Denominator) - 4usize];
 };
 pub type D3DDDI_RATIONAL = _D3DDDI_RATIONAL;
 #[repr(C)]
@@ -2296,39 +1934,26 @@ pub struct _D3DKMT_DISPLAYMODE {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_DISPLAYMODE",
-    ][::core::mem::size_of::<_D3DKMT_DISPLAYMODE>() - 44usize];
-    [
-        "Alignment of _D3DKMT_DISPLAYMODE",
-    ][::core::mem::align_of::<_D3DKMT_DISPLAYMODE>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_DISPLAYMODE::Width",
-    ][::core::mem::offset_of!(_D3DKMT_DISPLAYMODE, Width) - 0usize];
-    [
-        "Offset of field: _D3DKMT_DISPLAYMODE::Height",
-    ][::core::mem::offset_of!(_D3DKMT_DISPLAYMODE, Height) - 4usize];
-    [
-        "Offset of field: _D3DKMT_DISPLAYMODE::Format",
-    ][::core::mem::offset_of!(_D3DKMT_DISPLAYMODE, Format) - 8usize];
-    [
-        "Offset of field: _D3DKMT_DISPLAYMODE::IntegerRefreshRate",
-    ][::core::mem::offset_of!(_D3DKMT_DISPLAYMODE, IntegerRefreshRate) - 12usize];
-    [
-        "Offset of field: _D3DKMT_DISPLAYMODE::RefreshRate",
-    ][::core::mem::offset_of!(_D3DKMT_DISPLAYMODE, RefreshRate) - 16usize];
-    [
-        "Offset of field: _D3DKMT_DISPLAYMODE::ScanLineOrdering",
-    ][::core::mem::offset_of!(_D3DKMT_DISPLAYMODE, ScanLineOrdering) - 24usize];
-    [
-        "Offset of field: _D3DKMT_DISPLAYMODE::DisplayOrientation",
-    ][::core::mem::offset_of!(_D3DKMT_DISPLAYMODE, DisplayOrientation) - 28usize];
-    [
-        "Offset of field: _D3DKMT_DISPLAYMODE::DisplayFixedOutput",
-    ][::core::mem::offset_of!(_D3DKMT_DISPLAYMODE, DisplayFixedOutput) - 32usize];
-    [
-        "Offset of field: _D3DKMT_DISPLAYMODE::Flags",
-    ][::core::mem::offset_of!(_D3DKMT_DISPLAYMODE, Flags) - 36usize];
+    ["Size of _D3DKMT_DISPLAYMODE"][::core::mem::size_of::<_D3DKMT_DISPLAYMODE>() - 44usize];
+    ["Alignment of _D3DKMT_DISPLAYMODE"][::core::mem::align_of::<_D3DKMT_DISPLAYMODE>() - 4usize];
+    ["Offset of field: _D3DKMT_DISPLAYMODE::Width"]
+        [::core::mem::offset_of!(_D3DKMT_DISPLAYMODE, Width) - 0usize];
+    ["Offset of field: _D3DKMT_DISPLAYMODE::Height"]
+        [::core::mem::offset_of!(_D3DKMT_DISPLAYMODE, Height) - 4usize];
+    ["Offset of field: _D3DKMT_DISPLAYMODE::Format"]
+        [::core::mem::offset_of!(_D3DKMT_DISPLAYMODE, Format) - 8usize];
+    ["Offset of field: _D3DKMT_DISPLAYMODE::IntegerRefreshRate"]
+        [::core::mem::offset_of!(_D3DKMT_DISPLAYMODE, IntegerRefreshRate) - 12usize];
+    ["Offset of field: _D3DKMT_DISPLAYMODE::RefreshRate"]
+        [::core::mem::offset_of!(_D3DKMT_DISPLAYMODE, RefreshRate) - 16usize];
+    ["Offset of field: _D3DKMT_DISPLAYMODE::ScanLineOrdering"]
+        [::core::mem::offset_of!(_D3DKMT_DISPLAYMODE, ScanLineOrdering) - 24usize];
+    ["Offset of field: _D3DKMT_DISPLAYMODE::DisplayOrientation"]
+        [::core::mem::offset_of!(_D3DKMT_DISPLAYMODE, DisplayOrientation) - 28usize];
+    ["Offset of field: _D3DKMT_DISPLAYMODE::DisplayFixedOutput"]
+        [::core::mem::offset_of!(_D3DKMT_DISPLAYMODE, DisplayFixedOutput) - 32usize];
+    ["Offset of field: _D3DKMT_DISPLAYMODE::Flags"]
+        [::core::mem::offset_of!(_D3DKMT_DISPLAYMODE, Flags) - 36usize];
 };
 pub type D3DKMT_DISPLAYMODE = _D3DKMT_DISPLAYMODE;
 #[repr(C)]
@@ -2339,18 +1964,14 @@ pub struct _D3DKMT_CURRENTDISPLAYMODE {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_CURRENTDISPLAYMODE",
-    ][::core::mem::size_of::<_D3DKMT_CURRENTDISPLAYMODE>() - 48usize];
-    [
-        "Alignment of _D3DKMT_CURRENTDISPLAYMODE",
-    ][::core::mem::align_of::<_D3DKMT_CURRENTDISPLAYMODE>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_CURRENTDISPLAYMODE::VidPnSourceId",
-    ][::core::mem::offset_of!(_D3DKMT_CURRENTDISPLAYMODE, VidPnSourceId) - 0usize];
-    [
-        "Offset of field: _D3DKMT_CURRENTDISPLAYMODE::DisplayMode",
-    ][::core::mem::offset_of!(_D3DKMT_CURRENTDISPLAYMODE, DisplayMode) - 4usize];
+    ["Size of _D3DKMT_CURRENTDISPLAYMODE"]
+        [::core::mem::size_of::<_D3DKMT_CURRENTDISPLAYMODE>() - 48usize];
+    ["Alignment of _D3DKMT_CURRENTDISPLAYMODE"]
+        [::core::mem::align_of::<_D3DKMT_CURRENTDISPLAYMODE>() - 4usize];
+    ["Offset of field: _D3DKMT_CURRENTDISPLAYMODE::VidPnSourceId"]
+        [::core::mem::offset_of!(_D3DKMT_CURRENTDISPLAYMODE, VidPnSourceId) - 0usize];
+    ["Offset of field: _D3DKMT_CURRENTDISPLAYMODE::DisplayMode"]
+        [::core::mem::offset_of!(_D3DKMT_CURRENTDISPLAYMODE, DisplayMode) - 4usize];
 };
 pub type D3DKMT_CURRENTDISPLAYMODE = _D3DKMT_CURRENTDISPLAYMODE;
 #[repr(C)]
@@ -2361,18 +1982,13 @@ pub struct _D3DKMT_DISPLAYMODELIST {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_DISPLAYMODELIST",
-    ][::core::mem::size_of::<_D3DKMT_DISPLAYMODELIST>() - 8usize];
-    [
-        "Alignment of _D3DKMT_DISPLAYMODELIST",
-    ][::core::mem::align_of::<_D3DKMT_DISPLAYMODELIST>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_DISPLAYMODELIST::VidPnSourceId",
-    ][::core::mem::offset_of!(_D3DKMT_DISPLAYMODELIST, VidPnSourceId) - 0usize];
-    [
-        "Offset of field: _D3DKMT_DISPLAYMODELIST::ModeCount",
-    ][::core::mem::offset_of!(_D3DKMT_DISPLAYMODELIST, ModeCount) - 4usize];
+    ["Size of _D3DKMT_DISPLAYMODELIST"][::core::mem::size_of::<_D3DKMT_DISPLAYMODELIST>() - 8usize];
+    ["Alignment of _D3DKMT_DISPLAYMODELIST"]
+        [::core::mem::align_of::<_D3DKMT_DISPLAYMODELIST>() - 4usize];
+    ["Offset of field: _D3DKMT_DISPLAYMODELIST::VidPnSourceId"]
+        [::core::mem::offset_of!(_D3DKMT_DISPLAYMODELIST, VidPnSourceId) - 0usize];
+    ["Offset of field: _D3DKMT_DISPLAYMODELIST::ModeCount"]
+        [::core::mem::offset_of!(_D3DKMT_DISPLAYMODELIST, ModeCount) - 4usize];
 };
 pub type D3DKMT_DISPLAYMODELIST = _D3DKMT_DISPLAYMODELIST;
 #[repr(C)]
@@ -2383,19 +1999,14 @@ pub struct _D3DKMT_OUTPUTDUPLCONTEXTSCOUNT {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_OUTPUTDUPLCONTEXTSCOUNT",
-    ][::core::mem::size_of::<_D3DKMT_OUTPUTDUPLCONTEXTSCOUNT>() - 8usize];
-    [
-        "Alignment of _D3DKMT_OUTPUTDUPLCONTEXTSCOUNT",
-    ][::core::mem::align_of::<_D3DKMT_OUTPUTDUPLCONTEXTSCOUNT>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_OUTPUTDUPLCONTEXTSCOUNT::VidPnSourceId",
-    ][::core::mem::offset_of!(_D3DKMT_OUTPUTDUPLCONTEXTSCOUNT, VidPnSourceId) - 0usize];
-    [
-        "Offset of field: _D3DKMT_OUTPUTDUPLCONTEXTSCOUNT::OutputDuplicationCount",
-    ][::core::mem::offset_of!(_D3DKMT_OUTPUTDUPLCONTEXTSCOUNT, OutputDuplicationCount)
-        - 4usize];
+    ["Size of _D3DKMT_OUTPUTDUPLCONTEXTSCOUNT"]
+        [::core::mem::size_of::<_D3DKMT_OUTPUTDUPLCONTEXTSCOUNT>() - 8usize];
+    ["Alignment of _D3DKMT_OUTPUTDUPLCONTEXTSCOUNT"]
+        [::core::mem::align_of::<_D3DKMT_OUTPUTDUPLCONTEXTSCOUNT>() - 4usize];
+    ["Offset of field: _D3DKMT_OUTPUTDUPLCONTEXTSCOUNT::VidPnSourceId"]
+        [::core::mem::offset_of!(_D3DKMT_OUTPUTDUPLCONTEXTSCOUNT, VidPnSourceId) - 0usize];
+    ["Offset of field: _D3DKMT_OUTPUTDUPLCONTEXTSCOUNT::OutputDuplicationCount"]
+        [::core::mem::offset_of!(_D3DKMT_OUTPUTDUPLCONTEXTSCOUNT, OutputDuplicationCount) - 4usize];
 };
 pub type D3DKMT_OUTPUTDUPLCONTEXTSCOUNT = _D3DKMT_OUTPUTDUPLCONTEXTSCOUNT;
 #[repr(C)]
@@ -2405,15 +2016,12 @@ pub struct _D3DKMT_DIRECTFLIP_SUPPORT {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_DIRECTFLIP_SUPPORT",
-    ][::core::mem::size_of::<_D3DKMT_DIRECTFLIP_SUPPORT>() - 4usize];
-    [
-        "Alignment of _D3DKMT_DIRECTFLIP_SUPPORT",
-    ][::core::mem::align_of::<_D3DKMT_DIRECTFLIP_SUPPORT>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_DIRECTFLIP_SUPPORT::Supported",
-    ][::core::mem::offset_of!(_D3DKMT_DIRECTFLIP_SUPPORT, Supported) - 0usize];
+    ["Size of _D3DKMT_DIRECTFLIP_SUPPORT"]
+        [::core::mem::size_of::<_D3DKMT_DIRECTFLIP_SUPPORT>() - 4usize];
+    ["Alignment of _D3DKMT_DIRECTFLIP_SUPPORT"]
+        [::core::mem::align_of::<_D3DKMT_DIRECTFLIP_SUPPORT>() - 4usize];
+    ["Offset of field: _D3DKMT_DIRECTFLIP_SUPPORT::Supported"]
+        [::core::mem::offset_of!(_D3DKMT_DIRECTFLIP_SUPPORT, Supported) - 0usize];
 };
 pub type D3DKMT_DIRECTFLIP_SUPPORT = _D3DKMT_DIRECTFLIP_SUPPORT;
 #[repr(C)]
@@ -2423,15 +2031,12 @@ pub struct _D3DKMT_MULTIPLANEOVERLAY_SUPPORT {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_MULTIPLANEOVERLAY_SUPPORT",
-    ][::core::mem::size_of::<_D3DKMT_MULTIPLANEOVERLAY_SUPPORT>() - 4usize];
-    [
-        "Alignment of _D3DKMT_MULTIPLANEOVERLAY_SUPPORT",
-    ][::core::mem::align_of::<_D3DKMT_MULTIPLANEOVERLAY_SUPPORT>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_MULTIPLANEOVERLAY_SUPPORT::Supported",
-    ][::core::mem::offset_of!(_D3DKMT_MULTIPLANEOVERLAY_SUPPORT, Supported) - 0usize];
+    ["Size of _D3DKMT_MULTIPLANEOVERLAY_SUPPORT"]
+        [::core::mem::size_of::<_D3DKMT_MULTIPLANEOVERLAY_SUPPORT>() - 4usize];
+    ["Alignment of _D3DKMT_MULTIPLANEOVERLAY_SUPPORT"]
+        [::core::mem::align_of::<_D3DKMT_MULTIPLANEOVERLAY_SUPPORT>() - 4usize];
+    ["Offset of field: _D3DKMT_MULTIPLANEOVERLAY_SUPPORT::Supported"]
+        [::core::mem::offset_of!(_D3DKMT_MULTIPLANEOVERLAY_SUPPORT, Supported) - 0usize];
 };
 pub type D3DKMT_MULTIPLANEOVERLAY_SUPPORT = _D3DKMT_MULTIPLANEOVERLAY_SUPPORT;
 #[repr(C)]
@@ -2444,27 +2049,18 @@ pub struct _D3DKMT_MULTIPLANEOVERLAY_HUD_SUPPORT {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_MULTIPLANEOVERLAY_HUD_SUPPORT",
-    ][::core::mem::size_of::<_D3DKMT_MULTIPLANEOVERLAY_HUD_SUPPORT>() - 16usize];
-    [
-        "Alignment of _D3DKMT_MULTIPLANEOVERLAY_HUD_SUPPORT",
-    ][::core::mem::align_of::<_D3DKMT_MULTIPLANEOVERLAY_HUD_SUPPORT>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_MULTIPLANEOVERLAY_HUD_SUPPORT::VidPnSourceId",
-    ][::core::mem::offset_of!(_D3DKMT_MULTIPLANEOVERLAY_HUD_SUPPORT, VidPnSourceId)
-        - 0usize];
-    [
-        "Offset of field: _D3DKMT_MULTIPLANEOVERLAY_HUD_SUPPORT::Update",
-    ][::core::mem::offset_of!(_D3DKMT_MULTIPLANEOVERLAY_HUD_SUPPORT, Update) - 4usize];
-    [
-        "Offset of field: _D3DKMT_MULTIPLANEOVERLAY_HUD_SUPPORT::KernelSupported",
-    ][::core::mem::offset_of!(_D3DKMT_MULTIPLANEOVERLAY_HUD_SUPPORT, KernelSupported)
-        - 8usize];
-    [
-        "Offset of field: _D3DKMT_MULTIPLANEOVERLAY_HUD_SUPPORT::HudSupported",
-    ][::core::mem::offset_of!(_D3DKMT_MULTIPLANEOVERLAY_HUD_SUPPORT, HudSupported)
-        - 12usize];
+    ["Size of _D3DKMT_MULTIPLANEOVERLAY_HUD_SUPPORT"]
+        [::core::mem::size_of::<_D3DKMT_MULTIPLANEOVERLAY_HUD_SUPPORT>() - 16usize];
+    ["Alignment of _D3DKMT_MULTIPLANEOVERLAY_HUD_SUPPORT"]
+        [::core::mem::align_of::<_D3DKMT_MULTIPLANEOVERLAY_HUD_SUPPORT>() - 4usize];
+    ["Offset of field: _D3DKMT_MULTIPLANEOVERLAY_HUD_SUPPORT::VidPnSourceId"]
+        [::core::mem::offset_of!(_D3DKMT_MULTIPLANEOVERLAY_HUD_SUPPORT, VidPnSourceId) - 0usize];
+    ["Offset of field: _D3DKMT_MULTIPLANEOVERLAY_HUD_SUPPORT::Update"]
+        [::core::mem::offset_of!(_D3DKMT_MULTIPLANEOVERLAY_HUD_SUPPORT, Update) - 4usize];
+    ["Offset of field: _D3DKMT_MULTIPLANEOVERLAY_HUD_SUPPORT::KernelSupported"]
+        [::core::mem::offset_of!(_D3DKMT_MULTIPLANEOVERLAY_HUD_SUPPORT, KernelSupported) - 8usize];
+    ["Offset of field: _D3DKMT_MULTIPLANEOVERLAY_HUD_SUPPORT::HudSupported"]
+        [::core::mem::offset_of!(_D3DKMT_MULTIPLANEOVERLAY_HUD_SUPPORT, HudSupported) - 12usize];
 };
 pub type D3DKMT_MULTIPLANEOVERLAY_HUD_SUPPORT = _D3DKMT_MULTIPLANEOVERLAY_HUD_SUPPORT;
 #[repr(C)]
@@ -2474,15 +2070,12 @@ pub struct _D3DKMT_INDEPENDENTFLIP_SUPPORT {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_INDEPENDENTFLIP_SUPPORT",
-    ][::core::mem::size_of::<_D3DKMT_INDEPENDENTFLIP_SUPPORT>() - 4usize];
-    [
-        "Alignment of _D3DKMT_INDEPENDENTFLIP_SUPPORT",
-    ][::core::mem::align_of::<_D3DKMT_INDEPENDENTFLIP_SUPPORT>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_INDEPENDENTFLIP_SUPPORT::Supported",
-    ][::core::mem::offset_of!(_D3DKMT_INDEPENDENTFLIP_SUPPORT, Supported) - 0usize];
+    ["Size of _D3DKMT_INDEPENDENTFLIP_SUPPORT"]
+        [::core::mem::size_of::<_D3DKMT_INDEPENDENTFLIP_SUPPORT>() - 4usize];
+    ["Alignment of _D3DKMT_INDEPENDENTFLIP_SUPPORT"]
+        [::core::mem::align_of::<_D3DKMT_INDEPENDENTFLIP_SUPPORT>() - 4usize];
+    ["Offset of field: _D3DKMT_INDEPENDENTFLIP_SUPPORT::Supported"]
+        [::core::mem::offset_of!(_D3DKMT_INDEPENDENTFLIP_SUPPORT, Supported) - 0usize];
 };
 pub type D3DKMT_INDEPENDENTFLIP_SUPPORT = _D3DKMT_INDEPENDENTFLIP_SUPPORT;
 #[repr(C)]
@@ -2492,16 +2085,12 @@ pub struct _D3DKMT_QUERY_MIRACAST_DRIVER_TYPE {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_QUERY_MIRACAST_DRIVER_TYPE",
-    ][::core::mem::size_of::<_D3DKMT_QUERY_MIRACAST_DRIVER_TYPE>() - 4usize];
-    [
-        "Alignment of _D3DKMT_QUERY_MIRACAST_DRIVER_TYPE",
-    ][::core::mem::align_of::<_D3DKMT_QUERY_MIRACAST_DRIVER_TYPE>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_QUERY_MIRACAST_DRIVER_TYPE::MiracastDriverType",
-    ][::core::mem::offset_of!(_D3DKMT_QUERY_MIRACAST_DRIVER_TYPE, MiracastDriverType)
-        - 0usize];
+    ["Size of _D3DKMT_QUERY_MIRACAST_DRIVER_TYPE"]
+        [::core::mem::size_of::<_D3DKMT_QUERY_MIRACAST_DRIVER_TYPE>() - 4usize];
+    ["Alignment of _D3DKMT_QUERY_MIRACAST_DRIVER_TYPE"]
+        [::core::mem::align_of::<_D3DKMT_QUERY_MIRACAST_DRIVER_TYPE>() - 4usize];
+    ["Offset of field: _D3DKMT_QUERY_MIRACAST_DRIVER_TYPE::MiracastDriverType"]
+        [::core::mem::offset_of!(_D3DKMT_QUERY_MIRACAST_DRIVER_TYPE, MiracastDriverType) - 0usize];
 };
 pub type D3DKMT_QUERY_MIRACAST_DRIVER_TYPE = _D3DKMT_QUERY_MIRACAST_DRIVER_TYPE;
 #[repr(C)]
@@ -2511,16 +2100,12 @@ pub struct _D3DKMT_MULTIPLANEOVERLAY_DECODE_SUPPORT {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_MULTIPLANEOVERLAY_DECODE_SUPPORT",
-    ][::core::mem::size_of::<_D3DKMT_MULTIPLANEOVERLAY_DECODE_SUPPORT>() - 4usize];
-    [
-        "Alignment of _D3DKMT_MULTIPLANEOVERLAY_DECODE_SUPPORT",
-    ][::core::mem::align_of::<_D3DKMT_MULTIPLANEOVERLAY_DECODE_SUPPORT>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_MULTIPLANEOVERLAY_DECODE_SUPPORT::Supported",
-    ][::core::mem::offset_of!(_D3DKMT_MULTIPLANEOVERLAY_DECODE_SUPPORT, Supported)
-        - 0usize];
+    ["Size of _D3DKMT_MULTIPLANEOVERLAY_DECODE_SUPPORT"]
+        [::core::mem::size_of::<_D3DKMT_MULTIPLANEOVERLAY_DECODE_SUPPORT>() - 4usize];
+    ["Alignment of _D3DKMT_MULTIPLANEOVERLAY_DECODE_SUPPORT"]
+        [::core::mem::align_of::<_D3DKMT_MULTIPLANEOVERLAY_DECODE_SUPPORT>() - 4usize];
+    ["Offset of field: _D3DKMT_MULTIPLANEOVERLAY_DECODE_SUPPORT::Supported"]
+        [::core::mem::offset_of!(_D3DKMT_MULTIPLANEOVERLAY_DECODE_SUPPORT, Supported) - 0usize];
 };
 pub type D3DKMT_MULTIPLANEOVERLAY_DECODE_SUPPORT = _D3DKMT_MULTIPLANEOVERLAY_DECODE_SUPPORT;
 #[repr(C)]
@@ -2530,16 +2115,12 @@ pub struct _D3DKMT_ISBADDRIVERFORHWPROTECTIONDISABLED {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_ISBADDRIVERFORHWPROTECTIONDISABLED",
-    ][::core::mem::size_of::<_D3DKMT_ISBADDRIVERFORHWPROTECTIONDISABLED>() - 4usize];
-    [
-        "Alignment of _D3DKMT_ISBADDRIVERFORHWPROTECTIONDISABLED",
-    ][::core::mem::align_of::<_D3DKMT_ISBADDRIVERFORHWPROTECTIONDISABLED>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_ISBADDRIVERFORHWPROTECTIONDISABLED::Disabled",
-    ][::core::mem::offset_of!(_D3DKMT_ISBADDRIVERFORHWPROTECTIONDISABLED, Disabled)
-        - 0usize];
+    ["Size of _D3DKMT_ISBADDRIVERFORHWPROTECTIONDISABLED"]
+        [::core::mem::size_of::<_D3DKMT_ISBADDRIVERFORHWPROTECTIONDISABLED>() - 4usize];
+    ["Alignment of _D3DKMT_ISBADDRIVERFORHWPROTECTIONDISABLED"]
+        [::core::mem::align_of::<_D3DKMT_ISBADDRIVERFORHWPROTECTIONDISABLED>() - 4usize];
+    ["Offset of field: _D3DKMT_ISBADDRIVERFORHWPROTECTIONDISABLED::Disabled"]
+        [::core::mem::offset_of!(_D3DKMT_ISBADDRIVERFORHWPROTECTIONDISABLED, Disabled) - 0usize];
 };
 pub type D3DKMT_ISBADDRIVERFORHWPROTECTIONDISABLED = _D3DKMT_ISBADDRIVERFORHWPROTECTIONDISABLED;
 #[repr(C)]
@@ -2549,16 +2130,12 @@ pub struct _D3DKMT_MULTIPLANEOVERLAY_SECONDARY_SUPPORT {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_MULTIPLANEOVERLAY_SECONDARY_SUPPORT",
-    ][::core::mem::size_of::<_D3DKMT_MULTIPLANEOVERLAY_SECONDARY_SUPPORT>() - 4usize];
-    [
-        "Alignment of _D3DKMT_MULTIPLANEOVERLAY_SECONDARY_SUPPORT",
-    ][::core::mem::align_of::<_D3DKMT_MULTIPLANEOVERLAY_SECONDARY_SUPPORT>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_MULTIPLANEOVERLAY_SECONDARY_SUPPORT::Supported",
-    ][::core::mem::offset_of!(_D3DKMT_MULTIPLANEOVERLAY_SECONDARY_SUPPORT, Supported)
-        - 0usize];
+    ["Size of _D3DKMT_MULTIPLANEOVERLAY_SECONDARY_SUPPORT"]
+        [::core::mem::size_of::<_D3DKMT_MULTIPLANEOVERLAY_SECONDARY_SUPPORT>() - 4usize];
+    ["Alignment of _D3DKMT_MULTIPLANEOVERLAY_SECONDARY_SUPPORT"]
+        [::core::mem::align_of::<_D3DKMT_MULTIPLANEOVERLAY_SECONDARY_SUPPORT>() - 4usize];
+    ["Offset of field: _D3DKMT_MULTIPLANEOVERLAY_SECONDARY_SUPPORT::Supported"]
+        [::core::mem::offset_of!(_D3DKMT_MULTIPLANEOVERLAY_SECONDARY_SUPPORT, Supported) - 0usize];
 };
 pub type D3DKMT_MULTIPLANEOVERLAY_SECONDARY_SUPPORT = _D3DKMT_MULTIPLANEOVERLAY_SECONDARY_SUPPORT;
 #[repr(C)]
@@ -2568,16 +2145,12 @@ pub struct _D3DKMT_INDEPENDENTFLIP_SECONDARY_SUPPORT {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_INDEPENDENTFLIP_SECONDARY_SUPPORT",
-    ][::core::mem::size_of::<_D3DKMT_INDEPENDENTFLIP_SECONDARY_SUPPORT>() - 4usize];
-    [
-        "Alignment of _D3DKMT_INDEPENDENTFLIP_SECONDARY_SUPPORT",
-    ][::core::mem::align_of::<_D3DKMT_INDEPENDENTFLIP_SECONDARY_SUPPORT>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_INDEPENDENTFLIP_SECONDARY_SUPPORT::Supported",
-    ][::core::mem::offset_of!(_D3DKMT_INDEPENDENTFLIP_SECONDARY_SUPPORT, Supported)
-        - 0usize];
+    ["Size of _D3DKMT_INDEPENDENTFLIP_SECONDARY_SUPPORT"]
+        [::core::mem::size_of::<_D3DKMT_INDEPENDENTFLIP_SECONDARY_SUPPORT>() - 4usize];
+    ["Alignment of _D3DKMT_INDEPENDENTFLIP_SECONDARY_SUPPORT"]
+        [::core::mem::align_of::<_D3DKMT_INDEPENDENTFLIP_SECONDARY_SUPPORT>() - 4usize];
+    ["Offset of field: _D3DKMT_INDEPENDENTFLIP_SECONDARY_SUPPORT::Supported"]
+        [::core::mem::offset_of!(_D3DKMT_INDEPENDENTFLIP_SECONDARY_SUPPORT, Supported) - 0usize];
 };
 pub type D3DKMT_INDEPENDENTFLIP_SECONDARY_SUPPORT = _D3DKMT_INDEPENDENTFLIP_SECONDARY_SUPPORT;
 #[repr(C)]
@@ -2587,15 +2160,12 @@ pub struct _D3DKMT_PANELFITTER_SUPPORT {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_PANELFITTER_SUPPORT",
-    ][::core::mem::size_of::<_D3DKMT_PANELFITTER_SUPPORT>() - 4usize];
-    [
-        "Alignment of _D3DKMT_PANELFITTER_SUPPORT",
-    ][::core::mem::align_of::<_D3DKMT_PANELFITTER_SUPPORT>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_PANELFITTER_SUPPORT::Supported",
-    ][::core::mem::offset_of!(_D3DKMT_PANELFITTER_SUPPORT, Supported) - 0usize];
+    ["Size of _D3DKMT_PANELFITTER_SUPPORT"]
+        [::core::mem::size_of::<_D3DKMT_PANELFITTER_SUPPORT>() - 4usize];
+    ["Alignment of _D3DKMT_PANELFITTER_SUPPORT"]
+        [::core::mem::align_of::<_D3DKMT_PANELFITTER_SUPPORT>() - 4usize];
+    ["Offset of field: _D3DKMT_PANELFITTER_SUPPORT::Supported"]
+        [::core::mem::offset_of!(_D3DKMT_PANELFITTER_SUPPORT, Supported) - 0usize];
 };
 pub type D3DKMT_PANELFITTER_SUPPORT = _D3DKMT_PANELFITTER_SUPPORT;
 #[repr(C)]
@@ -2605,15 +2175,11 @@ pub struct _D3DKMT_MPO3DDI_SUPPORT {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_MPO3DDI_SUPPORT",
-    ][::core::mem::size_of::<_D3DKMT_MPO3DDI_SUPPORT>() - 4usize];
-    [
-        "Alignment of _D3DKMT_MPO3DDI_SUPPORT",
-    ][::core::mem::align_of::<_D3DKMT_MPO3DDI_SUPPORT>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_MPO3DDI_SUPPORT::Supported",
-    ][::core::mem::offset_of!(_D3DKMT_MPO3DDI_SUPPORT, Supported) - 0usize];
+    ["Size of _D3DKMT_MPO3DDI_SUPPORT"][::core::mem::size_of::<_D3DKMT_MPO3DDI_SUPPORT>() - 4usize];
+    ["Alignment of _D3DKMT_MPO3DDI_SUPPORT"]
+        [::core::mem::align_of::<_D3DKMT_MPO3DDI_SUPPORT>() - 4usize];
+    ["Offset of field: _D3DKMT_MPO3DDI_SUPPORT::Supported"]
+        [::core::mem::offset_of!(_D3DKMT_MPO3DDI_SUPPORT, Supported) - 0usize];
 };
 pub type D3DKMT_MPO3DDI_SUPPORT = _D3DKMT_MPO3DDI_SUPPORT;
 #[repr(C)]
@@ -2623,15 +2189,11 @@ pub struct _D3DKMT_HWDRM_SUPPORT {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_HWDRM_SUPPORT",
-    ][::core::mem::size_of::<_D3DKMT_HWDRM_SUPPORT>() - 1usize];
-    [
-        "Alignment of _D3DKMT_HWDRM_SUPPORT",
-    ][::core::mem::align_of::<_D3DKMT_HWDRM_SUPPORT>() - 1usize];
-    [
-        "Offset of field: _D3DKMT_HWDRM_SUPPORT::Supported",
-    ][::core::mem::offset_of!(_D3DKMT_HWDRM_SUPPORT, Supported) - 0usize];
+    ["Size of _D3DKMT_HWDRM_SUPPORT"][::core::mem::size_of::<_D3DKMT_HWDRM_SUPPORT>() - 1usize];
+    ["Alignment of _D3DKMT_HWDRM_SUPPORT"]
+        [::core::mem::align_of::<_D3DKMT_HWDRM_SUPPORT>() - 1usize];
+    ["Offset of field: _D3DKMT_HWDRM_SUPPORT::Supported"]
+        [::core::mem::offset_of!(_D3DKMT_HWDRM_SUPPORT, Supported) - 0usize];
 };
 pub type D3DKMT_HWDRM_SUPPORT = _D3DKMT_HWDRM_SUPPORT;
 #[repr(C)]
@@ -2641,15 +2203,12 @@ pub struct _D3DKMT_MPOKERNELCAPS_SUPPORT {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_MPOKERNELCAPS_SUPPORT",
-    ][::core::mem::size_of::<_D3DKMT_MPOKERNELCAPS_SUPPORT>() - 4usize];
-    [
-        "Alignment of _D3DKMT_MPOKERNELCAPS_SUPPORT",
-    ][::core::mem::align_of::<_D3DKMT_MPOKERNELCAPS_SUPPORT>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_MPOKERNELCAPS_SUPPORT::Supported",
-    ][::core::mem::offset_of!(_D3DKMT_MPOKERNELCAPS_SUPPORT, Supported) - 0usize];
+    ["Size of _D3DKMT_MPOKERNELCAPS_SUPPORT"]
+        [::core::mem::size_of::<_D3DKMT_MPOKERNELCAPS_SUPPORT>() - 4usize];
+    ["Alignment of _D3DKMT_MPOKERNELCAPS_SUPPORT"]
+        [::core::mem::align_of::<_D3DKMT_MPOKERNELCAPS_SUPPORT>() - 4usize];
+    ["Offset of field: _D3DKMT_MPOKERNELCAPS_SUPPORT::Supported"]
+        [::core::mem::offset_of!(_D3DKMT_MPOKERNELCAPS_SUPPORT, Supported) - 0usize];
 };
 pub type D3DKMT_MPOKERNELCAPS_SUPPORT = _D3DKMT_MPOKERNELCAPS_SUPPORT;
 #[repr(C)]
@@ -2661,24 +2220,18 @@ pub struct _D3DKMT_MULTIPLANEOVERLAY_STRETCH_SUPPORT {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_MULTIPLANEOVERLAY_STRETCH_SUPPORT",
-    ][::core::mem::size_of::<_D3DKMT_MULTIPLANEOVERLAY_STRETCH_SUPPORT>() - 12usize];
-    [
-        "Alignment of _D3DKMT_MULTIPLANEOVERLAY_STRETCH_SUPPORT",
-    ][::core::mem::align_of::<_D3DKMT_MULTIPLANEOVERLAY_STRETCH_SUPPORT>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_MULTIPLANEOVERLAY_STRETCH_SUPPORT::VidPnSourceId",
-    ][::core::mem::offset_of!(_D3DKMT_MULTIPLANEOVERLAY_STRETCH_SUPPORT, VidPnSourceId)
-        - 0usize];
-    [
-        "Offset of field: _D3DKMT_MULTIPLANEOVERLAY_STRETCH_SUPPORT::Update",
-    ][::core::mem::offset_of!(_D3DKMT_MULTIPLANEOVERLAY_STRETCH_SUPPORT, Update)
-        - 4usize];
-    [
-        "Offset of field: _D3DKMT_MULTIPLANEOVERLAY_STRETCH_SUPPORT::Supported",
-    ][::core::mem::offset_of!(_D3DKMT_MULTIPLANEOVERLAY_STRETCH_SUPPORT, Supported)
-        - 8usize];
+    ["Size of _D3DKMT_MULTIPLANEOVERLAY_STRETCH_SUPPORT"]
+        [::core::mem::size_of::<_D3DKMT_MULTIPLANEOVERLAY_STRETCH_SUPPORT>() - 12usize];
+    ["Alignment of _D3DKMT_MULTIPLANEOVERLAY_STRETCH_SUPPORT"]
+        [::core::mem::align_of::<_D3DKMT_MULTIPLANEOVERLAY_STRETCH_SUPPORT>() - 4usize];
+    ["Offset of field: _D3DKMT_MULTIPLANEOVERLAY_STRETCH_SUPPORT::VidPnSourceId"][::core::mem::offset_of!(
+        _D3DKMT_MULTIPLANEOVERLAY_STRETCH_SUPPORT,
+        VidPnSourceId
+    ) - 0usize];
+    ["Offset of field: _D3DKMT_MULTIPLANEOVERLAY_STRETCH_SUPPORT::Update"]
+        [::core::mem::offset_of!(_D3DKMT_MULTIPLANEOVERLAY_STRETCH_SUPPORT, Update) - 4usize];
+    ["Offset of field: _D3DKMT_MULTIPLANEOVERLAY_STRETCH_SUPPORT::Supported"]
+        [::core::mem::offset_of!(_D3DKMT_MULTIPLANEOVERLAY_STRETCH_SUPPORT, Supported) - 8usize];
 };
 pub type D3DKMT_MULTIPLANEOVERLAY_STRETCH_SUPPORT = _D3DKMT_MULTIPLANEOVERLAY_STRETCH_SUPPORT;
 #[repr(C)]
@@ -2690,24 +2243,19 @@ pub struct _D3DKMT_GET_DEVICE_VIDPN_OWNERSHIP_INFO {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_GET_DEVICE_VIDPN_OWNERSHIP_INFO",
-    ][::core::mem::size_of::<_D3DKMT_GET_DEVICE_VIDPN_OWNERSHIP_INFO>() - 8usize];
-    [
-        "Alignment of _D3DKMT_GET_DEVICE_VIDPN_OWNERSHIP_INFO",
-    ][::core::mem::align_of::<_D3DKMT_GET_DEVICE_VIDPN_OWNERSHIP_INFO>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_GET_DEVICE_VIDPN_OWNERSHIP_INFO::hDevice",
-    ][::core::mem::offset_of!(_D3DKMT_GET_DEVICE_VIDPN_OWNERSHIP_INFO, hDevice)
-        - 0usize];
-    [
-        "Offset of field: _D3DKMT_GET_DEVICE_VIDPN_OWNERSHIP_INFO::bFailedDwmAcquireVidPn",
-    ][::core::mem::offset_of!(
-        _D3DKMT_GET_DEVICE_VIDPN_OWNERSHIP_INFO, bFailedDwmAcquireVidPn
-    ) - 4usize];
-    [
-        "Offset of field: _D3DKMT_GET_DEVICE_VIDPN_OWNERSHIP_INFO::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_GET_DEVICE_VIDPN_OWNERSHIP_INFO, _pad0) - 5usize];
+    ["Size of _D3DKMT_GET_DEVICE_VIDPN_OWNERSHIP_INFO"]
+        [::core::mem::size_of::<_D3DKMT_GET_DEVICE_VIDPN_OWNERSHIP_INFO>() - 8usize];
+    ["Alignment of _D3DKMT_GET_DEVICE_VIDPN_OWNERSHIP_INFO"]
+        [::core::mem::align_of::<_D3DKMT_GET_DEVICE_VIDPN_OWNERSHIP_INFO>() - 4usize];
+    ["Offset of field: _D3DKMT_GET_DEVICE_VIDPN_OWNERSHIP_INFO::hDevice"]
+        [::core::mem::offset_of!(_D3DKMT_GET_DEVICE_VIDPN_OWNERSHIP_INFO, hDevice) - 0usize];
+    ["Offset of field: _D3DKMT_GET_DEVICE_VIDPN_OWNERSHIP_INFO::bFailedDwmAcquireVidPn"][::core::mem::offset_of!(
+        _D3DKMT_GET_DEVICE_VIDPN_OWNERSHIP_INFO,
+        bFailedDwmAcquireVidPn
+    )
+        - 4usize];
+    ["Offset of field: _D3DKMT_GET_DEVICE_VIDPN_OWNERSHIP_INFO::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_GET_DEVICE_VIDPN_OWNERSHIP_INFO, _pad0) - 5usize];
 };
 pub type D3DKMT_GET_DEVICE_VIDPN_OWNERSHIP_INFO = _D3DKMT_GET_DEVICE_VIDPN_OWNERSHIP_INFO;
 #[repr(C)]
@@ -2718,18 +2266,14 @@ pub struct _D3DKMT_QUERY_SCANOUT_CAPS {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_QUERY_SCANOUT_CAPS",
-    ][::core::mem::size_of::<_D3DKMT_QUERY_SCANOUT_CAPS>() - 8usize];
-    [
-        "Alignment of _D3DKMT_QUERY_SCANOUT_CAPS",
-    ][::core::mem::align_of::<_D3DKMT_QUERY_SCANOUT_CAPS>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_QUERY_SCANOUT_CAPS::VidPnSourceId",
-    ][::core::mem::offset_of!(_D3DKMT_QUERY_SCANOUT_CAPS, VidPnSourceId) - 0usize];
-    [
-        "Offset of field: _D3DKMT_QUERY_SCANOUT_CAPS::Caps",
-    ][::core::mem::offset_of!(_D3DKMT_QUERY_SCANOUT_CAPS, Caps) - 4usize];
+    ["Size of _D3DKMT_QUERY_SCANOUT_CAPS"]
+        [::core::mem::size_of::<_D3DKMT_QUERY_SCANOUT_CAPS>() - 8usize];
+    ["Alignment of _D3DKMT_QUERY_SCANOUT_CAPS"]
+        [::core::mem::align_of::<_D3DKMT_QUERY_SCANOUT_CAPS>() - 4usize];
+    ["Offset of field: _D3DKMT_QUERY_SCANOUT_CAPS::VidPnSourceId"]
+        [::core::mem::offset_of!(_D3DKMT_QUERY_SCANOUT_CAPS, VidPnSourceId) - 0usize];
+    ["Offset of field: _D3DKMT_QUERY_SCANOUT_CAPS::Caps"]
+        [::core::mem::offset_of!(_D3DKMT_QUERY_SCANOUT_CAPS, Caps) - 4usize];
 };
 pub type D3DKMT_QUERY_SCANOUT_CAPS = _D3DKMT_QUERY_SCANOUT_CAPS;
 pub type D3DKMT_DISPLAY_CAPS = __u64;
@@ -2751,18 +2295,13 @@ pub struct _D3DDDI_ALLOCATIONLIST {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DDDI_ALLOCATIONLIST",
-    ][::core::mem::size_of::<_D3DDDI_ALLOCATIONLIST>() - 8usize];
-    [
-        "Alignment of _D3DDDI_ALLOCATIONLIST",
-    ][::core::mem::align_of::<_D3DDDI_ALLOCATIONLIST>() - 4usize];
-    [
-        "Offset of field: _D3DDDI_ALLOCATIONLIST::hAllocation",
-    ][::core::mem::offset_of!(_D3DDDI_ALLOCATIONLIST, hAllocation) - 0usize];
-    [
-        "Offset of field: _D3DDDI_ALLOCATIONLIST::Value",
-    ][::core::mem::offset_of!(_D3DDDI_ALLOCATIONLIST, Value) - 4usize];
+    ["Size of _D3DDDI_ALLOCATIONLIST"][::core::mem::size_of::<_D3DDDI_ALLOCATIONLIST>() - 8usize];
+    ["Alignment of _D3DDDI_ALLOCATIONLIST"]
+        [::core::mem::align_of::<_D3DDDI_ALLOCATIONLIST>() - 4usize];
+    ["Offset of field: _D3DDDI_ALLOCATIONLIST::hAllocation"]
+        [::core::mem::offset_of!(_D3DDDI_ALLOCATIONLIST, hAllocation) - 0usize];
+    ["Offset of field: _D3DDDI_ALLOCATIONLIST::Value"]
+        [::core::mem::offset_of!(_D3DDDI_ALLOCATIONLIST, Value) - 4usize];
 };
 pub type D3DDDI_ALLOCATIONLIST = _D3DDDI_ALLOCATIONLIST;
 #[repr(C)]
@@ -2777,30 +2316,22 @@ pub struct _D3DDDI_PATCHLOCATIONLIST {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DDDI_PATCHLOCATIONLIST",
-    ][::core::mem::size_of::<_D3DDDI_PATCHLOCATIONLIST>() - 24usize];
-    [
-        "Alignment of _D3DDDI_PATCHLOCATIONLIST",
-    ][::core::mem::align_of::<_D3DDDI_PATCHLOCATIONLIST>() - 4usize];
-    [
-        "Offset of field: _D3DDDI_PATCHLOCATIONLIST::AllocationIndex",
-    ][::core::mem::offset_of!(_D3DDDI_PATCHLOCATIONLIST, AllocationIndex) - 0usize];
-    [
-        "Offset of field: _D3DDDI_PATCHLOCATIONLIST::Value",
-    ][::core::mem::offset_of!(_D3DDDI_PATCHLOCATIONLIST, Value) - 4usize];
-    [
-        "Offset of field: _D3DDDI_PATCHLOCATIONLIST::DriverId",
-    ][::core::mem::offset_of!(_D3DDDI_PATCHLOCATIONLIST, DriverId) - 8usize];
-    [
-        "Offset of field: _D3DDDI_PATCHLOCATIONLIST::AllocationOffset",
-    ][::core::mem::offset_of!(_D3DDDI_PATCHLOCATIONLIST, AllocationOffset) - 12usize];
-    [
-        "Offset of field: _D3DDDI_PATCHLOCATIONLIST::PatchOffset",
-    ][::core::mem::offset_of!(_D3DDDI_PATCHLOCATIONLIST, PatchOffset) - 16usize];
-    [
-        "Offset of field: _D3DDDI_PATCHLOCATIONLIST::SplitOffset",
-    ][::core::mem::offset_of!(_D3DDDI_PATCHLOCATIONLIST, SplitOffset) - 20usize];
+    ["Size of _D3DDDI_PATCHLOCATIONLIST"]
+        [::core::mem::size_of::<_D3DDDI_PATCHLOCATIONLIST>() - 24usize];
+    ["Alignment of _D3DDDI_PATCHLOCATIONLIST"]
+        [::core::mem::align_of::<_D3DDDI_PATCHLOCATIONLIST>() - 4usize];
+    ["Offset of field: _D3DDDI_PATCHLOCATIONLIST::AllocationIndex"]
+        [::core::mem::offset_of!(_D3DDDI_PATCHLOCATIONLIST, AllocationIndex) - 0usize];
+    ["Offset of field: _D3DDDI_PATCHLOCATIONLIST::Value"]
+        [::core::mem::offset_of!(_D3DDDI_PATCHLOCATIONLIST, Value) - 4usize];
+    ["Offset of field: _D3DDDI_PATCHLOCATIONLIST::DriverId"]
+        [::core::mem::offset_of!(_D3DDDI_PATCHLOCATIONLIST, DriverId) - 8usize];
+    ["Offset of field: _D3DDDI_PATCHLOCATIONLIST::AllocationOffset"]
+        [::core::mem::offset_of!(_D3DDDI_PATCHLOCATIONLIST, AllocationOffset) - 12usize];
+    ["Offset of field: _D3DDDI_PATCHLOCATIONLIST::PatchOffset"]
+        [::core::mem::offset_of!(_D3DDDI_PATCHLOCATIONLIST, PatchOffset) - 16usize];
+    ["Offset of field: _D3DDDI_PATCHLOCATIONLIST::SplitOffset"]
+        [::core::mem::offset_of!(_D3DDDI_PATCHLOCATIONLIST, SplitOffset) - 20usize];
 };
 pub type D3DDDI_PATCHLOCATIONLIST = _D3DDDI_PATCHLOCATIONLIST;
 pub type D3DKMT_SUBMITCOMMANDFLAGS = __u32;
@@ -2824,54 +2355,37 @@ pub struct _D3DKMT_SUBMITCOMMAND {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_SUBMITCOMMAND",
-    ][::core::mem::size_of::<_D3DKMT_SUBMITCOMMAND>() - 384usize];
-    [
-        "Alignment of _D3DKMT_SUBMITCOMMAND",
-    ][::core::mem::align_of::<_D3DKMT_SUBMITCOMMAND>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_SUBMITCOMMAND::Commands",
-    ][::core::mem::offset_of!(_D3DKMT_SUBMITCOMMAND, Commands) - 0usize];
-    [
-        "Offset of field: _D3DKMT_SUBMITCOMMAND::CommandLength",
-    ][::core::mem::offset_of!(_D3DKMT_SUBMITCOMMAND, CommandLength) - 8usize];
-    [
-        "Offset of field: _D3DKMT_SUBMITCOMMAND::Flags",
-    ][::core::mem::offset_of!(_D3DKMT_SUBMITCOMMAND, Flags) - 12usize];
-    [
-        "Offset of field: _D3DKMT_SUBMITCOMMAND::PresentHistoryToken",
-    ][::core::mem::offset_of!(_D3DKMT_SUBMITCOMMAND, PresentHistoryToken) - 16usize];
-    [
-        "Offset of field: _D3DKMT_SUBMITCOMMAND::BroadcastContextCount",
-    ][::core::mem::offset_of!(_D3DKMT_SUBMITCOMMAND, BroadcastContextCount) - 24usize];
-    [
-        "Offset of field: _D3DKMT_SUBMITCOMMAND::BroadcastContext",
-    ][::core::mem::offset_of!(_D3DKMT_SUBMITCOMMAND, BroadcastContext) - 28usize];
-    [
-        "Offset of field: _D3DKMT_SUBMITCOMMAND::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_SUBMITCOMMAND, _pad0) - 284usize];
-    [
-        "Offset of field: _D3DKMT_SUBMITCOMMAND::pPrivateDriverData",
-    ][::core::mem::offset_of!(_D3DKMT_SUBMITCOMMAND, pPrivateDriverData) - 288usize];
-    [
-        "Offset of field: _D3DKMT_SUBMITCOMMAND::PrivateDriverDataSize",
-    ][::core::mem::offset_of!(_D3DKMT_SUBMITCOMMAND, PrivateDriverDataSize) - 296usize];
-    [
-        "Offset of field: _D3DKMT_SUBMITCOMMAND::NumPrimaries",
-    ][::core::mem::offset_of!(_D3DKMT_SUBMITCOMMAND, NumPrimaries) - 300usize];
-    [
-        "Offset of field: _D3DKMT_SUBMITCOMMAND::WrittenPrimaries",
-    ][::core::mem::offset_of!(_D3DKMT_SUBMITCOMMAND, WrittenPrimaries) - 304usize];
-    [
-        "Offset of field: _D3DKMT_SUBMITCOMMAND::NumHistoryBuffers",
-    ][::core::mem::offset_of!(_D3DKMT_SUBMITCOMMAND, NumHistoryBuffers) - 368usize];
-    [
-        "Offset of field: _D3DKMT_SUBMITCOMMAND::_pad1",
-    ][::core::mem::offset_of!(_D3DKMT_SUBMITCOMMAND, _pad1) - 372usize];
-    [
-        "Offset of field: _D3DKMT_SUBMITCOMMAND::HistoryBufferArray",
-    ][::core::mem::offset_of!(_D3DKMT_SUBMITCOMMAND, HistoryBufferArray) - 376usize];
+    ["Size of _D3DKMT_SUBMITCOMMAND"][::core::mem::size_of::<_D3DKMT_SUBMITCOMMAND>() - 384usize];
+    ["Alignment of _D3DKMT_SUBMITCOMMAND"]
+        [::core::mem::align_of::<_D3DKMT_SUBMITCOMMAND>() - 8usize];
+    ["Offset of field: _D3DKMT_SUBMITCOMMAND::Commands"]
+        [::core::mem::offset_of!(_D3DKMT_SUBMITCOMMAND, Commands) - 0usize];
+    ["Offset of field: _D3DKMT_SUBMITCOMMAND::CommandLength"]
+        [::core::mem::offset_of!(_D3DKMT_SUBMITCOMMAND, CommandLength) - 8usize];
+    ["Offset of field: _D3DKMT_SUBMITCOMMAND::Flags"]
+        [::core::mem::offset_of!(_D3DKMT_SUBMITCOMMAND, Flags) - 12usize];
+    ["Offset of field: _D3DKMT_SUBMITCOMMAND::PresentHistoryToken"]
+        [::core::mem::offset_of!(_D3DKMT_SUBMITCOMMAND, PresentHistoryToken) - 16usize];
+    ["Offset of field: _D3DKMT_SUBMITCOMMAND::BroadcastContextCount"]
+        [::core::mem::offset_of!(_D3DKMT_SUBMITCOMMAND, BroadcastContextCount) - 24usize];
+    ["Offset of field: _D3DKMT_SUBMITCOMMAND::BroadcastContext"]
+        [::core::mem::offset_of!(_D3DKMT_SUBMITCOMMAND, BroadcastContext) - 28usize];
+    ["Offset of field: _D3DKMT_SUBMITCOMMAND::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_SUBMITCOMMAND, _pad0) - 284usize];
+    ["Offset of field: _D3DKMT_SUBMITCOMMAND::pPrivateDriverData"]
+        [::core::mem::offset_of!(_D3DKMT_SUBMITCOMMAND, pPrivateDriverData) - 288usize];
+    ["Offset of field: _D3DKMT_SUBMITCOMMAND::PrivateDriverDataSize"]
+        [::core::mem::offset_of!(_D3DKMT_SUBMITCOMMAND, PrivateDriverDataSize) - 296usize];
+    ["Offset of field: _D3DKMT_SUBMITCOMMAND::NumPrimaries"]
+        [::core::mem::offset_of!(_D3DKMT_SUBMITCOMMAND, NumPrimaries) - 300usize];
+    ["Offset of field: _D3DKMT_SUBMITCOMMAND::WrittenPrimaries"]
+        [::core::mem::offset_of!(_D3DKMT_SUBMITCOMMAND, WrittenPrimaries) - 304usize];
+    ["Offset of field: _D3DKMT_SUBMITCOMMAND::NumHistoryBuffers"]
+        [::core::mem::offset_of!(_D3DKMT_SUBMITCOMMAND, NumHistoryBuffers) - 368usize];
+    ["Offset of field: _D3DKMT_SUBMITCOMMAND::_pad1"]
+        [::core::mem::offset_of!(_D3DKMT_SUBMITCOMMAND, _pad1) - 372usize];
+    ["Offset of field: _D3DKMT_SUBMITCOMMAND::HistoryBufferArray"]
+        [::core::mem::offset_of!(_D3DKMT_SUBMITCOMMAND, HistoryBufferArray) - 376usize];
 };
 impl Default for _D3DKMT_SUBMITCOMMAND {
     fn default() -> Self {
@@ -2899,46 +2413,30 @@ pub struct _D3DKMT_SUBMITCOMMANDTOHWQUEUE {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_SUBMITCOMMANDTOHWQUEUE",
-    ][::core::mem::size_of::<_D3DKMT_SUBMITCOMMANDTOHWQUEUE>() - 56usize];
-    [
-        "Alignment of _D3DKMT_SUBMITCOMMANDTOHWQUEUE",
-    ][::core::mem::align_of::<_D3DKMT_SUBMITCOMMANDTOHWQUEUE>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_SUBMITCOMMANDTOHWQUEUE::hHwQueue",
-    ][::core::mem::offset_of!(_D3DKMT_SUBMITCOMMANDTOHWQUEUE, hHwQueue) - 0usize];
-    [
-        "Offset of field: _D3DKMT_SUBMITCOMMANDTOHWQUEUE::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_SUBMITCOMMANDTOHWQUEUE, _pad0) - 4usize];
-    [
-        "Offset of field: _D3DKMT_SUBMITCOMMANDTOHWQUEUE::HwQueueProgressFenceId",
-    ][::core::mem::offset_of!(_D3DKMT_SUBMITCOMMANDTOHWQUEUE, HwQueueProgressFenceId)
-        - 8usize];
-    [
-        "Offset of field: _D3DKMT_SUBMITCOMMANDTOHWQUEUE::CommandBuffer",
-    ][::core::mem::offset_of!(_D3DKMT_SUBMITCOMMANDTOHWQUEUE, CommandBuffer) - 16usize];
-    [
-        "Offset of field: _D3DKMT_SUBMITCOMMANDTOHWQUEUE::CommandLength",
-    ][::core::mem::offset_of!(_D3DKMT_SUBMITCOMMANDTOHWQUEUE, CommandLength) - 24usize];
-    [
-        "Offset of field: _D3DKMT_SUBMITCOMMANDTOHWQUEUE::PrivateDriverDataSize",
-    ][::core::mem::offset_of!(_D3DKMT_SUBMITCOMMANDTOHWQUEUE, PrivateDriverDataSize)
-        - 28usize];
-    [
-        "Offset of field: _D3DKMT_SUBMITCOMMANDTOHWQUEUE::pPrivateDriverData",
-    ][::core::mem::offset_of!(_D3DKMT_SUBMITCOMMANDTOHWQUEUE, pPrivateDriverData)
-        - 32usize];
-    [
-        "Offset of field: _D3DKMT_SUBMITCOMMANDTOHWQUEUE::NumPrimaries",
-    ][::core::mem::offset_of!(_D3DKMT_SUBMITCOMMANDTOHWQUEUE, NumPrimaries) - 40usize];
-    [
-        "Offset of field: _D3DKMT_SUBMITCOMMANDTOHWQUEUE::_pad1",
-    ][::core::mem::offset_of!(_D3DKMT_SUBMITCOMMANDTOHWQUEUE, _pad1) - 44usize];
-    [
-        "Offset of field: _D3DKMT_SUBMITCOMMANDTOHWQUEUE::WrittenPrimaries",
-    ][::core::mem::offset_of!(_D3DKMT_SUBMITCOMMANDTOHWQUEUE, WrittenPrimaries)
-        - 48usize];
+    ["Size of _D3DKMT_SUBMITCOMMANDTOHWQUEUE"]
+        [::core::mem::size_of::<_D3DKMT_SUBMITCOMMANDTOHWQUEUE>() - 56usize];
+    ["Alignment of _D3DKMT_SUBMITCOMMANDTOHWQUEUE"]
+        [::core::mem::align_of::<_D3DKMT_SUBMITCOMMANDTOHWQUEUE>() - 8usize];
+    ["Offset of field: _D3DKMT_SUBMITCOMMANDTOHWQUEUE::hHwQueue"]
+        [::core::mem::offset_of!(_D3DKMT_SUBMITCOMMANDTOHWQUEUE, hHwQueue) - 0usize];
+    ["Offset of field: _D3DKMT_SUBMITCOMMANDTOHWQUEUE::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_SUBMITCOMMANDTOHWQUEUE, _pad0) - 4usize];
+    ["Offset of field: _D3DKMT_SUBMITCOMMANDTOHWQUEUE::HwQueueProgressFenceId"]
+        [::core::mem::offset_of!(_D3DKMT_SUBMITCOMMANDTOHWQUEUE, HwQueueProgressFenceId) - 8usize];
+    ["Offset of field: _D3DKMT_SUBMITCOMMANDTOHWQUEUE::CommandBuffer"]
+        [::core::mem::offset_of!(_D3DKMT_SUBMITCOMMANDTOHWQUEUE, CommandBuffer) - 16usize];
+    ["Offset of field: _D3DKMT_SUBMITCOMMANDTOHWQUEUE::CommandLength"]
+        [::core::mem::offset_of!(_D3DKMT_SUBMITCOMMANDTOHWQUEUE, CommandLength) - 24usize];
+    ["Offset of field: _D3DKMT_SUBMITCOMMANDTOHWQUEUE::PrivateDriverDataSize"]
+        [::core::mem::offset_of!(_D3DKMT_SUBMITCOMMANDTOHWQUEUE, PrivateDriverDataSize) - 28usize];
+    ["Offset of field: _D3DKMT_SUBMITCOMMANDTOHWQUEUE::pPrivateDriverData"]
+        [::core::mem::offset_of!(_D3DKMT_SUBMITCOMMANDTOHWQUEUE, pPrivateDriverData) - 32usize];
+    ["Offset of field: _D3DKMT_SUBMITCOMMANDTOHWQUEUE::NumPrimaries"]
+        [::core::mem::offset_of!(_D3DKMT_SUBMITCOMMANDTOHWQUEUE, NumPrimaries) - 40usize];
+    ["Offset of field: _D3DKMT_SUBMITCOMMANDTOHWQUEUE::_pad1"]
+        [::core::mem::offset_of!(_D3DKMT_SUBMITCOMMANDTOHWQUEUE, _pad1) - 44usize];
+    ["Offset of field: _D3DKMT_SUBMITCOMMANDTOHWQUEUE::WrittenPrimaries"]
+        [::core::mem::offset_of!(_D3DKMT_SUBMITCOMMANDTOHWQUEUE, WrittenPrimaries) - 48usize];
 };
 pub type D3DKMT_SUBMITCOMMANDTOHWQUEUE = _D3DKMT_SUBMITCOMMANDTOHWQUEUE;
 pub type D3DKMT_RENDERFLAGS = __u32;
@@ -2977,18 +2475,14 @@ pub union _D3DKMT_RENDER__bindgen_ty_1 {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_RENDER__bindgen_ty_1",
-    ][::core::mem::size_of::<_D3DKMT_RENDER__bindgen_ty_1>() - 4usize];
-    [
-        "Alignment of _D3DKMT_RENDER__bindgen_ty_1",
-    ][::core::mem::align_of::<_D3DKMT_RENDER__bindgen_ty_1>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_RENDER__bindgen_ty_1::hDevice",
-    ][::core::mem::offset_of!(_D3DKMT_RENDER__bindgen_ty_1, hDevice) - 0usize];
-    [
-        "Offset of field: _D3DKMT_RENDER__bindgen_ty_1::hContext",
-    ][::core::mem::offset_of!(_D3DKMT_RENDER__bindgen_ty_1, hContext) - 0usize];
+    ["Size of _D3DKMT_RENDER__bindgen_ty_1"]
+        [::core::mem::size_of::<_D3DKMT_RENDER__bindgen_ty_1>() - 4usize];
+    ["Alignment of _D3DKMT_RENDER__bindgen_ty_1"]
+        [::core::mem::align_of::<_D3DKMT_RENDER__bindgen_ty_1>() - 4usize];
+    ["Offset of field: _D3DKMT_RENDER__bindgen_ty_1::hDevice"]
+        [::core::mem::offset_of!(_D3DKMT_RENDER__bindgen_ty_1, hDevice) - 0usize];
+    ["Offset of field: _D3DKMT_RENDER__bindgen_ty_1::hContext"]
+        [::core::mem::offset_of!(_D3DKMT_RENDER__bindgen_ty_1, hContext) - 0usize];
 };
 impl Default for _D3DKMT_RENDER__bindgen_ty_1 {
     fn default() -> Self {
@@ -3003,72 +2497,50 @@ impl Default for _D3DKMT_RENDER__bindgen_ty_1 {
 const _: () = {
     ["Size of _D3DKMT_RENDER"][::core::mem::size_of::<_D3DKMT_RENDER>() - 368usize];
     ["Alignment of _D3DKMT_RENDER"][::core::mem::align_of::<_D3DKMT_RENDER>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_RENDER::CommandOffset",
-    ][::core::mem::offset_of!(_D3DKMT_RENDER, CommandOffset) - 4usize];
-    [
-        "Offset of field: _D3DKMT_RENDER::CommandLength",
-    ][::core::mem::offset_of!(_D3DKMT_RENDER, CommandLength) - 8usize];
-    [
-        "Offset of field: _D3DKMT_RENDER::AllocationCount",
-    ][::core::mem::offset_of!(_D3DKMT_RENDER, AllocationCount) - 12usize];
-    [
-        "Offset of field: _D3DKMT_RENDER::PatchLocationCount",
-    ][::core::mem::offset_of!(_D3DKMT_RENDER, PatchLocationCount) - 16usize];
-    [
-        "Offset of field: _D3DKMT_RENDER::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_RENDER, _pad0) - 20usize];
-    [
-        "Offset of field: _D3DKMT_RENDER::pNewCommandBuffer",
-    ][::core::mem::offset_of!(_D3DKMT_RENDER, pNewCommandBuffer) - 24usize];
-    [
-        "Offset of field: _D3DKMT_RENDER::NewCommandBufferSize",
-    ][::core::mem::offset_of!(_D3DKMT_RENDER, NewCommandBufferSize) - 32usize];
-    [
-        "Offset of field: _D3DKMT_RENDER::_pad1",
-    ][::core::mem::offset_of!(_D3DKMT_RENDER, _pad1) - 36usize];
-    [
-        "Offset of field: _D3DKMT_RENDER::pNewAllocationList",
-    ][::core::mem::offset_of!(_D3DKMT_RENDER, pNewAllocationList) - 40usize];
-    [
-        "Offset of field: _D3DKMT_RENDER::NewAllocationListSize",
-    ][::core::mem::offset_of!(_D3DKMT_RENDER, NewAllocationListSize) - 48usize];
-    [
-        "Offset of field: _D3DKMT_RENDER::_pad2",
-    ][::core::mem::offset_of!(_D3DKMT_RENDER, _pad2) - 52usize];
-    [
-        "Offset of field: _D3DKMT_RENDER::pNewPatchLocationList",
-    ][::core::mem::offset_of!(_D3DKMT_RENDER, pNewPatchLocationList) - 56usize];
-    [
-        "Offset of field: _D3DKMT_RENDER::NewPatchLocationListSize",
-    ][::core::mem::offset_of!(_D3DKMT_RENDER, NewPatchLocationListSize) - 64usize];
-    [
-        "Offset of field: _D3DKMT_RENDER::Flags",
-    ][::core::mem::offset_of!(_D3DKMT_RENDER, Flags) - 68usize];
-    [
-        "Offset of field: _D3DKMT_RENDER::PresentHistoryToken",
-    ][::core::mem::offset_of!(_D3DKMT_RENDER, PresentHistoryToken) - 72usize];
-    [
-        "Offset of field: _D3DKMT_RENDER::BroadcastContextCount",
-    ][::core::mem::offset_of!(_D3DKMT_RENDER, BroadcastContextCount) - 80usize];
-    [
-        "Offset of field: _D3DKMT_RENDER::BroadcastContext",
-    ][::core::mem::offset_of!(_D3DKMT_RENDER, BroadcastContext) - 84usize];
-    [
-        "Offset of field: _D3DKMT_RENDER::QueuedBufferCount",
-    ][::core::mem::offset_of!(_D3DKMT_RENDER, QueuedBufferCount) - 340usize];
-    [
-        "Offset of field: _D3DKMT_RENDER::NewCommandBuffer",
-    ][::core::mem::offset_of!(_D3DKMT_RENDER, NewCommandBuffer) - 344usize];
-    [
-        "Offset of field: _D3DKMT_RENDER::pPrivateDriverData",
-    ][::core::mem::offset_of!(_D3DKMT_RENDER, pPrivateDriverData) - 352usize];
-    [
-        "Offset of field: _D3DKMT_RENDER::PrivateDriverDataSize",
-    ][::core::mem::offset_of!(_D3DKMT_RENDER, PrivateDriverDataSize) - 360usize];
-    [
-        "Offset of field: _D3DKMT_RENDER::_pad3",
-    ][::core::mem::offset_of!(_D3DKMT_RENDER, _pad3) - 364usize];
+    ["Offset of field: _D3DKMT_RENDER::CommandOffset"]
+        [::core::mem::offset_of!(_D3DKMT_RENDER, CommandOffset) - 4usize];
+    ["Offset of field: _D3DKMT_RENDER::CommandLength"]
+        [::core::mem::offset_of!(_D3DKMT_RENDER, CommandLength) - 8usize];
+    ["Offset of field: _D3DKMT_RENDER::AllocationCount"]
+        [::core::mem::offset_of!(_D3DKMT_RENDER, AllocationCount) - 12usize];
+    ["Offset of field: _D3DKMT_RENDER::PatchLocationCount"]
+        [::core::mem::offset_of!(_D3DKMT_RENDER, PatchLocationCount) - 16usize];
+    ["Offset of field: _D3DKMT_RENDER::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_RENDER, _pad0) - 20usize];
+    ["Offset of field: _D3DKMT_RENDER::pNewCommandBuffer"]
+        [::core::mem::offset_of!(_D3DKMT_RENDER, pNewCommandBuffer) - 24usize];
+    ["Offset of field: _D3DKMT_RENDER::NewCommandBufferSize"]
+        [::core::mem::offset_of!(_D3DKMT_RENDER, NewCommandBufferSize) - 32usize];
+    ["Offset of field: _D3DKMT_RENDER::_pad1"]
+        [::core::mem::offset_of!(_D3DKMT_RENDER, _pad1) - 36usize];
+    ["Offset of field: _D3DKMT_RENDER::pNewAllocationList"]
+        [::core::mem::offset_of!(_D3DKMT_RENDER, pNewAllocationList) - 40usize];
+    ["Offset of field: _D3DKMT_RENDER::NewAllocationListSize"]
+        [::core::mem::offset_of!(_D3DKMT_RENDER, NewAllocationListSize) - 48usize];
+    ["Offset of field: _D3DKMT_RENDER::_pad2"]
+        [::core::mem::offset_of!(_D3DKMT_RENDER, _pad2) - 52usize];
+    ["Offset of field: _D3DKMT_RENDER::pNewPatchLocationList"]
+        [::core::mem::offset_of!(_D3DKMT_RENDER, pNewPatchLocationList) - 56usize];
+    ["Offset of field: _D3DKMT_RENDER::NewPatchLocationListSize"]
+        [::core::mem::offset_of!(_D3DKMT_RENDER, NewPatchLocationListSize) - 64usize];
+    ["Offset of field: _D3DKMT_RENDER::Flags"]
+        [::core::mem::offset_of!(_D3DKMT_RENDER, Flags) - 68usize];
+    ["Offset of field: _D3DKMT_RENDER::PresentHistoryToken"]
+        [::core::mem::offset_of!(_D3DKMT_RENDER, PresentHistoryToken) - 72usize];
+    ["Offset of field: _D3DKMT_RENDER::BroadcastContextCount"]
+        [::core::mem::offset_of!(_D3DKMT_RENDER, BroadcastContextCount) - 80usize];
+    ["Offset of field: _D3DKMT_RENDER::BroadcastContext"]
+        [::core::mem::offset_of!(_D3DKMT_RENDER, BroadcastContext) - 84usize];
+    ["Offset of field: _D3DKMT_RENDER::QueuedBufferCount"]
+        [::core::mem::offset_of!(_D3DKMT_RENDER, QueuedBufferCount) - 340usize];
+    ["Offset of field: _D3DKMT_RENDER::NewCommandBuffer"]
+        [::core::mem::offset_of!(_D3DKMT_RENDER, NewCommandBuffer) - 344usize];
+    ["Offset of field: _D3DKMT_RENDER::pPrivateDriverData"]
+        [::core::mem::offset_of!(_D3DKMT_RENDER, pPrivateDriverData) - 352usize];
+    ["Offset of field: _D3DKMT_RENDER::PrivateDriverDataSize"]
+        [::core::mem::offset_of!(_D3DKMT_RENDER, PrivateDriverDataSize) - 360usize];
+    ["Offset of field: _D3DKMT_RENDER::_pad3"]
+        [::core::mem::offset_of!(_D3DKMT_RENDER, _pad3) - 364usize];
 };
 impl Default for _D3DKMT_RENDER {
     fn default() -> Self {
@@ -3088,18 +2560,14 @@ pub struct _D3DKMT_SETCONTEXTSCHEDULINGPRIORITY {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_SETCONTEXTSCHEDULINGPRIORITY",
-    ][::core::mem::size_of::<_D3DKMT_SETCONTEXTSCHEDULINGPRIORITY>() - 8usize];
-    [
-        "Alignment of _D3DKMT_SETCONTEXTSCHEDULINGPRIORITY",
-    ][::core::mem::align_of::<_D3DKMT_SETCONTEXTSCHEDULINGPRIORITY>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_SETCONTEXTSCHEDULINGPRIORITY::hContext",
-    ][::core::mem::offset_of!(_D3DKMT_SETCONTEXTSCHEDULINGPRIORITY, hContext) - 0usize];
-    [
-        "Offset of field: _D3DKMT_SETCONTEXTSCHEDULINGPRIORITY::Priority",
-    ][::core::mem::offset_of!(_D3DKMT_SETCONTEXTSCHEDULINGPRIORITY, Priority) - 4usize];
+    ["Size of _D3DKMT_SETCONTEXTSCHEDULINGPRIORITY"]
+        [::core::mem::size_of::<_D3DKMT_SETCONTEXTSCHEDULINGPRIORITY>() - 8usize];
+    ["Alignment of _D3DKMT_SETCONTEXTSCHEDULINGPRIORITY"]
+        [::core::mem::align_of::<_D3DKMT_SETCONTEXTSCHEDULINGPRIORITY>() - 4usize];
+    ["Offset of field: _D3DKMT_SETCONTEXTSCHEDULINGPRIORITY::hContext"]
+        [::core::mem::offset_of!(_D3DKMT_SETCONTEXTSCHEDULINGPRIORITY, hContext) - 0usize];
+    ["Offset of field: _D3DKMT_SETCONTEXTSCHEDULINGPRIORITY::Priority"]
+        [::core::mem::offset_of!(_D3DKMT_SETCONTEXTSCHEDULINGPRIORITY, Priority) - 4usize];
 };
 pub type D3DKMT_SETCONTEXTSCHEDULINGPRIORITY = _D3DKMT_SETCONTEXTSCHEDULINGPRIORITY;
 #[repr(C)]
@@ -3110,18 +2578,14 @@ pub struct _D3DKMT_GETCONTEXTSCHEDULINGPRIORITY {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_GETCONTEXTSCHEDULINGPRIORITY",
-    ][::core::mem::size_of::<_D3DKMT_GETCONTEXTSCHEDULINGPRIORITY>() - 8usize];
-    [
-        "Alignment of _D3DKMT_GETCONTEXTSCHEDULINGPRIORITY",
-    ][::core::mem::align_of::<_D3DKMT_GETCONTEXTSCHEDULINGPRIORITY>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_GETCONTEXTSCHEDULINGPRIORITY::hContext",
-    ][::core::mem::offset_of!(_D3DKMT_GETCONTEXTSCHEDULINGPRIORITY, hContext) - 0usize];
-    [
-        "Offset of field: _D3DKMT_GETCONTEXTSCHEDULINGPRIORITY::Priority",
-    ][::core::mem::offset_of!(_D3DKMT_GETCONTEXTSCHEDULINGPRIORITY, Priority) - 4usize];
+    ["Size of _D3DKMT_GETCONTEXTSCHEDULINGPRIORITY"]
+        [::core::mem::size_of::<_D3DKMT_GETCONTEXTSCHEDULINGPRIORITY>() - 8usize];
+    ["Alignment of _D3DKMT_GETCONTEXTSCHEDULINGPRIORITY"]
+        [::core::mem::align_of::<_D3DKMT_GETCONTEXTSCHEDULINGPRIORITY>() - 4usize];
+    ["Offset of field: _D3DKMT_GETCONTEXTSCHEDULINGPRIORITY::hContext"]
+        [::core::mem::offset_of!(_D3DKMT_GETCONTEXTSCHEDULINGPRIORITY, hContext) - 0usize];
+    ["Offset of field: _D3DKMT_GETCONTEXTSCHEDULINGPRIORITY::Priority"]
+        [::core::mem::offset_of!(_D3DKMT_GETCONTEXTSCHEDULINGPRIORITY, Priority) - 4usize];
 };
 pub type D3DKMT_GETCONTEXTSCHEDULINGPRIORITY = _D3DKMT_GETCONTEXTSCHEDULINGPRIORITY;
 #[repr(C)]
@@ -3132,22 +2596,17 @@ pub struct _D3DKMT_SETCONTEXTINPROCESSSCHEDULINGPRIORITY {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_SETCONTEXTINPROCESSSCHEDULINGPRIORITY",
-    ][::core::mem::size_of::<_D3DKMT_SETCONTEXTINPROCESSSCHEDULINGPRIORITY>() - 8usize];
-    [
-        "Alignment of _D3DKMT_SETCONTEXTINPROCESSSCHEDULINGPRIORITY",
-    ][::core::mem::align_of::<_D3DKMT_SETCONTEXTINPROCESSSCHEDULINGPRIORITY>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_SETCONTEXTINPROCESSSCHEDULINGPRIORITY::hContext",
-    ][::core::mem::offset_of!(_D3DKMT_SETCONTEXTINPROCESSSCHEDULINGPRIORITY, hContext)
-        - 0usize];
-    [
-        "Offset of field: _D3DKMT_SETCONTEXTINPROCESSSCHEDULINGPRIORITY::Priority",
-    ][::core::mem::offset_of!(_D3DKMT_SETCONTEXTINPROCESSSCHEDULINGPRIORITY, Priority)
-        - 4usize];
+    ["Size of _D3DKMT_SETCONTEXTINPROCESSSCHEDULINGPRIORITY"]
+        [::core::mem::size_of::<_D3DKMT_SETCONTEXTINPROCESSSCHEDULINGPRIORITY>() - 8usize];
+    ["Alignment of _D3DKMT_SETCONTEXTINPROCESSSCHEDULINGPRIORITY"]
+        [::core::mem::align_of::<_D3DKMT_SETCONTEXTINPROCESSSCHEDULINGPRIORITY>() - 4usize];
+    ["Offset of field: _D3DKMT_SETCONTEXTINPROCESSSCHEDULINGPRIORITY::hContext"]
+        [::core::mem::offset_of!(_D3DKMT_SETCONTEXTINPROCESSSCHEDULINGPRIORITY, hContext) - 0usize];
+    ["Offset of field: _D3DKMT_SETCONTEXTINPROCESSSCHEDULINGPRIORITY::Priority"]
+        [::core::mem::offset_of!(_D3DKMT_SETCONTEXTINPROCESSSCHEDULINGPRIORITY, Priority) - 4usize];
 };
-pub type D3DKMT_SETCONTEXTINPROCESSSCHEDULINGPRIORITY = _D3DKMT_SETCONTEXTINPROCESSSCHEDULINGPRIORITY;
+pub type D3DKMT_SETCONTEXTINPROCESSSCHEDULINGPRIORITY =
+    _D3DKMT_SETCONTEXTINPROCESSSCHEDULINGPRIORITY;
 #[repr(C)]
 #[derive(Default, Copy, Clone)]
 pub struct _D3DKMT_GETCONTEXTINPROCESSSCHEDULINGPRIORITY {
@@ -3156,22 +2615,17 @@ pub struct _D3DKMT_GETCONTEXTINPROCESSSCHEDULINGPRIORITY {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_GETCONTEXTINPROCESSSCHEDULINGPRIORITY",
-    ][::core::mem::size_of::<_D3DKMT_GETCONTEXTINPROCESSSCHEDULINGPRIORITY>() - 8usize];
-    [
-        "Alignment of _D3DKMT_GETCONTEXTINPROCESSSCHEDULINGPRIORITY",
-    ][::core::mem::align_of::<_D3DKMT_GETCONTEXTINPROCESSSCHEDULINGPRIORITY>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_GETCONTEXTINPROCESSSCHEDULINGPRIORITY::hContext",
-    ][::core::mem::offset_of!(_D3DKMT_GETCONTEXTINPROCESSSCHEDULINGPRIORITY, hContext)
-        - 0usize];
-    [
-        "Offset of field: _D3DKMT_GETCONTEXTINPROCESSSCHEDULINGPRIORITY::Priority",
-    ][::core::mem::offset_of!(_D3DKMT_GETCONTEXTINPROCESSSCHEDULINGPRIORITY, Priority)
-        - 4usize];
+    ["Size of _D3DKMT_GETCONTEXTINPROCESSSCHEDULINGPRIORITY"]
+        [::core::mem::size_of::<_D3DKMT_GETCONTEXTINPROCESSSCHEDULINGPRIORITY>() - 8usize];
+    ["Alignment of _D3DKMT_GETCONTEXTINPROCESSSCHEDULINGPRIORITY"]
+        [::core::mem::align_of::<_D3DKMT_GETCONTEXTINPROCESSSCHEDULINGPRIORITY>() - 4usize];
+    ["Offset of field: _D3DKMT_GETCONTEXTINPROCESSSCHEDULINGPRIORITY::hContext"]
+        [::core::mem::offset_of!(_D3DKMT_GETCONTEXTINPROCESSSCHEDULINGPRIORITY, hContext) - 0usize];
+    ["Offset of field: _D3DKMT_GETCONTEXTINPROCESSSCHEDULINGPRIORITY::Priority"]
+        [::core::mem::offset_of!(_D3DKMT_GETCONTEXTINPROCESSSCHEDULINGPRIORITY, Priority) - 4usize];
 };
-pub type D3DKMT_GETCONTEXTINPROCESSSCHEDULINGPRIORITY = _D3DKMT_GETCONTEXTINPROCESSSCHEDULINGPRIORITY;
+pub type D3DKMT_GETCONTEXTINPROCESSSCHEDULINGPRIORITY =
+    _D3DKMT_GETCONTEXTINPROCESSSCHEDULINGPRIORITY;
 pub type D3DKMT_CREATEDEVICEFLAGS = __u32;
 #[repr(C)]
 #[derive(Copy, Clone)]
@@ -3197,18 +2651,14 @@ pub union _D3DKMT_CREATEDEVICE__bindgen_ty_1 {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_CREATEDEVICE__bindgen_ty_1",
-    ][::core::mem::size_of::<_D3DKMT_CREATEDEVICE__bindgen_ty_1>() - 8usize];
-    [
-        "Alignment of _D3DKMT_CREATEDEVICE__bindgen_ty_1",
-    ][::core::mem::align_of::<_D3DKMT_CREATEDEVICE__bindgen_ty_1>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_CREATEDEVICE__bindgen_ty_1::hAdapter",
-    ][::core::mem::offset_of!(_D3DKMT_CREATEDEVICE__bindgen_ty_1, hAdapter) - 0usize];
-    [
-        "Offset of field: _D3DKMT_CREATEDEVICE__bindgen_ty_1::pAdapter",
-    ][::core::mem::offset_of!(_D3DKMT_CREATEDEVICE__bindgen_ty_1, pAdapter) - 0usize];
+    ["Size of _D3DKMT_CREATEDEVICE__bindgen_ty_1"]
+        [::core::mem::size_of::<_D3DKMT_CREATEDEVICE__bindgen_ty_1>() - 8usize];
+    ["Alignment of _D3DKMT_CREATEDEVICE__bindgen_ty_1"]
+        [::core::mem::align_of::<_D3DKMT_CREATEDEVICE__bindgen_ty_1>() - 8usize];
+    ["Offset of field: _D3DKMT_CREATEDEVICE__bindgen_ty_1::hAdapter"]
+        [::core::mem::offset_of!(_D3DKMT_CREATEDEVICE__bindgen_ty_1, hAdapter) - 0usize];
+    ["Offset of field: _D3DKMT_CREATEDEVICE__bindgen_ty_1::pAdapter"]
+        [::core::mem::offset_of!(_D3DKMT_CREATEDEVICE__bindgen_ty_1, pAdapter) - 0usize];
 };
 impl Default for _D3DKMT_CREATEDEVICE__bindgen_ty_1 {
     fn default() -> Self {
@@ -3221,45 +2671,30 @@ impl Default for _D3DKMT_CREATEDEVICE__bindgen_ty_1 {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_CREATEDEVICE",
-    ][::core::mem::size_of::<_D3DKMT_CREATEDEVICE>() - 64usize];
-    [
-        "Alignment of _D3DKMT_CREATEDEVICE",
-    ][::core::mem::align_of::<_D3DKMT_CREATEDEVICE>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_CREATEDEVICE::Flags",
-    ][::core::mem::offset_of!(_D3DKMT_CREATEDEVICE, Flags) - 8usize];
-    [
-        "Offset of field: _D3DKMT_CREATEDEVICE::hDevice",
-    ][::core::mem::offset_of!(_D3DKMT_CREATEDEVICE, hDevice) - 12usize];
-    [
-        "Offset of field: _D3DKMT_CREATEDEVICE::pCommandBuffer",
-    ][::core::mem::offset_of!(_D3DKMT_CREATEDEVICE, pCommandBuffer) - 16usize];
-    [
-        "Offset of field: _D3DKMT_CREATEDEVICE::CommandBufferSize",
-    ][::core::mem::offset_of!(_D3DKMT_CREATEDEVICE, CommandBufferSize) - 24usize];
-    [
-        "Offset of field: _D3DKMT_CREATEDEVICE::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_CREATEDEVICE, _pad0) - 28usize];
-    [
-        "Offset of field: _D3DKMT_CREATEDEVICE::pAllocationList",
-    ][::core::mem::offset_of!(_D3DKMT_CREATEDEVICE, pAllocationList) - 32usize];
-    [
-        "Offset of field: _D3DKMT_CREATEDEVICE::AllocationListSize",
-    ][::core::mem::offset_of!(_D3DKMT_CREATEDEVICE, AllocationListSize) - 40usize];
-    [
-        "Offset of field: _D3DKMT_CREATEDEVICE::_pad1",
-    ][::core::mem::offset_of!(_D3DKMT_CREATEDEVICE, _pad1) - 44usize];
-    [
-        "Offset of field: _D3DKMT_CREATEDEVICE::pPatchLocationList",
-    ][::core::mem::offset_of!(_D3DKMT_CREATEDEVICE, pPatchLocationList) - 48usize];
-    [
-        "Offset of field: _D3DKMT_CREATEDEVICE::PatchLocationListSize",
-    ][::core::mem::offset_of!(_D3DKMT_CREATEDEVICE, PatchLocationListSize) - 56usize];
-    [
-        "Offset of field: _D3DKMT_CREATEDEVICE::_pad2",
-    ][::core::mem::offset_of!(_D3DKMT_CREATEDEVICE, _pad2) - 60usize];
+    ["Size of _D3DKMT_CREATEDEVICE"][::core::mem::size_of::<_D3DKMT_CREATEDEVICE>() - 64usize];
+    ["Alignment of _D3DKMT_CREATEDEVICE"][::core::mem::align_of::<_D3DKMT_CREATEDEVICE>() - 8usize];
+    ["Offset of field: _D3DKMT_CREATEDEVICE::Flags"]
+        [::core::mem::offset_of!(_D3DKMT_CREATEDEVICE, Flags) - 8usize];
+    ["Offset of field: _D3DKMT_CREATEDEVICE::hDevice"]
+        [::core::mem::offset_of!(_D3DKMT_CREATEDEVICE, hDevice) - 12usize];
+    ["Offset of field: _D3DKMT_CREATEDEVICE::pCommandBuffer"]
+        [::core::mem::offset_of!(_D3DKMT_CREATEDEVICE, pCommandBuffer) - 16usize];
+    ["Offset of field: _D3DKMT_CREATEDEVICE::CommandBufferSize"]
+        [::core::mem::offset_of!(_D3DKMT_CREATEDEVICE, CommandBufferSize) - 24usize];
+    ["Offset of field: _D3DKMT_CREATEDEVICE::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_CREATEDEVICE, _pad0) - 28usize];
+    ["Offset of field: _D3DKMT_CREATEDEVICE::pAllocationList"]
+        [::core::mem::offset_of!(_D3DKMT_CREATEDEVICE, pAllocationList) - 32usize];
+    ["Offset of field: _D3DKMT_CREATEDEVICE::AllocationListSize"]
+        [::core::mem::offset_of!(_D3DKMT_CREATEDEVICE, AllocationListSize) - 40usize];
+    ["Offset of field: _D3DKMT_CREATEDEVICE::_pad1"]
+        [::core::mem::offset_of!(_D3DKMT_CREATEDEVICE, _pad1) - 44usize];
+    ["Offset of field: _D3DKMT_CREATEDEVICE::pPatchLocationList"]
+        [::core::mem::offset_of!(_D3DKMT_CREATEDEVICE, pPatchLocationList) - 48usize];
+    ["Offset of field: _D3DKMT_CREATEDEVICE::PatchLocationListSize"]
+        [::core::mem::offset_of!(_D3DKMT_CREATEDEVICE, PatchLocationListSize) - 56usize];
+    ["Offset of field: _D3DKMT_CREATEDEVICE::_pad2"]
+        [::core::mem::offset_of!(_D3DKMT_CREATEDEVICE, _pad2) - 60usize];
 };
 impl Default for _D3DKMT_CREATEDEVICE {
     fn default() -> Self {
@@ -3278,15 +2713,11 @@ pub struct _D3DKMT_DESTROYDEVICE {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_DESTROYDEVICE",
-    ][::core::mem::size_of::<_D3DKMT_DESTROYDEVICE>() - 4usize];
-    [
-        "Alignment of _D3DKMT_DESTROYDEVICE",
-    ][::core::mem::align_of::<_D3DKMT_DESTROYDEVICE>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_DESTROYDEVICE::hDevice",
-    ][::core::mem::offset_of!(_D3DKMT_DESTROYDEVICE, hDevice) - 0usize];
+    ["Size of _D3DKMT_DESTROYDEVICE"][::core::mem::size_of::<_D3DKMT_DESTROYDEVICE>() - 4usize];
+    ["Alignment of _D3DKMT_DESTROYDEVICE"]
+        [::core::mem::align_of::<_D3DKMT_DESTROYDEVICE>() - 4usize];
+    ["Offset of field: _D3DKMT_DESTROYDEVICE::hDevice"]
+        [::core::mem::offset_of!(_D3DKMT_DESTROYDEVICE, hDevice) - 0usize];
 };
 pub type D3DKMT_DESTROYDEVICE = _D3DKMT_DESTROYDEVICE;
 pub type D3DDDI_CREATECONTEXTFLAGS = __u32;
@@ -3338,69 +2769,47 @@ pub struct _D3DKMT_CREATECONTEXT {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_CREATECONTEXT",
-    ][::core::mem::size_of::<_D3DKMT_CREATECONTEXT>() - 96usize];
-    [
-        "Alignment of _D3DKMT_CREATECONTEXT",
-    ][::core::mem::align_of::<_D3DKMT_CREATECONTEXT>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_CREATECONTEXT::hDevice",
-    ][::core::mem::offset_of!(_D3DKMT_CREATECONTEXT, hDevice) - 0usize];
-    [
-        "Offset of field: _D3DKMT_CREATECONTEXT::NodeOrdinal",
-    ][::core::mem::offset_of!(_D3DKMT_CREATECONTEXT, NodeOrdinal) - 4usize];
-    [
-        "Offset of field: _D3DKMT_CREATECONTEXT::EngineAffinity",
-    ][::core::mem::offset_of!(_D3DKMT_CREATECONTEXT, EngineAffinity) - 8usize];
-    [
-        "Offset of field: _D3DKMT_CREATECONTEXT::Flags",
-    ][::core::mem::offset_of!(_D3DKMT_CREATECONTEXT, Flags) - 12usize];
-    [
-        "Offset of field: _D3DKMT_CREATECONTEXT::pPrivateDriverData",
-    ][::core::mem::offset_of!(_D3DKMT_CREATECONTEXT, pPrivateDriverData) - 16usize];
-    [
-        "Offset of field: _D3DKMT_CREATECONTEXT::PrivateDriverDataSize",
-    ][::core::mem::offset_of!(_D3DKMT_CREATECONTEXT, PrivateDriverDataSize) - 24usize];
-    [
-        "Offset of field: _D3DKMT_CREATECONTEXT::ClientHint",
-    ][::core::mem::offset_of!(_D3DKMT_CREATECONTEXT, ClientHint) - 28usize];
-    [
-        "Offset of field: _D3DKMT_CREATECONTEXT::hContext",
-    ][::core::mem::offset_of!(_D3DKMT_CREATECONTEXT, hContext) - 32usize];
-    [
-        "Offset of field: _D3DKMT_CREATECONTEXT::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_CREATECONTEXT, _pad0) - 36usize];
-    [
-        "Offset of field: _D3DKMT_CREATECONTEXT::pCommandBuffer",
-    ][::core::mem::offset_of!(_D3DKMT_CREATECONTEXT, pCommandBuffer) - 40usize];
-    [
-        "Offset of field: _D3DKMT_CREATECONTEXT::CommandBufferSize",
-    ][::core::mem::offset_of!(_D3DKMT_CREATECONTEXT, CommandBufferSize) - 48usize];
-    [
-        "Offset of field: _D3DKMT_CREATECONTEXT::_pad1",
-    ][::core::mem::offset_of!(_D3DKMT_CREATECONTEXT, _pad1) - 52usize];
-    [
-        "Offset of field: _D3DKMT_CREATECONTEXT::pAllocationList",
-    ][::core::mem::offset_of!(_D3DKMT_CREATECONTEXT, pAllocationList) - 56usize];
-    [
-        "Offset of field: _D3DKMT_CREATECONTEXT::AllocationListSize",
-    ][::core::mem::offset_of!(_D3DKMT_CREATECONTEXT, AllocationListSize) - 64usize];
-    [
-        "Offset of field: _D3DKMT_CREATECONTEXT::_pad2",
-    ][::core::mem::offset_of!(_D3DKMT_CREATECONTEXT, _pad2) - 68usize];
-    [
-        "Offset of field: _D3DKMT_CREATECONTEXT::pPatchLocationList",
-    ][::core::mem::offset_of!(_D3DKMT_CREATECONTEXT, pPatchLocationList) - 72usize];
-    [
-        "Offset of field: _D3DKMT_CREATECONTEXT::PatchLocationListSize",
-    ][::core::mem::offset_of!(_D3DKMT_CREATECONTEXT, PatchLocationListSize) - 80usize];
-    [
-        "Offset of field: _D3DKMT_CREATECONTEXT::_pad3",
-    ][::core::mem::offset_of!(_D3DKMT_CREATECONTEXT, _pad3) - 84usize];
-    [
-        "Offset of field: _D3DKMT_CREATECONTEXT::CommandBuffer",
-    ][::core::mem::offset_of!(_D3DKMT_CREATECONTEXT, CommandBuffer) - 88usize];
+    ["Size of _D3DKMT_CREATECONTEXT"][::core::mem::size_of::<_D3DKMT_CREATECONTEXT>() - 96usize];
+    ["Alignment of _D3DKMT_CREATECONTEXT"]
+        [::core::mem::align_of::<_D3DKMT_CREATECONTEXT>() - 8usize];
+    ["Offset of field: _D3DKMT_CREATECONTEXT::hDevice"]
+        [::core::mem::offset_of!(_D3DKMT_CREATECONTEXT, hDevice) - 0usize];
+    ["Offset of field: _D3DKMT_CREATECONTEXT::NodeOrdinal"]
+        [::core::mem::offset_of!(_D3DKMT_CREATECONTEXT, NodeOrdinal) - 4usize];
+    ["Offset of field: _D3DKMT_CREATECONTEXT::EngineAffinity"]
+        [::core::mem::offset_of!(_D3DKMT_CREATECONTEXT, EngineAffinity) - 8usize];
+    ["Offset of field: _D3DKMT_CREATECONTEXT::Flags"]
+        [::core::mem::offset_of!(_D3DKMT_CREATECONTEXT, Flags) - 12usize];
+    ["Offset of field: _D3DKMT_CREATECONTEXT::pPrivateDriverData"]
+        [::core::mem::offset_of!(_D3DKMT_CREATECONTEXT, pPrivateDriverData) - 16usize];
+    ["Offset of field: _D3DKMT_CREATECONTEXT::PrivateDriverDataSize"]
+        [::core::mem::offset_of!(_D3DKMT_CREATECONTEXT, PrivateDriverDataSize) - 24usize];
+    ["Offset of field: _D3DKMT_CREATECONTEXT::ClientHint"]
+        [::core::mem::offset_of!(_D3DKMT_CREATECONTEXT, ClientHint) - 28usize];
+    ["Offset of field: _D3DKMT_CREATECONTEXT::hContext"]
+        [::core::mem::offset_of!(_D3DKMT_CREATECONTEXT, hContext) - 32usize];
+    ["Offset of field: _D3DKMT_CREATECONTEXT::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_CREATECONTEXT, _pad0) - 36usize];
+    ["Offset of field: _D3DKMT_CREATECONTEXT::pCommandBuffer"]
+        [::core::mem::offset_of!(_D3DKMT_CREATECONTEXT, pCommandBuffer) - 40usize];
+    ["Offset of field: _D3DKMT_CREATECONTEXT::CommandBufferSize"]
+        [::core::mem::offset_of!(_D3DKMT_CREATECONTEXT, CommandBufferSize) - 48usize];
+    ["Offset of field: _D3DKMT_CREATECONTEXT::_pad1"]
+        [::core::mem::offset_of!(_D3DKMT_CREATECONTEXT, _pad1) - 52usize];
+    ["Offset of field: _D3DKMT_CREATECONTEXT::pAllocationList"]
+        [::core::mem::offset_of!(_D3DKMT_CREATECONTEXT, pAllocationList) - 56usize];
+    ["Offset of field: _D3DKMT_CREATECONTEXT::AllocationListSize"]
+        [::core::mem::offset_of!(_D3DKMT_CREATECONTEXT, AllocationListSize) - 64usize];
+    ["Offset of field: _D3DKMT_CREATECONTEXT::_pad2"]
+        [::core::mem::offset_of!(_D3DKMT_CREATECONTEXT, _pad2) - 68usize];
+    ["Offset of field: _D3DKMT_CREATECONTEXT::pPatchLocationList"]
+        [::core::mem::offset_of!(_D3DKMT_CREATECONTEXT, pPatchLocationList) - 72usize];
+    ["Offset of field: _D3DKMT_CREATECONTEXT::PatchLocationListSize"]
+        [::core::mem::offset_of!(_D3DKMT_CREATECONTEXT, PatchLocationListSize) - 80usize];
+    ["Offset of field: _D3DKMT_CREATECONTEXT::_pad3"]
+        [::core::mem::offset_of!(_D3DKMT_CREATECONTEXT, _pad3) - 84usize];
+    ["Offset of field: _D3DKMT_CREATECONTEXT::CommandBuffer"]
+        [::core::mem::offset_of!(_D3DKMT_CREATECONTEXT, CommandBuffer) - 88usize];
 };
 pub type D3DKMT_CREATECONTEXT = _D3DKMT_CREATECONTEXT;
 #[repr(C)]
@@ -3418,41 +2827,28 @@ pub struct _D3DKMT_CREATECONTEXTVIRTUAL {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_CREATECONTEXTVIRTUAL",
-    ][::core::mem::size_of::<_D3DKMT_CREATECONTEXTVIRTUAL>() - 40usize];
-    [
-        "Alignment of _D3DKMT_CREATECONTEXTVIRTUAL",
-    ][::core::mem::align_of::<_D3DKMT_CREATECONTEXTVIRTUAL>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_CREATECONTEXTVIRTUAL::hDevice",
-    ][::core::mem::offset_of!(_D3DKMT_CREATECONTEXTVIRTUAL, hDevice) - 0usize];
-    [
-        "Offset of field: _D3DKMT_CREATECONTEXTVIRTUAL::NodeOrdinal",
-    ][::core::mem::offset_of!(_D3DKMT_CREATECONTEXTVIRTUAL, NodeOrdinal) - 4usize];
-    [
-        "Offset of field: _D3DKMT_CREATECONTEXTVIRTUAL::EngineAffinity",
-    ][::core::mem::offset_of!(_D3DKMT_CREATECONTEXTVIRTUAL, EngineAffinity) - 8usize];
-    [
-        "Offset of field: _D3DKMT_CREATECONTEXTVIRTUAL::Flags",
-    ][::core::mem::offset_of!(_D3DKMT_CREATECONTEXTVIRTUAL, Flags) - 12usize];
-    [
-        "Offset of field: _D3DKMT_CREATECONTEXTVIRTUAL::pPrivateDriverData",
-    ][::core::mem::offset_of!(_D3DKMT_CREATECONTEXTVIRTUAL, pPrivateDriverData)
-        - 16usize];
-    [
-        "Offset of field: _D3DKMT_CREATECONTEXTVIRTUAL::PrivateDriverDataSize",
-    ][::core::mem::offset_of!(_D3DKMT_CREATECONTEXTVIRTUAL, PrivateDriverDataSize)
-        - 24usize];
-    [
-        "Offset of field: _D3DKMT_CREATECONTEXTVIRTUAL::ClientHint",
-    ][::core::mem::offset_of!(_D3DKMT_CREATECONTEXTVIRTUAL, ClientHint) - 28usize];
-    [
-        "Offset of field: _D3DKMT_CREATECONTEXTVIRTUAL::hContext",
-    ][::core::mem::offset_of!(_D3DKMT_CREATECONTEXTVIRTUAL, hContext) - 32usize];
-    [
-        "Offset of field: _D3DKMT_CREATECONTEXTVIRTUAL::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_CREATECONTEXTVIRTUAL, _pad0) - 36usize];
+    ["Size of _D3DKMT_CREATECONTEXTVIRTUAL"]
+        [::core::mem::size_of::<_D3DKMT_CREATECONTEXTVIRTUAL>() - 40usize];
+    ["Alignment of _D3DKMT_CREATECONTEXTVIRTUAL"]
+        [::core::mem::align_of::<_D3DKMT_CREATECONTEXTVIRTUAL>() - 8usize];
+    ["Offset of field: _D3DKMT_CREATECONTEXTVIRTUAL::hDevice"]
+        [::core::mem::offset_of!(_D3DKMT_CREATECONTEXTVIRTUAL, hDevice) - 0usize];
+    ["Offset of field: _D3DKMT_CREATECONTEXTVIRTUAL::NodeOrdinal"]
+        [::core::mem::offset_of!(_D3DKMT_CREATECONTEXTVIRTUAL, NodeOrdinal) - 4usize];
+    ["Offset of field: _D3DKMT_CREATECONTEXTVIRTUAL::EngineAffinity"]
+        [::core::mem::offset_of!(_D3DKMT_CREATECONTEXTVIRTUAL, EngineAffinity) - 8usize];
+    ["Offset of field: _D3DKMT_CREATECONTEXTVIRTUAL::Flags"]
+        [::core::mem::offset_of!(_D3DKMT_CREATECONTEXTVIRTUAL, Flags) - 12usize];
+    ["Offset of field: _D3DKMT_CREATECONTEXTVIRTUAL::pPrivateDriverData"]
+        [::core::mem::offset_of!(_D3DKMT_CREATECONTEXTVIRTUAL, pPrivateDriverData) - 16usize];
+    ["Offset of field: _D3DKMT_CREATECONTEXTVIRTUAL::PrivateDriverDataSize"]
+        [::core::mem::offset_of!(_D3DKMT_CREATECONTEXTVIRTUAL, PrivateDriverDataSize) - 24usize];
+    ["Offset of field: _D3DKMT_CREATECONTEXTVIRTUAL::ClientHint"]
+        [::core::mem::offset_of!(_D3DKMT_CREATECONTEXTVIRTUAL, ClientHint) - 28usize];
+    ["Offset of field: _D3DKMT_CREATECONTEXTVIRTUAL::hContext"]
+        [::core::mem::offset_of!(_D3DKMT_CREATECONTEXTVIRTUAL, hContext) - 32usize];
+    ["Offset of field: _D3DKMT_CREATECONTEXTVIRTUAL::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_CREATECONTEXTVIRTUAL, _pad0) - 36usize];
 };
 pub type D3DKMT_CREATECONTEXTVIRTUAL = _D3DKMT_CREATECONTEXTVIRTUAL;
 #[repr(C)]
@@ -3462,15 +2858,11 @@ pub struct _D3DKMT_DESTROYCONTEXT {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_DESTROYCONTEXT",
-    ][::core::mem::size_of::<_D3DKMT_DESTROYCONTEXT>() - 4usize];
-    [
-        "Alignment of _D3DKMT_DESTROYCONTEXT",
-    ][::core::mem::align_of::<_D3DKMT_DESTROYCONTEXT>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_DESTROYCONTEXT::hContext",
-    ][::core::mem::offset_of!(_D3DKMT_DESTROYCONTEXT, hContext) - 0usize];
+    ["Size of _D3DKMT_DESTROYCONTEXT"][::core::mem::size_of::<_D3DKMT_DESTROYCONTEXT>() - 4usize];
+    ["Alignment of _D3DKMT_DESTROYCONTEXT"]
+        [::core::mem::align_of::<_D3DKMT_DESTROYCONTEXT>() - 4usize];
+    ["Offset of field: _D3DKMT_DESTROYCONTEXT::hContext"]
+        [::core::mem::offset_of!(_D3DKMT_DESTROYCONTEXT, hContext) - 0usize];
 };
 pub type D3DKMT_DESTROYCONTEXT = _D3DKMT_DESTROYCONTEXT;
 pub type D3DDDI_CREATEHWCONTEXTFLAGS = __u32;
@@ -3489,39 +2881,28 @@ pub struct _D3DKMT_CREATEHWCONTEXT {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_CREATEHWCONTEXT",
-    ][::core::mem::size_of::<_D3DKMT_CREATEHWCONTEXT>() - 40usize];
-    [
-        "Alignment of _D3DKMT_CREATEHWCONTEXT",
-    ][::core::mem::align_of::<_D3DKMT_CREATEHWCONTEXT>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_CREATEHWCONTEXT::hDevice",
-    ][::core::mem::offset_of!(_D3DKMT_CREATEHWCONTEXT, hDevice) - 0usize];
-    [
-        "Offset of field: _D3DKMT_CREATEHWCONTEXT::NodeOrdinal",
-    ][::core::mem::offset_of!(_D3DKMT_CREATEHWCONTEXT, NodeOrdinal) - 4usize];
-    [
-        "Offset of field: _D3DKMT_CREATEHWCONTEXT::EngineAffinity",
-    ][::core::mem::offset_of!(_D3DKMT_CREATEHWCONTEXT, EngineAffinity) - 8usize];
-    [
-        "Offset of field: _D3DKMT_CREATEHWCONTEXT::Flags",
-    ][::core::mem::offset_of!(_D3DKMT_CREATEHWCONTEXT, Flags) - 12usize];
-    [
-        "Offset of field: _D3DKMT_CREATEHWCONTEXT::PrivateDriverDataSize",
-    ][::core::mem::offset_of!(_D3DKMT_CREATEHWCONTEXT, PrivateDriverDataSize) - 16usize];
-    [
-        "Offset of field: _D3DKMT_CREATEHWCONTEXT::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_CREATEHWCONTEXT, _pad0) - 20usize];
-    [
-        "Offset of field: _D3DKMT_CREATEHWCONTEXT::pPrivateDriverData",
-    ][::core::mem::offset_of!(_D3DKMT_CREATEHWCONTEXT, pPrivateDriverData) - 24usize];
-    [
-        "Offset of field: _D3DKMT_CREATEHWCONTEXT::hHwContext",
-    ][::core::mem::offset_of!(_D3DKMT_CREATEHWCONTEXT, hHwContext) - 32usize];
-    [
-        "Offset of field: _D3DKMT_CREATEHWCONTEXT::_pad1",
-    ][::core::mem::offset_of!(_D3DKMT_CREATEHWCONTEXT, _pad1) - 36usize];
+    ["Size of _D3DKMT_CREATEHWCONTEXT"]
+        [::core::mem::size_of::<_D3DKMT_CREATEHWCONTEXT>() - 40usize];
+    ["Alignment of _D3DKMT_CREATEHWCONTEXT"]
+        [::core::mem::align_of::<_D3DKMT_CREATEHWCONTEXT>() - 8usize];
+    ["Offset of field: _D3DKMT_CREATEHWCONTEXT::hDevice"]
+        [::core::mem::offset_of!(_D3DKMT_CREATEHWCONTEXT, hDevice) - 0usize];
+    ["Offset of field: _D3DKMT_CREATEHWCONTEXT::NodeOrdinal"]
+        [::core::mem::offset_of!(_D3DKMT_CREATEHWCONTEXT, NodeOrdinal) - 4usize];
+    ["Offset of field: _D3DKMT_CREATEHWCONTEXT::EngineAffinity"]
+        [::core::mem::offset_of!(_D3DKMT_CREATEHWCONTEXT, EngineAffinity) - 8usize];
+    ["Offset of field: _D3DKMT_CREATEHWCONTEXT::Flags"]
+        [::core::mem::offset_of!(_D3DKMT_CREATEHWCONTEXT, Flags) - 12usize];
+    ["Offset of field: _D3DKMT_CREATEHWCONTEXT::PrivateDriverDataSize"]
+        [::core::mem::offset_of!(_D3DKMT_CREATEHWCONTEXT, PrivateDriverDataSize) - 16usize];
+    ["Offset of field: _D3DKMT_CREATEHWCONTEXT::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_CREATEHWCONTEXT, _pad0) - 20usize];
+    ["Offset of field: _D3DKMT_CREATEHWCONTEXT::pPrivateDriverData"]
+        [::core::mem::offset_of!(_D3DKMT_CREATEHWCONTEXT, pPrivateDriverData) - 24usize];
+    ["Offset of field: _D3DKMT_CREATEHWCONTEXT::hHwContext"]
+        [::core::mem::offset_of!(_D3DKMT_CREATEHWCONTEXT, hHwContext) - 32usize];
+    ["Offset of field: _D3DKMT_CREATEHWCONTEXT::_pad1"]
+        [::core::mem::offset_of!(_D3DKMT_CREATEHWCONTEXT, _pad1) - 36usize];
 };
 pub type D3DKMT_CREATEHWCONTEXT = _D3DKMT_CREATEHWCONTEXT;
 #[repr(C)]
@@ -3531,15 +2912,12 @@ pub struct _D3DKMT_DESTROYHWCONTEXT {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_DESTROYHWCONTEXT",
-    ][::core::mem::size_of::<_D3DKMT_DESTROYHWCONTEXT>() - 4usize];
-    [
-        "Alignment of _D3DKMT_DESTROYHWCONTEXT",
-    ][::core::mem::align_of::<_D3DKMT_DESTROYHWCONTEXT>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_DESTROYHWCONTEXT::hHwContext",
-    ][::core::mem::offset_of!(_D3DKMT_DESTROYHWCONTEXT, hHwContext) - 0usize];
+    ["Size of _D3DKMT_DESTROYHWCONTEXT"]
+        [::core::mem::size_of::<_D3DKMT_DESTROYHWCONTEXT>() - 4usize];
+    ["Alignment of _D3DKMT_DESTROYHWCONTEXT"]
+        [::core::mem::align_of::<_D3DKMT_DESTROYHWCONTEXT>() - 4usize];
+    ["Offset of field: _D3DKMT_DESTROYHWCONTEXT::hHwContext"]
+        [::core::mem::offset_of!(_D3DKMT_DESTROYHWCONTEXT, hHwContext) - 0usize];
 };
 pub type D3DKMT_DESTROYHWCONTEXT = _D3DKMT_DESTROYHWCONTEXT;
 pub type D3DDDI_CREATEHWQUEUEFLAGS = __u32;
@@ -3558,42 +2936,30 @@ pub struct _D3DKMT_CREATEHWQUEUE {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_CREATEHWQUEUE",
-    ][::core::mem::size_of::<_D3DKMT_CREATEHWQUEUE>() - 48usize];
-    [
-        "Alignment of _D3DKMT_CREATEHWQUEUE",
-    ][::core::mem::align_of::<_D3DKMT_CREATEHWQUEUE>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_CREATEHWQUEUE::hHwContext",
-    ][::core::mem::offset_of!(_D3DKMT_CREATEHWQUEUE, hHwContext) - 0usize];
-    [
-        "Offset of field: _D3DKMT_CREATEHWQUEUE::Flags",
-    ][::core::mem::offset_of!(_D3DKMT_CREATEHWQUEUE, Flags) - 4usize];
-    [
-        "Offset of field: _D3DKMT_CREATEHWQUEUE::PrivateDriverDataSize",
-    ][::core::mem::offset_of!(_D3DKMT_CREATEHWQUEUE, PrivateDriverDataSize) - 8usize];
-    [
-        "Offset of field: _D3DKMT_CREATEHWQUEUE::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_CREATEHWQUEUE, _pad0) - 12usize];
-    [
-        "Offset of field: _D3DKMT_CREATEHWQUEUE::pPrivateDriverData",
-    ][::core::mem::offset_of!(_D3DKMT_CREATEHWQUEUE, pPrivateDriverData) - 16usize];
-    [
-        "Offset of field: _D3DKMT_CREATEHWQUEUE::hHwQueue",
-    ][::core::mem::offset_of!(_D3DKMT_CREATEHWQUEUE, hHwQueue) - 24usize];
-    [
-        "Offset of field: _D3DKMT_CREATEHWQUEUE::hHwQueueProgressFence",
-    ][::core::mem::offset_of!(_D3DKMT_CREATEHWQUEUE, hHwQueueProgressFence) - 28usize];
-    [
-        "Offset of field: _D3DKMT_CREATEHWQUEUE::HwQueueProgressFenceCPUVirtualAddress",
-    ][::core::mem::offset_of!(
-        _D3DKMT_CREATEHWQUEUE, HwQueueProgressFenceCPUVirtualAddress
+    ["Size of _D3DKMT_CREATEHWQUEUE"][::core::mem::size_of::<_D3DKMT_CREATEHWQUEUE>() - 48usize];
+    ["Alignment of _D3DKMT_CREATEHWQUEUE"]
+        [::core::mem::align_of::<_D3DKMT_CREATEHWQUEUE>() - 8usize];
+    ["Offset of field: _D3DKMT_CREATEHWQUEUE::hHwContext"]
+        [::core::mem::offset_of!(_D3DKMT_CREATEHWQUEUE, hHwContext) - 0usize];
+    ["Offset of field: _D3DKMT_CREATEHWQUEUE::Flags"]
+        [::core::mem::offset_of!(_D3DKMT_CREATEHWQUEUE, Flags) - 4usize];
+    ["Offset of field: _D3DKMT_CREATEHWQUEUE::PrivateDriverDataSize"]
+        [::core::mem::offset_of!(_D3DKMT_CREATEHWQUEUE, PrivateDriverDataSize) - 8usize];
+    ["Offset of field: _D3DKMT_CREATEHWQUEUE::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_CREATEHWQUEUE, _pad0) - 12usize];
+    ["Offset of field: _D3DKMT_CREATEHWQUEUE::pPrivateDriverData"]
+        [::core::mem::offset_of!(_D3DKMT_CREATEHWQUEUE, pPrivateDriverData) - 16usize];
+    ["Offset of field: _D3DKMT_CREATEHWQUEUE::hHwQueue"]
+        [::core::mem::offset_of!(_D3DKMT_CREATEHWQUEUE, hHwQueue) - 24usize];
+    ["Offset of field: _D3DKMT_CREATEHWQUEUE::hHwQueueProgressFence"]
+        [::core::mem::offset_of!(_D3DKMT_CREATEHWQUEUE, hHwQueueProgressFence) - 28usize];
+    ["Offset of field: _D3DKMT_CREATEHWQUEUE::HwQueueProgressFenceCPUVirtualAddress"][::core::mem::offset_of!(
+        _D3DKMT_CREATEHWQUEUE,
+        HwQueueProgressFenceCPUVirtualAddress
     ) - 32usize];
-    [
-        "Offset of field: _D3DKMT_CREATEHWQUEUE::HwQueueProgressFenceGPUVirtualAddress",
-    ][::core::mem::offset_of!(
-        _D3DKMT_CREATEHWQUEUE, HwQueueProgressFenceGPUVirtualAddress
+    ["Offset of field: _D3DKMT_CREATEHWQUEUE::HwQueueProgressFenceGPUVirtualAddress"][::core::mem::offset_of!(
+        _D3DKMT_CREATEHWQUEUE,
+        HwQueueProgressFenceGPUVirtualAddress
     ) - 40usize];
 };
 pub type D3DKMT_CREATEHWQUEUE = _D3DKMT_CREATEHWQUEUE;
@@ -3604,15 +2970,11 @@ pub struct _D3DKMT_DESTROYHWQUEUE {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_DESTROYHWQUEUE",
-    ][::core::mem::size_of::<_D3DKMT_DESTROYHWQUEUE>() - 4usize];
-    [
-        "Alignment of _D3DKMT_DESTROYHWQUEUE",
-    ][::core::mem::align_of::<_D3DKMT_DESTROYHWQUEUE>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_DESTROYHWQUEUE::hHwQueue",
-    ][::core::mem::offset_of!(_D3DKMT_DESTROYHWQUEUE, hHwQueue) - 0usize];
+    ["Size of _D3DKMT_DESTROYHWQUEUE"][::core::mem::size_of::<_D3DKMT_DESTROYHWQUEUE>() - 4usize];
+    ["Alignment of _D3DKMT_DESTROYHWQUEUE"]
+        [::core::mem::align_of::<_D3DKMT_DESTROYHWQUEUE>() - 4usize];
+    ["Offset of field: _D3DKMT_DESTROYHWQUEUE::hHwQueue"]
+        [::core::mem::offset_of!(_D3DKMT_DESTROYHWQUEUE, hHwQueue) - 0usize];
 };
 pub type D3DKMT_DESTROYHWQUEUE = _D3DKMT_DESTROYHWQUEUE;
 pub type D3DKMT_DEVICEEXECUTION_STATE = __u32;
@@ -3640,18 +3002,14 @@ pub struct _D3DKMT_MARKDEVICEASERROR {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_MARKDEVICEASERROR",
-    ][::core::mem::size_of::<_D3DKMT_MARKDEVICEASERROR>() - 8usize];
-    [
-        "Alignment of _D3DKMT_MARKDEVICEASERROR",
-    ][::core::mem::align_of::<_D3DKMT_MARKDEVICEASERROR>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_MARKDEVICEASERROR::hDevice",
-    ][::core::mem::offset_of!(_D3DKMT_MARKDEVICEASERROR, hDevice) - 0usize];
-    [
-        "Offset of field: _D3DKMT_MARKDEVICEASERROR::Reason",
-    ][::core::mem::offset_of!(_D3DKMT_MARKDEVICEASERROR, Reason) - 4usize];
+    ["Size of _D3DKMT_MARKDEVICEASERROR"]
+        [::core::mem::size_of::<_D3DKMT_MARKDEVICEASERROR>() - 8usize];
+    ["Alignment of _D3DKMT_MARKDEVICEASERROR"]
+        [::core::mem::align_of::<_D3DKMT_MARKDEVICEASERROR>() - 4usize];
+    ["Offset of field: _D3DKMT_MARKDEVICEASERROR::hDevice"]
+        [::core::mem::offset_of!(_D3DKMT_MARKDEVICEASERROR, hDevice) - 0usize];
+    ["Offset of field: _D3DKMT_MARKDEVICEASERROR::Reason"]
+        [::core::mem::offset_of!(_D3DKMT_MARKDEVICEASERROR, Reason) - 4usize];
 };
 pub type D3DKMT_MARKDEVICEASERROR = _D3DKMT_MARKDEVICEASERROR;
 pub type D3DKMT_DEVICESTATE_TYPE = __u32;
@@ -3674,30 +3032,21 @@ pub struct _D3DKMT_PRESENT_STATS {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_PRESENT_STATS",
-    ][::core::mem::size_of::<_D3DKMT_PRESENT_STATS>() - 32usize];
-    [
-        "Alignment of _D3DKMT_PRESENT_STATS",
-    ][::core::mem::align_of::<_D3DKMT_PRESENT_STATS>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_PRESENT_STATS::PresentCount",
-    ][::core::mem::offset_of!(_D3DKMT_PRESENT_STATS, PresentCount) - 0usize];
-    [
-        "Offset of field: _D3DKMT_PRESENT_STATS::PresentRefreshCount",
-    ][::core::mem::offset_of!(_D3DKMT_PRESENT_STATS, PresentRefreshCount) - 4usize];
-    [
-        "Offset of field: _D3DKMT_PRESENT_STATS::SyncRefreshCount",
-    ][::core::mem::offset_of!(_D3DKMT_PRESENT_STATS, SyncRefreshCount) - 8usize];
-    [
-        "Offset of field: _D3DKMT_PRESENT_STATS::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_PRESENT_STATS, _pad0) - 12usize];
-    [
-        "Offset of field: _D3DKMT_PRESENT_STATS::SyncQPCTime",
-    ][::core::mem::offset_of!(_D3DKMT_PRESENT_STATS, SyncQPCTime) - 16usize];
-    [
-        "Offset of field: _D3DKMT_PRESENT_STATS::SyncGPUTime",
-    ][::core::mem::offset_of!(_D3DKMT_PRESENT_STATS, SyncGPUTime) - 24usize];
+    ["Size of _D3DKMT_PRESENT_STATS"][::core::mem::size_of::<_D3DKMT_PRESENT_STATS>() - 32usize];
+    ["Alignment of _D3DKMT_PRESENT_STATS"]
+        [::core::mem::align_of::<_D3DKMT_PRESENT_STATS>() - 8usize];
+    ["Offset of field: _D3DKMT_PRESENT_STATS::PresentCount"]
+        [::core::mem::offset_of!(_D3DKMT_PRESENT_STATS, PresentCount) - 0usize];
+    ["Offset of field: _D3DKMT_PRESENT_STATS::PresentRefreshCount"]
+        [::core::mem::offset_of!(_D3DKMT_PRESENT_STATS, PresentRefreshCount) - 4usize];
+    ["Offset of field: _D3DKMT_PRESENT_STATS::SyncRefreshCount"]
+        [::core::mem::offset_of!(_D3DKMT_PRESENT_STATS, SyncRefreshCount) - 8usize];
+    ["Offset of field: _D3DKMT_PRESENT_STATS::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_PRESENT_STATS, _pad0) - 12usize];
+    ["Offset of field: _D3DKMT_PRESENT_STATS::SyncQPCTime"]
+        [::core::mem::offset_of!(_D3DKMT_PRESENT_STATS, SyncQPCTime) - 16usize];
+    ["Offset of field: _D3DKMT_PRESENT_STATS::SyncGPUTime"]
+        [::core::mem::offset_of!(_D3DKMT_PRESENT_STATS, SyncGPUTime) - 24usize];
 };
 pub type D3DKMT_PRESENT_STATS = _D3DKMT_PRESENT_STATS;
 #[repr(C)]
@@ -3709,21 +3058,16 @@ pub struct _D3DKMT_DEVICEPRESENT_STATE {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_DEVICEPRESENT_STATE",
-    ][::core::mem::size_of::<_D3DKMT_DEVICEPRESENT_STATE>() - 40usize];
-    [
-        "Alignment of _D3DKMT_DEVICEPRESENT_STATE",
-    ][::core::mem::align_of::<_D3DKMT_DEVICEPRESENT_STATE>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_DEVICEPRESENT_STATE::VidPnSourceId",
-    ][::core::mem::offset_of!(_D3DKMT_DEVICEPRESENT_STATE, VidPnSourceId) - 0usize];
-    [
-        "Offset of field: _D3DKMT_DEVICEPRESENT_STATE::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_DEVICEPRESENT_STATE, _pad0) - 4usize];
-    [
-        "Offset of field: _D3DKMT_DEVICEPRESENT_STATE::PresentStats",
-    ][::core::mem::offset_of!(_D3DKMT_DEVICEPRESENT_STATE, PresentStats) - 8usize];
+    ["Size of _D3DKMT_DEVICEPRESENT_STATE"]
+        [::core::mem::size_of::<_D3DKMT_DEVICEPRESENT_STATE>() - 40usize];
+    ["Alignment of _D3DKMT_DEVICEPRESENT_STATE"]
+        [::core::mem::align_of::<_D3DKMT_DEVICEPRESENT_STATE>() - 8usize];
+    ["Offset of field: _D3DKMT_DEVICEPRESENT_STATE::VidPnSourceId"]
+        [::core::mem::offset_of!(_D3DKMT_DEVICEPRESENT_STATE, VidPnSourceId) - 0usize];
+    ["Offset of field: _D3DKMT_DEVICEPRESENT_STATE::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_DEVICEPRESENT_STATE, _pad0) - 4usize];
+    ["Offset of field: _D3DKMT_DEVICEPRESENT_STATE::PresentStats"]
+        [::core::mem::offset_of!(_D3DKMT_DEVICEPRESENT_STATE, PresentStats) - 8usize];
 };
 pub type D3DKMT_DEVICEPRESENT_STATE = _D3DKMT_DEVICEPRESENT_STATE;
 pub type D3DKMT_DEVICERESET_STATE = __u32;
@@ -3741,37 +3085,26 @@ pub struct _D3DKMT_PRESENT_STATS_DWM {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_PRESENT_STATS_DWM",
-    ][::core::mem::size_of::<_D3DKMT_PRESENT_STATS_DWM>() - 40usize];
-    [
-        "Alignment of _D3DKMT_PRESENT_STATS_DWM",
-    ][::core::mem::align_of::<_D3DKMT_PRESENT_STATS_DWM>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_PRESENT_STATS_DWM::PresentCount",
-    ][::core::mem::offset_of!(_D3DKMT_PRESENT_STATS_DWM, PresentCount) - 0usize];
-    [
-        "Offset of field: _D3DKMT_PRESENT_STATS_DWM::PresentRefreshCount",
-    ][::core::mem::offset_of!(_D3DKMT_PRESENT_STATS_DWM, PresentRefreshCount) - 4usize];
-    [
-        "Offset of field: _D3DKMT_PRESENT_STATS_DWM::PresentQPCTime",
-    ][::core::mem::offset_of!(_D3DKMT_PRESENT_STATS_DWM, PresentQPCTime) - 8usize];
-    [
-        "Offset of field: _D3DKMT_PRESENT_STATS_DWM::SyncRefreshCount",
-    ][::core::mem::offset_of!(_D3DKMT_PRESENT_STATS_DWM, SyncRefreshCount) - 16usize];
-    [
-        "Offset of field: _D3DKMT_PRESENT_STATS_DWM::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_PRESENT_STATS_DWM, _pad0) - 20usize];
-    [
-        "Offset of field: _D3DKMT_PRESENT_STATS_DWM::SyncQPCTime",
-    ][::core::mem::offset_of!(_D3DKMT_PRESENT_STATS_DWM, SyncQPCTime) - 24usize];
-    [
-        "Offset of field: _D3DKMT_PRESENT_STATS_DWM::CustomPresentDuration",
-    ][::core::mem::offset_of!(_D3DKMT_PRESENT_STATS_DWM, CustomPresentDuration)
-        - 32usize];
-    [
-        "Offset of field: _D3DKMT_PRESENT_STATS_DWM::_pad1",
-    ][::core::mem::offset_of!(_D3DKMT_PRESENT_STATS_DWM, _pad1) - 36usize];
+    ["Size of _D3DKMT_PRESENT_STATS_DWM"]
+        [::core::mem::size_of::<_D3DKMT_PRESENT_STATS_DWM>() - 40usize];
+    ["Alignment of _D3DKMT_PRESENT_STATS_DWM"]
+        [::core::mem::align_of::<_D3DKMT_PRESENT_STATS_DWM>() - 8usize];
+    ["Offset of field: _D3DKMT_PRESENT_STATS_DWM::PresentCount"]
+        [::core::mem::offset_of!(_D3DKMT_PRESENT_STATS_DWM, PresentCount) - 0usize];
+    ["Offset of field: _D3DKMT_PRESENT_STATS_DWM::PresentRefreshCount"]
+        [::core::mem::offset_of!(_D3DKMT_PRESENT_STATS_DWM, PresentRefreshCount) - 4usize];
+    ["Offset of field: _D3DKMT_PRESENT_STATS_DWM::PresentQPCTime"]
+        [::core::mem::offset_of!(_D3DKMT_PRESENT_STATS_DWM, PresentQPCTime) - 8usize];
+    ["Offset of field: _D3DKMT_PRESENT_STATS_DWM::SyncRefreshCount"]
+        [::core::mem::offset_of!(_D3DKMT_PRESENT_STATS_DWM, SyncRefreshCount) - 16usize];
+    ["Offset of field: _D3DKMT_PRESENT_STATS_DWM::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_PRESENT_STATS_DWM, _pad0) - 20usize];
+    ["Offset of field: _D3DKMT_PRESENT_STATS_DWM::SyncQPCTime"]
+        [::core::mem::offset_of!(_D3DKMT_PRESENT_STATS_DWM, SyncQPCTime) - 24usize];
+    ["Offset of field: _D3DKMT_PRESENT_STATS_DWM::CustomPresentDuration"]
+        [::core::mem::offset_of!(_D3DKMT_PRESENT_STATS_DWM, CustomPresentDuration) - 32usize];
+    ["Offset of field: _D3DKMT_PRESENT_STATS_DWM::_pad1"]
+        [::core::mem::offset_of!(_D3DKMT_PRESENT_STATS_DWM, _pad1) - 36usize];
 };
 pub type D3DKMT_PRESENT_STATS_DWM = _D3DKMT_PRESENT_STATS_DWM;
 #[repr(C)]
@@ -3783,22 +3116,16 @@ pub struct _D3DKMT_DEVICEPRESENT_STATE_DWM {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_DEVICEPRESENT_STATE_DWM",
-    ][::core::mem::size_of::<_D3DKMT_DEVICEPRESENT_STATE_DWM>() - 48usize];
-    [
-        "Alignment of _D3DKMT_DEVICEPRESENT_STATE_DWM",
-    ][::core::mem::align_of::<_D3DKMT_DEVICEPRESENT_STATE_DWM>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_DEVICEPRESENT_STATE_DWM::VidPnSourceId",
-    ][::core::mem::offset_of!(_D3DKMT_DEVICEPRESENT_STATE_DWM, VidPnSourceId) - 0usize];
-    [
-        "Offset of field: _D3DKMT_DEVICEPRESENT_STATE_DWM::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_DEVICEPRESENT_STATE_DWM, _pad0) - 4usize];
-    [
-        "Offset of field: _D3DKMT_DEVICEPRESENT_STATE_DWM::PresentStatsDWM",
-    ][::core::mem::offset_of!(_D3DKMT_DEVICEPRESENT_STATE_DWM, PresentStatsDWM)
-        - 8usize];
+    ["Size of _D3DKMT_DEVICEPRESENT_STATE_DWM"]
+        [::core::mem::size_of::<_D3DKMT_DEVICEPRESENT_STATE_DWM>() - 48usize];
+    ["Alignment of _D3DKMT_DEVICEPRESENT_STATE_DWM"]
+        [::core::mem::align_of::<_D3DKMT_DEVICEPRESENT_STATE_DWM>() - 8usize];
+    ["Offset of field: _D3DKMT_DEVICEPRESENT_STATE_DWM::VidPnSourceId"]
+        [::core::mem::offset_of!(_D3DKMT_DEVICEPRESENT_STATE_DWM, VidPnSourceId) - 0usize];
+    ["Offset of field: _D3DKMT_DEVICEPRESENT_STATE_DWM::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_DEVICEPRESENT_STATE_DWM, _pad0) - 4usize];
+    ["Offset of field: _D3DKMT_DEVICEPRESENT_STATE_DWM::PresentStatsDWM"]
+        [::core::mem::offset_of!(_D3DKMT_DEVICEPRESENT_STATE_DWM, PresentStatsDWM) - 8usize];
 };
 pub type D3DKMT_DEVICEPRESENT_STATE_DWM = _D3DKMT_DEVICEPRESENT_STATE_DWM;
 pub type DXGK_RENDER_PIPELINE_STAGE = __u32;
@@ -3834,35 +3161,25 @@ pub struct _D3DKMT_DEVICEPAGEFAULT_STATE {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_DEVICEPAGEFAULT_STATE",
-    ][::core::mem::size_of::<_D3DKMT_DEVICEPAGEFAULT_STATE>() - 32usize];
-    [
-        "Alignment of _D3DKMT_DEVICEPAGEFAULT_STATE",
-    ][::core::mem::align_of::<_D3DKMT_DEVICEPAGEFAULT_STATE>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_DEVICEPAGEFAULT_STATE::FaultedPrimitiveAPISequenceNumber",
-    ][::core::mem::offset_of!(
-        _D3DKMT_DEVICEPAGEFAULT_STATE, FaultedPrimitiveAPISequenceNumber
-    ) - 0usize];
-    [
-        "Offset of field: _D3DKMT_DEVICEPAGEFAULT_STATE::FaultedPipelineStage",
-    ][::core::mem::offset_of!(_D3DKMT_DEVICEPAGEFAULT_STATE, FaultedPipelineStage)
-        - 8usize];
-    [
-        "Offset of field: _D3DKMT_DEVICEPAGEFAULT_STATE::FaultedBindTableEntry",
-    ][::core::mem::offset_of!(_D3DKMT_DEVICEPAGEFAULT_STATE, FaultedBindTableEntry)
-        - 12usize];
-    [
-        "Offset of field: _D3DKMT_DEVICEPAGEFAULT_STATE::PageFaultFlags",
-    ][::core::mem::offset_of!(_D3DKMT_DEVICEPAGEFAULT_STATE, PageFaultFlags) - 16usize];
-    [
-        "Offset of field: _D3DKMT_DEVICEPAGEFAULT_STATE::FaultErrorCode",
-    ][::core::mem::offset_of!(_D3DKMT_DEVICEPAGEFAULT_STATE, FaultErrorCode) - 20usize];
-    [
-        "Offset of field: _D3DKMT_DEVICEPAGEFAULT_STATE::FaultedVirtualAddress",
-    ][::core::mem::offset_of!(_D3DKMT_DEVICEPAGEFAULT_STATE, FaultedVirtualAddress)
-        - 24usize];
+    ["Size of _D3DKMT_DEVICEPAGEFAULT_STATE"]
+        [::core::mem::size_of::<_D3DKMT_DEVICEPAGEFAULT_STATE>() - 32usize];
+    ["Alignment of _D3DKMT_DEVICEPAGEFAULT_STATE"]
+        [::core::mem::align_of::<_D3DKMT_DEVICEPAGEFAULT_STATE>() - 8usize];
+    ["Offset of field: _D3DKMT_DEVICEPAGEFAULT_STATE::FaultedPrimitiveAPISequenceNumber"][::core::mem::offset_of!(
+        _D3DKMT_DEVICEPAGEFAULT_STATE,
+        FaultedPrimitiveAPISequenceNumber
+    )
+        - 0usize];
+    ["Offset of field: _D3DKMT_DEVICEPAGEFAULT_STATE::FaultedPipelineStage"]
+        [::core::mem::offset_of!(_D3DKMT_DEVICEPAGEFAULT_STATE, FaultedPipelineStage) - 8usize];
+    ["Offset of field: _D3DKMT_DEVICEPAGEFAULT_STATE::FaultedBindTableEntry"]
+        [::core::mem::offset_of!(_D3DKMT_DEVICEPAGEFAULT_STATE, FaultedBindTableEntry) - 12usize];
+    ["Offset of field: _D3DKMT_DEVICEPAGEFAULT_STATE::PageFaultFlags"]
+        [::core::mem::offset_of!(_D3DKMT_DEVICEPAGEFAULT_STATE, PageFaultFlags) - 16usize];
+    ["Offset of field: _D3DKMT_DEVICEPAGEFAULT_STATE::FaultErrorCode"]
+        [::core::mem::offset_of!(_D3DKMT_DEVICEPAGEFAULT_STATE, FaultErrorCode) - 20usize];
+    ["Offset of field: _D3DKMT_DEVICEPAGEFAULT_STATE::FaultedVirtualAddress"]
+        [::core::mem::offset_of!(_D3DKMT_DEVICEPAGEFAULT_STATE, FaultedVirtualAddress) - 24usize];
 };
 pub type D3DKMT_DEVICEPAGEFAULT_STATE = _D3DKMT_DEVICEPAGEFAULT_STATE;
 #[repr(C)]
@@ -3874,24 +3191,18 @@ pub struct _D3DKMT_DEVICEPRESENT_QUEUE_STATE {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_DEVICEPRESENT_QUEUE_STATE",
-    ][::core::mem::size_of::<_D3DKMT_DEVICEPRESENT_QUEUE_STATE>() - 8usize];
-    [
-        "Alignment of _D3DKMT_DEVICEPRESENT_QUEUE_STATE",
-    ][::core::mem::align_of::<_D3DKMT_DEVICEPRESENT_QUEUE_STATE>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_DEVICEPRESENT_QUEUE_STATE::VidPnSourceId",
-    ][::core::mem::offset_of!(_D3DKMT_DEVICEPRESENT_QUEUE_STATE, VidPnSourceId)
-        - 0usize];
-    [
-        "Offset of field: _D3DKMT_DEVICEPRESENT_QUEUE_STATE::bQueuedPresentLimitReached",
-    ][::core::mem::offset_of!(
-        _D3DKMT_DEVICEPRESENT_QUEUE_STATE, bQueuedPresentLimitReached
+    ["Size of _D3DKMT_DEVICEPRESENT_QUEUE_STATE"]
+        [::core::mem::size_of::<_D3DKMT_DEVICEPRESENT_QUEUE_STATE>() - 8usize];
+    ["Alignment of _D3DKMT_DEVICEPRESENT_QUEUE_STATE"]
+        [::core::mem::align_of::<_D3DKMT_DEVICEPRESENT_QUEUE_STATE>() - 4usize];
+    ["Offset of field: _D3DKMT_DEVICEPRESENT_QUEUE_STATE::VidPnSourceId"]
+        [::core::mem::offset_of!(_D3DKMT_DEVICEPRESENT_QUEUE_STATE, VidPnSourceId) - 0usize];
+    ["Offset of field: _D3DKMT_DEVICEPRESENT_QUEUE_STATE::bQueuedPresentLimitReached"][::core::mem::offset_of!(
+        _D3DKMT_DEVICEPRESENT_QUEUE_STATE,
+        bQueuedPresentLimitReached
     ) - 4usize];
-    [
-        "Offset of field: _D3DKMT_DEVICEPRESENT_QUEUE_STATE::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_DEVICEPRESENT_QUEUE_STATE, _pad0) - 5usize];
+    ["Offset of field: _D3DKMT_DEVICEPRESENT_QUEUE_STATE::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_DEVICEPRESENT_QUEUE_STATE, _pad0) - 5usize];
 };
 pub type D3DKMT_DEVICEPRESENT_QUEUE_STATE = _D3DKMT_DEVICEPRESENT_QUEUE_STATE;
 #[repr(C)]
@@ -3913,36 +3224,22 @@ pub union _D3DKMT_GETDEVICESTATE__bindgen_ty_1 {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_GETDEVICESTATE__bindgen_ty_1",
-    ][::core::mem::size_of::<_D3DKMT_GETDEVICESTATE__bindgen_ty_1>() - 48usize];
-    [
-        "Alignment of _D3DKMT_GETDEVICESTATE__bindgen_ty_1",
-    ][::core::mem::align_of::<_D3DKMT_GETDEVICESTATE__bindgen_ty_1>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_GETDEVICESTATE__bindgen_ty_1::ExecutionState",
-    ][::core::mem::offset_of!(_D3DKMT_GETDEVICESTATE__bindgen_ty_1, ExecutionState)
-        - 0usize];
-    [
-        "Offset of field: _D3DKMT_GETDEVICESTATE__bindgen_ty_1::PresentState",
-    ][::core::mem::offset_of!(_D3DKMT_GETDEVICESTATE__bindgen_ty_1, PresentState)
-        - 0usize];
-    [
-        "Offset of field: _D3DKMT_GETDEVICESTATE__bindgen_ty_1::ResetState",
-    ][::core::mem::offset_of!(_D3DKMT_GETDEVICESTATE__bindgen_ty_1, ResetState)
-        - 0usize];
-    [
-        "Offset of field: _D3DKMT_GETDEVICESTATE__bindgen_ty_1::PresentStateDWM",
-    ][::core::mem::offset_of!(_D3DKMT_GETDEVICESTATE__bindgen_ty_1, PresentStateDWM)
-        - 0usize];
-    [
-        "Offset of field: _D3DKMT_GETDEVICESTATE__bindgen_ty_1::PageFaultState",
-    ][::core::mem::offset_of!(_D3DKMT_GETDEVICESTATE__bindgen_ty_1, PageFaultState)
-        - 0usize];
-    [
-        "Offset of field: _D3DKMT_GETDEVICESTATE__bindgen_ty_1::PresentQueueState",
-    ][::core::mem::offset_of!(_D3DKMT_GETDEVICESTATE__bindgen_ty_1, PresentQueueState)
-        - 0usize];
+    ["Size of _D3DKMT_GETDEVICESTATE__bindgen_ty_1"]
+        [::core::mem::size_of::<_D3DKMT_GETDEVICESTATE__bindgen_ty_1>() - 48usize];
+    ["Alignment of _D3DKMT_GETDEVICESTATE__bindgen_ty_1"]
+        [::core::mem::align_of::<_D3DKMT_GETDEVICESTATE__bindgen_ty_1>() - 8usize];
+    ["Offset of field: _D3DKMT_GETDEVICESTATE__bindgen_ty_1::ExecutionState"]
+        [::core::mem::offset_of!(_D3DKMT_GETDEVICESTATE__bindgen_ty_1, ExecutionState) - 0usize];
+    ["Offset of field: _D3DKMT_GETDEVICESTATE__bindgen_ty_1::PresentState"]
+        [::core::mem::offset_of!(_D3DKMT_GETDEVICESTATE__bindgen_ty_1, PresentState) - 0usize];
+    ["Offset of field: _D3DKMT_GETDEVICESTATE__bindgen_ty_1::ResetState"]
+        [::core::mem::offset_of!(_D3DKMT_GETDEVICESTATE__bindgen_ty_1, ResetState) - 0usize];
+    ["Offset of field: _D3DKMT_GETDEVICESTATE__bindgen_ty_1::PresentStateDWM"]
+        [::core::mem::offset_of!(_D3DKMT_GETDEVICESTATE__bindgen_ty_1, PresentStateDWM) - 0usize];
+    ["Offset of field: _D3DKMT_GETDEVICESTATE__bindgen_ty_1::PageFaultState"]
+        [::core::mem::offset_of!(_D3DKMT_GETDEVICESTATE__bindgen_ty_1, PageFaultState) - 0usize];
+    ["Offset of field: _D3DKMT_GETDEVICESTATE__bindgen_ty_1::PresentQueueState"]
+        [::core::mem::offset_of!(_D3DKMT_GETDEVICESTATE__bindgen_ty_1, PresentQueueState) - 0usize];
 };
 impl Default for _D3DKMT_GETDEVICESTATE__bindgen_ty_1 {
     fn default() -> Self {
@@ -3955,18 +3252,13 @@ impl Default for _D3DKMT_GETDEVICESTATE__bindgen_ty_1 {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_GETDEVICESTATE",
-    ][::core::mem::size_of::<_D3DKMT_GETDEVICESTATE>() - 56usize];
-    [
-        "Alignment of _D3DKMT_GETDEVICESTATE",
-    ][::core::mem::align_of::<_D3DKMT_GETDEVICESTATE>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_GETDEVICESTATE::hDevice",
-    ][::core::mem::offset_of!(_D3DKMT_GETDEVICESTATE, hDevice) - 0usize];
-    [
-        "Offset of field: _D3DKMT_GETDEVICESTATE::StateType",
-    ][::core::mem::offset_of!(_D3DKMT_GETDEVICESTATE, StateType) - 4usize];
+    ["Size of _D3DKMT_GETDEVICESTATE"][::core::mem::size_of::<_D3DKMT_GETDEVICESTATE>() - 56usize];
+    ["Alignment of _D3DKMT_GETDEVICESTATE"]
+        [::core::mem::align_of::<_D3DKMT_GETDEVICESTATE>() - 8usize];
+    ["Offset of field: _D3DKMT_GETDEVICESTATE::hDevice"]
+        [::core::mem::offset_of!(_D3DKMT_GETDEVICESTATE, hDevice) - 0usize];
+    ["Offset of field: _D3DKMT_GETDEVICESTATE::StateType"]
+        [::core::mem::offset_of!(_D3DKMT_GETDEVICESTATE, StateType) - 4usize];
 };
 impl Default for _D3DKMT_GETDEVICESTATE {
     fn default() -> Self {
@@ -3990,15 +3282,12 @@ pub struct _D3DKMT_STANDARDALLOCATION_EXISTINGHEAP {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_STANDARDALLOCATION_EXISTINGHEAP",
-    ][::core::mem::size_of::<_D3DKMT_STANDARDALLOCATION_EXISTINGHEAP>() - 8usize];
-    [
-        "Alignment of _D3DKMT_STANDARDALLOCATION_EXISTINGHEAP",
-    ][::core::mem::align_of::<_D3DKMT_STANDARDALLOCATION_EXISTINGHEAP>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_STANDARDALLOCATION_EXISTINGHEAP::Size",
-    ][::core::mem::offset_of!(_D3DKMT_STANDARDALLOCATION_EXISTINGHEAP, Size) - 0usize];
+    ["Size of _D3DKMT_STANDARDALLOCATION_EXISTINGHEAP"]
+        [::core::mem::size_of::<_D3DKMT_STANDARDALLOCATION_EXISTINGHEAP>() - 8usize];
+    ["Alignment of _D3DKMT_STANDARDALLOCATION_EXISTINGHEAP"]
+        [::core::mem::align_of::<_D3DKMT_STANDARDALLOCATION_EXISTINGHEAP>() - 8usize];
+    ["Offset of field: _D3DKMT_STANDARDALLOCATION_EXISTINGHEAP::Size"]
+        [::core::mem::offset_of!(_D3DKMT_STANDARDALLOCATION_EXISTINGHEAP, Size) - 0usize];
 };
 pub type D3DKMT_STANDARDALLOCATION_EXISTINGHEAP = _D3DKMT_STANDARDALLOCATION_EXISTINGHEAP;
 pub type D3DKMT_CREATESTANDARDALLOCATIONFLAGS = __u32;
@@ -4013,28 +3302,20 @@ pub struct _D3DKMT_CREATESTANDARDALLOCATION {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_CREATESTANDARDALLOCATION",
-    ][::core::mem::size_of::<_D3DKMT_CREATESTANDARDALLOCATION>() - 24usize];
-    [
-        "Alignment of _D3DKMT_CREATESTANDARDALLOCATION",
-    ][::core::mem::align_of::<_D3DKMT_CREATESTANDARDALLOCATION>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_CREATESTANDARDALLOCATION::Type",
-    ][::core::mem::offset_of!(_D3DKMT_CREATESTANDARDALLOCATION, Type) - 0usize];
-    [
-        "Offset of field: _D3DKMT_CREATESTANDARDALLOCATION::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_CREATESTANDARDALLOCATION, _pad0) - 4usize];
-    [
-        "Offset of field: _D3DKMT_CREATESTANDARDALLOCATION::ExistingHeapData",
-    ][::core::mem::offset_of!(_D3DKMT_CREATESTANDARDALLOCATION, ExistingHeapData)
-        - 8usize];
-    [
-        "Offset of field: _D3DKMT_CREATESTANDARDALLOCATION::Flags",
-    ][::core::mem::offset_of!(_D3DKMT_CREATESTANDARDALLOCATION, Flags) - 16usize];
-    [
-        "Offset of field: _D3DKMT_CREATESTANDARDALLOCATION::_pad1",
-    ][::core::mem::offset_of!(_D3DKMT_CREATESTANDARDALLOCATION, _pad1) - 20usize];
+    ["Size of _D3DKMT_CREATESTANDARDALLOCATION"]
+        [::core::mem::size_of::<_D3DKMT_CREATESTANDARDALLOCATION>() - 24usize];
+    ["Alignment of _D3DKMT_CREATESTANDARDALLOCATION"]
+        [::core::mem::align_of::<_D3DKMT_CREATESTANDARDALLOCATION>() - 8usize];
+    ["Offset of field: _D3DKMT_CREATESTANDARDALLOCATION::Type"]
+        [::core::mem::offset_of!(_D3DKMT_CREATESTANDARDALLOCATION, Type) - 0usize];
+    ["Offset of field: _D3DKMT_CREATESTANDARDALLOCATION::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_CREATESTANDARDALLOCATION, _pad0) - 4usize];
+    ["Offset of field: _D3DKMT_CREATESTANDARDALLOCATION::ExistingHeapData"]
+        [::core::mem::offset_of!(_D3DKMT_CREATESTANDARDALLOCATION, ExistingHeapData) - 8usize];
+    ["Offset of field: _D3DKMT_CREATESTANDARDALLOCATION::Flags"]
+        [::core::mem::offset_of!(_D3DKMT_CREATESTANDARDALLOCATION, Flags) - 16usize];
+    ["Offset of field: _D3DKMT_CREATESTANDARDALLOCATION::_pad1"]
+        [::core::mem::offset_of!(_D3DKMT_CREATESTANDARDALLOCATION, _pad1) - 20usize];
 };
 pub type D3DKMT_CREATESTANDARDALLOCATION = _D3DKMT_CREATESTANDARDALLOCATION;
 #[repr(C)]
@@ -4051,36 +3332,25 @@ pub struct _D3DDDI_ALLOCATIONINFO {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DDDI_ALLOCATIONINFO",
-    ][::core::mem::size_of::<_D3DDDI_ALLOCATIONINFO>() - 40usize];
-    [
-        "Alignment of _D3DDDI_ALLOCATIONINFO",
-    ][::core::mem::align_of::<_D3DDDI_ALLOCATIONINFO>() - 8usize];
-    [
-        "Offset of field: _D3DDDI_ALLOCATIONINFO::hAllocation",
-    ][::core::mem::offset_of!(_D3DDDI_ALLOCATIONINFO, hAllocation) - 0usize];
-    [
-        "Offset of field: _D3DDDI_ALLOCATIONINFO::_pad0",
-    ][::core::mem::offset_of!(_D3DDDI_ALLOCATIONINFO, _pad0) - 4usize];
-    [
-        "Offset of field: _D3DDDI_ALLOCATIONINFO::pSystemMem",
-    ][::core::mem::offset_of!(_D3DDDI_ALLOCATIONINFO, pSystemMem) - 8usize];
-    [
-        "Offset of field: _D3DDDI_ALLOCATIONINFO::pPrivateDriverData",
-    ][::core::mem::offset_of!(_D3DDDI_ALLOCATIONINFO, pPrivateDriverData) - 16usize];
-    [
-        "Offset of field: _D3DDDI_ALLOCATIONINFO::PrivateDriverDataSize",
-    ][::core::mem::offset_of!(_D3DDDI_ALLOCATIONINFO, PrivateDriverDataSize) - 24usize];
-    [
-        "Offset of field: _D3DDDI_ALLOCATIONINFO::VidPnSourceId",
-    ][::core::mem::offset_of!(_D3DDDI_ALLOCATIONINFO, VidPnSourceId) - 28usize];
-    [
-        "Offset of field: _D3DDDI_ALLOCATIONINFO::Flags",
-    ][::core::mem::offset_of!(_D3DDDI_ALLOCATIONINFO, Flags) - 32usize];
-    [
-        "Offset of field: _D3DDDI_ALLOCATIONINFO::_pad1",
-    ][::core::mem::offset_of!(_D3DDDI_ALLOCATIONINFO, _pad1) - 36usize];
+    ["Size of _D3DDDI_ALLOCATIONINFO"][::core::mem::size_of::<_D3DDDI_ALLOCATIONINFO>() - 40usize];
+    ["Alignment of _D3DDDI_ALLOCATIONINFO"]
+        [::core::mem::align_of::<_D3DDDI_ALLOCATIONINFO>() - 8usize];
+    ["Offset of field: _D3DDDI_ALLOCATIONINFO::hAllocation"]
+        [::core::mem::offset_of!(_D3DDDI_ALLOCATIONINFO, hAllocation) - 0usize];
+    ["Offset of field: _D3DDDI_ALLOCATIONINFO::_pad0"]
+        [::core::mem::offset_of!(_D3DDDI_ALLOCATIONINFO, _pad0) - 4usize];
+    ["Offset of field: _D3DDDI_ALLOCATIONINFO::pSystemMem"]
+        [::core::mem::offset_of!(_D3DDDI_ALLOCATIONINFO, pSystemMem) - 8usize];
+    ["Offset of field: _D3DDDI_ALLOCATIONINFO::pPrivateDriverData"]
+        [::core::mem::offset_of!(_D3DDDI_ALLOCATIONINFO, pPrivateDriverData) - 16usize];
+    ["Offset of field: _D3DDDI_ALLOCATIONINFO::PrivateDriverDataSize"]
+        [::core::mem::offset_of!(_D3DDDI_ALLOCATIONINFO, PrivateDriverDataSize) - 24usize];
+    ["Offset of field: _D3DDDI_ALLOCATIONINFO::VidPnSourceId"]
+        [::core::mem::offset_of!(_D3DDDI_ALLOCATIONINFO, VidPnSourceId) - 28usize];
+    ["Offset of field: _D3DDDI_ALLOCATIONINFO::Flags"]
+        [::core::mem::offset_of!(_D3DDDI_ALLOCATIONINFO, Flags) - 32usize];
+    ["Offset of field: _D3DDDI_ALLOCATIONINFO::_pad1"]
+        [::core::mem::offset_of!(_D3DDDI_ALLOCATIONINFO, _pad1) - 36usize];
 };
 pub type D3DDDI_ALLOCATIONINFO = _D3DDDI_ALLOCATIONINFO;
 #[repr(C)]
@@ -4106,19 +3376,14 @@ pub union _D3DDDI_ALLOCATIONINFO2__bindgen_ty_1 {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DDDI_ALLOCATIONINFO2__bindgen_ty_1",
-    ][::core::mem::size_of::<_D3DDDI_ALLOCATIONINFO2__bindgen_ty_1>() - 8usize];
-    [
-        "Alignment of _D3DDDI_ALLOCATIONINFO2__bindgen_ty_1",
-    ][::core::mem::align_of::<_D3DDDI_ALLOCATIONINFO2__bindgen_ty_1>() - 8usize];
-    [
-        "Offset of field: _D3DDDI_ALLOCATIONINFO2__bindgen_ty_1::hSection",
-    ][::core::mem::offset_of!(_D3DDDI_ALLOCATIONINFO2__bindgen_ty_1, hSection) - 0usize];
-    [
-        "Offset of field: _D3DDDI_ALLOCATIONINFO2__bindgen_ty_1::pSystemMem",
-    ][::core::mem::offset_of!(_D3DDDI_ALLOCATIONINFO2__bindgen_ty_1, pSystemMem)
-        - 0usize];
+    ["Size of _D3DDDI_ALLOCATIONINFO2__bindgen_ty_1"]
+        [::core::mem::size_of::<_D3DDDI_ALLOCATIONINFO2__bindgen_ty_1>() - 8usize];
+    ["Alignment of _D3DDDI_ALLOCATIONINFO2__bindgen_ty_1"]
+        [::core::mem::align_of::<_D3DDDI_ALLOCATIONINFO2__bindgen_ty_1>() - 8usize];
+    ["Offset of field: _D3DDDI_ALLOCATIONINFO2__bindgen_ty_1::hSection"]
+        [::core::mem::offset_of!(_D3DDDI_ALLOCATIONINFO2__bindgen_ty_1, hSection) - 0usize];
+    ["Offset of field: _D3DDDI_ALLOCATIONINFO2__bindgen_ty_1::pSystemMem"]
+        [::core::mem::offset_of!(_D3DDDI_ALLOCATIONINFO2__bindgen_ty_1, pSystemMem) - 0usize];
 };
 impl Default for _D3DDDI_ALLOCATIONINFO2__bindgen_ty_1 {
     fn default() -> Self {
@@ -4137,18 +3402,14 @@ pub union _D3DDDI_ALLOCATIONINFO2__bindgen_ty_2 {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DDDI_ALLOCATIONINFO2__bindgen_ty_2",
-    ][::core::mem::size_of::<_D3DDDI_ALLOCATIONINFO2__bindgen_ty_2>() - 8usize];
-    [
-        "Alignment of _D3DDDI_ALLOCATIONINFO2__bindgen_ty_2",
-    ][::core::mem::align_of::<_D3DDDI_ALLOCATIONINFO2__bindgen_ty_2>() - 8usize];
-    [
-        "Offset of field: _D3DDDI_ALLOCATIONINFO2__bindgen_ty_2::Priority",
-    ][::core::mem::offset_of!(_D3DDDI_ALLOCATIONINFO2__bindgen_ty_2, Priority) - 0usize];
-    [
-        "Offset of field: _D3DDDI_ALLOCATIONINFO2__bindgen_ty_2::Unused",
-    ][::core::mem::offset_of!(_D3DDDI_ALLOCATIONINFO2__bindgen_ty_2, Unused) - 0usize];
+    ["Size of _D3DDDI_ALLOCATIONINFO2__bindgen_ty_2"]
+        [::core::mem::size_of::<_D3DDDI_ALLOCATIONINFO2__bindgen_ty_2>() - 8usize];
+    ["Alignment of _D3DDDI_ALLOCATIONINFO2__bindgen_ty_2"]
+        [::core::mem::align_of::<_D3DDDI_ALLOCATIONINFO2__bindgen_ty_2>() - 8usize];
+    ["Offset of field: _D3DDDI_ALLOCATIONINFO2__bindgen_ty_2::Priority"]
+        [::core::mem::offset_of!(_D3DDDI_ALLOCATIONINFO2__bindgen_ty_2, Priority) - 0usize];
+    ["Offset of field: _D3DDDI_ALLOCATIONINFO2__bindgen_ty_2::Unused"]
+        [::core::mem::offset_of!(_D3DDDI_ALLOCATIONINFO2__bindgen_ty_2, Unused) - 0usize];
 };
 impl Default for _D3DDDI_ALLOCATIONINFO2__bindgen_ty_2 {
     fn default() -> Self {
@@ -4161,39 +3422,28 @@ impl Default for _D3DDDI_ALLOCATIONINFO2__bindgen_ty_2 {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DDDI_ALLOCATIONINFO2",
-    ][::core::mem::size_of::<_D3DDDI_ALLOCATIONINFO2>() - 96usize];
-    [
-        "Alignment of _D3DDDI_ALLOCATIONINFO2",
-    ][::core::mem::align_of::<_D3DDDI_ALLOCATIONINFO2>() - 8usize];
-    [
-        "Offset of field: _D3DDDI_ALLOCATIONINFO2::hAllocation",
-    ][::core::mem::offset_of!(_D3DDDI_ALLOCATIONINFO2, hAllocation) - 0usize];
-    [
-        "Offset of field: _D3DDDI_ALLOCATIONINFO2::_pad0",
-    ][::core::mem::offset_of!(_D3DDDI_ALLOCATIONINFO2, _pad0) - 4usize];
-    [
-        "Offset of field: _D3DDDI_ALLOCATIONINFO2::pPrivateDriverData",
-    ][::core::mem::offset_of!(_D3DDDI_ALLOCATIONINFO2, pPrivateDriverData) - 16usize];
-    [
-        "Offset of field: _D3DDDI_ALLOCATIONINFO2::PrivateDriverDataSize",
-    ][::core::mem::offset_of!(_D3DDDI_ALLOCATIONINFO2, PrivateDriverDataSize) - 24usize];
-    [
-        "Offset of field: _D3DDDI_ALLOCATIONINFO2::VidPnSourceId",
-    ][::core::mem::offset_of!(_D3DDDI_ALLOCATIONINFO2, VidPnSourceId) - 28usize];
-    [
-        "Offset of field: _D3DDDI_ALLOCATIONINFO2::Flags",
-    ][::core::mem::offset_of!(_D3DDDI_ALLOCATIONINFO2, Flags) - 32usize];
-    [
-        "Offset of field: _D3DDDI_ALLOCATIONINFO2::_pad1",
-    ][::core::mem::offset_of!(_D3DDDI_ALLOCATIONINFO2, _pad1) - 36usize];
-    [
-        "Offset of field: _D3DDDI_ALLOCATIONINFO2::GpuVirtualAddress",
-    ][::core::mem::offset_of!(_D3DDDI_ALLOCATIONINFO2, GpuVirtualAddress) - 40usize];
-    [
-        "Offset of field: _D3DDDI_ALLOCATIONINFO2::Reserved",
-    ][::core::mem::offset_of!(_D3DDDI_ALLOCATIONINFO2, Reserved) - 56usize];
+    ["Size of _D3DDDI_ALLOCATIONINFO2"]
+        [::core::mem::size_of::<_D3DDDI_ALLOCATIONINFO2>() - 96usize];
+    ["Alignment of _D3DDDI_ALLOCATIONINFO2"]
+        [::core::mem::align_of::<_D3DDDI_ALLOCATIONINFO2>() - 8usize];
+    ["Offset of field: _D3DDDI_ALLOCATIONINFO2::hAllocation"]
+        [::core::mem::offset_of!(_D3DDDI_ALLOCATIONINFO2, hAllocation) - 0usize];
+    ["Offset of field: _D3DDDI_ALLOCATIONINFO2::_pad0"]
+        [::core::mem::offset_of!(_D3DDDI_ALLOCATIONINFO2, _pad0) - 4usize];
+    ["Offset of field: _D3DDDI_ALLOCATIONINFO2::pPrivateDriverData"]
+        [::core::mem::offset_of!(_D3DDDI_ALLOCATIONINFO2, pPrivateDriverData) - 16usize];
+    ["Offset of field: _D3DDDI_ALLOCATIONINFO2::PrivateDriverDataSize"]
+        [::core::mem::offset_of!(_D3DDDI_ALLOCATIONINFO2, PrivateDriverDataSize) - 24usize];
+    ["Offset of field: _D3DDDI_ALLOCATIONINFO2::VidPnSourceId"]
+        [::core::mem::offset_of!(_D3DDDI_ALLOCATIONINFO2, VidPnSourceId) - 28usize];
+    ["Offset of field: _D3DDDI_ALLOCATIONINFO2::Flags"]
+        [::core::mem::offset_of!(_D3DDDI_ALLOCATIONINFO2, Flags) - 32usize];
+    ["Offset of field: _D3DDDI_ALLOCATIONINFO2::_pad1"]
+        [::core::mem::offset_of!(_D3DDDI_ALLOCATIONINFO2, _pad1) - 36usize];
+    ["Offset of field: _D3DDDI_ALLOCATIONINFO2::GpuVirtualAddress"]
+        [::core::mem::offset_of!(_D3DDDI_ALLOCATIONINFO2, GpuVirtualAddress) - 40usize];
+    ["Offset of field: _D3DDDI_ALLOCATIONINFO2::Reserved"]
+        [::core::mem::offset_of!(_D3DDDI_ALLOCATIONINFO2, Reserved) - 56usize];
 };
 impl Default for _D3DDDI_ALLOCATIONINFO2 {
     fn default() -> Self {
@@ -4232,21 +3482,18 @@ pub union _D3DKMT_CREATEALLOCATION__bindgen_ty_1 {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_CREATEALLOCATION__bindgen_ty_1",
-    ][::core::mem::size_of::<_D3DKMT_CREATEALLOCATION__bindgen_ty_1>() - 8usize];
-    [
-        "Alignment of _D3DKMT_CREATEALLOCATION__bindgen_ty_1",
-    ][::core::mem::align_of::<_D3DKMT_CREATEALLOCATION__bindgen_ty_1>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_CREATEALLOCATION__bindgen_ty_1::pStandardAllocation",
-    ][::core::mem::offset_of!(
-        _D3DKMT_CREATEALLOCATION__bindgen_ty_1, pStandardAllocation
+    ["Size of _D3DKMT_CREATEALLOCATION__bindgen_ty_1"]
+        [::core::mem::size_of::<_D3DKMT_CREATEALLOCATION__bindgen_ty_1>() - 8usize];
+    ["Alignment of _D3DKMT_CREATEALLOCATION__bindgen_ty_1"]
+        [::core::mem::align_of::<_D3DKMT_CREATEALLOCATION__bindgen_ty_1>() - 8usize];
+    ["Offset of field: _D3DKMT_CREATEALLOCATION__bindgen_ty_1::pStandardAllocation"][::core::mem::offset_of!(
+        _D3DKMT_CREATEALLOCATION__bindgen_ty_1,
+        pStandardAllocation
     ) - 0usize];
-    [
-        "Offset of field: _D3DKMT_CREATEALLOCATION__bindgen_ty_1::pPrivateDriverData",
-    ][::core::mem::offset_of!(_D3DKMT_CREATEALLOCATION__bindgen_ty_1, pPrivateDriverData)
-        - 0usize];
+    ["Offset of field: _D3DKMT_CREATEALLOCATION__bindgen_ty_1::pPrivateDriverData"][::core::mem::offset_of!(
+        _D3DKMT_CREATEALLOCATION__bindgen_ty_1,
+        pPrivateDriverData
+    ) - 0usize];
 };
 impl Default for _D3DKMT_CREATEALLOCATION__bindgen_ty_1 {
     fn default() -> Self {
@@ -4265,20 +3512,16 @@ pub union _D3DKMT_CREATEALLOCATION__bindgen_ty_2 {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_CREATEALLOCATION__bindgen_ty_2",
-    ][::core::mem::size_of::<_D3DKMT_CREATEALLOCATION__bindgen_ty_2>() - 8usize];
-    [
-        "Alignment of _D3DKMT_CREATEALLOCATION__bindgen_ty_2",
-    ][::core::mem::align_of::<_D3DKMT_CREATEALLOCATION__bindgen_ty_2>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_CREATEALLOCATION__bindgen_ty_2::pAllocationInfo",
-    ][::core::mem::offset_of!(_D3DKMT_CREATEALLOCATION__bindgen_ty_2, pAllocationInfo)
-        - 0usize];
-    [
-        "Offset of field: _D3DKMT_CREATEALLOCATION__bindgen_ty_2::pAllocationInfo2",
-    ][::core::mem::offset_of!(_D3DKMT_CREATEALLOCATION__bindgen_ty_2, pAllocationInfo2)
-        - 0usize];
+    ["Size of _D3DKMT_CREATEALLOCATION__bindgen_ty_2"]
+        [::core::mem::size_of::<_D3DKMT_CREATEALLOCATION__bindgen_ty_2>() - 8usize];
+    ["Alignment of _D3DKMT_CREATEALLOCATION__bindgen_ty_2"]
+        [::core::mem::align_of::<_D3DKMT_CREATEALLOCATION__bindgen_ty_2>() - 8usize];
+    ["Offset of field: _D3DKMT_CREATEALLOCATION__bindgen_ty_2::pAllocationInfo"]
+        [::core::mem::offset_of!(_D3DKMT_CREATEALLOCATION__bindgen_ty_2, pAllocationInfo) - 0usize];
+    ["Offset of field: _D3DKMT_CREATEALLOCATION__bindgen_ty_2::pAllocationInfo2"][::core::mem::offset_of!(
+        _D3DKMT_CREATEALLOCATION__bindgen_ty_2,
+        pAllocationInfo2
+    ) - 0usize];
 };
 impl Default for _D3DKMT_CREATEALLOCATION__bindgen_ty_2 {
     fn default() -> Self {
@@ -4291,51 +3534,36 @@ impl Default for _D3DKMT_CREATEALLOCATION__bindgen_ty_2 {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_CREATEALLOCATION",
-    ][::core::mem::size_of::<_D3DKMT_CREATEALLOCATION>() - 72usize];
-    [
-        "Alignment of _D3DKMT_CREATEALLOCATION",
-    ][::core::mem::align_of::<_D3DKMT_CREATEALLOCATION>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_CREATEALLOCATION::hDevice",
-    ][::core::mem::offset_of!(_D3DKMT_CREATEALLOCATION, hDevice) - 0usize];
-    [
-        "Offset of field: _D3DKMT_CREATEALLOCATION::hResource",
-    ][::core::mem::offset_of!(_D3DKMT_CREATEALLOCATION, hResource) - 4usize];
-    [
-        "Offset of field: _D3DKMT_CREATEALLOCATION::hGlobalShare",
-    ][::core::mem::offset_of!(_D3DKMT_CREATEALLOCATION, hGlobalShare) - 8usize];
-    [
-        "Offset of field: _D3DKMT_CREATEALLOCATION::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_CREATEALLOCATION, _pad0) - 12usize];
-    [
-        "Offset of field: _D3DKMT_CREATEALLOCATION::pPrivateRuntimeData",
-    ][::core::mem::offset_of!(_D3DKMT_CREATEALLOCATION, pPrivateRuntimeData) - 16usize];
-    [
-        "Offset of field: _D3DKMT_CREATEALLOCATION::PrivateRuntimeDataSize",
-    ][::core::mem::offset_of!(_D3DKMT_CREATEALLOCATION, PrivateRuntimeDataSize)
-        - 24usize];
-    [
-        "Offset of field: _D3DKMT_CREATEALLOCATION::_pad1",
-    ][::core::mem::offset_of!(_D3DKMT_CREATEALLOCATION, _pad1) - 28usize];
-    [
-        "Offset of field: _D3DKMT_CREATEALLOCATION::PrivateDriverDataSize",
-    ][::core::mem::offset_of!(_D3DKMT_CREATEALLOCATION, PrivateDriverDataSize)
-        - 40usize];
-    [
-        "Offset of field: _D3DKMT_CREATEALLOCATION::NumAllocations",
-    ][::core::mem::offset_of!(_D3DKMT_CREATEALLOCATION, NumAllocations) - 44usize];
-    [
-        "Offset of field: _D3DKMT_CREATEALLOCATION::Flags",
-    ][::core::mem::offset_of!(_D3DKMT_CREATEALLOCATION, Flags) - 56usize];
-    [
-        "Offset of field: _D3DKMT_CREATEALLOCATION::_pad2",
-    ][::core::mem::offset_of!(_D3DKMT_CREATEALLOCATION, _pad2) - 60usize];
-    [
-        "Offset of field: _D3DKMT_CREATEALLOCATION::hPrivateRuntimeResourceHandle",
-    ][::core::mem::offset_of!(_D3DKMT_CREATEALLOCATION, hPrivateRuntimeResourceHandle)
-        - 64usize];
+    ["Size of _D3DKMT_CREATEALLOCATION"]
+        [::core::mem::size_of::<_D3DKMT_CREATEALLOCATION>() - 72usize];
+    ["Alignment of _D3DKMT_CREATEALLOCATION"]
+        [::core::mem::align_of::<_D3DKMT_CREATEALLOCATION>() - 8usize];
+    ["Offset of field: _D3DKMT_CREATEALLOCATION::hDevice"]
+        [::core::mem::offset_of!(_D3DKMT_CREATEALLOCATION, hDevice) - 0usize];
+    ["Offset of field: _D3DKMT_CREATEALLOCATION::hResource"]
+        [::core::mem::offset_of!(_D3DKMT_CREATEALLOCATION, hResource) - 4usize];
+    ["Offset of field: _D3DKMT_CREATEALLOCATION::hGlobalShare"]
+        [::core::mem::offset_of!(_D3DKMT_CREATEALLOCATION, hGlobalShare) - 8usize];
+    ["Offset of field: _D3DKMT_CREATEALLOCATION::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_CREATEALLOCATION, _pad0) - 12usize];
+    ["Offset of field: _D3DKMT_CREATEALLOCATION::pPrivateRuntimeData"]
+        [::core::mem::offset_of!(_D3DKMT_CREATEALLOCATION, pPrivateRuntimeData) - 16usize];
+    ["Offset of field: _D3DKMT_CREATEALLOCATION::PrivateRuntimeDataSize"]
+        [::core::mem::offset_of!(_D3DKMT_CREATEALLOCATION, PrivateRuntimeDataSize) - 24usize];
+    ["Offset of field: _D3DKMT_CREATEALLOCATION::_pad1"]
+        [::core::mem::offset_of!(_D3DKMT_CREATEALLOCATION, _pad1) - 28usize];
+    ["Offset of field: _D3DKMT_CREATEALLOCATION::PrivateDriverDataSize"]
+        [::core::mem::offset_of!(_D3DKMT_CREATEALLOCATION, PrivateDriverDataSize) - 40usize];
+    ["Offset of field: _D3DKMT_CREATEALLOCATION::NumAllocations"]
+        [::core::mem::offset_of!(_D3DKMT_CREATEALLOCATION, NumAllocations) - 44usize];
+    ["Offset of field: _D3DKMT_CREATEALLOCATION::Flags"]
+        [::core::mem::offset_of!(_D3DKMT_CREATEALLOCATION, Flags) - 56usize];
+    ["Offset of field: _D3DKMT_CREATEALLOCATION::_pad2"]
+        [::core::mem::offset_of!(_D3DKMT_CREATEALLOCATION, _pad2) - 60usize];
+    ["Offset of field: _D3DKMT_CREATEALLOCATION::hPrivateRuntimeResourceHandle"][::core::mem::offset_of!(
+        _D3DKMT_CREATEALLOCATION,
+        hPrivateRuntimeResourceHandle
+    ) - 64usize];
 };
 impl Default for _D3DKMT_CREATEALLOCATION {
     fn default() -> Self {
@@ -4359,27 +3587,20 @@ pub struct _D3DKMT_DESTROYALLOCATION2 {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_DESTROYALLOCATION2",
-    ][::core::mem::size_of::<_D3DKMT_DESTROYALLOCATION2>() - 24usize];
-    [
-        "Alignment of _D3DKMT_DESTROYALLOCATION2",
-    ][::core::mem::align_of::<_D3DKMT_DESTROYALLOCATION2>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_DESTROYALLOCATION2::hDevice",
-    ][::core::mem::offset_of!(_D3DKMT_DESTROYALLOCATION2, hDevice) - 0usize];
-    [
-        "Offset of field: _D3DKMT_DESTROYALLOCATION2::hResource",
-    ][::core::mem::offset_of!(_D3DKMT_DESTROYALLOCATION2, hResource) - 4usize];
-    [
-        "Offset of field: _D3DKMT_DESTROYALLOCATION2::phAllocationList",
-    ][::core::mem::offset_of!(_D3DKMT_DESTROYALLOCATION2, phAllocationList) - 8usize];
-    [
-        "Offset of field: _D3DKMT_DESTROYALLOCATION2::AllocationCount",
-    ][::core::mem::offset_of!(_D3DKMT_DESTROYALLOCATION2, AllocationCount) - 16usize];
-    [
-        "Offset of field: _D3DKMT_DESTROYALLOCATION2::Flags",
-    ][::core::mem::offset_of!(_D3DKMT_DESTROYALLOCATION2, Flags) - 20usize];
+    ["Size of _D3DKMT_DESTROYALLOCATION2"]
+        [::core::mem::size_of::<_D3DKMT_DESTROYALLOCATION2>() - 24usize];
+    ["Alignment of _D3DKMT_DESTROYALLOCATION2"]
+        [::core::mem::align_of::<_D3DKMT_DESTROYALLOCATION2>() - 8usize];
+    ["Offset of field: _D3DKMT_DESTROYALLOCATION2::hDevice"]
+        [::core::mem::offset_of!(_D3DKMT_DESTROYALLOCATION2, hDevice) - 0usize];
+    ["Offset of field: _D3DKMT_DESTROYALLOCATION2::hResource"]
+        [::core::mem::offset_of!(_D3DKMT_DESTROYALLOCATION2, hResource) - 4usize];
+    ["Offset of field: _D3DKMT_DESTROYALLOCATION2::phAllocationList"]
+        [::core::mem::offset_of!(_D3DKMT_DESTROYALLOCATION2, phAllocationList) - 8usize];
+    ["Offset of field: _D3DKMT_DESTROYALLOCATION2::AllocationCount"]
+        [::core::mem::offset_of!(_D3DKMT_DESTROYALLOCATION2, AllocationCount) - 16usize];
+    ["Offset of field: _D3DKMT_DESTROYALLOCATION2::Flags"]
+        [::core::mem::offset_of!(_D3DKMT_DESTROYALLOCATION2, Flags) - 20usize];
 };
 pub type D3DKMT_DESTROYALLOCATION2 = _D3DKMT_DESTROYALLOCATION2;
 #[repr(C)]
@@ -4393,27 +3614,20 @@ pub struct _D3DKMT_DESTROYALLOCATION {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_DESTROYALLOCATION",
-    ][::core::mem::size_of::<_D3DKMT_DESTROYALLOCATION>() - 24usize];
-    [
-        "Alignment of _D3DKMT_DESTROYALLOCATION",
-    ][::core::mem::align_of::<_D3DKMT_DESTROYALLOCATION>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_DESTROYALLOCATION::hDevice",
-    ][::core::mem::offset_of!(_D3DKMT_DESTROYALLOCATION, hDevice) - 0usize];
-    [
-        "Offset of field: _D3DKMT_DESTROYALLOCATION::hResource",
-    ][::core::mem::offset_of!(_D3DKMT_DESTROYALLOCATION, hResource) - 4usize];
-    [
-        "Offset of field: _D3DKMT_DESTROYALLOCATION::phAllocationList",
-    ][::core::mem::offset_of!(_D3DKMT_DESTROYALLOCATION, phAllocationList) - 8usize];
-    [
-        "Offset of field: _D3DKMT_DESTROYALLOCATION::AllocationCount",
-    ][::core::mem::offset_of!(_D3DKMT_DESTROYALLOCATION, AllocationCount) - 16usize];
-    [
-        "Offset of field: _D3DKMT_DESTROYALLOCATION::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_DESTROYALLOCATION, _pad0) - 20usize];
+    ["Size of _D3DKMT_DESTROYALLOCATION"]
+        [::core::mem::size_of::<_D3DKMT_DESTROYALLOCATION>() - 24usize];
+    ["Alignment of _D3DKMT_DESTROYALLOCATION"]
+        [::core::mem::align_of::<_D3DKMT_DESTROYALLOCATION>() - 8usize];
+    ["Offset of field: _D3DKMT_DESTROYALLOCATION::hDevice"]
+        [::core::mem::offset_of!(_D3DKMT_DESTROYALLOCATION, hDevice) - 0usize];
+    ["Offset of field: _D3DKMT_DESTROYALLOCATION::hResource"]
+        [::core::mem::offset_of!(_D3DKMT_DESTROYALLOCATION, hResource) - 4usize];
+    ["Offset of field: _D3DKMT_DESTROYALLOCATION::phAllocationList"]
+        [::core::mem::offset_of!(_D3DKMT_DESTROYALLOCATION, phAllocationList) - 8usize];
+    ["Offset of field: _D3DKMT_DESTROYALLOCATION::AllocationCount"]
+        [::core::mem::offset_of!(_D3DKMT_DESTROYALLOCATION, AllocationCount) - 16usize];
+    ["Offset of field: _D3DKMT_DESTROYALLOCATION::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_DESTROYALLOCATION, _pad0) - 20usize];
 };
 pub type D3DKMT_DESTROYALLOCATION = _D3DKMT_DESTROYALLOCATION;
 #[repr(C)]
@@ -4428,30 +3642,22 @@ pub struct _D3DKMT_SETALLOCATIONPRIORITY {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_SETALLOCATIONPRIORITY",
-    ][::core::mem::size_of::<_D3DKMT_SETALLOCATIONPRIORITY>() - 32usize];
-    [
-        "Alignment of _D3DKMT_SETALLOCATIONPRIORITY",
-    ][::core::mem::align_of::<_D3DKMT_SETALLOCATIONPRIORITY>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_SETALLOCATIONPRIORITY::hDevice",
-    ][::core::mem::offset_of!(_D3DKMT_SETALLOCATIONPRIORITY, hDevice) - 0usize];
-    [
-        "Offset of field: _D3DKMT_SETALLOCATIONPRIORITY::hResource",
-    ][::core::mem::offset_of!(_D3DKMT_SETALLOCATIONPRIORITY, hResource) - 4usize];
-    [
-        "Offset of field: _D3DKMT_SETALLOCATIONPRIORITY::phAllocationList",
-    ][::core::mem::offset_of!(_D3DKMT_SETALLOCATIONPRIORITY, phAllocationList) - 8usize];
-    [
-        "Offset of field: _D3DKMT_SETALLOCATIONPRIORITY::AllocationCount",
-    ][::core::mem::offset_of!(_D3DKMT_SETALLOCATIONPRIORITY, AllocationCount) - 16usize];
-    [
-        "Offset of field: _D3DKMT_SETALLOCATIONPRIORITY::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_SETALLOCATIONPRIORITY, _pad0) - 20usize];
-    [
-        "Offset of field: _D3DKMT_SETALLOCATIONPRIORITY::pPriorities",
-    ][::core::mem::offset_of!(_D3DKMT_SETALLOCATIONPRIORITY, pPriorities) - 24usize];
+    ["Size of _D3DKMT_SETALLOCATIONPRIORITY"]
+        [::core::mem::size_of::<_D3DKMT_SETALLOCATIONPRIORITY>() - 32usize];
+    ["Alignment of _D3DKMT_SETALLOCATIONPRIORITY"]
+        [::core::mem::align_of::<_D3DKMT_SETALLOCATIONPRIORITY>() - 8usize];
+    ["Offset of field: _D3DKMT_SETALLOCATIONPRIORITY::hDevice"]
+        [::core::mem::offset_of!(_D3DKMT_SETALLOCATIONPRIORITY, hDevice) - 0usize];
+    ["Offset of field: _D3DKMT_SETALLOCATIONPRIORITY::hResource"]
+        [::core::mem::offset_of!(_D3DKMT_SETALLOCATIONPRIORITY, hResource) - 4usize];
+    ["Offset of field: _D3DKMT_SETALLOCATIONPRIORITY::phAllocationList"]
+        [::core::mem::offset_of!(_D3DKMT_SETALLOCATIONPRIORITY, phAllocationList) - 8usize];
+    ["Offset of field: _D3DKMT_SETALLOCATIONPRIORITY::AllocationCount"]
+        [::core::mem::offset_of!(_D3DKMT_SETALLOCATIONPRIORITY, AllocationCount) - 16usize];
+    ["Offset of field: _D3DKMT_SETALLOCATIONPRIORITY::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_SETALLOCATIONPRIORITY, _pad0) - 20usize];
+    ["Offset of field: _D3DKMT_SETALLOCATIONPRIORITY::pPriorities"]
+        [::core::mem::offset_of!(_D3DKMT_SETALLOCATIONPRIORITY, pPriorities) - 24usize];
 };
 pub type D3DKMT_SETALLOCATIONPRIORITY = _D3DKMT_SETALLOCATIONPRIORITY;
 #[repr(C)]
@@ -4466,35 +3672,29 @@ pub struct _D3DKMT_GETALLOCATIONPRIORITY {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_GETALLOCATIONPRIORITY",
-    ][::core::mem::size_of::<_D3DKMT_GETALLOCATIONPRIORITY>() - 32usize];
-    [
-        "Alignment of _D3DKMT_GETALLOCATIONPRIORITY",
-    ][::core::mem::align_of::<_D3DKMT_GETALLOCATIONPRIORITY>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_GETALLOCATIONPRIORITY::hDevice",
-    ][::core::mem::offset_of!(_D3DKMT_GETALLOCATIONPRIORITY, hDevice) - 0usize];
-    [
-        "Offset of field: _D3DKMT_GETALLOCATIONPRIORITY::hResource",
-    ][::core::mem::offset_of!(_D3DKMT_GETALLOCATIONPRIORITY, hResource) - 4usize];
-    [
-        "Offset of field: _D3DKMT_GETALLOCATIONPRIORITY::phAllocationList",
-    ][::core::mem::offset_of!(_D3DKMT_GETALLOCATIONPRIORITY, phAllocationList) - 8usize];
-    [
-        "Offset of field: _D3DKMT_GETALLOCATIONPRIORITY::AllocationCount",
-    ][::core::mem::offset_of!(_D3DKMT_GETALLOCATIONPRIORITY, AllocationCount) - 16usize];
-    [
-        "Offset of field: _D3DKMT_GETALLOCATIONPRIORITY::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_GETALLOCATIONPRIORITY, _pad0) - 20usize];
-    [
-        "Offset of field: _D3DKMT_GETALLOCATIONPRIORITY::pPriorities",
-    ][::core::mem::offset_of!(_D3DKMT_GETALLOCATIONPRIORITY, pPriorities) - 24usize];
+    ["Size of _D3DKMT_GETALLOCATIONPRIORITY"]
+        [::core::mem::size_of::<_D3DKMT_GETALLOCATIONPRIORITY>() - 32usize];
+    ["Alignment of _D3DKMT_GETALLOCATIONPRIORITY"]
+        [::core::mem::align_of::<_D3DKMT_GETALLOCATIONPRIORITY>() - 8usize];
+    ["Offset of field: _D3DKMT_GETALLOCATIONPRIORITY::hDevice"]
+        [::core::mem::offset_of!(_D3DKMT_GETALLOCATIONPRIORITY, hDevice) - 0usize];
+    ["Offset of field: _D3DKMT_GETALLOCATIONPRIORITY::hResource"]
+        [::core::mem::offset_of!(_D3DKMT_GETALLOCATIONPRIORITY, hResource) - 4usize];
+    ["Offset of field: _D3DKMT_GETALLOCATIONPRIORITY::phAllocationList"]
+        [::core::mem::offset_of!(_D3DKMT_GETALLOCATIONPRIORITY, phAllocationList) - 8usize];
+    ["Offset of field: _D3DKMT_GETALLOCATIONPRIORITY::AllocationCount"]
+        [::core::mem::offset_of!(_D3DKMT_GETALLOCATIONPRIORITY, AllocationCount) - 16usize];
+    ["Offset of field: _D3DKMT_GETALLOCATIONPRIORITY::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_GETALLOCATIONPRIORITY, _pad0) - 20usize];
+    ["Offset of field: _D3DKMT_GETALLOCATIONPRIORITY::pPriorities"]
+        [::core::mem::offset_of!(_D3DKMT_GETALLOCATIONPRIORITY, pPriorities) - 24usize];
 };
 pub type D3DKMT_GETALLOCATIONPRIORITY = _D3DKMT_GETALLOCATIONPRIORITY;
 pub type D3DKMT_ALLOCATIONRESIDENCYSTATUS = __u32;
-pub const D3DKMT_ALLOCATIONRESIDENCYSTATUS_RESIDENTINGPUMEMORY: _D3DKMT_ALLOCATIONRESIDENCYSTATUS = 1;
-pub const D3DKMT_ALLOCATIONRESIDENCYSTATUS_RESIDENTINSHAREDMEMORY: _D3DKMT_ALLOCATIONRESIDENCYSTATUS = 2;
+pub const D3DKMT_ALLOCATIONRESIDENCYSTATUS_RESIDENTINGPUMEMORY: _D3DKMT_ALLOCATIONRESIDENCYSTATUS =
+    1;
+pub const D3DKMT_ALLOCATIONRESIDENCYSTATUS_RESIDENTINSHAREDMEMORY:
+    _D3DKMT_ALLOCATIONRESIDENCYSTATUS = 2;
 pub const D3DKMT_ALLOCATIONRESIDENCYSTATUS_NOTRESIDENT: _D3DKMT_ALLOCATIONRESIDENCYSTATUS = 3;
 pub type _D3DKMT_ALLOCATIONRESIDENCYSTATUS = ::core::ffi::c_uint;
 #[repr(C)]
@@ -4509,33 +3709,22 @@ pub struct _D3DKMT_QUERYALLOCATIONRESIDENCY {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_QUERYALLOCATIONRESIDENCY",
-    ][::core::mem::size_of::<_D3DKMT_QUERYALLOCATIONRESIDENCY>() - 32usize];
-    [
-        "Alignment of _D3DKMT_QUERYALLOCATIONRESIDENCY",
-    ][::core::mem::align_of::<_D3DKMT_QUERYALLOCATIONRESIDENCY>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_QUERYALLOCATIONRESIDENCY::hDevice",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYALLOCATIONRESIDENCY, hDevice) - 0usize];
-    [
-        "Offset of field: _D3DKMT_QUERYALLOCATIONRESIDENCY::hResource",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYALLOCATIONRESIDENCY, hResource) - 4usize];
-    [
-        "Offset of field: _D3DKMT_QUERYALLOCATIONRESIDENCY::phAllocationList",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYALLOCATIONRESIDENCY, phAllocationList)
-        - 8usize];
-    [
-        "Offset of field: _D3DKMT_QUERYALLOCATIONRESIDENCY::AllocationCount",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYALLOCATIONRESIDENCY, AllocationCount)
-        - 16usize];
-    [
-        "Offset of field: _D3DKMT_QUERYALLOCATIONRESIDENCY::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYALLOCATIONRESIDENCY, _pad0) - 20usize];
-    [
-        "Offset of field: _D3DKMT_QUERYALLOCATIONRESIDENCY::pResidencyStatus",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYALLOCATIONRESIDENCY, pResidencyStatus)
-        - 24usize];
+    ["Size of _D3DKMT_QUERYALLOCATIONRESIDENCY"]
+        [::core::mem::size_of::<_D3DKMT_QUERYALLOCATIONRESIDENCY>() - 32usize];
+    ["Alignment of _D3DKMT_QUERYALLOCATIONRESIDENCY"]
+        [::core::mem::align_of::<_D3DKMT_QUERYALLOCATIONRESIDENCY>() - 8usize];
+    ["Offset of field: _D3DKMT_QUERYALLOCATIONRESIDENCY::hDevice"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYALLOCATIONRESIDENCY, hDevice) - 0usize];
+    ["Offset of field: _D3DKMT_QUERYALLOCATIONRESIDENCY::hResource"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYALLOCATIONRESIDENCY, hResource) - 4usize];
+    ["Offset of field: _D3DKMT_QUERYALLOCATIONRESIDENCY::phAllocationList"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYALLOCATIONRESIDENCY, phAllocationList) - 8usize];
+    ["Offset of field: _D3DKMT_QUERYALLOCATIONRESIDENCY::AllocationCount"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYALLOCATIONRESIDENCY, AllocationCount) - 16usize];
+    ["Offset of field: _D3DKMT_QUERYALLOCATIONRESIDENCY::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYALLOCATIONRESIDENCY, _pad0) - 20usize];
+    ["Offset of field: _D3DKMT_QUERYALLOCATIONRESIDENCY::pResidencyStatus"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYALLOCATIONRESIDENCY, pResidencyStatus) - 24usize];
 };
 pub type D3DKMT_QUERYALLOCATIONRESIDENCY = _D3DKMT_QUERYALLOCATIONRESIDENCY;
 pub type D3DKMT_OFFER_PRIORITY = __u32;
@@ -4559,36 +3748,26 @@ pub struct _D3DKMT_OFFERALLOCATIONS {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_OFFERALLOCATIONS",
-    ][::core::mem::size_of::<_D3DKMT_OFFERALLOCATIONS>() - 40usize];
-    [
-        "Alignment of _D3DKMT_OFFERALLOCATIONS",
-    ][::core::mem::align_of::<_D3DKMT_OFFERALLOCATIONS>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_OFFERALLOCATIONS::hDevice",
-    ][::core::mem::offset_of!(_D3DKMT_OFFERALLOCATIONS, hDevice) - 0usize];
-    [
-        "Offset of field: _D3DKMT_OFFERALLOCATIONS::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_OFFERALLOCATIONS, _pad0) - 4usize];
-    [
-        "Offset of field: _D3DKMT_OFFERALLOCATIONS::pResources",
-    ][::core::mem::offset_of!(_D3DKMT_OFFERALLOCATIONS, pResources) - 8usize];
-    [
-        "Offset of field: _D3DKMT_OFFERALLOCATIONS::HandleList",
-    ][::core::mem::offset_of!(_D3DKMT_OFFERALLOCATIONS, HandleList) - 16usize];
-    [
-        "Offset of field: _D3DKMT_OFFERALLOCATIONS::NumAllocations",
-    ][::core::mem::offset_of!(_D3DKMT_OFFERALLOCATIONS, NumAllocations) - 24usize];
-    [
-        "Offset of field: _D3DKMT_OFFERALLOCATIONS::Priority",
-    ][::core::mem::offset_of!(_D3DKMT_OFFERALLOCATIONS, Priority) - 28usize];
-    [
-        "Offset of field: _D3DKMT_OFFERALLOCATIONS::Flags",
-    ][::core::mem::offset_of!(_D3DKMT_OFFERALLOCATIONS, Flags) - 32usize];
-    [
-        "Offset of field: _D3DKMT_OFFERALLOCATIONS::_pad1",
-    ][::core::mem::offset_of!(_D3DKMT_OFFERALLOCATIONS, _pad1) - 36usize];
+    ["Size of _D3DKMT_OFFERALLOCATIONS"]
+        [::core::mem::size_of::<_D3DKMT_OFFERALLOCATIONS>() - 40usize];
+    ["Alignment of _D3DKMT_OFFERALLOCATIONS"]
+        [::core::mem::align_of::<_D3DKMT_OFFERALLOCATIONS>() - 8usize];
+    ["Offset of field: _D3DKMT_OFFERALLOCATIONS::hDevice"]
+        [::core::mem::offset_of!(_D3DKMT_OFFERALLOCATIONS, hDevice) - 0usize];
+    ["Offset of field: _D3DKMT_OFFERALLOCATIONS::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_OFFERALLOCATIONS, _pad0) - 4usize];
+    ["Offset of field: _D3DKMT_OFFERALLOCATIONS::pResources"]
+        [::core::mem::offset_of!(_D3DKMT_OFFERALLOCATIONS, pResources) - 8usize];
+    ["Offset of field: _D3DKMT_OFFERALLOCATIONS::HandleList"]
+        [::core::mem::offset_of!(_D3DKMT_OFFERALLOCATIONS, HandleList) - 16usize];
+    ["Offset of field: _D3DKMT_OFFERALLOCATIONS::NumAllocations"]
+        [::core::mem::offset_of!(_D3DKMT_OFFERALLOCATIONS, NumAllocations) - 24usize];
+    ["Offset of field: _D3DKMT_OFFERALLOCATIONS::Priority"]
+        [::core::mem::offset_of!(_D3DKMT_OFFERALLOCATIONS, Priority) - 28usize];
+    ["Offset of field: _D3DKMT_OFFERALLOCATIONS::Flags"]
+        [::core::mem::offset_of!(_D3DKMT_OFFERALLOCATIONS, Flags) - 32usize];
+    ["Offset of field: _D3DKMT_OFFERALLOCATIONS::_pad1"]
+        [::core::mem::offset_of!(_D3DKMT_OFFERALLOCATIONS, _pad1) - 36usize];
 };
 pub type D3DKMT_OFFERALLOCATIONS = _D3DKMT_OFFERALLOCATIONS;
 pub type D3DDDI_RECLAIM_RESULT = __u32;
@@ -4614,20 +3793,14 @@ pub union _D3DKMT_RECLAIMALLOCATIONS2__bindgen_ty_1 {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_RECLAIMALLOCATIONS2__bindgen_ty_1",
-    ][::core::mem::size_of::<_D3DKMT_RECLAIMALLOCATIONS2__bindgen_ty_1>() - 8usize];
-    [
-        "Alignment of _D3DKMT_RECLAIMALLOCATIONS2__bindgen_ty_1",
-    ][::core::mem::align_of::<_D3DKMT_RECLAIMALLOCATIONS2__bindgen_ty_1>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_RECLAIMALLOCATIONS2__bindgen_ty_1::pDiscarded",
-    ][::core::mem::offset_of!(_D3DKMT_RECLAIMALLOCATIONS2__bindgen_ty_1, pDiscarded)
-        - 0usize];
-    [
-        "Offset of field: _D3DKMT_RECLAIMALLOCATIONS2__bindgen_ty_1::pResults",
-    ][::core::mem::offset_of!(_D3DKMT_RECLAIMALLOCATIONS2__bindgen_ty_1, pResults)
-        - 0usize];
+    ["Size of _D3DKMT_RECLAIMALLOCATIONS2__bindgen_ty_1"]
+        [::core::mem::size_of::<_D3DKMT_RECLAIMALLOCATIONS2__bindgen_ty_1>() - 8usize];
+    ["Alignment of _D3DKMT_RECLAIMALLOCATIONS2__bindgen_ty_1"]
+        [::core::mem::align_of::<_D3DKMT_RECLAIMALLOCATIONS2__bindgen_ty_1>() - 8usize];
+    ["Offset of field: _D3DKMT_RECLAIMALLOCATIONS2__bindgen_ty_1::pDiscarded"]
+        [::core::mem::offset_of!(_D3DKMT_RECLAIMALLOCATIONS2__bindgen_ty_1, pDiscarded) - 0usize];
+    ["Offset of field: _D3DKMT_RECLAIMALLOCATIONS2__bindgen_ty_1::pResults"]
+        [::core::mem::offset_of!(_D3DKMT_RECLAIMALLOCATIONS2__bindgen_ty_1, pResults) - 0usize];
 };
 impl Default for _D3DKMT_RECLAIMALLOCATIONS2__bindgen_ty_1 {
     fn default() -> Self {
@@ -4640,27 +3813,20 @@ impl Default for _D3DKMT_RECLAIMALLOCATIONS2__bindgen_ty_1 {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_RECLAIMALLOCATIONS2",
-    ][::core::mem::size_of::<_D3DKMT_RECLAIMALLOCATIONS2>() - 40usize];
-    [
-        "Alignment of _D3DKMT_RECLAIMALLOCATIONS2",
-    ][::core::mem::align_of::<_D3DKMT_RECLAIMALLOCATIONS2>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_RECLAIMALLOCATIONS2::hPagingQueue",
-    ][::core::mem::offset_of!(_D3DKMT_RECLAIMALLOCATIONS2, hPagingQueue) - 0usize];
-    [
-        "Offset of field: _D3DKMT_RECLAIMALLOCATIONS2::NumAllocations",
-    ][::core::mem::offset_of!(_D3DKMT_RECLAIMALLOCATIONS2, NumAllocations) - 4usize];
-    [
-        "Offset of field: _D3DKMT_RECLAIMALLOCATIONS2::pResources",
-    ][::core::mem::offset_of!(_D3DKMT_RECLAIMALLOCATIONS2, pResources) - 8usize];
-    [
-        "Offset of field: _D3DKMT_RECLAIMALLOCATIONS2::HandleList",
-    ][::core::mem::offset_of!(_D3DKMT_RECLAIMALLOCATIONS2, HandleList) - 16usize];
-    [
-        "Offset of field: _D3DKMT_RECLAIMALLOCATIONS2::PagingFenceValue",
-    ][::core::mem::offset_of!(_D3DKMT_RECLAIMALLOCATIONS2, PagingFenceValue) - 32usize];
+    ["Size of _D3DKMT_RECLAIMALLOCATIONS2"]
+        [::core::mem::size_of::<_D3DKMT_RECLAIMALLOCATIONS2>() - 40usize];
+    ["Alignment of _D3DKMT_RECLAIMALLOCATIONS2"]
+        [::core::mem::align_of::<_D3DKMT_RECLAIMALLOCATIONS2>() - 8usize];
+    ["Offset of field: _D3DKMT_RECLAIMALLOCATIONS2::hPagingQueue"]
+        [::core::mem::offset_of!(_D3DKMT_RECLAIMALLOCATIONS2, hPagingQueue) - 0usize];
+    ["Offset of field: _D3DKMT_RECLAIMALLOCATIONS2::NumAllocations"]
+        [::core::mem::offset_of!(_D3DKMT_RECLAIMALLOCATIONS2, NumAllocations) - 4usize];
+    ["Offset of field: _D3DKMT_RECLAIMALLOCATIONS2::pResources"]
+        [::core::mem::offset_of!(_D3DKMT_RECLAIMALLOCATIONS2, pResources) - 8usize];
+    ["Offset of field: _D3DKMT_RECLAIMALLOCATIONS2::HandleList"]
+        [::core::mem::offset_of!(_D3DKMT_RECLAIMALLOCATIONS2, HandleList) - 16usize];
+    ["Offset of field: _D3DKMT_RECLAIMALLOCATIONS2::PagingFenceValue"]
+        [::core::mem::offset_of!(_D3DKMT_RECLAIMALLOCATIONS2, PagingFenceValue) - 32usize];
 };
 impl Default for _D3DKMT_RECLAIMALLOCATIONS2 {
     fn default() -> Self {
@@ -4686,21 +3852,16 @@ pub struct _D3DKMT_LOCK2 {
 const _: () = {
     ["Size of _D3DKMT_LOCK2"][::core::mem::size_of::<_D3DKMT_LOCK2>() - 24usize];
     ["Alignment of _D3DKMT_LOCK2"][::core::mem::align_of::<_D3DKMT_LOCK2>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_LOCK2::hDevice",
-    ][::core::mem::offset_of!(_D3DKMT_LOCK2, hDevice) - 0usize];
-    [
-        "Offset of field: _D3DKMT_LOCK2::hAllocation",
-    ][::core::mem::offset_of!(_D3DKMT_LOCK2, hAllocation) - 4usize];
-    [
-        "Offset of field: _D3DKMT_LOCK2::Flags",
-    ][::core::mem::offset_of!(_D3DKMT_LOCK2, Flags) - 8usize];
-    [
-        "Offset of field: _D3DKMT_LOCK2::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_LOCK2, _pad0) - 12usize];
-    [
-        "Offset of field: _D3DKMT_LOCK2::pData",
-    ][::core::mem::offset_of!(_D3DKMT_LOCK2, pData) - 16usize];
+    ["Offset of field: _D3DKMT_LOCK2::hDevice"]
+        [::core::mem::offset_of!(_D3DKMT_LOCK2, hDevice) - 0usize];
+    ["Offset of field: _D3DKMT_LOCK2::hAllocation"]
+        [::core::mem::offset_of!(_D3DKMT_LOCK2, hAllocation) - 4usize];
+    ["Offset of field: _D3DKMT_LOCK2::Flags"]
+        [::core::mem::offset_of!(_D3DKMT_LOCK2, Flags) - 8usize];
+    ["Offset of field: _D3DKMT_LOCK2::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_LOCK2, _pad0) - 12usize];
+    ["Offset of field: _D3DKMT_LOCK2::pData"]
+        [::core::mem::offset_of!(_D3DKMT_LOCK2, pData) - 16usize];
 };
 pub type D3DKMT_LOCK2 = _D3DKMT_LOCK2;
 #[repr(C)]
@@ -4712,15 +3873,11 @@ pub struct _D3DKMT_UNLOCK2 {
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of _D3DKMT_UNLOCK2"][::core::mem::size_of::<_D3DKMT_UNLOCK2>() - 8usize];
-    [
-        "Alignment of _D3DKMT_UNLOCK2",
-    ][::core::mem::align_of::<_D3DKMT_UNLOCK2>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_UNLOCK2::hDevice",
-    ][::core::mem::offset_of!(_D3DKMT_UNLOCK2, hDevice) - 0usize];
-    [
-        "Offset of field: _D3DKMT_UNLOCK2::hAllocation",
-    ][::core::mem::offset_of!(_D3DKMT_UNLOCK2, hAllocation) - 4usize];
+    ["Alignment of _D3DKMT_UNLOCK2"][::core::mem::align_of::<_D3DKMT_UNLOCK2>() - 4usize];
+    ["Offset of field: _D3DKMT_UNLOCK2::hDevice"]
+        [::core::mem::offset_of!(_D3DKMT_UNLOCK2, hDevice) - 0usize];
+    ["Offset of field: _D3DKMT_UNLOCK2::hAllocation"]
+        [::core::mem::offset_of!(_D3DKMT_UNLOCK2, hAllocation) - 4usize];
 };
 pub type D3DKMT_UNLOCK2 = _D3DKMT_UNLOCK2;
 #[repr(C)]
@@ -4733,24 +3890,18 @@ pub struct _D3DKMT_INVALIDATECACHE {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_INVALIDATECACHE",
-    ][::core::mem::size_of::<_D3DKMT_INVALIDATECACHE>() - 24usize];
-    [
-        "Alignment of _D3DKMT_INVALIDATECACHE",
-    ][::core::mem::align_of::<_D3DKMT_INVALIDATECACHE>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_INVALIDATECACHE::hDevice",
-    ][::core::mem::offset_of!(_D3DKMT_INVALIDATECACHE, hDevice) - 0usize];
-    [
-        "Offset of field: _D3DKMT_INVALIDATECACHE::hAllocation",
-    ][::core::mem::offset_of!(_D3DKMT_INVALIDATECACHE, hAllocation) - 4usize];
-    [
-        "Offset of field: _D3DKMT_INVALIDATECACHE::Offset",
-    ][::core::mem::offset_of!(_D3DKMT_INVALIDATECACHE, Offset) - 8usize];
-    [
-        "Offset of field: _D3DKMT_INVALIDATECACHE::Length",
-    ][::core::mem::offset_of!(_D3DKMT_INVALIDATECACHE, Length) - 16usize];
+    ["Size of _D3DKMT_INVALIDATECACHE"]
+        [::core::mem::size_of::<_D3DKMT_INVALIDATECACHE>() - 24usize];
+    ["Alignment of _D3DKMT_INVALIDATECACHE"]
+        [::core::mem::align_of::<_D3DKMT_INVALIDATECACHE>() - 8usize];
+    ["Offset of field: _D3DKMT_INVALIDATECACHE::hDevice"]
+        [::core::mem::offset_of!(_D3DKMT_INVALIDATECACHE, hDevice) - 0usize];
+    ["Offset of field: _D3DKMT_INVALIDATECACHE::hAllocation"]
+        [::core::mem::offset_of!(_D3DKMT_INVALIDATECACHE, hAllocation) - 4usize];
+    ["Offset of field: _D3DKMT_INVALIDATECACHE::Offset"]
+        [::core::mem::offset_of!(_D3DKMT_INVALIDATECACHE, Offset) - 8usize];
+    ["Offset of field: _D3DKMT_INVALIDATECACHE::Length"]
+        [::core::mem::offset_of!(_D3DKMT_INVALIDATECACHE, Length) - 16usize];
 };
 pub type D3DKMT_INVALIDATECACHE = _D3DKMT_INVALIDATECACHE;
 pub type D3DDDI_SEGMENTPREFERENCE = __u32;
@@ -4770,40 +3921,28 @@ pub struct _D3DDDI_UPDATEALLOCPROPERTY {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DDDI_UPDATEALLOCPROPERTY",
-    ][::core::mem::size_of::<_D3DDDI_UPDATEALLOCPROPERTY>() - 40usize];
-    [
-        "Alignment of _D3DDDI_UPDATEALLOCPROPERTY",
-    ][::core::mem::align_of::<_D3DDDI_UPDATEALLOCPROPERTY>() - 8usize];
-    [
-        "Offset of field: _D3DDDI_UPDATEALLOCPROPERTY::hPagingQueue",
-    ][::core::mem::offset_of!(_D3DDDI_UPDATEALLOCPROPERTY, hPagingQueue) - 0usize];
-    [
-        "Offset of field: _D3DDDI_UPDATEALLOCPROPERTY::hAllocation",
-    ][::core::mem::offset_of!(_D3DDDI_UPDATEALLOCPROPERTY, hAllocation) - 4usize];
-    [
-        "Offset of field: _D3DDDI_UPDATEALLOCPROPERTY::SupportedSegmentSet",
-    ][::core::mem::offset_of!(_D3DDDI_UPDATEALLOCPROPERTY, SupportedSegmentSet)
-        - 8usize];
-    [
-        "Offset of field: _D3DDDI_UPDATEALLOCPROPERTY::PreferredSegment",
-    ][::core::mem::offset_of!(_D3DDDI_UPDATEALLOCPROPERTY, PreferredSegment) - 12usize];
-    [
-        "Offset of field: _D3DDDI_UPDATEALLOCPROPERTY::Flags",
-    ][::core::mem::offset_of!(_D3DDDI_UPDATEALLOCPROPERTY, Flags) - 16usize];
-    [
-        "Offset of field: _D3DDDI_UPDATEALLOCPROPERTY::_pad0",
-    ][::core::mem::offset_of!(_D3DDDI_UPDATEALLOCPROPERTY, _pad0) - 20usize];
-    [
-        "Offset of field: _D3DDDI_UPDATEALLOCPROPERTY::PagingFenceValue",
-    ][::core::mem::offset_of!(_D3DDDI_UPDATEALLOCPROPERTY, PagingFenceValue) - 24usize];
-    [
-        "Offset of field: _D3DDDI_UPDATEALLOCPROPERTY::PropertyMaskValue",
-    ][::core::mem::offset_of!(_D3DDDI_UPDATEALLOCPROPERTY, PropertyMaskValue) - 32usize];
-    [
-        "Offset of field: _D3DDDI_UPDATEALLOCPROPERTY::_pad1",
-    ][::core::mem::offset_of!(_D3DDDI_UPDATEALLOCPROPERTY, _pad1) - 36usize];
+    ["Size of _D3DDDI_UPDATEALLOCPROPERTY"]
+        [::core::mem::size_of::<_D3DDDI_UPDATEALLOCPROPERTY>() - 40usize];
+    ["Alignment of _D3DDDI_UPDATEALLOCPROPERTY"]
+        [::core::mem::align_of::<_D3DDDI_UPDATEALLOCPROPERTY>() - 8usize];
+    ["Offset of field: _D3DDDI_UPDATEALLOCPROPERTY::hPagingQueue"]
+        [::core::mem::offset_of!(_D3DDDI_UPDATEALLOCPROPERTY, hPagingQueue) - 0usize];
+    ["Offset of field: _D3DDDI_UPDATEALLOCPROPERTY::hAllocation"]
+        [::core::mem::offset_of!(_D3DDDI_UPDATEALLOCPROPERTY, hAllocation) - 4usize];
+    ["Offset of field: _D3DDDI_UPDATEALLOCPROPERTY::SupportedSegmentSet"]
+        [::core::mem::offset_of!(_D3DDDI_UPDATEALLOCPROPERTY, SupportedSegmentSet) - 8usize];
+    ["Offset of field: _D3DDDI_UPDATEALLOCPROPERTY::PreferredSegment"]
+        [::core::mem::offset_of!(_D3DDDI_UPDATEALLOCPROPERTY, PreferredSegment) - 12usize];
+    ["Offset of field: _D3DDDI_UPDATEALLOCPROPERTY::Flags"]
+        [::core::mem::offset_of!(_D3DDDI_UPDATEALLOCPROPERTY, Flags) - 16usize];
+    ["Offset of field: _D3DDDI_UPDATEALLOCPROPERTY::_pad0"]
+        [::core::mem::offset_of!(_D3DDDI_UPDATEALLOCPROPERTY, _pad0) - 20usize];
+    ["Offset of field: _D3DDDI_UPDATEALLOCPROPERTY::PagingFenceValue"]
+        [::core::mem::offset_of!(_D3DDDI_UPDATEALLOCPROPERTY, PagingFenceValue) - 24usize];
+    ["Offset of field: _D3DDDI_UPDATEALLOCPROPERTY::PropertyMaskValue"]
+        [::core::mem::offset_of!(_D3DDDI_UPDATEALLOCPROPERTY, PropertyMaskValue) - 32usize];
+    ["Offset of field: _D3DDDI_UPDATEALLOCPROPERTY::_pad1"]
+        [::core::mem::offset_of!(_D3DDDI_UPDATEALLOCPROPERTY, _pad1) - 36usize];
 };
 pub type D3DDDI_UPDATEALLOCPROPERTY = _D3DDDI_UPDATEALLOCPROPERTY;
 pub type D3DDDICB_LOCKFLAGS = __u32;
@@ -4824,33 +3963,24 @@ pub struct _D3DKMT_LOCK {
 const _: () = {
     ["Size of _D3DKMT_LOCK"][::core::mem::size_of::<_D3DKMT_LOCK>() - 48usize];
     ["Alignment of _D3DKMT_LOCK"][::core::mem::align_of::<_D3DKMT_LOCK>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_LOCK::hDevice",
-    ][::core::mem::offset_of!(_D3DKMT_LOCK, hDevice) - 0usize];
-    [
-        "Offset of field: _D3DKMT_LOCK::hAllocation",
-    ][::core::mem::offset_of!(_D3DKMT_LOCK, hAllocation) - 4usize];
-    [
-        "Offset of field: _D3DKMT_LOCK::PrivateDriverData",
-    ][::core::mem::offset_of!(_D3DKMT_LOCK, PrivateDriverData) - 8usize];
-    [
-        "Offset of field: _D3DKMT_LOCK::NumPages",
-    ][::core::mem::offset_of!(_D3DKMT_LOCK, NumPages) - 12usize];
-    [
-        "Offset of field: _D3DKMT_LOCK::pPages",
-    ][::core::mem::offset_of!(_D3DKMT_LOCK, pPages) - 16usize];
-    [
-        "Offset of field: _D3DKMT_LOCK::pData",
-    ][::core::mem::offset_of!(_D3DKMT_LOCK, pData) - 24usize];
-    [
-        "Offset of field: _D3DKMT_LOCK::Flags",
-    ][::core::mem::offset_of!(_D3DKMT_LOCK, Flags) - 32usize];
-    [
-        "Offset of field: _D3DKMT_LOCK::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_LOCK, _pad0) - 36usize];
-    [
-        "Offset of field: _D3DKMT_LOCK::GpuVirtualAddress",
-    ][::core::mem::offset_of!(_D3DKMT_LOCK, GpuVirtualAddress) - 40usize];
+    ["Offset of field: _D3DKMT_LOCK::hDevice"]
+        [::core::mem::offset_of!(_D3DKMT_LOCK, hDevice) - 0usize];
+    ["Offset of field: _D3DKMT_LOCK::hAllocation"]
+        [::core::mem::offset_of!(_D3DKMT_LOCK, hAllocation) - 4usize];
+    ["Offset of field: _D3DKMT_LOCK::PrivateDriverData"]
+        [::core::mem::offset_of!(_D3DKMT_LOCK, PrivateDriverData) - 8usize];
+    ["Offset of field: _D3DKMT_LOCK::NumPages"]
+        [::core::mem::offset_of!(_D3DKMT_LOCK, NumPages) - 12usize];
+    ["Offset of field: _D3DKMT_LOCK::pPages"]
+        [::core::mem::offset_of!(_D3DKMT_LOCK, pPages) - 16usize];
+    ["Offset of field: _D3DKMT_LOCK::pData"]
+        [::core::mem::offset_of!(_D3DKMT_LOCK, pData) - 24usize];
+    ["Offset of field: _D3DKMT_LOCK::Flags"]
+        [::core::mem::offset_of!(_D3DKMT_LOCK, Flags) - 32usize];
+    ["Offset of field: _D3DKMT_LOCK::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_LOCK, _pad0) - 36usize];
+    ["Offset of field: _D3DKMT_LOCK::GpuVirtualAddress"]
+        [::core::mem::offset_of!(_D3DKMT_LOCK, GpuVirtualAddress) - 40usize];
 };
 pub type D3DKMT_LOCK = _D3DKMT_LOCK;
 #[repr(C)]
@@ -4864,15 +3994,12 @@ pub struct _D3DKMT_UNLOCK {
 const _: () = {
     ["Size of _D3DKMT_UNLOCK"][::core::mem::size_of::<_D3DKMT_UNLOCK>() - 16usize];
     ["Alignment of _D3DKMT_UNLOCK"][::core::mem::align_of::<_D3DKMT_UNLOCK>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_UNLOCK::hDevice",
-    ][::core::mem::offset_of!(_D3DKMT_UNLOCK, hDevice) - 0usize];
-    [
-        "Offset of field: _D3DKMT_UNLOCK::NumAllocations",
-    ][::core::mem::offset_of!(_D3DKMT_UNLOCK, NumAllocations) - 4usize];
-    [
-        "Offset of field: _D3DKMT_UNLOCK::phAllocations",
-    ][::core::mem::offset_of!(_D3DKMT_UNLOCK, phAllocations) - 8usize];
+    ["Offset of field: _D3DKMT_UNLOCK::hDevice"]
+        [::core::mem::offset_of!(_D3DKMT_UNLOCK, hDevice) - 0usize];
+    ["Offset of field: _D3DKMT_UNLOCK::NumAllocations"]
+        [::core::mem::offset_of!(_D3DKMT_UNLOCK, NumAllocations) - 4usize];
+    ["Offset of field: _D3DKMT_UNLOCK::phAllocations"]
+        [::core::mem::offset_of!(_D3DKMT_UNLOCK, phAllocations) - 8usize];
 };
 pub type D3DKMT_UNLOCK = _D3DKMT_UNLOCK;
 #[repr(C)]
@@ -4888,33 +4015,24 @@ pub struct _D3DKMT_RECLAIMALLOCATIONS {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_RECLAIMALLOCATIONS",
-    ][::core::mem::size_of::<_D3DKMT_RECLAIMALLOCATIONS>() - 40usize];
-    [
-        "Alignment of _D3DKMT_RECLAIMALLOCATIONS",
-    ][::core::mem::align_of::<_D3DKMT_RECLAIMALLOCATIONS>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_RECLAIMALLOCATIONS::hDevice",
-    ][::core::mem::offset_of!(_D3DKMT_RECLAIMALLOCATIONS, hDevice) - 0usize];
-    [
-        "Offset of field: _D3DKMT_RECLAIMALLOCATIONS::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_RECLAIMALLOCATIONS, _pad0) - 4usize];
-    [
-        "Offset of field: _D3DKMT_RECLAIMALLOCATIONS::pResources",
-    ][::core::mem::offset_of!(_D3DKMT_RECLAIMALLOCATIONS, pResources) - 8usize];
-    [
-        "Offset of field: _D3DKMT_RECLAIMALLOCATIONS::HandleList",
-    ][::core::mem::offset_of!(_D3DKMT_RECLAIMALLOCATIONS, HandleList) - 16usize];
-    [
-        "Offset of field: _D3DKMT_RECLAIMALLOCATIONS::pDiscarded",
-    ][::core::mem::offset_of!(_D3DKMT_RECLAIMALLOCATIONS, pDiscarded) - 24usize];
-    [
-        "Offset of field: _D3DKMT_RECLAIMALLOCATIONS::NumAllocations",
-    ][::core::mem::offset_of!(_D3DKMT_RECLAIMALLOCATIONS, NumAllocations) - 32usize];
-    [
-        "Offset of field: _D3DKMT_RECLAIMALLOCATIONS::_pad1",
-    ][::core::mem::offset_of!(_D3DKMT_RECLAIMALLOCATIONS, _pad1) - 36usize];
+    ["Size of _D3DKMT_RECLAIMALLOCATIONS"]
+        [::core::mem::size_of::<_D3DKMT_RECLAIMALLOCATIONS>() - 40usize];
+    ["Alignment of _D3DKMT_RECLAIMALLOCATIONS"]
+        [::core::mem::align_of::<_D3DKMT_RECLAIMALLOCATIONS>() - 8usize];
+    ["Offset of field: _D3DKMT_RECLAIMALLOCATIONS::hDevice"]
+        [::core::mem::offset_of!(_D3DKMT_RECLAIMALLOCATIONS, hDevice) - 0usize];
+    ["Offset of field: _D3DKMT_RECLAIMALLOCATIONS::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_RECLAIMALLOCATIONS, _pad0) - 4usize];
+    ["Offset of field: _D3DKMT_RECLAIMALLOCATIONS::pResources"]
+        [::core::mem::offset_of!(_D3DKMT_RECLAIMALLOCATIONS, pResources) - 8usize];
+    ["Offset of field: _D3DKMT_RECLAIMALLOCATIONS::HandleList"]
+        [::core::mem::offset_of!(_D3DKMT_RECLAIMALLOCATIONS, HandleList) - 16usize];
+    ["Offset of field: _D3DKMT_RECLAIMALLOCATIONS::pDiscarded"]
+        [::core::mem::offset_of!(_D3DKMT_RECLAIMALLOCATIONS, pDiscarded) - 24usize];
+    ["Offset of field: _D3DKMT_RECLAIMALLOCATIONS::NumAllocations"]
+        [::core::mem::offset_of!(_D3DKMT_RECLAIMALLOCATIONS, NumAllocations) - 32usize];
+    ["Offset of field: _D3DKMT_RECLAIMALLOCATIONS::_pad1"]
+        [::core::mem::offset_of!(_D3DKMT_RECLAIMALLOCATIONS, _pad1) - 36usize];
 };
 pub type D3DKMT_RECLAIMALLOCATIONS = _D3DKMT_RECLAIMALLOCATIONS;
 #[repr(C)]
@@ -4928,27 +4046,19 @@ pub struct _D3DKMT_GETRUNTIMEDATA {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_GETRUNTIMEDATA",
-    ][::core::mem::size_of::<_D3DKMT_GETRUNTIMEDATA>() - 24usize];
-    [
-        "Alignment of _D3DKMT_GETRUNTIMEDATA",
-    ][::core::mem::align_of::<_D3DKMT_GETRUNTIMEDATA>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_GETRUNTIMEDATA::hAdapter",
-    ][::core::mem::offset_of!(_D3DKMT_GETRUNTIMEDATA, hAdapter) - 0usize];
-    [
-        "Offset of field: _D3DKMT_GETRUNTIMEDATA::hGlobalShare",
-    ][::core::mem::offset_of!(_D3DKMT_GETRUNTIMEDATA, hGlobalShare) - 4usize];
-    [
-        "Offset of field: _D3DKMT_GETRUNTIMEDATA::pRuntimeData",
-    ][::core::mem::offset_of!(_D3DKMT_GETRUNTIMEDATA, pRuntimeData) - 8usize];
-    [
-        "Offset of field: _D3DKMT_GETRUNTIMEDATA::RuntimeDataSize",
-    ][::core::mem::offset_of!(_D3DKMT_GETRUNTIMEDATA, RuntimeDataSize) - 16usize];
-    [
-        "Offset of field: _D3DKMT_GETRUNTIMEDATA::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_GETRUNTIMEDATA, _pad0) - 20usize];
+    ["Size of _D3DKMT_GETRUNTIMEDATA"][::core::mem::size_of::<_D3DKMT_GETRUNTIMEDATA>() - 24usize];
+    ["Alignment of _D3DKMT_GETRUNTIMEDATA"]
+        [::core::mem::align_of::<_D3DKMT_GETRUNTIMEDATA>() - 8usize];
+    ["Offset of field: _D3DKMT_GETRUNTIMEDATA::hAdapter"]
+        [::core::mem::offset_of!(_D3DKMT_GETRUNTIMEDATA, hAdapter) - 0usize];
+    ["Offset of field: _D3DKMT_GETRUNTIMEDATA::hGlobalShare"]
+        [::core::mem::offset_of!(_D3DKMT_GETRUNTIMEDATA, hGlobalShare) - 4usize];
+    ["Offset of field: _D3DKMT_GETRUNTIMEDATA::pRuntimeData"]
+        [::core::mem::offset_of!(_D3DKMT_GETRUNTIMEDATA, pRuntimeData) - 8usize];
+    ["Offset of field: _D3DKMT_GETRUNTIMEDATA::RuntimeDataSize"]
+        [::core::mem::offset_of!(_D3DKMT_GETRUNTIMEDATA, RuntimeDataSize) - 16usize];
+    ["Offset of field: _D3DKMT_GETRUNTIMEDATA::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_GETRUNTIMEDATA, _pad0) - 20usize];
 };
 pub type D3DKMT_GETRUNTIMEDATA = _D3DKMT_GETRUNTIMEDATA;
 #[repr(C)]
@@ -4959,18 +4069,14 @@ pub struct _D3DKMT_CHECKSHAREDRESOURCEACCESS {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_CHECKSHAREDRESOURCEACCESS",
-    ][::core::mem::size_of::<_D3DKMT_CHECKSHAREDRESOURCEACCESS>() - 8usize];
-    [
-        "Alignment of _D3DKMT_CHECKSHAREDRESOURCEACCESS",
-    ][::core::mem::align_of::<_D3DKMT_CHECKSHAREDRESOURCEACCESS>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_CHECKSHAREDRESOURCEACCESS::hResource",
-    ][::core::mem::offset_of!(_D3DKMT_CHECKSHAREDRESOURCEACCESS, hResource) - 0usize];
-    [
-        "Offset of field: _D3DKMT_CHECKSHAREDRESOURCEACCESS::ClientPid",
-    ][::core::mem::offset_of!(_D3DKMT_CHECKSHAREDRESOURCEACCESS, ClientPid) - 4usize];
+    ["Size of _D3DKMT_CHECKSHAREDRESOURCEACCESS"]
+        [::core::mem::size_of::<_D3DKMT_CHECKSHAREDRESOURCEACCESS>() - 8usize];
+    ["Alignment of _D3DKMT_CHECKSHAREDRESOURCEACCESS"]
+        [::core::mem::align_of::<_D3DKMT_CHECKSHAREDRESOURCEACCESS>() - 4usize];
+    ["Offset of field: _D3DKMT_CHECKSHAREDRESOURCEACCESS::hResource"]
+        [::core::mem::offset_of!(_D3DKMT_CHECKSHAREDRESOURCEACCESS, hResource) - 0usize];
+    ["Offset of field: _D3DKMT_CHECKSHAREDRESOURCEACCESS::ClientPid"]
+        [::core::mem::offset_of!(_D3DKMT_CHECKSHAREDRESOURCEACCESS, ClientPid) - 4usize];
 };
 pub type D3DKMT_CHECKSHAREDRESOURCEACCESS = _D3DKMT_CHECKSHAREDRESOURCEACCESS;
 #[repr(C)]
@@ -4984,29 +4090,20 @@ pub struct _D3DKMT_QUERYPROCESSOFFERINFO {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_QUERYPROCESSOFFERINFO",
-    ][::core::mem::size_of::<_D3DKMT_QUERYPROCESSOFFERINFO>() - 32usize];
-    [
-        "Alignment of _D3DKMT_QUERYPROCESSOFFERINFO",
-    ][::core::mem::align_of::<_D3DKMT_QUERYPROCESSOFFERINFO>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_QUERYPROCESSOFFERINFO::cbSize",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYPROCESSOFFERINFO, cbSize) - 0usize];
-    [
-        "Offset of field: _D3DKMT_QUERYPROCESSOFFERINFO::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYPROCESSOFFERINFO, _pad0) - 4usize];
-    [
-        "Offset of field: _D3DKMT_QUERYPROCESSOFFERINFO::hProcess",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYPROCESSOFFERINFO, hProcess) - 8usize];
-    [
-        "Offset of field: _D3DKMT_QUERYPROCESSOFFERINFO::DecommitUniqueness",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYPROCESSOFFERINFO, DecommitUniqueness)
-        - 16usize];
-    [
-        "Offset of field: _D3DKMT_QUERYPROCESSOFFERINFO::DecommittableBytes",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYPROCESSOFFERINFO, DecommittableBytes)
-        - 24usize];
+    ["Size of _D3DKMT_QUERYPROCESSOFFERINFO"]
+        [::core::mem::size_of::<_D3DKMT_QUERYPROCESSOFFERINFO>() - 32usize];
+    ["Alignment of _D3DKMT_QUERYPROCESSOFFERINFO"]
+        [::core::mem::align_of::<_D3DKMT_QUERYPROCESSOFFERINFO>() - 8usize];
+    ["Offset of field: _D3DKMT_QUERYPROCESSOFFERINFO::cbSize"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYPROCESSOFFERINFO, cbSize) - 0usize];
+    ["Offset of field: _D3DKMT_QUERYPROCESSOFFERINFO::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYPROCESSOFFERINFO, _pad0) - 4usize];
+    ["Offset of field: _D3DKMT_QUERYPROCESSOFFERINFO::hProcess"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYPROCESSOFFERINFO, hProcess) - 8usize];
+    ["Offset of field: _D3DKMT_QUERYPROCESSOFFERINFO::DecommitUniqueness"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYPROCESSOFFERINFO, DecommitUniqueness) - 16usize];
+    ["Offset of field: _D3DKMT_QUERYPROCESSOFFERINFO::DecommittableBytes"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYPROCESSOFFERINFO, DecommittableBytes) - 24usize];
 };
 pub type D3DKMT_QUERYPROCESSOFFERINFO = _D3DKMT_QUERYPROCESSOFFERINFO;
 pub type D3DKMT_TRIMPROCESSCOMMITMENT_FLAGS = __u32;
@@ -5023,35 +4120,24 @@ pub struct _D3DKMT_TRIMPROCESSCOMMITMENT {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_TRIMPROCESSCOMMITMENT",
-    ][::core::mem::size_of::<_D3DKMT_TRIMPROCESSCOMMITMENT>() - 40usize];
-    [
-        "Alignment of _D3DKMT_TRIMPROCESSCOMMITMENT",
-    ][::core::mem::align_of::<_D3DKMT_TRIMPROCESSCOMMITMENT>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_TRIMPROCESSCOMMITMENT::cbSize",
-    ][::core::mem::offset_of!(_D3DKMT_TRIMPROCESSCOMMITMENT, cbSize) - 0usize];
-    [
-        "Offset of field: _D3DKMT_TRIMPROCESSCOMMITMENT::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_TRIMPROCESSCOMMITMENT, _pad0) - 4usize];
-    [
-        "Offset of field: _D3DKMT_TRIMPROCESSCOMMITMENT::hProcess",
-    ][::core::mem::offset_of!(_D3DKMT_TRIMPROCESSCOMMITMENT, hProcess) - 8usize];
-    [
-        "Offset of field: _D3DKMT_TRIMPROCESSCOMMITMENT::Flags",
-    ][::core::mem::offset_of!(_D3DKMT_TRIMPROCESSCOMMITMENT, Flags) - 16usize];
-    [
-        "Offset of field: _D3DKMT_TRIMPROCESSCOMMITMENT::_pad1",
-    ][::core::mem::offset_of!(_D3DKMT_TRIMPROCESSCOMMITMENT, _pad1) - 20usize];
-    [
-        "Offset of field: _D3DKMT_TRIMPROCESSCOMMITMENT::DecommitRequested",
-    ][::core::mem::offset_of!(_D3DKMT_TRIMPROCESSCOMMITMENT, DecommitRequested)
-        - 24usize];
-    [
-        "Offset of field: _D3DKMT_TRIMPROCESSCOMMITMENT::NumBytesDecommitted",
-    ][::core::mem::offset_of!(_D3DKMT_TRIMPROCESSCOMMITMENT, NumBytesDecommitted)
-        - 32usize];
+    ["Size of _D3DKMT_TRIMPROCESSCOMMITMENT"]
+        [::core::mem::size_of::<_D3DKMT_TRIMPROCESSCOMMITMENT>() - 40usize];
+    ["Alignment of _D3DKMT_TRIMPROCESSCOMMITMENT"]
+        [::core::mem::align_of::<_D3DKMT_TRIMPROCESSCOMMITMENT>() - 8usize];
+    ["Offset of field: _D3DKMT_TRIMPROCESSCOMMITMENT::cbSize"]
+        [::core::mem::offset_of!(_D3DKMT_TRIMPROCESSCOMMITMENT, cbSize) - 0usize];
+    ["Offset of field: _D3DKMT_TRIMPROCESSCOMMITMENT::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_TRIMPROCESSCOMMITMENT, _pad0) - 4usize];
+    ["Offset of field: _D3DKMT_TRIMPROCESSCOMMITMENT::hProcess"]
+        [::core::mem::offset_of!(_D3DKMT_TRIMPROCESSCOMMITMENT, hProcess) - 8usize];
+    ["Offset of field: _D3DKMT_TRIMPROCESSCOMMITMENT::Flags"]
+        [::core::mem::offset_of!(_D3DKMT_TRIMPROCESSCOMMITMENT, Flags) - 16usize];
+    ["Offset of field: _D3DKMT_TRIMPROCESSCOMMITMENT::_pad1"]
+        [::core::mem::offset_of!(_D3DKMT_TRIMPROCESSCOMMITMENT, _pad1) - 20usize];
+    ["Offset of field: _D3DKMT_TRIMPROCESSCOMMITMENT::DecommitRequested"]
+        [::core::mem::offset_of!(_D3DKMT_TRIMPROCESSCOMMITMENT, DecommitRequested) - 24usize];
+    ["Offset of field: _D3DKMT_TRIMPROCESSCOMMITMENT::NumBytesDecommitted"]
+        [::core::mem::offset_of!(_D3DKMT_TRIMPROCESSCOMMITMENT, NumBytesDecommitted) - 32usize];
 };
 pub type D3DKMT_TRIMPROCESSCOMMITMENT = _D3DKMT_TRIMPROCESSCOMMITMENT;
 #[repr(C)]
@@ -5067,36 +4153,26 @@ pub struct _D3DKMT_QUERYRESOURCEINFO {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_QUERYRESOURCEINFO",
-    ][::core::mem::size_of::<_D3DKMT_QUERYRESOURCEINFO>() - 32usize];
-    [
-        "Alignment of _D3DKMT_QUERYRESOURCEINFO",
-    ][::core::mem::align_of::<_D3DKMT_QUERYRESOURCEINFO>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_QUERYRESOURCEINFO::hDevice",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYRESOURCEINFO, hDevice) - 0usize];
-    [
-        "Offset of field: _D3DKMT_QUERYRESOURCEINFO::hGlobalShare",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYRESOURCEINFO, hGlobalShare) - 4usize];
-    [
-        "Offset of field: _D3DKMT_QUERYRESOURCEINFO::pPrivateRuntimeData",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYRESOURCEINFO, pPrivateRuntimeData) - 8usize];
-    [
-        "Offset of field: _D3DKMT_QUERYRESOURCEINFO::PrivateRuntimeDataSize",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYRESOURCEINFO, PrivateRuntimeDataSize)
-        - 16usize];
-    [
-        "Offset of field: _D3DKMT_QUERYRESOURCEINFO::TotalPrivateDriverDataSize",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYRESOURCEINFO, TotalPrivateDriverDataSize)
-        - 20usize];
-    [
-        "Offset of field: _D3DKMT_QUERYRESOURCEINFO::ResourcePrivateDriverDataSize",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYRESOURCEINFO, ResourcePrivateDriverDataSize)
-        - 24usize];
-    [
-        "Offset of field: _D3DKMT_QUERYRESOURCEINFO::NumAllocations",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYRESOURCEINFO, NumAllocations) - 28usize];
+    ["Size of _D3DKMT_QUERYRESOURCEINFO"]
+        [::core::mem::size_of::<_D3DKMT_QUERYRESOURCEINFO>() - 32usize];
+    ["Alignment of _D3DKMT_QUERYRESOURCEINFO"]
+        [::core::mem::align_of::<_D3DKMT_QUERYRESOURCEINFO>() - 8usize];
+    ["Offset of field: _D3DKMT_QUERYRESOURCEINFO::hDevice"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYRESOURCEINFO, hDevice) - 0usize];
+    ["Offset of field: _D3DKMT_QUERYRESOURCEINFO::hGlobalShare"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYRESOURCEINFO, hGlobalShare) - 4usize];
+    ["Offset of field: _D3DKMT_QUERYRESOURCEINFO::pPrivateRuntimeData"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYRESOURCEINFO, pPrivateRuntimeData) - 8usize];
+    ["Offset of field: _D3DKMT_QUERYRESOURCEINFO::PrivateRuntimeDataSize"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYRESOURCEINFO, PrivateRuntimeDataSize) - 16usize];
+    ["Offset of field: _D3DKMT_QUERYRESOURCEINFO::TotalPrivateDriverDataSize"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYRESOURCEINFO, TotalPrivateDriverDataSize) - 20usize];
+    ["Offset of field: _D3DKMT_QUERYRESOURCEINFO::ResourcePrivateDriverDataSize"][::core::mem::offset_of!(
+        _D3DKMT_QUERYRESOURCEINFO,
+        ResourcePrivateDriverDataSize
+    ) - 24usize];
+    ["Offset of field: _D3DKMT_QUERYRESOURCEINFO::NumAllocations"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYRESOURCEINFO, NumAllocations) - 28usize];
 };
 pub type D3DKMT_QUERYRESOURCEINFO = _D3DKMT_QUERYRESOURCEINFO;
 #[repr(C)]
@@ -5113,45 +4189,36 @@ pub struct _D3DKMT_QUERYRESOURCEINFOFROMNTHANDLE {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_QUERYRESOURCEINFOFROMNTHANDLE",
-    ][::core::mem::size_of::<_D3DKMT_QUERYRESOURCEINFOFROMNTHANDLE>() - 40usize];
-    [
-        "Alignment of _D3DKMT_QUERYRESOURCEINFOFROMNTHANDLE",
-    ][::core::mem::align_of::<_D3DKMT_QUERYRESOURCEINFOFROMNTHANDLE>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_QUERYRESOURCEINFOFROMNTHANDLE::hDevice",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYRESOURCEINFOFROMNTHANDLE, hDevice) - 0usize];
-    [
-        "Offset of field: _D3DKMT_QUERYRESOURCEINFOFROMNTHANDLE::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYRESOURCEINFOFROMNTHANDLE, _pad0) - 4usize];
-    [
-        "Offset of field: _D3DKMT_QUERYRESOURCEINFOFROMNTHANDLE::hNtHandle",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYRESOURCEINFOFROMNTHANDLE, hNtHandle)
-        - 8usize];
-    [
-        "Offset of field: _D3DKMT_QUERYRESOURCEINFOFROMNTHANDLE::pPrivateRuntimeData",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYRESOURCEINFOFROMNTHANDLE, pPrivateRuntimeData)
-        - 16usize];
-    [
-        "Offset of field: _D3DKMT_QUERYRESOURCEINFOFROMNTHANDLE::PrivateRuntimeDataSize",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYRESOURCEINFOFROMNTHANDLE, PrivateRuntimeDataSize
+    ["Size of _D3DKMT_QUERYRESOURCEINFOFROMNTHANDLE"]
+        [::core::mem::size_of::<_D3DKMT_QUERYRESOURCEINFOFROMNTHANDLE>() - 40usize];
+    ["Alignment of _D3DKMT_QUERYRESOURCEINFOFROMNTHANDLE"]
+        [::core::mem::align_of::<_D3DKMT_QUERYRESOURCEINFOFROMNTHANDLE>() - 8usize];
+    ["Offset of field: _D3DKMT_QUERYRESOURCEINFOFROMNTHANDLE::hDevice"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYRESOURCEINFOFROMNTHANDLE, hDevice) - 0usize];
+    ["Offset of field: _D3DKMT_QUERYRESOURCEINFOFROMNTHANDLE::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYRESOURCEINFOFROMNTHANDLE, _pad0) - 4usize];
+    ["Offset of field: _D3DKMT_QUERYRESOURCEINFOFROMNTHANDLE::hNtHandle"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYRESOURCEINFOFROMNTHANDLE, hNtHandle) - 8usize];
+    ["Offset of field: _D3DKMT_QUERYRESOURCEINFOFROMNTHANDLE::pPrivateRuntimeData"][::core::mem::offset_of!(
+        _D3DKMT_QUERYRESOURCEINFOFROMNTHANDLE,
+        pPrivateRuntimeData
+    ) - 16usize];
+    ["Offset of field: _D3DKMT_QUERYRESOURCEINFOFROMNTHANDLE::PrivateRuntimeDataSize"][::core::mem::offset_of!(
+        _D3DKMT_QUERYRESOURCEINFOFROMNTHANDLE,
+        PrivateRuntimeDataSize
     ) - 24usize];
-    [
-        "Offset of field: _D3DKMT_QUERYRESOURCEINFOFROMNTHANDLE::TotalPrivateDriverDataSize",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYRESOURCEINFOFROMNTHANDLE, TotalPrivateDriverDataSize
-    ) - 28usize];
-    [
-        "Offset of field: _D3DKMT_QUERYRESOURCEINFOFROMNTHANDLE::ResourcePrivateDriverDataSize",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYRESOURCEINFOFROMNTHANDLE, ResourcePrivateDriverDataSize
-    ) - 32usize];
-    [
-        "Offset of field: _D3DKMT_QUERYRESOURCEINFOFROMNTHANDLE::NumAllocations",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYRESOURCEINFOFROMNTHANDLE, NumAllocations)
-        - 36usize];
+    ["Offset of field: _D3DKMT_QUERYRESOURCEINFOFROMNTHANDLE::TotalPrivateDriverDataSize"][::core::mem::offset_of!(
+        _D3DKMT_QUERYRESOURCEINFOFROMNTHANDLE,
+        TotalPrivateDriverDataSize
+    )
+        - 28usize];
+    ["Offset of field: _D3DKMT_QUERYRESOURCEINFOFROMNTHANDLE::ResourcePrivateDriverDataSize"][::core::mem::offset_of!(
+        _D3DKMT_QUERYRESOURCEINFOFROMNTHANDLE,
+        ResourcePrivateDriverDataSize
+    )
+        - 32usize];
+    ["Offset of field: _D3DKMT_QUERYRESOURCEINFOFROMNTHANDLE::NumAllocations"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYRESOURCEINFOFROMNTHANDLE, NumAllocations) - 36usize];
 };
 pub type D3DKMT_QUERYRESOURCEINFOFROMNTHANDLE = _D3DKMT_QUERYRESOURCEINFOFROMNTHANDLE;
 #[repr(C)]
@@ -5165,28 +4232,20 @@ pub struct _D3DDDI_OPENALLOCATIONINFO {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DDDI_OPENALLOCATIONINFO",
-    ][::core::mem::size_of::<_D3DDDI_OPENALLOCATIONINFO>() - 24usize];
-    [
-        "Alignment of _D3DDDI_OPENALLOCATIONINFO",
-    ][::core::mem::align_of::<_D3DDDI_OPENALLOCATIONINFO>() - 8usize];
-    [
-        "Offset of field: _D3DDDI_OPENALLOCATIONINFO::hAllocation",
-    ][::core::mem::offset_of!(_D3DDDI_OPENALLOCATIONINFO, hAllocation) - 0usize];
-    [
-        "Offset of field: _D3DDDI_OPENALLOCATIONINFO::_pad0",
-    ][::core::mem::offset_of!(_D3DDDI_OPENALLOCATIONINFO, _pad0) - 4usize];
-    [
-        "Offset of field: _D3DDDI_OPENALLOCATIONINFO::pPrivateDriverData",
-    ][::core::mem::offset_of!(_D3DDDI_OPENALLOCATIONINFO, pPrivateDriverData) - 8usize];
-    [
-        "Offset of field: _D3DDDI_OPENALLOCATIONINFO::PrivateDriverDataSize",
-    ][::core::mem::offset_of!(_D3DDDI_OPENALLOCATIONINFO, PrivateDriverDataSize)
-        - 16usize];
-    [
-        "Offset of field: _D3DDDI_OPENALLOCATIONINFO::_pad1",
-    ][::core::mem::offset_of!(_D3DDDI_OPENALLOCATIONINFO, _pad1) - 20usize];
+    ["Size of _D3DDDI_OPENALLOCATIONINFO"]
+        [::core::mem::size_of::<_D3DDDI_OPENALLOCATIONINFO>() - 24usize];
+    ["Alignment of _D3DDDI_OPENALLOCATIONINFO"]
+        [::core::mem::align_of::<_D3DDDI_OPENALLOCATIONINFO>() - 8usize];
+    ["Offset of field: _D3DDDI_OPENALLOCATIONINFO::hAllocation"]
+        [::core::mem::offset_of!(_D3DDDI_OPENALLOCATIONINFO, hAllocation) - 0usize];
+    ["Offset of field: _D3DDDI_OPENALLOCATIONINFO::_pad0"]
+        [::core::mem::offset_of!(_D3DDDI_OPENALLOCATIONINFO, _pad0) - 4usize];
+    ["Offset of field: _D3DDDI_OPENALLOCATIONINFO::pPrivateDriverData"]
+        [::core::mem::offset_of!(_D3DDDI_OPENALLOCATIONINFO, pPrivateDriverData) - 8usize];
+    ["Offset of field: _D3DDDI_OPENALLOCATIONINFO::PrivateDriverDataSize"]
+        [::core::mem::offset_of!(_D3DDDI_OPENALLOCATIONINFO, PrivateDriverDataSize) - 16usize];
+    ["Offset of field: _D3DDDI_OPENALLOCATIONINFO::_pad1"]
+        [::core::mem::offset_of!(_D3DDDI_OPENALLOCATIONINFO, _pad1) - 20usize];
 };
 pub type D3DDDI_OPENALLOCATIONINFO = _D3DDDI_OPENALLOCATIONINFO;
 #[repr(C)]
@@ -5202,34 +4261,24 @@ pub struct _D3DDDI_OPENALLOCATIONINFO2 {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DDDI_OPENALLOCATIONINFO2",
-    ][::core::mem::size_of::<_D3DDDI_OPENALLOCATIONINFO2>() - 80usize];
-    [
-        "Alignment of _D3DDDI_OPENALLOCATIONINFO2",
-    ][::core::mem::align_of::<_D3DDDI_OPENALLOCATIONINFO2>() - 8usize];
-    [
-        "Offset of field: _D3DDDI_OPENALLOCATIONINFO2::hAllocation",
-    ][::core::mem::offset_of!(_D3DDDI_OPENALLOCATIONINFO2, hAllocation) - 0usize];
-    [
-        "Offset of field: _D3DDDI_OPENALLOCATIONINFO2::_pad0",
-    ][::core::mem::offset_of!(_D3DDDI_OPENALLOCATIONINFO2, _pad0) - 4usize];
-    [
-        "Offset of field: _D3DDDI_OPENALLOCATIONINFO2::pPrivateDriverData",
-    ][::core::mem::offset_of!(_D3DDDI_OPENALLOCATIONINFO2, pPrivateDriverData) - 8usize];
-    [
-        "Offset of field: _D3DDDI_OPENALLOCATIONINFO2::PrivateDriverDataSize",
-    ][::core::mem::offset_of!(_D3DDDI_OPENALLOCATIONINFO2, PrivateDriverDataSize)
-        - 16usize];
-    [
-        "Offset of field: _D3DDDI_OPENALLOCATIONINFO2::_pad1",
-    ][::core::mem::offset_of!(_D3DDDI_OPENALLOCATIONINFO2, _pad1) - 20usize];
-    [
-        "Offset of field: _D3DDDI_OPENALLOCATIONINFO2::GpuVirtualAddress",
-    ][::core::mem::offset_of!(_D3DDDI_OPENALLOCATIONINFO2, GpuVirtualAddress) - 24usize];
-    [
-        "Offset of field: _D3DDDI_OPENALLOCATIONINFO2::Reserved",
-    ][::core::mem::offset_of!(_D3DDDI_OPENALLOCATIONINFO2, Reserved) - 32usize];
+    ["Size of _D3DDDI_OPENALLOCATIONINFO2"]
+        [::core::mem::size_of::<_D3DDDI_OPENALLOCATIONINFO2>() - 80usize];
+    ["Alignment of _D3DDDI_OPENALLOCATIONINFO2"]
+        [::core::mem::align_of::<_D3DDDI_OPENALLOCATIONINFO2>() - 8usize];
+    ["Offset of field: _D3DDDI_OPENALLOCATIONINFO2::hAllocation"]
+        [::core::mem::offset_of!(_D3DDDI_OPENALLOCATIONINFO2, hAllocation) - 0usize];
+    ["Offset of field: _D3DDDI_OPENALLOCATIONINFO2::_pad0"]
+        [::core::mem::offset_of!(_D3DDDI_OPENALLOCATIONINFO2, _pad0) - 4usize];
+    ["Offset of field: _D3DDDI_OPENALLOCATIONINFO2::pPrivateDriverData"]
+        [::core::mem::offset_of!(_D3DDDI_OPENALLOCATIONINFO2, pPrivateDriverData) - 8usize];
+    ["Offset of field: _D3DDDI_OPENALLOCATIONINFO2::PrivateDriverDataSize"]
+        [::core::mem::offset_of!(_D3DDDI_OPENALLOCATIONINFO2, PrivateDriverDataSize) - 16usize];
+    ["Offset of field: _D3DDDI_OPENALLOCATIONINFO2::_pad1"]
+        [::core::mem::offset_of!(_D3DDDI_OPENALLOCATIONINFO2, _pad1) - 20usize];
+    ["Offset of field: _D3DDDI_OPENALLOCATIONINFO2::GpuVirtualAddress"]
+        [::core::mem::offset_of!(_D3DDDI_OPENALLOCATIONINFO2, GpuVirtualAddress) - 24usize];
+    ["Offset of field: _D3DDDI_OPENALLOCATIONINFO2::Reserved"]
+        [::core::mem::offset_of!(_D3DDDI_OPENALLOCATIONINFO2, Reserved) - 32usize];
 };
 pub type D3DDDI_OPENALLOCATIONINFO2 = _D3DDDI_OPENALLOCATIONINFO2;
 #[repr(C)]
@@ -5258,20 +4307,16 @@ pub union _D3DKMT_OPENRESOURCE__bindgen_ty_1 {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_OPENRESOURCE__bindgen_ty_1",
-    ][::core::mem::size_of::<_D3DKMT_OPENRESOURCE__bindgen_ty_1>() - 8usize];
-    [
-        "Alignment of _D3DKMT_OPENRESOURCE__bindgen_ty_1",
-    ][::core::mem::align_of::<_D3DKMT_OPENRESOURCE__bindgen_ty_1>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_OPENRESOURCE__bindgen_ty_1::pOpenAllocationInfo",
-    ][::core::mem::offset_of!(_D3DKMT_OPENRESOURCE__bindgen_ty_1, pOpenAllocationInfo)
-        - 0usize];
-    [
-        "Offset of field: _D3DKMT_OPENRESOURCE__bindgen_ty_1::pOpenAllocationInfo2",
-    ][::core::mem::offset_of!(_D3DKMT_OPENRESOURCE__bindgen_ty_1, pOpenAllocationInfo2)
-        - 0usize];
+    ["Size of _D3DKMT_OPENRESOURCE__bindgen_ty_1"]
+        [::core::mem::size_of::<_D3DKMT_OPENRESOURCE__bindgen_ty_1>() - 8usize];
+    ["Alignment of _D3DKMT_OPENRESOURCE__bindgen_ty_1"]
+        [::core::mem::align_of::<_D3DKMT_OPENRESOURCE__bindgen_ty_1>() - 8usize];
+    ["Offset of field: _D3DKMT_OPENRESOURCE__bindgen_ty_1::pOpenAllocationInfo"]
+        [::core::mem::offset_of!(_D3DKMT_OPENRESOURCE__bindgen_ty_1, pOpenAllocationInfo) - 0usize];
+    ["Offset of field: _D3DKMT_OPENRESOURCE__bindgen_ty_1::pOpenAllocationInfo2"][::core::mem::offset_of!(
+        _D3DKMT_OPENRESOURCE__bindgen_ty_1,
+        pOpenAllocationInfo2
+    ) - 0usize];
 };
 impl Default for _D3DKMT_OPENRESOURCE__bindgen_ty_1 {
     fn default() -> Self {
@@ -5284,55 +4329,34 @@ impl Default for _D3DKMT_OPENRESOURCE__bindgen_ty_1 {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_OPENRESOURCE",
-    ][::core::mem::size_of::<_D3DKMT_OPENRESOURCE>() - 72usize];
-    [
-        "Alignment of _D3DKMT_OPENRESOURCE",
-    ][::core::mem::align_of::<_D3DKMT_OPENRESOURCE>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_OPENRESOURCE::hDevice",
-    ][::core::mem::offset_of!(_D3DKMT_OPENRESOURCE, hDevice) - 0usize];
-    [
-        "Offset of field: _D3DKMT_OPENRESOURCE::hGlobalShare",
-    ][::core::mem::offset_of!(_D3DKMT_OPENRESOURCE, hGlobalShare) - 4usize];
-    [
-        "Offset of field: _D3DKMT_OPENRESOURCE::NumAllocations",
-    ][::core::mem::offset_of!(_D3DKMT_OPENRESOURCE, NumAllocations) - 8usize];
-    [
-        "Offset of field: _D3DKMT_OPENRESOURCE::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_OPENRESOURCE, _pad0) - 12usize];
-    [
-        "Offset of field: _D3DKMT_OPENRESOURCE::pPrivateRuntimeData",
-    ][::core::mem::offset_of!(_D3DKMT_OPENRESOURCE, pPrivateRuntimeData) - 24usize];
-    [
-        "Offset of field: _D3DKMT_OPENRESOURCE::PrivateRuntimeDataSize",
-    ][::core::mem::offset_of!(_D3DKMT_OPENRESOURCE, PrivateRuntimeDataSize) - 32usize];
-    [
-        "Offset of field: _D3DKMT_OPENRESOURCE::_pad1",
-    ][::core::mem::offset_of!(_D3DKMT_OPENRESOURCE, _pad1) - 36usize];
-    [
-        "Offset of field: _D3DKMT_OPENRESOURCE::pResourcePrivateDriverData",
-    ][::core::mem::offset_of!(_D3DKMT_OPENRESOURCE, pResourcePrivateDriverData)
-        - 40usize];
-    [
-        "Offset of field: _D3DKMT_OPENRESOURCE::ResourcePrivateDriverDataSize",
-    ][::core::mem::offset_of!(_D3DKMT_OPENRESOURCE, ResourcePrivateDriverDataSize)
-        - 48usize];
-    [
-        "Offset of field: _D3DKMT_OPENRESOURCE::_pad2",
-    ][::core::mem::offset_of!(_D3DKMT_OPENRESOURCE, _pad2) - 52usize];
-    [
-        "Offset of field: _D3DKMT_OPENRESOURCE::pTotalPrivateDriverDataBuffer",
-    ][::core::mem::offset_of!(_D3DKMT_OPENRESOURCE, pTotalPrivateDriverDataBuffer)
-        - 56usize];
-    [
-        "Offset of field: _D3DKMT_OPENRESOURCE::TotalPrivateDriverDataBufferSize",
-    ][::core::mem::offset_of!(_D3DKMT_OPENRESOURCE, TotalPrivateDriverDataBufferSize)
-        - 64usize];
-    [
-        "Offset of field: _D3DKMT_OPENRESOURCE::hResource",
-    ][::core::mem::offset_of!(_D3DKMT_OPENRESOURCE, hResource) - 68usize];
+    ["Size of _D3DKMT_OPENRESOURCE"][::core::mem::size_of::<_D3DKMT_OPENRESOURCE>() - 72usize];
+    ["Alignment of _D3DKMT_OPENRESOURCE"][::core::mem::align_of::<_D3DKMT_OPENRESOURCE>() - 8usize];
+    ["Offset of field: _D3DKMT_OPENRESOURCE::hDevice"]
+        [::core::mem::offset_of!(_D3DKMT_OPENRESOURCE, hDevice) - 0usize];
+    ["Offset of field: _D3DKMT_OPENRESOURCE::hGlobalShare"]
+        [::core::mem::offset_of!(_D3DKMT_OPENRESOURCE, hGlobalShare) - 4usize];
+    ["Offset of field: _D3DKMT_OPENRESOURCE::NumAllocations"]
+        [::core::mem::offset_of!(_D3DKMT_OPENRESOURCE, NumAllocations) - 8usize];
+    ["Offset of field: _D3DKMT_OPENRESOURCE::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_OPENRESOURCE, _pad0) - 12usize];
+    ["Offset of field: _D3DKMT_OPENRESOURCE::pPrivateRuntimeData"]
+        [::core::mem::offset_of!(_D3DKMT_OPENRESOURCE, pPrivateRuntimeData) - 24usize];
+    ["Offset of field: _D3DKMT_OPENRESOURCE::PrivateRuntimeDataSize"]
+        [::core::mem::offset_of!(_D3DKMT_OPENRESOURCE, PrivateRuntimeDataSize) - 32usize];
+    ["Offset of field: _D3DKMT_OPENRESOURCE::_pad1"]
+        [::core::mem::offset_of!(_D3DKMT_OPENRESOURCE, _pad1) - 36usize];
+    ["Offset of field: _D3DKMT_OPENRESOURCE::pResourcePrivateDriverData"]
+        [::core::mem::offset_of!(_D3DKMT_OPENRESOURCE, pResourcePrivateDriverData) - 40usize];
+    ["Offset of field: _D3DKMT_OPENRESOURCE::ResourcePrivateDriverDataSize"]
+        [::core::mem::offset_of!(_D3DKMT_OPENRESOURCE, ResourcePrivateDriverDataSize) - 48usize];
+    ["Offset of field: _D3DKMT_OPENRESOURCE::_pad2"]
+        [::core::mem::offset_of!(_D3DKMT_OPENRESOURCE, _pad2) - 52usize];
+    ["Offset of field: _D3DKMT_OPENRESOURCE::pTotalPrivateDriverDataBuffer"]
+        [::core::mem::offset_of!(_D3DKMT_OPENRESOURCE, pTotalPrivateDriverDataBuffer) - 56usize];
+    ["Offset of field: _D3DKMT_OPENRESOURCE::TotalPrivateDriverDataBufferSize"]
+        [::core::mem::offset_of!(_D3DKMT_OPENRESOURCE, TotalPrivateDriverDataBufferSize) - 64usize];
+    ["Offset of field: _D3DKMT_OPENRESOURCE::hResource"]
+        [::core::mem::offset_of!(_D3DKMT_OPENRESOURCE, hResource) - 68usize];
 };
 impl Default for _D3DKMT_OPENRESOURCE {
     fn default() -> Self {
@@ -5370,88 +4394,69 @@ pub struct _D3DKMT_OPENRESOURCEFROMNTHANDLE {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_OPENRESOURCEFROMNTHANDLE",
-    ][::core::mem::size_of::<_D3DKMT_OPENRESOURCEFROMNTHANDLE>() - 104usize];
-    [
-        "Alignment of _D3DKMT_OPENRESOURCEFROMNTHANDLE",
-    ][::core::mem::align_of::<_D3DKMT_OPENRESOURCEFROMNTHANDLE>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_OPENRESOURCEFROMNTHANDLE::hDevice",
-    ][::core::mem::offset_of!(_D3DKMT_OPENRESOURCEFROMNTHANDLE, hDevice) - 0usize];
-    [
-        "Offset of field: _D3DKMT_OPENRESOURCEFROMNTHANDLE::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_OPENRESOURCEFROMNTHANDLE, _pad0) - 4usize];
-    [
-        "Offset of field: _D3DKMT_OPENRESOURCEFROMNTHANDLE::hNtHandle",
-    ][::core::mem::offset_of!(_D3DKMT_OPENRESOURCEFROMNTHANDLE, hNtHandle) - 8usize];
-    [
-        "Offset of field: _D3DKMT_OPENRESOURCEFROMNTHANDLE::NumAllocations",
-    ][::core::mem::offset_of!(_D3DKMT_OPENRESOURCEFROMNTHANDLE, NumAllocations)
-        - 16usize];
-    [
-        "Offset of field: _D3DKMT_OPENRESOURCEFROMNTHANDLE::_pad1",
-    ][::core::mem::offset_of!(_D3DKMT_OPENRESOURCEFROMNTHANDLE, _pad1) - 20usize];
-    [
-        "Offset of field: _D3DKMT_OPENRESOURCEFROMNTHANDLE::pOpenAllocationInfo2",
-    ][::core::mem::offset_of!(_D3DKMT_OPENRESOURCEFROMNTHANDLE, pOpenAllocationInfo2)
-        - 24usize];
-    [
-        "Offset of field: _D3DKMT_OPENRESOURCEFROMNTHANDLE::PrivateRuntimeDataSize",
-    ][::core::mem::offset_of!(_D3DKMT_OPENRESOURCEFROMNTHANDLE, PrivateRuntimeDataSize)
-        - 32usize];
-    [
-        "Offset of field: _D3DKMT_OPENRESOURCEFROMNTHANDLE::_pad2",
-    ][::core::mem::offset_of!(_D3DKMT_OPENRESOURCEFROMNTHANDLE, _pad2) - 36usize];
-    [
-        "Offset of field: _D3DKMT_OPENRESOURCEFROMNTHANDLE::pPrivateRuntimeData",
-    ][::core::mem::offset_of!(_D3DKMT_OPENRESOURCEFROMNTHANDLE, pPrivateRuntimeData)
-        - 40usize];
-    [
-        "Offset of field: _D3DKMT_OPENRESOURCEFROMNTHANDLE::ResourcePrivateDriverDataSize",
-    ][::core::mem::offset_of!(
-        _D3DKMT_OPENRESOURCEFROMNTHANDLE, ResourcePrivateDriverDataSize
-    ) - 48usize];
-    [
-        "Offset of field: _D3DKMT_OPENRESOURCEFROMNTHANDLE::_pad3",
-    ][::core::mem::offset_of!(_D3DKMT_OPENRESOURCEFROMNTHANDLE, _pad3) - 52usize];
-    [
-        "Offset of field: _D3DKMT_OPENRESOURCEFROMNTHANDLE::pResourcePrivateDriverData",
-    ][::core::mem::offset_of!(
-        _D3DKMT_OPENRESOURCEFROMNTHANDLE, pResourcePrivateDriverData
+    ["Size of _D3DKMT_OPENRESOURCEFROMNTHANDLE"]
+        [::core::mem::size_of::<_D3DKMT_OPENRESOURCEFROMNTHANDLE>() - 104usize];
+    ["Alignment of _D3DKMT_OPENRESOURCEFROMNTHANDLE"]
+        [::core::mem::align_of::<_D3DKMT_OPENRESOURCEFROMNTHANDLE>() - 8usize];
+    ["Offset of field: _D3DKMT_OPENRESOURCEFROMNTHANDLE::hDevice"]
+        [::core::mem::offset_of!(_D3DKMT_OPENRESOURCEFROMNTHANDLE, hDevice) - 0usize];
+    ["Offset of field: _D3DKMT_OPENRESOURCEFROMNTHANDLE::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_OPENRESOURCEFROMNTHANDLE, _pad0) - 4usize];
+    ["Offset of field: _D3DKMT_OPENRESOURCEFROMNTHANDLE::hNtHandle"]
+        [::core::mem::offset_of!(_D3DKMT_OPENRESOURCEFROMNTHANDLE, hNtHandle) - 8usize];
+    ["Offset of field: _D3DKMT_OPENRESOURCEFROMNTHANDLE::NumAllocations"]
+        [::core::mem::offset_of!(_D3DKMT_OPENRESOURCEFROMNTHANDLE, NumAllocations) - 16usize];
+    ["Offset of field: _D3DKMT_OPENRESOURCEFROMNTHANDLE::_pad1"]
+        [::core::mem::offset_of!(_D3DKMT_OPENRESOURCEFROMNTHANDLE, _pad1) - 20usize];
+    ["Offset of field: _D3DKMT_OPENRESOURCEFROMNTHANDLE::pOpenAllocationInfo2"]
+        [::core::mem::offset_of!(_D3DKMT_OPENRESOURCEFROMNTHANDLE, pOpenAllocationInfo2) - 24usize];
+    ["Offset of field: _D3DKMT_OPENRESOURCEFROMNTHANDLE::PrivateRuntimeDataSize"][::core::mem::offset_of!(
+        _D3DKMT_OPENRESOURCEFROMNTHANDLE,
+        PrivateRuntimeDataSize
+    ) - 32usize];
+    ["Offset of field: _D3DKMT_OPENRESOURCEFROMNTHANDLE::_pad2"]
+        [::core::mem::offset_of!(_D3DKMT_OPENRESOURCEFROMNTHANDLE, _pad2) - 36usize];
+    ["Offset of field: _D3DKMT_OPENRESOURCEFROMNTHANDLE::pPrivateRuntimeData"]
+        [::core::mem::offset_of!(_D3DKMT_OPENRESOURCEFROMNTHANDLE, pPrivateRuntimeData) - 40usize];
+    ["Offset of field: _D3DKMT_OPENRESOURCEFROMNTHANDLE::ResourcePrivateDriverDataSize"][::core::mem::offset_of!(
+        _D3DKMT_OPENRESOURCEFROMNTHANDLE,
+        ResourcePrivateDriverDataSize
+    )
+        - 48usize];
+    ["Offset of field: _D3DKMT_OPENRESOURCEFROMNTHANDLE::_pad3"]
+        [::core::mem::offset_of!(_D3DKMT_OPENRESOURCEFROMNTHANDLE, _pad3) - 52usize];
+    ["Offset of field: _D3DKMT_OPENRESOURCEFROMNTHANDLE::pResourcePrivateDriverData"][::core::mem::offset_of!(
+        _D3DKMT_OPENRESOURCEFROMNTHANDLE,
+        pResourcePrivateDriverData
     ) - 56usize];
-    [
-        "Offset of field: _D3DKMT_OPENRESOURCEFROMNTHANDLE::TotalPrivateDriverDataBufferSize",
-    ][::core::mem::offset_of!(
-        _D3DKMT_OPENRESOURCEFROMNTHANDLE, TotalPrivateDriverDataBufferSize
-    ) - 64usize];
-    [
-        "Offset of field: _D3DKMT_OPENRESOURCEFROMNTHANDLE::_pad4",
-    ][::core::mem::offset_of!(_D3DKMT_OPENRESOURCEFROMNTHANDLE, _pad4) - 68usize];
-    [
-        "Offset of field: _D3DKMT_OPENRESOURCEFROMNTHANDLE::pTotalPrivateDriverDataBuffer",
-    ][::core::mem::offset_of!(
-        _D3DKMT_OPENRESOURCEFROMNTHANDLE, pTotalPrivateDriverDataBuffer
-    ) - 72usize];
-    [
-        "Offset of field: _D3DKMT_OPENRESOURCEFROMNTHANDLE::hResource",
-    ][::core::mem::offset_of!(_D3DKMT_OPENRESOURCEFROMNTHANDLE, hResource) - 80usize];
-    [
-        "Offset of field: _D3DKMT_OPENRESOURCEFROMNTHANDLE::hKeyedMutex",
-    ][::core::mem::offset_of!(_D3DKMT_OPENRESOURCEFROMNTHANDLE, hKeyedMutex) - 84usize];
-    [
-        "Offset of field: _D3DKMT_OPENRESOURCEFROMNTHANDLE::pKeyedMutexPrivateRuntimeData",
-    ][::core::mem::offset_of!(
-        _D3DKMT_OPENRESOURCEFROMNTHANDLE, pKeyedMutexPrivateRuntimeData
-    ) - 88usize];
-    [
-        "Offset of field: _D3DKMT_OPENRESOURCEFROMNTHANDLE::KeyedMutexPrivateRuntimeDataSize",
-    ][::core::mem::offset_of!(
-        _D3DKMT_OPENRESOURCEFROMNTHANDLE, KeyedMutexPrivateRuntimeDataSize
-    ) - 96usize];
-    [
-        "Offset of field: _D3DKMT_OPENRESOURCEFROMNTHANDLE::hSyncObject",
-    ][::core::mem::offset_of!(_D3DKMT_OPENRESOURCEFROMNTHANDLE, hSyncObject) - 100usize];
+    ["Offset of field: _D3DKMT_OPENRESOURCEFROMNTHANDLE::TotalPrivateDriverDataBufferSize"][::core::mem::offset_of!(
+        _D3DKMT_OPENRESOURCEFROMNTHANDLE,
+        TotalPrivateDriverDataBufferSize
+    )
+        - 64usize];
+    ["Offset of field: _D3DKMT_OPENRESOURCEFROMNTHANDLE::_pad4"]
+        [::core::mem::offset_of!(_D3DKMT_OPENRESOURCEFROMNTHANDLE, _pad4) - 68usize];
+    ["Offset of field: _D3DKMT_OPENRESOURCEFROMNTHANDLE::pTotalPrivateDriverDataBuffer"][::core::mem::offset_of!(
+        _D3DKMT_OPENRESOURCEFROMNTHANDLE,
+        pTotalPrivateDriverDataBuffer
+    )
+        - 72usize];
+    ["Offset of field: _D3DKMT_OPENRESOURCEFROMNTHANDLE::hResource"]
+        [::core::mem::offset_of!(_D3DKMT_OPENRESOURCEFROMNTHANDLE, hResource) - 80usize];
+    ["Offset of field: _D3DKMT_OPENRESOURCEFROMNTHANDLE::hKeyedMutex"]
+        [::core::mem::offset_of!(_D3DKMT_OPENRESOURCEFROMNTHANDLE, hKeyedMutex) - 84usize];
+    ["Offset of field: _D3DKMT_OPENRESOURCEFROMNTHANDLE::pKeyedMutexPrivateRuntimeData"][::core::mem::offset_of!(
+        _D3DKMT_OPENRESOURCEFROMNTHANDLE,
+        pKeyedMutexPrivateRuntimeData
+    )
+        - 88usize];
+    ["Offset of field: _D3DKMT_OPENRESOURCEFROMNTHANDLE::KeyedMutexPrivateRuntimeDataSize"][::core::mem::offset_of!(
+        _D3DKMT_OPENRESOURCEFROMNTHANDLE,
+        KeyedMutexPrivateRuntimeDataSize
+    )
+        - 96usize];
+    ["Offset of field: _D3DKMT_OPENRESOURCEFROMNTHANDLE::hSyncObject"]
+        [::core::mem::offset_of!(_D3DKMT_OPENRESOURCEFROMNTHANDLE, hSyncObject) - 100usize];
 };
 pub type D3DKMT_OPENRESOURCEFROMNTHANDLE = _D3DKMT_OPENRESOURCEFROMNTHANDLE;
 #[repr(C)]
@@ -5464,26 +4469,18 @@ pub struct _D3DKMT_GETSHAREDRESOURCEADAPTERLUID {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_GETSHAREDRESOURCEADAPTERLUID",
-    ][::core::mem::size_of::<_D3DKMT_GETSHAREDRESOURCEADAPTERLUID>() - 24usize];
-    [
-        "Alignment of _D3DKMT_GETSHAREDRESOURCEADAPTERLUID",
-    ][::core::mem::align_of::<_D3DKMT_GETSHAREDRESOURCEADAPTERLUID>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_GETSHAREDRESOURCEADAPTERLUID::hGlobalShare",
-    ][::core::mem::offset_of!(_D3DKMT_GETSHAREDRESOURCEADAPTERLUID, hGlobalShare)
-        - 0usize];
-    [
-        "Offset of field: _D3DKMT_GETSHAREDRESOURCEADAPTERLUID::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_GETSHAREDRESOURCEADAPTERLUID, _pad0) - 4usize];
-    [
-        "Offset of field: _D3DKMT_GETSHAREDRESOURCEADAPTERLUID::hNtHandle",
-    ][::core::mem::offset_of!(_D3DKMT_GETSHAREDRESOURCEADAPTERLUID, hNtHandle) - 8usize];
-    [
-        "Offset of field: _D3DKMT_GETSHAREDRESOURCEADAPTERLUID::AdapterLuid",
-    ][::core::mem::offset_of!(_D3DKMT_GETSHAREDRESOURCEADAPTERLUID, AdapterLuid)
-        - 16usize];
+    ["Size of _D3DKMT_GETSHAREDRESOURCEADAPTERLUID"]
+        [::core::mem::size_of::<_D3DKMT_GETSHAREDRESOURCEADAPTERLUID>() - 24usize];
+    ["Alignment of _D3DKMT_GETSHAREDRESOURCEADAPTERLUID"]
+        [::core::mem::align_of::<_D3DKMT_GETSHAREDRESOURCEADAPTERLUID>() - 8usize];
+    ["Offset of field: _D3DKMT_GETSHAREDRESOURCEADAPTERLUID::hGlobalShare"]
+        [::core::mem::offset_of!(_D3DKMT_GETSHAREDRESOURCEADAPTERLUID, hGlobalShare) - 0usize];
+    ["Offset of field: _D3DKMT_GETSHAREDRESOURCEADAPTERLUID::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_GETSHAREDRESOURCEADAPTERLUID, _pad0) - 4usize];
+    ["Offset of field: _D3DKMT_GETSHAREDRESOURCEADAPTERLUID::hNtHandle"]
+        [::core::mem::offset_of!(_D3DKMT_GETSHAREDRESOURCEADAPTERLUID, hNtHandle) - 8usize];
+    ["Offset of field: _D3DKMT_GETSHAREDRESOURCEADAPTERLUID::AdapterLuid"]
+        [::core::mem::offset_of!(_D3DKMT_GETSHAREDRESOURCEADAPTERLUID, AdapterLuid) - 16usize];
 };
 pub type D3DKMT_GETSHAREDRESOURCEADAPTERLUID = _D3DKMT_GETSHAREDRESOURCEADAPTERLUID;
 pub type D3DDDI_PAGINGQUEUE_PRIORITY = __s32;
@@ -5504,35 +4501,24 @@ pub struct _D3DKMT_CREATEPAGINGQUEUE {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_CREATEPAGINGQUEUE",
-    ][::core::mem::size_of::<_D3DKMT_CREATEPAGINGQUEUE>() - 32usize];
-    [
-        "Alignment of _D3DKMT_CREATEPAGINGQUEUE",
-    ][::core::mem::align_of::<_D3DKMT_CREATEPAGINGQUEUE>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_CREATEPAGINGQUEUE::hDevice",
-    ][::core::mem::offset_of!(_D3DKMT_CREATEPAGINGQUEUE, hDevice) - 0usize];
-    [
-        "Offset of field: _D3DKMT_CREATEPAGINGQUEUE::Priority",
-    ][::core::mem::offset_of!(_D3DKMT_CREATEPAGINGQUEUE, Priority) - 4usize];
-    [
-        "Offset of field: _D3DKMT_CREATEPAGINGQUEUE::hPagingQueue",
-    ][::core::mem::offset_of!(_D3DKMT_CREATEPAGINGQUEUE, hPagingQueue) - 8usize];
-    [
-        "Offset of field: _D3DKMT_CREATEPAGINGQUEUE::hSyncObject",
-    ][::core::mem::offset_of!(_D3DKMT_CREATEPAGINGQUEUE, hSyncObject) - 12usize];
-    [
-        "Offset of field: _D3DKMT_CREATEPAGINGQUEUE::FenceValueCPUVirtualAddress",
-    ][::core::mem::offset_of!(_D3DKMT_CREATEPAGINGQUEUE, FenceValueCPUVirtualAddress)
-        - 16usize];
-    [
-        "Offset of field: _D3DKMT_CREATEPAGINGQUEUE::PhysicalAdapterIndex",
-    ][::core::mem::offset_of!(_D3DKMT_CREATEPAGINGQUEUE, PhysicalAdapterIndex)
-        - 24usize];
-    [
-        "Offset of field: _D3DKMT_CREATEPAGINGQUEUE::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_CREATEPAGINGQUEUE, _pad0) - 28usize];
+    ["Size of _D3DKMT_CREATEPAGINGQUEUE"]
+        [::core::mem::size_of::<_D3DKMT_CREATEPAGINGQUEUE>() - 32usize];
+    ["Alignment of _D3DKMT_CREATEPAGINGQUEUE"]
+        [::core::mem::align_of::<_D3DKMT_CREATEPAGINGQUEUE>() - 8usize];
+    ["Offset of field: _D3DKMT_CREATEPAGINGQUEUE::hDevice"]
+        [::core::mem::offset_of!(_D3DKMT_CREATEPAGINGQUEUE, hDevice) - 0usize];
+    ["Offset of field: _D3DKMT_CREATEPAGINGQUEUE::Priority"]
+        [::core::mem::offset_of!(_D3DKMT_CREATEPAGINGQUEUE, Priority) - 4usize];
+    ["Offset of field: _D3DKMT_CREATEPAGINGQUEUE::hPagingQueue"]
+        [::core::mem::offset_of!(_D3DKMT_CREATEPAGINGQUEUE, hPagingQueue) - 8usize];
+    ["Offset of field: _D3DKMT_CREATEPAGINGQUEUE::hSyncObject"]
+        [::core::mem::offset_of!(_D3DKMT_CREATEPAGINGQUEUE, hSyncObject) - 12usize];
+    ["Offset of field: _D3DKMT_CREATEPAGINGQUEUE::FenceValueCPUVirtualAddress"]
+        [::core::mem::offset_of!(_D3DKMT_CREATEPAGINGQUEUE, FenceValueCPUVirtualAddress) - 16usize];
+    ["Offset of field: _D3DKMT_CREATEPAGINGQUEUE::PhysicalAdapterIndex"]
+        [::core::mem::offset_of!(_D3DKMT_CREATEPAGINGQUEUE, PhysicalAdapterIndex) - 24usize];
+    ["Offset of field: _D3DKMT_CREATEPAGINGQUEUE::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_CREATEPAGINGQUEUE, _pad0) - 28usize];
 };
 pub type D3DKMT_CREATEPAGINGQUEUE = _D3DKMT_CREATEPAGINGQUEUE;
 #[repr(C)]
@@ -5542,15 +4528,12 @@ pub struct _D3DDDI_DESTROYPAGINGQUEUE {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DDDI_DESTROYPAGINGQUEUE",
-    ][::core::mem::size_of::<_D3DDDI_DESTROYPAGINGQUEUE>() - 4usize];
-    [
-        "Alignment of _D3DDDI_DESTROYPAGINGQUEUE",
-    ][::core::mem::align_of::<_D3DDDI_DESTROYPAGINGQUEUE>() - 4usize];
-    [
-        "Offset of field: _D3DDDI_DESTROYPAGINGQUEUE::hPagingQueue",
-    ][::core::mem::offset_of!(_D3DDDI_DESTROYPAGINGQUEUE, hPagingQueue) - 0usize];
+    ["Size of _D3DDDI_DESTROYPAGINGQUEUE"]
+        [::core::mem::size_of::<_D3DDDI_DESTROYPAGINGQUEUE>() - 4usize];
+    ["Alignment of _D3DDDI_DESTROYPAGINGQUEUE"]
+        [::core::mem::align_of::<_D3DDDI_DESTROYPAGINGQUEUE>() - 4usize];
+    ["Offset of field: _D3DDDI_DESTROYPAGINGQUEUE::hPagingQueue"]
+        [::core::mem::offset_of!(_D3DDDI_DESTROYPAGINGQUEUE, hPagingQueue) - 0usize];
 };
 pub type D3DDDI_DESTROYPAGINGQUEUE = _D3DDDI_DESTROYPAGINGQUEUE;
 pub type D3DDDI_MAKERESIDENT_FLAGS = __u32;
@@ -5568,36 +4551,24 @@ pub struct _D3DDDI_MAKERESIDENT {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DDDI_MAKERESIDENT",
-    ][::core::mem::size_of::<_D3DDDI_MAKERESIDENT>() - 48usize];
-    [
-        "Alignment of _D3DDDI_MAKERESIDENT",
-    ][::core::mem::align_of::<_D3DDDI_MAKERESIDENT>() - 8usize];
-    [
-        "Offset of field: _D3DDDI_MAKERESIDENT::hPagingQueue",
-    ][::core::mem::offset_of!(_D3DDDI_MAKERESIDENT, hPagingQueue) - 0usize];
-    [
-        "Offset of field: _D3DDDI_MAKERESIDENT::NumAllocations",
-    ][::core::mem::offset_of!(_D3DDDI_MAKERESIDENT, NumAllocations) - 4usize];
-    [
-        "Offset of field: _D3DDDI_MAKERESIDENT::AllocationList",
-    ][::core::mem::offset_of!(_D3DDDI_MAKERESIDENT, AllocationList) - 8usize];
-    [
-        "Offset of field: _D3DDDI_MAKERESIDENT::PriorityList",
-    ][::core::mem::offset_of!(_D3DDDI_MAKERESIDENT, PriorityList) - 16usize];
-    [
-        "Offset of field: _D3DDDI_MAKERESIDENT::Flags",
-    ][::core::mem::offset_of!(_D3DDDI_MAKERESIDENT, Flags) - 24usize];
-    [
-        "Offset of field: _D3DDDI_MAKERESIDENT::_pad0",
-    ][::core::mem::offset_of!(_D3DDDI_MAKERESIDENT, _pad0) - 28usize];
-    [
-        "Offset of field: _D3DDDI_MAKERESIDENT::PagingFenceValue",
-    ][::core::mem::offset_of!(_D3DDDI_MAKERESIDENT, PagingFenceValue) - 32usize];
-    [
-        "Offset of field: _D3DDDI_MAKERESIDENT::NumBytesToTrim",
-    ][::core::mem::offset_of!(_D3DDDI_MAKERESIDENT, NumBytesToTrim) - 40usize];
+    ["Size of _D3DDDI_MAKERESIDENT"][::core::mem::size_of::<_D3DDDI_MAKERESIDENT>() - 48usize];
+    ["Alignment of _D3DDDI_MAKERESIDENT"][::core::mem::align_of::<_D3DDDI_MAKERESIDENT>() - 8usize];
+    ["Offset of field: _D3DDDI_MAKERESIDENT::hPagingQueue"]
+        [::core::mem::offset_of!(_D3DDDI_MAKERESIDENT, hPagingQueue) - 0usize];
+    ["Offset of field: _D3DDDI_MAKERESIDENT::NumAllocations"]
+        [::core::mem::offset_of!(_D3DDDI_MAKERESIDENT, NumAllocations) - 4usize];
+    ["Offset of field: _D3DDDI_MAKERESIDENT::AllocationList"]
+        [::core::mem::offset_of!(_D3DDDI_MAKERESIDENT, AllocationList) - 8usize];
+    ["Offset of field: _D3DDDI_MAKERESIDENT::PriorityList"]
+        [::core::mem::offset_of!(_D3DDDI_MAKERESIDENT, PriorityList) - 16usize];
+    ["Offset of field: _D3DDDI_MAKERESIDENT::Flags"]
+        [::core::mem::offset_of!(_D3DDDI_MAKERESIDENT, Flags) - 24usize];
+    ["Offset of field: _D3DDDI_MAKERESIDENT::_pad0"]
+        [::core::mem::offset_of!(_D3DDDI_MAKERESIDENT, _pad0) - 28usize];
+    ["Offset of field: _D3DDDI_MAKERESIDENT::PagingFenceValue"]
+        [::core::mem::offset_of!(_D3DDDI_MAKERESIDENT, PagingFenceValue) - 32usize];
+    ["Offset of field: _D3DDDI_MAKERESIDENT::NumBytesToTrim"]
+        [::core::mem::offset_of!(_D3DDDI_MAKERESIDENT, NumBytesToTrim) - 40usize];
 };
 pub type D3DDDI_MAKERESIDENT = _D3DDDI_MAKERESIDENT;
 pub type D3DDDI_EVICT_FLAGS = __u32;
@@ -5615,24 +4586,18 @@ pub struct _D3DKMT_EVICT {
 const _: () = {
     ["Size of _D3DKMT_EVICT"][::core::mem::size_of::<_D3DKMT_EVICT>() - 32usize];
     ["Alignment of _D3DKMT_EVICT"][::core::mem::align_of::<_D3DKMT_EVICT>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_EVICT::hDevice",
-    ][::core::mem::offset_of!(_D3DKMT_EVICT, hDevice) - 0usize];
-    [
-        "Offset of field: _D3DKMT_EVICT::NumAllocations",
-    ][::core::mem::offset_of!(_D3DKMT_EVICT, NumAllocations) - 4usize];
-    [
-        "Offset of field: _D3DKMT_EVICT::AllocationList",
-    ][::core::mem::offset_of!(_D3DKMT_EVICT, AllocationList) - 8usize];
-    [
-        "Offset of field: _D3DKMT_EVICT::Flags",
-    ][::core::mem::offset_of!(_D3DKMT_EVICT, Flags) - 16usize];
-    [
-        "Offset of field: _D3DKMT_EVICT::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_EVICT, _pad0) - 20usize];
-    [
-        "Offset of field: _D3DKMT_EVICT::NumBytesToTrim",
-    ][::core::mem::offset_of!(_D3DKMT_EVICT, NumBytesToTrim) - 24usize];
+    ["Offset of field: _D3DKMT_EVICT::hDevice"]
+        [::core::mem::offset_of!(_D3DKMT_EVICT, hDevice) - 0usize];
+    ["Offset of field: _D3DKMT_EVICT::NumAllocations"]
+        [::core::mem::offset_of!(_D3DKMT_EVICT, NumAllocations) - 4usize];
+    ["Offset of field: _D3DKMT_EVICT::AllocationList"]
+        [::core::mem::offset_of!(_D3DKMT_EVICT, AllocationList) - 8usize];
+    ["Offset of field: _D3DKMT_EVICT::Flags"]
+        [::core::mem::offset_of!(_D3DKMT_EVICT, Flags) - 16usize];
+    ["Offset of field: _D3DKMT_EVICT::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_EVICT, _pad0) - 20usize];
+    ["Offset of field: _D3DKMT_EVICT::NumBytesToTrim"]
+        [::core::mem::offset_of!(_D3DKMT_EVICT, NumBytesToTrim) - 24usize];
 };
 pub type D3DKMT_EVICT = _D3DKMT_EVICT;
 pub type D3DDDIGPUVIRTUALADDRESS_RESERVATION_TYPE = __u32;
@@ -5663,22 +4628,18 @@ pub union _D3DDDI_RESERVEGPUVIRTUALADDRESS__bindgen_ty_1 {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DDDI_RESERVEGPUVIRTUALADDRESS__bindgen_ty_1",
-    ][::core::mem::size_of::<_D3DDDI_RESERVEGPUVIRTUALADDRESS__bindgen_ty_1>() - 4usize];
-    [
-        "Alignment of _D3DDDI_RESERVEGPUVIRTUALADDRESS__bindgen_ty_1",
-    ][::core::mem::align_of::<_D3DDDI_RESERVEGPUVIRTUALADDRESS__bindgen_ty_1>()
-        - 4usize];
-    [
-        "Offset of field: _D3DDDI_RESERVEGPUVIRTUALADDRESS__bindgen_ty_1::hPagingQueue",
-    ][::core::mem::offset_of!(
-        _D3DDDI_RESERVEGPUVIRTUALADDRESS__bindgen_ty_1, hPagingQueue
+    ["Size of _D3DDDI_RESERVEGPUVIRTUALADDRESS__bindgen_ty_1"]
+        [::core::mem::size_of::<_D3DDDI_RESERVEGPUVIRTUALADDRESS__bindgen_ty_1>() - 4usize];
+    ["Alignment of _D3DDDI_RESERVEGPUVIRTUALADDRESS__bindgen_ty_1"]
+        [::core::mem::align_of::<_D3DDDI_RESERVEGPUVIRTUALADDRESS__bindgen_ty_1>() - 4usize];
+    ["Offset of field: _D3DDDI_RESERVEGPUVIRTUALADDRESS__bindgen_ty_1::hPagingQueue"][::core::mem::offset_of!(
+        _D3DDDI_RESERVEGPUVIRTUALADDRESS__bindgen_ty_1,
+        hPagingQueue
     ) - 0usize];
-    [
-        "Offset of field: _D3DDDI_RESERVEGPUVIRTUALADDRESS__bindgen_ty_1::hAdapter",
-    ][::core::mem::offset_of!(_D3DDDI_RESERVEGPUVIRTUALADDRESS__bindgen_ty_1, hAdapter)
-        - 0usize];
+    ["Offset of field: _D3DDDI_RESERVEGPUVIRTUALADDRESS__bindgen_ty_1::hAdapter"][::core::mem::offset_of!(
+        _D3DDDI_RESERVEGPUVIRTUALADDRESS__bindgen_ty_1,
+        hAdapter
+    ) - 0usize];
 };
 impl Default for _D3DDDI_RESERVEGPUVIRTUALADDRESS__bindgen_ty_1 {
     fn default() -> Self {
@@ -5697,22 +4658,19 @@ pub union _D3DDDI_RESERVEGPUVIRTUALADDRESS__bindgen_ty_2 {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DDDI_RESERVEGPUVIRTUALADDRESS__bindgen_ty_2",
-    ][::core::mem::size_of::<_D3DDDI_RESERVEGPUVIRTUALADDRESS__bindgen_ty_2>() - 4usize];
-    [
-        "Alignment of _D3DDDI_RESERVEGPUVIRTUALADDRESS__bindgen_ty_2",
-    ][::core::mem::align_of::<_D3DDDI_RESERVEGPUVIRTUALADDRESS__bindgen_ty_2>()
-        - 4usize];
-    [
-        "Offset of field: _D3DDDI_RESERVEGPUVIRTUALADDRESS__bindgen_ty_2::ReservationType",
-    ][::core::mem::offset_of!(
-        _D3DDDI_RESERVEGPUVIRTUALADDRESS__bindgen_ty_2, ReservationType
-    ) - 0usize];
-    [
-        "Offset of field: _D3DDDI_RESERVEGPUVIRTUALADDRESS__bindgen_ty_2::Reserved0",
-    ][::core::mem::offset_of!(_D3DDDI_RESERVEGPUVIRTUALADDRESS__bindgen_ty_2, Reserved0)
+    ["Size of _D3DDDI_RESERVEGPUVIRTUALADDRESS__bindgen_ty_2"]
+        [::core::mem::size_of::<_D3DDDI_RESERVEGPUVIRTUALADDRESS__bindgen_ty_2>() - 4usize];
+    ["Alignment of _D3DDDI_RESERVEGPUVIRTUALADDRESS__bindgen_ty_2"]
+        [::core::mem::align_of::<_D3DDDI_RESERVEGPUVIRTUALADDRESS__bindgen_ty_2>() - 4usize];
+    ["Offset of field: _D3DDDI_RESERVEGPUVIRTUALADDRESS__bindgen_ty_2::ReservationType"][::core::mem::offset_of!(
+        _D3DDDI_RESERVEGPUVIRTUALADDRESS__bindgen_ty_2,
+        ReservationType
+    )
         - 0usize];
+    ["Offset of field: _D3DDDI_RESERVEGPUVIRTUALADDRESS__bindgen_ty_2::Reserved0"][::core::mem::offset_of!(
+        _D3DDDI_RESERVEGPUVIRTUALADDRESS__bindgen_ty_2,
+        Reserved0
+    ) - 0usize];
 };
 impl Default for _D3DDDI_RESERVEGPUVIRTUALADDRESS__bindgen_ty_2 {
     fn default() -> Self {
@@ -5731,22 +4689,19 @@ pub union _D3DDDI_RESERVEGPUVIRTUALADDRESS__bindgen_ty_3 {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DDDI_RESERVEGPUVIRTUALADDRESS__bindgen_ty_3",
-    ][::core::mem::size_of::<_D3DDDI_RESERVEGPUVIRTUALADDRESS__bindgen_ty_3>() - 8usize];
-    [
-        "Alignment of _D3DDDI_RESERVEGPUVIRTUALADDRESS__bindgen_ty_3",
-    ][::core::mem::align_of::<_D3DDDI_RESERVEGPUVIRTUALADDRESS__bindgen_ty_3>()
-        - 8usize];
-    [
-        "Offset of field: _D3DDDI_RESERVEGPUVIRTUALADDRESS__bindgen_ty_3::DriverProtection",
-    ][::core::mem::offset_of!(
-        _D3DDDI_RESERVEGPUVIRTUALADDRESS__bindgen_ty_3, DriverProtection
-    ) - 0usize];
-    [
-        "Offset of field: _D3DDDI_RESERVEGPUVIRTUALADDRESS__bindgen_ty_3::Reserved1",
-    ][::core::mem::offset_of!(_D3DDDI_RESERVEGPUVIRTUALADDRESS__bindgen_ty_3, Reserved1)
+    ["Size of _D3DDDI_RESERVEGPUVIRTUALADDRESS__bindgen_ty_3"]
+        [::core::mem::size_of::<_D3DDDI_RESERVEGPUVIRTUALADDRESS__bindgen_ty_3>() - 8usize];
+    ["Alignment of _D3DDDI_RESERVEGPUVIRTUALADDRESS__bindgen_ty_3"]
+        [::core::mem::align_of::<_D3DDDI_RESERVEGPUVIRTUALADDRESS__bindgen_ty_3>() - 8usize];
+    ["Offset of field: _D3DDDI_RESERVEGPUVIRTUALADDRESS__bindgen_ty_3::DriverProtection"][::core::mem::offset_of!(
+        _D3DDDI_RESERVEGPUVIRTUALADDRESS__bindgen_ty_3,
+        DriverProtection
+    )
         - 0usize];
+    ["Offset of field: _D3DDDI_RESERVEGPUVIRTUALADDRESS__bindgen_ty_3::Reserved1"][::core::mem::offset_of!(
+        _D3DDDI_RESERVEGPUVIRTUALADDRESS__bindgen_ty_3,
+        Reserved1
+    ) - 0usize];
 };
 impl Default for _D3DDDI_RESERVEGPUVIRTUALADDRESS__bindgen_ty_3 {
     fn default() -> Self {
@@ -5765,22 +4720,19 @@ pub union _D3DDDI_RESERVEGPUVIRTUALADDRESS__bindgen_ty_4 {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DDDI_RESERVEGPUVIRTUALADDRESS__bindgen_ty_4",
-    ][::core::mem::size_of::<_D3DDDI_RESERVEGPUVIRTUALADDRESS__bindgen_ty_4>() - 8usize];
-    [
-        "Alignment of _D3DDDI_RESERVEGPUVIRTUALADDRESS__bindgen_ty_4",
-    ][::core::mem::align_of::<_D3DDDI_RESERVEGPUVIRTUALADDRESS__bindgen_ty_4>()
-        - 8usize];
-    [
-        "Offset of field: _D3DDDI_RESERVEGPUVIRTUALADDRESS__bindgen_ty_4::PagingFenceValue",
-    ][::core::mem::offset_of!(
-        _D3DDDI_RESERVEGPUVIRTUALADDRESS__bindgen_ty_4, PagingFenceValue
-    ) - 0usize];
-    [
-        "Offset of field: _D3DDDI_RESERVEGPUVIRTUALADDRESS__bindgen_ty_4::Reserved2",
-    ][::core::mem::offset_of!(_D3DDDI_RESERVEGPUVIRTUALADDRESS__bindgen_ty_4, Reserved2)
+    ["Size of _D3DDDI_RESERVEGPUVIRTUALADDRESS__bindgen_ty_4"]
+        [::core::mem::size_of::<_D3DDDI_RESERVEGPUVIRTUALADDRESS__bindgen_ty_4>() - 8usize];
+    ["Alignment of _D3DDDI_RESERVEGPUVIRTUALADDRESS__bindgen_ty_4"]
+        [::core::mem::align_of::<_D3DDDI_RESERVEGPUVIRTUALADDRESS__bindgen_ty_4>() - 8usize];
+    ["Offset of field: _D3DDDI_RESERVEGPUVIRTUALADDRESS__bindgen_ty_4::PagingFenceValue"][::core::mem::offset_of!(
+        _D3DDDI_RESERVEGPUVIRTUALADDRESS__bindgen_ty_4,
+        PagingFenceValue
+    )
         - 0usize];
+    ["Offset of field: _D3DDDI_RESERVEGPUVIRTUALADDRESS__bindgen_ty_4::Reserved2"][::core::mem::offset_of!(
+        _D3DDDI_RESERVEGPUVIRTUALADDRESS__bindgen_ty_4,
+        Reserved2
+    ) - 0usize];
 };
 impl Default for _D3DDDI_RESERVEGPUVIRTUALADDRESS__bindgen_ty_4 {
     fn default() -> Self {
@@ -5793,36 +4745,24 @@ impl Default for _D3DDDI_RESERVEGPUVIRTUALADDRESS__bindgen_ty_4 {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DDDI_RESERVEGPUVIRTUALADDRESS",
-    ][::core::mem::size_of::<_D3DDDI_RESERVEGPUVIRTUALADDRESS>() - 72usize];
-    [
-        "Alignment of _D3DDDI_RESERVEGPUVIRTUALADDRESS",
-    ][::core::mem::align_of::<_D3DDDI_RESERVEGPUVIRTUALADDRESS>() - 8usize];
-    [
-        "Offset of field: _D3DDDI_RESERVEGPUVIRTUALADDRESS::_pad0",
-    ][::core::mem::offset_of!(_D3DDDI_RESERVEGPUVIRTUALADDRESS, _pad0) - 4usize];
-    [
-        "Offset of field: _D3DDDI_RESERVEGPUVIRTUALADDRESS::BaseAddress",
-    ][::core::mem::offset_of!(_D3DDDI_RESERVEGPUVIRTUALADDRESS, BaseAddress) - 8usize];
-    [
-        "Offset of field: _D3DDDI_RESERVEGPUVIRTUALADDRESS::MinimumAddress",
-    ][::core::mem::offset_of!(_D3DDDI_RESERVEGPUVIRTUALADDRESS, MinimumAddress)
-        - 16usize];
-    [
-        "Offset of field: _D3DDDI_RESERVEGPUVIRTUALADDRESS::MaximumAddress",
-    ][::core::mem::offset_of!(_D3DDDI_RESERVEGPUVIRTUALADDRESS, MaximumAddress)
-        - 24usize];
-    [
-        "Offset of field: _D3DDDI_RESERVEGPUVIRTUALADDRESS::Size",
-    ][::core::mem::offset_of!(_D3DDDI_RESERVEGPUVIRTUALADDRESS, Size) - 32usize];
-    [
-        "Offset of field: _D3DDDI_RESERVEGPUVIRTUALADDRESS::_pad1",
-    ][::core::mem::offset_of!(_D3DDDI_RESERVEGPUVIRTUALADDRESS, _pad1) - 44usize];
-    [
-        "Offset of field: _D3DDDI_RESERVEGPUVIRTUALADDRESS::VirtualAddress",
-    ][::core::mem::offset_of!(_D3DDDI_RESERVEGPUVIRTUALADDRESS, VirtualAddress)
-        - 56usize];
+    ["Size of _D3DDDI_RESERVEGPUVIRTUALADDRESS"]
+        [::core::mem::size_of::<_D3DDDI_RESERVEGPUVIRTUALADDRESS>() - 72usize];
+    ["Alignment of _D3DDDI_RESERVEGPUVIRTUALADDRESS"]
+        [::core::mem::align_of::<_D3DDDI_RESERVEGPUVIRTUALADDRESS>() - 8usize];
+    ["Offset of field: _D3DDDI_RESERVEGPUVIRTUALADDRESS::_pad0"]
+        [::core::mem::offset_of!(_D3DDDI_RESERVEGPUVIRTUALADDRESS, _pad0) - 4usize];
+    ["Offset of field: _D3DDDI_RESERVEGPUVIRTUALADDRESS::BaseAddress"]
+        [::core::mem::offset_of!(_D3DDDI_RESERVEGPUVIRTUALADDRESS, BaseAddress) - 8usize];
+    ["Offset of field: _D3DDDI_RESERVEGPUVIRTUALADDRESS::MinimumAddress"]
+        [::core::mem::offset_of!(_D3DDDI_RESERVEGPUVIRTUALADDRESS, MinimumAddress) - 16usize];
+    ["Offset of field: _D3DDDI_RESERVEGPUVIRTUALADDRESS::MaximumAddress"]
+        [::core::mem::offset_of!(_D3DDDI_RESERVEGPUVIRTUALADDRESS, MaximumAddress) - 24usize];
+    ["Offset of field: _D3DDDI_RESERVEGPUVIRTUALADDRESS::Size"]
+        [::core::mem::offset_of!(_D3DDDI_RESERVEGPUVIRTUALADDRESS, Size) - 32usize];
+    ["Offset of field: _D3DDDI_RESERVEGPUVIRTUALADDRESS::_pad1"]
+        [::core::mem::offset_of!(_D3DDDI_RESERVEGPUVIRTUALADDRESS, _pad1) - 44usize];
+    ["Offset of field: _D3DDDI_RESERVEGPUVIRTUALADDRESS::VirtualAddress"]
+        [::core::mem::offset_of!(_D3DDDI_RESERVEGPUVIRTUALADDRESS, VirtualAddress) - 56usize];
 };
 impl Default for _D3DDDI_RESERVEGPUVIRTUALADDRESS {
     fn default() -> Self {
@@ -5835,12 +4775,18 @@ impl Default for _D3DDDI_RESERVEGPUVIRTUALADDRESS {
 }
 pub type D3DDDI_RESERVEGPUVIRTUALADDRESS = _D3DDDI_RESERVEGPUVIRTUALADDRESS;
 pub type D3DDDIGPUVIRTUALADDRESS_PROTECTION_TYPE = __u64;
-pub const D3DDDIGPUVIRTUALADDRESS_PROTECTION_TYPE_Write: _D3DDDIGPUVIRTUALADDRESS_PROTECTION_TYPE = 1;
-pub const D3DDDIGPUVIRTUALADDRESS_PROTECTION_TYPE_Execute: _D3DDDIGPUVIRTUALADDRESS_PROTECTION_TYPE = 2;
-pub const D3DDDIGPUVIRTUALADDRESS_PROTECTION_TYPE_Zero: _D3DDDIGPUVIRTUALADDRESS_PROTECTION_TYPE = 4;
-pub const D3DDDIGPUVIRTUALADDRESS_PROTECTION_TYPE_NoAccess: _D3DDDIGPUVIRTUALADDRESS_PROTECTION_TYPE = 8;
-pub const D3DDDIGPUVIRTUALADDRESS_PROTECTION_TYPE_SystemUseOnly: _D3DDDIGPUVIRTUALADDRESS_PROTECTION_TYPE = 16;
-pub const D3DDDIGPUVIRTUALADDRESS_PROTECTION_TYPE_Reserved: _D3DDDIGPUVIRTUALADDRESS_PROTECTION_TYPE = 18446744073709551584;
+pub const D3DDDIGPUVIRTUALADDRESS_PROTECTION_TYPE_Write: _D3DDDIGPUVIRTUALADDRESS_PROTECTION_TYPE =
+    1;
+pub const D3DDDIGPUVIRTUALADDRESS_PROTECTION_TYPE_Execute:
+    _D3DDDIGPUVIRTUALADDRESS_PROTECTION_TYPE = 2;
+pub const D3DDDIGPUVIRTUALADDRESS_PROTECTION_TYPE_Zero: _D3DDDIGPUVIRTUALADDRESS_PROTECTION_TYPE =
+    4;
+pub const D3DDDIGPUVIRTUALADDRESS_PROTECTION_TYPE_NoAccess:
+    _D3DDDIGPUVIRTUALADDRESS_PROTECTION_TYPE = 8;
+pub const D3DDDIGPUVIRTUALADDRESS_PROTECTION_TYPE_SystemUseOnly:
+    _D3DDDIGPUVIRTUALADDRESS_PROTECTION_TYPE = 16;
+pub const D3DDDIGPUVIRTUALADDRESS_PROTECTION_TYPE_Reserved:
+    _D3DDDIGPUVIRTUALADDRESS_PROTECTION_TYPE = 18446744073709551584;
 pub type _D3DDDIGPUVIRTUALADDRESS_PROTECTION_TYPE = ::core::ffi::c_ulong;
 #[repr(C)]
 #[derive(Default, Copy, Clone)]
@@ -5864,60 +4810,42 @@ pub struct _D3DDDI_MAPGPUVIRTUALADDRESS {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DDDI_MAPGPUVIRTUALADDRESS",
-    ][::core::mem::size_of::<_D3DDDI_MAPGPUVIRTUALADDRESS>() - 104usize];
-    [
-        "Alignment of _D3DDDI_MAPGPUVIRTUALADDRESS",
-    ][::core::mem::align_of::<_D3DDDI_MAPGPUVIRTUALADDRESS>() - 8usize];
-    [
-        "Offset of field: _D3DDDI_MAPGPUVIRTUALADDRESS::hPagingQueue",
-    ][::core::mem::offset_of!(_D3DDDI_MAPGPUVIRTUALADDRESS, hPagingQueue) - 0usize];
-    [
-        "Offset of field: _D3DDDI_MAPGPUVIRTUALADDRESS::_pad0",
-    ][::core::mem::offset_of!(_D3DDDI_MAPGPUVIRTUALADDRESS, _pad0) - 4usize];
-    [
-        "Offset of field: _D3DDDI_MAPGPUVIRTUALADDRESS::BaseAddress",
-    ][::core::mem::offset_of!(_D3DDDI_MAPGPUVIRTUALADDRESS, BaseAddress) - 8usize];
-    [
-        "Offset of field: _D3DDDI_MAPGPUVIRTUALADDRESS::MinimumAddress",
-    ][::core::mem::offset_of!(_D3DDDI_MAPGPUVIRTUALADDRESS, MinimumAddress) - 16usize];
-    [
-        "Offset of field: _D3DDDI_MAPGPUVIRTUALADDRESS::MaximumAddress",
-    ][::core::mem::offset_of!(_D3DDDI_MAPGPUVIRTUALADDRESS, MaximumAddress) - 24usize];
-    [
-        "Offset of field: _D3DDDI_MAPGPUVIRTUALADDRESS::hAllocation",
-    ][::core::mem::offset_of!(_D3DDDI_MAPGPUVIRTUALADDRESS, hAllocation) - 32usize];
-    [
-        "Offset of field: _D3DDDI_MAPGPUVIRTUALADDRESS::_pad1",
-    ][::core::mem::offset_of!(_D3DDDI_MAPGPUVIRTUALADDRESS, _pad1) - 36usize];
-    [
-        "Offset of field: _D3DDDI_MAPGPUVIRTUALADDRESS::OffsetInPages",
-    ][::core::mem::offset_of!(_D3DDDI_MAPGPUVIRTUALADDRESS, OffsetInPages) - 40usize];
-    [
-        "Offset of field: _D3DDDI_MAPGPUVIRTUALADDRESS::SizeInPages",
-    ][::core::mem::offset_of!(_D3DDDI_MAPGPUVIRTUALADDRESS, SizeInPages) - 48usize];
-    [
-        "Offset of field: _D3DDDI_MAPGPUVIRTUALADDRESS::Protection",
-    ][::core::mem::offset_of!(_D3DDDI_MAPGPUVIRTUALADDRESS, Protection) - 56usize];
-    [
-        "Offset of field: _D3DDDI_MAPGPUVIRTUALADDRESS::DriverProtection",
-    ][::core::mem::offset_of!(_D3DDDI_MAPGPUVIRTUALADDRESS, DriverProtection) - 64usize];
-    [
-        "Offset of field: _D3DDDI_MAPGPUVIRTUALADDRESS::Reserved0",
-    ][::core::mem::offset_of!(_D3DDDI_MAPGPUVIRTUALADDRESS, Reserved0) - 72usize];
-    [
-        "Offset of field: _D3DDDI_MAPGPUVIRTUALADDRESS::_pad2",
-    ][::core::mem::offset_of!(_D3DDDI_MAPGPUVIRTUALADDRESS, _pad2) - 76usize];
-    [
-        "Offset of field: _D3DDDI_MAPGPUVIRTUALADDRESS::Reserved1",
-    ][::core::mem::offset_of!(_D3DDDI_MAPGPUVIRTUALADDRESS, Reserved1) - 80usize];
-    [
-        "Offset of field: _D3DDDI_MAPGPUVIRTUALADDRESS::VirtualAddress",
-    ][::core::mem::offset_of!(_D3DDDI_MAPGPUVIRTUALADDRESS, VirtualAddress) - 88usize];
-    [
-        "Offset of field: _D3DDDI_MAPGPUVIRTUALADDRESS::PagingFenceValue",
-    ][::core::mem::offset_of!(_D3DDDI_MAPGPUVIRTUALADDRESS, PagingFenceValue) - 96usize];
+    ["Size of _D3DDDI_MAPGPUVIRTUALADDRESS"]
+        [::core::mem::size_of::<_D3DDDI_MAPGPUVIRTUALADDRESS>() - 104usize];
+    ["Alignment of _D3DDDI_MAPGPUVIRTUALADDRESS"]
+        [::core::mem::align_of::<_D3DDDI_MAPGPUVIRTUALADDRESS>() - 8usize];
+    ["Offset of field: _D3DDDI_MAPGPUVIRTUALADDRESS::hPagingQueue"]
+        [::core::mem::offset_of!(_D3DDDI_MAPGPUVIRTUALADDRESS, hPagingQueue) - 0usize];
+    ["Offset of field: _D3DDDI_MAPGPUVIRTUALADDRESS::_pad0"]
+        [::core::mem::offset_of!(_D3DDDI_MAPGPUVIRTUALADDRESS, _pad0) - 4usize];
+    ["Offset of field: _D3DDDI_MAPGPUVIRTUALADDRESS::BaseAddress"]
+        [::core::mem::offset_of!(_D3DDDI_MAPGPUVIRTUALADDRESS, BaseAddress) - 8usize];
+    ["Offset of field: _D3DDDI_MAPGPUVIRTUALADDRESS::MinimumAddress"]
+        [::core::mem::offset_of!(_D3DDDI_MAPGPUVIRTUALADDRESS, MinimumAddress) - 16usize];
+    ["Offset of field: _D3DDDI_MAPGPUVIRTUALADDRESS::MaximumAddress"]
+        [::core::mem::offset_of!(_D3DDDI_MAPGPUVIRTUALADDRESS, MaximumAddress) - 24usize];
+    ["Offset of field: _D3DDDI_MAPGPUVIRTUALADDRESS::hAllocation"]
+        [::core::mem::offset_of!(_D3DDDI_MAPGPUVIRTUALADDRESS, hAllocation) - 32usize];
+    ["Offset of field: _D3DDDI_MAPGPUVIRTUALADDRESS::_pad1"]
+        [::core::mem::offset_of!(_D3DDDI_MAPGPUVIRTUALADDRESS, _pad1) - 36usize];
+    ["Offset of field: _D3DDDI_MAPGPUVIRTUALADDRESS::OffsetInPages"]
+        [::core::mem::offset_of!(_D3DDDI_MAPGPUVIRTUALADDRESS, OffsetInPages) - 40usize];
+    ["Offset of field: _D3DDDI_MAPGPUVIRTUALADDRESS::SizeInPages"]
+        [::core::mem::offset_of!(_D3DDDI_MAPGPUVIRTUALADDRESS, SizeInPages) - 48usize];
+    ["Offset of field: _D3DDDI_MAPGPUVIRTUALADDRESS::Protection"]
+        [::core::mem::offset_of!(_D3DDDI_MAPGPUVIRTUALADDRESS, Protection) - 56usize];
+    ["Offset of field: _D3DDDI_MAPGPUVIRTUALADDRESS::DriverProtection"]
+        [::core::mem::offset_of!(_D3DDDI_MAPGPUVIRTUALADDRESS, DriverProtection) - 64usize];
+    ["Offset of field: _D3DDDI_MAPGPUVIRTUALADDRESS::Reserved0"]
+        [::core::mem::offset_of!(_D3DDDI_MAPGPUVIRTUALADDRESS, Reserved0) - 72usize];
+    ["Offset of field: _D3DDDI_MAPGPUVIRTUALADDRESS::_pad2"]
+        [::core::mem::offset_of!(_D3DDDI_MAPGPUVIRTUALADDRESS, _pad2) - 76usize];
+    ["Offset of field: _D3DDDI_MAPGPUVIRTUALADDRESS::Reserved1"]
+        [::core::mem::offset_of!(_D3DDDI_MAPGPUVIRTUALADDRESS, Reserved1) - 80usize];
+    ["Offset of field: _D3DDDI_MAPGPUVIRTUALADDRESS::VirtualAddress"]
+        [::core::mem::offset_of!(_D3DDDI_MAPGPUVIRTUALADDRESS, VirtualAddress) - 88usize];
+    ["Offset of field: _D3DDDI_MAPGPUVIRTUALADDRESS::PagingFenceValue"]
+        [::core::mem::offset_of!(_D3DDDI_MAPGPUVIRTUALADDRESS, PagingFenceValue) - 96usize];
 };
 pub type D3DDDI_MAPGPUVIRTUALADDRESS = _D3DDDI_MAPGPUVIRTUALADDRESS;
 #[repr(C)]
@@ -5930,31 +4858,26 @@ pub struct _D3DKMT_FREEGPUVIRTUALADDRESS {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_FREEGPUVIRTUALADDRESS",
-    ][::core::mem::size_of::<_D3DKMT_FREEGPUVIRTUALADDRESS>() - 24usize];
-    [
-        "Alignment of _D3DKMT_FREEGPUVIRTUALADDRESS",
-    ][::core::mem::align_of::<_D3DKMT_FREEGPUVIRTUALADDRESS>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_FREEGPUVIRTUALADDRESS::hAdapter",
-    ][::core::mem::offset_of!(_D3DKMT_FREEGPUVIRTUALADDRESS, hAdapter) - 0usize];
-    [
-        "Offset of field: _D3DKMT_FREEGPUVIRTUALADDRESS::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_FREEGPUVIRTUALADDRESS, _pad0) - 4usize];
-    [
-        "Offset of field: _D3DKMT_FREEGPUVIRTUALADDRESS::BaseAddress",
-    ][::core::mem::offset_of!(_D3DKMT_FREEGPUVIRTUALADDRESS, BaseAddress) - 8usize];
-    [
-        "Offset of field: _D3DKMT_FREEGPUVIRTUALADDRESS::Size",
-    ][::core::mem::offset_of!(_D3DKMT_FREEGPUVIRTUALADDRESS, Size) - 16usize];
+    ["Size of _D3DKMT_FREEGPUVIRTUALADDRESS"]
+        [::core::mem::size_of::<_D3DKMT_FREEGPUVIRTUALADDRESS>() - 24usize];
+    ["Alignment of _D3DKMT_FREEGPUVIRTUALADDRESS"]
+        [::core::mem::align_of::<_D3DKMT_FREEGPUVIRTUALADDRESS>() - 8usize];
+    ["Offset of field: _D3DKMT_FREEGPUVIRTUALADDRESS::hAdapter"]
+        [::core::mem::offset_of!(_D3DKMT_FREEGPUVIRTUALADDRESS, hAdapter) - 0usize];
+    ["Offset of field: _D3DKMT_FREEGPUVIRTUALADDRESS::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_FREEGPUVIRTUALADDRESS, _pad0) - 4usize];
+    ["Offset of field: _D3DKMT_FREEGPUVIRTUALADDRESS::BaseAddress"]
+        [::core::mem::offset_of!(_D3DKMT_FREEGPUVIRTUALADDRESS, BaseAddress) - 8usize];
+    ["Offset of field: _D3DKMT_FREEGPUVIRTUALADDRESS::Size"]
+        [::core::mem::offset_of!(_D3DKMT_FREEGPUVIRTUALADDRESS, Size) - 16usize];
 };
 pub type D3DKMT_FREEGPUVIRTUALADDRESS = _D3DKMT_FREEGPUVIRTUALADDRESS;
 pub type D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_TYPE = __u32;
 pub const D3DDDI_UPDATEGPUVIRTUALADDRESS_MAP: _D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_TYPE = 0;
 pub const D3DDDI_UPDATEGPUVIRTUALADDRESS_UNMAP: _D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_TYPE = 1;
 pub const D3DDDI_UPDATEGPUVIRTUALADDRESS_COPY: _D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_TYPE = 2;
-pub const D3DDDI_UPDATEGPUVIRTUALADDRESS_MAP_PROTECT: _D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_TYPE = 3;
+pub const D3DDDI_UPDATEGPUVIRTUALADDRESS_MAP_PROTECT:
+    _D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_TYPE = 3;
 pub type _D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_TYPE = ::core::ffi::c_uint;
 #[repr(C)]
 #[derive(Default, Copy, Clone)]
@@ -5968,38 +4891,34 @@ pub struct D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Map {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Map",
-    ][::core::mem::size_of::<D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Map>() - 40usize];
-    [
-        "Alignment of D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Map",
-    ][::core::mem::align_of::<D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Map>() - 8usize];
-    [
-        "Offset of field: D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Map::BaseAddress",
-    ][::core::mem::offset_of!(D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Map, BaseAddress)
-        - 0usize];
-    [
-        "Offset of field: D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Map::SizeInBytes",
-    ][::core::mem::offset_of!(D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Map, SizeInBytes)
-        - 8usize];
-    [
-        "Offset of field: D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Map::hAllocation",
-    ][::core::mem::offset_of!(D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Map, hAllocation)
-        - 16usize];
-    [
-        "Offset of field: D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Map::_pad0",
-    ][::core::mem::offset_of!(D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Map, _pad0)
-        - 20usize];
-    [
-        "Offset of field: D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Map::AllocationOffsetInBytes",
-    ][::core::mem::offset_of!(
-        D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Map, AllocationOffsetInBytes
-    ) - 24usize];
-    [
-        "Offset of field: D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Map::AllocationSizeInBytes",
-    ][::core::mem::offset_of!(
-        D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Map, AllocationSizeInBytes
-    ) - 32usize];
+    ["Size of D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Map"]
+        [::core::mem::size_of::<D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Map>() - 40usize];
+    ["Alignment of D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Map"]
+        [::core::mem::align_of::<D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Map>() - 8usize];
+    ["Offset of field: D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Map::BaseAddress"][::core::mem::offset_of!(
+        D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Map,
+        BaseAddress
+    ) - 0usize];
+    ["Offset of field: D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Map::SizeInBytes"][::core::mem::offset_of!(
+        D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Map,
+        SizeInBytes
+    ) - 8usize];
+    ["Offset of field: D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Map::hAllocation"][::core::mem::offset_of!(
+        D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Map,
+        hAllocation
+    ) - 16usize];
+    ["Offset of field: D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Map::_pad0"]
+        [::core::mem::offset_of!(D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Map, _pad0) - 20usize];
+    ["Offset of field: D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Map::AllocationOffsetInBytes"][::core::mem::offset_of!(
+        D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Map,
+        AllocationOffsetInBytes
+    )
+        - 24usize];
+    ["Offset of field: D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Map::AllocationSizeInBytes"][::core::mem::offset_of!(
+        D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Map,
+        AllocationSizeInBytes
+    )
+        - 32usize];
 };
 #[repr(C)]
 #[derive(Default, Copy, Clone)]
@@ -6015,33 +4934,29 @@ pub struct D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_MapProtect {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_MapProtect",
-    ][::core::mem::size_of::<D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_MapProtect>()
-        - 56usize];
-    [
-        "Alignment of D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_MapProtect",
-    ][::core::mem::align_of::<D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_MapProtect>()
+    ["Size of D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_MapProtect"]
+        [::core::mem::size_of::<D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_MapProtect>() - 56usize];
+    ["Alignment of D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_MapProtect"]
+        [::core::mem::align_of::<D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_MapProtect>() - 8usize];
+    ["Offset of field: D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_MapProtect::BaseAddress"][::core::mem::offset_of!(
+        D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_MapProtect,
+        BaseAddress
+    )
+        - 0usize];
+    ["Offset of field: D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_MapProtect::SizeInBytes"][::core::mem::offset_of!(
+        D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_MapProtect,
+        SizeInBytes
+    )
         - 8usize];
-    [
-        "Offset of field: D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_MapProtect::BaseAddress",
-    ][::core::mem::offset_of!(
-        D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_MapProtect, BaseAddress
-    ) - 0usize];
-    [
-        "Offset of field: D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_MapProtect::SizeInBytes",
-    ][::core::mem::offset_of!(
-        D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_MapProtect, SizeInBytes
-    ) - 8usize];
-    [
-        "Offset of field: D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_MapProtect::hAllocation",
-    ][::core::mem::offset_of!(
-        D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_MapProtect, hAllocation
-    ) - 16usize];
-    [
-        "Offset of field: D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_MapProtect::_pad0",
-    ][::core::mem::offset_of!(D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_MapProtect, _pad0)
-        - 20usize];
+    ["Offset of field: D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_MapProtect::hAllocation"][::core::mem::offset_of!(
+        D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_MapProtect,
+        hAllocation
+    )
+        - 16usize];
+    ["Offset of field: D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_MapProtect::_pad0"][::core::mem::offset_of!(
+        D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_MapProtect,
+        _pad0
+    ) - 20usize];
     [
         "Offset of field: D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_MapProtect::AllocationOffsetInBytes",
     ][::core::mem::offset_of!(
@@ -6052,16 +4967,16 @@ const _: () = {
     ][::core::mem::offset_of!(
         D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_MapProtect, AllocationSizeInBytes
     ) - 32usize];
-    [
-        "Offset of field: D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_MapProtect::Protection",
-    ][::core::mem::offset_of!(
-        D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_MapProtect, Protection
-    ) - 40usize];
-    [
-        "Offset of field: D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_MapProtect::DriverProtection",
-    ][::core::mem::offset_of!(
-        D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_MapProtect, DriverProtection
-    ) - 48usize];
+    ["Offset of field: D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_MapProtect::Protection"][::core::mem::offset_of!(
+        D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_MapProtect,
+        Protection
+    )
+        - 40usize];
+    ["Offset of field: D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_MapProtect::DriverProtection"][::core::mem::offset_of!(
+        D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_MapProtect,
+        DriverProtection
+    )
+        - 48usize];
 };
 #[repr(C)]
 #[derive(Default, Copy, Clone)]
@@ -6072,28 +4987,22 @@ pub struct D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Unmap {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Unmap",
-    ][::core::mem::size_of::<D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Unmap>()
-        - 24usize];
-    [
-        "Alignment of D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Unmap",
-    ][::core::mem::align_of::<D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Unmap>()
-        - 8usize];
-    [
-        "Offset of field: D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Unmap::BaseAddress",
-    ][::core::mem::offset_of!(
-        D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Unmap, BaseAddress
+    ["Size of D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Unmap"]
+        [::core::mem::size_of::<D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Unmap>() - 24usize];
+    ["Alignment of D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Unmap"]
+        [::core::mem::align_of::<D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Unmap>() - 8usize];
+    ["Offset of field: D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Unmap::BaseAddress"][::core::mem::offset_of!(
+        D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Unmap,
+        BaseAddress
     ) - 0usize];
-    [
-        "Offset of field: D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Unmap::SizeInBytes",
-    ][::core::mem::offset_of!(
-        D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Unmap, SizeInBytes
+    ["Offset of field: D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Unmap::SizeInBytes"][::core::mem::offset_of!(
+        D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Unmap,
+        SizeInBytes
     ) - 8usize];
-    [
-        "Offset of field: D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Unmap::Protection",
-    ][::core::mem::offset_of!(D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Unmap, Protection)
-        - 16usize];
+    ["Offset of field: D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Unmap::Protection"][::core::mem::offset_of!(
+        D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Unmap,
+        Protection
+    ) - 16usize];
 };
 #[repr(C)]
 #[derive(Default, Copy, Clone)]
@@ -6104,25 +5013,22 @@ pub struct D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Copy {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Copy",
-    ][::core::mem::size_of::<D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Copy>() - 24usize];
-    [
-        "Alignment of D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Copy",
-    ][::core::mem::align_of::<D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Copy>() - 8usize];
-    [
-        "Offset of field: D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Copy::SourceAddress",
-    ][::core::mem::offset_of!(
-        D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Copy, SourceAddress
+    ["Size of D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Copy"]
+        [::core::mem::size_of::<D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Copy>() - 24usize];
+    ["Alignment of D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Copy"]
+        [::core::mem::align_of::<D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Copy>() - 8usize];
+    ["Offset of field: D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Copy::SourceAddress"][::core::mem::offset_of!(
+        D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Copy,
+        SourceAddress
     ) - 0usize];
-    [
-        "Offset of field: D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Copy::SizeInBytes",
-    ][::core::mem::offset_of!(D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Copy, SizeInBytes)
-        - 8usize];
-    [
-        "Offset of field: D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Copy::DestAddress",
-    ][::core::mem::offset_of!(D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Copy, DestAddress)
-        - 16usize];
+    ["Offset of field: D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Copy::SizeInBytes"][::core::mem::offset_of!(
+        D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Copy,
+        SizeInBytes
+    ) - 8usize];
+    ["Offset of field: D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Copy::DestAddress"][::core::mem::offset_of!(
+        D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Copy,
+        DestAddress
+    ) - 16usize];
 };
 #[repr(C)]
 #[derive(Copy, Clone)]
@@ -6141,33 +5047,28 @@ pub union _D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION__bindgen_ty_1 {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION__bindgen_ty_1",
-    ][::core::mem::size_of::<_D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION__bindgen_ty_1>()
-        - 56usize];
-    [
-        "Alignment of _D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION__bindgen_ty_1",
-    ][::core::mem::align_of::<_D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION__bindgen_ty_1>()
-        - 8usize];
-    [
-        "Offset of field: _D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION__bindgen_ty_1::Map",
-    ][::core::mem::offset_of!(
-        _D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION__bindgen_ty_1, Map
+    ["Size of _D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION__bindgen_ty_1"][::core::mem::size_of::<
+        _D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION__bindgen_ty_1,
+    >() - 56usize];
+    ["Alignment of _D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION__bindgen_ty_1"][::core::mem::align_of::<
+        _D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION__bindgen_ty_1,
+    >() - 8usize];
+    ["Offset of field: _D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION__bindgen_ty_1::Map"][::core::mem::offset_of!(
+        _D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION__bindgen_ty_1,
+        Map
     ) - 0usize];
-    [
-        "Offset of field: _D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION__bindgen_ty_1::MapProtect",
-    ][::core::mem::offset_of!(
-        _D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION__bindgen_ty_1, MapProtect
+    ["Offset of field: _D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION__bindgen_ty_1::MapProtect"][::core::mem::offset_of!(
+        _D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION__bindgen_ty_1,
+        MapProtect
+    )
+        - 0usize];
+    ["Offset of field: _D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION__bindgen_ty_1::Unmap"][::core::mem::offset_of!(
+        _D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION__bindgen_ty_1,
+        Unmap
     ) - 0usize];
-    [
-        "Offset of field: _D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION__bindgen_ty_1::Unmap",
-    ][::core::mem::offset_of!(
-        _D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION__bindgen_ty_1, Unmap
-    ) - 0usize];
-    [
-        "Offset of field: _D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION__bindgen_ty_1::Copy",
-    ][::core::mem::offset_of!(
-        _D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION__bindgen_ty_1, Copy
+    ["Offset of field: _D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION__bindgen_ty_1::Copy"][::core::mem::offset_of!(
+        _D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION__bindgen_ty_1,
+        Copy
     ) - 0usize];
 };
 impl Default for _D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION__bindgen_ty_1 {
@@ -6181,20 +5082,16 @@ impl Default for _D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION__bindgen_ty_1 {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION",
-    ][::core::mem::size_of::<_D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION>() - 64usize];
-    [
-        "Alignment of _D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION",
-    ][::core::mem::align_of::<_D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION>() - 8usize];
-    [
-        "Offset of field: _D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION::OperationType",
-    ][::core::mem::offset_of!(_D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION, OperationType)
-        - 0usize];
-    [
-        "Offset of field: _D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION::_pad0",
-    ][::core::mem::offset_of!(_D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION, _pad0)
-        - 4usize];
+    ["Size of _D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION"]
+        [::core::mem::size_of::<_D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION>() - 64usize];
+    ["Alignment of _D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION"]
+        [::core::mem::align_of::<_D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION>() - 8usize];
+    ["Offset of field: _D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION::OperationType"][::core::mem::offset_of!(
+        _D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION,
+        OperationType
+    ) - 0usize];
+    ["Offset of field: _D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION::_pad0"]
+        [::core::mem::offset_of!(_D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION, _pad0) - 4usize];
 };
 impl Default for _D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION {
     fn default() -> Self {
@@ -6222,42 +5119,30 @@ pub struct _D3DKMT_UPDATEGPUVIRTUALADDRESS {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_UPDATEGPUVIRTUALADDRESS",
-    ][::core::mem::size_of::<_D3DKMT_UPDATEGPUVIRTUALADDRESS>() - 56usize];
-    [
-        "Alignment of _D3DKMT_UPDATEGPUVIRTUALADDRESS",
-    ][::core::mem::align_of::<_D3DKMT_UPDATEGPUVIRTUALADDRESS>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_UPDATEGPUVIRTUALADDRESS::hDevice",
-    ][::core::mem::offset_of!(_D3DKMT_UPDATEGPUVIRTUALADDRESS, hDevice) - 0usize];
-    [
-        "Offset of field: _D3DKMT_UPDATEGPUVIRTUALADDRESS::hContext",
-    ][::core::mem::offset_of!(_D3DKMT_UPDATEGPUVIRTUALADDRESS, hContext) - 4usize];
-    [
-        "Offset of field: _D3DKMT_UPDATEGPUVIRTUALADDRESS::hFenceObject",
-    ][::core::mem::offset_of!(_D3DKMT_UPDATEGPUVIRTUALADDRESS, hFenceObject) - 8usize];
-    [
-        "Offset of field: _D3DKMT_UPDATEGPUVIRTUALADDRESS::NumOperations",
-    ][::core::mem::offset_of!(_D3DKMT_UPDATEGPUVIRTUALADDRESS, NumOperations) - 12usize];
-    [
-        "Offset of field: _D3DKMT_UPDATEGPUVIRTUALADDRESS::Operations",
-    ][::core::mem::offset_of!(_D3DKMT_UPDATEGPUVIRTUALADDRESS, Operations) - 16usize];
-    [
-        "Offset of field: _D3DKMT_UPDATEGPUVIRTUALADDRESS::Reserved0",
-    ][::core::mem::offset_of!(_D3DKMT_UPDATEGPUVIRTUALADDRESS, Reserved0) - 24usize];
-    [
-        "Offset of field: _D3DKMT_UPDATEGPUVIRTUALADDRESS::Reserved1",
-    ][::core::mem::offset_of!(_D3DKMT_UPDATEGPUVIRTUALADDRESS, Reserved1) - 32usize];
-    [
-        "Offset of field: _D3DKMT_UPDATEGPUVIRTUALADDRESS::FenceValue",
-    ][::core::mem::offset_of!(_D3DKMT_UPDATEGPUVIRTUALADDRESS, FenceValue) - 40usize];
-    [
-        "Offset of field: _D3DKMT_UPDATEGPUVIRTUALADDRESS::Flags",
-    ][::core::mem::offset_of!(_D3DKMT_UPDATEGPUVIRTUALADDRESS, Flags) - 48usize];
-    [
-        "Offset of field: _D3DKMT_UPDATEGPUVIRTUALADDRESS::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_UPDATEGPUVIRTUALADDRESS, _pad0) - 52usize];
+    ["Size of _D3DKMT_UPDATEGPUVIRTUALADDRESS"]
+        [::core::mem::size_of::<_D3DKMT_UPDATEGPUVIRTUALADDRESS>() - 56usize];
+    ["Alignment of _D3DKMT_UPDATEGPUVIRTUALADDRESS"]
+        [::core::mem::align_of::<_D3DKMT_UPDATEGPUVIRTUALADDRESS>() - 8usize];
+    ["Offset of field: _D3DKMT_UPDATEGPUVIRTUALADDRESS::hDevice"]
+        [::core::mem::offset_of!(_D3DKMT_UPDATEGPUVIRTUALADDRESS, hDevice) - 0usize];
+    ["Offset of field: _D3DKMT_UPDATEGPUVIRTUALADDRESS::hContext"]
+        [::core::mem::offset_of!(_D3DKMT_UPDATEGPUVIRTUALADDRESS, hContext) - 4usize];
+    ["Offset of field: _D3DKMT_UPDATEGPUVIRTUALADDRESS::hFenceObject"]
+        [::core::mem::offset_of!(_D3DKMT_UPDATEGPUVIRTUALADDRESS, hFenceObject) - 8usize];
+    ["Offset of field: _D3DKMT_UPDATEGPUVIRTUALADDRESS::NumOperations"]
+        [::core::mem::offset_of!(_D3DKMT_UPDATEGPUVIRTUALADDRESS, NumOperations) - 12usize];
+    ["Offset of field: _D3DKMT_UPDATEGPUVIRTUALADDRESS::Operations"]
+        [::core::mem::offset_of!(_D3DKMT_UPDATEGPUVIRTUALADDRESS, Operations) - 16usize];
+    ["Offset of field: _D3DKMT_UPDATEGPUVIRTUALADDRESS::Reserved0"]
+        [::core::mem::offset_of!(_D3DKMT_UPDATEGPUVIRTUALADDRESS, Reserved0) - 24usize];
+    ["Offset of field: _D3DKMT_UPDATEGPUVIRTUALADDRESS::Reserved1"]
+        [::core::mem::offset_of!(_D3DKMT_UPDATEGPUVIRTUALADDRESS, Reserved1) - 32usize];
+    ["Offset of field: _D3DKMT_UPDATEGPUVIRTUALADDRESS::FenceValue"]
+        [::core::mem::offset_of!(_D3DKMT_UPDATEGPUVIRTUALADDRESS, FenceValue) - 40usize];
+    ["Offset of field: _D3DKMT_UPDATEGPUVIRTUALADDRESS::Flags"]
+        [::core::mem::offset_of!(_D3DKMT_UPDATEGPUVIRTUALADDRESS, Flags) - 48usize];
+    ["Offset of field: _D3DKMT_UPDATEGPUVIRTUALADDRESS::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_UPDATEGPUVIRTUALADDRESS, _pad0) - 52usize];
 };
 pub type D3DKMT_UPDATEGPUVIRTUALADDRESS = _D3DKMT_UPDATEGPUVIRTUALADDRESS;
 pub type D3DDDI_SYNCHRONIZATIONOBJECT_TYPE = __u32;
@@ -6278,19 +5163,16 @@ pub struct D3DDDI_SYNCHRONIZATIONOBJECTINFO2_SynchronizationMutex {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of D3DDDI_SYNCHRONIZATIONOBJECTINFO2_SynchronizationMutex",
-    ][::core::mem::size_of::<D3DDDI_SYNCHRONIZATIONOBJECTINFO2_SynchronizationMutex>()
-        - 4usize];
-    [
-        "Alignment of D3DDDI_SYNCHRONIZATIONOBJECTINFO2_SynchronizationMutex",
-    ][::core::mem::align_of::<D3DDDI_SYNCHRONIZATIONOBJECTINFO2_SynchronizationMutex>()
-        - 4usize];
-    [
-        "Offset of field: D3DDDI_SYNCHRONIZATIONOBJECTINFO2_SynchronizationMutex::InitialState",
-    ][::core::mem::offset_of!(
-        D3DDDI_SYNCHRONIZATIONOBJECTINFO2_SynchronizationMutex, InitialState
-    ) - 0usize];
+    ["Size of D3DDDI_SYNCHRONIZATIONOBJECTINFO2_SynchronizationMutex"]
+        [::core::mem::size_of::<D3DDDI_SYNCHRONIZATIONOBJECTINFO2_SynchronizationMutex>() - 4usize];
+    ["Alignment of D3DDDI_SYNCHRONIZATIONOBJECTINFO2_SynchronizationMutex"][::core::mem::align_of::<
+        D3DDDI_SYNCHRONIZATIONOBJECTINFO2_SynchronizationMutex,
+    >() - 4usize];
+    ["Offset of field: D3DDDI_SYNCHRONIZATIONOBJECTINFO2_SynchronizationMutex::InitialState"][::core::mem::offset_of!(
+        D3DDDI_SYNCHRONIZATIONOBJECTINFO2_SynchronizationMutex,
+        InitialState
+    )
+        - 0usize];
 };
 #[repr(C)]
 #[derive(Default, Copy, Clone)]
@@ -6300,20 +5182,16 @@ pub struct D3DDDI_SYNCHRONIZATIONOBJECTINFO2_Semaphore {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of D3DDDI_SYNCHRONIZATIONOBJECTINFO2_Semaphore",
-    ][::core::mem::size_of::<D3DDDI_SYNCHRONIZATIONOBJECTINFO2_Semaphore>() - 8usize];
-    [
-        "Alignment of D3DDDI_SYNCHRONIZATIONOBJECTINFO2_Semaphore",
-    ][::core::mem::align_of::<D3DDDI_SYNCHRONIZATIONOBJECTINFO2_Semaphore>() - 4usize];
-    [
-        "Offset of field: D3DDDI_SYNCHRONIZATIONOBJECTINFO2_Semaphore::MaxCount",
-    ][::core::mem::offset_of!(D3DDDI_SYNCHRONIZATIONOBJECTINFO2_Semaphore, MaxCount)
-        - 0usize];
-    [
-        "Offset of field: D3DDDI_SYNCHRONIZATIONOBJECTINFO2_Semaphore::InitialCount",
-    ][::core::mem::offset_of!(D3DDDI_SYNCHRONIZATIONOBJECTINFO2_Semaphore, InitialCount)
-        - 4usize];
+    ["Size of D3DDDI_SYNCHRONIZATIONOBJECTINFO2_Semaphore"]
+        [::core::mem::size_of::<D3DDDI_SYNCHRONIZATIONOBJECTINFO2_Semaphore>() - 8usize];
+    ["Alignment of D3DDDI_SYNCHRONIZATIONOBJECTINFO2_Semaphore"]
+        [::core::mem::align_of::<D3DDDI_SYNCHRONIZATIONOBJECTINFO2_Semaphore>() - 4usize];
+    ["Offset of field: D3DDDI_SYNCHRONIZATIONOBJECTINFO2_Semaphore::MaxCount"]
+        [::core::mem::offset_of!(D3DDDI_SYNCHRONIZATIONOBJECTINFO2_Semaphore, MaxCount) - 0usize];
+    ["Offset of field: D3DDDI_SYNCHRONIZATIONOBJECTINFO2_Semaphore::InitialCount"][::core::mem::offset_of!(
+        D3DDDI_SYNCHRONIZATIONOBJECTINFO2_Semaphore,
+        InitialCount
+    ) - 4usize];
 };
 #[repr(C)]
 #[derive(Default, Copy, Clone)]
@@ -6322,16 +5200,12 @@ pub struct D3DDDI_SYNCHRONIZATIONOBJECTINFO2_Fence {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of D3DDDI_SYNCHRONIZATIONOBJECTINFO2_Fence",
-    ][::core::mem::size_of::<D3DDDI_SYNCHRONIZATIONOBJECTINFO2_Fence>() - 8usize];
-    [
-        "Alignment of D3DDDI_SYNCHRONIZATIONOBJECTINFO2_Fence",
-    ][::core::mem::align_of::<D3DDDI_SYNCHRONIZATIONOBJECTINFO2_Fence>() - 8usize];
-    [
-        "Offset of field: D3DDDI_SYNCHRONIZATIONOBJECTINFO2_Fence::FenceValue",
-    ][::core::mem::offset_of!(D3DDDI_SYNCHRONIZATIONOBJECTINFO2_Fence, FenceValue)
-        - 0usize];
+    ["Size of D3DDDI_SYNCHRONIZATIONOBJECTINFO2_Fence"]
+        [::core::mem::size_of::<D3DDDI_SYNCHRONIZATIONOBJECTINFO2_Fence>() - 8usize];
+    ["Alignment of D3DDDI_SYNCHRONIZATIONOBJECTINFO2_Fence"]
+        [::core::mem::align_of::<D3DDDI_SYNCHRONIZATIONOBJECTINFO2_Fence>() - 8usize];
+    ["Offset of field: D3DDDI_SYNCHRONIZATIONOBJECTINFO2_Fence::FenceValue"]
+        [::core::mem::offset_of!(D3DDDI_SYNCHRONIZATIONOBJECTINFO2_Fence, FenceValue) - 0usize];
 };
 #[repr(C)]
 #[derive(Default, Copy, Clone)]
@@ -6340,18 +5214,14 @@ pub struct D3DDDI_SYNCHRONIZATIONOBJECTINFO2_CPUNotification {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of D3DDDI_SYNCHRONIZATIONOBJECTINFO2_CPUNotification",
-    ][::core::mem::size_of::<D3DDDI_SYNCHRONIZATIONOBJECTINFO2_CPUNotification>()
-        - 8usize];
-    [
-        "Alignment of D3DDDI_SYNCHRONIZATIONOBJECTINFO2_CPUNotification",
-    ][::core::mem::align_of::<D3DDDI_SYNCHRONIZATIONOBJECTINFO2_CPUNotification>()
-        - 8usize];
-    [
-        "Offset of field: D3DDDI_SYNCHRONIZATIONOBJECTINFO2_CPUNotification::Event",
-    ][::core::mem::offset_of!(D3DDDI_SYNCHRONIZATIONOBJECTINFO2_CPUNotification, Event)
-        - 0usize];
+    ["Size of D3DDDI_SYNCHRONIZATIONOBJECTINFO2_CPUNotification"]
+        [::core::mem::size_of::<D3DDDI_SYNCHRONIZATIONOBJECTINFO2_CPUNotification>() - 8usize];
+    ["Alignment of D3DDDI_SYNCHRONIZATIONOBJECTINFO2_CPUNotification"]
+        [::core::mem::align_of::<D3DDDI_SYNCHRONIZATIONOBJECTINFO2_CPUNotification>() - 8usize];
+    ["Offset of field: D3DDDI_SYNCHRONIZATIONOBJECTINFO2_CPUNotification::Event"][::core::mem::offset_of!(
+        D3DDDI_SYNCHRONIZATIONOBJECTINFO2_CPUNotification,
+        Event
+    ) - 0usize];
 };
 #[repr(C)]
 #[derive(Default, Copy, Clone)]
@@ -6364,19 +5234,15 @@ pub struct D3DDDI_SYNCHRONIZATIONOBJECTINFO2_MonitoredFence {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of D3DDDI_SYNCHRONIZATIONOBJECTINFO2_MonitoredFence",
-    ][::core::mem::size_of::<D3DDDI_SYNCHRONIZATIONOBJECTINFO2_MonitoredFence>()
-        - 32usize];
-    [
-        "Alignment of D3DDDI_SYNCHRONIZATIONOBJECTINFO2_MonitoredFence",
-    ][::core::mem::align_of::<D3DDDI_SYNCHRONIZATIONOBJECTINFO2_MonitoredFence>()
-        - 8usize];
-    [
-        "Offset of field: D3DDDI_SYNCHRONIZATIONOBJECTINFO2_MonitoredFence::InitialFenceValue",
-    ][::core::mem::offset_of!(
-        D3DDDI_SYNCHRONIZATIONOBJECTINFO2_MonitoredFence, InitialFenceValue
-    ) - 0usize];
+    ["Size of D3DDDI_SYNCHRONIZATIONOBJECTINFO2_MonitoredFence"]
+        [::core::mem::size_of::<D3DDDI_SYNCHRONIZATIONOBJECTINFO2_MonitoredFence>() - 32usize];
+    ["Alignment of D3DDDI_SYNCHRONIZATIONOBJECTINFO2_MonitoredFence"]
+        [::core::mem::align_of::<D3DDDI_SYNCHRONIZATIONOBJECTINFO2_MonitoredFence>() - 8usize];
+    ["Offset of field: D3DDDI_SYNCHRONIZATIONOBJECTINFO2_MonitoredFence::InitialFenceValue"][::core::mem::offset_of!(
+        D3DDDI_SYNCHRONIZATIONOBJECTINFO2_MonitoredFence,
+        InitialFenceValue
+    )
+        - 0usize];
     [
         "Offset of field: D3DDDI_SYNCHRONIZATIONOBJECTINFO2_MonitoredFence::FenceValueCPUVirtualAddress",
     ][::core::mem::offset_of!(
@@ -6387,15 +5253,15 @@ const _: () = {
     ][::core::mem::offset_of!(
         D3DDDI_SYNCHRONIZATIONOBJECTINFO2_MonitoredFence, FenceValueGPUVirtualAddress
     ) - 16usize];
-    [
-        "Offset of field: D3DDDI_SYNCHRONIZATIONOBJECTINFO2_MonitoredFence::EngineAffinity",
-    ][::core::mem::offset_of!(
-        D3DDDI_SYNCHRONIZATIONOBJECTINFO2_MonitoredFence, EngineAffinity
-    ) - 24usize];
-    [
-        "Offset of field: D3DDDI_SYNCHRONIZATIONOBJECTINFO2_MonitoredFence::Padding",
-    ][::core::mem::offset_of!(D3DDDI_SYNCHRONIZATIONOBJECTINFO2_MonitoredFence, Padding)
-        - 28usize];
+    ["Offset of field: D3DDDI_SYNCHRONIZATIONOBJECTINFO2_MonitoredFence::EngineAffinity"][::core::mem::offset_of!(
+        D3DDDI_SYNCHRONIZATIONOBJECTINFO2_MonitoredFence,
+        EngineAffinity
+    )
+        - 24usize];
+    ["Offset of field: D3DDDI_SYNCHRONIZATIONOBJECTINFO2_MonitoredFence::Padding"][::core::mem::offset_of!(
+        D3DDDI_SYNCHRONIZATIONOBJECTINFO2_MonitoredFence,
+        Padding
+    ) - 28usize];
 };
 #[repr(C)]
 #[derive(Default, Copy, Clone)]
@@ -6410,28 +5276,25 @@ pub struct D3DDDI_SYNCHRONIZATIONOBJECTINFO2_PeriodicMonitoredFence {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of D3DDDI_SYNCHRONIZATIONOBJECTINFO2_PeriodicMonitoredFence",
-    ][::core::mem::size_of::<D3DDDI_SYNCHRONIZATIONOBJECTINFO2_PeriodicMonitoredFence>()
-        - 40usize];
-    [
-        "Alignment of D3DDDI_SYNCHRONIZATIONOBJECTINFO2_PeriodicMonitoredFence",
-    ][::core::mem::align_of::<D3DDDI_SYNCHRONIZATIONOBJECTINFO2_PeriodicMonitoredFence>()
-        - 8usize];
-    [
-        "Offset of field: D3DDDI_SYNCHRONIZATIONOBJECTINFO2_PeriodicMonitoredFence::hAdapter",
-    ][::core::mem::offset_of!(
-        D3DDDI_SYNCHRONIZATIONOBJECTINFO2_PeriodicMonitoredFence, hAdapter
-    ) - 0usize];
-    [
-        "Offset of field: D3DDDI_SYNCHRONIZATIONOBJECTINFO2_PeriodicMonitoredFence::VidPnTargetId",
-    ][::core::mem::offset_of!(
-        D3DDDI_SYNCHRONIZATIONOBJECTINFO2_PeriodicMonitoredFence, VidPnTargetId
-    ) - 4usize];
-    [
-        "Offset of field: D3DDDI_SYNCHRONIZATIONOBJECTINFO2_PeriodicMonitoredFence::Time",
-    ][::core::mem::offset_of!(
-        D3DDDI_SYNCHRONIZATIONOBJECTINFO2_PeriodicMonitoredFence, Time
+    ["Size of D3DDDI_SYNCHRONIZATIONOBJECTINFO2_PeriodicMonitoredFence"][::core::mem::size_of::<
+        D3DDDI_SYNCHRONIZATIONOBJECTINFO2_PeriodicMonitoredFence,
+    >() - 40usize];
+    ["Alignment of D3DDDI_SYNCHRONIZATIONOBJECTINFO2_PeriodicMonitoredFence"][::core::mem::align_of::<
+        D3DDDI_SYNCHRONIZATIONOBJECTINFO2_PeriodicMonitoredFence,
+    >() - 8usize];
+    ["Offset of field: D3DDDI_SYNCHRONIZATIONOBJECTINFO2_PeriodicMonitoredFence::hAdapter"][::core::mem::offset_of!(
+        D3DDDI_SYNCHRONIZATIONOBJECTINFO2_PeriodicMonitoredFence,
+        hAdapter
+    )
+        - 0usize];
+    ["Offset of field: D3DDDI_SYNCHRONIZATIONOBJECTINFO2_PeriodicMonitoredFence::VidPnTargetId"][::core::mem::offset_of!(
+        D3DDDI_SYNCHRONIZATIONOBJECTINFO2_PeriodicMonitoredFence,
+        VidPnTargetId
+    )
+        - 4usize];
+    ["Offset of field: D3DDDI_SYNCHRONIZATIONOBJECTINFO2_PeriodicMonitoredFence::Time"][::core::mem::offset_of!(
+        D3DDDI_SYNCHRONIZATIONOBJECTINFO2_PeriodicMonitoredFence,
+        Time
     ) - 8usize];
     [
         "Offset of field: D3DDDI_SYNCHRONIZATIONOBJECTINFO2_PeriodicMonitoredFence::FenceValueCPUVirtualAddress",
@@ -6445,16 +5308,16 @@ const _: () = {
         D3DDDI_SYNCHRONIZATIONOBJECTINFO2_PeriodicMonitoredFence,
         FenceValueGPUVirtualAddress
     ) - 24usize];
-    [
-        "Offset of field: D3DDDI_SYNCHRONIZATIONOBJECTINFO2_PeriodicMonitoredFence::EngineAffinity",
-    ][::core::mem::offset_of!(
-        D3DDDI_SYNCHRONIZATIONOBJECTINFO2_PeriodicMonitoredFence, EngineAffinity
-    ) - 32usize];
-    [
-        "Offset of field: D3DDDI_SYNCHRONIZATIONOBJECTINFO2_PeriodicMonitoredFence::Padding",
-    ][::core::mem::offset_of!(
-        D3DDDI_SYNCHRONIZATIONOBJECTINFO2_PeriodicMonitoredFence, Padding
-    ) - 36usize];
+    ["Offset of field: D3DDDI_SYNCHRONIZATIONOBJECTINFO2_PeriodicMonitoredFence::EngineAffinity"][::core::mem::offset_of!(
+        D3DDDI_SYNCHRONIZATIONOBJECTINFO2_PeriodicMonitoredFence,
+        EngineAffinity
+    )
+        - 32usize];
+    ["Offset of field: D3DDDI_SYNCHRONIZATIONOBJECTINFO2_PeriodicMonitoredFence::Padding"][::core::mem::offset_of!(
+        D3DDDI_SYNCHRONIZATIONOBJECTINFO2_PeriodicMonitoredFence,
+        Padding
+    )
+        - 36usize];
 };
 #[repr(C)]
 #[derive(Default, Copy, Clone)]
@@ -6463,16 +5326,12 @@ pub struct D3DDDI_SYNCHRONIZATIONOBJECTINFO2_Reserved {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of D3DDDI_SYNCHRONIZATIONOBJECTINFO2_Reserved",
-    ][::core::mem::size_of::<D3DDDI_SYNCHRONIZATIONOBJECTINFO2_Reserved>() - 64usize];
-    [
-        "Alignment of D3DDDI_SYNCHRONIZATIONOBJECTINFO2_Reserved",
-    ][::core::mem::align_of::<D3DDDI_SYNCHRONIZATIONOBJECTINFO2_Reserved>() - 8usize];
-    [
-        "Offset of field: D3DDDI_SYNCHRONIZATIONOBJECTINFO2_Reserved::Reserved",
-    ][::core::mem::offset_of!(D3DDDI_SYNCHRONIZATIONOBJECTINFO2_Reserved, Reserved)
-        - 0usize];
+    ["Size of D3DDDI_SYNCHRONIZATIONOBJECTINFO2_Reserved"]
+        [::core::mem::size_of::<D3DDDI_SYNCHRONIZATIONOBJECTINFO2_Reserved>() - 64usize];
+    ["Alignment of D3DDDI_SYNCHRONIZATIONOBJECTINFO2_Reserved"]
+        [::core::mem::align_of::<D3DDDI_SYNCHRONIZATIONOBJECTINFO2_Reserved>() - 8usize];
+    ["Offset of field: D3DDDI_SYNCHRONIZATIONOBJECTINFO2_Reserved::Reserved"]
+        [::core::mem::offset_of!(D3DDDI_SYNCHRONIZATIONOBJECTINFO2_Reserved, Reserved) - 0usize];
 };
 #[repr(C)]
 #[derive(Copy, Clone)]
@@ -6496,47 +5355,40 @@ pub union _D3DDDI_SYNCHRONIZATIONOBJECTINFO2__bindgen_ty_1 {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DDDI_SYNCHRONIZATIONOBJECTINFO2__bindgen_ty_1",
-    ][::core::mem::size_of::<_D3DDDI_SYNCHRONIZATIONOBJECTINFO2__bindgen_ty_1>()
-        - 64usize];
-    [
-        "Alignment of _D3DDDI_SYNCHRONIZATIONOBJECTINFO2__bindgen_ty_1",
-    ][::core::mem::align_of::<_D3DDDI_SYNCHRONIZATIONOBJECTINFO2__bindgen_ty_1>()
-        - 8usize];
-    [
-        "Offset of field: _D3DDDI_SYNCHRONIZATIONOBJECTINFO2__bindgen_ty_1::SynchronizationMutex",
-    ][::core::mem::offset_of!(
-        _D3DDDI_SYNCHRONIZATIONOBJECTINFO2__bindgen_ty_1, SynchronizationMutex
-    ) - 0usize];
-    [
-        "Offset of field: _D3DDDI_SYNCHRONIZATIONOBJECTINFO2__bindgen_ty_1::Semaphore",
-    ][::core::mem::offset_of!(
-        _D3DDDI_SYNCHRONIZATIONOBJECTINFO2__bindgen_ty_1, Semaphore
-    ) - 0usize];
-    [
-        "Offset of field: _D3DDDI_SYNCHRONIZATIONOBJECTINFO2__bindgen_ty_1::Fence",
-    ][::core::mem::offset_of!(_D3DDDI_SYNCHRONIZATIONOBJECTINFO2__bindgen_ty_1, Fence)
+    ["Size of _D3DDDI_SYNCHRONIZATIONOBJECTINFO2__bindgen_ty_1"]
+        [::core::mem::size_of::<_D3DDDI_SYNCHRONIZATIONOBJECTINFO2__bindgen_ty_1>() - 64usize];
+    ["Alignment of _D3DDDI_SYNCHRONIZATIONOBJECTINFO2__bindgen_ty_1"]
+        [::core::mem::align_of::<_D3DDDI_SYNCHRONIZATIONOBJECTINFO2__bindgen_ty_1>() - 8usize];
+    ["Offset of field: _D3DDDI_SYNCHRONIZATIONOBJECTINFO2__bindgen_ty_1::SynchronizationMutex"][::core::mem::offset_of!(
+        _D3DDDI_SYNCHRONIZATIONOBJECTINFO2__bindgen_ty_1,
+        SynchronizationMutex
+    )
         - 0usize];
-    [
-        "Offset of field: _D3DDDI_SYNCHRONIZATIONOBJECTINFO2__bindgen_ty_1::CPUNotification",
-    ][::core::mem::offset_of!(
-        _D3DDDI_SYNCHRONIZATIONOBJECTINFO2__bindgen_ty_1, CPUNotification
+    ["Offset of field: _D3DDDI_SYNCHRONIZATIONOBJECTINFO2__bindgen_ty_1::Semaphore"][::core::mem::offset_of!(
+        _D3DDDI_SYNCHRONIZATIONOBJECTINFO2__bindgen_ty_1,
+        Semaphore
     ) - 0usize];
-    [
-        "Offset of field: _D3DDDI_SYNCHRONIZATIONOBJECTINFO2__bindgen_ty_1::MonitoredFence",
-    ][::core::mem::offset_of!(
-        _D3DDDI_SYNCHRONIZATIONOBJECTINFO2__bindgen_ty_1, MonitoredFence
-    ) - 0usize];
-    [
-        "Offset of field: _D3DDDI_SYNCHRONIZATIONOBJECTINFO2__bindgen_ty_1::PeriodicMonitoredFence",
-    ][::core::mem::offset_of!(
-        _D3DDDI_SYNCHRONIZATIONOBJECTINFO2__bindgen_ty_1, PeriodicMonitoredFence
-    ) - 0usize];
-    [
-        "Offset of field: _D3DDDI_SYNCHRONIZATIONOBJECTINFO2__bindgen_ty_1::Reserved",
-    ][::core::mem::offset_of!(_D3DDDI_SYNCHRONIZATIONOBJECTINFO2__bindgen_ty_1, Reserved)
+    ["Offset of field: _D3DDDI_SYNCHRONIZATIONOBJECTINFO2__bindgen_ty_1::Fence"]
+        [::core::mem::offset_of!(_D3DDDI_SYNCHRONIZATIONOBJECTINFO2__bindgen_ty_1, Fence) - 0usize];
+    ["Offset of field: _D3DDDI_SYNCHRONIZATIONOBJECTINFO2__bindgen_ty_1::CPUNotification"][::core::mem::offset_of!(
+        _D3DDDI_SYNCHRONIZATIONOBJECTINFO2__bindgen_ty_1,
+        CPUNotification
+    )
         - 0usize];
+    ["Offset of field: _D3DDDI_SYNCHRONIZATIONOBJECTINFO2__bindgen_ty_1::MonitoredFence"][::core::mem::offset_of!(
+        _D3DDDI_SYNCHRONIZATIONOBJECTINFO2__bindgen_ty_1,
+        MonitoredFence
+    )
+        - 0usize];
+    ["Offset of field: _D3DDDI_SYNCHRONIZATIONOBJECTINFO2__bindgen_ty_1::PeriodicMonitoredFence"][::core::mem::offset_of!(
+        _D3DDDI_SYNCHRONIZATIONOBJECTINFO2__bindgen_ty_1,
+        PeriodicMonitoredFence
+    )
+        - 0usize];
+    ["Offset of field: _D3DDDI_SYNCHRONIZATIONOBJECTINFO2__bindgen_ty_1::Reserved"][::core::mem::offset_of!(
+        _D3DDDI_SYNCHRONIZATIONOBJECTINFO2__bindgen_ty_1,
+        Reserved
+    ) - 0usize];
 };
 impl Default for _D3DDDI_SYNCHRONIZATIONOBJECTINFO2__bindgen_ty_1 {
     fn default() -> Self {
@@ -6549,25 +5401,18 @@ impl Default for _D3DDDI_SYNCHRONIZATIONOBJECTINFO2__bindgen_ty_1 {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DDDI_SYNCHRONIZATIONOBJECTINFO2",
-    ][::core::mem::size_of::<_D3DDDI_SYNCHRONIZATIONOBJECTINFO2>() - 80usize];
-    [
-        "Alignment of _D3DDDI_SYNCHRONIZATIONOBJECTINFO2",
-    ][::core::mem::align_of::<_D3DDDI_SYNCHRONIZATIONOBJECTINFO2>() - 8usize];
-    [
-        "Offset of field: _D3DDDI_SYNCHRONIZATIONOBJECTINFO2::Type",
-    ][::core::mem::offset_of!(_D3DDDI_SYNCHRONIZATIONOBJECTINFO2, Type) - 0usize];
-    [
-        "Offset of field: _D3DDDI_SYNCHRONIZATIONOBJECTINFO2::Flags",
-    ][::core::mem::offset_of!(_D3DDDI_SYNCHRONIZATIONOBJECTINFO2, Flags) - 4usize];
-    [
-        "Offset of field: _D3DDDI_SYNCHRONIZATIONOBJECTINFO2::SharedHandle",
-    ][::core::mem::offset_of!(_D3DDDI_SYNCHRONIZATIONOBJECTINFO2, SharedHandle)
-        - 72usize];
-    [
-        "Offset of field: _D3DDDI_SYNCHRONIZATIONOBJECTINFO2::_pad0",
-    ][::core::mem::offset_of!(_D3DDDI_SYNCHRONIZATIONOBJECTINFO2, _pad0) - 76usize];
+    ["Size of _D3DDDI_SYNCHRONIZATIONOBJECTINFO2"]
+        [::core::mem::size_of::<_D3DDDI_SYNCHRONIZATIONOBJECTINFO2>() - 80usize];
+    ["Alignment of _D3DDDI_SYNCHRONIZATIONOBJECTINFO2"]
+        [::core::mem::align_of::<_D3DDDI_SYNCHRONIZATIONOBJECTINFO2>() - 8usize];
+    ["Offset of field: _D3DDDI_SYNCHRONIZATIONOBJECTINFO2::Type"]
+        [::core::mem::offset_of!(_D3DDDI_SYNCHRONIZATIONOBJECTINFO2, Type) - 0usize];
+    ["Offset of field: _D3DDDI_SYNCHRONIZATIONOBJECTINFO2::Flags"]
+        [::core::mem::offset_of!(_D3DDDI_SYNCHRONIZATIONOBJECTINFO2, Flags) - 4usize];
+    ["Offset of field: _D3DDDI_SYNCHRONIZATIONOBJECTINFO2::SharedHandle"]
+        [::core::mem::offset_of!(_D3DDDI_SYNCHRONIZATIONOBJECTINFO2, SharedHandle) - 72usize];
+    ["Offset of field: _D3DDDI_SYNCHRONIZATIONOBJECTINFO2::_pad0"]
+        [::core::mem::offset_of!(_D3DDDI_SYNCHRONIZATIONOBJECTINFO2, _pad0) - 76usize];
 };
 impl Default for _D3DDDI_SYNCHRONIZATIONOBJECTINFO2 {
     fn default() -> Self {
@@ -6590,28 +5435,20 @@ pub struct _D3DKMT_CREATESYNCHRONIZATIONOBJECT2 {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_CREATESYNCHRONIZATIONOBJECT2",
-    ][::core::mem::size_of::<_D3DKMT_CREATESYNCHRONIZATIONOBJECT2>() - 96usize];
-    [
-        "Alignment of _D3DKMT_CREATESYNCHRONIZATIONOBJECT2",
-    ][::core::mem::align_of::<_D3DKMT_CREATESYNCHRONIZATIONOBJECT2>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_CREATESYNCHRONIZATIONOBJECT2::hDevice",
-    ][::core::mem::offset_of!(_D3DKMT_CREATESYNCHRONIZATIONOBJECT2, hDevice) - 0usize];
-    [
-        "Offset of field: _D3DKMT_CREATESYNCHRONIZATIONOBJECT2::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_CREATESYNCHRONIZATIONOBJECT2, _pad0) - 4usize];
-    [
-        "Offset of field: _D3DKMT_CREATESYNCHRONIZATIONOBJECT2::Info",
-    ][::core::mem::offset_of!(_D3DKMT_CREATESYNCHRONIZATIONOBJECT2, Info) - 8usize];
-    [
-        "Offset of field: _D3DKMT_CREATESYNCHRONIZATIONOBJECT2::hSyncObject",
-    ][::core::mem::offset_of!(_D3DKMT_CREATESYNCHRONIZATIONOBJECT2, hSyncObject)
-        - 88usize];
-    [
-        "Offset of field: _D3DKMT_CREATESYNCHRONIZATIONOBJECT2::_pad1",
-    ][::core::mem::offset_of!(_D3DKMT_CREATESYNCHRONIZATIONOBJECT2, _pad1) - 92usize];
+    ["Size of _D3DKMT_CREATESYNCHRONIZATIONOBJECT2"]
+        [::core::mem::size_of::<_D3DKMT_CREATESYNCHRONIZATIONOBJECT2>() - 96usize];
+    ["Alignment of _D3DKMT_CREATESYNCHRONIZATIONOBJECT2"]
+        [::core::mem::align_of::<_D3DKMT_CREATESYNCHRONIZATIONOBJECT2>() - 8usize];
+    ["Offset of field: _D3DKMT_CREATESYNCHRONIZATIONOBJECT2::hDevice"]
+        [::core::mem::offset_of!(_D3DKMT_CREATESYNCHRONIZATIONOBJECT2, hDevice) - 0usize];
+    ["Offset of field: _D3DKMT_CREATESYNCHRONIZATIONOBJECT2::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_CREATESYNCHRONIZATIONOBJECT2, _pad0) - 4usize];
+    ["Offset of field: _D3DKMT_CREATESYNCHRONIZATIONOBJECT2::Info"]
+        [::core::mem::offset_of!(_D3DKMT_CREATESYNCHRONIZATIONOBJECT2, Info) - 8usize];
+    ["Offset of field: _D3DKMT_CREATESYNCHRONIZATIONOBJECT2::hSyncObject"]
+        [::core::mem::offset_of!(_D3DKMT_CREATESYNCHRONIZATIONOBJECT2, hSyncObject) - 88usize];
+    ["Offset of field: _D3DKMT_CREATESYNCHRONIZATIONOBJECT2::_pad1"]
+        [::core::mem::offset_of!(_D3DKMT_CREATESYNCHRONIZATIONOBJECT2, _pad1) - 92usize];
 };
 impl Default for _D3DKMT_CREATESYNCHRONIZATIONOBJECT2 {
     fn default() -> Self {
@@ -6630,19 +5467,15 @@ pub struct D3DDDI_SYNCHRONIZATIONOBJECTINFO_SynchronizationMutex {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of D3DDDI_SYNCHRONIZATIONOBJECTINFO_SynchronizationMutex",
-    ][::core::mem::size_of::<D3DDDI_SYNCHRONIZATIONOBJECTINFO_SynchronizationMutex>()
-        - 4usize];
-    [
-        "Alignment of D3DDDI_SYNCHRONIZATIONOBJECTINFO_SynchronizationMutex",
-    ][::core::mem::align_of::<D3DDDI_SYNCHRONIZATIONOBJECTINFO_SynchronizationMutex>()
-        - 4usize];
-    [
-        "Offset of field: D3DDDI_SYNCHRONIZATIONOBJECTINFO_SynchronizationMutex::InitialState",
-    ][::core::mem::offset_of!(
-        D3DDDI_SYNCHRONIZATIONOBJECTINFO_SynchronizationMutex, InitialState
-    ) - 0usize];
+    ["Size of D3DDDI_SYNCHRONIZATIONOBJECTINFO_SynchronizationMutex"]
+        [::core::mem::size_of::<D3DDDI_SYNCHRONIZATIONOBJECTINFO_SynchronizationMutex>() - 4usize];
+    ["Alignment of D3DDDI_SYNCHRONIZATIONOBJECTINFO_SynchronizationMutex"]
+        [::core::mem::align_of::<D3DDDI_SYNCHRONIZATIONOBJECTINFO_SynchronizationMutex>() - 4usize];
+    ["Offset of field: D3DDDI_SYNCHRONIZATIONOBJECTINFO_SynchronizationMutex::InitialState"][::core::mem::offset_of!(
+        D3DDDI_SYNCHRONIZATIONOBJECTINFO_SynchronizationMutex,
+        InitialState
+    )
+        - 0usize];
 };
 #[repr(C)]
 #[derive(Default, Copy, Clone)]
@@ -6652,20 +5485,16 @@ pub struct D3DDDI_SYNCHRONIZATIONOBJECTINFO_Semaphore {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of D3DDDI_SYNCHRONIZATIONOBJECTINFO_Semaphore",
-    ][::core::mem::size_of::<D3DDDI_SYNCHRONIZATIONOBJECTINFO_Semaphore>() - 8usize];
-    [
-        "Alignment of D3DDDI_SYNCHRONIZATIONOBJECTINFO_Semaphore",
-    ][::core::mem::align_of::<D3DDDI_SYNCHRONIZATIONOBJECTINFO_Semaphore>() - 4usize];
-    [
-        "Offset of field: D3DDDI_SYNCHRONIZATIONOBJECTINFO_Semaphore::MaxCount",
-    ][::core::mem::offset_of!(D3DDDI_SYNCHRONIZATIONOBJECTINFO_Semaphore, MaxCount)
-        - 0usize];
-    [
-        "Offset of field: D3DDDI_SYNCHRONIZATIONOBJECTINFO_Semaphore::InitialCount",
-    ][::core::mem::offset_of!(D3DDDI_SYNCHRONIZATIONOBJECTINFO_Semaphore, InitialCount)
-        - 4usize];
+    ["Size of D3DDDI_SYNCHRONIZATIONOBJECTINFO_Semaphore"]
+        [::core::mem::size_of::<D3DDDI_SYNCHRONIZATIONOBJECTINFO_Semaphore>() - 8usize];
+    ["Alignment of D3DDDI_SYNCHRONIZATIONOBJECTINFO_Semaphore"]
+        [::core::mem::align_of::<D3DDDI_SYNCHRONIZATIONOBJECTINFO_Semaphore>() - 4usize];
+    ["Offset of field: D3DDDI_SYNCHRONIZATIONOBJECTINFO_Semaphore::MaxCount"]
+        [::core::mem::offset_of!(D3DDDI_SYNCHRONIZATIONOBJECTINFO_Semaphore, MaxCount) - 0usize];
+    ["Offset of field: D3DDDI_SYNCHRONIZATIONOBJECTINFO_Semaphore::InitialCount"][::core::mem::offset_of!(
+        D3DDDI_SYNCHRONIZATIONOBJECTINFO_Semaphore,
+        InitialCount
+    ) - 4usize];
 };
 #[repr(C)]
 #[derive(Default, Copy, Clone)]
@@ -6674,16 +5503,12 @@ pub struct D3DDDI_SYNCHRONIZATIONOBJECTINFO_Reserved {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of D3DDDI_SYNCHRONIZATIONOBJECTINFO_Reserved",
-    ][::core::mem::size_of::<D3DDDI_SYNCHRONIZATIONOBJECTINFO_Reserved>() - 64usize];
-    [
-        "Alignment of D3DDDI_SYNCHRONIZATIONOBJECTINFO_Reserved",
-    ][::core::mem::align_of::<D3DDDI_SYNCHRONIZATIONOBJECTINFO_Reserved>() - 4usize];
-    [
-        "Offset of field: D3DDDI_SYNCHRONIZATIONOBJECTINFO_Reserved::Reserved",
-    ][::core::mem::offset_of!(D3DDDI_SYNCHRONIZATIONOBJECTINFO_Reserved, Reserved)
-        - 0usize];
+    ["Size of D3DDDI_SYNCHRONIZATIONOBJECTINFO_Reserved"]
+        [::core::mem::size_of::<D3DDDI_SYNCHRONIZATIONOBJECTINFO_Reserved>() - 64usize];
+    ["Alignment of D3DDDI_SYNCHRONIZATIONOBJECTINFO_Reserved"]
+        [::core::mem::align_of::<D3DDDI_SYNCHRONIZATIONOBJECTINFO_Reserved>() - 4usize];
+    ["Offset of field: D3DDDI_SYNCHRONIZATIONOBJECTINFO_Reserved::Reserved"]
+        [::core::mem::offset_of!(D3DDDI_SYNCHRONIZATIONOBJECTINFO_Reserved, Reserved) - 0usize];
 };
 #[repr(C)]
 #[derive(Copy, Clone)]
@@ -6700,27 +5525,23 @@ pub union _D3DDDI_SYNCHRONIZATIONOBJECTINFO__bindgen_ty_1 {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DDDI_SYNCHRONIZATIONOBJECTINFO__bindgen_ty_1",
-    ][::core::mem::size_of::<_D3DDDI_SYNCHRONIZATIONOBJECTINFO__bindgen_ty_1>()
-        - 64usize];
-    [
-        "Alignment of _D3DDDI_SYNCHRONIZATIONOBJECTINFO__bindgen_ty_1",
-    ][::core::mem::align_of::<_D3DDDI_SYNCHRONIZATIONOBJECTINFO__bindgen_ty_1>()
-        - 4usize];
-    [
-        "Offset of field: _D3DDDI_SYNCHRONIZATIONOBJECTINFO__bindgen_ty_1::SynchronizationMutex",
-    ][::core::mem::offset_of!(
-        _D3DDDI_SYNCHRONIZATIONOBJECTINFO__bindgen_ty_1, SynchronizationMutex
+    ["Size of _D3DDDI_SYNCHRONIZATIONOBJECTINFO__bindgen_ty_1"]
+        [::core::mem::size_of::<_D3DDDI_SYNCHRONIZATIONOBJECTINFO__bindgen_ty_1>() - 64usize];
+    ["Alignment of _D3DDDI_SYNCHRONIZATIONOBJECTINFO__bindgen_ty_1"]
+        [::core::mem::align_of::<_D3DDDI_SYNCHRONIZATIONOBJECTINFO__bindgen_ty_1>() - 4usize];
+    ["Offset of field: _D3DDDI_SYNCHRONIZATIONOBJECTINFO__bindgen_ty_1::SynchronizationMutex"][::core::mem::offset_of!(
+        _D3DDDI_SYNCHRONIZATIONOBJECTINFO__bindgen_ty_1,
+        SynchronizationMutex
+    )
+        - 0usize];
+    ["Offset of field: _D3DDDI_SYNCHRONIZATIONOBJECTINFO__bindgen_ty_1::Semaphore"][::core::mem::offset_of!(
+        _D3DDDI_SYNCHRONIZATIONOBJECTINFO__bindgen_ty_1,
+        Semaphore
     ) - 0usize];
-    [
-        "Offset of field: _D3DDDI_SYNCHRONIZATIONOBJECTINFO__bindgen_ty_1::Semaphore",
-    ][::core::mem::offset_of!(_D3DDDI_SYNCHRONIZATIONOBJECTINFO__bindgen_ty_1, Semaphore)
-        - 0usize];
-    [
-        "Offset of field: _D3DDDI_SYNCHRONIZATIONOBJECTINFO__bindgen_ty_1::Reserved",
-    ][::core::mem::offset_of!(_D3DDDI_SYNCHRONIZATIONOBJECTINFO__bindgen_ty_1, Reserved)
-        - 0usize];
+    ["Offset of field: _D3DDDI_SYNCHRONIZATIONOBJECTINFO__bindgen_ty_1::Reserved"][::core::mem::offset_of!(
+        _D3DDDI_SYNCHRONIZATIONOBJECTINFO__bindgen_ty_1,
+        Reserved
+    ) - 0usize];
 };
 impl Default for _D3DDDI_SYNCHRONIZATIONOBJECTINFO__bindgen_ty_1 {
     fn default() -> Self {
@@ -6733,15 +5554,12 @@ impl Default for _D3DDDI_SYNCHRONIZATIONOBJECTINFO__bindgen_ty_1 {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DDDI_SYNCHRONIZATIONOBJECTINFO",
-    ][::core::mem::size_of::<_D3DDDI_SYNCHRONIZATIONOBJECTINFO>() - 68usize];
-    [
-        "Alignment of _D3DDDI_SYNCHRONIZATIONOBJECTINFO",
-    ][::core::mem::align_of::<_D3DDDI_SYNCHRONIZATIONOBJECTINFO>() - 4usize];
-    [
-        "Offset of field: _D3DDDI_SYNCHRONIZATIONOBJECTINFO::Type",
-    ][::core::mem::offset_of!(_D3DDDI_SYNCHRONIZATIONOBJECTINFO, Type) - 0usize];
+    ["Size of _D3DDDI_SYNCHRONIZATIONOBJECTINFO"]
+        [::core::mem::size_of::<_D3DDDI_SYNCHRONIZATIONOBJECTINFO>() - 68usize];
+    ["Alignment of _D3DDDI_SYNCHRONIZATIONOBJECTINFO"]
+        [::core::mem::align_of::<_D3DDDI_SYNCHRONIZATIONOBJECTINFO>() - 4usize];
+    ["Offset of field: _D3DDDI_SYNCHRONIZATIONOBJECTINFO::Type"]
+        [::core::mem::offset_of!(_D3DDDI_SYNCHRONIZATIONOBJECTINFO, Type) - 0usize];
 };
 impl Default for _D3DDDI_SYNCHRONIZATIONOBJECTINFO {
     fn default() -> Self {
@@ -6762,22 +5580,16 @@ pub struct _D3DKMT_CREATESYNCHRONIZATIONOBJECT {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_CREATESYNCHRONIZATIONOBJECT",
-    ][::core::mem::size_of::<_D3DKMT_CREATESYNCHRONIZATIONOBJECT>() - 76usize];
-    [
-        "Alignment of _D3DKMT_CREATESYNCHRONIZATIONOBJECT",
-    ][::core::mem::align_of::<_D3DKMT_CREATESYNCHRONIZATIONOBJECT>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_CREATESYNCHRONIZATIONOBJECT::hDevice",
-    ][::core::mem::offset_of!(_D3DKMT_CREATESYNCHRONIZATIONOBJECT, hDevice) - 0usize];
-    [
-        "Offset of field: _D3DKMT_CREATESYNCHRONIZATIONOBJECT::Info",
-    ][::core::mem::offset_of!(_D3DKMT_CREATESYNCHRONIZATIONOBJECT, Info) - 4usize];
-    [
-        "Offset of field: _D3DKMT_CREATESYNCHRONIZATIONOBJECT::hSyncObject",
-    ][::core::mem::offset_of!(_D3DKMT_CREATESYNCHRONIZATIONOBJECT, hSyncObject)
-        - 72usize];
+    ["Size of _D3DKMT_CREATESYNCHRONIZATIONOBJECT"]
+        [::core::mem::size_of::<_D3DKMT_CREATESYNCHRONIZATIONOBJECT>() - 76usize];
+    ["Alignment of _D3DKMT_CREATESYNCHRONIZATIONOBJECT"]
+        [::core::mem::align_of::<_D3DKMT_CREATESYNCHRONIZATIONOBJECT>() - 4usize];
+    ["Offset of field: _D3DKMT_CREATESYNCHRONIZATIONOBJECT::hDevice"]
+        [::core::mem::offset_of!(_D3DKMT_CREATESYNCHRONIZATIONOBJECT, hDevice) - 0usize];
+    ["Offset of field: _D3DKMT_CREATESYNCHRONIZATIONOBJECT::Info"]
+        [::core::mem::offset_of!(_D3DKMT_CREATESYNCHRONIZATIONOBJECT, Info) - 4usize];
+    ["Offset of field: _D3DKMT_CREATESYNCHRONIZATIONOBJECT::hSyncObject"]
+        [::core::mem::offset_of!(_D3DKMT_CREATESYNCHRONIZATIONOBJECT, hSyncObject) - 72usize];
 };
 impl Default for _D3DKMT_CREATESYNCHRONIZATIONOBJECT {
     fn default() -> Self {
@@ -6796,16 +5608,12 @@ pub struct _D3DKMT_DESTROYSYNCHRONIZATIONOBJECT {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_DESTROYSYNCHRONIZATIONOBJECT",
-    ][::core::mem::size_of::<_D3DKMT_DESTROYSYNCHRONIZATIONOBJECT>() - 4usize];
-    [
-        "Alignment of _D3DKMT_DESTROYSYNCHRONIZATIONOBJECT",
-    ][::core::mem::align_of::<_D3DKMT_DESTROYSYNCHRONIZATIONOBJECT>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_DESTROYSYNCHRONIZATIONOBJECT::hSyncObject",
-    ][::core::mem::offset_of!(_D3DKMT_DESTROYSYNCHRONIZATIONOBJECT, hSyncObject)
-        - 0usize];
+    ["Size of _D3DKMT_DESTROYSYNCHRONIZATIONOBJECT"]
+        [::core::mem::size_of::<_D3DKMT_DESTROYSYNCHRONIZATIONOBJECT>() - 4usize];
+    ["Alignment of _D3DKMT_DESTROYSYNCHRONIZATIONOBJECT"]
+        [::core::mem::align_of::<_D3DKMT_DESTROYSYNCHRONIZATIONOBJECT>() - 4usize];
+    ["Offset of field: _D3DKMT_DESTROYSYNCHRONIZATIONOBJECT::hSyncObject"]
+        [::core::mem::offset_of!(_D3DKMT_DESTROYSYNCHRONIZATIONOBJECT, hSyncObject) - 0usize];
 };
 pub type D3DKMT_DESTROYSYNCHRONIZATIONOBJECT = _D3DKMT_DESTROYSYNCHRONIZATIONOBJECT;
 #[repr(C)]
@@ -6817,22 +5625,16 @@ pub struct _D3DKMT_OPENSYNCHRONIZATIONOBJECT {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_OPENSYNCHRONIZATIONOBJECT",
-    ][::core::mem::size_of::<_D3DKMT_OPENSYNCHRONIZATIONOBJECT>() - 72usize];
-    [
-        "Alignment of _D3DKMT_OPENSYNCHRONIZATIONOBJECT",
-    ][::core::mem::align_of::<_D3DKMT_OPENSYNCHRONIZATIONOBJECT>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_OPENSYNCHRONIZATIONOBJECT::hSharedHandle",
-    ][::core::mem::offset_of!(_D3DKMT_OPENSYNCHRONIZATIONOBJECT, hSharedHandle)
-        - 0usize];
-    [
-        "Offset of field: _D3DKMT_OPENSYNCHRONIZATIONOBJECT::hSyncObject",
-    ][::core::mem::offset_of!(_D3DKMT_OPENSYNCHRONIZATIONOBJECT, hSyncObject) - 4usize];
-    [
-        "Offset of field: _D3DKMT_OPENSYNCHRONIZATIONOBJECT::Reserved",
-    ][::core::mem::offset_of!(_D3DKMT_OPENSYNCHRONIZATIONOBJECT, Reserved) - 8usize];
+    ["Size of _D3DKMT_OPENSYNCHRONIZATIONOBJECT"]
+        [::core::mem::size_of::<_D3DKMT_OPENSYNCHRONIZATIONOBJECT>() - 72usize];
+    ["Alignment of _D3DKMT_OPENSYNCHRONIZATIONOBJECT"]
+        [::core::mem::align_of::<_D3DKMT_OPENSYNCHRONIZATIONOBJECT>() - 8usize];
+    ["Offset of field: _D3DKMT_OPENSYNCHRONIZATIONOBJECT::hSharedHandle"]
+        [::core::mem::offset_of!(_D3DKMT_OPENSYNCHRONIZATIONOBJECT, hSharedHandle) - 0usize];
+    ["Offset of field: _D3DKMT_OPENSYNCHRONIZATIONOBJECT::hSyncObject"]
+        [::core::mem::offset_of!(_D3DKMT_OPENSYNCHRONIZATIONOBJECT, hSyncObject) - 4usize];
+    ["Offset of field: _D3DKMT_OPENSYNCHRONIZATIONOBJECT::Reserved"]
+        [::core::mem::offset_of!(_D3DKMT_OPENSYNCHRONIZATIONOBJECT, Reserved) - 8usize];
 };
 pub type D3DKMT_OPENSYNCHRONIZATIONOBJECT = _D3DKMT_OPENSYNCHRONIZATIONOBJECT;
 #[repr(C)]
@@ -6845,14 +5647,10 @@ pub struct D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2_MonitoredFence {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2_MonitoredFence",
-    ][::core::mem::size_of::<D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2_MonitoredFence>()
-        - 24usize];
-    [
-        "Alignment of D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2_MonitoredFence",
-    ][::core::mem::align_of::<D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2_MonitoredFence>()
-        - 8usize];
+    ["Size of D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2_MonitoredFence"]
+        [::core::mem::size_of::<D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2_MonitoredFence>() - 24usize];
+    ["Alignment of D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2_MonitoredFence"]
+        [::core::mem::align_of::<D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2_MonitoredFence>() - 8usize];
     [
         "Offset of field: D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2_MonitoredFence::FenceValueCPUVirtualAddress",
     ][::core::mem::offset_of!(
@@ -6863,15 +5661,15 @@ const _: () = {
     ][::core::mem::offset_of!(
         D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2_MonitoredFence, FenceValueGPUVirtualAddress
     ) - 8usize];
-    [
-        "Offset of field: D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2_MonitoredFence::EngineAffinity",
-    ][::core::mem::offset_of!(
-        D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2_MonitoredFence, EngineAffinity
-    ) - 16usize];
-    [
-        "Offset of field: D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2_MonitoredFence::_pad0",
-    ][::core::mem::offset_of!(D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2_MonitoredFence, _pad0)
-        - 20usize];
+    ["Offset of field: D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2_MonitoredFence::EngineAffinity"][::core::mem::offset_of!(
+        D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2_MonitoredFence,
+        EngineAffinity
+    )
+        - 16usize];
+    ["Offset of field: D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2_MonitoredFence::_pad0"][::core::mem::offset_of!(
+        D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2_MonitoredFence,
+        _pad0
+    ) - 20usize];
 };
 #[repr(C)]
 #[derive(Copy, Clone)]
@@ -6891,23 +5689,18 @@ pub union _D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2__bindgen_ty_1 {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2__bindgen_ty_1",
-    ][::core::mem::size_of::<_D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2__bindgen_ty_1>()
-        - 64usize];
-    [
-        "Alignment of _D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2__bindgen_ty_1",
-    ][::core::mem::align_of::<_D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2__bindgen_ty_1>()
-        - 8usize];
-    [
-        "Offset of field: _D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2__bindgen_ty_1::MonitoredFence",
-    ][::core::mem::offset_of!(
-        _D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2__bindgen_ty_1, MonitoredFence
-    ) - 0usize];
-    [
-        "Offset of field: _D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2__bindgen_ty_1::Reserved",
-    ][::core::mem::offset_of!(
-        _D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2__bindgen_ty_1, Reserved
+    ["Size of _D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2__bindgen_ty_1"]
+        [::core::mem::size_of::<_D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2__bindgen_ty_1>() - 64usize];
+    ["Alignment of _D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2__bindgen_ty_1"]
+        [::core::mem::align_of::<_D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2__bindgen_ty_1>() - 8usize];
+    ["Offset of field: _D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2__bindgen_ty_1::MonitoredFence"][::core::mem::offset_of!(
+        _D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2__bindgen_ty_1,
+        MonitoredFence
+    )
+        - 0usize];
+    ["Offset of field: _D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2__bindgen_ty_1::Reserved"][::core::mem::offset_of!(
+        _D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2__bindgen_ty_1,
+        Reserved
     ) - 0usize];
 };
 impl Default for _D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2__bindgen_ty_1 {
@@ -6921,28 +5714,20 @@ impl Default for _D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2__bindgen_ty_1 {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2",
-    ][::core::mem::size_of::<_D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2>() - 88usize];
-    [
-        "Alignment of _D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2",
-    ][::core::mem::align_of::<_D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2::hNtHandle",
-    ][::core::mem::offset_of!(_D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2, hNtHandle) - 0usize];
-    [
-        "Offset of field: _D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2::hDevice",
-    ][::core::mem::offset_of!(_D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2, hDevice) - 8usize];
-    [
-        "Offset of field: _D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2::Flags",
-    ][::core::mem::offset_of!(_D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2, Flags) - 12usize];
-    [
-        "Offset of field: _D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2::hSyncObject",
-    ][::core::mem::offset_of!(_D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2, hSyncObject)
-        - 16usize];
-    [
-        "Offset of field: _D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2, _pad0) - 20usize];
+    ["Size of _D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2"]
+        [::core::mem::size_of::<_D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2>() - 88usize];
+    ["Alignment of _D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2"]
+        [::core::mem::align_of::<_D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2>() - 8usize];
+    ["Offset of field: _D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2::hNtHandle"]
+        [::core::mem::offset_of!(_D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2, hNtHandle) - 0usize];
+    ["Offset of field: _D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2::hDevice"]
+        [::core::mem::offset_of!(_D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2, hDevice) - 8usize];
+    ["Offset of field: _D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2::Flags"]
+        [::core::mem::offset_of!(_D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2, Flags) - 12usize];
+    ["Offset of field: _D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2::hSyncObject"]
+        [::core::mem::offset_of!(_D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2, hSyncObject) - 16usize];
+    ["Offset of field: _D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2, _pad0) - 20usize];
 };
 impl Default for _D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2 {
     fn default() -> Self {
@@ -6963,21 +5748,16 @@ pub struct _D3DKMT_OPENSYNCOBJECTFROMNTHANDLE {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_OPENSYNCOBJECTFROMNTHANDLE",
-    ][::core::mem::size_of::<_D3DKMT_OPENSYNCOBJECTFROMNTHANDLE>() - 16usize];
-    [
-        "Alignment of _D3DKMT_OPENSYNCOBJECTFROMNTHANDLE",
-    ][::core::mem::align_of::<_D3DKMT_OPENSYNCOBJECTFROMNTHANDLE>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_OPENSYNCOBJECTFROMNTHANDLE::hNtHandle",
-    ][::core::mem::offset_of!(_D3DKMT_OPENSYNCOBJECTFROMNTHANDLE, hNtHandle) - 0usize];
-    [
-        "Offset of field: _D3DKMT_OPENSYNCOBJECTFROMNTHANDLE::hSyncObject",
-    ][::core::mem::offset_of!(_D3DKMT_OPENSYNCOBJECTFROMNTHANDLE, hSyncObject) - 8usize];
-    [
-        "Offset of field: _D3DKMT_OPENSYNCOBJECTFROMNTHANDLE::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_OPENSYNCOBJECTFROMNTHANDLE, _pad0) - 12usize];
+    ["Size of _D3DKMT_OPENSYNCOBJECTFROMNTHANDLE"]
+        [::core::mem::size_of::<_D3DKMT_OPENSYNCOBJECTFROMNTHANDLE>() - 16usize];
+    ["Alignment of _D3DKMT_OPENSYNCOBJECTFROMNTHANDLE"]
+        [::core::mem::align_of::<_D3DKMT_OPENSYNCOBJECTFROMNTHANDLE>() - 8usize];
+    ["Offset of field: _D3DKMT_OPENSYNCOBJECTFROMNTHANDLE::hNtHandle"]
+        [::core::mem::offset_of!(_D3DKMT_OPENSYNCOBJECTFROMNTHANDLE, hNtHandle) - 0usize];
+    ["Offset of field: _D3DKMT_OPENSYNCOBJECTFROMNTHANDLE::hSyncObject"]
+        [::core::mem::offset_of!(_D3DKMT_OPENSYNCOBJECTFROMNTHANDLE, hSyncObject) - 8usize];
+    ["Offset of field: _D3DKMT_OPENSYNCOBJECTFROMNTHANDLE::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_OPENSYNCOBJECTFROMNTHANDLE, _pad0) - 12usize];
 };
 pub type D3DKMT_OPENSYNCOBJECTFROMNTHANDLE = _D3DKMT_OPENSYNCOBJECTFROMNTHANDLE;
 pub type D3DDDICB_SIGNALFLAGS = __u32;
@@ -6988,16 +5768,12 @@ pub struct D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2_Fence {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2_Fence",
-    ][::core::mem::size_of::<D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2_Fence>() - 8usize];
-    [
-        "Alignment of D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2_Fence",
-    ][::core::mem::align_of::<D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2_Fence>() - 8usize];
-    [
-        "Offset of field: D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2_Fence::FenceValue",
-    ][::core::mem::offset_of!(D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2_Fence, FenceValue)
-        - 0usize];
+    ["Size of D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2_Fence"]
+        [::core::mem::size_of::<D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2_Fence>() - 8usize];
+    ["Alignment of D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2_Fence"]
+        [::core::mem::align_of::<D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2_Fence>() - 8usize];
+    ["Offset of field: D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2_Fence::FenceValue"]
+        [::core::mem::offset_of!(D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2_Fence, FenceValue) - 0usize];
 };
 #[repr(C)]
 #[derive(Copy, Clone)]
@@ -7019,27 +5795,22 @@ pub union _D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2__bindgen_ty_1 {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2__bindgen_ty_1",
-    ][::core::mem::size_of::<_D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2__bindgen_ty_1>()
-        - 64usize];
-    [
-        "Alignment of _D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2__bindgen_ty_1",
-    ][::core::mem::align_of::<_D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2__bindgen_ty_1>()
-        - 8usize];
-    [
-        "Offset of field: _D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2__bindgen_ty_1::Fence",
-    ][::core::mem::offset_of!(_D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2__bindgen_ty_1, Fence)
-        - 0usize];
-    [
-        "Offset of field: _D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2__bindgen_ty_1::CpuEventHandle",
-    ][::core::mem::offset_of!(
-        _D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2__bindgen_ty_1, CpuEventHandle
+    ["Size of _D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2__bindgen_ty_1"]
+        [::core::mem::size_of::<_D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2__bindgen_ty_1>() - 64usize];
+    ["Alignment of _D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2__bindgen_ty_1"]
+        [::core::mem::align_of::<_D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2__bindgen_ty_1>() - 8usize];
+    ["Offset of field: _D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2__bindgen_ty_1::Fence"][::core::mem::offset_of!(
+        _D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2__bindgen_ty_1,
+        Fence
     ) - 0usize];
-    [
-        "Offset of field: _D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2__bindgen_ty_1::Reserved",
-    ][::core::mem::offset_of!(
-        _D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2__bindgen_ty_1, Reserved
+    ["Offset of field: _D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2__bindgen_ty_1::CpuEventHandle"][::core::mem::offset_of!(
+        _D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2__bindgen_ty_1,
+        CpuEventHandle
+    )
+        - 0usize];
+    ["Offset of field: _D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2__bindgen_ty_1::Reserved"][::core::mem::offset_of!(
+        _D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2__bindgen_ty_1,
+        Reserved
     ) - 0usize];
 };
 impl Default for _D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2__bindgen_ty_1 {
@@ -7053,35 +5824,26 @@ impl Default for _D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2__bindgen_ty_1 {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2",
-    ][::core::mem::size_of::<_D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2>() - 464usize];
-    [
-        "Alignment of _D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2",
-    ][::core::mem::align_of::<_D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2::hContext",
-    ][::core::mem::offset_of!(_D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2, hContext) - 0usize];
-    [
-        "Offset of field: _D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2::ObjectCount",
-    ][::core::mem::offset_of!(_D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2, ObjectCount)
-        - 4usize];
-    [
-        "Offset of field: _D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2::ObjectHandleArray",
-    ][::core::mem::offset_of!(_D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2, ObjectHandleArray)
-        - 8usize];
-    [
-        "Offset of field: _D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2::Flags",
-    ][::core::mem::offset_of!(_D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2, Flags) - 136usize];
-    [
-        "Offset of field: _D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2::BroadcastContextCount",
-    ][::core::mem::offset_of!(
-        _D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2, BroadcastContextCount
+    ["Size of _D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2"]
+        [::core::mem::size_of::<_D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2>() - 464usize];
+    ["Alignment of _D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2"]
+        [::core::mem::align_of::<_D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2>() - 8usize];
+    ["Offset of field: _D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2::hContext"]
+        [::core::mem::offset_of!(_D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2, hContext) - 0usize];
+    ["Offset of field: _D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2::ObjectCount"]
+        [::core::mem::offset_of!(_D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2, ObjectCount) - 4usize];
+    ["Offset of field: _D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2::ObjectHandleArray"]
+        [::core::mem::offset_of!(_D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2, ObjectHandleArray) - 8usize];
+    ["Offset of field: _D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2::Flags"]
+        [::core::mem::offset_of!(_D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2, Flags) - 136usize];
+    ["Offset of field: _D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2::BroadcastContextCount"][::core::mem::offset_of!(
+        _D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2,
+        BroadcastContextCount
     ) - 140usize];
-    [
-        "Offset of field: _D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2::BroadcastContext",
-    ][::core::mem::offset_of!(_D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2, BroadcastContext)
-        - 144usize];
+    ["Offset of field: _D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2::BroadcastContext"][::core::mem::offset_of!(
+        _D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2,
+        BroadcastContext
+    ) - 144usize];
 };
 impl Default for _D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2 {
     fn default() -> Self {
@@ -7103,26 +5865,18 @@ pub struct _D3DKMT_SIGNALSYNCHRONIZATIONOBJECT {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_SIGNALSYNCHRONIZATIONOBJECT",
-    ][::core::mem::size_of::<_D3DKMT_SIGNALSYNCHRONIZATIONOBJECT>() - 140usize];
-    [
-        "Alignment of _D3DKMT_SIGNALSYNCHRONIZATIONOBJECT",
-    ][::core::mem::align_of::<_D3DKMT_SIGNALSYNCHRONIZATIONOBJECT>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_SIGNALSYNCHRONIZATIONOBJECT::hContext",
-    ][::core::mem::offset_of!(_D3DKMT_SIGNALSYNCHRONIZATIONOBJECT, hContext) - 0usize];
-    [
-        "Offset of field: _D3DKMT_SIGNALSYNCHRONIZATIONOBJECT::ObjectCount",
-    ][::core::mem::offset_of!(_D3DKMT_SIGNALSYNCHRONIZATIONOBJECT, ObjectCount)
-        - 4usize];
-    [
-        "Offset of field: _D3DKMT_SIGNALSYNCHRONIZATIONOBJECT::ObjectHandleArray",
-    ][::core::mem::offset_of!(_D3DKMT_SIGNALSYNCHRONIZATIONOBJECT, ObjectHandleArray)
-        - 8usize];
-    [
-        "Offset of field: _D3DKMT_SIGNALSYNCHRONIZATIONOBJECT::Flags",
-    ][::core::mem::offset_of!(_D3DKMT_SIGNALSYNCHRONIZATIONOBJECT, Flags) - 136usize];
+    ["Size of _D3DKMT_SIGNALSYNCHRONIZATIONOBJECT"]
+        [::core::mem::size_of::<_D3DKMT_SIGNALSYNCHRONIZATIONOBJECT>() - 140usize];
+    ["Alignment of _D3DKMT_SIGNALSYNCHRONIZATIONOBJECT"]
+        [::core::mem::align_of::<_D3DKMT_SIGNALSYNCHRONIZATIONOBJECT>() - 4usize];
+    ["Offset of field: _D3DKMT_SIGNALSYNCHRONIZATIONOBJECT::hContext"]
+        [::core::mem::offset_of!(_D3DKMT_SIGNALSYNCHRONIZATIONOBJECT, hContext) - 0usize];
+    ["Offset of field: _D3DKMT_SIGNALSYNCHRONIZATIONOBJECT::ObjectCount"]
+        [::core::mem::offset_of!(_D3DKMT_SIGNALSYNCHRONIZATIONOBJECT, ObjectCount) - 4usize];
+    ["Offset of field: _D3DKMT_SIGNALSYNCHRONIZATIONOBJECT::ObjectHandleArray"]
+        [::core::mem::offset_of!(_D3DKMT_SIGNALSYNCHRONIZATIONOBJECT, ObjectHandleArray) - 8usize];
+    ["Offset of field: _D3DKMT_SIGNALSYNCHRONIZATIONOBJECT::Flags"]
+        [::core::mem::offset_of!(_D3DKMT_SIGNALSYNCHRONIZATIONOBJECT, Flags) - 136usize];
 };
 pub type D3DKMT_SIGNALSYNCHRONIZATIONOBJECT = _D3DKMT_SIGNALSYNCHRONIZATIONOBJECT;
 #[repr(C)]
@@ -7132,16 +5886,12 @@ pub struct D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2_Fence {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2_Fence",
-    ][::core::mem::size_of::<D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2_Fence>() - 8usize];
-    [
-        "Alignment of D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2_Fence",
-    ][::core::mem::align_of::<D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2_Fence>() - 8usize];
-    [
-        "Offset of field: D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2_Fence::FenceValue",
-    ][::core::mem::offset_of!(D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2_Fence, FenceValue)
-        - 0usize];
+    ["Size of D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2_Fence"]
+        [::core::mem::size_of::<D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2_Fence>() - 8usize];
+    ["Alignment of D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2_Fence"]
+        [::core::mem::align_of::<D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2_Fence>() - 8usize];
+    ["Offset of field: D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2_Fence::FenceValue"]
+        [::core::mem::offset_of!(D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2_Fence, FenceValue) - 0usize];
 };
 #[repr(C)]
 #[derive(Copy, Clone)]
@@ -7159,22 +5909,17 @@ pub union _D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2__bindgen_ty_1 {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2__bindgen_ty_1",
-    ][::core::mem::size_of::<_D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2__bindgen_ty_1>()
-        - 64usize];
-    [
-        "Alignment of _D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2__bindgen_ty_1",
-    ][::core::mem::align_of::<_D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2__bindgen_ty_1>()
-        - 8usize];
-    [
-        "Offset of field: _D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2__bindgen_ty_1::Fence",
-    ][::core::mem::offset_of!(_D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2__bindgen_ty_1, Fence)
-        - 0usize];
-    [
-        "Offset of field: _D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2__bindgen_ty_1::Reserved",
-    ][::core::mem::offset_of!(
-        _D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2__bindgen_ty_1, Reserved
+    ["Size of _D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2__bindgen_ty_1"]
+        [::core::mem::size_of::<_D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2__bindgen_ty_1>() - 64usize];
+    ["Alignment of _D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2__bindgen_ty_1"]
+        [::core::mem::align_of::<_D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2__bindgen_ty_1>() - 8usize];
+    ["Offset of field: _D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2__bindgen_ty_1::Fence"][::core::mem::offset_of!(
+        _D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2__bindgen_ty_1,
+        Fence
+    ) - 0usize];
+    ["Offset of field: _D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2__bindgen_ty_1::Reserved"][::core::mem::offset_of!(
+        _D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2__bindgen_ty_1,
+        Reserved
     ) - 0usize];
 };
 impl Default for _D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2__bindgen_ty_1 {
@@ -7188,23 +5933,18 @@ impl Default for _D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2__bindgen_ty_1 {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2",
-    ][::core::mem::size_of::<_D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2>() - 200usize];
-    [
-        "Alignment of _D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2",
-    ][::core::mem::align_of::<_D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2::hContext",
-    ][::core::mem::offset_of!(_D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2, hContext) - 0usize];
-    [
-        "Offset of field: _D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2::ObjectCount",
-    ][::core::mem::offset_of!(_D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2, ObjectCount)
-        - 4usize];
-    [
-        "Offset of field: _D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2::ObjectHandleArray",
-    ][::core::mem::offset_of!(_D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2, ObjectHandleArray)
-        - 8usize];
+    ["Size of _D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2"]
+        [::core::mem::size_of::<_D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2>() - 200usize];
+    ["Alignment of _D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2"]
+        [::core::mem::align_of::<_D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2>() - 8usize];
+    ["Offset of field: _D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2::hContext"]
+        [::core::mem::offset_of!(_D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2, hContext) - 0usize];
+    ["Offset of field: _D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2::ObjectCount"]
+        [::core::mem::offset_of!(_D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2, ObjectCount) - 4usize];
+    ["Offset of field: _D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2::ObjectHandleArray"][::core::mem::offset_of!(
+        _D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2,
+        ObjectHandleArray
+    ) - 8usize];
 };
 impl Default for _D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2 {
     fn default() -> Self {
@@ -7225,23 +5965,16 @@ pub struct _D3DKMT_WAITFORSYNCHRONIZATIONOBJECT {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_WAITFORSYNCHRONIZATIONOBJECT",
-    ][::core::mem::size_of::<_D3DKMT_WAITFORSYNCHRONIZATIONOBJECT>() - 136usize];
-    [
-        "Alignment of _D3DKMT_WAITFORSYNCHRONIZATIONOBJECT",
-    ][::core::mem::align_of::<_D3DKMT_WAITFORSYNCHRONIZATIONOBJECT>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_WAITFORSYNCHRONIZATIONOBJECT::hContext",
-    ][::core::mem::offset_of!(_D3DKMT_WAITFORSYNCHRONIZATIONOBJECT, hContext) - 0usize];
-    [
-        "Offset of field: _D3DKMT_WAITFORSYNCHRONIZATIONOBJECT::ObjectCount",
-    ][::core::mem::offset_of!(_D3DKMT_WAITFORSYNCHRONIZATIONOBJECT, ObjectCount)
-        - 4usize];
-    [
-        "Offset of field: _D3DKMT_WAITFORSYNCHRONIZATIONOBJECT::ObjectHandleArray",
-    ][::core::mem::offset_of!(_D3DKMT_WAITFORSYNCHRONIZATIONOBJECT, ObjectHandleArray)
-        - 8usize];
+    ["Size of _D3DKMT_WAITFORSYNCHRONIZATIONOBJECT"]
+        [::core::mem::size_of::<_D3DKMT_WAITFORSYNCHRONIZATIONOBJECT>() - 136usize];
+    ["Alignment of _D3DKMT_WAITFORSYNCHRONIZATIONOBJECT"]
+        [::core::mem::align_of::<_D3DKMT_WAITFORSYNCHRONIZATIONOBJECT>() - 4usize];
+    ["Offset of field: _D3DKMT_WAITFORSYNCHRONIZATIONOBJECT::hContext"]
+        [::core::mem::offset_of!(_D3DKMT_WAITFORSYNCHRONIZATIONOBJECT, hContext) - 0usize];
+    ["Offset of field: _D3DKMT_WAITFORSYNCHRONIZATIONOBJECT::ObjectCount"]
+        [::core::mem::offset_of!(_D3DKMT_WAITFORSYNCHRONIZATIONOBJECT, ObjectCount) - 4usize];
+    ["Offset of field: _D3DKMT_WAITFORSYNCHRONIZATIONOBJECT::ObjectHandleArray"]
+        [::core::mem::offset_of!(_D3DKMT_WAITFORSYNCHRONIZATIONOBJECT, ObjectHandleArray) - 8usize];
 };
 pub type D3DKMT_WAITFORSYNCHRONIZATIONOBJECT = _D3DKMT_WAITFORSYNCHRONIZATIONOBJECT;
 #[repr(C)]
@@ -7256,38 +5989,26 @@ pub struct _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU",
-    ][::core::mem::size_of::<_D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU>() - 32usize];
-    [
-        "Alignment of _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU",
-    ][::core::mem::align_of::<_D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU::hDevice",
-    ][::core::mem::offset_of!(_D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU, hDevice)
-        - 0usize];
-    [
-        "Offset of field: _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU::ObjectCount",
-    ][::core::mem::offset_of!(_D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU, ObjectCount)
-        - 4usize];
-    [
-        "Offset of field: _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU::ObjectHandleArray",
-    ][::core::mem::offset_of!(
-        _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU, ObjectHandleArray
+    ["Size of _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU"]
+        [::core::mem::size_of::<_D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU>() - 32usize];
+    ["Alignment of _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU"]
+        [::core::mem::align_of::<_D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU>() - 8usize];
+    ["Offset of field: _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU::hDevice"]
+        [::core::mem::offset_of!(_D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU, hDevice) - 0usize];
+    ["Offset of field: _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU::ObjectCount"]
+        [::core::mem::offset_of!(_D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU, ObjectCount) - 4usize];
+    ["Offset of field: _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU::ObjectHandleArray"][::core::mem::offset_of!(
+        _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU,
+        ObjectHandleArray
     ) - 8usize];
-    [
-        "Offset of field: _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU::FenceValueArray",
-    ][::core::mem::offset_of!(
-        _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU, FenceValueArray
+    ["Offset of field: _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU::FenceValueArray"][::core::mem::offset_of!(
+        _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU,
+        FenceValueArray
     ) - 16usize];
-    [
-        "Offset of field: _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU::Flags",
-    ][::core::mem::offset_of!(_D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU, Flags)
-        - 24usize];
-    [
-        "Offset of field: _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU, _pad0)
-        - 28usize];
+    ["Offset of field: _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU::Flags"]
+        [::core::mem::offset_of!(_D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU, Flags) - 24usize];
+    ["Offset of field: _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU, _pad0) - 28usize];
 };
 pub type D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU = _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU;
 pub type D3DDDI_WAITFORSYNCHRONIZATIONOBJECTFROMCPU_FLAGS = __u32;
@@ -7304,42 +6025,32 @@ pub struct _D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU",
-    ][::core::mem::size_of::<_D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU>() - 40usize];
-    [
-        "Alignment of _D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU",
-    ][::core::mem::align_of::<_D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU::hDevice",
-    ][::core::mem::offset_of!(_D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU, hDevice)
-        - 0usize];
-    [
-        "Offset of field: _D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU::ObjectCount",
-    ][::core::mem::offset_of!(_D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU, ObjectCount)
-        - 4usize];
-    [
-        "Offset of field: _D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU::ObjectHandleArray",
-    ][::core::mem::offset_of!(
-        _D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU, ObjectHandleArray
+    ["Size of _D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU"]
+        [::core::mem::size_of::<_D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU>() - 40usize];
+    ["Alignment of _D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU"]
+        [::core::mem::align_of::<_D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU>() - 8usize];
+    ["Offset of field: _D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU::hDevice"]
+        [::core::mem::offset_of!(_D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU, hDevice) - 0usize];
+    ["Offset of field: _D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU::ObjectCount"][::core::mem::offset_of!(
+        _D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU,
+        ObjectCount
+    ) - 4usize];
+    ["Offset of field: _D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU::ObjectHandleArray"][::core::mem::offset_of!(
+        _D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU,
+        ObjectHandleArray
     ) - 8usize];
-    [
-        "Offset of field: _D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU::FenceValueArray",
-    ][::core::mem::offset_of!(
-        _D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU, FenceValueArray
+    ["Offset of field: _D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU::FenceValueArray"][::core::mem::offset_of!(
+        _D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU,
+        FenceValueArray
     ) - 16usize];
-    [
-        "Offset of field: _D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU::hAsyncEvent",
-    ][::core::mem::offset_of!(_D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU, hAsyncEvent)
-        - 24usize];
-    [
-        "Offset of field: _D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU::Flags",
-    ][::core::mem::offset_of!(_D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU, Flags)
-        - 32usize];
-    [
-        "Offset of field: _D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU, _pad0)
-        - 36usize];
+    ["Offset of field: _D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU::hAsyncEvent"][::core::mem::offset_of!(
+        _D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU,
+        hAsyncEvent
+    ) - 24usize];
+    ["Offset of field: _D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU::Flags"]
+        [::core::mem::offset_of!(_D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU, Flags) - 32usize];
+    ["Offset of field: _D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU, _pad0) - 36usize];
 };
 pub type D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU = _D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU;
 #[repr(C)]
@@ -7358,25 +6069,23 @@ pub union _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU__bindgen_ty_1 {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU__bindgen_ty_1",
-    ][::core::mem::size_of::<_D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU__bindgen_ty_1>()
-        - 64usize];
-    [
-        "Alignment of _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU__bindgen_ty_1",
-    ][::core::mem::align_of::<_D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU__bindgen_ty_1>()
-        - 8usize];
+    ["Size of _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU__bindgen_ty_1"][::core::mem::size_of::<
+        _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU__bindgen_ty_1,
+    >() - 64usize];
+    ["Alignment of _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU__bindgen_ty_1"][::core::mem::align_of::<
+        _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU__bindgen_ty_1,
+    >() - 8usize];
     [
         "Offset of field: _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU__bindgen_ty_1::MonitoredFenceValueArray",
     ][::core::mem::offset_of!(
         _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU__bindgen_ty_1,
         MonitoredFenceValueArray
     ) - 0usize];
-    [
-        "Offset of field: _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU__bindgen_ty_1::Reserved",
-    ][::core::mem::offset_of!(
-        _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU__bindgen_ty_1, Reserved
-    ) - 0usize];
+    ["Offset of field: _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU__bindgen_ty_1::Reserved"][::core::mem::offset_of!(
+        _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU__bindgen_ty_1,
+        Reserved
+    )
+        - 0usize];
 };
 impl Default for _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU__bindgen_ty_1 {
     fn default() -> Self {
@@ -7389,24 +6098,17 @@ impl Default for _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU__bindgen_ty_1 {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU",
-    ][::core::mem::size_of::<_D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU>() - 80usize];
-    [
-        "Alignment of _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU",
-    ][::core::mem::align_of::<_D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU::hContext",
-    ][::core::mem::offset_of!(_D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU, hContext)
-        - 0usize];
-    [
-        "Offset of field: _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU::ObjectCount",
-    ][::core::mem::offset_of!(_D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU, ObjectCount)
-        - 4usize];
-    [
-        "Offset of field: _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU::ObjectHandleArray",
-    ][::core::mem::offset_of!(
-        _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU, ObjectHandleArray
+    ["Size of _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU"]
+        [::core::mem::size_of::<_D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU>() - 80usize];
+    ["Alignment of _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU"]
+        [::core::mem::align_of::<_D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU>() - 8usize];
+    ["Offset of field: _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU::hContext"]
+        [::core::mem::offset_of!(_D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU, hContext) - 0usize];
+    ["Offset of field: _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU::ObjectCount"]
+        [::core::mem::offset_of!(_D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU, ObjectCount) - 4usize];
+    ["Offset of field: _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU::ObjectHandleArray"][::core::mem::offset_of!(
+        _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU,
+        ObjectHandleArray
     ) - 8usize];
 };
 impl Default for _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU {
@@ -7440,20 +6142,17 @@ pub union _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2__bindgen_ty_1 {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2__bindgen_ty_1",
-    ][::core::mem::size_of::<_D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2__bindgen_ty_1>()
-        - 64usize];
-    [
-        "Alignment of _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2__bindgen_ty_1",
-    ][::core::mem::align_of::<
+    ["Size of _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2__bindgen_ty_1"][::core::mem::size_of::<
+        _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2__bindgen_ty_1,
+    >() - 64usize];
+    ["Alignment of _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2__bindgen_ty_1"][::core::mem::align_of::<
         _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2__bindgen_ty_1,
     >() - 8usize];
-    [
-        "Offset of field: _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2__bindgen_ty_1::FenceValue",
-    ][::core::mem::offset_of!(
-        _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2__bindgen_ty_1, FenceValue
-    ) - 0usize];
+    ["Offset of field: _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2__bindgen_ty_1::FenceValue"][::core::mem::offset_of!(
+        _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2__bindgen_ty_1,
+        FenceValue
+    )
+        - 0usize];
     [
         "Offset of field: _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2__bindgen_ty_1::CpuEventHandle",
     ][::core::mem::offset_of!(
@@ -7465,11 +6164,11 @@ const _: () = {
         _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2__bindgen_ty_1,
         MonitoredFenceValueArray
     ) - 0usize];
-    [
-        "Offset of field: _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2__bindgen_ty_1::Reserved",
-    ][::core::mem::offset_of!(
-        _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2__bindgen_ty_1, Reserved
-    ) - 0usize];
+    ["Offset of field: _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2__bindgen_ty_1::Reserved"][::core::mem::offset_of!(
+        _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2__bindgen_ty_1,
+        Reserved
+    )
+        - 0usize];
 };
 impl Default for _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2__bindgen_ty_1 {
     fn default() -> Self {
@@ -7482,39 +6181,32 @@ impl Default for _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2__bindgen_ty_1 {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2",
-    ][::core::mem::size_of::<_D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2>() - 96usize];
-    [
-        "Alignment of _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2",
-    ][::core::mem::align_of::<_D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2::ObjectCount",
-    ][::core::mem::offset_of!(_D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2, ObjectCount)
-        - 0usize];
-    [
-        "Offset of field: _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2, _pad0)
-        - 4usize];
-    [
-        "Offset of field: _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2::ObjectHandleArray",
-    ][::core::mem::offset_of!(
-        _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2, ObjectHandleArray
+    ["Size of _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2"]
+        [::core::mem::size_of::<_D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2>() - 96usize];
+    ["Alignment of _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2"]
+        [::core::mem::align_of::<_D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2>() - 8usize];
+    ["Offset of field: _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2::ObjectCount"][::core::mem::offset_of!(
+        _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2,
+        ObjectCount
+    ) - 0usize];
+    ["Offset of field: _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2, _pad0) - 4usize];
+    ["Offset of field: _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2::ObjectHandleArray"][::core::mem::offset_of!(
+        _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2,
+        ObjectHandleArray
     ) - 8usize];
-    [
-        "Offset of field: _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2::Flags",
-    ][::core::mem::offset_of!(_D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2, Flags)
-        - 16usize];
-    [
-        "Offset of field: _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2::BroadcastContextCount",
-    ][::core::mem::offset_of!(
-        _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2, BroadcastContextCount
-    ) - 20usize];
-    [
-        "Offset of field: _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2::BroadcastContextArray",
-    ][::core::mem::offset_of!(
-        _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2, BroadcastContextArray
-    ) - 24usize];
+    ["Offset of field: _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2::Flags"]
+        [::core::mem::offset_of!(_D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2, Flags) - 16usize];
+    ["Offset of field: _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2::BroadcastContextCount"][::core::mem::offset_of!(
+        _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2,
+        BroadcastContextCount
+    )
+        - 20usize];
+    ["Offset of field: _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2::BroadcastContextArray"][::core::mem::offset_of!(
+        _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2,
+        BroadcastContextArray
+    )
+        - 24usize];
 };
 impl Default for _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2 {
     fn default() -> Self {
@@ -7543,13 +6235,10 @@ pub union _D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMGPU__bindgen_ty_1 {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMGPU__bindgen_ty_1",
-    ][::core::mem::size_of::<_D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMGPU__bindgen_ty_1>()
-        - 64usize];
-    [
-        "Alignment of _D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMGPU__bindgen_ty_1",
-    ][::core::mem::align_of::<
+    ["Size of _D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMGPU__bindgen_ty_1"][::core::mem::size_of::<
+        _D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMGPU__bindgen_ty_1,
+    >() - 64usize];
+    ["Alignment of _D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMGPU__bindgen_ty_1"][::core::mem::align_of::<
         _D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMGPU__bindgen_ty_1,
     >() - 8usize];
     [
@@ -7558,16 +6247,16 @@ const _: () = {
         _D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMGPU__bindgen_ty_1,
         MonitoredFenceValueArray
     ) - 0usize];
-    [
-        "Offset of field: _D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMGPU__bindgen_ty_1::FenceValue",
-    ][::core::mem::offset_of!(
-        _D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMGPU__bindgen_ty_1, FenceValue
-    ) - 0usize];
-    [
-        "Offset of field: _D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMGPU__bindgen_ty_1::Reserved",
-    ][::core::mem::offset_of!(
-        _D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMGPU__bindgen_ty_1, Reserved
-    ) - 0usize];
+    ["Offset of field: _D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMGPU__bindgen_ty_1::FenceValue"][::core::mem::offset_of!(
+        _D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMGPU__bindgen_ty_1,
+        FenceValue
+    )
+        - 0usize];
+    ["Offset of field: _D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMGPU__bindgen_ty_1::Reserved"][::core::mem::offset_of!(
+        _D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMGPU__bindgen_ty_1,
+        Reserved
+    )
+        - 0usize];
 };
 impl Default for _D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMGPU__bindgen_ty_1 {
     fn default() -> Self {
@@ -7580,24 +6269,19 @@ impl Default for _D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMGPU__bindgen_ty_1 {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMGPU",
-    ][::core::mem::size_of::<_D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMGPU>() - 80usize];
-    [
-        "Alignment of _D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMGPU",
-    ][::core::mem::align_of::<_D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMGPU>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMGPU::hContext",
-    ][::core::mem::offset_of!(_D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMGPU, hContext)
-        - 0usize];
-    [
-        "Offset of field: _D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMGPU::ObjectCount",
-    ][::core::mem::offset_of!(_D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMGPU, ObjectCount)
-        - 4usize];
-    [
-        "Offset of field: _D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMGPU::ObjectHandleArray",
-    ][::core::mem::offset_of!(
-        _D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMGPU, ObjectHandleArray
+    ["Size of _D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMGPU"]
+        [::core::mem::size_of::<_D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMGPU>() - 80usize];
+    ["Alignment of _D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMGPU"]
+        [::core::mem::align_of::<_D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMGPU>() - 8usize];
+    ["Offset of field: _D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMGPU::hContext"]
+        [::core::mem::offset_of!(_D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMGPU, hContext) - 0usize];
+    ["Offset of field: _D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMGPU::ObjectCount"][::core::mem::offset_of!(
+        _D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMGPU,
+        ObjectCount
+    ) - 4usize];
+    ["Offset of field: _D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMGPU::ObjectHandleArray"][::core::mem::offset_of!(
+        _D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMGPU,
+        ObjectHandleArray
     ) - 8usize];
 };
 impl Default for _D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMGPU {
@@ -7623,42 +6307,34 @@ pub struct _D3DKMT_SUBMITSIGNALSYNCOBJECTSTOHWQUEUE {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_SUBMITSIGNALSYNCOBJECTSTOHWQUEUE",
-    ][::core::mem::size_of::<_D3DKMT_SUBMITSIGNALSYNCOBJECTSTOHWQUEUE>() - 40usize];
-    [
-        "Alignment of _D3DKMT_SUBMITSIGNALSYNCOBJECTSTOHWQUEUE",
-    ][::core::mem::align_of::<_D3DKMT_SUBMITSIGNALSYNCOBJECTSTOHWQUEUE>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_SUBMITSIGNALSYNCOBJECTSTOHWQUEUE::Flags",
-    ][::core::mem::offset_of!(_D3DKMT_SUBMITSIGNALSYNCOBJECTSTOHWQUEUE, Flags) - 0usize];
-    [
-        "Offset of field: _D3DKMT_SUBMITSIGNALSYNCOBJECTSTOHWQUEUE::BroadcastHwQueueCount",
-    ][::core::mem::offset_of!(
-        _D3DKMT_SUBMITSIGNALSYNCOBJECTSTOHWQUEUE, BroadcastHwQueueCount
-    ) - 4usize];
-    [
-        "Offset of field: _D3DKMT_SUBMITSIGNALSYNCOBJECTSTOHWQUEUE::BroadcastHwQueueArray",
-    ][::core::mem::offset_of!(
-        _D3DKMT_SUBMITSIGNALSYNCOBJECTSTOHWQUEUE, BroadcastHwQueueArray
-    ) - 8usize];
-    [
-        "Offset of field: _D3DKMT_SUBMITSIGNALSYNCOBJECTSTOHWQUEUE::ObjectCount",
-    ][::core::mem::offset_of!(_D3DKMT_SUBMITSIGNALSYNCOBJECTSTOHWQUEUE, ObjectCount)
-        - 16usize];
-    [
-        "Offset of field: _D3DKMT_SUBMITSIGNALSYNCOBJECTSTOHWQUEUE::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_SUBMITSIGNALSYNCOBJECTSTOHWQUEUE, _pad0)
-        - 20usize];
-    [
-        "Offset of field: _D3DKMT_SUBMITSIGNALSYNCOBJECTSTOHWQUEUE::ObjectHandleArray",
-    ][::core::mem::offset_of!(
-        _D3DKMT_SUBMITSIGNALSYNCOBJECTSTOHWQUEUE, ObjectHandleArray
+    ["Size of _D3DKMT_SUBMITSIGNALSYNCOBJECTSTOHWQUEUE"]
+        [::core::mem::size_of::<_D3DKMT_SUBMITSIGNALSYNCOBJECTSTOHWQUEUE>() - 40usize];
+    ["Alignment of _D3DKMT_SUBMITSIGNALSYNCOBJECTSTOHWQUEUE"]
+        [::core::mem::align_of::<_D3DKMT_SUBMITSIGNALSYNCOBJECTSTOHWQUEUE>() - 8usize];
+    ["Offset of field: _D3DKMT_SUBMITSIGNALSYNCOBJECTSTOHWQUEUE::Flags"]
+        [::core::mem::offset_of!(_D3DKMT_SUBMITSIGNALSYNCOBJECTSTOHWQUEUE, Flags) - 0usize];
+    ["Offset of field: _D3DKMT_SUBMITSIGNALSYNCOBJECTSTOHWQUEUE::BroadcastHwQueueCount"][::core::mem::offset_of!(
+        _D3DKMT_SUBMITSIGNALSYNCOBJECTSTOHWQUEUE,
+        BroadcastHwQueueCount
+    )
+        - 4usize];
+    ["Offset of field: _D3DKMT_SUBMITSIGNALSYNCOBJECTSTOHWQUEUE::BroadcastHwQueueArray"][::core::mem::offset_of!(
+        _D3DKMT_SUBMITSIGNALSYNCOBJECTSTOHWQUEUE,
+        BroadcastHwQueueArray
+    )
+        - 8usize];
+    ["Offset of field: _D3DKMT_SUBMITSIGNALSYNCOBJECTSTOHWQUEUE::ObjectCount"]
+        [::core::mem::offset_of!(_D3DKMT_SUBMITSIGNALSYNCOBJECTSTOHWQUEUE, ObjectCount) - 16usize];
+    ["Offset of field: _D3DKMT_SUBMITSIGNALSYNCOBJECTSTOHWQUEUE::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_SUBMITSIGNALSYNCOBJECTSTOHWQUEUE, _pad0) - 20usize];
+    ["Offset of field: _D3DKMT_SUBMITSIGNALSYNCOBJECTSTOHWQUEUE::ObjectHandleArray"][::core::mem::offset_of!(
+        _D3DKMT_SUBMITSIGNALSYNCOBJECTSTOHWQUEUE,
+        ObjectHandleArray
     ) - 24usize];
-    [
-        "Offset of field: _D3DKMT_SUBMITSIGNALSYNCOBJECTSTOHWQUEUE::FenceValueArray",
-    ][::core::mem::offset_of!(_D3DKMT_SUBMITSIGNALSYNCOBJECTSTOHWQUEUE, FenceValueArray)
-        - 32usize];
+    ["Offset of field: _D3DKMT_SUBMITSIGNALSYNCOBJECTSTOHWQUEUE::FenceValueArray"][::core::mem::offset_of!(
+        _D3DKMT_SUBMITSIGNALSYNCOBJECTSTOHWQUEUE,
+        FenceValueArray
+    ) - 32usize];
 };
 pub type D3DKMT_SUBMITSIGNALSYNCOBJECTSTOHWQUEUE = _D3DKMT_SUBMITSIGNALSYNCOBJECTSTOHWQUEUE;
 #[repr(C)]
@@ -7671,29 +6347,22 @@ pub struct _D3DKMT_SUBMITWAITFORSYNCOBJECTSTOHWQUEUE {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_SUBMITWAITFORSYNCOBJECTSTOHWQUEUE",
-    ][::core::mem::size_of::<_D3DKMT_SUBMITWAITFORSYNCOBJECTSTOHWQUEUE>() - 24usize];
-    [
-        "Alignment of _D3DKMT_SUBMITWAITFORSYNCOBJECTSTOHWQUEUE",
-    ][::core::mem::align_of::<_D3DKMT_SUBMITWAITFORSYNCOBJECTSTOHWQUEUE>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_SUBMITWAITFORSYNCOBJECTSTOHWQUEUE::hHwQueue",
-    ][::core::mem::offset_of!(_D3DKMT_SUBMITWAITFORSYNCOBJECTSTOHWQUEUE, hHwQueue)
-        - 0usize];
-    [
-        "Offset of field: _D3DKMT_SUBMITWAITFORSYNCOBJECTSTOHWQUEUE::ObjectCount",
-    ][::core::mem::offset_of!(_D3DKMT_SUBMITWAITFORSYNCOBJECTSTOHWQUEUE, ObjectCount)
-        - 4usize];
-    [
-        "Offset of field: _D3DKMT_SUBMITWAITFORSYNCOBJECTSTOHWQUEUE::ObjectHandleArray",
-    ][::core::mem::offset_of!(
-        _D3DKMT_SUBMITWAITFORSYNCOBJECTSTOHWQUEUE, ObjectHandleArray
+    ["Size of _D3DKMT_SUBMITWAITFORSYNCOBJECTSTOHWQUEUE"]
+        [::core::mem::size_of::<_D3DKMT_SUBMITWAITFORSYNCOBJECTSTOHWQUEUE>() - 24usize];
+    ["Alignment of _D3DKMT_SUBMITWAITFORSYNCOBJECTSTOHWQUEUE"]
+        [::core::mem::align_of::<_D3DKMT_SUBMITWAITFORSYNCOBJECTSTOHWQUEUE>() - 8usize];
+    ["Offset of field: _D3DKMT_SUBMITWAITFORSYNCOBJECTSTOHWQUEUE::hHwQueue"]
+        [::core::mem::offset_of!(_D3DKMT_SUBMITWAITFORSYNCOBJECTSTOHWQUEUE, hHwQueue) - 0usize];
+    ["Offset of field: _D3DKMT_SUBMITWAITFORSYNCOBJECTSTOHWQUEUE::ObjectCount"]
+        [::core::mem::offset_of!(_D3DKMT_SUBMITWAITFORSYNCOBJECTSTOHWQUEUE, ObjectCount) - 4usize];
+    ["Offset of field: _D3DKMT_SUBMITWAITFORSYNCOBJECTSTOHWQUEUE::ObjectHandleArray"][::core::mem::offset_of!(
+        _D3DKMT_SUBMITWAITFORSYNCOBJECTSTOHWQUEUE,
+        ObjectHandleArray
     ) - 8usize];
-    [
-        "Offset of field: _D3DKMT_SUBMITWAITFORSYNCOBJECTSTOHWQUEUE::FenceValueArray",
-    ][::core::mem::offset_of!(_D3DKMT_SUBMITWAITFORSYNCOBJECTSTOHWQUEUE, FenceValueArray)
-        - 16usize];
+    ["Offset of field: _D3DKMT_SUBMITWAITFORSYNCOBJECTSTOHWQUEUE::FenceValueArray"][::core::mem::offset_of!(
+        _D3DKMT_SUBMITWAITFORSYNCOBJECTSTOHWQUEUE,
+        FenceValueArray
+    ) - 16usize];
 };
 pub type D3DKMT_SUBMITWAITFORSYNCOBJECTSTOHWQUEUE = _D3DKMT_SUBMITWAITFORSYNCOBJECTSTOHWQUEUE;
 #[repr(C)]
@@ -7709,33 +6378,22 @@ pub struct _D3DKMT_SHAREOBJECTS {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_SHAREOBJECTS",
-    ][::core::mem::size_of::<_D3DKMT_SHAREOBJECTS>() - 40usize];
-    [
-        "Alignment of _D3DKMT_SHAREOBJECTS",
-    ][::core::mem::align_of::<_D3DKMT_SHAREOBJECTS>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_SHAREOBJECTS::ObjectCount",
-    ][::core::mem::offset_of!(_D3DKMT_SHAREOBJECTS, ObjectCount) - 0usize];
-    [
-        "Offset of field: _D3DKMT_SHAREOBJECTS::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_SHAREOBJECTS, _pad0) - 4usize];
-    [
-        "Offset of field: _D3DKMT_SHAREOBJECTS::ObjectHandleArray",
-    ][::core::mem::offset_of!(_D3DKMT_SHAREOBJECTS, ObjectHandleArray) - 8usize];
-    [
-        "Offset of field: _D3DKMT_SHAREOBJECTS::pObjectAttributes",
-    ][::core::mem::offset_of!(_D3DKMT_SHAREOBJECTS, pObjectAttributes) - 16usize];
-    [
-        "Offset of field: _D3DKMT_SHAREOBJECTS::DesiredAccess",
-    ][::core::mem::offset_of!(_D3DKMT_SHAREOBJECTS, DesiredAccess) - 24usize];
-    [
-        "Offset of field: _D3DKMT_SHAREOBJECTS::_pad1",
-    ][::core::mem::offset_of!(_D3DKMT_SHAREOBJECTS, _pad1) - 28usize];
-    [
-        "Offset of field: _D3DKMT_SHAREOBJECTS::pSharedNtHandle",
-    ][::core::mem::offset_of!(_D3DKMT_SHAREOBJECTS, pSharedNtHandle) - 32usize];
+    ["Size of _D3DKMT_SHAREOBJECTS"][::core::mem::size_of::<_D3DKMT_SHAREOBJECTS>() - 40usize];
+    ["Alignment of _D3DKMT_SHAREOBJECTS"][::core::mem::align_of::<_D3DKMT_SHAREOBJECTS>() - 8usize];
+    ["Offset of field: _D3DKMT_SHAREOBJECTS::ObjectCount"]
+        [::core::mem::offset_of!(_D3DKMT_SHAREOBJECTS, ObjectCount) - 0usize];
+    ["Offset of field: _D3DKMT_SHAREOBJECTS::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_SHAREOBJECTS, _pad0) - 4usize];
+    ["Offset of field: _D3DKMT_SHAREOBJECTS::ObjectHandleArray"]
+        [::core::mem::offset_of!(_D3DKMT_SHAREOBJECTS, ObjectHandleArray) - 8usize];
+    ["Offset of field: _D3DKMT_SHAREOBJECTS::pObjectAttributes"]
+        [::core::mem::offset_of!(_D3DKMT_SHAREOBJECTS, pObjectAttributes) - 16usize];
+    ["Offset of field: _D3DKMT_SHAREOBJECTS::DesiredAccess"]
+        [::core::mem::offset_of!(_D3DKMT_SHAREOBJECTS, DesiredAccess) - 24usize];
+    ["Offset of field: _D3DKMT_SHAREOBJECTS::_pad1"]
+        [::core::mem::offset_of!(_D3DKMT_SHAREOBJECTS, _pad1) - 28usize];
+    ["Offset of field: _D3DKMT_SHAREOBJECTS::pSharedNtHandle"]
+        [::core::mem::offset_of!(_D3DKMT_SHAREOBJECTS, pSharedNtHandle) - 32usize];
 };
 pub type D3DKMT_SHAREOBJECTS = _D3DKMT_SHAREOBJECTS;
 #[repr(C)]
@@ -7749,21 +6407,15 @@ pub struct _UNICODE_STRING {
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of _UNICODE_STRING"][::core::mem::size_of::<_UNICODE_STRING>() - 16usize];
-    [
-        "Alignment of _UNICODE_STRING",
-    ][::core::mem::align_of::<_UNICODE_STRING>() - 8usize];
-    [
-        "Offset of field: _UNICODE_STRING::Length",
-    ][::core::mem::offset_of!(_UNICODE_STRING, Length) - 0usize];
-    [
-        "Offset of field: _UNICODE_STRING::MaximumLength",
-    ][::core::mem::offset_of!(_UNICODE_STRING, MaximumLength) - 2usize];
-    [
-        "Offset of field: _UNICODE_STRING::_pad0",
-    ][::core::mem::offset_of!(_UNICODE_STRING, _pad0) - 4usize];
-    [
-        "Offset of field: _UNICODE_STRING::Buffer",
-    ][::core::mem::offset_of!(_UNICODE_STRING, Buffer) - 8usize];
+    ["Alignment of _UNICODE_STRING"][::core::mem::align_of::<_UNICODE_STRING>() - 8usize];
+    ["Offset of field: _UNICODE_STRING::Length"]
+        [::core::mem::offset_of!(_UNICODE_STRING, Length) - 0usize];
+    ["Offset of field: _UNICODE_STRING::MaximumLength"]
+        [::core::mem::offset_of!(_UNICODE_STRING, MaximumLength) - 2usize];
+    ["Offset of field: _UNICODE_STRING::_pad0"]
+        [::core::mem::offset_of!(_UNICODE_STRING, _pad0) - 4usize];
+    ["Offset of field: _UNICODE_STRING::Buffer"]
+        [::core::mem::offset_of!(_UNICODE_STRING, Buffer) - 8usize];
 };
 pub type UNICODE_STRING = _UNICODE_STRING;
 #[repr(C)]
@@ -7780,36 +6432,24 @@ pub struct _OBJECT_ATTRIBUTES {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _OBJECT_ATTRIBUTES",
-    ][::core::mem::size_of::<_OBJECT_ATTRIBUTES>() - 48usize];
-    [
-        "Alignment of _OBJECT_ATTRIBUTES",
-    ][::core::mem::align_of::<_OBJECT_ATTRIBUTES>() - 8usize];
-    [
-        "Offset of field: _OBJECT_ATTRIBUTES::Length",
-    ][::core::mem::offset_of!(_OBJECT_ATTRIBUTES, Length) - 0usize];
-    [
-        "Offset of field: _OBJECT_ATTRIBUTES::_pad0",
-    ][::core::mem::offset_of!(_OBJECT_ATTRIBUTES, _pad0) - 4usize];
-    [
-        "Offset of field: _OBJECT_ATTRIBUTES::RootDirectory",
-    ][::core::mem::offset_of!(_OBJECT_ATTRIBUTES, RootDirectory) - 8usize];
-    [
-        "Offset of field: _OBJECT_ATTRIBUTES::ObjectName",
-    ][::core::mem::offset_of!(_OBJECT_ATTRIBUTES, ObjectName) - 16usize];
-    [
-        "Offset of field: _OBJECT_ATTRIBUTES::Attributes",
-    ][::core::mem::offset_of!(_OBJECT_ATTRIBUTES, Attributes) - 24usize];
-    [
-        "Offset of field: _OBJECT_ATTRIBUTES::_pad1",
-    ][::core::mem::offset_of!(_OBJECT_ATTRIBUTES, _pad1) - 28usize];
-    [
-        "Offset of field: _OBJECT_ATTRIBUTES::SecurityDescriptor",
-    ][::core::mem::offset_of!(_OBJECT_ATTRIBUTES, SecurityDescriptor) - 32usize];
-    [
-        "Offset of field: _OBJECT_ATTRIBUTES::SecurityQualityOfService",
-    ][::core::mem::offset_of!(_OBJECT_ATTRIBUTES, SecurityQualityOfService) - 40usize];
+    ["Size of _OBJECT_ATTRIBUTES"][::core::mem::size_of::<_OBJECT_ATTRIBUTES>() - 48usize];
+    ["Alignment of _OBJECT_ATTRIBUTES"][::core::mem::align_of::<_OBJECT_ATTRIBUTES>() - 8usize];
+    ["Offset of field: _OBJECT_ATTRIBUTES::Length"]
+        [::core::mem::offset_of!(_OBJECT_ATTRIBUTES, Length) - 0usize];
+    ["Offset of field: _OBJECT_ATTRIBUTES::_pad0"]
+        [::core::mem::offset_of!(_OBJECT_ATTRIBUTES, _pad0) - 4usize];
+    ["Offset of field: _OBJECT_ATTRIBUTES::RootDirectory"]
+        [::core::mem::offset_of!(_OBJECT_ATTRIBUTES, RootDirectory) - 8usize];
+    ["Offset of field: _OBJECT_ATTRIBUTES::ObjectName"]
+        [::core::mem::offset_of!(_OBJECT_ATTRIBUTES, ObjectName) - 16usize];
+    ["Offset of field: _OBJECT_ATTRIBUTES::Attributes"]
+        [::core::mem::offset_of!(_OBJECT_ATTRIBUTES, Attributes) - 24usize];
+    ["Offset of field: _OBJECT_ATTRIBUTES::_pad1"]
+        [::core::mem::offset_of!(_OBJECT_ATTRIBUTES, _pad1) - 28usize];
+    ["Offset of field: _OBJECT_ATTRIBUTES::SecurityDescriptor"]
+        [::core::mem::offset_of!(_OBJECT_ATTRIBUTES, SecurityDescriptor) - 32usize];
+    ["Offset of field: _OBJECT_ATTRIBUTES::SecurityQualityOfService"]
+        [::core::mem::offset_of!(_OBJECT_ATTRIBUTES, SecurityQualityOfService) - 40usize];
 };
 pub type OBJECT_ATTRIBUTES = _OBJECT_ATTRIBUTES;
 #[repr(C)]
@@ -7822,24 +6462,18 @@ pub struct _D3DKMT_OPENNTHANDLEFROMNAME {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_OPENNTHANDLEFROMNAME",
-    ][::core::mem::size_of::<_D3DKMT_OPENNTHANDLEFROMNAME>() - 24usize];
-    [
-        "Alignment of _D3DKMT_OPENNTHANDLEFROMNAME",
-    ][::core::mem::align_of::<_D3DKMT_OPENNTHANDLEFROMNAME>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_OPENNTHANDLEFROMNAME::dwDesiredAccess",
-    ][::core::mem::offset_of!(_D3DKMT_OPENNTHANDLEFROMNAME, dwDesiredAccess) - 0usize];
-    [
-        "Offset of field: _D3DKMT_OPENNTHANDLEFROMNAME::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_OPENNTHANDLEFROMNAME, _pad0) - 4usize];
-    [
-        "Offset of field: _D3DKMT_OPENNTHANDLEFROMNAME::pObjAttrib",
-    ][::core::mem::offset_of!(_D3DKMT_OPENNTHANDLEFROMNAME, pObjAttrib) - 8usize];
-    [
-        "Offset of field: _D3DKMT_OPENNTHANDLEFROMNAME::hNtHandle",
-    ][::core::mem::offset_of!(_D3DKMT_OPENNTHANDLEFROMNAME, hNtHandle) - 16usize];
+    ["Size of _D3DKMT_OPENNTHANDLEFROMNAME"]
+        [::core::mem::size_of::<_D3DKMT_OPENNTHANDLEFROMNAME>() - 24usize];
+    ["Alignment of _D3DKMT_OPENNTHANDLEFROMNAME"]
+        [::core::mem::align_of::<_D3DKMT_OPENNTHANDLEFROMNAME>() - 8usize];
+    ["Offset of field: _D3DKMT_OPENNTHANDLEFROMNAME::dwDesiredAccess"]
+        [::core::mem::offset_of!(_D3DKMT_OPENNTHANDLEFROMNAME, dwDesiredAccess) - 0usize];
+    ["Offset of field: _D3DKMT_OPENNTHANDLEFROMNAME::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_OPENNTHANDLEFROMNAME, _pad0) - 4usize];
+    ["Offset of field: _D3DKMT_OPENNTHANDLEFROMNAME::pObjAttrib"]
+        [::core::mem::offset_of!(_D3DKMT_OPENNTHANDLEFROMNAME, pObjAttrib) - 8usize];
+    ["Offset of field: _D3DKMT_OPENNTHANDLEFROMNAME::hNtHandle"]
+        [::core::mem::offset_of!(_D3DKMT_OPENNTHANDLEFROMNAME, hNtHandle) - 16usize];
 };
 pub type D3DKMT_OPENNTHANDLEFROMNAME = _D3DKMT_OPENNTHANDLEFROMNAME;
 #[repr(C)]
@@ -7852,27 +6486,18 @@ pub struct _D3DKMT_OPENSYNCOBJECTNTHANDLEFROMNAME {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_OPENSYNCOBJECTNTHANDLEFROMNAME",
-    ][::core::mem::size_of::<_D3DKMT_OPENSYNCOBJECTNTHANDLEFROMNAME>() - 24usize];
-    [
-        "Alignment of _D3DKMT_OPENSYNCOBJECTNTHANDLEFROMNAME",
-    ][::core::mem::align_of::<_D3DKMT_OPENSYNCOBJECTNTHANDLEFROMNAME>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_OPENSYNCOBJECTNTHANDLEFROMNAME::dwDesiredAccess",
-    ][::core::mem::offset_of!(_D3DKMT_OPENSYNCOBJECTNTHANDLEFROMNAME, dwDesiredAccess)
-        - 0usize];
-    [
-        "Offset of field: _D3DKMT_OPENSYNCOBJECTNTHANDLEFROMNAME::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_OPENSYNCOBJECTNTHANDLEFROMNAME, _pad0) - 4usize];
-    [
-        "Offset of field: _D3DKMT_OPENSYNCOBJECTNTHANDLEFROMNAME::pObjAttrib",
-    ][::core::mem::offset_of!(_D3DKMT_OPENSYNCOBJECTNTHANDLEFROMNAME, pObjAttrib)
-        - 8usize];
-    [
-        "Offset of field: _D3DKMT_OPENSYNCOBJECTNTHANDLEFROMNAME::hNtHandle",
-    ][::core::mem::offset_of!(_D3DKMT_OPENSYNCOBJECTNTHANDLEFROMNAME, hNtHandle)
-        - 16usize];
+    ["Size of _D3DKMT_OPENSYNCOBJECTNTHANDLEFROMNAME"]
+        [::core::mem::size_of::<_D3DKMT_OPENSYNCOBJECTNTHANDLEFROMNAME>() - 24usize];
+    ["Alignment of _D3DKMT_OPENSYNCOBJECTNTHANDLEFROMNAME"]
+        [::core::mem::align_of::<_D3DKMT_OPENSYNCOBJECTNTHANDLEFROMNAME>() - 8usize];
+    ["Offset of field: _D3DKMT_OPENSYNCOBJECTNTHANDLEFROMNAME::dwDesiredAccess"]
+        [::core::mem::offset_of!(_D3DKMT_OPENSYNCOBJECTNTHANDLEFROMNAME, dwDesiredAccess) - 0usize];
+    ["Offset of field: _D3DKMT_OPENSYNCOBJECTNTHANDLEFROMNAME::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_OPENSYNCOBJECTNTHANDLEFROMNAME, _pad0) - 4usize];
+    ["Offset of field: _D3DKMT_OPENSYNCOBJECTNTHANDLEFROMNAME::pObjAttrib"]
+        [::core::mem::offset_of!(_D3DKMT_OPENSYNCOBJECTNTHANDLEFROMNAME, pObjAttrib) - 8usize];
+    ["Offset of field: _D3DKMT_OPENSYNCOBJECTNTHANDLEFROMNAME::hNtHandle"]
+        [::core::mem::offset_of!(_D3DKMT_OPENSYNCOBJECTNTHANDLEFROMNAME, hNtHandle) - 16usize];
 };
 pub type D3DKMT_OPENSYNCOBJECTNTHANDLEFROMNAME = _D3DKMT_OPENSYNCOBJECTNTHANDLEFROMNAME;
 #[repr(C)]
@@ -7885,25 +6510,18 @@ pub struct _D3DKMT_SHAREOBJECTWITHHOST {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_SHAREOBJECTWITHHOST",
-    ][::core::mem::size_of::<_D3DKMT_SHAREOBJECTWITHHOST>() - 24usize];
-    [
-        "Alignment of _D3DKMT_SHAREOBJECTWITHHOST",
-    ][::core::mem::align_of::<_D3DKMT_SHAREOBJECTWITHHOST>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_SHAREOBJECTWITHHOST::hDevice",
-    ][::core::mem::offset_of!(_D3DKMT_SHAREOBJECTWITHHOST, hDevice) - 0usize];
-    [
-        "Offset of field: _D3DKMT_SHAREOBJECTWITHHOST::hObject",
-    ][::core::mem::offset_of!(_D3DKMT_SHAREOBJECTWITHHOST, hObject) - 4usize];
-    [
-        "Offset of field: _D3DKMT_SHAREOBJECTWITHHOST::Reserved",
-    ][::core::mem::offset_of!(_D3DKMT_SHAREOBJECTWITHHOST, Reserved) - 8usize];
-    [
-        "Offset of field: _D3DKMT_SHAREOBJECTWITHHOST::hVailProcessNtHandle",
-    ][::core::mem::offset_of!(_D3DKMT_SHAREOBJECTWITHHOST, hVailProcessNtHandle)
-        - 16usize];
+    ["Size of _D3DKMT_SHAREOBJECTWITHHOST"]
+        [::core::mem::size_of::<_D3DKMT_SHAREOBJECTWITHHOST>() - 24usize];
+    ["Alignment of _D3DKMT_SHAREOBJECTWITHHOST"]
+        [::core::mem::align_of::<_D3DKMT_SHAREOBJECTWITHHOST>() - 8usize];
+    ["Offset of field: _D3DKMT_SHAREOBJECTWITHHOST::hDevice"]
+        [::core::mem::offset_of!(_D3DKMT_SHAREOBJECTWITHHOST, hDevice) - 0usize];
+    ["Offset of field: _D3DKMT_SHAREOBJECTWITHHOST::hObject"]
+        [::core::mem::offset_of!(_D3DKMT_SHAREOBJECTWITHHOST, hObject) - 4usize];
+    ["Offset of field: _D3DKMT_SHAREOBJECTWITHHOST::Reserved"]
+        [::core::mem::offset_of!(_D3DKMT_SHAREOBJECTWITHHOST, Reserved) - 8usize];
+    ["Offset of field: _D3DKMT_SHAREOBJECTWITHHOST::hVailProcessNtHandle"]
+        [::core::mem::offset_of!(_D3DKMT_SHAREOBJECTWITHHOST, hVailProcessNtHandle) - 16usize];
 };
 pub type D3DKMT_SHAREOBJECTWITHHOST = _D3DKMT_SHAREOBJECTWITHHOST;
 #[repr(C)]
@@ -7916,24 +6534,17 @@ pub struct _D3DKMT_CREATESYNCFILE {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_CREATESYNCFILE",
-    ][::core::mem::size_of::<_D3DKMT_CREATESYNCFILE>() - 24usize];
-    [
-        "Alignment of _D3DKMT_CREATESYNCFILE",
-    ][::core::mem::align_of::<_D3DKMT_CREATESYNCFILE>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_CREATESYNCFILE::hDevice",
-    ][::core::mem::offset_of!(_D3DKMT_CREATESYNCFILE, hDevice) - 0usize];
-    [
-        "Offset of field: _D3DKMT_CREATESYNCFILE::hMonitoredFence",
-    ][::core::mem::offset_of!(_D3DKMT_CREATESYNCFILE, hMonitoredFence) - 4usize];
-    [
-        "Offset of field: _D3DKMT_CREATESYNCFILE::FenceValue",
-    ][::core::mem::offset_of!(_D3DKMT_CREATESYNCFILE, FenceValue) - 8usize];
-    [
-        "Offset of field: _D3DKMT_CREATESYNCFILE::hSyncFile",
-    ][::core::mem::offset_of!(_D3DKMT_CREATESYNCFILE, hSyncFile) - 16usize];
+    ["Size of _D3DKMT_CREATESYNCFILE"][::core::mem::size_of::<_D3DKMT_CREATESYNCFILE>() - 24usize];
+    ["Alignment of _D3DKMT_CREATESYNCFILE"]
+        [::core::mem::align_of::<_D3DKMT_CREATESYNCFILE>() - 8usize];
+    ["Offset of field: _D3DKMT_CREATESYNCFILE::hDevice"]
+        [::core::mem::offset_of!(_D3DKMT_CREATESYNCFILE, hDevice) - 0usize];
+    ["Offset of field: _D3DKMT_CREATESYNCFILE::hMonitoredFence"]
+        [::core::mem::offset_of!(_D3DKMT_CREATESYNCFILE, hMonitoredFence) - 4usize];
+    ["Offset of field: _D3DKMT_CREATESYNCFILE::FenceValue"]
+        [::core::mem::offset_of!(_D3DKMT_CREATESYNCFILE, FenceValue) - 8usize];
+    ["Offset of field: _D3DKMT_CREATESYNCFILE::hSyncFile"]
+        [::core::mem::offset_of!(_D3DKMT_CREATESYNCFILE, hSyncFile) - 16usize];
 };
 pub type D3DKMT_CREATESYNCFILE = _D3DKMT_CREATESYNCFILE;
 #[repr(C)]
@@ -7945,21 +6556,14 @@ pub struct d3dkmt_waitsyncfile {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of d3dkmt_waitsyncfile",
-    ][::core::mem::size_of::<d3dkmt_waitsyncfile>() - 16usize];
-    [
-        "Alignment of d3dkmt_waitsyncfile",
-    ][::core::mem::align_of::<d3dkmt_waitsyncfile>() - 8usize];
-    [
-        "Offset of field: d3dkmt_waitsyncfile::sync_file_handle",
-    ][::core::mem::offset_of!(d3dkmt_waitsyncfile, sync_file_handle) - 0usize];
-    [
-        "Offset of field: d3dkmt_waitsyncfile::context",
-    ][::core::mem::offset_of!(d3dkmt_waitsyncfile, context) - 8usize];
-    [
-        "Offset of field: d3dkmt_waitsyncfile::reserved",
-    ][::core::mem::offset_of!(d3dkmt_waitsyncfile, reserved) - 12usize];
+    ["Size of d3dkmt_waitsyncfile"][::core::mem::size_of::<d3dkmt_waitsyncfile>() - 16usize];
+    ["Alignment of d3dkmt_waitsyncfile"][::core::mem::align_of::<d3dkmt_waitsyncfile>() - 8usize];
+    ["Offset of field: d3dkmt_waitsyncfile::sync_file_handle"]
+        [::core::mem::offset_of!(d3dkmt_waitsyncfile, sync_file_handle) - 0usize];
+    ["Offset of field: d3dkmt_waitsyncfile::context"]
+        [::core::mem::offset_of!(d3dkmt_waitsyncfile, context) - 8usize];
+    ["Offset of field: d3dkmt_waitsyncfile::reserved"]
+        [::core::mem::offset_of!(d3dkmt_waitsyncfile, reserved) - 12usize];
 };
 #[repr(C)]
 #[derive(Default, Copy, Clone)]
@@ -7973,33 +6577,22 @@ pub struct d3dkmt_opensyncobjectfromsyncfile {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of d3dkmt_opensyncobjectfromsyncfile",
-    ][::core::mem::size_of::<d3dkmt_opensyncobjectfromsyncfile>() - 40usize];
-    [
-        "Alignment of d3dkmt_opensyncobjectfromsyncfile",
-    ][::core::mem::align_of::<d3dkmt_opensyncobjectfromsyncfile>() - 8usize];
-    [
-        "Offset of field: d3dkmt_opensyncobjectfromsyncfile::sync_file_handle",
-    ][::core::mem::offset_of!(d3dkmt_opensyncobjectfromsyncfile, sync_file_handle)
-        - 0usize];
-    [
-        "Offset of field: d3dkmt_opensyncobjectfromsyncfile::device",
-    ][::core::mem::offset_of!(d3dkmt_opensyncobjectfromsyncfile, device) - 8usize];
-    [
-        "Offset of field: d3dkmt_opensyncobjectfromsyncfile::syncobj",
-    ][::core::mem::offset_of!(d3dkmt_opensyncobjectfromsyncfile, syncobj) - 12usize];
-    [
-        "Offset of field: d3dkmt_opensyncobjectfromsyncfile::fence_value",
-    ][::core::mem::offset_of!(d3dkmt_opensyncobjectfromsyncfile, fence_value) - 16usize];
-    [
-        "Offset of field: d3dkmt_opensyncobjectfromsyncfile::fence_value_cpu_va",
-    ][::core::mem::offset_of!(d3dkmt_opensyncobjectfromsyncfile, fence_value_cpu_va)
-        - 24usize];
-    [
-        "Offset of field: d3dkmt_opensyncobjectfromsyncfile::fence_value_gpu_va",
-    ][::core::mem::offset_of!(d3dkmt_opensyncobjectfromsyncfile, fence_value_gpu_va)
-        - 32usize];
+    ["Size of d3dkmt_opensyncobjectfromsyncfile"]
+        [::core::mem::size_of::<d3dkmt_opensyncobjectfromsyncfile>() - 40usize];
+    ["Alignment of d3dkmt_opensyncobjectfromsyncfile"]
+        [::core::mem::align_of::<d3dkmt_opensyncobjectfromsyncfile>() - 8usize];
+    ["Offset of field: d3dkmt_opensyncobjectfromsyncfile::sync_file_handle"]
+        [::core::mem::offset_of!(d3dkmt_opensyncobjectfromsyncfile, sync_file_handle) - 0usize];
+    ["Offset of field: d3dkmt_opensyncobjectfromsyncfile::device"]
+        [::core::mem::offset_of!(d3dkmt_opensyncobjectfromsyncfile, device) - 8usize];
+    ["Offset of field: d3dkmt_opensyncobjectfromsyncfile::syncobj"]
+        [::core::mem::offset_of!(d3dkmt_opensyncobjectfromsyncfile, syncobj) - 12usize];
+    ["Offset of field: d3dkmt_opensyncobjectfromsyncfile::fence_value"]
+        [::core::mem::offset_of!(d3dkmt_opensyncobjectfromsyncfile, fence_value) - 16usize];
+    ["Offset of field: d3dkmt_opensyncobjectfromsyncfile::fence_value_cpu_va"]
+        [::core::mem::offset_of!(d3dkmt_opensyncobjectfromsyncfile, fence_value_cpu_va) - 24usize];
+    ["Offset of field: d3dkmt_opensyncobjectfromsyncfile::fence_value_gpu_va"]
+        [::core::mem::offset_of!(d3dkmt_opensyncobjectfromsyncfile, fence_value_gpu_va) - 32usize];
 };
 #[repr(C)]
 #[derive(Default, Copy, Clone)]
@@ -8010,21 +6603,16 @@ pub struct _D3DKMT_CREATEKEYEDMUTEX {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_CREATEKEYEDMUTEX",
-    ][::core::mem::size_of::<_D3DKMT_CREATEKEYEDMUTEX>() - 16usize];
-    [
-        "Alignment of _D3DKMT_CREATEKEYEDMUTEX",
-    ][::core::mem::align_of::<_D3DKMT_CREATEKEYEDMUTEX>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_CREATEKEYEDMUTEX::InitialValue",
-    ][::core::mem::offset_of!(_D3DKMT_CREATEKEYEDMUTEX, InitialValue) - 0usize];
-    [
-        "Offset of field: _D3DKMT_CREATEKEYEDMUTEX::hSharedHandle",
-    ][::core::mem::offset_of!(_D3DKMT_CREATEKEYEDMUTEX, hSharedHandle) - 8usize];
-    [
-        "Offset of field: _D3DKMT_CREATEKEYEDMUTEX::hKeyedMutex",
-    ][::core::mem::offset_of!(_D3DKMT_CREATEKEYEDMUTEX, hKeyedMutex) - 12usize];
+    ["Size of _D3DKMT_CREATEKEYEDMUTEX"]
+        [::core::mem::size_of::<_D3DKMT_CREATEKEYEDMUTEX>() - 16usize];
+    ["Alignment of _D3DKMT_CREATEKEYEDMUTEX"]
+        [::core::mem::align_of::<_D3DKMT_CREATEKEYEDMUTEX>() - 8usize];
+    ["Offset of field: _D3DKMT_CREATEKEYEDMUTEX::InitialValue"]
+        [::core::mem::offset_of!(_D3DKMT_CREATEKEYEDMUTEX, InitialValue) - 0usize];
+    ["Offset of field: _D3DKMT_CREATEKEYEDMUTEX::hSharedHandle"]
+        [::core::mem::offset_of!(_D3DKMT_CREATEKEYEDMUTEX, hSharedHandle) - 8usize];
+    ["Offset of field: _D3DKMT_CREATEKEYEDMUTEX::hKeyedMutex"]
+        [::core::mem::offset_of!(_D3DKMT_CREATEKEYEDMUTEX, hKeyedMutex) - 12usize];
 };
 pub type D3DKMT_CREATEKEYEDMUTEX = _D3DKMT_CREATEKEYEDMUTEX;
 pub type D3DKMT_CREATEKEYEDMUTEX2_FLAGS = __u32;
@@ -8040,31 +6628,22 @@ pub struct _D3DKMT_CREATEKEYEDMUTEX2 {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_CREATEKEYEDMUTEX2",
-    ][::core::mem::size_of::<_D3DKMT_CREATEKEYEDMUTEX2>() - 32usize];
-    [
-        "Alignment of _D3DKMT_CREATEKEYEDMUTEX2",
-    ][::core::mem::align_of::<_D3DKMT_CREATEKEYEDMUTEX2>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_CREATEKEYEDMUTEX2::InitialValue",
-    ][::core::mem::offset_of!(_D3DKMT_CREATEKEYEDMUTEX2, InitialValue) - 0usize];
-    [
-        "Offset of field: _D3DKMT_CREATEKEYEDMUTEX2::hSharedHandle",
-    ][::core::mem::offset_of!(_D3DKMT_CREATEKEYEDMUTEX2, hSharedHandle) - 8usize];
-    [
-        "Offset of field: _D3DKMT_CREATEKEYEDMUTEX2::hKeyedMutex",
-    ][::core::mem::offset_of!(_D3DKMT_CREATEKEYEDMUTEX2, hKeyedMutex) - 12usize];
-    [
-        "Offset of field: _D3DKMT_CREATEKEYEDMUTEX2::pPrivateRuntimeData",
-    ][::core::mem::offset_of!(_D3DKMT_CREATEKEYEDMUTEX2, pPrivateRuntimeData) - 16usize];
-    [
-        "Offset of field: _D3DKMT_CREATEKEYEDMUTEX2::PrivateRuntimeDataSize",
-    ][::core::mem::offset_of!(_D3DKMT_CREATEKEYEDMUTEX2, PrivateRuntimeDataSize)
-        - 24usize];
-    [
-        "Offset of field: _D3DKMT_CREATEKEYEDMUTEX2::Flags",
-    ][::core::mem::offset_of!(_D3DKMT_CREATEKEYEDMUTEX2, Flags) - 28usize];
+    ["Size of _D3DKMT_CREATEKEYEDMUTEX2"]
+        [::core::mem::size_of::<_D3DKMT_CREATEKEYEDMUTEX2>() - 32usize];
+    ["Alignment of _D3DKMT_CREATEKEYEDMUTEX2"]
+        [::core::mem::align_of::<_D3DKMT_CREATEKEYEDMUTEX2>() - 8usize];
+    ["Offset of field: _D3DKMT_CREATEKEYEDMUTEX2::InitialValue"]
+        [::core::mem::offset_of!(_D3DKMT_CREATEKEYEDMUTEX2, InitialValue) - 0usize];
+    ["Offset of field: _D3DKMT_CREATEKEYEDMUTEX2::hSharedHandle"]
+        [::core::mem::offset_of!(_D3DKMT_CREATEKEYEDMUTEX2, hSharedHandle) - 8usize];
+    ["Offset of field: _D3DKMT_CREATEKEYEDMUTEX2::hKeyedMutex"]
+        [::core::mem::offset_of!(_D3DKMT_CREATEKEYEDMUTEX2, hKeyedMutex) - 12usize];
+    ["Offset of field: _D3DKMT_CREATEKEYEDMUTEX2::pPrivateRuntimeData"]
+        [::core::mem::offset_of!(_D3DKMT_CREATEKEYEDMUTEX2, pPrivateRuntimeData) - 16usize];
+    ["Offset of field: _D3DKMT_CREATEKEYEDMUTEX2::PrivateRuntimeDataSize"]
+        [::core::mem::offset_of!(_D3DKMT_CREATEKEYEDMUTEX2, PrivateRuntimeDataSize) - 24usize];
+    ["Offset of field: _D3DKMT_CREATEKEYEDMUTEX2::Flags"]
+        [::core::mem::offset_of!(_D3DKMT_CREATEKEYEDMUTEX2, Flags) - 28usize];
 };
 pub type D3DKMT_CREATEKEYEDMUTEX2 = _D3DKMT_CREATEKEYEDMUTEX2;
 #[repr(C)]
@@ -8075,18 +6654,13 @@ pub struct _D3DKMT_OPENKEYEDMUTEX {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_OPENKEYEDMUTEX",
-    ][::core::mem::size_of::<_D3DKMT_OPENKEYEDMUTEX>() - 8usize];
-    [
-        "Alignment of _D3DKMT_OPENKEYEDMUTEX",
-    ][::core::mem::align_of::<_D3DKMT_OPENKEYEDMUTEX>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_OPENKEYEDMUTEX::hSharedHandle",
-    ][::core::mem::offset_of!(_D3DKMT_OPENKEYEDMUTEX, hSharedHandle) - 0usize];
-    [
-        "Offset of field: _D3DKMT_OPENKEYEDMUTEX::hKeyedMutex",
-    ][::core::mem::offset_of!(_D3DKMT_OPENKEYEDMUTEX, hKeyedMutex) - 4usize];
+    ["Size of _D3DKMT_OPENKEYEDMUTEX"][::core::mem::size_of::<_D3DKMT_OPENKEYEDMUTEX>() - 8usize];
+    ["Alignment of _D3DKMT_OPENKEYEDMUTEX"]
+        [::core::mem::align_of::<_D3DKMT_OPENKEYEDMUTEX>() - 4usize];
+    ["Offset of field: _D3DKMT_OPENKEYEDMUTEX::hSharedHandle"]
+        [::core::mem::offset_of!(_D3DKMT_OPENKEYEDMUTEX, hSharedHandle) - 0usize];
+    ["Offset of field: _D3DKMT_OPENKEYEDMUTEX::hKeyedMutex"]
+        [::core::mem::offset_of!(_D3DKMT_OPENKEYEDMUTEX, hKeyedMutex) - 4usize];
 };
 pub type D3DKMT_OPENKEYEDMUTEX = _D3DKMT_OPENKEYEDMUTEX;
 #[repr(C)]
@@ -8100,28 +6674,20 @@ pub struct _D3DKMT_OPENKEYEDMUTEX2 {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_OPENKEYEDMUTEX2",
-    ][::core::mem::size_of::<_D3DKMT_OPENKEYEDMUTEX2>() - 24usize];
-    [
-        "Alignment of _D3DKMT_OPENKEYEDMUTEX2",
-    ][::core::mem::align_of::<_D3DKMT_OPENKEYEDMUTEX2>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_OPENKEYEDMUTEX2::hSharedHandle",
-    ][::core::mem::offset_of!(_D3DKMT_OPENKEYEDMUTEX2, hSharedHandle) - 0usize];
-    [
-        "Offset of field: _D3DKMT_OPENKEYEDMUTEX2::hKeyedMutex",
-    ][::core::mem::offset_of!(_D3DKMT_OPENKEYEDMUTEX2, hKeyedMutex) - 4usize];
-    [
-        "Offset of field: _D3DKMT_OPENKEYEDMUTEX2::pPrivateRuntimeData",
-    ][::core::mem::offset_of!(_D3DKMT_OPENKEYEDMUTEX2, pPrivateRuntimeData) - 8usize];
-    [
-        "Offset of field: _D3DKMT_OPENKEYEDMUTEX2::PrivateRuntimeDataSize",
-    ][::core::mem::offset_of!(_D3DKMT_OPENKEYEDMUTEX2, PrivateRuntimeDataSize)
-        - 16usize];
-    [
-        "Offset of field: _D3DKMT_OPENKEYEDMUTEX2::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_OPENKEYEDMUTEX2, _pad0) - 20usize];
+    ["Size of _D3DKMT_OPENKEYEDMUTEX2"]
+        [::core::mem::size_of::<_D3DKMT_OPENKEYEDMUTEX2>() - 24usize];
+    ["Alignment of _D3DKMT_OPENKEYEDMUTEX2"]
+        [::core::mem::align_of::<_D3DKMT_OPENKEYEDMUTEX2>() - 8usize];
+    ["Offset of field: _D3DKMT_OPENKEYEDMUTEX2::hSharedHandle"]
+        [::core::mem::offset_of!(_D3DKMT_OPENKEYEDMUTEX2, hSharedHandle) - 0usize];
+    ["Offset of field: _D3DKMT_OPENKEYEDMUTEX2::hKeyedMutex"]
+        [::core::mem::offset_of!(_D3DKMT_OPENKEYEDMUTEX2, hKeyedMutex) - 4usize];
+    ["Offset of field: _D3DKMT_OPENKEYEDMUTEX2::pPrivateRuntimeData"]
+        [::core::mem::offset_of!(_D3DKMT_OPENKEYEDMUTEX2, pPrivateRuntimeData) - 8usize];
+    ["Offset of field: _D3DKMT_OPENKEYEDMUTEX2::PrivateRuntimeDataSize"]
+        [::core::mem::offset_of!(_D3DKMT_OPENKEYEDMUTEX2, PrivateRuntimeDataSize) - 16usize];
+    ["Offset of field: _D3DKMT_OPENKEYEDMUTEX2::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_OPENKEYEDMUTEX2, _pad0) - 20usize];
 };
 pub type D3DKMT_OPENKEYEDMUTEX2 = _D3DKMT_OPENKEYEDMUTEX2;
 #[repr(C)]
@@ -8136,32 +6702,26 @@ pub struct _D3DKMT_OPENKEYEDMUTEXFROMNTHANDLE {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_OPENKEYEDMUTEXFROMNTHANDLE",
-    ][::core::mem::size_of::<_D3DKMT_OPENKEYEDMUTEXFROMNTHANDLE>() - 32usize];
-    [
-        "Alignment of _D3DKMT_OPENKEYEDMUTEXFROMNTHANDLE",
-    ][::core::mem::align_of::<_D3DKMT_OPENKEYEDMUTEXFROMNTHANDLE>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_OPENKEYEDMUTEXFROMNTHANDLE::hNtHandle",
-    ][::core::mem::offset_of!(_D3DKMT_OPENKEYEDMUTEXFROMNTHANDLE, hNtHandle) - 0usize];
-    [
-        "Offset of field: _D3DKMT_OPENKEYEDMUTEXFROMNTHANDLE::hKeyedMutex",
-    ][::core::mem::offset_of!(_D3DKMT_OPENKEYEDMUTEXFROMNTHANDLE, hKeyedMutex) - 8usize];
-    [
-        "Offset of field: _D3DKMT_OPENKEYEDMUTEXFROMNTHANDLE::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_OPENKEYEDMUTEXFROMNTHANDLE, _pad0) - 12usize];
-    [
-        "Offset of field: _D3DKMT_OPENKEYEDMUTEXFROMNTHANDLE::pPrivateRuntimeData",
-    ][::core::mem::offset_of!(_D3DKMT_OPENKEYEDMUTEXFROMNTHANDLE, pPrivateRuntimeData)
-        - 16usize];
-    [
-        "Offset of field: _D3DKMT_OPENKEYEDMUTEXFROMNTHANDLE::PrivateRuntimeDataSize",
-    ][::core::mem::offset_of!(_D3DKMT_OPENKEYEDMUTEXFROMNTHANDLE, PrivateRuntimeDataSize)
-        - 24usize];
-    [
-        "Offset of field: _D3DKMT_OPENKEYEDMUTEXFROMNTHANDLE::_pad1",
-    ][::core::mem::offset_of!(_D3DKMT_OPENKEYEDMUTEXFROMNTHANDLE, _pad1) - 28usize];
+    ["Size of _D3DKMT_OPENKEYEDMUTEXFROMNTHANDLE"]
+        [::core::mem::size_of::<_D3DKMT_OPENKEYEDMUTEXFROMNTHANDLE>() - 32usize];
+    ["Alignment of _D3DKMT_OPENKEYEDMUTEXFROMNTHANDLE"]
+        [::core::mem::align_of::<_D3DKMT_OPENKEYEDMUTEXFROMNTHANDLE>() - 8usize];
+    ["Offset of field: _D3DKMT_OPENKEYEDMUTEXFROMNTHANDLE::hNtHandle"]
+        [::core::mem::offset_of!(_D3DKMT_OPENKEYEDMUTEXFROMNTHANDLE, hNtHandle) - 0usize];
+    ["Offset of field: _D3DKMT_OPENKEYEDMUTEXFROMNTHANDLE::hKeyedMutex"]
+        [::core::mem::offset_of!(_D3DKMT_OPENKEYEDMUTEXFROMNTHANDLE, hKeyedMutex) - 8usize];
+    ["Offset of field: _D3DKMT_OPENKEYEDMUTEXFROMNTHANDLE::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_OPENKEYEDMUTEXFROMNTHANDLE, _pad0) - 12usize];
+    ["Offset of field: _D3DKMT_OPENKEYEDMUTEXFROMNTHANDLE::pPrivateRuntimeData"][::core::mem::offset_of!(
+        _D3DKMT_OPENKEYEDMUTEXFROMNTHANDLE,
+        pPrivateRuntimeData
+    ) - 16usize];
+    ["Offset of field: _D3DKMT_OPENKEYEDMUTEXFROMNTHANDLE::PrivateRuntimeDataSize"][::core::mem::offset_of!(
+        _D3DKMT_OPENKEYEDMUTEXFROMNTHANDLE,
+        PrivateRuntimeDataSize
+    ) - 24usize];
+    ["Offset of field: _D3DKMT_OPENKEYEDMUTEXFROMNTHANDLE::_pad1"]
+        [::core::mem::offset_of!(_D3DKMT_OPENKEYEDMUTEXFROMNTHANDLE, _pad1) - 28usize];
 };
 pub type D3DKMT_OPENKEYEDMUTEXFROMNTHANDLE = _D3DKMT_OPENKEYEDMUTEXFROMNTHANDLE;
 #[repr(C)]
@@ -8171,15 +6731,12 @@ pub struct _D3DKMT_DESTROYKEYEDMUTEX {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_DESTROYKEYEDMUTEX",
-    ][::core::mem::size_of::<_D3DKMT_DESTROYKEYEDMUTEX>() - 4usize];
-    [
-        "Alignment of _D3DKMT_DESTROYKEYEDMUTEX",
-    ][::core::mem::align_of::<_D3DKMT_DESTROYKEYEDMUTEX>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_DESTROYKEYEDMUTEX::hKeyedMutex",
-    ][::core::mem::offset_of!(_D3DKMT_DESTROYKEYEDMUTEX, hKeyedMutex) - 0usize];
+    ["Size of _D3DKMT_DESTROYKEYEDMUTEX"]
+        [::core::mem::size_of::<_D3DKMT_DESTROYKEYEDMUTEX>() - 4usize];
+    ["Alignment of _D3DKMT_DESTROYKEYEDMUTEX"]
+        [::core::mem::align_of::<_D3DKMT_DESTROYKEYEDMUTEX>() - 4usize];
+    ["Offset of field: _D3DKMT_DESTROYKEYEDMUTEX::hKeyedMutex"]
+        [::core::mem::offset_of!(_D3DKMT_DESTROYKEYEDMUTEX, hKeyedMutex) - 0usize];
 };
 pub type D3DKMT_DESTROYKEYEDMUTEX = _D3DKMT_DESTROYKEYEDMUTEX;
 #[repr(C)]
@@ -8193,27 +6750,20 @@ pub struct _D3DKMT_ACQUIREKEYEDMUTEX {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_ACQUIREKEYEDMUTEX",
-    ][::core::mem::size_of::<_D3DKMT_ACQUIREKEYEDMUTEX>() - 32usize];
-    [
-        "Alignment of _D3DKMT_ACQUIREKEYEDMUTEX",
-    ][::core::mem::align_of::<_D3DKMT_ACQUIREKEYEDMUTEX>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_ACQUIREKEYEDMUTEX::hKeyedMutex",
-    ][::core::mem::offset_of!(_D3DKMT_ACQUIREKEYEDMUTEX, hKeyedMutex) - 0usize];
-    [
-        "Offset of field: _D3DKMT_ACQUIREKEYEDMUTEX::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_ACQUIREKEYEDMUTEX, _pad0) - 4usize];
-    [
-        "Offset of field: _D3DKMT_ACQUIREKEYEDMUTEX::Key",
-    ][::core::mem::offset_of!(_D3DKMT_ACQUIREKEYEDMUTEX, Key) - 8usize];
-    [
-        "Offset of field: _D3DKMT_ACQUIREKEYEDMUTEX::pTimeout",
-    ][::core::mem::offset_of!(_D3DKMT_ACQUIREKEYEDMUTEX, pTimeout) - 16usize];
-    [
-        "Offset of field: _D3DKMT_ACQUIREKEYEDMUTEX::FenceValue",
-    ][::core::mem::offset_of!(_D3DKMT_ACQUIREKEYEDMUTEX, FenceValue) - 24usize];
+    ["Size of _D3DKMT_ACQUIREKEYEDMUTEX"]
+        [::core::mem::size_of::<_D3DKMT_ACQUIREKEYEDMUTEX>() - 32usize];
+    ["Alignment of _D3DKMT_ACQUIREKEYEDMUTEX"]
+        [::core::mem::align_of::<_D3DKMT_ACQUIREKEYEDMUTEX>() - 8usize];
+    ["Offset of field: _D3DKMT_ACQUIREKEYEDMUTEX::hKeyedMutex"]
+        [::core::mem::offset_of!(_D3DKMT_ACQUIREKEYEDMUTEX, hKeyedMutex) - 0usize];
+    ["Offset of field: _D3DKMT_ACQUIREKEYEDMUTEX::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_ACQUIREKEYEDMUTEX, _pad0) - 4usize];
+    ["Offset of field: _D3DKMT_ACQUIREKEYEDMUTEX::Key"]
+        [::core::mem::offset_of!(_D3DKMT_ACQUIREKEYEDMUTEX, Key) - 8usize];
+    ["Offset of field: _D3DKMT_ACQUIREKEYEDMUTEX::pTimeout"]
+        [::core::mem::offset_of!(_D3DKMT_ACQUIREKEYEDMUTEX, pTimeout) - 16usize];
+    ["Offset of field: _D3DKMT_ACQUIREKEYEDMUTEX::FenceValue"]
+        [::core::mem::offset_of!(_D3DKMT_ACQUIREKEYEDMUTEX, FenceValue) - 24usize];
 };
 pub type D3DKMT_ACQUIREKEYEDMUTEX = _D3DKMT_ACQUIREKEYEDMUTEX;
 #[repr(C)]
@@ -8230,38 +6780,26 @@ pub struct _D3DKMT_ACQUIREKEYEDMUTEX2 {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_ACQUIREKEYEDMUTEX2",
-    ][::core::mem::size_of::<_D3DKMT_ACQUIREKEYEDMUTEX2>() - 48usize];
-    [
-        "Alignment of _D3DKMT_ACQUIREKEYEDMUTEX2",
-    ][::core::mem::align_of::<_D3DKMT_ACQUIREKEYEDMUTEX2>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_ACQUIREKEYEDMUTEX2::hKeyedMutex",
-    ][::core::mem::offset_of!(_D3DKMT_ACQUIREKEYEDMUTEX2, hKeyedMutex) - 0usize];
-    [
-        "Offset of field: _D3DKMT_ACQUIREKEYEDMUTEX2::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_ACQUIREKEYEDMUTEX2, _pad0) - 4usize];
-    [
-        "Offset of field: _D3DKMT_ACQUIREKEYEDMUTEX2::Key",
-    ][::core::mem::offset_of!(_D3DKMT_ACQUIREKEYEDMUTEX2, Key) - 8usize];
-    [
-        "Offset of field: _D3DKMT_ACQUIREKEYEDMUTEX2::pTimeout",
-    ][::core::mem::offset_of!(_D3DKMT_ACQUIREKEYEDMUTEX2, pTimeout) - 16usize];
-    [
-        "Offset of field: _D3DKMT_ACQUIREKEYEDMUTEX2::FenceValue",
-    ][::core::mem::offset_of!(_D3DKMT_ACQUIREKEYEDMUTEX2, FenceValue) - 24usize];
-    [
-        "Offset of field: _D3DKMT_ACQUIREKEYEDMUTEX2::pPrivateRuntimeData",
-    ][::core::mem::offset_of!(_D3DKMT_ACQUIREKEYEDMUTEX2, pPrivateRuntimeData)
-        - 32usize];
-    [
-        "Offset of field: _D3DKMT_ACQUIREKEYEDMUTEX2::PrivateRuntimeDataSize",
-    ][::core::mem::offset_of!(_D3DKMT_ACQUIREKEYEDMUTEX2, PrivateRuntimeDataSize)
-        - 40usize];
-    [
-        "Offset of field: _D3DKMT_ACQUIREKEYEDMUTEX2::_pad1",
-    ][::core::mem::offset_of!(_D3DKMT_ACQUIREKEYEDMUTEX2, _pad1) - 44usize];
+    ["Size of _D3DKMT_ACQUIREKEYEDMUTEX2"]
+        [::core::mem::size_of::<_D3DKMT_ACQUIREKEYEDMUTEX2>() - 48usize];
+    ["Alignment of _D3DKMT_ACQUIREKEYEDMUTEX2"]
+        [::core::mem::align_of::<_D3DKMT_ACQUIREKEYEDMUTEX2>() - 8usize];
+    ["Offset of field: _D3DKMT_ACQUIREKEYEDMUTEX2::hKeyedMutex"]
+        [::core::mem::offset_of!(_D3DKMT_ACQUIREKEYEDMUTEX2, hKeyedMutex) - 0usize];
+    ["Offset of field: _D3DKMT_ACQUIREKEYEDMUTEX2::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_ACQUIREKEYEDMUTEX2, _pad0) - 4usize];
+    ["Offset of field: _D3DKMT_ACQUIREKEYEDMUTEX2::Key"]
+        [::core::mem::offset_of!(_D3DKMT_ACQUIREKEYEDMUTEX2, Key) - 8usize];
+    ["Offset of field: _D3DKMT_ACQUIREKEYEDMUTEX2::pTimeout"]
+        [::core::mem::offset_of!(_D3DKMT_ACQUIREKEYEDMUTEX2, pTimeout) - 16usize];
+    ["Offset of field: _D3DKMT_ACQUIREKEYEDMUTEX2::FenceValue"]
+        [::core::mem::offset_of!(_D3DKMT_ACQUIREKEYEDMUTEX2, FenceValue) - 24usize];
+    ["Offset of field: _D3DKMT_ACQUIREKEYEDMUTEX2::pPrivateRuntimeData"]
+        [::core::mem::offset_of!(_D3DKMT_ACQUIREKEYEDMUTEX2, pPrivateRuntimeData) - 32usize];
+    ["Offset of field: _D3DKMT_ACQUIREKEYEDMUTEX2::PrivateRuntimeDataSize"]
+        [::core::mem::offset_of!(_D3DKMT_ACQUIREKEYEDMUTEX2, PrivateRuntimeDataSize) - 40usize];
+    ["Offset of field: _D3DKMT_ACQUIREKEYEDMUTEX2::_pad1"]
+        [::core::mem::offset_of!(_D3DKMT_ACQUIREKEYEDMUTEX2, _pad1) - 44usize];
 };
 pub type D3DKMT_ACQUIREKEYEDMUTEX2 = _D3DKMT_ACQUIREKEYEDMUTEX2;
 #[repr(C)]
@@ -8274,24 +6812,18 @@ pub struct _D3DKMT_RELEASEKEYEDMUTEX {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_RELEASEKEYEDMUTEX",
-    ][::core::mem::size_of::<_D3DKMT_RELEASEKEYEDMUTEX>() - 24usize];
-    [
-        "Alignment of _D3DKMT_RELEASEKEYEDMUTEX",
-    ][::core::mem::align_of::<_D3DKMT_RELEASEKEYEDMUTEX>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_RELEASEKEYEDMUTEX::hKeyedMutex",
-    ][::core::mem::offset_of!(_D3DKMT_RELEASEKEYEDMUTEX, hKeyedMutex) - 0usize];
-    [
-        "Offset of field: _D3DKMT_RELEASEKEYEDMUTEX::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_RELEASEKEYEDMUTEX, _pad0) - 4usize];
-    [
-        "Offset of field: _D3DKMT_RELEASEKEYEDMUTEX::Key",
-    ][::core::mem::offset_of!(_D3DKMT_RELEASEKEYEDMUTEX, Key) - 8usize];
-    [
-        "Offset of field: _D3DKMT_RELEASEKEYEDMUTEX::FenceValue",
-    ][::core::mem::offset_of!(_D3DKMT_RELEASEKEYEDMUTEX, FenceValue) - 16usize];
+    ["Size of _D3DKMT_RELEASEKEYEDMUTEX"]
+        [::core::mem::size_of::<_D3DKMT_RELEASEKEYEDMUTEX>() - 24usize];
+    ["Alignment of _D3DKMT_RELEASEKEYEDMUTEX"]
+        [::core::mem::align_of::<_D3DKMT_RELEASEKEYEDMUTEX>() - 8usize];
+    ["Offset of field: _D3DKMT_RELEASEKEYEDMUTEX::hKeyedMutex"]
+        [::core::mem::offset_of!(_D3DKMT_RELEASEKEYEDMUTEX, hKeyedMutex) - 0usize];
+    ["Offset of field: _D3DKMT_RELEASEKEYEDMUTEX::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_RELEASEKEYEDMUTEX, _pad0) - 4usize];
+    ["Offset of field: _D3DKMT_RELEASEKEYEDMUTEX::Key"]
+        [::core::mem::offset_of!(_D3DKMT_RELEASEKEYEDMUTEX, Key) - 8usize];
+    ["Offset of field: _D3DKMT_RELEASEKEYEDMUTEX::FenceValue"]
+        [::core::mem::offset_of!(_D3DKMT_RELEASEKEYEDMUTEX, FenceValue) - 16usize];
 };
 pub type D3DKMT_RELEASEKEYEDMUTEX = _D3DKMT_RELEASEKEYEDMUTEX;
 #[repr(C)]
@@ -8307,35 +6839,24 @@ pub struct _D3DKMT_RELEASEKEYEDMUTEX2 {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_RELEASEKEYEDMUTEX2",
-    ][::core::mem::size_of::<_D3DKMT_RELEASEKEYEDMUTEX2>() - 40usize];
-    [
-        "Alignment of _D3DKMT_RELEASEKEYEDMUTEX2",
-    ][::core::mem::align_of::<_D3DKMT_RELEASEKEYEDMUTEX2>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_RELEASEKEYEDMUTEX2::hKeyedMutex",
-    ][::core::mem::offset_of!(_D3DKMT_RELEASEKEYEDMUTEX2, hKeyedMutex) - 0usize];
-    [
-        "Offset of field: _D3DKMT_RELEASEKEYEDMUTEX2::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_RELEASEKEYEDMUTEX2, _pad0) - 4usize];
-    [
-        "Offset of field: _D3DKMT_RELEASEKEYEDMUTEX2::Key",
-    ][::core::mem::offset_of!(_D3DKMT_RELEASEKEYEDMUTEX2, Key) - 8usize];
-    [
-        "Offset of field: _D3DKMT_RELEASEKEYEDMUTEX2::FenceValue",
-    ][::core::mem::offset_of!(_D3DKMT_RELEASEKEYEDMUTEX2, FenceValue) - 16usize];
-    [
-        "Offset of field: _D3DKMT_RELEASEKEYEDMUTEX2::pPrivateRuntimeData",
-    ][::core::mem::offset_of!(_D3DKMT_RELEASEKEYEDMUTEX2, pPrivateRuntimeData)
-        - 24usize];
-    [
-        "Offset of field: _D3DKMT_RELEASEKEYEDMUTEX2::PrivateRuntimeDataSize",
-    ][::core::mem::offset_of!(_D3DKMT_RELEASEKEYEDMUTEX2, PrivateRuntimeDataSize)
-        - 32usize];
-    [
-        "Offset of field: _D3DKMT_RELEASEKEYEDMUTEX2::_pad1",
-    ][::core::mem::offset_of!(_D3DKMT_RELEASEKEYEDMUTEX2, _pad1) - 36usize];
+    ["Size of _D3DKMT_RELEASEKEYEDMUTEX2"]
+        [::core::mem::size_of::<_D3DKMT_RELEASEKEYEDMUTEX2>() - 40usize];
+    ["Alignment of _D3DKMT_RELEASEKEYEDMUTEX2"]
+        [::core::mem::align_of::<_D3DKMT_RELEASEKEYEDMUTEX2>() - 8usize];
+    ["Offset of field: _D3DKMT_RELEASEKEYEDMUTEX2::hKeyedMutex"]
+        [::core::mem::offset_of!(_D3DKMT_RELEASEKEYEDMUTEX2, hKeyedMutex) - 0usize];
+    ["Offset of field: _D3DKMT_RELEASEKEYEDMUTEX2::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_RELEASEKEYEDMUTEX2, _pad0) - 4usize];
+    ["Offset of field: _D3DKMT_RELEASEKEYEDMUTEX2::Key"]
+        [::core::mem::offset_of!(_D3DKMT_RELEASEKEYEDMUTEX2, Key) - 8usize];
+    ["Offset of field: _D3DKMT_RELEASEKEYEDMUTEX2::FenceValue"]
+        [::core::mem::offset_of!(_D3DKMT_RELEASEKEYEDMUTEX2, FenceValue) - 16usize];
+    ["Offset of field: _D3DKMT_RELEASEKEYEDMUTEX2::pPrivateRuntimeData"]
+        [::core::mem::offset_of!(_D3DKMT_RELEASEKEYEDMUTEX2, pPrivateRuntimeData) - 24usize];
+    ["Offset of field: _D3DKMT_RELEASEKEYEDMUTEX2::PrivateRuntimeDataSize"]
+        [::core::mem::offset_of!(_D3DKMT_RELEASEKEYEDMUTEX2, PrivateRuntimeDataSize) - 32usize];
+    ["Offset of field: _D3DKMT_RELEASEKEYEDMUTEX2::_pad1"]
+        [::core::mem::offset_of!(_D3DKMT_RELEASEKEYEDMUTEX2, _pad1) - 36usize];
 };
 pub type D3DKMT_RELEASEKEYEDMUTEX2 = _D3DKMT_RELEASEKEYEDMUTEX2;
 pub type D3DDDI_NATIVEFENCE_TYPE = __u32;
@@ -8352,25 +6873,18 @@ pub struct _D3DDDI_NATIVEFENCEMAPPING {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DDDI_NATIVEFENCEMAPPING",
-    ][::core::mem::size_of::<_D3DDDI_NATIVEFENCEMAPPING>() - 56usize];
-    [
-        "Alignment of _D3DDDI_NATIVEFENCEMAPPING",
-    ][::core::mem::align_of::<_D3DDDI_NATIVEFENCEMAPPING>() - 8usize];
-    [
-        "Offset of field: _D3DDDI_NATIVEFENCEMAPPING::CurrentValueCpuVa",
-    ][::core::mem::offset_of!(_D3DDDI_NATIVEFENCEMAPPING, CurrentValueCpuVa) - 0usize];
-    [
-        "Offset of field: _D3DDDI_NATIVEFENCEMAPPING::CurrentValueGpuVa",
-    ][::core::mem::offset_of!(_D3DDDI_NATIVEFENCEMAPPING, CurrentValueGpuVa) - 8usize];
-    [
-        "Offset of field: _D3DDDI_NATIVEFENCEMAPPING::MonitoredValueGpuVa",
-    ][::core::mem::offset_of!(_D3DDDI_NATIVEFENCEMAPPING, MonitoredValueGpuVa)
-        - 16usize];
-    [
-        "Offset of field: _D3DDDI_NATIVEFENCEMAPPING::Reserved",
-    ][::core::mem::offset_of!(_D3DDDI_NATIVEFENCEMAPPING, Reserved) - 24usize];
+    ["Size of _D3DDDI_NATIVEFENCEMAPPING"]
+        [::core::mem::size_of::<_D3DDDI_NATIVEFENCEMAPPING>() - 56usize];
+    ["Alignment of _D3DDDI_NATIVEFENCEMAPPING"]
+        [::core::mem::align_of::<_D3DDDI_NATIVEFENCEMAPPING>() - 8usize];
+    ["Offset of field: _D3DDDI_NATIVEFENCEMAPPING::CurrentValueCpuVa"]
+        [::core::mem::offset_of!(_D3DDDI_NATIVEFENCEMAPPING, CurrentValueCpuVa) - 0usize];
+    ["Offset of field: _D3DDDI_NATIVEFENCEMAPPING::CurrentValueGpuVa"]
+        [::core::mem::offset_of!(_D3DDDI_NATIVEFENCEMAPPING, CurrentValueGpuVa) - 8usize];
+    ["Offset of field: _D3DDDI_NATIVEFENCEMAPPING::MonitoredValueGpuVa"]
+        [::core::mem::offset_of!(_D3DDDI_NATIVEFENCEMAPPING, MonitoredValueGpuVa) - 16usize];
+    ["Offset of field: _D3DDDI_NATIVEFENCEMAPPING::Reserved"]
+        [::core::mem::offset_of!(_D3DDDI_NATIVEFENCEMAPPING, Reserved) - 24usize];
 };
 pub type D3DDDI_NATIVEFENCEMAPPING = _D3DDDI_NATIVEFENCEMAPPING;
 #[repr(C)]
@@ -8388,39 +6902,28 @@ pub struct _D3DDDI_NATIVEFENCEINFO {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DDDI_NATIVEFENCEINFO",
-    ][::core::mem::size_of::<_D3DDDI_NATIVEFENCEINFO>() - 112usize];
-    [
-        "Alignment of _D3DDDI_NATIVEFENCEINFO",
-    ][::core::mem::align_of::<_D3DDDI_NATIVEFENCEINFO>() - 8usize];
-    [
-        "Offset of field: _D3DDDI_NATIVEFENCEINFO::InitialFenceValue",
-    ][::core::mem::offset_of!(_D3DDDI_NATIVEFENCEINFO, InitialFenceValue) - 0usize];
-    [
-        "Offset of field: _D3DDDI_NATIVEFENCEINFO::EngineAffinity",
-    ][::core::mem::offset_of!(_D3DDDI_NATIVEFENCEINFO, EngineAffinity) - 8usize];
-    [
-        "Offset of field: _D3DDDI_NATIVEFENCEINFO::Type",
-    ][::core::mem::offset_of!(_D3DDDI_NATIVEFENCEINFO, Type) - 12usize];
-    [
-        "Offset of field: _D3DDDI_NATIVEFENCEINFO::Flags",
-    ][::core::mem::offset_of!(_D3DDDI_NATIVEFENCEINFO, Flags) - 16usize];
-    [
-        "Offset of field: _D3DDDI_NATIVEFENCEINFO::_pad0",
-    ][::core::mem::offset_of!(_D3DDDI_NATIVEFENCEINFO, _pad0) - 20usize];
-    [
-        "Offset of field: _D3DDDI_NATIVEFENCEINFO::NativeFenceMapping",
-    ][::core::mem::offset_of!(_D3DDDI_NATIVEFENCEINFO, NativeFenceMapping) - 24usize];
-    [
-        "Offset of field: _D3DDDI_NATIVEFENCEINFO::PhysicalAdapterIndex",
-    ][::core::mem::offset_of!(_D3DDDI_NATIVEFENCEINFO, PhysicalAdapterIndex) - 80usize];
-    [
-        "Offset of field: _D3DDDI_NATIVEFENCEINFO::Reserved",
-    ][::core::mem::offset_of!(_D3DDDI_NATIVEFENCEINFO, Reserved) - 84usize];
-    [
-        "Offset of field: _D3DDDI_NATIVEFENCEINFO::_pad1",
-    ][::core::mem::offset_of!(_D3DDDI_NATIVEFENCEINFO, _pad1) - 108usize];
+    ["Size of _D3DDDI_NATIVEFENCEINFO"]
+        [::core::mem::size_of::<_D3DDDI_NATIVEFENCEINFO>() - 112usize];
+    ["Alignment of _D3DDDI_NATIVEFENCEINFO"]
+        [::core::mem::align_of::<_D3DDDI_NATIVEFENCEINFO>() - 8usize];
+    ["Offset of field: _D3DDDI_NATIVEFENCEINFO::InitialFenceValue"]
+        [::core::mem::offset_of!(_D3DDDI_NATIVEFENCEINFO, InitialFenceValue) - 0usize];
+    ["Offset of field: _D3DDDI_NATIVEFENCEINFO::EngineAffinity"]
+        [::core::mem::offset_of!(_D3DDDI_NATIVEFENCEINFO, EngineAffinity) - 8usize];
+    ["Offset of field: _D3DDDI_NATIVEFENCEINFO::Type"]
+        [::core::mem::offset_of!(_D3DDDI_NATIVEFENCEINFO, Type) - 12usize];
+    ["Offset of field: _D3DDDI_NATIVEFENCEINFO::Flags"]
+        [::core::mem::offset_of!(_D3DDDI_NATIVEFENCEINFO, Flags) - 16usize];
+    ["Offset of field: _D3DDDI_NATIVEFENCEINFO::_pad0"]
+        [::core::mem::offset_of!(_D3DDDI_NATIVEFENCEINFO, _pad0) - 20usize];
+    ["Offset of field: _D3DDDI_NATIVEFENCEINFO::NativeFenceMapping"]
+        [::core::mem::offset_of!(_D3DDDI_NATIVEFENCEINFO, NativeFenceMapping) - 24usize];
+    ["Offset of field: _D3DDDI_NATIVEFENCEINFO::PhysicalAdapterIndex"]
+        [::core::mem::offset_of!(_D3DDDI_NATIVEFENCEINFO, PhysicalAdapterIndex) - 80usize];
+    ["Offset of field: _D3DDDI_NATIVEFENCEINFO::Reserved"]
+        [::core::mem::offset_of!(_D3DDDI_NATIVEFENCEINFO, Reserved) - 84usize];
+    ["Offset of field: _D3DDDI_NATIVEFENCEINFO::_pad1"]
+        [::core::mem::offset_of!(_D3DDDI_NATIVEFENCEINFO, _pad1) - 108usize];
 };
 pub type D3DDDI_NATIVEFENCEINFO = _D3DDDI_NATIVEFENCEINFO;
 pub type D3DKMT_CREATENATIVEFENCE_FLAGS = __u32;
@@ -8436,30 +6939,22 @@ pub struct _D3DKMT_CREATENATIVEFENCE {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_CREATENATIVEFENCE",
-    ][::core::mem::size_of::<_D3DKMT_CREATENATIVEFENCE>() - 216usize];
-    [
-        "Alignment of _D3DKMT_CREATENATIVEFENCE",
-    ][::core::mem::align_of::<_D3DKMT_CREATENATIVEFENCE>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_CREATENATIVEFENCE::hDevice",
-    ][::core::mem::offset_of!(_D3DKMT_CREATENATIVEFENCE, hDevice) - 0usize];
-    [
-        "Offset of field: _D3DKMT_CREATENATIVEFENCE::hSyncObject",
-    ][::core::mem::offset_of!(_D3DKMT_CREATENATIVEFENCE, hSyncObject) - 4usize];
-    [
-        "Offset of field: _D3DKMT_CREATENATIVEFENCE::PrivateDriverData",
-    ][::core::mem::offset_of!(_D3DKMT_CREATENATIVEFENCE, PrivateDriverData) - 8usize];
-    [
-        "Offset of field: _D3DKMT_CREATENATIVEFENCE::Info",
-    ][::core::mem::offset_of!(_D3DKMT_CREATENATIVEFENCE, Info) - 72usize];
-    [
-        "Offset of field: _D3DKMT_CREATENATIVEFENCE::Flags",
-    ][::core::mem::offset_of!(_D3DKMT_CREATENATIVEFENCE, Flags) - 184usize];
-    [
-        "Offset of field: _D3DKMT_CREATENATIVEFENCE::Reserved",
-    ][::core::mem::offset_of!(_D3DKMT_CREATENATIVEFENCE, Reserved) - 188usize];
+    ["Size of _D3DKMT_CREATENATIVEFENCE"]
+        [::core::mem::size_of::<_D3DKMT_CREATENATIVEFENCE>() - 216usize];
+    ["Alignment of _D3DKMT_CREATENATIVEFENCE"]
+        [::core::mem::align_of::<_D3DKMT_CREATENATIVEFENCE>() - 8usize];
+    ["Offset of field: _D3DKMT_CREATENATIVEFENCE::hDevice"]
+        [::core::mem::offset_of!(_D3DKMT_CREATENATIVEFENCE, hDevice) - 0usize];
+    ["Offset of field: _D3DKMT_CREATENATIVEFENCE::hSyncObject"]
+        [::core::mem::offset_of!(_D3DKMT_CREATENATIVEFENCE, hSyncObject) - 4usize];
+    ["Offset of field: _D3DKMT_CREATENATIVEFENCE::PrivateDriverData"]
+        [::core::mem::offset_of!(_D3DKMT_CREATENATIVEFENCE, PrivateDriverData) - 8usize];
+    ["Offset of field: _D3DKMT_CREATENATIVEFENCE::Info"]
+        [::core::mem::offset_of!(_D3DKMT_CREATENATIVEFENCE, Info) - 72usize];
+    ["Offset of field: _D3DKMT_CREATENATIVEFENCE::Flags"]
+        [::core::mem::offset_of!(_D3DKMT_CREATENATIVEFENCE, Flags) - 184usize];
+    ["Offset of field: _D3DKMT_CREATENATIVEFENCE::Reserved"]
+        [::core::mem::offset_of!(_D3DKMT_CREATENATIVEFENCE, Reserved) - 188usize];
 };
 impl Default for _D3DKMT_CREATENATIVEFENCE {
     fn default() -> Self {
@@ -8485,40 +6980,28 @@ pub struct _D3DKMT_OPENNATIVEFENCEFROMNTHANDLE {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_OPENNATIVEFENCEFROMNTHANDLE",
-    ][::core::mem::size_of::<_D3DKMT_OPENNATIVEFENCEFROMNTHANDLE>() - 176usize];
-    [
-        "Alignment of _D3DKMT_OPENNATIVEFENCEFROMNTHANDLE",
-    ][::core::mem::align_of::<_D3DKMT_OPENNATIVEFENCEFROMNTHANDLE>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_OPENNATIVEFENCEFROMNTHANDLE::hNtHandle",
-    ][::core::mem::offset_of!(_D3DKMT_OPENNATIVEFENCEFROMNTHANDLE, hNtHandle) - 0usize];
-    [
-        "Offset of field: _D3DKMT_OPENNATIVEFENCEFROMNTHANDLE::hDevice",
-    ][::core::mem::offset_of!(_D3DKMT_OPENNATIVEFENCEFROMNTHANDLE, hDevice) - 8usize];
-    [
-        "Offset of field: _D3DKMT_OPENNATIVEFENCEFROMNTHANDLE::EngineAffinity",
-    ][::core::mem::offset_of!(_D3DKMT_OPENNATIVEFENCEFROMNTHANDLE, EngineAffinity)
-        - 12usize];
-    [
-        "Offset of field: _D3DKMT_OPENNATIVEFENCEFROMNTHANDLE::Flags",
-    ][::core::mem::offset_of!(_D3DKMT_OPENNATIVEFENCEFROMNTHANDLE, Flags) - 16usize];
-    [
-        "Offset of field: _D3DKMT_OPENNATIVEFENCEFROMNTHANDLE::hSyncObject",
-    ][::core::mem::offset_of!(_D3DKMT_OPENNATIVEFENCEFROMNTHANDLE, hSyncObject)
-        - 20usize];
-    [
-        "Offset of field: _D3DKMT_OPENNATIVEFENCEFROMNTHANDLE::NativeFenceMapping",
-    ][::core::mem::offset_of!(_D3DKMT_OPENNATIVEFENCEFROMNTHANDLE, NativeFenceMapping)
-        - 24usize];
-    [
-        "Offset of field: _D3DKMT_OPENNATIVEFENCEFROMNTHANDLE::PrivateDriverData",
-    ][::core::mem::offset_of!(_D3DKMT_OPENNATIVEFENCEFROMNTHANDLE, PrivateDriverData)
-        - 80usize];
-    [
-        "Offset of field: _D3DKMT_OPENNATIVEFENCEFROMNTHANDLE::Reserved",
-    ][::core::mem::offset_of!(_D3DKMT_OPENNATIVEFENCEFROMNTHANDLE, Reserved) - 144usize];
+    ["Size of _D3DKMT_OPENNATIVEFENCEFROMNTHANDLE"]
+        [::core::mem::size_of::<_D3DKMT_OPENNATIVEFENCEFROMNTHANDLE>() - 176usize];
+    ["Alignment of _D3DKMT_OPENNATIVEFENCEFROMNTHANDLE"]
+        [::core::mem::align_of::<_D3DKMT_OPENNATIVEFENCEFROMNTHANDLE>() - 8usize];
+    ["Offset of field: _D3DKMT_OPENNATIVEFENCEFROMNTHANDLE::hNtHandle"]
+        [::core::mem::offset_of!(_D3DKMT_OPENNATIVEFENCEFROMNTHANDLE, hNtHandle) - 0usize];
+    ["Offset of field: _D3DKMT_OPENNATIVEFENCEFROMNTHANDLE::hDevice"]
+        [::core::mem::offset_of!(_D3DKMT_OPENNATIVEFENCEFROMNTHANDLE, hDevice) - 8usize];
+    ["Offset of field: _D3DKMT_OPENNATIVEFENCEFROMNTHANDLE::EngineAffinity"]
+        [::core::mem::offset_of!(_D3DKMT_OPENNATIVEFENCEFROMNTHANDLE, EngineAffinity) - 12usize];
+    ["Offset of field: _D3DKMT_OPENNATIVEFENCEFROMNTHANDLE::Flags"]
+        [::core::mem::offset_of!(_D3DKMT_OPENNATIVEFENCEFROMNTHANDLE, Flags) - 16usize];
+    ["Offset of field: _D3DKMT_OPENNATIVEFENCEFROMNTHANDLE::hSyncObject"]
+        [::core::mem::offset_of!(_D3DKMT_OPENNATIVEFENCEFROMNTHANDLE, hSyncObject) - 20usize];
+    ["Offset of field: _D3DKMT_OPENNATIVEFENCEFROMNTHANDLE::NativeFenceMapping"][::core::mem::offset_of!(
+        _D3DKMT_OPENNATIVEFENCEFROMNTHANDLE,
+        NativeFenceMapping
+    ) - 24usize];
+    ["Offset of field: _D3DKMT_OPENNATIVEFENCEFROMNTHANDLE::PrivateDriverData"]
+        [::core::mem::offset_of!(_D3DKMT_OPENNATIVEFENCEFROMNTHANDLE, PrivateDriverData) - 80usize];
+    ["Offset of field: _D3DKMT_OPENNATIVEFENCEFROMNTHANDLE::Reserved"]
+        [::core::mem::offset_of!(_D3DKMT_OPENNATIVEFENCEFROMNTHANDLE, Reserved) - 144usize];
 };
 impl Default for _D3DKMT_OPENNATIVEFENCEFROMNTHANDLE {
     fn default() -> Self {
@@ -8544,37 +7027,28 @@ pub struct _D3DKMT_GETNATIVEFENCELOGDETAIL {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_GETNATIVEFENCELOGDETAIL",
-    ][::core::mem::size_of::<_D3DKMT_GETNATIVEFENCELOGDETAIL>() - 96usize];
-    [
-        "Alignment of _D3DKMT_GETNATIVEFENCELOGDETAIL",
-    ][::core::mem::align_of::<_D3DKMT_GETNATIVEFENCELOGDETAIL>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_GETNATIVEFENCELOGDETAIL::hHwQueue",
-    ][::core::mem::offset_of!(_D3DKMT_GETNATIVEFENCELOGDETAIL, hHwQueue) - 0usize];
-    [
-        "Offset of field: _D3DKMT_GETNATIVEFENCELOGDETAIL::Flags",
-    ][::core::mem::offset_of!(_D3DKMT_GETNATIVEFENCELOGDETAIL, Flags) - 4usize];
-    [
-        "Offset of field: _D3DKMT_GETNATIVEFENCELOGDETAIL::WaitLogNumberOfEntries",
-    ][::core::mem::offset_of!(_D3DKMT_GETNATIVEFENCELOGDETAIL, WaitLogNumberOfEntries)
-        - 8usize];
-    [
-        "Offset of field: _D3DKMT_GETNATIVEFENCELOGDETAIL::SignalLogNumberOfEntries",
-    ][::core::mem::offset_of!(_D3DKMT_GETNATIVEFENCELOGDETAIL, SignalLogNumberOfEntries)
-        - 12usize];
-    [
-        "Offset of field: _D3DKMT_GETNATIVEFENCELOGDETAIL::WaitLogGpuBaseAddress",
-    ][::core::mem::offset_of!(_D3DKMT_GETNATIVEFENCELOGDETAIL, WaitLogGpuBaseAddress)
-        - 16usize];
-    [
-        "Offset of field: _D3DKMT_GETNATIVEFENCELOGDETAIL::SignalLogGpuBaseAddress",
-    ][::core::mem::offset_of!(_D3DKMT_GETNATIVEFENCELOGDETAIL, SignalLogGpuBaseAddress)
-        - 24usize];
-    [
-        "Offset of field: _D3DKMT_GETNATIVEFENCELOGDETAIL::Reserved",
-    ][::core::mem::offset_of!(_D3DKMT_GETNATIVEFENCELOGDETAIL, Reserved) - 32usize];
+    ["Size of _D3DKMT_GETNATIVEFENCELOGDETAIL"]
+        [::core::mem::size_of::<_D3DKMT_GETNATIVEFENCELOGDETAIL>() - 96usize];
+    ["Alignment of _D3DKMT_GETNATIVEFENCELOGDETAIL"]
+        [::core::mem::align_of::<_D3DKMT_GETNATIVEFENCELOGDETAIL>() - 8usize];
+    ["Offset of field: _D3DKMT_GETNATIVEFENCELOGDETAIL::hHwQueue"]
+        [::core::mem::offset_of!(_D3DKMT_GETNATIVEFENCELOGDETAIL, hHwQueue) - 0usize];
+    ["Offset of field: _D3DKMT_GETNATIVEFENCELOGDETAIL::Flags"]
+        [::core::mem::offset_of!(_D3DKMT_GETNATIVEFENCELOGDETAIL, Flags) - 4usize];
+    ["Offset of field: _D3DKMT_GETNATIVEFENCELOGDETAIL::WaitLogNumberOfEntries"]
+        [::core::mem::offset_of!(_D3DKMT_GETNATIVEFENCELOGDETAIL, WaitLogNumberOfEntries) - 8usize];
+    ["Offset of field: _D3DKMT_GETNATIVEFENCELOGDETAIL::SignalLogNumberOfEntries"][::core::mem::offset_of!(
+        _D3DKMT_GETNATIVEFENCELOGDETAIL,
+        SignalLogNumberOfEntries
+    ) - 12usize];
+    ["Offset of field: _D3DKMT_GETNATIVEFENCELOGDETAIL::WaitLogGpuBaseAddress"]
+        [::core::mem::offset_of!(_D3DKMT_GETNATIVEFENCELOGDETAIL, WaitLogGpuBaseAddress) - 16usize];
+    ["Offset of field: _D3DKMT_GETNATIVEFENCELOGDETAIL::SignalLogGpuBaseAddress"][::core::mem::offset_of!(
+        _D3DKMT_GETNATIVEFENCELOGDETAIL,
+        SignalLogGpuBaseAddress
+    ) - 24usize];
+    ["Offset of field: _D3DKMT_GETNATIVEFENCELOGDETAIL::Reserved"]
+        [::core::mem::offset_of!(_D3DKMT_GETNATIVEFENCELOGDETAIL, Reserved) - 32usize];
 };
 impl Default for _D3DKMT_GETNATIVEFENCELOGDETAIL {
     fn default() -> Self {
@@ -8597,31 +7071,20 @@ pub struct _D3DDDI_NATIVEFENCELOGDETAIL {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DDDI_NATIVEFENCELOGDETAIL",
-    ][::core::mem::size_of::<_D3DDDI_NATIVEFENCELOGDETAIL>() - 88usize];
-    [
-        "Alignment of _D3DDDI_NATIVEFENCELOGDETAIL",
-    ][::core::mem::align_of::<_D3DDDI_NATIVEFENCELOGDETAIL>() - 8usize];
-    [
-        "Offset of field: _D3DDDI_NATIVEFENCELOGDETAIL::WaitLogNumberOfEntries",
-    ][::core::mem::offset_of!(_D3DDDI_NATIVEFENCELOGDETAIL, WaitLogNumberOfEntries)
-        - 0usize];
-    [
-        "Offset of field: _D3DDDI_NATIVEFENCELOGDETAIL::SignalLogNumberOfEntries",
-    ][::core::mem::offset_of!(_D3DDDI_NATIVEFENCELOGDETAIL, SignalLogNumberOfEntries)
-        - 4usize];
-    [
-        "Offset of field: _D3DDDI_NATIVEFENCELOGDETAIL::WaitLogGpuBaseAddress",
-    ][::core::mem::offset_of!(_D3DDDI_NATIVEFENCELOGDETAIL, WaitLogGpuBaseAddress)
-        - 8usize];
-    [
-        "Offset of field: _D3DDDI_NATIVEFENCELOGDETAIL::SignalLogGpuBaseAddress",
-    ][::core::mem::offset_of!(_D3DDDI_NATIVEFENCELOGDETAIL, SignalLogGpuBaseAddress)
-        - 16usize];
-    [
-        "Offset of field: _D3DDDI_NATIVEFENCELOGDETAIL::Reserved",
-    ][::core::mem::offset_of!(_D3DDDI_NATIVEFENCELOGDETAIL, Reserved) - 24usize];
+    ["Size of _D3DDDI_NATIVEFENCELOGDETAIL"]
+        [::core::mem::size_of::<_D3DDDI_NATIVEFENCELOGDETAIL>() - 88usize];
+    ["Alignment of _D3DDDI_NATIVEFENCELOGDETAIL"]
+        [::core::mem::align_of::<_D3DDDI_NATIVEFENCELOGDETAIL>() - 8usize];
+    ["Offset of field: _D3DDDI_NATIVEFENCELOGDETAIL::WaitLogNumberOfEntries"]
+        [::core::mem::offset_of!(_D3DDDI_NATIVEFENCELOGDETAIL, WaitLogNumberOfEntries) - 0usize];
+    ["Offset of field: _D3DDDI_NATIVEFENCELOGDETAIL::SignalLogNumberOfEntries"]
+        [::core::mem::offset_of!(_D3DDDI_NATIVEFENCELOGDETAIL, SignalLogNumberOfEntries) - 4usize];
+    ["Offset of field: _D3DDDI_NATIVEFENCELOGDETAIL::WaitLogGpuBaseAddress"]
+        [::core::mem::offset_of!(_D3DDDI_NATIVEFENCELOGDETAIL, WaitLogGpuBaseAddress) - 8usize];
+    ["Offset of field: _D3DDDI_NATIVEFENCELOGDETAIL::SignalLogGpuBaseAddress"]
+        [::core::mem::offset_of!(_D3DDDI_NATIVEFENCELOGDETAIL, SignalLogGpuBaseAddress) - 16usize];
+    ["Offset of field: _D3DDDI_NATIVEFENCELOGDETAIL::Reserved"]
+        [::core::mem::offset_of!(_D3DDDI_NATIVEFENCELOGDETAIL, Reserved) - 24usize];
 };
 impl Default for _D3DDDI_NATIVEFENCELOGDETAIL {
     fn default() -> Self {
@@ -8660,13 +7123,10 @@ pub struct _DXGK_NATIVE_FENCE_LOG_HEADER__bindgen_ty_1__bindgen_ty_1 {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _DXGK_NATIVE_FENCE_LOG_HEADER__bindgen_ty_1__bindgen_ty_1",
-    ][::core::mem::size_of::<_DXGK_NATIVE_FENCE_LOG_HEADER__bindgen_ty_1__bindgen_ty_1>()
-        - 8usize];
-    [
-        "Alignment of _DXGK_NATIVE_FENCE_LOG_HEADER__bindgen_ty_1__bindgen_ty_1",
-    ][::core::mem::align_of::<
+    ["Size of _DXGK_NATIVE_FENCE_LOG_HEADER__bindgen_ty_1__bindgen_ty_1"][::core::mem::size_of::<
+        _DXGK_NATIVE_FENCE_LOG_HEADER__bindgen_ty_1__bindgen_ty_1,
+    >() - 8usize];
+    ["Alignment of _DXGK_NATIVE_FENCE_LOG_HEADER__bindgen_ty_1__bindgen_ty_1"][::core::mem::align_of::<
         _DXGK_NATIVE_FENCE_LOG_HEADER__bindgen_ty_1__bindgen_ty_1,
     >() - 4usize];
     [
@@ -8682,12 +7142,10 @@ const _: () = {
 };
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _DXGK_NATIVE_FENCE_LOG_HEADER__bindgen_ty_1",
-    ][::core::mem::size_of::<_DXGK_NATIVE_FENCE_LOG_HEADER__bindgen_ty_1>() - 8usize];
-    [
-        "Alignment of _DXGK_NATIVE_FENCE_LOG_HEADER__bindgen_ty_1",
-    ][::core::mem::align_of::<_DXGK_NATIVE_FENCE_LOG_HEADER__bindgen_ty_1>() - 8usize];
+    ["Size of _DXGK_NATIVE_FENCE_LOG_HEADER__bindgen_ty_1"]
+        [::core::mem::size_of::<_DXGK_NATIVE_FENCE_LOG_HEADER__bindgen_ty_1>() - 8usize];
+    ["Alignment of _DXGK_NATIVE_FENCE_LOG_HEADER__bindgen_ty_1"]
+        [::core::mem::align_of::<_DXGK_NATIVE_FENCE_LOG_HEADER__bindgen_ty_1>() - 8usize];
     [
         "Offset of field: _DXGK_NATIVE_FENCE_LOG_HEADER__bindgen_ty_1::AtomicWraparoundAndEntryIndex",
     ][::core::mem::offset_of!(
@@ -8705,24 +7163,18 @@ impl Default for _DXGK_NATIVE_FENCE_LOG_HEADER__bindgen_ty_1 {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _DXGK_NATIVE_FENCE_LOG_HEADER",
-    ][::core::mem::size_of::<_DXGK_NATIVE_FENCE_LOG_HEADER>() - 40usize];
-    [
-        "Alignment of _DXGK_NATIVE_FENCE_LOG_HEADER",
-    ][::core::mem::align_of::<_DXGK_NATIVE_FENCE_LOG_HEADER>() - 8usize];
-    [
-        "Offset of field: _DXGK_NATIVE_FENCE_LOG_HEADER::Type",
-    ][::core::mem::offset_of!(_DXGK_NATIVE_FENCE_LOG_HEADER, Type) - 8usize];
-    [
-        "Offset of field: _DXGK_NATIVE_FENCE_LOG_HEADER::_pad0",
-    ][::core::mem::offset_of!(_DXGK_NATIVE_FENCE_LOG_HEADER, _pad0) - 12usize];
-    [
-        "Offset of field: _DXGK_NATIVE_FENCE_LOG_HEADER::NumberOfEntries",
-    ][::core::mem::offset_of!(_DXGK_NATIVE_FENCE_LOG_HEADER, NumberOfEntries) - 16usize];
-    [
-        "Offset of field: _DXGK_NATIVE_FENCE_LOG_HEADER::Reserved",
-    ][::core::mem::offset_of!(_DXGK_NATIVE_FENCE_LOG_HEADER, Reserved) - 24usize];
+    ["Size of _DXGK_NATIVE_FENCE_LOG_HEADER"]
+        [::core::mem::size_of::<_DXGK_NATIVE_FENCE_LOG_HEADER>() - 40usize];
+    ["Alignment of _DXGK_NATIVE_FENCE_LOG_HEADER"]
+        [::core::mem::align_of::<_DXGK_NATIVE_FENCE_LOG_HEADER>() - 8usize];
+    ["Offset of field: _DXGK_NATIVE_FENCE_LOG_HEADER::Type"]
+        [::core::mem::offset_of!(_DXGK_NATIVE_FENCE_LOG_HEADER, Type) - 8usize];
+    ["Offset of field: _DXGK_NATIVE_FENCE_LOG_HEADER::_pad0"]
+        [::core::mem::offset_of!(_DXGK_NATIVE_FENCE_LOG_HEADER, _pad0) - 12usize];
+    ["Offset of field: _DXGK_NATIVE_FENCE_LOG_HEADER::NumberOfEntries"]
+        [::core::mem::offset_of!(_DXGK_NATIVE_FENCE_LOG_HEADER, NumberOfEntries) - 16usize];
+    ["Offset of field: _DXGK_NATIVE_FENCE_LOG_HEADER::Reserved"]
+        [::core::mem::offset_of!(_DXGK_NATIVE_FENCE_LOG_HEADER, Reserved) - 24usize];
 };
 impl Default for _DXGK_NATIVE_FENCE_LOG_HEADER {
     fn default() -> Self {
@@ -8747,35 +7199,26 @@ pub struct _DXGK_NATIVE_FENCE_LOG_ENTRY {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _DXGK_NATIVE_FENCE_LOG_ENTRY",
-    ][::core::mem::size_of::<_DXGK_NATIVE_FENCE_LOG_ENTRY>() - 48usize];
-    [
-        "Alignment of _DXGK_NATIVE_FENCE_LOG_ENTRY",
-    ][::core::mem::align_of::<_DXGK_NATIVE_FENCE_LOG_ENTRY>() - 8usize];
-    [
-        "Offset of field: _DXGK_NATIVE_FENCE_LOG_ENTRY::FenceValue",
-    ][::core::mem::offset_of!(_DXGK_NATIVE_FENCE_LOG_ENTRY, FenceValue) - 0usize];
-    [
-        "Offset of field: _DXGK_NATIVE_FENCE_LOG_ENTRY::hNativeFence",
-    ][::core::mem::offset_of!(_DXGK_NATIVE_FENCE_LOG_ENTRY, hNativeFence) - 8usize];
-    [
-        "Offset of field: _DXGK_NATIVE_FENCE_LOG_ENTRY::OperationType",
-    ][::core::mem::offset_of!(_DXGK_NATIVE_FENCE_LOG_ENTRY, OperationType) - 12usize];
-    [
-        "Offset of field: _DXGK_NATIVE_FENCE_LOG_ENTRY::Reserved0",
-    ][::core::mem::offset_of!(_DXGK_NATIVE_FENCE_LOG_ENTRY, Reserved0) - 16usize];
-    [
-        "Offset of field: _DXGK_NATIVE_FENCE_LOG_ENTRY::FenceObservedGpuTimestamp",
-    ][::core::mem::offset_of!(_DXGK_NATIVE_FENCE_LOG_ENTRY, FenceObservedGpuTimestamp)
-        - 24usize];
-    [
-        "Offset of field: _DXGK_NATIVE_FENCE_LOG_ENTRY::Reserved1",
-    ][::core::mem::offset_of!(_DXGK_NATIVE_FENCE_LOG_ENTRY, Reserved1) - 32usize];
-    [
-        "Offset of field: _DXGK_NATIVE_FENCE_LOG_ENTRY::FenceEndGpuTimestamp",
-    ][::core::mem::offset_of!(_DXGK_NATIVE_FENCE_LOG_ENTRY, FenceEndGpuTimestamp)
-        - 40usize];
+    ["Size of _DXGK_NATIVE_FENCE_LOG_ENTRY"]
+        [::core::mem::size_of::<_DXGK_NATIVE_FENCE_LOG_ENTRY>() - 48usize];
+    ["Alignment of _DXGK_NATIVE_FENCE_LOG_ENTRY"]
+        [::core::mem::align_of::<_DXGK_NATIVE_FENCE_LOG_ENTRY>() - 8usize];
+    ["Offset of field: _DXGK_NATIVE_FENCE_LOG_ENTRY::FenceValue"]
+        [::core::mem::offset_of!(_DXGK_NATIVE_FENCE_LOG_ENTRY, FenceValue) - 0usize];
+    ["Offset of field: _DXGK_NATIVE_FENCE_LOG_ENTRY::hNativeFence"]
+        [::core::mem::offset_of!(_DXGK_NATIVE_FENCE_LOG_ENTRY, hNativeFence) - 8usize];
+    ["Offset of field: _DXGK_NATIVE_FENCE_LOG_ENTRY::OperationType"]
+        [::core::mem::offset_of!(_DXGK_NATIVE_FENCE_LOG_ENTRY, OperationType) - 12usize];
+    ["Offset of field: _DXGK_NATIVE_FENCE_LOG_ENTRY::Reserved0"]
+        [::core::mem::offset_of!(_DXGK_NATIVE_FENCE_LOG_ENTRY, Reserved0) - 16usize];
+    ["Offset of field: _DXGK_NATIVE_FENCE_LOG_ENTRY::FenceObservedGpuTimestamp"][::core::mem::offset_of!(
+        _DXGK_NATIVE_FENCE_LOG_ENTRY,
+        FenceObservedGpuTimestamp
+    ) - 24usize];
+    ["Offset of field: _DXGK_NATIVE_FENCE_LOG_ENTRY::Reserved1"]
+        [::core::mem::offset_of!(_DXGK_NATIVE_FENCE_LOG_ENTRY, Reserved1) - 32usize];
+    ["Offset of field: _DXGK_NATIVE_FENCE_LOG_ENTRY::FenceEndGpuTimestamp"]
+        [::core::mem::offset_of!(_DXGK_NATIVE_FENCE_LOG_ENTRY, FenceEndGpuTimestamp) - 40usize];
 };
 pub type DXGK_NATIVE_FENCE_LOG_ENTRY = _DXGK_NATIVE_FENCE_LOG_ENTRY;
 #[repr(C)]
@@ -8786,18 +7229,14 @@ pub struct _DXGK_NATIVE_FENCE_LOG_BUFFER {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _DXGK_NATIVE_FENCE_LOG_BUFFER",
-    ][::core::mem::size_of::<_DXGK_NATIVE_FENCE_LOG_BUFFER>() - 88usize];
-    [
-        "Alignment of _DXGK_NATIVE_FENCE_LOG_BUFFER",
-    ][::core::mem::align_of::<_DXGK_NATIVE_FENCE_LOG_BUFFER>() - 8usize];
-    [
-        "Offset of field: _DXGK_NATIVE_FENCE_LOG_BUFFER::Header",
-    ][::core::mem::offset_of!(_DXGK_NATIVE_FENCE_LOG_BUFFER, Header) - 0usize];
-    [
-        "Offset of field: _DXGK_NATIVE_FENCE_LOG_BUFFER::Entries",
-    ][::core::mem::offset_of!(_DXGK_NATIVE_FENCE_LOG_BUFFER, Entries) - 40usize];
+    ["Size of _DXGK_NATIVE_FENCE_LOG_BUFFER"]
+        [::core::mem::size_of::<_DXGK_NATIVE_FENCE_LOG_BUFFER>() - 88usize];
+    ["Alignment of _DXGK_NATIVE_FENCE_LOG_BUFFER"]
+        [::core::mem::align_of::<_DXGK_NATIVE_FENCE_LOG_BUFFER>() - 8usize];
+    ["Offset of field: _DXGK_NATIVE_FENCE_LOG_BUFFER::Header"]
+        [::core::mem::offset_of!(_DXGK_NATIVE_FENCE_LOG_BUFFER, Header) - 0usize];
+    ["Offset of field: _DXGK_NATIVE_FENCE_LOG_BUFFER::Entries"]
+        [::core::mem::offset_of!(_DXGK_NATIVE_FENCE_LOG_BUFFER, Entries) - 40usize];
 };
 impl Default for _DXGK_NATIVE_FENCE_LOG_BUFFER {
     fn default() -> Self {
@@ -8881,27 +7320,20 @@ pub struct _D3DKMT_ESCAPE {
 const _: () = {
     ["Size of _D3DKMT_ESCAPE"][::core::mem::size_of::<_D3DKMT_ESCAPE>() - 32usize];
     ["Alignment of _D3DKMT_ESCAPE"][::core::mem::align_of::<_D3DKMT_ESCAPE>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_ESCAPE::hAdapter",
-    ][::core::mem::offset_of!(_D3DKMT_ESCAPE, hAdapter) - 0usize];
-    [
-        "Offset of field: _D3DKMT_ESCAPE::hDevice",
-    ][::core::mem::offset_of!(_D3DKMT_ESCAPE, hDevice) - 4usize];
-    [
-        "Offset of field: _D3DKMT_ESCAPE::Type",
-    ][::core::mem::offset_of!(_D3DKMT_ESCAPE, Type) - 8usize];
-    [
-        "Offset of field: _D3DKMT_ESCAPE::Flags",
-    ][::core::mem::offset_of!(_D3DKMT_ESCAPE, Flags) - 12usize];
-    [
-        "Offset of field: _D3DKMT_ESCAPE::pPrivateDriverData",
-    ][::core::mem::offset_of!(_D3DKMT_ESCAPE, pPrivateDriverData) - 16usize];
-    [
-        "Offset of field: _D3DKMT_ESCAPE::PrivateDriverDataSize",
-    ][::core::mem::offset_of!(_D3DKMT_ESCAPE, PrivateDriverDataSize) - 24usize];
-    [
-        "Offset of field: _D3DKMT_ESCAPE::hContext",
-    ][::core::mem::offset_of!(_D3DKMT_ESCAPE, hContext) - 28usize];
+    ["Offset of field: _D3DKMT_ESCAPE::hAdapter"]
+        [::core::mem::offset_of!(_D3DKMT_ESCAPE, hAdapter) - 0usize];
+    ["Offset of field: _D3DKMT_ESCAPE::hDevice"]
+        [::core::mem::offset_of!(_D3DKMT_ESCAPE, hDevice) - 4usize];
+    ["Offset of field: _D3DKMT_ESCAPE::Type"]
+        [::core::mem::offset_of!(_D3DKMT_ESCAPE, Type) - 8usize];
+    ["Offset of field: _D3DKMT_ESCAPE::Flags"]
+        [::core::mem::offset_of!(_D3DKMT_ESCAPE, Flags) - 12usize];
+    ["Offset of field: _D3DKMT_ESCAPE::pPrivateDriverData"]
+        [::core::mem::offset_of!(_D3DKMT_ESCAPE, pPrivateDriverData) - 16usize];
+    ["Offset of field: _D3DKMT_ESCAPE::PrivateDriverDataSize"]
+        [::core::mem::offset_of!(_D3DKMT_ESCAPE, PrivateDriverDataSize) - 24usize];
+    ["Offset of field: _D3DKMT_ESCAPE::hContext"]
+        [::core::mem::offset_of!(_D3DKMT_ESCAPE, hContext) - 28usize];
 };
 pub type D3DKMT_ESCAPE = _D3DKMT_ESCAPE;
 pub type D3DDDI_DRIVERESCAPETYPE = __u32;
@@ -8918,26 +7350,21 @@ pub struct _D3DDDI_DRIVERESCAPE_TRANSLATEALLOCATIONEHANDLE {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DDDI_DRIVERESCAPE_TRANSLATEALLOCATIONEHANDLE",
-    ][::core::mem::size_of::<_D3DDDI_DRIVERESCAPE_TRANSLATEALLOCATIONEHANDLE>()
-        - 8usize];
-    [
-        "Alignment of _D3DDDI_DRIVERESCAPE_TRANSLATEALLOCATIONEHANDLE",
-    ][::core::mem::align_of::<_D3DDDI_DRIVERESCAPE_TRANSLATEALLOCATIONEHANDLE>()
-        - 4usize];
-    [
-        "Offset of field: _D3DDDI_DRIVERESCAPE_TRANSLATEALLOCATIONEHANDLE::EscapeType",
-    ][::core::mem::offset_of!(
-        _D3DDDI_DRIVERESCAPE_TRANSLATEALLOCATIONEHANDLE, EscapeType
+    ["Size of _D3DDDI_DRIVERESCAPE_TRANSLATEALLOCATIONEHANDLE"]
+        [::core::mem::size_of::<_D3DDDI_DRIVERESCAPE_TRANSLATEALLOCATIONEHANDLE>() - 8usize];
+    ["Alignment of _D3DDDI_DRIVERESCAPE_TRANSLATEALLOCATIONEHANDLE"]
+        [::core::mem::align_of::<_D3DDDI_DRIVERESCAPE_TRANSLATEALLOCATIONEHANDLE>() - 4usize];
+    ["Offset of field: _D3DDDI_DRIVERESCAPE_TRANSLATEALLOCATIONEHANDLE::EscapeType"][::core::mem::offset_of!(
+        _D3DDDI_DRIVERESCAPE_TRANSLATEALLOCATIONEHANDLE,
+        EscapeType
     ) - 0usize];
-    [
-        "Offset of field: _D3DDDI_DRIVERESCAPE_TRANSLATEALLOCATIONEHANDLE::hAllocation",
-    ][::core::mem::offset_of!(
-        _D3DDDI_DRIVERESCAPE_TRANSLATEALLOCATIONEHANDLE, hAllocation
+    ["Offset of field: _D3DDDI_DRIVERESCAPE_TRANSLATEALLOCATIONEHANDLE::hAllocation"][::core::mem::offset_of!(
+        _D3DDDI_DRIVERESCAPE_TRANSLATEALLOCATIONEHANDLE,
+        hAllocation
     ) - 4usize];
 };
-pub type D3DDDI_DRIVERESCAPE_TRANSLATEALLOCATIONEHANDLE = _D3DDDI_DRIVERESCAPE_TRANSLATEALLOCATIONEHANDLE;
+pub type D3DDDI_DRIVERESCAPE_TRANSLATEALLOCATIONEHANDLE =
+    _D3DDDI_DRIVERESCAPE_TRANSLATEALLOCATIONEHANDLE;
 #[repr(C)]
 #[derive(Default, Copy, Clone)]
 pub struct _D3DDDI_DRIVERESCAPE_TRANSLATERESOURCEHANDLE {
@@ -8946,20 +7373,16 @@ pub struct _D3DDDI_DRIVERESCAPE_TRANSLATERESOURCEHANDLE {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DDDI_DRIVERESCAPE_TRANSLATERESOURCEHANDLE",
-    ][::core::mem::size_of::<_D3DDDI_DRIVERESCAPE_TRANSLATERESOURCEHANDLE>() - 8usize];
-    [
-        "Alignment of _D3DDDI_DRIVERESCAPE_TRANSLATERESOURCEHANDLE",
-    ][::core::mem::align_of::<_D3DDDI_DRIVERESCAPE_TRANSLATERESOURCEHANDLE>() - 4usize];
-    [
-        "Offset of field: _D3DDDI_DRIVERESCAPE_TRANSLATERESOURCEHANDLE::EscapeType",
-    ][::core::mem::offset_of!(_D3DDDI_DRIVERESCAPE_TRANSLATERESOURCEHANDLE, EscapeType)
-        - 0usize];
-    [
-        "Offset of field: _D3DDDI_DRIVERESCAPE_TRANSLATERESOURCEHANDLE::hResource",
-    ][::core::mem::offset_of!(_D3DDDI_DRIVERESCAPE_TRANSLATERESOURCEHANDLE, hResource)
-        - 4usize];
+    ["Size of _D3DDDI_DRIVERESCAPE_TRANSLATERESOURCEHANDLE"]
+        [::core::mem::size_of::<_D3DDDI_DRIVERESCAPE_TRANSLATERESOURCEHANDLE>() - 8usize];
+    ["Alignment of _D3DDDI_DRIVERESCAPE_TRANSLATERESOURCEHANDLE"]
+        [::core::mem::align_of::<_D3DDDI_DRIVERESCAPE_TRANSLATERESOURCEHANDLE>() - 4usize];
+    ["Offset of field: _D3DDDI_DRIVERESCAPE_TRANSLATERESOURCEHANDLE::EscapeType"][::core::mem::offset_of!(
+        _D3DDDI_DRIVERESCAPE_TRANSLATERESOURCEHANDLE,
+        EscapeType
+    ) - 0usize];
+    ["Offset of field: _D3DDDI_DRIVERESCAPE_TRANSLATERESOURCEHANDLE::hResource"]
+        [::core::mem::offset_of!(_D3DDDI_DRIVERESCAPE_TRANSLATERESOURCEHANDLE, hResource) - 4usize];
 };
 pub type D3DDDI_DRIVERESCAPE_TRANSLATERESOURCEHANDLE = _D3DDDI_DRIVERESCAPE_TRANSLATERESOURCEHANDLE;
 #[repr(C)]
@@ -8972,25 +7395,18 @@ pub struct _D3DDDI_DRIVERESCAPE_CPUEVENTUSAGE {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DDDI_DRIVERESCAPE_CPUEVENTUSAGE",
-    ][::core::mem::size_of::<_D3DDDI_DRIVERESCAPE_CPUEVENTUSAGE>() - 48usize];
-    [
-        "Alignment of _D3DDDI_DRIVERESCAPE_CPUEVENTUSAGE",
-    ][::core::mem::align_of::<_D3DDDI_DRIVERESCAPE_CPUEVENTUSAGE>() - 8usize];
-    [
-        "Offset of field: _D3DDDI_DRIVERESCAPE_CPUEVENTUSAGE::EscapeType",
-    ][::core::mem::offset_of!(_D3DDDI_DRIVERESCAPE_CPUEVENTUSAGE, EscapeType) - 0usize];
-    [
-        "Offset of field: _D3DDDI_DRIVERESCAPE_CPUEVENTUSAGE::hSyncObject",
-    ][::core::mem::offset_of!(_D3DDDI_DRIVERESCAPE_CPUEVENTUSAGE, hSyncObject) - 4usize];
-    [
-        "Offset of field: _D3DDDI_DRIVERESCAPE_CPUEVENTUSAGE::hKmdCpuEvent",
-    ][::core::mem::offset_of!(_D3DDDI_DRIVERESCAPE_CPUEVENTUSAGE, hKmdCpuEvent)
-        - 8usize];
-    [
-        "Offset of field: _D3DDDI_DRIVERESCAPE_CPUEVENTUSAGE::Usage",
-    ][::core::mem::offset_of!(_D3DDDI_DRIVERESCAPE_CPUEVENTUSAGE, Usage) - 16usize];
+    ["Size of _D3DDDI_DRIVERESCAPE_CPUEVENTUSAGE"]
+        [::core::mem::size_of::<_D3DDDI_DRIVERESCAPE_CPUEVENTUSAGE>() - 48usize];
+    ["Alignment of _D3DDDI_DRIVERESCAPE_CPUEVENTUSAGE"]
+        [::core::mem::align_of::<_D3DDDI_DRIVERESCAPE_CPUEVENTUSAGE>() - 8usize];
+    ["Offset of field: _D3DDDI_DRIVERESCAPE_CPUEVENTUSAGE::EscapeType"]
+        [::core::mem::offset_of!(_D3DDDI_DRIVERESCAPE_CPUEVENTUSAGE, EscapeType) - 0usize];
+    ["Offset of field: _D3DDDI_DRIVERESCAPE_CPUEVENTUSAGE::hSyncObject"]
+        [::core::mem::offset_of!(_D3DDDI_DRIVERESCAPE_CPUEVENTUSAGE, hSyncObject) - 4usize];
+    ["Offset of field: _D3DDDI_DRIVERESCAPE_CPUEVENTUSAGE::hKmdCpuEvent"]
+        [::core::mem::offset_of!(_D3DDDI_DRIVERESCAPE_CPUEVENTUSAGE, hKmdCpuEvent) - 8usize];
+    ["Offset of field: _D3DDDI_DRIVERESCAPE_CPUEVENTUSAGE::Usage"]
+        [::core::mem::offset_of!(_D3DDDI_DRIVERESCAPE_CPUEVENTUSAGE, Usage) - 16usize];
 };
 pub type D3DDDI_DRIVERESCAPE_CPUEVENTUSAGE = _D3DDDI_DRIVERESCAPE_CPUEVENTUSAGE;
 pub type D3DKMT_TDRDBGCTRLTYPE = __u32;
@@ -9024,35 +7440,29 @@ pub struct _D3DKMT_QUERYSTATSTICS_REFERENCE_DMA_BUFFER {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_QUERYSTATSTICS_REFERENCE_DMA_BUFFER",
-    ][::core::mem::size_of::<_D3DKMT_QUERYSTATSTICS_REFERENCE_DMA_BUFFER>() - 56usize];
-    [
-        "Alignment of _D3DKMT_QUERYSTATSTICS_REFERENCE_DMA_BUFFER",
-    ][::core::mem::align_of::<_D3DKMT_QUERYSTATSTICS_REFERENCE_DMA_BUFFER>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATSTICS_REFERENCE_DMA_BUFFER::NbCall",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATSTICS_REFERENCE_DMA_BUFFER, NbCall)
-        - 0usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATSTICS_REFERENCE_DMA_BUFFER::NbAllocationsReferenced",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATSTICS_REFERENCE_DMA_BUFFER, NbAllocationsReferenced
-    ) - 4usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATSTICS_REFERENCE_DMA_BUFFER::MaxNbAllocationsReferenced",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATSTICS_REFERENCE_DMA_BUFFER, MaxNbAllocationsReferenced
-    ) - 8usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATSTICS_REFERENCE_DMA_BUFFER::NbNULLReference",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATSTICS_REFERENCE_DMA_BUFFER, NbNULLReference
+    ["Size of _D3DKMT_QUERYSTATSTICS_REFERENCE_DMA_BUFFER"]
+        [::core::mem::size_of::<_D3DKMT_QUERYSTATSTICS_REFERENCE_DMA_BUFFER>() - 56usize];
+    ["Alignment of _D3DKMT_QUERYSTATSTICS_REFERENCE_DMA_BUFFER"]
+        [::core::mem::align_of::<_D3DKMT_QUERYSTATSTICS_REFERENCE_DMA_BUFFER>() - 4usize];
+    ["Offset of field: _D3DKMT_QUERYSTATSTICS_REFERENCE_DMA_BUFFER::NbCall"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATSTICS_REFERENCE_DMA_BUFFER, NbCall) - 0usize];
+    ["Offset of field: _D3DKMT_QUERYSTATSTICS_REFERENCE_DMA_BUFFER::NbAllocationsReferenced"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATSTICS_REFERENCE_DMA_BUFFER,
+        NbAllocationsReferenced
+    )
+        - 4usize];
+    ["Offset of field: _D3DKMT_QUERYSTATSTICS_REFERENCE_DMA_BUFFER::MaxNbAllocationsReferenced"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATSTICS_REFERENCE_DMA_BUFFER,
+        MaxNbAllocationsReferenced
+    )
+        - 8usize];
+    ["Offset of field: _D3DKMT_QUERYSTATSTICS_REFERENCE_DMA_BUFFER::NbNULLReference"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATSTICS_REFERENCE_DMA_BUFFER,
+        NbNULLReference
     ) - 12usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATSTICS_REFERENCE_DMA_BUFFER::NbWriteReference",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATSTICS_REFERENCE_DMA_BUFFER, NbWriteReference
+    ["Offset of field: _D3DKMT_QUERYSTATSTICS_REFERENCE_DMA_BUFFER::NbWriteReference"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATSTICS_REFERENCE_DMA_BUFFER,
+        NbWriteReference
     ) - 16usize];
     [
         "Offset of field: _D3DKMT_QUERYSTATSTICS_REFERENCE_DMA_BUFFER::NbRenamedAllocationsReferenced",
@@ -9120,53 +7530,41 @@ pub struct _D3DKMT_QUERYSTATSTICS_RENAMING {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_QUERYSTATSTICS_RENAMING",
-    ][::core::mem::size_of::<_D3DKMT_QUERYSTATSTICS_RENAMING>() - 36usize];
-    [
-        "Alignment of _D3DKMT_QUERYSTATSTICS_RENAMING",
-    ][::core::mem::align_of::<_D3DKMT_QUERYSTATSTICS_RENAMING>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATSTICS_RENAMING::NbAllocationsRenamed",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATSTICS_RENAMING, NbAllocationsRenamed)
-        - 0usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATSTICS_RENAMING::NbAllocationsShrinked",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATSTICS_RENAMING, NbAllocationsShrinked)
-        - 4usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATSTICS_RENAMING::NbRenamedBuffer",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATSTICS_RENAMING, NbRenamedBuffer)
-        - 8usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATSTICS_RENAMING::MaxRenamingListLength",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATSTICS_RENAMING, MaxRenamingListLength)
-        - 12usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATSTICS_RENAMING::NbFailuresDueToRenamingLimit",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATSTICS_RENAMING, NbFailuresDueToRenamingLimit
+    ["Size of _D3DKMT_QUERYSTATSTICS_RENAMING"]
+        [::core::mem::size_of::<_D3DKMT_QUERYSTATSTICS_RENAMING>() - 36usize];
+    ["Alignment of _D3DKMT_QUERYSTATSTICS_RENAMING"]
+        [::core::mem::align_of::<_D3DKMT_QUERYSTATSTICS_RENAMING>() - 4usize];
+    ["Offset of field: _D3DKMT_QUERYSTATSTICS_RENAMING::NbAllocationsRenamed"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATSTICS_RENAMING, NbAllocationsRenamed) - 0usize];
+    ["Offset of field: _D3DKMT_QUERYSTATSTICS_RENAMING::NbAllocationsShrinked"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATSTICS_RENAMING, NbAllocationsShrinked) - 4usize];
+    ["Offset of field: _D3DKMT_QUERYSTATSTICS_RENAMING::NbRenamedBuffer"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATSTICS_RENAMING, NbRenamedBuffer) - 8usize];
+    ["Offset of field: _D3DKMT_QUERYSTATSTICS_RENAMING::MaxRenamingListLength"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATSTICS_RENAMING, MaxRenamingListLength) - 12usize];
+    ["Offset of field: _D3DKMT_QUERYSTATSTICS_RENAMING::NbFailuresDueToRenamingLimit"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATSTICS_RENAMING,
+        NbFailuresDueToRenamingLimit
     ) - 16usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATSTICS_RENAMING::NbFailuresDueToCreateAllocation",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATSTICS_RENAMING, NbFailuresDueToCreateAllocation
-    ) - 20usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATSTICS_RENAMING::NbFailuresDueToOpenAllocation",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATSTICS_RENAMING, NbFailuresDueToOpenAllocation
-    ) - 24usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATSTICS_RENAMING::NbFailuresDueToLowResource",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATSTICS_RENAMING, NbFailuresDueToLowResource
+    ["Offset of field: _D3DKMT_QUERYSTATSTICS_RENAMING::NbFailuresDueToCreateAllocation"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATSTICS_RENAMING,
+        NbFailuresDueToCreateAllocation
+    )
+        - 20usize];
+    ["Offset of field: _D3DKMT_QUERYSTATSTICS_RENAMING::NbFailuresDueToOpenAllocation"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATSTICS_RENAMING,
+        NbFailuresDueToOpenAllocation
+    )
+        - 24usize];
+    ["Offset of field: _D3DKMT_QUERYSTATSTICS_RENAMING::NbFailuresDueToLowResource"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATSTICS_RENAMING,
+        NbFailuresDueToLowResource
     ) - 28usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATSTICS_RENAMING::NbFailuresDueToNonRetiredLimit",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATSTICS_RENAMING, NbFailuresDueToNonRetiredLimit
-    ) - 32usize];
+    ["Offset of field: _D3DKMT_QUERYSTATSTICS_RENAMING::NbFailuresDueToNonRetiredLimit"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATSTICS_RENAMING,
+        NbFailuresDueToNonRetiredLimit
+    )
+        - 32usize];
 };
 pub type D3DKMT_QUERYSTATSTICS_RENAMING = _D3DKMT_QUERYSTATSTICS_RENAMING;
 #[repr(C)]
@@ -9178,21 +7576,16 @@ pub struct _D3DKMT_QUERYSTATISTICS_COUNTER {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_QUERYSTATISTICS_COUNTER",
-    ][::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_COUNTER>() - 16usize];
-    [
-        "Alignment of _D3DKMT_QUERYSTATISTICS_COUNTER",
-    ][::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_COUNTER>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_COUNTER::Count",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_COUNTER, Count) - 0usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_COUNTER::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_COUNTER, _pad0) - 4usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_COUNTER::Bytes",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_COUNTER, Bytes) - 8usize];
+    ["Size of _D3DKMT_QUERYSTATISTICS_COUNTER"]
+        [::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_COUNTER>() - 16usize];
+    ["Alignment of _D3DKMT_QUERYSTATISTICS_COUNTER"]
+        [::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_COUNTER>() - 8usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_COUNTER::Count"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_COUNTER, Count) - 0usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_COUNTER::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_COUNTER, _pad0) - 4usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_COUNTER::Bytes"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_COUNTER, Bytes) - 8usize];
 };
 pub type D3DKMT_QUERYSTATISTICS_COUNTER = _D3DKMT_QUERYSTATISTICS_COUNTER;
 #[repr(C)]
@@ -9206,33 +7599,25 @@ pub struct _D3DKMT_QUERYSTATSTICS_PREPRATION {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_QUERYSTATSTICS_PREPRATION",
-    ][::core::mem::size_of::<_D3DKMT_QUERYSTATSTICS_PREPRATION>() - 32usize];
-    [
-        "Alignment of _D3DKMT_QUERYSTATSTICS_PREPRATION",
-    ][::core::mem::align_of::<_D3DKMT_QUERYSTATSTICS_PREPRATION>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATSTICS_PREPRATION::BroadcastStall",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATSTICS_PREPRATION, BroadcastStall)
-        - 0usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATSTICS_PREPRATION::NbDMAPrepared",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATSTICS_PREPRATION, NbDMAPrepared)
-        - 4usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATSTICS_PREPRATION::NbDMAPreparedLongPath",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATSTICS_PREPRATION, NbDMAPreparedLongPath)
-        - 8usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATSTICS_PREPRATION::ImmediateHighestPreparationPass",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATSTICS_PREPRATION, ImmediateHighestPreparationPass
-    ) - 12usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATSTICS_PREPRATION::AllocationsTrimmed",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATSTICS_PREPRATION, AllocationsTrimmed)
-        - 16usize];
+    ["Size of _D3DKMT_QUERYSTATSTICS_PREPRATION"]
+        [::core::mem::size_of::<_D3DKMT_QUERYSTATSTICS_PREPRATION>() - 32usize];
+    ["Alignment of _D3DKMT_QUERYSTATSTICS_PREPRATION"]
+        [::core::mem::align_of::<_D3DKMT_QUERYSTATSTICS_PREPRATION>() - 8usize];
+    ["Offset of field: _D3DKMT_QUERYSTATSTICS_PREPRATION::BroadcastStall"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATSTICS_PREPRATION, BroadcastStall) - 0usize];
+    ["Offset of field: _D3DKMT_QUERYSTATSTICS_PREPRATION::NbDMAPrepared"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATSTICS_PREPRATION, NbDMAPrepared) - 4usize];
+    ["Offset of field: _D3DKMT_QUERYSTATSTICS_PREPRATION::NbDMAPreparedLongPath"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATSTICS_PREPRATION,
+        NbDMAPreparedLongPath
+    ) - 8usize];
+    ["Offset of field: _D3DKMT_QUERYSTATSTICS_PREPRATION::ImmediateHighestPreparationPass"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATSTICS_PREPRATION,
+        ImmediateHighestPreparationPass
+    )
+        - 12usize];
+    ["Offset of field: _D3DKMT_QUERYSTATSTICS_PREPRATION::AllocationsTrimmed"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATSTICS_PREPRATION, AllocationsTrimmed) - 16usize];
 };
 pub type D3DKMT_QUERYSTATSTICS_PREPRATION = _D3DKMT_QUERYSTATSTICS_PREPRATION;
 #[repr(C)]
@@ -9259,90 +7644,75 @@ pub struct _D3DKMT_QUERYSTATSTICS_PAGING_FAULT {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_QUERYSTATSTICS_PAGING_FAULT",
-    ][::core::mem::size_of::<_D3DKMT_QUERYSTATSTICS_PAGING_FAULT>() - 264usize];
-    [
-        "Alignment of _D3DKMT_QUERYSTATSTICS_PAGING_FAULT",
-    ][::core::mem::align_of::<_D3DKMT_QUERYSTATSTICS_PAGING_FAULT>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATSTICS_PAGING_FAULT::Faults",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATSTICS_PAGING_FAULT, Faults) - 0usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATSTICS_PAGING_FAULT::FaultsFirstTimeAccess",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATSTICS_PAGING_FAULT, FaultsFirstTimeAccess)
-        - 16usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATSTICS_PAGING_FAULT::FaultsReclaimed",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATSTICS_PAGING_FAULT, FaultsReclaimed)
-        - 32usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATSTICS_PAGING_FAULT::FaultsMigration",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATSTICS_PAGING_FAULT, FaultsMigration)
-        - 48usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATSTICS_PAGING_FAULT::FaultsIncorrectResource",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATSTICS_PAGING_FAULT, FaultsIncorrectResource
+    ["Size of _D3DKMT_QUERYSTATSTICS_PAGING_FAULT"]
+        [::core::mem::size_of::<_D3DKMT_QUERYSTATSTICS_PAGING_FAULT>() - 264usize];
+    ["Alignment of _D3DKMT_QUERYSTATSTICS_PAGING_FAULT"]
+        [::core::mem::align_of::<_D3DKMT_QUERYSTATSTICS_PAGING_FAULT>() - 8usize];
+    ["Offset of field: _D3DKMT_QUERYSTATSTICS_PAGING_FAULT::Faults"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATSTICS_PAGING_FAULT, Faults) - 0usize];
+    ["Offset of field: _D3DKMT_QUERYSTATSTICS_PAGING_FAULT::FaultsFirstTimeAccess"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATSTICS_PAGING_FAULT,
+        FaultsFirstTimeAccess
+    ) - 16usize];
+    ["Offset of field: _D3DKMT_QUERYSTATSTICS_PAGING_FAULT::FaultsReclaimed"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATSTICS_PAGING_FAULT, FaultsReclaimed) - 32usize];
+    ["Offset of field: _D3DKMT_QUERYSTATSTICS_PAGING_FAULT::FaultsMigration"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATSTICS_PAGING_FAULT, FaultsMigration) - 48usize];
+    ["Offset of field: _D3DKMT_QUERYSTATSTICS_PAGING_FAULT::FaultsIncorrectResource"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATSTICS_PAGING_FAULT,
+        FaultsIncorrectResource
     ) - 64usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATSTICS_PAGING_FAULT::FaultsLostContent",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATSTICS_PAGING_FAULT, FaultsLostContent)
-        - 80usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATSTICS_PAGING_FAULT::FaultsEvicted",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATSTICS_PAGING_FAULT, FaultsEvicted)
-        - 96usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATSTICS_PAGING_FAULT::AllocationsMEM_RESET",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATSTICS_PAGING_FAULT, AllocationsMEM_RESET)
-        - 112usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATSTICS_PAGING_FAULT::AllocationsUnresetSuccess",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATSTICS_PAGING_FAULT, AllocationsUnresetSuccess
-    ) - 128usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATSTICS_PAGING_FAULT::AllocationsUnresetFail",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATSTICS_PAGING_FAULT, AllocationsUnresetFail
+    ["Offset of field: _D3DKMT_QUERYSTATSTICS_PAGING_FAULT::FaultsLostContent"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATSTICS_PAGING_FAULT, FaultsLostContent) - 80usize];
+    ["Offset of field: _D3DKMT_QUERYSTATSTICS_PAGING_FAULT::FaultsEvicted"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATSTICS_PAGING_FAULT, FaultsEvicted) - 96usize];
+    ["Offset of field: _D3DKMT_QUERYSTATSTICS_PAGING_FAULT::AllocationsMEM_RESET"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATSTICS_PAGING_FAULT,
+        AllocationsMEM_RESET
+    ) - 112usize];
+    ["Offset of field: _D3DKMT_QUERYSTATSTICS_PAGING_FAULT::AllocationsUnresetSuccess"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATSTICS_PAGING_FAULT,
+        AllocationsUnresetSuccess
+    )
+        - 128usize];
+    ["Offset of field: _D3DKMT_QUERYSTATSTICS_PAGING_FAULT::AllocationsUnresetFail"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATSTICS_PAGING_FAULT,
+        AllocationsUnresetFail
     ) - 144usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATSTICS_PAGING_FAULT::AllocationsUnresetSuccessRead",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATSTICS_PAGING_FAULT, AllocationsUnresetSuccessRead
-    ) - 160usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATSTICS_PAGING_FAULT::AllocationsUnresetFailRead",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATSTICS_PAGING_FAULT, AllocationsUnresetFailRead
-    ) - 164usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATSTICS_PAGING_FAULT::Evictions",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATSTICS_PAGING_FAULT, Evictions)
-        - 168usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATSTICS_PAGING_FAULT::EvictionsDueToPreparation",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATSTICS_PAGING_FAULT, EvictionsDueToPreparation
-    ) - 184usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATSTICS_PAGING_FAULT::EvictionsDueToLock",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATSTICS_PAGING_FAULT, EvictionsDueToLock)
-        - 200usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATSTICS_PAGING_FAULT::EvictionsDueToClose",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATSTICS_PAGING_FAULT, EvictionsDueToClose)
-        - 216usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATSTICS_PAGING_FAULT::EvictionsDueToPurge",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATSTICS_PAGING_FAULT, EvictionsDueToPurge)
-        - 232usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATSTICS_PAGING_FAULT::EvictionsDueToSuspendCPUAccess",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATSTICS_PAGING_FAULT, EvictionsDueToSuspendCPUAccess
-    ) - 248usize];
+    ["Offset of field: _D3DKMT_QUERYSTATSTICS_PAGING_FAULT::AllocationsUnresetSuccessRead"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATSTICS_PAGING_FAULT,
+        AllocationsUnresetSuccessRead
+    )
+        - 160usize];
+    ["Offset of field: _D3DKMT_QUERYSTATSTICS_PAGING_FAULT::AllocationsUnresetFailRead"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATSTICS_PAGING_FAULT,
+        AllocationsUnresetFailRead
+    )
+        - 164usize];
+    ["Offset of field: _D3DKMT_QUERYSTATSTICS_PAGING_FAULT::Evictions"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATSTICS_PAGING_FAULT, Evictions) - 168usize];
+    ["Offset of field: _D3DKMT_QUERYSTATSTICS_PAGING_FAULT::EvictionsDueToPreparation"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATSTICS_PAGING_FAULT,
+        EvictionsDueToPreparation
+    )
+        - 184usize];
+    ["Offset of field: _D3DKMT_QUERYSTATSTICS_PAGING_FAULT::EvictionsDueToLock"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATSTICS_PAGING_FAULT,
+        EvictionsDueToLock
+    ) - 200usize];
+    ["Offset of field: _D3DKMT_QUERYSTATSTICS_PAGING_FAULT::EvictionsDueToClose"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATSTICS_PAGING_FAULT,
+        EvictionsDueToClose
+    ) - 216usize];
+    ["Offset of field: _D3DKMT_QUERYSTATSTICS_PAGING_FAULT::EvictionsDueToPurge"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATSTICS_PAGING_FAULT,
+        EvictionsDueToPurge
+    ) - 232usize];
+    ["Offset of field: _D3DKMT_QUERYSTATSTICS_PAGING_FAULT::EvictionsDueToSuspendCPUAccess"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATSTICS_PAGING_FAULT,
+        EvictionsDueToSuspendCPUAccess
+    )
+        - 248usize];
 };
 pub type D3DKMT_QUERYSTATSTICS_PAGING_FAULT = _D3DKMT_QUERYSTATSTICS_PAGING_FAULT;
 #[repr(C)]
@@ -9359,40 +7729,34 @@ pub struct _D3DKMT_QUERYSTATSTICS_PAGING_TRANSFER {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_QUERYSTATSTICS_PAGING_TRANSFER",
-    ][::core::mem::size_of::<_D3DKMT_QUERYSTATSTICS_PAGING_TRANSFER>() - 64usize];
-    [
-        "Alignment of _D3DKMT_QUERYSTATSTICS_PAGING_TRANSFER",
-    ][::core::mem::align_of::<_D3DKMT_QUERYSTATSTICS_PAGING_TRANSFER>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATSTICS_PAGING_TRANSFER::BytesFilled",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATSTICS_PAGING_TRANSFER, BytesFilled)
-        - 0usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATSTICS_PAGING_TRANSFER::BytesDiscarded",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATSTICS_PAGING_TRANSFER, BytesDiscarded)
-        - 8usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATSTICS_PAGING_TRANSFER::BytesMappedIntoAperture",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATSTICS_PAGING_TRANSFER, BytesMappedIntoAperture
-    ) - 16usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATSTICS_PAGING_TRANSFER::BytesUnmappedFromAperture",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATSTICS_PAGING_TRANSFER, BytesUnmappedFromAperture
-    ) - 24usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATSTICS_PAGING_TRANSFER::BytesTransferredFromMdlToMemory",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATSTICS_PAGING_TRANSFER, BytesTransferredFromMdlToMemory
-    ) - 32usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATSTICS_PAGING_TRANSFER::BytesTransferredFromMemoryToMdl",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATSTICS_PAGING_TRANSFER, BytesTransferredFromMemoryToMdl
-    ) - 40usize];
+    ["Size of _D3DKMT_QUERYSTATSTICS_PAGING_TRANSFER"]
+        [::core::mem::size_of::<_D3DKMT_QUERYSTATSTICS_PAGING_TRANSFER>() - 64usize];
+    ["Alignment of _D3DKMT_QUERYSTATSTICS_PAGING_TRANSFER"]
+        [::core::mem::align_of::<_D3DKMT_QUERYSTATSTICS_PAGING_TRANSFER>() - 8usize];
+    ["Offset of field: _D3DKMT_QUERYSTATSTICS_PAGING_TRANSFER::BytesFilled"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATSTICS_PAGING_TRANSFER, BytesFilled) - 0usize];
+    ["Offset of field: _D3DKMT_QUERYSTATSTICS_PAGING_TRANSFER::BytesDiscarded"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATSTICS_PAGING_TRANSFER, BytesDiscarded) - 8usize];
+    ["Offset of field: _D3DKMT_QUERYSTATSTICS_PAGING_TRANSFER::BytesMappedIntoAperture"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATSTICS_PAGING_TRANSFER,
+        BytesMappedIntoAperture
+    )
+        - 16usize];
+    ["Offset of field: _D3DKMT_QUERYSTATSTICS_PAGING_TRANSFER::BytesUnmappedFromAperture"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATSTICS_PAGING_TRANSFER,
+        BytesUnmappedFromAperture
+    )
+        - 24usize];
+    ["Offset of field: _D3DKMT_QUERYSTATSTICS_PAGING_TRANSFER::BytesTransferredFromMdlToMemory"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATSTICS_PAGING_TRANSFER,
+        BytesTransferredFromMdlToMemory
+    )
+        - 32usize];
+    ["Offset of field: _D3DKMT_QUERYSTATSTICS_PAGING_TRANSFER::BytesTransferredFromMemoryToMdl"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATSTICS_PAGING_TRANSFER,
+        BytesTransferredFromMemoryToMdl
+    )
+        - 40usize];
     [
         "Offset of field: _D3DKMT_QUERYSTATSTICS_PAGING_TRANSFER::BytesTransferredFromApertureToMemory",
     ][::core::mem::offset_of!(
@@ -9413,20 +7777,18 @@ pub struct _D3DKMT_QUERYSTATSTICS_SWIZZLING_RANGE {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_QUERYSTATSTICS_SWIZZLING_RANGE",
-    ][::core::mem::size_of::<_D3DKMT_QUERYSTATSTICS_SWIZZLING_RANGE>() - 8usize];
-    [
-        "Alignment of _D3DKMT_QUERYSTATSTICS_SWIZZLING_RANGE",
-    ][::core::mem::align_of::<_D3DKMT_QUERYSTATSTICS_SWIZZLING_RANGE>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATSTICS_SWIZZLING_RANGE::NbRangesAcquired",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATSTICS_SWIZZLING_RANGE, NbRangesAcquired)
-        - 0usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATSTICS_SWIZZLING_RANGE::NbRangesReleased",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATSTICS_SWIZZLING_RANGE, NbRangesReleased)
-        - 4usize];
+    ["Size of _D3DKMT_QUERYSTATSTICS_SWIZZLING_RANGE"]
+        [::core::mem::size_of::<_D3DKMT_QUERYSTATSTICS_SWIZZLING_RANGE>() - 8usize];
+    ["Alignment of _D3DKMT_QUERYSTATSTICS_SWIZZLING_RANGE"]
+        [::core::mem::align_of::<_D3DKMT_QUERYSTATSTICS_SWIZZLING_RANGE>() - 4usize];
+    ["Offset of field: _D3DKMT_QUERYSTATSTICS_SWIZZLING_RANGE::NbRangesAcquired"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATSTICS_SWIZZLING_RANGE,
+        NbRangesAcquired
+    ) - 0usize];
+    ["Offset of field: _D3DKMT_QUERYSTATSTICS_SWIZZLING_RANGE::NbRangesReleased"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATSTICS_SWIZZLING_RANGE,
+        NbRangesReleased
+    ) - 4usize];
 };
 pub type D3DKMT_QUERYSTATSTICS_SWIZZLING_RANGE = _D3DKMT_QUERYSTATSTICS_SWIZZLING_RANGE;
 #[repr(C)]
@@ -9442,37 +7804,24 @@ pub struct _D3DKMT_QUERYSTATSTICS_LOCKS {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_QUERYSTATSTICS_LOCKS",
-    ][::core::mem::size_of::<_D3DKMT_QUERYSTATSTICS_LOCKS>() - 28usize];
-    [
-        "Alignment of _D3DKMT_QUERYSTATSTICS_LOCKS",
-    ][::core::mem::align_of::<_D3DKMT_QUERYSTATSTICS_LOCKS>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATSTICS_LOCKS::NbLocks",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATSTICS_LOCKS, NbLocks) - 0usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATSTICS_LOCKS::NbLocksWaitFlag",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATSTICS_LOCKS, NbLocksWaitFlag) - 4usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATSTICS_LOCKS::NbLocksDiscardFlag",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATSTICS_LOCKS, NbLocksDiscardFlag)
-        - 8usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATSTICS_LOCKS::NbLocksNoOverwrite",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATSTICS_LOCKS, NbLocksNoOverwrite)
-        - 12usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATSTICS_LOCKS::NbLocksNoReadSync",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATSTICS_LOCKS, NbLocksNoReadSync)
-        - 16usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATSTICS_LOCKS::NbLocksLinearization",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATSTICS_LOCKS, NbLocksLinearization)
-        - 20usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATSTICS_LOCKS::NbComplexLocks",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATSTICS_LOCKS, NbComplexLocks) - 24usize];
+    ["Size of _D3DKMT_QUERYSTATSTICS_LOCKS"]
+        [::core::mem::size_of::<_D3DKMT_QUERYSTATSTICS_LOCKS>() - 28usize];
+    ["Alignment of _D3DKMT_QUERYSTATSTICS_LOCKS"]
+        [::core::mem::align_of::<_D3DKMT_QUERYSTATSTICS_LOCKS>() - 4usize];
+    ["Offset of field: _D3DKMT_QUERYSTATSTICS_LOCKS::NbLocks"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATSTICS_LOCKS, NbLocks) - 0usize];
+    ["Offset of field: _D3DKMT_QUERYSTATSTICS_LOCKS::NbLocksWaitFlag"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATSTICS_LOCKS, NbLocksWaitFlag) - 4usize];
+    ["Offset of field: _D3DKMT_QUERYSTATSTICS_LOCKS::NbLocksDiscardFlag"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATSTICS_LOCKS, NbLocksDiscardFlag) - 8usize];
+    ["Offset of field: _D3DKMT_QUERYSTATSTICS_LOCKS::NbLocksNoOverwrite"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATSTICS_LOCKS, NbLocksNoOverwrite) - 12usize];
+    ["Offset of field: _D3DKMT_QUERYSTATSTICS_LOCKS::NbLocksNoReadSync"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATSTICS_LOCKS, NbLocksNoReadSync) - 16usize];
+    ["Offset of field: _D3DKMT_QUERYSTATSTICS_LOCKS::NbLocksLinearization"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATSTICS_LOCKS, NbLocksLinearization) - 20usize];
+    ["Offset of field: _D3DKMT_QUERYSTATSTICS_LOCKS::NbComplexLocks"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATSTICS_LOCKS, NbComplexLocks) - 24usize];
 };
 pub type D3DKMT_QUERYSTATSTICS_LOCKS = _D3DKMT_QUERYSTATSTICS_LOCKS;
 #[repr(C)]
@@ -9488,36 +7837,24 @@ pub struct _D3DKMT_QUERYSTATSTICS_ALLOCATIONS {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_QUERYSTATSTICS_ALLOCATIONS",
-    ][::core::mem::size_of::<_D3DKMT_QUERYSTATSTICS_ALLOCATIONS>() - 112usize];
-    [
-        "Alignment of _D3DKMT_QUERYSTATSTICS_ALLOCATIONS",
-    ][::core::mem::align_of::<_D3DKMT_QUERYSTATSTICS_ALLOCATIONS>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATSTICS_ALLOCATIONS::Created",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATSTICS_ALLOCATIONS, Created) - 0usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATSTICS_ALLOCATIONS::Destroyed",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATSTICS_ALLOCATIONS, Destroyed) - 16usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATSTICS_ALLOCATIONS::Opened",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATSTICS_ALLOCATIONS, Opened) - 32usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATSTICS_ALLOCATIONS::Closed",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATSTICS_ALLOCATIONS, Closed) - 48usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATSTICS_ALLOCATIONS::MigratedSuccess",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATSTICS_ALLOCATIONS, MigratedSuccess)
-        - 64usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATSTICS_ALLOCATIONS::MigratedFail",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATSTICS_ALLOCATIONS, MigratedFail)
-        - 80usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATSTICS_ALLOCATIONS::MigratedAbandoned",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATSTICS_ALLOCATIONS, MigratedAbandoned)
-        - 96usize];
+    ["Size of _D3DKMT_QUERYSTATSTICS_ALLOCATIONS"]
+        [::core::mem::size_of::<_D3DKMT_QUERYSTATSTICS_ALLOCATIONS>() - 112usize];
+    ["Alignment of _D3DKMT_QUERYSTATSTICS_ALLOCATIONS"]
+        [::core::mem::align_of::<_D3DKMT_QUERYSTATSTICS_ALLOCATIONS>() - 8usize];
+    ["Offset of field: _D3DKMT_QUERYSTATSTICS_ALLOCATIONS::Created"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATSTICS_ALLOCATIONS, Created) - 0usize];
+    ["Offset of field: _D3DKMT_QUERYSTATSTICS_ALLOCATIONS::Destroyed"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATSTICS_ALLOCATIONS, Destroyed) - 16usize];
+    ["Offset of field: _D3DKMT_QUERYSTATSTICS_ALLOCATIONS::Opened"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATSTICS_ALLOCATIONS, Opened) - 32usize];
+    ["Offset of field: _D3DKMT_QUERYSTATSTICS_ALLOCATIONS::Closed"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATSTICS_ALLOCATIONS, Closed) - 48usize];
+    ["Offset of field: _D3DKMT_QUERYSTATSTICS_ALLOCATIONS::MigratedSuccess"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATSTICS_ALLOCATIONS, MigratedSuccess) - 64usize];
+    ["Offset of field: _D3DKMT_QUERYSTATSTICS_ALLOCATIONS::MigratedFail"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATSTICS_ALLOCATIONS, MigratedFail) - 80usize];
+    ["Offset of field: _D3DKMT_QUERYSTATSTICS_ALLOCATIONS::MigratedAbandoned"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATSTICS_ALLOCATIONS, MigratedAbandoned) - 96usize];
 };
 pub type D3DKMT_QUERYSTATSTICS_ALLOCATIONS = _D3DKMT_QUERYSTATSTICS_ALLOCATIONS;
 #[repr(C)]
@@ -9530,28 +7867,22 @@ pub struct _D3DKMT_QUERYSTATSTICS_TERMINATIONS {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_QUERYSTATSTICS_TERMINATIONS",
-    ][::core::mem::size_of::<_D3DKMT_QUERYSTATSTICS_TERMINATIONS>() - 64usize];
-    [
-        "Alignment of _D3DKMT_QUERYSTATSTICS_TERMINATIONS",
-    ][::core::mem::align_of::<_D3DKMT_QUERYSTATSTICS_TERMINATIONS>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATSTICS_TERMINATIONS::TerminatedShared",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATSTICS_TERMINATIONS, TerminatedShared)
-        - 0usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATSTICS_TERMINATIONS::TerminatedNonShared",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATSTICS_TERMINATIONS, TerminatedNonShared)
-        - 16usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATSTICS_TERMINATIONS::DestroyedShared",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATSTICS_TERMINATIONS, DestroyedShared)
-        - 32usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATSTICS_TERMINATIONS::DestroyedNonShared",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATSTICS_TERMINATIONS, DestroyedNonShared)
-        - 48usize];
+    ["Size of _D3DKMT_QUERYSTATSTICS_TERMINATIONS"]
+        [::core::mem::size_of::<_D3DKMT_QUERYSTATSTICS_TERMINATIONS>() - 64usize];
+    ["Alignment of _D3DKMT_QUERYSTATSTICS_TERMINATIONS"]
+        [::core::mem::align_of::<_D3DKMT_QUERYSTATSTICS_TERMINATIONS>() - 8usize];
+    ["Offset of field: _D3DKMT_QUERYSTATSTICS_TERMINATIONS::TerminatedShared"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATSTICS_TERMINATIONS, TerminatedShared) - 0usize];
+    ["Offset of field: _D3DKMT_QUERYSTATSTICS_TERMINATIONS::TerminatedNonShared"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATSTICS_TERMINATIONS,
+        TerminatedNonShared
+    ) - 16usize];
+    ["Offset of field: _D3DKMT_QUERYSTATSTICS_TERMINATIONS::DestroyedShared"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATSTICS_TERMINATIONS, DestroyedShared) - 32usize];
+    ["Offset of field: _D3DKMT_QUERYSTATSTICS_TERMINATIONS::DestroyedNonShared"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATSTICS_TERMINATIONS,
+        DestroyedNonShared
+    ) - 48usize];
 };
 pub type D3DKMT_QUERYSTATSTICS_TERMINATIONS = _D3DKMT_QUERYSTATSTICS_TERMINATIONS;
 #[repr(C)]
@@ -9563,22 +7894,16 @@ pub struct _D3DKMT_QUERYSTATISTICS_MEMORY {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_QUERYSTATISTICS_MEMORY",
-    ][::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_MEMORY>() - 16usize];
-    [
-        "Alignment of _D3DKMT_QUERYSTATISTICS_MEMORY",
-    ][::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_MEMORY>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_MEMORY::TotalBytesEvicted",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_MEMORY, TotalBytesEvicted)
-        - 0usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_MEMORY::AllocsCommitted",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_MEMORY, AllocsCommitted) - 8usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_MEMORY::AllocsResident",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_MEMORY, AllocsResident) - 12usize];
+    ["Size of _D3DKMT_QUERYSTATISTICS_MEMORY"]
+        [::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_MEMORY>() - 16usize];
+    ["Alignment of _D3DKMT_QUERYSTATISTICS_MEMORY"]
+        [::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_MEMORY>() - 8usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_MEMORY::TotalBytesEvicted"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_MEMORY, TotalBytesEvicted) - 0usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_MEMORY::AllocsCommitted"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_MEMORY, AllocsCommitted) - 8usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_MEMORY::AllocsResident"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_MEMORY, AllocsResident) - 12usize];
 };
 pub type D3DKMT_QUERYSTATISTICS_MEMORY = _D3DKMT_QUERYSTATISTICS_MEMORY;
 #[repr(C)]
@@ -9598,63 +7923,50 @@ pub struct _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY",
-    ][::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY>() - 80usize];
-    [
-        "Alignment of _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY",
-    ][::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY::BytesAllocated",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY, BytesAllocated)
-        - 0usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY::BytesReserved",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY, BytesReserved)
-        - 8usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY::SmallAllocationBlocks",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY, SmallAllocationBlocks
+    ["Size of _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY"]
+        [::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY>() - 80usize];
+    ["Alignment of _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY"]
+        [::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY>() - 8usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY::BytesAllocated"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY, BytesAllocated) - 0usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY::BytesReserved"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY, BytesReserved) - 8usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY::SmallAllocationBlocks"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY,
+        SmallAllocationBlocks
     ) - 16usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY::LargeAllocationBlocks",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY, LargeAllocationBlocks
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY::LargeAllocationBlocks"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY,
+        LargeAllocationBlocks
     ) - 20usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY::WriteCombinedBytesAllocated",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY, WriteCombinedBytesAllocated
-    ) - 24usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY::WriteCombinedBytesReserved",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY, WriteCombinedBytesReserved
-    ) - 32usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY::CachedBytesAllocated",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY, CachedBytesAllocated
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY::WriteCombinedBytesAllocated"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY,
+        WriteCombinedBytesAllocated
+    )
+        - 24usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY::WriteCombinedBytesReserved"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY,
+        WriteCombinedBytesReserved
+    )
+        - 32usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY::CachedBytesAllocated"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY,
+        CachedBytesAllocated
     ) - 40usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY::CachedBytesReserved",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY, CachedBytesReserved)
-        - 48usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY::SectionBytesAllocated",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY, SectionBytesAllocated
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY::CachedBytesReserved"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY,
+        CachedBytesReserved
+    ) - 48usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY::SectionBytesAllocated"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY,
+        SectionBytesAllocated
     ) - 56usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY::SectionBytesReserved",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY, SectionBytesReserved
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY::SectionBytesReserved"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY,
+        SectionBytesReserved
     ) - 64usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY::BytesZeroed",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY, BytesZeroed)
-        - 72usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY::BytesZeroed"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY, BytesZeroed) - 72usize];
 };
 pub type D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY = _D3DKMT_QUERYSTATISTICS_SYSTEM_MEMORY;
 #[repr(C)]
@@ -9668,33 +7980,26 @@ pub struct _D3DKMT_QUERYSTATISTICS_VIDEO_MEMORY {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_QUERYSTATISTICS_VIDEO_MEMORY",
-    ][::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_VIDEO_MEMORY>() - 112usize];
-    [
-        "Alignment of _D3DKMT_QUERYSTATISTICS_VIDEO_MEMORY",
-    ][::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_VIDEO_MEMORY>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_VIDEO_MEMORY::AllocsCommitted",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_VIDEO_MEMORY, AllocsCommitted)
-        - 0usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_VIDEO_MEMORY::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_VIDEO_MEMORY, _pad0) - 4usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_VIDEO_MEMORY::AllocsResidentInP",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_VIDEO_MEMORY, AllocsResidentInP)
-        - 8usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_VIDEO_MEMORY::AllocsResidentInNonPreferred",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_VIDEO_MEMORY, AllocsResidentInNonPreferred
-    ) - 88usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_VIDEO_MEMORY::TotalBytesEvictedDueToPreparation",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_VIDEO_MEMORY, TotalBytesEvictedDueToPreparation
-    ) - 104usize];
+    ["Size of _D3DKMT_QUERYSTATISTICS_VIDEO_MEMORY"]
+        [::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_VIDEO_MEMORY>() - 112usize];
+    ["Alignment of _D3DKMT_QUERYSTATISTICS_VIDEO_MEMORY"]
+        [::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_VIDEO_MEMORY>() - 8usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_VIDEO_MEMORY::AllocsCommitted"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_VIDEO_MEMORY, AllocsCommitted) - 0usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_VIDEO_MEMORY::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_VIDEO_MEMORY, _pad0) - 4usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_VIDEO_MEMORY::AllocsResidentInP"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_VIDEO_MEMORY, AllocsResidentInP) - 8usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_VIDEO_MEMORY::AllocsResidentInNonPreferred"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_VIDEO_MEMORY,
+        AllocsResidentInNonPreferred
+    )
+        - 88usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_VIDEO_MEMORY::TotalBytesEvictedDueToPreparation"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_VIDEO_MEMORY,
+        TotalBytesEvictedDueToPreparation
+    )
+        - 104usize];
 };
 pub type D3DKMT_QUERYSTATISTICS_VIDEO_MEMORY = _D3DKMT_QUERYSTATISTICS_VIDEO_MEMORY;
 #[repr(C)]
@@ -9705,22 +8010,20 @@ pub struct _D3DKMT_QUERYSTATISTICS_COMMITMENT_DATA {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_QUERYSTATISTICS_COMMITMENT_DATA",
-    ][::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_COMMITMENT_DATA>() - 48usize];
-    [
-        "Alignment of _D3DKMT_QUERYSTATISTICS_COMMITMENT_DATA",
-    ][::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_COMMITMENT_DATA>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_COMMITMENT_DATA::TotalBytesEvictedFromProcess",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_COMMITMENT_DATA, TotalBytesEvictedFromProcess
-    ) - 0usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_COMMITMENT_DATA::BytesBySegmentPreference",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_COMMITMENT_DATA, BytesBySegmentPreference
-    ) - 8usize];
+    ["Size of _D3DKMT_QUERYSTATISTICS_COMMITMENT_DATA"]
+        [::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_COMMITMENT_DATA>() - 48usize];
+    ["Alignment of _D3DKMT_QUERYSTATISTICS_COMMITMENT_DATA"]
+        [::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_COMMITMENT_DATA>() - 8usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_COMMITMENT_DATA::TotalBytesEvictedFromProcess"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_COMMITMENT_DATA,
+        TotalBytesEvictedFromProcess
+    )
+        - 0usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_COMMITMENT_DATA::BytesBySegmentPreference"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_COMMITMENT_DATA,
+        BytesBySegmentPreference
+    )
+        - 8usize];
 };
 pub type D3DKMT_QUERYSTATISTICS_COMMITMENT_DATA = _D3DKMT_QUERYSTATISTICS_COMMITMENT_DATA;
 #[repr(C)]
@@ -9734,32 +8037,23 @@ pub struct _D3DKMT_QUERYSTATISTICS_POLICY {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_QUERYSTATISTICS_POLICY",
-    ][::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_POLICY>() - 104usize];
-    [
-        "Alignment of _D3DKMT_QUERYSTATISTICS_POLICY",
-    ][::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_POLICY>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_POLICY::PreferApertureForRead",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_POLICY, PreferApertureForRead)
-        - 0usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_POLICY::PreferAperture",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_POLICY, PreferAperture) - 40usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_POLICY::MemResetOnPaging",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_POLICY, MemResetOnPaging)
-        - 80usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_POLICY::RemovePagesFromWorkingSetOnPaging",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_POLICY, RemovePagesFromWorkingSetOnPaging
-    ) - 88usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_POLICY::MigrationEnabled",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_POLICY, MigrationEnabled)
-        - 96usize];
+    ["Size of _D3DKMT_QUERYSTATISTICS_POLICY"]
+        [::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_POLICY>() - 104usize];
+    ["Alignment of _D3DKMT_QUERYSTATISTICS_POLICY"]
+        [::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_POLICY>() - 8usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_POLICY::PreferApertureForRead"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_POLICY, PreferApertureForRead) - 0usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_POLICY::PreferAperture"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_POLICY, PreferAperture) - 40usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_POLICY::MemResetOnPaging"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_POLICY, MemResetOnPaging) - 80usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_POLICY::RemovePagesFromWorkingSetOnPaging"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_POLICY,
+        RemovePagesFromWorkingSetOnPaging
+    )
+        - 88usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_POLICY::MigrationEnabled"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_POLICY, MigrationEnabled) - 96usize];
 };
 pub type D3DKMT_QUERYSTATISTICS_POLICY = _D3DKMT_QUERYSTATISTICS_POLICY;
 #[repr(C)]
@@ -9769,19 +8063,15 @@ pub struct _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_POLICY {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_POLICY",
-    ][::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_POLICY>() - 8usize];
-    [
-        "Alignment of _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_POLICY",
-    ][::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_POLICY>()
-        - 8usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_POLICY::UseMRU",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_POLICY, UseMRU)
-        - 0usize];
+    ["Size of _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_POLICY"]
+        [::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_POLICY>() - 8usize];
+    ["Alignment of _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_POLICY"]
+        [::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_POLICY>() - 8usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_POLICY::UseMRU"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_POLICY, UseMRU) - 0usize];
 };
-pub type D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_POLICY = _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_POLICY;
+pub type D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_POLICY =
+    _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_POLICY;
 #[repr(C)]
 #[derive(Default, Copy, Clone)]
 pub struct _D3DKMT_QUERYSTATISTICS_DMA_BUFFER {
@@ -9791,23 +8081,20 @@ pub struct _D3DKMT_QUERYSTATISTICS_DMA_BUFFER {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_QUERYSTATISTICS_DMA_BUFFER",
-    ][::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_DMA_BUFFER>() - 24usize];
-    [
-        "Alignment of _D3DKMT_QUERYSTATISTICS_DMA_BUFFER",
-    ][::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_DMA_BUFFER>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_DMA_BUFFER::Size",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_DMA_BUFFER, Size) - 0usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_DMA_BUFFER::AllocationListBytes",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_DMA_BUFFER, AllocationListBytes)
-        - 16usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_DMA_BUFFER::PatchLocationListBytes",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_DMA_BUFFER, PatchLocationListBytes)
-        - 20usize];
+    ["Size of _D3DKMT_QUERYSTATISTICS_DMA_BUFFER"]
+        [::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_DMA_BUFFER>() - 24usize];
+    ["Alignment of _D3DKMT_QUERYSTATISTICS_DMA_BUFFER"]
+        [::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_DMA_BUFFER>() - 8usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_DMA_BUFFER::Size"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_DMA_BUFFER, Size) - 0usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_DMA_BUFFER::AllocationListBytes"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_DMA_BUFFER,
+        AllocationListBytes
+    ) - 16usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_DMA_BUFFER::PatchLocationListBytes"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_DMA_BUFFER,
+        PatchLocationListBytes
+    ) - 20usize];
 };
 pub type D3DKMT_QUERYSTATISTICS_DMA_BUFFER = _D3DKMT_QUERYSTATISTICS_DMA_BUFFER;
 #[repr(C)]
@@ -9818,26 +8105,23 @@ pub struct _D3DKMT_QUERYSTATISTICS_QUEUE_PACKET_TYPE_INFORMATION {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_QUERYSTATISTICS_QUEUE_PACKET_TYPE_INFORMATION",
-    ][::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_QUEUE_PACKET_TYPE_INFORMATION>()
-        - 8usize];
-    [
-        "Alignment of _D3DKMT_QUERYSTATISTICS_QUEUE_PACKET_TYPE_INFORMATION",
-    ][::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_QUEUE_PACKET_TYPE_INFORMATION>()
+    ["Size of _D3DKMT_QUERYSTATISTICS_QUEUE_PACKET_TYPE_INFORMATION"]
+        [::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_QUEUE_PACKET_TYPE_INFORMATION>() - 8usize];
+    ["Alignment of _D3DKMT_QUERYSTATISTICS_QUEUE_PACKET_TYPE_INFORMATION"]
+        [::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_QUEUE_PACKET_TYPE_INFORMATION>() - 4usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_QUEUE_PACKET_TYPE_INFORMATION::PacketSubmited"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_QUEUE_PACKET_TYPE_INFORMATION,
+        PacketSubmited
+    )
+        - 0usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_QUEUE_PACKET_TYPE_INFORMATION::PacketCompleted"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_QUEUE_PACKET_TYPE_INFORMATION,
+        PacketCompleted
+    )
         - 4usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_QUEUE_PACKET_TYPE_INFORMATION::PacketSubmited",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_QUEUE_PACKET_TYPE_INFORMATION, PacketSubmited
-    ) - 0usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_QUEUE_PACKET_TYPE_INFORMATION::PacketCompleted",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_QUEUE_PACKET_TYPE_INFORMATION, PacketCompleted
-    ) - 4usize];
 };
-pub type D3DKMT_QUERYSTATISTICS_QUEUE_PACKET_TYPE_INFORMATION = _D3DKMT_QUERYSTATISTICS_QUEUE_PACKET_TYPE_INFORMATION;
+pub type D3DKMT_QUERYSTATISTICS_QUEUE_PACKET_TYPE_INFORMATION =
+    _D3DKMT_QUERYSTATISTICS_QUEUE_PACKET_TYPE_INFORMATION;
 #[repr(C)]
 #[derive(Default, Copy, Clone)]
 pub struct _D3DKMT_QUERYSTATISTICS_DMA_PACKET_TYPE_INFORMATION {
@@ -9848,36 +8132,33 @@ pub struct _D3DKMT_QUERYSTATISTICS_DMA_PACKET_TYPE_INFORMATION {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_QUERYSTATISTICS_DMA_PACKET_TYPE_INFORMATION",
-    ][::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_DMA_PACKET_TYPE_INFORMATION>()
-        - 16usize];
-    [
-        "Alignment of _D3DKMT_QUERYSTATISTICS_DMA_PACKET_TYPE_INFORMATION",
-    ][::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_DMA_PACKET_TYPE_INFORMATION>()
+    ["Size of _D3DKMT_QUERYSTATISTICS_DMA_PACKET_TYPE_INFORMATION"]
+        [::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_DMA_PACKET_TYPE_INFORMATION>() - 16usize];
+    ["Alignment of _D3DKMT_QUERYSTATISTICS_DMA_PACKET_TYPE_INFORMATION"]
+        [::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_DMA_PACKET_TYPE_INFORMATION>() - 4usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_DMA_PACKET_TYPE_INFORMATION::PacketSubmited"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_DMA_PACKET_TYPE_INFORMATION,
+        PacketSubmited
+    )
+        - 0usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_DMA_PACKET_TYPE_INFORMATION::PacketCompleted"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_DMA_PACKET_TYPE_INFORMATION,
+        PacketCompleted
+    )
         - 4usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_DMA_PACKET_TYPE_INFORMATION::PacketSubmited",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_DMA_PACKET_TYPE_INFORMATION, PacketSubmited
-    ) - 0usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_DMA_PACKET_TYPE_INFORMATION::PacketCompleted",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_DMA_PACKET_TYPE_INFORMATION, PacketCompleted
-    ) - 4usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_DMA_PACKET_TYPE_INFORMATION::PacketPreempted",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_DMA_PACKET_TYPE_INFORMATION, PacketPreempted
-    ) - 8usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_DMA_PACKET_TYPE_INFORMATION::PacketFaulted",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_DMA_PACKET_TYPE_INFORMATION, PacketFaulted
-    ) - 12usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_DMA_PACKET_TYPE_INFORMATION::PacketPreempted"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_DMA_PACKET_TYPE_INFORMATION,
+        PacketPreempted
+    )
+        - 8usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_DMA_PACKET_TYPE_INFORMATION::PacketFaulted"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_DMA_PACKET_TYPE_INFORMATION,
+        PacketFaulted
+    )
+        - 12usize];
 };
-pub type D3DKMT_QUERYSTATISTICS_DMA_PACKET_TYPE_INFORMATION = _D3DKMT_QUERYSTATISTICS_DMA_PACKET_TYPE_INFORMATION;
+pub type D3DKMT_QUERYSTATISTICS_DMA_PACKET_TYPE_INFORMATION =
+    _D3DKMT_QUERYSTATISTICS_DMA_PACKET_TYPE_INFORMATION;
 #[repr(C)]
 #[derive(Default, Copy, Clone)]
 pub struct _D3DKMT_QUERYSTATISTICS_PACKET_INFORMATION {
@@ -9886,20 +8167,14 @@ pub struct _D3DKMT_QUERYSTATISTICS_PACKET_INFORMATION {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_QUERYSTATISTICS_PACKET_INFORMATION",
-    ][::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_PACKET_INFORMATION>() - 128usize];
-    [
-        "Alignment of _D3DKMT_QUERYSTATISTICS_PACKET_INFORMATION",
-    ][::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_PACKET_INFORMATION>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_PACKET_INFORMATION::QueuePacket",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_PACKET_INFORMATION, QueuePacket)
-        - 0usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_PACKET_INFORMATION::DmaPacket",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_PACKET_INFORMATION, DmaPacket)
-        - 64usize];
+    ["Size of _D3DKMT_QUERYSTATISTICS_PACKET_INFORMATION"]
+        [::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_PACKET_INFORMATION>() - 128usize];
+    ["Alignment of _D3DKMT_QUERYSTATISTICS_PACKET_INFORMATION"]
+        [::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_PACKET_INFORMATION>() - 4usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_PACKET_INFORMATION::QueuePacket"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_PACKET_INFORMATION, QueuePacket) - 0usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_PACKET_INFORMATION::DmaPacket"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_PACKET_INFORMATION, DmaPacket) - 64usize];
 };
 pub type D3DKMT_QUERYSTATISTICS_PACKET_INFORMATION = _D3DKMT_QUERYSTATISTICS_PACKET_INFORMATION;
 #[repr(C)]
@@ -9909,21 +8184,18 @@ pub struct _D3DKMT_QUERYSTATISTICS_PREEMPTION_INFORMATION {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_QUERYSTATISTICS_PREEMPTION_INFORMATION",
-    ][::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_PREEMPTION_INFORMATION>()
-        - 64usize];
-    [
-        "Alignment of _D3DKMT_QUERYSTATISTICS_PREEMPTION_INFORMATION",
-    ][::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_PREEMPTION_INFORMATION>()
-        - 4usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_PREEMPTION_INFORMATION::PreemptionCounter",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_PREEMPTION_INFORMATION, PreemptionCounter
-    ) - 0usize];
+    ["Size of _D3DKMT_QUERYSTATISTICS_PREEMPTION_INFORMATION"]
+        [::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_PREEMPTION_INFORMATION>() - 64usize];
+    ["Alignment of _D3DKMT_QUERYSTATISTICS_PREEMPTION_INFORMATION"]
+        [::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_PREEMPTION_INFORMATION>() - 4usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_PREEMPTION_INFORMATION::PreemptionCounter"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_PREEMPTION_INFORMATION,
+        PreemptionCounter
+    )
+        - 0usize];
 };
-pub type D3DKMT_QUERYSTATISTICS_PREEMPTION_INFORMATION = _D3DKMT_QUERYSTATISTICS_PREEMPTION_INFORMATION;
+pub type D3DKMT_QUERYSTATISTICS_PREEMPTION_INFORMATION =
+    _D3DKMT_QUERYSTATISTICS_PREEMPTION_INFORMATION;
 #[repr(C)]
 #[derive(Default, Copy, Clone)]
 pub struct _D3DKMT_QUERYSTATISTICS_PROCESS_INTERFERENCE_COUNTERS {
@@ -9931,21 +8203,18 @@ pub struct _D3DKMT_QUERYSTATISTICS_PROCESS_INTERFERENCE_COUNTERS {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_QUERYSTATISTICS_PROCESS_INTERFERENCE_COUNTERS",
-    ][::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_PROCESS_INTERFERENCE_COUNTERS>()
-        - 72usize];
-    [
-        "Alignment of _D3DKMT_QUERYSTATISTICS_PROCESS_INTERFERENCE_COUNTERS",
-    ][::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_PROCESS_INTERFERENCE_COUNTERS>()
-        - 8usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_INTERFERENCE_COUNTERS::InterferenceCount",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_PROCESS_INTERFERENCE_COUNTERS, InterferenceCount
-    ) - 0usize];
+    ["Size of _D3DKMT_QUERYSTATISTICS_PROCESS_INTERFERENCE_COUNTERS"]
+        [::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_PROCESS_INTERFERENCE_COUNTERS>() - 72usize];
+    ["Alignment of _D3DKMT_QUERYSTATISTICS_PROCESS_INTERFERENCE_COUNTERS"]
+        [::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_PROCESS_INTERFERENCE_COUNTERS>() - 8usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_INTERFERENCE_COUNTERS::InterferenceCount"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_PROCESS_INTERFERENCE_COUNTERS,
+        InterferenceCount
+    )
+        - 0usize];
 };
-pub type D3DKMT_QUERYSTATISTICS_PROCESS_INTERFERENCE_COUNTERS = _D3DKMT_QUERYSTATISTICS_PROCESS_INTERFERENCE_COUNTERS;
+pub type D3DKMT_QUERYSTATISTICS_PROCESS_INTERFERENCE_COUNTERS =
+    _D3DKMT_QUERYSTATISTICS_PROCESS_INTERFERENCE_COUNTERS;
 pub type D3DKMT_QUERYSTATISTICS_TYPE = __u32;
 pub const D3DKMT_QUERYSTATISTICS_ADAPTER: _D3DKMT_QUERYSTATISTICS_TYPE = 0;
 pub const D3DKMT_QUERYSTATISTICS_PROCESS: _D3DKMT_QUERYSTATISTICS_TYPE = 1;
@@ -9960,9 +8229,12 @@ pub const D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_GROUP: _D3DKMT_QUERYSTATISTICS_
 pub const D3DKMT_QUERYSTATISTICS_PHYSICAL_ADAPTER: _D3DKMT_QUERYSTATISTICS_TYPE = 10;
 pub type _D3DKMT_QUERYSTATISTICS_TYPE = ::core::ffi::c_uint;
 pub type D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION_FLAGS = __u64;
-pub const D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION_FLAGS_NumberOfMemoryGroups: _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION_FLAGS = 3;
-pub const D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION_FLAGS_SupportsDemotion: _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION_FLAGS = 4;
-pub const D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION_FLAGS_Reserved: _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION_FLAGS = 18446744073709551608;
+pub const D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION_FLAGS_NumberOfMemoryGroups:
+    _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION_FLAGS = 3;
+pub const D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION_FLAGS_SupportsDemotion:
+    _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION_FLAGS = 4;
+pub const D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION_FLAGS_Reserved:
+    _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION_FLAGS = 18446744073709551608;
 pub type _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION_FLAGS = ::core::ffi::c_ulong;
 #[repr(C)]
 #[derive(Default, Copy, Clone)]
@@ -9991,103 +8263,78 @@ pub struct _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION",
-    ][::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION>() - 776usize];
-    [
-        "Alignment of _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION",
-    ][::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION::NbSegments",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION, NbSegments)
-        - 0usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION::NodeCount",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION, NodeCount)
-        - 4usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION::VidPnSourceCount",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION, VidPnSourceCount
+    ["Size of _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION"]
+        [::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION>() - 776usize];
+    ["Alignment of _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION"]
+        [::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION>() - 8usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION::NbSegments"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION, NbSegments) - 0usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION::NodeCount"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION, NodeCount) - 4usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION::VidPnSourceCount"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION,
+        VidPnSourceCount
     ) - 8usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION::VSyncEnabled",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION, VSyncEnabled)
-        - 12usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION::TdrDetectedCount",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION, TdrDetectedCount
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION::VSyncEnabled"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION,
+        VSyncEnabled
+    ) - 12usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION::TdrDetectedCount"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION,
+        TdrDetectedCount
     ) - 16usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION, _pad0)
-        - 20usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION::ZeroLengthDmaBuffers",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION, ZeroLengthDmaBuffers
-    ) - 24usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION::RestartedPeriod",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION, RestartedPeriod
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION, _pad0) - 20usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION::ZeroLengthDmaBuffers"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION,
+        ZeroLengthDmaBuffers
+    )
+        - 24usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION::RestartedPeriod"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION,
+        RestartedPeriod
     ) - 32usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION::ReferenceDmaBuffer",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION, ReferenceDmaBuffer
-    ) - 40usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION::Renaming",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION, Renaming)
-        - 96usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION::_pad1",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION, _pad1)
-        - 132usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION::Preparation",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION, Preparation)
-        - 136usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION::PagingFault",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION, PagingFault)
-        - 168usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION::PagingTransfer",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION, PagingTransfer
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION::ReferenceDmaBuffer"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION,
+        ReferenceDmaBuffer
+    )
+        - 40usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION::Renaming"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION, Renaming) - 96usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION::_pad1"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION, _pad1) - 132usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION::Preparation"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION,
+        Preparation
+    ) - 136usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION::PagingFault"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION,
+        PagingFault
+    ) - 168usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION::PagingTransfer"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION,
+        PagingTransfer
     ) - 432usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION::SwizzlingRange",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION, SwizzlingRange
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION::SwizzlingRange"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION,
+        SwizzlingRange
     ) - 496usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION::Locks",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION, Locks)
-        - 504usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION::_pad2",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION, _pad2)
-        - 532usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION::Allocations",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION, Allocations)
-        - 536usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION::Terminations",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION, Terminations)
-        - 648usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION::Flags",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION, Flags)
-        - 712usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION::Reserved",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION, Reserved)
-        - 720usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION::Locks"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION, Locks) - 504usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION::_pad2"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION, _pad2) - 532usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION::Allocations"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION,
+        Allocations
+    ) - 536usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION::Terminations"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION,
+        Terminations
+    ) - 648usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION::Flags"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION, Flags) - 712usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION::Reserved"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION, Reserved) - 720usize];
 };
 pub type D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION = _D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION;
 #[repr(C)]
@@ -10100,36 +8347,32 @@ pub struct _D3DKMT_QUERYSTATISTICS_PHYSICAL_ADAPTER_INFORMATION {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_QUERYSTATISTICS_PHYSICAL_ADAPTER_INFORMATION",
-    ][::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_PHYSICAL_ADAPTER_INFORMATION>()
-        - 240usize];
-    [
-        "Alignment of _D3DKMT_QUERYSTATISTICS_PHYSICAL_ADAPTER_INFORMATION",
-    ][::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_PHYSICAL_ADAPTER_INFORMATION>()
-        - 8usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_PHYSICAL_ADAPTER_INFORMATION::AdapterPerfData",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_PHYSICAL_ADAPTER_INFORMATION, AdapterPerfData
-    ) - 0usize];
+    ["Size of _D3DKMT_QUERYSTATISTICS_PHYSICAL_ADAPTER_INFORMATION"]
+        [::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_PHYSICAL_ADAPTER_INFORMATION>() - 240usize];
+    ["Alignment of _D3DKMT_QUERYSTATISTICS_PHYSICAL_ADAPTER_INFORMATION"]
+        [::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_PHYSICAL_ADAPTER_INFORMATION>() - 8usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_PHYSICAL_ADAPTER_INFORMATION::AdapterPerfData"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_PHYSICAL_ADAPTER_INFORMATION,
+        AdapterPerfData
+    )
+        - 0usize];
     [
         "Offset of field: _D3DKMT_QUERYSTATISTICS_PHYSICAL_ADAPTER_INFORMATION::AdapterPerfDataCaps",
     ][::core::mem::offset_of!(
         _D3DKMT_QUERYSTATISTICS_PHYSICAL_ADAPTER_INFORMATION, AdapterPerfDataCaps
     ) - 64usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_PHYSICAL_ADAPTER_INFORMATION::GpuVersion",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_PHYSICAL_ADAPTER_INFORMATION, GpuVersion
-    ) - 104usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_PHYSICAL_ADAPTER_INFORMATION::_pad0",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_PHYSICAL_ADAPTER_INFORMATION, _pad0
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_PHYSICAL_ADAPTER_INFORMATION::GpuVersion"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_PHYSICAL_ADAPTER_INFORMATION,
+        GpuVersion
+    )
+        - 104usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_PHYSICAL_ADAPTER_INFORMATION::_pad0"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_PHYSICAL_ADAPTER_INFORMATION,
+        _pad0
     ) - 236usize];
 };
-pub type D3DKMT_QUERYSTATISTICS_PHYSICAL_ADAPTER_INFORMATION = _D3DKMT_QUERYSTATISTICS_PHYSICAL_ADAPTER_INFORMATION;
+pub type D3DKMT_QUERYSTATISTICS_PHYSICAL_ADAPTER_INFORMATION =
+    _D3DKMT_QUERYSTATISTICS_PHYSICAL_ADAPTER_INFORMATION;
 #[repr(C)]
 #[derive(Default, Copy, Clone)]
 pub struct _D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION {
@@ -10147,70 +8390,64 @@ pub struct _D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION",
-    ][::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION>() - 152usize];
-    [
-        "Alignment of _D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION",
-    ][::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION::CommitLimit",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION, CommitLimit)
-        - 0usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION::BytesCommitted",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION, BytesCommitted
+    ["Size of _D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION"]
+        [::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION>() - 152usize];
+    ["Alignment of _D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION"]
+        [::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION>() - 8usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION::CommitLimit"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION,
+        CommitLimit
+    ) - 0usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION::BytesCommitted"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION,
+        BytesCommitted
     ) - 8usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION::BytesResident",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION, BytesResident)
-        - 16usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION::Memory",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION, Memory)
-        - 24usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION::Aperture",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION, Aperture)
-        - 40usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION, _pad0)
-        - 44usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION::TotalBytesEvictedByPriority",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION, TotalBytesEvictedByPriority
-    ) - 48usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION::SystemMemoryEndAddress",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION, SystemMemoryEndAddress
-    ) - 88usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION::PowerFlags",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION, PowerFlags)
-        - 96usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION::SegmentProperties",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION, SegmentProperties
-    ) - 104usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION::Reserved",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION, Reserved)
-        - 112usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION::BytesResident"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION,
+        BytesResident
+    ) - 16usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION::Memory"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION, Memory) - 24usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION::Aperture"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION, Aperture) - 40usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION, _pad0) - 44usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION::TotalBytesEvictedByPriority"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION,
+        TotalBytesEvictedByPriority
+    )
+        - 48usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION::SystemMemoryEndAddress"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION,
+        SystemMemoryEndAddress
+    )
+        - 88usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION::PowerFlags"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION,
+        PowerFlags
+    ) - 96usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION::SegmentProperties"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION,
+        SegmentProperties
+    )
+        - 104usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION::Reserved"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION, Reserved) - 112usize];
 };
 pub type D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION = _D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION;
-pub const D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION_PowerFlags_PreservedDuringStandby: D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION_PowerFlags = 1;
-pub const D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION_PowerFlags_PreservedDuringHibernate: D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION_PowerFlags = 2;
+pub const D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION_PowerFlags_PreservedDuringStandby:
+    D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION_PowerFlags = 1;
+pub const D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION_PowerFlags_PreservedDuringHibernate:
+    D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION_PowerFlags = 2;
 pub const D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION_PowerFlags_PartiallyPreservedDuringHibernate: D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION_PowerFlags = 4;
-pub const D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION_PowerFlags_Reserved: D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION_PowerFlags = 18446744073709551608;
+pub const D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION_PowerFlags_Reserved:
+    D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION_PowerFlags = 18446744073709551608;
 pub type D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION_PowerFlags = ::core::ffi::c_ulong;
-pub const D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION_SegmentProperties_SystemMemory: D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION_SegmentProperties = 1;
+pub const D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION_SegmentProperties_SystemMemory:
+    D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION_SegmentProperties = 1;
 pub const D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION_SegmentProperties_PopulatedByReservedDDRByFirmware: D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION_SegmentProperties = 2;
-pub const D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION_SegmentProperties_Reserved: D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION_SegmentProperties = 18446744073709551612;
+pub const D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION_SegmentProperties_Reserved:
+    D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION_SegmentProperties = 18446744073709551612;
 pub type D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION_SegmentProperties = ::core::ffi::c_ulong;
 #[repr(C)]
 #[derive(Default, Copy, Clone)]
@@ -10224,44 +8461,40 @@ pub struct _D3DKMT_QUERYSTATISTICS_PROCESS_NODE_INFORMATION {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_QUERYSTATISTICS_PROCESS_NODE_INFORMATION",
-    ][::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_PROCESS_NODE_INFORMATION>()
-        - 272usize];
-    [
-        "Alignment of _D3DKMT_QUERYSTATISTICS_PROCESS_NODE_INFORMATION",
-    ][::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_PROCESS_NODE_INFORMATION>()
-        - 8usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_NODE_INFORMATION::RunningTime",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_PROCESS_NODE_INFORMATION, RunningTime
+    ["Size of _D3DKMT_QUERYSTATISTICS_PROCESS_NODE_INFORMATION"]
+        [::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_PROCESS_NODE_INFORMATION>() - 272usize];
+    ["Alignment of _D3DKMT_QUERYSTATISTICS_PROCESS_NODE_INFORMATION"]
+        [::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_PROCESS_NODE_INFORMATION>() - 8usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_NODE_INFORMATION::RunningTime"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_PROCESS_NODE_INFORMATION,
+        RunningTime
     ) - 0usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_NODE_INFORMATION::ContextSwitch",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_PROCESS_NODE_INFORMATION, ContextSwitch
-    ) - 8usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_NODE_INFORMATION::PreemptionStatistics",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_PROCESS_NODE_INFORMATION, PreemptionStatistics
-    ) - 12usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_NODE_INFORMATION::PacketStatistics",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_PROCESS_NODE_INFORMATION, PacketStatistics
-    ) - 76usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_NODE_INFORMATION::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_PROCESS_NODE_INFORMATION, _pad0)
-        - 204usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_NODE_INFORMATION::Reserved",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_PROCESS_NODE_INFORMATION, Reserved)
-        - 208usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_NODE_INFORMATION::ContextSwitch"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_PROCESS_NODE_INFORMATION,
+        ContextSwitch
+    )
+        - 8usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_NODE_INFORMATION::PreemptionStatistics"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_PROCESS_NODE_INFORMATION,
+        PreemptionStatistics
+    )
+        - 12usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_NODE_INFORMATION::PacketStatistics"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_PROCESS_NODE_INFORMATION,
+        PacketStatistics
+    )
+        - 76usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_NODE_INFORMATION::_pad0"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_PROCESS_NODE_INFORMATION,
+        _pad0
+    ) - 204usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_NODE_INFORMATION::Reserved"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_PROCESS_NODE_INFORMATION,
+        Reserved
+    ) - 208usize];
 };
-pub type D3DKMT_QUERYSTATISTICS_PROCESS_NODE_INFORMATION = _D3DKMT_QUERYSTATISTICS_PROCESS_NODE_INFORMATION;
+pub type D3DKMT_QUERYSTATISTICS_PROCESS_NODE_INFORMATION =
+    _D3DKMT_QUERYSTATISTICS_PROCESS_NODE_INFORMATION;
 #[repr(C)]
 #[derive(Default, Copy, Clone)]
 pub struct _D3DKMT_QUERYSTATISTICS_NODE_INFORMATION {
@@ -10273,34 +8506,26 @@ pub struct _D3DKMT_QUERYSTATISTICS_NODE_INFORMATION {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_QUERYSTATISTICS_NODE_INFORMATION",
-    ][::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_NODE_INFORMATION>() - 616usize];
-    [
-        "Alignment of _D3DKMT_QUERYSTATISTICS_NODE_INFORMATION",
-    ][::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_NODE_INFORMATION>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_NODE_INFORMATION::GlobalInformation",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_NODE_INFORMATION, GlobalInformation
+    ["Size of _D3DKMT_QUERYSTATISTICS_NODE_INFORMATION"]
+        [::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_NODE_INFORMATION>() - 616usize];
+    ["Alignment of _D3DKMT_QUERYSTATISTICS_NODE_INFORMATION"]
+        [::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_NODE_INFORMATION>() - 8usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_NODE_INFORMATION::GlobalInformation"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_NODE_INFORMATION,
+        GlobalInformation
     ) - 0usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_NODE_INFORMATION::SystemInformation",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_NODE_INFORMATION, SystemInformation
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_NODE_INFORMATION::SystemInformation"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_NODE_INFORMATION,
+        SystemInformation
     ) - 272usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_NODE_INFORMATION::NodePerfData",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_NODE_INFORMATION, NodePerfData)
-        - 544usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_NODE_INFORMATION::Reserved",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_NODE_INFORMATION, Reserved)
-        - 600usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_NODE_INFORMATION::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_NODE_INFORMATION, _pad0)
-        - 612usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_NODE_INFORMATION::NodePerfData"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_NODE_INFORMATION,
+        NodePerfData
+    ) - 544usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_NODE_INFORMATION::Reserved"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_NODE_INFORMATION, Reserved) - 600usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_NODE_INFORMATION::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_NODE_INFORMATION, _pad0) - 612usize];
 };
 pub type D3DKMT_QUERYSTATISTICS_NODE_INFORMATION = _D3DKMT_QUERYSTATISTICS_NODE_INFORMATION;
 #[repr(C)]
@@ -10318,39 +8543,36 @@ pub struct _D3DKMT_QUERYSTATISTICS_PROCESS_VIDPNSOURCE_INFORMATION {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_QUERYSTATISTICS_PROCESS_VIDPNSOURCE_INFORMATION",
-    ][::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_PROCESS_VIDPNSOURCE_INFORMATION>()
-        - 80usize];
-    [
-        "Alignment of _D3DKMT_QUERYSTATISTICS_PROCESS_VIDPNSOURCE_INFORMATION",
-    ][::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_PROCESS_VIDPNSOURCE_INFORMATION>()
-        - 8usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_VIDPNSOURCE_INFORMATION::Frame",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_PROCESS_VIDPNSOURCE_INFORMATION, Frame
+    ["Size of _D3DKMT_QUERYSTATISTICS_PROCESS_VIDPNSOURCE_INFORMATION"][::core::mem::size_of::<
+        _D3DKMT_QUERYSTATISTICS_PROCESS_VIDPNSOURCE_INFORMATION,
+    >() - 80usize];
+    ["Alignment of _D3DKMT_QUERYSTATISTICS_PROCESS_VIDPNSOURCE_INFORMATION"][::core::mem::align_of::<
+        _D3DKMT_QUERYSTATISTICS_PROCESS_VIDPNSOURCE_INFORMATION,
+    >() - 8usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_VIDPNSOURCE_INFORMATION::Frame"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_PROCESS_VIDPNSOURCE_INFORMATION,
+        Frame
     ) - 0usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_VIDPNSOURCE_INFORMATION::CancelledFrame",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_PROCESS_VIDPNSOURCE_INFORMATION, CancelledFrame
-    ) - 4usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_VIDPNSOURCE_INFORMATION::QueuedPresent",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_PROCESS_VIDPNSOURCE_INFORMATION, QueuedPresent
-    ) - 8usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_VIDPNSOURCE_INFORMATION::Padding",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_PROCESS_VIDPNSOURCE_INFORMATION, Padding
-    ) - 12usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_VIDPNSOURCE_INFORMATION::IsVSyncEnabled",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_PROCESS_VIDPNSOURCE_INFORMATION, IsVSyncEnabled
-    ) - 16usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_VIDPNSOURCE_INFORMATION::CancelledFrame"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_PROCESS_VIDPNSOURCE_INFORMATION,
+        CancelledFrame
+    )
+        - 4usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_VIDPNSOURCE_INFORMATION::QueuedPresent"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_PROCESS_VIDPNSOURCE_INFORMATION,
+        QueuedPresent
+    )
+        - 8usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_VIDPNSOURCE_INFORMATION::Padding"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_PROCESS_VIDPNSOURCE_INFORMATION,
+        Padding
+    )
+        - 12usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_VIDPNSOURCE_INFORMATION::IsVSyncEnabled"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_PROCESS_VIDPNSOURCE_INFORMATION,
+        IsVSyncEnabled
+    )
+        - 16usize];
     [
         "Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_VIDPNSOURCE_INFORMATION::VSyncOnTotalTimeMs",
     ][::core::mem::offset_of!(
@@ -10368,13 +8590,14 @@ const _: () = {
         _D3DKMT_QUERYSTATISTICS_PROCESS_VIDPNSOURCE_INFORMATION,
         VSyncOffNoPhaseTotalTimeMs
     ) - 40usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_VIDPNSOURCE_INFORMATION::Reserved",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_PROCESS_VIDPNSOURCE_INFORMATION, Reserved
-    ) - 48usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_VIDPNSOURCE_INFORMATION::Reserved"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_PROCESS_VIDPNSOURCE_INFORMATION,
+        Reserved
+    )
+        - 48usize];
 };
-pub type D3DKMT_QUERYSTATISTICS_PROCESS_VIDPNSOURCE_INFORMATION = _D3DKMT_QUERYSTATISTICS_PROCESS_VIDPNSOURCE_INFORMATION;
+pub type D3DKMT_QUERYSTATISTICS_PROCESS_VIDPNSOURCE_INFORMATION =
+    _D3DKMT_QUERYSTATISTICS_PROCESS_VIDPNSOURCE_INFORMATION;
 #[repr(C)]
 #[derive(Default, Copy, Clone)]
 pub struct _D3DKMT_QUERYSTATISTICS_VIDPNSOURCE_INFORMATION {
@@ -10384,30 +8607,27 @@ pub struct _D3DKMT_QUERYSTATISTICS_VIDPNSOURCE_INFORMATION {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_QUERYSTATISTICS_VIDPNSOURCE_INFORMATION",
-    ][::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_VIDPNSOURCE_INFORMATION>()
-        - 224usize];
-    [
-        "Alignment of _D3DKMT_QUERYSTATISTICS_VIDPNSOURCE_INFORMATION",
-    ][::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_VIDPNSOURCE_INFORMATION>()
-        - 8usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_VIDPNSOURCE_INFORMATION::GlobalInformation",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_VIDPNSOURCE_INFORMATION, GlobalInformation
-    ) - 0usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_VIDPNSOURCE_INFORMATION::SystemInformation",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_VIDPNSOURCE_INFORMATION, SystemInformation
-    ) - 80usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_VIDPNSOURCE_INFORMATION::Reserved",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_VIDPNSOURCE_INFORMATION, Reserved)
-        - 160usize];
+    ["Size of _D3DKMT_QUERYSTATISTICS_VIDPNSOURCE_INFORMATION"]
+        [::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_VIDPNSOURCE_INFORMATION>() - 224usize];
+    ["Alignment of _D3DKMT_QUERYSTATISTICS_VIDPNSOURCE_INFORMATION"]
+        [::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_VIDPNSOURCE_INFORMATION>() - 8usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_VIDPNSOURCE_INFORMATION::GlobalInformation"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_VIDPNSOURCE_INFORMATION,
+        GlobalInformation
+    )
+        - 0usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_VIDPNSOURCE_INFORMATION::SystemInformation"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_VIDPNSOURCE_INFORMATION,
+        SystemInformation
+    )
+        - 80usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_VIDPNSOURCE_INFORMATION::Reserved"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_VIDPNSOURCE_INFORMATION,
+        Reserved
+    ) - 160usize];
 };
-pub type D3DKMT_QUERYSTATISTICS_VIDPNSOURCE_INFORMATION = _D3DKMT_QUERYSTATISTICS_VIDPNSOURCE_INFORMATION;
+pub type D3DKMT_QUERYSTATISTICS_VIDPNSOURCE_INFORMATION =
+    _D3DKMT_QUERYSTATISTICS_VIDPNSOURCE_INFORMATION;
 #[repr(C)]
 #[derive(Default, Copy, Clone)]
 pub struct _D3DKMT_QUERYSTATISTICS_PROCESS_INFORMATION {
@@ -10418,29 +8638,22 @@ pub struct _D3DKMT_QUERYSTATISTICS_PROCESS_INFORMATION {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_QUERYSTATISTICS_PROCESS_INFORMATION",
-    ][::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_PROCESS_INFORMATION>() - 144usize];
-    [
-        "Alignment of _D3DKMT_QUERYSTATISTICS_PROCESS_INFORMATION",
-    ][::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_PROCESS_INFORMATION>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_INFORMATION::NodeCount",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_PROCESS_INFORMATION, NodeCount)
-        - 0usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_INFORMATION::VidPnSourceCount",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_PROCESS_INFORMATION, VidPnSourceCount
+    ["Size of _D3DKMT_QUERYSTATISTICS_PROCESS_INFORMATION"]
+        [::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_PROCESS_INFORMATION>() - 144usize];
+    ["Alignment of _D3DKMT_QUERYSTATISTICS_PROCESS_INFORMATION"]
+        [::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_PROCESS_INFORMATION>() - 8usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_INFORMATION::NodeCount"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_PROCESS_INFORMATION, NodeCount) - 0usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_INFORMATION::VidPnSourceCount"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_PROCESS_INFORMATION,
+        VidPnSourceCount
     ) - 4usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_INFORMATION::SystemMemory",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_PROCESS_INFORMATION, SystemMemory)
-        - 8usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_INFORMATION::Reserved",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_PROCESS_INFORMATION, Reserved)
-        - 88usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_INFORMATION::SystemMemory"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_PROCESS_INFORMATION,
+        SystemMemory
+    ) - 8usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_INFORMATION::Reserved"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_PROCESS_INFORMATION, Reserved) - 88usize];
 };
 pub type D3DKMT_QUERYSTATISTICS_PROCESS_INFORMATION = _D3DKMT_QUERYSTATISTICS_PROCESS_INFORMATION;
 #[repr(C)]
@@ -10459,65 +8672,60 @@ pub struct _D3DKMT_QUERYSTATISTICS_PROCESS_ADAPTER_INFORMATION {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_QUERYSTATISTICS_PROCESS_ADAPTER_INFORMATION",
-    ][::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_PROCESS_ADAPTER_INFORMATION>()
-        - 272usize];
-    [
-        "Alignment of _D3DKMT_QUERYSTATISTICS_PROCESS_ADAPTER_INFORMATION",
-    ][::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_PROCESS_ADAPTER_INFORMATION>()
-        - 8usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_ADAPTER_INFORMATION::NbSegments",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_PROCESS_ADAPTER_INFORMATION, NbSegments
-    ) - 0usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_ADAPTER_INFORMATION::NodeCount",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_PROCESS_ADAPTER_INFORMATION, NodeCount
+    ["Size of _D3DKMT_QUERYSTATISTICS_PROCESS_ADAPTER_INFORMATION"]
+        [::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_PROCESS_ADAPTER_INFORMATION>() - 272usize];
+    ["Alignment of _D3DKMT_QUERYSTATISTICS_PROCESS_ADAPTER_INFORMATION"]
+        [::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_PROCESS_ADAPTER_INFORMATION>() - 8usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_ADAPTER_INFORMATION::NbSegments"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_PROCESS_ADAPTER_INFORMATION,
+        NbSegments
+    )
+        - 0usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_ADAPTER_INFORMATION::NodeCount"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_PROCESS_ADAPTER_INFORMATION,
+        NodeCount
     ) - 4usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_ADAPTER_INFORMATION::VidPnSourceCount",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_PROCESS_ADAPTER_INFORMATION, VidPnSourceCount
-    ) - 8usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_ADAPTER_INFORMATION::VirtualMemoryUsage",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_PROCESS_ADAPTER_INFORMATION, VirtualMemoryUsage
-    ) - 12usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_ADAPTER_INFORMATION::DmaBuffer",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_PROCESS_ADAPTER_INFORMATION, DmaBuffer
-    ) - 16usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_ADAPTER_INFORMATION::CommitmentData",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_PROCESS_ADAPTER_INFORMATION, CommitmentData
-    ) - 40usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_ADAPTER_INFORMATION::_Policy",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_PROCESS_ADAPTER_INFORMATION, _Policy
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_ADAPTER_INFORMATION::VidPnSourceCount"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_PROCESS_ADAPTER_INFORMATION,
+        VidPnSourceCount
+    )
+        - 8usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_ADAPTER_INFORMATION::VirtualMemoryUsage"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_PROCESS_ADAPTER_INFORMATION,
+        VirtualMemoryUsage
+    )
+        - 12usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_ADAPTER_INFORMATION::DmaBuffer"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_PROCESS_ADAPTER_INFORMATION,
+        DmaBuffer
+    )
+        - 16usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_ADAPTER_INFORMATION::CommitmentData"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_PROCESS_ADAPTER_INFORMATION,
+        CommitmentData
+    )
+        - 40usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_ADAPTER_INFORMATION::_Policy"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_PROCESS_ADAPTER_INFORMATION,
+        _Policy
     ) - 88usize];
     [
         "Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_ADAPTER_INFORMATION::ProcessInterferenceCounters",
     ][::core::mem::offset_of!(
         _D3DKMT_QUERYSTATISTICS_PROCESS_ADAPTER_INFORMATION, ProcessInterferenceCounters
     ) - 192usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_ADAPTER_INFORMATION::ClientHint",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_PROCESS_ADAPTER_INFORMATION, ClientHint
-    ) - 264usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_ADAPTER_INFORMATION::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_PROCESS_ADAPTER_INFORMATION, _pad0)
-        - 268usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_ADAPTER_INFORMATION::ClientHint"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_PROCESS_ADAPTER_INFORMATION,
+        ClientHint
+    )
+        - 264usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_ADAPTER_INFORMATION::_pad0"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_PROCESS_ADAPTER_INFORMATION,
+        _pad0
+    ) - 268usize];
 };
-pub type D3DKMT_QUERYSTATISTICS_PROCESS_ADAPTER_INFORMATION = _D3DKMT_QUERYSTATISTICS_PROCESS_ADAPTER_INFORMATION;
+pub type D3DKMT_QUERYSTATISTICS_PROCESS_ADAPTER_INFORMATION =
+    _D3DKMT_QUERYSTATISTICS_PROCESS_ADAPTER_INFORMATION;
 #[repr(C)]
 #[derive(Default, Copy, Clone)]
 pub struct _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_INFORMATION {
@@ -10532,57 +8740,52 @@ pub struct _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_INFORMATION {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_INFORMATION",
-    ][::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_INFORMATION>()
-        - 216usize];
-    [
-        "Alignment of _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_INFORMATION",
-    ][::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_INFORMATION>()
+    ["Size of _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_INFORMATION"]
+        [::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_INFORMATION>() - 216usize];
+    ["Alignment of _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_INFORMATION"]
+        [::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_INFORMATION>() - 8usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_INFORMATION::BytesCommitted"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_INFORMATION,
+        BytesCommitted
+    )
+        - 0usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_INFORMATION::MaximumWorkingSet"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_INFORMATION,
+        MaximumWorkingSet
+    )
         - 8usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_INFORMATION::BytesCommitted",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_INFORMATION, BytesCommitted
-    ) - 0usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_INFORMATION::MaximumWorkingSet",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_INFORMATION, MaximumWorkingSet
-    ) - 8usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_INFORMATION::MinimumWorkingSet",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_INFORMATION, MinimumWorkingSet
-    ) - 16usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_INFORMATION::MinimumWorkingSet"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_INFORMATION,
+        MinimumWorkingSet
+    )
+        - 16usize];
     [
         "Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_INFORMATION::NbReferencedAllocationEvictedInPeriod",
     ][::core::mem::offset_of!(
         _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_INFORMATION,
         NbReferencedAllocationEvictedInPeriod
     ) - 24usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_INFORMATION::Padding",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_INFORMATION, Padding
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_INFORMATION::Padding"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_INFORMATION,
+        Padding
     ) - 28usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_INFORMATION::VideoMemory",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_INFORMATION, VideoMemory
-    ) - 32usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_INFORMATION::_Policy",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_INFORMATION, _Policy
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_INFORMATION::VideoMemory"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_INFORMATION,
+        VideoMemory
+    )
+        - 32usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_INFORMATION::_Policy"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_INFORMATION,
+        _Policy
     ) - 144usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_INFORMATION::Reserved",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_INFORMATION, Reserved
-    ) - 152usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_INFORMATION::Reserved"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_INFORMATION,
+        Reserved
+    )
+        - 152usize];
 };
-pub type D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_INFORMATION = _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_INFORMATION;
+pub type D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_INFORMATION =
+    _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_INFORMATION;
 #[repr(C)]
 #[derive(Default, Copy, Clone)]
 pub struct _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_GROUP_INFORMATION {
@@ -10593,37 +8796,35 @@ pub struct _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_GROUP_INFORMATION {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_GROUP_INFORMATION",
-    ][::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_GROUP_INFORMATION>()
-        - 64usize];
-    [
-        "Alignment of _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_GROUP_INFORMATION",
-    ][::core::mem::align_of::<
+    ["Size of _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_GROUP_INFORMATION"][::core::mem::size_of::<
+        _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_GROUP_INFORMATION,
+    >() - 64usize];
+    ["Alignment of _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_GROUP_INFORMATION"][::core::mem::align_of::<
         _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_GROUP_INFORMATION,
     >() - 8usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_GROUP_INFORMATION::Budget",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_GROUP_INFORMATION, Budget
-    ) - 0usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_GROUP_INFORMATION::Requested",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_GROUP_INFORMATION, Requested
-    ) - 8usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_GROUP_INFORMATION::Usage",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_GROUP_INFORMATION, Usage
-    ) - 16usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_GROUP_INFORMATION::Demoted",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_GROUP_INFORMATION, Demoted
-    ) - 24usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_GROUP_INFORMATION::Budget"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_GROUP_INFORMATION,
+        Budget
+    )
+        - 0usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_GROUP_INFORMATION::Requested"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_GROUP_INFORMATION,
+        Requested
+    )
+        - 8usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_GROUP_INFORMATION::Usage"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_GROUP_INFORMATION,
+        Usage
+    )
+        - 16usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_GROUP_INFORMATION::Demoted"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_GROUP_INFORMATION,
+        Demoted
+    )
+        - 24usize];
 };
-pub type D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_GROUP_INFORMATION = _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_GROUP_INFORMATION;
+pub type D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_GROUP_INFORMATION =
+    _D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_GROUP_INFORMATION;
 #[repr(C)]
 #[derive(Copy, Clone)]
 pub struct _D3DKMT_QUERYSTATISTICS_RESULT {
@@ -10646,57 +8847,54 @@ pub union _D3DKMT_QUERYSTATISTICS_RESULT__bindgen_ty_1 {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_QUERYSTATISTICS_RESULT__bindgen_ty_1",
-    ][::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_RESULT__bindgen_ty_1>() - 776usize];
-    [
-        "Alignment of _D3DKMT_QUERYSTATISTICS_RESULT__bindgen_ty_1",
-    ][::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_RESULT__bindgen_ty_1>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_RESULT__bindgen_ty_1::AdapterInformation",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_RESULT__bindgen_ty_1, AdapterInformation
+    ["Size of _D3DKMT_QUERYSTATISTICS_RESULT__bindgen_ty_1"]
+        [::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_RESULT__bindgen_ty_1>() - 776usize];
+    ["Alignment of _D3DKMT_QUERYSTATISTICS_RESULT__bindgen_ty_1"]
+        [::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_RESULT__bindgen_ty_1>() - 8usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_RESULT__bindgen_ty_1::AdapterInformation"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_RESULT__bindgen_ty_1,
+        AdapterInformation
+    )
+        - 0usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_RESULT__bindgen_ty_1::PhysAdapterInformation"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_RESULT__bindgen_ty_1,
+        PhysAdapterInformation
+    )
+        - 0usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_RESULT__bindgen_ty_1::SegmentInformation"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_RESULT__bindgen_ty_1,
+        SegmentInformation
+    )
+        - 0usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_RESULT__bindgen_ty_1::NodeInformation"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_RESULT__bindgen_ty_1,
+        NodeInformation
     ) - 0usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_RESULT__bindgen_ty_1::PhysAdapterInformation",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_RESULT__bindgen_ty_1, PhysAdapterInformation
-    ) - 0usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_RESULT__bindgen_ty_1::SegmentInformation",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_RESULT__bindgen_ty_1, SegmentInformation
-    ) - 0usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_RESULT__bindgen_ty_1::NodeInformation",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_RESULT__bindgen_ty_1, NodeInformation
-    ) - 0usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_RESULT__bindgen_ty_1::VidPnSourceInformation",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_RESULT__bindgen_ty_1, VidPnSourceInformation
-    ) - 0usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_RESULT__bindgen_ty_1::ProcessInformation",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_RESULT__bindgen_ty_1, ProcessInformation
-    ) - 0usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_RESULT__bindgen_ty_1::ProcessAdapterInformation",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_RESULT__bindgen_ty_1, ProcessAdapterInformation
-    ) - 0usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_RESULT__bindgen_ty_1::ProcessSegmentInformation",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_RESULT__bindgen_ty_1, ProcessSegmentInformation
-    ) - 0usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_RESULT__bindgen_ty_1::ProcessNodeInformation",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_RESULT__bindgen_ty_1, ProcessNodeInformation
-    ) - 0usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_RESULT__bindgen_ty_1::VidPnSourceInformation"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_RESULT__bindgen_ty_1,
+        VidPnSourceInformation
+    )
+        - 0usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_RESULT__bindgen_ty_1::ProcessInformation"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_RESULT__bindgen_ty_1,
+        ProcessInformation
+    )
+        - 0usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_RESULT__bindgen_ty_1::ProcessAdapterInformation"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_RESULT__bindgen_ty_1,
+        ProcessAdapterInformation
+    )
+        - 0usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_RESULT__bindgen_ty_1::ProcessSegmentInformation"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_RESULT__bindgen_ty_1,
+        ProcessSegmentInformation
+    )
+        - 0usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_RESULT__bindgen_ty_1::ProcessNodeInformation"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_RESULT__bindgen_ty_1,
+        ProcessNodeInformation
+    )
+        - 0usize];
     [
         "Offset of field: _D3DKMT_QUERYSTATISTICS_RESULT__bindgen_ty_1::ProcessVidPnSourceInformation",
     ][::core::mem::offset_of!(
@@ -10719,12 +8917,10 @@ impl Default for _D3DKMT_QUERYSTATISTICS_RESULT__bindgen_ty_1 {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_QUERYSTATISTICS_RESULT",
-    ][::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_RESULT>() - 776usize];
-    [
-        "Alignment of _D3DKMT_QUERYSTATISTICS_RESULT",
-    ][::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_RESULT>() - 8usize];
+    ["Size of _D3DKMT_QUERYSTATISTICS_RESULT"]
+        [::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_RESULT>() - 776usize];
+    ["Alignment of _D3DKMT_QUERYSTATISTICS_RESULT"]
+        [::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_RESULT>() - 8usize];
 };
 impl Default for _D3DKMT_QUERYSTATISTICS_RESULT {
     fn default() -> Self {
@@ -10743,16 +8939,12 @@ pub struct _D3DKMT_QUERYSTATISTICS_QUERY_SEGMENT {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_QUERYSTATISTICS_QUERY_SEGMENT",
-    ][::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_QUERY_SEGMENT>() - 4usize];
-    [
-        "Alignment of _D3DKMT_QUERYSTATISTICS_QUERY_SEGMENT",
-    ][::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_QUERY_SEGMENT>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_QUERY_SEGMENT::SegmentId",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_QUERY_SEGMENT, SegmentId)
-        - 0usize];
+    ["Size of _D3DKMT_QUERYSTATISTICS_QUERY_SEGMENT"]
+        [::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_QUERY_SEGMENT>() - 4usize];
+    ["Alignment of _D3DKMT_QUERYSTATISTICS_QUERY_SEGMENT"]
+        [::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_QUERY_SEGMENT>() - 4usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_QUERY_SEGMENT::SegmentId"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_QUERY_SEGMENT, SegmentId) - 0usize];
 };
 pub type D3DKMT_QUERYSTATISTICS_QUERY_SEGMENT = _D3DKMT_QUERYSTATISTICS_QUERY_SEGMENT;
 #[repr(C)]
@@ -10762,15 +8954,12 @@ pub struct _D3DKMT_QUERYSTATISTICS_QUERY_NODE {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_QUERYSTATISTICS_QUERY_NODE",
-    ][::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_QUERY_NODE>() - 4usize];
-    [
-        "Alignment of _D3DKMT_QUERYSTATISTICS_QUERY_NODE",
-    ][::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_QUERY_NODE>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_QUERY_NODE::NodeId",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_QUERY_NODE, NodeId) - 0usize];
+    ["Size of _D3DKMT_QUERYSTATISTICS_QUERY_NODE"]
+        [::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_QUERY_NODE>() - 4usize];
+    ["Alignment of _D3DKMT_QUERYSTATISTICS_QUERY_NODE"]
+        [::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_QUERY_NODE>() - 4usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_QUERY_NODE::NodeId"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_QUERY_NODE, NodeId) - 0usize];
 };
 pub type D3DKMT_QUERYSTATISTICS_QUERY_NODE = _D3DKMT_QUERYSTATISTICS_QUERY_NODE;
 #[repr(C)]
@@ -10780,16 +8969,14 @@ pub struct _D3DKMT_QUERYSTATISTICS_QUERY_VIDPNSOURCE {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_QUERYSTATISTICS_QUERY_VIDPNSOURCE",
-    ][::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_QUERY_VIDPNSOURCE>() - 4usize];
-    [
-        "Alignment of _D3DKMT_QUERYSTATISTICS_QUERY_VIDPNSOURCE",
-    ][::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_QUERY_VIDPNSOURCE>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_QUERY_VIDPNSOURCE::VidPnSourceId",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS_QUERY_VIDPNSOURCE, VidPnSourceId)
-        - 0usize];
+    ["Size of _D3DKMT_QUERYSTATISTICS_QUERY_VIDPNSOURCE"]
+        [::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_QUERY_VIDPNSOURCE>() - 4usize];
+    ["Alignment of _D3DKMT_QUERYSTATISTICS_QUERY_VIDPNSOURCE"]
+        [::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_QUERY_VIDPNSOURCE>() - 4usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_QUERY_VIDPNSOURCE::VidPnSourceId"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_QUERY_VIDPNSOURCE,
+        VidPnSourceId
+    ) - 0usize];
 };
 pub type D3DKMT_QUERYSTATISTICS_QUERY_VIDPNSOURCE = _D3DKMT_QUERYSTATISTICS_QUERY_VIDPNSOURCE;
 #[repr(C)]
@@ -10799,20 +8986,18 @@ pub struct _D3DKMT_QUERYSTATISTICS_QUERY_PHYSICAL_ADAPTER {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_QUERYSTATISTICS_QUERY_PHYSICAL_ADAPTER",
-    ][::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_QUERY_PHYSICAL_ADAPTER>() - 4usize];
-    [
-        "Alignment of _D3DKMT_QUERYSTATISTICS_QUERY_PHYSICAL_ADAPTER",
-    ][::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_QUERY_PHYSICAL_ADAPTER>()
-        - 4usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS_QUERY_PHYSICAL_ADAPTER::PhysicalAdapterIndex",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS_QUERY_PHYSICAL_ADAPTER, PhysicalAdapterIndex
-    ) - 0usize];
+    ["Size of _D3DKMT_QUERYSTATISTICS_QUERY_PHYSICAL_ADAPTER"]
+        [::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS_QUERY_PHYSICAL_ADAPTER>() - 4usize];
+    ["Alignment of _D3DKMT_QUERYSTATISTICS_QUERY_PHYSICAL_ADAPTER"]
+        [::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS_QUERY_PHYSICAL_ADAPTER>() - 4usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS_QUERY_PHYSICAL_ADAPTER::PhysicalAdapterIndex"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS_QUERY_PHYSICAL_ADAPTER,
+        PhysicalAdapterIndex
+    )
+        - 0usize];
 };
-pub type D3DKMT_QUERYSTATISTICS_QUERY_PHYSICAL_ADAPTER = _D3DKMT_QUERYSTATISTICS_QUERY_PHYSICAL_ADAPTER;
+pub type D3DKMT_QUERYSTATISTICS_QUERY_PHYSICAL_ADAPTER =
+    _D3DKMT_QUERYSTATISTICS_QUERY_PHYSICAL_ADAPTER;
 #[repr(C)]
 #[derive(Copy, Clone)]
 pub struct _D3DKMT_QUERYSTATISTICS {
@@ -10838,46 +9023,33 @@ pub union _D3DKMT_QUERYSTATISTICS__bindgen_ty_1 {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_QUERYSTATISTICS__bindgen_ty_1",
-    ][::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS__bindgen_ty_1>() - 4usize];
-    [
-        "Alignment of _D3DKMT_QUERYSTATISTICS__bindgen_ty_1",
-    ][::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS__bindgen_ty_1>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS__bindgen_ty_1::QuerySegment",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS__bindgen_ty_1, QuerySegment)
-        - 0usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS__bindgen_ty_1::QueryProcessSegment",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS__bindgen_ty_1, QueryProcessSegment)
-        - 0usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS__bindgen_ty_1::QueryProcessSegmentGroup",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS__bindgen_ty_1, QueryProcessSegmentGroup
+    ["Size of _D3DKMT_QUERYSTATISTICS__bindgen_ty_1"]
+        [::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS__bindgen_ty_1>() - 4usize];
+    ["Alignment of _D3DKMT_QUERYSTATISTICS__bindgen_ty_1"]
+        [::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS__bindgen_ty_1>() - 4usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS__bindgen_ty_1::QuerySegment"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS__bindgen_ty_1, QuerySegment) - 0usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS__bindgen_ty_1::QueryProcessSegment"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS__bindgen_ty_1,
+        QueryProcessSegment
     ) - 0usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS__bindgen_ty_1::QueryNode",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS__bindgen_ty_1, QueryNode)
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS__bindgen_ty_1::QueryProcessSegmentGroup"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS__bindgen_ty_1,
+        QueryProcessSegmentGroup
+    )
         - 0usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS__bindgen_ty_1::QueryProcessNode",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS__bindgen_ty_1, QueryProcessNode)
-        - 0usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS__bindgen_ty_1::QueryVidPnSource",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS__bindgen_ty_1, QueryVidPnSource)
-        - 0usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS__bindgen_ty_1::QueryProcessVidPnSource",
-    ][::core::mem::offset_of!(
-        _D3DKMT_QUERYSTATISTICS__bindgen_ty_1, QueryProcessVidPnSource
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS__bindgen_ty_1::QueryNode"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS__bindgen_ty_1, QueryNode) - 0usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS__bindgen_ty_1::QueryProcessNode"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS__bindgen_ty_1, QueryProcessNode) - 0usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS__bindgen_ty_1::QueryVidPnSource"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS__bindgen_ty_1, QueryVidPnSource) - 0usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS__bindgen_ty_1::QueryProcessVidPnSource"][::core::mem::offset_of!(
+        _D3DKMT_QUERYSTATISTICS__bindgen_ty_1,
+        QueryProcessVidPnSource
     ) - 0usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS__bindgen_ty_1::QueryPhysAdapter",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS__bindgen_ty_1, QueryPhysAdapter)
-        - 0usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS__bindgen_ty_1::QueryPhysAdapter"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS__bindgen_ty_1, QueryPhysAdapter) - 0usize];
 };
 impl Default for _D3DKMT_QUERYSTATISTICS__bindgen_ty_1 {
     fn default() -> Self {
@@ -10890,30 +9062,22 @@ impl Default for _D3DKMT_QUERYSTATISTICS__bindgen_ty_1 {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_QUERYSTATISTICS",
-    ][::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS>() - 808usize];
-    [
-        "Alignment of _D3DKMT_QUERYSTATISTICS",
-    ][::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS::Type",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS, Type) - 0usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS::AdapterLuid",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS, AdapterLuid) - 4usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS, _pad0) - 12usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS::hProcess",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS, hProcess) - 16usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS::QueryResult",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS, QueryResult) - 24usize];
-    [
-        "Offset of field: _D3DKMT_QUERYSTATISTICS::_pad1",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS, _pad1) - 804usize];
+    ["Size of _D3DKMT_QUERYSTATISTICS"]
+        [::core::mem::size_of::<_D3DKMT_QUERYSTATISTICS>() - 808usize];
+    ["Alignment of _D3DKMT_QUERYSTATISTICS"]
+        [::core::mem::align_of::<_D3DKMT_QUERYSTATISTICS>() - 8usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS::Type"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS, Type) - 0usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS::AdapterLuid"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS, AdapterLuid) - 4usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS, _pad0) - 12usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS::hProcess"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS, hProcess) - 16usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS::QueryResult"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS, QueryResult) - 24usize];
+    ["Offset of field: _D3DKMT_QUERYSTATISTICS::_pad1"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYSTATISTICS, _pad1) - 804usize];
 };
 impl Default for _D3DKMT_QUERYSTATISTICS {
     fn default() -> Self {
@@ -10932,15 +9096,10 @@ pub struct _D3DKMT_WAITFORIDLE {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_WAITFORIDLE",
-    ][::core::mem::size_of::<_D3DKMT_WAITFORIDLE>() - 4usize];
-    [
-        "Alignment of _D3DKMT_WAITFORIDLE",
-    ][::core::mem::align_of::<_D3DKMT_WAITFORIDLE>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_WAITFORIDLE::hDevice",
-    ][::core::mem::offset_of!(_D3DKMT_WAITFORIDLE, hDevice) - 0usize];
+    ["Size of _D3DKMT_WAITFORIDLE"][::core::mem::size_of::<_D3DKMT_WAITFORIDLE>() - 4usize];
+    ["Alignment of _D3DKMT_WAITFORIDLE"][::core::mem::align_of::<_D3DKMT_WAITFORIDLE>() - 4usize];
+    ["Offset of field: _D3DKMT_WAITFORIDLE::hDevice"]
+        [::core::mem::offset_of!(_D3DKMT_WAITFORIDLE, hDevice) - 0usize];
 };
 pub type D3DKMT_WAITFORIDLE = _D3DKMT_WAITFORIDLE;
 pub type D3DKMT_QUEUEDLIMIT_TYPE = __u32;
@@ -10963,20 +9122,16 @@ pub union _D3DKMT_SETQUEUEDLIMIT__bindgen_ty_1 {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_SETQUEUEDLIMIT__bindgen_ty_1",
-    ][::core::mem::size_of::<_D3DKMT_SETQUEUEDLIMIT__bindgen_ty_1>() - 4usize];
-    [
-        "Alignment of _D3DKMT_SETQUEUEDLIMIT__bindgen_ty_1",
-    ][::core::mem::align_of::<_D3DKMT_SETQUEUEDLIMIT__bindgen_ty_1>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_SETQUEUEDLIMIT__bindgen_ty_1::QueuedPresentLimit",
-    ][::core::mem::offset_of!(_D3DKMT_SETQUEUEDLIMIT__bindgen_ty_1, QueuedPresentLimit)
-        - 0usize];
-    [
-        "Offset of field: _D3DKMT_SETQUEUEDLIMIT__bindgen_ty_1::VidPnSourceId",
-    ][::core::mem::offset_of!(_D3DKMT_SETQUEUEDLIMIT__bindgen_ty_1, VidPnSourceId)
-        - 0usize];
+    ["Size of _D3DKMT_SETQUEUEDLIMIT__bindgen_ty_1"]
+        [::core::mem::size_of::<_D3DKMT_SETQUEUEDLIMIT__bindgen_ty_1>() - 4usize];
+    ["Alignment of _D3DKMT_SETQUEUEDLIMIT__bindgen_ty_1"]
+        [::core::mem::align_of::<_D3DKMT_SETQUEUEDLIMIT__bindgen_ty_1>() - 4usize];
+    ["Offset of field: _D3DKMT_SETQUEUEDLIMIT__bindgen_ty_1::QueuedPresentLimit"][::core::mem::offset_of!(
+        _D3DKMT_SETQUEUEDLIMIT__bindgen_ty_1,
+        QueuedPresentLimit
+    ) - 0usize];
+    ["Offset of field: _D3DKMT_SETQUEUEDLIMIT__bindgen_ty_1::VidPnSourceId"]
+        [::core::mem::offset_of!(_D3DKMT_SETQUEUEDLIMIT__bindgen_ty_1, VidPnSourceId) - 0usize];
 };
 impl Default for _D3DKMT_SETQUEUEDLIMIT__bindgen_ty_1 {
     fn default() -> Self {
@@ -10989,21 +9144,15 @@ impl Default for _D3DKMT_SETQUEUEDLIMIT__bindgen_ty_1 {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_SETQUEUEDLIMIT",
-    ][::core::mem::size_of::<_D3DKMT_SETQUEUEDLIMIT>() - 16usize];
-    [
-        "Alignment of _D3DKMT_SETQUEUEDLIMIT",
-    ][::core::mem::align_of::<_D3DKMT_SETQUEUEDLIMIT>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_SETQUEUEDLIMIT::hDevice",
-    ][::core::mem::offset_of!(_D3DKMT_SETQUEUEDLIMIT, hDevice) - 0usize];
-    [
-        "Offset of field: _D3DKMT_SETQUEUEDLIMIT::Type",
-    ][::core::mem::offset_of!(_D3DKMT_SETQUEUEDLIMIT, Type) - 4usize];
-    [
-        "Offset of field: _D3DKMT_SETQUEUEDLIMIT::QueuedPendingFlipLimit",
-    ][::core::mem::offset_of!(_D3DKMT_SETQUEUEDLIMIT, QueuedPendingFlipLimit) - 12usize];
+    ["Size of _D3DKMT_SETQUEUEDLIMIT"][::core::mem::size_of::<_D3DKMT_SETQUEUEDLIMIT>() - 16usize];
+    ["Alignment of _D3DKMT_SETQUEUEDLIMIT"]
+        [::core::mem::align_of::<_D3DKMT_SETQUEUEDLIMIT>() - 4usize];
+    ["Offset of field: _D3DKMT_SETQUEUEDLIMIT::hDevice"]
+        [::core::mem::offset_of!(_D3DKMT_SETQUEUEDLIMIT, hDevice) - 0usize];
+    ["Offset of field: _D3DKMT_SETQUEUEDLIMIT::Type"]
+        [::core::mem::offset_of!(_D3DKMT_SETQUEUEDLIMIT, Type) - 4usize];
+    ["Offset of field: _D3DKMT_SETQUEUEDLIMIT::QueuedPendingFlipLimit"]
+        [::core::mem::offset_of!(_D3DKMT_SETQUEUEDLIMIT, QueuedPendingFlipLimit) - 12usize];
 };
 impl Default for _D3DKMT_SETQUEUEDLIMIT {
     fn default() -> Self {
@@ -11025,27 +9174,18 @@ pub struct _D3DKMT_GETPROCESSDEVICEREMOVALSUPPORT {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_GETPROCESSDEVICEREMOVALSUPPORT",
-    ][::core::mem::size_of::<_D3DKMT_GETPROCESSDEVICEREMOVALSUPPORT>() - 24usize];
-    [
-        "Alignment of _D3DKMT_GETPROCESSDEVICEREMOVALSUPPORT",
-    ][::core::mem::align_of::<_D3DKMT_GETPROCESSDEVICEREMOVALSUPPORT>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_GETPROCESSDEVICEREMOVALSUPPORT::hProcess",
-    ][::core::mem::offset_of!(_D3DKMT_GETPROCESSDEVICEREMOVALSUPPORT, hProcess)
-        - 0usize];
-    [
-        "Offset of field: _D3DKMT_GETPROCESSDEVICEREMOVALSUPPORT::AdapterLuid",
-    ][::core::mem::offset_of!(_D3DKMT_GETPROCESSDEVICEREMOVALSUPPORT, AdapterLuid)
-        - 8usize];
-    [
-        "Offset of field: _D3DKMT_GETPROCESSDEVICEREMOVALSUPPORT::Support",
-    ][::core::mem::offset_of!(_D3DKMT_GETPROCESSDEVICEREMOVALSUPPORT, Support)
-        - 16usize];
-    [
-        "Offset of field: _D3DKMT_GETPROCESSDEVICEREMOVALSUPPORT::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_GETPROCESSDEVICEREMOVALSUPPORT, _pad0) - 17usize];
+    ["Size of _D3DKMT_GETPROCESSDEVICEREMOVALSUPPORT"]
+        [::core::mem::size_of::<_D3DKMT_GETPROCESSDEVICEREMOVALSUPPORT>() - 24usize];
+    ["Alignment of _D3DKMT_GETPROCESSDEVICEREMOVALSUPPORT"]
+        [::core::mem::align_of::<_D3DKMT_GETPROCESSDEVICEREMOVALSUPPORT>() - 8usize];
+    ["Offset of field: _D3DKMT_GETPROCESSDEVICEREMOVALSUPPORT::hProcess"]
+        [::core::mem::offset_of!(_D3DKMT_GETPROCESSDEVICEREMOVALSUPPORT, hProcess) - 0usize];
+    ["Offset of field: _D3DKMT_GETPROCESSDEVICEREMOVALSUPPORT::AdapterLuid"]
+        [::core::mem::offset_of!(_D3DKMT_GETPROCESSDEVICEREMOVALSUPPORT, AdapterLuid) - 8usize];
+    ["Offset of field: _D3DKMT_GETPROCESSDEVICEREMOVALSUPPORT::Support"]
+        [::core::mem::offset_of!(_D3DKMT_GETPROCESSDEVICEREMOVALSUPPORT, Support) - 16usize];
+    ["Offset of field: _D3DKMT_GETPROCESSDEVICEREMOVALSUPPORT::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_GETPROCESSDEVICEREMOVALSUPPORT, _pad0) - 17usize];
 };
 pub type D3DKMT_GETPROCESSDEVICEREMOVALSUPPORT = _D3DKMT_GETPROCESSDEVICEREMOVALSUPPORT;
 #[repr(C)]
@@ -11056,18 +9196,14 @@ pub struct _D3DKMT_SETSTABLEPOWERSTATE {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_SETSTABLEPOWERSTATE",
-    ][::core::mem::size_of::<_D3DKMT_SETSTABLEPOWERSTATE>() - 8usize];
-    [
-        "Alignment of _D3DKMT_SETSTABLEPOWERSTATE",
-    ][::core::mem::align_of::<_D3DKMT_SETSTABLEPOWERSTATE>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_SETSTABLEPOWERSTATE::hAdapter",
-    ][::core::mem::offset_of!(_D3DKMT_SETSTABLEPOWERSTATE, hAdapter) - 0usize];
-    [
-        "Offset of field: _D3DKMT_SETSTABLEPOWERSTATE::Enabled",
-    ][::core::mem::offset_of!(_D3DKMT_SETSTABLEPOWERSTATE, Enabled) - 4usize];
+    ["Size of _D3DKMT_SETSTABLEPOWERSTATE"]
+        [::core::mem::size_of::<_D3DKMT_SETSTABLEPOWERSTATE>() - 8usize];
+    ["Alignment of _D3DKMT_SETSTABLEPOWERSTATE"]
+        [::core::mem::align_of::<_D3DKMT_SETSTABLEPOWERSTATE>() - 4usize];
+    ["Offset of field: _D3DKMT_SETSTABLEPOWERSTATE::hAdapter"]
+        [::core::mem::offset_of!(_D3DKMT_SETSTABLEPOWERSTATE, hAdapter) - 0usize];
+    ["Offset of field: _D3DKMT_SETSTABLEPOWERSTATE::Enabled"]
+        [::core::mem::offset_of!(_D3DKMT_SETSTABLEPOWERSTATE, Enabled) - 4usize];
 };
 pub type D3DKMT_SETSTABLEPOWERSTATE = _D3DKMT_SETSTABLEPOWERSTATE;
 pub type D3DKMT_SCHEDULINGPRIORITYCLASS = __u32;
@@ -11090,30 +9226,22 @@ pub struct _D3DKMT_REGISTERTRIMNOTIFICATION {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_REGISTERTRIMNOTIFICATION",
-    ][::core::mem::size_of::<_D3DKMT_REGISTERTRIMNOTIFICATION>() - 40usize];
-    [
-        "Alignment of _D3DKMT_REGISTERTRIMNOTIFICATION",
-    ][::core::mem::align_of::<_D3DKMT_REGISTERTRIMNOTIFICATION>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_REGISTERTRIMNOTIFICATION::AdapterLuid",
-    ][::core::mem::offset_of!(_D3DKMT_REGISTERTRIMNOTIFICATION, AdapterLuid) - 0usize];
-    [
-        "Offset of field: _D3DKMT_REGISTERTRIMNOTIFICATION::hDevice",
-    ][::core::mem::offset_of!(_D3DKMT_REGISTERTRIMNOTIFICATION, hDevice) - 8usize];
-    [
-        "Offset of field: _D3DKMT_REGISTERTRIMNOTIFICATION::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_REGISTERTRIMNOTIFICATION, _pad0) - 12usize];
-    [
-        "Offset of field: _D3DKMT_REGISTERTRIMNOTIFICATION::Callback",
-    ][::core::mem::offset_of!(_D3DKMT_REGISTERTRIMNOTIFICATION, Callback) - 16usize];
-    [
-        "Offset of field: _D3DKMT_REGISTERTRIMNOTIFICATION::Context",
-    ][::core::mem::offset_of!(_D3DKMT_REGISTERTRIMNOTIFICATION, Context) - 24usize];
-    [
-        "Offset of field: _D3DKMT_REGISTERTRIMNOTIFICATION::Handle",
-    ][::core::mem::offset_of!(_D3DKMT_REGISTERTRIMNOTIFICATION, Handle) - 32usize];
+    ["Size of _D3DKMT_REGISTERTRIMNOTIFICATION"]
+        [::core::mem::size_of::<_D3DKMT_REGISTERTRIMNOTIFICATION>() - 40usize];
+    ["Alignment of _D3DKMT_REGISTERTRIMNOTIFICATION"]
+        [::core::mem::align_of::<_D3DKMT_REGISTERTRIMNOTIFICATION>() - 8usize];
+    ["Offset of field: _D3DKMT_REGISTERTRIMNOTIFICATION::AdapterLuid"]
+        [::core::mem::offset_of!(_D3DKMT_REGISTERTRIMNOTIFICATION, AdapterLuid) - 0usize];
+    ["Offset of field: _D3DKMT_REGISTERTRIMNOTIFICATION::hDevice"]
+        [::core::mem::offset_of!(_D3DKMT_REGISTERTRIMNOTIFICATION, hDevice) - 8usize];
+    ["Offset of field: _D3DKMT_REGISTERTRIMNOTIFICATION::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_REGISTERTRIMNOTIFICATION, _pad0) - 12usize];
+    ["Offset of field: _D3DKMT_REGISTERTRIMNOTIFICATION::Callback"]
+        [::core::mem::offset_of!(_D3DKMT_REGISTERTRIMNOTIFICATION, Callback) - 16usize];
+    ["Offset of field: _D3DKMT_REGISTERTRIMNOTIFICATION::Context"]
+        [::core::mem::offset_of!(_D3DKMT_REGISTERTRIMNOTIFICATION, Context) - 24usize];
+    ["Offset of field: _D3DKMT_REGISTERTRIMNOTIFICATION::Handle"]
+        [::core::mem::offset_of!(_D3DKMT_REGISTERTRIMNOTIFICATION, Handle) - 32usize];
 };
 pub type D3DKMT_REGISTERTRIMNOTIFICATION = _D3DKMT_REGISTERTRIMNOTIFICATION;
 #[repr(C)]
@@ -11124,18 +9252,14 @@ pub struct _D3DKMT_UNREGISTERTRIMNOTIFICATION {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_UNREGISTERTRIMNOTIFICATION",
-    ][::core::mem::size_of::<_D3DKMT_UNREGISTERTRIMNOTIFICATION>() - 16usize];
-    [
-        "Alignment of _D3DKMT_UNREGISTERTRIMNOTIFICATION",
-    ][::core::mem::align_of::<_D3DKMT_UNREGISTERTRIMNOTIFICATION>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_UNREGISTERTRIMNOTIFICATION::Handle",
-    ][::core::mem::offset_of!(_D3DKMT_UNREGISTERTRIMNOTIFICATION, Handle) - 0usize];
-    [
-        "Offset of field: _D3DKMT_UNREGISTERTRIMNOTIFICATION::Callback",
-    ][::core::mem::offset_of!(_D3DKMT_UNREGISTERTRIMNOTIFICATION, Callback) - 8usize];
+    ["Size of _D3DKMT_UNREGISTERTRIMNOTIFICATION"]
+        [::core::mem::size_of::<_D3DKMT_UNREGISTERTRIMNOTIFICATION>() - 16usize];
+    ["Alignment of _D3DKMT_UNREGISTERTRIMNOTIFICATION"]
+        [::core::mem::align_of::<_D3DKMT_UNREGISTERTRIMNOTIFICATION>() - 8usize];
+    ["Offset of field: _D3DKMT_UNREGISTERTRIMNOTIFICATION::Handle"]
+        [::core::mem::offset_of!(_D3DKMT_UNREGISTERTRIMNOTIFICATION, Handle) - 0usize];
+    ["Offset of field: _D3DKMT_UNREGISTERTRIMNOTIFICATION::Callback"]
+        [::core::mem::offset_of!(_D3DKMT_UNREGISTERTRIMNOTIFICATION, Callback) - 8usize];
 };
 pub type D3DKMT_UNREGISTERTRIMNOTIFICATION = _D3DKMT_UNREGISTERTRIMNOTIFICATION;
 pub type D3DDDI_TRIMRESIDENCYSET_FLAGS = __u32;
@@ -11149,24 +9273,18 @@ pub struct _D3DKMT_TRIMNOTIFICATION {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_TRIMNOTIFICATION",
-    ][::core::mem::size_of::<_D3DKMT_TRIMNOTIFICATION>() - 24usize];
-    [
-        "Alignment of _D3DKMT_TRIMNOTIFICATION",
-    ][::core::mem::align_of::<_D3DKMT_TRIMNOTIFICATION>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_TRIMNOTIFICATION::Context",
-    ][::core::mem::offset_of!(_D3DKMT_TRIMNOTIFICATION, Context) - 0usize];
-    [
-        "Offset of field: _D3DKMT_TRIMNOTIFICATION::Flags",
-    ][::core::mem::offset_of!(_D3DKMT_TRIMNOTIFICATION, Flags) - 8usize];
-    [
-        "Offset of field: _D3DKMT_TRIMNOTIFICATION::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_TRIMNOTIFICATION, _pad0) - 12usize];
-    [
-        "Offset of field: _D3DKMT_TRIMNOTIFICATION::NumBytesToTrim",
-    ][::core::mem::offset_of!(_D3DKMT_TRIMNOTIFICATION, NumBytesToTrim) - 16usize];
+    ["Size of _D3DKMT_TRIMNOTIFICATION"]
+        [::core::mem::size_of::<_D3DKMT_TRIMNOTIFICATION>() - 24usize];
+    ["Alignment of _D3DKMT_TRIMNOTIFICATION"]
+        [::core::mem::align_of::<_D3DKMT_TRIMNOTIFICATION>() - 8usize];
+    ["Offset of field: _D3DKMT_TRIMNOTIFICATION::Context"]
+        [::core::mem::offset_of!(_D3DKMT_TRIMNOTIFICATION, Context) - 0usize];
+    ["Offset of field: _D3DKMT_TRIMNOTIFICATION::Flags"]
+        [::core::mem::offset_of!(_D3DKMT_TRIMNOTIFICATION, Flags) - 8usize];
+    ["Offset of field: _D3DKMT_TRIMNOTIFICATION::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_TRIMNOTIFICATION, _pad0) - 12usize];
+    ["Offset of field: _D3DKMT_TRIMNOTIFICATION::NumBytesToTrim"]
+        [::core::mem::offset_of!(_D3DKMT_TRIMNOTIFICATION, NumBytesToTrim) - 16usize];
 };
 pub type D3DKMT_TRIMNOTIFICATION = _D3DKMT_TRIMNOTIFICATION;
 #[repr(C)]
@@ -11180,31 +9298,20 @@ pub struct _D3DKMT_REGISTERBUDGETCHANGENOTIFICATION {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_REGISTERBUDGETCHANGENOTIFICATION",
-    ][::core::mem::size_of::<_D3DKMT_REGISTERBUDGETCHANGENOTIFICATION>() - 32usize];
-    [
-        "Alignment of _D3DKMT_REGISTERBUDGETCHANGENOTIFICATION",
-    ][::core::mem::align_of::<_D3DKMT_REGISTERBUDGETCHANGENOTIFICATION>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_REGISTERBUDGETCHANGENOTIFICATION::hDevice",
-    ][::core::mem::offset_of!(_D3DKMT_REGISTERBUDGETCHANGENOTIFICATION, hDevice)
-        - 0usize];
-    [
-        "Offset of field: _D3DKMT_REGISTERBUDGETCHANGENOTIFICATION::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_REGISTERBUDGETCHANGENOTIFICATION, _pad0) - 4usize];
-    [
-        "Offset of field: _D3DKMT_REGISTERBUDGETCHANGENOTIFICATION::Callback",
-    ][::core::mem::offset_of!(_D3DKMT_REGISTERBUDGETCHANGENOTIFICATION, Callback)
-        - 8usize];
-    [
-        "Offset of field: _D3DKMT_REGISTERBUDGETCHANGENOTIFICATION::Context",
-    ][::core::mem::offset_of!(_D3DKMT_REGISTERBUDGETCHANGENOTIFICATION, Context)
-        - 16usize];
-    [
-        "Offset of field: _D3DKMT_REGISTERBUDGETCHANGENOTIFICATION::Handle",
-    ][::core::mem::offset_of!(_D3DKMT_REGISTERBUDGETCHANGENOTIFICATION, Handle)
-        - 24usize];
+    ["Size of _D3DKMT_REGISTERBUDGETCHANGENOTIFICATION"]
+        [::core::mem::size_of::<_D3DKMT_REGISTERBUDGETCHANGENOTIFICATION>() - 32usize];
+    ["Alignment of _D3DKMT_REGISTERBUDGETCHANGENOTIFICATION"]
+        [::core::mem::align_of::<_D3DKMT_REGISTERBUDGETCHANGENOTIFICATION>() - 8usize];
+    ["Offset of field: _D3DKMT_REGISTERBUDGETCHANGENOTIFICATION::hDevice"]
+        [::core::mem::offset_of!(_D3DKMT_REGISTERBUDGETCHANGENOTIFICATION, hDevice) - 0usize];
+    ["Offset of field: _D3DKMT_REGISTERBUDGETCHANGENOTIFICATION::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_REGISTERBUDGETCHANGENOTIFICATION, _pad0) - 4usize];
+    ["Offset of field: _D3DKMT_REGISTERBUDGETCHANGENOTIFICATION::Callback"]
+        [::core::mem::offset_of!(_D3DKMT_REGISTERBUDGETCHANGENOTIFICATION, Callback) - 8usize];
+    ["Offset of field: _D3DKMT_REGISTERBUDGETCHANGENOTIFICATION::Context"]
+        [::core::mem::offset_of!(_D3DKMT_REGISTERBUDGETCHANGENOTIFICATION, Context) - 16usize];
+    ["Offset of field: _D3DKMT_REGISTERBUDGETCHANGENOTIFICATION::Handle"]
+        [::core::mem::offset_of!(_D3DKMT_REGISTERBUDGETCHANGENOTIFICATION, Handle) - 24usize];
 };
 pub type D3DKMT_REGISTERBUDGETCHANGENOTIFICATION = _D3DKMT_REGISTERBUDGETCHANGENOTIFICATION;
 #[repr(C)]
@@ -11214,16 +9321,12 @@ pub struct _D3DKMT_UNREGISTERBUDGETCHANGENOTIFICATION {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_UNREGISTERBUDGETCHANGENOTIFICATION",
-    ][::core::mem::size_of::<_D3DKMT_UNREGISTERBUDGETCHANGENOTIFICATION>() - 8usize];
-    [
-        "Alignment of _D3DKMT_UNREGISTERBUDGETCHANGENOTIFICATION",
-    ][::core::mem::align_of::<_D3DKMT_UNREGISTERBUDGETCHANGENOTIFICATION>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_UNREGISTERBUDGETCHANGENOTIFICATION::Handle",
-    ][::core::mem::offset_of!(_D3DKMT_UNREGISTERBUDGETCHANGENOTIFICATION, Handle)
-        - 0usize];
+    ["Size of _D3DKMT_UNREGISTERBUDGETCHANGENOTIFICATION"]
+        [::core::mem::size_of::<_D3DKMT_UNREGISTERBUDGETCHANGENOTIFICATION>() - 8usize];
+    ["Alignment of _D3DKMT_UNREGISTERBUDGETCHANGENOTIFICATION"]
+        [::core::mem::align_of::<_D3DKMT_UNREGISTERBUDGETCHANGENOTIFICATION>() - 8usize];
+    ["Offset of field: _D3DKMT_UNREGISTERBUDGETCHANGENOTIFICATION::Handle"]
+        [::core::mem::offset_of!(_D3DKMT_UNREGISTERBUDGETCHANGENOTIFICATION, Handle) - 0usize];
 };
 pub type D3DKMT_UNREGISTERBUDGETCHANGENOTIFICATION = _D3DKMT_UNREGISTERBUDGETCHANGENOTIFICATION;
 #[repr(C)]
@@ -11234,18 +9337,14 @@ pub struct _D3DKMT_BUDGETCHANGENOTIFICATION {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_BUDGETCHANGENOTIFICATION",
-    ][::core::mem::size_of::<_D3DKMT_BUDGETCHANGENOTIFICATION>() - 16usize];
-    [
-        "Alignment of _D3DKMT_BUDGETCHANGENOTIFICATION",
-    ][::core::mem::align_of::<_D3DKMT_BUDGETCHANGENOTIFICATION>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_BUDGETCHANGENOTIFICATION::Context",
-    ][::core::mem::offset_of!(_D3DKMT_BUDGETCHANGENOTIFICATION, Context) - 0usize];
-    [
-        "Offset of field: _D3DKMT_BUDGETCHANGENOTIFICATION::Budget",
-    ][::core::mem::offset_of!(_D3DKMT_BUDGETCHANGENOTIFICATION, Budget) - 8usize];
+    ["Size of _D3DKMT_BUDGETCHANGENOTIFICATION"]
+        [::core::mem::size_of::<_D3DKMT_BUDGETCHANGENOTIFICATION>() - 16usize];
+    ["Alignment of _D3DKMT_BUDGETCHANGENOTIFICATION"]
+        [::core::mem::align_of::<_D3DKMT_BUDGETCHANGENOTIFICATION>() - 8usize];
+    ["Offset of field: _D3DKMT_BUDGETCHANGENOTIFICATION::Context"]
+        [::core::mem::offset_of!(_D3DKMT_BUDGETCHANGENOTIFICATION, Context) - 0usize];
+    ["Offset of field: _D3DKMT_BUDGETCHANGENOTIFICATION::Budget"]
+        [::core::mem::offset_of!(_D3DKMT_BUDGETCHANGENOTIFICATION, Budget) - 8usize];
 };
 pub type D3DKMT_BUDGETCHANGENOTIFICATION = _D3DKMT_BUDGETCHANGENOTIFICATION;
 pub type D3DKMT_VIDPNSOURCEOWNER_TYPE = __u32;
@@ -11267,30 +9366,22 @@ pub struct _D3DKMT_SETVIDPNSOURCEOWNER {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_SETVIDPNSOURCEOWNER",
-    ][::core::mem::size_of::<_D3DKMT_SETVIDPNSOURCEOWNER>() - 32usize];
-    [
-        "Alignment of _D3DKMT_SETVIDPNSOURCEOWNER",
-    ][::core::mem::align_of::<_D3DKMT_SETVIDPNSOURCEOWNER>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_SETVIDPNSOURCEOWNER::hDevice",
-    ][::core::mem::offset_of!(_D3DKMT_SETVIDPNSOURCEOWNER, hDevice) - 0usize];
-    [
-        "Offset of field: _D3DKMT_SETVIDPNSOURCEOWNER::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_SETVIDPNSOURCEOWNER, _pad0) - 4usize];
-    [
-        "Offset of field: _D3DKMT_SETVIDPNSOURCEOWNER::pType",
-    ][::core::mem::offset_of!(_D3DKMT_SETVIDPNSOURCEOWNER, pType) - 8usize];
-    [
-        "Offset of field: _D3DKMT_SETVIDPNSOURCEOWNER::pVidPnSourceId",
-    ][::core::mem::offset_of!(_D3DKMT_SETVIDPNSOURCEOWNER, pVidPnSourceId) - 16usize];
-    [
-        "Offset of field: _D3DKMT_SETVIDPNSOURCEOWNER::VidPnSourceCount",
-    ][::core::mem::offset_of!(_D3DKMT_SETVIDPNSOURCEOWNER, VidPnSourceCount) - 24usize];
-    [
-        "Offset of field: _D3DKMT_SETVIDPNSOURCEOWNER::_pad1",
-    ][::core::mem::offset_of!(_D3DKMT_SETVIDPNSOURCEOWNER, _pad1) - 28usize];
+    ["Size of _D3DKMT_SETVIDPNSOURCEOWNER"]
+        [::core::mem::size_of::<_D3DKMT_SETVIDPNSOURCEOWNER>() - 32usize];
+    ["Alignment of _D3DKMT_SETVIDPNSOURCEOWNER"]
+        [::core::mem::align_of::<_D3DKMT_SETVIDPNSOURCEOWNER>() - 8usize];
+    ["Offset of field: _D3DKMT_SETVIDPNSOURCEOWNER::hDevice"]
+        [::core::mem::offset_of!(_D3DKMT_SETVIDPNSOURCEOWNER, hDevice) - 0usize];
+    ["Offset of field: _D3DKMT_SETVIDPNSOURCEOWNER::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_SETVIDPNSOURCEOWNER, _pad0) - 4usize];
+    ["Offset of field: _D3DKMT_SETVIDPNSOURCEOWNER::pType"]
+        [::core::mem::offset_of!(_D3DKMT_SETVIDPNSOURCEOWNER, pType) - 8usize];
+    ["Offset of field: _D3DKMT_SETVIDPNSOURCEOWNER::pVidPnSourceId"]
+        [::core::mem::offset_of!(_D3DKMT_SETVIDPNSOURCEOWNER, pVidPnSourceId) - 16usize];
+    ["Offset of field: _D3DKMT_SETVIDPNSOURCEOWNER::VidPnSourceCount"]
+        [::core::mem::offset_of!(_D3DKMT_SETVIDPNSOURCEOWNER, VidPnSourceCount) - 24usize];
+    ["Offset of field: _D3DKMT_SETVIDPNSOURCEOWNER::_pad1"]
+        [::core::mem::offset_of!(_D3DKMT_SETVIDPNSOURCEOWNER, _pad1) - 28usize];
 };
 pub type D3DKMT_SETVIDPNSOURCEOWNER = _D3DKMT_SETVIDPNSOURCEOWNER;
 pub type D3DKMT_VIDPNSOURCEOWNER_FLAGS = __u32;
@@ -11303,21 +9394,16 @@ pub struct _D3DKMT_SETVIDPNSOURCEOWNER1 {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_SETVIDPNSOURCEOWNER1",
-    ][::core::mem::size_of::<_D3DKMT_SETVIDPNSOURCEOWNER1>() - 40usize];
-    [
-        "Alignment of _D3DKMT_SETVIDPNSOURCEOWNER1",
-    ][::core::mem::align_of::<_D3DKMT_SETVIDPNSOURCEOWNER1>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_SETVIDPNSOURCEOWNER1::Version0",
-    ][::core::mem::offset_of!(_D3DKMT_SETVIDPNSOURCEOWNER1, Version0) - 0usize];
-    [
-        "Offset of field: _D3DKMT_SETVIDPNSOURCEOWNER1::Flags",
-    ][::core::mem::offset_of!(_D3DKMT_SETVIDPNSOURCEOWNER1, Flags) - 32usize];
-    [
-        "Offset of field: _D3DKMT_SETVIDPNSOURCEOWNER1::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_SETVIDPNSOURCEOWNER1, _pad0) - 36usize];
+    ["Size of _D3DKMT_SETVIDPNSOURCEOWNER1"]
+        [::core::mem::size_of::<_D3DKMT_SETVIDPNSOURCEOWNER1>() - 40usize];
+    ["Alignment of _D3DKMT_SETVIDPNSOURCEOWNER1"]
+        [::core::mem::align_of::<_D3DKMT_SETVIDPNSOURCEOWNER1>() - 8usize];
+    ["Offset of field: _D3DKMT_SETVIDPNSOURCEOWNER1::Version0"]
+        [::core::mem::offset_of!(_D3DKMT_SETVIDPNSOURCEOWNER1, Version0) - 0usize];
+    ["Offset of field: _D3DKMT_SETVIDPNSOURCEOWNER1::Flags"]
+        [::core::mem::offset_of!(_D3DKMT_SETVIDPNSOURCEOWNER1, Flags) - 32usize];
+    ["Offset of field: _D3DKMT_SETVIDPNSOURCEOWNER1::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_SETVIDPNSOURCEOWNER1, _pad0) - 36usize];
 };
 pub type D3DKMT_SETVIDPNSOURCEOWNER1 = _D3DKMT_SETVIDPNSOURCEOWNER1;
 #[repr(C)]
@@ -11328,12 +9414,9 @@ pub struct _D3DKMT_PTR_TYPE {
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of _D3DKMT_PTR_TYPE"][::core::mem::size_of::<_D3DKMT_PTR_TYPE>() - 8usize];
-    [
-        "Alignment of _D3DKMT_PTR_TYPE",
-    ][::core::mem::align_of::<_D3DKMT_PTR_TYPE>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_PTR_TYPE::Ptr",
-    ][::core::mem::offset_of!(_D3DKMT_PTR_TYPE, Ptr) - 0usize];
+    ["Alignment of _D3DKMT_PTR_TYPE"][::core::mem::align_of::<_D3DKMT_PTR_TYPE>() - 8usize];
+    ["Offset of field: _D3DKMT_PTR_TYPE::Ptr"]
+        [::core::mem::offset_of!(_D3DKMT_PTR_TYPE, Ptr) - 0usize];
 };
 pub type D3DKMT_PTR_TYPE = _D3DKMT_PTR_TYPE;
 #[repr(C)]
@@ -11344,19 +9427,14 @@ pub struct _D3DKMT_SETVIDPNSOURCEOWNER2 {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_SETVIDPNSOURCEOWNER2",
-    ][::core::mem::size_of::<_D3DKMT_SETVIDPNSOURCEOWNER2>() - 48usize];
-    [
-        "Alignment of _D3DKMT_SETVIDPNSOURCEOWNER2",
-    ][::core::mem::align_of::<_D3DKMT_SETVIDPNSOURCEOWNER2>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_SETVIDPNSOURCEOWNER2::Version1",
-    ][::core::mem::offset_of!(_D3DKMT_SETVIDPNSOURCEOWNER2, Version1) - 0usize];
-    [
-        "Offset of field: _D3DKMT_SETVIDPNSOURCEOWNER2::pVidPnSourceNtHandles",
-    ][::core::mem::offset_of!(_D3DKMT_SETVIDPNSOURCEOWNER2, pVidPnSourceNtHandles)
-        - 40usize];
+    ["Size of _D3DKMT_SETVIDPNSOURCEOWNER2"]
+        [::core::mem::size_of::<_D3DKMT_SETVIDPNSOURCEOWNER2>() - 48usize];
+    ["Alignment of _D3DKMT_SETVIDPNSOURCEOWNER2"]
+        [::core::mem::align_of::<_D3DKMT_SETVIDPNSOURCEOWNER2>() - 8usize];
+    ["Offset of field: _D3DKMT_SETVIDPNSOURCEOWNER2::Version1"]
+        [::core::mem::offset_of!(_D3DKMT_SETVIDPNSOURCEOWNER2, Version1) - 0usize];
+    ["Offset of field: _D3DKMT_SETVIDPNSOURCEOWNER2::pVidPnSourceNtHandles"]
+        [::core::mem::offset_of!(_D3DKMT_SETVIDPNSOURCEOWNER2, pVidPnSourceNtHandles) - 40usize];
 };
 pub type D3DKMT_SETVIDPNSOURCEOWNER2 = _D3DKMT_SETVIDPNSOURCEOWNER2;
 #[repr(C)]
@@ -11367,19 +9445,14 @@ pub struct _D3DKMT_CHECKVIDPNEXCLUSIVEOWNERSHIP {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_CHECKVIDPNEXCLUSIVEOWNERSHIP",
-    ][::core::mem::size_of::<_D3DKMT_CHECKVIDPNEXCLUSIVEOWNERSHIP>() - 8usize];
-    [
-        "Alignment of _D3DKMT_CHECKVIDPNEXCLUSIVEOWNERSHIP",
-    ][::core::mem::align_of::<_D3DKMT_CHECKVIDPNEXCLUSIVEOWNERSHIP>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_CHECKVIDPNEXCLUSIVEOWNERSHIP::hAdapter",
-    ][::core::mem::offset_of!(_D3DKMT_CHECKVIDPNEXCLUSIVEOWNERSHIP, hAdapter) - 0usize];
-    [
-        "Offset of field: _D3DKMT_CHECKVIDPNEXCLUSIVEOWNERSHIP::VidPnSourceId",
-    ][::core::mem::offset_of!(_D3DKMT_CHECKVIDPNEXCLUSIVEOWNERSHIP, VidPnSourceId)
-        - 4usize];
+    ["Size of _D3DKMT_CHECKVIDPNEXCLUSIVEOWNERSHIP"]
+        [::core::mem::size_of::<_D3DKMT_CHECKVIDPNEXCLUSIVEOWNERSHIP>() - 8usize];
+    ["Alignment of _D3DKMT_CHECKVIDPNEXCLUSIVEOWNERSHIP"]
+        [::core::mem::align_of::<_D3DKMT_CHECKVIDPNEXCLUSIVEOWNERSHIP>() - 4usize];
+    ["Offset of field: _D3DKMT_CHECKVIDPNEXCLUSIVEOWNERSHIP::hAdapter"]
+        [::core::mem::offset_of!(_D3DKMT_CHECKVIDPNEXCLUSIVEOWNERSHIP, hAdapter) - 0usize];
+    ["Offset of field: _D3DKMT_CHECKVIDPNEXCLUSIVEOWNERSHIP::VidPnSourceId"]
+        [::core::mem::offset_of!(_D3DKMT_CHECKVIDPNEXCLUSIVEOWNERSHIP, VidPnSourceId) - 4usize];
 };
 pub type D3DKMT_CHECKVIDPNEXCLUSIVEOWNERSHIP = _D3DKMT_CHECKVIDPNEXCLUSIVEOWNERSHIP;
 #[repr(C)]
@@ -11394,33 +9467,22 @@ pub struct _D3DKMT_QUERYVIDPNEXCLUSIVEOWNERSHIP {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_QUERYVIDPNEXCLUSIVEOWNERSHIP",
-    ][::core::mem::size_of::<_D3DKMT_QUERYVIDPNEXCLUSIVEOWNERSHIP>() - 32usize];
-    [
-        "Alignment of _D3DKMT_QUERYVIDPNEXCLUSIVEOWNERSHIP",
-    ][::core::mem::align_of::<_D3DKMT_QUERYVIDPNEXCLUSIVEOWNERSHIP>() - 8usize];
-    [
-        "Offset of field: _D3DKMT_QUERYVIDPNEXCLUSIVEOWNERSHIP::hProcess",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYVIDPNEXCLUSIVEOWNERSHIP, hProcess) - 0usize];
-    [
-        "Offset of field: _D3DKMT_QUERYVIDPNEXCLUSIVEOWNERSHIP::hWindow",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYVIDPNEXCLUSIVEOWNERSHIP, hWindow) - 8usize];
-    [
-        "Offset of field: _D3DKMT_QUERYVIDPNEXCLUSIVEOWNERSHIP::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYVIDPNEXCLUSIVEOWNERSHIP, _pad0) - 12usize];
-    [
-        "Offset of field: _D3DKMT_QUERYVIDPNEXCLUSIVEOWNERSHIP::VidPnSourceId",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYVIDPNEXCLUSIVEOWNERSHIP, VidPnSourceId)
-        - 16usize];
-    [
-        "Offset of field: _D3DKMT_QUERYVIDPNEXCLUSIVEOWNERSHIP::AdapterLuid",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYVIDPNEXCLUSIVEOWNERSHIP, AdapterLuid)
-        - 20usize];
-    [
-        "Offset of field: _D3DKMT_QUERYVIDPNEXCLUSIVEOWNERSHIP::OwnerType",
-    ][::core::mem::offset_of!(_D3DKMT_QUERYVIDPNEXCLUSIVEOWNERSHIP, OwnerType)
-        - 28usize];
+    ["Size of _D3DKMT_QUERYVIDPNEXCLUSIVEOWNERSHIP"]
+        [::core::mem::size_of::<_D3DKMT_QUERYVIDPNEXCLUSIVEOWNERSHIP>() - 32usize];
+    ["Alignment of _D3DKMT_QUERYVIDPNEXCLUSIVEOWNERSHIP"]
+        [::core::mem::align_of::<_D3DKMT_QUERYVIDPNEXCLUSIVEOWNERSHIP>() - 8usize];
+    ["Offset of field: _D3DKMT_QUERYVIDPNEXCLUSIVEOWNERSHIP::hProcess"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYVIDPNEXCLUSIVEOWNERSHIP, hProcess) - 0usize];
+    ["Offset of field: _D3DKMT_QUERYVIDPNEXCLUSIVEOWNERSHIP::hWindow"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYVIDPNEXCLUSIVEOWNERSHIP, hWindow) - 8usize];
+    ["Offset of field: _D3DKMT_QUERYVIDPNEXCLUSIVEOWNERSHIP::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYVIDPNEXCLUSIVEOWNERSHIP, _pad0) - 12usize];
+    ["Offset of field: _D3DKMT_QUERYVIDPNEXCLUSIVEOWNERSHIP::VidPnSourceId"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYVIDPNEXCLUSIVEOWNERSHIP, VidPnSourceId) - 16usize];
+    ["Offset of field: _D3DKMT_QUERYVIDPNEXCLUSIVEOWNERSHIP::AdapterLuid"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYVIDPNEXCLUSIVEOWNERSHIP, AdapterLuid) - 20usize];
+    ["Offset of field: _D3DKMT_QUERYVIDPNEXCLUSIVEOWNERSHIP::OwnerType"]
+        [::core::mem::offset_of!(_D3DKMT_QUERYVIDPNEXCLUSIVEOWNERSHIP, OwnerType) - 28usize];
 };
 pub type D3DKMT_QUERYVIDPNEXCLUSIVEOWNERSHIP = _D3DKMT_QUERYVIDPNEXCLUSIVEOWNERSHIP;
 #[repr(C)]
@@ -11431,18 +9493,13 @@ pub struct _D3DKMT_CHECKOCCLUSION {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of _D3DKMT_CHECKOCCLUSION",
-    ][::core::mem::size_of::<_D3DKMT_CHECKOCCLUSION>() - 8usize];
-    [
-        "Alignment of _D3DKMT_CHECKOCCLUSION",
-    ][::core::mem::align_of::<_D3DKMT_CHECKOCCLUSION>() - 4usize];
-    [
-        "Offset of field: _D3DKMT_CHECKOCCLUSION::hWindow",
-    ][::core::mem::offset_of!(_D3DKMT_CHECKOCCLUSION, hWindow) - 0usize];
-    [
-        "Offset of field: _D3DKMT_CHECKOCCLUSION::_pad0",
-    ][::core::mem::offset_of!(_D3DKMT_CHECKOCCLUSION, _pad0) - 4usize];
+    ["Size of _D3DKMT_CHECKOCCLUSION"][::core::mem::size_of::<_D3DKMT_CHECKOCCLUSION>() - 8usize];
+    ["Alignment of _D3DKMT_CHECKOCCLUSION"]
+        [::core::mem::align_of::<_D3DKMT_CHECKOCCLUSION>() - 4usize];
+    ["Offset of field: _D3DKMT_CHECKOCCLUSION::hWindow"]
+        [::core::mem::offset_of!(_D3DKMT_CHECKOCCLUSION, hWindow) - 0usize];
+    ["Offset of field: _D3DKMT_CHECKOCCLUSION::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_CHECKOCCLUSION, _pad0) - 4usize];
 };
 pub type D3DKMT_CHECKOCCLUSION = _D3DKMT_CHECKOCCLUSION;
 pub const DXG_NR_OPENADAPTERFROMLUID: dxg_nr = 1;
@@ -11610,21 +9667,13 @@ pub struct opendxg_exec {
 const _: () = {
     ["Size of opendxg_exec"][::core::mem::size_of::<opendxg_exec>() - 24usize];
     ["Alignment of opendxg_exec"][::core::mem::align_of::<opendxg_exec>() - 8usize];
-    [
-        "Offset of field: opendxg_exec::nr",
-    ][::core::mem::offset_of!(opendxg_exec, nr) - 0usize];
-    [
-        "Offset of field: opendxg_exec::size",
-    ][::core::mem::offset_of!(opendxg_exec, size) - 4usize];
-    [
-        "Offset of field: opendxg_exec::arg",
-    ][::core::mem::offset_of!(opendxg_exec, arg) - 8usize];
-    [
-        "Offset of field: opendxg_exec::ntstatus",
-    ][::core::mem::offset_of!(opendxg_exec, ntstatus) - 16usize];
-    [
-        "Offset of field: opendxg_exec::reserved",
-    ][::core::mem::offset_of!(opendxg_exec, reserved) - 20usize];
+    ["Offset of field: opendxg_exec::nr"][::core::mem::offset_of!(opendxg_exec, nr) - 0usize];
+    ["Offset of field: opendxg_exec::size"][::core::mem::offset_of!(opendxg_exec, size) - 4usize];
+    ["Offset of field: opendxg_exec::arg"][::core::mem::offset_of!(opendxg_exec, arg) - 8usize];
+    ["Offset of field: opendxg_exec::ntstatus"]
+        [::core::mem::offset_of!(opendxg_exec, ntstatus) - 16usize];
+    ["Offset of field: opendxg_exec::reserved"]
+        [::core::mem::offset_of!(opendxg_exec, reserved) - 20usize];
 };
 #[repr(C)]
 #[derive(Default, Copy, Clone)]
@@ -11636,18 +9685,13 @@ pub struct opendxg_version {
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of opendxg_version"][::core::mem::size_of::<opendxg_version>() - 40usize];
-    [
-        "Alignment of opendxg_version",
-    ][::core::mem::align_of::<opendxg_version>() - 8usize];
-    [
-        "Offset of field: opendxg_version::version",
-    ][::core::mem::offset_of!(opendxg_version, version) - 0usize];
-    [
-        "Offset of field: opendxg_version::reserved",
-    ][::core::mem::offset_of!(opendxg_version, reserved) - 4usize];
-    [
-        "Offset of field: opendxg_version::implemented",
-    ][::core::mem::offset_of!(opendxg_version, implemented) - 8usize];
+    ["Alignment of opendxg_version"][::core::mem::align_of::<opendxg_version>() - 8usize];
+    ["Offset of field: opendxg_version::version"]
+        [::core::mem::offset_of!(opendxg_version, version) - 0usize];
+    ["Offset of field: opendxg_version::reserved"]
+        [::core::mem::offset_of!(opendxg_version, reserved) - 4usize];
+    ["Offset of field: opendxg_version::implemented"]
+        [::core::mem::offset_of!(opendxg_version, implemented) - 8usize];
 };
 #[repr(C)]
 #[derive(Default, Copy, Clone)]
@@ -11660,27 +9704,18 @@ pub struct opendxg_fence_point {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    [
-        "Size of opendxg_fence_point",
-    ][::core::mem::size_of::<opendxg_fence_point>() - 24usize];
-    [
-        "Alignment of opendxg_fence_point",
-    ][::core::mem::align_of::<opendxg_fence_point>() - 8usize];
-    [
-        "Offset of field: opendxg_fence_point::sync_object",
-    ][::core::mem::offset_of!(opendxg_fence_point, sync_object) - 0usize];
-    [
-        "Offset of field: opendxg_fence_point::flags",
-    ][::core::mem::offset_of!(opendxg_fence_point, flags) - 4usize];
-    [
-        "Offset of field: opendxg_fence_point::value",
-    ][::core::mem::offset_of!(opendxg_fence_point, value) - 8usize];
-    [
-        "Offset of field: opendxg_fence_point::fd",
-    ][::core::mem::offset_of!(opendxg_fence_point, fd) - 16usize];
-    [
-        "Offset of field: opendxg_fence_point::reserved",
-    ][::core::mem::offset_of!(opendxg_fence_point, reserved) - 20usize];
+    ["Size of opendxg_fence_point"][::core::mem::size_of::<opendxg_fence_point>() - 24usize];
+    ["Alignment of opendxg_fence_point"][::core::mem::align_of::<opendxg_fence_point>() - 8usize];
+    ["Offset of field: opendxg_fence_point::sync_object"]
+        [::core::mem::offset_of!(opendxg_fence_point, sync_object) - 0usize];
+    ["Offset of field: opendxg_fence_point::flags"]
+        [::core::mem::offset_of!(opendxg_fence_point, flags) - 4usize];
+    ["Offset of field: opendxg_fence_point::value"]
+        [::core::mem::offset_of!(opendxg_fence_point, value) - 8usize];
+    ["Offset of field: opendxg_fence_point::fd"]
+        [::core::mem::offset_of!(opendxg_fence_point, fd) - 16usize];
+    ["Offset of field: opendxg_fence_point::reserved"]
+        [::core::mem::offset_of!(opendxg_fence_point, reserved) - 20usize];
 };
 pub const DXG_NR_EXEC: dxg_ext_nr = 128;
 pub const DXG_NR_VERSION: dxg_ext_nr = 129;

@@ -11,6 +11,7 @@ mod unions;
 
 #[allow(
     clippy::all,
+    clippy::undocumented_unsafe_blocks,
     dead_code,
     missing_docs,
     non_camel_case_types,
