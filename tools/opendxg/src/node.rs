@@ -96,7 +96,11 @@ impl Node {
         let new = rustix::fs::open(&self.path, flags, Mode::empty())?;
         let plain = identify(new.as_fd())? == Protocol::Plain;
         self.plain.store(plain, Ordering::Relaxed);
+        self.adopt(new)
+    }
 
+    /// Makes `new` the file of this node.
+    fn adopt(&self, new: OwnedFd) -> Result<()> {
         let old = self.fd.load(Ordering::Acquire);
         if new.as_raw_fd() == old {
             // Somebody closed our number behind our back and the kernel gave it to us again.
@@ -109,8 +113,11 @@ impl Node {
         // Nothing open, or the number now belongs to a file that is none of our business.
         let fd = new.into_raw_fd();
         let order = Ordering::AcqRel;
-        if let Err(other) = self.fd.compare_exchange(old, fd, order, Ordering::Acquire) {
-            debug_assert_ne!(other, fd);
+        if self
+            .fd
+            .compare_exchange(old, fd, order, Ordering::Acquire)
+            .is_err()
+        {
             // SAFETY: `fd` came from `into_raw_fd` above and was not published: another thread was
             // first, and its descriptor serves this process as well.
             drop(unsafe { OwnedFd::from_raw_fd(fd) });
@@ -149,14 +156,7 @@ impl Node {
             // SAFETY: the caller's promise is the one that `plain` wants.
             Protocol::Plain => unsafe { ioctl::plain(fd, nr, arg, size) },
         };
-        match result {
-            // Either the number has no handler or the process is the wrong one.
-            Err(Errno::NOTTY) => identify(fd).map(|_| Status::NOT_SUPPORTED),
-            Err(errno) if self.protocol() == Protocol::Plain => {
-                Status::from_errno(errno).ok_or(errno)
-            }
-            other => other,
-        }
+        interpret(self.protocol(), result, || identify(fd))
     }
 
     /// As [`Node::call`], but opens the node again and repeats the call once when it turns out that
@@ -198,13 +198,37 @@ fn identify(fd: BorrowedFd<'_>) -> Result<Protocol> {
     const SIZE: u32 = D3DKMT_ENUMADAPTERS2::SIZE;
     let mut arg = D3DKMT_ENUMADAPTERS2::zeroed();
     let pointer = (&raw mut arg).cast::<c_void>();
-    // SAFETY: `arg` lives across the call and holds no address.
-    match unsafe { ioctl::exec(fd, NR, pointer, SIZE) } {
-        Err(Errno::NOTTY) => {}
-        result => return result.map(|_| Protocol::Exec),
+    identify_by(
+        // SAFETY: `arg` lives across the call and holds no address.
+        || unsafe { ioctl::exec(fd, NR, pointer, SIZE) },
+        // SAFETY: as above.
+        || unsafe { ioctl::plain(fd, NR, pointer, SIZE) },
+    )
+}
+
+/// The rule of [`identify`]: the same call through exec, and as a plain ioctl if there is no exec.
+fn identify_by(
+    exec: impl FnOnce() -> Result<Status>,
+    plain: impl FnOnce() -> Result<Status>,
+) -> Result<Protocol> {
+    match exec() {
+        Err(Errno::NOTTY) => plain().map(|_| Protocol::Plain),
+        result => result.map(|_| Protocol::Exec),
     }
-    // SAFETY: as above.
-    unsafe { ioctl::plain(fd, NR, pointer, SIZE) }.map(|_| Protocol::Plain)
+}
+
+/// What the result of a call means.
+fn interpret(
+    protocol: Protocol,
+    result: Result<Status>,
+    identify: impl FnOnce() -> Result<Protocol>,
+) -> Result<Status> {
+    match result {
+        // Either the number has no handler or the process is the wrong one.
+        Err(Errno::NOTTY) => identify().map(|_| Status::NOT_SUPPORTED),
+        Err(errno) if protocol == Protocol::Plain => Status::from_errno(errno).ok_or(errno),
+        other => other,
+    }
 }
 
 /// Whether `old` is an open descriptor of the character device that `new` has open.
@@ -231,4 +255,125 @@ fn replace(old: RawFd, new: &OwnedFd) -> Result<()> {
     // SAFETY: `old` is our own number; `ManuallyDrop` keeps it from being closed here.
     let mut old = ManuallyDrop::new(unsafe { OwnedFd::from_raw_fd(old) });
     rustix::io::dup3(new, &mut old, DupFlags::CLOEXEC)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NO_EXEC: Result<Status> = Err(Errno::NOTTY);
+
+    #[test]
+    fn our_kernel_is_asked_once() {
+        let plain = || panic!("exec has answered");
+        assert_eq!(
+            identify_by(|| Ok(Status::SUCCESS), plain),
+            Ok(Protocol::Exec)
+        );
+    }
+
+    #[test]
+    fn a_kernel_without_exec_gets_plain_ioctls() {
+        assert_eq!(
+            identify_by(|| NO_EXEC, || Ok(Status::SUCCESS)),
+            Ok(Protocol::Plain)
+        );
+    }
+
+    #[test]
+    fn foreign_process_or_foreign_file() {
+        assert_eq!(identify_by(|| NO_EXEC, || NO_EXEC), Err(Errno::NOTTY));
+        let dead = || Err(Errno::BADF);
+        assert_eq!(identify_by(dead, || panic!("not asked")), Err(Errno::BADF));
+    }
+
+    #[test]
+    fn no_handler_is_not_supported() {
+        for protocol in [Protocol::Exec, Protocol::Plain] {
+            let supported = || Ok(protocol);
+            let result = interpret(protocol, Err(Errno::NOTTY), supported);
+            assert_eq!(result, Ok(Status::NOT_SUPPORTED));
+            let foreign = || Err(Errno::NOTTY);
+            let result = interpret(protocol, Err(Errno::NOTTY), foreign);
+            assert_eq!(result, Err(Errno::NOTTY));
+        }
+    }
+
+    #[test]
+    fn an_errno_is_a_status_on_the_plain_path_only() {
+        let no_need = || panic!("must not ask");
+        let plain = |errno| interpret(Protocol::Plain, Err(errno), no_need);
+        assert_eq!(plain(Errno::INVAL), Ok(Status::INVALID_PARAMETER));
+        assert_eq!(plain(Errno::INTR), Err(Errno::INTR));
+        let exec = interpret(Protocol::Exec, Err(Errno::INVAL), no_need);
+        assert_eq!(exec, Err(Errno::INVAL));
+        let refused = Ok(Status::ACCESS_DENIED);
+        assert_eq!(interpret(Protocol::Exec, refused, no_need), refused);
+    }
+
+    /// Any character device stands in for the node where no call is made.
+    fn device(path: &str) -> OwnedFd {
+        std::fs::File::open(path).unwrap().into()
+    }
+
+    fn rdev(fd: BorrowedFd<'_>) -> u64 {
+        rustix::fs::fstat(fd).unwrap().st_rdev
+    }
+
+    #[test]
+    fn opening_again_keeps_the_number() {
+        let node = Node::at(PathBuf::new());
+        node.adopt(device("/dev/null")).unwrap();
+        let number = node.fd().unwrap().as_raw_fd();
+        node.adopt(device("/dev/null")).unwrap();
+        assert_eq!(node.fd().unwrap().as_raw_fd(), number);
+        let flags = rustix::io::fcntl_getfd(node.fd().unwrap()).unwrap();
+        assert!(flags.contains(rustix::io::FdFlags::CLOEXEC));
+    }
+
+    #[test]
+    fn a_file_that_took_the_number_is_left_alone() {
+        let node = Node::at(PathBuf::new());
+        // What a client does that closes all descriptors and then opens its own file.
+        let stranger = device("/dev/zero");
+        node.fd.store(stranger.as_raw_fd(), Ordering::Release);
+        let null = device("/dev/null");
+        let null_rdev = rdev(null.as_fd());
+        node.adopt(null).unwrap();
+        assert_ne!(node.fd().unwrap().as_raw_fd(), stranger.as_raw_fd());
+        assert_eq!(rdev(node.fd().unwrap()), null_rdev);
+        assert_ne!(rdev(stranger.as_fd()), null_rdev);
+    }
+
+    #[test]
+    fn the_old_number_may_come_back() {
+        let node = Node::at(PathBuf::new());
+        let null = device("/dev/null");
+        let number = null.as_raw_fd();
+        node.fd.store(number, Ordering::Release);
+        node.adopt(null).unwrap();
+        assert_eq!(node.fd().unwrap().as_raw_fd(), number);
+    }
+
+    #[test]
+    fn not_a_dxg_device() {
+        let node = Node::at("/dev/null".into());
+        assert_eq!(node.open(), Err(Errno::NOTTY));
+        assert!(node.fd().is_none());
+        let node = Node::at("/no/such/node".into());
+        assert_eq!(node.open(), Err(Errno::NOENT));
+    }
+
+    #[test]
+    fn a_closed_node_refuses_calls() {
+        let node = Node::at("/no/such/node".into());
+        // SAFETY: a call without an argument.
+        let call = || unsafe { node.call(0x14, core::ptr::null_mut(), 0) };
+        assert_eq!(call(), Err(Errno::NXIO));
+        // SAFETY: as above.
+        let reopening = || unsafe { node.call_reopening(0x14, core::ptr::null_mut(), 0) };
+        assert_eq!(reopening(), Err(Errno::NXIO));
+        // SAFETY: no call is in progress.
+        unsafe { node.close() };
+    }
 }

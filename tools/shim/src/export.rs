@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The macro that turns the table of functions into exported functions and into a list of them.
+//! The macro that turns the table of functions into exported functions and into a list of them for
+//! tests and documentation.
 
 use core::ffi::c_void;
 

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Without a device every function returns UNSUCCESSFUL, and none touches its argument.
+//!
+//! The library opens the device when it is loaded, before a test can choose another node. So the test runs
+//! itself again with the environment it wants.
+
+use core::ptr::null_mut;
+use std::process::Command;
+
+use d3dkmt::functions::GROUPS;
+use d3dkmt::signatures::*;
+use opendxg::node::DEVICE_VARIABLE;
+use opendxg::Status;
+
+/// As large as the largest argument struct, and aligned for all.
+#[derive(Clone, PartialEq)]
+#[repr(align(8))]
+struct Argument([u8; 4096]);
+
+/// Set for the run that tests.
+const CHILD: &str = "OPENDXG_TEST_CHILD";
+
+#[test]
+fn every_function_is_unsuccessful() {
+    if std::env::var_os(CHILD).is_some() {
+        return call_all();
+    }
+    for device in ["/dev/no-such-device", "/dev/null", "/"] {
+        let status = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "every_function_is_unsuccessful", "--nocapture"])
+            .env(CHILD, "1")
+            .env(DEVICE_VARIABLE, device)
+            .status()
+            .unwrap();
+        assert!(status.success(), "with {device}: {status}");
+    }
+}
+
+fn call_all() {
+    let mut called = 0;
+    for function in GROUPS.iter().flat_map(|(_, functions)| *functions) {
+        let Some(entry) = function.entry else {
+            continue;
+        };
+        let before = Argument([0xa5; 4096]);
+        let mut argument = before.clone();
+        // SAFETY: large enough and aligned for every argument struct; its bogus addresses are not followed
+        // without a device, which is what this test is about.
+        let status = unsafe { entry((&raw mut argument).cast()) };
+        assert_eq!(status, Status::UNSUCCESSFUL, "{}", function.name);
+        assert!(argument == before, "{} wrote its argument", function.name);
+        // SAFETY: NULL is allowed.
+        let status = unsafe { entry(null_mut()) };
+        assert_eq!(status, Status::UNSUCCESSFUL, "{}(NULL)", function.name);
+        called += 1;
+    }
+    assert!(called > 190, "{called}");
+
+    let (handle, mut slot) = (0x4000_0040, 7);
+    // SAFETY: live variables.
+    let status = unsafe { D3DKMTShareObjects(1, &handle, null_mut(), 0, &mut slot) };
+    assert_eq!((status, slot), (Status::UNSUCCESSFUL, 7));
+    assert_eq!(
+        D3DKMTSetProcessSchedulingPriorityClass(0, 0),
+        Status::UNSUCCESSFUL
+    );
+    assert_eq!(
+        D3DKMTGetProcessSchedulingPriorityClass(0, null_mut()),
+        Status::UNSUCCESSFUL
+    );
+    assert_eq!(
+        D3DKMTReleaseProcessVidPnSourceOwners(0),
+        Status::UNSUCCESSFUL
+    );
+    assert_eq!(
+        D3DKMTGetPresentQueueEvent(0, null_mut()),
+        Status::UNSUCCESSFUL
+    );
+    assert_eq!(D3DKMTCheckExclusiveOwnership(), 0);
+    D3DKMTCloseDxCoreDevice();
+}
