@@ -6,18 +6,20 @@
 # usage: tools/abi/bindgen.sh [OUTPUT]      (default: rust/uapi/generated.rs)
 #
 # One file serves the kernel module and userspace: core only, plain names,
-# layout assertions evaluated at compile time.
+# layout assertions evaluated at compile time. It is formatted like the module:
+# bindgen's own formatter breaks the lines that are too long for rustfmt.
 set -eu
 
 cd "$(dirname "$0")/../.."
 output=${1:-rust/uapi/generated.rs}
 
-command -v bindgen >/dev/null || {
-	echo "bindgen.sh: bindgen is missing; run me through tools/env/enter" >&2
+for tool in bindgen rustfmt; do
+	command -v $tool >/dev/null && continue
+	echo "bindgen.sh: $tool is missing; run me through tools/env/enter" >&2
 	exit 127
-}
+done
 
-exec bindgen uapi/dxg.h \
+bindgen uapi/dxg.h \
 	--output "$output" \
 	--rust-target 1.85 \
 	--formatter prettyplease \
@@ -30,3 +32,5 @@ exec bindgen uapi/dxg.h \
 	--no-doc-comments \
 	--allowlist-file 'uapi/.*' \
 	-- -x c
+
+rustfmt --edition 2021 --config newline_style=Unix "$output"
