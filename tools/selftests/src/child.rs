@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Other processes: forked children that run a part of a test and report how it went.
+
+use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
+use std::panic::{catch_unwind, AssertUnwindSafe};
+
+use crate::{fds, Failure, Outcome};
+
+/// A forked child. Killed and reaped when dropped.
+pub struct Child {
+    pid: i32,
+    report: OwnedFd,
+    reaped: bool,
+}
+
+/// Exit status of a child that was asked to report and did.
+const REPORTED: i32 = 0;
+
+impl Child {
+    /// Runs `body` in a forked child. What it returns arrives at [`Child::join`]. The child dies with its parent.
+    pub fn spawn(body: impl FnOnce() -> Outcome) -> Outcome<Self> {
+        let (report, mut output) = {
+            let (reader, writer) = fds::pipe()?;
+            (reader, std::fs::File::from(writer))
+        };
+        let parent = std::process::id();
+        // SAFETY: the child runs `body` on the only thread it has and then `_exit`s. The C library keeps
+        // its allocator usable in it; other locks of this process are not held by threads that use
+        // what the tests use.
+        let pid = unsafe { libc::fork() };
+        if pid < 0 {
+            return Err(std::io::Error::last_os_error().into());
+        }
+        if pid > 0 {
+            drop(output);
+            let reaped = false;
+            return Ok(Self { pid, report, reaped });
+        }
+        // SAFETY: plain system call.
+        unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+        if std::os::unix::process::parent_id() == parent {
+            let outcome = catch_unwind(AssertUnwindSafe(body))
+                .unwrap_or_else(|_| Err("panic in a child process".into()));
+            let text = match outcome {
+                Ok(()) => String::new(),
+                Err(Failure::Skipped(reason)) => format!("S{reason}"),
+                Err(Failure::Failed(text)) => format!("F{text}"),
+            };
+            let _ = output.write_all(text.as_bytes());
+        }
+        // SAFETY: ends this process without running anything of the parent's.
+        unsafe { libc::_exit(REPORTED) }
+    }
+
+    /// The process id.
+    pub fn pid(&self) -> i32 {
+        self.pid
+    }
+
+    /// Sends a signal.
+    pub fn signal(&self, signal: i32) -> Outcome {
+        // SAFETY: our own child, not reaped yet.
+        if unsafe { libc::kill(self.pid, signal) } != 0 {
+            return Err(std::io::Error::last_os_error().into());
+        }
+        Ok(())
+    }
+
+    /// Waits for the end of the child and returns what its body returned.
+    pub fn join(mut self) -> Outcome {
+        let mut text = String::new();
+        std::fs::File::from(self.report.try_clone()?).read_to_string(&mut text)?;
+        let status = self.reap()?;
+        if !libc::WIFEXITED(status) || libc::WEXITSTATUS(status) != REPORTED {
+            return Err(format!("child process ended with wait status {status:#x}").into());
+        }
+        match text.split_at_checked(1) {
+            None => Ok(()),
+            Some(("S", reason)) => Err(Failure::Skipped(reason.into())),
+            Some((_, text)) => Err(Failure::Failed(format!("in a child process: {text}"))),
+        }
+    }
+
+    /// Kills the child and waits for its end.
+    pub fn kill(mut self) -> Outcome {
+        self.signal(libc::SIGKILL)?;
+        let status = self.reap()?;
+        if !libc::WIFSIGNALED(status) || libc::WTERMSIG(status) != libc::SIGKILL {
+            return Err(format!("killed child ended with wait status {status:#x}").into());
+        }
+        Ok(())
+    }
+
+    fn reap(&mut self) -> Outcome<i32> {
+        let mut status = 0;
+        loop {
+            // SAFETY: `status` is a live int.
+            match unsafe { libc::waitpid(self.pid, &mut status, 0) } {
+                -1 => {
+                    let error = std::io::Error::last_os_error();
+                    if error.kind() != std::io::ErrorKind::Interrupted {
+                        return Err(error.into());
+                    }
+                }
+                _ => {
+                    self.reaped = true;
+                    return Ok(status);
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        if !self.reaped {
+            let _ = self.signal(libc::SIGKILL);
+            let _ = self.reap();
+        }
+    }
+}
+
+/// Runs `body` in a forked child and waits for it.
+pub fn in_child(body: impl FnOnce() -> Outcome) -> Outcome {
+    Child::spawn(body)?.join()
+}
+
+/// A step that one process waits for and another one takes. Make it before the fork.
+pub struct Gate {
+    reader: OwnedFd,
+    writer: OwnedFd,
+}
+
+impl Gate {
+    /// A closed gate.
+    pub fn new() -> Outcome<Self> {
+        let (reader, writer) = fds::pipe()?;
+        Ok(Self { reader, writer })
+    }
+
+    /// Lets one waiter through.
+    pub fn open(&self) -> Outcome {
+        rustix::io::write(&self.writer, &[1])?;
+        Ok(())
+    }
+
+    /// Waits for [`Gate::open`].
+    pub fn wait(&self) -> Outcome {
+        loop {
+            match rustix::io::read(&self.reader, &mut [0u8; 1]) {
+                Ok(1) => return Ok(()),
+                Ok(_) => return Err("the gate was given up".into()),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+    }
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Descriptors: kinds that are not ours, and sending them to another process.
+
+use std::io::{IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::fs::MemfdFlags;
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags,
+};
+
+use crate::{Failure, Outcome};
+
+/// A pipe: its reading and its writing end.
+pub fn pipe() -> Outcome<(OwnedFd, OwnedFd)> {
+    Ok(rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?)
+}
+
+/// A memory file.
+pub fn memfd() -> Outcome<OwnedFd> {
+    Ok(rustix::fs::memfd_create("selftests", MemfdFlags::CLOEXEC)?)
+}
+
+/// Two connected sockets that keep messages apart.
+pub fn socket_pair() -> Outcome<(OwnedFd, OwnedFd)> {
+    use rustix::net::{AddressFamily, SocketFlags, SocketType};
+    let (kind, flags) = (SocketType::SEQPACKET, SocketFlags::CLOEXEC);
+    Ok(rustix::net::socketpair(AddressFamily::UNIX, kind, flags, None)?)
+}
+
+/// Sends a descriptor.
+pub fn send(socket: impl AsFd, fd: impl AsFd) -> Outcome {
+    let fds = [fd.as_fd()];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    if !control.push(SendAncillaryMessage::ScmRights(&fds)) {
+        return Err("no space for a descriptor".into());
+    }
+    rustix::net::sendmsg(socket, &[IoSlice::new(b"f")], &mut control, SendFlags::empty())?;
+    Ok(())
+}
+
+/// Receives a descriptor.
+pub fn receive(socket: impl AsFd) -> Outcome<OwnedFd> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let mut byte = [0];
+    let flags = RecvFlags::CMSG_CLOEXEC;
+    rustix::net::recvmsg(socket, &mut [IoSliceMut::new(&mut byte)], &mut control, flags)?;
+    let rights = control.drain().find_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(mut fds) => fds.next(),
+        _ => None,
+    });
+    rights.ok_or_else(|| Failure::Failed("no descriptor arrived".into()))
+}
+
+/// What `poll` says about a descriptor, asked for everything.
+pub fn poll_events(fd: BorrowedFd<'_>, timeout: Duration) -> Outcome<PollFlags> {
+    let timeout = Timespec::try_from(timeout).map_err(|_| "time limit too long")?;
+    let asked = PollFlags::IN | PollFlags::OUT | PollFlags::PRI;
+    let mut fds = [PollFd::from_borrowed_fd(fd, asked)];
+    rustix::event::poll(&mut fds, Some(&timeout))?;
+    Ok(fds[0].revents())
+}

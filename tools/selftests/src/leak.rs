@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Proves from the driver's own counters that nothing changed.
+
+use opendxg::{Counters, Dxg};
+
+use crate::time::soon;
+use crate::Outcome;
+
+/// The counters at one moment, to compare with a later one.
+pub struct Watch {
+    dxg: Dxg,
+    start: Counters,
+    descriptors: usize,
+}
+
+impl Watch {
+    /// Reads the counters. Holds the node open, so that this process stays known to the driver.
+    pub fn start() -> Outcome<Self> {
+        let dxg = Dxg::open()?;
+        let start = dxg.counters()?;
+        let descriptors = open_descriptors()?;
+        Ok(Self {
+            dxg,
+            start,
+            descriptors,
+        })
+    }
+
+    /// What is alive now.
+    pub fn now(&self) -> Outcome<Counters> {
+        Ok(self.dxg.counters()?)
+    }
+
+    /// What was alive when the watch began.
+    pub fn at_start(&self) -> Counters {
+        self.start
+    }
+
+    /// Demands that the counters are the same as at the start, at this very moment.
+    #[track_caller]
+    pub fn unchanged(&self) -> Outcome {
+        let now = self.dxg.counters()?;
+        if now != self.start {
+            return Err(difference(&self.start, &now).into());
+        }
+        Ok(())
+    }
+
+    /// Demands that the counters and the number of descriptors come back to what they were. Some things end
+    /// a moment after the call that ended them (the last close of a file, the exit of a process).
+    pub fn ends_clean(&self) -> Outcome {
+        let end = std::time::Instant::now() + soon();
+        loop {
+            let now = self.dxg.counters()?;
+            let descriptors = open_descriptors()?;
+            if now == self.start && descriptors == self.descriptors {
+                return Ok(());
+            }
+            if std::time::Instant::now() > end {
+                let counters = difference(&self.start, &now);
+                let text = format!(
+                    "left behind: {counters} descriptors {} -> {descriptors}",
+                    self.descriptors
+                );
+                return Err(text.into());
+            }
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+    }
+}
+
+/// How many descriptors this process has open.
+pub fn open_descriptors() -> Outcome<usize> {
+    Ok(std::fs::read_dir("/proc/self/fd")?.count())
+}
+
+fn difference(before: &Counters, after: &Counters) -> String {
+    let pairs = [
+        ("process handles", before.process_handles, after.process_handles),
+        ("process waiters", before.process_waiters, after.process_waiters),
+        ("processes", before.total_processes, after.total_processes),
+        ("objects", before.total_objects, after.total_objects),
+        ("handles", before.total_handles, after.total_handles),
+        ("waiters", before.total_waiters, after.total_waiters),
+        ("pages", before.total_pages, after.total_pages),
+        ("shares", before.total_shares, after.total_shares),
+    ];
+    let changed = pairs.iter().filter(|(_, before, after)| before != after);
+    changed
+        .map(|(name, before, after)| format!("{name} {before} -> {after};"))
+        .collect::<Vec<_>>()
+        .join(" ")
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the test programs have in common. Each program (`src/bin/t-*.rs`) is one [`Suite`] about one subject
+//! and prints TAP 13; `run-all` runs them one after the other.
+//!
+//! ```no_run
+//! use selftests::{ensure_eq, fixture, Suite};
+//!
+//! fn main() {
+//!     Suite::new("example")
+//!         .test("FEN-1 a fence starts at its initial value", || {
+//!             let fence = fixture::device()?.create_fence(7)?;
+//!             ensure_eq!(fence.value(), 7);
+//!             Ok(())
+//!         })
+//!         .run()
+//! }
+//! ```
+//!
+//! A test passes when it returns `Ok`. It fails by an error (every error of the client crate and of the
+//! system converts with `?`), by [`ensure!`], by a panic, or by leaving anything behind in the driver: the
+//! runner compares the driver's counters around each test. It is skipped by [`skip!`].
+//!
+//! Arguments of a program select the tests whose name contains one of them. `OPENDXG_TEST_SCALE` multiplies
+//! every time limit, for slow machines.
+
+#![warn(unreachable_pub)]
+
+pub mod child;
+pub mod fds;
+pub mod fixture;
+pub mod leak;
+pub mod memory;
+mod outcome;
+pub mod poison;
+mod suite;
+pub mod time;
+mod watchdog;
+
+pub use outcome::{fails_with, Failure, Outcome};
+pub use suite::Suite;

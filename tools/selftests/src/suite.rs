@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The runner.
+
+use std::any::Any;
+use std::cell::RefCell;
+use std::io::Write;
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::process::exit;
+use std::time::Duration;
+
+use crate::leak::Watch;
+use crate::watchdog::Watchdog;
+use crate::{Failure, Outcome};
+
+/// Time a test may take unless it asks for more.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// A program of tests.
+pub struct Suite {
+    name: &'static str,
+    tests: Vec<Test>,
+}
+
+struct Test {
+    name: String,
+    limit: Duration,
+    body: Box<dyn FnOnce() -> Outcome>,
+}
+
+thread_local! {
+    /// Place and message of the last panic of the thread that runs the tests.
+    static PANIC: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
+impl Suite {
+    /// A suite without tests.
+    pub fn new(name: &'static str) -> Self {
+        let tests = Vec::new();
+        Self { name, tests }
+    }
+
+    /// Adds a test. Its name begins with the requirements it is about.
+    pub fn test(self, name: impl Into<String>, body: impl FnOnce() -> Outcome + 'static) -> Self {
+        self.slow(name, LIMIT, body)
+    }
+
+    /// Adds a test that may take longer than the others.
+    pub fn slow(
+        mut self,
+        name: impl Into<String>,
+        limit: Duration,
+        body: impl FnOnce() -> Outcome + 'static,
+    ) -> Self {
+        let (name, body) = (name.into(), Box::new(body));
+        self.tests.push(Test { name, limit, body });
+        self
+    }
+
+    /// Adds the tests of a function, to spread a suite over several files.
+    pub fn with(self, tests: impl FnOnce(Self) -> Self) -> Self {
+        tests(self)
+    }
+
+    /// Runs the selected tests and ends the program: status 0 if nothing failed.
+    pub fn run(self) -> ! {
+        let wanted: Vec<String> = std::env::args().skip(1).collect();
+        let is_wanted =
+            |test: &Test| wanted.is_empty() || wanted.iter().any(|part| test.name.contains(part));
+        let tests: Vec<Test> = self.tests.into_iter().filter(is_wanted).collect();
+
+        line(&format!(
+            "TAP version 13\n# suite: {}\n1..{}",
+            self.name,
+            tests.len() + 1
+        ));
+        std::panic::set_hook(Box::new(|info| {
+            PANIC.with_borrow_mut(|text| *text = info.to_string());
+        }));
+        let start = match Watch::start() {
+            Ok(watch) => watch,
+            Err(error) => {
+                line(&format!("Bail out! {error}"));
+                exit(1);
+            }
+        };
+        let watchdog = Watchdog::start();
+
+        let mut failed = 0;
+        let last = tests.len() + 1;
+        for (number, test) in (1..).zip(tests) {
+            let guard = watchdog.guard(&test.name, test.limit);
+            let outcome = isolated(test.body);
+            drop(guard);
+            failed += u32::from(report(number, &test.name, outcome));
+        }
+        let name = format!("{}: the driver is as it was at the start", self.name);
+        let outcome = start.ends_clean().map_err(Failure::from);
+        failed += u32::from(report(last, &name, outcome));
+        exit(i32::from(failed != 0));
+    }
+}
+
+/// Runs one test: catches panics, and looks for what it left behind.
+fn isolated(body: Box<dyn FnOnce() -> Outcome>) -> Outcome {
+    let watch = Watch::start()?;
+    catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|payload| Err(panicked(&payload)))?;
+    watch.ends_clean()?;
+    Ok(())
+}
+
+fn panicked(payload: &Box<dyn Any + Send>) -> Failure {
+    let text = PANIC.with_borrow_mut(core::mem::take);
+    let text = match text.is_empty() {
+        false => text,
+        true => format!("panic of another kind: {:?}", payload.type_id()),
+    };
+    Failure::Failed(text)
+}
+
+/// Prints the result of a test; true if it failed.
+fn report(number: usize, name: &str, outcome: Outcome) -> bool {
+    match outcome {
+        Ok(()) => {
+            line(&format!("ok {number} - {name}"));
+            false
+        }
+        Err(Failure::Skipped(reason)) => {
+            line(&format!("ok {number} - {name} # SKIP {reason}"));
+            false
+        }
+        Err(Failure::Failed(text)) => {
+            let text = text.replace('\n', "\n# ");
+            line(&format!("not ok {number} - {name}\n# {text}"));
+            true
+        }
+    }
+}
+
+/// Prints at once: the program may be killed at any time.
+fn line(text: &str) {
+    let mut out = std::io::stdout().lock();
+    let _ = writeln!(out, "{text}");
+    let _ = out.flush();
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Time limits, which a slow machine can stretch.
+
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use crate::{Failure, Outcome};
+
+/// Environment variable with the factor of all time limits.
+pub const SCALE_VARIABLE: &str = "OPENDXG_TEST_SCALE";
+
+/// How long something may take that should happen soon.
+const SOON: Duration = Duration::from_secs(10);
+
+/// A time limit, stretched.
+pub fn scaled(limit: Duration) -> Duration {
+    static SCALE: OnceLock<f64> = OnceLock::new();
+    let scale = SCALE.get_or_init(|| {
+        let value = std::env::var(SCALE_VARIABLE).ok();
+        let value = value.and_then(|text| text.parse().ok());
+        value.filter(|scale| (0.1..=1000.0).contains(scale)).unwrap_or(1.0)
+    });
+    limit.mul_f64(*scale)
+}
+
+/// How long to wait for something that should happen soon.
+pub fn soon() -> Duration {
+    scaled(SOON)
+}
+
+/// Waits until the condition holds.
+#[track_caller]
+pub fn eventually(what: &str, mut condition: impl FnMut() -> bool) -> Outcome {
+    let place = core::panic::Location::caller();
+    let end = Instant::now() + soon();
+    while !condition() {
+        if Instant::now() > end {
+            return Err(Failure::Failed(format!("{place}: {what}: never happened")));
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    Ok(())
+}
+
+/// Time in which something that must not happen would have happened. A test may only use it to show an
+/// absence, never to make an order likely.
+pub const A_WHILE: Duration = Duration::from_millis(100);
+
+/// Sleeps for [`A_WHILE`].
+pub fn a_while() {
+    std::thread::sleep(A_WHILE);
+}
