@@ -238,7 +238,7 @@ fn not_supported(_: &AdapterCaps, _: &mut Payload<'_>) -> Result<(), Refusal> {
 
 /// `D3DKMT_ADAPTERTYPE`: RenderSupported (bit 0) and SoftwareDevice (bit 2).
 fn adapter_type(_: &AdapterCaps, out: &mut Payload<'_>) -> Result<(), Refusal> {
-    out.put_u32(0, 1 << 0 | 1 << 2)
+    out.put_u32(0, (1 << 0) | (1 << 2))
 }
 
 /// `D3DKMT_PHYSICAL_ADAPTER_COUNT`.
@@ -292,7 +292,7 @@ fn no_bus_address(_: &AdapterCaps, out: &mut Payload<'_>) -> Result<(), Refusal>
 /// `D3DKMT_WDDM_2_0_CAPS`: Support64BitAtomics (bit 0) always, because fence values have 64 bits
 /// (FEN-7); GpuMmuSupported (bit 1) once there are GPU virtual addresses.
 fn wddm_2_0_caps(caps: &AdapterCaps, out: &mut Payload<'_>) -> Result<(), Refusal> {
-    out.put_u32(0, 1 << 0 | u32::from(caps.gpu_va_bits != 0) << 1)
+    out.put_u32(0, 1 | (u32::from(caps.gpu_va_bits != 0) << 1))
 }
 
 /// `D3DKMT_QUERY_GPUMMU_CAPS`: no flags, and the width of an address.
@@ -306,7 +306,7 @@ fn gpu_mmu_caps(caps: &AdapterCaps, out: &mut Payload<'_>) -> Result<(), Refusal
 fn wddm_2_7_caps(caps: &AdapterCaps, out: &mut Payload<'_>) -> Result<(), Refusal> {
     let hwsch = u32::from(caps.features.has(feature::HWSCH));
 
-    out.put_u32(0, hwsch | hwsch << 1)
+    out.put_u32(0, hwsch | (hwsch << 1))
 }
 
 /// `D3DKMT_WDDM_3_1_CAPS`: NativeGpuFenceSupported (bit 0, FEN-113).

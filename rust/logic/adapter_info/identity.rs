@@ -66,8 +66,8 @@ pub(super) fn guid_text(caps: &AdapterCaps, out: &mut Payload<'_>) -> Result<(),
     let mut put = |unit: u8| {
         let written = out.put(at, [unit, 0]);
 
-        // OVERFLOW: 40 characters are written in all.
-        at += 2;
+        // OVERFLOW: 40 characters are written in all; saturating is total.
+        at = at.saturating_add(2);
         written
     };
 
@@ -134,7 +134,7 @@ pub(super) fn wddm_version(_: &AdapterCaps, out: &mut Payload<'_>) -> Result<(),
 pub(super) fn kmd_version(_: &AdapterCaps, out: &mut Payload<'_>) -> Result<(), Refusal> {
     let version = DRIVER_VERSION
         .into_iter()
-        .fold(0, |all, part| all << 16 | u64::from(part));
+        .fold(0, |all, part| (all << 16) | u64::from(part));
 
     out.put_u64(0, version)
 }

@@ -49,7 +49,7 @@ const DRIVER_STORE: u32 = 2;
 const DRIVER_IMAGE: u32 = 3;
 
 /// `D3DDDI_QUERYREGISTRY_FLAGS`: TranslatePath and MutableValue. Neither changes anything here.
-const KNOWN_FLAGS: u32 = 1 << 0 | 1 << 1;
+const KNOWN_FLAGS: u32 = (1 << 0) | (1 << 1);
 
 /// `D3DDDI_QUERYREGISTRY_STATUS`.
 const SUCCESS: u32 = 0;

@@ -54,7 +54,7 @@ fn every_bit_class_is_decoded_or_refused() {
     for unique in 0..4u32 {
         for instance in 0..64u32 {
             for index in [0, 1, 2, 0x55_5555, 0xaa_aaaa, 0xff_fffe, 0xff_ffff] {
-                let handle = unique << 30 | index << 6 | instance;
+                let handle = (unique << 30) | (index << 6) | instance;
                 let valid = unique != 0 && index != 0;
                 let is_local = valid && instance == 0 && unique == 1;
                 let is_global = valid && instance == 2;

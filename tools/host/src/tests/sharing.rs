@@ -147,7 +147,7 @@ fn res_35_generic_rights_are_mapped() {
 fn res_36_unknown_access_bits_are_refused() {
     for bit in [2, 15, 21, 24, 26, 27] {
         assert_eq!(grant(1 << bit), None, "bit {bit}");
-        assert_eq!(grant(ALL | 1 << bit), None, "bit {bit}");
+        assert_eq!(grant(ALL | (1 << bit)), None, "bit {bit}");
     }
 }
 
