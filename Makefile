@@ -60,8 +60,8 @@ vm-parts: ## build what a virtual machine holds: the module and the shim
 
 .PHONY: install
 install: ## install libd3dkmt.so, its headers and pkg-config file below PREFIX
-	@$(enter) tools/shim/install --build
-	@tools/shim/install --prefix $(PREFIX) --destdir "$(DESTDIR)"
+	@$(enter) make -s -C tools/shim build
+	@sh tools/shim/install.sh --prefix "$(PREFIX)" --destdir "$(DESTDIR)"
 
 .PHONY: clean
 clean: ## remove everything that was built, keep the cache

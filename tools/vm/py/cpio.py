@@ -10,11 +10,12 @@ class Archive:
     """A file system image under construction. Parents are made as needed.
 
     `links` says which directories are symbolic links in the guest, so that a
-    path through one lands in its target.
+    path through one lands in its target. `read` gives the bytes of a host file.
     """
 
-    def __init__(self, links=None):
+    def __init__(self, links=None, read=Path.read_bytes):
         self.entries = {}
+        self.read = read
         self.links = links or {}
         for path, target in self.links.items():
             self._add(path, stat.S_IFLNK | 0o777, target.encode())
@@ -81,7 +82,7 @@ class Archive:
         elif source.is_dir():
             yield from self.copy(source, path)
         elif source.is_file():
-            self.data(path, source.read_bytes(), stat.S_IMODE(source.stat().st_mode))
+            self.data(path, self.read(source), stat.S_IMODE(source.stat().st_mode))
             yield source
 
     def write(self, file):

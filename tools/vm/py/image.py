@@ -5,6 +5,7 @@ import lzma
 import re
 import shlex
 import subprocess
+import tempfile
 from pathlib import Path
 
 import cpio
@@ -32,9 +33,25 @@ def host_path(path):
     return Path("/host") / path.relative_to("/")
 
 
+def elf(path):
+    """Whether a file is an ELF program or library."""
+    with open(path, "rb") as file:
+        return file.read(4) == b"\x7fELF"
+
+
+def read_stripped(path):
+    """A file's bytes; programs without debug information, which only slows the boot."""
+    if not elf(path):
+        return path.read_bytes()
+    with tempfile.NamedTemporaryFile() as stripped:
+        done = subprocess.run(["strip", "--strip-debug", "-o", stripped.name, path], stderr=subprocess.DEVNULL,
+                              check=False)
+        return Path(path if done.returncode else stripped.name).read_bytes()
+
+
 def base():
     """An image with a shell, users and the directories that programs expect."""
-    image = cpio.Archive(LINKS)
+    image = cpio.Archive(LINKS, read_stripped)
     for path in ("/usr/bin", "/usr/sbin", "/usr/lib", "/usr/lib64", "/usr/lib32", "/proc", "/sys", "/dev",
                  "/run", "/etc", "/var", "/mnt", "/opt"):
         image.directory(path)
@@ -56,12 +73,6 @@ def base():
         if not image.has(applet):
             image.symlink(applet, "/usr/bin/busybox")
     return image
-
-
-def elf(path):
-    """Whether a file is an ELF program or library."""
-    with open(path, "rb") as file:
-        return file.read(4) == b"\x7fELF"
 
 
 def add_programs(image, files):
@@ -105,12 +116,6 @@ def add_stage(image):
     """The shim, its headers and what else was staged as installed, below /usr."""
     if (STAGE / "usr").is_dir():
         add_programs(image, list(image.copy(STAGE / "usr", "/usr")))
-
-
-def add_uapi(image):
-    """The headers of /dev/dxg."""
-    for header in sorted((REPO / "uapi").glob("*.h")):
-        image.data(f"/usr/include/opendxg/uapi/{header.name}", header.read_bytes())
 
 
 def kernel_modules(kernel, wanted):

@@ -84,10 +84,12 @@ def find_module(options, kernel):
     if options.module:
         path = image.host_path(options.module)
     elif not options.no_build:
-        done = subprocess.run(["make", "-s", "--no-print-directory", "-C", str(REPO), "vm-parts",
-                               f"KERNEL={options.kernel}"], stdout=sys.stderr, check=False)
+        done = subprocess.run(["make", "--no-print-directory", "-C", str(REPO), "vm-parts",
+                               f"KERNEL={options.kernel}"], text=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, check=False)
         if done.returncode:
-            raise Fail("the module or the shim could not be built", "see the errors above")
+            say(done.stdout)
+            raise Fail("the module or the shim could not be built", "see the messages above")
     if not path.is_file():
         raise Fail(f"no module at {path}", "run make modules, or use --no-module")
     return path
@@ -98,7 +100,7 @@ def make_image(options, kernel, module, settings, file):
     guest = image.base()
     settings["MODULES"] = " ".join(image.add_modules(guest, kernel, [n for n in options.modules.split(",") if n]))
     if module:
-        guest.data("/opendxg/opendxg.ko", module.read_bytes())
+        guest.data("/opendxg/opendxg.ko", image.read_stripped(module))
     image.add_stage(guest)
     image.add_paths(guest, options.add)
     image.add_command(guest, options.command, settings)
