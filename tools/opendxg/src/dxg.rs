@@ -56,7 +56,7 @@ impl Version {
     /// Whether call number `nr` has a handler.
     pub fn implements(&self, nr: u32) -> bool {
         let word = self.implemented.get(nr as usize / 64);
-        word.is_some_and(|word| word >> (nr % 64) & 1 != 0)
+        word.is_some_and(|word| (word >> (nr % 64)) & 1 != 0)
     }
 
     /// The numbers of all calls that have a handler.
@@ -202,7 +202,7 @@ mod tests {
     fn bitmap() {
         let version = Version {
             version: 1,
-            implemented: [1 << 1, 0, 1 | 1 << 15, 1 << 63],
+            implemented: [1 << 1, 0, 1 | (1 << 15), 1 << 63],
         };
         assert_eq!(
             version.numbers().collect::<Vec<_>>(),

@@ -26,13 +26,16 @@ fn every_function_is_unsuccessful() {
         return call_all();
     }
     for device in ["/dev/no-such-device", "/dev/null", "/"] {
-        let status = Command::new(std::env::current_exe().unwrap())
+        let run = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "every_function_is_unsuccessful", "--nocapture"])
             .env(CHILD, "1")
             .env(DEVICE_VARIABLE, device)
-            .status()
+            .output()
             .unwrap();
-        assert!(status.success(), "with {device}: {status}");
+        let output = [run.stdout, run.stderr].concat();
+        let output = String::from_utf8_lossy(&output);
+        assert!(run.status.success(), "with {device}:\n{output}");
+        assert!(output.contains("1 passed"), "with {device}:\n{output}");
     }
 }
 
