@@ -68,6 +68,9 @@ impl MonitoredFence {
 
     /// Waits until the fence reaches `value`. Always asks the driver; look at [`Self::is_reached`] first
     /// to spare the system call.
+    ///
+    /// A signal handler without `SA_RESTART` ends it with an error for which
+    /// [`Error::is_interrupted`](crate::Error::is_interrupted) holds: wait again.
     pub fn wait(&self, value: u64) -> Result<()> {
         let pairs: Pairs<'_> = (&[self.handle().0], &[value]);
         calls::wait_from_cpu(self.node(), self.device_handle(), pairs, 0, false).map(|_| ())

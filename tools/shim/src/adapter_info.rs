@@ -80,10 +80,10 @@ pub(crate) unsafe fn query(arg: &mut D3DKMT_QUERYADAPTERINFO) -> Status {
 ///
 /// # Safety
 ///
-/// The argument's address is not 0, and its size is right.
-unsafe fn payload(arg: &D3DKMT_QUERYADAPTERINFO) -> &'static mut [u8] {
+/// The argument's address is not 0, its size is right, and nothing else uses that memory during `'a`.
+unsafe fn payload<'a>(arg: &D3DKMT_QUERYADAPTERINFO) -> &'a mut [u8] {
     let start = arg.pPrivateDriverData as usize as *mut u8;
-    // SAFETY: the caller's promise; the slice is used during the C call only.
+    // SAFETY: the caller's promise.
     unsafe { slice::from_raw_parts_mut(start, arg.PrivateDriverDataSize as usize) }
 }
 
