@@ -35,7 +35,11 @@ impl Child {
         if pid > 0 {
             drop(output);
             let reaped = false;
-            return Ok(Self { pid, report, reaped });
+            return Ok(Self {
+                pid,
+                report,
+                reaped,
+            });
         }
         // SAFETY: plain system call.
         unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };

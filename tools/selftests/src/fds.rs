@@ -29,7 +29,12 @@ pub fn memfd() -> Outcome<OwnedFd> {
 pub fn socket_pair() -> Outcome<(OwnedFd, OwnedFd)> {
     use rustix::net::{AddressFamily, SocketFlags, SocketType};
     let (kind, flags) = (SocketType::SEQPACKET, SocketFlags::CLOEXEC);
-    Ok(rustix::net::socketpair(AddressFamily::UNIX, kind, flags, None)?)
+    Ok(rustix::net::socketpair(
+        AddressFamily::UNIX,
+        kind,
+        flags,
+        None,
+    )?)
 }
 
 /// Sends a descriptor.
@@ -40,7 +45,12 @@ pub fn send(socket: impl AsFd, fd: impl AsFd) -> Outcome {
     if !control.push(SendAncillaryMessage::ScmRights(&fds)) {
         return Err("no space for a descriptor".into());
     }
-    rustix::net::sendmsg(socket, &[IoSlice::new(b"f")], &mut control, SendFlags::empty())?;
+    rustix::net::sendmsg(
+        socket,
+        &[IoSlice::new(b"f")],
+        &mut control,
+        SendFlags::empty(),
+    )?;
     Ok(())
 }
 
@@ -50,7 +60,12 @@ pub fn receive(socket: impl AsFd) -> Outcome<OwnedFd> {
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let mut byte = [0];
     let flags = RecvFlags::CMSG_CLOEXEC;
-    rustix::net::recvmsg(socket, &mut [IoSliceMut::new(&mut byte)], &mut control, flags)?;
+    rustix::net::recvmsg(
+        socket,
+        &mut [IoSliceMut::new(&mut byte)],
+        &mut control,
+        flags,
+    )?;
     let rights = control.drain().find_map(|message| match message {
         RecvAncillaryMessage::ScmRights(mut fds) => fds.next(),
         _ => None,

@@ -1,15 +1,26 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What most tests begin with.
 
+use std::sync::OnceLock;
+
 use opendxg::raw::Raw;
-use opendxg::{Adapter, Device, Dxg, LocalHandle};
+use opendxg::{Adapter, Device, Dxg, LocalHandle, Luid};
 
 use crate::Outcome;
 
-/// The first adapter of a freshly opened node.
+/// The first adapter of a freshly opened node. Takes one handle.
 pub fn adapter() -> Outcome<Adapter> {
-    let adapters = Dxg::open()?.adapters()?;
-    adapters.into_iter().next().ok_or("there is no adapter".into())
+    static FIRST: OnceLock<Luid> = OnceLock::new();
+    let dxg = Dxg::open()?;
+    let luid = match FIRST.get() {
+        Some(luid) => *luid,
+        None => {
+            let adapters = dxg.adapters()?;
+            let first = adapters.first().ok_or("there is no adapter")?.luid();
+            *FIRST.get_or_init(|| first)
+        }
+    };
+    Ok(dxg.open_adapter(luid)?)
 }
 
 /// A device on the first adapter.
@@ -26,7 +37,8 @@ pub fn raw() -> Outcome<Raw> {
     Ok(unsafe { dxg.raw() })
 }
 
-/// The local handle that the next successful call will return: the probe for "consumed no handle".
+/// The local handle that the next successful call will return: the probe for "consumed no handle". Takes one
+/// handle itself.
 pub fn next_handle() -> Outcome<u32> {
     let adapter = adapter()?;
     let LocalHandle(last) = adapter.handle();

@@ -76,8 +76,16 @@ pub fn open_descriptors() -> Outcome<usize> {
 
 fn difference(before: &Counters, after: &Counters) -> String {
     let pairs = [
-        ("process handles", before.process_handles, after.process_handles),
-        ("process waiters", before.process_waiters, after.process_waiters),
+        (
+            "process handles",
+            before.process_handles,
+            after.process_handles,
+        ),
+        (
+            "process waiters",
+            before.process_waiters,
+            after.process_waiters,
+        ),
         ("processes", before.total_processes, after.total_processes),
         ("objects", before.total_objects, after.total_objects),
         ("handles", before.total_handles, after.total_handles),

@@ -25,14 +25,18 @@
 
 #![warn(unreachable_pub)]
 
+pub mod call;
 pub mod child;
 pub mod fds;
 pub mod fixture;
 pub mod leak;
 pub mod memory;
+pub mod module;
 mod outcome;
 pub mod poison;
+pub mod rounds;
 mod suite;
+pub mod task;
 pub mod time;
 mod watchdog;
 

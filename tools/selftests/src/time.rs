@@ -18,7 +18,9 @@ pub fn scaled(limit: Duration) -> Duration {
     let scale = SCALE.get_or_init(|| {
         let value = std::env::var(SCALE_VARIABLE).ok();
         let value = value.and_then(|text| text.parse().ok());
-        value.filter(|scale| (0.1..=1000.0).contains(scale)).unwrap_or(1.0)
+        value
+            .filter(|scale| (0.1..=1000.0).contains(scale))
+            .unwrap_or(1.0)
     });
     limit.mul_f64(*scale)
 }

@@ -60,7 +60,10 @@ fn run_all() -> Result<bool> {
     }
     let mut failed = false;
     for program in programs {
-        println!("# program: {}", program.file_name().unwrap_or_default().to_string_lossy());
+        println!(
+            "# program: {}",
+            program.file_name().unwrap_or_default().to_string_lossy()
+        );
         failed |= run(&program)?;
     }
     Ok(failed)

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The loaded module: its parameters, taking it out and putting it back.
+
+use std::ffi::CString;
+use std::fs::{read_dir, read_to_string, File};
+use std::os::fd::AsRawFd;
+use std::path::Path;
+
+use rustix::io::Errno;
+
+use crate::{Failure, Outcome};
+
+const NAME: &str = "opendxg";
+/// Where `tools/vm/run` puts the module file in the guest.
+const FILE: &str = "/opendxg/opendxg.ko";
+
+/// A parameter as the module shows it.
+pub fn parameter(name: &str) -> Outcome<String> {
+    let text = read_to_string(format!("/sys/module/{NAME}/parameters/{name}"))?;
+    Ok(text.trim().into())
+}
+
+/// A parameter that is a number.
+pub fn number(name: &str) -> Outcome<usize> {
+    let text = parameter(name)?;
+    text.parse()
+        .map_err(|_| Failure::Failed(format!("parameter {name} is not a number: {text}")))
+}
+
+/// All parameters, in the form that loading takes.
+pub fn parameters() -> Outcome<String> {
+    let mut all = Vec::new();
+    for entry in read_dir(format!("/sys/module/{NAME}/parameters"))? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        all.push(format!("{name}={}", parameter(&name)?));
+    }
+    Ok(all.join(" "))
+}
+
+/// Whether the module can be taken out and put back here: root, and the file is where the guest has it.
+pub fn is_replaceable() -> bool {
+    // SAFETY: plain system call.
+    Path::new(FILE).exists() && unsafe { libc::geteuid() } == 0
+}
+
+/// Takes the module out.
+pub fn unload() -> rustix::io::Result<()> {
+    let name = CString::new(NAME).unwrap_or_default();
+    // SAFETY: a live string.
+    match unsafe { libc::syscall(libc::SYS_delete_module, name.as_ptr(), libc::O_NONBLOCK) } {
+        0 => Ok(()),
+        _ => Err(last_errno()),
+    }
+}
+
+/// Puts the module back.
+pub fn load(parameters: &str) -> Outcome {
+    let file = File::open(FILE)?;
+    let parameters = CString::new(parameters).unwrap_or_default();
+    // SAFETY: an open file and a live string.
+    let done = unsafe {
+        let arguments = parameters.as_ptr();
+        libc::syscall(libc::SYS_finit_module, file.as_raw_fd(), arguments, 0)
+    };
+    if done != 0 {
+        return Err(last_errno().into());
+    }
+    Ok(())
+}
+
+fn last_errno() -> Errno {
+    Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::INVAL)
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Races: how often one is run, and threads that begin together.
+
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::sync::{Barrier, OnceLock};
+
+use crate::Outcome;
+
+/// Environment variable with the factor of all numbers of rounds.
+pub const ROUNDS_VARIABLE: &str = "OPENDXG_TEST_ROUNDS";
+
+/// A number of rounds, multiplied by what the environment asks for; at least 1.
+pub fn rounds(count: u32) -> u32 {
+    static FACTOR: OnceLock<f64> = OnceLock::new();
+    let factor = FACTOR.get_or_init(|| {
+        let value = std::env::var(ROUNDS_VARIABLE).ok();
+        let value = value.and_then(|text| text.parse().ok());
+        value
+            .filter(|factor| (0.0..=1e6).contains(factor))
+            .unwrap_or(1.0)
+    });
+    ((f64::from(count) * factor) as u32).max(1)
+}
+
+/// One part of a race.
+pub type Part<'a> = Box<dyn FnOnce() -> Outcome + Send + 'a>;
+
+/// Runs every part in a thread of its own, all beginning at the same moment, and waits for all of them. The
+/// first failure is the result.
+pub fn together(parts: Vec<Part<'_>>) -> Outcome {
+    let start = Barrier::new(parts.len());
+    let run = |part: Part<'_>| {
+        start.wait();
+        catch_unwind(AssertUnwindSafe(part)).unwrap_or_else(|_| Err("panic in a thread".into()))
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = parts
+            .into_iter()
+            .map(|part| scope.spawn(|| run(part)))
+            .collect();
+        threads
+            .into_iter()
+            .map(|thread| {
+                thread
+                    .join()
+                    .unwrap_or_else(|_| Err("lost a thread".into()))
+            })
+            .fold(Ok(()), |first, next| first.and(next))
+    })
+}
+
+/// The same part for each number below `count`.
+pub fn crowd<'a>(count: usize, part: impl Fn(usize) -> Outcome + Sync + 'a) -> Outcome {
+    let part = &part;
+    together(
+        (0..count)
+            .map(|index| Box::new(move || part(index)) as Part<'_>)
+            .collect(),
+    )
+}
+
+/// A small source of numbers that differ from round to round, the same in every run.
+#[derive(Clone, Copy, Debug)]
+pub struct Dice(u64);
+
+impl Dice {
+    /// Dice that fall in an order given by `seed`.
+    pub fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    /// A number below `limit`.
+    pub fn below(&mut self, limit: u32) -> u32 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        ((self.0 >> 32) as u32).checked_rem(limit).unwrap_or(0)
+    }
+
+    /// Spends a moment, so that the other side of a race is met at different places.
+    pub fn dawdle(&mut self) {
+        for _ in 0..self.below(200) {
+            core::hint::spin_loop();
+        }
+    }
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Tasks of the kernel: where one is, and what is below a forked process.
+
+use std::fs::read_to_string;
+
+use crate::time::eventually;
+use crate::Outcome;
+
+/// The id of the calling thread.
+pub fn me() -> i32 {
+    // SAFETY: plain system call.
+    unsafe { libc::gettid() }
+}
+
+/// Whether a thread of any process is asleep inside an ioctl. This is what the kernel says, not a guess from the
+/// time that has passed.
+pub fn is_blocked(thread: i32) -> bool {
+    let call = read_to_string(format!("/proc/{thread}/syscall")).unwrap_or_default();
+    let number = call.split(' ').next();
+    number.and_then(|number| number.parse().ok()) == Some(libc::SYS_ioctl)
+}
+
+/// Waits until a thread is asleep inside an ioctl.
+#[track_caller]
+pub fn until_blocked(thread: i32) -> Outcome {
+    eventually("the thread sleeps in the call", || is_blocked(thread))
+}
+
+/// Waits for the end of a process that was handed to us because its parent died.
+pub fn reap(pid: i32) -> Outcome {
+    let mut status = 0;
+    // SAFETY: `status` is a live int.
+    if unsafe { libc::waitpid(pid, &mut status, 0) } != pid {
+        return Err(std::io::Error::last_os_error().into());
+    }
+    Ok(())
+}
+
+/// From now on this process inherits the children of its dying children.
+pub fn adopt_orphans() -> Outcome {
+    // SAFETY: plain system call.
+    if unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) } != 0 {
+        return Err(std::io::Error::last_os_error().into());
+    }
+    Ok(())
+}
+
+/// Makes a child that outlives this process: it runs `body` and ends. Returns its process id.
+pub fn fork_survivor(body: impl FnOnce() -> Outcome) -> Outcome<i32> {
+    // SAFETY: as in `Child::spawn`.
+    match unsafe { libc::fork() } {
+        0 => {
+            let status = i32::from(body().is_err());
+            // SAFETY: ends this process without running anything of the parent's.
+            unsafe { libc::_exit(status) }
+        }
+        pid if pid > 0 => Ok(pid),
+        _ => Err(std::io::Error::last_os_error().into()),
+    }
+}
