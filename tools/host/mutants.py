@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Break one rule at a time in a copy of rust/logic and see whether a test notices.
 
-Arguments select mutants by file name; without any, all are tried. Prints TAP: "ok" is a mutant that was killed, with the tool that did it. A mutant whose text is no
-longer in the source, or that does not compile, is "not ok": the table below has to follow the code.
+Arguments select mutants by file name; without any, all are tried. Prints TAP: "ok" is a mutant that
+was killed, with the tool that did it. A mutant whose text is no longer in the source, or that does
+not compile, is "not ok": the table below has to follow the code.
 """
 
 import os
@@ -25,7 +26,7 @@ MUTANTS = [
     ("waiters.rs", "if fence_value::satisfies(load_acquire(current), value) {", "if false {", "loom"),
     ("waiters.rs", "if self.orphaned {", "if false {", "loom"),
     ("waiters.rs", "if !fence_value::satisfies(value, key.value) {", "if value <= key.value {", "unit"),
-    ("waiters.rs", "self.reap(value, due);", "self.reap(value.max(before), due);", "unit"),
+    ("waiters.rs", "            value,\n            before: self.next_seq,", "            value: value.max(before),\n            before: self.next_seq,", "unit"),
     ("waiters.rs", "self.next_seq.wrapping_add(1)", "self.next_seq", "unit"),
     ("waiters.rs", "        self.map.take(key)\n", "        let _ = key;\n        None\n", "unit"),
     ("wait_set.rs", "fetch_sub(&self.missing, 1) == 1 &&", "fetch_sub(&self.missing, 1) >= 1 &&", "unit"),
@@ -48,11 +49,14 @@ MUTANTS = [
 
 
 def copy_tree():
-    """A workspace with the host crate alone, next to a copy of rust/logic."""
+    """A workspace with the host crate alone, next to a copy of rust/logic.
+
+    The copies are new files, so that cargo does not take what an earlier run left for up to date.
+    """
     shutil.rmtree(WORK / "rust", ignore_errors=True)
     shutil.rmtree(WORK / "tools", ignore_errors=True)
-    shutil.copytree(REPO / "rust/logic", WORK / "rust/logic")
-    shutil.copytree(REPO / "tools/host", WORK / "tools/host")
+    shutil.copytree(REPO / "rust/logic", WORK / "rust/logic", copy_function=shutil.copy)
+    shutil.copytree(REPO / "tools/host", WORK / "tools/host", copy_function=shutil.copy)
     shutil.copy(REPO / "tools/Cargo.lock", WORK / "tools/Cargo.lock")
     manifest = (REPO / "tools/Cargo.toml").read_text()
     start = manifest.index("members = [")

@@ -76,6 +76,13 @@ impl WaitMap for Tree {
         self.nodes.keys().next().copied()
     }
 
+    fn next(&self, key: &WaitKey) -> Option<WaitKey> {
+        use std::ops::Bound::{Excluded, Unbounded};
+
+        self.count();
+        self.nodes.range((Excluded(key), Unbounded)).next().map(|(key, _)| *key)
+    }
+
     fn take_first(&mut self) -> Option<Node> {
         let first = self.nodes.pop_first();
 
@@ -138,12 +145,22 @@ impl Fence {
         let mut due = Tree::default();
         let mut waiters = self.lock();
         let before = self.counters.touched.load(Relaxed);
-        let result = waiters.signal(&self.current, value, rewind, &mut due);
-        let touched = self.counters.touched.load(Relaxed) - before;
+        let mut result = waiters.signal(&self.current, value, rewind, &mut due);
+        let mut touched = self.counters.touched.load(Relaxed) - before;
 
         drop(waiters);
         deliver(due, WaitSet::satisfy);
-        result.map(|()| touched)
+        while let Ok(Some(sweep)) = result {
+            let mut due = Tree::default();
+            let mut waiters = self.lock();
+            let before = self.counters.touched.load(Relaxed);
+
+            result = Ok(waiters.sweep(sweep, &mut due));
+            touched += self.counters.touched.load(Relaxed) - before;
+            drop(waiters);
+            deliver(due, WaitSet::satisfy);
+        }
+        result.map(|_| touched)
     }
 
     /// The last one who could signal is gone.
