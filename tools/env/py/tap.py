@@ -105,7 +105,7 @@ def count(text, label):
             counts.failed += failed
         elif re.match(r"test .* \.\.\. FAILED|---- .* ----", line):
             counts.trouble.append(line)
-        elif line.startswith("TAP version"):
+        elif line.startswith(("TAP version", "KTAP version")):
             if document:
                 document.end()
             document = Document(counts, name)
