@@ -74,7 +74,7 @@ void *dxg_page_address(struct page *page)
 	return page_address(page);
 }
 
-/* Maps one page of the device into the caller, read-only; may return an error value. */
+/* Maps one page of the file into the caller, read-only; may return an error value. */
 unsigned long dxg_map_page(struct file *file, unsigned long token)
 {
 	return vm_mmap(file, 0, PAGE_SIZE, PROT_READ, MAP_SHARED, token << PAGE_SHIFT);
@@ -84,8 +84,7 @@ unsigned long dxg_map_page(struct file *file, unsigned long token)
  * Removes that mapping, if it is still ours: the owner may have unmapped the page and mapped
  * something of its own at the same address, which stays.
  */
-bool dxg_unmap_page(const struct file_operations *fops, unsigned long addr,
-		    unsigned long token)
+bool dxg_unmap_page(struct file *file, unsigned long addr, unsigned long token)
 {
 	struct mm_struct *mm = current->mm;
 	struct vm_area_struct *vma;
@@ -93,8 +92,8 @@ bool dxg_unmap_page(const struct file_operations *fops, unsigned long addr,
 
 	mmap_read_lock(mm);
 	vma = vma_lookup(mm, addr);
-	ours = vma && vma->vm_file && vma->vm_file->f_op == fops &&
-	       vma->vm_start == addr && vma->vm_pgoff == token && dxg_vma_is_page(vma);
+	ours = vma && vma->vm_file == file && vma->vm_start == addr &&
+	       vma->vm_pgoff == token && dxg_vma_is_page(vma);
 	mmap_read_unlock(mm);
 
 	return ours && !vm_munmap(addr, PAGE_SIZE);

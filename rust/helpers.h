@@ -38,8 +38,7 @@ struct file *dxg_anon_file(const char *name, const struct file_operations *fops,
 
 void *dxg_page_address(struct page *page);
 unsigned long dxg_map_page(struct file *file, unsigned long token);
-bool dxg_unmap_page(const struct file_operations *fops, unsigned long addr,
-		    unsigned long token);
+bool dxg_unmap_page(struct file *file, unsigned long addr, unsigned long token);
 unsigned long dxg_vma_token(struct vm_area_struct *vma);
 bool dxg_vma_is_page(struct vm_area_struct *vma);
 

@@ -11,12 +11,10 @@ use crate::{
     ioctl,
     sys::{
         caller,
-        chardev::OpenDevice,
-        value_page::ValuePage, //
+        chardev::OpenDevice, //
     }, //
 };
 use kernel::{
-    fs::File,
     prelude::*,
     seq_file::SeqFile,
     seq_print,
@@ -61,12 +59,8 @@ impl OpenDevice for OpenFile {
         self.driver.release_process(&self.process);
     }
 
-    fn ioctl(&self, file: &File, cmd: u32, arg: u64) -> isize {
-        ioctl::run(self, file, cmd, arg)
-    }
-
-    fn page(&self, token: usize) -> Option<Arc<ValuePage>> {
-        self.process.space.announced(token)
+    fn ioctl(&self, cmd: u32, arg: u64) -> isize {
+        ioctl::run(self, cmd, arg)
     }
 
     fn show(&self, m: &SeqFile) {

@@ -8,7 +8,7 @@
 
 void dxg_trace_create(u64 object, u32 kind);
 void dxg_trace_destroy(u64 object, u32 kind);
-void dxg_trace_wait(u64 object, u64 value);
+void dxg_trace_wait(u64 object, u64 value, u64 waiter);
 void dxg_trace_signal(u64 object, u64 value);
 void dxg_trace_wake(u64 waiter, u32 outcome);
 
@@ -22,9 +22,9 @@ void dxg_trace_destroy(u64 object, u32 kind)
 	trace_dxg_destroy(object, kind);
 }
 
-void dxg_trace_wait(u64 object, u64 value)
+void dxg_trace_wait(u64 object, u64 value, u64 waiter)
 {
-	trace_dxg_wait(object, value);
+	trace_dxg_wait(object, value, waiter);
 }
 
 void dxg_trace_signal(u64 object, u64 value)

@@ -27,7 +27,26 @@ DECLARE_EVENT_CLASS(dxg_object,
 DEFINE_EVENT(dxg_object, dxg_create, TP_PROTO(u64 object, u32 kind), TP_ARGS(object, kind));
 DEFINE_EVENT(dxg_object, dxg_destroy, TP_PROTO(u64 object, u32 kind), TP_ARGS(object, kind));
 
-DECLARE_EVENT_CLASS(dxg_fence,
+/* A wait for value was queued on the fence. */
+TRACE_EVENT(dxg_wait,
+	TP_PROTO(u64 object, u64 value, u64 waiter),
+	TP_ARGS(object, value, waiter),
+	TP_STRUCT__entry(
+		__field(u64, object)
+		__field(u64, value)
+		__field(u64, waiter)
+	),
+	TP_fast_assign(
+		__entry->object = object;
+		__entry->value = value;
+		__entry->waiter = waiter;
+	),
+	TP_printk("object=%llu value=%llu waiter=%llu",
+		  __entry->object, __entry->value, __entry->waiter)
+);
+
+/* value was stored into the fence. */
+TRACE_EVENT(dxg_signal,
 	TP_PROTO(u64 object, u64 value),
 	TP_ARGS(object, value),
 	TP_STRUCT__entry(
@@ -40,11 +59,6 @@ DECLARE_EVENT_CLASS(dxg_fence,
 	),
 	TP_printk("object=%llu value=%llu", __entry->object, __entry->value)
 );
-
-/* A wait for value was queued on the fence. */
-DEFINE_EVENT(dxg_fence, dxg_wait, TP_PROTO(u64 object, u64 value), TP_ARGS(object, value));
-/* value was stored into the fence. */
-DEFINE_EVENT(dxg_fence, dxg_signal, TP_PROTO(u64 object, u64 value), TP_ARGS(object, value));
 
 /* A wait ended and its waiter was told. outcome: 1 satisfied, 2 orphaned, 3 cancelled. */
 TRACE_EVENT(dxg_wake,

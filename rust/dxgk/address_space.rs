@@ -1,44 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! What of ours is mapped in one process: pages of fence values.
-//!
-//! A page is mapped by the call that makes or opens a fence. The call announces the page under a
-//! token, maps the device file at that token, and withdraws it; our `mmap` operation takes the page
-//! from the announcement. So no address is looked up later, and a user who maps the device by hand
-//! finds nothing.
 
 use crate::sys::{
     caller::Identity,
-    mapping,
+    mapping::{
+        Mapped,
+        Mapper, //
+    },
     value_page::ValuePage, //
 };
 use kernel::{
-    fs::File,
     new_mutex,
-    new_spinlock,
     prelude::*,
     rbtree::{
         RBTree,
         RBTreeNode, //
     },
     sync::{
-        atomic::{
-            Atomic,
-            Relaxed, //
-        },
         Arc,
-        Mutex,
-        SpinLock, //
+        Mutex, //
     }, //
 };
-
-/// A page of ours in the process.
-#[derive(Clone, Copy)]
-pub(crate) struct Mapped {
-    /// Where.
-    pub(crate) addr: usize,
-    token: usize,
-}
 
 /// The mapping of a shared fence, used by every opening in the process.
 struct SharedMapping {
@@ -51,10 +34,7 @@ struct SharedMapping {
 pub(crate) struct AddressSpace {
     /// Whose memory this is.
     pub(crate) identity: Identity,
-    /// Pages that a call is mapping at this moment, by token. LOCK: leaf, taken inside the mmap
-    /// lock.
-    #[pin]
-    announced: SpinLock<RBTree<usize, Arc<ValuePage>>>,
+    mapper: Mapper,
     /// Mappings of shared fences, by object id. LOCK: nothing is mapped or unmapped under it.
     #[pin]
     shared: Mutex<RBTree<u64, SharedMapping>>,
@@ -63,34 +43,23 @@ pub(crate) struct AddressSpace {
 impl AddressSpace {
     /// The address space of `identity`, with nothing in it.
     pub(crate) fn new(identity: Identity) -> Result<Arc<Self>> {
+        let mapper = Mapper::new()?;
+
         Arc::pin_init(
             pin_init!(Self {
                 identity,
-                announced <- new_spinlock!(RBTree::new(), "AddressSpace::announced"),
+                mapper,
                 shared <- new_mutex!(RBTree::new(), "AddressSpace::shared"),
             }),
             GFP_KERNEL_ACCOUNT,
         )
     }
 
-    /// Maps `page` read-only. `file` is the caller's open device.
+    /// Maps `page` read-only.
     ///
     /// Context: a system call of the process, no locks held.
-    pub(crate) fn map(&self, file: &File, page: &Arc<ValuePage>) -> Result<Mapped> {
-        static NEXT_TOKEN: Atomic<usize> = Atomic::new(1);
-
-        // Tokens become page offsets of the device file, which have 52 bits: enough for a mapping
-        // every microsecond for a century. They are unique among all processes.
-        let token = NEXT_TOKEN.fetch_add(1, Relaxed);
-        let node = RBTreeNode::new(token, page.clone(), GFP_KERNEL_ACCOUNT)?;
-
-        self.announced.lock().insert(node);
-
-        let addr = mapping::map(file, token);
-        let withdrawn = self.announced.lock().remove_node(&token);
-
-        drop(withdrawn);
-        Ok(Mapped { addr: addr?, token })
+    pub(crate) fn map(&self, page: &Arc<ValuePage>) -> Result<Mapped> {
+        self.mapper.map(page)
     }
 
     /// Removes a mapping, if the caller is the process it was made in; a mapping that outlives its
@@ -99,43 +68,32 @@ impl AddressSpace {
     /// Context: may sleep, no locks held.
     pub(crate) fn unmap(&self, mapped: Mapped) {
         if self.identity.is_caller() {
-            mapping::unmap(mapped.addr, mapped.token);
+            self.mapper.unmap(mapped);
         }
-    }
-
-    /// The page announced under `token`; asked by our `mmap` operation.
-    pub(crate) fn announced(&self, token: usize) -> Option<Arc<ValuePage>> {
-        self.announced.lock().get(&token).cloned()
     }
 
     /// Maps the page of the shared object `id`, or counts one more user of its mapping.
     ///
     /// Context: as [`AddressSpace::map`].
-    pub(crate) fn map_shared(&self, file: &File, id: u64, page: &Arc<ValuePage>) -> Result<usize> {
+    pub(crate) fn map_shared(&self, id: u64, page: &Arc<ValuePage>) -> Result<usize> {
         if let Some(addr) = self.use_shared(id) {
             return Ok(addr);
         }
 
-        let mapped = self.map(file, page)?;
+        let mapped = self.map(page)?;
         let fresh = SharedMapping {
             mapped,
             openings: 1,
         };
-        let node = match RBTreeNode::new(id, fresh, GFP_KERNEL_ACCOUNT) {
-            Ok(node) => node,
-            Err(error) => {
-                self.unmap(mapped);
-                return Err(error);
-            }
-        };
+        let node =
+            RBTreeNode::new(id, fresh, GFP_KERNEL_ACCOUNT).inspect_err(|_| self.unmap(mapped))?;
         let mut shared = self.shared.lock();
 
         // Another thread may have opened the same object meanwhile; one mapping is enough.
         if let Some(other) = shared.get_mut(&id) {
-            other.openings += 1;
-
             let addr = other.mapped.addr;
 
+            other.openings += 1;
             drop(shared);
             self.unmap(mapped);
             return Ok(addr);

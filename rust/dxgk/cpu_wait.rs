@@ -54,7 +54,7 @@ const INLINE: usize = 8;
 #[derive(Default)]
 pub(crate) struct Elements {
     few: [Option<Element>; INLINE],
-    rest: KVec<Element>,
+    rest: KVVec<Element>,
     len: usize,
 }
 
@@ -94,7 +94,7 @@ impl Elements {
 ///
 /// `last` is the last step that may fail.
 fn register(waiter: &Arc<Waiter>, elements: &Elements, last: impl FnOnce() -> Result) -> Result {
-    let mut spares = KVec::<Spare>::with_capacity(elements.len(), GFP_KERNEL_ACCOUNT)?;
+    let mut spares = KVVec::<Spare>::with_capacity(elements.len(), GFP_KERNEL_ACCOUNT)?;
 
     for _ in 0..elements.len() {
         let node = RBTreeNodeReservation::new(GFP_KERNEL_ACCOUNT)?;

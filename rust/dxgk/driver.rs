@@ -33,6 +33,14 @@ struct Listed {
     opens: u32,
 }
 
+impl Listed {
+    fn reopen(&mut self) -> Arc<Process> {
+        // OVERFLOW: bounded by the number of open files.
+        self.opens += 1;
+        self.process.clone()
+    }
+}
+
 /// See the module.
 #[pin_data]
 pub(crate) struct Driver {
@@ -76,8 +84,15 @@ impl Driver {
 
     /// The calling process, with one more open file.
     pub(crate) fn open_process(&self) -> Result<Arc<Process>> {
-        let process = Process::new(Identity::of_caller()?)?;
-        let key = process.space.identity.key();
+        let identity = Identity::of_caller()?;
+        let key = identity.key();
+
+        // The identities in the tree are referenced, so that equal keys are the same process.
+        if let Some(known) = self.reopen(key) {
+            return Ok(known);
+        }
+
+        let process = Process::new(identity)?;
         let fresh = Listed {
             process: process.clone(),
             opens: 1,
@@ -85,18 +100,20 @@ impl Driver {
         let node = RBTreeNode::new(key, fresh, GFP_KERNEL_ACCOUNT)?;
         let mut processes = self.processes.lock();
 
-        // The identities in the tree are referenced, so that equal keys are the same process.
+        // Another thread of the process may have opened the device meanwhile.
         if let Some(listed) = processes.get_mut(&key) {
-            let known = listed.process.clone();
+            let known = listed.reopen();
 
-            // OVERFLOW: bounded by the number of open files.
-            listed.opens += 1;
             drop(processes);
             drop(node);
             return Ok(known);
         }
         processes.insert(node);
         Ok(process)
+    }
+
+    fn reopen(&self, key: (usize, usize)) -> Option<Arc<Process>> {
+        self.processes.lock().get_mut(&key).map(Listed::reopen)
     }
 
     /// One open file of `process` less; the last one empties it.

@@ -47,6 +47,13 @@ impl Queue {
     fn new() -> Self {
         Self(RBTree::new())
     }
+
+    /// Tells the waiters that a signal has taken out of the fence. No locks held.
+    fn release(self) {
+        for waiter in self.0.values() {
+            waiter.satisfied();
+        }
+    }
 }
 
 /// A node that is not queued yet, and the waiter it will hold.
@@ -58,6 +65,18 @@ impl WaitMap for Queue {
 
     fn first(&self) -> Option<WaitKey> {
         self.0.cursor_front().map(|cursor| *cursor.current().0)
+    }
+
+    fn next(&self, key: &WaitKey) -> Option<WaitKey> {
+        // Keys of one value differ in their arrival number, which never reaches the last one.
+        let above = WaitKey {
+            value: key.value,
+            seq: key.seq.saturating_add(1),
+        };
+
+        self.0
+            .cursor_lower_bound(&above)
+            .map(|cursor| *cursor.current().0)
     }
 
     fn take_first(&mut self) -> Option<Self::Node> {
@@ -123,13 +142,18 @@ impl MonitoredFence {
         allow_rewind: bool,
     ) -> core::result::Result<(), WouldRewind> {
         let mut due = Queue::new();
+        let mut rest =
+            self.waiters
+                .lock()
+                .signal(self.cell.word(), value, allow_rewind, &mut due)?;
 
-        self.waiters
-            .lock()
-            .signal(self.cell.word(), value, allow_rewind, &mut due)?;
         trace::signal(self.header.id(), value);
-        for waiter in due.0.values() {
-            waiter.satisfied();
+        due.release();
+        while let Some(sweep) = rest {
+            let mut due = Queue::new();
+
+            rest = self.waiters.lock().sweep(sweep, &mut due);
+            due.release();
         }
         Ok(())
     }
@@ -138,13 +162,19 @@ impl MonitoredFence {
     ///
     /// Returns false if the wait has ended already and needs no more elements.
     pub(super) fn enqueue(self: &Arc<Self>, waiter: &Waiter, value: u64, spare: Spare) -> bool {
-        let admission = self.waiters.lock().admit(self.cell.word(), value, spare);
+        let admission = {
+            let mut waiters = self.waiters.lock();
+            let admission = waiters.admit(self.cell.word(), value, spare);
+
+            if matches!(admission, Admission::Queued(_)) {
+                // Under the lock, so that no signal that ends the wait is traced before it.
+                trace::wait(self.header.id(), value, waiter.id);
+            }
+            admission
+        };
 
         match admission {
-            Admission::Queued(key) => {
-                trace::wait(self.header.id(), value);
-                waiter.queued(self.clone(), key);
-            }
+            Admission::Queued(key) => waiter.queued(self.clone(), key),
             Admission::Satisfied(_) => waiter.satisfied(),
             Admission::Orphaned(_) => waiter.orphaned(),
         }
@@ -165,5 +195,86 @@ impl MonitoredFence {
         for waiter in orphans.0.values() {
             waiter.orphaned();
         }
+    }
+}
+
+/// The kernel's tree behind the rules that the host tests check with another map. Run by every load
+/// of the module in a kernel with KUnit.
+#[kernel::macros::kunit_tests(opendxg_monitored_fence)]
+mod tests {
+    use super::*;
+    use crate::{
+        dxgk::waiter::Notify,
+        logic::wait_set::Mode,
+        platform::Word64,
+        sys::sleep, //
+    };
+
+    fn spare() -> Result<Spare> {
+        let waiter = Waiter::new(Mode::Any, 1, Notify::Thread(sleep::me()), None)?;
+
+        Ok((RBTreeNodeReservation::new(GFP_KERNEL)?, waiter))
+    }
+
+    fn queue(waiters: &mut Waiters<Queue>, word: &Word64, value: u64) -> Result<WaitKey> {
+        match waiters.admit(word, value, spare()?) {
+            Admission::Queued(key) => Ok(key),
+            Admission::Satisfied(_) | Admission::Orphaned(_) => Err(EINVAL),
+        }
+    }
+
+    fn values(due: &Queue) -> Result<KVec<u64>> {
+        let mut values = KVec::new();
+
+        for key in due.0.keys() {
+            values.push(key.value, GFP_KERNEL)?;
+        }
+        Ok(values)
+    }
+
+    /// FEN-23, FEN-30: exactly the waiters for at most the value, in order.
+    #[test]
+    fn a_signal_takes_the_waiters_it_satisfies() -> Result {
+        let word = Word64::new(0);
+        let mut waiters = Waiters::new(Queue::new());
+        let mut due = Queue::new();
+
+        for value in [7, 3, u64::MAX, 5, 3, 1] {
+            queue(&mut waiters, &word, value)?;
+        }
+        assert_eq!(waiters.monitored(), 0);
+        assert!(waiters.signal(&word, 5, false, &mut due).is_ok());
+        assert_eq!(values(&due)?.as_slice(), &[1, 3, 3, 5]);
+        assert_eq!(waiters.monitored(), 6);
+        Ok(())
+    }
+
+    /// FEN-32.
+    #[test]
+    fn a_refused_rewind_takes_nobody() -> Result {
+        let word = Word64::new(9);
+        let mut waiters = Waiters::new(Queue::new());
+        let mut due = Queue::new();
+
+        queue(&mut waiters, &word, 10)?;
+        assert!(waiters.signal(&word, 8, false, &mut due).is_err());
+        assert_eq!(load_acquire(&word), 9);
+        assert_eq!(values(&due)?.len(), 0);
+        Ok(())
+    }
+
+    /// FEN-85.
+    #[test]
+    fn a_waiter_leaves_once() -> Result {
+        let word = Word64::new(0);
+        let mut waiters = Waiters::new(Queue::new());
+        let key = queue(&mut waiters, &word, 4)?;
+        let other = queue(&mut waiters, &word, 4)?;
+
+        assert!(waiters.cancel(&key).is_some());
+        assert!(waiters.cancel(&key).is_none());
+        assert!(waiters.cancel(&other).is_some());
+        assert_eq!(waiters.monitored(), u64::MAX);
+        Ok(())
     }
 }

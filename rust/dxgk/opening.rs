@@ -12,7 +12,6 @@ use super::{
 };
 use crate::logic::sync_flags::Rights;
 use kernel::{
-    fs::File,
     prelude::*,
     sync::{
         atomic::Relaxed,
@@ -45,7 +44,6 @@ impl Opening {
         strong: Strong,
         rights: Rights,
         space: &Arc<AddressSpace>,
-        file: &File,
     ) -> Result<(Self, usize)> {
         let mut opening = Self {
             strong,
@@ -57,7 +55,7 @@ impl Opening {
         opening.strong.object().header().openings.add(1, Relaxed);
         if let SyncObject::Fence(fence) = opening.strong.object() {
             if let Some(page) = fence.cell.own_page() {
-                addr = space.map_shared(file, fence.header.id(), page)?;
+                addr = space.map_shared(fence.header.id(), page)?;
                 opening.mapped_in = Some(space.clone());
             }
         }

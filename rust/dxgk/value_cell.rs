@@ -7,10 +7,7 @@
 //! have a page in common.
 
 use super::{
-    address_space::{
-        AddressSpace,
-        Mapped, //
-    },
+    address_space::AddressSpace,
     census::{
         Member,
         PAGES, //
@@ -18,10 +15,12 @@ use super::{
 };
 use crate::{
     platform::Word64,
-    sys::value_page::ValuePage, //
+    sys::{
+        mapping::Mapped,
+        value_page::ValuePage, //
+    }, //
 };
 use kernel::{
-    fs::File,
     new_mutex,
     prelude::*,
     sync::{
@@ -163,11 +162,11 @@ impl CellPool {
     /// A cell that shows `value`, and its address in the process.
     ///
     /// Context: a system call of the process, no locks held.
-    pub(crate) fn cell(self: &Arc<Self>, file: &File, value: u64) -> Result<(ValueCell, usize)> {
+    pub(crate) fn cell(self: &Arc<Self>, value: u64) -> Result<(ValueCell, usize)> {
         let taken = self.state.lock().take();
         let (page, index) = match taken {
             Some(found) => found,
-            None => (self.grow(file)?, 0),
+            None => (self.grow()?, 0),
         };
         // CAST: a cell number is below 64.
         let offset = index as usize * STRIDE;
@@ -187,9 +186,9 @@ impl CellPool {
     }
 
     /// Adds a page whose first cell is taken.
-    fn grow(&self, file: &File) -> Result<Arc<PoolPage>> {
+    fn grow(&self) -> Result<Arc<PoolPage>> {
         let counted = CountedPage::new()?;
-        let mapped = self.space.map(file, &counted.page)?;
+        let mapped = self.space.map(&counted.page)?;
         let added = Arc::new(
             PoolPage {
                 counted,

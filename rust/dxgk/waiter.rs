@@ -85,7 +85,7 @@ struct Link {
 
 /// What goes when the wait has ended.
 struct Links {
-    queued: KVec<Link>,
+    queued: KVVec<Link>,
     pending: Option<Pending>,
 }
 
@@ -113,7 +113,7 @@ impl Waiter {
         pending: Option<Pending>,
     ) -> Result<Arc<Self>> {
         let links = Links {
-            queued: KVec::with_capacity(count, GFP_KERNEL_ACCOUNT)?,
+            queued: KVVec::with_capacity(count, GFP_KERNEL_ACCOUNT)?,
             pending,
         };
         // CAST: the number of elements is bounded by the call, far below 2^32.
@@ -203,7 +203,7 @@ impl Waiter {
         let links = core::mem::replace(
             &mut *self.links.lock(),
             Links {
-                queued: KVec::new(),
+                queued: KVVec::new(),
                 pending: None,
             },
         );

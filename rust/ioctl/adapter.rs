@@ -4,6 +4,7 @@
 
 use super::{
     Call,
+    Handles,
     Publish, //
 };
 use crate::{
@@ -85,7 +86,7 @@ fn enumerate<'a>(call: Call<'a>, array: u64, capacity: u32) -> Outcome<(u32, Pub
         return Err(Status::BUFFER_TOO_SMALL.into());
     }
 
-    let mut handles = KVec::with_capacity(adapters.len(), GFP_KERNEL_ACCOUNT)?;
+    let mut handles = Handles::default();
     let mut entries = KVec::with_capacity(adapters.len(), GFP_KERNEL_ACCOUNT)?;
 
     for adapter in adapters {
@@ -100,7 +101,7 @@ fn enumerate<'a>(call: Call<'a>, array: u64, capacity: u32) -> Outcome<(u32, Pub
             bPrecisePresentRegionsPreferred: 0,
         };
 
-        handles.push(reserved, GFP_KERNEL_ACCOUNT)?;
+        handles.0.push(reserved, GFP_KERNEL_ACCOUNT)?;
         entries.push(entry, GFP_KERNEL_ACCOUNT)?;
     }
     user::write_slice(array, &entries)?;

@@ -40,7 +40,6 @@ use crate::{
 };
 use kernel::{
     error::code,
-    fs::File,
     prelude::*,
     sync::Arc, //
 };
@@ -55,8 +54,6 @@ struct Call<'a> {
     driver: &'a Driver,
     /// The caller's process object.
     process: &'a Arc<Process>,
-    /// The open device, for mapping.
-    file: &'a File,
 }
 
 /// What becomes usable when the outputs have been copied out. Dropping it undoes it.
@@ -66,11 +63,24 @@ enum Publish<'a> {
     /// One local handle.
     Handle(Reserved<'a>),
     /// Several local handles.
-    Handles(KVec<Reserved<'a>>),
+    Handles(Handles<'a>),
     /// One local handle and a global handle for the same object.
     Named(Reserved<'a>, u32),
     /// A file descriptor.
     Fd(PendingFd),
+}
+
+/// Several reserved handles, in the order of their numbers.
+#[derive(Default)]
+struct Handles<'a>(KVec<Reserved<'a>>);
+
+impl Drop for Handles<'_> {
+    /// The last number first, so that all of them are given back (RES-4).
+    fn drop(&mut self) {
+        while let Some(handle) = self.0.pop() {
+            drop(handle);
+        }
+    }
 }
 
 impl Publish<'_> {
@@ -79,8 +89,8 @@ impl Publish<'_> {
         match self {
             Self::Nothing => {}
             Self::Handle(handle) => handle.publish(),
-            Self::Handles(handles) => {
-                for handle in handles {
+            Self::Handles(mut handles) => {
+                while let Some(handle) = handles.0.pop() {
                     handle.publish();
                 }
             }
@@ -104,6 +114,18 @@ fn run_in<T: Plain>(
     handler(call, &args)
 }
 
+/// Runs a handler whose outputs are not in its argument struct.
+fn run_elsewhere<'a, T: Plain>(
+    call: Call<'a>,
+    arg: u64,
+    handler: impl FnOnce(Call<'a>, &T) -> Outcome<Publish<'a>>,
+) -> Outcome {
+    let args = user::read::<T>(arg)?;
+
+    handler(call, &args)?.commit(call);
+    Ok(())
+}
+
 /// Runs a handler that writes outputs into its argument struct.
 fn run_out<'a, T: Plain>(
     call: Call<'a>,
@@ -119,17 +141,17 @@ fn run_out<'a, T: Plain>(
 }
 
 /// The `ioctl` operation of the device.
-pub(crate) fn run(opened: &OpenFile, file: &File, cmd: u32, arg: u64) -> isize {
+pub(crate) fn run(opened: &OpenFile, cmd: u32, arg: u64) -> isize {
     let number = cmd & 0xff;
 
     if number == EXEC {
-        return exec(opened, file, cmd, arg);
+        return exec(opened, cmd, arg);
     }
 
     let Some(entry) = table::find(number).filter(|entry| entry.code(number) == cmd) else {
         return not_ours();
     };
-    let Some(call) = call(opened, file) else {
+    let Some(call) = call(opened) else {
         return not_ours();
     };
 
@@ -141,12 +163,12 @@ pub(crate) fn run(opened: &OpenFile, file: &File, cmd: u32, arg: u64) -> isize {
 }
 
 /// The `exec` ioctl (abi.md section 3.2): 0 and an exact status, or an errno and nothing done.
-fn exec(opened: &OpenFile, file: &File, cmd: u32, arg: u64) -> isize {
+fn exec(opened: &OpenFile, cmd: u32, arg: u64) -> isize {
     if cmd != table::code(EXEC, size_of::<opendxg_exec>()) {
         return not_ours();
     }
 
-    let Some(call) = call(opened, file) else {
+    let Some(call) = call(opened) else {
         return not_ours();
     };
     let Ok(mut exec) = user::read::<opendxg_exec>(arg) else {
@@ -183,11 +205,10 @@ fn exec(opened: &OpenFile, file: &File, cmd: u32, arg: u64) -> isize {
 }
 
 /// The context of a call, if the caller is the process that opened the file.
-fn call<'a>(opened: &'a OpenFile, file: &'a File) -> Option<Call<'a>> {
+fn call(opened: &OpenFile) -> Option<Call<'_>> {
     opened.process.space.identity.is_caller().then_some(Call {
         driver: &opened.driver,
         process: &opened.process,
-        file,
     })
 }
 

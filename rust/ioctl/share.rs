@@ -56,7 +56,7 @@ fn attributes(addr: u64) -> Outcome<bool> {
 /// by NT handle.
 pub(super) fn share_objects<'a>(
     call: Call<'a>,
-    args: &mut D3DKMT_SHAREOBJECTS,
+    args: &D3DKMT_SHAREOBJECTS,
 ) -> Outcome<Publish<'a>> {
     if !(1..=D3DKMT_MAX_OBJECTS_PER_HANDLE).contains(&args.ObjectCount)
         || args.ObjectHandleArray == 0

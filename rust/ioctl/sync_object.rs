@@ -92,7 +92,7 @@ pub(super) fn create<'a>(
         Sharing::Private | Sharing::Nt => 0,
     };
     let rights = Rights::from_flags(info.Flags);
-    let (opening, shared_addr) = Opening::new(strong, rights, &call.process.space, call.file)?;
+    let (opening, shared_addr) = Opening::new(strong, rights, &call.process.space)?;
     let reserved = call
         .process
         .handles
@@ -185,10 +185,7 @@ fn make(
 
             let (cell, addr) = match sharing {
                 Sharing::Nt => (ValueCell::alone(fence.InitialFenceValue)?, 0),
-                _ => call
-                    .process
-                    .cells
-                    .cell(call.file, fence.InitialFenceValue)?,
+                _ => call.process.cells.cell(fence.InitialFenceValue)?,
             };
             let object = MonitoredFence::new(header(Kind::MonitoredFence), cell)?;
 
@@ -221,7 +218,7 @@ fn open<'a>(
     rights: Rights,
     parent: Option<&Parent>,
 ) -> Outcome<(Reserved<'a>, usize)> {
-    let (opening, addr) = Opening::new(strong, rights, &call.process.space, call.file)?;
+    let (opening, addr) = Opening::new(strong, rights, &call.process.space)?;
     let reserved = call
         .process
         .handles

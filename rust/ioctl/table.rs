@@ -6,6 +6,7 @@
 use super::{
     adapter,
     device,
+    run_elsewhere,
     run_in,
     run_out,
     share,
@@ -96,7 +97,7 @@ table! {
         run_out D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2 => sync_object::open_nt2;
     DXG_IOCTL_OPENSYNCOBJECTFROMNTHANDLE:
         run_out D3DKMT_OPENSYNCOBJECTFROMNTHANDLE => sync_object::open_nt;
-    DXG_IOCTL_SHAREOBJECTS: run_out D3DKMT_SHAREOBJECTS => share::share_objects;
+    DXG_IOCTL_SHAREOBJECTS: run_elsewhere D3DKMT_SHAREOBJECTS => share::share_objects;
     DXG_IOCTL_SIGNALSYNCHRONIZATIONOBJECTFROMCPU:
         run_in D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU => wait::signal_from_cpu;
     DXG_IOCTL_WAITFORSYNCHRONIZATIONOBJECTFROMCPU:

@@ -36,6 +36,8 @@ pub trait WaitMap {
 
     /// The smallest key.
     fn first(&self) -> Option<WaitKey>;
+    /// The smallest key above `key`.
+    fn next(&self, key: &WaitKey) -> Option<WaitKey>;
     /// Takes out the waiter with the smallest key.
     fn take_first(&mut self) -> Option<Self::Node>;
     /// Takes out one waiter.
@@ -59,6 +61,22 @@ pub enum Admission<S> {
 /// A refused signal: the value lies below CurrentValue and rewinding was not allowed (FEN-32).
 #[derive(Debug, PartialEq, Eq)]
 pub struct WouldRewind;
+
+/// How many waiters one hold of the fence lock looks at. A signal that releases more of them lets go
+/// of the lock in between, so that nobody is kept from running for long.
+pub const BATCH: u32 = 64;
+
+/// A signal that has more waiters to release.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Sweep {
+    /// The signalled value.
+    value: u64,
+    /// Waiters that arrived from here on came after the signal and are not its business: the fence
+    /// may have been rewound meanwhile.
+    before: u64,
+    /// Where to go on, once a waiter was passed over.
+    passed: Option<WaitKey>,
+}
 
 /// The waiters of one fence. Protected by the fence lock.
 pub struct Waiters<M> {
@@ -100,7 +118,8 @@ impl<M: WaitMap> Waiters<M> {
         Admission::Queued(key)
     }
 
-    /// Stores `value` and moves every waiter it releases into `due`.
+    /// Stores `value` and moves the waiters it releases into `due`; hands out the rest of the work,
+    /// if they are many, for [`Waiters::sweep`].
     ///
     /// Waiters are measured against the signalled value itself, not against a later look at the
     /// word, so that a signal followed by a rewind loses nobody (FEN-34).
@@ -110,7 +129,7 @@ impl<M: WaitMap> Waiters<M> {
         value: u64,
         allow_rewind: bool,
         due: &mut M,
-    ) -> Result<(), WouldRewind> {
+    ) -> Result<Option<Sweep>, WouldRewind> {
         let before = load_acquire(current);
 
         if !fence_value::admits(before, value, allow_rewind) {
@@ -122,21 +141,40 @@ impl<M: WaitMap> Waiters<M> {
             // a user that polls the mapped page.
             store_release(current, value);
         }
-        self.reap(value, due);
-        Ok(())
+
+        let whole = Sweep {
+            value,
+            before: self.next_seq,
+            passed: None,
+        };
+
+        Ok(self.sweep(whole, due))
     }
 
-    /// Moves every waiter for a value of at most `value` into `due`.
-    pub fn reap(&mut self, value: u64, due: &mut M) {
-        while let Some(key) = self.map.first() {
-            if !fence_value::satisfies(value, key.value) {
-                break;
+    /// Goes on with a signal: moves the next waiters it releases into `due`.
+    pub fn sweep(&mut self, mut sweep: Sweep, due: &mut M) -> Option<Sweep> {
+        for _ in 0..BATCH {
+            let key = match &sweep.passed {
+                None => self.map.first()?,
+                Some(passed) => self.map.next(passed)?,
+            };
+
+            if !fence_value::satisfies(sweep.value, key.value) {
+                return None;
             }
-            match self.map.take_first() {
-                Some(node) => due.put(node),
-                None => break,
+            if key.seq >= sweep.before {
+                sweep.passed = Some(key);
+                continue;
             }
+
+            let node = match &sweep.passed {
+                None => self.map.take_first(),
+                Some(_) => self.map.take(&key),
+            };
+
+            due.put(node?);
         }
+        Some(sweep)
     }
 
     /// Takes one waiter out again; `None` if it was released already.

@@ -6,9 +6,9 @@
 //! file is open, and it has neither `flush` nor a file mode. Hence our own table, whose callbacks
 //! do nothing but turn C arguments into safe ones.
 
-use super::{
-    mapping::NewMapping,
-    value_page::ValuePage, //
+use super::object_file::{
+    Operations,
+    EMPTY, //
 };
 use crate::compat;
 use kernel::{
@@ -23,7 +23,6 @@ use kernel::{
         c_uint,
         c_ulong, //
     },
-    fs::File,
     prelude::*,
     seq_file::SeqFile,
     sync::{
@@ -51,9 +50,7 @@ pub(crate) trait OpenDevice: Send + Sync + Sized + 'static {
     /// The last reference to the open file goes.
     fn release(&self);
     /// An ioctl; `arg` is an address in the caller. The result is that of the system call.
-    fn ioctl(&self, file: &File, cmd: u32, arg: u64) -> isize;
-    /// The page that a mapping with this token may show.
-    fn page(&self, token: usize) -> Option<Arc<ValuePage>>;
+    fn ioctl(&self, cmd: u32, arg: u64) -> isize;
     /// Prints into `/proc/PID/fdinfo/FD`.
     fn show(&self, m: &SeqFile);
 }
@@ -88,7 +85,7 @@ impl Registration {
                     minor: bindings::MISC_DYNAMIC_MINOR as c_int,
                     name: name.as_char_ptr(),
                     mode: MODE,
-                    fops: operations(),
+                    fops: &raw const OPERATIONS.0,
                     ..Default::default()
                 };
 
@@ -110,37 +107,19 @@ impl PinnedDrop for Registration {
     }
 }
 
-/// The operations of our device; also the mark by which our mappings are known.
-#[inline(never)]
-pub(super) fn operations() -> *const bindings::file_operations {
-    static OPERATIONS: Operations = Operations(bindings::file_operations {
-        owner: compat::module(),
-        open: Some(open),
-        flush: Some(flush),
-        release: Some(release),
-        unlocked_ioctl: Some(ioctl),
-        compat_ioctl: Some(compat_ioctl),
-        mmap: Some(mmap),
-        show_fdinfo: Some(show_fdinfo),
-        poll: Some(poll),
-        llseek: Some(bindings::noop_llseek),
-        ..EMPTY
-    });
-
-    &raw const OPERATIONS.0
-}
-
-/// A table without operations.
-pub(super) const EMPTY: bindings::file_operations =
-    // SAFETY: All members are integers, nullable pointers and optional functions.
-    unsafe { core::mem::MaybeUninit::zeroed().assume_init() };
-
-/// A table in static memory.
-pub(super) struct Operations(pub(super) bindings::file_operations);
-
-// SAFETY: Nobody writes the table; its owner pointer is only handed to the kernel.
-unsafe impl Sync for Operations {}
-
+/// The operations of our device. It is not mapped: values have a file of their own (`mapping`).
+static OPERATIONS: Operations = Operations(bindings::file_operations {
+    owner: compat::module(),
+    open: Some(open),
+    flush: Some(flush),
+    release: Some(release),
+    unlocked_ioctl: Some(ioctl),
+    compat_ioctl: Some(compat_ioctl),
+    show_fdinfo: Some(show_fdinfo),
+    poll: Some(poll),
+    llseek: Some(bindings::noop_llseek),
+    ..EMPTY
+});
 /// # Safety
 ///
 /// `file` is a file of our device whose `open` has succeeded, and not released yet.
@@ -199,11 +178,11 @@ unsafe extern "C" fn release(_inode: *mut bindings::inode, file: *mut bindings::
 ///
 /// Called by the kernel as `file_operations::unlocked_ioctl`.
 unsafe extern "C" fn ioctl(file: *mut bindings::file, cmd: c_uint, arg: c_ulong) -> c_long {
-    // SAFETY: The file is open for the duration of the call, and ioctls do not use its position.
-    let (opened, file) = unsafe { (private(file), File::from_raw_file(file)) };
+    // SAFETY: The file is open for the duration of the call.
+    let opened = unsafe { private(file) };
 
     // CAST: an unsigned long has at most 64 bits.
-    opened.ioctl(file, cmd, arg as u64)
+    opened.ioctl(cmd, arg as u64)
 }
 
 /// # Safety
@@ -216,20 +195,6 @@ unsafe extern "C" fn compat_ioctl(file: *mut bindings::file, cmd: c_uint, arg: c
 
     // SAFETY: The same promises as for `ioctl`. CAST: u32 fits an unsigned long.
     unsafe { ioctl(file, cmd, arg as c_ulong) }
-}
-
-/// # Safety
-///
-/// Called by the kernel as `file_operations::mmap`.
-unsafe extern "C" fn mmap(file: *mut bindings::file, vma: *mut bindings::vm_area_struct) -> c_int {
-    from_result(|| {
-        // SAFETY: The file is open, and the VMA is being set up for the duration of the call.
-        let (opened, vma) = unsafe { (private(file), NewMapping::from_raw(vma)) };
-        let page = opened.page(vma.token()).ok_or(EINVAL)?;
-
-        vma.show(&page)?;
-        Ok(0)
-    })
 }
 
 /// # Safety

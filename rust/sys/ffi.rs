@@ -45,11 +45,7 @@ extern "C" {
 
     pub(super) fn dxg_page_address(page: *mut bindings::page) -> *mut c_void;
     pub(super) fn dxg_map_page(file: *mut bindings::file, token: c_ulong) -> c_ulong;
-    pub(super) fn dxg_unmap_page(
-        fops: *const bindings::file_operations,
-        addr: c_ulong,
-        token: c_ulong,
-    ) -> bool;
+    pub(super) fn dxg_unmap_page(file: *mut bindings::file, addr: c_ulong, token: c_ulong) -> bool;
     pub(super) fn dxg_vma_token(vma: *mut bindings::vm_area_struct) -> c_ulong;
     pub(super) fn dxg_vma_is_page(vma: *mut bindings::vm_area_struct) -> bool;
 
@@ -65,7 +61,7 @@ extern "C" {
 
     pub(super) fn dxg_trace_create(object: u64, kind: u32);
     pub(super) fn dxg_trace_destroy(object: u64, kind: u32);
-    pub(super) fn dxg_trace_wait(object: u64, value: u64);
+    pub(super) fn dxg_trace_wait(object: u64, value: u64, waiter: u64);
     pub(super) fn dxg_trace_signal(object: u64, value: u64);
     pub(super) fn dxg_trace_wake(waiter: u64, outcome: u32);
 

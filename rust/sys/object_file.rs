@@ -6,7 +6,6 @@
 //! are looked up and made inside system calls only, and installed last.
 
 use super::{
-    chardev::EMPTY,
     ffi,
     wait_queue::WaitQueue, //
 };
@@ -72,6 +71,52 @@ pub(crate) enum NotOurs {
     Closed,
     /// Open, but of another kind.
     Mismatch,
+}
+
+/// A table without operations.
+pub(super) const EMPTY: bindings::file_operations =
+    // SAFETY: All members are integers, nullable pointers and optional functions.
+    unsafe { core::mem::MaybeUninit::zeroed().assume_init() };
+
+/// A table in static memory.
+pub(super) struct Operations(pub(super) bindings::file_operations);
+
+// SAFETY: Nobody writes the table; its owner pointer is only handed to the kernel.
+unsafe impl Sync for Operations {}
+
+/// Makes an anonymous file with these operations, whose private data is `object`.
+///
+/// # Safety
+///
+/// The table's `release` takes back the reference in the private data, and its other functions take
+/// the private data for a `P`.
+pub(super) unsafe fn anonymous_file<P: ForeignOwnable>(
+    name: &'static CStr,
+    operations: *const bindings::file_operations,
+    object: P,
+) -> Result<ARef<File>> {
+    let private = object.into_foreign();
+    // SAFETY: The table and the name live as long as the module, which the file pins; the file takes
+    // over the reference in `private`, unless making it fails.
+    let file = from_err_ptr(unsafe {
+        ffi::dxg_anon_file(
+            name.as_char_ptr(),
+            operations,
+            private,
+            (O_RDONLY | O_CLOEXEC) as c_int,
+        )
+    });
+
+    match file.map(core::ptr::NonNull::new) {
+        // SAFETY: We own the only reference to a new file that nobody can seek.
+        Ok(Some(file)) => Ok(unsafe { ARef::from_raw(file.cast()) }),
+        failed => {
+            // SAFETY: No file took the reference over.
+            drop(unsafe { P::from_foreign(private) });
+            failed?;
+            Err(ENOMEM)
+        }
+    }
 }
 
 /// The operations of files of kind `T`.
@@ -150,33 +195,11 @@ impl PendingFd {
     /// On failure the object is released like a closed file. Context: a system call.
     pub(crate) fn new<T: ObjectFile>(object: Arc<T>, limit: u32, cloexec: bool) -> Result<Self> {
         let reservation = Self::reserve(limit, cloexec).inspect_err(|_| object.release())?;
-        let private = object.into_foreign();
-        // SAFETY: The table and the name live as long as the module, which the file pins; the file
-        // takes over the reference in `private`, unless making it fails.
-        let file = from_err_ptr(unsafe {
-            ffi::dxg_anon_file(
-                T::NAME.as_char_ptr(),
-                Table::<T>::address(),
-                private,
-                (O_RDONLY | O_CLOEXEC) as c_int,
-            )
-        });
+        // SAFETY: `Table<T>` takes the private data for an `Arc<T>` and takes it back.
+        let file = unsafe { anonymous_file(T::NAME, Table::<T>::address(), object.clone()) }
+            .inspect_err(|_| object.release())?;
 
-        match file.map(core::ptr::NonNull::new) {
-            Ok(Some(file)) => Ok(Self {
-                reservation,
-                // SAFETY: We own the only reference to a new file that nobody can seek.
-                file: unsafe { ARef::from_raw(file.cast()) },
-            }),
-            other => {
-                // SAFETY: No file took the reference over.
-                let object = unsafe { Arc::<T>::from_foreign(private) };
-
-                object.release();
-                other?;
-                Err(ENOMEM)
-            }
-        }
+        Ok(Self { reservation, file })
     }
 
     fn reserve(limit: u32, cloexec: bool) -> Result<FileDescriptorReservation> {

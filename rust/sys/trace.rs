@@ -17,9 +17,9 @@ pub(crate) fn destroy(object: u64, kind: u32) {
 }
 
 /// A wait for `value` was queued on a fence.
-pub(crate) fn wait(object: u64, value: u64) {
+pub(crate) fn wait(object: u64, value: u64, waiter: u64) {
     // SAFETY: Takes plain numbers and may be called anywhere.
-    unsafe { ffi::dxg_trace_wait(object, value) }
+    unsafe { ffi::dxg_trace_wait(object, value, waiter) }
 }
 
 /// `value` was stored into a fence.
