@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The mapping of fence values: readable, never writable, and only made by the driver.
+
+use core::ffi::c_void;
+use core::ptr::null_mut;
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::fs::FileExt;
+
+use opendxg::{Access, Device, Dxg, MonitoredFence, SyncFlags};
+use selftests::child::{Child, Gate};
+use selftests::memory::PAGE;
+use selftests::rounds::{crowd, rounds};
+use selftests::{ensure, ensure_eq, fixture, skip, Outcome, Suite};
+
+/// A fence that shares a page with others, and one with a page of its own.
+fn fences(device: &Device) -> Outcome<[MonitoredFence; 2]> {
+    Ok([device.create_fence(7)?, device.create_shareable_fence(7)?])
+}
+
+/// The start of the page a value is in.
+fn page_of(address: *const u64) -> *mut c_void {
+    address
+        .map_addr(|address| address & !(PAGE - 1))
+        .cast_mut()
+        .cast()
+}
+
+fn errno() -> i32 {
+    std::io::Error::last_os_error().raw_os_error().unwrap_or(0)
+}
+
+/// Runs `check` for both kinds of fences and demands that the value is still the same afterwards.
+fn with_fences(check: impl Fn(&MonitoredFence) -> Outcome) -> Outcome {
+    let device = fixture::device()?;
+    for fence in fences(&device)? {
+        check(&fence)?;
+        ensure_eq!(fence.value(), 7);
+        fence.signal(8)?;
+        ensure_eq!(fence.value(), 8);
+    }
+    Ok(())
+}
+
+/// The line of `/proc/self/maps` for an address.
+fn maps_line(address: *const u64) -> Outcome<String> {
+    let maps = std::fs::read_to_string("/proc/self/maps")?;
+    let holds = |line: &&str| {
+        let range = line
+            .split(' ')
+            .next()
+            .and_then(|range| range.split_once('-'));
+        range.is_some_and(|(start, end)| {
+            let number = |text| usize::from_str_radix(text, 16).unwrap_or(0);
+            (number(start)..number(end)).contains(&address.addr())
+        })
+    };
+    let line = maps.lines().find(holds).ok_or("not mapped")?;
+    Ok(line.into())
+}
+
+fn shared_and_read_only(fence: &MonitoredFence) -> Outcome {
+    let line = maps_line(fence.value_address())?;
+    let rights = line.split(' ').nth(1);
+    // With the file open for reading only the kernel shows `s` for a shared mapping all the same.
+    ensure_eq!(rights, Some("r--s"), "{line}");
+    ensure_eq!(fence.value_address().addr() % 8, 0);
+    Ok(())
+}
+
+fn mprotect_fails(fence: &MonitoredFence) -> Outcome {
+    let page = page_of(fence.value_address());
+    for rights in [
+        libc::PROT_WRITE,
+        libc::PROT_READ | libc::PROT_WRITE,
+        libc::PROT_READ | libc::PROT_EXEC,
+    ] {
+        // SAFETY: a mapping of the driver; the call is refused.
+        let done = unsafe { libc::mprotect(page, PAGE, rights) };
+        ensure_eq!((done, errno()), (-1, libc::EACCES), "rights {rights}");
+    }
+    Ok(())
+}
+
+fn write_faults(fence: &MonitoredFence) -> Outcome {
+    let address = fence.value_address().cast_mut();
+    let (tell, ready) = (Gate::new()?, Gate::new()?);
+    let child = Child::spawn(|| {
+        tell.open()?;
+        ready.wait()?;
+        // SAFETY: none: this is expected to kill the process.
+        unsafe { address.write_volatile(1) };
+        Err("the write succeeded".into())
+    })?;
+    tell.wait()?;
+    ready.open()?;
+    let Err(error) = child.join() else {
+        return Err("the write succeeded".into());
+    };
+    let expected = format!("wait status {:#x}", libc::SIGSEGV);
+    ensure!(error.to_string().ends_with(&expected), "{error}");
+    Ok(())
+}
+
+fn proc_mem_fails(fence: &MonitoredFence) -> Outcome {
+    let address = fence.value_address();
+    let memory = std::fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open("/proc/self/mem")?;
+    let mut word = [0; 8];
+    memory.read_exact_at(&mut word, address.addr() as u64)?;
+    ensure_eq!(u64::from_ne_bytes(word), 7);
+    let written = memory.write_at(&99u64.to_ne_bytes(), address.addr() as u64);
+    ensure!(written.is_err(), "{written:?}");
+    Ok(())
+}
+
+fn write_of_another_process_fails(fence: &MonitoredFence) -> Outcome {
+    let address = fence.value_address();
+    let parent = std::process::id() as i32;
+    let child = Child::spawn(|| {
+        let mut word = 99u64;
+        let part = |base: *mut c_void| libc::iovec {
+            iov_base: base,
+            iov_len: 8,
+        };
+        let (local, remote) = (
+            part((&raw mut word).cast()),
+            part(address.cast_mut().cast()),
+        );
+        // SAFETY: the local side is a live word; the remote side is refused.
+        let done = unsafe { libc::process_vm_writev(parent, &local, 1, &remote, 1, 0) };
+        let errno = errno();
+        if errno == libc::ENOSYS {
+            skip!("the kernel has no process_vm_writev");
+        }
+        ensure_eq!((done, errno), (-1, libc::EFAULT));
+        Ok(())
+    })?;
+    child.join()
+}
+
+fn ptrace_fails(fence: &MonitoredFence) -> Outcome {
+    let address = fence.value_address();
+    let stop = Gate::new()?;
+    let child = Child::spawn(|| {
+        stop.wait()?;
+        ensure_eq!(
+            // SAFETY: inherited by the fork.
+            unsafe { address.read_volatile() },
+            7
+        );
+        Ok(())
+    })?;
+    let pid = child.pid();
+    // SAFETY: our own child, stopped here; the address is one of its mappings.
+    let (read, written, errno) = unsafe {
+        ensure_eq!(libc::ptrace(libc::PTRACE_ATTACH, pid, 0, 0), 0);
+        libc::waitpid(pid, null_mut(), 0);
+        let read = libc::ptrace(libc::PTRACE_PEEKDATA, pid, address, 0);
+        let written = libc::ptrace(libc::PTRACE_POKEDATA, pid, address, 99usize);
+        let errno = errno();
+        libc::ptrace(libc::PTRACE_DETACH, pid, 0, 0);
+        (read, written, errno)
+    };
+    stop.open()?;
+    child.join()?;
+    ensure_eq!(read, 7);
+    ensure_eq!(written, -1);
+    ensure!(errno == libc::EIO || errno == libc::EFAULT, "errno {errno}");
+    Ok(())
+}
+
+fn does_not_grow(fence: &MonitoredFence) -> Outcome {
+    let page = page_of(fence.value_address());
+    for (old, new) in [(PAGE, 2 * PAGE), (0, PAGE), (0, 4 * PAGE)] {
+        // SAFETY: refused; a new mapping elsewhere would be nobody's.
+        let moved = unsafe { libc::mremap(page, old, new, libc::MREMAP_MAYMOVE) };
+        ensure!(moved == libc::MAP_FAILED, "mremap of {old} to {new}");
+    }
+    Ok(())
+}
+
+/// Tries to map the device, or any descriptor of ours, at an offset.
+fn try_map(fd: impl AsFd, rights: i32, length: usize, page_offset: u64) -> Outcome<bool> {
+    let (fd, offset) = (fd.as_fd().as_raw_fd(), (page_offset * PAGE as u64) as i64);
+    // SAFETY: a new mapping, anywhere, taken back below.
+    let start = unsafe { libc::mmap(null_mut(), length, rights, libc::MAP_SHARED, fd, offset) };
+    if start == libc::MAP_FAILED {
+        return Ok(false);
+    }
+    // SAFETY: made above.
+    unsafe { libc::munmap(start, length) };
+    Ok(true)
+}
+
+/// Offsets near all those that the driver has used or could use.
+fn offsets() -> impl Iterator<Item = u64> {
+    let powers = (0..52).flat_map(|bit| [(1 << bit) - 1, 1 << bit, (1 << bit) + 1]);
+    (0..3000).chain(powers)
+}
+
+fn cannot_be_mapped_by_hand() -> Outcome {
+    let device = fixture::device()?;
+    let fences = fences(&device)?;
+    let nt = fences[1].share(Access::ALL)?;
+    let point = fences[0].point(100)?;
+    let dxg = Dxg::open()?;
+    for offset in offsets() {
+        ensure!(
+            !try_map(&dxg, libc::PROT_READ, PAGE, offset)?,
+            "{offset:#x}"
+        );
+    }
+    for rights in [
+        libc::PROT_NONE,
+        libc::PROT_WRITE,
+        libc::PROT_READ | libc::PROT_WRITE,
+        libc::PROT_EXEC,
+    ] {
+        for length in [1, PAGE, 2 * PAGE, 1 << 30] {
+            for offset in offsets().take(64) {
+                let place = format!("{offset:#x} {length:#x} {rights}");
+                ensure!(!try_map(&dxg, rights, length, offset)?, "device {place}");
+                ensure!(!try_map(&nt, rights, length, offset)?, "NT handle {place}");
+                ensure!(!try_map(&point, rights, length, offset)?, "point {place}");
+            }
+        }
+    }
+    Ok(())
+}
+
+/// One thread maps the device by hand at the offsets that come next, while others make fences.
+fn cannot_be_guessed() -> Outcome {
+    let device = fixture::device()?;
+    let dxg = Dxg::open()?;
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    crowd(2, |part| match part {
+        0 => {
+            for round in 0..rounds(300) {
+                let fence = device.create_shareable_fence(round.into())?;
+                ensure_eq!(fence.value(), round.into());
+            }
+            stop.store(true, std::sync::atomic::Ordering::Relaxed);
+            Ok(())
+        }
+        _ => {
+            while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                for offset in 0..5000 {
+                    ensure!(!try_map(&dxg, libc::PROT_READ, PAGE, offset)?, "{offset}");
+                }
+            }
+            Ok(())
+        }
+    })
+}
+
+/// Replaces the page at an address with memory of the test's own.
+fn put_own_memory(page: *mut c_void) -> Outcome {
+    let rights = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
+    // SAFETY: takes the place of a mapping that nobody reads from now on.
+    let start = unsafe { libc::mmap(page, PAGE, rights, flags, -1, 0) };
+    ensure_eq!(start, page);
+    // SAFETY: just mapped.
+    unsafe { page.cast::<u64>().write_volatile(0xfeed) };
+    Ok(())
+}
+
+fn foreign_memory_survives(unmap_first: bool, shareable: bool) -> Outcome {
+    let device = fixture::device()?;
+    let fence = match shareable {
+        true => device.create_shareable_fence(1)?,
+        false => device.create_fence(1)?,
+    };
+    let page = page_of(fence.value_address());
+    if unmap_first {
+        // SAFETY: nobody reads the value any more.
+        ensure_eq!(unsafe { libc::munmap(page, PAGE) }, 0);
+    }
+    put_own_memory(page)?;
+    // The fence works without its mapping.
+    fence.signal(2)?;
+    fence.wait(2)?;
+    fence.destroy()?;
+    // SAFETY: mapped by `put_own_memory`, if the driver left it alone; otherwise the test dies here.
+    ensure_eq!(unsafe { page.cast::<u64>().read_volatile() }, 0xfeed);
+    // SAFETY: as above.
+    ensure_eq!(unsafe { libc::munmap(page, PAGE) }, 0);
+    Ok(())
+}
+
+fn unmapped_by_destroy() -> Outcome {
+    let device = fixture::device()?;
+    for fence in fences(&device)? {
+        let address = fence.value_address();
+        maps_line(address)?;
+        fence.destroy()?;
+        ensure!(maps_line(address).is_err(), "still mapped");
+    }
+    Ok(())
+}
+
+fn one_mapping_for_all_openings() -> Outcome {
+    let device = fixture::device()?;
+    let fence = device.create_shareable_fence(4)?;
+    let nt = fence.share(Access::ALL)?;
+    let address = fence.value_address();
+    let second = device.open_fence(&nt, SyncFlags::empty())?;
+    ensure_eq!(second.value_address(), address);
+    fence.destroy()?;
+    ensure_eq!(second.value(), 4);
+    second.destroy()?;
+    ensure!(maps_line(address).is_err(), "still mapped");
+    Ok(())
+}
+
+/// Threads that unmap the value while others signal and destroy the fence.
+fn unmapped_while_used() -> Outcome {
+    let device = fixture::device()?;
+    for _ in 0..rounds(100) {
+        let fence = device.create_shareable_fence(0)?;
+        let page = page_of(fence.value_address()).addr();
+        let fence = std::sync::Mutex::new(Some(fence));
+        crowd(3, |part| {
+            if part == 0 {
+                // SAFETY: nobody reads the value; a page that was mapped there since belongs to this test.
+                unsafe { libc::munmap(core::ptr::without_provenance_mut(page), PAGE) };
+                return Ok(());
+            }
+            let taken = fence.lock().map_err(|_| "poisoned")?.take();
+            match taken {
+                Some(fence) => {
+                    fence.signal(1)?;
+                    Ok(fence.destroy()?)
+                }
+                None => Ok(()),
+            }
+        })?;
+    }
+    Ok(())
+}
+
+fn main() {
+    Suite::new("mmap")
+        .test("FEN-8 the value is mapped shared and read-only", || {
+            with_fences(shared_and_read_only)
+        })
+        .test("FEN-8 M4 mprotect to writable or executable fails", || {
+            with_fences(mprotect_fails)
+        })
+        .test("FEN-8 M4 a write is SIGSEGV", || with_fences(write_faults))
+        .test("FEN-8 M4 a write through /proc/self/mem fails", || {
+            with_fences(proc_mem_fails)
+        })
+        .test("FEN-8 M4 process_vm_writev fails", || {
+            with_fences(write_of_another_process_fails)
+        })
+        .test("FEN-8 M4 ptrace reads and does not write", || {
+            with_fences(ptrace_fails)
+        })
+        .test("M1 the mapping does not grow and is not doubled", || {
+            with_fences(does_not_grow)
+        })
+        .test(
+            "M5 M1 no descriptor of ours can be mapped by hand",
+            cannot_be_mapped_by_hand,
+        )
+        .test("M3 M5 nor while the driver maps", cannot_be_guessed)
+        .test(
+            "FEN-12 destroying a fence unmaps its value",
+            unmapped_by_destroy,
+        )
+        .test(
+            "FEN-12 all openings of one process have one mapping",
+            one_mapping_for_all_openings,
+        )
+        .test(
+            "FEN-12 M2 memory mapped over a shareable fence's value survives",
+            || foreign_memory_survives(false, true),
+        )
+        .test(
+            "FEN-12 M2 memory mapped over a private fence's value survives",
+            || foreign_memory_survives(false, false),
+        )
+        .test(
+            "FEN-12 M2 memory mapped where a value was unmapped survives",
+            || foreign_memory_survives(true, true),
+        )
+        .test(
+            "M2 the value is unmapped while the fence is signalled and destroyed",
+            unmapped_while_used,
+        )
+        .run()
+}

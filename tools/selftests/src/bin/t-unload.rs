@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Taking the module out: refused as long as anything of it is open or mapped, possible right afterwards, and
+//! possible again and again.
+//!
+//! The runner keeps the device open to watch for leaks, so everything here happens in this program's own
+//! main function, before the suite reports it.
+
+use opendxg::{Access, Dxg, FencePoint, NtHandle};
+use rustix::io::Errno;
+use selftests::child::{Child, Gate};
+use selftests::rounds::rounds;
+use selftests::{ensure_eq, fixture, module, Failure, Outcome, Suite};
+
+/// Demands that the module cannot be taken out now.
+fn is_pinned() -> Outcome {
+    ensure_eq!(module::unload(), Err(Errno::WOULDBLOCK));
+    Ok(())
+}
+
+/// Demands that the module can be taken out now, and puts it back.
+fn is_free(parameters: &str) -> Outcome {
+    module::unload()?;
+    module::load(parameters)?;
+    selftests::time::eventually("the node is there", || Dxg::open().is_ok())
+}
+
+fn device_descriptor() -> Outcome {
+    let _dxg = Dxg::open()?;
+    is_pinned()
+}
+
+fn nt_handle() -> Outcome {
+    let nt: NtHandle = fixture::device()?
+        .create_shareable_fence(0)?
+        .share(Access::ALL)?;
+    is_pinned()?;
+    drop(nt);
+    Ok(())
+}
+
+fn fence_point() -> Outcome {
+    let point: FencePoint = fixture::device()?.create_fence(0)?.point(1)?;
+    is_pinned()?;
+    drop(point);
+    Ok(())
+}
+
+/// A forked child has only the mapping: its owner and every descriptor are gone.
+fn mapping() -> Outcome {
+    selftests::task::adopt_orphans()?;
+    let (ready, done) = (Gate::new()?, Gate::new()?);
+    let (reader, writer) = selftests::fds::pipe()?;
+    let owner = Child::spawn(|| {
+        let name = module::parameter("name")?;
+        let fence = fixture::device()?.create_shareable_fence(5)?;
+        let node = std::fs::read_dir("/proc/self/fd")?
+            .flatten()
+            .find(|entry| std::fs::read_link(entry.path()).is_ok_and(|path| path.ends_with(&name)));
+        let node = node.and_then(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+        let node = node.ok_or("the device is not open")?;
+        let pid = selftests::task::fork_survivor(|| {
+            // SAFETY: nothing in this process uses the node any more.
+            unsafe { libc::close(node) };
+            ready.open()?;
+            done.wait()?;
+            ensure_eq!(fence.value(), 5);
+            Ok(())
+        })?;
+        rustix::io::write(&writer, &pid.to_ne_bytes())?;
+        loop {
+            std::thread::park();
+        }
+    })?;
+    ready.wait()?;
+    owner.kill()?;
+    let pinned = is_pinned();
+    done.open()?;
+    let mut pid = [0; 4];
+    rustix::io::read(&reader, &mut pid)?;
+    selftests::task::reap(i32::from_ne_bytes(pid))?;
+    pinned
+}
+
+/// Waits of all kinds that are pending when their process is killed, and the module taken out at once.
+fn busy(parameters: &str) -> Outcome {
+    for _ in 0..rounds(10) {
+        let ready = Gate::new()?;
+        let child = Child::spawn(|| {
+            let device = fixture::device()?;
+            let (fence, event) = (device.create_shareable_fence(0)?, opendxg::EventFd::new()?);
+            for value in 1..100 {
+                fence.wait_async(value, &event)?;
+                core::mem::forget(fence.point(value)?);
+            }
+            ready.open()?;
+            Ok(fence.wait(1)?)
+        })?;
+        ready.wait()?;
+        child.kill()?;
+        is_free(parameters)?;
+    }
+    Ok(())
+}
+
+/// All tests, with the outcome of each. The node is not open before the first and after the last.
+fn outcomes() -> Vec<(&'static str, Outcome)> {
+    let names = [
+        "L9 the module stays while the device is open, and goes after the last close",
+        "L9 the module stays while an NT handle is open, and goes after the last close",
+        "L9 the module stays while a fence point is open, and goes after the last close",
+        "L9 the module stays while a process has only a mapping, and goes after its end",
+        "L10 the module goes right after its users were killed, again and again",
+    ];
+    if !module::is_replaceable() {
+        let reason = "needs root and the module file of tools/vm/run";
+        return names
+            .map(|name| (name, Err(Failure::Skipped(reason.into()))))
+            .into();
+    }
+    let parameters = match module::parameters() {
+        Ok(parameters) => parameters,
+        Err(error) => return names.map(|name| (name, Err(error.clone()))).into(),
+    };
+    let then_free = |outcome: Outcome| outcome.and_then(|()| is_free(&parameters));
+    let outcomes = [
+        then_free(device_descriptor()),
+        then_free(nt_handle()),
+        then_free(fence_point()),
+        then_free(mapping()),
+        busy(&parameters),
+    ];
+    names.into_iter().zip(outcomes).collect()
+}
+
+fn main() {
+    let outcomes = outcomes();
+    outcomes
+        .into_iter()
+        .fold(Suite::new("unload"), |suite, (name, outcome)| {
+            suite.test(name, || outcome)
+        })
+        .run()
+}
