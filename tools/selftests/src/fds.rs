@@ -3,7 +3,7 @@
 
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -23,6 +23,13 @@ pub fn pipe() -> Outcome<(OwnedFd, OwnedFd)> {
 /// A memory file.
 pub fn memfd() -> Outcome<OwnedFd> {
     Ok(rustix::fs::memfd_create("selftests", MemfdFlags::CLOEXEC)?)
+}
+
+/// A number that no descriptor of this process has, and that none gets before hundreds are open.
+pub fn closed_number() -> Outcome<RawFd> {
+    let (reader, _) = pipe()?;
+    let high = rustix::io::fcntl_dupfd_cloexec(&reader, 900)?;
+    Ok(high.as_raw_fd())
 }
 
 /// Two connected sockets that keep messages apart.

@@ -25,6 +25,7 @@
 
 #![warn(unreachable_pub)]
 
+pub mod blocked;
 pub mod call;
 pub mod child;
 pub mod fds;

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Monitored fences and the other synchronisation objects, as far as the CPU uses them.
+
+mod asynchronous;
+mod blocking;
+mod create;
+mod flags;
+mod kinds;
+mod lists;
+mod order;
+mod orphans;
+mod signal;
+
+use selftests::Suite;
+
+fn main() {
+    Suite::new("fences")
+        .with(create::tests)
+        .with(flags::tests)
+        .with(kinds::tests)
+        .with(asynchronous::tests)
+        .with(blocking::tests)
+        .with(lists::tests)
+        .with(signal::tests)
+        .with(orphans::tests)
+        .with(order::tests)
+        .run()
+}
