@@ -43,7 +43,7 @@ unset RUSTUP_HOME RUSTUP_TOOLCHAIN RUSTC CARGO CC CXX LD TMPDIR PYTHONHOME PYTHO
 export SSL_CERT_FILE=$bundle HOME=/root LANG=C.UTF-8 LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 export PYTHONDONTWRITEBYTECODE=1
-export OPENDXG_CACHE="$cache" OPENDXG_REPO="$repo" OPENDXG_INSIDE=1
+export OPENDXG_CACHE="$cache" OPENDXG_REPO="$repo" OPENDXG_TREE="$tree" OPENDXG_INSIDE=1
 export CARGO_HOME="$cache/cargo" CARGO_TARGET_DIR="$repo/build/cargo"
 # shellcheck disable=SC2016
 here=${PWD#"$tree"}
