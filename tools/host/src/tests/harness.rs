@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use crate::{
     logic::{
         wait_set::{Mode, Outcome, WaitSet},
-        waiters::{Admission, WaitKey, WaitMap, Waiters, WouldRewind},
+        waiters::{Admission, Sweep, WaitKey, WaitMap, Waiters, WouldRewind},
     },
     platform::{load_acquire, word64, Word64},
 };
@@ -80,7 +80,10 @@ impl WaitMap for Tree {
         use std::ops::Bound::{Excluded, Unbounded};
 
         self.count();
-        self.nodes.range((Excluded(key), Unbounded)).next().map(|(key, _)| *key)
+        self.nodes
+            .range((Excluded(key), Unbounded))
+            .next()
+            .map(|(key, _)| *key)
     }
 
     fn take_first(&mut self) -> Option<Node> {
@@ -140,27 +143,42 @@ impl Fence {
         self.lock().monitored()
     }
 
-    /// A CPU signal. On success, how many times a queued waiter was looked at or moved.
-    pub(super) fn signal(&self, value: u64, rewind: bool) -> Result<u32, WouldRewind> {
-        let mut due = Tree::default();
-        let mut waiters = self.lock();
-        let before = self.counters.touched.load(Relaxed);
-        let mut result = waiters.signal(&self.current, value, rewind, &mut due);
-        let mut touched = self.counters.touched.load(Relaxed) - before;
+    /// A CPU signal.
+    pub(super) fn signal(&self, value: u64, rewind: bool) -> Result<(), WouldRewind> {
+        let mut rest = self.begin_signal(value, rewind)?;
 
-        drop(waiters);
-        deliver(due, WaitSet::satisfy);
-        while let Ok(Some(sweep)) = result {
-            let mut due = Tree::default();
-            let mut waiters = self.lock();
-            let before = self.counters.touched.load(Relaxed);
-
-            result = Ok(waiters.sweep(sweep, &mut due));
-            touched += self.counters.touched.load(Relaxed) - before;
-            drop(waiters);
-            deliver(due, WaitSet::satisfy);
+        while let Some(sweep) = rest {
+            rest = self.continue_signal(sweep);
         }
-        result.map(|_| touched)
+        Ok(())
+    }
+
+    /// A CPU signal up to where it lets go of the fence lock for the first time.
+    pub(super) fn begin_signal(
+        &self,
+        value: u64,
+        rewind: bool,
+    ) -> Result<Option<Sweep>, WouldRewind> {
+        let mut due = Tree::default();
+        let rest = self.lock().signal(&self.current, value, rewind, &mut due)?;
+
+        deliver(due, WaitSet::satisfy);
+        Ok(rest)
+    }
+
+    /// The next hold of the fence lock.
+    pub(super) fn continue_signal(&self, sweep: Sweep) -> Option<Sweep> {
+        let mut due = Tree::default();
+        let rest = self.lock().sweep(sweep, &mut due);
+
+        deliver(due, WaitSet::satisfy);
+        rest
+    }
+
+    /// How many times a queued waiter was looked at or moved.
+    #[cfg(not(loom))]
+    pub(super) fn touched(&self) -> u32 {
+        self.counters.touched.load(Relaxed)
     }
 
     /// The last one who could signal is gone.

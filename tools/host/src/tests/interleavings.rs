@@ -16,9 +16,12 @@ use loom::{
 
 use super::harness::{Fence, Glue, Handed, Wait};
 use crate::{
-    logic::wait_set::{
-        Mode::{self, All, Any},
-        Outcome::{Cancelled, Orphaned, Satisfied},
+    logic::{
+        wait_set::{
+            Mode::{self, All, Any},
+            Outcome::{Cancelled, Orphaned, Satisfied},
+        },
+        waiters::BATCH,
     },
     platform::{mutation::without, Part},
 };
@@ -35,6 +38,7 @@ fn explore_within(bound: Option<usize>, scene: impl Fn() + Send + Sync + 'static
     let mut builder = loom::model::Builder::new();
 
     builder.preemption_bound = bound;
+    builder.max_branches = 20_000;
     builder.check(move || {
         count.fetch_add(1, Relaxed);
         scene();
@@ -277,6 +281,36 @@ fn m6_pulse_against_another_signaller() {
         pulse.join().unwrap();
         assert!(matches!(fence.current(), 3 | 4));
         assert_satisfied(&wait, &[&fence]);
+    });
+}
+
+/// A signal with more waiters than one hold of the lock releases, against a rewind and a new wait.
+#[test]
+fn fen_34_rewind_and_new_wait_between_batches() {
+    explore_within(Some(3), || {
+        let fence = Fence::new(0);
+        let many: Vec<_> = (0..=BATCH)
+            .map(|_| Wait::start(Any, &[(&fence, 10)]))
+            .collect();
+        let signaller = {
+            let fence = fence.clone();
+
+            spawn(move || fence.signal(10, false).unwrap())
+        };
+
+        fence.signal(3, true).unwrap();
+
+        let late = Wait::start(Any, &[(&fence, 5)]);
+
+        signaller.join().unwrap();
+        for wait in many {
+            assert_eq!((wait.outcome(), wait.deliveries()), (Some(Satisfied), 1));
+        }
+
+        // Released if, and only if, 10 was stored last: the late wait saw it or was there for it.
+        assert_eq!(late.outcome().is_some(), fence.current() == 10);
+        fence.signal(5, true).unwrap();
+        assert_satisfied(&late, &[&fence]);
     });
 }
 

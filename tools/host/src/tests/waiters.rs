@@ -14,7 +14,7 @@ use crate::logic::{
         Mode::{self, All, Any},
         Outcome::{self, Cancelled, Orphaned, Satisfied},
     },
-    waiters::WouldRewind,
+    waiters::{WouldRewind, BATCH},
 };
 
 /// A wait for one value of one fence.
@@ -167,17 +167,85 @@ fn fen_30_a_signal_touches_what_it_releases_and_one_more() {
         .collect();
 
     for value in 1..1000 {
-        assert_eq!(fence.signal(value, false), Ok(1), "one look");
+        let before = fence.touched();
+
+        fence.signal(value, false).unwrap();
+        assert_eq!(fence.touched(), before + 1, "one look");
     }
     assert!(waits.iter().all(|wait| wait.outcome().is_none()));
 
-    // Ten are released: each is looked at and taken; then one look at the next.
-    assert_eq!(fence.signal(1009, false), Ok(2 * 10 + 1));
-    assert_eq!(
-        waits.iter().filter(|wait| wait.outcome().is_some()).count(),
-        10
-    );
+    // Each of 200 is looked at and taken, and looks for itself as it ends; one look at the next.
+    let before = fence.touched();
+
+    fence.signal(1199, false).unwrap();
+    assert_eq!(fence.touched(), before + 3 * 200 + 1);
+
+    let released = waits.iter().filter(|wait| wait.outcome().is_some());
+    assert_eq!(released.count(), 200);
     fence.orphan();
+}
+
+/// A signal that releases many waiters does so in several holds of the lock.
+#[test]
+fn fen_31_many_waiters_are_released_in_batches() {
+    for count in [BATCH - 1, BATCH, BATCH + 1, 2 * BATCH, 2 * BATCH + 1] {
+        let fence = Fence::new(0);
+        let waits: Vec<_> = (0..count).map(|_| wait_for(&fence, 1)).collect();
+        let mut rest = fence.begin_signal(1, false).unwrap();
+        let mut holds = 1;
+
+        while let Some(sweep) = rest {
+            assert_eq!(fence.queued(), count - holds * BATCH);
+            rest = fence.continue_signal(sweep);
+            holds += 1;
+        }
+        assert_eq!(holds, count / BATCH + 1);
+        assert!(waits.iter().all(|wait| wait.outcome() == Some(Satisfied)));
+    }
+}
+
+/// FEN-34, FEN-80 (c): between two holds the fence is rewound and new waits arrive. The signal goes
+/// on to release everybody who was there, and nobody who came after it.
+#[test]
+fn fen_34_a_rewind_between_batches() {
+    let fence = Fence::new(0);
+    let old: Vec<_> = (0..3 * BATCH).map(|_| wait_for(&fence, 10)).collect();
+    let sweep = fence.begin_signal(10, false).unwrap().expect("more to do");
+
+    fence.signal(3, true).unwrap();
+
+    // Before the remaining old ones in the queue, behind them, and more than one batch of them.
+    let new: Vec<_> = (0..2 * BATCH)
+        .flat_map(|_| [5, 10].map(|value| wait_for(&fence, value)))
+        .collect();
+    let mut rest = fence.continue_signal(sweep);
+
+    while let Some(sweep) = rest {
+        rest = fence.continue_signal(sweep);
+    }
+    assert!(old.iter().all(|wait| wait.outcome() == Some(Satisfied)));
+    assert!(new.iter().all(|wait| wait.outcome().is_none()));
+    assert_eq!(fence.queued(), 4 * BATCH);
+
+    fence.signal(10, false).unwrap();
+    assert!(new.iter().all(|wait| wait.outcome() == Some(Satisfied)));
+}
+
+/// Two signals take turns at the lock: each waiter is told once.
+#[test]
+fn two_signals_interleave_their_batches() {
+    let fence = Fence::new(0);
+    let waits: Vec<_> = (0..4 * BATCH).map(|_| wait_for(&fence, 1)).collect();
+    let mut first = fence.begin_signal(1, false).unwrap();
+    let mut second = fence.begin_signal(2, false).unwrap();
+
+    while first.is_some() || second.is_some() {
+        first = first.and_then(|sweep| fence.continue_signal(sweep));
+        second = second.and_then(|sweep| fence.continue_signal(sweep));
+    }
+    for wait in waits {
+        assert_eq!((wait.outcome(), wait.deliveries()), (Some(Satisfied), 1));
+    }
 }
 
 #[test]
@@ -187,7 +255,10 @@ fn fen_32_a_rewind_without_leave_changes_nothing() {
 
     assert_eq!(fence.signal(6, false), Err(WouldRewind));
     assert_eq!((fence.current(), wait.outcome()), (7, None));
-    assert_eq!(fence.signal(7, false), Ok(1), "equal: waiters re-evaluated");
+
+    let before = fence.touched();
+    assert_eq!(fence.signal(7, false), Ok(()));
+    assert_eq!(fence.touched(), before + 1, "equal: waiters re-evaluated");
     assert_eq!((fence.current(), wait.outcome()), (7, None));
     assert!(wait.cancel());
 }
