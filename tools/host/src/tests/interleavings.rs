@@ -356,6 +356,23 @@ fn m15_orphan_against_signal_and_registration() {
     });
 }
 
+/// FEN-28: the last handle goes while a wait registers, and nobody is left to signal.
+#[test]
+fn fen_28_orphan_against_registration() {
+    explore(|| {
+        let fence = Fence::new(0);
+        let destroyer = {
+            let fence = fence.clone();
+
+            spawn(move || fence.orphan())
+        };
+        let wait = Wait::start(Any, &[(&fence, 1)]);
+
+        destroyer.join().unwrap();
+        assert_eq!((wait.outcome(), wait.deliveries()), (Some(Orphaned), 1));
+    });
+}
+
 /// Both fences of a wait for any go at once: the wait ends exactly once.
 #[test]
 fn fen_28_both_fences_orphaned_at_once() {

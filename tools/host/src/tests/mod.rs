@@ -13,6 +13,8 @@ mod fence_value;
 #[cfg(not(loom))]
 mod handle;
 #[cfg(not(loom))]
+mod model;
+#[cfg(not(loom))]
 mod sharing;
 #[cfg(not(loom))]
 mod threads;
