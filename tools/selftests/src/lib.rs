@@ -39,6 +39,7 @@ pub mod rounds;
 mod suite;
 pub mod task;
 pub mod time;
+pub mod uring;
 mod watchdog;
 
 pub use outcome::{fails_with, Failure, Outcome};
