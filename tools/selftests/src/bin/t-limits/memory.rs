@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The memory of a client's objects belongs to the client's memory cgroup.
+
+use std::fs::{create_dir, read_to_string, remove_dir, write};
+use std::path::{Path, PathBuf};
+
+use opendxg::{Device, Error, EventFd, Status, SyncFlags, SyncKind};
+use selftests::child::{Child, Gate};
+use selftests::{ensure, fixture, skip, Outcome, Suite};
+
+const ROOT: &str = "/sys/fs/cgroup";
+
+/// A memory cgroup, removed when dropped.
+struct Group(PathBuf);
+
+impl Group {
+    fn new(name: &str) -> Outcome<Self> {
+        let controllers = read_to_string(format!("{ROOT}/cgroup.controllers")).unwrap_or_default();
+        if !controllers.split_whitespace().any(|name| name == "memory") {
+            skip!("no memory controller at {ROOT}");
+        }
+        write(format!("{ROOT}/cgroup.subtree_control"), "+memory")?;
+        let path = Path::new(ROOT).join(name);
+        create_dir(&path)?;
+        Ok(Self(path))
+    }
+
+    fn set(&self, file: &str, value: &str) -> Outcome {
+        Ok(write(self.0.join(file), value)?)
+    }
+
+    /// Puts the calling process into the group.
+    fn enter(&self) -> Outcome {
+        self.set("cgroup.procs", &std::process::id().to_string())
+    }
+
+    /// Bytes charged now.
+    fn charged(&self) -> Outcome<u64> {
+        let text = read_to_string(self.0.join("memory.current"))?;
+        text.trim()
+            .parse()
+            .map_err(|_| "memory.current is not a number".into())
+    }
+
+    /// How often a process of this group was killed for want of memory.
+    fn kills(&self) -> Outcome<u64> {
+        let text = read_to_string(self.0.join("memory.events"))?;
+        let kills = text.lines().find_map(|line| line.strip_prefix("oom_kill "));
+        kills
+            .and_then(|number| number.parse().ok())
+            .ok_or("memory.events without oom_kill".into())
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        let gone = || remove_dir(&self.0).is_ok();
+        let _ = selftests::time::eventually("the group is empty", gone);
+    }
+}
+
+/// How many of each are made.
+const MANY: u64 = 8000;
+
+/// Makes many of something in a child in a cgroup of its own, and demands that each is charged at least with
+/// `bytes`.
+fn charged(name: &str, bytes: u64, make: impl Fn(&Device, u64) -> Outcome) -> Outcome {
+    let group = Group::new(name)?;
+    let (made, measured) = (Gate::new()?, Gate::new()?);
+    let child = Child::spawn(|| {
+        group.enter()?;
+        let device = fixture::device()?;
+        // The process itself is charged too: before and after are taken in it.
+        let before = group.charged()?;
+        for number in 0..MANY {
+            make(&device, number)?;
+        }
+        let grown = group.charged()?.saturating_sub(before);
+        made.open()?;
+        measured.wait()?;
+        println!("# {name}: {} bytes each", grown / MANY);
+        ensure!(
+            grown >= MANY * bytes,
+            "only {} bytes each are charged",
+            grown / MANY
+        );
+        core::mem::forget(device);
+        Ok(())
+    })?;
+    made.wait()?;
+    measured.open()?;
+    child.join()
+}
+
+fn create(kind: SyncKind<'_>) -> impl Fn(&Device, u64) -> Outcome + '_ {
+    move |device, _| {
+        let object = device.create_sync_object(kind, SyncFlags::SHARED)?;
+        object.into_raw();
+        Ok(())
+    }
+}
+
+fn limited(name: &str, make: impl Fn(&Device, u64) -> Outcome) -> Outcome {
+    let group = Group::new(name)?;
+    group.set("memory.max", "33554432")?;
+    // Without swap there is no such file.
+    let _ = group.set("memory.swap.max", "0");
+    let child = Child::spawn(|| {
+        group.enter()?;
+        let device = fixture::device()?;
+        for number in 0..1_000_000 {
+            if make(&device, number).is_err() {
+                return Ok(());
+            }
+        }
+        Err("a million objects in 32 MiB".into())
+    })?;
+    let outcome = child.join();
+    let kills = group.kills()?;
+    println!("# {name}: {kills} killed, {outcome:?}");
+    // Killed inside the group, or refused: both are fine, unlimited growth is not.
+    ensure!(outcome.is_ok() || kills > 0, "{outcome:?}");
+    // Everybody else is as well as before.
+    let fence = fixture::device()?.create_fence(0)?;
+    fence.signal(1)?;
+    fence.wait(1)?;
+    Ok(())
+}
+
+/// Refused for want of memory or of a place in a table: the end of a flood.
+fn flood_of_pages(device: &Device, number: u64) -> Outcome {
+    match device.create_shareable_fence(number) {
+        Ok(fence) => {
+            fence.into_raw();
+            Ok(())
+        }
+        Err(Error::Status(Status::NO_MEMORY)) => Err("refused".into()),
+        // The test fails, because nothing else may end the flood.
+        Err(error) => panic!("{error}"),
+    }
+}
+
+pub(crate) fn tests(suite: Suite) -> Suite {
+    let mutex = SyncKind::Mutex {
+        initially_owned: false,
+    };
+    suite
+        .test(
+            "RES-106 L5 mutexes with their handles are charged",
+            move || charged("mutexes", 150, create(mutex)),
+        )
+        .test("RES-106 L5 private fences are charged", || {
+            charged("fences", 150, |device, number| {
+                device.create_fence(number)?.into_raw();
+                Ok(())
+            })
+        })
+        .test(
+            "RES-106 L5 shareable fences are charged with their page",
+            || {
+                charged("pages", 4096, |device, number| {
+                    device.create_shareable_fence(number)?.into_raw();
+                    Ok(())
+                })
+            },
+        )
+        .test("RES-106 L5 pending waits are charged", || {
+            let event = EventFd::new()?;
+            let slot = std::cell::OnceCell::new();
+            charged("waits", 150, |device, number| {
+                if slot.get().is_none() {
+                    let _ = slot.set(device.create_fence(0)?);
+                }
+                let fence = slot.get().ok_or("no fence")?;
+                fence.wait_async(number + 1, &event)?;
+                Ok(())
+            })
+        })
+        .test(
+            "RES-106 a cgroup at its limit floods nobody but itself",
+            || limited("flood", flood_of_pages),
+        )
+}
