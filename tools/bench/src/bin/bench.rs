@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Measures in this machine and prints the result as JSON; progress goes to standard error.
+//!
+//! ```text
+//! bench [--seed N] [--percent P] [GROUP]...
+//! ```
+//!
+//! `--percent` scales how much is measured. The exit status depends on counts alone, never on times.
+
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use bench::measure::{Plan, Runner};
+use bench::result::Report;
+use bench::subjects::{crowd, lifecycle, open, ping_pong, satisfied, signal, waiters, Bench};
+use bench::{machine, memory, peer};
+
+struct Options {
+    seed: u64,
+    percent: u64,
+    groups: Vec<String>,
+}
+
+impl Options {
+    fn parse(mut args: impl Iterator<Item = String>) -> Result<Self, String> {
+        let mut options = Self {
+            seed: 1,
+            percent: 100,
+            groups: Vec::new(),
+        };
+        while let Some(arg) = args.next() {
+            let mut number = || {
+                let value = args.next().and_then(|value| value.parse().ok());
+                value.ok_or_else(|| format!("{arg} needs a number"))
+            };
+            match arg.as_str() {
+                "--seed" => options.seed = number()?,
+                "--percent" => options.percent = number()?,
+                group if !group.starts_with('-') => options.groups.push(arg),
+                _ => return Err(format!("unknown option {arg}")),
+            }
+        }
+        Ok(options)
+    }
+
+    fn wants(&self, group: &str) -> bool {
+        self.groups.is_empty() || self.groups.iter().any(|name| name == group)
+    }
+
+    fn plan(&self, blocks: usize, operations: usize, seconds: u64) -> Plan {
+        Plan {
+            blocks: (blocks * self.percent as usize / 100).max(Plan::FEWEST),
+            operations,
+            budget: Duration::from_millis(seconds * 10 * self.percent),
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    let mut args = std::env::args().skip(1).peekable();
+    if args.peek().is_some_and(|arg| arg == peer::ARGUMENT) {
+        peer::serve();
+        return ExitCode::SUCCESS;
+    }
+    let options = match Options::parse(args) {
+        Ok(options) => options,
+        Err(error) => {
+            eprintln!("bench: {error}");
+            return ExitCode::from(2);
+        }
+    };
+    machine::raise_descriptor_limit();
+    let bench = match Bench::open() {
+        Ok(bench) => bench,
+        Err(error) => {
+            eprintln!("bench: /dev/dxg: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let report = measure(&options, bench);
+    println!("{}", serde_json::to_string(&report).expect("plain data"));
+    let wrong = report.counts.iter().filter(|count| !count.is_right());
+    for count in wrong.clone() {
+        eprintln!(
+            "bench: {}: {}, not {}",
+            count.what, count.found, count.expected
+        );
+    }
+    ExitCode::from(u8::from(wrong.count() > 0))
+}
+
+fn measure(options: &Options, bench: Bench) -> Report {
+    let began = Instant::now();
+    let mut runner = Runner::new(options.seed);
+    let mut counts = Vec::new();
+    let wants = |group| options.wants(group);
+    if wants("signal") {
+        signal::measure(&mut runner, &bench, options.plan(200, 5_000, 35));
+    }
+    if wants("satisfied") {
+        satisfied::measure(&mut runner, &bench, options.plan(200, 5_000, 25));
+    }
+    if wants("ping-pong") {
+        ping_pong::measure(&mut runner, &bench, options.plan(200, 50, 35));
+    }
+    if wants("waiters") {
+        let signal = options.plan(50, 200, 25);
+        let wake = options.plan(50, 100, 20);
+        counts.extend(waiters::measure(&mut runner, &bench, signal, wake));
+    }
+    if wants("lifecycle") {
+        lifecycle::measure(&mut runner, &bench, options.plan(100, 500, 15));
+    }
+    if wants("open") {
+        open::measure(&mut runner, &bench, options.plan(100, 100, 10));
+    }
+    if wants("crowd") {
+        crowd::measure(&mut runner, &bench, options.plan(20, 2_000, 20));
+    }
+    let memory = if wants("memory") {
+        memory::measure(&bench)
+    } else {
+        Vec::new()
+    };
+    Report {
+        machine: machine::describe(),
+        seed: options.seed,
+        seconds: began.elapsed().as_secs_f64(),
+        timer_ns: runner.timer_ns,
+        groups: runner.groups,
+        counts,
+        memory,
+        missing: bench.missing,
+    }
+}

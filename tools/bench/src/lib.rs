@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Measurements of fences against other ways to synchronise.
+//!
+//! The program `bench` runs in the virtual machine and prints a [`result::Report`] as JSON; `bench-report`
+//! runs outside and turns it into a table and plots. `Documentation/benchmarks.md` says what is measured and
+//! how to read it.
+
+pub mod fds;
+pub mod ioctl;
+pub mod machine;
+pub mod measure;
+pub mod memory;
+pub mod ntsync;
+pub mod peer;
+pub mod report;
+pub mod result;
+pub mod rng;
+pub mod subjects;
+pub mod syncobj;

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is measured on.
+
+use std::thread::available_parallelism;
+
+use crate::result::Machine;
+
+/// Describes this machine.
+pub fn describe() -> Machine {
+    let uname = rustix::system::uname();
+    let clock = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+    Machine {
+        kernel: uname.release().to_string_lossy().into(),
+        version: uname.version().to_string_lossy().into(),
+        accelerator: accelerator(),
+        cpus: available_parallelism().map_or(0, usize::from),
+        clock: std::fs::read_to_string(clock)
+            .unwrap_or_default()
+            .trim()
+            .into(),
+    }
+}
+
+/// The hypervisor, as the processor tells it.
+#[cfg(target_arch = "x86_64")]
+fn accelerator() -> String {
+    use core::arch::x86_64::__cpuid;
+    const HYPERVISOR: u32 = 1 << 31;
+    // SAFETY: every 64-bit x86 processor has CPUID.
+    if unsafe { __cpuid(1) }.ecx & HYPERVISOR == 0 {
+        return "none".into();
+    }
+    // SAFETY: as above; under a hypervisor this leaf holds its signature.
+    let leaf = unsafe { __cpuid(0x4000_0000) };
+    let signature = [leaf.ebx, leaf.ecx, leaf.edx]
+        .map(u32::to_le_bytes)
+        .concat();
+    match String::from_utf8_lossy(&signature).trim_end_matches('\0') {
+        "TCGTCGTCGTCG" => "TCG".into(),
+        "KVMKVMKVM" => "KVM".into(),
+        other => other.into(),
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn accelerator() -> String {
+    "unknown".into()
+}
+
+/// Raises the limit of open descriptors as far as allowed: some measurements need thousands.
+pub fn raise_descriptor_limit() {
+    use rustix::process::{getrlimit, setrlimit, Resource};
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    // Without it those measurements fail with a clear error.
+    let _ = setrlimit(Resource::Nofile, limit);
+}

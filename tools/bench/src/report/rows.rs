@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Which ratios are reported, and which of them have a target.
+
+use crate::subjects::names::*;
+use crate::subjects::{crowd, waiters};
+
+/// A ratio to report.
+#[derive(Clone, Copy, Debug)]
+pub struct Row {
+    /// Group of both participants.
+    pub group: &'static str,
+    /// Name and parameter of what is judged.
+    pub ours: (&'static str, u64),
+    /// Name and parameter of what it is compared with.
+    pub theirs: (&'static str, u64),
+    /// The ratio must not be higher; `None` for ratios that are only shown.
+    pub target: Option<f64>,
+    /// What to know about the ratio.
+    pub note: &'static str,
+}
+
+const MAPPED: &str = "opendxg mapped value";
+const ONLY: &str = "opendxg only fence";
+const SHAREABLE: &str = "opendxg shareable";
+
+const fn row(
+    group: &'static str,
+    ours: &'static str,
+    theirs: &'static str,
+    target: Option<f64>,
+    note: &'static str,
+) -> Row {
+    Row {
+        group,
+        ours: (ours, 0),
+        theirs: (theirs, 0),
+        target,
+        note,
+    }
+}
+
+/// The ratios between participants without a parameter.
+#[rustfmt::skip]
+const FIXED: &[Row] = &[
+    row("signal", OPENDXG, NO_OP, Some(1.25), "the floor: the driver's call that does nothing"),
+    row("signal", OPENDXG, NTSYNC, Some(1.1), ""),
+    row("signal", OPENDXG, SYNCOBJ, Some(0.3), ""),
+    row("signal", OPENDXG, EVENTFD, None, ""),
+    row("signal", OPENDXG, FUTEX, None, "a futex keeps its value in user memory"),
+    row("signal", "opendxg plain ioctl", NO_OP, None, "without the extension that returns exact statuses"),
+    row("signal", "opendxg no-op by exec", NO_OP, None, "what that extension costs"),
+    row("satisfied", MAPPED, NTSYNC, Some(0.01), "no system call"),
+    row("satisfied", MAPPED, SYNCOBJ, Some(0.01), "no system call"),
+    row("satisfied", OPENDXG, NTSYNC, Some(1.0), "by call"),
+    row("satisfied", OPENDXG, SYNCOBJ, None, "by call"),
+    row("ping-pong", OPENDXG, NTSYNC, Some(1.0), ""),
+    row("ping-pong", OPENDXG, FUTEX, None, "the floor: what the scheduler needs"),
+    row("ping-pong", OPENDXG, SYNCOBJ, None, ""),
+    row("ping-pong", OPENDXG, EVENTFD, None, ""),
+    row("ping-pong", OPENDXG, SOCKETPAIR, None, ""),
+    row("ping-pong", "opendxg event", EVENTFD, None, "asynchronous waits, eventfd and poll"),
+    row("lifecycle", OPENDXG, SYNCOBJ, Some(1.0), "another fence exists in the process"),
+    row("lifecycle", ONLY, SYNCOBJ, Some(1.0), "the only fence of its process: also makes and unmaps the value page"),
+    row("lifecycle", SHAREABLE, SYNCOBJ, None, "has a value page of its own"),
+    row("lifecycle", OPENDXG, NTSYNC, None, ""),
+    row("lifecycle", OPENDXG, EVENTFD, None, ""),
+    row("open", "opendxg by number", SOCKETPAIR, None, "against asking another process"),
+    row("open", "opendxg by descriptor", SOCKETPAIR, None, "against asking another process"),
+];
+
+/// How much more a flat cost may be at the far end.
+const FLAT: Option<f64> = Some(1.1);
+
+/// All ratios, those over a parameter included.
+pub fn all() -> Vec<Row> {
+    let mut rows = FIXED.to_vec();
+    let (least, most) = (
+        waiters::WAITERS[0],
+        waiters::WAITERS[waiters::WAITERS.len() - 1],
+    );
+    let flat = |group, name, first, last, target, note| Row {
+        group,
+        ours: (name, last),
+        theirs: (name, first),
+        target,
+        note,
+    };
+    rows.push(flat("waiters", OPENDXG, least, most, FLAT, "flat"));
+    rows.push(flat(
+        "waiters",
+        SYNCOBJ,
+        least,
+        most,
+        None,
+        "for comparison",
+    ));
+    for group in ["waiters", "wake"] {
+        rows.extend(waiters::WAITERS.map(|at| Row {
+            group,
+            ours: (OPENDXG, at),
+            theirs: (SYNCOBJ, at),
+            target: None,
+            note: "",
+        }));
+    }
+    rows.push(flat(
+        "wake",
+        OPENDXG,
+        least,
+        most,
+        None,
+        "flat but for the search",
+    ));
+    let (few, many) = (crowd::OTHERS[0], crowd::OTHERS[crowd::OTHERS.len() - 1]);
+    for name in ["signal", "satisfied wait", "create and destroy"] {
+        rows.push(flat("crowd", name, few, many, None, ""));
+    }
+    rows
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The result as text.
+
+use std::fmt::{self, Write};
+
+use super::compare::{label, Comparison, Verdict};
+use super::{three_digits, time, Publication};
+use crate::result::{Count, Group, Memory};
+
+/// The whole result.
+pub fn table(publication: &Publication) -> String {
+    let mut text = String::new();
+    write(&mut text, publication).expect("writing to a string");
+    text
+}
+
+fn write(out: &mut String, publication: &Publication) -> fmt::Result {
+    let measured = &publication.measured;
+    let machine = &measured.machine;
+    writeln!(
+        out,
+        "kernel {} ({}), {} processors, accelerator {}, clock {}, seed {}",
+        machine.kernel,
+        machine.version,
+        machine.cpus,
+        machine.accelerator,
+        machine.clock,
+        measured.seed
+    )?;
+    for (what, value) in &publication.conditions {
+        writeln!(out, "{what}: {value}")?;
+    }
+    if machine.accelerator == "TCG" {
+        writeln!(
+            out,
+            "Every instruction is emulated (TCG): look at the ratios and the counts, not at the times."
+        )?;
+    }
+    for missing in &measured.missing {
+        writeln!(out, "not available: {missing}")?;
+    }
+    for group in &measured.groups {
+        write_group(out, group)?;
+        let mut rows = publication.comparisons.iter();
+        let rows = rows.by_ref().filter(|row| row.group == group.name);
+        write_ratios(out, rows)?;
+    }
+    write_memory(out, &measured.memory)?;
+    write_counts(out, &measured.counts)?;
+    write_summary(out, publication)
+}
+
+fn write_group(out: &mut String, group: &Group) -> fmt::Result {
+    writeln!(
+        out,
+        "\n{:<44}{:>11}{:>11}{:>11}{:>12}",
+        group.title, "median", "p99", "p99.9", "operations"
+    )?;
+    let mut series: Vec<_> = group.series.iter().collect();
+    series.sort_by(|a, b| a.ns.median.total_cmp(&b.ns.median));
+    for series in series {
+        writeln!(
+            out,
+            "  {:<42}{:>11}{:>11}{:>11}{:>12}",
+            label((&series.name, series.at)),
+            time(series.ns.median),
+            time(series.ns.p99),
+            time(series.ns.p999),
+            series.operations
+        )?;
+    }
+    Ok(())
+}
+
+fn write_ratios<'a>(out: &mut String, rows: impl Iterator<Item = &'a Comparison>) -> fmt::Result {
+    for row in rows {
+        let name = format!("{} / {}", row.ours, row.theirs);
+        let ratio = row.ratio.map_or("-".into(), |ratio| {
+            format!(
+                "{} [{} .. {}]",
+                three_digits(ratio.value),
+                three_digits(ratio.low),
+                three_digits(ratio.high)
+            )
+        });
+        let target = row
+            .target
+            .map_or(String::new(), |target| format!("<= {target}"));
+        let line = format!(
+            "    {name:<52} {ratio:<26}{target:<9}{:<8}{}",
+            row.verdict.text(),
+            row.note
+        );
+        writeln!(out, "{}", line.trim_end())?;
+    }
+    Ok(())
+}
+
+fn write_memory(out: &mut String, memory: &[Memory]) -> fmt::Result {
+    if memory.is_empty() {
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "\n{:<44}{:>11}{:>20}{:>14}",
+        "kernel memory of an object, bytes", "takes", "charged to cgroup", "objects"
+    )?;
+    for row in memory {
+        let charged = row
+            .charged
+            .map_or("-".into(), |bytes| format!("{bytes:.0}"));
+        writeln!(
+            out,
+            "  {:<42}{:>11.0}{charged:>20}{:>14}",
+            row.what, row.bytes, row.objects
+        )?;
+    }
+    Ok(())
+}
+
+fn write_counts(out: &mut String, counts: &[Count]) -> fmt::Result {
+    if counts.is_empty() {
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "\n{:<56}{:>10}{:>10}{:>12}",
+        "counts", "found", "must be", "waits"
+    )?;
+    for count in counts {
+        let verdict = if count.is_right() { "pass" } else { "WRONG" };
+        writeln!(
+            out,
+            "  {:<54}{:>10}{:>10}{:>12}  {verdict}",
+            count.what, count.found, count.expected, count.of
+        )?;
+    }
+    Ok(())
+}
+
+fn write_summary(out: &mut String, publication: &Publication) -> fmt::Result {
+    let number = |verdicts: &[Verdict]| {
+        let rows = publication.comparisons.iter();
+        rows.filter(|row| row.target.is_some() && verdicts.contains(&row.verdict))
+            .count()
+    };
+    let counts = &publication.measured.counts;
+    writeln!(
+        out,
+        "\n{} targets reached, {} missed, {} not measured; {} of {} counts right; {:.0} s",
+        number(&[Verdict::Pass, Verdict::NearlyPass]),
+        number(&[Verdict::Miss, Verdict::NearlyMiss]),
+        number(&[Verdict::NotMeasured]),
+        counts.iter().filter(|count| count.is_right()).count(),
+        counts.len(),
+        publication.measured.seconds
+    )
+}

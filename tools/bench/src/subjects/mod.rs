@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is measured, one module for each group.
+
+pub mod balls;
+pub mod crowd;
+pub mod lifecycle;
+pub mod open;
+pub mod ping_pong;
+pub mod satisfied;
+pub mod signal;
+pub mod waiters;
+
+use opendxg::{Device, Dxg};
+
+use crate::ntsync::Ntsync;
+use crate::syncobj::Drm;
+
+/// The driver and its competitors.
+pub struct Bench {
+    /// Our driver.
+    pub dxg: Dxg,
+    /// A device on its first adapter.
+    pub device: Device,
+    /// Not everywhere.
+    pub ntsync: Option<Ntsync>,
+    /// Not everywhere.
+    pub drm: Option<Drm>,
+    /// What is missing, in words.
+    pub missing: Vec<String>,
+}
+
+impl Bench {
+    /// Opens everything that is there.
+    pub fn open() -> opendxg::Result<Self> {
+        let dxg = Dxg::open()?;
+        let device = dxg.adapters()?[0].create_device()?;
+        let ntsync = Ntsync::open();
+        let drm = Drm::find();
+        let mut missing = Vec::new();
+        if let Err(error) = &ntsync {
+            missing.push(format!("ntsync: /dev/ntsync: {error}"));
+        }
+        if drm.is_none() {
+            missing.push("drm_syncobj: no device below /dev/dri offers timelines".into());
+        }
+        Ok(Self {
+            dxg,
+            device,
+            ntsync: ntsync.ok(),
+            drm: drm.map(|(drm, _)| drm),
+            missing,
+        })
+    }
+}
+
+/// Names of participants. Reports refer to them.
+pub mod names {
+    /// This project.
+    pub const OPENDXG: &str = "opendxg";
+    /// The driver's call that does nothing.
+    pub const NO_OP: &str = "opendxg no-op";
+    /// /dev/ntsync.
+    pub const NTSYNC: &str = "ntsync";
+    /// DRM timelines.
+    pub const SYNCOBJ: &str = "drm_syncobj";
+    /// eventfd.
+    pub const EVENTFD: &str = "eventfd";
+    /// futex.
+    pub const FUTEX: &str = "futex";
+    /// 64 bytes there, 64 bytes back.
+    pub const SOCKETPAIR: &str = "socketpair";
+}

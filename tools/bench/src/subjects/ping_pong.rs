@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! One round trip between two processes that sleep until the other wakes them.
+
+use super::balls::{Ball, Eventfds, Fence, Futex, NtsyncEvents, Socket, Syncobj};
+use super::Bench;
+use crate::measure::{Participant, Plan, Runner, Subject};
+use crate::peer::Peer;
+
+/// A ball and the process that returns it.
+pub struct PingPong<'a> {
+    peer: &'a Peer,
+    ball: Box<dyn Ball>,
+}
+
+impl<'a> PingPong<'a> {
+    /// Gives the other process its side.
+    pub fn new(peer: &'a Peer, ball: impl Ball + 'static) -> Self {
+        peer.teach(&ball);
+        Self {
+            peer,
+            ball: Box::new(ball),
+        }
+    }
+
+    fn participant(peer: &'a Peer, ball: impl Ball + 'static) -> Participant<'a> {
+        Participant::new(ball.name(), Self::new(peer, ball))
+    }
+}
+
+impl Subject for PingPong<'_> {
+    fn begin(&mut self, operations: usize) {
+        self.peer.play(self.ball.kind(), operations + 1);
+        self.ball.serve(); // The other process is on its way only now.
+    }
+
+    fn run(&mut self) {
+        self.ball.serve();
+    }
+}
+
+/// Measures the group.
+pub fn measure(runner: &mut Runner, bench: &Bench, plan: Plan) {
+    let peer = Peer::start();
+    let mut all = vec![
+        PingPong::participant(&peer, Fence::new(&bench.device, false)),
+        PingPong::participant(&peer, Fence::new(&bench.device, true)),
+        PingPong::participant(&peer, Futex::new()),
+        PingPong::participant(&peer, Eventfds::new()),
+        PingPong::participant(&peer, Socket::new()),
+    ];
+    if bench.ntsync.is_some() {
+        all.push(PingPong::participant(&peer, NtsyncEvents::new()));
+    }
+    if let Some(drm) = &bench.drm {
+        all.push(PingPong::participant(&peer, Syncobj::new(drm)));
+    }
+    runner.group(
+        "ping-pong",
+        "round trip between two processes that sleep and wake each other",
+        plan,
+        all,
+    );
+}

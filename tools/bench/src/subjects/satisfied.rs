@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A wait for something that has happened already.
+
+use core::hint::black_box;
+
+use super::{names, Bench};
+use crate::measure::{Batch, Participant, Plan, Runner};
+
+/// Loads in one timed run: one alone is shorter than the clock's step.
+const LOADS: u32 = 1000;
+
+/// Measures the group.
+pub fn measure(runner: &mut Runner, bench: &Bench, plan: Plan) {
+    let fence = bench.device.create_fence(5).expect("create a fence");
+    let by_call = bench.device.create_fence(5).expect("create a fence");
+    let mut all = vec![
+        Participant::new(
+            "opendxg mapped value",
+            Batch(LOADS, || {
+                assert!(black_box(&fence).is_reached(black_box(5)));
+            }),
+        ),
+        Participant::new(names::OPENDXG, || by_call.wait(5).expect("wait")),
+    ];
+    if let Some(ntsync) = &bench.ntsync {
+        let event = ntsync.event(true, true).expect("make an event");
+        all.push(Participant::new(names::NTSYNC, move || {
+            ntsync.wait(&event).expect("wait for an event");
+        }));
+    }
+    if let Some(drm) = &bench.drm {
+        let timeline = drm.timeline().expect("make a timeline");
+        timeline.signal(5).expect("signal a point");
+        all.push(Participant::new(names::SYNCOBJ, move || {
+            timeline.wait(5).expect("wait for a point");
+        }));
+    }
+    runner.group(
+        "satisfied",
+        "wait for something that has happened already",
+        plan,
+        all,
+    );
+}

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The competitor drm_syncobj, as timelines (drm/drm.h).
+
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Result;
+
+use crate::ioctl::{ioctl, iowr};
+
+#[repr(C)]
+struct GetCap {
+    capability: u64,
+    value: u64,
+}
+
+#[repr(C)]
+struct Create {
+    handle: u32,
+    flags: u32,
+}
+
+#[repr(C)]
+struct Points {
+    handles: u64,
+    points: u64,
+    count: u32,
+    flags: u32,
+}
+
+#[repr(C)]
+struct Wait {
+    handles: u64,
+    points: u64,
+    timeout_nsec: i64,
+    count: u32,
+    flags: u32,
+    first_signaled: u32,
+    pad: u32,
+    deadline_nsec: u64,
+}
+
+#[repr(C)]
+struct Notify {
+    handle: u32,
+    flags: u32,
+    point: u64,
+    fd: i32,
+    pad: u32,
+}
+
+const GET_CAP: u32 = iowr::<GetCap>(b'd', 0x0c);
+const CREATE: u32 = iowr::<Create>(b'd', 0xbf);
+const DESTROY: u32 = iowr::<Create>(b'd', 0xc0);
+const TIMELINE_WAIT: u32 = iowr::<Wait>(b'd', 0xca);
+const TIMELINE_SIGNAL: u32 = iowr::<Points>(b'd', 0xcd);
+const EVENTFD: u32 = iowr::<Notify>(b'd', 0xcf);
+
+const CAP_SYNCOBJ_TIMELINE: u64 = 0x14;
+const WAIT_FOR_SUBMIT: u32 = 2;
+
+/// A DRM device that offers timelines. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Drm(Arc<OwnedFd>);
+
+impl Drm {
+    /// The first device that offers timelines, with its path.
+    pub fn find() -> Option<(Self, String)> {
+        let entries = std::fs::read_dir("/dev/dri").ok()?;
+        let paths = entries.flatten().map(|entry| entry.path());
+        let mut paths: Vec<_> = paths.collect();
+        paths.sort();
+        paths.reverse(); // Render nodes first.
+        paths.into_iter().find_map(|path| {
+            let flags = OFlags::RDWR | OFlags::CLOEXEC;
+            let fd = rustix::fs::open(&path, flags, Mode::empty()).ok()?;
+            let mut cap = GetCap {
+                capability: CAP_SYNCOBJ_TIMELINE,
+                value: 0,
+            };
+            // SAFETY: the argument of this code, without addresses.
+            unsafe { ioctl(&fd, GET_CAP, &mut cap) }.ok()?;
+            (cap.value != 0).then(|| (Self(Arc::new(fd)), path.display().to_string()))
+        })
+    }
+
+    /// Makes a timeline at point 0.
+    pub fn timeline(&self) -> Result<Timeline> {
+        let mut args = Create {
+            handle: 0,
+            flags: 0,
+        };
+        // SAFETY: the argument of this code, without addresses.
+        unsafe { ioctl(self, CREATE, &mut args) }?;
+        Ok(Timeline {
+            drm: self.clone(),
+            handle: args.handle,
+            owned: true,
+        })
+    }
+
+    /// A timeline made through the same open file, perhaps by another process.
+    pub fn borrow_timeline(&self, handle: u32) -> Timeline {
+        Timeline {
+            drm: self.clone(),
+            handle,
+            owned: false,
+        }
+    }
+}
+
+impl From<OwnedFd> for Drm {
+    fn from(fd: OwnedFd) -> Self {
+        Self(Arc::new(fd))
+    }
+}
+
+impl AsFd for Drm {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// A timeline syncobj.
+#[derive(Debug)]
+pub struct Timeline {
+    drm: Drm,
+    /// Its number in the open file.
+    pub handle: u32,
+    owned: bool,
+}
+
+impl Timeline {
+    /// Signals a point.
+    pub fn signal(&self, point: u64) -> Result<()> {
+        let mut args = Points {
+            handles: (&raw const self.handle) as u64,
+            points: (&raw const point) as u64,
+            count: 1,
+            flags: 0,
+        };
+        // SAFETY: the argument of this code; both addresses hold `count` live entries.
+        unsafe { ioctl(&self.drm, TIMELINE_SIGNAL, &mut args) }?;
+        Ok(())
+    }
+
+    /// Waits for a point.
+    pub fn wait(&self, point: u64) -> Result<()> {
+        let mut args = Wait {
+            handles: (&raw const self.handle) as u64,
+            points: (&raw const point) as u64,
+            timeout_nsec: i64::MAX,
+            count: 1,
+            flags: WAIT_FOR_SUBMIT,
+            first_signaled: 0,
+            pad: 0,
+            deadline_nsec: 0,
+        };
+        // SAFETY: the argument of this code; both addresses hold `count` live entries.
+        unsafe { ioctl(&self.drm, TIMELINE_WAIT, &mut args) }?;
+        Ok(())
+    }
+
+    /// Has an eventfd signalled at a point.
+    pub fn notify(&self, point: u64, event: impl AsFd) -> Result<()> {
+        let mut args = Notify {
+            handle: self.handle,
+            flags: 0,
+            point,
+            fd: event.as_fd().as_raw_fd(),
+            pad: 0,
+        };
+        // SAFETY: the argument of this code, without addresses.
+        unsafe { ioctl(&self.drm, EVENTFD, &mut args) }?;
+        Ok(())
+    }
+}
+
+impl Drop for Timeline {
+    fn drop(&mut self) {
+        if self.owned {
+            let mut args = Create {
+                handle: self.handle,
+                flags: 0,
+            };
+            // SAFETY: the argument of this code, without addresses.
+            let destroyed = unsafe { ioctl(&self.drm, DESTROY, &mut args) };
+            assert!(destroyed.is_ok(), "drm_syncobj destroy: {destroyed:?}");
+        }
+    }
+}
