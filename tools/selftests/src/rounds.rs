@@ -38,14 +38,12 @@ pub fn together(parts: Vec<Part<'_>>) -> Outcome {
             .into_iter()
             .map(|part| scope.spawn(|| run(part)))
             .collect();
-        threads
-            .into_iter()
-            .map(|thread| {
-                thread
-                    .join()
-                    .unwrap_or_else(|_| Err("lost a thread".into()))
-            })
-            .fold(Ok(()), |first, next| first.and(next))
+        let join = |thread: std::thread::ScopedJoinHandle<'_, Outcome>| {
+            thread
+                .join()
+                .unwrap_or_else(|_| Err("lost a thread".into()))
+        };
+        threads.into_iter().map(join).collect()
     })
 }
 

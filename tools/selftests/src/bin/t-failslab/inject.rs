@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The kernel's fault injection, for one task and one step at a time.
+
+use std::fs::{write, File, OpenOptions};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use rustix::io::Errno;
+use selftests::{Failure, Outcome};
+
+const DEBUGFS: &str = "/sys/kernel/debug";
+const FAIL_NTH: &str = "/proc/thread-self/fail-nth";
+
+/// Makes sleeping allocations fail too, and quietly. The error says why there is no injection here.
+pub(crate) fn prepare() -> Result<(), String> {
+    if !Path::new(FAIL_NTH).exists() {
+        return Err("the kernel has no fault injection".into());
+    }
+    let set = |name: &str, value: &str| {
+        let path = format!("{DEBUGFS}/{name}");
+        write(&path, value).map_err(|error| format!("{path}: {error}"))
+    };
+    set("failslab/ignore-gfp-wait", "N")?;
+    set("failslab/verbose", "0")?;
+    for (name, value) in [
+        ("fail_page_alloc/ignore-gfp-wait", "N"),
+        ("fail_page_alloc/min-order", "0"),
+        ("fail_page_alloc/verbose", "0"),
+        ("fail_usercopy/verbose", "0"),
+    ] {
+        // Not in every kernel that has the first.
+        if Path::new(DEBUGFS).join(name).exists() {
+            set(name, value)?;
+        }
+    }
+    Ok(())
+}
+
+/// The switch of the calling thread.
+pub(crate) struct Injector(File);
+
+impl Injector {
+    pub(crate) fn new() -> Outcome<Self> {
+        let file = OpenOptions::new().read(true).write(true).open(FAIL_NTH)?;
+        Ok(Self(file))
+    }
+
+    /// Runs `call` with its step number `step` failing. Also tells whether there was such a step.
+    pub(crate) fn fail<T>(&self, step: u32, call: impl FnOnce() -> T) -> Outcome<(T, bool)> {
+        self.0.write_all_at(step.to_string().as_bytes(), 0)?;
+        let result = call();
+        let mut text = [0; 16];
+        // Reading copies to us, which is a step as well: if it fails, the call had not used up its steps.
+        let injected = match self.0.read_at(&mut text, 0) {
+            Ok(_) => text.starts_with(b"0"),
+            Err(error) if Errno::from_io_error(&error) == Some(Errno::FAULT) => false,
+            Err(error) => return Err(Failure::from(error)),
+        };
+        let off = self.0.write_all_at(b"0", 0);
+        // The first write may be the step that fails.
+        off.or_else(|_| self.0.write_all_at(b"0", 0))?;
+        Ok((result, injected))
+    }
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Every allocation and every copy from and to user memory fails once, in every call: the call is refused with the
+//! documented status, consumes no handle, and leaves nothing behind.
+
+mod calls;
+mod inject;
+
+use std::time::Duration;
+
+use inject::Injector;
+use opendxg::raw::Argument;
+use opendxg::uapi::*;
+use opendxg::{Luid, Status};
+use selftests::leak::Watch;
+use selftests::{ensure, ensure_eq, fixture, skip, Outcome, Suite};
+
+/// More steps than this in one call are a mistake.
+const MOST: u32 = 1000;
+
+/// The next handle number of this process, told by opening an adapter, which uses it up.
+fn next_handle(luid: Luid) -> Outcome<u32> {
+    let raw = fixture::raw()?;
+    let mut arg = D3DKMT_OPENADAPTERFROMLUID::zeroed();
+    arg.AdapterLuid = luid.into();
+    ensure_eq!(raw.exec(&mut arg), Ok(Status::SUCCESS));
+    let mut close = D3DKMT_CLOSEADAPTER::zeroed();
+    close.hAdapter = arg.hAdapter;
+    ensure_eq!(raw.exec(&mut close), Ok(Status::SUCCESS));
+    Ok(arg.hAdapter)
+}
+
+/// What a call does under injection.
+pub(crate) trait Call {
+    /// Runs the call once. Nothing else may be done here: everything else could fail as well.
+    fn run(&mut self) -> rustix::io::Result<Status>;
+
+    /// Undoes a success.
+    fn undo(&mut self) -> Outcome {
+        Ok(())
+    }
+
+    /// How many handles a success uses up.
+    fn handles(&self) -> u32 {
+        0
+    }
+}
+
+/// Raises the number of the step that fails until the call meets no failure any more.
+fn sweep(call: &mut dyn Call) -> Outcome {
+    let injector = Injector::new()?;
+    let luid = fixture::adapter()?.luid();
+    // Once without failures: everything this process needs for the first time is there.
+    ensure_eq!(
+        call.run().map(Status::is_success),
+        Ok(true),
+        "without failures"
+    );
+    call.undo()?;
+
+    let watch = Watch::start()?;
+    let mut refused = 0;
+    for step in 1..=MOST {
+        let before = next_handle(luid)?;
+        let (answer, injected) = injector.fail(step, || call.run())?;
+        let used = match answer {
+            Ok(status) if status.is_success() => {
+                call.undo()?;
+                call.handles()
+            }
+            Ok(Status::NO_MEMORY | Status::ACCESS_VIOLATION) | Err(rustix::io::Errno::FAULT)
+                if injected =>
+            {
+                refused += 1;
+                0
+            }
+            other => return Err(format!("step {step}: {other:?}").into()),
+        };
+        watch.unchanged()?;
+        let after = next_handle(luid)?;
+        ensure_eq!(
+            after,
+            before + 0x40 * (used + 1),
+            "step {step}: handle numbers"
+        );
+        if !injected {
+            println!("# {} steps, {refused} refused", step - 1);
+            ensure!(answer.is_ok_and(Status::is_success));
+            return watch.ends_clean();
+        }
+    }
+    Err(format!("failures never end after {MOST} steps").into())
+}
+
+fn main() {
+    let unavailable = inject::prepare().err();
+    let test = |suite: Suite, (name, make): (&'static str, calls::Maker)| {
+        let unavailable = unavailable.clone();
+        suite.slow(
+            format!("L4 RES-25 FEN-54 {name}"),
+            Duration::from_secs(120),
+            move || match unavailable {
+                Some(reason) => skip!("{reason}"),
+                None => make(&mut sweep),
+            },
+        )
+    };
+    calls::ALL
+        .iter()
+        .copied()
+        .fold(Suite::new("failslab"), test)
+        .run()
+}
