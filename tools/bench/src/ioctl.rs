@@ -47,7 +47,7 @@ const WRITE: u32 = 1 << 30;
 const READ: u32 = 2 << 30;
 
 const fn code<T>(direction: u32, letter: u8, nr: u32) -> u32 {
-    direction | (size_of::<T>() as u32) << 16 | (letter as u32) << 8 | nr
+    direction | ((size_of::<T>() as u32) << 16) | ((letter as u32) << 8) | nr
 }
 
 /// Code of an ioctl whose argument is read by the kernel.
