@@ -5,6 +5,7 @@
 #include <linux/anon_inodes.h>
 #include <linux/capability.h>
 #include <linux/cred.h>
+#include <linux/fault-inject-usercopy.h>
 #include <linux/ipc_namespace.h>
 #include <linux/mm.h>
 #include <linux/mman.h>
@@ -13,7 +14,9 @@
 #include <linux/poll.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
+#include <linux/uaccess.h>
 #include <linux/uidgid.h>
+#include <linux/unaligned.h>
 #include <linux/user_namespace.h>
 #include <linux/wait.h>
 
@@ -67,6 +70,61 @@ struct file *dxg_anon_file(const char *name, const struct file_operations *fops,
 			   void *priv, int flags)
 {
 	return anon_inode_getfile(name, fops, priv, flags);
+}
+
+/*
+ * Copies of a few words, as argument structs are: plain loads and stores between one pair of access
+ * checks, instead of a call of the general copy routine. size is a multiple of 4. False on a fault.
+ */
+bool dxg_read_words(void *to, u64 from, size_t size)
+{
+	const void __user *src = u64_to_user_ptr(from);
+
+	might_fault();
+	if (should_fail_usercopy() || !user_read_access_begin(src, size))
+		return false;
+	for (; size >= sizeof(u64); size -= sizeof(u64)) {
+		u64 word;
+
+		unsafe_get_user(word, (const u64 __user *)src, fault);
+		put_unaligned(word, (u64 *)to);
+		src += sizeof(u64);
+		to += sizeof(u64);
+	}
+	if (size) {
+		u32 word;
+
+		unsafe_get_user(word, (const u32 __user *)src, fault);
+		put_unaligned(word, (u32 *)to);
+	}
+	user_read_access_end();
+	return true;
+
+fault:
+	user_read_access_end();
+	return false;
+}
+
+bool dxg_write_words(u64 to, const void *from, size_t size)
+{
+	void __user *dst = u64_to_user_ptr(to);
+
+	might_fault();
+	if (should_fail_usercopy() || !user_write_access_begin(dst, size))
+		return false;
+	for (; size >= sizeof(u64); size -= sizeof(u64)) {
+		unsafe_put_user(get_unaligned((const u64 *)from), (u64 __user *)dst, fault);
+		dst += sizeof(u64);
+		from += sizeof(u64);
+	}
+	if (size)
+		unsafe_put_user(get_unaligned((const u32 *)from), (u32 __user *)dst, fault);
+	user_write_access_end();
+	return true;
+
+fault:
+	user_write_access_end();
+	return false;
 }
 
 void *dxg_page_address(struct page *page)

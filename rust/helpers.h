@@ -36,6 +36,9 @@ struct mm_struct *dxg_current_mm(void);
 struct file *dxg_anon_file(const char *name, const struct file_operations *fops,
 			   void *priv, int flags);
 
+bool dxg_read_words(void *to, u64 from, size_t size);
+bool dxg_write_words(u64 to, const void *from, size_t size);
+
 void *dxg_page_address(struct page *page);
 unsigned long dxg_map_page(struct file *file, unsigned long token);
 bool dxg_unmap_page(struct file *file, unsigned long addr, unsigned long token);

@@ -8,6 +8,7 @@
 
 use super::{
     fence_point::FencePoint,
+    few::Few,
     monitored_fence::{
         MonitoredFence,
         Spare, //
@@ -47,46 +48,21 @@ pub(crate) struct Element {
     pub(crate) value: u64,
 }
 
-/// How many elements find room without an allocation.
-const INLINE: usize = 8;
-
-/// The elements of one call. A few of them need no memory.
-#[derive(Default)]
-pub(crate) struct Elements {
-    few: [Option<Element>; INLINE],
-    rest: KVVec<Element>,
-    len: usize,
+impl Element {
+    /// Whether the value is there now.
+    pub(crate) fn holds(&self) -> bool {
+        self.fence.satisfies(self.value)
+    }
 }
 
-impl Elements {
-    /// Adds one.
-    pub(crate) fn push(&mut self, element: Element) -> Result {
-        match self.few.get_mut(self.len) {
-            Some(place) => *place = Some(element),
-            None => self.rest.push(element, GFP_KERNEL_ACCOUNT)?,
-        }
-        self.len += 1;
-        Ok(())
-    }
+/// The elements of one call.
+pub(crate) type Elements = Few<Element, 4>;
 
-    /// How many there are.
-    pub(crate) fn len(&self) -> usize {
-        self.len
-    }
-
-    /// All of them, in order.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Element> {
-        Iterator::chain(self.few.iter().flatten(), self.rest.iter())
-    }
-
-    /// Whether the condition holds now.
-    fn hold(&self, mode: Mode) -> bool {
-        let satisfied = |element: &Element| element.fence.satisfies(element.value);
-
-        match mode {
-            Mode::Any => self.iter().any(satisfied),
-            Mode::All => self.iter().all(satisfied),
-        }
+/// Whether the condition holds now.
+fn holds(mode: Mode, elements: &Elements) -> bool {
+    match mode {
+        Mode::Any => elements.iter().any(Element::holds),
+        Mode::All => elements.iter().all(Element::holds),
     }
 }
 
@@ -94,12 +70,12 @@ impl Elements {
 ///
 /// `last` is the last step that may fail.
 fn register(waiter: &Arc<Waiter>, elements: &Elements, last: impl FnOnce() -> Result) -> Result {
-    let mut spares = KVVec::<Spare>::with_capacity(elements.len(), GFP_KERNEL_ACCOUNT)?;
+    let mut spares = Few::<Spare, 1>::with_capacity(elements.len())?;
 
     for _ in 0..elements.len() {
         let node = RBTreeNodeReservation::new(GFP_KERNEL_ACCOUNT)?;
 
-        spares.push((node, waiter.clone()), GFP_KERNEL_ACCOUNT)?;
+        spares.push((node, waiter.clone()));
     }
     last()?;
     for element in elements.iter() {
@@ -118,7 +94,7 @@ fn register(waiter: &Arc<Waiter>, elements: &Elements, last: impl FnOnce() -> Re
 /// INVALID_HANDLE if nobody is left who could signal; [`Stop::Interrupted`] on a signal, with no
 /// waiter left behind. Context: a system call, no locks held.
 pub(crate) fn block(mode: Mode, elements: &Elements) -> Outcome {
-    if elements.hold(mode) {
+    if holds(mode, elements) {
         return Ok(());
     }
 
@@ -148,7 +124,7 @@ pub(crate) fn notify(
     elements: &Elements,
     event: EventFd,
 ) -> Outcome {
-    if elements.hold(mode) {
+    if holds(mode, elements) {
         event.signal();
         return Ok(());
     }
@@ -167,9 +143,9 @@ pub(crate) fn point(waits: &Arc<PendingWaits>, element: Element) -> Outcome<Arc<
     let pending = waits.admit()?;
     let waiter = Waiter::new(Mode::All, 1, Notify::Pollers, Some(pending))?;
     let point = FencePoint::new(waiter.clone(), &element)?;
-    let mut elements = Elements::default();
+    let mut elements = Elements::new();
 
-    elements.push(element)?;
+    elements.push(element);
     register(&waiter, &elements, || Ok(()))?;
     Ok(point)
 }

@@ -56,6 +56,7 @@ use kernel::{
     },
     xarray::{
         AllocKind,
+        Guard,
         XArray, //
     }, //
 };
@@ -128,7 +129,7 @@ impl Reserved<'_> {
         // CAST: an index has 24 bits.
         if let Some(entry) = self.table.entries.lock().get(self.index as usize) {
             // ORDERING: release, so that a lookup that sees the flag sees the object. Pairs with
-            // the acquire load in `HandleTable::with`.
+            // the acquire load in `Lookup::find`.
             entry.published.store(true, Release);
         }
         core::mem::forget(self);
@@ -225,36 +226,25 @@ impl HandleTable {
         })
     }
 
-    /// Calls `look` with the object behind a handle, under the table's leaf lock.
-    fn with<T>(&self, local: u32, look: impl FnOnce(&Object) -> Option<T>) -> Option<T> {
-        let index = handle::local_index(local)?;
-        let entries = self.entries.lock();
-        // CAST: an index has 24 bits.
-        let entry = entries.get(index as usize)?;
-
-        // ORDERING: acquire, pairs with the release store in `Reserved::publish`.
-        if !entry.published.load(Acquire) {
-            return None;
-        }
-        look(&entry.object)
+    /// Looks handles up. Nothing may be dropped, allocated or slept on while the result lives.
+    pub(crate) fn lookup(&self) -> Lookup<'_> {
+        Lookup(self.entries.lock())
     }
 
     /// The adapter behind a handle.
     pub(crate) fn adapter(&self, local: u32) -> Outcome<Arc<Adapter>> {
-        self.with(local, |object| match object {
+        self.lookup().find(local, |object| match object {
             Object::Adapter(adapter) => Some(adapter.clone()),
             _ => None,
         })
-        .ok_or(Status::INVALID_PARAMETER.into())
     }
 
     /// The device behind a handle.
     pub(crate) fn device(&self, local: u32) -> Outcome<Arc<Device>> {
-        self.with(local, |object| match object {
+        self.lookup().find(local, |object| match object {
             Object::Device(device) => Some(device.clone()),
             _ => None,
         })
-        .ok_or(Status::INVALID_PARAMETER.into())
     }
 
     /// The device behind a handle, as the parent of new handles.
@@ -269,20 +259,20 @@ impl HandleTable {
 
     /// The synchronisation object behind a handle.
     pub(crate) fn sync_object(&self, local: u32) -> Outcome<Opened> {
-        self.with(local, |object| match object {
-            Object::Sync(opening) => Some(opening.opened()),
-            _ => None,
-        })
-        .ok_or(Status::INVALID_PARAMETER.into())
+        self.lookup().sync_object(local)
     }
 
-    /// A strong reference to the synchronisation object behind a handle, of its own.
-    pub(crate) fn strong(&self, local: u32) -> Outcome<Strong> {
-        self.with(local, |object| match object {
-            Object::Sync(opening) => Strong::upgrade(opening.strong().object()),
+    /// A strong reference to the synchronisation object behind a handle, of its own, and the access
+    /// that may be given away with it.
+    pub(crate) fn strong(&self, local: u32) -> Outcome<(Strong, u32)> {
+        self.lookup().find(local, |object| match object {
+            Object::Sync(opening) => {
+                let (strong, access) = opening.strong();
+
+                Strong::upgrade(strong.object()).map(|strong| (strong, access))
+            }
             _ => None,
         })
-        .ok_or(Status::INVALID_PARAMETER.into())
     }
 
     /// Takes out a published entry, or a reserved one.
@@ -314,11 +304,9 @@ impl HandleTable {
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn destroy(&self, local: u32, accept: impl FnOnce(&Object) -> bool) -> Outcome {
-        let index = self
-            .with(local, |object| {
-                accept(object).then(|| handle::local_index(local))?
-            })
-            .ok_or(Status::INVALID_PARAMETER)?;
+        let index = self.lookup().find(local, |object| {
+            accept(object).then(|| handle::local_index(local))?
+        })?;
         // Two threads may get here with one handle; one of them takes it out. The number cannot
         // stand for something else by now, because numbers are not used again so soon.
         let removed = self.remove(index, false).ok_or(Status::INVALID_PARAMETER)?;
@@ -367,6 +355,38 @@ impl HandleTable {
     pub(crate) fn close(&self) {
         self.order.lock().closed = true;
         self.destroy_all(|_| true);
+    }
+}
+
+/// Lookups under one hold of the table's leaf lock.
+pub(crate) struct Lookup<'a>(Guard<'a, Arc<Entry>>);
+
+impl Lookup<'_> {
+    /// What `look` says about the object behind a handle; INVALID_PARAMETER if that is nothing.
+    fn find<T>(&self, local: u32, look: impl FnOnce(&Object) -> Option<T>) -> Outcome<T> {
+        handle::local_index(local)
+            // CAST: an index has 24 bits.
+            .and_then(|index| self.0.get(index as usize))
+            // ORDERING: acquire, pairs with the release store in `Reserved::publish`.
+            .filter(|entry| entry.published.load(Acquire))
+            .and_then(|entry| look(&entry.object))
+            .ok_or(Status::INVALID_PARAMETER.into())
+    }
+
+    /// The number of the adapter that the device behind a handle is on.
+    pub(crate) fn device_adapter(&self, local: u32) -> Outcome<u32> {
+        self.find(local, |object| match object {
+            Object::Device(device) => Some(device.adapter.caps.index),
+            _ => None,
+        })
+    }
+
+    /// The synchronisation object behind a handle.
+    pub(crate) fn sync_object(&self, local: u32) -> Outcome<Opened> {
+        self.find(local, |object| match object {
+            Object::Sync(opening) => Some(opening.opened()),
+            _ => None,
+        })
     }
 }
 

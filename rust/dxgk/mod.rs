@@ -24,6 +24,7 @@ pub(crate) mod cpu_wait;
 pub(crate) mod device;
 pub(crate) mod driver;
 pub(crate) mod fence_point;
+pub(crate) mod few;
 pub(crate) mod global_table;
 pub(crate) mod handle_table;
 pub(crate) mod legacy_sync;

@@ -23,6 +23,8 @@ use kernel::{
 pub(crate) struct Opening {
     strong: Strong,
     rights: Rights,
+    /// Access that handles shared from this one may have.
+    access: u32,
     /// The process, if this opening uses a mapping of a page that only this fence has.
     mapped_in: Option<Arc<AddressSpace>>,
 }
@@ -36,18 +38,21 @@ pub(crate) struct Opened {
 }
 
 impl Opening {
-    /// Opens the object behind `strong` in the process of `space`. Also returns where its value is
-    /// mapped, or 0 if it has no page of its own.
+    /// Opens the object behind `strong` in the process of `space`. `access` bounds what
+    /// can be shared from here (RES-104). Also returns where the value is mapped, or 0 if it has no
+    /// page of its own.
     ///
     /// Context: a system call of the process, no locks held.
     pub(crate) fn new(
         strong: Strong,
         rights: Rights,
+        access: u32,
         space: &Arc<AddressSpace>,
     ) -> Result<(Self, usize)> {
         let mut opening = Self {
             strong,
             rights,
+            access,
             mapped_in: None,
         };
         let mut addr = 0;
@@ -70,9 +75,9 @@ impl Opening {
         }
     }
 
-    /// The reference, for sharing and naming the object.
-    pub(crate) fn strong(&self) -> &Strong {
-        &self.strong
+    /// The object's reference, for another one, and the access that may be given away with it.
+    pub(crate) fn strong(&self) -> (&Strong, u32) {
+        (&self.strong, self.access)
     }
 }
 

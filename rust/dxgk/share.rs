@@ -55,6 +55,11 @@ impl Share {
         self.strong.object()
     }
 
+    /// The access of this handle.
+    pub(crate) fn access(&self) -> u32 {
+        self.access
+    }
+
     /// What a handle opened from this share may do.
     pub(crate) fn rights(&self) -> Rights {
         access::rights(self.access)

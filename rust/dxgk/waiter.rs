@@ -14,6 +14,7 @@ use super::{
         Member,
         WAITERS, //
     },
+    few::Few,
     monitored_fence::MonitoredFence,
     pending_waits::PendingWaits, //
 };
@@ -85,7 +86,7 @@ struct Link {
 
 /// What goes when the wait has ended.
 struct Links {
-    queued: KVVec<Link>,
+    queued: Few<Link, 1>,
     pending: Option<Pending>,
 }
 
@@ -113,7 +114,7 @@ impl Waiter {
         pending: Option<Pending>,
     ) -> Result<Arc<Self>> {
         let links = Links {
-            queued: KVVec::with_capacity(count, GFP_KERNEL_ACCOUNT)?,
+            queued: Few::with_capacity(count)?,
             pending,
         };
         // CAST: the number of elements is bounded by the call, far below 2^32.
@@ -134,11 +135,7 @@ impl Waiter {
     /// Remembers that this waiter is queued on `fence` under `key`.
     pub(super) fn queued(&self, fence: Arc<MonitoredFence>, key: WaitKey) {
         // The room was reserved in `new`, for one link per element.
-        let _room = self
-            .links
-            .lock()
-            .queued
-            .push_within_capacity(Link { fence, key });
+        self.links.lock().queued.push(Link { fence, key });
     }
 
     /// One element was seen satisfied by somebody who then lets go of its node.
@@ -203,13 +200,16 @@ impl Waiter {
         let links = core::mem::replace(
             &mut *self.links.lock(),
             Links {
-                queued: KVVec::new(),
+                queued: Few::new(),
                 pending: None,
             },
         );
 
-        for link in links.queued.iter() {
-            link.fence.cancel(&link.key);
+        // When all elements were satisfied, those who did it have taken the nodes out.
+        if !self.set.all_satisfied() {
+            for link in links.queued.iter() {
+                link.fence.cancel(&link.key);
+            }
         }
         if let Some(pending) = &links.pending {
             pending.waits.forget(self.id);

@@ -73,10 +73,14 @@ pub(super) fn share_objects<'a>(
 
     let inherit = attributes(args.pObjectAttributes)?;
     let local = user::read::<u32>(args.ObjectHandleArray)?;
-    let strong = call.process.handles.strong(local)?;
+    let (strong, may) = call.process.handles.strong(local)?;
 
     if strong.object().header().sharing != Sharing::Nt {
         return Err(Status::INVALID_PARAMETER.into());
+    }
+
+    if !access::is_part_of(access, may) {
+        return Err(Status::ACCESS_DENIED.into());
     }
 
     let share = Share::new(strong, access)?;

@@ -30,6 +30,7 @@ use crate::{
         value_cell::ValueCell, //
     },
     logic::{
+        access,
         handle,
         sync_flags::{
             self,
@@ -92,7 +93,7 @@ pub(super) fn create<'a>(
         Sharing::Private | Sharing::Nt => 0,
     };
     let rights = Rights::from_flags(info.Flags);
-    let (opening, shared_addr) = Opening::new(strong, rights, &call.process.space)?;
+    let (opening, shared_addr) = Opening::new(strong, rights, access::ALL, &call.process.space)?;
     let reserved = call
         .process
         .handles
@@ -216,9 +217,10 @@ fn open<'a>(
     call: Call<'a>,
     strong: Strong,
     rights: Rights,
+    access: u32,
     parent: Option<&Parent>,
 ) -> Outcome<(Reserved<'a>, usize)> {
-    let (opening, addr) = Opening::new(strong, rights, &call.process.space)?;
+    let (opening, addr) = Opening::new(strong, rights, access, &call.process.space)?;
     let reserved = call
         .process
         .handles
@@ -237,7 +239,7 @@ pub(super) fn open_global<'a>(
         .globals
         .open(args.hSharedHandle)
         .ok_or(Status::INVALID_PARAMETER)?;
-    let (reserved, _) = open(call, strong, Rights::from_flags(0), None)?;
+    let (reserved, _) = open(call, strong, Rights::from_flags(0), access::ALL, None)?;
 
     args.hSyncObject = reserved.handle();
     Ok(Publish::Handle(reserved))
@@ -267,7 +269,13 @@ pub(super) fn open_nt<'a>(
     args: &mut D3DKMT_OPENSYNCOBJECTFROMNTHANDLE,
 ) -> Outcome<Publish<'a>> {
     let share = share(args.hNtHandle)?;
-    let (reserved, _) = open(call, strong_of(&share)?, share.rights(), None)?;
+    let (reserved, _) = open(
+        call,
+        strong_of(&share)?,
+        share.rights(),
+        share.access(),
+        None,
+    )?;
 
     args.hSyncObject = reserved.handle();
     Ok(Publish::Handle(reserved))
@@ -295,7 +303,13 @@ pub(super) fn open_nt2<'a>(
     }
 
     let rights = Rights::from_flags(args.Flags).and(share.rights());
-    let (reserved, addr) = open(call, strong_of(&share)?, rights, Some(&parent))?;
+    let (reserved, addr) = open(
+        call,
+        strong_of(&share)?,
+        rights,
+        share.access(),
+        Some(&parent),
+    )?;
 
     if is_fence {
         args.set_addresses(addr as u64, 0);

@@ -14,7 +14,6 @@ use crate::{
             Element,
             Elements, //
         },
-        device::Device,
         monitored_fence::MonitoredFence,
         sync_object::SyncObject, //
     },
@@ -30,8 +29,7 @@ use crate::{
     uapi::{
         status::{
             Outcome,
-            Status,
-            Stop, //
+            Status, //
         },
         *, //
     }, //
@@ -43,13 +41,15 @@ use kernel::{
 
 /// Objects in one call (FEN-18).
 const MAX_OBJECTS: u32 = 4096;
+/// Lookups under one hold of the handle table's lock.
+const LOOKUPS: usize = 64;
 /// Arrays up to this length are copied to the stack.
-const FEW: usize = 8;
+const FEW: usize = 4;
 
 /// An array of the caller, copied once. A short one takes no memory.
 struct Array<T> {
     few: [T; FEW],
-    many: KVVec<T>,
+    many: Option<KVVec<T>>,
     len: usize,
 }
 
@@ -59,57 +59,93 @@ impl<T: user::Plain> Array<T> {
         let len = count as usize;
         let mut array = Self {
             few: [user::zeroed(); FEW],
-            many: KVVec::new(),
+            many: None,
             len,
         };
 
-        if len > FEW {
-            array.many = KVVec::from_elem(user::zeroed(), len, GFP_KERNEL_ACCOUNT)?;
+        if let Some(few) = array.few.get_mut(..len) {
+            user::read_slice(addr, few)?;
+        } else {
+            let mut many = KVVec::from_elem(user::zeroed(), len, GFP_KERNEL_ACCOUNT)?;
+
+            user::read_slice(addr, &mut many)?;
+            array.many = Some(many);
         }
-        user::read_slice(addr, array.as_mut_slice())?;
         Ok(array)
     }
 
-    fn as_mut_slice(&mut self) -> &mut [T] {
-        match self.few.get_mut(..self.len) {
-            Some(few) => few,
-            None => &mut self.many,
-        }
-    }
-
     fn as_slice(&self) -> &[T] {
-        match self.few.get(..self.len) {
-            Some(few) => few,
-            None => &self.many,
+        match &self.many {
+            Some(many) => many,
+            None => self.few.get(..self.len).unwrap_or_default(),
         }
     }
 }
 
 /// The parts that CPU waits and signals have in common.
 struct Objects {
+    device: u32,
     handles: u64,
     values: u64,
     count: u32,
 }
 
 impl Objects {
+    /// INVALID_PARAMETER for a bad count or a missing array.
+    fn new(device: u32, handles: u64, values: u64, count: u32) -> Outcome<Self> {
+        if !(1..=MAX_OBJECTS).contains(&count) || handles == 0 || values == 0 {
+            return Err(Status::INVALID_PARAMETER.into());
+        }
+        Ok(Self {
+            device,
+            handles,
+            values,
+            count,
+        })
+    }
+
+    /// The only element, if there is one: the same as [`Objects::resolve`], without lists.
+    fn only(&self, call: Call<'_>, may: impl Fn(Rights) -> bool) -> Outcome<Option<Element>> {
+        if self.count != 1 {
+            return Ok(None);
+        }
+
+        let local = user::read::<u32>(self.handles)?;
+        let value = user::read::<u64>(self.values)?;
+        let table = call.process.handles.lookup();
+        let adapter = table.device_adapter(self.device)?;
+        let opened = table.sync_object(local)?;
+
+        drop(table);
+
+        let fence = usable(opened.object, adapter).ok_or(Status::INVALID_PARAMETER)?;
+
+        if !may(opened.rights) {
+            return Err(Status::ACCESS_DENIED.into());
+        }
+        Ok(Some(Element { fence, value }))
+    }
+
     /// Copies both arrays and looks every handle up, before any effect. The first check that fails
     /// decides (FEN-53): handles of all, then types of all, then rights of all.
-    fn resolve(
-        &self,
-        call: Call<'_>,
-        device: &Device,
-        may: impl Fn(Rights) -> bool,
-    ) -> Outcome<Elements> {
+    fn resolve(&self, call: Call<'_>, may: impl Fn(Rights) -> bool) -> Outcome<Elements> {
         let handles = Array::<u32>::read(self.handles, self.count)?;
         let values = Array::<u64>::read(self.values, self.count)?;
-        let mut elements = Elements::default();
+        let mut elements = Elements::with_capacity(handles.as_slice().len())?;
         let mut mismatch = false;
         let mut denied = false;
+        let mut table = call.process.handles.lookup();
+        let adapter = table.device_adapter(self.device)?;
+        let pairs = handles.as_slice().iter().zip(values.as_slice());
 
-        for (local, value) in handles.as_slice().iter().zip(values.as_slice()) {
-            let opened = call.process.handles.sync_object(*local)?;
-            let Some(fence) = usable(&opened.object, device) else {
+        for (number, (local, value)) in pairs.enumerate() {
+            if number % LOOKUPS == LOOKUPS - 1 {
+                drop(table);
+                table = call.process.handles.lookup();
+            }
+
+            let opened = table.sync_object(*local)?;
+            let Some(fence) = usable(opened.object, adapter) else {
                 mismatch = true;
                 continue;
             };
@@ -118,8 +154,9 @@ impl Objects {
             elements.push(Element {
                 fence,
                 value: *value,
-            })?;
+            });
         }
+        drop(table);
         if mismatch {
             return Err(Status::INVALID_PARAMETER.into());
         }
@@ -130,28 +167,17 @@ impl Objects {
     }
 }
 
-/// The object as a fence that a device may wait on and signal from the CPU (FEN-26, section 2.6).
-fn usable(object: &SyncObject, device: &Device) -> Option<Arc<MonitoredFence>> {
+/// The object as a fence that a device of an adapter may wait on and signal from the CPU (FEN-26,
+/// section 2.6).
+fn usable(object: SyncObject, adapter: u32) -> Option<Arc<MonitoredFence>> {
     match object {
         SyncObject::Fence(fence)
-            if fence.header.cross_adapter
-                || Arc::ptr_eq(&fence.header.adapter, &device.adapter) =>
+            if fence.header.cross_adapter || fence.header.adapter.caps.index == adapter =>
         {
-            Some(fence.clone())
+            Some(fence)
         }
         _ => None,
     }
-}
-
-fn check_arrays(count: u32, handles: u64, values: u64) -> Outcome<Objects> {
-    if !(1..=MAX_OBJECTS).contains(&count) || handles == 0 || values == 0 {
-        return Err(Status::INVALID_PARAMETER.into());
-    }
-    Ok(Objects {
-        handles,
-        values,
-        count,
-    })
 }
 
 /// nr 0x31 (FEN-31 to FEN-38). Values are checked one after the other; those before a refused one
@@ -165,21 +191,24 @@ pub(super) fn signal_from_cpu(
     }
 
     let allow_rewind = args.Flags & D3DDDICB_SIGNALFLAGS_AllowFenceRewind != 0;
-    let objects = check_arrays(
-        args.ObjectCount,
-        args.ObjectHandleArray,
-        args.FenceValueArray,
-    )?;
-    let device = call.process.handles.device(args.hDevice)?;
-    let elements = objects.resolve(call, &device, |rights| rights.signal)?;
-
-    for element in elements.iter() {
+    let may = |rights: Rights| rights.signal;
+    let signal = |element: &Element| -> Outcome {
         element
             .fence
             .signal(element.value, allow_rewind)
-            .map_err(|_| Stop::from(Status::INVALID_PARAMETER))?;
+            .map_err(|_| Status::INVALID_PARAMETER.into())
+    };
+    let objects = Objects::new(
+        args.hDevice,
+        args.ObjectHandleArray,
+        args.FenceValueArray,
+        args.ObjectCount,
+    )?;
+
+    if let Some(element) = objects.only(call, may)? {
+        return signal(&element);
     }
-    Ok(())
+    objects.resolve(call, may)?.iter().try_for_each(signal)
 }
 
 /// nr 0x3a (FEN-14 to FEN-30).
@@ -193,13 +222,23 @@ pub(super) fn wait_from_cpu(
 
     let any = args.Flags & D3DDDI_WAITFORSYNCHRONIZATIONOBJECTFROMCPU_FLAGS_WaitAny != 0;
     let mode = if any { Mode::Any } else { Mode::All };
-    let objects = check_arrays(
-        args.ObjectCount,
+    let may = |rights: Rights| rights.wait;
+    let objects = Objects::new(
+        args.hDevice,
         args.ObjectHandleArray,
         args.FenceValueArray,
+        args.ObjectCount,
     )?;
-    let device = call.process.handles.device(args.hDevice)?;
-    let elements = objects.resolve(call, &device, |rights| rights.wait)?;
+    let elements = match objects.only(call, may)? {
+        Some(element) if args.hAsyncEvent == 0 && element.holds() => return Ok(()),
+        Some(element) => {
+            let mut elements = Elements::new();
+
+            elements.push(element);
+            elements
+        }
+        None => objects.resolve(call, may)?,
+    };
 
     match args.hAsyncEvent {
         0 => cpu_wait::block(mode, &elements),

@@ -41,6 +41,12 @@ pub fn grant(desired: u32) -> Option<u32> {
     (left & !ALL == 0).then_some(granted | left)
 }
 
+/// Whether `access` asks for no right to the object that `may` lacks (RES-104): access never grows on
+/// the way from handle to handle.
+pub fn is_part_of(access: u32, may: u32) -> bool {
+    access & (WAIT | SIGNAL) & !may == 0
+}
+
 /// What a local handle may do that is opened from an NT handle with this access.
 pub fn rights(access: u32) -> Rights {
     Rights {

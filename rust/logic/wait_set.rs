@@ -56,6 +56,9 @@ pub struct WaitSet {
 impl WaitSet {
     /// A pending wait over `count` elements, at least 1.
     pub fn new(mode: Mode, count: u32) -> Self {
+        // Any of one is all of one.
+        let mode = if count == 1 { Mode::All } else { mode };
+
         Self {
             mode,
             missing: word32(match mode {
@@ -96,6 +99,11 @@ impl WaitSet {
             CANCELLED => Some(Outcome::Cancelled),
             _ => None,
         }
+    }
+
+    /// Whether the wait ended because every element was satisfied. None of them is queued then.
+    pub fn all_satisfied(&self) -> bool {
+        self.mode == Mode::All && self.outcome() == Some(Outcome::Satisfied)
     }
 
     /// The word that stops being 0 when the wait ends, for sleeping on it.

@@ -118,8 +118,8 @@ impl<M: WaitMap> Waiters<M> {
         Admission::Queued(key)
     }
 
-    /// Stores `value` and moves the waiters it releases into `due`; hands out the rest of the work,
-    /// if they are many, for [`Waiters::sweep`].
+    /// Stores `value` and says what is to be done about waiters; nothing if nobody waits for that
+    /// little. The caller goes on with [`Waiters::sweep`] under the same hold of the lock.
     ///
     /// Waiters are measured against the signalled value itself, not against a later look at the
     /// word, so that a signal followed by a rewind loses nobody (FEN-34).
@@ -128,7 +128,6 @@ impl<M: WaitMap> Waiters<M> {
         current: &Word64,
         value: u64,
         allow_rewind: bool,
-        due: &mut M,
     ) -> Result<Option<Sweep>, WouldRewind> {
         let before = load_acquire(current);
 
@@ -142,16 +141,20 @@ impl<M: WaitMap> Waiters<M> {
             store_release(current, value);
         }
 
-        let whole = Sweep {
+        let due = self
+            .map
+            .first()
+            .is_some_and(|key| fence_value::satisfies(value, key.value));
+
+        Ok(due.then_some(Sweep {
             value,
             before: self.next_seq,
             passed: None,
-        };
-
-        Ok(self.sweep(whole, due))
+        }))
     }
 
-    /// Goes on with a signal: moves the next waiters it releases into `due`.
+    /// Moves the next waiters that a signal releases into `due`, and hands back what is left to do
+    /// when they are many.
     pub fn sweep(&mut self, mut sweep: Sweep, due: &mut M) -> Option<Sweep> {
         for _ in 0..BATCH {
             let key = match &sweep.passed {

@@ -43,6 +43,9 @@ extern "C" {
         flags: c_int,
     ) -> *mut bindings::file;
 
+    pub(super) fn dxg_read_words(to: *mut c_void, from: u64, size: usize) -> bool;
+    pub(super) fn dxg_write_words(to: u64, from: *const c_void, size: usize) -> bool;
+
     pub(super) fn dxg_page_address(page: *mut bindings::page) -> *mut c_void;
     pub(super) fn dxg_map_page(file: *mut bindings::file, token: c_ulong) -> c_ulong;
     pub(super) fn dxg_unmap_page(file: *mut bindings::file, addr: c_ulong, token: c_ulong) -> bool;

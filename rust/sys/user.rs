@@ -5,6 +5,7 @@
 //! Every address comes from an argument struct as a `u64`; 0 is not special here. A struct or an
 //! array is copied once and then only the copy is looked at (RES-5).
 
+use super::ffi;
 use core::mem::MaybeUninit;
 use kernel::{
     prelude::*,
@@ -13,6 +14,10 @@ use kernel::{
         UserSlice, //
     }, //
 };
+
+/// Copies of at most this many bytes are made word by word: every argument struct of the calls that
+/// have to be quick.
+const FEW: usize = 128;
 
 /// User memory could not be read or written.
 #[derive(Debug)]
@@ -71,6 +76,12 @@ pub(crate) fn read<T: Plain>(addr: u64) -> core::result::Result<T, Fault> {
 pub(crate) fn read_slice<T: Plain>(addr: u64, values: &mut [T]) -> core::result::Result<(), Fault> {
     let bytes = bytes_mut(values);
 
+    if in_words(bytes.len()) {
+        let to = bytes.as_mut_ptr().cast();
+
+        // SAFETY: `to` is valid for writing this many bytes, whatever `addr` is.
+        return done(unsafe { ffi::dxg_read_words(to, addr, bytes.len()) });
+    }
     slice(addr, bytes.len())?
         .reader()
         .read_slice(bytes)
@@ -86,8 +97,27 @@ pub(crate) fn write<T: Plain>(addr: u64, value: &T) -> core::result::Result<(), 
 pub(crate) fn write_slice<T: Plain>(addr: u64, values: &[T]) -> core::result::Result<(), Fault> {
     let bytes = bytes(values);
 
+    if in_words(bytes.len()) {
+        let from = bytes.as_ptr().cast();
+
+        // SAFETY: `from` is valid for reading this many bytes, whatever `addr` is.
+        return done(unsafe { ffi::dxg_write_words(addr, from, bytes.len()) });
+    }
     slice(addr, bytes.len())?
         .writer()
         .write_slice(bytes)
         .map_err(|_| Fault)
+}
+
+/// Whether a copy is short enough to be made word by word.
+fn in_words(size: usize) -> bool {
+    size <= FEW && size % size_of::<u32>() == 0
+}
+
+fn done(copied: bool) -> core::result::Result<(), Fault> {
+    if copied {
+        Ok(())
+    } else {
+        Err(Fault)
+    }
 }

@@ -160,8 +160,12 @@ impl Fence {
         rewind: bool,
     ) -> Result<Option<Sweep>, WouldRewind> {
         let mut due = Tree::default();
-        let rest = self.lock().signal(&self.current, value, rewind, &mut due)?;
+        let mut waiters = self.lock();
+        let rest = waiters
+            .signal(&self.current, value, rewind)?
+            .and_then(|sweep| waiters.sweep(sweep, &mut due));
 
+        drop(waiters);
         deliver(due, WaitSet::satisfy);
         Ok(rest)
     }
