@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The description is complete.
+
+use std::collections::BTreeSet;
+
+use opendxg::raw::{CALLS, EXEC};
+use opendxg::{Dxg, NO_OP};
+use selftests::{ensure, ensure_eq, Outcome, Suite};
+
+use crate::table::{forms, Form};
+
+/// The documented layout of every struct: name, size, field, offset, bytes.
+const LAYOUT: &str = include_str!(concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../../Documentation/abi/abi-layout.tsv"
+));
+
+/// Structs that are part of an argument struct, and where they begin in it.
+const NESTED: [(&str, &str, usize); 1] = [(
+    "D3DKMT_CREATESYNCHRONIZATIONOBJECT2",
+    "D3DDDI_SYNCHRONIZATIONOBJECTINFO2",
+    8,
+)];
+
+/// Adds the tests of this file.
+pub(crate) fn tests(suite: Suite) -> Suite {
+    suite
+        .test("NEG-complete every implemented call is described", numbers)
+        .test(
+            "NEG-complete every byte of every struct is described once",
+            bytes,
+        )
+        .test("NEG-complete every documented member is described", members)
+        .test(
+            "NEG-complete names and sizes are those of the headers",
+            headers,
+        )
+}
+
+fn numbers() -> Outcome {
+    let implemented: BTreeSet<u32> = Dxg::open()?.version()?.numbers().collect();
+    let mut described: BTreeSet<u32> = forms().map(|form| form.nr).collect();
+    // Tested in a file of its own; has no argument.
+    described.extend([EXEC, NO_OP]);
+    ensure_eq!(described, implemented, "described, implemented");
+    Ok(())
+}
+
+fn bytes() -> Outcome {
+    for form in forms() {
+        let mut next = 0;
+        for field in form.fields {
+            ensure_eq!(field.at, next, "{}: {} begins", form.title(), field.name);
+            next += field.size;
+        }
+        ensure_eq!(
+            next,
+            form.size as usize,
+            "{}: described bytes",
+            form.title()
+        );
+    }
+    Ok(())
+}
+
+/// Whether fields of a form begin and end where a member does.
+fn fits(form: &Form, start: usize, end: usize) -> bool {
+    form.fields.iter().any(|field| field.at == start)
+        && form.fields.iter().any(|field| field.at + field.size == end)
+}
+
+fn members() -> Outcome {
+    let mut checked = 0;
+    for line in LAYOUT.lines().filter(|line| !line.starts_with('#')) {
+        let columns: Vec<&str> = line.split('\t').collect();
+        let [name, _, member, offset, size] = columns[..] else {
+            return Err(format!("malformed row: {line}").into());
+        };
+        let nested = NESTED.iter().find(|(_, inner, _)| *inner == name);
+        let (outer, base) = nested.map_or((name, 0), |(outer, _, base)| (*outer, *base));
+        let of_struct: Vec<&Form> = forms().filter(|form| form.name == outer).collect();
+        // Bit fields are described by their storage unit.
+        let (Ok(offset), Ok(size)) = (offset.parse::<usize>(), size.parse::<usize>()) else {
+            continue;
+        };
+        if of_struct.is_empty() {
+            continue;
+        }
+        let start = base + offset;
+        let is_described = of_struct.iter().any(|form| fits(form, start, start + size));
+        ensure!(
+            is_described,
+            "{name}.{member} ({start}..{}) is not described",
+            start + size
+        );
+        checked += 1;
+    }
+    ensure!(checked > 80, "only {checked} members were found");
+    Ok(())
+}
+
+fn headers() -> Outcome {
+    for form in forms() {
+        let call = CALLS.iter().find(|(nr, ..)| *nr == form.nr);
+        ensure_eq!(call, Some(&(form.nr, form.size, form.name)));
+    }
+    Ok(())
+}

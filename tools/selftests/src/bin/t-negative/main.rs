@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Negative tests of every field of every call, generated from a description of the fields.
+//!
+//! [`table`] describes each call: where its fields are and what kind of thing each of them is. [`mutate`] turns the kind
+//! of a field into wrong (and into acceptable) values; [`check`] makes the call with each of them and
+//! looks at the status, the errno, the argument and the driver's counters. [`complete`] compares the
+//! description with the documented layouts and with what the driver says it implements, so that a new call or
+//! field without a description fails.
+
+mod check;
+mod complete;
+mod exec;
+mod image;
+mod mutate;
+mod shapes;
+mod table;
+mod world;
+
+use std::time::Duration;
+
+use selftests::Suite;
+use world::State;
+
+fn main() {
+    let mut suite = Suite::new("negative")
+        .with(complete::tests)
+        .with(shapes::tests)
+        .with(exec::tests);
+    for state in State::ALL {
+        for form in table::forms() {
+            let name = format!("NEG-{:#04x} {}, {}", form.nr, form.title(), state.name());
+            suite = suite.slow(name, Duration::from_secs(120), move || {
+                check::form(form, state)
+            });
+        }
+    }
+    suite.run()
+}

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! From the kind of a field to values it must refuse or accept.
+
+use opendxg::Status;
+use selftests::memory::{KERNEL_HALF, UNMAPPED};
+use selftests::poison::POISON;
+use selftests::Outcome;
+use std::os::fd::AsRawFd;
+
+use crate::image::Image;
+use crate::table::{Field, Kind};
+use crate::world::World;
+
+/// A change of the argument.
+type Change<'a> = Box<dyn Fn(&mut Image) -> Outcome + 'a>;
+
+/// One value of one field.
+pub(crate) struct Case<'a> {
+    /// In words.
+    pub(crate) what: String,
+    /// Makes the change.
+    pub(crate) change: Change<'a>,
+    /// What the call has to answer; `None` for what it answers unchanged.
+    pub(crate) status: Option<Status>,
+}
+
+/// Collects the cases of one field.
+struct Cases<'a> {
+    field: &'a Field,
+    list: Vec<Case<'a>>,
+}
+
+impl<'a> Cases<'a> {
+    fn add(
+        &mut self,
+        what: String,
+        status: Option<Status>,
+        change: impl Fn(&mut Image) -> Outcome + 'a,
+    ) {
+        let change = Box::new(change);
+        self.list.push(Case {
+            what,
+            change,
+            status,
+        });
+    }
+
+    /// The field has this value.
+    fn value(&mut self, what: &str, value: u64, status: Option<Status>) {
+        let (at, size) = (self.field.at, self.field.size);
+        self.add(format!("{what} {value:#x}"), status, move |image| {
+            image.put(at, size, value);
+            Ok(())
+        });
+    }
+
+    /// Addresses at which nothing may be read or written.
+    fn bad_addresses(&mut self, status: Status) {
+        for address in [1, UNMAPPED, KERNEL_HALF, u64::MAX - 7] {
+            self.value("address", address, Some(status));
+        }
+    }
+
+    /// The memory that the field points to ends too early: behind nothing, half, all but one byte.
+    fn cut_off(&mut self, length: impl Fn(&Image) -> usize + Clone + 'a) {
+        let at = self.field.at;
+        for missing in [Cut::All, Cut::Half, Cut::Byte] {
+            let length = length.clone();
+            let what = format!("memory ends too early: {missing:?}");
+            self.add(what, Some(Status::ACCESS_VIOLATION), move |image| {
+                let length = length(image);
+                let missing = match missing {
+                    Cut::All => length,
+                    Cut::Half => length.div_ceil(2),
+                    Cut::Byte => 1,
+                };
+                let contents = image.pointed(at, length - missing);
+                image.point(at, &contents)
+            });
+        }
+    }
+
+    /// The memory may not be written.
+    fn read_only(&mut self, length: impl Fn(&Image) -> usize + 'a) {
+        let at = self.field.at;
+        self.add(
+            "read-only memory".into(),
+            Some(Status::ACCESS_VIOLATION),
+            move |image| {
+                let contents = image.pointed(at, length(image));
+                image.point_read_only(at, &contents)
+            },
+        );
+    }
+}
+
+/// How much of an array is missing.
+#[derive(Clone, Copy, Debug)]
+enum Cut {
+    All,
+    Half,
+    Byte,
+}
+
+/// Everything to be tried with one field.
+pub(crate) fn cases<'a>(world: &'a World, field: &'a Field) -> Outcome<Vec<Case<'a>>> {
+    let invalid = Some(Status::INVALID_PARAMETER);
+    let mut cases = Cases {
+        field,
+        list: Vec::new(),
+    };
+    match field.kind {
+        Kind::Handle(kind) => {
+            for (what, handle) in world.bad_handles(kind)? {
+                cases.value(what, handle.into(), invalid);
+            }
+        }
+        Kind::Global => {
+            let good = world.global();
+            let local = world.handle(crate::world::Object::Fence);
+            for bad in [
+                0,
+                2,
+                u32::MAX,
+                POISON,
+                good ^ 2,
+                good | 1,
+                good ^ 0x40,
+                good ^ 0xc000_0000,
+                local,
+                local | 2,
+            ] {
+                cases.value("global handle", bad.into(), invalid);
+            }
+            cases.value("NT handle", world.shared.as_raw_fd() as u64, invalid);
+        }
+        Kind::NtHandle => {
+            cases.value("descriptor", 0, Some(Status::INVALID_HANDLE));
+            for number in world.closed_numbers()? {
+                cases.value("closed", number, Some(Status::INVALID_HANDLE));
+            }
+            let event = world.event.as_raw_fd() as u64;
+            for number in world.foreign_numbers()?.into_iter().chain([event]) {
+                cases.value("foreign", number, Some(Status::OBJECT_TYPE_MISMATCH));
+            }
+        }
+        Kind::Event { zero } => {
+            cases.value("event", 0, zero);
+            for number in world.closed_numbers()? {
+                cases.value("closed", number, Some(Status::INVALID_HANDLE));
+            }
+            let shared = world.shared.as_raw_fd() as u64;
+            for number in world.foreign_numbers()?.into_iter().chain([shared]) {
+                cases.value("foreign", number, Some(Status::OBJECT_TYPE_MISMATCH));
+            }
+        }
+        Kind::Flags {
+            known,
+            accept,
+            refuse,
+        } => {
+            let bits = 8 * field.size;
+            for bit in (0..bits).filter(|bit| known >> bit & 1 == 0) {
+                cases.value("unknown flag", 1 << bit, invalid);
+                cases.value("unknown among known flags", known | 1 << bit, invalid);
+            }
+            for flags in refuse {
+                cases.value("flags", *flags, invalid);
+            }
+            for flags in accept {
+                cases.value("flags", *flags, None);
+            }
+            cases.value(
+                "all flags",
+                u64::MAX >> (64 - bits),
+                (known != u64::MAX >> (64 - bits)).then_some(Status::INVALID_PARAMETER),
+            );
+        }
+        Kind::Enum {
+            unknown,
+            unsupported,
+        } => {
+            for value in unknown {
+                cases.value("unknown value", (*value).into(), invalid);
+            }
+            for value in unsupported {
+                cases.value(
+                    "unsupported value",
+                    (*value).into(),
+                    Some(Status::NOT_SUPPORTED),
+                );
+            }
+        }
+        Kind::Values { accept, refuse } => {
+            for value in refuse {
+                cases.value("value", *value, invalid);
+            }
+            for value in accept {
+                cases.value("value", *value, None);
+            }
+        }
+        Kind::Luid => {
+            let at = field.at;
+            for flip in [1u64, 1 << 31, 1 << 32, 1 << 63, u64::MAX] {
+                cases.add(
+                    format!("LUID with {flip:#x} flipped"),
+                    invalid,
+                    move |image| {
+                        let luid = image.get(at, 8);
+                        image.put64(at, luid ^ flip);
+                        Ok(())
+                    },
+                );
+            }
+        }
+        Kind::Count { max } => {
+            for count in [0, max + 1, 1 << 29, 1 << 30, 1 << 31, u32::MAX] {
+                cases.value("count", count.into(), invalid);
+            }
+        }
+        Kind::Capacity => {
+            let (at, enough) = (field.at, None);
+            cases.add(
+                "no room".into(),
+                Some(Status::BUFFER_TOO_SMALL),
+                move |image| {
+                    image.put32(at, 0);
+                    Ok(())
+                },
+            );
+            cases.add(
+                "one too few".into(),
+                Some(Status::BUFFER_TOO_SMALL),
+                move |image| {
+                    let count = image.get(at, 4);
+                    image.put(at, 4, count - 1);
+                    Ok(())
+                },
+            );
+            cases.value("more room than memory", u32::MAX.into(), enough);
+        }
+        Kind::HandleArray { count_at, kind } => {
+            cases.value("no array", 0, invalid);
+            cases.bad_addresses(Status::ACCESS_VIOLATION);
+            let length = move |image: &Image| 4 * image.get(count_at, 4) as usize;
+            cases.cut_off(length);
+            let at = field.at;
+            for (what, handle) in world.bad_handles(kind)? {
+                for place in [0, 1, 2] {
+                    let what = format!("{what} {handle:#x} in place {place}");
+                    cases.add(what, invalid, move |image| {
+                        let mut contents = image.pointed(at, length(image));
+                        let last = contents.len() / 4 - 1;
+                        let place = 4 * (place * last / 2);
+                        contents[place..place + 4].copy_from_slice(&handle.to_ne_bytes());
+                        image.point(at, &contents)
+                    });
+                }
+            }
+        }
+        Kind::ValueArray { count_at } => {
+            cases.value("no array", 0, invalid);
+            cases.bad_addresses(Status::ACCESS_VIOLATION);
+            cases.cut_off(move |image: &Image| 8 * image.get(count_at, 4) as usize);
+        }
+        Kind::AdapterArray { count_at } => {
+            cases.value("no array", 0, None);
+            cases.bad_addresses(Status::ACCESS_VIOLATION);
+            let length = move |image: &Image| 20 * image.get(count_at, 4) as usize;
+            cases.cut_off(length);
+            cases.read_only(length);
+        }
+        Kind::Attributes => {
+            cases.value("no attributes", 0, None);
+            cases.bad_addresses(Status::ACCESS_VIOLATION);
+            cases.cut_off(|_| 48);
+            let at = field.at;
+            for (place, size, value) in [
+                (0, 4, 0u64),
+                (0, 4, 47),
+                (0, 4, 49),
+                (24, 4, 1),
+                (24, 4, 1 << 31),
+            ] {
+                let what = format!("attributes with {value:#x} at {place}");
+                cases.add(what, invalid, move |image| {
+                    let mut contents = image.pointed(at, 48);
+                    contents[place..place + size].copy_from_slice(&value.to_ne_bytes()[..size]);
+                    image.point(at, &contents)
+                });
+            }
+        }
+        Kind::Slot => {
+            cases.value("no place for the handle", 0, invalid);
+            cases.bad_addresses(Status::ACCESS_VIOLATION);
+            cases.cut_off(|_| 8);
+            cases.read_only(|_| 8);
+        }
+        Kind::Payload { size_at } => {
+            cases.value("no payload", 0, invalid);
+            cases.bad_addresses(Status::ACCESS_VIOLATION);
+            let length = move |image: &Image| image.get(size_at, 4) as usize;
+            cases.cut_off(length);
+            cases.read_only(length);
+        }
+        Kind::PayloadSize { exact } => {
+            for size in [0, 1, exact - 1] {
+                cases.value("size", size.into(), invalid);
+            }
+            for size in [exact + 1, u32::MAX] {
+                cases.value("size", size.into(), None);
+            }
+        }
+        Kind::Blob => cases.value("no private data of a size", 0, invalid),
+        Kind::Reserved => {
+            for byte in 0..field.size {
+                cases.value("reserved", 1 << (8 * byte), invalid);
+                cases.value("reserved", 0x80 << (8 * byte), invalid);
+            }
+        }
+        Kind::Ignored => {
+            let (at, size) = (field.at, field.size);
+            for pattern in [0xff, 0xa5] {
+                cases.add(format!("ignored bytes {pattern:#x}"), None, move |image| {
+                    image.bytes[at..at + size].fill(pattern);
+                    Ok(())
+                });
+            }
+        }
+        Kind::Output(_) => {
+            let (at, size) = (field.at, field.size);
+            for pattern in [0x1e, 0xff] {
+                cases.add(format!("output holds {pattern:#x}"), None, move |image| {
+                    image.bytes[at..at + size].fill(pattern);
+                    Ok(())
+                });
+            }
+        }
+    }
+    Ok(cases.list)
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Codes that are no call: wrong size, direction, type or number (A8).
+
+use opendxg::raw::{code, CALLS, EXEC};
+use opendxg::{Dxg, NO_OP};
+use rustix::io::Errno;
+use selftests::leak::Watch;
+use selftests::memory::{Page, UNMAPPED};
+use selftests::{ensure_eq, fixture, Outcome, Suite};
+
+/// Adds the tests of this file.
+pub(crate) fn tests(suite: Suite) -> Suite {
+    suite
+        .test("A8 ABI-1 a code with another size is ENOTTY", sizes)
+        .test(
+            "A8 ABI-1 a code with another direction or type is ENOTTY",
+            directions,
+        )
+        .test(
+            "A8 ABI-1 numbers that are not implemented are ENOTTY",
+            numbers,
+        )
+        .test(
+            "A8 ABI-1 the code is checked before the argument",
+            before_argument,
+        )
+}
+
+/// Every implemented number with the size of its argument.
+fn implemented() -> Outcome<Vec<(u32, u32)>> {
+    let numbers = Dxg::open()?.version()?;
+    let calls = CALLS.iter().map(|(nr, size, _)| (*nr, *size));
+    let own = [(EXEC, 24), (NO_OP, 0)];
+    Ok(calls
+        .chain(own)
+        .filter(|(nr, _)| numbers.implements(*nr))
+        .collect())
+}
+
+/// The code is refused, with an argument that all calls would accept or refuse by its contents.
+fn not_a_call(code: u32) -> Outcome {
+    let raw = fixture::raw()?;
+    let page = Page::new()?;
+    ensure_eq!(
+        raw.ioctl(code, page.address()),
+        Err(Errno::NOTTY),
+        "code {code:#x}"
+    );
+    ensure_eq!(
+        page.bytes().iter().find(|byte| **byte != 0),
+        None,
+        "code {code:#x}: wrote"
+    );
+    Ok(())
+}
+
+fn sizes() -> Outcome {
+    let watch = Watch::start()?;
+    for (nr, size) in implemented()? {
+        for other in [
+            0,
+            1,
+            size.wrapping_sub(1),
+            size + 1,
+            size + 4,
+            size + 8,
+            2 * size,
+            0x3fff,
+        ] {
+            if other != size && other <= 0x3fff {
+                not_a_call(code(nr, other))?;
+            }
+        }
+    }
+    watch.unchanged()
+}
+
+fn directions() -> Outcome {
+    let watch = Watch::start()?;
+    for (nr, size) in implemented()? {
+        let right = code(nr, size);
+        for direction in 0..3 {
+            not_a_call(right & 0x3fff_ffff | direction << 30)?;
+        }
+        for kind in [0, 1, b'F', b'H', b'g', 0xff] {
+            not_a_call(right & 0xffff_00ff | u32::from(kind) << 8)?;
+        }
+    }
+    watch.unchanged()
+}
+
+fn numbers() -> Outcome {
+    let version = Dxg::open()?.version()?;
+    let watch = Watch::start()?;
+    for nr in (0..256).filter(|nr| !version.implements(*nr)) {
+        let known = CALLS.iter().find(|(known, ..)| *known == nr);
+        let sizes = [0, 4, 8, 16, 24, 40, 96];
+        for size in sizes.into_iter().chain(known.map(|(_, size, _)| *size)) {
+            not_a_call(code(nr, size))?;
+        }
+    }
+    watch.unchanged()
+}
+
+fn before_argument() -> Outcome {
+    let raw = fixture::raw()?;
+    for (nr, size) in implemented()? {
+        for address in [0, UNMAPPED, u64::MAX] {
+            let result = raw.ioctl(code(nr, size + 8), address);
+            ensure_eq!(result, Err(Errno::NOTTY), "number {nr:#x}");
+        }
+    }
+    Ok(())
+}

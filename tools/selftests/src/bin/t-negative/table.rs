@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The description of every call: struct, fields, and good arguments.
+
+mod adapter;
+mod create;
+mod device;
+mod open;
+mod wait;
+
+use opendxg::Status;
+use selftests::Outcome;
+
+use crate::image::Image;
+use crate::world::{Object, World};
+
+/// One call with one choice of a union's arm.
+pub(crate) struct Form {
+    /// Number of the call.
+    pub(crate) nr: u32,
+    /// Name of the argument struct.
+    pub(crate) name: &'static str,
+    /// Which arm; empty if there is only one.
+    pub(crate) variant: &'static str,
+    /// `sizeof` the struct.
+    pub(crate) size: u32,
+    /// Every byte of the struct, in order.
+    pub(crate) fields: &'static [Field],
+    /// Fills in good arguments.
+    pub(crate) good: fn(&World, &mut Image) -> Outcome,
+    /// What good arguments are answered with.
+    pub(crate) status: Status,
+}
+
+impl Form {
+    /// The name with the variant.
+    pub(crate) fn title(&self) -> String {
+        match self.variant {
+            "" => self.name.into(),
+            variant => format!("{} ({variant})", self.name),
+        }
+    }
+}
+
+/// A member of a struct, or bytes between members.
+pub(crate) struct Field {
+    pub(crate) name: &'static str,
+    pub(crate) at: usize,
+    pub(crate) size: usize,
+    pub(crate) kind: Kind,
+}
+
+/// Shorthand for a field.
+const fn field(name: &'static str, at: usize, size: usize, kind: Kind) -> Field {
+    Field {
+        name,
+        at,
+        size,
+        kind,
+    }
+}
+
+/// Shorthand for bytes that are never looked at.
+const fn ignored(at: usize, size: usize) -> Field {
+    field("ignored", at, size, Kind::Ignored)
+}
+
+/// Shorthand for a number the kernel writes.
+const fn output(name: &'static str, at: usize, size: usize) -> Field {
+    field(name, at, size, Kind::Output(Made::Nothing))
+}
+
+/// Shorthand for a new handle.
+const fn made(name: &'static str, at: usize, kind: Object) -> Field {
+    field(name, at, 4, Kind::Output(Made::Handle(kind)))
+}
+
+/// Shorthand for a local handle.
+const fn handle(name: &'static str, at: usize, kind: Object) -> Field {
+    field(name, at, 4, Kind::Handle(kind))
+}
+
+/// Shorthand for a number of which every value is good.
+const fn any(name: &'static str, at: usize, size: usize) -> Field {
+    let (accept, refuse): (_, &[u64]) = match size {
+        4 => (ANY32, &[]),
+        _ => (ANY64, &[]),
+    };
+    field(name, at, size, Kind::Values { accept, refuse })
+}
+
+const ANY32: &[u64] = &[0, 1, 2, 0x7fff_ffff, 0x8000_0000, 0xffff_fffe, 0xffff_ffff];
+const ANY64: &[u64] = &[0, 1, 1 << 63, u64::MAX - 1, u64::MAX];
+
+/// Shorthand for a number below a limit.
+const fn below(name: &'static str, at: usize, limit: Limit) -> Field {
+    let (accept, refuse): (&[u64], &[u64]) = match limit {
+        Limit::One => (&[0], &[1, 2, 0x8000_0000, 0xffff_ffff]),
+        Limit::Two => (&[0, 1], &[2, 3, 0x8000_0000, 0xffff_ffff]),
+        Limit::Four => (&[0, 1, 2], &[4, 5, 0x8000_0000, 0xffff_ffff]),
+    };
+    field(name, at, 4, Kind::Values { accept, refuse })
+}
+
+/// Limits that occur.
+enum Limit {
+    /// Physical adapters.
+    One,
+    /// Masks of physical adapters.
+    Two,
+    /// Nodes. The last one does not belong to clients; whether they may name it is left open.
+    Four,
+}
+
+/// What kind of thing a field is.
+#[derive(Clone, Copy)]
+pub(crate) enum Kind {
+    /// A local handle.
+    Handle(Object),
+    /// A global handle.
+    Global,
+    /// An NT handle.
+    NtHandle,
+    /// An eventfd; `zero` is the answer to 0, `None` for the usual one.
+    Event { zero: Option<Status> },
+    /// Bits: those with a meaning, and combinations of them.
+    Flags {
+        known: u64,
+        accept: &'static [u64],
+        refuse: &'static [u64],
+    },
+    /// A choice; other values are refused or not supported.
+    Enum {
+        unknown: &'static [u32],
+        unsupported: &'static [u32],
+    },
+    /// A number.
+    Values {
+        accept: &'static [u64],
+        refuse: &'static [u64],
+    },
+    /// The system-wide name of an adapter.
+    Luid,
+    /// How many objects there are.
+    Count { max: u32 },
+    /// How many adapters there is room for; afterwards, how many there are.
+    Capacity,
+    /// An array of local handles.
+    HandleArray { count_at: usize, kind: Object },
+    /// An array of fence values.
+    ValueArray { count_at: usize },
+    /// An array of adapters to be written.
+    AdapterArray { count_at: usize },
+    /// OBJECT_ATTRIBUTES, or none.
+    Attributes,
+    /// Where the NT handle is to be written.
+    Slot,
+    /// The payload of a query.
+    Payload { size_at: usize },
+    /// Its size.
+    PayloadSize { exact: u32 },
+    /// Private data that this driver does not look at.
+    Blob,
+    /// Must be 0.
+    Reserved,
+    /// Is not looked at.
+    Ignored,
+    /// Is written, and not looked at.
+    Output(Made),
+}
+
+/// What a written field stands for.
+#[derive(Clone, Copy)]
+pub(crate) enum Made {
+    /// A number.
+    Nothing,
+    /// A handle to be destroyed.
+    Handle(Object),
+    /// A descriptor to be closed.
+    Descriptor,
+}
+
+/// Every form of every call.
+pub(crate) fn forms() -> impl Iterator<Item = &'static Form> {
+    [
+        adapter::FORMS,
+        device::FORMS,
+        create::FORMS,
+        open::FORMS,
+        wait::FORMS,
+    ]
+    .into_iter()
+    .flatten()
+}

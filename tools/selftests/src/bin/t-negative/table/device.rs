@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Calls about devices and contexts.
+
+use opendxg::uapi::*;
+use opendxg::Status;
+
+use super::*;
+
+/// Creates something on an adapter or device whose handle comes first.
+const ON_DEVICE: fn(&World, &mut Image) -> Outcome = |world, image| {
+    image.put32(0, world.device.handle().0);
+    Ok(())
+};
+
+pub(super) const FORMS: &[Form] = &[
+    Form {
+        nr: 0x02,
+        name: "D3DKMT_CREATEDEVICE",
+        variant: "",
+        size: 64,
+        fields: &[
+            handle("hAdapter", 0, Object::Adapter),
+            ignored(4, 4),
+            field(
+                "Flags",
+                8,
+                4,
+                Kind::Flags {
+                    known: 7,
+                    accept: &[1, 2, 4, 7],
+                    refuse: &[],
+                },
+            ),
+            made("hDevice", 12, Object::Device),
+            output("pCommandBuffer", 16, 8),
+            output("CommandBufferSize", 24, 4),
+            ignored(28, 4),
+            output("pAllocationList", 32, 8),
+            output("AllocationListSize", 40, 4),
+            ignored(44, 4),
+            output("pPatchLocationList", 48, 8),
+            output("PatchLocationListSize", 56, 4),
+            ignored(60, 4),
+        ],
+        good: |world, image| {
+            image.put32(0, world.adapter.handle().0);
+            Ok(())
+        },
+        status: Status::SUCCESS,
+    },
+    Form {
+        nr: 0x19,
+        name: "D3DKMT_DESTROYDEVICE",
+        variant: "",
+        size: 4,
+        fields: &[handle("hDevice", 0, Object::Device)],
+        good: |world, image| {
+            let device = world.adapter.create_device()?;
+            image.put32(0, device.handle().0);
+            image.keep(device);
+            Ok(())
+        },
+        status: Status::SUCCESS,
+    },
+    state(
+        "execution",
+        D3DKMT_DEVICESTATE_EXECUTION,
+        &[
+            handle("hDevice", 0, Object::Device),
+            STATE_TYPE,
+            output("ExecutionState", 8, 4),
+            ignored(12, 4),
+            ignored(16, 24),
+            ignored(40, 8),
+            ignored(48, 8),
+        ],
+    ),
+    state(
+        "reset",
+        D3DKMT_DEVICESTATE_RESET,
+        &[
+            handle("hDevice", 0, Object::Device),
+            STATE_TYPE,
+            output("ResetState", 8, 4),
+            ignored(12, 44),
+        ],
+    ),
+    state(
+        "page fault",
+        D3DKMT_DEVICESTATE_PAGE_FAULT,
+        &[
+            handle("hDevice", 0, Object::Device),
+            STATE_TYPE,
+            output("PageFaultState", 8, 32),
+            ignored(40, 16),
+        ],
+    ),
+    Form {
+        nr: 0x04,
+        name: "D3DKMT_CREATECONTEXTVIRTUAL",
+        variant: "",
+        size: 40,
+        fields: &[
+            handle("hDevice", 0, Object::Device),
+            below("NodeOrdinal", 4, Limit::Four),
+            below("EngineAffinity", 8, Limit::Two),
+            field(
+                "Flags",
+                12,
+                4,
+                Kind::Flags {
+                    known: 0x3f,
+                    accept: &[1, 2, 4, 8, 0x10, 0x20, 0x3f],
+                    refuse: &[],
+                },
+            ),
+            field("pPrivateDriverData", 16, 8, Kind::Blob),
+            field(
+                "PrivateDriverDataSize",
+                24,
+                4,
+                Kind::Values {
+                    accept: &[0, 1, 8],
+                    refuse: &[],
+                },
+            ),
+            any("ClientHint", 28, 4),
+            made("hContext", 32, Object::Context),
+            ignored(36, 4),
+        ],
+        good: |world, image| {
+            image.put32(24, 8);
+            image.point(16, &[0; 8])?;
+            ON_DEVICE(world, image)
+        },
+        status: Status::SUCCESS,
+    },
+    Form {
+        nr: 0x05,
+        name: "D3DKMT_DESTROYCONTEXT",
+        variant: "",
+        size: 4,
+        fields: &[handle("hContext", 0, Object::Context)],
+        good: |world, image| {
+            let context = world.device.create_context(0)?;
+            image.put32(0, context.handle().0);
+            image.keep(context);
+            Ok(())
+        },
+        status: Status::SUCCESS,
+    },
+    Form {
+        nr: 0x17,
+        name: "D3DKMT_CREATEHWCONTEXT",
+        variant: "",
+        size: 40,
+        fields: &[
+            handle("hDevice", 0, Object::Device),
+            below("NodeOrdinal", 4, Limit::Four),
+            below("EngineAffinity", 8, Limit::Two),
+            field(
+                "Flags",
+                12,
+                4,
+                Kind::Flags {
+                    known: 0,
+                    accept: &[0],
+                    refuse: &[],
+                },
+            ),
+            field(
+                "PrivateDriverDataSize",
+                16,
+                4,
+                Kind::Values {
+                    accept: &[0, 1, 8],
+                    refuse: &[],
+                },
+            ),
+            ignored(20, 4),
+            field("pPrivateDriverData", 24, 8, Kind::Blob),
+            made("hHwContext", 32, Object::HwContext),
+            ignored(36, 4),
+        ],
+        good: |world, image| {
+            image.put32(16, 8);
+            image.point(24, &[0; 8])?;
+            ON_DEVICE(world, image)
+        },
+        status: Status::SUCCESS,
+    },
+    Form {
+        nr: 0x1a,
+        name: "D3DKMT_DESTROYHWCONTEXT",
+        variant: "",
+        size: 4,
+        fields: &[handle("hHwContext", 0, Object::HwContext)],
+        good: |world, image| {
+            let context = world.device.create_hw_context(0)?;
+            image.put32(0, context.handle().0);
+            image.keep(context);
+            Ok(())
+        },
+        status: Status::SUCCESS,
+    },
+];
+
+const STATE_TYPE: Field = field(
+    "StateType",
+    4,
+    4,
+    Kind::Enum {
+        unknown: &[0, 7, 8, 0x8000_0001, u32::MAX],
+        unsupported: &[
+            D3DKMT_DEVICESTATE_PRESENT,
+            D3DKMT_DEVICESTATE_PRESENT_DWM,
+            D3DKMT_DEVICESTATE_PRESENT_QUEUE,
+        ],
+    },
+);
+
+/// GetDeviceState with one of its arms.
+const fn state(variant: &'static str, kind: u32, fields: &'static [Field]) -> Form {
+    Form {
+        nr: 0x0e,
+        name: "D3DKMT_GETDEVICESTATE",
+        variant,
+        size: 56,
+        fields,
+        good: match kind {
+            D3DKMT_DEVICESTATE_EXECUTION => {
+                |world, image| ask(world, image, D3DKMT_DEVICESTATE_EXECUTION)
+            }
+            D3DKMT_DEVICESTATE_RESET => |world, image| ask(world, image, D3DKMT_DEVICESTATE_RESET),
+            _ => |world, image| ask(world, image, D3DKMT_DEVICESTATE_PAGE_FAULT),
+        },
+        status: Status::SUCCESS,
+    }
+}
+
+fn ask(world: &World, image: &mut Image, kind: u32) -> Outcome {
+    image.put32(4, kind);
+    ON_DEVICE(world, image)
+}

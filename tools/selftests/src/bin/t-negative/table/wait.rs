@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! CPU waits and signals.
+
+use std::os::fd::AsRawFd;
+
+use opendxg::Status;
+
+use super::*;
+use crate::world::VALUE;
+
+/// How many times the fence is in a good list.
+const COUNT: usize = 3;
+
+/// Objects one call may name (FEN-18).
+const MAX: u32 = 4096;
+
+const COUNT_FIELD: Field = field("ObjectCount", 4, 4, Kind::Count { max: MAX });
+const HANDLES: Field = field(
+    "ObjectHandleArray",
+    8,
+    8,
+    Kind::HandleArray {
+        count_at: 4,
+        kind: Object::Fence,
+    },
+);
+const VALUES: Field = field("FenceValueArray", 16, 8, Kind::ValueArray { count_at: 4 });
+
+pub(super) const FORMS: &[Form] = &[
+    Form {
+        nr: 0x31,
+        name: "D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU",
+        variant: "",
+        size: 32,
+        fields: &[
+            handle("hDevice", 0, Object::Device),
+            COUNT_FIELD,
+            HANDLES,
+            VALUES,
+            field(
+                "Flags",
+                24,
+                4,
+                Kind::Flags {
+                    known: 4,
+                    accept: &[0, 4],
+                    refuse: &[1, 2, 3, 5, 6, 7],
+                },
+            ),
+            ignored(28, 4),
+        ],
+        good: lists,
+        status: Status::SUCCESS,
+    },
+    Form {
+        nr: 0x3a,
+        name: "D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU",
+        variant: "",
+        size: 40,
+        fields: &[
+            handle("hDevice", 0, Object::Device),
+            COUNT_FIELD,
+            HANDLES,
+            VALUES,
+            field("hAsyncEvent", 24, 8, Kind::Event { zero: None }),
+            field(
+                "Flags",
+                32,
+                4,
+                Kind::Flags {
+                    known: 1,
+                    accept: &[0, 1],
+                    refuse: &[],
+                },
+            ),
+            ignored(36, 4),
+        ],
+        good: |world, image| {
+            image.put64(24, world.event.as_raw_fd() as u64);
+            lists(world, image)
+        },
+        status: Status::SUCCESS,
+    },
+    Form {
+        nr: 0xb8,
+        name: "opendxg_fence_point",
+        variant: "",
+        size: 24,
+        fields: &[
+            handle("sync_object", 0, Object::Fence),
+            field(
+                "flags",
+                4,
+                4,
+                Kind::Flags {
+                    known: 0,
+                    accept: &[0],
+                    refuse: &[],
+                },
+            ),
+            any("value", 8, 8),
+            field("fd", 16, 4, Kind::Output(Made::Descriptor)),
+            field("reserved", 20, 4, Kind::Reserved),
+        ],
+        good: |world, image| {
+            image.put32(0, world.fence.handle().0);
+            image.put64(8, VALUE);
+            Ok(())
+        },
+        status: Status::SUCCESS,
+    },
+];
+
+/// The fence several times, with its present value: a signal changes nothing, a wait is satisfied.
+fn lists(world: &World, image: &mut Image) -> Outcome {
+    image.put32(0, world.device.handle().0);
+    image.put32(4, COUNT as u32);
+    image.point(8, &world.fence.handle().0.to_ne_bytes().repeat(COUNT))?;
+    image.point(16, &VALUE.to_ne_bytes().repeat(COUNT))
+}
