@@ -5,11 +5,32 @@ use std::collections::BTreeMap;
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::{Child, Command, Stdio};
 
+use rustix::thread::{sched_setaffinity, CpuSet};
+
 use crate::fds::{channel, receive, send};
 use crate::subjects::balls::{self, Ball};
 
 /// The argument that makes this program the second process.
 pub const ARGUMENT: &str = "peer";
+
+/// Where the second process runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// On the processor of the first process: a wake-up is a switch of tasks.
+    SameProcessor,
+    /// On another one, which sleeps and has to be woken.
+    AnotherProcessor,
+}
+
+const FIRST_PROCESSOR: usize = 0;
+
+/// Keeps this process on one processor.
+fn pin(processor: usize) {
+    let mut set = CpuSet::new();
+    set.set(processor);
+    // Where there is no such processor the measurement is made on any.
+    let _ = sched_setaffinity(None, &set);
+}
 
 /// The second process, as the first one sees it. Ends when dropped.
 #[derive(Debug)]
@@ -20,12 +41,17 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// Starts this program a second time.
-    pub fn start() -> Self {
+    /// Starts this program a second time, on a processor of its own or on that of the first one.
+    pub fn start(place: Place) -> Self {
+        pin(FIRST_PROCESSOR);
         let (here, there) = channel();
         let program = std::env::current_exe().expect("path of this program");
         let child = Command::new(program)
             .arg(ARGUMENT)
+            .arg(match place {
+                Place::SameProcessor => "0",
+                Place::AnotherProcessor => "1",
+            })
             .stdin(Stdio::from(there))
             .spawn()
             .expect("start a second process");
@@ -41,8 +67,7 @@ impl Peer {
 
     /// Gives it its side of a ball.
     pub fn teach(&self, ball: &dyn Ball) {
-        let (kind, value) = (ball.kind(), ball.value());
-        send(self.socket(), [kind, value], &ball.fds());
+        send(self.socket(), [ball.kind(), 0], &ball.fds());
     }
 
     /// Tells it to return the ball of a kind a number of times.
@@ -56,11 +81,21 @@ impl Drop for Peer {
         drop(self.socket.take());
         let ended = self.child.wait().expect("the second process ends");
         assert!(ended.success(), "the second process failed: {ended}");
+        let mut all = CpuSet::new();
+        (0..CpuSet::MAX_CPU).for_each(|processor| all.set(processor));
+        // As before `start`, or pinned a little longer.
+        let _ = sched_setaffinity(None, &all);
     }
 }
 
 /// What the second process does: a message with descriptors is a new ball, one without starts a game.
+///
+/// # Panics
+///
+/// Without the number of a processor as second argument.
 pub fn serve() {
+    let processor = std::env::args().nth(2).and_then(|arg| arg.parse().ok());
+    pin(processor.expect("number of a processor"));
     let socket = std::io::stdin()
         .as_fd()
         .try_clone_to_owned()
@@ -73,7 +108,7 @@ pub fn serve() {
                 ball.echo();
             }
         } else {
-            balls.insert(kind, balls::catch(kind, value, fds));
+            balls.insert(kind, balls::catch(kind, fds));
         }
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The competitor drm_syncobj, as timelines (drm/drm.h).
 
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::Arc;
 
 use rustix::fs::{Mode, OFlags};
@@ -19,6 +19,14 @@ struct GetCap {
 struct Create {
     handle: u32,
     flags: u32,
+}
+
+#[repr(C)]
+struct Exported {
+    handle: u32,
+    flags: u32,
+    fd: i32,
+    pad: u32,
 }
 
 #[repr(C)]
@@ -53,6 +61,8 @@ struct Notify {
 const GET_CAP: u32 = iowr::<GetCap>(b'd', 0x0c);
 const CREATE: u32 = iowr::<Create>(b'd', 0xbf);
 const DESTROY: u32 = iowr::<Create>(b'd', 0xc0);
+const HANDLE_TO_FD: u32 = iowr::<Exported>(b'd', 0xc1);
+const FD_TO_HANDLE: u32 = iowr::<Exported>(b'd', 0xc2);
 const TIMELINE_WAIT: u32 = iowr::<Wait>(b'd', 0xca);
 const TIMELINE_SIGNAL: u32 = iowr::<Points>(b'd', 0xcd);
 const EVENTFD: u32 = iowr::<Notify>(b'd', 0xcf);
@@ -93,26 +103,27 @@ impl Drm {
         };
         // SAFETY: the argument of this code, without addresses.
         unsafe { ioctl(self, CREATE, &mut args) }?;
-        Ok(Timeline {
-            drm: self.clone(),
-            handle: args.handle,
-            owned: true,
-        })
+        Ok(self.adopt(args.handle))
     }
 
-    /// A timeline made through the same open file, perhaps by another process.
-    pub fn borrow_timeline(&self, handle: u32) -> Timeline {
+    /// Opens a timeline that another process has exported.
+    pub fn import(&self, fd: impl AsFd) -> Result<Timeline> {
+        let mut args = Exported {
+            handle: 0,
+            flags: 0,
+            fd: fd.as_fd().as_raw_fd(),
+            pad: 0,
+        };
+        // SAFETY: the argument of this code, without addresses.
+        unsafe { ioctl(self, FD_TO_HANDLE, &mut args) }?;
+        Ok(self.adopt(args.handle))
+    }
+
+    fn adopt(&self, handle: u32) -> Timeline {
         Timeline {
             drm: self.clone(),
             handle,
-            owned: false,
         }
-    }
-}
-
-impl From<OwnedFd> for Drm {
-    fn from(fd: OwnedFd) -> Self {
-        Self(Arc::new(fd))
     }
 }
 
@@ -126,12 +137,24 @@ impl AsFd for Drm {
 #[derive(Debug)]
 pub struct Timeline {
     drm: Drm,
-    /// Its number in the open file.
-    pub handle: u32,
-    owned: bool,
+    handle: u32,
 }
 
 impl Timeline {
+    /// A descriptor by which another process can open it.
+    pub fn export(&self) -> Result<OwnedFd> {
+        let mut args = Exported {
+            handle: self.handle,
+            flags: 0,
+            fd: -1,
+            pad: 0,
+        };
+        // SAFETY: the argument of this code, without addresses.
+        unsafe { ioctl(&self.drm, HANDLE_TO_FD, &mut args) }?;
+        // SAFETY: the call returned a new descriptor.
+        Ok(unsafe { OwnedFd::from_raw_fd(args.fd) })
+    }
+
     /// Signals a point.
     pub fn signal(&self, point: u64) -> Result<()> {
         let mut args = Points {
@@ -179,14 +202,12 @@ impl Timeline {
 
 impl Drop for Timeline {
     fn drop(&mut self) {
-        if self.owned {
-            let mut args = Create {
-                handle: self.handle,
-                flags: 0,
-            };
-            // SAFETY: the argument of this code, without addresses.
-            let destroyed = unsafe { ioctl(&self.drm, DESTROY, &mut args) };
-            assert!(destroyed.is_ok(), "drm_syncobj destroy: {destroyed:?}");
-        }
+        let mut args = Create {
+            handle: self.handle,
+            flags: 0,
+        };
+        // SAFETY: the argument of this code, without addresses.
+        let destroyed = unsafe { ioctl(&self.drm, DESTROY, &mut args) };
+        assert!(destroyed.is_ok(), "drm_syncobj destroy: {destroyed:?}");
     }
 }

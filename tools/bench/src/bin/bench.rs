@@ -101,7 +101,9 @@ fn measure(options: &Options, bench: Bench) -> Report {
         satisfied::measure(&mut runner, &bench, options.plan(200, 5_000, 25));
     }
     if wants("ping-pong") {
-        ping_pong::measure(&mut runner, &bench, options.plan(200, 50, 35));
+        let near = options.plan(100, 100, 20);
+        let far = options.plan(200, 50, 25);
+        ping_pong::measure(&mut runner, &bench, near, far);
     }
     if wants("waiters") {
         let signal = options.plan(50, 200, 25);

@@ -25,10 +25,6 @@ pub trait Ball {
     fn name(&self) -> &'static str;
     /// What the other side needs.
     fn fds(&self) -> Vec<BorrowedFd<'_>>;
-    /// A number that the other side needs.
-    fn value(&self) -> u64 {
-        0
-    }
     /// Wakes the other side and sleeps until it has answered.
     fn serve(&mut self);
     /// Sleeps until woken, and answers.
@@ -49,7 +45,7 @@ enum Kind {
 }
 
 /// The other side of a ball, in the second process.
-pub fn catch(kind: u64, value: u64, fds: Vec<OwnedFd>) -> Box<dyn Ball> {
+pub fn catch(kind: u64, fds: Vec<OwnedFd>) -> Box<dyn Ball> {
     let mut fds = fds.into_iter();
     let mut next = || fds.next().expect("enough descriptors");
     match kind {
@@ -60,14 +56,7 @@ pub fn catch(kind: u64, value: u64, fds: Vec<OwnedFd>) -> Box<dyn Ball> {
             ping: next().into(),
             pong: next().into(),
         }),
-        kind if kind == Kind::Syncobj as u64 => {
-            let drm = Drm::from(next());
-            Box::new(Syncobj {
-                timeline: drm.borrow_timeline(value as u32),
-                drm,
-                point: 0,
-            })
-        }
+        kind if kind == Kind::Syncobj as u64 => Box::new(Syncobj::import(next())),
         kind if kind == Kind::Eventfd as u64 => Box::new(Eventfds {
             ping: next(),
             pong: next(),
@@ -219,17 +208,30 @@ impl Ball for NtsyncEvents {
 
 /// A timeline whose odd points belong to one side, the even ones to the other.
 pub struct Syncobj {
-    drm: Drm,
     timeline: Timeline,
+    exported: OwnedFd,
     point: u64,
 }
 
 impl Syncobj {
     /// Makes the timeline.
     pub fn new(drm: &Drm) -> Self {
+        let timeline = drm.timeline().expect("make a timeline");
+        let exported = timeline.export().expect("export a timeline");
         Self {
-            drm: drm.clone(),
-            timeline: drm.timeline().expect("make a timeline"),
+            timeline,
+            exported,
+            point: 0,
+        }
+    }
+
+    /// Opens the timeline in an open file of this process: one that two processes use would change its
+    /// owner with every call, which waits for RCU.
+    fn import(exported: OwnedFd) -> Self {
+        let (drm, _) = Drm::find().expect("a device that offers timelines");
+        Self {
+            timeline: drm.import(&exported).expect("import a timeline"),
+            exported,
             point: 0,
         }
     }
@@ -255,11 +257,7 @@ impl Ball for Syncobj {
     }
 
     fn fds(&self) -> Vec<BorrowedFd<'_>> {
-        vec![self.drm.as_fd()]
-    }
-
-    fn value(&self) -> u64 {
-        self.timeline.handle.into()
+        vec![self.exported.as_fd()]
     }
 
     fn serve(&mut self) {

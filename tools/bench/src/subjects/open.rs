@@ -7,7 +7,7 @@ use super::balls::Socket;
 use super::ping_pong::PingPong;
 use super::{names, Bench};
 use crate::measure::{Participant, Plan, Runner};
-use crate::peer::Peer;
+use crate::peer::{Peer, Place};
 
 /// Measures the group. The socket stands for asking another process that keeps the objects.
 pub fn measure(runner: &mut Runner, bench: &Bench, plan: Plan) {
@@ -22,7 +22,7 @@ pub fn measure(runner: &mut Runner, bench: &Bench, plan: Plan) {
     let number = semaphore.global_handle().expect("a global handle");
     let fence = device.create_shareable_fence(0).expect("create a fence");
     let nt_handle = fence.share(Access::ALL).expect("share a fence");
-    let peer = Peer::start();
+    let peer = Peer::start(Place::SameProcessor);
     let all = vec![
         Participant::new("opendxg by number", || {
             let opened = dxg.open_global(number).expect("open a semaphore");

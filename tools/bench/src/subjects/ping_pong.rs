@@ -4,7 +4,7 @@
 use super::balls::{Ball, Eventfds, Fence, Futex, NtsyncEvents, Socket, Syncobj};
 use super::Bench;
 use crate::measure::{Participant, Plan, Runner, Subject};
-use crate::peer::Peer;
+use crate::peer::{Peer, Place};
 
 /// A ball and the process that returns it.
 pub struct PingPong<'a> {
@@ -38,9 +38,37 @@ impl Subject for PingPong<'_> {
     }
 }
 
-/// Measures the group.
-pub fn measure(runner: &mut Runner, bench: &Bench, plan: Plan) {
-    let peer = Peer::start();
+/// Measures both groups: without and with waking a processor.
+pub fn measure(runner: &mut Runner, bench: &Bench, near: Plan, far: Plan) {
+    let title = "round trip of two processes on one processor";
+    measure_at(
+        runner,
+        bench,
+        near,
+        Place::SameProcessor,
+        "ping-pong",
+        title,
+    );
+    let title = "round trip of two processes on two processors";
+    measure_at(
+        runner,
+        bench,
+        far,
+        Place::AnotherProcessor,
+        "ping-pong-2",
+        title,
+    );
+}
+
+fn measure_at(
+    runner: &mut Runner,
+    bench: &Bench,
+    plan: Plan,
+    place: Place,
+    name: &str,
+    title: &str,
+) {
+    let peer = Peer::start(place);
     let mut all = vec![
         PingPong::participant(&peer, Fence::new(&bench.device, false)),
         PingPong::participant(&peer, Fence::new(&bench.device, true)),
@@ -54,10 +82,5 @@ pub fn measure(runner: &mut Runner, bench: &Bench, plan: Plan) {
     if let Some(drm) = &bench.drm {
         all.push(PingPong::participant(&peer, Syncobj::new(drm)));
     }
-    runner.group(
-        "ping-pong",
-        "round trip between two processes that sleep and wake each other",
-        plan,
-        all,
-    );
+    runner.group(name, title, plan, all);
 }
