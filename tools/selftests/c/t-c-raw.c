@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+/*
+ * A client without a library: the headers and ioctl(2). Built for 64 and for
+ * 32 bits; a 32-bit process sends the same bytes (abi.md section 2.3).
+ */
+#include <d3dkmthk.h>
+#include <dxg.h>
+#include <dxg/status.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdint.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+
+#include "tap.h"
+
+_Static_assert(sizeof(D3DKMT_CREATESYNCHRONIZATIONOBJECT2) == 96, "layout");
+_Static_assert(sizeof(D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU) == 40, "layout");
+_Static_assert(sizeof(D3DKMT_SHAREOBJECTS) == 40, "layout");
+_Static_assert(sizeof(struct opendxg_exec) == 24, "layout");
+_Static_assert(sizeof(struct opendxg_fence_point) == 24, "layout");
+
+#define ADDRESS(pointer) ((__u64)(uintptr_t)(pointer))
+#define CALL(code, args) ioctl(node, code, args)
+#define REQUIRE_CALL(code, args) REQUIRE_EQUAL(CALL(code, args), 0)
+
+static int node;
+static D3DKMT_HANDLE adapter, device;
+
+static int test_open(void)
+{
+	struct opendxg_version version = { 0 };
+	D3DKMT_ADAPTERINFO infos[16];
+	D3DKMT_ENUMADAPTERS2 enumerate = { .NumAdapters = 16, .pAdapters = ADDRESS(infos) };
+	D3DKMT_CREATEDEVICE create = { 0 };
+	const char *path = getenv("OPENDXG_DEVICE");
+
+	node = open(path ? path : "/dev/dxg", O_RDONLY | O_CLOEXEC);
+	REQUIRE(node >= 0);
+	REQUIRE_CALL(DXG_IOCTL_VERSION, &version);
+	REQUIRE_EQUAL(version.version, OPENDXG_VERSION);
+	REQUIRE_CALL(DXG_IOCTL_NOP, NULL);
+	REQUIRE_CALL(DXG_IOCTL_ENUMADAPTERS2, &enumerate);
+	REQUIRE(enumerate.NumAdapters >= 1 && infos[0].hAdapter);
+	adapter = infos[0].hAdapter;
+	create.hAdapter = adapter;
+	REQUIRE_CALL(DXG_IOCTL_CREATEDEVICE, &create);
+	device = create.hDevice;
+	return 0;
+}
+
+/* Makes a monitored fence that can be shared. */
+static int create_fence(D3DKMT_HANDLE *handle, const volatile __u64 **value, __u64 first)
+{
+	D3DKMT_CREATESYNCHRONIZATIONOBJECT2 create = { .hDevice = device };
+
+	create.Info.Type = D3DDDI_MONITORED_FENCE;
+	create.Info.Flags = D3DDDI_SYNCHRONIZATIONOBJECT_FLAGS_Shared |
+			    D3DDDI_SYNCHRONIZATIONOBJECT_FLAGS_NtSecuritySharing;
+	create.Info.MonitoredFence.InitialFenceValue = first;
+	REQUIRE_CALL(DXG_IOCTL_CREATESYNCHRONIZATIONOBJECT2, &create);
+	/* The address fits a pointer of this process. */
+	REQUIRE_EQUAL(create.Info.MonitoredFence.FenceValueCPUVirtualAddress,
+		      (uintptr_t)create.Info.MonitoredFence.FenceValueCPUVirtualAddress);
+	*handle = create.hSyncObject;
+	*value = (const volatile __u64 *)(uintptr_t)
+			 create.Info.MonitoredFence.FenceValueCPUVirtualAddress;
+	return 0;
+}
+
+static int test_fence(void)
+{
+	D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU signal = { .hDevice = device, .ObjectCount = 1 };
+	D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU wait = { .hDevice = device, .ObjectCount = 1 };
+	int event = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	__u64 number = 0xffffffff00000001ULL, count = 0;
+	D3DKMT_DESTROYSYNCHRONIZATIONOBJECT destroy;
+	const volatile __u64 *value;
+	D3DKMT_HANDLE handle;
+
+	if (create_fence(&handle, &value, 0x8000000000000001ULL))
+		return -1;
+	REQUIRE_EQUAL(*value, 0x8000000000000001ULL);
+	signal.ObjectHandleArray = wait.ObjectHandleArray = ADDRESS(&handle);
+	signal.FenceValueArray = wait.FenceValueArray = ADDRESS(&number);
+	wait.hAsyncEvent = event;
+	REQUIRE_CALL(DXG_IOCTL_WAITFORSYNCHRONIZATIONOBJECTFROMCPU, &wait);
+	REQUIRE(read(event, &count, 8) == -1 && errno == EAGAIN);
+	REQUIRE_CALL(DXG_IOCTL_SIGNALSYNCHRONIZATIONOBJECTFROMCPU, &signal);
+	REQUIRE_EQUAL(*value, number);
+	REQUIRE(read(event, &count, 8) == 8 && count == 1);
+	wait.hAsyncEvent = 0;
+	REQUIRE_CALL(DXG_IOCTL_WAITFORSYNCHRONIZATIONOBJECTFROMCPU, &wait);
+	number--;
+	REQUIRE(CALL(DXG_IOCTL_SIGNALSYNCHRONIZATIONOBJECTFROMCPU, &signal) == -1 && errno == EINVAL);
+	close(event);
+	destroy.hSyncObject = handle;
+	REQUIRE_CALL(DXG_IOCTL_DESTROYSYNCHRONIZATIONOBJECT, &destroy);
+	return 0;
+}
+
+static int test_share(void)
+{
+	D3DKMT_SHAREOBJECTS share = { .ObjectCount = 1, .DesiredAccess = 0x1f0003 };
+	D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2 open = { .hDevice = device };
+	D3DKMT_DESTROYSYNCHRONIZATIONOBJECT destroy;
+	struct opendxg_fence_point point = { .value = 7 };
+	const volatile __u64 *value;
+	struct pollfd poll_point;
+	D3DKMT_HANDLE handle;
+	__u64 shared = 0;
+
+	if (create_fence(&handle, &value, 7))
+		return -1;
+	share.ObjectHandleArray = ADDRESS(&handle);
+	share.pSharedNtHandle = ADDRESS(&shared);
+	REQUIRE_CALL(DXG_IOCTL_SHAREOBJECTS, &share);
+	REQUIRE(shared > 0 && shared < 1024);
+	open.hNtHandle = shared;
+	REQUIRE_CALL(DXG_IOCTL_OPENSYNCOBJECTFROMNTHANDLE2, &open);
+	REQUIRE_EQUAL(*(const volatile __u64 *)(uintptr_t)
+			       open.MonitoredFence.FenceValueCPUVirtualAddress, 7);
+	point.sync_object = open.hSyncObject;
+	REQUIRE_CALL(DXG_IOCTL_FENCE_POINT, &point);
+	poll_point.fd = point.fd;
+	poll_point.events = POLLIN;
+	REQUIRE(poll(&poll_point, 1, 0) == 1 && poll_point.revents == POLLIN);
+	close(point.fd);
+	close((int)shared);
+	destroy.hSyncObject = open.hSyncObject;
+	REQUIRE_CALL(DXG_IOCTL_DESTROYSYNCHRONIZATIONOBJECT, &destroy);
+	destroy.hSyncObject = handle;
+	REQUIRE_CALL(DXG_IOCTL_DESTROYSYNCHRONIZATIONOBJECT, &destroy);
+	return 0;
+}
+
+static int test_exec(void)
+{
+	D3DKMT_DESTROYDEVICE destroy = { .hDevice = device };
+	struct opendxg_exec exec = {
+		.nr = DXG_NR_DESTROYDEVICE,
+		.size = sizeof(destroy),
+		.arg = ADDRESS(&destroy),
+		.ntstatus = -1,
+	};
+
+	REQUIRE_CALL(DXG_IOCTL_EXEC, &exec);
+	REQUIRE_EQUAL((__u32)exec.ntstatus, 0);
+	REQUIRE_CALL(DXG_IOCTL_EXEC, &exec);
+	REQUIRE_EQUAL((__u32)exec.ntstatus, (__u32)STATUS_INVALID_PARAMETER);
+	/* The whole 64-bit address counts. */
+	exec.arg |= 1ULL << 63;
+	REQUIRE_CALL(DXG_IOCTL_EXEC, &exec);
+	REQUIRE_EQUAL((__u32)exec.ntstatus, (__u32)STATUS_ACCESS_VIOLATION);
+	REQUIRE(CALL(DXG_IOCTL_DESTROYDEVICE, NULL) == -1 && errno == EFAULT);
+	REQUIRE(CALL(DXG_IOCTL_DESTROYDEVICE + 0x10000, &destroy) == -1 && errno == ENOTTY);
+	close(node);
+	return 0;
+}
+
+int main(void)
+{
+	static const struct tap_test tests[] = {
+		{ "ABI-2.3 ioctl: node, version, adapters, device", test_open },
+		{ "ABI-2.3 ioctl: a fence with values of 64 bits", test_fence },
+		{ "ABI-2.3 ioctl: sharing and a fence point", test_share },
+		{ "ABI-3.2 ioctl: exec, and codes and addresses that are wrong", test_exec },
+	};
+
+	return tap_run(tests, sizeof(tests) / sizeof(tests[0]));
+}
