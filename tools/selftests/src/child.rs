@@ -5,6 +5,10 @@ use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
+
+use crate::time::soon;
 use crate::{fds, Failure, Outcome};
 
 /// A forked child. Killed and reaped when dropped.
@@ -149,15 +153,19 @@ impl Gate {
         Ok(())
     }
 
-    /// Waits for [`Gate::open`].
+    /// Waits for [`Gate::open`]. Fails if that does not come soon: then the other side has failed.
     pub fn wait(&self) -> Outcome {
+        let limit = Timespec::try_from(soon()).map_err(|_| "time limit too long")?;
         loop {
-            match rustix::io::read(&self.reader, &mut [0u8; 1]) {
-                Ok(1) => return Ok(()),
-                Ok(_) => return Err("the gate was given up".into()),
-                Err(rustix::io::Errno::INTR) => {}
+            let mut fds = [PollFd::new(&self.reader, PollFlags::IN)];
+            match rustix::event::poll(&mut fds, Some(&limit)) {
+                Ok(0) => return Err("the other process never came".into()),
+                Ok(_) => {}
+                Err(Errno::INTR) => continue,
                 Err(errno) => return Err(errno.into()),
             }
+            rustix::io::read(&self.reader, &mut [0u8; 1])?;
+            return Ok(());
         }
     }
 }
