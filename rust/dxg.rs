@@ -8,7 +8,7 @@
 //! - `platform`, `compat`: names from the kernel that differ between builds and releases;
 //! - `logic`: pure rules, also compiled on the host;
 //! - `sys`: the kernel, wrapped; the only place with `unsafe`, apart from the wrapper of generated
-//!   code in `uapi` and one list operation in `dxgk::handle_table`;
+//!   code in `uapi`;
 //! - `dxgk`: the objects;
 //! - `uapi`, `ioctl`: the contract with user space and its thin handlers;
 //! - this file and `open_file`: tie them together.

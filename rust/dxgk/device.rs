@@ -17,8 +17,7 @@ use kernel::{
 
 /// A device.
 pub(crate) struct Device {
-    /// Id and census entry.
-    pub(crate) identified: Identified,
+    _identified: Identified,
     /// The adapter it is on.
     pub(crate) adapter: Arc<Adapter>,
 }
@@ -28,15 +27,10 @@ impl Device {
     pub(crate) fn new(adapter: Arc<Adapter>) -> Result<Arc<Self>> {
         Ok(Arc::new(
             Self {
-                identified: Identified::new(Kind::Device),
+                _identified: Identified::new(Kind::Device),
                 adapter,
             },
             GFP_KERNEL_ACCOUNT,
         )?)
-    }
-
-    /// Its id.
-    pub(crate) fn id(&self) -> u64 {
-        self.identified.id
     }
 }

@@ -6,8 +6,12 @@
 //! copied out, but does not resolve; *publishing* it cannot fail and is the last thing a call does
 //! (RES-3). A reserved handle that is dropped gives its number back (RES-4).
 //!
-//! LOCK: `order` comes before the lock of `entries`, which is a leaf. Lookups take the latter only.
-//! Objects are dropped with neither held.
+//! The table is a tree, not an array of some kind: numbers come in one increasing chain and are not
+//! used again, so that an array would make and free a node for every object of a client that makes
+//! and destroys one after the other. It also keeps the handles in order of creation.
+//!
+//! LOCK: `state` is a leaf. Lookups clone references under it; entries are allocated before it and
+//! dropped after it.
 
 use super::{
     adapter::Adapter,
@@ -35,29 +39,20 @@ use crate::{
     }, //
 };
 use kernel::{
-    list::{
-        impl_list_arc_safe,
-        impl_list_item,
-        List,
-        ListArc,
-        ListLinks, //
-    },
-    new_mutex,
+    new_spinlock,
     prelude::*,
+    rbtree::{
+        RBTree,
+        RBTreeNode,
+        RBTreeNodeReservation, //
+    },
     sync::{
-        atomic::{
-            Acquire,
-            Atomic,
-            Relaxed,
-            Release, //
+        lock::{
+            spinlock::SpinLockBackend,
+            Guard, //
         },
         Arc,
-        Mutex, //
-    },
-    xarray::{
-        AllocKind,
-        Guard,
-        XArray, //
+        SpinLock, //
     }, //
 };
 
@@ -73,43 +68,63 @@ pub(crate) enum Object {
     Sync(Opening),
 }
 
-/// One handle. Held by the table and by the list of handles in order of creation.
-#[pin_data]
+/// One handle.
 struct Entry {
-    #[pin]
-    links: ListLinks,
-    /// Set once, before the entry is in the table.
-    index: Atomic<u32>,
-    /// The device this handle goes with.
-    parent: Option<u64>,
-    published: Atomic<bool>,
+    /// The device whose handle this one goes with.
+    parent: Option<u32>,
+    published: bool,
     object: Object,
     _member: Member,
 }
 
-impl_list_arc_safe! {
-    impl ListArcSafe<0> for Entry { untracked; }
-}
-impl_list_item! {
-    impl ListItem<0> for Entry { using ListLinks { self.links }; }
-}
+type Node = RBTreeNode<u32, Entry>;
 
-struct Order {
+struct State {
+    /// By index, which is the order of creation until the numbers wrap.
+    entries: RBTree<u32, Entry>,
     cursor: Cursor,
-    /// Every entry of the table, oldest first.
-    created: List<Entry>,
     count: u32,
     /// The process is gone; nothing may be added.
     closed: bool,
+}
+
+impl State {
+    /// The entry behind a handle, if it is published.
+    fn find(&self, local: u32) -> Option<&Entry> {
+        let index = handle::local_index(local)?;
+
+        self.entries.get(&index).filter(|entry| entry.published)
+    }
+
+    /// Whether a parent that was looked up before has not been destroyed since.
+    fn is_live(&self, parent: &Parent) -> bool {
+        match self.find(parent.handle).map(|entry| &entry.object) {
+            Some(Object::Device(device)) => Arc::ptr_eq(device, &parent.device),
+            _ => false,
+        }
+    }
+
+    /// The largest index below `bound`.
+    fn before(&self, bound: u32) -> Option<u32> {
+        match self.entries.cursor_lower_bound(&bound) {
+            Some(cursor) => cursor.peek_prev().map(|(index, _)| *index),
+            None => self.entries.cursor_back().map(|cursor| *cursor.current().0),
+        }
+    }
+
+    /// Takes the entry at `index` out, if `accept` agrees.
+    fn take(&mut self, index: u32, accept: impl FnOnce(&Entry) -> bool) -> Option<Node> {
+        accept(self.entries.get(&index)?).then_some(())?;
+        self.count -= 1;
+        self.entries.remove_node(&index)
+    }
 }
 
 /// See the module.
 #[pin_data]
 pub(crate) struct HandleTable {
     #[pin]
-    entries: XArray<Arc<Entry>>,
-    #[pin]
-    order: Mutex<Order>,
+    state: SpinLock<State>,
 }
 
 /// A handle that has a number and does not resolve yet.
@@ -126,11 +141,8 @@ impl Reserved<'_> {
 
     /// Makes it resolve.
     pub(crate) fn publish(self) {
-        // CAST: an index has 24 bits.
-        if let Some(entry) = self.table.entries.lock().get(self.index as usize) {
-            // ORDERING: release, so that a lookup that sees the flag sees the object. Pairs with
-            // the acquire load in `Lookup::find`.
-            entry.published.store(true, Release);
+        if let Some(entry) = self.table.state.lock().entries.get_mut(&self.index) {
+            entry.published = true;
         }
         core::mem::forget(self);
     }
@@ -138,9 +150,12 @@ impl Reserved<'_> {
 
 impl Drop for Reserved<'_> {
     fn drop(&mut self) {
-        let removed = self.table.remove(self.index, true);
+        let mut state = self.table.state.lock();
+        let node = state.take(self.index, |entry| !entry.published);
 
-        drop(removed);
+        state.cursor.put_back(self.index);
+        drop(state);
+        drop(node);
     }
 }
 
@@ -148,92 +163,67 @@ impl HandleTable {
     /// An empty table.
     pub(crate) fn new() -> impl PinInit<Self> {
         pin_init!(Self {
-            entries <- XArray::new(AllocKind::Alloc),
-            order <- new_mutex!(
-                Order {
+            state <- new_spinlock!(
+                State {
+                    entries: RBTree::new(),
                     cursor: Cursor::new(),
-                    created: List::new(),
                     count: 0,
                     closed: false,
                 },
-                "HandleTable::order"
+                "HandleTable::state"
             ),
         })
     }
 
     /// How many handles there are.
     pub(crate) fn count(&self) -> u32 {
-        self.order.lock().count
+        self.state.lock().count
     }
 
-    /// Gives `object` a number. With `parent`, a handle to a device of this table, the new handle
-    /// goes when that handle goes.
+    /// Gives `object` a number. With `parent`, a device of this table, the new handle goes when the
+    /// handle of the device goes.
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn reserve(&self, object: Object, parent: Option<&Parent>) -> Outcome<Reserved<'_>> {
-        // Declared before the lock, so that whatever fails below is dropped after the lock.
-        let entry: ListArc<Entry> = ListArc::pin_init(
-            try_pin_init!(Entry {
-                links <- ListLinks::new(),
-                index: Atomic::new(0),
-                parent: parent.map(|parent| parent.device.id()),
-                published: Atomic::new(false),
-                object,
-                _member: HANDLES.enter(),
-            }? Error),
-            GFP_KERNEL_ACCOUNT,
-        )?;
-        let mut order = self.order.lock();
+        let entry = Entry {
+            parent: parent.map(|parent| parent.handle),
+            published: false,
+            object,
+            _member: HANDLES.enter(),
+        };
+        // Both are declared before the lock: what is not used is dropped after it.
+        let node = RBTreeNodeReservation::new(GFP_KERNEL_ACCOUNT)?;
+        let mut state = self.state.lock();
 
-        if order.closed || order.count >= params::max_handles() {
+        if state.closed || state.count >= params::max_handles() {
             return Err(Status::NO_MEMORY.into());
         }
-        // The device may have been destroyed since it was looked up.
-        if parent.is_some_and(|parent| !self.is_live(parent)) {
+        if parent.is_some_and(|parent| !state.is_live(parent)) {
             return Err(Status::INVALID_PARAMETER.into());
         }
 
-        // CAST: an index has 24 bits.
-        let free = |index: u32| self.entries.lock().get(index as usize).is_none();
-        let index = order.cursor.take(free).ok_or(Status::NO_MEMORY)?;
+        let State {
+            entries, cursor, ..
+        } = &mut *state;
+        let index = cursor
+            .take(|index| entries.get(&index).is_none())
+            .ok_or(Status::NO_MEMORY)?;
 
-        entry.index.store(index, Relaxed);
+        // The index is free, so that nothing is replaced.
+        let _nothing = entries.insert(node.into_node(index, entry));
 
-        let stored = self.entries.lock().store(
-            // CAST: an index has 24 bits.
-            index as usize,
-            entry.clone_arc(),
-            GFP_KERNEL_ACCOUNT,
-        );
-
-        if let Err(error) = stored {
-            order.cursor.put_back(index);
-            return Err(error.error.into());
-        }
-        order.created.push_back(entry);
-        order.count += 1;
+        state.count += 1;
         Ok(Reserved { table: self, index })
-    }
-
-    fn is_live(&self, parent: &Parent) -> bool {
-        let entries = self.entries.lock();
-        // CAST: an index has 24 bits.
-        let entry = entries.get(parent.index as usize);
-
-        entry.is_some_and(|entry| match &entry.object {
-            Object::Device(device) => Arc::ptr_eq(device, &parent.device),
-            _ => false,
-        })
     }
 
     /// Looks handles up. Nothing may be dropped, allocated or slept on while the result lives.
     pub(crate) fn lookup(&self) -> Lookup<'_> {
-        Lookup(self.entries.lock())
+        Lookup(self.state.lock())
     }
 
     /// The adapter behind a handle.
     pub(crate) fn adapter(&self, local: u32) -> Outcome<Arc<Adapter>> {
-        self.lookup().find(local, |object| match object {
+        self.lookup().find(local, |entry| match &entry.object {
             Object::Adapter(adapter) => Some(adapter.clone()),
             _ => None,
         })
@@ -241,7 +231,7 @@ impl HandleTable {
 
     /// The device behind a handle.
     pub(crate) fn device(&self, local: u32) -> Outcome<Arc<Device>> {
-        self.lookup().find(local, |object| match object {
+        self.lookup().find(local, |entry| match &entry.object {
             Object::Device(device) => Some(device.clone()),
             _ => None,
         })
@@ -249,11 +239,9 @@ impl HandleTable {
 
     /// The device behind a handle, as the parent of new handles.
     pub(crate) fn parent(&self, local: u32) -> Outcome<Parent> {
-        let device = self.device(local)?;
-
         Ok(Parent {
-            device,
-            index: handle::local_index(local).unwrap_or_default(),
+            device: self.device(local)?,
+            handle: local,
         })
     }
 
@@ -265,7 +253,7 @@ impl HandleTable {
     /// A strong reference to the synchronisation object behind a handle, of its own, and the access
     /// that may be given away with it.
     pub(crate) fn strong(&self, local: u32) -> Outcome<(Strong, u32)> {
-        self.lookup().find(local, |object| match object {
+        self.lookup().find(local, |entry| match &entry.object {
             Object::Sync(opening) => {
                 let (strong, access) = opening.strong();
 
@@ -275,77 +263,40 @@ impl HandleTable {
         })
     }
 
-    /// Takes out a published entry, or a reserved one.
-    fn remove(&self, index: u32, reserved: bool) -> Option<ListArc<Entry>> {
-        let mut order = self.order.lock();
-        let entry = {
-            let mut entries = self.entries.lock();
-            // CAST: an index has 24 bits.
-            let entry = entries.get(index as usize)?;
-
-            if entry.published.load(Acquire) == reserved {
-                return None;
-            }
-            // CAST: an index has 24 bits.
-            entries.remove(index as usize)?
-        };
-
-        order.count -= 1;
-        if reserved {
-            order.cursor.put_back(index);
-        }
-        // SAFETY: Every entry of the table is in `created` of the same table, put there under the
-        // lock that we hold, and in no other list of this kind.
-        unsafe { order.created.remove(&entry) }
-    }
-
     /// Destroys the handle if `accept` agrees with what it stands for; the object is dropped before
     /// this returns.
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn destroy(&self, local: u32, accept: impl FnOnce(&Object) -> bool) -> Outcome {
-        let index = self.lookup().find(local, |object| {
-            accept(object).then(|| handle::local_index(local))?
-        })?;
-        // Two threads may get here with one handle; one of them takes it out. The number cannot
-        // stand for something else by now, because numbers are not used again so soon.
-        let removed = self.remove(index, false).ok_or(Status::INVALID_PARAMETER)?;
+        let index = handle::local_index(local).ok_or(Status::INVALID_PARAMETER)?;
+        let node = self
+            .state
+            .lock()
+            .take(index, |entry| entry.published && accept(&entry.object))
+            .ok_or(Status::INVALID_PARAMETER)?;
+        let (_, entry) = node.to_key_value();
 
-        if let Object::Device(device) = &removed.object {
-            self.destroy_all(|entry| entry.parent == Some(device.id()));
+        if matches!(entry.object, Object::Device(_)) {
+            self.destroy_all(|child| child.parent == Some(local));
         }
         Ok(())
     }
 
-    /// Destroys all entries that `chosen` names, youngest first.
-    fn destroy_all(&self, mut chosen: impl FnMut(&Entry) -> bool) {
-        let mut victims = List::new();
-        let mut order = self.order.lock();
-        let mut gone = 0;
-        let mut cursor = order.created.cursor_back();
+    /// Destroys all entries that `chosen` names, youngest first. The lock is not held for longer
+    /// than it takes to look at one entry.
+    fn destroy_all(&self, chosen: impl Fn(&Entry) -> bool) {
+        let mut bound = u32::MAX;
 
-        while let Some(previous) = cursor.peek_prev() {
-            if !chosen(&previous.arc()) {
-                cursor.move_prev();
-                continue;
-            }
+        loop {
+            let mut state = self.state.lock();
+            let Some(index) = state.before(bound) else {
+                break;
+            };
+            let node = state.take(index, &chosen);
 
-            let victim = previous.remove();
-            // CAST: an index has 24 bits.
-            let index = victim.index.load(Relaxed) as usize;
-            // In the list and in the table under one lock, so that nobody else finds it in only
-            // one of them. This is not the last reference.
-            let removed = self.entries.lock().remove(index);
-
-            drop(removed);
-            victims.push_back(victim);
-            gone += 1;
-        }
-        order.count -= gone;
-        drop(order);
-
-        while let Some(victim) = victims.pop_front() {
-            drop(victim);
+            drop(state);
+            drop(node);
+            bound = index;
         }
     }
 
@@ -353,29 +304,26 @@ impl HandleTable {
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn close(&self) {
-        self.order.lock().closed = true;
+        self.state.lock().closed = true;
         self.destroy_all(|_| true);
     }
 }
 
-/// Lookups under one hold of the table's leaf lock.
-pub(crate) struct Lookup<'a>(Guard<'a, Arc<Entry>>);
+/// Lookups under one hold of the table's lock.
+pub(crate) struct Lookup<'a>(Guard<'a, State, SpinLockBackend>);
 
 impl Lookup<'_> {
-    /// What `look` says about the object behind a handle; INVALID_PARAMETER if that is nothing.
-    fn find<T>(&self, local: u32, look: impl FnOnce(&Object) -> Option<T>) -> Outcome<T> {
-        handle::local_index(local)
-            // CAST: an index has 24 bits.
-            .and_then(|index| self.0.get(index as usize))
-            // ORDERING: acquire, pairs with the release store in `Reserved::publish`.
-            .filter(|entry| entry.published.load(Acquire))
-            .and_then(|entry| look(&entry.object))
+    /// What `look` says about the entry of a handle; INVALID_PARAMETER if that is nothing.
+    fn find<T>(&self, local: u32, look: impl FnOnce(&Entry) -> Option<T>) -> Outcome<T> {
+        self.0
+            .find(local)
+            .and_then(look)
             .ok_or(Status::INVALID_PARAMETER.into())
     }
 
     /// The number of the adapter that the device behind a handle is on.
     pub(crate) fn device_adapter(&self, local: u32) -> Outcome<u32> {
-        self.find(local, |object| match object {
+        self.find(local, |entry| match &entry.object {
             Object::Device(device) => Some(device.adapter.caps.index),
             _ => None,
         })
@@ -383,8 +331,8 @@ impl Lookup<'_> {
 
     /// The synchronisation object behind a handle.
     pub(crate) fn sync_object(&self, local: u32) -> Outcome<Opened> {
-        self.find(local, |object| match object {
-            Object::Sync(opening) => Some(opening.opened()),
+        self.find(local, |entry| match &entry.object {
+            Object::Sync(opening) => Some(opening.opened(entry.parent)),
             _ => None,
         })
     }
@@ -394,7 +342,7 @@ impl Lookup<'_> {
 pub(crate) struct Parent {
     /// The device.
     pub(crate) device: Arc<Device>,
-    index: u32,
+    handle: u32,
 }
 
 /// Run by every load of the module in a kernel with KUnit.

@@ -35,6 +35,9 @@ pub(crate) struct Opened {
     pub(crate) object: SyncObject,
     /// What this handle may do with it.
     pub(crate) rights: Rights,
+    /// The handle of the device that it was opened on, if any. That one is alive, because the handle
+    /// of the object goes with it.
+    pub(crate) device: Option<u32>,
 }
 
 impl Opening {
@@ -68,10 +71,11 @@ impl Opening {
     }
 
     /// For looking up.
-    pub(crate) fn opened(&self) -> Opened {
+    pub(crate) fn opened(&self, device: Option<u32>) -> Opened {
         Opened {
             object: self.strong.object().clone(),
             rights: self.rights,
+            device,
         }
     }
 

@@ -34,10 +34,7 @@ use crate::{
         *, //
     }, //
 };
-use kernel::{
-    prelude::*,
-    sync::Arc, //
-};
+use kernel::prelude::*;
 
 /// Objects in one call (FEN-18).
 const MAX_OBJECTS: u32 = 4096;
@@ -113,13 +110,24 @@ impl Objects {
         let local = user::read::<u32>(self.handles)?;
         let value = user::read::<u64>(self.values)?;
         let table = call.process.handles.lookup();
-        let adapter = table.device_adapter(self.device)?;
         let opened = table.sync_object(local)?;
+        // Most objects are used with the device they were made on: that one is known to exist and to
+        // fit.
+        let adapter = if opened.device == Some(self.device) {
+            None
+        } else {
+            Some(table.device_adapter(self.device)?)
+        };
 
         drop(table);
 
-        let fence = usable(opened.object, adapter).ok_or(Status::INVALID_PARAMETER)?;
+        let SyncObject::Fence(fence) = opened.object else {
+            return Err(Status::INVALID_PARAMETER.into());
+        };
 
+        if adapter.is_some_and(|adapter| !fits(&fence, adapter)) {
+            return Err(Status::INVALID_PARAMETER.into());
+        }
         if !may(opened.rights) {
             return Err(Status::ACCESS_DENIED.into());
         }
@@ -145,11 +153,12 @@ impl Objects {
             }
 
             let opened = table.sync_object(*local)?;
-            let Some(fence) = usable(opened.object, adapter) else {
+            let SyncObject::Fence(fence) = opened.object else {
                 mismatch = true;
                 continue;
             };
 
+            mismatch |= !fits(&fence, adapter);
             denied |= !may(opened.rights);
             elements.push(Element {
                 fence,
@@ -167,17 +176,9 @@ impl Objects {
     }
 }
 
-/// The object as a fence that a device of an adapter may wait on and signal from the CPU (FEN-26,
-/// section 2.6).
-fn usable(object: SyncObject, adapter: u32) -> Option<Arc<MonitoredFence>> {
-    match object {
-        SyncObject::Fence(fence)
-            if fence.header.cross_adapter || fence.header.adapter.caps.index == adapter =>
-        {
-            Some(fence)
-        }
-        _ => None,
-    }
+/// Whether a device of an adapter may use the fence (FEN-26).
+fn fits(fence: &MonitoredFence, adapter: u32) -> bool {
+    fence.header.cross_adapter || fence.header.adapter.caps.index == adapter
 }
 
 /// nr 0x31 (FEN-31 to FEN-38). Values are checked one after the other; those before a refused one
