@@ -68,6 +68,10 @@ pub(crate) fn zeroed<T: Plain>() -> T {
 pub(crate) fn read<T: Plain>(addr: u64) -> core::result::Result<T, Fault> {
     let mut value = zeroed::<T>();
 
+    if size_of::<T>() == 0 {
+        // Nothing to read: the address is not an address.
+        return Ok(value);
+    }
     read_slice(addr, core::slice::from_mut(&mut value))?;
     Ok(value)
 }
