@@ -165,7 +165,7 @@ def _watch(machine, options, token, terminal):
             if late or panicked:
                 break
             # Ask for the blocked tasks, and give the answer a moment.
-            late = f"no end after {limit:.0f} s" if progress.started else f"no boot after {limit:.0f} s"
+            late = f"no end after {limit:.0f} s"
             machine.dump_tasks()
             deadline = time.monotonic() + 5
     return _judge(machine, progress, serial, dmesg, late)
@@ -180,10 +180,12 @@ def _judge(machine, progress, serial, dmesg, late):
     if not trouble and progress.troubles:
         trouble = progress.troubles[0]
     if not trouble and late:
-        trouble = (verdict.HANG if progress.started else verdict.BOOT, late)
+        trouble = (verdict.HANG, late) if progress.started else (verdict.BOOT, f"the guest did not boot: {late}. "
+                                                                 "Remedy: raise --boot-timeout, or try --accel tcg")
         log = serial
     if not trouble and not progress.started:
-        trouble = (verdict.BOOT, f"the guest did not boot: {said.splitlines()[-1] if said else 'see the kernel log'}")
+        trouble = (verdict.BOOT, f"the guest did not boot: {said.splitlines()[-1] if said else 'QEMU ended'}. "
+                                 "Remedy: see the kernel log above, or try --accel tcg")
     if not trouble and not progress.done:
         trouble = (verdict.CRASH, "the guest ended before COMMAND did")
     return Outcome(progress.status or 0, trouble, log)
