@@ -116,7 +116,7 @@ pub fn ratios(publication: &Publication) -> String {
         subtitle(publication)
     );
     svg.text(20.0, 22.0, "start", "black", &title);
-    let legend = "dot: ratio, bar: 95 % interval, tick: target; green: target reached, red: missed";
+    let legend = "left of 1: faster. Dot: ratio, bar: 95 % interval, tick: target; green: target reached, red: missed";
     svg.text(20.0, 40.0, "start", GREY, legend);
     for tick in axis.ticks() {
         let x = axis.place(tick);
@@ -182,7 +182,7 @@ pub fn waiters(publication: &Publication) -> Option<String> {
         svg.line((left, y), (right, y), GREY, 0.4);
         svg.text(left - 8.0, y + 4.0, "end", "black", &time(tick));
     }
-    for (name, color) in names(group).into_iter().zip([BLUE, RED, GREEN, GREY]) {
+    for (name, color) in names(group).into_iter().zip([GREY, BLUE, GREEN, RED]) {
         let points = group.series.iter().filter(|one| one.name == name);
         let points = points.map(|one| (across.place(one.at as f64), up.place(one.ns.median)));
         let points: Vec<_> = points.collect();
