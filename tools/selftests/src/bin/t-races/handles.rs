@@ -37,7 +37,7 @@ fn guessed() -> Outcome {
     let next = AtomicU32::new(fixture::next_handle()?);
     let (done, destroyed) = (AtomicBool::new(false), AtomicU32::new(0));
     let count = |was: bool| destroyed.fetch_add(u32::from(was), Ordering::Relaxed);
-    let made = rounds(1500);
+    let made = rounds(800);
     crowd(2, |part| {
         if part == 1 {
             while !done.load(Ordering::Relaxed) {
@@ -80,7 +80,7 @@ fn guessed_unpublished() -> Outcome {
             }
             return Ok(());
         }
-        for _ in 0..rounds(1500) {
+        for _ in 0..rounds(800) {
             let answer = raw.ioctl(code, address);
             ensure_eq!(answer, Err(opendxg::Errno::FAULT));
         }
@@ -167,7 +167,7 @@ fn opened_by_number_while_destroyed() -> Outcome {
             }
             return Ok(());
         }
-        for _ in 0..rounds(1500) {
+        for _ in 0..rounds(800) {
             let mutex = SyncKind::Mutex {
                 initially_owned: false,
             };

@@ -120,6 +120,39 @@ fn pulses() -> Outcome {
     Ok(())
 }
 
+/// A signal releases thousands, while another thread goes back below the value and waits for it anew: the old
+/// waits are told once each, the new ones not at all.
+fn crowds_and_latecomers() -> Outcome {
+    const WAITS: u64 = 1500;
+    let fence = fixture::device()?.create_fence(0)?;
+    let (early, late) = (EventFd::new()?, EventFd::new()?);
+    for round in 0..rounds(10) {
+        for number in 0..WAITS {
+            fence.wait_async(1 + number % 10, &early)?;
+        }
+        let added = AtomicU64::new(0);
+        crowd(2, |part| {
+            if part == 0 {
+                return Ok(fence.signal(10)?);
+            }
+            while fence.value() != 10 {
+                core::hint::spin_loop();
+            }
+            fence.signal_rewind(0)?;
+            for value in 1..=10 {
+                fence.wait_async(value, &late)?;
+                added.fetch_add(1, Ordering::Relaxed);
+            }
+            Ok(())
+        })?;
+        ensure_eq!((early.take()?, late.take()?), (WAITS, 0), "round {round}");
+        fence.signal(10)?;
+        ensure_eq!(late.take()?, added.load(Ordering::Relaxed));
+        fence.signal_rewind(0)?;
+    }
+    Ok(())
+}
+
 pub(crate) fn tests(suite: Suite) -> Suite {
     suite
         .test("FEN-9 M4 no reader sees halves of two values", whole_values)
@@ -134,5 +167,9 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         .test(
             "FEN-34 W13 M6 a pulse releases everybody who was waiting",
             pulses,
+        )
+        .test(
+            "FEN-24 FEN-30 FEN-34 thousands are released while others wait for the value anew",
+            crowds_and_latecomers,
         )
 }
