@@ -52,4 +52,11 @@ void dxg_waitqueue_wake(struct wait_queue_head *wq);
 void dxg_poll_wait(struct file *file, struct wait_queue_head *wq,
 		   struct poll_table_struct *table);
 
+/* trace.c: one for each tracepoint of trace.h. */
+void dxg_trace_create(u64 object, u32 kind);
+void dxg_trace_destroy(u64 object, u32 kind);
+void dxg_trace_wait(u64 object, u64 value, u64 waiter);
+void dxg_trace_signal(u64 object, u64 value);
+void dxg_trace_wake(u64 waiter, u32 outcome);
+
 #endif

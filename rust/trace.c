@@ -6,11 +6,7 @@
 #define CREATE_TRACE_POINTS
 #include "trace.h"
 
-void dxg_trace_create(u64 object, u32 kind);
-void dxg_trace_destroy(u64 object, u32 kind);
-void dxg_trace_wait(u64 object, u64 value, u64 waiter);
-void dxg_trace_signal(u64 object, u64 value);
-void dxg_trace_wake(u64 waiter, u32 outcome);
+#include "helpers.h"
 
 void dxg_trace_create(u64 object, u32 kind)
 {
