@@ -69,32 +69,36 @@ check_privileges() {
 	fi
 }
 
-# Show that a long step is alive: a line that updates on a terminal, else a
-# plain line every 20 seconds. Runs in the background of `step`.
+# Show that a long step is alive, with the last line of what it prints: on a
+# terminal in a line that updates, else in a plain line every 20 and later 60
+# seconds. Runs in the background of `step`.
 ticker() {
-	label=$1 log=$2 began=$3 shown=0
+	label=$1 log=$2 began=$3 shown=0 interval=20
 	trap 'exit 0' TERM
 	trap '' INT
 	while kill -0 $$ 2>/dev/null; do
 		sleep 1
 		passed=$(($(date +%s) - began))
+		if [ ! -t 2 ] && [ $((passed - shown)) -lt $interval ]; then continue; fi
+		last=$(tail -n 1 "$log" 2>/dev/null | tr '\t' ' ' | cut -c1-60)
 		if [ -t 2 ]; then
-			printf '\r\033[K%s: %d s  %s' "$label" "$passed" \
-				"$(tail -n 1 "$log" 2>/dev/null | tr '\t' ' ' | cut -c1-50)" >&2
-		elif [ $((passed - shown)) -ge 20 ]; then
+			printf '\r\033[K%s: %d s  %s' "$label" "$passed" "$last" >&2
+		else
+			say "$label: $passed s so far  $last"
 			shown=$passed
-			say "$label: $passed s so far"
+			[ "$passed" -lt 120 ] || interval=60
 		fi
 	done
 }
 
-# step LABEL LOG COMMAND...: run one long step with its output in LOG.
+# step LABEL LOG COMMAND...: run one long step with its output in LOG. What is
+# shown of it comes from $show, if set.
 step() {
 	step_label=$1 step_log=$2
 	shift 2
 	step_began=$(date +%s)
 	[ -t 2 ] || say "$step_label ..."
-	ticker "$step_label" "$step_log" "$step_began" &
+	ticker "$step_label" "${show:-$step_log}" "$step_began" &
 	ticker_pid=$!
 	step_status=0
 	"$@" >>"$step_log" 2>&1 </dev/null || step_status=$?

@@ -72,7 +72,7 @@ def tail(log, lines=1):
 def step(label, log, command, **popen):
     """Run one long step with its output in `log`, showing that it is alive.
 
-    On a terminal one line updates; otherwise a plain line comes every 20 seconds.
+    On a terminal one line updates; otherwise a plain line comes every 20 and later 60 seconds.
     """
     terminal = sys.stderr.isatty()
     began = shown = time.monotonic()
@@ -89,13 +89,14 @@ def step(label, log, command, **popen):
                 except subprocess.TimeoutExpired:
                     pass
                 now = time.monotonic()
+                if not terminal and now - shown < (20 if now - began < 120 else 60):
+                    continue
+                shown = now
+                last = tail(log).replace("\t", " ").strip()[:60]
                 if terminal:
-                    last = tail(log).replace("\t", " ").strip()[:50]
-                    print(f"\r\033[K{label}: {now - began:.0f} s  {last}", end="",
-                          file=sys.stderr, flush=True)
-                elif now - shown >= 20:
-                    shown = now
-                    say(f"{label}: {now - began:.0f} s so far")
+                    print(f"\r\033[K{label}: {now - began:.0f} s  {last}", end="", file=sys.stderr, flush=True)
+                else:
+                    say(f"{label}: {now - began:.0f} s so far  {last}")
         except BaseException:
             child.terminate()
             child.wait()
