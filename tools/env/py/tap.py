@@ -57,9 +57,10 @@ class Level:
 class Document:
     """One TAP document being read."""
 
-    def __init__(self, counts, name):
+    def __init__(self, counts, name, bailed=False):
         self.counts = counts
         self.name = name
+        self.bailed = bailed
         self.levels = {0: Level()}
         self.failed_before = counts.failed
         self.failing = False
@@ -86,8 +87,8 @@ class Document:
             self.failed_before = self.counts.failed
 
     def end(self):
-        """No more lines."""
-        for level in self.levels.values():
+        """No more lines. After a bail-out no plan can hold."""
+        for level in () if self.bailed else self.levels.values():
             level.check(self.counts, self.name)
 
 
@@ -111,10 +112,9 @@ def count(text, label):
             document = Document(counts, name)
         elif named := re.match(r"# program: (.*)", line):
             name = named[1]
-            if document and not document.levels[0].seen:
-                document.name = name
         elif line.startswith("Bail out!"):
             counts.fail(f"{name}: {line}")
+            document = Document(counts, name, bailed=True)
         elif point or plan:
             document = document or Document(counts, name)
             if plan:
