@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Proves from the driver's own counters that nothing changed.
 
+use std::time::{Duration, Instant};
+
 use opendxg::{Counters, Dxg};
 
-use crate::time::soon;
+use crate::time::scaled;
 use crate::Outcome;
+
+/// How long things may take to end after the call that ended them.
+const SETTLE: Duration = Duration::from_secs(3);
 
 /// The counters at one moment, to compare with a later one.
 pub struct Watch {
@@ -49,14 +54,14 @@ impl Watch {
     /// Demands that the counters and the number of descriptors come back to what they were. Some things end
     /// a moment after the call that ended them (the last close of a file, the exit of a process).
     pub fn ends_clean(&self) -> Outcome {
-        let end = std::time::Instant::now() + soon();
+        let end = Instant::now() + scaled(SETTLE);
         loop {
             let now = self.dxg.counters()?;
             let descriptors = open_descriptors()?;
             if now == self.start && descriptors == self.descriptors {
                 return Ok(());
             }
-            if std::time::Instant::now() > end {
+            if Instant::now() > end {
                 let counters = difference(&self.start, &now);
                 let text = format!(
                     "left behind: {counters} descriptors {} -> {descriptors}",
@@ -64,7 +69,7 @@ impl Watch {
                 );
                 return Err(text.into());
             }
-            std::thread::sleep(std::time::Duration::from_millis(5));
+            std::thread::sleep(Duration::from_millis(5));
         }
     }
 }

@@ -5,15 +5,13 @@
 //! ```no_run
 //! use selftests::{ensure_eq, fixture, Suite};
 //!
-//! fn main() {
-//!     Suite::new("example")
-//!         .test("FEN-1 a fence starts at its initial value", || {
-//!             let fence = fixture::device()?.create_fence(7)?;
-//!             ensure_eq!(fence.value(), 7);
-//!             Ok(())
-//!         })
-//!         .run()
-//! }
+//! Suite::new("example")
+//!     .test("FEN-1 a fence starts at its initial value", || {
+//!         let fence = fixture::device()?.create_fence(7)?;
+//!         ensure_eq!(fence.value(), 7);
+//!         Ok(())
+//!     })
+//!     .run()
 //! ```
 //!
 //! A test passes when it returns `Ok`. It fails by an error (every error of the client crate and of the

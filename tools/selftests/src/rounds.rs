@@ -52,7 +52,7 @@ pub fn together(parts: Vec<Part<'_>>) -> Outcome {
                 .join()
                 .unwrap_or_else(|_| Err("lost a thread".into()))
         };
-        threads.into_iter().map(join).collect()
+        threads.into_iter().try_for_each(join)
     })
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The runner.
 
-use std::any::Any;
 use std::cell::RefCell;
 use std::io::Write;
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -61,9 +60,15 @@ impl Suite {
         tests(self)
     }
 
-    /// Runs the selected tests and ends the program: status 0 if nothing failed.
+    /// Runs the tests that the arguments of the program select, and ends the program: status 0 if nothing
+    /// failed.
     pub fn run(self) -> ! {
         let wanted: Vec<String> = std::env::args().skip(1).collect();
+        self.run_selected(&wanted)
+    }
+
+    /// The same with a selection of its own; an empty one selects all tests.
+    pub fn run_selected(self, wanted: &[String]) -> ! {
         let is_wanted =
             |test: &Test| wanted.is_empty() || wanted.iter().any(|part| test.name.contains(part));
         let tests: Vec<Test> = self.tests.into_iter().filter(is_wanted).collect();
@@ -94,7 +99,7 @@ impl Suite {
             failed += u32::from(report(number, &test.name, outcome));
         }
         let name = format!("{}: the driver is as it was at the start", self.name);
-        let outcome = start.ends_clean().map_err(Failure::from);
+        let outcome = start.ends_clean();
         failed += u32::from(report(last, &name, outcome));
         exit(i32::from(failed != 0));
     }
@@ -103,18 +108,14 @@ impl Suite {
 /// Runs one test: catches panics, and looks for what it left behind.
 fn isolated(body: Box<dyn FnOnce() -> Outcome>) -> Outcome {
     let watch = Watch::start()?;
-    catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|payload| Err(panicked(&payload)))?;
+    catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|_| Err(panicked()))?;
     watch.ends_clean()?;
     Ok(())
 }
 
-fn panicked(payload: &Box<dyn Any + Send>) -> Failure {
-    let text = PANIC.with_borrow_mut(core::mem::take);
-    let text = match text.is_empty() {
-        false => text,
-        true => format!("panic of another kind: {:?}", payload.type_id()),
-    };
-    Failure::Failed(text)
+/// What the panic hook wrote down.
+fn panicked() -> Failure {
+    Failure::Failed(PANIC.with_borrow_mut(core::mem::take))
 }
 
 /// Prints the result of a test; true if it failed.

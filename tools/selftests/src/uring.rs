@@ -83,9 +83,11 @@ impl Ring {
             .word(offsets.ring_mask)
             .load(Ordering::Relaxed);
         let index = tail.load(Ordering::Relaxed) & mask;
-        let mut entry = io_uring_sqe::default();
-        entry.opcode = IoringOp::PollAdd;
-        entry.fd = fd.as_raw_fd();
+        let mut entry = io_uring_sqe {
+            opcode: IoringOp::PollAdd,
+            fd: fd.as_raw_fd(),
+            ..Default::default()
+        };
         entry.op_flags.poll32_events = libc::POLLIN as u32;
         entry.user_data.u64_ = data;
         // SAFETY: `index` is below the number of entries; the kernel does not read it before the tail moves.

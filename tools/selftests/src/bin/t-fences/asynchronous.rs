@@ -229,7 +229,13 @@ fn bad_events() -> Outcome {
     // Satisfied or not: the event is checked first.
     for value in [0, 1, 2] {
         let list = (fence.handle().0, value);
-        for bad in [closed, u64::MAX, 1 << 31, 1 << 32 | closed, i32::MAX as u64] {
+        for bad in [
+            closed,
+            u64::MAX,
+            1 << 31,
+            (1 << 32) | closed,
+            i32::MAX as u64,
+        ] {
             refused(&raw, &mut wait(&device, &list, bad), Status::INVALID_HANDLE)?;
         }
         for fd in [

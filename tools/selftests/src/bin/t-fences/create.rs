@@ -90,7 +90,7 @@ fn affinity() -> Outcome {
         succeeds(&raw, &mut destroy)?;
     }
     for bit in 1..32 {
-        for affinity in [1 << bit, 1 | 1 << bit] {
+        for affinity in [1 << bit, 1 | (1 << bit)] {
             let mut arg = creation(device.handle().0);
             arg.Info.__bindgen_anon_1.MonitoredFence.EngineAffinity = affinity;
             refused(&raw, &mut arg, Status::INVALID_PARAMETER)?;

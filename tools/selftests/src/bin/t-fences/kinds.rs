@@ -158,7 +158,7 @@ fn events() -> Outcome {
         closed,
         u64::MAX,
         1 << 31,
-        1 << 32 | closed,
+        (1 << 32) | closed,
         i32::MAX as u64,
     ] {
         refused(

@@ -373,7 +373,7 @@ fn flags() -> Outcome {
         count: 1,
     };
     for bit in 1..32 {
-        for flags in [1 << bit, 1 | 1 << bit] {
+        for flags in [1 << bit, 1 | (1 << bit)] {
             let mut arg = lists.wait(&device, &event);
             arg.Flags = flags;
             refused(&raw, &mut arg, Status::INVALID_PARAMETER)?;

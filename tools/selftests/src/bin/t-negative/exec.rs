@@ -104,8 +104,8 @@ fn sizes() -> Outcome {
             size - 1,
             size + 1,
             size + 8,
-            size | 1 << 16,
-            size | 1 << 31,
+            size | (1 << 16),
+            size | (1 << 31),
             u32::MAX,
         ] {
             refused(

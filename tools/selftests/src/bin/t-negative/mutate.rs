@@ -160,9 +160,9 @@ pub(crate) fn cases<'a>(world: &'a World, field: &'a Field) -> Outcome<Vec<Case<
             refuse,
         } => {
             let bits = 8 * field.size;
-            for bit in (0..bits).filter(|bit| known >> bit & 1 == 0) {
+            for bit in (0..bits).filter(|bit| (known >> bit) & 1 == 0) {
                 cases.value("unknown flag", 1 << bit, invalid);
-                cases.value("unknown among known flags", known | 1 << bit, invalid);
+                cases.value("unknown among known flags", known | (1 << bit), invalid);
             }
             for flags in refuse {
                 cases.value("flags", *flags, invalid);

@@ -80,10 +80,10 @@ fn directions() -> Outcome {
     for (nr, size) in implemented()? {
         let right = code(nr, size);
         for direction in 0..3 {
-            not_a_call(right & 0x3fff_ffff | direction << 30)?;
+            not_a_call((right & 0x3fff_ffff) | (direction << 30))?;
         }
         for kind in [0, 1, b'F', b'H', b'g', 0xff] {
-            not_a_call(right & 0xffff_00ff | u32::from(kind) << 8)?;
+            not_a_call((right & 0xffff_00ff) | (u32::from(kind) << 8))?;
         }
     }
     watch.unchanged()

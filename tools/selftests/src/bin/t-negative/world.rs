@@ -195,7 +195,7 @@ impl World {
         let closed = fds::closed_number()? as u64;
         Ok(vec![
             closed,
-            1 << 32 | closed,
+            (1 << 32) | closed,
             i32::MAX as u64,
             1 << 31,
             u64::from(u32::MAX),

@@ -131,8 +131,8 @@ fn unknown() -> Outcome {
     let known = 0x1f_0003 | GENERIC_ALL | GENERIC_EXECUTE | GENERIC_WRITE | GENERIC_READ;
     // MAXIMUM_ALLOWED is a request, not a right.
     let known = known | 0x0200_0000u32;
-    for bit in (0..32).filter(|bit| known >> bit & 1 == 0) {
-        for desired in [1 << bit, 0x1f_0003 | 1 << bit] {
+    for bit in (0..32).filter(|bit| (known >> bit) & 1 == 0) {
+        for desired in [1 << bit, 0x1f_0003 | (1 << bit)] {
             let shared = fence.share(Access::from_bits_retain(desired));
             fails_with(shared, Status::INVALID_PARAMETER)?;
         }

@@ -81,7 +81,7 @@ fn foreign() -> Outcome {
         closed,
         u64::MAX,
         1 << 31,
-        1 << 32 | closed,
+        (1 << 32) | closed,
         i32::MAX as u64,
         u64::from(global),
         u64::from(fence.handle().0),

@@ -302,7 +302,7 @@ fn attributes() -> Outcome {
         );
     }
     for bit in 0..32 {
-        if 0x1ff2 >> bit & 1 == 0 {
+        if (0x1ff2 >> bit) & 1 == 0 {
             let attributes = OBJECT_ATTRIBUTES {
                 Attributes: 1 << bit,
                 ..unnamed()

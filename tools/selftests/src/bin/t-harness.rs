@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The runner itself: that a test which should fail does fail. Each case is a suite that runs in a child process.
+
+use std::io::Read;
+use std::os::fd::AsRawFd;
+use std::time::Duration;
+
+use opendxg::{Access, Dxg};
+use selftests::child::{in_child, Child};
+use selftests::{ensure, ensure_eq, fds, fixture, skip, Outcome, Suite};
+
+fn main() {
+    Suite::new("harness")
+        .test("HARNESS a test that passes", passing)
+        .test("HARNESS a condition that does not hold", condition)
+        .test("HARNESS a panic", panic)
+        .test("HARNESS a skipped test", skipped)
+        .test("HARNESS a test that does not end", hanging)
+        .test("HARNESS an NT handle left open", leaked_descriptor)
+        .test("HARNESS an object left behind", leaked_object)
+        .test(
+            "HARNESS a child process that fails, and one that dies",
+            children,
+        )
+        .test("HARNESS only the selected tests run", selection)
+        .run()
+}
+
+/// Runs a suite in a child process; returns its output and its exit status.
+fn run(suite: Suite, wanted: &[&str]) -> Outcome<(String, i32)> {
+    let wanted: Vec<String> = wanted.iter().map(|part| part.to_string()).collect();
+    let (reader, writer) = fds::pipe()?;
+    // SAFETY: as in `Child::spawn`: the child has one thread and ends by itself.
+    let pid = unsafe { libc::fork() };
+    if pid == 0 {
+        // SAFETY: both descriptors are open.
+        unsafe { libc::dup2(writer.as_raw_fd(), 1) };
+        drop((reader, writer));
+        suite.run_selected(&wanted)
+    }
+    ensure!(pid > 0, "fork");
+    drop(writer);
+    let mut text = String::new();
+    std::fs::File::from(reader).read_to_string(&mut text)?;
+    let mut status = 0;
+    // SAFETY: `status` is a live int.
+    ensure_eq!(unsafe { libc::waitpid(pid, &mut status, 0) }, pid);
+    ensure!(libc::WIFEXITED(status), "wait status {status:#x}: {text}");
+    Ok((text, libc::WEXITSTATUS(status)))
+}
+
+/// A suite of one test, of whose output the lines with results are returned.
+fn results(body: fn() -> Outcome) -> Outcome<(Vec<String>, i32)> {
+    let (text, status) = run(Suite::new("inner").test("subject", body), &[])?;
+    let lines = text.lines().filter(|line| line.contains("ok "));
+    Ok((lines.map(str::to_owned).collect(), status))
+}
+
+fn passing() -> Outcome {
+    let (text, status) = run(Suite::new("inner").test("subject", || Ok(())), &[])?;
+    let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
+    let last = "ok 2 - inner: the driver is as it was at the start";
+    ensure_eq!(lines, ["TAP version 13", "1..2", "ok 1 - subject", last]);
+    ensure_eq!(status, 0);
+    Ok(())
+}
+
+/// The inner test failed and the suite with it; nothing is left at its end.
+fn fails(body: fn() -> Outcome) -> Outcome {
+    let (lines, status) = results(body)?;
+    ensure!(lines[0].starts_with("not ok 1 - subject"), "{lines:?}");
+    ensure!(lines[1].starts_with("ok 2"), "{lines:?}");
+    ensure_eq!(status, 1);
+    Ok(())
+}
+
+fn condition() -> Outcome {
+    fails(|| {
+        ensure_eq!(1 + 1, 3);
+        Ok(())
+    })
+}
+
+fn panic() -> Outcome {
+    fails(|| panic!("on purpose"))
+}
+
+fn skipped() -> Outcome {
+    let (lines, status) = results(|| skip!("no {}", "reason"))?;
+    ensure_eq!(lines[0], "ok 1 - subject # SKIP no reason");
+    ensure_eq!(status, 0);
+    Ok(())
+}
+
+fn hanging() -> Outcome {
+    let suite = Suite::new("inner").slow("subject", Duration::from_millis(50), || {
+        let fence = fixture::device()?.create_fence(0)?;
+        Ok(fence.wait(1)?)
+    });
+    let (text, status) = run(suite, &[])?;
+    ensure!(
+        text.ends_with("Bail out! subject: did not end in time\n"),
+        "{text}"
+    );
+    ensure_eq!(status, 1);
+    Ok(())
+}
+
+/// The inner test left something, and it is still there at the end.
+fn leaks(body: fn() -> Outcome) -> Outcome {
+    let (lines, status) = results(body)?;
+    ensure!(lines[0].starts_with("not ok 1 - subject"), "{lines:?}");
+    ensure!(lines[1].starts_with("not ok 2"), "{lines:?}");
+    ensure_eq!(status, 1);
+    Ok(())
+}
+
+fn leaked_descriptor() -> Outcome {
+    leaks(|| {
+        let shared = fixture::device()?
+            .create_shareable_fence(0)?
+            .share(Access::ALL)?;
+        core::mem::forget(shared);
+        Ok(())
+    })
+}
+
+fn leaked_object() -> Outcome {
+    leaks(|| {
+        let fence = fixture::device()?.create_shareable_fence(0)?;
+        // An opening that belongs to no device, in the process object that the runner keeps.
+        Dxg::open()?.open_nt(&fence.share(Access::ALL)?)?.into_raw();
+        Ok(())
+    })
+}
+
+fn children() -> Outcome {
+    fails(|| in_child(|| Err("on purpose".into())))?;
+    fails(|| in_child(|| panic!("on purpose")))?;
+    fails(|| {
+        let child = Child::spawn(|| {
+            // SAFETY: ends this process.
+            unsafe { libc::abort() }
+        })?;
+        child.join()
+    })
+}
+
+fn selection() -> Outcome {
+    let suite = Suite::new("inner")
+        .test("one", || Err("not selected".into()))
+        .test("two", || Ok(()))
+        .test("three", || Err("not selected".into()));
+    let (text, status) = run(suite, &["tw"])?;
+    ensure!(
+        text.contains("\nok 1 - two\n") && text.contains("\n1..2\n"),
+        "{text}"
+    );
+    ensure_eq!(status, 0);
+    Ok(())
+}
