@@ -7,7 +7,7 @@ use std::time::Duration;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 
-use crate::{Error, Result};
+use crate::{Error, Result, Status};
 
 /// An eventfd: the counter that the driver increments when an asynchronous wait is over.
 ///
@@ -80,17 +80,21 @@ impl AsRawFd for EventFd {
 
 /// A pollable descriptor that becomes readable, for good, when a fence reaches a value.
 ///
-/// It keeps the fence alive and can be passed to another process.
+/// It can be passed to another process. It does not keep the fence alive: when nobody is left who could
+/// signal, it hangs up.
 #[derive(Debug)]
 pub struct FencePoint(OwnedFd);
 
 impl FencePoint {
-    /// Whether the fence has reached the value.
+    /// Whether the fence has reached the value. As [`wait`](Self::wait) without time to wait.
     pub fn is_signalled(&self) -> Result<bool> {
         self.wait(Some(Duration::ZERO))
     }
 
     /// Waits until the fence has reached the value; false after `timeout`.
+    ///
+    /// [`Status::INVALID_HANDLE`] if it never will, because nobody is left who could signal; a blocking
+    /// wait on the fence itself ends the same way.
     pub fn wait(&self, timeout: Option<Duration>) -> Result<bool> {
         wait_readable(self.as_fd(), timeout)
     }
@@ -120,7 +124,8 @@ impl AsRawFd for FencePoint {
     }
 }
 
-/// Polls for readability; false after `timeout`. A signal handler ends it with EINTR.
+/// Polls for readability; false after `timeout`. A signal handler ends it with EINTR, the end of the
+/// other side with INVALID_HANDLE.
 fn wait_readable(fd: BorrowedFd<'_>, timeout: Option<Duration>) -> Result<bool> {
     let timeout = match timeout.map(Timespec::try_from) {
         Some(Ok(timeout)) => Some(timeout),
@@ -129,7 +134,12 @@ fn wait_readable(fd: BorrowedFd<'_>, timeout: Option<Duration>) -> Result<bool> 
     };
     let mut fds = [PollFd::from_borrowed_fd(fd, PollFlags::IN)];
     rustix::event::poll(&mut fds, timeout.as_ref())?;
-    Ok(fds[0].revents().contains(PollFlags::IN))
+
+    let events = fds[0].revents();
+    if events.contains(PollFlags::HUP) && !events.contains(PollFlags::IN) {
+        return Err(Status::INVALID_HANDLE.into());
+    }
+    Ok(events.contains(PollFlags::IN))
 }
 
 #[cfg(test)]
