@@ -201,10 +201,8 @@ fn never_number_zero() -> Outcome {
         let point = fence.point(5)?;
         ensure!(point.as_raw_fd() > 0);
         // SAFETY: only asks.
-        ensure!(
-            unsafe { libc::fcntl(0, libc::F_GETFD) } < 0,
-            "number 0 was taken"
-        );
+        let zero = unsafe { libc::fcntl(0, libc::F_GETFD) };
+        ensure!(zero < 0, "number 0 was taken");
         Ok(())
     })
 }
