@@ -12,6 +12,7 @@ mod complete;
 mod exec;
 mod image;
 mod mutate;
+mod order;
 mod shapes;
 mod table;
 mod world;
@@ -25,7 +26,8 @@ fn main() {
     let mut suite = Suite::new("negative")
         .with(complete::tests)
         .with(shapes::tests)
-        .with(exec::tests);
+        .with(exec::tests)
+        .with(order::tests);
     for state in State::ALL {
         for form in table::forms() {
             let name = format!("NEG-{:#04x} {}, {}", form.nr, form.title(), state.name());
