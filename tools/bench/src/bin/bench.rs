@@ -95,10 +95,10 @@ fn measure(options: &Options, bench: Bench) -> Report {
     let mut counts = Vec::new();
     let wants = |group| options.wants(group);
     if wants("signal") {
-        signal::measure(&mut runner, &bench, options.plan(200, 5_000, 35));
+        signal::measure(&mut runner, &bench, options.plan(200, 5_000, 30));
     }
     if wants("satisfied") {
-        satisfied::measure(&mut runner, &bench, options.plan(200, 5_000, 25));
+        satisfied::measure(&mut runner, &bench, options.plan(200, 5_000, 20));
     }
     if wants("ping-pong") {
         let near = options.plan(100, 100, 20);
@@ -106,8 +106,8 @@ fn measure(options: &Options, bench: Bench) -> Report {
         ping_pong::measure(&mut runner, &bench, near, far);
     }
     if wants("waiters") {
-        let signal = options.plan(50, 200, 25);
-        let wake = options.plan(50, 100, 20);
+        let signal = options.plan(50, 200, 20);
+        let wake = options.plan(50, 100, 15);
         counts.extend(waiters::measure(&mut runner, &bench, signal, wake));
     }
     if wants("lifecycle") {
