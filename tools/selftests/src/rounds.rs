@@ -4,30 +4,16 @@
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::{Barrier, OnceLock};
 
+use crate::time::factor;
 use crate::Outcome;
 
 /// Environment variable with the factor of all numbers of rounds.
 pub const ROUNDS_VARIABLE: &str = "OPENDXG_TEST_ROUNDS";
 
-/// What the environment asks for; less in a kernel whose checks make everything slow.
-fn default_factor() -> f64 {
-    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    match release.trim_end().ends_with("debug") {
-        true => 0.25,
-        false => 1.0,
-    }
-}
-
-/// A number of rounds, multiplied by what the environment asks for; at least 1.
+/// A number of rounds, multiplied by what the environment asks for (a quarter in a slow kernel); at least 1.
 pub fn rounds(count: u32) -> u32 {
     static FACTOR: OnceLock<f64> = OnceLock::new();
-    let factor = FACTOR.get_or_init(|| {
-        let value = std::env::var(ROUNDS_VARIABLE).ok();
-        let value = value.and_then(|text| text.parse().ok());
-        value
-            .filter(|factor| (0.0..=1e6).contains(factor))
-            .unwrap_or_else(default_factor)
-    });
+    let factor = FACTOR.get_or_init(|| factor(ROUNDS_VARIABLE, 0.25));
     ((f64::from(count) * factor) as u32).max(1)
 }
 
