@@ -20,15 +20,15 @@ use crate::{
     }, //
 };
 use kernel::{
-    new_mutex,
+    new_spinlock,
     prelude::*,
+    rbtree::{
+        RBTree,
+        RBTreeNodeReservation, //
+    },
     sync::{
         Arc,
-        Mutex, //
-    },
-    xarray::{
-        AllocKind,
-        XArray, //
+        SpinLock, //
     }, //
 };
 
@@ -44,11 +44,9 @@ struct Entry {
 /// See the module.
 #[pin_data]
 pub(crate) struct GlobalTable {
-    /// Held by whoever stores into the table.
+    /// By index.
     #[pin]
-    making: Mutex<()>,
-    #[pin]
-    entries: XArray<KBox<Entry>>,
+    entries: SpinLock<RBTree<u32, Entry>>,
 }
 
 impl GlobalTable {
@@ -56,50 +54,35 @@ impl GlobalTable {
     pub(crate) fn new() -> Result<Arc<Self>> {
         Arc::pin_init(
             pin_init!(Self {
-                making <- new_mutex!((), "GlobalTable::making"),
-                entries <- XArray::new(AllocKind::Alloc),
+                entries <- new_spinlock!(RBTree::new(), "GlobalTable::entries"),
             }),
             GFP_KERNEL,
         )
     }
 
     /// Takes a random free number for `object`. It does not resolve before it is published.
+    ///
+    /// Context: may sleep, no locks held.
     pub(crate) fn reserve(&self, object: &SyncObject) -> Result<u32> {
-        let mut entry = KBox::new(
-            Entry {
-                handle: 0,
-                object: object.clone(),
-                published: false,
-            },
-            GFP_KERNEL_ACCOUNT,
-        )?;
+        let object = object.clone();
+        let node = RBTreeNodeReservation::new(GFP_KERNEL_ACCOUNT)?;
+        let mut entries = self.entries.lock();
+        let index = (0..TRIES)
+            .map(|_| handle::FIRST_INDEX + random::below(handle::LAST_INDEX))
+            .find(|index| entries.get(index).is_none())
+            .ok_or(ENOMEM)?;
+        let unique = handle::UNIQUE.start() + random::below(*handle::UNIQUE.end());
+        let handle = handle::global(index, unique);
+        let entry = Entry {
+            handle,
+            object,
+            published: false,
+        };
 
-        let _making = self.making.lock();
+        // The index is free, so that nothing is replaced.
+        let _nothing = entries.insert(node.into_node(index, entry));
 
-        for _ in 0..TRIES {
-            let index = handle::FIRST_INDEX + random::below(handle::LAST_INDEX);
-            let unique = handle::UNIQUE.start() + random::below(*handle::UNIQUE.end());
-            // CAST: an index has 24 bits.
-            let slot = index as usize;
-            let mut entries = self.entries.lock();
-
-            if entries.get(slot).is_some() {
-                continue;
-            }
-            entry.handle = handle::global(index, unique);
-
-            let wanted = entry.handle;
-
-            // The store may drop the lock to allocate, but nobody else stores meanwhile.
-            return match entries.store(slot, entry, GFP_KERNEL_ACCOUNT) {
-                Ok(_nothing) => Ok(wanted),
-                Err(error) => {
-                    drop(entries);
-                    Err(error.into())
-                }
-            };
-        }
-        Err(ENOMEM)
+        Ok(handle)
     }
 
     /// Makes a reserved number resolve.
@@ -108,11 +91,8 @@ impl GlobalTable {
             return;
         };
 
-        // CAST: an index has 24 bits.
-        if let Some(entry) = self.entries.lock().get_mut(index as usize) {
-            if entry.handle == global {
-                entry.published = true;
-            }
+        if let Some(entry) = self.entries.lock().get_mut(&index) {
+            entry.published = true;
         }
     }
 
@@ -123,8 +103,7 @@ impl GlobalTable {
         let Some((index, _)) = handle::global_parts(global) else {
             return;
         };
-        // CAST: an index has 24 bits.
-        let removed = self.entries.lock().remove(index as usize);
+        let removed = self.entries.lock().remove_node(&index);
 
         drop(removed);
     }
@@ -135,9 +114,8 @@ impl GlobalTable {
     pub(crate) fn open(&self, global: u32) -> Option<Strong> {
         let (index, _) = handle::global_parts(global)?;
         let object = {
-            let mut entries = self.entries.lock();
-            // CAST: an index has 24 bits.
-            let entry = entries.get_mut(index as usize)?;
+            let entries = self.entries.lock();
+            let entry = entries.get(&index)?;
 
             (entry.published && entry.handle == global).then(|| entry.object.clone())?
         };

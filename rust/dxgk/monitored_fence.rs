@@ -142,13 +142,16 @@ impl MonitoredFence {
         allow_rewind: bool,
     ) -> core::result::Result<(), WouldRewind> {
         let mut waiters = self.waiters.lock();
-        let mut due = Queue::new();
         let sweep = waiters.signal(self.cell.word(), value, allow_rewind)?;
 
         // Under the lock, so that no wake-up is traced before its signal.
         trace::signal(self.header.id(), value);
 
-        let mut rest = sweep.and_then(|sweep| waiters.sweep(sweep, &mut due));
+        let Some(sweep) = sweep else {
+            return Ok(());
+        };
+        let mut due = Queue::new();
+        let mut rest = waiters.sweep(sweep, &mut due);
 
         drop(waiters);
         due.release();
