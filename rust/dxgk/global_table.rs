@@ -91,8 +91,10 @@ impl GlobalTable {
             return;
         };
 
+        // The object may have been destroyed already, by a guess of its local handle, and the index
+        // may be somebody else's.
         if let Some(entry) = self.entries.lock().get_mut(&index) {
-            entry.published = true;
+            entry.published |= entry.handle == global;
         }
     }
 
