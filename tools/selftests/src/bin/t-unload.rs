@@ -72,11 +72,11 @@ fn mapping() -> Outcome {
         }
     })?;
     ready.wait()?;
+    let mut pid = [0; 4];
+    rustix::io::read(&reader, &mut pid)?;
     owner.kill()?;
     let pinned = is_pinned();
     done.open()?;
-    let mut pid = [0; 4];
-    rustix::io::read(&reader, &mut pid)?;
     selftests::task::reap(i32::from_ne_bytes(pid))?;
     pinned
 }
