@@ -8,7 +8,7 @@ use rustix::event::EventfdFlags;
 use selftests::call::refused;
 use selftests::leak::Watch;
 use selftests::time::{a_while, soon};
-use selftests::{ensure, ensure_eq, fails_with, fds, fixture, module, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fails_with, fds, fixture, Outcome, Suite};
 use std::os::fd::{AsRawFd, OwnedFd};
 
 /// Adds the tests of this file.
@@ -38,10 +38,6 @@ pub(crate) fn tests(suite: Suite) -> Suite {
             bystanders,
         )
         .test("FEN-25 an opening without the right to wait", no_wait)
-        .test(
-            "FEN-45 the limit of pending waits is NO_MEMORY and recovers",
-            limit,
-        )
 }
 
 fn satisfied() -> Outcome {
@@ -301,29 +297,5 @@ fn no_wait() -> Outcome {
     let list = FenceValues::new().with(&other, 0).with(&creator, 0);
     fails_with(device.wait_any_async(&list, &event), Status::ACCESS_DENIED)?;
     ensure_eq!(event.take()?, 0);
-    Ok(())
-}
-
-fn limit() -> Outcome {
-    let limit = module::number("max_waiters")? as u64;
-    if limit > 1 << 17 {
-        selftests::skip!("max_waiters is {limit}");
-    }
-    let fence = fixture::device()?.create_fence(0)?;
-    let event = EventFd::new()?;
-    for value in 1..=limit {
-        fence.wait_async(value, &event)?;
-    }
-    fails_with(fence.wait_async(limit + 1, &event), Status::NO_MEMORY)?;
-    fails_with(fence.point(limit + 1), Status::NO_MEMORY)?;
-    // What needs no waiter still works.
-    fence.wait_async(0, &event)?;
-    ensure_eq!(event.take()?, 1);
-    fence.signal(1)?;
-    ensure_eq!(event.take()?, 1);
-    fence.wait_async(limit + 1, &event)?;
-    fails_with(fence.wait_async(limit + 2, &event), Status::NO_MEMORY)?;
-    fence.signal(limit + 2)?;
-    ensure_eq!(event.take()?, limit);
     Ok(())
 }

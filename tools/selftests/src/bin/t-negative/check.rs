@@ -4,7 +4,7 @@
 use std::os::fd::{FromRawFd, OwnedFd};
 
 use opendxg::uapi::opendxg_exec;
-use opendxg::Status;
+use opendxg::{Counters, Status};
 use rustix::io::Errno;
 use selftests::call::errno_of;
 use selftests::leak::open_descriptors;
@@ -85,9 +85,22 @@ fn plainly(world: &World, form: &Form, address: u64) -> rustix::io::Result<i32> 
         .ioctl(opendxg::raw::code(form.nr, form.size), address)
 }
 
+/// The driver's counters with this argument made and no call done.
+fn counters(world: &World, image: &Image) -> Outcome<Counters> {
+    match image.has_objects() {
+        true => world.watch.now(),
+        false => Ok(world.watch.at_start()),
+    }
+}
+
 /// Both ways of calling are refused, and nothing changes.
-fn refused_at(world: &World, form: &Form, address: u64, status: Status) -> Outcome {
-    let before = world.watch.now()?;
+fn refused_at(
+    world: &World,
+    form: &Form,
+    address: u64,
+    status: Status,
+    before: Counters,
+) -> Outcome {
     ensure_eq!(
         through_exec(world, form, address),
         Ok(status),
@@ -106,7 +119,7 @@ fn refused(world: &World, form: &Form, image: &Image, status: Status) -> Outcome
     // Behind the argument nothing is mapped.
     let page = Page::ending_with(&image.bytes)?;
     let address = page.end() - image.bytes.len() as u64;
-    refused_at(world, form, address, status)?;
+    refused_at(world, form, address, status, counters(world, image)?)?;
     let after = &page.bytes()[page.bytes().len() - image.bytes.len()..];
     ensure_eq!(after, &image.bytes[..], "argument");
     Ok(())
@@ -197,6 +210,7 @@ fn close(number: u64) -> Outcome {
 
 /// The argument struct itself is at a bad place.
 fn pointers(world: &World, form: &Form) -> Outcome {
+    let before = world.watch.at_start();
     let page = Page::new()?;
     let cut_off = page.end() + 1 - u64::from(form.size);
     for address in [
@@ -208,7 +222,7 @@ fn pointers(world: &World, form: &Form) -> Outcome {
         page.end() - 1,
         cut_off,
     ] {
-        refused_at(world, form, address, Status::ACCESS_VIOLATION)
+        refused_at(world, form, address, Status::ACCESS_VIOLATION, before)
             .map_err(|failure| format!("struct at {address:#x}: {failure}"))?;
     }
     let image = good(world, form)?;
@@ -218,8 +232,14 @@ fn pointers(world: &World, form: &Form) -> Outcome {
         .iter()
         .any(|field| matches!(field.kind, Kind::Output(_) | Kind::Capacity));
     if form.status == Status::SUCCESS && has_outputs {
-        refused_at(world, form, page.address(), Status::ACCESS_VIOLATION)
-            .map_err(|failure| format!("read-only struct: {failure}"))?;
+        refused_at(
+            world,
+            form,
+            page.address(),
+            Status::ACCESS_VIOLATION,
+            counters(world, &image)?,
+        )
+        .map_err(|failure| format!("read-only struct: {failure}"))?;
     } else if form.status == Status::SUCCESS {
         // Nothing is written to it, so nothing is wrong.
         let result: Result<i32, Errno> = plainly(world, form, page.address());

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The fields of the exec extension (abi.md section 3.2).
 
-use opendxg::raw::{code, Argument, CALLS, EXEC};
+use opendxg::raw::{code, Argument, Raw, CALLS, EXEC};
 use opendxg::uapi::*;
-use opendxg::{Dxg, Status, NO_OP};
+use opendxg::{Adapter, Dxg, Status, NO_OP};
 use rustix::io::Errno;
 use selftests::fixture;
 use selftests::leak::Watch;
@@ -47,44 +47,66 @@ fn request(arg: &mut D3DKMT_CREATEDEVICE) -> opendxg_exec {
     }
 }
 
-/// The request gives this errno, changes nothing and writes nothing.
-fn refused(change: impl Fn(&mut opendxg_exec), errno: Errno) -> Outcome {
-    let raw = fixture::raw()?;
-    let adapter = fixture::adapter()?;
-    let watch = Watch::start()?;
-    let mut arg = D3DKMT_CREATEDEVICE::zeroed();
-    arg.__bindgen_anon_1.hAdapter = adapter.handle().0;
-    arg.hDevice = 0x5a5a_5a5a;
-    let mut request = request(&mut arg);
-    change(&mut request);
-    let (nr, size) = (request.nr, request.size);
-    let what = format!(
-        "nr {nr:#x}, size {size:#x}, reserved {:#x}",
-        request.reserved
-    );
-    ensure_eq!(raw.exec_request(&mut request), Err(errno), "{what}");
-    ensure_eq!(request.ntstatus, 0x5a5a_5a5a, "{what}: status");
-    ensure_eq!(arg.hDevice, 0x5a5a_5a5a, "{what}: output");
-    watch.unchanged()
+/// What is needed to try requests.
+struct Probe {
+    raw: Raw,
+    adapter: Adapter,
+    watch: Watch,
+}
+
+impl Probe {
+    fn new() -> Outcome<Self> {
+        Ok(Self {
+            raw: fixture::raw()?,
+            adapter: fixture::adapter()?,
+            watch: Watch::start()?,
+        })
+    }
+
+    /// The changed request gives this errno and writes nothing.
+    fn refused(&self, change: impl Fn(&mut opendxg_exec), errno: Errno) -> Outcome {
+        let mut arg = D3DKMT_CREATEDEVICE::zeroed();
+        arg.__bindgen_anon_1.hAdapter = self.adapter.handle().0;
+        arg.hDevice = 0x5a5a_5a5a;
+        let mut request = request(&mut arg);
+        change(&mut request);
+        let (nr, size) = (request.nr, request.size);
+        let what = format!(
+            "nr {nr:#x}, size {size:#x}, reserved {:#x}",
+            request.reserved
+        );
+        ensure_eq!(self.raw.exec_request(&mut request), Err(errno), "{what}");
+        ensure_eq!(request.ntstatus, 0x5a5a_5a5a, "{what}: status");
+        ensure_eq!(arg.hDevice, 0x5a5a_5a5a, "{what}: output");
+        Ok(())
+    }
+
+    /// Nothing was made in all this.
+    fn ends(self) -> Outcome {
+        self.watch.unchanged()
+    }
 }
 
 fn numbers() -> Outcome {
+    let probe = Probe::new()?;
     let version = Dxg::open()?.version()?;
     for nr in (0..256).filter(|nr| !version.implements(*nr)) {
-        refused(|request| request.nr = nr, Errno::NOTTY)?;
+        probe.refused(|request| request.nr = nr, Errno::NOTTY)?;
     }
     for high in [1 << 8, 1 << 16, 1 << 31, 0xffff_ff00] {
-        refused(|request| request.nr |= high, Errno::NOTTY)?;
-        refused(|request| request.nr = high, Errno::NOTTY)?;
+        probe.refused(|request| request.nr |= high, Errno::NOTTY)?;
+        probe.refused(|request| request.nr = high, Errno::NOTTY)?;
     }
     // Not the whole code, either.
     let code = code(D3DKMT_CREATEDEVICE::NR, D3DKMT_CREATEDEVICE::SIZE);
-    refused(|request| request.nr = code, Errno::NOTTY)
+    probe.refused(|request| request.nr = code, Errno::NOTTY)?;
+    probe.ends()
 }
 
 fn itself() -> Outcome {
+    let probe = Probe::new()?;
     for size in [0, 24, 64] {
-        refused(
+        probe.refused(
             |request| {
                 request.nr = EXEC;
                 request.size = size;
@@ -92,10 +114,11 @@ fn itself() -> Outcome {
             Errno::INVAL,
         )?;
     }
-    Ok(())
+    probe.ends()
 }
 
 fn sizes() -> Outcome {
+    let probe = Probe::new()?;
     let version = Dxg::open()?.version()?;
     let calls = CALLS.iter().filter(|(nr, ..)| version.implements(*nr));
     for (nr, size, _) in calls {
@@ -108,7 +131,7 @@ fn sizes() -> Outcome {
             size | (1 << 31),
             u32::MAX,
         ] {
-            refused(
+            probe.refused(
                 |request| {
                     request.nr = *nr;
                     request.size = other;
@@ -117,7 +140,7 @@ fn sizes() -> Outcome {
             )?;
         }
     }
-    Ok(())
+    probe.ends()
 }
 
 fn arguments() -> Outcome {
@@ -156,10 +179,11 @@ fn status() -> Outcome {
 }
 
 fn reserved() -> Outcome {
+    let probe = Probe::new()?;
     for bit in 0..32 {
-        refused(|request| request.reserved = 1 << bit, Errno::INVAL)?;
+        probe.refused(|request| request.reserved = 1 << bit, Errno::INVAL)?;
     }
-    Ok(())
+    probe.ends()
 }
 
 fn unreadable() -> Outcome {

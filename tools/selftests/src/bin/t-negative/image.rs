@@ -74,6 +74,11 @@ impl Image {
         })
     }
 
+    /// Whether objects were made for this argument alone.
+    pub(crate) fn has_objects(&self) -> bool {
+        !self.keep.is_empty()
+    }
+
     /// Keeps something alive for as long as the argument.
     pub(crate) fn keep(&mut self, object: impl Any) {
         self.keep.push(Box::new(object));

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Codes that are no call: wrong size, direction, type or number (A8).
 
-use opendxg::raw::{code, CALLS, EXEC};
+use opendxg::raw::{code, Raw, CALLS, EXEC};
 use opendxg::{Dxg, NO_OP};
 use rustix::io::Errno;
 use selftests::leak::Watch;
 use selftests::memory::{Page, UNMAPPED};
-use selftests::{ensure_eq, fixture, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fixture, Outcome, Suite};
 
 /// Adds the tests of this file.
 pub(crate) fn tests(suite: Suite) -> Suite {
@@ -37,24 +37,30 @@ fn implemented() -> Outcome<Vec<(u32, u32)>> {
         .collect())
 }
 
-/// The code is refused, with an argument that all calls would accept or refuse by its contents.
-fn not_a_call(code: u32) -> Outcome {
-    let raw = fixture::raw()?;
-    let page = Page::new()?;
-    ensure_eq!(
-        raw.ioctl(code, page.address()),
-        Err(Errno::NOTTY),
-        "code {code:#x}"
-    );
-    ensure_eq!(
-        page.bytes().iter().find(|byte| **byte != 0),
-        None,
-        "code {code:#x}: wrote"
-    );
-    Ok(())
+/// What is needed to try codes.
+struct Probe {
+    raw: Raw,
+    page: Page,
+}
+
+impl Probe {
+    fn new() -> Outcome<Self> {
+        let (raw, page) = (fixture::raw()?, Page::new()?);
+        Ok(Self { raw, page })
+    }
+
+    /// The code is refused, and nothing is written to the argument.
+    fn not_a_call(&self, code: u32) -> Outcome {
+        let result = self.raw.ioctl(code, self.page.address());
+        ensure_eq!(result, Err(Errno::NOTTY), "code {code:#x}");
+        let written = self.page.bytes().iter().any(|byte| *byte != 0);
+        ensure!(!written, "code {code:#x}: wrote");
+        Ok(())
+    }
 }
 
 fn sizes() -> Outcome {
+    let probe = Probe::new()?;
     let watch = Watch::start()?;
     for (nr, size) in implemented()? {
         for other in [
@@ -68,7 +74,7 @@ fn sizes() -> Outcome {
             0x3fff,
         ] {
             if other != size && other <= 0x3fff {
-                not_a_call(code(nr, other))?;
+                probe.not_a_call(code(nr, other))?;
             }
         }
     }
@@ -76,14 +82,15 @@ fn sizes() -> Outcome {
 }
 
 fn directions() -> Outcome {
+    let probe = Probe::new()?;
     let watch = Watch::start()?;
     for (nr, size) in implemented()? {
         let right = code(nr, size);
         for direction in 0..3 {
-            not_a_call((right & 0x3fff_ffff) | (direction << 30))?;
+            probe.not_a_call((right & 0x3fff_ffff) | (direction << 30))?;
         }
         for kind in [0, 1, b'F', b'H', b'g', 0xff] {
-            not_a_call((right & 0xffff_00ff) | (u32::from(kind) << 8))?;
+            probe.not_a_call((right & 0xffff_00ff) | (u32::from(kind) << 8))?;
         }
     }
     watch.unchanged()
@@ -91,12 +98,13 @@ fn directions() -> Outcome {
 
 fn numbers() -> Outcome {
     let version = Dxg::open()?.version()?;
+    let probe = Probe::new()?;
     let watch = Watch::start()?;
     for nr in (0..256).filter(|nr| !version.implements(*nr)) {
         let known = CALLS.iter().find(|(known, ..)| *known == nr);
         let sizes = [0, 4, 8, 16, 24, 40, 96];
         for size in sizes.into_iter().chain(known.map(|(_, size, _)| *size)) {
-            not_a_call(code(nr, size))?;
+            probe.not_a_call(code(nr, size))?;
         }
     }
     watch.unchanged()
