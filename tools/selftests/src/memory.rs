@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Pages with chosen rights, for calls that must fault.
 
+use core::cell::RefCell;
 use core::ffi::c_void;
 use core::ptr::null_mut;
 
@@ -11,20 +12,54 @@ use crate::Outcome;
 /// Size of a page.
 pub const PAGE: usize = 4096;
 
+/// Two pages, of which the second may not be touched.
+struct Mapping(*mut c_void);
+
+impl Mapping {
+    fn new() -> Outcome<Self> {
+        let rights = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a new mapping, anywhere.
+        let start = unsafe { mmap_anonymous(null_mut(), 2 * PAGE, rights, MapFlags::PRIVATE) }?;
+        let mapping = Self(start);
+        // SAFETY: the second page of our own mapping, which nobody uses.
+        unsafe { mprotect(start.byte_add(PAGE), PAGE, MprotectFlags::empty()) }?;
+        Ok(mapping)
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: our own mapping, to which nobody holds a reference.
+        let _ = unsafe { munmap(self.0, 2 * PAGE) };
+    }
+}
+
+thread_local! {
+    /// Writable pages to be used again: mapping is slow where the kernel checks itself.
+    static SPARE: RefCell<Vec<Mapping>> = const { RefCell::new(Vec::new()) };
+}
+
 /// A mapped page, followed by one at which nothing may be read or written.
 pub struct Page {
     start: *mut c_void,
+    /// Taken by `drop`.
+    mapping: Option<Mapping>,
+    writable: bool,
 }
 
 impl Page {
     /// A readable and writable page of zeroes.
     pub fn new() -> Outcome<Self> {
-        let rights = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: a new mapping, anywhere.
-        let start = unsafe { mmap_anonymous(null_mut(), 2 * PAGE, rights, MapFlags::PRIVATE) }?;
-        let page = Self { start };
-        // SAFETY: the second page of our own mapping, which nobody uses.
-        unsafe { mprotect(start.byte_add(PAGE), PAGE, MprotectFlags::empty()) }?;
+        let mapping = match SPARE.with_borrow_mut(Vec::pop) {
+            Some(spare) => spare,
+            None => Mapping::new()?,
+        };
+        let mut page = Self {
+            start: mapping.0,
+            mapping: Some(mapping),
+            writable: true,
+        };
+        page.bytes_mut().fill(0);
         Ok(page)
     }
 
@@ -44,7 +79,8 @@ impl Page {
     }
 
     /// Takes the right to write away. From now on [`Page::bytes_mut`] must not be used.
-    pub fn read_only(self) -> Outcome<Self> {
+    pub fn read_only(mut self) -> Outcome<Self> {
+        self.writable = false;
         // SAFETY: our own mapping; nobody holds a reference into it.
         unsafe { mprotect(self.start, PAGE, MprotectFlags::READ) }?;
         Ok(self)
@@ -76,8 +112,9 @@ impl Page {
 
 impl Drop for Page {
     fn drop(&mut self) {
-        // SAFETY: our own mapping.
-        let _ = unsafe { munmap(self.start, 2 * PAGE) };
+        if let (true, Some(mapping)) = (self.writable, self.mapping.take()) {
+            SPARE.with_borrow_mut(|spare| spare.push(mapping));
+        }
     }
 }
 
