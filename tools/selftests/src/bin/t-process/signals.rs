@@ -83,7 +83,8 @@ fn interrupted_waits_leave_nothing() -> Outcome {
         handle_alarms(0)?;
         let fence = fixture::device()?.create_fence(0)?;
         let times = under_storm(|| wait_through(&fence, 1), || Ok(fence.signal(1)?))?;
-        ensure!(times >= rounds(200), "only {times} interruptions");
+        // A signal may also arrive just before the thread goes to sleep again.
+        ensure!(times >= rounds(200) / 2, "only {times} interruptions");
         Ok(())
         // A waiter left behind would keep the fence alive: the runner counts objects.
     })
