@@ -11,6 +11,8 @@
 #define _UAPI_DXG_H
 
 #include "d3dkmthk.h"
+#include "dxg/info.h"
+#include "dxg/object.h"
 
 /**
  * struct opendxg_exec - run another call and get its exact NTSTATUS
@@ -53,7 +55,7 @@ struct opendxg_version {
 };
 
 /* Version of the additions in this header. */
-#define OPENDXG_VERSION					1
+#define OPENDXG_VERSION					2
 
 /**
  * struct opendxg_fence_point - make a descriptor that polls readable at a value
@@ -76,22 +78,125 @@ struct opendxg_fence_point {
 };
 
 /**
+ * struct opendxg_share_objects - ShareObjects with the mode of the name
+ * @share: [in] as for DXG_NR_SHAREOBJECTS, which gives names the mode 0600; its
+ *	SecurityDescriptor is only checked for its revision
+ * @mode: [in] who may open the name: some of 0666, as for a file
+ * @reserved: [in] 0
+ */
+struct opendxg_share_objects {
+	D3DKMT_SHAREOBJECTS share;
+	__u32 mode;
+	__u32 reserved;
+};
+
+/**
+ * struct opendxg_allocation_data - private driver data of an allocation on the
+ *	software adapter
+ * @magic: OPENDXG_ALLOCATION_MAGIC
+ * @version: 1
+ * @size: bytes, a multiple of 4096
+ * @width: elements of a row, for whoever opens the resource
+ * @pitch: bytes of a row, for whoever opens the resource
+ * @height: rows, for whoever opens the resource
+ * @alignment: 0 or a power of two up to 65536
+ * @flags: 0
+ * @reserved: 0
+ *
+ * Clients of the software adapter pass it to CreateAllocation. The kernel makes
+ * it for standard allocations: linear, @width and @pitch the size, @height 1.
+ */
+struct opendxg_allocation_data {
+	__u32 magic;
+	__u32 version;
+	__aligned_u64 size;
+	__aligned_u64 width;
+	__aligned_u64 pitch;
+	__u32 height;
+	__u32 alignment;
+	__u32 flags;
+	__u32 reserved;
+};
+
+#define OPENDXG_ALLOCATION_MAGIC			0x41475844
+
+/**
  * enum dxg_ext_nr - numbers of the additions
  * @DXG_NR_EXEC: struct opendxg_exec
  * @DXG_NR_VERSION: struct opendxg_version
+ * @DXG_NR_QUERY_OBJECT: struct opendxg_query_object; also on an NT handle
  * @DXG_NR_NOP: no argument, does nothing; the cost of a call
+ * @DXG_NR_CREATEKEYEDMUTEX: D3DKMT_CREATEKEYEDMUTEX
+ * @DXG_NR_CREATEKEYEDMUTEX2: D3DKMT_CREATEKEYEDMUTEX2
+ * @DXG_NR_OPENKEYEDMUTEX: D3DKMT_OPENKEYEDMUTEX
+ * @DXG_NR_OPENKEYEDMUTEX2: D3DKMT_OPENKEYEDMUTEX2
+ * @DXG_NR_OPENKEYEDMUTEXFROMNTHANDLE: D3DKMT_OPENKEYEDMUTEXFROMNTHANDLE
+ * @DXG_NR_DESTROYKEYEDMUTEX: D3DKMT_DESTROYKEYEDMUTEX
+ * @DXG_NR_ACQUIREKEYEDMUTEX: D3DKMT_ACQUIREKEYEDMUTEX
+ * @DXG_NR_ACQUIREKEYEDMUTEX2: D3DKMT_ACQUIREKEYEDMUTEX2
+ * @DXG_NR_RELEASEKEYEDMUTEX: D3DKMT_RELEASEKEYEDMUTEX
+ * @DXG_NR_RELEASEKEYEDMUTEX2: D3DKMT_RELEASEKEYEDMUTEX2
+ * @DXG_NR_OPENNTHANDLEFROMNAME: D3DKMT_OPENNTHANDLEFROMNAME
+ * @DXG_NR_OPENSYNCOBJECTNTHANDLEFROMNAME: D3DKMT_OPENSYNCOBJECTNTHANDLEFROMNAME
  * @DXG_NR_OPENSYNCOBJECTFROMNTHANDLE: D3DKMT_OPENSYNCOBJECTFROMNTHANDLE, which
  *	names no device
+ * @DXG_NR_DUP_NT: struct opendxg_dup_nt; also on an NT handle
+ * @DXG_NR_SET_INFO: struct opendxg_set_info; also on an NT handle
+ * @DXG_NR_GET_INFO: struct opendxg_get_info; also on an NT handle
+ * @DXG_NR_ENUM_INFO: struct opendxg_enum_info; also on an NT handle
+ * @DXG_NR_DELETE_INFO: struct opendxg_delete_info; also on an NT handle
+ * @DXG_NR_OPEN_WEAK: struct opendxg_open_weak; also on an NT handle
+ * @DXG_NR_RESOLVE_WEAK: struct opendxg_resolve_weak
+ * @DXG_NR_WATCH: struct opendxg_watch; also on an NT handle
+ * @DXG_NR_WATCH_STATE: struct opendxg_watch_state; only on a watch
+ * @DXG_NR_DUP_LOCAL: struct opendxg_dup_local
+ * @DXG_NR_GET_CONTAINER: struct opendxg_get_container
+ * @DXG_NR_EXPORT_DMABUF: struct opendxg_export_dmabuf
+ * @DXG_NR_SHARE_OBJECTS: struct opendxg_share_objects
  * @DXG_NR_FENCE_POINT: struct opendxg_fence_point
+ * @DXG_NR_CHECKSHAREDRESOURCEACCESS: D3DKMT_CHECKSHAREDRESOURCEACCESS
+ * @DXG_NR_CONFIGURESHAREDRESOURCE: D3DKMT_CONFIGURESHAREDRESOURCE
+ * @DXG_NR_GETRUNTIMEDATA: D3DKMT_GETRUNTIMEDATA
  *
- * 0x4c to 0x7f stay free for the legacy range.
+ * "Also on an NT handle" means that the ioctl may be made on the descriptor of
+ * an NT handle, by any process and without opening the device; DXG_NR_EXEC
+ * works there too. 0x4c to 0x7f stay free for the legacy range.
  */
 enum dxg_ext_nr {
 	DXG_NR_EXEC = 0x80,
 	DXG_NR_VERSION = 0x81,
+	DXG_NR_QUERY_OBJECT = 0x82,
 	DXG_NR_NOP = 0x8f,
+	DXG_NR_CREATEKEYEDMUTEX = 0x90,
+	DXG_NR_CREATEKEYEDMUTEX2 = 0x91,
+	DXG_NR_OPENKEYEDMUTEX = 0x92,
+	DXG_NR_OPENKEYEDMUTEX2 = 0x93,
+	DXG_NR_OPENKEYEDMUTEXFROMNTHANDLE = 0x94,
+	DXG_NR_DESTROYKEYEDMUTEX = 0x95,
+	DXG_NR_ACQUIREKEYEDMUTEX = 0x96,
+	DXG_NR_ACQUIREKEYEDMUTEX2 = 0x97,
+	DXG_NR_RELEASEKEYEDMUTEX = 0x98,
+	DXG_NR_RELEASEKEYEDMUTEX2 = 0x99,
+	DXG_NR_OPENNTHANDLEFROMNAME = 0xa0,
+	DXG_NR_OPENSYNCOBJECTNTHANDLEFROMNAME = 0xa1,
 	DXG_NR_OPENSYNCOBJECTFROMNTHANDLE = 0xa2,
+	DXG_NR_DUP_NT = 0xa3,
+	DXG_NR_SET_INFO = 0xa4,
+	DXG_NR_GET_INFO = 0xa5,
+	DXG_NR_ENUM_INFO = 0xa6,
+	DXG_NR_DELETE_INFO = 0xa7,
+	DXG_NR_OPEN_WEAK = 0xa8,
+	DXG_NR_RESOLVE_WEAK = 0xa9,
+	DXG_NR_WATCH = 0xaa,
+	DXG_NR_WATCH_STATE = 0xab,
+	DXG_NR_DUP_LOCAL = 0xac,
+	DXG_NR_GET_CONTAINER = 0xad,
+	DXG_NR_EXPORT_DMABUF = 0xae,
+	DXG_NR_SHARE_OBJECTS = 0xaf,
 	DXG_NR_FENCE_POINT = 0xb8,
+	DXG_NR_CHECKSHAREDRESOURCEACCESS = 0xc8,
+	DXG_NR_CONFIGURESHAREDRESOURCE = 0xc9,
+	DXG_NR_GETRUNTIMEDATA = 0xca,
 };
 
 /** enum dxg_ext_ioctl - ioctl codes of the additions */
@@ -100,14 +205,97 @@ enum dxg_ext_ioctl {
 		_IOWR(DXG_IOCTL_TYPE, DXG_NR_EXEC, struct opendxg_exec),
 	DXG_IOCTL_VERSION =
 		_IOWR(DXG_IOCTL_TYPE, DXG_NR_VERSION, struct opendxg_version),
+	DXG_IOCTL_QUERY_OBJECT =
+		_IOWR(DXG_IOCTL_TYPE, DXG_NR_QUERY_OBJECT,
+		      struct opendxg_query_object),
 	DXG_IOCTL_NOP =
 		_IOC(_IOC_READ | _IOC_WRITE, DXG_IOCTL_TYPE, DXG_NR_NOP, 0),
+	DXG_IOCTL_CREATEKEYEDMUTEX =
+		_IOWR(DXG_IOCTL_TYPE, DXG_NR_CREATEKEYEDMUTEX,
+		      D3DKMT_CREATEKEYEDMUTEX),
+	DXG_IOCTL_CREATEKEYEDMUTEX2 =
+		_IOWR(DXG_IOCTL_TYPE, DXG_NR_CREATEKEYEDMUTEX2,
+		      D3DKMT_CREATEKEYEDMUTEX2),
+	DXG_IOCTL_OPENKEYEDMUTEX =
+		_IOWR(DXG_IOCTL_TYPE, DXG_NR_OPENKEYEDMUTEX,
+		      D3DKMT_OPENKEYEDMUTEX),
+	DXG_IOCTL_OPENKEYEDMUTEX2 =
+		_IOWR(DXG_IOCTL_TYPE, DXG_NR_OPENKEYEDMUTEX2,
+		      D3DKMT_OPENKEYEDMUTEX2),
+	DXG_IOCTL_OPENKEYEDMUTEXFROMNTHANDLE =
+		_IOWR(DXG_IOCTL_TYPE, DXG_NR_OPENKEYEDMUTEXFROMNTHANDLE,
+		      D3DKMT_OPENKEYEDMUTEXFROMNTHANDLE),
+	DXG_IOCTL_DESTROYKEYEDMUTEX =
+		_IOWR(DXG_IOCTL_TYPE, DXG_NR_DESTROYKEYEDMUTEX,
+		      D3DKMT_DESTROYKEYEDMUTEX),
+	DXG_IOCTL_ACQUIREKEYEDMUTEX =
+		_IOWR(DXG_IOCTL_TYPE, DXG_NR_ACQUIREKEYEDMUTEX,
+		      D3DKMT_ACQUIREKEYEDMUTEX),
+	DXG_IOCTL_ACQUIREKEYEDMUTEX2 =
+		_IOWR(DXG_IOCTL_TYPE, DXG_NR_ACQUIREKEYEDMUTEX2,
+		      D3DKMT_ACQUIREKEYEDMUTEX2),
+	DXG_IOCTL_RELEASEKEYEDMUTEX =
+		_IOWR(DXG_IOCTL_TYPE, DXG_NR_RELEASEKEYEDMUTEX,
+		      D3DKMT_RELEASEKEYEDMUTEX),
+	DXG_IOCTL_RELEASEKEYEDMUTEX2 =
+		_IOWR(DXG_IOCTL_TYPE, DXG_NR_RELEASEKEYEDMUTEX2,
+		      D3DKMT_RELEASEKEYEDMUTEX2),
+	DXG_IOCTL_OPENNTHANDLEFROMNAME =
+		_IOWR(DXG_IOCTL_TYPE, DXG_NR_OPENNTHANDLEFROMNAME,
+		      D3DKMT_OPENNTHANDLEFROMNAME),
+	DXG_IOCTL_OPENSYNCOBJECTNTHANDLEFROMNAME =
+		_IOWR(DXG_IOCTL_TYPE, DXG_NR_OPENSYNCOBJECTNTHANDLEFROMNAME,
+		      D3DKMT_OPENSYNCOBJECTNTHANDLEFROMNAME),
 	DXG_IOCTL_OPENSYNCOBJECTFROMNTHANDLE =
 		_IOWR(DXG_IOCTL_TYPE, DXG_NR_OPENSYNCOBJECTFROMNTHANDLE,
 		      D3DKMT_OPENSYNCOBJECTFROMNTHANDLE),
+	DXG_IOCTL_DUP_NT =
+		_IOWR(DXG_IOCTL_TYPE, DXG_NR_DUP_NT, struct opendxg_dup_nt),
+	DXG_IOCTL_SET_INFO =
+		_IOWR(DXG_IOCTL_TYPE, DXG_NR_SET_INFO, struct opendxg_set_info),
+	DXG_IOCTL_GET_INFO =
+		_IOWR(DXG_IOCTL_TYPE, DXG_NR_GET_INFO, struct opendxg_get_info),
+	DXG_IOCTL_ENUM_INFO =
+		_IOWR(DXG_IOCTL_TYPE, DXG_NR_ENUM_INFO,
+		      struct opendxg_enum_info),
+	DXG_IOCTL_DELETE_INFO =
+		_IOWR(DXG_IOCTL_TYPE, DXG_NR_DELETE_INFO,
+		      struct opendxg_delete_info),
+	DXG_IOCTL_OPEN_WEAK =
+		_IOWR(DXG_IOCTL_TYPE, DXG_NR_OPEN_WEAK,
+		      struct opendxg_open_weak),
+	DXG_IOCTL_RESOLVE_WEAK =
+		_IOWR(DXG_IOCTL_TYPE, DXG_NR_RESOLVE_WEAK,
+		      struct opendxg_resolve_weak),
+	DXG_IOCTL_WATCH =
+		_IOWR(DXG_IOCTL_TYPE, DXG_NR_WATCH, struct opendxg_watch),
+	DXG_IOCTL_WATCH_STATE =
+		_IOWR(DXG_IOCTL_TYPE, DXG_NR_WATCH_STATE,
+		      struct opendxg_watch_state),
+	DXG_IOCTL_DUP_LOCAL =
+		_IOWR(DXG_IOCTL_TYPE, DXG_NR_DUP_LOCAL,
+		      struct opendxg_dup_local),
+	DXG_IOCTL_GET_CONTAINER =
+		_IOWR(DXG_IOCTL_TYPE, DXG_NR_GET_CONTAINER,
+		      struct opendxg_get_container),
+	DXG_IOCTL_EXPORT_DMABUF =
+		_IOWR(DXG_IOCTL_TYPE, DXG_NR_EXPORT_DMABUF,
+		      struct opendxg_export_dmabuf),
+	DXG_IOCTL_SHARE_OBJECTS =
+		_IOWR(DXG_IOCTL_TYPE, DXG_NR_SHARE_OBJECTS,
+		      struct opendxg_share_objects),
 	DXG_IOCTL_FENCE_POINT =
 		_IOWR(DXG_IOCTL_TYPE, DXG_NR_FENCE_POINT,
 		      struct opendxg_fence_point),
+	DXG_IOCTL_CHECKSHAREDRESOURCEACCESS =
+		_IOWR(DXG_IOCTL_TYPE, DXG_NR_CHECKSHAREDRESOURCEACCESS,
+		      D3DKMT_CHECKSHAREDRESOURCEACCESS),
+	DXG_IOCTL_CONFIGURESHAREDRESOURCE =
+		_IOWR(DXG_IOCTL_TYPE, DXG_NR_CONFIGURESHAREDRESOURCE,
+		      D3DKMT_CONFIGURESHAREDRESOURCE),
+	DXG_IOCTL_GETRUNTIMEDATA =
+		_IOWR(DXG_IOCTL_TYPE, DXG_NR_GETRUNTIMEDATA,
+		      D3DKMT_GETRUNTIMEDATA),
 };
 
 #endif /* _UAPI_DXG_H */

@@ -288,7 +288,20 @@ pub const D3DKMT_VIDPNSOURCEOWNER_FLAGS_DisableDWMVirtualMode: u32 = 2;
 pub const D3DKMT_VIDPNSOURCEOWNER_FLAGS_UseNtHandles: u32 = 4;
 pub const D3DKMT_VIDPNSOURCEOWNER_FLAGS_Reserved: u32 = 4294967288;
 pub const DXG_IOCTL_TYPE: u8 = 71u8;
-pub const OPENDXG_VERSION: u32 = 1;
+pub const OPENDXG_INFO_CREATE_ONLY: u32 = 1;
+pub const OPENDXG_INFO_SEALED: u32 = 2;
+pub const OPENDXG_INFO_REMOVE_FD: u32 = 4;
+pub const OPENDXG_INFO_ATTACH_FD: u32 = 8;
+pub const OPENDXG_INFO_HAS_FD: u32 = 16;
+pub const OPENDXG_GET_FD: u32 = 1;
+pub const OPENDXG_DUP_SAME_ACCESS: u32 = 1;
+pub const OPENDXG_DUP_INHERIT: u32 = 2;
+pub const OPENDXG_WATCH_DESTROY: u32 = 1;
+pub const OPENDXG_WATCH_CHANGE: u32 = 2;
+pub const OPENDXG_WHOLE: u32 = 4294967295;
+pub const OPENDXG_EXPORT_READ_ONLY: u32 = 1;
+pub const OPENDXG_VERSION: u32 = 2;
+pub const OPENDXG_ALLOCATION_MAGIC: u32 = 1095194692;
 pub type __u8 = ::core::ffi::c_uchar;
 pub type __u16 = ::core::ffi::c_ushort;
 pub type __s32 = ::core::ffi::c_int;
@@ -4079,6 +4092,39 @@ const _: () = {
         [::core::mem::offset_of!(_D3DKMT_CHECKSHAREDRESOURCEACCESS, ClientPid) - 4usize];
 };
 pub type D3DKMT_CHECKSHAREDRESOURCEACCESS = _D3DKMT_CHECKSHAREDRESOURCEACCESS;
+#[repr(C)]
+#[derive(Default, Copy, Clone)]
+pub struct _D3DKMT_CONFIGURESHAREDRESOURCE {
+    pub hDevice: D3DKMT_HANDLE,
+    pub hResource: D3DKMT_HANDLE,
+    pub IsDwm: __u8,
+    pub _pad0: [__u8; 7usize],
+    pub hProcess: __u64,
+    pub AllowAccess: __u8,
+    pub _pad1: [__u8; 7usize],
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of _D3DKMT_CONFIGURESHAREDRESOURCE"]
+        [::core::mem::size_of::<_D3DKMT_CONFIGURESHAREDRESOURCE>() - 32usize];
+    ["Alignment of _D3DKMT_CONFIGURESHAREDRESOURCE"]
+        [::core::mem::align_of::<_D3DKMT_CONFIGURESHAREDRESOURCE>() - 8usize];
+    ["Offset of field: _D3DKMT_CONFIGURESHAREDRESOURCE::hDevice"]
+        [::core::mem::offset_of!(_D3DKMT_CONFIGURESHAREDRESOURCE, hDevice) - 0usize];
+    ["Offset of field: _D3DKMT_CONFIGURESHAREDRESOURCE::hResource"]
+        [::core::mem::offset_of!(_D3DKMT_CONFIGURESHAREDRESOURCE, hResource) - 4usize];
+    ["Offset of field: _D3DKMT_CONFIGURESHAREDRESOURCE::IsDwm"]
+        [::core::mem::offset_of!(_D3DKMT_CONFIGURESHAREDRESOURCE, IsDwm) - 8usize];
+    ["Offset of field: _D3DKMT_CONFIGURESHAREDRESOURCE::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_CONFIGURESHAREDRESOURCE, _pad0) - 9usize];
+    ["Offset of field: _D3DKMT_CONFIGURESHAREDRESOURCE::hProcess"]
+        [::core::mem::offset_of!(_D3DKMT_CONFIGURESHAREDRESOURCE, hProcess) - 16usize];
+    ["Offset of field: _D3DKMT_CONFIGURESHAREDRESOURCE::AllowAccess"]
+        [::core::mem::offset_of!(_D3DKMT_CONFIGURESHAREDRESOURCE, AllowAccess) - 24usize];
+    ["Offset of field: _D3DKMT_CONFIGURESHAREDRESOURCE::_pad1"]
+        [::core::mem::offset_of!(_D3DKMT_CONFIGURESHAREDRESOURCE, _pad1) - 25usize];
+};
+pub type D3DKMT_CONFIGURESHAREDRESOURCE = _D3DKMT_CONFIGURESHAREDRESOURCE;
 #[repr(C)]
 #[derive(Default, Copy, Clone)]
 pub struct _D3DKMT_QUERYPROCESSOFFERINFO {
@@ -9656,6 +9702,453 @@ pub const DXG_IOCTL_OPENNATIVEFENCEFROMNTHANDLE: dxg_ioctl = 3232778059;
 pub type dxg_ioctl = ::core::ffi::c_uint;
 #[repr(C)]
 #[derive(Default, Copy, Clone)]
+pub struct opendxg_info_item {
+    pub key: [__u8; 16usize],
+    pub schema: __u32,
+    pub flags: __u32,
+    pub expected_generation: __u64,
+    pub data: __u64,
+    pub size: __u32,
+    pub fd: __s32,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of opendxg_info_item"][::core::mem::size_of::<opendxg_info_item>() - 48usize];
+    ["Alignment of opendxg_info_item"][::core::mem::align_of::<opendxg_info_item>() - 8usize];
+    ["Offset of field: opendxg_info_item::key"]
+        [::core::mem::offset_of!(opendxg_info_item, key) - 0usize];
+    ["Offset of field: opendxg_info_item::schema"]
+        [::core::mem::offset_of!(opendxg_info_item, schema) - 16usize];
+    ["Offset of field: opendxg_info_item::flags"]
+        [::core::mem::offset_of!(opendxg_info_item, flags) - 20usize];
+    ["Offset of field: opendxg_info_item::expected_generation"]
+        [::core::mem::offset_of!(opendxg_info_item, expected_generation) - 24usize];
+    ["Offset of field: opendxg_info_item::data"]
+        [::core::mem::offset_of!(opendxg_info_item, data) - 32usize];
+    ["Offset of field: opendxg_info_item::size"]
+        [::core::mem::offset_of!(opendxg_info_item, size) - 40usize];
+    ["Offset of field: opendxg_info_item::fd"]
+        [::core::mem::offset_of!(opendxg_info_item, fd) - 44usize];
+};
+#[repr(C)]
+#[derive(Default, Copy, Clone)]
+pub struct opendxg_set_info {
+    pub handle: __u64,
+    pub handle_type: __u32,
+    pub item_count: __u32,
+    pub items: __u64,
+    pub generation: __u64,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of opendxg_set_info"][::core::mem::size_of::<opendxg_set_info>() - 32usize];
+    ["Alignment of opendxg_set_info"][::core::mem::align_of::<opendxg_set_info>() - 8usize];
+    ["Offset of field: opendxg_set_info::handle"]
+        [::core::mem::offset_of!(opendxg_set_info, handle) - 0usize];
+    ["Offset of field: opendxg_set_info::handle_type"]
+        [::core::mem::offset_of!(opendxg_set_info, handle_type) - 8usize];
+    ["Offset of field: opendxg_set_info::item_count"]
+        [::core::mem::offset_of!(opendxg_set_info, item_count) - 12usize];
+    ["Offset of field: opendxg_set_info::items"]
+        [::core::mem::offset_of!(opendxg_set_info, items) - 16usize];
+    ["Offset of field: opendxg_set_info::generation"]
+        [::core::mem::offset_of!(opendxg_set_info, generation) - 24usize];
+};
+#[repr(C)]
+#[derive(Default, Copy, Clone)]
+pub struct opendxg_get_info {
+    pub handle: __u64,
+    pub handle_type: __u32,
+    pub flags: __u32,
+    pub key: [__u8; 16usize],
+    pub max_schema: __u32,
+    pub schema: __u32,
+    pub data: __u64,
+    pub size: __u32,
+    pub writer_uid: __u32,
+    pub generation: __u64,
+    pub fd: __s32,
+    pub entry_flags: __u32,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of opendxg_get_info"][::core::mem::size_of::<opendxg_get_info>() - 72usize];
+    ["Alignment of opendxg_get_info"][::core::mem::align_of::<opendxg_get_info>() - 8usize];
+    ["Offset of field: opendxg_get_info::handle"]
+        [::core::mem::offset_of!(opendxg_get_info, handle) - 0usize];
+    ["Offset of field: opendxg_get_info::handle_type"]
+        [::core::mem::offset_of!(opendxg_get_info, handle_type) - 8usize];
+    ["Offset of field: opendxg_get_info::flags"]
+        [::core::mem::offset_of!(opendxg_get_info, flags) - 12usize];
+    ["Offset of field: opendxg_get_info::key"]
+        [::core::mem::offset_of!(opendxg_get_info, key) - 16usize];
+    ["Offset of field: opendxg_get_info::max_schema"]
+        [::core::mem::offset_of!(opendxg_get_info, max_schema) - 32usize];
+    ["Offset of field: opendxg_get_info::schema"]
+        [::core::mem::offset_of!(opendxg_get_info, schema) - 36usize];
+    ["Offset of field: opendxg_get_info::data"]
+        [::core::mem::offset_of!(opendxg_get_info, data) - 40usize];
+    ["Offset of field: opendxg_get_info::size"]
+        [::core::mem::offset_of!(opendxg_get_info, size) - 48usize];
+    ["Offset of field: opendxg_get_info::writer_uid"]
+        [::core::mem::offset_of!(opendxg_get_info, writer_uid) - 52usize];
+    ["Offset of field: opendxg_get_info::generation"]
+        [::core::mem::offset_of!(opendxg_get_info, generation) - 56usize];
+    ["Offset of field: opendxg_get_info::fd"]
+        [::core::mem::offset_of!(opendxg_get_info, fd) - 64usize];
+    ["Offset of field: opendxg_get_info::entry_flags"]
+        [::core::mem::offset_of!(opendxg_get_info, entry_flags) - 68usize];
+};
+#[repr(C)]
+#[derive(Default, Copy, Clone)]
+pub struct opendxg_info_entry {
+    pub key: [__u8; 16usize],
+    pub schema: __u32,
+    pub size: __u32,
+    pub generation: __u64,
+    pub flags: __u32,
+    pub writer_uid: __u32,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of opendxg_info_entry"][::core::mem::size_of::<opendxg_info_entry>() - 40usize];
+    ["Alignment of opendxg_info_entry"][::core::mem::align_of::<opendxg_info_entry>() - 8usize];
+    ["Offset of field: opendxg_info_entry::key"]
+        [::core::mem::offset_of!(opendxg_info_entry, key) - 0usize];
+    ["Offset of field: opendxg_info_entry::schema"]
+        [::core::mem::offset_of!(opendxg_info_entry, schema) - 16usize];
+    ["Offset of field: opendxg_info_entry::size"]
+        [::core::mem::offset_of!(opendxg_info_entry, size) - 20usize];
+    ["Offset of field: opendxg_info_entry::generation"]
+        [::core::mem::offset_of!(opendxg_info_entry, generation) - 24usize];
+    ["Offset of field: opendxg_info_entry::flags"]
+        [::core::mem::offset_of!(opendxg_info_entry, flags) - 32usize];
+    ["Offset of field: opendxg_info_entry::writer_uid"]
+        [::core::mem::offset_of!(opendxg_info_entry, writer_uid) - 36usize];
+};
+#[repr(C)]
+#[derive(Default, Copy, Clone)]
+pub struct opendxg_enum_info {
+    pub handle: __u64,
+    pub handle_type: __u32,
+    pub count: __u32,
+    pub entries: __u64,
+    pub generation: __u64,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of opendxg_enum_info"][::core::mem::size_of::<opendxg_enum_info>() - 32usize];
+    ["Alignment of opendxg_enum_info"][::core::mem::align_of::<opendxg_enum_info>() - 8usize];
+    ["Offset of field: opendxg_enum_info::handle"]
+        [::core::mem::offset_of!(opendxg_enum_info, handle) - 0usize];
+    ["Offset of field: opendxg_enum_info::handle_type"]
+        [::core::mem::offset_of!(opendxg_enum_info, handle_type) - 8usize];
+    ["Offset of field: opendxg_enum_info::count"]
+        [::core::mem::offset_of!(opendxg_enum_info, count) - 12usize];
+    ["Offset of field: opendxg_enum_info::entries"]
+        [::core::mem::offset_of!(opendxg_enum_info, entries) - 16usize];
+    ["Offset of field: opendxg_enum_info::generation"]
+        [::core::mem::offset_of!(opendxg_enum_info, generation) - 24usize];
+};
+#[repr(C)]
+#[derive(Default, Copy, Clone)]
+pub struct opendxg_delete_info {
+    pub handle: __u64,
+    pub handle_type: __u32,
+    pub schema: __u32,
+    pub key: [__u8; 16usize],
+    pub expected_generation: __u64,
+    pub generation: __u64,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of opendxg_delete_info"][::core::mem::size_of::<opendxg_delete_info>() - 48usize];
+    ["Alignment of opendxg_delete_info"][::core::mem::align_of::<opendxg_delete_info>() - 8usize];
+    ["Offset of field: opendxg_delete_info::handle"]
+        [::core::mem::offset_of!(opendxg_delete_info, handle) - 0usize];
+    ["Offset of field: opendxg_delete_info::handle_type"]
+        [::core::mem::offset_of!(opendxg_delete_info, handle_type) - 8usize];
+    ["Offset of field: opendxg_delete_info::schema"]
+        [::core::mem::offset_of!(opendxg_delete_info, schema) - 12usize];
+    ["Offset of field: opendxg_delete_info::key"]
+        [::core::mem::offset_of!(opendxg_delete_info, key) - 16usize];
+    ["Offset of field: opendxg_delete_info::expected_generation"]
+        [::core::mem::offset_of!(opendxg_delete_info, expected_generation) - 32usize];
+    ["Offset of field: opendxg_delete_info::generation"]
+        [::core::mem::offset_of!(opendxg_delete_info, generation) - 40usize];
+};
+pub const OPENDXG_HANDLE_SELF: opendxg_handle_type = 0;
+pub const OPENDXG_HANDLE_LOCAL: opendxg_handle_type = 1;
+pub const OPENDXG_HANDLE_NT: opendxg_handle_type = 2;
+pub const OPENDXG_HANDLE_GLOBAL: opendxg_handle_type = 3;
+pub const OPENDXG_HANDLE_WEAK: opendxg_handle_type = 4;
+pub type opendxg_handle_type = ::core::ffi::c_uint;
+pub const OPENDXG_TYPE_RESOURCE: opendxg_object_type = 1;
+pub const OPENDXG_TYPE_SYNC_OBJECT: opendxg_object_type = 2;
+pub const OPENDXG_TYPE_KEYED_MUTEX: opendxg_object_type = 3;
+pub type opendxg_object_type = ::core::ffi::c_uint;
+pub const OPENDXG_KIND_RESOURCE: opendxg_object_kind = 32;
+pub const OPENDXG_KIND_ALLOCATION: opendxg_object_kind = 33;
+pub const OPENDXG_KIND_KEYED_MUTEX: opendxg_object_kind = 34;
+pub type opendxg_object_kind = ::core::ffi::c_uint;
+#[repr(C)]
+#[derive(Default, Copy, Clone)]
+pub struct opendxg_query_object {
+    pub handle: __u64,
+    pub handle_type: __u32,
+    pub flags: __u32,
+    pub name: __u64,
+    pub name_size: __u32,
+    pub type_: __u32,
+    pub kind: __u32,
+    pub member_count: __u32,
+    pub member_kinds: [__u32; 3usize],
+    pub access: __u32,
+    pub object_id: __u64,
+    pub generation: __u64,
+    pub references: __u32,
+    pub local_references: __u32,
+    pub creator_uid: __u32,
+    pub alive: __u32,
+    pub adapter_luid_low: __u32,
+    pub adapter_luid_high: __s32,
+    pub allocation_count: __u32,
+    pub reserved: __u32,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of opendxg_query_object"][::core::mem::size_of::<opendxg_query_object>() - 104usize];
+    ["Alignment of opendxg_query_object"][::core::mem::align_of::<opendxg_query_object>() - 8usize];
+    ["Offset of field: opendxg_query_object::handle"]
+        [::core::mem::offset_of!(opendxg_query_object, handle) - 0usize];
+    ["Offset of field: opendxg_query_object::handle_type"]
+        [::core::mem::offset_of!(opendxg_query_object, handle_type) - 8usize];
+    ["Offset of field: opendxg_query_object::flags"]
+        [::core::mem::offset_of!(opendxg_query_object, flags) - 12usize];
+    ["Offset of field: opendxg_query_object::name"]
+        [::core::mem::offset_of!(opendxg_query_object, name) - 16usize];
+    ["Offset of field: opendxg_query_object::name_size"]
+        [::core::mem::offset_of!(opendxg_query_object, name_size) - 24usize];
+    ["Offset of field: opendxg_query_object::type_"]
+        [::core::mem::offset_of!(opendxg_query_object, type_) - 28usize];
+    ["Offset of field: opendxg_query_object::kind"]
+        [::core::mem::offset_of!(opendxg_query_object, kind) - 32usize];
+    ["Offset of field: opendxg_query_object::member_count"]
+        [::core::mem::offset_of!(opendxg_query_object, member_count) - 36usize];
+    ["Offset of field: opendxg_query_object::member_kinds"]
+        [::core::mem::offset_of!(opendxg_query_object, member_kinds) - 40usize];
+    ["Offset of field: opendxg_query_object::access"]
+        [::core::mem::offset_of!(opendxg_query_object, access) - 52usize];
+    ["Offset of field: opendxg_query_object::object_id"]
+        [::core::mem::offset_of!(opendxg_query_object, object_id) - 56usize];
+    ["Offset of field: opendxg_query_object::generation"]
+        [::core::mem::offset_of!(opendxg_query_object, generation) - 64usize];
+    ["Offset of field: opendxg_query_object::references"]
+        [::core::mem::offset_of!(opendxg_query_object, references) - 72usize];
+    ["Offset of field: opendxg_query_object::local_references"]
+        [::core::mem::offset_of!(opendxg_query_object, local_references) - 76usize];
+    ["Offset of field: opendxg_query_object::creator_uid"]
+        [::core::mem::offset_of!(opendxg_query_object, creator_uid) - 80usize];
+    ["Offset of field: opendxg_query_object::alive"]
+        [::core::mem::offset_of!(opendxg_query_object, alive) - 84usize];
+    ["Offset of field: opendxg_query_object::adapter_luid_low"]
+        [::core::mem::offset_of!(opendxg_query_object, adapter_luid_low) - 88usize];
+    ["Offset of field: opendxg_query_object::adapter_luid_high"]
+        [::core::mem::offset_of!(opendxg_query_object, adapter_luid_high) - 92usize];
+    ["Offset of field: opendxg_query_object::allocation_count"]
+        [::core::mem::offset_of!(opendxg_query_object, allocation_count) - 96usize];
+    ["Offset of field: opendxg_query_object::reserved"]
+        [::core::mem::offset_of!(opendxg_query_object, reserved) - 100usize];
+};
+#[repr(C)]
+#[derive(Default, Copy, Clone)]
+pub struct opendxg_dup_nt {
+    pub handle: __u64,
+    pub handle_type: __u32,
+    pub access: __u32,
+    pub flags: __u32,
+    pub reserved: __u32,
+    pub new_handle: __u64,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of opendxg_dup_nt"][::core::mem::size_of::<opendxg_dup_nt>() - 32usize];
+    ["Alignment of opendxg_dup_nt"][::core::mem::align_of::<opendxg_dup_nt>() - 8usize];
+    ["Offset of field: opendxg_dup_nt::handle"]
+        [::core::mem::offset_of!(opendxg_dup_nt, handle) - 0usize];
+    ["Offset of field: opendxg_dup_nt::handle_type"]
+        [::core::mem::offset_of!(opendxg_dup_nt, handle_type) - 8usize];
+    ["Offset of field: opendxg_dup_nt::access"]
+        [::core::mem::offset_of!(opendxg_dup_nt, access) - 12usize];
+    ["Offset of field: opendxg_dup_nt::flags"]
+        [::core::mem::offset_of!(opendxg_dup_nt, flags) - 16usize];
+    ["Offset of field: opendxg_dup_nt::reserved"]
+        [::core::mem::offset_of!(opendxg_dup_nt, reserved) - 20usize];
+    ["Offset of field: opendxg_dup_nt::new_handle"]
+        [::core::mem::offset_of!(opendxg_dup_nt, new_handle) - 24usize];
+};
+#[repr(C)]
+#[derive(Default, Copy, Clone)]
+pub struct opendxg_open_weak {
+    pub handle: __u64,
+    pub handle_type: __u32,
+    pub flags: __u32,
+    pub fd: __s32,
+    pub reserved: __u32,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of opendxg_open_weak"][::core::mem::size_of::<opendxg_open_weak>() - 24usize];
+    ["Alignment of opendxg_open_weak"][::core::mem::align_of::<opendxg_open_weak>() - 8usize];
+    ["Offset of field: opendxg_open_weak::handle"]
+        [::core::mem::offset_of!(opendxg_open_weak, handle) - 0usize];
+    ["Offset of field: opendxg_open_weak::handle_type"]
+        [::core::mem::offset_of!(opendxg_open_weak, handle_type) - 8usize];
+    ["Offset of field: opendxg_open_weak::flags"]
+        [::core::mem::offset_of!(opendxg_open_weak, flags) - 12usize];
+    ["Offset of field: opendxg_open_weak::fd"]
+        [::core::mem::offset_of!(opendxg_open_weak, fd) - 16usize];
+    ["Offset of field: opendxg_open_weak::reserved"]
+        [::core::mem::offset_of!(opendxg_open_weak, reserved) - 20usize];
+};
+#[repr(C)]
+#[derive(Default, Copy, Clone)]
+pub struct opendxg_resolve_weak {
+    pub fd: __s32,
+    pub flags: __u32,
+    pub device: D3DKMT_HANDLE,
+    pub handle: D3DKMT_HANDLE,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of opendxg_resolve_weak"][::core::mem::size_of::<opendxg_resolve_weak>() - 16usize];
+    ["Alignment of opendxg_resolve_weak"][::core::mem::align_of::<opendxg_resolve_weak>() - 4usize];
+    ["Offset of field: opendxg_resolve_weak::fd"]
+        [::core::mem::offset_of!(opendxg_resolve_weak, fd) - 0usize];
+    ["Offset of field: opendxg_resolve_weak::flags"]
+        [::core::mem::offset_of!(opendxg_resolve_weak, flags) - 4usize];
+    ["Offset of field: opendxg_resolve_weak::device"]
+        [::core::mem::offset_of!(opendxg_resolve_weak, device) - 8usize];
+    ["Offset of field: opendxg_resolve_weak::handle"]
+        [::core::mem::offset_of!(opendxg_resolve_weak, handle) - 12usize];
+};
+#[repr(C)]
+#[derive(Default, Copy, Clone)]
+pub struct opendxg_watch {
+    pub handle: __u64,
+    pub handle_type: __u32,
+    pub events: __u32,
+    pub cookie: __u64,
+    pub event_fd: __s32,
+    pub flags: __u32,
+    pub fd: __s32,
+    pub reserved: __u32,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of opendxg_watch"][::core::mem::size_of::<opendxg_watch>() - 40usize];
+    ["Alignment of opendxg_watch"][::core::mem::align_of::<opendxg_watch>() - 8usize];
+    ["Offset of field: opendxg_watch::handle"]
+        [::core::mem::offset_of!(opendxg_watch, handle) - 0usize];
+    ["Offset of field: opendxg_watch::handle_type"]
+        [::core::mem::offset_of!(opendxg_watch, handle_type) - 8usize];
+    ["Offset of field: opendxg_watch::events"]
+        [::core::mem::offset_of!(opendxg_watch, events) - 12usize];
+    ["Offset of field: opendxg_watch::cookie"]
+        [::core::mem::offset_of!(opendxg_watch, cookie) - 16usize];
+    ["Offset of field: opendxg_watch::event_fd"]
+        [::core::mem::offset_of!(opendxg_watch, event_fd) - 24usize];
+    ["Offset of field: opendxg_watch::flags"]
+        [::core::mem::offset_of!(opendxg_watch, flags) - 28usize];
+    ["Offset of field: opendxg_watch::fd"][::core::mem::offset_of!(opendxg_watch, fd) - 32usize];
+    ["Offset of field: opendxg_watch::reserved"]
+        [::core::mem::offset_of!(opendxg_watch, reserved) - 36usize];
+};
+#[repr(C)]
+#[derive(Default, Copy, Clone)]
+pub struct opendxg_watch_state {
+    pub cookie: __u64,
+    pub object_id: __u64,
+    pub generation: __u64,
+    pub events: __u32,
+    pub reserved: __u32,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of opendxg_watch_state"][::core::mem::size_of::<opendxg_watch_state>() - 32usize];
+    ["Alignment of opendxg_watch_state"][::core::mem::align_of::<opendxg_watch_state>() - 8usize];
+    ["Offset of field: opendxg_watch_state::cookie"]
+        [::core::mem::offset_of!(opendxg_watch_state, cookie) - 0usize];
+    ["Offset of field: opendxg_watch_state::object_id"]
+        [::core::mem::offset_of!(opendxg_watch_state, object_id) - 8usize];
+    ["Offset of field: opendxg_watch_state::generation"]
+        [::core::mem::offset_of!(opendxg_watch_state, generation) - 16usize];
+    ["Offset of field: opendxg_watch_state::events"]
+        [::core::mem::offset_of!(opendxg_watch_state, events) - 24usize];
+    ["Offset of field: opendxg_watch_state::reserved"]
+        [::core::mem::offset_of!(opendxg_watch_state, reserved) - 28usize];
+};
+#[repr(C)]
+#[derive(Default, Copy, Clone)]
+pub struct opendxg_dup_local {
+    pub handle: D3DKMT_HANDLE,
+    pub index: __u32,
+    pub new_handle: D3DKMT_HANDLE,
+    pub reserved: __u32,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of opendxg_dup_local"][::core::mem::size_of::<opendxg_dup_local>() - 16usize];
+    ["Alignment of opendxg_dup_local"][::core::mem::align_of::<opendxg_dup_local>() - 4usize];
+    ["Offset of field: opendxg_dup_local::handle"]
+        [::core::mem::offset_of!(opendxg_dup_local, handle) - 0usize];
+    ["Offset of field: opendxg_dup_local::index"]
+        [::core::mem::offset_of!(opendxg_dup_local, index) - 4usize];
+    ["Offset of field: opendxg_dup_local::new_handle"]
+        [::core::mem::offset_of!(opendxg_dup_local, new_handle) - 8usize];
+    ["Offset of field: opendxg_dup_local::reserved"]
+        [::core::mem::offset_of!(opendxg_dup_local, reserved) - 12usize];
+};
+#[repr(C)]
+#[derive(Default, Copy, Clone)]
+pub struct opendxg_get_container {
+    pub allocation: D3DKMT_HANDLE,
+    pub container: D3DKMT_HANDLE,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of opendxg_get_container"][::core::mem::size_of::<opendxg_get_container>() - 8usize];
+    ["Alignment of opendxg_get_container"]
+        [::core::mem::align_of::<opendxg_get_container>() - 4usize];
+    ["Offset of field: opendxg_get_container::allocation"]
+        [::core::mem::offset_of!(opendxg_get_container, allocation) - 0usize];
+    ["Offset of field: opendxg_get_container::container"]
+        [::core::mem::offset_of!(opendxg_get_container, container) - 4usize];
+};
+#[repr(C)]
+#[derive(Default, Copy, Clone)]
+pub struct opendxg_export_dmabuf {
+    pub allocation: D3DKMT_HANDLE,
+    pub flags: __u32,
+    pub fd: __s32,
+    pub reserved: __u32,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of opendxg_export_dmabuf"][::core::mem::size_of::<opendxg_export_dmabuf>() - 16usize];
+    ["Alignment of opendxg_export_dmabuf"]
+        [::core::mem::align_of::<opendxg_export_dmabuf>() - 4usize];
+    ["Offset of field: opendxg_export_dmabuf::allocation"]
+        [::core::mem::offset_of!(opendxg_export_dmabuf, allocation) - 0usize];
+    ["Offset of field: opendxg_export_dmabuf::flags"]
+        [::core::mem::offset_of!(opendxg_export_dmabuf, flags) - 4usize];
+    ["Offset of field: opendxg_export_dmabuf::fd"]
+        [::core::mem::offset_of!(opendxg_export_dmabuf, fd) - 8usize];
+    ["Offset of field: opendxg_export_dmabuf::reserved"]
+        [::core::mem::offset_of!(opendxg_export_dmabuf, reserved) - 12usize];
+};
+#[repr(C)]
+#[derive(Default, Copy, Clone)]
 pub struct opendxg_exec {
     pub nr: __u32,
     pub size: __u32,
@@ -9717,15 +10210,130 @@ const _: () = {
     ["Offset of field: opendxg_fence_point::reserved"]
         [::core::mem::offset_of!(opendxg_fence_point, reserved) - 20usize];
 };
+#[repr(C)]
+#[derive(Default, Copy, Clone)]
+pub struct opendxg_share_objects {
+    pub share: D3DKMT_SHAREOBJECTS,
+    pub mode: __u32,
+    pub reserved: __u32,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of opendxg_share_objects"][::core::mem::size_of::<opendxg_share_objects>() - 48usize];
+    ["Alignment of opendxg_share_objects"]
+        [::core::mem::align_of::<opendxg_share_objects>() - 8usize];
+    ["Offset of field: opendxg_share_objects::share"]
+        [::core::mem::offset_of!(opendxg_share_objects, share) - 0usize];
+    ["Offset of field: opendxg_share_objects::mode"]
+        [::core::mem::offset_of!(opendxg_share_objects, mode) - 40usize];
+    ["Offset of field: opendxg_share_objects::reserved"]
+        [::core::mem::offset_of!(opendxg_share_objects, reserved) - 44usize];
+};
+#[repr(C)]
+#[derive(Default, Copy, Clone)]
+pub struct opendxg_allocation_data {
+    pub magic: __u32,
+    pub version: __u32,
+    pub size: __u64,
+    pub width: __u64,
+    pub pitch: __u64,
+    pub height: __u32,
+    pub alignment: __u32,
+    pub flags: __u32,
+    pub reserved: __u32,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of opendxg_allocation_data"]
+        [::core::mem::size_of::<opendxg_allocation_data>() - 48usize];
+    ["Alignment of opendxg_allocation_data"]
+        [::core::mem::align_of::<opendxg_allocation_data>() - 8usize];
+    ["Offset of field: opendxg_allocation_data::magic"]
+        [::core::mem::offset_of!(opendxg_allocation_data, magic) - 0usize];
+    ["Offset of field: opendxg_allocation_data::version"]
+        [::core::mem::offset_of!(opendxg_allocation_data, version) - 4usize];
+    ["Offset of field: opendxg_allocation_data::size"]
+        [::core::mem::offset_of!(opendxg_allocation_data, size) - 8usize];
+    ["Offset of field: opendxg_allocation_data::width"]
+        [::core::mem::offset_of!(opendxg_allocation_data, width) - 16usize];
+    ["Offset of field: opendxg_allocation_data::pitch"]
+        [::core::mem::offset_of!(opendxg_allocation_data, pitch) - 24usize];
+    ["Offset of field: opendxg_allocation_data::height"]
+        [::core::mem::offset_of!(opendxg_allocation_data, height) - 32usize];
+    ["Offset of field: opendxg_allocation_data::alignment"]
+        [::core::mem::offset_of!(opendxg_allocation_data, alignment) - 36usize];
+    ["Offset of field: opendxg_allocation_data::flags"]
+        [::core::mem::offset_of!(opendxg_allocation_data, flags) - 40usize];
+    ["Offset of field: opendxg_allocation_data::reserved"]
+        [::core::mem::offset_of!(opendxg_allocation_data, reserved) - 44usize];
+};
 pub const DXG_NR_EXEC: dxg_ext_nr = 128;
 pub const DXG_NR_VERSION: dxg_ext_nr = 129;
+pub const DXG_NR_QUERY_OBJECT: dxg_ext_nr = 130;
 pub const DXG_NR_NOP: dxg_ext_nr = 143;
+pub const DXG_NR_CREATEKEYEDMUTEX: dxg_ext_nr = 144;
+pub const DXG_NR_CREATEKEYEDMUTEX2: dxg_ext_nr = 145;
+pub const DXG_NR_OPENKEYEDMUTEX: dxg_ext_nr = 146;
+pub const DXG_NR_OPENKEYEDMUTEX2: dxg_ext_nr = 147;
+pub const DXG_NR_OPENKEYEDMUTEXFROMNTHANDLE: dxg_ext_nr = 148;
+pub const DXG_NR_DESTROYKEYEDMUTEX: dxg_ext_nr = 149;
+pub const DXG_NR_ACQUIREKEYEDMUTEX: dxg_ext_nr = 150;
+pub const DXG_NR_ACQUIREKEYEDMUTEX2: dxg_ext_nr = 151;
+pub const DXG_NR_RELEASEKEYEDMUTEX: dxg_ext_nr = 152;
+pub const DXG_NR_RELEASEKEYEDMUTEX2: dxg_ext_nr = 153;
+pub const DXG_NR_OPENNTHANDLEFROMNAME: dxg_ext_nr = 160;
+pub const DXG_NR_OPENSYNCOBJECTNTHANDLEFROMNAME: dxg_ext_nr = 161;
 pub const DXG_NR_OPENSYNCOBJECTFROMNTHANDLE: dxg_ext_nr = 162;
+pub const DXG_NR_DUP_NT: dxg_ext_nr = 163;
+pub const DXG_NR_SET_INFO: dxg_ext_nr = 164;
+pub const DXG_NR_GET_INFO: dxg_ext_nr = 165;
+pub const DXG_NR_ENUM_INFO: dxg_ext_nr = 166;
+pub const DXG_NR_DELETE_INFO: dxg_ext_nr = 167;
+pub const DXG_NR_OPEN_WEAK: dxg_ext_nr = 168;
+pub const DXG_NR_RESOLVE_WEAK: dxg_ext_nr = 169;
+pub const DXG_NR_WATCH: dxg_ext_nr = 170;
+pub const DXG_NR_WATCH_STATE: dxg_ext_nr = 171;
+pub const DXG_NR_DUP_LOCAL: dxg_ext_nr = 172;
+pub const DXG_NR_GET_CONTAINER: dxg_ext_nr = 173;
+pub const DXG_NR_EXPORT_DMABUF: dxg_ext_nr = 174;
+pub const DXG_NR_SHARE_OBJECTS: dxg_ext_nr = 175;
 pub const DXG_NR_FENCE_POINT: dxg_ext_nr = 184;
+pub const DXG_NR_CHECKSHAREDRESOURCEACCESS: dxg_ext_nr = 200;
+pub const DXG_NR_CONFIGURESHAREDRESOURCE: dxg_ext_nr = 201;
+pub const DXG_NR_GETRUNTIMEDATA: dxg_ext_nr = 202;
 pub type dxg_ext_nr = ::core::ffi::c_uint;
 pub const DXG_IOCTL_EXEC: dxg_ext_ioctl = 3222816640;
 pub const DXG_IOCTL_VERSION: dxg_ext_ioctl = 3223865217;
+pub const DXG_IOCTL_QUERY_OBJECT: dxg_ext_ioctl = 3228059522;
 pub const DXG_IOCTL_NOP: dxg_ext_ioctl = 3221243791;
+pub const DXG_IOCTL_CREATEKEYEDMUTEX: dxg_ext_ioctl = 3222292368;
+pub const DXG_IOCTL_CREATEKEYEDMUTEX2: dxg_ext_ioctl = 3223340945;
+pub const DXG_IOCTL_OPENKEYEDMUTEX: dxg_ext_ioctl = 3221768082;
+pub const DXG_IOCTL_OPENKEYEDMUTEX2: dxg_ext_ioctl = 3222816659;
+pub const DXG_IOCTL_OPENKEYEDMUTEXFROMNTHANDLE: dxg_ext_ioctl = 3223340948;
+pub const DXG_IOCTL_DESTROYKEYEDMUTEX: dxg_ext_ioctl = 3221505941;
+pub const DXG_IOCTL_ACQUIREKEYEDMUTEX: dxg_ext_ioctl = 3223340950;
+pub const DXG_IOCTL_ACQUIREKEYEDMUTEX2: dxg_ext_ioctl = 3224389527;
+pub const DXG_IOCTL_RELEASEKEYEDMUTEX: dxg_ext_ioctl = 3222816664;
+pub const DXG_IOCTL_RELEASEKEYEDMUTEX2: dxg_ext_ioctl = 3223865241;
+pub const DXG_IOCTL_OPENNTHANDLEFROMNAME: dxg_ext_ioctl = 3222816672;
+pub const DXG_IOCTL_OPENSYNCOBJECTNTHANDLEFROMNAME: dxg_ext_ioctl = 3222816673;
 pub const DXG_IOCTL_OPENSYNCOBJECTFROMNTHANDLE: dxg_ext_ioctl = 3222292386;
+pub const DXG_IOCTL_DUP_NT: dxg_ext_ioctl = 3223340963;
+pub const DXG_IOCTL_SET_INFO: dxg_ext_ioctl = 3223340964;
+pub const DXG_IOCTL_GET_INFO: dxg_ext_ioctl = 3225962405;
+pub const DXG_IOCTL_ENUM_INFO: dxg_ext_ioctl = 3223340966;
+pub const DXG_IOCTL_DELETE_INFO: dxg_ext_ioctl = 3224389543;
+pub const DXG_IOCTL_OPEN_WEAK: dxg_ext_ioctl = 3222816680;
+pub const DXG_IOCTL_RESOLVE_WEAK: dxg_ext_ioctl = 3222292393;
+pub const DXG_IOCTL_WATCH: dxg_ext_ioctl = 3223865258;
+pub const DXG_IOCTL_WATCH_STATE: dxg_ext_ioctl = 3223340971;
+pub const DXG_IOCTL_DUP_LOCAL: dxg_ext_ioctl = 3222292396;
+pub const DXG_IOCTL_GET_CONTAINER: dxg_ext_ioctl = 3221768109;
+pub const DXG_IOCTL_EXPORT_DMABUF: dxg_ext_ioctl = 3222292398;
+pub const DXG_IOCTL_SHARE_OBJECTS: dxg_ext_ioctl = 3224389551;
 pub const DXG_IOCTL_FENCE_POINT: dxg_ext_ioctl = 3222816696;
+pub const DXG_IOCTL_CHECKSHAREDRESOURCEACCESS: dxg_ext_ioctl = 3221768136;
+pub const DXG_IOCTL_CONFIGURESHAREDRESOURCE: dxg_ext_ioctl = 3223341001;
+pub const DXG_IOCTL_GETRUNTIMEDATA: dxg_ext_ioctl = 3222816714;
 pub type dxg_ext_ioctl = ::core::ffi::c_uint;

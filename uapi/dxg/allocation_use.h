@@ -362,6 +362,25 @@ typedef struct _D3DKMT_CHECKSHAREDRESOURCEACCESS {
 } D3DKMT_CHECKSHAREDRESOURCEACCESS;
 
 /**
+ * struct _D3DKMT_CONFIGURESHAREDRESOURCE - admit a process to a resource that
+ *	was created with RestrictSharedAccess
+ * @hDevice: [in] device
+ * @hResource: [in] resource
+ * @IsDwm: [in] 0: there is no window system
+ * @hProcess: [in] process: a pidfd
+ * @AllowAccess: [in] 1 admits the process, 0 stops admitting it
+ */
+typedef struct _D3DKMT_CONFIGURESHAREDRESOURCE {
+	D3DKMT_HANDLE hDevice;
+	D3DKMT_HANDLE hResource;
+	__u8 IsDwm;
+	__u8 _pad0[7];
+	__aligned_u64 hProcess;
+	__u8 AllowAccess;
+	__u8 _pad1[7];
+} D3DKMT_CONFIGURESHAREDRESOURCE;
+
+/**
  * struct _D3DKMT_QUERYPROCESSOFFERINFO - ask how much offered memory can be
  *	decommitted
  * @cbSize: [in] 32
