@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The `dxg-` lines that the driver writes into the fdinfo of its descriptors.
+//!
+//! A line that is missing or that this version does not understand is left out; it never hides the others.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+/// What one descriptor is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Descriptor {
+    /// The device node: all handles of the process that opened it.
+    Device(Device),
+    /// An NT handle, fence point, weak reference or watch.
+    Object(ObjectFile),
+    /// A dma-buf of the driver.
+    DmaBuf(DmaBuf),
+}
+
+/// An open device node.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Device {
+    /// Which process object it belongs to; the same in all descriptors of it, inherited ones included.
+    pub process: Option<u64>,
+    /// `dxg-process-NAME: COUNT`.
+    pub counts: BTreeMap<String, u64>,
+    /// `dxg-total-NAME: COUNT`.
+    pub totals: BTreeMap<String, u64>,
+    /// Adapters of the system.
+    pub adapters: Vec<Adapter>,
+    /// Local handles.
+    pub handles: Vec<Handle>,
+    /// Metadata of the objects behind them.
+    pub info: Vec<Info>,
+}
+
+/// A line `dxg-adapter`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Adapter {
+    /// Number of the adapter.
+    pub id: u64,
+    /// LUID as text.
+    pub luid: String,
+    /// What it is.
+    pub description: String,
+}
+
+/// A line `dxg-handle`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Handle {
+    /// Value of the local handle.
+    pub handle: u32,
+    /// Kind of the object.
+    pub kind: String,
+    /// Number of the object.
+    pub object: u64,
+    /// Strong references to it.
+    pub references: Option<u64>,
+    /// Access mask of the handle.
+    pub access: Option<u32>,
+    /// Waits for the object.
+    pub waiters: Option<u64>,
+    /// Name of the object.
+    pub name: Option<String>,
+}
+
+/// A line `dxg-info`: one entry of an object's store.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Info {
+    /// Number of the object; 0 while it is that of the descriptor.
+    #[serde(skip)]
+    pub object: u64,
+    /// GUID.
+    pub key: String,
+    /// Schema.
+    pub schema: u64,
+    /// Bytes.
+    pub size: u64,
+    /// Generation of the object when the entry was set.
+    pub generation: u64,
+}
+
+/// A descriptor of one object, or of several that are shared together.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ObjectFile {
+    /// Object type, for example `DxgkSharedResource`.
+    pub class: String,
+    /// Number and kind of each object.
+    pub members: Vec<(u64, String)>,
+    /// Access mask.
+    pub access: Option<u32>,
+    /// Name of the share.
+    pub name: Option<String>,
+    /// Local handles of the object.
+    pub openings: Option<u64>,
+    /// Strong references to the object.
+    pub references: Option<u64>,
+    /// Waits for the object.
+    pub waiters: Option<u64>,
+    /// Metadata.
+    pub info: Vec<Info>,
+}
+
+/// A dma-buf that the driver exports.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct DmaBuf {
+    /// Bytes.
+    pub size: u64,
+    /// References to the buffer.
+    pub references: u64,
+}
+
+/// Name of the driver as exporter of dma-bufs.
+const EXPORTER: &str = "opendxg";
+
+/// Reads the fdinfo of a descriptor; `None` if it is not one of the driver.
+pub fn parse(text: &str) -> Option<Descriptor> {
+    let fields = || {
+        text.lines()
+            .filter_map(|line| line.split_once(':'))
+            .map(|(key, value)| (key, value.trim_start_matches([' ', '\t'])))
+    };
+    let value = |wanted: &str| {
+        fields()
+            .find(|(key, _)| *key == wanted)
+            .map(|(_, value)| value)
+    };
+    if value("exp_name").is_some_and(|name| name.trim() == EXPORTER) {
+        let count = |key| value(key).and_then(number).unwrap_or(0);
+        let (size, references) = (count("size"), count("count"));
+        return Some(Descriptor::DmaBuf(DmaBuf { size, references }));
+    }
+    if value("dxg-type").is_some() {
+        let mut file = ObjectFile::default();
+        fields().for_each(|(key, value)| file.line(key, value));
+        file.own_info();
+        return Some(Descriptor::Object(file));
+    }
+    let mut device = Device::default();
+    let mut found = false;
+    for (key, value) in fields() {
+        if let Some(key) = key.strip_prefix("dxg-") {
+            found = true;
+            device.line(key, value);
+        }
+    }
+    found.then_some(Descriptor::Device(device))
+}
+
+impl Device {
+    fn line(&mut self, key: &str, value: &str) {
+        match key {
+            "process" => self.process = number(value),
+            "handle" => self.handles.extend(handle(value)),
+            "info" => self.info.extend(info(value)),
+            "adapter" => self.adapters.extend(adapter(value)),
+            _ => {
+                let count = number(value);
+                if let (Some(name), Some(count)) = (key.strip_prefix("process-"), count) {
+                    self.counts.insert(name.into(), count);
+                } else if let (Some(name), Some(count)) = (key.strip_prefix("total-"), count) {
+                    self.totals.insert(name.into(), count);
+                }
+            }
+        }
+    }
+}
+
+impl ObjectFile {
+    fn line(&mut self, key: &str, value: &str) {
+        match key {
+            "dxg-type" => self.class = value.trim().into(),
+            "dxg-object" => {
+                let ids = value.split_whitespace().filter_map(number);
+                self.members.extend(ids.map(|id| (id, String::new())));
+            }
+            // One line for each object, or one with all of them.
+            "dxg-kind" => {
+                let mut nameless = self.members.iter_mut().filter(|member| member.1.is_empty());
+                for kind in value.split_whitespace() {
+                    if let Some(member) = nameless.next() {
+                        member.1 = kind.into();
+                    }
+                }
+            }
+            "dxg-access" => self.access = mask(value),
+            "dxg-name" => self.name = name(value),
+            "dxg-openings" => self.openings = number(value),
+            "dxg-references" => self.references = number(value),
+            "dxg-waiters" => self.waiters = number(value),
+            "dxg-info" => self.info.extend(info(value)),
+            _ => (),
+        }
+    }
+
+    /// Entries without the number of an object are about the first one.
+    fn own_info(&mut self) {
+        let first = self.members.first().map_or(0, |member| member.0);
+        for entry in self.info.iter_mut().filter(|entry| entry.object == 0) {
+            entry.object = first;
+        }
+    }
+}
+
+/// `HANDLE KIND OBJECT refs=N access=MASK waiters=N name=TEXT`; the name comes last and may hold blanks.
+fn handle(line: &str) -> Option<Handle> {
+    let (line, text) = match line.split_once(" name=") {
+        Some((line, text)) => (line, name(text)),
+        None => (line, None),
+    };
+    let mut words = line.split_whitespace();
+    let mut handle = Handle {
+        handle: mask(words.next()?)?,
+        kind: words.next()?.into(),
+        object: number(words.next()?)?,
+        name: text,
+        ..Handle::default()
+    };
+    for word in words {
+        match word.split_once('=') {
+            Some(("refs", value)) => handle.references = number(value),
+            Some(("access", value)) => handle.access = mask(value),
+            Some(("waiters", value)) => handle.waiters = number(value),
+            _ => (),
+        }
+    }
+    Some(handle)
+}
+
+/// `[OBJECT] GUID SCHEMA SIZE GENERATION`.
+fn info(line: &str) -> Option<Info> {
+    let mut words = line.split_whitespace().peekable();
+    let object = match words.peek()?.contains('-') {
+        true => 0,
+        false => number(words.next()?)?,
+    };
+    Some(Info {
+        object,
+        key: words.next()?.to_ascii_lowercase(),
+        schema: number(words.next()?)?,
+        size: number(words.next()?)?,
+        generation: words.next().and_then(number).unwrap_or(0),
+    })
+}
+
+/// `ID luid=LUID DESCRIPTION`.
+fn adapter(line: &str) -> Option<Adapter> {
+    let mut words = line.trim().splitn(3, ' ');
+    Some(Adapter {
+        id: number(words.next()?)?,
+        luid: words.next()?.trim_start_matches("luid=").into(),
+        description: words.next().unwrap_or_default().into(),
+    })
+}
+
+fn number(text: &str) -> Option<u64> {
+    text.trim().parse().ok()
+}
+
+fn mask(text: &str) -> Option<u32> {
+    u32::from_str_radix(text.trim().strip_prefix("0x")?, 16).ok()
+}
+
+/// Every name begins with a backslash, so that `-` can stand for none.
+fn name(text: &str) -> Option<String> {
+    (!text.is_empty() && text != "-").then(|| text.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DEVICE: &str = "pos:\t0\nflags:\t02100000\nmnt_id:\t15\ndxg-process:\t9\n\
+        dxg-process-handles:\t2\ndxg-total-objects:\t4\ndxg-adapter:\t1 luid=00000000:0000a4c1 A b\n\
+        dxg-handle:\t0x40000040 adapter 1 refs=1 access=0x0 waiters=0 name=-\n\
+        dxg-handle:\t0x40000080 keyed-mutex 7 refs=3 access=0x1f0003 waiters=2 name=\\BaseNamedObjects\\a b = c\n\
+        dxg-info:\t7 1AD4FDB7-7c6c-4b4f-ae9d-f6a39ab932dd 3 120 5\n";
+
+    fn device(text: &str) -> Device {
+        match parse(text) {
+            Some(Descriptor::Device(device)) => device,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn object(text: &str) -> ObjectFile {
+        match parse(text) {
+            Some(Descriptor::Object(file)) => file,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_device() {
+        let device = device(DEVICE);
+        assert_eq!(
+            (
+                device.process,
+                device.counts["handles"],
+                device.totals["objects"]
+            ),
+            (Some(9), 2, 4)
+        );
+        assert_eq!(device.adapters[0].description, "A b");
+        let mutex = &device.handles[1];
+        assert_eq!(
+            (mutex.handle, mutex.kind.as_str(), mutex.object),
+            (0x4000_0080, "keyed-mutex", 7)
+        );
+        assert_eq!(
+            (mutex.references, mutex.access, mutex.waiters),
+            (Some(3), Some(0x1f_0003), Some(2))
+        );
+        assert_eq!(mutex.name.as_deref(), Some("\\BaseNamedObjects\\a b = c"));
+        assert_eq!(device.handles[0].name, None);
+        assert_eq!(
+            (
+                device.info[0].object,
+                device.info[0].schema,
+                device.info[0].size
+            ),
+            (7, 3, 120)
+        );
+    }
+
+    #[test]
+    fn any_line_may_be_missing_or_strange() {
+        for line in DEVICE.lines() {
+            device(&DEVICE.replace(line, ""));
+        }
+        let short = device("dxg-handle:\t0x40000040 fence 3\ndxg-handle:\tnonsense\ndxg-new:\t?\n");
+        assert_eq!(short.handles.len(), 1);
+        assert_eq!(short.handles[0].references, None);
+    }
+
+    #[test]
+    fn an_nt_handle_of_three() {
+        let text = "dxg-type:\tDxgkSharedResource\ndxg-object:\t4\ndxg-kind:\tresource\ndxg-object:\t5\n\
+            dxg-kind:\tkeyed-mutex\ndxg-object:\t6\ndxg-kind:\tmonitored-fence\ndxg-access:\t0xf0001\n\
+            dxg-name:\t\\BaseNamedObjects\\x\ndxg-openings:\t2\ndxg-references:\t3\n\
+            dxg-info:\t98fb6f47-3e6a-46bd-bb3f-2e1890bb948c 1 8 1\n";
+        let file = object(text);
+        let kinds: Vec<_> = file
+            .members
+            .iter()
+            .map(|(id, kind)| (*id, kind.as_str()))
+            .collect();
+        assert_eq!(
+            kinds,
+            [(4, "resource"), (5, "keyed-mutex"), (6, "monitored-fence")]
+        );
+        assert_eq!(
+            (file.openings, file.references, file.info[0].object),
+            (Some(2), Some(3), 4)
+        );
+        assert_eq!(file.name.as_deref(), Some("\\BaseNamedObjects\\x"));
+        let one_line = object("dxg-type:\tX\ndxg-object:\t4 5\ndxg-kind:\tresource keyed-mutex\n");
+        assert_eq!(one_line.members[1], (5, "keyed-mutex".into()));
+    }
+
+    #[test]
+    fn other_files() {
+        assert_eq!(
+            parse("pos:\t0\nflags:\t02\nmnt_id:\t15\neventfd-count: 0\n"),
+            None
+        );
+        assert_eq!(parse("size:\t4096\ncount:\t2\nexp_name:\tudmabuf\n"), None);
+        let ours = DmaBuf {
+            size: 4096,
+            references: 2,
+        };
+        assert_eq!(
+            parse("size:\t4096\ncount:\t2\nexp_name:\topendxg\n"),
+            Some(Descriptor::DmaBuf(ours))
+        );
+    }
+}

@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The answer to each command, as text or as JSON.
+
+use std::fmt::Display;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::args::Command;
+use crate::fdinfo::{Handle, Info};
+use crate::guid::convention;
+use crate::table::{harmless, Table};
+use crate::world::{Object, Process, World};
+
+/// What to print, or why there is nothing.
+pub fn answer(world: &World, command: Command, json: bool) -> Result<String, String> {
+    match json {
+        true => as_json(world, command),
+        false => as_text(world, command),
+    }
+}
+
+fn as_text(world: &World, command: Command) -> Result<String, String> {
+    let mut text = match command {
+        Command::Overview => overview(world),
+        Command::Adapters => adapters(world),
+        Command::Processes => processes(world),
+        Command::Objects => objects(world.objects.iter()),
+        Command::Object { id } => object(world, find(world, id)?),
+        Command::Handles { pid } => handles(world, pid),
+        Command::Names => names(world),
+        Command::Info { id } => info(world, id)?,
+        Command::Waiters => waiters(world),
+    };
+    if world.hidden_processes > 0 {
+        let count = world.hidden_processes;
+        text += &format!(
+            "({count} processes of other users are not included: run as root to see them)\n"
+        );
+    }
+    Ok(text)
+}
+
+fn as_json(world: &World, command: Command) -> Result<String, String> {
+    let value = match command {
+        Command::Overview => to_value(world),
+        Command::Adapters => to_value(&world.adapters),
+        Command::Processes => to_value(&world.processes),
+        Command::Objects => to_value(&world.objects),
+        Command::Object { id } => to_value(find(world, id)?),
+        Command::Handles { pid } => to_value(chosen(world, pid).collect::<Vec<_>>()),
+        Command::Names => to_value(
+            world
+                .objects
+                .iter()
+                .filter(|one| !one.names.is_empty())
+                .collect::<Vec<_>>(),
+        ),
+        Command::Info { id } => to_value(entries(world, id)?),
+        Command::Waiters => to_value(waited(world).collect::<Vec<_>>()),
+    };
+    Ok(format!("{value:#}\n"))
+}
+
+fn to_value(value: impl Serialize) -> Value {
+    serde_json::to_value(value).expect("plain data with text keys")
+}
+
+fn find(world: &World, id: u64) -> Result<&Object, String> {
+    let object = world.objects.iter().find(|object| object.id == id);
+    object.ok_or_else(|| format!("no visible process has an object {id}"))
+}
+
+fn waited(world: &World) -> impl Iterator<Item = &Object> {
+    world
+        .objects
+        .iter()
+        .filter(|object| object.waiters.unwrap_or(0) > 0)
+}
+
+fn chosen(world: &World, pid: Option<u32>) -> impl Iterator<Item = &Process> {
+    world
+        .processes
+        .iter()
+        .filter(move |process| pid.is_none_or(|pid| process.pid == pid))
+}
+
+fn entries(world: &World, id: Option<u64>) -> Result<Vec<(u64, &Info)>, String> {
+    let objects: Vec<_> = match id {
+        Some(id) => vec![find(world, id)?],
+        None => world.objects.iter().collect(),
+    };
+    Ok(objects
+        .iter()
+        .flat_map(|object| object.info.iter().map(|entry| (object.id, entry)))
+        .collect())
+}
+
+fn overview(world: &World) -> String {
+    let mut text = String::new();
+    let mut line = |what: &str, count: String| text += &format!("{what:<32}{count}\n");
+    line("adapters", world.adapters.len().to_string());
+    for (name, count) in &world.totals {
+        line(&format!("{name}, all processes"), count.to_string());
+    }
+    line("processes seen", world.processes.len().to_string());
+    line("shareable objects seen", world.objects.len().to_string());
+    let with = |test: fn(&Object) -> bool| {
+        world
+            .objects
+            .iter()
+            .filter(|one| test(one))
+            .count()
+            .to_string()
+    };
+    line("  with a name", with(|one| !one.names.is_empty()));
+    line("  with metadata", with(|one| !one.info.is_empty()));
+    line(
+        "  somebody waits for",
+        with(|one| one.waiters.unwrap_or(0) > 0),
+    );
+    text
+}
+
+fn adapters(world: &World) -> String {
+    let mut table = Table::new(&["ID", "LUID", "HANDLES", "PROCESSES", "DESCRIPTION"]);
+    for adapter in &world.adapters {
+        let is_its = |handle: &&Handle| handle.kind == "adapter" && handle.object == adapter.id;
+        let count = |process: &Process| process.handles.iter().filter(is_its).count();
+        let handles: usize = world.processes.iter().map(count).sum();
+        let processes = world
+            .processes
+            .iter()
+            .filter(|process| count(process) > 0)
+            .count();
+        table.row([
+            adapter.id.to_string(),
+            adapter.luid.clone(),
+            handles.to_string(),
+            processes.to_string(),
+            adapter.description.clone(),
+        ]);
+    }
+    table.to_string()
+}
+
+fn processes(world: &World) -> String {
+    let head = &[
+        "PID",
+        "COMMAND",
+        "STATE",
+        "HANDLES",
+        "NT-HANDLES",
+        "DMA-BUFS",
+        "WAITS",
+        "DEVICE",
+    ];
+    let mut table = Table::new(head);
+    for process in &world.processes {
+        let device = match (process.devices.is_empty(), process.inherited_from) {
+            (true, _) => "-".into(),
+            (false, None) => "open".into(),
+            (false, Some(pid)) => format!("inherited from {pid}"),
+        };
+        table.row([
+            process.pid.to_string(),
+            process.command.clone(),
+            process.state.clone(),
+            process.handles.len().to_string(),
+            process.files.len().to_string(),
+            process.dma_bufs.len().to_string(),
+            process.waiters.to_string(),
+            device,
+        ]);
+    }
+    table.to_string()
+}
+
+fn objects<'a>(objects: impl Iterator<Item = &'a Object>) -> String {
+    let head = &[
+        "ID",
+        "KIND",
+        "REFERENCES",
+        "WAITERS",
+        "HANDLES",
+        "NT-HANDLES",
+        "PROCESSES",
+        "METADATA",
+        "NAME",
+    ];
+    let mut table = Table::new(head);
+    for object in objects {
+        table.row([
+            object.id.to_string(),
+            object.kind().into(),
+            known(object.references),
+            known(object.waiters),
+            object.handles.len().to_string(),
+            object.files.len().to_string(),
+            object.holders().len().to_string(),
+            object.info.len().to_string(),
+            name_of(object),
+        ]);
+    }
+    table.to_string()
+}
+
+fn object(world: &World, object: &Object) -> String {
+    let mut text = format!("object      {}\n", object.id);
+    let kinds: Vec<&str> = object.kinds.iter().map(String::as_str).collect();
+    text += &format!("kind        {}\n", harmless(&kinds.join(", ")));
+    text += &format!("name        {}\n", harmless(&name_of(object)));
+    text += &format!("references  {}\n", known(object.references));
+    text += &format!("waiters     {}\n\n", known(object.waiters));
+
+    let mut table = Table::new(&["PID", "COMMAND", "STATE", "HANDLE", "KIND", "ACCESS"]);
+    let process = |pid: &u32| world.processes.iter().find(|process| process.pid == *pid);
+    let who = |pid: &u32| {
+        process(pid).map_or(("?".into(), "?".into()), |one| {
+            (one.command.clone(), one.state.clone())
+        })
+    };
+    for (pid, handle) in &object.handles {
+        let (command, state) = who(pid);
+        let value = format!("{:#010x}", handle.handle);
+        table.row([
+            pid.to_string(),
+            command,
+            state,
+            value,
+            handle.kind.clone(),
+            access(handle.access),
+        ]);
+    }
+    for (pid, fd, class, mask) in &object.files {
+        let (command, state) = who(pid);
+        table.row([
+            pid.to_string(),
+            command,
+            state,
+            format!("fd {fd}"),
+            class.clone(),
+            access(*mask),
+        ]);
+    }
+    text += &table.to_string();
+    if !object.info.is_empty() {
+        text += "\n";
+        text += &info_table(object.info.iter().map(|entry| (object.id, entry)));
+    }
+    text
+}
+
+fn handles(world: &World, pid: Option<u32>) -> String {
+    let mut table = Table::new(&[
+        "PID", "COMMAND", "HANDLE", "KIND", "OBJECT", "ACCESS", "NAME",
+    ]);
+    for process in chosen(world, pid) {
+        for handle in &process.handles {
+            table.row([
+                process.pid.to_string(),
+                process.command.clone(),
+                format!("{:#010x}", handle.handle),
+                handle.kind.clone(),
+                handle.object.to_string(),
+                access(handle.access),
+                handle.name.clone().unwrap_or("-".into()),
+            ]);
+        }
+        for file in &process.files {
+            let ids: Vec<String> = file.objects.iter().map(u64::to_string).collect();
+            table.row([
+                process.pid.to_string(),
+                process.command.clone(),
+                format!("fd {}", file.fd),
+                file.class.clone(),
+                ids.join(" "),
+                access(file.access),
+                file.name.clone().unwrap_or("-".into()),
+            ]);
+        }
+    }
+    table.to_string()
+}
+
+fn names(world: &World) -> String {
+    let mut table = Table::new(&["NAME", "OBJECT", "KIND", "PROCESSES"]);
+    let mut rows: Vec<(&String, &Object)> = world
+        .objects
+        .iter()
+        .flat_map(|object| object.names.iter().map(move |name| (name, object)))
+        .collect();
+    rows.sort_by_key(|(name, object)| (*name, object.id));
+    for (name, object) in rows {
+        let holders = list(object.holders());
+        table.row([
+            name.clone(),
+            object.id.to_string(),
+            object.kind().into(),
+            holders,
+        ]);
+    }
+    table.to_string()
+}
+
+fn info(world: &World, id: Option<u64>) -> Result<String, String> {
+    Ok(info_table(entries(world, id)?.into_iter()))
+}
+
+fn info_table<'a>(entries: impl Iterator<Item = (u64, &'a Info)>) -> String {
+    let mut table = Table::new(&[
+        "OBJECT",
+        "KEY",
+        "SCHEMA",
+        "BYTES",
+        "GENERATION",
+        "CONVENTION",
+    ]);
+    for (object, entry) in entries {
+        table.row([
+            object.to_string(),
+            entry.key.clone(),
+            entry.schema.to_string(),
+            entry.size.to_string(),
+            entry.generation.to_string(),
+            convention(&entry.key).unwrap_or("-").into(),
+        ]);
+    }
+    table.to_string()
+}
+
+fn waiters(world: &World) -> String {
+    let mut table = Table::new(&["OBJECT", "KIND", "WAITERS", "HELD BY", "NAME"]);
+    for object in waited(world) {
+        let held: Vec<String> = object
+            .holders()
+            .iter()
+            .map(
+                |pid| match world.processes.iter().find(|process| process.pid == *pid) {
+                    Some(process) => format!("{pid} {} ({})", process.command, process.state),
+                    None => pid.to_string(),
+                },
+            )
+            .collect();
+        table.row([
+            object.id.to_string(),
+            object.kind().into(),
+            known(object.waiters),
+            held.join(", "),
+            name_of(object),
+        ]);
+    }
+    table.to_string()
+}
+
+fn name_of(object: &Object) -> String {
+    match object.names.is_empty() {
+        true => "-".into(),
+        false => list(&object.names),
+    }
+}
+
+fn list<T: Display>(items: impl IntoIterator<Item = T>) -> String {
+    items
+        .into_iter()
+        .map(|item| item.to_string())
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+fn known(count: Option<u64>) -> String {
+    count.map_or("?".into(), |count| count.to_string())
+}
+
+fn access(mask: Option<u32>) -> String {
+    mask.map_or("?".into(), |mask| format!("{mask:#x}"))
+}

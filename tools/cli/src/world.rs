@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Everything that was found, put together.
+//!
+//! The descriptors are read one after the other while the rest of the system goes on, so what they say may differ a
+//! little. Where they do, the larger number is taken.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use crate::fdinfo::{Adapter, Descriptor, Device, DmaBuf, Handle, Info, ObjectFile};
+use crate::proc::Scan;
+
+/// The state of the driver.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct World {
+    /// The driver's own counts of all processes, by name.
+    pub totals: BTreeMap<String, u64>,
+    /// Processes of other users that could not be read.
+    pub hidden_processes: usize,
+    /// Adapters.
+    pub adapters: Vec<Adapter>,
+    /// Processes with a descriptor of the driver.
+    pub processes: Vec<Process>,
+    /// Objects that a visible process has a handle or an NT handle of.
+    pub objects: Vec<Object>,
+}
+
+/// A process.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Process {
+    /// Process id.
+    pub pid: u32,
+    /// Name of the program.
+    pub command: String,
+    /// What it does: `running`, `sleeping`, `blocked`, `stopped`, `traced`, `zombie` or a letter.
+    pub state: String,
+    /// Descriptors of the device node.
+    pub devices: Vec<u32>,
+    /// The process that opened the node, if it was only inherited here.
+    pub inherited_from: Option<u32>,
+    /// Pending asynchronous waits and fence points.
+    pub waiters: u64,
+    /// Local handles; empty if the node was inherited.
+    pub handles: Vec<Handle>,
+    /// Descriptors of objects.
+    pub files: Vec<File>,
+    /// Descriptors of dma-bufs that the driver exports.
+    pub dma_bufs: Vec<(u32, DmaBuf)>,
+}
+
+/// A descriptor of an object: NT handle, fence point, weak reference, watch.
+#[derive(Clone, Debug, Serialize)]
+pub struct File {
+    /// Descriptor number.
+    pub fd: u32,
+    /// Object type.
+    #[serde(rename = "type")]
+    pub class: String,
+    /// Numbers of the objects behind it.
+    pub objects: Vec<u64>,
+    /// Access mask.
+    pub access: Option<u32>,
+    /// Name of the share.
+    pub name: Option<String>,
+}
+
+/// An object.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Object {
+    /// Number of the object.
+    pub id: u64,
+    /// Kinds of it and of what is part of it: a resource and its allocations have one number.
+    pub kinds: BTreeSet<String>,
+    /// Strong references.
+    pub references: Option<u64>,
+    /// Waits for it.
+    pub waiters: Option<u64>,
+    /// Its names.
+    pub names: BTreeSet<String>,
+    /// Metadata.
+    pub info: BTreeSet<Info>,
+    /// Local handles of it: process id and handle.
+    pub handles: Vec<(u32, Handle)>,
+    /// Descriptors of it: process id, descriptor, object type and access mask.
+    pub files: Vec<(u32, u32, String, Option<u32>)>,
+}
+
+impl Object {
+    /// The kind that says most: that of the container.
+    pub fn kind(&self) -> &str {
+        let kinds = || self.kinds.iter().map(String::as_str);
+        kinds()
+            .find(|&kind| kind != "allocation")
+            .or(kinds().next())
+            .unwrap_or("?")
+    }
+
+    /// Processes that have it open.
+    pub fn holders(&self) -> BTreeSet<u32> {
+        let handles = self.handles.iter().map(|(pid, _)| *pid);
+        handles
+            .chain(self.files.iter().map(|(pid, ..)| *pid))
+            .collect()
+    }
+}
+
+/// Kinds that belong to one process and are not shareable objects.
+const PRIVATE_KINDS: [&str; 3] = ["adapter", "device", "context"];
+
+/// Puts together what was found.
+pub fn build(scan: Scan, own: Option<Descriptor>) -> World {
+    let mut world = Builder::default();
+    world.result.hidden_processes = scan.hidden;
+    if let Some(Descriptor::Device(device)) = &own {
+        world.system(device);
+    }
+    for task in scan.tasks {
+        let mut process = Process {
+            pid: task.pid,
+            command: task.command,
+            state: state(task.state),
+            ..Process::default()
+        };
+        for (fd, descriptor) in task.descriptors {
+            match descriptor {
+                Descriptor::Device(device) => world.device(&mut process, fd, device),
+                Descriptor::Object(file) => world.file(&mut process, fd, file),
+                Descriptor::DmaBuf(buffer) => process.dma_bufs.push((fd, buffer)),
+            }
+        }
+        world.result.processes.push(process);
+    }
+    world.finish()
+}
+
+#[derive(Default)]
+struct Builder {
+    result: World,
+    objects: BTreeMap<u64, Object>,
+    /// Who has shown each process object first.
+    seen: BTreeMap<u64, u32>,
+}
+
+impl Builder {
+    /// What every device descriptor says of the whole system.
+    fn system(&mut self, device: &Device) {
+        for (name, &count) in &device.totals {
+            let total = self.result.totals.entry(name.clone()).or_default();
+            *total = count.max(*total);
+        }
+        for adapter in &device.adapters {
+            if !self
+                .result
+                .adapters
+                .iter()
+                .any(|known| known.id == adapter.id)
+            {
+                self.result.adapters.push(adapter.clone());
+            }
+        }
+    }
+
+    fn device(&mut self, process: &mut Process, fd: u32, device: Device) {
+        self.system(&device);
+        process.devices.push(fd);
+        if let Some(number) = device.process {
+            // Parents have smaller numbers as a rule, and whoever comes second shows nothing new.
+            let first = *self.seen.entry(number).or_insert(process.pid);
+            if first != process.pid {
+                process.inherited_from = Some(first);
+                return;
+            }
+        }
+        process.waiters = process
+            .waiters
+            .max(device.counts.get("waiters").copied().unwrap_or(0));
+        for handle in device.handles {
+            // Two descriptors of one process show the same handles.
+            if process
+                .handles
+                .iter()
+                .any(|known| known.handle == handle.handle)
+            {
+                continue;
+            }
+            self.handle(process.pid, &handle);
+            process.handles.push(handle);
+        }
+        for entry in device.info {
+            self.object(entry.object).info.insert(entry);
+        }
+    }
+
+    fn handle(&mut self, pid: u32, handle: &Handle) {
+        if handle.kind == "adapter"
+            && !self
+                .result
+                .adapters
+                .iter()
+                .any(|known| known.id == handle.object)
+        {
+            let (luid, description) = ("?".into(), String::new());
+            self.result.adapters.push(Adapter {
+                id: handle.object,
+                luid,
+                description,
+            });
+        }
+        if PRIVATE_KINDS.contains(&handle.kind.as_str()) {
+            return;
+        }
+        let object = self.object(handle.object);
+        object.kinds.insert(handle.kind.clone());
+        object.references = object.references.max(handle.references);
+        object.waiters = object.waiters.max(handle.waiters);
+        object.names.extend(handle.name.clone());
+        object.handles.push((pid, handle.clone()));
+    }
+
+    fn file(&mut self, process: &mut Process, fd: u32, file: ObjectFile) {
+        for (index, (id, kind)) in file.members.iter().enumerate() {
+            let object = self.object(*id);
+            if !kind.is_empty() {
+                object.kinds.insert(kind.clone());
+            }
+            // The counts are those of the first object.
+            if index == 0 {
+                object.references = object.references.max(file.references);
+                object.waiters = object.waiters.max(file.waiters);
+            }
+            object.names.extend(file.name.clone());
+            object
+                .files
+                .push((process.pid, fd, file.class.clone(), file.access));
+        }
+        for entry in file.info {
+            self.object(entry.object).info.insert(entry);
+        }
+        process.files.push(File {
+            fd,
+            class: file.class,
+            objects: file.members.into_iter().map(|(id, _)| id).collect(),
+            access: file.access,
+            name: file.name,
+        });
+    }
+
+    fn object(&mut self, id: u64) -> &mut Object {
+        self.objects.entry(id).or_insert_with(|| Object {
+            id,
+            ..Object::default()
+        })
+    }
+
+    fn finish(mut self) -> World {
+        self.result.adapters.sort_by_key(|adapter| adapter.id);
+        self.result.objects = self.objects.into_values().collect();
+        self.result
+    }
+}
+
+fn state(letter: char) -> String {
+    match letter {
+        'R' => "running".into(),
+        'S' => "sleeping".into(),
+        'D' => "blocked".into(),
+        'T' => "stopped".into(),
+        't' => "traced".into(),
+        'Z' => "zombie".into(),
+        other => other.into(),
+    }
+}
