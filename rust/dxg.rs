@@ -11,13 +11,14 @@
 //!   code in `uapi`;
 //! - `dxgk`: the objects;
 //! - `uapi`, `ioctl`: the contract with user space and its thin handlers;
-//! - this file and `open_file`: tie them together.
+//! - this file, `open_file` and `nt_file`: tie them together.
 
 mod compat;
 mod dxgk;
 mod ioctl;
 #[allow(dead_code, unreachable_pub)] // The host tests use all of it, from another crate.
 mod logic;
+mod nt_file;
 mod open_file;
 mod platform;
 mod sys;

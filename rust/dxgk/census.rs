@@ -41,7 +41,7 @@ impl Drop for Member {
 
 /// Process objects.
 pub(crate) static PROCESSES: Gauge = Gauge::new();
-/// Devices, contexts and synchronisation objects.
+/// Devices, contexts, allocations and shareable objects.
 pub(crate) static OBJECTS: Gauge = Gauge::new();
 /// Local handles.
 pub(crate) static HANDLES: Gauge = Gauge::new();
@@ -78,6 +78,12 @@ pub(crate) enum Kind {
     Device = 16,
     /// A context.
     Context = 17,
+    /// A resource.
+    Resource = 32,
+    /// An allocation.
+    Allocation = 33,
+    /// A keyed mutex.
+    KeyedMutex = 34,
 }
 
 impl Kind {
@@ -91,6 +97,9 @@ impl Kind {
             Self::MonitoredFence => "monitored-fence",
             Self::Device => "device",
             Self::Context => "context",
+            Self::Resource => "resource",
+            Self::Allocation => "allocation",
+            Self::KeyedMutex => "keyed-mutex",
         }
     }
 

@@ -10,8 +10,8 @@ use super::{
         Adapter,
         Luid, //
     },
-    global_table::GlobalTable,
-    process::Process, //
+    process::Process,
+    tables::Tables, //
 };
 use crate::sys::caller::Identity;
 use kernel::{
@@ -45,8 +45,8 @@ impl Listed {
 #[pin_data]
 pub(crate) struct Driver {
     adapters: KVec<Arc<Adapter>>,
-    /// Global handles.
-    pub(crate) globals: Arc<GlobalTable>,
+    /// What all processes share.
+    pub(crate) tables: Arc<Tables>,
     #[pin]
     processes: Mutex<RBTree<(usize, usize), Listed>>,
 }
@@ -60,12 +60,12 @@ impl Driver {
             adapters.push(Adapter::new(index)?, GFP_KERNEL)?;
         }
 
-        let globals = GlobalTable::new()?;
+        let tables = Tables::new()?;
 
         Arc::pin_init(
             pin_init!(Self {
                 adapters,
-                globals,
+                tables,
                 processes <- new_mutex!(RBTree::new(), "Driver::processes"),
             }),
             GFP_KERNEL,

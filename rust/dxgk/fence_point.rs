@@ -49,7 +49,9 @@ impl FencePoint {
 }
 
 impl ObjectFile for FencePoint {
-    const NAME: &'static CStr = c"[DxgkFencePoint]";
+    fn name(&self) -> &'static CStr {
+        c"[DxgkFencePoint]"
+    }
 
     fn show(&self, m: &SeqFile) {
         let signalled = self.waiter.set.outcome() == Some(Outcome::Satisfied);

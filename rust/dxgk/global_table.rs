@@ -7,9 +7,9 @@
 //! when an object is used. An entry goes with the last strong reference to its object; opening
 //! takes a strong reference unless that has happened, so a lookup gets a living object or nothing.
 
-use super::sync_object::{
-    Strong,
-    SyncObject, //
+use super::object::{
+    Object,
+    Strong, //
 };
 use crate::{
     logic::handle,
@@ -26,10 +26,7 @@ use kernel::{
         RBTree,
         RBTreeNodeReservation, //
     },
-    sync::{
-        Arc,
-        SpinLock, //
-    }, //
+    sync::SpinLock, //
 };
 
 /// How often a random index is tried before the space counts as full.
@@ -37,7 +34,7 @@ const TRIES: u32 = 64;
 
 struct Entry {
     handle: u32,
-    object: SyncObject,
+    object: Object,
     published: bool,
 }
 
@@ -51,19 +48,16 @@ pub(crate) struct GlobalTable {
 
 impl GlobalTable {
     /// An empty table.
-    pub(crate) fn new() -> Result<Arc<Self>> {
-        Arc::pin_init(
-            pin_init!(Self {
-                entries <- new_spinlock!(RBTree::new(), "GlobalTable::entries"),
-            }),
-            GFP_KERNEL,
-        )
+    pub(crate) fn new() -> impl PinInit<Self> {
+        pin_init!(Self {
+            entries <- new_spinlock!(RBTree::new(), "GlobalTable::entries"),
+        })
     }
 
     /// Takes a random free number for `object`. It does not resolve before it is published.
     ///
     /// Context: may sleep, no locks held.
-    pub(crate) fn reserve(&self, object: &SyncObject) -> Result<u32> {
+    pub(crate) fn reserve(&self, object: &Object) -> Result<u32> {
         let object = object.clone();
         let node = RBTreeNodeReservation::new(GFP_KERNEL_ACCOUNT)?;
         let mut entries = self.entries.lock();
@@ -130,7 +124,7 @@ impl GlobalTable {
 }
 
 /// Whether the caller may open `object` by its global handle: module parameter `global_access`.
-fn may_open(object: &SyncObject) -> bool {
+fn may_open(object: &Object) -> bool {
     let creator = &object.header().creator;
     let caller = Credentials::of_caller();
 

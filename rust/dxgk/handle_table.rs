@@ -15,17 +15,22 @@
 
 use super::{
     adapter::Adapter,
+    allocation::Allocation,
+    bundle::{
+        Bundle,
+        Origin, //
+    },
     census::{
         Member,
         HANDLES, //
     },
     context::Context,
     device::Device,
+    object::Strong,
     opening::{
         Opened,
         Opening, //
-    },
-    sync_object::Strong, //
+    }, //
 };
 use crate::{
     logic::handle::{
@@ -57,7 +62,7 @@ use kernel::{
 };
 
 /// What a local handle can stand for.
-pub(crate) enum Object {
+pub(crate) enum Item {
     /// An adapter.
     Adapter(Arc<Adapter>),
     /// A device.
@@ -66,15 +71,90 @@ pub(crate) enum Object {
     Context(Arc<Context>),
     /// A synchronisation object.
     Sync(Opening),
+    /// A keyed mutex.
+    KeyedMutex(Opening),
+    /// A resource.
+    Resource(Arc<Bundle>),
+    /// An allocation, in a resource or by itself.
+    Allocation(Arc<Bundle>, Arc<Allocation>),
 }
 
 /// One handle.
-struct Entry {
+pub(crate) struct Entry {
     /// The device whose handle this one goes with.
     parent: Option<u32>,
     published: bool,
-    object: Object,
+    item: Item,
     _member: Member,
+}
+
+impl Entry {
+    /// What it stands for.
+    pub(crate) fn item(&self) -> &Item {
+        &self.item
+    }
+
+    fn found<T>(&self, what: T) -> Found<T> {
+        Found {
+            what,
+            device: self.parent,
+        }
+    }
+
+    fn refers_to(&self, id: u64) -> bool {
+        self.published
+            && match &self.item {
+                Item::Sync(opening) | Item::KeyedMutex(opening) => {
+                    opening.object().header().id() == id
+                }
+                Item::Resource(bundle) => bundle.object().header().id() == id,
+                // Part of its bundle, unless it is the bundle.
+                Item::Allocation(bundle, _) => {
+                    !bundle.has_resource_handle() && bundle.object().header().id() == id
+                }
+                _ => false,
+            }
+    }
+}
+
+/// What a lookup found, and the handle of the device it goes with.
+pub(crate) struct Found<T> {
+    /// What the handle stands for.
+    pub(crate) what: T,
+    /// The handle of the device that it was made on, if any.
+    pub(crate) device: Option<u32>,
+}
+
+/// A shareable object that was found by a local handle.
+pub(crate) struct Shareable {
+    /// A reference of its own.
+    pub(crate) strong: Strong,
+    /// What the handle may do.
+    pub(crate) access: u32,
+    /// The access that an NT handle may get; `None` if there may be no NT handle.
+    pub(crate) shareable: Option<u32>,
+    /// The allocation, if the handle is of one; the object is its container.
+    pub(crate) allocation: Option<Arc<Allocation>>,
+    /// The handle of the device that it was made on, if any.
+    pub(crate) device: Option<u32>,
+}
+
+/// Entries that were taken out of a table. Dropping it ends them, last one first.
+pub(crate) struct Claimed(KVVec<Entry>);
+
+impl Claimed {
+    /// What they stand for.
+    pub(crate) fn items(&self) -> impl Iterator<Item = &Item> {
+        self.0.iter().map(Entry::item)
+    }
+}
+
+impl Drop for Claimed {
+    fn drop(&mut self) {
+        while let Some(entry) = self.0.pop() {
+            drop(entry);
+        }
+    }
 }
 
 type Node = RBTreeNode<u32, Entry>;
@@ -98,8 +178,8 @@ impl State {
 
     /// Whether a parent that was looked up before has not been destroyed since.
     fn is_live(&self, parent: &Parent) -> bool {
-        match self.find(parent.handle).map(|entry| &entry.object) {
-            Some(Object::Device(device)) => Arc::ptr_eq(device, &parent.device),
+        match self.find(parent.handle).map(|entry| &entry.item) {
+            Some(Item::Device(device)) => Arc::ptr_eq(device, &parent.device),
             _ => false,
         }
     }
@@ -109,6 +189,18 @@ impl State {
         match self.entries.cursor_lower_bound(&bound) {
             Some(cursor) => cursor.peek_prev().map(|(index, _)| *index),
             None => self.entries.cursor_back().map(|cursor| *cursor.current().0),
+        }
+    }
+
+    /// Takes the entries of all these handles out, which are there.
+    fn take_all(&mut self, handles: &[u32], claimed: &mut Claimed) {
+        for local in handles {
+            let node = handle::local_index(*local).and_then(|index| self.take(index, |_| true));
+
+            // There is room for all of them.
+            if let Some(node) = node {
+                let _room = claimed.0.push_within_capacity(node.to_key_value().1);
+            }
         }
     }
 
@@ -180,15 +272,15 @@ impl HandleTable {
         self.state.lock().count
     }
 
-    /// Gives `object` a number. With `parent`, a device of this table, the new handle goes when the
+    /// Gives `item` a number. With `parent`, a device of this table, the new handle goes when the
     /// handle of the device goes.
     ///
     /// Context: may sleep, no locks held.
-    pub(crate) fn reserve(&self, object: Object, parent: Option<&Parent>) -> Outcome<Reserved<'_>> {
+    pub(crate) fn reserve(&self, item: Item, parent: Option<&Parent>) -> Outcome<Reserved<'_>> {
         let entry = Entry {
             parent: parent.map(|parent| parent.handle),
             published: false,
-            object,
+            item,
             _member: HANDLES.enter(),
         };
         // Both are declared before the lock: what is not used is dropped after it.
@@ -223,16 +315,16 @@ impl HandleTable {
 
     /// The adapter behind a handle.
     pub(crate) fn adapter(&self, local: u32) -> Outcome<Arc<Adapter>> {
-        self.lookup().find(local, |entry| match &entry.object {
-            Object::Adapter(adapter) => Some(adapter.clone()),
+        self.lookup().find(local, |entry| match &entry.item {
+            Item::Adapter(adapter) => Some(adapter.clone()),
             _ => None,
         })
     }
 
     /// The device behind a handle.
     pub(crate) fn device(&self, local: u32) -> Outcome<Arc<Device>> {
-        self.lookup().find(local, |entry| match &entry.object {
-            Object::Device(device) => Some(device.clone()),
+        self.lookup().find(local, |entry| match &entry.item {
+            Item::Device(device) => Some(device.clone()),
             _ => None,
         })
     }
@@ -250,33 +342,143 @@ impl HandleTable {
         self.lookup().sync_object(local)
     }
 
-    /// A strong reference to the synchronisation object behind a handle, of its own, and the access
-    /// that may be given away with it.
-    pub(crate) fn strong(&self, local: u32) -> Outcome<(Strong, u32)> {
-        self.lookup().find(local, |entry| match &entry.object {
-            Object::Sync(opening) => {
-                let (strong, access) = opening.strong();
+    /// The keyed mutex behind a handle.
+    pub(crate) fn keyed_mutex(&self, local: u32) -> Outcome<Opened> {
+        self.lookup().find(local, |entry| match &entry.item {
+            Item::KeyedMutex(opening) => Some(opening.opened(entry.parent)),
+            _ => None,
+        })
+    }
 
-                Strong::upgrade(strong.object()).map(|strong| (strong, access))
+    /// The bundle behind the handle of a resource.
+    pub(crate) fn resource(&self, local: u32) -> Outcome<Found<Arc<Bundle>>> {
+        self.lookup().find(local, |entry| match &entry.item {
+            Item::Resource(bundle) => Some(entry.found(bundle.clone())),
+            _ => None,
+        })
+    }
+
+    /// The bundle and the allocation behind the handle of an allocation.
+    pub(crate) fn allocation(&self, local: u32) -> Outcome<Found<(Arc<Bundle>, Arc<Allocation>)>> {
+        self.lookup().find(local, |entry| match &entry.item {
+            Item::Allocation(bundle, allocation) => {
+                Some(entry.found((bundle.clone(), allocation.clone())))
             }
             _ => None,
         })
+    }
+
+    /// What the handle of a shareable object stands for, with a reference of its own.
+    pub(crate) fn shareable(&self, local: u32) -> Outcome<Shareable> {
+        self.lookup().find(local, |entry| {
+            let (object, access, shareable) = match &entry.item {
+                Item::Sync(opening) | Item::KeyedMutex(opening) => (
+                    opening.object(),
+                    opening.access(),
+                    opening.shareable_access(),
+                ),
+                Item::Resource(bundle) => (
+                    bundle.object(),
+                    bundle.access,
+                    (bundle.origin != Origin::OpenedByGlobal).then_some(bundle.access),
+                ),
+                Item::Allocation(bundle, _) => (bundle.object(), bundle.access, None),
+                _ => return None,
+            };
+
+            Some(Shareable {
+                strong: Strong::upgrade(object)?,
+                access,
+                shareable,
+                allocation: match &entry.item {
+                    Item::Allocation(_, allocation) => Some(allocation.clone()),
+                    _ => None,
+                },
+                device: entry.parent,
+            })
+        })
+    }
+
+    /// How many handles of this process refer to the object with this id. Looks at every handle:
+    /// for queries only.
+    pub(crate) fn count_of(&self, id: u64) -> u32 {
+        let mut count = 0;
+        let mut seen = 0;
+
+        while let Some((index, is_one)) = self.after(seen, |entry| entry.refers_to(id)) {
+            count += u32::from(is_one);
+            seen = index;
+        }
+        count
+    }
+
+    /// What `look` says about the first entry above the index `seen`, and its index.
+    pub(crate) fn after<T>(&self, seen: u32, look: impl FnOnce(&Entry) -> T) -> Option<(u32, T)> {
+        let state = self.state.lock();
+        let cursor = state.entries.cursor_lower_bound(&seen.checked_add(1)?)?;
+        let (index, entry) = cursor.current();
+
+        Some((*index, look(entry)))
+    }
+
+    /// Takes the entries of all these handles out at once, if `accept` agrees with each; otherwise
+    /// nothing is taken. `sorted` are different numbers in increasing order.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn claim(
+        &self,
+        sorted: &[u32],
+        mut accept: impl FnMut(Option<u32>, &Item) -> bool,
+    ) -> Outcome<Claimed> {
+        let mut claimed = Claimed(KVVec::with_capacity(sorted.len(), GFP_KERNEL_ACCOUNT)?);
+        let mut state = self.state.lock();
+
+        for local in sorted {
+            if !state
+                .find(*local)
+                .is_some_and(|entry| accept(entry.parent, &entry.item))
+            {
+                return Err(Status::INVALID_PARAMETER.into());
+            }
+        }
+        state.take_all(sorted, &mut claimed);
+        Ok(claimed)
+    }
+
+    /// Takes the entries of those of these handles out that still stand for allocations of
+    /// `bundle`.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn claim_rest(&self, handles: &[u32], bundle: &Arc<Bundle>) -> Outcome<Claimed> {
+        let mut claimed = Claimed(KVVec::with_capacity(handles.len(), GFP_KERNEL_ACCOUNT)?);
+        let mut state = self.state.lock();
+
+        for local in handles {
+            let ours = state.find(*local).is_some_and(
+                |entry| matches!(&entry.item, Item::Allocation(of, _) if Arc::ptr_eq(of, bundle)),
+            );
+
+            if ours {
+                state.take_all(&[*local], &mut claimed);
+            }
+        }
+        Ok(claimed)
     }
 
     /// Destroys the handle if `accept` agrees with what it stands for; the object is dropped before
     /// this returns.
     ///
     /// Context: may sleep, no locks held.
-    pub(crate) fn destroy(&self, local: u32, accept: impl FnOnce(&Object) -> bool) -> Outcome {
+    pub(crate) fn destroy(&self, local: u32, accept: impl FnOnce(&Item) -> bool) -> Outcome {
         let index = handle::local_index(local).ok_or(Status::INVALID_PARAMETER)?;
         let node = self
             .state
             .lock()
-            .take(index, |entry| entry.published && accept(&entry.object))
+            .take(index, |entry| entry.published && accept(&entry.item))
             .ok_or(Status::INVALID_PARAMETER)?;
         let (_, entry) = node.to_key_value();
 
-        if matches!(entry.object, Object::Device(_)) {
+        if matches!(entry.item, Item::Device(_)) {
             self.destroy_all(|child| child.parent == Some(local));
         }
         Ok(())
@@ -323,16 +525,16 @@ impl Lookup<'_> {
 
     /// The number of the adapter that the device behind a handle is on.
     pub(crate) fn device_adapter(&self, local: u32) -> Outcome<u32> {
-        self.find(local, |entry| match &entry.object {
-            Object::Device(device) => Some(device.adapter.caps.index),
+        self.find(local, |entry| match &entry.item {
+            Item::Device(device) => Some(device.adapter.caps.index),
             _ => None,
         })
     }
 
     /// The synchronisation object behind a handle.
     pub(crate) fn sync_object(&self, local: u32) -> Outcome<Opened> {
-        self.find(local, |entry| match &entry.object {
-            Object::Sync(opening) => Some(opening.opened(entry.parent)),
+        self.find(local, |entry| match &entry.item {
+            Item::Sync(opening) => Some(opening.opened(entry.parent)),
             _ => None,
         })
     }
@@ -354,16 +556,16 @@ mod tests {
         Arc::pin_init(HandleTable::new(), GFP_KERNEL)
     }
 
-    fn adapter() -> Result<Object> {
-        Ok(Object::Adapter(Adapter::new(0)?))
+    fn adapter() -> Result<Item> {
+        Ok(Item::Adapter(Adapter::new(0)?))
     }
 
     fn reserve<'a>(table: &'a HandleTable, parent: Option<&Parent>) -> Result<Reserved<'a>> {
         table.reserve(adapter()?, parent).map_err(|_| EINVAL)
     }
 
-    fn is_adapter(object: &Object) -> bool {
-        matches!(object, Object::Adapter(_))
+    fn is_adapter(item: &Item) -> bool {
+        matches!(item, Item::Adapter(_))
     }
 
     /// RES-6, FEN-52.
@@ -430,7 +632,7 @@ mod tests {
         let table = table()?;
         let other = reserve(&table, None)?;
         let device = table
-            .reserve(Object::Device(Device::new(Adapter::new(0)?)?), None)
+            .reserve(Item::Device(Device::new(Adapter::new(0)?)?), None)
             .map_err(|_| EINVAL)?;
         let (other_handle, device_handle) = (other.handle(), device.handle());
 
@@ -444,7 +646,7 @@ mod tests {
         child.publish();
         assert_eq!(table.count(), 3);
         assert!(table
-            .destroy(device_handle, |object| matches!(object, Object::Device(_)))
+            .destroy(device_handle, |item| matches!(item, Item::Device(_)))
             .is_ok());
         assert!(table.adapter(child_handle).is_err());
         assert!(table.adapter(other_handle).is_ok());

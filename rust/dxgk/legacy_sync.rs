@@ -3,7 +3,7 @@
 //! The synchronisation objects that the CPU neither waits on nor signals: mutex, semaphore, legacy
 //! fence and CPU notification. Queued work of a context uses them (fences.md section 2.6).
 
-use super::sync_object::Header;
+use super::object::Header;
 use crate::sys::eventfd::EventFd;
 use kernel::{
     prelude::*,
@@ -25,16 +25,21 @@ pub(crate) enum State {
 }
 
 /// See the module.
+#[pin_data]
 pub(crate) struct LegacySync {
-    /// What it has in common with other synchronisation objects.
+    /// What it has in common with other objects.
+    #[pin]
     pub(crate) header: Header,
     state: State,
 }
 
 impl LegacySync {
     /// A new object.
-    pub(crate) fn new(header: Header, state: State) -> Result<Arc<Self>> {
-        Ok(Arc::new(Self { header, state }, GFP_KERNEL_ACCOUNT)?)
+    pub(crate) fn new(header: impl PinInit<Header>, state: State) -> Result<Arc<Self>> {
+        Arc::pin_init(
+            pin_init!(Self { header <- header, state }),
+            GFP_KERNEL_ACCOUNT,
+        )
     }
 
     /// Prints the state into the fdinfo of an NT handle.

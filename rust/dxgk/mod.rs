@@ -18,6 +18,9 @@
 
 pub(crate) mod adapter;
 pub(crate) mod address_space;
+pub(crate) mod allocation;
+pub(crate) mod attached;
+pub(crate) mod bundle;
 pub(crate) mod census;
 pub(crate) mod context;
 pub(crate) mod cpu_wait;
@@ -27,12 +30,16 @@ pub(crate) mod fence_point;
 pub(crate) mod few;
 pub(crate) mod global_table;
 pub(crate) mod handle_table;
+pub(crate) mod keyed_mutex;
 pub(crate) mod legacy_sync;
 pub(crate) mod monitored_fence;
+pub(crate) mod object;
 pub(crate) mod opening;
 pub(crate) mod pending_waits;
 pub(crate) mod process;
+pub(crate) mod resource;
 pub(crate) mod share;
-pub(crate) mod sync_object;
+pub(crate) mod storage;
+pub(crate) mod tables;
 pub(crate) mod value_cell;
 pub(crate) mod waiter;

@@ -8,7 +8,7 @@
 //! read by everybody without it.
 
 use super::{
-    sync_object::Header,
+    object::Header,
     value_cell::ValueCell,
     waiter::Waiter, //
 };
@@ -102,7 +102,9 @@ impl WaitMap for Queue {
 /// A monitored fence.
 #[pin_data]
 pub(crate) struct MonitoredFence {
-    /// What it has in common with other synchronisation objects.
+    /// What it has in common with other objects.
+    #[pin]
+    #[pin]
     pub(crate) header: Header,
     /// CurrentValue.
     pub(crate) cell: ValueCell,
@@ -112,10 +114,10 @@ pub(crate) struct MonitoredFence {
 
 impl MonitoredFence {
     /// A fence whose value lives in `cell`.
-    pub(crate) fn new(header: Header, cell: ValueCell) -> Result<Arc<Self>> {
+    pub(crate) fn new(header: impl PinInit<Header>, cell: ValueCell) -> Result<Arc<Self>> {
         Arc::pin_init(
             pin_init!(Self {
-                header,
+                header <- header,
                 cell,
                 waiters <- new_spinlock!(Waiters::new(Queue::new()), "MonitoredFence::waiters"),
             }),

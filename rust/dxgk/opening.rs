@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! One local handle's hold on a synchronisation object: a strong reference, the rights of this
-//! opening, and for a shared fence its part in the mapping of the value.
+//! One local handle's hold on a synchronisation object or keyed mutex: a strong reference, the rights
+//! of this opening, and for a shared fence its part in the mapping of the value.
 
 use super::{
     address_space::AddressSpace,
-    sync_object::{
-        Strong,
-        SyncObject, //
+    object::{
+        Object,
+        Strong, //
     }, //
 };
 use crate::logic::sync_flags::Rights;
@@ -25,6 +25,8 @@ pub(crate) struct Opening {
     rights: Rights,
     /// Access that handles shared from this one may have.
     access: u32,
+    /// Whether the object was found by its global handle, which cannot be shared again (RES-33).
+    by_global: bool,
     /// The process, if this opening uses a mapping of a page that only this fence has.
     mapped_in: Option<Arc<AddressSpace>>,
 }
@@ -32,7 +34,7 @@ pub(crate) struct Opening {
 /// What a call gets when it looks a handle up.
 pub(crate) struct Opened {
     /// The object.
-    pub(crate) object: SyncObject,
+    pub(crate) object: Object,
     /// What this handle may do with it.
     pub(crate) rights: Rights,
     /// The handle of the device that it was opened on, if any. That one is alive, because the handle
@@ -56,18 +58,35 @@ impl Opening {
             strong,
             rights,
             access,
+            by_global: false,
             mapped_in: None,
         };
         let mut addr = 0;
 
         opening.strong.object().header().openings.add(1, Relaxed);
-        if let SyncObject::Fence(fence) = opening.strong.object() {
+        if let Object::Fence(fence) = opening.strong.object() {
             if let Some(page) = fence.cell.own_page() {
                 addr = space.map_shared(fence.header.id(), page)?;
                 opening.mapped_in = Some(space.clone());
             }
         }
         Ok((opening, addr))
+    }
+
+    /// Marks an opening that was found by a global handle.
+    pub(crate) fn found_by_global(mut self) -> Self {
+        self.by_global = true;
+        self
+    }
+
+    /// Another opening of the same object with the same rights.
+    ///
+    /// Context: as [`Opening::new`].
+    pub(crate) fn another(&self, strong: Strong, space: &Arc<AddressSpace>) -> Result<Self> {
+        let (mut another, _) = Self::new(strong, self.rights, self.access, space)?;
+
+        another.by_global = self.by_global;
+        Ok(another)
     }
 
     /// For looking up.
@@ -79,9 +98,19 @@ impl Opening {
         }
     }
 
-    /// The object's reference, for another one, and the access that may be given away with it.
-    pub(crate) fn strong(&self) -> (&Strong, u32) {
-        (&self.strong, self.access)
+    /// The object.
+    pub(crate) fn object(&self) -> &Object {
+        self.strong.object()
+    }
+
+    /// The access that may be given away, unless nothing may be.
+    pub(crate) fn shareable_access(&self) -> Option<u32> {
+        (!self.by_global).then_some(self.access)
+    }
+
+    /// The access of this opening.
+    pub(crate) fn access(&self) -> u32 {
+        self.access
     }
 }
 

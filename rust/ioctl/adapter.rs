@@ -14,7 +14,7 @@ use crate::{
             Luid, //
         },
         handle_table::{
-            Object,
+            Item,
             Reserved, //
         }, //
     },
@@ -46,7 +46,7 @@ use kernel::{
 fn open<'a>(call: Call<'a>, adapter: &Arc<Adapter>) -> Outcome<Reserved<'a>> {
     call.process
         .handles
-        .reserve(Object::Adapter(adapter.clone()), None)
+        .reserve(Item::Adapter(adapter.clone()), None)
 }
 
 /// nr 0x01.
@@ -69,7 +69,7 @@ pub(super) fn open_from_luid<'a>(
 pub(super) fn close(call: Call<'_>, args: &D3DKMT_CLOSEADAPTER) -> Outcome {
     call.process
         .handles
-        .destroy(args.hAdapter, |object| matches!(object, Object::Adapter(_)))
+        .destroy(args.hAdapter, |item| matches!(item, Item::Adapter(_)))
 }
 
 /// The adapters of an enumeration, with a fresh handle each. `capacity` is the number of entries at

@@ -14,7 +14,7 @@ use crate::{
             Scheduling, //
         },
         device::Device,
-        handle_table::Object, //
+        handle_table::Item, //
     },
     logic::adapter_info::NODE_COUNT,
     uapi::{
@@ -45,7 +45,7 @@ pub(super) fn create<'a>(call: Call<'a>, args: &mut D3DKMT_CREATEDEVICE) -> Outc
 
     let adapter = call.process.handles.adapter(args.adapter_handle())?;
     let device = Device::new(adapter)?;
-    let reserved = call.process.handles.reserve(Object::Device(device), None)?;
+    let reserved = call.process.handles.reserve(Item::Device(device), None)?;
 
     args.hDevice = reserved.handle();
     args.pCommandBuffer = 0;
@@ -61,7 +61,7 @@ pub(super) fn create<'a>(call: Call<'a>, args: &mut D3DKMT_CREATEDEVICE) -> Outc
 pub(super) fn destroy(call: Call<'_>, args: &D3DKMT_DESTROYDEVICE) -> Outcome {
     call.process
         .handles
-        .destroy(args.hDevice, |object| matches!(object, Object::Device(_)))
+        .destroy(args.hDevice, |item| matches!(item, Item::Device(_)))
 }
 
 /// nr 0x0e. A device of a headless adapter without submitted work is active and was never reset;
@@ -98,7 +98,7 @@ fn create_context<'a>(
     let reserved = call
         .process
         .handles
-        .reserve(Object::Context(context), Some(&parent))?;
+        .reserve(Item::Context(context), Some(&parent))?;
 
     Ok((reserved.handle(), Publish::Handle(reserved)))
 }
@@ -151,7 +151,7 @@ pub(super) fn create_hw_context<'a>(
 fn destroy_kind(call: Call<'_>, handle: u32, scheduling: Scheduling) -> Outcome {
     call.process.handles.destroy(
         handle,
-        |object| matches!(object, Object::Context(context) if context.scheduling == scheduling),
+        |item| matches!(item, Item::Context(context) if context.scheduling == scheduling),
     )
 }
 

@@ -19,11 +19,17 @@ use crate::{
     dxgk::{
         driver::Driver,
         handle_table::Reserved,
-        process::Process, //
+        process::Process,
+        share::NtHandle, //
     },
+    logic::handle,
     open_file::OpenFile,
     sys::{
-        object_file::PendingFd,
+        object_file::{
+            self,
+            NotOurs,
+            PendingFd, //
+        },
         user::{
             self,
             Plain, //
@@ -96,7 +102,7 @@ impl Publish<'_> {
             }
             Self::Named(handle, global) => {
                 handle.publish();
-                call.driver.globals.publish(global);
+                call.driver.tables.globals.publish(global);
             }
             Self::Fd(fd) => fd.install(),
         }
@@ -140,6 +146,20 @@ fn run_out<'a, T: Plain>(
     Ok(())
 }
 
+/// Runs a handler that writes outputs into its argument struct even if it fails, as its rules say.
+fn run_report<'a, T: Plain>(
+    call: Call<'a>,
+    arg: u64,
+    handler: impl FnOnce(Call<'a>, &mut T) -> Outcome<Publish<'a>>,
+) -> Outcome {
+    let mut args = user::read::<T>(arg)?;
+    let outcome = handler(call, &mut args);
+
+    user::write(arg, &args)?;
+    outcome?.commit(call);
+    Ok(())
+}
+
 /// The `ioctl` operation of the device.
 pub(crate) fn run(opened: &OpenFile, cmd: u32, arg: u64) -> isize {
     let number = cmd & 0xff;
@@ -160,6 +180,24 @@ pub(crate) fn run(opened: &OpenFile, cmd: u32, arg: u64) -> isize {
         Err(Stop::Status(status)) => status.ioctl_result(),
         Err(Stop::Interrupted) => interrupted(),
     }
+}
+
+/// The NT handle in a slot of an argument struct.
+fn nt_handle(slot: u64) -> Outcome<Arc<NtHandle>> {
+    let fd = handle::nt_fd(slot).ok_or(Status::INVALID_HANDLE)?;
+
+    object_file::get::<NtHandle>(fd).map_err(|not_ours| {
+        match not_ours {
+            NotOurs::Closed => Status::INVALID_HANDLE,
+            NotOurs::Mismatch => Status::OBJECT_TYPE_MISMATCH,
+        }
+        .into()
+    })
+}
+
+/// The `ioctl` operation of an NT handle.
+pub(crate) fn run_on_nt_handle(_handle: &NtHandle, _cmd: u32, _arg: u64) -> isize {
+    not_ours()
 }
 
 /// The `exec` ioctl (abi.md section 3.2): 0 and an exact status, or an errno and nothing done.

@@ -7,9 +7,17 @@ use super::{
     Publish, //
 };
 use crate::{
-    dxgk::share::Share,
+    dxgk::{
+        handle_table::Shareable,
+        object::Object,
+        share::{
+            Members,
+            NtHandle,
+            Share, //
+        }, //
+    },
     logic::{
-        access,
+        access::Wanted,
         handle,
         sync_flags::Sharing, //
     },
@@ -25,6 +33,7 @@ use crate::{
         *, //
     }, //
 };
+use kernel::prelude::*;
 
 /// `OBJ_INHERIT`: the descriptor stays open across exec.
 const OBJ_INHERIT: u32 = 0x2;
@@ -52,8 +61,62 @@ fn attributes(addr: u64) -> Outcome<bool> {
     Ok(attributes.Attributes & OBJ_INHERIT != 0)
 }
 
-/// nr 0x3f. The one legal set so far is a single synchronisation object that was made for sharing
-/// by NT handle.
+/// The set that these objects make, if it is a legal one, and the access that may be given away.
+fn set(mut objects: KVec<Shareable>) -> Outcome<(Members, u32)> {
+    let refused = || Status::INVALID_PARAMETER;
+    let mut access = u32::MAX;
+    let adapter = objects
+        .first()
+        .and_then(|first| first.strong.object().header().adapter.clone());
+
+    for object in &objects {
+        let header = object.strong.object().header();
+        let elsewhere = header
+            .adapter
+            .as_ref()
+            .zip(adapter.as_ref())
+            .is_some_and(|(own, first)| own.luid != first.luid);
+
+        if header.sharing != Sharing::Nt || object.allocation.is_some() || elsewhere {
+            return Err(refused().into());
+        }
+        access &= object.shareable.ok_or_else(refused)?;
+    }
+
+    let last = objects.pop().ok_or_else(refused)?.strong;
+    let middle = objects.pop().map(|object| object.strong);
+    let first = objects.pop().map(|object| object.strong);
+
+    match (first, middle) {
+        (None, None) => {
+            if matches!(last.object(), Object::KeyedMutex(_)) {
+                return Err(refused().into());
+            }
+
+            let first = last;
+
+            Ok((
+                Members {
+                    first,
+                    guards: None,
+                },
+                access,
+            ))
+        }
+        (Some(first), Some(mutex))
+            if matches!(first.object(), Object::Resource(_))
+                && matches!(mutex.object(), Object::KeyedMutex(_))
+                && last.object().is_sync() =>
+        {
+            let guards = Some((mutex, last));
+
+            Ok((Members { first, guards }, access))
+        }
+        _ => Err(refused().into()),
+    }
+}
+
+/// nr 0x3f.
 pub(super) fn share_objects<'a>(
     call: Call<'a>,
     args: &D3DKMT_SHAREOBJECTS,
@@ -65,26 +128,27 @@ pub(super) fn share_objects<'a>(
         return Err(Status::INVALID_PARAMETER.into());
     }
 
-    let access = access::grant(args.DesiredAccess).ok_or(Status::INVALID_PARAMETER)?;
-
-    if args.ObjectCount != 1 {
-        return Err(Status::INVALID_PARAMETER.into());
-    }
-
     let inherit = attributes(args.pObjectAttributes)?;
-    let local = user::read::<u32>(args.ObjectHandleArray)?;
-    let (strong, may) = call.process.handles.strong(local)?;
+    // CAST: at most 3.
+    let count = args.ObjectCount as usize;
+    let mut locals = [0u32; D3DKMT_MAX_OBJECTS_PER_HANDLE as usize];
+    let locals = locals.get_mut(..count).unwrap_or_default();
+    let mut objects = KVec::with_capacity(count, GFP_KERNEL_ACCOUNT)?;
 
-    if strong.object().header().sharing != Sharing::Nt {
-        return Err(Status::INVALID_PARAMETER.into());
+    user::read_slice(args.ObjectHandleArray, locals)?;
+    for local in locals {
+        objects.push(call.process.handles.shareable(*local)?, GFP_KERNEL_ACCOUNT)?;
     }
 
-    if !access::is_part_of(access, may) {
-        return Err(Status::ACCESS_DENIED.into());
-    }
+    let (members, may) = set(objects)?;
+    let ty = members.first.object().access_type();
+    let access = Wanted::new(ty, args.DesiredAccess)
+        .ok_or(Status::INVALID_PARAMETER)?
+        .within(may)
+        .ok_or(Status::ACCESS_DENIED)?;
 
-    let share = Share::new(strong, access)?;
-    let fd = PendingFd::new(share, handle::LAST_FD, !inherit)?;
+    let handle = NtHandle::new(Share::new(members)?, access)?;
+    let fd = PendingFd::new(handle, handle::LAST_FD, !inherit)?;
 
     user::write(args.pSharedNtHandle, &u64::from(fd.fd()))?;
     Ok(Publish::Fd(fd))

@@ -3,6 +3,7 @@
 //! Creating, opening and destroying synchronisation objects.
 
 use super::{
+    nt_handle,
     Call,
     Publish, //
 };
@@ -11,7 +12,7 @@ use crate::{
         adapter::Adapter,
         census::Kind,
         handle_table::{
-            Object,
+            Item,
             Parent,
             Reserved, //
         },
@@ -20,13 +21,13 @@ use crate::{
             State, //
         },
         monitored_fence::MonitoredFence,
-        opening::Opening,
-        share::Share,
-        sync_object::{
+        object::{
             Header,
-            Strong,
-            SyncObject, //
+            Object,
+            Strong, //
         },
+        opening::Opening,
+        share::NtHandle,
         value_cell::ValueCell, //
     },
     logic::{
@@ -40,15 +41,9 @@ use crate::{
             Sharing, //
         }, //
     },
-    sys::{
-        eventfd::{
-            BadEvent,
-            EventFd, //
-        },
-        object_file::{
-            self,
-            NotOurs, //
-        }, //
+    sys::eventfd::{
+        BadEvent,
+        EventFd, //
     },
     uapi::{
         status::{
@@ -97,7 +92,7 @@ pub(super) fn create<'a>(
     let reserved = call
         .process
         .handles
-        .reserve(Object::Sync(opening), Some(&parent))?;
+        .reserve(Item::Sync(opening), Some(&parent))?;
 
     if info.Type == types::MONITORED_FENCE {
         if sharing == Sharing::Nt {
@@ -127,16 +122,16 @@ fn make(
     let header = |kind| {
         Header::new(
             kind,
-            parent.device.adapter.clone(),
+            Some(parent.device.adapter.clone()),
             sharing,
             info.Flags & bits::CROSS_ADAPTER != 0,
-            call.driver.globals.clone(),
+            call.driver.tables.clone(),
         )
     };
     let legacy = |kind, state| -> Outcome<(Strong, usize)> {
         let object = LegacySync::new(header(kind), state)?;
 
-        Ok((Strong::first(SyncObject::Legacy(object)), 0))
+        Ok((Strong::first(Object::Legacy(object)), 0))
     };
 
     match info.Type {
@@ -190,7 +185,7 @@ fn make(
             };
             let object = MonitoredFence::new(header(Kind::MonitoredFence), cell)?;
 
-            Ok((Strong::first(SyncObject::Fence(object)), addr))
+            Ok((Strong::first(Object::Fence(object)), addr))
         }
         // Periodic fences follow a video present target, and this adapter has none (section 2.6).
         _ => {
@@ -209,7 +204,7 @@ fn make(
 pub(super) fn destroy(call: Call<'_>, args: &D3DKMT_DESTROYSYNCHRONIZATIONOBJECT) -> Outcome {
     call.process
         .handles
-        .destroy(args.hSyncObject, |object| matches!(object, Object::Sync(_)))
+        .destroy(args.hSyncObject, |item| matches!(item, Item::Sync(_)))
 }
 
 /// Gives the caller a handle for the object behind `strong`, and the address of its value.
@@ -221,10 +216,7 @@ fn open<'a>(
     parent: Option<&Parent>,
 ) -> Outcome<(Reserved<'a>, usize)> {
     let (opening, addr) = Opening::new(strong, rights, access, &call.process.space)?;
-    let reserved = call
-        .process
-        .handles
-        .reserve(Object::Sync(opening), parent)?;
+    let reserved = call.process.handles.reserve(Item::Sync(opening), parent)?;
 
     Ok((reserved, addr))
 }
@@ -236,6 +228,7 @@ pub(super) fn open_global<'a>(
 ) -> Outcome<Publish<'a>> {
     let strong = call
         .driver
+        .tables
         .globals
         .open(args.hSharedHandle)
         .ok_or(Status::INVALID_PARAMETER)?;
@@ -245,22 +238,25 @@ pub(super) fn open_global<'a>(
     Ok(Publish::Handle(reserved))
 }
 
-/// The share behind an NT handle of the caller.
-fn share(slot: u64) -> Outcome<Arc<Share>> {
-    let fd = handle::nt_fd(slot).ok_or(Status::INVALID_HANDLE)?;
+/// The NT handle of a synchronisation object in a slot of the caller's struct.
+fn sync_handle(slot: u64) -> Outcome<Arc<NtHandle>> {
+    let handle = nt_handle(slot)?;
 
-    object_file::get::<Share>(fd).map_err(|not_ours| {
-        match not_ours {
-            NotOurs::Closed => Status::INVALID_HANDLE,
-            NotOurs::Mismatch => Status::OBJECT_TYPE_MISMATCH,
-        }
-        .into()
-    })
+    if handle.object().is_sync() {
+        Ok(handle)
+    } else {
+        Err(Status::OBJECT_TYPE_MISMATCH.into())
+    }
 }
 
-/// A strong reference from a share, which holds one itself.
-fn strong_of(share: &Share) -> Outcome<Strong> {
-    Strong::upgrade(share.object()).ok_or(Status::INVALID_HANDLE.into())
+/// A strong reference from an NT handle, which holds one itself.
+fn strong_of(handle: &NtHandle) -> Outcome<Strong> {
+    handle
+        .share()
+        .members()
+        .first
+        .another()
+        .ok_or(Status::INVALID_HANDLE.into())
 }
 
 /// nr 0xa2: an opening that belongs to no device.
@@ -268,7 +264,7 @@ pub(super) fn open_nt<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_OPENSYNCOBJECTFROMNTHANDLE,
 ) -> Outcome<Publish<'a>> {
-    let share = share(args.hNtHandle)?;
+    let share = sync_handle(args.hNtHandle)?;
     let (reserved, _) = open(
         call,
         strong_of(&share)?,
@@ -289,14 +285,13 @@ pub(super) fn open_nt2<'a>(
     sync_flags::check_open(args.Flags).map_err(|_| Status::INVALID_PARAMETER)?;
 
     let parent = call.process.handles.parent(args.hDevice)?;
-    let share = share(args.hNtHandle)?;
-    let header = share.object().header();
+    let share = sync_handle(args.hNtHandle)?;
 
-    if !Arc::ptr_eq(&header.adapter, &parent.device.adapter) && !header.cross_adapter {
+    if !share.object().header().is_for(&parent.device.adapter) {
         return Err(Status::INVALID_PARAMETER.into());
     }
 
-    let is_fence = matches!(share.object(), SyncObject::Fence(_));
+    let is_fence = matches!(share.object(), Object::Fence(_));
 
     if is_fence && !Adapter::has_engines(args.engine_affinity()) {
         return Err(Status::INVALID_PARAMETER.into());

@@ -15,7 +15,7 @@ use crate::{
             Elements, //
         },
         monitored_fence::MonitoredFence,
-        sync_object::SyncObject, //
+        object::Object, //
     },
     logic::{
         handle,
@@ -121,7 +121,7 @@ impl Objects {
 
         drop(table);
 
-        let SyncObject::Fence(fence) = opened.object else {
+        let Object::Fence(fence) = opened.object else {
             return Err(Status::INVALID_PARAMETER.into());
         };
 
@@ -153,7 +153,7 @@ impl Objects {
             }
 
             let opened = table.sync_object(*local)?;
-            let SyncObject::Fence(fence) = opened.object else {
+            let Object::Fence(fence) = opened.object else {
                 mismatch = true;
                 continue;
             };
@@ -178,7 +178,12 @@ impl Objects {
 
 /// Whether a device of an adapter may use the fence (FEN-26).
 fn fits(fence: &MonitoredFence, adapter: u32) -> bool {
-    fence.header.cross_adapter || fence.header.adapter.caps.index == adapter
+    fence.header.cross_adapter
+        || fence
+            .header
+            .adapter
+            .as_ref()
+            .is_none_or(|own| own.caps.index == adapter)
 }
 
 /// nr 0x31 (FEN-31 to FEN-38). Values are checked one after the other; those before a refused one
@@ -257,7 +262,7 @@ pub(super) fn create_fence_point<'a>(
     }
 
     let opened = call.process.handles.sync_object(args.sync_object)?;
-    let SyncObject::Fence(fence) = opened.object else {
+    let Object::Fence(fence) = opened.object else {
         return Err(Status::INVALID_PARAMETER.into());
     };
 

@@ -13,38 +13,84 @@ pub const READ_CONTROL: u32 = 0x2_0000;
 /// Every standard and specific right of a synchronisation object.
 pub const ALL: u32 = 0x1F_0003;
 
+/// Resources.
+pub mod resource {
+    /// Writing the contents and the information store.
+    pub const WRITE: u32 = 0x1;
+    /// Every standard and specific right of a resource.
+    pub const ALL: u32 = 0xF_0001;
+}
+
 const MAXIMUM_ALLOWED: u32 = 0x0200_0000;
 const GENERIC_ALL: u32 = 0x1000_0000;
 const GENERIC_EXECUTE: u32 = 0x2000_0000;
 const GENERIC_WRITE: u32 = 0x4000_0000;
 const GENERIC_READ: u32 = 0x8000_0000;
 
-/// What is granted for a desired access; `None` for unknown bits.
-///
-/// Every handle can at least be asked what it is.
-pub fn grant(desired: u32) -> Option<u32> {
-    let generic = [
-        (GENERIC_ALL | MAXIMUM_ALLOWED, ALL),
-        (GENERIC_READ, READ_CONTROL | WAIT),
-        (GENERIC_WRITE, READ_CONTROL | SIGNAL),
-        (GENERIC_EXECUTE, READ_CONTROL),
-    ];
-    let mut granted = READ_CONTROL;
-    let mut left = desired;
-
-    for (bits, rights) in generic {
-        if desired & bits != 0 {
-            granted |= rights;
-            left &= !bits;
-        }
-    }
-    (left & !ALL == 0).then_some(granted | left)
+/// The type of an NT handle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Type {
+    /// A resource, alone or with its guards.
+    Resource,
+    /// A synchronisation object.
+    SyncObject,
 }
 
-/// Whether `access` asks for no right to the object that `may` lacks (RES-104): access never grows on
-/// the way from handle to handle.
-pub fn is_part_of(access: u32, may: u32) -> bool {
-    access & (WAIT | SIGNAL) & !may == 0
+impl Type {
+    /// Every right there is.
+    pub fn all(self) -> u32 {
+        match self {
+            Self::Resource => resource::ALL,
+            Self::SyncObject => ALL,
+        }
+    }
+}
+
+/// An access that was asked for, with only known bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    mask: u32,
+    maximum: bool,
+}
+
+impl Wanted {
+    /// Maps the generic rights; `None` for unknown bits (RES-36).
+    pub fn new(ty: Type, desired: u32) -> Option<Self> {
+        let (read, write) = match ty {
+            Type::Resource => (0, resource::WRITE),
+            Type::SyncObject => (WAIT, SIGNAL),
+        };
+        let generic = [
+            (GENERIC_ALL, ty.all()),
+            (GENERIC_READ, read),
+            (GENERIC_WRITE, write),
+            (GENERIC_EXECUTE, 0),
+        ];
+        let mut mask = READ_CONTROL;
+        let mut left = desired & !MAXIMUM_ALLOWED;
+
+        for (bit, rights) in generic {
+            if desired & bit != 0 {
+                mask |= rights;
+                left &= !bit;
+            }
+        }
+        (left & !ty.all() == 0).then_some(Self {
+            mask: mask | left,
+            maximum: desired & MAXIMUM_ALLOWED != 0,
+        })
+    }
+
+    /// What is granted if `may` is the most there is to give; `None` if more is wanted (RES-104).
+    pub fn within(self, may: u32) -> Option<u32> {
+        let granted = if self.maximum {
+            self.mask | may
+        } else {
+            self.mask
+        };
+
+        (granted & !(may | READ_CONTROL) == 0).then_some(granted)
+    }
 }
 
 /// What a local handle may do that is opened from an NT handle with this access.

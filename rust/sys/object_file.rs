@@ -13,8 +13,14 @@ use crate::compat;
 use core::marker::PhantomData;
 use kernel::{
     bindings,
-    error::from_err_ptr,
-    ffi::c_int,
+    error::{
+        code,
+        from_err_ptr, //
+    },
+    ffi::{
+        c_int,
+        c_uint, //
+    },
     fs::{
         file::{
             flags::{
@@ -46,7 +52,7 @@ pub(crate) mod events {
 /// An object that can be behind a descriptor.
 pub(crate) trait ObjectFile: Send + Sync + Sized + 'static {
     /// What `/proc/PID/fd` shows.
-    const NAME: &'static CStr;
+    fn name(&self) -> &'static CStr;
 
     /// Prints into `/proc/PID/fdinfo/FD`.
     fn show(&self, m: &SeqFile);
@@ -59,6 +65,14 @@ pub(crate) trait ObjectFile: Send + Sync + Sized + 'static {
     /// Events that are true now; see [`events`].
     fn events(&self) -> u32 {
         0
+    }
+
+    /// Serves an ioctl on the descriptor; -ENOTTY if it is none of this kind of file.
+    ///
+    /// Context: a system call of any process that has the descriptor.
+    fn ioctl(&self, _cmd: u32, _arg: u64) -> isize {
+        // CAST: an errno is a small number.
+        code::ENOTTY.to_errno() as isize
     }
 
     /// The last reference to the file goes. Others may still hold the object.
@@ -126,6 +140,8 @@ impl<T: ObjectFile> Table<T> {
     const OPERATIONS: bindings::file_operations = bindings::file_operations {
         owner: compat::module(),
         poll: Some(Self::poll),
+        unlocked_ioctl: Some(Self::ioctl),
+        compat_ioctl: Some(Self::ioctl),
         release: Some(Self::release),
         show_fdinfo: Some(Self::show_fdinfo),
         ..EMPTY
@@ -163,6 +179,22 @@ impl<T: ObjectFile> Table<T> {
 
     /// # Safety
     ///
+    /// Called by the kernel as `file_operations::unlocked_ioctl` or `compat_ioctl`: our structs
+    /// have the same layout for all callers.
+    unsafe extern "C" fn ioctl(
+        file: *mut bindings::file,
+        cmd: c_uint,
+        arg: kernel::ffi::c_ulong,
+    ) -> kernel::ffi::c_long {
+        // SAFETY: The file is open and holds an `Arc<T>` as private data.
+        let object = unsafe { Arc::<T>::borrow((*file).private_data) };
+
+        // CAST: an unsigned long has at most 64 bits.
+        object.ioctl(cmd, arg as u64)
+    }
+
+    /// # Safety
+    ///
     /// Called by the kernel as `file_operations::release`.
     unsafe extern "C" fn release(_inode: *mut bindings::inode, file: *mut bindings::file) -> c_int {
         // SAFETY: The last call for this file; the pointer came from `into_foreign`.
@@ -196,7 +228,7 @@ impl PendingFd {
     pub(crate) fn new<T: ObjectFile>(object: Arc<T>, limit: u32, cloexec: bool) -> Result<Self> {
         let reservation = Self::reserve(limit, cloexec).inspect_err(|_| object.release())?;
         // SAFETY: `Table<T>` takes the private data for an `Arc<T>` and takes it back.
-        let file = unsafe { anonymous_file(T::NAME, Table::<T>::address(), object.clone()) }
+        let file = unsafe { anonymous_file(object.name(), Table::<T>::address(), object.clone()) }
             .inspect_err(|_| object.release())?;
 
         Ok(Self { reservation, file })

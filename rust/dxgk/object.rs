@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What all shareable objects have in common, and what keeps them alive (RES-1).
+//!
+//! There are two counts. Memory is held by [`Arc`]. Life as D3DKMT means it is held by [`Strong`]:
+//! one for each local handle or bundle of handles, each share and each dma-buf (RES-78). When the
+//! last of these goes, nobody can use the object any more: its global handle stops resolving, its
+//! waits end and its contents are freed, although waits and lookups in flight may hold the memory of
+//! the struct a little longer (RES-10, FEN-27, FEN-28).
+
+use super::{
+    adapter::Adapter,
+    attached::Attached,
+    census::{
+        Identified,
+        Kind, //
+    },
+    keyed_mutex::KeyedMutex,
+    legacy_sync::LegacySync,
+    monitored_fence::MonitoredFence,
+    resource::Resource,
+    tables::Tables, //
+};
+use crate::{
+    logic::{
+        access,
+        sync_flags::Sharing, //
+    },
+    sys::caller::Credentials, //
+};
+use kernel::{
+    prelude::*,
+    seq_file::SeqFile,
+    seq_print,
+    sync::{
+        atomic::{
+            Acquire,
+            Atomic,
+            Full,
+            Relaxed, //
+        },
+        Arc, //
+    }, //
+};
+
+/// The common part of a shareable object.
+#[pin_data]
+pub(crate) struct Header {
+    identified: Identified,
+    /// The adapter it was made on; a keyed mutex has none.
+    pub(crate) adapter: Option<Arc<Adapter>>,
+    /// How it may be shared.
+    pub(crate) sharing: Sharing,
+    /// Whether devices of other adapters may use it.
+    pub(crate) cross_adapter: bool,
+    /// Who made it.
+    pub(crate) creator: Credentials,
+    /// Where its global handle and its name are.
+    pub(crate) tables: Arc<Tables>,
+    /// Its global handle, or 0. Set once, before anybody else can see the object.
+    global: Atomic<u32>,
+    /// How many [`Strong`] there are. Never goes up again from 0.
+    strong: Atomic<u32>,
+    /// How many local handles there are, for fdinfo.
+    pub(crate) openings: Atomic<u32>,
+    /// What its users have attached to it.
+    #[pin]
+    pub(crate) attached: Attached,
+}
+
+impl Header {
+    /// The header of a new object that nothing refers to yet.
+    pub(crate) fn new(
+        kind: Kind,
+        adapter: Option<Arc<Adapter>>,
+        sharing: Sharing,
+        cross_adapter: bool,
+        tables: Arc<Tables>,
+    ) -> impl PinInit<Self> {
+        pin_init!(Self {
+            identified: Identified::new(kind),
+            adapter,
+            sharing,
+            cross_adapter,
+            creator: Credentials::of_caller(),
+            tables,
+            global: Atomic::new(0),
+            strong: Atomic::new(1),
+            openings: Atomic::new(0),
+            attached <- Attached::new(),
+        })
+    }
+
+    /// How many strong references there are.
+    pub(crate) fn references(&self) -> u32 {
+        self.strong.load(Relaxed)
+    }
+
+    /// The object's global handle, or 0.
+    pub(crate) fn global(&self) -> u32 {
+        self.global.load(Acquire)
+    }
+
+    /// Whether a device of `adapter` may use it (RES-53).
+    pub(crate) fn is_for(&self, adapter: &Arc<Adapter>) -> bool {
+        self.cross_adapter
+            || self
+                .adapter
+                .as_ref()
+                .is_none_or(|own| Arc::ptr_eq(own, adapter))
+    }
+
+    /// The object's id.
+    pub(crate) fn id(&self) -> u64 {
+        self.identified.id
+    }
+
+    /// What it is.
+    pub(crate) fn kind(&self) -> Kind {
+        self.identified.kind
+    }
+
+    /// Counts one more reference, unless the last one is gone already.
+    fn grab(&self) -> bool {
+        let mut count = self.strong.load(Relaxed);
+
+        loop {
+            // The count is bounded by handles and open files; refusing to overflow costs nothing.
+            if count == 0 || count == u32::MAX {
+                return false;
+            }
+            match self.strong.cmpxchg(count, count + 1, Full) {
+                Ok(_) => return true,
+                Err(now) => count = now,
+            }
+        }
+    }
+
+    /// Counts one less; true if that was the last one.
+    fn drop_one(&self) -> bool {
+        self.strong.fetch_sub(1, Full) == 1
+    }
+}
+
+/// A shareable object of any kind.
+#[derive(Clone)]
+pub(crate) enum Object {
+    /// A synchronisation object of a type that the CPU waits on and signals.
+    Fence(Arc<MonitoredFence>),
+    /// A synchronisation object of a type that only queued work uses.
+    Legacy(Arc<LegacySync>),
+    /// A resource, or a container of one stand-alone allocation.
+    Resource(Arc<Resource>),
+    /// A keyed mutex.
+    KeyedMutex(Arc<KeyedMutex>),
+}
+
+impl Object {
+    /// The common part.
+    pub(crate) fn header(&self) -> &Header {
+        match self {
+            Self::Fence(fence) => &fence.header,
+            Self::Legacy(object) => &object.header,
+            Self::Resource(resource) => &resource.header,
+            Self::KeyedMutex(mutex) => &mutex.header,
+        }
+    }
+
+    /// Whether it is a synchronisation object, which is the type of its NT handles.
+    pub(crate) fn is_sync(&self) -> bool {
+        matches!(self, Self::Fence(_) | Self::Legacy(_))
+    }
+
+    /// The type of its NT handles, which says what an access mask means.
+    pub(crate) fn access_type(&self) -> access::Type {
+        if self.is_sync() {
+            access::Type::SyncObject
+        } else {
+            access::Type::Resource
+        }
+    }
+
+    /// Whether both are the same object.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        self.header().id() == other.header().id()
+    }
+
+    /// Prints the state of the object, as fdinfo shows it.
+    pub(crate) fn show(&self, m: &SeqFile) {
+        match self {
+            Self::Fence(fence) => seq_print!(m, "dxg-value:\t{}\n", fence.value()),
+            Self::Legacy(object) => object.show(m),
+            Self::Resource(resource) => resource.show(m),
+            Self::KeyedMutex(mutex) => mutex.show(m),
+        }
+    }
+
+    /// The last strong reference is gone: stop resolving, end waits, free contents, tell who wants
+    /// to know, in this order (RES-74, RES-81).
+    fn retire(&self) {
+        let header = self.header();
+        let global = header.global();
+
+        if global != 0 {
+            header.tables.globals.remove(global);
+        }
+        header.attached.die();
+        match self {
+            Self::Fence(fence) => fence.orphan(),
+            Self::Legacy(_) => {}
+            Self::Resource(resource) => resource.cleanup(),
+            Self::KeyedMutex(mutex) => mutex.abandon(),
+        }
+        header.attached.finish();
+    }
+}
+
+/// A reference that keeps an object alive in the D3DKMT sense.
+pub(crate) struct Strong {
+    object: Object,
+}
+
+impl Strong {
+    /// The first reference to a new object.
+    pub(crate) fn first(object: Object) -> Self {
+        // The header starts with a count of 1, which is this.
+        Self { object }
+    }
+
+    /// A reference to an object that is found by its global handle; none if it is dying.
+    pub(crate) fn upgrade(object: &Object) -> Option<Self> {
+        object.header().grab().then(|| Self {
+            object: object.clone(),
+        })
+    }
+
+    /// One more reference to the same object.
+    pub(crate) fn another(&self) -> Option<Self> {
+        Self::upgrade(&self.object)
+    }
+
+    /// The object.
+    pub(crate) fn object(&self) -> &Object {
+        &self.object
+    }
+
+    /// Gives the object a global handle, which still has to be published.
+    pub(crate) fn name_globally(&self) -> Result<u32> {
+        let header = self.object.header();
+        let handle = header.tables.globals.reserve(&self.object)?;
+
+        // A failure from here on drops this reference, which takes the handle back.
+        header.global.store(handle, kernel::sync::atomic::Release);
+        Ok(handle)
+    }
+}
+
+impl Drop for Strong {
+    /// Context: may sleep, no locks held.
+    fn drop(&mut self) {
+        if self.object.header().drop_one() {
+            self.object.retire();
+        }
+    }
+}

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A resource: the container of allocations, which counts for all of them (RES-77 to RES-83).
+//!
+//! A stand-alone allocation is the one allocation of a container of its own, which has no handle.
+//! Children know nothing of their container; whoever uses a child holds the container by its
+//! [`Bundle`](super::bundle::Bundle). So there are no cycles, and nothing is recursive.
+
+use super::{
+    allocation::Allocation,
+    object::Header, //
+};
+use crate::uapi::status::{
+    Outcome,
+    Status, //
+};
+use kernel::{
+    new_mutex,
+    prelude::*,
+    seq_file::SeqFile,
+    seq_print,
+    sync::{
+        Arc,
+        Mutex, //
+    }, //
+};
+
+/// Who else than its creator may open a resource by its global handle (RES-103).
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Audience {
+    /// Whom the module parameter says.
+    Usual,
+    /// Anybody, if the module parameter does not say nobody.
+    Anybody,
+    /// Only the processes that were admitted.
+    Admitted,
+}
+
+/// What a resource is made of, fixed at creation.
+pub(crate) struct Description {
+    /// Whether it can be opened elsewhere.
+    pub(crate) shared: bool,
+    /// Whether it is the container of one stand-alone allocation.
+    pub(crate) alone: bool,
+    /// Who may open it by global handle.
+    pub(crate) audience: Audience,
+    /// Private driver data of the resource itself.
+    pub(crate) driver_data: KVVec<u8>,
+}
+
+/// A rectangle that presentation code keeps with a resource.
+pub(crate) type Rectangle = [u32; 4];
+
+struct State {
+    allocations: KVVec<Arc<Allocation>>,
+    present_rect: Rectangle,
+    /// How many bundles each process has, by the key of its identity.
+    openers: KVec<((usize, usize), u32)>,
+    /// The count has reached 0.
+    dead: bool,
+}
+
+/// See the module.
+#[pin_data]
+pub(crate) struct Resource {
+    /// What it has in common with other objects.
+    #[pin]
+    pub(crate) header: Header,
+    /// What it is made of.
+    pub(crate) description: Description,
+    /// LOCK: `Allocation` locks are taken inside.
+    #[pin]
+    state: Mutex<State>,
+}
+
+impl Resource {
+    /// A resource without allocations.
+    pub(crate) fn new(
+        header: impl PinInit<Header>,
+        description: Description,
+        allocations: KVVec<Arc<Allocation>>,
+    ) -> Result<Arc<Self>> {
+        Arc::pin_init(
+            pin_init!(Self {
+                header <- header,
+                description,
+                state <- new_mutex!(
+                    State {
+                        allocations,
+                        present_rect: [0; 4],
+                        openers: KVec::new(),
+                        dead: false,
+                    },
+                    "Resource::state"
+                ),
+            }),
+            GFP_KERNEL_ACCOUNT,
+        )
+    }
+
+    /// Adds allocations to an unshared resource (RES-24).
+    pub(crate) fn add(&self, more: &[Arc<Allocation>]) -> Outcome {
+        let mut state = self.state.lock();
+
+        if state.dead {
+            return Err(Status::INVALID_PARAMETER.into());
+        }
+        state.allocations.reserve(more.len(), GFP_KERNEL_ACCOUNT)?;
+        for allocation in more {
+            state
+                .allocations
+                .push(allocation.clone(), GFP_KERNEL_ACCOUNT)?;
+        }
+        Ok(())
+    }
+
+    /// The allocations now.
+    pub(crate) fn allocations(&self) -> Result<KVVec<Arc<Allocation>>> {
+        let state = self.state.lock();
+        let mut all = KVVec::with_capacity(state.allocations.len(), GFP_KERNEL_ACCOUNT)?;
+
+        for allocation in &state.allocations {
+            all.push(allocation.clone(), GFP_KERNEL_ACCOUNT)?;
+        }
+        Ok(all)
+    }
+
+    /// The allocation at `index`.
+    pub(crate) fn allocation(&self, index: u32) -> Option<Arc<Allocation>> {
+        // CAST: 32 bits fit a usize.
+        self.state.lock().allocations.get(index as usize).cloned()
+    }
+
+    /// How many allocations there are, and how many bytes of private driver data they have.
+    pub(crate) fn extent(&self) -> (u32, u32) {
+        let state = self.state.lock();
+        let bytes = state
+            .allocations
+            .iter()
+            .map(|allocation| allocation.driver_data.len())
+            .fold(0, usize::saturating_add);
+
+        // CAST: at most 4096 allocations.
+        (
+            state.allocations.len() as u32,
+            u32::try_from(bytes).unwrap_or(u32::MAX),
+        )
+    }
+
+    /// Gives up allocations of an unshared resource that nobody else uses, with their storage
+    /// (RES-82).
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn give_up(&self, allocation: &Arc<Allocation>) {
+        if self.description.shared {
+            return;
+        }
+
+        let mut state = self.state.lock();
+        let place = state
+            .allocations
+            .iter()
+            .position(|known| Arc::ptr_eq(known, allocation));
+
+        if let Some(place) = place.filter(|_| !allocation.is_used_by_itself()) {
+            let removed = state.allocations.remove(place);
+
+            drop(state);
+            if let Ok(removed) = removed {
+                removed.cleanup();
+            }
+        }
+    }
+
+    /// Counts a handle of one allocation by itself; none if the allocation was given up.
+    pub(crate) fn count_duplicate(&self, allocation: &Arc<Allocation>) -> Outcome {
+        let state = self.state.lock();
+
+        if !state
+            .allocations
+            .iter()
+            .any(|known| Arc::ptr_eq(known, allocation))
+        {
+            return Err(Status::INVALID_PARAMETER.into());
+        }
+        allocation.duplicate();
+        Ok(())
+    }
+
+    /// One more bundle in the process with this key.
+    pub(crate) fn enter(&self, key: (usize, usize)) -> Result {
+        let mut state = self.state.lock();
+
+        match state.openers.iter_mut().find(|(other, _)| *other == key) {
+            // OVERFLOW: bounded by the handles of the process.
+            Some((_, count)) => *count += 1,
+            None => state.openers.push((key, 1), GFP_KERNEL_ACCOUNT)?,
+        }
+        Ok(())
+    }
+
+    /// One bundle less.
+    pub(crate) fn leave(&self, key: (usize, usize)) {
+        let mut state = self.state.lock();
+        let place = state.openers.iter().position(|(other, _)| *other == key);
+
+        if let Some((_, count)) = place.and_then(|place| state.openers.get_mut(place)) {
+            *count -= 1;
+            if *count == 0 {
+                // The order does not matter and the place exists.
+                let _gone = place.map(|place| state.openers.remove(place));
+            }
+        }
+    }
+
+    /// How many bundles the process with this key has.
+    pub(crate) fn bundles_of(&self, key: (usize, usize)) -> u32 {
+        let state = self.state.lock();
+        let own = state.openers.iter().find(|(other, _)| *other == key);
+
+        own.map_or(0, |(_, count)| *count)
+    }
+
+    /// Keeps a rectangle (RES-68).
+    pub(crate) fn set_present_rect(&self, rectangle: Rectangle) {
+        self.state.lock().present_rect = rectangle;
+    }
+
+    /// The count is 0: frees the contents, last created first (RES-81).
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn cleanup(&self) {
+        let mut allocations = {
+            let mut state = self.state.lock();
+
+            state.dead = true;
+            core::mem::take(&mut state.allocations)
+        };
+
+        while let Some(allocation) = allocations.pop() {
+            allocation.cleanup();
+        }
+    }
+
+    /// Prints the state into fdinfo.
+    pub(crate) fn show(&self, m: &SeqFile) {
+        let (count, _) = self.extent();
+        let state = self.state.lock();
+
+        seq_print!(m, "dxg-allocations:\t{}\n", count);
+        seq_print!(
+            m,
+            "dxg-present-rect:\t{} {} {} {}\n",
+            state.present_rect[0],
+            state.present_rect[1],
+            state.present_rect[2],
+            state.present_rect[3]
+        );
+    }
+}
