@@ -4,6 +4,12 @@
 //! Whether a call is safe depends on the addresses in its argument. Here every address is 0 or comes from
 //! a slice or struct that is borrowed for as long as the call lasts.
 
+pub(crate) mod info;
+pub(crate) mod keyed_mutex;
+pub(crate) mod object;
+pub(crate) mod resource;
+pub(crate) mod share;
+
 use core::ffi::c_void;
 
 use std::os::fd::OwnedFd;
@@ -55,8 +61,26 @@ self_contained! {
     D3DKMT_OPENSYNCOBJECTFROMNTHANDLE
     D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2
     D3DKMT_DESTROYSYNCHRONIZATIONOBJECT
+    D3DKMT_QUERYRESOURCEINFO
+    D3DKMT_QUERYRESOURCEINFOFROMNTHANDLE
+    D3DKMT_GETSHAREDRESOURCEADAPTERLUID
+    D3DKMT_CHECKSHAREDRESOURCEACCESS
+    D3DKMT_CONFIGURESHAREDRESOURCE
+    D3DKMT_CREATEKEYEDMUTEX
+    D3DKMT_OPENKEYEDMUTEX
+    D3DKMT_DESTROYKEYEDMUTEX
+    D3DKMT_RELEASEKEYEDMUTEX
     opendxg_version
     opendxg_fence_point
+    opendxg_dup_nt
+    opendxg_delete_info
+    opendxg_open_weak
+    opendxg_resolve_weak
+    opendxg_watch
+    opendxg_watch_state
+    opendxg_dup_local
+    opendxg_get_container
+    opendxg_export_dmabuf
 }
 
 /// Runs a call whose argument holds no address.
@@ -200,21 +224,6 @@ pub(crate) fn signal_from_cpu(
     unsafe { call_with_addresses(node, &mut arg) }
 }
 
-/// ShareObjects without a name.
-pub(crate) fn share_objects(node: &Node, objects: &[u32], access: u32) -> Result<OwnedFd> {
-    let mut slot = u64::MAX;
-    let mut arg = D3DKMT_SHAREOBJECTS::zeroed();
-    arg.ObjectCount = count(objects.len())?;
-    arg.ObjectHandleArray = objects.as_ptr() as u64;
-    arg.DesiredAccess = access;
-    arg.pSharedNtHandle = (&raw mut slot) as u64;
-    // SAFETY: the addresses are those of the borrowed slice, only read, and of `slot`.
-    unsafe { call_with_addresses(node, &mut arg) }?;
-    let fd = i32::try_from(slot).map_err(|_| Error::Protocol("not a descriptor"))?;
-    // SAFETY: the driver made the descriptor for this call.
-    unsafe { adopt(fd) }
-}
-
 /// The pollable descriptor of a fence value.
 pub(crate) fn fence_point(node: &Node, object: LocalHandle, value: u64) -> Result<OwnedFd> {
     let mut arg = opendxg_fence_point::zeroed();
@@ -236,10 +245,18 @@ fn parallel(objects: &[u32], values: &[u64]) -> Result<u32> {
     count(objects.len())
 }
 
-/// Address and size of a driver data buffer; 0 and 0 for none.
+/// Address and size of a buffer that the call may write; 0 and 0 for none.
 fn buffer(bytes: &mut [u8]) -> Result<(u64, u32)> {
     match count(bytes.len())? {
         0 => Ok((0, 0)),
         size => Ok((bytes.as_mut_ptr() as u64, size)),
+    }
+}
+
+/// Address and size of bytes that the call only reads; 0 and 0 for none.
+fn input(bytes: &[u8]) -> Result<(u64, u32)> {
+    match count(bytes.len())? {
+        0 => Ok((0, 0)),
+        size => Ok((bytes.as_ptr() as u64, size)),
     }
 }

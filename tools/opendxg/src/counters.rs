@@ -8,7 +8,7 @@ use crate::{Error, Result};
 
 /// What is alive in the driver. Two equal readings around a piece of work prove that it left nothing
 /// behind.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Local handles of this process.
     pub process_handles: u64,
@@ -26,7 +26,22 @@ pub struct Counters {
     pub total_pages: u64,
     /// NT handles of all processes.
     pub total_shares: u64,
+    /// Every other total that this driver shows, by its name without `dxg-total-`.
+    pub other_totals: BTreeMap<String, u64>,
 }
+
+/// What the keys of totals begin with.
+const TOTAL: &str = "dxg-total-";
+
+/// The totals that every driver shows and that have a member of their own.
+const KNOWN_TOTALS: [&str; 6] = [
+    "processes",
+    "objects",
+    "handles",
+    "waiters",
+    "pages",
+    "shares",
+];
 
 impl Counters {
     /// Reads the counters behind an open node.
@@ -35,11 +50,16 @@ impl Counters {
     }
 
     fn from_fields(info: &FdInfo) -> Result<Self> {
+        const MALFORMED: Error = Error::Protocol("missing or malformed counter in fdinfo");
         let field = |name: &str| {
-            info.get(name)
-                .and_then(|value| value.parse().ok())
-                .ok_or(Error::Protocol("missing or malformed counter in fdinfo"))
+            let value = info.get(name).and_then(|value| value.parse().ok());
+            value.ok_or(MALFORMED)
         };
+        let others = info.0.iter().filter_map(|(key, value)| {
+            let name = key.strip_prefix(TOTAL)?;
+            let other = !KNOWN_TOTALS.contains(&name);
+            other.then(|| Ok((name.to_owned(), value.parse().map_err(|_| MALFORMED)?)))
+        });
         Ok(Self {
             process_handles: field("dxg-process-handles")?,
             process_waiters: field("dxg-process-waiters")?,
@@ -49,6 +69,7 @@ impl Counters {
             total_waiters: field("dxg-total-waiters")?,
             total_pages: field("dxg-total-pages")?,
             total_shares: field("dxg-total-shares")?,
+            other_totals: others.collect::<Result<_>>()?,
         })
     }
 }
@@ -103,8 +124,18 @@ mod tests {
             total_waiters: 6,
             total_pages: 7,
             total_shares: 8,
+            other_totals: BTreeMap::new(),
         };
         assert_eq!(counters, expected);
+    }
+
+    #[test]
+    fn totals_of_later_drivers() {
+        let more = format!("{TEXT}dxg-total-bytes:\t4096\ndxg-name:\tx\n");
+        let counters = Counters::from_fields(&FdInfo::parse(&more)).unwrap();
+        assert_eq!(counters.other_totals, [("bytes".into(), 4096)].into());
+        let bad = format!("{TEXT}dxg-total-bytes:\tmany\n");
+        assert!(Counters::from_fields(&FdInfo::parse(&bad)).is_err());
     }
 
     #[test]

@@ -10,11 +10,13 @@ use bitflags::bitflags;
 use rustix::io::Errno;
 
 use crate::adapter::{Adapter, Luid};
+use crate::calls::object::query;
 use crate::calls::{call, enum_adapters};
 use crate::counters::Counters;
 use crate::handle::{slot, GlobalHandle};
 use crate::ioctl;
 use crate::node::{Node, Protocol};
+use crate::object::{name_buffer, ObjectInfo};
 use crate::owned::{Kind, Owned};
 use crate::raw::{code, Argument, Raw};
 use crate::sync_object::SyncObject;
@@ -81,6 +83,15 @@ impl Dxg {
         Ok(Self {
             node: Arc::new(node),
         })
+    }
+
+    /// The driver behind the node of another object.
+    pub(crate) fn from_node(node: &Arc<Node>) -> Self {
+        Self { node: node.clone() }
+    }
+
+    pub(crate) fn node(&self) -> &Arc<Node> {
+        &self.node
     }
 
     /// Where the node is.
@@ -160,6 +171,15 @@ impl Dxg {
         call(&self.node, &mut arg)?;
         let owned = Owned::new(&self.node, arg.hSyncObject, Kind::SyncObject);
         Ok(SyncObject::new(owned, None, None))
+    }
+
+    /// What a global handle refers to, for who may open it.
+    pub fn query_global(&self, handle: GlobalHandle) -> Result<ObjectInfo> {
+        let mut arg = opendxg_query_object::zeroed();
+        let mut name = name_buffer();
+        let handle = (handle.0.into(), OPENDXG_HANDLE_GLOBAL);
+        query(&self.node, handle, &mut arg, &mut name)?;
+        Ok(ObjectInfo::new(&arg, &name))
     }
 
     /// The call that does nothing: the price of reaching the driver.

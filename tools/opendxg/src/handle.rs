@@ -86,6 +86,12 @@ pub(crate) fn slot(fd: BorrowedFd<'_>) -> u64 {
     fd.as_raw_fd() as u64
 }
 
+/// Takes over a descriptor that the driver made for a call that has just succeeded.
+pub(crate) fn adopt_checked(fd: i32) -> crate::Result<OwnedFd> {
+    // SAFETY: only used on outputs of successful calls that make descriptors: nobody else knows it.
+    unsafe { adopt(fd) }
+}
+
 /// Takes over a descriptor that the driver returned in an argument struct.
 ///
 /// # Safety

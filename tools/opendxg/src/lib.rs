@@ -8,6 +8,10 @@
 //! | [`MonitoredFence`] | a 64-bit value to raise and to wait for; reading it is one load |
 //! | [`SyncObject`] | any synchronisation object: mutex, semaphore, legacy fence, … |
 //! | [`FenceValues`] | several fences for one wait or signal |
+//! | [`Resource`], [`Allocation`] | memory, and what is shared of it as a whole |
+//! | [`KeyedMutex`] | a lock whose owner says with a key who goes on |
+//! | [`Object`] | what all of them can do: be asked, described ([`InfoItem`]), watched ([`Watch`], [`WeakRef`]) |
+//! | [`ShareOptions`] | names and rights of NT handles |
 //! | [`NtHandle`], [`GlobalHandle`] | how an object reaches another process: as a descriptor, or by number |
 //! | [`EventFd`], [`FencePoint`] | descriptors to poll |
 //! | [`Status`], [`Error`] | what the driver answered |
@@ -70,6 +74,7 @@
 #![warn(unreachable_pub)]
 
 mod adapter;
+mod allocation;
 mod arguments;
 mod calls;
 mod counters;
@@ -78,25 +83,46 @@ mod dxg;
 mod error;
 mod event;
 mod fence;
+mod guid;
 mod handle;
 mod ioctl;
+mod keyed_mutex;
 pub mod node;
+mod object;
 mod owned;
+mod pages;
 pub mod raw;
+mod resource;
+mod resource_builder;
+mod share;
+mod shared_bytes;
 mod status;
+mod store;
 mod sync_object;
 pub mod uapi;
 mod value;
+mod weak;
 
 pub use adapter::{Adapter, AdapterType, ClockCalibration, DeviceIds, Feature, Luid};
+pub use allocation::{Allocation, Mapping, Residency};
 pub use counters::{Counters, FdInfo};
 pub use device::{Context, Device, ExecutionState};
 pub use dxg::{AdapterFilter, Dxg, Version, NO_OP};
 pub use error::{Error, Result};
 pub use event::{EventFd, FencePoint};
 pub use fence::{FenceValues, MonitoredFence, SignalFlags};
+pub use guid::{Guid, ParseGuidError};
 pub use handle::{GlobalHandle, LocalHandle, NtHandle};
+pub use keyed_mutex::{Acquired, KeyedMutex, Timeout};
 pub use node::Protocol;
+pub use object::{AnyObject, Object, ObjectInfo, ObjectKind, ObjectRef, Target};
+pub use pages::Pages;
+pub use resource::{OpenedShare, Resource, ResourceName, ResourceSizes};
+pub use resource_builder::{AllocationFlags, ResourceBuilder};
 pub use rustix::io::Errno;
+pub use share::ShareOptions;
+pub use shared_bytes::SharedBytes;
 pub use status::Status;
+pub use store::{Info, InfoEntry, InfoFlags, InfoItem, Lookup, Update};
 pub use sync_object::{Access, SyncFlags, SyncKind, SyncObject};
+pub use weak::{Watch, WatchEvents, WatchState, WeakRef};

@@ -5,6 +5,7 @@ use core::fmt;
 use std::sync::Arc;
 
 use crate::calls::call;
+use crate::calls::resource::destroy;
 use crate::handle::LocalHandle;
 use crate::node::Node;
 use crate::raw::Argument;
@@ -19,6 +20,13 @@ pub(crate) enum Kind {
     Context,
     HwContext,
     SyncObject,
+    KeyedMutex,
+    /// With the device it goes with.
+    Resource(LocalHandle),
+    /// With the device it goes with.
+    Allocation(LocalHandle),
+    /// Ends with the resource it was opened with.
+    InBundle,
 }
 
 /// A local handle with the duty to destroy it.
@@ -60,7 +68,7 @@ impl Owned {
             ($name:ident $member:ident) => {{
                 let mut arg = $name::zeroed();
                 arg.$member = self.handle.0;
-                call(&self.node, &mut arg)
+                call(&self.node, &mut arg).map(|_| ())
             }};
         }
         match self.kind {
@@ -69,8 +77,16 @@ impl Owned {
             Kind::Context => destroy!(D3DKMT_DESTROYCONTEXT hContext),
             Kind::HwContext => destroy!(D3DKMT_DESTROYHWCONTEXT hHwContext),
             Kind::SyncObject => destroy!(D3DKMT_DESTROYSYNCHRONIZATIONOBJECT hSyncObject),
+            Kind::KeyedMutex => destroy!(D3DKMT_DESTROYKEYEDMUTEX hKeyedMutex),
+            Kind::Resource(device) => {
+                destroy(&self.node, (device, self.handle), &[], 0).map(|_| ())
+            }
+            Kind::Allocation(device) => {
+                let list = [self.handle.0];
+                destroy(&self.node, (device, LocalHandle::NONE), &list, 0).map(|_| ())
+            }
+            Kind::InBundle => Ok(()),
         }
-        .map(|_| ())
     }
 }
 

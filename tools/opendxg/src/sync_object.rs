@@ -12,7 +12,8 @@ use crate::device::Device;
 use crate::event::{EventFd, FencePoint};
 use crate::handle::{slot, GlobalHandle, LocalHandle, NtHandle};
 use crate::node::Node;
-use crate::owned::Owned;
+use crate::object::duplicate;
+use crate::owned::{Kind, Owned};
 use crate::raw::Argument;
 use crate::uapi::*;
 use crate::Result;
@@ -52,8 +53,24 @@ bitflags! {
         const WAIT = 0x1;
         /// Signal.
         const SIGNAL = 0x2;
-        /// Everything.
+        /// Everything that can be done with a synchronisation object.
         const ALL = 0x001f_0003;
+        /// Write to a resource.
+        const RESOURCE_WRITE = SHARED_ALLOCATION_WRITE;
+        /// Everything that can be done with a resource.
+        const RESOURCE_ALL = SHARED_ALLOCATION_ALL_ACCESS;
+        /// Ask what the object is; enough to read a resource.
+        const READ_CONTROL = 0x0002_0000;
+        /// Everything that the owner of the name allows.
+        const MAXIMUM_ALLOWED = 0x0200_0000;
+        /// Everything.
+        const GENERIC_ALL = 0x1000_0000;
+        /// Nothing but asking.
+        const GENERIC_EXECUTE = 0x2000_0000;
+        /// Signal or write.
+        const GENERIC_WRITE = 0x4000_0000;
+        /// Wait or read.
+        const GENERIC_READ = 0x8000_0000;
         const _ = !0;
     }
 }
@@ -190,13 +207,20 @@ impl SyncObject {
     /// Makes an NT handle for it: a descriptor that keeps the object alive and can be passed to other
     /// processes.
     pub fn share(&self, access: Access) -> Result<NtHandle> {
-        let fd = calls::share_objects(self.node(), &[self.handle().0], access.bits())?;
+        let fd = calls::share::share(self.node(), &[self.handle().0], access.bits())?;
         Ok(NtHandle::from(fd))
     }
 
     /// A descriptor that becomes readable when this fence reaches `value`.
     pub fn point(&self, value: u64) -> Result<FencePoint> {
         calls::fence_point(self.node(), self.handle(), value).map(FencePoint::from)
+    }
+
+    /// Another local handle of the object, with the same rights.
+    pub fn duplicate(&self) -> Result<Self> {
+        let handle = duplicate(self.node(), self.handle(), OPENDXG_WHOLE)?;
+        let owned = Owned::new(self.node(), handle, Kind::SyncObject);
+        Ok(Self::new(owned, self.device.clone(), self.global))
     }
 
     /// Destroys the local handle and reports what the driver said.

@@ -38,7 +38,7 @@ impl Watch {
 
     /// What was alive when the watch began.
     pub fn at_start(&self) -> Counters {
-        self.start
+        self.start.clone()
     }
 
     /// Demands that the counters are the same as at the start, at this very moment.
@@ -98,7 +98,12 @@ fn difference(before: &Counters, after: &Counters) -> String {
         ("pages", before.total_pages, after.total_pages),
         ("shares", before.total_shares, after.total_shares),
     ];
-    let changed = pairs.iter().filter(|(_, before, after)| before != after);
+    let others = before.other_totals.iter().map(|(name, &before)| {
+        let after = after.other_totals.get(name).copied().unwrap_or_default();
+        (name.as_str(), before, after)
+    });
+    let changed = pairs.into_iter().chain(others);
+    let changed = changed.filter(|(_, before, after)| before != after);
     changed
         .map(|(name, before, after)| format!("{name} {before} -> {after};"))
         .collect::<Vec<_>>()

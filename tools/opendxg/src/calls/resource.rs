@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Calls of resources and allocations that take addresses.
+
+use std::ops::Range;
+
+use super::{buffer, call, call_with_addresses, count, input};
+use crate::handle::LocalHandle;
+use crate::node::Node;
+use crate::raw::Argument;
+use crate::shared_bytes::SharedBytes;
+use crate::uapi::*;
+use crate::{Error, Result, Status};
+
+/// What CreateAllocation reads besides the argument and the entries.
+pub(crate) struct Blobs<'a> {
+    /// Private runtime data.
+    pub(crate) runtime: &'a [u8],
+    /// Private driver data of the resource.
+    pub(crate) driver: &'a mut [u8],
+    /// Size of the standard allocation, which has no driver data.
+    pub(crate) standard: Option<u64>,
+}
+
+/// One allocation to create.
+pub(crate) struct NewAllocation<'a> {
+    /// Private driver data.
+    pub(crate) driver: &'a mut [u8],
+    /// Where the memory is.
+    pub(crate) memory: Memory<'a>,
+    /// Residency priority.
+    pub(crate) priority: Option<u32>,
+}
+
+/// Where the memory of an allocation comes from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Memory<'a> {
+    /// The driver makes it.
+    New,
+    /// Pages of this process.
+    Existing(&'a SharedBytes),
+    /// A memfd or a dma-buf, as a slot.
+    Section(u64),
+}
+
+/// CreateAllocation; returns the handles of the allocations. The other outputs stay in the argument.
+pub(crate) fn create(
+    node: &Node,
+    arg: &mut D3DKMT_CREATEALLOCATION,
+    blobs: &mut Blobs<'_>,
+    allocations: &mut [NewAllocation<'_>],
+) -> Result<Vec<u32>> {
+    let standard = blobs.standard.map(|size| D3DKMT_CREATESTANDARDALLOCATION {
+        Type: D3DKMT_STANDARDALLOCATIONTYPE_EXISTINGHEAP,
+        ExistingHeapData: D3DKMT_STANDARDALLOCATION_EXISTINGHEAP { Size: size },
+        ..D3DKMT_CREATESTANDARDALLOCATION::default()
+    });
+    let infos = allocations.iter_mut().map(info);
+    let mut infos = infos.collect::<Result<Vec<D3DDDI_ALLOCATIONINFO2>>>()?;
+
+    (arg.pPrivateRuntimeData, arg.PrivateRuntimeDataSize) = input(blobs.runtime)?;
+    match &standard {
+        Some(standard) => {
+            arg.__bindgen_anon_1.pStandardAllocation = core::ptr::from_ref(standard) as u64;
+        }
+        None => {
+            let (address, size) = buffer(blobs.driver)?;
+            arg.__bindgen_anon_1.pPrivateDriverData = address;
+            arg.PrivateDriverDataSize = size;
+        }
+    }
+    arg.NumAllocations = count(infos.len())?;
+    if !infos.is_empty() {
+        arg.__bindgen_anon_2.pAllocationInfo2 = infos.as_mut_ptr() as u64;
+    }
+    // SAFETY: the addresses are those of borrowed slices and of the live locals above, each with its
+    // size; existing memory is shared bytes, which anybody may write.
+    unsafe { call_with_addresses(node, arg) }?;
+    Ok(infos.iter().map(|info| info.hAllocation).collect())
+}
+
+fn info(new: &mut NewAllocation<'_>) -> Result<D3DDDI_ALLOCATIONINFO2> {
+    let mut info = D3DDDI_ALLOCATIONINFO2::default();
+    (info.pPrivateDriverData, info.PrivateDriverDataSize) = buffer(new.driver)?;
+    match new.memory {
+        Memory::New => {}
+        Memory::Existing(bytes) => info.__bindgen_anon_1.pSystemMem = bytes.as_ptr() as u64,
+        Memory::Section(slot) => info.__bindgen_anon_1.hSection = slot,
+    }
+    if let Some(priority) = new.priority {
+        info.Flags = D3DDDI_ALLOCATIONINFO2_Flags_OverridePriority;
+        info.__bindgen_anon_2.Priority = priority;
+    }
+    Ok(info)
+}
+
+/// DestroyAllocation2 of a resource, or of the allocations of a list.
+pub(crate) fn destroy(
+    node: &Node,
+    (device, resource): (LocalHandle, LocalHandle),
+    allocations: &[u32],
+    flags: u32,
+) -> Result<Status> {
+    let mut arg = D3DKMT_DESTROYALLOCATION2::zeroed();
+    arg.hDevice = device.0;
+    arg.hResource = resource.0;
+    arg.AllocationCount = count(allocations.len())?;
+    if !allocations.is_empty() {
+        arg.phAllocationList = allocations.as_ptr() as u64;
+    }
+    arg.Flags = flags;
+    // SAFETY: the address is 0 or that of the borrowed slice, only read. Mappings of the memory that
+    // goes away are revoked: who still reads them gets a signal, never other memory.
+    unsafe { call_with_addresses(node, &mut arg) }
+}
+
+/// Lock2 of an allocation of `size` bytes.
+pub(crate) fn lock(
+    node: &Node,
+    device: LocalHandle,
+    allocation: LocalHandle,
+    size: usize,
+) -> Result<SharedBytes> {
+    let mut arg = D3DKMT_LOCK2::zeroed();
+    arg.hDevice = device.0;
+    arg.hAllocation = allocation.0;
+    // SAFETY: the call takes no address.
+    unsafe { call_with_addresses(node, &mut arg) }?;
+    // SAFETY: the driver mapped the whole allocation there, until it is unlocked; the caller unlocks
+    // after the last use.
+    unsafe { SharedBytes::at(arg.pData, size) }.ok_or(Error::Protocol("lock without an address"))
+}
+
+/// Unlock2.
+///
+/// # Safety
+///
+/// The bytes of one [`lock`] of this allocation are not used any more.
+pub(crate) unsafe fn unlock(
+    node: &Node,
+    device: LocalHandle,
+    allocation: LocalHandle,
+) -> Result<()> {
+    let mut arg = D3DKMT_UNLOCK2::zeroed();
+    arg.hDevice = device.0;
+    arg.hAllocation = allocation.0;
+    // SAFETY: the call takes no address; what it unmaps is not used, says the caller.
+    unsafe { call_with_addresses(node, &mut arg) }.map(|_| ())
+}
+
+/// What identifies a shared resource.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Name {
+    /// Global handle.
+    Global(u32),
+    /// NT handle, as a slot.
+    Nt(u64),
+}
+
+/// The sizes a caller needs to open a resource.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ResourceSizes {
+    /// Bytes of private runtime data.
+    pub runtime: u32,
+    /// Bytes of private driver data of all allocations.
+    pub total_driver: u32,
+    /// Bytes of private driver data of the resource.
+    pub driver: u32,
+    /// Number of allocations.
+    pub allocations: u32,
+}
+
+/// QueryResourceInfo and QueryResourceInfoFromNtHandle.
+pub(crate) fn query(node: &Node, device: LocalHandle, name: Name) -> Result<ResourceSizes> {
+    macro_rules! ask {
+        ($type:ident, $member:ident = $name:expr) => {{
+            let mut arg = $type::zeroed();
+            arg.hDevice = device.0;
+            arg.$member = $name;
+            call(node, &mut arg)?;
+            ResourceSizes {
+                runtime: arg.PrivateRuntimeDataSize,
+                total_driver: arg.TotalPrivateDriverDataSize,
+                driver: arg.ResourcePrivateDriverDataSize,
+                allocations: arg.NumAllocations,
+            }
+        }};
+    }
+    Ok(match name {
+        Name::Global(handle) => ask!(D3DKMT_QUERYRESOURCEINFO, hGlobalShare = handle),
+        Name::Nt(slot) => ask!(D3DKMT_QUERYRESOURCEINFOFROMNTHANDLE, hNtHandle = slot),
+    })
+}
+
+/// An opened resource: handles, and what its creator stored with it.
+#[derive(Debug, Default)]
+pub(crate) struct Opened {
+    pub(crate) resource: u32,
+    pub(crate) keyed_mutex: u32,
+    pub(crate) sync_object: u32,
+    /// Handle and private driver data of each allocation.
+    pub(crate) allocations: Vec<(u32, Vec<u8>)>,
+    pub(crate) runtime: Vec<u8>,
+    pub(crate) driver: Vec<u8>,
+}
+
+/// OpenResource and OpenResourceFromNtHandle with buffers of exactly `sizes`.
+pub(crate) fn open(
+    node: &Node,
+    device: LocalHandle,
+    name: Name,
+    sizes: ResourceSizes,
+    mutex_data: &[u8],
+) -> Result<Opened> {
+    let bytes = |size: u32| vec![0u8; size as usize];
+    let mut infos = vec![D3DDDI_OPENALLOCATIONINFO2::default(); sizes.allocations as usize];
+    // The calls by NT handle want addresses even for nothing.
+    let mut runtime = bytes(sizes.runtime.max(1));
+    let mut driver = bytes(sizes.driver);
+    let mut total = bytes(sizes.total_driver.max(1));
+    let mut opened = Opened::default();
+
+    macro_rules! open {
+        ($type:ident, $member:ident = $name:expr) => {{
+            let mut arg = $type::zeroed();
+            arg.hDevice = device.0;
+            arg.$member = $name;
+            arg.NumAllocations = sizes.allocations;
+            arg.pPrivateRuntimeData = runtime.as_mut_ptr() as u64;
+            arg.PrivateRuntimeDataSize = sizes.runtime;
+            (
+                arg.pResourcePrivateDriverData,
+                arg.ResourcePrivateDriverDataSize,
+            ) = buffer(&mut driver)?;
+            arg.pTotalPrivateDriverDataBuffer = total.as_mut_ptr() as u64;
+            arg.TotalPrivateDriverDataBufferSize = sizes.total_driver;
+            arg
+        }};
+    }
+    let infos_address = infos.as_mut_ptr() as u64;
+    match name {
+        Name::Global(handle) => {
+            let mut arg = open!(D3DKMT_OPENRESOURCE, hGlobalShare = handle);
+            arg.__bindgen_anon_1.pOpenAllocationInfo2 = infos_address;
+            // SAFETY: the addresses are those of live vectors with the given sizes.
+            unsafe { call_with_addresses(node, &mut arg) }?;
+            opened.resource = arg.hResource;
+        }
+        Name::Nt(slot) => {
+            let mut arg = open!(D3DKMT_OPENRESOURCEFROMNTHANDLE, hNtHandle = slot);
+            arg.pOpenAllocationInfo2 = infos_address;
+            let (address, size) = input(mutex_data)?;
+            arg.pKeyedMutexPrivateRuntimeData = address;
+            arg.KeyedMutexPrivateRuntimeDataSize = size;
+            // SAFETY: the addresses are those of live vectors with the given sizes, and of the
+            // borrowed data of the mutex, which is only read.
+            unsafe { call_with_addresses(node, &mut arg) }?;
+            opened.resource = arg.hResource;
+            opened.keyed_mutex = arg.hKeyedMutex;
+            opened.sync_object = arg.hSyncObject;
+        }
+    }
+
+    runtime.truncate(sizes.runtime as usize);
+    let start = total.as_ptr() as u64;
+    for info in &infos {
+        let data = part(start, info).and_then(|range| total.get(range));
+        opened
+            .allocations
+            .push((info.hAllocation, data.unwrap_or_default().to_vec()));
+    }
+    (opened.runtime, opened.driver) = (runtime, driver);
+    Ok(opened)
+}
+
+/// Where the driver data of an allocation is in the buffer that starts at `start`.
+fn part(start: u64, info: &D3DDDI_OPENALLOCATIONINFO2) -> Option<Range<usize>> {
+    let offset = usize::try_from(info.pPrivateDriverData.checked_sub(start)?).ok()?;
+    let end = offset.checked_add(info.PrivateDriverDataSize as usize)?;
+    Some(offset..end)
+}
+
+/// GetRuntimeData: fills `bytes` with the runtime data of a resource.
+pub(crate) fn runtime_data(
+    node: &Node,
+    adapter: LocalHandle,
+    global: u32,
+    bytes: &mut [u8],
+) -> Result<Status> {
+    let mut arg = D3DKMT_GETRUNTIMEDATA::zeroed();
+    arg.hAdapter = adapter.0;
+    arg.hGlobalShare = global;
+    (arg.pRuntimeData, arg.RuntimeDataSize) = buffer(bytes)?;
+    // SAFETY: the address and the size are those of the borrowed slice.
+    unsafe { call_with_addresses(node, &mut arg) }
+}
+
+/// Escape with bytes that hold no addresses.
+pub(crate) fn escape(node: &Node, mut arg: D3DKMT_ESCAPE, bytes: &mut [u8]) -> Result<Status> {
+    (arg.pPrivateDriverData, arg.PrivateDriverDataSize) = buffer(bytes)?;
+    // SAFETY: the address and the size are those of the borrowed slice.
+    unsafe { call_with_addresses(node, &mut arg) }
+}
+
+/// SetAllocationPriority of one allocation.
+pub(crate) fn set_priority(
+    node: &Node,
+    device: LocalHandle,
+    allocation: LocalHandle,
+    priority: u32,
+) -> Result<()> {
+    let mut arg = D3DKMT_SETALLOCATIONPRIORITY::zeroed();
+    arg.hDevice = device.0;
+    arg.phAllocationList = (&raw const allocation.0) as u64;
+    arg.AllocationCount = 1;
+    arg.pPriorities = (&raw const priority) as u64;
+    // SAFETY: both addresses are those of live locals, only read.
+    unsafe { call_with_addresses(node, &mut arg) }.map(|_| ())
+}
+
+/// GetAllocationPriority of one allocation.
+pub(crate) fn priority(node: &Node, device: LocalHandle, allocation: LocalHandle) -> Result<u32> {
+    let mut priority = 0u32;
+    let mut arg = D3DKMT_GETALLOCATIONPRIORITY::zeroed();
+    arg.hDevice = device.0;
+    arg.phAllocationList = (&raw const allocation.0) as u64;
+    arg.AllocationCount = 1;
+    arg.pPriorities = (&raw mut priority) as u64;
+    // SAFETY: the addresses are those of live locals, one to read and one to write.
+    unsafe { call_with_addresses(node, &mut arg) }?;
+    Ok(priority)
+}
+
+/// QueryAllocationResidency of one allocation.
+pub(crate) fn residency(node: &Node, device: LocalHandle, allocation: LocalHandle) -> Result<u32> {
+    let mut status = 0u32;
+    let mut arg = D3DKMT_QUERYALLOCATIONRESIDENCY::zeroed();
+    arg.hDevice = device.0;
+    arg.phAllocationList = (&raw const allocation.0) as u64;
+    arg.AllocationCount = 1;
+    arg.pResidencyStatus = (&raw mut status) as u64;
+    // SAFETY: the addresses are those of live locals, one to read and one to write.
+    unsafe { call_with_addresses(node, &mut arg) }?;
+    Ok(status)
+}
