@@ -11,11 +11,21 @@ use super::{
         Identified,
         Kind, //
     },
+    export::Exports,
+    object::Strong,
     storage::Storage, //
+};
+use crate::{
+    sys::object_file::PendingFd,
+    uapi::status::{
+        Outcome,
+        Status, //
+    }, //
 };
 use kernel::{
     new_mutex,
     prelude::*,
+    seq_file::SeqFile,
     sync::{
         atomic::{
             Atomic,
@@ -29,19 +39,29 @@ use kernel::{
 /// Priority of an allocation that nobody has given one: `D3DDDI_ALLOCATIONPRIORITY_NORMAL`.
 const PRIORITY_NORMAL: u32 = 0x7800_0000;
 
+/// What an allocation is made of, fixed at creation.
+pub(crate) struct Description {
+    /// Bytes.
+    pub(crate) size: u64,
+    /// Whether its bytes may only be read.
+    pub(crate) read_only: bool,
+    /// Private driver data, as given at creation or made for a standard allocation.
+    pub(crate) driver_data: KVVec<u8>,
+}
+
 /// See the module.
 #[pin_data]
 pub(crate) struct Allocation {
     identified: Identified,
-    /// Bytes.
-    pub(crate) size: u64,
-    /// Private driver data, as given at creation or made for a standard allocation.
-    pub(crate) driver_data: KVVec<u8>,
+    /// What it is made of.
+    pub(crate) description: Description,
     /// How late it would be evicted (MEM-9).
     pub(crate) priority: Atomic<u32>,
-    /// How many duplicated handles of this allocation alone there are.
-    duplicates: Atomic<u32>,
-    /// The bytes; none after the end. LOCK: leaf among ours.
+    /// How many handles there are.
+    openings: Atomic<u32>,
+    /// Its dma-bufs.
+    exports: Arc<Exports<Strong>>,
+    /// The bytes; none after the end. LOCK: nothing of ours is locked under it.
     #[pin]
     storage: Mutex<Option<Arc<Storage>>>,
 }
@@ -49,18 +69,19 @@ pub(crate) struct Allocation {
 impl Allocation {
     /// An allocation of these bytes.
     pub(crate) fn new(
-        size: u64,
-        driver_data: KVVec<u8>,
+        description: Description,
         priority: Option<u32>,
         storage: Arc<Storage>,
     ) -> Result<Arc<Self>> {
+        let exports = Arc::pin_init(Exports::new(), GFP_KERNEL_ACCOUNT)?;
+
         Arc::pin_init(
             pin_init!(Self {
                 identified: Identified::new(Kind::Allocation),
-                size,
-                driver_data,
+                description,
                 priority: Atomic::new(priority.unwrap_or(PRIORITY_NORMAL)),
-                duplicates: Atomic::new(0),
+                openings: Atomic::new(0),
+                exports,
                 storage <- new_mutex!(Some(storage), "Allocation::storage"),
             }),
             GFP_KERNEL_ACCOUNT,
@@ -72,19 +93,39 @@ impl Allocation {
         self.identified.id
     }
 
-    /// Counts a duplicated handle.
-    pub(crate) fn duplicate(&self) {
-        self.duplicates.add(1, Relaxed);
+    /// The bytes, unless they are gone.
+    pub(crate) fn storage(&self) -> Outcome<Arc<Storage>> {
+        let storage = self.storage.lock().clone();
+
+        storage.ok_or(Status::INVALID_PARAMETER.into())
     }
 
-    /// A duplicated handle is gone.
-    pub(crate) fn end_duplicate(&self) {
-        self.duplicates.fetch_sub(1, Relaxed);
+    /// One more handle.
+    pub(crate) fn open(&self) {
+        self.openings.add(1, Relaxed);
     }
 
-    /// Whether something else than the bundles of its container uses it (RES-82).
-    pub(crate) fn is_used_by_itself(&self) -> bool {
-        self.duplicates.load(Relaxed) != 0
+    /// One handle less.
+    pub(crate) fn close(&self) {
+        self.openings.fetch_sub(1, Relaxed);
+    }
+
+    /// Whether there is one handle and no dma-buf (RES-82).
+    pub(crate) fn is_used_once(&self) -> bool {
+        self.openings.load(Relaxed) == 1 && !self.exports.is_exported()
+    }
+
+    /// A descriptor of the dma-buf of the allocation; `keep` makes the reference that it holds.
+    ///
+    /// Context: a system call, no locks held.
+    pub(crate) fn export(
+        &self,
+        read_only: bool,
+        keep: impl FnOnce() -> Outcome<Strong>,
+    ) -> Outcome<PendingFd> {
+        let read_only = read_only || self.description.read_only;
+
+        self.exports.export(&self.storage()?, read_only, keep)
     }
 
     /// The end: nothing can reach the bytes through this allocation any more.
@@ -94,5 +135,12 @@ impl Allocation {
         let storage = self.storage.lock().take();
 
         drop(storage);
+    }
+
+    /// Prints the state into fdinfo.
+    pub(crate) fn show(&self, m: &SeqFile) {
+        if let Ok(storage) = self.storage() {
+            storage.show(m);
+        }
     }
 }

@@ -52,8 +52,8 @@ pub(crate) struct Bundle {
     pub(crate) access: u32,
     /// Where it comes from.
     pub(crate) origin: Origin,
-    /// The one allocation whose handle was duplicated.
-    single: Option<Arc<Allocation>>,
+    /// Whether it has the handle of the container; handles of allocations then are part of it.
+    pub(crate) has_resource_handle: bool,
     /// The handles of its allocations; none once the bundle is being destroyed. LOCK: the handle
     /// table is not touched under it.
     #[pin]
@@ -61,15 +61,14 @@ pub(crate) struct Bundle {
 }
 
 impl Bundle {
-    /// A bundle of the resource that `strong` refers to, without handles. `single` is the allocation
-    /// that it is a duplicate of, if it is one.
+    /// A bundle of the resource that `strong` refers to, without handles.
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn new(
         strong: Strong,
         access: u32,
         origin: Origin,
-        single: Option<Arc<Allocation>>,
+        has_resource_handle: bool,
         space: &Arc<AddressSpace>,
     ) -> Outcome<Arc<Self>> {
         let Object::Resource(resource) = strong.object() else {
@@ -79,18 +78,10 @@ impl Bundle {
         let key = space.identity.key();
 
         resource.enter(key)?;
-        if let Some(allocation) = &single {
-            resource
-                .count_duplicate(allocation)
-                .inspect_err(|_| resource.leave(key))?;
-        }
         resource.header.openings.add(1, Relaxed);
 
-        // If this fails the fields are dropped one by one, not as a bundle.
-        let undo =
-            ScopeGuard::new_with_data((resource.clone(), single.clone()), |(resource, single)| {
-                end(&resource, single.as_deref(), key);
-            });
+        // If the bundle is not made, its drop does not run.
+        let undo = ScopeGuard::new_with_data(resource.clone(), |resource| end(&resource, key));
         let bundle = Arc::pin_init(
             pin_init!(Self {
                 strong,
@@ -98,13 +89,13 @@ impl Bundle {
                 space: space.clone(),
                 access,
                 origin,
-                single,
+                has_resource_handle,
                 handles <- new_mutex!(Some(KVVec::new()), "Bundle::handles"),
             }),
             GFP_KERNEL_ACCOUNT,
         )?;
 
-        undo.dismiss();
+        drop(undo.dismiss());
         Ok(bundle)
     }
 
@@ -116,6 +107,11 @@ impl Bundle {
     /// The container.
     pub(crate) fn resource(&self) -> &Arc<Resource> {
         &self.resource
+    }
+
+    /// Gives the container a global handle, which still has to be published.
+    pub(crate) fn name_globally(&self) -> Result<u32> {
+        self.strong.name_globally()
     }
 
     /// One more reference to the container.
@@ -131,11 +127,6 @@ impl Bundle {
         self.access & resource_access::WRITE != 0
     }
 
-    /// Whether it has the handle of the container; a handle of an allocation then is part of it.
-    pub(crate) fn has_resource_handle(&self) -> bool {
-        self.single.is_none() && !self.resource.description.alone
-    }
-
     /// Handles of its allocations were made.
     pub(crate) fn add_handles(&self, more: &[u32]) -> Outcome {
         match &mut *self.handles.lock() {
@@ -144,10 +135,10 @@ impl Bundle {
         }
     }
 
-    /// The handle of an allocation is gone.
-    pub(crate) fn forget_handle(&self, handle: u32) {
+    /// These handles, in increasing order, are gone.
+    pub(crate) fn forget_handles(&self, sorted: &[u32]) {
         if let Some(handles) = &mut *self.handles.lock() {
-            handles.retain(|other| *other != handle);
+            handles.retain(|handle| sorted.binary_search(handle).is_err());
         }
     }
 
@@ -157,11 +148,44 @@ impl Bundle {
     }
 }
 
-/// What a bundle has counted is counted back.
-fn end(resource: &Resource, single: Option<&Allocation>, key: (usize, usize)) {
-    if let Some(allocation) = single {
-        allocation.end_duplicate();
+/// Allocations that were added to a resource. Dropping it takes them out again, unless they are
+/// kept.
+pub(crate) struct Added {
+    bundle: Arc<Bundle>,
+    allocations: KVVec<Arc<Allocation>>,
+}
+
+impl Added {
+    /// Adds these allocations to the resource of `bundle`.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn new(bundle: Arc<Bundle>, allocations: &[Arc<Allocation>]) -> Outcome<Self> {
+        let mut all = KVVec::with_capacity(allocations.len(), GFP_KERNEL_ACCOUNT)?;
+
+        all.extend_from_slice(allocations, GFP_KERNEL_ACCOUNT)?;
+        bundle.resource().add(&all)?;
+        Ok(Self {
+            bundle,
+            allocations: all,
+        })
     }
+
+    /// They stay.
+    pub(crate) fn keep(mut self) {
+        self.allocations.clear();
+    }
+}
+
+impl Drop for Added {
+    fn drop(&mut self) {
+        for allocation in &self.allocations {
+            self.bundle.resource().remove(allocation);
+        }
+    }
+}
+
+/// What a bundle has counted is counted back.
+fn end(resource: &Resource, key: (usize, usize)) {
     resource.header.openings.fetch_sub(1, Relaxed);
     resource.leave(key);
 }
@@ -170,10 +194,6 @@ fn end(resource: &Resource, single: Option<&Allocation>, key: (usize, usize)) {
 impl PinnedDrop for Bundle {
     /// Context: may sleep, no locks held.
     fn drop(self: Pin<&mut Self>) {
-        end(
-            &self.resource,
-            self.single.as_deref(),
-            self.space.identity.key(),
-        );
+        end(&self.resource, self.space.identity.key());
     }
 }

@@ -45,6 +45,8 @@ impl Listed {
 #[pin_data]
 pub(crate) struct Driver {
     adapters: KVec<Arc<Adapter>>,
+    /// The device that foreign dma-bufs are attached to.
+    pub(crate) importer: super::storage::Importer,
     /// What all processes share.
     pub(crate) tables: Arc<Tables>,
     #[pin]
@@ -65,6 +67,7 @@ impl Driver {
         Arc::pin_init(
             pin_init!(Self {
                 adapters,
+                importer: super::storage::Importer,
                 tables,
                 processes <- new_mutex!(RBTree::new(), "Driver::processes"),
             }),

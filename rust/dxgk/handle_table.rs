@@ -15,7 +15,6 @@
 
 use super::{
     adapter::Adapter,
-    allocation::Allocation,
     bundle::{
         Bundle,
         Origin, //
@@ -27,6 +26,7 @@ use super::{
     context::Context,
     device::Device,
     object::Strong,
+    open_allocation::OpenAllocation,
     opening::{
         Opened,
         Opening, //
@@ -76,7 +76,7 @@ pub(crate) enum Item {
     /// A resource.
     Resource(Arc<Bundle>),
     /// An allocation, in a resource or by itself.
-    Allocation(Arc<Bundle>, Arc<Allocation>),
+    Allocation(Arc<OpenAllocation>),
 }
 
 /// One handle.
@@ -109,8 +109,9 @@ impl Entry {
                 }
                 Item::Resource(bundle) => bundle.object().header().id() == id,
                 // Part of its bundle, unless it is the bundle.
-                Item::Allocation(bundle, _) => {
-                    !bundle.has_resource_handle() && bundle.object().header().id() == id
+                Item::Allocation(opened) => {
+                    !opened.bundle.has_resource_handle
+                        && opened.bundle.object().header().id() == id
                 }
                 _ => false,
             }
@@ -134,7 +135,7 @@ pub(crate) struct Shareable {
     /// The access that an NT handle may get; `None` if there may be no NT handle.
     pub(crate) shareable: Option<u32>,
     /// The allocation, if the handle is of one; the object is its container.
-    pub(crate) allocation: Option<Arc<Allocation>>,
+    pub(crate) allocation: Option<Arc<OpenAllocation>>,
     /// The handle of the device that it was made on, if any.
     pub(crate) device: Option<u32>,
 }
@@ -358,12 +359,10 @@ impl HandleTable {
         })
     }
 
-    /// The bundle and the allocation behind the handle of an allocation.
-    pub(crate) fn allocation(&self, local: u32) -> Outcome<Found<(Arc<Bundle>, Arc<Allocation>)>> {
+    /// What the handle of an allocation stands for.
+    pub(crate) fn allocation(&self, local: u32) -> Outcome<Found<Arc<OpenAllocation>>> {
         self.lookup().find(local, |entry| match &entry.item {
-            Item::Allocation(bundle, allocation) => {
-                Some(entry.found((bundle.clone(), allocation.clone())))
-            }
+            Item::Allocation(opened) => Some(entry.found(opened.clone())),
             _ => None,
         })
     }
@@ -382,7 +381,9 @@ impl HandleTable {
                     bundle.access,
                     (bundle.origin != Origin::OpenedByGlobal).then_some(bundle.access),
                 ),
-                Item::Allocation(bundle, _) => (bundle.object(), bundle.access, None),
+                Item::Allocation(opened) => {
+                    (opened.bundle.object(), opened.bundle.access, None)
+                }
                 _ => return None,
             };
 
@@ -391,7 +392,7 @@ impl HandleTable {
                 access,
                 shareable,
                 allocation: match &entry.item {
-                    Item::Allocation(_, allocation) => Some(allocation.clone()),
+                    Item::Allocation(opened) => Some(opened.clone()),
                     _ => None,
                 },
                 device: entry.parent,
@@ -442,26 +443,6 @@ impl HandleTable {
             }
         }
         state.take_all(sorted, &mut claimed);
-        Ok(claimed)
-    }
-
-    /// Takes the entries of those of these handles out that still stand for allocations of
-    /// `bundle`.
-    ///
-    /// Context: may sleep, no locks held.
-    pub(crate) fn claim_rest(&self, handles: &[u32], bundle: &Arc<Bundle>) -> Outcome<Claimed> {
-        let mut claimed = Claimed(KVVec::with_capacity(handles.len(), GFP_KERNEL_ACCOUNT)?);
-        let mut state = self.state.lock();
-
-        for local in handles {
-            let ours = state.find(*local).is_some_and(
-                |entry| matches!(&entry.item, Item::Allocation(of, _) if Arc::ptr_eq(of, bundle)),
-            );
-
-            if ours {
-                state.take_all(&[*local], &mut claimed);
-            }
-        }
         Ok(claimed)
     }
 

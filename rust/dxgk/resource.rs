@@ -60,6 +60,17 @@ struct State {
     dead: bool,
 }
 
+impl State {
+    fn take(&mut self, allocation: &Arc<Allocation>) -> Option<Arc<Allocation>> {
+        let place = self
+            .allocations
+            .iter()
+            .position(|known| Arc::ptr_eq(known, allocation))?;
+
+        self.allocations.remove(place).ok()
+    }
+}
+
 /// See the module.
 #[pin_data]
 pub(crate) struct Resource {
@@ -137,7 +148,7 @@ impl Resource {
         let bytes = state
             .allocations
             .iter()
-            .map(|allocation| allocation.driver_data.len())
+            .map(|allocation| allocation.description.driver_data.len())
             .fold(0, usize::saturating_add);
 
         // CAST: at most 4096 allocations.
@@ -147,8 +158,8 @@ impl Resource {
         )
     }
 
-    /// Gives up allocations of an unshared resource that nobody else uses, with their storage
-    /// (RES-82).
+    /// One handle of `allocation` is destroyed: an unshared resource gives the allocation up with
+    /// its storage if that was the last one (RES-82). The handle itself counts until it is dropped.
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn give_up(&self, allocation: &Arc<Allocation>) {
@@ -157,23 +168,30 @@ impl Resource {
         }
 
         let mut state = self.state.lock();
-        let place = state
-            .allocations
-            .iter()
-            .position(|known| Arc::ptr_eq(known, allocation));
 
-        if let Some(place) = place.filter(|_| !allocation.is_used_by_itself()) {
-            let removed = state.allocations.remove(place);
+        if allocation.is_used_once() {
+            let removed = state.take(allocation);
 
             drop(state);
-            if let Ok(removed) = removed {
+            if let Some(removed) = removed {
                 removed.cleanup();
             }
         }
     }
 
-    /// Counts a handle of one allocation by itself; none if the allocation was given up.
-    pub(crate) fn count_duplicate(&self, allocation: &Arc<Allocation>) -> Outcome {
+    /// Takes an allocation out that was added by a call that failed.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn remove(&self, allocation: &Arc<Allocation>) {
+        let removed = self.state.lock().take(allocation);
+
+        if let Some(removed) = removed {
+            removed.cleanup();
+        }
+    }
+
+    /// Counts one more handle of an allocation, unless the allocation was given up.
+    pub(crate) fn open(&self, allocation: &Arc<Allocation>) -> Outcome {
         let state = self.state.lock();
 
         if !state
@@ -183,7 +201,7 @@ impl Resource {
         {
             return Err(Status::INVALID_PARAMETER.into());
         }
-        allocation.duplicate();
+        allocation.open();
         Ok(())
     }
 

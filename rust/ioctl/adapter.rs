@@ -3,8 +3,8 @@
 //! Adapters: finding them, opening them, asking them.
 
 use super::{
+    handles::Handles,
     Call,
-    Handles,
     Publish, //
 };
 use crate::{
@@ -86,13 +86,12 @@ fn enumerate<'a>(call: Call<'a>, array: u64, capacity: u32) -> Outcome<(u32, Pub
         return Err(Status::BUFFER_TOO_SMALL.into());
     }
 
-    let mut handles = Handles::default();
+    let mut handles = Handles::new(call, adapters.len())?;
     let mut entries = KVec::with_capacity(adapters.len(), GFP_KERNEL_ACCOUNT)?;
 
     for adapter in adapters {
-        let reserved = open(call, adapter)?;
         let entry = D3DKMT_ADAPTERINFO {
-            hAdapter: reserved.handle(),
+            hAdapter: handles.reserve(Item::Adapter(adapter.clone()), None)?,
             AdapterLuid: LUID {
                 LowPart: adapter.luid.low,
                 HighPart: adapter.luid.high,
@@ -101,7 +100,6 @@ fn enumerate<'a>(call: Call<'a>, array: u64, capacity: u32) -> Outcome<(u32, Pub
             bPrecisePresentRegionsPreferred: 0,
         };
 
-        handles.0.push(reserved, GFP_KERNEL_ACCOUNT)?;
         entries.push(entry, GFP_KERNEL_ACCOUNT)?;
     }
     user::write_slice(array, &entries)?;

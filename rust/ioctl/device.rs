@@ -3,6 +3,7 @@
 //! Devices and contexts.
 
 use super::{
+    invalid_if,
     Call,
     Publish, //
 };
@@ -31,17 +32,9 @@ const CONTEXT_FLAGS: u32 = !D3DDDI_CREATECONTEXTFLAGS_Reserved;
 /// Bits of `D3DKMT_CREATEDEVICEFLAGS` that may be set.
 const DEVICE_FLAGS: u32 = !D3DKMT_CREATEDEVICEFLAGS_Reserved;
 
-fn refuse_if(refused: bool) -> Outcome {
-    if refused {
-        Err(Status::INVALID_PARAMETER.into())
-    } else {
-        Ok(())
-    }
-}
-
 /// nr 0x02. The legacy buffers of the answer do not exist: 0.
 pub(super) fn create<'a>(call: Call<'a>, args: &mut D3DKMT_CREATEDEVICE) -> Outcome<Publish<'a>> {
-    refuse_if(args.Flags & !DEVICE_FLAGS != 0)?;
+    invalid_if(args.Flags & !DEVICE_FLAGS != 0)?;
 
     let adapter = call.process.handles.adapter(args.adapter_handle())?;
     let device = Device::new(adapter)?;
@@ -92,7 +85,7 @@ fn create_context<'a>(
 ) -> Outcome<(u32, Publish<'a>)> {
     let parent = call.process.handles.parent(device)?;
 
-    refuse_if(node >= NODE_COUNT || !Adapter::has_engines(engines))?;
+    invalid_if(node >= NODE_COUNT || !Adapter::has_engines(engines))?;
 
     let context = Context::new(parent.device.clone(), scheduling)?;
     let reserved = call
@@ -105,7 +98,7 @@ fn create_context<'a>(
 
 /// The software adapter takes no private driver data; what is passed is accepted and not read.
 fn check_private_data(data: u64, size: u32) -> Outcome {
-    refuse_if(data == 0 && size != 0)
+    invalid_if(data == 0 && size != 0)
 }
 
 /// nr 0x04.
@@ -113,7 +106,7 @@ pub(super) fn create_context_virtual<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_CREATECONTEXTVIRTUAL,
 ) -> Outcome<Publish<'a>> {
-    refuse_if(args.Flags & !CONTEXT_FLAGS != 0)?;
+    invalid_if(args.Flags & !CONTEXT_FLAGS != 0)?;
     check_private_data(args.pPrivateDriverData, args.PrivateDriverDataSize)?;
 
     let (handle, publish) = create_context(
@@ -133,7 +126,7 @@ pub(super) fn create_hw_context<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_CREATEHWCONTEXT,
 ) -> Outcome<Publish<'a>> {
-    refuse_if(args.Flags != 0)?;
+    invalid_if(args.Flags != 0)?;
     check_private_data(args.pPrivateDriverData, args.PrivateDriverDataSize)?;
 
     let (handle, publish) = create_context(

@@ -8,12 +8,16 @@
 //! the process that opened the file (abi.md section 1).
 
 mod adapter;
+mod allocation;
 mod device;
+mod handles;
 mod share;
 mod sync_object;
 mod table;
 mod transport;
 mod wait;
+
+use handles::Handles;
 
 use crate::{
     dxgk::{
@@ -76,30 +80,13 @@ enum Publish<'a> {
     Fd(PendingFd),
 }
 
-/// Several reserved handles, in the order of their numbers.
-#[derive(Default)]
-struct Handles<'a>(KVec<Reserved<'a>>);
-
-impl Drop for Handles<'_> {
-    /// The last number first, so that all of them are given back (RES-4).
-    fn drop(&mut self) {
-        while let Some(handle) = self.0.pop() {
-            drop(handle);
-        }
-    }
-}
-
 impl Publish<'_> {
     /// Cannot fail.
     fn commit(self, call: Call<'_>) {
         match self {
             Self::Nothing => {}
             Self::Handle(handle) => handle.publish(),
-            Self::Handles(mut handles) => {
-                while let Some(handle) = handles.0.pop() {
-                    handle.publish();
-                }
-            }
+            Self::Handles(handles) => handles.publish(),
             Self::Named(handle, global) => {
                 handle.publish();
                 call.driver.tables.globals.publish(global);
@@ -179,6 +166,15 @@ pub(crate) fn run(opened: &OpenFile, cmd: u32, arg: u64) -> isize {
         Ok(()) => 0,
         Err(Stop::Status(status)) => status.ioctl_result(),
         Err(Stop::Interrupted) => interrupted(),
+    }
+}
+
+/// Refuses a call if a condition is true.
+fn invalid_if(refused: bool) -> Outcome {
+    if refused {
+        Err(Status::INVALID_PARAMETER.into())
+    } else {
+        Ok(())
     }
 }
 

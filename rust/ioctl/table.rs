@@ -5,6 +5,7 @@
 
 use super::{
     adapter,
+    allocation,
     device,
     run_elsewhere,
     run_in,
@@ -97,6 +98,8 @@ table! {
         run_out D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2 => sync_object::open_nt2;
     DXG_IOCTL_OPENSYNCOBJECTFROMNTHANDLE:
         run_out D3DKMT_OPENSYNCOBJECTFROMNTHANDLE => sync_object::open_nt;
+    DXG_IOCTL_CREATEALLOCATION: run_out D3DKMT_CREATEALLOCATION => allocation::create;
+    DXG_IOCTL_DESTROYALLOCATION2: run_in D3DKMT_DESTROYALLOCATION2 => allocation::destroy;
     DXG_IOCTL_SHAREOBJECTS: run_elsewhere D3DKMT_SHAREOBJECTS => share::share_objects;
     DXG_IOCTL_SIGNALSYNCHRONIZATIONOBJECTFROMCPU:
         run_in D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU => wait::signal_from_cpu;

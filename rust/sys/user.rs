@@ -92,6 +92,26 @@ pub(crate) fn read_slice<T: Plain>(addr: u64, values: &mut [T]) -> core::result:
         .map_err(|_| Fault)
 }
 
+/// Why bytes could not be read.
+pub(crate) enum ReadError {
+    /// The memory is not readable.
+    Fault,
+    /// There is no memory for a copy.
+    NoMemory,
+}
+
+/// A copy of this many bytes, whose number the caller has bounded. Without bytes the address is not
+/// looked at.
+pub(crate) fn read_bytes(addr: u64, size: usize) -> core::result::Result<KVVec<u8>, ReadError> {
+    let mut bytes =
+        KVVec::from_elem(0u8, size, GFP_KERNEL_ACCOUNT).map_err(|_| ReadError::NoMemory)?;
+
+    if size != 0 {
+        read_slice(addr, &mut bytes).map_err(|_| ReadError::Fault)?;
+    }
+    Ok(bytes)
+}
+
 /// Copies one value to user memory.
 pub(crate) fn write<T: Plain>(addr: u64, value: &T) -> core::result::Result<(), Fault> {
     write_slice(addr, core::slice::from_ref(value))

@@ -6,7 +6,10 @@
 //! to an errno that existing clients map back (abi.md section 3).
 
 use super::generated as uapi;
-use crate::sys::user::Fault;
+use crate::sys::user::{
+    Fault,
+    ReadError, //
+};
 use kernel::{
     alloc::AllocError,
     error::code,
@@ -108,6 +111,15 @@ impl From<Error> for Stop {
 impl From<Fault> for Stop {
     fn from(_: Fault) -> Self {
         Self::Status(Status::ACCESS_VIOLATION)
+    }
+}
+
+impl From<ReadError> for Stop {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::Fault => Status::ACCESS_VIOLATION.into(),
+            ReadError::NoMemory => Status::NO_MEMORY.into(),
+        }
     }
 }
 

@@ -89,3 +89,41 @@ impl D3DKMT_GETDEVICESTATE {
         self.__bindgen_anon_1.PageFaultState = zeroed();
     }
 }
+
+impl D3DKMT_CREATEALLOCATION {
+    /// Address of the standard allocation, or of the private driver data of the resource.
+    pub(crate) fn description(&self) -> u64 {
+        // SAFETY: Plain bytes, see the module.
+        unsafe { self.__bindgen_anon_1.pStandardAllocation }
+    }
+
+    /// Address of the allocation infos.
+    pub(crate) fn infos(&self) -> u64 {
+        // SAFETY: Plain bytes, see the module.
+        unsafe { self.__bindgen_anon_2.pAllocationInfo2 }
+    }
+}
+
+impl D3DDDI_ALLOCATIONINFO2 {
+    /// Section handle or system memory.
+    pub(crate) fn existing(&self) -> u64 {
+        // SAFETY: Plain bytes, see the module.
+        unsafe { self.__bindgen_anon_1.pSystemMem }
+    }
+
+    /// The priority, if the flags say that there is one.
+    pub(crate) fn priority(&self) -> Option<u32> {
+        // SAFETY: Plain bytes, see the module.
+        let priority = unsafe { self.__bindgen_anon_2.Priority };
+
+        (self.Flags & D3DDDI_ALLOCATIONINFO2_Flags_OverridePriority != 0).then_some(priority)
+    }
+}
+
+impl D3DKMT_OPENRESOURCE {
+    /// Address of the allocation infos.
+    pub(crate) fn infos(&self) -> u64 {
+        // SAFETY: Plain bytes, see the module.
+        unsafe { self.__bindgen_anon_1.pOpenAllocationInfo2 }
+    }
+}

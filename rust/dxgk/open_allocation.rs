@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What the handle of an allocation stands for: the allocation as one bundle has it, and where the
+//! process has it mapped.
+
+use super::{
+    allocation::Allocation,
+    bundle::{
+        Bundle,
+        Origin, //
+    },
+    window::Window, //
+};
+use crate::uapi::status::Outcome;
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
+
+/// See the module.
+pub(crate) struct OpenAllocation {
+    /// What keeps the allocation alive.
+    pub(crate) bundle: Arc<Bundle>,
+    /// The allocation.
+    pub(crate) allocation: Arc<Allocation>,
+    window: Arc<Window>,
+}
+
+impl OpenAllocation {
+    /// Opens `allocation`, which belongs to the container of `bundle`.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn new(bundle: &Arc<Bundle>, allocation: &Arc<Allocation>) -> Outcome<Arc<Self>> {
+        let write = bundle.may_write() && !allocation.description.read_only;
+        let window = Window::new(allocation.storage()?, write)?;
+
+        // Counted by the owner of the container before it can be given up.
+        bundle.resource().open(allocation)?;
+
+        let opened = Self {
+            bundle: bundle.clone(),
+            allocation: allocation.clone(),
+            window,
+        };
+
+        // A failure drops `opened`, which counts back.
+        Ok(Arc::new(opened, GFP_KERNEL_ACCOUNT)?)
+    }
+
+    /// Maps the allocation, or counts one more lock of the mapping (RES-89).
+    ///
+    /// Context: an ioctl of the process, no locks held.
+    pub(crate) fn lock(&self) -> Outcome<usize> {
+        self.window.lock()
+    }
+
+    /// One lock less; the last one unmaps.
+    ///
+    /// Context: as [`OpenAllocation::lock`].
+    pub(crate) fn unlock(&self) -> Outcome {
+        self.window.unlock()
+    }
+
+    /// DestroyAllocation of this handle: if nobody else uses the allocation, its resource gives it up
+    /// (RES-82).
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn destroy(&self) {
+        self.window.revoke();
+        if self.bundle.origin != Origin::Duplicated {
+            self.bundle.resource().give_up(&self.allocation);
+        }
+    }
+}
+
+impl Drop for OpenAllocation {
+    /// Context: may sleep, no locks held.
+    fn drop(&mut self) {
+        self.window.revoke();
+        self.allocation.close();
+    }
+}

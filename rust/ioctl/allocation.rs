@@ -1,0 +1,450 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Creating and destroying allocations and resources (shared-resources.md sections 3 and 4).
+
+use super::{
+    handles::Handles,
+    invalid_if,
+    Call,
+    Publish, //
+};
+use crate::{
+    dxgk::{
+        allocation::{
+            self,
+            Allocation, //
+        },
+        attached::Value,
+        bundle::{
+            Added,
+            Bundle,
+            Origin, //
+        },
+        census::Kind,
+        handle_table::{
+            Item,
+            Parent, //
+        },
+        object::{
+            Header,
+            Object,
+            Strong, //
+        },
+        open_allocation::OpenAllocation,
+        resource::{
+            Audience,
+            Description,
+            Resource, //
+        },
+        storage::Storage, //
+    },
+    logic::{
+        access,
+        allocation_rules::{
+            self,
+            bits,
+            DriverData,
+            Refused,
+            Standard,
+            MAX_ALLOCATIONS,
+            MAX_PRIVATE_DATA,
+            PAGE, //
+        },
+        handle,
+        sync_flags::Sharing, //
+    },
+    sys::user,
+    uapi::{
+        status::{
+            Outcome,
+            Status,
+            Stop, //
+        },
+        *, //
+    }, //
+};
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
+
+impl From<Refused> for Stop {
+    fn from(_: Refused) -> Self {
+        Status::INVALID_PARAMETER.into()
+    }
+}
+
+/// What a call creates, after all checks of its arguments.
+struct Request<'a> {
+    call: Call<'a>,
+    parent: Parent,
+    flags: u32,
+    /// Size of a standard allocation.
+    standard: Option<u64>,
+    /// Private driver data of the resource.
+    driver_data: KVVec<u8>,
+}
+
+impl Request<'_> {
+    fn has(&self, mask: u32) -> bool {
+        self.flags & mask != 0
+    }
+
+    fn sharing(&self) -> Sharing {
+        match (self.has(bits::CREATE_SHARED), self.has(bits::NT_SECURITY_SHARING)) {
+            (false, _) => Sharing::Private,
+            (true, false) => Sharing::Global,
+            (true, true) => Sharing::Nt,
+        }
+    }
+
+    /// The memory of an allocation.
+    fn storage(&self, info: &D3DDDI_ALLOCATIONINFO2, size: u64) -> Outcome<Arc<Storage>> {
+        let write = !self.has(bits::READ_ONLY);
+        let existing = info.existing();
+
+        if self.has(bits::EXISTING_SYS_MEM) {
+            invalid_if(existing == 0 || existing % PAGE != 0)?;
+            Storage::user(existing, size, write)
+        } else if self.has(bits::EXISTING_SECTION) {
+            let fd = handle::nt_fd(existing).ok_or(Status::INVALID_HANDLE)?;
+
+            Storage::section(&self.call.driver.importer, fd, size, write)
+        } else {
+            Storage::system(size)
+        }
+    }
+
+    /// Makes the allocation that an entry of the array describes.
+    fn allocation(&self, info: &D3DDDI_ALLOCATIONINFO2) -> Outcome<Arc<Allocation>> {
+        invalid_if(
+            info.Flags & D3DDDI_ALLOCATIONINFO2_Flags_Reserved != 0
+                || info.Reserved != [0; 5]
+                || info.PrivateDriverDataSize > MAX_PRIVATE_DATA,
+        )?;
+
+        let mut driver_data = KVVec::new();
+        let size = match self.standard {
+            Some(size) => {
+                invalid_if(info.PrivateDriverDataSize != 0)?;
+                driver_data
+                    .extend_from_slice(&DriverData::linear(size).encode(), GFP_KERNEL_ACCOUNT)?;
+                size
+            }
+            None => {
+                // CAST: bounded above.
+                let bytes = info.PrivateDriverDataSize as usize;
+
+                driver_data = user::read_bytes(info.pPrivateDriverData, bytes)?;
+                DriverData::decode(&driver_data)?.size
+            }
+        };
+        let description = allocation::Description {
+            size,
+            read_only: self.has(bits::READ_ONLY),
+            driver_data,
+        };
+        let storage = self.storage(info, size)?;
+
+        Ok(Allocation::new(description, info.priority(), storage)?)
+    }
+
+    /// Makes the container of these allocations and a bundle of it.
+    fn container(&mut self, alone: bool, allocations: KVVec<Arc<Allocation>>) -> Outcome<Arc<Bundle>> {
+        let header = Header::new(
+            if alone {
+                Kind::Allocation
+            } else {
+                Kind::Resource
+            },
+            Some(self.parent.device.adapter.clone()),
+            self.sharing(),
+            self.has(bits::CROSS_ADAPTER),
+            self.call.driver.tables.clone(),
+        );
+        let description = Description {
+            shared: self.has(bits::CREATE_SHARED),
+            alone,
+            audience: match () {
+                _ if self.has(bits::RESTRICT_SHARED_ACCESS) => Audience::Admitted,
+                _ if self.has(bits::NON_SECURE) => Audience::Anybody,
+                _ => Audience::Usual,
+            },
+            driver_data: core::mem::take(&mut self.driver_data),
+        };
+        let resource = Resource::new(header, description, allocations)?;
+        let strong = Strong::first(Object::Resource(resource));
+
+        Bundle::new(
+            strong,
+            access::resource::ALL,
+            Origin::Opened,
+            !alone,
+            &self.call.process.space,
+        )
+    }
+}
+
+/// The size of the standard allocation that a call describes, if it does.
+fn standard(
+    args: &D3DKMT_CREATEALLOCATION,
+    infos: &[D3DDDI_ALLOCATIONINFO2],
+) -> Outcome<Option<u64>> {
+    if args.Flags & bits::STANDARD_ALLOCATION == 0 {
+        invalid_if(args.Flags & (bits::EXISTING_SYS_MEM | bits::EXISTING_SECTION) != 0)?;
+        return Ok(None);
+    }
+    invalid_if(args.description() == 0)?;
+
+    let standard = user::read::<D3DKMT_CREATESTANDARDALLOCATION>(args.description())?;
+
+    allocation_rules::check_standard(
+        &Standard {
+            driver_data_size: args.PrivateDriverDataSize,
+            count: args.NumAllocations,
+            kind: standard.Type,
+            size: standard.ExistingHeapData.Size,
+            flags: standard.Flags,
+        },
+        args.Flags,
+    )?;
+
+    let info = infos.first().ok_or(Refused)?;
+
+    invalid_if(
+        args.Flags & bits::EXISTING_SYS_MEM != 0
+            && (info.existing() == 0 || info.existing() % PAGE != 0),
+    )?;
+    Ok(Some(standard.ExistingHeapData.Size))
+}
+
+/// The array of a call, copied.
+fn read_infos(args: &D3DKMT_CREATEALLOCATION) -> Outcome<KVVec<D3DDDI_ALLOCATIONINFO2>> {
+    if args.NumAllocations > MAX_ALLOCATIONS || args.infos() == 0 {
+        // Refused later, where its turn is.
+        return Ok(KVVec::new());
+    }
+
+    // CAST: bounded above.
+    let count = args.NumAllocations as usize;
+    let mut infos = KVVec::from_elem(user::zeroed(), count, GFP_KERNEL_ACCOUNT)?;
+
+    user::read_slice(args.infos(), &mut infos)?;
+    Ok(infos)
+}
+
+/// The bundle of the resource that allocations are added to (RES-24), after the checks that have
+/// their turn at it.
+fn existing(call: Call<'_>, args: &D3DKMT_CREATEALLOCATION) -> Outcome<Option<Arc<Bundle>>> {
+    if args.hResource == 0 {
+        return Ok(None);
+    }
+
+    let found = call
+        .process
+        .handles
+        .resource(args.hResource)
+        .map_err(|_| Status::INVALID_HANDLE)?;
+    let bundle = found.what;
+
+    invalid_if(
+        args.Flags & (bits::CREATE_RESOURCE | bits::STANDARD_ALLOCATION) != 0
+            || found.device != Some(args.hDevice)
+            || bundle.origin != Origin::Opened
+            || bundle.resource().description.shared,
+    )?;
+    Ok(Some(bundle))
+}
+
+/// nr 0x06.
+pub(super) fn create<'a>(
+    call: Call<'a>,
+    args: &mut D3DKMT_CREATEALLOCATION,
+) -> Outcome<Publish<'a>> {
+    let parent = call.process.handles.parent(args.hDevice)?;
+    let creates_resource = args.Flags & bits::CREATE_RESOURCE != 0;
+
+    allocation_rules::check_flags(args.Flags)?;
+
+    let infos = read_infos(args)?;
+    let standard = standard(args, &infos)?;
+    let existing = existing(call, args)?;
+
+    invalid_if(
+        args.Flags & bits::CREATE_SHARED != 0 && !creates_resource
+            // CAST: 32 bits fit a usize.
+            || infos.len() != args.NumAllocations as usize
+            || infos.is_empty() && !creates_resource
+            || args.PrivateRuntimeDataSize > MAX_PRIVATE_DATA
+            || args.PrivateDriverDataSize > MAX_PRIVATE_DATA,
+    )?;
+
+    // CAST: both were bounded above.
+    let driver_data = match standard {
+        Some(_) => KVVec::new(),
+        None => user::read_bytes(args.description(), args.PrivateDriverDataSize as usize)?,
+    };
+    let runtime_data = match creates_resource {
+        true => user::read_bytes(args.pPrivateRuntimeData, args.PrivateRuntimeDataSize as usize)?,
+        false => KVVec::new(),
+    };
+    let mut request = Request {
+        call,
+        parent,
+        flags: args.Flags,
+        standard,
+        driver_data,
+    };
+    let mut allocations = KVVec::with_capacity(infos.len(), GFP_KERNEL_ACCOUNT)?;
+    let mut handles = Handles::new(call, infos.len() + 1)?;
+
+    for info in &infos {
+        allocations.push(request.allocation(info)?, GFP_KERNEL_ACCOUNT)?;
+    }
+    match existing {
+        Some(bundle) => {
+            handles.added = Some(Added::new(bundle.clone(), &allocations)?);
+            reserve(&mut handles, &request.parent, &bundle, &allocations)?;
+        }
+        None if creates_resource => {
+            let mut all = KVVec::with_capacity(allocations.len(), GFP_KERNEL_ACCOUNT)?;
+
+            all.extend_from_slice(&allocations, GFP_KERNEL_ACCOUNT)?;
+
+            let bundle = request.container(false, all)?;
+
+            if !runtime_data.is_empty() {
+                let value = Value::new(&call.driver.tables, runtime_data)?;
+
+                bundle.resource().header.attached.set_blob(value)?;
+            }
+            if request.sharing() == Sharing::Global {
+                handles.global = bundle.name_globally()?;
+            }
+            args.hResource = handles.reserve(Item::Resource(bundle.clone()), Some(&request.parent))?;
+            reserve(&mut handles, &request.parent, &bundle, &allocations)?;
+        }
+        None => {
+            for allocation in &allocations {
+                let mut alone = KVVec::new();
+
+                alone.push(allocation.clone(), GFP_KERNEL_ACCOUNT)?;
+
+                let bundle = request.container(true, alone)?;
+                let one = core::slice::from_ref(allocation);
+
+                reserve(&mut handles, &request.parent, &bundle, one)?;
+            }
+        }
+    }
+
+    let first = usize::from(creates_resource);
+
+    for (entry, number) in entries(args.infos()).zip(handles.numbers().skip(first)) {
+        user::write(entry, &number)?;
+    }
+    args.hGlobalShare = handles.global;
+    args.Flags |= bits::IS_ZEROED;
+    Ok(Publish::Handles(handles))
+}
+
+/// The addresses of the entries of an allocation info array. Each begins with its handle.
+fn entries(array: u64) -> impl Iterator<Item = u64> {
+    // CAST: 96 bytes.
+    let size = size_of::<D3DDDI_ALLOCATIONINFO2>() as u64;
+
+    (0..).map(move |index: u64| array.wrapping_add(index.wrapping_mul(size)))
+}
+
+/// Reserves the handles of these allocations of a bundle.
+pub(super) fn reserve(
+    handles: &mut Handles<'_>,
+    parent: &Parent,
+    bundle: &Arc<Bundle>,
+    allocations: &[Arc<Allocation>],
+) -> Outcome {
+    let mut numbers = KVVec::with_capacity(allocations.len(), GFP_KERNEL_ACCOUNT)?;
+
+    for allocation in allocations {
+        let opened = OpenAllocation::new(bundle, allocation)?;
+        let number = handles.reserve(Item::Allocation(opened), Some(parent))?;
+
+        numbers.push(number, GFP_KERNEL_ACCOUNT)?;
+    }
+    bundle.add_handles(&numbers)
+}
+
+/// Most handles of one DestroyAllocation.
+const MAX_DESTROYED: u32 = 65536;
+
+/// nr 0x13.
+pub(super) fn destroy(call: Call<'_>, args: &D3DKMT_DESTROYALLOCATION2) -> Outcome {
+    let known = D3DDDICB_DESTROYALLOCATION2FLAGS_AssumeNotInUse
+        | D3DDDICB_DESTROYALLOCATION2FLAGS_SynchronousDestroy;
+    let table = &call.process.handles;
+
+    invalid_if(args.Flags & !known != 0)?;
+    table.device(args.hDevice)?;
+    if args.hResource != 0 {
+        return destroy_resource(call, args);
+    }
+    if args.AllocationCount == 0 {
+        return Ok(());
+    }
+    invalid_if(args.phAllocationList == 0 || args.AllocationCount > MAX_DESTROYED)?;
+
+    // CAST: bounded above.
+    let count = args.AllocationCount as usize;
+    let mut list = KVVec::from_elem(0u32, count, GFP_KERNEL_ACCOUNT)?;
+
+    user::read_slice(args.phAllocationList, &mut list)?;
+    list.sort_unstable();
+    invalid_if(list.windows(2).any(|pair| matches!(pair, [one, next] if one == next)))?;
+
+    // The container that all allocations of resources must have in common (RES-28).
+    let mut common = None;
+    let claimed = table.claim(&list, |device, item| {
+        let Item::Allocation(opened) = item else {
+            return false;
+        };
+        let resource = opened.bundle.resource();
+        let same = resource.description.alone
+            || *common.get_or_insert(resource.header.id()) == resource.header.id();
+
+        same && device.is_none_or(|device| device == args.hDevice)
+    })?;
+
+    let mut last: Option<&Arc<Bundle>> = None;
+
+    for item in claimed.items() {
+        if let Item::Allocation(opened) = item {
+            if !last.is_some_and(|last| Arc::ptr_eq(last, &opened.bundle)) {
+                opened.bundle.forget_handles(&list);
+                last = Some(&opened.bundle);
+            }
+            opened.destroy();
+        }
+    }
+    Ok(())
+}
+
+/// Ends the handle of a resource and of all its allocations.
+fn destroy_resource(call: Call<'_>, args: &D3DKMT_DESTROYALLOCATION2) -> Outcome {
+    let table = &call.process.handles;
+    let found = table.resource(args.hResource)?;
+
+    invalid_if(found.device.is_some_and(|device| device != args.hDevice))?;
+
+    // Whoever takes the list is the one that destroys.
+    let handles = found.what.take_handles().ok_or(Status::INVALID_PARAMETER)?;
+
+    for local in handles.iter().rev() {
+        // Some may have been destroyed one by one.
+        let _gone = table.destroy(*local, |item| {
+            matches!(item, Item::Allocation(opened) if Arc::ptr_eq(&opened.bundle, &found.what))
+        });
+    }
+    table.destroy(args.hResource, |item| {
+        matches!(item, Item::Resource(bundle) if Arc::ptr_eq(bundle, &found.what))
+    })
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Several new handles of one call, which become usable together.
+
+use super::Call;
+use crate::{
+    dxgk::{
+        bundle::Added,
+        handle_table::{
+            Item,
+            Parent,
+            Reserved, //
+        }, //
+    },
+    uapi::status::Outcome, //
+};
+use kernel::prelude::*;
+
+/// Reserved handles, in the order of their numbers. Dropping it undoes everything.
+pub(super) struct Handles<'a> {
+    call: Call<'a>,
+    reserved: KVVec<Reserved<'a>>,
+    /// Global handle of the same object, or 0.
+    pub(super) global: u32,
+    /// Allocations that a resource has got. Goes after the handles.
+    pub(super) added: Option<Added>,
+}
+
+impl<'a> Handles<'a> {
+    /// None yet; room for `count`.
+    pub(super) fn new(call: Call<'a>, count: usize) -> Outcome<Self> {
+        Ok(Self {
+            call,
+            reserved: KVVec::with_capacity(count, GFP_KERNEL_ACCOUNT)?,
+            global: 0,
+            added: None,
+        })
+    }
+
+    /// Reserves one more and returns its number.
+    pub(super) fn reserve(&mut self, item: Item, parent: Option<&Parent>) -> Outcome<u32> {
+        let reserved = self.call.process.handles.reserve(item, parent)?;
+        let number = reserved.handle();
+
+        self.reserved.push(reserved, GFP_KERNEL_ACCOUNT)?;
+        Ok(number)
+    }
+
+    /// The numbers.
+    pub(super) fn numbers(&self) -> impl Iterator<Item = u32> + '_ {
+        self.reserved.iter().map(Reserved::handle)
+    }
+
+    /// Makes all of them usable.
+    pub(super) fn publish(mut self) {
+        while let Some(handle) = self.reserved.pop() {
+            handle.publish();
+        }
+        if self.global != 0 {
+            self.call.driver.tables.globals.publish(self.global);
+        }
+        if let Some(added) = self.added.take() {
+            added.keep();
+        }
+    }
+}
+
+impl Drop for Handles<'_> {
+    /// The last number first, so that all of them are given back (RES-4).
+    fn drop(&mut self) {
+        while let Some(handle) = self.reserved.pop() {
+            drop(handle);
+        }
+    }
+}

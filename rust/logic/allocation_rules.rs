@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Which allocations and resources may be created, and what the software adapter makes of private
+//! driver data (RES-19, RES-20, RES-23, RES-26, MEM-3).
+
+/// Bits of `D3DKMT_CREATEALLOCATIONFLAGS`.
+pub mod bits {
+    /// Make a resource for the allocations.
+    pub const CREATE_RESOURCE: u32 = 1 << 0;
+    /// The resource can be opened elsewhere.
+    pub const CREATE_SHARED: u32 = 1 << 1;
+    /// Anybody may open it by global handle.
+    pub const NON_SECURE: u32 = 1 << 2;
+    /// Only admitted processes may open it by global handle.
+    pub const RESTRICT_SHARED_ACCESS: u32 = 1 << 4;
+    /// Standard allocation in memory of the caller.
+    pub const EXISTING_SYS_MEM: u32 = 1 << 5;
+    /// Sharing goes by NT handle.
+    pub const NT_SECURITY_SHARING: u32 = 1 << 6;
+    /// The bytes are never written.
+    pub const READ_ONLY: u32 = 1 << 7;
+    /// Devices of other adapters may open it.
+    pub const CROSS_ADAPTER: u32 = 1 << 11;
+    /// The kernel describes the allocation, not the driver.
+    pub const STANDARD_ALLOCATION: u32 = 1 << 16;
+    /// Standard allocation in a file.
+    pub const EXISTING_SECTION: u32 = 1 << 17;
+
+    const SWAP_CHAIN_BACK_BUFFER: u32 = 1 << 10;
+    const ZEROED: u32 = 1 << 14;
+    const ALLOW_NOT_ZEROED: u32 = 1 << 18;
+    const PHYSICALLY_CONTIGUOUS: u32 = 1 << 19;
+    const NO_KMD_ACCESS: u32 = 1 << 20;
+
+    /// Every bit that is accepted.
+    pub const KNOWN: u32 = CREATE_RESOURCE
+        | CREATE_SHARED
+        | NON_SECURE
+        | RESTRICT_SHARED_ACCESS
+        | EXISTING_SYS_MEM
+        | NT_SECURITY_SHARING
+        | READ_ONLY
+        | SWAP_CHAIN_BACK_BUFFER
+        | CROSS_ADAPTER
+        | ZEROED
+        | STANDARD_ALLOCATION
+        | EXISTING_SECTION
+        | ALLOW_NOT_ZEROED
+        | PHYSICALLY_CONTIGUOUS
+        | NO_KMD_ACCESS;
+    /// The output bit that says that memory is zero, which it always is.
+    pub const IS_ZEROED: u32 = ZEROED;
+}
+
+/// Most allocations of one call.
+pub const MAX_ALLOCATIONS: u32 = 4096;
+/// Most bytes of private driver data of one allocation or resource, and of private runtime data.
+pub const MAX_PRIVATE_DATA: u32 = 64 << 10;
+/// Sizes and addresses of standard allocations are multiples of this.
+pub const PAGE: u64 = 4096;
+
+/// A combination that is INVALID_PARAMETER.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Refused;
+
+/// Refuses if a condition is true.
+pub fn refuse_if(refused: bool) -> Result<(), Refused> {
+    if refused {
+        Err(Refused)
+    } else {
+        Ok(())
+    }
+}
+
+/// Checks flags by themselves.
+pub fn check_flags(flags: u32) -> Result<(), Refused> {
+    use bits::*;
+
+    let has = |mask: u32| flags & mask != 0;
+
+    refuse_if(
+        has(!KNOWN)
+            || has(NT_SECURITY_SHARING) && !has(CREATE_SHARED)
+            || has(EXISTING_SYS_MEM) && has(EXISTING_SECTION),
+    )
+}
+
+/// A standard allocation as a call describes it.
+pub struct Standard {
+    /// `PrivateDriverDataSize` of the resource.
+    pub driver_data_size: u32,
+    /// `NumAllocations`.
+    pub count: u32,
+    /// `D3DKMT_STANDARDALLOCATIONTYPE`.
+    pub kind: u32,
+    /// Bytes.
+    pub size: u64,
+    /// Flags of `D3DKMT_CREATESTANDARDALLOCATION`.
+    pub flags: u32,
+}
+
+/// `D3DKMT_STANDARDALLOCATIONTYPE_EXISTINGHEAP`.
+const EXISTING_HEAP: u32 = 1;
+
+/// Checks a standard allocation against the flags of its call.
+pub fn check_standard(standard: &Standard, flags: u32) -> Result<(), Refused> {
+    refuse_if(
+        standard.driver_data_size != 0
+            || standard.count != 1
+            || standard.kind != EXISTING_HEAP
+            || standard.size == 0
+            || standard.size % PAGE != 0
+            || standard.flags != 0
+            || flags & (bits::EXISTING_SYS_MEM | bits::EXISTING_SECTION) == 0,
+    )
+}
+
+/// Magic number of [`DriverData`]: "DXGA".
+pub const MAGIC: u32 = 0x4147_5844;
+
+/// Private driver data of the software adapter, `struct opendxg_allocation_data`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DriverData {
+    /// Bytes.
+    pub size: u64,
+    /// Elements of a row.
+    pub width: u64,
+    /// Bytes of a row.
+    pub pitch: u64,
+    /// Rows.
+    pub height: u32,
+    /// 0 or a power of two.
+    pub alignment: u32,
+}
+
+/// Bytes of private driver data that the software adapter understands.
+pub const DRIVER_DATA_SIZE: usize = 48;
+/// Largest alignment.
+const MAX_ALIGNMENT: u32 = 65536;
+
+impl DriverData {
+    /// What is made for a standard allocation: one linear row (RES-26).
+    pub fn linear(size: u64) -> Self {
+        Self {
+            size,
+            width: size,
+            pitch: size,
+            height: 1,
+            alignment: 0,
+        }
+    }
+
+    /// What the software adapter reads from a client's bytes.
+    pub fn decode(bytes: &[u8]) -> Result<Self, Refused> {
+        let bytes: &[u8; DRIVER_DATA_SIZE] = bytes.try_into().map_err(|_| Refused)?;
+        let word = |at: usize| {
+            bytes
+                .get(at..)
+                .and_then(|rest| rest.first_chunk())
+                .map_or(0, |chunk| u32::from_le_bytes(*chunk))
+        };
+        let long = |at: usize| u64::from(word(at)) | u64::from(word(at + 4)) << 32;
+        let data = Self {
+            size: long(8),
+            width: long(16),
+            pitch: long(24),
+            height: word(32),
+            alignment: word(36),
+        };
+
+        refuse_if(
+            word(0) != MAGIC
+                || word(4) != 1
+                || data.size == 0
+                || data.size % PAGE != 0
+                || data.alignment > MAX_ALIGNMENT
+                || data.alignment != 0 && !data.alignment.is_power_of_two()
+                || word(40) != 0
+                || word(44) != 0,
+        )?;
+        Ok(data)
+    }
+
+    /// The bytes.
+    pub fn encode(&self) -> [u8; DRIVER_DATA_SIZE] {
+        let mut bytes = [0; DRIVER_DATA_SIZE];
+        let words = [
+            MAGIC,
+            1,
+            low(self.size),
+            high(self.size),
+            low(self.width),
+            high(self.width),
+            low(self.pitch),
+            high(self.pitch),
+            self.height,
+            self.alignment,
+        ];
+
+        for (place, word) in bytes.chunks_exact_mut(4).zip(words) {
+            place.copy_from_slice(&word.to_le_bytes());
+        }
+        bytes
+    }
+}
+
+fn low(long: u64) -> u32 {
+    // CAST: the low half.
+    long as u32
+}
+
+fn high(long: u64) -> u32 {
+    // CAST: the high half.
+    (long >> 32) as u32
+}
