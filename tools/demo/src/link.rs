@@ -4,18 +4,18 @@
 
 use core::mem::MaybeUninit;
 use std::io::{IoSlice, IoSliceMut};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::thread::sleep;
 use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::net::{
-    connect, recvmsg, sendmsg, socket_with, AddressFamily, RecvAncillaryBuffer,
-    RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendFlags, SocketAddrUnix, SocketFlags,
-    SocketType,
+    connect, recvmsg, sendmsg, socket_with, socketpair, AddressFamily, RecvAncillaryBuffer,
+    RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
+    SocketAddrUnix, SocketFlags, SocketType,
 };
 
-/// Kinds of messages, as in `c/link.h`.
+/// Kinds of messages. Those of the first part are also in `c/link.h`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub enum Kind {
@@ -35,6 +35,12 @@ pub enum Kind {
     Dropped = 7,
     /// Rust: all done.
     Goodbye = 8,
+    /// Renderer: a picture; carries its NT handle for the reader that opens it so.
+    Picture = 9,
+    /// Reader: opened it.
+    Ready = 10,
+    /// Reader: value is the nanoseconds that the last series of hand-overs took.
+    Seen = 11,
 }
 
 /// The socket to the other program.
@@ -57,14 +63,45 @@ impl Link {
         Err(format!("nobody listens at {path}"))
     }
 
+    /// A link, and the socket of its other side for a child process.
+    pub fn to_child() -> Result<(Self, OwnedFd), String> {
+        let flags = SocketFlags::CLOEXEC;
+        let pair = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None);
+        let (here, there) = pair.map_err(|error| format!("no socket: {error}"))?;
+        Ok((Self(here), there))
+    }
+
+    /// The link to the parent process, which is the standard input.
+    pub fn to_parent() -> Result<Self, String> {
+        let socket = std::io::stdin().as_fd().try_clone_to_owned();
+        socket
+            .map(Self)
+            .map_err(|error| format!("no standard input: {error}"))
+    }
+
     /// Sends a message.
     pub fn send(&self, kind: Kind, value: u64) -> Result<(), String> {
+        self.send_with_fd(kind, value, None::<OwnedFd>)
+    }
+
+    /// Sends a message that may carry a descriptor.
+    pub fn send_with_fd(
+        &self,
+        kind: Kind,
+        value: u64,
+        fd: Option<impl AsFd>,
+    ) -> Result<(), String> {
         let bytes = [(kind as u64).to_ne_bytes(), value.to_ne_bytes()].concat();
-        let mut nothing = SendAncillaryBuffer::default();
+        let fds: Vec<_> = fd.iter().map(AsFd::as_fd).collect();
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        if !fds.is_empty() && !control.push(SendAncillaryMessage::ScmRights(&fds)) {
+            return Err("no space for a descriptor".into());
+        }
         sendmsg(
             &self.0,
             &[IoSlice::new(&bytes)],
-            &mut nothing,
+            &mut control,
             SendFlags::NOSIGNAL,
         )
         .map_err(|error| format!("cannot reach the other program: {error}"))?;

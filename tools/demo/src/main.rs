@@ -7,51 +7,28 @@
 //! ```
 
 mod board;
-mod link;
-mod screen;
 mod way;
 
-use std::process::{exit, ExitCode};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::time::Duration;
+use std::process::ExitCode;
 
 use board::{Board, MappedBoard, FRAMES_PER_WAY};
-use link::{Kind, Link};
+use demo::link::{Kind, Link};
+use demo::screen::{self, heading, say, Progress, Row};
+use demo::{alive, Outcome};
 use opendxg::{Adapter, Device, Dxg, GlobalHandle, Luid, MonitoredFence, Status, SyncFlags};
-use screen::{heading, say, Progress, Row};
-
-/// What every step of the demo returns: anything unexpected ends it.
-pub type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
-
-/// Rises while the demo gets on.
-static ALIVE: AtomicU64 = AtomicU64::new(0);
 
 fn main() -> ExitCode {
     let Some(path) = std::env::args().nth(1) else {
         eprintln!("usage: demo-rust SOCKET");
         return ExitCode::from(2);
     };
-    std::thread::spawn(watch);
+    alive::watch("demo-rust");
     match demo(&path) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("\ndemo-rust: {error}");
             ExitCode::FAILURE
         }
-    }
-}
-
-/// Ends the program when nothing happens for 20 seconds.
-fn watch() {
-    let mut seen = 0;
-    loop {
-        std::thread::sleep(Duration::from_secs(20));
-        let now = ALIVE.load(Relaxed);
-        if now == seen {
-            eprintln!("\ndemo-rust: nothing happened for 20 seconds");
-            exit(1);
-        }
-        seen = now;
     }
 }
 
@@ -108,11 +85,11 @@ fn find_adapter(dxg: &Dxg, luid: u64) -> Outcome<Adapter> {
 
 /// Checks the odd frames of a way and draws the even ones.
 fn hand_over(fence: &MonitoredFence, board: &Board, index: u64, way: &mut dyn way::Way) -> Outcome {
-    let progress = Progress::begin();
+    let progress = Progress::begin(FRAMES_PER_WAY);
     let before = index * FRAMES_PER_WAY;
     for frame in (1..=FRAMES_PER_WAY).step_by(2) {
         let number = before + frame;
-        ALIVE.store(number, Relaxed);
+        alive::step();
         way.wait(fence, number)?;
         if fence.value() != number {
             return Err(format!("the fence is {} instead of {number}", fence.value()).into());

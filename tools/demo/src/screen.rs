@@ -4,8 +4,6 @@
 
 use std::io::{stdout, Write};
 
-use crate::board::FRAMES_PER_WAY;
-
 const STEPS: u64 = 40;
 
 /// Prints a heading.
@@ -19,19 +17,21 @@ pub fn say(text: &str) {
 }
 
 /// A line that fills up while frames are handed over.
-pub struct Progress;
+pub struct Progress {
+    frames: u64,
+}
 
 impl Progress {
     /// Begins the line.
-    pub fn begin() -> Self {
+    pub fn begin(frames: u64) -> Self {
         print!("  [");
         flush();
-        Self
+        Self { frames }
     }
 
-    /// Frame number `frame` of this way, counted from 1, is done.
+    /// Frame number `frame`, counted from 1, is done.
     pub fn advance(&self, frame: u64) {
-        let steps = |frames| frames * STEPS / FRAMES_PER_WAY;
+        let steps = |frames| frames * STEPS / self.frames;
         for _ in steps(frame - 1)..steps(frame) {
             print!("#");
             flush();
@@ -40,7 +40,7 @@ impl Progress {
 
     /// Ends the line.
     pub fn end(self) {
-        println!("] {FRAMES_PER_WAY} frames, all complete and in order");
+        println!("] {} frames, all complete and in order", self.frames);
     }
 }
 

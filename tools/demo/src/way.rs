@@ -5,7 +5,7 @@ use opendxg::{EventFd, MonitoredFence};
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll;
 
-use crate::Outcome;
+use demo::Outcome;
 
 /// A way to wait until a fence has reached a value.
 pub trait Way {

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the Rust programs of the demo have in common.
+
+pub mod alive;
+pub mod link;
+pub mod screen;
+
+/// What every step of the demo returns: anything unexpected ends it.
+pub type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
