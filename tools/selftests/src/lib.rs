@@ -33,11 +33,15 @@ pub mod memory;
 pub mod module;
 mod outcome;
 pub mod poison;
+pub mod region;
+pub mod resource;
 pub mod rounds;
+pub mod sharing;
 mod suite;
 pub mod task;
 pub mod time;
 pub mod uring;
+pub mod user;
 mod watchdog;
 
 pub use outcome::{fails_with, Failure, Outcome};
