@@ -48,6 +48,11 @@ impl Attached {
         self.blob.lock().clone()
     }
 
+    /// Size of the blob.
+    pub(crate) fn blob_size(&self) -> usize {
+        self.blob().map_or(0, |blob| blob.bytes().len())
+    }
+
     /// Sets the blob.
     pub(crate) fn set_blob(&self, value: Arc<Value>) -> Outcome {
         let old = self.blob.lock().replace(value);

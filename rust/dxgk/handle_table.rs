@@ -15,6 +15,7 @@
 
 use super::{
     adapter::Adapter,
+    address_space::AddressSpace,
     bundle::{
         Bundle,
         Origin, //
@@ -110,8 +111,7 @@ impl Entry {
                 Item::Resource(bundle) => bundle.object().header().id() == id,
                 // Part of its bundle, unless it is the bundle.
                 Item::Allocation(opened) => {
-                    !opened.bundle.has_resource_handle
-                        && opened.bundle.object().header().id() == id
+                    !opened.bundle.has_resource_handle && opened.bundle.object().header().id() == id
                 }
                 _ => false,
             }
@@ -381,9 +381,7 @@ impl HandleTable {
                     bundle.access,
                     (bundle.origin != Origin::OpenedByGlobal).then_some(bundle.access),
                 ),
-                Item::Allocation(opened) => {
-                    (opened.bundle.object(), opened.bundle.access, None)
-                }
+                Item::Allocation(opened) => (opened.bundle.object(), opened.bundle.access, None),
                 _ => return None,
             };
 
@@ -398,6 +396,23 @@ impl HandleTable {
                 device: entry.parent,
             })
         })
+    }
+
+    /// The rights of the opening behind a handle, for another opening of the same object.
+    ///
+    /// Context: a system call of the process, no locks held.
+    pub(crate) fn duplicate_opening(
+        &self,
+        local: u32,
+        strong: Strong,
+        space: &Arc<AddressSpace>,
+    ) -> Outcome<Opening> {
+        let like = self.lookup().find(local, |entry| match &entry.item {
+            Item::Sync(opening) | Item::KeyedMutex(opening) => Some(opening.terms()),
+            _ => None,
+        })?;
+
+        Ok(Opening::on_terms(strong, like, space)?)
     }
 
     /// How many handles of this process refer to the object with this id. Looks at every handle:

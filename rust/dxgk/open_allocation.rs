@@ -47,11 +47,12 @@ impl OpenAllocation {
         Ok(Arc::new(opened, GFP_KERNEL_ACCOUNT)?)
     }
 
-    /// Maps the allocation, or counts one more lock of the mapping (RES-89).
+    /// Maps the allocation, or counts one more lock of the mapping (RES-89). The lock is taken back
+    /// if the result is dropped.
     ///
     /// Context: an ioctl of the process, no locks held.
-    pub(crate) fn lock(&self) -> Outcome<usize> {
-        self.window.lock()
+    pub(crate) fn lock(self: &Arc<Self>) -> Outcome<(usize, Locked)> {
+        Ok((self.window.lock()?, Locked(Some(self.clone()))))
     }
 
     /// One lock less; the last one unmaps.
@@ -78,5 +79,24 @@ impl Drop for OpenAllocation {
     fn drop(&mut self) {
         self.window.revoke();
         self.allocation.close();
+    }
+}
+
+/// A lock that has not been told to the caller yet.
+pub(crate) struct Locked(Option<Arc<OpenAllocation>>);
+
+impl Locked {
+    /// The caller has it.
+    pub(crate) fn keep(mut self) {
+        drop(self.0.take());
+    }
+}
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        if let Some(allocation) = &self.0 {
+            // It was locked, so that this succeeds unless the allocation is gone.
+            let _unlocked = allocation.unlock();
+        }
     }
 }

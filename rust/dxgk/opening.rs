@@ -31,6 +31,14 @@ pub(crate) struct Opening {
     mapped_in: Option<Arc<AddressSpace>>,
 }
 
+/// What an opening may do and give away.
+#[derive(Clone, Copy)]
+pub(crate) struct Terms {
+    rights: Rights,
+    access: u32,
+    by_global: bool,
+}
+
 /// What a call gets when it looks a handle up.
 pub(crate) struct Opened {
     /// The object.
@@ -79,14 +87,27 @@ impl Opening {
         self
     }
 
-    /// Another opening of the same object with the same rights.
+    /// What this opening may do and give away.
+    pub(crate) fn terms(&self) -> Terms {
+        Terms {
+            rights: self.rights,
+            access: self.access,
+            by_global: self.by_global,
+        }
+    }
+
+    /// Another opening on the same terms.
     ///
     /// Context: as [`Opening::new`].
-    pub(crate) fn another(&self, strong: Strong, space: &Arc<AddressSpace>) -> Result<Self> {
-        let (mut another, _) = Self::new(strong, self.rights, self.access, space)?;
+    pub(crate) fn on_terms(
+        strong: Strong,
+        terms: Terms,
+        space: &Arc<AddressSpace>,
+    ) -> Result<Self> {
+        let (mut opening, _) = Self::new(strong, terms.rights, terms.access, space)?;
 
-        another.by_global = self.by_global;
-        Ok(another)
+        opening.by_global = terms.by_global;
+        Ok(opening)
     }
 
     /// For looking up.

@@ -19,7 +19,12 @@ impl Storage {
     }
 
     /// A file.
-    pub(crate) fn section(_importer: &Importer, _fd: u32, _size: u64, _write: bool) -> Outcome<Arc<Self>> {
+    pub(crate) fn section(
+        _importer: &Importer,
+        _fd: u32,
+        _size: u64,
+        _write: bool,
+    ) -> Outcome<Arc<Self>> {
         Err(Status::NOT_SUPPORTED.into())
     }
 

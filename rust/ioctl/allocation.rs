@@ -91,7 +91,10 @@ impl Request<'_> {
     }
 
     fn sharing(&self) -> Sharing {
-        match (self.has(bits::CREATE_SHARED), self.has(bits::NT_SECURITY_SHARING)) {
+        match (
+            self.has(bits::CREATE_SHARED),
+            self.has(bits::NT_SECURITY_SHARING),
+        ) {
             (false, _) => Sharing::Private,
             (true, false) => Sharing::Global,
             (true, true) => Sharing::Nt,
@@ -150,7 +153,11 @@ impl Request<'_> {
     }
 
     /// Makes the container of these allocations and a bundle of it.
-    fn container(&mut self, alone: bool, allocations: KVVec<Arc<Allocation>>) -> Outcome<Arc<Bundle>> {
+    fn container(
+        &mut self,
+        alone: bool,
+        allocations: KVVec<Arc<Allocation>>,
+    ) -> Outcome<Arc<Bundle>> {
         let header = Header::new(
             if alone {
                 Kind::Allocation
@@ -285,7 +292,10 @@ pub(super) fn create<'a>(
         None => user::read_bytes(args.description(), args.PrivateDriverDataSize as usize)?,
     };
     let runtime_data = match creates_resource {
-        true => user::read_bytes(args.pPrivateRuntimeData, args.PrivateRuntimeDataSize as usize)?,
+        true => user::read_bytes(
+            args.pPrivateRuntimeData,
+            args.PrivateRuntimeDataSize as usize,
+        )?,
         false => KVVec::new(),
     };
     let mut request = Request {
@@ -304,7 +314,7 @@ pub(super) fn create<'a>(
     match existing {
         Some(bundle) => {
             handles.added = Some(Added::new(bundle.clone(), &allocations)?);
-            reserve(&mut handles, &request.parent, &bundle, &allocations)?;
+            reserve(&mut handles, Some(&request.parent), &bundle, &allocations)?;
         }
         None if creates_resource => {
             let mut all = KVVec::with_capacity(allocations.len(), GFP_KERNEL_ACCOUNT)?;
@@ -321,8 +331,9 @@ pub(super) fn create<'a>(
             if request.sharing() == Sharing::Global {
                 handles.global = bundle.name_globally()?;
             }
-            args.hResource = handles.reserve(Item::Resource(bundle.clone()), Some(&request.parent))?;
-            reserve(&mut handles, &request.parent, &bundle, &allocations)?;
+            args.hResource =
+                handles.reserve(Item::Resource(bundle.clone()), Some(&request.parent))?;
+            reserve(&mut handles, Some(&request.parent), &bundle, &allocations)?;
         }
         None => {
             for allocation in &allocations {
@@ -333,7 +344,7 @@ pub(super) fn create<'a>(
                 let bundle = request.container(true, alone)?;
                 let one = core::slice::from_ref(allocation);
 
-                reserve(&mut handles, &request.parent, &bundle, one)?;
+                reserve(&mut handles, Some(&request.parent), &bundle, one)?;
             }
         }
     }
@@ -359,7 +370,7 @@ fn entries(array: u64) -> impl Iterator<Item = u64> {
 /// Reserves the handles of these allocations of a bundle.
 pub(super) fn reserve(
     handles: &mut Handles<'_>,
-    parent: &Parent,
+    parent: Option<&Parent>,
     bundle: &Arc<Bundle>,
     allocations: &[Arc<Allocation>],
 ) -> Outcome {
@@ -367,7 +378,7 @@ pub(super) fn reserve(
 
     for allocation in allocations {
         let opened = OpenAllocation::new(bundle, allocation)?;
-        let number = handles.reserve(Item::Allocation(opened), Some(parent))?;
+        let number = handles.reserve(Item::Allocation(opened), parent)?;
 
         numbers.push(number, GFP_KERNEL_ACCOUNT)?;
     }
@@ -399,7 +410,10 @@ pub(super) fn destroy(call: Call<'_>, args: &D3DKMT_DESTROYALLOCATION2) -> Outco
 
     user::read_slice(args.phAllocationList, &mut list)?;
     list.sort_unstable();
-    invalid_if(list.windows(2).any(|pair| matches!(pair, [one, next] if one == next)))?;
+    invalid_if(
+        list.windows(2)
+            .any(|pair| matches!(pair, [one, next] if one == next)),
+    )?;
 
     // The container that all allocations of resources must have in common (RES-28).
     let mut common = None;
@@ -444,7 +458,8 @@ fn destroy_resource(call: Call<'_>, args: &D3DKMT_DESTROYALLOCATION2) -> Outcome
             matches!(item, Item::Allocation(opened) if Arc::ptr_eq(&opened.bundle, &found.what))
         });
     }
-    table.destroy(args.hResource, |item| {
-        matches!(item, Item::Resource(bundle) if Arc::ptr_eq(bundle, &found.what))
-    })
+    table.destroy(
+        args.hResource,
+        |item| matches!(item, Item::Resource(bundle) if Arc::ptr_eq(bundle, &found.what)),
+    )
 }

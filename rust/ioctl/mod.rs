@@ -9,8 +9,12 @@
 
 mod adapter;
 mod allocation;
+mod allocation_use;
 mod device;
+mod escape;
 mod handles;
+mod object;
+mod resource;
 mod share;
 mod sync_object;
 mod table;
@@ -23,6 +27,7 @@ use crate::{
     dxgk::{
         driver::Driver,
         handle_table::Reserved,
+        open_allocation::Locked,
         process::Process,
         share::NtHandle, //
     },
@@ -78,6 +83,8 @@ enum Publish<'a> {
     Named(Reserved<'a>, u32),
     /// A file descriptor.
     Fd(PendingFd),
+    /// A lock of an allocation.
+    Locked(Locked),
 }
 
 impl Publish<'_> {
@@ -92,6 +99,7 @@ impl Publish<'_> {
                 call.driver.tables.globals.publish(global);
             }
             Self::Fd(fd) => fd.install(),
+            Self::Locked(locked) => locked.keep(),
         }
     }
 }

@@ -231,8 +231,12 @@ pub(super) fn open_global<'a>(
         .tables
         .globals
         .open(args.hSharedHandle)
+        .filter(|strong| strong.object().is_sync())
         .ok_or(Status::INVALID_PARAMETER)?;
-    let (reserved, _) = open(call, strong, Rights::from_flags(0), access::ALL, None)?;
+    let rights = Rights::from_flags(0);
+    let (opening, _) = Opening::new(strong, rights, access::ALL, &call.process.space)?;
+    let item = Item::Sync(opening.found_by_global());
+    let reserved = call.process.handles.reserve(item, None)?;
 
     args.hSyncObject = reserved.handle();
     Ok(Publish::Handle(reserved))

@@ -6,10 +6,15 @@
 use super::{
     adapter,
     allocation,
+    allocation_use,
     device,
+    escape,
+    object,
+    resource,
     run_elsewhere,
     run_in,
     run_out,
+    run_report,
     share,
     sync_object,
     transport,
@@ -100,6 +105,31 @@ table! {
         run_out D3DKMT_OPENSYNCOBJECTFROMNTHANDLE => sync_object::open_nt;
     DXG_IOCTL_CREATEALLOCATION: run_out D3DKMT_CREATEALLOCATION => allocation::create;
     DXG_IOCTL_DESTROYALLOCATION2: run_in D3DKMT_DESTROYALLOCATION2 => allocation::destroy;
+    DXG_IOCTL_QUERYRESOURCEINFO: run_out D3DKMT_QUERYRESOURCEINFO => resource::query;
+    DXG_IOCTL_QUERYRESOURCEINFOFROMNTHANDLE:
+        run_out D3DKMT_QUERYRESOURCEINFOFROMNTHANDLE => resource::query_nt;
+    DXG_IOCTL_OPENRESOURCE: run_out D3DKMT_OPENRESOURCE => resource::open_global;
+    DXG_IOCTL_OPENRESOURCEFROMNTHANDLE:
+        run_out D3DKMT_OPENRESOURCEFROMNTHANDLE => resource::open_nt;
+    DXG_IOCTL_GETSHAREDRESOURCEADAPTERLUID:
+        run_out D3DKMT_GETSHAREDRESOURCEADAPTERLUID => resource::adapter_luid;
+    DXG_IOCTL_GETRUNTIMEDATA: run_in D3DKMT_GETRUNTIMEDATA => resource::runtime_data;
+    DXG_IOCTL_LOCK2: run_out D3DKMT_LOCK2 => allocation_use::lock;
+    DXG_IOCTL_UNLOCK2: run_in D3DKMT_UNLOCK2 => allocation_use::unlock;
+    DXG_IOCTL_INVALIDATECACHE:
+        run_in D3DKMT_INVALIDATECACHE => allocation_use::invalidate_cache;
+    DXG_IOCTL_SETALLOCATIONPRIORITY:
+        run_in D3DKMT_SETALLOCATIONPRIORITY => allocation_use::set_priority;
+    DXG_IOCTL_GETALLOCATIONPRIORITY:
+        run_in D3DKMT_GETALLOCATIONPRIORITY => allocation_use::priority;
+    DXG_IOCTL_QUERYALLOCATIONRESIDENCY:
+        run_in D3DKMT_QUERYALLOCATIONRESIDENCY => allocation_use::residency;
+    DXG_IOCTL_EXPORT_DMABUF: run_out opendxg_export_dmabuf => allocation_use::export_dmabuf;
+    DXG_IOCTL_ESCAPE: run_in D3DKMT_ESCAPE => escape::run;
+    DXG_IOCTL_QUERY_OBJECT: run_report opendxg_query_object => object::query;
+    DXG_IOCTL_DUP_LOCAL: run_out opendxg_dup_local => object::dup_local;
+    DXG_IOCTL_GET_CONTAINER: run_out opendxg_get_container => object::get_container;
+    DXG_IOCTL_DUP_NT: run_out opendxg_dup_nt => object::dup_nt;
     DXG_IOCTL_SHAREOBJECTS: run_elsewhere D3DKMT_SHAREOBJECTS => share::share_objects;
     DXG_IOCTL_SIGNALSYNCHRONIZATIONOBJECTFROMCPU:
         run_in D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU => wait::signal_from_cpu;

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Using allocations: CPU mappings, priorities, residency, dma-bufs.
+
+use super::{
+    invalid_if,
+    Call,
+    Publish, //
+};
+use crate::{
+    dxgk::{
+        allocation::Allocation,
+        open_allocation::OpenAllocation, //
+    },
+    logic::allocation_rules::MAX_ALLOCATIONS,
+    sys::user,
+    uapi::{
+        status::{
+            Outcome,
+            Status, //
+        },
+        *, //
+    }, //
+};
+use kernel::{
+    prelude::*,
+    sync::{
+        atomic::Relaxed,
+        Arc, //
+    }, //
+};
+
+/// The allocation behind a handle that was made on `device`, or on none.
+fn find(call: Call<'_>, device: u32, allocation: u32) -> Outcome<Arc<OpenAllocation>> {
+    let table = &call.process.handles;
+
+    table.device(device)?;
+
+    let found = table.allocation(allocation)?;
+
+    invalid_if(found.device.is_some_and(|own| own != device))?;
+    Ok(found.what)
+}
+
+/// nr 0x25.
+pub(super) fn lock<'a>(call: Call<'a>, args: &mut D3DKMT_LOCK2) -> Outcome<Publish<'a>> {
+    invalid_if(args.Flags != 0)?;
+
+    let allocation = find(call, args.hDevice, args.hAllocation)?;
+    let (address, locked) = allocation.lock()?;
+
+    // CAST: an address has at most 64 bits.
+    args.pData = address as u64;
+    Ok(Publish::Locked(locked))
+}
+
+/// nr 0x37.
+pub(super) fn unlock(call: Call<'_>, args: &D3DKMT_UNLOCK2) -> Outcome {
+    find(call, args.hDevice, args.hAllocation)?.unlock()
+}
+
+/// nr 0x24. Memory is coherent for every agent there is: checks only.
+pub(super) fn invalidate_cache(call: Call<'_>, args: &D3DKMT_INVALIDATECACHE) -> Outcome {
+    let allocation = find(call, args.hDevice, args.hAllocation)?;
+    let end = args.Offset.checked_add(args.Length);
+
+    invalid_if(end.is_none_or(|end| end > allocation.allocation.description.size))
+}
+
+/// The allocations that a resource or a list names: exactly one of the two is given (MEM-9).
+fn chosen(
+    call: Call<'_>,
+    device: u32,
+    resource: u32,
+    list: u64,
+    count: u32,
+) -> Outcome<KVVec<Arc<Allocation>>> {
+    let table = &call.process.handles;
+
+    table.device(device)?;
+    if resource != 0 {
+        invalid_if(list != 0 || count != 0)?;
+
+        let found = table.resource(resource)?;
+
+        invalid_if(found.device.is_some_and(|own| own != device))?;
+        return Ok(found.what.resource().allocations()?);
+    }
+    invalid_if(list == 0 || count == 0 || count > MAX_ALLOCATIONS)?;
+
+    // CAST: bounded above.
+    let mut handles = KVVec::from_elem(0u32, count as usize, GFP_KERNEL_ACCOUNT)?;
+    let mut allocations = KVVec::with_capacity(handles.len(), GFP_KERNEL_ACCOUNT)?;
+
+    user::read_slice(list, &mut handles)?;
+    for handle in &handles {
+        let opened = find(call, device, *handle)?;
+
+        allocations.push(opened.allocation.clone(), GFP_KERNEL_ACCOUNT)?;
+    }
+    Ok(allocations)
+}
+
+/// nr 0x2e. With a resource there is one priority for all.
+pub(super) fn set_priority(call: Call<'_>, args: &D3DKMT_SETALLOCATIONPRIORITY) -> Outcome {
+    let allocations = chosen(
+        call,
+        args.hDevice,
+        args.hResource,
+        args.phAllocationList,
+        args.AllocationCount,
+    )?;
+    let count = match args.hResource {
+        0 => allocations.len(),
+        _ => 1,
+    };
+
+    invalid_if(args.pPriorities == 0)?;
+
+    let mut priorities = KVVec::from_elem(0u32, count, GFP_KERNEL_ACCOUNT)?;
+
+    user::read_slice(args.pPriorities, &mut priorities)?;
+    for (allocation, priority) in allocations.iter().zip(priorities.iter().cycle()) {
+        allocation.priority.store(*priority, Relaxed);
+    }
+    Ok(())
+}
+
+/// nr 0x3c. With a resource there is one answer, that of its first allocation.
+pub(super) fn priority(call: Call<'_>, args: &D3DKMT_GETALLOCATIONPRIORITY) -> Outcome {
+    let allocations = chosen(
+        call,
+        args.hDevice,
+        args.hResource,
+        args.phAllocationList,
+        args.AllocationCount,
+    )?;
+    let count = match args.hResource {
+        0 => allocations.len(),
+        _ => 1,
+    };
+    let mut priorities = KVVec::with_capacity(count, GFP_KERNEL_ACCOUNT)?;
+
+    invalid_if(args.pPriorities == 0)?;
+    for allocation in allocations.iter().take(count) {
+        priorities.push(allocation.priority.load(Relaxed), GFP_KERNEL_ACCOUNT)?;
+    }
+    user::write_slice(args.pPriorities, &priorities)?;
+    Ok(())
+}
+
+/// nr 0x2a. There is no memory segment: everything is in system memory. With a resource there is
+/// one answer.
+pub(super) fn residency(call: Call<'_>, args: &D3DKMT_QUERYALLOCATIONRESIDENCY) -> Outcome {
+    let allocations = chosen(
+        call,
+        args.hDevice,
+        args.hResource,
+        args.phAllocationList,
+        args.AllocationCount,
+    )?;
+    let count = match args.hResource {
+        0 => allocations.len(),
+        _ => 1,
+    };
+    let status: u32 = D3DKMT_ALLOCATIONRESIDENCYSTATUS_RESIDENTINSHAREDMEMORY;
+    let answers = KVVec::from_elem(status, count, GFP_KERNEL_ACCOUNT)?;
+
+    invalid_if(args.pResidencyStatus == 0)?;
+    user::write_slice(args.pResidencyStatus, &answers)?;
+    Ok(())
+}
+
+/// nr 0xae.
+pub(super) fn export_dmabuf<'a>(
+    call: Call<'a>,
+    args: &mut opendxg_export_dmabuf,
+) -> Outcome<Publish<'a>> {
+    invalid_if(args.flags & !OPENDXG_EXPORT_READ_ONLY != 0 || args.reserved != 0)?;
+
+    let opened = call.process.handles.allocation(args.allocation)?.what;
+    let read_only = args.flags & OPENDXG_EXPORT_READ_ONLY != 0 || !opened.bundle.may_write();
+    let fd = opened
+        .allocation
+        .export(read_only, || opened.bundle.another_strong())?;
+
+    args.fd = i32::try_from(fd.fd()).map_err(|_| Status::NO_MEMORY)?;
+    Ok(Publish::Fd(fd))
+}

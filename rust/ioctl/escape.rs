@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Escape: side doors that clients use (RES-68, abi.md section 6.8).
+
+use super::{
+    invalid_if,
+    Call, //
+};
+use crate::{
+    dxgk::attached::Value,
+    logic::allocation_rules::MAX_PRIVATE_DATA,
+    sys::user,
+    uapi::{
+        status::{
+            Outcome,
+            Status, //
+        },
+        *, //
+    }, //
+};
+
+/// nr 0x0d.
+pub(super) fn run(call: Call<'_>, args: &D3DKMT_ESCAPE) -> Outcome {
+    match args.Type {
+        D3DKMT_ESCAPE_UPDATE_RESOURCE_WINE => update_resource(call, args),
+        D3DKMT_ESCAPE_SET_PRESENT_RECT_WINE => set_present_rect(call, args),
+        D3DKMT_ESCAPE_DRIVERPRIVATE => driver_private(call, args),
+        _ => Err(Status::NOT_SUPPORTED.into()),
+    }
+}
+
+/// Replaces the runtime data of the resource whose local handle is in `hContext`.
+fn update_resource(call: Call<'_>, args: &D3DKMT_ESCAPE) -> Outcome {
+    let bundle = call.process.handles.resource(args.hContext)?.what;
+
+    invalid_if(args.PrivateDriverDataSize > MAX_PRIVATE_DATA)?;
+    if !bundle.may_write() {
+        return Err(Status::ACCESS_DENIED.into());
+    }
+
+    // CAST: bounded above.
+    let bytes = user::read_bytes(args.pPrivateDriverData, args.PrivateDriverDataSize as usize)?;
+    let value = Value::new(&call.driver.tables, bytes)?;
+
+    bundle.resource().header.attached.set_blob(value)
+}
+
+/// Keeps a rectangle with the resource whose local handle is in `hContext`.
+fn set_present_rect(call: Call<'_>, args: &D3DKMT_ESCAPE) -> Outcome {
+    let bundle = call.process.handles.resource(args.hContext)?.what;
+    let mut rectangle = [0u32; 4];
+
+    // CAST: 16 bytes.
+    invalid_if(args.PrivateDriverDataSize != size_of_val(&rectangle) as u32)?;
+    if !bundle.may_write() {
+        return Err(Status::ACCESS_DENIED.into());
+    }
+    user::read_slice(args.pPrivateDriverData, &mut rectangle)?;
+    bundle.resource().set_present_rect(rectangle);
+    Ok(())
+}
+
+/// The driver's own escapes that every driver knows: handles of guest and host are the same, so that
+/// translating one changes nothing.
+fn driver_private(call: Call<'_>, args: &D3DKMT_ESCAPE) -> Outcome {
+    call.process.handles.adapter(args.hAdapter)?;
+    invalid_if(
+        args.Flags != D3DDDI_ESCAPEFLAGS_DriverKnownEscape
+            // CAST: 8 bytes.
+            || args.PrivateDriverDataSize
+                != size_of::<D3DDDI_DRIVERESCAPE_TRANSLATEALLOCATIONEHANDLE>() as u32,
+    )?;
+
+    let [kind, handle] = {
+        let mut words = [0u32; 2];
+
+        user::read_slice(args.pPrivateDriverData, &mut words)?;
+        words
+    };
+
+    match kind {
+        D3DDDI_DRIVERESCAPETYPE_TRANSLATEALLOCATIONHANDLE => {
+            call.process.handles.allocation(handle).map(|_| ())
+        }
+        D3DDDI_DRIVERESCAPETYPE_TRANSLATERESOURCEHANDLE => {
+            call.process.handles.resource(handle).map(|_| ())
+        }
+        _ => Err(Status::NOT_SUPPORTED.into()),
+    }
+}

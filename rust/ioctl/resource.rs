@@ -1,0 +1,469 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Querying and opening shared resources (shared-resources.md section 7).
+
+use super::{
+    allocation,
+    handles::Handles,
+    invalid_if,
+    nt_handle,
+    Call,
+    Publish, //
+};
+use crate::{
+    dxgk::{
+        allocation::Allocation,
+        attached::Value,
+        bundle::{
+            Bundle,
+            Origin, //
+        },
+        handle_table::{
+            Item,
+            Parent, //
+        },
+        object::{
+            Object,
+            Strong, //
+        },
+        opening::Opening,
+        resource::Resource,
+        share::NtHandle, //
+    },
+    logic::{
+        access,
+        allocation_rules::MAX_PRIVATE_DATA,
+        sync_flags::Rights, //
+    },
+    sys::user,
+    uapi::{
+        status::{
+            Outcome,
+            Status, //
+        },
+        *, //
+    }, //
+};
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
+
+/// A resource that was found for a device, with a reference of its own.
+struct Found {
+    strong: Strong,
+    resource: Arc<Resource>,
+}
+
+impl Found {
+    /// The resource of `strong`, if a device of `parent` may use it.
+    fn new(strong: Strong, parent: &Parent) -> Outcome<Self> {
+        let Object::Resource(resource) = strong.object() else {
+            return Err(Status::INVALID_PARAMETER.into());
+        };
+        let resource = resource.clone();
+
+        invalid_if(!resource.header.is_for(&parent.device.adapter))?;
+        Ok(Self { strong, resource })
+    }
+
+    /// By global handle.
+    fn by_global(call: Call<'_>, parent: &Parent, global: u32) -> Outcome<Self> {
+        let strong = call
+            .driver
+            .tables
+            .globals
+            .open(global)
+            .ok_or(Status::INVALID_PARAMETER)?;
+
+        Self::new(strong, parent)
+    }
+}
+
+/// The NT handle of a resource in a slot of the caller's struct.
+fn resource_handle(slot: u64) -> Outcome<Arc<NtHandle>> {
+    let handle = nt_handle(slot)?;
+
+    match handle.object() {
+        Object::Resource(_) => Ok(handle),
+        _ => Err(Status::OBJECT_TYPE_MISMATCH.into()),
+    }
+}
+
+/// A reference to the first member of an NT handle.
+fn strong_of(handle: &NtHandle) -> Outcome<Strong> {
+    let first = &handle.share().members().first;
+
+    first.another().ok_or(Status::INVALID_HANDLE.into())
+}
+
+/// The sizes that an opener needs.
+struct Sizes {
+    runtime_data: u32,
+    total_driver_data: u32,
+    resource_driver_data: u32,
+    allocations: u32,
+}
+
+impl Sizes {
+    fn of(resource: &Resource) -> Self {
+        let (allocations, total_driver_data) = resource.extent();
+
+        Self {
+            // CAST: blobs and driver data have at most 64 KiB.
+            runtime_data: resource.header.attached.blob_size() as u32,
+            total_driver_data,
+            resource_driver_data: resource.description.driver_data.len() as u32,
+            allocations,
+        }
+    }
+}
+
+/// nr 0x2b. The runtime data itself is never written (RES-47).
+pub(super) fn query<'a>(
+    call: Call<'a>,
+    args: &mut D3DKMT_QUERYRESOURCEINFO,
+) -> Outcome<Publish<'a>> {
+    let parent = call.process.handles.parent(args.hDevice)?;
+    let found = Found::by_global(call, &parent, args.hGlobalShare)?;
+    let sizes = Sizes::of(&found.resource);
+
+    args.PrivateRuntimeDataSize = sizes.runtime_data;
+    args.TotalPrivateDriverDataSize = sizes.total_driver_data;
+    args.ResourcePrivateDriverDataSize = sizes.resource_driver_data;
+    args.NumAllocations = sizes.allocations;
+    Ok(Publish::Nothing)
+}
+
+/// nr 0x41.
+pub(super) fn query_nt<'a>(
+    call: Call<'a>,
+    args: &mut D3DKMT_QUERYRESOURCEINFOFROMNTHANDLE,
+) -> Outcome<Publish<'a>> {
+    let parent = call.process.handles.parent(args.hDevice)?;
+    let handle = resource_handle(args.hNtHandle)?;
+    let found = Found::new(strong_of(&handle)?, &parent)?;
+    let sizes = Sizes::of(&found.resource);
+
+    args.PrivateRuntimeDataSize = sizes.runtime_data;
+    args.TotalPrivateDriverDataSize = sizes.total_driver_data;
+    args.ResourcePrivateDriverDataSize = sizes.resource_driver_data;
+    args.NumAllocations = sizes.allocations;
+    Ok(Publish::Nothing)
+}
+
+/// Buffer of the caller.
+struct Buffer {
+    address: u64,
+    size: u32,
+}
+
+impl Buffer {
+    /// Copies out, unless the caller does not want it.
+    fn write(&self, bytes: &[u8]) -> Outcome {
+        if self.address != 0 && self.size != 0 && !bytes.is_empty() {
+            user::write_slice(self.address, bytes)?;
+        }
+        Ok(())
+    }
+}
+
+/// The arguments that both ways of opening have.
+struct Request {
+    count: u32,
+    infos: u64,
+    runtime_data: Buffer,
+    resource_driver_data: Buffer,
+    total_driver_data: Buffer,
+}
+
+/// What is copied out, taken at one moment.
+struct Contents {
+    allocations: KVVec<Arc<Allocation>>,
+    runtime_data: Option<Arc<Value>>,
+    total_driver_data: u32,
+}
+
+impl Contents {
+    fn runtime_data(&self) -> &[u8] {
+        self.runtime_data
+            .as_ref()
+            .map_or(&[], |value| value.bytes())
+    }
+}
+
+impl Request {
+    /// Checks the sizes (RES-48). `exact`: the NT variant, which has no way to leave data out.
+    fn check(&self, resource: &Resource, exact: bool) -> Outcome<Contents> {
+        let allocations = resource.allocations()?;
+        let runtime_data = resource.header.attached.blob();
+        let total = allocations
+            .iter()
+            .map(|allocation| allocation.description.driver_data.len())
+            .fold(0, usize::saturating_add);
+        let contents = Contents {
+            // CAST: 4096 times 64 KiB fit.
+            total_driver_data: total as u32,
+            allocations,
+            runtime_data,
+        };
+        let size = self.runtime_data.size;
+
+        // CAST: 32 bits fit a usize.
+        invalid_if(
+            self.count as usize != contents.allocations.len()
+                || self.infos == 0 && self.count != 0
+                || size as usize != contents.runtime_data().len() && (exact || size != 0)
+                || exact && self.runtime_data.address == 0
+                || self.resource_driver_data.size as usize
+                    != resource.description.driver_data.len()
+                || exact && self.total_driver_data.address == 0,
+        )?;
+        if self.total_driver_data.size < contents.total_driver_data {
+            return Err(Status::NO_MEMORY.into());
+        }
+        Ok(contents)
+    }
+
+    /// Copies everything out but the argument struct itself. `numbers` are the handles of the
+    /// allocations.
+    fn write(
+        &self,
+        resource: &Resource,
+        contents: &Contents,
+        numbers: impl Iterator<Item = u32>,
+    ) -> Outcome {
+        let mut place = self.total_driver_data.address;
+
+        for ((info, number), allocation) in
+            entries(self.infos).zip(numbers).zip(&contents.allocations)
+        {
+            let data = &allocation.description.driver_data;
+            let mut entry = user::zeroed::<D3DDDI_OPENALLOCATIONINFO2>();
+
+            entry.hAllocation = number;
+            // CAST: at most 64 KiB.
+            entry.PrivateDriverDataSize = data.len() as u32;
+            if place != 0 {
+                entry.pPrivateDriverData = place;
+                user::write_slice(place, data)?;
+                // CAST: as above.
+                place = place.wrapping_add(data.len() as u64);
+            }
+            user::write(info, &entry)?;
+        }
+        self.runtime_data.write(contents.runtime_data())?;
+        self.resource_driver_data
+            .write(&resource.description.driver_data)
+    }
+}
+
+/// The addresses of the entries of an array of open infos.
+fn entries(array: u64) -> impl Iterator<Item = u64> {
+    // CAST: 80 bytes.
+    let size = size_of::<D3DDDI_OPENALLOCATIONINFO2>() as u64;
+
+    (0..).map(move |index: u64| array.wrapping_add(index.wrapping_mul(size)))
+}
+
+/// Opens a resource: reserves the handle of the resource and those of its allocations, and copies
+/// out what is not in the argument struct. The first number is that of the resource.
+fn open<'a>(
+    call: Call<'a>,
+    parent: &Parent,
+    found: Found,
+    access: u32,
+    origin: Origin,
+    request: &Request,
+) -> Outcome<(Handles<'a>, Contents)> {
+    let exact = origin != Origin::OpenedByGlobal;
+    let contents = request.check(&found.resource, exact)?;
+    let bundle = Bundle::new(found.strong, access, origin, true, &call.process.space)?;
+    // Room for the guards too.
+    let mut handles = Handles::new(call, contents.allocations.len() + 3)?;
+
+    handles.reserve(Item::Resource(bundle.clone()), Some(parent))?;
+    allocation::reserve(&mut handles, Some(parent), &bundle, &contents.allocations)?;
+    request.write(&found.resource, &contents, handles.numbers().skip(1))?;
+    Ok((handles, contents))
+}
+
+/// nr 0x28.
+pub(super) fn open_global<'a>(
+    call: Call<'a>,
+    args: &mut D3DKMT_OPENRESOURCE,
+) -> Outcome<Publish<'a>> {
+    let parent = call.process.handles.parent(args.hDevice)?;
+    let found = Found::by_global(call, &parent, args.hGlobalShare)?;
+    let request = Request {
+        count: args.NumAllocations,
+        infos: args.infos(),
+        runtime_data: Buffer {
+            address: args.pPrivateRuntimeData,
+            size: args.PrivateRuntimeDataSize,
+        },
+        resource_driver_data: Buffer {
+            address: args.pResourcePrivateDriverData,
+            size: args.ResourcePrivateDriverDataSize,
+        },
+        total_driver_data: Buffer {
+            address: args.pTotalPrivateDriverDataBuffer,
+            size: args.TotalPrivateDriverDataBufferSize,
+        },
+    };
+    let all = access::resource::ALL;
+    let (handles, contents) = open(call, &parent, found, all, Origin::OpenedByGlobal, &request)?;
+
+    args.TotalPrivateDriverDataBufferSize = contents.total_driver_data;
+    args.hResource = handles.numbers().next().unwrap_or(0);
+    Ok(Publish::Handles(handles))
+}
+
+/// nr 0x42.
+pub(super) fn open_nt<'a>(
+    call: Call<'a>,
+    args: &mut D3DKMT_OPENRESOURCEFROMNTHANDLE,
+) -> Outcome<Publish<'a>> {
+    let parent = call.process.handles.parent(args.hDevice)?;
+    let handle = resource_handle(args.hNtHandle)?;
+    let found = Found::new(strong_of(&handle)?, &parent)?;
+    let mutex_data = Buffer {
+        address: args.pKeyedMutexPrivateRuntimeData,
+        size: args.KeyedMutexPrivateRuntimeDataSize,
+    };
+    let request = Request {
+        count: args.NumAllocations,
+        infos: args.pOpenAllocationInfo2,
+        runtime_data: Buffer {
+            address: args.pPrivateRuntimeData,
+            size: args.PrivateRuntimeDataSize,
+        },
+        resource_driver_data: Buffer {
+            address: args.pResourcePrivateDriverData,
+            size: args.ResourcePrivateDriverDataSize,
+        },
+        total_driver_data: Buffer {
+            address: args.pTotalPrivateDriverDataBuffer,
+            size: args.TotalPrivateDriverDataBufferSize,
+        },
+    };
+    let (mut handles, contents) = open(
+        call,
+        &parent,
+        found,
+        handle.access(),
+        Origin::Opened,
+        &request,
+    )?;
+
+    (args.hKeyedMutex, args.hSyncObject) = match &handle.share().members().guards {
+        Some((mutex, sync)) => open_guards(
+            &mut handles,
+            call,
+            &parent,
+            (mutex, sync),
+            handle.access(),
+            &mutex_data,
+        )?,
+        None => {
+            args.KeyedMutexPrivateRuntimeDataSize = 0;
+            (0, 0)
+        }
+    };
+    args.TotalPrivateDriverDataBufferSize = contents.total_driver_data;
+    args.hResource = handles.numbers().next().unwrap_or(0);
+    Ok(Publish::Handles(handles))
+}
+
+/// Opens the keyed mutex and the synchronisation object that go with a resource. `initial` becomes
+/// the data of the mutex if it has none (RES-51).
+fn open_guards(
+    handles: &mut Handles<'_>,
+    call: Call<'_>,
+    parent: &Parent,
+    guards: (&Strong, &Strong),
+    access: u32,
+    initial: &Buffer,
+) -> Outcome<(u32, u32)> {
+    invalid_if(initial.size > MAX_PRIVATE_DATA || initial.size != 0 && initial.address == 0)?;
+
+    // CAST: bounded above.
+    let data = user::read_bytes(initial.address, initial.size as usize)?;
+    let may_write = access & access::resource::WRITE != 0;
+    let rights = Rights {
+        wait: true,
+        signal: may_write,
+    };
+    let access = access::READ_CONTROL | access::WAIT | if may_write { access::ALL } else { 0 };
+    let (mutex, sync) = guards;
+    let gone = Status::INVALID_HANDLE;
+    let opening = |strong: &Strong| -> Outcome<Opening> {
+        let strong = strong.another().ok_or(gone)?;
+
+        Ok(Opening::new(strong, rights, access, &call.process.space)?.0)
+    };
+    let (mutex_opening, sync_opening) = (opening(mutex)?, opening(sync)?);
+    let mutex_number = handles.reserve(Item::KeyedMutex(mutex_opening), Some(parent))?;
+    let sync_number = handles.reserve(Item::Sync(sync_opening), Some(parent))?;
+
+    if !data.is_empty() {
+        let value = Value::new(&call.driver.tables, data)?;
+
+        mutex.object().header().attached.init_blob(value)?;
+    }
+    Ok((mutex_number, sync_number))
+}
+
+/// nr 0x23.
+pub(super) fn adapter_luid<'a>(
+    call: Call<'a>,
+    args: &mut D3DKMT_GETSHAREDRESOURCEADAPTERLUID,
+) -> Outcome<Publish<'a>> {
+    invalid_if((args.hGlobalShare == 0) == (args.hNtHandle == 0))?;
+
+    let strong = match args.hGlobalShare {
+        0 => strong_of(&*resource_handle(args.hNtHandle)?)?,
+        global => call
+            .driver
+            .tables
+            .globals
+            .open(global)
+            .ok_or(Status::INVALID_PARAMETER)?,
+    };
+    let Object::Resource(resource) = strong.object() else {
+        return Err(Status::INVALID_PARAMETER.into());
+    };
+    let adapter = resource
+        .header
+        .adapter
+        .as_ref()
+        .ok_or(Status::INVALID_PARAMETER)?;
+
+    args.AdapterLuid.LowPart = adapter.luid.low;
+    args.AdapterLuid.HighPart = adapter.luid.high;
+    Ok(Publish::Nothing)
+}
+
+/// nr 0xca: the runtime data of a resource by its global handle.
+pub(super) fn runtime_data(call: Call<'_>, args: &D3DKMT_GETRUNTIMEDATA) -> Outcome {
+    call.process.handles.adapter(args.hAdapter)?;
+
+    let strong = call
+        .driver
+        .tables
+        .globals
+        .open(args.hGlobalShare)
+        .ok_or(Status::INVALID_PARAMETER)?;
+
+    invalid_if(!matches!(strong.object(), Object::Resource(_)))?;
+
+    let blob = strong.object().header().attached.blob();
+    let bytes = blob.as_ref().map_or(&[][..], |value| value.bytes());
+
+    // CAST: 32 bits fit a usize.
+    invalid_if(args.RuntimeDataSize as usize != bytes.len())?;
+    if !bytes.is_empty() {
+        user::write_slice(args.pRuntimeData, bytes)?;
+    }
+    Ok(())
+}
