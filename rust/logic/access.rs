@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Access masks of NT handles to synchronisation objects (RES-35, RES-36).
+//! Access masks of NT handles (RES-35, RES-36, RES-104).
 
 use super::sync_flags::Rights;
 
-/// Waiting on the object.
+/// Waiting on a synchronisation object.
 pub const WAIT: u32 = 0x1;
-/// Signalling the object.
+/// Signalling a synchronisation object.
 pub const SIGNAL: u32 = 0x2;
 /// Reading what the object is.
 pub const READ_CONTROL: u32 = 0x2_0000;
@@ -21,6 +21,7 @@ pub mod resource {
     pub const ALL: u32 = 0xF_0001;
 }
 
+const SYNCHRONIZE: u32 = 0x10_0000;
 const MAXIMUM_ALLOWED: u32 = 0x0200_0000;
 const GENERIC_ALL: u32 = 0x1000_0000;
 const GENERIC_EXECUTE: u32 = 0x2000_0000;
@@ -42,6 +43,14 @@ impl Type {
         match self {
             Self::Resource => resource::ALL,
             Self::SyncObject => ALL,
+        }
+    }
+
+    /// The rights that change nothing.
+    pub fn read(self) -> u32 {
+        match self {
+            Self::Resource => READ_CONTROL,
+            Self::SyncObject => READ_CONTROL | SYNCHRONIZE | WAIT,
         }
     }
 }

@@ -5,6 +5,8 @@
 mod harness;
 
 #[cfg(not(loom))]
+mod access;
+#[cfg(not(loom))]
 mod adapter_info;
 #[cfg(not(loom))]
 mod feature;
@@ -15,9 +17,17 @@ mod handle;
 #[cfg(not(loom))]
 mod model;
 #[cfg(not(loom))]
+mod name;
+#[cfg(not(loom))]
+mod name_mode;
+#[cfg(not(loom))]
+mod quota;
+#[cfg(not(loom))]
 mod sharing;
 #[cfg(not(loom))]
 mod threads;
+#[cfg(not(loom))]
+mod upcase;
 #[cfg(not(loom))]
 mod waiters;
 

@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Flags of creations and openings, and access masks of NT handles.
+//! Flags of creations and openings.
 
-use proptest::prelude::*;
-
-use crate::logic::{
-    access::{grant, rights, ALL, READ_CONTROL, SIGNAL, WAIT},
-    sync_flags::{check_create, check_open, Refused, Rights, Sharing},
-};
+use crate::logic::sync_flags::{check_create, check_open, Refused, Rights, Sharing};
 
 const SHARED: u32 = 1 << 0;
 const NT: u32 = 1 << 1;
@@ -121,48 +116,4 @@ fn fen_25_fen_37_what_the_flags_leave() {
     assert_eq!(both.and(only_wait), only_wait);
     let neither = only_wait.and(only_signal);
     assert_eq!((neither.wait, neither.signal), (false, false));
-}
-
-#[test]
-fn res_35_generic_rights_are_mapped() {
-    for (desired, granted) in [
-        (0, READ_CONTROL),
-        (WAIT, READ_CONTROL | WAIT),
-        (SIGNAL, READ_CONTROL | SIGNAL),
-        (READ_CONTROL, READ_CONTROL),
-        (ALL, ALL),
-        (0x8000_0000, READ_CONTROL | WAIT),
-        (0x4000_0000, READ_CONTROL | SIGNAL),
-        (0x2000_0000, READ_CONTROL),
-        (0x1000_0000, ALL),
-        (0x0200_0000, ALL),
-        (0xc000_0000, READ_CONTROL | WAIT | SIGNAL),
-        (0x001f_0000, 0x001f_0000),
-    ] {
-        assert_eq!(grant(desired), Some(granted), "{desired:#x}");
-    }
-}
-
-#[test]
-fn res_36_unknown_access_bits_are_refused() {
-    for bit in [2, 15, 21, 24, 26, 27] {
-        assert_eq!(grant(1 << bit), None, "bit {bit}");
-        assert_eq!(grant(ALL | (1 << bit)), None, "bit {bit}");
-    }
-}
-
-proptest! {
-    /// RES-35: never more than asked for, never more than exists, always readable.
-    #[test]
-    fn res_35_a_grant_is_within_all(desired: u32) {
-        if let Some(granted) = grant(desired) {
-            let generic = desired & 0xf200_0000 != 0;
-
-            prop_assert_eq!(granted & !ALL, 0);
-            prop_assert!(granted & READ_CONTROL != 0);
-            prop_assert!(generic || granted == desired | READ_CONTROL);
-            prop_assert_eq!(rights(granted).wait, granted & 1 != 0);
-            prop_assert_eq!(rights(granted).signal, granted & 2 != 0);
-        }
-    }
 }

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Who may open an object by its name (RES-43, RES-45).
+//!
+//! A name has an owner and a mode like a file: for the owner, for the owner's group, for everybody
+//! else. Only `r` and `w` mean something. `r` grants READ_CONTROL, WAIT and SYNCHRONIZE, `w` the other
+//! rights. Because every handle has READ_CONTROL, `w` alone opens nothing.
+
+use super::access::{
+    Type,
+    Wanted, //
+};
+
+/// The mode of a name whose owner gave none.
+pub const PRIVATE: u32 = 0o600;
+
+const ALL: u32 = 0o666;
+const READ: u32 = 0o4;
+const WRITE: u32 = 0o2;
+
+/// Whether a mode has no bits without a meaning.
+pub fn is_valid(mode: u32) -> bool {
+    mode & !ALL == 0
+}
+
+/// What an opener is to a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// The user who gave it.
+    Owner,
+    /// A member of the group of that user.
+    Group,
+    /// Anybody else.
+    Other,
+    /// Somebody for whom the mode does not count.
+    Privileged,
+}
+
+/// What opening a name is decided by.
+#[derive(Clone, Copy, Debug)]
+pub struct Rule {
+    /// What is behind the name.
+    pub ty: Type,
+    /// Permission bits.
+    pub mode: u32,
+    /// Rights that no opening gets more than (RES-104).
+    pub may: u32,
+}
+
+/// Why a name is not opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// The opener may not even know of it.
+    Hidden,
+    /// It is of the other type.
+    Mismatch,
+    /// A right is not granted.
+    Denied,
+}
+
+impl Rule {
+    /// The rights that a class has.
+    fn rights(&self, class: Class) -> u32 {
+        let bits = match class {
+            Class::Owner => self.mode >> 6,
+            Class::Group => self.mode >> 3,
+            Class::Other => self.mode,
+            Class::Privileged => READ | WRITE,
+        };
+        let granted = |bit, rights| if bits & bit != 0 { rights } else { 0 };
+        let (read, all) = (self.ty.read(), self.ty.all());
+
+        self.may & (granted(READ, read) | granted(WRITE, all & !read))
+    }
+
+    /// Whether a class may know of the name.
+    pub fn is_readable(&self, class: Class) -> bool {
+        self.rights(class) & self.ty.read() != 0
+    }
+
+    /// The access that an opener of this class gets; `None` is a request for no access at all.
+    pub fn open(&self, class: Class, ty: Type, wanted: Option<Wanted>) -> Result<u32, Refusal> {
+        if !self.is_readable(class) {
+            return Err(Refusal::Hidden);
+        }
+        if self.ty != ty {
+            return Err(Refusal::Mismatch);
+        }
+        wanted
+            .and_then(|wanted| wanted.within(self.rights(class)))
+            .ok_or(Refusal::Denied)
+    }
+}
