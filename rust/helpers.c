@@ -34,6 +34,8 @@ void dxg_caller(struct dxg_caller *out)
 	out->user_ns = current_user_ns()->ns.ns_id;
 	out->euid = __kuid_val(current_euid());
 	out->fsuid = __kuid_val(current_fsuid());
+	out->egid = __kgid_val(current_egid());
+	out->reserved = 0;
 }
 
 bool dxg_caller_is_ipc_owner(void)
@@ -41,6 +43,28 @@ bool dxg_caller_is_ipc_owner(void)
 	struct nsproxy *nsproxy = current->nsproxy;
 
 	return nsproxy && ns_capable(nsproxy->ipc_ns->user_ns, CAP_IPC_OWNER);
+}
+
+/*
+ * CAP_SYS_PTRACE in the user namespace with this id, for the caller's own namespace, or in the first
+ * one, for all others: the namespace of an object is known by its id alone.
+ */
+bool dxg_caller_may_ptrace(u64 user_ns)
+{
+	struct user_namespace *own = current_user_ns();
+
+	return ns_capable(user_ns == own->ns.ns_id ? own : &init_user_ns, CAP_SYS_PTRACE);
+}
+
+/* By file system gid and supplementary groups. */
+bool dxg_caller_in_group(u32 gid)
+{
+	return in_group_p(KGIDT_INIT(gid));
+}
+
+u32 dxg_uid_for_caller(u32 uid)
+{
+	return from_kuid_munged(current_user_ns(), KUIDT_INIT(uid));
 }
 
 /* The identity of the thread group; released with put_pid(). */

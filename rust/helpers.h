@@ -24,10 +24,15 @@ struct dxg_caller {
 	u64 user_ns;	/* never-reused id of the user namespace of the credentials */
 	u32 euid;	/* effective uid, kernel-internal value */
 	u32 fsuid;	/* file system uid, kernel-internal value */
+	u32 egid;	/* effective gid, kernel-internal value */
+	u32 reserved;
 };
 
 void dxg_caller(struct dxg_caller *out);
 bool dxg_caller_is_ipc_owner(void);
+bool dxg_caller_may_ptrace(u64 user_ns);
+bool dxg_caller_in_group(u32 gid);
+u32 dxg_uid_for_caller(u32 uid);
 void *dxg_tgid_get(void);
 bool dxg_tgid_is(void *tgid);
 bool dxg_group_is_dead(void);

@@ -25,3 +25,25 @@ unsigned int dxg_param_global_access;
 module_param_named(global_access, dxg_param_global_access, uint, 0444);
 MODULE_PARM_DESC(global_access,
 		 "who may open by global handle: 0 same user, 1 anybody, 2 nobody (default: 0)");
+
+/* Limits per user, see Documentation/names.md. */
+unsigned int dxg_param_max_user_objects = 65536;
+module_param_named(max_user_objects, dxg_param_max_user_objects, uint, 0444);
+MODULE_PARM_DESC(max_user_objects, "shareable objects a user may have (default: 65536)");
+
+unsigned int dxg_param_max_user_names = 16384;
+module_param_named(max_user_names, dxg_param_max_user_names, uint, 0444);
+MODULE_PARM_DESC(max_user_names, "object names a user may have given (default: 16384)");
+
+unsigned int dxg_param_max_user_globals = 65536;
+module_param_named(max_user_globals, dxg_param_max_user_globals, uint, 0444);
+MODULE_PARM_DESC(max_user_globals, "global handles a user may have made (default: 65536)");
+
+unsigned int dxg_param_max_user_store = 16 << 20;
+module_param_named(max_user_store, dxg_param_max_user_store, uint, 0444);
+MODULE_PARM_DESC(max_user_store,
+		 "bytes a user may have in information stores and blobs (default: 16777216)");
+
+unsigned int dxg_param_max_user_watches = 4096;
+module_param_named(max_user_watches, dxg_param_max_user_watches, uint, 0444);
+MODULE_PARM_DESC(max_user_watches, "watches and weak references a user may have (default: 4096)");

@@ -95,7 +95,7 @@ impl Driver {
             return Ok(known);
         }
 
-        let process = Process::new(identity)?;
+        let process = Process::new(identity, self.tables.accounts.of_caller()?)?;
         let fresh = Listed {
             process: process.clone(),
             opens: 1,

@@ -16,6 +16,7 @@
 //!
 //! Locking is described once, in `Documentation/locking.md`.
 
+pub(crate) mod account;
 pub(crate) mod adapter;
 pub(crate) mod address_space;
 pub(crate) mod allocation;
@@ -34,6 +35,7 @@ pub(crate) mod handle_table;
 pub(crate) mod keyed_mutex;
 pub(crate) mod legacy_sync;
 pub(crate) mod monitored_fence;
+pub(crate) mod name_table;
 pub(crate) mod object;
 pub(crate) mod open_allocation;
 pub(crate) mod opening;

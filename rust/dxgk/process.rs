@@ -8,6 +8,7 @@
 //! inherited does not keep what its parent owned.
 
 use super::{
+    account::Account,
     address_space::AddressSpace,
     census::{
         Member,
@@ -35,12 +36,14 @@ pub(crate) struct Process {
     pub(crate) space: Arc<AddressSpace>,
     /// Values of fences that are not shareable.
     pub(crate) cells: Arc<CellPool>,
+    /// What the user has who opened the device.
+    pub(crate) account: Account,
     _member: Member,
 }
 
 impl Process {
     /// The process `identity`, with nothing in it.
-    pub(crate) fn new(identity: Identity) -> Result<Arc<Self>> {
+    pub(crate) fn new(identity: Identity, account: Account) -> Result<Arc<Self>> {
         let space = AddressSpace::new(identity)?;
         let cells = CellPool::new(space.clone())?;
         let waits = PendingWaits::new()?;
@@ -51,6 +54,7 @@ impl Process {
                 waits,
                 space,
                 cells,
+                account,
                 _member: PROCESSES.enter(),
             }),
             GFP_KERNEL_ACCOUNT,

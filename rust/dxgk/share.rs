@@ -2,11 +2,18 @@
 
 //! NT handles: a [`Share`] holds the objects, and each open file description, an [`NtHandle`], holds
 //! the share and an access mask. Copies of a descriptor share its description (RES-13 to RES-16).
+//!
+//! A share has a name as long as NT handles hold it. Calls in flight may keep the share a little
+//! longer, without a name.
 
 use super::{
     census::{
         Member,
         SHARES, //
+    },
+    name_table::{
+        Name,
+        Named, //
     },
     object::{
         Object,
@@ -22,7 +29,11 @@ use kernel::{
     seq_file::SeqFile,
     seq_print,
     sync::{
-        atomic::Relaxed,
+        atomic::{
+            Atomic,
+            Full,
+            Relaxed, //
+        },
         Arc, //
     }, //
 };
@@ -47,12 +58,26 @@ impl Members {
 /// What is behind NT handles.
 pub(crate) struct Share {
     members: Members,
+    name: Option<Name>,
+    /// How many [`Hold`] there are. Never goes up again from 0.
+    handles: Atomic<u32>,
 }
 
 impl Share {
-    /// A share of these objects.
-    pub(crate) fn new(members: Members) -> Result<Arc<Self>> {
-        Ok(Arc::new(Self { members }, GFP_KERNEL_ACCOUNT)?)
+    /// A share of these objects. A name has still to be reserved and published in the table of names.
+    pub(crate) fn new(members: Members, name: Option<Name>) -> Result<Hold> {
+        let share = Self {
+            members,
+            name,
+            handles: Atomic::new(1),
+        };
+
+        Ok(Hold(Arc::new(share, GFP_KERNEL_ACCOUNT)?))
+    }
+
+    /// The name it was given, if any.
+    pub(crate) fn name(&self) -> Option<&Name> {
+        self.name.as_ref()
     }
 
     /// The objects.
@@ -66,19 +91,63 @@ impl Share {
     }
 }
 
+impl Named for Arc<Share> {
+    type Hold = Hold;
+
+    fn hold(&self) -> Option<Hold> {
+        let mut count = self.handles.load(Relaxed);
+
+        loop {
+            // The count is bounded by open files; refusing to overflow costs nothing.
+            if count == 0 || count == u32::MAX {
+                return None;
+            }
+            match self.handles.cmpxchg(count, count + 1, Full) {
+                Ok(_) => return Some(Hold(self.clone())),
+                Err(now) => count = now,
+            }
+        }
+    }
+
+    fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(self, other)
+    }
+}
+
+/// What one NT handle has of a share. The last one takes the name along (RES-42).
+pub(crate) struct Hold(Arc<Share>);
+
+impl Hold {
+    /// The share.
+    pub(crate) fn share(&self) -> &Arc<Share> {
+        &self.0
+    }
+}
+
+impl Drop for Hold {
+    /// Context: may sleep, no locks held.
+    fn drop(&mut self) {
+        if self.0.handles.fetch_sub(1, Full) == 1 {
+            if let Some(name) = &self.0.name {
+                self.0.object().header().tables.names.remove(name, &self.0);
+            }
+        }
+    }
+}
+
 /// One open file description.
 pub(crate) struct NtHandle {
-    share: Arc<Share>,
+    hold: Hold,
     access: u32,
     _member: Member,
 }
 
 impl NtHandle {
-    /// A description of `share` with this granted access.
-    pub(crate) fn new(share: Arc<Share>, access: u32) -> Result<Arc<Self>> {
+    /// A description of a share with this granted access.
+    pub(crate) fn new(hold: Hold, access: u32) -> Result<Arc<Self>> {
         Ok(Arc::new(
             Self {
-                share,
+                hold,
                 access,
                 _member: SHARES.enter(),
             },
@@ -88,12 +157,12 @@ impl NtHandle {
 
     /// What it is a handle of.
     pub(crate) fn share(&self) -> &Arc<Share> {
-        &self.share
+        self.hold.share()
     }
 
     /// The object that decides about the type.
     pub(crate) fn object(&self) -> &Object {
-        self.share.object()
+        self.share().object()
     }
 
     /// The access of this handle.
@@ -128,7 +197,7 @@ impl NtHandle {
         seq_print!(m, "dxg-type:\t{}\n", type_name);
         seq_print!(m, "dxg-object:\t{}\n", header.id());
         seq_print!(m, "dxg-access:\t{:#x}\n", self.access);
-        for member in self.share.members.iter() {
+        for member in self.share().members.iter() {
             seq_print!(m, "dxg-kind:\t{}\n", member.header().kind().name());
             member.show(m);
         }

@@ -2,7 +2,12 @@
 
 //! The tables that are shared by all processes.
 
-use super::global_table::GlobalTable;
+use super::{
+    account::Accounts,
+    global_table::GlobalTable,
+    name_table::NameTable,
+    share::Share, //
+};
 use kernel::{
     prelude::*,
     sync::Arc, //
@@ -14,14 +19,23 @@ pub(crate) struct Tables {
     /// Global handles.
     #[pin]
     pub(crate) globals: GlobalTable,
+    /// Names of shares.
+    #[pin]
+    pub(crate) names: NameTable<Arc<Share>>,
+    /// What each user has.
+    pub(crate) accounts: Arc<Accounts>,
 }
 
 impl Tables {
     /// Empty tables.
     pub(crate) fn new() -> Result<Arc<Self>> {
+        let accounts = Accounts::new()?;
+
         Arc::pin_init(
             pin_init!(Self {
                 globals <- GlobalTable::new(),
+                names <- NameTable::new(),
+                accounts,
             }),
             GFP_KERNEL,
         )

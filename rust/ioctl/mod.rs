@@ -13,7 +13,9 @@ mod allocation_use;
 mod device;
 mod escape;
 mod handles;
+mod name;
 mod object;
+mod object_attributes;
 mod resource;
 mod share;
 mod sync_object;
@@ -29,7 +31,10 @@ use crate::{
         handle_table::Reserved,
         open_allocation::Locked,
         process::Process,
-        share::NtHandle, //
+        share::{
+            NtHandle,
+            Share, //
+        }, //
     },
     logic::handle,
     open_file::OpenFile,
@@ -85,11 +90,15 @@ enum Publish<'a> {
     Fd(PendingFd),
     /// A lock of an allocation.
     Locked(Locked),
+    /// A file descriptor of a share that was there before.
+    Existing(PendingFd),
+    /// A file descriptor of a new share, and the name of the share.
+    NamedFd(PendingFd, Arc<Share>),
 }
 
 impl Publish<'_> {
-    /// Cannot fail.
-    fn commit(self, call: Call<'_>) {
+    /// Publishes everything. The only failure there is is a status of the success class.
+    fn commit(self, call: Call<'_>) -> Outcome {
         match self {
             Self::Nothing => {}
             Self::Handle(handle) => handle.publish(),
@@ -100,7 +109,18 @@ impl Publish<'_> {
             }
             Self::Fd(fd) => fd.install(),
             Self::Locked(locked) => locked.keep(),
+            Self::Existing(fd) => {
+                fd.install();
+                return Err(Status::OBJECT_NAME_EXISTS.into());
+            }
+            Self::NamedFd(fd, share) => {
+                fd.install();
+                if let Some(name) = share.name() {
+                    call.driver.tables.names.publish(name, &share);
+                }
+            }
         }
+        Ok(())
     }
 }
 
@@ -123,8 +143,7 @@ fn run_elsewhere<'a, T: Plain>(
 ) -> Outcome {
     let args = user::read::<T>(arg)?;
 
-    handler(call, &args)?.commit(call);
-    Ok(())
+    handler(call, &args)?.commit(call)
 }
 
 /// Runs a handler that writes outputs into its argument struct.
@@ -137,8 +156,7 @@ fn run_out<'a, T: Plain>(
     let publish = handler(call, &mut args)?;
 
     user::write(arg, &args)?;
-    publish.commit(call);
-    Ok(())
+    publish.commit(call)
 }
 
 /// Runs a handler that writes outputs into its argument struct even if it fails, as its rules say.
@@ -151,8 +169,7 @@ fn run_report<'a, T: Plain>(
     let outcome = handler(call, &mut args);
 
     user::write(arg, &args)?;
-    outcome?.commit(call);
-    Ok(())
+    outcome?.commit(call)
 }
 
 /// The `ioctl` operation of the device.

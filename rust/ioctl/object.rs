@@ -22,6 +22,7 @@ use crate::{
             Parent,
             Reserved, //
         },
+        name_table::Named,
         object::{
             Object,
             Strong, //
@@ -292,7 +293,8 @@ fn dup_description<'a>(source: &NtHandle, args: &mut opendxg_dup_nt) -> Outcome<
             .ok_or(Status::ACCESS_DENIED)?
     };
     let inherit = args.flags & OPENDXG_DUP_INHERIT != 0;
-    let handle = NtHandle::new(source.share().clone(), access)?;
+    let hold = source.share().hold().ok_or(Status::INVALID_HANDLE)?;
+    let handle = NtHandle::new(hold, access)?;
     let fd = PendingFd::new(handle, handle::LAST_FD, !inherit)?;
 
     args.new_handle = u64::from(fd.fd());

@@ -3,6 +3,7 @@
 //! ShareObjects: NT handles for objects (RES-32 to RES-37).
 
 use super::{
+    object_attributes,
     Call,
     Publish, //
 };
@@ -19,6 +20,10 @@ use crate::{
     logic::{
         access::Wanted,
         handle,
+        name_mode::{
+            self,
+            Rule, //
+        },
         sync_flags::Sharing, //
     },
     sys::{
@@ -34,32 +39,6 @@ use crate::{
     }, //
 };
 use kernel::prelude::*;
-
-/// `OBJ_INHERIT`: the descriptor stays open across exec.
-const OBJ_INHERIT: u32 = 0x2;
-/// Attribute bits that exist (RES-38).
-const OBJ_KNOWN: u32 = 0x1ff2;
-
-/// What OBJECT_ATTRIBUTES asks for: whether the handle is inherited.
-fn attributes(addr: u64) -> Outcome<bool> {
-    if addr == 0 {
-        return Ok(false);
-    }
-
-    let attributes = user::read::<OBJECT_ATTRIBUTES>(addr)?;
-
-    // CAST: 48 bytes.
-    if attributes.Length != size_of::<OBJECT_ATTRIBUTES>() as u32
-        || attributes.Attributes & !OBJ_KNOWN != 0
-    {
-        return Err(Status::INVALID_PARAMETER.into());
-    }
-    if attributes.ObjectName != 0 || attributes.RootDirectory != 0 {
-        // There is no name space yet.
-        return Err(Status::NOT_SUPPORTED.into());
-    }
-    Ok(attributes.Attributes & OBJ_INHERIT != 0)
-}
 
 /// The set that these objects make, if it is a legal one, and the access that may be given away.
 fn set(mut objects: KVec<Shareable>) -> Outcome<(Members, u32)> {
@@ -116,11 +95,26 @@ fn set(mut objects: KVec<Shareable>) -> Outcome<(Members, u32)> {
     }
 }
 
-/// nr 0x3f.
+/// nr 0x3f: a name is for its owner alone.
 pub(super) fn share_objects<'a>(
     call: Call<'a>,
     args: &D3DKMT_SHAREOBJECTS,
 ) -> Outcome<Publish<'a>> {
+    share(call, args, name_mode::PRIVATE)
+}
+
+/// nr 0xaf.
+pub(super) fn share_objects_with_mode<'a>(
+    call: Call<'a>,
+    args: &opendxg_share_objects,
+) -> Outcome<Publish<'a>> {
+    if args.reserved != 0 || !name_mode::is_valid(args.mode) {
+        return Err(Status::INVALID_PARAMETER.into());
+    }
+    share(call, &args.share, args.mode)
+}
+
+fn share<'a>(call: Call<'a>, args: &D3DKMT_SHAREOBJECTS, mode: u32) -> Outcome<Publish<'a>> {
     if !(1..=D3DKMT_MAX_OBJECTS_PER_HANDLE).contains(&args.ObjectCount)
         || args.ObjectHandleArray == 0
         || args.pSharedNtHandle == 0
@@ -128,7 +122,7 @@ pub(super) fn share_objects<'a>(
         return Err(Status::INVALID_PARAMETER.into());
     }
 
-    let inherit = attributes(args.pObjectAttributes)?;
+    let attributes = object_attributes::for_share(args.pObjectAttributes)?;
     // CAST: at most 3.
     let count = args.ObjectCount as usize;
     let mut locals = [0u32; D3DKMT_MAX_OBJECTS_PER_HANDLE as usize];
@@ -142,14 +136,29 @@ pub(super) fn share_objects<'a>(
 
     let (members, may) = set(objects)?;
     let ty = members.first.object().access_type();
-    let access = Wanted::new(ty, args.DesiredAccess)
-        .ok_or(Status::INVALID_PARAMETER)?
-        .within(may)
-        .ok_or(Status::ACCESS_DENIED)?;
-
-    let handle = NtHandle::new(Share::new(members)?, access)?;
-    let fd = PendingFd::new(handle, handle::LAST_FD, !inherit)?;
+    let wanted = Wanted::new(ty, args.DesiredAccess).ok_or(Status::INVALID_PARAMETER)?;
+    let access = wanted.within(may).ok_or(Status::ACCESS_DENIED)?;
+    let hold = Share::new(members, attributes.name.clone())?;
+    let share = hold.share().clone();
+    let existing = match &attributes.name {
+        None => None,
+        Some(name) => call.driver.tables.names.reserve(
+            &call.process.account,
+            name,
+            Rule { ty, mode, may },
+            share.clone(),
+            attributes.open_if.then_some(wanted),
+        )?,
+    };
+    let exists = existing.is_some();
+    let (hold, access) = existing.unwrap_or((hold, access));
+    let handle = NtHandle::new(hold, access)?;
+    let fd = PendingFd::new(handle, handle::LAST_FD, !attributes.inherit)?;
 
     user::write(args.pSharedNtHandle, &u64::from(fd.fd()))?;
-    Ok(Publish::Fd(fd))
+    Ok(match attributes.name {
+        _ if exists => Publish::Existing(fd),
+        Some(_) => Publish::NamedFd(fd, share),
+        None => Publish::Fd(fd),
+    })
 }

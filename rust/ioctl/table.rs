@@ -9,6 +9,7 @@ use super::{
     allocation_use,
     device,
     escape,
+    name,
     object,
     resource,
     run_elsewhere,
@@ -135,6 +136,12 @@ table! {
         run_in D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU => wait::signal_from_cpu;
     DXG_IOCTL_WAITFORSYNCHRONIZATIONOBJECTFROMCPU:
         run_in D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU => wait::wait_from_cpu;
+    DXG_IOCTL_OPENNTHANDLEFROMNAME:
+        run_report D3DKMT_OPENNTHANDLEFROMNAME => name::open_resource;
+    DXG_IOCTL_OPENSYNCOBJECTNTHANDLEFROMNAME:
+        run_report D3DKMT_OPENSYNCOBJECTNTHANDLEFROMNAME => name::open_sync_object;
+    DXG_IOCTL_SHARE_OBJECTS:
+        run_elsewhere opendxg_share_objects => share::share_objects_with_mode;
     DXG_IOCTL_FENCE_POINT: run_out opendxg_fence_point => wait::create_fence_point;
     DXG_IOCTL_VERSION: run_out opendxg_version => transport::version;
     DXG_IOCTL_NOP: run_in () => transport::nop;

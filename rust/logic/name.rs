@@ -120,3 +120,14 @@ pub fn resolve(path: &[u16]) -> Result<Place<'_>, Refusal> {
     }
     Err(Refusal::Directory)
 }
+
+/// The characters of a name for people. What would spoil a line, or is half a character, becomes
+/// U+FFFD.
+pub fn characters(units: &[u16]) -> impl Iterator<Item = char> + '_ {
+    char::decode_utf16(units.iter().copied()).map(|character| {
+        character
+            .ok()
+            .filter(|character| !character.is_control())
+            .unwrap_or(char::REPLACEMENT_CHARACTER)
+    })
+}

@@ -23,6 +23,8 @@ pub(super) struct Caller {
     pub(super) user_ns: u64,
     pub(super) euid: u32,
     pub(super) fsuid: u32,
+    pub(super) egid: u32,
+    pub(super) reserved: u32,
 }
 
 // The kernel's own types are plain C structs; bindgen marks some of them in ways that the lint
@@ -31,6 +33,9 @@ pub(super) struct Caller {
 extern "C" {
     pub(super) fn dxg_caller(out: *mut Caller);
     pub(super) fn dxg_caller_is_ipc_owner() -> bool;
+    pub(super) fn dxg_caller_may_ptrace(user_ns: u64) -> bool;
+    pub(super) fn dxg_caller_in_group(gid: u32) -> bool;
+    pub(super) fn dxg_uid_for_caller(uid: u32) -> u32;
     pub(super) fn dxg_tgid_get() -> *mut c_void;
     pub(super) fn dxg_tgid_is(tgid: *mut c_void) -> bool;
     pub(super) fn dxg_group_is_dead() -> bool;
@@ -73,4 +78,9 @@ extern "C" {
     pub(super) static dxg_param_max_handles: c_uint;
     pub(super) static dxg_param_max_waiters: c_uint;
     pub(super) static dxg_param_global_access: c_uint;
+    pub(super) static dxg_param_max_user_objects: c_uint;
+    pub(super) static dxg_param_max_user_names: c_uint;
+    pub(super) static dxg_param_max_user_globals: c_uint;
+    pub(super) static dxg_param_max_user_store: c_uint;
+    pub(super) static dxg_param_max_user_watches: c_uint;
 }

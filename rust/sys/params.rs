@@ -38,3 +38,33 @@ pub(crate) fn global_access() -> u32 {
     // SAFETY: An aligned integer that nothing writes after load.
     unsafe { ffi::dxg_param_global_access }
 }
+
+/// How many shareable objects a user may have.
+pub(crate) fn max_user_objects() -> u32 {
+    // SAFETY: An aligned integer that nothing writes after load.
+    unsafe { ffi::dxg_param_max_user_objects }
+}
+
+/// How many object names a user may have given.
+pub(crate) fn max_user_names() -> u32 {
+    // SAFETY: An aligned integer that nothing writes after load.
+    unsafe { ffi::dxg_param_max_user_names }
+}
+
+/// How many global handles a user may have made.
+pub(crate) fn max_user_globals() -> u32 {
+    // SAFETY: An aligned integer that nothing writes after load.
+    unsafe { ffi::dxg_param_max_user_globals }
+}
+
+/// How many bytes a user may have in information stores and blobs.
+pub(crate) fn max_user_store() -> u32 {
+    // SAFETY: An aligned integer that nothing writes after load.
+    unsafe { ffi::dxg_param_max_user_store }
+}
+
+/// How many watches and weak references a user may have.
+pub(crate) fn max_user_watches() -> u32 {
+    // SAFETY: An aligned integer that nothing writes after load.
+    unsafe { ffi::dxg_param_max_user_watches }
+}

@@ -32,6 +32,8 @@ pub(crate) struct Fault;
 pub(crate) unsafe trait Plain: Copy {}
 
 // SAFETY: An integer.
+unsafe impl Plain for u16 {}
+// SAFETY: An integer.
 unsafe impl Plain for u32 {}
 // SAFETY: An integer.
 unsafe impl Plain for u64 {}

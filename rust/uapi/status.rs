@@ -45,6 +45,28 @@ statuses! {
     BUFFER_TOO_SMALL = STATUS_BUFFER_TOO_SMALL;
     /// Not offered by this adapter.
     NOT_SUPPORTED = STATUS_NOT_SUPPORTED;
+    /// The name led to an object that existed already.
+    OBJECT_NAME_EXISTS = STATUS_OBJECT_NAME_EXISTS;
+    /// An address is not a multiple of what it has to be one of.
+    DATATYPE_MISALIGNMENT = STATUS_DATATYPE_MISALIGNMENT;
+    /// The name is malformed.
+    OBJECT_NAME_INVALID = STATUS_OBJECT_NAME_INVALID;
+    /// Nothing has this name.
+    OBJECT_NAME_NOT_FOUND = STATUS_OBJECT_NAME_NOT_FOUND;
+    /// Something has this name already.
+    OBJECT_NAME_COLLISION = STATUS_OBJECT_NAME_COLLISION;
+    /// A directory of the path does not exist.
+    OBJECT_PATH_NOT_FOUND = STATUS_OBJECT_PATH_NOT_FOUND;
+    /// The path does not start at the root.
+    OBJECT_PATH_SYNTAX_BAD = STATUS_OBJECT_PATH_SYNTAX_BAD;
+    /// Over a limit of the user.
+    QUOTA_EXCEEDED = STATUS_QUOTA_EXCEEDED;
+    /// A security descriptor of another revision.
+    UNKNOWN_REVISION = STATUS_UNKNOWN_REVISION;
+    /// Permanent objects do not exist.
+    PRIVILEGE_NOT_HELD = STATUS_PRIVILEGE_NOT_HELD;
+    /// The name has too many units.
+    NAME_TOO_LONG = STATUS_NAME_TOO_LONG;
 }
 
 impl Status {
@@ -68,6 +90,8 @@ impl Status {
             Self::NO_MEMORY => code::ENOMEM,
             Self::BUFFER_TOO_SMALL => code::EOVERFLOW,
             Self::NOT_SUPPORTED => code::EPERM,
+            Self::OBJECT_NAME_COLLISION => code::EEXIST,
+            Self::OBJECT_NAME_INVALID | Self::OBJECT_NAME_NOT_FOUND => code::ENOENT,
             _ => code::EINVAL,
         };
 

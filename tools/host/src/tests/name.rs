@@ -5,7 +5,7 @@
 use proptest::prelude::*;
 
 use crate::logic::name::{
-    resolve,
+    characters, resolve,
     Refusal::{self, Directory, Invalid, NoDirectory, Syntax},
 };
 
@@ -91,6 +91,16 @@ fn res_38_statuses_of_paths() {
     ] {
         assert_eq!(place(path), Err(refusal), "{path}");
     }
+}
+
+/// RES-107: a name cannot forge another line of fdinfo.
+#[test]
+fn names_are_shown_in_one_line() {
+    let shown = |units: &[u16]| characters(units).collect::<String>();
+
+    assert_eq!(shown(&units("Été 🎨")), "Été 🎨");
+    assert_eq!(shown(&units("a\nb\0\x7f\u{85}c")), "a\u{fffd}b\u{fffd}\u{fffd}\u{fffd}c");
+    assert_eq!(shown(&[0xd800, 0x61, 0xdc00]), "\u{fffd}a\u{fffd}");
 }
 
 /// The rules once more, over strings instead of units, and without a walk.

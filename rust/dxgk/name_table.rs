@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Names of objects (RES-38 to RES-46): what leads from a path to a share.
+//!
+//! One table serves all IPC namespaces; the id of the namespace, which is never used again, is part
+//! of the key. A name lives as long as some NT handle of its share: the table holds the share, but
+//! counts as none of its handles, and the last of them takes the entry out. An entry is made in two
+//! steps: *reserved*, it takes the name without leading anywhere; *published*, it can be opened
+//! (RES-3).
+//!
+//! LOCK: `names` is a mutex below which nothing is taken. It is locked when a named share is made,
+//! opened by name, and when its last handle goes; nothing is allocated or dropped under it.
+
+use super::account::{
+    Account,
+    Charge,
+    Limit, //
+};
+use crate::{
+    logic::{
+        access::{
+            Type,
+            Wanted, //
+        },
+        name,
+        name_mode::{
+            Class,
+            Refusal,
+            Rule, //
+        },
+        upcase::upcase, //
+    },
+    sys::caller::Credentials,
+    uapi::status::{
+        Outcome,
+        Status,
+        Stop, //
+    }, //
+};
+use core::cmp::Ordering;
+use kernel::{
+    fmt,
+    new_condvar,
+    new_mutex,
+    prelude::*,
+    rbtree::{
+        RBTree,
+        RBTreeNode, //
+    },
+    sync::{
+        Arc,
+        CondVar,
+        Mutex, //
+    }, //
+};
+
+/// A path, and what makes it the same name as another one.
+#[derive(Clone)]
+pub(crate) struct Name(Arc<Path>);
+
+struct Path {
+    namespace: u64,
+    session: u32,
+    /// The last component in upper case.
+    leaf: KVec<u16>,
+    /// As it was given.
+    path: KVec<u16>,
+}
+
+impl Name {
+    /// The name that a path is in the caller's IPC namespace; the inner error is about the path.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn new(path: KVec<u16>) -> Result<core::result::Result<Self, name::Refusal>> {
+        let place = match name::resolve(&path) {
+            Ok(place) => place,
+            Err(refusal) => return Ok(Err(refusal)),
+        };
+        let session = place.session;
+        let mut leaf = KVec::with_capacity(place.leaf.len(), GFP_KERNEL_ACCOUNT)?;
+
+        for unit in place.leaf {
+            leaf.push(upcase(*unit), GFP_KERNEL_ACCOUNT)?;
+        }
+
+        let path = Path {
+            namespace: Credentials::of_caller().ipc_ns(),
+            session,
+            leaf,
+            path,
+        };
+
+        Ok(Ok(Self(Arc::new(path, GFP_KERNEL_ACCOUNT)?)))
+    }
+
+    /// The path as it was given, in UTF-16.
+    pub(crate) fn path(&self) -> &[u16] {
+        &self.0.path
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use fmt::Write;
+
+        name::characters(self.path()).try_for_each(|character| f.write_char(character))
+    }
+}
+
+impl Ord for Name {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let (a, b) = (&*self.0, &*other.0);
+
+        (a.namespace, a.session)
+            .cmp(&(b.namespace, b.session))
+            .then_with(|| a.leaf.cmp(&*b.leaf))
+    }
+}
+
+impl PartialOrd for Name {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Name {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Name {}
+
+/// What names lead to.
+pub(crate) trait Named: Unpin {
+    /// One handle that keeps the name.
+    type Hold;
+
+    /// Counts one more handle, unless the last one is gone already. Called with the table locked.
+    fn hold(&self) -> Option<Self::Hold>;
+
+    /// Whether both are the same.
+    fn is(&self, other: &Self) -> bool;
+}
+
+/// An opened name: the new handle and its access.
+pub(crate) type Opened<T> = (<T as Named>::Hold, u32);
+
+struct Entry<T> {
+    owner: Credentials,
+    rule: Rule,
+    share: T,
+    published: bool,
+    _charge: Charge,
+}
+
+impl<T> Entry<T> {
+    /// The access that the caller gets.
+    fn admit(&self, ty: Type, wanted: Option<Wanted>) -> core::result::Result<u32, Refusal> {
+        let caller = Credentials::of_caller();
+        let class = if caller.acts_as(&self.owner) {
+            Class::Owner
+        } else if caller.in_group_of(&self.owner) {
+            Class::Group
+        } else {
+            Class::Other
+        };
+
+        self.rule.open(class, ty, wanted).or_else(|refusal| {
+            if Credentials::caller_is_ipc_owner() {
+                self.rule.open(Class::Privileged, ty, wanted)
+            } else {
+                Err(refusal)
+            }
+        })
+    }
+}
+
+/// See the module.
+#[pin_data]
+pub(crate) struct NameTable<T> {
+    #[pin]
+    names: Mutex<RBTree<Name, Entry<T>>>,
+    /// Some entry was published or taken out.
+    #[pin]
+    settled: CondVar,
+}
+
+impl<T: Named> NameTable<T> {
+    /// An empty table.
+    pub(crate) fn new() -> impl PinInit<Self> {
+        pin_init!(Self {
+            names <- new_mutex!(RBTree::new(), "NameTable::names"),
+            settled <- new_condvar!("NameTable::settled"),
+        })
+    }
+
+    /// Reserves `name` for `share` in the name of the calling task's user.
+    ///
+    /// If it is taken and `open_if` is some access, the share that has it is opened instead; this
+    /// waits while that one is between reserved and published, or on its way out.
+    ///
+    /// Context: may sleep, no locks held. The last handle of `share` must call [`Self::remove`],
+    /// which also takes a reservation back.
+    pub(crate) fn reserve(
+        &self,
+        account: &Account,
+        name: &Name,
+        rule: Rule,
+        share: T,
+        open_if: Option<Wanted>,
+    ) -> Outcome<Option<Opened<T>>> {
+        let entry = Entry {
+            owner: Credentials::of_caller(),
+            rule,
+            share,
+            published: false,
+            _charge: account.charge(Limit::Names, 1)?,
+        };
+        // Declared before the lock: what is not used is dropped after it.
+        let node = RBTreeNode::new(name.clone(), entry, GFP_KERNEL_ACCOUNT)?;
+        let mut names = self.names.lock();
+
+        loop {
+            let Some(entry) = names.get(name) else {
+                names.insert(node);
+                return Ok(None);
+            };
+            let Some(wanted) = open_if else {
+                return Err(Status::OBJECT_NAME_COLLISION.into());
+            };
+            let access = entry
+                .admit(rule.ty, Some(wanted))
+                .map_err(|refusal| match refusal {
+                    // Sharing without OBJ_OPENIF tells the same.
+                    Refusal::Hidden => Status::OBJECT_NAME_COLLISION,
+                    shown => status(shown),
+                })?;
+
+            if let Some(hold) = entry.published.then(|| entry.share.hold()).flatten() {
+                return Ok(Some((hold, access)));
+            }
+            if self.settled.wait_interruptible(&mut names) {
+                return Err(Stop::Interrupted);
+            }
+        }
+    }
+
+    /// Makes the name that was reserved for `share` lead to it. Cannot fail.
+    pub(crate) fn publish(&self, name: &Name, share: &T) {
+        let mut names = self.names.lock();
+
+        if let Some(entry) = names.get_mut(name) {
+            // The descriptor may have been guessed and closed, and the name be somebody else's.
+            entry.published |= entry.share.is(share);
+        }
+        drop(names);
+        self.settled.notify_all();
+    }
+
+    /// Opens the share that a name leads to, with a desired access as the caller gives it.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn open(&self, name: &Name, ty: Type, desired: u32) -> Outcome<Opened<T>> {
+        let wanted = match desired {
+            0 => None,
+            _ => Some(Wanted::new(ty, desired).ok_or(Status::INVALID_PARAMETER)?),
+        };
+        let names = self.names.lock();
+        let entry = names
+            .get(name)
+            .filter(|entry| entry.published)
+            .ok_or(Status::OBJECT_NAME_NOT_FOUND)?;
+        let access = entry.admit(ty, wanted).map_err(status)?;
+        let hold = entry.share.hold().ok_or(Status::OBJECT_NAME_NOT_FOUND)?;
+
+        Ok((hold, access))
+    }
+
+    /// Takes the entry of `share` out, if it is there.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn remove(&self, name: &Name, share: &T) {
+        let mut names = self.names.lock();
+        let ours = names.get(name).is_some_and(|entry| entry.share.is(share));
+        let removed = ours.then(|| names.remove_node(name)).flatten();
+
+        drop(names);
+        self.settled.notify_all();
+        drop(removed);
+    }
+}
+
+/// What an opener is told.
+fn status(refusal: Refusal) -> Status {
+    match refusal {
+        Refusal::Hidden => Status::OBJECT_NAME_NOT_FOUND,
+        Refusal::Mismatch => Status::OBJECT_TYPE_MISMATCH,
+        Refusal::Denied => Status::ACCESS_DENIED,
+    }
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Opening shared objects by their names (RES-43).
+
+use super::{
+    object_attributes,
+    Call,
+    Publish, //
+};
+use crate::{
+    dxgk::share::NtHandle,
+    logic::{
+        access::Type,
+        handle, //
+    },
+    sys::object_file::PendingFd,
+    uapi::{
+        status::Outcome,
+        *, //
+    }, //
+};
+
+/// nr 0xa0.
+pub(super) fn open_resource<'a>(
+    call: Call<'a>,
+    args: &mut D3DKMT_OPENNTHANDLEFROMNAME,
+) -> Outcome<Publish<'a>> {
+    args.hNtHandle = 0;
+
+    let fd = open(call, Type::Resource, args.dwDesiredAccess, args.pObjAttrib)?;
+
+    args.hNtHandle = fd.fd().into();
+    Ok(Publish::Fd(fd))
+}
+
+/// nr 0xa1.
+pub(super) fn open_sync_object<'a>(
+    call: Call<'a>,
+    args: &mut D3DKMT_OPENSYNCOBJECTNTHANDLEFROMNAME,
+) -> Outcome<Publish<'a>> {
+    args.hNtHandle = 0;
+
+    let fd = open(
+        call,
+        Type::SyncObject,
+        args.dwDesiredAccess,
+        args.pObjAttrib,
+    )?;
+
+    args.hNtHandle = fd.fd().into();
+    Ok(Publish::Fd(fd))
+}
+
+fn open(call: Call<'_>, ty: Type, desired: u32, attributes: u64) -> Outcome<PendingFd> {
+    let (name, inherit) = object_attributes::for_open(attributes)?;
+    let (hold, access) = call.driver.tables.names.open(&name, ty, desired)?;
+    let handle = NtHandle::new(hold, access)?;
+
+    Ok(PendingFd::new(handle, handle::LAST_FD, !inherit)?)
+}
