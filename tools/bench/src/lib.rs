@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Measurements of fences against other ways to synchronise.
+//! Measurements of fences and shared objects against other ways to synchronise and to share.
 //!
 //! The program `bench` runs in the virtual machine and prints a [`result::Report`] as JSON; `bench-report`
 //! runs outside and turns it into a table and plots. `Documentation/benchmarks.md` says what is measured and
 //! how to read it.
 
+pub mod dmabuf;
 pub mod fds;
 pub mod ioctl;
 pub mod machine;

@@ -47,10 +47,14 @@ fn accelerator() -> String {
     "unknown".into()
 }
 
-/// Raises the limit of open descriptors as far as allowed: some measurements need thousands.
+/// Descriptors for all measurements.
+const DESCRIPTORS: u64 = 200_000;
+
+/// Raises the limit of open descriptors: some measurements need tens of thousands.
 pub fn raise_descriptor_limit() {
     use rustix::process::{getrlimit, setrlimit, Resource};
     let mut limit = getrlimit(Resource::Nofile);
+    limit.maximum = limit.maximum.map(|most| most.max(DESCRIPTORS));
     limit.current = limit.maximum;
     // Without it those measurements fail with a clear error.
     let _ = setrlimit(Resource::Nofile, limit);

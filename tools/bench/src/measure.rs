@@ -182,7 +182,8 @@ impl Runner {
     }
 
     /// As [`Runner::group`], for parameters that are expensive to set up: all participants of a round with
-    /// the same parameter run together, after `set_up`.
+    /// the same parameter run together, after `set_up`. The parameters rise in one round and fall in the next, so that
+    /// the largest crowd is made only every other time.
     pub fn staged_group(
         &mut self,
         name: &str,
@@ -196,7 +197,6 @@ impl Runner {
         stages.sort_unstable();
         stages.dedup();
         while progress.goes_on(&plan) {
-            self.rng.shuffle(&mut stages);
             for &stage in &stages {
                 set_up(stage);
                 let mut order: Vec<usize> = (0..participants.len()).collect();
@@ -207,6 +207,7 @@ impl Runner {
                     participants[index].block(plan.operations, self.timer_ns);
                 }
             }
+            stages.reverse();
             progress.round();
         }
         self.finish(name, title, progress, participants);

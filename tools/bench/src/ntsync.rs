@@ -15,6 +15,12 @@ struct EventArgs {
 }
 
 #[repr(C)]
+struct MutexArgs {
+    owner: u32,
+    count: u32,
+}
+
+#[repr(C)]
 #[derive(Default)]
 struct WaitArgs {
     timeout: u64,
@@ -28,6 +34,8 @@ struct WaitArgs {
 }
 
 const WAIT_ANY: u32 = iowr::<WaitArgs>(b'N', 0x82);
+const CREATE_MUTEX: u32 = iow::<MutexArgs>(b'N', 0x84);
+const MUTEX_UNLOCK: u32 = iowr::<MutexArgs>(b'N', 0x85);
 const CREATE_EVENT: u32 = iow::<EventArgs>(b'N', 0x87);
 const EVENT_SET: u32 = ior::<u32>(b'N', 0x88);
 
@@ -38,6 +46,13 @@ pub struct Ntsync(OwnedFd);
 /// An event.
 #[derive(Debug)]
 pub struct Event(OwnedFd);
+
+/// A mutex, which belongs to owner [`OWNER`] while it is held.
+#[derive(Debug)]
+pub struct Mutex(OwnedFd);
+
+/// Whom this process calls the owner of what it waits for.
+const OWNER: u32 = 1;
 
 impl Ntsync {
     /// Opens the device.
@@ -58,14 +73,32 @@ impl Ntsync {
         Ok(Event(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 
+    /// Makes a mutex that nobody holds.
+    pub fn mutex(&self) -> Result<Mutex> {
+        let mut args = MutexArgs { owner: 0, count: 0 };
+        // SAFETY: the argument of this code, without addresses.
+        let fd = unsafe { ioctl(&self.0, CREATE_MUTEX, &mut args) }?;
+        // SAFETY: the call returned a new descriptor.
+        Ok(Mutex(unsafe { OwnedFd::from_raw_fd(fd) }))
+    }
+
     /// Waits until the event is signalled.
     pub fn wait(&self, event: &Event) -> Result<()> {
-        let objects = [event.0.as_raw_fd()];
+        self.wait_for(&event.0)
+    }
+
+    /// Waits until the mutex is free, and takes it.
+    pub fn acquire(&self, mutex: &Mutex) -> Result<()> {
+        self.wait_for(&mutex.0)
+    }
+
+    fn wait_for(&self, object: &OwnedFd) -> Result<()> {
+        let objects = [object.as_raw_fd()];
         let mut args = WaitArgs {
             timeout: u64::MAX,
             objs: objects.as_ptr() as u64,
             count: 1,
-            owner: 1,
+            owner: OWNER,
             ..WaitArgs::default()
         };
         // SAFETY: the argument of this code; its address is that of `count` live descriptor numbers.
@@ -80,6 +113,19 @@ impl Event {
         let mut previous = 0u32;
         // SAFETY: the argument of this code, without addresses.
         unsafe { ioctl(&self.0, EVENT_SET, &mut previous) }?;
+        Ok(())
+    }
+}
+
+impl Mutex {
+    /// Lets go of it.
+    pub fn release(&self) -> Result<()> {
+        let mut args = MutexArgs {
+            owner: OWNER,
+            count: 0,
+        };
+        // SAFETY: the argument of this code, without addresses.
+        unsafe { ioctl(&self.0, MUTEX_UNLOCK, &mut args) }?;
         Ok(())
     }
 }

@@ -6,7 +6,8 @@
 //! ```
 //!
 //! Conditions are what `bench` cannot know, such as the version of QEMU; they go into the result as they are.
-//! Writes `results.json`, `table.txt`, `ratios.svg` and `waiters.svg` into the folder.
+//! Writes `results.json`, `table.txt`, `ratios.svg`, `waiters.svg` and `population.svg` into
+//! the folder.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -48,8 +49,13 @@ fn run() -> Result<(), Box<dyn Error>> {
     fs::write(folder.join("results.json"), json)?;
     fs::write(folder.join("table.txt"), &table)?;
     fs::write(folder.join("ratios.svg"), plot::ratios(&publication))?;
-    if let Some(picture) = plot::waiters(&publication) {
-        fs::write(folder.join("waiters.svg"), picture)?;
+    for (group, axis) in [
+        ("waiters", "W, others that wait"),
+        ("population", "N, unrelated objects"),
+    ] {
+        if let Some(picture) = plot::curves(&publication, group, axis) {
+            fs::write(folder.join(format!("{group}.svg")), picture)?;
+        }
     }
     print!("{table}");
     Ok(())

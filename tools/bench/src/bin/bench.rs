@@ -12,7 +12,9 @@ use std::time::{Duration, Instant};
 
 use bench::measure::{Plan, Runner};
 use bench::result::Report;
-use bench::subjects::{crowd, lifecycle, open, ping_pong, satisfied, signal, waiters, Bench};
+use bench::subjects::{
+    crowd, lifecycle, objects, open, ping_pong, population, satisfied, signal, waiters, Bench,
+};
 use bench::{machine, memory, peer};
 
 struct Options {
@@ -115,6 +117,12 @@ fn measure(options: &Options, bench: Bench) -> Report {
     }
     if wants("open") {
         open::measure(&mut runner, &bench, options.plan(100, 100, 10));
+    }
+    if wants("objects") {
+        objects::measure(&mut runner, &bench, options.plan(100, 100, 25));
+    }
+    if wants("population") {
+        population::measure(&mut runner, &bench, options.plan(16, 300, 40));
     }
     if wants("crowd") {
         crowd::measure(&mut runner, &bench, options.plan(20, 2_000, 20));

@@ -11,6 +11,8 @@ const GREEN: &str = "#2a7f3f";
 const RED: &str = "#b3261e";
 const GREY: &str = "#5f6b7a";
 const BLUE: &str = "#1f5fa8";
+const BROWN: &str = "#8a5a1c";
+const VIOLET: &str = "#6f3f9f";
 
 /// Text and shapes of a picture.
 struct Svg {
@@ -158,11 +160,11 @@ pub fn ratios(publication: &Publication) -> String {
     svg.finish()
 }
 
-/// Cost of a signal over the number of waiters; `None` if it was not measured.
-pub fn waiters(publication: &Publication) -> Option<String> {
-    let group = publication.measured.group("waiters")?;
+/// Cost of each operation of a group over its parameter, which `axis` explains; `None` if it was not measured.
+pub fn curves(publication: &Publication, group: &str, axis: &str) -> Option<String> {
+    let group = publication.measured.group(group)?;
     let (left, right, top, bottom) = (90.0, 640.0, 60.0, 400.0);
-    let mut svg = Svg::new(800.0, 450.0);
+    let mut svg = Svg::new(860.0, 450.0);
     let across = Log::over(group.series.iter().map(|one| one.at as f64), left, right);
     let medians = group.series.iter().map(|one| one.ns.median);
     let least = medians.clone().fold(f64::INFINITY, f64::min);
@@ -176,13 +178,24 @@ pub fn waiters(publication: &Publication) -> Option<String> {
         svg.line((x, top), (x, bottom), GREY, 0.4);
         svg.text(x, bottom + 16.0, "middle", "black", &format!("{tick}"));
     }
-    svg.text(left, bottom + 34.0, "start", GREY, "W, others that wait");
+    svg.text(left, bottom + 34.0, "start", GREY, axis);
     for tick in up.ticks() {
         let y = up.place(tick);
         svg.line((left, y), (right, y), GREY, 0.4);
         svg.text(left - 8.0, y + 4.0, "end", "black", &time(tick));
     }
-    for (name, color) in names(group).into_iter().zip([GREY, BLUE, GREEN, RED]) {
+    let colors = [GREY, BLUE, GREEN, RED, BROWN, VIOLET].into_iter().cycle();
+    // Names stand at the ends of their curves, but never on top of each other.
+    let mut lines: Vec<_> = names(group).into_iter().zip(colors).collect();
+    let last = |name: &str| {
+        let points = group.series.iter().filter(|one| one.name == name);
+        points
+            .max_by_key(|one| one.at)
+            .map_or(0.0, |one| up.place(one.ns.median))
+    };
+    lines.sort_by(|a, b| last(a.0).total_cmp(&last(b.0)));
+    let mut free = f64::NEG_INFINITY;
+    for (name, color) in lines {
         let points = group.series.iter().filter(|one| one.name == name);
         let points = points.map(|one| (across.place(one.at as f64), up.place(one.ns.median)));
         let points: Vec<_> = points.collect();
@@ -193,7 +206,9 @@ pub fn waiters(publication: &Publication) -> Option<String> {
             svg.dot(*point, color);
         }
         if let Some(last) = points.last() {
-            svg.text(last.0 + 10.0, last.1 + 4.0, "start", color, name);
+            let y = (last.1 + 4.0).max(free);
+            free = y + 14.0;
+            svg.text(last.0 + 10.0, y, "start", color, name);
         }
     }
     Some(svg.finish())

@@ -2,7 +2,8 @@
 //! Which ratios are reported, and which of them have a target.
 
 use crate::subjects::names::*;
-use crate::subjects::{crowd, waiters};
+use crate::subjects::objects::operations::{self, *};
+use crate::subjects::{crowd, population, waiters};
 
 /// A ratio to report.
 #[derive(Clone, Copy, Debug)]
@@ -22,6 +23,8 @@ pub struct Row {
 const MAPPED: &str = "opendxg mapped value";
 const ONLY: &str = "opendxg only fence";
 const SHAREABLE: &str = "opendxg shareable";
+/// What the socketpair stands for.
+const PROXY: &str = "proxy for a user-mode object server";
 
 const fn row(
     group: &'static str,
@@ -59,19 +62,46 @@ const FIXED: &[Row] = &[
     row("ping-pong", OPENDXG, EVENTFD, None, ""),
     row("ping-pong", OPENDXG, SOCKETPAIR, None, ""),
     row("ping-pong", "opendxg event", EVENTFD, None, "asynchronous waits, eventfd and poll"),
+    row("ping-pong", KEYED_MUTEX, NTSYNC, None, "two hand-overs each; ntsync: two events"),
+    row("ping-pong", KEYED_MUTEX, FUTEX, None, "the floor: what the scheduler needs"),
+    row("ping-pong", KEYED_MUTEX, SOCKETPAIR, None, PROXY),
     row("ping-pong-2", OPENDXG, NTSYNC, Some(1.0), "a wait that sleeps allocates a waiter and its place in the order"),
     row("ping-pong-2", OPENDXG, FUTEX, None, "the floor: what the scheduler needs"),
     row("ping-pong-2", OPENDXG, SYNCOBJ, None, ""),
     row("ping-pong-2", OPENDXG, EVENTFD, None, ""),
     row("ping-pong-2", OPENDXG, SOCKETPAIR, None, ""),
     row("ping-pong-2", "opendxg event", EVENTFD, None, "asynchronous waits, eventfd and poll"),
+    row("ping-pong-2", KEYED_MUTEX, NTSYNC, None, "two hand-overs each; ntsync: two events"),
+    row("ping-pong-2", KEYED_MUTEX, FUTEX, None, "the floor: what the scheduler needs"),
+    row("ping-pong-2", KEYED_MUTEX, SOCKETPAIR, None, PROXY),
     row("lifecycle", OPENDXG, SYNCOBJ, Some(1.0), "another fence exists in the process; a fence also gets a place for its value"),
     row("lifecycle", ONLY, SYNCOBJ, Some(1.0), "the only fence of its process"),
     row("lifecycle", SHAREABLE, SYNCOBJ, None, "has a value page of its own"),
     row("lifecycle", OPENDXG, NTSYNC, None, ""),
     row("lifecycle", OPENDXG, EVENTFD, None, ""),
-    row("open", "opendxg by number", SOCKETPAIR, None, "against asking another process"),
-    row("open", "opendxg by descriptor", SOCKETPAIR, None, "against asking another process"),
+    row("open", "opendxg by number", SOCKETPAIR, None, PROXY),
+    row("open", "opendxg by descriptor", SOCKETPAIR, None, PROXY),
+    row("objects", OPEN_NUMBER, SOCKETPAIR, None, PROXY),
+    row("objects", OPEN_NUMBER, PASSING, None, "three calls: query, open, destroy"),
+    row("objects", OPEN_DESCRIPTOR, SERVER, None, PROXY),
+    row("objects", OPEN_DESCRIPTOR, PASSING, None, "three calls: query, open, destroy"),
+    row("objects", OPEN_NAME, SERVER, None, PROXY),
+    row("objects", OPEN_NAME, PASSING, None, ""),
+    row("objects", SHARE, SERVER, None, PROXY),
+    row("objects", SHARE, PASSING, None, ""),
+    row("objects", QUERY, SOCKETPAIR, None, PROXY),
+    row("objects", QUERY, NO_OP, None, "the floor"),
+    row("objects", GET, SOCKETPAIR, None, PROXY),
+    row("objects", GET, NO_OP, None, "the floor"),
+    row("objects", SET, SOCKETPAIR, None, PROXY),
+    row("objects", SET, NO_OP, None, "the floor"),
+    row("objects", MUTEX, NTSYNC, None, "both free: two calls each"),
+    row("objects", MUTEX, SOCKETPAIR, None, PROXY),
+    row("objects", CREATE, SOCKETPAIR, None, PROXY),
+    row("objects", CREATE, UDMABUF_MEMORY, None, "a page of memory and its object"),
+    row("objects", CREATE, UDMABUF, None, "udmabuf without the memory"),
+    row("objects", NUMBERED, UDMABUF_MEMORY, None, ""),
+    row("objects", SHAREABLE_RESOURCE, UDMABUF_MEMORY, None, ""),
 ];
 
 /// How much more a flat cost may be at the far end.
@@ -120,6 +150,13 @@ pub fn all() -> Vec<Row> {
     let (few, many) = (crowd::OTHERS[0], crowd::OTHERS[crowd::OTHERS.len() - 1]);
     for name in ["signal", "satisfied wait", "create and destroy"] {
         rows.push(flat("crowd", name, few, many, None, ""));
+    }
+    let (few, many) = (
+        population::OTHERS[0],
+        population::OTHERS[population::OTHERS.len() - 1],
+    );
+    for name in operations::ALL {
+        rows.push(flat("population", name, few, many, FLAT, "flat"));
     }
     rows
 }

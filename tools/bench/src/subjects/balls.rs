@@ -2,6 +2,9 @@
 //! Ways for two processes to wake each other in turn. Every way has two sides that are made from the same
 //! descriptors: one serves, the other returns.
 
+mod keyed_mutex;
+mod socket;
+
 use core::ptr::{null_mut, NonNull};
 use core::sync::atomic::{AtomicU32, Ordering};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -10,9 +13,10 @@ use opendxg::{Access, Device, Dxg, EventFd, MonitoredFence, NtHandle, SyncFlags}
 use rustix::event::EventfdFlags;
 use rustix::fs::MemfdFlags;
 use rustix::mm::{mmap, munmap, MapFlags, ProtFlags};
-use rustix::net::{socketpair, AddressFamily, SocketFlags, SocketType};
 use rustix::thread::futex;
 
+pub use self::keyed_mutex::KeyedMutex;
+pub use self::socket::{FileServer, Socket};
 use super::names;
 use crate::ntsync::{Event, Ntsync};
 use crate::syncobj::{Drm, Timeline};
@@ -42,6 +46,8 @@ enum Kind {
     Eventfd,
     Futex,
     Socket,
+    KeyedMutex,
+    FileServer,
 }
 
 /// The other side of a ball, in the second process.
@@ -62,10 +68,9 @@ pub fn catch(kind: u64, fds: Vec<OwnedFd>) -> Box<dyn Ball> {
             pong: next(),
         }),
         kind if kind == Kind::Futex as u64 => Box::new(Futex::map(next())),
-        kind if kind == Kind::Socket as u64 => Box::new(Socket {
-            here: next(),
-            there: None,
-        }),
+        kind if kind == Kind::Socket as u64 => Box::new(Socket::other_side(next())),
+        kind if kind == Kind::KeyedMutex as u64 => Box::new(KeyedMutex::open(next())),
+        kind if kind == Kind::FileServer as u64 => Box::new(FileServer::other_side(next(), next())),
         _ => panic!("no such ball"),
     }
 }
@@ -414,65 +419,5 @@ impl Ball for Futex {
     fn echo(&mut self) {
         self.wait();
         self.signal();
-    }
-}
-
-/// A request of 64 bytes and a reply of 64 bytes: what a server process would need for any call.
-pub struct Socket {
-    here: OwnedFd,
-    there: Option<OwnedFd>,
-}
-
-impl Socket {
-    /// Makes the sockets.
-    pub fn new() -> Self {
-        let flags = SocketFlags::CLOEXEC;
-        let pair = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None);
-        let (here, there) = pair.expect("socketpair");
-        Self {
-            here,
-            there: Some(there),
-        }
-    }
-
-    fn send(&self) {
-        let sent = rustix::io::write(&self.here, &[7; 64]).expect("write a socket");
-        assert_eq!(sent, 64);
-    }
-
-    fn receive(&self) {
-        let mut bytes = [0; 64];
-        let received = rustix::io::read(&self.here, &mut bytes).expect("read a socket");
-        assert_eq!((received, bytes), (64, [7; 64]));
-    }
-}
-
-impl Default for Socket {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl Ball for Socket {
-    fn kind(&self) -> u64 {
-        Kind::Socket as u64
-    }
-
-    fn name(&self) -> &'static str {
-        names::SOCKETPAIR
-    }
-
-    fn fds(&self) -> Vec<BorrowedFd<'_>> {
-        self.there.iter().map(AsFd::as_fd).collect()
-    }
-
-    fn serve(&mut self) {
-        self.send();
-        self.receive();
-    }
-
-    fn echo(&mut self) {
-        self.receive();
-        self.send();
     }
 }

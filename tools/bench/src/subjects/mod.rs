@@ -4,14 +4,17 @@
 pub mod balls;
 pub mod crowd;
 pub mod lifecycle;
+pub mod objects;
 pub mod open;
 pub mod ping_pong;
+pub mod population;
 pub mod satisfied;
 pub mod signal;
 pub mod waiters;
 
 use opendxg::{Device, Dxg};
 
+use crate::dmabuf::Udmabuf;
 use crate::ntsync::Ntsync;
 use crate::syncobj::Drm;
 
@@ -25,6 +28,8 @@ pub struct Bench {
     pub ntsync: Option<Ntsync>,
     /// Not everywhere.
     pub drm: Option<Drm>,
+    /// Not everywhere.
+    pub udmabuf: Option<Udmabuf>,
     /// What is missing, in words.
     pub missing: Vec<String>,
 }
@@ -36,6 +41,7 @@ impl Bench {
         let device = dxg.adapters()?[0].create_device()?;
         let ntsync = Ntsync::open();
         let drm = Drm::find();
+        let udmabuf = Udmabuf::open();
         let mut missing = Vec::new();
         if let Err(error) = &ntsync {
             missing.push(format!("ntsync: /dev/ntsync: {error}"));
@@ -43,11 +49,15 @@ impl Bench {
         if drm.is_none() {
             missing.push("drm_syncobj: no device below /dev/dri offers timelines".into());
         }
+        if let Err(error) = &udmabuf {
+            missing.push(format!("udmabuf: /dev/udmabuf: {error}"));
+        }
         Ok(Self {
             dxg,
             device,
             ntsync: ntsync.ok(),
             drm: drm.map(|(drm, _)| drm),
+            udmabuf: udmabuf.ok(),
             missing,
         })
     }
@@ -59,6 +69,8 @@ pub mod names {
     pub const OPENDXG: &str = "opendxg";
     /// The driver's call that does nothing.
     pub const NO_OP: &str = "opendxg no-op";
+    /// A keyed mutex that changes hands.
+    pub const KEYED_MUTEX: &str = "opendxg keyed mutex";
     /// /dev/ntsync.
     pub const NTSYNC: &str = "ntsync";
     /// DRM timelines.
@@ -69,4 +81,12 @@ pub mod names {
     pub const FUTEX: &str = "futex";
     /// 64 bytes there, 64 bytes back.
     pub const SOCKETPAIR: &str = "socketpair";
+    /// 64 bytes there, a descriptor back.
+    pub const SERVER: &str = "socketpair, descriptor back";
+    /// A dma-buf sent and received with SCM_RIGHTS, in one process.
+    pub const PASSING: &str = "dma-buf passing";
+    /// A dma-buf of a page that exists.
+    pub const UDMABUF: &str = "udmabuf";
+    /// A dma-buf and the memory file below it.
+    pub const UDMABUF_MEMORY: &str = "udmabuf with its memory";
 }

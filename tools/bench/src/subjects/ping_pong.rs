@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One round trip between two processes that sleep until the other wakes them.
 
-use super::balls::{Ball, Eventfds, Fence, Futex, NtsyncEvents, Socket, Syncobj};
+use super::balls::{Ball, Eventfds, Fence, Futex, KeyedMutex, NtsyncEvents, Socket, Syncobj};
 use super::Bench;
 use crate::measure::{Participant, Plan, Runner, Subject};
 use crate::peer::{Peer, Place};
@@ -72,6 +72,7 @@ fn measure_at(
     let mut all = vec![
         PingPong::participant(&peer, Fence::new(&bench.device, false)),
         PingPong::participant(&peer, Fence::new(&bench.device, true)),
+        PingPong::participant(&peer, KeyedMutex::new(&bench.dxg)),
         PingPong::participant(&peer, Futex::new()),
         PingPong::participant(&peer, Eventfds::new()),
         PingPong::participant(&peer, Socket::new()),

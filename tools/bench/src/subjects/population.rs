@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Operations on shared objects while there are many unrelated ones.
+
+use opendxg::{Access, Device, Dxg, NtHandle, ShareOptions, SyncFlags, SyncKind, SyncObject};
+
+use super::objects::Shelf;
+use super::Bench;
+use crate::measure::{Plan, Runner};
+
+/// Numbers of unrelated objects.
+pub const OTHERS: [u64; 3] = [10, 1_000, 100_000];
+
+/// An unrelated object: every second one has a number, the others have a name and an NT handle.
+struct Other {
+    _object: SyncObject,
+    _name: Option<NtHandle>,
+}
+
+impl Other {
+    fn new(dxg: &Dxg, device: &Device, index: usize) -> Self {
+        let kind = SyncKind::Semaphore {
+            max_count: 1,
+            initial_count: 0,
+        };
+        let (flags, named) = match index % 2 {
+            0 => (SyncFlags::SHARED, false),
+            _ => (SyncFlags::SHARED | SyncFlags::NT_SECURITY_SHARING, true),
+        };
+        let object = device
+            .create_sync_object(kind, flags)
+            .expect("create a semaphore");
+        let name = named.then(|| {
+            let options = ShareOptions::new(Access::ALL)
+                .name(&format!(r"\BaseNamedObjects\opendxg-other-{index}"));
+            dxg.share(&[object.handle()], &options)
+                .expect("share a semaphore")
+        });
+        Self {
+            _object: object,
+            _name: name,
+        }
+    }
+}
+
+/// Measures the group.
+pub fn measure(runner: &mut Runner, bench: &Bench, plan: Plan) {
+    let shelf = Shelf::new(bench);
+    let all = OTHERS
+        .into_iter()
+        .flat_map(|count| shelf.participants(count))
+        .collect();
+    let mut others: Vec<Other> = Vec::new();
+    runner.staged_group(
+        "population",
+        "an operation while N unrelated objects exist, half of them with numbers and half with names",
+        plan,
+        all,
+        |count| {
+            let count = count as usize;
+            others.truncate(count);
+            for index in others.len()..count {
+                others.push(Other::new(&bench.dxg, &bench.device, index));
+            }
+        },
+    );
+}
