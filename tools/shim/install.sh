@@ -56,7 +56,7 @@ esac
 root=$destdir$prefix
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' "$top/tools/Cargo.toml" | head -n 1)
 
-install -d "$root/lib/pkgconfig" "$root/include/dxg"
+install -d "$root/lib/pkgconfig" "$root/include/dxg" "$root/include/opendxg"
 install -C -m 0755 "$lib" "$root/lib/libd3dkmt.so.1"
 # -ld3dkmt; -ldxg and programs linked against libdxg; programs that dlopen libdxcore.so.
 for name in libd3dkmt.so libdxg.so libdxg.so.1 libdxcore.so; do
@@ -64,6 +64,7 @@ for name in libd3dkmt.so libdxg.so libdxg.so.1 libdxcore.so; do
 done
 install -C -m 0644 "$here"/include/*.h "$top"/uapi/*.h "$root/include/"
 install -C -m 0644 "$top"/uapi/dxg/*.h "$root/include/dxg/"
+install -C -m 0644 "$here"/include/opendxg/*.h "$root/include/opendxg/"
 pc=$(mktemp)
 trap 'rm -f "$pc"' EXIT
 sed -e "s|@PREFIX@|$prefix|" -e "s|@VERSION@|$version|" "$here/d3dkmt.pc.in" >"$pc"

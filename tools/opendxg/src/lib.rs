@@ -89,6 +89,7 @@ mod ioctl;
 mod keyed_mutex;
 pub mod node;
 mod object;
+mod object_argument;
 mod owned;
 mod pages;
 pub mod raw;

@@ -24,6 +24,7 @@ pub use crate::arguments::{Argument, CALLS};
 use crate::ioctl;
 pub use crate::ioctl::{code, EXEC, MAX_SIZE};
 use crate::node::Node;
+pub use crate::object_argument::ObjectArgument;
 use crate::uapi::opendxg_exec;
 use crate::Status;
 
@@ -81,6 +82,25 @@ impl Raw {
     /// The descriptor of the node.
     pub fn fd(&self) -> Result<BorrowedFd<'_>> {
         self.node.fd().ok_or(Errno::NXIO)
+    }
+}
+
+/// Runs a call on a descriptor of the driver that is not the node: an NT handle or a watch. The status is
+/// exact where the descriptor serves the exec extension. ENOTTY for any other file.
+///
+/// # Safety
+///
+/// Every address in `arg` is 0 or one the call may use as the specification says.
+pub unsafe fn call_descriptor<T: Argument>(fd: BorrowedFd<'_>, arg: &mut T) -> Result<Status> {
+    let address = pointer(arg);
+    // SAFETY: `arg` is a struct of that size; the caller vouches for the addresses in it.
+    match unsafe { ioctl::exec(fd, T::NR, address, T::SIZE) } {
+        // SAFETY: as above.
+        Err(Errno::NOTTY) => match unsafe { ioctl::plain(fd, T::NR, address, T::SIZE) } {
+            Err(errno) => Status::from_errno(errno).ok_or(errno),
+            answer => answer,
+        },
+        answer => answer,
     }
 }
 

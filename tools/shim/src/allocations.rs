@@ -11,7 +11,7 @@ use opendxg::Status;
 use crate::library::call;
 
 /// Highest number of allocations in one call.
-const MAX_ALLOCATIONS: usize = 1024;
+const MAX_ALLOCATIONS: usize = 4096;
 
 /// Flags of an allocation that the first version has; the second one has more.
 const FIRST_VERSION_FLAGS: u32 = 0x3;
@@ -203,7 +203,7 @@ mod tests {
         let address = entries.as_mut_ptr() as u64;
         let call = |_: &mut (), _| panic!("must not be called");
         // SAFETY: refused before anything is read.
-        let status = unsafe { with_long_entries(&mut (), address, 1025, lengthen, shorten, call) };
+        let status = unsafe { with_long_entries(&mut (), address, 4097, lengthen, shorten, call) };
         assert_eq!(status, Status::INVALID_PARAMETER);
         // SAFETY: refused before anything is read.
         let status = unsafe { with_long_entries(&mut (), address + 1, 1, lengthen, shorten, call) };

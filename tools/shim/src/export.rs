@@ -80,6 +80,10 @@ macro_rules! body {
         // SAFETY: the contract of the exported function.
         unsafe { $crate::library::direct::<$arg>($value) }
     };
+    (object $value:ident $arg:ident) => {
+        // SAFETY: the contract of the exported function.
+        unsafe { $crate::library::object::<$arg>($value) }
+    };
     (reopening $value:ident $arg:ident) => {
         // SAFETY: the contract of the exported function.
         unsafe { $crate::library::reopening::<$arg>($value) }
@@ -120,6 +124,12 @@ macro_rules! pointer {
 
 macro_rules! route {
     (direct ($arg:ident)) => {
+        $crate::export::Route::Direct(<$arg as opendxg::raw::Argument>::NR)
+    };
+    (direct {} $via:ident) => {
+        $crate::export::Route::Direct(<$via as opendxg::raw::Argument>::NR)
+    };
+    (object ($arg:ident)) => {
         $crate::export::Route::Direct(<$arg as opendxg::raw::Argument>::NR)
     };
     (reopening ($arg:ident)) => {

@@ -4,6 +4,7 @@
 //! | row | what the function does |
 //! |---|---|
 //! | `direct NAME(STRUCT);` | runs the call that STRUCT belongs to |
+//! | `object NAME(STRUCT);` | the same, on the descriptor of an NT handle if the argument says so |
 //! | `reopening NAME(STRUCT);` | the same, and opens the node again in a forked child |
 //! | `translated NAME(STRUCT) via OTHER = path;` | `path` turns it into the call that OTHER belongs to |
 //! | `answered NAME(STRUCT) = path;` | `path` answers without the kernel |
@@ -16,7 +17,7 @@
 use opendxg::uapi::*;
 
 use crate::export::functions;
-use crate::{adapter_info, adapters, allocations, answers, sync_objects};
+use crate::{adapter_info, adapters, allocations, answers, names, sync_objects};
 
 functions! {
     "Adapters and queries" {
@@ -95,9 +96,9 @@ functions! {
         direct D3DKMTUnlock2(D3DKMT_UNLOCK2);
         direct D3DKMTInvalidateCache(D3DKMT_INVALIDATECACHE);
         direct D3DKMTUpdateAllocationProperty(D3DDDI_UPDATEALLOCPROPERTY);
-        pending D3DKMTGetRuntimeData(D3DKMT_GETRUNTIMEDATA);
-        pending D3DKMTCheckSharedResourceAccess(D3DKMT_CHECKSHAREDRESOURCEACCESS);
-        unsupported D3DKMTConfigureSharedResource(D3DKMT_CONFIGURESHAREDRESOURCE);
+        direct D3DKMTGetRuntimeData(D3DKMT_GETRUNTIMEDATA);
+        direct D3DKMTCheckSharedResourceAccess(D3DKMT_CHECKSHAREDRESOURCEACCESS);
+        direct D3DKMTConfigureSharedResource(D3DKMT_CONFIGURESHAREDRESOURCE);
         unsupported D3DKMTGetResourcePresentPrivateDriverData(D3DDDI_GETRESOURCEPRESENTPRIVATEDRIVERDATA);
         pending D3DKMTQueryProcessOfferInfo(D3DKMT_QUERYPROCESSOFFERINFO);
         pending D3DKMTTrimProcessCommitment(D3DKMT_TRIMPROCESSCOMMITMENT);
@@ -138,22 +139,24 @@ functions! {
     }
     "Sharing, names, sync files" {
         translated D3DKMTShareObjects {} via D3DKMT_SHAREOBJECTS;
-        pending D3DKMTOpenNtHandleFromName(D3DKMT_OPENNTHANDLEFROMNAME);
-        pending D3DKMTOpenSyncObjectNtHandleFromName(D3DKMT_OPENSYNCOBJECTNTHANDLEFROMNAME);
+        translated D3DKMTOpenNtHandleFromName(D3DKMT_OPENNTHANDLEFROMNAME)
+            via D3DKMT_OPENNTHANDLEFROMNAME = names::open_resource;
+        translated D3DKMTOpenSyncObjectNtHandleFromName(D3DKMT_OPENSYNCOBJECTNTHANDLEFROMNAME)
+            via D3DKMT_OPENSYNCOBJECTNTHANDLEFROMNAME = names::open_sync_object;
         direct D3DKMTShareObjectWithHost(D3DKMT_SHAREOBJECTWITHHOST);
         direct D3DKMTCreateSyncFile(D3DKMT_CREATESYNCFILE);
     }
     "Keyed mutexes" {
-        pending D3DKMTCreateKeyedMutex(D3DKMT_CREATEKEYEDMUTEX);
-        pending D3DKMTCreateKeyedMutex2(D3DKMT_CREATEKEYEDMUTEX2);
-        pending D3DKMTOpenKeyedMutex(D3DKMT_OPENKEYEDMUTEX);
-        pending D3DKMTOpenKeyedMutex2(D3DKMT_OPENKEYEDMUTEX2);
-        pending D3DKMTOpenKeyedMutexFromNtHandle(D3DKMT_OPENKEYEDMUTEXFROMNTHANDLE);
-        pending D3DKMTDestroyKeyedMutex(D3DKMT_DESTROYKEYEDMUTEX);
-        pending D3DKMTAcquireKeyedMutex(D3DKMT_ACQUIREKEYEDMUTEX);
-        pending D3DKMTAcquireKeyedMutex2(D3DKMT_ACQUIREKEYEDMUTEX2);
-        pending D3DKMTReleaseKeyedMutex(D3DKMT_RELEASEKEYEDMUTEX);
-        pending D3DKMTReleaseKeyedMutex2(D3DKMT_RELEASEKEYEDMUTEX2);
+        direct D3DKMTCreateKeyedMutex(D3DKMT_CREATEKEYEDMUTEX);
+        direct D3DKMTCreateKeyedMutex2(D3DKMT_CREATEKEYEDMUTEX2);
+        direct D3DKMTOpenKeyedMutex(D3DKMT_OPENKEYEDMUTEX);
+        direct D3DKMTOpenKeyedMutex2(D3DKMT_OPENKEYEDMUTEX2);
+        direct D3DKMTOpenKeyedMutexFromNtHandle(D3DKMT_OPENKEYEDMUTEXFROMNTHANDLE);
+        direct D3DKMTDestroyKeyedMutex(D3DKMT_DESTROYKEYEDMUTEX);
+        direct D3DKMTAcquireKeyedMutex(D3DKMT_ACQUIREKEYEDMUTEX);
+        direct D3DKMTAcquireKeyedMutex2(D3DKMT_ACQUIREKEYEDMUTEX2);
+        direct D3DKMTReleaseKeyedMutex(D3DKMT_RELEASEKEYEDMUTEX);
+        direct D3DKMTReleaseKeyedMutex2(D3DKMT_RELEASEKEYEDMUTEX2);
     }
     "Escape" {
         direct D3DKMTEscape(D3DKMT_ESCAPE);
@@ -270,5 +273,23 @@ functions! {
         translated D3DKMTOpenAdapterFromDeviceName16(D3DKMT_OPENADAPTERFROMDEVICENAME)
             via D3DKMT_OPENADAPTERFROMLUID = adapters::open_from_device_name::<u16>;
         unsupported D3DKMTQueryRemoteVidPnSourceFromGdiDisplayName16(D3DKMT_QUERYREMOTEVIDPNSOURCEFROMGDIDISPLAYNAME);
+    }
+    "Objects, their information and references (opendxg.h)" {
+        object opendxg_query_object(opendxg_query_object);
+        object opendxg_dup_nt(opendxg_dup_nt);
+        object opendxg_set_info(opendxg_set_info);
+        object opendxg_get_info(opendxg_get_info);
+        object opendxg_enum_info(opendxg_enum_info);
+        object opendxg_delete_info(opendxg_delete_info);
+        object opendxg_open_weak(opendxg_open_weak);
+        direct opendxg_resolve_weak(opendxg_resolve_weak);
+        object opendxg_watch(opendxg_watch);
+        direct opendxg_watch_state {} via opendxg_watch_state;
+        direct opendxg_dup_local(opendxg_dup_local);
+        direct opendxg_get_container(opendxg_get_container);
+        direct opendxg_export_dmabuf(opendxg_export_dmabuf);
+        direct opendxg_share_objects(opendxg_share_objects);
+        direct opendxg_fence_point(opendxg_fence_point);
+        translated opendxg_set_cleanup {} via opendxg_open_weak;
     }
 }

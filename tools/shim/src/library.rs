@@ -2,11 +2,15 @@
 //! The one open node of the process, opened when the library is loaded, and how a C call reaches it.
 
 use core::ffi::c_void;
+use std::os::fd::BorrowedFd;
 use std::sync::OnceLock;
 
 use opendxg::node::Node;
-use opendxg::raw::Argument;
+use opendxg::raw::{call_descriptor, Argument, ObjectArgument};
+use opendxg::uapi::*;
 use opendxg::{Errno, Error, Status};
+
+use crate::cleanup;
 
 static NODE: OnceLock<Node> = OnceLock::new();
 
@@ -38,6 +42,12 @@ pub(crate) fn close() {
     }
 }
 
+/// Closes the node for the program, which ends all its handles.
+pub(crate) fn close_for_program() {
+    close();
+    cleanup::after_close();
+}
+
 /// The node, if it is open.
 fn node() -> Option<&'static Node> {
     NODE.get().filter(|node| node.fd().is_some())
@@ -64,9 +74,80 @@ fn enter(arg: *mut c_void) -> Result<&'static Node, Status> {
 /// `arg` is NULL or a `T` with addresses as the function's documentation asks for.
 pub(crate) unsafe fn direct<T: Argument>(arg: *mut c_void) -> Status {
     match enter(arg) {
-        // SAFETY: the C caller's promise.
-        Ok(node) => status(unsafe { node.call(T::NR, arg, T::SIZE) }),
+        Ok(node) => {
+            // SAFETY: the C caller's promise.
+            let status = status(unsafe { node.call(T::NR, arg, T::SIZE) });
+            if destroys(T::NR) {
+                cleanup::after_destroy();
+            }
+            status
+        }
         Err(refused) => refused,
+    }
+}
+
+/// Whether a call can end local handles of objects.
+const fn destroys(nr: u32) -> bool {
+    matches!(
+        nr,
+        DXG_NR_DESTROYALLOCATION2
+            | DXG_NR_DESTROYSYNCHRONIZATIONOBJECT
+            | DXG_NR_DESTROYKEYEDMUTEX
+            | DXG_NR_DESTROYDEVICE
+    )
+}
+
+/// Passes the argument on as it is: to the descriptor in the member `handle` where the type of that handle is
+/// SELF, which needs no device, otherwise to the device.
+///
+/// # Safety
+///
+/// As for [`direct`].
+pub(crate) unsafe fn object<T: ObjectArgument>(arg: *mut c_void) -> Status {
+    let object = arg.cast::<T>();
+    if arg.is_null() || !object.is_aligned() {
+        // SAFETY: the C caller's promise.
+        return unsafe { direct::<T>(arg) };
+    }
+    // SAFETY: aligned and not null; the C caller promises a live `T`.
+    let object = unsafe { &mut *object };
+    match object.object() {
+        // SAFETY: the C caller's promise.
+        (handle, OPENDXG_HANDLE_SELF) => unsafe { on_descriptor(handle, object) },
+        // SAFETY: the C caller's promise.
+        _ => unsafe { direct::<T>(arg) },
+    }
+}
+
+/// Runs a call on the descriptor in a slot.
+///
+/// # Safety
+///
+/// As for [`direct`].
+unsafe fn on_descriptor<T: ObjectArgument>(slot: u64, arg: &mut T) -> Status {
+    arg.about(0, OPENDXG_HANDLE_SELF);
+    // SAFETY: the C caller's promise.
+    let status = unsafe { descriptor(slot, arg) };
+    arg.about(slot, OPENDXG_HANDLE_SELF);
+    status
+}
+
+/// Runs a call on a descriptor that is not the device.
+///
+/// # Safety
+///
+/// As for [`direct`].
+pub(crate) unsafe fn descriptor<T: Argument>(slot: u64, arg: &mut T) -> Status {
+    let Ok(fd @ 0..) = i32::try_from(slot) else {
+        return Status::INVALID_HANDLE;
+    };
+    // SAFETY: only borrowed for the call; a number that is not open is refused by the kernel.
+    let fd = unsafe { BorrowedFd::borrow_raw(fd) };
+    // SAFETY: the C caller's promise.
+    match unsafe { call_descriptor(fd, arg) } {
+        Err(Errno::NOTTY) => Status::OBJECT_TYPE_MISMATCH,
+        Err(Errno::BADF) => Status::INVALID_HANDLE,
+        answer => status(answer),
     }
 }
 

@@ -6,10 +6,11 @@
 use core::ffi::{c_char, c_void};
 
 use opendxg::raw::Argument;
-use opendxg::uapi::D3DKMT_SHAREOBJECTS;
+use opendxg::uapi::{opendxg_watch_state, D3DKMT_SHAREOBJECTS};
 use opendxg::Status;
 
 use crate::library::{self, not_served};
+use crate::{cleanup, names};
 
 /// Stands for "no pointer to check" where only the other checks of every function matter.
 const SOME: *mut c_void = core::ptr::NonNull::<c_void>::dangling().as_ptr();
@@ -20,7 +21,7 @@ const SOME: *mut c_void = core::ptr::NonNull::<c_void>::dangling().as_ptr();
 /// again.
 #[no_mangle]
 pub extern "C" fn D3DKMTCloseDxCoreDevice() {
-    library::close();
+    library::close_for_program();
 }
 
 /// `BOOLEAN D3DKMTCheckExclusiveOwnership(void)`: FALSE, there are no displays to own.
@@ -51,8 +52,43 @@ pub unsafe extern "C" fn D3DKMTShareObjects(
     arg.pObjectAttributes = attributes as u64;
     arg.DesiredAccess = access;
     arg.pSharedNtHandle = nt_handle as u64;
-    // SAFETY: the caller's addresses, passed on unchanged.
-    unsafe { library::call(&mut arg) }
+    // SAFETY: the caller's addresses.
+    unsafe { names::share(arg) }
+}
+
+/// `NTSTATUS opendxg_watch_state(int fd, struct opendxg_watch_state *)`: works without a device.
+///
+/// # Safety
+///
+/// The argument is NULL or such a struct.
+#[no_mangle]
+pub unsafe extern "C" fn opendxg_watch_state(fd: i32, state: *mut opendxg_watch_state) -> Status {
+    if state.is_null() {
+        return Status::INVALID_PARAMETER;
+    }
+    // A negative number does not become a descriptor.
+    let slot = fd as i64 as u64;
+    // SAFETY: not null; the caller promises a live struct.
+    unsafe { library::descriptor(slot, &mut *state) }
+}
+
+/// `NTSTATUS opendxg_set_cleanup(D3DKMT_HANDLE, void (*)(void *), void *)`: runs the function once when the
+/// process's last local handle of the container is gone.
+///
+/// # Safety
+///
+/// The function may be called with the context from any thread that destroys handles.
+#[no_mangle]
+pub unsafe extern "C" fn opendxg_set_cleanup(
+    handle: u32,
+    function: Option<cleanup::Function>,
+    context: *mut c_void,
+) -> Status {
+    match function {
+        // SAFETY: the caller's promise.
+        Some(function) => unsafe { cleanup::set(handle, function, context) },
+        None => not_served(core::ptr::null_mut(), Status::INVALID_PARAMETER),
+    }
 }
 
 /// `NTSTATUS D3DKMTSetProcessSchedulingPriorityClass(HANDLE, D3DKMT_SCHEDULINGPRIORITYCLASS)`

@@ -60,29 +60,43 @@ fn library() {
     assert_same(&names, &expected());
 }
 
+/// The names with this prefix that a header declares.
+fn declared(header: &str, prefix: &str) -> (String, Names) {
+    let text = std::fs::read_to_string(source(header)).unwrap();
+    let names = text
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .filter_map(|line| line.split_once('('))
+        .filter_map(|(before, _)| before.split_whitespace().last())
+        .filter(|name| name.starts_with(prefix))
+        .map(String::from)
+        .collect();
+    (text, names)
+}
+
 /// The names declared by the header, before the preprocessor renames some.
 #[test]
 fn header() {
-    let text = std::fs::read_to_string(source("include/d3dkmt.h")).unwrap();
+    let (text, declared) = declared("include/d3dkmt.h", "D3DKMT");
     let renamed = text
         .lines()
         .filter(|line| line.starts_with("#define D3DKMT"));
     // Declared under the plain name, compiled as the other one.
     let renamed = renamed.count();
-    let declared: Names = text
-        .lines()
-        .filter(|line| !line.starts_with('#'))
-        .filter_map(|line| line.split_once('('))
-        .filter_map(|(before, _)| before.split_whitespace().last())
-        .filter(|name| name.starts_with("D3DKMT"))
-        .map(String::from)
-        .collect();
-    let (sixteen, plain): (Names, Names) = expected()
-        .into_iter()
-        .partition(|name| name.ends_with("16"));
+    let functions = expected().into_iter();
+    let functions = functions.filter(|name| name.starts_with("D3DKMT"));
+    let (sixteen, plain): (Names, Names) = functions.partition(|name| name.ends_with("16"));
     assert_same(&declared, &plain);
     assert_eq!(renamed, sixteen.len());
     for name in sixteen {
         assert!(text.contains(&name), "{name}");
     }
+}
+
+#[test]
+fn header_of_additions() {
+    let (_, declared) = declared("include/opendxg.h", "opendxg_");
+    let additions = expected().into_iter();
+    let additions = additions.filter(|name| name.starts_with("opendxg_"));
+    assert_same(&declared, &additions.collect());
 }

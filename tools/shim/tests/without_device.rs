@@ -5,11 +5,13 @@
 //! itself again with the environment it wants.
 
 use core::ptr::null_mut;
+use std::os::fd::AsRawFd;
 use std::process::Command;
 
 use d3dkmt::functions::GROUPS;
 use d3dkmt::signatures::*;
 use opendxg::node::DEVICE_VARIABLE;
+use opendxg::uapi::{opendxg_query_object, opendxg_watch_state};
 use opendxg::Status;
 
 /// As large as the largest argument struct, and aligned for all.
@@ -79,6 +81,32 @@ fn call_all() {
         D3DKMTGetPresentQueueEvent(0, null_mut()),
         Status::UNSUCCESSFUL
     );
+    unsafe extern "C" fn nothing(_: *mut core::ffi::c_void) {}
+    // SAFETY: no context.
+    let status = unsafe { opendxg_set_cleanup(handle, Some(nothing), null_mut()) };
+    assert_eq!(status, Status::UNSUCCESSFUL);
     assert_eq!(D3DKMTCheckExclusiveOwnership(), 0);
+    needs_no_device();
     D3DKMTCloseDxCoreDevice();
+}
+
+/// Calls on the descriptor of an NT handle work without a device, so the descriptor decides.
+fn needs_no_device() {
+    let null = std::fs::File::open("/dev/null").unwrap();
+    let other_file = null.as_raw_fd() as u64;
+    let mut query = opendxg_query_object::default();
+    for (handle, expected) in [
+        (u64::MAX, Status::INVALID_HANDLE),
+        (0x3fff_ffff, Status::INVALID_HANDLE),
+        (other_file, Status::OBJECT_TYPE_MISMATCH),
+    ] {
+        query.handle = handle;
+        // SAFETY: a live struct without addresses.
+        let status = unsafe { d3dkmt::functions::opendxg_query_object((&raw mut query).cast()) };
+        assert_eq!((status, query.handle), (expected, handle));
+    }
+    let mut state = opendxg_watch_state::default();
+    // SAFETY: a live struct.
+    let status = unsafe { d3dkmt::signatures::opendxg_watch_state(-1, &mut state) };
+    assert_eq!(status, Status::INVALID_HANDLE);
 }

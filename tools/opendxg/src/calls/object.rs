@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Calls about an object of any kind, through a local handle or on the descriptor of an NT handle.
 
-use core::ffi::c_void;
 use std::os::fd::BorrowedFd;
-
-use rustix::io::Errno;
 
 use super::{check, SelfContained};
 use crate::handle::LocalHandle;
-use crate::ioctl;
 use crate::node::Node;
-use crate::raw::Argument;
+use crate::object_argument::ObjectArgument;
+use crate::raw::call_descriptor;
 use crate::uapi::*;
 use crate::{Result, Status};
 
@@ -23,38 +20,8 @@ pub(crate) enum Place<'a> {
     Own(BorrowedFd<'a>),
 }
 
-/// An argument that says which object it is about.
-pub(crate) trait About: Argument {
-    /// Names the object.
-    fn about(&mut self, handle: u64, handle_type: u32);
-}
-
-macro_rules! about {
-    ($($name:ident)*) => {
-        $(
-            impl About for $name {
-                fn about(&mut self, handle: u64, handle_type: u32) {
-                    self.handle = handle;
-                    self.handle_type = handle_type;
-                }
-            }
-        )*
-    };
-}
-
-about! {
-    opendxg_query_object
-    opendxg_dup_nt
-    opendxg_set_info
-    opendxg_get_info
-    opendxg_enum_info
-    opendxg_delete_info
-    opendxg_open_weak
-    opendxg_watch
-}
-
 /// Runs a call about an object whose argument holds no address.
-pub(crate) fn call_about<T: About + SelfContained>(
+pub(crate) fn call_about<T: ObjectArgument + SelfContained>(
     place: Place<'_>,
     arg: &mut T,
 ) -> Result<Status> {
@@ -67,7 +34,7 @@ pub(crate) fn call_about<T: About + SelfContained>(
 /// # Safety
 ///
 /// Every address in `arg` is 0 or one the call may use as the specification says.
-pub(super) unsafe fn about_with_addresses<T: About>(
+pub(super) unsafe fn about_with_addresses<T: ObjectArgument>(
     place: Place<'_>,
     arg: &mut T,
 ) -> Result<Status> {
@@ -80,7 +47,7 @@ pub(super) unsafe fn about_with_addresses<T: About>(
         Place::Own(fd) => {
             arg.about(0, OPENDXG_HANDLE_SELF);
             // SAFETY: the caller's promise.
-            check(unsafe { on_descriptor(fd, arg) })
+            check(unsafe { call_descriptor(fd, arg) })
         }
     }
 }
@@ -88,7 +55,7 @@ pub(super) unsafe fn about_with_addresses<T: About>(
 /// Runs a call without addresses on a descriptor of the driver that is not the node.
 pub(crate) fn call_on<T: SelfContained>(fd: BorrowedFd<'_>, arg: &mut T) -> Result<Status> {
     // SAFETY: `arg` is borrowed for the call and refers to nothing else.
-    check(unsafe { on_descriptor(fd, arg) })
+    check(unsafe { call_descriptor(fd, arg) })
 }
 
 /// QueryObject of a handle of this kind, with a buffer for the name.
@@ -119,25 +86,4 @@ fn name_buffer(arg: &mut opendxg_query_object, name: &mut [u16]) -> Result<()> {
     arg.name = name.as_mut_ptr() as u64;
     arg.name_size = super::count(core::mem::size_of_val(name))?;
     Ok(())
-}
-
-/// Runs a call on a descriptor, for its exact status where the descriptor serves the exec extension.
-///
-/// # Safety
-///
-/// Every address in `arg` is 0 or one the call may use as the specification says.
-unsafe fn on_descriptor<T: Argument>(
-    fd: BorrowedFd<'_>,
-    arg: &mut T,
-) -> rustix::io::Result<Status> {
-    let pointer = (&raw mut *arg).cast::<c_void>();
-    // SAFETY: `arg` is a struct of that size; the caller vouches for the addresses in it.
-    match unsafe { ioctl::exec(fd, T::NR, pointer, T::SIZE) } {
-        // SAFETY: as above.
-        Err(Errno::NOTTY) => match unsafe { ioctl::plain(fd, T::NR, pointer, T::SIZE) } {
-            Err(errno) => Status::from_errno(errno).ok_or(errno),
-            answer => answer,
-        },
-        answer => answer,
-    }
 }

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * The additions of opendxg to the D3DKMT functions of libd3dkmt.so: what is
+ * behind a handle, the information store, weak references, watches, duplicates,
+ * dma-bufs.
+ *
+ * Every function returns an NTSTATUS and follows the rules of <d3dkmt.h>. The
+ * arguments are the structs of <dxg/object.h> and <dxg/info.h>, which say what
+ * each member means.
+ *
+ * Where an argument has a member handle_type, OPENDXG_HANDLE_SELF means that
+ * the member handle is the descriptor of an NT handle and that the call is made
+ * on this descriptor: no device is needed, and it works in every process. The
+ * other types go through the device.
+ */
+#ifndef _OPENDXG_H
+#define _OPENDXG_H
+
+#include <d3dkmt.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What is behind a handle of any kind. */
+NTSTATUS opendxg_query_object(struct opendxg_query_object *args);
+
+/* Another NT handle with at most the same access. */
+NTSTATUS opendxg_dup_nt(struct opendxg_dup_nt *args);
+
+/* The information store: see Documentation/metadata.md. */
+NTSTATUS opendxg_set_info(struct opendxg_set_info *args);
+NTSTATUS opendxg_get_info(struct opendxg_get_info *args);
+NTSTATUS opendxg_enum_info(struct opendxg_enum_info *args);
+NTSTATUS opendxg_delete_info(struct opendxg_delete_info *args);
+
+/* Knowing an object without keeping it alive. Descriptors end with close(). */
+NTSTATUS opendxg_open_weak(struct opendxg_open_weak *args);
+NTSTATUS opendxg_resolve_weak(struct opendxg_resolve_weak *args);
+NTSTATUS opendxg_watch(struct opendxg_watch *args);
+NTSTATUS opendxg_watch_state(int fd, struct opendxg_watch_state *args);
+
+/* More local handles of an object, its container. */
+NTSTATUS opendxg_dup_local(struct opendxg_dup_local *args);
+NTSTATUS opendxg_get_container(struct opendxg_get_container *args);
+
+/* A dma-buf of an allocation. */
+NTSTATUS opendxg_export_dmabuf(struct opendxg_export_dmabuf *args);
+
+/* D3DKMTShareObjects with the mode of the name. */
+NTSTATUS opendxg_share_objects(struct opendxg_share_objects *args);
+
+/* A descriptor that polls readable when a fence reaches a value. */
+NTSTATUS opendxg_fence_point(struct opendxg_fence_point *args);
+
+/*
+ * Runs function(context) once, when the last local handle that this process has
+ * of the container of the handle is gone: the bundle it was created or opened
+ * with, handles of opendxg_dup_local and opendxg_get_container, whichever is
+ * last. NT handles and other descriptors do not count.
+ *
+ * The function runs after the call that ended the last handle, in the thread of
+ * that call and without a lock of the library: it may call every function of
+ * the library. Only calls through this library are noticed. It is not run when
+ * the process ends, and a forked child has none.
+ *
+ * An outer object that wraps a container (a texture of a graphics API around a
+ * resource) keeps no count of its own: its references are local handles of the
+ * container or of its parts, and the function is its destructor.
+ */
+NTSTATUS opendxg_set_cleanup(D3DKMT_HANDLE handle, void (*function)(void *),
+			     void *context);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* _OPENDXG_H */
