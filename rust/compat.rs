@@ -17,3 +17,23 @@ pub(crate) const fn module() -> *mut bindings::module {
 pub(crate) const fn module() -> *mut bindings::module {
     kernel::module::this_module::<crate::OpenDxg>().as_ptr()
 }
+
+/// A device that only reads.
+#[cfg(not(DXG_KERNEL_7_3))]
+pub(crate) const DMA_TO_DEVICE: bindings::dma_data_direction =
+    bindings::dma_data_direction_DMA_TO_DEVICE;
+
+/// A device that only reads.
+#[cfg(DXG_KERNEL_7_3)]
+pub(crate) const DMA_TO_DEVICE: bindings::dma_data_direction =
+    bindings::dma_data_direction::DMA_TO_DEVICE;
+
+/// A device that reads and writes.
+#[cfg(not(DXG_KERNEL_7_3))]
+pub(crate) const DMA_BIDIRECTIONAL: bindings::dma_data_direction =
+    bindings::dma_data_direction_DMA_BIDIRECTIONAL;
+
+/// A device that reads and writes.
+#[cfg(DXG_KERNEL_7_3)]
+pub(crate) const DMA_BIDIRECTIONAL: bindings::dma_data_direction =
+    bindings::dma_data_direction::DMA_BIDIRECTIONAL;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Declarations of the C half: `helpers.h`, `params.c` and `trace.c`.
+//! Declarations of the C half: `helpers.h`, `memory.h`, `params.c` and `trace.c`.
 //!
 //! Keep these in step with the C files by hand; they are few and simple on purpose.
 
@@ -66,6 +66,70 @@ extern "C" {
         wq: *mut bindings::wait_queue_head,
         table: *mut bindings::poll_table_struct,
     );
+
+    pub(super) fn dxg_shmem_new(size: u64) -> *mut bindings::file;
+    pub(super) fn dxg_is_shmem(file: *mut bindings::file) -> bool;
+    pub(super) fn dxg_file_size(file: *mut bindings::file) -> u64;
+    pub(super) fn dxg_shmem_get_write(file: *mut bindings::file) -> c_int;
+    pub(super) fn dxg_shmem_put_write(file: *mut bindings::file);
+    pub(super) fn dxg_shmem_pin(file: *mut bindings::file, index: c_ulong) -> *mut bindings::page;
+    pub(super) fn dxg_shmem_unpin(page: *mut bindings::page);
+
+    pub(super) fn dxg_pin_user(
+        addr: c_ulong,
+        count: c_ulong,
+        write: bool,
+        pages: *mut *mut bindings::page,
+    ) -> c_int;
+    pub(super) fn dxg_unpin_user(pages: *mut *mut bindings::page, count: c_ulong, dirty: bool);
+    pub(super) fn dxg_mm_charge(count: c_ulong) -> *mut c_void;
+    pub(super) fn dxg_mm_uncharge(mm: *mut c_void, count: c_ulong);
+
+    pub(super) fn dxg_window_file(
+        name: *const c_char,
+        fops: *const bindings::file_operations,
+        private: *mut c_void,
+        flags: c_int,
+    ) -> *mut bindings::file;
+    pub(super) fn dxg_map_file(file: *mut bindings::file, size: c_ulong, write: bool) -> c_ulong;
+    pub(super) fn dxg_unmap_file(file: *mut bindings::file, addr: c_ulong, size: c_ulong);
+    pub(super) fn dxg_zap_file(file: *mut bindings::file);
+    pub(super) fn dxg_show_pages(
+        vma: *mut bindings::vm_area_struct,
+        count: c_ulong,
+        write: bool,
+        ops: *const bindings::vm_operations_struct,
+        private: *mut c_void,
+    ) -> c_int;
+    pub(super) fn dxg_fault_page(
+        vmf: *mut bindings::vm_fault,
+        page: *mut bindings::page,
+    ) -> bindings::vm_fault_t;
+    pub(super) fn dxg_fault_error(error: c_int) -> bindings::vm_fault_t;
+
+    pub(super) fn dxg_dma_buf_try_get(buf: *mut bindings::dma_buf) -> *mut bindings::file;
+    pub(super) fn dxg_sg_map(
+        device: *mut bindings::device,
+        pages: *mut *mut bindings::page,
+        count: c_uint,
+        direction: bindings::dma_data_direction,
+    ) -> *mut bindings::sg_table;
+    pub(super) fn dxg_sg_unmap(
+        device: *mut bindings::device,
+        table: *mut bindings::sg_table,
+        direction: bindings::dma_data_direction,
+    );
+    pub(super) fn dxg_sg_sync(
+        device: *mut bindings::device,
+        table: *mut bindings::sg_table,
+        direction: bindings::dma_data_direction,
+        for_device: bool,
+    );
+    pub(super) fn dxg_vmap(pages: *mut *mut bindings::page, count: c_uint) -> *mut c_void;
+
+    pub(super) fn dxg_importer_new(name: *const c_char) -> *mut bindings::faux_device;
+    pub(super) fn dxg_importer_device(faux: *mut bindings::faux_device) -> *mut bindings::device;
+    pub(super) fn dxg_kernel_page(addr: *mut c_void) -> *mut bindings::page;
 
     pub(super) fn dxg_trace_create(object: u64, kind: u32);
     pub(super) fn dxg_trace_destroy(object: u64, kind: u32);

@@ -7,15 +7,21 @@
 
 pub(crate) mod caller;
 pub(crate) mod chardev;
+pub(crate) mod dma_export;
+pub(crate) mod dma_import;
 pub(crate) mod eventfd;
 mod ffi;
 pub(crate) mod mapping;
 pub(crate) mod object_file;
+pub(crate) mod pages;
 pub(crate) mod params;
+pub(crate) mod pinned;
 pub(crate) mod random;
+pub(crate) mod shmem;
 pub(crate) mod sleep;
 pub(crate) mod time;
 pub(crate) mod trace;
 pub(crate) mod user;
 pub(crate) mod value_page;
 pub(crate) mod wait_queue;
+pub(crate) mod window_file;

@@ -234,6 +234,15 @@ impl PendingFd {
         Ok(Self { reservation, file })
     }
 
+    /// Reserves a number for a file that exists already.
+    ///
+    /// Context: a system call.
+    pub(crate) fn of_file(file: ARef<File>, limit: u32, cloexec: bool) -> Result<Self> {
+        let reservation = Self::reserve(limit, cloexec)?;
+
+        Ok(Self { reservation, file })
+    }
+
     fn reserve(limit: u32, cloexec: bool) -> Result<FileDescriptorReservation> {
         let flags = if cloexec { O_CLOEXEC } else { 0 };
         let mut reservation = FileDescriptorReservation::get_unused_fd_flags(flags)?;

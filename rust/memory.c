@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * C helpers for the memory of allocations, see memory.h.
+ */
+#include <linux/anon_inodes.h>
+#include <linux/device/faux.h>
+#include <linux/dma-buf.h>
+#include <linux/dma-mapping.h>
+#include <linux/memfd.h>
+#include <linux/mm.h>
+#include <linux/mman.h>
+#include <linux/pagemap.h>
+#include <linux/sched/mm.h>
+#include <linux/shmem_fs.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+
+#include "memory.h"
+
+/* A file of zeros that nobody has a descriptor of. Reserves its size, takes no pages yet. */
+struct file *dxg_shmem_new(u64 size)
+{
+	struct file *file;
+
+	if (size > MAX_LFS_FILESIZE)
+		return ERR_PTR(-ENOMEM);
+
+	file = shmem_kernel_file_setup("opendxg", size, EMPTY_VMA_FLAGS);
+	if (!IS_ERR(file)) {
+		/* Pages stay pinned from the first touch on: do not take them from movable zones. */
+		mapping_set_gfp_mask(file->f_mapping, GFP_HIGHUSER | __GFP_RECLAIMABLE);
+		mapping_set_unevictable(file->f_mapping);
+	}
+	return file;
+}
+
+bool dxg_is_shmem(struct file *file)
+{
+	return shmem_file(file);
+}
+
+u64 dxg_file_size(struct file *file)
+{
+	return i_size_read(file_inode(file));
+}
+
+/*
+ * Claims the right to write to a shmem file, as a writable shared mapping does: it keeps
+ * F_SEAL_WRITE from being added. -EACCES if the descriptor or a seal forbids it.
+ */
+int dxg_shmem_get_write(struct file *file)
+{
+	if (!(file->f_mode & FMODE_WRITE) ||
+	    SHMEM_I(file_inode(file))->seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE) ||
+	    mapping_map_writable(file->f_mapping))
+		return -EACCES;
+	return 0;
+}
+
+void dxg_shmem_put_write(struct file *file)
+{
+	mapping_unmap_writable(file->f_mapping);
+}
+
+/* The page at an index, pinned for long; allocated and charged to the caller if it is a hole. */
+struct page *dxg_shmem_pin(struct file *file, pgoff_t index)
+{
+	loff_t start = (loff_t)index << PAGE_SHIFT;
+	struct folio *folio;
+	pgoff_t offset;
+	long ret;
+
+	ret = memfd_pin_folios(file, start, start + PAGE_SIZE - 1, &folio, 1, &offset);
+	if (ret <= 0)
+		return ERR_PTR(ret ?: -EINVAL);
+	return folio_page(folio, offset >> PAGE_SHIFT);
+}
+
+/* Others may have written to the page behind the file's back. */
+void dxg_shmem_unpin(struct page *page)
+{
+	struct folio *folio = page_folio(page);
+
+	folio_lock(folio);
+	folio_mark_dirty(folio);
+	folio_unlock(folio);
+	unpin_folio(folio);
+}
+
+/* All or nothing. */
+int dxg_pin_user(unsigned long addr, unsigned long count, bool write, struct page **pages)
+{
+	unsigned int flags = FOLL_LONGTERM | (write ? FOLL_WRITE : 0);
+	unsigned long done = 0;
+
+	while (done < count) {
+		/* A chunk at a time: the function counts in an int. */
+		int ret = pin_user_pages_fast(addr + done * PAGE_SIZE,
+					      min(count - done, 1UL << 16), flags, pages + done);
+
+		if (ret <= 0) {
+			unpin_user_pages(pages, done);
+			return ret ?: -EFAULT;
+		}
+		done += ret;
+		cond_resched();
+	}
+	return 0;
+}
+
+void dxg_unpin_user(struct page **pages, unsigned long count, bool dirty)
+{
+	unpin_user_pages_dirty_lock(pages, count, dirty);
+}
+
+/* Counts pages against RLIMIT_MEMLOCK of the caller; the result is who pays, or an error. */
+void *dxg_mm_charge(unsigned long count)
+{
+	struct mm_struct *mm = current->mm;
+	int ret;
+
+	if (!mm)
+		return ERR_PTR(-ESRCH);
+	ret = account_locked_vm(mm, count, true);
+	if (ret)
+		return ERR_PTR(ret);
+	mmgrab(mm);
+	return mm;
+}
+
+void dxg_mm_uncharge(void *mm, unsigned long count)
+{
+	/* The count of an address space without users interests nobody. */
+	if (mmget_not_zero(mm)) {
+		account_locked_vm(mm, count, false);
+		mmput(mm);
+	}
+	mmdrop(mm);
+}
+
+/* With an inode of its own, so that its mappings can be found. */
+struct file *dxg_window_file(const char *name, const struct file_operations *fops,
+			     void *priv, int flags)
+{
+	return anon_inode_create_getfile(name, fops, priv, flags, NULL);
+}
+
+/* Maps the file from its start into the caller; may return an error value. */
+unsigned long dxg_map_file(struct file *file, unsigned long size, bool write)
+{
+	return vm_mmap(file, 0, size, write ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, 0);
+}
+
+/*
+ * Removes what is left of that mapping. The owner may have unmapped parts of it, or mapped
+ * something of its own there, which stays.
+ */
+void dxg_unmap_file(struct file *file, unsigned long addr, unsigned long size)
+{
+	struct mm_struct *mm = current->mm;
+	unsigned long end = addr + size;
+
+	while (addr < end) {
+		struct vm_area_struct *vma;
+		unsigned long first = end, last = end;
+		bool ours = false;
+
+		mmap_read_lock(mm);
+		vma = find_vma(mm, addr);
+		if (vma && vma->vm_start < end) {
+			first = max(addr, vma->vm_start);
+			last = min(end, vma->vm_end);
+			ours = vma->vm_file == file;
+		}
+		mmap_read_unlock(mm);
+
+		if (ours && vm_munmap(first, last - first))
+			return;
+		addr = last;
+	}
+}
+
+/* Removes the file's pages from every process; the mappings stay and fault. */
+void dxg_zap_file(struct file *file)
+{
+	unmap_mapping_range(file->f_mapping, 0, 0, true);
+}
+
+/*
+ * Makes a new shared mapping of at most count pages show the pages that ops->fault finds. They are
+ * not known to the memory manager as pages of the process, so nobody can pin them through it.
+ */
+int dxg_show_pages(struct vm_area_struct *vma, unsigned long count, bool write,
+		   const struct vm_operations_struct *ops, void *priv)
+{
+	if (!(vma->vm_flags & VM_MAYSHARE) || vma->vm_pgoff > count ||
+	    vma_pages(vma) > count - vma->vm_pgoff)
+		return -EINVAL;
+	if (!write && vma->vm_flags & VM_WRITE)
+		return -EACCES;
+	if (vma->vm_flags & VM_EXEC)
+		return -EACCES;
+
+	vm_flags_mod(vma, VM_PFNMAP | VM_DONTEXPAND | VM_DONTDUMP,
+		     VM_MAYEXEC | (write ? 0 : VM_MAYWRITE));
+	vma->vm_ops = ops;
+	vma->vm_private_data = priv;
+	return 0;
+}
+
+vm_fault_t dxg_fault_page(struct vm_fault *vmf, struct page *page)
+{
+	return vmf_insert_pfn(vmf->vma, vmf->address, page_to_pfn(page));
+}
+
+vm_fault_t dxg_fault_error(int error)
+{
+	return vmf_error(error);
+}
+
+/*
+ * A reference to the file of a dma-buf whose memory is known to be there; NULL if nothing else holds
+ * the file any more. The struct file itself may be gone already: a path keeps a dma-buf without its
+ * file. Then its slot is free or holds another file, which the private data tells.
+ */
+struct file *dxg_dma_buf_try_get(struct dma_buf *buf)
+{
+	struct file *file = get_file_active(&buf->file);
+
+	if (file && file->private_data != buf) {
+		fput(file);
+		file = NULL;
+	}
+	return file;
+}
+
+struct sg_table *dxg_sg_map(struct device *dev, struct page **pages, unsigned int count,
+			    enum dma_data_direction dir)
+{
+	struct sg_table *sgt = kzalloc(sizeof(*sgt), GFP_KERNEL);
+	int ret;
+
+	if (!sgt)
+		return ERR_PTR(-ENOMEM);
+	ret = sg_alloc_table_from_pages_segment(sgt, pages, count, 0, (size_t)count << PAGE_SHIFT,
+						dma_get_max_seg_size(dev), GFP_KERNEL);
+	if (ret)
+		goto free;
+	ret = dma_map_sgtable(dev, sgt, dir, 0);
+	if (!ret)
+		return sgt;
+
+	sg_free_table(sgt);
+free:
+	kfree(sgt);
+	return ERR_PTR(ret);
+}
+
+void dxg_sg_unmap(struct device *dev, struct sg_table *sgt, enum dma_data_direction dir)
+{
+	dma_unmap_sgtable(dev, sgt, dir, 0);
+	sg_free_table(sgt);
+	kfree(sgt);
+}
+
+void dxg_sg_sync(struct device *dev, struct sg_table *sgt, enum dma_data_direction dir,
+		 bool for_device)
+{
+	if (for_device)
+		dma_sync_sgtable_for_device(dev, sgt, dir);
+	else
+		dma_sync_sgtable_for_cpu(dev, sgt, dir);
+}
+
+void *dxg_vmap(struct page **pages, unsigned int count)
+{
+	return vmap(pages, count, VM_MAP, PAGE_KERNEL);
+}
+
+/* A device that can reach all memory, for attaching to the buffers of other drivers. */
+struct faux_device *dxg_importer_new(const char *name)
+{
+	struct faux_device *faux = faux_device_create(name, NULL, NULL);
+	int ret;
+
+	if (!faux)
+		return ERR_PTR(-ENODEV);
+	ret = dma_coerce_mask_and_coherent(&faux->dev, DMA_BIT_MASK(64));
+	if (ret) {
+		faux_device_destroy(faux);
+		return ERR_PTR(ret);
+	}
+	return faux;
+}
+
+struct device *dxg_importer_device(struct faux_device *faux)
+{
+	return &faux->dev;
+}
+
+/* The page at an address that vmap() or the direct map gave; NULL if there is none. */
+struct page *dxg_kernel_page(void *addr)
+{
+	if (is_vmalloc_addr(addr)) {
+		unsigned long pfn = vmalloc_to_pfn(addr);
+
+		return pfn_valid(pfn) ? pfn_to_page(pfn) : NULL;
+	}
+	return virt_addr_valid(addr) ? virt_to_page(addr) : NULL;
+}

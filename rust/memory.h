@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * C helpers for the memory of allocations; like helpers.h, without policy and without state.
+ */
+#ifndef DXG_MEMORY_H
+#define DXG_MEMORY_H
+
+#include <linux/dma-direction.h>
+#include <linux/mm_types.h>
+#include <linux/types.h>
+
+struct device;
+struct dma_buf;
+struct faux_device;
+struct sg_table;
+
+/* Pages of a shmem file. */
+struct file *dxg_shmem_new(u64 size);
+bool dxg_is_shmem(struct file *file);
+u64 dxg_file_size(struct file *file);
+int dxg_shmem_get_write(struct file *file);
+void dxg_shmem_put_write(struct file *file);
+struct page *dxg_shmem_pin(struct file *file, pgoff_t index);
+void dxg_shmem_unpin(struct page *page);
+
+/* Pages of the caller. */
+int dxg_pin_user(unsigned long addr, unsigned long count, bool write, struct page **pages);
+void dxg_unpin_user(struct page **pages, unsigned long count, bool dirty);
+void *dxg_mm_charge(unsigned long count);
+void dxg_mm_uncharge(void *mm, unsigned long count);
+
+/* Showing pages to processes. */
+struct file *dxg_window_file(const char *name, const struct file_operations *fops,
+			     void *priv, int flags);
+unsigned long dxg_map_file(struct file *file, unsigned long size, bool write);
+void dxg_unmap_file(struct file *file, unsigned long addr, unsigned long size);
+void dxg_zap_file(struct file *file);
+int dxg_show_pages(struct vm_area_struct *vma, unsigned long count, bool write,
+		   const struct vm_operations_struct *ops, void *priv);
+vm_fault_t dxg_fault_page(struct vm_fault *vmf, struct page *page);
+vm_fault_t dxg_fault_error(int error);
+
+/* dma-bufs of ours. */
+struct file *dxg_dma_buf_try_get(struct dma_buf *buf);
+struct sg_table *dxg_sg_map(struct device *dev, struct page **pages, unsigned int count,
+			    enum dma_data_direction dir);
+void dxg_sg_unmap(struct device *dev, struct sg_table *sgt, enum dma_data_direction dir);
+void dxg_sg_sync(struct device *dev, struct sg_table *sgt, enum dma_data_direction dir,
+		 bool for_device);
+void *dxg_vmap(struct page **pages, unsigned int count);
+
+/* dma-bufs of others. */
+struct faux_device *dxg_importer_new(const char *name);
+struct device *dxg_importer_device(struct faux_device *faux);
+struct page *dxg_kernel_page(void *addr);
+
+#endif

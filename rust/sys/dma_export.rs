@@ -1,0 +1,490 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! dma-bufs of our memory, for other drivers and for programs (RES-86).
+//!
+//! A dma-buf owns the object it was made for. Who may make dma-bufs of one object keeps [`Slots`],
+//! which remember the living ones without keeping them alive, so that there is at most one for
+//! writing and one for reading only.
+
+use super::{
+    ffi,
+    object_file::NotOurs,
+    pages::{
+        self,
+        PageSource, //
+    }, //
+};
+use crate::compat;
+use core::{
+    marker::PhantomData,
+    ptr::{
+        self,
+        NonNull, //
+    }, //
+};
+use kernel::{
+    bindings,
+    error::{
+        code,
+        from_err_ptr,
+        from_result, //
+    },
+    ffi::{
+        c_int,
+        c_uint, //
+    },
+    fs::{
+        file::flags::{
+            O_CLOEXEC,
+            O_RDONLY,
+            O_RDWR, //
+        },
+        File, //
+    },
+    new_mutex,
+    page::PAGE_SIZE,
+    prelude::*,
+    sync::{
+        aref::ARef,
+        Arc,
+        Mutex, //
+    }, //
+};
+
+/// What a dma-buf can be made of.
+pub(crate) trait Buffer: Send + Sync + Sized + 'static {
+    /// The memory, always the same.
+    fn pages(&self) -> &dyn PageSource;
+}
+
+/// The living dma-bufs of one object: for reading only, and for writing.
+#[pin_data]
+pub(crate) struct Slots {
+    /// LOCK: leaf. INVARIANT: a pointer here is valid, because the release of a dma-buf removes it
+    /// before the memory goes.
+    #[pin]
+    live: Mutex<[Option<Live>; 2]>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Live(NonNull<bindings::dma_buf>);
+
+// SAFETY: Only used under the lock of the slots, see there.
+unsafe impl Send for Live {}
+
+impl Live {
+    /// # Safety
+    ///
+    /// The lock of the slots that the value is in must be held.
+    unsafe fn upgrade(self) -> Option<ARef<File>> {
+        // SAFETY: By the invariant of the slots the dma-buf is still there.
+        let file = NonNull::new(unsafe { ffi::dxg_dma_buf_try_get(self.0.as_ptr()) })?;
+
+        // SAFETY: We own a reference, and dma-bufs have no position that is shared.
+        Some(unsafe { ARef::from_raw(file.cast()) })
+    }
+}
+
+impl Slots {
+    /// Without dma-bufs.
+    pub(crate) fn new() -> Result<Arc<Self>> {
+        Ok(Arc::pin_init(
+            pin_init!(Self {
+                live <- new_mutex!([None; 2], "Slots::live"),
+            }),
+            GFP_KERNEL_ACCOUNT,
+        )?)
+    }
+
+    /// Whether there is a dma-buf.
+    pub(crate) fn any(&self) -> bool {
+        self.live.lock().iter().any(Option::is_some)
+    }
+
+    /// The file of the living dma-buf, or of a new one that owns what `make` makes.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn export<T: Buffer, E: From<Error>>(
+        self: &Arc<Self>,
+        write: bool,
+        make: impl FnOnce() -> core::result::Result<T, E>,
+    ) -> core::result::Result<ARef<File>, E> {
+        let which = usize::from(write);
+
+        if let Some(file) = Self::upgrade(&self.live.lock()[which]) {
+            return Ok(file);
+        }
+
+        let (file, fresh) = Table::export(make()?, self.clone(), write)?;
+        let mut live = self.live.lock();
+
+        // Another thread may have been quicker; ours is dropped with no lock held.
+        if let Some(other) = Self::upgrade(&live[which]) {
+            drop(live);
+            return Ok(other);
+        }
+        live[which] = Some(fresh);
+        drop(live);
+        Ok(file)
+    }
+
+    /// Takes an entry of the locked slots.
+    fn upgrade(entry: &Option<Live>) -> Option<ARef<File>> {
+        // SAFETY: The entry is borrowed from the lock's guard.
+        entry.and_then(|live| unsafe { live.upgrade() })
+    }
+
+    fn remove(&self, dead: Live) {
+        for entry in self.live.lock().iter_mut() {
+            if *entry == Some(dead) {
+                *entry = None;
+            }
+        }
+    }
+}
+
+/// A mapping of a dma-buf in a device.
+struct DeviceMapping {
+    device: *mut bindings::device,
+    table: *mut bindings::sg_table,
+    direction: bindings::dma_data_direction,
+}
+
+// SAFETY: The device is attached and the table lives until the mapping is removed from the list.
+unsafe impl Send for DeviceMapping {}
+
+/// What a dma-buf of ours owns.
+#[pin_data]
+struct Private<T> {
+    /// LOCK: leaf, inside the reservation lock of the dma-buf.
+    #[pin]
+    mappings: Mutex<KVec<DeviceMapping>>,
+    write: bool,
+    slots: Arc<Slots>,
+    object: T,
+}
+
+impl<T: Buffer> Private<T> {
+    /// Gives what processors and devices have written to the other side.
+    fn sync(&self, for_device: bool) {
+        for mapping in self.mappings.lock().iter() {
+            // SAFETY: See `DeviceMapping`.
+            unsafe {
+                ffi::dxg_sg_sync(
+                    mapping.device,
+                    mapping.table,
+                    mapping.direction,
+                    for_device,
+                )
+            };
+        }
+    }
+}
+
+/// The operations of dma-bufs of kind `T`, whose private data is a `Pin<KBox<Private<T>>>`.
+struct Table<T>(PhantomData<T>);
+
+impl<T: Buffer> Table<T> {
+    const OPERATIONS: bindings::dma_buf_ops = bindings::dma_buf_ops {
+        map_dma_buf: Some(Self::map),
+        unmap_dma_buf: Some(Self::unmap),
+        release: Some(Self::release),
+        begin_cpu_access: Some(Self::begin_cpu_access),
+        end_cpu_access: Some(Self::end_cpu_access),
+        mmap: Some(Self::mmap),
+        vmap: Some(Self::vmap),
+        vunmap: Some(Self::vunmap),
+        // SAFETY: All members are nullable functions.
+        ..unsafe { core::mem::MaybeUninit::zeroed().assume_init() }
+    };
+
+    const FAULTS: bindings::vm_operations_struct = bindings::vm_operations_struct {
+        fault: Some(Self::fault),
+        ..pages::NO_FAULTS
+    };
+
+    /// The one address of the table.
+    #[inline(never)]
+    fn address() -> *const bindings::dma_buf_ops {
+        &Self::OPERATIONS
+    }
+
+    fn export(object: T, slots: Arc<Slots>, write: bool) -> Result<(ARef<File>, Live)> {
+        let size = object
+            .pages()
+            .count()
+            .checked_mul(PAGE_SIZE)
+            .ok_or(ENOMEM)?;
+        let private = KBox::pin_init(
+            pin_init!(Private {
+                mappings <- new_mutex!(KVec::new(), "Private::mappings"),
+                write,
+                slots,
+                object,
+            }),
+            GFP_KERNEL_ACCOUNT,
+        )?;
+        let private = <Pin<KBox<Private<T>>> as kernel::types::ForeignOwnable>::into_foreign(private);
+        let access = if write { O_RDWR } else { O_RDONLY };
+        let info = bindings::dma_buf_export_info {
+            exp_name: c"opendxg".as_char_ptr(),
+            owner: compat::module(),
+            ops: Self::address(),
+            size,
+            flags: (access | O_CLOEXEC) as c_int,
+            resv: ptr::null_mut(),
+            priv_: private,
+        };
+        // SAFETY: The information is complete; table and name live as long as the module, which the
+        // dma-buf pins.
+        let buf = from_err_ptr(unsafe { bindings::dma_buf_export(&info) });
+
+        match buf.map(NonNull::new) {
+            Ok(Some(buf)) => {
+                // SAFETY: The new dma-buf holds one file, whose only reference is ours.
+                let file = unsafe { NonNull::new_unchecked((*buf.as_ptr()).file) };
+
+                // SAFETY: As above, and dma-bufs have no position that is shared.
+                Ok((unsafe { ARef::from_raw(file.cast()) }, Live(buf)))
+            }
+            failed => {
+                // SAFETY: No dma-buf took it over.
+                drop(unsafe {
+                    <Pin<KBox<Private<T>>> as kernel::types::ForeignOwnable>::from_foreign(private)
+                });
+                failed?;
+                Err(ENOMEM)
+            }
+        }
+    }
+
+    /// # Safety
+    ///
+    /// `buf` must be a dma-buf with this table.
+    unsafe fn private<'a>(buf: *mut bindings::dma_buf) -> &'a Private<T> {
+        // SAFETY: Such a dma-buf has this private data until it is released.
+        unsafe { &*(*buf).priv_.cast::<Private<T>>() }
+    }
+
+    /// # Safety
+    ///
+    /// Called by the kernel as `dma_buf_ops::map_dma_buf`.
+    unsafe extern "C" fn map(
+        attachment: *mut bindings::dma_buf_attachment,
+        direction: bindings::dma_data_direction,
+    ) -> *mut bindings::sg_table {
+        // SAFETY: The attachment is one of a dma-buf with this table, and is valid for the call.
+        let (private, device) = unsafe {
+            (
+                Self::private((*attachment).dmabuf),
+                (*attachment).dev,
+            )
+        };
+
+        Self::map_in(private, device, direction).unwrap_or_else(|error| error.to_ptr())
+    }
+
+    fn map_in(
+        private: &Private<T>,
+        device: *mut bindings::device,
+        direction: bindings::dma_data_direction,
+    ) -> Result<*mut bindings::sg_table> {
+        // A device that may write would do so past everybody who was given the right to read.
+        if !private.write && direction != compat::DMA_TO_DEVICE {
+            return Err(code::EACCES);
+        }
+
+        let mut pages = pages::all(private.object.pages())?;
+        let count = c_uint::try_from(pages.len()).map_err(|_| ENOMEM)?;
+        // SAFETY: The device is attached, and there are as many pages; they stay in place as long
+        // as the dma-buf.
+        let table = from_err_ptr(unsafe {
+            ffi::dxg_sg_map(device, pages.as_mut_ptr(), count, direction)
+        })?;
+        let mapping = DeviceMapping {
+            device,
+            table,
+            direction,
+        };
+
+        if private.mappings.lock().push(mapping, GFP_KERNEL).is_err() {
+            // SAFETY: Mapped just now, and nobody has seen it.
+            unsafe { ffi::dxg_sg_unmap(device, table, direction) };
+            return Err(ENOMEM);
+        }
+        Ok(table)
+    }
+
+    /// # Safety
+    ///
+    /// Called by the kernel as `dma_buf_ops::unmap_dma_buf`.
+    unsafe extern "C" fn unmap(
+        attachment: *mut bindings::dma_buf_attachment,
+        table: *mut bindings::sg_table,
+        direction: bindings::dma_data_direction,
+    ) {
+        // SAFETY: As in `map`.
+        let (private, device) = unsafe {
+            (
+                Self::private((*attachment).dmabuf),
+                (*attachment).dev,
+            )
+        };
+
+        private
+            .mappings
+            .lock()
+            .retain(|mapping| mapping.table != table);
+        // SAFETY: The table came from `map` with the same device and direction.
+        unsafe { ffi::dxg_sg_unmap(device, table, direction) };
+    }
+
+    /// # Safety
+    ///
+    /// Called by the kernel as `dma_buf_ops::begin_cpu_access`.
+    unsafe extern "C" fn begin_cpu_access(
+        buf: *mut bindings::dma_buf,
+        _direction: bindings::dma_data_direction,
+    ) -> c_int {
+        // SAFETY: The dma-buf has this table.
+        unsafe { Self::private(buf) }.sync(false);
+        0
+    }
+
+    /// # Safety
+    ///
+    /// Called by the kernel as `dma_buf_ops::end_cpu_access`.
+    unsafe extern "C" fn end_cpu_access(
+        buf: *mut bindings::dma_buf,
+        _direction: bindings::dma_data_direction,
+    ) -> c_int {
+        // SAFETY: The dma-buf has this table.
+        unsafe { Self::private(buf) }.sync(true);
+        0
+    }
+
+    /// # Safety
+    ///
+    /// Called by the kernel as `dma_buf_ops::mmap`.
+    unsafe extern "C" fn mmap(
+        buf: *mut bindings::dma_buf,
+        vma: *mut bindings::vm_area_struct,
+    ) -> c_int {
+        // SAFETY: The dma-buf has this table.
+        let private = unsafe { Self::private(buf) };
+        let count = private.object.pages().count();
+
+        // SAFETY: The VMA is being set up for the duration of the call, and holds the dma-buf.
+        unsafe {
+            ffi::dxg_show_pages(
+                vma,
+                count,
+                private.write,
+                &Self::FAULTS,
+                ptr::from_ref(private).cast_mut().cast(),
+            )
+        }
+    }
+
+    /// # Safety
+    ///
+    /// Called by the kernel as `vm_operations_struct::fault` of a mapping that `mmap` made.
+    unsafe extern "C" fn fault(vmf: *mut bindings::vm_fault) -> bindings::vm_fault_t {
+        // SAFETY: The mapping holds the dma-buf, and so the private data.
+        let private = unsafe {
+            let vma = (*vmf).__bindgen_anon_1.vma;
+
+            &*(*vma).vm_private_data.cast::<Private<T>>()
+        };
+
+        // SAFETY: The mapping was set up by `mmap`; the dma-buf keeps the pages in place.
+        unsafe { pages::fault(vmf, Some(private.object.pages())) }
+    }
+
+    /// # Safety
+    ///
+    /// Called by the kernel as `dma_buf_ops::vmap`.
+    unsafe extern "C" fn vmap(buf: *mut bindings::dma_buf, map: *mut bindings::iosys_map) -> c_int {
+        from_result(|| {
+            // SAFETY: The dma-buf has this table.
+            let private = unsafe { Self::private(buf) };
+
+            // Whoever gets such a mapping may write to it.
+            if !private.write {
+                return Err(code::EACCES);
+            }
+
+            let mut pages = pages::all(private.object.pages())?;
+            let count = c_uint::try_from(pages.len()).map_err(|_| ENOMEM)?;
+            // SAFETY: There are as many pages; they stay in place as long as the dma-buf.
+            let addr = unsafe { ffi::dxg_vmap(pages.as_mut_ptr(), count) };
+
+            if addr.is_null() {
+                return Err(ENOMEM);
+            }
+            // SAFETY: `map` is valid for the write.
+            unsafe {
+                (*map).__bindgen_anon_1.vaddr = addr;
+                (*map).is_iomem = false;
+            }
+            Ok(0)
+        })
+    }
+
+    /// # Safety
+    ///
+    /// Called by the kernel as `dma_buf_ops::vunmap`.
+    unsafe extern "C" fn vunmap(_buf: *mut bindings::dma_buf, map: *mut bindings::iosys_map) {
+        // SAFETY: The address came from `vmap`.
+        unsafe { bindings::vunmap((*map).__bindgen_anon_1.vaddr) }
+    }
+
+    /// # Safety
+    ///
+    /// Called by the kernel as `dma_buf_ops::release`.
+    unsafe extern "C" fn release(buf: *mut bindings::dma_buf) {
+        // SAFETY: The dma-buf has this table.
+        let private = unsafe { Self::private(buf) };
+
+        if let Some(buf) = NonNull::new(buf) {
+            private.slots.remove(Live(buf));
+        }
+        // SAFETY: The last call for this dma-buf; the pointer came from `into_foreign`.
+        drop(unsafe {
+            <Pin<KBox<Private<T>>> as kernel::types::ForeignOwnable>::from_foreign((*buf).priv_)
+        });
+    }
+}
+
+/// Calls `look` with the object of a dma-buf of ours behind a descriptor, and whether the dma-buf
+/// is for writing.
+///
+/// Context: a system call.
+pub(crate) fn with<T: Buffer, R>(
+    fd: u32,
+    look: impl FnOnce(&T, bool) -> R,
+) -> core::result::Result<R, NotOurs> {
+    let fd = c_int::try_from(fd).map_err(|_| NotOurs::Closed)?;
+    // SAFETY: Any number may be asked for; the result is an error or owns a reference.
+    let buf = match from_err_ptr(unsafe { bindings::dma_buf_get(fd) }) {
+        Ok(buf) => buf,
+        Err(error) if error == code::EBADF => return Err(NotOurs::Closed),
+        Err(_) => return Err(NotOurs::Mismatch),
+    };
+
+    // SAFETY: The reference keeps the dma-buf; a table does not change. The private data of a
+    // dma-buf with our table is what the table says.
+    let result = unsafe {
+        if (*buf).ops == Table::<T>::address() {
+            let private = Table::<T>::private(buf);
+
+            Ok(look(&private.object, private.write))
+        } else {
+            Err(NotOurs::Mismatch)
+        }
+    };
+
+    // SAFETY: We own the reference and give it back once.
+    unsafe { bindings::dma_buf_put(buf) };
+    result
+}

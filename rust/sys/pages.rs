@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Pages of memory that somebody keeps, and showing them in processes.
+//!
+//! Pages are inserted into mappings by number, when they are touched. The memory manager does not
+//! know them as pages of the process: it neither moves nor reclaims them, and nobody can pin them
+//! through the mapping (RES-21). So whoever shows them must keep them in place.
+
+use super::ffi;
+use core::{
+    marker::PhantomData,
+    ptr::NonNull, //
+};
+use kernel::{
+    bindings,
+
+    prelude::*, //
+};
+
+/// A page that is there for as long as what it came from.
+#[derive(Clone, Copy)]
+pub(crate) struct PageRef<'a> {
+    page: NonNull<bindings::page>,
+    _keeper: PhantomData<&'a ()>,
+}
+
+impl PageRef<'_> {
+    /// # Safety
+    ///
+    /// The page must stay allocated and in place for the lifetime of the result.
+    pub(super) unsafe fn new(page: NonNull<bindings::page>) -> Self {
+        Self {
+            page,
+            _keeper: PhantomData,
+        }
+    }
+
+    pub(super) fn as_ptr(self) -> *mut bindings::page {
+        self.page.as_ptr()
+    }
+}
+
+/// Memory in pages.
+pub(crate) trait PageSource: Send + Sync {
+    /// How many pages it has; never changes.
+    fn count(&self) -> usize;
+
+    /// The page at an index, taken now if it was not there yet. May sleep and fail, even below
+    /// [`PageSource::count`]: a file may have been truncated.
+    fn page(&self, index: usize) -> Result<PageRef<'_>>;
+}
+
+/// More pages than this are never described by one array: the kernel's allocator of large arrays ends
+/// at 2^31 bytes, and complains about more.
+pub(crate) const MAX_PAGES: usize = (1 << 30) / size_of::<usize>();
+
+/// All pages of `source`, in the form that the kernel's functions take.
+pub(super) fn all(source: &dyn PageSource) -> Result<KVVec<*mut bindings::page>> {
+    let mut pages = KVVec::with_capacity(source.count(), GFP_KERNEL_ACCOUNT)?;
+
+    for index in 0..source.count() {
+        pages.push(source.page(index)?.as_ptr(), GFP_KERNEL_ACCOUNT)?;
+    }
+    Ok(pages)
+}
+
+/// A table without operations.
+pub(super) const NO_FAULTS: bindings::vm_operations_struct =
+    // SAFETY: All members are nullable pointers and optional functions.
+    unsafe { core::mem::MaybeUninit::zeroed().assume_init() };
+
+/// A table in static memory.
+pub(super) struct Faults(pub(super) bindings::vm_operations_struct);
+
+// SAFETY: Nobody writes the table.
+unsafe impl Sync for Faults {}
+
+/// Serves a page fault in a mapping of `source`.
+///
+/// # Safety
+///
+/// `vmf` must be the argument of a `fault` operation of a mapping that `dxg_show_pages` set up, and
+/// the pages must stay in place until they are zapped from the file of the mapping.
+pub(super) unsafe fn fault(
+    vmf: *mut bindings::vm_fault,
+    source: Option<&dyn PageSource>,
+) -> bindings::vm_fault_t {
+    // SAFETY: `vmf` is valid during the operation.
+    let index = unsafe { (*vmf).__bindgen_anon_1.pgoff };
+    let page = match source {
+        Some(source) if index < source.count() => source.page(index),
+        _ => Err(EFAULT),
+    };
+
+    match page {
+        // SAFETY: As above, and the page is valid.
+        Ok(page) => unsafe { ffi::dxg_fault_page(vmf, page.as_ptr()) },
+        // SAFETY: Only computes.
+        Err(error) => unsafe { ffi::dxg_fault_error(error.to_errno()) },
+    }
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Memory of a process, pinned where it is (RES-21).
+//!
+//! The pages count against RLIMIT_MEMLOCK of the process that had them pinned, and stay what they
+//! are to it after a fork: the child gets copies.
+
+use super::{
+    ffi,
+    pages::{
+        PageRef,
+        PageSource,
+        MAX_PAGES, //
+    }, //
+};
+use core::ptr::{
+    self,
+    NonNull, //
+};
+use kernel::{
+    bindings,
+    error::{
+        from_err_ptr,
+        to_result, //
+    },
+    ffi::c_void,
+    page::PAGE_SIZE,
+    prelude::*, //
+};
+
+/// A number of pages that a process pays for.
+struct Charge {
+    payer: NonNull<c_void>,
+    count: usize,
+}
+
+impl Charge {
+    /// Fails with ENOMEM over the limit. Context: a system call.
+    fn caller(count: usize) -> Result<Self> {
+        // SAFETY: May be called by any task; the result is an error or owns a reference.
+        let payer = from_err_ptr(unsafe { ffi::dxg_mm_charge(count) })?;
+
+        Ok(Self {
+            payer: NonNull::new(payer).ok_or(ESRCH)?,
+            count,
+        })
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        // SAFETY: `payer` was charged with as much and is referenced; given back once.
+        unsafe { ffi::dxg_mm_uncharge(self.payer.as_ptr(), self.count) }
+    }
+}
+
+/// See the module.
+///
+/// # Invariants
+///
+/// All entries of `pages` are pinned.
+pub(crate) struct Pinned {
+    pages: KVVec<*mut bindings::page>,
+    write: bool,
+    _charge: Charge,
+}
+
+// SAFETY: Pages may be used and unpinned by any thread.
+unsafe impl Send for Pinned {}
+// SAFETY: The array does not change.
+unsafe impl Sync for Pinned {}
+
+impl Pinned {
+    /// Pins pages of the caller: ENOMEM over the limit, EFAULT for what is not there, must not be
+    /// written to or cannot be pinned.
+    ///
+    /// Context: a system call, no locks held.
+    pub(crate) fn new(addr: usize, count: usize, write: bool) -> Result<Self> {
+        count
+            .checked_mul(PAGE_SIZE)
+            .and_then(|size| addr.checked_add(size))
+            .ok_or(EFAULT)?;
+        if count > MAX_PAGES {
+            return Err(ENOMEM);
+        }
+
+        let charge = Charge::caller(count)?;
+        let mut pages = KVVec::with_capacity(count, GFP_KERNEL_ACCOUNT)?;
+
+        for _ in 0..count {
+            pages.push(ptr::null_mut(), GFP_KERNEL_ACCOUNT)?;
+        }
+        // SAFETY: The array has room for `count` pages, and any address may be asked for.
+        to_result(unsafe { ffi::dxg_pin_user(addr, count, write, pages.as_mut_ptr()) })?;
+
+        // INVARIANT: The call pinned all pages.
+        Ok(Self {
+            pages,
+            write,
+            _charge: charge,
+        })
+    }
+}
+
+impl PageSource for Pinned {
+    fn count(&self) -> usize {
+        self.pages.len()
+    }
+
+    fn page(&self, index: usize) -> Result<PageRef<'_>> {
+        let page = self.pages.get(index).copied().and_then(NonNull::new);
+
+        // SAFETY: By the type invariant the page stays pinned as long as `self` lives.
+        page.map(|page| unsafe { PageRef::new(page) }).ok_or(EINVAL)
+    }
+}
+
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        // SAFETY: By the type invariant all pages are pinned; they are given back once.
+        unsafe { ffi::dxg_unpin_user(self.pages.as_mut_ptr(), self.pages.len(), self.write) }
+    }
+}
