@@ -40,6 +40,7 @@ module! {
     authors: ["The opendxg developers"],
     description: "D3DKMT graphics kernel objects: /dev/dxg without a Windows host",
     license: "GPL",
+    imports_ns: ["DMA_BUF"],
 }
 
 /// The loaded module. Dropping it removes the node; open files keep the module loaded.

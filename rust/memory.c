@@ -277,6 +277,11 @@ void *dxg_vmap(struct page **pages, unsigned int count)
 	return vmap(pages, count, VM_MAP, PAGE_KERNEL);
 }
 
+void dxg_vunmap(void *addr)
+{
+	vunmap(addr);
+}
+
 /* A device that can reach all memory, for attaching to the buffers of other drivers. */
 struct faux_device *dxg_importer_new(const char *name)
 {

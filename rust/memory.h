@@ -48,6 +48,7 @@ void dxg_sg_unmap(struct device *dev, struct sg_table *sgt, enum dma_data_direct
 void dxg_sg_sync(struct device *dev, struct sg_table *sgt, enum dma_data_direction dir,
 		 bool for_device);
 void *dxg_vmap(struct page **pages, unsigned int count);
+void dxg_vunmap(void *addr);
 
 /* dma-bufs of others. */
 struct faux_device *dxg_importer_new(const char *name);

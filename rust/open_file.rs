@@ -75,6 +75,9 @@ impl OpenDevice for OpenFile {
             ("waiters", &census::WAITERS),
             ("pages", &census::PAGES),
             ("shares", &census::SHARES),
+            ("bytes", &census::BYTES),
+            ("dmabufs", &census::DMABUFS),
+            ("windows", &census::WINDOWS),
         ] {
             seq_print!(m, "dxg-total-{}:\t{}\n", name, gauge.get());
         }

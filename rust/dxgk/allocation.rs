@@ -60,7 +60,7 @@ pub(crate) struct Allocation {
     /// How many handles there are.
     openings: Atomic<u32>,
     /// Its dma-bufs.
-    exports: Arc<Exports<Strong>>,
+    exports: Exports,
     /// The bytes; none after the end. LOCK: nothing of ours is locked under it.
     #[pin]
     storage: Mutex<Option<Arc<Storage>>>,
@@ -73,7 +73,7 @@ impl Allocation {
         priority: Option<u32>,
         storage: Arc<Storage>,
     ) -> Result<Arc<Self>> {
-        let exports = Arc::pin_init(Exports::new(), GFP_KERNEL_ACCOUNT)?;
+        let exports = Exports::new()?;
 
         Arc::pin_init(
             pin_init!(Self {

@@ -25,17 +25,28 @@ impl Gauge {
 
     /// Counts one more until the result is dropped.
     pub(crate) fn enter(&'static self) -> Member {
-        self.0.fetch_add(1, Relaxed);
-        Member(self)
+        self.enter_by(1)
+    }
+
+    /// Counts this many more until the result is dropped.
+    pub(crate) fn enter_by(&'static self, number: u64) -> Member {
+        self.0.fetch_add(number, Relaxed);
+        Member {
+            gauge: self,
+            number,
+        }
     }
 }
 
-/// One living thing, counted.
-pub(crate) struct Member(&'static Gauge);
+/// One living thing, or several, counted.
+pub(crate) struct Member {
+    gauge: &'static Gauge,
+    number: u64,
+}
 
 impl Drop for Member {
     fn drop(&mut self) {
-        self.0 .0.fetch_sub(1, Relaxed);
+        self.gauge.0.fetch_sub(self.number, Relaxed);
     }
 }
 
@@ -49,6 +60,12 @@ pub(crate) static HANDLES: Gauge = Gauge::new();
 pub(crate) static WAITERS: Gauge = Gauge::new();
 /// Pages of fence values.
 pub(crate) static PAGES: Gauge = Gauge::new();
+/// Bytes of storage, whether they are in memory by now or not.
+pub(crate) static BYTES: Gauge = Gauge::new();
+/// dma-bufs that we exported.
+pub(crate) static DMABUFS: Gauge = Gauge::new();
+/// Windows that have been locked, until they are revoked.
+pub(crate) static WINDOWS: Gauge = Gauge::new();
 /// Shares, that is open file descriptions of NT handles.
 pub(crate) static SHARES: Gauge = Gauge::new();
 

@@ -13,7 +13,10 @@ use super::{
     process::Process,
     tables::Tables, //
 };
-use crate::sys::caller::Identity;
+use crate::sys::{
+    caller::Identity,
+    dma_import::Importer, //
+};
 use kernel::{
     new_mutex,
     prelude::*,
@@ -46,7 +49,7 @@ impl Listed {
 pub(crate) struct Driver {
     adapters: KVec<Arc<Adapter>>,
     /// The device that foreign dma-bufs are attached to.
-    pub(crate) importer: super::storage::Importer,
+    pub(crate) importer: Arc<Importer>,
     /// What all processes share.
     pub(crate) tables: Arc<Tables>,
     #[pin]
@@ -62,12 +65,13 @@ impl Driver {
             adapters.push(Adapter::new(index)?, GFP_KERNEL)?;
         }
 
+        let importer = Importer::new(c"opendxg")?;
         let tables = Tables::new()?;
 
         Arc::pin_init(
             pin_init!(Self {
                 adapters,
-                importer: super::storage::Importer,
+                importer,
                 tables,
                 processes <- new_mutex!(RBTree::new(), "Driver::processes"),
             }),

@@ -1,40 +1,235 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The bytes of an allocation.
+//! The bytes of an allocation, wherever they live: in memory of ours, in memory of the caller, in a
+//! file, or in a buffer of another driver (RES-21, RES-22, RES-27, RES-87).
+//!
+//! A storage is freed with its last reference, and never moves before. `Documentation/memory.md`
+//! tells who is charged for it.
 
-use crate::uapi::status::{Outcome, Status};
+use super::{
+    census::{
+        self,
+        Member, //
+    },
+    export::Export, //
+};
+use crate::{
+    sys::{
+        dma_export,
+        dma_import::{
+            Imported,
+            Importer, //
+        },
+        object_file::NotOurs,
+        pages::{
+            PageRef,
+            PageSource, //
+        },
+        pinned::Pinned,
+        shmem::{
+            BadSection,
+            Shmem, //
+        }, //
+    },
+    uapi::status::{
+        Outcome,
+        Status,
+        Stop, //
+    }, //
+};
 use kernel::{
+    page::PAGE_SIZE,
     prelude::*,
     seq_file::SeqFile,
+    seq_print,
     sync::Arc, //
 };
 
-/// See the module.
-pub(crate) struct Storage {}
-
-impl Storage {
-    /// New zeroed memory of this many bytes.
-    pub(crate) fn system(_size: u64) -> Outcome<Arc<Self>> {
-        Ok(Arc::new(Self {}, GFP_KERNEL_ACCOUNT)?)
-    }
-
-    /// A file.
-    pub(crate) fn section(
-        _importer: &Importer,
-        _fd: u32,
-        _size: u64,
-        _write: bool,
-    ) -> Outcome<Arc<Self>> {
-        Err(Status::NOT_SUPPORTED.into())
-    }
-
-    /// Pinned memory of the caller.
-    pub(crate) fn user(_addr: u64, _size: u64, _write: bool) -> Outcome<Arc<Self>> {
-        Err(Status::NOT_SUPPORTED.into())
-    }
-
-    /// Prints.
-    pub(crate) fn show(&self, _m: &SeqFile) {}
+/// Where bytes live.
+enum Backing {
+    /// New memory.
+    System(Shmem),
+    /// Memory of the process that made the allocation.
+    User(Pinned),
+    /// A memfd or another shmem file.
+    Section(Shmem),
+    /// A dma-buf of another driver.
+    DmaBuf(Imported),
+    /// The first pages of another storage.
+    Part(Arc<Storage>, usize),
 }
 
-pub(crate) struct Importer;
+/// See the module.
+pub(crate) struct Storage {
+    backing: Backing,
+    _bytes: Member,
+}
+
+impl Storage {
+    fn new(backing: Backing, size: u64) -> Outcome<Arc<Self>> {
+        Ok(Arc::new(
+            Self {
+                backing,
+                _bytes: census::BYTES.enter_by(size),
+            },
+            GFP_KERNEL_ACCOUNT,
+        )?)
+    }
+
+    /// New zeroed memory. Its size is reserved; pages are taken when they are touched (MEM-6).
+    pub(crate) fn system(size: u64) -> Outcome<Arc<Self>> {
+        Self::new(Backing::System(Shmem::new(pages_of(size)?)?), size)
+    }
+
+    /// Memory of the caller, pinned where it is.
+    ///
+    /// Context: a system call, no locks held.
+    pub(crate) fn user(addr: u64, size: u64, write: bool) -> Outcome<Arc<Self>> {
+        let addr = usize::try_from(addr).map_err(|_| Status::INVALID_PARAMETER)?;
+        let pinned = Pinned::new(addr, pages_of(size)?, write).map_err(|error| {
+            if error == ENOMEM {
+                Status::NO_MEMORY
+            } else {
+                Status::INVALID_PARAMETER
+            }
+        })?;
+
+        Self::new(Backing::User(pinned), size)
+    }
+
+    /// The beginning of a shmem file or a dma-buf. A dma-buf of ours gives the storage that it was
+    /// made of.
+    ///
+    /// Context: a system call, no locks held.
+    pub(crate) fn section(
+        importer: &Arc<Importer>,
+        fd: u32,
+        size: u64,
+        write: bool,
+    ) -> Outcome<Arc<Self>> {
+        let count = pages_of(size)?;
+
+        let own = dma_export::with(fd, |export: &Export, writable| {
+            (export.storage().clone(), writable)
+        });
+
+        match own {
+            Ok((_, false)) if write => return Err(BadSection::ReadOnly.into()),
+            Ok((storage, _)) => return storage.part(count),
+            Err(NotOurs::Closed) => return Err(BadSection::Closed.into()),
+            Err(NotOurs::Mismatch) => {}
+        }
+        match Imported::of_fd(importer, fd, count, write) {
+            Ok(buffer) => return Self::new(Backing::DmaBuf(buffer), size),
+            Err(BadSection::Mismatch) => {}
+            Err(bad) => return Err(bad.into()),
+        }
+        Self::new(Backing::Section(Shmem::of_fd(fd, count, write)?), size)
+    }
+
+    /// The first pages of this storage; all of them are the storage itself.
+    fn part(self: Arc<Self>, count: usize) -> Outcome<Arc<Self>> {
+        if count > self.count() {
+            return Err(BadSection::TooShort.into());
+        }
+        if count == self.count() {
+            return Ok(self);
+        }
+
+        // Its bytes are counted already. A part of a part is made a part of the whole, so that nothing
+        // here is deeper than one level.
+        let whole = match &self.backing {
+            Backing::Part(whole, _) => whole.clone(),
+            _ => self,
+        };
+
+        Self::new(Backing::Part(whole, count), 0)
+    }
+
+    fn pages(&self) -> &dyn PageSource {
+        match &self.backing {
+            Backing::System(pages) | Backing::Section(pages) => pages,
+            Backing::User(pages) => pages,
+            Backing::DmaBuf(pages) => pages,
+            Backing::Part(whole, _) => &**whole,
+        }
+    }
+
+    /// Bytes.
+    pub(crate) fn size(&self) -> u64 {
+        // CAST: a usize fits 64 bits.
+        self.count() as u64 * PAGE_SIZE as u64
+    }
+
+    /// Bytes that are in memory by now.
+    pub(crate) fn resident(&self) -> u64 {
+        match &self.backing {
+            Backing::System(pages) | Backing::Section(pages) => {
+                // CAST: a usize fits 64 bits.
+                pages.taken() as u64 * PAGE_SIZE as u64
+            }
+            Backing::User(_) | Backing::DmaBuf(_) => self.size(),
+            Backing::Part(whole, _) => whole.resident().min(self.size()),
+        }
+    }
+
+    /// Prints where the bytes are.
+    pub(crate) fn show(&self, m: &SeqFile) {
+        let whole: &Self = match &self.backing {
+            Backing::Part(whole, _) => whole,
+            _ => self,
+        };
+        let backing = match &whole.backing {
+            Backing::Part(..) | Backing::System(_) => c"shmem",
+            Backing::User(_) => c"user",
+            Backing::Section(_) => c"section",
+            Backing::DmaBuf(_) => c"dma-buf",
+        };
+
+        seq_print!(m, "dxg-backing:\t{}\n", backing);
+        if let Backing::DmaBuf(buffer) = &whole.backing {
+            seq_print!(m, "dxg-exporter:\t{}\n", buffer.exporter());
+        }
+        seq_print!(m, "dxg-size:\t{}\n", self.size());
+        seq_print!(m, "dxg-resident:\t{}\n", self.resident());
+    }
+}
+
+impl PageSource for Storage {
+    fn count(&self) -> usize {
+        match &self.backing {
+            Backing::Part(_, count) => *count,
+            _ => self.pages().count(),
+        }
+    }
+
+    fn page(&self, index: usize) -> Result<PageRef<'_>> {
+        if index >= self.count() {
+            return Err(EINVAL);
+        }
+        self.pages().page(index)
+    }
+}
+
+/// Whole pages, and at least one.
+fn pages_of(size: u64) -> Outcome<usize> {
+    let size = usize::try_from(size).map_err(|_| Status::INVALID_PARAMETER)?;
+
+    if size == 0 || size % PAGE_SIZE != 0 {
+        return Err(Status::INVALID_PARAMETER.into());
+    }
+    Ok(size / PAGE_SIZE)
+}
+
+impl From<BadSection> for Stop {
+    fn from(bad: BadSection) -> Self {
+        match bad {
+            BadSection::Closed => Status::INVALID_HANDLE.into(),
+            BadSection::Mismatch => Status::OBJECT_TYPE_MISMATCH.into(),
+            BadSection::TooShort => Status::INVALID_PARAMETER.into(),
+            BadSection::ReadOnly => Status::ACCESS_DENIED.into(),
+            BadSection::NoAccess => Status::NOT_SUPPORTED.into(),
+            BadSection::Failed(error) => error.into(),
+        }
+    }
+}

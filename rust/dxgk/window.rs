@@ -1,36 +1,204 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The CPU mapping of an opened allocation.
+//! The CPU mapping of an opened allocation (RES-89).
+//!
+//! A window belongs to one handle, and so to one process. It counts the locks; the first maps and
+//! the last unmaps. A mapping is no reference to the allocation (RES-78): revoking the window takes
+//! the bytes away from it, also in children that inherited it.
 
-use super::storage::Storage;
-use crate::uapi::status::{
-    Outcome,
-    Status, //
+use super::{
+    census::{
+        Member,
+        WINDOWS, //
+    },
+    storage::Storage, //
+};
+use crate::{
+    sys::window_file::WindowFile,
+    uapi::status::{
+        Outcome,
+        Status, //
+    }, //
 };
 use kernel::{
+    new_mutex,
     prelude::*,
-    sync::Arc, //
+    sync::{
+        Arc,
+        Mutex, //
+    }, //
 };
 
+/// A file to map, counted. Whoever still maps it when it goes sees no bytes any more.
+struct Counted {
+    file: WindowFile,
+    _member: Member,
+}
+
+/// A mapping in the process.
+struct Locked {
+    addr: usize,
+    locks: u32,
+}
+
+struct State {
+    /// None after the end.
+    storage: Option<Arc<Storage>>,
+    /// Made by the first lock.
+    file: Option<Arc<Counted>>,
+    /// INVARIANT: a mapping of `file`.
+    locked: Option<Locked>,
+}
+
 /// See the module.
-pub(crate) struct Window {}
+#[pin_data]
+pub(crate) struct Window {
+    write: bool,
+    /// LOCK: leaf. Nothing is mapped, unmapped or revoked under it.
+    #[pin]
+    state: Mutex<State>,
+}
 
 impl Window {
-    /// No mapping yet.
-    pub(crate) fn new(_storage: Arc<Storage>, _write: bool) -> Outcome<Arc<Self>> {
-        Ok(Arc::new(Self {}, GFP_KERNEL_ACCOUNT)?)
+    /// A window that shows nothing yet.
+    pub(crate) fn new(storage: Arc<Storage>, write: bool) -> Outcome<Arc<Self>> {
+        Ok(Arc::pin_init(
+            pin_init!(Self {
+                write,
+                state <- new_mutex!(
+                    State {
+                        storage: Some(storage),
+                        file: None,
+                        locked: None,
+                    },
+                    "Window::state"
+                ),
+            }),
+            GFP_KERNEL_ACCOUNT,
+        )?)
     }
 
-    /// Maps.
+    /// The address of the mapping, with one more lock.
+    ///
+    /// Context: an ioctl of the process that the window belongs to, no locks held.
     pub(crate) fn lock(&self) -> Outcome<usize> {
-        Err(Status::NOT_SUPPORTED.into())
+        if let Some(addr) = self.state.lock().relock()? {
+            return Ok(addr);
+        }
+
+        let file = self.file()?;
+        let addr = file.file.map()?;
+        let mut state = self.state.lock();
+
+        // Another thread may have locked it meanwhile, or destroyed it.
+        match state.relock() {
+            Ok(None) => {
+                state.locked = Some(Locked { addr, locks: 1 });
+                Ok(addr)
+            }
+            other => {
+                drop(state);
+                file.file.unmap(addr);
+                Ok(other?.unwrap_or(addr))
+            }
+        }
     }
 
-    /// Unmaps.
+    /// The file to map.
+    fn file(&self) -> Outcome<Arc<Counted>> {
+        let storage = {
+            let state = self.state.lock();
+
+            if let Some(file) = &state.file {
+                return Ok(file.clone());
+            }
+            state.live()?.clone()
+        };
+        let fresh = Arc::new(
+            Counted {
+                file: WindowFile::new(storage, self.write)?,
+                _member: WINDOWS.enter(),
+            },
+            GFP_KERNEL_ACCOUNT,
+        )?;
+        let mut state = self.state.lock();
+
+        // As in `lock`; what is not used is dropped after the lock.
+        state.live()?;
+        match &state.file {
+            Some(other) => Ok(other.clone()),
+            None => {
+                state.file = Some(fresh.clone());
+                Ok(fresh)
+            }
+        }
+    }
+
+    /// One lock less; the last one unmaps.
+    ///
+    /// Context: as [`Window::lock`].
     pub(crate) fn unlock(&self) -> Outcome {
-        Err(Status::NOT_SUPPORTED.into())
+        let last = self.state.lock().unlock()?;
+
+        if let Some((file, addr)) = last {
+            file.file.unmap(addr);
+        }
+        Ok(())
     }
 
-    /// The end.
-    pub(crate) fn revoke(&self) {}
+    /// Takes the bytes away from every process that has the mapping, for good; touching it is
+    /// SIGBUS from now on.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn revoke(&self) {
+        let (storage, file) = {
+            let mut state = self.state.lock();
+
+            state.locked = None;
+            (state.storage.take(), state.file.take())
+        };
+
+        if let Some(counted) = &file {
+            counted.file.revoke();
+        }
+        drop(storage);
+    }
+}
+
+impl State {
+    fn live(&self) -> Outcome<&Arc<Storage>> {
+        self.storage
+            .as_ref()
+            .ok_or(Status::INVALID_PARAMETER.into())
+    }
+
+    /// One more lock, if there is a mapping.
+    fn relock(&mut self) -> Outcome<Option<usize>> {
+        self.live()?;
+        match &mut self.locked {
+            Some(locked) => {
+                locked.locks = locked
+                    .locks
+                    .checked_add(1)
+                    .ok_or(Status::INVALID_PARAMETER)?;
+                Ok(Some(locked.addr))
+            }
+            None => Ok(None),
+        }
+    }
+
+    /// One lock less, and what to unmap if that was the last one.
+    fn unlock(&mut self) -> Outcome<Option<(Arc<Counted>, usize)>> {
+        let locked = self.locked.as_mut().ok_or(Status::INVALID_PARAMETER)?;
+
+        locked.locks -= 1;
+        if locked.locks > 0 {
+            return Ok(None);
+        }
+
+        let addr = locked.addr;
+
+        self.locked = None;
+        Ok(self.file.clone().map(|file| (file, addr)))
+    }
 }

@@ -170,12 +170,7 @@ impl<T: Buffer> Private<T> {
         for mapping in self.mappings.lock().iter() {
             // SAFETY: See `DeviceMapping`.
             unsafe {
-                ffi::dxg_sg_sync(
-                    mapping.device,
-                    mapping.table,
-                    mapping.direction,
-                    for_device,
-                )
+                ffi::dxg_sg_sync(mapping.device, mapping.table, mapping.direction, for_device)
             };
         }
     }
@@ -224,7 +219,8 @@ impl<T: Buffer> Table<T> {
             }),
             GFP_KERNEL_ACCOUNT,
         )?;
-        let private = <Pin<KBox<Private<T>>> as kernel::types::ForeignOwnable>::into_foreign(private);
+        let private =
+            <Pin<KBox<Private<T>>> as kernel::types::ForeignOwnable>::into_foreign(private);
         let access = if write { O_RDWR } else { O_RDONLY };
         let info = bindings::dma_buf_export_info {
             exp_name: c"opendxg".as_char_ptr(),
@@ -274,12 +270,7 @@ impl<T: Buffer> Table<T> {
         direction: bindings::dma_data_direction,
     ) -> *mut bindings::sg_table {
         // SAFETY: The attachment is one of a dma-buf with this table, and is valid for the call.
-        let (private, device) = unsafe {
-            (
-                Self::private((*attachment).dmabuf),
-                (*attachment).dev,
-            )
-        };
+        let (private, device) = unsafe { (Self::private((*attachment).dmabuf), (*attachment).dev) };
 
         Self::map_in(private, device, direction).unwrap_or_else(|error| error.to_ptr())
     }
@@ -298,9 +289,8 @@ impl<T: Buffer> Table<T> {
         let count = c_uint::try_from(pages.len()).map_err(|_| ENOMEM)?;
         // SAFETY: The device is attached, and there are as many pages; they stay in place as long
         // as the dma-buf.
-        let table = from_err_ptr(unsafe {
-            ffi::dxg_sg_map(device, pages.as_mut_ptr(), count, direction)
-        })?;
+        let table =
+            from_err_ptr(unsafe { ffi::dxg_sg_map(device, pages.as_mut_ptr(), count, direction) })?;
         let mapping = DeviceMapping {
             device,
             table,
@@ -324,12 +314,7 @@ impl<T: Buffer> Table<T> {
         direction: bindings::dma_data_direction,
     ) {
         // SAFETY: As in `map`.
-        let (private, device) = unsafe {
-            (
-                Self::private((*attachment).dmabuf),
-                (*attachment).dev,
-            )
-        };
+        let (private, device) = unsafe { (Self::private((*attachment).dmabuf), (*attachment).dev) };
 
         private
             .mappings
@@ -436,7 +421,7 @@ impl<T: Buffer> Table<T> {
     /// Called by the kernel as `dma_buf_ops::vunmap`.
     unsafe extern "C" fn vunmap(_buf: *mut bindings::dma_buf, map: *mut bindings::iosys_map) {
         // SAFETY: The address came from `vmap`.
-        unsafe { bindings::vunmap((*map).__bindgen_anon_1.vaddr) }
+        unsafe { ffi::dxg_vunmap((*map).__bindgen_anon_1.vaddr) }
     }
 
     /// # Safety

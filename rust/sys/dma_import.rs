@@ -26,9 +26,11 @@ use kernel::{
     ffi::c_int,
     page::PAGE_SIZE,
     prelude::*,
-    str::CStr,
     sync::Arc, //
 };
+
+/// `FMODE_WRITE` of a file's mode.
+const FMODE_WRITE: u32 = 1 << 1;
 
 /// The device that buffers are attached to.
 pub(crate) struct Importer {
@@ -259,10 +261,7 @@ impl Drop for Imported {
     fn drop(&mut self) {
         // SAFETY: By the type invariant this is a mapping of the dma-buf, removed once.
         unsafe {
-            bindings::dma_buf_vunmap_unlocked(
-                self.mapping.attached.buf.0.as_ptr(),
-                &mut self.map,
-            )
+            bindings::dma_buf_vunmap_unlocked(self.mapping.attached.buf.0.as_ptr(), &mut self.map)
         }
     }
 }

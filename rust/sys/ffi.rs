@@ -126,6 +126,7 @@ extern "C" {
         for_device: bool,
     );
     pub(super) fn dxg_vmap(pages: *mut *mut bindings::page, count: c_uint) -> *mut c_void;
+    pub(super) fn dxg_vunmap(addr: *mut c_void);
 
     pub(super) fn dxg_importer_new(name: *const c_char) -> *mut bindings::faux_device;
     pub(super) fn dxg_importer_device(faux: *mut bindings::faux_device) -> *mut bindings::device;

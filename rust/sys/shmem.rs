@@ -8,7 +8,6 @@
 use super::{
     ffi,
     pages::{
-        self,
         PageRef,
         PageSource,
         MAX_PAGES, //
