@@ -15,6 +15,7 @@ pub(crate) mod handle;
 pub(crate) mod name;
 pub(crate) mod name_mode;
 pub(crate) mod quota;
+pub(crate) mod info_rules;
 pub(crate) mod sync_flags;
 pub(crate) mod upcase;
 pub(crate) mod wait_set;

@@ -15,6 +15,8 @@ mod fence_value;
 #[cfg(not(loom))]
 mod handle;
 #[cfg(not(loom))]
+mod info_rules;
+#[cfg(not(loom))]
 mod model;
 #[cfg(not(loom))]
 mod name;

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Rules of the information store of one object (RES-56 to RES-64): which entry a reader gets, and
+//! whether a change is allowed.
+//!
+//! A store is seen here as its list of [`Entry`]s, ordered by key and schema. What the entries hold
+//! is not of interest.
+
+/// A GUID in memory order: whose convention the bytes of an entry follow.
+pub type Key = [u8; 16];
+
+/// Fail if the entry exists.
+pub const CREATE_ONLY: u32 = 1 << 0;
+/// No later change of the entry.
+pub const SEALED: u32 = 1 << 1;
+/// Detach the file.
+pub const REMOVE_FD: u32 = 1 << 2;
+/// Attach a file.
+pub const ATTACH_FD: u32 = 1 << 3;
+
+/// Most items of one change.
+pub const MAX_ITEMS: usize = 8;
+
+/// What names an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Id {
+    /// Whose convention the bytes follow.
+    pub key: Key,
+    /// Layout of the bytes within that convention.
+    pub schema: u32,
+}
+
+/// The legacy runtime blob (RES-67).
+pub const BLOB: Id = Id {
+    key: [0; 16],
+    schema: 0,
+};
+
+/// What the rules know of an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Its name.
+    pub id: Id,
+    /// Generation of the object when it was set.
+    pub generation: u64,
+    /// Bytes of its value.
+    pub size: usize,
+    /// No change is allowed any more.
+    pub sealed: bool,
+    /// A file is attached.
+    pub has_file: bool,
+}
+
+/// One wanted change of an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Item {
+    /// The entry.
+    pub id: Id,
+    /// Known flags in a sensible combination, see [`are_flags_valid`].
+    pub flags: u32,
+    /// 0, or the generation that the entry must have.
+    pub expected: u64,
+    /// Bytes of the new value.
+    pub size: usize,
+}
+
+/// How much one object may hold.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Entries.
+    pub entries: usize,
+    /// Bytes of all entries.
+    pub bytes: usize,
+    /// Bytes of one entry.
+    pub entry_bytes: usize,
+    /// Attached files.
+    pub files: usize,
+}
+
+/// Why a change is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// The entry exists and was to be created.
+    Exists,
+    /// The entry is sealed.
+    Sealed,
+    /// The entry has another generation, which is this; 0 if it does not exist.
+    Generation(u64),
+    /// The entry does not exist.
+    Absent,
+    /// A limit of the object.
+    Full,
+}
+
+/// What a reader gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// The entry at this place.
+    Found(usize),
+    /// The key has only schemas that the reader does not know; the lowest is this.
+    TooNew(u32),
+    /// The key has no entry.
+    Absent,
+}
+
+/// Whether the flags of an item are known and do not contradict each other or the descriptor.
+pub fn are_flags_valid(flags: u32, fd: i32) -> bool {
+    let known = CREATE_ONLY | SEALED | REMOVE_FD | ATTACH_FD;
+    let attach = flags & ATTACH_FD != 0;
+
+    flags & !known == 0 && (attach || fd == 0) && !(attach && flags & REMOVE_FD != 0)
+}
+
+/// Whether no two items name the same entry.
+pub fn are_distinct(items: &[Item]) -> bool {
+    let mut rest = items;
+
+    while let Some((item, others)) = rest.split_first() {
+        if others.iter().any(|other| other.id == item.id) {
+            return false;
+        }
+        rest = others;
+    }
+    true
+}
+
+/// The place of an entry, or the place where it would be.
+pub fn find<T>(entries: &[T], id: Id, entry: impl Fn(&T) -> Entry) -> Result<usize, usize> {
+    entries.binary_search_by(|other| entry(other).id.cmp(&id))
+}
+
+/// The entry of `key` with the highest schema that is not above `max_schema` (RES-57).
+pub fn choose<T>(entries: &[T], key: Key, max_schema: u32, entry: impl Fn(&T) -> Entry) -> Choice {
+    let best = Id {
+        key,
+        schema: max_schema,
+    };
+    let above = entries.partition_point(|other| entry(other).id <= best);
+    let of_key = |place: Option<usize>| {
+        let id = entry(entries.get(place?)?).id;
+
+        (id.key == key).then_some(id.schema)
+    };
+
+    match above.checked_sub(1) {
+        Some(place) if of_key(Some(place)).is_some() => Choice::Found(place),
+        _ => of_key(Some(above)).map_or(Choice::Absent, Choice::TooNew),
+    }
+}
+
+/// Whether a present entry may be changed by somebody who expects this generation (0: any).
+fn check_change(present: &Entry, expected: u64) -> Result<(), Refused> {
+    if present.sealed {
+        return Err(Refused::Sealed);
+    }
+    if expected != 0 && expected != present.generation {
+        return Err(Refused::Generation(present.generation));
+    }
+    Ok(())
+}
+
+/// Whether the items, which are distinct, may all be applied (RES-56, RES-64).
+///
+/// The first item that may not decides; limits come last.
+pub fn check_set<T>(
+    entries: &[T],
+    items: &[Item],
+    limits: &Limits,
+    entry: impl Fn(&T) -> Entry,
+) -> Result<(), Refused> {
+    let mut total = Total::of(entries.iter().map(&entry));
+
+    for item in items {
+        let present = find(entries, item.id, &entry)
+            .ok()
+            .and_then(|place| entries.get(place))
+            .map(&entry);
+
+        match &present {
+            Some(_) if item.flags & CREATE_ONLY != 0 => return Err(Refused::Exists),
+            Some(present) => check_change(present, item.expected)?,
+            None if item.expected != 0 => return Err(Refused::Generation(0)),
+            None => {}
+        }
+        total.replace(present, item);
+    }
+
+    let fits = items.iter().all(|item| item.size <= limits.entry_bytes) && total.fits(limits);
+
+    if fits {
+        Ok(())
+    } else {
+        Err(Refused::Full)
+    }
+}
+
+/// The place of an entry that may be removed by somebody who expects this generation (0: any).
+pub fn check_delete<T>(
+    entries: &[T],
+    id: Id,
+    expected: u64,
+    entry: impl Fn(&T) -> Entry,
+) -> Result<usize, Refused> {
+    let absent = if expected == 0 {
+        Refused::Absent
+    } else {
+        Refused::Generation(0)
+    };
+    let place = find(entries, id, &entry).map_err(|_| absent)?;
+    let present = entries.get(place).ok_or(absent)?;
+
+    check_change(&entry(present), expected)?;
+    Ok(place)
+}
+
+/// How much a store holds.
+struct Total {
+    entries: usize,
+    bytes: usize,
+    files: usize,
+}
+
+impl Total {
+    fn of(entries: impl Iterator<Item = Entry>) -> Self {
+        let mut total = Self {
+            entries: 0,
+            bytes: 0,
+            files: 0,
+        };
+
+        for entry in entries {
+            total.add(entry.size, entry.has_file);
+        }
+        total
+    }
+
+    // OVERFLOW: all are bounded by memory; saturating costs nothing.
+    fn add(&mut self, size: usize, has_file: bool) {
+        self.entries = self.entries.saturating_add(1);
+        self.bytes = self.bytes.saturating_add(size);
+        self.files = self.files.saturating_add(usize::from(has_file));
+    }
+
+    /// Counts `item` instead of `present`, which was counted.
+    fn replace(&mut self, present: Option<Entry>, item: &Item) {
+        let had_file = present.is_some_and(|present| present.has_file);
+
+        if let Some(present) = present {
+            self.entries = self.entries.saturating_sub(1);
+            self.bytes = self.bytes.saturating_sub(present.size);
+            self.files = self.files.saturating_sub(usize::from(had_file));
+        }
+        self.add(item.size, has_file_after(had_file, item.flags));
+    }
+
+    fn fits(&self, limits: &Limits) -> bool {
+        self.entries <= limits.entries
+            && self.bytes <= limits.bytes
+            && self.files <= limits.files
+    }
+}
+
+/// Whether an entry has a file after a change with these flags.
+pub fn has_file_after(had_file: bool, flags: u32) -> bool {
+    flags & ATTACH_FD != 0 || (had_file && flags & REMOVE_FD == 0)
+}

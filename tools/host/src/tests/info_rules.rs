@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The information store's rules against a store that is an ordered map.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::prelude::*;
+
+use crate::logic::info_rules::{
+    are_distinct, are_flags_valid, check_delete, check_set, choose, find, has_file_after, Choice,
+    Entry, Id, Item, Key, Limits, Refused, ATTACH_FD, BLOB, CREATE_ONLY, REMOVE_FD, SEALED,
+};
+
+const LIMITS: Limits = Limits {
+    entries: 6,
+    bytes: 100,
+    entry_bytes: 40,
+    files: 2,
+};
+
+fn key(first: u8) -> Key {
+    let mut key = [0; 16];
+
+    key[0] = first;
+    key
+}
+
+fn id(first: u8, schema: u32) -> Id {
+    Id {
+        key: key(first),
+        schema,
+    }
+}
+
+fn entry(id: Id, generation: u64) -> Entry {
+    Entry {
+        id,
+        generation,
+        size: 10,
+        sealed: false,
+        has_file: false,
+    }
+}
+
+fn item(id: Id, flags: u32, expected: u64, size: usize) -> Item {
+    Item {
+        id,
+        flags,
+        expected,
+        size,
+    }
+}
+
+fn set(entries: &[Entry], items: &[Item]) -> Result<(), Refused> {
+    check_set(entries, items, &LIMITS, |entry| *entry)
+}
+
+fn chosen(entries: &[Entry], first: u8, max_schema: u32) -> Choice {
+    choose(entries, key(first), max_schema, |entry| *entry)
+}
+
+#[test]
+fn res_56_flags_of_an_item() {
+    for (flags, fd, valid) in [
+        (0, 0, true),
+        (CREATE_ONLY | SEALED | REMOVE_FD, 0, true),
+        (ATTACH_FD | CREATE_ONLY | SEALED, 7, true),
+        (ATTACH_FD, 0, true),
+        (ATTACH_FD, -1, true),
+        (0, 7, false),
+        (REMOVE_FD, 7, false),
+        (0, -1, false),
+        (ATTACH_FD | REMOVE_FD, 7, false),
+        (1 << 4, 0, false),
+        (1 << 31, 0, false),
+    ] {
+        assert_eq!(are_flags_valid(flags, fd), valid, "{flags:#x} {fd}");
+    }
+}
+
+#[test]
+fn res_56_an_attached_file_stays_unless_told_otherwise() {
+    for (had, flags, has) in [
+        (false, 0, false),
+        (true, 0, true),
+        (true, REMOVE_FD, false),
+        (false, REMOVE_FD, false),
+        (false, ATTACH_FD, true),
+        (true, ATTACH_FD, true),
+    ] {
+        assert_eq!(has_file_after(had, flags), has, "{had} {flags:#x}");
+    }
+}
+
+/// The example of the specification.
+#[test]
+fn res_57_a_reader_gets_the_highest_schema_it_knows() {
+    let entries = [
+        entry(id(1, 0), 1),
+        entry(id(2, 1), 2),
+        entry(id(2, 3), 3),
+        entry(id(3, 7), 4),
+    ];
+
+    for (first, max, expected) in [
+        (2, 0, Choice::TooNew(1)),
+        (2, 1, Choice::Found(1)),
+        (2, 2, Choice::Found(1)),
+        (2, 3, Choice::Found(2)),
+        (2, 9, Choice::Found(2)),
+        (2, u32::MAX, Choice::Found(2)),
+        (1, 0, Choice::Found(0)),
+        (3, 6, Choice::TooNew(7)),
+        (3, 7, Choice::Found(3)),
+        (0, u32::MAX, Choice::Absent),
+        (4, u32::MAX, Choice::Absent),
+        (4, 0, Choice::Absent),
+    ] {
+        assert_eq!(chosen(&entries, first, max), expected, "{first} {max}");
+    }
+    assert_eq!(chosen(&[], 1, u32::MAX), Choice::Absent);
+}
+
+#[test]
+fn res_56_what_refuses_an_item() {
+    let mut sealed = entry(id(2, 0), 5);
+
+    sealed.sealed = true;
+
+    let entries = [entry(id(1, 0), 4), sealed];
+
+    for (refused, item) in [
+        (Ok(()), item(id(1, 0), 0, 0, 1)),
+        (Ok(()), item(id(1, 0), 0, 4, 1)),
+        (Ok(()), item(id(1, 1), CREATE_ONLY, 0, 1)),
+        (Err(Refused::Exists), item(id(1, 0), CREATE_ONLY, 0, 1)),
+        (Err(Refused::Exists), item(id(2, 0), CREATE_ONLY, 0, 1)),
+        (Err(Refused::Sealed), item(id(2, 0), 0, 0, 1)),
+        (Err(Refused::Sealed), item(id(2, 0), 0, 5, 1)),
+        (Err(Refused::Sealed), item(id(2, 0), REMOVE_FD, 9, 1)),
+        (Err(Refused::Generation(4)), item(id(1, 0), 0, 5, 1)),
+        (Err(Refused::Generation(4)), item(id(1, 0), 0, 3, 99)),
+        (Err(Refused::Generation(0)), item(id(3, 0), 0, 4, 1)),
+    ] {
+        assert_eq!(set(&entries, &[item]), refused, "{item:?}");
+    }
+}
+
+#[test]
+fn res_56_the_first_refused_item_decides() {
+    let entries = [entry(id(1, 0), 4)];
+    let good = item(id(9, 0), 0, 0, 1);
+    let exists = item(id(1, 0), CREATE_ONLY, 0, 1);
+    let absent = item(id(2, 0), 0, 7, 1);
+
+    assert_eq!(set(&entries, &[good, exists, absent]), Err(Refused::Exists));
+    assert_eq!(
+        set(&entries, &[absent, good, exists]),
+        Err(Refused::Generation(0))
+    );
+}
+
+#[test]
+fn res_56_one_call_names_an_entry_once() {
+    let one = item(id(1, 0), 0, 0, 1);
+    let other_schema = item(id(1, 1), 0, 0, 1);
+    let again = item(id(1, 0), REMOVE_FD, 7, 9);
+
+    assert!(are_distinct(&[]));
+    assert!(are_distinct(&[one, other_schema]));
+    assert!(!are_distinct(&[one, other_schema, again]));
+    assert!(!are_distinct(&[other_schema, one, again]));
+}
+
+/// Each limit, reached and passed by one.
+#[test]
+fn res_64_limits_of_an_object() {
+    let mut entries: Vec<_> = (0..5).map(|n| entry(id(n, 0), 1)).collect();
+
+    entries[0].has_file = true;
+    for (refused, items) in [
+        (Ok(()), vec![item(id(8, 0), 0, 0, 40)]),
+        (Err(Refused::Full), vec![item(id(8, 0), 0, 0, 41)]),
+        // 50 bytes are there.
+        (Err(Refused::Full), vec![item(id(0, 0), 0, 0, 41)]),
+        (
+            Ok(()),
+            vec![item(id(0, 0), 0, 0, 40), item(id(1, 0), 0, 0, 30)],
+        ),
+        (
+            Err(Refused::Full),
+            vec![item(id(0, 0), 0, 0, 40), item(id(1, 0), 0, 0, 31)],
+        ),
+        // A sixth entry fits, a seventh does not.
+        (
+            Err(Refused::Full),
+            vec![item(id(8, 0), 0, 0, 0), item(id(9, 0), 0, 0, 0)],
+        ),
+        (Ok(()), vec![item(id(1, 0), ATTACH_FD, 0, 0)]),
+        (
+            Err(Refused::Full),
+            vec![
+                item(id(1, 0), ATTACH_FD, 0, 0),
+                item(id(2, 0), ATTACH_FD, 0, 0),
+            ],
+        ),
+        // The file of the first entry is replaced, or makes room.
+        (
+            Ok(()),
+            vec![
+                item(id(0, 0), ATTACH_FD, 0, 0),
+                item(id(2, 0), ATTACH_FD, 0, 0),
+            ],
+        ),
+        (
+            Ok(()),
+            vec![
+                item(id(1, 0), ATTACH_FD, 0, 0),
+                item(id(2, 0), ATTACH_FD, 0, 0),
+                item(id(0, 0), REMOVE_FD, 0, 0),
+            ],
+        ),
+    ] {
+        assert_eq!(set(&entries, &items), refused, "{items:?}");
+    }
+}
+
+#[test]
+fn res_58_delete() {
+    let mut sealed = entry(id(2, 0), 5);
+
+    sealed.sealed = true;
+
+    let entries = [entry(BLOB, 3), entry(id(1, 7), 4), sealed];
+
+    for (id, expected, result) in [
+        (BLOB, 0, Ok(0)),
+        (BLOB, 3, Ok(0)),
+        (id(1, 7), 4, Ok(1)),
+        (id(1, 7), 5, Err(Refused::Generation(4))),
+        (id(1, 6), 0, Err(Refused::Absent)),
+        (id(1, 6), 4, Err(Refused::Generation(0))),
+        (id(2, 0), 0, Err(Refused::Sealed)),
+        (id(2, 0), 5, Err(Refused::Sealed)),
+    ] {
+        assert_eq!(
+            check_delete(&entries, id, expected, |entry| *entry),
+            result,
+            "{id:?} {expected}"
+        );
+    }
+}
+
+fn ids() -> impl Strategy<Value = Id> {
+    (0u8..3, 0u32..4).prop_map(|(first, schema)| id(first, schema))
+}
+
+fn items() -> impl Strategy<Value = Item> {
+    (ids(), 0u32..16, 0u64..6, 0usize..45)
+        .prop_filter("flags", |(_, flags, ..)| are_flags_valid(*flags, 0))
+        .prop_map(|(id, flags, expected, size)| item(id, flags, expected, size))
+}
+
+/// The specification in other words: a map, and the change made on a copy of it.
+fn model(
+    map: &BTreeMap<Id, Entry>,
+    items: &[Item],
+    generation: u64,
+) -> Result<BTreeMap<Id, Entry>, Refused> {
+    let mut after = map.clone();
+
+    for item in items {
+        let old = map.get(&item.id);
+
+        if old.is_some() && item.flags & CREATE_ONLY != 0 {
+            return Err(Refused::Exists);
+        }
+        if old.is_some_and(|old| old.sealed) {
+            return Err(Refused::Sealed);
+        }
+
+        let present = old.map_or(0, |old| old.generation);
+
+        if ![0, present].contains(&item.expected) {
+            return Err(Refused::Generation(present));
+        }
+
+        let file = match item.flags & (ATTACH_FD | REMOVE_FD) {
+            0 => old.is_some_and(|old| old.has_file),
+            change => change == ATTACH_FD,
+        };
+
+        after.insert(
+            item.id,
+            Entry {
+                id: item.id,
+                generation,
+                size: item.size,
+                sealed: item.flags & SEALED != 0,
+                has_file: file,
+            },
+        );
+    }
+
+    let over = after.len() > LIMITS.entries
+        || after.values().map(|entry| entry.size).sum::<usize>() > LIMITS.bytes
+        || after.values().any(|entry| entry.size > LIMITS.entry_bytes)
+        || after.values().filter(|entry| entry.has_file).count() > LIMITS.files;
+
+    if over {
+        Err(Refused::Full)
+    } else {
+        Ok(after)
+    }
+}
+
+proptest! {
+    /// Random histories of sets and deletes: the rules and the map always agree, and every reader
+    /// gets what a search of the whole map finds.
+    #[test]
+    fn res_56_res_57_random_histories(
+        steps in prop::collection::vec(
+            (prop::collection::vec(items(), 0..4), ids(), 0u64..6), 1..24),
+    ) {
+        let mut map = BTreeMap::new();
+        let mut generation = 0;
+
+        for (items, victim, expected) in steps {
+            let list: Vec<Entry> = map.values().copied().collect();
+            let names: BTreeSet<_> = items.iter().map(|item| item.id).collect();
+
+            prop_assert_eq!(are_distinct(&items), names.len() == items.len());
+            if names.len() == items.len() {
+                let after = model(&map, &items, generation + 1);
+
+                prop_assert_eq!(set(&list, &items), after.as_ref().map(drop).map_err(|e| *e));
+                if let Ok(after) = after {
+                    map = after;
+                    generation += 1;
+                }
+            }
+
+            let list: Vec<Entry> = map.values().copied().collect();
+
+            match check_delete(&list, victim, expected, |entry| *entry) {
+                Ok(place) => {
+                    prop_assert_eq!(list[place].id, victim);
+                    prop_assert!([0, list[place].generation].contains(&expected));
+                    map.remove(&victim);
+                    generation += 1;
+                }
+                Err(Refused::Absent) => {
+                    prop_assert!(expected == 0 && !map.contains_key(&victim));
+                }
+                Err(Refused::Sealed) => prop_assert!(map[&victim].sealed),
+                Err(Refused::Generation(present)) => {
+                    prop_assert_ne!(expected, 0);
+                    prop_assert_ne!(expected, present);
+                    prop_assert_eq!(present, map.get(&victim).map_or(0, |entry| entry.generation));
+                }
+                Err(other) => prop_assert!(false, "{:?}", other),
+            }
+
+            let list: Vec<Entry> = map.values().copied().collect();
+
+            for first in 0..4 {
+                for max in 0..5 {
+                    let schemas: Vec<u32> = map
+                        .keys()
+                        .filter(|id| id.key == key(first))
+                        .map(|id| id.schema)
+                        .collect();
+
+                    match (chosen(&list, first, max), schemas.iter().rfind(|&&s| s <= max)) {
+                        (Choice::Found(place), Some(&best)) => {
+                            prop_assert_eq!(list[place].id, id(first, best));
+                        }
+                        (Choice::TooNew(lowest), None) => {
+                            prop_assert_eq!(Some(&lowest), schemas.first());
+                        }
+                        (Choice::Absent, None) => prop_assert!(schemas.is_empty()),
+                        (choice, best) => prop_assert!(false, "{:?} {:?}", choice, best),
+                    }
+                }
+            }
+        }
+    }
+
+    /// A binary search finds exactly the entries that are there.
+    #[test]
+    fn every_entry_is_found(names in prop::collection::btree_set(ids(), 0..9), wanted in ids()) {
+        let list: Vec<_> = names.iter().map(|id| entry(*id, 1)).collect();
+
+        match find(&list, wanted, |entry| *entry) {
+            Ok(place) => prop_assert_eq!(list[place].id, wanted),
+            Err(_) => prop_assert!(!names.contains(&wanted)),
+        }
+    }
+}
