@@ -41,6 +41,9 @@ struct mm_struct *dxg_current_mm(void);
 struct file *dxg_anon_file(const char *name, const struct file_operations *fops,
 			   void *priv, int flags);
 
+/* attach.c */
+struct file *dxg_attachable(int fd);
+
 bool dxg_read_words(void *to, u64 from, size_t size);
 bool dxg_write_words(u64 to, const void *from, size_t size);
 

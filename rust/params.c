@@ -47,3 +47,20 @@ MODULE_PARM_DESC(max_user_store,
 unsigned int dxg_param_max_user_watches = 4096;
 module_param_named(max_user_watches, dxg_param_max_user_watches, uint, 0444);
 MODULE_PARM_DESC(max_user_watches, "watches and weak references a user may have (default: 4096)");
+
+/* Limits per object, see Documentation/information-store.md. */
+unsigned int dxg_param_max_info_entries = 64;
+module_param_named(max_info_entries, dxg_param_max_info_entries, uint, 0444);
+MODULE_PARM_DESC(max_info_entries, "entries in the store of an object (default: 64)");
+
+unsigned int dxg_param_max_info_bytes = 256 << 10;
+module_param_named(max_info_bytes, dxg_param_max_info_bytes, uint, 0444);
+MODULE_PARM_DESC(max_info_bytes, "bytes in the store of an object (default: 262144)");
+
+unsigned int dxg_param_max_info_entry_bytes = 64 << 10;
+module_param_named(max_info_entry_bytes, dxg_param_max_info_entry_bytes, uint, 0444);
+MODULE_PARM_DESC(max_info_entry_bytes, "bytes in one entry of a store (default: 65536)");
+
+unsigned int dxg_param_max_info_files = 8;
+module_param_named(max_info_files, dxg_param_max_info_files, uint, 0444);
+MODULE_PARM_DESC(max_info_files, "files attached to an object (default: 8)");

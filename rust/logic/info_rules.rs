@@ -9,6 +9,19 @@
 /// A GUID in memory order: whose convention the bytes of an entry follow.
 pub type Key = [u8; 16];
 
+/// The five parts of a key as GUIDs are written; the first three are little-endian in memory.
+pub fn guid_parts(key: Key) -> (u32, u16, u16, u16, u64) {
+    let [a0, a1, a2, a3, b0, b1, c0, c1, d0, d1, e0, e1, e2, e3, e4, e5] = key;
+
+    (
+        u32::from_le_bytes([a0, a1, a2, a3]),
+        u16::from_le_bytes([b0, b1]),
+        u16::from_le_bytes([c0, c1]),
+        u16::from_be_bytes([d0, d1]),
+        u64::from_be_bytes([0, 0, e0, e1, e2, e3, e4, e5]),
+    )
+}
+
 /// Fail if the entry exists.
 pub const CREATE_ONLY: u32 = 1 << 0;
 /// No later change of the entry.
@@ -112,11 +125,11 @@ pub fn are_flags_valid(flags: u32, fd: i32) -> bool {
 }
 
 /// Whether no two items name the same entry.
-pub fn are_distinct(items: &[Item]) -> bool {
+pub fn are_distinct<T>(items: &[T], id: impl Fn(&T) -> Id) -> bool {
     let mut rest = items;
 
     while let Some((item, others)) = rest.split_first() {
-        if others.iter().any(|other| other.id == item.id) {
+        if others.iter().any(|other| id(other) == id(item)) {
             return false;
         }
         rest = others;
@@ -164,11 +177,12 @@ fn check_change(present: &Entry, expected: u64) -> Result<(), Refused> {
 /// The first item that may not decides; limits come last.
 pub fn check_set<T>(
     entries: &[T],
-    items: &[Item],
+    items: impl Iterator<Item = Item>,
     limits: &Limits,
     entry: impl Fn(&T) -> Entry,
 ) -> Result<(), Refused> {
     let mut total = Total::of(entries.iter().map(&entry));
+    let mut fits = true;
 
     for item in items {
         let present = find(entries, item.id, &entry)
@@ -182,12 +196,11 @@ pub fn check_set<T>(
             None if item.expected != 0 => return Err(Refused::Generation(0)),
             None => {}
         }
-        total.replace(present, item);
+        total.replace(present, &item);
+        fits &= item.size <= limits.entry_bytes;
     }
 
-    let fits = items.iter().all(|item| item.size <= limits.entry_bytes) && total.fits(limits);
-
-    if fits {
+    if fits && total.fits(limits) {
         Ok(())
     } else {
         Err(Refused::Full)
@@ -254,9 +267,7 @@ impl Total {
     }
 
     fn fits(&self, limits: &Limits) -> bool {
-        self.entries <= limits.entries
-            && self.bytes <= limits.bytes
-            && self.files <= limits.files
+        self.entries <= limits.entries && self.bytes <= limits.bytes && self.files <= limits.files
     }
 }
 

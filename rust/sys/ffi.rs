@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Declarations of the C half: `helpers.h`, `memory.h`, `params.c` and `trace.c`.
+//! Declarations of the C half: `helpers.h`, `memory.h`, `attach.c`, `params.c` and `trace.c`.
 //!
 //! Keep these in step with the C files by hand; they are few and simple on purpose.
 
@@ -47,6 +47,8 @@ extern "C" {
         private: *mut c_void,
         flags: c_int,
     ) -> *mut bindings::file;
+
+    pub(super) fn dxg_attachable(fd: c_int) -> *mut bindings::file;
 
     pub(super) fn dxg_read_words(to: *mut c_void, from: u64, size: usize) -> bool;
     pub(super) fn dxg_write_words(to: u64, from: *const c_void, size: usize) -> bool;
@@ -148,4 +150,8 @@ extern "C" {
     pub(super) static dxg_param_max_user_globals: c_uint;
     pub(super) static dxg_param_max_user_store: c_uint;
     pub(super) static dxg_param_max_user_watches: c_uint;
+    pub(super) static dxg_param_max_info_entries: c_uint;
+    pub(super) static dxg_param_max_info_bytes: c_uint;
+    pub(super) static dxg_param_max_info_entry_bytes: c_uint;
+    pub(super) static dxg_param_max_info_files: c_uint;
 }

@@ -5,6 +5,7 @@
 //! Each file makes one kernel facility safe to use and holds no policy. Everything above sees
 //! owning types and plain functions.
 
+pub(crate) mod attach;
 pub(crate) mod caller;
 pub(crate) mod chardev;
 pub(crate) mod dma_export;

@@ -68,3 +68,27 @@ pub(crate) fn max_user_watches() -> u32 {
     // SAFETY: An aligned integer that nothing writes after load.
     unsafe { ffi::dxg_param_max_user_watches }
 }
+
+/// How many entries the store of an object may have.
+pub(crate) fn max_info_entries() -> u32 {
+    // SAFETY: An aligned integer that nothing writes after load.
+    unsafe { ffi::dxg_param_max_info_entries }
+}
+
+/// How many bytes the store of an object may have.
+pub(crate) fn max_info_bytes() -> u32 {
+    // SAFETY: An aligned integer that nothing writes after load.
+    unsafe { ffi::dxg_param_max_info_bytes }
+}
+
+/// How many bytes one entry of a store may have.
+pub(crate) fn max_info_entry_bytes() -> u32 {
+    // SAFETY: An aligned integer that nothing writes after load.
+    unsafe { ffi::dxg_param_max_info_entry_bytes }
+}
+
+/// How many files may be attached to an object.
+pub(crate) fn max_info_files() -> u32 {
+    // SAFETY: An aligned integer that nothing writes after load.
+    unsafe { ffi::dxg_param_max_info_files }
+}

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 
 use crate::logic::info_rules::{
-    are_distinct, are_flags_valid, check_delete, check_set, choose, find, has_file_after, Choice,
+    are_distinct, are_flags_valid, check_delete, check_set, choose, find, guid_parts, has_file_after, Choice,
     Entry, Id, Item, Key, Limits, Refused, ATTACH_FD, BLOB, CREATE_ONLY, REMOVE_FD, SEALED,
 };
 
@@ -52,11 +52,27 @@ fn item(id: Id, flags: u32, expected: u64, size: usize) -> Item {
 }
 
 fn set(entries: &[Entry], items: &[Item]) -> Result<(), Refused> {
-    check_set(entries, items, &LIMITS, |entry| *entry)
+    check_set(entries, items.iter().copied(), &LIMITS, |entry| *entry)
 }
 
 fn chosen(entries: &[Entry], first: u8, max_schema: u32) -> Choice {
     choose(entries, key(first), max_schema, |entry| *entry)
+}
+
+/// Reserved keys, as the specification writes them and as they are in memory.
+#[test]
+fn res_61_keys_are_written_as_guids() {
+    let image_layout = [
+        0xb7, 0xfd, 0xd4, 0x1a, 0x6c, 0x7c, 0x4f, 0x4b, 0xae, 0x9d, 0xf6, 0xa3, 0x9a, 0xb9, 0x32,
+        0xdd,
+    ];
+
+    // 1ad4fdb7-7c6c-4b4f-ae9d-f6a39ab932dd
+    assert_eq!(
+        guid_parts(image_layout),
+        (0x1ad4_fdb7, 0x7c6c, 0x4b4f, 0xae9d, 0xf6a3_9ab9_32dd)
+    );
+    assert_eq!(guid_parts(BLOB.key), (0, 0, 0, 0, 0));
 }
 
 #[test]
@@ -166,10 +182,14 @@ fn res_56_one_call_names_an_entry_once() {
     let other_schema = item(id(1, 1), 0, 0, 1);
     let again = item(id(1, 0), REMOVE_FD, 7, 9);
 
-    assert!(are_distinct(&[]));
-    assert!(are_distinct(&[one, other_schema]));
-    assert!(!are_distinct(&[one, other_schema, again]));
-    assert!(!are_distinct(&[other_schema, one, again]));
+    for (distinct, items) in [
+        (true, &[][..]),
+        (true, &[one, other_schema]),
+        (false, &[one, other_schema, again]),
+        (false, &[other_schema, one, again]),
+    ] {
+        assert_eq!(are_distinct(items, |item| item.id), distinct, "{items:?}");
+    }
 }
 
 /// Each limit, reached and passed by one.
@@ -329,7 +349,7 @@ proptest! {
             let list: Vec<Entry> = map.values().copied().collect();
             let names: BTreeSet<_> = items.iter().map(|item| item.id).collect();
 
-            prop_assert_eq!(are_distinct(&items), names.len() == items.len());
+            prop_assert_eq!(are_distinct(&items, |item| item.id), names.len() == items.len());
             if names.len() == items.len() {
                 let after = model(&map, &items, generation + 1);
 
