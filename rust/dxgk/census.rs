@@ -69,6 +69,9 @@ pub(crate) static WINDOWS: Gauge = Gauge::new();
 /// Shares, that is open file descriptions of NT handles.
 pub(crate) static SHARES: Gauge = Gauge::new();
 
+/// Weak references and watches.
+pub(crate) static NOTICES: Gauge = Gauge::new();
+
 /// An id that was never given to anything before (RES-2). Starts at 1.
 pub(crate) fn next_id() -> u64 {
     static NEXT: Atomic<u64> = Atomic::new(1);

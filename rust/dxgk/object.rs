@@ -204,7 +204,7 @@ impl Object {
         if global != 0 {
             header.tables.globals.remove(global);
         }
-        header.attached.die();
+        header.attached.die(header.id());
         match self {
             Self::Fence(fence) => fence.orphan(),
             Self::Legacy(_) => {}

@@ -53,13 +53,13 @@ statuses! {
     OBJECT_NAME_INVALID = STATUS_OBJECT_NAME_INVALID;
     /// Nothing has this name.
     OBJECT_NAME_NOT_FOUND = STATUS_OBJECT_NAME_NOT_FOUND;
-    /// Something has this name already.
+    /// Something has this name, or this key and schema, already.
     OBJECT_NAME_COLLISION = STATUS_OBJECT_NAME_COLLISION;
     /// A directory of the path does not exist.
     OBJECT_PATH_NOT_FOUND = STATUS_OBJECT_PATH_NOT_FOUND;
     /// The path does not start at the root.
     OBJECT_PATH_SYNTAX_BAD = STATUS_OBJECT_PATH_SYNTAX_BAD;
-    /// Over a limit of the user.
+    /// Over a limit of the user or the object, in calls that D3DKMT does not have.
     QUOTA_EXCEEDED = STATUS_QUOTA_EXCEEDED;
     /// A security descriptor of another revision.
     UNKNOWN_REVISION = STATUS_UNKNOWN_REVISION;
@@ -67,6 +67,10 @@ statuses! {
     PRIVILEGE_NOT_HELD = STATUS_PRIVILEGE_NOT_HELD;
     /// The name has too many units.
     NAME_TOO_LONG = STATUS_NAME_TOO_LONG;
+    /// Another generation or schema than expected.
+    REVISION_MISMATCH = STATUS_REVISION_MISMATCH;
+    /// No such entry, or a dead object.
+    NOT_FOUND = STATUS_NOT_FOUND;
 }
 
 impl Status {

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Weak references (RES-72, RES-73): descriptors that do not keep an object, tell of its end and give
+//! a strong reference as long as it lives.
+//!
+//! An object gets one [`Link`] when the first weak reference or watch is made. The link holds the way
+//! to the object until the object dies; after that only the link is left, for as long as somebody
+//! has it.
+//!
+//! LOCK: `Link::state` is a leaf.
+
+use super::{
+    account::{
+        Charge,
+        Limit, //
+    },
+    census::{
+        Member,
+        NOTICES, //
+    },
+    object::{
+        Object,
+        Strong, //
+    },
+    store::charge,
+    tables::Tables,
+    watch::{
+        next_number,
+        Event,
+        Watch, //
+    }, //
+};
+use crate::{
+    sys::{
+        object_file::{
+            events,
+            ObjectFile, //
+        },
+        wait_queue::WaitQueue, //
+    },
+    uapi::status::{
+        Outcome,
+        Status, //
+    }, //
+};
+use kernel::{
+    new_spinlock,
+    prelude::*,
+    rbtree::{
+        RBTree,
+        RBTreeNode, //
+    },
+    seq_file::SeqFile,
+    seq_print,
+    sync::{
+        atomic::{
+            Acquire,
+            Atomic,
+            Release, //
+        },
+        Arc,
+        SpinLock, //
+    }, //
+};
+
+struct State {
+    /// None: the object is dead.
+    object: Option<Object>,
+    /// By their numbers, which only grow.
+    watches: RBTree<u64, Arc<Watch>>,
+}
+
+/// See the module.
+#[pin_data]
+pub(crate) struct Link {
+    object_id: u64,
+    #[pin]
+    state: SpinLock<State>,
+    /// Polls of weak references and watches.
+    #[pin]
+    pollers: WaitQueue,
+    /// 1 from the moment on that everybody is told of the object's end.
+    gone: Atomic<u32>,
+}
+
+impl Link {
+    /// The link of a living object.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn of(object: &Object) -> Outcome<Arc<Self>> {
+        let header = object.header();
+
+        if let Some(link) = header.attached.link() {
+            return Ok(link);
+        }
+
+        let back = object.clone();
+        let fresh = Arc::pin_init(
+            pin_init!(Self {
+                object_id: header.id(),
+                state <- new_spinlock!(
+                    State {
+                        object: Some(back),
+                        watches: RBTree::new(),
+                    },
+                    "Link::state"
+                ),
+                pollers <- WaitQueue::new(),
+                gone: Atomic::new(0),
+            }),
+            GFP_KERNEL_ACCOUNT,
+        )?;
+
+        header.attached.keep_link(&fresh)
+    }
+
+    /// The id of the object.
+    pub(crate) fn object_id(&self) -> u64 {
+        self.object_id
+    }
+
+    /// A strong reference to the object, unless it is dead (RES-73).
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn resolve(&self) -> Option<Strong> {
+        let object = self.state.lock().object.clone()?;
+
+        // The count decides; the way to the object may be there a moment longer.
+        Strong::upgrade(&object)
+    }
+
+    /// How many watches there are. For information only: looks at each.
+    pub(super) fn watches(&self) -> usize {
+        self.state.lock().watches.keys().count()
+    }
+
+    /// Events of a poll.
+    pub(super) fn events(&self) -> u32 {
+        if self.gone.load(Acquire) != 0 {
+            events::HANG_UP
+        } else {
+            0
+        }
+    }
+
+    /// What wakes up polls.
+    pub(super) fn pollers(&self) -> &WaitQueue {
+        &self.pollers
+    }
+
+    /// Starts to tell `watch` of events.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(super) fn add(&self, watch: &Arc<Watch>) -> Outcome {
+        let node = RBTreeNode::new(watch.number(), watch.clone(), GFP_KERNEL_ACCOUNT)?;
+        let mut state = self.state.lock();
+
+        if state.object.is_none() {
+            drop(state);
+            drop(node);
+            return Err(Status::INVALID_PARAMETER.into());
+        }
+        // Numbers are unique, so that nothing is replaced.
+        let _nothing = state.watches.insert(node);
+
+        Ok(())
+    }
+
+    /// Stops to tell the watch with this number.
+    pub(super) fn remove(&self, number: u64) {
+        let node = self.state.lock().watches.remove_node(&number);
+
+        drop(node);
+    }
+
+    /// The watch with the lowest number that is at least `number`.
+    fn at_or_after(&self, number: u64) -> Option<Arc<Watch>> {
+        let state = self.state.lock();
+        let cursor = state.watches.cursor_lower_bound(&number)?;
+
+        Some(cursor.current().1.clone())
+    }
+
+    /// Tells every watch that was there when this began.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(super) fn tell(&self, event: Event) {
+        let end = next_number();
+        let mut number = 0;
+
+        while let Some(watch) = self.at_or_after(number).filter(|next| next.number() < end) {
+            watch.tell(event);
+            number = watch.number() + 1;
+        }
+    }
+
+    /// The object is dead: nothing resolves any more.
+    pub(super) fn die(&self) {
+        let object = self.state.lock().object.take();
+
+        drop(object);
+    }
+
+    /// Tells everybody of the end. A watch that is closed before its turn hears nothing (RES-74).
+    ///
+    /// Context: may sleep, no locks held.
+    pub(super) fn finish(&self) {
+        self.gone.store(1, Release);
+        while let Some(watch) = self.at_or_after(0) {
+            // Whoever takes the watch out, this or its release, decides whether it is told.
+            let node = self.state.lock().watches.remove_node(&watch.number());
+
+            if node.is_some() {
+                watch.tell(Event::Destroy);
+            }
+        }
+        self.pollers.wake();
+    }
+}
+
+/// The file of a weak reference.
+pub(crate) struct WeakFile {
+    link: Arc<Link>,
+    access: u32,
+    _member: Member,
+    _charge: Charge,
+}
+
+impl WeakFile {
+    /// A weak reference that gives handles with this access. The calling user
+    /// pays for it.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn new(tables: &Tables, link: Arc<Link>, access: u32) -> Outcome<Arc<Self>> {
+        let charge = charge(tables, Limit::Watches, 1)?;
+
+        Ok(Arc::new(
+            Self {
+                link,
+                access,
+                _member: NOTICES.enter(),
+                _charge: charge,
+            },
+            GFP_KERNEL_ACCOUNT,
+        )?)
+    }
+
+    /// The way to the object.
+    pub(crate) fn link(&self) -> &Arc<Link> {
+        &self.link
+    }
+
+    /// The access of the handle that this was made from.
+    pub(crate) fn access(&self) -> u32 {
+        self.access
+    }
+}
+
+impl ObjectFile for WeakFile {
+    fn name(&self) -> &'static CStr {
+        c"[DxgkWeakReference]"
+    }
+
+    fn show(&self, m: &SeqFile) {
+        seq_print!(m, "dxg-type:\tDxgkWeakReference\n");
+        seq_print!(m, "dxg-object:\t{}\n", self.link.object_id());
+        seq_print!(m, "dxg-access:\t{:#x}\n", self.access);
+        seq_print!(m, "dxg-alive:\t{}\n", u32::from(self.link.events() == 0));
+    }
+
+    fn pollers(&self) -> Option<&WaitQueue> {
+        Some(self.link.pollers())
+    }
+
+    fn events(&self) -> u32 {
+        self.link.events()
+    }
+}
