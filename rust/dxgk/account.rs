@@ -239,6 +239,11 @@ pub(crate) struct Charge {
 }
 
 impl Charge {
+    /// Whose it is.
+    pub(crate) fn account(&self) -> &Account {
+        &self.account
+    }
+
     /// Changes how much it is. Less is always possible.
     pub(crate) fn resize(&mut self, amount: u32) -> core::result::Result<(), Exceeded> {
         let usage = self.account.0.usage(self.limit);

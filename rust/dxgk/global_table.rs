@@ -7,9 +7,15 @@
 //! when an object is used. An entry goes with the last strong reference to its object; opening
 //! takes a strong reference unless that has happened, so a lookup gets a living object or nothing.
 
-use super::object::{
-    Object,
-    Strong, //
+use super::{
+    account::{
+        Charge,
+        Limit, //
+    },
+    object::{
+        Object,
+        Strong, //
+    }, //
 };
 use crate::{
     logic::handle,
@@ -36,6 +42,7 @@ struct Entry {
     handle: u32,
     object: Object,
     published: bool,
+    _charge: Charge,
 }
 
 /// See the module.
@@ -59,6 +66,7 @@ impl GlobalTable {
     /// Context: may sleep, no locks held.
     pub(crate) fn reserve(&self, object: &Object) -> Result<u32> {
         let object = object.clone();
+        let charge = object.header().charge.account().charge(Limit::Globals, 1)?;
         let node = RBTreeNodeReservation::new(GFP_KERNEL_ACCOUNT)?;
         let mut entries = self.entries.lock();
         let index = (0..TRIES)
@@ -71,6 +79,7 @@ impl GlobalTable {
             handle,
             object,
             published: false,
+            _charge: charge,
         };
 
         // The index is free, so that nothing is replaced.

@@ -9,6 +9,7 @@
 //! the struct a little longer (RES-10, FEN-27, FEN-28).
 
 use super::{
+    account::Charge,
     adapter::Adapter,
     attached::Attached,
     census::{
@@ -59,6 +60,8 @@ pub(crate) struct Header {
     pub(crate) tables: Arc<Tables>,
     /// Its global handle, or 0. Set once, before anybody else can see the object.
     global: Atomic<u32>,
+    /// Its place among what the creator's user has.
+    pub(crate) charge: Charge,
     /// How many [`Strong`] there are. Never goes up again from 0.
     strong: Atomic<u32>,
     /// How many local handles there are, for fdinfo.
@@ -76,6 +79,7 @@ impl Header {
         sharing: Sharing,
         cross_adapter: bool,
         tables: Arc<Tables>,
+        charge: Charge,
     ) -> impl PinInit<Self> {
         pin_init!(Self {
             identified: Identified::new(kind),
@@ -85,6 +89,7 @@ impl Header {
             creator: Credentials::of_caller(),
             tables,
             global: Atomic::new(0),
+            charge,
             strong: Atomic::new(1),
             openings: Atomic::new(0),
             attached <- Attached::new(),

@@ -20,9 +20,12 @@ use super::{
         Strong, //
     }, //
 };
-use crate::logic::{
-    access,
-    sync_flags::Rights, //
+use crate::{
+    logic::{
+        access,
+        sync_flags::Rights, //
+    },
+    sys::caller::Credentials, //
 };
 use kernel::{
     prelude::*,
@@ -195,7 +198,13 @@ impl NtHandle {
         };
 
         seq_print!(m, "dxg-type:\t{}\n", type_name);
-        seq_print!(m, "dxg-object:\t{}\n", header.id());
+        // Ids and names are for those who might have made them (RES-15).
+        if Credentials::of_caller().may_inspect(&header.creator) {
+            seq_print!(m, "dxg-object:\t{}\n", header.id());
+            if let Some(name) = self.share().name() {
+                seq_print!(m, "dxg-name:\t{}\n", name);
+            }
+        }
         seq_print!(m, "dxg-access:\t{:#x}\n", self.access);
         for member in self.share().members.iter() {
             seq_print!(m, "dxg-kind:\t{}\n", member.header().kind().name());

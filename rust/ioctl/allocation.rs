@@ -10,6 +10,7 @@ use super::{
 };
 use crate::{
     dxgk::{
+        account::Limit,
         allocation::{
             self,
             Allocation, //
@@ -168,6 +169,7 @@ impl Request<'_> {
             self.sharing(),
             self.has(bits::CROSS_ADAPTER),
             self.call.driver.tables.clone(),
+            self.call.process.account.charge(Limit::Objects, 1)?,
         );
         let description = Description {
             shared: self.has(bits::CREATE_SHARED),

@@ -9,6 +9,7 @@ use super::{
 };
 use crate::{
     dxgk::{
+        account::Limit,
         adapter::Adapter,
         census::Kind,
         handle_table::{
@@ -119,17 +120,18 @@ fn make(
     info: &D3DDDI_SYNCHRONIZATIONOBJECTINFO2,
     sharing: Sharing,
 ) -> Outcome<(Strong, usize)> {
-    let header = |kind| {
-        Header::new(
+    let header = |kind| -> Outcome<_> {
+        Ok(Header::new(
             kind,
             Some(parent.device.adapter.clone()),
             sharing,
             info.Flags & bits::CROSS_ADAPTER != 0,
             call.driver.tables.clone(),
-        )
+            call.process.account.charge(Limit::Objects, 1)?,
+        ))
     };
     let legacy = |kind, state| -> Outcome<(Strong, usize)> {
-        let object = LegacySync::new(header(kind), state)?;
+        let object = LegacySync::new(header(kind)?, state)?;
 
         Ok((Strong::first(Object::Legacy(object)), 0))
     };
@@ -183,7 +185,7 @@ fn make(
                 Sharing::Nt => (ValueCell::alone(fence.InitialFenceValue)?, 0),
                 _ => call.process.cells.cell(fence.InitialFenceValue)?,
             };
-            let object = MonitoredFence::new(header(Kind::MonitoredFence), cell)?;
+            let object = MonitoredFence::new(header(Kind::MonitoredFence)?, cell)?;
 
             Ok((Strong::first(Object::Fence(object)), addr))
         }
