@@ -58,7 +58,8 @@ impl Type {
 /// An access that was asked for, with only known bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wanted {
-    mask: u32,
+    rights: u32,
+    /// Besides, all that there is to get.
     maximum: bool,
 }
 
@@ -71,34 +72,38 @@ impl Wanted {
         };
         let generic = [
             (GENERIC_ALL, ty.all()),
-            (GENERIC_READ, read),
-            (GENERIC_WRITE, write),
-            (GENERIC_EXECUTE, 0),
+            (GENERIC_READ, READ_CONTROL | read),
+            (GENERIC_WRITE, READ_CONTROL | write),
+            (GENERIC_EXECUTE, READ_CONTROL),
         ];
-        let mut mask = READ_CONTROL;
+        let mut rights = 0;
         let mut left = desired & !MAXIMUM_ALLOWED;
 
-        for (bit, rights) in generic {
+        for (bit, stands_for) in generic {
             if desired & bit != 0 {
-                mask |= rights;
+                rights |= stands_for;
                 left &= !bit;
             }
         }
         (left & !ty.all() == 0).then_some(Self {
-            mask: mask | left,
+            rights: rights | left,
             maximum: desired & MAXIMUM_ALLOWED != 0,
         })
     }
 
-    /// What is granted if `may` is the most there is to give; `None` if more is wanted (RES-104).
-    pub fn within(self, may: u32) -> Option<u32> {
-        let granted = if self.maximum {
-            self.mask | may
-        } else {
-            self.mask
-        };
+    /// Whether every right asked for is one of `rights`.
+    pub fn is_part_of(self, rights: u32) -> bool {
+        self.rights & !rights == 0
+    }
 
-        (granted & !(may | READ_CONTROL) == 0).then_some(granted)
+    /// What is granted if `may` is the most there is to give; `None` if more is wanted (RES-104).
+    ///
+    /// Every handle can at least be asked what it is.
+    pub fn within(self, may: u32) -> Option<u32> {
+        let more = if self.maximum { may } else { 0 };
+
+        self.is_part_of(may | READ_CONTROL)
+            .then_some(self.rights | READ_CONTROL | more)
     }
 }
 

@@ -4,11 +4,12 @@
 //!
 //! A name has an owner and a mode like a file: for the owner, for the owner's group, for everybody
 //! else. Only `r` and `w` mean something. `r` grants READ_CONTROL, WAIT and SYNCHRONIZE, `w` the other
-//! rights. Because every handle has READ_CONTROL, `w` alone opens nothing.
+//! rights. Who has no `r` does not learn from a refusal that the name exists.
 
 use super::access::{
     Type,
-    Wanted, //
+    Wanted,
+    READ_CONTROL, //
 };
 
 /// The mode of a name whose owner gave none.
@@ -70,24 +71,26 @@ impl Rule {
         let granted = |bit, rights| if bits & bit != 0 { rights } else { 0 };
         let (read, all) = (self.ty.read(), self.ty.all());
 
-        self.may & (granted(READ, read) | granted(WRITE, all & !read))
-    }
-
-    /// Whether a class may know of the name.
-    pub fn is_readable(&self, class: Class) -> bool {
-        self.rights(class) & self.ty.read() != 0
+        (self.may | READ_CONTROL) & (granted(READ, read) | granted(WRITE, all & !read))
     }
 
     /// The access that an opener of this class gets; `None` is a request for no access at all.
     pub fn open(&self, class: Class, ty: Type, wanted: Option<Wanted>) -> Result<u32, Refusal> {
-        if !self.is_readable(class) {
-            return Err(Refusal::Hidden);
-        }
-        if self.ty != ty {
-            return Err(Refusal::Mismatch);
+        let rights = self.rights(class);
+        let refuse = |why| {
+            if rights & READ_CONTROL != 0 {
+                why
+            } else {
+                Refusal::Hidden
+            }
+        };
+
+        if rights == 0 || self.ty != ty {
+            return Err(refuse(Refusal::Mismatch));
         }
         wanted
-            .and_then(|wanted| wanted.within(self.rights(class)))
-            .ok_or(Refusal::Denied)
+            .filter(|wanted| wanted.is_part_of(rights))
+            .and_then(|wanted| wanted.within(rights))
+            .ok_or(refuse(Refusal::Denied))
     }
 }

@@ -99,7 +99,10 @@ fn names_are_shown_in_one_line() {
     let shown = |units: &[u16]| characters(units).collect::<String>();
 
     assert_eq!(shown(&units("Été 🎨")), "Été 🎨");
-    assert_eq!(shown(&units("a\nb\0\x7f\u{85}c")), "a\u{fffd}b\u{fffd}\u{fffd}\u{fffd}c");
+    assert_eq!(
+        shown(&units("a\nb\0\x7f\u{85}c")),
+        "a\u{fffd}b\u{fffd}\u{fffd}\u{fffd}c"
+    );
     assert_eq!(shown(&[0xd800, 0x61, 0xdc00]), "\u{fffd}a\u{fffd}");
 }
 

@@ -20,6 +20,7 @@ use crate::logic::{
 
 const CLASSES: [Class; 4] = [Owner, Group, Other, Privileged];
 const MAXIMUM_ALLOWED: u32 = 0x0200_0000;
+const GENERIC_WRITE: u32 = 0x4000_0000;
 const GENERIC_ALL: u32 = 0x1000_0000;
 
 fn rule(ty: Type, mode: u32) -> Rule {
@@ -65,7 +66,12 @@ fn res_45_read_and_write_bits() {
         (0o604, MAXIMUM_ALLOWED | SIGNAL, Err(Denied)),
         (0o606, GENERIC_ALL, Ok(0x1f_0003)),
         (0o606, MAXIMUM_ALLOWED, Ok(0x1f_0003)),
-        (0o602, SIGNAL, Err(Hidden)),
+        (0o602, SIGNAL, Ok(READ_CONTROL | SIGNAL)),
+        (0o602, MAXIMUM_ALLOWED, Ok(READ_CONTROL | 0xd_0002)),
+        (0o602, READ_CONTROL | SIGNAL, Err(Hidden)),
+        (0o602, READ_CONTROL, Err(Hidden)),
+        (0o602, GENERIC_WRITE, Err(Hidden)),
+        (0o602, WAIT, Err(Hidden)),
         (0o660, WAIT, Err(Hidden)),
         (0, WAIT, Err(Hidden)),
     ] {
@@ -122,6 +128,13 @@ fn res_43_no_access_and_the_other_type() {
         Err(Mismatch)
     );
     // What is hidden has no type.
+    let written = rule(SyncObject, 0o602);
+
+    assert_eq!(
+        written.open(Other, Resource, Wanted::new(Resource, WRITE)),
+        Err(Hidden)
+    );
+    assert_eq!(written.open(Other, SyncObject, None), Err(Hidden));
     assert_eq!(
         shown.open(Group, Resource, Wanted::new(Resource, WRITE)),
         Err(Hidden)
@@ -161,9 +174,13 @@ proptest! {
 
         match open(rule, class, desired) {
             Ok(granted) => {
-                prop_assert!(bits & 4 != 0);
+                let granted = granted & !READ_CONTROL;
+
+                prop_assert!(bits & 6 != 0);
+                prop_assert!(bits & 4 != 0 || granted & ty.read() == 0);
                 prop_assert!(bits & 2 != 0 || granted & !ty.read() == 0);
                 prop_assert_eq!(granted & !may, 0);
+                prop_assert!(bits & 4 != 0 || desired & READ_CONTROL == 0);
                 // Privilege never grants less.
                 prop_assert!(open(rule, Privileged, desired).is_ok());
             }
