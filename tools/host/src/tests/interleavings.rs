@@ -32,7 +32,7 @@ fn explore(scene: impl Fn() + Send + Sync + 'static) {
 }
 
 /// Explores `scene` with at most `bound` preemptions, and says how many executions there were.
-fn explore_within(bound: Option<usize>, scene: impl Fn() + Send + Sync + 'static) {
+pub(super) fn explore_within(bound: Option<usize>, scene: impl Fn() + Send + Sync + 'static) {
     let executions = std::sync::Arc::new(AtomicU64::new(0));
     let count = executions.clone();
     let mut builder = loom::model::Builder::new();

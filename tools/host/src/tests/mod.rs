@@ -3,6 +3,7 @@
 //! Tests of `logic`. Requirement numbers (FEN, RES, GPU) are those of the specification.
 
 mod harness;
+mod keyed_mutex;
 
 #[cfg(not(loom))]
 mod access;
@@ -28,6 +29,8 @@ mod quota;
 mod sharing;
 #[cfg(not(loom))]
 mod threads;
+#[cfg(not(loom))]
+mod timeout;
 #[cfg(not(loom))]
 mod upcase;
 #[cfg(not(loom))]

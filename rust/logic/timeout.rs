@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Time-outs as NT writes them (RES-96).
+//!
+//! A time-out counts in units of 100 ns. A negative one is relative and runs on the clock that nobody
+//! sets. A positive one is a date, counted since 1601 in UTC, and follows the clock of the wall. A
+//! conversion never shortens a wait; what does not fit the clock never comes.
+
+/// Nanoseconds in one unit.
+const UNIT_NS: u64 = 100;
+/// Units from the beginning of 1601 to that of 1970.
+const UNIX_EPOCH: i64 = 116_444_736_000_000_000;
+
+/// When a wait gives up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deadline {
+    /// At once: it only tests.
+    Now,
+    /// Never.
+    Never,
+    /// At this many nanoseconds of CLOCK_MONOTONIC.
+    Monotonic(i64),
+    /// At this many nanoseconds of CLOCK_REALTIME.
+    Realtime(i64),
+}
+
+/// The deadline of a wait that starts at `now_ns` of CLOCK_MONOTONIC; without a time-out it has none.
+pub fn deadline(timeout: Option<i64>, now_ns: u64) -> Deadline {
+    match timeout {
+        None => Deadline::Never,
+        Some(0) => Deadline::Now,
+        Some(relative @ ..0) => {
+            let at = relative
+                .unsigned_abs()
+                .checked_mul(UNIT_NS)
+                .and_then(|wait| wait.checked_add(now_ns))
+                .and_then(|at| i64::try_from(at).ok());
+
+            at.map_or(Deadline::Never, Deadline::Monotonic)
+        }
+        Some(date) => match u64::try_from(date - UNIX_EPOCH) {
+            // A date before 1970 is over on every Linux.
+            Err(_) | Ok(0) => Deadline::Now,
+            Ok(since) => since
+                .checked_mul(UNIT_NS)
+                .and_then(|at| i64::try_from(at).ok())
+                .map_or(Deadline::Never, Deadline::Realtime),
+        },
+    }
+}
