@@ -28,7 +28,10 @@ use dxgk::{
     adapter::MAX_ADAPTERS,
     driver::Driver, //
 };
-use kernel::prelude::*;
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
 use sys::{
     chardev::Registration,
     params, //
@@ -46,6 +49,16 @@ module! {
 /// The loaded module. Dropping it removes the node; open files keep the module loaded.
 struct OpenDxg {
     _node: Pin<KBox<Registration>>,
+    _running: Running,
+}
+
+/// What runs by itself. Dropping it ends that, once nobody can start anything any more.
+struct Running(Arc<Driver>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.tables.mutex_owners.stop();
+    }
 }
 
 impl kernel::Module for OpenDxg {
@@ -66,9 +79,13 @@ impl kernel::Module for OpenDxg {
         }
 
         let driver = Driver::new(adapters)?;
+        let running = Running(driver.clone());
         let node = KBox::pin_init(Registration::new(name, driver), GFP_KERNEL)?;
 
         pr_info!("/dev/{} with {} software adapter(s)\n", name, adapters);
-        Ok(Self { _node: node })
+        Ok(Self {
+            _node: node,
+            _running: running,
+        })
     }
 }

@@ -6,6 +6,7 @@
 #include <linux/capability.h>
 #include <linux/cred.h>
 #include <linux/fault-inject-usercopy.h>
+#include <linux/hrtimer.h>
 #include <linux/ipc_namespace.h>
 #include <linux/mm.h>
 #include <linux/mman.h>
@@ -193,22 +194,31 @@ bool dxg_vma_is_page(struct vm_area_struct *vma)
 
 /*
  * Sleeps until *word is not 0. The waker stores the word first and then calls wake_up_process();
- * set_current_state() orders our state against the load. 0, or -ERESTARTSYS for a signal: what
- * became of the word is for the caller to look at.
+ * set_current_state() orders our state against the load. 0; -ETIMEDOUT at the deadline, an absolute time
+ * on the monotonic or the real-time clock; -ERESTARTSYS for a signal, with killable for a fatal one
+ * only: what became of the word is for the caller to look at.
  */
-int dxg_sleep_until(const atomic_t *word)
+int dxg_sleep_until(const atomic_t *word, const s64 *deadline, bool realtime, bool killable)
 {
+	unsigned int state = killable ? TASK_KILLABLE | TASK_FREEZABLE : TASK_INTERRUPTIBLE;
+	clockid_t clock = realtime ? CLOCK_REALTIME : CLOCK_MONOTONIC;
+	ktime_t expires = deadline ? ns_to_ktime(*deadline) : 0;
 	int ret = 0;
 
 	for (;;) {
-		set_current_state(TASK_INTERRUPTIBLE);
+		set_current_state(state);
 		if (atomic_read_acquire(word))
 			break;
-		if (signal_pending(current)) {
+		if (signal_pending_state(state, current)) {
 			ret = -ERESTARTSYS;
 			break;
 		}
-		schedule();
+		if (!deadline) {
+			schedule();
+		} else if (!schedule_hrtimeout_range_clock(&expires, 0, HRTIMER_MODE_ABS, clock)) {
+			ret = -ETIMEDOUT;
+			break;
+		}
 	}
 	__set_current_state(TASK_RUNNING);
 	return ret;

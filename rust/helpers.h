@@ -15,8 +15,10 @@ struct mm_struct;
 struct page;
 struct poll_table_struct;
 struct task_struct;
+struct tracepoint;
 struct vm_area_struct;
 struct wait_queue_head;
+struct workqueue_struct;
 
 /* Who the current task is, as far as handles care. */
 struct dxg_caller {
@@ -53,12 +55,25 @@ bool dxg_unmap_page(struct file *file, unsigned long addr, unsigned long token);
 unsigned long dxg_vma_token(struct vm_area_struct *vma);
 bool dxg_vma_is_page(struct vm_area_struct *vma);
 
-int dxg_sleep_until(const atomic_t *word);
+int dxg_sleep_until(const atomic_t *word, const s64 *deadline, bool realtime, bool killable);
 
 void dxg_waitqueue_init(struct wait_queue_head *wq);
 void dxg_waitqueue_wake(struct wait_queue_head *wq);
 void dxg_poll_wait(struct file *file, struct wait_queue_head *wq,
 		   struct poll_table_struct *table);
+
+/* threads.c */
+void *dxg_thread_get(void);
+bool dxg_thread_is(void *thread);
+void dxg_thread_ref(void *thread);
+u32 dxg_thread_number(void *thread);
+bool dxg_thread_is_gone(void *thread);
+void *dxg_task_thread(struct task_struct *task);
+u32 dxg_task_number(struct task_struct *task);
+bool dxg_is_killed(void);
+struct tracepoint *dxg_tracepoint(const char *name);
+void dxg_tracepoint_quiesce(void);
+struct workqueue_struct *dxg_workqueue(const char *name);
 
 /* trace.c: one for each tracepoint of trace.h. */
 void dxg_trace_create(u64 object, u32 kind);

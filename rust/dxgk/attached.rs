@@ -147,7 +147,10 @@ impl Attached {
     /// Changes the store and tells the watches. Returns the new generation.
     ///
     /// Context: may sleep, no locks held.
-    fn change(&self, make: impl Fn(&Store) -> core::result::Result<Store, Failed>) -> core::result::Result<u64, Failed> {
+    fn change(
+        &self,
+        make: impl Fn(&Store) -> core::result::Result<Store, Failed>,
+    ) -> core::result::Result<u64, Failed> {
         loop {
             let seen = self.store();
             let new = Arc::new(make(&seen)?, GFP_KERNEL_ACCOUNT)?;

@@ -14,19 +14,26 @@ use super::{
         Spare, //
     },
     pending_waits::PendingWaits,
+    queue,
     waiter::{
         Notify,
         Waiter, //
     }, //
 };
 use crate::{
-    logic::wait_set::{
-        Mode,
-        Outcome as End, //
+    logic::{
+        timeout::Deadline,
+        wait_set::{
+            Mode,
+            Outcome as End, //
+        }, //
     },
     sys::{
         eventfd::EventFd,
-        sleep, //
+        sleep::{
+            self,
+            Signals, //
+        }, //
     },
     uapi::status::{
         Outcome,
@@ -36,7 +43,6 @@ use crate::{
 };
 use kernel::{
     prelude::*,
-    rbtree::RBTreeNodeReservation,
     sync::Arc, //
 };
 
@@ -73,9 +79,7 @@ fn register(waiter: &Arc<Waiter>, elements: &Elements, last: impl FnOnce() -> Re
     let mut spares = Few::<Spare, 1>::with_capacity(elements.len())?;
 
     for _ in 0..elements.len() {
-        let node = RBTreeNodeReservation::new(GFP_KERNEL_ACCOUNT)?;
-
-        spares.push((node, waiter.clone()));
+        spares.push(queue::spare(waiter)?);
     }
     last()?;
     for element in elements.iter() {
@@ -102,7 +106,7 @@ pub(crate) fn block(mode: Mode, elements: &Elements) -> Outcome {
 
     register(&waiter, elements, || Ok(()))?;
 
-    let slept = sleep::until_nonzero(waiter.set.state());
+    let slept = sleep::until_nonzero(waiter.set.state(), Deadline::Never, Signals::All);
 
     if slept.is_err() {
         waiter.cancel();

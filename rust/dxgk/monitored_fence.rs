@@ -9,6 +9,10 @@
 
 use super::{
     object::Header,
+    queue::{
+        self,
+        Queue, //
+    },
     value_cell::ValueCell,
     waiter::Waiter, //
 };
@@ -18,7 +22,6 @@ use crate::{
         waiters::{
             Admission,
             WaitKey,
-            WaitMap,
             Waiters,
             WouldRewind, //
         }, //
@@ -29,73 +32,19 @@ use crate::{
 use kernel::{
     new_spinlock,
     prelude::*,
-    rbtree::{
-        RBTree,
-        RBTreeNode,
-        RBTreeNodeReservation, //
-    },
     sync::{
         Arc,
         SpinLock, //
     }, //
 };
 
-/// Queued waiters, ordered by value, in preallocated nodes.
-pub(crate) struct Queue(RBTree<WaitKey, Arc<Waiter>>);
-
-impl Queue {
-    fn new() -> Self {
-        Self(RBTree::new())
-    }
-
-    /// Tells the waiters that a signal has taken out of the fence. No locks held.
-    fn release(self) {
-        for waiter in self.0.values() {
-            waiter.satisfied();
-        }
-    }
-}
-
 /// A node that is not queued yet, and the waiter it will hold.
-pub(crate) type Spare = (RBTreeNodeReservation<WaitKey, Arc<Waiter>>, Arc<Waiter>);
+pub(crate) type Spare = queue::Spare<Waiter>;
 
-impl WaitMap for Queue {
-    type Node = RBTreeNode<WaitKey, Arc<Waiter>>;
-    type Spare = Spare;
-
-    fn first(&self) -> Option<WaitKey> {
-        self.0.cursor_front().map(|cursor| *cursor.current().0)
-    }
-
-    fn next(&self, key: &WaitKey) -> Option<WaitKey> {
-        // Keys of one value differ in their arrival number, which never reaches the last one.
-        let above = WaitKey {
-            value: key.value,
-            seq: key.seq.saturating_add(1),
-        };
-
-        self.0
-            .cursor_lower_bound(&above)
-            .map(|cursor| *cursor.current().0)
-    }
-
-    fn take_first(&mut self) -> Option<Self::Node> {
-        self.0
-            .cursor_front_mut()
-            .map(|cursor| cursor.remove_current().1)
-    }
-
-    fn take(&mut self, key: &WaitKey) -> Option<Self::Node> {
-        self.0.remove_node(key)
-    }
-
-    fn put(&mut self, node: Self::Node) {
-        // Keys are unique, so that nothing is replaced.
-        let _nothing = self.0.insert(node);
-    }
-
-    fn name(spare: Self::Spare, key: WaitKey) -> Self::Node {
-        spare.0.into_node(key, spare.1)
+/// Tells the waiters that a signal has taken out of the fence. No locks held.
+fn release(due: &Queue<Waiter>) {
+    for (_, waiter) in due.iter() {
+        waiter.satisfied();
     }
 }
 
@@ -109,7 +58,7 @@ pub(crate) struct MonitoredFence {
     /// CurrentValue.
     pub(crate) cell: ValueCell,
     #[pin]
-    waiters: SpinLock<Waiters<Queue>>,
+    waiters: SpinLock<Waiters<Queue<Waiter>>>,
 }
 
 impl MonitoredFence {
@@ -156,12 +105,12 @@ impl MonitoredFence {
         let mut rest = waiters.sweep(sweep, &mut due);
 
         drop(waiters);
-        due.release();
+        release(&due);
         while let Some(sweep) = rest {
             let mut due = Queue::new();
 
             rest = self.waiters.lock().sweep(sweep, &mut due);
-            due.release();
+            release(&due);
         }
         Ok(())
     }
@@ -200,7 +149,7 @@ impl MonitoredFence {
     pub(super) fn orphan(&self) {
         let orphans = self.waiters.lock().orphan(Queue::new());
 
-        for (key, waiter) in orphans.0.iter() {
+        for (key, waiter) in orphans.iter() {
             // A signal that releases many may not have come to this one yet.
             if self.satisfies(key.value) {
                 waiter.satisfied();
@@ -226,20 +175,20 @@ mod tests {
     fn spare() -> Result<Spare> {
         let waiter = Waiter::new(Mode::Any, 1, Notify::Thread(sleep::me()), None)?;
 
-        Ok((RBTreeNodeReservation::new(GFP_KERNEL)?, waiter))
+        queue::spare(&waiter)
     }
 
-    fn queue(waiters: &mut Waiters<Queue>, word: &Word64, value: u64) -> Result<WaitKey> {
+    fn admit(waiters: &mut Waiters<Queue<Waiter>>, word: &Word64, value: u64) -> Result<WaitKey> {
         match waiters.admit(word, value, spare()?) {
             Admission::Queued(key) => Ok(key),
             Admission::Satisfied(_) | Admission::Orphaned(_) => Err(EINVAL),
         }
     }
 
-    fn values(due: &Queue) -> Result<KVec<u64>> {
+    fn values(due: &Queue<Waiter>) -> Result<KVec<u64>> {
         let mut values = KVec::new();
 
-        for key in due.0.keys() {
+        for (key, _) in due.iter() {
             values.push(key.value, GFP_KERNEL)?;
         }
         Ok(values)
@@ -253,7 +202,7 @@ mod tests {
         let mut due = Queue::new();
 
         for value in [7, 3, u64::MAX, 5, 3, 1] {
-            queue(&mut waiters, &word, value)?;
+            admit(&mut waiters, &word, value)?;
         }
         assert_eq!(waiters.monitored(), 0);
         let sweep = waiters.signal(&word, 5, false).map_err(|_| EINVAL)?;
@@ -270,7 +219,7 @@ mod tests {
         let word = Word64::new(9);
         let mut waiters = Waiters::new(Queue::new());
 
-        queue(&mut waiters, &word, 10)?;
+        admit(&mut waiters, &word, 10)?;
         assert!(waiters.signal(&word, 8, false).is_err());
         assert_eq!(load_acquire(&word), 9);
         assert_eq!(waiters.monitored(), 9);
@@ -282,8 +231,8 @@ mod tests {
     fn a_waiter_leaves_once() -> Result {
         let word = Word64::new(0);
         let mut waiters = Waiters::new(Queue::new());
-        let key = queue(&mut waiters, &word, 4)?;
-        let other = queue(&mut waiters, &word, 4)?;
+        let key = admit(&mut waiters, &word, 4)?;
+        let other = admit(&mut waiters, &word, 4)?;
 
         assert!(waiters.cancel(&key).is_some());
         assert!(waiters.cancel(&key).is_none());

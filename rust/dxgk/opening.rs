@@ -5,6 +5,7 @@
 
 use super::{
     address_space::AddressSpace,
+    mutex_opening::MutexOpening,
     object::{
         Object,
         Strong, //
@@ -29,6 +30,8 @@ pub(crate) struct Opening {
     by_global: bool,
     /// The process, if this opening uses a mapping of a page that only this fence has.
     mapped_in: Option<Arc<AddressSpace>>,
+    /// For a keyed mutex, what its owner remembers of this opening.
+    mutex: Option<Arc<MutexOpening>>,
 }
 
 /// What an opening may do and give away.
@@ -48,6 +51,8 @@ pub(crate) struct Opened {
     /// The handle of the device that it was opened on, if any. That one is alive, because the handle
     /// of the object goes with it.
     pub(crate) device: Option<u32>,
+    /// For a keyed mutex, the opening it is used through.
+    pub(crate) mutex: Option<Arc<MutexOpening>>,
 }
 
 impl Opening {
@@ -68,15 +73,22 @@ impl Opening {
             access,
             by_global: false,
             mapped_in: None,
+            mutex: None,
         };
         let mut addr = 0;
 
         opening.strong.object().header().openings.add(1, Relaxed);
-        if let Object::Fence(fence) = opening.strong.object() {
-            if let Some(page) = fence.cell.own_page() {
-                addr = space.map_shared(fence.header.id(), page)?;
-                opening.mapped_in = Some(space.clone());
+        match opening.strong.object() {
+            Object::Fence(fence) => {
+                if let Some(page) = fence.cell.own_page() {
+                    addr = space.map_shared(fence.header.id(), page)?;
+                    opening.mapped_in = Some(space.clone());
+                }
             }
+            Object::KeyedMutex(_) => {
+                opening.mutex = Some(MutexOpening::new(space.identity.key())?);
+            }
+            Object::Legacy(_) | Object::Resource(_) => {}
         }
         Ok((opening, addr))
     }
@@ -116,6 +128,7 @@ impl Opening {
             object: self.strong.object().clone(),
             rights: self.rights,
             device,
+            mutex: self.mutex.clone(),
         }
     }
 
@@ -141,6 +154,9 @@ impl Drop for Opening {
         self.strong.object().header().openings.fetch_sub(1, Relaxed);
         if let Some(space) = &self.mapped_in {
             space.unmap_shared(self.strong.object().header().id());
+        }
+        if let (Object::KeyedMutex(mutex), Some(opening)) = (self.strong.object(), &self.mutex) {
+            mutex.close(opening);
         }
     }
 }

@@ -215,7 +215,11 @@ impl Store {
     }
 
     /// The store with all these changes, which name different entries.
-    pub(crate) fn with(&self, changes: &[Change], writer: Credentials) -> core::result::Result<Self, Failed> {
+    pub(crate) fn with(
+        &self,
+        changes: &[Change],
+        writer: Credentials,
+    ) -> core::result::Result<Self, Failed> {
         let items = changes.iter().map(|change| change.item);
 
         info_rules::check_set(&self.entries, items, &limits(), Entry::rule)?;

@@ -5,6 +5,7 @@
 use super::{
     account::Accounts,
     global_table::GlobalTable,
+    mutex_owners::MutexOwners,
     name_table::NameTable,
     share::Share, //
 };
@@ -24,18 +25,22 @@ pub(crate) struct Tables {
     pub(crate) names: NameTable<Arc<Share>>,
     /// What each user has.
     pub(crate) accounts: Arc<Accounts>,
+    /// Owners of keyed mutexes.
+    pub(crate) mutex_owners: Arc<MutexOwners>,
 }
 
 impl Tables {
     /// Empty tables.
     pub(crate) fn new() -> Result<Arc<Self>> {
         let accounts = Accounts::new()?;
+        let mutex_owners = MutexOwners::new()?;
 
         Arc::pin_init(
             pin_init!(Self {
                 globals <- GlobalTable::new(),
                 names <- NameTable::new(),
                 accounts,
+                mutex_owners,
             }),
             GFP_KERNEL,
         )

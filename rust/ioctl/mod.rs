@@ -13,6 +13,7 @@ mod allocation_use;
 mod device;
 mod escape;
 mod handles;
+mod keyed_mutex;
 mod name;
 mod object;
 mod object_attributes;
@@ -29,6 +30,7 @@ use crate::{
     dxgk::{
         driver::Driver,
         handle_table::Reserved,
+        keyed_mutex::Acquired,
         open_allocation::Locked,
         process::Process,
         share::{
@@ -94,6 +96,8 @@ enum Publish<'a> {
     Existing(PendingFd),
     /// A file descriptor of a new share, and the name of the share.
     NamedFd(PendingFd, Arc<Share>),
+    /// The ownership of a keyed mutex.
+    Acquired(Acquired),
 }
 
 impl Publish<'_> {
@@ -119,6 +123,7 @@ impl Publish<'_> {
                     call.driver.tables.names.publish(name, &share);
                 }
             }
+            Self::Acquired(acquired) => acquired.keep(),
         }
         Ok(())
     }

@@ -9,6 +9,7 @@ use super::{
     allocation_use,
     device,
     escape,
+    keyed_mutex,
     name,
     object,
     resource,
@@ -142,6 +143,17 @@ table! {
         run_report D3DKMT_OPENSYNCOBJECTNTHANDLEFROMNAME => name::open_sync_object;
     DXG_IOCTL_SHARE_OBJECTS:
         run_elsewhere opendxg_share_objects => share::share_objects_with_mode;
+    DXG_IOCTL_CREATEKEYEDMUTEX: run_out D3DKMT_CREATEKEYEDMUTEX => keyed_mutex::create;
+    DXG_IOCTL_CREATEKEYEDMUTEX2: run_out D3DKMT_CREATEKEYEDMUTEX2 => keyed_mutex::create2;
+    DXG_IOCTL_OPENKEYEDMUTEX: run_out D3DKMT_OPENKEYEDMUTEX => keyed_mutex::open;
+    DXG_IOCTL_OPENKEYEDMUTEX2: run_out D3DKMT_OPENKEYEDMUTEX2 => keyed_mutex::open2;
+    DXG_IOCTL_OPENKEYEDMUTEXFROMNTHANDLE:
+        run_in D3DKMT_OPENKEYEDMUTEXFROMNTHANDLE => keyed_mutex::open_nt;
+    DXG_IOCTL_DESTROYKEYEDMUTEX: run_in D3DKMT_DESTROYKEYEDMUTEX => keyed_mutex::destroy;
+    DXG_IOCTL_ACQUIREKEYEDMUTEX: run_report D3DKMT_ACQUIREKEYEDMUTEX => keyed_mutex::acquire;
+    DXG_IOCTL_ACQUIREKEYEDMUTEX2: run_report D3DKMT_ACQUIREKEYEDMUTEX2 => keyed_mutex::acquire2;
+    DXG_IOCTL_RELEASEKEYEDMUTEX: run_in D3DKMT_RELEASEKEYEDMUTEX => keyed_mutex::release;
+    DXG_IOCTL_RELEASEKEYEDMUTEX2: run_in D3DKMT_RELEASEKEYEDMUTEX2 => keyed_mutex::release2;
     DXG_IOCTL_FENCE_POINT: run_out opendxg_fence_point => wait::create_fence_point;
     DXG_IOCTL_VERSION: run_out opendxg_version => transport::version;
     DXG_IOCTL_NOP: run_in () => transport::nop;

@@ -59,7 +59,12 @@ extern "C" {
     pub(super) fn dxg_vma_token(vma: *mut bindings::vm_area_struct) -> c_ulong;
     pub(super) fn dxg_vma_is_page(vma: *mut bindings::vm_area_struct) -> bool;
 
-    pub(super) fn dxg_sleep_until(word: *const bindings::atomic_t) -> c_int;
+    pub(super) fn dxg_sleep_until(
+        word: *const bindings::atomic_t,
+        deadline: *const i64,
+        realtime: bool,
+        killable: bool,
+    ) -> c_int;
 
     pub(super) fn dxg_waitqueue_init(wq: *mut bindings::wait_queue_head);
     pub(super) fn dxg_waitqueue_wake(wq: *mut bindings::wait_queue_head);
@@ -133,6 +138,17 @@ extern "C" {
     pub(super) fn dxg_importer_new(name: *const c_char) -> *mut bindings::faux_device;
     pub(super) fn dxg_importer_device(faux: *mut bindings::faux_device) -> *mut bindings::device;
     pub(super) fn dxg_kernel_page(addr: *mut c_void) -> *mut bindings::page;
+    pub(super) fn dxg_thread_get() -> *mut c_void;
+    pub(super) fn dxg_thread_is(thread: *mut c_void) -> bool;
+    pub(super) fn dxg_thread_ref(thread: *mut c_void);
+    pub(super) fn dxg_thread_number(thread: *mut c_void) -> u32;
+    pub(super) fn dxg_thread_is_gone(thread: *mut c_void) -> bool;
+    pub(super) fn dxg_task_thread(task: *mut bindings::task_struct) -> *mut c_void;
+    pub(super) fn dxg_task_number(task: *mut bindings::task_struct) -> u32;
+    pub(super) fn dxg_is_killed() -> bool;
+    pub(super) fn dxg_tracepoint(name: *const c_char) -> *mut bindings::tracepoint;
+    pub(super) fn dxg_tracepoint_quiesce();
+    pub(super) fn dxg_workqueue(name: *const c_char) -> *mut bindings::workqueue_struct;
 
     pub(super) fn dxg_trace_create(object: u64, kind: u32);
     pub(super) fn dxg_trace_destroy(object: u64, kind: u32);

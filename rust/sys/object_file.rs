@@ -268,6 +268,11 @@ impl PendingFd {
     }
 }
 
+/// Whether a descriptor of the caller is open, of whatever kind. Context: a system call.
+pub(crate) fn is_open(fd: u32) -> bool {
+    LocalFile::fget(fd).is_ok()
+}
+
 /// The object behind a descriptor of the caller. Context: a system call.
 pub(crate) fn get<T: ObjectFile>(fd: u32) -> core::result::Result<Arc<T>, NotOurs> {
     let file = LocalFile::fget(fd).map_err(|_| NotOurs::Closed)?;

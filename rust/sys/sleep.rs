@@ -3,7 +3,11 @@
 //! Sleeping until a word changes: the kernel's own sleep and wake-up, no polling, no ticks.
 
 use super::ffi;
-use crate::platform::Word32;
+use crate::{
+    logic::timeout::Deadline,
+    platform::Word32, //
+};
+use core::ptr;
 use kernel::{
     bindings,
     prelude::*,
@@ -11,28 +15,68 @@ use kernel::{
     task::Task, //
 };
 
-/// Interrupted by a signal; the system call restarts or ends with EINTR as the handler says.
-pub(crate) struct Interrupted;
+/// Why a sleep ended before the word changed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Early {
+    /// The deadline has passed.
+    TimedOut,
+    /// A signal; the system call restarts or ends with EINTR as the handler says.
+    Interrupted,
+}
+
+/// Which signals end a sleep.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Signals {
+    /// All that are not blocked.
+    All,
+    /// Those that kill; handlers of others run later.
+    Fatal,
+}
 
 /// A reference to the calling task, to be woken by [`wake`].
 pub(crate) fn me() -> ARef<Task> {
     ARef::from(&**kernel::current!())
 }
 
-/// Sleeps until `word` is not 0 or a signal is pending. The caller looks at the word again, which
-/// wins over the signal.
+/// Sleeps until `word` is not 0, until the deadline, or until a signal is pending. The caller looks
+/// at the word again, which wins over both. Timers are of high resolution and never early.
 ///
 /// Context: a system call, no locks held.
-pub(crate) fn until_nonzero(word: &Word32) -> Result<(), Interrupted> {
-    // SAFETY: An `Atomic<u32>` has the representation of an `atomic_t` and `word` outlives the
-    // call.
-    let ret = unsafe { ffi::dxg_sleep_until(word.as_ptr().cast::<bindings::atomic_t>()) };
+pub(crate) fn until_nonzero(
+    word: &Word32,
+    deadline: Deadline,
+    signals: Signals,
+) -> Result<(), Early> {
+    let (at, realtime) = match deadline {
+        Deadline::Now => return Err(Early::TimedOut),
+        Deadline::Never => (None, false),
+        Deadline::Monotonic(at) => (Some(at), false),
+        Deadline::Realtime(at) => (Some(at), true),
+    };
+    let at = at.as_ref().map_or(ptr::null(), ptr::from_ref);
+    let killable = signals == Signals::Fatal;
+    // SAFETY: An `Atomic<u32>` has the representation of an `atomic_t`; it and the deadline outlive
+    // the call.
+    let ret = unsafe {
+        ffi::dxg_sleep_until(
+            word.as_ptr().cast::<bindings::atomic_t>(),
+            at,
+            realtime,
+            killable,
+        )
+    };
 
-    if ret == 0 {
-        Ok(())
-    } else {
-        Err(Interrupted)
+    match ret {
+        0 => Ok(()),
+        ret if ret == ETIMEDOUT.to_errno() => Err(Early::TimedOut),
+        _ => Err(Early::Interrupted),
     }
+}
+
+/// Whether the calling thread is being killed.
+pub(crate) fn is_killed() -> bool {
+    // SAFETY: Looks at the current task only.
+    unsafe { ffi::dxg_is_killed() }
 }
 
 /// Wakes a task that sleeps in [`until_nonzero`]. Its word must have been stored before.

@@ -29,6 +29,10 @@ macro_rules! statuses {
 }
 
 statuses! {
+    /// The owner of a keyed mutex went without releasing it. Success class.
+    ABANDONED = STATUS_ABANDONED;
+    /// The time-out of a wait has passed. Success class.
+    TIMEOUT = STATUS_TIMEOUT;
     /// A value, flag, count, handle or combination that the call does not accept.
     INVALID_PARAMETER = STATUS_INVALID_PARAMETER;
     /// An NT handle or event that is not open, or a wait that nobody can satisfy any more.
@@ -114,6 +118,13 @@ pub(crate) enum Stop {
     Status(Status),
     /// A signal interrupted a wait; nothing was consumed and the system call may start over.
     Interrupted,
+}
+
+impl Stop {
+    /// Whether it is this status.
+    pub(crate) fn is(self, status: Status) -> bool {
+        matches!(self, Self::Status(own) if own == status)
+    }
 }
 
 impl From<Status> for Stop {

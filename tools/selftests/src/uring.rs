@@ -3,7 +3,7 @@
 
 use core::ffi::c_void;
 use core::ptr::null_mut;
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use rustix::io_uring::{
@@ -142,5 +142,11 @@ impl Ring {
             // SAFETY: no argument beyond the numbers.
             unsafe { io_uring_enter(&self.fd, 0, 1, IoringEnterFlags::GETEVENTS) }?;
         }
+    }
+}
+
+impl AsFd for Ring {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
     }
 }

@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Keyed mutexes. The first generation of calls is the second one without private data.
+
+use super::{
+    Call,
+    Publish, //
+};
+use crate::{
+    dxgk::{
+        account::Limit,
+        census::Kind,
+        handle_table::Item,
+        keyed_mutex::{
+            Acquired,
+            KeyedMutex, //
+        },
+        mutex_opening::MutexOpening,
+        object::{
+            Header,
+            Object,
+            Strong, //
+        },
+        opening::Opening, //
+    },
+    logic::{
+        access,
+        handle,
+        sync_flags::{
+            Rights,
+            Sharing, //
+        },
+        timeout, //
+    },
+    sys::{
+        object_file,
+        time,
+        user, //
+    },
+    uapi::{
+        status::{
+            Outcome,
+            Status, //
+        },
+        *, //
+    }, //
+};
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
+
+/// Private runtime data of at most this size.
+const MAX_DATA: u32 = 0x1_0000;
+
+/// Private runtime data in the caller's memory.
+#[derive(Clone, Copy)]
+struct Data {
+    addr: u64,
+    size: u32,
+}
+
+impl Data {
+    const NONE: Self = Self { addr: 0, size: 0 };
+
+    /// INVALID_PARAMETER for a size without an address (RES-91, RES-92, RES-101).
+    fn new(addr: u64, size: u32) -> Outcome<Self> {
+        if addr == 0 && size != 0 {
+            return Err(Status::INVALID_PARAMETER.into());
+        }
+        Ok(Self { addr, size })
+    }
+
+    /// Copies the data in; `None` if there are none.
+    fn read(self) -> Outcome<Option<KVVec<u8>>> {
+        if self.size == 0 {
+            return Ok(None);
+        }
+        if self.size > MAX_DATA {
+            return Err(Status::INVALID_PARAMETER.into());
+        }
+
+        // CAST: bounded above.
+        let mut bytes = KVVec::from_elem(0, self.size as usize, GFP_KERNEL_ACCOUNT)?;
+
+        user::read_slice(self.addr, &mut bytes)?;
+        Ok(Some(bytes))
+    }
+
+    /// Copies the data of `mutex` out, if the caller wants them and has room for all of them.
+    fn write(self, mutex: &KeyedMutex) -> Outcome {
+        if self.size == 0 {
+            return Ok(());
+        }
+        let Some(bytes) = mutex.data() else {
+            return Ok(());
+        };
+
+        // CAST: 32 bits fit a usize.
+        if (self.size as usize) < bytes.len() {
+            return Err(Status::INVALID_PARAMETER.into());
+        }
+        Ok(user::write_slice(self.addr, &bytes)?)
+    }
+}
+
+/// The mutex behind a local handle of the caller, and what its owner remembers of the handle.
+fn find(call: Call<'_>, local: u32) -> Outcome<(Arc<KeyedMutex>, Arc<MutexOpening>)> {
+    let opened = call.process.handles.keyed_mutex(local)?;
+
+    match (opened.object, opened.mutex) {
+        (Object::KeyedMutex(mutex), Some(opening)) => Ok((mutex, opening)),
+        _ => Err(Status::INVALID_PARAMETER.into()),
+    }
+}
+
+/// What the creating calls return: the global handle, the local handle, what to publish.
+type Created<'a> = (u32, u32, Publish<'a>);
+
+fn make<'a>(call: Call<'a>, key: u64, nt: bool, data: Data) -> Outcome<Created<'a>> {
+    let bytes = data.read()?;
+    let sharing = if nt { Sharing::Nt } else { Sharing::Global };
+    let header = Header::new(
+        Kind::KeyedMutex,
+        None,
+        sharing,
+        false,
+        call.driver.tables.clone(),
+        call.process.account.charge(Limit::Objects, 1)?,
+    );
+    let mutex = KeyedMutex::new(header, key)?;
+    let strong = Strong::first(Object::KeyedMutex(mutex.clone()));
+
+    if let Some(bytes) = bytes {
+        mutex.set_data(bytes, true)?;
+    }
+
+    let global = if nt { 0 } else { strong.name_globally()? };
+    let access = access::Type::Resource.all();
+    let (opening, _) = Opening::new(strong, Rights::from_flags(0), access, &call.process.space)?;
+    let reserved = call
+        .process
+        .handles
+        .reserve(Item::KeyedMutex(opening), None)?;
+    let local = reserved.handle();
+
+    Ok((
+        global,
+        local,
+        match global {
+            0 => Publish::Handle(reserved),
+            global => Publish::Named(reserved, global),
+        },
+    ))
+}
+
+/// nr 0x90 (RES-91).
+pub(super) fn create<'a>(
+    call: Call<'a>,
+    args: &mut D3DKMT_CREATEKEYEDMUTEX,
+) -> Outcome<Publish<'a>> {
+    let (global, local, publish) = make(call, args.InitialValue, false, Data::NONE)?;
+
+    args.hSharedHandle = global;
+    args.hKeyedMutex = local;
+    Ok(publish)
+}
+
+/// nr 0x91 (RES-91).
+pub(super) fn create2<'a>(
+    call: Call<'a>,
+    args: &mut D3DKMT_CREATEKEYEDMUTEX2,
+) -> Outcome<Publish<'a>> {
+    if args.Flags & D3DKMT_CREATEKEYEDMUTEX2_FLAGS_Reserved != 0 {
+        return Err(Status::INVALID_PARAMETER.into());
+    }
+
+    let nt = args.Flags & D3DKMT_CREATEKEYEDMUTEX2_FLAGS_NtSecuritySharing != 0;
+    let data = Data::new(args.pPrivateRuntimeData, args.PrivateRuntimeDataSize)?;
+    let (global, local, publish) = make(call, args.InitialValue, nt, data)?;
+
+    args.hSharedHandle = global;
+    args.hKeyedMutex = local;
+    Ok(publish)
+}
+
+/// Opens by global handle. `data` become those of a mutex that has none (RES-92).
+fn open_by_global<'a>(call: Call<'a>, global: u32, data: Data) -> Outcome<(u32, Publish<'a>)> {
+    let strong = call
+        .driver
+        .tables
+        .globals
+        .open(global)
+        .ok_or(Status::INVALID_PARAMETER)?;
+    let Object::KeyedMutex(mutex) = strong.object().clone() else {
+        return Err(Status::INVALID_PARAMETER.into());
+    };
+
+    if data.size != 0 {
+        match mutex.data() {
+            // CAST: 32 bits fit a usize.
+            Some(own) if (data.size as usize) < own.len() => {
+                return Err(Status::INVALID_PARAMETER.into());
+            }
+            Some(_) => {}
+            None => {
+                if let Some(bytes) = data.read()? {
+                    mutex.set_data(bytes, true)?;
+                }
+            }
+        }
+    }
+
+    let access = access::Type::Resource.all();
+    let (opening, _) = Opening::new(strong, Rights::from_flags(0), access, &call.process.space)?;
+    let reserved = call
+        .process
+        .handles
+        .reserve(Item::KeyedMutex(opening.found_by_global()), None)?;
+
+    Ok((reserved.handle(), Publish::Handle(reserved)))
+}
+
+/// nr 0x92 (RES-92).
+pub(super) fn open<'a>(call: Call<'a>, args: &mut D3DKMT_OPENKEYEDMUTEX) -> Outcome<Publish<'a>> {
+    let (local, publish) = open_by_global(call, args.hSharedHandle, Data::NONE)?;
+
+    args.hKeyedMutex = local;
+    Ok(publish)
+}
+
+/// nr 0x93 (RES-92).
+pub(super) fn open2<'a>(call: Call<'a>, args: &mut D3DKMT_OPENKEYEDMUTEX2) -> Outcome<Publish<'a>> {
+    let data = Data::new(args.pPrivateRuntimeData, args.PrivateRuntimeDataSize)?;
+    let (local, publish) = open_by_global(call, args.hSharedHandle, data)?;
+
+    args.hKeyedMutex = local;
+    Ok(publish)
+}
+
+/// nr 0x94: no NT handle is a keyed mutex alone (RES-93).
+pub(super) fn open_nt(_call: Call<'_>, args: &D3DKMT_OPENKEYEDMUTEXFROMNTHANDLE) -> Outcome {
+    let is_open = handle::nt_fd(args.hNtHandle).is_some_and(object_file::is_open);
+
+    Err(if is_open {
+        Status::OBJECT_TYPE_MISMATCH.into()
+    } else {
+        Status::INVALID_HANDLE.into()
+    })
+}
+
+/// nr 0x95 (RES-94).
+pub(super) fn destroy(call: Call<'_>, args: &D3DKMT_DESTROYKEYEDMUTEX) -> Outcome {
+    call.process
+        .handles
+        .destroy(args.hKeyedMutex, |item| matches!(item, Item::KeyedMutex(_)))
+}
+
+/// Acquires (RES-95, RES-96) and copies the private data out.
+fn take(call: Call<'_>, local: u32, key: u64, timeout: u64, data: Data) -> Outcome<Acquired> {
+    let (mutex, opening) = find(call, local)?;
+    let timeout = match timeout {
+        0 => None,
+        addr => Some(user::read::<i64>(addr)?),
+    };
+    let deadline = timeout::deadline(timeout, time::now_ns());
+    let acquired = mutex.acquire(&opening, key, deadline)?;
+
+    // A failure passes the mutex on.
+    data.write(&mutex)?;
+    Ok(acquired)
+}
+
+/// What the acquiring calls report: the fence value, or 0 if the wait ended without the mutex.
+fn report<'a>(acquired: Outcome<Acquired>, fence: &mut u64) -> Outcome<Publish<'a>> {
+    match acquired {
+        Ok(acquired) => {
+            *fence = acquired.fence();
+            Ok(Publish::Acquired(acquired))
+        }
+        Err(stop) => {
+            if stop.is(Status::TIMEOUT) || stop.is(Status::ABANDONED) {
+                *fence = 0;
+            }
+            Err(stop)
+        }
+    }
+}
+
+/// nr 0x96.
+pub(super) fn acquire<'a>(
+    call: Call<'a>,
+    args: &mut D3DKMT_ACQUIREKEYEDMUTEX,
+) -> Outcome<Publish<'a>> {
+    let acquired = take(call, args.hKeyedMutex, args.Key, args.pTimeout, Data::NONE);
+
+    report(acquired, &mut args.FenceValue)
+}
+
+/// nr 0x97 (RES-101).
+pub(super) fn acquire2<'a>(
+    call: Call<'a>,
+    args: &mut D3DKMT_ACQUIREKEYEDMUTEX2,
+) -> Outcome<Publish<'a>> {
+    let data = Data::new(args.pPrivateRuntimeData, args.PrivateRuntimeDataSize)?;
+    let acquired = take(call, args.hKeyedMutex, args.Key, args.pTimeout, data);
+
+    report(acquired, &mut args.FenceValue)
+}
+
+/// nr 0x98 (RES-97).
+pub(super) fn release(call: Call<'_>, args: &D3DKMT_RELEASEKEYEDMUTEX) -> Outcome {
+    let (mutex, opening) = find(call, args.hKeyedMutex)?;
+
+    mutex.release(&opening, args.Key, args.FenceValue)
+}
+
+/// nr 0x99 (RES-101).
+pub(super) fn release2(call: Call<'_>, args: &D3DKMT_RELEASEKEYEDMUTEX2) -> Outcome {
+    let data = Data::new(args.pPrivateRuntimeData, args.PrivateRuntimeDataSize)?;
+    let (mutex, opening) = find(call, args.hKeyedMutex)?;
+
+    if !mutex.is_owned_by_caller(&opening) {
+        return Err(Status::INVALID_PARAMETER.into());
+    }
+    if let Some(bytes) = data.read()? {
+        // Before the release, so that the next owner sees them.
+        mutex.set_data(bytes, false)?;
+    }
+    mutex.release(&opening, args.Key, args.FenceValue)
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The information store of shareable objects (RES-55 to RES-66).
+
+mod atomic;
+mod entries;
+mod files;
+mod limits;
+mod notice;
+mod reach;
+mod schemas;
+mod writers;
+
+use selftests::Suite;
+
+fn main() {
+    Suite::new("store")
+        .with(entries::tests)
+        .with(schemas::tests)
+        .with(reach::tests)
+        .with(files::tests)
+        .with(writers::tests)
+        .with(notice::tests)
+        .with(limits::tests)
+        .with(atomic::tests)
+        .run()
+}
