@@ -100,6 +100,15 @@ impl Child {
         Ok(())
     }
 
+    /// Waits for the end of the child, which has to come by this signal.
+    pub fn dies_of(mut self, signal: i32) -> Outcome {
+        let status = self.reap()?;
+        if !libc::WIFSIGNALED(status) || libc::WTERMSIG(status) != signal {
+            return Err(format!("wait status {status:#x}, not signal {signal}").into());
+        }
+        Ok(())
+    }
+
     fn reap(&mut self) -> Outcome<i32> {
         let mut status = 0;
         loop {

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! CreateAllocation: what it makes, what it refuses, and where the memory comes from.
+
+mod accept;
+mod driver;
+mod publish;
+mod refuse;
+mod section;
+mod system_memory;
+
+use selftests::Suite;
+
+fn main() {
+    Suite::new("create")
+        .with(accept::tests)
+        .with(refuse::tests)
+        .with(system_memory::tests)
+        .with(section::tests)
+        .with(driver::tests)
+        .with(publish::tests)
+        .run()
+}

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Asking about shared resources and opening them, by global and by NT handle; the one blob of runtime data.
+
+mod adapters;
+mod blob;
+mod query;
+mod sizes;
+mod success;
+
+use selftests::Suite;
+
+fn main() {
+    Suite::new("open")
+        .with(query::tests)
+        .with(sizes::tests)
+        .with(success::tests)
+        .with(adapters::tests)
+        .with(blob::tests)
+        .run()
+}
