@@ -17,7 +17,7 @@ modules: ## build opendxg.ko for KERNEL, or for the build tree KDIR
 	@$(module) modules
 
 .PHONY: demo
-demo: vm-parts ## boot a stock kernel and let two programs share a fence
+demo: vm-parts ## boot a stock kernel and let programs share a fence and a picture
 	@tools/demo/run --kernel $(KERNEL)
 
 .PHONY: test
@@ -33,7 +33,7 @@ test-vm: ## run the tests in the virtual machine
 	@tools/env/test $(KERNEL) vm
 
 .PHONY: bench
-bench: vm-parts ## measure against ntsync, drm_syncobj, eventfd and futex; results in build/bench
+bench: vm-parts ## measure against ntsync, drm_syncobj, dma-buf and others; results in build/bench
 	@tools/bench/run --kernel $(KERNEL)
 
 .PHONY: clippy
@@ -59,9 +59,11 @@ vm-parts: ## build what a virtual machine holds: the module and the shim
 	@$(enter) tools/env/stage
 
 .PHONY: install
-install: ## install libd3dkmt.so, its headers and pkg-config file below PREFIX
+install: ## install libd3dkmt.so, its headers, and the command opendxg below PREFIX
 	@$(enter) make -s -C tools/shim build
+	@$(enter) tools/cli/build
 	@sh tools/shim/install.sh --prefix "$(PREFIX)" --destdir "$(DESTDIR)"
+	@sh tools/cli/install.sh "$(PREFIX)" "$(DESTDIR)"
 
 .PHONY: clean
 clean: ## remove everything that was built, keep the cache

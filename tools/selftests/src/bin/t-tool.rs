@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The command `opendxg` on live objects: it shows what other processes have, also while they are stopped or blocked in
+//! the driver. The command is looked for beside this program and then in `PATH`.
+
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use opendxg::{
+    Access, Acquired, Dxg, Guid, InfoItem, KeyedMutex, LocalHandle, NtHandle, Object, Resource,
+    ShareOptions, Timeout,
+};
+use selftests::child::{Child, Gate};
+use selftests::time::eventually;
+use selftests::{ensure, ensure_eq, fixture, task, Failure, Outcome, Suite};
+use serde_json::Value;
+
+const NAME: &str = r"\BaseNamedObjects\t-tool picture";
+const KEY: Guid = Guid::VULKAN;
+const BYTES: [u8; 48] = [0x5a; 48];
+
+fn main() {
+    Suite::new("tool")
+        .test("RES-15 RES-42 RES-58 an object with handles, name and metadata, seen from outside", from_outside)
+        .test("RES-15 a stopped process is shown with all it has", stopped)
+        .test("RES-15 RES-95 who waits for a keyed mutex, and who has it, while all of them are stuck", stuck)
+        .test("RES-8 RES-15 a device that a child inherited is not counted twice", inherited)
+        .test("RES-15 RES-107 other users see neither objects nor names", other_user)
+        .test("RES-15 adapters with their LUIDs, also without any handle", adapters)
+        .run()
+}
+
+/// The command with arguments.
+fn tool(args: &[&str]) -> Outcome<Command> {
+    let own = std::env::current_exe()?;
+    let beside = own.with_file_name("opendxg");
+    let program = if beside.exists() {
+        beside
+    } else {
+        PathBuf::from("opendxg")
+    };
+    let mut command = Command::new(program);
+    command.args(args);
+    Ok(command)
+}
+
+fn text(output: Output) -> Outcome<String> {
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    ensure!(output.status.success(), "{}: {error}", output.status);
+    ensure_eq!(error, "");
+    String::from_utf8(output.stdout).map_err(|_| Failure::Failed("output is not UTF-8".into()))
+}
+
+fn json(args: &[&str]) -> Outcome<Value> {
+    let args: Vec<&str> = args.iter().copied().chain(["--json"]).collect();
+    parse(tool(&args)?.output()?)
+}
+
+fn parse(output: Output) -> Outcome<Value> {
+    serde_json::from_str(&text(output)?).map_err(|error| Failure::Failed(error.to_string()))
+}
+
+/// The elements of an array.
+fn list(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+/// A picture as one process has it.
+struct Picture {
+    dxg: Dxg,
+    resource: Resource,
+    _nt_handle: NtHandle,
+}
+
+impl Picture {
+    fn new() -> Outcome<Self> {
+        let device = fixture::device()?;
+        let dxg = Dxg::open()?;
+        let resource = device.new_resource().linear(8192).nt_shared().create()?;
+        resource.set_info(&[InfoItem::new(KEY, 3, &BYTES)])?;
+        let nt_handle = dxg.share(
+            &[resource.handle()],
+            &ShareOptions::new(Access::RESOURCE_ALL).name(NAME),
+        )?;
+        Ok(Self {
+            dxg,
+            resource,
+            _nt_handle: nt_handle,
+        })
+    }
+}
+
+/// A child that has a picture until the gate opens; ready when this returns.
+fn child_with_picture(end: &Gate) -> Outcome<Child> {
+    let ready = Gate::new()?;
+    let child = Child::spawn(|| {
+        let _picture = Picture::new()?;
+        ready.open()?;
+        end.wait()
+    })?;
+    ready.wait()?;
+    Ok(child)
+}
+
+/// Checks the picture of a child, whose state the tool has to name; returns the object's number.
+fn check_picture(child: &Child, state: &str) -> Outcome<u64> {
+    let names = json(&["names"])?;
+    let [object] = list(&names) else {
+        return Err(format!("one name was due: {names}").into());
+    };
+    ensure_eq!(list(&object["names"]), [NAME]);
+    let id = object["id"].as_u64().ok_or("no number")?;
+
+    let object = json(&["object", &id.to_string()])?;
+    ensure!(
+        list(&object["kinds"]).contains(&"resource".into()),
+        "{object}"
+    );
+    let [entry] = list(&object["info"]) else {
+        return Err(format!("one entry was due: {object}").into());
+    };
+    ensure_eq!(entry["key"], KEY.to_string());
+    ensure_eq!(
+        (entry["schema"].as_u64(), entry["size"].as_u64()),
+        (Some(3), Some(48))
+    );
+    // The bundle and the share.
+    ensure_eq!(object["references"].as_u64(), Some(2));
+    let pid = u64::try_from(child.pid()).map_err(|_| "a process id")?;
+    for holder in list(&object["handles"])
+        .iter()
+        .chain(list(&object["files"]))
+    {
+        ensure_eq!(holder[0].as_u64(), Some(pid));
+    }
+    // The resource, its allocation, and the descriptor.
+    ensure_eq!(
+        (list(&object["handles"]).len(), list(&object["files"]).len()),
+        (2, 1)
+    );
+
+    let processes = json(&["processes"])?;
+    let process = list(&processes)
+        .iter()
+        .find(|process| process["pid"].as_u64() == Some(pid));
+    let process = process.ok_or("the process is not listed")?;
+    ensure_eq!(process["state"], state);
+    Ok(id)
+}
+
+fn from_outside() -> Outcome {
+    let end = Gate::new()?;
+    let child = child_with_picture(&end)?;
+    let id = eventually_sleeping(&child).and_then(|()| check_picture(&child, "sleeping"))?;
+
+    // The driver itself says the same.
+    let dxg = Dxg::open()?;
+    let nt_handle = dxg.open_resource_name(NAME, Access::RESOURCE_ALL)?;
+    ensure_eq!(nt_handle.query()?.id, id);
+    drop(nt_handle);
+
+    end.open()?;
+    child.join()?;
+    ensure_eq!(json(&["names"])?, serde_json::json!([]));
+    let output = tool(&["object", &id.to_string()])?.output()?;
+    ensure_eq!(output.status.code(), Some(1));
+    Ok(())
+}
+
+fn eventually_sleeping(child: &Child) -> Outcome {
+    eventually("the child sleeps", || state_of(child.pid()) == 'S')
+}
+
+fn state_of(pid: i32) -> char {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let after = stat.rsplit_once(") ").map_or("", |(_, rest)| rest);
+    after.chars().next().unwrap_or('?')
+}
+
+fn stopped() -> Outcome {
+    let end = Gate::new()?;
+    let child = child_with_picture(&end)?;
+    child.signal(libc::SIGSTOP)?;
+    eventually("the child is stopped", || state_of(child.pid()) == 'T')?;
+    check_picture(&child, "stopped")?;
+    child.kill()
+}
+
+/// The owner is stopped, and the other process sleeps in the driver for ever.
+fn stuck() -> Outcome {
+    let mutex = Dxg::open()?.create_keyed_mutex(0)?;
+    let number = mutex.global_handle().ok_or("no global handle")?;
+    let id = mutex.query()?.id;
+    let (owns, never) = (Gate::new()?, Gate::new()?);
+    let open = || -> Outcome<KeyedMutex> { Ok(Dxg::open()?.open_keyed_mutex(number)?) };
+    let owner = Child::spawn(|| {
+        let mutex = open()?;
+        ensure_eq!(mutex.acquire(0, Timeout::Forever)?, Acquired::Owned(0));
+        owns.open()?;
+        never.wait()
+    })?;
+    owns.wait()?;
+    let waiter = Child::spawn(|| {
+        open()?.acquire(1, Timeout::Forever)?;
+        Err("acquired a key that nobody released".into())
+    })?;
+    task::until_blocked(waiter.pid())?;
+    owner.signal(libc::SIGSTOP)?;
+    eventually("the owner is stopped", || state_of(owner.pid()) == 'T')?;
+
+    let waited = json(&["waiters"])?;
+    let [object] = list(&waited) else {
+        return Err(format!("one object was due: {waited}").into());
+    };
+    ensure_eq!(
+        (object["id"].as_u64(), object["waiters"].as_u64()),
+        (Some(id), Some(1))
+    );
+    ensure_eq!(list(&object["kinds"]), ["keyed-mutex"]);
+    let table = text(tool(&["waiters"])?.output()?)?;
+    for (pid, state) in [(owner.pid(), "stopped"), (waiter.pid(), "sleeping")] {
+        ensure!(
+            table.contains(&format!("{pid} t-tool ({state})")),
+            "{table}"
+        );
+    }
+
+    waiter.kill()?;
+    eventually("nobody waits any more", || {
+        json(&["waiters"]).is_ok_and(|waited| list(&waited).is_empty())
+    })?;
+    owner.kill()?;
+    Ok(mutex.destroy()?)
+}
+
+fn inherited() -> Outcome {
+    let picture = Picture::new()?;
+    let LocalHandle(handle) = picture.resource.handle();
+    let (ready, end) = (Gate::new()?, Gate::new()?);
+    let child = Child::spawn(|| {
+        ready.open()?;
+        end.wait()
+    })?;
+    ready.wait()?;
+    let processes = json(&["handles"])?;
+    let found = |pid: u64| {
+        list(&processes)
+            .iter()
+            .find(move |process| process["pid"].as_u64() == Some(pid))
+    };
+    let own = found(std::process::id().into()).ok_or("this process is not listed")?;
+    let other = found(child.pid() as u64).ok_or("the child is not listed")?;
+    let has = |process: &Value| {
+        list(&process["handles"])
+            .iter()
+            .filter(|one| one["handle"].as_u64() == Some(handle.into()))
+            .count()
+    };
+    // Two nodes of this process are open: of the fixture and of the picture.
+    ensure!(list(&own["devices"]).len() >= 2, "{own}");
+    ensure_eq!((has(own), has(other)), (1, 0));
+    ensure_eq!(
+        other["inherited_from"].as_u64(),
+        Some(std::process::id().into())
+    );
+    // The child has inherited the NT handle as well, and that is its own.
+    ensure_eq!(list(&other["files"]).len(), 1);
+    end.open()?;
+    child.join()?;
+    drop(picture.dxg);
+    Ok(())
+}
+
+fn other_user() -> Outcome {
+    let end = Gate::new()?;
+    let child = child_with_picture(&end)?;
+    let as_user =
+        |args: &[&str]| -> Outcome<Output> { Ok(tool(args)?.uid(1000).gid(1000).output()?) };
+    let world = parse(as_user(&["--json"])?)?;
+    ensure!(world["hidden_processes"].as_u64() > Some(0), "{world}");
+    ensure_eq!(world["processes"], serde_json::json!([]));
+    ensure_eq!(world["objects"], serde_json::json!([]));
+    for command in ["objects", "names", "info", "handles"] {
+        let table = text(as_user(&[command])?)?;
+        ensure!(!table.contains("t-tool"), "{table}");
+    }
+    end.open()?;
+    child.join()
+}
+
+fn adapters() -> Outcome {
+    let luids = |shown: &Value| -> Vec<String> {
+        list(shown)
+            .iter()
+            .filter_map(|adapter| Some(adapter["luid"].as_str()?.to_owned()))
+            .collect()
+    };
+    let shown = luids(&json(&["adapters"])?);
+    let mut expected = Vec::new();
+    for adapter in Dxg::open()?.adapters()? {
+        let luid = adapter.luid();
+        expected.push(format!("{:08x}:{:08x}", luid.high, luid.low));
+    }
+    ensure!(!expected.is_empty(), "there is no adapter");
+    ensure_eq!(shown, expected);
+    Ok(())
+}
