@@ -3,6 +3,7 @@
 
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use opendxg::uapi::OBJ_OPENIF;
 use opendxg::{Error, Status};
@@ -12,6 +13,8 @@ use selftests::rounds::{crowd, rounds, together, Dice};
 use selftests::sharing::{access, Attributes, Client, How, Shape, Target};
 use selftests::{ensure, ensure_eq, fails_with, Outcome, Suite};
 
+/// Time for the races.
+const LIMIT: Duration = Duration::from_secs(120);
 const NAME: &str = r"\BaseNamedObjects\lifetime";
 
 pub(crate) fn tests(suite: Suite) -> Suite {
@@ -27,16 +30,19 @@ pub(crate) fn tests(suite: Suite) -> Suite {
             "RES-42 the name survives the process that gave it",
             survives_owner,
         )
-        .test(
+        .slow(
             "RES-42 RES-110 open by name against the last close",
+            LIMIT,
             race_close,
         )
-        .test(
+        .slow(
             "RES-110 two ShareObjects with one name: one succeeds",
+            LIMIT,
             race_share,
         )
-        .test(
+        .slow(
             "RES-110 OBJ_OPENIF from many threads gives one object",
+            LIMIT,
             race_open_if,
         )
 }
@@ -140,7 +146,7 @@ fn race_close() -> Outcome {
         let object = client.create(shape, How::Nt)?;
         let id = client.id(object.target())?;
         let (mut found, mut missed) = (0, 0);
-        for round in 0..rounds(2000) {
+        for round in 0..rounds(300) {
             let fd = client.share_named(&object, NAME)?;
             let opened = std::sync::Mutex::new(None);
             together(vec![
@@ -179,7 +185,7 @@ fn race_share() -> Outcome {
     let objects: Vec<_> = (0..MANY)
         .map(|number| client.create(Shape::NT[number], How::Nt))
         .collect::<Result<_, _>>()?;
-    for round in 0..rounds(500) {
+    for round in 0..rounds(200) {
         let won = std::sync::Mutex::new(Vec::new());
         crowd(MANY, |index| {
             Dice::new(u64::from(round) * 10 + index as u64).dawdle();
@@ -202,7 +208,7 @@ fn race_share() -> Outcome {
 fn race_open_if() -> Outcome {
     const MANY: usize = 4;
     let client = Client::new()?;
-    for round in 0..rounds(300) {
+    for round in 0..rounds(100) {
         let created = AtomicU32::new(0);
         let kept = std::sync::Mutex::new(Vec::new());
         crowd(MANY, |index| {

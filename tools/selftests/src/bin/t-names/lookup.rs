@@ -62,7 +62,7 @@ fn letters() -> Outcome {
         ("ß", "SS", false),
         ("ß", "ss", false),
         ("é", "e", false),
-        ("ı", "i", false),
+        ("ı", "i", true),
         ("ﬁ", "FI", false),
         ("漢", "字", false),
     ] {
