@@ -127,3 +127,8 @@ pub use status::Status;
 pub use store::{Info, InfoEntry, InfoFlags, InfoItem, Lookup, Update};
 pub use sync_object::{Access, SyncFlags, SyncKind, SyncObject};
 pub use weak::{Watch, WatchEvents, WatchState, WeakRef};
+
+/// Compiles the examples of the page.
+#[cfg(doctest)]
+#[doc = include_str!("../../../Documentation/metadata.md")]
+struct MetadataPage;
