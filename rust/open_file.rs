@@ -66,6 +66,16 @@ impl OpenDevice for OpenFile {
     fn show(&self, m: &SeqFile) {
         let process = &self.process;
 
+        seq_print!(m, "dxg-process:\t{}\n", process.id);
+        for adapter in self.driver.adapters() {
+            let (high, low) = (adapter.luid.high, adapter.luid.low);
+            let index = adapter.caps.index;
+
+            seq_print!(
+                m,
+                "dxg-adapter:\t{index} luid={high:08x}:{low:08x} opendxg software adapter\n"
+            );
+        }
         seq_print!(m, "dxg-process-handles:\t{}\n", process.handles.count());
         seq_print!(m, "dxg-process-waiters:\t{}\n", process.waits.count());
         for (name, gauge) in [
@@ -81,5 +91,6 @@ impl OpenDevice for OpenFile {
         ] {
             seq_print!(m, "dxg-total-{}:\t{}\n", name, gauge.get());
         }
+        process.handles.show(m);
     }
 }

@@ -94,6 +94,8 @@ pub(crate) enum Kind {
     CpuNotification = 4,
     /// `D3DDDI_MONITORED_FENCE`.
     MonitoredFence = 5,
+    /// An adapter.
+    Adapter = 15,
     /// A device.
     Device = 16,
     /// A context.
@@ -115,6 +117,7 @@ impl Kind {
             Self::Fence => "fence",
             Self::CpuNotification => "cpu-notification",
             Self::MonitoredFence => "monitored-fence",
+            Self::Adapter => "adapter",
             Self::Device => "device",
             Self::Context => "context",
             Self::Resource => "resource",

@@ -25,7 +25,7 @@ pub(crate) enum Scheduling {
 
 /// A context.
 pub(crate) struct Context {
-    _identified: Identified,
+    identified: Identified,
     /// Lives at least as long as its contexts.
     _device: Arc<Device>,
     /// How it takes work.
@@ -37,11 +37,16 @@ impl Context {
     pub(crate) fn new(device: Arc<Device>, scheduling: Scheduling) -> Result<Arc<Self>> {
         Ok(Arc::new(
             Self {
-                _identified: Identified::new(Kind::Context),
+                identified: Identified::new(Kind::Context),
                 _device: device,
                 scheduling,
             },
             GFP_KERNEL_ACCOUNT,
         )?)
+    }
+
+    /// The context's id.
+    pub(crate) fn id(&self) -> u64 {
+        self.identified.id
     }
 }

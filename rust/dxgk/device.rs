@@ -17,7 +17,7 @@ use kernel::{
 
 /// A device.
 pub(crate) struct Device {
-    _identified: Identified,
+    identified: Identified,
     /// The adapter it is on.
     pub(crate) adapter: Arc<Adapter>,
 }
@@ -27,10 +27,15 @@ impl Device {
     pub(crate) fn new(adapter: Arc<Adapter>) -> Result<Arc<Self>> {
         Ok(Arc::new(
             Self {
-                _identified: Identified::new(Kind::Device),
+                identified: Identified::new(Kind::Device),
                 adapter,
             },
             GFP_KERNEL_ACCOUNT,
         )?)
+    }
+
+    /// The device's id.
+    pub(crate) fn id(&self) -> u64 {
+        self.identified.id
     }
 }

@@ -21,12 +21,16 @@ use super::{
         Origin, //
     },
     census::{
+        Kind,
         Member,
         HANDLES, //
     },
     context::Context,
     device::Device,
-    object::Strong,
+    object::{
+        Object,
+        Strong, //
+    },
     open_allocation::OpenAllocation,
     opening::{
         Opened,
@@ -52,6 +56,8 @@ use kernel::{
         RBTreeNode,
         RBTreeNodeReservation, //
     },
+    seq_file::SeqFile,
+    seq_print,
     sync::{
         lock::{
             spinlock::SpinLockBackend,
@@ -81,7 +87,7 @@ pub(crate) enum Item {
 }
 
 /// One handle.
-pub(crate) struct Entry {
+struct Entry {
     /// The device whose handle this one goes with.
     parent: Option<u32>,
     published: bool,
@@ -91,8 +97,32 @@ pub(crate) struct Entry {
 
 impl Entry {
     /// What it stands for.
-    pub(crate) fn item(&self) -> &Item {
+    fn item(&self) -> &Item {
         &self.item
+    }
+
+    /// A copy of what fdinfo shows, to be printed without the lock.
+    fn line(&self) -> Line {
+        match &self.item {
+            Item::Adapter(_) => Line::Other(Kind::Adapter, 0),
+            Item::Device(device) => Line::Other(Kind::Device, device.id()),
+            Item::Context(context) => Line::Other(Kind::Context, context.id()),
+            Item::Sync(opening) | Item::KeyedMutex(opening) => Line::Object {
+                kind: opening.object().header().kind(),
+                object: opening.object().clone(),
+                access: opening.access(),
+            },
+            Item::Resource(bundle) => Line::Object {
+                kind: Kind::Resource,
+                object: bundle.object().clone(),
+                access: bundle.access,
+            },
+            Item::Allocation(opened) => Line::Object {
+                kind: Kind::Allocation,
+                object: opened.bundle.object().clone(),
+                access: opened.bundle.access,
+            },
+        }
     }
 
     fn found<T>(&self, what: T) -> Found<T> {
@@ -115,6 +145,46 @@ impl Entry {
                 }
                 _ => false,
             }
+    }
+}
+
+/// What fdinfo shows of a handle.
+enum Line {
+    /// A shareable object, or an allocation of it.
+    Object {
+        kind: Kind,
+        object: Object,
+        access: u32,
+    },
+    /// Something else, and its id.
+    Other(Kind, u64),
+}
+
+impl Line {
+    fn print(&self, m: &SeqFile, handle: u32) {
+        match self {
+            Self::Other(kind, id) => {
+                seq_print!(m, "dxg-handle:\t{handle:#010x} {} {id}\n", kind.name());
+            }
+            Self::Object {
+                kind,
+                object,
+                access,
+            } => {
+                let header = object.header();
+                let (id, references) = (header.id(), header.references());
+                let waiters = object.waiting();
+
+                seq_print!(m, "dxg-handle:\t{handle:#010x} {} {id}", kind.name());
+                seq_print!(
+                    m,
+                    " refs={references} access={access:#x} waiters={waiters}\n"
+                );
+                if *kind != Kind::Allocation {
+                    header.attached.show_entries(m, id);
+                }
+            }
+        }
     }
 }
 
@@ -428,8 +498,25 @@ impl HandleTable {
         count
     }
 
+    /// Prints a line for each handle. The lock is held for one handle at a time, so that a table of
+    /// any size can be looked at without holding anybody up.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn show(&self, m: &SeqFile) {
+        let mut seen = 0;
+
+        while let Some((index, line)) =
+            self.after(seen, |entry| entry.published.then(|| entry.line()))
+        {
+            if let Some(line) = line {
+                line.print(m, handle::local(index));
+            }
+            seen = index;
+        }
+    }
+
     /// What `look` says about the first entry above the index `seen`, and its index.
-    pub(crate) fn after<T>(&self, seen: u32, look: impl FnOnce(&Entry) -> T) -> Option<(u32, T)> {
+    fn after<T>(&self, seen: u32, look: impl FnOnce(&Entry) -> T) -> Option<(u32, T)> {
         let state = self.state.lock();
         let cursor = state.entries.cursor_lower_bound(&seen.checked_add(1)?)?;
         let (index, entry) = cursor.current();

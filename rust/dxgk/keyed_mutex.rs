@@ -471,6 +471,12 @@ impl KeyedMutex {
         }
     }
 
+    /// How many threads wait.
+    pub(crate) fn waiting(&self) -> usize {
+        // CAST: 32 bits fit a usize.
+        self.state.lock().rules.waiting() as usize
+    }
+
     /// Prints the state into fdinfo.
     pub(crate) fn show(&self, m: &SeqFile) {
         let state = self.state.lock();

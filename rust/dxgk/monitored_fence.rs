@@ -53,7 +53,6 @@ fn release(due: &Queue<Waiter>) {
 pub(crate) struct MonitoredFence {
     /// What it has in common with other objects.
     #[pin]
-    #[pin]
     pub(crate) header: Header,
     /// CurrentValue.
     pub(crate) cell: ValueCell,
@@ -77,6 +76,11 @@ impl MonitoredFence {
     /// CurrentValue now, with acquire ordering.
     pub(crate) fn value(&self) -> u64 {
         load_acquire(self.cell.word())
+    }
+
+    /// How many waits are queued. Looks at all of them: for those who debug.
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiters.lock().map().iter().count()
     }
 
     /// Whether a wait for `value` would be satisfied now.

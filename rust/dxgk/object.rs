@@ -190,6 +190,15 @@ impl Object {
         self.header().id() == other.header().id()
     }
 
+    /// How many waits there are on it now.
+    pub(crate) fn waiting(&self) -> usize {
+        match self {
+            Self::Fence(fence) => fence.waiting(),
+            Self::KeyedMutex(mutex) => mutex.waiting(),
+            Self::Legacy(_) | Self::Resource(_) => 0,
+        }
+    }
+
     /// Prints the state of the object, as fdinfo shows it.
     pub(crate) fn show(&self, m: &SeqFile) {
         match self {

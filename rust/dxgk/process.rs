@@ -11,6 +11,7 @@ use super::{
     account::Account,
     address_space::AddressSpace,
     census::{
+        next_id,
         Member,
         PROCESSES, //
     },
@@ -27,6 +28,8 @@ use kernel::{
 /// See the module.
 #[pin_data]
 pub(crate) struct Process {
+    /// Its number, for fdinfo.
+    pub(crate) id: u64,
     /// Local handles.
     #[pin]
     pub(crate) handles: HandleTable,
@@ -50,6 +53,7 @@ impl Process {
 
         Arc::pin_init(
             pin_init!(Self {
+                id: next_id(),
                 handles <- HandleTable::new(),
                 waits,
                 space,

@@ -197,20 +197,26 @@ impl NtHandle {
             "DxgkSharedResource"
         };
 
+        // Ids, names and keys are for those who might have made them (RES-15).
+        let trusted = Credentials::of_caller().may_inspect(&header.creator);
+
         seq_print!(m, "dxg-type:\t{}\n", type_name);
-        // Ids and names are for those who might have made them (RES-15).
-        if Credentials::of_caller().may_inspect(&header.creator) {
-            seq_print!(m, "dxg-object:\t{}\n", header.id());
-            if let Some(name) = self.share().name() {
-                seq_print!(m, "dxg-name:\t{}\n", name);
-            }
+        if let Some(name) = self.share().name().filter(|_| trusted) {
+            seq_print!(m, "dxg-name:\t{}\n", name);
         }
         seq_print!(m, "dxg-access:\t{:#x}\n", self.access);
         for member in self.share().members.iter() {
+            if trusted {
+                seq_print!(m, "dxg-object:\t{}\n", member.header().id());
+            }
             seq_print!(m, "dxg-kind:\t{}\n", member.header().kind().name());
             member.show(m);
         }
         seq_print!(m, "dxg-openings:\t{}\n", header.openings.load(Relaxed));
         seq_print!(m, "dxg-references:\t{}\n", header.references());
+        seq_print!(m, "dxg-waiters:\t{}\n", object.waiting());
+        if trusted {
+            header.attached.show(m, header.id());
+        }
     }
 }

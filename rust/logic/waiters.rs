@@ -95,6 +95,11 @@ impl<M: WaitMap> Waiters<M> {
         }
     }
 
+    /// The queued waiters.
+    pub fn map(&self) -> &M {
+        &self.map
+    }
+
     /// Queues a wait for `value` unless it is satisfied already.
     ///
     /// The caller holds the fence lock, so that no CPU signal falls between the look at the value
