@@ -23,6 +23,7 @@ mod open_file;
 mod platform;
 mod sys;
 mod uapi;
+mod watch_file;
 
 use dxgk::{
     adapter::MAX_ADAPTERS,

@@ -171,6 +171,11 @@ impl Watch {
         now
     }
 
+    /// Undoes a [`Watch::take_seen`] whose result was not delivered.
+    pub(crate) fn put_back(&self, events: u32) {
+        self.seen.lock().events |= events;
+    }
+
     /// Prints into fdinfo.
     pub(crate) fn show(&self, m: &SeqFile) {
         seq_print!(m, "dxg-type:\tDxgkWatch\n");

@@ -15,6 +15,7 @@ use super::{
         Limit, //
     },
     census::{
+        Kind,
         Member,
         NOTICES, //
     },
@@ -74,6 +75,7 @@ struct State {
 #[pin_data]
 pub(crate) struct Link {
     object_id: u64,
+    kind: Kind,
     #[pin]
     state: SpinLock<State>,
     /// Polls of weak references and watches.
@@ -98,6 +100,7 @@ impl Link {
         let fresh = Arc::pin_init(
             pin_init!(Self {
                 object_id: header.id(),
+                kind: header.kind(),
                 state <- new_spinlock!(
                     State {
                         object: Some(back),
@@ -117,6 +120,11 @@ impl Link {
     /// The id of the object.
     pub(crate) fn object_id(&self) -> u64 {
         self.object_id
+    }
+
+    /// What the object is.
+    pub(crate) fn kind(&self) -> Kind {
+        self.kind
     }
 
     /// A strong reference to the object, unless it is dead (RES-73).

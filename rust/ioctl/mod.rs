@@ -13,18 +13,28 @@ mod allocation_use;
 mod device;
 mod escape;
 mod handles;
+mod info;
 mod keyed_mutex;
 mod name;
 mod object;
 mod object_attributes;
+mod on_file;
 mod resource;
 mod share;
 mod sync_object;
 mod table;
+mod target;
 mod transport;
 mod wait;
+mod weak;
+
+pub(crate) use on_file::{
+    run_on_nt_handle,
+    run_on_watch, //
+};
 
 use handles::Handles;
+use target::Context;
 
 use crate::{
     dxgk::{
@@ -36,7 +46,8 @@ use crate::{
         share::{
             NtHandle,
             Share, //
-        }, //
+        },
+        tables::Tables, //
     },
     logic::handle,
     open_file::OpenFile,
@@ -102,14 +113,14 @@ enum Publish<'a> {
 
 impl Publish<'_> {
     /// Publishes everything. The only failure there is is a status of the success class.
-    fn commit(self, call: Call<'_>) -> Outcome {
+    fn commit(self, tables: &Tables) -> Outcome {
         match self {
             Self::Nothing => {}
             Self::Handle(handle) => handle.publish(),
             Self::Handles(handles) => handles.publish(),
             Self::Named(handle, global) => {
                 handle.publish();
-                call.driver.tables.globals.publish(global);
+                tables.globals.publish(global);
             }
             Self::Fd(fd) => fd.install(),
             Self::Locked(locked) => locked.keep(),
@@ -120,7 +131,7 @@ impl Publish<'_> {
             Self::NamedFd(fd, share) => {
                 fd.install();
                 if let Some(name) = share.name() {
-                    call.driver.tables.names.publish(name, &share);
+                    tables.names.publish(name, &share);
                 }
             }
             Self::Acquired(acquired) => acquired.keep(),
@@ -130,51 +141,51 @@ impl Publish<'_> {
 }
 
 /// Runs a handler that only reads its argument struct.
-fn run_in<T: Plain>(
-    call: Call<'_>,
+fn run_in<C: Context, T: Plain>(
+    context: C,
     arg: u64,
-    handler: impl FnOnce(Call<'_>, &T) -> Outcome,
+    handler: impl FnOnce(C, &T) -> Outcome,
 ) -> Outcome {
     let args = user::read::<T>(arg)?;
 
-    handler(call, &args)
+    handler(context, &args)
 }
 
 /// Runs a handler whose outputs are not in its argument struct.
-fn run_elsewhere<'a, T: Plain>(
-    call: Call<'a>,
+fn run_elsewhere<'a, C: Context, T: Plain>(
+    context: C,
     arg: u64,
-    handler: impl FnOnce(Call<'a>, &T) -> Outcome<Publish<'a>>,
+    handler: impl FnOnce(C, &T) -> Outcome<Publish<'a>>,
 ) -> Outcome {
     let args = user::read::<T>(arg)?;
 
-    handler(call, &args)?.commit(call)
+    handler(context, &args)?.commit(context.tables())
 }
 
 /// Runs a handler that writes outputs into its argument struct.
-fn run_out<'a, T: Plain>(
-    call: Call<'a>,
+fn run_out<'a, C: Context, T: Plain>(
+    context: C,
     arg: u64,
-    handler: impl FnOnce(Call<'a>, &mut T) -> Outcome<Publish<'a>>,
+    handler: impl FnOnce(C, &mut T) -> Outcome<Publish<'a>>,
 ) -> Outcome {
     let mut args = user::read::<T>(arg)?;
-    let publish = handler(call, &mut args)?;
+    let publish = handler(context, &mut args)?;
 
     user::write(arg, &args)?;
-    publish.commit(call)
+    publish.commit(context.tables())
 }
 
 /// Runs a handler that writes outputs into its argument struct even if it fails, as its rules say.
-fn run_report<'a, T: Plain>(
-    call: Call<'a>,
+fn run_report<'a, C: Context, T: Plain>(
+    context: C,
     arg: u64,
-    handler: impl FnOnce(Call<'a>, &mut T) -> Outcome<Publish<'a>>,
+    handler: impl FnOnce(C, &mut T) -> Outcome<Publish<'a>>,
 ) -> Outcome {
     let mut args = user::read::<T>(arg)?;
-    let outcome = handler(call, &mut args);
+    let outcome = handler(context, &mut args);
 
     user::write(arg, &args)?;
-    outcome?.commit(call)
+    outcome?.commit(context.tables())
 }
 
 /// The `ioctl` operation of the device.
@@ -182,7 +193,13 @@ pub(crate) fn run(opened: &OpenFile, cmd: u32, arg: u64) -> isize {
     let number = cmd & 0xff;
 
     if number == EXEC {
-        return exec(opened, cmd, arg);
+        return run_exec(cmd, arg, |number, size| {
+            // CAST: usize has 64 bits wherever a size does not fit 32.
+            let entry = table::find(number).filter(|entry| entry.size == size as usize)?;
+            let call = call(opened)?;
+
+            Some(move |arg| (entry.run)(call, arg))
+        });
     }
 
     let Some(entry) = table::find(number).filter(|entry| entry.code(number) == cmd) else {
@@ -192,7 +209,12 @@ pub(crate) fn run(opened: &OpenFile, cmd: u32, arg: u64) -> isize {
         return not_ours();
     };
 
-    match (entry.run)(call, arg) {
+    result_of((entry.run)(call, arg))
+}
+
+/// What a plain ioctl returns.
+fn result_of(outcome: Outcome) -> isize {
+    match outcome {
         Ok(()) => 0,
         Err(Stop::Status(status)) => status.ioctl_result(),
         Err(Stop::Interrupted) => interrupted(),
@@ -221,20 +243,17 @@ fn nt_handle(slot: u64) -> Outcome<Arc<NtHandle>> {
     })
 }
 
-/// The `ioctl` operation of an NT handle.
-pub(crate) fn run_on_nt_handle(_handle: &NtHandle, _cmd: u32, _arg: u64) -> isize {
-    not_ours()
-}
-
-/// The `exec` ioctl (abi.md section 3.2): 0 and an exact status, or an errno and nothing done.
-fn exec(opened: &OpenFile, cmd: u32, arg: u64) -> isize {
+/// The `exec` ioctl (abi.md section 3.2): 0 and an exact status, or an errno and nothing done. `find`
+/// gives the call with a number and a size of arguments.
+fn run_exec<R: FnOnce(u64) -> Outcome>(
+    cmd: u32,
+    arg: u64,
+    find: impl FnOnce(u32, u32) -> Option<R>,
+) -> isize {
     if cmd != table::code(EXEC, size_of::<opendxg_exec>()) {
         return not_ours();
     }
 
-    let Some(call) = call(opened) else {
-        return not_ours();
-    };
     let Ok(mut exec) = user::read::<opendxg_exec>(arg) else {
         return Status::ACCESS_VIOLATION.ioctl_result();
     };
@@ -243,9 +262,7 @@ fn exec(opened: &OpenFile, cmd: u32, arg: u64) -> isize {
         return Status::INVALID_PARAMETER.ioctl_result();
     }
 
-    // CAST: usize has 64 bits wherever a size does not fit 32.
-    let known = table::find(exec.nr).filter(|entry| entry.size == exec.size as usize);
-    let Some(entry) = known else {
+    let Some(run) = find(exec.nr, exec.size) else {
         return not_ours();
     };
 
@@ -255,7 +272,7 @@ fn exec(opened: &OpenFile, cmd: u32, arg: u64) -> isize {
         return Status::ACCESS_VIOLATION.ioctl_result();
     }
 
-    let status = match (entry.run)(call, exec.arg) {
+    let status = match run(exec.arg) {
         Ok(()) => return 0,
         Err(Stop::Status(status)) => status,
         Err(Stop::Interrupted) => return interrupted(),

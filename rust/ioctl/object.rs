@@ -7,6 +7,8 @@ use super::{
     handles::Handles,
     invalid_if,
     nt_handle,
+    target::OnHandle,
+    weak,
     Call,
     Publish, //
 };
@@ -29,7 +31,11 @@ use crate::{
         },
         open_allocation::OpenAllocation,
         opening::Opening,
-        share::NtHandle, //
+        process::Process,
+        share::{
+            NtHandle,
+            Share, //
+        }, //
     },
     logic::{
         access::{
@@ -38,7 +44,10 @@ use crate::{
         },
         handle, //
     },
-    sys::object_file::PendingFd,
+    sys::{
+        object_file::PendingFd,
+        user, //
+    },
     uapi::{
         status::{
             Outcome,
@@ -47,12 +56,19 @@ use crate::{
         *, //
     }, //
 };
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
+
 /// What a query is about.
 struct Subject {
     strong: Strong,
     kinds: [u32; 3],
     members: u32,
     access: u32,
+    /// The share, if it is an NT handle.
+    share: Option<Arc<Share>>,
 }
 
 impl Subject {
@@ -62,6 +78,7 @@ impl Subject {
             kinds: [kind.number(), 0, 0],
             members: 1,
             access,
+            share: None,
         }
     }
 
@@ -94,56 +111,135 @@ impl Subject {
         let mut subject = Self::one(strong, handle.object().header().kind(), handle.access());
 
         subject.members = 0;
+        subject.share = Some(handle.share().clone());
         for (place, member) in subject.kinds.iter_mut().zip(members.iter()) {
             *place = member.header().kind().number();
             subject.members += 1;
         }
         Ok(subject)
     }
+
+    /// Fills the outputs. `process` is that of the caller, if it is known.
+    fn answer<'a>(
+        &self,
+        process: Option<&Process>,
+        args: &mut opendxg_query_object,
+    ) -> Outcome<Publish<'a>> {
+        let object = self.strong.object();
+        let header = object.header();
+
+        self.answer_name(args)?;
+        args.type_ = match object {
+            Object::Fence(_) | Object::Legacy(_) => OPENDXG_TYPE_SYNC_OBJECT,
+            Object::Resource(_) => OPENDXG_TYPE_RESOURCE,
+            Object::KeyedMutex(_) => OPENDXG_TYPE_KEYED_MUTEX,
+        };
+        [args.kind, ..] = self.kinds;
+        args.member_count = self.members;
+        args.member_kinds = self.kinds;
+        args.access = self.access;
+        args.object_id = header.id();
+        args.generation = header.attached.generation();
+        // Not the one that this call has taken.
+        args.references = header.references().saturating_sub(1);
+        args.local_references = process.map_or(0, |process| match object {
+            Object::Resource(resource) => resource.bundles_of(process.space.identity.key()),
+            _ => process.handles.count_of(header.id()),
+        });
+        args.allocation_count = match object {
+            Object::Resource(resource) => resource.extent().0,
+            _ => 0,
+        };
+        args.creator_uid = header.creator.uid_for_caller();
+        args.alive = 1;
+        (args.adapter_luid_low, args.adapter_luid_high) = header
+            .adapter
+            .as_ref()
+            .map_or((0, 0), |adapter| (adapter.luid.low, adapter.luid.high));
+        Ok(Publish::Nothing)
+    }
+
+    /// Copies the name out, if there is one and the caller wants it.
+    fn answer_name(&self, args: &mut opendxg_query_object) -> Outcome {
+        let name = self.share.as_ref().and_then(|share| share.name());
+        let path = name.map_or(&[][..], |name| name.path());
+        // CAST: at most 1024 units.
+        let size = size_of_val(path) as u32;
+        let room = args.name_size;
+
+        args.name_size = size;
+        if args.name == 0 || size == 0 {
+            return Ok(());
+        }
+        if size > room {
+            return Err(Status::BUFFER_TOO_SMALL.into());
+        }
+        Ok(user::write_slice(args.name, path)?)
+    }
+}
+
+/// Checks what all queries have in common.
+fn check_query(args: &opendxg_query_object) -> Outcome {
+    invalid_if(args.flags != 0 || args.reserved != 0 || args.name == 0 && args.name_size != 0)
 }
 
 /// nr 0x82.
 pub(super) fn query<'a>(call: Call<'a>, args: &mut opendxg_query_object) -> Outcome<Publish<'a>> {
-    invalid_if(args.flags != 0 || args.reserved != 0)?;
+    check_query(args)?;
+    if args.handle_type == OPENDXG_HANDLE_WEAK {
+        return query_weak(call, args);
+    }
 
-    let number = u32::try_from(args.handle).map_err(|_| Status::INVALID_PARAMETER)?;
     let subject = match args.handle_type {
-        OPENDXG_HANDLE_LOCAL => Subject::local(call, number)?,
-        OPENDXG_HANDLE_GLOBAL => Subject::global(call, number)?,
+        OPENDXG_HANDLE_LOCAL => Subject::local(call, number(args.handle)?)?,
+        OPENDXG_HANDLE_GLOBAL => Subject::global(call, number(args.handle)?)?,
         OPENDXG_HANDLE_NT => Subject::nt(&*nt_handle(args.handle)?)?,
         _ => return Err(Status::INVALID_PARAMETER.into()),
     };
-    let object = subject.strong.object();
-    let header = object.header();
 
-    args.type_ = match object {
-        Object::Fence(_) | Object::Legacy(_) => OPENDXG_TYPE_SYNC_OBJECT,
-        Object::Resource(_) => OPENDXG_TYPE_RESOURCE,
-        Object::KeyedMutex(_) => OPENDXG_TYPE_KEYED_MUTEX,
+    subject.answer(Some(call.process), args)
+}
+
+/// The value of a local or global handle.
+fn number(handle: u64) -> Outcome<u32> {
+    u32::try_from(handle).map_err(|_| Status::INVALID_PARAMETER.into())
+}
+
+/// Of a dead object only the id, the kind and the access of its handles are left.
+fn query_weak<'a>(call: Call<'a>, args: &mut opendxg_query_object) -> Outcome<Publish<'a>> {
+    let weak = weak::weak_file(args.handle)?;
+    let link = weak.link();
+
+    if let Some(strong) = link.resolve() {
+        return Subject::one(strong, link.kind(), weak.access()).answer(Some(call.process), args);
+    }
+    *args = opendxg_query_object {
+        handle: args.handle,
+        handle_type: args.handle_type,
+        name: args.name,
+        type_: match link.kind() {
+            Kind::Resource => OPENDXG_TYPE_RESOURCE,
+            Kind::KeyedMutex => OPENDXG_TYPE_KEYED_MUTEX,
+            _ => OPENDXG_TYPE_SYNC_OBJECT,
+        },
+        kind: link.kind().number(),
+        member_count: 1,
+        member_kinds: [link.kind().number(), 0, 0],
+        access: weak.access(),
+        object_id: link.object_id(),
+        ..user::zeroed()
     };
-    [args.kind, ..] = subject.kinds;
-    args.member_count = subject.members;
-    args.member_kinds = subject.kinds;
-    args.access = subject.access;
-    args.object_id = header.id();
-    args.generation = header.attached.generation();
-    // Not the one that this call has taken.
-    args.references = header.references().saturating_sub(1);
-    (args.local_references, args.allocation_count) = match object {
-        Object::Resource(resource) => (
-            resource.bundles_of(call.process.space.identity.key()),
-            resource.extent().0,
-        ),
-        _ => (call.process.handles.count_of(header.id()), 0),
-    };
-    args.creator_uid = 0;
-    args.alive = 1;
-    (args.adapter_luid_low, args.adapter_luid_high) = header
-        .adapter
-        .as_ref()
-        .map_or((0, 0), |adapter| (adapter.luid.low, adapter.luid.high));
-    args.name_size = 0;
     Ok(Publish::Nothing)
+}
+
+/// nr 0x82 on an NT handle. No local handles are counted: whose would they be?
+pub(super) fn query_handle<'a>(
+    on: OnHandle<'_>,
+    args: &mut opendxg_query_object,
+) -> Outcome<Publish<'a>> {
+    check_query(args)?;
+    on.check(args.handle, args.handle_type)?;
+    Subject::nt(on.0)?.answer(None, args)
 }
 
 /// Reserves a new local handle, with the handles of its allocations for a resource. The first number
@@ -272,6 +368,12 @@ pub(super) fn dup_nt<'a>(_call: Call<'a>, args: &mut opendxg_dup_nt) -> Outcome<
     let source = nt_handle(args.handle)?;
 
     dup_description(&source, args)
+}
+
+/// nr 0xa3 on an NT handle.
+pub(super) fn dup_handle<'a>(on: OnHandle<'_>, args: &mut opendxg_dup_nt) -> Outcome<Publish<'a>> {
+    on.check(args.handle, args.handle_type)?;
+    dup_description(on.0, args)
 }
 
 /// Another description of what `source` is a handle of.

@@ -9,6 +9,7 @@ use super::{
     allocation_use,
     device,
     escape,
+    info,
     keyed_mutex,
     name,
     object,
@@ -21,6 +22,7 @@ use super::{
     sync_object,
     transport,
     wait,
+    weak,
     Call, //
 };
 use crate::uapi::{
@@ -52,6 +54,12 @@ pub(super) const fn code(number: u32, size: usize) -> u32 {
     0xc000_0000 | (size as u32) << 16 | (DXG_IOCTL_TYPE as u32) << 8 | number
 }
 
+/// The code of a number and a size that come from a caller; none if there is no such code.
+pub(super) fn checked_code(number: u32, size: u32) -> Option<u32> {
+    // CAST: 32 bits fit a usize.
+    (number < 1 << 8 && size < 1 << 14).then(|| code(number, size as usize))
+}
+
 /// Numbers are one byte.
 const NUMBERS: usize = 256;
 
@@ -70,7 +78,7 @@ macro_rules! table {
                 assert!(table[NUMBER as usize].is_none());
                 table[NUMBER as usize] = Some(Entry {
                     size: size_of::<$args>(),
-                    run: |call, arg| $direction::<$args>(call, arg, $handler),
+                    run: |call, arg| $direction::<_, $args>(call, arg, $handler),
                 });
             })*
             table
@@ -154,6 +162,13 @@ table! {
     DXG_IOCTL_ACQUIREKEYEDMUTEX2: run_report D3DKMT_ACQUIREKEYEDMUTEX2 => keyed_mutex::acquire2;
     DXG_IOCTL_RELEASEKEYEDMUTEX: run_in D3DKMT_RELEASEKEYEDMUTEX => keyed_mutex::release;
     DXG_IOCTL_RELEASEKEYEDMUTEX2: run_in D3DKMT_RELEASEKEYEDMUTEX2 => keyed_mutex::release2;
+    DXG_IOCTL_SET_INFO: run_report opendxg_set_info => info::set;
+    DXG_IOCTL_GET_INFO: run_report opendxg_get_info => info::get;
+    DXG_IOCTL_ENUM_INFO: run_report opendxg_enum_info => info::enumerate;
+    DXG_IOCTL_DELETE_INFO: run_report opendxg_delete_info => info::delete;
+    DXG_IOCTL_OPEN_WEAK: run_out opendxg_open_weak => weak::open;
+    DXG_IOCTL_RESOLVE_WEAK: run_out opendxg_resolve_weak => weak::resolve;
+    DXG_IOCTL_WATCH: run_out opendxg_watch => weak::watch;
     DXG_IOCTL_FENCE_POINT: run_out opendxg_fence_point => wait::create_fence_point;
     DXG_IOCTL_VERSION: run_out opendxg_version => transport::version;
     DXG_IOCTL_NOP: run_in () => transport::nop;

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The information store of an object (shared-resources.md section 8). Each call works on the device
+//! and on an NT handle.
+
+use super::{
+    invalid_if,
+    target::{
+        Context,
+        Target, //
+    },
+    Publish, //
+};
+use crate::{
+    dxgk::{
+        attached::Value,
+        store::{
+            self,
+            Change,
+            Entry,
+            Failed, //
+        }, //
+    },
+    logic::{
+        handle,
+        info_rules::{
+            self,
+            Choice,
+            Id,
+            Item,
+            Refused, //
+        }, //
+    },
+    sys::{
+        attach::{
+            self,
+            NotAttachable, //
+        },
+        object_file::PendingFd,
+        user, //
+    },
+    uapi::{
+        status::{
+            Outcome,
+            Status, //
+        },
+        *, //
+    }, //
+};
+use kernel::{
+    fs::File,
+    prelude::*,
+    sync::aref::ARef, //
+};
+
+/// The name of an item's entry.
+fn id_of(item: &opendxg_info_item) -> Id {
+    Id {
+        key: item.key,
+        schema: item.schema,
+    }
+}
+
+/// The file behind a descriptor of the caller, if it may be attached (RES-63).
+fn attachable(fd: i32) -> Outcome<ARef<File>> {
+    attach::get(fd).map_err(|reason| {
+        match reason {
+            NotAttachable::Closed => Status::INVALID_HANDLE,
+            NotAttachable::Kind => Status::OBJECT_TYPE_MISMATCH,
+            NotAttachable::NoMemory => Status::NO_MEMORY,
+        }
+        .into()
+    })
+}
+
+/// Copies in what an item wants to store.
+fn change(target: &Target, item: &opendxg_info_item) -> Outcome<Change> {
+    // CAST: 32 bits fit a usize.
+    let size = item.size as usize;
+
+    // The rules would refuse it as well, but it is not copied in before.
+    if size > store::limits().entry_bytes {
+        return Err(Status::QUOTA_EXCEEDED.into());
+    }
+    Ok(Change {
+        item: Item {
+            id: id_of(item),
+            flags: item.flags,
+            expected: item.expected_generation,
+            size,
+        },
+        value: Value::new(&target.header().tables, user::read_bytes(item.data, size)?)?,
+        file: match item.flags & OPENDXG_INFO_ATTACH_FD {
+            0 => None,
+            _ => Some(attachable(item.fd)?),
+        },
+    })
+}
+
+/// Reports a change: the new generation, or with REVISION_MISMATCH the one that the entry has.
+fn report(changed: core::result::Result<u64, Failed>, generation: &mut u64) -> Outcome {
+    match changed {
+        Ok(new) => {
+            *generation = new;
+            Ok(())
+        }
+        Err(failed) => {
+            if let Failed::Refused(Refused::Generation(present)) = failed {
+                *generation = present;
+            }
+            Err(failed.into())
+        }
+    }
+}
+
+/// nr 0xa4.
+pub(super) fn set<'a>(from: impl Context, args: &mut opendxg_set_info) -> Outcome<Publish<'a>> {
+    // CAST: 32 bits fit a usize.
+    let count = args.item_count as usize;
+
+    invalid_if(count == 0 || count > info_rules::MAX_ITEMS || args.items == 0)?;
+
+    let target = from.target(args.handle, args.handle_type)?;
+
+    target.check_writable()?;
+
+    let mut items = [user::zeroed::<opendxg_info_item>(); info_rules::MAX_ITEMS];
+    let items = items.get_mut(..count).unwrap_or_default();
+    let mut changes = KVec::with_capacity(count, GFP_KERNEL_ACCOUNT)?;
+
+    user::read_slice(args.items, items)?;
+    for item in &*items {
+        invalid_if(
+            !info_rules::are_flags_valid(item.flags, item.fd) || item.size != 0 && item.data == 0,
+        )?;
+    }
+    invalid_if(!info_rules::are_distinct(items, id_of))?;
+    for item in &*items {
+        changes.push(change(&target, item)?, GFP_KERNEL_ACCOUNT)?;
+    }
+    report(target.header().attached.set(&changes), &mut args.generation)?;
+    Ok(Publish::Nothing)
+}
+
+/// nr 0xa7.
+pub(super) fn delete<'a>(
+    from: impl Context,
+    args: &mut opendxg_delete_info,
+) -> Outcome<Publish<'a>> {
+    let target = from.target(args.handle, args.handle_type)?;
+
+    target.check_writable()?;
+
+    let id = Id {
+        key: args.key,
+        schema: args.schema,
+    };
+    let deleted = target
+        .header()
+        .attached
+        .delete(id, args.expected_generation);
+
+    report(deleted, &mut args.generation)?;
+    Ok(Publish::Nothing)
+}
+
+/// The flags of an entry that users see.
+fn entry_flags(rule: &info_rules::Entry) -> u32 {
+    let sealed = if rule.sealed { OPENDXG_INFO_SEALED } else { 0 };
+    let file = if rule.has_file {
+        OPENDXG_INFO_HAS_FD
+    } else {
+        0
+    };
+
+    sealed | file
+}
+
+/// The size of an entry.
+fn size_of_entry(rule: &info_rules::Entry) -> u32 {
+    // CAST: sizes come from 32 bits.
+    rule.size as u32
+}
+
+/// nr 0xa5. What is returned is of one change: nothing can come between its parts (RES-59).
+pub(super) fn get<'a>(from: impl Context, args: &mut opendxg_get_info) -> Outcome<Publish<'a>> {
+    invalid_if(args.flags & !OPENDXG_GET_FD != 0 || args.size != 0 && args.data == 0)?;
+
+    let target = from.target(args.handle, args.handle_type)?;
+    let store = target.header().attached.store();
+    let entry = match store.choose(args.key, args.max_schema) {
+        Ok(entry) => entry,
+        Err(Choice::TooNew(lowest)) => {
+            args.schema = lowest;
+            return Err(Status::REVISION_MISMATCH.into());
+        }
+        Err(_) => return Err(Status::NOT_FOUND.into()),
+    };
+    let rule = entry.rule();
+    let size = size_of_entry(&rule);
+
+    if size > args.size {
+        args.size = size;
+        return Err(Status::BUFFER_TOO_SMALL.into());
+    }
+
+    let fd = match &entry.file {
+        Some(file) if args.flags & OPENDXG_GET_FD != 0 => {
+            Some(PendingFd::of_file(file.clone(), handle::LAST_FD, true)?)
+        }
+        _ => None,
+    };
+
+    if size != 0 {
+        user::write_slice(args.data, entry.value.bytes())?;
+    }
+    args.size = size;
+    args.schema = rule.id.schema;
+    args.writer_uid = entry.writer.uid_for_caller();
+    args.generation = rule.generation;
+    // CAST: below 2^30.
+    args.fd = fd.as_ref().map_or(-1, |fd| fd.fd() as i32);
+    args.entry_flags = entry_flags(&rule);
+    Ok(fd.map_or(Publish::Nothing, Publish::Fd))
+}
+
+/// One line of the list of entries.
+fn line(entry: &Entry) -> opendxg_info_entry {
+    let rule = entry.rule();
+
+    opendxg_info_entry {
+        key: rule.id.key,
+        schema: rule.id.schema,
+        size: size_of_entry(&rule),
+        generation: rule.generation,
+        flags: entry_flags(&rule),
+        writer_uid: entry.writer.uid_for_caller(),
+    }
+}
+
+/// nr 0xa6.
+pub(super) fn enumerate<'a>(
+    from: impl Context,
+    args: &mut opendxg_enum_info,
+) -> Outcome<Publish<'a>> {
+    invalid_if(args.count != 0 && args.entries == 0)?;
+
+    let target = from.target(args.handle, args.handle_type)?;
+    let store = target.header().attached.store();
+    let entries = store.entries();
+    let room = args.count;
+
+    // CAST: as many as the module parameter allows, which has 32 bits.
+    args.count = entries.len() as u32;
+    if args.count > room {
+        return Err(Status::BUFFER_TOO_SMALL.into());
+    }
+
+    let mut lines = KVVec::with_capacity(entries.len(), GFP_KERNEL_ACCOUNT)?;
+
+    for entry in entries {
+        lines.push(line(entry), GFP_KERNEL_ACCOUNT)?;
+    }
+    if !lines.is_empty() {
+        user::write_slice(args.entries, &lines)?;
+    }
+    args.generation = store.generation();
+    Ok(Publish::Nothing)
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Calls on descriptors of objects themselves: on NT handles (RES-16, RES-62) and on watches. Any
+//! process that has the descriptor may make them, without opening the device.
+
+use super::{
+    info,
+    not_ours,
+    object,
+    result_of,
+    run_exec,
+    run_out,
+    run_report,
+    table,
+    target::OnHandle,
+    weak,
+    EXEC, //
+};
+use crate::{
+    dxgk::{
+        share::NtHandle,
+        watch::Watch, //
+    },
+    uapi::{
+        status::Outcome,
+        *, //
+    }, //
+};
+
+/// Serves a call whose context is `C`.
+type Handler<C> = fn(C, u64) -> Outcome;
+
+/// The calls on an NT handle, by code.
+fn on_handle<'a>(code: u32) -> Option<Handler<OnHandle<'a>>> {
+    Some(match code {
+        DXG_IOCTL_QUERY_OBJECT => {
+            |on, arg| run_report::<_, opendxg_query_object>(on, arg, object::query_handle)
+        }
+        DXG_IOCTL_DUP_NT => |on, arg| run_out::<_, opendxg_dup_nt>(on, arg, object::dup_handle),
+        DXG_IOCTL_SET_INFO => |on, arg| run_report::<_, opendxg_set_info>(on, arg, info::set),
+        DXG_IOCTL_GET_INFO => |on, arg| run_report::<_, opendxg_get_info>(on, arg, info::get),
+        DXG_IOCTL_ENUM_INFO => {
+            |on, arg| run_report::<_, opendxg_enum_info>(on, arg, info::enumerate)
+        }
+        DXG_IOCTL_DELETE_INFO => {
+            |on, arg| run_report::<_, opendxg_delete_info>(on, arg, info::delete)
+        }
+        DXG_IOCTL_OPEN_WEAK => |on, arg| run_out::<_, opendxg_open_weak>(on, arg, weak::open),
+        DXG_IOCTL_WATCH => |on, arg| run_out::<_, opendxg_watch>(on, arg, weak::watch),
+        _ => return None,
+    })
+}
+
+/// The calls on a watch, by code.
+fn on_watch<'a>(code: u32) -> Option<Handler<&'a Watch>> {
+    match code {
+        DXG_IOCTL_WATCH_STATE => Some(weak::watch_state),
+        _ => None,
+    }
+}
+
+/// The `ioctl` operation of an NT handle.
+pub(crate) fn run_on_nt_handle(handle: &NtHandle, cmd: u32, arg: u64) -> isize {
+    run(OnHandle(handle), on_handle, cmd, arg)
+}
+
+/// The `ioctl` operation of a watch.
+pub(crate) fn run_on_watch(watch: &Watch, cmd: u32, arg: u64) -> isize {
+    run(watch, on_watch, cmd, arg)
+}
+
+/// Runs a call of a kind of file, by itself or through `exec`.
+fn run<C: Copy>(context: C, find: fn(u32) -> Option<Handler<C>>, cmd: u32, arg: u64) -> isize {
+    if cmd & 0xff == EXEC {
+        let known = |number, size| {
+            let handler = find(table::checked_code(number, size)?)?;
+
+            Some(move |arg| handler(context, arg))
+        };
+
+        return run_exec(cmd, arg, known);
+    }
+    match find(cmd) {
+        Some(handler) => result_of(handler(context, arg)),
+        None => not_ours(),
+    }
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The object that a call is about, for calls that are made on the device with a handle, and on an NT
+//! handle itself.
+
+use super::{
+    invalid_if,
+    nt_handle,
+    Call, //
+};
+use crate::{
+    dxgk::{
+        object::{
+            Header,
+            Object,
+            Strong, //
+        },
+        share::NtHandle,
+        tables::Tables, //
+    },
+    logic::access,
+    uapi::{
+        status::{
+            Outcome,
+            Status, //
+        },
+        *, //
+    }, //
+};
+
+/// An object, kept for the time of a call, and the access that the caller's handle gives.
+pub(super) struct Target {
+    strong: Strong,
+    access: u32,
+}
+
+impl Target {
+    /// By a local or NT handle of the caller.
+    pub(super) fn of(call: Call<'_>, handle: u64, handle_type: u32) -> Outcome<Self> {
+        match handle_type {
+            OPENDXG_HANDLE_LOCAL => {
+                let local = u32::try_from(handle).map_err(|_| Status::INVALID_PARAMETER)?;
+                let found = call.process.handles.shareable(local)?;
+
+                Ok(Self {
+                    strong: found.strong,
+                    access: found.access,
+                })
+            }
+            OPENDXG_HANDLE_NT => Self::of_file(&*nt_handle(handle)?),
+            _ => Err(Status::INVALID_PARAMETER.into()),
+        }
+    }
+
+    /// By an NT handle: its first object.
+    pub(super) fn of_file(handle: &NtHandle) -> Outcome<Self> {
+        let first = &handle.share().members().first;
+
+        Ok(Self {
+            strong: first.another().ok_or(Status::INVALID_HANDLE)?,
+            access: handle.access(),
+        })
+    }
+
+    /// The object.
+    pub(super) fn object(&self) -> &Object {
+        self.strong.object()
+    }
+
+    /// What it has in common with others.
+    pub(super) fn header(&self) -> &Header {
+        self.object().header()
+    }
+
+    /// The access that the caller's handle gives.
+    pub(super) fn access(&self) -> u32 {
+        self.access
+    }
+
+    /// ACCESS_DENIED unless the handle may write (RES-64).
+    pub(super) fn check_writable(&self) -> Outcome {
+        let right = match self.object() {
+            Object::Resource(_) => access::resource::WRITE,
+            _ => access::SIGNAL,
+        };
+
+        if self.access & right == 0 {
+            return Err(Status::ACCESS_DENIED.into());
+        }
+        Ok(())
+    }
+}
+
+/// Where a call is made.
+pub(super) trait Context: Copy {
+    /// The object that the handle in the call's arguments is of.
+    fn target(self, handle: u64, handle_type: u32) -> Outcome<Target>;
+
+    /// The tables of the module.
+    fn tables(&self) -> &Tables;
+}
+
+impl Context for Call<'_> {
+    fn target(self, handle: u64, handle_type: u32) -> Outcome<Target> {
+        Target::of(self, handle, handle_type)
+    }
+
+    fn tables(&self) -> &Tables {
+        &self.driver.tables
+    }
+}
+
+/// A call on an NT handle itself: by any process, which need not have the device open.
+#[derive(Clone, Copy)]
+pub(super) struct OnHandle<'a>(pub(super) &'a NtHandle);
+
+impl OnHandle<'_> {
+    /// Whether the arguments say that the call is about the handle it is made on.
+    pub(super) fn check(self, handle: u64, handle_type: u32) -> Outcome {
+        invalid_if(handle != 0 || handle_type != OPENDXG_HANDLE_SELF)
+    }
+}
+
+impl Context for OnHandle<'_> {
+    fn target(self, handle: u64, handle_type: u32) -> Outcome<Target> {
+        self.check(handle, handle_type)?;
+        Target::of_file(self.0)
+    }
+
+    fn tables(&self) -> &Tables {
+        &self.0.object().header().tables
+    }
+}

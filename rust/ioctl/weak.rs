@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Weak references and watches (shared-resources.md section 10).
+
+use super::{
+    invalid_if,
+    object,
+    sync_object,
+    target::Context,
+    Call,
+    Publish, //
+};
+use crate::{
+    dxgk::{
+        watch::{
+            self,
+            Watch, //
+        },
+        weak::{
+            Link,
+            WeakFile, //
+        }, //
+    },
+    logic::handle,
+    sys::{
+        object_file::{
+            self,
+            NotOurs,
+            PendingFd, //
+        },
+        user, //
+    },
+    uapi::{
+        status::{
+            Outcome,
+            Status, //
+        },
+        *, //
+    }, //
+};
+use kernel::sync::Arc;
+
+/// nr 0xa8.
+pub(super) fn open<'a>(from: impl Context, args: &mut opendxg_open_weak) -> Outcome<Publish<'a>> {
+    invalid_if(args.flags != 0 || args.reserved != 0)?;
+
+    let target = from.target(args.handle, args.handle_type)?;
+    let link = Link::of(target.object())?;
+    let weak = WeakFile::new(&target.header().tables, link, target.access())?;
+    let fd = PendingFd::new(weak, handle::LAST_FD, true)?;
+
+    // CAST: below 2^30.
+    args.fd = fd.fd() as i32;
+    Ok(Publish::Fd(fd))
+}
+
+/// The weak reference behind a descriptor of the caller.
+pub(super) fn weak_file(fd: u64) -> Outcome<Arc<WeakFile>> {
+    let fd = handle::nt_fd(fd).ok_or(Status::INVALID_HANDLE)?;
+
+    object_file::get::<WeakFile>(fd).map_err(|not_ours| {
+        match not_ours {
+            NotOurs::Closed => Status::INVALID_HANDLE,
+            NotOurs::Mismatch => Status::OBJECT_TYPE_MISMATCH,
+        }
+        .into()
+    })
+}
+
+/// nr 0xa9.
+pub(super) fn resolve<'a>(call: Call<'a>, args: &mut opendxg_resolve_weak) -> Outcome<Publish<'a>> {
+    invalid_if(args.flags != 0)?;
+
+    let parent = match args.device {
+        0 => None,
+        device => Some(call.process.handles.parent(device)?),
+    };
+    let fd = u64::try_from(args.fd).map_err(|_| Status::INVALID_HANDLE)?;
+    let weak = weak_file(fd)?;
+    let strong = weak.link().resolve().ok_or(Status::NOT_FOUND)?;
+
+    if let Some(parent) = &parent {
+        invalid_if(!strong.object().header().is_for(&parent.device.adapter))?;
+    }
+
+    let handles = object::open_local(call, strong, weak.access(), parent.as_ref())?;
+
+    args.handle = handles.numbers().next().unwrap_or(0);
+    Ok(Publish::Handles(handles))
+}
+
+/// nr 0xaa.
+pub(super) fn watch<'a>(from: impl Context, args: &mut opendxg_watch) -> Outcome<Publish<'a>> {
+    let known = watch::DESTROY | watch::CHANGE;
+
+    invalid_if(
+        args.flags != 0 || args.reserved != 0 || args.events == 0 || args.events & !known != 0,
+    )?;
+
+    let target = from.target(args.handle, args.handle_type)?;
+    let event_fd = u64::try_from(args.event_fd).map_err(|_| Status::INVALID_HANDLE)?;
+    let event = sync_object::event(event_fd)?;
+    let link = Link::of(target.object())?;
+    let watch = Watch::new(
+        &target.header().tables,
+        link,
+        event,
+        args.events,
+        args.cookie,
+    )?;
+    let fd = PendingFd::new(watch, handle::LAST_FD, true)?;
+
+    // CAST: below 2^30.
+    args.fd = fd.fd() as i32;
+    Ok(Publish::Fd(fd))
+}
+
+/// nr 0xab, on the watch itself. What could not be copied out stays to be seen.
+pub(super) fn watch_state(watch: &Watch, arg: u64) -> Outcome {
+    let mut args = user::read::<opendxg_watch_state>(arg)?;
+
+    invalid_if(args.reserved != 0)?;
+
+    let seen = watch.take_seen();
+
+    args.cookie = watch.cookie();
+    args.object_id = watch.link().object_id();
+    args.generation = seen.generation;
+    args.events = seen.events;
+    user::write(arg, &args).inspect_err(|_| watch.put_back(seen.events))?;
+    Ok(())
+}
