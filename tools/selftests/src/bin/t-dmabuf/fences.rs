@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! No fence that a user can delay is in a dma-buf of ours (RES-88).
+
+use opendxg::SyncFlags;
+use rustix::event::PollFlags;
+use selftests::dma_buf::{export_sync_file, is_signalled, READ, WRITE};
+use selftests::fds::poll_events;
+use selftests::resource::{export, flags, share, Create, ALL_ACCESS, PAGE_SIZE};
+use selftests::{ensure, ensure_eq, fixture, Outcome, Suite};
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+/// Adds the tests of this file.
+pub(crate) fn tests(suite: Suite) -> Suite {
+    suite
+        .test("RES-88 an exported sync file has signalled", signalled)
+        .test("RES-88 a dma-buf is never busy", never_busy)
+        .test(
+            "RES-88 a fence that is never signalled does not matter",
+            beside_a_fence,
+        )
+}
+
+fn signalled() -> Outcome {
+    let device = fixture::device()?;
+    let made = Create::sized(&device, 0, &[PAGE_SIZE]).run()?;
+    let file = export(made.raw(), made.first(), 0)?;
+    for access in [READ, WRITE, READ | WRITE] {
+        let sync = export_sync_file(&file, access)?;
+        ensure!(is_signalled(&sync)?, "access {access}");
+    }
+    Ok(())
+}
+
+fn is_idle(file: impl AsFd) -> Outcome {
+    let events = poll_events(file.as_fd(), Duration::ZERO)?;
+    ensure_eq!(
+        events & (PollFlags::IN | PollFlags::OUT),
+        PollFlags::IN | PollFlags::OUT
+    );
+    Ok(())
+}
+
+fn never_busy() -> Outcome {
+    let device = fixture::device()?;
+    let made = Create::sized(&device, 0, &[PAGE_SIZE]).run()?;
+    let file = export(made.raw(), made.first(), 0)?;
+    is_idle(&file)?;
+    let view = made.lock()?;
+    is_idle(&file)?;
+    view.unlock()?;
+    is_idle(&file)
+}
+
+/// A fence shared with the buffer is a NT handle, and pending for ever; the buffer is idle all the same.
+fn beside_a_fence() -> Outcome {
+    let device = fixture::device()?;
+    let fence = device.create_shareable_fence(0)?;
+    let made = Create::sized(&device, flags::NT, &[PAGE_SIZE]).run()?;
+    let nt = share(made.raw(), &[made.resource], ALL_ACCESS)?;
+    let pending = fence.point(5)?;
+    let file = export(made.raw(), made.first(), 0)?;
+    is_idle(&file)?;
+    ensure!(is_signalled(export_sync_file(&file, READ | WRITE)?)?);
+    let events = poll_events(pending.as_fd(), Duration::ZERO)?;
+    ensure!(!events.contains(PollFlags::IN), "the fence is pending");
+    let shared = fence.share(opendxg::Access::ALL)?;
+    drop(device.open_fence(&shared, SyncFlags::empty())?);
+    drop(nt);
+    Ok(())
+}

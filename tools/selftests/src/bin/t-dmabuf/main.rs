@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! dma-bufs: those that we export, those of others that we import, and what the others do with ours.
+
+mod exports;
+mod fences;
+mod imports;
+
+use selftests::Suite;
+
+fn main() {
+    Suite::new("dmabuf")
+        .with(exports::tests)
+        .with(imports::tests)
+        .with(fences::tests)
+        .run()
+}
