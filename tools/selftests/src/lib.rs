@@ -26,6 +26,7 @@
 pub mod blocked;
 pub mod call;
 pub mod child;
+pub mod dma_buf;
 pub mod fds;
 pub mod fixture;
 pub mod leak;
