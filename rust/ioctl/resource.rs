@@ -32,8 +32,7 @@ use crate::{
     },
     logic::{
         access,
-        allocation_rules::MAX_PRIVATE_DATA,
-        sync_flags::Rights, //
+        allocation_rules::MAX_PRIVATE_DATA, //
     },
     sys::user,
     uapi::{
@@ -390,19 +389,19 @@ fn open_guards(
     // CAST: bounded above.
     let data = user::read_bytes(initial.address, initial.size as usize)?;
     let may_write = access & access::resource::WRITE != 0;
-    let rights = Rights {
-        wait: true,
-        signal: may_write,
+    let sync_access = match may_write {
+        true => access::ALL,
+        false => access::READ_CONTROL | access::WAIT,
     };
-    let access = access::READ_CONTROL | access::WAIT | if may_write { access::ALL } else { 0 };
     let (mutex, sync) = guards;
-    let gone = Status::INVALID_HANDLE;
-    let opening = |strong: &Strong| -> Outcome<Opening> {
-        let strong = strong.another().ok_or(gone)?;
+    let opening = |strong: &Strong, access| -> Outcome<Opening> {
+        let strong = strong.another().ok_or(Status::INVALID_HANDLE)?;
+        let rights = access::rights(access);
 
         Ok(Opening::new(strong, rights, access, &call.process.space)?.0)
     };
-    let (mutex_opening, sync_opening) = (opening(mutex)?, opening(sync)?);
+    let mutex_opening = opening(mutex, access)?;
+    let sync_opening = opening(sync, sync_access)?;
     let mutex_number = handles.reserve(Item::KeyedMutex(mutex_opening), Some(parent))?;
     let sync_number = handles.reserve(Item::Sync(sync_opening), Some(parent))?;
 

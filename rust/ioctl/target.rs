@@ -80,8 +80,8 @@ impl Target {
     /// ACCESS_DENIED unless the handle may write (RES-64).
     pub(super) fn check_writable(&self) -> Outcome {
         let right = match self.object() {
-            Object::Resource(_) => access::resource::WRITE,
-            _ => access::SIGNAL,
+            Object::Resource(_) | Object::KeyedMutex(_) => access::resource::WRITE,
+            Object::Fence(_) | Object::Legacy(_) => access::SIGNAL,
         };
 
         if self.access & right == 0 {
