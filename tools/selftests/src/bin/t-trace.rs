@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tracepoints: what happens to a fence shows up in order, by numbers that say nothing about the kernel.
 
-use std::collections::BTreeMap;
-use std::fs::{create_dir, read_dir, read_to_string, remove_dir, write};
-use std::path::{Path, PathBuf};
+use std::fs::{read_dir, read_to_string};
+use std::path::Path;
 
 use opendxg::{Access, Device, EventFd};
+use selftests::trace::{traced, Event, ROOT};
 use selftests::{ensure, ensure_eq, fixture, skip, Outcome, Suite};
 
-const ROOT: &str = "/sys/kernel/tracing";
 const EVENTS: [&str; 5] = [
     "dxg_create",
     "dxg_destroy",
@@ -18,81 +17,6 @@ const EVENTS: [&str; 5] = [
 ];
 /// What `kind` says about a monitored fence.
 const MONITORED_FENCE: u64 = 5;
-
-/// One line of the trace.
-#[derive(Debug)]
-struct Event {
-    name: String,
-    fields: BTreeMap<String, u64>,
-}
-
-impl Event {
-    fn parse(line: &str) -> Outcome<Self> {
-        let (head, tail) = line
-            .split_once(": dxg_")
-            .ok_or(format!("not ours: {line}"))?;
-        let (name, fields) = tail.split_once(": ").ok_or(format!("no fields: {line}"))?;
-        ensure!(!head.is_empty());
-        let fields = fields.split_whitespace().map(|field| {
-            let (key, value) = field.split_once('=')?;
-            Some((key.into(), value.parse().ok()?))
-        });
-        Ok(Self {
-            name: name.into(),
-            fields: fields
-                .collect::<Option<_>>()
-                .ok_or(format!("not numbers: {line}"))?,
-        })
-    }
-
-    fn get(&self, field: &str) -> u64 {
-        self.fields.get(field).copied().unwrap_or(u64::MAX)
-    }
-
-    /// Name and fields in short.
-    fn is(&self, name: &str, fields: &[(&str, u64)]) -> bool {
-        self.name == name
-            && self.fields.len() == fields.len()
-            && fields.iter().all(|(key, value)| self.get(key) == *value)
-    }
-}
-
-/// A trace buffer of its own, removed when dropped.
-struct Trace(PathBuf);
-
-impl Trace {
-    fn start() -> Outcome<Self> {
-        if !Path::new(ROOT).join("events/dxg").is_dir() {
-            skip!("no tracepoints at {ROOT}");
-        }
-        let trace = Self(Path::new(ROOT).join(format!("instances/dxg-{}", std::process::id())));
-        create_dir(&trace.0)?;
-        write(trace.0.join("buffer_size_kb"), "1024")?;
-        write(trace.0.join("events/dxg/enable"), "1")?;
-        Ok(trace)
-    }
-
-    /// What was recorded.
-    fn stop(self) -> Outcome<Vec<Event>> {
-        write(self.0.join("events/dxg/enable"), "0")?;
-        let text = read_to_string(self.0.join("trace"))?;
-        let lines = text.lines().filter(|line| !line.starts_with('#'));
-        lines.map(Event::parse).collect()
-    }
-}
-
-impl Drop for Trace {
-    fn drop(&mut self) {
-        let _ = remove_dir(&self.0);
-    }
-}
-
-/// Everything that `work` causes.
-fn traced(work: impl FnOnce() -> Outcome) -> Outcome<Vec<Event>> {
-    let trace = Trace::start()?;
-    work()?;
-    trace.stop()
-}
 
 /// Demands that the trace is exactly this: (name, fields) in order.
 fn expect(events: &[Event], expected: &[(&str, &[(&str, u64)])]) -> Outcome {

@@ -108,7 +108,7 @@ fn with_data() -> Outcome {
     let (opened, _, size) = open2(&client, mutex.global(), b"");
     opened?;
     ensure_eq!(size, 0);
-    for wrong in [&b"five5"[..], b"seven77", &[1; 64]] {
+    for wrong in [&b"1"[..], b"five5"] {
         let (refused, buffer, size) = open2(&client, mutex.global(), wrong);
         fails_with(refused, REFUSE)?;
         ensure_eq!((buffer.as_slice(), size as usize), (wrong, wrong.len()));
