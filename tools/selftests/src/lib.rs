@@ -41,6 +41,7 @@ pub mod sharing;
 mod suite;
 pub mod task;
 pub mod time;
+pub mod trace;
 pub mod uring;
 pub mod user;
 mod watchdog;
