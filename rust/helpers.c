@@ -6,8 +6,11 @@
 #include <linux/capability.h>
 #include <linux/cred.h>
 #include <linux/fault-inject-usercopy.h>
+#include <linux/file.h>
+#include <linux/fs.h>
 #include <linux/hrtimer.h>
 #include <linux/ipc_namespace.h>
+#include <linux/magic.h>
 #include <linux/mm.h>
 #include <linux/mman.h>
 #include <linux/nsproxy.h>
@@ -15,6 +18,7 @@
 #include <linux/poll.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
+#include <linux/sched/task.h>
 #include <linux/uaccess.h>
 #include <linux/uidgid.h>
 #include <linux/unaligned.h>
@@ -83,6 +87,55 @@ bool dxg_tgid_is(void *tgid)
 bool dxg_group_is_dead(void)
 {
 	return !atomic_read(&current->signal->live);
+}
+
+/* The identity of a living process; released with put_pid(). */
+void *dxg_group_by_number(u32 number)
+{
+	struct pid *pid = find_get_pid(number);
+
+	if (pid && pid_has_task(pid, PIDTYPE_TGID))
+		return pid;
+	put_pid(pid);
+	return NULL;
+}
+
+/* As above, by a pidfd of the caller. */
+void *dxg_group_by_pidfd(u32 fd)
+{
+	CLASS(fd, f)(fd);
+	struct pid *pid;
+
+	if (fd_empty(f) || file_inode(fd_file(f))->i_sb->s_magic != PID_FS_MAGIC)
+		return NULL;
+	pid = file_inode(fd_file(f))->i_private;
+	return pid && pid_has_task(pid, PIDTYPE_TGID) ? get_pid(pid) : NULL;
+}
+
+/* Who a process is, as dxg_caller() says it of the caller. False if it is gone. */
+bool dxg_group_credentials(void *group, struct dxg_caller *out, bool *ipc_owner)
+{
+	struct task_struct *task = get_pid_task(group, PIDTYPE_TGID);
+	const struct cred *cred;
+
+	if (!task)
+		return false;
+
+	task_lock(task);
+	out->ipc_ns = task->nsproxy ? task->nsproxy->ipc_ns->ns.ns_id : 0;
+	task_unlock(task);
+
+	cred = get_task_cred(task);
+	out->user_ns = cred->user_ns->ns.ns_id;
+	out->euid = __kuid_val(cred->euid);
+	out->fsuid = __kuid_val(cred->fsuid);
+	out->egid = __kgid_val(cred->egid);
+	out->reserved = 0;
+	put_cred(cred);
+
+	*ipc_owner = has_capability_noaudit(task, CAP_IPC_OWNER);
+	put_task_struct(task);
+	return true;
 }
 
 /* NULL in kernel threads and once an exiting task has given up its memory. */

@@ -39,6 +39,9 @@ void *dxg_tgid_get(void);
 bool dxg_tgid_is(void *tgid);
 bool dxg_group_is_dead(void);
 struct mm_struct *dxg_current_mm(void);
+void *dxg_group_by_number(u32 number);
+void *dxg_group_by_pidfd(u32 fd);
+bool dxg_group_credentials(void *group, struct dxg_caller *out, bool *ipc_owner);
 
 struct file *dxg_anon_file(const char *name, const struct file_operations *fops,
 			   void *priv, int flags);

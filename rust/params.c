@@ -26,6 +26,11 @@ module_param_named(global_access, dxg_param_global_access, uint, 0444);
 MODULE_PARM_DESC(global_access,
 		 "who may open by global handle: 0 same user, 1 anybody, 2 nobody (default: 0)");
 
+bool dxg_param_allow_nonsecure;
+module_param_named(allow_nonsecure, dxg_param_allow_nonsecure, bool, 0444);
+MODULE_PARM_DESC(allow_nonsecure,
+		 "let anybody open a resource by global handle if its creator says so (default: N)");
+
 /* Limits per user, see Documentation/names.md. */
 unsigned int dxg_param_max_user_objects = 65536;
 module_param_named(max_user_objects, dxg_param_max_user_objects, uint, 0444);

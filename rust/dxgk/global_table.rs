@@ -15,12 +15,22 @@ use super::{
     object::{
         Object,
         Strong, //
-    }, //
+    },
+    resource::Resource, //
 };
 use crate::{
-    logic::handle,
+    logic::{
+        global_access::{
+            self,
+            Audience,
+            Opener,
+            Policy, //
+        },
+        handle, //
+    },
     sys::{
         caller::Credentials,
+        group::Group,
         params,
         random, //
     }, //
@@ -132,15 +142,49 @@ impl GlobalTable {
     }
 }
 
-/// Whether the caller may open `object` by its global handle: module parameter `global_access`.
+/// What the administrator allows.
+fn policy() -> Policy {
+    Policy {
+        global_access: params::global_access(),
+        allow_nonsecure: params::allow_nonsecure(),
+    }
+}
+
+/// Whether the caller may open `object` by its global handle.
 fn may_open(object: &Object) -> bool {
     let creator = &object.header().creator;
     let caller = Credentials::of_caller();
+    let (audience, admitted) = match object {
+        Object::Resource(resource) => {
+            let audience = resource.description.audience;
 
-    caller.shares_ipc_with(creator)
-        && match params::global_access() {
-            0 => caller.acts_as(creator) || Credentials::caller_is_ipc_owner(),
-            1 => true,
-            _ => false,
+            (
+                audience,
+                audience == Audience::Admitted && resource.admits_caller(),
+            )
         }
+        _ => (Audience::Usual, false),
+    };
+    let opener = Opener {
+        same_namespace: caller.shares_ipc_with(creator),
+        same_user: caller.acts_as(creator) || Credentials::caller_is_ipc_owner(),
+        admitted,
+    };
+
+    global_access::may_open(policy(), audience, opener)
+}
+
+/// Whether the process `group` may open `resource` by its global handle.
+pub(crate) fn may_group_open(resource: &Resource, group: &Group) -> bool {
+    let creator = &resource.header.creator;
+    let Some((credentials, ipc_owner)) = group.credentials() else {
+        return false;
+    };
+    let opener = Opener {
+        same_namespace: credentials.shares_ipc_with(creator),
+        same_user: credentials.acts_as(creator) || ipc_owner,
+        admitted: resource.admits(group),
+    };
+
+    global_access::may_open(policy(), resource.description.audience, opener)
 }

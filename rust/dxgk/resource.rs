@@ -10,9 +10,13 @@ use super::{
     allocation::Allocation,
     object::Header, //
 };
-use crate::uapi::status::{
-    Outcome,
-    Status, //
+use crate::{
+    logic::global_access::Audience,
+    sys::group::Group,
+    uapi::status::{
+        Outcome,
+        Status, //
+    }, //
 };
 use kernel::{
     new_mutex,
@@ -25,17 +29,6 @@ use kernel::{
     }, //
 };
 
-/// Who else than its creator may open a resource by its global handle (RES-103).
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Audience {
-    /// Whom the module parameter says.
-    Usual,
-    /// Anybody, if the module parameter does not say nobody.
-    Anybody,
-    /// Only the processes that were admitted.
-    Admitted,
-}
-
 /// What a resource is made of, fixed at creation.
 pub(crate) struct Description {
     /// Whether it can be opened elsewhere.
@@ -44,9 +37,14 @@ pub(crate) struct Description {
     pub(crate) alone: bool,
     /// Who may open it by global handle.
     pub(crate) audience: Audience,
+    /// The process that made it.
+    pub(crate) creator: Option<Group>,
     /// Private driver data of the resource itself.
     pub(crate) driver_data: KVVec<u8>,
 }
+
+/// How many processes can be admitted to one resource.
+const MAX_ADMITTED: usize = 256;
 
 /// A rectangle that presentation code keeps with a resource.
 pub(crate) type Rectangle = [u32; 4];
@@ -54,6 +52,8 @@ pub(crate) type Rectangle = [u32; 4];
 struct State {
     allocations: KVVec<Arc<Allocation>>,
     present_rect: Rectangle,
+    /// Processes that may open it although access is restricted.
+    admitted: KVec<Group>,
     /// How many bundles each process has, by the key of its identity.
     openers: KVec<((usize, usize), u32)>,
     /// The count has reached 0.
@@ -99,6 +99,7 @@ impl Resource {
                     State {
                         allocations,
                         present_rect: [0; 4],
+                        admitted: KVec::new(),
                         openers: KVec::new(),
                         dead: false,
                     },
@@ -237,6 +238,38 @@ impl Resource {
         let own = state.openers.iter().find(|(other, _)| *other == key);
 
         own.map_or(0, |(_, count)| *count)
+    }
+
+    /// Admits a process to a restricted resource, or stops admitting it (RES-103).
+    pub(crate) fn admit(&self, group: Group, allow: bool) -> Outcome {
+        let mut state = self.state.lock();
+        let place = state.admitted.iter().position(|known| *known == group);
+
+        match (place, allow) {
+            (None, true) if state.admitted.len() >= MAX_ADMITTED => {
+                return Err(Status::NO_MEMORY.into())
+            }
+            (None, true) => state.admitted.push(group, GFP_KERNEL_ACCOUNT)?,
+            (Some(place), false) => {
+                let gone = state.admitted.remove(place);
+
+                drop(state);
+                drop(gone);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Whether a process is the creator or was admitted.
+    pub(crate) fn admits(&self, group: &Group) -> bool {
+        self.description.creator.as_ref() == Some(group)
+            || self.state.lock().admitted.iter().any(|known| known == group)
+    }
+
+    /// The same for the calling process.
+    pub(crate) fn admits_caller(&self) -> bool {
+        Group::of_caller().is_some_and(|caller| self.admits(&caller))
     }
 
     /// Keeps a rectangle (RES-68).

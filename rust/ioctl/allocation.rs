@@ -33,7 +33,6 @@ use crate::{
         },
         open_allocation::OpenAllocation,
         resource::{
-            Audience,
             Description,
             Resource, //
         },
@@ -51,10 +50,14 @@ use crate::{
             MAX_PRIVATE_DATA,
             PAGE, //
         },
+        global_access::Audience,
         handle,
         sync_flags::Sharing, //
     },
-    sys::user,
+    sys::{
+        group::Group,
+        user, //
+    },
     uapi::{
         status::{
             Outcome,
@@ -179,6 +182,7 @@ impl Request<'_> {
                 _ if self.has(bits::NON_SECURE) => Audience::Anybody,
                 _ => Audience::Usual,
             },
+            creator: Group::of_caller(),
             driver_data: core::mem::take(&mut self.driver_data),
         };
         let resource = Resource::new(header, description, allocations)?;

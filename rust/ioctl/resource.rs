@@ -18,6 +18,7 @@ use crate::{
             Bundle,
             Origin, //
         },
+        global_table::may_group_open,
         handle_table::{
             Item,
             Parent, //
@@ -32,9 +33,14 @@ use crate::{
     },
     logic::{
         access,
-        allocation_rules::MAX_PRIVATE_DATA, //
+        allocation_rules::MAX_PRIVATE_DATA,
+        global_access::Audience,
+        handle, //
     },
-    sys::user,
+    sys::{
+        group::Group,
+        user, //
+    },
     uapi::{
         status::{
             Outcome,
@@ -465,4 +471,35 @@ pub(super) fn runtime_data(call: Call<'_>, args: &D3DKMT_GETRUNTIMEDATA) -> Outc
         user::write_slice(args.pRuntimeData, bytes)?;
     }
     Ok(())
+}
+
+/// nr 0xc8: whether a process may open a resource by its global handle (RES-103).
+pub(super) fn check_access(call: Call<'_>, args: &D3DKMT_CHECKSHAREDRESOURCEACCESS) -> Outcome {
+    let bundle = call.process.handles.resource(args.hResource)?.what;
+    let group = Group::by_number(args.ClientPid).ok_or(Status::INVALID_PARAMETER)?;
+
+    invalid_if(!bundle.resource().description.shared || !may_group_open(bundle.resource(), &group))
+}
+
+/// nr 0xc9: admits a process, named by a pidfd, to a resource of restricted access. Only the process
+/// that made the resource may.
+pub(super) fn configure(call: Call<'_>, args: &D3DKMT_CONFIGURESHAREDRESOURCE) -> Outcome {
+    invalid_if(args.IsDwm != 0 || args.AllowAccess > 1)?;
+    call.process.handles.device(args.hDevice)?;
+
+    let found = call.process.handles.resource(args.hResource)?;
+    let resource = found.what.resource();
+
+    invalid_if(
+        found.device.is_some_and(|own| own != args.hDevice)
+            || resource.description.audience != Audience::Admitted,
+    )?;
+    if resource.description.creator != Group::of_caller() {
+        return Err(Status::ACCESS_DENIED.into());
+    }
+
+    let fd = handle::nt_fd(args.hProcess).ok_or(Status::INVALID_HANDLE)?;
+    let group = Group::by_pidfd(fd).ok_or(Status::INVALID_HANDLE)?;
+
+    resource.admit(group, args.AllowAccess != 0)
 }

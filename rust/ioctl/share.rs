@@ -162,3 +162,8 @@ fn share<'a>(call: Call<'a>, args: &D3DKMT_SHAREOBJECTS, mode: u32) -> Outcome<P
         None => Publish::Fd(fd),
     })
 }
+
+/// nr 0x44: there is no host to share with (RES-34).
+pub(super) fn share_with_host(_call: Call<'_>, _args: &D3DKMT_SHAREOBJECTWITHHOST) -> Outcome {
+    Err(Status::NOT_SUPPORTED.into())
+}

@@ -124,6 +124,12 @@ table! {
     DXG_IOCTL_GETSHAREDRESOURCEADAPTERLUID:
         run_out D3DKMT_GETSHAREDRESOURCEADAPTERLUID => resource::adapter_luid;
     DXG_IOCTL_GETRUNTIMEDATA: run_in D3DKMT_GETRUNTIMEDATA => resource::runtime_data;
+    DXG_IOCTL_CHECKSHAREDRESOURCEACCESS:
+        run_in D3DKMT_CHECKSHAREDRESOURCEACCESS => resource::check_access;
+    DXG_IOCTL_CONFIGURESHAREDRESOURCE:
+        run_in D3DKMT_CONFIGURESHAREDRESOURCE => resource::configure;
+    DXG_IOCTL_SHAREOBJECTWITHHOST:
+        run_in D3DKMT_SHAREOBJECTWITHHOST => share::share_with_host;
     DXG_IOCTL_LOCK2: run_out D3DKMT_LOCK2 => allocation_use::lock;
     DXG_IOCTL_UNLOCK2: run_in D3DKMT_UNLOCK2 => allocation_use::unlock;
     DXG_IOCTL_INVALIDATECACHE:

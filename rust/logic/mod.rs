@@ -11,6 +11,7 @@ pub(crate) mod adapter_info;
 pub(crate) mod allocation_rules;
 pub(crate) mod feature;
 pub(crate) mod fence_value;
+pub(crate) mod global_access;
 pub(crate) mod handle;
 pub(crate) mod info_rules;
 pub(crate) mod keyed_mutex;

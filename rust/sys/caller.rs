@@ -88,6 +88,11 @@ impl Credentials {
         Self { ids }
     }
 
+    /// Those that were read from a task.
+    pub(super) fn of(ids: ffi::Caller) -> Self {
+        Self { ids }
+    }
+
     /// Whether both live in one IPC namespace.
     pub(crate) fn shares_ipc_with(&self, creator: &Self) -> bool {
         self.ids.ipc_ns == creator.ids.ipc_ns

@@ -39,6 +39,13 @@ extern "C" {
     pub(super) fn dxg_tgid_get() -> *mut c_void;
     pub(super) fn dxg_tgid_is(tgid: *mut c_void) -> bool;
     pub(super) fn dxg_group_is_dead() -> bool;
+    pub(super) fn dxg_group_by_number(number: u32) -> *mut c_void;
+    pub(super) fn dxg_group_by_pidfd(fd: u32) -> *mut c_void;
+    pub(super) fn dxg_group_credentials(
+        group: *mut c_void,
+        out: *mut Caller,
+        ipc_owner: *mut bool,
+    ) -> bool;
     pub(super) fn dxg_current_mm() -> *mut bindings::mm_struct;
 
     pub(super) fn dxg_anon_file(
@@ -161,6 +168,7 @@ extern "C" {
     pub(super) static dxg_param_max_handles: c_uint;
     pub(super) static dxg_param_max_waiters: c_uint;
     pub(super) static dxg_param_global_access: c_uint;
+    pub(super) static dxg_param_allow_nonsecure: bool;
     pub(super) static dxg_param_max_user_objects: c_uint;
     pub(super) static dxg_param_max_user_names: c_uint;
     pub(super) static dxg_param_max_user_globals: c_uint;

@@ -12,6 +12,7 @@ pub(crate) mod dma_export;
 pub(crate) mod dma_import;
 pub(crate) mod eventfd;
 mod ffi;
+pub(crate) mod group;
 pub(crate) mod mapping;
 pub(crate) mod object_file;
 pub(crate) mod pages;

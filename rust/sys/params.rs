@@ -92,3 +92,9 @@ pub(crate) fn max_info_files() -> u32 {
     // SAFETY: An aligned integer that nothing writes after load.
     unsafe { ffi::dxg_param_max_info_files }
 }
+
+/// Whether a creator may let anybody open a resource; see RES-103.
+pub(crate) fn allow_nonsecure() -> bool {
+    // SAFETY: A bool that nothing writes after load.
+    unsafe { ffi::dxg_param_allow_nonsecure }
+}

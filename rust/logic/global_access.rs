@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Who may open an object by its global handle (RES-103).
+
+/// Who is meant to open an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Audience {
+    /// Whom the administrator allows.
+    Usual,
+    /// Anybody, if the administrator allows that for single objects.
+    Anybody,
+    /// Of those that the administrator allows, only the creator and processes that it has admitted.
+    Admitted,
+}
+
+/// What the administrator allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Policy {
+    /// 0: the same user; 1: anybody; others: nobody.
+    pub global_access: u32,
+    /// Whether a creator may let anybody open an object.
+    pub allow_nonsecure: bool,
+}
+
+/// What an opener is to the object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Opener {
+    /// Lives in the IPC namespace of the creator.
+    pub same_namespace: bool,
+    /// Acts as the user who made it, or may act for every user.
+    pub same_user: bool,
+    /// Is the creator or was admitted.
+    pub admitted: bool,
+}
+
+/// Whether the handle resolves for the opener.
+pub fn may_open(policy: Policy, audience: Audience, opener: Opener) -> bool {
+    let usual = match policy.global_access {
+        0 => opener.same_user,
+        1 => true,
+        _ => return false,
+    };
+
+    opener.same_namespace
+        && match audience {
+            Audience::Usual => usual,
+            Audience::Anybody => usual || policy.allow_nonsecure,
+            Audience::Admitted => usual && opener.admitted,
+        }
+}
