@@ -213,6 +213,17 @@ vm_fault_t dxg_fault_page(struct vm_fault *vmf, struct page *page)
 	return vmf_insert_pfn(vmf->vma, vmf->address, page_to_pfn(page));
 }
 
+/* Shows one more page, some pages after the one that faulted; false where that is not worth it. */
+bool dxg_fault_ahead(struct vm_fault *vmf, unsigned long ahead, struct page *page)
+{
+	unsigned long addr = vmf->address + ahead * PAGE_SIZE;
+
+	/* Not past the mapping, nor into another page table. */
+	if (addr < vmf->address || addr >= vmf->vma->vm_end || !(addr & ~PMD_MASK))
+		return false;
+	return !(vmf_insert_pfn(vmf->vma, addr, page_to_pfn(page)) & VM_FAULT_ERROR);
+}
+
 vm_fault_t dxg_fault_error(int error)
 {
 	return vmf_error(error);

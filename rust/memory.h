@@ -38,6 +38,7 @@ void dxg_zap_file(struct file *file);
 int dxg_show_pages(struct vm_area_struct *vma, unsigned long count, bool write,
 		   const struct vm_operations_struct *ops, void *priv);
 vm_fault_t dxg_fault_page(struct vm_fault *vmf, struct page *page);
+bool dxg_fault_ahead(struct vm_fault *vmf, unsigned long ahead, struct page *page);
 vm_fault_t dxg_fault_error(int error);
 
 /* dma-bufs of ours. */

@@ -209,6 +209,13 @@ impl PageSource for Storage {
         }
         self.pages().page(index)
     }
+
+    fn present(&self, index: usize) -> Option<PageRef<'_>> {
+        if index >= self.count() {
+            return None;
+        }
+        self.pages().present(index)
+    }
 }
 
 /// Whole pages, and at least one.

@@ -250,10 +250,14 @@ impl PageSource for Imported {
     }
 
     fn page(&self, index: usize) -> Result<PageRef<'_>> {
-        let page = (index < self.count).then(|| self.find(index)).flatten();
+        self.present(index).ok_or(EINVAL)
+    }
+
+    fn present(&self, index: usize) -> Option<PageRef<'_>> {
+        let page = (index < self.count).then(|| self.find(index)).flatten()?;
 
         // SAFETY: The mappings keep the buffer where it is as long as `self` lives.
-        page.map(|page| unsafe { PageRef::new(page) }).ok_or(EINVAL)
+        Some(unsafe { PageRef::new(page) })
     }
 }
 

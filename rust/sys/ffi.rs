@@ -119,6 +119,11 @@ extern "C" {
         vmf: *mut bindings::vm_fault,
         page: *mut bindings::page,
     ) -> bindings::vm_fault_t;
+    pub(super) fn dxg_fault_ahead(
+        vmf: *mut bindings::vm_fault,
+        ahead: c_ulong,
+        page: *mut bindings::page,
+    ) -> bool;
     pub(super) fn dxg_fault_error(error: c_int) -> bindings::vm_fault_t;
 
     pub(super) fn dxg_dma_buf_try_get(buf: *mut bindings::dma_buf) -> *mut bindings::file;

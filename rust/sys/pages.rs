@@ -13,6 +13,7 @@ use core::{
 };
 use kernel::{
     bindings,
+    page::PAGE_SIZE,
 
     prelude::*, //
 };
@@ -48,7 +49,13 @@ pub(crate) trait PageSource: Send + Sync {
     /// The page at an index, taken now if it was not there yet. May sleep and fail, even below
     /// [`PageSource::count`]: a file may have been truncated.
     fn page(&self, index: usize) -> Result<PageRef<'_>>;
+
+    /// The page at an index, if it is there already. Does not sleep.
+    fn present(&self, index: usize) -> Option<PageRef<'_>>;
 }
+
+/// Pages that one fault shows at most: what one page table holds.
+const AHEAD: usize = PAGE_SIZE / size_of::<u64>();
 
 /// More pages than this are never described by one array: the kernel's allocator of large arrays ends
 /// at 2^31 bytes, and complains about more.
@@ -92,10 +99,28 @@ pub(super) unsafe fn fault(
         _ => Err(EFAULT),
     };
 
-    match page {
+    let result = match page {
         // SAFETY: As above, and the page is valid.
         Ok(page) => unsafe { ffi::dxg_fault_page(vmf, page.as_ptr()) },
         // SAFETY: Only computes.
-        Err(error) => unsafe { ffi::dxg_fault_error(error.to_errno()) },
+        Err(error) => return unsafe { ffi::dxg_fault_error(error.to_errno()) },
+    };
+
+    // A mapping of memory that is there already should not fault for each page of it.
+    if let Some(source) = source {
+        for ahead in 1..AHEAD {
+            let Some(page) = index
+                .checked_add(ahead)
+                .and_then(|index| source.present(index))
+            else {
+                break;
+            };
+
+            // SAFETY: As above; the helper looks whether the mapping is that long.
+            if unsafe { !ffi::dxg_fault_ahead(vmf, ahead, page.as_ptr()) } {
+                break;
+            }
+        }
     }
+    result
 }

@@ -108,10 +108,14 @@ impl PageSource for Pinned {
     }
 
     fn page(&self, index: usize) -> Result<PageRef<'_>> {
-        let page = self.pages.get(index).copied().and_then(NonNull::new);
+        self.present(index).ok_or(EINVAL)
+    }
+
+    fn present(&self, index: usize) -> Option<PageRef<'_>> {
+        let page = self.pages.get(index).copied().and_then(NonNull::new)?;
 
         // SAFETY: By the type invariant the page stays pinned as long as `self` lives.
-        page.map(|page| unsafe { PageRef::new(page) }).ok_or(EINVAL)
+        Some(unsafe { PageRef::new(page) })
     }
 }
 

@@ -199,14 +199,23 @@ impl PageSource for Shmem {
 
     fn page(&self, index: usize) -> Result<PageRef<'_>> {
         let slot = self.slots.get(index).ok_or(EINVAL)?;
-        // ORDERING: pairs with the exchange in `take`; the page was made ready before.
-        let page = match page_at(slot.load(Acquire)) {
-            Some(page) => page,
-            None => self.take(index, slot)?,
-        };
+
+        if let Some(page) = self.present(index) {
+            return Ok(page);
+        }
+
+        let page = self.take(index, slot)?;
 
         // SAFETY: By the type invariant the page stays pinned as long as `self` lives.
         Ok(unsafe { PageRef::new(page) })
+    }
+
+    fn present(&self, index: usize) -> Option<PageRef<'_>> {
+        // ORDERING: pairs with the exchange in `take`; the page was made ready before.
+        let page = page_at(self.slots.get(index)?.load(Acquire))?;
+
+        // SAFETY: By the type invariant the page stays pinned as long as `self` lives.
+        Some(unsafe { PageRef::new(page) })
     }
 }
 
