@@ -2,7 +2,10 @@
 
 //! A keyed mutex: whoever releases it says for which key it is free (RES-91 to RES-102).
 //!
+//! Its private runtime data are the legacy blob of its store (RES-67), see [`Attached`].
 //! `Documentation/keyed-mutexes.md` describes states, ownership, hand-over and time-outs.
+//!
+//! [`Attached`]: super::attached::Attached
 //!
 //! LOCK: `state` is taken alone or with one bucket of [`MutexOwners`] inside. Threads are woken, and
 //! nodes and references dropped, after it is released.
@@ -134,9 +137,6 @@ pub(crate) struct KeyedMutex {
     pub(crate) header: Header,
     #[pin]
     state: SpinLock<State>,
-    /// The private runtime data. LOCK: leaf.
-    #[pin]
-    data: SpinLock<Option<Arc<KVVec<u8>>>>,
 }
 
 /// An ownership that its caller does not know of yet. Dropping it passes the mutex on as it was.
@@ -179,34 +179,9 @@ impl KeyedMutex {
             pin_init!(Self {
                 header <- header,
                 state <- new_spinlock!(state, "KeyedMutex::state"),
-                data <- new_spinlock!(None, "KeyedMutex::data"),
             }),
             GFP_KERNEL_ACCOUNT,
         )
-    }
-
-    /// The private runtime data, if there are any (RES-67).
-    pub(crate) fn data(&self) -> Option<Arc<KVVec<u8>>> {
-        self.data.lock().clone()
-    }
-
-    /// Replaces the private runtime data; with `first` only if there are none.
-    ///
-    /// Context: may sleep, no locks held.
-    pub(crate) fn set_data(&self, bytes: KVVec<u8>, first: bool) -> Result {
-        let bytes = Arc::new(bytes, GFP_KERNEL_ACCOUNT)?;
-        let mut data = self.data.lock();
-
-        if first && data.is_some() {
-            drop(data);
-            return Ok(());
-        }
-
-        let before = data.replace(bytes);
-
-        drop(data);
-        drop(before);
-        Ok(())
     }
 
     fn owners(&self) -> &Arc<MutexOwners> {

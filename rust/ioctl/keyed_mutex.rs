@@ -9,6 +9,7 @@ use super::{
 use crate::{
     dxgk::{
         account::Limit,
+        attached::Value,
         census::Kind,
         handle_table::Item,
         keyed_mutex::{
@@ -71,8 +72,8 @@ impl Data {
         Ok(Self { addr, size })
     }
 
-    /// Copies the data in; `None` if there are none.
-    fn read(self) -> Outcome<Option<KVVec<u8>>> {
+    /// Copies the data in; `None` if there are none. The caller pays for them.
+    fn read(self, call: Call<'_>) -> Outcome<Option<Arc<Value>>> {
         if self.size == 0 {
             return Ok(None);
         }
@@ -84,7 +85,11 @@ impl Data {
         let mut bytes = KVVec::from_elem(0, self.size as usize, GFP_KERNEL_ACCOUNT)?;
 
         user::read_slice(self.addr, &mut bytes)?;
-        Ok(Some(bytes))
+
+        let value = Value::new(&call.driver.tables, bytes);
+
+        // A limit is a shortage here (RES-105).
+        Ok(Some(value.map_err(|_| Status::NO_MEMORY)?))
     }
 
     /// Copies the data of `mutex` out, if the caller wants them and has room for all of them.
@@ -92,15 +97,15 @@ impl Data {
         if self.size == 0 {
             return Ok(());
         }
-        let Some(bytes) = mutex.data() else {
+        let Some(value) = mutex.header.attached.blob() else {
             return Ok(());
         };
 
         // CAST: 32 bits fit a usize.
-        if (self.size as usize) < bytes.len() {
+        if (self.size as usize) < value.bytes().len() {
             return Err(Status::INVALID_PARAMETER.into());
         }
-        Ok(user::write_slice(self.addr, &bytes)?)
+        Ok(user::write_slice(self.addr, value.bytes())?)
     }
 }
 
@@ -118,7 +123,7 @@ fn find(call: Call<'_>, local: u32) -> Outcome<(Arc<KeyedMutex>, Arc<MutexOpenin
 type Created<'a> = (u32, u32, Publish<'a>);
 
 fn make<'a>(call: Call<'a>, key: u64, nt: bool, data: Data) -> Outcome<Created<'a>> {
-    let bytes = data.read()?;
+    let value = data.read(call)?;
     let sharing = if nt { Sharing::Nt } else { Sharing::Global };
     let header = Header::new(
         Kind::KeyedMutex,
@@ -131,8 +136,8 @@ fn make<'a>(call: Call<'a>, key: u64, nt: bool, data: Data) -> Outcome<Created<'
     let mutex = KeyedMutex::new(header, key)?;
     let strong = Strong::first(Object::KeyedMutex(mutex.clone()));
 
-    if let Some(bytes) = bytes {
-        mutex.set_data(bytes, true)?;
+    if let Some(value) = value {
+        mutex.header.attached.init_blob(value)?;
     }
 
     let global = if nt { 0 } else { strong.name_globally()? };
@@ -196,21 +201,15 @@ fn open_by_global<'a>(call: Call<'a>, global: u32, data: Data) -> Outcome<(u32, 
         return Err(Status::INVALID_PARAMETER.into());
     };
 
-    if data.size != 0 {
-        match mutex.data() {
-            // CAST: 32 bits fit a usize.
-            Some(own) if (data.size as usize) < own.len() => {
-                return Err(Status::INVALID_PARAMETER.into());
-            }
-            Some(_) => {}
-            None => {
-                if let Some(bytes) = data.read()? {
-                    mutex.set_data(bytes, true)?;
-                }
-            }
+    let own = mutex.header.attached.blob().map(|own| own.bytes().len());
+    let first = match own {
+        // CAST: 32 bits fit a usize.
+        Some(own) if data.size != 0 && data.size as usize != own => {
+            return Err(Status::INVALID_PARAMETER.into());
         }
-    }
-
+        Some(_) => None,
+        None => data.read(call)?,
+    };
     let access = access::Type::Resource.all();
     let (opening, _) = Opening::new(strong, Rights::from_flags(0), access, &call.process.space)?;
     let reserved = call
@@ -218,6 +217,10 @@ fn open_by_global<'a>(call: Call<'a>, global: u32, data: Data) -> Outcome<(u32, 
         .handles
         .reserve(Item::KeyedMutex(opening.found_by_global()), None)?;
 
+    if let Some(first) = first {
+        // Somebody else may have been first meanwhile.
+        mutex.header.attached.init_blob(first)?;
+    }
     Ok((reserved.handle(), Publish::Handle(reserved)))
 }
 
@@ -323,9 +326,9 @@ pub(super) fn release2(call: Call<'_>, args: &D3DKMT_RELEASEKEYEDMUTEX2) -> Outc
     if !mutex.is_owned_by_caller(&opening) {
         return Err(Status::INVALID_PARAMETER.into());
     }
-    if let Some(bytes) = data.read()? {
+    if let Some(value) = data.read(call)? {
         // Before the release, so that the next owner sees them.
-        mutex.set_data(bytes, false)?;
+        mutex.header.attached.set_blob(value)?;
     }
     mutex.release(&opening, args.Key, args.FenceValue)
 }
