@@ -9,7 +9,7 @@ use opendxg::Guid;
 /// Frames that hold a new picture.
 pub const PICTURES: RangeInclusive<u64> = 1..=200;
 /// Frames after them in which only the number changes: what a hand-over costs by itself.
-pub const TURNS: RangeInclusive<u64> = 201..=1200;
+pub const TURNS: RangeInclusive<u64> = 201..=700;
 /// The frame that every process writes to a file.
 pub const KEPT: u64 = 137;
 

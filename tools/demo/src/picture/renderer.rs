@@ -90,8 +90,10 @@ pub fn run(folder: &Path, spoil: Option<u64>) -> Outcome {
         fence: &triple.fence,
         spoil,
     };
-    studio.pictures(folder)?;
+    let progress = Progress::begin(*PICTURES.end());
+    studio.pictures(folder, &progress)?;
     let pictures = seen(&readers)?;
+    progress.end();
     studio.turns()?;
     let turns = seen(&readers)?;
     table(&pictures, &turns);
@@ -116,10 +118,9 @@ struct Studio<'a> {
 
 impl Studio<'_> {
     /// Frames with a new picture each.
-    fn pictures(&self, folder: &Path) -> Outcome {
+    fn pictures(&self, folder: &Path, progress: &Progress) -> Outcome {
         let drawing = Drawing::new();
         let (mut pixels, mut bytes) = (Vec::new(), Vec::new());
-        let progress = Progress::begin(*PICTURES.end());
         for number in PICTURES {
             drawing.frame(number, &mut pixels);
             bytes.clear();
@@ -130,8 +131,6 @@ impl Studio<'_> {
             }
             progress.advance(number);
         }
-        self.looked_at(*PICTURES.end())?;
-        progress.end();
         Ok(())
     }
 
@@ -140,16 +139,15 @@ impl Studio<'_> {
         for number in TURNS {
             self.hand_over(number, &[])?;
         }
-        self.looked_at(*TURNS.end())
+        Ok(())
     }
 
     /// Puts a frame into both resources as soon as everybody has looked at the last one.
     fn hand_over(&self, number: u64, pixels: &[u8]) -> Outcome {
         alive::step();
         let head = frame::head(number, frame::checksum(number, pixels));
-        wait(self.fence, looked_at(number - 1))?;
+        self.looked_at(number - 1)?;
         for (memory, mutex) in &self.walls {
-            acquire(mutex, DRAW, number - 1)?;
             memory.write(0, &head);
             memory.write(frame::PIXELS, pixels);
             if self.spoil == Some(number) {
@@ -160,14 +158,12 @@ impl Studio<'_> {
         Ok(self.fence.signal(drawn(number))?)
     }
 
-    /// Waits until everybody has looked at a frame.
+    /// Waits until everybody has looked at a frame, and takes the mutexes. A reader that died with a mutex shows at once.
     fn looked_at(&self, number: u64) -> Outcome {
-        wait(self.fence, looked_at(number))?;
         for (_, mutex) in &self.walls {
             acquire(mutex, DRAW, number)?;
-            mutex.release(DRAW, number)?;
         }
-        Ok(())
+        wait(self.fence, looked_at(number))
     }
 }
 
