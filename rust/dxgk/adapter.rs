@@ -2,9 +2,12 @@
 
 //! A software adapter. Adapters exist from module load to unload; handles to them are per process.
 
-use crate::logic::adapter_info::{
-    AdapterCaps,
-    PHYSICAL_ADAPTER_COUNT, //
+use crate::{
+    logic::adapter_info::{
+        AdapterCaps,
+        PHYSICAL_ADAPTER_COUNT, //
+    },
+    sys::params, //
 };
 use kernel::{
     prelude::*,
@@ -49,6 +52,12 @@ impl Adapter {
             },
             GFP_KERNEL,
         )?)
+    }
+
+    /// Whether the administrator has stopped it: what exists can be destroyed, and nothing new is
+    /// created or opened.
+    pub(crate) fn is_stopped(&self) -> bool {
+        params::stopped_adapters() >> self.caps.index & 1 != 0
     }
 
     /// Whether an EngineAffinity names physical adapters that exist: bit n is the n-th, and 0 means

@@ -400,10 +400,16 @@ impl HandleTable {
         })
     }
 
-    /// The device behind a handle, as the parent of new handles.
+    /// The device behind a handle, as the parent of new handles. DEVICE_REMOVED if its adapter is
+    /// stopped.
     pub(crate) fn parent(&self, local: u32) -> Outcome<Parent> {
+        let device = self.device(local)?;
+
+        if device.adapter.is_stopped() {
+            return Err(Status::DEVICE_REMOVED.into());
+        }
         Ok(Parent {
-            device: self.device(local)?,
+            device,
             handle: local,
         })
     }

@@ -264,7 +264,12 @@ impl Resource {
     /// Whether a process is the creator or was admitted.
     pub(crate) fn admits(&self, group: &Group) -> bool {
         self.description.creator.as_ref() == Some(group)
-            || self.state.lock().admitted.iter().any(|known| known == group)
+            || self
+                .state
+                .lock()
+                .admitted
+                .iter()
+                .any(|known| known == group)
     }
 
     /// The same for the calling process.

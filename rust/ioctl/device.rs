@@ -37,6 +37,11 @@ pub(super) fn create<'a>(call: Call<'a>, args: &mut D3DKMT_CREATEDEVICE) -> Outc
     invalid_if(args.Flags & !DEVICE_FLAGS != 0)?;
 
     let adapter = call.process.handles.adapter(args.adapter_handle())?;
+
+    if adapter.is_stopped() {
+        return Err(Status::DEVICE_REMOVED.into());
+    }
+
     let device = Device::new(adapter)?;
     let reserved = call.process.handles.reserve(Item::Device(device), None)?;
 

@@ -6,7 +6,10 @@
 //! C declares them. They are written before the module's init runs and never again.
 
 use super::ffi;
-use kernel::prelude::*;
+use kernel::{
+    prelude::*,
+    sync::atomic::Relaxed, //
+};
 
 /// Name of the device node.
 pub(crate) fn name() -> &'static CStr {
@@ -97,4 +100,10 @@ pub(crate) fn max_info_files() -> u32 {
 pub(crate) fn allow_nonsecure() -> bool {
     // SAFETY: A bool that nothing writes after load.
     unsafe { ffi::dxg_param_allow_nonsecure }
+}
+
+/// The adapters that are stopped, one bit each.
+pub(crate) fn stopped_adapters() -> u32 {
+    // SAFETY: An aligned integer that is only written whole, by the kernel's own parameter code.
+    unsafe { &ffi::dxg_param_stopped_adapters }.load(Relaxed)
 }

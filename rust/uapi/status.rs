@@ -47,6 +47,8 @@ statuses! {
     NO_MEMORY = STATUS_NO_MEMORY;
     /// The buffer or array is too small.
     BUFFER_TOO_SMALL = STATUS_BUFFER_TOO_SMALL;
+    /// The adapter was stopped.
+    DEVICE_REMOVED = STATUS_DEVICE_REMOVED;
     /// Not offered by this adapter.
     NOT_SUPPORTED = STATUS_NOT_SUPPORTED;
     /// The name led to an object that existed already.
@@ -99,6 +101,7 @@ impl Status {
             Self::BUFFER_TOO_SMALL => code::EOVERFLOW,
             Self::NOT_SUPPORTED => code::EPERM,
             Self::OBJECT_NAME_COLLISION => code::EEXIST,
+            Self::DEVICE_REMOVED => code::ENODEV,
             Self::OBJECT_NAME_INVALID | Self::OBJECT_NAME_NOT_FOUND => code::ENOENT,
             _ => code::EINVAL,
         };
