@@ -88,6 +88,8 @@ impl OpenDevice for OpenFile {
             ("bytes", &census::BYTES),
             ("dmabufs", &census::DMABUFS),
             ("windows", &census::WINDOWS),
+            ("notices", &census::NOTICES),
+            ("values", &census::VALUES),
         ] {
             seq_print!(m, "dxg-total-{}:\t{}\n", name, gauge.get());
         }

@@ -45,14 +45,11 @@ use kernel::{
     }, //
 };
 
-/// A miniport's function that hears of the end of an object (RES-75).
-#[derive(Clone, Copy)]
-pub(crate) struct DestroyCallback {
-    /// Called with the cookie and the object's id: once, after the last strong reference and before
-    /// the contents are freed. It may sleep and make calls; no lock is held.
-    pub(crate) run: fn(cookie: u64, object: u64),
-    /// Whatever the miniport wants to be told.
-    pub(crate) cookie: u64,
+/// A miniport's cookie for an object, which hears of the object's end (RES-75).
+pub(crate) trait DestroyCallback: Send + Sync {
+    /// The object with this id is dead; its contents are there until this returns. Called once, with
+    /// no lock held; may sleep and use other objects, but cannot bring this one back.
+    fn destroyed(&self, object: u64);
 }
 
 struct State {
@@ -62,7 +59,7 @@ struct State {
     store: Option<Arc<Store>>,
     /// None: nobody ever wanted a weak reference or a watch.
     link: Option<Arc<Link>>,
-    callback: Option<DestroyCallback>,
+    callback: Option<KBox<dyn DestroyCallback>>,
 }
 
 /// See the module.
@@ -231,19 +228,26 @@ impl Attached {
         Ok(state.link.get_or_insert_with(|| fresh.clone()).clone())
     }
 
-    /// Registers the miniport's callback. False if there is one already, or the object is dead.
+    /// Registers the miniport's callback; the object takes one. Gives it back if there is one
+    /// already or the object is dead.
     #[cfg_attr(
         not(CONFIG_KUNIT = "y"),
-        expect(dead_code, reason = "the software adapter has nothing to free")
+        expect(
+            dead_code,
+            reason = "the software adapter has nothing of its own to free"
+        )
     )]
-    pub(crate) fn on_destroy(&self, callback: DestroyCallback) -> bool {
+    pub(crate) fn on_destroy(
+        &self,
+        callback: KBox<dyn DestroyCallback>,
+    ) -> core::result::Result<(), KBox<dyn DestroyCallback>> {
         let mut state = self.state.lock();
-        let free = !state.dead && state.callback.is_none();
 
-        if free {
-            state.callback = Some(callback);
+        if state.dead || state.callback.is_some() {
+            return Err(callback);
         }
-        free
+        state.callback = Some(callback);
+        Ok(())
     }
 
     /// The last strong reference to the object with this id is gone and its handles do not resolve:
@@ -263,7 +267,7 @@ impl Attached {
             link.die();
         }
         if let Some(callback) = callback {
-            (callback.run)(callback.cookie, object);
+            callback.destroyed(object);
         }
     }
 
@@ -319,5 +323,210 @@ fn blob(value: Arc<Value>, flags: u32) -> Change {
         },
         value,
         file: None,
+    }
+}
+
+/// Run by every load of the module in a kernel with KUnit.
+#[kernel::macros::kunit_tests(opendxg_attached)]
+mod tests {
+    use super::*;
+    use crate::{
+        dxgk::{
+            account::Limit,
+            census::Kind,
+            legacy_sync::{
+                LegacySync,
+                State as SyncState, //
+            },
+            object::{
+                Header,
+                Object,
+                Strong, //
+            },
+            tables::Tables, //
+        },
+        logic::sync_flags::Sharing, //
+    };
+    use kernel::sync::atomic::{
+        Atomic,
+        Relaxed, //
+    };
+
+    fn object(tables: &Arc<Tables>) -> Result<Strong> {
+        let charge = tables.accounts.of_caller()?.charge(Limit::Objects, 1)?;
+        let header = Header::new(
+            Kind::Fence,
+            None,
+            Sharing::Global,
+            false,
+            tables.clone(),
+            charge,
+        );
+        let fence = LegacySync::new(header, SyncState::Fence { value: 0 })?;
+
+        Ok(Strong::first(Object::Legacy(fence)))
+    }
+
+    fn attached(strong: &Strong) -> &Attached {
+        &strong.object().header().attached
+    }
+
+    fn value(tables: &Tables, size: usize) -> Result<Arc<Value>> {
+        let bytes = KVVec::from_elem(7, size, GFP_KERNEL)?;
+
+        Value::new(tables, bytes).map_err(|_| ENOMEM)
+    }
+
+    /// What the callback has seen, for the test to look at.
+    struct Seen {
+        calls: Atomic<u64>,
+        object: Atomic<u64>,
+        good: Atomic<u64>,
+    }
+
+    /// Uses everything it can while its object dies.
+    struct Curious {
+        tables: Arc<Tables>,
+        own: Object,
+        link: Arc<Link>,
+        seen: Arc<Seen>,
+    }
+
+    impl Curious {
+        /// Makes, names, opens and destroys another object; the own one stays dead.
+        fn try_all(&self) -> Result<bool> {
+            let other = object(&self.tables)?;
+            let global = other.name_globally()?;
+
+            self.tables.globals.publish(global);
+
+            let opened = self.tables.globals.open(global).is_some();
+            let revived = self.link.resolve().is_some() || Strong::upgrade(&self.own).is_some();
+            let value = value(&self.tables, 1)?;
+            let stored = self.own.header().attached.set_blob(value).is_ok();
+
+            Ok(opened && !revived && !stored)
+        }
+    }
+
+    impl DestroyCallback for Curious {
+        fn destroyed(&self, object: u64) {
+            self.seen.calls.add(1, Relaxed);
+            self.seen.object.store(object, Relaxed);
+            self.seen
+                .good
+                .store(u64::from(self.try_all().unwrap_or(false)), Relaxed);
+        }
+    }
+
+    /// RES-75: once, with the id, free to use the module, unable to revive the object.
+    #[test]
+    fn the_destroy_callback_may_use_the_module() -> Result {
+        let tables = Tables::new()?;
+        let strong = object(&tables)?;
+        let id = strong.object().header().id();
+        let link = Link::of(strong.object()).map_err(|_| EINVAL)?;
+        let seen = Arc::new(
+            Seen {
+                calls: Atomic::new(0),
+                object: Atomic::new(0),
+                good: Atomic::new(0),
+            },
+            GFP_KERNEL,
+        )?;
+        let curious = || -> Result<KBox<dyn DestroyCallback>> {
+            Ok(KBox::new(
+                Curious {
+                    tables: tables.clone(),
+                    own: strong.object().clone(),
+                    link: link.clone(),
+                    seen: seen.clone(),
+                },
+                GFP_KERNEL,
+            )?)
+        };
+
+        assert!(attached(&strong).on_destroy(curious()?).is_ok());
+        assert!(attached(&strong).on_destroy(curious()?).is_err());
+
+        let second = strong.another().ok_or(EINVAL)?;
+
+        drop(strong);
+        assert_eq!(seen.calls.load(Relaxed), 0);
+        drop(second);
+        assert_eq!(seen.calls.load(Relaxed), 1);
+        assert_eq!(seen.object.load(Relaxed), id);
+        assert_eq!(seen.good.load(Relaxed), 1);
+        Ok(())
+    }
+
+    /// RES-72: one link, which resolves until the last strong reference goes and hangs up then.
+    #[test]
+    fn a_link_outlives_its_object() -> Result {
+        let tables = Tables::new()?;
+        let strong = object(&tables)?;
+        let id = strong.object().header().id();
+        let link = Link::of(strong.object()).map_err(|_| EINVAL)?;
+        let again = Link::of(strong.object()).map_err(|_| EINVAL)?;
+
+        assert!(Arc::ptr_eq(&link, &again));
+        assert_eq!(link.events(), 0);
+
+        let resolved = link.resolve().ok_or(EINVAL)?;
+
+        assert_eq!(resolved.object().header().id(), id);
+        drop(strong);
+        assert!(link.resolve().is_some());
+        drop(resolved);
+        assert!(link.resolve().is_none());
+        assert_ne!(link.events(), 0);
+        assert_eq!(link.object_id(), id);
+        Ok(())
+    }
+
+    /// RES-67, RES-58, RES-71: one blob, counted changes, freed with the object.
+    #[test]
+    fn the_blob_is_an_entry() -> Result {
+        let tables = Tables::new()?;
+        let strong = object(&tables)?;
+        let attached = attached(&strong);
+        let kept = value(&tables, 6)?;
+
+        assert!(attached.blob().is_none());
+        assert_eq!(attached.generation(), 0);
+        assert!(attached.set_blob(kept.clone()).is_ok());
+        assert!(attached.init_blob(value(&tables, 9)?).is_ok());
+        assert_eq!(attached.blob_size(), 6);
+        assert_eq!(attached.generation(), 1);
+        assert!(attached.delete(BLOB, 2).is_err());
+        assert!(attached.delete(BLOB, 1).is_ok());
+        assert_eq!(attached.generation(), 2);
+        assert!(attached.init_blob(value(&tables, 9)?).is_ok());
+        assert_eq!(attached.blob_size(), 9);
+
+        let object = strong.object().clone();
+
+        drop(strong);
+        assert!(object.header().attached.blob().is_none());
+        assert_eq!(kept.bytes(), &[7; 6]);
+        Ok(())
+    }
+
+    /// RES-59: what was read stays as it was.
+    #[test]
+    fn a_snapshot_does_not_change() -> Result {
+        let tables = Tables::new()?;
+        let strong = object(&tables)?;
+        let attached = attached(&strong);
+
+        assert!(attached.set_blob(value(&tables, 1)?).is_ok());
+
+        let before = attached.store();
+
+        assert!(attached.set_blob(value(&tables, 2)?).is_ok());
+        assert_eq!(before.generation(), 1);
+        assert_eq!(before.entry(BLOB).map(|entry| entry.rule().size), Some(1));
+        assert_eq!(attached.store().generation(), 2);
+        Ok(())
     }
 }

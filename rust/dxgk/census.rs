@@ -71,6 +71,8 @@ pub(crate) static SHARES: Gauge = Gauge::new();
 
 /// Weak references and watches.
 pub(crate) static NOTICES: Gauge = Gauge::new();
+/// Values in information stores.
+pub(crate) static VALUES: Gauge = Gauge::new();
 
 /// An id that was never given to anything before (RES-2). Starts at 1.
 pub(crate) fn next_id() -> u64 {

@@ -11,6 +11,10 @@ use super::{
         Charge,
         Limit, //
     },
+    census::{
+        Member,
+        VALUES, //
+    },
     tables::Tables, //
 };
 use crate::{
@@ -47,6 +51,7 @@ use kernel::{
 pub(crate) struct Value {
     bytes: KVVec<u8>,
     _charge: Charge,
+    _member: Member,
 }
 
 impl Value {
@@ -58,6 +63,7 @@ impl Value {
         let value = Self {
             bytes,
             _charge: charge(tables, Limit::Store, size)?,
+            _member: VALUES.enter(),
         };
 
         Ok(Arc::new(value, GFP_KERNEL_ACCOUNT)?)
