@@ -243,21 +243,6 @@ impl Charge {
     pub(crate) fn account(&self) -> &Account {
         &self.account
     }
-
-    /// Changes how much it is. Less is always possible.
-    pub(crate) fn resize(&mut self, amount: u32) -> core::result::Result<(), Exceeded> {
-        let usage = self.account.0.usage(self.limit);
-
-        if let Some(more) = amount.checked_sub(self.amount) {
-            if !usage.take(more, self.limit.maximum()) {
-                return Err(Exceeded);
-            }
-        } else {
-            usage.give_back(self.amount - amount);
-        }
-        self.amount = amount;
-        Ok(())
-    }
 }
 
 impl Drop for Charge {
@@ -277,14 +262,11 @@ mod tests {
         let accounts = Accounts::new()?;
         let account = accounts.of_user(7)?;
         let limit = Limit::Watches.maximum();
-        let mut charge = account.charge(Limit::Watches, limit)?;
+        let charge = account.charge(Limit::Watches, limit - 1)?;
 
-        assert!(account.charge(Limit::Watches, 1).is_err());
-        assert!(account.charge(Limit::Names, 1).is_ok());
-        assert!(charge.resize(limit + 1).is_err());
-        assert!(charge.resize(limit - 1).is_ok());
         assert!(account.charge(Limit::Watches, 2).is_err());
         assert!(account.charge(Limit::Watches, 1).is_ok());
+        assert!(account.charge(Limit::Names, 1).is_ok());
         drop(charge);
         assert!(account.charge(Limit::Watches, limit).is_ok());
         Ok(())

@@ -37,6 +37,7 @@ pub(crate) mod legacy_sync;
 pub(crate) mod monitored_fence;
 pub(crate) mod mutex_opening;
 pub(crate) mod mutex_owners;
+pub(crate) mod name;
 pub(crate) mod name_table;
 pub(crate) mod object;
 pub(crate) mod open_allocation;

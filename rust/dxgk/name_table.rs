@@ -11,10 +11,13 @@
 //! LOCK: `names` is a mutex below which nothing is taken. It is locked when a named share is made,
 //! opened by name, and when its last handle goes; nothing is allocated or dropped under it.
 
-use super::account::{
-    Account,
-    Charge,
-    Limit, //
+use super::{
+    account::{
+        Account,
+        Charge,
+        Limit, //
+    },
+    name::Name, //
 };
 use crate::{
     logic::{
@@ -22,13 +25,11 @@ use crate::{
             Type,
             Wanted, //
         },
-        name,
         name_mode::{
             Class,
             Refusal,
             Rule, //
-        },
-        upcase::upcase, //
+        }, //
     },
     sys::caller::Credentials,
     uapi::status::{
@@ -37,9 +38,7 @@ use crate::{
         Stop, //
     }, //
 };
-use core::cmp::Ordering;
 use kernel::{
-    fmt,
     new_condvar,
     new_mutex,
     prelude::*,
@@ -48,88 +47,10 @@ use kernel::{
         RBTreeNode, //
     },
     sync::{
-        Arc,
         CondVar,
         Mutex, //
     }, //
 };
-
-/// A path, and what makes it the same name as another one.
-#[derive(Clone)]
-pub(crate) struct Name(Arc<Path>);
-
-struct Path {
-    namespace: u64,
-    session: u32,
-    /// The last component in upper case.
-    leaf: KVec<u16>,
-    /// As it was given.
-    path: KVec<u16>,
-}
-
-impl Name {
-    /// The name that a path is in the caller's IPC namespace; the inner error is about the path.
-    ///
-    /// Context: may sleep, no locks held.
-    pub(crate) fn new(path: KVec<u16>) -> Result<core::result::Result<Self, name::Refusal>> {
-        let place = match name::resolve(&path) {
-            Ok(place) => place,
-            Err(refusal) => return Ok(Err(refusal)),
-        };
-        let session = place.session;
-        let mut leaf = KVec::with_capacity(place.leaf.len(), GFP_KERNEL_ACCOUNT)?;
-
-        for unit in place.leaf {
-            leaf.push(upcase(*unit), GFP_KERNEL_ACCOUNT)?;
-        }
-
-        let path = Path {
-            namespace: Credentials::of_caller().ipc_ns(),
-            session,
-            leaf,
-            path,
-        };
-
-        Ok(Ok(Self(Arc::new(path, GFP_KERNEL_ACCOUNT)?)))
-    }
-
-    /// The path as it was given, in UTF-16.
-    pub(crate) fn path(&self) -> &[u16] {
-        &self.0.path
-    }
-}
-
-impl fmt::Display for Name {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        use fmt::Write;
-
-        name::characters(self.path()).try_for_each(|character| f.write_char(character))
-    }
-}
-
-impl Ord for Name {
-    fn cmp(&self, other: &Self) -> Ordering {
-        let (a, b) = (&*self.0, &*other.0);
-
-        (a.namespace, a.session)
-            .cmp(&(b.namespace, b.session))
-            .then_with(|| a.leaf.cmp(&*b.leaf))
-    }
-}
-
-impl PartialOrd for Name {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Name {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl Eq for Name {}
 
 /// What names lead to.
 pub(crate) trait Named: Unpin {
@@ -297,5 +218,136 @@ fn status(refusal: Refusal) -> Status {
         Refusal::Hidden => Status::OBJECT_NAME_NOT_FOUND,
         Refusal::Mismatch => Status::OBJECT_TYPE_MISMATCH,
         Refusal::Denied => Status::ACCESS_DENIED,
+    }
+}
+
+/// Run by every load of the module in a kernel with KUnit.
+#[kernel::macros::kunit_tests(opendxg_name_table)]
+mod tests {
+    use super::{
+        super::account::Accounts,
+        *, //
+    };
+    use crate::logic::name_mode::PRIVATE;
+    use kernel::sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
+        Arc, //
+    };
+
+    /// A share that is open, or is not any more.
+    type Thing = Arc<Atomic<bool>>;
+
+    impl Named for Thing {
+        type Hold = Self;
+
+        fn hold(&self) -> Option<Self> {
+            self.load(Relaxed).then(|| self.clone())
+        }
+
+        fn is(&self, other: &Self) -> bool {
+            Arc::ptr_eq(self, other)
+        }
+    }
+
+    struct Scene {
+        table: Arc<NameTable<Thing>>,
+        account: Account,
+    }
+
+    const RULE: Rule = Rule {
+        ty: Type::Resource,
+        mode: PRIVATE,
+        may: crate::logic::access::resource::ALL,
+    };
+
+    impl Scene {
+        fn new() -> Result<Self> {
+            Ok(Self {
+                table: Arc::pin_init(NameTable::new(), GFP_KERNEL)?,
+                account: Accounts::new()?.of_caller()?,
+            })
+        }
+
+        fn reserve(&self, name: &Name, thing: &Thing) -> bool {
+            self.table
+                .reserve(&self.account, name, RULE, thing.clone(), None)
+                .is_ok()
+        }
+
+        fn opens(&self, name: &Name, thing: &Thing) -> bool {
+            self.table
+                .open(name, Type::Resource, crate::logic::access::READ_CONTROL)
+                .is_ok_and(|(hold, _)| hold.is(thing))
+        }
+    }
+
+    fn thing() -> Result<Thing> {
+        Ok(Arc::new(Atomic::new(true), GFP_KERNEL)?)
+    }
+
+    fn name(text: &str) -> Result<Name> {
+        let mut path = KVec::new();
+
+        for unit in text.encode_utf16() {
+            path.push(unit, GFP_KERNEL)?;
+        }
+        Name::new(path)?.map_err(|_| EINVAL)
+    }
+
+    /// RES-3: a reserved name is taken, and leads nowhere.
+    #[test]
+    fn a_reserved_name_collides_and_does_not_open() -> Result {
+        let scene = Scene::new()?;
+        let (first, second) = (thing()?, thing()?);
+        let a = name(r"\BaseNamedObjects\a")?;
+
+        assert!(scene.reserve(&a, &first));
+        assert!(!scene.reserve(&name(r"\Sessions\0\BaseNamedObjects\Global\A")?, &second));
+        assert!(!scene.opens(&a, &first));
+        scene.table.publish(&a, &second);
+        assert!(!scene.opens(&a, &first));
+        scene.table.publish(&a, &first);
+        assert!(scene.opens(&a, &first));
+        assert!(scene.opens(&name(r"\basenamedobjects\A")?, &first));
+        Ok(())
+    }
+
+    /// RES-42: only its own share takes an entry out, and then the name is free.
+    #[test]
+    fn a_removed_name_is_free() -> Result {
+        let scene = Scene::new()?;
+        let (first, second) = (thing()?, thing()?);
+        let a = name(r"\BaseNamedObjects\a")?;
+
+        assert!(scene.reserve(&a, &first));
+        scene.table.publish(&a, &first);
+        scene.table.remove(&a, &second);
+        assert!(scene.opens(&a, &first));
+        first.store(false, Relaxed);
+        assert!(!scene.opens(&a, &first));
+        scene.table.remove(&a, &first);
+        assert!(scene.reserve(&a, &second));
+        Ok(())
+    }
+
+    /// RES-46: what a name was charged with is given back with it.
+    #[test]
+    fn names_are_charged() -> Result {
+        let scene = Scene::new()?;
+        let thing = thing()?;
+        let a = name(r"\BaseNamedObjects\a")?;
+        let limit = crate::sys::params::max_user_names();
+        let rest = scene.account.charge(Limit::Names, limit)?;
+
+        assert!(!scene.reserve(&a, &thing));
+        drop(rest);
+        assert!(scene.reserve(&a, &thing));
+        assert!(scene.account.charge(Limit::Names, limit).is_err());
+        scene.table.remove(&a, &thing);
+        assert!(scene.account.charge(Limit::Names, limit).is_ok());
+        Ok(())
     }
 }

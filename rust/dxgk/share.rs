@@ -11,10 +11,8 @@ use super::{
         Member,
         SHARES, //
     },
-    name_table::{
-        Name,
-        Named, //
-    },
+    name::Name,
+    name_table::Named,
     object::{
         Object,
         Strong, //

@@ -6,7 +6,7 @@
 //! and memory is looked at when its turn comes.
 
 use crate::{
-    dxgk::name_table::Name,
+    dxgk::name::Name,
     logic::name::{
         self,
         Refusal, //
