@@ -112,7 +112,7 @@ fn orders() -> Outcome {
 
 fn both_at_once() -> Outcome {
     let client = Client::new()?;
-    for round in 0..rounds(300) {
+    for round in 0..rounds(150) {
         let resource = client.create_resource(How::Private, 3, b"")?;
         let part = client.dup_local(What::Allocation, resource.allocations()[1])?;
         let event = EventFd::new()?;
@@ -227,7 +227,7 @@ fn device_first() -> Outcome {
             let (object, fd) = other.shared(shape)?;
             watches.push(client.watch(object.target(), OPENDXG_WATCH_DESTROY, 0, &event)?);
             if shape == Shape::Resource {
-                client.poke(object.allocations()[0], 17)?;
+                other.poke(object.allocations()[0], 17)?;
                 kept = Some(fd);
             }
             other.dup_local(shape.what(), object.handle())?.into_raw();

@@ -213,7 +213,7 @@ fn order() -> Outcome {
         .collect();
     ensure_eq!(ended.len(), 4, "{ended:?}");
     let (allocations, resource) = ended.split_at(3);
-    ensure_eq!(resource[0].0, ours[0], "the resource goes last");
+    ensure_eq!(resource[0].0, ours[0], "the resource goes last: {ended:?}");
     ensure!(allocations.iter().all(|(kind, _)| *kind == ours[1]));
     // Ids grow with creation.
     ensure!(

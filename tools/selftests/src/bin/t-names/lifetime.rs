@@ -146,7 +146,7 @@ fn race_close() -> Outcome {
         let object = client.create(shape, How::Nt)?;
         let id = client.id(object.target())?;
         let (mut found, mut missed) = (0, 0);
-        for round in 0..rounds(300) {
+        for round in 0..rounds(100) {
             let fd = client.share_named(&object, NAME)?;
             let opened = std::sync::Mutex::new(None);
             together(vec![
@@ -185,7 +185,7 @@ fn race_share() -> Outcome {
     let objects: Vec<_> = (0..MANY)
         .map(|number| client.create(Shape::NT[number], How::Nt))
         .collect::<Result<_, _>>()?;
-    for round in 0..rounds(200) {
+    for round in 0..rounds(60) {
         let won = std::sync::Mutex::new(Vec::new());
         crowd(MANY, |index| {
             Dice::new(u64::from(round) * 10 + index as u64).dawdle();

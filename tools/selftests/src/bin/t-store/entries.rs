@@ -101,7 +101,8 @@ fn all_or_none() -> Outcome {
     let object = client.create(Shape::Fence, How::Private)?;
     let target = object.target();
     client.set(target, key(5), 0, b"there")?;
-    let good = [Item::new(key(1), 0, b"a"), Item::new(key(5), 0, b"b")];
+    client.set(target, key(9), 0, b"also there")?;
+    let good = [Item::new(key(1), 0, b"a"), Item::new(key(9), 0, b"b")];
     let large = vec![0; 65537];
     for (bad, status) in [
         (
@@ -123,9 +124,10 @@ fn all_or_none() -> Outcome {
             items.insert(place, bad);
             fails_with(client.set_info(target, &items), status)
                 .map_err(|error| format!("place {place}: {error}"))?;
-            ensure_eq!(client.entries(target)?.len(), 1, "{status} at {place}");
+            ensure_eq!(client.entries(target)?.len(), 2, "{status} at {place}");
             ensure_eq!(client.get(target, key(5), 0)?.bytes, b"there");
-            ensure_eq!(client.query(target)?.object.generation, 1);
+            ensure_eq!(client.get(target, key(9), 0)?.bytes, b"also there");
+            ensure_eq!(client.query(target)?.object.generation, 2);
         }
     }
     Ok(())

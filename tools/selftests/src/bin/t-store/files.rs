@@ -3,6 +3,7 @@
 
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 
+use opendxg::raw::Argument;
 use opendxg::uapi::*;
 use opendxg::{EventFd, Status};
 use rustix::io::FdFlags;
@@ -25,7 +26,16 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         )
         .test("RES-62 only who asks gets it", asked)
         .test("RES-56 REMOVE_FD, replacement, and keeping", replace)
-        .test("RES-63 what may be attached", accepted)
+        .test("RES-63 a memory file may be attached", memory_file)
+        .test("RES-63 a sync_file may be attached", sync_file)
+        .test(
+            "RES-63 a dma-buf of another driver may be attached",
+            foreign_buffer,
+        )
+        .test(
+            "RES-63 a dma-buf of ours may not: it would form a cycle",
+            own_buffers,
+        )
         .test("RES-63 what may not", refused)
         .test(
             "RES-63 an object's own NT handle cannot form a cycle",
@@ -168,7 +178,6 @@ fn replace() -> Outcome {
     )?;
     let mut unused = Item::new(key(1), 0, b"e").raw();
     unused.fd = first.as_raw_fd();
-    use opendxg::raw::Argument;
     let mut arg = opendxg_set_info::zeroed();
     (arg.handle, arg.handle_type, arg.item_count) =
         (object.handle().into(), OPENDXG_HANDLE_LOCAL, 1);
@@ -192,22 +201,95 @@ fn opened(path: &str) -> Option<OwnedFd> {
     file.ok().map(OwnedFd::from)
 }
 
-fn accepted() -> Outcome {
-    let client = Client::new()?;
-    let object = client.create(Shape::Fence, How::Private)?;
-    let target = object.target();
-    attach(&client, target, memfd()?)?;
-    // A dma-buf, of our own make.
-    use opendxg::raw::Argument;
-    let resource = client.create(Shape::Resource, How::Private)?;
+/// A dma-buf of a page of this process.
+fn own_buffer(client: &Client, allocation: u32) -> Outcome<OwnedFd> {
     let mut export = opendxg_export_dmabuf::zeroed();
-    export.allocation = resource.allocations()[0];
+    export.allocation = allocation;
     client.call(&mut export)?;
     // SAFETY: the call made the descriptor for us.
-    let buffer = unsafe { OwnedFd::from_raw_fd(export.fd) };
-    attach(&client, target, &buffer)?;
-    let file = client.get_file(target, key(1), 0)?.file.ok_or("no file")?;
-    ensure!(is_same_file(&file, &buffer)?);
+    Ok(unsafe { OwnedFd::from_raw_fd(export.fd) })
+}
+
+/// Attaches the file and takes it back.
+fn is_accepted(client: &Client, file: &OwnedFd) -> Outcome {
+    for shape in Shape::ALL {
+        let object = client.create(shape, How::Private)?;
+        attach(client, object.target(), file)?;
+        let entry = client.get_file(object.target(), key(1), 0)?;
+        ensure!(is_same_file(entry.file.ok_or("no file")?, file)?);
+    }
+    Ok(())
+}
+
+fn memory_file() -> Outcome {
+    is_accepted(&Client::new()?, &memfd()?)
+}
+
+fn sync_file() -> Outcome {
+    /// `struct dma_buf_export_sync_file`.
+    #[repr(C)]
+    struct Export {
+        flags: u32,
+        fd: i32,
+    }
+    const DMA_BUF_IOCTL_EXPORT_SYNC_FILE: u32 = 0xc008_6202;
+    const READ: u32 = 1;
+    let client = Client::new()?;
+    let resource = client.create(Shape::Resource, How::Private)?;
+    let buffer = own_buffer(&client, resource.allocations()[0])?;
+    let mut export = Export {
+        flags: READ,
+        fd: -1,
+    };
+    let address = (&raw mut export) as u64;
+    client
+        .raw()
+        .ioctl_on(&buffer, DMA_BUF_IOCTL_EXPORT_SYNC_FILE, address)?;
+    // SAFETY: the call made the descriptor for us, and wrote it where the compiler does not look.
+    let file = unsafe { OwnedFd::from_raw_fd((&raw const export.fd).read_volatile()) };
+    is_accepted(&client, &file)
+}
+
+fn foreign_buffer() -> Outcome {
+    /// `struct udmabuf_create`.
+    #[repr(C)]
+    struct Create {
+        memfd: u32,
+        flags: u32,
+        offset: u64,
+        size: u64,
+    }
+    const UDMABUF_CREATE: u32 = 0x4018_7542;
+    let client = Client::new()?;
+    let Some(device) = opened("/dev/udmabuf") else {
+        selftests::skip!("no /dev/udmabuf");
+    };
+    let flags = rustix::fs::MemfdFlags::ALLOW_SEALING | rustix::fs::MemfdFlags::CLOEXEC;
+    let memory = rustix::fs::memfd_create("udmabuf", flags)?;
+    rustix::fs::ftruncate(&memory, 4096)?;
+    rustix::fs::fcntl_add_seals(&memory, rustix::fs::SealFlags::SHRINK)?;
+    let create = Create {
+        memfd: memory.as_raw_fd() as u32,
+        flags: 1,
+        offset: 0,
+        size: 4096,
+    };
+    let address = (&raw const create) as u64;
+    let fd = client.raw().ioctl_on(&device, UDMABUF_CREATE, address)?;
+    // SAFETY: the call made the descriptor for us.
+    is_accepted(&client, &unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+fn own_buffers() -> Outcome {
+    // A dma-buf of ours holds its container: in that one's store it would keep it for ever.
+    let client = Client::new()?;
+    let resource = client.create(Shape::Resource, How::Private)?;
+    let buffer = own_buffer(&client, resource.allocations()[0])?;
+    let other = client.create(Shape::Fence, How::Private)?;
+    for target in [resource.target(), other.target()] {
+        let result = attach(&client, target, &buffer);
+        fails_with(result, Status::OBJECT_TYPE_MISMATCH)?;
+    }
     Ok(())
 }
 
@@ -295,7 +377,6 @@ fn no_descriptor() -> Outcome {
     fails_with(small, Status::BUFFER_TOO_SMALL)?;
     let (older, _) = client.get_into(object.target(), key(1), 2, 64, OPENDXG_GET_FD);
     fails_with(older, Status::REVISION_MISMATCH)?;
-    use opendxg::raw::Argument;
     let mut arg = opendxg_get_info::zeroed();
     (arg.handle, arg.handle_type) = (object.handle().into(), OPENDXG_HANDLE_LOCAL);
     (arg.key, arg.max_schema, arg.flags) = (key(1), 3, OPENDXG_GET_FD);

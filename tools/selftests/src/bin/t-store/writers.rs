@@ -10,22 +10,29 @@ use selftests::rounds::{crowd, rounds};
 use selftests::sharing::{key, Client, How, Item, Shape};
 use selftests::{ensure_eq, Outcome, Suite};
 
+/// Time for the races.
+const LIMIT: std::time::Duration = std::time::Duration::from_secs(120);
+
 pub(crate) fn tests(suite: Suite) -> Suite {
     suite
-        .test(
+        .slow(
             "RES-110 two writers with one expected generation: one succeeds",
+            LIMIT,
             one_wins,
         )
-        .test(
+        .slow(
             "RES-110 CREATE_ONLY from many threads: one succeeds",
+            LIMIT,
             one_creates,
         )
-        .test(
+        .slow(
             "RES-56 a counter kept by expected generations loses nothing",
+            LIMIT,
             counter,
         )
-        .test(
+        .slow(
             "RES-110 kill -9 of a writer: the old state or the new one",
+            LIMIT,
             killed,
         )
 }
@@ -35,7 +42,7 @@ fn one_wins() -> Outcome {
     let object = client.create(Shape::Fence, How::Private)?;
     let target = object.target();
     let mut generation = client.set(target, key(1), 0, b"0")?;
-    for round in 0..rounds(1000) {
+    for round in 0..rounds(300) {
         let won = AtomicU32::new(0);
         crowd(2, |index| {
             let bytes = [round as u8, index as u8];
@@ -57,7 +64,7 @@ fn one_wins() -> Outcome {
 
 fn one_creates() -> Outcome {
     let client = Client::new()?;
-    for round in 0..rounds(500) {
+    for round in 0..rounds(200) {
         let object = client.create(Shape::Fence, How::Private)?;
         let won = AtomicU32::new(0);
         crowd(4, |index| {

@@ -14,7 +14,7 @@ use selftests::{ensure_eq, Failure, Outcome, Suite};
 const MANY: usize = 8;
 
 pub(crate) fn tests(suite: Suite) -> Suite {
-    let limit = Duration::from_secs(120);
+    let limit = Duration::from_secs(200);
     suite
         .slow(
             "RES-73 RES-110 8 resolvers against the last close",
@@ -85,7 +85,7 @@ fn resolve() -> Outcome {
     race(
         &Shape::ALL,
         How::Private,
-        rounds(150),
+        rounds(60),
         |client, shape, _, weak| {
             let resolved = client.resolve_weak(shape.what(), weak)?;
             // A whole object, not one that is half gone.
@@ -100,7 +100,7 @@ fn open() -> Outcome {
     race(
         &Shape::GLOBAL,
         How::Global,
-        rounds(150),
+        rounds(60),
         |client, shape, global, _| {
             let opened = client.open_global(shape, global)?;
             client.set(opened.target(), key(1), 0, b"alive")?;
@@ -114,7 +114,7 @@ fn watch() -> Outcome {
     race(
         &[Shape::MonitoredFence, Shape::Resource],
         How::Private,
-        rounds(150),
+        rounds(60),
         |client, _, handle, _| {
             let event = EventFd::new()?;
             let target = selftests::sharing::Target::Local(handle);
@@ -132,7 +132,7 @@ fn get() -> Outcome {
     race(
         &[Shape::Semaphore, Shape::Resource],
         How::Private,
-        rounds(150),
+        rounds(60),
         |client, _, handle, _| {
             let target = selftests::sharing::Target::Local(handle);
             client.set(target, key(1), 0, &[5; 3000])?;

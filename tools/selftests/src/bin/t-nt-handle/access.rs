@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Access masks of ShareObjects, and what they allow (RES-35, RES-36, RES-104).
+
+use std::os::fd::AsFd;
+
+use opendxg::raw::Argument;
+use opendxg::uapi::*;
+use opendxg::{Status, SyncFlags};
+use selftests::sharing::access::*;
+use selftests::sharing::{key, Client, How, Shape, Target};
+use selftests::{ensure_eq, fails_with, Outcome, Suite};
+
+pub(crate) fn tests(suite: Suite) -> Suite {
+    suite
+        .test("RES-35 standard and generic rights", generic)
+        .test("RES-36 unknown bits, and no rights at all", unknown)
+        .test("RES-35 without WAIT or SIGNAL", sync_rights)
+        .test("RES-35 a resource without WRITE", read_only)
+        .test(
+            "RES-35 RES-104 the handle decides, not the opener",
+            transfer,
+        )
+}
+
+/// What a handle shared with this mask says of itself.
+fn granted(client: &Client, shape: Shape, mask: u32) -> Outcome<u32> {
+    let object = client.create(shape, How::Nt)?;
+    let fd = client.share(&object, mask)?;
+    let seen = client.query(Target::Nt(fd.as_fd()))?.object.access;
+    client.open(shape, &fd)?;
+    Ok(seen)
+}
+
+fn generic() -> Outcome {
+    let client = Client::new()?;
+    for shape in Shape::NT {
+        let (read, write) = match shape {
+            Shape::Resource => (READ_CONTROL, READ_CONTROL | WRITE),
+            _ => (READ_CONTROL | WAIT, READ_CONTROL | SIGNAL),
+        };
+        for (mask, expected) in [
+            (READ_CONTROL, READ_CONTROL),
+            (GENERIC_READ, read),
+            (GENERIC_WRITE, write),
+            (GENERIC_READ | GENERIC_WRITE, read | write),
+            (GENERIC_ALL, shape.all_access()),
+            (shape.all_access(), shape.all_access()),
+        ] {
+            let got = granted(&client, shape, mask)?;
+            ensure_eq!(
+                got | READ_CONTROL,
+                expected,
+                "{shape:?} {mask:#x}: {got:#x}"
+            );
+        }
+        granted(&client, shape, GENERIC_EXECUTE)?;
+    }
+    Ok(())
+}
+
+fn unknown() -> Outcome {
+    let client = Client::new()?;
+    for shape in Shape::NT {
+        ensure_eq!(granted(&client, shape, 0)?, READ_CONTROL, "{shape:?}");
+        let object = client.create(shape, How::Nt)?;
+        for bit in 0..32 {
+            let mask = 1u32 << bit;
+            let generic = GENERIC_ALL | GENERIC_READ | GENERIC_WRITE | GENERIC_EXECUTE;
+            let known = shape.all_access() | generic | MAXIMUM_ALLOWED;
+            let result = client.share(&object, mask);
+            match known & mask {
+                0 => fails_with(result, Status::INVALID_PARAMETER)
+                    .map_err(|error| format!("{shape:?} bit {bit}: {error}"))?,
+                MAXIMUM_ALLOWED => {}
+                _ => drop(result?),
+            }
+        }
+    }
+    Ok(())
+}
+
+fn sync_rights() -> Outcome {
+    let client = Client::new()?;
+    for (mask, may_wait, may_signal) in [
+        (READ_CONTROL, false, false),
+        (WAIT, true, false),
+        (SIGNAL, false, true),
+        (WAIT | SIGNAL, true, true),
+    ] {
+        let object = client.create(Shape::MonitoredFence, How::Nt)?;
+        let fd = client.share(&object, mask)?;
+        let fence = client.device().open_fence(&fd, SyncFlags::empty())?;
+        let expect = |result: opendxg::Result<()>, allowed: bool| match allowed {
+            true => Ok(result?),
+            false => fails_with(result, Status::ACCESS_DENIED),
+        };
+        expect(fence.signal(1), may_signal)?;
+        expect(fence.wait(0), may_wait)?;
+        expect(fence.point(0).map(|_| ()), may_wait)?;
+    }
+    Ok(())
+}
+
+fn read_only() -> Outcome {
+    let client = Client::new()?;
+    let resource = client.create(Shape::Resource, How::Nt)?;
+    client.poke(resource.allocations()[0], 77)?;
+    let fd = client.share(&resource, READ_CONTROL)?;
+    let opened = client.open_resource(&fd)?.resource;
+    let allocation = opened.allocations()[0];
+    ensure_eq!(client.peek(allocation)?, 77);
+    let mut arg = D3DKMT_LOCK2::zeroed();
+    (arg.hDevice, arg.hAllocation) = (client.device_handle(), allocation);
+    client.call(&mut arg)?;
+    // SAFETY: the mapping of the call; the rights asked for are what is tried.
+    let more = unsafe {
+        libc::mprotect(
+            arg.pData as *mut _,
+            4096,
+            libc::PROT_READ | libc::PROT_WRITE,
+        )
+    };
+    ensure_eq!(more, -1, "a read-only lock was made writable");
+    let mut arg = D3DKMT_UNLOCK2::zeroed();
+    (arg.hDevice, arg.hAllocation) = (client.device_handle(), allocation);
+    client.call(&mut arg)?;
+    let denied = Status::ACCESS_DENIED;
+    fails_with(client.set(opened.target(), key(1), 0, b"x"), denied)?;
+    let bytes = [1u8; 4];
+    let mut escape = D3DKMT_ESCAPE::zeroed();
+    escape.hAdapter = client.device().adapter().handle().0;
+    escape.hDevice = client.device_handle();
+    escape.Type = D3DKMT_ESCAPE_UPDATE_RESOURCE_WINE;
+    escape.hContext = opened.handle();
+    (escape.pPrivateDriverData, escape.PrivateDriverDataSize) = (bytes.as_ptr() as u64, 4);
+    fails_with(client.call(&mut escape), denied)?;
+    // The right to write goes no further than the handle it came with.
+    let duplicate = client.dup_local(resource.what(), opened.handle())?;
+    fails_with(client.set(duplicate.target(), key(1), 0, b"x"), denied)?;
+    let again = client.share(&opened, WRITE).map(|_| ());
+    fails_with(again, denied)
+}
+
+fn transfer() -> Outcome {
+    let client = Client::new()?;
+    for shape in Shape::NT {
+        let object = client.create(shape, How::Nt)?;
+        let fd = client.share(&object, READ_CONTROL)?;
+        let (left, right) = selftests::fds::socket_pair()?;
+        selftests::fds::send(&left, &fd)?;
+        selftests::child::in_child(|| {
+            let arrived = selftests::fds::receive(&right)?;
+            let client = Client::new()?;
+            let opened = client.open(shape, &arrived)?;
+            let refused = client.set(opened.target(), key(1), 0, b"x");
+            fails_with(refused, Status::ACCESS_DENIED)?;
+            let more = client.dup_nt(Target::Nt(arrived.as_fd()), shape.all_access(), 0);
+            fails_with(more.map(|_| ()), Status::ACCESS_DENIED)
+        })?;
+    }
+    Ok(())
+}

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The three name spaces, and sharing, over all kinds of objects (RES-6 to RES-17, RES-32 to RES-37).
+
+mod access;
+mod duplicates;
+mod files;
+mod privacy;
+mod query;
+mod sets;
+mod spaces;
+
+use selftests::Suite;
+
+fn main() {
+    Suite::new("nt-handle")
+        .with(spaces::tests)
+        .with(files::tests)
+        .with(query::tests)
+        .with(privacy::tests)
+        .with(duplicates::tests)
+        .with(sets::tests)
+        .with(access::tests)
+        .run()
+}

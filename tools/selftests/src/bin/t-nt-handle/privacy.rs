@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What fdinfo and queries tell other users (RES-15, RES-107).
+
+use std::os::fd::{AsFd, AsRawFd};
+
+use opendxg::Status;
+use selftests::child::{in_child, Child, Gate};
+use selftests::sharing::{Client, How, Shape, Target};
+use selftests::user::{become_user, needs_root, OTHER, USER};
+use selftests::{ensure, ensure_eq, fails_with, Outcome, Suite};
+
+const NAME: &str = r"\BaseNamedObjects\Private Name";
+
+pub(crate) fn tests(suite: Suite) -> Suite {
+    suite
+        .test(
+            "RES-15 RES-107 fdinfo hides names and ids from other users",
+            fd_info,
+        )
+        .test(
+            "RES-15 RES-103 a query by global handle under the access rule",
+            global,
+        )
+        .test(
+            "RES-107 ids of creators are told as the caller sees them",
+            creator,
+        )
+}
+
+/// What a process of `USER` shares: the fdinfo of its handle as another process reads it.
+fn with_handle(shape: Shape, check: impl FnOnce(&str, u64) -> Outcome) -> Outcome {
+    needs_root()?;
+    let (ready, done) = (Gate::new()?, Gate::new()?);
+    let (reader, writer) = selftests::fds::pipe()?;
+    let owner = Child::spawn(|| {
+        become_user(USER)?;
+        let client = Client::new()?;
+        let object = client.create(shape, How::Nt)?;
+        let fd = client.share_named(&object, NAME)?;
+        let id = client.id(object.target())?;
+        let line = format!("{} {id} {}", fd.as_raw_fd(), std::process::id());
+        rustix::io::write(&writer, line.as_bytes())?;
+        ready.open()?;
+        done.wait()
+    })?;
+    ready.wait()?;
+    let mut line = [0u8; 64];
+    let length = rustix::io::read(&reader, &mut line)?;
+    let line = String::from_utf8_lossy(&line[..length]).into_owned();
+    let mut words = line.split(' ');
+    let (fd, id) = (words.next().unwrap_or(""), words.next().unwrap_or(""));
+    let pid = words.next().unwrap_or("");
+    let id = id.parse().map_err(|_| "no id")?;
+    let outcome = check(&format!("/proc/{pid}/fdinfo/{fd}"), id);
+    done.open()?;
+    owner.join()?;
+    outcome
+}
+
+fn fd_info() -> Outcome {
+    for shape in [Shape::MonitoredFence, Shape::Resource] {
+        with_handle(shape, |path, id| {
+            // Root has CAP_SYS_PTRACE.
+            let text = std::fs::read_to_string(path)?;
+            ensure!(
+                text.contains(NAME) && text.contains(&id.to_string()),
+                "{text}"
+            );
+            in_child(|| {
+                become_user(OTHER)?;
+                // The kernel may refuse to show it at all.
+                let text = std::fs::read_to_string(path).unwrap_or_default();
+                ensure!(!text.contains("Private Name"), "{text}");
+                ensure!(!text.contains(&format!("\t{id}\n")), "{text}");
+                Ok(())
+            })
+        })?;
+        // A handle that another user has itself: possession does not tell names either.
+        let client = Client::new()?;
+        let object = client.create(shape, How::Nt)?;
+        let fd = client.share_named(&object, NAME)?;
+        let id = client.id(object.target())?;
+        in_child(|| {
+            become_user(OTHER)?;
+            let path = format!("/proc/self/fdinfo/{}", fd.as_raw_fd());
+            let text = std::fs::read_to_string(path).unwrap_or_default();
+            ensure!(!text.contains("Private Name"), "{text}");
+            ensure!(!text.contains(&format!("\t{id}\n")), "{text}");
+            Ok(())
+        })?;
+        drop(fd);
+    }
+    Ok(())
+}
+
+fn global() -> Outcome {
+    needs_root()?;
+    if selftests::module::number("global_access")? != 0 {
+        selftests::skip!("global handles are open to any user, or to none");
+    }
+    let client = Client::new()?;
+    for shape in Shape::GLOBAL {
+        let object = client.create(shape, How::Global)?;
+        let global = object.global();
+        let dead = client.create(shape, How::Global)?.global();
+        in_child(|| {
+            become_user(OTHER)?;
+            let client = Client::new()?;
+            for number in [global, dead] {
+                let query = client.query(Target::Global(number)).map(|_| ());
+                fails_with(query, Status::INVALID_PARAMETER)?;
+            }
+            Ok(())
+        })?;
+        ensure_eq!(
+            client.id(Target::Global(global))?,
+            client.id(object.target())?
+        );
+    }
+    Ok(())
+}
+
+fn creator() -> Outcome {
+    needs_root()?;
+    let client = Client::new()?;
+    let (_object, fd) = client.shared(Shape::Resource)?;
+    in_child(|| {
+        become_user(OTHER)?;
+        selftests::user::unshare(libc::CLONE_NEWUSER)?;
+        // Here nobody has a number: the kernel says so for all.
+        let client = Client::new()?;
+        let seen = client.query(Target::Nt(fd.as_fd()))?.object.creator_uid;
+        ensure_eq!(seen, 65534);
+        Ok(())
+    })
+}
