@@ -3,21 +3,32 @@
 
 use std::os::fd::{FromRawFd, OwnedFd};
 
-use opendxg::uapi::opendxg_exec;
-use opendxg::Status;
-use rustix::io::Errno;
+use opendxg::raw::EXEC;
+use opendxg::uapi::{opendxg_exec, D3DKMT_DESTROYALLOCATION2};
+use opendxg::{Dxg, Status};
 use selftests::call::errno_of;
 use selftests::leak::open_descriptors;
 use selftests::memory::{Page, KERNEL_HALF, UNMAPPED};
-use selftests::{ensure, ensure_eq, Outcome};
+use selftests::{ensure, ensure_eq, Failure, Outcome};
 
 use crate::image::Image;
 use crate::mutate::{cases, Case};
-use crate::table::{Form, Kind, Made};
+use crate::table::{Form, Kind, Made, Written};
 use crate::world::{Object, State, World};
+
+/// The answer to memory that is not there.
+const FAULT: Status = Status::ACCESS_VIOLATION;
 
 /// All cases of one form.
 pub(crate) fn form(form: &'static Form, state: State) -> Outcome {
+    // The device itself has no call about watches.
+    let served_with = match form.nr {
+        0xab => 0xaa,
+        nr => nr,
+    };
+    if !Dxg::open()?.version()?.implements(served_with) {
+        return Err(Failure::Skipped("this kernel has no such call".into()));
+    }
     let world = World::new(state)?;
     let before = open_descriptors()?;
     accepted(&world, form, &good(&world, form)?, form.status)
@@ -68,54 +79,86 @@ fn one(world: &World, form: &Form, case: &Case<'_>) -> Outcome {
     }
 }
 
-/// Calls through exec.
-fn through_exec(world: &World, form: &Form, address: u64) -> rustix::io::Result<Status> {
-    let mut request = opendxg_exec {
-        nr: form.nr,
-        size: form.size,
-        arg: address,
-        ntstatus: 0,
-        reserved: 0,
-    };
-    world.raw.exec_request(&mut request)?;
-    Ok(Status(request.ntstatus))
+/// A way of calling.
+#[derive(Clone, Copy)]
+enum Way {
+    Exec,
+    Plain,
 }
 
-/// Calls as a plain ioctl.
-fn plainly(world: &World, form: &Form, address: u64) -> rustix::io::Result<i32> {
-    world
-        .raw
-        .ioctl(opendxg::raw::code(form.nr, form.size), address)
+/// Makes the call on what the argument says; the answer of an exec that says no is an error here.
+fn call(world: &World, form: &Form, image: &Image, address: u64, way: Way) -> Outcome<Answer> {
+    let fd = match image.descriptor() {
+        Some(fd) => fd,
+        None => world.raw.fd()?,
+    };
+    Ok(match way {
+        Way::Plain => {
+            let code = opendxg::raw::code(form.nr, form.size);
+            Answer::Plain(world.raw.ioctl_on(fd, code, address))
+        }
+        Way::Exec => {
+            let mut request = opendxg_exec {
+                nr: form.nr,
+                size: form.size,
+                arg: address,
+                ..opendxg_exec::default()
+            };
+            let code = opendxg::raw::code(EXEC, size_of::<opendxg_exec>() as u32);
+            let result = world.raw.ioctl_on(fd, code, (&raw mut request) as u64);
+            Answer::Exec(result.map(|_| Status(request.ntstatus)))
+        }
+    })
+}
+
+/// How a call was answered.
+#[derive(Debug, PartialEq)]
+enum Answer {
+    Exec(rustix::io::Result<Status>),
+    Plain(rustix::io::Result<i32>),
+}
+
+impl Answer {
+    /// What a status looks like.
+    fn of(way: Way, status: Status) -> Self {
+        match way {
+            Way::Exec => Self::Exec(Ok(status)),
+            Way::Plain if status == Status::SUCCESS => Self::Plain(Ok(0)),
+            Way::Plain => Self::Plain(Err(errno_of(status))),
+        }
+    }
 }
 
 /// Both ways of calling are refused.
-fn refused_at(world: &World, form: &Form, address: u64, status: Status) -> Outcome {
-    ensure_eq!(
-        through_exec(world, form, address),
-        Ok(status),
-        "through exec"
-    );
-    ensure_eq!(
-        plainly(world, form, address),
-        Err(errno_of(status)),
-        "plain ioctl"
-    );
+fn refused_at(world: &World, form: &Form, image: &Image, address: u64, status: Status) -> Outcome {
+    for way in [Way::Exec, Way::Plain] {
+        let answer = call(world, form, image, address, way)?;
+        ensure_eq!(answer, Answer::of(way, status));
+    }
     Ok(())
 }
 
 /// The same, and the argument stays as it was.
 fn refused(world: &World, form: &Form, image: &Image, status: Status) -> Outcome {
-    // Behind the argument nothing is mapped.
-    let page = Page::ending_with(&image.bytes)?;
-    let address = page.end() - image.bytes.len() as u64;
     // What was made for this argument alone would hide that the call destroyed it.
     let before = image.has_objects().then(|| world.watch.now()).transpose()?;
-    refused_at(world, form, address, status)?;
+    for way in [Way::Exec, Way::Plain] {
+        // Behind the argument nothing is mapped.
+        let page = Page::ending_with(&image.bytes)?;
+        let address = page.end() - image.bytes.len() as u64;
+        let answer = call(world, form, image, address, way)?;
+        ensure_eq!(answer, Answer::of(way, status));
+        let after = &page.bytes()[page.bytes().len() - image.bytes.len()..];
+        for field in form.fields {
+            if field.written != Written::Always {
+                let range = field.at..field.at + field.size;
+                ensure_eq!(after[range.clone()], image.bytes[range], "{}", field.name);
+            }
+        }
+    }
     if let Some(before) = before {
         ensure_eq!(world.watch.now()?, before, "counters");
     }
-    let after = &page.bytes()[page.bytes().len() - image.bytes.len()..];
-    ensure_eq!(after, &image.bytes[..], "argument");
     Ok(())
 }
 
@@ -126,17 +169,14 @@ fn accepted(world: &World, form: &Form, image: &Image, status: Status) -> Outcom
     }
     let page = Page::ending_with(&image.bytes)?;
     let address = page.end() - image.bytes.len() as u64;
-    ensure_eq!(
-        through_exec(world, form, address),
-        Ok(Status::SUCCESS),
-        "through exec"
-    );
+    let answer = call(world, form, image, address, Way::Exec)?;
+    ensure_eq!(answer, Answer::of(Way::Exec, Status::SUCCESS));
     let mut after = Image::zeroed(form.size);
     after
         .bytes
         .copy_from_slice(&page.bytes()[page.bytes().len() - image.bytes.len()..]);
     for field in form.fields {
-        if !matches!(field.kind, Kind::Output(_) | Kind::Capacity) {
+        if field.written == Written::Never {
             let range = field.at..field.at + field.size;
             ensure_eq!(
                 after.bytes[range.clone()],
@@ -157,6 +197,9 @@ fn undo(world: &World, form: &Form, image: &Image, after: &Image) -> Outcome {
                 destroy(world, kind, after.get(field.at, 4) as u32)?
             }
             Kind::Output(Made::Descriptor) => close(after.get(field.at, 4))?,
+            Kind::OptionalHandle { kind, .. } if field.written == Written::OnSuccess => {
+                destroy(world, kind, after.get(field.at, 4) as u32)?
+            }
             Kind::Slot => {
                 let slot = image.pointed(field.at, 8);
                 close(u64::from_ne_bytes(slot.try_into().map_err(|_| "no slot")?))?;
@@ -182,13 +225,39 @@ fn destroy(world: &World, kind: Object, handle: u32) -> Outcome {
         Object::Device => 0x19,
         Object::Context => 0x05,
         Object::HwContext => 0x1a,
-        Object::Sync | Object::Fence => 0x1d,
+        Object::KeyedMutex => 0x95,
+        Object::Sync | Object::Fence | Object::Shared => 0x1d,
+        Object::Resource | Object::Allocation | Object::Shareable => {
+            return destroy_memory(world, kind, handle);
+        }
     };
     let handle = [handle];
     let code = opendxg::raw::code(nr, 4);
     ensure_eq!(
         world.raw.ioctl(code, handle.as_ptr() as u64),
         Ok(0),
+        "destroying {kind:?}"
+    );
+    Ok(())
+}
+
+/// DestroyAllocation2 of a resource or an allocation.
+fn destroy_memory(world: &World, kind: Object, handle: u32) -> Outcome {
+    let list = [handle];
+    let mut arg = D3DKMT_DESTROYALLOCATION2 {
+        hDevice: world.device.handle().0,
+        ..Default::default()
+    };
+    match kind {
+        Object::Allocation => {
+            arg.phAllocationList = list.as_ptr() as u64;
+            arg.AllocationCount = 1;
+        }
+        _ => arg.hResource = handle,
+    }
+    ensure_eq!(
+        world.raw.exec(&mut arg),
+        Ok(Status::SUCCESS),
         "destroying {kind:?}"
     );
     Ok(())
@@ -206,6 +275,7 @@ fn close(number: u64) -> Outcome {
 fn pointers(world: &World, form: &Form) -> Outcome {
     let page = Page::new()?;
     let cut_off = page.end() + 1 - u64::from(form.size);
+    let image = good(world, form)?;
     for address in [
         0,
         1,
@@ -215,22 +285,22 @@ fn pointers(world: &World, form: &Form) -> Outcome {
         page.end() - 1,
         cut_off,
     ] {
-        refused_at(world, form, address, Status::ACCESS_VIOLATION)
+        refused_at(world, form, &image, address, FAULT)
             .map_err(|failure| format!("struct at {address:#x}: {failure}"))?;
     }
-    let image = good(world, form)?;
     let page = Page::beginning_with(&image.bytes)?.read_only()?;
     let has_outputs = form
         .fields
         .iter()
-        .any(|field| matches!(field.kind, Kind::Output(_) | Kind::Capacity));
+        .any(|field| field.written != Written::Never);
     if form.status == Status::SUCCESS && has_outputs {
-        refused_at(world, form, page.address(), Status::ACCESS_VIOLATION)
+        refused_at(world, form, &image, page.address(), FAULT)
             .map_err(|failure| format!("read-only struct: {failure}"))?;
     } else if form.status == Status::SUCCESS {
         // Nothing is written to it, so nothing is wrong.
-        let result: Result<i32, Errno> = plainly(world, form, page.address());
-        ensure_eq!(result, Ok(0), "read-only struct without outputs");
+        let answer = call(world, form, &image, page.address(), Way::Plain)?;
+        let expected = Answer::of(Way::Plain, Status::SUCCESS);
+        ensure_eq!(answer, expected, "read-only struct without outputs");
         undo(world, form, &image, &image)?;
     }
     Ok(())

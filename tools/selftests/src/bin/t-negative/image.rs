@@ -2,6 +2,7 @@
 //! The argument of one call as bytes, with everything it refers to.
 
 use std::any::Any;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use selftests::memory::Page;
 use selftests::Outcome;
@@ -12,6 +13,10 @@ pub(crate) struct Image {
     pub(crate) bytes: Vec<u8>,
     /// Memory that pointers of the struct address.
     memory: Vec<Page>,
+    /// What the call is made on, if it is not the device.
+    on: Option<OwnedFd>,
+    /// Other memory that is referred to.
+    existing: Vec<Box<dyn Any>>,
     /// Objects whose handles are in the struct.
     keep: Vec<Box<dyn Any>>,
 }
@@ -22,6 +27,8 @@ impl Image {
         Self {
             bytes: vec![0; size as usize],
             memory: Vec::new(),
+            on: None,
+            existing: Vec::new(),
             keep: Vec::new(),
         }
     }
@@ -50,10 +57,17 @@ impl Image {
 
     /// Points to a copy of `contents`, after which nothing is mapped.
     pub(crate) fn point(&mut self, at: usize, contents: &[u8]) -> Outcome {
-        let page = Page::ending_with(contents)?;
-        self.put64(at, page.end() - contents.len() as u64);
-        self.memory.push(page);
+        let address = self.place(contents)?;
+        self.put64(at, address);
         Ok(())
+    }
+
+    /// Where a copy of `contents` is, after which nothing is mapped.
+    pub(crate) fn place(&mut self, contents: &[u8]) -> Outcome<u64> {
+        let page = Page::ending_with(contents)?;
+        let address = page.end() - contents.len() as u64;
+        self.memory.push(page);
+        Ok(address)
     }
 
     /// Points to the beginning of a page that may be read but not written.
@@ -77,6 +91,21 @@ impl Image {
     /// Whether objects were made for this argument alone.
     pub(crate) fn has_objects(&self) -> bool {
         !self.keep.is_empty()
+    }
+
+    /// Has the call made on this descriptor.
+    pub(crate) fn on(&mut self, fd: OwnedFd) {
+        self.on = Some(fd);
+    }
+
+    /// What the call is made on, if it is not the device.
+    pub(crate) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.on.as_ref().map(AsFd::as_fd)
+    }
+
+    /// Keeps memory alive for as long as the argument.
+    pub(crate) fn keep_memory(&mut self, memory: impl Any) {
+        self.existing.push(Box::new(memory));
     }
 
     /// Keeps something alive for as long as the argument.

@@ -2,6 +2,7 @@
 //! From the kind of a field to values it must refuse or accept.
 
 use opendxg::Status;
+use selftests::fds::closed_number;
 use selftests::memory::{KERNEL_HALF, UNMAPPED};
 use selftests::poison::POISON;
 use selftests::Outcome;
@@ -115,8 +116,28 @@ pub(crate) fn cases<'a>(world: &'a World, field: &'a Field) -> Outcome<Vec<Case<
                 cases.value(what, handle.into(), invalid);
             }
         }
-        Kind::Global => {
-            let good = world.global();
+        Kind::OptionalHandle { kind, bad, zero } => {
+            for (what, handle) in world.bad_handles(kind)? {
+                match handle {
+                    0 => cases.value(what, 0, zero),
+                    handle => cases.value(what, handle.into(), Some(bad)),
+                }
+            }
+        }
+        Kind::WideHandle(kind) => {
+            for (what, handle) in world.bad_handles(kind)? {
+                cases.value(what, handle.into(), invalid);
+            }
+            for high in [1 << 32, 1 << 63] {
+                let handle = u64::from(world.handle(kind));
+                cases.value("high bit", handle | high, invalid);
+            }
+        }
+        Kind::Global(kind) => {
+            let good = world.global(kind);
+            for other in World::GLOBALS.into_iter().filter(|other| *other != kind) {
+                cases.value("global handle", world.global(other).into(), invalid);
+            }
             let local = world.handle(crate::world::Object::Fence);
             for bad in [
                 0,
@@ -134,14 +155,55 @@ pub(crate) fn cases<'a>(world: &'a World, field: &'a Field) -> Outcome<Vec<Case<
             }
             cases.value("NT handle", world.shared.as_raw_fd() as u64, invalid);
         }
-        Kind::NtHandle => {
-            cases.value("descriptor", 0, Some(Status::INVALID_HANDLE));
+        Kind::NtHandle(kind) | Kind::OnlyNtHandle(kind) => {
+            let zero = match field.kind {
+                Kind::NtHandle(_) => Status::INVALID_HANDLE,
+                _ => Status::INVALID_PARAMETER,
+            };
+            cases.value("descriptor", 0, Some(zero));
             for number in world.closed_numbers()? {
                 cases.value("closed", number, Some(Status::INVALID_HANDLE));
             }
-            let event = world.event.as_raw_fd() as u64;
-            for number in world.foreign_numbers()?.into_iter().chain([event]) {
+            let others = [world.event.as_raw_fd() as u64];
+            let others = others.into_iter().chain(world.other_nt_handle(kind));
+            for number in world.foreign_numbers()?.into_iter().chain(others) {
                 cases.value("foreign", number, Some(Status::OBJECT_TYPE_MISMATCH));
+            }
+        }
+        Kind::Weak => {
+            for number in [-1, i32::MIN, i32::MAX, closed_number()?] {
+                let number = u64::from(number as u32);
+                cases.value("closed", number, Some(Status::INVALID_HANDLE));
+            }
+            let others = [world.event.as_raw_fd(), world.shared.as_raw_fd()];
+            let others = others.into_iter().map(|fd| fd as u64);
+            for number in world.foreign_numbers()?.into_iter().chain(others) {
+                cases.value("foreign", number, Some(Status::OBJECT_TYPE_MISMATCH));
+            }
+        }
+        Kind::Listed { accept, refuse } => {
+            for (value, status) in refuse {
+                cases.value("value", *value, Some(*status));
+            }
+            for value in accept {
+                cases.value("value", *value, None);
+            }
+        }
+        Kind::Memory(memory) => {
+            cases.value("no memory", 0, memory.null);
+            cases.bad_addresses(Status::ACCESS_VIOLATION);
+            cases.cut_off(move |image: &Image| memory.length(image));
+            if memory.writes {
+                cases.read_only(move |image| memory.length(image));
+            }
+            let at = field.at;
+            for (what, place, size, value, status) in memory.inside {
+                let what = format!("{what} is {value:#x}");
+                cases.add(what, Some(*status), move |image| {
+                    let mut contents = image.pointed(at, memory.length(image));
+                    contents[*place..place + size].copy_from_slice(&value.to_ne_bytes()[..*size]);
+                    image.point(at, &contents)
+                });
             }
         }
         Kind::Event { zero } => {

@@ -2,10 +2,19 @@
 //! The description of every call: struct, fields, and good arguments.
 
 mod adapter;
+mod allocation;
 mod create;
 mod device;
+mod escape;
+mod info;
+mod keyed_mutex;
+mod name;
+mod object;
 mod open;
+mod resource;
+mod usage;
 mod wait;
+mod weak;
 
 use opendxg::Status;
 use selftests::Outcome;
@@ -47,17 +56,100 @@ pub(crate) struct Field {
     pub(crate) at: usize,
     pub(crate) size: usize,
     pub(crate) kind: Kind,
+    pub(crate) written: Written,
+}
+
+/// When the kernel writes a field.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Written {
+    /// Never: it is an input.
+    Never,
+    /// When the call succeeds.
+    OnSuccess,
+    /// Perhaps also when the call fails.
+    Always,
 }
 
 /// Shorthand for a field.
 const fn field(name: &'static str, at: usize, size: usize, kind: Kind) -> Field {
+    let written = match kind {
+        Kind::Output(_) | Kind::Capacity => Written::OnSuccess,
+        _ => Written::Never,
+    };
     Field {
         name,
         at,
         size,
         kind,
+        written,
     }
 }
+
+/// Shorthand for an input that is an output as well.
+const fn in_out(mut field: Field) -> Field {
+    field.written = Written::OnSuccess;
+    field
+}
+
+/// Shorthand for an output that failures may write as well.
+const fn reported(mut field: Field) -> Field {
+    field.written = Written::Always;
+    field
+}
+
+/// Shorthand for values that are accepted and values with the status that refuses them.
+const fn listed(
+    name: &'static str,
+    at: usize,
+    size: usize,
+    accept: &'static [u64],
+    refuse: &'static [(u64, Status)],
+) -> Field {
+    field(name, at, size, Kind::Listed { accept, refuse })
+}
+
+/// Shorthand for flags that must be 0.
+const fn no_flags(name: &'static str, at: usize) -> Field {
+    let kind = Kind::Flags {
+        known: 0,
+        accept: &[0],
+        refuse: &[],
+    };
+    field(name, at, 4, kind)
+}
+
+/// Shorthand for bytes that must be 0.
+const fn reserved(at: usize, size: usize) -> Field {
+    field("reserved", at, size, Kind::Reserved)
+}
+
+/// Shorthand for memory that the call reads, as many bytes as another field says.
+const fn blob(name: &'static str, at: usize, size_at: usize, null: Option<Status>) -> Field {
+    let kind = Kind::Memory(Memory {
+        unit: 1,
+        count_at: Some(size_at),
+        writes: false,
+        null,
+        inside: &[],
+    });
+    field(name, at, 8, kind)
+}
+
+/// Shorthand for memory that the call writes, as many bytes as another field says.
+const fn buffer(name: &'static str, at: usize, size_at: usize, null: Option<Status>) -> Field {
+    let kind = Kind::Memory(Memory {
+        unit: 1,
+        count_at: Some(size_at),
+        writes: true,
+        null,
+        inside: &[],
+    });
+    field(name, at, 8, kind)
+}
+
+/// Answers that occur often.
+const INVALID: Status = Status::INVALID_PARAMETER;
+const FAULT: Status = Status::ACCESS_VIOLATION;
 
 /// Shorthand for bytes that are never looked at.
 const fn ignored(at: usize, size: usize) -> Field {
@@ -116,10 +208,31 @@ enum Limit {
 pub(crate) enum Kind {
     /// A local handle.
     Handle(Object),
+    /// A local handle that may be missing.
+    OptionalHandle {
+        kind: Object,
+        /// The answer to a bad one.
+        bad: Status,
+        /// The answer to 0; `None` for the usual one.
+        zero: Option<Status>,
+    },
+    /// A local handle in a field of 64 bits.
+    WideHandle(Object),
     /// A global handle.
-    Global,
-    /// An NT handle.
-    NtHandle,
+    Global(Object),
+    /// An NT handle of this kind of object.
+    NtHandle(Object),
+    /// The same, where 0 stands for none.
+    OnlyNtHandle(Object),
+    /// A descriptor of a weak reference, in a field of 32 bits.
+    Weak,
+    /// Values that are accepted, and values with the status that refuses them.
+    Listed {
+        accept: &'static [u64],
+        refuse: &'static [(u64, Status)],
+    },
+    /// An address of memory.
+    Memory(Memory),
     /// An eventfd; `zero` is the answer to 0, `None` for the usual one.
     Event { zero: Option<Status> },
     /// Bits: those with a meaning, and combinations of them.
@@ -168,6 +281,32 @@ pub(crate) enum Kind {
     Output(Made),
 }
 
+/// Memory that a field points to.
+#[derive(Clone, Copy)]
+pub(crate) struct Memory {
+    /// Bytes of an element.
+    pub(crate) unit: usize,
+    /// Where the number of elements is; one if there is no number.
+    pub(crate) count_at: Option<usize>,
+    /// Whether it is written.
+    pub(crate) writes: bool,
+    /// The answer to address 0; `None` for the usual one.
+    pub(crate) null: Option<Status>,
+    /// What to change in the first element.
+    pub(crate) inside: &'static [Inside],
+}
+
+impl Memory {
+    /// How many bytes the memory of a good argument has.
+    pub(crate) fn length(&self, image: &Image) -> usize {
+        let count = self.count_at.map_or(1, |at| image.get(at, 4) as usize);
+        self.unit * count
+    }
+}
+
+/// A wrong value inside of memory that a field points to: what, where, how large, value, answer.
+pub(crate) type Inside = (&'static str, usize, usize, u64, Status);
+
 /// What a written field stands for.
 #[derive(Clone, Copy)]
 pub(crate) enum Made {
@@ -187,6 +326,15 @@ pub(crate) fn forms() -> impl Iterator<Item = &'static Form> {
         create::FORMS,
         open::FORMS,
         wait::FORMS,
+        allocation::FORMS,
+        resource::FORMS,
+        usage::FORMS,
+        escape::FORMS,
+        object::FORMS,
+        info::FORMS.as_flattened(),
+        weak::FORMS,
+        name::FORMS,
+        keyed_mutex::FORMS,
     ]
     .into_iter()
     .flatten()

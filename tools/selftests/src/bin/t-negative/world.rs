@@ -3,8 +3,9 @@
 
 use opendxg::raw::Raw;
 use opendxg::{
-    Access, Adapter, Context, Device, EventFd, FencePoint, MonitoredFence, NtHandle, SyncFlags,
-    SyncKind, SyncObject,
+    Access, Adapter, Context, Device, Dxg, EventFd, FencePoint, KeyedMutex, LocalHandle,
+    MonitoredFence, NtHandle, Object as _, Resource, ShareOptions, Status, SyncFlags, SyncKind,
+    SyncObject, WeakRef,
 };
 use selftests::child::{Child, Gate};
 use selftests::leak::Watch;
@@ -50,10 +51,47 @@ pub(crate) enum Object {
     Sync,
     /// A monitored fence that can be shared.
     Fence,
+    Resource,
+    Allocation,
+    KeyedMutex,
+    /// A resource, or anything else with an information store.
+    Shareable,
+    /// A fence or a resource that can be shared by NT handle.
+    Shared,
+}
+
+/// Names of objects.
+#[derive(Clone, Copy)]
+pub(crate) enum Named {
+    Resource,
+    Fence,
+    /// Not taken.
+    New,
+}
+
+impl Named {
+    /// The full name, of this process alone.
+    pub(crate) fn path(self) -> String {
+        let last = match self {
+            Self::Resource => "resource",
+            Self::Fence => "fence",
+            Self::New => "new",
+        };
+        format!(r"\BaseNamedObjects\negative-{}-{last}", std::process::id())
+    }
 }
 
 /// The value of the fence.
 pub(crate) const VALUE: u64 = 5;
+
+/// The private runtime data of every resource.
+pub(crate) const RUNTIME_DATA: [u8; 24] = [7; 24];
+
+/// The private data of the keyed mutex.
+pub(crate) const MUTEX_DATA: [u8; 8] = [9; 8];
+
+/// The key with which the keyed mutex is free.
+pub(crate) const KEY: u64 = 3;
 
 /// What a process has at hand. The fields are destroyed in this order.
 pub(crate) struct World {
@@ -64,6 +102,16 @@ pub(crate) struct World {
     pub(crate) shared: NtHandle,
     pub(crate) point: FencePoint,
     pub(crate) foreign: Vec<OwnedFd>,
+    pub(crate) shared_resource: NtHandle,
+    /// Keep their names.
+    _named: [NtHandle; 2],
+    pub(crate) weak: WeakRef,
+    /// A resource with a global handle.
+    pub(crate) known: Resource,
+    /// A resource for NT handles, with two allocations.
+    pub(crate) resource: Resource,
+    /// A keyed mutex with a global handle and private data.
+    pub(crate) mutex: KeyedMutex,
     pub(crate) named: SyncObject,
     pub(crate) fence: MonitoredFence,
     /// The event of the pending wait.
@@ -101,8 +149,23 @@ impl World {
             fence.wait_async(u64::MAX, &pending)?;
         }
         let (reader, writer) = fds::pipe()?;
+        let resource = device
+            .new_resource()
+            .nt_shared()
+            .runtime_data(&RUNTIME_DATA);
+        let resource = resource.linear(4096).linear(8192).create()?;
+        let known = device.new_resource().shared().runtime_data(&RUNTIME_DATA);
         Ok(Self {
             raw: fixture::raw()?,
+            mutex: Dxg::open()?.create_keyed_mutex_with(KEY, &MUTEX_DATA, false)?,
+            shared_resource: resource.share(Access::RESOURCE_ALL)?,
+            weak: weak(&resource)?,
+            _named: [
+                name(Named::Resource, resource.handle(), Access::RESOURCE_ALL)?,
+                name(Named::Fence, fence.handle(), Access::ALL)?,
+            ],
+            known: known.linear(4096).create()?,
+            resource,
             named: device.create_sync_object(kind, SyncFlags::SHARED)?,
             context: device.create_context(0)?,
             hw_context: device.create_hw_context(0)?,
@@ -134,13 +197,33 @@ impl World {
             Object::Device => self.device.handle().0,
             Object::Context => self.context.handle().0,
             Object::HwContext => self.hw_context.handle().0,
-            Object::Sync | Object::Fence => self.fence.handle().0,
+            Object::Sync | Object::Fence | Object::Shared => self.fence.handle().0,
+            Object::Resource | Object::Shareable => self.resource.handle().0,
+            Object::Allocation => self.resource.allocations()[0].handle().0,
+            Object::KeyedMutex => self.mutex.handle().0,
         }
     }
 
-    /// A live global handle.
-    pub(crate) fn global(&self) -> u32 {
-        self.named.global_handle().map_or(0, |handle| handle.0)
+    /// Kinds of objects of which there is one with a global handle.
+    pub(crate) const GLOBALS: [Object; 3] = [Object::Sync, Object::Resource, Object::KeyedMutex];
+
+    /// A live global handle of an object of a kind.
+    pub(crate) fn global(&self, kind: Object) -> u32 {
+        let handle = match kind {
+            Object::Resource => self.known.global_handle(),
+            Object::KeyedMutex => self.mutex.global_handle(),
+            _ => self.named.global_handle(),
+        };
+        handle.map_or(0, |handle| handle.0)
+    }
+
+    /// The NT handle of another kind of object; any kind is right for `Shareable`.
+    pub(crate) fn other_nt_handle(&self, kind: Object) -> Option<u64> {
+        match kind {
+            Object::Shareable => None,
+            Object::Resource => Some(self.shared.slot()),
+            _ => Some(self.shared_resource.slot()),
+        }
     }
 
     /// A handle of a kind that was destroyed a moment ago.
@@ -150,7 +233,19 @@ impl World {
             Object::Device => self.adapter.create_device()?.handle(),
             Object::Context => self.device.create_context(0)?.handle(),
             Object::HwContext => self.device.create_hw_context(0)?.handle(),
-            Object::Sync | Object::Fence => self.device.create_shareable_fence(0)?.handle(),
+            Object::Sync | Object::Fence | Object::Shared => {
+                self.device.create_shareable_fence(0)?.handle()
+            }
+            Object::Resource | Object::Shareable => {
+                self.device.new_resource().linear(4096).create()?.handle()
+            }
+            Object::Allocation => self
+                .device
+                .new_resource()
+                .linear(4096)
+                .create_one()?
+                .handle(),
+            Object::KeyedMutex => Dxg::open()?.create_keyed_mutex(0)?.handle(),
         };
         Ok(handle.0)
     }
@@ -169,7 +264,7 @@ impl World {
             ("low bit", good | 1),
             ("as a global handle", good | 2),
             ("other top bits", good ^ 0xc000_0000),
-            ("global handle", self.global()),
+            ("global handle", self.global(Object::Sync)),
             ("NT handle", self.shared.as_raw_fd() as u32),
         ];
         let others = [
@@ -178,10 +273,21 @@ impl World {
             ("context", Object::Context),
             ("hardware context", Object::HwContext),
             ("fence", Object::Sync),
+            ("resource", Object::Resource),
+            ("allocation", Object::Allocation),
+            ("keyed mutex", Object::KeyedMutex),
         ];
+        // The last four have an information store.
+        let others = match kind {
+            Object::Shareable => &others[..4],
+            _ => &others[..],
+        };
         for (name, other) in others {
-            if self.handle(other) != good {
-                bad.push((name, self.handle(other)));
+            if kind == Object::Shared && *other == Object::Resource {
+                continue;
+            }
+            if self.handle(*other) != good {
+                bad.push((name, self.handle(*other)));
             }
         }
         if kind == Object::Fence {
@@ -200,7 +306,7 @@ impl World {
             1 << 31,
             u64::from(u32::MAX),
             u64::MAX,
-            self.global().into(),
+            self.global(Object::Sync).into(),
             self.fence.handle().0.into(),
         ])
     }
@@ -220,6 +326,20 @@ impl Drop for World {
             let _ = done.open();
             let _ = child.join();
         }
+    }
+}
+
+/// A named NT handle.
+fn name(name: Named, object: LocalHandle, access: Access) -> Outcome<NtHandle> {
+    let options = ShareOptions::new(access).name(&name.path());
+    Ok(Dxg::open()?.share(&[object], &options)?)
+}
+
+/// A weak reference, where the kernel has them.
+fn weak(resource: &Resource) -> Outcome<WeakRef> {
+    match resource.weak() {
+        Err(error) if error.status() == Status::NOT_SUPPORTED => Ok(fds::memfd()?.into()),
+        weak => Ok(weak?),
     }
 }
 

@@ -5,6 +5,9 @@ use opendxg::{Access, Status};
 
 use super::*;
 
+/// Three objects are another form; two are never right.
+const OBJECT_COUNT: Field = field("ObjectCount", 0, 4, Kind::Count { max: 3 });
+
 pub(super) const FORMS: &[Form] = &[
     Form {
         nr: 0x3f,
@@ -12,7 +15,7 @@ pub(super) const FORMS: &[Form] = &[
         variant: "",
         size: 40,
         fields: &[
-            field("ObjectCount", 0, 4, Kind::Count { max: 1 }),
+            OBJECT_COUNT,
             ignored(4, 4),
             field(
                 "ObjectHandleArray",
@@ -66,12 +69,12 @@ pub(super) const FORMS: &[Form] = &[
         variant: "",
         size: 72,
         fields: &[
-            field("hSharedHandle", 0, 4, Kind::Global),
+            field("hSharedHandle", 0, 4, Kind::Global(Object::Sync)),
             made("hSyncObject", 4, Object::Sync),
             ignored(8, 64),
         ],
         good: |world, image| {
-            image.put32(0, world.global());
+            image.put32(0, world.global(Object::Sync));
             Ok(())
         },
         status: Status::SUCCESS,
@@ -82,7 +85,7 @@ pub(super) const FORMS: &[Form] = &[
         variant: "",
         size: 88,
         fields: &[
-            field("hNtHandle", 0, 8, Kind::NtHandle),
+            field("hNtHandle", 0, 8, Kind::NtHandle(Object::Sync)),
             handle("hDevice", 8, Object::Device),
             field(
                 "Flags",
@@ -115,7 +118,7 @@ pub(super) const FORMS: &[Form] = &[
         variant: "",
         size: 16,
         fields: &[
-            field("hNtHandle", 0, 8, Kind::NtHandle),
+            field("hNtHandle", 0, 8, Kind::NtHandle(Object::Sync)),
             made("hSyncObject", 8, Object::Sync),
             ignored(12, 4),
         ],

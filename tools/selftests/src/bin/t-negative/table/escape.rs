@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Escapes.
+
+use opendxg::Status;
+
+use super::*;
+
+const HADAPTER: Field = any("hAdapter", 0, 4);
+const HDEVICE: Field = any("hDevice", 4, 4);
+
+/// Types without an answer. The others are other forms.
+const TYPE: Field = listed(
+    "Type",
+    8,
+    4,
+    &[],
+    &[
+        (1, Status::NOT_SUPPORTED),
+        (4, Status::NOT_SUPPORTED),
+        (39, Status::NOT_SUPPORTED),
+        (1024, Status::NOT_SUPPORTED),
+        (0x8000_0002, Status::NOT_SUPPORTED),
+        (0xffff_ffff, Status::NOT_SUPPORTED),
+    ],
+);
+
+const fn escape(
+    variant: &'static str,
+    fields: &'static [Field],
+    good: fn(&World, &mut Image) -> Outcome,
+) -> Form {
+    Form {
+        nr: 0x0d,
+        name: "D3DKMT_ESCAPE",
+        variant,
+        size: 32,
+        fields,
+        good,
+        status: Status::SUCCESS,
+    }
+}
+
+pub(super) const FORMS: &[Form] = &[
+    escape(
+        "update resource",
+        &[
+            HADAPTER,
+            HDEVICE,
+            TYPE,
+            any("Flags", 12, 4),
+            blob("pPrivateDriverData", 16, 24, Some(FAULT)),
+            listed(
+                "PrivateDriverDataSize",
+                24,
+                4,
+                &[0, 1, 15],
+                &[(65537, INVALID), (0xffff_ffff, INVALID)],
+            ),
+            handle("hContext", 28, Object::Resource),
+        ],
+        |world, image| {
+            image.put32(8, 0x8000_0000);
+            image.point(16, &[3; 16])?;
+            image.put32(24, 16);
+            own_resource(world, image)
+        },
+    ),
+    escape(
+        "present rectangle",
+        &[
+            HADAPTER,
+            HDEVICE,
+            TYPE,
+            any("Flags", 12, 4),
+            blob("pPrivateDriverData", 16, 24, Some(FAULT)),
+            listed(
+                "PrivateDriverDataSize",
+                24,
+                4,
+                &[],
+                &[
+                    (0, INVALID),
+                    (15, INVALID),
+                    (17, INVALID),
+                    (0xffff_ffff, INVALID),
+                ],
+            ),
+            handle("hContext", 28, Object::Resource),
+        ],
+        |world, image| {
+            image.put32(8, 0x8000_0001);
+            image.point(16, &[3; 16])?;
+            image.put32(24, 16);
+            own_resource(world, image)
+        },
+    ),
+    escape(
+        "translate handle",
+        &[
+            handle("hAdapter", 0, Object::Adapter),
+            HDEVICE,
+            TYPE,
+            field(
+                "Flags",
+                12,
+                4,
+                Kind::Flags {
+                    known: 0x40,
+                    accept: &[0x40],
+                    refuse: &[0],
+                },
+            ),
+            field(
+                "pPrivateDriverData",
+                16,
+                8,
+                Kind::Memory(Memory {
+                    unit: 8,
+                    count_at: None,
+                    writes: false,
+                    null: Some(FAULT),
+                    inside: &[
+                        ("EscapeType", 0, 4, 0, INVALID),
+                        ("EscapeType", 0, 4, 3, Status::NOT_SUPPORTED),
+                        ("EscapeType", 0, 4, 0xffff_ffff, Status::NOT_SUPPORTED),
+                        ("hResource", 4, 4, 0, INVALID),
+                        ("hResource", 4, 4, 0xffff_ffff, INVALID),
+                    ],
+                }),
+            ),
+            listed(
+                "PrivateDriverDataSize",
+                24,
+                4,
+                &[],
+                &[
+                    (0, INVALID),
+                    (7, INVALID),
+                    (9, INVALID),
+                    (0xffff_ffff, INVALID),
+                ],
+            ),
+            any("hContext", 28, 4),
+        ],
+        |world, image| {
+            let handle = world.resource.handle().0.to_ne_bytes();
+            image.put32(0, world.adapter.handle().0);
+            image.put32(12, 0x40);
+            image.point(16, &[1u32.to_ne_bytes(), handle].concat())?;
+            image.put32(24, 8);
+            Ok(())
+        },
+    ),
+];
+
+/// A resource that the call may change.
+fn own_resource(world: &World, image: &mut Image) -> Outcome {
+    let resource = world.device.new_resource().linear(4096).create()?;
+    image.put32(28, resource.handle().0);
+    image.keep(resource);
+    Ok(())
+}

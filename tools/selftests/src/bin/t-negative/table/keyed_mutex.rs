@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Keyed mutexes.
+
+use opendxg::{Dxg, KeyedMutex, Status, Timeout};
+use selftests::memory::{KERNEL_HALF, UNMAPPED};
+
+use super::*;
+use crate::world::{KEY, MUTEX_DATA};
+
+const MUTEX: Field = handle("hKeyedMutex", 0, Object::KeyedMutex);
+const GLOBAL: Field = field("hSharedHandle", 0, 4, Kind::Global(Object::KeyedMutex));
+const NEW: Field = made("hKeyedMutex", 12, Object::KeyedMutex);
+const OPENED: Field = made("hKeyedMutex", 4, Object::KeyedMutex);
+const TOO_MUCH: &[(u64, Status)] = &[(65537, INVALID), (1 << 31, INVALID), (0xffff_ffff, INVALID)];
+const TOO_LITTLE: &[(u64, Status)] = &[(1, INVALID), (7, INVALID)];
+const THIS_KEY: Field = listed("Key", 8, 8, &[KEY], &[]);
+const TIMEOUT: Field = field(
+    "pTimeout",
+    16,
+    8,
+    Kind::Memory(Memory {
+        unit: 8,
+        count_at: None,
+        writes: false,
+        // No limit, but the mutex is free.
+        null: None,
+        inside: &[],
+    }),
+);
+const FENCE_VALUE: Field = reported(output("FenceValue", 24, 8));
+
+/// A mutex for one call.
+fn own(image: &mut Image) -> Outcome<u32> {
+    let mutex = Dxg::open()?.create_keyed_mutex_with(KEY, &MUTEX_DATA, false)?;
+    let handle = mutex.handle().0;
+    image.put32(0, handle);
+    image.keep(mutex);
+    Ok(handle)
+}
+
+/// A mutex that this thread owns.
+fn owned(image: &mut Image) -> Outcome {
+    let mutex: KeyedMutex = Dxg::open()?.create_keyed_mutex_with(KEY, &MUTEX_DATA, false)?;
+    mutex.acquire(KEY, Timeout::Forever)?;
+    image.put32(0, mutex.handle().0);
+    image.keep(mutex);
+    Ok(())
+}
+
+/// Key and limit of a good acquisition.
+fn acquisition(image: &mut Image) -> Outcome {
+    own(image)?;
+    image.put64(8, KEY);
+    image.point(16, &[0; 8])
+}
+
+macro_rules! mutex {
+    ($nr:literal $name:literal $size:literal, $fields:expr, $good:expr) => {
+        mutex!($nr $name $size, $fields, $good, Status::SUCCESS)
+    };
+    ($nr:literal $name:literal $size:literal, $fields:expr, $good:expr, $status:expr) => {
+        Form {
+            nr: $nr,
+            name: $name,
+            variant: "",
+            size: $size,
+            fields: $fields,
+            good: $good,
+            status: $status,
+        }
+    };
+}
+
+pub(super) const FORMS: &[Form] = &[
+    mutex!(0x90 "D3DKMT_CREATEKEYEDMUTEX" 16,
+        &[any("InitialValue", 0, 8), output("hSharedHandle", 8, 4), NEW],
+        |_, _| Ok(())),
+    mutex!(0x91 "D3DKMT_CREATEKEYEDMUTEX2" 32,
+    &[
+        any("InitialValue", 0, 8),
+        output("hSharedHandle", 8, 4),
+        NEW,
+        blob("pPrivateRuntimeData", 16, 24, Some(INVALID)),
+        listed("PrivateRuntimeDataSize", 24, 4, &[0, 1, 15], TOO_MUCH),
+        field("Flags", 28, 4, Kind::Flags { known: 1, accept: &[0, 1], refuse: &[] }),
+    ],
+    |_, image| {
+        image.point(16, &[4; 16])?;
+        image.put32(24, 16);
+        Ok(())
+    }),
+    mutex!(0x92 "D3DKMT_OPENKEYEDMUTEX" 8, &[GLOBAL, OPENED], |world, image| {
+        image.put32(0, world.global(Object::KeyedMutex));
+        Ok(())
+    }),
+    mutex!(0x93 "D3DKMT_OPENKEYEDMUTEX2" 24,
+    &[
+        GLOBAL,
+        OPENED,
+        // Not looked at: the mutex has data.
+        listed("pPrivateRuntimeData", 8, 8, &[1, UNMAPPED, KERNEL_HALF], &[(0, INVALID)]),
+        listed("PrivateRuntimeDataSize", 16, 4, &[0, 9, 0xffff_ffff], TOO_LITTLE),
+        ignored(20, 4),
+    ],
+    |world, image| {
+        image.put32(0, world.global(Object::KeyedMutex));
+        image.point(8, &[0x5a; MUTEX_DATA.len()])?;
+        image.put32(16, MUTEX_DATA.len() as u32);
+        Ok(())
+    }),
+    mutex!(0x94 "D3DKMT_OPENKEYEDMUTEXFROMNTHANDLE" 32,
+        &[
+            field("hNtHandle", 0, 8, Kind::NtHandle(Object::Shareable)),
+            output("hKeyedMutex", 8, 4),
+            ignored(12, 4),
+            any("pPrivateRuntimeData", 16, 8),
+            any("PrivateRuntimeDataSize", 24, 4),
+            ignored(28, 4),
+        ],
+        |world, image| {
+            image.put64(0, world.shared_resource.slot());
+            Ok(())
+        },
+        Status::OBJECT_TYPE_MISMATCH),
+    mutex!(0x95 "D3DKMT_DESTROYKEYEDMUTEX" 4, &[MUTEX], |_, image| own(image).map(|_| ())),
+    mutex!(0x96 "D3DKMT_ACQUIREKEYEDMUTEX" 32,
+        &[MUTEX, ignored(4, 4), THIS_KEY, TIMEOUT, FENCE_VALUE],
+        |_, image| acquisition(image)),
+    mutex!(0x97 "D3DKMT_ACQUIREKEYEDMUTEX2" 48,
+    &[
+        MUTEX,
+        ignored(4, 4),
+        THIS_KEY,
+        TIMEOUT,
+        FENCE_VALUE,
+        buffer("pPrivateRuntimeData", 32, 40, Some(INVALID)),
+        listed("PrivateRuntimeDataSize", 40, 4, &[0, 9, 0xffff_ffff], TOO_LITTLE),
+        ignored(44, 4),
+    ],
+    |_, image| {
+        image.point(32, &[0x5a; MUTEX_DATA.len()])?;
+        image.put32(40, MUTEX_DATA.len() as u32);
+        acquisition(image)
+    }),
+    mutex!(0x98 "D3DKMT_RELEASEKEYEDMUTEX" 24,
+        &[MUTEX, ignored(4, 4), any("Key", 8, 8), any("FenceValue", 16, 8)],
+        |_, image| owned(image)),
+    mutex!(0x99 "D3DKMT_RELEASEKEYEDMUTEX2" 40,
+    &[
+        MUTEX,
+        ignored(4, 4),
+        any("Key", 8, 8),
+        any("FenceValue", 16, 8),
+        blob("pPrivateRuntimeData", 24, 32, Some(INVALID)),
+        listed("PrivateRuntimeDataSize", 32, 4, &[0, 1, 15], TOO_MUCH),
+        ignored(36, 4),
+    ],
+    |_, image| {
+        image.point(24, &[4; 16])?;
+        image.put32(32, 16);
+        owned(image)
+    }),
+];
