@@ -281,7 +281,7 @@ static int test_survey(void)
 static int test_writers_gone(void)
 {
 	if (survey(on(nt_handle)))
-		TAP_FAIL("%s", check_text);
+		TAP_FAIL("%.400s", check_text);
 	return 0;
 }
 

@@ -293,7 +293,7 @@ pub(super) const FORMS: &[Form] = &[
                 8,
                 1,
                 &[],
-                &[(1, Status::NOT_SUPPORTED), (0xff, Status::NOT_SUPPORTED)],
+                &[(1, INVALID), (0xff, INVALID)],
             ),
             ignored(9, 7),
             listed(
