@@ -18,22 +18,23 @@ pub(crate) const fn module() -> *mut bindings::module {
     kernel::module::this_module::<crate::OpenDxg>().as_ptr()
 }
 
-/// A device that only reads.
+/// Who writes to a buffer, as `dma_data_direction` has it.
 #[cfg(not(DXG_KERNEL_7_3))]
-pub(crate) const DMA_TO_DEVICE: bindings::dma_data_direction =
-    bindings::dma_data_direction_DMA_TO_DEVICE;
+pub(crate) mod dma {
+    pub(crate) use kernel::bindings::{
+        dma_data_direction as Direction,
+        dma_data_direction_DMA_BIDIRECTIONAL as BIDIRECTIONAL,
+        dma_data_direction_DMA_FROM_DEVICE as FROM_DEVICE,
+        dma_data_direction_DMA_TO_DEVICE as TO_DEVICE, //
+    };
+}
 
-/// A device that only reads.
+/// Who writes to a buffer, as `dma_data_direction` has it.
 #[cfg(DXG_KERNEL_7_3)]
-pub(crate) const DMA_TO_DEVICE: bindings::dma_data_direction =
-    bindings::dma_data_direction::DMA_TO_DEVICE;
+pub(crate) mod dma {
+    pub(crate) use kernel::bindings::dma_data_direction as Direction;
 
-/// A device that reads and writes.
-#[cfg(not(DXG_KERNEL_7_3))]
-pub(crate) const DMA_BIDIRECTIONAL: bindings::dma_data_direction =
-    bindings::dma_data_direction_DMA_BIDIRECTIONAL;
-
-/// A device that reads and writes.
-#[cfg(DXG_KERNEL_7_3)]
-pub(crate) const DMA_BIDIRECTIONAL: bindings::dma_data_direction =
-    bindings::dma_data_direction::DMA_BIDIRECTIONAL;
+    pub(crate) const BIDIRECTIONAL: Direction = Direction::DMA_BIDIRECTIONAL;
+    pub(crate) const FROM_DEVICE: Direction = Direction::DMA_FROM_DEVICE;
+    pub(crate) const TO_DEVICE: Direction = Direction::DMA_TO_DEVICE;
+}

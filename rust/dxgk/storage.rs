@@ -173,12 +173,34 @@ impl Storage {
         }
     }
 
-    /// Prints where the bytes are.
-    pub(crate) fn show(&self, m: &SeqFile) {
-        let whole: &Self = match &self.backing {
+    /// Makes the bytes ready for processors to use. Bytes of ours always are; a buffer of another
+    /// driver may have to wait for its devices.
+    ///
+    /// Context: a system call, no locks held.
+    pub(crate) fn begin_cpu_access(self: &Arc<Self>) -> Outcome<CpuAccess> {
+        let done = match &self.whole().backing {
+            Backing::DmaBuf(buffer) => buffer.begin_cpu_access(),
+            _ => Ok(()),
+        };
+
+        done.map_err(|error| match error {
+            error if error == ERESTARTSYS || error == EINTR => Stop::Interrupted,
+            error => error.into(),
+        })?;
+        Ok(CpuAccess(self.clone()))
+    }
+
+    /// The storage that this is a part of, or itself.
+    fn whole(&self) -> &Self {
+        match &self.backing {
             Backing::Part(whole, _) => whole,
             _ => self,
-        };
+        }
+    }
+
+    /// Prints where the bytes are.
+    pub(crate) fn show(&self, m: &SeqFile) {
+        let whole = self.whole();
         let backing = match &whole.backing {
             Backing::Part(..) | Backing::System(_) => c"shmem",
             Backing::User(_) => c"user",
@@ -192,6 +214,17 @@ impl Storage {
         }
         seq_print!(m, "dxg-size:\t{}\n", self.size());
         seq_print!(m, "dxg-resident:\t{}\n", self.resident());
+    }
+}
+
+/// Processors use a storage, until this is dropped. Context of the drop: may sleep, no locks held.
+pub(crate) struct CpuAccess(Arc<Storage>);
+
+impl Drop for CpuAccess {
+    fn drop(&mut self) {
+        if let Backing::DmaBuf(buffer) = &self.0.whole().backing {
+            buffer.end_cpu_access();
+        }
     }
 }
 

@@ -11,7 +11,10 @@ use super::{
         Member,
         WINDOWS, //
     },
-    storage::Storage, //
+    storage::{
+        CpuAccess,
+        Storage, //
+    }, //
 };
 use crate::{
     sys::window_file::WindowFile,
@@ -39,6 +42,7 @@ struct Counted {
 struct Locked {
     addr: usize,
     locks: u32,
+    access: CpuAccess,
 }
 
 struct State {
@@ -86,14 +90,20 @@ impl Window {
             return Ok(addr);
         }
 
-        let file = self.file()?;
+        let storage = self.state.lock().live()?.clone();
+        let access = storage.begin_cpu_access()?;
+        let file = self.file(&storage)?;
         let addr = file.file.map()?;
         let mut state = self.state.lock();
 
         // Another thread may have locked it meanwhile, or destroyed it.
         match state.relock() {
             Ok(None) => {
-                state.locked = Some(Locked { addr, locks: 1 });
+                state.locked = Some(Locked {
+                    addr,
+                    locks: 1,
+                    access,
+                });
                 Ok(addr)
             }
             other => {
@@ -105,18 +115,14 @@ impl Window {
     }
 
     /// The file to map.
-    fn file(&self) -> Outcome<Arc<Counted>> {
-        let storage = {
-            let state = self.state.lock();
+    fn file(&self, storage: &Arc<Storage>) -> Outcome<Arc<Counted>> {
+        if let Some(file) = &self.state.lock().file {
+            return Ok(file.clone());
+        }
 
-            if let Some(file) = &state.file {
-                return Ok(file.clone());
-            }
-            state.live()?.clone()
-        };
         let fresh = Arc::new(
             Counted {
-                file: WindowFile::new(storage, self.write)?,
+                file: WindowFile::new(storage.clone(), self.write)?,
                 _member: WINDOWS.enter(),
             },
             GFP_KERNEL_ACCOUNT,
@@ -140,8 +146,9 @@ impl Window {
     pub(crate) fn unlock(&self) -> Outcome {
         let last = self.state.lock().unlock()?;
 
-        if let Some((file, addr)) = last {
-            file.file.unmap(addr);
+        if let Some((file, locked)) = last {
+            file.file.unmap(locked.addr);
+            drop(locked.access);
         }
         Ok(())
     }
@@ -151,17 +158,16 @@ impl Window {
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn revoke(&self) {
-        let (storage, file) = {
+        let (storage, file, locked) = {
             let mut state = self.state.lock();
 
-            state.locked = None;
-            (state.storage.take(), state.file.take())
+            (state.storage.take(), state.file.take(), state.locked.take())
         };
 
         if let Some(counted) = &file {
             counted.file.revoke();
         }
-        drop(storage);
+        drop((locked, storage));
     }
 }
 
@@ -188,7 +194,7 @@ impl State {
     }
 
     /// One lock less, and what to unmap if that was the last one.
-    fn unlock(&mut self) -> Outcome<Option<(Arc<Counted>, usize)>> {
+    fn unlock(&mut self) -> Outcome<Option<(Arc<Counted>, Locked)>> {
         let locked = self.locked.as_mut().ok_or(Status::INVALID_PARAMETER)?;
 
         locked.locks -= 1;
@@ -196,9 +202,6 @@ impl State {
             return Ok(None);
         }
 
-        let addr = locked.addr;
-
-        self.locked = None;
-        Ok(self.file.clone().map(|file| (file, addr)))
+        Ok(self.file.clone().zip(self.locked.take()))
     }
 }

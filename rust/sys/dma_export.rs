@@ -14,7 +14,10 @@ use super::{
         PageSource, //
     }, //
 };
-use crate::compat;
+use crate::compat::{
+    self,
+    dma, //
+};
 use core::{
     marker::PhantomData,
     ptr::{
@@ -147,7 +150,7 @@ impl Slots {
 struct DeviceMapping {
     device: *mut bindings::device,
     table: *mut bindings::sg_table,
-    direction: bindings::dma_data_direction,
+    direction: dma::Direction,
 }
 
 // SAFETY: The device is attached and the table lives until the mapping is removed from the list.
@@ -267,7 +270,7 @@ impl<T: Buffer> Table<T> {
     /// Called by the kernel as `dma_buf_ops::map_dma_buf`.
     unsafe extern "C" fn map(
         attachment: *mut bindings::dma_buf_attachment,
-        direction: bindings::dma_data_direction,
+        direction: dma::Direction,
     ) -> *mut bindings::sg_table {
         // SAFETY: The attachment is one of a dma-buf with this table, and is valid for the call.
         let (private, device) = unsafe { (Self::private((*attachment).dmabuf), (*attachment).dev) };
@@ -278,10 +281,10 @@ impl<T: Buffer> Table<T> {
     fn map_in(
         private: &Private<T>,
         device: *mut bindings::device,
-        direction: bindings::dma_data_direction,
+        direction: dma::Direction,
     ) -> Result<*mut bindings::sg_table> {
         // A device that may write would do so past everybody who was given the right to read.
-        if !private.write && direction != compat::DMA_TO_DEVICE {
+        if !private.write && direction != dma::TO_DEVICE {
             return Err(code::EACCES);
         }
 
@@ -311,7 +314,7 @@ impl<T: Buffer> Table<T> {
     unsafe extern "C" fn unmap(
         attachment: *mut bindings::dma_buf_attachment,
         table: *mut bindings::sg_table,
-        direction: bindings::dma_data_direction,
+        direction: dma::Direction,
     ) {
         // SAFETY: As in `map`.
         let (private, device) = unsafe { (Self::private((*attachment).dmabuf), (*attachment).dev) };
@@ -329,7 +332,7 @@ impl<T: Buffer> Table<T> {
     /// Called by the kernel as `dma_buf_ops::begin_cpu_access`.
     unsafe extern "C" fn begin_cpu_access(
         buf: *mut bindings::dma_buf,
-        _direction: bindings::dma_data_direction,
+        _direction: dma::Direction,
     ) -> c_int {
         // SAFETY: The dma-buf has this table.
         unsafe { Self::private(buf) }.sync(false);
@@ -341,7 +344,7 @@ impl<T: Buffer> Table<T> {
     /// Called by the kernel as `dma_buf_ops::end_cpu_access`.
     unsafe extern "C" fn end_cpu_access(
         buf: *mut bindings::dma_buf,
-        _direction: bindings::dma_data_direction,
+        _direction: dma::Direction,
     ) -> c_int {
         // SAFETY: The dma-buf has this table.
         unsafe { Self::private(buf) }.sync(true);

@@ -14,7 +14,7 @@ use super::{
     },
     shmem::BadSection, //
 };
-use crate::compat;
+use crate::compat::dma;
 use core::ptr::NonNull;
 use kernel::{
     bindings,
@@ -92,8 +92,20 @@ impl Drop for Attachment {
 /// An attached dma-buf that is mapped in our device.
 struct DeviceMapping {
     table: NonNull<bindings::sg_table>,
-    direction: bindings::dma_data_direction,
+    direction: dma::Direction,
     attached: Attachment,
+}
+
+impl DeviceMapping {
+    /// The direction of what processors do with the buffer.
+    fn cpu_direction(&self) -> dma::Direction {
+        if self.direction == dma::TO_DEVICE {
+            // Nobody on our side writes.
+            dma::FROM_DEVICE
+        } else {
+            self.direction
+        }
+    }
 }
 
 impl Drop for DeviceMapping {
@@ -200,9 +212,9 @@ impl Imported {
 
     fn map(attached: Attachment, write: bool) -> core::result::Result<DeviceMapping, BadSection> {
         let direction = if write {
-            compat::DMA_BIDIRECTIONAL
+            dma::BIDIRECTIONAL
         } else {
-            compat::DMA_TO_DEVICE
+            dma::TO_DEVICE
         };
         // SAFETY: The attachment is valid, and nobody holds its reservation lock for us.
         let table = from_err_ptr(unsafe {
@@ -226,6 +238,37 @@ impl Imported {
         NonNull::new(unsafe {
             ffi::dxg_kernel_page(self.map.__bindgen_anon_1.vaddr.byte_add(index * PAGE_SIZE))
         })
+    }
+
+    /// Makes what devices have written visible to processors, after they have written it. A signal
+    /// may interrupt that with ERESTARTSYS.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn begin_cpu_access(&self) -> Result {
+        let mapping = &self.mapping;
+
+        // SAFETY: The dma-buf is referenced, and no lock of it is held.
+        to_result(unsafe {
+            bindings::dma_buf_begin_cpu_access(
+                mapping.attached.buf.0.as_ptr(),
+                mapping.cpu_direction(),
+            )
+        })
+    }
+
+    /// Makes what processors have written visible to devices.
+    ///
+    /// Context: as [`Imported::begin_cpu_access`].
+    pub(crate) fn end_cpu_access(&self) {
+        let mapping = &self.mapping;
+
+        // SAFETY: As above. There is nothing to do about a failure.
+        let _best_effort = unsafe {
+            bindings::dma_buf_end_cpu_access(
+                mapping.attached.buf.0.as_ptr(),
+                mapping.cpu_direction(),
+            )
+        };
     }
 
     /// The name of the driver that the buffer came from.
