@@ -248,11 +248,20 @@ impl MutexOwners {
             return;
         }
         // Nobody can start from 0 as long as we have the lock.
-        if self.recent.xchg(0, Relaxed) == 0 && self.watchers.cmpxchg(1, 0, Full).is_ok() {
-            *probes = None;
-        } else {
+        if self.recent.xchg(0, Relaxed) != 0 || self.watchers.cmpxchg(1, 0, Full).is_err() {
             self.look_later();
+            return;
         }
+
+        // The same probes cannot be registered twice, so that they go while we have the lock; others
+        // need not wait until they are quiet.
+        let old = probes.take().map(|mut old| {
+            old.unregister();
+            old
+        });
+
+        drop(probes);
+        drop(old);
     }
 
     /// The module goes: nobody has a mutex any more. Nothing runs and nothing is queued after this.

@@ -112,9 +112,9 @@ fn quiesce() {
     unsafe { ffi::dxg_tracepoint_quiesce() }
 }
 
-/// Both probes, registered. Dropping it waits until neither runs any more.
+/// Both probes. Dropping it unregisters them and waits until neither runs any more.
 ///
-/// Context: making and dropping may sleep, for long.
+/// Context: making and dropping may sleep, dropping for long.
 pub(crate) struct Probes<T: Listener> {
     probes: Option<(Probe, Probe)>,
     data: *mut c_void,
@@ -160,11 +160,16 @@ impl<T: Listener> Probes<T> {
         registered.probes = Some(probes);
         Ok(registered)
     }
+
+    /// Unregisters the probes, which may still run somewhere.
+    pub(crate) fn unregister(&mut self) {
+        self.probes = None;
+    }
 }
 
 impl<T: Listener> Drop for Probes<T> {
     fn drop(&mut self) {
-        self.probes = None;
+        self.unregister();
         quiesce();
         // SAFETY: Came from `into_foreign` in `new`, and no probe uses it any more.
         drop(unsafe { Arc::<T>::from_foreign(self.data) });
