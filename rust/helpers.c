@@ -131,9 +131,9 @@ bool dxg_group_credentials(void *group, struct dxg_caller *out, bool *ipc_owner)
 	out->fsuid = __kuid_val(cred->fsuid);
 	out->egid = __kgid_val(cred->egid);
 	out->reserved = 0;
+	*ipc_owner = cred->user_ns == &init_user_ns &&
+		     cap_raised(cred->cap_effective, CAP_IPC_OWNER);
 	put_cred(cred);
-
-	*ipc_owner = has_capability_noaudit(task, CAP_IPC_OWNER);
 	put_task_struct(task);
 	return true;
 }

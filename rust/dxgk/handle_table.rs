@@ -104,7 +104,7 @@ impl Entry {
     /// A copy of what fdinfo shows, to be printed without the lock.
     fn line(&self) -> Line {
         match &self.item {
-            Item::Adapter(_) => Line::Other(Kind::Adapter, 0),
+            Item::Adapter(adapter) => Line::Other(Kind::Adapter, adapter.caps.index.into()),
             Item::Device(device) => Line::Other(Kind::Device, device.id()),
             Item::Context(context) => Line::Other(Kind::Context, context.id()),
             Item::Sync(opening) | Item::KeyedMutex(opening) => Line::Object {

@@ -5,6 +5,7 @@
 use super::{
     handles::Handles,
     invalid_if,
+    shortage,
     Call,
     Publish, //
 };
@@ -330,9 +331,9 @@ pub(super) fn create<'a>(
             let bundle = request.container(false, all)?;
 
             if !runtime_data.is_empty() {
-                let value = Value::new(&call.driver.tables, runtime_data)?;
+                let value = shortage(Value::new(&call.driver.tables, runtime_data))?;
 
-                bundle.resource().header.attached.set_blob(value)?;
+                shortage(bundle.resource().header.attached.set_blob(value))?;
             }
             if request.sharing() == Sharing::Global {
                 handles.global = bundle.name_globally()?;

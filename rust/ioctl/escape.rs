@@ -4,6 +4,7 @@
 
 use super::{
     invalid_if,
+    shortage,
     Call, //
 };
 use crate::{
@@ -40,9 +41,9 @@ fn update_resource(call: Call<'_>, args: &D3DKMT_ESCAPE) -> Outcome {
 
     // CAST: bounded above.
     let bytes = user::read_bytes(args.pPrivateDriverData, args.PrivateDriverDataSize as usize)?;
-    let value = Value::new(&call.driver.tables, bytes)?;
+    let value = shortage(Value::new(&call.driver.tables, bytes))?;
 
-    bundle.resource().header.attached.set_blob(value)
+    shortage(bundle.resource().header.attached.set_blob(value))
 }
 
 /// Keeps a rectangle with the resource whose local handle is in `hContext`.

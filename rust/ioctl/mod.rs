@@ -230,6 +230,14 @@ fn invalid_if(refused: bool) -> Outcome {
     }
 }
 
+/// A limit of the user is a shortage to the D3DKMT calls (RES-105).
+fn shortage<T>(outcome: Outcome<T>) -> Outcome<T> {
+    outcome.map_err(|stop| match stop {
+        Stop::Status(Status::QUOTA_EXCEEDED) => Status::NO_MEMORY.into(),
+        other => other,
+    })
+}
+
 /// The NT handle in a slot of an argument struct.
 fn nt_handle(slot: u64) -> Outcome<Arc<NtHandle>> {
     let fd = handle::nt_fd(slot).ok_or(Status::INVALID_HANDLE)?;

@@ -7,6 +7,7 @@ use super::{
     handles::Handles,
     invalid_if,
     nt_handle,
+    shortage,
     Call,
     Publish, //
 };
@@ -412,9 +413,9 @@ fn open_guards(
     let sync_number = handles.reserve(Item::Sync(sync_opening), Some(parent))?;
 
     if !data.is_empty() {
-        let value = Value::new(&call.driver.tables, data)?;
+        let value = shortage(Value::new(&call.driver.tables, data))?;
 
-        mutex.object().header().attached.init_blob(value)?;
+        shortage(mutex.object().header().attached.init_blob(value))?;
     }
     Ok((mutex_number, sync_number))
 }
