@@ -146,6 +146,9 @@ pub struct Runner {
 }
 
 impl Runner {
+    /// How many rounds are measured before a crowd changes its size.
+    const ROUNDS_OF_A_STAGE: usize = 2;
+
     /// Measures the clock itself first.
     pub fn new(seed: u64) -> Self {
         let mut clock = Participant::new("clock", || ());
@@ -199,16 +202,18 @@ impl Runner {
         while progress.goes_on(&plan) {
             for &stage in &stages {
                 set_up(stage);
-                let mut order: Vec<usize> = (0..participants.len()).collect();
-                order.retain(|&index| participants[index].at == stage);
-                self.rng.shuffle(&mut order);
-                for index in order {
-                    participants[index].warm_up(plan.operations / 5 + 1);
-                    participants[index].block(plan.operations, self.timer_ns);
+                for _ in 0..Self::ROUNDS_OF_A_STAGE {
+                    let mut order: Vec<usize> = (0..participants.len()).collect();
+                    order.retain(|&index| participants[index].at == stage);
+                    self.rng.shuffle(&mut order);
+                    for index in order {
+                        participants[index].warm_up(plan.operations / 5 + 1);
+                        participants[index].block(plan.operations, self.timer_ns);
+                    }
                 }
             }
             stages.reverse();
-            progress.round();
+            (0..Self::ROUNDS_OF_A_STAGE).for_each(|_| progress.round());
         }
         self.finish(name, title, progress, participants);
     }

@@ -61,6 +61,8 @@ pub struct Handle {
     pub access: Option<u32>,
     /// Waits for the object.
     pub waiters: Option<u64>,
+    /// Thread that owns a keyed mutex.
+    pub owner: Option<u64>,
     /// Name of the object.
     pub name: Option<String>,
 }
@@ -88,6 +90,8 @@ pub struct ObjectFile {
     pub class: String,
     /// Number and kind of each object.
     pub members: Vec<(u64, String)>,
+    /// Object and owning thread of each keyed mutex that is owned.
+    pub owners: Vec<(u64, u64)>,
     /// Access mask.
     pub access: Option<u32>,
     /// Name of the share.
@@ -184,6 +188,11 @@ impl ObjectFile {
                     }
                 }
             }
+            // State of the last object that was named.
+            "dxg-owner" => {
+                let member = self.members.last().map(|member| member.0);
+                self.owners.extend(member.zip(thread(value)));
+            }
             "dxg-access" => self.access = mask(value),
             "dxg-name" => self.name = name(value),
             "dxg-openings" => self.openings = number(value),
@@ -203,7 +212,8 @@ impl ObjectFile {
     }
 }
 
-/// `HANDLE KIND OBJECT refs=N access=MASK waiters=N name=TEXT`; the name comes last and may hold blanks.
+/// `HANDLE KIND OBJECT refs=N access=MASK waiters=N owner=THREAD name=TEXT`, of which all from `refs` on may be missing;
+/// the name comes last and may hold blanks.
 fn handle(line: &str) -> Option<Handle> {
     let (line, text) = match line.split_once(" name=") {
         Some((line, text)) => (line, name(text)),
@@ -222,6 +232,7 @@ fn handle(line: &str) -> Option<Handle> {
             Some(("refs", value)) => handle.references = number(value),
             Some(("access", value)) => handle.access = mask(value),
             Some(("waiters", value)) => handle.waiters = number(value),
+            Some(("owner", value)) => handle.owner = thread(value),
             _ => (),
         }
     }
@@ -258,6 +269,11 @@ fn number(text: &str) -> Option<u64> {
     text.trim().parse().ok()
 }
 
+/// 0 stands for nobody, or for a thread outside the reader's PID namespace.
+fn thread(text: &str) -> Option<u64> {
+    number(text).filter(|&thread| thread != 0)
+}
+
 fn mask(text: &str) -> Option<u32> {
     u32::from_str_radix(text.trim().strip_prefix("0x")?, 16).ok()
 }
@@ -274,7 +290,7 @@ mod tests {
     const DEVICE: &str = "pos:\t0\nflags:\t02100000\nmnt_id:\t15\ndxg-process:\t9\n\
         dxg-process-handles:\t2\ndxg-total-objects:\t4\ndxg-adapter:\t1 luid=00000000:0000a4c1 A b\n\
         dxg-handle:\t0x40000040 adapter 1 refs=1 access=0x0 waiters=0 name=-\n\
-        dxg-handle:\t0x40000080 keyed-mutex 7 refs=3 access=0x1f0003 waiters=2 name=\\BaseNamedObjects\\a b = c\n\
+        dxg-handle:\t0x40000080 keyed-mutex 7 refs=3 access=0x1f0003 waiters=2 owner=77 name=\\BaseNamedObjects\\a b = c\n\
         dxg-info:\t7 1AD4FDB7-7c6c-4b4f-ae9d-f6a39ab932dd 3 120 5\n";
 
     fn device(text: &str) -> Device {
@@ -313,6 +329,7 @@ mod tests {
             (Some(3), Some(0x1f_0003), Some(2))
         );
         assert_eq!(mutex.name.as_deref(), Some("\\BaseNamedObjects\\a b = c"));
+        assert_eq!((mutex.owner, device.handles[0].owner), (Some(77), None));
         assert_eq!(device.handles[0].name, None);
         assert_eq!(
             (
@@ -337,7 +354,7 @@ mod tests {
     #[test]
     fn an_nt_handle_of_three() {
         let text = "dxg-type:\tDxgkSharedResource\ndxg-object:\t4\ndxg-kind:\tresource\ndxg-object:\t5\n\
-            dxg-kind:\tkeyed-mutex\ndxg-object:\t6\ndxg-kind:\tmonitored-fence\ndxg-access:\t0xf0001\n\
+            dxg-kind:\tkeyed-mutex\ndxg-owner:\t9\ndxg-object:\t6\ndxg-kind:\tmonitored-fence\ndxg-access:\t0xf0001\n\
             dxg-name:\t\\BaseNamedObjects\\x\ndxg-openings:\t2\ndxg-references:\t3\n\
             dxg-info:\t98fb6f47-3e6a-46bd-bb3f-2e1890bb948c 1 8 1\n";
         let file = object(text);
@@ -354,6 +371,7 @@ mod tests {
             (file.openings, file.references, file.info[0].object),
             (Some(2), Some(3), 4)
         );
+        assert_eq!(file.owners, [(5, 9)]);
         assert_eq!(file.name.as_deref(), Some("\\BaseNamedObjects\\x"));
         let one_line = object("dxg-type:\tX\ndxg-object:\t4 5\ndxg-kind:\tresource keyed-mutex\n");
         assert_eq!(one_line.members[1], (5, "keyed-mutex".into()));

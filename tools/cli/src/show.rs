@@ -211,7 +211,11 @@ fn object(world: &World, object: &Object) -> String {
     text += &format!("kind        {}\n", harmless(&kinds.join(", ")));
     text += &format!("name        {}\n", harmless(&name_of(object)));
     text += &format!("references  {}\n", known(object.references));
-    text += &format!("waiters     {}\n\n", known(object.waiters));
+    text += &format!("waiters     {}\n", known(object.waiters));
+    if let Some(thread) = object.owner {
+        text += &format!("owner       thread {thread}\n");
+    }
+    text.push('\n');
 
     let mut table = Table::new(&["PID", "COMMAND", "STATE", "HANDLE", "KIND", "ACCESS"]);
     let process = |pid: &u32| world.processes.iter().find(|process| process.pid == *pid);
@@ -330,7 +334,7 @@ fn info_table<'a>(entries: impl Iterator<Item = (u64, &'a Info)>) -> String {
 }
 
 fn waiters(world: &World) -> String {
-    let mut table = Table::new(&["OBJECT", "KIND", "WAITERS", "HELD BY", "NAME"]);
+    let mut table = Table::new(&["OBJECT", "KIND", "WAITERS", "OWNER", "OPEN IN", "NAME"]);
     for object in waited(world) {
         let held: Vec<String> = object
             .holders()
@@ -346,6 +350,9 @@ fn waiters(world: &World) -> String {
             object.id.to_string(),
             object.kind().into(),
             known(object.waiters),
+            object
+                .owner
+                .map_or("-".into(), |thread| format!("thread {thread}")),
             held.join(", "),
             name_of(object),
         ]);

@@ -76,6 +76,8 @@ pub struct Object {
     pub references: Option<u64>,
     /// Waits for it.
     pub waiters: Option<u64>,
+    /// Thread that owns it, of a keyed mutex.
+    pub owner: Option<u64>,
     /// Its names.
     pub names: BTreeSet<String>,
     /// Metadata.
@@ -193,20 +195,6 @@ impl Builder {
     }
 
     fn handle(&mut self, pid: u32, handle: &Handle) {
-        if handle.kind == "adapter"
-            && !self
-                .result
-                .adapters
-                .iter()
-                .any(|known| known.id == handle.object)
-        {
-            let (luid, description) = ("?".into(), String::new());
-            self.result.adapters.push(Adapter {
-                id: handle.object,
-                luid,
-                description,
-            });
-        }
         if PRIVATE_KINDS.contains(&handle.kind.as_str()) {
             return;
         }
@@ -214,6 +202,7 @@ impl Builder {
         object.kinds.insert(handle.kind.clone());
         object.references = object.references.max(handle.references);
         object.waiters = object.waiters.max(handle.waiters);
+        object.owner = object.owner.or(handle.owner);
         object.names.extend(handle.name.clone());
         object.handles.push((pid, handle.clone()));
     }
@@ -233,6 +222,9 @@ impl Builder {
             object
                 .files
                 .push((process.pid, fd, file.class.clone(), file.access));
+        }
+        for (object, owner) in file.owners {
+            self.object(object).owner.get_or_insert(owner);
         }
         for entry in file.info {
             self.object(entry.object).info.insert(entry);

@@ -76,7 +76,7 @@ const READER: &str = "dxg-process:\t2\ndxg-total-objects:\t6\n\
     dxg-handle:\t0x40000040 keyed-mutex 8 refs=4 access=0x1 waiters=2 name=-\n";
 const SHARE: &str =
     "dxg-type:\tDxgkSharedResource\ndxg-object:\t7\ndxg-kind:\tresource\ndxg-object:\t8\n\
-    dxg-kind:\tkeyed-mutex\ndxg-object:\t9\ndxg-kind:\tmonitored-fence\ndxg-access:\t0xf0001\n\
+    dxg-kind:\tkeyed-mutex\ndxg-owner:\t10\ndxg-object:\t9\ndxg-kind:\tmonitored-fence\ndxg-access:\t0xf0001\n\
     dxg-name:\t\\BaseNamedObjects\\picture\ndxg-references:\t3\n";
 
 /// Two processes share a picture; a third has inherited the device of the first.
@@ -180,7 +180,12 @@ fn tables() {
     has(&["info", "7"], &["7", "48", "Direct3D"]);
     has(
         &["waiters"],
-        &["8", "2", "10 drawer) S (x (stopped), 12 reader (sleeping)"],
+        &[
+            "8",
+            "2",
+            "thread 10",
+            "10 drawer) S (x (stopped), 12 reader (sleeping)",
+        ],
     );
     has(
         &["handles", "--pid", "12"],

@@ -26,6 +26,7 @@ fn main() {
         .test("RES-15 RES-95 who waits for a keyed mutex, and who has it, while all of them are stuck", stuck)
         .test("RES-8 RES-15 a device that a child inherited is not counted twice", inherited)
         .test("RES-15 RES-107 other users see neither objects nor names", other_user)
+        .test("RES-86 exported dma-bufs are listed with their sizes", dma_bufs)
         .test("RES-15 adapters with their LUIDs, also without any handle", adapters)
         .run()
 }
@@ -284,6 +285,31 @@ fn other_user() -> Outcome {
         let table = text(as_user(&[command])?)?;
         ensure!(!table.contains("t-tool"), "{table}");
     }
+    end.open()?;
+    child.join()
+}
+
+fn dma_bufs() -> Outcome {
+    let (ready, end) = (Gate::new()?, Gate::new()?);
+    let child = Child::spawn(|| {
+        let device = fixture::device()?;
+        let resource = device.new_resource().linear(12288).create()?;
+        let allocation = resource.allocations().first().ok_or("no allocation")?;
+        let _buffer = allocation.export_dmabuf()?;
+        ready.open()?;
+        end.wait()
+    })?;
+    ready.wait()?;
+    let processes = json(&["processes"])?;
+    let pid = u64::try_from(child.pid()).ok();
+    let process = list(&processes)
+        .iter()
+        .find(|one| one["pid"].as_u64() == pid);
+    let process = process.ok_or("the process is not listed")?;
+    let [buffer] = list(&process["dma_bufs"]) else {
+        return Err(format!("one dma-buf was due: {process}").into());
+    };
+    ensure_eq!(buffer[1]["size"].as_u64(), Some(12288));
     end.open()?;
     child.join()
 }
