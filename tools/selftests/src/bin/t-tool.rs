@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The command `opendxg` on live objects: it shows what other processes have, also while they are stopped or blocked in
-//! the driver. The command is looked for beside this program and then in `PATH`.
+//! the driver. `PATH` has to lead to it.
 
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
 use std::process::{Command, Output};
 
 use opendxg::{
@@ -31,18 +30,11 @@ fn main() {
         .run()
 }
 
-/// The command with arguments.
-fn tool(args: &[&str]) -> Outcome<Command> {
-    let own = std::env::current_exe()?;
-    let beside = own.with_file_name("opendxg");
-    let program = if beside.exists() {
-        beside
-    } else {
-        PathBuf::from("opendxg")
-    };
-    let mut command = Command::new(program);
+/// The command with arguments, as it is installed.
+fn tool(args: &[&str]) -> Command {
+    let mut command = Command::new("opendxg");
     command.args(args);
-    Ok(command)
+    command
 }
 
 fn text(output: Output) -> Outcome<String> {
@@ -54,7 +46,7 @@ fn text(output: Output) -> Outcome<String> {
 
 fn json(args: &[&str]) -> Outcome<Value> {
     let args: Vec<&str> = args.iter().copied().chain(["--json"]).collect();
-    parse(tool(&args)?.output()?)
+    parse(tool(&args).output()?)
 }
 
 fn parse(output: Output) -> Outcome<Value> {
@@ -163,7 +155,7 @@ fn from_outside() -> Outcome {
     end.open()?;
     child.join()?;
     ensure_eq!(json(&["names"])?, serde_json::json!([]));
-    let output = tool(&["object", &id.to_string()])?.output()?;
+    let output = tool(&["object", &id.to_string()]).output()?;
     ensure_eq!(output.status.code(), Some(1));
     Ok(())
 }
@@ -218,7 +210,7 @@ fn stuck() -> Outcome {
         (Some(id), Some(1))
     );
     ensure_eq!(list(&object["kinds"]), ["keyed-mutex"]);
-    let table = text(tool(&["waiters"])?.output()?)?;
+    let table = text(tool(&["waiters"]).output()?)?;
     for (pid, state) in [(owner.pid(), "stopped"), (waiter.pid(), "sleeping")] {
         ensure!(
             table.contains(&format!("{pid} t-tool ({state})")),
@@ -276,7 +268,7 @@ fn other_user() -> Outcome {
     let end = Gate::new()?;
     let child = child_with_picture(&end)?;
     let as_user =
-        |args: &[&str]| -> Outcome<Output> { Ok(tool(args)?.uid(1000).gid(1000).output()?) };
+        |args: &[&str]| -> Outcome<Output> { Ok(tool(args).uid(1000).gid(1000).output()?) };
     let world = parse(as_user(&["--json"])?)?;
     ensure!(world["hidden_processes"].as_u64() > Some(0), "{world}");
     ensure_eq!(world["processes"], serde_json::json!([]));
