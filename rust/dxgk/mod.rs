@@ -7,11 +7,16 @@
 //!
 //! ```text
 //! Driver ── Adapter                      for the life of the module
+//!   ├─ Tables ── GlobalTable, NameTable, Accounts
 //!   └─ Process (one per thread group and address space)
-//!        ├─ HandleTable ── Entry ── Adapter | Device | Context | Opening
+//!        ├─ HandleTable ── Entry ── Adapter | Device | Context | Opening | Bundle | OpenAllocation
 //!        ├─ AddressSpace, CellPool       what is mapped there
 //!        └─ PendingWaits ── Waiter       waits that no thread sleeps in
-//! Opening, Share ── Strong ── SyncObject ── MonitoredFence ── queued Waiters
+//! Opening, Bundle, Share, dma-buf ── Strong ── Object
+//! NtHandle ── Share                      one for each open file description
+//! Object: MonitoredFence | LegacySync | KeyedMutex | Resource ── Allocation ── Storage
+//! OpenAllocation ── Window               where a process has an allocation mapped
+//! WeakFile, Watch ── Link ··> Object     until its end
 //! ```
 //!
 //! Locking is described once, in `Documentation/locking.md`.
