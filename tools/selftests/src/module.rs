@@ -43,6 +43,36 @@ pub fn is_replaceable() -> bool {
     Path::new(FILE).exists() && unsafe { libc::geteuid() } == 0
 }
 
+/// Set in a program that [`with_parameters`] runs.
+const MARK: &str = "OPENDXG_TEST_PARAMETERS";
+
+/// Runs `suite` with the module loaded with these parameters besides those it has: this program runs itself once
+/// more, and loads the module as it was afterwards. Where the module cannot be replaced, `suite` runs as
+/// things are.
+pub fn with_parameters(parameters: &str, suite: impl FnOnce()) {
+    if !is_replaceable() || std::env::var_os(MARK).is_some() {
+        return suite();
+    }
+    let status = run_again(parameters).unwrap_or_else(|error| {
+        println!("Bail out! the module cannot be loaded with {parameters}: {error}");
+        1
+    });
+    std::process::exit(status);
+}
+
+fn run_again(more: &str) -> Outcome<i32> {
+    let parameters = parameters()?;
+    unload()?;
+    load(&format!("{parameters} {more}"))?;
+    let status = std::process::Command::new(std::env::current_exe()?)
+        .args(std::env::args().skip(1))
+        .env(MARK, more)
+        .status();
+    unload()?;
+    load(&parameters)?;
+    Ok(status?.code().unwrap_or(1))
+}
+
 /// Takes the module out.
 pub fn unload() -> rustix::io::Result<()> {
     let name = CString::new(NAME).unwrap_or_default();

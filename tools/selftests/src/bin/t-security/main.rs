@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Who may open what, and what nobody is told (RES-103, RES-104, RES-107 to RES-109); a stopped adapter.
+
+mod outputs;
+mod restricted;
+mod stopped;
+mod users;
+
+use selftests::{module, Suite};
+
+fn main() {
+    module::with_parameters("allow_nonsecure=1", || {
+        Suite::new("security")
+            .with(users::tests)
+            .with(restricted::tests)
+            .with(outputs::tests)
+            .with(stopped::tests)
+            .run()
+    });
+}
