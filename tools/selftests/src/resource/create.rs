@@ -14,7 +14,7 @@ use crate::{ensure, ensure_eq, fixture, Outcome};
 ///
 /// The members may be changed; [`Create::argument`] makes the argument from what they are then.
 pub struct Create {
-    device: u32,
+    device: Device,
     /// Flags of the call.
     pub flags: u32,
     /// Existing resource to add to, or 0.
@@ -48,7 +48,7 @@ pub fn driver_data(size: u64) -> opendxg_allocation_data {
 impl Create {
     fn new(device: &Device, flags: u32, allocations: usize) -> Self {
         Self {
-            device: device.handle().0,
+            device: device.clone(),
             flags,
             resource: 0,
             standard: Box::default(),
@@ -108,7 +108,7 @@ impl Create {
             }
         }
         let mut arg = D3DKMT_CREATEALLOCATION::zeroed();
-        arg.hDevice = self.device;
+        arg.hDevice = self.device.handle().0;
         arg.hResource = self.resource;
         arg.hGlobalShare = POISON;
         arg.hPrivateRuntimeResourceHandle = u64::from(POISON);
@@ -142,7 +142,8 @@ impl Create {
         succeeds(&raw, arg)?;
         Ok(Bundle {
             raw,
-            device: self.device,
+            keep: self.device.clone(),
+            device: self.device.handle().0,
             resource: if self.flags & flags::RESOURCE != 0 {
                 arg.hResource
             } else {
@@ -193,6 +194,8 @@ fn bytes_of(bytes: &[u8]) -> (u64, u32) {
 /// dropped.
 pub struct Bundle {
     pub(super) raw: Raw,
+    /// Destroyed after the handles that go with it.
+    pub(super) keep: Device,
     /// The device.
     pub device: u32,
     /// The resource, or 0.
@@ -205,6 +208,11 @@ pub struct Bundle {
 }
 
 impl Bundle {
+    /// The device it goes with.
+    pub fn owner(&self) -> &Device {
+        &self.keep
+    }
+
     /// The calls by which it was made.
     pub fn raw(&self) -> &Raw {
         &self.raw

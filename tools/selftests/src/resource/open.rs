@@ -106,14 +106,15 @@ impl Buffers {
             && self.infos.iter().all(|info| info.hAllocation == 0)
     }
 
-    fn bundle(&self, device: u32, resource: u32) -> Outcome<Bundle> {
+    fn bundle(&self, device: &Device, resource: u32) -> Outcome<Bundle> {
         let mut sizes = Vec::new();
         for index in 0..self.infos.len() {
             sizes.push(described_size(self.driver_data(index)?));
         }
         Ok(Bundle {
             raw: fixture::raw()?,
-            device,
+            keep: device.clone(),
+            device: device.handle().0,
             resource,
             global: 0,
             allocations: self.infos.iter().map(|info| info.hAllocation).collect(),
@@ -140,6 +141,7 @@ fn address<T>(buffer: &mut [T]) -> u64 {
 
 /// OpenResource, with buffers of the right sizes until a test changes them.
 pub struct OpenGlobal {
+    device: Device,
     /// The argument.
     pub arg: D3DKMT_OPENRESOURCE,
     /// What it points to.
@@ -161,14 +163,19 @@ impl OpenGlobal {
         arg.ResourcePrivateDriverDataSize = shape.resource_driver;
         arg.pTotalPrivateDriverDataBuffer = address(&mut buffers.total);
         arg.TotalPrivateDriverDataBufferSize = shape.total;
-        Ok(Self { arg, buffers })
+        let device = device.clone();
+        Ok(Self {
+            device,
+            arg,
+            buffers,
+        })
     }
 
     /// Opens.
     #[track_caller]
     pub fn run(&mut self) -> Outcome<Bundle> {
         succeeds(&fixture::raw()?, &mut self.arg)?;
-        let mut bundle = self.buffers.bundle(self.arg.hDevice, self.arg.hResource)?;
+        let mut bundle = self.buffers.bundle(&self.device, self.arg.hResource)?;
         bundle.global = self.arg.hGlobalShare;
         Ok(bundle)
     }
@@ -184,6 +191,7 @@ impl OpenGlobal {
 
 /// OpenResourceFromNtHandle, with buffers of the right sizes until a test changes them.
 pub struct OpenNt {
+    device: Device,
     /// The argument.
     pub arg: D3DKMT_OPENRESOURCEFROMNTHANDLE,
     /// What it points to.
@@ -208,14 +216,19 @@ impl OpenNt {
         arg.ResourcePrivateDriverDataSize = shape.resource_driver;
         arg.pTotalPrivateDriverDataBuffer = address(&mut buffers.total);
         arg.TotalPrivateDriverDataBufferSize = shape.total;
-        Ok(Self { arg, buffers })
+        let device = device.clone();
+        Ok(Self {
+            device,
+            arg,
+            buffers,
+        })
     }
 
     /// Opens.
     #[track_caller]
     pub fn run(&mut self) -> Outcome<Bundle> {
         succeeds(&fixture::raw()?, &mut self.arg)?;
-        self.buffers.bundle(self.arg.hDevice, self.arg.hResource)
+        self.buffers.bundle(&self.device, self.arg.hResource)
     }
 
     /// Has to be refused, with nothing written anywhere.

@@ -46,15 +46,12 @@ pub(crate) fn tests(suite: Suite) -> Suite {
 
 fn driver_refuses() -> Outcome {
     let device = fixture::device()?;
-    let spoilt: [(&str, fn(&mut opendxg_allocation_data)); 10] = [
+    let spoilt: [(&str, fn(&mut opendxg_allocation_data)); 9] = [
         ("magic", |data| data.magic += 1),
         ("version 0", |data| data.version = 0),
         ("version 2", |data| data.version = 2),
         ("size 0", |data| data.size = 0),
         ("size 100", |data| data.size = 100),
-        ("a size beyond all memory", |data| {
-            data.size = u64::MAX & !0xfff
-        }),
         ("alignment 3", |data| data.alignment = 3),
         ("alignment 128 KiB", |data| data.alignment = 0x2_0000),
         ("flags", |data| data.flags = 1),
@@ -68,15 +65,26 @@ fn driver_refuses() -> Outcome {
             .is_refused(IP)
             .map_err(|error| format!("{what}: {error}"))?;
     }
+    for size in [u64::MAX & !0xfff, 1 << 60] {
+        Create::sized(&device, flags::RESOURCE, &[size])
+            .is_refused(Status::NO_MEMORY)
+            .map_err(|error| format!("{size:#x} bytes: {error}"))?;
+    }
     // No driver data, too few, NULL.
     let mut create = Create::sized(&device, flags::RESOURCE, &[PAGE_SIZE]);
-    for (address, size) in [(0, 0), (0, 48), (1, 0), (1, 47), (1, 8)] {
+    for (address, size, status) in [
+        (0, 0, IP),
+        (0, 48, Status::ACCESS_VIOLATION),
+        (1, 0, IP),
+        (1, 47, IP),
+        (1, 8, IP),
+    ] {
         let mut arg = create.argument();
         let info = &mut create.infos[0];
         info.pPrivateDriverData *= address;
         info.PrivateDriverDataSize = size;
         create
-            .is_refused_with(&mut arg, IP)
+            .is_refused_with(&mut arg, status)
             .map_err(|error| format!("{size} bytes: {error}"))?;
     }
     for (index, reserved) in [(0, 1), (4, u64::MAX)] {

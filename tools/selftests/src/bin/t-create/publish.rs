@@ -127,12 +127,16 @@ fn guessed() -> Outcome {
     })
 }
 
-/// Runs `call` many times while another thread runs `flip` all the time, with 0 and 1 in turn.
-fn while_flipping(call: impl Fn() -> Outcome + Sync, flip: impl Fn(u32) + Sync) -> Outcome {
+/// Runs `call` `count` times while another thread runs `flip` all the time, with 0 and 1 in turn.
+fn while_flipping(
+    count: u32,
+    call: impl Fn() -> Outcome + Sync,
+    flip: impl Fn(u32) + Sync,
+) -> Outcome {
     let done = AtomicBool::new(false);
     crowd(2, |part| {
         if part == 0 {
-            let outcome = (0..rounds(2000)).try_for_each(|_| call());
+            let outcome = (0..rounds(count)).try_for_each(|_| call());
             done.store(true, Ordering::Relaxed);
             return outcome;
         }
@@ -170,6 +174,7 @@ fn count_flips() -> Outcome {
     let (count, resource) = unsafe { (word(address + at), word(address + out)) };
     let seen = [AtomicU32::new(0), AtomicU32::new(0)];
     while_flipping(
+        2000,
         || {
             resource.store(0, Ordering::Relaxed);
             match raw.ioctl(CODE, address) {
@@ -207,6 +212,7 @@ fn data_flip() -> Outcome {
     // SAFETY: as above.
     let global = unsafe { word(arg + global) };
     while_flipping(
+        100,
         || {
             resource.store(0, Ordering::Relaxed);
             match raw.ioctl(CODE, arg) {

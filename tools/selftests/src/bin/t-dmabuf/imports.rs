@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use opendxg::Status;
 use selftests::child::in_child;
-use selftests::dma_buf::{exporter, identity, size, udmabuf, Vgem};
+use selftests::dma_buf::{exporter, size, udmabuf, Vgem};
 use selftests::leak::Watch;
 use selftests::region::Region;
 use selftests::resource::{export, flags, Create, OpenNt, PAGE_SIZE};
@@ -96,10 +96,11 @@ fn our_own() -> Outcome {
     imported.lock()?.holds(3)?;
     imported.lock()?.fill(4);
     made.lock()?.holds(4)?;
-    ensure_eq!(
-        identity(export(imported.raw(), imported.first(), 0)?)?,
-        identity(&file)?
-    );
+    // Exported again it is a dma-buf of ours, not one around one.
+    let again = export(imported.raw(), imported.first(), 0)?;
+    ensure_eq!(exporter(&again)?, exporter(&file)?);
+    Region::of_file(&again, SIZE as usize)?.holds(4)?;
+    drop(again);
     // The import keeps the storage, without the dma-buf and without the original.
     drop(file);
     made.destroy()?;

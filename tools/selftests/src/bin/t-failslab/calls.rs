@@ -16,10 +16,10 @@ use crate::Call;
 pub(crate) type Maker = fn(&mut dyn FnMut(&mut dyn Call) -> Outcome) -> Outcome;
 
 /// What a success is undone with.
-type Undo<T> = fn(&Raw, &T) -> Outcome;
+type Undo<T> = Box<dyn Fn(&Raw, &T) -> Outcome>;
 
 /// A call with an argument struct, filled in anew each time.
-struct Plain<T> {
+pub(crate) struct Plain<T> {
     raw: Raw,
     fresh: T,
     arg: T,
@@ -28,7 +28,12 @@ struct Plain<T> {
 }
 
 impl<T: Argument + Copy> Plain<T> {
-    fn new(fresh: T, handles: u32, undo: Undo<T>) -> Outcome<Self> {
+    pub(crate) fn new(
+        fresh: T,
+        handles: u32,
+        undo: impl Fn(&Raw, &T) -> Outcome + 'static,
+    ) -> Outcome<Self> {
+        let undo = Box::new(undo);
         let raw = fixture::raw()?;
         let arg = fresh;
         Ok(Self {
@@ -57,7 +62,7 @@ impl<T: Argument + Copy> Call for Plain<T> {
 }
 
 /// Undoes nothing.
-fn keep<T>(_: &Raw, _: &T) -> Outcome {
+pub(crate) fn keep<T>(_: &Raw, _: &T) -> Outcome {
     Ok(())
 }
 
@@ -76,7 +81,7 @@ fn destroy_object(raw: &Raw, handle: u32) -> Outcome {
 }
 
 /// Closes a descriptor that a call returned.
-fn close(fd: u64) -> Outcome {
+pub(crate) fn close(fd: u64) -> Outcome {
     let fd = i32::try_from(fd).map_err(|_| "not a descriptor")?;
     // SAFETY: made by the call for us.
     drop(unsafe { OwnedFd::from_raw_fd(fd) });

@@ -4,6 +4,7 @@
 
 mod calls;
 mod inject;
+mod resources;
 
 use std::time::Duration;
 
@@ -106,6 +107,7 @@ fn main() {
     };
     calls::ALL
         .iter()
+        .chain(resources::ALL)
         .copied()
         .fold(Suite::new("failslab"), test)
         .run()

@@ -1,0 +1,550 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The calls of shared resources that are made to fail.
+
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+
+use opendxg::raw::{Argument, Raw};
+use opendxg::uapi::*;
+use opendxg::{Device, EventFd, Status};
+use selftests::call::succeeds;
+use selftests::dma_buf::udmabuf;
+use selftests::region::Region;
+use selftests::resource::{
+    destruction, export, flags, Bundle, Create, OpenGlobal, OpenNt, ALL_ACCESS, PAGE_SIZE,
+};
+use selftests::{ensure_eq, fixture, Outcome};
+
+use crate::calls::{close, keep, Maker, Plain};
+use crate::Call;
+
+type Sweep<'a> = &'a mut dyn FnMut(&mut dyn Call) -> Outcome;
+
+/// All calls, by name.
+pub(crate) const ALL: &[(&str, Maker)] = &[
+    ("CreateAllocation: three allocations", |sweep| {
+        created(
+            sweep,
+            |device| Ok(Create::sized(device, 0, &[PAGE_SIZE; 3])),
+            3,
+        )
+    }),
+    ("CreateAllocation: a resource with runtime data", |sweep| {
+        let make = |device: &Device| {
+            Ok(Create::sized(device, flags::RESOURCE, &[PAGE_SIZE]).with_runtime(&[1; 99]))
+        };
+        created(sweep, make, 2)
+    }),
+    (
+        "CreateAllocation: a resource with a global handle",
+        |sweep| {
+            created(
+                sweep,
+                |device| Ok(Create::sized(device, flags::GLOBAL, &[PAGE_SIZE; 2])),
+                3,
+            )
+        },
+    ),
+    ("CreateAllocation: memory of this process", |sweep| {
+        let memory = Region::private(8 * PAGE_SIZE as usize)?;
+        created(
+            sweep,
+            |device| Ok(Create::over(device, 0, memory.address(), 8 * PAGE_SIZE)),
+            1,
+        )
+    }),
+    ("CreateAllocation: a memory file", |sweep| {
+        let file = selftests::fds::memfd()?;
+        rustix::fs::ftruncate(&file, PAGE_SIZE)?;
+        created(
+            sweep,
+            |device| Ok(Create::section(device, 0, slot(&file), PAGE_SIZE)),
+            1,
+        )
+    }),
+    ("CreateAllocation: a dma-buf of udmabuf", |sweep| {
+        let (file, _memory) = udmabuf(2 * PAGE_SIZE)?;
+        created(
+            sweep,
+            |device| Ok(Create::section(device, 0, slot(&file), 2 * PAGE_SIZE)),
+            1,
+        )
+    }),
+    ("CreateAllocation: added to a resource", |sweep| {
+        let device = fixture::device()?;
+        let made = sample(&device, flags::RESOURCE)?;
+        let mut create = Create::sized(&device, 0, &[PAGE_SIZE; 2]);
+        create.resource = made.resource;
+        let arg = create.argument();
+        sweep(&mut Plain::new(arg, 2, end_allocations)?)
+    }),
+    ("DestroyAllocation2: a list", |sweep| {
+        destroyed(sweep, 0, 20)
+    }),
+    ("DestroyAllocation2: a resource", |sweep| {
+        destroyed(sweep, flags::GLOBAL, 3)
+    }),
+    ("Lock2", |sweep| {
+        let made = sample(&fixture::device()?, 0)?;
+        let mut arg = D3DKMT_LOCK2::zeroed();
+        (arg.hDevice, arg.hAllocation) = (made.device, made.first());
+        sweep(&mut Plain::new(arg, 0, |raw, arg| {
+            let mut unlock = D3DKMT_UNLOCK2 {
+                hDevice: arg.hDevice,
+                hAllocation: arg.hAllocation,
+            };
+            succeeds(raw, &mut unlock)
+        })?)
+    }),
+    ("OpenResource", |sweep| {
+        let device = fixture::device()?;
+        let made = sample(&device, flags::GLOBAL)?;
+        let open = OpenGlobal::new(&device, made.global)?;
+        sweep(&mut Plain::new(open.arg, 3, |raw, arg| {
+            end_resource(raw, arg.hDevice, arg.hResource)
+        })?)
+    }),
+    ("OpenResourceFromNtHandle", |sweep| {
+        let device = fixture::device()?;
+        let nt = sample(&device, flags::NT)?.share()?;
+        let open = OpenNt::new(&device, &nt)?;
+        sweep(&mut Plain::new(open.arg, 3, |raw, arg| {
+            end_resource(raw, arg.hDevice, arg.hResource)
+        })?)
+    }),
+    ("QueryResourceInfo", |sweep| {
+        let device = fixture::device()?;
+        let made = sample(&device, flags::GLOBAL)?;
+        let mut arg = D3DKMT_QUERYRESOURCEINFO::zeroed();
+        (arg.hDevice, arg.hGlobalShare) = (made.device, made.global);
+        sweep(&mut Plain::new(arg, 0, keep)?)
+    }),
+    ("QueryResourceInfoFromNtHandle", |sweep| {
+        let device = fixture::device()?;
+        let nt = sample(&device, flags::NT)?.share()?;
+        let mut arg = D3DKMT_QUERYRESOURCEINFOFROMNTHANDLE::zeroed();
+        (arg.hDevice, arg.hNtHandle) = (device.handle().0, slot(&nt));
+        sweep(&mut Plain::new(arg, 0, keep)?)
+    }),
+    ("GetSharedResourceAdapterLuid", |sweep| {
+        let nt = sample(&fixture::device()?, flags::NT)?.share()?;
+        let mut arg = D3DKMT_GETSHAREDRESOURCEADAPTERLUID::zeroed();
+        arg.hNtHandle = slot(&nt);
+        sweep(&mut Plain::new(arg, 0, keep)?)
+    }),
+    ("ShareObjects: a resource with a name", named),
+    ("OpenNtHandleFromName", opened_by_name),
+    ("ShareObjects: resource, mutex and fence", |sweep| {
+        let device = fixture::device()?;
+        let raw = fixture::raw()?;
+        let (made, fence) = (
+            sample(&device, flags::NT)?,
+            device.create_shareable_fence(0)?,
+        );
+        let mut mutex = D3DKMT_CREATEKEYEDMUTEX2::zeroed();
+        mutex.Flags = D3DKMT_CREATEKEYEDMUTEX2_FLAGS_NtSecuritySharing;
+        succeeds(&raw, &mut mutex)?;
+        let set = [made.resource, mutex.hKeyedMutex, fence.handle().0];
+        let outcome = shared(sweep, &set, 0);
+        end_mutex(&raw, mutex.hKeyedMutex)?;
+        outcome
+    }),
+    ("DUP_NT", |sweep| {
+        let nt = sample(&fixture::device()?, flags::NT)?.share()?;
+        let mut arg = opendxg_dup_nt::zeroed();
+        (arg.handle, arg.handle_type, arg.flags) =
+            (slot(&nt), OPENDXG_HANDLE_NT, OPENDXG_DUP_SAME_ACCESS);
+        sweep(&mut Plain::new(arg, 0, |_, arg| close(arg.new_handle))?)
+    }),
+    ("DUP_LOCAL", |sweep| {
+        let made = sample(&fixture::device()?, flags::RESOURCE)?;
+        let mut arg = opendxg_dup_local::zeroed();
+        (arg.handle, arg.index) = (made.resource, 1);
+        let device = made.device;
+        sweep(&mut Plain::new(arg, 1, move |raw, arg| {
+            end_handle(raw, device, arg.new_handle)
+        })?)
+    }),
+    ("GET_CONTAINER", |sweep| {
+        let made = sample(&fixture::device()?, flags::RESOURCE)?;
+        let mut arg = opendxg_get_container::zeroed();
+        arg.allocation = made.first();
+        let device = made.device;
+        sweep(&mut Plain::new(arg, 1, move |raw, arg| {
+            end_handle(raw, device, arg.container)
+        })?)
+    }),
+    ("QUERY_OBJECT", |sweep| {
+        let made = sample(&fixture::device()?, flags::RESOURCE)?;
+        let mut arg = opendxg_query_object::zeroed();
+        (arg.handle, arg.handle_type) = (u64::from(made.resource), OPENDXG_HANDLE_LOCAL);
+        sweep(&mut Plain::new(arg, 0, keep)?)
+    }),
+    ("EXPORT_DMABUF", |sweep| {
+        let made = sample(&fixture::device()?, flags::RESOURCE)?;
+        let mut arg = opendxg_export_dmabuf::zeroed();
+        arg.allocation = made.first();
+        sweep(&mut Plain::new(arg, 0, |_, arg| close(arg.fd as u64))?)
+    }),
+    ("EXPORT_DMABUF of one that is exported", |sweep| {
+        let made = sample(&fixture::device()?, flags::RESOURCE)?;
+        let _file = export(made.raw(), made.first(), 0)?;
+        let mut arg = opendxg_export_dmabuf::zeroed();
+        arg.allocation = made.first();
+        sweep(&mut Plain::new(arg, 0, |_, arg| close(arg.fd as u64))?)
+    }),
+    ("Escape: new runtime data", |sweep| {
+        let made = sample(&fixture::device()?, flags::GLOBAL)?;
+        let data = [7u8; 300];
+        let mut arg = D3DKMT_ESCAPE::zeroed();
+        (arg.Type, arg.hContext) = (D3DKMT_ESCAPE_UPDATE_RESOURCE_WINE, made.resource);
+        (arg.pPrivateDriverData, arg.PrivateDriverDataSize) = (data.as_ptr() as u64, 300);
+        sweep(&mut Plain::new(arg, 0, keep)?)
+    }),
+    ("SetAllocationPriority", |sweep| {
+        let made = sample(&fixture::device()?, flags::RESOURCE)?;
+        let values = [D3DDDI_ALLOCATIONPRIORITY_HIGH; 2];
+        let mut arg = D3DKMT_SETALLOCATIONPRIORITY::zeroed();
+        (arg.hDevice, arg.AllocationCount) = (made.device, 2);
+        (arg.phAllocationList, arg.pPriorities) =
+            (made.allocations.as_ptr() as u64, values.as_ptr() as u64);
+        sweep(&mut Plain::new(arg, 0, keep)?)
+    }),
+    ("QueryAllocationResidency", |sweep| {
+        let made = sample(&fixture::device()?, flags::RESOURCE)?;
+        let mut values = [0u32; 2];
+        let mut arg = D3DKMT_QUERYALLOCATIONRESIDENCY::zeroed();
+        (arg.hDevice, arg.AllocationCount) = (made.device, 2);
+        arg.phAllocationList = made.allocations.as_ptr() as u64;
+        arg.pResidencyStatus = values.as_mut_ptr() as u64;
+        sweep(&mut Plain::new(arg, 0, keep)?)
+    }),
+    ("CreateKeyedMutex2 with private data", |sweep| {
+        let data = [1u8; 64];
+        let mut arg = D3DKMT_CREATEKEYEDMUTEX2::zeroed();
+        (arg.pPrivateRuntimeData, arg.PrivateRuntimeDataSize) = (data.as_ptr() as u64, 64);
+        sweep(&mut Plain::new(arg, 1, |raw, arg| {
+            end_mutex(raw, arg.hKeyedMutex)
+        })?)
+    }),
+    ("OpenKeyedMutex", |sweep| {
+        let raw = fixture::raw()?;
+        let mut mutex = D3DKMT_CREATEKEYEDMUTEX::zeroed();
+        succeeds(&raw, &mut mutex)?;
+        let mut arg = D3DKMT_OPENKEYEDMUTEX::zeroed();
+        arg.hSharedHandle = mutex.hSharedHandle;
+        let outcome = sweep(&mut Plain::new(arg, 1, |raw, arg| {
+            end_mutex(raw, arg.hKeyedMutex)
+        })?);
+        end_mutex(&raw, mutex.hKeyedMutex)?;
+        outcome
+    }),
+    ("AcquireKeyedMutex2, ReleaseKeyedMutex2", acquired),
+    ("SET_INFO with a file", |sweep| {
+        let made = sample(&fixture::device()?, flags::RESOURCE)?;
+        let file = selftests::fds::memfd()?;
+        let data = [5u8; 500];
+        let items = [0, 1].map(|schema| opendxg_info_item {
+            key: [9; 16],
+            schema,
+            flags: OPENDXG_INFO_ATTACH_FD,
+            data: data.as_ptr() as u64,
+            size: 500,
+            fd: file.as_raw_fd(),
+            ..Default::default()
+        });
+        let mut arg = opendxg_set_info::zeroed();
+        (arg.handle, arg.handle_type) = (u64::from(made.resource), OPENDXG_HANDLE_LOCAL);
+        (arg.items, arg.item_count) = (items.as_ptr() as u64, 2);
+        sweep(&mut Plain::new(arg, 0, forget_info)?)
+    }),
+    ("GET_INFO with a file", got),
+    ("ENUM_INFO", |sweep| {
+        let made = sample(&fixture::device()?, flags::RESOURCE)?;
+        set_info(made.resource)?;
+        let mut entries = [opendxg_info_entry::default(); 8];
+        let mut arg = opendxg_enum_info::zeroed();
+        (arg.handle, arg.handle_type) = (u64::from(made.resource), OPENDXG_HANDLE_LOCAL);
+        (arg.entries, arg.count) = (entries.as_mut_ptr() as u64, 8);
+        sweep(&mut Plain::new(arg, 0, keep)?)
+    }),
+    ("OPEN_WEAK", |sweep| {
+        let made = sample(&fixture::device()?, flags::RESOURCE)?;
+        let mut arg = opendxg_open_weak::zeroed();
+        (arg.handle, arg.handle_type) = (u64::from(made.resource), OPENDXG_HANDLE_LOCAL);
+        sweep(&mut Plain::new(arg, 0, |_, arg| close(arg.fd as u64))?)
+    }),
+    ("RESOLVE_WEAK", |sweep| {
+        let device = fixture::device()?;
+        let made = sample(&device, flags::RESOURCE)?;
+        let mut weak = opendxg_open_weak::zeroed();
+        (weak.handle, weak.handle_type) = (u64::from(made.resource), OPENDXG_HANDLE_LOCAL);
+        succeeds(&fixture::raw()?, &mut weak)?;
+        let mut arg = opendxg_resolve_weak::zeroed();
+        (arg.fd, arg.device) = (weak.fd, device.handle().0);
+        let outcome = sweep(&mut Plain::new(arg, 1, |raw, arg| {
+            end_handle(raw, arg.device, arg.handle)
+        })?);
+        close(weak.fd as u64)?;
+        outcome
+    }),
+    ("WATCH", |sweep| {
+        let made = sample(&fixture::device()?, flags::RESOURCE)?;
+        let event = EventFd::new()?;
+        let mut arg = opendxg_watch::zeroed();
+        (arg.handle, arg.handle_type) = (u64::from(made.resource), OPENDXG_HANDLE_LOCAL);
+        (arg.events, arg.event_fd) = (
+            OPENDXG_WATCH_DESTROY | OPENDXG_WATCH_CHANGE,
+            event.as_raw_fd(),
+        );
+        sweep(&mut Plain::new(arg, 0, |_, arg| close(arg.fd as u64))?)
+    }),
+];
+
+fn slot(fd: impl AsFd) -> u64 {
+    fd.as_fd().as_raw_fd() as u64
+}
+
+/// Two allocations of a page.
+fn sample(device: &Device, bits: u32) -> Outcome<Bundle> {
+    Create::sized(device, bits, &[PAGE_SIZE; 2])
+        .with_runtime(&[1; 40])
+        .run()
+}
+
+fn created(sweep: Sweep<'_>, make: impl Fn(&Device) -> Outcome<Create>, handles: u32) -> Outcome {
+    let device = fixture::device()?;
+    let mut create = make(&device)?;
+    let arg = create.argument();
+    let undo: fn(&Raw, &D3DKMT_CREATEALLOCATION) -> Outcome = if create.flags & flags::RESOURCE != 0
+    {
+        |raw, arg| end_resource(raw, arg.hDevice, arg.hResource)
+    } else {
+        end_allocations
+    };
+    sweep(&mut Plain::new(arg, handles, undo)?)
+}
+
+fn end_resource(raw: &Raw, device: u32, resource: u32) -> Outcome {
+    succeeds(raw, &mut destruction(device, resource, &[], 0))
+}
+
+/// Destroys the allocations that a call has written to its array.
+fn end_allocations(raw: &Raw, arg: &D3DKMT_CREATEALLOCATION) -> Outcome {
+    // SAFETY: the arm that this call uses; an array of as many elements, which the call has written.
+    let infos = unsafe {
+        let start = arg.__bindgen_anon_2.pAllocationInfo2 as usize as *const D3DDDI_ALLOCATIONINFO2;
+        core::slice::from_raw_parts(start, arg.NumAllocations as usize)
+    };
+    let list: Vec<u32> = infos.iter().map(|info| info.hAllocation).collect();
+    succeeds(raw, &mut destruction(arg.hDevice, 0, &list, 0))
+}
+
+/// Destroys a handle that stands alone, whatever it is of.
+fn end_handle(raw: &Raw, device: u32, handle: u32) -> Outcome {
+    for mut arg in [
+        destruction(device, handle, &[], 0),
+        destruction(device, 0, &[handle], 0),
+    ] {
+        if raw.exec(&mut arg) == Ok(Status::SUCCESS) {
+            return Ok(());
+        }
+    }
+    Err(format!("{handle:#x} can be destroyed neither as a resource nor as an allocation").into())
+}
+
+fn end_mutex(raw: &Raw, handle: u32) -> Outcome {
+    let mut arg = D3DKMT_DESTROYKEYEDMUTEX::zeroed();
+    arg.hKeyedMutex = handle;
+    succeeds(raw, &mut arg)
+}
+
+/// Destroying, for which something new is made each time.
+struct Destroy {
+    device: Device,
+    raw: Raw,
+    flags: u32,
+    sizes: Vec<u64>,
+    resource: u32,
+    list: Vec<u32>,
+}
+
+fn destroyed(sweep: Sweep<'_>, bits: u32, count: usize) -> Outcome {
+    let mut call = Destroy {
+        device: fixture::device()?,
+        raw: fixture::raw()?,
+        flags: bits,
+        sizes: vec![PAGE_SIZE; count],
+        resource: 0,
+        list: Vec::new(),
+    };
+    call.undo()?;
+    sweep(&mut call)?;
+    let list = if call.resource == 0 {
+        &call.list[..]
+    } else {
+        &[]
+    };
+    succeeds(
+        &call.raw,
+        &mut destruction(call.device.handle().0, call.resource, list, 0),
+    )
+}
+
+impl Call for Destroy {
+    fn run(&mut self) -> rustix::io::Result<Status> {
+        let list = if self.resource == 0 {
+            &self.list[..]
+        } else {
+            &[]
+        };
+        self.raw.exec(&mut destruction(
+            self.device.handle().0,
+            self.resource,
+            list,
+            0,
+        ))
+    }
+
+    fn undo(&mut self) -> Outcome {
+        (self.resource, self.list) = Create::sized(&self.device, self.flags, &self.sizes)
+            .run()?
+            .leak();
+        Ok(())
+    }
+
+    fn handles(&self) -> u32 {
+        self.list.len() as u32 + u32::from(self.resource != 0)
+    }
+}
+
+/// The name that the tests of names use.
+struct Named {
+    text: Vec<u16>,
+    name: Box<UNICODE_STRING>,
+    attributes: Box<OBJECT_ATTRIBUTES>,
+}
+
+impl Named {
+    fn new() -> Self {
+        let text: Vec<u16> = r"\BaseNamedObjects\failslab".encode_utf16().collect();
+        let size = 2 * text.len() as u16;
+        let name = Box::new(UNICODE_STRING {
+            Length: size,
+            MaximumLength: size,
+            Buffer: text.as_ptr() as u64,
+            ..Default::default()
+        });
+        let attributes = Box::new(OBJECT_ATTRIBUTES {
+            Length: size_of::<OBJECT_ATTRIBUTES>() as u32,
+            ObjectName: (&raw const *name) as u64,
+            ..Default::default()
+        });
+        Self {
+            text,
+            name,
+            attributes,
+        }
+    }
+
+    fn address(&self) -> u64 {
+        debug_assert_eq!(self.name.Buffer, self.text.as_ptr() as u64);
+        (&raw const *self.attributes) as u64
+    }
+}
+
+fn shared(sweep: Sweep<'_>, set: &[u32], attributes: u64) -> Outcome {
+    let mut out = 0u64;
+    let mut arg = D3DKMT_SHAREOBJECTS::zeroed();
+    arg.ObjectCount = set.len() as u32;
+    arg.ObjectHandleArray = set.as_ptr() as u64;
+    arg.pObjectAttributes = attributes;
+    arg.DesiredAccess = ALL_ACCESS;
+    arg.pSharedNtHandle = (&raw mut out) as u64;
+    sweep(&mut Plain::new(arg, 0, |_, arg| {
+        // SAFETY: `out` above, which the call has written.
+        close(unsafe { (arg.pSharedNtHandle as usize as *const u64).read_volatile() })
+    })?)
+}
+
+fn named(sweep: Sweep<'_>) -> Outcome {
+    let made = sample(&fixture::device()?, flags::NT)?;
+    let named = Named::new();
+    shared(sweep, &[made.resource], named.address())
+}
+
+fn opened_by_name(sweep: Sweep<'_>) -> Outcome {
+    let made = sample(&fixture::device()?, flags::NT)?;
+    let raw = fixture::raw()?;
+    let named = Named::new();
+    let (set, mut out) = ([made.resource], 0u64);
+    let mut arg = D3DKMT_SHAREOBJECTS::zeroed();
+    (arg.ObjectCount, arg.DesiredAccess) = (1, ALL_ACCESS);
+    arg.ObjectHandleArray = set.as_ptr() as u64;
+    arg.pObjectAttributes = named.address();
+    arg.pSharedNtHandle = (&raw mut out) as u64;
+    succeeds(&raw, &mut arg)?;
+    // SAFETY: the call made the descriptor for us.
+    let _nt = unsafe { OwnedFd::from_raw_fd(out as i32) };
+    let mut arg = D3DKMT_OPENNTHANDLEFROMNAME::zeroed();
+    (arg.dwDesiredAccess, arg.pObjAttrib) = (ALL_ACCESS, named.address());
+    sweep(&mut Plain::new(arg, 0, |_, arg| close(arg.hNtHandle))?)
+}
+
+fn acquired(sweep: Sweep<'_>) -> Outcome {
+    let raw = fixture::raw()?;
+    let mut mutex = D3DKMT_CREATEKEYEDMUTEX::zeroed();
+    succeeds(&raw, &mut mutex)?;
+    let mut data = [3u8; 128];
+    let timeout = 0i64;
+    let mut arg = D3DKMT_ACQUIREKEYEDMUTEX2::zeroed();
+    (arg.hKeyedMutex, arg.pTimeout) = (mutex.hKeyedMutex, (&raw const timeout) as u64);
+    (arg.pPrivateRuntimeData, arg.PrivateRuntimeDataSize) = (data.as_mut_ptr() as u64, 128);
+    let outcome = sweep(&mut Plain::new(arg, 0, |raw, arg| {
+        let mut release = D3DKMT_RELEASEKEYEDMUTEX2::zeroed();
+        release.hKeyedMutex = arg.hKeyedMutex;
+        (release.pPrivateRuntimeData, release.PrivateRuntimeDataSize) =
+            (arg.pPrivateRuntimeData, 128);
+        succeeds(raw, &mut release)
+    })?);
+    end_mutex(&raw, mutex.hKeyedMutex)?;
+    outcome
+}
+
+fn set_info(resource: u32) -> Outcome {
+    let file = selftests::fds::memfd()?;
+    let item = opendxg_info_item {
+        key: [9; 16],
+        flags: OPENDXG_INFO_ATTACH_FD,
+        fd: file.as_raw_fd(),
+        ..Default::default()
+    };
+    let mut arg = opendxg_set_info::zeroed();
+    (arg.handle, arg.handle_type) = (u64::from(resource), OPENDXG_HANDLE_LOCAL);
+    (arg.items, arg.item_count) = ((&raw const item) as u64, 1);
+    succeeds(&fixture::raw()?, &mut arg)
+}
+
+/// Deletes the two entries that a SET_INFO has made.
+fn forget_info(raw: &Raw, arg: &opendxg_set_info) -> Outcome {
+    for schema in 0..2 {
+        let mut delete = opendxg_delete_info::zeroed();
+        (delete.handle, delete.handle_type) = (arg.handle, arg.handle_type);
+        (delete.key, delete.schema) = ([9; 16], schema);
+        succeeds(raw, &mut delete)?;
+    }
+    Ok(())
+}
+
+fn got(sweep: Sweep<'_>) -> Outcome {
+    let made = sample(&fixture::device()?, flags::RESOURCE)?;
+    set_info(made.resource)?;
+    let mut data = [0u8; 600];
+    let mut arg = opendxg_get_info::zeroed();
+    (arg.handle, arg.handle_type) = (u64::from(made.resource), OPENDXG_HANDLE_LOCAL);
+    (arg.key, arg.flags) = ([9; 16], OPENDXG_GET_FD);
+    (arg.data, arg.size) = (data.as_mut_ptr() as u64, 600);
+    sweep(&mut Plain::new(arg, 0, |_, arg| {
+        ensure_eq!(arg.size, 0);
+        close(arg.fd as u64)
+    })?)
+}
