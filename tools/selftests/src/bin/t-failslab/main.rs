@@ -5,6 +5,7 @@
 mod calls;
 mod inject;
 mod resources;
+mod sharing;
 
 use std::time::Duration;
 
@@ -108,6 +109,7 @@ fn main() {
     calls::ALL
         .iter()
         .chain(resources::ALL)
+        .chain(sharing::ALL)
         .copied()
         .fold(Suite::new("failslab"), test)
         .run()

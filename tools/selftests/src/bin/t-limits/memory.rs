@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use opendxg::{Device, Error, EventFd, Status, SyncFlags, SyncKind};
 use selftests::child::in_child;
+use selftests::sharing::{key, Client, How, Shape};
 use selftests::{ensure, fixture, module, skip, Outcome, Suite};
 
 const ROOT: &str = "/sys/fs/cgroup";
@@ -124,6 +125,14 @@ fn limited(name: &str, make: impl Fn(&Device, u64) -> Outcome) -> Outcome {
     Ok(())
 }
 
+/// The client of a child, made when it is first asked for.
+fn client(slot: &std::cell::OnceCell<Client>) -> Outcome<&Client> {
+    if slot.get().is_none() {
+        let _ = slot.set(Client::new()?);
+    }
+    slot.get().ok_or_else(|| "no client".into())
+}
+
 /// Refused for want of memory or of a place in a table: the end of a flood.
 fn flood_of_pages(device: &Device, number: u64) -> Outcome {
     match device.create_shareable_fence(number) {
@@ -173,6 +182,51 @@ pub(crate) fn tests(suite: Suite) -> Suite {
                 Ok(())
             })
         })
+        .test(
+            "RES-106 resources are charged with what describes them",
+            || {
+                let slot = std::cell::OnceCell::new();
+                charged("resources", 300, |_, _| {
+                    let client = client(&slot)?;
+                    client
+                        .create_resource(How::Private, 1, &[7; 100])?
+                        .into_raw();
+                    Ok(())
+                })
+            },
+        )
+        .test("RES-106 keyed mutexes are charged with their data", || {
+            let slot = std::cell::OnceCell::new();
+            charged("keyed mutexes", 500, |_, _| {
+                let client = client(&slot)?;
+                let mutex = client.create_keyed_mutex(How::Nt, 0, &[7; 300])?;
+                mutex.into_raw();
+                Ok(())
+            })
+        })
+        .test("RES-106 entries of stores are charged", || {
+            let slot = std::cell::OnceCell::new();
+            charged("entries", 1000, |_, _| {
+                let client = client(&slot)?;
+                let object = client.create(Shape::Semaphore, How::Private)?;
+                client.set(object.target(), key(1), 0, &[7; 1000])?;
+                object.into_raw();
+                Ok(())
+            })
+        })
+        .test(
+            "RES-106 pages of resources are charged when they are used",
+            || {
+                let slot = std::cell::OnceCell::new();
+                charged("used pages", 4096, |_, _| {
+                    let client = client(&slot)?;
+                    let resource = client.create(Shape::Resource, How::Private)?;
+                    client.poke(resource.allocations()[0], 1)?;
+                    resource.into_raw();
+                    Ok(())
+                })
+            },
+        )
         .test(
             "RES-106 a cgroup at its limit floods nobody but itself",
             || limited("flood", flood_of_pages),
