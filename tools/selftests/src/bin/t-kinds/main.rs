@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What works for every kind of shareable object (RES-1), and for every consumer of shared pictures (RES-90).
+
+mod consumers;
+mod every_kind;
+mod object;
+
+use selftests::Suite;
+
+fn main() {
+    Suite::new("kinds")
+        .with(every_kind::tests)
+        .with(consumers::tests)
+        .run()
+}
