@@ -5,14 +5,15 @@ use std::os::fd::{FromRawFd, OwnedFd};
 
 use opendxg::raw::EXEC;
 use opendxg::uapi::{opendxg_exec, D3DKMT_DESTROYALLOCATION2};
-use opendxg::{Dxg, Status};
+use opendxg::Status;
 use selftests::call::errno_of;
 use selftests::leak::open_descriptors;
 use selftests::memory::{Page, KERNEL_HALF, UNMAPPED};
-use selftests::{ensure, ensure_eq, Failure, Outcome};
+use selftests::{ensure, ensure_eq, Outcome};
 
+use crate::cases::Case;
 use crate::image::Image;
-use crate::mutate::{cases, Case};
+use crate::mutate::cases;
 use crate::table::{Form, Kind, Made, Written};
 use crate::world::{Object, State, World};
 
@@ -21,14 +22,6 @@ const FAULT: Status = Status::ACCESS_VIOLATION;
 
 /// All cases of one form.
 pub(crate) fn form(form: &'static Form, state: State) -> Outcome {
-    // The device itself has no call about watches.
-    let served_with = match form.nr {
-        0xab => 0xaa,
-        nr => nr,
-    };
-    if !Dxg::open()?.version()?.implements(served_with) {
-        return Err(Failure::Skipped("this kernel has no such call".into()));
-    }
     let world = World::new(state)?;
     let before = open_descriptors()?;
     accepted(&world, form, &good(&world, form)?, form.status)

@@ -7,6 +7,7 @@
 //! description with the documented layouts and with what the driver says it implements, so that a new call or
 //! field without a description fails.
 
+mod cases;
 mod check;
 mod complete;
 mod exec;

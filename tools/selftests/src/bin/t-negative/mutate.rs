@@ -3,113 +3,19 @@
 
 use opendxg::Status;
 use selftests::fds::closed_number;
-use selftests::memory::{KERNEL_HALF, UNMAPPED};
 use selftests::poison::POISON;
 use selftests::Outcome;
 use std::os::fd::AsRawFd;
 
+use crate::cases::{Case, Cases};
 use crate::image::Image;
 use crate::table::{Field, Kind};
 use crate::world::World;
 
-/// A change of the argument.
-type Change<'a> = Box<dyn Fn(&mut Image) -> Outcome + 'a>;
-
-/// One value of one field.
-pub(crate) struct Case<'a> {
-    /// In words.
-    pub(crate) what: String,
-    /// Makes the change.
-    pub(crate) change: Change<'a>,
-    /// What the call has to answer; `None` for what it answers unchanged.
-    pub(crate) status: Option<Status>,
-}
-
-/// Collects the cases of one field.
-struct Cases<'a> {
-    field: &'a Field,
-    list: Vec<Case<'a>>,
-}
-
-impl<'a> Cases<'a> {
-    fn add(
-        &mut self,
-        what: String,
-        status: Option<Status>,
-        change: impl Fn(&mut Image) -> Outcome + 'a,
-    ) {
-        let change = Box::new(change);
-        self.list.push(Case {
-            what,
-            change,
-            status,
-        });
-    }
-
-    /// The field has this value.
-    fn value(&mut self, what: &str, value: u64, status: Option<Status>) {
-        let (at, size) = (self.field.at, self.field.size);
-        self.add(format!("{what} {value:#x}"), status, move |image| {
-            image.put(at, size, value);
-            Ok(())
-        });
-    }
-
-    /// Addresses at which nothing may be read or written.
-    fn bad_addresses(&mut self, status: Status) {
-        for address in [1, UNMAPPED, KERNEL_HALF, u64::MAX - 7] {
-            self.value("address", address, Some(status));
-        }
-    }
-
-    /// The memory that the field points to ends too early: behind nothing, half, all but one byte.
-    fn cut_off(&mut self, length: impl Fn(&Image) -> usize + Clone + 'a) {
-        let at = self.field.at;
-        for missing in [Cut::All, Cut::Half, Cut::Byte] {
-            let length = length.clone();
-            let what = format!("memory ends too early: {missing:?}");
-            self.add(what, Some(Status::ACCESS_VIOLATION), move |image| {
-                let length = length(image);
-                let missing = match missing {
-                    Cut::All => length,
-                    Cut::Half => length.div_ceil(2),
-                    Cut::Byte => 1,
-                };
-                let contents = image.pointed(at, length - missing);
-                image.point(at, &contents)
-            });
-        }
-    }
-
-    /// The memory may not be written.
-    fn read_only(&mut self, length: impl Fn(&Image) -> usize + 'a) {
-        let at = self.field.at;
-        self.add(
-            "read-only memory".into(),
-            Some(Status::ACCESS_VIOLATION),
-            move |image| {
-                let contents = image.pointed(at, length(image));
-                image.point_read_only(at, &contents)
-            },
-        );
-    }
-}
-
-/// How much of an array is missing.
-#[derive(Clone, Copy, Debug)]
-enum Cut {
-    All,
-    Half,
-    Byte,
-}
-
 /// Everything to be tried with one field.
 pub(crate) fn cases<'a>(world: &'a World, field: &'a Field) -> Outcome<Vec<Case<'a>>> {
     let invalid = Some(Status::INVALID_PARAMETER);
-    let mut cases = Cases {
-        field,
-        list: Vec::new(),
-    };
+    let mut cases = Cases::of(field);
     match field.kind {
         Kind::Handle(kind) => {
             for (what, handle) in world.bad_handles(kind)? {
@@ -399,5 +305,5 @@ pub(crate) fn cases<'a>(world: &'a World, field: &'a Field) -> Outcome<Vec<Case<
             }
         }
     }
-    Ok(cases.list)
+    Ok(cases.into_list())
 }

@@ -4,8 +4,8 @@
 use opendxg::raw::Raw;
 use opendxg::{
     Access, Adapter, Context, Device, Dxg, EventFd, FencePoint, KeyedMutex, LocalHandle,
-    MonitoredFence, NtHandle, Object as _, Resource, ShareOptions, Status, SyncFlags, SyncKind,
-    SyncObject, WeakRef,
+    MonitoredFence, NtHandle, Object as _, Resource, ShareOptions, SyncFlags, SyncKind, SyncObject,
+    WeakRef,
 };
 use selftests::child::{Child, Gate};
 use selftests::leak::Watch;
@@ -104,7 +104,7 @@ pub(crate) struct World {
     pub(crate) foreign: Vec<OwnedFd>,
     pub(crate) shared_resource: NtHandle,
     /// Keep their names.
-    _named: [NtHandle; 2],
+    with_names: [NtHandle; 2],
     pub(crate) weak: WeakRef,
     /// A resource with a global handle.
     pub(crate) known: Resource,
@@ -159,8 +159,8 @@ impl World {
             raw: fixture::raw()?,
             mutex: Dxg::open()?.create_keyed_mutex_with(KEY, &MUTEX_DATA, false)?,
             shared_resource: resource.share(Access::RESOURCE_ALL)?,
-            weak: weak(&resource)?,
-            _named: [
+            weak: resource.weak()?,
+            with_names: [
                 name(Named::Resource, resource.handle(), Access::RESOURCE_ALL)?,
                 name(Named::Fence, fence.handle(), Access::ALL)?,
             ],
@@ -202,6 +202,11 @@ impl World {
             Object::Allocation => self.resource.allocations()[0].handle().0,
             Object::KeyedMutex => self.mutex.handle().0,
         }
+    }
+
+    /// The NT handle of the resource that has a name.
+    pub(crate) fn named_resource(&self) -> &NtHandle {
+        &self.with_names[0]
     }
 
     /// Kinds of objects of which there is one with a global handle.
@@ -333,14 +338,6 @@ impl Drop for World {
 fn name(name: Named, object: LocalHandle, access: Access) -> Outcome<NtHandle> {
     let options = ShareOptions::new(access).name(&name.path());
     Ok(Dxg::open()?.share(&[object], &options)?)
-}
-
-/// A weak reference, where the kernel has them.
-fn weak(resource: &Resource) -> Outcome<WeakRef> {
-    match resource.weak() {
-        Err(error) if error.status() == Status::NOT_SUPPORTED => Ok(fds::memfd()?.into()),
-        weak => Ok(weak?),
-    }
 }
 
 /// Opens the fence in another process, until the gate is opened.

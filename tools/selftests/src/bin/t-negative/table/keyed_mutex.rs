@@ -13,6 +13,13 @@ const NEW: Field = made("hKeyedMutex", 12, Object::KeyedMutex);
 const OPENED: Field = made("hKeyedMutex", 4, Object::KeyedMutex);
 const TOO_MUCH: &[(u64, Status)] = &[(65537, INVALID), (1 << 31, INVALID), (0xffff_ffff, INVALID)];
 const TOO_LITTLE: &[(u64, Status)] = &[(1, INVALID), (7, INVALID)];
+/// Data given on opening go with a mutex that has as much, or none.
+const OTHER_SIZE: &[(u64, Status)] = &[
+    (1, INVALID),
+    (7, INVALID),
+    (9, INVALID),
+    (0xffff_ffff, INVALID),
+];
 const THIS_KEY: Field = listed("Key", 8, 8, &[KEY], &[]);
 const TIMEOUT: Field = field(
     "pTimeout",
@@ -99,7 +106,7 @@ pub(super) const FORMS: &[Form] = &[
         OPENED,
         // Not looked at: the mutex has data.
         listed("pPrivateRuntimeData", 8, 8, &[1, UNMAPPED, KERNEL_HALF], &[(0, INVALID)]),
-        listed("PrivateRuntimeDataSize", 16, 4, &[0, 9, 0xffff_ffff], TOO_LITTLE),
+        listed("PrivateRuntimeDataSize", 16, 4, &[0], OTHER_SIZE),
         ignored(20, 4),
     ],
     |world, image| {

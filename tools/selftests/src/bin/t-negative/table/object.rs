@@ -3,8 +3,10 @@
 
 use opendxg::uapi::*;
 use opendxg::Status;
+use selftests::memory::UNMAPPED;
 
 use super::*;
+use crate::world::Named;
 
 /// A local handle of something with an information store.
 pub(super) const HANDLE: Field = field("handle", 0, 8, Kind::WideHandle(Object::Shareable));
@@ -70,17 +72,44 @@ pub(super) fn by_nt_handle(world: &World, image: &mut Image) {
     image.put32(8, OPENDXG_HANDLE_NT);
 }
 
-/// Bytes of UTF-16.
-const NAME_SIZE: Field = listed(
+/// Room for a name.
+const ROOM: u32 = 256;
+
+/// Where a name would go if there were one.
+const UNUSED: Field = listed("name", 16, 8, &[1, UNMAPPED, u64::MAX - 7], &[(0, INVALID)]);
+
+/// Where a name goes.
+const NAME: Field = field(
+    "name",
+    16,
+    8,
+    Kind::Memory(Memory {
+        unit: 1,
+        count_at: Some(24),
+        writes: true,
+        null: Some(INVALID),
+        inside: &[],
+    }),
+);
+
+/// Room that is enough, or too little, for a name.
+const ENOUGH: Field = listed(
     "name_size",
     24,
     4,
-    &[0, 2, 0xffff_fffe],
-    &[(1, INVALID), (0xffff_ffff, INVALID)],
+    &[0xffff_ffff],
+    &[
+        (0, Status::BUFFER_TOO_SMALL),
+        (1, Status::BUFFER_TOO_SMALL),
+        (2, Status::BUFFER_TOO_SMALL),
+    ],
 );
 
+/// Room for a name that there is not.
+const NAME_SIZE: Field = any("name_size", 24, 4);
+
 macro_rules! query {
-    ($variant:literal, $handle:expr, $type:expr, $good:expr) => {
+    ($variant:literal, $handle:expr, $type:expr, [$name:expr, $size:expr], $good:expr) => {
         Form {
             nr: 0x82,
             name: "opendxg_query_object",
@@ -90,9 +119,8 @@ macro_rules! query {
                 $handle,
                 $type,
                 no_flags("flags", 12),
-                // There is no name to write.
-                any("name", 16, 8),
-                reported(NAME_SIZE),
+                $name,
+                reported($size),
                 reported(output("type", 28, 4)),
                 reported(output("kind", 32, 4)),
                 reported(output("member_count", 36, 4)),
@@ -116,19 +144,56 @@ macro_rules! query {
 }
 
 pub(super) const FORMS: &[Form] = &[
-    query!("local", HANDLE, TYPE, |world, image| {
-        image.put64(0, world.resource.handle().0.into());
-        image.put32(8, OPENDXG_HANDLE_LOCAL);
-        Ok(())
-    }),
-    query!("NT handle", NT, NT_TYPE, |world, image| {
-        by_nt_handle(world, image);
-        Ok(())
-    }),
-    query!("on an NT handle", SELF, SELF_TYPE, |world, image| {
-        image.on(world.shared_resource.try_clone()?.into());
-        Ok(())
-    }),
+    query!(
+        "local",
+        HANDLE,
+        TYPE,
+        [UNUSED, NAME_SIZE],
+        |world, image| {
+            image.put64(16, UNMAPPED);
+            image.put32(24, ROOM);
+            image.put64(0, world.resource.handle().0.into());
+            image.put32(8, OPENDXG_HANDLE_LOCAL);
+            Ok(())
+        }
+    ),
+    query!(
+        "NT handle",
+        NT,
+        NT_TYPE,
+        [UNUSED, NAME_SIZE],
+        |world, image| {
+            image.put64(16, UNMAPPED);
+            image.put32(24, ROOM);
+            by_nt_handle(world, image);
+            Ok(())
+        }
+    ),
+    query!(
+        "named NT handle",
+        NT,
+        NT_TYPE,
+        [NAME, ENOUGH],
+        |world, image| {
+            let room = Named::Resource.path().len() * 2;
+            image.put64(0, world.named_resource().slot());
+            image.put32(8, OPENDXG_HANDLE_NT);
+            image.put32(24, room as u32);
+            image.point(16, &vec![0x5a; room])
+        }
+    ),
+    query!(
+        "on an NT handle",
+        SELF,
+        SELF_TYPE,
+        [UNUSED, NAME_SIZE],
+        |world, image| {
+            image.put64(16, UNMAPPED);
+            image.put32(24, ROOM);
+            image.on(world.shared_resource.try_clone()?.into());
+            Ok(())
+        }
+    ),
     Form {
         nr: 0xa3,
         name: "opendxg_dup_nt",

@@ -128,4 +128,19 @@ pub(super) const FORMS: &[Form] = &[
         },
         status: Status::SUCCESS,
     },
+    Form {
+        nr: 0x44,
+        name: "D3DKMT_SHAREOBJECTWITHHOST",
+        variant: "",
+        size: 24,
+        // There is no host.
+        fields: &[
+            any("hDevice", 0, 4),
+            any("hObject", 4, 4),
+            any("Reserved", 8, 8),
+            any("hVailProcessNtHandle", 16, 8),
+        ],
+        good: |_, _| Ok(()),
+        status: Status::NOT_SUPPORTED,
+    },
 ];

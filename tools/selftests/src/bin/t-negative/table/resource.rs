@@ -288,13 +288,7 @@ pub(super) const FORMS: &[Form] = &[
         fields: &[
             DEVICE,
             handle("hResource", 4, Object::Resource),
-            listed(
-                "IsDwm",
-                8,
-                1,
-                &[],
-                &[(1, INVALID), (0xff, INVALID)],
-            ),
+            listed("IsDwm", 8, 1, &[], &[(1, INVALID), (0xff, INVALID)]),
             ignored(9, 7),
             listed(
                 "hProcess",

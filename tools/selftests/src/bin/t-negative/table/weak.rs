@@ -163,10 +163,8 @@ pub(super) const FORMS: &[Form] = &[
             reserved(28, 4),
         ],
         good: |world, image| {
-            image.on(world
-                .resource
-                .watch(WatchEvents::all(), 7, &world.event)?
-                .into());
+            let events = WatchEvents::DESTROY | WatchEvents::CHANGE;
+            image.on(world.resource.watch(events, 7, &world.event)?.into());
             Ok(())
         },
         status: Status::SUCCESS,
