@@ -19,6 +19,14 @@ const fn size_of_member<T, M>(_: fn(*const T) -> *const M) -> usize {
 }
 ";
 
+/// The name that bindgen gives a member whose name is a keyword of Rust.
+fn unkeyword(path: String) -> String {
+    match path.as_str() {
+        "type" => "type_".to_string(),
+        _ => path,
+    }
+}
+
 /// The conditions that `demand` puts on the generated types.
 fn conditions(generated: &Generated, demand: &Demand) -> Vec<String> {
     match demand {
@@ -33,6 +41,7 @@ fn conditions(generated: &Generated, demand: &Demand) -> Vec<String> {
             let path = generated
                 .resolve(owner, path)
                 .unwrap_or_else(|| path.clone());
+            let path = unkeyword(path);
             let size = bytes.map(|bytes| {
                 let address = format!("unsafe {{ &raw const (*p).{path} }}");
                 format!("size_of_member(|p: *const {owner}| {address}) == {bytes}")
