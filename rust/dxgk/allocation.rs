@@ -137,7 +137,7 @@ impl Allocation {
         drop(storage);
     }
 
-    /// Prints the state into fdinfo.
+    /// Prints its storage into fdinfo, as words of a line.
     pub(crate) fn show(&self, m: &SeqFile) {
         if let Ok(storage) = self.storage() {
             storage.show(m);

@@ -117,11 +117,7 @@ impl Entry {
                 object: bundle.object().clone(),
                 access: bundle.access,
             },
-            Item::Allocation(opened) => Line::Object {
-                kind: Kind::Allocation,
-                object: opened.bundle.object().clone(),
-                access: opened.bundle.access,
-            },
+            Item::Allocation(opened) => Line::Allocation(opened.clone()),
         }
     }
 
@@ -150,12 +146,14 @@ impl Entry {
 
 /// What fdinfo shows of a handle.
 enum Line {
-    /// A shareable object, or an allocation of it.
+    /// A shareable object.
     Object {
         kind: Kind,
         object: Object,
         access: u32,
     },
+    /// An allocation, which has the id and the references of its container.
+    Allocation(Arc<OpenAllocation>),
     /// Something else, and its id.
     Other(Kind, u64),
 }
@@ -172,19 +170,28 @@ impl Line {
                 access,
             } => {
                 let header = object.header();
-                let (id, references) = (header.id(), header.references());
-                let waiters = object.waiting();
 
-                seq_print!(m, "dxg-handle:\t{handle:#010x} {} {id}", kind.name());
-                seq_print!(
-                    m,
-                    " refs={references} access={access:#x} waiters={waiters}\n"
-                );
-                if *kind != Kind::Allocation {
-                    header.attached.show_entries(m, id);
-                }
+                Self::print_object(m, handle, *kind, object, *access);
+                seq_print!(m, "\n");
+                header.attached.show_entries(m, header.id());
+            }
+            Self::Allocation(opened) => {
+                let bundle = &opened.bundle;
+
+                Self::print_object(m, handle, Kind::Allocation, bundle.object(), bundle.access);
+                opened.allocation.show(m);
+                seq_print!(m, "\n");
             }
         }
+    }
+
+    fn print_object(m: &SeqFile, handle: u32, kind: Kind, object: &Object, access: u32) {
+        let header = object.header();
+        let (id, references) = (header.id(), header.references());
+        let waiters = object.waiting();
+
+        seq_print!(m, "dxg-handle:\t{handle:#010x} {} {id}", kind.name());
+        seq_print!(m, " refs={references} access={access:#x} waiters={waiters}");
     }
 }
 

@@ -301,16 +301,14 @@ impl Resource {
     /// Prints the state into fdinfo.
     pub(crate) fn show(&self, m: &SeqFile) {
         let (count, _) = self.extent();
-        let state = self.state.lock();
+        let [left, top, right, bottom] = self.state.lock().present_rect;
 
-        seq_print!(m, "dxg-allocations:\t{}\n", count);
-        seq_print!(
-            m,
-            "dxg-present-rect:\t{} {} {} {}\n",
-            state.present_rect[0],
-            state.present_rect[1],
-            state.present_rect[2],
-            state.present_rect[3]
-        );
+        seq_print!(m, "dxg-allocations:\t{count}\n");
+        for (index, allocation) in self.allocations().iter().flatten().enumerate() {
+            seq_print!(m, "dxg-allocation:\t{index}");
+            allocation.show(m);
+            seq_print!(m, "\n");
+        }
+        seq_print!(m, "dxg-present-rect:\t{left} {top} {right} {bottom}\n");
     }
 }

@@ -198,7 +198,7 @@ impl Storage {
         }
     }
 
-    /// Prints where the bytes are.
+    /// Prints where the bytes are, as words of a line.
     pub(crate) fn show(&self, m: &SeqFile) {
         let whole = self.whole();
         let backing = match &whole.backing {
@@ -208,12 +208,11 @@ impl Storage {
             Backing::DmaBuf(_) => c"dma-buf",
         };
 
-        seq_print!(m, "dxg-backing:\t{}\n", backing);
+        seq_print!(m, " backing={}", backing);
         if let Backing::DmaBuf(buffer) = &whole.backing {
-            seq_print!(m, "dxg-exporter:\t{}\n", buffer.exporter());
+            seq_print!(m, " exporter={}", buffer.exporter());
         }
-        seq_print!(m, "dxg-size:\t{}\n", self.size());
-        seq_print!(m, "dxg-resident:\t{}\n", self.resident());
+        seq_print!(m, " size={} resident={}", self.size(), self.resident());
     }
 }
 
