@@ -66,14 +66,32 @@ void dxg_shmem_put_write(struct file *file)
 struct page *dxg_shmem_pin(struct file *file, pgoff_t index)
 {
 	loff_t start = (loff_t)index << PAGE_SHIFT;
-	struct folio *folio;
-	pgoff_t offset;
-	long ret;
 
-	ret = memfd_pin_folios(file, start, start + PAGE_SIZE - 1, &folio, 1, &offset);
-	if (ret <= 0)
-		return ERR_PTR(ret ?: -EINVAL);
-	return folio_page(folio, offset >> PAGE_SHIFT);
+	for (;;) {
+		struct folio *folio;
+		pgoff_t offset;
+		bool ready;
+		long ret;
+
+		ret = memfd_pin_folios(file, start, start + PAGE_SIZE - 1, &folio, 1, &offset);
+		if (ret <= 0)
+			return ERR_PTR(ret ?: -EINVAL);
+
+		/*
+		 * It takes what it finds in the page cache, also a page that another task has just
+		 * put there and is still filling with zeros. That one holds the lock until then.
+		 */
+		folio_lock(folio);
+		ready = folio_test_uptodate(folio);
+		folio_unlock(folio);
+		if (ready)
+			return folio_page(folio, offset >> PAGE_SHIFT);
+
+		unpin_folio(folio);
+		if (fatal_signal_pending(current))
+			return ERR_PTR(-EINTR);
+		cond_resched();
+	}
 }
 
 /* Others may have written to the page behind the file's back. */
@@ -87,16 +105,47 @@ void dxg_shmem_unpin(struct page *page)
 	unpin_folio(folio);
 }
 
+/* Ordinary memory of the process all over. Mappings made by drivers are not, ours included. */
+static bool is_ordinary(struct mm_struct *mm, unsigned long addr, unsigned long end)
+{
+	while (addr < end) {
+		struct vm_area_struct *vma = vma_lookup(mm, addr);
+
+		if (!vma || vma->vm_flags & (VM_IO | VM_PFNMAP | VM_MIXEDMAP))
+			return false;
+		addr = vma->vm_end;
+	}
+	return true;
+}
+
+bool dxg_is_ordinary(unsigned long addr, unsigned long end)
+{
+	struct mm_struct *mm = current->mm;
+	bool ordinary;
+
+	mmap_read_lock(mm);
+	ordinary = is_ordinary(mm, addr, end);
+	mmap_read_unlock(mm);
+	return ordinary;
+}
+
 /* All or nothing. */
 int dxg_pin_user(unsigned long addr, unsigned long count, bool write, struct page **pages)
 {
 	unsigned int flags = FOLL_LONGTERM | (write ? FOLL_WRITE : 0);
+	struct mm_struct *mm = current->mm;
 	unsigned long done = 0;
 
 	while (done < count) {
-		/* A chunk at a time: the function counts in an int. */
-		int ret = pin_user_pages_fast(addr + done * PAGE_SIZE,
-					      min(count - done, 1UL << 16), flags, pages + done);
+		unsigned long start = addr + done * PAGE_SIZE;
+		/* A chunk at a time, so that others get the lock as well. */
+		unsigned long chunk = min(count - done, 1024UL);
+		long ret = -EFAULT;
+
+		mmap_read_lock(mm);
+		if (is_ordinary(mm, start, start + chunk * PAGE_SIZE))
+			ret = pin_user_pages(start, chunk, flags, pages + done);
+		mmap_read_unlock(mm);
 
 		if (ret <= 0) {
 			unpin_user_pages(pages, done);

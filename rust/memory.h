@@ -24,6 +24,7 @@ struct page *dxg_shmem_pin(struct file *file, pgoff_t index);
 void dxg_shmem_unpin(struct page *page);
 
 /* Pages of the caller. */
+bool dxg_is_ordinary(unsigned long addr, unsigned long end);
 int dxg_pin_user(unsigned long addr, unsigned long count, bool write, struct page **pages);
 void dxg_unpin_user(struct page **pages, unsigned long count, bool dirty);
 void *dxg_mm_charge(unsigned long count);

@@ -59,9 +59,7 @@ pub(crate) struct Allocation {
     pub(crate) priority: Atomic<u32>,
     /// How many handles there are.
     openings: Atomic<u32>,
-    /// Its dma-bufs.
-    exports: Exports,
-    /// The bytes; none after the end. LOCK: nothing of ours is locked under it.
+    /// The bytes; none after the end. LOCK: `Slots::live` is taken inside.
     #[pin]
     storage: Mutex<Option<Arc<Storage>>>,
 }
@@ -73,15 +71,12 @@ impl Allocation {
         priority: Option<u32>,
         storage: Arc<Storage>,
     ) -> Result<Arc<Self>> {
-        let exports = Exports::new()?;
-
         Arc::pin_init(
             pin_init!(Self {
                 identified: Identified::new(Kind::Allocation),
                 description,
                 priority: Atomic::new(priority.unwrap_or(PRIORITY_NORMAL)),
                 openings: Atomic::new(0),
-                exports,
                 storage <- new_mutex!(Some(storage), "Allocation::storage"),
             }),
             GFP_KERNEL_ACCOUNT,
@@ -112,7 +107,12 @@ impl Allocation {
 
     /// Whether there is one handle and no dma-buf (RES-82).
     pub(crate) fn is_used_once(&self) -> bool {
-        self.openings.load(Relaxed) == 1 && !self.exports.is_exported()
+        let storage = self.storage.lock();
+        let exported = storage
+            .as_ref()
+            .is_some_and(|storage| storage.exports().is_exported());
+
+        self.openings.load(Relaxed) == 1 && !exported
     }
 
     /// A descriptor of the dma-buf of the allocation; `keep` makes the reference that it holds.
@@ -125,7 +125,7 @@ impl Allocation {
     ) -> Outcome<PendingFd> {
         let read_only = read_only || self.description.read_only;
 
-        self.exports.export(&self.storage()?, read_only, keep)
+        Exports::export(&self.storage()?, read_only, keep)
     }
 
     /// The end: nothing can reach the bytes through this allocation any more.

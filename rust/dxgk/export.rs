@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! dma-bufs of an allocation (RES-86): a reference to its container like any other, in the form that
+//! dma-bufs of allocations (RES-86): a reference to its container like any other, in the form that
 //! other drivers and programs understand.
 //!
 //! No fence is ever put into their reservation object, because those that we have may never signal
@@ -51,7 +51,8 @@ impl Buffer for Export {
     }
 }
 
-/// The dma-bufs of one allocation: at most one for writing and one for reading only.
+/// The dma-bufs of one storage: at most one for writing and one for reading only. Allocations that
+/// were made of the same storage, by importing a dma-buf of ours, have them in common.
 pub(crate) struct Exports(Arc<Slots>);
 
 impl Exports {
@@ -64,7 +65,6 @@ impl Exports {
     ///
     /// Context: a system call, no locks held.
     pub(crate) fn export(
-        &self,
         storage: &Arc<Storage>,
         read_only: bool,
         keep: impl FnOnce() -> Outcome<Strong>,
@@ -76,7 +76,7 @@ impl Exports {
                 _member: DMABUFS.enter(),
             })
         };
-        let file = self.0.export(!read_only, make)?;
+        let file = storage.exports().0.export(!read_only, make)?;
 
         Ok(PendingFd::of_file(file, handle::LAST_FD, true)?)
     }

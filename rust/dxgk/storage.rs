@@ -11,7 +11,10 @@ use super::{
         self,
         Member, //
     },
-    export::Export, //
+    export::{
+        Export,
+        Exports, //
+    }, //
 };
 use crate::{
     sys::{
@@ -62,6 +65,8 @@ enum Backing {
 /// See the module.
 pub(crate) struct Storage {
     backing: Backing,
+    /// Its dma-bufs.
+    exports: Exports,
     _bytes: Member,
 }
 
@@ -70,6 +75,7 @@ impl Storage {
         Ok(Arc::new(
             Self {
                 backing,
+                exports: Exports::new()?,
                 _bytes: census::BYTES.enter_by(size),
             },
             GFP_KERNEL_ACCOUNT,
@@ -153,6 +159,11 @@ impl Storage {
             Backing::DmaBuf(pages) => pages,
             Backing::Part(whole, _) => &**whole,
         }
+    }
+
+    /// Its dma-bufs.
+    pub(crate) fn exports(&self) -> &Exports {
+        &self.exports
     }
 
     /// Bytes.
@@ -252,7 +263,9 @@ impl PageSource for Storage {
 
 /// Whole pages, and at least one.
 fn pages_of(size: u64) -> Outcome<usize> {
-    let size = usize::try_from(size).map_err(|_| Status::INVALID_PARAMETER)?;
+    // No file and no address space is longer than the largest signed number.
+    let size = isize::try_from(size).map_err(|_| Status::INVALID_PARAMETER)?;
+    let size = size.unsigned_abs();
 
     if size == 0 || size % PAGE_SIZE != 0 {
         return Err(Status::INVALID_PARAMETER.into());

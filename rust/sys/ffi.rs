@@ -90,6 +90,7 @@ extern "C" {
     pub(super) fn dxg_shmem_pin(file: *mut bindings::file, index: c_ulong) -> *mut bindings::page;
     pub(super) fn dxg_shmem_unpin(page: *mut bindings::page);
 
+    pub(super) fn dxg_is_ordinary(addr: c_ulong, end: c_ulong) -> bool;
     pub(super) fn dxg_pin_user(
         addr: c_ulong,
         count: c_ulong,

@@ -76,10 +76,16 @@ impl Pinned {
     ///
     /// Context: a system call, no locks held.
     pub(crate) fn new(addr: usize, count: usize, write: bool) -> Result<Self> {
-        count
+        let end = count
             .checked_mul(PAGE_SIZE)
             .and_then(|size| addr.checked_add(size))
             .ok_or(EFAULT)?;
+
+        // What is no memory should not fail for being too much memory. Pinning checks it again.
+        // SAFETY: This runs in the context of a process.
+        if unsafe { !ffi::dxg_is_ordinary(addr, end) } {
+            return Err(EFAULT);
+        }
         if count > MAX_PAGES {
             return Err(ENOMEM);
         }
