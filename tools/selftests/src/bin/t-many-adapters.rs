@@ -10,7 +10,11 @@ use selftests::{module, Failure, Outcome};
 const MANY: &str = "adapters=16";
 
 /// Programs, and which of their tests.
-const PROGRAMS: [(&str, &[&str]); 2] = [("t-adapters", &[]), ("t-fences", &["FEN-26"])];
+const PROGRAMS: [(&str, &[&str]); 3] = [
+    ("t-adapters", &[]),
+    ("t-fences", &["FEN-26"]),
+    ("t-open", &["RES-53"]),
+];
 
 /// Loads the module with other parameters, which come after its present ones.
 fn reload(before: &str, more: &str) -> Outcome {

@@ -5,9 +5,17 @@
 //! The runner keeps the device open to watch for leaks, so everything here happens in this program's own
 //! main function, before the suite reports it.
 
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+use opendxg::raw::Argument;
+use opendxg::uapi::*;
 use opendxg::{Access, Dxg, FencePoint, NtHandle};
 use rustix::io::Errno;
+use selftests::call::succeeds;
 use selftests::child::{Child, Gate};
+use selftests::dma_buf::Vgem;
+use selftests::region::Region;
+use selftests::resource::{export, flags, Create, PAGE_SIZE};
 use selftests::rounds::rounds;
 use selftests::{ensure_eq, fixture, module, Failure, Outcome, Suite};
 
@@ -81,6 +89,56 @@ fn mapping() -> Outcome {
     pinned
 }
 
+/// Only the dma-buf, then only its mapping, then only another driver that uses it.
+fn dma_buf() -> Outcome {
+    const SIZE: u64 = 4 * PAGE_SIZE;
+    let file = {
+        let device = fixture::device()?;
+        let made = Create::sized(&device, flags::RESOURCE, &[SIZE]).run()?;
+        made.lock()?.fill(1);
+        export(made.raw(), made.first(), 0)?
+    };
+    is_pinned()?;
+    let memory = Region::of_file(&file, SIZE as usize)?;
+    let vgem = Vgem::open()?;
+    let handle = vgem.import(&file)?;
+    drop(file);
+    is_pinned()?;
+    memory.holds(1)?;
+    drop(memory);
+    is_pinned()?;
+    vgem.close(handle)
+}
+
+/// Descriptors that do not keep the object, but need the module.
+fn weak_and_watch() -> Outcome {
+    let event = opendxg::EventFd::new()?;
+    let (weak, watch) = {
+        let raw = fixture::raw()?;
+        let device = fixture::device()?;
+        let made = Create::sized(&device, flags::RESOURCE, &[PAGE_SIZE]).run()?;
+        let mut weak = opendxg_open_weak::zeroed();
+        (weak.handle, weak.handle_type) = (u64::from(made.resource), OPENDXG_HANDLE_LOCAL);
+        succeeds(&raw, &mut weak)?;
+        let mut watch = opendxg_watch::zeroed();
+        (watch.handle, watch.handle_type) = (weak.handle, weak.handle_type);
+        (watch.events, watch.event_fd) = (OPENDXG_WATCH_DESTROY, event.as_raw_fd());
+        succeeds(&raw, &mut watch)?;
+        // SAFETY: the calls made the descriptors for us.
+        unsafe {
+            (
+                OwnedFd::from_raw_fd(weak.fd),
+                OwnedFd::from_raw_fd(watch.fd),
+            )
+        }
+    };
+    is_pinned()?;
+    drop(weak);
+    is_pinned()?;
+    drop(watch);
+    Ok(())
+}
+
 /// Waits of all kinds that are pending when their process is killed, and the module taken out at once.
 fn busy(parameters: &str) -> Outcome {
     for _ in 0..rounds(10) {
@@ -109,6 +167,8 @@ fn outcomes() -> Vec<(&'static str, Outcome)> {
         "L9 the module stays while an NT handle is open, and goes after the last close",
         "L9 the module stays while a fence point is open, and goes after the last close",
         "L9 the module stays while a process has only a mapping, and goes after its end",
+        "RES-110 the module stays while a dma-buf is open, mapped or used by another driver",
+        "RES-110 the module stays while a weak reference or a watch is open",
         "L10 the module goes right after its users were killed, again and again",
     ];
     if !module::is_replaceable() {
@@ -127,6 +187,8 @@ fn outcomes() -> Vec<(&'static str, Outcome)> {
         then_free(nt_handle()),
         then_free(fence_point()),
         then_free(mapping()),
+        then_free(dma_buf()),
+        then_free(weak_and_watch()),
         busy(&parameters),
     ];
     names.into_iter().zip(outcomes).collect()
