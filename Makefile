@@ -22,7 +22,7 @@ demo: vm-parts ## boot a stock kernel and let programs share a fence and a pictu
 
 .PHONY: test
 test: ## run all tests: on the host, then in a virtual machine on KERNEL
-	@tools/env/test $(KERNEL) host vm
+	@tools/env/test $(KERNEL) host vm interop
 
 .PHONY: test-host
 test-host: ## run the tests that need no virtual machine
@@ -31,6 +31,14 @@ test-host: ## run the tests that need no virtual machine
 .PHONY: test-vm
 test-vm: ## run the tests in the virtual machine
 	@tools/env/test $(KERNEL) vm
+
+.PHONY: test-interop
+test-interop: ## let other drivers use our memory: Mesa's lavapipe (make test-vm builds what it needs)
+	@tools/env/test $(KERNEL) interop
+
+.PHONY: requirements
+requirements: ## list which tests showed each requirement in the last `make test`
+	@$(enter) tools/requirements $(KERNEL)
 
 .PHONY: bench
 bench: vm-parts ## measure against ntsync, drm_syncobj, dma-buf and others; results in build/bench
