@@ -19,11 +19,12 @@ use kernel::{
 
 /// See the module.
 pub(crate) struct OpenAllocation {
-    /// What keeps the allocation alive.
-    pub(crate) bundle: Arc<Bundle>,
+    window: Arc<Window>,
     /// The allocation.
     pub(crate) allocation: Arc<Allocation>,
-    window: Arc<Window>,
+    /// What keeps the allocation alive. Dropped last, so that the container's cleanup frees its
+    /// allocations in order, this one too (RES-81).
+    pub(crate) bundle: Arc<Bundle>,
 }
 
 impl OpenAllocation {
