@@ -158,6 +158,8 @@ impl Client {
         let answer = self.call_at(target, &mut arg);
         let result = match answer {
             Ok(Status::SUCCESS) if arg.size as usize <= size => {
+                // SAFETY: the call made the descriptor for us.
+                let adopt = || unsafe { OwnedFd::from_raw_fd(arg.fd) };
                 bytes.truncate(arg.size as usize);
                 Ok(Entry {
                     schema: arg.schema,
@@ -165,8 +167,7 @@ impl Client {
                     generation: arg.generation,
                     writer: arg.writer_uid,
                     flags: arg.entry_flags,
-                    // SAFETY: the call made the descriptor for us.
-                    file: (arg.fd >= 0).then(|| unsafe { OwnedFd::from_raw_fd(arg.fd) }),
+                    file: (arg.fd >= 0).then(adopt),
                 })
             }
             Ok(_) => Err(Error::Protocol("an entry larger than its buffer")),

@@ -174,7 +174,7 @@ fn refused() -> Outcome {
     for (handle, handle_type, status) in [
         (0, OPENDXG_HANDLE_LOCAL, REFUSE),
         (
-            u64::from(object.handle()) | 1 << 32,
+            u64::from(object.handle()) | (1 << 32),
             OPENDXG_HANDLE_LOCAL,
             REFUSE,
         ),
