@@ -212,8 +212,8 @@ impl ObjectFile {
     }
 }
 
-/// `HANDLE KIND OBJECT refs=N access=MASK waiters=N owner=THREAD name=TEXT`, of which all from `refs` on may be missing;
-/// the name comes last and may hold blanks.
+/// `HANDLE KIND OBJECT refs=N access=MASK waiters=N owner=THREAD name=TEXT`, of which all from `refs` on may
+/// be missing; the name comes last and may hold blanks.
 fn handle(line: &str) -> Option<Handle> {
     let (line, text) = match line.split_once(" name=") {
         Some((line, text)) => (line, name(text)),

@@ -3,12 +3,12 @@
 
 use std::fmt::Display;
 
+use opendxg::Guid;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::args::Command;
 use crate::fdinfo::{Handle, Info};
-use crate::guid::convention;
 use crate::table::{harmless, Table};
 use crate::world::{Object, Process, World};
 
@@ -327,10 +327,16 @@ fn info_table<'a>(entries: impl Iterator<Item = (u64, &'a Info)>) -> String {
             entry.schema.to_string(),
             entry.size.to_string(),
             entry.generation.to_string(),
-            convention(&entry.key).unwrap_or("-").into(),
+            convention(&entry.key).into(),
         ]);
     }
     table.to_string()
+}
+
+/// The name of a reserved key.
+fn convention(key: &str) -> &'static str {
+    let guid = key.parse::<Guid>().ok();
+    guid.and_then(Guid::name).unwrap_or("-")
 }
 
 fn waiters(world: &World) -> String {

@@ -176,8 +176,8 @@ fn tables() {
         &["names"],
         &["\\BaseNamedObjects\\picture", "8", "keyed-mutex", "10, 12"],
     );
-    has(&["info"], &["7", "48", "Direct3D"]);
-    has(&["info", "7"], &["7", "48", "Direct3D"]);
+    has(&["info"], &["7", "48", "direct3d"]);
+    has(&["info", "7"], &["7", "48", "direct3d"]);
     has(
         &["waiters"],
         &[

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The manual page `man/opendxg.1` is made from the command line and from `man/extra.roff`. With `OPENDXG_UPDATE=1` this
-//! test writes it; otherwise it fails when the page is not up to date.
+//! The manual page `man/opendxg.1` is made from the command line and from `man/extra.roff`. With
+//! `OPENDXG_UPDATE=1` this test writes it; otherwise it fails when the page is not up to date.
 
 use std::path::Path;
 

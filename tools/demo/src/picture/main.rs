@@ -5,8 +5,9 @@
 //! demo-picture FOLDER [FRAME]
 //! ```
 //!
-//! This process renders and starts three readers, each of which opens the picture in its own way. Each writes a frame as
-//! it saw it into FOLDER. FRAME is the number of a frame to damage, to show that the readers would notice.
+//! This process renders and starts three readers, each of which opens the picture in its own way. Each
+//! writes a frame as it saw it into FOLDER. FRAME is the number of a frame to damage, to show that the
+//! readers would notice.
 
 mod drawing;
 mod frame;

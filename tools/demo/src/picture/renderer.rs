@@ -54,7 +54,7 @@ impl Drop for Reader {
 
 /// The whole process.
 pub fn run(folder: &Path, spoil: Option<u64>) -> Outcome {
-    heading("4. A picture in a shared resource. One process renders, three others look, each opening it in its own way.");
+    heading("4. Four processes share a picture: one renders, three look, each opening it in its own way.");
     let (dxg, device) = device()?;
     let triple = Triple::create(&dxg, &device)?;
     let numbered = Numbered::create(&dxg, &device)?;
@@ -158,7 +158,8 @@ impl Studio<'_> {
         Ok(self.fence.signal(drawn(number))?)
     }
 
-    /// Waits until everybody has looked at a frame, and takes the mutexes. A reader that died with a mutex shows at once.
+    /// Waits until everybody has looked at a frame, and takes the mutexes. A reader that died with a mutex
+    /// shows at once.
     fn looked_at(&self, number: u64) -> Outcome {
         for (_, mutex) in &self.walls {
             acquire(mutex, DRAW, number)?;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The shared objects: the picture with what synchronises it, as the renderer makes them and as readers open them.
+//! The shared objects: the picture with what synchronises it, as the renderer makes them and as readers
+//! open them.
 
 use demo::Outcome;
 use opendxg::{

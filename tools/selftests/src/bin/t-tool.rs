@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The command `opendxg` on live objects: it shows what other processes have, also while they are stopped or blocked in
-//! the driver. `PATH` has to lead to it.
+//! The command `opendxg` on live objects: it shows what other processes have, also while they are stopped or
+//! blocked in the driver. `PATH` has to lead to it.
 
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Output};
