@@ -5,30 +5,11 @@ use opendxg::uapi::*;
 use opendxg::{Access, Dxg, GlobalHandle, Status, SyncFlags, SyncKind, SyncObject};
 use selftests::child::{in_child, Child, Gate};
 use selftests::poison::{bytes, poisoned};
-use selftests::{ensure, ensure_eq, fixture, module, skip, Outcome, Suite};
-
-/// A user of the guest.
-const USER: u32 = 1000;
-/// Another one.
-const OTHER: u32 = 1001;
-
-/// Becomes this user, without any capability.
-fn become_user(user: u32) -> Outcome {
-    // SAFETY: plain system calls.
-    let done = unsafe {
-        libc::setgroups(0, core::ptr::null()) == 0
-            && libc::setgid(user) == 0
-            && libc::setuid(user) == 0
-    };
-    ensure!(done, "setuid: {}", std::io::Error::last_os_error());
-    Ok(())
-}
+use selftests::user::{become_user, needs_root, unshare, OTHER, USER};
+use selftests::{ensure_eq, fixture, module, skip, Outcome, Suite};
 
 fn needs_root_and_default_access() -> Outcome {
-    // SAFETY: plain system call.
-    if unsafe { libc::geteuid() } != 0 {
-        skip!("needs root");
-    }
+    needs_root()?;
     let access = module::number("global_access")?;
     if access != 0 {
         skip!("the module was loaded with global_access={access}");
@@ -115,20 +96,12 @@ fn by_users() -> Outcome {
 
 fn from_another_ipc_namespace() -> Outcome {
     with_object_of_user(|handle| {
-        let unshare = || -> Outcome {
-            // SAFETY: plain system call.
-            let done = unsafe { libc::unshare(libc::CLONE_NEWIPC) };
-            if done != 0 {
-                skip!("no IPC namespaces: {}", std::io::Error::last_os_error());
-            }
-            Ok(())
-        };
         in_child(|| {
-            unshare()?;
+            unshare(libc::CLONE_NEWIPC)?;
             is_refused_like_a_dead_one(handle)
         })?;
         in_child(|| {
-            unshare()?;
+            unshare(libc::CLONE_NEWIPC)?;
             become_user(USER)?;
             is_refused_like_a_dead_one(handle)
         })

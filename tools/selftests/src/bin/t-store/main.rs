@@ -2,6 +2,7 @@
 //! The information store of shareable objects (RES-55 to RES-66).
 
 mod atomic;
+mod attachable;
 mod entries;
 mod files;
 mod limits;
@@ -18,6 +19,7 @@ fn main() {
         .with(schemas::tests)
         .with(reach::tests)
         .with(files::tests)
+        .with(attachable::tests)
         .with(writers::tests)
         .with(notice::tests)
         .with(limits::tests)
