@@ -65,9 +65,9 @@ fn driver_refuses() -> Outcome {
             .is_refused(IP)
             .map_err(|error| format!("{what}: {error}"))?;
     }
-    for size in [u64::MAX & !0xfff, 1 << 60] {
+    for (size, status) in [(u64::MAX & !0xfff, IP), (1 << 60, Status::NO_MEMORY)] {
         Create::sized(&device, flags::RESOURCE, &[size])
-            .is_refused(Status::NO_MEMORY)
+            .is_refused(status)
             .map_err(|error| format!("{size:#x} bytes: {error}"))?;
     }
     // No driver data, too few, NULL.
