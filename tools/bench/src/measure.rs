@@ -185,8 +185,8 @@ impl Runner {
     }
 
     /// As [`Runner::group`], for parameters that are expensive to set up: all participants of a round with
-    /// the same parameter run together, after `set_up`. The parameters rise in one round and fall in the next, so that
-    /// the largest crowd is made only every other time.
+    /// the same parameter run together, after `set_up`. The parameters rise and then fall, so that the
+    /// largest crowd is made only every other time.
     pub fn staged_group(
         &mut self,
         name: &str,

@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use super::ratio::{ratio, Ratio};
+use super::ratio::{ratio, ratio_in_units, Ratio};
 use super::rows::Row;
 use crate::result::Report;
 
@@ -89,9 +89,19 @@ pub fn compare(report: &Report, rows: &[Row]) -> Vec<Comparison> {
         .map(|row| {
             let find = |(name, at)| report.group(row.group)?.find(name, at);
             let pair = find(row.ours).zip(find(row.theirs));
-            let ratio = pair
-                .map(|(ours, theirs)| ratio(ours, theirs))
-                .filter(|ratio| ratio.value.is_finite());
+            let units = row.unit.map(|unit| {
+                let at = |(_, at)| find((unit, at));
+                at(row.ours).zip(at(row.theirs))
+            });
+            let ratio = match units {
+                None => pair.map(|(ours, theirs)| ratio(ours, theirs)),
+                Some(units) => pair
+                    .zip(units)
+                    .map(|((ours, theirs), (our_unit, their_unit))| {
+                        ratio_in_units((ours, our_unit), (theirs, their_unit))
+                    }),
+            };
+            let ratio = ratio.filter(|ratio| ratio.value.is_finite());
             Comparison {
                 group: row.group.into(),
                 ours: label(row.ours),

@@ -160,7 +160,8 @@ pub fn ratios(publication: &Publication) -> String {
     svg.finish()
 }
 
-/// Cost of each operation of a group over its parameter, which `axis` explains; `None` if it was not measured.
+/// Cost of each operation of a group over its parameter, which `axis` explains; `None` if it was not
+/// measured.
 pub fn curves(publication: &Publication, group: &str, axis: &str) -> Option<String> {
     let group = publication.measured.group(group)?;
     let (left, right, top, bottom) = (90.0, 640.0, 60.0, 400.0);

@@ -23,10 +23,24 @@ const RESAMPLES: usize = 2000;
 /// with the same index were measured close to each other, so that load of the host cancels out. The
 /// interval comes from drawing the blocks again and again with replacement (bootstrap).
 pub fn ratio(ours: &Series, theirs: &Series) -> Ratio {
-    let pairs = ours.blocks.iter().zip(&theirs.blocks);
+    of_blocks(&ours.blocks, &theirs.blocks)
+}
+
+/// The same of two series that were not measured close to each other: each in units of a reference that was
+/// measured beside it, so that a change of the machine's speed in between cancels out.
+pub fn ratio_in_units(ours: (&Series, &Series), theirs: (&Series, &Series)) -> Ratio {
+    let in_units = |(series, unit): (&Series, &Series)| -> Vec<f64> {
+        let pairs = series.blocks.iter().zip(&unit.blocks);
+        pairs.map(|(block, unit)| block / unit).collect()
+    };
+    of_blocks(&in_units(ours), &in_units(theirs))
+}
+
+fn of_blocks(ours: &[f64], theirs: &[f64]) -> Ratio {
+    let pairs = ours.iter().zip(theirs);
     let ratios: Vec<f64> = pairs
-        .filter(|(_, theirs)| **theirs > 0.0)
         .map(|(ours, theirs)| ours / theirs)
+        .filter(|ratio| ratio.is_finite())
         .collect();
     if ratios.is_empty() {
         return Ratio {
@@ -83,6 +97,19 @@ mod tests {
             high: 2.0,
         };
         assert_eq!(ratio(&ours, &theirs), exact);
+    }
+
+    #[test]
+    fn units_cancel_a_change_of_the_machine_between_two_series() {
+        // The machine has half its speed while `theirs` is measured.
+        let (ours, unit) = (series(&[3.0, 6.0]), series(&[1.0, 2.0]));
+        let (theirs, slow) = (series(&[4.0, 4.0]), series(&[2.0, 2.0]));
+        assert_eq!(ratio(&ours, &theirs).value, 1.125);
+        assert_eq!(ratio_in_units((&ours, &unit), (&theirs, &slow)).value, 1.5);
+        let nothing = series(&[0.0, 0.0]);
+        assert!(ratio_in_units((&ours, &nothing), (&theirs, &slow))
+            .value
+            .is_nan());
     }
 
     #[test]

@@ -14,6 +14,8 @@ pub struct Row {
     pub ours: (&'static str, u64),
     /// Name and parameter of what it is compared with.
     pub theirs: (&'static str, u64),
+    /// Both are compared in units of this participant with the same parameter, which was measured beside them.
+    pub unit: Option<&'static str>,
     /// The ratio must not be higher; `None` for ratios that are only shown.
     pub target: Option<f64>,
     /// What to know about the ratio.
@@ -37,6 +39,7 @@ const fn row(
         group,
         ours: (ours, 0),
         theirs: (theirs, 0),
+        unit: None,
         target,
         note,
     }
@@ -118,6 +121,7 @@ pub fn all() -> Vec<Row> {
         group,
         ours: (name, last),
         theirs: (name, first),
+        unit: None,
         target,
         note,
     };
@@ -135,6 +139,7 @@ pub fn all() -> Vec<Row> {
             group,
             ours: (OPENDXG, at),
             theirs: (SYNCOBJ, at),
+            unit: None,
             target: None,
             note: "",
         }));
@@ -156,7 +161,17 @@ pub fn all() -> Vec<Row> {
         population::OTHERS[population::OTHERS.len() - 1],
     );
     for name in operations::ALL {
-        rows.push(flat("population", name, few, many, FLAT, "flat"));
+        rows.push(Row {
+            unit: Some(NO_OP),
+            ..flat(
+                "population",
+                name,
+                few,
+                many,
+                FLAT,
+                "flat, each in units of the no-op beside it",
+            )
+        });
     }
     rows
 }

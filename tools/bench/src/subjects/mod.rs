@@ -81,7 +81,7 @@ pub mod names {
     pub const FUTEX: &str = "futex";
     /// 64 bytes there, 64 bytes back.
     pub const SOCKETPAIR: &str = "socketpair";
-    /// 64 bytes there, a descriptor back.
+    /// A request there, a descriptor back.
     pub const SERVER: &str = "socketpair, descriptor back";
     /// A dma-buf sent and received with SCM_RIGHTS, in one process.
     pub const PASSING: &str = "dma-buf passing";

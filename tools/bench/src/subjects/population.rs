@@ -4,8 +4,8 @@
 use opendxg::{Access, Device, Dxg, NtHandle, ShareOptions, SyncFlags, SyncKind, SyncObject};
 
 use super::objects::Shelf;
-use super::Bench;
-use crate::measure::{Plan, Runner};
+use super::{names, Bench};
+use crate::measure::{Participant, Plan, Runner};
 
 /// Numbers of unrelated objects.
 pub const OTHERS: [u64; 3] = [10, 1_000, 100_000];
@@ -45,10 +45,12 @@ impl Other {
 /// Measures the group.
 pub fn measure(runner: &mut Runner, bench: &Bench, plan: Plan) {
     let shelf = Shelf::new(bench);
-    let all = OTHERS
-        .into_iter()
-        .flat_map(|count| shelf.participants(count))
-        .collect();
+    let mut all = Vec::new();
+    for count in OTHERS {
+        all.extend(shelf.participants(count));
+        let no_op = || bench.dxg.no_op().expect("no-op");
+        all.push(Participant::at(names::NO_OP, count, no_op));
+    }
     let mut others: Vec<Other> = Vec::new();
     runner.staged_group(
         "population",

@@ -72,8 +72,8 @@ impl Ball for Socket {
     }
 }
 
-/// A request of 16 bytes and a reply with a descriptor: what a server process would need for a call that opens or
-/// shares something.
+/// A request of 16 bytes and a reply with a descriptor: what a server process would need for a call that
+/// opens or shares something.
 pub struct FileServer {
     here: OwnedFd,
     there: Option<OwnedFd>,
