@@ -42,11 +42,11 @@ impl Gpu {
             .map_err(|error| Failure::Failed(format!("libvulkan: {error}")))?;
         let application = vk::ApplicationInfo::default().api_version(vk::API_VERSION_1_1);
         let info = vk::InstanceCreateInfo::default().application_info(&application);
-        // SAFETY: a complete description; likewise below. Objects are ended in the opposite order by `drop`.
         let instance =
+            // SAFETY: a complete description; likewise below. Objects are ended in the opposite order by `drop`.
             unsafe { entry.create_instance(&info, None) }.map_err(failed("vkCreateInstance"))?;
-        // SAFETY: as above.
         let found =
+            // SAFETY: as above.
             unsafe { instance.enumerate_physical_devices() }.map_err(failed("physical devices"))?;
         let mut missing = String::from("no physical device");
         let mut usable = None;
@@ -71,8 +71,8 @@ impl Gpu {
         // SAFETY: as above.
         let queue = unsafe { device.get_device_queue(family, 0) };
         let info = vk::CommandPoolCreateInfo::default().queue_family_index(family);
-        // SAFETY: as above.
         let pool =
+            // SAFETY: as above.
             unsafe { device.create_command_pool(&info, None) }.map_err(failed("command pool"))?;
         let memory_fd = khr::external_memory_fd::Device::new(&instance, &device);
         Ok(Self {

@@ -44,9 +44,12 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         .test("RES-26 RES-25 the largest runtime data", largest)
 }
 
+/// Makes driver data wrong.
+type Spoil = fn(&mut opendxg_allocation_data);
+
 fn driver_refuses() -> Outcome {
     let device = fixture::device()?;
-    let spoilt: [(&str, fn(&mut opendxg_allocation_data)); 9] = [
+    let spoilt: [(&str, Spoil); 9] = [
         ("magic", |data| data.magic += 1),
         ("version 0", |data| data.version = 0),
         ("version 2", |data| data.version = 2),
