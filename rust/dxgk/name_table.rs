@@ -53,7 +53,7 @@ use kernel::{
 };
 
 /// What names lead to.
-pub(crate) trait Named: Unpin {
+pub(crate) trait Named: Clone + Unpin {
     /// One handle that keeps the name.
     type Hold;
 
@@ -118,8 +118,7 @@ impl<T: Named> NameTable<T> {
 
     /// Reserves `name` for `share` in the name of the calling task's user.
     ///
-    /// If it is taken and `open_if` is some access, the share that has it is opened instead; this
-    /// waits while that one is between reserved and published, or on its way out.
+    /// If it is taken and `open_if` is some access, the share that has it is opened instead.
     ///
     /// Context: may sleep, no locks held. The last handle of `share` must call [`Self::remove`],
     /// which also takes a reservation back.
@@ -128,30 +127,48 @@ impl<T: Named> NameTable<T> {
         account: &Account,
         name: &Name,
         rule: Rule,
-        share: T,
+        share: &T,
         open_if: Option<Wanted>,
     ) -> Outcome<Option<Opened<T>>> {
-        let entry = Entry {
-            owner: Credentials::of_caller(),
-            rule,
-            share,
-            published: false,
-            _charge: account.charge(Limit::Names, 1)?,
-        };
-        // Declared before the lock: what is not used is dropped after it.
-        let node = RBTreeNode::new(name.clone(), entry, GFP_KERNEL_ACCOUNT)?;
-        let mut names = self.names.lock();
-
         loop {
-            let Some(entry) = names.get(name) else {
+            // Opening takes no place, so that it comes before the charge.
+            if let Some(wanted) = open_if {
+                let opened = self.open_settled(name, rule.ty, wanted)?;
+
+                if opened.is_some() {
+                    return Ok(opened);
+                }
+            }
+
+            let entry = Entry {
+                owner: Credentials::of_caller(),
+                rule,
+                share: share.clone(),
+                published: false,
+                _charge: account.charge(Limit::Names, 1)?,
+            };
+            // Declared before the lock: what is not used is dropped after it.
+            let node = RBTreeNode::new(name.clone(), entry, GFP_KERNEL_ACCOUNT)?;
+            let mut names = self.names.lock();
+
+            if names.get(name).is_none() {
                 names.insert(node);
                 return Ok(None);
-            };
-            let Some(wanted) = open_if else {
+            }
+            if open_if.is_none() {
                 return Err(Status::OBJECT_NAME_COLLISION.into());
-            };
+            }
+        }
+    }
+
+    /// Opens the share that has a name, if the name is taken; waits while that one is between reserved
+    /// and published, or on its way out.
+    fn open_settled(&self, name: &Name, ty: Type, wanted: Wanted) -> Outcome<Option<Opened<T>>> {
+        let mut names = self.names.lock();
+
+        while let Some(entry) = names.get(name) {
             let access = entry
-                .admit(rule.ty, Some(wanted))
+                .admit(ty, Some(wanted))
                 .map_err(|refusal| match refusal {
                     // Sharing without OBJ_OPENIF tells the same.
                     Refusal::Hidden => Status::OBJECT_NAME_COLLISION,
@@ -165,6 +182,7 @@ impl<T: Named> NameTable<T> {
                 return Err(Stop::Interrupted);
             }
         }
+        Ok(None)
     }
 
     /// Makes the name that was reserved for `share` lead to it. Cannot fail.
@@ -273,7 +291,7 @@ mod tests {
 
         fn reserve(&self, name: &Name, thing: &Thing) -> bool {
             self.table
-                .reserve(&self.account, name, RULE, thing.clone(), None)
+                .reserve(&self.account, name, RULE, thing, None)
                 .is_ok()
         }
 
@@ -345,6 +363,17 @@ mod tests {
         assert!(!scene.reserve(&a, &thing));
         drop(rest);
         assert!(scene.reserve(&a, &thing));
+        scene.table.publish(&a, &thing);
+
+        // Opening what exists takes no place.
+        let rest = scene.account.charge(Limit::Names, limit - 1)?;
+        let wanted = Wanted::new(Type::Resource, 0);
+        let opened = scene
+            .table
+            .reserve(&scene.account, &a, RULE, &thing, wanted);
+
+        assert!(opened.is_ok_and(|opened| opened.is_some()));
+        drop(rest);
         assert!(scene.account.charge(Limit::Names, limit).is_err());
         scene.table.remove(&a, &thing);
         assert!(scene.account.charge(Limit::Names, limit).is_ok());

@@ -146,7 +146,7 @@ fn share<'a>(call: Call<'a>, args: &D3DKMT_SHAREOBJECTS, mode: u32) -> Outcome<P
             &call.process.account,
             name,
             Rule { ty, mode, may },
-            share.clone(),
+            &share,
             attributes.open_if.then_some(wanted),
         )?,
     };
