@@ -65,17 +65,6 @@ pub(crate) struct Share {
 }
 
 impl Share {
-    /// A share of these objects. A name has still to be reserved and published in the table of names.
-    pub(crate) fn new(members: Members, name: Option<Name>) -> Result<Hold> {
-        let share = Self {
-            members,
-            name,
-            handles: Atomic::new(1),
-        };
-
-        Ok(Hold(Arc::new(share, GFP_KERNEL_ACCOUNT)?))
-    }
-
     /// The name it was given, if any.
     pub(crate) fn name(&self) -> Option<&Name> {
         self.name.as_ref()
@@ -119,6 +108,18 @@ impl Named for Arc<Share> {
 pub(crate) struct Hold(Arc<Share>);
 
 impl Hold {
+    /// The first hold on a new share of these objects. A name has still to be reserved and published
+    /// in the table of names.
+    pub(crate) fn first(members: Members, name: Option<Name>) -> Result<Self> {
+        let share = Share {
+            members,
+            name,
+            handles: Atomic::new(1),
+        };
+
+        Ok(Self(Arc::new(share, GFP_KERNEL_ACCOUNT)?))
+    }
+
     /// The share.
     pub(crate) fn share(&self) -> &Arc<Share> {
         &self.0

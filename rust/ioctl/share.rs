@@ -12,9 +12,9 @@ use crate::{
         handle_table::Shareable,
         object::Object,
         share::{
+            Hold,
             Members,
-            NtHandle,
-            Share, //
+            NtHandle, //
         }, //
     },
     logic::{
@@ -138,7 +138,7 @@ fn share<'a>(call: Call<'a>, args: &D3DKMT_SHAREOBJECTS, mode: u32) -> Outcome<P
     let ty = members.first.object().access_type();
     let wanted = Wanted::new(ty, args.DesiredAccess).ok_or(Status::INVALID_PARAMETER)?;
     let access = wanted.within(may).ok_or(Status::ACCESS_DENIED)?;
-    let hold = Share::new(members, attributes.name.clone())?;
+    let hold = Hold::first(members, attributes.name.clone())?;
     let share = hold.share().clone();
     let existing = match &attributes.name {
         None => None,
