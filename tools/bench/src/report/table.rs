@@ -87,7 +87,7 @@ fn write_ratios<'a>(out: &mut String, rows: impl Iterator<Item = &'a Comparison>
             .target
             .map_or(String::new(), |target| format!("<= {target}"));
         let line = format!(
-            "    {name:<52} {ratio:<26}{target:<9}{:<8}{}",
+            "    {name:<66} {ratio:<26}{target:<9}{:<8}{}",
             row.verdict.text(),
             row.note
         );

@@ -236,5 +236,5 @@ pub fn measure(runner: &mut Runner, bench: &Bench, plan: Plan) {
             udmabuf.create_with_memory().expect("make a dma-buf");
         }));
     }
-    runner.group("objects", "an operation on a shared object", plan, all);
+    runner.group("objects", "operation on a shared object", plan, all);
 }

@@ -54,7 +54,7 @@ pub fn measure(runner: &mut Runner, bench: &Bench, plan: Plan) {
     let mut others: Vec<Other> = Vec::new();
     runner.staged_group(
         "population",
-        "an operation while N unrelated objects exist, half of them with numbers and half with names",
+        "operation among N unrelated objects",
         plan,
         all,
         |count| {
