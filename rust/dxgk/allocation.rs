@@ -52,7 +52,7 @@ pub(crate) struct Description {
 /// See the module.
 #[pin_data]
 pub(crate) struct Allocation {
-    identified: Identified,
+    _identified: Identified,
     /// What it is made of.
     pub(crate) description: Description,
     /// How late it would be evicted (MEM-9).
@@ -73,7 +73,7 @@ impl Allocation {
     ) -> Result<Arc<Self>> {
         Arc::pin_init(
             pin_init!(Self {
-                identified: Identified::new(Kind::Allocation),
+                _identified: Identified::new(Kind::Allocation),
                 description,
                 priority: Atomic::new(priority.unwrap_or(PRIORITY_NORMAL)),
                 openings: Atomic::new(0),
@@ -81,11 +81,6 @@ impl Allocation {
             }),
             GFP_KERNEL_ACCOUNT,
         )
-    }
-
-    /// Its own id, which differs from that of its container.
-    pub(crate) fn id(&self) -> u64 {
-        self.identified.id
     }
 
     /// The bytes, unless they are gone.

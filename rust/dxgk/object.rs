@@ -185,11 +185,6 @@ impl Object {
         }
     }
 
-    /// Whether both are the same object.
-    pub(crate) fn is(&self, other: &Self) -> bool {
-        self.header().id() == other.header().id()
-    }
-
     /// How many waits there are on it now.
     pub(crate) fn waiting(&self) -> usize {
         match self {

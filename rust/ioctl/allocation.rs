@@ -178,10 +178,12 @@ impl Request<'_> {
         let description = Description {
             shared: self.has(bits::CREATE_SHARED),
             alone,
-            audience: match () {
-                _ if self.has(bits::RESTRICT_SHARED_ACCESS) => Audience::Admitted,
-                _ if self.has(bits::NON_SECURE) => Audience::Anybody,
-                _ => Audience::Usual,
+            audience: if self.has(bits::RESTRICT_SHARED_ACCESS) {
+                Audience::Admitted
+            } else if self.has(bits::NON_SECURE) {
+                Audience::Anybody
+            } else {
+                Audience::Usual
             },
             creator: Group::of_caller(),
             driver_data: core::mem::take(&mut self.driver_data),

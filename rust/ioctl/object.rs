@@ -165,16 +165,16 @@ impl Subject {
         let path = name.map_or(&[][..], |name| name.path());
         // CAST: at most 1024 units.
         let size = size_of_val(path) as u32;
-        let room = args.name_size;
 
-        args.name_size = size;
-        if args.name == 0 || size == 0 {
-            return Ok(());
-        }
-        if size > room {
+        if args.name != 0 && size > args.name_size {
+            args.name_size = size;
             return Err(Status::BUFFER_TOO_SMALL.into());
         }
-        Ok(user::write_slice(args.name, path)?)
+        if args.name != 0 && size != 0 {
+            user::write_slice(args.name, path)?;
+        }
+        args.name_size = size;
+        Ok(())
     }
 }
 

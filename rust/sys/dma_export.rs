@@ -91,12 +91,12 @@ impl Live {
 impl Slots {
     /// Without dma-bufs.
     pub(crate) fn new() -> Result<Arc<Self>> {
-        Ok(Arc::pin_init(
+        Arc::pin_init(
             pin_init!(Self {
                 live <- new_mutex!([None; 2], "Slots::live"),
             }),
             GFP_KERNEL_ACCOUNT,
-        )?)
+        )
     }
 
     /// Whether there is a dma-buf.
@@ -292,8 +292,8 @@ impl<T: Buffer> Table<T> {
         let count = c_uint::try_from(pages.len()).map_err(|_| ENOMEM)?;
         // SAFETY: The device is attached, and there are as many pages; they stay in place as long
         // as the dma-buf.
-        let table =
-            from_err_ptr(unsafe { ffi::dxg_sg_map(device, pages.as_mut_ptr(), count, direction) })?;
+        let table = unsafe { ffi::dxg_sg_map(device, pages.as_mut_ptr(), count, direction) };
+        let table = from_err_ptr(table)?;
         let mapping = DeviceMapping {
             device,
             table,

@@ -198,8 +198,8 @@ impl Imported {
         buf: BufRef,
     ) -> core::result::Result<Attachment, BadSection> {
         // SAFETY: Dma-buf and device are valid.
-        let attachment =
-            from_err_ptr(unsafe { bindings::dma_buf_attach(buf.0.as_ptr(), importer.device()) });
+        let attachment = unsafe { bindings::dma_buf_attach(buf.0.as_ptr(), importer.device()) };
+        let attachment = from_err_ptr(attachment);
 
         Ok(Attachment {
             attachment: attachment

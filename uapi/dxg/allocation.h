@@ -160,7 +160,7 @@ typedef __u32 D3DKMT_CREATEALLOCATIONFLAGS;
  *	with StandardAllocation
  * @pPrivateDriverData: [in] address of driver data of the resource, otherwise
  * @PrivateDriverDataSize: [in] bytes; 0 with StandardAllocation
- * @NumAllocations: [in] entries of the info array, at most 1024
+ * @NumAllocations: [in] entries of the info array, at most 4096
  * @pAllocationInfo: pointer to D3DDDI_ALLOCATIONINFO[]; C function
  *	D3DKMTCreateAllocation only, never the ioctl
  * @pAllocationInfo2: [in] pointer to D3DDDI_ALLOCATIONINFO2[]
