@@ -114,17 +114,6 @@ pub(crate) const ALL: &[(&str, Maker)] = &[
         })
     }),
     ("SET_INFO with eight items and a file", set_info),
-    ("DELETE_INFO", |sweep| {
-        let client = Client::new()?;
-        let object = client.create(Shape::Fence, How::Private)?;
-        client.set(object.target(), key(1), 0, b"x")?;
-        let mut arg = opendxg_delete_info::zeroed();
-        (arg.handle, arg.handle_type, arg.key) = (object.handle().into(), LOCAL, key(1));
-        repeat(sweep, &client, arg, 0, |_| {
-            client.set(object.target(), key(1), 0, b"x")?;
-            Ok(())
-        })
-    }),
 ];
 
 fn open_triple(sweep: Sweep<'_>) -> Outcome {
