@@ -239,24 +239,6 @@ pub(crate) const ALL: &[(&str, Maker)] = &[
         outcome
     }),
     ("AcquireKeyedMutex2, ReleaseKeyedMutex2", acquired),
-    ("SET_INFO with a file", |sweep| {
-        let made = sample(&fixture::device()?, flags::RESOURCE)?;
-        let file = selftests::fds::memfd()?;
-        let data = [5u8; 500];
-        let items = [0, 1].map(|schema| opendxg_info_item {
-            key: [9; 16],
-            schema,
-            flags: OPENDXG_INFO_ATTACH_FD,
-            data: data.as_ptr() as u64,
-            size: 500,
-            fd: file.as_raw_fd(),
-            ..Default::default()
-        });
-        let mut arg = opendxg_set_info::zeroed();
-        (arg.handle, arg.handle_type) = (u64::from(made.resource), OPENDXG_HANDLE_LOCAL);
-        (arg.items, arg.item_count) = (items.as_ptr() as u64, 2);
-        sweep(&mut Plain::new(arg, 0, forget_info)?)
-    }),
     ("GET_INFO with a file", got),
     ("ENUM_INFO", |sweep| {
         let made = sample(&fixture::device()?, flags::RESOURCE)?;
@@ -281,7 +263,7 @@ pub(crate) const ALL: &[(&str, Maker)] = &[
         succeeds(&fixture::raw()?, &mut weak)?;
         let mut arg = opendxg_resolve_weak::zeroed();
         (arg.fd, arg.device) = (weak.fd, device.handle().0);
-        let outcome = sweep(&mut Plain::new(arg, 1, |raw, arg| {
+        let outcome = sweep(&mut Plain::new(arg, 3, |raw, arg| {
             end_handle(raw, arg.device, arg.handle)
         })?);
         close(weak.fd as u64)?;
@@ -522,17 +504,6 @@ fn set_info(resource: u32) -> Outcome {
     (arg.handle, arg.handle_type) = (u64::from(resource), OPENDXG_HANDLE_LOCAL);
     (arg.items, arg.item_count) = ((&raw const item) as u64, 1);
     succeeds(&fixture::raw()?, &mut arg)
-}
-
-/// Deletes the two entries that a SET_INFO has made.
-fn forget_info(raw: &Raw, arg: &opendxg_set_info) -> Outcome {
-    for schema in 0..2 {
-        let mut delete = opendxg_delete_info::zeroed();
-        (delete.handle, delete.handle_type) = (arg.handle, arg.handle_type);
-        (delete.key, delete.schema) = ([9; 16], schema);
-        succeeds(raw, &mut delete)?;
-    }
-    Ok(())
 }
 
 fn got(sweep: Sweep<'_>) -> Outcome {
