@@ -59,12 +59,15 @@ pub(super) fn unlock(call: Call<'_>, args: &D3DKMT_UNLOCK2) -> Outcome {
     find(call, args.hDevice, args.hAllocation)?.unlock()
 }
 
-/// nr 0x24. Memory is coherent for every agent there is: checks only.
+/// nr 0x24. Own memory is coherent for every agent there is; the exporter of a foreign dma-buf is
+/// asked to make it so.
 pub(super) fn invalidate_cache(call: Call<'_>, args: &D3DKMT_INVALIDATECACHE) -> Outcome {
     let allocation = find(call, args.hDevice, args.hAllocation)?;
     let end = args.Offset.checked_add(args.Length);
 
-    invalid_if(end.is_none_or(|end| end > allocation.allocation.description.size))
+    invalid_if(end.is_none_or(|end| end > allocation.allocation.description.size))?;
+    drop(allocation.allocation.storage()?.begin_cpu_access()?);
+    Ok(())
 }
 
 /// The allocations that a resource or a list names: exactly one of the two is given (MEM-9).

@@ -188,24 +188,40 @@ fn run_report<'a, C: Context, T: Plain>(
     outcome?.commit(context.tables())
 }
 
+/// Runs a handler like [`run_report`] whose effect cannot be taken back: that there is a place for the
+/// outputs is known before (RES-3).
+fn run_lasting<'a, C: Context, T: Plain>(
+    context: C,
+    arg: u64,
+    handler: impl FnOnce(C, &mut T) -> Outcome<Publish<'a>>,
+) -> Outcome {
+    let mut args = user::read::<T>(arg)?;
+
+    user::write(arg, &args)?;
+
+    let outcome = handler(context, &mut args);
+
+    user::write(arg, &args)?;
+    outcome?.commit(context.tables())
+}
+
 /// The `ioctl` operation of the device.
 pub(crate) fn run(opened: &OpenFile, cmd: u32, arg: u64) -> isize {
     let number = cmd & 0xff;
+    let Some(call) = call(opened) else {
+        return not_ours();
+    };
 
     if number == EXEC {
         return run_exec(cmd, arg, |number, size| {
             // CAST: usize has 64 bits wherever a size does not fit 32.
             let entry = table::find(number).filter(|entry| entry.size == size as usize)?;
-            let call = call(opened)?;
 
             Some(move |arg| (entry.run)(call, arg))
         });
     }
 
     let Some(entry) = table::find(number).filter(|entry| entry.code(number) == cmd) else {
-        return not_ours();
-    };
-    let Some(call) = call(opened) else {
         return not_ours();
     };
 

@@ -13,11 +13,9 @@ use crate::uapi::{
     status::{
         Outcome,
         Status, //
-    }, //
+    },
+    OPENDXG_VERSION, //
 };
-
-/// Version of the extensions.
-const VERSION: u32 = 1;
 
 /// nr 0x81: which numbers this kernel implements.
 ///
@@ -27,7 +25,7 @@ pub(super) fn version<'a>(_call: Call<'a>, args: &mut opendxg_version) -> Outcom
         return Err(Status::INVALID_PARAMETER.into());
     }
 
-    args.version = VERSION;
+    args.version = OPENDXG_VERSION;
     for (word, numbers) in args.implemented.iter_mut().zip((0u32..).step_by(64)) {
         *word = (0..64)
             .filter(|bit| numbers + bit == EXEC || table::find(numbers + bit).is_some())
