@@ -7,8 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 
 use crate::logic::info_rules::{
-    are_distinct, are_flags_valid, check_delete, check_set, choose, find, guid_parts, has_file_after, Choice,
-    Entry, Id, Item, Key, Limits, Refused, ATTACH_FD, BLOB, CREATE_ONLY, REMOVE_FD, SEALED,
+    are_distinct, are_flags_valid, check_delete, check_set, choose, find, guid_parts,
+    has_file_after, Choice, Entry, Id, Item, Key, Limits, Refused, ATTACH_FD, BLOB, CREATE_ONLY,
+    REMOVE_FD, SEALED,
 };
 
 const LIMITS: Limits = Limits {
