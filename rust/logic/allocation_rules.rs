@@ -159,7 +159,7 @@ impl DriverData {
                 .and_then(|rest| rest.first_chunk())
                 .map_or(0, |chunk| u32::from_le_bytes(*chunk))
         };
-        let long = |at: usize| u64::from(word(at)) | u64::from(word(at + 4)) << 32;
+        let long = |at: usize| u64::from(word(at)) | (u64::from(word(at + 4)) << 32);
         let data = Self {
             size: long(8),
             width: long(16),

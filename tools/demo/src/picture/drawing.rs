@@ -25,7 +25,7 @@ impl Drawing {
         let wave = std::array::from_fn(|step| (127.5 + 127.5 * turn(step).sin()).round() as u8);
         let palette = std::array::from_fn(|step| {
             let level = |shift: f64| (127.5 + 127.5 * (turn(step) + shift).cos()).round() as u32;
-            level(0.0) << 16 | level(2.1) << 8 | level(4.2)
+            (level(0.0) << 16) | (level(2.1) << 8) | level(4.2)
         });
         let mut distance = Vec::with_capacity(WIDTH * HEIGHT);
         for y in 0..HEIGHT {
@@ -116,7 +116,7 @@ fn write_number(number: u64, pixels: &mut [u32]) {
         let left = 2 * DOT + place * 6 * DOT;
         for (shift, colour) in [(2, 0x00_0000), (0, 0xff_ffff)] {
             for (y, bits) in DIGITS[usize::from(digit - b'0')].iter().enumerate() {
-                for x in (0..5).filter(|x| bits >> (4 - x) & 1 != 0) {
+                for x in (0..5).filter(|x| (bits >> (4 - x)) & 1 != 0) {
                     square(
                         left + x * DOT + shift,
                         top + y * DOT + shift,

@@ -73,7 +73,7 @@ fn res_36_unknown_access_bits_are_refused() {
     ] {
         for bit in unknown {
             for rest in [0, ty.all(), MAXIMUM_ALLOWED, GENERIC_ALL] {
-                assert_eq!(Wanted::new(ty, 1 << bit | rest), None, "{ty:?} {bit}");
+                assert_eq!(Wanted::new(ty, (1 << bit) | rest), None, "{ty:?} {bit}");
             }
         }
     }

@@ -10,7 +10,7 @@ use super::*;
 
 /// The wait that a busy mutex gives.
 fn queued(mutex: &Shared, thread: u32, key: u64) -> Queued {
-    mutex.start(thread, key).err().expect("busy")
+    mutex.start(thread, key).expect_err("busy")
 }
 
 /// RES-98, with two threads instead of time-outs.

@@ -331,7 +331,7 @@ fn entries(image: &mut Image) -> Outcome<Vec<u8>> {
     data[24..32].copy_from_slice(&SIZE.to_ne_bytes());
     data[32] = 1;
     let address = image.place(&data)?;
-    let mut info = vec![0; 96];
+    let mut info = [0; 96];
     info[16..24].copy_from_slice(&address.to_ne_bytes());
     info[24] = 48;
     Ok(info.repeat(COUNT as usize))
