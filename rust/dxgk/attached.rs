@@ -141,18 +141,23 @@ impl Attached {
         Replaced::Done(state.link.clone())
     }
 
-    /// Changes the store and tells the watches. Returns the new generation.
+    /// Changes the store and tells the watches. Returns the new generation. `announce` hears it
+    /// before; if it cannot, nothing changes.
     ///
     /// Context: may sleep, no locks held.
     fn change(
         &self,
         make: impl Fn(&Store) -> core::result::Result<Store, Failed>,
+        announce: impl Fn(u64) -> bool,
     ) -> core::result::Result<u64, Failed> {
         loop {
             let seen = self.store();
             let new = Arc::new(make(&seen)?, GFP_KERNEL_ACCOUNT)?;
             let generation = new.generation();
 
+            if !announce(generation) {
+                return Err(Failed::Unheard);
+            }
             match self.replace(&seen, new) {
                 Replaced::Done(link) => {
                     if let Some(link) = link {
@@ -169,17 +174,26 @@ impl Attached {
     /// Stores entries, all or none; they name different ones (RES-56).
     ///
     /// Context: may sleep, no locks held.
-    pub(crate) fn set(&self, changes: &[Change]) -> core::result::Result<u64, Failed> {
+    pub(crate) fn set(
+        &self,
+        changes: &[Change],
+        announce: impl Fn(u64) -> bool,
+    ) -> core::result::Result<u64, Failed> {
         let writer = Credentials::of_caller();
 
-        self.change(|store| store.with(changes, writer))
+        self.change(|store| store.with(changes, writer), announce)
     }
 
     /// Removes an entry (RES-58).
     ///
     /// Context: may sleep, no locks held.
-    pub(crate) fn delete(&self, id: Id, expected: u64) -> core::result::Result<u64, Failed> {
-        self.change(|store| store.without(id, expected))
+    pub(crate) fn delete(
+        &self,
+        id: Id,
+        expected: u64,
+        announce: impl Fn(u64) -> bool,
+    ) -> core::result::Result<u64, Failed> {
+        self.change(|store| store.without(id, expected), announce)
     }
 
     /// The legacy runtime blob, if the object has one (RES-67). To be dropped with no locks held.
@@ -198,7 +212,7 @@ impl Attached {
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn set_blob(&self, value: Arc<Value>) -> Outcome {
-        self.set(&[blob(value, 0)])?;
+        self.set(&[blob(value, 0)], |_| true)?;
         Ok(())
     }
 
@@ -206,7 +220,7 @@ impl Attached {
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn init_blob(&self, value: Arc<Value>) -> Outcome {
-        match self.set(&[blob(value, CREATE_ONLY)]) {
+        match self.set(&[blob(value, CREATE_ONLY)], |_| true) {
             Err(Failed::Refused(Refused::Exists)) => Ok(()),
             other => Ok(other.map(drop)?),
         }
@@ -498,8 +512,8 @@ mod tests {
         assert!(attached.init_blob(value(&tables, 9)?).is_ok());
         assert_eq!(attached.blob_size(), 6);
         assert_eq!(attached.generation(), 1);
-        assert!(attached.delete(BLOB, 2).is_err());
-        assert!(attached.delete(BLOB, 1).is_ok());
+        assert!(attached.delete(BLOB, 2, |_| true).is_err());
+        assert!(attached.delete(BLOB, 1, |_| true).is_ok());
         assert_eq!(attached.generation(), 2);
         assert!(attached.init_blob(value(&tables, 9)?).is_ok());
         assert_eq!(attached.blob_size(), 9);

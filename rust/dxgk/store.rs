@@ -150,6 +150,8 @@ pub(crate) enum Failed {
     NoMemory,
     /// The object is dead.
     Dead,
+    /// The caller has no place for the answer.
+    Unheard,
 }
 
 impl From<Refused> for Failed {
@@ -174,6 +176,7 @@ impl From<Failed> for Stop {
             Failed::Refused(Refused::Full) => Status::QUOTA_EXCEEDED,
             Failed::NoMemory => Status::NO_MEMORY,
             Failed::Dead => Status::INVALID_PARAMETER,
+            Failed::Unheard => Status::ACCESS_VIOLATION,
         }
         .into()
     }

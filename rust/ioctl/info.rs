@@ -114,7 +114,11 @@ fn report(changed: core::result::Result<u64, Failed>, generation: &mut u64) -> O
 }
 
 /// nr 0xa4.
-pub(super) fn set<'a>(from: impl Context, args: &mut opendxg_set_info) -> Outcome<Publish<'a>> {
+pub(super) fn set(
+    from: impl Context,
+    args: &mut opendxg_set_info,
+    announce: &dyn Fn(&opendxg_set_info) -> bool,
+) -> Outcome {
     // CAST: 32 bits fit a usize.
     let count = args.item_count as usize;
 
@@ -138,15 +142,24 @@ pub(super) fn set<'a>(from: impl Context, args: &mut opendxg_set_info) -> Outcom
     for item in &*items {
         changes.push(change(&target, item)?, GFP_KERNEL_ACCOUNT)?;
     }
-    report(target.header().attached.set(&changes), &mut args.generation)?;
-    Ok(Publish::Nothing)
+
+    let answer = *args;
+    let set = target.header().attached.set(&changes, |generation| {
+        announce(&opendxg_set_info {
+            generation,
+            ..answer
+        })
+    });
+
+    report(set, &mut args.generation)
 }
 
 /// nr 0xa7.
-pub(super) fn delete<'a>(
+pub(super) fn delete(
     from: impl Context,
     args: &mut opendxg_delete_info,
-) -> Outcome<Publish<'a>> {
+    announce: &dyn Fn(&opendxg_delete_info) -> bool,
+) -> Outcome {
     let target = from.target(args.handle, args.handle_type)?;
 
     target.check_writable()?;
@@ -155,13 +168,16 @@ pub(super) fn delete<'a>(
         key: args.key,
         schema: args.schema,
     };
-    let deleted = target
-        .header()
-        .attached
-        .delete(id, args.expected_generation);
+    let answer = *args;
+    let attached = &target.header().attached;
+    let deleted = attached.delete(id, args.expected_generation, |generation| {
+        announce(&opendxg_delete_info {
+            generation,
+            ..answer
+        })
+    });
 
-    report(deleted, &mut args.generation)?;
-    Ok(Publish::Nothing)
+    report(deleted, &mut args.generation)
 }
 
 /// The flags of an entry that users see.

@@ -188,21 +188,23 @@ fn run_report<'a, C: Context, T: Plain>(
     outcome?.commit(context.tables())
 }
 
-/// Runs a handler like [`run_report`] whose effect cannot be taken back: that there is a place for the
-/// outputs is known before (RES-3).
-fn run_lasting<'a, C: Context, T: Plain>(
+/// Runs a handler whose effect cannot be taken back: it is given a way to copy its answer out before
+/// the effect, and has none if that fails (RES-3). After a failure the struct is written as its rules
+/// say.
+fn run_announced<C: Context, T: Plain>(
     context: C,
     arg: u64,
-    handler: impl FnOnce(C, &mut T) -> Outcome<Publish<'a>>,
+    handler: impl FnOnce(C, &mut T, &dyn Fn(&T) -> bool) -> Outcome,
 ) -> Outcome {
     let mut args = user::read::<T>(arg)?;
+    let outcome = handler(context, &mut args, &|answer| {
+        user::write(arg, answer).is_ok()
+    });
 
-    user::write(arg, &args)?;
-
-    let outcome = handler(context, &mut args);
-
-    user::write(arg, &args)?;
-    outcome?.commit(context.tables())
+    if outcome.is_err() {
+        user::write(arg, &args)?;
+    }
+    outcome
 }
 
 /// The `ioctl` operation of the device.

@@ -14,9 +14,9 @@ use super::{
     name,
     object,
     resource,
+    run_announced,
     run_elsewhere,
     run_in,
-    run_lasting,
     run_out,
     run_report,
     share,
@@ -169,10 +169,10 @@ table! {
     DXG_IOCTL_ACQUIREKEYEDMUTEX2: run_report D3DKMT_ACQUIREKEYEDMUTEX2 => keyed_mutex::acquire2;
     DXG_IOCTL_RELEASEKEYEDMUTEX: run_in D3DKMT_RELEASEKEYEDMUTEX => keyed_mutex::release;
     DXG_IOCTL_RELEASEKEYEDMUTEX2: run_in D3DKMT_RELEASEKEYEDMUTEX2 => keyed_mutex::release2;
-    DXG_IOCTL_SET_INFO: run_lasting opendxg_set_info => info::set;
+    DXG_IOCTL_SET_INFO: run_announced opendxg_set_info => info::set;
     DXG_IOCTL_GET_INFO: run_report opendxg_get_info => info::get;
     DXG_IOCTL_ENUM_INFO: run_report opendxg_enum_info => info::enumerate;
-    DXG_IOCTL_DELETE_INFO: run_lasting opendxg_delete_info => info::delete;
+    DXG_IOCTL_DELETE_INFO: run_announced opendxg_delete_info => info::delete;
     DXG_IOCTL_OPEN_WEAK: run_out opendxg_open_weak => weak::open;
     DXG_IOCTL_RESOLVE_WEAK: run_out opendxg_resolve_weak => weak::resolve;
     DXG_IOCTL_WATCH: run_out opendxg_watch => weak::watch;

@@ -114,6 +114,20 @@ pub(crate) const ALL: &[(&str, Maker)] = &[
         })
     }),
     ("SET_INFO with eight items and a file", set_info),
+    ("DELETE_INFO", |sweep| {
+        let client = Client::new()?;
+        let object = client.create(Shape::Resource, How::Private)?;
+        let (target, bytes) = (object.target(), [7u8; 300]);
+        let mut arg = opendxg_delete_info::zeroed();
+        (arg.handle, arg.handle_type, arg.key) = (object.handle().into(), LOCAL, key(1));
+        client.set_info(target, &[Item::new(key(1), 0, &bytes)])?;
+        // A call that failed has removed nothing.
+        repeat(sweep, &client, arg, 0, |_| {
+            ensure_eq!(client.entries(target)?.len(), 0);
+            client.set_info(target, &[Item::new(key(1), 0, &bytes)])?;
+            Ok(())
+        })
+    }),
 ];
 
 fn open_triple(sweep: Sweep<'_>) -> Outcome {
