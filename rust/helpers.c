@@ -19,6 +19,7 @@
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
+#include <linux/sort.h>
 #include <linux/uaccess.h>
 #include <linux/uidgid.h>
 #include <linux/unaligned.h>
@@ -275,6 +276,17 @@ int dxg_sleep_until(const atomic_t *word, const s64 *deadline, bool realtime, bo
 	}
 	__set_current_state(TASK_RUNNING);
 	return ret;
+}
+
+static int dxg_compare(const void *left, const void *right)
+{
+	return cmp_int(*(const u32 *)left, *(const u32 *)right);
+}
+
+/* Rust's own sort has a way to panic, if only for comparisons that are none. */
+void dxg_sort(u32 *words, size_t count)
+{
+	sort(words, count, sizeof(*words), dxg_compare, NULL);
 }
 
 void dxg_waitqueue_init(struct wait_queue_head *wq)

@@ -27,6 +27,8 @@ use super::{
     },
     context::Context,
     device::Device,
+    keyed_mutex::KeyedMutex,
+    mutex_opening::MutexOpening,
     object::{
         Object,
         Strong, //
@@ -426,10 +428,10 @@ impl HandleTable {
         self.lookup().sync_object(local)
     }
 
-    /// The keyed mutex behind a handle.
-    pub(crate) fn keyed_mutex(&self, local: u32) -> Outcome<Opened> {
+    /// The keyed mutex behind a handle, and what its owner remembers of the handle.
+    pub(crate) fn keyed_mutex(&self, local: u32) -> Outcome<(Arc<KeyedMutex>, Arc<MutexOpening>)> {
         self.lookup().find(local, |entry| match &entry.item {
-            Item::KeyedMutex(opening) => Some(opening.opened(entry.parent)),
+            Item::KeyedMutex(opening) => opening.keyed_mutex(),
             _ => None,
         })
     }

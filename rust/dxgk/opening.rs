@@ -5,6 +5,7 @@
 
 use super::{
     address_space::AddressSpace,
+    keyed_mutex::KeyedMutex,
     mutex_opening::MutexOpening,
     object::{
         Object,
@@ -51,8 +52,6 @@ pub(crate) struct Opened {
     /// The handle of the device that it was opened on, if any. That one is alive, because the handle
     /// of the object goes with it.
     pub(crate) device: Option<u32>,
-    /// For a keyed mutex, the opening it is used through.
-    pub(crate) mutex: Option<Arc<MutexOpening>>,
 }
 
 impl Opening {
@@ -128,13 +127,20 @@ impl Opening {
             object: self.strong.object().clone(),
             rights: self.rights,
             device,
-            mutex: self.mutex.clone(),
         }
     }
 
     /// The object.
     pub(crate) fn object(&self) -> &Object {
         self.strong.object()
+    }
+
+    /// The keyed mutex, and what its owner remembers of this opening.
+    pub(crate) fn keyed_mutex(&self) -> Option<(Arc<KeyedMutex>, Arc<MutexOpening>)> {
+        match (self.strong.object(), &self.mutex) {
+            (Object::KeyedMutex(mutex), Some(opening)) => Some((mutex.clone(), opening.clone())),
+            _ => None,
+        }
     }
 
     /// The access that may be given away, unless nothing may be.

@@ -57,6 +57,7 @@ use crate::{
     },
     sys::{
         group::Group,
+        sort,
         user, //
     },
     uapi::{
@@ -418,7 +419,7 @@ pub(super) fn destroy(call: Call<'_>, args: &D3DKMT_DESTROYALLOCATION2) -> Outco
     let mut list = KVVec::from_elem(0u32, count, GFP_KERNEL_ACCOUNT)?;
 
     user::read_slice(args.phAllocationList, &mut list)?;
-    list.sort_unstable();
+    sort::sort(&mut list);
     invalid_if(
         list.windows(2)
             .any(|pair| matches!(pair, [one, next] if one == next)),

@@ -16,7 +16,6 @@ use crate::{
             Acquired,
             KeyedMutex, //
         },
-        mutex_opening::MutexOpening,
         object::{
             Header,
             Object,
@@ -106,16 +105,6 @@ impl Data {
             return Err(Status::INVALID_PARAMETER.into());
         }
         Ok(user::write_slice(self.addr, value.bytes())?)
-    }
-}
-
-/// The mutex behind a local handle of the caller, and what its owner remembers of the handle.
-fn find(call: Call<'_>, local: u32) -> Outcome<(Arc<KeyedMutex>, Arc<MutexOpening>)> {
-    let opened = call.process.handles.keyed_mutex(local)?;
-
-    match (opened.object, opened.mutex) {
-        (Object::KeyedMutex(mutex), Some(opening)) => Ok((mutex, opening)),
-        _ => Err(Status::INVALID_PARAMETER.into()),
     }
 }
 
@@ -261,7 +250,7 @@ pub(super) fn destroy(call: Call<'_>, args: &D3DKMT_DESTROYKEYEDMUTEX) -> Outcom
 
 /// Acquires (RES-95, RES-96) and copies the private data out.
 fn take(call: Call<'_>, local: u32, key: u64, timeout: u64, data: Data) -> Outcome<Acquired> {
-    let (mutex, opening) = find(call, local)?;
+    let (mutex, opening) = call.process.handles.keyed_mutex(local)?;
     let timeout = match timeout {
         0 => None,
         addr => Some(user::read::<i64>(addr)?),
@@ -313,7 +302,7 @@ pub(super) fn acquire2<'a>(
 
 /// nr 0x98 (RES-97).
 pub(super) fn release(call: Call<'_>, args: &D3DKMT_RELEASEKEYEDMUTEX) -> Outcome {
-    let (mutex, opening) = find(call, args.hKeyedMutex)?;
+    let (mutex, opening) = call.process.handles.keyed_mutex(args.hKeyedMutex)?;
 
     mutex.release(&opening, args.Key, args.FenceValue)
 }
@@ -321,7 +310,7 @@ pub(super) fn release(call: Call<'_>, args: &D3DKMT_RELEASEKEYEDMUTEX) -> Outcom
 /// nr 0x99 (RES-101).
 pub(super) fn release2(call: Call<'_>, args: &D3DKMT_RELEASEKEYEDMUTEX2) -> Outcome {
     let data = Data::new(args.pPrivateRuntimeData, args.PrivateRuntimeDataSize)?;
-    let (mutex, opening) = find(call, args.hKeyedMutex)?;
+    let (mutex, opening) = call.process.handles.keyed_mutex(args.hKeyedMutex)?;
 
     if !mutex.is_owned_by_caller(&opening) {
         return Err(Status::INVALID_PARAMETER.into());

@@ -208,7 +208,10 @@ pub fn upcase(unit: u16) -> u16 {
     let run = after.checked_sub(1).and_then(|index| RUNS.get(index));
 
     match run {
-        Some(run) if unit <= run.last && (unit - run.first) % run.step == 0 => {
+        Some(run)
+            if unit <= run.last
+                && unit.wrapping_sub(run.first).checked_rem(run.step) == Some(0) =>
+        {
             unit.wrapping_add(run.distance)
         }
         _ => unit,

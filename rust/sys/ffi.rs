@@ -74,6 +74,8 @@ extern "C" {
         killable: bool,
     ) -> c_int;
 
+    pub(super) fn dxg_sort(words: *mut u32, count: usize);
+
     pub(super) fn dxg_waitqueue_init(wq: *mut bindings::wait_queue_head);
     pub(super) fn dxg_waitqueue_wake(wq: *mut bindings::wait_queue_head);
     pub(super) fn dxg_poll_wait(

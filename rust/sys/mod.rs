@@ -21,6 +21,7 @@ pub(crate) mod pinned;
 pub(crate) mod random;
 pub(crate) mod shmem;
 pub(crate) mod sleep;
+pub(crate) mod sort;
 pub(crate) mod thread;
 pub(crate) mod thread_exit;
 pub(crate) mod time;

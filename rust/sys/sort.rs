@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The kernel's sort.
+
+use super::ffi;
+
+/// Sorts in increasing order, in place and without a way to panic.
+///
+/// Context: no locks held; takes long for long lists.
+pub(crate) fn sort(words: &mut [u32]) {
+    // SAFETY: The words are valid for reads and writes.
+    unsafe { ffi::dxg_sort(words.as_mut_ptr(), words.len()) }
+}
