@@ -13,7 +13,7 @@ pub const SCALE_VARIABLE: &str = "OPENDXG_TEST_SCALE";
 const SOON: Duration = Duration::from_secs(10);
 
 /// Whether this is a kernel whose checks make everything slow: the project's debug kernel is named so.
-fn is_slow_kernel() -> bool {
+pub fn is_slow_kernel() -> bool {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     release.trim_end().ends_with("debug")
 }
