@@ -29,6 +29,7 @@ use kernel::{
     sync::{
         atomic::{
             Atomic,
+            Full,
             Relaxed, //
         },
         Arc,
@@ -38,6 +39,9 @@ use kernel::{
 
 /// Priority of an allocation that nobody has given one: `D3DDDI_ALLOCATIONPRIORITY_NORMAL`.
 const PRIORITY_NORMAL: u32 = 0x7800_0000;
+
+/// Instead of a number of handles: the allocation is no part of its resource any more.
+const GIVEN_UP: u32 = u32::MAX;
 
 /// What an allocation is made of, fixed at creation.
 pub(crate) struct Description {
@@ -57,7 +61,7 @@ pub(crate) struct Allocation {
     pub(crate) description: Description,
     /// How late it would be evicted (MEM-9).
     pub(crate) priority: Atomic<u32>,
-    /// How many handles there are.
+    /// How many handles there are, or [`GIVEN_UP`].
     openings: Atomic<u32>,
     /// The bytes; none after the end. LOCK: `Slots::live` is taken inside.
     #[pin]
@@ -90,24 +94,41 @@ impl Allocation {
         storage.ok_or(Status::INVALID_PARAMETER.into())
     }
 
-    /// One more handle.
-    pub(crate) fn open(&self) {
-        self.openings.add(1, Relaxed);
+    /// One more handle; INVALID_PARAMETER if the allocation was given up.
+    pub(crate) fn open(&self) -> Outcome {
+        let mut count = self.openings.load(Relaxed);
+
+        while count != GIVEN_UP {
+            // OVERFLOW: bounded by the handles of all processes.
+            match self.openings.cmpxchg(count, count + 1, Full) {
+                Ok(_) => return Ok(()),
+                Err(now) => count = now,
+            }
+        }
+        Err(Status::INVALID_PARAMETER.into())
     }
 
     /// One handle less.
     pub(crate) fn close(&self) {
-        self.openings.fetch_sub(1, Relaxed);
+        let mut count = self.openings.load(Relaxed);
+
+        while count != GIVEN_UP {
+            match self.openings.cmpxchg(count, count - 1, Full) {
+                Ok(_) => return,
+                Err(now) => count = now,
+            }
+        }
     }
 
-    /// Whether there is one handle and no dma-buf (RES-82).
-    pub(crate) fn is_used_once(&self) -> bool {
+    /// Gives the allocation up if there is one handle and no dma-buf (RES-82): nobody opens it any
+    /// more. Whether it was.
+    pub(crate) fn give_up(&self) -> bool {
         let storage = self.storage.lock();
         let exported = storage
             .as_ref()
             .is_some_and(|storage| storage.exports().is_exported());
 
-        self.openings.load(Relaxed) == 1 && !exported
+        !exported && self.openings.cmpxchg(1, GIVEN_UP, Full).is_ok()
     }
 
     /// A descriptor of the dma-buf of the allocation; `keep` makes the reference that it holds.

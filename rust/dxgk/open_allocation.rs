@@ -35,8 +35,7 @@ impl OpenAllocation {
         let write = bundle.may_write() && !allocation.description.read_only;
         let window = Window::new(allocation.storage()?, write)?;
 
-        // Counted by the owner of the container before it can be given up.
-        bundle.resource().open(allocation)?;
+        allocation.open()?;
 
         let opened = Self {
             bundle: bundle.clone(),

@@ -168,19 +168,12 @@ impl Resource {
             return;
         }
 
-        let mut state = self.state.lock();
-
-        if allocation.is_used_once() {
-            let removed = state.take(allocation);
-
-            drop(state);
-            if let Some(removed) = removed {
-                removed.cleanup();
-            }
+        if allocation.give_up() {
+            self.remove(allocation);
         }
     }
 
-    /// Takes an allocation out that was added by a call that failed.
+    /// Takes an allocation out: it was given up, or added by a call that failed.
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn remove(&self, allocation: &Arc<Allocation>) {
@@ -189,21 +182,6 @@ impl Resource {
         if let Some(removed) = removed {
             removed.cleanup();
         }
-    }
-
-    /// Counts one more handle of an allocation, unless the allocation was given up.
-    pub(crate) fn open(&self, allocation: &Arc<Allocation>) -> Outcome {
-        let state = self.state.lock();
-
-        if !state
-            .allocations
-            .iter()
-            .any(|known| Arc::ptr_eq(known, allocation))
-        {
-            return Err(Status::INVALID_PARAMETER.into());
-        }
-        allocation.open();
-        Ok(())
     }
 
     /// One more bundle in the process with this key.
