@@ -23,7 +23,11 @@ use crate::{
         access,
         sync_flags::Rights, //
     },
-    sys::caller::Credentials, //
+    sys::caller::Credentials,
+    uapi::status::{
+        Outcome,
+        Status, //
+    }, //
 };
 use kernel::{
     prelude::*,
@@ -165,6 +169,13 @@ impl NtHandle {
     /// The object that decides about the type.
     pub(crate) fn object(&self) -> &Object {
         self.share().object()
+    }
+
+    /// A reference to the object that decides about the type; the share holds one itself.
+    pub(crate) fn strong(&self) -> Outcome<Strong> {
+        let first = &self.share().members().first;
+
+        first.another().ok_or(Status::INVALID_HANDLE.into())
     }
 
     /// The access of this handle.

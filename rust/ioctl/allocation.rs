@@ -3,6 +3,7 @@
 //! Creating and destroying allocations and resources (shared-resources.md sections 3 and 4).
 
 use super::{
+    entries,
     handles::Handles,
     invalid_if,
     shortage,
@@ -361,20 +362,15 @@ pub(super) fn create<'a>(
 
     let first = usize::from(creates_resource);
 
-    for (entry, number) in entries(args.infos()).zip(handles.numbers().skip(first)) {
+    // Each entry begins with its handle.
+    for (entry, number) in
+        entries::<D3DDDI_ALLOCATIONINFO2>(args.infos()).zip(handles.numbers().skip(first))
+    {
         user::write(entry, &number)?;
     }
     args.hGlobalShare = handles.global;
     args.Flags |= bits::IS_ZEROED;
     Ok(Publish::Handles(handles))
-}
-
-/// The addresses of the entries of an allocation info array. Each begins with its handle.
-fn entries(array: u64) -> impl Iterator<Item = u64> {
-    // CAST: 96 bytes.
-    let size = size_of::<D3DDDI_ALLOCATIONINFO2>() as u64;
-
-    (0..).map(move |index: u64| array.wrapping_add(index.wrapping_mul(size)))
 }
 
 /// Reserves the handles of these allocations of a bundle.

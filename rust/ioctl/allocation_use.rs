@@ -70,14 +70,15 @@ pub(super) fn invalidate_cache(call: Call<'_>, args: &D3DKMT_INVALIDATECACHE) ->
     Ok(())
 }
 
-/// The allocations that a resource or a list names: exactly one of the two is given (MEM-9).
+/// The allocations that a resource or a list names: exactly one of the two is given (MEM-9). And how
+/// many elements the caller's array has: one for a resource.
 fn chosen(
     call: Call<'_>,
     device: u32,
     resource: u32,
     list: u64,
     count: u32,
-) -> Outcome<KVVec<Arc<Allocation>>> {
+) -> Outcome<(KVVec<Arc<Allocation>>, usize)> {
     let table = &call.process.handles;
 
     table.device(device)?;
@@ -87,7 +88,7 @@ fn chosen(
         let found = table.resource(resource)?;
 
         invalid_if(found.device.is_some_and(|own| own != device))?;
-        return Ok(found.what.resource().allocations()?);
+        return Ok((found.what.resource().allocations()?, 1));
     }
     invalid_if(list == 0 || count == 0 || count > MAX_ALLOCATIONS)?;
 
@@ -101,22 +102,18 @@ fn chosen(
 
         allocations.push(opened.allocation.clone(), GFP_KERNEL_ACCOUNT)?;
     }
-    Ok(allocations)
+    Ok((allocations, handles.len()))
 }
 
 /// nr 0x2e. With a resource there is one priority for all.
 pub(super) fn set_priority(call: Call<'_>, args: &D3DKMT_SETALLOCATIONPRIORITY) -> Outcome {
-    let allocations = chosen(
+    let (allocations, count) = chosen(
         call,
         args.hDevice,
         args.hResource,
         args.phAllocationList,
         args.AllocationCount,
     )?;
-    let count = match args.hResource {
-        0 => allocations.len(),
-        _ => 1,
-    };
 
     invalid_if(args.pPriorities == 0)?;
 
@@ -131,17 +128,13 @@ pub(super) fn set_priority(call: Call<'_>, args: &D3DKMT_SETALLOCATIONPRIORITY) 
 
 /// nr 0x3c. With a resource there is one answer, that of its first allocation.
 pub(super) fn priority(call: Call<'_>, args: &D3DKMT_GETALLOCATIONPRIORITY) -> Outcome {
-    let allocations = chosen(
+    let (allocations, count) = chosen(
         call,
         args.hDevice,
         args.hResource,
         args.phAllocationList,
         args.AllocationCount,
     )?;
-    let count = match args.hResource {
-        0 => allocations.len(),
-        _ => 1,
-    };
     let mut priorities = KVVec::with_capacity(count, GFP_KERNEL_ACCOUNT)?;
 
     invalid_if(args.pPriorities == 0)?;
@@ -155,17 +148,13 @@ pub(super) fn priority(call: Call<'_>, args: &D3DKMT_GETALLOCATIONPRIORITY) -> O
 /// nr 0x2a. There is no memory segment: everything is in system memory. With a resource there is
 /// one answer.
 pub(super) fn residency(call: Call<'_>, args: &D3DKMT_QUERYALLOCATIONRESIDENCY) -> Outcome {
-    let allocations = chosen(
+    let (_, count) = chosen(
         call,
         args.hDevice,
         args.hResource,
         args.phAllocationList,
         args.AllocationCount,
     )?;
-    let count = match args.hResource {
-        0 => allocations.len(),
-        _ => 1,
-    };
     let status: u32 = D3DKMT_ALLOCATIONRESIDENCYSTATUS_RESIDENTINSHAREDMEMORY;
     let answers = KVVec::from_elem(status, count, GFP_KERNEL_ACCOUNT)?;
 

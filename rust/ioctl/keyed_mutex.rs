@@ -3,6 +3,7 @@
 //! Keyed mutexes. The first generation of calls is the second one without private data.
 
 use super::{
+    shortage,
     Call,
     Publish, //
 };
@@ -25,6 +26,7 @@ use crate::{
     },
     logic::{
         access,
+        allocation_rules::MAX_PRIVATE_DATA,
         handle,
         sync_flags::{
             Rights,
@@ -45,17 +47,11 @@ use crate::{
         *, //
     }, //
 };
-use kernel::{
-    prelude::*,
-    sync::Arc, //
-};
-
-/// Private runtime data of at most this size.
-const MAX_DATA: u32 = 0x1_0000;
+use kernel::sync::Arc;
 
 /// Private runtime data in the caller's memory.
 #[derive(Clone, Copy)]
-struct Data {
+pub(super) struct Data {
     addr: u64,
     size: u32,
 }
@@ -64,7 +60,7 @@ impl Data {
     const NONE: Self = Self { addr: 0, size: 0 };
 
     /// INVALID_PARAMETER for a size without an address (RES-91, RES-92, RES-101).
-    fn new(addr: u64, size: u32) -> Outcome<Self> {
+    pub(super) fn new(addr: u64, size: u32) -> Outcome<Self> {
         if addr == 0 && size != 0 {
             return Err(Status::INVALID_PARAMETER.into());
         }
@@ -72,23 +68,18 @@ impl Data {
     }
 
     /// Copies the data in; `None` if there are none. The caller pays for them.
-    fn read(self, call: Call<'_>) -> Outcome<Option<Arc<Value>>> {
+    pub(super) fn read(self, call: Call<'_>) -> Outcome<Option<Arc<Value>>> {
         if self.size == 0 {
             return Ok(None);
         }
-        if self.size > MAX_DATA {
+        if self.size > MAX_PRIVATE_DATA {
             return Err(Status::INVALID_PARAMETER.into());
         }
 
         // CAST: bounded above.
-        let mut bytes = KVVec::from_elem(0, self.size as usize, GFP_KERNEL_ACCOUNT)?;
+        let bytes = user::read_bytes(self.addr, self.size as usize)?;
 
-        user::read_slice(self.addr, &mut bytes)?;
-
-        let value = Value::new(&call.driver.tables, bytes);
-
-        // A limit is a shortage here (RES-105).
-        Ok(Some(value.map_err(|_| Status::NO_MEMORY)?))
+        Ok(Some(shortage(Value::new(&call.driver.tables, bytes))?))
     }
 
     /// Copies the data of `mutex` out, if the caller wants them and has room for all of them.
@@ -126,7 +117,7 @@ fn make<'a>(call: Call<'a>, key: u64, nt: bool, data: Data) -> Outcome<Created<'
     let strong = Strong::first(Object::KeyedMutex(mutex.clone()));
 
     if let Some(value) = value {
-        mutex.header.attached.init_blob(value)?;
+        shortage(mutex.header.attached.init_blob(value))?;
     }
 
     let global = if nt { 0 } else { strong.name_globally()? };
@@ -208,7 +199,7 @@ fn open_by_global<'a>(call: Call<'a>, global: u32, data: Data) -> Outcome<(u32, 
 
     if let Some(first) = first {
         // Somebody else may have been first meanwhile.
-        mutex.header.attached.init_blob(first)?;
+        shortage(mutex.header.attached.init_blob(first))?;
     }
     Ok((reserved.handle(), Publish::Handle(reserved)))
 }
@@ -317,7 +308,7 @@ pub(super) fn release2(call: Call<'_>, args: &D3DKMT_RELEASEKEYEDMUTEX2) -> Outc
     }
     if let Some(value) = data.read(call)? {
         // Before the release, so that the next owner sees them.
-        mutex.header.attached.set_blob(value)?;
+        shortage(mutex.header.attached.set_blob(value))?;
     }
     mutex.release(&opening, args.Key, args.FenceValue)
 }

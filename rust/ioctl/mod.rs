@@ -248,6 +248,14 @@ fn invalid_if(refused: bool) -> Outcome {
     }
 }
 
+/// The addresses of the entries of an array in the caller's memory.
+fn entries<T: Plain>(array: u64) -> impl Iterator<Item = u64> {
+    // CAST: entries are small.
+    let size = size_of::<T>() as u64;
+
+    (0..).map(move |index: u64| array.wrapping_add(index.wrapping_mul(size)))
+}
+
 /// A limit of the user is a shortage to the D3DKMT calls (RES-105).
 fn shortage<T>(outcome: Outcome<T>) -> Outcome<T> {
     outcome.map_err(|stop| match stop {

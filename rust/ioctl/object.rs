@@ -107,7 +107,7 @@ impl Subject {
 
     fn nt(handle: &NtHandle) -> Outcome<Self> {
         let members = handle.share().members();
-        let strong = members.first.another().ok_or(Status::INVALID_HANDLE)?;
+        let strong = handle.strong()?;
         let mut subject = Self::one(strong, handle.object().header().kind(), handle.access());
 
         subject.members = 0;

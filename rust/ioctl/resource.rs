@@ -4,8 +4,10 @@
 
 use super::{
     allocation,
+    entries,
     handles::Handles,
     invalid_if,
+    keyed_mutex::Data,
     nt_handle,
     shortage,
     Call,
@@ -34,7 +36,6 @@ use crate::{
     },
     logic::{
         access,
-        allocation_rules::MAX_PRIVATE_DATA,
         global_access::Audience,
         handle, //
     },
@@ -96,13 +97,6 @@ fn resource_handle(slot: u64) -> Outcome<Arc<NtHandle>> {
     }
 }
 
-/// A reference to the first member of an NT handle.
-fn strong_of(handle: &NtHandle) -> Outcome<Strong> {
-    let first = &handle.share().members().first;
-
-    first.another().ok_or(Status::INVALID_HANDLE.into())
-}
-
 /// The sizes that an opener needs.
 struct Sizes {
     runtime_data: u32,
@@ -148,7 +142,7 @@ pub(super) fn query_nt<'a>(
 ) -> Outcome<Publish<'a>> {
     let parent = call.process.handles.parent(args.hDevice)?;
     let handle = resource_handle(args.hNtHandle)?;
-    let found = Found::new(strong_of(&handle)?, &parent)?;
+    let found = Found::new(handle.strong()?, &parent)?;
     let sizes = Sizes::of(&found.resource);
 
     args.PrivateRuntimeDataSize = sizes.runtime_data;
@@ -241,8 +235,9 @@ impl Request {
     ) -> Outcome {
         let mut place = self.total_driver_data.address;
 
-        for ((info, number), allocation) in
-            entries(self.infos).zip(numbers).zip(&contents.allocations)
+        for ((info, number), allocation) in entries::<D3DDDI_OPENALLOCATIONINFO2>(self.infos)
+            .zip(numbers)
+            .zip(&contents.allocations)
         {
             let data = &allocation.description.driver_data;
             let mut entry = user::zeroed::<D3DDDI_OPENALLOCATIONINFO2>();
@@ -262,14 +257,6 @@ impl Request {
         self.resource_driver_data
             .write(&resource.description.driver_data)
     }
-}
-
-/// The addresses of the entries of an array of open infos.
-fn entries(array: u64) -> impl Iterator<Item = u64> {
-    // CAST: 80 bytes.
-    let size = size_of::<D3DDDI_OPENALLOCATIONINFO2>() as u64;
-
-    (0..).map(move |index: u64| array.wrapping_add(index.wrapping_mul(size)))
 }
 
 /// Opens a resource: reserves the handle of the resource and those of its allocations, and copies
@@ -332,11 +319,7 @@ pub(super) fn open_nt<'a>(
 ) -> Outcome<Publish<'a>> {
     let parent = call.process.handles.parent(args.hDevice)?;
     let handle = resource_handle(args.hNtHandle)?;
-    let found = Found::new(strong_of(&handle)?, &parent)?;
-    let mutex_data = Buffer {
-        address: args.pKeyedMutexPrivateRuntimeData,
-        size: args.KeyedMutexPrivateRuntimeDataSize,
-    };
+    let found = Found::new(handle.strong()?, &parent)?;
     let request = Request {
         count: args.NumAllocations,
         infos: args.pOpenAllocationInfo2,
@@ -369,7 +352,10 @@ pub(super) fn open_nt<'a>(
             &parent,
             (mutex, sync),
             handle.access(),
-            &mutex_data,
+            Data::new(
+                args.pKeyedMutexPrivateRuntimeData,
+                args.KeyedMutexPrivateRuntimeDataSize,
+            )?,
         )?,
         None => {
             args.KeyedMutexPrivateRuntimeDataSize = 0;
@@ -389,12 +375,9 @@ fn open_guards(
     parent: &Parent,
     guards: (&Strong, &Strong),
     access: u32,
-    initial: &Buffer,
+    initial: Data,
 ) -> Outcome<(u32, u32)> {
-    invalid_if(initial.size > MAX_PRIVATE_DATA || initial.size != 0 && initial.address == 0)?;
-
-    // CAST: bounded above.
-    let data = user::read_bytes(initial.address, initial.size as usize)?;
+    let data = initial.read(call)?;
     let may_write = access & access::resource::WRITE != 0;
     let sync_access = match may_write {
         true => access::ALL,
@@ -412,9 +395,7 @@ fn open_guards(
     let mutex_number = handles.reserve(Item::KeyedMutex(mutex_opening), Some(parent))?;
     let sync_number = handles.reserve(Item::Sync(sync_opening), Some(parent))?;
 
-    if !data.is_empty() {
-        let value = shortage(Value::new(&call.driver.tables, data))?;
-
+    if let Some(value) = data {
         shortage(mutex.object().header().attached.init_blob(value))?;
     }
     Ok((mutex_number, sync_number))
@@ -428,7 +409,7 @@ pub(super) fn adapter_luid<'a>(
     invalid_if((args.hGlobalShare == 0) == (args.hNtHandle == 0))?;
 
     let strong = match args.hGlobalShare {
-        0 => strong_of(&*resource_handle(args.hNtHandle)?)?,
+        0 => resource_handle(args.hNtHandle)?.strong()?,
         global => call
             .driver
             .tables

@@ -255,29 +255,13 @@ fn sync_handle(slot: u64) -> Outcome<Arc<NtHandle>> {
     }
 }
 
-/// A strong reference from an NT handle, which holds one itself.
-fn strong_of(handle: &NtHandle) -> Outcome<Strong> {
-    handle
-        .share()
-        .members()
-        .first
-        .another()
-        .ok_or(Status::INVALID_HANDLE.into())
-}
-
 /// nr 0xa2: an opening that belongs to no device.
 pub(super) fn open_nt<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_OPENSYNCOBJECTFROMNTHANDLE,
 ) -> Outcome<Publish<'a>> {
     let share = sync_handle(args.hNtHandle)?;
-    let (reserved, _) = open(
-        call,
-        strong_of(&share)?,
-        share.rights(),
-        share.access(),
-        None,
-    )?;
+    let (reserved, _) = open(call, share.strong()?, share.rights(), share.access(), None)?;
 
     args.hSyncObject = reserved.handle();
     Ok(Publish::Handle(reserved))
@@ -304,13 +288,7 @@ pub(super) fn open_nt2<'a>(
     }
 
     let rights = Rights::from_flags(args.Flags).and(share.rights());
-    let (reserved, addr) = open(
-        call,
-        strong_of(&share)?,
-        rights,
-        share.access(),
-        Some(&parent),
-    )?;
+    let (reserved, addr) = open(call, share.strong()?, rights, share.access(), Some(&parent))?;
 
     if is_fence {
         args.set_addresses(addr as u64, 0);

@@ -54,10 +54,8 @@ impl Target {
 
     /// By an NT handle: its first object.
     pub(super) fn of_file(handle: &NtHandle) -> Outcome<Self> {
-        let first = &handle.share().members().first;
-
         Ok(Self {
-            strong: first.another().ok_or(Status::INVALID_HANDLE)?,
+            strong: handle.strong()?,
             access: handle.access(),
         })
     }
