@@ -155,7 +155,7 @@ def _watch(machine, options, token, terminal):
                     if line == b"start":
                         limit = options.timeout
                         deadline = time.monotonic() + limit
-                    elif line.startswith(b"ended"):
+                    elif line.startswith((b"ended", b"scan")):
                         deadline = time.monotonic() + options.boot_timeout
             elif name == "terminal":
                 write_all(1)(data)
