@@ -2,23 +2,17 @@
 //! A picture from one process to another, in every way that one of the graphics interfaces needs (RES-90): the form
 //! of the handle, the descriptions attached to it, and who may touch it when.
 
-use std::os::fd::{FromRawFd, OwnedFd};
+mod maker;
+mod user;
 
 use opendxg::raw::{Argument, Raw};
 use opendxg::uapi::*;
-use opendxg::{Access, Device, MonitoredFence, SyncFlags};
 use selftests::call::succeeds;
 use selftests::child::Child;
-use selftests::dma_buf::{accessed, export_sync_file, is_signalled, READ, WRITE};
-use selftests::fds::{receive, send, socket_pair};
+use selftests::fds::socket_pair;
 use selftests::region::Region;
-use selftests::resource::{
-    destruction, export, flags, share, Bundle, Create, Locked, OpenGlobal, OpenNt, ALL_ACCESS,
-    PAGE_SIZE,
-};
-use selftests::{ensure, ensure_eq, fixture, Outcome, Suite};
-
-use crate::object::{get, set, slot, Name};
+use selftests::resource::PAGE_SIZE;
+use selftests::{Outcome, Suite};
 
 /// How the other process gets the picture.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -89,6 +83,13 @@ struct Line {
     /// Bytes of runtime data.
     blob: usize,
     turn: Turn,
+}
+
+impl Line {
+    /// The runtime data.
+    fn runtime(&self) -> Vec<u8> {
+        (0..self.blob).map(|at| at as u8).collect()
+    }
 }
 
 const fn line(
@@ -221,125 +222,17 @@ impl Told {
 fn handed_over(line: Line) -> Outcome {
     let (here, there) = socket_pair()?;
     let told = Told(Region::shared(PAGE_SIZE as usize)?);
-    let first = Child::spawn(|| maker(line, &there, &told))?;
-    let second = Child::spawn(|| user(line, &here, &told))?;
+    let first = Child::spawn(|| maker::run(line, &there, &told))?;
+    let second = Child::spawn(|| user::run(line, &here, &told))?;
     drop((here, there));
     // The one that fails first explains the other.
     let outcome = second.join();
     first.join().and(outcome)
 }
 
-/// What the first process keeps until the second one is done.
-struct Made {
-    bundle: Bundle,
-    mutex: u32,
-    fence: Option<MonitoredFence>,
-}
-
-fn make(line: Line, device: &Device, raw: &Raw) -> Outcome<Made> {
-    let bits = if line.form == Form::Global {
-        flags::GLOBAL
-    } else {
-        flags::NT
-    };
-    let blob: Vec<u8> = (0..line.blob).map(|at| at as u8).collect();
-    let bundle = Create::sized(device, bits, &[SIZE])
-        .with_runtime(&blob)
-        .run()?;
-    for key in line.keys {
-        let text = [&key[..], b" describes the picture"].concat();
-        set(
-            raw,
-            u64::from(bundle.resource),
-            OPENDXG_HANDLE_LOCAL,
-            *key,
-            &text,
-        )?;
-    }
-    let fence = match (line.form, line.turn) {
-        (Form::Triple, _) | (_, Turn::Fence) => Some(device.create_shareable_fence(0)?),
-        _ => None,
-    };
-    Ok(Made {
-        bundle,
-        mutex: 0,
-        fence,
-    })
-}
-
-fn maker(line: Line, socket: &OwnedFd, told: &Told) -> Outcome {
-    let device = fixture::device()?;
-    let raw = fixture::raw()?;
-    let mut made = make(line, &device, &raw)?;
-    if line.turn == Turn::KeyedMutex {
-        let mut arg = D3DKMT_CREATEKEYEDMUTEX2::zeroed();
-        if line.form == Form::Triple {
-            arg.Flags = D3DKMT_CREATEKEYEDMUTEX2_FLAGS_NtSecuritySharing;
-        }
-        succeeds(&raw, &mut arg)?;
-        made.mutex = arg.hKeyedMutex;
-        told.0.set_word(Told::MUTEX, arg.hSharedHandle);
-    }
-    let resource = made.bundle.resource;
-    told.0.set_word(Told::RESOURCE, made.bundle.global);
-    if made.mutex != 0 {
-        acquire(&raw, made.mutex, 0)?;
-    }
-    made.bundle.lock()?.fill(1);
-
-    // The NT handle carries the descriptions also where the memory goes another way.
-    let name = Name::new("a-picture");
-    let nt = match line.form {
-        Form::Global => None,
-        Form::Triple => {
-            let fence = made.fence.as_ref().ok_or("no fence")?.handle().0;
-            Some(share(&raw, &[resource, made.mutex, fence], ALL_ACCESS)?)
-        }
-        Form::Name => Some(share_named(&raw, resource, &name)?),
-        Form::Nt | Form::DmaBuf => Some(made.bundle.share()?),
-    };
-    match &nt {
-        Some(nt) if line.form != Form::Name => send(socket, nt)?,
-        // Something to wait for: the numbers and the name are there now.
-        _ => send(socket, selftests::fds::memfd()?)?,
-    }
-    if line.form == Form::DmaBuf {
-        send(socket, export(&raw, made.bundle.first(), 0)?)?;
-    }
-    if let (Some(fence), Turn::Fence) = (&made.fence, line.turn) {
-        send(socket, fence.share(Access::ALL)?)?;
-        fence.signal(THERE)?;
-        fence.wait(BACK)?;
-    } else if line.turn == Turn::KeyedMutex {
-        release(&raw, made.mutex, THERE)?;
-        acquire(&raw, made.mutex, BACK)?;
-    } else {
-        // Explicitly: the other side says so.
-        drop(receive(socket)?);
-    }
-    made.bundle.lock()?.holds(2)?;
-    if made.mutex != 0 {
-        release(&raw, made.mutex, 0)?;
-        succeeds(
-            &raw,
-            &mut D3DKMT_DESTROYKEYEDMUTEX {
-                hKeyedMutex: made.mutex,
-            },
-        )?;
-    }
-    Ok(())
-}
-
-fn share_named(raw: &Raw, resource: u32, name: &Name) -> Outcome<OwnedFd> {
-    let (set, mut out) = ([resource], u64::MAX);
-    let mut arg = D3DKMT_SHAREOBJECTS::zeroed();
-    (arg.ObjectCount, arg.DesiredAccess) = (1, ALL_ACCESS);
-    arg.ObjectHandleArray = set.as_ptr() as u64;
-    arg.pObjectAttributes = name.address();
-    arg.pSharedNtHandle = (&raw mut out) as u64;
-    succeeds(raw, &mut arg)?;
-    // SAFETY: the call made the descriptor for us.
-    Ok(unsafe { OwnedFd::from_raw_fd(out as i32) })
+/// What is stored under a key.
+fn description(key: &[u8; 16]) -> Vec<u8> {
+    [&key[..], b" describes the picture"].concat()
 }
 
 fn acquire(raw: &Raw, mutex: u32, key: u64) -> Outcome {
@@ -353,115 +246,4 @@ fn release(raw: &Raw, mutex: u32, key: u64) -> Outcome {
     let mut arg = D3DKMT_RELEASEKEYEDMUTEX::zeroed();
     (arg.hKeyedMutex, arg.Key) = (mutex, key);
     succeeds(raw, &mut arg)
-}
-
-/// The descriptions, through a handle of any type.
-fn described(line: Line, raw: &Raw, handle: u64, handle_type: u32) -> Outcome {
-    for key in line.keys {
-        let text = [&key[..], b" describes the picture"].concat();
-        ensure_eq!(get(raw, handle, handle_type, *key)?, Ok(text));
-    }
-    Ok(())
-}
-
-/// The picture in the second process.
-enum Picture {
-    Mapped(Locked),
-    DmaBuf(OwnedFd, Region),
-}
-
-impl Picture {
-    /// The first process's bytes are there; ours take their place.
-    fn answer(&self) -> Outcome {
-        match self {
-            Self::Mapped(memory) => {
-                memory.holds(1)?;
-                memory.fill(2);
-            }
-            Self::DmaBuf(file, memory) => accessed(file, READ | WRITE, || {
-                memory.holds(1)?;
-                memory.fill(2);
-                Ok(())
-            })?,
-        }
-        Ok(())
-    }
-}
-
-fn user(line: Line, socket: &OwnedFd, told: &Told) -> Outcome {
-    let first = receive(socket)?;
-    let device = fixture::device()?;
-    let raw = fixture::raw()?;
-    let (mut mutex, mut fence) = (0, 0);
-    let mut opened = None;
-    let blob: Vec<u8> = (0..line.blob).map(|at| at as u8).collect();
-    match line.form {
-        Form::Global => {
-            let mut open = OpenGlobal::new(&device, told.0.word(Told::RESOURCE))?;
-            let bundle = open.run()?;
-            ensure_eq!(open.buffers.runtime, blob);
-            described(line, &raw, u64::from(bundle.resource), OPENDXG_HANDLE_LOCAL)?;
-            let mut arg = D3DKMT_OPENKEYEDMUTEX::zeroed();
-            arg.hSharedHandle = told.0.word(Told::MUTEX);
-            succeeds(&raw, &mut arg)?;
-            (mutex, opened) = (arg.hKeyedMutex, Some(bundle));
-        }
-        Form::Nt | Form::Triple | Form::Name => {
-            let nt = match line.form {
-                Form::Name => Name::new("A-PICTURE").open(&raw, true)?,
-                _ => first,
-            };
-            described(line, &raw, slot(&nt), OPENDXG_HANDLE_NT)?;
-            let mut open = OpenNt::new(&device, &nt)?;
-            opened = Some(open.run()?);
-            ensure_eq!(open.buffers.runtime, blob);
-            (mutex, fence) = (open.arg.hKeyedMutex, open.arg.hSyncObject);
-            ensure_eq!(mutex != 0 && fence != 0, line.form == Form::Triple);
-        }
-        Form::DmaBuf => described(line, &raw, slot(&first), OPENDXG_HANDLE_NT)?,
-    }
-    let picture = match &opened {
-        Some(bundle) => Picture::Mapped(bundle.lock()?),
-        None => {
-            let file = receive(socket)?;
-            let memory = Region::of_file(&file, SIZE as usize)?;
-            Picture::DmaBuf(file, memory)
-        }
-    };
-    match line.turn {
-        Turn::KeyedMutex => {
-            acquire(&raw, mutex, THERE)?;
-            picture.answer()?;
-            release(&raw, mutex, BACK)?;
-        }
-        Turn::Fence => {
-            let fence = device.open_fence(receive(socket)?, SyncFlags::empty())?;
-            fence.wait(THERE)?;
-            picture.answer()?;
-            fence.signal(BACK)?;
-        }
-        Turn::SyncFile => {
-            let Picture::DmaBuf(file, _) = &picture else {
-                return Err("not a dma-buf".into());
-            };
-            ensure!(is_signalled(export_sync_file(file, READ | WRITE)?)?);
-            picture.answer()?;
-            send(socket, selftests::fds::memfd()?)?;
-        }
-    }
-    if mutex != 0 {
-        succeeds(&raw, &mut D3DKMT_DESTROYKEYEDMUTEX { hKeyedMutex: mutex })?;
-    }
-    if fence != 0 {
-        succeeds(
-            &raw,
-            &mut D3DKMT_DESTROYSYNCHRONIZATIONOBJECT { hSyncObject: fence },
-        )?;
-    }
-    drop(picture);
-    if let Some(bundle) = opened {
-        let (resource, _) = bundle.leak();
-        succeeds(&raw, &mut destruction(device.handle().0, resource, &[], 0))?;
-    }
-    Ok(())
 }
