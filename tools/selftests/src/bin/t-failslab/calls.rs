@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The calls that are made to fail.
+//! The calls of devices and synchronisation objects that are made to fail.
 
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -10,61 +10,8 @@ use opendxg::{Access, Device, EventFd, MonitoredFence, Status, SyncFlags, SyncKi
 use selftests::task::{is_blocked, me};
 use selftests::{ensure_eq, fixture, Outcome};
 
+use crate::plain::{close, keep, Maker, Plain, Sweep};
 use crate::Call;
-
-/// Makes a call and gives it to the sweep.
-pub(crate) type Maker = fn(&mut dyn FnMut(&mut dyn Call) -> Outcome) -> Outcome;
-
-/// What a success is undone with.
-type Undo<T> = Box<dyn Fn(&Raw, &T) -> Outcome>;
-
-/// A call with an argument struct, filled in anew each time.
-pub(crate) struct Plain<T> {
-    raw: Raw,
-    fresh: T,
-    arg: T,
-    undo: Undo<T>,
-    handles: u32,
-}
-
-impl<T: Argument + Copy> Plain<T> {
-    pub(crate) fn new(
-        fresh: T,
-        handles: u32,
-        undo: impl Fn(&Raw, &T) -> Outcome + 'static,
-    ) -> Outcome<Self> {
-        let undo = Box::new(undo);
-        let raw = fixture::raw()?;
-        let arg = fresh;
-        Ok(Self {
-            raw,
-            fresh,
-            arg,
-            undo,
-            handles,
-        })
-    }
-}
-
-impl<T: Argument + Copy> Call for Plain<T> {
-    fn run(&mut self) -> rustix::io::Result<Status> {
-        self.arg = self.fresh;
-        self.raw.exec(&mut self.arg)
-    }
-
-    fn undo(&mut self) -> Outcome {
-        (self.undo)(&self.raw, &self.arg)
-    }
-
-    fn handles(&self) -> u32 {
-        self.handles
-    }
-}
-
-/// Undoes nothing.
-pub(crate) fn keep<T>(_: &Raw, _: &T) -> Outcome {
-    Ok(())
-}
 
 /// Destroys the handle of a struct's member by the call with that struct.
 macro_rules! destroy {
@@ -77,14 +24,6 @@ macro_rules! destroy {
 
 fn destroy_object(raw: &Raw, handle: u32) -> Outcome {
     destroy!(raw, D3DKMT_DESTROYSYNCHRONIZATIONOBJECT hSyncObject, handle);
-    Ok(())
-}
-
-/// Closes a descriptor that a call returned.
-pub(crate) fn close(fd: u64) -> Outcome {
-    let fd = i32::try_from(fd).map_err(|_| "not a descriptor")?;
-    // SAFETY: made by the call for us.
-    drop(unsafe { OwnedFd::from_raw_fd(fd) });
     Ok(())
 }
 
@@ -247,7 +186,7 @@ pub(crate) const ALL: &[(&str, Maker)] = &[
     }),
 ];
 
-fn enumerate(sweep: &mut dyn FnMut(&mut dyn Call) -> Outcome) -> Outcome {
+fn enumerate(sweep: Sweep<'_>) -> Outcome {
     let count = opendxg::Dxg::open()?.adapter_count()?;
     let mut infos = vec![D3DKMT_ADAPTERINFO::default(); count];
     let mut arg = D3DKMT_ENUMADAPTERS3::zeroed();
@@ -272,7 +211,7 @@ fn creation(device: &Device, kind: u32, flags: SyncFlags) -> D3DKMT_CREATESYNCHR
     arg
 }
 
-fn create(sweep: &mut dyn FnMut(&mut dyn Call) -> Outcome, kind: u32, flags: SyncFlags) -> Outcome {
+fn create(sweep: Sweep<'_>, kind: u32, flags: SyncFlags) -> Outcome {
     let device = fixture::device()?;
     let arg = creation(&device, kind, flags);
     sweep(&mut Plain::new(arg, 1, |raw, arg| {
@@ -280,11 +219,7 @@ fn create(sweep: &mut dyn FnMut(&mut dyn Call) -> Outcome, kind: u32, flags: Syn
     })?)
 }
 
-fn open_nt2(
-    sweep: &mut dyn FnMut(&mut dyn Call) -> Outcome,
-    device: &Device,
-    slot: u64,
-) -> Outcome {
+fn open_nt2(sweep: Sweep<'_>, device: &Device, slot: u64) -> Outcome {
     let mut arg = D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2::zeroed();
     arg.hDevice = device.handle().0;
     arg.hNtHandle = slot;
@@ -407,7 +342,7 @@ struct Asleep<'a> {
 }
 
 impl Asleep<'_> {
-    fn sweep(sweep: &mut dyn FnMut(&mut dyn Call) -> Outcome) -> Outcome {
+    fn sweep(sweep: Sweep<'_>) -> Outcome {
         let fence = fixture::device()?.create_fence(0)?;
         let (value, done, sleeper) = (AtomicU64::new(1), AtomicBool::new(false), me());
         std::thread::scope(|scope| {

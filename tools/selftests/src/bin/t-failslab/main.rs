@@ -3,7 +3,9 @@
 //! documented status, consumes no handle, and leaves nothing behind.
 
 mod calls;
+mod handles;
 mod inject;
+mod plain;
 mod resources;
 mod sharing;
 
@@ -95,7 +97,7 @@ fn sweep(call: &mut dyn Call) -> Outcome {
 
 fn main() {
     let unavailable = inject::prepare().err();
-    let test = |suite: Suite, (name, make): (&'static str, calls::Maker)| {
+    let test = |suite: Suite, (name, make): (&'static str, plain::Maker)| {
         let unavailable = unavailable.clone();
         suite.slow(
             format!("L4 RES-25 FEN-54 {name}"),
@@ -109,6 +111,7 @@ fn main() {
     calls::ALL
         .iter()
         .chain(resources::ALL)
+        .chain(handles::ALL)
         .chain(sharing::ALL)
         .copied()
         .fold(Suite::new("failslab"), test)

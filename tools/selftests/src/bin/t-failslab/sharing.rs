@@ -11,10 +11,8 @@ use selftests::fds::memfd;
 use selftests::sharing::{access, key, Attributes, Client, How, Item, Local, Shape, What};
 use selftests::{ensure_eq, Outcome};
 
-use crate::calls::Maker;
+use crate::plain::{Maker, Sweep};
 use crate::Call;
-
-type Sweep<'a> = &'a mut dyn FnMut(&mut dyn Call) -> Outcome;
 
 const LOCAL: u32 = OPENDXG_HANDLE_LOCAL;
 const NAME: &str = r"\BaseNamedObjects\failslab";
