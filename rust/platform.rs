@@ -5,12 +5,25 @@
 //! In the module these are the kernel's atomics with the kernel's memory model; the host test
 //! crate offers the same names over the standard library, and over loom.
 
-use kernel::sync::atomic::{
-    Acquire,
-    Atomic,
-    Full,
-    Release, //
+use kernel::{
+    prelude::*,
+    sync::atomic::{
+        Acquire,
+        Atomic,
+        Full,
+        Release, //
+    }, //
 };
+
+/// Something in allocated memory.
+pub(crate) type Boxed<T> = KBox<T>;
+
+/// An array of nothing, made in place; `None` if there is no memory. May sleep.
+pub(crate) fn none_array<T, const N: usize>() -> Option<Boxed<[Option<T>; N]>> {
+    let nothing = pin_init::init_array_from_fn(|_| Ok::<_, Error>(None));
+
+    KBox::init(nothing, GFP_KERNEL_ACCOUNT).ok()
+}
 
 /// A shared 64-bit word, such as CurrentValue.
 pub(crate) type Word64 = Atomic<u64>;

@@ -50,6 +50,23 @@ impl Drop for Member {
     }
 }
 
+/// One local handle, counted. Other than a [`Member`] it takes no room.
+pub(crate) struct HandleMember(());
+
+impl HandleMember {
+    /// Counts one more until the result is dropped.
+    pub(crate) fn enter() -> Self {
+        HANDLES.0.fetch_add(1, Relaxed);
+        Self(())
+    }
+}
+
+impl Drop for HandleMember {
+    fn drop(&mut self) {
+        HANDLES.0.fetch_sub(1, Relaxed);
+    }
+}
+
 /// Process objects.
 pub(crate) static PROCESSES: Gauge = Gauge::new();
 /// Devices, contexts, allocations and shareable objects.

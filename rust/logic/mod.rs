@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Pure rules: no kernel crate, no allocation, no `unsafe`, no panics.
+//! Pure rules: no kernel crate, no `unsafe`, no panics, and no allocation but through `platform`.
 //!
 //! Everything here can be stated without a kernel type. The same files are compiled by Kbuild
 //! into the module and by cargo into the host test crate, which declares the same module names at
@@ -13,11 +13,13 @@ pub(crate) mod feature;
 pub(crate) mod fence_value;
 pub(crate) mod global_access;
 pub(crate) mod handle;
+pub(crate) mod index_map;
 pub(crate) mod info_rules;
 pub(crate) mod keyed_mutex;
 pub(crate) mod name;
 pub(crate) mod name_mode;
 pub(crate) mod quota;
+pub(crate) mod siblings;
 pub(crate) mod sync_flags;
 pub(crate) mod timeout;
 pub(crate) mod upcase;

@@ -13,6 +13,14 @@ use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 #[cfg(not(loom))]
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+/// Something in allocated memory.
+pub(crate) type Boxed<T> = Box<T>;
+
+/// An array of nothing.
+pub(crate) fn none_array<T, const N: usize>() -> Option<Boxed<[Option<T>; N]>> {
+    Some(Box::new([const { None }; N]))
+}
+
 /// A shared 64-bit word, such as CurrentValue.
 pub(crate) type Word64 = AtomicU64;
 

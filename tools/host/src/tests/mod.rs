@@ -16,6 +16,8 @@ mod fence_value;
 #[cfg(not(loom))]
 mod handle;
 #[cfg(not(loom))]
+mod index_map;
+#[cfg(not(loom))]
 mod info_rules;
 #[cfg(not(loom))]
 mod model;
@@ -27,6 +29,8 @@ mod name_mode;
 mod quota;
 #[cfg(not(loom))]
 mod sharing;
+#[cfg(not(loom))]
+mod siblings;
 #[cfg(not(loom))]
 mod threads;
 #[cfg(not(loom))]

@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A map from indices to values, for tables of handles: a lookup is the same few loads however many
+//! values there are.
+//!
+//! Leaves have 32 values in place; a node above has 128 children. There are as many levels as the
+//! largest index needs: two up to 4096, three up to 2^19.
+//!
+//! The map is used under a spinlock, so that nothing is allocated or dropped in these calls. Whoever
+//! puts something in asks for the [`Gap`], makes a node for it without the lock, and grafts it; what
+//! is left over is handed out as [`Waste`]. An empty leaf goes, with the nodes above it that lead
+//! nowhere else. Only the leaf that was grafted last stays, so that somebody who makes and destroys
+//! one thing after the other needs a new node for every 32nd only.
+
+use crate::platform::{
+    none_array,
+    Boxed, //
+};
+
+const LEAF_BITS: u32 = 5;
+const INNER_BITS: u32 = 7;
+const LEAF: usize = 1 << LEAF_BITS;
+const INNER: usize = 1 << INNER_BITS;
+
+/// A part of the map. Counts what it has.
+enum Node<T> {
+    Leaf {
+        used: u32,
+        slots: Boxed<[Option<T>; LEAF]>,
+    },
+    Inner {
+        used: u16,
+        /// How many bits of the index are left to its children.
+        shift: u16,
+        children: Boxed<[Option<Node<T>>; INNER]>,
+    },
+}
+
+impl<T> Node<T> {
+    /// How many bits of the index it and what is below it tell apart.
+    fn bits(&self) -> u32 {
+        match self {
+            Self::Leaf { .. } => LEAF_BITS,
+            Self::Inner { shift, .. } => u32::from(*shift).saturating_add(INNER_BITS),
+        }
+    }
+}
+
+/// The highest number of this many bits.
+fn highest(bits: u32) -> u32 {
+    1u32.checked_shl(bits).unwrap_or(0).wrapping_sub(1)
+}
+
+/// Where the way to `index` goes on from a node whose children tell `shift` bits apart.
+fn child_of(index: u32, shift: u16) -> usize {
+    // CAST: 32 bits fit a usize.
+    index.wrapping_shr(shift.into()) as usize % INNER
+}
+
+/// The place of `index` in its leaf.
+fn slot_of(index: u32) -> usize {
+    // CAST: 32 bits fit a usize.
+    index as usize % LEAF
+}
+
+/// A node that is missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gap {
+    bits: u32,
+}
+
+/// An empty node, to be put in.
+pub struct Spare<T>(Node<T>);
+
+impl<T> Spare<T> {
+    /// A node for a gap; `None` if there is no memory. May sleep.
+    pub fn new(gap: Gap) -> Option<Self> {
+        Some(Self(if gap.bits == LEAF_BITS {
+            Node::Leaf {
+                used: 0,
+                slots: none_array()?,
+            }
+        } else {
+            Node::Inner {
+                used: 0,
+                // CAST: below 32.
+                shift: gap.bits.saturating_sub(INNER_BITS) as u16,
+                children: none_array()?,
+            }
+        }))
+    }
+}
+
+/// Nodes without values that are not used any more, to be dropped without a lock.
+pub struct Waste<T>(#[allow(dead_code)] Node<T>);
+
+/// A value that was taken out, with what is to be dropped together with it.
+pub struct Removed<T> {
+    /// The value.
+    pub value: T,
+    waste: Option<Waste<T>>,
+}
+
+impl<T> Removed<T> {
+    /// How many levels of nodes went with the value, for tests.
+    pub fn has_waste(&self) -> bool {
+        self.waste.is_some()
+    }
+}
+
+/// What is at an index.
+enum Look<'a, T> {
+    Value(&'a T),
+    /// Nothing, nor at the other indices that differ in this many low bits only.
+    Nothing(u32),
+    /// The index is larger than the map has levels for.
+    Outside,
+}
+
+/// See the module.
+pub struct IndexMap<T> {
+    root: Option<Node<T>>,
+    /// The number of the leaf that was grafted last.
+    kept: u32,
+}
+
+impl<T> IndexMap<T> {
+    /// An empty map.
+    pub const fn new() -> Self {
+        Self {
+            root: None,
+            kept: 0,
+        }
+    }
+
+    fn look(&self, index: u32) -> Look<'_, T> {
+        let Some(mut node) = self
+            .root
+            .as_ref()
+            .filter(|root| index <= highest(root.bits()))
+        else {
+            return Look::Outside;
+        };
+
+        loop {
+            match node {
+                Node::Leaf { slots, .. } => {
+                    return match slots.get(slot_of(index)) {
+                        Some(Some(value)) => Look::Value(value),
+                        _ => Look::Nothing(0),
+                    }
+                }
+                Node::Inner {
+                    shift, children, ..
+                } => match children.get(child_of(index, *shift)) {
+                    Some(Some(child)) => node = child,
+                    _ => return Look::Nothing((*shift).into()),
+                },
+            }
+        }
+    }
+
+    /// The leaf of an index, and how many values are in it.
+    fn leaf_mut(&mut self, index: u32) -> Option<(&mut u32, &mut [Option<T>; LEAF])> {
+        let mut node = self
+            .root
+            .as_mut()
+            .filter(|root| index <= highest(root.bits()))?;
+
+        loop {
+            match node {
+                Node::Leaf { used, slots } => return Some((used, slots)),
+                Node::Inner {
+                    shift, children, ..
+                } => node = children.get_mut(child_of(index, *shift))?.as_mut()?,
+            }
+        }
+    }
+
+    /// The place of the node of this many bits on the way to an index, and how many children the
+    /// node above has. `None` for the root, which has nothing above.
+    fn child_mut(&mut self, index: u32, bits: u32) -> Option<(&mut u16, &mut Option<Node<T>>)> {
+        let mut node = self.root.as_mut()?;
+
+        while let Node::Inner {
+            used,
+            shift,
+            children,
+        } = node
+        {
+            let child = children.get_mut(child_of(index, *shift))?;
+
+            if u32::from(*shift) == bits {
+                return Some((used, child));
+            }
+            node = child.as_mut()?;
+        }
+        None
+    }
+
+    /// What is at an index.
+    pub fn get(&self, index: u32) -> Option<&T> {
+        match self.look(index) {
+            Look::Value(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// What is at an index, to be changed.
+    pub fn get_mut(&mut self, index: u32) -> Option<&mut T> {
+        let (_, slots) = self.leaf_mut(index)?;
+
+        slots.get_mut(slot_of(index))?.as_mut()
+    }
+
+    /// The first value from index `from` on, and its index.
+    pub fn first_from(&self, from: u32) -> Option<(u32, &T)> {
+        let mut index = from;
+
+        loop {
+            match self.look(index) {
+                Look::Value(value) => return Some((index, value)),
+                Look::Nothing(bits) => index = (index | highest(bits)).checked_add(1)?,
+                Look::Outside => return None,
+            }
+        }
+    }
+
+    /// The last value below index `bound`, and its index.
+    pub fn last_below(&self, bound: u32) -> Option<(u32, &T)> {
+        let end = highest(self.root.as_ref()?.bits());
+        let mut index = bound.checked_sub(1)?.min(end);
+
+        loop {
+            match self.look(index) {
+                Look::Value(value) => return Some((index, value)),
+                Look::Nothing(bits) => index = (index & !highest(bits)).checked_sub(1)?,
+                Look::Outside => return None,
+            }
+        }
+    }
+
+    /// Which node has to be grafted before a value can be put at an index. There may be another gap
+    /// after that one.
+    pub fn gap(&self, index: u32) -> Option<Gap> {
+        let bits = match (self.look(index), &self.root) {
+            (Look::Value(_) | Look::Nothing(0), _) => return None,
+            (Look::Nothing(bits), _) => bits,
+            (Look::Outside, Some(root)) => root.bits().saturating_add(INNER_BITS),
+            (Look::Outside, None) => {
+                let mut bits = LEAF_BITS;
+
+                while index > highest(bits) {
+                    bits = bits.saturating_add(INNER_BITS);
+                }
+                bits
+            }
+        };
+
+        Some(Gap { bits })
+    }
+
+    /// Puts a node in for the gap at an index, if that is still the gap it was made for.
+    pub fn graft(&mut self, index: u32, spare: Spare<T>) -> Option<Waste<T>> {
+        let Spare(mut node) = spare;
+        let bits = node.bits();
+
+        if self.gap(index) != Some(Gap { bits }) {
+            return Some(Waste(node));
+        }
+        if let Some((used, place)) = self.child_mut(index, bits) {
+            // OVERFLOW: it counts the children.
+            *used = used.saturating_add(1);
+            *place = Some(node);
+        } else {
+            let old = self.root.take();
+
+            // The old root has the lowest indices.
+            if let (Node::Inner { used, children, .. }, Some(_)) = (&mut node, &old) {
+                *used = 1;
+                children[0] = old;
+            }
+            self.root = Some(node);
+        }
+        if bits != LEAF_BITS {
+            return None;
+        }
+
+        let kept = core::mem::replace(&mut self.kept, index >> LEAF_BITS);
+        let first = kept << LEAF_BITS;
+        let is_empty = self.leaf_mut(first).is_some_and(|(used, _)| *used == 0);
+
+        if is_empty && kept != self.kept {
+            self.cut(first)
+        } else {
+            None
+        }
+    }
+
+    /// Puts a value at a free index that has no gap; otherwise it comes back.
+    pub fn put(&mut self, index: u32, value: T) -> Result<(), T> {
+        match self.leaf_mut(index) {
+            Some((used, slots)) => match slots.get_mut(slot_of(index)) {
+                Some(slot @ None) => {
+                    *slot = Some(value);
+                    // OVERFLOW: it counts the slots.
+                    *used = used.saturating_add(1);
+                    Ok(())
+                }
+                _ => Err(value),
+            },
+            None => Err(value),
+        }
+    }
+
+    /// Takes the value at an index out.
+    pub fn take(&mut self, index: u32) -> Option<Removed<T>> {
+        let (used, slots) = self.leaf_mut(index)?;
+        let value = slots.get_mut(slot_of(index))?.take()?;
+
+        *used = used.saturating_sub(1);
+
+        let waste = if *used == 0 && index >> LEAF_BITS != self.kept {
+            self.cut(index)
+        } else {
+            None
+        };
+
+        Some(Removed { value, waste })
+    }
+
+    /// Takes the empty leaf of an index out, and all nodes above it that lead nowhere else.
+    fn cut(&mut self, index: u32) -> Option<Waste<T>> {
+        let mut node = self.root.as_ref()?;
+        // Of the largest node that leads nowhere else.
+        let mut bits = node.bits();
+
+        while let Node::Inner {
+            used,
+            shift,
+            children,
+        } = node
+        {
+            if *used > 1 {
+                bits = (*shift).into();
+            }
+            node = children.get(child_of(index, *shift))?.as_ref()?;
+        }
+
+        let node = match self.child_mut(index, bits) {
+            Some((used, child)) => {
+                *used = used.saturating_sub(1);
+                child.take()
+            }
+            None => self.root.take(),
+        };
+
+        node.map(Waste)
+    }
+}
