@@ -91,7 +91,12 @@ pub struct Cursor {
 impl Cursor {
     /// A chain that starts at [`FIRST_INDEX`].
     pub const fn new() -> Self {
-        Self { next: FIRST_INDEX }
+        Self::starting_at(FIRST_INDEX)
+    }
+
+    /// A chain that starts elsewhere; for tests of what happens later.
+    pub const fn starting_at(next: u32) -> Self {
+        Self { next }
     }
 
     /// Takes the next index for which `free` is true.

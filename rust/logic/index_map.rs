@@ -108,6 +108,17 @@ impl<T> Removed<T> {
     }
 }
 
+/// Whether a value can be put at an index.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Place {
+    /// There is one.
+    Taken,
+    /// Nothing is missing.
+    Free,
+    /// There is a [`Gap`].
+    Missing,
+}
+
 /// What is at an index.
 enum Look<'a, T> {
     Value(&'a T),
@@ -120,6 +131,8 @@ enum Look<'a, T> {
 /// See the module.
 pub struct IndexMap<T> {
     root: Option<Node<T>>,
+    /// The largest index that a root has room for.
+    end: u32,
     /// The number of the leaf that was grafted last.
     kept: u32,
 }
@@ -129,16 +142,13 @@ impl<T> IndexMap<T> {
     pub const fn new() -> Self {
         Self {
             root: None,
+            end: 0,
             kept: 0,
         }
     }
 
     fn look(&self, index: u32) -> Look<'_, T> {
-        let Some(mut node) = self
-            .root
-            .as_ref()
-            .filter(|root| index <= highest(root.bits()))
-        else {
+        let Some(mut node) = self.root.as_ref().filter(|_| index <= self.end) else {
             return Look::Outside;
         };
 
@@ -162,10 +172,7 @@ impl<T> IndexMap<T> {
 
     /// The leaf of an index, and how many values are in it.
     fn leaf_mut(&mut self, index: u32) -> Option<(&mut u32, &mut [Option<T>; LEAF])> {
-        let mut node = self
-            .root
-            .as_mut()
-            .filter(|root| index <= highest(root.bits()))?;
+        let mut node = self.root.as_mut().filter(|_| index <= self.end)?;
 
         loop {
             match node {
@@ -228,8 +235,7 @@ impl<T> IndexMap<T> {
 
     /// The last value below index `bound`, and its index.
     pub fn last_below(&self, bound: u32) -> Option<(u32, &T)> {
-        let end = highest(self.root.as_ref()?.bits());
-        let mut index = bound.checked_sub(1)?.min(end);
+        let mut index = bound.checked_sub(1)?.min(self.end);
 
         loop {
             match self.look(index) {
@@ -237,6 +243,15 @@ impl<T> IndexMap<T> {
                 Look::Nothing(bits) => index = (index & !highest(bits)).checked_sub(1)?,
                 Look::Outside => return None,
             }
+        }
+    }
+
+    /// Whether a value can be put at an index.
+    pub fn place(&self, index: u32) -> Place {
+        match self.look(index) {
+            Look::Value(_) => Place::Taken,
+            Look::Nothing(0) => Place::Free,
+            _ => Place::Missing,
         }
     }
 
@@ -281,6 +296,7 @@ impl<T> IndexMap<T> {
                 children[0] = old;
             }
             self.root = Some(node);
+            self.end = highest(bits);
         }
         if bits != LEAF_BITS {
             return None;
@@ -297,19 +313,14 @@ impl<T> IndexMap<T> {
         }
     }
 
-    /// Puts a value at a free index that has no gap; otherwise it comes back.
-    pub fn put(&mut self, index: u32, value: T) -> Result<(), T> {
-        match self.leaf_mut(index) {
-            Some((used, slots)) => match slots.get_mut(slot_of(index)) {
-                Some(slot @ None) => {
-                    *slot = Some(value);
-                    // OVERFLOW: it counts the slots.
-                    *used = used.saturating_add(1);
-                    Ok(())
-                }
-                _ => Err(value),
-            },
-            None => Err(value),
+    /// Moves a value to a free index that has no gap. If it is neither, the value stays.
+    pub fn put(&mut self, index: u32, value: &mut Option<T>) {
+        if let Some((used, slots)) = self.leaf_mut(index) {
+            if let Some(slot @ None) = slots.get_mut(slot_of(index)) {
+                *slot = value.take();
+                // OVERFLOW: it counts the slots.
+                *used = used.saturating_add(slot.is_some().into());
+            }
         }
     }
 

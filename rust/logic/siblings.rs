@@ -36,22 +36,29 @@ impl Kin {
     }
 }
 
-/// Makes the entry at `index`, which is alone, the youngest child of the one at `head`.
-pub fn join<T: Related>(entries: &mut IndexMap<T>, head: u32, index: u32) {
-    let Some(parent) = entries.get_mut(head) else {
-        return;
-    };
+/// Makes the entry that will be at `index` the youngest child of the one at `head`, if that is there
+/// and `accept` agrees with it. The neighbours of the new entry.
+pub fn join<T: Related>(
+    entries: &mut IndexMap<T>,
+    head: u32,
+    index: u32,
+    accept: impl FnOnce(&T) -> bool,
+) -> Option<Kin> {
+    let parent = entries.get_mut(head).filter(|entry| accept(entry))?;
     let older = core::mem::replace(&mut parent.kin().older, index);
+    let youngest = if older == head {
+        Some(parent)
+    } else {
+        entries.get_mut(older)
+    };
 
-    if let Some(sibling) = entries.get_mut(older) {
-        sibling.kin().younger = index;
+    if let Some(entry) = youngest {
+        entry.kin().younger = index;
     }
-    if let Some(child) = entries.get_mut(index) {
-        *child.kin() = Kin {
-            older,
-            younger: head,
-        };
-    }
+    Some(Kin {
+        older,
+        younger: head,
+    })
 }
 
 /// An entry with these neighbours was taken out.

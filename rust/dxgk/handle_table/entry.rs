@@ -15,9 +15,12 @@ use super::super::{
     open_allocation::OpenAllocation,
     opening::Opening, //
 };
-use crate::logic::siblings::{
-    Kin,
-    Related, //
+use crate::logic::{
+    handle,
+    siblings::{
+        Kin,
+        Related, //
+    }, //
 };
 use core::num::NonZero;
 use kernel::{
@@ -47,7 +50,7 @@ pub(crate) enum Item {
 pub(super) struct Entry {
     /// What it stands for.
     pub(super) item: Item,
-    /// The handle of the device that this one goes with.
+    /// The index of the device that it goes with.
     device: Option<NonZero<u32>>,
     /// Its place among the handles that go with the same device. That of a device has those that go
     /// with it.
@@ -66,7 +69,7 @@ impl Related for Entry {
 }
 
 impl Entry {
-    /// A reserved handle, which may go with the handle of a device.
+    /// A reserved handle, which may go with that of the device at an index.
     pub(super) fn new(item: Item, device: Option<u32>) -> Self {
         Self {
             item,
@@ -92,7 +95,12 @@ impl Entry {
 
     /// The handle of the device that this one goes with.
     pub(super) fn device(&self) -> Option<u32> {
-        self.device.map(NonZero::get)
+        self.device.map(|index| handle::local(index.get()))
+    }
+
+    /// Whether it resolves, and to this device.
+    pub(super) fn resolves_to(&self, device: &Arc<Device>) -> bool {
+        self.published && matches!(&self.item, Item::Device(own) if Arc::ptr_eq(own, device))
     }
 
     /// What a lookup hands out.
@@ -170,4 +178,3 @@ pub(crate) struct Shareable {
     /// The handle of the device that it was made on, if any.
     pub(crate) device: Option<u32>,
 }
-

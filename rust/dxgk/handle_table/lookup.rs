@@ -26,9 +26,12 @@ use super::{
     HandleTable,
     State, //
 };
-use crate::uapi::status::{
-    Outcome,
-    Status, //
+use crate::{
+    logic::handle,
+    uapi::status::{
+        Outcome,
+        Status, //
+    }, //
 };
 use kernel::sync::{
     lock::{
@@ -70,7 +73,7 @@ impl HandleTable {
         }
         Ok(Parent {
             device,
-            handle: local,
+            index: handle::local_index(local).ok_or(Status::INVALID_PARAMETER)?,
         })
     }
 
@@ -159,12 +162,5 @@ impl Lookup<'_> {
 pub(crate) struct Parent {
     /// The device.
     pub(crate) device: Arc<Device>,
-    handle: u32,
-}
-
-impl Parent {
-    /// The handle.
-    pub(super) fn handle(&self) -> u32 {
-        self.handle
-    }
+    pub(super) index: u32,
 }

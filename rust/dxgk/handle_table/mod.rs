@@ -27,6 +27,7 @@ use crate::{
         index_map::{
             Gap,
             IndexMap,
+            Place,
             Removed,
             Spare,
             Waste, //
@@ -48,10 +49,7 @@ use kernel::{
     new_spinlock,
     prelude::*,
     seq_file::SeqFile,
-    sync::{
-        Arc,
-        SpinLock, //
-    }, //
+    sync::SpinLock, //
 };
 use line::Line;
 
@@ -103,16 +101,6 @@ impl State {
         self.entries.get(index).filter(|entry| entry.published)
     }
 
-    /// The index of a device that was looked up before and has not been destroyed since.
-    fn head(&self, parent: &Parent) -> Option<u32> {
-        match self.find(parent.handle()).map(|entry| &entry.item) {
-            Some(Item::Device(device)) if Arc::ptr_eq(device, &parent.device) => {
-                handle::local_index(parent.handle())
-            }
-            _ => None,
-        }
-    }
-
     /// Gives an entry, which is there, its number and puts it in. `spare` is a node that was made
     /// because it was missing before; `waste` is to be dropped without the lock.
     fn insert(
@@ -126,30 +114,40 @@ impl State {
             return Err(Status::NO_MEMORY.into());
         }
 
-        let head = match parent {
-            Some(parent) => Some(self.head(parent).ok_or(Status::INVALID_PARAMETER)?),
-            None => None,
-        };
         let Self {
             entries, cursor, ..
         } = self;
+        let mut place = Place::Taken;
         let index = cursor
-            .take(|index| entries.get(index).is_none())
+            .take(|index| {
+                place = entries.place(index);
+                place != Place::Taken
+            })
             .ok_or(Status::NO_MEMORY)?;
 
-        *waste = spare.and_then(|spare| entries.graft(index, spare));
-        if let Some(gap) = entries.gap(index) {
-            cursor.put_back(index);
-            return Ok(Insertion::Missing(gap));
+        if place == Place::Missing {
+            *waste = spare.and_then(|spare| entries.graft(index, spare));
+            if let Some(gap) = entries.gap(index) {
+                cursor.put_back(index);
+                return Ok(Insertion::Missing(gap));
+            }
         }
-        if let Some(mut entry) = entry.take() {
-            *entry.kin() = Kin::alone(index);
-            // The index is free and has no gap, so that nothing comes back.
-            let _nothing = entries.put(index, entry);
+
+        let kin = match parent {
+            None => Kin::alone(index),
+            Some(parent) => siblings::join(entries, parent.index, index, |entry| {
+                entry.resolves_to(&parent.device)
+            })
+            .ok_or_else(|| {
+                cursor.put_back(index);
+                Status::INVALID_PARAMETER
+            })?,
+        };
+
+        if let Some(entry) = entry {
+            *entry.kin() = kin;
         }
-        if let Some(head) = head {
-            siblings::join(entries, head, index);
-        }
+        entries.put(index, entry);
         self.count += 1;
         Ok(Insertion::Done(index))
     }
@@ -225,7 +223,7 @@ impl HandleTable {
         Self::starting_with(Cursor::new())
     }
 
-    /// An empty table whose first numbers `cursor` gives.
+    /// An empty table whose numbers `cursor` gives.
     fn starting_with(cursor: Cursor) -> impl PinInit<Self> {
         pin_init!(Self {
             state <- new_spinlock!(
@@ -251,7 +249,7 @@ impl HandleTable {
     /// Context: may sleep, no locks held.
     pub(crate) fn reserve(&self, item: Item, parent: Option<&Parent>) -> Outcome<Reserved<'_>> {
         // What is not used is declared before the lock, to be dropped after it.
-        let mut entry = Some(Entry::new(item, parent.map(Parent::handle)));
+        let mut entry = Some(Entry::new(item, parent.map(|parent| parent.index)));
         let mut spare = None;
 
         loop {
@@ -288,9 +286,9 @@ impl HandleTable {
     pub(crate) fn show(&self, m: &SeqFile) {
         let mut seen = 0;
 
-        while let Some((index, line)) = self.after(seen, |entry| {
-            entry.published.then(|| Line::of(&entry.item))
-        }) {
+        while let Some((index, line)) =
+            self.after(seen, |entry| entry.published.then(|| Line::of(&entry.item)))
+        {
             if let Some(line) = line {
                 line.print(m, handle::local(index));
             }
@@ -337,26 +335,33 @@ impl HandleTable {
     pub(crate) fn destroy(&self, local: u32, accept: impl FnOnce(&Item) -> bool) -> Outcome {
         let index = handle::local_index(local).ok_or(Status::INVALID_PARAMETER)?;
         let mut state = self.state.lock();
-
-        state
+        let entry = state
             .entries
             .get_mut(index)
             .filter(|entry| entry.published && accept(&entry.item))
-            // From here on it does not resolve, and nothing is added to it.
-            .map(|entry| entry.published = false)
             .ok_or(Status::INVALID_PARAMETER)?;
-        loop {
-            // If the table is closed at the same time, that takes all of them.
-            let child = state.entries.get(index).and_then(|entry| entry.youngest(index));
-            let removed = state.take(child.unwrap_or(index));
+        let mut child = entry.youngest(index);
+
+        // From here on it does not resolve, and nothing is added to it.
+        entry.published = false;
+        while let Some(youngest) = child {
+            let removed = state.take(youngest);
 
             drop(state);
             drop(removed);
-            if child.is_none() {
-                return Ok(());
-            }
             state = self.state.lock();
+            // If the table was closed meanwhile, that takes all of them.
+            child = state
+                .entries
+                .get(index)
+                .and_then(|entry| entry.youngest(index));
         }
+
+        let removed = state.take(index);
+
+        drop(state);
+        drop(removed);
+        Ok(())
     }
 
     /// Destroys every handle, youngest first, and takes no more (RES-8). The lock is held for one

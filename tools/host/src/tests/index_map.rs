@@ -7,22 +7,35 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use crate::logic::handle::LAST_INDEX;
-use crate::logic::index_map::{IndexMap, Spare};
+use crate::logic::index_map::{IndexMap, Place, Spare};
 
 /// Values per leaf, and indices below one node above the leaves.
 const LEAF: u32 = 32;
 const SPAN: u32 = LEAF * 128;
 
+/// Puts a value in if nothing is missing. Whether it did.
+fn try_put(map: &mut IndexMap<u32>, index: u32, value: u32) -> bool {
+    let mut value = Some(value);
+
+    map.put(index, &mut value);
+    value.is_none()
+}
+
 /// Puts a value in as the kernel does. How many nodes that took.
 fn put(map: &mut IndexMap<u32>, index: u32, value: u32) -> usize {
     let mut nodes = 0;
+
+    assert_ne!(map.place(index), Place::Taken);
+    assert_eq!(map.place(index) == Place::Free, map.gap(index).is_none());
 
     while let Some(gap) = map.gap(index) {
         map.graft(index, Spare::new(gap).unwrap());
         nodes += 1;
         assert!(nodes <= 8, "every node closes a gap");
     }
-    assert_eq!(map.put(index, value), Ok(()));
+    assert_eq!(map.place(index), Place::Free);
+    assert!(try_put(map, index, value));
+    assert_eq!(map.place(index), Place::Taken);
     nodes
 }
 
@@ -50,7 +63,8 @@ fn an_empty_map_has_nothing() {
         assert_eq!(take(&mut map, index), None);
         assert_eq!(map.first_from(index), None);
         assert_eq!(map.last_below(index), None);
-        assert_eq!(map.put(index, 7), Err(7), "there is a gap");
+        assert_eq!(map.place(index), Place::Missing);
+        assert!(!try_put(&mut map, index, 7), "there is a gap");
     }
 }
 
@@ -153,10 +167,10 @@ fn a_node_that_came_too_late_is_handed_back() {
 fn a_taken_place_is_not_put_over() {
     let mut map = map_of(&[1]);
 
-    assert_eq!(map.put(1, 2), Err(2));
+    assert!(!try_put(&mut map, 1, 2));
     assert_eq!(take(&mut map, 1), Some(1));
     assert_eq!(take(&mut map, 1), None);
-    assert_eq!(map.put(1, 2), Ok(()));
+    assert!(try_put(&mut map, 1, 2));
 }
 
 #[derive(Clone, Debug)]
@@ -211,7 +225,7 @@ proptest! {
             match op {
                 Op::Put(index) => {
                     if model.contains_key(&index) {
-                        prop_assert_eq!(map.put(index, step), Err(step));
+                        prop_assert!(!try_put(&mut map, index, step));
                     } else {
                         put(&mut map, index, step);
                         model.insert(index, step);

@@ -27,16 +27,21 @@ impl Default for IndexMap<Entry> {
 }
 
 impl Family {
-    fn add(&mut self, index: u32) {
+    fn put(&mut self, index: u32, kin: Kin) {
         while let Some(gap) = self.0.gap(index) {
             self.0.graft(index, Spare::new(gap).unwrap());
         }
-        assert!(self.0.put(index, Entry(Kin::alone(index))).is_ok());
+        self.0.put(index, &mut Some(Entry(kin)));
+    }
+
+    fn add(&mut self, index: u32) {
+        self.put(index, Kin::alone(index));
     }
 
     fn join(&mut self, head: u32, index: u32) {
-        self.add(index);
-        join(&mut self.0, head, index);
+        let kin = join(&mut self.0, head, index, |_| true).unwrap();
+
+        self.put(index, kin);
     }
 
     fn take(&mut self, index: u32) {
@@ -92,11 +97,12 @@ fn leaving_a_head_that_is_gone_is_harmless() {
 }
 
 #[test]
-fn nobody_joins_a_head_that_is_gone() {
+fn nobody_joins_who_is_not_accepted() {
     let mut family = Family::default();
 
-    family.join(1, 2);
+    assert!(join(&mut family.0, 1, 2, |_| true).is_none(), "no head");
     family.add(1);
+    assert!(join(&mut family.0, 1, 2, |_| false).is_none());
     assert_eq!(family.youngest(1), None);
 }
 
