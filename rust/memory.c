@@ -70,24 +70,26 @@ struct page *dxg_shmem_pin(struct file *file, pgoff_t index)
 	for (;;) {
 		struct folio *folio;
 		pgoff_t offset;
-		bool ready;
 		long ret;
 
 		ret = memfd_pin_folios(file, start, start + PAGE_SIZE - 1, &folio, 1, &offset);
 		if (ret <= 0)
 			return ERR_PTR(ret ?: -EINVAL);
-
-		/*
-		 * It takes what it finds in the page cache, also a page that another task has just
-		 * put there and is still filling with zeros. That one holds the lock until then.
-		 */
-		folio_lock(folio);
-		ready = folio_test_uptodate(folio);
-		folio_unlock(folio);
-		if (ready)
+		if (folio_test_uptodate(folio))
 			return folio_page(folio, offset >> PAGE_SHIFT);
 
+		/*
+		 * It takes what it finds in the page cache, also a page that another task is still
+		 * filling with zeros, and one that fallocate() left for the first user to fill.
+		 * This waits for the one and fills the other.
+		 */
 		unpin_folio(folio);
+		folio = shmem_read_folio(file->f_mapping, index);
+		if (IS_ERR(folio))
+			return ERR_CAST(folio);
+		folio_put(folio);
+
+		/* Somebody may punch holes and reserve pages all the time. */
 		if (fatal_signal_pending(current))
 			return ERR_PTR(-EINTR);
 		cond_resched();

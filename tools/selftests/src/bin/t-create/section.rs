@@ -4,7 +4,9 @@
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use opendxg::{Dxg, Status};
-use rustix::fs::{ftruncate, memfd_create, MemfdFlags, OFlags, SealFlags};
+use rustix::fs::{
+    fallocate, ftruncate, memfd_create, FallocateFlags, MemfdFlags, OFlags, SealFlags,
+};
 use selftests::child::in_child;
 use selftests::fds::closed_number;
 use selftests::leak::Watch;
@@ -24,6 +26,10 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         .test(
             "RES-22 a file that shrinks ends the view, nothing else",
             shrinks,
+        )
+        .test(
+            "RES-22 RES-27 pages that the file has not filled yet are filled first",
+            reserved,
         )
         .test(
             "RES-22 files of other kinds, numbers that are no file",
@@ -115,6 +121,23 @@ fn shrinks() -> Outcome {
         }
         Err(_) => println!("# a lock after the file shrank is refused"),
     }
+    made.destroy()
+}
+
+/// fallocate() leaves pages in the file as they were found; the file fills them with zeros when they are touched.
+/// Whoever takes them before shows what they held, and loses what is written.
+fn reserved() -> Outcome {
+    let device = fixture::device()?;
+    let size = 4 * PAGE_SIZE;
+    let file = memory_file(size)?;
+    fallocate(&file, FallocateFlags::empty(), 0, size)?;
+    let made = Create::section(&device, 0, slot(&file), size).run()?;
+    let view = made.lock()?;
+    view.is_zero()?;
+    view.fill(7);
+    Region::of_file(&file, size as usize)?.holds(7)?;
+    view.holds(7)?;
+    view.unlock()?;
     made.destroy()
 }
 
