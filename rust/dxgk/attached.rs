@@ -216,12 +216,14 @@ impl Attached {
         Ok(())
     }
 
-    /// Gives the object its legacy runtime blob, unless it has one (RES-92).
+    /// Gives the object its legacy runtime blob, unless it has one (RES-92). `announce` is heard
+    /// before in either case; if it cannot be, nothing changes.
     ///
     /// Context: may sleep, no locks held.
-    pub(crate) fn init_blob(&self, value: Arc<Value>) -> Outcome {
-        match self.set(&[blob(value, CREATE_ONLY)], |_| true) {
-            Err(Failed::Refused(Refused::Exists)) => Ok(()),
+    pub(crate) fn init_blob(&self, value: Arc<Value>, announce: impl Fn() -> bool) -> Outcome {
+        match self.set(&[blob(value, CREATE_ONLY)], |_| announce()) {
+            Err(Failed::Refused(Refused::Exists)) if announce() => Ok(()),
+            Err(Failed::Refused(Refused::Exists)) => Err(Failed::Unheard.into()),
             other => Ok(other.map(drop)?),
         }
     }
@@ -509,13 +511,16 @@ mod tests {
         assert!(attached.blob().is_none());
         assert_eq!(attached.generation(), 0);
         assert!(attached.set_blob(kept.clone()).is_ok());
-        assert!(attached.init_blob(value(&tables, 9)?).is_ok());
+        assert!(attached.init_blob(value(&tables, 9)?, || true).is_ok());
+        assert!(attached.init_blob(value(&tables, 9)?, || false).is_err());
         assert_eq!(attached.blob_size(), 6);
         assert_eq!(attached.generation(), 1);
         assert!(attached.delete(BLOB, 2, |_| true).is_err());
         assert!(attached.delete(BLOB, 1, |_| true).is_ok());
         assert_eq!(attached.generation(), 2);
-        assert!(attached.init_blob(value(&tables, 9)?).is_ok());
+        assert!(attached.init_blob(value(&tables, 9)?, || false).is_err());
+        assert!(attached.blob().is_none());
+        assert!(attached.init_blob(value(&tables, 9)?, || true).is_ok());
         assert_eq!(attached.blob_size(), 9);
 
         let object = strong.object().clone();

@@ -98,11 +98,14 @@ fn change(target: &Target, item: &opendxg_info_item) -> Outcome<Change> {
 }
 
 /// Reports a change: the new generation, or with REVISION_MISMATCH the one that the entry has.
-fn report(changed: core::result::Result<u64, Failed>, generation: &mut u64) -> Outcome {
+fn report<'a>(
+    changed: core::result::Result<u64, Failed>,
+    generation: &mut u64,
+) -> Outcome<Publish<'a>> {
     match changed {
         Ok(new) => {
             *generation = new;
-            Ok(())
+            Ok(Publish::Nothing)
         }
         Err(failed) => {
             if let Failed::Refused(Refused::Generation(present)) = failed {
@@ -114,11 +117,11 @@ fn report(changed: core::result::Result<u64, Failed>, generation: &mut u64) -> O
 }
 
 /// nr 0xa4.
-pub(super) fn set(
+pub(super) fn set<'a>(
     from: impl Context,
     args: &mut opendxg_set_info,
     announce: &dyn Fn(&opendxg_set_info) -> bool,
-) -> Outcome {
+) -> Outcome<Publish<'a>> {
     // CAST: 32 bits fit a usize.
     let count = args.item_count as usize;
 
@@ -155,11 +158,11 @@ pub(super) fn set(
 }
 
 /// nr 0xa7.
-pub(super) fn delete(
+pub(super) fn delete<'a>(
     from: impl Context,
     args: &mut opendxg_delete_info,
     announce: &dyn Fn(&opendxg_delete_info) -> bool,
-) -> Outcome {
+) -> Outcome<Publish<'a>> {
     let target = from.target(args.handle, args.handle_type)?;
 
     target.check_writable()?;

@@ -12,7 +12,10 @@ use crate::{
         account::Limit,
         attached::Value,
         census::Kind,
-        handle_table::Item,
+        handle_table::{
+            Item,
+            Reserved, //
+        },
         keyed_mutex::{
             Acquired,
             KeyedMutex, //
@@ -99,6 +102,32 @@ impl Data {
     }
 }
 
+/// Data that a keyed mutex gets from whoever opens it, if it has none (RES-51, RES-92).
+pub(super) struct Initial(Option<(Arc<KeyedMutex>, Arc<Value>)>);
+
+impl Initial {
+    /// No data, or no mutex.
+    pub(super) const NONE: Self = Self(None);
+
+    /// Copies the data in if `mutex` has none.
+    pub(super) fn new(call: Call<'_>, mutex: &Arc<KeyedMutex>, data: Data) -> Outcome<Self> {
+        if mutex.header.attached.blob().is_some() {
+            return Ok(Self::NONE);
+        }
+        Ok(Self(data.read(call)?.map(|value| (mutex.clone(), value))))
+    }
+
+    /// Copies the answer of the opening out by `announce`, and only then gives the data: nothing can be
+    /// taken back (RES-3). Somebody else may have been first meanwhile.
+    pub(super) fn give(self, announce: impl Fn() -> bool) -> Outcome {
+        match self.0 {
+            Some((mutex, value)) => shortage(mutex.header.attached.init_blob(value, announce)),
+            None if announce() => Ok(()),
+            None => Err(Status::ACCESS_VIOLATION.into()),
+        }
+    }
+}
+
 /// What the creating calls return: the global handle, the local handle, what to publish.
 type Created<'a> = (u32, u32, Publish<'a>);
 
@@ -117,7 +146,7 @@ fn make<'a>(call: Call<'a>, key: u64, nt: bool, data: Data) -> Outcome<Created<'
     let strong = Strong::first(Object::KeyedMutex(mutex.clone()));
 
     if let Some(value) = value {
-        shortage(mutex.header.attached.init_blob(value))?;
+        shortage(mutex.header.attached.set_blob(value))?;
     }
 
     let global = if nt { 0 } else { strong.name_globally()? };
@@ -170,7 +199,7 @@ pub(super) fn create2<'a>(
 }
 
 /// Opens by global handle. `data` become those of a mutex that has none (RES-92).
-fn open_by_global<'a>(call: Call<'a>, global: u32, data: Data) -> Outcome<(u32, Publish<'a>)> {
+fn open_by_global<'a>(call: Call<'a>, global: u32, data: Data) -> Outcome<(Reserved<'a>, Initial)> {
     let strong = call
         .driver
         .tables
@@ -182,14 +211,13 @@ fn open_by_global<'a>(call: Call<'a>, global: u32, data: Data) -> Outcome<(u32, 
     };
 
     let own = mutex.header.attached.blob().map(|own| own.bytes().len());
-    let first = match own {
-        // CAST: 32 bits fit a usize.
-        Some(own) if data.size != 0 && data.size as usize != own => {
-            return Err(Status::INVALID_PARAMETER.into());
-        }
-        Some(_) => None,
-        None => data.read(call)?,
-    };
+
+    // CAST: 32 bits fit a usize.
+    if own.is_some_and(|own| data.size != 0 && data.size as usize != own) {
+        return Err(Status::INVALID_PARAMETER.into());
+    }
+
+    let initial = Initial::new(call, &mutex, data)?;
     let access = access::Type::Resource.all();
     let (opening, _) = Opening::new(strong, Rights::from_flags(0), access, &call.process.space)?;
     let reserved = call
@@ -197,28 +225,32 @@ fn open_by_global<'a>(call: Call<'a>, global: u32, data: Data) -> Outcome<(u32, 
         .handles
         .reserve(Item::KeyedMutex(opening.found_by_global()), None)?;
 
-    if let Some(first) = first {
-        // Somebody else may have been first meanwhile.
-        shortage(mutex.header.attached.init_blob(first))?;
-    }
-    Ok((reserved.handle(), Publish::Handle(reserved)))
+    Ok((reserved, initial))
 }
 
 /// nr 0x92 (RES-92).
 pub(super) fn open<'a>(call: Call<'a>, args: &mut D3DKMT_OPENKEYEDMUTEX) -> Outcome<Publish<'a>> {
-    let (local, publish) = open_by_global(call, args.hSharedHandle, Data::NONE)?;
+    let (reserved, _) = open_by_global(call, args.hSharedHandle, Data::NONE)?;
 
-    args.hKeyedMutex = local;
-    Ok(publish)
+    args.hKeyedMutex = reserved.handle();
+    Ok(Publish::Handle(reserved))
 }
 
 /// nr 0x93 (RES-92).
-pub(super) fn open2<'a>(call: Call<'a>, args: &mut D3DKMT_OPENKEYEDMUTEX2) -> Outcome<Publish<'a>> {
+pub(super) fn open2<'a>(
+    call: Call<'a>,
+    args: &mut D3DKMT_OPENKEYEDMUTEX2,
+    announce: &dyn Fn(&D3DKMT_OPENKEYEDMUTEX2) -> bool,
+) -> Outcome<Publish<'a>> {
     let data = Data::new(args.pPrivateRuntimeData, args.PrivateRuntimeDataSize)?;
-    let (local, publish) = open_by_global(call, args.hSharedHandle, data)?;
+    let (reserved, initial) = open_by_global(call, args.hSharedHandle, data)?;
+    let answer = D3DKMT_OPENKEYEDMUTEX2 {
+        hKeyedMutex: reserved.handle(),
+        ..*args
+    };
 
-    args.hKeyedMutex = local;
-    Ok(publish)
+    initial.give(|| announce(&answer))?;
+    Ok(Publish::Handle(reserved))
 }
 
 /// nr 0x94: no NT handle is a keyed mutex alone (RES-93).

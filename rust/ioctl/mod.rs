@@ -191,10 +191,10 @@ fn run_report<'a, C: Context, T: Plain>(
 /// Runs a handler whose effect cannot be taken back: it is given a way to copy its answer out before
 /// the effect, and has none if that fails (RES-3). After a failure the struct is written as its rules
 /// say.
-fn run_announced<C: Context, T: Plain>(
+fn run_announced<'a, C: Context, T: Plain>(
     context: C,
     arg: u64,
-    handler: impl FnOnce(C, &mut T, &dyn Fn(&T) -> bool) -> Outcome,
+    handler: impl FnOnce(C, &mut T, &dyn Fn(&T) -> bool) -> Outcome<Publish<'a>>,
 ) -> Outcome {
     let mut args = user::read::<T>(arg)?;
     let outcome = handler(context, &mut args, &|answer| {
@@ -204,7 +204,7 @@ fn run_announced<C: Context, T: Plain>(
     if outcome.is_err() {
         user::write(arg, &args)?;
     }
-    outcome
+    outcome?.commit(context.tables())
 }
 
 /// The `ioctl` operation of the device.

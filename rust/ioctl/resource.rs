@@ -7,9 +7,11 @@ use super::{
     entries,
     handles::Handles,
     invalid_if,
-    keyed_mutex::Data,
+    keyed_mutex::{
+        Data,
+        Initial, //
+    },
     nt_handle,
-    shortage,
     Call,
     Publish, //
 };
@@ -179,6 +181,7 @@ struct Request {
 
 /// What is copied out, taken at one moment.
 struct Contents {
+    resource: Arc<Resource>,
     allocations: KVVec<Arc<Allocation>>,
     runtime_data: Option<Arc<Value>>,
     total_driver_data: u32,
@@ -194,7 +197,7 @@ impl Contents {
 
 impl Request {
     /// Checks the sizes (RES-48). `exact`: the NT variant, which has no way to leave data out.
-    fn check(&self, resource: &Resource, exact: bool) -> Outcome<Contents> {
+    fn check(&self, resource: &Arc<Resource>, exact: bool) -> Outcome<Contents> {
         let allocations = resource.allocations()?;
         let runtime_data = resource.header.attached.blob();
         let total = allocations
@@ -202,6 +205,7 @@ impl Request {
             .map(|allocation| allocation.description.driver_data.len())
             .fold(0, usize::saturating_add);
         let contents = Contents {
+            resource: resource.clone(),
             // CAST: 4096 times 64 KiB fit.
             total_driver_data: total as u32,
             allocations,
@@ -227,12 +231,7 @@ impl Request {
 
     /// Copies everything out but the argument struct itself. `numbers` are the handles of the
     /// allocations.
-    fn write(
-        &self,
-        resource: &Resource,
-        contents: &Contents,
-        numbers: impl Iterator<Item = u32>,
-    ) -> Outcome {
+    fn write(&self, contents: &Contents, numbers: impl Iterator<Item = u32>) -> Outcome {
         let mut place = self.total_driver_data.address;
 
         for ((info, number), allocation) in entries::<D3DDDI_OPENALLOCATIONINFO2>(self.infos)
@@ -255,12 +254,12 @@ impl Request {
         }
         self.runtime_data.write(contents.runtime_data())?;
         self.resource_driver_data
-            .write(&resource.description.driver_data)
+            .write(&contents.resource.description.driver_data)
     }
 }
 
-/// Opens a resource: reserves the handle of the resource and those of its allocations, and copies
-/// out what is not in the argument struct. The first number is that of the resource.
+/// Opens a resource: reserves the handle of the resource and those of its allocations. The first
+/// number is that of the resource.
 fn open<'a>(
     call: Call<'a>,
     parent: &Parent,
@@ -277,7 +276,6 @@ fn open<'a>(
 
     handles.reserve(Item::Resource(bundle.clone()), Some(parent))?;
     allocation::reserve(&mut handles, Some(parent), &bundle, &contents.allocations)?;
-    request.write(&found.resource, &contents, handles.numbers().skip(1))?;
     Ok((handles, contents))
 }
 
@@ -307,6 +305,7 @@ pub(super) fn open_global<'a>(
     let all = access::resource::ALL;
     let (handles, contents) = open(call, &parent, found, all, Origin::OpenedByGlobal, &request)?;
 
+    request.write(&contents, handles.numbers().skip(1))?;
     args.TotalPrivateDriverDataBufferSize = contents.total_driver_data;
     args.hResource = handles.numbers().next().unwrap_or(0);
     Ok(Publish::Handles(handles))
@@ -316,6 +315,7 @@ pub(super) fn open_global<'a>(
 pub(super) fn open_nt<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_OPENRESOURCEFROMNTHANDLE,
+    announce: &dyn Fn(&D3DKMT_OPENRESOURCEFROMNTHANDLE) -> bool,
 ) -> Outcome<Publish<'a>> {
     let parent = call.process.handles.parent(args.hDevice)?;
     let handle = resource_handle(args.hNtHandle)?;
@@ -345,45 +345,66 @@ pub(super) fn open_nt<'a>(
         &request,
     )?;
 
-    (args.hKeyedMutex, args.hSyncObject) = match &handle.share().members().guards {
-        Some((mutex, sync)) => open_guards(
-            &mut handles,
-            call,
-            &parent,
-            (mutex, sync),
-            handle.access(),
-            Data::new(
+    let mut answer = D3DKMT_OPENRESOURCEFROMNTHANDLE {
+        TotalPrivateDriverDataBufferSize: contents.total_driver_data,
+        hResource: handles.numbers().next().unwrap_or(0),
+        ..*args
+    };
+    let initial = match &handle.share().members().guards {
+        Some((mutex, sync)) => {
+            let data = Data::new(
                 args.pKeyedMutexPrivateRuntimeData,
                 args.KeyedMutexPrivateRuntimeDataSize,
-            )?,
-        )?,
+            )?;
+            let guards = (mutex, sync);
+            let access = handle.access();
+            let opened = open_guards(&mut handles, call, &parent, guards, access, data)?;
+
+            (answer.hKeyedMutex, answer.hSyncObject) = (opened.mutex, opened.sync);
+            opened.initial
+        }
         None => {
-            args.KeyedMutexPrivateRuntimeDataSize = 0;
-            (0, 0)
+            (answer.hKeyedMutex, answer.hSyncObject) = (0, 0);
+            answer.KeyedMutexPrivateRuntimeDataSize = 0;
+            Initial::NONE
         }
     };
-    args.TotalPrivateDriverDataBufferSize = contents.total_driver_data;
-    args.hResource = handles.numbers().next().unwrap_or(0);
+
+    initial.give(|| {
+        let written = request.write(&contents, handles.numbers().skip(1));
+
+        written.is_ok() && announce(&answer)
+    })?;
     Ok(Publish::Handles(handles))
 }
 
-/// Opens the keyed mutex and the synchronisation object that go with a resource. `initial` becomes
-/// the data of the mutex if it has none (RES-51).
+/// The handles of a keyed mutex and of a synchronisation object, and the data that the mutex gets.
+struct Guards {
+    mutex: u32,
+    sync: u32,
+    initial: Initial,
+}
+
+/// Opens the keyed mutex and the synchronisation object that go with a resource. `data` become those
+/// of the mutex if it has none (RES-51).
 fn open_guards(
     handles: &mut Handles<'_>,
     call: Call<'_>,
     parent: &Parent,
     guards: (&Strong, &Strong),
     access: u32,
-    initial: Data,
-) -> Outcome<(u32, u32)> {
-    let data = initial.read(call)?;
+    data: Data,
+) -> Outcome<Guards> {
     let may_write = access & access::resource::WRITE != 0;
     let sync_access = match may_write {
         true => access::ALL,
         false => access::READ_CONTROL | access::WAIT,
     };
     let (mutex, sync) = guards;
+    let initial = match mutex.object() {
+        Object::KeyedMutex(mutex) => Initial::new(call, mutex, data)?,
+        _ => Initial::NONE,
+    };
     let opening = |strong: &Strong, access| -> Outcome<Opening> {
         let strong = strong.another().ok_or(Status::INVALID_HANDLE)?;
         let rights = access::rights(access);
@@ -392,13 +413,12 @@ fn open_guards(
     };
     let mutex_opening = opening(mutex, access)?;
     let sync_opening = opening(sync, sync_access)?;
-    let mutex_number = handles.reserve(Item::KeyedMutex(mutex_opening), Some(parent))?;
-    let sync_number = handles.reserve(Item::Sync(sync_opening), Some(parent))?;
 
-    if let Some(value) = data {
-        shortage(mutex.object().header().attached.init_blob(value))?;
-    }
-    Ok((mutex_number, sync_number))
+    Ok(Guards {
+        mutex: handles.reserve(Item::KeyedMutex(mutex_opening), Some(parent))?,
+        sync: handles.reserve(Item::Sync(sync_opening), Some(parent))?,
+        initial,
+    })
 }
 
 /// nr 0x23.

@@ -121,7 +121,7 @@ table! {
         run_out D3DKMT_QUERYRESOURCEINFOFROMNTHANDLE => resource::query_nt;
     DXG_IOCTL_OPENRESOURCE: run_out D3DKMT_OPENRESOURCE => resource::open_global;
     DXG_IOCTL_OPENRESOURCEFROMNTHANDLE:
-        run_out D3DKMT_OPENRESOURCEFROMNTHANDLE => resource::open_nt;
+        run_announced D3DKMT_OPENRESOURCEFROMNTHANDLE => resource::open_nt;
     DXG_IOCTL_GETSHAREDRESOURCEADAPTERLUID:
         run_out D3DKMT_GETSHAREDRESOURCEADAPTERLUID => resource::adapter_luid;
     DXG_IOCTL_GETRUNTIMEDATA: run_in D3DKMT_GETRUNTIMEDATA => resource::runtime_data;
@@ -161,7 +161,7 @@ table! {
     DXG_IOCTL_CREATEKEYEDMUTEX: run_out D3DKMT_CREATEKEYEDMUTEX => keyed_mutex::create;
     DXG_IOCTL_CREATEKEYEDMUTEX2: run_out D3DKMT_CREATEKEYEDMUTEX2 => keyed_mutex::create2;
     DXG_IOCTL_OPENKEYEDMUTEX: run_out D3DKMT_OPENKEYEDMUTEX => keyed_mutex::open;
-    DXG_IOCTL_OPENKEYEDMUTEX2: run_out D3DKMT_OPENKEYEDMUTEX2 => keyed_mutex::open2;
+    DXG_IOCTL_OPENKEYEDMUTEX2: run_announced D3DKMT_OPENKEYEDMUTEX2 => keyed_mutex::open2;
     DXG_IOCTL_OPENKEYEDMUTEXFROMNTHANDLE:
         run_in D3DKMT_OPENKEYEDMUTEXFROMNTHANDLE => keyed_mutex::open_nt;
     DXG_IOCTL_DESTROYKEYEDMUTEX: run_in D3DKMT_DESTROYKEYEDMUTEX => keyed_mutex::destroy;

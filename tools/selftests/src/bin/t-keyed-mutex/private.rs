@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Private data of a keyed mutex, and the second generation of calls (RES-92, RES-101).
 
-use opendxg::raw::Argument;
+use opendxg::raw::{code, Argument};
 use opendxg::uapi::*;
 use opendxg::{Result, Status};
-use selftests::memory::UNMAPPED;
+use rustix::io::Errno;
+use selftests::leak::Watch;
+use selftests::memory::{Page, UNMAPPED};
+use selftests::poison::bytes;
 use selftests::sharing::{key as other_key, Acquired, Client, How, Local, What};
 use selftests::{ensure_eq, fails_with, Outcome, Suite};
 
@@ -15,6 +18,10 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         .test(
             "RES-92 open 2 gives data to a mutex that has none",
             initial_data,
+        )
+        .test(
+            "RES-3 RES-92 open 2 without a place for the answer gives no data",
+            unwritable_answer,
         )
         .test(
             "RES-92 open 2 of a mutex with data: sizes, nothing copied",
@@ -100,6 +107,26 @@ fn initial_data() -> Outcome {
     second?;
     ensure_eq!(buffer, [0x62; 64]);
     holds(&client, mutex.handle(), &[0x61; 64])
+}
+
+fn unwritable_answer() -> Outcome {
+    const CODE: u32 = code(D3DKMT_OPENKEYEDMUTEX2::NR, D3DKMT_OPENKEYEDMUTEX2::SIZE);
+    let client = Client::new()?;
+    let mutex = client.create_keyed_mutex(How::Global, 0, b"")?;
+    let data = [0x61; 64];
+    let mut arg = D3DKMT_OPENKEYEDMUTEX2::zeroed();
+    arg.hSharedHandle = mutex.global();
+    arg.pPrivateRuntimeData = data.as_ptr() as u64;
+    arg.PrivateRuntimeDataSize = 64;
+    let page = Page::beginning_with(bytes(&arg))?.read_only()?;
+    let watch = Watch::start()?;
+    let answer = client.raw().ioctl(CODE, page.address());
+    ensure_eq!(answer, Err(Errno::FAULT));
+    watch.unchanged()?;
+    let missing = client.get(mutex.target(), [0; 16], 0);
+    fails_with(missing, Status::NOT_FOUND)?;
+    open2(&client, mutex.global(), &data).0?;
+    holds(&client, mutex.handle(), &data)
 }
 
 fn with_data() -> Outcome {

@@ -3,6 +3,7 @@
 
 mod adapters;
 mod blob;
+mod guards;
 mod query;
 mod sizes;
 mod success;
@@ -14,6 +15,7 @@ fn main() {
         .with(query::tests)
         .with(sizes::tests)
         .with(success::tests)
+        .with(guards::tests)
         .with(adapters::tests)
         .with(blob::tests)
         .run()
