@@ -117,6 +117,11 @@ impl Initial {
         Ok(Self(data.read(call)?.map(|value| (mutex.clone(), value))))
     }
 
+    /// Whether there are data to give.
+    pub(super) fn is_some(&self) -> bool {
+        self.0.is_some()
+    }
+
     /// Copies the answer of the opening out by `announce`, and only then gives the data: nothing can be
     /// taken back (RES-3). Somebody else may have been first meanwhile.
     pub(super) fn give(self, announce: impl Fn() -> bool) -> Outcome {

@@ -405,6 +405,11 @@ fn open_guards(
         Object::KeyedMutex(mutex) => Initial::new(call, mutex, data)?,
         _ => Initial::NONE,
     };
+
+    if initial.is_some() && !may_write {
+        return Err(Status::ACCESS_DENIED.into());
+    }
+
     let opening = |strong: &Strong, access| -> Outcome<Opening> {
         let strong = strong.another().ok_or(Status::INVALID_HANDLE)?;
         let rights = access::rights(access);

@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use selftests::leak::Watch;
 use selftests::memory::{Page, UNMAPPED};
 use selftests::poison::bytes;
-use selftests::resource::{OpenNt, ALL_ACCESS};
+use selftests::resource::{OpenNt, ALL_ACCESS, READ_ACCESS};
 use selftests::sharing::{Client, Local, What};
 use selftests::{ensure_eq, fails_with, fixture, Outcome, Suite};
 
@@ -32,6 +32,10 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         .test(
             "RES-51 data are not looked at where the mutex has some",
             unused_data,
+        )
+        .test(
+            "RES-35 RES-51 who may not write gives the mutex no data",
+            without_write,
         )
 }
 
@@ -156,4 +160,17 @@ fn unused_data() -> Outcome {
     set.open(open)?;
     set.open(set.opening(&nt, b"other")?)?;
     set.holds(&DATA)
+}
+
+fn without_write() -> Outcome {
+    let set = Set::new()?;
+    let nt = set.share(READ_ACCESS)?;
+    set.opening(&nt, &DATA)?.is_refused(Status::ACCESS_DENIED)?;
+    set.is_bare()?;
+    set.open(set.opening(&nt, b"")?)?;
+    // What would not be used needs no right.
+    set.client
+        .set(set.mutex().target(), [0; 16], 0, b"of the maker")?;
+    set.open(set.opening(&nt, &DATA)?)?;
+    set.holds(b"of the maker")
 }
