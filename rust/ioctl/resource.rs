@@ -396,10 +396,6 @@ fn open_guards(
     data: Data,
 ) -> Outcome<Guards> {
     let may_write = access & access::resource::WRITE != 0;
-    let sync_access = match may_write {
-        true => access::ALL,
-        false => access::READ_CONTROL | access::WAIT,
-    };
     let (mutex, sync) = guards;
     let initial = match mutex.object() {
         Object::KeyedMutex(mutex) => Initial::new(call, mutex, data)?,
@@ -417,7 +413,7 @@ fn open_guards(
         Ok(Opening::new(strong, rights, access, &call.process.space)?.0)
     };
     let mutex_opening = opening(mutex, access)?;
-    let sync_opening = opening(sync, sync_access)?;
+    let sync_opening = opening(sync, access::set::sync_access(access))?;
 
     Ok(Guards {
         mutex: handles.reserve(Item::KeyedMutex(mutex_opening), Some(parent))?,

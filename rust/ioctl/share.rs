@@ -18,7 +18,10 @@ use crate::{
         }, //
     },
     logic::{
-        access::Wanted,
+        access::{
+            self,
+            Wanted, //
+        },
         handle,
         name_mode::{
             self,
@@ -43,7 +46,6 @@ use kernel::prelude::*;
 /// The set that these objects make, if it is a legal one, and the access that may be given away.
 fn set(mut objects: KVec<Shareable>) -> Outcome<(Members, u32)> {
     let refused = || Status::INVALID_PARAMETER;
-    let mut access = u32::MAX;
     let adapter = objects
         .first()
         .and_then(|first| first.strong.object().header().adapter.clone());
@@ -56,17 +58,21 @@ fn set(mut objects: KVec<Shareable>) -> Outcome<(Members, u32)> {
             .zip(adapter.as_ref())
             .is_some_and(|(own, first)| own.luid != first.luid);
 
-        if header.sharing != Sharing::Nt || object.allocation.is_some() || elsewhere {
+        let shareable = header.sharing == Sharing::Nt && object.shareable.is_some();
+
+        if !shareable || object.allocation.is_some() || elsewhere {
             return Err(refused().into());
         }
-        access &= object.shareable.ok_or_else(refused)?;
     }
 
-    let last = objects.pop().ok_or_else(refused)?.strong;
-    let middle = objects.pop().map(|object| object.strong);
-    let first = objects.pop().map(|object| object.strong);
+    let mut next = || {
+        objects
+            .pop()
+            .map(|last| (last.strong, last.shareable.unwrap_or(0)))
+    };
+    let (last, access) = next().ok_or_else(refused)?;
 
-    match (first, middle) {
+    match (next(), next()) {
         (None, None) => {
             if matches!(last.object(), Object::KeyedMutex(_)) {
                 return Err(refused().into());
@@ -82,14 +88,15 @@ fn set(mut objects: KVec<Shareable>) -> Outcome<(Members, u32)> {
                 access,
             ))
         }
-        (Some(first), Some(mutex))
+        (Some((mutex, of_mutex)), Some((first, of_first)))
             if matches!(first.object(), Object::Resource(_))
                 && matches!(mutex.object(), Object::KeyedMutex(_))
                 && last.object().is_sync() =>
         {
+            let bound = access::set::bound(access).ok_or(Status::ACCESS_DENIED)?;
             let guards = Some((mutex, last));
 
-            Ok((Members { first, guards }, access))
+            Ok((Members { first, guards }, of_first & of_mutex & bound))
         }
         _ => Err(refused().into()),
     }

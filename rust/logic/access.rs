@@ -21,6 +21,31 @@ pub mod resource {
     pub const ALL: u32 = 0xF_0001;
 }
 
+/// Sets of a resource with a synchronisation object, whose mask is that of a resource: whoever has one
+/// may wait, and with WRITE also signal.
+pub mod set {
+    use super::*;
+
+    /// The access to the synchronisation object that goes with this access to the set.
+    pub fn sync_access(access: u32) -> u32 {
+        match access & resource::WRITE {
+            0 => READ_CONTROL | WAIT,
+            _ => ALL,
+        }
+    }
+
+    /// The most access to a set that somebody may give away who has this access to its synchronisation
+    /// object; `None` if even waiting would be too much (RES-104).
+    pub fn bound(sync: u32) -> Option<u32> {
+        let write = match sync & SIGNAL {
+            0 => 0,
+            _ => resource::WRITE,
+        };
+
+        (sync & WAIT != 0).then_some((sync & resource::ALL & !resource::WRITE) | write)
+    }
+}
+
 const SYNCHRONIZE: u32 = 0x10_0000;
 const MAXIMUM_ALLOWED: u32 = 0x0200_0000;
 const GENERIC_ALL: u32 = 0x1000_0000;

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use crate::logic::access::{
     resource::WRITE,
-    rights,
+    rights, set,
     Type::{self, Resource, SyncObject},
     Wanted, READ_CONTROL, SIGNAL, WAIT,
 };
@@ -102,7 +102,42 @@ fn res_104_access_never_grows() {
     }
 }
 
+#[test]
+fn res_35_the_mask_of_a_set() {
+    for (access, sync) in [
+        (READ_CONTROL, READ_CONTROL | WAIT),
+        (READ_CONTROL | WRITE, 0x001f_0003),
+        (0x000f_0001, 0x001f_0003),
+    ] {
+        assert_eq!(set::sync_access(access), sync, "{access:#x}");
+    }
+    for (sync, bound) in [
+        (0x001f_0003, Some(0x000f_0001)),
+        (READ_CONTROL | WAIT | SIGNAL, Some(READ_CONTROL | WRITE)),
+        (READ_CONTROL | WAIT, Some(READ_CONTROL)),
+        (READ_CONTROL | SIGNAL, None),
+        (READ_CONTROL, None),
+    ] {
+        assert_eq!(set::bound(sync), bound, "{sync:#x}");
+    }
+}
+
 proptest! {
+    /// Nobody gets more of the synchronisation object of a set than its sharer had.
+    #[test]
+    fn res_104_a_set_gives_no_more_than_its_sharer_had(sync: u32, desired: u32) {
+        let sync = sync & SyncObject.all();
+        let wanted = Wanted::new(Resource, desired & 0xf20f_0001);
+
+        if let (Some(bound), Some(wanted)) = (set::bound(sync), wanted) {
+            let Some(access) = wanted.within(bound) else { return Ok(()) };
+            let (got, had) = (rights(set::sync_access(access)), rights(sync));
+
+            prop_assert!(had.wait && (had.signal || !got.signal));
+            prop_assert_eq!(access & !(bound | READ_CONTROL), 0);
+        }
+    }
+
     /// Never more than asked for, never more than may be given, always readable.
     #[test]
     fn res_35_a_grant_has_bounds(resource: bool, desired: u32, may: u32) {

@@ -7,7 +7,7 @@ use opendxg::raw::Argument;
 use opendxg::uapi::*;
 use opendxg::{Status, SyncFlags};
 use selftests::sharing::access::*;
-use selftests::sharing::{key, Client, How, Shape, Target};
+use selftests::sharing::{key, Client, How, Local, Shape, Target};
 use selftests::{ensure_eq, fails_with, Outcome, Suite};
 
 pub(crate) fn tests(suite: Suite) -> Suite {
@@ -19,6 +19,10 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         .test(
             "RES-35 RES-104 the handle decides, not the opener",
             transfer,
+        )
+        .test(
+            "RES-35 RES-104 a set gives no more of a member than its sharer had",
+            of_a_set,
         )
 }
 
@@ -157,6 +161,59 @@ fn transfer() -> Outcome {
             let more = client.dup_nt(Target::Nt(arrived.as_fd()), shape.all_access(), 0);
             fails_with(more.map(|_| ()), Status::ACCESS_DENIED)
         })?;
+    }
+    Ok(())
+}
+
+/// Shares a set of three whose synchronisation object was opened with `mask`; the access to the set is
+/// `desired`. What the opener may do: wait, signal.
+fn through_a_set(mask: u32, desired: u32) -> Outcome<opendxg::Result<(bool, bool)>> {
+    let client = Client::new()?;
+    let [resource, mutex, sync] = client.triple()?;
+    let opened = client.open_sync(client.share(&sync, mask)?)?;
+    let handles = [&resource, &mutex, &opened].map(Local::handle);
+    let nt = match client.share_with(&handles, None, desired) {
+        Ok((nt, _)) => nt,
+        Err(error) => return Ok(Err(error)),
+    };
+    let got = client.open_resource(nt)?.sync.ok_or("no sync object")?;
+    let may = |result: opendxg::Result<Status>| match result {
+        Ok(_) => Ok(true),
+        Err(error) => fails_with(Err::<(), _>(error), Status::ACCESS_DENIED).map(|()| false),
+    };
+    let (handle, value) = ([got.handle()], [1u64]);
+    let mut signal = D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU::zeroed();
+    (signal.hDevice, signal.ObjectCount) = (client.device_handle(), 1);
+    signal.ObjectHandleArray = handle.as_ptr() as u64;
+    signal.FenceValueArray = value.as_ptr() as u64;
+    let may_signal = may(client.call(&mut signal))?;
+    let value = [0u64];
+    let mut wait = D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU::zeroed();
+    (wait.hDevice, wait.ObjectCount) = (client.device_handle(), 1);
+    wait.ObjectHandleArray = handle.as_ptr() as u64;
+    wait.FenceValueArray = value.as_ptr() as u64;
+    Ok(Ok((may(client.call(&mut wait))?, may_signal)))
+}
+
+fn of_a_set() -> Outcome {
+    for (mask, desired, expected) in [
+        (WAIT | SIGNAL, READ_CONTROL | WRITE, Some((true, true))),
+        (ALL_SYNC, ALL_RESOURCE, Some((true, true))),
+        (ALL_SYNC, READ_CONTROL, Some((true, false))),
+        (WAIT, READ_CONTROL, Some((true, false))),
+        (WAIT, MAXIMUM_ALLOWED, Some((true, false))),
+        (WAIT, WRITE, None),
+        (WAIT, GENERIC_WRITE, None),
+        (SIGNAL, READ_CONTROL, None),
+        (SIGNAL, WRITE, None),
+        (READ_CONTROL, READ_CONTROL, None),
+    ] {
+        let got = through_a_set(mask, desired)?;
+        match expected {
+            Some(rights) => ensure_eq!(got?, rights, "{mask:#x}, set {desired:#x}"),
+            None => fails_with(got, Status::ACCESS_DENIED)
+                .map_err(|error| format!("{mask:#x}, set {desired:#x}: {error}"))?,
+        }
     }
     Ok(())
 }
