@@ -267,11 +267,11 @@ pub(super) fn enumerate<'a>(
     let target = from.target(args.handle, args.handle_type)?;
     let store = target.header().attached.store();
     let entries = store.entries();
-    let room = args.count;
-
     // CAST: as many as the module parameter allows, which has 32 bits.
-    args.count = entries.len() as u32;
-    if args.count > room {
+    let count = entries.len() as u32;
+
+    if count > args.count {
+        args.count = count;
         return Err(Status::BUFFER_TOO_SMALL.into());
     }
 
@@ -283,6 +283,7 @@ pub(super) fn enumerate<'a>(
     if !lines.is_empty() {
         user::write_slice(args.entries, &lines)?;
     }
+    args.count = count;
     args.generation = store.generation();
     Ok(Publish::Nothing)
 }

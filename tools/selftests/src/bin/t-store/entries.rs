@@ -4,6 +4,7 @@
 use opendxg::raw::Argument;
 use opendxg::uapi::*;
 use opendxg::Status;
+use selftests::call::refused;
 use selftests::memory::{Page, UNMAPPED};
 use selftests::sharing::{key, Client, How, Item, Shape};
 use selftests::{ensure, ensure_eq, fails_with, Outcome, Suite};
@@ -352,8 +353,8 @@ fn bad_memory() -> Outcome {
         fails_with(client.call(&mut arg), Status::ACCESS_VIOLATION)?;
         let mut arg = opendxg_enum_info::zeroed();
         (arg.handle, arg.handle_type) = (object.handle().into(), OPENDXG_HANDLE_LOCAL);
-        (arg.entries, arg.count) = (address, 1);
-        fails_with(client.call(&mut arg), Status::ACCESS_VIOLATION)?;
+        (arg.entries, arg.count) = (address, 9);
+        refused(client.raw(), &mut arg, Status::ACCESS_VIOLATION)?;
     }
     let mut raw = Item::new(key(1), 0, b"").raw();
     (raw.data, raw.size) = (UNMAPPED, 8);
