@@ -170,6 +170,11 @@ impl Added {
         })
     }
 
+    /// Whether the bundle is being destroyed, or was.
+    pub(crate) fn is_too_late(&self) -> bool {
+        self.bundle.handles.lock().is_none()
+    }
+
     /// They stay.
     pub(crate) fn keep(mut self) {
         self.allocations.clear();

@@ -54,7 +54,14 @@ impl<'a> Handles<'a> {
     /// Makes all of them usable.
     pub(super) fn publish(mut self) {
         while let Some(handle) = self.reserved.pop() {
+            let number = handle.handle();
+
             handle.publish();
+            if self.added.as_ref().is_some_and(Added::is_too_late) {
+                // Whoever destroyed the resource meanwhile could not destroy what did not resolve.
+                let table = &self.call.process.handles;
+                let _gone = table.destroy(number, |item| matches!(item, Item::Allocation(_)));
+            }
         }
         if self.global != 0 {
             self.call.driver.tables.globals.publish(self.global);

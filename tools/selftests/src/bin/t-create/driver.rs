@@ -2,6 +2,8 @@
 //! Private driver data and private runtime data (RES-23, RES-26), allocations added later (RES-24), all or
 //! nothing (RES-25).
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use opendxg::uapi::*;
 use opendxg::Status;
 use selftests::leak::Watch;
@@ -10,6 +12,7 @@ use selftests::region::Region;
 use selftests::resource::{
     destroy, driver_data, flags, query_global, query_nt, Create, OpenGlobal, OpenNt, PAGE_SIZE,
 };
+use selftests::rounds::{crowd, rounds};
 use selftests::{ensure, ensure_eq, fixture, Outcome, Suite};
 
 const IP: Status = Status::INVALID_PARAMETER;
@@ -30,6 +33,10 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         .test(
             "RES-24 nothing is added to a resource of another device",
             other_device,
+        )
+        .test(
+            "RES-24 RES-28 allocations are added while the resource is destroyed",
+            added_too_late,
         )
         .test(
             "RES-25 one bad allocation among many undoes all",
@@ -158,6 +165,48 @@ fn other_device() -> Outcome {
     create.resource = made.resource;
     create.is_refused(IP)?;
     made.destroy()
+}
+
+fn added_too_late() -> Outcome {
+    let device = fixture::device()?;
+    let (raw, owner) = (fixture::raw()?, device.handle().0);
+    let watch = Watch::start()?;
+    let mut added = 0;
+    // When the resource is destroyed: sooner after an addition, later after a refusal, so that the two meet.
+    let mut moment = 1000u32;
+    for _ in 0..rounds(300) {
+        let (resource, _) = Create::sized(&device, flags::RESOURCE, &[PAGE_SIZE])
+            .run()?
+            .leak();
+        let late = AtomicU32::new(0);
+        crowd(2, |part| {
+            if part == 1 {
+                (0..moment).for_each(|_| core::hint::spin_loop());
+                let destroyed = destroy(&raw, owner, resource, &[], 0);
+                ensure_eq!(destroyed, Ok(Status::SUCCESS));
+                return Ok(());
+            }
+            let mut create = Create::sized(&device, 0, &[PAGE_SIZE; 8]);
+            create.resource = resource;
+            match raw.exec(&mut create.argument()) {
+                Ok(Status::SUCCESS) => late.store(create.infos[0].hAllocation, Ordering::Relaxed),
+                Ok(Status::INVALID_HANDLE | IP) => {}
+                other => return Err(format!("{other:?}").into()),
+            }
+            Ok(())
+        })?;
+        let late = late.into_inner();
+        if late == 0 {
+            moment += moment / 16 + 1;
+            continue;
+        }
+        added += 1;
+        moment -= moment / 16;
+        // It went with the resource.
+        ensure_eq!(destroy(&raw, owner, 0, &[late], 0), Ok(IP));
+    }
+    println!("# {added} additions came first");
+    watch.unchanged()
 }
 
 fn all_or_nothing() -> Outcome {
