@@ -37,6 +37,8 @@ pub(crate) struct Description {
     pub(crate) alone: bool,
     /// Who may open it by global handle.
     pub(crate) audience: Audience,
+    /// Whether its maker said that it is a back buffer of a swap chain.
+    pub(crate) back_buffer: bool,
     /// The process that made it.
     pub(crate) creator: Option<Group>,
     /// Private driver data of the resource itself.
@@ -282,6 +284,11 @@ impl Resource {
         let [left, top, right, bottom] = self.state.lock().present_rect;
 
         seq_print!(m, "dxg-allocations:\t{count}\n");
+        seq_print!(
+            m,
+            "dxg-back-buffer:\t{}\n",
+            u8::from(self.description.back_buffer)
+        );
         for (index, allocation) in self.allocations().iter().flatten().enumerate() {
             seq_print!(m, "dxg-allocation:\t{index}");
             allocation.show(m);

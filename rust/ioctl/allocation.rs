@@ -187,6 +187,7 @@ impl Request<'_> {
             } else {
                 Audience::Usual
             },
+            back_buffer: self.has(bits::SWAP_CHAIN_BACK_BUFFER),
             creator: Group::of_caller(),
             driver_data: core::mem::take(&mut self.driver_data),
         };
@@ -369,7 +370,7 @@ pub(super) fn create<'a>(
         user::write(entry, &number)?;
     }
     args.hGlobalShare = handles.global;
-    args.Flags |= bits::IS_ZEROED;
+    args.Flags = allocation_rules::answered_flags(args.Flags);
     Ok(Publish::Handles(handles))
 }
 

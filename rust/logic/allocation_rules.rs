@@ -19,15 +19,17 @@ pub mod bits {
     pub const NT_SECURITY_SHARING: u32 = 1 << 6;
     /// The bytes are never written.
     pub const READ_ONLY: u32 = 1 << 7;
+    /// It is a back buffer of a swap chain, which is remembered.
+    pub const SWAP_CHAIN_BACK_BUFFER: u32 = 1 << 10;
     /// Devices of other adapters may open it.
     pub const CROSS_ADAPTER: u32 = 1 << 11;
+    /// The memory is zero (output).
+    pub const ZEROED: u32 = 1 << 14;
     /// The kernel describes the allocation, not the driver.
     pub const STANDARD_ALLOCATION: u32 = 1 << 16;
     /// Standard allocation in a file.
     pub const EXISTING_SECTION: u32 = 1 << 17;
 
-    const SWAP_CHAIN_BACK_BUFFER: u32 = 1 << 10;
-    const ZEROED: u32 = 1 << 14;
     const ALLOW_NOT_ZEROED: u32 = 1 << 18;
     const PHYSICALLY_CONTIGUOUS: u32 = 1 << 19;
     const NO_KMD_ACCESS: u32 = 1 << 20;
@@ -48,8 +50,6 @@ pub mod bits {
         | ALLOW_NOT_ZEROED
         | PHYSICALLY_CONTIGUOUS
         | NO_KMD_ACCESS;
-    /// The output bit that says that memory is zero, which it always is.
-    pub const IS_ZEROED: u32 = ZEROED;
 }
 
 /// Most allocations of one call.
@@ -83,6 +83,14 @@ pub fn check_flags(flags: u32) -> Result<(), Refused> {
             || has(NT_SECURITY_SHARING) && !has(CREATE_SHARED)
             || has(EXISTING_SYS_MEM) && has(EXISTING_SECTION),
     )
+}
+
+/// The flags that a creation returns: they say whether its memory is zero, which new memory always is.
+pub fn answered_flags(flags: u32) -> u32 {
+    match flags & (bits::EXISTING_SYS_MEM | bits::EXISTING_SECTION) {
+        0 => flags | bits::ZEROED,
+        _ => flags & !bits::ZEROED,
+    }
 }
 
 /// A standard allocation as a call describes it.

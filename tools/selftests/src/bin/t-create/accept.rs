@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a success returns (RES-18), the flags that are accepted (RES-20), handle numbers (RES-6).
 
+use std::os::fd::{AsFd, AsRawFd};
+
 use opendxg::uapi::*;
+use opendxg::FdInfo;
 use selftests::child::in_child;
 use selftests::poison::POISON;
 use selftests::region::Region;
@@ -25,6 +28,11 @@ pub(crate) fn tests(suite: Suite) -> Suite {
             order,
         )
         .test("RES-20 every flag of the list is accepted", accepted)
+        .test("RES-20 a back buffer is remembered", back_buffer)
+        .test(
+            "RES-20 Zeroed is an output: of new memory, and of no other",
+            zeroed_flag,
+        )
         .test(
             "RES-20 kernel-only and unsupported flags are refused",
             unsupported,
@@ -157,6 +165,43 @@ fn accepted() -> Outcome {
         Create::over(&device, bits, memory.address(), 0x1000)
             .run()?
             .destroy()?;
+    }
+    Ok(())
+}
+
+fn back_buffer() -> Outcome {
+    let device = fixture::device()?;
+    for (bits, expected) in [
+        (0, "0"),
+        (D3DKMT_CREATEALLOCATIONFLAGS_SwapChainBackBuffer, "1"),
+    ] {
+        let made = Create::sized(&device, flags::NT | bits, &[PAGE_SIZE]).run()?;
+        let nt = made.share()?;
+        let info = FdInfo::read(nt.as_fd())?;
+        ensure_eq!(info.get("dxg-back-buffer"), Some(expected));
+    }
+    Ok(())
+}
+
+fn zeroed_flag() -> Outcome {
+    let device = fixture::device()?;
+    let memory = Region::private(0x1000)?;
+    memory.fill(1);
+    let file = selftests::fds::memfd()?;
+    rustix::fs::ftruncate(&file, 0x1000)?;
+    let number = file.as_raw_fd() as u64;
+    let zeroed = D3DKMT_CREATEALLOCATIONFLAGS_Zeroed;
+    for given in [0, zeroed, D3DKMT_CREATEALLOCATIONFLAGS_AllowNotZeroed] {
+        for (mut create, expected) in [
+            (Create::sized(&device, given, &[PAGE_SIZE]), zeroed),
+            (Create::over(&device, given, memory.address(), 0x1000), 0),
+            (Create::section(&device, given, number, 0x1000), 0),
+        ] {
+            let mut arg = create.argument();
+            create.run_argument(&mut arg)?.destroy()?;
+            ensure_eq!(arg.Flags & zeroed, expected, "flags {:#x}", create.flags);
+            ensure_eq!(arg.Flags | zeroed, create.flags | zeroed, "other flags");
+        }
     }
     Ok(())
 }
