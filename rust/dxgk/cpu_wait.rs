@@ -41,6 +41,7 @@ use crate::{
         Stop, //
     }, //
 };
+use core::slice;
 use kernel::{
     prelude::*,
     sync::Arc, //
@@ -56,16 +57,13 @@ pub(crate) struct Element {
 
 impl Element {
     /// Whether the value is there now.
-    pub(crate) fn holds(&self) -> bool {
+    fn holds(&self) -> bool {
         self.fence.satisfies(self.value)
     }
 }
 
-/// The elements of one call.
-pub(crate) type Elements = Few<Element, 4>;
-
 /// Whether the condition holds now.
-fn holds(mode: Mode, elements: &Elements) -> bool {
+fn holds(mode: Mode, elements: &[Element]) -> bool {
     match mode {
         Mode::Any => elements.iter().any(Element::holds),
         Mode::All => elements.iter().all(Element::holds),
@@ -75,8 +73,8 @@ fn holds(mode: Mode, elements: &Elements) -> bool {
 /// Queues `waiter` on every fence. All memory is there before the first fence is touched.
 ///
 /// `last` is the last step that may fail.
-fn register(waiter: &Arc<Waiter>, elements: &Elements, last: impl FnOnce() -> Result) -> Result {
-    let mut spares = Few::<Spare, 1>::with_capacity(elements.len())?;
+fn register(waiter: &Arc<Waiter>, elements: &[Element], last: impl FnOnce() -> Result) -> Result {
+    let mut spares = Few::<Spare>::with_capacity(elements.len())?;
 
     for _ in 0..elements.len() {
         spares.push(queue::spare(waiter)?);
@@ -97,7 +95,7 @@ fn register(waiter: &Arc<Waiter>, elements: &Elements, last: impl FnOnce() -> Re
 ///
 /// INVALID_HANDLE if nobody is left who could signal; [`Stop::Interrupted`] on a signal, with no
 /// waiter left behind. Context: a system call, no locks held.
-pub(crate) fn block(mode: Mode, elements: &Elements) -> Outcome {
+pub(crate) fn block(mode: Mode, elements: &[Element]) -> Outcome {
     if holds(mode, elements) {
         return Ok(());
     }
@@ -125,7 +123,7 @@ pub(crate) fn block(mode: Mode, elements: &Elements) -> Outcome {
 pub(crate) fn notify(
     waits: &Arc<PendingWaits>,
     mode: Mode,
-    elements: &Elements,
+    elements: &[Element],
     event: EventFd,
 ) -> Outcome {
     if holds(mode, elements) {
@@ -147,9 +145,7 @@ pub(crate) fn point(waits: &Arc<PendingWaits>, element: Element) -> Outcome<Arc<
     let pending = waits.admit()?;
     let waiter = Waiter::new(Mode::All, 1, Notify::Pollers, Some(pending))?;
     let point = FencePoint::new(waiter.clone(), &element)?;
-    let mut elements = Elements::new();
 
-    elements.push(element);
-    register(&waiter, &elements, || Ok(()))?;
+    register(&waiter, slice::from_ref(&element), || Ok(()))?;
     Ok(point)
 }

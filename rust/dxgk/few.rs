@@ -1,24 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A list that has room for its first elements in itself. Most calls name one object, and then a
-//! list costs no memory.
+//! A list that has room for its first element in itself. Most calls name one object, and then a
+//! list costs no memory. There is no vector then either: even one without room is freed with a call.
 
 use kernel::prelude::*;
 
-/// Up to `N` elements in place, the others in allocated memory.
-pub(crate) struct Few<T, const N: usize> {
-    near: [Option<T>; N],
-    far: Option<KVVec<T>>,
-    len: usize,
+/// See the module.
+pub(crate) struct Few<T> {
+    first: Option<T>,
+    others: Option<KVVec<T>>,
 }
 
-impl<T, const N: usize> Few<T, N> {
-    /// An empty list with room for `N`.
+impl<T> Few<T> {
+    /// An empty list with room for one.
     pub(crate) const fn new() -> Self {
         Self {
-            near: [const { None }; N],
-            far: None,
-            len: 0,
+            first: None,
+            others: None,
         }
     }
 
@@ -26,41 +24,34 @@ impl<T, const N: usize> Few<T, N> {
     pub(crate) fn with_capacity(count: usize) -> Result<Self> {
         let mut few = Self::new();
 
-        if count > N {
-            few.far = Some(KVVec::with_capacity(count - N, GFP_KERNEL_ACCOUNT)?);
+        if count > 1 {
+            few.others = Some(KVVec::with_capacity(count - 1, GFP_KERNEL_ACCOUNT)?);
         }
         Ok(few)
     }
 
     /// Adds an element, for which there must be room; it is dropped otherwise.
     pub(crate) fn push(&mut self, element: T) {
-        if let Some(place) = self.near.get_mut(self.len) {
-            *place = Some(element);
-        } else if let Some(far) = &mut self.far {
-            let _room = far.push_within_capacity(element);
+        if self.first.is_none() {
+            self.first = Some(element);
+        } else if let Some(others) = &mut self.others {
+            let _room = others.push_within_capacity(element);
         }
-        self.len += 1;
     }
 
     /// Takes the last element out.
     pub(crate) fn pop(&mut self) -> Option<T> {
-        self.len = self.len.checked_sub(1)?;
-        match self.near.get_mut(self.len) {
-            Some(place) => place.take(),
-            None => self.far.as_mut()?.pop(),
-        }
-    }
-
-    /// How many there are.
-    pub(crate) fn len(&self) -> usize {
-        self.len
+        self.others
+            .as_mut()
+            .and_then(KVVec::pop)
+            .or_else(|| self.first.take())
     }
 
     /// All of them, in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
         Iterator::chain(
-            self.near.iter().flatten(),
-            self.far.as_deref().unwrap_or_default(),
+            self.first.iter(),
+            self.others.as_deref().unwrap_or_default(),
         )
     }
 }

@@ -86,7 +86,7 @@ struct Link {
 
 /// What goes when the wait has ended.
 struct Links {
-    queued: Few<Link, 1>,
+    queued: Few<Link>,
     pending: Option<Pending>,
 }
 

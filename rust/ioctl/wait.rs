@@ -11,8 +11,7 @@ use crate::{
     dxgk::{
         cpu_wait::{
             self,
-            Element,
-            Elements, //
+            Element, //
         },
         monitored_fence::MonitoredFence,
         object::Object, //
@@ -34,6 +33,7 @@ use crate::{
         *, //
     }, //
 };
+use core::slice;
 use kernel::prelude::*;
 
 /// Objects in one call (FEN-18).
@@ -136,10 +136,10 @@ impl Objects {
 
     /// Copies both arrays and looks every handle up, before any effect. The first check that fails
     /// decides (FEN-53): handles of all, then types of all, then rights of all.
-    fn resolve(&self, call: Call<'_>, may: impl Fn(Rights) -> bool) -> Outcome<Elements> {
+    fn resolve(&self, call: Call<'_>, may: impl Fn(Rights) -> bool) -> Outcome<KVVec<Element>> {
         let handles = Array::<u32>::read(self.handles, self.count)?;
         let values = Array::<u64>::read(self.values, self.count)?;
-        let mut elements = Elements::with_capacity(handles.as_slice().len())?;
+        let mut elements = KVVec::with_capacity(handles.len, GFP_KERNEL_ACCOUNT)?;
         let mut mismatch = false;
         let mut denied = false;
         let mut table = call.process.handles.lookup();
@@ -160,7 +160,8 @@ impl Objects {
 
             mismatch |= !fits(&fence, adapter);
             denied |= !may(opened.rights);
-            elements.push(Element {
+            // There is room for all of them.
+            let _room = elements.push_within_capacity(Element {
                 fence,
                 value: *value,
             });
@@ -235,20 +236,14 @@ pub(super) fn wait_from_cpu(
         args.FenceValueArray,
         args.ObjectCount,
     )?;
-    let elements = match objects.only(call, may)? {
-        Some(element) if args.hAsyncEvent == 0 && element.holds() => return Ok(()),
-        Some(element) => {
-            let mut elements = Elements::new();
-
-            elements.push(element);
-            elements
-        }
-        None => objects.resolve(call, may)?,
+    let wait = |elements: &[Element]| match args.hAsyncEvent {
+        0 => cpu_wait::block(mode, elements),
+        slot => cpu_wait::notify(&call.process.waits, mode, elements, event(slot)?),
     };
 
-    match args.hAsyncEvent {
-        0 => cpu_wait::block(mode, &elements),
-        slot => cpu_wait::notify(&call.process.waits, mode, &elements, event(slot)?),
+    match objects.only(call, may)? {
+        Some(element) => wait(slice::from_ref(&element)),
+        None => wait(&objects.resolve(call, may)?),
     }
 }
 
