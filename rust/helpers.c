@@ -152,57 +152,58 @@ struct file *dxg_anon_file(const char *name, const struct file_operations *fops,
 }
 
 /*
- * Copies of a few words, as argument structs are: plain loads and stores between one pair of access
- * checks, instead of a call of the general copy routine. size is a multiple of 4. False on a fault.
+ * Copies of a few words, as argument structs are: plain loads and stores in one user access, instead of
+ * a call of the general copy routine. size is a multiple of 4 and below a page. False on a fault.
  */
 bool dxg_read_words(void *to, u64 from, size_t size)
 {
 	const void __user *src = u64_to_user_ptr(from);
+	size_t at = 0;
 
 	might_fault();
-	if (should_fail_usercopy() || !user_read_access_begin(src, size))
+	if (should_fail_usercopy())
 		return false;
-	for (; size >= sizeof(u64); size -= sizeof(u64)) {
-		u64 word;
 
-		unsafe_get_user(word, (const u64 __user *)src, fault);
-		put_unaligned(word, (u64 *)to);
-		src += sizeof(u64);
-		to += sizeof(u64);
-	}
-	if (size) {
-		u32 word;
+	scoped_user_read_access_size(src, size, fault) {
+		for (; at + sizeof(u64) <= size; at += sizeof(u64)) {
+			u64 word;
 
-		unsafe_get_user(word, (const u32 __user *)src, fault);
-		put_unaligned(word, (u32 *)to);
+			unsafe_get_user(word, (const u64 __user *)(src + at), fault);
+			put_unaligned(word, (u64 *)(to + at));
+		}
+		if (at < size) {
+			u32 word;
+
+			unsafe_get_user(word, (const u32 __user *)(src + at), fault);
+			put_unaligned(word, (u32 *)(to + at));
+		}
 	}
-	user_read_access_end();
 	return true;
 
 fault:
-	user_read_access_end();
 	return false;
 }
 
 bool dxg_write_words(u64 to, const void *from, size_t size)
 {
 	void __user *dst = u64_to_user_ptr(to);
+	size_t at = 0;
 
 	might_fault();
-	if (should_fail_usercopy() || !user_write_access_begin(dst, size))
+	if (should_fail_usercopy())
 		return false;
-	for (; size >= sizeof(u64); size -= sizeof(u64)) {
-		unsafe_put_user(get_unaligned((const u64 *)from), (u64 __user *)dst, fault);
-		dst += sizeof(u64);
-		from += sizeof(u64);
+
+	scoped_user_write_access_size(dst, size, fault) {
+		for (; at + sizeof(u64) <= size; at += sizeof(u64))
+			unsafe_put_user(get_unaligned((const u64 *)(from + at)),
+					(u64 __user *)(dst + at), fault);
+		if (at < size)
+			unsafe_put_user(get_unaligned((const u32 *)(from + at)),
+					(u32 __user *)(dst + at), fault);
 	}
-	if (size)
-		unsafe_put_user(get_unaligned((const u32 *)from), (u32 __user *)dst, fault);
-	user_write_access_end();
 	return true;
 
 fault:
-	user_write_access_end();
 	return false;
 }
 

@@ -71,6 +71,7 @@ use crate::{
         }, //
     }, //
 };
+use core::mem::offset_of;
 use kernel::{
     error::code,
     prelude::*,
@@ -288,7 +289,7 @@ fn run_exec<R: FnOnce(u64) -> Outcome>(
         return not_ours();
     }
 
-    let Ok(mut exec) = user::read::<opendxg_exec>(arg) else {
+    let Ok(exec) = user::read::<opendxg_exec>(arg) else {
         return Status::ACCESS_VIOLATION.ioctl_result();
     };
 
@@ -300,9 +301,11 @@ fn run_exec<R: FnOnce(u64) -> Outcome>(
         return not_ours();
     };
 
+    // CAST: an offset is small.
+    let place = arg.wrapping_add(offset_of!(opendxg_exec, ntstatus) as u64);
+
     // The status must have a place to go before anything happens.
-    exec.ntstatus = 0;
-    if user::write(arg, &exec).is_err() {
+    if user::write(place, &0).is_err() {
         return Status::ACCESS_VIOLATION.ioctl_result();
     }
 
@@ -312,8 +315,7 @@ fn run_exec<R: FnOnce(u64) -> Outcome>(
         Err(Stop::Interrupted) => return interrupted(),
     };
 
-    exec.ntstatus = status.ntstatus();
-    match user::write(arg, &exec) {
+    match user::write(place, &status.ntstatus()) {
         Ok(()) => 0,
         Err(_) => Status::ACCESS_VIOLATION.ioctl_result(),
     }

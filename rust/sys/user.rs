@@ -38,6 +38,8 @@ unsafe impl Plain for u32 {}
 // SAFETY: An integer.
 unsafe impl Plain for u64 {}
 // SAFETY: An integer.
+unsafe impl Plain for i32 {}
+// SAFETY: An integer.
 unsafe impl Plain for i64 {}
 // SAFETY: An integer.
 unsafe impl Plain for u8 {}
