@@ -283,7 +283,7 @@ fn take(call: Call<'_>, local: u32, key: u64, timeout: u64, data: Data) -> Outco
         0 => None,
         addr => Some(user::read::<i64>(addr)?),
     };
-    let deadline = timeout::deadline(timeout, time::now_ns());
+    let deadline = timeout::deadline(timeout, time::now_ns);
     let acquired = mutex.acquire(&opening, key, deadline)?;
 
     // A failure passes the mutex on.

@@ -24,8 +24,9 @@ pub enum Deadline {
     Realtime(i64),
 }
 
-/// The deadline of a wait that starts at `now_ns` of CLOCK_MONOTONIC; without a time-out it has none.
-pub fn deadline(timeout: Option<i64>, now_ns: u64) -> Deadline {
+/// The deadline of a wait that starts now; without a time-out it has none. `now_ns` reads
+/// CLOCK_MONOTONIC, which is only done for a relative one.
+pub fn deadline(timeout: Option<i64>, now_ns: impl FnOnce() -> u64) -> Deadline {
     match timeout {
         None => Deadline::Never,
         Some(0) => Deadline::Now,
@@ -33,7 +34,7 @@ pub fn deadline(timeout: Option<i64>, now_ns: u64) -> Deadline {
             let at = relative
                 .unsigned_abs()
                 .checked_mul(UNIT_NS)
-                .and_then(|wait| wait.checked_add(now_ns))
+                .and_then(|wait| wait.checked_add(now_ns()))
                 .and_then(|at| i64::try_from(at).ok());
 
             at.map_or(Deadline::Never, Deadline::Monotonic)

@@ -39,7 +39,7 @@ fn res_96_table() {
         ),
         (Some(EPOCH + i64::MAX / 100 + 1), Never),
     ] {
-        assert_eq!(deadline(timeout, NOW), expected, "{timeout:?}");
+        assert_eq!(deadline(timeout, || NOW), expected, "{timeout:?}");
     }
 }
 
@@ -52,7 +52,7 @@ proptest! {
             _ => i128::from(timeout - EPOCH) * 100,
         };
 
-        match deadline(Some(timeout), now) {
+        match deadline(Some(timeout), || now) {
             Monotonic(at) => prop_assert!(timeout < 0 && i128::from(at) == wanted),
             Realtime(at) => prop_assert!(timeout > 0 && i128::from(at) == wanted),
             Now => prop_assert!(timeout >= 0 && wanted <= 0),
