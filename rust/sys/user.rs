@@ -110,10 +110,20 @@ pub(crate) enum ReadError {
 /// looked at.
 pub(crate) fn read_bytes(addr: u64, size: usize) -> core::result::Result<KVVec<u8>, ReadError> {
     let mut bytes =
-        KVVec::from_elem(0u8, size, GFP_KERNEL_ACCOUNT).map_err(|_| ReadError::NoMemory)?;
+        KVVec::with_capacity(size, GFP_KERNEL_ACCOUNT).map_err(|_| ReadError::NoMemory)?;
 
     if size != 0 {
-        read_slice(addr, &mut bytes).map_err(|_| ReadError::Fault)?;
+        let source = slice(addr, size).map_err(|_| ReadError::Fault)?;
+
+        // Not filled before, which would take a step for every byte.
+        if let Some(room) = bytes.spare_capacity_mut().get_mut(..size) {
+            source
+                .reader()
+                .read_raw(room)
+                .map_err(|_| ReadError::Fault)?;
+            // SAFETY: There is room for them, and they have been written.
+            unsafe { bytes.inc_len(size) };
+        }
     }
     Ok(bytes)
 }
