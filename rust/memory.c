@@ -46,11 +46,11 @@ u64 dxg_file_size(struct file *file)
 
 /*
  * Claims the right to write to a shmem file, as a writable shared mapping does: it keeps
- * F_SEAL_WRITE from being added. -EACCES if the descriptor or a seal forbids it.
+ * F_SEAL_WRITE from being added. -EACCES if the descriptor, a seal or the file forbids it.
  */
 int dxg_shmem_get_write(struct file *file)
 {
-	if (!(file->f_mode & FMODE_WRITE) ||
+	if (!(file->f_mode & FMODE_WRITE) || IS_APPEND(file_inode(file)) ||
 	    SHMEM_I(file_inode(file))->seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE) ||
 	    mapping_map_writable(file->f_mapping))
 		return -EACCES;

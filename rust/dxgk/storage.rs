@@ -120,7 +120,7 @@ impl Storage {
         });
 
         match own {
-            Ok((_, false)) if write => return Err(BadSection::ReadOnly.into()),
+            Ok((_, false)) if write => return Err(BadSection::Denied.into()),
             Ok((storage, _)) => return storage.part(count),
             Err(NotOurs::Closed) => return Err(BadSection::Closed.into()),
             Err(NotOurs::Mismatch) => {}
@@ -279,7 +279,7 @@ impl From<BadSection> for Stop {
             BadSection::Closed => Status::INVALID_HANDLE.into(),
             BadSection::Mismatch => Status::OBJECT_TYPE_MISMATCH.into(),
             BadSection::TooShort => Status::INVALID_PARAMETER.into(),
-            BadSection::ReadOnly => Status::ACCESS_DENIED.into(),
+            BadSection::Denied => Status::ACCESS_DENIED.into(),
             BadSection::NoAccess => Status::NOT_SUPPORTED.into(),
             BadSection::Failed(error) => error.into(),
         }

@@ -165,7 +165,7 @@ impl Imported {
             return Err(BadSection::TooShort);
         }
         if write && mode & FMODE_WRITE == 0 {
-            return Err(BadSection::ReadOnly);
+            return Err(BadSection::Denied);
         }
 
         let mapping = Self::map(Self::attach(importer, buf)?, write)?;

@@ -48,8 +48,8 @@ pub(crate) enum BadSection {
     Mismatch,
     /// Shorter than what is asked for.
     TooShort,
-    /// Must not be written to.
-    ReadOnly,
+    /// The descriptor, or the file, does not allow to read it, or to write to it.
+    Denied,
     /// Cannot be read and written by a processor.
     NoAccess,
     /// The kernel is short of something.
@@ -61,6 +61,9 @@ impl From<Error> for BadSection {
         Self::Failed(error)
     }
 }
+
+/// `FMODE_READ` of a file's mode.
+const FMODE_READ: u32 = 1 << 0;
 
 /// A shmem file that we may write to, if that was asked for.
 struct Backing {
@@ -124,6 +127,12 @@ impl Shmem {
             return Err(BadSection::Mismatch);
         }
 
+        // Whoever has an allocation reads it, also what is made to be written to.
+        // SAFETY: As above; the mode never changes.
+        if unsafe { (*file.as_ptr()).f_mode } & FMODE_READ == 0 {
+            return Err(BadSection::Denied);
+        }
+
         // SAFETY: As above.
         let size = unsafe { ffi::dxg_file_size(file.as_ptr()) };
         if count as u64 > size / PAGE_SIZE as u64 {
@@ -132,7 +141,7 @@ impl Shmem {
         if write {
             // SAFETY: This is an open shmem file; `Backing` gives the right back.
             to_result(unsafe { ffi::dxg_shmem_get_write(file.as_ptr()) })
-                .map_err(|_| BadSection::ReadOnly)?;
+                .map_err(|_| BadSection::Denied)?;
         }
 
         // SAFETY: We never use the position of the file.

@@ -5,14 +5,15 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use opendxg::{Dxg, Status};
 use rustix::fs::{
-    fallocate, ftruncate, memfd_create, FallocateFlags, MemfdFlags, OFlags, SealFlags,
+    fallocate, ftruncate, ioctl_setflags, memfd_create, FallocateFlags, IFlags, MemfdFlags, OFlags,
+    SealFlags,
 };
 use selftests::child::in_child;
 use selftests::fds::closed_number;
 use selftests::leak::Watch;
 use selftests::region::Region;
 use selftests::resource::{flags, Create, PAGE_SIZE};
-use selftests::{ensure, ensure_eq, fixture, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fixture, skip, Outcome, Suite};
 
 /// Adds the tests of this file.
 pub(crate) fn tests(suite: Suite) -> Suite {
@@ -38,6 +39,10 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         .test(
             "RES-22 RES-108 a file that may not be written needs ReadOnly",
             read_only,
+        )
+        .test(
+            "RES-22 what may not be read, or only be appended to, is no section",
+            write_only,
         )
 }
 
@@ -186,15 +191,17 @@ fn other_files() -> Outcome {
     watch.unchanged()
 }
 
+/// Another open file description of the file.
+fn reopen(file: &OwnedFd, flags: OFlags) -> Outcome<OwnedFd> {
+    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+    let mode = rustix::fs::Mode::empty();
+    Ok(rustix::fs::open(path, flags | OFlags::CLOEXEC, mode)?)
+}
+
 fn read_only() -> Outcome {
     let file = memory_file(PAGE_SIZE)?;
     Region::of_file(&file, PAGE_SIZE as usize)?.fill(8);
-    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
-    let reading = rustix::fs::open(
-        path,
-        OFlags::RDONLY | OFlags::CLOEXEC,
-        rustix::fs::Mode::empty(),
-    )?;
+    let reading = reopen(&file, OFlags::RDONLY)?;
     let sealed = memory_file(PAGE_SIZE)?;
     rustix::fs::fcntl_add_seals(&sealed, SealFlags::WRITE)?;
     in_child(|| {
@@ -206,4 +213,24 @@ fn read_only() -> Outcome {
         made.lock()?.holds(8)?;
         made.destroy()
     })
+}
+
+fn write_only() -> Outcome {
+    let device = fixture::device()?;
+    let file = memory_file(PAGE_SIZE)?;
+    let writing = reopen(&file, OFlags::WRONLY)?;
+    let watch = Watch::start()?;
+    for bits in [0, flags::READ_ONLY] {
+        Create::section(&device, bits, slot(&writing), PAGE_SIZE)
+            .is_refused(Status::ACCESS_DENIED)?;
+    }
+    watch.unchanged()?;
+    if ioctl_setflags(&file, IFlags::APPEND).is_err() {
+        skip!("files cannot be made append-only here");
+    }
+    Create::section(&device, 0, slot(&file), PAGE_SIZE).is_refused(Status::ACCESS_DENIED)?;
+    watch.unchanged()?;
+    Create::section(&device, flags::READ_ONLY, slot(&file), PAGE_SIZE)
+        .run()?
+        .destroy()
 }
