@@ -27,7 +27,11 @@ use crate::{
         access,
         sync_flags::Sharing, //
     },
-    sys::caller::Credentials, //
+    sys::caller::Credentials,
+    uapi::status::{
+        Outcome,
+        Status, //
+    }, //
 };
 use kernel::{
     prelude::*,
@@ -113,6 +117,14 @@ impl Header {
                 .adapter
                 .as_ref()
                 .is_none_or(|own| Arc::ptr_eq(own, adapter))
+    }
+
+    /// DEVICE_REMOVED if its adapter is stopped: what is open stays open, and no more is opened.
+    pub(crate) fn check_adapter(&self) -> Outcome {
+        match &self.adapter {
+            Some(adapter) if adapter.is_stopped() => Err(Status::DEVICE_REMOVED.into()),
+            _ => Ok(()),
+        }
     }
 
     /// The object's id.

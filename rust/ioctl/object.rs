@@ -253,6 +253,7 @@ pub(super) fn open_local<'a>(
     let space = &call.process.space;
     let mut handles = Handles::new(call, 1)?;
 
+    strong.object().header().check_adapter()?;
     match strong.object().clone() {
         Object::Fence(_) | Object::Legacy(_) => {
             let (opening, _) = Opening::new(strong, access::rights(access), access, space)?;

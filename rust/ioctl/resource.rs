@@ -73,6 +73,7 @@ impl Found {
         let resource = resource.clone();
 
         invalid_if(!resource.header.is_for(&parent.device.adapter))?;
+        resource.header.check_adapter()?;
         Ok(Self { strong, resource })
     }
 

@@ -217,6 +217,8 @@ fn open<'a>(
     access: u32,
     parent: Option<&Parent>,
 ) -> Outcome<(Reserved<'a>, usize)> {
+    strong.object().header().check_adapter()?;
+
     let (opening, addr) = Opening::new(strong, rights, access, &call.process.space)?;
     let reserved = call.process.handles.reserve(Item::Sync(opening), parent)?;
 
@@ -235,6 +237,9 @@ pub(super) fn open_global<'a>(
         .open(args.hSharedHandle)
         .filter(|strong| strong.object().is_sync())
         .ok_or(Status::INVALID_PARAMETER)?;
+
+    strong.object().header().check_adapter()?;
+
     let rights = Rights::from_flags(0);
     let (opening, _) = Opening::new(strong, rights, access::ALL, &call.process.space)?;
     let item = Item::Sync(opening.found_by_global());

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! An adapter that is stopped while shared objects exist (RES-110).
 
+use std::os::fd::{AsFd, AsRawFd};
+
+use opendxg::raw::Argument;
+use opendxg::uapi::*;
 use opendxg::Status;
-use selftests::sharing::{access, key, Client, How, Shape, Target};
+use selftests::sharing::{access, key, Client, How, Shape, Target, What};
 use selftests::user::needs_root;
 use selftests::{ensure_eq, fails_with, skip, Outcome, Suite};
 
@@ -33,6 +37,22 @@ impl Drop for Stopped {
     }
 }
 
+/// The argument of the call that opens a synchronisation object for no device.
+fn without_device(fd: &impl AsRawFd) -> D3DKMT_OPENSYNCOBJECTFROMNTHANDLE {
+    D3DKMT_OPENSYNCOBJECTFROMNTHANDLE {
+        hNtHandle: fd.as_raw_fd() as u64,
+        ..D3DKMT_OPENSYNCOBJECTFROMNTHANDLE::zeroed()
+    }
+}
+
+/// The argument of the call that resolves a weak reference for no device.
+fn resolution(weak: &impl AsRawFd) -> opendxg_resolve_weak {
+    opendxg_resolve_weak {
+        fd: weak.as_raw_fd(),
+        ..opendxg_resolve_weak::zeroed()
+    }
+}
+
 fn stopped() -> Outcome {
     needs_root()?;
     let client = Client::new()?;
@@ -49,14 +69,17 @@ fn stopped() -> Outcome {
             },
             How::Global,
         )?;
+        let weak = client.open_weak(object.target())?;
         let guard = Stopped::now()?;
         let removed = Status::DEVICE_REMOVED;
         fails_with(client.open(shape, &fd), removed)?;
-        if shape == Shape::Resource {
-            fails_with(client.open_global(shape, global.global()), removed)?;
+        fails_with(client.open_global(shape, global.global()), removed)?;
+        // Also where no device is named.
+        fails_with(client.call(&mut resolution(&weak)), removed)?;
+        if shape.what() == What::Sync {
+            fails_with(client.call(&mut without_device(&fd)), removed)?;
         }
         // What needs no adapter still answers.
-        use std::os::fd::AsFd;
         ensure_eq!(
             client.get(Target::This(fd.as_fd()), key(1), 0)?.bytes,
             b"before"
@@ -67,6 +90,7 @@ fn stopped() -> Outcome {
         object.destroy()?;
         global.destroy()?;
         drop(guard);
+        fails_with(client.call(&mut resolution(&weak)), Status::NOT_FOUND)?;
         let again = client.create(shape, How::Nt)?;
         let fd = client.share_named(&again, name)?;
         client.open(shape, &fd)?;
