@@ -10,7 +10,10 @@ use crate::{
     },
     ioctl,
     sys::{
-        caller,
+        caller::{
+            self,
+            Credentials, //
+        },
         chardev::OpenDevice, //
     }, //
 };
@@ -30,6 +33,8 @@ pub(crate) struct OpenFile {
     pub(crate) driver: Arc<Driver>,
     /// The process that opened the file, whoever uses it now.
     pub(crate) process: Arc<Process>,
+    /// Who opened it.
+    opener: Credentials,
 }
 
 impl OpenDevice for OpenFile {
@@ -41,6 +46,7 @@ impl OpenDevice for OpenFile {
             Self {
                 driver: shared.into(),
                 process: process.clone(),
+                opener: Credentials::of_caller(),
             },
             GFP_KERNEL_ACCOUNT,
         );
@@ -93,6 +99,9 @@ impl OpenDevice for OpenFile {
         ] {
             seq_print!(m, "dxg-total-{}:\t{}\n", name, gauge.get());
         }
-        process.handles.show(m);
+        // Handles, ids and keys are for those who might have opened the file (RES-15).
+        if Credentials::of_caller().may_inspect(&self.opener) {
+            process.handles.show(m);
+        }
     }
 }

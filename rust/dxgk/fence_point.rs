@@ -13,6 +13,7 @@ use super::{
 use crate::{
     logic::wait_set::Outcome,
     sys::{
+        caller::Credentials,
         object_file::{
             events,
             ObjectFile, //
@@ -31,6 +32,8 @@ use kernel::{
 pub(crate) struct FencePoint {
     waiter: Arc<Waiter>,
     object: u64,
+    /// Who made the fence.
+    creator: Credentials,
     value: u64,
 }
 
@@ -41,6 +44,7 @@ impl FencePoint {
             Self {
                 waiter,
                 object: element.fence.header.id(),
+                creator: element.fence.header.creator,
                 value: element.value,
             },
             GFP_KERNEL_ACCOUNT,
@@ -57,7 +61,10 @@ impl ObjectFile for FencePoint {
         let signalled = self.waiter.set.outcome() == Some(Outcome::Satisfied);
 
         seq_print!(m, "dxg-type:\tDxgkFencePoint\n");
-        seq_print!(m, "dxg-object:\t{}\n", self.object);
+        // As for NT handles (RES-15).
+        if Credentials::of_caller().may_inspect(&self.creator) {
+            seq_print!(m, "dxg-object:\t{}\n", self.object);
+        }
         seq_print!(m, "dxg-value:\t{}\n", self.value);
         seq_print!(m, "dxg-signalled:\t{}\n", u32::from(signalled));
     }

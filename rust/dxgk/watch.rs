@@ -179,7 +179,7 @@ impl Watch {
     /// Prints into fdinfo.
     pub(crate) fn show(&self, m: &SeqFile) {
         seq_print!(m, "dxg-type:\tDxgkWatch\n");
-        seq_print!(m, "dxg-object:\t{}\n", self.link.object_id());
+        self.link.show_id(m);
         seq_print!(m, "dxg-events:\t{:#x}\n", self.mask);
         seq_print!(m, "dxg-cookie:\t{:#x}\n", self.cookie);
         seq_print!(m, "dxg-alive:\t{}\n", u32::from(self.events() == 0));

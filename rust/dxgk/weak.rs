@@ -33,6 +33,7 @@ use super::{
 };
 use crate::{
     sys::{
+        caller::Credentials,
         object_file::{
             events,
             ObjectFile, //
@@ -76,6 +77,8 @@ struct State {
 pub(crate) struct Link {
     object_id: u64,
     kind: Kind,
+    /// Who made the object.
+    creator: Credentials,
     #[pin]
     state: SpinLock<State>,
     /// Polls of weak references and watches.
@@ -101,6 +104,7 @@ impl Link {
             pin_init!(Self {
                 object_id: header.id(),
                 kind: header.kind(),
+                creator: header.creator,
                 state <- new_spinlock!(
                     State {
                         object: Some(back),
@@ -135,6 +139,13 @@ impl Link {
 
         // The count decides; the way to the object may be there a moment longer.
         Strong::upgrade(&object)
+    }
+
+    /// Prints the id into fdinfo, for those who might have made the object (RES-15).
+    pub(super) fn show_id(&self, m: &SeqFile) {
+        if Credentials::of_caller().may_inspect(&self.creator) {
+            seq_print!(m, "dxg-object:\t{}\n", self.object_id);
+        }
     }
 
     /// How many watches there are. For information only: looks at each.
@@ -271,7 +282,7 @@ impl ObjectFile for WeakFile {
 
     fn show(&self, m: &SeqFile) {
         seq_print!(m, "dxg-type:\tDxgkWeakReference\n");
-        seq_print!(m, "dxg-object:\t{}\n", self.link.object_id());
+        self.link.show_id(m);
         seq_print!(m, "dxg-access:\t{:#x}\n", self.access);
         seq_print!(m, "dxg-alive:\t{}\n", u32::from(self.link.events() == 0));
     }

@@ -3,9 +3,10 @@
 
 use std::os::fd::{AsFd, AsRawFd};
 
+use opendxg::uapi::OPENDXG_WATCH_CHANGE;
 use opendxg::Status;
 use selftests::child::{in_child, Child, Gate};
-use selftests::sharing::{Client, How, Shape, Target};
+use selftests::sharing::{key, Client, How, Shape, Target};
 use selftests::user::{become_user, needs_root, OTHER, USER};
 use selftests::{ensure, ensure_eq, fails_with, Outcome, Suite};
 
@@ -16,6 +17,10 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         .test(
             "RES-15 RES-107 fdinfo hides names and ids from other users",
             fd_info,
+        )
+        .test(
+            "RES-15 RES-107 whoever has a descriptor is told no more by fdinfo",
+            possession,
         )
         .test(
             "RES-15 RES-103 a query by global handle under the access rule",
@@ -75,22 +80,52 @@ fn fd_info() -> Outcome {
                 Ok(())
             })
         })?;
-        // A handle that another user has itself: possession does not tell names either.
-        let client = Client::new()?;
-        let object = client.create(shape, How::Nt)?;
-        let fd = client.share_named(&object, NAME)?;
-        let id = client.id(object.target())?;
-        in_child(|| {
-            become_user(OTHER)?;
-            let path = format!("/proc/self/fdinfo/{}", fd.as_raw_fd());
-            let text = std::fs::read_to_string(path).unwrap_or_default();
-            ensure!(!text.contains("Private Name"), "{text}");
-            ensure!(!text.contains(&format!("\t{id}\n")), "{text}");
-            Ok(())
-        })?;
-        drop(fd);
     }
     Ok(())
+}
+
+/// What the fdinfo of its own descriptor tells another user.
+fn told_to_another_user(fd: impl AsFd, hidden: &[&str]) -> Outcome {
+    let path = format!("/proc/self/fdinfo/{}", fd.as_fd().as_raw_fd());
+    in_child(|| {
+        become_user(OTHER)?;
+        // SAFETY: plain system call. A process that has changed its user does not own its files in /proc otherwise.
+        ensure_eq!(unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 1) }, 0);
+        let text = std::fs::read_to_string(&path)?;
+        ensure!(text.contains("dxg-"), "no fdinfo of ours: {text}");
+        for hidden in hidden {
+            ensure!(!text.contains(hidden), "{hidden:?} is told: {text}");
+        }
+        Ok(())
+    })
+}
+
+/// Possession does not tell names and ids either.
+fn possession() -> Outcome {
+    needs_root()?;
+    let client = Client::new()?;
+    for shape in [Shape::MonitoredFence, Shape::Resource] {
+        let object = client.create(shape, How::Nt)?;
+        let fd = client.share_named(&object, NAME)?;
+        let event = opendxg::EventFd::new()?;
+        client.set(object.target(), key(1), 0, b"described")?;
+        let hidden = [
+            "Private Name".to_owned(),
+            format!("\t{}\n", client.id(object.target())?),
+            format!("{:#010x}", object.handle()),
+            "dxg-info:".to_owned(),
+        ];
+        let hidden: Vec<&str> = hidden.iter().map(String::as_str).collect();
+        told_to_another_user(&fd, &hidden)?;
+        let weak = client.open_weak(object.target())?;
+        told_to_another_user(&weak, &hidden)?;
+        let watch = client.watch(object.target(), OPENDXG_WATCH_CHANGE, 1, &event)?;
+        told_to_another_user(&watch, &hidden)?;
+        told_to_another_user(opendxg::Dxg::open()?.as_fd(), &hidden)?;
+    }
+    let fence = client.device().create_shareable_fence(0)?;
+    let id = client.id(Target::Local(fence.handle().0))?;
+    told_to_another_user(&fence.point(1)?, &[&format!("\t{id}\n")])
 }
 
 fn global() -> Outcome {
