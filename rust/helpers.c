@@ -113,7 +113,21 @@ void *dxg_group_by_pidfd(u32 fd)
 	return pid && pid_has_task(pid, PIDTYPE_TGID) ? get_pid(pid) : NULL;
 }
 
-/* Who a process is, as dxg_caller() says it of the caller. False if it is gone. */
+/* As ns_capable(), for credentials that are not the caller's. */
+static bool is_capable(const struct cred *cred, struct user_namespace *ns, int cap)
+{
+	while (ns != cred->user_ns) {
+		if (ns->level <= cred->user_ns->level)
+			return false;
+		/* Whoever made a namespace may do everything in it. */
+		if (ns->parent == cred->user_ns && uid_eq(ns->owner, cred->euid))
+			return true;
+		ns = ns->parent;
+	}
+	return cap_raised(cred->cap_effective, cap);
+}
+
+/* Who a process is, as dxg_caller() and dxg_caller_is_ipc_owner() say it of the caller. False if gone. */
 bool dxg_group_credentials(void *group, struct dxg_caller *out, bool *ipc_owner)
 {
 	struct task_struct *task = get_pid_task(group, PIDTYPE_TGID);
@@ -122,18 +136,25 @@ bool dxg_group_credentials(void *group, struct dxg_caller *out, bool *ipc_owner)
 	if (!task)
 		return false;
 
-	task_lock(task);
-	out->ipc_ns = task->nsproxy ? task->nsproxy->ipc_ns->ns.ns_id : 0;
-	task_unlock(task);
-
 	cred = get_task_cred(task);
 	out->user_ns = cred->user_ns->ns.ns_id;
 	out->euid = __kuid_val(cred->euid);
 	out->fsuid = __kuid_val(cred->fsuid);
 	out->egid = __kgid_val(cred->egid);
 	out->reserved = 0;
-	*ipc_owner = cred->user_ns == &init_user_ns &&
-		     cap_raised(cred->cap_effective, CAP_IPC_OWNER);
+
+	task_lock(task);
+	if (task->nsproxy) {
+		struct ipc_namespace *ipc_ns = task->nsproxy->ipc_ns;
+
+		out->ipc_ns = ipc_ns->ns.ns_id;
+		*ipc_owner = is_capable(cred, ipc_ns->user_ns, CAP_IPC_OWNER);
+	} else {
+		out->ipc_ns = 0;
+		*ipc_owner = false;
+	}
+	task_unlock(task);
+
 	put_cred(cred);
 	put_task_struct(task);
 	return true;

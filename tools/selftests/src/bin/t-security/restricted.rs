@@ -8,7 +8,7 @@ use opendxg::uapi::*;
 use opendxg::Status;
 use selftests::child::{in_child, Child, Gate};
 use selftests::sharing::{Client, How, Local, Shape};
-use selftests::user::{become_user, needs_root, OTHER};
+use selftests::user::{become_user, needs_root, unshare, OTHER};
 use selftests::{ensure_eq, fails_with, module, skip, Outcome, Suite};
 
 const REFUSE: Status = Status::INVALID_PARAMETER;
@@ -27,6 +27,10 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         )
         .test("RES-103 RestrictSharedAccess: admitted processes", admitted)
         .test("RES-103 CheckSharedResourceAccess tells the same", check)
+        .test(
+            "RES-103 CheckSharedResourceAccess knows the capability in the IPC namespace",
+            check_owner,
+        )
         .test("RES-103 ConfigureSharedResource refuses", refused)
 }
 
@@ -145,6 +149,43 @@ fn check() -> Outcome {
     done.open()?;
     child.join()?;
     outcome
+}
+
+/// The owner of an IPC namespace may open what users of namespaces below make in it, and the check says so.
+fn check_owner() -> Outcome {
+    needs_root()?;
+    let (done, checked) = (Gate::new()?, Gate::new()?);
+    let (reader, writer) = selftests::fds::pipe()?;
+    in_child(|| {
+        unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWIPC)?;
+        // Who has no number makes no user namespace.
+        for (file, line) in [
+            ("setgroups", "deny"),
+            ("uid_map", "0 0 1"),
+            ("gid_map", "0 0 1"),
+        ] {
+            std::fs::write(format!("/proc/self/{file}"), line)?;
+        }
+        let owner = std::process::id();
+        let below = Child::spawn(|| {
+            unshare(libc::CLONE_NEWUSER)?;
+            let client = Client::new()?;
+            let open = create(&client, 0)?;
+            check_access(&client, &open, owner)?;
+            rustix::io::write(&writer, &open.global().to_ne_bytes())?;
+            checked.open()?;
+            done.wait()
+        })?;
+        if let Err(late) = checked.wait() {
+            below.join()?;
+            return Err(late);
+        }
+        let mut global = [0u8; 4];
+        rustix::io::read(&reader, &mut global)?;
+        Client::new()?.open_global(Shape::Resource, u32::from_ne_bytes(global))?;
+        done.open()?;
+        below.join()
+    })
 }
 
 fn refused() -> Outcome {
