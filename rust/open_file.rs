@@ -55,7 +55,8 @@ impl OpenDevice for OpenFile {
     }
 
     fn flush(&self) {
-        // A dying process lets go of everything, although a child may still have this file open.
+        // A dying process lets go of everything, although others may still have this file open. It
+        // has done so when its memory went, unless it shared that with another process.
         if caller::group_is_dead() && self.process.space.identity.is_caller_group() {
             self.process.close();
         }

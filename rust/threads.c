@@ -16,6 +16,10 @@
 #error "opendxg needs CONFIG_TRACEPOINTS: they tell that the owner of a keyed mutex is gone"
 #endif
 
+#ifndef CONFIG_MMU_NOTIFIER
+#error "opendxg needs CONFIG_MMU_NOTIFIER: it tells that a process is gone whose descriptor lives on"
+#endif
+
 /* The identity of the current thread; released with put_pid(). */
 void *dxg_thread_get(void)
 {

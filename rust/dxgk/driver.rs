@@ -15,7 +15,8 @@ use super::{
 };
 use crate::sys::{
     caller::Identity,
-    dma_import::Importer, //
+    dma_import::Importer,
+    mm_end::MmEnd, //
 };
 use kernel::{
     new_mutex,
@@ -34,6 +35,8 @@ use kernel::{
 struct Listed {
     process: Arc<Process>,
     opens: u32,
+    /// Empties the process when its memory goes, whoever has its files open then.
+    _end: Pin<KBox<MmEnd<Process>>>,
 }
 
 impl Listed {
@@ -100,9 +103,11 @@ impl Driver {
         }
 
         let process = Process::new(identity, self.tables.accounts.of_caller()?)?;
+        let end = MmEnd::new(process.space.identity.mm(), process.clone());
         let fresh = Listed {
             process: process.clone(),
             opens: 1,
+            _end: KBox::pin_init(end, GFP_KERNEL_ACCOUNT)?,
         };
         let node = RBTreeNode::new(key, fresh, GFP_KERNEL_ACCOUNT)?;
         let mut processes = self.processes.lock();

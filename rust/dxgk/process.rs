@@ -4,8 +4,8 @@
 //!
 //! A process object stands for one thread group with one address space (RES-8). The first open of
 //! the device makes it, all opens of the process share it, and it is emptied when the last of them
-//! is closed or the process dies, whichever comes first: a descriptor that a forked child has
-//! inherited does not keep what its parent owned.
+//! is closed, the process dies or it runs another program, whichever comes first: a descriptor that
+//! another process has does not keep what its opener owned.
 
 use super::{
     account::Account,
@@ -19,7 +19,10 @@ use super::{
     pending_waits::PendingWaits,
     value_cell::CellPool, //
 };
-use crate::sys::caller::Identity;
+use crate::sys::{
+    caller::Identity,
+    mm_end::Listener, //
+};
 use kernel::{
     prelude::*,
     sync::Arc, //
@@ -71,5 +74,11 @@ impl Process {
     pub(crate) fn close(&self) {
         self.waits.close();
         self.handles.close();
+    }
+}
+
+impl Listener for Process {
+    fn ended(&self) {
+        self.close();
     }
 }

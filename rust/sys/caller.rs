@@ -48,6 +48,11 @@ impl Identity {
         unsafe { ffi::dxg_tgid_is(self.tgid.as_ptr()) }
     }
 
+    /// The address space. The caller uses it if it is this process.
+    pub(crate) fn mm(&self) -> &Mm {
+        &self.mm
+    }
+
     /// A key that is unique among the identities that exist. Not for anybody's eyes.
     pub(crate) fn key(&self) -> (usize, usize) {
         (self.tgid.as_ptr().addr(), self.mm.as_raw().addr())

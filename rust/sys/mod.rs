@@ -14,6 +14,7 @@ pub(crate) mod eventfd;
 mod ffi;
 pub(crate) mod group;
 pub(crate) mod mapping;
+pub(crate) mod mm_end;
 pub(crate) mod object_file;
 pub(crate) mod pages;
 pub(crate) mod params;
