@@ -2,6 +2,7 @@
 //! Processes: fork, exec, passing descriptors, dying, being interrupted.
 
 mod descriptors;
+mod ends;
 mod exec;
 mod foreign;
 mod inherit;
@@ -20,6 +21,7 @@ fn main() {
         .with(exec::tests)
         .with(descriptors::tests)
         .with(kill::tests)
+        .with(ends::tests)
         .with(signals::tests)
         .run()
 }
