@@ -12,6 +12,7 @@ import cpio
 from common import BUILD, CACHE, REPO, Fail
 
 STAGE = BUILD / "stage"
+SCRIPTS = Path(__file__).resolve().parent.parent
 LINKS = {"/bin": "usr/bin", "/sbin": "usr/sbin", "/lib": "usr/lib", "/lib64": "usr/lib64",
          "/lib32": "usr/lib32"}
 LIBRARY_PATH = "/usr/lib/x86_64-linux-gnu:/usr/lib"
@@ -65,7 +66,8 @@ def base():
     image.data("/etc/group", GROUP)
     image.data("/etc/hosts", "127.0.0.1 localhost opendxg\n")
     image.data("/etc/shells", "/bin/sh\n")
-    image.data("/init", (Path(__file__).parent.parent / "init").read_bytes(), 0o755)
+    image.data("/init", (SCRIPTS / "init").read_bytes(), 0o755)
+    image.data("/opendxg/leaks.sh", (SCRIPTS / "leaks.sh").read_bytes())
     busybox = Path("/usr/bin/busybox")
     image.data("/usr/bin/busybox", busybox.read_bytes(), 0o755)
     applets = subprocess.run([busybox, "--list-full"], check=True, text=True, stdout=subprocess.PIPE).stdout

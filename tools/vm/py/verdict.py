@@ -22,24 +22,29 @@ CRASHES = [
     r"refcount_t: ",
 ]
 REPORTS = [
-    r"BUG: KASAN:",
+    r"BUG: K(ASAN|FENCE|CSAN):",
     r"UBSAN:",
-    r"possible circular locking dependency",
-    r"possible recursive locking detected",
+    r"possible (circular|recursive) locking",
+    r"possible irq lock inversion",
+    r"-unsafe lock order detected",
     r"inconsistent lock state",
-    r"lock-order inversion",
     r"suspicious RCU usage",
-    r"bad unlock balance",
+    r"Nested lock was not taken",
+    r"bad (unlock balance|contention) detected",
     r"held lock freed",
     r"still has locks held|lock held when returning to user space",
     r"Invalid wait context",
+    r"trying to register non-static key",
     r"sleeping function called from invalid context",
     r"scheduling while atomic",
     r"ODEBUG:",
-    # Not the "new suspected" of each scan: init scans again before it believes them.
-    r"unreferenced object 0x",
     r"list_(add|del) corruption",
-    r"BUG kmalloc|Poison overwritten|Redzone overwritten",
+    r"\bBUG [\w-]+ \((Not tainted|Tainted)",
+    # Not the "new suspected" of each scan: init scans again before it believes them.
+    r"unreferenced object\b.* 0x",
+    # Checks that find nothing any more.
+    r"turning off the locking correctness validator",
+    r"Kernel memory leak detector disabled",
 ]
 TAINT_DIED, TAINT_WARNED = 1 << 7, 1 << 9
 
