@@ -4,6 +4,8 @@
 
 # Kernel that the module is built for and the tests run on: 7.2, 7.3 or debug.
 KERNEL ?= 7.2
+# What a stress run does where the specification asks for a million rounds.
+ROUNDS ?= 1000000
 # A kernel build tree with Rust support makes `modules` a plain external build.
 KDIR ?=
 PREFIX ?= /usr/local
@@ -35,6 +37,10 @@ test-vm: ## run the tests in the virtual machine
 .PHONY: test-interop
 test-interop: ## let other drivers use our memory: Mesa's lavapipe (make test-vm builds what it needs)
 	@tools/env/test $(KERNEL) interop
+
+.PHONY: stress
+stress: ## run the stress tests as often and as long as the specification says, or with ROUNDS=1000 in part
+	@ROUNDS=$(ROUNDS) tools/env/test $(KERNEL) stress
 
 .PHONY: requirements
 requirements: ## list which tests showed each requirement in the last `make test`
@@ -83,6 +89,6 @@ distclean: clean ## remove the cache too: the Debian tree, kernels and crates
 
 .PHONY: help
 help: ## show this list
-	@echo 'usage: make [TARGET] [KERNEL=7.2|7.3|debug] [KDIR=DIR]'
+	@echo 'usage: make [TARGET] [KERNEL=7.2|7.3|debug] [KDIR=DIR] [ROUNDS=N]'
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1|\2/p' Makefile | while IFS='|' read -r target text; do \
 		printf '  %-15s %s\n' "$$target" "$$text"; done

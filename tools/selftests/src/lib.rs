@@ -19,7 +19,7 @@
 //! runner compares the driver's counters around each test. It is skipped by [`skip!`].
 //!
 //! Arguments of a program select the tests whose name contains one of them. `OPENDXG_TEST_SCALE` multiplies
-//! every time limit, for slow machines.
+//! every time limit, for slow machines; [`rounds`] and [`stress`] say what makes races longer.
 
 #![warn(unreachable_pub)]
 
@@ -38,6 +38,7 @@ pub mod region;
 pub mod resource;
 pub mod rounds;
 pub mod sharing;
+pub mod stress;
 mod suite;
 pub mod task;
 pub mod time;

@@ -17,6 +17,11 @@ pub fn rounds(count: u32) -> u32 {
     ((f64::from(count) * factor) as u32).max(1)
 }
 
+/// How much longer tests may take for it; at least 1.
+pub(crate) fn longer() -> f64 {
+    factor(ROUNDS_VARIABLE, 1.0).max(1.0)
+}
+
 /// One part of a race.
 pub type Part<'a> = Box<dyn FnOnce() -> Outcome + Send + 'a>;
 

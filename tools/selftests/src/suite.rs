@@ -8,6 +8,8 @@ use std::process::exit;
 use std::time::Duration;
 
 use crate::leak::Watch;
+use crate::rounds::longer;
+use crate::stress::{is_stress, Figure};
 use crate::watchdog::Watchdog;
 use crate::{Failure, Outcome};
 
@@ -23,6 +25,8 @@ pub struct Suite {
 struct Test {
     name: String,
     limit: Duration,
+    /// Has a figure of the specification.
+    is_stress: bool,
     body: Box<dyn FnOnce() -> Outcome>,
 }
 
@@ -45,13 +49,37 @@ impl Suite {
 
     /// Adds a test that may take longer than the others.
     pub fn slow(
-        mut self,
+        self,
         name: impl Into<String>,
         limit: Duration,
         body: impl FnOnce() -> Outcome + 'static,
     ) -> Self {
-        let (name, body) = (name.into(), Box::new(body));
-        self.tests.push(Test { name, limit, body });
+        self.add(Test {
+            name: name.into(),
+            limit: limit.mul_f64(longer()),
+            is_stress: false,
+            body: Box::new(body),
+        })
+    }
+
+    /// Adds a test that a stress run makes longer: the body does what the figure says.
+    pub fn stress(
+        self,
+        name: impl Into<String>,
+        limit: Duration,
+        figure: Figure,
+        body: impl FnOnce(Figure) -> Outcome + 'static,
+    ) -> Self {
+        self.add(Test {
+            name: name.into(),
+            limit: figure.limit(limit),
+            is_stress: true,
+            body: Box::new(move || body(figure)),
+        })
+    }
+
+    fn add(mut self, test: Test) -> Self {
+        self.tests.push(test);
         self
     }
 
@@ -69,8 +97,10 @@ impl Suite {
 
     /// The same with a selection of its own; an empty one selects all tests.
     pub fn run_selected(self, wanted: &[String]) -> ! {
-        let is_wanted =
-            |test: &Test| wanted.is_empty() || wanted.iter().any(|part| test.name.contains(part));
+        let is_wanted = |test: &Test| {
+            let named = wanted.is_empty() || wanted.iter().any(|part| test.name.contains(part));
+            named && (test.is_stress || !is_stress())
+        };
         let tests: Vec<Test> = self.tests.into_iter().filter(is_wanted).collect();
 
         line(&format!(

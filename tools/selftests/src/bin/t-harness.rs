@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use opendxg::{Access, Dxg};
 use selftests::child::{in_child, Child};
+use selftests::rounds::ROUNDS_VARIABLE;
+use selftests::stress::{Figure, STRESS_VARIABLE};
 use selftests::{ensure, ensure_eq, fds, fixture, skip, Outcome, Suite};
 
 fn main() {
@@ -23,6 +25,12 @@ fn main() {
             children,
         )
         .test("HARNESS only the selected tests run", selection)
+        .stress(
+            "HARNESS a figure of the specification",
+            Duration::from_secs(30),
+            Figure::new(100, 1_000_000),
+            figures,
+        )
         .run()
 }
 
@@ -157,5 +165,35 @@ fn selection() -> Outcome {
         "{text}"
     );
     ensure_eq!(status, 0);
+    Ok(())
+}
+
+/// In a child of its own this test prints what its figure is, in a stress run and in an ordinary one.
+fn figures(figure: Figure) -> Outcome {
+    const INNER: &str = "OPENDXG_TEST_INNER";
+    if std::env::var_os(INNER).is_some() {
+        println!("# {} rounds, {:?}", figure.rounds(), figure.time());
+        return Ok(());
+    }
+    for (variable, value, told) in [
+        (STRESS_VARIABLE, "1000000", "1000000 rounds, 1000000s"),
+        (STRESS_VARIABLE, "5000", "5000 rounds, 5000s"),
+        // Never less than usually.
+        (STRESS_VARIABLE, "1", "100 rounds, 100s"),
+        (ROUNDS_VARIABLE, "3", "300 rounds, 300s"),
+    ] {
+        let output = std::process::Command::new("/proc/self/exe")
+            .env_remove(STRESS_VARIABLE)
+            .env(ROUNDS_VARIABLE, "1")
+            .env(INNER, "yes")
+            .env(variable, value)
+            .args((variable == ROUNDS_VARIABLE).then_some("HARNESS a figure"))
+            .output()?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        ensure!(output.status.success(), "{text}");
+        ensure!(text.contains(told), "{variable}={value}: {text}");
+        // A stress run has no other tests.
+        ensure!(text.contains("\n1..2\n"), "{variable}={value}: {text}");
+    }
     Ok(())
 }

@@ -11,6 +11,7 @@ use rustix::mm::{mmap_anonymous, munmap, MapFlags, ProtFlags};
 use selftests::child::Child;
 use selftests::rounds::{crowd, rounds, Dice};
 use selftests::sharing::{Acquired, Client, How, Shape};
+use selftests::stress::Figure;
 use selftests::time::scaled;
 use selftests::{ensure, ensure_eq, Failure, Outcome, Suite};
 
@@ -20,9 +21,11 @@ const THREADS: usize = 16;
 pub(crate) fn tests(suite: Suite) -> Suite {
     let limit = Duration::from_secs(120);
     suite
-        .slow(
+        .stress(
             "RES-102 64 threads in 4 processes, one counter",
             limit,
+            // Seconds.
+            Figure::new(3, 600),
             counter,
         )
         .slow(
@@ -110,12 +113,12 @@ fn everywhere(body: impl Fn(&Client, u32, usize) -> Outcome + Sync, global: u32)
     children.into_iter().try_for_each(Child::join)
 }
 
-fn counter() -> Outcome {
+fn counter(figure: Figure) -> Outcome {
     let client = Client::new()?;
     let mutex = client.create(Shape::KeyedMutex, How::Global)?;
     let shared = Shared::new()?;
     let protected = shared.get();
-    let end = Instant::now() + Duration::from_secs(3);
+    let end = Instant::now() + figure.time();
     everywhere(
         |client, handle, number| {
             let mut dice = Dice::new(number as u64);

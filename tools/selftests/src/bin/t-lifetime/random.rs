@@ -5,8 +5,9 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use selftests::leak::Watch;
-use selftests::rounds::{rounds, Dice};
+use selftests::rounds::Dice;
 use selftests::sharing::{Client, Shape, Target, What};
+use selftests::stress::Figure;
 use selftests::time::soon;
 use selftests::{ensure, ensure_eq, Outcome, Suite};
 
@@ -21,12 +22,11 @@ const SHAPES: [Shape; 3] = [Shape::Resource, Shape::MonitoredFence, Shape::Semap
 pub(crate) fn tests(suite: Suite) -> Suite {
     let limit = Duration::from_secs(200);
     (1..=2).fold(suite, |suite, seed| {
-        suite.slow(
-            format!(
-                "RES-84 RES-110 a random program of 10^4 operations against a model, seed {seed}"
-            ),
+        suite.stress(
+            format!("RES-84 RES-110 a random program against a model, seed {seed}"),
             limit,
-            move || random(seed, 5000),
+            Figure::new(5000, 10_000),
+            move |figure| random(seed, figure.rounds()),
         )
     })
 }
@@ -242,7 +242,7 @@ fn random(seed: u64, operations: u32) -> Outcome {
             dice: Dice::new(seed),
             done: [0; 12],
         };
-        for number in 0..rounds(operations) {
+        for number in 0..operations {
             let touched = world
                 .step()
                 .map_err(|error| format!("operation {number}: {error}"))?;

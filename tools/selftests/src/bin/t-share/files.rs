@@ -10,6 +10,7 @@ use rustix::io::{Errno, FdFlags};
 use selftests::child::in_child;
 use selftests::fds::{poll_events, receive, send, socket_pair};
 use selftests::leak::Watch;
+use selftests::stress::Figure;
 use selftests::{ensure, ensure_eq, fails_with, fixture, Outcome, Suite};
 
 const NT: SyncFlags = SyncFlags::SHARED.union(SyncFlags::NT_SECURITY_SHARING);
@@ -30,7 +31,12 @@ pub(crate) fn tests(suite: Suite) -> Suite {
             "FEN-170 RES-15 fdinfo tells type, object, access, kind, value, openings",
             fd_info,
         )
-        .test("RES-2 object ids only grow", ids_grow)
+        .stress(
+            "RES-2 object ids only grow",
+            Duration::from_secs(30),
+            Figure::new(200, 1_000_000),
+            ids_grow,
+        )
         .test("FEN-168 poll on an NT handle gives no event", no_events)
         .test("RES-16 read, write, seek and mmap fail", no_io)
         .test(
@@ -169,10 +175,10 @@ fn fd_info() -> Outcome {
     Ok(())
 }
 
-fn ids_grow() -> Outcome {
+fn ids_grow(figure: Figure) -> Outcome {
     let device = fixture::device()?;
     let mut last = 0u64;
-    for _ in 0..200 {
+    for _ in 0..figure.rounds() {
         let id = info(&shared(&device)?, "dxg-object")?;
         let id = id.parse().map_err(|_| "id is no number")?;
         ensure!(id > last, "{last} -> {id}");

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use selftests::rounds::{together, Part};
 use selftests::sharing::{key, Client, Entry, Item, Shape};
+use selftests::stress::Figure;
 use selftests::{ensure, ensure_eq, Outcome, Suite};
 
 const SIZE: usize = 64 << 10;
@@ -14,9 +15,11 @@ const WRITERS: usize = 2;
 const READERS: usize = 8;
 
 pub(crate) fn tests(suite: Suite) -> Suite {
-    suite.slow(
+    suite.stress(
         "RES-59 two writers, eight readers, one entry of 64 KiB with a file",
         Duration::from_secs(120),
+        // Seconds.
+        Figure::new(3, 60),
         whole,
     )
 }
@@ -47,7 +50,7 @@ fn check(entry: &Entry, number: u32) -> Outcome {
     Ok(())
 }
 
-fn whole() -> Outcome {
+fn whole(figure: Figure) -> Outcome {
     let client = Client::new()?;
     let (object, fd) = client.shared(Shape::Resource)?;
     let target = object.target();
@@ -60,7 +63,7 @@ fn whole() -> Outcome {
     store(1)?;
     let stop = AtomicBool::new(false);
     let (sets, gets) = (AtomicU64::new(1), AtomicU64::new(0));
-    let end = Instant::now() + Duration::from_secs(3);
+    let end = Instant::now() + figure.time();
     let write = |index: usize| {
         let (stop, sets, store) = (&stop, &sets, &store);
         move || -> Outcome {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use opendxg::{Error, EventFd, Status};
 use selftests::rounds::{rounds, together, Dice, Part};
 use selftests::sharing::{key, Client, How, Shape};
+use selftests::stress::Figure;
 use selftests::{ensure_eq, Failure, Outcome, Suite};
 
 /// Threads against the one that ends the object.
@@ -16,14 +17,17 @@ const MANY: usize = 8;
 pub(crate) fn tests(suite: Suite) -> Suite {
     let limit = Duration::from_secs(200);
     suite
-        .slow(
+        .stress(
             "RES-73 RES-110 8 resolvers against the last close",
             limit,
+            // The specification says no number; as many as of openers.
+            Figure::new(60 * Shape::ALL.len() as u32, 1_000_000),
             resolve,
         )
-        .slow(
+        .stress(
             "RES-10 RES-110 8 openers by global handle against the last close",
             limit,
+            Figure::new(60 * Shape::GLOBAL.len() as u32, 1_000_000),
             open,
         )
         .slow(
@@ -81,11 +85,11 @@ fn race(
     Ok(())
 }
 
-fn resolve() -> Outcome {
+fn resolve(figure: Figure) -> Outcome {
     race(
         &Shape::ALL,
         How::Private,
-        rounds(60),
+        figure.rounds().div_ceil(Shape::ALL.len() as u32),
         |client, shape, _, weak| {
             let resolved = client.resolve_weak(shape.what(), weak)?;
             // A whole object, not one that is half gone.
@@ -96,11 +100,11 @@ fn resolve() -> Outcome {
     )
 }
 
-fn open() -> Outcome {
+fn open(figure: Figure) -> Outcome {
     race(
         &Shape::GLOBAL,
         How::Global,
-        rounds(60),
+        figure.rounds().div_ceil(Shape::GLOBAL.len() as u32),
         |client, shape, global, _| {
             let opened = client.open_global(shape, global)?;
             client.set(opened.target(), key(1), 0, b"alive")?;

@@ -13,6 +13,7 @@ use selftests::child::{in_child, Child, Gate};
 use selftests::fds::{closed_number, memfd, poll_events, receive, send, socket_pair};
 use selftests::leak::Watch;
 use selftests::sharing::{access, key, Client, How, Item, Shape, Target, What};
+use selftests::stress::Figure;
 use selftests::{ensure, ensure_eq, fails_with, Outcome, Suite};
 
 pub(crate) fn tests(suite: Suite) -> Suite {
@@ -43,9 +44,10 @@ pub(crate) fn tests(suite: Suite) -> Suite {
             rights,
         )
         .test("RES-72 a query through it", query)
-        .slow(
+        .stress(
             "RES-72 dead objects with weak references are small",
             Duration::from_secs(120),
+            Figure::new(4000, 100_000),
             small,
         )
 }
@@ -326,16 +328,16 @@ fn slabs() -> Outcome<u64> {
     number.map(|kib| kib * 1024).ok_or_else(|| "no Slab".into())
 }
 
-fn small() -> Outcome {
+fn small(figure: Figure) -> Outcome {
     // Each descriptor costs the kernel a file, whatever it is: compare with as many of another kind.
-    const MANY: usize = 4000;
+    let many = figure.rounds();
     if selftests::time::is_slow_kernel() {
         selftests::skip!("KASAN keeps freed memory, so that it cannot be measured");
     }
     in_child(|| {
         let limit = libc::rlimit {
-            rlim_cur: 20_000,
-            rlim_max: 20_000,
+            rlim_cur: 300_000,
+            rlim_max: 300_000,
         };
         // SAFETY: a live struct.
         if unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) } != 0 {
@@ -344,19 +346,19 @@ fn small() -> Outcome {
         let client = Client::new()?;
         let mut kept = Vec::new();
         let start = slabs()?;
-        for _ in 0..MANY {
+        for _ in 0..many {
             kept.push(EventFd::new()?);
         }
         let events = slabs()?.saturating_sub(start);
         let start = slabs()?;
         let mut weak = Vec::new();
-        for _ in 0..MANY {
+        for _ in 0..many {
             let object = client.create(Shape::Semaphore, How::Private)?;
             client.set(object.target(), key(1), 0, &[1; 2000])?;
             weak.push(client.open_weak(object.target())?);
         }
         let dead = slabs()?.saturating_sub(start);
-        let each = dead.saturating_sub(events) / MANY as u64;
+        let each = dead.saturating_sub(events) / u64::from(many);
         println!("# {each} bytes beyond a descriptor for each dead object");
         ensure!(each < 256, "{each} bytes");
         is_dead(&client, What::Sync, &weak[0])
