@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is measured on.
 
+use std::hint::black_box;
 use std::thread::available_parallelism;
+use std::time::Instant;
 
 use crate::result::Machine;
 
@@ -13,12 +15,35 @@ pub fn describe() -> Machine {
         kernel: uname.release().to_string_lossy().into(),
         version: uname.version().to_string_lossy().into(),
         accelerator: accelerator(),
-        cpus: available_parallelism().map_or(0, usize::from),
+        cpus: cpus(),
         clock: std::fs::read_to_string(clock)
             .unwrap_or_default()
             .trim()
             .into(),
     }
+}
+
+/// How many processors there are.
+pub fn cpus() -> usize {
+    available_parallelism().map_or(0, usize::from)
+}
+
+/// Whether the clock passes equally in equal work, as one that counts instructions does: a loop takes as long
+/// nearly every time, to the nanosecond.
+pub fn clock_is_exact() -> bool {
+    const LOOPS: usize = 1000;
+    let mut took: Vec<u128> = (0..LOOPS)
+        .map(|_| {
+            let began = Instant::now();
+            (0..LOOPS).for_each(|step| {
+                black_box(step);
+            });
+            began.elapsed().as_nanos()
+        })
+        .collect();
+    took.sort_unstable();
+    // Interrupts hit some of them.
+    took[LOOPS / 100] == took[LOOPS - LOOPS / 100]
 }
 
 /// The hypervisor, as the processor tells it.

@@ -3,11 +3,22 @@
 
 use serde::{Deserialize, Serialize};
 
+/// What costs are counted in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Unit {
+    /// Time.
+    Nanoseconds,
+    /// Executed instructions, of a machine whose clock counts them.
+    Instructions,
+}
+
 /// Everything one run has measured.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Report {
     /// Where.
     pub machine: Machine,
+    /// The unit of all costs, also of those that are called nanoseconds.
+    pub unit: Unit,
     /// Seed of the order in which the blocks ran.
     pub seed: u64,
     /// Seconds for everything.
@@ -59,7 +70,7 @@ pub struct Series {
     pub at: u64,
     /// How many operations were timed.
     pub operations: u64,
-    /// Nanoseconds of an operation.
+    /// Cost of an operation, in nanoseconds or the unit of the report.
     pub ns: Summary,
     /// Median of each block. Blocks with the same index ran close to each other in time.
     pub blocks: Vec<f64>,

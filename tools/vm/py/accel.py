@@ -12,7 +12,12 @@ from pathlib import Path
 
 from common import CACHE, say
 
-ARGUMENTS = {"tcg": ["-accel", "tcg,thread=multi"], "kvm": ["-accel", "kvm", "-cpu", "host"]}
+ARGUMENTS = {
+    "tcg": ["-accel", "tcg,thread=multi"],
+    # Time passes by one nanosecond for every instruction, however fast the host is.
+    "count": ["-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off"],
+    "kvm": ["-accel", "kvm", "-cpu", "host"],
+}
 
 
 def possible():

@@ -52,7 +52,8 @@ def parse():
     add("--modules", default="", metavar="A,B", help="load these kernel modules too")
     add("--append", default="", metavar="ARGS", help="more kernel arguments")
     add("--qemu", default="", metavar="ARGS", help="more QEMU arguments")
-    add("--accel", choices=["auto", "tcg", "kvm"], default="auto", help="default auto: KVM if it truly works")
+    add("--accel", choices=["auto", "tcg", "count", "kvm"], default="auto",
+        help="default auto: KVM if it truly works; count: TCG whose clock counts instructions")
     add("--interactive", action="store_true", help="connect standard input, and the terminal if there is one")
     add("--no-kmemleak", action="store_true", help="debug kernel: do not look for leaks at the end")
     add("--log", metavar="FILE", help="keep the kernel log here")

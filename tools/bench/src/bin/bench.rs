@@ -2,16 +2,17 @@
 //! Measures in this machine and prints the result as JSON; progress goes to standard error.
 //!
 //! ```text
-//! bench [--seed N] [--percent P] [GROUP]...
+//! bench [--seed N] [--percent P] [--instructions] [GROUP]...
 //! ```
 //!
-//! `--percent` scales how much is measured. The exit status depends on counts alone, never on times.
+//! `--percent` scales how much is measured. `--instructions` says that the clock of this machine counts
+//! instructions (`tools/vm/run --accel count`); then little has to be measured. The exit status depends on counts alone, never on times.
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use bench::measure::{Plan, Runner};
-use bench::result::Report;
+use bench::result::{Report, Unit};
 use bench::subjects::{
     crowd, lifecycle, objects, open, ping_pong, population, satisfied, signal, waiters, Bench,
 };
@@ -20,14 +21,26 @@ use bench::{machine, memory, peer};
 struct Options {
     seed: u64,
     percent: u64,
+    unit: Unit,
     groups: Vec<String>,
 }
+
+/// What is counted in instructions unless groups are named: the calls of which others have something alike.
+const COUNTED: [&str; 6] = [
+    "signal",
+    "satisfied",
+    "ping-pong",
+    "lifecycle",
+    "open",
+    "objects",
+];
 
 impl Options {
     fn parse(mut args: impl Iterator<Item = String>) -> Result<Self, String> {
         let mut options = Self {
             seed: 1,
             percent: 100,
+            unit: Unit::Nanoseconds,
             groups: Vec::new(),
         };
         while let Some(arg) = args.next() {
@@ -38,6 +51,10 @@ impl Options {
             match arg.as_str() {
                 "--seed" => options.seed = number()?,
                 "--percent" => options.percent = number()?,
+                "--instructions" => {
+                    options.percent = 1; // As few blocks as there may be.
+                    options.unit = Unit::Instructions;
+                }
                 group if !group.starts_with('-') => options.groups.push(arg),
                 _ => return Err(format!("unknown option {arg}")),
             }
@@ -46,7 +63,11 @@ impl Options {
     }
 
     fn wants(&self, group: &str) -> bool {
-        self.groups.is_empty() || self.groups.iter().any(|name| name == group)
+        match (self.groups.as_slice(), self.unit) {
+            ([], Unit::Nanoseconds) => true,
+            ([], Unit::Instructions) => COUNTED.contains(&group),
+            (groups, _) => groups.iter().any(|name| name == group),
+        }
     }
 
     fn plan(&self, blocks: usize, operations: usize, seconds: u64) -> Plan {
@@ -71,6 +92,10 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
+    if options.unit == Unit::Instructions && !machine::clock_is_exact() {
+        eprintln!("bench: the clock of this machine does not count instructions");
+        return ExitCode::from(2);
+    }
     machine::raise_descriptor_limit();
     let bench = match Bench::open() {
         Ok(bench) => bench,
@@ -134,6 +159,7 @@ fn measure(options: &Options, bench: Bench) -> Report {
     };
     Report {
         machine: machine::describe(),
+        unit: options.unit,
         seed: options.seed,
         seconds: began.elapsed().as_secs_f64(),
         timer_ns: runner.timer_ns,

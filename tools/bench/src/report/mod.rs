@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::result::Report;
+use crate::result::{Report, Unit};
 
 /// What is published: the measurements, where they were made, and what follows from them.
 #[derive(Debug, Serialize)]
@@ -22,6 +22,14 @@ pub struct Publication {
     pub comparisons: Vec<compare::Comparison>,
     /// The measurements.
     pub measured: Report,
+}
+
+/// A cost in words: a time, or a number of instructions.
+pub fn cost(unit: Unit, value: f64) -> String {
+    match unit {
+        Unit::Nanoseconds => time(value),
+        Unit::Instructions => format!("{value:.0}"),
+    }
 }
 
 /// A number of nanoseconds with a fitting unit and three significant digits.

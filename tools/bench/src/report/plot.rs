@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use super::compare::{Comparison, Verdict};
-use super::{three_digits, time, Publication};
+use super::{cost, three_digits, Publication};
 use crate::result::Group;
 
 const GREEN: &str = "#2a7f3f";
@@ -183,7 +183,13 @@ pub fn curves(publication: &Publication, group: &str, axis: &str) -> Option<Stri
     for tick in up.ticks() {
         let y = up.place(tick);
         svg.line((left, y), (right, y), GREY, 0.4);
-        svg.text(left - 8.0, y + 4.0, "end", "black", &time(tick));
+        svg.text(
+            left - 8.0,
+            y + 4.0,
+            "end",
+            "black",
+            &cost(publication.measured.unit, tick),
+        );
     }
     let colors = [GREY, BLUE, GREEN, RED, BROWN, VIOLET].into_iter().cycle();
     // Names stand at the ends of their curves, but never on top of each other.

@@ -4,8 +4,8 @@
 use std::fmt::{self, Write};
 
 use super::compare::{label, Comparison, Verdict};
-use super::{three_digits, time, Publication};
-use crate::result::{Count, Group, Memory};
+use super::{cost, three_digits, Publication};
+use crate::result::{Count, Group, Memory, Unit};
 
 /// The whole result.
 pub fn table(publication: &Publication) -> String {
@@ -30,17 +30,22 @@ fn write(out: &mut String, publication: &Publication) -> fmt::Result {
     for (what, value) in &publication.conditions {
         writeln!(out, "{what}: {value}")?;
     }
-    if machine.accelerator == "TCG" {
-        writeln!(
+    match measured.unit {
+        Unit::Instructions => writeln!(
+            out,
+            "Numbers are executed instructions, of user space and the kernel together."
+        )?,
+        Unit::Nanoseconds if machine.accelerator == "TCG" => writeln!(
             out,
             "Every instruction is emulated (TCG): look at the ratios and the counts, not at the times."
-        )?;
+        )?,
+        Unit::Nanoseconds => {}
     }
     for missing in &measured.missing {
         writeln!(out, "not available: {missing}")?;
     }
     for group in &measured.groups {
-        write_group(out, group)?;
+        write_group(out, group, measured.unit)?;
         let mut rows = publication.comparisons.iter();
         let rows = rows.by_ref().filter(|row| row.group == group.name);
         write_ratios(out, rows)?;
@@ -50,7 +55,7 @@ fn write(out: &mut String, publication: &Publication) -> fmt::Result {
     write_summary(out, publication)
 }
 
-fn write_group(out: &mut String, group: &Group) -> fmt::Result {
+fn write_group(out: &mut String, group: &Group, unit: Unit) -> fmt::Result {
     writeln!(
         out,
         "\n{:<44}{:>11}{:>11}{:>11}{:>12}",
@@ -63,9 +68,9 @@ fn write_group(out: &mut String, group: &Group) -> fmt::Result {
             out,
             "  {:<42}{:>11}{:>11}{:>11}{:>12}",
             label((&series.name, series.at)),
-            time(series.ns.median),
-            time(series.ns.p99),
-            time(series.ns.p999),
+            cost(unit, series.ns.median),
+            cost(unit, series.ns.p99),
+            cost(unit, series.ns.p999),
             series.operations
         )?;
     }

@@ -3,6 +3,7 @@
 
 use super::balls::{Ball, Eventfds, Fence, Futex, KeyedMutex, NtsyncEvents, Socket, Syncobj};
 use super::Bench;
+use crate::machine;
 use crate::measure::{Participant, Plan, Runner, Subject};
 use crate::peer::{Peer, Place};
 
@@ -38,7 +39,7 @@ impl Subject for PingPong<'_> {
     }
 }
 
-/// Measures both groups: without and with waking a processor.
+/// Measures both groups: without and with waking a processor, if there are two.
 pub fn measure(runner: &mut Runner, bench: &Bench, near: Plan, far: Plan) {
     let title = "round trip of two processes on one processor";
     measure_at(
@@ -49,6 +50,9 @@ pub fn measure(runner: &mut Runner, bench: &Bench, near: Plan, far: Plan) {
         "ping-pong",
         title,
     );
+    if machine::cpus() < 2 {
+        return;
+    }
     let title = "round trip of two processes on two processors";
     measure_at(
         runner,
