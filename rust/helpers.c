@@ -4,6 +4,7 @@
  */
 #include <linux/anon_inodes.h>
 #include <linux/capability.h>
+#include <linux/compat.h>
 #include <linux/cred.h>
 #include <linux/fault-inject-usercopy.h>
 #include <linux/file.h>
@@ -170,6 +171,11 @@ struct file *dxg_anon_file(const char *name, const struct file_operations *fops,
 			   void *priv, int flags)
 {
 	return anon_inode_getfile(name, fops, priv, flags);
+}
+
+bool dxg_is_compat_call(void)
+{
+	return in_compat_syscall();
 }
 
 /*

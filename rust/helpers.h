@@ -49,6 +49,7 @@ struct file *dxg_anon_file(const char *name, const struct file_operations *fops,
 /* attach.c */
 struct file *dxg_attachable(int fd);
 
+bool dxg_is_compat_call(void);
 bool dxg_read_words(void *to, u64 from, size_t size);
 bool dxg_write_words(u64 to, const void *from, size_t size);
 

@@ -58,6 +58,7 @@ extern "C" {
 
     pub(super) fn dxg_attachable(fd: c_int) -> *mut bindings::file;
 
+    pub(super) fn dxg_is_compat_call() -> bool;
     pub(super) fn dxg_read_words(to: *mut c_void, from: u64, size: usize) -> bool;
     pub(super) fn dxg_write_words(to: u64, from: *const c_void, size: usize) -> bool;
 

@@ -52,6 +52,19 @@ fn slice(addr: u64, size: usize) -> core::result::Result<UserSlice, Fault> {
     Ok(UserSlice::new(UserPtr::from_addr(addr), size))
 }
 
+/// The address in a union of bare pointers, of which a 32-bit caller may have written only the low half
+/// (abi.md section 2.3).
+///
+/// Context: a system call.
+pub(crate) fn bare_pointer(addr: u64) -> u64 {
+    // SAFETY: may be called by any task.
+    if unsafe { ffi::dxg_is_compat_call() } {
+        addr & u64::from(u32::MAX)
+    } else {
+        addr
+    }
+}
+
 /// The bytes of a plain value, for writing into them.
 fn bytes_mut<T: Plain>(values: &mut [T]) -> &mut [u8] {
     // SAFETY: `Plain` values have no padding, and any bytes are a valid value.

@@ -6,7 +6,10 @@
 //! fully initialised when it is copied in, so that every member may be read at any time.
 
 use super::generated::*;
-use crate::sys::user::zeroed;
+use crate::sys::user::{
+    bare_pointer,
+    zeroed, //
+};
 
 /// The members of `D3DDDI_SYNCHRONIZATIONOBJECTINFO2`, by type of object.
 impl D3DDDI_SYNCHRONIZATIONOBJECTINFO2 {
@@ -100,7 +103,7 @@ impl D3DKMT_CREATEALLOCATION {
     /// Address of the allocation infos.
     pub(crate) fn infos(&self) -> u64 {
         // SAFETY: Plain bytes, see the module.
-        unsafe { self.__bindgen_anon_2.pAllocationInfo2 }
+        bare_pointer(unsafe { self.__bindgen_anon_2.pAllocationInfo2 })
     }
 }
 

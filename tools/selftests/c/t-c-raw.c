@@ -136,6 +136,36 @@ static int test_share(void)
 	return 0;
 }
 
+/* A 32-bit client need not have cleared the other half of a union of bare pointers. */
+static int test_bare_pointer(void)
+{
+	struct opendxg_allocation_data data = {
+		.magic = OPENDXG_ALLOCATION_MAGIC,
+		.version = 1,
+		.size = 4096,
+	};
+	D3DDDI_ALLOCATIONINFO2 info = { .PrivateDriverDataSize = sizeof(data) };
+	D3DKMT_CREATEALLOCATION create = { .hDevice = device, .NumAllocations = 1 };
+	D3DKMT_DESTROYALLOCATION2 destroy = { .hDevice = device, .AllocationCount = 1 };
+	int answer;
+
+	info.pPrivateDriverData = ADDRESS(&data);
+	create.pAllocationInfo2 = ADDRESS(&info) | 0xdead5a5aULL << 32;
+	answer = CALL(DXG_IOCTL_CREATEALLOCATION, &create);
+	if (sizeof(void *) == 8) {
+		REQUIRE(answer == -1 && errno == EFAULT);
+		return 0;
+	}
+	REQUIRE_EQUAL(answer, 0);
+	destroy.phAllocationList = ADDRESS(&info.hAllocation);
+	REQUIRE_CALL(DXG_IOCTL_DESTROYALLOCATION2, &destroy);
+	/* Other members are whole. */
+	create.pAllocationInfo2 = ADDRESS(&info);
+	info.pPrivateDriverData |= 1ULL << 63;
+	REQUIRE(CALL(DXG_IOCTL_CREATEALLOCATION, &create) == -1 && errno == EFAULT);
+	return 0;
+}
+
 static int test_exec(void)
 {
 	D3DKMT_DESTROYDEVICE destroy = { .hDevice = device };
@@ -166,6 +196,7 @@ int main(void)
 		{ "ABI-2.3 ioctl: node, version, adapters, device", test_open },
 		{ "ABI-2.3 ioctl: a fence with values of 64 bits", test_fence },
 		{ "ABI-2.3 ioctl: sharing and a fence point", test_share },
+		{ "ABI-2.3 ioctl: a bare pointer has 32 bits in a 32-bit program", test_bare_pointer },
 		{ "ABI-3.2 ioctl: exec, and codes and addresses that are wrong", test_exec },
 	};
 
