@@ -148,43 +148,48 @@ impl Bundle {
     }
 }
 
-/// Allocations that were added to a resource. Dropping it takes them out again, unless they are
-/// kept.
+/// Allocations that are about to be added to a resource, which has room for them. Nobody finds them
+/// there before (RES-3).
 pub(crate) struct Added {
     bundle: Arc<Bundle>,
     allocations: KVVec<Arc<Allocation>>,
+    done: bool,
 }
 
 impl Added {
-    /// Adds these allocations to the resource of `bundle`.
+    /// Makes room for these allocations in the resource of `bundle`.
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn new(bundle: Arc<Bundle>, allocations: &[Arc<Allocation>]) -> Outcome<Self> {
         let mut all = KVVec::with_capacity(allocations.len(), GFP_KERNEL_ACCOUNT)?;
 
         all.extend_from_slice(allocations, GFP_KERNEL_ACCOUNT)?;
-        bundle.resource().add(&all)?;
+        bundle.resource().expect(all.len())?;
         Ok(Self {
             bundle,
             allocations: all,
+            done: false,
         })
+    }
+
+    /// Adds them. Cannot fail.
+    pub(crate) fn add(&mut self) {
+        let (resource, all) = (self.bundle.resource(), &self.allocations);
+
+        resource.add(all, all.len());
+        self.done = true;
     }
 
     /// Whether the bundle is being destroyed, or was.
     pub(crate) fn is_too_late(&self) -> bool {
         self.bundle.handles.lock().is_none()
     }
-
-    /// They stay.
-    pub(crate) fn keep(mut self) {
-        self.allocations.clear();
-    }
 }
 
 impl Drop for Added {
     fn drop(&mut self) {
-        for allocation in &self.allocations {
-            self.bundle.resource().remove(allocation);
+        if !self.done {
+            self.bundle.resource().add(&[], self.allocations.len());
         }
     }
 }

@@ -53,6 +53,8 @@ pub(crate) type Rectangle = [u32; 4];
 
 struct State {
     allocations: KVVec<Arc<Allocation>>,
+    /// How many more there is room for, because they are about to be added.
+    expected: usize,
     present_rect: Rectangle,
     /// Processes that may open it although access is restricted.
     admitted: KVec<Group>,
@@ -100,6 +102,7 @@ impl Resource {
                 state <- new_mutex!(
                     State {
                         allocations,
+                        expected: 0,
                         present_rect: [0; 4],
                         admitted: KVec::new(),
                         openers: KVec::new(),
@@ -112,20 +115,25 @@ impl Resource {
         )
     }
 
-    /// Adds allocations to an unshared resource (RES-24).
-    pub(crate) fn add(&self, more: &[Arc<Allocation>]) -> Outcome {
+    /// Makes room for allocations that are added to an unshared resource (RES-24).
+    pub(crate) fn expect(&self, more: usize) -> Outcome {
+        let mut state = self.state.lock();
+        let expected = state.expected.saturating_add(more);
+
+        state.allocations.reserve(expected, GFP_KERNEL_ACCOUNT)?;
+        state.expected = expected;
+        Ok(())
+    }
+
+    /// Adds allocations that were expected, or none of them. Cannot fail.
+    pub(crate) fn add(&self, more: &[Arc<Allocation>], expected: usize) {
         let mut state = self.state.lock();
 
-        if state.dead {
-            return Err(Status::INVALID_PARAMETER.into());
-        }
-        state.allocations.reserve(more.len(), GFP_KERNEL_ACCOUNT)?;
+        state.expected = state.expected.saturating_sub(expected);
         for allocation in more {
-            state
-                .allocations
-                .push(allocation.clone(), GFP_KERNEL_ACCOUNT)?;
+            // There is room for all of them.
+            let _room = state.allocations.push_within_capacity(allocation.clone());
         }
-        Ok(())
     }
 
     /// The allocations now.
@@ -175,10 +183,10 @@ impl Resource {
         }
     }
 
-    /// Takes an allocation out: it was given up, or added by a call that failed.
+    /// Takes an allocation out that was given up.
     ///
     /// Context: may sleep, no locks held.
-    pub(crate) fn remove(&self, allocation: &Arc<Allocation>) {
+    fn remove(&self, allocation: &Arc<Allocation>) {
         let removed = self.state.lock().take(allocation);
 
         if let Some(removed) = removed {

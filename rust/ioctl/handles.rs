@@ -22,7 +22,7 @@ pub(super) struct Handles<'a> {
     reserved: KVVec<Reserved<'a>>,
     /// Global handle of the same object, or 0.
     pub(super) global: u32,
-    /// Allocations that a resource has got. Goes after the handles.
+    /// Allocations that a resource gets. Goes after the handles.
     pub(super) added: Option<Added>,
 }
 
@@ -53,6 +53,9 @@ impl<'a> Handles<'a> {
 
     /// Makes all of them usable.
     pub(super) fn publish(mut self) {
+        if let Some(added) = &mut self.added {
+            added.add();
+        }
         while let Some(handle) = self.reserved.pop() {
             let number = handle.handle();
 
@@ -65,9 +68,6 @@ impl<'a> Handles<'a> {
         }
         if self.global != 0 {
             self.call.driver.tables.globals.publish(self.global);
-        }
-        if let Some(added) = self.added.take() {
-            added.keep();
         }
     }
 }

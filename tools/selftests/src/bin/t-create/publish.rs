@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use selftests::leak::Watch;
 use selftests::memory::{Page, KERNEL_HALF, UNMAPPED};
 use selftests::poison::bytes;
-use selftests::resource::{destroy, flags, Create, PAGE_SIZE};
+use selftests::resource::{destroy, flags, query_local, Create, PAGE_SIZE};
 use selftests::rounds::{crowd, rounds};
 use selftests::{ensure, ensure_eq, fixture, Outcome, Suite};
 
@@ -22,6 +22,10 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         .test(
             "RES-3 a handle cannot be guessed before the call ends",
             guessed,
+        )
+        .test(
+            "RES-3 RES-24 what is added cannot be found before the call ends",
+            added_unseen,
         )
         .test(
             "RES-5 the number of allocations changes during the call",
@@ -125,6 +129,56 @@ fn guessed() -> Outcome {
         }
         Ok(())
     })
+}
+
+/// The allocations of a resource, and a handle of the second one if there is one.
+fn second(raw: &Raw, resource: u32) -> Outcome<(u32, Option<u32>)> {
+    let count = query_local(raw, resource)?.allocation_count;
+    let mut dup = opendxg_dup_local {
+        handle: resource,
+        index: 1,
+        ..Default::default()
+    };
+    let found = raw.exec(&mut dup)? == Status::SUCCESS;
+    Ok((count, found.then_some(dup.new_handle)))
+}
+
+fn added_unseen() -> Outcome {
+    let raw = fixture::raw()?;
+    let device = fixture::device()?;
+    let made = Create::sized(&device, flags::RESOURCE, &[PAGE_SIZE]).run()?;
+    let done = AtomicBool::new(false);
+    crowd(2, |part| {
+        if part == 0 {
+            let mut create = Create::sized(&device, 0, &[PAGE_SIZE; 8]);
+            create.resource = made.resource;
+            let page = Page::beginning_with(bytes(&create.argument()))?.read_only()?;
+            let outcome = (0..rounds(300)).try_for_each(|_| {
+                ensure_eq!(raw.ioctl(CODE, page.address()), Err(Errno::FAULT));
+                Ok(())
+            });
+            done.store(true, Ordering::Relaxed);
+            return outcome;
+        }
+        while !done.load(Ordering::Relaxed) {
+            ensure_eq!(second(&raw, made.resource)?, (1, None));
+        }
+        Ok(())
+    })?;
+    // With a place for the answer they are there.
+    let mut create = Create::sized(&device, 0, &[PAGE_SIZE; 2]);
+    create.resource = made.resource;
+    let more = create.run()?;
+    let (count, dup) = second(&raw, made.resource)?;
+    ensure_eq!(count, 3);
+    let dup = dup.ok_or("no handle of the second allocation")?;
+    ensure_eq!(
+        destroy(&raw, device.handle().0, 0, &[dup], 0),
+        Ok(Status::SUCCESS)
+    );
+    more.destroy()?;
+    ensure_eq!(query_local(&raw, made.resource)?.allocation_count, 1);
+    made.destroy()
 }
 
 /// Runs `call` `count` times while another thread runs `flip` all the time, with 0 and 1 in turn.
