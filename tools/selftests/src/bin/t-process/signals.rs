@@ -3,9 +3,12 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc;
+use std::time::Duration;
 
 use opendxg::{EventFd, MonitoredFence};
+use rustix::mm::MprotectFlags;
 use selftests::child::in_child;
+use selftests::region::Region;
 use selftests::rounds::{rounds, Dice};
 use selftests::task::{me, until_blocked};
 use selftests::{ensure, ensure_eq, fixture, Outcome, Suite};
@@ -166,8 +169,50 @@ fn exit_while_threads_sleep() -> Outcome {
     })
 }
 
+/// Memory in so many mappings that the first open of the device, which takes the locks of all, takes its time.
+fn many_mappings() -> Outcome<Region> {
+    const PAGE: usize = 4096;
+    const PAGES: usize = 6000;
+    let region = Region::private(PAGES * PAGE)?;
+    for page in (0..PAGES).step_by(2) {
+        let start = (region.address() as usize + page * PAGE) as *mut core::ffi::c_void;
+        // SAFETY: a page of the region, which nobody uses.
+        unsafe { rustix::mm::mprotect(start, PAGE, MprotectFlags::READ) }?;
+    }
+    Ok(region)
+}
+
+/// Sends one SIGALRM to this process after this time.
+fn alarm_after(delay: Duration) -> Outcome {
+    // SAFETY: zero bytes are a timer that is off.
+    let done = unsafe {
+        let mut timer: libc::itimerval = core::mem::zeroed();
+        timer.it_value.tv_usec = delay.as_micros().try_into().unwrap_or(1);
+        libc::setitimer(libc::ITIMER_REAL, &timer, core::ptr::null_mut())
+    };
+    ensure_eq!(done, 0, "setitimer");
+    Ok(())
+}
+
+fn open_restarts() -> Outcome {
+    let _mappings = many_mappings()?;
+    for step in 1..=rounds(20) {
+        in_child(|| {
+            handle_alarms(libc::SA_RESTART)?;
+            alarm_after(Duration::from_micros(100) * step)?;
+            drop(fixture::device()?);
+            Ok(())
+        })?;
+    }
+    Ok(())
+}
+
 pub(crate) fn tests(suite: Suite) -> Suite {
     suite
+        .test(
+            "RES-8 W11 the first open of a process starts over after a signal",
+            open_restarts,
+        )
         .test(
             "FEN-19 W11 a wait restarts after handlers with SA_RESTART",
             restarts,
