@@ -11,6 +11,7 @@
 
 // What nobody uses is for the module's own build to report.
 #[allow(dead_code)]
+#[forbid(unsafe_code)]
 #[path = "../../../rust/logic/mod.rs"]
 mod logic;
 #[cfg_attr(not(test), allow(dead_code))]

@@ -10,9 +10,13 @@ mod access;
 #[cfg(not(loom))]
 mod adapter_info;
 #[cfg(not(loom))]
+mod allocation_rules;
+#[cfg(not(loom))]
 mod feature;
 #[cfg(not(loom))]
 mod fence_value;
+#[cfg(not(loom))]
+mod global_access;
 #[cfg(not(loom))]
 mod handle;
 #[cfg(not(loom))]
@@ -42,3 +46,5 @@ mod waiters;
 
 #[cfg(loom)]
 mod interleavings;
+#[cfg(loom)]
+mod quota_scenes;
