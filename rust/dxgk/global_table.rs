@@ -20,13 +20,18 @@ use super::{
 };
 use crate::{
     logic::{
+        bucket_map::{
+            BucketMap,
+            Link, //
+        },
         global_access::{
             self,
             Audience,
             Opener,
             Policy, //
         },
-        handle, //
+        handle,
+        index_map::Spare, //
     },
     sys::{
         caller::Credentials,
@@ -38,10 +43,6 @@ use crate::{
 use kernel::{
     new_spinlock,
     prelude::*,
-    rbtree::{
-        RBTree,
-        RBTreeNodeReservation, //
-    },
     sync::SpinLock, //
 };
 
@@ -60,14 +61,14 @@ struct Entry {
 pub(crate) struct GlobalTable {
     /// By index.
     #[pin]
-    entries: SpinLock<RBTree<u32, Entry>>,
+    entries: SpinLock<BucketMap<Entry>>,
 }
 
 impl GlobalTable {
     /// An empty table.
     pub(crate) fn new() -> impl PinInit<Self> {
         pin_init!(Self {
-            entries <- new_spinlock!(RBTree::new(), "GlobalTable::entries"),
+            entries <- new_spinlock!(BucketMap::new(), "GlobalTable::entries"),
         })
     }
 
@@ -75,27 +76,39 @@ impl GlobalTable {
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn reserve(&self, object: &Object) -> Result<u32> {
-        let object = object.clone();
-        let charge = object.header().charge.account().charge(Limit::Globals, 1)?;
-        let node = RBTreeNodeReservation::new(GFP_KERNEL_ACCOUNT)?;
-        let mut entries = self.entries.lock();
-        let index = (0..TRIES)
-            .map(|_| handle::FIRST_INDEX + random::below(handle::LAST_INDEX))
-            .find(|index| entries.get(index).is_none())
-            .ok_or(ENOMEM)?;
-        let unique = handle::UNIQUE.start() + random::below(*handle::UNIQUE.end());
-        let handle = handle::global(index, unique);
         let entry = Entry {
-            handle,
-            object,
+            handle: 0,
+            object: object.clone(),
             published: false,
-            _charge: charge,
+            _charge: object.header().charge.account().charge(Limit::Globals, 1)?,
         };
+        // What is not used is declared before the lock, to be dropped after it.
+        let mut link = KBox::new(Link::new(0, entry), GFP_KERNEL_ACCOUNT)?;
+        let mut spare = None;
 
-        // The index is free, so that nothing is replaced.
-        let _nothing = entries.insert(node.into_node(index, entry));
+        loop {
+            let _waste;
+            let mut entries = self.entries.lock();
 
-        Ok(handle)
+            _waste = spare.take().and_then(|spare| entries.graft(spare));
+            if let Some(gap) = entries.gap() {
+                drop(entries);
+                spare = Some(Spare::new(gap).ok_or(ENOMEM)?);
+                continue;
+            }
+
+            let index = (0..TRIES)
+                .map(|_| handle::FIRST_INDEX + random::below(handle::LAST_INDEX))
+                .find(|index| entries.get(*index).is_none())
+                .ok_or(ENOMEM)?;
+            let unique = handle::UNIQUE.start() + random::below(*handle::UNIQUE.end());
+            let handle = handle::global(index, unique);
+
+            link.key = index;
+            link.value.handle = handle;
+            entries.put(link);
+            return Ok(handle);
+        }
     }
 
     /// Makes a reserved number resolve.
@@ -106,7 +119,7 @@ impl GlobalTable {
 
         // The object may have been destroyed already, by a guess of its local handle, and the index
         // may be somebody else's.
-        if let Some(entry) = self.entries.lock().get_mut(&index) {
+        if let Some(entry) = self.entries.lock().get_mut(index) {
             entry.published |= entry.handle == global;
         }
     }
@@ -118,7 +131,7 @@ impl GlobalTable {
         let Some((index, _)) = handle::global_parts(global) else {
             return;
         };
-        let removed = self.entries.lock().remove_node(&index);
+        let removed = self.entries.lock().take(index);
 
         drop(removed);
     }
@@ -130,7 +143,7 @@ impl GlobalTable {
         let (index, _) = handle::global_parts(global)?;
         let object = {
             let entries = self.entries.lock();
-            let entry = entries.get(&index)?;
+            let entry = entries.get(index)?;
 
             (entry.published && entry.handle == global).then(|| entry.object.clone())?
         };

@@ -12,6 +12,8 @@ mod adapter_info;
 #[cfg(not(loom))]
 mod allocation_rules;
 #[cfg(not(loom))]
+mod bucket_map;
+#[cfg(not(loom))]
 mod feature;
 #[cfg(not(loom))]
 mod fence_value;

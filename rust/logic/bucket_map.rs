@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A map from random numbers to values: a lookup takes the same few steps however many values there
+//! are.
+//!
+//! There are as many buckets as values (linear hashing). A new value brings the next bucket, which
+//! takes its part of an older one; a value that goes takes the last bucket along. So the map grows
+//! and shrinks with what is in it, and no call moves more than one bucket.
+//!
+//! Nothing is allocated and nothing is dropped in these calls, as in [`IndexMap`], which has the
+//! buckets.
+
+use super::index_map::{
+    Gap,
+    IndexMap,
+    Removed,
+    Spare,
+    Waste, //
+};
+use crate::platform::Boxed;
+
+/// A value, allocated, with its number.
+pub struct Link<T> {
+    /// The number, of which all bits are random.
+    pub key: u32,
+    /// The value.
+    pub value: T,
+    next: Chain<T>,
+}
+
+type Chain<T> = Option<Boxed<Link<T>>>;
+
+/// One bucket.
+pub struct Bucket<T>(Chain<T>);
+
+impl<T> Link<T> {
+    /// A value that is in no map.
+    pub fn new(key: u32, value: T) -> Self {
+        Self {
+            key,
+            value,
+            next: None,
+        }
+    }
+}
+
+impl<T> Bucket<T> {
+    fn push(&mut self, mut link: Boxed<Link<T>>) {
+        link.next = self.0.take();
+        self.0 = Some(link);
+    }
+
+    fn pop(&mut self) -> Option<Boxed<Link<T>>> {
+        let mut link = self.0.take()?;
+
+        self.0 = link.next.take();
+        Some(link)
+    }
+
+    fn take(&mut self, key: u32) -> Option<Boxed<Link<T>>> {
+        let mut chain = &mut self.0;
+
+        while chain.as_ref()?.key != key {
+            chain = &mut chain.as_mut()?.next;
+        }
+
+        let mut link = chain.take()?;
+
+        *chain = link.next.take();
+        Some(link)
+    }
+}
+
+/// See the module.
+pub struct BucketMap<T> {
+    buckets: IndexMap<Bucket<T>>,
+    /// How many buckets there are, and how many values.
+    count: u32,
+}
+
+/// What was taken out.
+pub struct Taken<T> {
+    /// The value.
+    pub link: Boxed<Link<T>>,
+    _bucket: Option<Removed<Bucket<T>>>,
+}
+
+impl<T> BucketMap<T> {
+    /// An empty map.
+    pub const fn new() -> Self {
+        Self {
+            buckets: IndexMap::new(),
+            count: 0,
+        }
+    }
+
+    /// The bucket of a number, when there are `count`.
+    fn bucket_of(key: u32, count: u32) -> u32 {
+        let last = count.saturating_sub(1);
+        // All bits below the highest of the last bucket's number, and that one.
+        let mask = u32::MAX.checked_shr(last.leading_zeros()).unwrap_or(0);
+        let bucket = key & mask;
+
+        if bucket <= last {
+            bucket
+        } else {
+            // The bucket that will be split into this one.
+            bucket & (mask >> 1)
+        }
+    }
+
+    /// The value of a number.
+    pub fn get(&self, key: u32) -> Option<&T> {
+        let mut link = self
+            .buckets
+            .get(Self::bucket_of(key, self.count))?
+            .0
+            .as_ref()?;
+
+        while link.key != key {
+            link = link.next.as_ref()?;
+        }
+        Some(&link.value)
+    }
+
+    /// The value of a number, to be changed.
+    pub fn get_mut(&mut self, key: u32) -> Option<&mut T> {
+        let bucket = self.buckets.get_mut(Self::bucket_of(key, self.count))?;
+        let mut link = bucket.0.as_mut()?;
+
+        while link.key != key {
+            link = link.next.as_mut()?;
+        }
+        Some(&mut link.value)
+    }
+
+    /// How many values each bucket has, for tests.
+    pub fn lengths(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.count).filter_map(|number| {
+            let chain = &self.buckets.get(number)?.0;
+
+            Some(core::iter::successors(chain.as_ref(), |link| link.next.as_ref()).count())
+        })
+    }
+
+    /// Which node has to be grafted before a value can be put in.
+    pub fn gap(&self) -> Option<Gap> {
+        self.buckets.gap(self.count)
+    }
+
+    /// Puts a node in for the gap, if that is still the gap it was made for.
+    pub fn graft(&mut self, spare: Spare<Bucket<T>>) -> Option<Waste<Bucket<T>>> {
+        self.buckets.graft(self.count, spare)
+    }
+
+    /// Puts a value in whose number is not there. There is no gap.
+    pub fn put(&mut self, link: Boxed<Link<T>>) {
+        let new = self.count;
+        let count = new.saturating_add(1);
+        let mut stay = Bucket(None);
+        let mut part = Bucket(None);
+
+        // The bucket that is split has the links of the new one.
+        if let Some(bucket) = self.buckets.get_mut(Self::bucket_of(new, new)) {
+            while let Some(link) = bucket.pop() {
+                if Self::bucket_of(link.key, count) == new {
+                    part.push(link);
+                } else {
+                    stay.push(link);
+                }
+            }
+            *bucket = stay;
+        }
+        self.buckets.put(new, &mut Some(part));
+        self.count = count;
+        if let Some(bucket) = self.buckets.get_mut(Self::bucket_of(link.key, count)) {
+            bucket.push(link);
+        }
+    }
+
+    /// Takes a value out.
+    pub fn take(&mut self, key: u32) -> Option<Taken<T>> {
+        let link = self
+            .buckets
+            .get_mut(Self::bucket_of(key, self.count))?
+            .take(key)?;
+        let last = self.count.saturating_sub(1);
+        let mut bucket = self.buckets.take(last);
+
+        self.count = last;
+        // The last bucket goes back into the one that was split into it.
+        if let Some(removed) = &mut bucket {
+            if let Some(older) = self.buckets.get_mut(Self::bucket_of(last, last)) {
+                while let Some(link) = removed.value.pop() {
+                    older.push(link);
+                }
+            }
+        }
+        Some(Taken {
+            link,
+            _bucket: bucket,
+        })
+    }
+}
