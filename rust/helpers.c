@@ -114,28 +114,36 @@ void *dxg_group_by_pidfd(u32 fd)
 	return pid && pid_has_task(pid, PIDTYPE_TGID) ? get_pid(pid) : NULL;
 }
 
-/* As ns_capable(), for credentials that are not the caller's. */
+/* As ns_capable(), for somebody else: by the credentials of another task. */
 static bool is_capable(const struct cred *cred, struct user_namespace *ns, int cap)
 {
-	while (ns != cred->user_ns) {
-		if (ns->level <= cred->user_ns->level)
-			return false;
-		/* Whoever made a namespace may do everything in it. */
-		if (ns->parent == cred->user_ns && uid_eq(ns->owner, cred->euid))
-			return true;
-		ns = ns->parent;
-	}
-	return cap_raised(cred->cap_effective, cap);
+	const struct cred *own = override_creds(cred);
+	bool capable = ns_capable_noaudit(ns, cap);
+
+	revert_creds(own);
+	return capable;
 }
 
-/* Who a process is, as dxg_caller() and dxg_caller_is_ipc_owner() say it of the caller. False if gone. */
+/*
+ * Who a process is, as dxg_caller() and dxg_caller_is_ipc_owner() say it of the caller. False if it
+ * is gone.
+ */
 bool dxg_group_credentials(void *group, struct dxg_caller *out, bool *ipc_owner)
 {
 	struct task_struct *task = get_pid_task(group, PIDTYPE_TGID);
+	struct user_namespace *owner = NULL;
 	const struct cred *cred;
 
 	if (!task)
 		return false;
+
+	out->ipc_ns = 0;
+	task_lock(task);
+	if (task->nsproxy) {
+		out->ipc_ns = task->nsproxy->ipc_ns->ns.ns_id;
+		owner = get_user_ns(task->nsproxy->ipc_ns->user_ns);
+	}
+	task_unlock(task);
 
 	cred = get_task_cred(task);
 	out->user_ns = cred->user_ns->ns.ns_id;
@@ -143,20 +151,9 @@ bool dxg_group_credentials(void *group, struct dxg_caller *out, bool *ipc_owner)
 	out->fsuid = __kuid_val(cred->fsuid);
 	out->egid = __kgid_val(cred->egid);
 	out->reserved = 0;
-
-	task_lock(task);
-	if (task->nsproxy) {
-		struct ipc_namespace *ipc_ns = task->nsproxy->ipc_ns;
-
-		out->ipc_ns = ipc_ns->ns.ns_id;
-		*ipc_owner = is_capable(cred, ipc_ns->user_ns, CAP_IPC_OWNER);
-	} else {
-		out->ipc_ns = 0;
-		*ipc_owner = false;
-	}
-	task_unlock(task);
-
+	*ipc_owner = owner && is_capable(cred, owner, CAP_IPC_OWNER);
 	put_cred(cred);
+	put_user_ns(owner);
 	put_task_struct(task);
 	return true;
 }
