@@ -24,7 +24,10 @@ use kernel::{
     new_mutex,
     prelude::*,
     sync::{
-        atomic::Relaxed,
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
         Arc,
         Mutex, //
     },
@@ -54,6 +57,8 @@ pub(crate) struct Bundle {
     pub(crate) origin: Origin,
     /// Whether it has the handle of the container; handles of allocations then are part of it.
     pub(crate) has_resource_handle: bool,
+    /// Whether it is still one of the process's bundles: 1, or 0 once its handles are gone.
+    counted: Atomic<u32>,
     /// The handles of its allocations; none once the bundle is being destroyed. LOCK: the handle
     /// table is not touched under it.
     #[pin]
@@ -90,6 +95,7 @@ impl Bundle {
                 access,
                 origin,
                 has_resource_handle,
+                counted: Atomic::new(1),
                 handles <- new_mutex!(Some(KVVec::new()), "Bundle::handles"),
             }),
             GFP_KERNEL_ACCOUNT,
@@ -139,6 +145,16 @@ impl Bundle {
     pub(crate) fn forget_handles(&self, sorted: &[u32]) {
         if let Some(handles) = &mut *self.handles.lock() {
             handles.retain(|handle| sorted.binary_search(handle).is_err());
+        }
+    }
+
+    /// Its last handle is gone: the process has one bundle less, although a call in progress may use
+    /// it a little longer (RES-76).
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn leave(&self) {
+        if self.counted.xchg(0, Relaxed) != 0 {
+            end(&self.resource, self.space.identity.key());
         }
     }
 
@@ -204,6 +220,6 @@ fn end(resource: &Resource, key: (usize, usize)) {
 impl PinnedDrop for Bundle {
     /// Context: may sleep, no locks held.
     fn drop(self: Pin<&mut Self>) {
-        end(&self.resource, self.space.identity.key());
+        self.leave();
     }
 }

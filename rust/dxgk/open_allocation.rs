@@ -71,6 +71,9 @@ impl OpenAllocation {
         if self.bundle.origin != Origin::Duplicated {
             self.bundle.resource().give_up(&self.allocation);
         }
+        if !self.bundle.has_resource_handle {
+            self.bundle.leave();
+        }
     }
 }
 

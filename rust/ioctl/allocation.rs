@@ -468,5 +468,7 @@ fn destroy_resource(call: Call<'_>, args: &D3DKMT_DESTROYALLOCATION2) -> Outcome
     table.destroy(
         args.hResource,
         |item| matches!(item, Item::Resource(bundle) if Arc::ptr_eq(bundle, &found.what)),
-    )
+    )?;
+    found.what.leave();
+    Ok(())
 }

@@ -157,6 +157,16 @@ struct Close {
     pad: u32,
 }
 
+/// `struct drm_vgem_fence_attach`.
+#[derive(Default)]
+#[repr(C)]
+struct Attach {
+    handle: u32,
+    flags: u32,
+    fence: u32,
+    pad: u32,
+}
+
 /// `struct drm_version`, of which only the name is asked for.
 #[derive(Default)]
 #[repr(C)]
@@ -231,6 +241,27 @@ impl Vgem {
         };
         ioctl(&self.node, FD_TO_HANDLE, &mut arg)?;
         Ok(arg.handle)
+    }
+
+    /// Puts a fence into a buffer, as if a device was writing to it. The driver signals it after ten seconds.
+    pub fn fence(&self, handle: u32) -> Outcome<u32> {
+        const FENCE_ATTACH: u64 = 0xc010_6441;
+        let flags = 1;
+        let mut arg = Attach {
+            handle,
+            flags,
+            ..Default::default()
+        };
+        ioctl(&self.node, FENCE_ATTACH, &mut arg)?;
+        Ok(arg.fence)
+    }
+
+    /// Signals a fence.
+    pub fn signal(&self, fence: u32) -> Outcome {
+        const FENCE_SIGNAL: u64 = 0x4008_6442;
+        let handle = fence;
+        ioctl(&self.node, FENCE_SIGNAL, &mut Close { handle, pad: 0 })?;
+        Ok(())
     }
 
     /// Ends a buffer or an attachment.

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! dma-bufs as allocations (RES-87, RES-22): of the kernel's own exporters, and our own ones.
 
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 
+use opendxg::raw::Argument;
+use opendxg::uapi::*;
 use opendxg::Status;
+use selftests::blocked::Blocked;
+use selftests::call::succeeds;
 use selftests::child::in_child;
 use selftests::dma_buf::{exporter, size, udmabuf, Vgem};
 use selftests::leak::Watch;
 use selftests::region::Region;
-use selftests::resource::{export, flags, Create, OpenNt, PAGE_SIZE};
+use selftests::resource::{export, flags, query_object, Create, OpenNt, PAGE_SIZE};
 use selftests::{ensure, ensure_eq, fixture, Outcome, Suite};
 
 const PAGES: u32 = 8;
@@ -41,6 +45,10 @@ pub(crate) fn tests(suite: Suite) -> Suite {
             again(from_udmabuf)
         })
         .test("RES-22 RES-87 sizes beyond the dma-buf", too_large)
+        .test(
+            "RES-87 RES-76 destroyed while a lock waits for the exporter's device",
+            destroyed_while_busy,
+        )
         .test(
             "RES-21 RES-87 a mapping of a dma-buf is no memory to pin",
             not_pinned,
@@ -178,4 +186,47 @@ fn not_pinned() -> Outcome {
             .is_refused(Status::INVALID_PARAMETER)?;
     }
     memory.holds(1)
+}
+
+fn destroyed_while_busy() -> Outcome {
+    let vgem = Vgem::open()?;
+    let buffer = vgem.create(PAGES)?;
+    let file = vgem.export(buffer)?;
+    let device = fixture::device()?;
+    for bits in [0, flags::RESOURCE] {
+        let made = Create::section(&device, bits, slot(&file), SIZE).run()?;
+        let mut open = opendxg_open_weak::zeroed();
+        let handle = if bits == 0 {
+            made.first()
+        } else {
+            made.resource
+        };
+        (open.handle, open.handle_type) = (handle.into(), OPENDXG_HANDLE_LOCAL);
+        succeeds(made.raw(), &mut open)?;
+        // SAFETY: just made by the call.
+        let weak = unsafe { OwnedFd::from_raw_fd(open.fd) };
+        let fence = vgem.fence(buffer)?;
+        let mut lock = D3DKMT_LOCK2::zeroed();
+        (lock.hDevice, lock.hAllocation) = (made.device, made.first());
+        let raw = made.raw().clone();
+        let other = raw.clone();
+        let locking = Blocked::new(move || other.exec(&mut lock))?;
+        let local = || -> Outcome<u32> {
+            let seen = query_object(&raw, slot(&weak), OPENDXG_HANDLE_WEAK)?;
+            Ok(seen.local_references)
+        };
+        ensure_eq!(local()?, 1);
+        // The handle is gone, whatever the call still does with the memory.
+        made.destroy()?;
+        ensure_eq!(local()?, 0);
+        locking.stays()?;
+        vgem.signal(fence)?;
+        // It completes, or finds that nothing is left to be locked.
+        let ended = locking.join()?;
+        ensure!(
+            [Ok(Status::SUCCESS), Ok(Status::INVALID_PARAMETER)].contains(&ended),
+            "{ended:?}"
+        );
+    }
+    vgem.close(buffer)
 }
