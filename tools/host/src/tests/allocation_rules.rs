@@ -32,7 +32,7 @@ fn res_19_every_combination_of_known_bits() {
     for chosen in 0u32..1 << ACCEPTED.len() {
         let flags = (0..ACCEPTED.len())
             .filter(|at| chosen & (1 << at) != 0)
-            .fold(0, |flags, at| flags | 1 << ACCEPTED[at]);
+            .fold(0, |flags, at| flags | (1 << ACCEPTED[at]));
         let set = |mask| flags & mask == mask;
         let broken = set(NT) && !set(CREATE_SHARED) || set(SYS_MEM | SECTION);
         assert_eq!(check_flags(flags).is_err(), broken, "{flags:#x}");
@@ -42,7 +42,7 @@ fn res_19_every_combination_of_known_bits() {
 #[test]
 fn res_19_an_unknown_bit_spoils_good_ones() {
     for bit in (0..32).filter(|bit| !ACCEPTED.contains(bit)) {
-        assert_eq!(check_flags(CREATE_SHARED | NT | 1 << bit), Err(Refused));
+        assert_eq!(check_flags(CREATE_SHARED | NT | (1 << bit)), Err(Refused));
     }
 }
 

@@ -2,7 +2,7 @@
 
 //! The map of handle tables against a `BTreeMap`, and which nodes it has.
 
-use std::collections::BTreeMap;
+use std::collections::{btree_map::Entry, BTreeMap};
 
 use proptest::prelude::*;
 
@@ -224,11 +224,12 @@ proptest! {
 
             match op {
                 Op::Put(index) => {
-                    if model.contains_key(&index) {
-                        prop_assert!(!try_put(&mut map, index, step));
-                    } else {
-                        put(&mut map, index, step);
-                        model.insert(index, step);
+                    match model.entry(index) {
+                        Entry::Occupied(_) => prop_assert!(!try_put(&mut map, index, step)),
+                        Entry::Vacant(entry) => {
+                            put(&mut map, index, step);
+                            entry.insert(step);
+                        }
                     }
                     last = index;
                 }
