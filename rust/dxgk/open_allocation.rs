@@ -62,12 +62,20 @@ impl OpenAllocation {
         self.window.unlock()
     }
 
+    /// The handle is gone: takes the bytes out of every process that has them mapped through it,
+    /// although a call in progress may use the allocation a little longer (RES-89).
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn revoke(&self) {
+        self.window.revoke();
+    }
+
     /// DestroyAllocation of this handle: if nobody else uses the allocation, its resource gives it up
     /// (RES-82).
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn destroy(&self) {
-        self.window.revoke();
+        self.revoke();
         if self.bundle.origin != Origin::Duplicated {
             self.bundle.resource().give_up(&self.allocation);
         }
