@@ -60,11 +60,14 @@ impl Own {
         let fds = device_descriptors()?;
         ensure!(!fds.is_empty());
         for fd in fds {
-            // SAFETY: a descriptor of this process, whose users are not used any more.
             match self {
                 Self::Keeps => {}
+                // SAFETY: a descriptor of this process, whose users are not used any more.
                 Self::Closed => drop(unsafe { OwnedFd::from_raw_fd(fd) }),
-                Self::Inherits => ensure_eq!(unsafe { libc::fcntl(fd, libc::F_SETFD, 0) }, 0),
+                Self::Inherits => {
+                    // SAFETY: as above; changes a flag of it.
+                    ensure_eq!(unsafe { libc::fcntl(fd, libc::F_SETFD, 0) }, 0);
+                }
             }
         }
         Ok(())
