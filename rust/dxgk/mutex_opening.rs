@@ -5,6 +5,7 @@
 //! Ownership ends with that handle (RES-99), so both have to be told apart from all others: an opening
 //! is never used again as long as somebody remembers it.
 
+use crate::logic::access::resource;
 use kernel::{
     prelude::*,
     sync::{
@@ -21,16 +22,19 @@ pub(crate) struct MutexOpening {
     /// The process, by the key of its identity. A process empties its handle table before it goes,
     /// so that equal keys are the same process for as long as the opening is not closed.
     process: (usize, usize),
+    /// Whether it may replace the data of the mutex (RES-64).
+    pub(crate) may_write: bool,
     /// The handle was destroyed. LOCK: changed under the lock of the mutex.
     closed: Atomic<u32>,
 }
 
 impl MutexOpening {
-    /// An opening in this process.
-    pub(crate) fn new(process: (usize, usize)) -> Result<Arc<Self>> {
+    /// An opening in this process, with this access.
+    pub(crate) fn new(process: (usize, usize), access: u32) -> Result<Arc<Self>> {
         Ok(Arc::new(
             Self {
                 process,
+                may_write: access & resource::WRITE != 0,
                 closed: Atomic::new(0),
             },
             GFP_KERNEL_ACCOUNT,

@@ -85,7 +85,7 @@ impl Opening {
                 }
             }
             Object::KeyedMutex(_) => {
-                opening.mutex = Some(MutexOpening::new(space.identity.key())?);
+                opening.mutex = Some(MutexOpening::new(space.identity.key(), access)?);
             }
             Object::Legacy(_) | Object::Resource(_) => {}
         }

@@ -344,6 +344,9 @@ pub(super) fn release2(call: Call<'_>, args: &D3DKMT_RELEASEKEYEDMUTEX2) -> Outc
         return Err(Status::INVALID_PARAMETER.into());
     }
     if let Some(value) = data.read(call)? {
+        if !opening.may_write {
+            return Err(Status::ACCESS_DENIED.into());
+        }
         // Before the release, so that the next owner sees them.
         shortage(mutex.header.attached.set_blob(value))?;
     }

@@ -37,6 +37,10 @@ pub(crate) fn tests(suite: Suite) -> Suite {
             "RES-35 RES-51 who may not write gives the mutex no data",
             without_write,
         )
+        .test(
+            "RES-64 RES-101 nor by a release, which releases nothing then",
+            release_without_write,
+        )
 }
 
 /// A set of three.
@@ -173,4 +177,26 @@ fn without_write() -> Outcome {
         .set(set.mutex().target(), [0; 16], 0, b"of the maker")?;
     set.open(set.opening(&nt, &DATA)?)?;
     set.holds(b"of the maker")
+}
+
+fn release_without_write() -> Outcome {
+    let set = Set::new()?;
+    let nt = set.share(READ_ACCESS)?;
+    let mut open = set.opening(&nt, b"")?;
+    let opened = open.run()?;
+    let mutex = open.arg.hKeyedMutex;
+    let mut release = D3DKMT_RELEASEKEYEDMUTEX2::zeroed();
+    release.hKeyedMutex = mutex;
+    release.Key = 7;
+    release.pPrivateRuntimeData = DATA.as_ptr() as u64;
+    release.PrivateRuntimeDataSize = DATA.len() as u32;
+    let acquired = set.client.try_acquire(mutex, 0)?;
+    ensure_eq!(acquired.status, Status::SUCCESS);
+    fails_with(set.client.call(&mut release), Status::ACCESS_DENIED)?;
+    set.is_bare()?;
+    // Still its own, and of the same key.
+    set.client.release(mutex, 0, 0)?;
+    set.client.destroy(What::KeyedMutex, mutex)?;
+    set.client.destroy(What::Sync, open.arg.hSyncObject)?;
+    opened.destroy()
 }
