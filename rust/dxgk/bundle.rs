@@ -152,7 +152,7 @@ impl Bundle {
     /// it a little longer (RES-76).
     ///
     /// Context: may sleep, no locks held.
-    pub(crate) fn leave(&self) {
+    pub(super) fn leave(&self) {
         if self.counted.xchg(0, Relaxed) != 0 {
             end(&self.resource, self.space.identity.key());
         }

@@ -62,12 +62,16 @@ impl OpenAllocation {
         self.window.unlock()
     }
 
-    /// The handle is gone: takes the bytes out of every process that has them mapped through it,
-    /// although a call in progress may use the allocation a little longer (RES-89).
+    /// The handle is gone, although a call in progress may use this a little longer: takes the bytes out
+    /// of every process that has them mapped through it (RES-89), and ends the bundle if it was the
+    /// handle of that too (RES-76).
     ///
     /// Context: may sleep, no locks held.
-    pub(crate) fn revoke(&self) {
+    pub(super) fn leave(&self) {
         self.window.revoke();
+        if !self.bundle.has_resource_handle {
+            self.bundle.leave();
+        }
     }
 
     /// DestroyAllocation of this handle: if nobody else uses the allocation, its resource gives it up
@@ -75,12 +79,9 @@ impl OpenAllocation {
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn destroy(&self) {
-        self.revoke();
+        self.window.revoke();
         if self.bundle.origin != Origin::Duplicated {
             self.bundle.resource().give_up(&self.allocation);
-        }
-        if !self.bundle.has_resource_handle {
-            self.bundle.leave();
         }
     }
 }

@@ -461,23 +461,12 @@ fn destroy_resource(call: Call<'_>, args: &D3DKMT_DESTROYALLOCATION2) -> Outcome
 
     for local in handles.iter().rev() {
         // Some may have been destroyed one by one.
-        let Ok(opened) = table.allocation(*local) else {
-            continue;
-        };
-        let opened = opened.what;
-        let gone = table.destroy(*local, |item| {
-            matches!(item, Item::Allocation(other) if Arc::ptr_eq(other, &opened))
-                && Arc::ptr_eq(&opened.bundle, &found.what)
+        let _gone = table.destroy(*local, |item| {
+            matches!(item, Item::Allocation(opened) if Arc::ptr_eq(&opened.bundle, &found.what))
         });
-
-        if gone.is_ok() {
-            opened.revoke();
-        }
     }
     table.destroy(
         args.hResource,
         |item| matches!(item, Item::Resource(bundle) if Arc::ptr_eq(bundle, &found.what)),
-    )?;
-    found.what.leave();
-    Ok(())
+    )
 }

@@ -157,6 +157,19 @@ impl Entry {
     }
 }
 
+impl Drop for Entry {
+    /// The handle is gone, although a call in progress may use what it stood for a little longer.
+    ///
+    /// Context: may sleep, no locks held.
+    fn drop(&mut self) {
+        match &self.item {
+            Item::Allocation(opened) => opened.leave(),
+            Item::Resource(bundle) => bundle.leave(),
+            _ => {}
+        }
+    }
+}
+
 /// What a lookup found, and the handle of the device it goes with.
 pub(crate) struct Found<T> {
     /// What the handle stands for.

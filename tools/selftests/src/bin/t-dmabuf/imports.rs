@@ -192,8 +192,13 @@ fn destroyed_while_busy() -> Outcome {
     let vgem = Vgem::open()?;
     let buffer = vgem.create(PAGES)?;
     let file = vgem.export(buffer)?;
-    let device = fixture::device()?;
-    for bits in [0, flags::RESOURCE] {
+    for (bits, with_device) in [
+        (0, false),
+        (flags::RESOURCE, false),
+        (0, true),
+        (flags::RESOURCE, true),
+    ] {
+        let device = fixture::device()?;
         let made = Create::section(&device, bits, slot(&file), SIZE).run()?;
         let mut open = opendxg_open_weak::zeroed();
         let handle = if bits == 0 {
@@ -217,7 +222,15 @@ fn destroyed_while_busy() -> Outcome {
         };
         ensure_eq!(local()?, 1);
         // The handle is gone, whatever the call still does with the memory.
-        made.destroy()?;
+        if with_device {
+            let mut destroy = D3DKMT_DESTROYDEVICE {
+                hDevice: made.device,
+            };
+            made.leak();
+            succeeds(&raw, &mut destroy)?;
+        } else {
+            made.destroy()?;
+        }
         ensure_eq!(local()?, 0);
         locking.stays()?;
         vgem.signal(fence)?;
