@@ -416,7 +416,8 @@ mod tests {
 
             self.tables.globals.publish(global);
 
-            let opened = self.tables.globals.open(global).is_some();
+            let weak = Link::of(other.object()).map_err(|_| EINVAL)?;
+            let opened = weak.resolve().is_some();
             let revived = self.link.resolve().is_some() || Strong::upgrade(&self.own).is_some();
             let value = value(&self.tables, 1)?;
             let stored = self.own.header().attached.set_blob(value).is_ok();
