@@ -180,7 +180,7 @@ impl Added {
         let mut all = KVVec::with_capacity(allocations.len(), GFP_KERNEL_ACCOUNT)?;
 
         all.extend_from_slice(allocations, GFP_KERNEL_ACCOUNT)?;
-        bundle.resource().expect(all.len())?;
+        bundle.resource().make_room(all.len())?;
         Ok(Self {
             bundle,
             allocations: all,

@@ -68,7 +68,7 @@ impl GlobalTable {
     /// An empty table.
     pub(crate) fn new() -> impl PinInit<Self> {
         pin_init!(Self {
-            entries <- new_spinlock!(BucketMap::new(), "GlobalTable::entries"),
+            entries <- new_spinlock!(BucketMap::new(random::number()), "GlobalTable::entries"),
         })
     }
 

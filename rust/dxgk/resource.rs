@@ -116,7 +116,7 @@ impl Resource {
     }
 
     /// Makes room for allocations that are added to an unshared resource (RES-24).
-    pub(crate) fn expect(&self, more: usize) -> Outcome {
+    pub(crate) fn make_room(&self, more: usize) -> Outcome {
         let mut state = self.state.lock();
         let expected = state.expected.saturating_add(more);
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A map from random numbers to values: a lookup takes the same few steps however many values there
-//! are.
+//! A map from numbers to values: a lookup takes the same few steps however many values there are.
+//!
+//! The numbers are random, but users choose which of their values they keep, so that buckets follow a
+//! secret: nobody can fill one and slow everybody down.
 //!
 //! There are as many buckets as values (linear hashing). A new value brings the next bucket, which
 //! takes its part of an older one; a value that goes takes the last bucket along. So the map grows
@@ -21,7 +23,7 @@ use crate::platform::Boxed;
 
 /// A value, allocated, with its number.
 pub struct Link<T> {
-    /// The number, of which all bits are random.
+    /// The number.
     pub key: u32,
     /// The value.
     pub value: T,
@@ -71,9 +73,37 @@ impl<T> Bucket<T> {
     }
 }
 
+/// What keeps the buckets of numbers unknown. Odd.
+#[derive(Clone, Copy)]
+struct Secret(u32);
+
+impl Secret {
+    /// A number's hash. The high bits of the product depend on all bits of the number; they become
+    /// the low ones, which choose the bucket.
+    fn hash(self, key: u32) -> u32 {
+        key.wrapping_mul(self.0).swap_bytes()
+    }
+}
+
+/// The bucket of a hash, when there are `count`.
+fn bucket_of(hash: u32, count: u32) -> u32 {
+    let last = count.saturating_sub(1);
+    // All bits below the highest of the last bucket's number, and that one.
+    let mask = u32::MAX.checked_shr(last.leading_zeros()).unwrap_or(0);
+    let bucket = hash & mask;
+
+    if bucket <= last {
+        bucket
+    } else {
+        // The bucket that will be split into this one.
+        bucket & (mask >> 1)
+    }
+}
+
 /// See the module.
 pub struct BucketMap<T> {
     buckets: IndexMap<Bucket<T>>,
+    secret: Secret,
     /// How many buckets there are, and how many values.
     count: u32,
 }
@@ -86,26 +116,12 @@ pub struct Taken<T> {
 }
 
 impl<T> BucketMap<T> {
-    /// An empty map.
-    pub const fn new() -> Self {
+    /// An empty map with this random number as its secret.
+    pub const fn new(secret: u32) -> Self {
         Self {
             buckets: IndexMap::new(),
+            secret: Secret(secret | 1),
             count: 0,
-        }
-    }
-
-    /// The bucket of a number, when there are `count`.
-    fn bucket_of(key: u32, count: u32) -> u32 {
-        let last = count.saturating_sub(1);
-        // All bits below the highest of the last bucket's number, and that one.
-        let mask = u32::MAX.checked_shr(last.leading_zeros()).unwrap_or(0);
-        let bucket = key & mask;
-
-        if bucket <= last {
-            bucket
-        } else {
-            // The bucket that will be split into this one.
-            bucket & (mask >> 1)
         }
     }
 
@@ -113,7 +129,7 @@ impl<T> BucketMap<T> {
     pub fn get(&self, key: u32) -> Option<&T> {
         let mut link = self
             .buckets
-            .get(Self::bucket_of(key, self.count))?
+            .get(bucket_of(self.secret.hash(key), self.count))?
             .0
             .as_ref()?;
 
@@ -125,7 +141,8 @@ impl<T> BucketMap<T> {
 
     /// The value of a number, to be changed.
     pub fn get_mut(&mut self, key: u32) -> Option<&mut T> {
-        let bucket = self.buckets.get_mut(Self::bucket_of(key, self.count))?;
+        let bucket = bucket_of(self.secret.hash(key), self.count);
+        let bucket = self.buckets.get_mut(bucket)?;
         let mut link = bucket.0.as_mut()?;
 
         while link.key != key {
@@ -134,7 +151,8 @@ impl<T> BucketMap<T> {
         Some(&mut link.value)
     }
 
-    /// How many values each bucket has, for tests.
+    /// How many values each bucket has.
+    #[cfg(test)]
     pub fn lengths(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.count).filter_map(|number| {
             let chain = &self.buckets.get(number)?.0;
@@ -161,9 +179,9 @@ impl<T> BucketMap<T> {
         let mut part = Bucket(None);
 
         // The bucket that is split has the links of the new one.
-        if let Some(bucket) = self.buckets.get_mut(Self::bucket_of(new, new)) {
+        if let Some(bucket) = self.buckets.get_mut(bucket_of(new, new)) {
             while let Some(link) = bucket.pop() {
-                if Self::bucket_of(link.key, count) == new {
+                if bucket_of(self.secret.hash(link.key), count) == new {
                     part.push(link);
                 } else {
                     stay.push(link);
@@ -173,7 +191,10 @@ impl<T> BucketMap<T> {
         }
         self.buckets.put(new, &mut Some(part));
         self.count = count;
-        if let Some(bucket) = self.buckets.get_mut(Self::bucket_of(link.key, count)) {
+
+        let bucket = bucket_of(self.secret.hash(link.key), count);
+
+        if let Some(bucket) = self.buckets.get_mut(bucket) {
             bucket.push(link);
         }
     }
@@ -182,7 +203,7 @@ impl<T> BucketMap<T> {
     pub fn take(&mut self, key: u32) -> Option<Taken<T>> {
         let link = self
             .buckets
-            .get_mut(Self::bucket_of(key, self.count))?
+            .get_mut(bucket_of(self.secret.hash(key), self.count))?
             .take(key)?;
         let last = self.count.saturating_sub(1);
         let mut bucket = self.buckets.take(last);
@@ -190,7 +211,7 @@ impl<T> BucketMap<T> {
         self.count = last;
         // The last bucket goes back into the one that was split into it.
         if let Some(removed) = &mut bucket {
-            if let Some(older) = self.buckets.get_mut(Self::bucket_of(last, last)) {
+            if let Some(older) = self.buckets.get_mut(bucket_of(last, last)) {
                 while let Some(link) = removed.value.pop() {
                     older.push(link);
                 }

@@ -101,8 +101,9 @@ pub struct Removed<T> {
     waste: Option<Waste<T>>,
 }
 
+#[cfg(test)]
 impl<T> Removed<T> {
-    /// How many levels of nodes went with the value, for tests.
+    /// Whether nodes went with the value.
     pub fn has_waste(&self) -> bool {
         self.waste.is_some()
     }

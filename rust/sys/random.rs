@@ -13,3 +13,9 @@ pub(crate) fn below(limit: u32) -> u32 {
     // SAFETY: May be called in any context; the limit is not 0.
     unsafe { bindings::__get_random_u32_below(limit) }
 }
+
+/// A random number.
+pub(crate) fn number() -> u32 {
+    // SAFETY: May be called in any context.
+    unsafe { bindings::get_random_u32() }
+}

@@ -20,6 +20,8 @@ fn take(map: &mut BucketMap<u32>, key: u32) -> Option<u32> {
     map.take(key).map(|taken| taken.link.value)
 }
 
+const SECRET: u32 = 0x9e37_79b9;
+
 /// The values in the fullest bucket.
 fn longest(map: &BucketMap<u32>) -> usize {
     map.lengths().max().unwrap_or(0)
@@ -27,7 +29,7 @@ fn longest(map: &BucketMap<u32>) -> usize {
 
 #[test]
 fn an_empty_map_has_nothing() {
-    let mut map = BucketMap::<u32>::new();
+    let mut map = BucketMap::<u32>::new(SECRET);
 
     for key in [0, 1, u32::MAX] {
         assert_eq!(map.get(key), None);
@@ -36,16 +38,17 @@ fn an_empty_map_has_nothing() {
     }
 }
 
-/// With numbers that differ in their low bits, each value has a bucket for itself, at any size.
+/// With hashes that differ in their low bits, each value has a bucket for itself, at any size.
 #[test]
 fn buckets_follow_the_values() {
-    let mut map = BucketMap::new();
+    // Multiplied by one, a number is its own hash, in another order of bytes.
+    let mut map = BucketMap::new(1);
 
-    for key in 0..1000 {
+    for key in (0..1000).map(u32::swap_bytes) {
         put(&mut map, key, key);
         assert_eq!(longest(&map), 1);
     }
-    for key in (0..1000).rev() {
+    for key in (0..1000).rev().map(u32::swap_bytes) {
         assert_eq!(take(&mut map, key), Some(key));
         assert!(longest(&map) <= 1);
     }
@@ -55,7 +58,7 @@ fn buckets_follow_the_values() {
 /// Numbers as they are drawn: however many there are, no chain is long.
 #[test]
 fn chains_stay_short() {
-    let mut map = BucketMap::new();
+    let mut map = BucketMap::new(SECRET);
     let mut seed = 1u32;
 
     for _ in 0..20_000 {
@@ -70,6 +73,26 @@ fn chains_stay_short() {
     assert!(longest(&map) <= 16, "{}", longest(&map));
 }
 
+/// RES-12: who keeps only handles whose numbers have all low, or all high, bits in common gets no long
+/// chain either. 2^24 numbers exist.
+#[test]
+fn chosen_numbers_are_spread() {
+    for secret in [SECRET, 0x1234_5679, 0xdead_beef, 0x0bad_cafe] {
+        for shift in [0, 6, 12] {
+            let mut map = BucketMap::new(secret);
+
+            for key in (0..4096).map(|number| number << shift) {
+                put(&mut map, key, key);
+            }
+            assert!(
+                longest(&map) <= 32,
+                "{secret:#x} {shift}: {}",
+                longest(&map)
+            );
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 300 }))]
 
@@ -80,7 +103,7 @@ proptest! {
         (any::<bool>(), prop_oneof![0..64u32, (0..32u32).prop_map(|high| high << 16)], any::<bool>()),
         0..300,
     )) {
-        let mut map = BucketMap::new();
+        let mut map = BucketMap::new(SECRET);
         let mut model = BTreeMap::new();
 
         for (step, (insert, key, change)) in (0..).zip(ops) {

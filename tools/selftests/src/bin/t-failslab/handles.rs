@@ -8,6 +8,7 @@ use opendxg::uapi::*;
 use opendxg::{EventFd, Status};
 use selftests::call::succeeds;
 use selftests::resource::{destruction, flags, ALL_ACCESS};
+use selftests::sharing::Attributes;
 use selftests::{ensure_eq, fixture, Outcome};
 
 use crate::plain::{close, keep, Maker, Plain, Sweep};
@@ -147,38 +148,8 @@ fn end_mutex(raw: &Raw, handle: u32) -> Outcome {
 }
 
 /// The name that the tests of names use.
-struct Named {
-    text: Vec<u16>,
-    name: Box<UNICODE_STRING>,
-    attributes: Box<OBJECT_ATTRIBUTES>,
-}
-
-impl Named {
-    fn new() -> Self {
-        let text: Vec<u16> = r"\BaseNamedObjects\failslab".encode_utf16().collect();
-        let size = 2 * text.len() as u16;
-        let name = Box::new(UNICODE_STRING {
-            Length: size,
-            MaximumLength: size,
-            Buffer: text.as_ptr() as u64,
-            ..Default::default()
-        });
-        let attributes = Box::new(OBJECT_ATTRIBUTES {
-            Length: size_of::<OBJECT_ATTRIBUTES>() as u32,
-            ObjectName: (&raw const *name) as u64,
-            ..Default::default()
-        });
-        Self {
-            text,
-            name,
-            attributes,
-        }
-    }
-
-    fn address(&self) -> u64 {
-        debug_assert_eq!(self.name.Buffer, self.text.as_ptr() as u64);
-        (&raw const *self.attributes) as u64
-    }
+fn name() -> Box<Attributes> {
+    Attributes::named(r"\BaseNamedObjects\failslab")
 }
 
 fn shared(sweep: Sweep<'_>, set: &[u32], attributes: u64) -> Outcome {
@@ -197,14 +168,13 @@ fn shared(sweep: Sweep<'_>, set: &[u32], attributes: u64) -> Outcome {
 
 fn named(sweep: Sweep<'_>) -> Outcome {
     let made = sample(&fixture::device()?, flags::NT)?;
-    let named = Named::new();
-    shared(sweep, &[made.resource], named.address())
+    shared(sweep, &[made.resource], name().address())
 }
 
 fn opened_by_name(sweep: Sweep<'_>) -> Outcome {
     let made = sample(&fixture::device()?, flags::NT)?;
     let raw = fixture::raw()?;
-    let named = Named::new();
+    let mut named = name();
     let (set, mut out) = ([made.resource], 0u64);
     let mut arg = D3DKMT_SHAREOBJECTS::zeroed();
     (arg.ObjectCount, arg.DesiredAccess) = (1, ALL_ACCESS);

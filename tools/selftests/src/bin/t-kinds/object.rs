@@ -8,6 +8,7 @@ use opendxg::uapi::*;
 use opendxg::{Device, Status};
 use selftests::call::succeeds;
 use selftests::resource::{destruction, flags, Create, PAGE_SIZE};
+use selftests::sharing::Attributes;
 use selftests::{ensure_eq, fixture, Outcome};
 
 /// The kinds of shareable objects.
@@ -223,38 +224,23 @@ pub(crate) fn slot(fd: &OwnedFd) -> u64 {
 
 /// A name for one object at a time.
 pub(crate) struct Name {
-    _text: Vec<u16>,
-    _name: Box<UNICODE_STRING>,
-    attributes: Box<OBJECT_ATTRIBUTES>,
+    _attributes: Box<Attributes>,
+    address: u64,
 }
 
 impl Name {
     pub(crate) fn new(name: &str) -> Self {
-        let text: Vec<u16> = format!(r"\BaseNamedObjects\{name}")
-            .encode_utf16()
-            .collect();
-        let size = 2 * text.len() as u16;
-        let name = Box::new(UNICODE_STRING {
-            Length: size,
-            MaximumLength: size,
-            Buffer: text.as_ptr() as u64,
-            ..Default::default()
-        });
-        let attributes = Box::new(OBJECT_ATTRIBUTES {
-            Length: size_of::<OBJECT_ATTRIBUTES>() as u32,
-            ObjectName: (&raw const *name) as u64,
-            ..Default::default()
-        });
+        let mut attributes = Attributes::named(&format!(r"\BaseNamedObjects\{name}"));
+        let address = attributes.address();
         Self {
-            _text: text,
-            _name: name,
-            attributes,
+            _attributes: attributes,
+            address,
         }
     }
 
     /// Where the attributes are.
     pub(crate) fn address(&self) -> u64 {
-        (&raw const *self.attributes) as u64
+        self.address
     }
 
     /// Opens what has this name, as a resource or as a synchronisation object.
