@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""The requirements of Documentation/spec, and who cites them."""
+
+import re
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parents[3]
+PREFIXES = ("FEN", "GPU", "CPU", "RES", "MEM")
+
+# A requirement stands in bold where it is stated, and only there.
+STATED = re.compile(rf"\*\*((?:{'|'.join(PREFIXES)})-\d+)\*\*")
+# Names of Rust tests have underscores and small letters.
+CITED = re.compile(rf"\b({'|'.join(PREFIXES)})[-_](\d+)(?!\d)", re.I)
+
+
+def order(id):
+    """Sorts ids by kind, then by number."""
+    prefix, number = id.split("-")
+    return PREFIXES.index(prefix), int(number)
+
+
+def requirements():
+    """All ids, in order."""
+    texts = sorted((TOP / "Documentation/spec").glob("*.md"))
+    return sorted({id for text in texts for id in STATED.findall(text.read_text())}, key=order)
+
+
+def cited(text):
+    """The ids that a text names."""
+    return {f"{prefix.upper()}-{int(number)}" for prefix, number in CITED.findall(text)}
+
+
+def ranges(ids):
+    """Ids of one kind in short: `FEN-1..3 7 9..10`."""
+    numbers = [order(id)[1] for id in ids]
+    parts, begin = [], 0
+    for at, number in enumerate(numbers):
+        if at + 1 < len(numbers) and numbers[at + 1] == number + 1:
+            continue
+        first = numbers[begin]
+        parts.append(str(number) if first == number else f"{first}..{number}")
+        begin = at + 1
+    return f"{ids[0].split('-')[0]}-{' '.join(parts)}"
