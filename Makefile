@@ -51,8 +51,9 @@ bench: vm-parts ## measure against ntsync, drm_syncobj, dma-buf and others; resu
 	@tools/bench/run --kernel $(KERNEL)
 
 .PHONY: clippy
-clippy: ## lint the module and the tools
-	@$(module) --clippy modules
+clippy: ## lint the module, for both series of kernels, and the tools
+	@$(if $(KDIR),$(module) --clippy modules,\
+		for kernel in 7.2 7.3; do tools/env/module --kernel $$kernel --clippy modules || exit; done)
 	@$(enter) sh -c 'cd tools && cargo clippy --workspace --all-targets --locked -- -D warnings'
 
 .PHONY: fmt
