@@ -89,7 +89,8 @@ pub struct Wanted {
 }
 
 impl Wanted {
-    /// Maps the generic rights; `None` for unknown bits (RES-36).
+    /// Maps the generic rights; `None` for unknown bits. The standard rights are known for both types;
+    /// SYNCHRONIZE means nothing on a resource and is dropped (RES-36).
     pub fn new(ty: Type, desired: u32) -> Option<Self> {
         let (read, write) = match ty {
             Type::Resource => (0, resource::WRITE),
@@ -110,8 +111,8 @@ impl Wanted {
                 left &= !bit;
             }
         }
-        (left & !ty.all() == 0).then_some(Self {
-            rights: rights | left,
+        (left & !(ty.all() | SYNCHRONIZE) == 0).then_some(Self {
+            rights: (rights | left) & ty.all(),
             maximum: desired & MAXIMUM_ALLOWED != 0,
         })
     }

@@ -69,7 +69,7 @@ fn res_35_generic_rights_are_mapped() {
 fn res_36_unknown_access_bits_are_refused() {
     for (ty, unknown) in [
         (SyncObject, &[2, 15, 21, 24, 26, 27][..]),
-        (Resource, &[1, 2, 15, 20, 21, 24, 26, 27]),
+        (Resource, &[1, 2, 15, 21, 24, 26, 27]),
     ] {
         for bit in unknown {
             for rest in [0, ty.all(), MAXIMUM_ALLOWED, GENERIC_ALL] {
@@ -77,6 +77,28 @@ fn res_36_unknown_access_bits_are_refused() {
             }
         }
     }
+}
+
+/// The standard rights are known for both types; SYNCHRONIZE is no right of a resource.
+#[test]
+fn res_36_all_standard_rights_are_accepted() {
+    const STANDARD_RIGHTS_ALL: u32 = 0x001f_0000;
+
+    for (ty, desired, granted) in [
+        (SyncObject, STANDARD_RIGHTS_ALL, STANDARD_RIGHTS_ALL),
+        (Resource, STANDARD_RIGHTS_ALL, 0x000f_0000),
+        (Resource, STANDARD_RIGHTS_ALL | WRITE, 0x000f_0001),
+        (Resource, 0x0010_0000, READ_CONTROL),
+        (Resource, 0x0010_0000 | GENERIC_ALL, 0x000f_0001),
+    ] {
+        assert_eq!(grant(ty, desired), Some(Some(granted)), "{desired:#x}");
+    }
+    // It is nothing that could be missing.
+    let wanted = Wanted::new(Resource, 0x0010_0000 | WRITE);
+    assert_eq!(
+        wanted.map(|wanted| wanted.within(READ_CONTROL | WRITE)),
+        Some(Some(READ_CONTROL | WRITE))
+    );
 }
 
 #[test]

@@ -38,6 +38,10 @@ pub mod access {
     pub const ALL_RESOURCE: u32 = 0x000f_0001;
     /// Read what describes the object.
     pub const READ_CONTROL: u32 = 0x0002_0000;
+    /// The standard rights of any object, SYNCHRONIZE among them.
+    pub const STANDARD_RIGHTS_ALL: u32 = 0x001f_0000;
+    /// Means nothing on a resource.
+    pub const SYNCHRONIZE: u32 = 0x0010_0000;
     /// Whatever may be had.
     pub const MAXIMUM_ALLOWED: u32 = 0x0200_0000;
     /// The generic rights.

@@ -7,13 +7,17 @@ use opendxg::raw::Argument;
 use opendxg::uapi::*;
 use opendxg::{Status, SyncFlags};
 use selftests::sharing::access::*;
-use selftests::sharing::{key, Client, How, Local, Shape, Target};
+use selftests::sharing::{key, Attributes, Client, How, Local, Shape, Target};
 use selftests::{ensure_eq, fails_with, Outcome, Suite};
 
 pub(crate) fn tests(suite: Suite) -> Suite {
     suite
         .test("RES-35 standard and generic rights", generic)
         .test("RES-36 unknown bits, and no rights at all", unknown)
+        .test(
+            "RES-36 all standard rights: shared, duplicated, opened by name",
+            standard_rights,
+        )
         .test("RES-35 without WAIT or SIGNAL", sync_rights)
         .test("RES-35 a resource without WRITE", read_only)
         .test(
@@ -70,13 +74,42 @@ fn unknown() -> Outcome {
         for bit in 0..32 {
             let mask = 1u32 << bit;
             let generic = GENERIC_ALL | GENERIC_READ | GENERIC_WRITE | GENERIC_EXECUTE;
-            let known = shape.all_access() | generic | MAXIMUM_ALLOWED;
+            let known = shape.all_access() | STANDARD_RIGHTS_ALL | generic | MAXIMUM_ALLOWED;
             let result = client.share(&object, mask);
             match known & mask {
                 0 => fails_with(result, Status::INVALID_PARAMETER)
                     .map_err(|error| format!("{shape:?} bit {bit}: {error}"))?,
                 MAXIMUM_ALLOWED => {}
                 _ => drop(result?),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Callers pass them for every type. SYNCHRONIZE is no right of a resource and is dropped.
+fn standard_rights() -> Outcome {
+    let client = Client::new()?;
+    for shape in Shape::NT {
+        let object = client.create(shape, How::Nt)?;
+        let name = format!(r"\BaseNamedObjects\rights-{shape:?}");
+        let mut attributes = Attributes::named(&name);
+        let all = shape.all_access();
+        let (kept, _) = client.share_with(&[object.handle()], Some(&mut attributes), all)?;
+        for mask in [SYNCHRONIZE, STANDARD_RIGHTS_ALL, STANDARD_RIGHTS_ALL | all] {
+            let expected = mask & all | READ_CONTROL;
+            let mut attributes = Attributes::named(&name);
+            let named = client.open_attributes(shape.what(), Some(&mut attributes), mask)?;
+            for (way, handle) in [
+                ("shared", client.share(&object, mask)?),
+                (
+                    "duplicated",
+                    client.dup_nt(Target::Nt(kept.as_fd()), mask, 0)?,
+                ),
+                ("by name", named),
+            ] {
+                let seen = client.query(Target::Nt(handle.as_fd()))?.object.access;
+                ensure_eq!(seen, expected, "{shape:?} {way} {mask:#x}");
             }
         }
     }

@@ -297,8 +297,16 @@ const DUP_ACCESS: Field = listed(
     "access",
     12,
     4,
-    &[0, 1, 0x2_0000, 0x1000_0000, 0x8000_0000],
-    &[(2, INVALID), (0x10_0000, INVALID), (0x100_0000, INVALID)],
+    &[
+        0,
+        1,
+        0x2_0000,
+        0x10_0000,
+        0x1f_0000,
+        0x1000_0000,
+        0x8000_0000,
+    ],
+    &[(2, INVALID), (0x20_0000, INVALID), (0x100_0000, INVALID)],
 );
 
 /// SAME_ACCESS goes without an access.
