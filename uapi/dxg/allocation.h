@@ -13,17 +13,22 @@
 
 /**
  * enum _D3DKMT_STANDARDALLOCATIONTYPE - kind of a standard allocation
+ *
+ * EXISTINGHEAP is memory of the caller or a file. CROSSADAPTER is new memory
+ * that devices of every adapter can open; some headers have another name for
+ * its number.
  */
 typedef __u32 D3DKMT_STANDARDALLOCATIONTYPE;
 enum _D3DKMT_STANDARDALLOCATIONTYPE {
 	D3DKMT_STANDARDALLOCATIONTYPE_EXISTINGHEAP = 1,
 	D3DKMT_STANDARDALLOCATIONTYPE_INTERNALBACKINGSTORE = 2,
+	D3DKMT_STANDARDALLOCATIONTYPE_CROSSADAPTER = 2,
 	D3DKMT_STANDARDALLOCATIONTYPE_MAX = 3,
 };
 
 /**
- * struct _D3DKMT_STANDARDALLOCATION_EXISTINGHEAP - standard allocation over
- *	existing memory
+ * struct _D3DKMT_STANDARDALLOCATION_EXISTINGHEAP - bytes of a standard
+ *	allocation of either type
  * @Size: [in] multiple of 4096
  */
 typedef struct _D3DKMT_STANDARDALLOCATION_EXISTINGHEAP {
