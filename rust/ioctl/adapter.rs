@@ -156,13 +156,19 @@ pub(super) fn query_info(call: Call<'_>, args: &D3DKMT_QUERYADAPTERINFO) -> Outc
     Ok(())
 }
 
-/// nr 0x49. Every feature we know belongs to an adapter.
+/// nr 0x49. Without an adapter, for a feature of the system as a whole.
 pub(super) fn is_feature_enabled<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_ISFEATUREENABLED,
 ) -> Outcome<Publish<'a>> {
-    let adapter = call.process.handles.adapter(args.hAdapter)?;
-    let answer = feature::answer(adapter.caps.features, args.FeatureId);
+    let answer = match args.hAdapter {
+        0 => feature::global_answer(args.FeatureId).ok_or(Status::INVALID_PARAMETER)?,
+        handle => {
+            let adapter = call.process.handles.adapter(handle)?;
+
+            feature::answer(adapter.caps.features, args.FeatureId)
+        }
+    };
 
     args.Result.Version = answer.version;
     args.Result.Value = answer.value;

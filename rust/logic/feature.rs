@@ -17,6 +17,9 @@ const KNOWN: FeatureSet = FeatureSet::of(&[
     0, 1, 2, 3, 4, 5, 31, 32, 33, 35, 36, 37, 38, 39, 40, 41, 42, 43, 45, 46,
 ]);
 
+/// The category of an ID, in its highest bits: 0 for features of a driver.
+const CATEGORY: u32 = 0xf << 28;
+
 /// The version that is offered of every enabled feature (FEN-109).
 const OFFERED_VERSION: u16 = 1;
 
@@ -84,4 +87,16 @@ pub const fn answer(enabled: FeatureSet, id: u32) -> Answer {
         version: OFFERED_VERSION,
         value: ENABLED | KNOWN_FEATURE | SUPPORTED_BY_DRIVER | SUPPORTED_ON_CURRENT_CONFIG,
     }
+}
+
+/// What IsFeatureEnabled says about the feature `id` without an adapter; `None` for a feature that only an
+/// adapter can have, which is one of its driver.
+///
+/// The other categories, of the system and of tests, have no feature with a public name, so that none
+/// is known yet.
+pub const fn global_answer(id: u32) -> Option<Answer> {
+    if id & CATEGORY == 0 {
+        return None;
+    }
+    Some(answer(FeatureSet::NONE, id))
 }

@@ -122,18 +122,7 @@ impl Adapter {
 
     /// Asks whether a feature (`DXGK_FEATURE_ID`) is there.
     pub fn feature(&self, id: u32) -> Result<Feature> {
-        let mut arg = D3DKMT_ISFEATUREENABLED::zeroed();
-        arg.hAdapter = self.handle().0;
-        arg.FeatureId = id;
-        call(self.node(), &mut arg)?;
-        let has = |bit| u32::from(arg.Result.Value) & bit != 0;
-        Ok(Feature {
-            version: arg.Result.Version,
-            enabled: has(DXGK_ISFEATUREENABLED_RESULT_Enabled),
-            known: has(DXGK_ISFEATUREENABLED_RESULT_KnownFeature),
-            supported_by_driver: has(DXGK_ISFEATUREENABLED_RESULT_SupportedByDriver),
-            supported_on_current_config: has(DXGK_ISFEATUREENABLED_RESULT_SupportedOnCurrentConfig),
-        })
+        Feature::query(self.node(), self.handle().0, id)
     }
 
     /// Bits of [`AdapterType`].
@@ -245,6 +234,24 @@ pub struct Feature {
     pub supported_by_driver: bool,
     /// The system supports it.
     pub supported_on_current_config: bool,
+}
+
+impl Feature {
+    /// Asks an adapter, or with 0 the system as a whole.
+    pub(crate) fn query(node: &Node, adapter: u32, id: u32) -> Result<Self> {
+        let mut arg = D3DKMT_ISFEATUREENABLED::zeroed();
+        arg.hAdapter = adapter;
+        arg.FeatureId = id;
+        call(node, &mut arg)?;
+        let has = |bit| u32::from(arg.Result.Value) & bit != 0;
+        Ok(Self {
+            version: arg.Result.Version,
+            enabled: has(DXGK_ISFEATUREENABLED_RESULT_Enabled),
+            known: has(DXGK_ISFEATUREENABLED_RESULT_KnownFeature),
+            supported_by_driver: has(DXGK_ISFEATUREENABLED_RESULT_SupportedByDriver),
+            supported_on_current_config: has(DXGK_ISFEATUREENABLED_RESULT_SupportedOnCurrentConfig),
+        })
+    }
 }
 
 /// The 32-bit word at a byte offset.

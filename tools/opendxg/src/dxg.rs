@@ -9,7 +9,7 @@ use std::sync::Arc;
 use bitflags::bitflags;
 use rustix::io::Errno;
 
-use crate::adapter::{Adapter, Luid};
+use crate::adapter::{Adapter, Feature, Luid};
 use crate::calls::object::query;
 use crate::calls::{call, enum_adapters};
 use crate::counters::Counters;
@@ -180,6 +180,12 @@ impl Dxg {
         let handle = (handle.0.into(), OPENDXG_HANDLE_GLOBAL);
         query(&self.node, handle, &mut arg, &mut name)?;
         Ok(ObjectInfo::new(&arg, &name))
+    }
+
+    /// Asks whether a feature of the system as a whole (`DXGK_FEATURE_ID` outside the category of drivers) is
+    /// there; [`Adapter::feature`] asks for one of a driver.
+    pub fn feature(&self, id: u32) -> Result<Feature> {
+        Feature::query(&self.node, 0, id)
     }
 
     /// The call that does nothing: the price of reaching the driver.

@@ -4,7 +4,7 @@
 
 use proptest::prelude::*;
 
-use crate::logic::feature::{answer, FeatureSet, HWSCH, NATIVE_FENCE};
+use crate::logic::feature::{answer, global_answer, Answer, FeatureSet, HWSCH, NATIVE_FENCE};
 
 /// `DXGK_FEATURE_ID` of abi.md section 6.13.
 const KNOWN: &[u32] = &[
@@ -45,6 +45,22 @@ fn an_unknown_id_cannot_be_enabled() {
 
     for id in [6, 34, 63, 64, 0x1000_0000] {
         assert_eq!(parts(enabled, id), (0, 0), "feature {id:#x}");
+    }
+}
+
+/// Without an adapter there are no features of its driver; what is global is answered, and not known so far.
+#[test]
+fn fen_113_global_features_need_no_adapter() {
+    let unknown = Answer {
+        version: 0,
+        value: 0,
+    };
+
+    for id in [0x1000_0000, 0x1000_0025, 0x2000_0000, 0x3000_0001, u32::MAX] {
+        assert_eq!(global_answer(id), Some(unknown), "feature {id:#x}");
+    }
+    for id in [0, 37, 46, 47, 0x0fff_ffff] {
+        assert_eq!(global_answer(id), None, "feature {id:#x}");
     }
 }
 

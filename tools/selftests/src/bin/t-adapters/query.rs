@@ -77,6 +77,10 @@ pub(crate) fn tests(suite: Suite) -> Suite {
             features,
         )
         .test(
+            "FEN-113 IsFeatureEnabled without an adapter: global features",
+            global_features,
+        )
+        .test(
             "GPU-83 QueryClockCalibration samples both clocks together",
             clock,
         )
@@ -291,6 +295,33 @@ fn features() -> Outcome {
     let mut arg = D3DKMT_ISFEATUREENABLED::zeroed();
     (arg.hAdapter, arg.Result.Value) = (closed, 0xaaaa);
     refused(&raw, &mut arg, Status::INVALID_PARAMETER)
+}
+
+/// hAdapter 0: a feature of the system as a whole. One of a driver needs an adapter.
+fn global_features() -> Outcome {
+    let raw = fixture::raw()?;
+    for (id, expected) in [
+        (0x1000_0000, Status::SUCCESS),
+        (0x1000_0025, Status::SUCCESS),
+        (0x3000_0000, Status::SUCCESS),
+        (u32::MAX, Status::SUCCESS),
+        (DXGK_FEATURE_NATIVE_FENCE, Status::INVALID_PARAMETER),
+        (47, Status::INVALID_PARAMETER),
+    ] {
+        let mut arg = D3DKMT_ISFEATUREENABLED::zeroed();
+        arg.FeatureId = id;
+        (arg.Result.Version, arg.Result.Value) = (0xaaaa, 0xaaaa);
+        let status = raw.exec(&mut arg)?;
+        ensure_eq!(status, expected, "feature {id:#x}");
+        // None has a name yet.
+        let untouched = if status.is_success() { 0 } else { 0xaaaa };
+        ensure_eq!(
+            (arg.Result.Version, arg.Result.Value),
+            (untouched, untouched),
+            "feature {id:#x}"
+        );
+    }
+    Ok(())
 }
 
 fn clock() -> Outcome {
