@@ -62,6 +62,27 @@ static int test_enumerate(void)
 	return open_device();
 }
 
+/* There are no displays: whatever is asked for is not there. */
+static int test_display_names(void)
+{
+	static const char *const names[] = {
+		"", "DISPLAY1", "\\\\.\\DISPLAY1", "\\\\.\\DISPLAY99",
+	};
+	D3DKMT_OPENADAPTERFROMGDIDISPLAYNAME open;
+	size_t i, j;
+
+	REQUIRE_STATUS(D3DKMTOpenAdapterFromGdiDisplayName(NULL), STATUS_UNSUCCESSFUL);
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		memset(&open, 0, sizeof(open));
+		for (j = 0; names[i][j]; j++)
+			open.DeviceName[j] = (unsigned char)names[i][j];
+		open.hAdapter = 7;
+		REQUIRE_STATUS(D3DKMTOpenAdapterFromGdiDisplayName(&open), STATUS_UNSUCCESSFUL);
+		REQUIRE_EQUAL(open.hAdapter, 7);
+	}
+	return 0;
+}
+
 static int test_query(void)
 {
 	__u32 version = 0, ids[7] = { 0 };
@@ -430,6 +451,7 @@ int main(void)
 	static const struct tap_test tests[] = {
 		{ "ABI-7 C: adapters and a device", test_enumerate },
 		{ "ABI-7 C: what an adapter tells", test_query },
+		{ "ABI-7 C: displays that do not exist", test_display_names },
 		{ "ABI-7 C: a context and the state of the device", test_context },
 		{ "FEN-1 FEN-31 C: values are read through the address", test_values },
 		{ "FEN-20 FEN-21 C: waits with an event, any and all", test_events },

@@ -49,10 +49,11 @@ const _: () = assert!(size_of::<DisplayName<u32>>() == 144);
 const _: () =
     assert!(size_of::<DisplayName<u16>>() == size_of::<D3DKMT_OPENADAPTERFROMGDIDISPLAYNAME>());
 
-/// D3DKMTOpenAdapterFromGdiDisplayName: displays are numbered through all adapters.
+/// D3DKMTOpenAdapterFromGdiDisplayName: displays are numbered through all adapters. A name that is not that of
+/// a display is UNSUCCESSFUL, whatever is wrong with it.
 pub(crate) unsafe fn open_from_gdi_display_name<U: Unit>(arg: &mut DisplayName<U>) -> Status {
     let Some(mut left) = display_index(&U::decode(&arg.name)) else {
-        return Status::INVALID_PARAMETER;
+        return Status::UNSUCCESSFUL;
     };
     let found = find(|adapter| {
         if left < adapter.NumOfSources {
@@ -62,6 +63,7 @@ pub(crate) unsafe fn open_from_gdi_display_name<U: Unit>(arg: &mut DisplayName<U
         None
     });
     found
+        .and_then(|found| found.ok_or(Status::UNSUCCESSFUL))
         .and_then(|(luid, source)| Ok((open(luid)?, luid, source)))
         .map_or_else(
             |refused| refused,
@@ -87,6 +89,7 @@ pub(crate) unsafe fn open_from_device_name<U: Unit>(
         guid.eq_ignore_ascii_case(name).then_some(())
     });
     found
+        .and_then(|found| found.ok_or(Status::INVALID_PARAMETER))
         .and_then(|(luid, ())| Ok((open(luid)?, luid)))
         .map_or_else(
             |refused| refused,
@@ -107,13 +110,15 @@ fn display_index(name: &str) -> Option<u32> {
 }
 
 /// The adapter for which `choose` returns something.
-fn find<T>(mut choose: impl FnMut(&D3DKMT_ADAPTERINFO) -> Option<T>) -> Result<(LUID, T), Status> {
+fn find<T>(
+    mut choose: impl FnMut(&D3DKMT_ADAPTERINFO) -> Option<T>,
+) -> Result<Option<(LUID, T)>, Status> {
     let adapters = enumerate()?;
     let found = adapters
         .iter()
         .find_map(|adapter| Some((adapter.AdapterLuid, choose(adapter)?)));
     adapters.iter().for_each(close);
-    found.ok_or(Status::INVALID_PARAMETER)
+    Ok(found)
 }
 
 /// All adapters, opened.

@@ -38,10 +38,10 @@ pub enum Route {
 
 macro_rules! functions {
     ($($group:literal {
-        $($kind:ident $name:ident $arg:tt $(via $via:ident)? $(= $path:path)?;)*
+        $($kind:ident $name:ident $arg:tt $(via $via:ident)? $(= $path:path)? $(, null $null:ident)?;)*
     })*) => {
         $($(
-            $crate::export::entry!($kind $name $arg $($path)?);
+            $crate::export::entry!($kind $name $arg $($path)? $(, $null)?);
         )*)*
 
         /// Every exported function, in groups.
@@ -60,7 +60,7 @@ macro_rules! functions {
 macro_rules! entry {
     // Written out elsewhere.
     ($kind:ident $name:ident {} $($path:path)?) => {};
-    ($kind:ident $name:ident ($arg:ident) $($path:path)?) => {
+    ($kind:ident $name:ident ($arg:ident) $($path:path)? $(, $null:ident)?) => {
         #[doc = concat!("`NTSTATUS ", stringify!($name), "(", stringify!($arg), " *)`")]
         ///
         /// # Safety
@@ -69,7 +69,7 @@ macro_rules! entry {
         #[no_mangle]
         #[allow(non_snake_case)]
         pub unsafe extern "C" fn $name(arg: *mut core::ffi::c_void) -> opendxg::Status {
-            $crate::export::body!($kind arg $arg $($path)?)
+            $crate::export::body!($kind arg $arg $($path)? $(, $null)?)
         }
     };
 }
@@ -89,12 +89,14 @@ macro_rules! body {
         unsafe { $crate::library::reopening::<$arg>($value) }
     };
     (translated $value:ident $arg:ident $path:path) => {
+        $crate::export::body!(translated $value $arg $path, INVALID_PARAMETER)
+    };
+    (translated $value:ident $arg:ident $path:path, $null:ident) => {
         // SAFETY: the contract of the exported function.
-        unsafe { $crate::library::served($value, $path) }
+        unsafe { $crate::library::served($value, opendxg::Status::$null, $path) }
     };
     (answered $value:ident $arg:ident $path:path) => {
-        // SAFETY: the contract of the exported function.
-        unsafe { $crate::library::served($value, $path) }
+        $crate::export::body!(translated $value $arg $path)
     };
     (pending $value:ident $arg:ident) => {
         $crate::library::not_served($value, opendxg::Status::NOT_SUPPORTED)

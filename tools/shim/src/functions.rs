@@ -11,6 +11,8 @@
 //! | `pending NAME(STRUCT);` | NOT_SUPPORTED until the kernel has a call for it |
 //! | `unsupported NAME(STRUCT);` | NOT_SUPPORTED: displays, or nothing a kernel could do |
 //!
+//! NULL instead of an argument is INVALID_PARAMETER, or what a row names after `null`.
+//!
 //! `{}` in place of an argument marks a function with another signature, written out in
 //! [`signatures`](crate::signatures).
 
@@ -28,7 +30,8 @@ functions! {
         translated D3DKMTEnumAdapters(D3DKMT_ENUMADAPTERS)
             via D3DKMT_ENUMADAPTERS2 = adapters::enum_adapters;
         translated D3DKMTOpenAdapterFromGdiDisplayName(D3DKMT_OPENADAPTERFROMGDIDISPLAYNAME)
-            via D3DKMT_OPENADAPTERFROMLUID = adapters::open_from_gdi_display_name::<u32>;
+            via D3DKMT_OPENADAPTERFROMLUID = adapters::open_from_gdi_display_name::<u32>,
+            null UNSUCCESSFUL;
         translated D3DKMTOpenAdapterFromDeviceName(D3DKMT_OPENADAPTERFROMDEVICENAME)
             via D3DKMT_OPENADAPTERFROMLUID = adapters::open_from_device_name::<u32>;
         answered D3DKMTOpenAdapterFromHdc(D3DKMT_OPENADAPTERFROMHDC)
@@ -269,7 +272,8 @@ functions! {
     "For programs with 16-bit WCHAR" {
         direct D3DKMTQueryAdapterInfo16(D3DKMT_QUERYADAPTERINFO);
         translated D3DKMTOpenAdapterFromGdiDisplayName16(D3DKMT_OPENADAPTERFROMGDIDISPLAYNAME)
-            via D3DKMT_OPENADAPTERFROMLUID = adapters::open_from_gdi_display_name::<u16>;
+            via D3DKMT_OPENADAPTERFROMLUID = adapters::open_from_gdi_display_name::<u16>,
+            null UNSUCCESSFUL;
         translated D3DKMTOpenAdapterFromDeviceName16(D3DKMT_OPENADAPTERFROMDEVICENAME)
             via D3DKMT_OPENADAPTERFROMLUID = adapters::open_from_device_name::<u16>;
         unsupported D3DKMTQueryRemoteVidPnSourceFromGdiDisplayName16(D3DKMT_QUERYREMOTEVIDPNSOURCEFROMGDIDISPLAYNAME);

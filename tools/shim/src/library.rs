@@ -164,14 +164,21 @@ pub(crate) unsafe fn reopening<T: Argument>(arg: *mut c_void) -> Status {
     }
 }
 
-/// Hands the argument to a function of this library.
+/// Hands the argument to a function of this library; NULL is answered with `null`.
 ///
 /// # Safety
 ///
 /// As for [`direct`].
-pub(crate) unsafe fn served<T>(arg: *mut c_void, serve: unsafe fn(&mut T) -> Status) -> Status {
-    if let Err(refused) = enter(arg) {
-        return refused;
+pub(crate) unsafe fn served<T>(
+    arg: *mut c_void,
+    null: Status,
+    serve: unsafe fn(&mut T) -> Status,
+) -> Status {
+    if node().is_none() {
+        return Status::UNSUCCESSFUL;
+    }
+    if arg.is_null() {
+        return null;
     }
     let arg = arg.cast::<T>();
     if !arg.is_aligned() {
