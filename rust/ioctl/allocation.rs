@@ -47,10 +47,10 @@ use crate::{
             bits,
             DriverData,
             Refused,
+            Source,
             Standard,
             MAX_ALLOCATIONS,
-            MAX_PRIVATE_DATA,
-            PAGE, //
+            MAX_PRIVATE_DATA, //
         },
         global_access::Audience,
         handle,
@@ -71,6 +71,7 @@ use crate::{
     }, //
 };
 use kernel::{
+    page::PAGE_SIZE,
     prelude::*,
     sync::Arc, //
 };
@@ -86,8 +87,8 @@ struct Request<'a> {
     call: Call<'a>,
     parent: Parent,
     flags: u32,
-    /// Size of a standard allocation.
-    standard: Option<u64>,
+    /// The description of a standard allocation.
+    standard: Option<Standard>,
     /// Private driver data of the resource.
     driver_data: KVVec<u8>,
 }
@@ -111,18 +112,25 @@ impl Request<'_> {
     /// The memory of an allocation.
     fn storage(&self, info: &D3DDDI_ALLOCATIONINFO2, size: u64) -> Outcome<Arc<Storage>> {
         let write = !self.has(bits::READ_ONLY);
-        let existing = info.existing();
 
-        if self.has(bits::EXISTING_SYS_MEM) {
-            invalid_if(existing == 0 || existing % PAGE != 0)?;
-            Storage::user(existing, size, write)
-        } else if self.has(bits::EXISTING_SECTION) {
-            let fd = handle::nt_fd(existing).ok_or(Status::INVALID_HANDLE)?;
+        match source(self.flags, info)? {
+            Source::New => Storage::system(size),
+            Source::Caller(address) => Storage::user(address, size, write),
+            Source::Section(value) => {
+                let fd = handle::nt_fd(value).ok_or(Status::INVALID_HANDLE)?;
 
-            Storage::section(&self.call.driver.importer, fd, size, write)
-        } else {
-            Storage::system(size)
+                Storage::section(&self.call.driver.importer, fd, size, write)
+            }
         }
+    }
+
+    /// Whether devices of other adapters may open what is made.
+    fn is_cross_adapter(&self) -> bool {
+        self.has(bits::CROSS_ADAPTER)
+            || self
+                .standard
+                .as_ref()
+                .is_some_and(Standard::is_cross_adapter)
     }
 
     /// Makes the allocation that an entry of the array describes.
@@ -134,12 +142,12 @@ impl Request<'_> {
         )?;
 
         let mut driver_data = KVVec::new();
-        let size = match self.standard {
-            Some(size) => {
-                invalid_if(info.PrivateDriverDataSize != 0)?;
+        let size = match &self.standard {
+            // Driver data of the caller may be there and are not looked at (RES-26).
+            Some(Standard { size, .. }) => {
                 driver_data
-                    .extend_from_slice(&DriverData::linear(size).encode(), GFP_KERNEL_ACCOUNT)?;
-                size
+                    .extend_from_slice(&DriverData::linear(*size).encode(), GFP_KERNEL_ACCOUNT)?;
+                *size
             }
             None => {
                 // CAST: bounded above.
@@ -173,7 +181,7 @@ impl Request<'_> {
             },
             Some(self.parent.device.adapter.clone()),
             self.sharing(),
-            self.has(bits::CROSS_ADAPTER),
+            self.is_cross_adapter(),
             self.call.driver.tables.clone(),
             self.call.process.account.charge(Limit::Objects, 1)?,
         );
@@ -204,37 +212,38 @@ impl Request<'_> {
     }
 }
 
-/// The size of the standard allocation that a call describes, if it does.
+/// Where the bytes of an entry of the array are.
+fn source(flags: u32, info: &D3DDDI_ALLOCATIONINFO2) -> Outcome<Source> {
+    // CAST: a usize fits 64 bits.
+    Ok(Source::new(flags, info.existing(), PAGE_SIZE as u64)?)
+}
+
+/// The standard allocation that a call describes, if it does.
 fn standard(
     args: &D3DKMT_CREATEALLOCATION,
     infos: &[D3DDDI_ALLOCATIONINFO2],
-) -> Outcome<Option<u64>> {
+) -> Outcome<Option<Standard>> {
     if args.Flags & bits::STANDARD_ALLOCATION == 0 {
         invalid_if(args.Flags & (bits::EXISTING_SYS_MEM | bits::EXISTING_SECTION) != 0)?;
         return Ok(None);
     }
     invalid_if(args.description() == 0)?;
 
-    let standard = user::read::<D3DKMT_CREATESTANDARDALLOCATION>(args.description())?;
+    let given = user::read::<D3DKMT_CREATESTANDARDALLOCATION>(args.description())?;
+    let first = infos.first();
+    let standard = Standard {
+        driver_data_size: args.PrivateDriverDataSize,
+        count: args.NumAllocations,
+        kind: given.Type,
+        size: given.ExistingHeapData.Size,
+        flags: given.Flags,
+        existing: first.map_or(0, D3DDDI_ALLOCATIONINFO2::existing),
+    };
 
-    allocation_rules::check_standard(
-        &Standard {
-            driver_data_size: args.PrivateDriverDataSize,
-            count: args.NumAllocations,
-            kind: standard.Type,
-            size: standard.ExistingHeapData.Size,
-            flags: standard.Flags,
-        },
-        args.Flags,
-    )?;
-
-    let info = infos.first().ok_or(Refused)?;
-
-    invalid_if(
-        args.Flags & bits::EXISTING_SYS_MEM != 0
-            && (info.existing() == 0 || info.existing() % PAGE != 0),
-    )?;
-    Ok(Some(standard.ExistingHeapData.Size))
+    standard.check(args.Flags)?;
+    // An address has its turn before the resource (RES-19).
+    source(args.Flags, first.ok_or(Refused)?)?;
+    Ok(Some(standard))
 }
 
 /// The array of a call, copied.
@@ -299,7 +308,7 @@ pub(super) fn create<'a>(
     )?;
 
     // CAST: both were bounded above.
-    let driver_data = match standard {
+    let driver_data = match &standard {
         Some(_) => KVVec::new(),
         None => user::read_bytes(args.description(), args.PrivateDriverDataSize as usize)?,
     };
@@ -370,7 +379,13 @@ pub(super) fn create<'a>(
         user::write(entry, &number)?;
     }
     args.hGlobalShare = handles.global;
-    args.Flags = allocation_rules::answered_flags(args.Flags);
+
+    // Whether every entry has new memory, which is zero.
+    let zeroed = infos
+        .iter()
+        .all(|info| matches!(source(args.Flags, info), Ok(Source::New)));
+
+    args.Flags = allocation_rules::answered_flags(args.Flags, zeroed);
     Ok(Publish::Handles(handles))
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! Which allocations and resources may be created, and what the software adapter makes of private
-//! driver data (RES-19, RES-20, RES-23, RES-26, MEM-3).
+//! driver data (RES-19 to RES-21, RES-23, RES-26, MEM-3).
 
 /// Bits of `D3DKMT_CREATEALLOCATIONFLAGS`.
 pub mod bits {
@@ -56,7 +56,7 @@ pub mod bits {
 pub const MAX_ALLOCATIONS: u32 = 4096;
 /// Most bytes of private driver data of one allocation or resource, and of private runtime data.
 pub const MAX_PRIVATE_DATA: u32 = 64 << 10;
-/// Sizes and addresses of standard allocations are multiples of this.
+/// Sizes are multiples of this.
 pub const PAGE: u64 = 4096;
 
 /// A combination that is INVALID_PARAMETER.
@@ -85,11 +85,38 @@ pub fn check_flags(flags: u32) -> Result<(), Refused> {
     )
 }
 
-/// The flags that a creation returns: they say whether its memory is zero, which new memory always is.
-pub fn answered_flags(flags: u32) -> u32 {
-    match flags & (bits::EXISTING_SYS_MEM | bits::EXISTING_SECTION) {
-        0 => flags | bits::ZEROED,
-        _ => flags & !bits::ZEROED,
+/// The flags that a creation returns: they say whether all its memory is zero.
+pub fn answered_flags(flags: u32, zeroed: bool) -> u32 {
+    if zeroed {
+        flags | bits::ZEROED
+    } else {
+        flags & !bits::ZEROED
+    }
+}
+
+/// Where the bytes of an allocation are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// In memory of our own.
+    New,
+    /// In pages of the caller, at this address.
+    Caller(u64),
+    /// In the file behind this descriptor value.
+    Section(u64),
+}
+
+impl Source {
+    /// What the flags of a call say together with the address in an entry of its array. An address
+    /// without a standard allocation is that of the caller's pages, with or without a flag (RES-21).
+    pub fn new(flags: u32, existing: u64, page: u64) -> Result<Self, Refused> {
+        if flags & bits::EXISTING_SECTION != 0 {
+            return Ok(Self::Section(existing));
+        }
+        if flags & bits::EXISTING_SYS_MEM == 0 && existing == 0 {
+            return Ok(Self::New);
+        }
+        refuse_if(existing == 0 || existing % page != 0)?;
+        Ok(Self::Caller(existing))
     }
 }
 
@@ -105,22 +132,38 @@ pub struct Standard {
     pub size: u64,
     /// Flags of `D3DKMT_CREATESTANDARDALLOCATION`.
     pub flags: u32,
+    /// The address or descriptor in its entry of the array.
+    pub existing: u64,
 }
 
-/// `D3DKMT_STANDARDALLOCATIONTYPE_EXISTINGHEAP`.
+/// `D3DKMT_STANDARDALLOCATIONTYPE_EXISTINGHEAP`: memory that is there already.
 const EXISTING_HEAP: u32 = 1;
+/// `D3DKMT_STANDARDALLOCATIONTYPE_CROSSADAPTER`: memory of our own that every adapter can use.
+const CROSS_ADAPTER: u32 = 2;
 
-/// Checks a standard allocation against the flags of its call.
-pub fn check_standard(standard: &Standard, flags: u32) -> Result<(), Refused> {
-    refuse_if(
-        standard.driver_data_size != 0
-            || standard.count != 1
-            || standard.kind != EXISTING_HEAP
-            || standard.size == 0
-            || standard.size % PAGE != 0
-            || standard.flags != 0
-            || flags & (bits::EXISTING_SYS_MEM | bits::EXISTING_SECTION) == 0,
-    )
+impl Standard {
+    /// Checks it against the flags of its call (RES-19).
+    pub fn check(&self, flags: u32) -> Result<(), Refused> {
+        let existing = flags & (bits::EXISTING_SYS_MEM | bits::EXISTING_SECTION) != 0;
+
+        refuse_if(
+            self.driver_data_size != 0
+                || self.count != 1
+                || self.size == 0
+                || self.size % PAGE != 0
+                || self.flags != 0,
+        )?;
+        match self.kind {
+            EXISTING_HEAP => refuse_if(!existing),
+            CROSS_ADAPTER => refuse_if(existing || self.existing != 0),
+            _ => Err(Refused),
+        }
+    }
+
+    /// Whether devices of every adapter may open it.
+    pub fn is_cross_adapter(&self) -> bool {
+        self.kind == CROSS_ADAPTER
+    }
 }
 
 /// Magic number of [`DriverData`]: "DXGA".

@@ -7,7 +7,7 @@ use bitflags::bitflags;
 
 use crate::allocation::Allocation;
 use crate::calls;
-use crate::calls::resource::{Blobs, Memory, NewAllocation};
+use crate::calls::resource::{Blobs, Memory, NewAllocation, Standard};
 use crate::device::Device;
 use crate::handle::slot;
 use crate::pages::Pages;
@@ -61,7 +61,7 @@ pub struct ResourceBuilder<'a> {
     flags: AllocationFlags,
     runtime_data: &'a [u8],
     driver_data: Vec<u8>,
-    standard: Option<u64>,
+    standard: Option<Standard>,
     allocations: Vec<Item<'a>>,
 }
 
@@ -117,7 +117,7 @@ impl<'a> ResourceBuilder<'a> {
 
     /// Makes one standard allocation of pages of this process.
     pub fn existing_pages(mut self, pages: &'a Pages) -> Self {
-        self.standard = Some(pages.len() as u64);
+        self.standard = Some(Standard::Existing(pages.len() as u64));
         let flags = AllocationFlags::STANDARD_ALLOCATION | AllocationFlags::EXISTING_SYS_MEM;
         self.flags(flags)
             .item(Vec::new(), Memory::Existing(pages), Some(pages.len()))
@@ -125,11 +125,21 @@ impl<'a> ResourceBuilder<'a> {
 
     /// Makes one standard allocation of a memfd or a dma-buf, of `size` bytes.
     pub fn existing_section(mut self, file: &'a impl AsFd, size: u64) -> Self {
-        self.standard = Some(size);
+        self.standard = Some(Standard::Existing(size));
         let flags = AllocationFlags::STANDARD_ALLOCATION | AllocationFlags::EXISTING_SECTION;
         let memory = Memory::Section(slot(file.as_fd()));
         self.flags(flags)
             .item(Vec::new(), memory, usize::try_from(size).ok())
+    }
+
+    /// Makes one standard allocation of new memory, of `size` bytes, that devices of every adapter can open.
+    pub fn cross_adapter_memory(mut self, size: u64) -> Self {
+        self.standard = Some(Standard::CrossAdapter(size));
+        self.flags(AllocationFlags::STANDARD_ALLOCATION).item(
+            Vec::new(),
+            Memory::New,
+            usize::try_from(size).ok(),
+        )
     }
 
     /// Sets the priority of the allocation that was added last.

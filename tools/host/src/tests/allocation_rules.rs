@@ -5,7 +5,7 @@
 use proptest::prelude::*;
 
 use crate::logic::allocation_rules::{
-    answered_flags, check_flags, check_standard, DriverData, Refused, Standard, DRIVER_DATA_SIZE,
+    answered_flags, check_flags, DriverData, Refused, Source, Standard, DRIVER_DATA_SIZE,
 };
 
 const CREATE_SHARED: u32 = 1 << 1;
@@ -49,54 +49,119 @@ fn res_19_an_unknown_bit_spoils_good_ones() {
 /// New memory is zero, whatever the caller says; existing memory is what it is.
 #[test]
 fn mem_3_the_answer_says_what_is_zero() {
-    for (flags, answered) in [
-        (0, ZEROED),
-        (ZEROED, ZEROED),
-        (CREATE_SHARED, CREATE_SHARED | ZEROED),
-        (SYS_MEM, SYS_MEM),
-        (SYS_MEM | ZEROED, SYS_MEM),
-        (SECTION | ZEROED | CREATE_SHARED, SECTION | CREATE_SHARED),
+    for (flags, zeroed, answered) in [
+        (0, true, ZEROED),
+        (ZEROED, true, ZEROED),
+        (CREATE_SHARED, true, CREATE_SHARED | ZEROED),
+        (0, false, 0),
+        (SYS_MEM, false, SYS_MEM),
+        (SYS_MEM | ZEROED, false, SYS_MEM),
+        (
+            SECTION | ZEROED | CREATE_SHARED,
+            false,
+            SECTION | CREATE_SHARED,
+        ),
     ] {
-        assert_eq!(answered_flags(flags), answered, "{flags:#x}");
+        assert_eq!(answered_flags(flags, zeroed), answered, "{flags:#x}");
+    }
+}
+
+/// An address is that of the caller's memory, with or without the flag.
+#[test]
+fn res_21_where_the_bytes_are() {
+    const PAGE: u64 = 4096;
+
+    for flags in [0, CREATE_SHARED] {
+        assert_eq!(Source::new(flags, 0, PAGE), Ok(Source::New));
+    }
+    for flags in [0, CREATE_SHARED, SYS_MEM] {
+        let high = u64::MAX & !0xfff;
+
+        for address in [PAGE, 0x7fff_0000, high] {
+            assert_eq!(
+                Source::new(flags, address, PAGE),
+                Ok(Source::Caller(address))
+            );
+        }
+        for address in [1, PAGE - 1, PAGE + 8, u64::MAX] {
+            assert_eq!(Source::new(flags, address, PAGE), Err(Refused));
+        }
+        // Larger pages: an address in the middle of one would show the bytes before it.
+        assert_eq!(Source::new(flags, PAGE, 4 * PAGE), Err(Refused));
+    }
+    assert_eq!(Source::new(SYS_MEM, 0, PAGE), Err(Refused));
+    for value in [0, 3, PAGE] {
+        assert_eq!(
+            Source::new(SECTION, value, PAGE),
+            Ok(Source::Section(value))
+        );
+    }
+}
+
+fn standard(kind: u32) -> Standard {
+    Standard {
+        driver_data_size: 0,
+        count: 1,
+        kind,
+        size: 0x3000,
+        flags: 0,
+        existing: 0,
+    }
+}
+
+type Change = (&'static str, fn(&mut Standard));
+
+/// What is wrong with either type.
+const WRONG: [Change; 9] = [
+    ("driver data", |it| it.driver_data_size = 1),
+    ("no allocation", |it| it.count = 0),
+    ("two allocations", |it| it.count = 2),
+    ("kind 0", |it| it.kind = 0),
+    ("kind 3", |it| it.kind = 3),
+    ("no bytes", |it| it.size = 0),
+    ("a byte more", |it| it.size = 0x3001),
+    ("half a page", |it| it.size = 0x800),
+    ("flags", |it| it.flags = 1),
+];
+
+fn spoilt(kind: u32, flags: u32) {
+    for (what, change) in WRONG {
+        let mut standard = standard(kind);
+        change(&mut standard);
+        assert_eq!(standard.check(flags), Err(Refused), "{kind}: {what}");
     }
 }
 
 #[test]
-fn res_23_a_standard_allocation_is_one_existing_heap_of_pages() {
-    let good = || Standard {
-        driver_data_size: 0,
-        count: 1,
-        kind: 1,
-        size: 0x3000,
-        flags: 0,
-    };
-    type Change = (&'static str, fn(&mut Standard));
-    const WRONG: [Change; 9] = [
-        ("driver data", |it| it.driver_data_size = 1),
-        ("no allocation", |it| it.count = 0),
-        ("two allocations", |it| it.count = 2),
-        ("kind 0", |it| it.kind = 0),
-        ("kind 2", |it| it.kind = 2),
-        ("no bytes", |it| it.size = 0),
-        ("a byte more", |it| it.size = 0x3001),
-        ("half a page", |it| it.size = 0x800),
-        ("flags", |it| it.flags = 1),
-    ];
+fn res_19_an_existing_heap_is_memory_that_is_there() {
     for memory in [SYS_MEM, SECTION] {
-        assert_eq!(check_standard(&good(), memory), Ok(()));
-        for (what, change) in WRONG {
-            let mut standard = good();
-            change(&mut standard);
-            assert_eq!(check_standard(&standard, memory), Err(Refused), "{what}");
-        }
+        let mut good = standard(1);
+        assert_eq!(good.check(memory), Ok(()));
+        good.existing = 0x1000;
+        assert_eq!(good.check(memory), Ok(()));
+        assert!(!good.is_cross_adapter());
+        good.size = u64::MAX & !0xfff;
+        assert_eq!(good.check(memory), Ok(()));
+        spoilt(1, memory);
     }
     // Nothing says where the memory is.
-    assert_eq!(check_standard(&good(), CREATE_SHARED), Err(Refused));
-    let large = Standard {
-        size: u64::MAX & !0xfff,
-        ..good()
-    };
-    assert_eq!(check_standard(&large, SYS_MEM), Ok(()));
+    assert_eq!(standard(1).check(CREATE_SHARED), Err(Refused));
+}
+
+#[test]
+fn res_19_a_cross_adapter_allocation_is_memory_of_ours() {
+    for flags in [0, CREATE_SHARED, CREATE_SHARED | NT] {
+        assert_eq!(standard(2).check(flags), Ok(()));
+        assert!(standard(2).is_cross_adapter());
+        spoilt(2, flags);
+
+        let mut existing = standard(2);
+        existing.existing = 0x1000;
+        assert_eq!(existing.check(flags), Err(Refused));
+    }
+    for memory in [SYS_MEM, SECTION] {
+        assert_eq!(standard(2).check(memory), Err(Refused));
+    }
 }
 
 /// The bytes of `struct opendxg_allocation_data`, field by field.

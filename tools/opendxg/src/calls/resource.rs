@@ -17,8 +17,31 @@ pub(crate) struct Blobs<'a> {
     pub(crate) runtime: &'a [u8],
     /// Private driver data of the resource.
     pub(crate) driver: &'a mut [u8],
-    /// Size of the standard allocation, which has no driver data.
-    pub(crate) standard: Option<u64>,
+    /// The standard allocation, which has no driver data.
+    pub(crate) standard: Option<Standard>,
+}
+
+/// A standard allocation, with its size.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Standard {
+    /// Memory that is there.
+    Existing(u64),
+    /// New memory for every adapter.
+    CrossAdapter(u64),
+}
+
+impl Standard {
+    fn describe(self) -> D3DKMT_CREATESTANDARDALLOCATION {
+        let (kind, size) = match self {
+            Self::Existing(size) => (D3DKMT_STANDARDALLOCATIONTYPE_EXISTINGHEAP, size),
+            Self::CrossAdapter(size) => (D3DKMT_STANDARDALLOCATIONTYPE_CROSSADAPTER, size),
+        };
+        D3DKMT_CREATESTANDARDALLOCATION {
+            Type: kind,
+            ExistingHeapData: D3DKMT_STANDARDALLOCATION_EXISTINGHEAP { Size: size },
+            ..D3DKMT_CREATESTANDARDALLOCATION::default()
+        }
+    }
 }
 
 /// One allocation to create.
@@ -49,11 +72,7 @@ pub(crate) fn create(
     blobs: &mut Blobs<'_>,
     allocations: &mut [NewAllocation<'_>],
 ) -> Result<Vec<u32>> {
-    let standard = blobs.standard.map(|size| D3DKMT_CREATESTANDARDALLOCATION {
-        Type: D3DKMT_STANDARDALLOCATIONTYPE_EXISTINGHEAP,
-        ExistingHeapData: D3DKMT_STANDARDALLOCATION_EXISTINGHEAP { Size: size },
-        ..D3DKMT_CREATESTANDARDALLOCATION::default()
-    });
+    let standard = blobs.standard.map(Standard::describe);
     let infos = allocations.iter_mut().map(info);
     let mut infos = infos.collect::<Result<Vec<D3DDDI_ALLOCATIONINFO2>>>()?;
 

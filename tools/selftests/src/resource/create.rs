@@ -84,6 +84,23 @@ impl Create {
         create
     }
 
+    /// Allocations of these sizes in memory of this process, without any flag that says so.
+    pub fn sized_over(device: &Device, flags: u32, parts: &[(u64, u64)]) -> Self {
+        let sizes: Vec<u64> = parts.iter().map(|&(_, size)| size).collect();
+        let mut create = Self::sized(device, flags, &sizes);
+        for (info, &(address, _)) in create.infos.iter_mut().zip(parts) {
+            info.__bindgen_anon_1.pSystemMem = address;
+        }
+        create
+    }
+
+    /// A standard allocation in new memory that devices of every adapter can open.
+    pub fn cross_adapter(device: &Device, flags: u32, size: u64) -> Self {
+        let mut create = Self::existing(device, flags | flags::STANDARD, size);
+        create.standard.Type = D3DKMT_STANDARDALLOCATIONTYPE_CROSSADAPTER;
+        create
+    }
+
     fn existing(device: &Device, flags: u32, size: u64) -> Self {
         let mut create = Self::new(device, flags, 1);
         create.standard.Type = D3DKMT_STANDARDALLOCATIONTYPE_EXISTINGHEAP;

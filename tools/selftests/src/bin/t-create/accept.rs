@@ -15,6 +15,10 @@ use selftests::{ensure, ensure_eq, fixture, Outcome, Suite};
 pub(crate) fn tests(suite: Suite) -> Suite {
     suite
         .test(
+            "RES-19 a standard allocation of type CROSSADAPTER is memory of ours",
+            cross_adapter,
+        )
+        .test(
             "RES-18 one existing heap, without and with a resource",
             existing_heap,
         )
@@ -165,6 +169,27 @@ fn accepted() -> Outcome {
         Create::over(&device, bits, memory.address(), 0x1000)
             .run()?
             .destroy()?;
+    }
+    Ok(())
+}
+
+/// Memory of ours, zero, which the kernel describes. t-many-adapters opens it on others.
+fn cross_adapter() -> Outcome {
+    let device = fixture::device()?;
+    for bits in [0, flags::RESOURCE, flags::GLOBAL, flags::NT] {
+        let mut create = Create::cross_adapter(&device, bits, 4 * PAGE_SIZE);
+        let mut arg = create.argument();
+        let made = create.run_argument(&mut arg)?;
+        ensure_eq!(
+            arg.Flags,
+            create.flags | D3DKMT_CREATEALLOCATIONFLAGS_Zeroed
+        );
+        let view = made.lock()?;
+        view.is_zero()?;
+        view.fill(9);
+        view.unlock()?;
+        made.lock()?.holds(9)?;
+        made.destroy()?;
     }
     Ok(())
 }

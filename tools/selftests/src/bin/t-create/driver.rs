@@ -48,6 +48,10 @@ pub(crate) fn tests(suite: Suite) -> Suite {
             dropped,
         )
         .test("RES-26 the driver data of a standard allocation", standard)
+        .test(
+            "RES-26 driver data given with a standard allocation are not looked at",
+            standard_ignores,
+        )
         .test("RES-26 RES-25 the largest runtime data", largest)
 }
 
@@ -278,6 +282,36 @@ fn standard() -> Outcome {
     );
     opened.destroy()?;
     made.destroy()
+}
+
+/// Six bytes of anything, or an address that leads nowhere: the core's own description is what peers get.
+fn standard_ignores() -> Outcome {
+    let device = fixture::device()?;
+    let memory = Region::private(PAGE_SIZE as usize)?;
+    let junk = [0xee_u8; 6];
+    for address in [junk.as_ptr() as u64, selftests::memory::UNMAPPED, 0] {
+        for mut create in [
+            Create::over(&device, flags::NT, memory.address(), PAGE_SIZE),
+            Create::cross_adapter(&device, flags::NT, PAGE_SIZE),
+        ] {
+            let mut arg = create.argument();
+            create.infos[0].pPrivateDriverData = address;
+            create.infos[0].PrivateDriverDataSize = junk.len() as u32;
+            let made = create.run_argument(&mut arg)?;
+            let nt = made.share()?;
+            let mut open = OpenNt::new(&device, &nt)?;
+            let opened = open.run()?;
+            let data = described(open.buffers.driver_data(0));
+            ensure_eq!(
+                (data.magic, data.size),
+                (OPENDXG_ALLOCATION_MAGIC, PAGE_SIZE)
+            );
+            opened.destroy()?;
+            made.destroy()?;
+        }
+    }
+    ensure_eq!(junk, [0xee; 6]);
+    Ok(())
 }
 
 fn described(bytes: Outcome<&[u8]>) -> opendxg_allocation_data {

@@ -50,6 +50,10 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         .test("RES-19 RES-4 RES-5 line 9: too many, too large", || {
             without_effect(too_much)
         })
+        .test(
+            "RES-19 RES-4 cross-adapter allocations that are not one",
+            || without_effect(cross_adapter),
+        )
         .test("RES-19 the order of the lines", || without_effect(order))
 }
 
@@ -118,13 +122,10 @@ fn contradictions(device: &Device) -> Outcome {
 
 fn standard(device: &Device) -> Outcome {
     let memory = page()?;
-    let spoilt: [(&str, Spoil); 18] = [
+    let spoilt: [(&str, Spoil); 17] = [
         ("driver data size 1", |_, arg| arg.PrivateDriverDataSize = 1),
         ("driver data size 48", |_, arg| {
             arg.PrivateDriverDataSize = 48
-        }),
-        ("driver data size of the allocation", |create, _| {
-            create.infos[0].PrivateDriverDataSize = 8;
         }),
         ("no allocation", |_, arg| arg.NumAllocations = 0),
         ("two allocations", |create, arg| {
@@ -180,6 +181,37 @@ fn standard(device: &Device) -> Outcome {
         Create::over(device, 0, memory.address(), size).is_refused(IP)?;
     }
     Ok(())
+}
+
+fn cross_adapter(device: &Device) -> Outcome {
+    let memory = page()?;
+    let address = memory.address();
+    let mut existing = Create::cross_adapter(device, flags::RESOURCE, PAGE_SIZE);
+    existing.infos[0].__bindgen_anon_1.pSystemMem = address;
+    existing.is_refused(IP)?;
+    for kind in [flags::SYSTEM_MEMORY, flags::SECTION] {
+        for address in [0, address] {
+            let bits = flags::RESOURCE | kind;
+            let mut create = Create::cross_adapter(device, bits, PAGE_SIZE);
+            create.infos[0].__bindgen_anon_1.pSystemMem = address;
+            create.is_refused(IP)?;
+        }
+    }
+    for size in [0, 1, 0x1100, u64::MAX & !0xfff] {
+        Create::cross_adapter(device, flags::RESOURCE, size).is_refused(IP)?;
+    }
+    Create::cross_adapter(device, 0, 1 << 60).is_refused(Status::NO_MEMORY)?;
+    for count in [0, 2] {
+        let mut create = Create::cross_adapter(device, flags::RESOURCE, PAGE_SIZE);
+        create.infos.push(create.infos[0]);
+        let mut arg = create.argument();
+        arg.NumAllocations = count;
+        create.is_refused_with(&mut arg, IP)?;
+    }
+    let mut create = Create::cross_adapter(device, flags::RESOURCE, PAGE_SIZE);
+    let mut arg = create.argument();
+    arg.PrivateDriverDataSize = 8;
+    create.is_refused_with(&mut arg, IP)
 }
 
 fn not_standard(device: &Device) -> Outcome {

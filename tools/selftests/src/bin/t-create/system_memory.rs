@@ -21,6 +21,14 @@ pub(crate) fn tests(suite: Suite) -> Suite {
             the_same_memory,
         )
         .test(
+            "RES-21 pSystemMem without a flag is the caller's memory",
+            without_flag,
+        )
+        .test(
+            "RES-21 pSystemMem without a flag: the same refusals and the same limit",
+            without_flag_refused,
+        )
+        .test(
             "RES-21 fork: the parent keeps the pages, the child gets copies",
             fork,
         )
@@ -66,6 +74,64 @@ fn the_same_memory() -> Outcome {
         made.destroy()?;
     }
     Ok(())
+}
+
+/// Existing clients give an address alone, and expect their own pages (two entries, one with memory of ours).
+fn without_flag() -> Outcome {
+    let device = fixture::device()?;
+    let size = 4 * PAGE_SIZE;
+    let memory = Region::private(size as usize)?;
+    memory.fill(1);
+    for bits in [0, flags::RESOURCE, flags::NT] {
+        let parts = [(memory.address(), size), (0, PAGE_SIZE)];
+        let mut create = Create::sized_over(&device, bits, &parts);
+        let mut arg = create.argument();
+        let made = create.run_argument(&mut arg)?;
+        ensure_eq!(
+            arg.Flags & D3DKMT_CREATEALLOCATIONFLAGS_Zeroed,
+            0,
+            "it is not all zero"
+        );
+        let view = made.lock_nth(0)?;
+        view.holds(1)?;
+        view.fill(2);
+        memory.holds(2)?;
+        memory.fill(1);
+        view.holds(1)?;
+        made.lock_nth(1)?.is_zero()?;
+        view.unlock()?;
+        made.destroy()?;
+        memory.holds(1)?;
+    }
+    Ok(())
+}
+
+fn without_flag_refused() -> Outcome {
+    let device = fixture::device()?;
+    let memory = Region::private(4 * PAGE_SIZE as usize)?;
+    let address = memory.address();
+    let made = Create::sized(&device, 0, &[PAGE_SIZE]).run()?;
+    let view = made.lock()?;
+    let watch = Watch::start()?;
+    for (address, size) in [
+        (address + 8, PAGE_SIZE),
+        (address, 1 << 30),
+        (view.address(), PAGE_SIZE),
+        (UNMAPPED, PAGE_SIZE),
+        (KERNEL_HALF, PAGE_SIZE),
+    ] {
+        Create::sized_over(&device, 0, &[(address, size)])
+            .is_refused(IP)
+            .map_err(|error| format!("{size:#x} bytes at {address:#x}: {error}"))?;
+    }
+    watch.unchanged()?;
+    let place = address as usize as *mut _;
+    // SAFETY: our own mapping, of which nobody holds a borrow.
+    unsafe { mprotect(place, PAGE_SIZE as usize, MprotectFlags::READ) }?;
+    Create::sized_over(&device, 0, &[(address, PAGE_SIZE)]).is_refused(IP)?;
+    Create::sized_over(&device, flags::READ_ONLY, &[(address, PAGE_SIZE)])
+        .run()?
+        .destroy()
 }
 
 fn fork() -> Outcome {

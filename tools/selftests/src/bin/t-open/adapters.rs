@@ -30,6 +30,10 @@ pub(crate) fn tests(suite: Suite) -> Suite {
             other_adapter,
         )
         .test("RES-53 unless the resource is cross-adapter", cross_adapter)
+        .test(
+            "RES-19 RES-53 a standard allocation of type CROSSADAPTER is, without a flag",
+            cross_adapter_type,
+        )
 }
 
 fn ask(global: u32, nt: u64) -> D3DKMT_GETSHAREDRESOURCEADAPTERLUID {
@@ -120,4 +124,19 @@ fn cross_adapter() -> Outcome {
     opened.lock()?.holds(1)?;
     let opened = OpenNt::new(&there, &nt)?.run()?;
     opened.lock()?.holds(2)
+}
+
+fn cross_adapter_type() -> Outcome {
+    let (here, there) = two_devices()?;
+    let made = Create::cross_adapter(&here, flags::GLOBAL, PAGE_SIZE).run()?;
+    let shared = Create::cross_adapter(&here, flags::NT, PAGE_SIZE).run()?;
+    let nt = shared.share()?;
+    made.lock()?.fill(1);
+    let opened = OpenGlobal::new(&there, made.global)?.run()?;
+    let view = opened.lock()?;
+    view.holds(1)?;
+    view.fill(2);
+    made.lock()?.holds(2)?;
+    let opened = OpenNt::new(&there, &nt)?.run()?;
+    opened.lock()?.is_zero()
 }

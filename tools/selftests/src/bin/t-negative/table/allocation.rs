@@ -43,6 +43,9 @@ const IN_INFO: &[Inside] = &[
     ("Reserved[4]", 88, 8, 1 << 63, INVALID),
     ("PrivateDriverDataSize", 24, 4, 65537, INVALID),
     ("PrivateDriverDataSize", 24, 4, 47, INVALID),
+    // An address is that of memory, flag or not.
+    ("pSystemMem", 8, 8, 0x1001, INVALID),
+    ("pSystemMem", 8, 8, selftests::memory::UNMAPPED, INVALID),
     ("pPrivateDriverData", 16, 8, 0, FAULT),
     (
         "pPrivateDriverData",
@@ -212,7 +215,7 @@ pub(super) const FORMS: &[Form] = &[
             infos(&[
                 ("Flags", 32, 4, 1 << 3, INVALID),
                 ("Reserved[2]", 72, 8, 1, INVALID),
-                ("PrivateDriverDataSize", 24, 4, 48, INVALID),
+                ("PrivateDriverDataSize", 24, 4, 65537, INVALID),
                 ("pSystemMem", 8, 8, 0, INVALID),
                 ("pSystemMem", 8, 8, 0x1001, INVALID),
             ]),
@@ -245,6 +248,86 @@ pub(super) const FORMS: &[Form] = &[
             image.point(48, &info.repeat(2))?;
             image.put32(56, 0x1_0021);
             image.keep_memory(pages);
+            Ok(())
+        },
+    ),
+    create(
+        "cross-adapter",
+        &[
+            DEVICE,
+            in_out(RESOURCE),
+            GLOBAL_SHARE,
+            ignored(12, 4),
+            blob("pPrivateRuntimeData", 16, 24, Some(FAULT)),
+            RUNTIME_SIZE,
+            ignored(28, 4),
+            field(
+                "pStandardAllocation",
+                32,
+                8,
+                Kind::Memory(Memory {
+                    unit: 24,
+                    count_at: None,
+                    writes: false,
+                    null: Some(INVALID),
+                    inside: &[
+                        ("Type", 0, 4, 0, INVALID),
+                        ("Type", 0, 4, 1, INVALID),
+                        ("Type", 0, 4, 0xffff_ffff, INVALID),
+                        ("Size", 8, 8, 0, INVALID),
+                        ("Size", 8, 8, 0x1100, INVALID),
+                        ("Size", 8, 8, 4095, INVALID),
+                        ("Flags", 16, 4, 1, INVALID),
+                        ("Flags", 16, 4, 1 << 31, INVALID),
+                    ],
+                }),
+            ),
+            listed(
+                "PrivateDriverDataSize",
+                40,
+                4,
+                &[0],
+                &[(1, INVALID), (0xffff_ffff, INVALID)],
+            ),
+            listed(
+                "NumAllocations",
+                44,
+                4,
+                &[],
+                &[(0, INVALID), (2, INVALID), (0xffff_ffff, INVALID)],
+            ),
+            infos(&[
+                ("Flags", 32, 4, 1 << 3, INVALID),
+                ("Reserved[2]", 72, 8, 1, INVALID),
+                ("PrivateDriverDataSize", 24, 4, 65537, INVALID),
+                ("pSystemMem", 8, 8, 0x1000, INVALID),
+                ("pSystemMem", 8, 8, 1, INVALID),
+            ]),
+            in_out(field(
+                "Flags",
+                56,
+                4,
+                Kind::Flags {
+                    known: KNOWN_FLAGS,
+                    accept: &[0x1_0001, 0x1_0003, 0x1_0043, 0x1_0801],
+                    refuse: &[0x1_0021, 0x3_0001, 0x3_0021, 0x1_0041],
+                },
+            )),
+            ignored(60, 4),
+            TAG,
+        ],
+        |world, image| {
+            image.put32(0, world.device.handle().0);
+            image.point(16, &[1; 16])?;
+            image.put32(24, 16);
+            let mut standard = [0; 24];
+            standard[0] = D3DKMT_STANDARDALLOCATIONTYPE_CROSSADAPTER as u8;
+            standard[8..16].copy_from_slice(&SIZE.to_ne_bytes());
+            image.point(32, &standard)?;
+            image.put32(44, 1);
+            // One more than there may be.
+            image.point(48, &[0; 2 * 96])?;
+            image.put32(56, 0x1_0001);
             Ok(())
         },
     ),
