@@ -10,7 +10,11 @@
 #ifndef _UAPI_DXG_H
 #define _UAPI_DXG_H
 
-#include "d3dkmthk.h"
+#include "dxg/base.h"
+#include "dxg/status.h"
+#ifndef DXG_NO_D3DKMT
+#include "dxg/d3dkmthk.h"
+#endif
 #include "dxg/info.h"
 #include "dxg/object.h"
 
@@ -77,6 +81,7 @@ struct opendxg_fence_point {
 	__u32 reserved;
 };
 
+#ifndef DXG_NO_D3DKMT
 /**
  * struct opendxg_share_objects - ShareObjects with the mode of the name
  * @share: [in] as for DXG_NR_SHAREOBJECTS, which gives names the mode 0600; its
@@ -89,6 +94,7 @@ struct opendxg_share_objects {
 	__u32 mode;
 	__u32 reserved;
 };
+#endif
 
 /**
  * struct opendxg_allocation_data - private driver data of an allocation on the
@@ -196,11 +202,12 @@ enum dxg_ext_nr {
 	DXG_NR_FENCE_POINT = 0xb8,
 	DXG_NR_CHECKSHAREDRESOURCEACCESS = 0xc8,
 	DXG_NR_CONFIGURESHAREDRESOURCE = 0xc9,
-	DXG_NR_GETRUNTIMEDATA = 0xca,
+	DXG_NR_GETRUNTIMEDATA = 0xca
 };
 
+#ifndef DXG_NO_D3DKMT
 /** enum dxg_ext_ioctl - ioctl codes of the additions */
-enum dxg_ext_ioctl {
+__extension__ enum dxg_ext_ioctl {
 	DXG_IOCTL_EXEC =
 		_IOWR(DXG_IOCTL_TYPE, DXG_NR_EXEC, struct opendxg_exec),
 	DXG_IOCTL_VERSION =
@@ -295,7 +302,8 @@ enum dxg_ext_ioctl {
 		      D3DKMT_CONFIGURESHAREDRESOURCE),
 	DXG_IOCTL_GETRUNTIMEDATA =
 		_IOWR(DXG_IOCTL_TYPE, DXG_NR_GETRUNTIMEDATA,
-		      D3DKMT_GETRUNTIMEDATA),
+		      D3DKMT_GETRUNTIMEDATA)
 };
+#endif /* DXG_NO_D3DKMT */
 
 #endif /* _UAPI_DXG_H */

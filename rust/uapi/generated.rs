@@ -372,6 +372,7 @@ pub const STATUS_GRAPHICS_WRONG_ALLOCATION_DEVICE: dxg_ntstatus = -1071775467;
 pub const STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST: dxg_ntstatus = -1071775466;
 pub const STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE: dxg_ntstatus = -1071775232;
 pub const STATUS_GRAPHICS_VIDPN_SOURCE_IN_USE: dxg_ntstatus = -1071774910;
+pub const _DXG_NTSTATUS_END: dxg_ntstatus = 0;
 pub type dxg_ntstatus = ::core::ffi::c_int;
 #[repr(C)]
 #[derive(Default, Copy, Clone)]
@@ -6445,7 +6446,7 @@ const _: () = {
 pub type D3DKMT_SHAREOBJECTS = _D3DKMT_SHAREOBJECTS;
 #[repr(C)]
 #[derive(Default, Copy, Clone)]
-pub struct _UNICODE_STRING {
+pub struct dxg_unicode_string {
     pub Length: __u16,
     pub MaximumLength: __u16,
     pub _pad0: __u32,
@@ -6453,21 +6454,20 @@ pub struct _UNICODE_STRING {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of _UNICODE_STRING"][::core::mem::size_of::<_UNICODE_STRING>() - 16usize];
-    ["Alignment of _UNICODE_STRING"][::core::mem::align_of::<_UNICODE_STRING>() - 8usize];
-    ["Offset of field: _UNICODE_STRING::Length"]
-        [::core::mem::offset_of!(_UNICODE_STRING, Length) - 0usize];
-    ["Offset of field: _UNICODE_STRING::MaximumLength"]
-        [::core::mem::offset_of!(_UNICODE_STRING, MaximumLength) - 2usize];
-    ["Offset of field: _UNICODE_STRING::_pad0"]
-        [::core::mem::offset_of!(_UNICODE_STRING, _pad0) - 4usize];
-    ["Offset of field: _UNICODE_STRING::Buffer"]
-        [::core::mem::offset_of!(_UNICODE_STRING, Buffer) - 8usize];
+    ["Size of dxg_unicode_string"][::core::mem::size_of::<dxg_unicode_string>() - 16usize];
+    ["Alignment of dxg_unicode_string"][::core::mem::align_of::<dxg_unicode_string>() - 8usize];
+    ["Offset of field: dxg_unicode_string::Length"]
+        [::core::mem::offset_of!(dxg_unicode_string, Length) - 0usize];
+    ["Offset of field: dxg_unicode_string::MaximumLength"]
+        [::core::mem::offset_of!(dxg_unicode_string, MaximumLength) - 2usize];
+    ["Offset of field: dxg_unicode_string::_pad0"]
+        [::core::mem::offset_of!(dxg_unicode_string, _pad0) - 4usize];
+    ["Offset of field: dxg_unicode_string::Buffer"]
+        [::core::mem::offset_of!(dxg_unicode_string, Buffer) - 8usize];
 };
-pub type UNICODE_STRING = _UNICODE_STRING;
 #[repr(C)]
 #[derive(Default, Copy, Clone)]
-pub struct _OBJECT_ATTRIBUTES {
+pub struct dxg_object_attributes {
     pub Length: __u32,
     pub _pad0: __u32,
     pub RootDirectory: __u64,
@@ -6479,26 +6479,28 @@ pub struct _OBJECT_ATTRIBUTES {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of _OBJECT_ATTRIBUTES"][::core::mem::size_of::<_OBJECT_ATTRIBUTES>() - 48usize];
-    ["Alignment of _OBJECT_ATTRIBUTES"][::core::mem::align_of::<_OBJECT_ATTRIBUTES>() - 8usize];
-    ["Offset of field: _OBJECT_ATTRIBUTES::Length"]
-        [::core::mem::offset_of!(_OBJECT_ATTRIBUTES, Length) - 0usize];
-    ["Offset of field: _OBJECT_ATTRIBUTES::_pad0"]
-        [::core::mem::offset_of!(_OBJECT_ATTRIBUTES, _pad0) - 4usize];
-    ["Offset of field: _OBJECT_ATTRIBUTES::RootDirectory"]
-        [::core::mem::offset_of!(_OBJECT_ATTRIBUTES, RootDirectory) - 8usize];
-    ["Offset of field: _OBJECT_ATTRIBUTES::ObjectName"]
-        [::core::mem::offset_of!(_OBJECT_ATTRIBUTES, ObjectName) - 16usize];
-    ["Offset of field: _OBJECT_ATTRIBUTES::Attributes"]
-        [::core::mem::offset_of!(_OBJECT_ATTRIBUTES, Attributes) - 24usize];
-    ["Offset of field: _OBJECT_ATTRIBUTES::_pad1"]
-        [::core::mem::offset_of!(_OBJECT_ATTRIBUTES, _pad1) - 28usize];
-    ["Offset of field: _OBJECT_ATTRIBUTES::SecurityDescriptor"]
-        [::core::mem::offset_of!(_OBJECT_ATTRIBUTES, SecurityDescriptor) - 32usize];
-    ["Offset of field: _OBJECT_ATTRIBUTES::SecurityQualityOfService"]
-        [::core::mem::offset_of!(_OBJECT_ATTRIBUTES, SecurityQualityOfService) - 40usize];
+    ["Size of dxg_object_attributes"][::core::mem::size_of::<dxg_object_attributes>() - 48usize];
+    ["Alignment of dxg_object_attributes"]
+        [::core::mem::align_of::<dxg_object_attributes>() - 8usize];
+    ["Offset of field: dxg_object_attributes::Length"]
+        [::core::mem::offset_of!(dxg_object_attributes, Length) - 0usize];
+    ["Offset of field: dxg_object_attributes::_pad0"]
+        [::core::mem::offset_of!(dxg_object_attributes, _pad0) - 4usize];
+    ["Offset of field: dxg_object_attributes::RootDirectory"]
+        [::core::mem::offset_of!(dxg_object_attributes, RootDirectory) - 8usize];
+    ["Offset of field: dxg_object_attributes::ObjectName"]
+        [::core::mem::offset_of!(dxg_object_attributes, ObjectName) - 16usize];
+    ["Offset of field: dxg_object_attributes::Attributes"]
+        [::core::mem::offset_of!(dxg_object_attributes, Attributes) - 24usize];
+    ["Offset of field: dxg_object_attributes::_pad1"]
+        [::core::mem::offset_of!(dxg_object_attributes, _pad1) - 28usize];
+    ["Offset of field: dxg_object_attributes::SecurityDescriptor"]
+        [::core::mem::offset_of!(dxg_object_attributes, SecurityDescriptor) - 32usize];
+    ["Offset of field: dxg_object_attributes::SecurityQualityOfService"]
+        [::core::mem::offset_of!(dxg_object_attributes, SecurityQualityOfService) - 40usize];
 };
-pub type OBJECT_ATTRIBUTES = _OBJECT_ATTRIBUTES;
+pub type UNICODE_STRING = dxg_unicode_string;
+pub type OBJECT_ATTRIBUTES = dxg_object_attributes;
 #[repr(C)]
 #[derive(Default, Copy, Clone)]
 pub struct _D3DKMT_OPENNTHANDLEFROMNAME {
@@ -10017,8 +10019,8 @@ const _: () = {
 pub struct opendxg_resolve_weak {
     pub fd: __s32,
     pub flags: __u32,
-    pub device: D3DKMT_HANDLE,
-    pub handle: D3DKMT_HANDLE,
+    pub device: __u32,
+    pub handle: __u32,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
@@ -10092,9 +10094,9 @@ const _: () = {
 #[repr(C)]
 #[derive(Default, Copy, Clone)]
 pub struct opendxg_dup_local {
-    pub handle: D3DKMT_HANDLE,
+    pub handle: __u32,
     pub index: __u32,
-    pub new_handle: D3DKMT_HANDLE,
+    pub new_handle: __u32,
     pub reserved: __u32,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
@@ -10113,8 +10115,8 @@ const _: () = {
 #[repr(C)]
 #[derive(Default, Copy, Clone)]
 pub struct opendxg_get_container {
-    pub allocation: D3DKMT_HANDLE,
-    pub container: D3DKMT_HANDLE,
+    pub allocation: __u32,
+    pub container: __u32,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
@@ -10129,7 +10131,7 @@ const _: () = {
 #[repr(C)]
 #[derive(Default, Copy, Clone)]
 pub struct opendxg_export_dmabuf {
-    pub allocation: D3DKMT_HANDLE,
+    pub allocation: __u32,
     pub flags: __u32,
     pub fd: __s32,
     pub reserved: __u32,

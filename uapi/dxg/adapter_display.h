@@ -219,9 +219,9 @@ typedef struct _D3DKMT_QUERY_SCANOUT_CAPS {
  * typedef D3DKMT_DISPLAY_CAPS - abilities of displaying
  */
 typedef __u64 __attribute__((aligned(8))) D3DKMT_DISPLAY_CAPS;
-enum _D3DKMT_DISPLAY_CAPS {
-	D3DKMT_DISPLAY_CAPS_PreferPhysicallyContiguous = 0x0000000000000001ULL,
-	D3DKMT_DISPLAY_CAPS_Reserved = 0xfffffffffffffffeULL,
+__extension__ enum _D3DKMT_DISPLAY_CAPS {
+	D3DKMT_DISPLAY_CAPS_PreferPhysicallyContiguous = 0x00000001,
+	D3DKMT_DISPLAY_CAPS_Reserved = ~(__u64)1
 };
 
 #endif /* _UAPI_DXG_ADAPTER_DISPLAY_H */

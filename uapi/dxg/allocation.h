@@ -23,7 +23,7 @@ enum _D3DKMT_STANDARDALLOCATIONTYPE {
 	D3DKMT_STANDARDALLOCATIONTYPE_EXISTINGHEAP = 1,
 	D3DKMT_STANDARDALLOCATIONTYPE_INTERNALBACKINGSTORE = 2,
 	D3DKMT_STANDARDALLOCATIONTYPE_CROSSADAPTER = 2,
-	D3DKMT_STANDARDALLOCATIONTYPE_MAX = 3,
+	D3DKMT_STANDARDALLOCATIONTYPE_MAX = 3
 };
 
 /**
@@ -100,7 +100,7 @@ typedef struct _D3DDDI_ALLOCATIONINFO {
 typedef struct _D3DDDI_ALLOCATIONINFO2 {
 	D3DKMT_HANDLE hAllocation;
 	__u32 _pad0;
-	union {
+	__extension__ union {
 		__aligned_u64 hSection;
 		__aligned_u64 pSystemMem;
 	};
@@ -110,7 +110,7 @@ typedef struct _D3DDDI_ALLOCATIONINFO2 {
 	__u32 Flags;
 	__u32 _pad1;
 	D3DGPU_VIRTUAL_ADDRESS GpuVirtualAddress;
-	union {
+	__extension__ union {
 		__u32 Priority;
 		__aligned_u64 Unused;
 	};
@@ -183,13 +183,13 @@ typedef struct _D3DKMT_CREATEALLOCATION {
 	__aligned_u64 pPrivateRuntimeData;
 	__u32 PrivateRuntimeDataSize;
 	__u32 _pad1;
-	union {
+	__extension__ union {
 		__aligned_u64 pStandardAllocation;
 		__aligned_u64 pPrivateDriverData;
 	};
 	__u32 PrivateDriverDataSize;
 	__u32 NumAllocations;
-	union {
+	__extension__ union {
 		__aligned_u64 pAllocationInfo;
 		__aligned_u64 pAllocationInfo2;
 	};

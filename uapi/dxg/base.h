@@ -19,10 +19,32 @@
 
 #include <linux/types.h>
 
+/*
+ * Other headers of the same world. Wine's, Windows' and DirectX-Headers' declare
+ * LUID, UNICODE_STRING, STATUS_SUCCESS and more. A file may include both:
+ *
+ *  - Theirs first: they are recognised by DECLARE_HANDLE, which all of them
+ *    define, and their types are used.
+ *  - Ours first: the file defines DXG_NO_WINDOWS_TYPES before.
+ *
+ * In both cases these headers declare none of Windows' types. They define
+ * those of the STATUS_ and OBJ_ constants that are no macros yet.
+ *
+ * A d3dkmthk.h of the WDK or of Wine declares the very same D3DKMT types: beside
+ * it, or with DXG_NO_D3DKMT, dxg.h and opendxg.h declare the additions only.
+ */
+#if !defined(DXG_NO_WINDOWS_TYPES) && !defined(DECLARE_HANDLE)
+#define DXG_WINDOWS_TYPES
+#endif
+#if defined(__WINE_D3DKMTHK_H) || defined(_D3DKMTHK_H_)
+#define DXG_NO_D3DKMT
+#endif
+
 #ifndef __aligned_s64
 #define __aligned_s64 __s64 __attribute__((aligned(8)))
 #endif
 
+#ifndef DXG_NO_D3DKMT
 /**
  * typedef D3DKMT_HANDLE - name of an object
  *
@@ -39,10 +61,10 @@ typedef __u32 D3DKMT_HANDLE;
 typedef __u64 __attribute__((aligned(8))) D3DGPU_VIRTUAL_ADDRESS;
 
 /*
- * A program that also includes headers which declare LUID defines
- * DXG_NO_WINDOWS_TYPES first; the layout is the same.
+ * DXG_LUID is the type of the system-wide name of an adapter: LUID, or struct
+ * dxg_luid where LUID belongs to a header that comes later.
  */
-#ifndef DXG_NO_WINDOWS_TYPES
+#ifdef DXG_WINDOWS_TYPES
 /**
  * struct _LUID - system-wide name of an adapter
  * @LowPart: low 32 bits
@@ -52,6 +74,15 @@ typedef struct _LUID {
 	__u32 LowPart;
 	__s32 HighPart;
 } LUID;
+#define DXG_LUID LUID
+#elif defined(DECLARE_HANDLE)
+#define DXG_LUID LUID
+#elif !defined(DXG_LUID)
+struct dxg_luid {
+	__u32 LowPart;
+	__s32 HighPart;
+};
+#define DXG_LUID struct dxg_luid
 #endif
 
 /* Limits of the arrays that lie inside argument structs. */
@@ -69,5 +100,6 @@ typedef struct _LUID {
 #define DXGKDDI_INTERFACE_VERSION_WDDM3_0		0xf003
 #define DXGKDDI_INTERFACE_VERSION_WDDM3_1		0x10004
 #define DXGKDDI_INTERFACE_VERSION_WDDM3_2		0x11007
+#endif /* DXG_NO_D3DKMT */
 
 #endif /* _UAPI_DXG_BASE_H */

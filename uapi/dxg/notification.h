@@ -18,7 +18,7 @@
  * @Handle: [out] registration, opaque
  */
 typedef struct _D3DKMT_REGISTERTRIMNOTIFICATION {
-	LUID AdapterLuid;
+	DXG_LUID AdapterLuid;
 	D3DKMT_HANDLE hDevice;
 	__u32 _pad0;
 	__aligned_u64 Callback;

@@ -22,7 +22,7 @@ enum opendxg_handle_type {
 	OPENDXG_HANDLE_LOCAL = 1,
 	OPENDXG_HANDLE_NT = 2,
 	OPENDXG_HANDLE_GLOBAL = 3,
-	OPENDXG_HANDLE_WEAK = 4,
+	OPENDXG_HANDLE_WEAK = 4
 };
 
 /**
@@ -35,7 +35,7 @@ enum opendxg_handle_type {
 enum opendxg_object_type {
 	OPENDXG_TYPE_RESOURCE = 1,
 	OPENDXG_TYPE_SYNC_OBJECT = 2,
-	OPENDXG_TYPE_KEYED_MUTEX = 3,
+	OPENDXG_TYPE_KEYED_MUTEX = 3
 };
 
 /**
@@ -50,7 +50,7 @@ enum opendxg_object_type {
 enum opendxg_object_kind {
 	OPENDXG_KIND_RESOURCE = 32,
 	OPENDXG_KIND_ALLOCATION = 33,
-	OPENDXG_KIND_KEYED_MUTEX = 34,
+	OPENDXG_KIND_KEYED_MUTEX = 34
 };
 
 /**
@@ -152,8 +152,8 @@ struct opendxg_open_weak {
 struct opendxg_resolve_weak {
 	__s32 fd;
 	__u32 flags;
-	D3DKMT_HANDLE device;
-	D3DKMT_HANDLE handle;
+	__u32 device;
+	__u32 handle;
 };
 
 /**
@@ -210,9 +210,9 @@ struct opendxg_watch_state {
  * @reserved: [in] 0
  */
 struct opendxg_dup_local {
-	D3DKMT_HANDLE handle;
+	__u32 handle;
 	__u32 index;
-	D3DKMT_HANDLE new_handle;
+	__u32 new_handle;
 	__u32 reserved;
 };
 
@@ -225,8 +225,8 @@ struct opendxg_dup_local {
  *	part of a resource
  */
 struct opendxg_get_container {
-	D3DKMT_HANDLE allocation;
-	D3DKMT_HANDLE container;
+	__u32 allocation;
+	__u32 container;
 };
 
 /**
@@ -239,7 +239,7 @@ struct opendxg_get_container {
  * A handle that was opened read-only exports read-only.
  */
 struct opendxg_export_dmabuf {
-	D3DKMT_HANDLE allocation;
+	__u32 allocation;
 	__u32 flags;
 	__s32 fd;
 	__u32 reserved;

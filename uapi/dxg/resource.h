@@ -112,7 +112,7 @@ typedef struct _D3DKMT_OPENRESOURCE {
 	D3DKMT_HANDLE hGlobalShare;
 	__u32 NumAllocations;
 	__u32 _pad0;
-	union {
+	__extension__ union {
 		__aligned_u64 pOpenAllocationInfo;
 		__aligned_u64 pOpenAllocationInfo2;
 	};
@@ -185,7 +185,7 @@ typedef struct _D3DKMT_GETSHAREDRESOURCEADAPTERLUID {
 	D3DKMT_HANDLE hGlobalShare;
 	__u32 _pad0;
 	__aligned_u64 hNtHandle;
-	LUID AdapterLuid;
+	DXG_LUID AdapterLuid;
 } D3DKMT_GETSHAREDRESOURCEADAPTERLUID;
 
 /* Access rights of an NT handle of a resource. */

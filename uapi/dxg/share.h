@@ -33,20 +33,21 @@ typedef struct _D3DKMT_SHAREOBJECTS {
 } D3DKMT_SHAREOBJECTS;
 
 /**
- * struct _UNICODE_STRING - a counted string
+ * struct dxg_unicode_string - a counted string: UNICODE_STRING
  * @Length: [in] bytes, even, without terminator
  * @MaximumLength: [in] bytes
  * @Buffer: [in] pointer to __u16[], UTF-16LE
  */
-typedef struct _UNICODE_STRING {
+struct dxg_unicode_string {
 	__u16 Length;
 	__u16 MaximumLength;
 	__u32 _pad0;
 	__aligned_u64 Buffer;
-} UNICODE_STRING;
+};
 
 /**
- * struct _OBJECT_ATTRIBUTES - name and inheritance of an NT handle
+ * struct dxg_object_attributes - name and inheritance of an NT handle:
+ *	OBJECT_ATTRIBUTES
  * @Length: [in] 48
  * @RootDirectory: [in] nt64
  * @ObjectName: [in] pointer to UNICODE_STRING, or 0
@@ -54,7 +55,7 @@ typedef struct _UNICODE_STRING {
  * @SecurityDescriptor: [in] address of a security descriptor, or 0
  * @SecurityQualityOfService: [in] address, not used
  */
-typedef struct _OBJECT_ATTRIBUTES {
+struct dxg_object_attributes {
 	__u32 Length;
 	__u32 _pad0;
 	__aligned_u64 RootDirectory;
@@ -63,7 +64,12 @@ typedef struct _OBJECT_ATTRIBUTES {
 	__u32 _pad1;
 	__aligned_u64 SecurityDescriptor;
 	__aligned_u64 SecurityQualityOfService;
-} OBJECT_ATTRIBUTES;
+};
+
+#ifdef DXG_WINDOWS_TYPES
+typedef struct dxg_unicode_string UNICODE_STRING;
+typedef struct dxg_object_attributes OBJECT_ATTRIBUTES;
+#endif
 
 /**
  * struct _D3DKMT_OPENNTHANDLEFROMNAME - get an NT handle of a named resource
@@ -161,9 +167,11 @@ struct d3dkmt_opensyncobjectfromsyncfile {
 };
 
 /* Attributes of OBJECT_ATTRIBUTES. */
+#if !defined(DXG_NO_WINDOWS_TYPES) && !defined(OBJ_INHERIT)
 #define OBJ_INHERIT				0x00000002
 #define OBJ_PERMANENT				0x00000010
 #define OBJ_CASE_INSENSITIVE			0x00000040
 #define OBJ_OPENIF				0x00000080
+#endif
 
 #endif /* _UAPI_DXG_SHARE_H */

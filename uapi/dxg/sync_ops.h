@@ -49,7 +49,7 @@ typedef struct _D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2 {
 	D3DDDICB_SIGNALFLAGS Flags;
 	__u32 BroadcastContextCount;
 	D3DKMT_HANDLE BroadcastContext[D3DDDI_MAX_BROADCAST_CONTEXT];
-	union {
+	__extension__ union {
 		struct D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2_Fence Fence;
 		__aligned_u64 CpuEventHandle;
 		__aligned_u64 Reserved[8];
@@ -92,7 +92,7 @@ typedef struct _D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2 {
 	D3DKMT_HANDLE hContext;
 	__u32 ObjectCount;
 	D3DKMT_HANDLE ObjectHandleArray[D3DDDI_MAX_OBJECT_WAITED_ON];
-	union {
+	__extension__ union {
 		struct D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2_Fence Fence;
 		__aligned_u64 Reserved[8];
 	};
@@ -181,7 +181,7 @@ typedef struct _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU {
 	D3DKMT_HANDLE hContext;
 	__u32 ObjectCount;
 	__aligned_u64 ObjectHandleArray;
-	union {
+	__extension__ union {
 		__aligned_u64 MonitoredFenceValueArray;
 		__aligned_u64 Reserved[8];
 	};
@@ -210,7 +210,7 @@ typedef struct _D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2 {
 	D3DDDICB_SIGNALFLAGS Flags;
 	__u32 BroadcastContextCount;
 	__aligned_u64 BroadcastContextArray;
-	union {
+	__extension__ union {
 		__aligned_u64 FenceValue;
 		__aligned_u64 CpuEventHandle;
 		__aligned_u64 MonitoredFenceValueArray;
@@ -234,7 +234,7 @@ typedef struct _D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMGPU {
 	D3DKMT_HANDLE hContext;
 	__u32 ObjectCount;
 	__aligned_u64 ObjectHandleArray;
-	union {
+	__extension__ union {
 		__aligned_u64 MonitoredFenceValueArray;
 		__aligned_u64 FenceValue;
 		__aligned_u64 Reserved[8];

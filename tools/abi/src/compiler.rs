@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Compilers that judge a source file, which they read from standard input.
 
+use std::ffi::OsStr;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -94,6 +95,11 @@ impl Compiler {
 
     /// Compiles `source` with every warning an error; the messages if it is refused.
     pub fn compile(&self, source: &str) -> Result<(), String> {
+        self.compile_beside(source, &[])
+    }
+
+    /// Like [`Compiler::compile`], with headers of others, whose own warnings do not count.
+    pub fn compile_beside(&self, source: &str, others: &[PathBuf]) -> Result<(), String> {
         let mut command = Command::new(self.program);
         let metadata = scratch();
         command.args(self.options);
@@ -102,6 +108,13 @@ impl Compiler {
                 .args(["-Wall", "-Wextra", "-Wpadded", "-Werror", "-fsyntax-only"])
                 .arg("-I")
                 .arg(root().join("uapi"))
+                .arg("-I")
+                .arg(root().join("tools/shim/include"))
+                .args(
+                    others
+                        .iter()
+                        .flat_map(|other| [OsStr::new("-isystem"), other.as_os_str()]),
+                )
                 .args(match dialect {
                     Dialect::C => ["-x", "c", "-"],
                     Dialect::Cpp => ["-x", "c++", "-"],

@@ -3,7 +3,7 @@
  * A client without a library: the headers and ioctl(2). Built for 64 and for
  * 32 bits; a 32-bit process sends the same bytes (abi.md section 2.3).
  */
-#include <d3dkmthk.h>
+#include <dxg/d3dkmthk.h>
 #include <dxg.h>
 #include <dxg/status.h>
 

@@ -16,42 +16,50 @@
 #ifndef _OPENDXG_H
 #define _OPENDXG_H
 
+#include <dxg.h>
+
+#ifdef DXG_NO_D3DKMT
+typedef __s32 DXG_NTSTATUS;
+#else
 #include <d3dkmt.h>
+#endif
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 /* What is behind a handle of any kind. */
-NTSTATUS opendxg_query_object(struct opendxg_query_object *args);
+DXG_NTSTATUS opendxg_query_object(struct opendxg_query_object *args);
 
 /* Another NT handle with at most the same access. */
-NTSTATUS opendxg_dup_nt(struct opendxg_dup_nt *args);
+DXG_NTSTATUS opendxg_dup_nt(struct opendxg_dup_nt *args);
 
 /* The information store: see Documentation/metadata.md. */
-NTSTATUS opendxg_set_info(struct opendxg_set_info *args);
-NTSTATUS opendxg_get_info(struct opendxg_get_info *args);
-NTSTATUS opendxg_enum_info(struct opendxg_enum_info *args);
-NTSTATUS opendxg_delete_info(struct opendxg_delete_info *args);
+DXG_NTSTATUS opendxg_set_info(struct opendxg_set_info *args);
+DXG_NTSTATUS opendxg_get_info(struct opendxg_get_info *args);
+DXG_NTSTATUS opendxg_enum_info(struct opendxg_enum_info *args);
+DXG_NTSTATUS opendxg_delete_info(struct opendxg_delete_info *args);
 
 /* Knowing an object without keeping it alive. Descriptors end with close(). */
-NTSTATUS opendxg_open_weak(struct opendxg_open_weak *args);
-NTSTATUS opendxg_resolve_weak(struct opendxg_resolve_weak *args);
-NTSTATUS opendxg_watch(struct opendxg_watch *args);
-NTSTATUS opendxg_watch_state(int fd, struct opendxg_watch_state *args);
+DXG_NTSTATUS opendxg_open_weak(struct opendxg_open_weak *args);
+DXG_NTSTATUS opendxg_resolve_weak(struct opendxg_resolve_weak *args);
+DXG_NTSTATUS opendxg_watch(struct opendxg_watch *args);
+DXG_NTSTATUS opendxg_watch_state(int fd, struct opendxg_watch_state *args);
 
 /* More local handles of an object, its container. */
-NTSTATUS opendxg_dup_local(struct opendxg_dup_local *args);
-NTSTATUS opendxg_get_container(struct opendxg_get_container *args);
+DXG_NTSTATUS opendxg_dup_local(struct opendxg_dup_local *args);
+DXG_NTSTATUS opendxg_get_container(struct opendxg_get_container *args);
 
 /* A dma-buf of an allocation. */
-NTSTATUS opendxg_export_dmabuf(struct opendxg_export_dmabuf *args);
+DXG_NTSTATUS opendxg_export_dmabuf(struct opendxg_export_dmabuf *args);
 
+#ifndef DXG_NO_D3DKMT
 /* D3DKMTShareObjects with the mode of the name. */
-NTSTATUS opendxg_share_objects(struct opendxg_share_objects *args);
+DXG_NTSTATUS opendxg_share_objects(struct opendxg_share_objects *args);
+#endif
 
 /* A descriptor that polls readable when a fence reaches a value. */
-NTSTATUS opendxg_fence_point(struct opendxg_fence_point *args);
+DXG_NTSTATUS opendxg_fence_point(struct opendxg_fence_point *args);
 
 /*
  * Runs function(context) once, when the last local handle that this process has
@@ -68,7 +76,7 @@ NTSTATUS opendxg_fence_point(struct opendxg_fence_point *args);
  * resource) keeps no count of its own: its references are local handles of the
  * container or of its parts, and the function is its destructor.
  */
-NTSTATUS opendxg_set_cleanup(D3DKMT_HANDLE handle, void (*function)(void *),
+DXG_NTSTATUS opendxg_set_cleanup(__u32 handle, void (*function)(void *),
 			     void *context);
 
 #ifdef __cplusplus

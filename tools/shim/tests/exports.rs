@@ -3,7 +3,8 @@
 //! expect.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use d3dkmt::functions::GROUPS;
 use object::{Object, ObjectSymbol};
@@ -74,23 +75,58 @@ fn declared(header: &str, prefix: &str) -> (String, Names) {
     (text, names)
 }
 
-/// The names declared by the header, before the preprocessor renames some.
+/// The names declared by the header. Some lead to a symbol of another name.
 #[test]
 fn header() {
     let (text, declared) = declared("include/d3dkmt.h", "D3DKMT");
-    let renamed = text
-        .lines()
-        .filter(|line| line.starts_with("#define D3DKMT"));
-    // Declared under the plain name, compiled as the other one.
-    let renamed = renamed.count();
+    let renamed = text.matches("__asm__(\"D3DKMT").count();
     let functions = expected().into_iter();
     let functions = functions.filter(|name| name.starts_with("D3DKMT"));
     let (sixteen, plain): (Names, Names) = functions.partition(|name| name.ends_with("16"));
     assert_same(&declared, &plain);
     assert_eq!(renamed, sixteen.len());
     for name in sixteen {
-        assert!(text.contains(&name), "{name}");
+        assert!(text.contains(&format!("__asm__(\"{name}\")")), "{name}");
     }
+}
+
+/// L8: a program that calls the functions under their plain names reaches the forms with 16-bit text. No macro
+/// changes the names, so members and texts of a program keep theirs.
+#[test]
+fn plain_names_lead_to_16_bit_text() {
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let (text, object) = (directory.join("plain.cc"), directory.join("plain.o"));
+    let program = "#include <d3dkmt.h>\n\
+        #define TEXT_OF(name) #name\n\
+        #define TEXT(name) TEXT_OF(name)\n\
+        struct table { NTSTATUS (*D3DKMTQueryAdapterInfo)(const D3DKMT_QUERYADAPTERINFO *); };\n\
+        static_assert(sizeof TEXT(D3DKMTQueryAdapterInfo) == sizeof \"D3DKMTQueryAdapterInfo\", \"\");\n\
+        void fill(table *functions) { functions->D3DKMTQueryAdapterInfo = &D3DKMTQueryAdapterInfo; }\n\
+        NTSTATUS open(D3DKMT_OPENADAPTERFROMGDIDISPLAYNAME *args) \
+        { return D3DKMTOpenAdapterFromGdiDisplayName(args); }\n";
+    std::fs::write(&text, program).unwrap();
+    let output = Command::new("c++")
+        .args(["-std=c++17", "-Wall", "-Wextra", "-Werror", "-c", "-I"])
+        .arg(source("include"))
+        .arg("-I")
+        .arg(source("../../uapi"))
+        .arg(&text)
+        .arg("-o")
+        .arg(&object)
+        .output()
+        .unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+    let bytes = std::fs::read(&object).unwrap();
+    let object = object::File::parse(&*bytes).unwrap();
+    let needed = object.symbols().filter(|symbol| symbol.is_undefined());
+    let needed = needed.map(|symbol| symbol.name().unwrap().to_string());
+    let needed: Names = needed.filter(|name| name.starts_with("D3DKMT")).collect();
+    let wanted = [
+        "D3DKMTQueryAdapterInfo16",
+        "D3DKMTOpenAdapterFromGdiDisplayName16",
+    ];
+    assert_same(&needed, &wanted.map(String::from).into());
 }
 
 #[test]

@@ -256,7 +256,7 @@ struct opendxg_opencl_info {
  */
 enum opendxg_sync_role {
 	OPENDXG_SYNC_TIMELINE = 1,
-	OPENDXG_SYNC_FRAMES = 2,
+	OPENDXG_SYNC_FRAMES = 2
 };
 
 /**
