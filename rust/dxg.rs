@@ -35,7 +35,8 @@ use kernel::{
 };
 use sys::{
     chardev::Registration,
-    params, //
+    params,
+    work::Worker, //
 };
 
 module! {
@@ -54,11 +55,16 @@ struct OpenDxg {
 }
 
 /// What runs by itself. Dropping it ends that, once nobody can start anything any more.
-struct Running(Arc<Driver>);
+struct Running {
+    driver: Arc<Driver>,
+    _worker: Worker,
+}
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.0.tables.mutex_owners.stop();
+        // The last ones besides the worker itself that queue anything. It goes after this, with what is
+        // still queued.
+        self.driver.tables.mutex_owners.stop();
     }
 }
 
@@ -79,8 +85,12 @@ impl kernel::Module for OpenDxg {
             return Err(EINVAL);
         }
 
+        let worker = Worker::start(c"opendxg")?;
         let driver = Driver::new(adapters)?;
-        let running = Running(driver.clone());
+        let running = Running {
+            driver: driver.clone(),
+            _worker: worker,
+        };
         let node = KBox::pin_init(Registration::new(name, driver), GFP_KERNEL)?;
 
         pr_info!("/dev/{} with {} software adapter(s)\n", name, adapters);

@@ -324,6 +324,12 @@ void dxg_waitqueue_wake(struct wait_queue_head *wq)
 	wake_up_poll(wq, EPOLLIN | EPOLLRDNORM | EPOLLHUP);
 }
 
+/* Sleeps until a counter that wraps has come to target; an error for a fatal signal. */
+int dxg_wait_reached(struct wait_queue_head *wq, const atomic_t *count, u32 target)
+{
+	return wait_event_killable(*wq, (s32)(atomic_read_acquire(count) - target) >= 0);
+}
+
 void dxg_poll_wait(struct file *file, struct wait_queue_head *wq,
 		   struct poll_table_struct *table)
 {

@@ -65,6 +65,7 @@ void dxg_sort(u32 *words, size_t count);
 
 void dxg_waitqueue_init(struct wait_queue_head *wq);
 void dxg_waitqueue_wake(struct wait_queue_head *wq);
+int dxg_wait_reached(struct wait_queue_head *wq, const atomic_t *count, u32 target);
 void dxg_poll_wait(struct file *file, struct wait_queue_head *wq,
 		   struct poll_table_struct *table);
 
@@ -79,6 +80,7 @@ u32 dxg_task_number(struct task_struct *task);
 bool dxg_is_killed(void);
 struct tracepoint *dxg_tracepoint(const char *name);
 void dxg_tracepoint_quiesce(void);
+void dxg_cond_resched(void);
 struct workqueue_struct *dxg_workqueue(const char *name);
 
 /* trace.c: one for each tracepoint of trace.h. */

@@ -97,6 +97,7 @@ impl OpenDevice for OpenFile {
             ("windows", &census::WINDOWS),
             ("notices", &census::NOTICES),
             ("values", &census::VALUES),
+            ("retiring", &census::RETIRING),
         ] {
             seq_print!(m, "dxg-total-{}:\t{}\n", name, gauge.get());
         }

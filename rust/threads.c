@@ -91,7 +91,17 @@ void dxg_tracepoint_quiesce(void)
 	tracepoint_synchronize_unregister();
 }
 
+void dxg_cond_resched(void)
+{
+	cond_resched();
+}
+
+/*
+ * For work that users decide the amount of: a few threads that compete with everybody else's. Not
+ * WQ_MEM_RECLAIM, although it frees memory: drivers of others, which may flush their own work, are
+ * called from it.
+ */
 struct workqueue_struct *dxg_workqueue(const char *name)
 {
-	return alloc_workqueue("%s", WQ_UNBOUND, 0, name);
+	return alloc_workqueue("%s", WQ_UNBOUND, 4, name);
 }

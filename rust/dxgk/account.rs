@@ -15,7 +15,8 @@ use crate::{
     logic::quota::Usage,
     sys::{
         caller::Credentials,
-        params, //
+        params,
+        wait_queue::WaitQueue, //
     },
     uapi::status::{
         Status,
@@ -31,6 +32,7 @@ use kernel::{
     },
     sync::{
         atomic::{
+            Acquire,
             Atomic,
             Full,
             Relaxed, //
@@ -93,6 +95,7 @@ pub(crate) struct Accounts {
 }
 
 /// What one user has.
+#[pin_data]
 struct User {
     accounts: Arc<Accounts>,
     uid: u32,
@@ -103,6 +106,37 @@ struct User {
     globals: Usage,
     store: Usage,
     watches: Usage,
+    #[pin]
+    retirements: Retirements,
+}
+
+/// Objects of a user that nobody can use any more and that are charged until the worker has ended them.
+#[pin_data]
+struct Retirements {
+    /// How many have begun so far, modulo 2^32.
+    begun: Atomic<u32>,
+    /// How many of these have ended.
+    ended: Atomic<u32>,
+    #[pin]
+    progress: WaitQueue,
+}
+
+impl Retirements {
+    fn new() -> impl PinInit<Self> {
+        pin_init!(Self {
+            begun: Atomic::new(0),
+            ended: Atomic::new(0),
+            progress <- WaitQueue::new(),
+        })
+    }
+
+    /// Waits until as many have ended as have begun; false if there was nothing to wait for, or the
+    /// caller is killed.
+    fn wait(&self) -> bool {
+        let begun = self.begun.load(Acquire);
+
+        self.ended.load(Acquire) != begun && self.progress.wait_until_reached(&self.ended, begun)
+    }
 }
 
 impl User {
@@ -142,8 +176,8 @@ impl Accounts {
             return Ok(known);
         }
 
-        let user = Arc::new(
-            User {
+        let user = Arc::pin_init(
+            pin_init!(User {
                 accounts: self.clone(),
                 uid,
                 references: Atomic::new(1),
@@ -152,7 +186,8 @@ impl Accounts {
                 globals: Usage::new(),
                 store: Usage::new(),
                 watches: Usage::new(),
-            },
+                retirements <- Retirements::new(),
+            }),
             GFP_KERNEL_ACCOUNT,
         )?;
         let node = RBTreeNode::new(uid, user.clone(), GFP_KERNEL_ACCOUNT)?;
@@ -185,13 +220,18 @@ impl Account {
         Self(user.clone())
     }
 
-    /// Takes `amount` more, until the result is dropped.
+    /// Takes `amount` more, until the result is dropped. What retires at this moment is waited for
+    /// before the user is refused.
+    ///
+    /// Context: may sleep, no locks held; not from the worker.
     pub(crate) fn charge(
         &self,
         limit: Limit,
         amount: u32,
     ) -> core::result::Result<Charge, Exceeded> {
-        if !self.0.usage(limit).take(amount, limit.maximum()) {
+        let take = || self.0.usage(limit).take(amount, limit.maximum());
+
+        if !take() && !(self.wait_for_retirements() && take()) {
             return Err(Exceeded);
         }
         Ok(Charge {
@@ -199,6 +239,27 @@ impl Account {
             limit,
             amount,
         })
+    }
+}
+
+impl Account {
+    /// Something of this user is handed to the worker to be ended.
+    pub(super) fn begin_retirement(&self) {
+        self.0.retirements.begun.fetch_add(1, Full);
+    }
+
+    /// It has ended, and what it was charged with was given back.
+    pub(super) fn end_retirement(&self) {
+        self.0.retirements.ended.fetch_add(1, Full);
+        self.0.retirements.progress.wake();
+    }
+
+    /// Waits for what is being ended of this user's things, so that what they take comes back. False if
+    /// there is nothing to wait for, or the caller is killed.
+    ///
+    /// Context: may sleep, no locks held; not from the worker.
+    pub(crate) fn wait_for_retirements(&self) -> bool {
+        self.0.retirements.wait()
     }
 }
 

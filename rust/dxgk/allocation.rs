@@ -144,6 +144,16 @@ impl Allocation {
         Exports::export(&self.storage()?, read_only, keep)
     }
 
+    /// How many pages its end gives back, if that is at most `most` and needs nobody else. Waits for
+    /// nobody.
+    pub(super) fn pages_at_most(&self, most: usize) -> Option<usize> {
+        let storage = self.storage.try_lock()?;
+
+        storage
+            .as_ref()
+            .map_or(Some(0), |storage| storage.pages_at_most(most))
+    }
+
     /// The end: nothing can reach the bytes through this allocation any more.
     ///
     /// Context: may sleep, no locks held.

@@ -266,22 +266,34 @@ impl Attached {
         Ok(())
     }
 
-    /// The last strong reference to the object with this id is gone and its handles do not resolve:
-    /// neither do weak references from now on, nothing can be attached any more, and the miniport
-    /// hears of it.
+    /// The last strong reference to the object is gone and its handles do not resolve: neither do weak
+    /// references from now on, and nothing can be attached any more. Whether the rest is little:
+    /// nobody has a part in it but a few watches.
     ///
-    /// Context: may sleep, no locks held. Called once.
-    pub(crate) fn die(&self, object: u64) {
-        let (link, callback) = {
+    /// Context: no locks held. Called once.
+    pub(super) fn die(&self) -> bool {
+        let (link, alone) = {
             let mut state = self.state.lock();
 
             state.dead = true;
-            (state.link.clone(), state.callback.take())
+
+            let has_files = state.store.as_ref().is_some_and(|store| store.has_files());
+
+            (state.link.clone(), state.callback.is_none() && !has_files)
         };
 
-        if let Some(link) = link {
-            link.die();
+        match link {
+            Some(link) => link.die() && alone,
+            None => alone,
         }
+    }
+
+    /// The miniport hears of the end.
+    ///
+    /// Context: may sleep, no locks held. Called once, after [`Attached::die`].
+    pub(super) fn call_back(&self, object: u64) {
+        let callback = self.state.lock().callback.take();
+
         if let Some(callback) = callback {
             callback.destroyed(object);
         }
@@ -471,6 +483,7 @@ mod tests {
         drop(strong);
         assert_eq!(seen.calls.load(Relaxed), 0);
         drop(second);
+        tables.accounts.of_caller()?.wait_for_retirements();
         assert_eq!(seen.calls.load(Relaxed), 1);
         assert_eq!(seen.object.load(Relaxed), id);
         assert_eq!(seen.good.load(Relaxed), 1);

@@ -23,6 +23,16 @@ impl Gauge {
         self.0.load(Relaxed)
     }
 
+    /// Counts this many more, until they are taken back.
+    pub(crate) fn add(&self, number: u64) {
+        self.0.fetch_add(number, Relaxed);
+    }
+
+    /// Counts this many less.
+    pub(crate) fn sub(&self, number: u64) {
+        self.0.fetch_sub(number, Relaxed);
+    }
+
     /// Counts one more until the result is dropped.
     pub(crate) fn enter(&'static self) -> Member {
         self.enter_by(1)
@@ -30,7 +40,7 @@ impl Gauge {
 
     /// Counts this many more until the result is dropped.
     pub(crate) fn enter_by(&'static self, number: u64) -> Member {
-        self.0.fetch_add(number, Relaxed);
+        self.add(number);
         Member {
             gauge: self,
             number,
@@ -46,7 +56,7 @@ pub(crate) struct Member {
 
 impl Drop for Member {
     fn drop(&mut self) {
-        self.gauge.0.fetch_sub(self.number, Relaxed);
+        self.gauge.sub(self.number);
     }
 }
 
@@ -56,14 +66,14 @@ pub(crate) struct HandleMember(());
 impl HandleMember {
     /// Counts one more until the result is dropped.
     pub(crate) fn enter() -> Self {
-        HANDLES.0.fetch_add(1, Relaxed);
+        HANDLES.add(1);
         Self(())
     }
 }
 
 impl Drop for HandleMember {
     fn drop(&mut self) {
-        HANDLES.0.fetch_sub(1, Relaxed);
+        HANDLES.sub(1);
     }
 }
 
@@ -88,6 +98,9 @@ pub(crate) static SHARES: Gauge = Gauge::new();
 
 /// Weak references and watches.
 pub(crate) static NOTICES: Gauge = Gauge::new();
+/// What the worker has still to end: objects and processes. Everything else is as it will be while this
+/// is 0.
+pub(crate) static RETIRING: Gauge = Gauge::new();
 /// Values in information stores.
 pub(crate) static VALUES: Gauge = Gauge::new();
 

@@ -21,7 +21,8 @@ use super::{
     queue::{
         self,
         Queue, //
-    }, //
+    },
+    retire::AT_ONCE, //
 };
 use crate::{
     logic::{
@@ -46,7 +47,8 @@ use crate::{
             Signals, //
         },
         thread::Thread,
-        trace, //
+        trace,
+        work, //
     },
     uapi::status::{
         Outcome,
@@ -56,6 +58,7 @@ use crate::{
 };
 use kernel::{
     new_spinlock,
+    new_work,
     prelude::*,
     seq_file::SeqFile,
     seq_print,
@@ -74,7 +77,8 @@ use kernel::{
         Arc,
         SpinLock, //
     },
-    task::Task, //
+    task::Task,
+    workqueue::Work, //
 };
 
 /// Who owns a mutex: a thread, through a handle.
@@ -137,6 +141,9 @@ pub(crate) struct KeyedMutex {
     pub(crate) header: Header,
     #[pin]
     state: SpinLock<State>,
+    /// See [`super::retire`].
+    #[pin]
+    pub(super) retirement: Work<KeyedMutex>,
 }
 
 /// An ownership that its caller does not know of yet. Dropping it passes the mutex on as it was.
@@ -179,6 +186,7 @@ impl KeyedMutex {
             pin_init!(Self {
                 header <- header,
                 state <- new_spinlock!(state, "KeyedMutex::state"),
+                retirement <- new_work!("KeyedMutex::retirement"),
             }),
             GFP_KERNEL_ACCOUNT,
         )
@@ -440,7 +448,10 @@ impl KeyedMutex {
         if abandoned.before.is_some() {
             self.owners().unwatch();
         }
-        for (_, sleeper) in abandoned.waiters.iter() {
+        for (number, (_, sleeper)) in abandoned.waiters.iter().enumerate() {
+            if number % AT_ONCE == AT_ONCE - 1 {
+                work::breathe();
+            }
             sleeper.state.store(ABANDONED, Release);
             sleep::wake(&sleeper.task);
         }

@@ -6,10 +6,12 @@
 use super::object::Header;
 use crate::sys::eventfd::EventFd;
 use kernel::{
+    new_work,
     prelude::*,
     seq_file::SeqFile,
     seq_print,
-    sync::Arc, //
+    sync::Arc,
+    workqueue::Work, //
 };
 
 /// What an object starts with.
@@ -31,13 +33,20 @@ pub(crate) struct LegacySync {
     #[pin]
     pub(crate) header: Header,
     state: State,
+    /// See [`super::retire`].
+    #[pin]
+    pub(super) retirement: Work<LegacySync>,
 }
 
 impl LegacySync {
     /// A new object.
     pub(crate) fn new(header: impl PinInit<Header>, state: State) -> Result<Arc<Self>> {
         Arc::pin_init(
-            pin_init!(Self { header <- header, state }),
+            pin_init!(Self {
+                header <- header,
+                state,
+                retirement <- new_work!("LegacySync::retirement"),
+            }),
             GFP_KERNEL_ACCOUNT,
         )
     }

@@ -51,6 +51,7 @@ pub(crate) mod pending_waits;
 pub(crate) mod process;
 pub(crate) mod queue;
 pub(crate) mod resource;
+pub(crate) mod retire;
 pub(crate) mod share;
 pub(crate) mod storage;
 pub(crate) mod store;

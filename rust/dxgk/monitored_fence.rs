@@ -13,6 +13,7 @@ use super::{
         self,
         Queue, //
     },
+    retire::AT_ONCE,
     value_cell::ValueCell,
     waiter::Waiter, //
 };
@@ -27,15 +28,20 @@ use crate::{
         }, //
     },
     platform::load_acquire,
-    sys::trace, //
+    sys::{
+        trace,
+        work, //
+    }, //
 };
 use kernel::{
     new_spinlock,
+    new_work,
     prelude::*,
     sync::{
         Arc,
         SpinLock, //
-    }, //
+    },
+    workqueue::Work, //
 };
 
 /// A node that is not queued yet, and the waiter it will hold.
@@ -58,6 +64,9 @@ pub(crate) struct MonitoredFence {
     pub(crate) cell: ValueCell,
     #[pin]
     waiters: SpinLock<Waiters<Queue<Waiter>>>,
+    /// See [`super::retire`].
+    #[pin]
+    pub(super) retirement: Work<MonitoredFence>,
 }
 
 impl MonitoredFence {
@@ -68,6 +77,7 @@ impl MonitoredFence {
                 header <- header,
                 cell,
                 waiters <- new_spinlock!(Waiters::new(Queue::new()), "MonitoredFence::waiters"),
+                retirement <- new_work!("MonitoredFence::retirement"),
             }),
             GFP_KERNEL_ACCOUNT,
         )
@@ -149,11 +159,23 @@ impl MonitoredFence {
         drop(node);
     }
 
+    /// Whether there are so few waits that they can be ended at once. Looks at no more.
+    pub(super) fn has_few_waiters(&self) -> bool {
+        let waiters = self.waiters.lock();
+
+        waiters.map().iter().take(AT_ONCE + 1).count() <= AT_ONCE
+    }
+
     /// Nobody is left who could signal: ends the waits (FEN-28).
+    ///
+    /// Context: may sleep, no locks held.
     pub(super) fn orphan(&self) {
         let orphans = self.waiters.lock().orphan(Queue::new());
 
-        for (key, waiter) in orphans.iter() {
+        for (number, (key, waiter)) in orphans.iter().enumerate() {
+            if number % AT_ONCE == AT_ONCE - 1 {
+                work::breathe();
+            }
             // A signal that releases many may not have come to this one yet.
             if self.satisfies(key.value) {
                 waiter.satisfied();

@@ -22,10 +22,7 @@ use crate::sys::{
         Listener,
         Probes, //
     },
-    work::{
-        self,
-        OwnQueue, //
-    }, //
+    work, //
 };
 use kernel::{
     impl_has_delayed_work,
@@ -130,7 +127,6 @@ pub(crate) struct MutexOwners {
     reap: Work<MutexOwners, 0>,
     #[pin]
     look: DelayedWork<MutexOwners, 1>,
-    queue: OwnQueue,
 }
 
 impl_has_work! {
@@ -160,8 +156,6 @@ impl Drop for Watch<'_> {
 impl MutexOwners {
     /// Nobody owns anything.
     pub(crate) fn new() -> Result<Arc<Self>> {
-        let queue = OwnQueue::new(c"opendxg")?;
-
         Arc::pin_init(
             pin_init!(Self {
                 watchers: Atomic::new(0),
@@ -173,7 +167,6 @@ impl MutexOwners {
                 gone <- new_spinlock!(Bucket::default(), "MutexOwners::gone"),
                 reap <- new_work!("MutexOwners::reap"),
                 look <- new_delayed_work!("MutexOwners::look"),
-                queue,
             }),
             GFP_KERNEL,
         )
@@ -234,10 +227,8 @@ impl MutexOwners {
         let delay: Jiffies = msecs_to_jiffies(GRACE_MS);
 
         // It fails only if it is queued already.
-        let _queued = self
-            .queue
-            .enqueue_delayed::<_, 1>(self.clone(), delay)
-            .is_ok();
+        let _queued = work::worker()
+            .is_some_and(|worker| worker.enqueue_delayed::<_, 1>(self.clone(), delay).is_ok());
     }
 
     /// Unregisters the probes if nothing was owned for a while.
@@ -264,7 +255,8 @@ impl MutexOwners {
         drop(old);
     }
 
-    /// The module goes: nobody has a mutex any more. Nothing runs and nothing is queued after this.
+    /// The module goes: nobody has a mutex any more. No probe runs after this, and nothing is queued but
+    /// what the worker has.
     ///
     /// Context: may sleep; not from our work.
     pub(crate) fn stop(&self) {
@@ -273,7 +265,6 @@ impl MutexOwners {
         // Waits until none of them runs.
         drop(probes);
         work::run_now(&self.look);
-        self.queue.drain();
     }
 
     fn bucket(&self, number: u32) -> &SpinLock<Bucket> {
@@ -325,7 +316,8 @@ impl Listener for MutexOwners {
         }
         if any {
             // It fails only if it is queued already and has not started.
-            let _queued = this.queue.enqueue::<_, 0>(Arc::<Self>::from(this)).is_ok();
+            let _queued = work::worker()
+                .is_some_and(|worker| worker.enqueue::<_, 0>(Arc::<Self>::from(this)).is_ok());
         }
     }
 }

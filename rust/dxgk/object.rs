@@ -4,9 +4,9 @@
 //!
 //! There are two counts. Memory is held by [`Arc`]. Life as D3DKMT means it is held by [`Strong`]:
 //! one for each local handle or bundle of handles, each share and each dma-buf (RES-78). When the
-//! last of these goes, nobody can use the object any more: its global handle stops resolving, its
-//! waits end and its contents are freed, although waits and lookups in flight may hold the memory of
-//! the struct a little longer (RES-10, FEN-27, FEN-28).
+//! last of these goes, nobody can use the object any more: it retires (see [`super::retire`]), although
+//! waits and lookups in flight may hold the memory of the struct a little longer (RES-10, FEN-27,
+//! FEN-28).
 
 use super::{
     account::Charge,
@@ -216,24 +216,6 @@ impl Object {
         }
     }
 
-    /// The last strong reference is gone: stop resolving, end waits, free contents, tell who wants
-    /// to know, in this order (RES-74, RES-81).
-    fn retire(&self) {
-        let header = self.header();
-        let global = header.global();
-
-        if global != 0 {
-            header.tables.globals.remove(global);
-        }
-        header.attached.die(header.id());
-        match self {
-            Self::Fence(fence) => fence.orphan(),
-            Self::Legacy(_) => {}
-            Self::Resource(resource) => resource.cleanup(),
-            Self::KeyedMutex(mutex) => mutex.abandon(),
-        }
-        header.attached.finish();
-    }
 }
 
 /// A reference that keeps an object alive in the D3DKMT sense.
@@ -277,10 +259,11 @@ impl Strong {
 }
 
 impl Drop for Strong {
-    /// Context: may sleep, no locks held.
+    /// Context: may sleep, no locks held; any task, as [`Object::retire`] does no work that others
+    /// have sized.
     fn drop(&mut self) {
         if self.object.header().drop_one() {
-            self.object.retire();
+            self.object.clone().retire();
         }
     }
 }

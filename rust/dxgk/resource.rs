@@ -8,11 +8,15 @@
 
 use super::{
     allocation::Allocation,
-    object::Header, //
+    object::Header,
+    retire::AT_ONCE, //
 };
 use crate::{
     logic::global_access::Audience,
-    sys::group::Group,
+    sys::{
+        group::Group,
+        work, //
+    },
     uapi::status::{
         Outcome,
         Status, //
@@ -20,13 +24,15 @@ use crate::{
 };
 use kernel::{
     new_mutex,
+    new_work,
     prelude::*,
     seq_file::SeqFile,
     seq_print,
     sync::{
         Arc,
         Mutex, //
-    }, //
+    },
+    workqueue::Work, //
 };
 
 /// What a resource is made of, fixed at creation.
@@ -86,6 +92,9 @@ pub(crate) struct Resource {
     /// LOCK: `Allocation` locks are taken inside.
     #[pin]
     state: Mutex<State>,
+    /// See [`super::retire`].
+    #[pin]
+    pub(super) retirement: Work<Resource>,
 }
 
 impl Resource {
@@ -110,6 +119,7 @@ impl Resource {
                     },
                     "Resource::state"
                 ),
+                retirement <- new_work!("Resource::retirement"),
             }),
             GFP_KERNEL_ACCOUNT,
         )
@@ -270,6 +280,22 @@ impl Resource {
         self.state.lock().present_rect = rectangle;
     }
 
+    /// Whether so little is left to be freed that it can be done at once. Waits for nobody.
+    pub(super) fn has_little(&self) -> bool {
+        let Some(state) = self.state.try_lock() else {
+            return false;
+        };
+        let mut room = AT_ONCE;
+
+        state.allocations.len() <= AT_ONCE
+            && state.allocations.iter().all(|allocation| {
+                let pages = allocation.pages_at_most(room);
+
+                room -= pages.unwrap_or(0);
+                pages.is_some()
+            })
+    }
+
     /// The count is 0: frees the contents, last created first (RES-81).
     ///
     /// Context: may sleep, no locks held.
@@ -283,6 +309,7 @@ impl Resource {
 
         while let Some(allocation) = allocations.pop() {
             allocation.cleanup();
+            work::breathe();
         }
     }
 

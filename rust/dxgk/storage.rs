@@ -7,6 +7,7 @@
 //! tells who is charged for it.
 
 use super::{
+    account::Account,
     census::{
         self,
         Member, //
@@ -87,17 +88,28 @@ impl Storage {
         Self::new(Backing::System(Shmem::new(pages_of(size)?)?), size)
     }
 
-    /// Memory of the caller, pinned where it is.
+    /// Memory of the caller, whose account this is, pinned where it is.
     ///
     /// Context: a system call, no locks held.
-    pub(crate) fn user(addr: u64, size: u64, write: bool) -> Outcome<Arc<Self>> {
+    pub(crate) fn user(
+        account: &Account,
+        addr: u64,
+        size: u64,
+        write: bool,
+    ) -> Outcome<Arc<Self>> {
         let addr = usize::try_from(addr).map_err(|_| Status::INVALID_PARAMETER)?;
-        let pinned = Pinned::new(addr, pages_of(size)?, write).map_err(|error| {
-            if error == ENOMEM {
-                Status::NO_MEMORY
-            } else {
-                Status::INVALID_PARAMETER
+        let count = pages_of(size)?;
+        let pinned = match Pinned::new(addr, count, write) {
+            // What is too much may be on its way out.
+            Err(error) if error == ENOMEM && account.wait_for_retirements() => {
+                Pinned::new(addr, count, write)
             }
+            other => other,
+        }
+        .map_err(|error| match error {
+            error if error == ENOMEM => Status::NO_MEMORY.into(),
+            error if error == EINTR || error == ERESTARTSYS => Stop::Interrupted,
+            _ => Stop::from(Status::INVALID_PARAMETER),
         })?;
 
         Self::new(Backing::User(pinned), size)
@@ -181,6 +193,18 @@ impl Storage {
             }
             Backing::User(_) | Backing::DmaBuf(_) => self.size(),
             Backing::Part(whole, _) => whole.resident().min(self.size()),
+        }
+    }
+
+    /// How many pages its end gives back, if that is at most `most` and nobody else has a part in it: no
+    /// other driver, nor who else has the file or the memory.
+    pub(super) fn pages_at_most(&self, most: usize) -> Option<usize> {
+        match &self.whole().backing {
+            // The table of pages goes too.
+            Backing::System(pages) if pages.count() <= most * 64 => {
+                Some(pages.taken()).filter(|taken| *taken <= most)
+            }
+            _ => None,
         }
     }
 

@@ -201,6 +201,11 @@ impl Store {
         self.generation
     }
 
+    /// Whether any file is attached.
+    pub(crate) fn has_files(&self) -> bool {
+        self.entries.iter().any(|entry| entry.file.is_some())
+    }
+
     /// All entries, in the order of key and schema.
     pub(crate) fn entries(&self) -> &[Entry] {
         &self.entries

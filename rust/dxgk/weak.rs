@@ -23,6 +23,7 @@ use super::{
         Object,
         Strong, //
     },
+    retire::AT_ONCE,
     store::charge,
     tables::Tables,
     watch::{
@@ -38,7 +39,8 @@ use crate::{
             events,
             ObjectFile, //
         },
-        wait_queue::WaitQueue, //
+        wait_queue::WaitQueue,
+        work, //
     },
     uapi::status::{
         Outcome,
@@ -213,11 +215,20 @@ impl Link {
         }
     }
 
-    /// The object is dead: nothing resolves any more.
-    pub(super) fn die(&self) {
-        let object = self.state.lock().object.take();
+    /// The object is dead: nothing resolves any more. Whether there are only a few watches; looks at no
+    /// more.
+    pub(super) fn die(&self) -> bool {
+        let (object, watches) = {
+            let mut state = self.state.lock();
+
+            (
+                state.object.take(),
+                state.watches.keys().take(AT_ONCE + 1).count(),
+            )
+        };
 
         drop(object);
+        watches <= AT_ONCE
     }
 
     /// Tells everybody of the end. A watch that is closed before its turn hears nothing (RES-74).
@@ -232,6 +243,7 @@ impl Link {
             if node.is_some() {
                 watch.tell(Event::Destroy);
             }
+            work::breathe();
         }
         self.pollers.wake();
     }

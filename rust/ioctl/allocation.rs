@@ -115,7 +115,9 @@ impl Request<'_> {
 
         match source(self.flags, info)? {
             Source::New => Storage::system(size),
-            Source::Caller(address) => Storage::user(address, size, write),
+            Source::Caller(address) => {
+                Storage::user(&self.call.process.account, address, size, write)
+            }
             Source::Section(value) => {
                 let fd = handle::nt_fd(value).ok_or(Status::INVALID_HANDLE)?;
 

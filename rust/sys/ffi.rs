@@ -79,6 +79,11 @@ extern "C" {
 
     pub(super) fn dxg_waitqueue_init(wq: *mut bindings::wait_queue_head);
     pub(super) fn dxg_waitqueue_wake(wq: *mut bindings::wait_queue_head);
+    pub(super) fn dxg_wait_reached(
+        wq: *mut bindings::wait_queue_head,
+        count: *const bindings::atomic_t,
+        target: u32,
+    ) -> c_int;
     pub(super) fn dxg_poll_wait(
         file: *mut bindings::file,
         wq: *mut bindings::wait_queue_head,
@@ -165,6 +170,7 @@ extern "C" {
     pub(super) fn dxg_is_killed() -> bool;
     pub(super) fn dxg_tracepoint(name: *const c_char) -> *mut bindings::tracepoint;
     pub(super) fn dxg_tracepoint_quiesce();
+    pub(super) fn dxg_cond_resched();
     pub(super) fn dxg_workqueue(name: *const c_char) -> *mut bindings::workqueue_struct;
 
     pub(super) fn dxg_trace_create(object: u64, kind: u32);

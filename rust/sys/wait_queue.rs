@@ -11,6 +11,7 @@ use kernel::{
     bindings,
     fs::File,
     prelude::*,
+    sync::atomic::Atomic,
     types::Opaque, //
 };
 
@@ -33,6 +34,16 @@ impl WaitQueue {
             // SAFETY: `head` points at memory for a wait queue.
             head <- Opaque::ffi_init(|head| unsafe { ffi::dxg_waitqueue_init(head) }),
         })
+    }
+
+    /// Sleeps until `count`, which goes up one by one and wraps, is at `target`. Whoever counts calls
+    /// [`WaitQueue::wake`] afterwards. False if the caller is killed.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn wait_until_reached(&self, count: &Atomic<u32>, target: u32) -> bool {
+        // SAFETY: The queue was initialised in `new` and is pinned, and `Atomic<u32>` has the layout of
+        // the kernel's counter.
+        unsafe { ffi::dxg_wait_reached(self.head.get(), count.as_ptr().cast(), target) == 0 }
     }
 
     /// Wakes every poller. Nothing of ours may be locked.

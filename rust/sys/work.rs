@@ -1,16 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A work queue of our own: what runs on it is gone before the module is.
+//! The module's own worker: a work queue for whatever must not be done in somebody's system call.
+//!
+//! [`Worker`] is there from the start of the module to its end, and what was queued has run before
+//! the module goes. Anything may be queued from anywhere by [`worker`]; queueing takes no memory, as
+//! the items are part of the objects.
 
 use super::ffi;
-use core::{
-    ops::Deref,
-    ptr::NonNull, //
+use core::ptr::{
+    self,
+    NonNull, //
 };
 use kernel::{
     bindings,
     container_of,
     prelude::*,
+    sync::atomic::{
+        Acquire,
+        Atomic,
+        Release, //
+    },
     workqueue::{
         DelayedWork,
         Queue,
@@ -18,46 +27,60 @@ use kernel::{
     }, //
 };
 
-/// Owns a work queue. Dropping it finishes what is queued; not from one of its own items.
-pub(crate) struct OwnQueue(NonNull<bindings::workqueue_struct>);
+/// The queue of the one [`Worker`], or null. INVARIANT: valid unless null; code of the module that
+/// queues something runs only while the worker is there, which is made first and goes last.
+static QUEUE: Atomic<*mut bindings::workqueue_struct> = Atomic::new(ptr::null_mut());
+
+/// Owns the work queue. Dropping it finishes what is queued.
+///
+/// Context of the drop: may sleep; the end of the module, when nobody queues anything any more.
+pub(crate) struct Worker(NonNull<bindings::workqueue_struct>);
 
 // SAFETY: Work queues may be used from any thread.
-unsafe impl Send for OwnQueue {}
+unsafe impl Send for Worker {}
 // SAFETY: As above.
-unsafe impl Sync for OwnQueue {}
+unsafe impl Sync for Worker {}
 
-impl OwnQueue {
-    /// A queue whose workers carry this name.
-    pub(crate) fn new(name: &CStr) -> Result<Self> {
+impl Worker {
+    /// Starts the worker, whose threads carry this name. To be called once.
+    pub(crate) fn start(name: &CStr) -> Result<Self> {
         // SAFETY: The name is copied during the call.
-        NonNull::new(unsafe { ffi::dxg_workqueue(name.as_char_ptr()) })
-            .map(Self)
-            .ok_or(ENOMEM)
+        let queue = NonNull::new(unsafe { ffi::dxg_workqueue(name.as_char_ptr()) }).ok_or(ENOMEM)?;
+
+        QUEUE.store(queue.as_ptr(), Release);
+        Ok(Self(queue))
     }
 
-    /// Waits until the queue is empty. Delayed work that still has to wait is not in it.
-    ///
-    /// Context: may sleep; not from an item of the queue.
-    pub(crate) fn drain(&self) {
-        // SAFETY: Valid until dropped.
-        unsafe { bindings::drain_workqueue(self.0.as_ptr()) }
-    }
 }
 
-impl Deref for OwnQueue {
-    type Target = Queue;
-
-    fn deref(&self) -> &Queue {
-        // SAFETY: Valid until dropped.
-        unsafe { Queue::from_raw(self.0.as_ptr()) }
-    }
-}
-
-impl Drop for OwnQueue {
+impl Drop for Worker {
     fn drop(&mut self) {
-        // SAFETY: Owned, and nobody can queue anything any more.
+        // What is queued may queue more, for which the queue must be found.
+        // SAFETY: Owned, and nobody else queues anything any more.
+        unsafe { bindings::drain_workqueue(self.0.as_ptr()) };
+        QUEUE.store(ptr::null_mut(), Release);
+        // SAFETY: As above, and nobody finds it any more.
         unsafe { bindings::destroy_workqueue(self.0.as_ptr()) }
     }
+}
+
+/// The queue of the module's worker. What runs on it belongs to no process, may sleep, and shares few
+/// threads with the work of everybody else: it calls [`breathe`] where it goes on for long.
+///
+/// None only before the start of the module and after its end.
+pub(crate) fn worker() -> Option<&'static Queue> {
+    let queue = QUEUE.load(Acquire);
+
+    // SAFETY: By the invariant of `QUEUE` it is valid as long as the caller can run.
+    (!queue.is_null()).then(|| unsafe { Queue::from_raw(queue) })
+}
+
+/// Lets others run. To be called between the steps of work whose length somebody else decides.
+///
+/// Context: may sleep, no spinlocks held.
+pub(crate) fn breathe() {
+    // SAFETY: May be called wherever sleeping is allowed.
+    unsafe { ffi::dxg_cond_resched() }
 }
 
 /// Runs delayed work now if it is waiting, and waits until it has run.

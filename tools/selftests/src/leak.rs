@@ -11,6 +11,9 @@ use crate::Outcome;
 /// How long things may take to end after the call that ended them.
 const SETTLE: Duration = Duration::from_secs(3);
 
+/// The counter of what the driver's worker has still to end.
+const RETIRING: &str = "retiring";
+
 /// The counters at one moment, to compare with a later one.
 pub struct Watch {
     dxg: Dxg,
@@ -36,15 +39,30 @@ impl Watch {
         Ok(self.dxg.counters()?)
     }
 
+    /// What is alive once the driver's worker has ended what nobody can use any more.
+    pub fn settled(&self) -> Outcome<Counters> {
+        let end = Instant::now() + scaled(SETTLE);
+        loop {
+            let now = self.dxg.counters()?;
+            if now.other_totals.get(RETIRING).is_none_or(|&number| number == 0) {
+                return Ok(now);
+            }
+            if Instant::now() > end {
+                return Err(difference(&self.start, &now).into());
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
     /// What was alive when the watch began.
     pub fn at_start(&self) -> Counters {
         self.start.clone()
     }
 
-    /// Demands that the counters are the same as at the start, at this very moment.
+    /// Demands that the counters are the same as at the start, now that nothing is on its way out any more.
     #[track_caller]
     pub fn unchanged(&self) -> Outcome {
-        let now = self.dxg.counters()?;
+        let now = self.settled()?;
         if now != self.start {
             return Err(difference(&self.start, &now).into());
         }

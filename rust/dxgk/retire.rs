@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The end of objects, when the last reference is gone (RES-81): in two steps, because anybody may
+//! drop the last one, anywhere.
+//!
+//! *Step one* is done by whoever drops it, at once, and costs the same for every object: it takes no lock
+//! that is held while somebody sleeps. From then on nobody finds the object.
+//!
+//! *Step two* ends waits, frees contents, and tells who wants to know, in this order (RES-74). How much
+//! that is was decided by those who used the object, so that it is done by the module's worker, unless
+//! it is little by a bound that does not depend on them ([`AT_ONCE`]). The work is part of the object:
+//! dropping takes no memory.
+//!
+//! What a user has of its limits comes back with step two. Who is at a limit waits for the retirements
+//! that have begun before it is refused, see [`Account::charge`](super::account::Account::charge).
+
+use super::{
+    census::RETIRING,
+    keyed_mutex::KeyedMutex,
+    legacy_sync::LegacySync,
+    monitored_fence::MonitoredFence,
+    object::Object,
+    resource::Resource, //
+};
+use crate::{
+    logic::waiters::BATCH,
+    sys::work, //
+};
+use kernel::{
+    impl_has_work,
+    sync::Arc,
+    workqueue::WorkItem, //
+};
+
+/// How many waits, watches or pages may be left for step two to be done at once: as many as a signal
+/// releases without letting others go first.
+// CAST: a small number.
+pub(crate) const AT_ONCE: usize = BATCH as usize;
+
+impl Object {
+    /// The last strong reference is gone.
+    ///
+    /// Context: may sleep, no locks held; any task.
+    pub(super) fn retire(self) {
+        let header = self.header();
+        let global = header.global();
+
+        if global != 0 {
+            header.tables.globals.remove(global);
+        }
+        if header.attached.die() && self.ends_at_once() {
+            self.end();
+        } else {
+            self.end_later();
+        }
+    }
+
+    /// Whether step two is little.
+    fn ends_at_once(&self) -> bool {
+        match self {
+            Self::Fence(fence) => fence.has_few_waiters(),
+            Self::Legacy(_) => true,
+            Self::Resource(resource) => resource.has_little(),
+            Self::KeyedMutex(mutex) => mutex.waiting() <= AT_ONCE,
+        }
+    }
+
+    /// Step two.
+    fn end(&self) {
+        let header = self.header();
+
+        header.attached.call_back(header.id());
+        match self {
+            Self::Fence(fence) => fence.orphan(),
+            Self::Legacy(_) => {}
+            Self::Resource(resource) => resource.cleanup(),
+            Self::KeyedMutex(mutex) => mutex.abandon(),
+        }
+        header.attached.finish();
+    }
+
+    /// Hands step two to the worker.
+    fn end_later(self) {
+        RETIRING.add(1);
+        self.header().charge.account().begin_retirement();
+
+        let Some(worker) = work::worker() else {
+            return self.end_now();
+        };
+
+        // An object retires once, so that its work is not queued already.
+        let _queued = match self {
+            Self::Fence(fence) => worker.enqueue(fence).is_ok(),
+            Self::Legacy(object) => worker.enqueue(object).is_ok(),
+            Self::Resource(resource) => worker.enqueue(resource).is_ok(),
+            Self::KeyedMutex(mutex) => worker.enqueue(mutex).is_ok(),
+        };
+    }
+
+    /// Step two, by the worker.
+    fn end_now(self) {
+        let account = self.header().charge.account().clone();
+
+        self.end();
+        // What it was charged with comes back here, unless a call in flight has the object.
+        drop(self);
+        account.end_retirement();
+        RETIRING.sub(1);
+    }
+}
+
+/// Makes the field `retirement` of each kind the work of its step two.
+macro_rules! retired_by_worker {
+    ($($kind:ident as $variant:ident),*) => {$(
+        impl_has_work! {
+            impl HasWork<Self> for $kind { self.retirement }
+        }
+
+        impl WorkItem for $kind {
+            type Pointer = Arc<Self>;
+
+            fn run(this: Arc<Self>) {
+                Object::$variant(this).end_now();
+            }
+        }
+    )*};
+}
+
+retired_by_worker!(
+    MonitoredFence as Fence,
+    LegacySync as Legacy,
+    Resource as Resource,
+    KeyedMutex as KeyedMutex
+);
