@@ -243,8 +243,9 @@ unsigned long dxg_map_page(struct file *file, unsigned long token)
 }
 
 /*
- * Removes that mapping, if it is still ours: the owner may have unmapped the page and mapped
- * something of its own at the same address, which stays.
+ * Removes that mapping, if it is still ours: the owner may have unmapped the page and mapped something of
+ * its own at the same address, which stays; unless another thread does so at this very moment, see
+ * dxg_unmap_file().
  */
 bool dxg_unmap_page(struct file *file, unsigned long addr, unsigned long token)
 {
@@ -252,7 +253,9 @@ bool dxg_unmap_page(struct file *file, unsigned long addr, unsigned long token)
 	struct vm_area_struct *vma;
 	bool ours;
 
-	mmap_read_lock(mm);
+	/* Who is killed loses all its mappings anyway. */
+	if (mmap_read_lock_killable(mm))
+		return false;
 	vma = vma_lookup(mm, addr);
 	ours = vma && vma->vm_file == file && vma->vm_start == addr &&
 	       vma->vm_pgoff == token && dxg_vma_is_page(vma);

@@ -3,6 +3,8 @@
  * C helpers for the memory of allocations, see memory.h.
  */
 #include <linux/anon_inodes.h>
+#include <linux/capability.h>
+#include <linux/cred.h>
 #include <linux/device/faux.h>
 #include <linux/dma-buf.h>
 #include <linux/dma-mapping.h>
@@ -11,6 +13,8 @@
 #include <linux/mman.h>
 #include <linux/pagemap.h>
 #include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/user.h>
 #include <linux/shmem_fs.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
@@ -107,56 +111,74 @@ void dxg_shmem_unpin(struct page *page)
 	unpin_folio(folio);
 }
 
-/* Ordinary memory of the process all over. Mappings made by drivers are not, ours included. */
-static bool is_ordinary(struct mm_struct *mm, unsigned long addr, unsigned long end)
+/*
+ * Whether a range of the caller is ordinary memory all over: 0, -EFAULT, or -EINTR for a fatal signal.
+ * Mappings made by drivers are not, ours included.
+ */
+int dxg_check_ordinary(unsigned long addr, unsigned long end)
 {
+	struct mm_struct *mm = current->mm;
+	int ret = 0;
+
+	if (mmap_read_lock_killable(mm))
+		return -EINTR;
 	while (addr < end) {
 		struct vm_area_struct *vma = vma_lookup(mm, addr);
 
-		if (!vma || vma->vm_flags & (VM_IO | VM_PFNMAP | VM_MIXEDMAP))
-			return false;
+		if (!vma || vma->vm_flags & (VM_IO | VM_PFNMAP | VM_MIXEDMAP)) {
+			ret = -EFAULT;
+			break;
+		}
 		addr = vma->vm_end;
+	}
+	mmap_read_unlock(mm);
+	return ret;
+}
+
+/* Pages of a process or of a file. Those that a driver shows in a mapping are neither. */
+static bool are_ordinary(struct page **pages, unsigned long count)
+{
+	unsigned long i;
+
+	for (i = 0; i < count; i++) {
+		struct folio *folio = page_folio(pages[i]);
+
+		if (!folio_test_anon(folio) && !folio_mapping(folio))
+			return false;
 	}
 	return true;
 }
 
-bool dxg_is_ordinary(unsigned long addr, unsigned long end)
-{
-	struct mm_struct *mm = current->mm;
-	bool ordinary;
-
-	mmap_read_lock(mm);
-	ordinary = is_ordinary(mm, addr, end);
-	mmap_read_unlock(mm);
-	return ordinary;
-}
-
-/* All or nothing. */
+/*
+ * All or nothing. The mmap lock is not held while a page is waited for, which is as long as a file
+ * system likes; so what is mapped may change meanwhile, and the pages themselves are looked at.
+ */
 int dxg_pin_user(unsigned long addr, unsigned long count, bool write, struct page **pages)
 {
 	unsigned int flags = FOLL_LONGTERM | (write ? FOLL_WRITE : 0);
-	struct mm_struct *mm = current->mm;
 	unsigned long done = 0;
+	bool ordinary;
+	long ret;
 
 	while (done < count) {
-		unsigned long start = addr + done * PAGE_SIZE;
 		/* A chunk at a time, so that others get the lock as well. */
-		unsigned long chunk = min(count - done, 1024UL);
-		long ret = -EFAULT;
-
-		mmap_read_lock(mm);
-		if (is_ordinary(mm, start, start + chunk * PAGE_SIZE))
-			ret = pin_user_pages(start, chunk, flags, pages + done);
-		mmap_read_unlock(mm);
-
-		if (ret <= 0) {
-			unpin_user_pages(pages, done);
-			return ret ?: -EFAULT;
-		}
+		ret = pin_user_pages_fast(addr + done * PAGE_SIZE, min(count - done, 1024UL), flags,
+					  pages + done);
+		if (ret <= 0)
+			goto undo;
+		ordinary = are_ordinary(pages + done, ret);
 		done += ret;
+		if (!ordinary) {
+			ret = -EFAULT;
+			goto undo;
+		}
 		cond_resched();
 	}
 	return 0;
+
+undo:
+	unpin_user_pages(pages, done);
+	return ret ?: -EFAULT;
 }
 
 void dxg_unpin_user(struct page **pages, unsigned long count, bool dirty)
@@ -164,29 +186,45 @@ void dxg_unpin_user(struct page **pages, unsigned long count, bool dirty)
 	unpin_user_pages_dirty_lock(pages, count, dirty);
 }
 
-/* Counts pages against RLIMIT_MEMLOCK of the caller; the result is who pays, or an error. */
-void *dxg_mm_charge(unsigned long count)
+/*
+ * Counts pinned pages: of the caller's user, against RLIMIT_MEMLOCK unless the caller has CAP_IPC_LOCK,
+ * and of its address space, which shows them. -ENOMEM over the limit.
+ */
+int dxg_pins_charge(struct dxg_payer *payer, unsigned long count)
 {
+	unsigned long limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
+	struct user_struct *user = NULL;
 	struct mm_struct *mm = current->mm;
-	int ret;
 
 	if (!mm)
-		return ERR_PTR(-ESRCH);
-	ret = account_locked_vm(mm, count, true);
-	if (ret)
-		return ERR_PTR(ret);
+		return -ESRCH;
+	if (!capable(CAP_IPC_LOCK)) {
+		long pinned;
+
+		user = current_user();
+		pinned = atomic_long_read(&user->locked_vm);
+		do {
+			if (pinned + count > limit)
+				return -ENOMEM;
+		} while (!atomic_long_try_cmpxchg(&user->locked_vm, &pinned, pinned + count));
+		get_uid(user);
+	}
 	mmgrab(mm);
-	return mm;
+	atomic64_add(count, &mm->pinned_vm);
+	payer->user = user;
+	payer->mm = mm;
+	return 0;
 }
 
-void dxg_mm_uncharge(void *mm, unsigned long count)
+/* Any task may give them back: this takes no lock, and keeps no address space in use. */
+void dxg_pins_uncharge(const struct dxg_payer *payer, unsigned long count)
 {
-	/* The count of an address space without users interests nobody. */
-	if (mmget_not_zero(mm)) {
-		account_locked_vm(mm, count, false);
-		mmput(mm);
+	atomic64_sub(count, &payer->mm->pinned_vm);
+	mmdrop(payer->mm);
+	if (payer->user) {
+		atomic_long_sub(count, &payer->user->locked_vm);
+		free_uid(payer->user);
 	}
-	mmdrop(mm);
 }
 
 /* With an inode of its own, so that its mappings can be found. */
@@ -203,8 +241,9 @@ unsigned long dxg_map_file(struct file *file, unsigned long size, bool write)
 }
 
 /*
- * Removes what is left of that mapping. The owner may have unmapped parts of it, or mapped
- * something of its own there, which stays.
+ * Removes what is left of that mapping. The owner may have unmapped parts of it, or mapped something of
+ * its own there, which stays; unless it does so at this very moment, in another thread, as modules can
+ * only unmap an address range, whatever is there by then.
  */
 void dxg_unmap_file(struct file *file, unsigned long addr, unsigned long size)
 {
@@ -216,7 +255,9 @@ void dxg_unmap_file(struct file *file, unsigned long addr, unsigned long size)
 		unsigned long first = end, last = end;
 		bool ours = false;
 
-		mmap_read_lock(mm);
+		/* Who is killed loses all its mappings anyway. */
+		if (mmap_read_lock_killable(mm))
+			return;
 		vma = find_vma(mm, addr);
 		if (vma && vma->vm_start < end) {
 			first = max(addr, vma->vm_start);

@@ -13,6 +13,7 @@ struct device;
 struct dma_buf;
 struct faux_device;
 struct sg_table;
+struct user_struct;
 
 /* Pages of a shmem file. */
 struct file *dxg_shmem_new(u64 size);
@@ -23,12 +24,17 @@ void dxg_shmem_put_write(struct file *file);
 struct page *dxg_shmem_pin(struct file *file, pgoff_t index);
 void dxg_shmem_unpin(struct page *page);
 
-/* Pages of the caller. */
-bool dxg_is_ordinary(unsigned long addr, unsigned long end);
+/* Pages of the caller, and who pays for them: references to both. */
+struct dxg_payer {
+	struct user_struct *user;	/* NULL: nobody, the caller was privileged */
+	struct mm_struct *mm;
+};
+
+int dxg_check_ordinary(unsigned long addr, unsigned long end);
 int dxg_pin_user(unsigned long addr, unsigned long count, bool write, struct page **pages);
 void dxg_unpin_user(struct page **pages, unsigned long count, bool dirty);
-void *dxg_mm_charge(unsigned long count);
-void dxg_mm_uncharge(void *mm, unsigned long count);
+int dxg_pins_charge(struct dxg_payer *payer, unsigned long count);
+void dxg_pins_uncharge(const struct dxg_payer *payer, unsigned long count);
 
 /* Showing pages to processes. */
 struct file *dxg_window_file(const char *name, const struct file_operations *fops,

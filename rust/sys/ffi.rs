@@ -28,6 +28,13 @@ pub(super) struct Caller {
     pub(super) reserved: u32,
 }
 
+/// Mirror of `struct dxg_payer`.
+#[repr(C)]
+pub(super) struct Payer {
+    pub(super) user: *mut c_void,
+    pub(super) mm: *mut c_void,
+}
+
 // The kernel's own types are plain C structs; bindgen marks some of them in ways that the lint
 // takes for foreign-function hazards.
 #[expect(improper_ctypes)]
@@ -98,7 +105,7 @@ extern "C" {
     pub(super) fn dxg_shmem_pin(file: *mut bindings::file, index: c_ulong) -> *mut bindings::page;
     pub(super) fn dxg_shmem_unpin(page: *mut bindings::page);
 
-    pub(super) fn dxg_is_ordinary(addr: c_ulong, end: c_ulong) -> bool;
+    pub(super) fn dxg_check_ordinary(addr: c_ulong, end: c_ulong) -> c_int;
     pub(super) fn dxg_pin_user(
         addr: c_ulong,
         count: c_ulong,
@@ -106,8 +113,8 @@ extern "C" {
         pages: *mut *mut bindings::page,
     ) -> c_int;
     pub(super) fn dxg_unpin_user(pages: *mut *mut bindings::page, count: c_ulong, dirty: bool);
-    pub(super) fn dxg_mm_charge(count: c_ulong) -> *mut c_void;
-    pub(super) fn dxg_mm_uncharge(mm: *mut c_void, count: c_ulong);
+    pub(super) fn dxg_pins_charge(payer: *mut Payer, count: c_ulong) -> c_int;
+    pub(super) fn dxg_pins_uncharge(payer: *const Payer, count: c_ulong);
 
     pub(super) fn dxg_window_file(
         name: *const c_char,

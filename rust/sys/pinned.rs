@@ -2,8 +2,9 @@
 
 //! Memory of a process, pinned where it is (RES-21).
 //!
-//! The pages count against RLIMIT_MEMLOCK of the process that had them pinned, and stay what they
-//! are to it after a fork: the child gets copies.
+//! The pages count against RLIMIT_MEMLOCK of the user who had them pinned, for as long as they are
+//! pinned, whoever has them by then; the process shows them as `VmPin`. After a fork they stay what
+//! they are to it: the child gets copies.
 
 use super::{
     ffi,
@@ -19,38 +20,41 @@ use core::ptr::{
 };
 use kernel::{
     bindings,
-    error::{
-        from_err_ptr,
-        to_result, //
-    },
-    ffi::c_void,
+    error::to_result,
     page::PAGE_SIZE,
     prelude::*, //
 };
 
-/// A number of pages that a process pays for.
+/// A number of pages that a user pays for. Giving them back takes no lock and may be done anywhere.
 struct Charge {
-    payer: NonNull<c_void>,
+    payer: ffi::Payer,
     count: usize,
 }
+
+// SAFETY: Both references may be given back by any thread.
+unsafe impl Send for Charge {}
+// SAFETY: Nothing is done with a shared reference.
+unsafe impl Sync for Charge {}
 
 impl Charge {
     /// Fails with ENOMEM over the limit. Context: a system call.
     fn caller(count: usize) -> Result<Self> {
-        // SAFETY: May be called by any task; the result is an error or owns a reference.
-        let payer = from_err_ptr(unsafe { ffi::dxg_mm_charge(count) })?;
+        let mut payer = ffi::Payer {
+            user: ptr::null_mut(),
+            mm: ptr::null_mut(),
+        };
 
-        Ok(Self {
-            payer: NonNull::new(payer).ok_or(ESRCH)?,
-            count,
-        })
+        // SAFETY: May be called by any task; `payer` is valid for the write and owns references unless
+        // this fails.
+        to_result(unsafe { ffi::dxg_pins_charge(&mut payer, count) })?;
+        Ok(Self { payer, count })
     }
 }
 
 impl Drop for Charge {
     fn drop(&mut self) {
         // SAFETY: `payer` was charged with as much and is referenced; given back once.
-        unsafe { ffi::dxg_mm_uncharge(self.payer.as_ptr(), self.count) }
+        unsafe { ffi::dxg_pins_uncharge(&self.payer, self.count) }
     }
 }
 
@@ -71,8 +75,8 @@ unsafe impl Send for Pinned {}
 unsafe impl Sync for Pinned {}
 
 impl Pinned {
-    /// Pins pages of the caller: ENOMEM over the limit, EFAULT for what is not there, must not be
-    /// written to or cannot be pinned.
+    /// Pins pages of the caller: ENOMEM over the limit, EINTR if the caller is killed, EFAULT for what
+    /// is not there, must not be written to or cannot be pinned.
     ///
     /// Context: a system call, no locks held.
     pub(crate) fn new(addr: usize, count: usize, write: bool) -> Result<Self> {
@@ -83,9 +87,7 @@ impl Pinned {
 
         // What is no memory should not fail for being too much memory. Pinning checks it again.
         // SAFETY: This runs in the context of a process.
-        if unsafe { !ffi::dxg_is_ordinary(addr, end) } {
-            return Err(EFAULT);
-        }
+        to_result(unsafe { ffi::dxg_check_ordinary(addr, end) })?;
         if count > MAX_PAGES {
             return Err(ENOMEM);
         }
