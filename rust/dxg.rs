@@ -33,6 +33,7 @@ use kernel::{
     prelude::*,
     sync::Arc, //
 };
+use open_file::OpenFile;
 use sys::{
     chardev::Registration,
     params,
@@ -50,7 +51,7 @@ module! {
 
 /// The loaded module. Dropping it removes the node; open files keep the module loaded.
 struct OpenDxg {
-    _node: Pin<KBox<Registration>>,
+    _node: Registration<OpenFile>,
     _running: Running,
 }
 
@@ -91,7 +92,7 @@ impl kernel::Module for OpenDxg {
             driver: driver.clone(),
             _worker: worker,
         };
-        let node = KBox::pin_init(Registration::new(name, driver), GFP_KERNEL)?;
+        let node = Registration::new(name, driver)?;
 
         pr_info!("/dev/{} with {} software adapter(s)\n", name, adapters);
         Ok(Self {

@@ -14,6 +14,7 @@
 #include <linux/magic.h>
 #include <linux/mm.h>
 #include <linux/mman.h>
+#include <linux/mmu_notifier.h>
 #include <linux/nsproxy.h>
 #include <linux/pid.h>
 #include <linux/poll.h>
@@ -89,6 +90,23 @@ bool dxg_tgid_is(void *tgid)
 bool dxg_group_is_dead(void)
 {
 	return !atomic_read(&current->signal->live);
+}
+
+/*
+ * mmu_interval_notifier_insert() waits for the mmap lock of the caller whatever happens; this gives up
+ * with -EINTR when the caller is killed.
+ */
+int dxg_notifier_insert(struct mmu_interval_notifier *notifier, struct mm_struct *mm,
+			unsigned long start, unsigned long length,
+			const struct mmu_interval_notifier_ops *ops)
+{
+	int ret;
+
+	if (mmap_write_lock_killable(mm))
+		return -EINTR;
+	ret = mmu_interval_notifier_insert_locked(notifier, mm, start, length, ops);
+	mmap_write_unlock(mm);
+	return ret;
 }
 
 /* The identity of a living process; released with put_pid(). */

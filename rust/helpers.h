@@ -9,9 +9,12 @@
 
 #include <linux/types.h>
 
+struct cdev;
 struct file;
 struct file_operations;
 struct mm_struct;
+struct mmu_interval_notifier;
+struct mmu_interval_notifier_ops;
 struct page;
 struct poll_table_struct;
 struct task_struct;
@@ -39,12 +42,19 @@ void *dxg_tgid_get(void);
 bool dxg_tgid_is(void *tgid);
 bool dxg_group_is_dead(void);
 struct mm_struct *dxg_current_mm(void);
+int dxg_notifier_insert(struct mmu_interval_notifier *notifier, struct mm_struct *mm,
+			unsigned long start, unsigned long length,
+			const struct mmu_interval_notifier_ops *ops);
 void *dxg_group_by_number(u32 number);
 void *dxg_group_by_pidfd(u32 fd);
 bool dxg_group_credentials(void *group, struct dxg_caller *out, bool *ipc_owner);
 
 struct file *dxg_anon_file(const char *name, const struct file_operations *fops,
 			   void *priv, int flags);
+
+/* node.c */
+struct cdev *dxg_node_add(const char *name, umode_t mode, const struct file_operations *fops);
+void dxg_node_remove(struct cdev *cdev);
 
 /* attach.c */
 struct file *dxg_attachable(int fd);

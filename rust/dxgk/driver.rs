@@ -3,7 +3,7 @@
 //! What the module has once: the adapters, the processes that have the device open, and the table
 //! of global handles.
 //!
-//! LOCK: `processes` is taken by open and release only, and nothing is released under it.
+//! LOCK: `processes` is a leaf, taken by open and release only.
 
 use super::{
     adapter::{
@@ -15,11 +15,10 @@ use super::{
 };
 use crate::sys::{
     caller::Identity,
-    dma_import::Importer,
-    mm_end::MmEnd, //
+    dma_import::Importer, //
 };
 use kernel::{
-    new_mutex,
+    new_spinlock,
     prelude::*,
     rbtree::{
         RBTree,
@@ -27,7 +26,7 @@ use kernel::{
     },
     sync::{
         Arc,
-        Mutex, //
+        SpinLock, //
     }, //
 };
 
@@ -35,8 +34,6 @@ use kernel::{
 struct Listed {
     process: Arc<Process>,
     opens: u32,
-    /// Empties the process when its memory goes, whoever has its files open then.
-    _end: Pin<KBox<MmEnd<Process>>>,
 }
 
 impl Listed {
@@ -56,7 +53,7 @@ pub(crate) struct Driver {
     /// What all processes share.
     pub(crate) tables: Arc<Tables>,
     #[pin]
-    processes: Mutex<RBTree<(usize, usize), Listed>>,
+    processes: SpinLock<RBTree<(usize, usize), Listed>>,
 }
 
 impl Driver {
@@ -76,7 +73,7 @@ impl Driver {
                 adapters,
                 importer,
                 tables,
-                processes <- new_mutex!(RBTree::new(), "Driver::processes"),
+                processes <- new_spinlock!(RBTree::new(), "Driver::processes"),
             }),
             GFP_KERNEL,
         )
@@ -103,13 +100,12 @@ impl Driver {
         }
 
         let process = Process::new(identity, self.tables.accounts.of_caller()?)?;
-        let end = MmEnd::new(process.space.identity.mm(), process.clone());
         let fresh = Listed {
             process: process.clone(),
             opens: 1,
-            _end: KBox::pin_init(end, GFP_KERNEL_ACCOUNT)?,
         };
-        let node = RBTreeNode::new(key, fresh, GFP_KERNEL_ACCOUNT)?;
+        let node = RBTreeNode::new(key, fresh, GFP_KERNEL_ACCOUNT)
+            .inspect_err(|_| process.release())?;
         let mut processes = self.processes.lock();
 
         // Another thread of the process may have opened the device meanwhile.
@@ -118,6 +114,7 @@ impl Driver {
 
             drop(processes);
             drop(node);
+            process.release();
             return Ok(known);
         }
         processes.insert(node);
@@ -145,7 +142,7 @@ impl Driver {
 
         drop(processes);
         if let Some(node) = last {
-            node.to_key_value().1.process.close();
+            node.to_key_value().1.process.release();
         }
     }
 }

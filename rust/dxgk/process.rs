@@ -13,7 +13,8 @@ use super::{
     census::{
         next_id,
         Member,
-        PROCESSES, //
+        PROCESSES,
+        RETIRING, //
     },
     handle_table::HandleTable,
     pending_waits::PendingWaits,
@@ -21,11 +22,31 @@ use super::{
 };
 use crate::sys::{
     caller::Identity,
-    mm_end::Listener, //
+    mm_end::{
+        Listener,
+        MmEnd, //
+    },
+    work, //
 };
 use kernel::{
+    impl_has_work,
+    new_spinlock,
+    new_work,
     prelude::*,
-    sync::Arc, //
+    sync::{
+        atomic::{
+            Acquire,
+            Atomic,
+            Release, //
+        },
+        Arc,
+        ArcBorrow,
+        SpinLock, //
+    },
+    workqueue::{
+        Work,
+        WorkItem, //
+    }, //
 };
 
 /// See the module.
@@ -44,17 +65,30 @@ pub(crate) struct Process {
     pub(crate) cells: Arc<CellPool>,
     /// What the user has who opened the device.
     pub(crate) account: Account,
+    /// Tells that its memory goes, until the last of its files is closed. LOCK: leaf.
+    #[pin]
+    end: SpinLock<Option<Pin<KBox<MmEnd<Process>>>>>,
+    /// Whether the last of its files is closed.
+    released: Atomic<bool>,
+    #[pin]
+    emptying: Work<Process>,
     _member: Member,
 }
 
+impl_has_work! {
+    impl HasWork<Self> for Process { self.emptying }
+}
+
 impl Process {
-    /// The process `identity`, with nothing in it.
+    /// The calling process, with nothing in it. It is emptied when its memory goes.
+    ///
+    /// Context: a system call that nobody else depends on, see [`MmEnd::new`].
     pub(crate) fn new(identity: Identity, account: Account) -> Result<Arc<Self>> {
         let space = AddressSpace::new(identity)?;
         let cells = CellPool::new(space.clone())?;
         let waits = PendingWaits::new()?;
 
-        Arc::pin_init(
+        let process = Arc::pin_init(
             pin_init!(Self {
                 id: next_id(),
                 handles <- HandleTable::new(),
@@ -62,10 +96,18 @@ impl Process {
                 space,
                 cells,
                 account,
+                end <- new_spinlock!(None, "Process::end"),
+                released: Atomic::new(false),
+                emptying <- new_work!("Process::emptying"),
                 _member: PROCESSES.enter(),
             }),
             GFP_KERNEL_ACCOUNT,
-        )
+        )?;
+        let end = MmEnd::new(process.space.identity.mm(), process.clone());
+        let end = KBox::pin_init(end, GFP_KERNEL_ACCOUNT)?;
+
+        *process.end.lock() = Some(end);
+        Ok(process)
     }
 
     /// Releases everything: waits first, then handles (FEN-89). May be called more than once.
@@ -77,8 +119,59 @@ impl Process {
     }
 }
 
-impl Listener for Process {
-    fn ended(&self) {
+impl Process {
+    /// The last of its files is closed, by whoever had it.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn release(self: &Arc<Self>) {
+        self.released.store(true, Release);
+        self.empty();
+    }
+
+    /// Empties this at once if the caller is of this process, or has the worker do it: nobody else is
+    /// held up by what this process has.
+    fn empty(self: &Arc<Self>) {
+        if self.space.identity.is_caller_group() {
+            return self.empty_now();
+        }
+
+        RETIRING.add(1);
+        // It fails if that is queued already, and has not started.
+        let queued = work::worker().is_some_and(|worker| worker.enqueue(self.clone()).is_ok());
+
+        if !queued {
+            RETIRING.sub(1);
+        }
+    }
+
+    fn empty_now(&self) {
         self.close();
+        if self.released.load(Acquire) {
+            // Waits for a notice that is being given, which may be emptying this as well.
+            let end = self.end.lock().take();
+
+            drop(end);
+        }
+    }
+}
+
+impl WorkItem for Process {
+    type Pointer = Arc<Self>;
+
+    fn run(this: Arc<Self>) {
+        this.empty_now();
+        drop(this);
+        RETIRING.sub(1);
+    }
+}
+
+impl Listener for Process {
+    fn ended(this: ArcBorrow<'_, Self>) {
+        // The notice cannot wait for its own end; what is released meanwhile does.
+        if this.space.identity.is_caller_group() {
+            this.close();
+        } else {
+            Arc::from(this).empty();
+        }
     }
 }

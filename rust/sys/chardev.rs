@@ -2,18 +2,22 @@
 
 //! The device node and its file operations.
 //!
-//! The kernel crate's misc device leaves `owner` empty in 7.2, so that the module could go while a
-//! file is open, and it has neither `flush` nor a file mode. Hence our own table, whose callbacks
-//! do nothing but turn C arguments into safe ones.
+//! It is a character device of its own and not a misc device, as all those are opened under one lock:
+//! an open that has to wait, as ours does for the address space of its caller, would stop everybody
+//! who opens one. Nothing is held while `open` runs but the module.
+//!
+//! The callbacks do nothing but turn C arguments into safe ones.
 
-use super::object_file::{
-    Operations,
-    EMPTY, //
+use super::{
+    ffi,
+    object_file::EMPTY, //
 };
 use crate::compat;
+use core::ptr::NonNull;
 use kernel::{
     bindings,
     error::{
+        from_err_ptr,
         from_result,
         to_result, //
     },
@@ -29,16 +33,13 @@ use kernel::{
         Arc,
         ArcBorrow, //
     },
-    types::{
-        ForeignOwnable,
-        Opaque, //
-    }, //
+    types::ForeignOwnable, //
 };
 
 /// Everybody may open the node; what they may do is decided per object (abi.md section 1).
 const MODE: u16 = 0o666;
 
-/// The one kind of file behind the node; the rest of the module implements it.
+/// The kind of file behind a node.
 pub(crate) trait OpenDevice: Send + Sync + Sized + 'static {
     /// What all opens share.
     type Shared: Send + Sync + 'static;
@@ -55,156 +56,159 @@ pub(crate) trait OpenDevice: Send + Sync + Sized + 'static {
     fn show(&self, m: &SeqFile);
 }
 
-/// The implementation that [`operations`] serves.
-type Implementation = crate::open_file::OpenFile;
-
-/// A registered node. Dropping it removes the node; open files keep the module.
-#[pin_data(PinnedDrop)]
-pub(crate) struct Registration {
-    #[pin]
-    misc: Opaque<bindings::miscdevice>,
-    shared: Arc<<Implementation as OpenDevice>::Shared>,
+/// What each open file finds by its operations: they are the first field.
+#[repr(C)]
+struct Table<T: OpenDevice> {
+    operations: bindings::file_operations,
+    shared: Arc<T::Shared>,
 }
 
-// SAFETY: The misc device is only touched by the misc core, under its lock.
-unsafe impl Send for Registration {}
+// SAFETY: Nobody writes the operations, whose owner pointer is only handed to the kernel; what is shared
+// may be used anywhere.
+unsafe impl<T: OpenDevice> Send for Table<T> {}
 // SAFETY: As above.
-unsafe impl Sync for Registration {}
+unsafe impl<T: OpenDevice> Sync for Table<T> {}
 
-impl Registration {
+/// A node in `/dev`, removed when this is dropped.
+struct Node(NonNull<bindings::cdev>);
+
+// SAFETY: It is only removed, which any task may do.
+unsafe impl Send for Node {}
+// SAFETY: There is nothing to call.
+unsafe impl Sync for Node {}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        // SAFETY: Added when this was made, and removed once.
+        unsafe { ffi::dxg_node_remove(self.0.as_ptr()) }
+    }
+}
+
+/// A registered node whose files are `T`. Dropping it removes the node; open files keep the module.
+pub(crate) struct Registration<T: OpenDevice> {
+    _node: Node,
+    /// Goes after the node. INVARIANT: open files and those that are being opened, which keep the
+    /// module and so this, use the table in its place.
+    _table: KBox<Table<T>>,
+}
+
+impl<T: OpenDevice> Registration<T> {
     /// Makes `/dev/<name>`.
-    pub(crate) fn new(
-        name: &'static CStr,
-        shared: Arc<<Implementation as OpenDevice>::Shared>,
-    ) -> impl PinInit<Self, Error> {
-        try_pin_init!(Self {
-            // Before the node can be opened.
-            shared,
-            misc <- Opaque::try_ffi_init(move |slot: *mut bindings::miscdevice| {
-                let misc = bindings::miscdevice {
-                    minor: bindings::MISC_DYNAMIC_MINOR as c_int,
-                    name: name.as_char_ptr(),
-                    mode: MODE,
-                    fops: &raw const OPERATIONS.0,
-                    ..Default::default()
-                };
+    pub(crate) fn new(name: &CStr, shared: Arc<T::Shared>) -> Result<Self> {
+        let table = KBox::new(
+            Table::<T> {
+                operations: Table::<T>::OPERATIONS,
+                shared,
+            },
+            GFP_KERNEL,
+        )?;
+        let operations = (&raw const *table).cast::<bindings::file_operations>();
+        // SAFETY: The name is copied during the call. The table is complete, has a place of its own on
+        // the heap, and stays longer than the node.
+        let node =
+            from_err_ptr(unsafe { ffi::dxg_node_add(name.as_char_ptr(), MODE, operations) })?;
 
-                // SAFETY: `slot` is valid for writes; the registration is pinned and unregisters
-                // itself when dropped, so that the structure stays while it is in use.
-                unsafe { slot.write(misc) };
-                // SAFETY: As above.
-                to_result(unsafe { bindings::misc_register(slot) })
-            }),
+        Ok(Self {
+            _node: Node(NonNull::new(node).ok_or(ENOMEM)?),
+            _table: table,
         })
     }
 }
 
-#[pinned_drop]
-impl PinnedDrop for Registration {
-    fn drop(self: Pin<&mut Self>) {
-        // SAFETY: Registered in `new`.
-        unsafe { bindings::misc_deregister(self.misc.get()) }
+/// The operations of the files. They are not mapped: values have a file of their own (`mapping`).
+impl<T: OpenDevice> Table<T> {
+    const OPERATIONS: bindings::file_operations = bindings::file_operations {
+        owner: compat::module(),
+        open: Some(Self::open),
+        flush: Some(Self::flush),
+        release: Some(Self::release),
+        unlocked_ioctl: Some(Self::ioctl),
+        compat_ioctl: Some(Self::compat_ioctl),
+        show_fdinfo: Some(Self::show_fdinfo),
+        poll: Some(poll),
+        llseek: Some(bindings::noop_llseek),
+        ..EMPTY
+    };
+
+    /// # Safety
+    ///
+    /// `file` is a file of our device whose `open` has succeeded, and not released yet.
+    unsafe fn private<'a>(file: *mut bindings::file) -> ArcBorrow<'a, T> {
+        // SAFETY: `open` stored an `Arc` there, and `release` takes it back last.
+        unsafe { Arc::<T>::borrow((*file).private_data) }
     }
-}
 
-/// The operations of our device. It is not mapped: values have a file of their own (`mapping`).
-static OPERATIONS: Operations = Operations(bindings::file_operations {
-    owner: compat::module(),
-    open: Some(open),
-    flush: Some(flush),
-    release: Some(release),
-    unlocked_ioctl: Some(ioctl),
-    compat_ioctl: Some(compat_ioctl),
-    show_fdinfo: Some(show_fdinfo),
-    poll: Some(poll),
-    llseek: Some(bindings::noop_llseek),
-    ..EMPTY
-});
-/// # Safety
-///
-/// `file` is a file of our device whose `open` has succeeded, and not released yet.
-unsafe fn private<'a>(file: *mut bindings::file) -> ArcBorrow<'a, Implementation> {
-    // SAFETY: `open` stored an `Arc` there, and `release` takes it back last.
-    unsafe { Arc::<Implementation>::borrow((*file).private_data) }
-}
+    /// # Safety
+    ///
+    /// Called by the kernel as `file_operations::open`.
+    unsafe extern "C" fn open(inode: *mut bindings::inode, file: *mut bindings::file) -> c_int {
+        from_result(|| {
+            // SAFETY: Both are valid for the call.
+            to_result(unsafe { bindings::generic_file_open(inode, file) })?;
 
-/// # Safety
-///
-/// Called by the kernel as `file_operations::open`.
-unsafe extern "C" fn open(inode: *mut bindings::inode, file: *mut bindings::file) -> c_int {
-    from_result(|| {
+            // SAFETY: The operations of a file of ours are the first field of a table, which stays as long
+            // as the file keeps the module.
+            let shared = unsafe { &(*(*file).f_op.cast::<Self>()).shared };
+            let opened = T::open(shared.as_arc_borrow())?;
+
+            // SAFETY: An open in progress owns its file's private data.
+            unsafe { (*file).private_data = opened.into_foreign() };
+            Ok(0)
+        })
+    }
+
+    /// # Safety
+    ///
+    /// Called by the kernel as `file_operations::flush`.
+    unsafe extern "C" fn flush(file: *mut bindings::file, _id: bindings::fl_owner_t) -> c_int {
+        // SAFETY: The kernel flushes open files only.
+        unsafe { Self::private(file) }.flush();
+        0
+    }
+
+    /// # Safety
+    ///
+    /// Called by the kernel as `file_operations::release`.
+    unsafe extern "C" fn release(_inode: *mut bindings::inode, file: *mut bindings::file) -> c_int {
+        // SAFETY: This is the last call for this file; the pointer came from `open`.
+        let opened = unsafe { Arc::<T>::from_foreign((*file).private_data) };
+
+        opened.release();
+        0
+    }
+
+    /// # Safety
+    ///
+    /// Called by the kernel as `file_operations::unlocked_ioctl`.
+    unsafe extern "C" fn ioctl(file: *mut bindings::file, cmd: c_uint, arg: c_ulong) -> c_long {
+        // SAFETY: The file is open for the duration of the call.
+        let opened = unsafe { Self::private(file) };
+
+        // CAST: an unsigned long has at most 64 bits.
+        opened.ioctl(cmd, arg as u64)
+    }
+
+    /// # Safety
+    ///
+    /// Called by the kernel as `file_operations::compat_ioctl`.
+    unsafe extern "C" fn compat_ioctl(file: *mut bindings::file, cmd: c_uint, arg: c_ulong) -> c_long {
+        // 32-bit callers send the same bytes (abi.md section 2.3); only their pointer is narrow.
+        // CAST: a pointer of a 32-bit caller has 32 bits.
+        let arg = arg as u32;
+
+        // SAFETY: The same promises as for `ioctl`. CAST: u32 fits an unsigned long.
+        unsafe { Self::ioctl(file, cmd, arg as c_ulong) }
+    }
+
+    /// # Safety
+    ///
+    /// Called by the kernel as `file_operations::show_fdinfo`.
+    unsafe extern "C" fn show_fdinfo(m: *mut bindings::seq_file, file: *mut bindings::file) {
         // SAFETY: Both are valid for the call.
-        to_result(unsafe { bindings::generic_file_open(inode, file) })?;
+        let (opened, m) = unsafe { (Self::private(file), SeqFile::from_raw(m)) };
 
-        // SAFETY: The misc core stored a pointer to our `miscdevice` and holds its lock, so that
-        // the registration around it stays.
-        let shared = unsafe {
-            let misc = (*file).private_data.cast::<bindings::miscdevice>();
-            let registration = misc.byte_sub(core::mem::offset_of!(Registration, misc));
-
-            (*registration.cast::<Registration>())
-                .shared
-                .as_arc_borrow()
-        };
-        let opened = Implementation::open(shared)?;
-
-        // SAFETY: An open in progress owns its file's private data.
-        unsafe { (*file).private_data = opened.into_foreign() };
-        Ok(0)
-    })
-}
-
-/// # Safety
-///
-/// Called by the kernel as `file_operations::flush`.
-unsafe extern "C" fn flush(file: *mut bindings::file, _id: bindings::fl_owner_t) -> c_int {
-    // SAFETY: The kernel flushes open files only.
-    unsafe { private(file) }.flush();
-    0
-}
-
-/// # Safety
-///
-/// Called by the kernel as `file_operations::release`.
-unsafe extern "C" fn release(_inode: *mut bindings::inode, file: *mut bindings::file) -> c_int {
-    // SAFETY: This is the last call for this file; the pointer came from `open`.
-    let opened = unsafe { Arc::<Implementation>::from_foreign((*file).private_data) };
-
-    opened.release();
-    0
-}
-
-/// # Safety
-///
-/// Called by the kernel as `file_operations::unlocked_ioctl`.
-unsafe extern "C" fn ioctl(file: *mut bindings::file, cmd: c_uint, arg: c_ulong) -> c_long {
-    // SAFETY: The file is open for the duration of the call.
-    let opened = unsafe { private(file) };
-
-    // CAST: an unsigned long has at most 64 bits.
-    opened.ioctl(cmd, arg as u64)
-}
-
-/// # Safety
-///
-/// Called by the kernel as `file_operations::compat_ioctl`.
-unsafe extern "C" fn compat_ioctl(file: *mut bindings::file, cmd: c_uint, arg: c_ulong) -> c_long {
-    // 32-bit callers send the same bytes (abi.md section 2.3); only their pointer is narrow.
-    // CAST: a pointer of a 32-bit caller has 32 bits.
-    let arg = arg as u32;
-
-    // SAFETY: The same promises as for `ioctl`. CAST: u32 fits an unsigned long.
-    unsafe { ioctl(file, cmd, arg as c_ulong) }
-}
-
-/// # Safety
-///
-/// Called by the kernel as `file_operations::show_fdinfo`.
-unsafe extern "C" fn show_fdinfo(m: *mut bindings::seq_file, file: *mut bindings::file) {
-    // SAFETY: Both are valid for the call.
-    let (opened, m) = unsafe { (private(file), SeqFile::from_raw(m)) };
-
-    opened.show(m);
+        opened.show(m);
+    }
 }
 
 /// # Safety

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Declarations of the C half: `helpers.h`, `memory.h`, `attach.c`, `params.c` and `trace.c`.
+//! Declarations of the C half: `helpers.h`, `memory.h`, `attach.c`, `node.c`, `params.c` and `trace.c`.
 //!
 //! Keep these in step with the C files by hand; they are few and simple on purpose.
 
@@ -47,6 +47,13 @@ extern "C" {
     pub(super) fn dxg_tgid_get() -> *mut c_void;
     pub(super) fn dxg_tgid_is(tgid: *mut c_void) -> bool;
     pub(super) fn dxg_group_is_dead() -> bool;
+    pub(super) fn dxg_notifier_insert(
+        notifier: *mut bindings::mmu_interval_notifier,
+        mm: *mut bindings::mm_struct,
+        start: c_ulong,
+        length: c_ulong,
+        ops: *const bindings::mmu_interval_notifier_ops,
+    ) -> c_int;
     pub(super) fn dxg_group_by_number(number: u32) -> *mut c_void;
     pub(super) fn dxg_group_by_pidfd(fd: u32) -> *mut c_void;
     pub(super) fn dxg_group_credentials(
@@ -62,6 +69,13 @@ extern "C" {
         private: *mut c_void,
         flags: c_int,
     ) -> *mut bindings::file;
+
+    pub(super) fn dxg_node_add(
+        name: *const c_char,
+        mode: u16,
+        fops: *const bindings::file_operations,
+    ) -> *mut bindings::cdev;
+    pub(super) fn dxg_node_remove(cdev: *mut bindings::cdev);
 
     pub(super) fn dxg_attachable(fd: c_int) -> *mut bindings::file;
 

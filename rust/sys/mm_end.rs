@@ -7,6 +7,7 @@
 //! address space, and needs no grace period, neither to register nor to unregister nor at the end:
 //! that is why it is not the notice for whole address spaces, which waits for one in every exit.
 
+use super::ffi;
 use core::marker::PhantomData;
 use kernel::{
     bindings,
@@ -15,7 +16,10 @@ use kernel::{
     mm::Mm,
     page::PAGE_SIZE,
     prelude::*,
-    sync::Arc,
+    sync::{
+        Arc,
+        ArcBorrow, //
+    },
     types::Opaque, //
 };
 
@@ -23,12 +27,12 @@ use kernel::{
 const NOWHERE: usize = usize::MAX - (PAGE_SIZE - 1);
 
 /// Hears of the end of an address space.
-pub(crate) trait Listener: Send + Sync + 'static {
+pub(crate) trait Listener: Send + Sync + Sized + 'static {
     /// Nobody uses the memory any more, and it is about to be freed.
     ///
     /// Context: may sleep, no locks of ours held; any task, because anybody may have had the last
     /// reference.
-    fn ended(&self);
+    fn ended(this: ArcBorrow<'_, Self>);
 }
 
 /// Tells a listener when an address space ends, until it is dropped.
@@ -52,7 +56,8 @@ unsafe impl<T: Listener> Sync for MmEnd<T> {}
 impl<T: Listener> MmEnd<T> {
     /// From the return of this on, `listener` hears of the end of `mm`.
     ///
-    /// Context: a system call of a task that uses `mm`; no locks held, takes its mmap lock.
+    /// Context: a system call of a task that uses `mm`, which may have to wait for its mmap lock until
+    /// it is killed; so nobody else may depend on the task, and no lock is held.
     pub(crate) fn new(mm: &Mm, listener: Arc<T>) -> impl PinInit<Self, Error> + '_ {
         try_pin_init!(Self {
             // Before the first notice can come.
@@ -61,7 +66,7 @@ impl<T: Listener> MmEnd<T> {
                 // SAFETY: `slot` is valid for writes and pinned, and stays inserted until it is
                 // dropped. The caller uses `mm`, so that it has not ended.
                 let inserted = to_result(unsafe {
-                    bindings::mmu_interval_notifier_insert(
+                    ffi::dxg_notifier_insert(
                         slot,
                         mm.as_raw(),
                         NOWHERE,
@@ -70,7 +75,7 @@ impl<T: Listener> MmEnd<T> {
                     )
                 });
 
-                // A signal came while the first notifier of the process waited for its locks.
+                // A signal came while this waited for the locks of the address space.
                 inserted.map_err(|error| if error == EINTR { ERESTARTSYS } else { error })
             }),
         })
@@ -118,7 +123,7 @@ impl<T: Listener> Table<T> {
                     .cast::<MmEnd<T>>()
             };
 
-            this.listener.ended();
+            T::ended(this.listener.as_arc_borrow());
         }
         // No page of ours is where the notifier is: nothing to be done, also where sleeping is
         // forbidden.
