@@ -104,8 +104,8 @@ impl Driver {
             process: process.clone(),
             opens: 1,
         };
-        let node = RBTreeNode::new(key, fresh, GFP_KERNEL_ACCOUNT)
-            .inspect_err(|_| process.release())?;
+        let node =
+            RBTreeNode::new(key, fresh, GFP_KERNEL_ACCOUNT).inspect_err(|_| process.release())?;
         let mut processes = self.processes.lock();
 
         // Another thread of the process may have opened the device meanwhile.

@@ -215,7 +215,6 @@ impl Object {
             Self::KeyedMutex(mutex) => mutex.show(m),
         }
     }
-
 }
 
 /// A reference that keeps an object alive in the D3DKMT sense.

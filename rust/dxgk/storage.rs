@@ -91,12 +91,7 @@ impl Storage {
     /// Memory of the caller, whose account this is, pinned where it is.
     ///
     /// Context: a system call, no locks held.
-    pub(crate) fn user(
-        account: &Account,
-        addr: u64,
-        size: u64,
-        write: bool,
-    ) -> Outcome<Arc<Self>> {
+    pub(crate) fn user(account: &Account, addr: u64, size: u64, write: bool) -> Outcome<Arc<Self>> {
         let addr = usize::try_from(addr).map_err(|_| Status::INVALID_PARAMETER)?;
         let count = pages_of(size)?;
         let pinned = match Pinned::new(addr, count, write) {

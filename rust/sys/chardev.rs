@@ -191,7 +191,11 @@ impl<T: OpenDevice> Table<T> {
     /// # Safety
     ///
     /// Called by the kernel as `file_operations::compat_ioctl`.
-    unsafe extern "C" fn compat_ioctl(file: *mut bindings::file, cmd: c_uint, arg: c_ulong) -> c_long {
+    unsafe extern "C" fn compat_ioctl(
+        file: *mut bindings::file,
+        cmd: c_uint,
+        arg: c_ulong,
+    ) -> c_long {
         // 32-bit callers send the same bytes (abi.md section 2.3); only their pointer is narrow.
         // CAST: a pointer of a 32-bit caller has 32 bits.
         let arg = arg as u32;

@@ -34,17 +34,16 @@ impl Watch {
         })
     }
 
-    /// What is alive now.
+    /// What is alive now, once the driver's worker has ended what nobody can use any more.
     pub fn now(&self) -> Outcome<Counters> {
-        Ok(self.dxg.counters()?)
-    }
-
-    /// What is alive once the driver's worker has ended what nobody can use any more.
-    pub fn settled(&self) -> Outcome<Counters> {
         let end = Instant::now() + scaled(SETTLE);
         loop {
             let now = self.dxg.counters()?;
-            if now.other_totals.get(RETIRING).is_none_or(|&number| number == 0) {
+            if now
+                .other_totals
+                .get(RETIRING)
+                .is_none_or(|&number| number == 0)
+            {
                 return Ok(now);
             }
             if Instant::now() > end {
@@ -62,7 +61,7 @@ impl Watch {
     /// Demands that the counters are the same as at the start, now that nothing is on its way out any more.
     #[track_caller]
     pub fn unchanged(&self) -> Outcome {
-        let now = self.settled()?;
+        let now = self.now()?;
         if now != self.start {
             return Err(difference(&self.start, &now).into());
         }
