@@ -47,6 +47,9 @@ functions! {
         unsupported D3DKMTQueryRemoteVidPnSourceFromGdiDisplayName(D3DKMT_QUERYREMOTEVIDPNSOURCEFROMGDIDISPLAYNAME);
         answered D3DKMTCloseDxCoreDevice {};
     }
+    "DXCore" {
+        translated DXCoreCreateAdapterFactory {} via D3DKMT_ENUMADAPTERS3;
+    }
     "Devices, contexts, queues" {
         direct D3DKMTCreateDevice(D3DKMT_CREATEDEVICE);
         direct D3DKMTDestroyDevice(D3DKMT_DESTROYDEVICE);

@@ -14,6 +14,7 @@ mod adapters;
 mod allocations;
 mod answers;
 mod cleanup;
+pub mod dxcore;
 pub mod export;
 pub mod functions;
 mod library;

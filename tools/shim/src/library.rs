@@ -44,8 +44,13 @@ pub(crate) fn close() {
 
 /// Closes the node for the program, which ends all its handles.
 pub(crate) fn close_for_program() {
-    close();
+    crate::dxcore::undisturbed(close);
     cleanup::after_close();
+}
+
+/// The node of this process, open or not.
+pub(crate) fn node_of_process() -> Option<&'static Node> {
+    NODE.get()
 }
 
 /// The node, if it is open.
