@@ -335,6 +335,18 @@ void dxg_sort(u32 *words, size_t count)
 	sort(words, count, sizeof(*words), dxg_compare, NULL);
 }
 
+static int dxg_compare_pairs(const void *left, const void *right)
+{
+	const u64 *one = left, *other = right;
+
+	return cmp_int(one[0], other[0]) ?: cmp_int(one[1], other[1]);
+}
+
+void dxg_sort_pairs(u64 (*pairs)[2], size_t count)
+{
+	sort(pairs, count, sizeof(*pairs), dxg_compare_pairs, NULL);
+}
+
 void dxg_waitqueue_init(struct wait_queue_head *wq)
 {
 	init_waitqueue_head(wq);

@@ -72,6 +72,7 @@ bool dxg_vma_is_page(struct vm_area_struct *vma);
 int dxg_sleep_until(const atomic_t *word, const s64 *deadline, bool realtime, bool killable);
 
 void dxg_sort(u32 *words, size_t count);
+void dxg_sort_pairs(u64 (*pairs)[2], size_t count);
 
 void dxg_waitqueue_init(struct wait_queue_head *wq);
 void dxg_waitqueue_wake(struct wait_queue_head *wq);

@@ -131,6 +131,11 @@ impl Allocation {
         !exported && self.openings.cmpxchg(1, GIVEN_UP, Full).is_ok()
     }
 
+    /// Whether it is no part of its resource any more.
+    pub(super) fn is_given_up(&self) -> bool {
+        self.openings.load(Relaxed) == GIVEN_UP
+    }
+
     /// A descriptor of the dma-buf of the allocation; `keep` makes the reference that it holds.
     ///
     /// Context: a system call, no locks held.

@@ -59,10 +59,17 @@ pub(crate) struct Bundle {
     pub(crate) has_resource_handle: bool,
     /// Whether it is still one of the process's bundles: 1, or 0 once its handles are gone.
     counted: Atomic<u32>,
-    /// The handles of its allocations; none once the bundle is being destroyed. LOCK: the handle
-    /// table is not touched under it.
+    /// The handles of its allocations, if it has the handle of the container; none once the bundle is
+    /// being destroyed. LOCK: the handle table is not touched under it.
     #[pin]
-    handles: Mutex<Option<KVVec<u32>>>,
+    handles: Mutex<Option<List>>,
+}
+
+/// Handles of allocations.
+struct List {
+    numbers: KVVec<u32>,
+    /// How many more there is room for, because they are about to be added.
+    expected: usize,
 }
 
 impl Bundle {
@@ -96,7 +103,13 @@ impl Bundle {
                 origin,
                 has_resource_handle,
                 counted: Atomic::new(1),
-                handles <- new_mutex!(Some(KVVec::new()), "Bundle::handles"),
+                handles <- new_mutex!(
+                    Some(List {
+                        numbers: KVVec::new(),
+                        expected: 0,
+                    }),
+                    "Bundle::handles"
+                ),
             }),
             GFP_KERNEL_ACCOUNT,
         )?;
@@ -133,18 +146,33 @@ impl Bundle {
         self.access & resource_access::WRITE != 0
     }
 
-    /// Handles of its allocations were made.
-    pub(crate) fn add_handles(&self, more: &[u32]) -> Outcome {
-        match &mut *self.handles.lock() {
-            Some(handles) => Ok(handles.extend_from_slice(more, GFP_KERNEL_ACCOUNT)?),
-            None => Err(Status::INVALID_PARAMETER.into()),
+    /// Makes room for handles that are about to be added.
+    fn make_room(&self, more: usize) -> Outcome {
+        let mut handles = self.handles.lock();
+        let list = (*handles).as_mut().ok_or(Status::INVALID_PARAMETER)?;
+        let expected = list.expected.saturating_add(more);
+
+        list.numbers.reserve(expected, GFP_KERNEL_ACCOUNT)?;
+        list.expected = expected;
+        Ok(())
+    }
+
+    /// Adds handles that were expected, or none of them. Cannot fail.
+    fn add(&self, more: &[u32], expected: usize) {
+        if let Some(list) = &mut *self.handles.lock() {
+            list.expected = list.expected.saturating_sub(expected);
+            for number in more {
+                // There is room for all of them.
+                let _room = list.numbers.push_within_capacity(*number);
+            }
         }
     }
 
     /// These handles, in increasing order, are gone.
     pub(crate) fn forget_handles(&self, sorted: &[u32]) {
-        if let Some(handles) = &mut *self.handles.lock() {
-            handles.retain(|handle| sorted.binary_search(handle).is_err());
+        if let Some(list) = &mut *self.handles.lock() {
+            list.numbers
+                .retain(|number| sorted.binary_search(number).is_err());
         }
     }
 
@@ -160,45 +188,66 @@ impl Bundle {
 
     /// Takes the handles, because the bundle is destroyed; none if that has begun already.
     pub(crate) fn take_handles(&self) -> Option<KVVec<u32>> {
-        self.handles.lock().take()
+        self.handles.lock().take().map(|list| list.numbers)
     }
 }
 
-/// Allocations that are about to be added to a resource, which has room for them. Nobody finds them
-/// there before (RES-3).
+/// What a bundle is about to get: handles, and allocations of its resource. There is room for them,
+/// and nobody finds them there before (RES-3). Dropping it leaves nothing behind.
 pub(crate) struct Added {
     bundle: Arc<Bundle>,
+    handles: KVVec<u32>,
     allocations: KVVec<Arc<Allocation>>,
+    /// Whether others have the bundle already.
+    known: bool,
     done: bool,
 }
 
 impl Added {
-    /// Makes room for these allocations in the resource of `bundle`.
+    /// Makes room for the handles of the allocations that the resource of a new bundle has.
     ///
     /// Context: may sleep, no locks held.
-    pub(crate) fn new(bundle: Arc<Bundle>, allocations: &[Arc<Allocation>]) -> Outcome<Self> {
-        let mut all = KVVec::with_capacity(allocations.len(), GFP_KERNEL_ACCOUNT)?;
-
-        all.extend_from_slice(allocations, GFP_KERNEL_ACCOUNT)?;
-        bundle.resource().make_room(all.len())?;
+    pub(crate) fn to_new(bundle: Arc<Bundle>, handles: KVVec<u32>) -> Outcome<Self> {
+        bundle.make_room(handles.len())?;
         Ok(Self {
             bundle,
-            allocations: all,
+            handles,
+            allocations: KVVec::new(),
+            known: false,
             done: false,
         })
     }
 
+    /// Makes room for these allocations in the resource of `bundle`, and for their handles in the
+    /// bundle.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn to_known(
+        bundle: Arc<Bundle>,
+        handles: KVVec<u32>,
+        allocations: KVVec<Arc<Allocation>>,
+    ) -> Outcome<Self> {
+        let mut added = Self::to_new(bundle, handles)?;
+
+        added.bundle.resource().make_room(allocations.len())?;
+        added.allocations = allocations;
+        added.known = true;
+        Ok(added)
+    }
+
     /// Adds them. Cannot fail.
     pub(crate) fn add(&mut self) {
-        let (resource, all) = (self.bundle.resource(), &self.allocations);
+        let (handles, allocations) = (&self.handles, &self.allocations);
 
-        resource.add(all, all.len());
+        self.bundle.resource().add(allocations, allocations.len());
+        self.bundle.add(handles, handles.len());
         self.done = true;
     }
 
-    /// Whether the bundle is being destroyed, or was.
+    /// Whether the bundle is being destroyed, or was. A new one is not before its own handle is
+    /// published, which is the last one.
     pub(crate) fn is_too_late(&self) -> bool {
-        self.bundle.handles.lock().is_none()
+        self.known && self.bundle.handles.lock().is_none()
     }
 }
 
@@ -206,6 +255,7 @@ impl Drop for Added {
     fn drop(&mut self) {
         if !self.done {
             self.bundle.resource().add(&[], self.allocations.len());
+            self.bundle.add(&[], self.handles.len());
         }
     }
 }

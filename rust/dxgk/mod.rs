@@ -30,6 +30,7 @@ pub(crate) mod bundle;
 pub(crate) mod census;
 pub(crate) mod context;
 pub(crate) mod cpu_wait;
+pub(crate) mod destruction;
 pub(crate) mod device;
 pub(crate) mod driver;
 pub(crate) mod export;

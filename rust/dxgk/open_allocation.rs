@@ -75,14 +75,13 @@ impl OpenAllocation {
     }
 
     /// DestroyAllocation of this handle: if nobody else uses the allocation, its resource gives it up
-    /// (RES-82).
+    /// (RES-82). Whether it did.
     ///
     /// Context: may sleep, no locks held.
-    pub(crate) fn destroy(&self) {
+    pub(super) fn give_up(&self) -> bool {
         self.window.revoke();
-        if self.bundle.origin != Origin::Duplicated {
-            self.bundle.resource().give_up(&self.allocation);
-        }
+        self.bundle.origin != Origin::Duplicated
+            && self.bundle.resource().give_up(&self.allocation)
     }
 }
 

@@ -70,17 +70,6 @@ struct State {
     dead: bool,
 }
 
-impl State {
-    fn take(&mut self, allocation: &Arc<Allocation>) -> Option<Arc<Allocation>> {
-        let place = self
-            .allocations
-            .iter()
-            .position(|known| Arc::ptr_eq(known, allocation))?;
-
-        self.allocations.remove(place).ok()
-    }
-}
-
 /// See the module.
 #[pin_data]
 pub(crate) struct Resource {
@@ -179,29 +168,28 @@ impl Resource {
         )
     }
 
-    /// One handle of `allocation` is destroyed: an unshared resource gives the allocation up with
-    /// its storage if that was the last one (RES-82). The handle itself counts until it is dropped.
+    /// One handle of `allocation` is destroyed: an unshared resource gives the allocation up if that
+    /// was the last one (RES-82). The handle itself counts until it is dropped. Whether it did; then
+    /// [`Resource::remove_given_up`] frees the storage.
     ///
     /// Context: may sleep, no locks held.
-    pub(crate) fn give_up(&self, allocation: &Arc<Allocation>) {
-        if self.description.shared {
-            return;
-        }
-
-        if allocation.give_up() {
-            self.remove(allocation);
-        }
+    pub(super) fn give_up(&self, allocation: &Allocation) -> bool {
+        !self.description.shared && allocation.give_up()
     }
 
-    /// Takes an allocation out that was given up.
+    /// Takes the allocations out that were given up, as many as `gone` has room for, and frees their
+    /// storage. Looks at every allocation once.
     ///
     /// Context: may sleep, no locks held.
-    fn remove(&self, allocation: &Arc<Allocation>) {
-        let removed = self.state.lock().take(allocation);
-
-        if let Some(removed) = removed {
-            removed.cleanup();
+    pub(super) fn remove_given_up(&self, gone: &mut KVVec<Arc<Allocation>>) {
+        // Without room it is one that another call has given up, which takes it out itself.
+        self.state.lock().allocations.retain(|allocation| {
+            !allocation.is_given_up() || gone.push_within_capacity(allocation.clone()).is_err()
+        });
+        for allocation in gone.iter() {
+            allocation.cleanup();
         }
+        gone.clear();
     }
 
     /// One more bundle in the process with this key.

@@ -24,6 +24,7 @@ use crate::{
             Origin, //
         },
         census::Kind,
+        destruction::Destruction,
         handle_table::{
             Item,
             Parent, //
@@ -336,8 +337,9 @@ pub(super) fn create<'a>(
     }
     match existing {
         Some(bundle) => {
-            handles.added = Some(Added::new(bundle.clone(), &allocations)?);
-            reserve(&mut handles, Some(&request.parent), &bundle, &allocations)?;
+            let numbers = reserve(&mut handles, Some(&request.parent), &bundle, &allocations)?;
+
+            handles.added = Some(Added::to_known(bundle, numbers, allocations)?);
         }
         None if creates_resource => {
             let mut all = KVVec::with_capacity(allocations.len(), GFP_KERNEL_ACCOUNT)?;
@@ -356,7 +358,10 @@ pub(super) fn create<'a>(
             }
             args.hResource =
                 handles.reserve(Item::Resource(bundle.clone()), Some(&request.parent))?;
-            reserve(&mut handles, Some(&request.parent), &bundle, &allocations)?;
+
+            let numbers = reserve(&mut handles, Some(&request.parent), &bundle, &allocations)?;
+
+            handles.added = Some(Added::to_new(bundle, numbers)?);
         }
         None => {
             for allocation in &allocations {
@@ -391,13 +396,14 @@ pub(super) fn create<'a>(
     Ok(Publish::Handles(handles))
 }
 
-/// Reserves the handles of these allocations of a bundle.
+/// Reserves the handles of these allocations of a bundle, and returns their numbers. A bundle with
+/// the handle of the container has still to get them.
 pub(super) fn reserve(
     handles: &mut Handles<'_>,
     parent: Option<&Parent>,
     bundle: &Arc<Bundle>,
     allocations: &[Arc<Allocation>],
-) -> Outcome {
+) -> Outcome<KVVec<u32>> {
     let mut numbers = KVVec::with_capacity(allocations.len(), GFP_KERNEL_ACCOUNT)?;
 
     for allocation in allocations {
@@ -406,7 +412,7 @@ pub(super) fn reserve(
 
         numbers.push(number, GFP_KERNEL_ACCOUNT)?;
     }
-    bundle.add_handles(&numbers)
+    Ok(numbers)
 }
 
 /// Most handles of one DestroyAllocation.
@@ -438,10 +444,16 @@ pub(super) fn destroy(call: Call<'_>, args: &D3DKMT_DESTROYALLOCATION2) -> Outco
         list.windows(2)
             .any(|pair| matches!(pair, [one, next] if one == next)),
     )?;
+    destroy_list(call, args.hDevice, &list)
+}
 
+/// Ends these handles of allocations, all or none. They are different and in increasing order.
+fn destroy_list(call: Call<'_>, device: u32, sorted: &[u32]) -> Outcome {
+    // Nothing may fail any more once the handles are taken.
+    let destruction = Destruction::new(sorted.len())?;
     // The container that all allocations of resources must have in common (RES-28).
     let mut common = None;
-    let claimed = table.claim(&list, |device, item| {
+    let claimed = call.process.handles.claim(sorted, |own, item| {
         let Item::Allocation(opened) = item else {
             return false;
         };
@@ -449,20 +461,10 @@ pub(super) fn destroy(call: Call<'_>, args: &D3DKMT_DESTROYALLOCATION2) -> Outco
         let same = resource.description.alone
             || *common.get_or_insert(resource.header.id()) == resource.header.id();
 
-        same && device.is_none_or(|device| device == args.hDevice)
+        same && own.is_none_or(|own| own == device)
     })?;
 
-    let mut last: Option<&Arc<Bundle>> = None;
-
-    for item in claimed.items() {
-        if let Item::Allocation(opened) = item {
-            if !last.is_some_and(|last| Arc::ptr_eq(last, &opened.bundle)) {
-                opened.bundle.forget_handles(&list);
-                last = Some(&opened.bundle);
-            }
-            opened.destroy();
-        }
-    }
+    destruction.run(&claimed, sorted);
     Ok(())
 }
 

@@ -22,7 +22,7 @@ pub(super) struct Handles<'a> {
     reserved: KVVec<Reserved<'a>>,
     /// Global handle of the same object, or 0.
     pub(super) global: u32,
-    /// Allocations that a resource gets. Goes after the handles.
+    /// What the bundle of a resource gets. Goes after the handles.
     pub(super) added: Option<Added>,
 }
 

@@ -15,6 +15,7 @@ use super::{
 use crate::{
     dxgk::{
         bundle::{
+            Added,
             Bundle,
             Origin, //
         },
@@ -273,7 +274,12 @@ pub(super) fn open_local<'a>(
             if !alone {
                 handles.reserve(Item::Resource(bundle.clone()), parent)?;
             }
-            allocation::reserve(&mut handles, parent, &bundle, &allocations)?;
+
+            let numbers = allocation::reserve(&mut handles, parent, &bundle, &allocations)?;
+
+            if !alone {
+                handles.added = Some(Added::to_new(bundle, numbers)?);
+            }
         }
     }
     Ok(handles)

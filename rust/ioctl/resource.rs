@@ -20,6 +20,7 @@ use crate::{
         allocation::Allocation,
         attached::Value,
         bundle::{
+            Added,
             Bundle,
             Origin, //
         },
@@ -276,7 +277,10 @@ fn open<'a>(
     let mut handles = Handles::new(call, contents.allocations.len() + 3)?;
 
     handles.reserve(Item::Resource(bundle.clone()), Some(parent))?;
-    allocation::reserve(&mut handles, Some(parent), &bundle, &contents.allocations)?;
+
+    let numbers = allocation::reserve(&mut handles, Some(parent), &bundle, &contents.allocations)?;
+
+    handles.added = Some(Added::to_new(bundle, numbers)?);
     Ok((handles, contents))
 }
 

@@ -13,6 +13,7 @@ pub(crate) mod bucket_map;
 pub(crate) mod feature;
 pub(crate) mod fence_value;
 pub(crate) mod global_access;
+pub(crate) mod groups;
 pub(crate) mod handle;
 pub(crate) mod index_map;
 pub(crate) mod info_rules;

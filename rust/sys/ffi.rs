@@ -97,6 +97,7 @@ extern "C" {
     ) -> c_int;
 
     pub(super) fn dxg_sort(words: *mut u32, count: usize);
+    pub(super) fn dxg_sort_pairs(pairs: *mut [u64; 2], count: usize);
 
     pub(super) fn dxg_waitqueue_init(wq: *mut bindings::wait_queue_head);
     pub(super) fn dxg_waitqueue_wake(wq: *mut bindings::wait_queue_head);

@@ -59,13 +59,16 @@ pub(crate) use entry::{
 };
 pub(crate) use lookup::Parent;
 
+/// Lookups under one hold of the lock.
+const LOOKUPS: usize = 64;
+
 /// Entries that were taken out of a table. Dropping it ends them, last one first.
 pub(crate) struct Claimed(KVVec<Removed<Entry>>);
 
 impl Claimed {
-    /// What they stand for.
-    pub(crate) fn items(&self) -> impl Iterator<Item = &Item> {
-        self.0.iter().map(|removed| &removed.value.item)
+    /// What one of them stands for, in the order of their numbers.
+    pub(crate) fn item(&self, place: usize) -> Option<&Item> {
+        self.0.get(place).map(|removed| &removed.value.item)
     }
 }
 
@@ -99,6 +102,24 @@ impl State {
         let index = handle::local_index(local)?;
 
         self.entries.get(index).filter(|entry| entry.published)
+    }
+
+    /// INVALID_PARAMETER unless all of these resolve and `accept` agrees with each.
+    fn check(
+        &self,
+        locals: &[u32],
+        mut accept: impl FnMut(Option<u32>, &Item) -> bool,
+    ) -> Outcome {
+        let good = locals.iter().all(|local| {
+            self.find(*local)
+                .is_some_and(|entry| accept(entry.device(), &entry.item))
+        });
+
+        if good {
+            Ok(())
+        } else {
+            Err(Status::INVALID_PARAMETER.into())
+        }
     }
 
     /// Gives an entry, which is there, its number and puts it in. `spare` is a node that was made
@@ -314,16 +335,15 @@ impl HandleTable {
         mut accept: impl FnMut(Option<u32>, &Item) -> bool,
     ) -> Outcome<Claimed> {
         let mut claimed = Claimed(KVVec::with_capacity(sorted.len(), GFP_KERNEL_ACCOUNT)?);
+
+        // A list that will be refused holds nobody up, however long it is.
+        for few in sorted.chunks(LOOKUPS) {
+            self.state.lock().check(few, &mut accept)?;
+        }
+
         let mut state = self.state.lock();
 
-        for local in sorted {
-            if !state
-                .find(*local)
-                .is_some_and(|entry| accept(entry.device(), &entry.item))
-            {
-                return Err(Status::INVALID_PARAMETER.into());
-            }
-        }
+        state.check(sorted, accept)?;
         state.take_all(sorted, &mut claimed);
         Ok(claimed)
     }

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! DestroyAllocation of a list of handles (RES-28, RES-29, RES-82).
+//!
+//! What belongs together is looked for once: every bundle forgets its handles in one go, and the
+//! resource lets go of its allocations in one go. So a list costs in proportion to its length and to
+//! what its bundles have, in whatever order the handles were made. Once the handles are taken nothing
+//! may fail, so that all memory is taken before.
+
+use super::{
+    allocation::Allocation,
+    handle_table::{
+        Claimed,
+        Item, //
+    },
+    open_allocation::OpenAllocation, //
+};
+use crate::{
+    logic::groups,
+    sys::sort::sort_pairs, //
+};
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
+
+/// See the module.
+pub(crate) struct Destruction {
+    /// The address of a bundle, and which of the handles is one of it.
+    bundles: KVVec<[u64; 2]>,
+    /// Room for allocations that are given up.
+    gone: KVVec<Arc<Allocation>>,
+}
+
+impl Destruction {
+    /// Of a list with `count` handles.
+    pub(crate) fn new(count: usize) -> Result<Self> {
+        Ok(Self {
+            bundles: KVVec::with_capacity(count, GFP_KERNEL_ACCOUNT)?,
+            gone: KVVec::with_capacity(count, GFP_KERNEL_ACCOUNT)?,
+        })
+    }
+
+    /// Ends the handles `claimed`, which are these numbers. They are freed when `claimed` is dropped.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn run(mut self, claimed: &Claimed, sorted: &[u32]) {
+        let opened = |place: usize| claimed.item(place).and_then(allocation);
+        let mut common = None;
+
+        for place in 0..sorted.len() {
+            let Some(opened) = opened(place) else {
+                continue;
+            };
+            let bundle = &opened.bundle;
+
+            if bundle.has_resource_handle {
+                // There is room for all of them. CAST: both fit 64 bits.
+                let _room = self
+                    .bundles
+                    .push_within_capacity([Arc::as_ptr(bundle).addr() as u64, place as u64]);
+            }
+            if !opened.give_up() {
+                continue;
+            }
+            if bundle.resource().description.alone {
+                bundle.resource().remove_given_up(&mut self.gone);
+            } else {
+                // All that are not alone have it in common.
+                common = Some(bundle.resource());
+            }
+        }
+
+        sort_pairs(&mut self.bundles);
+        for place in groups::firsts(&self.bundles) {
+            // CAST: it was a place in a list.
+            if let Some(opened) = opened(place as usize) {
+                opened.bundle.forget_handles(sorted);
+            }
+        }
+        if let Some(resource) = common {
+            resource.remove_given_up(&mut self.gone);
+        }
+    }
+}
+
+/// The allocation that a handle stands for.
+fn allocation(item: &Item) -> Option<&OpenAllocation> {
+    match item {
+        Item::Allocation(opened) => Some(opened),
+        _ => None,
+    }
+}
