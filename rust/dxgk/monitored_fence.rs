@@ -22,9 +22,11 @@ use crate::{
         fence_value,
         waiters::{
             Admission,
+            Sweep,
             WaitKey,
             Waiters,
-            WouldRewind, //
+            WouldRewind,
+            BATCHES, //
         }, //
     },
     platform::load_acquire,
@@ -34,6 +36,7 @@ use crate::{
     }, //
 };
 use kernel::{
+    impl_has_work,
     new_spinlock,
     new_work,
     prelude::*,
@@ -41,7 +44,10 @@ use kernel::{
         Arc,
         SpinLock, //
     },
-    workqueue::Work, //
+    workqueue::{
+        Work,
+        WorkItem, //
+    }, //
 };
 
 /// A node that is not queued yet, and the waiter it will hold.
@@ -67,6 +73,21 @@ pub(crate) struct MonitoredFence {
     /// See [`super::retire`].
     #[pin]
     pub(super) retirement: Work<MonitoredFence>,
+    /// What signals leave to the worker.
+    #[pin]
+    backlog: Work<MonitoredFence, 1>,
+}
+
+impl_has_work! {
+    impl HasWork<Self, 1> for MonitoredFence { self.backlog }
+}
+
+impl WorkItem<1> for MonitoredFence {
+    type Pointer = Arc<Self>;
+
+    fn run(this: Arc<Self>) {
+        this.catch_up();
+    }
 }
 
 impl MonitoredFence {
@@ -78,6 +99,7 @@ impl MonitoredFence {
                 cell,
                 waiters <- new_spinlock!(Waiters::new(Queue::new()), "MonitoredFence::waiters"),
                 retirement <- new_work!("MonitoredFence::retirement"),
+                backlog <- new_work!("MonitoredFence::backlog"),
             }),
             GFP_KERNEL_ACCOUNT,
         )
@@ -88,9 +110,10 @@ impl MonitoredFence {
         load_acquire(self.cell.word())
     }
 
-    /// How many waits are queued. Looks at all of them: for those who debug.
+    /// How many waits are queued.
     pub(crate) fn waiting(&self) -> usize {
-        self.waiters.lock().map().iter().count()
+        // CAST: 32 bits fit a usize.
+        self.waiters.lock().queued() as usize
     }
 
     /// Whether a wait for `value` would be satisfied now.
@@ -98,11 +121,12 @@ impl MonitoredFence {
         fence_value::satisfies(self.value(), value)
     }
 
-    /// Stores `value` and releases every waiter for at most `value` (FEN-31 to FEN-34).
+    /// Stores `value` and releases every waiter for at most `value` (FEN-31 to FEN-34). If there are very
+    /// many, the worker releases the rest.
     ///
     /// Context: may sleep after the fact (wake-ups free memory), no locks held. Allocates nothing.
     pub(crate) fn signal(
-        &self,
+        self: &Arc<Self>,
         value: u64,
         allow_rewind: bool,
     ) -> core::result::Result<(), WouldRewind> {
@@ -120,13 +144,52 @@ impl MonitoredFence {
 
         drop(waiters);
         release(&due);
-        while let Some(sweep) = rest {
+
+        let mut batches = 1;
+
+        while let Some(mut sweep) = rest {
+            if batches >= BATCHES {
+                match self.defer(sweep) {
+                    None => break,
+                    Some(own) => sweep = own,
+                }
+            }
+
             let mut due = Queue::new();
 
             rest = self.waiters.lock().sweep(sweep, &mut due);
             release(&due);
+            batches += 1;
         }
         Ok(())
+    }
+
+    /// Leaves what a signal has still to release to the worker; hands it back if that cannot be.
+    fn defer(self: &Arc<Self>, sweep: Sweep) -> Option<Sweep> {
+        let Some(worker) = work::worker() else {
+            return Some(sweep);
+        };
+        let own = self.waiters.lock().defer(sweep);
+
+        if own.is_none() {
+            // It fails only if it is queued already and has not started.
+            let _queued = worker.enqueue::<_, 1>(self.clone()).is_ok();
+        }
+        own
+    }
+
+    /// The worker's part of signals.
+    fn catch_up(&self) {
+        loop {
+            let mut due = Queue::new();
+            let more = self.waiters.lock().catch_up(&mut due);
+
+            release(&due);
+            if !more {
+                return;
+            }
+            work::breathe();
+        }
     }
 
     /// Queues `waiter` for `value`, or tells it at once that there is nothing to wait for.
@@ -159,25 +222,23 @@ impl MonitoredFence {
         drop(node);
     }
 
-    /// Whether there are so few waits that they can be ended at once. Looks at no more.
+    /// Whether there are so few waits that they can be ended at once.
     pub(super) fn has_few_waiters(&self) -> bool {
-        let waiters = self.waiters.lock();
-
-        waiters.map().iter().take(AT_ONCE + 1).count() <= AT_ONCE
+        self.waiting() <= AT_ONCE
     }
 
     /// Nobody is left who could signal: ends the waits (FEN-28).
     ///
     /// Context: may sleep, no locks held.
     pub(super) fn orphan(&self) {
-        let orphans = self.waiters.lock().orphan(Queue::new());
+        let (orphans, left) = self.waiters.lock().orphan(Queue::new());
 
         for (number, (key, waiter)) in orphans.iter().enumerate() {
             if number % AT_ONCE == AT_ONCE - 1 {
                 work::breathe();
             }
             // A signal that releases many may not have come to this one yet.
-            if self.satisfies(key.value) {
+            if self.satisfies(key.value) || left.is_some_and(|left| left.releases(key)) {
                 waiter.satisfied();
             } else {
                 waiter.orphaned();

@@ -90,7 +90,7 @@ impl Object {
 
         // An object retires once, so that its work is not queued already.
         let _queued = match self {
-            Self::Fence(fence) => worker.enqueue(fence).is_ok(),
+            Self::Fence(fence) => worker.enqueue::<_, 0>(fence).is_ok(),
             Self::Legacy(object) => worker.enqueue(object).is_ok(),
             Self::Resource(resource) => worker.enqueue(resource).is_ok(),
             Self::KeyedMutex(mutex) => worker.enqueue(mutex).is_ok(),

@@ -66,8 +66,12 @@ pub struct WouldRewind;
 /// of the lock in between, so that nobody is kept from running for long.
 pub const BATCH: u32 = 64;
 
+/// How many times a signal takes the fence lock for those it releases. The others it leaves to the worker,
+/// so that nobody pays for waits that others have piled up.
+pub const BATCHES: u32 = 64;
+
 /// A signal that has more waiters to release.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sweep {
     /// The signalled value.
     value: u64,
@@ -78,10 +82,26 @@ pub struct Sweep {
     passed: Option<WaitKey>,
 }
 
+impl Sweep {
+    /// Whether it releases the waiter that is queued under this key.
+    pub fn releases(&self, key: &WaitKey) -> bool {
+        fence_value::satisfies(self.value, key.value) && key.seq < self.before
+    }
+
+    /// Whether it releases everybody that `other` does.
+    fn includes(&self, other: &Self) -> bool {
+        self.value >= other.value && self.before >= other.before
+    }
+}
+
 /// The waiters of one fence. Protected by the fence lock.
 pub struct Waiters<M> {
     map: M,
+    /// How many are in the map.
+    queued: u32,
     next_seq: u64,
+    /// What a signal has left to the worker.
+    backlog: Option<Sweep>,
     orphaned: bool,
 }
 
@@ -90,14 +110,16 @@ impl<M: WaitMap> Waiters<M> {
     pub const fn new(map: M) -> Self {
         Self {
             map,
+            queued: 0,
             next_seq: 0,
+            backlog: None,
             orphaned: false,
         }
     }
 
-    /// The queued waiters.
-    pub fn map(&self) -> &M {
-        &self.map
+    /// How many waiters are queued.
+    pub fn queued(&self) -> u32 {
+        self.queued
     }
 
     /// Queues a wait for `value` unless it is satisfied already.
@@ -119,6 +141,8 @@ impl<M: WaitMap> Waiters<M> {
 
         // OVERFLOW: 2^64 waits on one fence take longer than any machine runs; wrapping is total.
         self.next_seq = self.next_seq.wrapping_add(1);
+        // OVERFLOW: each takes memory, and users have limits.
+        self.queued = self.queued.saturating_add(1);
         self.map.put(M::name(spare, key));
         Admission::Queued(key)
     }
@@ -151,11 +175,53 @@ impl<M: WaitMap> Waiters<M> {
             .first()
             .is_some_and(|key| fence_value::satisfies(value, key.value));
 
-        Ok(due.then_some(Sweep {
+        if !due {
+            return Ok(None);
+        }
+
+        let sweep = Sweep {
             value,
             before: self.next_seq,
             passed: None,
-        }))
+        };
+
+        // As long as the value does not fall below that of the backlog, nobody it would release arrives.
+        Ok(match &mut self.backlog {
+            Some(backlog) if value >= backlog.value => {
+                *backlog = sweep;
+                None
+            }
+            Some(backlog) if before >= backlog.value => None,
+            _ => Some(sweep),
+        })
+    }
+
+    /// Leaves the rest of a signal to the worker, or hands it back if a signal before has left something
+    /// that does not go with it.
+    pub fn defer(&mut self, sweep: Sweep) -> Option<Sweep> {
+        match &mut self.backlog {
+            Some(backlog) if backlog.includes(&sweep) => {}
+            Some(backlog) if !sweep.includes(backlog) => return Some(sweep),
+            backlog => {
+                // From the start, if it replaces another one.
+                let passed = if backlog.is_some() {
+                    None
+                } else {
+                    sweep.passed
+                };
+
+                *backlog = Some(Sweep { passed, ..sweep });
+            }
+        }
+        None
+    }
+
+    /// The worker's next step: moves waiters that were left to it into `due`. False if that was all.
+    pub fn catch_up(&mut self, due: &mut M) -> bool {
+        if let Some(backlog) = self.backlog {
+            self.backlog = self.sweep(backlog, due);
+        }
+        self.backlog.is_some()
     }
 
     /// Moves the next waiters that a signal releases into `due`, and hands back what is left to do
@@ -178,22 +244,31 @@ impl<M: WaitMap> Waiters<M> {
             let node = match &sweep.passed {
                 None => self.map.take_first(),
                 Some(_) => self.map.take(&key),
-            };
+            }?;
 
-            due.put(node?);
+            self.queued = self.queued.saturating_sub(1);
+            due.put(node);
         }
         Some(sweep)
     }
 
     /// Takes one waiter out again; `None` if it was released already.
     pub fn cancel(&mut self, key: &WaitKey) -> Option<M::Node> {
-        self.map.take(key)
+        let node = self.map.take(key)?;
+
+        self.queued = self.queued.saturating_sub(1);
+        Some(node)
     }
 
-    /// Nobody can signal any more: refuses new waiters and hands out the queued ones (FEN-28).
-    pub fn orphan(&mut self, empty: M) -> M {
+    /// Nobody can signal any more: refuses new waiters and hands out the queued ones (FEN-28), together
+    /// with what signals had left to the worker: these are released still.
+    pub fn orphan(&mut self, empty: M) -> (M, Option<Sweep>) {
         self.orphaned = true;
-        core::mem::replace(&mut self.map, empty)
+        self.queued = 0;
+        (
+            core::mem::replace(&mut self.map, empty),
+            self.backlog.take(),
+        )
     }
 
     /// What MonitoredValue has to say (FEN-55).

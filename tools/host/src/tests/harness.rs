@@ -191,10 +191,45 @@ impl Fence {
             nodes: BTreeMap::new(),
             counters: self.counters.clone(),
         };
-        let left = self.lock().orphan(empty);
+        let (mut left, backlog) = self.lock().orphan(empty);
+        let is_released = |key: &WaitKey| {
+            load_acquire(&self.current) >= key.value
+                || backlog.is_some_and(|backlog| backlog.releases(key))
+        };
+        let (released, orphans) = std::mem::take(&mut left.nodes)
+            .into_iter()
+            .partition(|(key, _)| is_released(key));
+        let released = Tree {
+            nodes: released,
+            counters: self.counters.clone(),
+        };
 
+        left.nodes = orphans;
         self.counters.queued.store(0, Relaxed);
+        deliver(released, WaitSet::satisfy);
         deliver(left, WaitSet::orphan);
+    }
+
+    /// Leaves the rest of a signal to the worker.
+    #[cfg(not(loom))]
+    pub(super) fn defer(&self, sweep: Sweep) -> Option<Sweep> {
+        self.lock().defer(sweep)
+    }
+
+    /// A step of the worker; false if that was all.
+    #[cfg(not(loom))]
+    pub(super) fn catch_up(&self) -> bool {
+        let mut due = Tree::default();
+        let more = self.lock().catch_up(&mut due);
+
+        deliver(due, WaitSet::satisfy);
+        more
+    }
+
+    /// How many elements are queued, by the fence's own count.
+    #[cfg(not(loom))]
+    pub(super) fn counted(&self) -> u32 {
+        self.lock().queued()
     }
 
     /// How many elements are queued.

@@ -294,3 +294,163 @@ fn fen_85_a_cancel_after_the_end_is_refused() {
     assert!(!wait.cancel());
     assert_eq!((wait.outcome(), wait.deliveries()), (Some(Satisfied), 1));
 }
+
+#[test]
+fn h3_waiters_are_counted_and_not_looked_for() {
+    let fence = Fence::new(0);
+    let is_right = || assert_eq!(fence.counted(), fence.queued());
+    let waits: Vec<_> = (1..=u64::from(3 * BATCH))
+        .map(|value| {
+            let wait = wait_for(&fence, value);
+
+            is_right();
+            wait
+        })
+        .collect();
+
+    assert_eq!(fence.counted(), 3 * BATCH);
+    assert!(waits[7].cancel());
+    is_right();
+
+    // Two holds of the lock, and a waiter in between that is passed over.
+    let mut rest = fence.begin_signal(u64::from(2 * BATCH), false).unwrap();
+
+    is_right();
+    fence.signal(0, true).unwrap();
+
+    let late = wait_for(&fence, 1);
+
+    while let Some(sweep) = rest {
+        rest = fence.continue_signal(sweep);
+        is_right();
+    }
+    assert_eq!(fence.counted(), BATCH + 1);
+    fence.orphan();
+    is_right();
+    assert_eq!(fence.counted(), 0);
+    assert_eq!(late.outcome(), Some(Orphaned));
+
+    // The nodes are gone; those that were not queued any more are not counted twice.
+    late.unlink();
+    waits[7].unlink();
+    is_right();
+}
+
+/// Waits for 1 to `count`, and a signal of `value` that has released one batch and left the rest.
+fn left_over(fence: &Arc<Fence>, count: u32, value: u32) -> Vec<Arc<Wait>> {
+    let waits = (1..=u64::from(count))
+        .map(|value| wait_for(fence, value))
+        .collect();
+    let rest = fence.begin_signal(value.into(), false).unwrap().unwrap();
+
+    assert_eq!(fence.defer(rest), None);
+    waits
+}
+
+fn satisfied(waits: &[Arc<Wait>]) -> usize {
+    waits
+        .iter()
+        .filter(|wait| wait.outcome() == Some(Satisfied))
+        .count()
+}
+
+#[test]
+fn m5_the_worker_releases_what_a_signal_has_left() {
+    let fence = Fence::new(0);
+    let waits = left_over(&fence, 5 * BATCH, 4 * BATCH);
+
+    assert_eq!(satisfied(&waits), BATCH as usize);
+    // FEN-34: a pulse loses nobody, and who comes after it is none of its business.
+    fence.signal(0, true).unwrap();
+
+    let late = wait_for(&fence, 2 * u64::from(BATCH));
+
+    while fence.catch_up() {}
+    assert_eq!(satisfied(&waits), 4 * BATCH as usize);
+    assert_eq!((late.outcome(), fence.counted()), (None, BATCH + 1));
+    fence.signal(2 * u64::from(BATCH), false).unwrap();
+    assert_eq!(late.outcome(), Some(Satisfied));
+}
+
+#[test]
+fn m5_a_signal_that_finds_a_backlog_looks_at_one_waiter() {
+    let fence = Fence::new(0);
+    let waits = left_over(&fence, 9 * BATCH, 4 * BATCH);
+    let before = fence.touched();
+
+    // A lower one is part of it, a higher one joins it.
+    fence.signal(u64::from(3 * BATCH), true).unwrap();
+    fence.signal(u64::from(8 * BATCH), false).unwrap();
+    assert!(
+        fence.touched() - before <= 4,
+        "{}",
+        fence.touched() - before
+    );
+    assert_eq!(satisfied(&waits), BATCH as usize);
+    while fence.catch_up() {}
+    assert_eq!(satisfied(&waits), 8 * BATCH as usize);
+}
+
+#[test]
+fn m5_a_signal_that_does_not_go_with_the_backlog_is_handed_back() {
+    let fence = Fence::new(0);
+    let _old = left_over(&fence, 8 * BATCH, 8 * BATCH);
+
+    // Below the backlog, after a rewind, with a waiter that the backlog does not have.
+    fence.signal(0, true).unwrap();
+
+    let late = wait_for(&fence, 3);
+    let rest = fence
+        .begin_signal(u64::from(7 * BATCH), false)
+        .unwrap()
+        .unwrap();
+    let rest = fence.defer(rest).expect("it has another waiter");
+    let mut rest = Some(rest);
+
+    while let Some(sweep) = rest {
+        rest = fence.continue_signal(sweep);
+    }
+    assert_eq!(late.outcome(), Some(Satisfied));
+    while fence.catch_up() {}
+    assert_eq!(fence.counted(), 0);
+}
+
+#[test]
+fn m5_fen_28_orphans_that_a_signal_has_reached_are_satisfied() {
+    let fence = Fence::new(0);
+    let waits = left_over(&fence, 3 * BATCH, 2 * BATCH);
+
+    fence.signal(0, true).unwrap();
+
+    let late = wait_for(&fence, 1);
+
+    fence.orphan();
+    assert!(!fence.catch_up());
+    assert_eq!(satisfied(&waits), 2 * BATCH as usize);
+    assert_eq!(late.outcome(), Some(Orphaned));
+    assert_eq!(waits[3 * BATCH as usize - 1].outcome(), Some(Orphaned));
+}
+
+/// FEN-17: the rule of `cpu_wait` for elements of one fence, against waits that have all of them.
+#[test]
+fn m5_fen_17_one_value_decides_for_each_fence() {
+    for (values, any, all) in [([3, 5], 3, 5), ([5, 3], 3, 5), ([4, 4], 4, 4)] {
+        let fence = Fence::new(0);
+        let elements = values.map(|value| (&fence, value));
+
+        for (mode, decides) in [(Any, any), (All, all)] {
+            let whole = Wait::start(mode, &elements);
+            let part = Wait::start(mode, &[(&fence, decides)]);
+
+            for value in 1..=5 {
+                fence.signal(value, false).unwrap();
+                assert_eq!(
+                    whole.outcome(),
+                    part.outcome(),
+                    "{mode:?} {values:?} at {value}"
+                );
+            }
+            fence.signal(0, true).unwrap();
+        }
+    }
+}
