@@ -21,7 +21,6 @@ use super::{
 };
 use crate::{
     logic::info_rules::{
-        guid_parts,
         Id,
         Item,
         Refused,
@@ -319,23 +318,9 @@ impl Attached {
     /// Prints into the fdinfo of an NT handle.
     pub(crate) fn show(&self, m: &SeqFile, object: u64) {
         seq_print!(m, "dxg-generation:\t{}\n", self.generation());
-        self.show_entries(m, object);
+        self.store().show(m, object);
         if let Some(link) = self.link() {
             seq_print!(m, "dxg-watches:\t{}\n", link.watches());
-        }
-    }
-
-    /// Prints a line for each entry of the store of the object with this id.
-    pub(crate) fn show_entries(&self, m: &SeqFile, object: u64) {
-        for entry in self.store().entries() {
-            let rule = entry.rule();
-            let (a, b, c, d, e) = guid_parts(rule.id.key);
-
-            seq_print!(
-                m,
-                "dxg-info:\t{object} {a:08x}-{b:04x}-{c:04x}-{d:04x}-{e:012x}"
-            );
-            seq_print!(m, " {} {} {}\n", rule.id.schema, rule.size, rule.generation);
         }
     }
 }

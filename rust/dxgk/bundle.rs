@@ -87,13 +87,13 @@ impl Bundle {
             return Err(Status::INVALID_PARAMETER.into());
         };
         let resource = resource.clone();
-        let key = space.identity.key();
 
-        resource.enter(key)?;
-        resource.header.openings.add(1, Relaxed);
+        resource.header.openers.enter(space)?;
 
         // If the bundle is not made, its drop does not run.
-        let undo = ScopeGuard::new_with_data(resource.clone(), |resource| end(&resource, key));
+        let undo = ScopeGuard::new_with_data(resource.clone(), |resource| {
+            resource.header.openers.leave(space);
+        });
         let bundle = Arc::pin_init(
             pin_init!(Self {
                 strong,
@@ -182,7 +182,7 @@ impl Bundle {
     /// Context: may sleep, no locks held.
     pub(super) fn leave(&self) {
         if self.counted.xchg(0, Relaxed) != 0 {
-            end(&self.resource, self.space.identity.key());
+            self.resource.header.openers.leave(&self.space);
         }
     }
 
@@ -258,12 +258,6 @@ impl Drop for Added {
             self.bundle.add(&[], self.handles.len());
         }
     }
-}
-
-/// What a bundle has counted is counted back.
-fn end(resource: &Resource, key: (usize, usize)) {
-    resource.header.openings.fetch_sub(1, Relaxed);
-    resource.leave(key);
 }
 
 #[pinned_drop]

@@ -47,6 +47,7 @@ pub(crate) mod name;
 pub(crate) mod name_table;
 pub(crate) mod object;
 pub(crate) mod open_allocation;
+pub(crate) mod openers;
 pub(crate) mod opening;
 pub(crate) mod pending_waits;
 pub(crate) mod process;

@@ -19,6 +19,7 @@ use super::{
     keyed_mutex::KeyedMutex,
     legacy_sync::LegacySync,
     monitored_fence::MonitoredFence,
+    openers::Openers,
     resource::Resource,
     tables::Tables, //
 };
@@ -68,8 +69,9 @@ pub(crate) struct Header {
     pub(crate) charge: Charge,
     /// How many [`Strong`] there are. Never goes up again from 0.
     strong: Atomic<u32>,
-    /// How many local handles there are, for fdinfo.
-    pub(crate) openings: Atomic<u32>,
+    /// Who has local handles of it.
+    #[pin]
+    pub(crate) openers: Openers,
     /// What its users have attached to it.
     #[pin]
     pub(crate) attached: Attached,
@@ -95,7 +97,7 @@ impl Header {
             global: Atomic::new(0),
             charge,
             strong: Atomic::new(1),
-            openings: Atomic::new(0),
+            openers <- Openers::new(),
             attached <- Attached::new(),
         })
     }

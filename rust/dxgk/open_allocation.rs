@@ -80,8 +80,7 @@ impl OpenAllocation {
     /// Context: may sleep, no locks held.
     pub(super) fn give_up(&self) -> bool {
         self.window.revoke();
-        self.bundle.origin != Origin::Duplicated
-            && self.bundle.resource().give_up(&self.allocation)
+        self.bundle.origin != Origin::Duplicated && self.bundle.resource().give_up(&self.allocation)
     }
 }
 

@@ -15,10 +15,7 @@ use super::{
 use crate::logic::sync_flags::Rights;
 use kernel::{
     prelude::*,
-    sync::{
-        atomic::Relaxed,
-        Arc, //
-    }, //
+    sync::Arc, //
 };
 
 /// See the module.
@@ -29,8 +26,10 @@ pub(crate) struct Opening {
     access: u32,
     /// Whether the object was found by its global handle, which cannot be shared again (RES-33).
     by_global: bool,
-    /// The process, if this opening uses a mapping of a page that only this fence has.
-    mapped_in: Option<Arc<AddressSpace>>,
+    /// Whether it uses a mapping of a page that only this fence has.
+    is_mapped: bool,
+    /// The process.
+    space: Arc<AddressSpace>,
     /// For a keyed mutex, what its owner remembers of this opening.
     mutex: Option<Arc<MutexOpening>>,
 }
@@ -66,22 +65,24 @@ impl Opening {
         access: u32,
         space: &Arc<AddressSpace>,
     ) -> Result<(Self, usize)> {
+        strong.object().header().openers.enter(space)?;
+
         let mut opening = Self {
             strong,
             rights,
             access,
             by_global: false,
-            mapped_in: None,
+            is_mapped: false,
+            space: space.clone(),
             mutex: None,
         };
         let mut addr = 0;
 
-        opening.strong.object().header().openings.add(1, Relaxed);
         match opening.strong.object() {
             Object::Fence(fence) => {
                 if let Some(page) = fence.cell.own_page() {
                     addr = space.map_shared(fence.header.id(), page)?;
-                    opening.mapped_in = Some(space.clone());
+                    opening.is_mapped = true;
                 }
             }
             Object::KeyedMutex(_) => {
@@ -157,9 +158,11 @@ impl Opening {
 impl Drop for Opening {
     /// Context: may sleep, no locks held.
     fn drop(&mut self) {
-        self.strong.object().header().openings.fetch_sub(1, Relaxed);
-        if let Some(space) = &self.mapped_in {
-            space.unmap_shared(self.strong.object().header().id());
+        let header = self.strong.object().header();
+
+        header.openers.leave(&self.space);
+        if self.is_mapped {
+            self.space.unmap_shared(header.id());
         }
         if let (Object::KeyedMutex(mutex), Some(opening)) = (self.strong.object(), &self.mutex) {
             mutex.close(opening);

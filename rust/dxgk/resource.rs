@@ -15,6 +15,7 @@ use crate::{
     logic::global_access::Audience,
     sys::{
         group::Group,
+        seq,
         work, //
     },
     uapi::status::{
@@ -64,8 +65,6 @@ struct State {
     present_rect: Rectangle,
     /// Processes that may open it although access is restricted.
     admitted: KVec<Group>,
-    /// How many bundles each process has, by the key of its identity.
-    openers: KVec<((usize, usize), u32)>,
     /// The count has reached 0.
     dead: bool,
 }
@@ -103,7 +102,6 @@ impl Resource {
                         expected: 0,
                         present_rect: [0; 4],
                         admitted: KVec::new(),
-                        openers: KVec::new(),
                         dead: false,
                     },
                     "Resource::state"
@@ -190,40 +188,6 @@ impl Resource {
             allocation.cleanup();
         }
         gone.clear();
-    }
-
-    /// One more bundle in the process with this key.
-    pub(crate) fn enter(&self, key: (usize, usize)) -> Result {
-        let mut state = self.state.lock();
-
-        match state.openers.iter_mut().find(|(other, _)| *other == key) {
-            // OVERFLOW: bounded by the handles of the process.
-            Some((_, count)) => *count += 1,
-            None => state.openers.push((key, 1), GFP_KERNEL_ACCOUNT)?,
-        }
-        Ok(())
-    }
-
-    /// One bundle less.
-    pub(crate) fn leave(&self, key: (usize, usize)) {
-        let mut state = self.state.lock();
-        let place = state.openers.iter().position(|(other, _)| *other == key);
-
-        if let Some((_, count)) = place.and_then(|place| state.openers.get_mut(place)) {
-            *count -= 1;
-            if *count == 0 {
-                // The order does not matter and the place exists.
-                let _gone = place.map(|place| state.openers.remove(place));
-            }
-        }
-    }
-
-    /// How many bundles the process with this key has.
-    pub(crate) fn bundles_of(&self, key: (usize, usize)) -> u32 {
-        let state = self.state.lock();
-        let own = state.openers.iter().find(|(other, _)| *other == key);
-
-        own.map_or(0, |(_, count)| *count)
     }
 
     /// Admits a process to a restricted resource, or stops admitting it (RES-103).
@@ -313,6 +277,9 @@ impl Resource {
             u8::from(self.description.back_buffer)
         );
         for (index, allocation) in self.allocations().iter().flatten().enumerate() {
+            if !seq::wants_more(m) {
+                return;
+            }
             seq_print!(m, "dxg-allocation:\t{index}");
             allocation.show(m);
             seq_print!(m, "\n");

@@ -20,6 +20,7 @@ use super::{
 use crate::{
     logic::info_rules::{
         self,
+        guid_parts,
         Choice,
         Id,
         Item,
@@ -41,6 +42,8 @@ use kernel::{
     alloc::AllocError,
     fs::File,
     prelude::*,
+    seq_file::SeqFile,
+    seq_print,
     sync::{
         aref::ARef,
         Arc, //
@@ -209,6 +212,20 @@ impl Store {
     /// All entries, in the order of key and schema.
     pub(crate) fn entries(&self) -> &[Entry] {
         &self.entries
+    }
+
+    /// Prints a line for each entry. It is the store of the object with this id.
+    pub(super) fn show(&self, m: &SeqFile, object: u64) {
+        for entry in self.entries() {
+            let rule = entry.rule();
+            let (a, b, c, d, e) = guid_parts(rule.id.key);
+
+            seq_print!(
+                m,
+                "dxg-info:\t{object} {a:08x}-{b:04x}-{c:04x}-{d:04x}-{e:012x}"
+            );
+            seq_print!(m, " {} {} {}\n", rule.id.schema, rule.size, rule.generation);
+        }
     }
 
     /// The entry with this name.

@@ -143,10 +143,7 @@ impl Subject {
         args.generation = header.attached.generation();
         // Not the one that this call has taken.
         args.references = header.references().saturating_sub(1);
-        args.local_references = process.map_or(0, |process| match object {
-            Object::Resource(resource) => resource.bundles_of(process.space.identity.key()),
-            _ => process.handles.count_of(header.id()),
-        });
+        args.local_references = process.map_or(0, |process| header.openers.of(&process.space));
         args.allocation_count = match object {
             Object::Resource(resource) => resource.extent().0,
             _ => 0,

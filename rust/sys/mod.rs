@@ -20,6 +20,7 @@ pub(crate) mod pages;
 pub(crate) mod params;
 pub(crate) mod pinned;
 pub(crate) mod random;
+pub(crate) mod seq;
 pub(crate) mod shmem;
 pub(crate) mod sleep;
 pub(crate) mod sort;

@@ -139,22 +139,6 @@ impl Entry {
             device: self.device(),
         })
     }
-
-    /// Whether it counts as a handle of the object with this id.
-    pub(super) fn refers_to(&self, id: u64) -> bool {
-        self.published
-            && match &self.item {
-                Item::Sync(opening) | Item::KeyedMutex(opening) => {
-                    opening.object().header().id() == id
-                }
-                Item::Resource(bundle) => bundle.object().header().id() == id,
-                // Part of its bundle, unless it is the bundle.
-                Item::Allocation(opened) => {
-                    !opened.bundle.has_resource_handle && opened.bundle.object().header().id() == id
-                }
-                _ => false,
-            }
-    }
 }
 
 impl Drop for Entry {

@@ -5,16 +5,75 @@
 use super::{
     super::{
         census::Kind,
-        object::Object,
+        object::{
+            Header,
+            Object, //
+        },
         open_allocation::OpenAllocation, //
     },
     entry::Item, //
 };
 use kernel::{
+    prelude::*,
+    rbtree::RBTree,
     seq_file::SeqFile,
     seq_print,
     sync::Arc, //
 };
+
+/// How many entries of information stores fdinfo shows of one process.
+const INFOS_SHOWN: usize = 16384;
+
+/// Prints the entries of the stores of objects: of each object once, however many handles of it there
+/// are.
+pub(super) struct Infos {
+    /// The objects whose stores were looked at. Those without one are not in it.
+    seen: RBTree<u64, ()>,
+    shown: usize,
+    hidden: usize,
+}
+
+impl Infos {
+    /// Nothing was printed yet.
+    pub(super) fn new() -> Self {
+        Self {
+            seen: RBTree::new(),
+            shown: 0,
+            hidden: 0,
+        }
+    }
+
+    /// Prints the store of an object, unless that was done, as far as there is room for all of it.
+    fn print(&mut self, m: &SeqFile, header: &Header) {
+        let (object, store) = (header.id(), header.attached.store());
+        let entries = store.entries().len();
+
+        if entries == 0 || self.seen.get(&object).is_some() {
+            return;
+        }
+
+        let fits = entries <= INFOS_SHOWN - self.shown;
+        // Without memory it counts as hidden, each time.
+        let is_new = self
+            .seen
+            .try_create_and_insert(object, (), GFP_KERNEL_ACCOUNT)
+            .is_ok();
+
+        if fits && is_new {
+            self.shown += entries;
+            store.show(m, object);
+        } else {
+            self.hidden += entries;
+        }
+    }
+
+    /// Says how many were not printed.
+    pub(super) fn finish(self, m: &SeqFile) {
+        if self.hidden != 0 {
+            seq_print!(m, "dxg-info-more:\t{}\n", self.hidden);
+        }
+    }
+}
 
 /// A copy of what is shown, to be printed without the lock of the table.
 pub(super) enum Line {
@@ -54,7 +113,7 @@ impl Line {
     /// Prints it, with what belongs to the handle.
     ///
     /// Context: may sleep, no locks held.
-    pub(super) fn print(&self, m: &SeqFile, handle: u32) {
+    pub(super) fn print(&self, m: &SeqFile, handle: u32, infos: &mut Infos) {
         match self {
             Self::Other(kind, id) => {
                 seq_print!(m, "dxg-handle:\t{handle:#010x} {} {id}\n", kind.name());
@@ -68,7 +127,7 @@ impl Line {
 
                 Self::print_object(m, handle, *kind, object, *access);
                 seq_print!(m, "\n");
-                header.attached.show_entries(m, header.id());
+                infos.print(m, header);
             }
             Self::Allocation(opened) => {
                 let bundle = &opened.bundle;

@@ -38,7 +38,10 @@ use crate::{
             Related, //
         }, //
     },
-    sys::params,
+    sys::{
+        params,
+        seq, //
+    },
     uapi::status::{
         Outcome,
         Status, //
@@ -49,9 +52,13 @@ use kernel::{
     new_spinlock,
     prelude::*,
     seq_file::SeqFile,
+    seq_print,
     sync::SpinLock, //
 };
-use line::Line;
+use line::{
+    Infos,
+    Line, //
+};
 
 pub(crate) use entry::{
     Item,
@@ -61,6 +68,9 @@ pub(crate) use lookup::Parent;
 
 /// Lookups under one hold of the lock.
 const LOOKUPS: usize = 64;
+
+/// How many handles fdinfo shows of one process: more than any program has that is not after harm.
+const HANDLES_SHOWN: u32 = 16384;
 
 /// Entries that were taken out of a table. Dropping it ends them, last one first.
 pub(crate) struct Claimed(KVVec<Removed<Entry>>);
@@ -105,11 +115,7 @@ impl State {
     }
 
     /// INVALID_PARAMETER unless all of these resolve and `accept` agrees with each.
-    fn check(
-        &self,
-        locals: &[u32],
-        mut accept: impl FnMut(Option<u32>, &Item) -> bool,
-    ) -> Outcome {
+    fn check(&self, locals: &[u32], mut accept: impl FnMut(Option<u32>, &Item) -> bool) -> Outcome {
         let good = locals.iter().all(|local| {
             self.find(*local)
                 .is_some_and(|entry| accept(entry.device(), &entry.item))
@@ -287,34 +293,35 @@ impl HandleTable {
         }
     }
 
-    /// How many handles of this process refer to the object with this id. Looks at every handle:
-    /// for queries only.
-    pub(crate) fn count_of(&self, id: u64) -> u32 {
-        let mut count = 0;
-        let mut seen = 0;
-
-        while let Some((index, is_one)) = self.after(seen, |entry| entry.refers_to(id)) {
-            count += u32::from(is_one);
-            seen = index;
-        }
-        count
-    }
-
-    /// Prints a line for each handle. The lock is held for one handle at a time, so that a table of
-    /// any size can be looked at without holding anybody up.
+    /// Prints a line for each of the first [`HANDLES_SHOWN`] handles, and says how many more there
+    /// are. What belongs to an object comes after its first handle. The lock is held for one handle at
+    /// a time, so that a table of any size can be looked at without holding anybody up.
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn show(&self, m: &SeqFile) {
+        let mut infos = Infos::new();
         let mut seen = 0;
+        let mut shown = 0;
 
         while let Some((index, line)) =
             self.after(seen, |entry| entry.published.then(|| Line::of(&entry.item)))
         {
+            if !seq::wants_more(m) {
+                return;
+            }
+            if shown == HANDLES_SHOWN {
+                let more = self.count().saturating_sub(shown);
+
+                seq_print!(m, "dxg-handles-more:\t{more}\n");
+                break;
+            }
             if let Some(line) = line {
-                line.print(m, handle::local(index));
+                line.print(m, handle::local(index), &mut infos);
+                shown += 1;
             }
             seen = index;
         }
+        infos.finish(m);
     }
 
     /// What `look` says about the first entry above the index `seen`, and its index.

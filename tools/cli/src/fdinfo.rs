@@ -33,6 +33,10 @@ pub struct Device {
     pub handles: Vec<Handle>,
     /// Metadata of the objects behind them.
     pub info: Vec<Info>,
+    /// How many more local handles there are than the driver shows.
+    pub hidden_handles: u64,
+    /// How many more metadata entries there are than the driver shows.
+    pub hidden_info: u64,
 }
 
 /// A line `dxg-adapter`.
@@ -159,6 +163,8 @@ impl Device {
             "handle" => self.handles.extend(handle(value)),
             "info" => self.info.extend(info(value)),
             "adapter" => self.adapters.extend(adapter(value)),
+            "handles-more" => self.hidden_handles = number(value).unwrap_or(0),
+            "info-more" => self.hidden_info = number(value).unwrap_or(0),
             _ => {
                 let count = number(value);
                 if let (Some(name), Some(count)) = (key.strip_prefix("process-"), count) {
@@ -339,6 +345,13 @@ mod tests {
             ),
             (7, 3, 120)
         );
+    }
+
+    #[test]
+    fn what_is_not_shown() {
+        let text = format!("{DEVICE}dxg-info-more:\t7\ndxg-handles-more:\t65\n");
+        let device = device(&text);
+        assert_eq!((device.hidden_handles, device.hidden_info), (65, 7));
     }
 
     #[test]

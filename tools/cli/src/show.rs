@@ -38,6 +38,14 @@ fn as_text(world: &World, command: Command) -> Result<String, String> {
             "({count} processes of other users are not included: run as root to see them)\n"
         );
     }
+    for (count, what) in [
+        (world.hidden_handles, "handles"),
+        (world.hidden_info, "metadata entries"),
+    ] {
+        if count > 0 {
+            text += &format!("({count} more {what} are not included: the driver shows the first 16384 of a process)\n");
+        }
+    }
     Ok(text)
 }
 

@@ -18,6 +18,10 @@ pub struct World {
     pub totals: BTreeMap<String, u64>,
     /// Processes of other users that could not be read.
     pub hidden_processes: usize,
+    /// Local handles that the driver did not show, because their process has very many.
+    pub hidden_handles: u64,
+    /// Metadata entries that the driver did not show, for the same reason.
+    pub hidden_info: u64,
     /// Adapters.
     pub adapters: Vec<Adapter>,
     /// Processes with a descriptor of the driver.
@@ -173,6 +177,10 @@ impl Builder {
                 process.inherited_from = Some(first);
                 return;
             }
+        }
+        if process.devices.len() == 1 {
+            self.result.hidden_handles += device.hidden_handles;
+            self.result.hidden_info += device.hidden_info;
         }
         process.waiters = process
             .waiters

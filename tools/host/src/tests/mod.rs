@@ -20,6 +20,8 @@ mod fence_value;
 #[cfg(not(loom))]
 mod global_access;
 #[cfg(not(loom))]
+mod groups;
+#[cfg(not(loom))]
 mod handle;
 #[cfg(not(loom))]
 mod index_map;

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! M2 and M3: a call that fails leaves nothing in its resource, and long lists are destroyed in proportion.
+
+use std::time::{Duration, Instant};
+
+use opendxg::{Device, Status};
+use selftests::call::succeeds;
+use selftests::child::in_child;
+use selftests::memory::Page;
+use selftests::resource::{destruction, flags, Bundle, Create, PAGE_SIZE};
+use selftests::{ensure_eq, fixture, Outcome, Suite};
+
+use crate::{duplicate, same_order};
+
+/// Adds the tests of this file.
+pub(crate) fn tests(suite: Suite) -> Suite {
+    suite
+        .slow(
+            "M2 RES-3 RES-24 calls that fail leave nothing in their resource",
+            Duration::from_secs(60),
+            nothing_left,
+        )
+        .slow(
+            "M3 RES-28 a list costs the same in whatever order its handles were made",
+            Duration::from_secs(60),
+            orders,
+        )
+}
+
+/// How long the destruction of a resource without allocations takes.
+fn destroy_empty(resource: Bundle) -> Outcome<Duration> {
+    let start = Instant::now();
+    resource.destroy()?;
+    Ok(start.elapsed())
+}
+
+fn nothing_left() -> Outcome {
+    /// Allocations of one failing call: an array of so many fits a page.
+    const COUNT: usize = 40;
+    in_child(|| {
+        let device = fixture::device()?;
+        let raw = fixture::raw()?;
+        let empty = || Create::sized(&device, flags::RESOURCE, &[]).run();
+        let fresh = destroy_empty(empty()?)?;
+
+        let resource = empty()?;
+        let mut create = Create::sized(&device, 0, &[PAGE_SIZE; COUNT]);
+        create.resource = resource.resource;
+        let mut arg = create.argument();
+        // SAFETY: structs of integers.
+        let infos = unsafe {
+            let size = size_of_val(create.infos.as_slice());
+            core::slice::from_raw_parts(create.infos.as_ptr().cast::<u8>(), size)
+        };
+        let page = Page::beginning_with(infos)?.read_only()?;
+        arg.__bindgen_anon_2.pAllocationInfo2 = page.address();
+        for _ in 0..8000 {
+            ensure_eq!(raw.exec(&mut arg)?, Status::ACCESS_VIOLATION);
+        }
+        // Whatever is in the resource is gone through when it is destroyed.
+        let used = destroy_empty(resource)?;
+        same_order("a new resource and one after failures", fresh, used)
+    })
+}
+
+/// Adds an allocation to a resource.
+fn add(device: &Device, resource: u32) -> Outcome<u32> {
+    let mut create = Create::sized(device, 0, &[PAGE_SIZE]);
+    create.resource = resource;
+    Ok(create.run()?.leak().1[0])
+}
+
+/// How long the destruction of a list takes.
+fn destroy(device: &Device, list: &[u32]) -> Outcome<Duration> {
+    let raw = fixture::raw()?;
+    let start = Instant::now();
+    succeeds(&raw, &mut destruction(device.handle().0, 0, list, 0))?;
+    Ok(start.elapsed())
+}
+
+/// How many handles of each kind there are.
+const MANY: usize = 6000;
+
+/// How long it takes to destroy the allocations of a resource together with duplicates of one of them. The handles
+/// were made one kind after the other, or in turns.
+fn mixture(in_turns: bool) -> Outcome<Duration> {
+    let raw = fixture::raw()?;
+    let device = fixture::device()?;
+    let resource = Create::sized(&device, flags::RESOURCE, &[]).run()?;
+    let first = add(&device, resource.resource)?;
+    let mut list = vec![first];
+    for number in 0..2 * MANY {
+        let is_own = match in_turns {
+            true => number % 2 == 0,
+            false => number < MANY,
+        };
+        list.push(match is_own {
+            true => add(&device, resource.resource)?,
+            false => duplicate(&raw, first)?,
+        });
+    }
+    let took = destroy(&device, &list)?;
+    resource.destroy()?;
+    Ok(took)
+}
+
+fn orders() -> Outcome {
+    in_child(|| {
+        let grouped = mixture(false)?;
+        let mixed = mixture(true)?;
+        same_order("handles by kind and in turns", grouped, mixed)
+    })
+}
