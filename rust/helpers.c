@@ -19,6 +19,7 @@
 #include <linux/pid.h>
 #include <linux/poll.h>
 #include <linux/sched.h>
+#include <linux/ptrace.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
 #include <linux/sort.h>
@@ -322,6 +323,46 @@ int dxg_sleep_until(const atomic_t *word, const s64 *deadline, bool realtime, bo
 	}
 	__set_current_state(TASK_RUNNING);
 	return ret;
+}
+
+/*
+ * Whether a call that a signal interrupts is made again after -ERESTARTSYS: not if the handler that runs
+ * first was installed without SA_RESTART. If another signal comes in between, or another thread takes
+ * this one, that may be another handler, so that this is a guess; the kernel decides when it gets there.
+ */
+bool dxg_call_restarts(void)
+{
+	const sigset_t *pending[] = {
+		&current->pending.signal,
+		&current->signal->shared_pending.signal,
+	};
+	bool restarts = true;
+	int i, sig;
+
+	spin_lock_irq(&current->sighand->siglock);
+	for (i = 0; i < ARRAY_SIZE(pending); i++) {
+		for (sig = 1; sig <= _NSIG; sig++) {
+			const struct k_sigaction *action = &current->sighand->action[sig - 1];
+
+			if (!sigismember(pending[i], sig) || sigismember(&current->blocked, sig) ||
+			    action->sa.sa_handler == SIG_DFL || action->sa.sa_handler == SIG_IGN)
+				continue;
+			restarts = action->sa.sa_flags & SA_RESTART;
+			goto found;
+		}
+	}
+found:
+	spin_unlock_irq(&current->sighand->siglock);
+	return restarts;
+}
+
+/* Where the program of the caller is: a call that is made again comes from the same place. */
+void dxg_call_site(u64 site[2])
+{
+	const struct pt_regs *regs = current_pt_regs();
+
+	site[0] = instruction_pointer(regs);
+	site[1] = user_stack_pointer(regs);
 }
 
 static int dxg_compare(const void *left, const void *right)

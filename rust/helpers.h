@@ -71,6 +71,8 @@ bool dxg_vma_is_page(struct vm_area_struct *vma);
 
 int dxg_sleep_until(const atomic_t *word, const s64 *deadline, bool realtime, bool killable);
 
+bool dxg_call_restarts(void);
+void dxg_call_site(u64 site[2]);
 void dxg_sort(u32 *words, size_t count);
 void dxg_sort_pairs(u64 (*pairs)[2], size_t count);
 

@@ -59,6 +59,11 @@ unsigned int dxg_param_max_user_watches = 4096;
 module_param_named(max_user_watches, dxg_param_max_user_watches, uint, 0444);
 MODULE_PARM_DESC(max_user_watches, "watches and weak references a user may have (default: 4096)");
 
+unsigned int dxg_param_max_user_wait_elements = 256 << 10;
+module_param_named(max_user_wait_elements, dxg_param_max_user_wait_elements, uint, 0444);
+MODULE_PARM_DESC(max_user_wait_elements,
+		 "fence values a user may wait for at the same time (default: 262144)");
+
 /* Limits per object, see Documentation/information-store.md. */
 unsigned int dxg_param_max_info_entries = 64;
 module_param_named(max_info_entries, dxg_param_max_info_entries, uint, 0444);

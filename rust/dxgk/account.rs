@@ -55,6 +55,8 @@ pub(crate) enum Limit {
     Store,
     /// Watches and weak references.
     Watches,
+    /// Elements of waits.
+    WaitElements,
 }
 
 impl Limit {
@@ -66,6 +68,7 @@ impl Limit {
             Self::Globals => params::max_user_globals(),
             Self::Store => params::max_user_store(),
             Self::Watches => params::max_user_watches(),
+            Self::WaitElements => params::max_user_wait_elements(),
         }
     }
 }
@@ -106,6 +109,7 @@ struct User {
     globals: Usage,
     store: Usage,
     watches: Usage,
+    wait_elements: Usage,
     #[pin]
     retirements: Retirements,
 }
@@ -147,6 +151,7 @@ impl User {
             Limit::Globals => &self.globals,
             Limit::Store => &self.store,
             Limit::Watches => &self.watches,
+            Limit::WaitElements => &self.wait_elements,
         }
     }
 }
@@ -186,6 +191,7 @@ impl Accounts {
                 globals: Usage::new(),
                 store: Usage::new(),
                 watches: Usage::new(),
+                wait_elements: Usage::new(),
                 retirements <- Retirements::new(),
             }),
             GFP_KERNEL_ACCOUNT,
@@ -229,16 +235,27 @@ impl Account {
         limit: Limit,
         amount: u32,
     ) -> core::result::Result<Charge, Exceeded> {
-        let take = || self.0.usage(limit).take(amount, limit.maximum());
-
-        if !take() && !(self.wait_for_retirements() && take()) {
-            return Err(Exceeded);
-        }
+        self.take(limit, amount)?;
         Ok(Charge {
             account: self.clone(),
             limit,
             amount,
         })
+    }
+
+    /// The same until [`Account::give_back`], for those who have the account anyway.
+    pub(super) fn take(&self, limit: Limit, amount: u32) -> core::result::Result<(), Exceeded> {
+        let take = || self.0.usage(limit).take(amount, limit.maximum());
+
+        if !take() && !(self.wait_for_retirements() && take()) {
+            return Err(Exceeded);
+        }
+        Ok(())
+    }
+
+    /// Gives back what was taken.
+    pub(super) fn give_back(&self, limit: Limit, amount: u32) {
+        self.0.usage(limit).give_back(amount);
     }
 }
 

@@ -1,14 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The waits of one process that no thread sleeps in: asynchronous waits and fence points.
+//! The waits of one process.
 //!
 //! Asynchronous waits are listed, because they end with their process (FEN-89). A fence point ends
 //! with its descriptor, which may have gone to another process, and is only counted. Both count
-//! against the limit of the process that made them.
+//! against the limit of the process that made them. A wait that a thread sleeps in goes with the
+//! thread, and is kept while a signal handler interrupts it.
+//!
+//! The elements of all of them, which is what a wait costs itself and those who signal, are charged to the
+//! user (RES-105).
 
-use super::waiter::{
-    Pending,
-    Waiter, //
+use super::{
+    account::{
+        Account,
+        Exceeded,
+        Limit, //
+    },
+    interrupted_waits::InterruptedWaits,
+    waiter::{
+        Pending,
+        Waiter, //
+    }, //
 };
 use crate::{
     sys::params,
@@ -39,6 +51,11 @@ use kernel::{
 pub(crate) struct PendingWaits {
     /// How many waits count.
     count: Atomic<u32>,
+    /// Who pays for their elements.
+    account: Account,
+    /// Waits whose threads run signal handlers.
+    #[pin]
+    pub(crate) interrupted: InterruptedWaits,
     /// Asynchronous waits by id. LOCK: leaf.
     #[pin]
     listed: SpinLock<Listed>,
@@ -51,10 +68,12 @@ struct Listed {
 
 impl PendingWaits {
     /// No waits.
-    pub(crate) fn new() -> Result<Arc<Self>> {
+    pub(crate) fn new(account: Account) -> Result<Arc<Self>> {
         Arc::pin_init(
             pin_init!(Self {
                 count: Atomic::new(0),
+                account,
+                interrupted <- InterruptedWaits::new(),
                 listed <- new_spinlock!(
                     Listed {
                         waits: RBTree::new(),
@@ -72,18 +91,35 @@ impl PendingWaits {
         self.count.load(Relaxed)
     }
 
-    /// Counts one more wait, up to the limit (NM, FEN-45).
-    pub(crate) fn admit(self: &Arc<Self>) -> Outcome<Pending> {
+    /// Counts one more wait that no thread sleeps in, with so many elements, up to the limits (NM,
+    /// FEN-45).
+    pub(crate) fn admit(self: &Arc<Self>, elements: u32) -> Outcome<Pending> {
         if self.count.fetch_add(1, Relaxed) >= params::max_waiters() {
-            self.release();
+            self.count.fetch_sub(1, Relaxed);
             return Err(Status::NO_MEMORY.into());
         }
-        Ok(Pending::new(self.clone()))
+        self.charge(elements).inspect_err(|_| {
+            self.count.fetch_sub(1, Relaxed);
+        })?;
+        Ok(Pending::new(self.clone(), elements, true))
+    }
+
+    /// The same for one that a thread sleeps in.
+    pub(crate) fn admit_sleeper(self: &Arc<Self>, elements: u32) -> Outcome<Pending> {
+        self.charge(elements)?;
+        Ok(Pending::new(self.clone(), elements, false))
+    }
+
+    fn charge(&self, elements: u32) -> core::result::Result<(), Exceeded> {
+        self.account.take(Limit::WaitElements, elements)
     }
 
     /// One wait less.
-    pub(super) fn release(&self) {
-        self.count.fetch_sub(1, Relaxed);
+    pub(super) fn release(&self, elements: u32, is_asynchronous: bool) {
+        self.account.give_back(Limit::WaitElements, elements);
+        if is_asynchronous {
+            self.count.fetch_sub(1, Relaxed);
+        }
     }
 
     /// Lists a wait that is about to be registered, so that it ends with the process. Fails if that
@@ -108,7 +144,7 @@ impl PendingWaits {
         drop(node);
     }
 
-    /// Ends every listed wait without telling anybody: the process is gone.
+    /// Ends every listed or interrupted wait without telling anybody: the process is gone.
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn close(&self) {
@@ -122,5 +158,6 @@ impl PendingWaits {
         for waiter in waits.values() {
             waiter.cancel();
         }
+        self.interrupted.close();
     }
 }

@@ -57,7 +57,7 @@ pub(crate) struct Process {
     /// Local handles.
     #[pin]
     pub(crate) handles: HandleTable,
-    /// Waits that no thread sleeps in.
+    /// Its waits.
     pub(crate) waits: Arc<PendingWaits>,
     /// Its mappings, and who it is.
     pub(crate) space: Arc<AddressSpace>,
@@ -86,7 +86,7 @@ impl Process {
     pub(crate) fn new(identity: Identity, account: Account) -> Result<Arc<Self>> {
         let space = AddressSpace::new(identity)?;
         let cells = CellPool::new(space.clone())?;
-        let waits = PendingWaits::new()?;
+        let waits = PendingWaits::new(account.clone())?;
 
         let process = Arc::pin_init(
             pin_init!(Self {

@@ -55,26 +55,31 @@ pub(crate) enum Notify {
     Pollers,
 }
 
-/// A wait that no thread sleeps in counts against its process until it ends.
+/// A wait counts against its process and its user until it ends.
 pub(crate) struct Pending {
-    /// The list of its process.
+    /// The waits of its process.
     pub(crate) waits: Arc<PendingWaits>,
-    _member: Member,
+    /// With how many elements its user was charged.
+    elements: u32,
+    /// There unless a thread sleeps in it.
+    asynchronous: Option<Member>,
 }
 
 impl Pending {
-    /// A place in the list of `waits`, which has admitted it.
-    pub(super) fn new(waits: Arc<PendingWaits>) -> Self {
+    /// A place among `waits`, which have admitted it.
+    pub(super) fn new(waits: Arc<PendingWaits>, elements: u32, is_asynchronous: bool) -> Self {
         Self {
             waits,
-            _member: WAITERS.enter(),
+            elements,
+            asynchronous: is_asynchronous.then(|| WAITERS.enter()),
         }
     }
 }
 
 impl Drop for Pending {
     fn drop(&mut self) {
-        self.waits.release();
+        self.waits
+            .release(self.elements, self.asynchronous.is_some());
     }
 }
 
@@ -170,7 +175,9 @@ impl Waiter {
         match &self.notify {
             Notify::Thread(task) => {
                 // The thread itself takes its nodes out.
-                sleep::wake(task);
+                if self.set.is_there() {
+                    sleep::wake(task);
+                }
                 return;
             }
             Notify::Event(event) => event.signal(),
@@ -211,7 +218,10 @@ impl Waiter {
                 link.fence.cancel(&link.key);
             }
         }
-        if let Some(pending) = &links.pending {
+        if let Some(pending) = links
+            .pending
+            .filter(|_| matches!(self.notify, Notify::Event(_)))
+        {
             pending.waits.forget(self.id);
         }
     }

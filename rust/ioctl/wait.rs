@@ -13,16 +13,19 @@ use crate::{
             self,
             Element, //
         },
+        interrupted_waits::SameCall,
         monitored_fence::MonitoredFence,
         object::Object, //
     },
     logic::{
+        digest::Digest,
         handle,
         sync_flags::Rights,
         wait_set::Mode, //
     },
     sys::{
         object_file::PendingFd,
+        sleep,
         user, //
     },
     uapi::{
@@ -98,6 +101,28 @@ impl Objects {
             handles,
             values,
             count,
+        })
+    }
+
+    /// What tells a blocking wait for these from other calls of the same thread.
+    fn same_call(&self, mode: Mode) -> Option<SameCall> {
+        let handles = Array::<u32>::read(self.handles, self.count).ok()?;
+        let values = Array::<u64>::read(self.values, self.count).ok()?;
+        let own = [
+            self.device.into(),
+            self.handles,
+            self.values,
+            self.count.into(),
+            u64::from(mode == Mode::Any),
+        ];
+        let handles = handles.as_slice().iter().copied().map(u64::from);
+        let digest = own.into_iter().fold(Digest::new(), Digest::with);
+        let digest = handles.fold(digest, Digest::with);
+        let digest = values.as_slice().iter().copied().fold(digest, Digest::with);
+
+        Some(SameCall {
+            site: sleep::call_site(),
+            digest: digest.get(),
         })
     }
 
@@ -236,9 +261,21 @@ pub(super) fn wait_from_cpu(
         args.FenceValueArray,
         args.ObjectCount,
     )?;
+    let waits = &call.process.waits;
+
+    if !waits.interrupted.is_empty() {
+        let same = (args.hAsyncEvent == 0).then(|| objects.same_call(mode));
+
+        let same = same.flatten();
+
+        if let (Some(waiter), Some(same)) = (waits.interrupted.take(same), same) {
+            return cpu_wait::resume(waits, &waiter, same);
+        }
+    }
+
     let wait = |elements: &[Element]| match args.hAsyncEvent {
-        0 => cpu_wait::block(mode, elements),
-        slot => cpu_wait::notify(&call.process.waits, mode, elements, event(slot)?),
+        0 => cpu_wait::block(waits, mode, elements, || objects.same_call(mode)),
+        slot => cpu_wait::notify(waits, mode, elements, event(slot)?),
     };
 
     match objects.only(call, may)? {

@@ -51,6 +51,8 @@ pub struct WaitSet {
     state: Word32,
     /// How many of the two parties, registration and ending, are through.
     through: Word32,
+    /// 1 while the thread that waits is away, in a signal handler.
+    away: Word32,
 }
 
 impl WaitSet {
@@ -68,6 +70,7 @@ impl WaitSet {
             alive: word32(count),
             state: word32(PENDING),
             through: word32(0),
+            away: word32(0),
         }
     }
 
@@ -115,6 +118,27 @@ impl WaitSet {
     /// the wait. True for the second of the two, who takes the remaining elements out.
     pub fn pass_through(&self) -> bool {
         fetch_add(&self.through, 1) == 1
+    }
+
+    /// The thread that waits goes on with something else for a while. False if the wait has ended, so that
+    /// it need not.
+    pub fn leave(&self) -> bool {
+        // ORDERING: full, between this and the look at the state. Whoever ends the wait stores the state
+        // and then looks here, so that one of the two sees the other.
+        cmpxchg(&self.away, 0, 1);
+        self.outcome().is_none()
+    }
+
+    /// It is back, and sleeps until [`WaitSet::state`] says that the wait has ended.
+    pub fn come_back(&self) {
+        // ORDERING: full, as above, before the look at the state.
+        cmpxchg(&self.away, 1, 0);
+    }
+
+    /// Whether the thread must be woken, now that the wait has ended. What it does while it is away is
+    /// none of our business.
+    pub fn is_there(&self) -> bool {
+        load32_acquire(&self.away) == 0
     }
 
     fn end(&self, outcome: Outcome) -> bool {

@@ -96,6 +96,8 @@ extern "C" {
         killable: bool,
     ) -> c_int;
 
+    pub(super) fn dxg_call_restarts() -> bool;
+    pub(super) fn dxg_call_site(site: *mut [u64; 2]);
     pub(super) fn dxg_sort(words: *mut u32, count: usize);
     pub(super) fn dxg_sort_pairs(pairs: *mut [u64; 2], count: usize);
 
@@ -213,6 +215,7 @@ extern "C" {
     pub(super) static dxg_param_max_user_globals: c_uint;
     pub(super) static dxg_param_max_user_store: c_uint;
     pub(super) static dxg_param_max_user_watches: c_uint;
+    pub(super) static dxg_param_max_user_wait_elements: c_uint;
     pub(super) static dxg_param_max_info_entries: c_uint;
     pub(super) static dxg_param_max_info_bytes: c_uint;
     pub(super) static dxg_param_max_info_entry_bytes: c_uint;

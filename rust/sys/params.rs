@@ -72,6 +72,12 @@ pub(crate) fn max_user_watches() -> u32 {
     unsafe { ffi::dxg_param_max_user_watches }
 }
 
+/// How many elements all waits of a user may have together.
+pub(crate) fn max_user_wait_elements() -> u32 {
+    // SAFETY: An aligned integer that nothing writes after load.
+    unsafe { ffi::dxg_param_max_user_wait_elements }
+}
+
 /// How many entries the store of an object may have.
 pub(crate) fn max_info_entries() -> u32 {
     // SAFETY: An aligned integer that nothing writes after load.

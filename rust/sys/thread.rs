@@ -50,13 +50,13 @@ impl Thread {
     }
 
     /// Whether no task has this identity any more.
-    pub(super) fn is_gone(&self) -> bool {
+    pub(crate) fn is_gone(&self) -> bool {
         // SAFETY: Valid because we own a reference.
         unsafe { ffi::dxg_thread_is_gone(self.0.as_ptr()) }
     }
 
     /// The address of the `struct pid`, for comparison.
-    pub(super) fn as_ptr(&self) -> *const c_void {
+    pub(crate) fn as_ptr(&self) -> *const c_void {
         self.0.as_ptr()
     }
 }

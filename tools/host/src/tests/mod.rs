@@ -14,6 +14,8 @@ mod allocation_rules;
 #[cfg(not(loom))]
 mod bucket_map;
 #[cfg(not(loom))]
+mod digest;
+#[cfg(not(loom))]
 mod feature;
 #[cfg(not(loom))]
 mod fence_value;

@@ -6,6 +6,7 @@
 
 mod destroy;
 mod fdinfo;
+mod waits;
 
 use std::time::{Duration, Instant};
 
@@ -18,6 +19,7 @@ fn main() {
     Suite::new("bounds")
         .with(fdinfo::tests)
         .with(destroy::tests)
+        .with(waits::tests)
         .run()
 }
 

@@ -6,6 +6,7 @@ mod blocking;
 mod create;
 mod flags;
 mod kinds;
+mod latch;
 mod lists;
 mod order;
 mod orphans;
@@ -20,6 +21,7 @@ fn main() {
         .with(kinds::tests)
         .with(asynchronous::tests)
         .with(blocking::tests)
+        .with(latch::tests)
         .with(lists::tests)
         .with(signal::tests)
         .with(orphans::tests)

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! M4: what a wait has seen stays seen while a signal handler runs.
+
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use std::sync::Arc;
+
+use opendxg::{Device, FenceValues, MonitoredFence, Status};
+use selftests::blocked::Blocked;
+use selftests::child::{in_child, Child, Gate};
+use selftests::time::{a_while, eventually};
+use selftests::{ensure, ensure_eq, fails_with, fds, fixture, Outcome, Suite};
+
+/// Adds the tests of this file.
+pub(crate) fn tests(suite: Suite) -> Suite {
+    suite
+        .test(
+            "M4 FEN-16 FEN-19 a handler does not make a wait forget",
+            latched,
+        )
+        .test(
+            "M4 FEN-34 a pulse while the handler runs is not lost",
+            pulse,
+        )
+        .test(
+            "M4 FEN-19 a handler without SA_RESTART ends the wait for good",
+            forgotten,
+        )
+        .test(
+            "M4 FEN-28 the last handle goes while the handler runs",
+            orphaned,
+        )
+        .test("M4 FEN-16 another wait is not the interrupted one", another)
+        .test("M4 FEN-89 a process dies while handlers run", killed)
+}
+
+/// How often the handler ran.
+static HANDLED: AtomicU32 = AtomicU32::new(0);
+/// What the handler reads a byte from, or -1.
+static PIPE: AtomicI32 = AtomicI32::new(-1);
+
+extern "C" fn handler(_: i32) {
+    HANDLED.fetch_add(1, Ordering::Relaxed);
+    let pipe = PIPE.load(Ordering::Relaxed);
+    if pipe >= 0 {
+        let mut byte = 0u8;
+        // SAFETY: a plain system call that writes one byte.
+        unsafe { libc::read(pipe, (&raw mut byte).cast(), 1) };
+    }
+}
+
+/// Installs the handler. Only in a child process: handlers belong to the process.
+fn install(flags: i32) -> Outcome {
+    // SAFETY: a zeroed sigaction is a valid value; the handler does what a handler may do.
+    let done = unsafe {
+        let mut action: libc::sigaction = core::mem::zeroed();
+        action.sa_sigaction = handler as extern "C" fn(i32) as usize;
+        action.sa_flags = flags;
+        libc::sigaction(libc::SIGUSR1, &action, core::ptr::null_mut())
+    };
+    ensure_eq!(done, 0);
+    Ok(())
+}
+
+/// A handler that runs until it is let go.
+struct Held(OwnedFd, OwnedFd);
+
+impl Held {
+    fn new() -> Outcome<Self> {
+        let (reader, writer) = fds::pipe()?;
+        PIPE.store(reader.as_raw_fd(), Ordering::Relaxed);
+        Ok(Self(reader, writer))
+    }
+
+    fn let_go(self) -> Outcome {
+        PIPE.store(-1, Ordering::Relaxed);
+        rustix::io::write(&self.1, &[1])?;
+        // The handler reads from the other end still.
+        eventually("the handler has read", || {
+            let mut fds = [rustix::event::PollFd::new(
+                &self.0,
+                rustix::event::PollFlags::IN,
+            )];
+            let now = rustix::event::Timespec {
+                tv_sec: 0,
+                tv_nsec: 0,
+            };
+            rustix::event::poll(&mut fds, Some(&now)) == Ok(0)
+        })
+    }
+}
+
+/// Sends the signal and waits until the handler runs.
+fn interrupt<T: Send + 'static>(blocked: &Blocked<T>) -> Outcome {
+    let before = HANDLED.load(Ordering::Relaxed);
+    blocked.signal(libc::SIGUSR1)?;
+    eventually("the handler runs", || {
+        HANDLED.load(Ordering::Relaxed) > before
+    })
+}
+
+type Fence = Arc<MonitoredFence>;
+
+fn two() -> Outcome<(Device, Fence, Fence)> {
+    let device = fixture::device()?;
+    let (a, b) = (device.create_fence(0)?, device.create_fence(0)?);
+    Ok((device, Arc::new(a), Arc::new(b)))
+}
+
+/// A thread that waits for 1 of both.
+fn both(device: &Device, a: &Fence, b: &Fence) -> Outcome<Blocked<opendxg::Result<()>>> {
+    let list = FenceValues::new().with(a, 1).with(b, 1);
+    let device = device.clone();
+    Blocked::new(move || device.wait_all(&list))
+}
+
+fn latched() -> Outcome {
+    in_child(|| {
+        install(libc::SA_RESTART)?;
+        let (device, a, b) = two()?;
+        for _ in 0..20 {
+            let blocked = both(&device, &a, &b)?;
+            a.signal(1)?;
+            a.signal_rewind(0)?;
+            for _ in 0..3 {
+                interrupt(&blocked)?;
+                eventually("it sleeps again", || {
+                    selftests::task::is_blocked(blocked.id())
+                })?;
+            }
+            b.signal(1)?;
+            blocked.join()??;
+            b.signal_rewind(0)?;
+        }
+        Ok(())
+    })
+}
+
+fn pulse() -> Outcome {
+    in_child(|| {
+        install(libc::SA_RESTART)?;
+        let (_device, fence, _) = two()?;
+        let waiter = fence.clone();
+        let blocked = Blocked::new(move || waiter.wait(10))?;
+        let held = Held::new()?;
+        interrupt(&blocked)?;
+        fence.signal(10)?;
+        fence.signal_rewind(3)?;
+        // The thread is in the handler, and is not woken there.
+        a_while();
+        held.let_go()?;
+        blocked.join()??;
+        ensure_eq!(fence.value(), 3);
+        Ok(())
+    })
+}
+
+fn forgotten() -> Outcome {
+    in_child(|| {
+        install(0)?;
+        let (device, a, b) = two()?;
+        let list = FenceValues::new().with(&a, 1).with(&b, 1);
+        let waiter = device.clone();
+        let blocked = Blocked::new(move || loop {
+            // The same call from the same place, again and again: each is a new one.
+            match waiter.wait_all(&list) {
+                Err(error) if error.is_interrupted() => continue,
+                other => return other,
+            }
+        })?;
+        a.signal(1)?;
+        a.signal_rewind(0)?;
+        interrupt(&blocked)?;
+        eventually("it sleeps again", || {
+            selftests::task::is_blocked(blocked.id())
+        })?;
+        b.signal(1)?;
+        blocked.stays()?;
+        a.signal(1)?;
+        blocked.join()??;
+        Ok(())
+    })
+}
+
+fn orphaned() -> Outcome {
+    in_child(|| {
+        install(libc::SA_RESTART)?;
+        let device = fixture::device()?;
+        let fence = device.create_fence(0)?;
+        let list = FenceValues::new().with(&fence, 1);
+        let waiter = device.clone();
+        let blocked = Blocked::new(move || waiter.wait_all(&list))?;
+        let held = Held::new()?;
+        interrupt(&blocked)?;
+        fence.destroy()?;
+        held.let_go()?;
+        fails_with(blocked.join()?, Status::INVALID_HANDLE)
+    })
+}
+
+/// A handler that makes a wait of its own, on a fence that is signalled.
+static OTHER: std::sync::OnceLock<MonitoredFence> = std::sync::OnceLock::new();
+
+extern "C" fn waiting_handler(_: i32) {
+    if let Some(fence) = OTHER.get() {
+        let _ = fence.wait(1);
+    }
+    HANDLED.fetch_add(1, Ordering::Relaxed);
+}
+
+fn another() -> Outcome {
+    in_child(|| {
+        install(libc::SA_RESTART)?;
+        let (device, a, b) = two()?;
+        let _ = OTHER.set(device.create_fence(1)?);
+        // SAFETY: as in `install`.
+        unsafe {
+            let mut action: libc::sigaction = core::mem::zeroed();
+            action.sa_sigaction = waiting_handler as extern "C" fn(i32) as usize;
+            action.sa_flags = libc::SA_RESTART;
+            libc::sigaction(libc::SIGUSR1, &action, core::ptr::null_mut());
+        }
+        let blocked = both(&device, &a, &b)?;
+        interrupt(&blocked)?;
+        eventually("it sleeps again", || {
+            selftests::task::is_blocked(blocked.id())
+        })?;
+        b.signal(1)?;
+        blocked.stays()?;
+        a.signal(1)?;
+        blocked.join()??;
+        // Nothing of the first wait is left.
+        let text = std::fs::read_to_string(format!(
+            "/proc/self/fdinfo/{}",
+            std::fs::File::open("/dev/dxg")?.as_raw_fd()
+        ));
+        ensure!(!text.unwrap_or_default().contains("waiters=1"));
+        Ok(())
+    })
+}
+
+fn killed() -> Outcome {
+    let gate = Gate::new()?;
+    let child = Child::spawn(|| {
+        install(libc::SA_RESTART)?;
+        let (device, a, b) = two()?;
+        let blocked: Vec<_> = (0..4)
+            .map(|_| both(&device, &a, &b))
+            .collect::<Outcome<_>>()?;
+        let _held = Held::new()?;
+        blocked.iter().try_for_each(interrupt)?;
+        gate.open()?;
+        loop {
+            a_while();
+        }
+    })?;
+    gate.wait()?;
+    child.kill()
+    // The runner compares the counters.
+}
