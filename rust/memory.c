@@ -66,7 +66,7 @@ void dxg_shmem_put_write(struct file *file)
 	mapping_unmap_writable(file->f_mapping);
 }
 
-/* The page at an index, pinned for long; allocated and charged to the caller if it is a hole. */
+/* The page at an index, kept where it is; allocated and charged to the caller if it is a hole. */
 struct page *dxg_shmem_pin(struct file *file, pgoff_t index)
 {
 	loff_t start = (loff_t)index << PAGE_SHIFT;
@@ -79,8 +79,16 @@ struct page *dxg_shmem_pin(struct file *file, pgoff_t index)
 		ret = memfd_pin_folios(file, start, start + PAGE_SIZE - 1, &folio, 1, &offset);
 		if (ret <= 0)
 			return ERR_PTR(ret ?: -EINVAL);
-		if (folio_test_uptodate(folio))
+		if (folio_test_uptodate(folio)) {
+			/*
+			 * It is where it can stay by now, and any reference keeps it there. A pin is a
+			 * thousand of them to a folio of one page: as many allocations as users can have
+			 * of one page must not overflow its count.
+			 */
+			folio_get(folio);
+			unpin_folio(folio);
 			return folio_page(folio, offset >> PAGE_SHIFT);
+		}
 
 		/*
 		 * It takes what it finds in the page cache, also a page that another task is still
@@ -108,7 +116,7 @@ void dxg_shmem_unpin(struct page *page)
 	folio_lock(folio);
 	folio_mark_dirty(folio);
 	folio_unlock(folio);
-	unpin_folio(folio);
+	folio_put(folio);
 }
 
 /*
@@ -322,15 +330,14 @@ vm_fault_t dxg_fault_error(int error)
 }
 
 /*
- * A reference to the file of a dma-buf whose memory is known to be there; NULL if nothing else holds
- * the file any more. The struct file itself may be gone already: a path keeps a dma-buf without its
- * file. Then its slot is free or holds another file, which the private data tells.
+ * A reference to the file that *slot points to, if it is open and of this inode; NULL otherwise. The
+ * struct file may be free or another file by now.
  */
-struct file *dxg_dma_buf_try_get(struct dma_buf *buf)
+struct file *dxg_file_try_get(struct file **slot, const struct inode *inode)
 {
-	struct file *file = get_file_active(&buf->file);
+	struct file *file = get_file_active(slot);
 
-	if (file && file->private_data != buf) {
+	if (file && file_inode(file) != inode) {
 		fput(file);
 		file = NULL;
 	}
@@ -340,13 +347,13 @@ struct file *dxg_dma_buf_try_get(struct dma_buf *buf)
 struct sg_table *dxg_sg_map(struct device *dev, struct page **pages, unsigned int count,
 			    enum dma_data_direction dir)
 {
-	struct sg_table *sgt = kzalloc(sizeof(*sgt), GFP_KERNEL);
+	struct sg_table *sgt = kzalloc(sizeof(*sgt), GFP_KERNEL_ACCOUNT);
 	int ret;
 
 	if (!sgt)
 		return ERR_PTR(-ENOMEM);
 	ret = sg_alloc_table_from_pages_segment(sgt, pages, count, 0, (size_t)count << PAGE_SHIFT,
-						dma_get_max_seg_size(dev), GFP_KERNEL);
+						dma_get_max_seg_size(dev), GFP_KERNEL_ACCOUNT);
 	if (ret)
 		goto free;
 	ret = dma_map_sgtable(dev, sgt, dir, 0);

@@ -22,9 +22,13 @@ use crate::{
             Slots, //
         },
         object_file::PendingFd,
-        pages::PageSource, //
+        pages::Whole, //
     },
-    uapi::status::Outcome, //
+    uapi::status::{
+        Outcome,
+        Status,
+        Stop, //
+    }, //
 };
 use kernel::{
     prelude::*,
@@ -34,6 +38,7 @@ use kernel::{
 /// What one dma-buf owns.
 pub(crate) struct Export {
     storage: Arc<Storage>,
+    pages: Whole,
     _strong: Strong,
     _member: Member,
 }
@@ -46,8 +51,19 @@ impl Export {
 }
 
 impl Buffer for Export {
-    fn pages(&self) -> &dyn PageSource {
-        &*self.storage
+    fn pages(&self) -> &Whole {
+        &self.pages
+    }
+}
+
+/// Why not all pages can be taken.
+fn not_there(error: Error) -> Stop {
+    match error {
+        // The file of a section is shorter than it was.
+        error if error == EINVAL => Status::INVALID_PARAMETER.into(),
+        // The caller is killed.
+        error if error == EINTR => Stop::Interrupted,
+        error => error.into(),
     }
 }
 
@@ -72,6 +88,7 @@ impl Exports {
         let make = || -> Outcome<Export> {
             Ok(Export {
                 storage: storage.clone(),
+                pages: Whole::new(storage.clone()).map_err(not_there)?,
                 _strong: keep()?,
                 _member: DMABUFS.enter(),
             })

@@ -2,16 +2,18 @@
 
 //! dma-bufs of our memory, for other drivers and for programs (RES-86).
 //!
-//! A dma-buf owns the object it was made for. Who may make dma-bufs of one object keeps [`Slots`],
-//! which remember the living ones without keeping them alive, so that there is at most one for
-//! writing and one for reading only.
+//! A dma-buf owns the object it was made for, and all its pages are there before it is: importers
+//! take its operations for ones that only fail for want of memory. Who may make dma-bufs of one object
+//! keeps [`Slots`], which remember the living ones without keeping them alive, so that there is at most
+//! one for writing and one for reading only.
 
 use super::{
     ffi,
     object_file::NotOurs,
     pages::{
         self,
-        PageSource, //
+        PageSource,
+        Whole, //
     }, //
 };
 use crate::compat::{
@@ -29,13 +31,9 @@ use kernel::{
     bindings,
     error::{
         code,
-        from_err_ptr,
-        from_result, //
+        from_err_ptr, //
     },
-    ffi::{
-        c_int,
-        c_uint, //
-    },
+    ffi::c_int,
     fs::{
         file::flags::{
             O_CLOEXEC,
@@ -57,34 +55,60 @@ use kernel::{
 /// What a dma-buf can be made of.
 pub(crate) trait Buffer: Send + Sync + Sized + 'static {
     /// The memory, always the same.
-    fn pages(&self) -> &dyn PageSource;
+    fn pages(&self) -> &Whole;
 }
 
 /// The living dma-bufs of one object: for reading only, and for writing.
 #[pin_data]
 pub(crate) struct Slots {
-    /// LOCK: leaf. INVARIANT: a pointer here is valid, because the release of a dma-buf removes it
-    /// before the memory goes.
+    /// LOCK: leaf. INVARIANT: the dma-buf of an entry has not been freed, because its release removes
+    /// the entry before.
     #[pin]
     live: Mutex<[Option<Live>; 2]>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Live(NonNull<bindings::dma_buf>);
+/// A dma-buf that may be on its way out: how to find it, without keeping it.
+struct Live {
+    /// Which dma-buf it is. Only compared.
+    buf: NonNull<bindings::dma_buf>,
+    /// Its file, whose memory may be gone or belong to another file: something else may keep a dma-buf
+    /// whose file was closed for the last time.
+    file: *mut bindings::file,
+    /// The file's inode, referenced. No other file ever has it.
+    inode: NonNull<bindings::inode>,
+}
 
-// SAFETY: Only used under the lock of the slots, see there.
+// SAFETY: Files and inodes may be used by any thread; see the functions for what keeps them.
 unsafe impl Send for Live {}
 
 impl Live {
-    /// # Safety
-    ///
-    /// The lock of the slots that the value is in must be held.
-    unsafe fn upgrade(self) -> Option<ARef<File>> {
-        // SAFETY: By the invariant of the slots the dma-buf is still there.
-        let file = NonNull::new(unsafe { ffi::dxg_dma_buf_try_get(self.0.as_ptr()) })?;
+    /// How to find a dma-buf again. The caller holds its file.
+    fn new(buf: NonNull<bindings::dma_buf>, file: &File) -> Result<Self> {
+        let file = file.as_ptr();
+        // SAFETY: The file is open, and its inode never changes.
+        let inode = NonNull::new(unsafe { (*file).f_inode }).ok_or(EINVAL)?;
+
+        // SAFETY: An open file has a reference to its inode.
+        unsafe { bindings::ihold(inode.as_ptr()) };
+        Ok(Self { buf, file, inode })
+    }
+
+    /// The file, unless it was closed for the last time.
+    fn upgrade(&mut self) -> Option<ARef<File>> {
+        // SAFETY: The helper expects what it finds to be anything or nothing. The inode is referenced, so
+        // that a file that has it is the one it was.
+        let file = unsafe { ffi::dxg_file_try_get(&mut self.file, self.inode.as_ptr()) };
 
         // SAFETY: We own a reference, and dma-bufs have no position that is shared.
-        Some(unsafe { ARef::from_raw(file.cast()) })
+        Some(unsafe { ARef::from_raw(NonNull::new(file)?.cast()) })
+    }
+}
+
+impl Drop for Live {
+    /// Context: may sleep.
+    fn drop(&mut self) {
+        // SAFETY: We own the reference and give it back once.
+        unsafe { bindings::iput(self.inode.as_ptr()) }
     }
 }
 
@@ -93,7 +117,7 @@ impl Slots {
     pub(crate) fn new() -> Result<Arc<Self>> {
         Arc::pin_init(
             pin_init!(Self {
-                live <- new_mutex!([None; 2], "Slots::live"),
+                live <- new_mutex!([None, None], "Slots::live"),
             }),
             GFP_KERNEL_ACCOUNT,
         )
@@ -114,7 +138,7 @@ impl Slots {
     ) -> core::result::Result<ARef<File>, E> {
         let which = usize::from(write);
 
-        if let Some(file) = Self::upgrade(&self.live.lock()[which]) {
+        if let Some(file) = Self::upgrade(&mut self.live.lock()[which]) {
             return Ok(file);
         }
 
@@ -122,27 +146,31 @@ impl Slots {
         let mut live = self.live.lock();
 
         // Another thread may have been quicker; ours is dropped with no lock held.
-        if let Some(other) = Self::upgrade(&live[which]) {
+        if let Some(other) = Self::upgrade(&mut live[which]) {
             drop(live);
             return Ok(other);
         }
-        live[which] = Some(fresh);
+
+        let dead = live[which].replace(fresh);
+
         drop(live);
+        drop(dead);
         Ok(file)
     }
 
-    /// Takes an entry of the locked slots.
-    fn upgrade(entry: &Option<Live>) -> Option<ARef<File>> {
-        // SAFETY: The entry is borrowed from the lock's guard.
-        entry.and_then(|live| unsafe { live.upgrade() })
+    fn upgrade(entry: &mut Option<Live>) -> Option<ARef<File>> {
+        entry.as_mut().and_then(Live::upgrade)
     }
 
-    fn remove(&self, dead: Live) {
-        for entry in self.live.lock().iter_mut() {
-            if *entry == Some(dead) {
-                *entry = None;
-            }
-        }
+    fn remove(&self, dead: NonNull<bindings::dma_buf>) {
+        let mut live = self.live.lock();
+        let entry = live
+            .iter_mut()
+            .find(|entry| entry.as_ref().is_some_and(|live| live.buf == dead))
+            .and_then(Option::take);
+
+        drop(live);
+        drop(entry);
     }
 }
 
@@ -183,17 +211,23 @@ impl<T: Buffer> Private<T> {
 struct Table<T>(PhantomData<T>);
 
 impl<T: Buffer> Table<T> {
-    const OPERATIONS: bindings::dma_buf_ops = bindings::dma_buf_ops {
+    /// Those for reading only. Whoever gets a mapping in the kernel may write to it, so they have none:
+    /// an operation that refuses would be a bug of ours to the callers.
+    const READ_ONLY: bindings::dma_buf_ops = bindings::dma_buf_ops {
         map_dma_buf: Some(Self::map),
         unmap_dma_buf: Some(Self::unmap),
         release: Some(Self::release),
         begin_cpu_access: Some(Self::begin_cpu_access),
         end_cpu_access: Some(Self::end_cpu_access),
         mmap: Some(Self::mmap),
-        vmap: Some(Self::vmap),
-        vunmap: Some(Self::vunmap),
         // SAFETY: All members are nullable functions.
         ..unsafe { core::mem::MaybeUninit::zeroed().assume_init() }
+    };
+
+    const WRITABLE: bindings::dma_buf_ops = bindings::dma_buf_ops {
+        vmap: Some(Self::vmap),
+        vunmap: Some(Self::vunmap),
+        ..Self::READ_ONLY
     };
 
     const FAULTS: bindings::vm_operations_struct = bindings::vm_operations_struct {
@@ -201,10 +235,21 @@ impl<T: Buffer> Table<T> {
         ..pages::NO_FAULTS
     };
 
-    /// The one address of the table.
+    /// The one address of each table.
     #[inline(never)]
-    fn address() -> *const bindings::dma_buf_ops {
-        &Self::OPERATIONS
+    fn address(write: bool) -> *const bindings::dma_buf_ops {
+        if write {
+            &Self::WRITABLE
+        } else {
+            &Self::READ_ONLY
+        }
+    }
+
+    /// Whether these are operations of such dma-bufs.
+    fn is(operations: *const bindings::dma_buf_ops) -> bool {
+        [false, true]
+            .into_iter()
+            .any(|write| operations == Self::address(write))
     }
 
     fn export(object: T, slots: Arc<Slots>, write: bool) -> Result<(ARef<File>, Live)> {
@@ -228,7 +273,7 @@ impl<T: Buffer> Table<T> {
         let info = bindings::dma_buf_export_info {
             exp_name: c"opendxg".as_char_ptr(),
             owner: compat::module(),
-            ops: Self::address(),
+            ops: Self::address(write),
             size,
             flags: (access | O_CLOEXEC) as c_int,
             resv: ptr::null_mut(),
@@ -244,7 +289,10 @@ impl<T: Buffer> Table<T> {
                 let file = unsafe { NonNull::new_unchecked((*buf.as_ptr()).file) };
 
                 // SAFETY: As above, and dma-bufs have no position that is shared.
-                Ok((unsafe { ARef::from_raw(file.cast()) }, Live(buf)))
+                let file: ARef<File> = unsafe { ARef::from_raw(file.cast()) };
+                let live = Live::new(buf, &file)?;
+
+                Ok((file, live))
             }
             failed => {
                 // SAFETY: No dma-buf took it over.
@@ -288,11 +336,10 @@ impl<T: Buffer> Table<T> {
             return Err(code::EACCES);
         }
 
-        let mut pages = pages::all(private.object.pages())?;
-        let count = c_uint::try_from(pages.len()).map_err(|_| ENOMEM)?;
+        let (pages, count) = private.object.pages().as_raw();
         // SAFETY: The device is attached, and there are as many pages; they stay in place as long
         // as the dma-buf.
-        let table = unsafe { ffi::dxg_sg_map(device, pages.as_mut_ptr(), count, direction) };
+        let table = unsafe { ffi::dxg_sg_map(device, pages, count, direction) };
         let table = from_err_ptr(table)?;
         let mapping = DeviceMapping {
             device,
@@ -300,7 +347,7 @@ impl<T: Buffer> Table<T> {
             direction,
         };
 
-        if private.mappings.lock().push(mapping, GFP_KERNEL).is_err() {
+        if private.mappings.lock().push(mapping, GFP_KERNEL_ACCOUNT).is_err() {
             // SAFETY: Mapped just now, and nobody has seen it.
             unsafe { ffi::dxg_sg_unmap(device, table, direction) };
             return Err(ENOMEM);
@@ -393,30 +440,20 @@ impl<T: Buffer> Table<T> {
     ///
     /// Called by the kernel as `dma_buf_ops::vmap`.
     unsafe extern "C" fn vmap(buf: *mut bindings::dma_buf, map: *mut bindings::iosys_map) -> c_int {
-        from_result(|| {
-            // SAFETY: The dma-buf has this table.
-            let private = unsafe { Self::private(buf) };
+        // SAFETY: The dma-buf has this table.
+        let (pages, count) = unsafe { Self::private(buf) }.object.pages().as_raw();
+        // SAFETY: There are as many pages; they stay in place as long as the dma-buf.
+        let addr = unsafe { ffi::dxg_vmap(pages, count) };
 
-            // Whoever gets such a mapping may write to it.
-            if !private.write {
-                return Err(code::EACCES);
-            }
-
-            let mut pages = pages::all(private.object.pages())?;
-            let count = c_uint::try_from(pages.len()).map_err(|_| ENOMEM)?;
-            // SAFETY: There are as many pages; they stay in place as long as the dma-buf.
-            let addr = unsafe { ffi::dxg_vmap(pages.as_mut_ptr(), count) };
-
-            if addr.is_null() {
-                return Err(ENOMEM);
-            }
-            // SAFETY: `map` is valid for the write.
-            unsafe {
-                (*map).__bindgen_anon_1.vaddr = addr;
-                (*map).is_iomem = false;
-            }
-            Ok(0)
-        })
+        if addr.is_null() {
+            return ENOMEM.to_errno();
+        }
+        // SAFETY: `map` is valid for the write.
+        unsafe {
+            (*map).__bindgen_anon_1.vaddr = addr;
+            (*map).is_iomem = false;
+        }
+        0
     }
 
     /// # Safety
@@ -435,7 +472,7 @@ impl<T: Buffer> Table<T> {
         let private = unsafe { Self::private(buf) };
 
         if let Some(buf) = NonNull::new(buf) {
-            private.slots.remove(Live(buf));
+            private.slots.remove(buf);
         }
         // SAFETY: The last call for this dma-buf; the pointer came from `into_foreign`.
         drop(unsafe {
@@ -463,7 +500,7 @@ pub(crate) fn with<T: Buffer, R>(
     // SAFETY: The reference keeps the dma-buf; a table does not change. The private data of a
     // dma-buf with our table is what the table says.
     let result = unsafe {
-        if (*buf).ops == Table::<T>::address() {
+        if Table::<T>::is((*buf).ops) {
             let private = Table::<T>::private(buf);
 
             Ok(look(&private.object, private.write))

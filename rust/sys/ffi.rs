@@ -160,7 +160,10 @@ extern "C" {
     ) -> bool;
     pub(super) fn dxg_fault_error(error: c_int) -> bindings::vm_fault_t;
 
-    pub(super) fn dxg_dma_buf_try_get(buf: *mut bindings::dma_buf) -> *mut bindings::file;
+    pub(super) fn dxg_file_try_get(
+        slot: *mut *mut bindings::file,
+        inode: *const bindings::inode,
+    ) -> *mut bindings::file;
     pub(super) fn dxg_sg_map(
         device: *mut bindings::device,
         pages: *mut *mut bindings::page,

@@ -6,16 +6,20 @@
 //! know them as pages of the process: it neither moves nor reclaims them, and nobody can pin them
 //! through the mapping (RES-21). So whoever shows them must keep them in place.
 
-use super::ffi;
+use super::{
+    ffi,
+    sleep, //
+};
 use core::{
     marker::PhantomData,
     ptr::NonNull, //
 };
 use kernel::{
     bindings,
+    ffi::c_uint,
     page::PAGE_SIZE,
-
-    prelude::*, //
+    prelude::*,
+    sync::Arc, //
 };
 
 /// A page that is there for as long as what it came from.
@@ -61,14 +65,69 @@ const AHEAD: usize = PAGE_SIZE / size_of::<u64>();
 /// at 2^31 bytes, and complains about more.
 pub(crate) const MAX_PAGES: usize = (1 << 30) / size_of::<usize>();
 
-/// All pages of `source`, in the form that the kernel's functions take.
-pub(super) fn all(source: &dyn PageSource) -> Result<KVVec<*mut bindings::page>> {
-    let mut pages = KVVec::with_capacity(source.count(), GFP_KERNEL_ACCOUNT)?;
+/// Pages between two looks whether the caller was killed.
+const BATCH: usize = 512;
 
-    for index in 0..source.count() {
-        pages.push(source.page(index)?.as_ptr(), GFP_KERNEL_ACCOUNT)?;
+/// All pages of a memory, and the memory that keeps them: in the form that the kernel's functions take.
+pub(crate) struct Whole {
+    /// INVARIANT: the pages of `keeper`, which keeps each of them where it is.
+    pages: KVVec<*mut bindings::page>,
+    _keeper: Arc<dyn PageSource>,
+}
+
+// SAFETY: The array does not change, and pages may be used by any thread.
+unsafe impl Send for Whole {}
+// SAFETY: As above.
+unsafe impl Sync for Whole {}
+
+impl Whole {
+    /// Takes all pages of `keeper`; EINTR if the caller is killed meanwhile.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn new(keeper: Arc<dyn PageSource>) -> Result<Self> {
+        let count = keeper.count();
+
+        if count > MAX_PAGES {
+            return Err(ENOMEM);
+        }
+
+        let mut pages = KVVec::with_capacity(count, GFP_KERNEL_ACCOUNT)?;
+
+        for index in 0..count {
+            if index % BATCH == 0 && sleep::is_killed() {
+                return Err(EINTR);
+            }
+            pages.push(keeper.page(index)?.as_ptr(), GFP_KERNEL_ACCOUNT)?;
+        }
+        // INVARIANT: Pages of a source stay where they are as long as the source.
+        Ok(Self {
+            pages,
+            _keeper: keeper,
+        })
     }
-    Ok(pages)
+
+    /// The array and its length, for functions that only read it.
+    pub(super) fn as_raw(&self) -> (*mut *mut bindings::page, c_uint) {
+        // CAST: at most `MAX_PAGES`.
+        (self.pages.as_ptr().cast_mut(), self.pages.len() as c_uint)
+    }
+}
+
+impl PageSource for Whole {
+    fn count(&self) -> usize {
+        self.pages.len()
+    }
+
+    fn page(&self, index: usize) -> Result<PageRef<'_>> {
+        self.present(index).ok_or(EINVAL)
+    }
+
+    fn present(&self, index: usize) -> Option<PageRef<'_>> {
+        let page = self.pages.get(index).copied().and_then(NonNull::new)?;
+
+        // SAFETY: By the invariant of `pages`, as long as `self` keeps the keeper.
+        Some(unsafe { PageRef::new(page) })
+    }
 }
 
 /// A table without operations.

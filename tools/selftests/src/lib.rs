@@ -25,6 +25,7 @@
 
 pub mod blocked;
 pub mod call;
+pub mod camera;
 pub mod child;
 pub mod dma_buf;
 pub mod fds;

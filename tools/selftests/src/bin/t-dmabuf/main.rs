@@ -3,6 +3,7 @@
 
 mod exports;
 mod fences;
+mod importers;
 mod imports;
 
 use selftests::Suite;
@@ -10,6 +11,7 @@ use selftests::Suite;
 fn main() {
     Suite::new("dmabuf")
         .with(exports::tests)
+        .with(importers::tests)
         .with(imports::tests)
         .with(fences::tests)
         .run()
