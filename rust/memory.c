@@ -5,7 +5,6 @@
 #include <linux/anon_inodes.h>
 #include <linux/capability.h>
 #include <linux/cred.h>
-#include <linux/device/faux.h>
 #include <linux/dma-buf.h>
 #include <linux/dma-mapping.h>
 #include <linux/memfd.h>
@@ -248,6 +247,27 @@ unsigned long dxg_map_file(struct file *file, unsigned long size, bool write)
 	return vm_mmap(file, 0, size, write ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, 0);
 }
 
+/* The first part of addr to end that is a mapping of the file, in the caller. */
+static bool find_mapping(struct file *file, unsigned long addr, unsigned long end,
+			 unsigned long *first, unsigned long *last)
+{
+	struct mm_struct *mm = current->mm;
+	struct vm_area_struct *vma;
+	bool found = false;
+
+	/* Who is killed loses all its mappings anyway. */
+	if (mmap_read_lock_killable(mm))
+		return false;
+	for (vma = find_vma(mm, addr); vma && vma->vm_start < end && !found;
+	     vma = find_vma(mm, vma->vm_end)) {
+		*first = max(addr, vma->vm_start);
+		*last = min(end, vma->vm_end);
+		found = vma->vm_file == file;
+	}
+	mmap_read_unlock(mm);
+	return found;
+}
+
 /*
  * Removes what is left of that mapping. The owner may have unmapped parts of it, or mapped something of
  * its own there, which stays; unless it does so at this very moment, in another thread, as modules can
@@ -255,29 +275,25 @@ unsigned long dxg_map_file(struct file *file, unsigned long size, bool write)
  */
 void dxg_unmap_file(struct file *file, unsigned long addr, unsigned long size)
 {
-	struct mm_struct *mm = current->mm;
-	unsigned long end = addr + size;
+	unsigned long end = addr + size, first, last;
 
-	while (addr < end) {
-		struct vm_area_struct *vma;
-		unsigned long first = end, last = end;
-		bool ours = false;
-
-		/* Who is killed loses all its mappings anyway. */
-		if (mmap_read_lock_killable(mm))
+	for (; find_mapping(file, addr, end, &first, &last); addr = last)
+		if (vm_munmap(first, last - first))
 			return;
-		vma = find_vma(mm, addr);
-		if (vma && vma->vm_start < end) {
-			first = max(addr, vma->vm_start);
-			last = min(end, vma->vm_end);
-			ours = vma->vm_file == file;
-		}
-		mmap_read_unlock(mm);
+}
 
-		if (ours && vm_munmap(first, last - first))
+/* Puts the same part of another file where that mapping is left. */
+void dxg_cover_file(struct file *file, struct file *cover, unsigned long addr, unsigned long size,
+		    bool write)
+{
+	unsigned long prot = write ? PROT_READ | PROT_WRITE : PROT_READ;
+	unsigned long start = addr, end = addr + size, first, last;
+
+	for (; find_mapping(file, addr, end, &first, &last); addr = last)
+		if (IS_ERR_VALUE(vm_mmap(cover, first, last - first, prot, MAP_SHARED | MAP_FIXED,
+					 first - start)) &&
+		    vm_munmap(first, last - first))
 			return;
-		addr = last;
-	}
 }
 
 /* Removes the file's pages from every process; the mappings stay and fault. */
@@ -286,12 +302,8 @@ void dxg_zap_file(struct file *file)
 	unmap_mapping_range(file->f_mapping, 0, 0, true);
 }
 
-/*
- * Makes a new shared mapping of at most count pages show the pages that ops->fault finds. They are
- * not known to the memory manager as pages of the process, so nobody can pin them through it.
- */
-int dxg_show_pages(struct vm_area_struct *vma, unsigned long count, bool write,
-		   const struct vm_operations_struct *ops, void *priv)
+/* Makes a new shared mapping of at most count pages one that cannot become more than it is. */
+static int restrict_mapping(struct vm_area_struct *vma, unsigned long count, bool write)
 {
 	if (!(vma->vm_flags & VM_MAYSHARE) || vma->vm_pgoff > count ||
 	    vma_pages(vma) > count - vma->vm_pgoff)
@@ -301,11 +313,34 @@ int dxg_show_pages(struct vm_area_struct *vma, unsigned long count, bool write,
 	if (vma->vm_flags & VM_EXEC)
 		return -EACCES;
 
-	vm_flags_mod(vma, VM_PFNMAP | VM_DONTEXPAND | VM_DONTDUMP,
-		     VM_MAYEXEC | (write ? 0 : VM_MAYWRITE));
+	vm_flags_mod(vma, VM_DONTEXPAND | VM_DONTDUMP, VM_MAYEXEC | (write ? 0 : VM_MAYWRITE));
+	return 0;
+}
+
+/*
+ * Makes a new mapping show the pages that ops->fault finds. They are not known to the memory manager
+ * as pages of the process, so nobody can pin them through it.
+ */
+int dxg_show_pages(struct vm_area_struct *vma, unsigned long count, bool write,
+		   const struct vm_operations_struct *ops, void *priv)
+{
+	int ret = restrict_mapping(vma, count, write);
+
+	if (ret)
+		return ret;
+	vm_flags_set(vma, VM_PFNMAP);
 	vma->vm_ops = ops;
 	vma->vm_private_data = priv;
 	return 0;
+}
+
+/* Makes a new mapping one of a dma-buf, set up by its exporter. */
+int dxg_show_dma_buf(struct vm_area_struct *vma, unsigned long count, bool write,
+		     struct dma_buf *buf)
+{
+	int ret = restrict_mapping(vma, count, write);
+
+	return ret ?: dma_buf_mmap(buf, vma, vma->vm_pgoff);
 }
 
 vm_fault_t dxg_fault_page(struct vm_fault *vmf, struct page *page)
@@ -390,36 +425,4 @@ void *dxg_vmap(struct page **pages, unsigned int count)
 void dxg_vunmap(void *addr)
 {
 	vunmap(addr);
-}
-
-/* A device that can reach all memory, for attaching to the buffers of other drivers. */
-struct faux_device *dxg_importer_new(const char *name)
-{
-	struct faux_device *faux = faux_device_create(name, NULL, NULL);
-	int ret;
-
-	if (!faux)
-		return ERR_PTR(-ENODEV);
-	ret = dma_coerce_mask_and_coherent(&faux->dev, DMA_BIT_MASK(64));
-	if (ret) {
-		faux_device_destroy(faux);
-		return ERR_PTR(ret);
-	}
-	return faux;
-}
-
-struct device *dxg_importer_device(struct faux_device *faux)
-{
-	return &faux->dev;
-}
-
-/* The page at an address that vmap() or the direct map gave; NULL if there is none. */
-struct page *dxg_kernel_page(void *addr)
-{
-	if (is_vmalloc_addr(addr)) {
-		unsigned long pfn = vmalloc_to_pfn(addr);
-
-		return pfn_valid(pfn) ? pfn_to_page(pfn) : NULL;
-	}
-	return virt_addr_valid(addr) ? virt_to_page(addr) : NULL;
 }

@@ -11,7 +11,6 @@
 
 struct device;
 struct dma_buf;
-struct faux_device;
 struct sg_table;
 struct user_struct;
 
@@ -41,9 +40,13 @@ struct file *dxg_window_file(const char *name, const struct file_operations *fop
 			     void *priv, int flags);
 unsigned long dxg_map_file(struct file *file, unsigned long size, bool write);
 void dxg_unmap_file(struct file *file, unsigned long addr, unsigned long size);
+void dxg_cover_file(struct file *file, struct file *cover, unsigned long addr, unsigned long size,
+		    bool write);
 void dxg_zap_file(struct file *file);
 int dxg_show_pages(struct vm_area_struct *vma, unsigned long count, bool write,
 		   const struct vm_operations_struct *ops, void *priv);
+int dxg_show_dma_buf(struct vm_area_struct *vma, unsigned long count, bool write,
+		     struct dma_buf *buf);
 vm_fault_t dxg_fault_page(struct vm_fault *vmf, struct page *page);
 bool dxg_fault_ahead(struct vm_fault *vmf, unsigned long ahead, struct page *page);
 vm_fault_t dxg_fault_error(int error);
@@ -57,10 +60,5 @@ void dxg_sg_sync(struct device *dev, struct sg_table *sgt, enum dma_data_directi
 		 bool for_device);
 void *dxg_vmap(struct page **pages, unsigned int count);
 void dxg_vunmap(void *addr);
-
-/* dma-bufs of others. */
-struct faux_device *dxg_importer_new(const char *name);
-struct device *dxg_importer_device(struct faux_device *faux);
-struct page *dxg_kernel_page(void *addr);
 
 #endif

@@ -13,10 +13,7 @@ use super::{
     process::Process,
     tables::Tables, //
 };
-use crate::sys::{
-    caller::Identity,
-    dma_import::Importer, //
-};
+use crate::sys::caller::Identity;
 use kernel::{
     new_spinlock,
     prelude::*,
@@ -48,8 +45,6 @@ impl Listed {
 #[pin_data]
 pub(crate) struct Driver {
     adapters: KVec<Arc<Adapter>>,
-    /// The device that foreign dma-bufs are attached to.
-    pub(crate) importer: Arc<Importer>,
     /// What all processes share.
     pub(crate) tables: Arc<Tables>,
     #[pin]
@@ -65,13 +60,11 @@ impl Driver {
             adapters.push(Adapter::new(index)?, GFP_KERNEL)?;
         }
 
-        let importer = Importer::new(c"opendxg")?;
         let tables = Tables::new()?;
 
         Arc::pin_init(
             pin_init!(Self {
                 adapters,
-                importer,
                 tables,
                 processes <- new_spinlock!(RBTree::new(), "Driver::processes"),
             }),

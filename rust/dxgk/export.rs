@@ -77,7 +77,8 @@ impl Exports {
         Ok(Self(Slots::new()?))
     }
 
-    /// A descriptor of the dma-buf of `storage`; `keep` makes the reference that a new one holds.
+    /// A descriptor of the dma-buf of `storage`; `keep` makes the reference that a new one holds. That of
+    /// another driver is the one it was imported from, and holds nothing.
     ///
     /// Context: a system call, no locks held.
     pub(crate) fn export(
@@ -85,6 +86,10 @@ impl Exports {
         read_only: bool,
         keep: impl FnOnce() -> Outcome<Strong>,
     ) -> Outcome<PendingFd> {
+        if let Some(original) = storage.original(read_only)? {
+            return Ok(PendingFd::of_file(original, handle::LAST_FD, true)?);
+        }
+
         let make = || -> Outcome<Export> {
             Ok(Export {
                 storage: storage.clone(),

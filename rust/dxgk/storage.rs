@@ -20,10 +20,7 @@ use super::{
 use crate::{
     sys::{
         dma_export,
-        dma_import::{
-            Imported,
-            Importer, //
-        },
+        dma_import::Imported,
         object_file::NotOurs,
         pages::{
             PageRef,
@@ -33,7 +30,8 @@ use crate::{
         shmem::{
             BadSection,
             Shmem, //
-        }, //
+        },
+        window_file::Source, //
     },
     uapi::status::{
         Outcome,
@@ -42,11 +40,15 @@ use crate::{
     }, //
 };
 use kernel::{
+    fs::File,
     page::PAGE_SIZE,
     prelude::*,
     seq_file::SeqFile,
     seq_print,
-    sync::Arc, //
+    sync::{
+        aref::ARef,
+        Arc, //
+    }, //
 };
 
 /// Where bytes live.
@@ -58,7 +60,7 @@ enum Backing {
     /// A memfd or another shmem file.
     Section(Shmem),
     /// A dma-buf of another driver.
-    DmaBuf(Imported),
+    DmaBuf(Arc<Imported>),
     /// The first pages of another storage.
     Part(Arc<Storage>, usize),
 }
@@ -114,12 +116,7 @@ impl Storage {
     /// made of.
     ///
     /// Context: a system call, no locks held.
-    pub(crate) fn section(
-        importer: &Arc<Importer>,
-        fd: u32,
-        size: u64,
-        write: bool,
-    ) -> Outcome<Arc<Self>> {
+    pub(crate) fn section(fd: u32, size: u64, write: bool) -> Outcome<Arc<Self>> {
         let count = pages_of(size)?;
 
         let own = dma_export::with(fd, |export: &Export, writable| {
@@ -132,8 +129,12 @@ impl Storage {
             Err(NotOurs::Closed) => return Err(BadSection::Closed.into()),
             Err(NotOurs::Mismatch) => {}
         }
-        match Imported::of_fd(importer, fd, count, write) {
-            Ok(buffer) => return Self::new(Backing::DmaBuf(buffer), size),
+        match Imported::of_fd(fd, count, write) {
+            Ok(buffer) => {
+                let buffer = Arc::new(buffer, GFP_KERNEL_ACCOUNT)?;
+
+                return Self::new(Backing::DmaBuf(buffer), size);
+            }
             Err(BadSection::Mismatch) => {}
             Err(bad) => return Err(bad.into()),
         }
@@ -159,12 +160,42 @@ impl Storage {
         Self::new(Backing::Part(whole, count), 0)
     }
 
-    fn pages(&self) -> &dyn PageSource {
+    /// The pages, unless they are another driver's.
+    fn pages(&self) -> Result<&dyn PageSource> {
         match &self.backing {
-            Backing::System(pages) | Backing::Section(pages) => pages,
-            Backing::User(pages) => pages,
-            Backing::DmaBuf(pages) => pages,
-            Backing::Part(whole, _) => &**whole,
+            Backing::System(pages) | Backing::Section(pages) => Ok(pages),
+            Backing::User(pages) => Ok(pages),
+            Backing::DmaBuf(_) => Err(EINVAL),
+            Backing::Part(whole, _) => Ok(&**whole),
+        }
+    }
+
+    /// The bytes, for showing them in a process.
+    pub(crate) fn source(self: &Arc<Self>) -> Source {
+        match &self.backing {
+            Backing::DmaBuf(buffer) => Source::Buffer(buffer.clone()),
+            _ => Source::Pages(self.clone()),
+        }
+    }
+
+    /// Why the bytes could not be shown. Exporters need not let processors reach a buffer (MEM-97).
+    pub(crate) fn not_shown(&self, error: Error) -> Stop {
+        match (&self.backing, error) {
+            (_, error) if error == ERESTARTSYS || error == EINTR => Stop::Interrupted,
+            (Backing::DmaBuf(_), error) if error != ENOMEM => Status::INVALID_PARAMETER.into(),
+            (_, error) => error.into(),
+        }
+    }
+
+    /// The dma-buf that the bytes are of, if they are of another driver's. ACCESS_DENIED if it is more
+    /// than this, or may be written to and must not be.
+    pub(crate) fn original(&self, read_only: bool) -> Outcome<Option<ARef<File>>> {
+        match &self.backing {
+            Backing::DmaBuf(buffer) => match buffer.original(read_only) {
+                None => Err(Status::ACCESS_DENIED.into()),
+                original => Ok(original),
+            },
+            _ => Ok(None),
         }
     }
 
@@ -179,14 +210,15 @@ impl Storage {
         self.count() as u64 * PAGE_SIZE as u64
     }
 
-    /// Bytes that are in memory by now.
+    /// Bytes that this keeps in memory by now.
     pub(crate) fn resident(&self) -> u64 {
         match &self.backing {
             Backing::System(pages) | Backing::Section(pages) => {
                 // CAST: a usize fits 64 bits.
                 pages.taken() as u64 * PAGE_SIZE as u64
             }
-            Backing::User(_) | Backing::DmaBuf(_) => self.size(),
+            Backing::User(_) => self.size(),
+            Backing::DmaBuf(_) => 0,
             Backing::Part(whole, _) => whole.resident().min(self.size()),
         }
     }
@@ -213,10 +245,7 @@ impl Storage {
             _ => Ok(()),
         };
 
-        done.map_err(|error| match error {
-            error if error == ERESTARTSYS || error == EINTR => Stop::Interrupted,
-            error => error.into(),
-        })?;
+        done.map_err(|error| self.not_shown(error))?;
         Ok(CpuAccess(self.clone()))
     }
 
@@ -261,7 +290,8 @@ impl PageSource for Storage {
     fn count(&self) -> usize {
         match &self.backing {
             Backing::Part(_, count) => *count,
-            _ => self.pages().count(),
+            Backing::DmaBuf(buffer) => buffer.count(),
+            _ => self.pages().map_or(0, PageSource::count),
         }
     }
 
@@ -269,14 +299,14 @@ impl PageSource for Storage {
         if index >= self.count() {
             return Err(EINVAL);
         }
-        self.pages().page(index)
+        self.pages()?.page(index)
     }
 
     fn present(&self, index: usize) -> Option<PageRef<'_>> {
         if index >= self.count() {
             return None;
         }
-        self.pages().present(index)
+        self.pages().ok()?.present(index)
     }
 }
 
@@ -299,7 +329,6 @@ impl From<BadSection> for Stop {
             BadSection::Mismatch => Status::OBJECT_TYPE_MISMATCH.into(),
             BadSection::TooShort => Status::INVALID_PARAMETER.into(),
             BadSection::Denied => Status::ACCESS_DENIED.into(),
-            BadSection::NoAccess => Status::NOT_SUPPORTED.into(),
             BadSection::Failed(error) => error.into(),
         }
     }

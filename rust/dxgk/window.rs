@@ -4,7 +4,8 @@
 //!
 //! A window belongs to one handle, and so to one process. It counts the locks; the first maps and
 //! the last unmaps. A mapping is no reference to the allocation (RES-78): revoking the window takes
-//! the bytes away from it, also in children that inherited it.
+//! the bytes away from it, also in children that inherited it. Only what the exporter of a foreign dma-buf
+//! shows stays with the children.
 
 use super::{
     census::{
@@ -93,7 +94,7 @@ impl Window {
         let storage = self.state.lock().live()?.clone();
         let access = storage.begin_cpu_access()?;
         let file = self.file(&storage)?;
-        let addr = file.file.map()?;
+        let addr = file.file.map().map_err(|error| storage.not_shown(error))?;
         let mut state = self.state.lock();
 
         // Another thread may have locked it meanwhile, or destroyed it.
@@ -122,7 +123,7 @@ impl Window {
 
         let fresh = Arc::new(
             Counted {
-                file: WindowFile::new(storage.clone(), self.write)?,
+                file: WindowFile::new(storage.source(), self.write)?,
                 _member: WINDOWS.enter(),
             },
             GFP_KERNEL_ACCOUNT,
@@ -154,7 +155,7 @@ impl Window {
     }
 
     /// Takes the bytes away from every process that has the mapping, for good; touching it is
-    /// SIGBUS from now on.
+    /// SIGBUS from now on. Those of a foreign dma-buf only from this process, if it is the caller.
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn revoke(&self) {
@@ -165,7 +166,9 @@ impl Window {
         };
 
         if let Some(counted) = &file {
-            counted.file.revoke();
+            counted
+                .file
+                .revoke(locked.as_ref().map(|locked| locked.addr));
         }
         drop((locked, storage));
     }

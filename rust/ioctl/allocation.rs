@@ -122,7 +122,7 @@ impl Request<'_> {
             Source::Section(value) => {
                 let fd = handle::nt_fd(value).ok_or(Status::INVALID_HANDLE)?;
 
-                Storage::section(&self.call.driver.importer, fd, size, write)
+                Storage::section(fd, size, write)
             }
         }
     }

@@ -347,7 +347,12 @@ impl<T: Buffer> Table<T> {
             direction,
         };
 
-        if private.mappings.lock().push(mapping, GFP_KERNEL_ACCOUNT).is_err() {
+        if private
+            .mappings
+            .lock()
+            .push(mapping, GFP_KERNEL_ACCOUNT)
+            .is_err()
+        {
             // SAFETY: Mapped just now, and nobody has seen it.
             unsafe { ffi::dxg_sg_unmap(device, table, direction) };
             return Err(ENOMEM);

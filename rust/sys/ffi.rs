@@ -141,6 +141,13 @@ extern "C" {
     ) -> *mut bindings::file;
     pub(super) fn dxg_map_file(file: *mut bindings::file, size: c_ulong, write: bool) -> c_ulong;
     pub(super) fn dxg_unmap_file(file: *mut bindings::file, addr: c_ulong, size: c_ulong);
+    pub(super) fn dxg_cover_file(
+        file: *mut bindings::file,
+        cover: *mut bindings::file,
+        addr: c_ulong,
+        size: c_ulong,
+        write: bool,
+    );
     pub(super) fn dxg_zap_file(file: *mut bindings::file);
     pub(super) fn dxg_show_pages(
         vma: *mut bindings::vm_area_struct,
@@ -148,6 +155,12 @@ extern "C" {
         write: bool,
         ops: *const bindings::vm_operations_struct,
         private: *mut c_void,
+    ) -> c_int;
+    pub(super) fn dxg_show_dma_buf(
+        vma: *mut bindings::vm_area_struct,
+        count: c_ulong,
+        write: bool,
+        buf: *mut bindings::dma_buf,
     ) -> c_int;
     pub(super) fn dxg_fault_page(
         vmf: *mut bindings::vm_fault,
@@ -184,9 +197,6 @@ extern "C" {
     pub(super) fn dxg_vmap(pages: *mut *mut bindings::page, count: c_uint) -> *mut c_void;
     pub(super) fn dxg_vunmap(addr: *mut c_void);
 
-    pub(super) fn dxg_importer_new(name: *const c_char) -> *mut bindings::faux_device;
-    pub(super) fn dxg_importer_device(faux: *mut bindings::faux_device) -> *mut bindings::device;
-    pub(super) fn dxg_kernel_page(addr: *mut c_void) -> *mut bindings::page;
     pub(super) fn dxg_thread_get() -> *mut c_void;
     pub(super) fn dxg_thread_is(thread: *mut c_void) -> bool;
     pub(super) fn dxg_thread_ref(thread: *mut c_void);

@@ -50,8 +50,6 @@ pub(crate) enum BadSection {
     TooShort,
     /// The descriptor, or the file, does not allow to read it, or to write to it.
     Denied,
-    /// Cannot be read and written by a processor.
-    NoAccess,
     /// The kernel is short of something.
     Failed(Error),
 }

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Mappings that can be taken away: the pages of one memory, shown in processes through a file of
-//! its own.
+//! Mappings that can be taken away: one memory, shown in processes through a file of its own.
 //!
-//! Nobody has a descriptor of the file. A mapping holds the file, and the file the memory only until
-//! it is revoked. From then on there are no pages in any process that has the mapping, and touching
-//! it is SIGBUS; the address range stays occupied until its process unmaps it, so that nothing else
-//! shows up there.
+//! Nobody has a descriptor of the file. A mapping of pages holds the file, and the file the memory only
+//! until it is revoked. From then on there are no pages in any process that has the mapping, and
+//! touching it is SIGBUS; the address range stays occupied until its process unmaps it, so that nothing
+//! else shows up there.
+//!
+//! The exporter of a foreign dma-buf makes its mappings itself. They hold the dma-buf and nothing of ours,
+//! and what they show cannot be taken out of them. Revoking puts a mapping of our file, which shows
+//! nothing any more, in the place of the one in the process that asked for it.
 
 use super::{
+    caller::Identity,
+    dma_import::Imported,
     ffi,
     object_file::{
         Operations,
@@ -47,6 +52,24 @@ use kernel::{
     types::ForeignOwnable, //
 };
 
+/// A memory to show.
+#[derive(Clone)]
+pub(crate) enum Source {
+    /// Pages of ours.
+    Pages(Arc<dyn PageSource>),
+    /// A dma-buf of another driver.
+    Buffer(Arc<Imported>),
+}
+
+impl Source {
+    fn count(&self) -> usize {
+        match self {
+            Self::Pages(pages) => pages.count(),
+            Self::Buffer(buffer) => buffer.count(),
+        }
+    }
+}
+
 /// What mappings of the file show.
 #[pin_data]
 struct View {
@@ -56,23 +79,41 @@ struct View {
     /// while the memory is there; so after it was taken out, zapping finds all pages. Nothing that
     /// could need an mmap lock is done under it.
     #[pin]
-    source: Mutex<Option<Arc<dyn PageSource>>>,
+    state: Mutex<State>,
+}
+
+struct State {
+    /// None after the end.
+    source: Option<Source>,
+    /// The file that mappings of a dma-buf are of, once there were any: the exporter may choose one.
+    exporters: Option<ARef<File>>,
 }
 
 /// See the module. Dropping it revokes.
 pub(crate) struct WindowFile {
     file: ARef<File>,
     view: Arc<View>,
+    /// Whose address space it is for.
+    owner: Identity,
 }
 
 impl WindowFile {
-    /// A file that shows `source`, for reading only or also for writing.
-    pub(crate) fn new(source: Arc<dyn PageSource>, write: bool) -> Result<Self> {
+    /// A file that shows `source` to the caller, for reading only or also for writing.
+    ///
+    /// Context: a system call.
+    pub(crate) fn new(source: Source, write: bool) -> Result<Self> {
+        let owner = Identity::of_caller()?;
         let view = Arc::pin_init(
             pin_init!(View {
                 count: source.count(),
                 write,
-                source <- new_mutex!(Some(source), "View::source"),
+                state <- new_mutex!(
+                    State {
+                        source: Some(source),
+                        exporters: None,
+                    },
+                    "View::state"
+                ),
             }),
             GFP_KERNEL_ACCOUNT,
         )?;
@@ -94,6 +135,7 @@ impl WindowFile {
                 // SAFETY: We own the only reference to a new file that nobody can seek.
                 file: unsafe { ARef::from_raw(file.cast()) },
                 view,
+                owner,
             }),
             failed => {
                 // SAFETY: No file took the reference over.
@@ -128,29 +170,51 @@ impl WindowFile {
     ///
     /// Context: a system call of the process that mapped it, no locks held.
     pub(crate) fn unmap(&self, addr: usize) {
+        let exporters = self.view.state.lock().exporters.clone();
+        let file = exporters.as_ref().unwrap_or(&self.file);
+
         // SAFETY: This runs in the context of the owner of the address space; the helper looks for
         // mappings of this file only.
-        unsafe { ffi::dxg_unmap_file(self.file.as_ptr(), addr, self.size()) }
+        unsafe { ffi::dxg_unmap_file(file.as_ptr(), addr, self.size()) }
     }
 
-    /// Takes the memory out of every process, for good.
+    /// Takes the memory out of every process, for good; a foreign dma-buf out of the calling process if
+    /// that has it mapped here.
     ///
     /// Context: may sleep, no locks held.
-    pub(crate) fn revoke(&self) {
-        let source = self.view.source.lock().take();
+    pub(crate) fn revoke(&self, mapped: Option<usize>) {
+        let source = self.view.state.lock().source.take();
 
-        if source.is_some() {
+        match &source {
             // SAFETY: The file is open.
-            unsafe { ffi::dxg_zap_file(self.file.as_ptr()) };
+            Some(Source::Pages(_)) => unsafe { ffi::dxg_zap_file(self.file.as_ptr()) },
+            Some(Source::Buffer(_)) => {
+                if let Some(addr) = mapped.filter(|_| self.owner.is_caller()) {
+                    self.cover(addr);
+                }
+            }
+            None => {}
         }
         // Not before the last page is gone from the last process.
         drop(source);
+    }
+
+    /// Replaces the exporter's mapping by one that shows nothing.
+    fn cover(&self, addr: usize) {
+        let Some(exporters) = self.view.state.lock().exporters.clone() else {
+            return;
+        };
+        let (theirs, ours) = (exporters.as_ptr(), self.file.as_ptr());
+
+        // SAFETY: Both files are open, and this runs in the context of the owner of the address space;
+        // the helper replaces mappings of the first file only.
+        unsafe { ffi::dxg_cover_file(theirs, ours, addr, self.size(), self.view.write) }
     }
 }
 
 impl Drop for WindowFile {
     fn drop(&mut self) {
-        self.revoke();
+        self.revoke(None);
     }
 }
 
@@ -172,6 +236,20 @@ unsafe extern "C" fn mmap(file: *mut bindings::file, vma: *mut bindings::vm_area
         (private, Arc::<View>::borrow(private))
     };
 
+    let source = view.state.lock().source.clone();
+
+    if let Some(Source::Buffer(buffer)) = source {
+        // SAFETY: The VMA is being set up for the duration of the call.
+        return match unsafe { buffer.show(vma, view.write) } {
+            Ok(file) => {
+                let known = view.state.lock().exporters.replace(file);
+
+                drop(known);
+                0
+            }
+            Err(error) => error.to_errno(),
+        };
+    }
     // SAFETY: The VMA is being set up for the duration of the call. It holds the file, which holds
     // the view.
     unsafe { ffi::dxg_show_pages(vma, view.count, view.write, &raw const FAULTS.0, private) }
@@ -201,9 +279,13 @@ unsafe extern "C" fn fault(vmf: *mut bindings::vm_fault) -> bindings::vm_fault_t
 
         Arc::<View>::borrow((*vma).vm_private_data)
     };
-    let source = view.source.lock();
+    let state = view.state.lock();
+    let pages = match &state.source {
+        Some(Source::Pages(pages)) => Some(&**pages),
+        _ => None,
+    };
 
     // SAFETY: The mapping was set up by `mmap`. The pages stay in place as long as the memory, which
     // is not let go before they are zapped; that takes the lock first.
-    unsafe { pages::fault(vmf, source.as_deref()) }
+    unsafe { pages::fault(vmf, pages) }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! dma-bufs: what every one can do, whoever exports it, and the kernel's own exporters vgem and udmabuf.
+//! dma-bufs: what every one can do, whoever exports it, and the kernel's own exporters: udmabuf, heaps, drivers of
+//! cards.
 
 use std::fs::{File, OpenOptions};
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
@@ -9,7 +10,7 @@ use rustix::fs::{fcntl_add_seals, ftruncate, memfd_create, MemfdFlags, SealFlags
 use rustix::io::Errno;
 
 use crate::fds::poll_events;
-use crate::{ensure, Outcome};
+use crate::{ensure, skip, Outcome};
 
 /// Access that is announced by DMA_BUF_IOCTL_SYNC.
 pub const READ: u64 = 1;
@@ -127,9 +128,45 @@ pub fn udmabuf(size: u64) -> Outcome<(OwnedFd, OwnedFd)> {
     Ok((unsafe { OwnedFd::from_raw_fd(fd) }, memory))
 }
 
-/// The kernel's driver of graphics memory without graphics.
-pub struct Vgem {
+/// A buffer of a heap; skips the test where the kernel does not have it.
+pub fn heap(name: &str, size: u64) -> Outcome<OwnedFd> {
+    #[repr(C)]
+    struct Allocation {
+        size: u64,
+        fd: u32,
+        fd_flags: u32,
+        heap_flags: u64,
+    }
+    const ALLOCATE: u64 = 0xc018_4800;
+    let path = format!("/dev/dma_heap/{name}");
+    let Ok(node) = File::open(&path) else {
+        skip!("no {path}");
+    };
+    let mut arg = Allocation {
+        size,
+        fd: 0,
+        fd_flags: (libc::O_CLOEXEC | libc::O_RDWR) as u32,
+        heap_flags: 0,
+    };
+    ioctl(&node, ALLOCATE, &mut arg)?;
+    // SAFETY: the call made the descriptor for us.
+    Ok(unsafe { OwnedFd::from_raw_fd(arg.fd as i32) })
+}
+
+/// A graphics card: the node of a driver that has buffers.
+pub struct Card {
     node: File,
+}
+
+/// The kernel's driver of graphics memory without graphics.
+pub struct Vgem(Card);
+
+impl std::ops::Deref for Vgem {
+    type Target = Card;
+
+    fn deref(&self) -> &Card {
+        &self.0
+    }
 }
 
 #[derive(Default)]
@@ -178,29 +215,33 @@ struct Version {
     rest: [u64; 4],
 }
 
-impl Vgem {
-    /// Opens its node.
-    pub fn open() -> Outcome<Self> {
-        for entry in std::fs::read_dir("/dev/dri")?.flatten() {
-            if !entry.file_name().to_string_lossy().starts_with("card") {
+impl Card {
+    /// The card of this driver, if there is one.
+    pub fn of_driver(driver: &str) -> Outcome<Option<Self>> {
+        for entry in std::fs::read_dir("/dev/dri").into_iter().flatten() {
+            let path = entry?.path();
+            let Ok(node) = OpenOptions::new().read(true).write(true).open(path) else {
                 continue;
-            }
-            let node = OpenOptions::new()
-                .read(true)
-                .write(true)
-                .open(entry.path())?;
-            let mut name = [0u8; 16];
+            };
+            let mut name = [0u8; 32];
             let mut version = Version {
                 name_length: name.len() as u64,
                 name: name.as_mut_ptr() as u64,
                 ..Default::default()
             };
             const VERSION: u64 = 0xc040_6400;
-            if ioctl(&node, VERSION, &mut version).is_ok() && name.starts_with(b"vgem\0") {
-                return Ok(Self { node });
+            let answered = ioctl(&node, VERSION, &mut version).is_ok();
+            let length = name.iter().position(|&byte| byte == 0);
+            // Render nodes have no buffers of this kind.
+            let can = Self { node };
+            if answered && &name[..length.unwrap_or(name.len())] == driver.as_bytes() {
+                if let Ok(handle) = can.create(1) {
+                    can.close(handle)?;
+                    return Ok(Some(can));
+                }
             }
         }
-        Err("no vgem: load it with --modules vgem".into())
+        Ok(None)
     }
 
     /// A new buffer of this many pages.
@@ -243,6 +284,21 @@ impl Vgem {
         Ok(arg.handle)
     }
 
+    /// Ends a buffer or an attachment.
+    pub fn close(&self, handle: u32) -> Outcome {
+        const GEM_CLOSE: u64 = 0x4008_6409;
+        ioctl(&self.node, GEM_CLOSE, &mut Close { handle, pad: 0 })?;
+        Ok(())
+    }
+}
+
+impl Vgem {
+    /// Opens its node.
+    pub fn open() -> Outcome<Self> {
+        let card = Card::of_driver("vgem")?;
+        Ok(Self(card.ok_or("no vgem: load it with --modules vgem")?))
+    }
+
     /// Puts a fence into a buffer, as if a device was writing to it. The driver signals it after ten seconds.
     pub fn fence(&self, handle: u32) -> Outcome<u32> {
         const FENCE_ATTACH: u64 = 0xc010_6441;
@@ -261,13 +317,6 @@ impl Vgem {
         const FENCE_SIGNAL: u64 = 0x4008_6442;
         let handle = fence;
         ioctl(&self.node, FENCE_SIGNAL, &mut Close { handle, pad: 0 })?;
-        Ok(())
-    }
-
-    /// Ends a buffer or an attachment.
-    pub fn close(&self, handle: u32) -> Outcome {
-        const GEM_CLOSE: u64 = 0x4008_6409;
-        ioctl(&self.node, GEM_CLOSE, &mut Close { handle, pad: 0 })?;
         Ok(())
     }
 }

@@ -42,6 +42,7 @@ pub mod sharing;
 pub mod stress;
 mod suite;
 pub mod task;
+pub mod test_device;
 pub mod time;
 pub mod trace;
 pub mod uring;

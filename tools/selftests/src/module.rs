@@ -85,7 +85,12 @@ pub fn unload() -> rustix::io::Result<()> {
 
 /// Puts the module back.
 pub fn load(parameters: &str) -> Outcome {
-    let file = File::open(FILE)?;
+    load_file(Path::new(FILE), parameters)
+}
+
+/// Loads a module.
+pub fn load_file(path: &Path, parameters: &str) -> Outcome {
+    let file = File::open(path)?;
     let parameters = CString::new(parameters).unwrap_or_default();
     // SAFETY: an open file and a live string.
     let done = unsafe {

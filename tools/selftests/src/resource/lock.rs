@@ -7,7 +7,9 @@ use opendxg::raw::{Argument, Raw};
 use opendxg::uapi::*;
 use opendxg::Status;
 
+use super::PAGE_SIZE;
 use crate::call::succeeds;
+use crate::child::Child;
 use crate::region::Region;
 use crate::{ensure, ensure_eq, Outcome};
 
@@ -87,4 +89,34 @@ impl Drop for Locked {
             let _ = self.release();
         }
     }
+}
+
+/// Touching this address, which was that of a locked allocation, kills, and by SIGBUS.
+pub fn is_revoked(address: u64) -> Outcome {
+    no_core();
+    for write in [false, true] {
+        Child::spawn(|| {
+            // SAFETY: this process dies of it, or the test fails.
+            let memory = unsafe { Region::adopt(address, PAGE_SIZE as usize) };
+            if write {
+                memory.set(0, 1);
+            } else {
+                memory.get(0);
+            }
+            core::mem::forget(memory);
+            Ok(())
+        })?
+        .dies_of(libc::SIGBUS)?;
+    }
+    Ok(())
+}
+
+/// Children that are expected to die leave no core.
+pub fn no_core() {
+    let none = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: a live struct.
+    unsafe { libc::setrlimit(libc::RLIMIT_CORE, &none) };
 }

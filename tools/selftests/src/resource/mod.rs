@@ -7,7 +7,7 @@ mod lock;
 mod open;
 
 pub use create::{driver_data, page_resource, Bundle, Create};
-pub use lock::{lock, locked_again, Locked};
+pub use lock::{is_revoked, lock, locked_again, no_core, Locked};
 pub use open::{query_global, query_nt, Buffers, OpenGlobal, OpenNt, Shape, UNTOUCHED};
 
 use std::os::fd::{FromRawFd, OwnedFd};

@@ -3,6 +3,7 @@
 
 mod accept;
 mod driver;
+mod file_pages;
 mod publish;
 mod refuse;
 mod section;
@@ -16,6 +17,7 @@ fn main() {
         .with(refuse::tests)
         .with(system_memory::tests)
         .with(section::tests)
+        .with(file_pages::tests)
         .with(driver::tests)
         .with(publish::tests)
         .run()

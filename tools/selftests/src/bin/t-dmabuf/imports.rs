@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! dma-bufs as allocations (RES-87, RES-22): of the kernel's own exporters, and our own ones.
+//! dma-bufs as allocations (RES-87, RES-22): our own ones, and what is the same for all others. What each exporter
+//! could do otherwise is in `exporters.rs`.
 
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 
 use opendxg::raw::Argument;
 use opendxg::uapi::*;
 use opendxg::Status;
+use rustix::io::Errno;
 use selftests::blocked::Blocked;
 use selftests::call::succeeds;
-use selftests::child::in_child;
-use selftests::dma_buf::{exporter, size, udmabuf, Vgem};
+use selftests::dma_buf::{exporter, udmabuf, Vgem};
 use selftests::leak::Watch;
 use selftests::region::Region;
-use selftests::resource::{export, flags, query_object, Create, OpenNt, PAGE_SIZE};
-use selftests::{ensure, ensure_eq, fixture, Outcome, Suite};
+use selftests::resource::{export, flags, query_object, Create, PAGE_SIZE};
+use selftests::{ensure_eq, fixture, Outcome, Suite};
 
 const PAGES: u32 = 8;
 const SIZE: u64 = PAGES as u64 * PAGE_SIZE;
@@ -21,33 +22,18 @@ const SIZE: u64 = PAGES as u64 * PAGE_SIZE;
 /// Adds the tests of this file.
 pub(crate) fn tests(suite: Suite) -> Suite {
     suite
-        .test("RES-87 udmabuf: the same bytes both ways", || {
-            both_ways(from_udmabuf)
-        })
-        .test("RES-87 vgem: the same bytes both ways", || {
-            both_ways(from_vgem)
-        })
         .test(
             "RES-87 our own: the same storage, the same dma-buf",
             our_own,
         )
-        .test("RES-87 the exporter is kept", || kept(from_udmabuf))
-        .test("RES-87 the exporter is kept (vgem)", || kept(from_vgem))
-        .test(
-            "RES-87 an import is shared like any other allocation",
-            || shared(from_udmabuf),
-        )
-        .test(
-            "RES-87 an import of vgem is shared like any other allocation",
-            || shared(from_vgem),
-        )
-        .test("RES-87 what is exported again is the exporter's", || {
-            again(from_udmabuf)
-        })
         .test("RES-22 RES-87 sizes beyond the dma-buf", too_large)
         .test(
             "RES-89 RES-76 destroyed while a lock waits for the exporter's device",
             destroyed_while_busy,
+        )
+        .test(
+            "H5 RES-89 a signal while a lock waits for the exporter's device",
+            signalled_while_busy,
         )
         .test(
             "RES-21 RES-87 a mapping of a dma-buf is no memory to pin",
@@ -55,44 +41,8 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         )
 }
 
-/// Somebody else's dma-buf, and what keeps it usable.
-type Maker = fn() -> Outcome<(OwnedFd, Box<dyn std::any::Any>)>;
-
-fn from_udmabuf() -> Outcome<(OwnedFd, Box<dyn std::any::Any>)> {
-    let (file, memory) = udmabuf(SIZE)?;
-    ensure_eq!(exporter(&file)?, "udmabuf");
-    Ok((file, Box::new(memory)))
-}
-
-fn from_vgem() -> Outcome<(OwnedFd, Box<dyn std::any::Any>)> {
-    let vgem = Vgem::open()?;
-    let handle = vgem.create(PAGES)?;
-    let file = vgem.export(handle)?;
-    ensure!(exporter(&file)? != "opendxg");
-    Ok((file, Box::new(vgem)))
-}
-
 fn slot(fd: impl AsFd) -> u64 {
     fd.as_fd().as_raw_fd() as u64
-}
-
-fn both_ways(make: Maker) -> Outcome {
-    let (file, _keep) = make()?;
-    let theirs = Region::of_file(&file, SIZE as usize)?;
-    theirs.fill(1);
-    let device = fixture::device()?;
-    for bits in [0, flags::RESOURCE, flags::GLOBAL] {
-        let made = Create::section(&device, bits, slot(&file), SIZE).run()?;
-        let ours = made.lock()?;
-        ours.holds(1)?;
-        ours.fill(2);
-        theirs.holds(2)?;
-        theirs.fill(1);
-        ours.holds(1)?;
-        ours.unlock()?;
-        made.destroy()?;
-    }
-    Ok(())
 }
 
 fn our_own() -> Outcome {
@@ -116,52 +66,9 @@ fn our_own() -> Outcome {
     imported.destroy()
 }
 
-fn kept(make: Maker) -> Outcome {
-    let watch = Watch::start()?;
-    let device = fixture::device()?;
-    let (file, keep) = make()?;
-    Region::of_file(&file, SIZE as usize)?.fill(5);
-    let made = Create::section(&device, flags::RESOURCE, slot(&file), SIZE).run()?;
-    drop((file, keep));
-    made.lock()?.holds(5)?;
-    made.lock()?.fill(6);
-    made.lock()?.holds(6)?;
-    made.destroy()?;
-    device.destroy()?;
-    watch.ends_clean()
-}
-
-fn shared(make: Maker) -> Outcome {
-    let device = fixture::device()?;
-    let (file, _keep) = make()?;
-    let theirs = Region::of_file(&file, SIZE as usize)?;
-    theirs.fill(7);
-    let made = Create::section(&device, flags::NT, slot(&file), SIZE).run()?;
-    let nt = made.share()?;
-    made.destroy()?;
-    in_child(|| {
-        let device = fixture::device()?;
-        let opened = OpenNt::new(&device, &nt)?.run()?;
-        opened.lock()?.holds(7)?;
-        opened.lock()?.fill(8);
-        opened.destroy()
-    })?;
-    theirs.holds(8)
-}
-
-fn again(make: Maker) -> Outcome {
-    let device = fixture::device()?;
-    let (file, _keep) = make()?;
-    let made = Create::section(&device, flags::RESOURCE, slot(&file), SIZE).run()?;
-    let back = export(made.raw(), made.first(), 0)?;
-    ensure_eq!(size(&back)?, SIZE);
-    Region::of_file(&file, SIZE as usize)?.fill(9);
-    Region::of_file(&back, SIZE as usize)?.holds(9)
-}
-
 fn too_large() -> Outcome {
     let device = fixture::device()?;
-    let (file, _keep) = from_udmabuf()?;
+    let (file, _memory) = udmabuf(SIZE)?;
     let watch = Watch::start()?;
     for size in [SIZE + PAGE_SIZE, 1 << 40, u64::MAX & !0xfff] {
         Create::section(&device, 0, slot(&file), size)
@@ -237,5 +144,51 @@ fn destroyed_while_busy() -> Outcome {
         // It finds that nothing is left to be locked.
         ensure_eq!(locking.join()?, Ok(Status::INVALID_PARAMETER));
     }
+    vgem.close(buffer)
+}
+
+extern "C" fn nothing(_: libc::c_int) {}
+
+/// A lock that waits is interrupted by a handler, and begins again if the handler asks for that.
+fn signalled_while_busy() -> Outcome {
+    let vgem = Vgem::open()?;
+    let buffer = vgem.create(PAGES)?;
+    let file = vgem.export(buffer)?;
+    let device = fixture::device()?;
+    let made = Create::section(&device, 0, slot(&file), SIZE).run()?;
+    for restart in [true, false] {
+        // SAFETY: zero bytes are an empty action; the handler does nothing.
+        let done = unsafe {
+            let mut action: libc::sigaction = core::mem::zeroed();
+            action.sa_sigaction = nothing as *const () as usize;
+            action.sa_flags = if restart { libc::SA_RESTART } else { 0 };
+            libc::sigaction(libc::SIGALRM, &action, core::ptr::null_mut())
+        };
+        ensure_eq!(done, 0, "sigaction");
+        let fence = vgem.fence(buffer)?;
+        let mut lock = D3DKMT_LOCK2::zeroed();
+        (lock.hDevice, lock.hAllocation) = (made.device, made.first());
+        let raw = made.raw().clone();
+        let locking = Blocked::new(move || raw.exec(&mut lock))?;
+        locking.signal(libc::SIGALRM)?;
+        if restart {
+            locking.stays()?;
+            vgem.signal(fence)?;
+            ensure_eq!(locking.join()?, Ok(Status::SUCCESS));
+            let mut unlock = D3DKMT_UNLOCK2::zeroed();
+            (unlock.hDevice, unlock.hAllocation) = (made.device, made.first());
+            succeeds(made.raw(), &mut unlock)?;
+        } else {
+            ensure_eq!(locking.join()?, Err(Errno::INTR));
+            vgem.signal(fence)?;
+        }
+    }
+    // An import waits for nothing.
+    let fence = vgem.fence(buffer)?;
+    Create::section(&device, 0, slot(&file), SIZE)
+        .run()?
+        .destroy()?;
+    vgem.signal(fence)?;
+    made.destroy()?;
     vgem.close(buffer)
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! dma-bufs: those that we export, those of others that we import, and what the others do with ours.
 
+mod exporters;
 mod exports;
 mod fences;
 mod importers;
@@ -13,6 +14,7 @@ fn main() {
         .with(exports::tests)
         .with(importers::tests)
         .with(imports::tests)
+        .with(exporters::tests)
         .with(fences::tests)
         .run()
 }

@@ -2,11 +2,16 @@
 //! The memory of a client's objects belongs to the client's memory cgroup.
 
 use std::fs::{create_dir, read_to_string, remove_dir, write};
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
 use opendxg::{Device, Error, EventFd, Status, SyncFlags, SyncKind};
+use rustix::fs::{ftruncate, memfd_create, MemfdFlags};
 use selftests::child::in_child;
+use selftests::region::Region;
+use selftests::resource::{export, Create, PAGE_SIZE};
 use selftests::sharing::{key, Client, How, Shape};
+use selftests::test_device::{direction, TestDevice};
 use selftests::{ensure, fixture, module, skip, Outcome, Suite};
 
 const ROOT: &str = "/sys/fs/cgroup";
@@ -41,6 +46,16 @@ impl Group {
         text.trim()
             .parse()
             .map_err(|_| "memory.current is not a number".into())
+    }
+
+    /// The most bytes that were charged at one time.
+    fn peak(&self) -> Outcome<u64> {
+        let Ok(text) = read_to_string(self.0.join("memory.peak")) else {
+            skip!("no memory.peak");
+        };
+        text.trim()
+            .parse()
+            .map_err(|_| "memory.peak is not a number".into())
     }
 
     /// How often a process of this group was killed for want of memory.
@@ -99,6 +114,38 @@ fn create(kind: SyncKind<'_>) -> impl Fn(&Device, u64) -> Outcome + '_ {
     }
 }
 
+/// A table of all pages, for a device that is given a dma-buf, is charged to who gives it. Other memory is not: it is
+/// there already.
+fn device_mappings() -> Outcome {
+    const PAGES: usize = 40_000;
+    let size = PAGES * PAGE_SIZE as usize;
+    let test = TestDevice::open()?;
+    let file = memfd_create("pages", MemfdFlags::CLOEXEC)?;
+    ftruncate(&file, size as u64)?;
+    let device = fixture::device()?;
+    let made = Create::section(&device, 0, file.as_raw_fd() as u64, size as u64).run()?;
+    {
+        // From the end to the beginning: pages next to each other do not follow each other.
+        let memory = Region::of_file(&file, size)?;
+        for page in (0..PAGES).rev() {
+            memory.set(page * PAGE_SIZE as usize, 1);
+        }
+    }
+    let buffer = export(made.raw(), made.first(), 0)?;
+    let group = Group::new("device-mappings")?;
+    in_child(|| {
+        group.enter()?;
+        test.import(&buffer, direction::BOTH)?;
+        let before = group.charged()?;
+        test.import(&buffer, direction::BOTH)?;
+        let more = group.peak()?.saturating_sub(before);
+        println!("# {more} bytes for {PAGES} pages");
+        // Charges come in steps of some pages for each processor.
+        ensure!(more > 20 * PAGES as u64, "{more} bytes");
+        Ok(())
+    })
+}
+
 fn limited(name: &str, make: impl Fn(&Device, u64) -> Outcome) -> Outcome {
     let group = Group::new(name)?;
     group.set("memory.max", "16777216")?;
@@ -154,6 +201,10 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         .test(
             "RES-106 L5 mutexes with their handles are charged",
             move || charged("mutexes", 150, create(mutex)),
+        )
+        .test(
+            "L RES-106 where a device has a dma-buf mapped is charged",
+            device_mappings,
         )
         .test("RES-106 L5 private fences are charged", || {
             charged("fences", 150, |device, number| {

@@ -7,7 +7,9 @@ use opendxg::Status;
 use selftests::child::{Child, Gate};
 use selftests::leak::Watch;
 use selftests::region::Region;
-use selftests::resource::{destroy, flags, locked_again, Bundle, Create, OpenNt, PAGE_SIZE};
+use selftests::resource::{
+    destroy, flags, is_revoked, locked_again, no_core, Bundle, Create, OpenNt, PAGE_SIZE,
+};
 use selftests::rounds::{crowd, rounds, Dice};
 use selftests::{ensure, ensure_eq, fixture, Outcome, Suite};
 
@@ -41,35 +43,6 @@ pub(crate) fn tests(suite: Suite) -> Suite {
             "RES-89 RES-110 revoked while it is read and written",
             while_used,
         )
-}
-
-/// Touching this address kills, and by SIGBUS.
-fn is_revoked(address: u64) -> Outcome {
-    no_core();
-    for write in [false, true] {
-        Child::spawn(|| {
-            // SAFETY: this process dies of it, or the test fails.
-            let memory = unsafe { Region::adopt(address, PAGE_SIZE as usize) };
-            if write {
-                memory.set(0, 1);
-            } else {
-                memory.get(0);
-            }
-            core::mem::forget(memory);
-            Ok(())
-        })?
-        .dies_of(libc::SIGBUS)?;
-    }
-    Ok(())
-}
-
-fn no_core() {
-    let none = libc::rlimit {
-        rlim_cur: 0,
-        rlim_max: 0,
-    };
-    // SAFETY: a live struct.
-    unsafe { libc::setrlimit(libc::RLIMIT_CORE, &none) };
 }
 
 fn by_list(made: Bundle) -> Outcome {
