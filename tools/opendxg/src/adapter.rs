@@ -22,21 +22,33 @@ pub struct Luid {
     pub low: u32,
 }
 
-impl From<LUID> for Luid {
-    fn from(luid: LUID) -> Self {
+impl Luid {
+    pub(crate) fn of(luid: LUID) -> Self {
         Self {
             high: luid.HighPart,
             low: luid.LowPart,
         }
     }
+
+    pub(crate) fn raw(self) -> LUID {
+        LUID {
+            LowPart: self.low,
+            HighPart: self.high,
+        }
+    }
 }
 
+#[cfg(feature = "raw")]
+impl From<LUID> for Luid {
+    fn from(luid: LUID) -> Self {
+        Self::of(luid)
+    }
+}
+
+#[cfg(feature = "raw")]
 impl From<Luid> for LUID {
     fn from(luid: Luid) -> Self {
-        Self {
-            LowPart: luid.low,
-            HighPart: luid.high,
-        }
+        luid.raw()
     }
 }
 
@@ -69,7 +81,7 @@ impl Adapter {
     }
 
     pub(crate) fn from_info(node: &Arc<Node>, info: &D3DKMT_ADAPTERINFO) -> Self {
-        Self::new(node, info.hAdapter, info.AdapterLuid.into())
+        Self::new(node, info.hAdapter, Luid::of(info.AdapterLuid))
     }
 
     pub(crate) fn node(&self) -> &Arc<Node> {
@@ -193,6 +205,7 @@ bitflags::bitflags! {
 
 /// PCI-style identification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct DeviceIds {
     /// Vendor.
     pub vendor: u32,
@@ -210,6 +223,7 @@ pub struct DeviceIds {
 
 /// Two clocks read at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ClockCalibration {
     /// Ticks of the GPU clock per second.
     pub gpu_frequency: u64,
@@ -223,6 +237,7 @@ pub struct ClockCalibration {
 
 /// What is known about a feature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Feature {
     /// Version of the feature in use.
     pub version: u16,

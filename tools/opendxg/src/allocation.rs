@@ -4,18 +4,22 @@
 use core::ops::Deref;
 use std::os::fd::OwnedFd;
 
+use rustix::io::Errno;
+use rustix::mm::{mprotect, MprotectFlags};
+
 use crate::calls::{self, call};
 use crate::device::Device;
 use crate::handle::{adopt_checked, LocalHandle};
 use crate::object::{duplicate, AnyObject};
 use crate::owned::{Kind, Owned};
 use crate::raw::Argument;
-use crate::shared_bytes::SharedBytes;
+use crate::shared_bytes::{SharedBytes, SharedBytesMut};
 use crate::uapi::*;
 use crate::{Error, Result, Status};
 
 /// Where an allocation is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Residency {
     /// In memory of the GPU.
     GpuMemory,
@@ -72,17 +76,19 @@ impl Allocation {
         self.size
     }
 
-    /// Maps the memory for the CPU until the guard is dropped. Read-only when it was opened read-only.
+    /// Maps the memory for the CPU, to read it until the guard is dropped.
     ///
     /// INVALID_PARAMETER when the size is not known: use [`lock_size`](Self::lock_size).
     pub fn lock(&self) -> Result<Mapping<'_>> {
-        let size = self.size.ok_or(Error::Status(Status::INVALID_PARAMETER))?;
-        let (node, device) = (self.device.node(), self.device.handle());
-        let bytes = calls::resource::lock(node, device, self.handle(), size)?;
-        Ok(Mapping {
-            bytes,
-            allocation: self,
-        })
+        // SAFETY: the size of the allocation.
+        unsafe { self.lock_size(self.known_size()?) }
+    }
+
+    /// As [`lock`](Self::lock), to write as well. ACCESS_DENIED when the allocation is read-only, or was opened
+    /// read-only.
+    pub fn lock_write(&self) -> Result<MappingMut<'_>> {
+        // SAFETY: the size of the allocation.
+        unsafe { self.lock_write_size(self.known_size()?) }
     }
 
     /// As [`lock`](Self::lock), for the first `size` bytes of an allocation of unknown size.
@@ -91,20 +97,51 @@ impl Allocation {
     ///
     /// The allocation has at least so many bytes.
     pub unsafe fn lock_size(&self, size: usize) -> Result<Mapping<'_>> {
-        let (node, device) = (self.device.node(), self.device.handle());
-        let bytes = calls::resource::lock(node, device, self.handle(), size)?;
+        let (start, locked) = self.locked()?;
+        // SAFETY: mapped until it is unlocked, which ends the guard.
+        let bytes = unsafe { SharedBytes::at(start, size) }.ok_or(NO_ADDRESS)?;
         Ok(Mapping {
             bytes,
-            allocation: self,
+            _locked: locked,
         })
+    }
+
+    /// As [`lock_write`](Self::lock_write), for the first `size` bytes of an allocation of unknown size.
+    ///
+    /// # Safety
+    ///
+    /// The allocation has at least so many bytes.
+    pub unsafe fn lock_write_size(&self, size: usize) -> Result<MappingMut<'_>> {
+        let (start, locked) = self.locked()?;
+        // A mapping that is not to be written cannot be made writable. The other ones are already.
+        let protection = MprotectFlags::READ | MprotectFlags::WRITE;
+        // SAFETY: the mapping of this lock; nothing is taken away.
+        match unsafe { mprotect(start.cast(), size, protection) } {
+            Ok(()) => {}
+            Err(Errno::ACCESS) => return Err(Error::Status(Status::ACCESS_DENIED)),
+            Err(errno) => return Err(Error::os(errno)),
+        }
+        // SAFETY: mapped and writable until it is unlocked, which ends the guard.
+        let bytes = unsafe { SharedBytesMut::at(start, size) }.ok_or(NO_ADDRESS)?;
+        Ok(MappingMut {
+            bytes,
+            _locked: locked,
+        })
+    }
+
+    fn known_size(&self) -> Result<usize> {
+        self.size.ok_or(Error::Status(Status::INVALID_PARAMETER))
+    }
+
+    /// Maps the memory: where, and what undoes it.
+    fn locked(&self) -> Result<(*mut u8, Locked<'_>)> {
+        Ok((self.lock_raw()?, Locked(self)))
     }
 
     /// Maps the memory and leaves it mapped: the address, to be given back with
     /// [`unlock_raw`](Self::unlock_raw).
     pub fn lock_raw(&self) -> Result<*mut u8> {
-        let (node, device) = (self.device.node(), self.device.handle());
-        let bytes = calls::resource::lock(node, device, self.handle(), 0)?;
-        Ok(bytes.as_ptr())
+        calls::resource::lock(self.device.node(), self.device.handle(), self.handle())
     }
 
     /// Undoes one lock.
@@ -189,12 +226,26 @@ impl Allocation {
     }
 }
 
-/// A mapped allocation; unmapped when dropped. When somebody destroys the allocation all the same, the next
-/// access raises SIGBUS.
+const NO_ADDRESS: Error = Error::Protocol("lock without an address");
+
+/// One lock of an allocation, which is undone when it is dropped.
+#[derive(Debug)]
+struct Locked<'a>(&'a Allocation);
+
+impl Drop for Locked<'_> {
+    fn drop(&mut self) {
+        // SAFETY: the bytes of this lock are borrowed from the mapping, which is going away. Refused in a
+        // forked child, where the memory stays mapped.
+        let _ = unsafe { self.0.unlock_raw() };
+    }
+}
+
+/// A mapped allocation to read; unmapped when dropped. When somebody destroys the allocation all the same, the
+/// next access raises SIGBUS.
 #[derive(Debug)]
 pub struct Mapping<'a> {
     bytes: SharedBytes,
-    allocation: &'a Allocation,
+    _locked: Locked<'a>,
 }
 
 impl Deref for Mapping<'_> {
@@ -205,11 +256,18 @@ impl Deref for Mapping<'_> {
     }
 }
 
-impl Drop for Mapping<'_> {
-    fn drop(&mut self) {
-        // SAFETY: the bytes of this lock are borrowed from the mapping, which is going away. Refused in a
-        // forked child, where the memory stays mapped.
-        let _ = unsafe { self.allocation.unlock_raw() };
+/// A mapped allocation to read and write; otherwise as [`Mapping`].
+#[derive(Debug)]
+pub struct MappingMut<'a> {
+    bytes: SharedBytesMut,
+    _locked: Locked<'a>,
+}
+
+impl Deref for MappingMut<'_> {
+    type Target = SharedBytesMut;
+
+    fn deref(&self) -> &SharedBytesMut {
+        &self.bytes
     }
 }
 

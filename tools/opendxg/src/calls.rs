@@ -14,6 +14,7 @@ use core::ffi::c_void;
 
 use std::os::fd::OwnedFd;
 
+use crate::error::OrOs;
 use crate::handle::{adopt, LocalHandle};
 use crate::node::Node;
 use crate::raw::Argument;
@@ -23,7 +24,7 @@ use crate::{Error, Result, Status};
 
 /// Turns what the driver answered into a result. Success-class statuses are successes.
 pub(crate) fn check(answer: rustix::io::Result<Status>) -> Result<Status> {
-    match answer? {
+    match answer.or_os()? {
         status if status.is_success() => Ok(status),
         status => Err(Error::Status(status)),
     }

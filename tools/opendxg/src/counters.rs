@@ -9,6 +9,7 @@ use crate::{Error, Result};
 /// What is alive in the driver. Two equal readings around a piece of work prove that it left nothing
 /// behind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Counters {
     /// Local handles of this process.
     pub process_handles: u64,
@@ -83,7 +84,7 @@ impl FdInfo {
     pub fn read(fd: BorrowedFd<'_>) -> Result<Self> {
         let path = format!("/proc/thread-self/fdinfo/{}", fd.as_raw_fd());
         let text = std::fs::read_to_string(path).map_err(|error| {
-            rustix::io::Errno::from_io_error(&error).map_or(Error::Protocol("fdinfo"), Error::Os)
+            rustix::io::Errno::from_io_error(&error).map_or(Error::Protocol("fdinfo"), Error::os)
         })?;
         Ok(Self::parse(&text))
     }

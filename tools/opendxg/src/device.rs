@@ -176,6 +176,7 @@ impl Device {
 
 /// Whether a device works, and if not, what happened to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ExecutionState {
     /// It works.
     Active,

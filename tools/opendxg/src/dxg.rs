@@ -13,6 +13,7 @@ use crate::adapter::{Adapter, Feature, Luid};
 use crate::calls::object::query;
 use crate::calls::{call, enum_adapters};
 use crate::counters::Counters;
+use crate::error::OrOs;
 use crate::handle::{slot, GlobalHandle};
 use crate::ioctl;
 use crate::node::{Node, Protocol};
@@ -48,6 +49,7 @@ pub struct Dxg {
 
 /// What the kernel implements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Version {
     /// Version of the extensions.
     pub version: u32,
@@ -79,7 +81,7 @@ impl Dxg {
     }
 
     fn open_node(node: Node) -> Result<Self> {
-        node.open()?;
+        node.open().or_os()?;
         Ok(Self {
             node: Arc::new(node),
         })
@@ -148,7 +150,7 @@ impl Dxg {
     /// Opens the adapter with this LUID.
     pub fn open_adapter(&self, luid: Luid) -> Result<Adapter> {
         let mut arg = D3DKMT_OPENADAPTERFROMLUID::zeroed();
-        arg.AdapterLuid = luid.into();
+        arg.AdapterLuid = luid.raw();
         call(&self.node, &mut arg)?;
         Ok(Adapter::new(&self.node, arg.hAdapter, luid))
     }
@@ -190,15 +192,15 @@ impl Dxg {
 
     /// The call that does nothing: the price of reaching the driver.
     pub fn no_op(&self) -> Result<()> {
-        let fd = self.node.fd().ok_or(Errno::NXIO)?;
+        let fd = self.node.fd().ok_or(Errno::NXIO).or_os()?;
         // SAFETY: the call has no argument.
-        unsafe { ioctl::issue(fd, code(NO_OP, 0), null_mut()) }?;
+        unsafe { ioctl::issue(fd, code(NO_OP, 0), null_mut()) }.or_os()?;
         Ok(())
     }
 
     /// What is alive in the driver.
     pub fn counters(&self) -> Result<Counters> {
-        Counters::read(self.node.fd().ok_or(Errno::NXIO)?)
+        Counters::read(self.node.fd().ok_or(Errno::NXIO).or_os()?)
     }
 
     /// The calls below the typed interface.
@@ -208,6 +210,7 @@ impl Dxg {
     /// Every argument passed to a method of [`Raw`] holds only addresses that the call may read and write
     /// as the specification says, or at which nothing is mapped; and no call destroys a handle
     /// whose typed object (with its mapped value) is used afterwards.
+    #[cfg(feature = "raw")]
     pub unsafe fn raw(&self) -> Raw {
         Raw::new(self.node.clone())
     }

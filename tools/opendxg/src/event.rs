@@ -7,6 +7,7 @@ use std::time::Duration;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 
+use crate::error::OrOs;
 use crate::{Error, Result, Status};
 
 /// An eventfd: the counter that the driver increments when an asynchronous wait is over.
@@ -20,7 +21,7 @@ impl EventFd {
     /// A fresh eventfd with counter 0, non-blocking, closed on exec.
     pub fn new() -> Result<Self> {
         let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
-        Ok(Self(rustix::event::eventfd(0, flags)?))
+        Ok(Self(rustix::event::eventfd(0, flags).or_os()?))
     }
 
     /// Takes the counter and resets it to 0; 0 if nothing was signalled.
@@ -30,13 +31,13 @@ impl EventFd {
             Ok(8) => Ok(u64::from_ne_bytes(count)),
             Ok(_) => Err(Error::Protocol("short read from an eventfd")),
             Err(Errno::AGAIN) => Ok(0),
-            Err(errno) => Err(errno.into()),
+            Err(errno) => Err(Error::os(errno)),
         }
     }
 
     /// Adds 1 to the counter.
     pub fn signal(&self) -> Result<()> {
-        rustix::io::write(&self.0, &1u64.to_ne_bytes())?;
+        rustix::io::write(&self.0, &1u64.to_ne_bytes()).or_os()?;
         Ok(())
     }
 
@@ -133,7 +134,7 @@ fn wait_readable(fd: BorrowedFd<'_>, timeout: Option<Duration>) -> Result<bool> 
         None | Some(Err(_)) => None,
     };
     let mut fds = [PollFd::from_borrowed_fd(fd, PollFlags::IN)];
-    rustix::event::poll(&mut fds, timeout.as_ref())?;
+    rustix::event::poll(&mut fds, timeout.as_ref()).or_os()?;
 
     let events = fds[0].revents();
     if events.contains(PollFlags::HUP) && !events.contains(PollFlags::IN) {

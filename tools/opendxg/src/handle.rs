@@ -4,6 +4,8 @@
 use core::fmt;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 
+use crate::error::OrOs;
+
 /// A handle of this process (a *local* KMT handle). It owns a reference to its object.
 ///
 /// The number alone does nothing: the typed objects ([`Device`](crate::Device), …) destroy the
@@ -46,7 +48,7 @@ impl NtHandle {
 
     /// Another descriptor of the same handle.
     pub fn try_clone(&self) -> crate::Result<Self> {
-        Ok(Self(rustix::io::fcntl_dupfd_cloexec(&self.0, 0)?))
+        Ok(Self(rustix::io::fcntl_dupfd_cloexec(&self.0, 3).or_os()?))
     }
 }
 

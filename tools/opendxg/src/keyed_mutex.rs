@@ -16,6 +16,7 @@ use crate::{Error, Result, Status};
 
 /// How long to wait for a keyed mutex.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Timeout {
     /// Without limit.
     Forever,
@@ -49,6 +50,7 @@ impl Timeout {
 
 /// How acquiring ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Acquired {
     /// The calling thread owns the mutex; the fence value of the last release.
     Owned(u64),

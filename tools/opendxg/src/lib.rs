@@ -15,7 +15,6 @@
 //! | [`NtHandle`], [`GlobalHandle`] | how an object reaches another process: as a descriptor, or by number |
 //! | [`EventFd`], [`FencePoint`] | descriptors to poll |
 //! | [`Status`], [`Error`] | what the driver answered |
-//! | [`raw`], [`uapi`] | calls by number with the structs of the C headers |
 //!
 //! Objects own their handles and destroy them when dropped. Every object keeps alive what it was made
 //! from. All types can be used from several threads.
@@ -62,22 +61,31 @@
 //! # Fork
 //!
 //! A [`Dxg`] belongs to the process that opened it. In a forked child every call through it, and through the
-//! objects made from it, fails with an error for which [`Error::is_foreign_process`] holds; reading a mapped
-//! fence value still works. The child opens its own [`Dxg`]. Dropping inherited objects is
-//! harmless.
+//! objects made from it, fails with an error for which [`Error::is_foreign_process`] holds, without asking the
+//! kernel; reading a mapped fence value still works. The child opens its own [`Dxg`]. Dropping inherited objects is
+//! harmless, also in a child that has closed all descriptors and got the same numbers again.
+//!
+//! # Features
+//!
+//! `raw` makes the modules `raw`, `uapi` and `node` public: calls by number with the structs of the C headers,
+//! for the tests, the C library and tracers of this project. They follow the headers and are no part of
+//! what the version number of this crate promises.
 //!
 //! # Kernels without the exec extension
 //!
 //! The module reports every NTSTATUS exactly. Behind another driver with the same interface the crate
 //! falls back to plain ioctls, whose errno can stand for several statuses ([`Dxg::protocol`] tells).
 
-#![warn(unreachable_pub)]
+// With the feature `raw` everything is reachable, and what is not is a mistake.
+#![cfg_attr(feature = "raw", warn(unreachable_pub))]
+#![cfg_attr(not(feature = "raw"), allow(dead_code, unused_imports))]
 
 mod adapter;
 mod allocation;
 mod arguments;
 mod calls;
 mod counters;
+mod descriptor;
 mod device;
 mod dxg;
 mod error;
@@ -87,12 +95,19 @@ mod guid;
 mod handle;
 mod ioctl;
 mod keyed_mutex;
+#[cfg(feature = "raw")]
 pub mod node;
+#[cfg(not(feature = "raw"))]
+mod node;
 mod object;
 mod object_argument;
 mod owned;
 mod pages;
+mod process;
+#[cfg(feature = "raw")]
 pub mod raw;
+#[cfg(not(feature = "raw"))]
+mod raw;
 mod resource;
 mod resource_builder;
 mod share;
@@ -100,16 +115,19 @@ mod shared_bytes;
 mod status;
 mod store;
 mod sync_object;
+#[cfg(feature = "raw")]
 pub mod uapi;
+#[cfg(not(feature = "raw"))]
+mod uapi;
 mod value;
 mod weak;
 
 pub use adapter::{Adapter, AdapterType, ClockCalibration, DeviceIds, Feature, Luid};
-pub use allocation::{Allocation, Mapping, Residency};
+pub use allocation::{Allocation, Mapping, MappingMut, Residency};
 pub use counters::{Counters, FdInfo};
 pub use device::{Context, Device, ExecutionState};
 pub use dxg::{AdapterFilter, Dxg, Version, NO_OP};
-pub use error::{Error, Result};
+pub use error::{Errno, Error, Result};
 pub use event::{EventFd, FencePoint};
 pub use fence::{FenceValues, MonitoredFence, SignalFlags};
 pub use guid::{Guid, ParseGuidError};
@@ -120,15 +138,14 @@ pub use object::{AnyObject, Object, ObjectInfo, ObjectKind, ObjectRef, Target};
 pub use pages::Pages;
 pub use resource::{OpenedShare, Resource, ResourceName, ResourceSizes};
 pub use resource_builder::{AllocationFlags, ResourceBuilder};
-pub use rustix::io::Errno;
 pub use share::ShareOptions;
-pub use shared_bytes::SharedBytes;
+pub use shared_bytes::{SharedBytes, SharedBytesMut};
 pub use status::Status;
 pub use store::{Info, InfoEntry, InfoFlags, InfoItem, Lookup, Update};
 pub use sync_object::{Access, SyncFlags, SyncKind, SyncObject};
 pub use weak::{Watch, WatchEvents, WatchState, WeakRef};
 
-/// Compiles the examples of the page.
+/// Compiles the examples of the package's page.
 #[cfg(doctest)]
-#[doc = include_str!("../../../Documentation/metadata.md")]
-struct MetadataPage;
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -4,17 +4,25 @@
 //! Reading the descriptor takes no lock, because a lock that another thread holds during `fork` would
 //! stay locked in the child for ever. Opening again replaces the file *behind* the descriptor
 //! number with `dup3`, so that no thread can ever use a number that was closed and given away.
+//!
+//! A program may close descriptors that it does not know, and open files of its own under their numbers. So the
+//! node knows its file again (`Identity`) before it closes or replaces it.
 
-use core::ffi::c_void;
+use core::ffi::{c_void, CStr};
 use core::mem::ManuallyDrop;
 use core::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::borrow::Cow;
+use std::ffi::{CString, OsStr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::{DupFlags, Errno, Result};
 
+use crate::descriptor::{open_device, Identity};
 use crate::ioctl;
+use crate::process::AtomicProcess;
+pub use crate::process::Process;
 use crate::raw::Argument;
 use crate::uapi::D3DKMT_ENUMADAPTERS2;
 use crate::Status;
@@ -22,11 +30,13 @@ use crate::Status;
 /// The node that is opened unless the environment variable [`DEVICE_VARIABLE`] names another.
 pub const DEFAULT_DEVICE: &str = "/dev/dxg";
 
-/// Environment variable with the path of the device node.
+/// Environment variable with the path of the device node. An empty value means that there is none, and
+/// programs with the rights of somebody else than their caller (set-user-ID and the like) do not read it.
 pub const DEVICE_VARIABLE: &str = "OPENDXG_DEVICE";
 
 /// How calls travel to the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Protocol {
     /// Through the exec extension: every status arrives exactly.
     Exec,
@@ -38,12 +48,18 @@ pub enum Protocol {
 const CLOSED: RawFd = -1;
 
 /// An open device node. All methods may be called from any thread at any time, [`Node::close`]
-/// excepted.
+/// excepted, and [`Node::call`] also from a signal handler.
 #[derive(Debug)]
 pub struct Node {
-    path: PathBuf,
+    path: Cow<'static, CStr>,
     /// Descriptor number or [`CLOSED`]; stays the same when the file behind it is replaced.
     fd: AtomicI32,
+    /// The file behind it.
+    identity: Identity,
+    /// Who opened it. No other process can use it.
+    opener: AtomicProcess,
+    /// Its process id: children of `vfork` are told from their parent by nothing else.
+    pid: AtomicI32,
     /// [`Protocol::Plain`] was found. Written before the number is published.
     plain: AtomicBool,
 }
@@ -51,22 +67,51 @@ pub struct Node {
 impl Node {
     /// A node at the path the environment asks for, not opened yet.
     pub fn from_env() -> Self {
-        let path = std::env::var_os(DEVICE_VARIABLE).unwrap_or_else(|| DEFAULT_DEVICE.into());
-        Self::at(PathBuf::from(path))
+        // SAFETY: no precondition.
+        let is_secure = unsafe { libc::getauxval(libc::AT_SECURE) } != 0;
+        let asked = std::env::var_os(DEVICE_VARIABLE).filter(|path| !is_secure && !path.is_empty());
+        asked.map_or_else(Self::default, |path| Self::at(path.into()))
     }
 
     /// A node at `path`, not opened yet.
     pub fn at(path: PathBuf) -> Self {
+        // No file has a name with a zero inside, and none has the empty one.
+        let path = CString::new(path.into_os_string().into_vec()).unwrap_or_default();
+        Self::new(path.into())
+    }
+
+    /// A node at `path`, not opened yet. Needs no memory of the heap for a borrowed path.
+    pub fn new(path: Cow<'static, CStr>) -> Self {
         Self {
             path,
             fd: AtomicI32::new(CLOSED),
+            identity: Identity::new(),
+            opener: AtomicProcess::new(Process::NONE),
+            pid: AtomicI32::new(0),
             plain: AtomicBool::new(false),
+        }
+    }
+
+    /// A node at a copy of `path`, not opened yet; `None` when there is no memory for it.
+    pub fn copied(path: &CStr) -> Option<Self> {
+        let path = path.to_bytes_with_nul();
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(path.len()).ok()?;
+        bytes.extend_from_slice(path);
+        Some(Self::new(CString::from_vec_with_nul(bytes).ok()?.into()))
+    }
+
+    /// Another node at the same path, not opened yet; `None` when there is no memory for the path.
+    pub fn another(&self) -> Option<Self> {
+        match &self.path {
+            Cow::Borrowed(path) => Some(Self::new(Cow::Borrowed(path))),
+            Cow::Owned(path) => Self::copied(path),
         }
     }
 
     /// Where the node is.
     pub fn path(&self) -> &Path {
-        &self.path
+        Path::new(OsStr::from_bytes(self.path.to_bytes()))
     }
 
     /// How calls travel to the kernel.
@@ -88,52 +133,72 @@ impl Node {
         }
     }
 
-    /// Opens the node; when it is open already, puts a freshly opened file behind its descriptor.
+    /// Whether another process has opened it: the parent, before a fork.
+    pub fn is_foreign(&self) -> bool {
+        self.opener.load() != Process::current()
+    }
+
+    /// Opens the node, unless this process has it open; in a forked child puts a freshly opened file behind the
+    /// descriptor.
     ///
-    /// Fails with ENOTTY when the file is not a D3DKMT device.
+    /// Fails with ENOTTY when the file is not a D3DKMT device, and in a child of `vfork`, whose parent
+    /// would get the new number.
     pub fn open(&self) -> Result<()> {
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-        let new = rustix::fs::open(&self.path, flags, Mode::empty())?;
+        let new = open_device(&self.path)?;
         let plain = identify(new.as_fd())? == Protocol::Plain;
-        self.plain.store(plain, Ordering::Relaxed);
-        self.adopt(new)
+        self.adopt(new, plain)
     }
 
     /// Makes `new` the file of this node.
-    fn adopt(&self, new: OwnedFd) -> Result<()> {
+    fn adopt(&self, new: OwnedFd, plain: bool) -> Result<()> {
+        let pid = rustix::process::getpid().as_raw_nonzero().get();
+        let is_own = !self.is_foreign();
+        if is_own && pid != self.pid.load(Ordering::Relaxed) {
+            return Err(Errno::NOTTY);
+        }
         let old = self.fd.load(Ordering::Acquire);
-        if new.as_raw_fd() == old {
-            // Somebody closed our number behind our back and the kernel gave it to us again.
-            let _ = new.into_raw_fd();
+        let is_there = new.as_raw_fd() != old && self.identity.is(old);
+        if is_own && is_there {
             return Ok(());
         }
-        if is_same_device(old, new.as_fd()) {
-            return replace(old, &new);
+        self.identity.set(new.as_fd())?;
+        self.plain.store(plain, Ordering::Relaxed);
+        if is_there {
+            // The one that this child has inherited.
+            replace(old, &new)?;
+        } else if new.as_raw_fd() == old {
+            // Somebody closed our number behind our back and the kernel gave it to us again.
+            let _ = new.into_raw_fd();
+        } else {
+            self.publish(old, new);
         }
-        // Nothing open, or the number now belongs to a file that is none of our business.
+        self.pid.store(pid, Ordering::Relaxed);
+        self.opener.store(Process::current());
+        Ok(())
+    }
+
+    /// Gives the node a number: nothing is open, or the old one now belongs to a file that is none of our
+    /// business.
+    fn publish(&self, old: RawFd, new: OwnedFd) {
         let fd = new.into_raw_fd();
-        let order = Ordering::AcqRel;
-        if self
-            .fd
-            .compare_exchange(old, fd, order, Ordering::Acquire)
-            .is_err()
-        {
+        let (success, failure) = (Ordering::AcqRel, Ordering::Acquire);
+        let published = self.fd.compare_exchange(old, fd, success, failure);
+        if published.is_err() {
             // SAFETY: `fd` came from `into_raw_fd` above and was not published: another thread was
             // first, and its descriptor serves this process as well.
             drop(unsafe { OwnedFd::from_raw_fd(fd) });
         }
-        Ok(())
     }
 
-    /// Closes the node.
+    /// Closes the node, if it still is behind its number.
     ///
     /// # Safety
     ///
     /// No other call on this node is in progress.
     pub unsafe fn close(&self) {
         let fd = self.fd.swap(CLOSED, Ordering::AcqRel);
-        if fd != CLOSED {
-            // SAFETY: the number was ours and nobody can find it any more.
+        if self.identity.is(fd) {
+            // SAFETY: the file is ours, and nobody can find the number any more.
             drop(unsafe { OwnedFd::from_raw_fd(fd) });
         }
     }
@@ -150,6 +215,9 @@ impl Node {
     /// and write, or an address at which nothing is mapped.
     pub unsafe fn call(&self, nr: u32, arg: *mut c_void, size: u32) -> Result<Status> {
         let fd = self.fd().ok_or(Errno::NXIO)?;
+        if self.is_foreign() {
+            return Err(Errno::NOTTY);
+        }
         let result = match self.protocol() {
             // SAFETY: the caller's promise is the one that `exec` wants.
             Protocol::Exec => unsafe { ioctl::exec(fd, nr, arg, size) },
@@ -179,6 +247,13 @@ impl Node {
             }
             other => other,
         }
+    }
+}
+
+impl Default for Node {
+    /// The node at [`DEFAULT_DEVICE`], not opened yet.
+    fn default() -> Self {
+        Self::new(c"/dev/dxg".into())
     }
 }
 
@@ -226,25 +301,8 @@ fn interpret(
     match result {
         // Either the number has no handler or the process is the wrong one.
         Err(Errno::NOTTY) => identify().map(|_| Status::NOT_SUPPORTED),
-        Err(errno) if protocol == Protocol::Plain => Status::from_errno(errno).ok_or(errno),
+        Err(errno) if protocol == Protocol::Plain => Status::of_errno(errno).ok_or(errno),
         other => other,
-    }
-}
-
-/// Whether `old` is an open descriptor of the character device that `new` has open.
-fn is_same_device(old: RawFd, new: BorrowedFd<'_>) -> bool {
-    if old == CLOSED {
-        return false;
-    }
-    // SAFETY: only used for `fstat`, which is harmless on any number, open or not.
-    let old = unsafe { BorrowedFd::borrow_raw(old) };
-    match (rustix::fs::fstat(old), rustix::fs::fstat(new)) {
-        (Ok(old), Ok(new)) => {
-            FileType::from_raw_mode(old.st_mode) == FileType::CharacterDevice
-                && FileType::from_raw_mode(new.st_mode) == FileType::CharacterDevice
-                && old.st_rdev == new.st_rdev
-        }
-        _ => false,
     }
 }
 
@@ -316,43 +374,133 @@ mod tests {
         std::fs::File::open(path).unwrap().into()
     }
 
+    fn opened() -> Node {
+        let node = Node::at("/dev/null".into());
+        node.adopt(open_device(&node.path).unwrap(), false).unwrap();
+        node
+    }
+
+    fn number(node: &Node) -> RawFd {
+        node.fd().unwrap().as_raw_fd()
+    }
+
     fn rdev(fd: BorrowedFd<'_>) -> u64 {
         rustix::fs::fstat(fd).unwrap().st_rdev
     }
 
+    fn is_open(fd: RawFd) -> bool {
+        // SAFETY: the number is only asked about.
+        rustix::io::fcntl_getfd(unsafe { BorrowedFd::borrow_raw(fd) }).is_ok()
+    }
+
+    /// What a program does that closes all descriptors, and then opens its own file.
+    fn take_number(node: &Node, stranger: &str) -> OwnedFd {
+        // SAFETY: the node only compares what it finds under the number.
+        let mut number = ManuallyDrop::new(unsafe { OwnedFd::from_raw_fd(number(node)) });
+        rustix::io::dup3(device(stranger), &mut number, DupFlags::CLOEXEC).unwrap();
+        ManuallyDrop::into_inner(number)
+    }
+
     #[test]
-    fn opening_again_keeps_the_number() {
-        let node = Node::at(PathBuf::new());
-        node.adopt(device("/dev/null")).unwrap();
-        let number = node.fd().unwrap().as_raw_fd();
-        node.adopt(device("/dev/null")).unwrap();
-        assert_eq!(node.fd().unwrap().as_raw_fd(), number);
+    fn what_is_open_stays_open() {
+        let node = opened();
+        let before = number(&node);
+        node.adopt(device("/dev/zero"), false).unwrap();
+        assert_eq!(number(&node), before);
+        assert!(node.identity.is(before));
+    }
+
+    #[test]
+    fn a_child_gets_a_new_file_behind_the_number() {
+        let node = opened();
+        let before = number(&node);
+        // As after a fork.
+        node.opener.store(Process::NONE);
+        // SAFETY: a call without an argument.
+        let answer = unsafe { node.call(0x14, core::ptr::null_mut(), 0) };
+        assert_eq!(answer, Err(Errno::NOTTY));
+        node.adopt(device("/dev/zero"), true).unwrap();
+        assert_eq!(number(&node), before);
+        assert_eq!(rdev(node.fd().unwrap()), rdev(device("/dev/zero").as_fd()));
+        assert!(!node.is_foreign());
+        assert_eq!(node.protocol(), Protocol::Plain);
         let flags = rustix::io::fcntl_getfd(node.fd().unwrap()).unwrap();
         assert!(flags.contains(rustix::io::FdFlags::CLOEXEC));
     }
 
     #[test]
-    fn a_file_that_took_the_number_is_left_alone() {
-        let node = Node::at(PathBuf::new());
-        // What a client does that closes all descriptors and then opens its own file.
-        let stranger = device("/dev/zero");
-        node.fd.store(stranger.as_raw_fd(), Ordering::Release);
-        let null = device("/dev/null");
-        let null_rdev = rdev(null.as_fd());
-        node.adopt(null).unwrap();
-        assert_ne!(node.fd().unwrap().as_raw_fd(), stranger.as_raw_fd());
-        assert_eq!(rdev(node.fd().unwrap()), null_rdev);
-        assert_ne!(rdev(stranger.as_fd()), null_rdev);
+    fn a_child_of_vfork_changes_nothing() {
+        let node = opened();
+        node.pid.store(1, Ordering::Relaxed);
+        assert_eq!(node.adopt(device("/dev/null"), false), Err(Errno::NOTTY));
+        assert!(node.identity.is(number(&node)));
+    }
+
+    #[test]
+    fn h1_l15_a_file_that_took_the_number_is_not_replaced() {
+        // Another device, and another open of the same one; in the process itself, and in a child.
+        for stranger in ["/dev/zero", "/dev/null"] {
+            for opener in [Process::current(), Process::NONE] {
+                let node = opened();
+                let before = number(&node);
+                let stranger = take_number(&node, stranger);
+                let kind = rdev(stranger.as_fd());
+                node.opener.store(opener);
+                node.adopt(open_device(&node.path).unwrap(), false).unwrap();
+                assert_ne!(number(&node), before);
+                assert_eq!(rdev(stranger.as_fd()), kind);
+                assert!(!node.identity.is(before) && node.identity.is(number(&node)));
+            }
+        }
+    }
+
+    #[test]
+    fn h1_a_file_that_took_the_number_is_not_closed() {
+        for stranger in ["/dev/zero", "/dev/null"] {
+            let node = opened();
+            let before = number(&node);
+            let stranger = take_number(&node, stranger);
+            let kind = rdev(stranger.as_fd());
+            drop(node);
+            assert!(is_open(before));
+            assert_eq!(rdev(stranger.as_fd()), kind);
+        }
+    }
+
+    #[test]
+    fn the_own_file_is_closed() {
+        let node = opened();
+        let before = number(&node);
+        // SAFETY: no call is in progress.
+        unsafe { node.close() };
+        assert!(node.fd().is_none() && !node.identity.is(before));
     }
 
     #[test]
     fn the_old_number_may_come_back() {
-        let node = Node::at(PathBuf::new());
+        let node = Node::at("/dev/null".into());
         let null = device("/dev/null");
-        let number = null.as_raw_fd();
-        node.fd.store(number, Ordering::Release);
-        node.adopt(null).unwrap();
-        assert_eq!(node.fd().unwrap().as_raw_fd(), number);
+        let before = null.as_raw_fd();
+        node.fd.store(before, Ordering::Release);
+        node.adopt(null, false).unwrap();
+        assert_eq!(number(&node), before);
+        assert!(node.identity.is(before));
+    }
+
+    #[test]
+    fn h2_the_environment_is_read_and_an_empty_value_is_none() {
+        // The only test of this program that reads or writes the environment.
+        for (value, path) in [
+            (Some("/dev/null"), "/dev/null"),
+            (Some(""), "/dev/dxg"),
+            (None, DEFAULT_DEVICE),
+        ] {
+            match value {
+                Some(value) => std::env::set_var(DEVICE_VARIABLE, value),
+                None => std::env::remove_var(DEVICE_VARIABLE),
+            }
+            assert_eq!(Node::from_env().path(), Path::new(path));
+        }
     }
 
     #[test]

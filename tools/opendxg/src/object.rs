@@ -130,6 +130,7 @@ object! {
 
 /// What is behind a handle.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ObjectInfo {
     /// The name of the NT handle, as it was given.
     pub name: Option<String>,
@@ -216,6 +217,7 @@ impl ObjectKind {
 
 /// An owned local handle of a kind that is known only at run time.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum AnyObject {
     /// A resource; its allocations are reached with [`Resource::duplicate_allocation`].
     Resource(Resource),

@@ -93,7 +93,7 @@ impl Owned {
 impl Drop for Owned {
     fn drop(&mut self) {
         if self.handle != LocalHandle::NONE {
-            // Fails in a forked child, where the handle was never valid; nothing is lost then.
+            // Not in a forked child: the handle was never valid there, and the node asks nobody.
             let _ = self.destroy_in_place();
         }
     }

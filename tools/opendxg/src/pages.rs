@@ -6,13 +6,14 @@ use core::ptr::null_mut;
 
 use rustix::mm::{MapFlags, ProtFlags};
 
-use crate::shared_bytes::SharedBytes;
+use crate::error::OrOs;
+use crate::shared_bytes::SharedBytesMut;
 use crate::{Error, Result};
 
 /// Page-aligned zeroed memory of this process. Unmapped when dropped; an allocation made of it keeps the
 /// memory itself.
 #[derive(Debug)]
-pub struct Pages(SharedBytes);
+pub struct Pages(SharedBytesMut);
 
 impl Pages {
     /// Maps fresh private memory.
@@ -20,9 +21,10 @@ impl Pages {
         let protection = ProtFlags::READ | ProtFlags::WRITE;
         let flags = MapFlags::PRIVATE;
         // SAFETY: a new mapping at a place of the kernel's choice.
-        let address = unsafe { rustix::mm::mmap_anonymous(null_mut(), len, protection, flags) }?;
+        let address = unsafe { rustix::mm::mmap_anonymous(null_mut(), len, protection, flags) };
+        let address = address.or_os()?;
         // SAFETY: mapped until the drop, and given out as shared bytes only.
-        let bytes = unsafe { SharedBytes::at(address as u64, len) };
+        let bytes = unsafe { SharedBytesMut::at(address.cast(), len) };
         bytes
             .map(Self)
             .ok_or(Error::Protocol("memory at address 0"))
@@ -30,9 +32,9 @@ impl Pages {
 }
 
 impl Deref for Pages {
-    type Target = SharedBytes;
+    type Target = SharedBytesMut;
 
-    fn deref(&self) -> &SharedBytes {
+    fn deref(&self) -> &SharedBytesMut {
         &self.0
     }
 }
@@ -40,7 +42,7 @@ impl Deref for Pages {
 impl Drop for Pages {
     fn drop(&mut self) {
         // SAFETY: the mapping of `new`, of which nobody has a reference any more.
-        let _ = unsafe { rustix::mm::munmap(self.0.as_ptr().cast(), self.0.len()) };
+        let _ = unsafe { rustix::mm::munmap(self.0.as_mut_ptr().cast(), self.0.len()) };
     }
 }
 

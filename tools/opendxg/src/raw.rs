@@ -2,6 +2,8 @@
 //! Calls by number, below the typed interface: for tests, tracers and the C library.
 //!
 //! ```no_run
+//! # #[cfg(feature = "raw")]
+//! # fn main() -> opendxg::Result<()> {
 //! use opendxg::raw::Argument;
 //! use opendxg::uapi::D3DKMT_CLOSEADAPTER;
 //! use opendxg::{Dxg, Status};
@@ -11,14 +13,18 @@
 //! let raw = unsafe { dxg.raw() };
 //! let mut arg = D3DKMT_CLOSEADAPTER::zeroed();
 //! assert_eq!(raw.exec(&mut arg), Ok(Status::INVALID_PARAMETER));
-//! # Ok::<(), opendxg::Error>(())
+//! # Ok(())
+//! # }
+//! # #[cfg(not(feature = "raw"))]
+//! # fn main() {}
 //! ```
 
 use core::ffi::c_void;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
-use rustix::io::{Errno, Result};
+pub use rustix::io::Errno;
+use rustix::io::Result;
 
 pub use crate::arguments::{Argument, CALLS};
 use crate::ioctl;
@@ -97,7 +103,7 @@ pub unsafe fn call_descriptor<T: Argument>(fd: BorrowedFd<'_>, arg: &mut T) -> R
     match unsafe { ioctl::exec(fd, T::NR, address, T::SIZE) } {
         // SAFETY: as above.
         Err(Errno::NOTTY) => match unsafe { ioctl::plain(fd, T::NR, address, T::SIZE) } {
-            Err(errno) => Status::from_errno(errno).ok_or(errno),
+            Err(errno) => Status::of_errno(errno).ok_or(errno),
             answer => answer,
         },
         answer => answer,

@@ -10,6 +10,7 @@ use crate::device::Device;
 use crate::dxg::Dxg;
 use crate::handle::{slot, GlobalHandle, LocalHandle, NtHandle};
 use crate::keyed_mutex::KeyedMutex;
+use crate::node::Protocol;
 use crate::object::duplicate;
 use crate::owned::{Kind, Owned};
 use crate::raw::Argument;
@@ -22,6 +23,7 @@ pub use crate::calls::resource::ResourceSizes;
 
 /// How to find a shared resource.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub enum ResourceName<'a> {
     /// By number.
     Global(GlobalHandle),
@@ -65,6 +67,7 @@ pub struct Resource {
 
 /// What was behind an NT handle.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct OpenedShare {
     /// The resource.
     pub resource: Resource,
@@ -101,10 +104,13 @@ impl Resource {
     }
 
     fn opened(device: &Device, opened: Opened) -> Self {
+        // Only the module checks the description of another process before it lets others open it.
+        let is_checked = device.node().protocol() == Protocol::Exec;
+        let size = |data: &[u8]| described_size(data).filter(|_| is_checked);
         let allocations = opened
             .allocations
             .iter()
-            .map(|(handle, data)| Allocation::in_bundle(device, *handle, described_size(data)));
+            .map(|(handle, data)| Allocation::in_bundle(device, *handle, size(data)));
         let mut resource = Self::created(device, opened.resource, allocations.collect());
         resource.runtime_data = opened.runtime;
         resource.driver_data = opened
@@ -317,7 +323,7 @@ impl Dxg {
             Name::Nt(slot) => arg.hNtHandle = slot,
         }
         call(self.node(), &mut arg)?;
-        Ok(arg.AdapterLuid.into())
+        Ok(Luid::of(arg.AdapterLuid))
     }
 }
 

@@ -51,7 +51,7 @@ bitflags! {
 /// # let dxg = opendxg::Dxg::open()?;
 /// # let device = dxg.adapters()?[0].create_device()?;
 /// let image = device.new_resource().image(1920, 1080, 1920 * 4).nt_shared().create()?;
-/// image.allocations()[0].lock()?.fill(0x80);
+/// image.allocations()[0].lock_write()?.fill(0x80);
 /// # Ok(())
 /// # }
 /// ```

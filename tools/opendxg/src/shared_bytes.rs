@@ -1,21 +1,29 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Memory that other processes may read and write at any time.
+//!
+//! Every access is a relaxed atomic access of one byte, because two that overlap at the same time must have the
+//! same size: which bytes another thread is copying is not known. Long copies on x86-64 are one
+//! instruction, which does for Rust's memory model what the loop of bytes beside it does.
 
+use core::ops::{Deref, Range};
 use core::ptr::NonNull;
-use core::slice;
-use core::sync::atomic::{AtomicU64, AtomicU8, Ordering};
+use core::sync::atomic::AtomicU8;
 
-/// A piece of memory that this process shares with others.
+/// A piece of memory that this process shares with others, to be read.
 ///
-/// It is never borrowed as ordinary bytes, only copied in and out. A copy that another process writes
-/// into mixes old and new bytes: use a keyed mutex or a fence to take turns.
+/// It is never borrowed as ordinary bytes, only copied. A copy that another process writes into mixes old
+/// and new bytes: use a keyed mutex or a fence to take turns.
 #[derive(Debug)]
 pub struct SharedBytes {
     start: NonNull<AtomicU8>,
     len: usize,
 }
 
-// SAFETY: the memory belongs to the whole process and is only accessed atomically.
+/// A [`SharedBytes`] that can be written, too.
+#[derive(Debug)]
+pub struct SharedBytesMut(SharedBytes);
+
+// SAFETY: the memory belongs to the whole process and is only accessed atomically, byte by byte.
 unsafe impl Send for SharedBytes {}
 // SAFETY: as above.
 unsafe impl Sync for SharedBytes {}
@@ -25,10 +33,10 @@ impl SharedBytes {
     ///
     /// # Safety
     ///
-    /// `len` bytes are mapped there, and stay mapped for as long as the object is used; nothing accesses
-    /// them other than atomically.
-    pub(crate) unsafe fn at(address: u64, len: usize) -> Option<Self> {
-        let start = NonNull::new(address as usize as *mut AtomicU8)?;
+    /// `len` bytes are mapped there, and stay mapped and readable for as long as the object is used; nothing in this
+    /// process accesses them other than by atomic accesses of one byte.
+    pub(crate) unsafe fn at(start: *mut u8, len: usize) -> Option<Self> {
+        let start = NonNull::new(start.cast())?;
         Some(Self { start, len })
     }
 
@@ -43,8 +51,8 @@ impl SharedBytes {
     }
 
     /// Where the memory is, for code that cannot use copies.
-    pub fn as_ptr(&self) -> *mut u8 {
-        self.start.as_ptr().cast()
+    pub fn as_ptr(&self) -> *const u8 {
+        self.start.as_ptr().cast_const().cast()
     }
 
     /// Copies bytes out.
@@ -53,36 +61,9 @@ impl SharedBytes {
     ///
     /// If the range is not inside.
     pub fn read(&self, offset: usize, bytes: &mut [u8]) {
-        let (head, words, tail) = self.parts(offset, bytes.len());
-        let (first, rest) = bytes.split_at_mut(head.len());
-        let (middle, last) = rest.split_at_mut(words.len() * 8);
-        // ORDERING: whoever takes turns orders the accesses with a call; within a turn none is needed.
-        for (to, from) in first.iter_mut().chain(last).zip(head.iter().chain(tail)) {
-            *to = from.load(Ordering::Relaxed);
-        }
-        for (to, from) in middle.chunks_exact_mut(8).zip(words) {
-            to.copy_from_slice(&from.load(Ordering::Relaxed).to_ne_bytes());
-        }
-    }
-
-    /// Copies bytes in. On memory that was opened read-only the process gets SIGSEGV.
-    ///
-    /// # Panics
-    ///
-    /// If the range is not inside.
-    pub fn write(&self, offset: usize, bytes: &[u8]) {
-        let (head, words, tail) = self.parts(offset, bytes.len());
-        let (first, rest) = bytes.split_at(head.len());
-        let (middle, last) = rest.split_at(words.len() * 8);
-        // ORDERING: as in `read`.
-        for (from, to) in first.iter().chain(last).zip(head.iter().chain(tail)) {
-            to.store(*from, Ordering::Relaxed);
-        }
-        for (from, to) in middle.chunks_exact(8).zip(words) {
-            // PANIC: chunks of exactly 8 bytes.
-            let word = u64::from_ne_bytes(from.try_into().expect("8 bytes"));
-            to.store(word, Ordering::Relaxed);
-        }
+        let range = self.range(offset, bytes.len());
+        // SAFETY: inside the memory, which is mapped for as long as the object is used.
+        unsafe { copy::load(self.start.as_ptr().add(range.start), bytes) };
     }
 
     /// All bytes.
@@ -92,24 +73,144 @@ impl SharedBytes {
         bytes
     }
 
+    /// A range that is inside.
+    fn range(&self, offset: usize, len: usize) -> Range<usize> {
+        let end = offset.checked_add(len).filter(|end| *end <= self.len);
+        match end {
+            Some(end) => offset..end,
+            None => panic!("{len} bytes at {offset} are out of range of {}", self.len),
+        }
+    }
+}
+
+impl SharedBytesMut {
+    /// The memory at an address; `None` for address 0.
+    ///
+    /// # Safety
+    ///
+    /// As for [`SharedBytes::at`], and the memory can be written.
+    pub(crate) unsafe fn at(start: *mut u8, len: usize) -> Option<Self> {
+        // SAFETY: the caller's promise.
+        unsafe { SharedBytes::at(start, len) }.map(Self)
+    }
+
+    /// Where the memory is, for code that cannot use copies.
+    pub fn as_mut_ptr(&self) -> *mut u8 {
+        self.0.start.as_ptr().cast()
+    }
+
+    /// Copies bytes in.
+    ///
+    /// # Panics
+    ///
+    /// If the range is not inside.
+    pub fn write(&self, offset: usize, bytes: &[u8]) {
+        let range = self.range(offset, bytes.len());
+        // SAFETY: inside the memory, which is mapped and writable for as long as the object is used.
+        unsafe { copy::store(self.0.start.as_ptr().add(range.start), bytes) };
+    }
+
     /// Sets every byte.
     pub fn fill(&self, byte: u8) {
-        let (head, words, tail) = self.parts(0, self.len);
-        for to in head.iter().chain(tail) {
-            to.store(byte, Ordering::Relaxed);
+        // SAFETY: all of the memory, as above.
+        unsafe { copy::fill(self.0.start.as_ptr(), self.0.len, byte) };
+    }
+}
+
+impl Deref for SharedBytesMut {
+    type Target = SharedBytes;
+
+    fn deref(&self) -> &SharedBytes {
+        &self.0
+    }
+}
+
+/// Copies of single bytes with relaxed atomic accesses. Whoever takes turns orders them with a call; within a
+/// turn no order is needed.
+mod copy {
+    use core::sync::atomic::{AtomicU8, Ordering};
+
+    /// From how many bytes on the instruction is faster than the loop.
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    const LONG: usize = 64;
+
+    /// Reads bytes.
+    ///
+    /// # Safety
+    ///
+    /// As many bytes at `from` can be read, and nothing accesses them other than atomically by bytes.
+    pub(super) unsafe fn load(from: *const AtomicU8, to: &mut [u8]) {
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        if to.len() >= LONG {
+            // SAFETY: reads and writes exactly what the loop below does, each byte once; the direction flag is
+            // clear.
+            unsafe {
+                core::arch::asm!(
+                    "rep movsb",
+                    inout("rcx") to.len() => _,
+                    inout("rsi") from => _,
+                    inout("rdi") to.as_mut_ptr() => _,
+                    options(nostack, preserves_flags)
+                );
+            }
+            return;
         }
-        for to in words {
-            to.store(u64::from_ne_bytes([byte; 8]), Ordering::Relaxed);
+        for (index, to) in to.iter_mut().enumerate() {
+            // SAFETY: one of the bytes that the caller promises.
+            *to = unsafe { &*from.add(index) }.load(Ordering::Relaxed);
         }
     }
 
-    /// A range as bytes up to the first whole word, words, and the bytes left over.
-    fn parts(&self, offset: usize, len: usize) -> (&[AtomicU8], &[AtomicU64], &[AtomicU8]) {
-        // SAFETY: mapped as long as the object is used, and only accessed atomically.
-        let all = unsafe { slice::from_raw_parts(self.start.as_ptr(), self.len) };
-        let range = &all[offset..][..len];
-        // SAFETY: eight atomic bytes with the right alignment are as good as one atomic word.
-        unsafe { range.align_to() }
+    /// Writes bytes.
+    ///
+    /// # Safety
+    ///
+    /// As many bytes at `to` can be written, and nothing accesses them other than atomically by bytes.
+    pub(super) unsafe fn store(to: *const AtomicU8, from: &[u8]) {
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        if from.len() >= LONG {
+            // SAFETY: as in `load`.
+            unsafe {
+                core::arch::asm!(
+                    "rep movsb",
+                    inout("rcx") from.len() => _,
+                    inout("rsi") from.as_ptr() => _,
+                    inout("rdi") to => _,
+                    options(nostack, preserves_flags)
+                );
+            }
+            return;
+        }
+        for (index, from) in from.iter().enumerate() {
+            // SAFETY: one of the bytes that the caller promises.
+            unsafe { &*to.add(index) }.store(*from, Ordering::Relaxed);
+        }
+    }
+
+    /// Writes the same byte `len` times.
+    ///
+    /// # Safety
+    ///
+    /// As for [`store`].
+    pub(super) unsafe fn fill(to: *const AtomicU8, len: usize, byte: u8) {
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        if len >= LONG {
+            // SAFETY: as in `load`.
+            unsafe {
+                core::arch::asm!(
+                    "rep stosb",
+                    inout("rcx") len => _,
+                    inout("rdi") to => _,
+                    in("al") byte,
+                    options(nostack, preserves_flags)
+                );
+            }
+            return;
+        }
+        for index in 0..len {
+            // SAFETY: one of the bytes that the caller promises.
+            unsafe { &*to.add(index) }.store(byte, Ordering::Relaxed);
+        }
     }
 }
 
@@ -117,32 +218,78 @@ impl SharedBytes {
 mod tests {
     use super::*;
 
-    #[test]
-    fn copies_at_every_alignment() {
-        let mut memory = [0u64; 16];
-        // SAFETY: `memory` outlives the object and is not used otherwise before it is gone.
-        let shared = unsafe { SharedBytes::at(memory.as_mut_ptr() as u64, 128) }.unwrap();
-        let source: Vec<u8> = (1..=100).collect();
-        for offset in 0..9 {
-            for len in 0..source.len() {
-                shared.fill(0xee);
-                shared.write(offset, &source[..len]);
-                let mut back = vec![0; len];
-                shared.read(offset, &mut back);
-                assert_eq!(back, source[..len]);
-                let all = shared.to_vec();
-                assert!(all[..offset].iter().all(|&byte| byte == 0xee));
-                assert!(all[offset + len..].iter().all(|&byte| byte == 0xee));
-            }
-        }
+    /// Runs a test on memory that nothing else accesses.
+    fn with_bytes(len: usize, test: impl FnOnce(&SharedBytesMut)) {
+        let mut memory = vec![0u8; len];
+        // SAFETY: the memory outlives the object and is not used otherwise before it is gone.
+        test(&unsafe { SharedBytesMut::at(memory.as_mut_ptr(), len) }.unwrap());
     }
 
     #[test]
-    #[should_panic(expected = "out of range")]
+    fn copies_at_every_alignment() {
+        // Both sides of where the long form begins.
+        let lens: &[usize] = if cfg!(miri) {
+            &[0, 9, 70]
+        } else {
+            &[0, 1, 7, 8, 9, 63, 64, 65, 100]
+        };
+        let source: Vec<u8> = (1..=100).collect();
+        with_bytes(128, |shared| {
+            for offset in 0..9 {
+                for &len in lens {
+                    shared.fill(0xee);
+                    shared.write(offset, &source[..len]);
+                    let mut back = vec![0; len];
+                    shared.read(offset, &mut back);
+                    assert_eq!(back, source[..len]);
+                    let all = shared.to_vec();
+                    assert!(all[..offset].iter().all(|&byte| byte == 0xee));
+                    assert!(all[offset + len..].iter().all(|&byte| byte == 0xee));
+                }
+            }
+        });
+    }
+
+    /// The two writes of the audit, and a reader: accesses of different sizes would be undefined behaviour, which
+    /// Miri reports. Without Miri, every byte is one that somebody wrote.
+    #[test]
+    fn h4_copies_that_overlap_at_the_same_time() {
+        let rounds = if cfg!(miri) { 3 } else { 2000 };
+        with_bytes(96, |shared| {
+            for round in 0..rounds {
+                shared.fill(0);
+                std::thread::scope(|scope| {
+                    scope.spawn(|| shared.write(0, &[1; 8]));
+                    scope.spawn(|| shared.write(1, &[2; 3]));
+                    scope.spawn(|| shared.write(3, &[3; 80]));
+                    scope.spawn(|| {
+                        let mut bytes = [0xff; 90];
+                        shared.read(round % 5, &mut bytes);
+                        assert!(bytes.iter().all(|&byte| byte <= 3));
+                    });
+                });
+                let all = shared.to_vec();
+                assert_eq!((all[0], all[83]), (1, 0));
+                assert!((1..=2).contains(&all[1]) && (1..=3).contains(&all[3]));
+            }
+        });
+    }
+
+    #[test]
     fn ranges_are_checked() {
-        let mut memory = [0u64; 2];
-        // SAFETY: as above.
-        let shared = unsafe { SharedBytes::at(memory.as_mut_ptr() as u64, 16) }.unwrap();
-        shared.read(9, &mut [0; 8]);
+        with_bytes(16, |shared| {
+            for (offset, len) in [(9, 8), (17, 0), (usize::MAX, 1), (usize::MAX, 2)] {
+                let attempt = || shared.read(offset, &mut vec![0; len]);
+                let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(attempt));
+                assert!(result.is_err(), "{len} bytes at {offset}");
+            }
+            shared.read(16, &mut []);
+        });
+    }
+
+    #[test]
+    fn address_0_is_no_memory() {
+        // SAFETY: never dereferenced.
+        assert!(unsafe { SharedBytes::at(core::ptr::null_mut(), 8) }.is_none());
     }
 }

@@ -102,7 +102,11 @@ impl Status {
     ///
     /// `None` for errnos that come from the transport and not from a handler: EFAULT, ENOTTY,
     /// EINTR and everything the interface does not use.
-    pub fn from_errno(errno: Errno) -> Option<Self> {
+    pub fn from_errno(errno: crate::Errno) -> Option<Self> {
+        Self::of_errno(Errno::from_raw_os_error(errno.raw_os_error()))
+    }
+
+    pub(crate) fn of_errno(errno: Errno) -> Option<Self> {
         Some(match errno {
             Errno::EXIST => Self::OBJECT_NAME_COLLISION,
             Errno::NOMEM => Self::NO_MEMORY,
@@ -220,10 +224,18 @@ mod tests {
             (Errno::IO, Status::UNSUCCESSFUL),
         ];
         for (errno, status) in map {
-            assert_eq!(Status::from_errno(errno), Some(status), "{errno:?}");
+            assert_eq!(
+                Status::from_errno(crate::Errno::from_raw_os_error(errno.raw_os_error())),
+                Some(status),
+                "{errno:?}"
+            );
         }
         for errno in [Errno::FAULT, Errno::NOTTY, Errno::INTR, Errno::RANGE] {
-            assert_eq!(Status::from_errno(errno), None, "{errno:?}");
+            assert_eq!(
+                Status::from_errno(crate::Errno::from_raw_os_error(errno.raw_os_error())),
+                None,
+                "{errno:?}"
+            );
         }
     }
 }

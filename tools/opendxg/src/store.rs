@@ -112,6 +112,7 @@ impl<'a> InfoItem<'a> {
 
 /// How storing with an expected generation ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Update {
     /// Stored; the new generation.
     Done(u64),
@@ -121,6 +122,7 @@ pub enum Update {
 
 /// An entry that was read.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Info {
     /// Layout of the bytes.
     pub schema: u32,
@@ -138,6 +140,7 @@ pub struct Info {
 
 /// How looking for an entry ended.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum Lookup {
     /// It is there.
     Found(Info),
@@ -149,6 +152,7 @@ pub enum Lookup {
 
 /// One line of the list of entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct InfoEntry {
     /// Whose convention the bytes follow.
     pub key: Guid,

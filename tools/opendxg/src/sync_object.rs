@@ -77,6 +77,7 @@ bitflags! {
 
 /// What kind of synchronisation object to make.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub enum SyncKind<'a> {
     /// A mutex of GPU contexts.
     Mutex {

@@ -18,8 +18,6 @@ pub use generated::*;
     unsafe_op_in_unsafe_fn
 )]
 mod generated {
-    include!(concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../rust/uapi/generated.rs"
-    ));
+    // A link to the file that the module is compiled with; a package holds a copy.
+    include!("uapi/generated.rs");
 }

@@ -11,6 +11,7 @@ use crate::calls::call;
 use crate::calls::object::{call_on, query};
 use crate::device::Device;
 use crate::dxg::Dxg;
+use crate::error::OrOs;
 use crate::handle::slot;
 use crate::object::{name_buffer, AnyObject, ObjectInfo};
 use crate::raw::Argument;
@@ -71,6 +72,7 @@ pub struct Watch(OwnedFd);
 
 /// What a watch has seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct WatchState {
     /// The number given to [`Object::watch`](crate::Object::watch).
     pub cookie: u64,
@@ -138,6 +140,6 @@ fn hung_up(fd: BorrowedFd<'_>, timeout: Option<Duration>) -> Result<bool> {
     // More seconds than a timespec can hold are for ever.
     let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
     let mut fds = [PollFd::from_borrowed_fd(fd, PollFlags::empty())];
-    rustix::event::poll(&mut fds, timeout.as_ref())?;
+    rustix::event::poll(&mut fds, timeout.as_ref()).or_os()?;
     Ok(fds[0].revents().contains(PollFlags::HUP))
 }

@@ -98,8 +98,20 @@ fn ask(arg: &D3DKMT_QUERYADAPTERINFO, payload: &mut [u8]) -> Status {
     unsafe { call(&mut ask) }
 }
 
+/// Memory of the heap for a payload; NO_MEMORY where there is none.
+fn zeroed(size: usize) -> Result<Vec<u8>, Status> {
+    let mut bytes = Vec::new();
+    let reserved = bytes.try_reserve_exact(size);
+    reserved.map_err(|_| Status::NO_MEMORY)?;
+    bytes.resize(size, 0);
+    Ok(bytes)
+}
+
 fn convert(arg: &D3DKMT_QUERYADAPTERINFO, parts: &[Part], wide: &mut [u8]) -> Status {
-    let mut narrow = vec![0; size(parts, 2)];
+    let mut narrow = match zeroed(size(parts, 2)) {
+        Ok(narrow) => narrow,
+        Err(refused) => return refused,
+    };
     narrow_parts(parts, wide, &mut narrow);
     let status = ask(arg, &mut narrow);
     if status.is_success() {
@@ -120,9 +132,7 @@ fn narrow_parts(parts: &[Part], mut wide: &[u8], mut narrow: &mut [u8]) {
             Text(units) => {
                 (from, wide) = wide.split_at(units * 4);
                 (to, narrow) = narrow.split_at_mut(units * 2);
-                let mut text = vec![0; units];
-                text::narrow(&units_of_4(from), &mut text);
-                put(to, text.iter().map(|unit| unit.to_ne_bytes()));
+                text::narrow(from, to);
             }
         }
     }
@@ -140,30 +150,9 @@ fn widen_parts(parts: &[Part], mut narrow: &[u8], mut wide: &mut [u8]) {
             Text(units) => {
                 (from, narrow) = narrow.split_at(units * 2);
                 (to, wide) = wide.split_at_mut(units * 4);
-                let mut text = vec![0; units];
-                text::widen(&units_of_2(from), &mut text);
-                put(to, text.iter().map(|unit| unit.to_ne_bytes()));
+                text::widen(from, to);
             }
         }
-    }
-}
-
-fn units_of_2(bytes: &[u8]) -> Vec<u16> {
-    bytes
-        .chunks_exact(2)
-        .map(|unit| u16::from_ne_bytes([unit[0], unit[1]]))
-        .collect()
-}
-
-fn units_of_4(bytes: &[u8]) -> Vec<u32> {
-    let unit = |unit: &[u8]| u32::from_ne_bytes([unit[0], unit[1], unit[2], unit[3]]);
-    bytes.chunks_exact(4).map(unit).collect()
-}
-
-/// Writes units one after the other, as long as there is room.
-fn put<const N: usize>(to: &mut [u8], units: impl Iterator<Item = [u8; N]>) {
-    for (slot, unit) in to.chunks_exact_mut(N).zip(units) {
-        slot.copy_from_slice(&unit);
     }
 }
 

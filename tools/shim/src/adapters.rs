@@ -8,7 +8,7 @@ use opendxg::uapi::*;
 use opendxg::Status;
 
 use crate::library::{call, call_reopening};
-use crate::text::{self, Unit};
+use crate::text::{Text, Unit};
 
 /// As many adapters as the kernel ever returns.
 const MAX_ADAPTERS: usize = 64;
@@ -52,7 +52,7 @@ const _: () =
 /// D3DKMTOpenAdapterFromGdiDisplayName: displays are numbered through all adapters. A name that is not that of
 /// a display is UNSUCCESSFUL, whatever is wrong with it.
 pub(crate) unsafe fn open_from_gdi_display_name<U: Unit>(arg: &mut DisplayName<U>) -> Status {
-    let Some(mut left) = display_index(&U::decode(&arg.name)) else {
+    let Some(mut left) = display_index(&Text::new(arg.name.iter().copied())) else {
         return Status::UNSUCCESSFUL;
     };
     let found = find(|adapter| {
@@ -82,7 +82,7 @@ pub(crate) unsafe fn open_from_device_name<U: Unit>(
         return Status::INVALID_PARAMETER;
     }
     // SAFETY: the caller promises a terminated text.
-    let name = unsafe { text::read::<U>(arg.pDeviceName, D3DKMT_MAX_PATH as usize) };
+    let name = unsafe { Text::read::<U>(arg.pDeviceName) };
     let name = name.strip_prefix(DEVICE_PREFIX).unwrap_or(&name);
     let found = find(|adapter| {
         let guid = unique_guid(adapter.hAdapter)?;
@@ -121,19 +121,32 @@ fn find<T>(
     Ok(found)
 }
 
-/// All adapters, opened.
-fn enumerate() -> Result<Vec<D3DKMT_ADAPTERINFO>, Status> {
-    let mut adapters = vec![D3DKMT_ADAPTERINFO::default(); MAX_ADAPTERS];
+/// All adapters, opened, in memory of the stack.
+struct Adapters {
+    all: [D3DKMT_ADAPTERINFO; MAX_ADAPTERS],
+    count: usize,
+}
+
+impl core::ops::Deref for Adapters {
+    type Target = [D3DKMT_ADAPTERINFO];
+
+    fn deref(&self) -> &[D3DKMT_ADAPTERINFO] {
+        &self.all[..self.count.min(MAX_ADAPTERS)]
+    }
+}
+
+fn enumerate() -> Result<Adapters, Status> {
+    let mut all = [D3DKMT_ADAPTERINFO::default(); MAX_ADAPTERS];
     let mut arg = D3DKMT_ENUMADAPTERS2::zeroed();
     arg.NumAdapters = MAX_ADAPTERS as u32;
-    arg.pAdapters = adapters.as_mut_ptr() as u64;
+    arg.pAdapters = all.as_mut_ptr() as u64;
     // SAFETY: the address is that of `MAX_ADAPTERS` live entries.
     let status = unsafe { call_reopening(&mut arg) };
     if !status.is_success() {
         return Err(status);
     }
-    adapters.truncate(arg.NumAdapters as usize);
-    Ok(adapters)
+    let count = arg.NumAdapters as usize;
+    Ok(Adapters { all, count })
 }
 
 fn open(luid: LUID) -> Result<u32, Status> {
@@ -152,7 +165,7 @@ fn close(adapter: &D3DKMT_ADAPTERINFO) {
     let _ = unsafe { call(&mut arg) };
 }
 
-fn unique_guid(adapter: u32) -> Option<String> {
+fn unique_guid(adapter: u32) -> Option<Text> {
     let mut payload = D3DKMT_QUERY_ADAPTER_UNIQUE_GUID {
         AdapterUniqueGUID: [0; 40],
     };
@@ -165,7 +178,7 @@ fn unique_guid(adapter: u32) -> Option<String> {
     let status = unsafe { call(&mut arg) };
     status
         .is_success()
-        .then(|| u16::decode(&payload.AdapterUniqueGUID))
+        .then(|| Text::new(payload.AdapterUniqueGUID.iter().copied()))
 }
 
 #[cfg(test)]

@@ -86,10 +86,16 @@ unsafe fn with_long_entries<A, Short, Long>(
     }
     // SAFETY: aligned, not null, and `count` entries by the caller's promise.
     let short = unsafe { slice::from_raw_parts_mut(start, count) };
-    let mut long: Vec<Long> = match short.iter().map(lengthen).collect() {
-        Ok(long) => long,
-        Err(refused) => return refused,
-    };
+    let mut long: Vec<Long> = Vec::new();
+    if long.try_reserve_exact(count).is_err() {
+        return Status::NO_MEMORY;
+    }
+    for entry in short.iter() {
+        match lengthen(entry) {
+            Ok(entry) => long.push(entry),
+            Err(refused) => return refused,
+        }
+    }
     let status = call(arg, long.as_mut_ptr() as u64);
     if status.is_success() {
         long.iter()

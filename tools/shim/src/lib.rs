@@ -23,3 +23,8 @@ mod security;
 pub mod signatures;
 mod sync_objects;
 mod text;
+
+/// Compiles the examples of the page. The crate that they use is a package of its own, without the page.
+#[cfg(doctest)]
+#[doc = include_str!("../../../Documentation/metadata.md")]
+struct MetadataPage;

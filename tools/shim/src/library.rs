@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The one open node of the process, opened when the library is loaded, and how a C call reaches it.
 
-use core::ffi::c_void;
+use core::ffi::{c_char, c_void, CStr};
 use std::os::fd::BorrowedFd;
 use std::sync::OnceLock;
 
 use opendxg::node::Node;
-use opendxg::raw::{call_descriptor, Argument, ObjectArgument};
+use opendxg::raw::{call_descriptor, Argument, Errno, ObjectArgument};
 use opendxg::uapi::*;
-use opendxg::{Errno, Error, Status};
+use opendxg::{Error, Status};
 
-use crate::cleanup;
+use crate::cleanup::{self, Suspects};
 
+/// Never dropped: nothing happens at the end of the process, when numbers of descriptors may mean other files, and
+/// the library is never unloaded (`build.rs`). The kernel closes the node.
 static NODE: OnceLock<Node> = OnceLock::new();
 
 /// Run by the dynamic loader.
@@ -19,25 +21,36 @@ static NODE: OnceLock<Node> = OnceLock::new();
 #[link_section = ".init_array"]
 static LOAD: extern "C" fn() = load;
 
-/// Run by the dynamic loader.
-#[used]
-#[link_section = ".fini_array"]
-static UNLOAD: extern "C" fn() = unload;
-
 extern "C" fn load() {
     // Without a device the library still loads: every function then says so.
-    let _ = NODE.get_or_init(Node::from_env).open();
+    let _ = NODE.get_or_init(from_env).open();
 }
 
-extern "C" fn unload() {
-    close();
+extern "C" {
+    fn secure_getenv(name: *const c_char) -> *const c_char;
+}
+
+/// The node that the environment asks for. Unlike the crate's function this one is run while the program
+/// is loaded, and does not end it when there is no memory.
+fn from_env() -> Node {
+    // SAFETY: the name is terminated; nobody changes the environment while the library is loaded.
+    let asked = unsafe { secure_getenv(c"OPENDXG_DEVICE".as_ptr()) };
+    if asked.is_null() {
+        return Node::default();
+    }
+    // SAFETY: a variable is terminated, and does not change, as above.
+    match unsafe { CStr::from_ptr(asked) } {
+        none if none.is_empty() => Node::default(),
+        // An empty path is that of no node.
+        path => Node::copied(path).unwrap_or_else(|| Node::new(c"".into())),
+    }
 }
 
 /// Closes the node. Calls that are in progress in other threads are the caller's mistake.
-pub(crate) fn close() {
+fn close() {
     if let Some(node) = NODE.get() {
         // SAFETY: the documentation of D3DKMTCloseDxCoreDevice asks the program to have no call in
-        // progress; when the library is unloaded there can be none.
+        // progress.
         unsafe { node.close() };
     }
 }
@@ -60,7 +73,9 @@ fn node() -> Option<&'static Node> {
 
 /// The status a C caller gets.
 fn status(answer: Result<Status, Errno>) -> Status {
-    answer.unwrap_or_else(|errno| Error::Os(errno).status())
+    answer.unwrap_or_else(|errno| {
+        Error::Os(opendxg::Errno::from_raw_os_error(errno.raw_os_error())).status()
+    })
 }
 
 /// What every function checks first.
@@ -81,25 +96,16 @@ pub(crate) unsafe fn direct<T: Argument>(arg: *mut c_void) -> Status {
     match enter(arg) {
         Ok(node) => {
             // SAFETY: the C caller's promise.
+            let suspects = unsafe { Suspects::of::<T>(arg) };
+            // SAFETY: as above.
             let status = status(unsafe { node.call(T::NR, arg, T::SIZE) });
-            if destroys(T::NR) {
-                cleanup::after_destroy();
+            if let Some(suspects) = suspects {
+                suspects.check(status);
             }
             status
         }
         Err(refused) => refused,
     }
-}
-
-/// Whether a call can end local handles of objects.
-const fn destroys(nr: u32) -> bool {
-    matches!(
-        nr,
-        DXG_NR_DESTROYALLOCATION2
-            | DXG_NR_DESTROYSYNCHRONIZATIONOBJECT
-            | DXG_NR_DESTROYKEYEDMUTEX
-            | DXG_NR_DESTROYDEVICE
-    )
 }
 
 /// Passes the argument on as it is: to the descriptor in the member `handle` where the type of that handle is

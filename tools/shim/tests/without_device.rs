@@ -81,7 +81,7 @@ fn call_all() {
         D3DKMTGetPresentQueueEvent(0, null_mut()),
         Status::UNSUCCESSFUL
     );
-    unsafe extern "C" fn nothing(_: *mut core::ffi::c_void) {}
+    unsafe extern "C-unwind" fn nothing(_: *mut core::ffi::c_void) {}
     // SAFETY: no context.
     let status = unsafe { opendxg_set_cleanup(handle, Some(nothing), null_mut()) };
     assert_eq!(status, Status::UNSUCCESSFUL);

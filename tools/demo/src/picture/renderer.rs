@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use demo::link::{Kind, Link};
 use demo::screen::{heading, Progress};
 use demo::{alive, Outcome};
-use opendxg::{KeyedMutex, Mapping, MonitoredFence, Resource};
+use opendxg::{KeyedMutex, MappingMut, MonitoredFence, Resource};
 
 use crate::drawing::{Drawing, WIDTH};
 use crate::plan::{drawn, looked_at, Way, DRAW, KEPT, LOOK, NAME, PICTURES, TURNS};
@@ -100,18 +100,18 @@ pub fn run(folder: &Path, spoil: Option<u64>) -> Outcome {
     readers.into_iter().try_for_each(Reader::finish)
 }
 
-fn lock(resource: &Resource) -> Outcome<Mapping<'_>> {
+fn lock(resource: &Resource) -> Outcome<MappingMut<'_>> {
     let allocation = resource
         .allocations()
         .first()
         .ok_or("the resource is empty")?;
-    Ok(allocation.lock()?)
+    Ok(allocation.lock_write()?)
 }
 
 /// Where frames are drawn.
 struct Studio<'a> {
     /// The memory of both pictures, and the mutex that keeps its readers apart from us.
-    walls: [(Mapping<'a>, &'a KeyedMutex); 2],
+    walls: [(MappingMut<'a>, &'a KeyedMutex); 2],
     fence: &'a MonitoredFence,
     spoil: Option<u64>,
 }

@@ -141,6 +141,7 @@ pub fn acquire(mutex: &KeyedMutex, key: u64, done: u64) -> Outcome {
         }
         Acquired::TimedOut => Err(format!("nobody was done with frame {done} in time").into()),
         Acquired::Abandoned => Err("another process died with the mutex".into()),
+        other => Err(format!("the mutex was acquired in an unknown way: {other:?}").into()),
     }
 }
 

@@ -7,7 +7,7 @@ use super::{buffer, call, call_with_addresses, count, input};
 use crate::handle::LocalHandle;
 use crate::node::Node;
 use crate::raw::Argument;
-use crate::shared_bytes::SharedBytes;
+use crate::shared_bytes::SharedBytesMut;
 use crate::uapi::*;
 use crate::{Error, Result, Status};
 
@@ -60,7 +60,7 @@ pub(crate) enum Memory<'a> {
     /// The driver makes it.
     New,
     /// Pages of this process.
-    Existing(&'a SharedBytes),
+    Existing(&'a SharedBytesMut),
     /// A memfd or a dma-buf, as a slot.
     Section(u64),
 }
@@ -133,27 +133,23 @@ pub(crate) fn destroy(
 }
 
 /// Lock2 of an allocation of `size` bytes.
-pub(crate) fn lock(
-    node: &Node,
-    device: LocalHandle,
-    allocation: LocalHandle,
-    size: usize,
-) -> Result<SharedBytes> {
+pub(crate) fn lock(node: &Node, device: LocalHandle, allocation: LocalHandle) -> Result<*mut u8> {
     let mut arg = D3DKMT_LOCK2::zeroed();
     arg.hDevice = device.0;
     arg.hAllocation = allocation.0;
     // SAFETY: the call takes no address.
     unsafe { call_with_addresses(node, &mut arg) }?;
-    // SAFETY: the driver mapped the whole allocation there, until it is unlocked; the caller unlocks
-    // after the last use.
-    unsafe { SharedBytes::at(arg.pData, size) }.ok_or(Error::Protocol("lock without an address"))
+    match arg.pData as usize {
+        0 => Err(Error::Protocol("lock without an address")),
+        address => Ok(core::ptr::with_exposed_provenance_mut(address)),
+    }
 }
 
 /// Unlock2.
 ///
 /// # Safety
 ///
-/// The bytes of one [`lock`] of this allocation are not used any more.
+/// The address of one [`lock`] of this allocation is not used any more.
 pub(crate) unsafe fn unlock(
     node: &Node,
     device: LocalHandle,
@@ -177,6 +173,7 @@ pub(crate) enum Name {
 
 /// The sizes a caller needs to open a resource.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ResourceSizes {
     /// Bytes of private runtime data.
     pub runtime: u32,

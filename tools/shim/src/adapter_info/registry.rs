@@ -8,7 +8,7 @@
 use opendxg::uapi::*;
 use opendxg::Status;
 
-use super::{ask, narrow_parts, put, units_of_2, widen_parts, Bytes, Part, Text};
+use super::{ask, narrow_parts, widen_parts, zeroed, Bytes, Part, Text};
 use crate::text;
 
 /// Everything before the value: type, flags, name, four numbers.
@@ -38,7 +38,10 @@ pub(super) fn query(arg: &D3DKMT_QUERYADAPTERINFO, wide: &mut [u8]) -> Status {
 
 fn query_with(wide: &mut [u8], ask: impl FnOnce(&mut [u8]) -> Status) -> Status {
     // With as many bytes for the value as the caller has, whatever fits after widening fits before.
-    let mut narrow = vec![0; NARROW_VALUE + (wide.len() - WIDE_VALUE)];
+    let mut narrow = match zeroed(NARROW_VALUE + (wide.len() - WIDE_VALUE)) {
+        Ok(narrow) => narrow,
+        Err(refused) => return refused,
+    };
     narrow_parts(HEADER, &wide[..WIDE_VALUE], &mut narrow[..NARROW_VALUE]);
     let status = ask(&mut narrow);
     if status.is_success() {
@@ -70,26 +73,24 @@ fn widen_value(header: &mut [u8], value: &[u8], wide: &mut [u8]) {
     let bytes = word(header, size) as usize;
     match word(header, state) {
         D3DDDI_QUERYREGISTRY_STATUS_SUCCESS => {
-            let text = text::widen_all(&units_of_2(&value[..bytes.min(value.len())]));
-            put(
-                &mut header[size..],
-                [((text.len() * 4) as u32).to_ne_bytes()].into_iter(),
-            );
-            if text.len() * 4 > wide.len() {
-                let overflow = D3DDDI_QUERYREGISTRY_STATUS_BUFFER_OVERFLOW;
-                put(&mut header[state..], [overflow.to_ne_bytes()].into_iter());
+            let text = &value[..bytes.min(value.len())];
+            let needed = text::wide_len(text) * 4;
+            put(header, size, needed as u32);
+            if needed > wide.len() {
+                put(header, state, D3DDDI_QUERYREGISTRY_STATUS_BUFFER_OVERFLOW);
             } else {
-                put(wide, text.iter().map(|unit| unit.to_ne_bytes()));
+                text::widen_all(text, wide);
             }
         }
         D3DDDI_QUERYREGISTRY_STATUS_BUFFER_OVERFLOW => {
-            put(
-                &mut header[size..],
-                [((bytes * 2) as u32).to_ne_bytes()].into_iter(),
-            );
+            put(header, size, (bytes * 2) as u32);
         }
         _ => {}
     }
+}
+
+fn put(bytes: &mut [u8], offset: usize, word: u32) {
+    bytes[offset..][..4].copy_from_slice(&word.to_ne_bytes());
 }
 
 fn word(bytes: &[u8], offset: usize) -> u32 {
@@ -125,7 +126,7 @@ mod tests {
 
     fn wide(size: usize, kind: u32) -> Vec<u8> {
         let mut wide = vec![0; size];
-        put(&mut wide, [kind.to_ne_bytes()].into_iter());
+        put(&mut wide, 0, kind);
         wide
     }
 

@@ -2,15 +2,12 @@
 //! The way to the kernel: which adapters there are, and asking one of them.
 
 use core::mem::{size_of, zeroed};
-use std::ffi::OsString;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use opendxg::node::Node;
-use opendxg::raw::Argument;
+use opendxg::raw::{Argument, Errno};
 use opendxg::uapi::*;
-use opendxg::{Errno, Status};
+use opendxg::Status;
 
 use super::abi::Luid;
 use super::com::HResult;
@@ -146,7 +143,7 @@ pub(super) fn look(how: Look) -> Result<(Option<Session>, Present), Unknown> {
             Err(_) => {}
         }
     }
-    let passing = Node::at(copy_of(node.path()).ok_or(Unknown)?);
+    let passing = node.another().ok_or(Unknown)?;
     match passing.open().and_then(|()| enumerate(&passing, false)) {
         Ok(present) => Ok((Some(Session::Passing(passing)), present)),
         Err(errno) if is_inconclusive(errno) => Err(Unknown),
@@ -160,15 +157,6 @@ fn is_inconclusive(errno: Errno) -> bool {
         errno,
         Errno::NOMEM | Errno::MFILE | Errno::NFILE | Errno::INTR | Errno::AGAIN | Errno::BUSY
     )
-}
-
-/// A copy that is not worth the process when there is no memory for it.
-fn copy_of(path: &Path) -> Option<PathBuf> {
-    let bytes = path.as_os_str().as_bytes();
-    let mut copy = Vec::new();
-    copy.try_reserve_exact(bytes.len()).ok()?;
-    copy.extend_from_slice(bytes);
-    Some(OsString::from_vec(copy).into())
 }
 
 fn enumerate(node: &Node, reopening: bool) -> Result<Present, Errno> {

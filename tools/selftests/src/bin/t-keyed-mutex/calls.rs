@@ -74,7 +74,7 @@ fn null() -> Outcome {
         for address in [0, UNMAPPED, KERNEL_HALF] {
             ensure_eq!(
                 raw.ioctl(code, address),
-                Err(opendxg::Errno::FAULT),
+                Err(opendxg::raw::Errno::FAULT),
                 "{nr:#x}"
             );
         }

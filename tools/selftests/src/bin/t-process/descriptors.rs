@@ -4,8 +4,9 @@
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 
 use opendxg::raw;
+use opendxg::raw::Errno;
 use opendxg::uapi::DXG_NR_NOP;
-use opendxg::{Access, Device, Dxg, Errno, EventFd, MonitoredFence, NtHandle, SyncFlags, SyncKind};
+use opendxg::{Access, Device, Dxg, EventFd, MonitoredFence, NtHandle, SyncFlags, SyncKind};
 use selftests::child::{Child, Gate};
 use selftests::fds::{receive, send, socket_pair};
 use selftests::leak::Watch;

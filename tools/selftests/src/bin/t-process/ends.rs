@@ -6,8 +6,9 @@ use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::time::Duration;
 
 use opendxg::raw;
+use opendxg::raw::Errno;
 use opendxg::uapi::DXG_NR_NOP;
-use opendxg::{Access, Dxg, Errno, EventFd, Status};
+use opendxg::{Access, Dxg, EventFd, Status};
 use selftests::blocked::Blocked;
 use selftests::child::{Child, Gate};
 use selftests::fds::{pipe, receive, send, socket_pair};

@@ -4,9 +4,10 @@
 use std::ffi::CString;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
+use opendxg::raw::Errno;
 use opendxg::raw::{self, Argument};
 use opendxg::uapi::*;
-use opendxg::{Access, Dxg, Errno, NtHandle, Status, SyncFlags};
+use opendxg::{Access, Dxg, NtHandle, Status, SyncFlags};
 use rustix::io::FdFlags;
 use selftests::child::{in_child, Child, Gate};
 use selftests::{ensure, ensure_eq, fixture, Failure, Outcome, Suite};

@@ -3,9 +3,10 @@
 
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 
+use opendxg::raw::Errno;
 use opendxg::raw::{self, Argument, Raw};
 use opendxg::uapi::*;
-use opendxg::{Dxg, Errno, Status};
+use opendxg::{Dxg, Status};
 use selftests::child::in_child;
 use selftests::memory::UNMAPPED;
 use selftests::{ensure, ensure_eq, fails_with, fixture, Outcome, Suite};

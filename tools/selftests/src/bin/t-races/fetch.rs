@@ -3,9 +3,9 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
+use opendxg::raw::Errno;
 use opendxg::raw::{self, Argument, Raw};
 use opendxg::uapi::*;
-use opendxg::Errno;
 use selftests::memory::Page;
 use selftests::rounds::{crowd, rounds};
 use selftests::{ensure, ensure_eq, fixture, Outcome, Suite};

@@ -82,7 +82,7 @@ fn guessed_unpublished() -> Outcome {
         }
         for _ in 0..rounds(800) {
             let answer = raw.ioctl(code, address);
-            ensure_eq!(answer, Err(opendxg::Errno::FAULT));
+            ensure_eq!(answer, Err(opendxg::raw::Errno::FAULT));
         }
         done.store(true, Ordering::Relaxed);
         Ok(())

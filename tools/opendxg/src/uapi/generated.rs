@@ -1,0 +1,1 @@
+../../../../rust/uapi/generated.rs
