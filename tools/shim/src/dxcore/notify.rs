@@ -160,7 +160,7 @@ struct Inner {
     has_thread: bool,
     /// The thread, once it runs.
     thread: Option<libc::pthread_t>,
-    /// The registration whose callback runs.
+    /// The registration whose callback runs, or at whose object the thread looks.
     running: Option<u64>,
     /// The thread has to look.
     look: bool,
@@ -314,11 +314,14 @@ impl Notifier {
                 continue;
             }
             let (kind, subject) = (next.kind, next.subject.clone());
+            // Who unregisters waits for the look too, and finds no reference left behind.
+            inner.running = Some(last);
             drop(inner);
             let news = undisturbed(|| look(kind, &subject));
-            // Perhaps the last reference by now: before the lock.
             drop(subject);
             inner = self.lock();
+            inner.running = None;
+            self.changed.notify_all();
             let same = inner.registrations.iter_mut().find(|it| it.id == last);
             if let Some(registration) = same {
                 registration.hear(news);

@@ -54,7 +54,7 @@ fn shape(state: u32) -> Option<(usize, usize)> {
         state::MEMORY_BUDGET => (8, 32),
         state::MEMORY_USAGE => (8, 16),
         state::MEMORY_USAGE_BY_PROCESS => (12, 24),
-        state::ENGINE_RUNNING_TIME => (12, 16),
+        state::ENGINE_RUNNING_TIME => (8, 8),
         state::ENGINE_RUNNING_TIME_BY_PROCESS => (12, 16),
         state::TEMPERATURE => (4, 4),
         state::PROCESS_COUNT => (0, 4),
