@@ -399,7 +399,7 @@ static int test_engines()
 
 static int test_states()
 {
-	static const size_t sizes[] = { 1, 32, 16, 24, 16, 16, 4, 4, 8, 24, 24 };
+	static const size_t sizes[] = { 1, 32, 16, 24, 8, 16, 4, 4, 8, 24, 24 };
 	unsigned char input[64] = {}, output[64];
 	Adapter adapter;
 	List list;
