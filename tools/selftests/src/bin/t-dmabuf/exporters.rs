@@ -31,6 +31,8 @@ const SIZE: u64 = PAGES as u64 * PAGE_SIZE;
 /// Somebody else's dma-buf, and what keeps it usable.
 type Made = (OwnedFd, Box<dyn Any>);
 type Maker = fn() -> Outcome<Made>;
+/// A test with what a maker makes.
+type Body = fn(Maker) -> Outcome;
 
 const MAKERS: [(&str, Maker); 8] = [
     ("udmabuf", from_udmabuf),
@@ -49,7 +51,7 @@ const MAKERS: [(&str, Maker); 8] = [
 
 /// Adds the tests of this file.
 pub(crate) fn tests(mut suite: Suite) -> Suite {
-    let all: [(&str, fn(Maker) -> Outcome); 7] = [
+    let all: [(&str, Body); 7] = [
         ("RES-87 RES-88 RES-90 the same bytes both ways", both_ways),
         ("RES-87 the exporter is kept", kept),
         ("RES-87 RES-90 shared like any other allocation", shared),

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! EXPORT_DMABUF (RES-86).
 
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use opendxg::raw::Argument;
 use opendxg::uapi::*;
 use opendxg::{Device, Status};
-use rustix::fs::{OFlags, SeekFrom};
+use rustix::fs::{Mode, OFlags, SeekFrom};
 use rustix::io::{Errno, FdFlags};
 use rustix::mm::{MprotectFlags, ProtFlags};
 use selftests::call::refused;
@@ -43,6 +43,10 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         .test(
             "RES-86 RES-35 opened read-only, exported read-only",
             read_only,
+        )
+        .test(
+            "L RES-86 a dma-buf whose file is closed is not found again",
+            kept_by_a_path,
         )
         .test("RES-86 the dma-buf keeps the memory", keeps_the_memory)
         .test("RES-86 RES-87 vgem attaches to our dma-buf", vgem_imports)
@@ -229,6 +233,34 @@ fn read_only() -> Outcome {
     let file = export(made.raw(), made.first(), 0)?;
     Region::of_file(&file, SIZE as usize)?.fill(5);
     Region::map(&forced, SIZE as usize, ProtFlags::READ)?.holds(5)
+}
+
+/// A path keeps a dma-buf, but not its file.
+fn kept_by_a_path() -> Outcome {
+    let device = fixture::device()?;
+    let made = sample(&device, 0)?;
+    let paths = || -> Outcome<(u64, OwnedFd)> {
+        let file = export(made.raw(), made.first(), 0)?;
+        let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+        let kept = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+        Ok((identity(&file)?, kept))
+    };
+    let (mut seen, mut kept) = (Vec::new(), Vec::new());
+    for _ in 0..20 {
+        let (identity, path) = paths()?;
+        seen.push(identity);
+        kept.push(path);
+    }
+    // Each time the one before was closed for good.
+    seen.dedup();
+    ensure_eq!(seen.len(), 20);
+    let file = export(made.raw(), made.first(), 0)?;
+    let same = identity(&file)?;
+    // Their ends leave the living one alone.
+    drop(kept);
+    ensure_eq!(identity(export(made.raw(), made.first(), 0)?)?, same);
+    made.lock()?.fill(2);
+    Region::of_file(&file, SIZE as usize)?.holds(2)
 }
 
 fn keeps_the_memory() -> Outcome {
