@@ -9,7 +9,7 @@ use std::{
 
 use proptest::prelude::*;
 
-use crate::logic::quota::Usage;
+use crate::logic::quota::{Machine, Usage};
 
 #[test]
 fn res_105_the_limit_is_reached_and_not_passed() {
@@ -54,6 +54,55 @@ fn res_105_takers_at_once() {
         });
     });
     assert_eq!(usage.get(), 0);
+}
+
+const GIB: u64 = 1 << 30;
+
+fn machine(bytes: u64, files: u64) -> Machine {
+    Machine {
+        pages: bytes / 4096,
+        page_size: 4096,
+        files,
+    }
+}
+
+#[test]
+fn m1_limits_of_memory_follow_the_machine() {
+    for gib in [1, 16, 2048] {
+        let machine = machine(gib * GIB, 1 << 20);
+        let pages = gib * (GIB / 4096);
+
+        assert_eq!(u64::from(machine.claimed(0)), 4 * pages);
+        assert_eq!(u64::from(machine.resident(0)), pages / 2);
+    }
+    // More than can be counted is no limit.
+    let large = machine(1 << 50, 1 << 20);
+    assert_eq!((large.claimed(0), large.resident(0)), (u32::MAX, u32::MAX));
+}
+
+#[test]
+fn m1_a_parameter_is_the_limit_in_mebibytes() {
+    let small = machine(GIB, 1 << 20);
+
+    assert_eq!((small.claimed(1), small.resident(1)), (256, 256));
+    assert_eq!(small.resident(3000), 768_000);
+    assert_eq!(small.claimed(u32::MAX), u32::MAX);
+    let large_pages = Machine {
+        pages: 1 << 16,
+        page_size: 65536,
+        files: 0,
+    };
+    assert_eq!(large_pages.claimed(8), 128);
+}
+
+#[test]
+fn m1_half_of_the_files_is_for_others() {
+    // What the administrator set; what the kernel would, where the administrator set no limit.
+    assert_eq!(machine(16 * GIB, 40_000).held_files(0), 20_000);
+    let unlimited = machine(16 * GIB, u64::MAX);
+    assert_eq!(unlimited.held_files(0), (16 * GIB / 10240 / 2) as u32);
+    assert_eq!(unlimited.held_files(7), 7);
+    assert_eq!(machine(16 * GIB, 0).held_files(0), 0);
 }
 
 proptest! {
