@@ -35,6 +35,18 @@
 #error "opendxg needs CONFIG_SMP: its barriers are shared with other agents"
 #endif
 
+#ifndef CONFIG_SHMEM
+#error "opendxg needs CONFIG_SHMEM: the memory of allocations is in files of it"
+#endif
+
+#ifndef CONFIG_MEMFD_CREATE
+#error "opendxg needs CONFIG_MEMFD_CREATE: it pins the pages of memory files"
+#endif
+
+#ifndef CONFIG_SYNC_FILE
+#error "opendxg needs CONFIG_SYNC_FILE: points of fences are sync files"
+#endif
+
 void dxg_caller(struct dxg_caller *out)
 {
 	struct nsproxy *nsproxy = current->nsproxy;
