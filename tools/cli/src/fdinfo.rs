@@ -25,6 +25,10 @@ pub struct Device {
     pub process: Option<u64>,
     /// `dxg-process-NAME: COUNT`.
     pub counts: BTreeMap<String, u64>,
+    /// `dxg-user: UID`.
+    pub user: Option<u64>,
+    /// `dxg-user-NAME: COUNT of LIMIT`.
+    pub user_counts: BTreeMap<String, Share>,
     /// `dxg-total-NAME: COUNT`.
     pub totals: BTreeMap<String, u64>,
     /// Adapters of the system.
@@ -37,6 +41,15 @@ pub struct Device {
     pub hidden_handles: u64,
     /// How many more metadata entries there are than the driver shows.
     pub hidden_info: u64,
+}
+
+/// What a user has of something, and may have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Share {
+    /// How much it is.
+    pub used: u64,
+    /// The most that it can be.
+    pub limit: u64,
 }
 
 /// A line `dxg-adapter`.
@@ -165,7 +178,11 @@ impl Device {
             "adapter" => self.adapters.extend(adapter(value)),
             "handles-more" => self.hidden_handles = number(value).unwrap_or(0),
             "info-more" => self.hidden_info = number(value).unwrap_or(0),
+            "user" => self.user = number(value),
             _ => {
+                let share = key.strip_prefix("user-").zip(share(value));
+                self.user_counts
+                    .extend(share.map(|(name, share)| (name.to_owned(), share)));
                 let count = number(value);
                 if let (Some(name), Some(count)) = (key.strip_prefix("process-"), count) {
                     self.counts.insert(name.into(), count);
@@ -175,6 +192,15 @@ impl Device {
             }
         }
     }
+}
+
+/// `USED of LIMIT`.
+fn share(value: &str) -> Option<Share> {
+    let (used, limit) = value.split_once(" of ")?;
+    Some(Share {
+        used: number(used)?,
+        limit: number(limit)?,
+    })
 }
 
 impl ObjectFile {

@@ -161,6 +161,10 @@ fn processes(world: &World) -> String {
         "NT-HANDLES",
         "DMA-BUFS",
         "WAITS",
+        "ALLOCATIONS",
+        "BYTES",
+        "RESIDENT",
+        "FILES",
         "DEVICE",
     ];
     let mut table = Table::new(head);
@@ -178,10 +182,33 @@ fn processes(world: &World) -> String {
             process.files.len().to_string(),
             process.dma_bufs.len().to_string(),
             process.waiters.to_string(),
+            process.allocations.to_string(),
+            process.bytes.to_string(),
+            process.resident.to_string(),
+            process.held_files.to_string(),
             device,
         ]);
     }
-    table.to_string()
+    table.to_string() + &users(world)
+}
+
+/// What the users of the processes have, and may have.
+fn users(world: &World) -> String {
+    if world.users.values().all(|shares| shares.is_empty()) {
+        return String::new();
+    }
+    let mut table = Table::new(&["USER", "WHAT", "USED", "LIMIT"]);
+    for (user, shares) in &world.users {
+        for (name, share) in shares {
+            table.row([
+                user.to_string(),
+                name.clone(),
+                share.used.to_string(),
+                share.limit.to_string(),
+            ]);
+        }
+    }
+    format!("\n{table}")
 }
 
 fn objects<'a>(objects: impl Iterator<Item = &'a Object>) -> String {

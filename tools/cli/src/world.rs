@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use crate::fdinfo::{Adapter, Descriptor, Device, DmaBuf, Handle, Info, ObjectFile};
+use crate::fdinfo::{Adapter, Descriptor, Device, DmaBuf, Handle, Info, ObjectFile, Share};
 use crate::proc::Scan;
 
 /// The state of the driver.
@@ -26,6 +26,8 @@ pub struct World {
     pub adapters: Vec<Adapter>,
     /// Processes with a descriptor of the driver.
     pub processes: Vec<Process>,
+    /// What the users of these processes have of everything that is limited, by name.
+    pub users: BTreeMap<u64, BTreeMap<String, Share>>,
     /// Objects that a visible process has a handle or an NT handle of.
     pub objects: Vec<Object>,
 }
@@ -45,6 +47,14 @@ pub struct Process {
     pub inherited_from: Option<u32>,
     /// Pending asynchronous waits and fence points.
     pub waiters: u64,
+    /// What it has made, whoever uses it by now: allocations.
+    pub allocations: u64,
+    /// Bytes of these, touched or not.
+    pub bytes: u64,
+    /// Bytes that were touched and stay in memory.
+    pub resident: u64,
+    /// Files that are kept open for them.
+    pub held_files: u64,
     /// Local handles; empty if the node was inherited.
     pub handles: Vec<Handle>,
     /// Descriptors of objects.
@@ -167,8 +177,19 @@ impl Builder {
         }
     }
 
+    /// What a device descriptor says of the user who opened it.
+    fn user(&mut self, device: &Device) {
+        let Some(user) = device.user else { return };
+        let known = self.result.users.entry(user).or_default();
+        for (name, share) in &device.user_counts {
+            let kept = known.entry(name.clone()).or_insert(*share);
+            kept.used = kept.used.max(share.used);
+        }
+    }
+
     fn device(&mut self, process: &mut Process, fd: u32, device: Device) {
         self.system(&device);
+        self.user(&device);
         process.devices.push(fd);
         if let Some(number) = device.process {
             // Parents have smaller numbers as a rule, and whoever comes second shows nothing new.
@@ -182,9 +203,12 @@ impl Builder {
             self.result.hidden_handles += device.hidden_handles;
             self.result.hidden_info += device.hidden_info;
         }
-        process.waiters = process
-            .waiters
-            .max(device.counts.get("waiters").copied().unwrap_or(0));
+        let count = |name: &str| device.counts.get(name).copied().unwrap_or(0);
+        process.waiters = process.waiters.max(count("waiters"));
+        process.allocations = process.allocations.max(count("allocations"));
+        process.bytes = process.bytes.max(count("bytes"));
+        process.resident = process.resident.max(count("resident"));
+        process.held_files = process.held_files.max(count("files"));
         for handle in device.handles {
             // Two descriptors of one process show the same handles.
             if process

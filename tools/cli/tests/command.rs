@@ -65,6 +65,9 @@ impl Drop for Proc {
 }
 
 const DRAWER: &str = "dxg-process:\t1\ndxg-process-waiters:\t3\ndxg-total-objects:\t5\n\
+    dxg-process-allocations:\t5\ndxg-process-bytes:\t81920\ndxg-process-resident:\t4096\n\
+    dxg-process-files:\t6\ndxg-user:\t1000\ndxg-user-allocations:\t7 of 262144\n\
+    dxg-user-names:\tnonsense\n\
     dxg-adapter:\t1 luid=00000000:0000a4c1 Software adapter\n\
     dxg-handle:\t0x40000040 adapter 1 refs=1 access=0x0 waiters=0 name=-\n\
     dxg-handle:\t0x40000080 device 2 refs=1 access=0x0 waiters=0 name=-\n\
@@ -148,6 +151,11 @@ fn an_inherited_device_shows_nothing_twice() {
     assert_eq!(list[0]["devices"].as_array().unwrap().len(), 2);
     assert_eq!(list[0]["handles"].as_array().unwrap().len(), 5);
     assert_eq!(list[0]["dma_bufs"][0][1]["size"], 4096);
+    assert_eq!(
+        (&list[0]["bytes"], &list[0]["held_files"]),
+        (&81920.into(), &6.into())
+    );
+    assert_eq!(list[1]["bytes"], 0, "what was inherited counts once");
     assert_eq!(list[1]["inherited_from"], 10);
     assert_eq!(list[1]["handles"].as_array().unwrap().len(), 0);
 }
@@ -176,6 +184,11 @@ fn tables() {
         &["names"],
         &["\\BaseNamedObjects\\picture", "8", "keyed-mutex", "10, 12"],
     );
+    has(
+        &["processes"],
+        &["10", "stopped", "5", "81920", "4096", "6", "open"],
+    );
+    has(&["processes"], &["1000", "allocations", "7", "262144"]);
     has(&["info"], &["7", "48", "direct3d"]);
     has(&["info", "7"], &["7", "48", "direct3d"]);
     has(
