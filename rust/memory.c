@@ -7,6 +7,7 @@
 #include <linux/cred.h>
 #include <linux/dma-buf.h>
 #include <linux/dma-mapping.h>
+#include <linux/fs.h>
 #include <linux/memfd.h>
 #include <linux/mm.h>
 #include <linux/mman.h>
@@ -19,6 +20,16 @@
 #include <linux/vmalloc.h>
 
 #include "memory.h"
+
+u64 dxg_total_pages(void)
+{
+	return totalram_pages();
+}
+
+u64 dxg_max_files(void)
+{
+	return get_max_files();
+}
 
 /* A file of zeros that nobody has a descriptor of. Reserves its size, takes no pages yet. */
 struct file *dxg_shmem_new(u64 size)

@@ -14,6 +14,10 @@ struct dma_buf;
 struct sg_table;
 struct user_struct;
 
+/* What the machine has: pages, and how many files there may be. */
+u64 dxg_total_pages(void);
+u64 dxg_max_files(void);
+
 /* Pages of a shmem file. */
 struct file *dxg_shmem_new(u64 size);
 bool dxg_is_shmem(struct file *file);

@@ -85,6 +85,7 @@ impl OpenDevice for OpenFile {
         }
         seq_print!(m, "dxg-process-handles:\t{}\n", process.handles.count());
         seq_print!(m, "dxg-process-waiters:\t{}\n", process.waits.count());
+        process.holder.show(m);
         for (name, gauge) in [
             ("processes", &census::PROCESSES),
             ("objects", &census::OBJECTS),
@@ -103,6 +104,8 @@ impl OpenDevice for OpenFile {
         }
         // Handles, ids and keys are for those who might have opened the file (RES-15).
         if Credentials::of_caller().may_inspect(&self.opener) {
+            seq_print!(m, "dxg-user:\t{}\n", self.opener.uid_for_caller());
+            process.account.show(m);
             process.handles.show(m);
         }
     }

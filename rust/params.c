@@ -9,6 +9,11 @@ char *dxg_param_name = "dxg";
 module_param_named(name, dxg_param_name, charp, 0444);
 MODULE_PARM_DESC(name, "name of the device node below /dev (default: dxg)");
 
+/* What a process may do with an open node is decided for each object, so everybody may open it. */
+unsigned int dxg_param_mode = 0666;
+module_param_named(mode, dxg_param_mode, uint, 0444);
+MODULE_PARM_DESC(mode, "mode of the device node, octal with a leading 0 (default: 0666)");
+
 unsigned int dxg_param_adapters = 1;
 module_param_named(adapters, dxg_param_adapters, uint, 0444);
 MODULE_PARM_DESC(adapters, "number of software adapters, 1 to 16 (default: 1)");
@@ -63,6 +68,25 @@ unsigned int dxg_param_max_user_wait_elements = 256 << 10;
 module_param_named(max_user_wait_elements, dxg_param_max_user_wait_elements, uint, 0444);
 MODULE_PARM_DESC(max_user_wait_elements,
 		 "fence values a user may wait for at the same time (default: 262144)");
+
+unsigned int dxg_param_max_user_allocations = 262144;
+module_param_named(max_user_allocations, dxg_param_max_user_allocations, uint, 0444);
+MODULE_PARM_DESC(max_user_allocations, "allocations a user may have (default: 262144)");
+
+unsigned int dxg_param_max_user_claimed_mb;
+module_param_named(max_user_claimed_mb, dxg_param_max_user_claimed_mb, uint, 0444);
+MODULE_PARM_DESC(max_user_claimed_mb,
+		 "MiB that the allocations of a user may have, touched or not (default: 0, four times the memory)");
+
+unsigned int dxg_param_max_user_resident_mb;
+module_param_named(max_user_resident_mb, dxg_param_max_user_resident_mb, uint, 0444);
+MODULE_PARM_DESC(max_user_resident_mb,
+		 "MiB of allocations that may stay in memory for a user (default: 0, half of the memory)");
+
+unsigned int dxg_param_max_user_files;
+module_param_named(max_user_files, dxg_param_max_user_files, uint, 0444);
+MODULE_PARM_DESC(max_user_files,
+		 "files kept open for a user without a descriptor (default: 0, half of fs.file-max)");
 
 /* Limits per object, see Documentation/information-store.md. */
 unsigned int dxg_param_max_info_entries = 64;

@@ -30,6 +30,8 @@ use kernel::{
         RBTree,
         RBTreeNode, //
     },
+    seq_file::SeqFile,
+    seq_print,
     sync::{
         atomic::{
             Acquire,
@@ -57,9 +59,31 @@ pub(crate) enum Limit {
     Watches,
     /// Elements of waits.
     WaitElements,
+    /// Allocations, in containers or alone.
+    Allocations,
+    /// Pages of their storage, touched or not.
+    Claimed,
+    /// Pages that were touched and so stay in memory.
+    Resident,
+    /// Files that are kept open without a descriptor.
+    Files,
 }
 
 impl Limit {
+    /// All of them, with the names that fdinfo shows.
+    const ALL: [(Self, &'static CStr); 10] = [
+        (Self::Objects, c"objects"),
+        (Self::Names, c"names"),
+        (Self::Globals, c"globals"),
+        (Self::Store, c"store-bytes"),
+        (Self::Watches, c"watches"),
+        (Self::WaitElements, c"wait-elements"),
+        (Self::Allocations, c"allocations"),
+        (Self::Claimed, c"pages"),
+        (Self::Resident, c"resident-pages"),
+        (Self::Files, c"files"),
+    ];
+
     /// The most that a user may have.
     fn maximum(self) -> u32 {
         match self {
@@ -69,6 +93,10 @@ impl Limit {
             Self::Store => params::max_user_store(),
             Self::Watches => params::max_user_watches(),
             Self::WaitElements => params::max_user_wait_elements(),
+            Self::Allocations => params::max_user_allocations(),
+            Self::Claimed => params::max_user_claimed(),
+            Self::Resident => params::max_user_resident(),
+            Self::Files => params::max_user_files(),
         }
     }
 }
@@ -110,6 +138,10 @@ struct User {
     store: Usage,
     watches: Usage,
     wait_elements: Usage,
+    allocations: Usage,
+    claimed: Usage,
+    resident: Usage,
+    files: Usage,
     #[pin]
     retirements: Retirements,
 }
@@ -152,6 +184,10 @@ impl User {
             Limit::Store => &self.store,
             Limit::Watches => &self.watches,
             Limit::WaitElements => &self.wait_elements,
+            Limit::Allocations => &self.allocations,
+            Limit::Claimed => &self.claimed,
+            Limit::Resident => &self.resident,
+            Limit::Files => &self.files,
         }
     }
 }
@@ -192,6 +228,10 @@ impl Accounts {
                 store: Usage::new(),
                 watches: Usage::new(),
                 wait_elements: Usage::new(),
+                allocations: Usage::new(),
+                claimed: Usage::new(),
+                resident: Usage::new(),
+                files: Usage::new(),
                 retirements <- Retirements::new(),
             }),
             GFP_KERNEL_ACCOUNT,
@@ -245,12 +285,12 @@ impl Account {
 
     /// The same until [`Account::give_back`], for those who have the account anyway.
     pub(super) fn take(&self, limit: Limit, amount: u32) -> core::result::Result<(), Exceeded> {
-        let take = || self.0.usage(limit).take(amount, limit.maximum());
+        let taken = self.take_now(limit, amount);
 
-        if !take() && !(self.wait_for_retirements() && take()) {
-            return Err(Exceeded);
+        if taken.is_ok() || !self.wait_for_retirements() {
+            return taken;
         }
-        Ok(())
+        self.take_now(limit, amount)
     }
 
     /// Gives back what was taken.
@@ -277,6 +317,37 @@ impl Account {
     /// Context: may sleep, no locks held; not from the worker.
     pub(crate) fn wait_for_retirements(&self) -> bool {
         self.0.retirements.wait()
+    }
+
+    /// As [`Account::take`], for who cannot wait.
+    pub(super) fn take_now(&self, limit: Limit, amount: u32) -> core::result::Result<(), Exceeded> {
+        if self.0.usage(limit).take(amount, limit.maximum()) {
+            Ok(())
+        } else {
+            Err(Exceeded)
+        }
+    }
+
+    /// Whether so much more could be taken now.
+    pub(super) fn has_room(&self, limit: Limit, amount: u32) -> bool {
+        let used = self.0.usage(limit).get();
+
+        used.saturating_add(amount) <= limit.maximum()
+    }
+
+    /// Prints how much the user has of everything, and may have, into fdinfo.
+    pub(crate) fn show(&self, m: &SeqFile) {
+        for (limit, name) in Limit::ALL {
+            let used = self.0.usage(limit).get();
+
+            seq_print!(m, "dxg-user-{}:\t{used} of {}\n", name, limit.maximum());
+        }
+    }
+
+    /// How much is in use.
+    #[cfg(CONFIG_KUNIT = "y")]
+    pub(super) fn used(&self, limit: Limit) -> u32 {
+        self.0.usage(limit).get()
     }
 }
 

@@ -12,6 +12,7 @@ use super::{
         Kind, //
     },
     export::Exports,
+    holder::Claim,
     object::Strong,
     storage::Storage, //
 };
@@ -57,6 +58,7 @@ pub(crate) struct Description {
 #[pin_data]
 pub(crate) struct Allocation {
     _identified: Identified,
+    _claim: Claim,
     /// What it is made of.
     pub(crate) description: Description,
     /// How late it would be evicted (MEM-9).
@@ -69,8 +71,9 @@ pub(crate) struct Allocation {
 }
 
 impl Allocation {
-    /// An allocation of these bytes.
+    /// An allocation of these bytes, which `claim` is for.
     pub(crate) fn new(
+        claim: Claim,
         description: Description,
         priority: Option<u32>,
         storage: Arc<Storage>,
@@ -78,6 +81,7 @@ impl Allocation {
         Arc::pin_init(
             pin_init!(Self {
                 _identified: Identified::new(Kind::Allocation),
+                _claim: claim,
                 description,
                 priority: Atomic::new(priority.unwrap_or(PRIORITY_NORMAL)),
                 openings: Atomic::new(0),

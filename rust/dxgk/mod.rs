@@ -38,6 +38,7 @@ pub(crate) mod fence_point;
 pub(crate) mod few;
 pub(crate) mod global_table;
 pub(crate) mod handle_table;
+pub(crate) mod holder;
 pub(crate) mod interrupted_waits;
 pub(crate) mod keyed_mutex;
 pub(crate) mod legacy_sync;

@@ -9,6 +9,7 @@ use super::{
         Bundle,
         Origin, //
     },
+    holder::Holder,
     window::Window, //
 };
 use crate::uapi::status::Outcome;
@@ -51,8 +52,8 @@ impl OpenAllocation {
     /// if the result is dropped.
     ///
     /// Context: an ioctl of the process, no locks held.
-    pub(crate) fn lock(self: &Arc<Self>) -> Outcome<(usize, Locked)> {
-        Ok((self.window.lock()?, Locked(Some(self.clone()))))
+    pub(crate) fn lock(self: &Arc<Self>, holder: &Arc<Holder>) -> Outcome<(usize, Locked)> {
+        Ok((self.window.lock(holder)?, Locked(Some(self.clone()))))
     }
 
     /// One lock less; the last one unmaps.

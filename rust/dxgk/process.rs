@@ -17,6 +17,7 @@ use super::{
         RETIRING, //
     },
     handle_table::HandleTable,
+    holder::Holder,
     pending_waits::PendingWaits,
     value_cell::CellPool, //
 };
@@ -65,6 +66,8 @@ pub(crate) struct Process {
     pub(crate) cells: Arc<CellPool>,
     /// What the user has who opened the device.
     pub(crate) account: Account,
+    /// What it has made that takes memory or files.
+    pub(crate) holder: Arc<Holder>,
     /// Tells that its memory goes, until the last of its files is closed. LOCK: leaf.
     #[pin]
     end: SpinLock<Option<Pin<KBox<MmEnd<Process>>>>>,
@@ -87,6 +90,7 @@ impl Process {
         let space = AddressSpace::new(identity)?;
         let cells = CellPool::new(space.clone())?;
         let waits = PendingWaits::new(account.clone())?;
+        let holder = Holder::new(account.clone())?;
 
         let process = Arc::pin_init(
             pin_init!(Self {
@@ -96,6 +100,7 @@ impl Process {
                 space,
                 cells,
                 account,
+                holder,
                 end <- new_spinlock!(None, "Process::end"),
                 released: Atomic::new(false),
                 emptying <- new_work!("Process::emptying"),

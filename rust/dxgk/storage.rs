@@ -7,7 +7,6 @@
 //! tells who is charged for it.
 
 use super::{
-    account::Account,
     census::{
         self,
         Member, //
@@ -15,6 +14,11 @@ use super::{
     export::{
         Export,
         Exports, //
+    },
+    holder::{
+        Amounts,
+        Claim,
+        Holder, //
     }, //
 };
 use crate::{
@@ -54,11 +58,11 @@ use kernel::{
 /// Where bytes live.
 enum Backing {
     /// New memory.
-    System(Shmem),
+    System(Shmem<Arc<Holder>>),
     /// Memory of the process that made the allocation.
     User(Pinned),
     /// A memfd or another shmem file.
-    Section(Shmem),
+    Section(Shmem<Arc<Holder>>),
     /// A dma-buf of another driver.
     DmaBuf(Arc<Imported>),
     /// The first pages of another storage.
@@ -71,34 +75,56 @@ pub(crate) struct Storage {
     /// Its dma-bufs.
     exports: Exports,
     _bytes: Member,
+    _claim: Claim,
 }
 
 impl Storage {
-    fn new(backing: Backing, size: u64) -> Outcome<Arc<Self>> {
+    /// A storage of so many pages that are its own, which `claim` is for.
+    fn new(backing: Backing, claim: Claim, pages: usize) -> Outcome<Arc<Self>> {
         Ok(Arc::new(
             Self {
                 backing,
                 exports: Exports::new()?,
-                _bytes: census::BYTES.enter_by(size),
+                // CAST: a usize fits 64 bits.
+                _bytes: census::BYTES.enter_by(pages as u64 * PAGE_SIZE as u64),
+                _claim: claim,
             },
             GFP_KERNEL_ACCOUNT,
         )?)
     }
 
+    /// Charges for pages, and for the file that they are in.
+    fn claim(holder: &Arc<Holder>, pages: usize, files: u32) -> Outcome<Claim> {
+        Ok(holder.charge(Amounts {
+            pages: u32::try_from(pages).map_err(|_| Status::NO_MEMORY)?,
+            files,
+            ..Amounts::default()
+        })?)
+    }
+
     /// New zeroed memory. Its size is reserved; pages are taken when they are touched (MEM-6).
-    pub(crate) fn system(size: u64) -> Outcome<Arc<Self>> {
-        Self::new(Backing::System(Shmem::new(pages_of(size)?)?), size)
+    pub(crate) fn system(holder: &Arc<Holder>, size: u64) -> Outcome<Arc<Self>> {
+        let count = pages_of(size)?;
+        let claim = Self::claim(holder, count, 1)?;
+        let pages = Shmem::new(count, holder.clone())?;
+
+        Self::new(Backing::System(pages), claim, count)
     }
 
     /// Memory of the caller, whose account this is, pinned where it is.
     ///
     /// Context: a system call, no locks held.
-    pub(crate) fn user(account: &Account, addr: u64, size: u64, write: bool) -> Outcome<Arc<Self>> {
+    pub(crate) fn user(
+        holder: &Arc<Holder>,
+        addr: u64,
+        size: u64,
+        write: bool,
+    ) -> Outcome<Arc<Self>> {
         let addr = usize::try_from(addr).map_err(|_| Status::INVALID_PARAMETER)?;
         let count = pages_of(size)?;
         let pinned = match Pinned::new(addr, count, write) {
             // What is too much may be on its way out.
-            Err(error) if error == ENOMEM && account.wait_for_retirements() => {
+            Err(error) if error == ENOMEM && holder.account().wait_for_retirements() => {
                 Pinned::new(addr, count, write)
             }
             other => other,
@@ -109,14 +135,19 @@ impl Storage {
             _ => Stop::from(Status::INVALID_PARAMETER),
         })?;
 
-        Self::new(Backing::User(pinned), size)
+        Self::new(Backing::User(pinned), Self::claim(holder, count, 0)?, count)
     }
 
     /// The beginning of a shmem file or a dma-buf. A dma-buf of ours gives the storage that it was
     /// made of.
     ///
     /// Context: a system call, no locks held.
-    pub(crate) fn section(fd: u32, size: u64, write: bool) -> Outcome<Arc<Self>> {
+    pub(crate) fn section(
+        holder: &Arc<Holder>,
+        fd: u32,
+        size: u64,
+        write: bool,
+    ) -> Outcome<Arc<Self>> {
         let count = pages_of(size)?;
 
         let own = dma_export::with(fd, |export: &Export, writable| {
@@ -125,24 +156,32 @@ impl Storage {
 
         match own {
             Ok((_, false)) if write => return Err(BadSection::Denied.into()),
-            Ok((storage, _)) => return storage.part(count),
+            Ok((storage, _)) => return storage.part(holder, count),
             Err(NotOurs::Closed) => return Err(BadSection::Closed.into()),
             Err(NotOurs::Mismatch) => {}
         }
         match Imported::of_fd(fd, count, write) {
             Ok(buffer) => {
                 let buffer = Arc::new(buffer, GFP_KERNEL_ACCOUNT)?;
+                let claim = Self::claim(holder, count, 1)?;
 
-                return Self::new(Backing::DmaBuf(buffer), size);
+                return Self::new(Backing::DmaBuf(buffer), claim, count);
             }
             Err(BadSection::Mismatch) => {}
             Err(bad) => return Err(bad.into()),
         }
-        Self::new(Backing::Section(Shmem::of_fd(fd, count, write)?), size)
+
+        let pages = Shmem::of_fd(fd, count, write, holder.clone())?;
+
+        Self::new(
+            Backing::Section(pages),
+            Self::claim(holder, count, 1)?,
+            count,
+        )
     }
 
     /// The first pages of this storage; all of them are the storage itself.
-    fn part(self: Arc<Self>, count: usize) -> Outcome<Arc<Self>> {
+    fn part(self: Arc<Self>, holder: &Arc<Holder>, count: usize) -> Outcome<Arc<Self>> {
         if count > self.count() {
             return Err(BadSection::TooShort.into());
         }
@@ -157,7 +196,7 @@ impl Storage {
             _ => self,
         };
 
-        Self::new(Backing::Part(whole, count), 0)
+        Self::new(Backing::Part(whole, count), Self::claim(holder, 0, 0)?, 0)
     }
 
     /// The pages, unless they are another driver's.

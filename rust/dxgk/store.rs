@@ -78,6 +78,31 @@ impl Value {
     }
 }
 
+/// An attached file, which somebody pays for.
+pub(crate) struct Attachment {
+    file: ARef<File>,
+    _charge: Charge,
+}
+
+impl Attachment {
+    /// A file that the calling user keeps open; QUOTA_EXCEEDED if there are too many already.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn new(tables: &Tables, file: ARef<File>) -> Outcome<Arc<Self>> {
+        let attachment = Self {
+            file,
+            _charge: charge(tables, Limit::Files, 1)?,
+        };
+
+        Ok(Arc::new(attachment, GFP_KERNEL_ACCOUNT)?)
+    }
+
+    /// The file.
+    pub(crate) fn file(&self) -> &ARef<File> {
+        &self.file
+    }
+}
+
 /// Charges the calling user, as the calls of sections 8 and 10 report it (RES-105).
 pub(super) fn charge(tables: &Tables, limit: Limit, amount: u32) -> Outcome<Charge> {
     let charge = tables.accounts.of_caller()?.charge(limit, amount);
@@ -97,7 +122,7 @@ pub(crate) struct Entry {
     /// Its bytes.
     pub(crate) value: Arc<Value>,
     /// The attached file.
-    pub(crate) file: Option<ARef<File>>,
+    pub(crate) file: Option<Arc<Attachment>>,
 }
 
 impl Entry {
@@ -120,7 +145,7 @@ pub(crate) struct Change {
     /// Its bytes.
     pub(crate) value: Arc<Value>,
     /// The file to attach, if the flags say so.
-    pub(crate) file: Option<ARef<File>>,
+    pub(crate) file: Option<Arc<Attachment>>,
 }
 
 impl Change {

@@ -12,6 +12,11 @@ use super::{
         Member,
         WINDOWS, //
     },
+    holder::{
+        Amounts,
+        Claim,
+        Holder, //
+    },
     storage::{
         CpuAccess,
         Storage, //
@@ -37,6 +42,7 @@ use kernel::{
 struct Counted {
     file: WindowFile,
     _member: Member,
+    _claim: Claim,
 }
 
 /// A mapping in the process.
@@ -83,17 +89,17 @@ impl Window {
         )?)
     }
 
-    /// The address of the mapping, with one more lock.
+    /// The address of the mapping, with one more lock. `holder` is the process.
     ///
     /// Context: an ioctl of the process that the window belongs to, no locks held.
-    pub(crate) fn lock(&self) -> Outcome<usize> {
+    pub(crate) fn lock(&self, holder: &Arc<Holder>) -> Outcome<usize> {
         if let Some(addr) = self.state.lock().relock()? {
             return Ok(addr);
         }
 
         let storage = self.state.lock().live()?.clone();
         let access = storage.begin_cpu_access()?;
-        let file = self.file(&storage)?;
+        let file = self.file(&storage, holder)?;
         let addr = file.file.map().map_err(|error| storage.not_shown(error))?;
         let mut state = self.state.lock();
 
@@ -116,15 +122,20 @@ impl Window {
     }
 
     /// The file to map.
-    fn file(&self, storage: &Arc<Storage>) -> Outcome<Arc<Counted>> {
+    fn file(&self, storage: &Arc<Storage>, holder: &Arc<Holder>) -> Outcome<Arc<Counted>> {
         if let Some(file) = &self.state.lock().file {
             return Ok(file.clone());
         }
 
+        let claim = holder.charge(Amounts {
+            files: 1,
+            ..Amounts::default()
+        })?;
         let fresh = Arc::new(
             Counted {
                 file: WindowFile::new(storage.source(), self.write)?,
                 _member: WINDOWS.enter(),
+                _claim: claim,
             },
             GFP_KERNEL_ACCOUNT,
         )?;

@@ -29,6 +29,7 @@ use crate::{
             Item,
             Parent, //
         },
+        holder::Amounts,
         object::{
             Header,
             Object,
@@ -113,16 +114,15 @@ impl Request<'_> {
     /// The memory of an allocation.
     fn storage(&self, info: &D3DDDI_ALLOCATIONINFO2, size: u64) -> Outcome<Arc<Storage>> {
         let write = !self.has(bits::READ_ONLY);
+        let holder = &self.call.process.holder;
 
         match source(self.flags, info)? {
-            Source::New => Storage::system(size),
-            Source::Caller(address) => {
-                Storage::user(&self.call.process.account, address, size, write)
-            }
+            Source::New => Storage::system(holder, size),
+            Source::Caller(address) => Storage::user(holder, address, size, write),
             Source::Section(value) => {
                 let fd = handle::nt_fd(value).ok_or(Status::INVALID_HANDLE)?;
 
-                Storage::section(fd, size, write)
+                Storage::section(holder, fd, size, write)
             }
         }
     }
@@ -165,9 +165,18 @@ impl Request<'_> {
             read_only: self.has(bits::READ_ONLY),
             driver_data,
         };
+        let claim = self.call.process.holder.charge(Amounts {
+            allocations: 1,
+            ..Amounts::default()
+        })?;
         let storage = self.storage(info, size)?;
 
-        Ok(Allocation::new(description, info.priority(), storage)?)
+        Ok(Allocation::new(
+            claim,
+            description,
+            info.priority(),
+            storage,
+        )?)
     }
 
     /// Makes the container of these allocations and a bundle of it.

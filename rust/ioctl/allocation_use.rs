@@ -47,7 +47,7 @@ pub(super) fn lock<'a>(call: Call<'a>, args: &mut D3DKMT_LOCK2) -> Outcome<Publi
     invalid_if(args.Flags != 0)?;
 
     let allocation = find(call, args.hDevice, args.hAllocation)?;
-    let (address, locked) = allocation.lock()?;
+    let (address, locked) = allocation.lock(&call.process.holder)?;
 
     // CAST: an address has at most 64 bits.
     args.pData = address as u64;

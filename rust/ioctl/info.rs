@@ -16,6 +16,7 @@ use crate::{
         attached::Value,
         store::{
             self,
+            Attachment,
             Change,
             Entry,
             Failed, //
@@ -92,7 +93,10 @@ fn change(target: &Target, item: &opendxg_info_item) -> Outcome<Change> {
         value: Value::new(&target.header().tables, user::read_bytes(item.data, size)?)?,
         file: match item.flags & OPENDXG_INFO_ATTACH_FD {
             0 => None,
-            _ => Some(attachable(item.fd)?),
+            _ => Some(Attachment::new(
+                &target.header().tables,
+                attachable(item.fd)?,
+            )?),
         },
     })
 }
@@ -224,9 +228,11 @@ pub(super) fn get<'a>(from: impl Context, args: &mut opendxg_get_info) -> Outcom
     }
 
     let fd = match &entry.file {
-        Some(file) if args.flags & OPENDXG_GET_FD != 0 => {
-            Some(PendingFd::of_file(file.clone(), handle::LAST_FD, true)?)
-        }
+        Some(file) if args.flags & OPENDXG_GET_FD != 0 => Some(PendingFd::of_file(
+            file.file().clone(),
+            handle::LAST_FD,
+            true,
+        )?),
         _ => None,
     };
 

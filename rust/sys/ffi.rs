@@ -216,7 +216,10 @@ extern "C" {
     pub(super) fn dxg_trace_signal(object: u64, value: u64);
     pub(super) fn dxg_trace_wake(waiter: u64, outcome: u32);
 
+    pub(super) fn dxg_total_pages() -> u64;
+    pub(super) fn dxg_max_files() -> u64;
     pub(super) static dxg_param_name: *const c_char;
+    pub(super) static dxg_param_mode: c_uint;
     pub(super) static dxg_param_adapters: c_uint;
     pub(super) static dxg_param_max_handles: c_uint;
     pub(super) static dxg_param_max_waiters: c_uint;
@@ -229,6 +232,10 @@ extern "C" {
     pub(super) static dxg_param_max_user_store: c_uint;
     pub(super) static dxg_param_max_user_watches: c_uint;
     pub(super) static dxg_param_max_user_wait_elements: c_uint;
+    pub(super) static dxg_param_max_user_allocations: c_uint;
+    pub(super) static dxg_param_max_user_claimed_mb: c_uint;
+    pub(super) static dxg_param_max_user_resident_mb: c_uint;
+    pub(super) static dxg_param_max_user_files: c_uint;
     pub(super) static dxg_param_max_info_entries: c_uint;
     pub(super) static dxg_param_max_info_bytes: c_uint;
     pub(super) static dxg_param_max_info_entry_bytes: c_uint;

@@ -16,6 +16,7 @@ pub(crate) mod group;
 pub(crate) mod mapping;
 pub(crate) mod mm_end;
 pub(crate) mod object_file;
+mod page_slots;
 pub(crate) mod pages;
 pub(crate) mod params;
 pub(crate) mod pinned;

@@ -6,7 +6,9 @@
 //! C declares them. They are written before the module's init runs and never again.
 
 use super::ffi;
+use crate::logic::quota::Machine;
 use kernel::{
+    page::PAGE_SIZE,
     prelude::*,
     sync::atomic::Relaxed, //
 };
@@ -16,6 +18,15 @@ pub(crate) fn name() -> &'static CStr {
     // SAFETY: The parameter is a valid C string, either the default literal or memory that the
     // kernel keeps until the module is gone, and nothing writes it after load (mode 0444).
     unsafe { CStr::from_char_ptr(ffi::dxg_param_name) }
+}
+
+/// Permissions of the device node.
+pub(crate) fn mode() -> u16 {
+    // SAFETY: An aligned integer that nothing writes after load.
+    let mode = unsafe { ffi::dxg_param_mode };
+
+    // CAST: nine bits.
+    (mode & 0o777) as u16
 }
 
 /// Number of software adapters asked for.
@@ -76,6 +87,43 @@ pub(crate) fn max_user_watches() -> u32 {
 pub(crate) fn max_user_wait_elements() -> u32 {
     // SAFETY: An aligned integer that nothing writes after load.
     unsafe { ffi::dxg_param_max_user_wait_elements }
+}
+
+/// How many allocations a user may have.
+pub(crate) fn max_user_allocations() -> u32 {
+    // SAFETY: An aligned integer that nothing writes after load.
+    unsafe { ffi::dxg_param_max_user_allocations }
+}
+
+/// How many pages the allocations of a user may have.
+pub(crate) fn max_user_claimed() -> u32 {
+    // SAFETY: An aligned integer that nothing writes after load.
+    machine().claimed(unsafe { ffi::dxg_param_max_user_claimed_mb })
+}
+
+/// How many pages of allocations may stay in memory for a user.
+pub(crate) fn max_user_resident() -> u32 {
+    // SAFETY: An aligned integer that nothing writes after load.
+    machine().resident(unsafe { ffi::dxg_param_max_user_resident_mb })
+}
+
+/// How many files may be kept open for a user.
+pub(crate) fn max_user_files() -> u32 {
+    // SAFETY: An aligned integer that nothing writes after load.
+    machine().held_files(unsafe { ffi::dxg_param_max_user_files })
+}
+
+/// What the machine has at this moment: memory is plugged, and the limit of files is changed.
+fn machine() -> Machine {
+    // SAFETY: Both only read numbers of the kernel.
+    let (pages, files) = unsafe { (ffi::dxg_total_pages(), ffi::dxg_max_files()) };
+
+    Machine {
+        pages,
+        // CAST: a usize fits 64 bits.
+        page_size: PAGE_SIZE as u64,
+        files,
+    }
 }
 
 /// How many entries the store of an object may have.

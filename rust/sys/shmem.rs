@@ -3,20 +3,18 @@
 //! Memory of a shmem file: one of our own, or a memfd of somebody.
 //!
 //! A page is taken from the file when it is touched first, is charged to the memory cgroup of
-//! whoever touches it, and stays pinned until the memory goes.
+//! whoever touches it, and stays pinned until the memory goes. Somebody pays for each as long.
 
 use super::{
     ffi,
+    page_slots::PageSlots,
     pages::{
         PageRef,
         PageSource,
         MAX_PAGES, //
     }, //
 };
-use core::ptr::{
-    self,
-    NonNull, //
-};
+use core::ptr::NonNull;
 use kernel::{
     bindings,
     error::{
@@ -32,12 +30,11 @@ use kernel::{
     sync::{
         aref::ARef,
         atomic::{
-            Acquire,
             Atomic,
-            Full,
             Relaxed, //
         }, //
-    }, //
+    },
+    types::ScopeGuard, //
 };
 
 /// Why a descriptor is no memory that we take.
@@ -59,6 +56,19 @@ impl From<Error> for BadSection {
         Self::Failed(error)
     }
 }
+
+/// Who pays for pages while they are taken.
+pub(crate) trait Payer: Send + Sync {
+    /// Pays for one page more; false if that is too much.
+    fn take_page(&self) -> bool;
+
+    /// So many have been given back.
+    fn give_back(&self, pages: usize);
+}
+
+/// Over a limit.
+// CAST: a small number.
+const EDQUOT: i32 = bindings::EDQUOT as i32;
 
 /// `FMODE_READ` of a file's mode.
 const FMODE_READ: u32 = 1 << 0;
@@ -83,17 +93,18 @@ impl Drop for Backing {
 ///
 /// # Invariants
 ///
-/// A slot is 0, or the exposed address of a `struct page` that is pinned once for the slot. It
-/// changes from 0 to a page once and never again.
-pub(crate) struct Shmem {
-    slots: KVVec<Atomic<usize>>,
+/// Each page of `slots` is pinned once for its slot, and paid for. There are `taken` of them, unless one
+/// is being taken.
+pub(crate) struct Shmem<P: Payer> {
+    slots: PageSlots,
     taken: Atomic<usize>,
+    payer: P,
     backing: Backing,
 }
 
-impl Shmem {
+impl<P: Payer> Shmem<P> {
     /// Zeroed memory. Takes no pages yet, but makes sure that there will be enough.
-    pub(crate) fn new(count: usize) -> Result<Self> {
+    pub(crate) fn new(count: usize, payer: P) -> Result<Self> {
         let size = count.checked_mul(PAGE_SIZE).ok_or(ENOMEM)?;
         // SAFETY: May be called by any task; the result is an error or owns a reference.
         let file = from_err_ptr(unsafe { ffi::dxg_shmem_new(size as u64) })?;
@@ -107,6 +118,7 @@ impl Shmem {
                 claimed: false,
             },
             count,
+            payer,
         )
     }
 
@@ -117,6 +129,7 @@ impl Shmem {
         fd: u32,
         count: usize,
         write: bool,
+        payer: P,
     ) -> core::result::Result<Self, BadSection> {
         let file = LocalFile::fget(fd).map_err(|_| BadSection::Closed)?;
 
@@ -149,22 +162,17 @@ impl Shmem {
             claimed: write,
         };
 
-        Ok(Self::over(backing, count)?)
+        Ok(Self::over(backing, count, payer)?)
     }
 
-    fn over(backing: Backing, count: usize) -> Result<Self> {
+    fn over(backing: Backing, count: usize, payer: P) -> Result<Self> {
         if count > MAX_PAGES {
             return Err(ENOMEM);
         }
-
-        let mut slots = KVVec::with_capacity(count, GFP_KERNEL_ACCOUNT)?;
-
-        for _ in 0..count {
-            slots.push(Atomic::new(0), GFP_KERNEL_ACCOUNT)?;
-        }
         Ok(Self {
-            slots,
+            slots: PageSlots::new(count)?,
             taken: Atomic::new(0),
+            payer,
             backing,
         })
     }
@@ -174,65 +182,71 @@ impl Shmem {
         self.taken.load(Relaxed)
     }
 
-    /// Takes a page from the file and puts it into its empty slot.
-    fn take(&self, index: usize, slot: &Atomic<usize>) -> Result<NonNull<bindings::page>> {
+    /// Takes a page from the file and puts it into its slot, which is empty as far as we know.
+    fn take(&self, index: usize) -> Result<NonNull<bindings::page>> {
+        if !self.payer.take_page() {
+            // Not ENOMEM, for which the kernel would try a page fault again for ever.
+            return Err(Error::from_errno(-EDQUOT));
+        }
+
+        let unpaid = ScopeGuard::new(|| self.payer.give_back(1));
         // SAFETY: The file is an open shmem file; the result is an error or owns a pin.
         let fresh = unsafe { ffi::dxg_shmem_pin(self.backing.file.as_ptr(), index) };
         let fresh = NonNull::new(from_err_ptr(fresh)?).ok_or(EINVAL)?;
+        // INVARIANT: The slot takes the pin over, which is paid for.
+        let placed = self.slots.put(index, fresh);
 
-        // INVARIANT: The slot was empty and takes the pin over.
-        match slot.cmpxchg(0, fresh.as_ptr().expose_provenance(), Full) {
-            Ok(_) => {
+        if !matches!(placed, Ok(Ok(()))) {
+            // SAFETY: The pin is ours, and nobody has seen it.
+            unsafe { ffi::dxg_shmem_unpin(fresh.as_ptr()) };
+        }
+        match placed? {
+            Ok(()) => {
+                unpaid.dismiss();
                 self.taken.fetch_add(1, Relaxed);
                 Ok(fresh)
             }
-            Err(known) => {
-                // SAFETY: The pin is ours, and nobody has seen it.
-                unsafe { ffi::dxg_shmem_unpin(fresh.as_ptr()) };
-                page_at(known).ok_or(EINVAL)
-            }
+            Err(known) => Ok(known),
         }
     }
 }
 
-fn page_at(slot: usize) -> Option<NonNull<bindings::page>> {
-    NonNull::new(ptr::with_exposed_provenance_mut(slot))
-}
-
-impl PageSource for Shmem {
+impl<P: Payer> PageSource for Shmem<P> {
     fn count(&self) -> usize {
-        self.slots.len()
+        self.slots.count()
     }
 
     fn page(&self, index: usize) -> Result<PageRef<'_>> {
-        let slot = self.slots.get(index).ok_or(EINVAL)?;
-
+        if index >= self.count() {
+            return Err(EINVAL);
+        }
         if let Some(page) = self.present(index) {
             return Ok(page);
         }
 
-        let page = self.take(index, slot)?;
+        let page = self.take(index)?;
 
         // SAFETY: By the type invariant the page stays pinned as long as `self` lives.
         Ok(unsafe { PageRef::new(page) })
     }
 
     fn present(&self, index: usize) -> Option<PageRef<'_>> {
-        // ORDERING: pairs with the exchange in `take`; the page was made ready before.
-        let page = page_at(self.slots.get(index)?.load(Acquire))?;
+        let page = self.slots.get(index)?;
 
         // SAFETY: By the type invariant the page stays pinned as long as `self` lives.
         Some(unsafe { PageRef::new(page) })
     }
 }
 
-impl Drop for Shmem {
+impl<P: Payer> Drop for Shmem<P> {
     fn drop(&mut self) {
-        for slot in &self.slots {
-            if let Some(page) = page_at(slot.load(Relaxed)) {
-                // SAFETY: By the type invariant the slot owns a pin; nobody looks at it again.
-                unsafe { ffi::dxg_shmem_unpin(page.as_ptr()) };
-            }
+        let mut given_back = 0;
+
+        for page in self.slots.pages() {
+            // SAFETY: By the type invariant the slot owns a pin; nobody looks at it again.
+            unsafe { ffi::dxg_shmem_unpin(page.as_ptr()) };
+            given_back += 1;
         }
+        self.payer.give_back(given_back);
     }
 }

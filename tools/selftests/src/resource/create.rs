@@ -155,10 +155,14 @@ impl Create {
     /// Runs the call with an argument of [`Create::argument`] that was changed.
     #[track_caller]
     pub fn run_argument(&mut self, arg: &mut D3DKMT_CREATEALLOCATION) -> Outcome<Bundle> {
-        let raw = fixture::raw()?;
-        succeeds(&raw, arg)?;
+        succeeds(&fixture::raw()?, arg)?;
+        self.adopt(arg)
+    }
+
+    /// What a call with this argument has made.
+    pub fn adopt(&self, arg: &D3DKMT_CREATEALLOCATION) -> Outcome<Bundle> {
         Ok(Bundle {
-            raw,
+            raw: fixture::raw()?,
             keep: self.device.clone(),
             device: self.device.handle().0,
             resource: if self.flags & flags::RESOURCE != 0 {
