@@ -10,7 +10,8 @@
 
 use super::{
     ffi,
-    object_file::EMPTY, //
+    object_file::EMPTY,
+    params, //
 };
 use crate::compat;
 use core::ptr::NonNull;
@@ -35,9 +36,6 @@ use kernel::{
     },
     types::ForeignOwnable, //
 };
-
-/// Everybody may open the node; what they may do is decided per object (abi.md section 1).
-const MODE: u16 = 0o666;
 
 /// The kind of file behind a node.
 pub(crate) trait OpenDevice: Send + Sync + Sized + 'static {
@@ -105,8 +103,9 @@ impl<T: OpenDevice> Registration<T> {
         let operations = (&raw const *table).cast::<bindings::file_operations>();
         // SAFETY: The name is copied during the call. The table is complete, has a place of its own on
         // the heap, and stays longer than the node.
-        let node =
-            from_err_ptr(unsafe { ffi::dxg_node_add(name.as_char_ptr(), MODE, operations) })?;
+        let node = from_err_ptr(unsafe {
+            ffi::dxg_node_add(name.as_char_ptr(), params::mode(), operations)
+        })?;
 
         Ok(Self {
             _node: Node(NonNull::new(node).ok_or(ENOMEM)?),

@@ -160,6 +160,19 @@ fn busy(parameters: &str) -> Outcome {
     Ok(())
 }
 
+/// The administrator may say who opens the node.
+fn node_mode(parameters: &str) -> Outcome {
+    use std::os::unix::fs::PermissionsExt;
+    for (given, expected) in [("mode=0640", 0o640), ("", 0o666)] {
+        module::unload()?;
+        module::load(&format!("{parameters} {given}"))?;
+        selftests::time::eventually("the node is there", || Dxg::open().is_ok())?;
+        let node = std::fs::metadata(Dxg::open()?.path())?;
+        ensure_eq!(node.permissions().mode() & 0o777, expected, "{given}");
+    }
+    Ok(())
+}
+
 /// All tests, with the outcome of each. The node is not open before the first and after the last.
 fn outcomes() -> Vec<(&'static str, Outcome)> {
     let names = [
@@ -169,6 +182,7 @@ fn outcomes() -> Vec<(&'static str, Outcome)> {
         "L9 the module stays while a process has only a mapping, and goes after its end",
         "RES-110 the module stays while a dma-buf is open, mapped or used by another driver",
         "RES-110 the module stays while a weak reference or a watch is open",
+        "M1 the mode of the node is a parameter",
         "L10 the module goes right after its users were killed, again and again",
     ];
     if !module::is_replaceable() {
@@ -189,6 +203,7 @@ fn outcomes() -> Vec<(&'static str, Outcome)> {
         then_free(mapping()),
         then_free(dma_buf()),
         then_free(weak_and_watch()),
+        node_mode(&parameters),
         busy(&parameters),
     ];
     names.into_iter().zip(outcomes).collect()
