@@ -8,7 +8,7 @@
 //!
 //! A registration keeps its object. Unregistering waits for the callback if it runs, except inside it.
 
-use core::ffi::{c_int, c_void};
+use core::ffi::c_void;
 use core::mem::MaybeUninit;
 use core::ptr::null_mut;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -248,10 +248,6 @@ impl Notifier {
             .position(|it| it.cookie == cookie)
             .ok_or(HResult::E_INVALIDARG)?;
         let registration = inner.registrations.swap_remove(index);
-        if inner.registrations.is_empty() {
-            // Unloading the library leaves no memory behind.
-            inner.registrations = Vec::new();
-        }
         self.changed.notify_all();
         // SAFETY: always sound.
         let this = unsafe { libc::pthread_self() };
@@ -352,9 +348,9 @@ extern "C" fn thread_main(_: *mut c_void) -> *mut c_void {
     null_mut()
 }
 
-/// Starts the thread, which gets no signals: handlers of the program run in the program's threads.
+/// Starts the thread, which gets no signals: handlers of the program run in the program's threads. The program
+/// may close the library while the thread ends, because the library is never unloaded.
 fn start_thread() -> Result<(), HResult> {
-    stay_loaded();
     let (mut all, mut before) = (MaybeUninit::uninit(), MaybeUninit::uninit());
     let mut thread = MaybeUninit::uninit();
     // SAFETY: live variables; `before` is written before it is read; a thread that was made is detached once.
@@ -374,32 +370,6 @@ fn start_thread() -> Result<(), HResult> {
         Ok(())
     } else {
         Err(HResult::E_OUTOFMEMORY)
-    }
-}
-
-/// `RTLD_NODELETE`.
-const NO_DELETE: c_int = 0x1000;
-
-/// Keeps the library loaded from now on: when the last callback is unregistered the thread still has a few
-/// instructions to go, and the program may unload the library at once.
-fn stay_loaded() {
-    let mut place = MaybeUninit::<libc::Dl_info>::zeroed();
-    let here = (stay_loaded as fn()) as *const c_void;
-    // SAFETY: an address in this library, and a live variable, which was zeroed.
-    let place = unsafe {
-        libc::dladdr(here, place.as_mut_ptr());
-        place.assume_init()
-    };
-    if place.dli_fname.is_null() {
-        return;
-    }
-    // SAFETY: the name of a loaded file; what is opened is closed.
-    unsafe {
-        let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD | NO_DELETE;
-        let library = libc::dlopen(place.dli_fname, flags);
-        if !library.is_null() {
-            libc::dlclose(library);
-        }
     }
 }
 

@@ -85,9 +85,5 @@ impl Roster {
     pub(super) fn forget(&self, adapter: NonNull<Object<Adapter>>) {
         let mut held = self.lock();
         held.retain(|it| it.0 != adapter);
-        if held.is_empty() {
-            // Unloading the library leaves no memory behind.
-            *held = Vec::new();
-        }
     }
 }

@@ -87,7 +87,7 @@ extern "C" fn begin_anew() {
 pub(super) fn prepare_for_fork() -> Result<(), HResult> {
     static PREPARED: AtomicBool = AtomicBool::new(false);
     if !PREPARED.swap(true, Ordering::Relaxed) {
-        // SAFETY: functions that live as long as the library; unloading takes them away.
+        // SAFETY: functions that live as long as the process: the library is never unloaded.
         let refused = unsafe {
             pthread_atfork(
                 Some(hold_background),
