@@ -30,6 +30,10 @@ test: ## run all tests: on the host, then in a virtual machine on KERNEL
 test-host: ## run the tests that need no virtual machine
 	@tools/env/test $(KERNEL) host
 
+.PHONY: miri
+miri: ## run the rules and the client crate under Miri, where a toolchain of the host has it
+	@tools/host/check miri
+
 .PHONY: test-vm
 test-vm: ## run the tests in the virtual machine
 	@tools/env/test $(KERNEL) vm

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Keyed mutexes: whoever releases says with a key who may go on.
 
+use core::marker::PhantomData;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -95,6 +96,21 @@ impl KeyedMutex {
         acquired(answer?)
     }
 
+    /// As [`acquire`](Self::acquire), with a guard: what fails or panics while the mutex is held gives it back as it
+    /// was. TIMEOUT and ABANDONED are errors here.
+    pub fn lock(&self, key: u64, timeout: Timeout) -> Result<KeyedMutexGuard<'_>> {
+        match self.acquire(key, timeout)? {
+            Acquired::Owned(fence_value) => Ok(KeyedMutexGuard {
+                mutex: self,
+                key,
+                fence_value,
+                _of_this_thread: PhantomData,
+            }),
+            Acquired::TimedOut => Err(Status::TIMEOUT.into()),
+            Acquired::Abandoned => Err(Status::ABANDONED.into()),
+        }
+    }
+
     /// As [`acquire`](Self::acquire), and reads the private data, for which the buffer must be large
     /// enough.
     pub fn acquire_with_data(
@@ -141,6 +157,39 @@ impl KeyedMutex {
     /// Gives the handle away: nobody destroys it until the process ends.
     pub fn into_raw(self) -> LocalHandle {
         self.owned.into_raw()
+    }
+}
+
+/// A keyed mutex that the calling thread has. Dropped without [`release`](Self::release) it is released with the key
+/// and the fence value with which it was acquired, as if nobody had had it.
+#[derive(Debug)]
+#[must_use = "the mutex is released when the guard is dropped"]
+pub struct KeyedMutexGuard<'a> {
+    mutex: &'a KeyedMutex,
+    key: u64,
+    fence_value: u64,
+    /// Only the thread that acquired the mutex releases it.
+    _of_this_thread: PhantomData<*const ()>,
+}
+
+impl KeyedMutexGuard<'_> {
+    /// The fence value of the last release.
+    pub fn fence_value(&self) -> u64 {
+        self.fence_value
+    }
+
+    /// Gives the mutex to who waits for `key`.
+    pub fn release(self, key: u64, fence_value: u64) -> Result<()> {
+        let mutex = self.mutex;
+        core::mem::forget(self);
+        mutex.release(key, fence_value)
+    }
+}
+
+impl Drop for KeyedMutexGuard<'_> {
+    fn drop(&mut self) {
+        // Refused when the handle was destroyed meanwhile, which has abandoned the mutex.
+        let _ = self.mutex.release(self.key, self.fence_value);
     }
 }
 

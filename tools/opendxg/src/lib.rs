@@ -132,7 +132,7 @@ pub use event::{EventFd, FencePoint};
 pub use fence::{FenceValues, MonitoredFence, SignalFlags};
 pub use guid::{Guid, ParseGuidError};
 pub use handle::{GlobalHandle, LocalHandle, NtHandle};
-pub use keyed_mutex::{Acquired, KeyedMutex, Timeout};
+pub use keyed_mutex::{Acquired, KeyedMutex, KeyedMutexGuard, Timeout};
 pub use node::Protocol;
 pub use object::{AnyObject, Object, ObjectInfo, ObjectKind, ObjectRef, Target};
 pub use pages::Pages;

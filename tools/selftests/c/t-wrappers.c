@@ -227,6 +227,84 @@ static int test_device(void)
 	return 0;
 }
 
+/* Handles on two devices, one of which ends: before and after the handle that was set. */
+static int test_two_devices(void)
+{
+	int last;
+
+	for (last = 0; last < 2; last++) {
+		struct opendxg_open_weak weak = { .handle_type = OPENDXG_HANDLE_LOCAL };
+		struct opendxg_resolve_weak resolve = { 0 };
+		D3DKMT_DESTROYDEVICE destroy = { 0 };
+		D3DKMT_HANDLE other;
+		struct texture texture;
+
+		if (make_device(&other) || create(&texture, device))
+			return -1;
+		weak.handle = texture.resource;
+		REQUIRE_SUCCESS(opendxg_open_weak(&weak));
+		resolve.fd = weak.fd;
+		resolve.device = other;
+		REQUIRE_SUCCESS(opendxg_resolve_weak(&resolve));
+		REQUIRE_SUCCESS(opendxg_set_cleanup(texture.resource, clean, &texture));
+		destroy.hDevice = other;
+		if (last) {
+			REQUIRE_SUCCESS(destroy_resource(texture.resource));
+			REQUIRE_EQUAL(cleaned(&texture), 0);
+			REQUIRE_SUCCESS(D3DKMTDestroyDevice(&destroy));
+		} else {
+			REQUIRE_SUCCESS(D3DKMTDestroyDevice(&destroy));
+			REQUIRE_EQUAL(cleaned(&texture), 0);
+			REQUIRE_SUCCESS(destroy_resource(texture.resource));
+		}
+		REQUIRE_EQUAL(cleaned(&texture), 1);
+		close(weak.fd);
+	}
+	return 0;
+}
+
+/* More containers in one call than are looked after one by one. */
+static int test_many(void)
+{
+	enum { MANY = 100 };
+	struct opendxg_allocation_data data = {
+		.magic = OPENDXG_ALLOCATION_MAGIC,
+		.version = 1,
+		.size = SIZE,
+		.width = SIZE,
+		.pitch = SIZE,
+		.height = 1,
+	};
+	D3DDDI_ALLOCATIONINFO2 infos[MANY] = { 0 };
+	D3DKMT_HANDLE handles[MANY];
+	struct texture textures[MANY] = { 0 };
+	D3DKMT_CREATEALLOCATION create = {
+		.hDevice = device,
+		.NumAllocations = MANY,
+		.pAllocationInfo2 = (uintptr_t)infos,
+	};
+	D3DKMT_DESTROYALLOCATION2 destroy = {
+		.hDevice = device,
+		.phAllocationList = (uintptr_t)handles,
+		.AllocationCount = MANY,
+	};
+	int i;
+
+	for (i = 0; i < MANY; i++) {
+		infos[i].pPrivateDriverData = (uintptr_t)&data;
+		infos[i].PrivateDriverDataSize = sizeof(data);
+	}
+	REQUIRE_SUCCESS(D3DKMTCreateAllocation2(&create));
+	for (i = 0; i < MANY; i++) {
+		handles[i] = infos[i].hAllocation;
+		REQUIRE_SUCCESS(opendxg_set_cleanup(handles[i], clean, &textures[i]));
+	}
+	REQUIRE_SUCCESS(D3DKMTDestroyAllocation2(&destroy));
+	for (i = 0; i < MANY; i++)
+		REQUIRE_EQUAL(cleaned(&textures[i]), 1);
+	return 0;
+}
+
 /* A forked child has handles of its own and no cleanup functions. */
 static int test_fork(void)
 {
@@ -299,6 +377,8 @@ static const struct tap_test tests[] = {
 	{ "RES-76 descriptors do not count", test_descriptors },
 	{ "RES-76 a cleanup function may use the library", test_reentry },
 	{ "RES-76 the end of the device is the end of its handles", test_device },
+	{ "H3 RES-76 handles on two devices, one device ends", test_two_devices },
+	{ "H3 RES-76 a hundred containers end in one call", test_many },
 	{ "RES-76 a forked child has no cleanup functions", test_fork },
 	{ "RES-76 RES-85 the last two handles at once, one cleanup", test_race },
 };

@@ -72,6 +72,10 @@ DXG_NTSTATUS opendxg_fence_point(struct opendxg_fence_point *args);
  * the library. Only calls through this library are noticed. It is not run when
  * the process ends, and a forked child has none.
  *
+ * An exception must not leave the function: it would end the process. Where a
+ * signal handler destroys handles, the function runs in the handler. This
+ * function itself must not be called in one.
+ *
  * An outer object that wraps a container (a texture of a graphics API around a
  * resource) keeps no count of its own: its references are local handles of the
  * container or of its parts, and the function is its destructor.
