@@ -7,6 +7,7 @@
 use super::{
     address_space::AddressSpace,
     allocation::Allocation,
+    global_table::Unpublished,
     object::{
         Object,
         Strong, //
@@ -129,7 +130,7 @@ impl Bundle {
     }
 
     /// Gives the container a global handle, which still has to be published.
-    pub(crate) fn name_globally(&self) -> Result<u32> {
+    pub(crate) fn name_globally(&self) -> Result<Unpublished> {
         self.strong.name_globally()
     }
 

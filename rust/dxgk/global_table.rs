@@ -56,6 +56,20 @@ struct Entry {
     _charge: Charge,
 }
 
+/// A number that was taken for an object and does not resolve yet.
+#[derive(Clone, Copy)]
+pub(crate) struct Unpublished {
+    handle: u32,
+    object: u64,
+}
+
+impl Unpublished {
+    /// The number.
+    pub(crate) fn handle(&self) -> u32 {
+        self.handle
+    }
+}
+
 /// See the module.
 #[pin_data]
 pub(crate) struct GlobalTable {
@@ -75,7 +89,7 @@ impl GlobalTable {
     /// Takes a random free number for `object`. It does not resolve before it is published.
     ///
     /// Context: may sleep, no locks held.
-    pub(crate) fn reserve(&self, object: &Object) -> Result<u32> {
+    pub(crate) fn reserve(&self, object: &Object) -> Result<Unpublished> {
         let entry = Entry {
             handle: 0,
             object: object.clone(),
@@ -107,20 +121,23 @@ impl GlobalTable {
             link.key = index;
             link.value.handle = handle;
             entries.put(link);
-            return Ok(handle);
+            return Ok(Unpublished {
+                handle,
+                object: object.header().id(),
+            });
         }
     }
 
     /// Makes a reserved number resolve.
-    pub(crate) fn publish(&self, global: u32) {
-        let Some((index, _)) = handle::global_parts(global) else {
+    pub(crate) fn publish(&self, global: Unpublished) {
+        let Some((index, _)) = handle::global_parts(global.handle) else {
             return;
         };
 
-        // The object may have been destroyed already, by a guess of its local handle, and the index
+        // The object may have been destroyed already, by a guess of its local handle, and the number
         // may be somebody else's.
         if let Some(entry) = self.entries.lock().get_mut(index) {
-            entry.published |= entry.handle == global;
+            entry.published |= entry.object.header().id() == global.object;
         }
     }
 

@@ -16,6 +16,7 @@ use super::{
         Identified,
         Kind, //
     },
+    global_table::Unpublished,
     keyed_mutex::KeyedMutex,
     legacy_sync::LegacySync,
     monitored_fence::MonitoredFence,
@@ -249,13 +250,15 @@ impl Strong {
     }
 
     /// Gives the object a global handle, which still has to be published.
-    pub(crate) fn name_globally(&self) -> Result<u32> {
+    pub(crate) fn name_globally(&self) -> Result<Unpublished> {
         let header = self.object.header();
-        let handle = header.tables.globals.reserve(&self.object)?;
+        let global = header.tables.globals.reserve(&self.object)?;
 
         // A failure from here on drops this reference, which takes the handle back.
-        header.global.store(handle, kernel::sync::atomic::Release);
-        Ok(handle)
+        header
+            .global
+            .store(global.handle(), kernel::sync::atomic::Release);
+        Ok(global)
     }
 }
 

@@ -363,7 +363,7 @@ pub(super) fn create<'a>(
                 shortage(bundle.resource().header.attached.set_blob(value))?;
             }
             if request.sharing() == Sharing::Global {
-                handles.global = bundle.name_globally()?;
+                handles.global = Some(bundle.name_globally()?);
             }
             args.hResource =
                 handles.reserve(Item::Resource(bundle.clone()), Some(&request.parent))?;
@@ -394,7 +394,7 @@ pub(super) fn create<'a>(
     {
         user::write(entry, &number)?;
     }
-    args.hGlobalShare = handles.global;
+    args.hGlobalShare = handles.global.map_or(0, |global| global.handle());
 
     // Whether every entry has new memory, which is zero.
     let zeroed = infos

@@ -6,6 +6,7 @@ use super::Call;
 use crate::{
     dxgk::{
         bundle::Added,
+        global_table::Unpublished,
         handle_table::{
             Item,
             Parent,
@@ -20,8 +21,8 @@ use kernel::prelude::*;
 pub(super) struct Handles<'a> {
     call: Call<'a>,
     reserved: KVVec<Reserved<'a>>,
-    /// Global handle of the same object, or 0.
-    pub(super) global: u32,
+    /// Global handle of the same object, if it gets one.
+    pub(super) global: Option<Unpublished>,
     /// What the bundle of a resource gets. Goes after the handles.
     pub(super) added: Option<Added>,
 }
@@ -32,7 +33,7 @@ impl<'a> Handles<'a> {
         Ok(Self {
             call,
             reserved: KVVec::with_capacity(count, GFP_KERNEL_ACCOUNT)?,
-            global: 0,
+            global: None,
             added: None,
         })
     }
@@ -66,8 +67,8 @@ impl<'a> Handles<'a> {
                 let _gone = table.destroy(number, |item| matches!(item, Item::Allocation(_)));
             }
         }
-        if self.global != 0 {
-            self.call.driver.tables.globals.publish(self.global);
+        if let Some(global) = self.global {
+            self.call.driver.tables.globals.publish(global);
         }
     }
 }

@@ -154,7 +154,7 @@ fn make<'a>(call: Call<'a>, key: u64, nt: bool, data: Data) -> Outcome<Created<'
         shortage(mutex.header.attached.set_blob(value))?;
     }
 
-    let global = if nt { 0 } else { strong.name_globally()? };
+    let global = (!nt).then(|| strong.name_globally()).transpose()?;
     let access = access::Type::Resource.all();
     let (opening, _) = Opening::new(strong, Rights::from_flags(0), access, &call.process.space)?;
     let reserved = call
@@ -164,11 +164,11 @@ fn make<'a>(call: Call<'a>, key: u64, nt: bool, data: Data) -> Outcome<Created<'
     let local = reserved.handle();
 
     Ok((
-        global,
+        global.map_or(0, |global| global.handle()),
         local,
         match global {
-            0 => Publish::Handle(reserved),
-            global => Publish::Named(reserved, global),
+            None => Publish::Handle(reserved),
+            Some(global) => Publish::Named(reserved, global),
         },
     ))
 }

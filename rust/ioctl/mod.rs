@@ -39,6 +39,7 @@ use target::Context;
 use crate::{
     dxgk::{
         driver::Driver,
+        global_table::Unpublished,
         handle_table::Reserved,
         keyed_mutex::Acquired,
         open_allocation::Locked,
@@ -99,7 +100,7 @@ enum Publish<'a> {
     /// Several local handles.
     Handles(Handles<'a>),
     /// One local handle and a global handle for the same object.
-    Named(Reserved<'a>, u32),
+    Named(Reserved<'a>, Unpublished),
     /// A file descriptor.
     Fd(PendingFd),
     /// A lock of an allocation.

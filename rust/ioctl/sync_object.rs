@@ -85,8 +85,8 @@ pub(super) fn create<'a>(
     let parent = call.process.handles.parent(args.hDevice)?;
     let (strong, mut addr) = make(call, &parent, info, sharing)?;
     let global = match sharing {
-        Sharing::Global => strong.name_globally()?,
-        Sharing::Private | Sharing::Nt => 0,
+        Sharing::Global => Some(strong.name_globally()?),
+        Sharing::Private | Sharing::Nt => None,
     };
     let rights = Rights::from_flags(info.Flags);
     let (opening, shared_addr) = Opening::new(strong, rights, access::ALL, &call.process.space)?;
@@ -103,12 +103,12 @@ pub(super) fn create<'a>(
         info.set_addresses(addr as u64, 0);
     }
     if info.Flags & bits::SHARED != 0 {
-        info.SharedHandle = global;
+        info.SharedHandle = global.map_or(0, |global| global.handle());
     }
     args.hSyncObject = reserved.handle();
     Ok(match global {
-        0 => Publish::Handle(reserved),
-        global => Publish::Named(reserved, global),
+        None => Publish::Handle(reserved),
+        Some(global) => Publish::Named(reserved, global),
     })
 }
 
