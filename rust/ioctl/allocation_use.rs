@@ -70,15 +70,17 @@ pub(super) fn invalidate_cache(call: Call<'_>, args: &D3DKMT_INVALIDATECACHE) ->
     Ok(())
 }
 
-/// The allocations that a resource or a list names: exactly one of the two is given (MEM-9). And how
-/// many elements the caller's array has: one for a resource.
-fn chosen(
-    call: Call<'_>,
-    device: u32,
-    resource: u32,
-    list: u64,
-    count: u32,
-) -> Outcome<(KVVec<Arc<Allocation>>, usize)> {
+/// What a call on several allocations is about.
+struct Chosen {
+    allocations: KVVec<Arc<Allocation>>,
+    /// How many elements the caller's array has: one for a resource.
+    count: usize,
+    /// Whether all handles may write (RES-35).
+    may_write: bool,
+}
+
+/// The allocations that a resource or a list names: exactly one of the two is given (MEM-9).
+fn chosen(call: Call<'_>, device: u32, resource: u32, list: u64, count: u32) -> Outcome<Chosen> {
     let table = &call.process.handles;
 
     table.device(device)?;
@@ -88,7 +90,11 @@ fn chosen(
         let found = table.resource(resource)?;
 
         invalid_if(found.device.is_some_and(|own| own != device))?;
-        return Ok((found.what.resource().allocations()?, 1));
+        return Ok(Chosen {
+            allocations: found.what.resource().allocations()?,
+            count: 1,
+            may_write: found.what.may_write(),
+        });
     }
     invalid_if(list == 0 || count == 0 || count > MAX_ALLOCATIONS)?;
 
@@ -96,18 +102,26 @@ fn chosen(
     let mut handles = KVVec::from_elem(0u32, count as usize, GFP_KERNEL_ACCOUNT)?;
     let mut allocations = KVVec::with_capacity(handles.len(), GFP_KERNEL_ACCOUNT)?;
 
+    let mut may_write = true;
+
     user::read_slice(list, &mut handles)?;
     for handle in &handles {
         let opened = find(call, device, *handle)?;
 
+        may_write &= opened.bundle.may_write();
         allocations.push(opened.allocation.clone(), GFP_KERNEL_ACCOUNT)?;
     }
-    Ok((allocations, handles.len()))
+    Ok(Chosen {
+        allocations,
+        count: handles.len(),
+        may_write,
+    })
 }
 
-/// nr 0x2e. With a resource there is one priority for all.
+/// nr 0x2e. With a resource there is one priority for all. It changes what others share, which takes the
+/// right to write.
 pub(super) fn set_priority(call: Call<'_>, args: &D3DKMT_SETALLOCATIONPRIORITY) -> Outcome {
-    let (allocations, count) = chosen(
+    let chosen = chosen(
         call,
         args.hDevice,
         args.hResource,
@@ -116,11 +130,14 @@ pub(super) fn set_priority(call: Call<'_>, args: &D3DKMT_SETALLOCATIONPRIORITY) 
     )?;
 
     invalid_if(args.pPriorities == 0)?;
+    if !chosen.may_write {
+        return Err(Status::ACCESS_DENIED.into());
+    }
 
-    let mut priorities = KVVec::from_elem(0u32, count, GFP_KERNEL_ACCOUNT)?;
+    let mut priorities = KVVec::from_elem(0u32, chosen.count, GFP_KERNEL_ACCOUNT)?;
 
     user::read_slice(args.pPriorities, &mut priorities)?;
-    for (allocation, priority) in allocations.iter().zip(priorities.iter().cycle()) {
+    for (allocation, priority) in chosen.allocations.iter().zip(priorities.iter().cycle()) {
         allocation.priority.store(*priority, Relaxed);
     }
     Ok(())
@@ -128,7 +145,9 @@ pub(super) fn set_priority(call: Call<'_>, args: &D3DKMT_SETALLOCATIONPRIORITY) 
 
 /// nr 0x3c. With a resource there is one answer, that of its first allocation.
 pub(super) fn priority(call: Call<'_>, args: &D3DKMT_GETALLOCATIONPRIORITY) -> Outcome {
-    let (allocations, count) = chosen(
+    let Chosen {
+        allocations, count, ..
+    } = chosen(
         call,
         args.hDevice,
         args.hResource,
@@ -148,7 +167,7 @@ pub(super) fn priority(call: Call<'_>, args: &D3DKMT_GETALLOCATIONPRIORITY) -> O
 /// nr 0x2a. There is no memory segment: everything is in system memory. With a resource there is
 /// one answer.
 pub(super) fn residency(call: Call<'_>, args: &D3DKMT_QUERYALLOCATIONRESIDENCY) -> Outcome {
-    let (_, count) = chosen(
+    let Chosen { count, .. } = chosen(
         call,
         args.hDevice,
         args.hResource,

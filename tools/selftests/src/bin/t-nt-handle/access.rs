@@ -171,6 +171,17 @@ fn read_only() -> Outcome {
     escape.hContext = opened.handle();
     (escape.pPrivateDriverData, escape.PrivateDriverDataSize) = (bytes.as_ptr() as u64, 4);
     fails_with(client.call(&mut escape), denied)?;
+    let priority = D3DDDI_ALLOCATIONPRIORITY_MAXIMUM;
+    let mut arg = D3DKMT_SETALLOCATIONPRIORITY::zeroed();
+    (arg.hDevice, arg.pPriorities) = (client.device_handle(), (&raw const priority) as u64);
+    arg.hResource = opened.handle();
+    fails_with(client.call(&mut arg), denied)?;
+    (arg.hResource, arg.AllocationCount) = (0, 1);
+    arg.phAllocationList = (&raw const allocation) as u64;
+    fails_with(client.call(&mut arg), denied)?;
+    let own = resource.allocations()[0];
+    arg.phAllocationList = (&raw const own) as u64;
+    client.call(&mut arg)?;
     // The right to write goes no further than the handle it came with.
     let duplicate = client.dup_local(resource.what(), opened.handle())?;
     fails_with(client.set(duplicate.target(), key(1), 0, b"x"), denied)?;
