@@ -86,21 +86,9 @@ impl OpenDevice for OpenFile {
         seq_print!(m, "dxg-process-handles:\t{}\n", process.handles.count());
         seq_print!(m, "dxg-process-waiters:\t{}\n", process.waits.count());
         process.holder.show(m);
-        for (name, gauge) in [
-            ("processes", &census::PROCESSES),
-            ("objects", &census::OBJECTS),
-            ("handles", &census::HANDLES),
-            ("waiters", &census::WAITERS),
-            ("pages", &census::PAGES),
-            ("shares", &census::SHARES),
-            ("bytes", &census::BYTES),
-            ("dmabufs", &census::DMABUFS),
-            ("windows", &census::WINDOWS),
-            ("notices", &census::NOTICES),
-            ("values", &census::VALUES),
-            ("retiring", &census::RETIRING),
-        ] {
-            seq_print!(m, "dxg-total-{}:\t{}\n", name, gauge.get());
+        // What all users do together is for those who may look at each of them.
+        if Credentials::caller_may_inspect_all() {
+            show_totals(m);
         }
         // Handles, ids and keys are for those who might have opened the file (RES-15).
         if Credentials::of_caller().may_inspect(&self.opener) {
@@ -108,5 +96,24 @@ impl OpenDevice for OpenFile {
             process.account.show(m);
             process.handles.show(m);
         }
+    }
+}
+
+fn show_totals(m: &SeqFile) {
+    for (name, gauge) in [
+        ("processes", &census::PROCESSES),
+        ("objects", &census::OBJECTS),
+        ("handles", &census::HANDLES),
+        ("waiters", &census::WAITERS),
+        ("pages", &census::PAGES),
+        ("shares", &census::SHARES),
+        ("bytes", &census::BYTES),
+        ("dmabufs", &census::DMABUFS),
+        ("windows", &census::WINDOWS),
+        ("notices", &census::NOTICES),
+        ("values", &census::VALUES),
+        ("retiring", &census::RETIRING),
+    ] {
+        seq_print!(m, "dxg-total-{}:\t{}\n", name, gauge.get());
     }
 }

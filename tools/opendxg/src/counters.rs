@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use crate::{Error, Result};
 
 /// What is alive in the driver. Two equal readings around a piece of work prove that it left nothing
-/// behind.
+/// behind. The driver shows the totals to whoever has CAP_SYS_PTRACE in the first user namespace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Counters {

@@ -26,10 +26,29 @@ pub(crate) fn tests(suite: Suite) -> Suite {
             "RES-15 RES-103 a query by global handle under the access rule",
             global,
         )
+        .test("RES-107 totals of all users are not for everybody", totals)
         .test(
             "RES-107 ids of creators are told as the caller sees them",
             creator,
         )
+}
+
+/// Lines of the fdinfo of a new node that begin with this.
+fn lines(key: &str) -> Outcome<usize> {
+    let dxg = std::fs::File::open("/dev/dxg")?;
+    let text = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", dxg.as_raw_fd()))?;
+    Ok(text.lines().filter(|line| line.starts_with(key)).count())
+}
+
+fn totals() -> Outcome {
+    needs_root()?;
+    ensure!(lines("dxg-total-objects:")? == 1);
+    in_child(|| {
+        become_user(USER)?;
+        ensure_eq!(lines("dxg-total")?, 0);
+        ensure_eq!(lines("dxg-process-handles:")?, 1);
+        Ok(())
+    })
 }
 
 /// What a process of `USER` shares: the fdinfo of its handle as another process reads it.
