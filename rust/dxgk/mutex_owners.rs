@@ -62,8 +62,10 @@ use kernel::{
 
 /// Threads are spread over this many locks.
 const BUCKETS: usize = 64;
-/// The probes are unregistered when nobody has acquired anything for one to two of these.
-const GRACE_MS: u32 = 1000;
+/// The probes are unregistered when nobody has acquired anything for one to two of these. Registering and
+/// unregistering patch the text of the kernel, which stops every processor for a moment, so that no user may make
+/// it happen often.
+const GRACE_MS: u32 = 30_000;
 
 /// The number of a thread, and the id of a mutex.
 type Key = (u32, u64);
