@@ -497,3 +497,44 @@ fn mutant_relaxed_count_of_missing_elements() {
         explore_within(Some(3), publish_by_wait_for_all)
     });
 }
+
+/// M4: a thread that leaves its wait for a signal handler and comes back, while somebody ends the wait.
+fn away_and_back() {
+    use crate::logic::wait_set::WaitSet;
+
+    let set = Arc::new(WaitSet::new(All, 1));
+    let waker = {
+        let set = set.clone();
+
+        spawn(move || set.satisfy() && set.is_there())
+    };
+    let stays = !set.leave();
+
+    if !stays {
+        set.come_back();
+    }
+
+    // Awake: it looks at the state once more before it sleeps.
+    let has_seen = set.outcome().is_some();
+    let was_woken = waker.join().unwrap();
+
+    assert!(!stays || has_seen);
+    assert!(has_seen || was_woken, "it sleeps for ever");
+}
+
+#[test]
+fn m4_a_thread_that_was_away_is_woken_or_sees_the_end() {
+    explore(away_and_back);
+}
+
+#[test]
+#[should_panic = "it sleeps for ever"]
+fn mutant_m4_leaving_and_coming_back_without_ordering() {
+    without(Part::FullCmpxchg, || explore(away_and_back));
+}
+
+#[test]
+#[should_panic = "it sleeps for ever"]
+fn mutant_m4_a_look_at_who_is_away_without_ordering() {
+    without(Part::FullAdd, || explore(away_and_back));
+}
