@@ -62,8 +62,9 @@ impl AddressSpace {
         self.mapper.map(page)
     }
 
-    /// Removes a mapping, if the caller is the process it was made in; a mapping that outlives its
-    /// process goes with the memory of the process.
+    /// Removes a mapping that no handle of the process needs any more. Handles end in calls of their
+    /// process, or with all others when the process is emptied; that may be done by the worker, which
+    /// leaves the mapping to the end of the memory.
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn unmap(&self, mapped: Mapped) {

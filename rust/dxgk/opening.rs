@@ -26,7 +26,7 @@ pub(crate) struct Opening {
     access: u32,
     /// Whether the object was found by its global handle, which cannot be shared again (RES-33).
     by_global: bool,
-    /// Whether it uses a mapping of a page that only this fence has.
+    /// Whether it keeps the value mapped in the process.
     is_mapped: bool,
     /// The process.
     space: Arc<AddressSpace>,
@@ -83,6 +83,8 @@ impl Opening {
                 if let Some(page) = fence.cell.own_page() {
                     addr = space.map_shared(fence.header.id(), page)?;
                     opening.is_mapped = true;
+                } else {
+                    opening.is_mapped = fence.cell.open_in(space);
                 }
             }
             Object::KeyedMutex(_) => {
@@ -161,8 +163,11 @@ impl Drop for Opening {
         let header = self.strong.object().header();
 
         header.openers.leave(&self.space);
-        if self.is_mapped {
-            self.space.unmap_shared(header.id());
+        if let (Object::Fence(fence), true) = (self.strong.object(), self.is_mapped) {
+            match fence.cell.own_page() {
+                Some(_) => self.space.unmap_shared(header.id()),
+                None => fence.cell.close(),
+            }
         }
         if let (Object::KeyedMutex(mutex), Some(opening)) = (self.strong.object(), &self.mutex) {
             mutex.close(opening);

@@ -5,6 +5,10 @@
 //! Shareable fences have a page of their own. The others of one process are packed into common
 //! pages, 64 bytes apart, so that making one costs no mapping (FEN-13, FEN-61). Two processes never
 //! have a page in common.
+//!
+//! A common page is mapped in its process as long as this has a handle of any fence in it, whoever else
+//! keeps the fence (FEN-12). Then it leaves the pool. A cell is used again when the memory of its fence
+//! goes, which may be anybody's doing and unmaps nothing.
 
 use super::{
     address_space::AddressSpace,
@@ -21,7 +25,7 @@ use crate::{
     }, //
 };
 use kernel::{
-    new_mutex,
+    new_spinlock,
     prelude::*,
     sync::{
         atomic::{
@@ -29,7 +33,7 @@ use kernel::{
             Relaxed, //
         },
         Arc,
-        Mutex, //
+        SpinLock, //
     }, //
 };
 
@@ -53,16 +57,20 @@ impl CountedPage {
     }
 }
 
-/// A common page, mapped in its process. LOCK: the two atomics are only touched under
-/// `CellPool::state`.
+/// A common page, mapped in its process. LOCK: the atomics are only touched under `CellPool::state`.
 struct PoolPage {
     counted: CountedPage,
     mapped: Mapped,
     /// Bit n is set while cell n is taken.
     taken: Atomic<u64>,
-    /// Where the page is in `PoolState::pages`.
+    /// How many handles the process has of fences in it. The page leaves the pool with the last one.
+    open: Atomic<u32>,
+    /// Where the page is in `PoolState::pages`; [`NOWHERE`] once it has left.
     index: Atomic<usize>,
 }
+
+/// Instead of a place in the pool.
+const NOWHERE: usize = usize::MAX;
 
 impl PoolPage {
     /// Takes a free cell, if there is one.
@@ -76,11 +84,24 @@ impl PoolPage {
         })
     }
 
-    /// Gives a cell back; true if no other is taken.
-    fn put(&self, cell: u32) -> bool {
+    /// Gives a cell back.
+    fn put(&self, cell: u32) {
         let left = self.taken.load(Relaxed) & !(1 << (cell % CELLS));
 
         self.taken.store(left, Relaxed);
+    }
+
+    /// Counts one more handle of the process.
+    fn enter(&self) {
+        // OVERFLOW: bounded by the handles of the process.
+        self.open.store(self.open.load(Relaxed) + 1, Relaxed);
+    }
+
+    /// Counts one less; true if that was the last one.
+    fn leave(&self) -> bool {
+        let left = self.open.load(Relaxed).saturating_sub(1);
+
+        self.open.store(left, Relaxed);
         left == 0
     }
 }
@@ -89,9 +110,10 @@ impl PoolPage {
 #[pin_data]
 pub(crate) struct CellPool {
     space: Arc<AddressSpace>,
-    /// LOCK: nothing is mapped or unmapped under it.
+    /// LOCK: leaf; who drops the last reference to a fence of the process takes it, so that nothing
+    /// sleeps under it.
     #[pin]
-    state: Mutex<PoolState>,
+    state: SpinLock<PoolState>,
 }
 
 struct PoolState {
@@ -102,10 +124,11 @@ struct PoolState {
 }
 
 impl PoolState {
-    /// Takes a free cell of a page that has one.
+    /// Takes a free cell of a page that has one, for a handle of the process.
     fn take(&mut self) -> Option<(Arc<PoolPage>, u32)> {
         while let Some(page) = self.pages.get(self.first_free) {
             if let Some(cell) = page.take() {
+                page.enter();
                 return Some((page.clone(), cell));
             }
             self.first_free += 1;
@@ -113,21 +136,51 @@ impl PoolState {
         None
     }
 
-    /// Adds a page.
-    fn add(&mut self, page: Arc<PoolPage>) -> Result {
-        page.index.store(self.pages.len(), Relaxed);
-        Ok(self.pages.push(page, GFP_KERNEL_ACCOUNT)?)
+    /// Adds a page, if there is room, for which `more` may be a longer list than the present one. What is
+    /// not needed is left in `more`, to be dropped without the lock.
+    fn add(&mut self, page: &Arc<PoolPage>, more: &mut KVec<Arc<PoolPage>>) -> bool {
+        if self.pages.len() == self.pages.capacity() && more.capacity() > self.pages.len() {
+            core::mem::swap(&mut self.pages, more);
+            for page in more.drain_all() {
+                // There is more room than before.
+                let _room = self.pages.push_within_capacity(page);
+            }
+        }
+
+        let index = self.pages.len();
+        let added = self.pages.push_within_capacity(page.clone()).is_ok();
+
+        if added {
+            page.index.store(index, Relaxed);
+        }
+        added
     }
 
-    /// Gives a cell back; hands out its page if that was the last cell in use.
-    fn put(&mut self, page: &PoolPage, cell: u32) -> Option<Arc<PoolPage>> {
-        let index = page.index.load(Relaxed);
+    /// Gives a cell back, for which the page has room again if it is in the pool.
+    fn put(&mut self, page: &PoolPage, cell: u32) {
+        page.put(cell);
+        self.first_free = self.first_free.min(page.index.load(Relaxed));
+    }
 
-        self.first_free = self.first_free.min(index);
-        if !page.put(cell) {
+    /// One handle more; false if the page has left the pool, so that it is not mapped any more.
+    fn enter_again(&mut self, page: &PoolPage) -> bool {
+        let mapped = page.index.load(Relaxed) != NOWHERE;
+
+        if mapped {
+            page.enter();
+        }
+        mapped
+    }
+
+    /// One handle of the process less; hands out the page if that was the last one.
+    fn leave(&mut self, page: &PoolPage) -> Option<Arc<PoolPage>> {
+        if !page.leave() {
             return None;
         }
 
+        let index = page.index.xchg(NOWHERE, Relaxed);
+
+        self.first_free = self.first_free.min(index);
         // The last page takes the place of the one that goes.
         let last = self.pages.pop()?;
 
@@ -147,7 +200,7 @@ impl CellPool {
         Arc::pin_init(
             pin_init!(Self {
                 space,
-                state <- new_mutex!(
+                state <- new_spinlock!(
                     PoolState {
                         pages: KVec::new(),
                         first_free: 0,
@@ -159,7 +212,7 @@ impl CellPool {
         )
     }
 
-    /// A cell that shows `value`, and its address in the process.
+    /// A cell that shows `value`, and its address in the process, which is about to open it.
     ///
     /// Context: a system call of the process, no locks held.
     pub(crate) fn cell(self: &Arc<Self>, value: u64) -> Result<(ValueCell, usize)> {
@@ -178,6 +231,7 @@ impl CellPool {
                 pool: self.clone(),
                 page,
                 cell: index,
+                first: Atomic::new(true),
             },
         };
 
@@ -185,26 +239,52 @@ impl CellPool {
         Ok((cell, addr))
     }
 
-    /// Adds a page whose first cell is taken.
+    /// Adds a page whose first cell is taken and opened.
     fn grow(&self) -> Result<Arc<PoolPage>> {
         let counted = CountedPage::new()?;
         let mapped = self.space.map(&counted.page)?;
-        let added = Arc::new(
+        let page = Arc::new(
             PoolPage {
                 counted,
                 mapped,
                 taken: Atomic::new(1),
-                index: Atomic::new(0),
+                open: Atomic::new(1),
+                index: Atomic::new(NOWHERE),
             },
             GFP_KERNEL_ACCOUNT,
-        )
-        .map_err(Error::from)
-        .and_then(|page| {
-            self.state.lock().add(page.clone())?;
-            Ok(page)
-        });
+        );
 
-        added.inspect_err(|_| self.space.unmap(mapped))
+        page.map_err(Error::from)
+            .and_then(|page| self.add(&page).map(|()| page))
+            .inspect_err(|_| self.space.unmap(mapped))
+    }
+
+    fn add(&self, page: &Arc<PoolPage>) -> Result {
+        let mut more = KVec::new();
+
+        loop {
+            let room = {
+                let mut state = self.state.lock();
+
+                if state.add(page, &mut more) {
+                    return Ok(());
+                }
+                state.pages.capacity()
+            };
+
+            more = KVec::with_capacity(room.saturating_mul(2).max(8), GFP_KERNEL_ACCOUNT)?;
+        }
+    }
+
+    /// One handle of the process less of a fence in `page`.
+    ///
+    /// Context: may sleep, no locks held.
+    fn leave(&self, page: &PoolPage) {
+        let unused = self.state.lock().leave(page);
+
+        if let Some(page) = unused {
+            self.space.unmap(page.mapped);
+        }
     }
 }
 
@@ -217,6 +297,8 @@ enum Home {
         pool: Arc<CellPool>,
         page: Arc<PoolPage>,
         cell: u32,
+        /// Whether the handle that it was made for is counted and was not made yet.
+        first: Atomic<bool>,
     },
 }
 
@@ -258,16 +340,44 @@ impl ValueCell {
     }
 }
 
-impl Drop for ValueCell {
-    /// Context: may sleep, no locks held.
-    fn drop(&mut self) {
-        let Home::Pool { pool, page, cell } = &self.home else {
-            return;
-        };
-        let empty = pool.state.lock().put(page, *cell);
+impl ValueCell {
+    /// Counts one more handle in the process of `space`, if that is the one that has the cell mapped.
+    /// Whether it is; the handle calls [`ValueCell::close`] at its end then.
+    pub(crate) fn open_in(&self, space: &Arc<AddressSpace>) -> bool {
+        match &self.home {
+            Home::Pool {
+                pool, page, first, ..
+            } if Arc::ptr_eq(&pool.space, space) => {
+                first.xchg(false, Relaxed) || pool.state.lock().enter_again(page)
+            }
+            _ => false,
+        }
+    }
 
-        if let Some(page) = empty {
-            pool.space.unmap(page.mapped);
+    /// One handle less in the process that has the cell mapped; the last one of all in the page unmaps it.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn close(&self) {
+        if let Home::Pool { pool, page, .. } = &self.home {
+            pool.leave(page);
+        }
+    }
+}
+
+impl Drop for ValueCell {
+    /// Context: may sleep, no locks held; any task, unless no handle was ever made.
+    fn drop(&mut self) {
+        if let Home::Pool {
+            pool,
+            page,
+            cell,
+            first,
+        } = &self.home
+        {
+            pool.state.lock().put(page, *cell);
+            if first.load(Relaxed) {
+                pool.leave(page);
+            }
         }
     }
 }

@@ -38,6 +38,10 @@ pub(crate) fn tests(suite: Suite) -> Suite {
             file,
         )
         .test("RES-72 in another process", other_process)
+        .test(
+            "M6 FEN-12 RES-72 a private fence in another process is mapped as long as its owner has it",
+            private_fence_elsewhere,
+        )
         .test("RES-72 after the process that opened it", opener_gone)
         .test(
             "RES-72 RES-104 no more rights than the handle it was made from",
@@ -266,6 +270,64 @@ fn other_process() -> Outcome {
         done.wait()?;
         other.join()?;
     }
+    Ok(())
+}
+
+/// How many mappings of fence values this process has.
+fn mapped_values() -> Outcome<usize> {
+    let maps = std::fs::read_to_string("/proc/self/maps")?;
+    Ok(maps
+        .lines()
+        .filter(|line| line.contains("[DxgkFenceValues]"))
+        .count())
+}
+
+fn private_fence_elsewhere() -> Outcome {
+    let client = Client::new()?;
+    let (left, right) = socket_pair()?;
+    let (opened, destroyed) = (Gate::new()?, Gate::new()?);
+    let before = mapped_values()?;
+    // More than one page of values, which the other process keeps.
+    let fences: Vec<_> = (0..100)
+        .map(|number| client.device().create_fence(number))
+        .collect::<Result<_, _>>()?;
+    ensure_eq!(mapped_values()?, before + 2);
+    let target = |fence: &opendxg::MonitoredFence| Target::Local(fence.handle().0);
+    for fence in &fences {
+        send(&left, client.open_weak(target(fence))?)?;
+    }
+    let other = Child::spawn(|| {
+        let client = Client::new()?;
+        let mut own = Vec::new();
+        for _ in 0..100 {
+            own.push(client.resolve_weak(What::Sync, receive(&right)?)?);
+        }
+        opened.open()?;
+        destroyed.wait()?;
+        // They work, and the last references go here.
+        let handles: Vec<u32> = own.iter().map(|fence| fence.handle()).collect();
+        let values = vec![1000u64; handles.len()];
+        let mut arg = D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU::zeroed();
+        arg.hDevice = client.device_handle();
+        arg.ObjectCount = handles.len() as u32;
+        arg.ObjectHandleArray = handles.as_ptr() as u64;
+        arg.FenceValueArray = values.as_ptr() as u64;
+        selftests::call::succeeds(client.raw(), &mut arg)?;
+        Ok(())
+    })?;
+    opened.wait()?;
+    for fence in fences {
+        fence.destroy()?;
+    }
+    ensure_eq!(mapped_values()?, before);
+    // The page of a new one is not one that is still in use.
+    let fence = client.device().create_fence(5)?;
+    ensure_eq!(mapped_values()?, before + 1);
+    destroyed.open()?;
+    other.join()?;
+    ensure_eq!(fence.value(), 5);
+    fence.destroy()?;
+    ensure_eq!(mapped_values()?, before);
     Ok(())
 }
 
