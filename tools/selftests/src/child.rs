@@ -8,7 +8,7 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 
-use crate::time::soon;
+use crate::time::{eventually, soon};
 use crate::{fds, Failure, Outcome};
 
 /// A forked child. Killed and reaped when dropped.
@@ -73,6 +73,21 @@ impl Child {
             return Err(std::io::Error::last_os_error().into());
         }
         Ok(())
+    }
+
+    /// Waits until the child has reported or died, without reaping it. Fails if that does not come soon.
+    #[track_caller]
+    pub fn ends_soon(&self) -> Outcome {
+        let stat = format!("/proc/{}/stat", self.pid);
+        eventually("the child ends", || {
+            // The state follows the name, which may hold anything.
+            let text = std::fs::read_to_string(&stat).unwrap_or_default();
+            let state = text
+                .rsplit(") ")
+                .next()
+                .and_then(|rest| rest.chars().next());
+            matches!(state, Some('Z' | 'X'))
+        })
     }
 
     /// Waits for the end of the child and returns what its body returned.

@@ -30,6 +30,7 @@ pub mod child;
 pub mod dma_buf;
 pub mod fds;
 pub mod fixture;
+pub mod fuse;
 pub mod leak;
 pub mod memory;
 pub mod module;

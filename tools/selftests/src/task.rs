@@ -15,9 +15,14 @@ pub fn me() -> i32 {
 /// Whether a thread of any process is asleep inside an ioctl. This is what the kernel says, not a guess from the
 /// time that has passed.
 pub fn is_blocked(thread: i32) -> bool {
-    let call = read_to_string(format!("/proc/{thread}/syscall")).unwrap_or_default();
-    let number = call.split(' ').next();
-    number.and_then(|number| number.parse().ok()) == Some(libc::SYS_ioctl)
+    is_in(thread, libc::SYS_ioctl)
+}
+
+/// The same inside the system call with this number.
+pub fn is_in(thread: i32, call: i64) -> bool {
+    let text = read_to_string(format!("/proc/{thread}/syscall")).unwrap_or_default();
+    let number = text.split(' ').next();
+    number.and_then(|number| number.parse().ok()) == Some(call)
 }
 
 /// Waits until a thread is asleep inside an ioctl.
