@@ -23,6 +23,10 @@ pub(crate) fn tests(suite: Suite) -> Suite {
             watches,
         )
         .test("RES-105 many threads at the limit never pass it", threads)
+        .test(
+            "H2 RES-105 objects that are on their way out make nobody fail",
+            on_their_way_out,
+        )
 }
 
 /// The limit of a parameter, if it can be reached.
@@ -62,6 +66,35 @@ fn reaches<T>(
     made.push(make(made.len())?);
     ensure!(make(made.len()).is_err());
     Ok(made)
+}
+
+/// Makes objects at the limit and destroys them with so much left to be ended that the driver's worker does it.
+fn on_their_way_out() -> Outcome {
+    let limit = limit("max_user_objects")?;
+    let client = Client::new()?;
+    let event = EventFd::new()?;
+    let rest: Vec<_> = (1..limit)
+        .map(|_| client.create(Shape::Semaphore, How::Private))
+        .collect::<opendxg::Result<_>>()?;
+    for round in 0..50 {
+        let fence = client.device().create_fence(0)?;
+        for value in 1..=100 {
+            fence.wait_async(value, &event)?;
+        }
+        fails_with(
+            client.create(Shape::Semaphore, How::Private),
+            Status::NO_MEMORY,
+        )?;
+        fence
+            .destroy()
+            .map_err(|error| format!("round {round}: {error}"))?;
+    }
+    drop(rest);
+    let mut told = 0;
+    selftests::time::eventually("every wait ends", || {
+        told += event.take().unwrap_or(0);
+        told == 5000
+    })
 }
 
 fn objects() -> Outcome {
