@@ -10,6 +10,7 @@
 
 pub(crate) use super::store::Value;
 use super::{
+    retire::Rest,
     store::{
         Change,
         Failed,
@@ -266,24 +267,27 @@ impl Attached {
     }
 
     /// The last strong reference to the object is gone and its handles do not resolve: neither do weak
-    /// references from now on, and nothing can be attached any more. Whether the rest is little:
-    /// nobody has a part in it but a few watches.
+    /// references from now on, and nothing can be attached any more. What there is left for
+    /// [`Attached::call_back`] and [`Attached::finish`].
     ///
     /// Context: no locks held. Called once.
-    pub(super) fn die(&self) -> bool {
-        let (link, alone) = {
-            let mut state = self.state.lock();
+    pub(super) fn die(&self) -> Rest {
+        let mut state = self.state.lock();
 
-            state.dead = true;
+        state.dead = true;
 
-            let has_files = state.store.as_ref().is_some_and(|store| store.has_files());
-
-            (state.link.clone(), state.callback.is_none() && !has_files)
+        let link = state.link.clone();
+        let alone = match &state.store {
+            _ if state.callback.is_some() => Rest::Much,
+            Some(store) if store.has_files() => Rest::Much,
+            None if link.is_none() => Rest::Nothing,
+            _ => Rest::Little,
         };
 
+        drop(state);
         match link {
-            Some(link) => link.die() && alone,
-            None => alone,
+            Some(link) if !link.die() => Rest::Much,
+            _ => alone,
         }
     }
 

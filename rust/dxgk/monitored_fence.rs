@@ -222,17 +222,35 @@ impl MonitoredFence {
         drop(node);
     }
 
-    /// Whether there are so few waits that they can be ended at once.
-    pub(super) fn has_few_waiters(&self) -> bool {
-        self.waiting() <= AT_ONCE
+    /// Nobody is left who could signal: ends the waits (FEN-28), if they are so few that this can be done
+    /// at once; whether they are.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(super) fn orphan_at_once(&self) -> bool {
+        let mut waiters = self.waiters.lock();
+
+        // CAST: 32 bits fit a usize.
+        if waiters.queued() as usize > AT_ONCE {
+            return false;
+        }
+
+        let orphans = waiters.orphan(Queue::new());
+
+        drop(waiters);
+        self.tell_orphans(orphans);
+        true
     }
 
-    /// Nobody is left who could signal: ends the waits (FEN-28).
+    /// Nobody is left who could signal: ends the waits, however many.
     ///
     /// Context: may sleep, no locks held.
     pub(super) fn orphan(&self) {
-        let (orphans, left) = self.waiters.lock().orphan(Queue::new());
+        let orphans = self.waiters.lock().orphan(Queue::new());
 
+        self.tell_orphans(orphans);
+    }
+
+    fn tell_orphans(&self, (orphans, left): (Queue<Waiter>, Option<Sweep>)) {
         for (number, (key, waiter)) in orphans.iter().enumerate() {
             if number % AT_ONCE == AT_ONCE - 1 {
                 work::breathe();

@@ -267,7 +267,7 @@ impl Drop for Strong {
     /// have sized.
     fn drop(&mut self) {
         if self.object.header().drop_one() {
-            self.object.clone().retire();
+            self.object.retire();
         }
     }
 }

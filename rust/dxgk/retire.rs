@@ -37,31 +37,60 @@ use kernel::{
 // CAST: a small number.
 pub(crate) const AT_ONCE: usize = BATCH as usize;
 
+/// What is left of an object, or of a part of it, for step two.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rest {
+    /// Nothing.
+    Nothing,
+    /// Not more than may be done at once.
+    Little,
+    /// More, or something that others have a part in.
+    Much,
+}
+
 impl Object {
     /// The last strong reference is gone.
     ///
     /// Context: may sleep, no locks held; any task.
-    pub(super) fn retire(self) {
+    pub(super) fn retire(&self) {
         let header = self.header();
         let global = header.global();
 
         if global != 0 {
             header.tables.globals.remove(global);
         }
-        if header.attached.die() && self.ends_at_once() {
-            self.end();
-        } else {
-            self.end_later();
+
+        let attached = header.attached.die();
+
+        if attached == Rest::Much || !self.end_contents_at_once() {
+            return self.clone().end_later();
+        }
+        if attached == Rest::Little {
+            header.attached.finish();
         }
     }
 
-    /// Whether step two is little.
-    fn ends_at_once(&self) -> bool {
+    /// Ends waits and frees contents, if that is little; whether it is.
+    fn end_contents_at_once(&self) -> bool {
         match self {
-            Self::Fence(fence) => fence.has_few_waiters(),
+            Self::Fence(fence) => fence.orphan_at_once(),
             Self::Legacy(_) => true,
-            Self::Resource(resource) => resource.has_little(),
-            Self::KeyedMutex(mutex) => mutex.waiting() <= AT_ONCE,
+            Self::Resource(resource) => {
+                let little = resource.has_little();
+
+                if little {
+                    resource.cleanup();
+                }
+                little
+            }
+            Self::KeyedMutex(mutex) => {
+                let little = mutex.waiting() <= AT_ONCE;
+
+                if little {
+                    mutex.abandon();
+                }
+                little
+            }
         }
     }
 

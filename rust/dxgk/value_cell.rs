@@ -30,6 +30,7 @@ use kernel::{
     sync::{
         atomic::{
             Atomic,
+            Full,
             Relaxed, //
         },
         Arc,
@@ -57,13 +58,15 @@ impl CountedPage {
     }
 }
 
-/// A common page, mapped in its process. LOCK: the atomics are only touched under `CellPool::state`.
+/// A common page, mapped in its process. LOCK: `taken` and `index` are only touched under
+/// `CellPool::state`.
 struct PoolPage {
     counted: CountedPage,
     mapped: Mapped,
     /// Bit n is set while cell n is taken.
     taken: Atomic<u64>,
-    /// How many handles the process has of fences in it. The page leaves the pool with the last one.
+    /// How many handles the process has of fences in it. The page leaves the pool with the last one. Goes
+    /// up, and to 0, under the lock only.
     open: Atomic<u32>,
     /// Where the page is in `PoolState::pages`; [`NOWHERE`] once it has left.
     index: Atomic<usize>,
@@ -94,15 +97,20 @@ impl PoolPage {
     /// Counts one more handle of the process.
     fn enter(&self) {
         // OVERFLOW: bounded by the handles of the process.
-        self.open.store(self.open.load(Relaxed) + 1, Relaxed);
+        self.open.add(1, Relaxed);
     }
 
-    /// Counts one less; true if that was the last one.
+    /// Counts one less, unless that is the last one.
     fn leave(&self) -> bool {
-        let left = self.open.load(Relaxed).saturating_sub(1);
+        let mut count = self.open.load(Relaxed);
 
-        self.open.store(left, Relaxed);
-        left == 0
+        while count > 1 {
+            match self.open.cmpxchg(count, count - 1, Full) {
+                Ok(_) => return true,
+                Err(now) => count = now,
+            }
+        }
+        false
     }
 }
 
@@ -174,7 +182,7 @@ impl PoolState {
 
     /// One handle of the process less; hands out the page if that was the last one.
     fn leave(&mut self, page: &PoolPage) -> Option<Arc<PoolPage>> {
-        if !page.leave() {
+        if page.open.fetch_sub(1, Full) != 1 {
             return None;
         }
 
@@ -280,6 +288,10 @@ impl CellPool {
     ///
     /// Context: may sleep, no locks held.
     fn leave(&self, page: &PoolPage) {
+        if page.leave() {
+            return;
+        }
+
         let unused = self.state.lock().leave(page);
 
         if let Some(page) = unused {
