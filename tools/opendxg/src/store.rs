@@ -112,7 +112,6 @@ impl<'a> InfoItem<'a> {
 
 /// How storing with an expected generation ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Update {
     /// Stored; the new generation.
     Done(u64),
@@ -140,7 +139,6 @@ pub struct Info {
 
 /// How looking for an entry ended.
 #[derive(Debug)]
-#[non_exhaustive]
 pub enum Lookup {
     /// It is there.
     Found(Info),
