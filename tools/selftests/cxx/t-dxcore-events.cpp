@@ -57,8 +57,11 @@ static void hear(DXCoreNotificationType type, IUnknown *object, void *context)
 	heard->count++;
 	if (heard->unregisters)
 		heard->unregistered = factory->UnregisterEventNotification(heard->cookie_seen);
+	// Where it is unregistered nobody waits for the rest.
+	const bool waits = heard->waits;
+
 	sem_post(&heard->called);
-	if (heard->waits) {
+	if (waits) {
 		sem_wait(&heard->go);
 		usleep(100000);
 		__atomic_store_n(&heard->left, true, __ATOMIC_SEQ_CST);
