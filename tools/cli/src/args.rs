@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Parser, Subcommand};
+use clap::{Parser, Subcommand, ValueHint};
 
 /// Show what is alive in the opendxg driver.
 #[derive(Debug, Parser)]
@@ -14,7 +14,7 @@ pub struct Args {
     pub json: bool,
 
     /// Read this directory instead of /proc
-    #[arg(long, global = true, value_name = "DIR", default_value = "/proc")]
+    #[arg(long, global = true, value_name = "DIR", default_value = "/proc", value_hint = ValueHint::DirPath)]
     pub proc: PathBuf,
 
     /// What to show; an overview without it

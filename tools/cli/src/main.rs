@@ -1,37 +1,72 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The command `opendxg`.
 
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser;
+use opendxg::node::Node;
 use opendxg_cli::args::Args;
+use opendxg_cli::proc::DeviceNumber;
 use opendxg_cli::{proc, show, world};
 
+/// Why there is no answer. Wrong arguments are status 2.
+enum Failure {
+    /// Status 1.
+    Error(String),
+    /// Status 3.
+    NoDriver(String),
+}
+
 fn main() -> ExitCode {
-    let args = Args::parse();
-    match run(&args) {
-        Ok(text) => {
-            // Whoever reads may have seen enough.
-            let _ = std::io::stdout().write_all(text.as_bytes());
-            ExitCode::SUCCESS
+    let answer = run(&Args::parse()).and_then(|text| print(&text));
+    let (why, status) = match answer {
+        Ok(()) => return ExitCode::SUCCESS,
+        Err(Failure::Error(why)) => (why, 1),
+        Err(Failure::NoDriver(why)) => (why, 3),
+    };
+    eprintln!("opendxg: {why}");
+    ExitCode::from(status)
+}
+
+fn print(text: &str) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    match written {
+        // Whoever reads may have seen enough.
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(Failure::Error(format!("standard output: {error}")))
         }
-        Err(error) => {
-            eprintln!("opendxg: {error}");
-            ExitCode::FAILURE
-        }
+        _ => Ok(()),
     }
 }
 
-fn run(args: &Args) -> Result<String, String> {
+fn run(args: &Args) -> Result<String, Failure> {
+    let node = Node::from_env();
+    let node = node.path();
     let live = args.proc == Path::new("/proc");
-    let own = if live { proc::own_view() } else { None };
-    let scan =
-        proc::scan(&args.proc).map_err(|error| format!("{}: {error}", args.proc.display()))?;
-    show::answer(
-        &world::build(scan, own),
-        args.command.unwrap_or_default(),
-        args.json,
-    )
+    let own = if live { own_view(node)? } else { None };
+    let scan = proc::scan(&args.proc, DeviceNumber::of(node))
+        .map_err(|error| Failure::Error(format!("{}: {error}", args.proc.display())))?;
+    let world = world::build(scan, own);
+    show::answer(&world, args.command.unwrap_or_default(), args.json).map_err(Failure::Error)
+}
+
+/// A node that may not be opened hides the driver's own counts only.
+fn own_view(node: &Path) -> Result<Option<opendxg_cli::fdinfo::Descriptor>, Failure> {
+    match proc::own_view(node) {
+        Ok(view) => Ok(Some(view)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Err(Failure::NoDriver(format!(
+            "{}: {error}: is the module opendxg loaded?",
+            node.display()
+        ))),
+        Err(error) => {
+            eprintln!(
+                "opendxg: {}: {error}: the counts of the driver are missing",
+                node.display()
+            );
+            Ok(None)
+        }
+    }
 }

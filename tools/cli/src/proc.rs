@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Finds the descriptors of the driver in all processes.
 
-use std::fs;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
+use std::{fs, io};
+
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 
 use crate::fdinfo::{self, Descriptor};
 
@@ -28,12 +33,13 @@ pub struct Scan {
     pub hidden: usize,
 }
 
-/// Looks at all processes but this one. A process that ends meanwhile is left out.
+/// Looks at all processes but this one for descriptors of `node` and of what the driver hands out. A process that ends
+/// meanwhile is left out.
 ///
 /// # Errors
 ///
 /// `root` cannot be read at all.
-pub fn scan(root: &Path) -> std::io::Result<Scan> {
+pub fn scan(root: &Path, node: Option<DeviceNumber>) -> io::Result<Scan> {
     let own = std::process::id();
     let mut scan = Scan::default();
     for entry in fs::read_dir(root)?.flatten() {
@@ -44,7 +50,7 @@ pub fn scan(root: &Path) -> std::io::Result<Scan> {
         let Some(pid) = pid.filter(|&pid| pid != own) else {
             continue;
         };
-        match descriptors(&entry.path()) {
+        match descriptors(&entry.path(), node) {
             Ok(list) if list.is_empty() => (),
             Ok(descriptors) => {
                 let (command, state) = stat(&entry.path());
@@ -55,7 +61,7 @@ pub fn scan(root: &Path) -> std::io::Result<Scan> {
                     descriptors,
                 });
             }
-            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => scan.hidden += 1,
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => scan.hidden += 1,
             Err(_) => (),
         }
     }
@@ -63,7 +69,7 @@ pub fn scan(root: &Path) -> std::io::Result<Scan> {
     Ok(scan)
 }
 
-fn descriptors(task: &Path) -> std::io::Result<Vec<(u32, Descriptor)>> {
+fn descriptors(task: &Path, node: Option<DeviceNumber>) -> io::Result<Vec<(u32, Descriptor)>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(task.join("fd"))?.flatten() {
         let number = entry
@@ -73,7 +79,7 @@ fn descriptors(task: &Path) -> std::io::Result<Vec<(u32, Descriptor)>> {
         let (Some(number), Ok(target)) = (number, fs::read_link(entry.path())) else {
             continue;
         };
-        if !is_candidate(&target) {
+        if !is_ours(&entry.path(), &target, node) {
             continue;
         }
         let text = fs::read(task.join("fdinfo").join(entry.file_name()));
@@ -88,12 +94,38 @@ fn descriptors(task: &Path) -> std::io::Result<Vec<(u32, Descriptor)>> {
     Ok(found)
 }
 
-/// Only these can be of the driver. The fdinfo of other files may be slow, or stuck with their own driver.
-fn is_candidate(target: &Path) -> bool {
+/// Number of a character device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeviceNumber(u64);
+
+impl DeviceNumber {
+    /// The number of the device whose node is at `path`; `None` if there is none. Opens nothing.
+    pub fn of(path: &Path) -> Option<Self> {
+        let found = fs::metadata(path).ok()?;
+        let is_device = found.file_type().is_char_device();
+        is_device.then(|| Self(found.rdev()))
+    }
+}
+
+/// What the links of the driver's anonymous files say.
+const ANONYMOUS: [&str; 5] = [
+    "anon_inode:[DxgkFencePoint]",
+    "anon_inode:[DxgkSharedResource]",
+    "anon_inode:[DxgkSharedSyncObject]",
+    "anon_inode:[DxgkWatch]",
+    "anon_inode:[DxgkWeakReference]",
+];
+
+/// Whether a descriptor is of the driver, or a dma-buf, which has to be asked for its exporter.
+///
+/// The fdinfo of any other file may be stuck with its own driver: it is not read. A device is known by its number,
+/// because its node may have any name; stat(2) does not open it.
+fn is_ours(link: &Path, target: &Path, node: Option<DeviceNumber>) -> bool {
     let target = target.to_string_lossy();
-    ["/dev/", "anon_inode:", "/dmabuf:"]
-        .iter()
-        .any(|start| target.starts_with(start))
+    if target.starts_with("/dev/") {
+        return node.is_some() && DeviceNumber::of(link) == node;
+    }
+    target.starts_with("/dmabuf:") || ANONYMOUS.contains(&&*target)
 }
 
 /// Name and state of a process; both survive anything but its end.
@@ -111,10 +143,21 @@ fn stat(task: &Path) -> (String, char) {
 
 /// The driver's own account, seen through a descriptor of this process: there is one even if nobody else
 /// has the device open. Opening the node makes no call and waits for nobody.
-pub fn own_view() -> Option<Descriptor> {
-    use std::os::fd::AsRawFd;
-    let path = std::env::var_os("OPENDXG_DEVICE").unwrap_or_else(|| "/dev/dxg".into());
-    let node = fs::File::open(path).ok()?;
-    let text = fs::read(format!("/proc/self/fdinfo/{}", node.as_raw_fd())).ok()?;
-    fdinfo::parse(&String::from_utf8_lossy(&text))
+///
+/// # Errors
+///
+/// [`io::ErrorKind::NotFound`] if there is no driver behind `path`; any other if the node cannot be opened.
+pub fn own_view(path: &Path) -> io::Result<Descriptor> {
+    let absent = |why: &str| io::Error::new(io::ErrorKind::NotFound, why);
+    if !fs::metadata(path)?.file_type().is_char_device() {
+        return Err(absent("not a character device"));
+    }
+    // Whatever the path leads to: opening it does not wait, and no terminal becomes ours.
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let node = match rustix::fs::open(path, flags, Mode::empty()) {
+        Err(Errno::NODEV | Errno::NXIO) => Err(absent("no such device")),
+        other => other.map_err(io::Error::from),
+    }?;
+    let text = fs::read(format!("/proc/self/fdinfo/{}", node.as_raw_fd()))?;
+    fdinfo::parse(&String::from_utf8_lossy(&text)).ok_or_else(|| absent("not the driver's device"))
 }

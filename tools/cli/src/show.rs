@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The answer to each command, as text or as JSON.
 
+use std::collections::BTreeMap;
 use std::fmt::Display;
 
 use opendxg::Guid;
 use serde::Serialize;
-use serde_json::Value;
 
 use crate::args::Command;
-use crate::fdinfo::{Handle, Info};
-use crate::table::{harmless, Table};
-use crate::world::{Object, Process, World};
+use crate::fdinfo::{Handle, Info, Share};
+use crate::table::{harmless, harmless_json, Table};
+use crate::world::{HeldHandle, Object, Process, World};
 
 /// What to print, or why there is nothing.
 pub fn answer(world: &World, command: Command, json: bool) -> Result<String, String> {
@@ -27,7 +27,7 @@ fn as_text(world: &World, command: Command) -> Result<String, String> {
         Command::Processes => processes(world),
         Command::Objects => objects(world.objects.iter()),
         Command::Object { id } => object(world, find(world, id)?),
-        Command::Handles { pid } => handles(world, pid),
+        Command::Handles { pid } => handles(&chosen(world, pid)?),
         Command::Names => names(world),
         Command::Info { id } => info(world, id)?,
         Command::Waiters => waiters(world),
@@ -49,29 +49,73 @@ fn as_text(world: &World, command: Command) -> Result<String, String> {
     Ok(text)
 }
 
-fn as_json(world: &World, command: Command) -> Result<String, String> {
-    let value = match command {
-        Command::Overview => to_value(world),
-        Command::Adapters => to_value(&world.adapters),
-        Command::Processes => to_value(&world.processes),
-        Command::Objects => to_value(&world.objects),
-        Command::Object { id } => to_value(find(world, id)?),
-        Command::Handles { pid } => to_value(chosen(world, pid).collect::<Vec<_>>()),
-        Command::Names => to_value(
-            world
-                .objects
-                .iter()
-                .filter(|one| !one.names.is_empty())
-                .collect::<Vec<_>>(),
-        ),
-        Command::Info { id } => to_value(entries(world, id)?),
-        Command::Waiters => to_value(waited(world).collect::<Vec<_>>()),
-    };
-    Ok(format!("{value:#}\n"))
+/// Version of the JSON document: it rises when a member goes or changes its meaning, not when one comes.
+pub const JSON_VERSION: u32 = 1;
+
+/// What every JSON document has.
+#[derive(Serialize)]
+struct Document<T> {
+    version: u32,
+    hidden_processes: usize,
+    hidden_handles: u64,
+    hidden_info: u64,
+    #[serde(flatten)]
+    content: T,
 }
 
-fn to_value(value: impl Serialize) -> Value {
-    serde_json::to_value(value).expect("plain data with text keys")
+fn as_json(world: &World, command: Command) -> Result<String, String> {
+    Ok(match command {
+        Command::Overview => document(world, world),
+        Command::Adapters => member(world, "adapters", &world.adapters),
+        Command::Processes => document(
+            world,
+            Processes {
+                processes: &world.processes,
+                users: &world.users,
+            },
+        ),
+        Command::Objects => member(world, "objects", &world.objects),
+        Command::Object { id } => member(world, "object", find(world, id)?),
+        Command::Handles { pid } => member(world, "processes", chosen(world, pid)?),
+        Command::Names => {
+            let named = world.objects.iter().filter(|one| !one.names.is_empty());
+            member(world, "objects", named.collect::<Vec<_>>())
+        }
+        Command::Info { id } => member(world, "info", entries(world, id)?),
+        Command::Waiters => member(world, "objects", waited(world).collect::<Vec<_>>()),
+    })
+}
+
+/// A document with one member of content.
+fn member(world: &World, name: &'static str, content: impl Serialize) -> String {
+    document(world, BTreeMap::from([(name, content)]))
+}
+
+fn document(world: &World, content: impl Serialize) -> String {
+    let document = Document {
+        version: JSON_VERSION,
+        hidden_processes: world.hidden_processes,
+        hidden_handles: world.hidden_handles,
+        hidden_info: world.hidden_info,
+        content,
+    };
+    let text = serde_json::to_string_pretty(&document).expect("plain data with text keys");
+    harmless_json(&text) + "\n"
+}
+
+/// The processes, and what their users have.
+#[derive(Serialize)]
+struct Processes<'a> {
+    processes: &'a [Process],
+    users: &'a BTreeMap<u64, BTreeMap<String, Share>>,
+}
+
+/// An entry of the store of one of several objects.
+#[derive(Serialize)]
+struct Entry<'a> {
+    object: u64,
+    #[serde(flatten)]
+    info: &'a Info,
 }
 
 fn find(world: &World, id: u64) -> Result<&Object, String> {
@@ -86,22 +130,31 @@ fn waited(world: &World) -> impl Iterator<Item = &Object> {
         .filter(|object| object.waiters.unwrap_or(0) > 0)
 }
 
-fn chosen(world: &World, pid: Option<u32>) -> impl Iterator<Item = &Process> {
-    world
-        .processes
-        .iter()
-        .filter(move |process| pid.is_none_or(|pid| process.pid == pid))
+/// All processes, or one.
+fn chosen(world: &World, pid: Option<u32>) -> Result<Vec<&Process>, String> {
+    let Some(pid) = pid else {
+        return Ok(world.processes.iter().collect());
+    };
+    let process = world.process(pid);
+    let missing =
+        || format!("process {pid} does not exist, is hidden, or has nothing of the driver open");
+    Ok(vec![process.ok_or_else(missing)?])
 }
 
-fn entries(world: &World, id: Option<u64>) -> Result<Vec<(u64, &Info)>, String> {
+fn entries(world: &World, id: Option<u64>) -> Result<Vec<Entry<'_>>, String> {
     let objects: Vec<_> = match id {
         Some(id) => vec![find(world, id)?],
         None => world.objects.iter().collect(),
     };
-    Ok(objects
-        .iter()
-        .flat_map(|object| object.info.iter().map(|entry| (object.id, entry)))
-        .collect())
+    let entries = objects.iter().flat_map(|one| entries_of(one));
+    Ok(entries.collect())
+}
+
+fn entries_of(object: &Object) -> impl Iterator<Item = Entry<'_>> {
+    object.info.iter().map(|info| Entry {
+        object: object.id,
+        info,
+    })
 }
 
 fn overview(world: &World) -> String {
@@ -253,14 +306,13 @@ fn object(world: &World, object: &Object) -> String {
     text.push('\n');
 
     let mut table = Table::new(&["PID", "COMMAND", "STATE", "HANDLE", "KIND", "ACCESS"]);
-    let process = |pid: &u32| world.processes.iter().find(|process| process.pid == *pid);
-    let who = |pid: &u32| {
-        process(pid).map_or(("?".into(), "?".into()), |one| {
+    let who = |pid: u32| {
+        world.process(pid).map_or(("?".into(), "?".into()), |one| {
             (one.command.clone(), one.state.clone())
         })
     };
-    for (pid, handle) in &object.handles {
-        let (command, state) = who(pid);
+    for HeldHandle { pid, handle } in &object.handles {
+        let (command, state) = who(*pid);
         let value = format!("{:#010x}", handle.handle);
         table.row([
             pid.to_string(),
@@ -271,30 +323,30 @@ fn object(world: &World, object: &Object) -> String {
             access(handle.access),
         ]);
     }
-    for (pid, fd, class, mask) in &object.files {
-        let (command, state) = who(pid);
+    for file in &object.files {
+        let (command, state) = who(file.pid);
         table.row([
-            pid.to_string(),
+            file.pid.to_string(),
             command,
             state,
-            format!("fd {fd}"),
-            class.clone(),
-            access(*mask),
+            format!("fd {}", file.fd),
+            file.class.clone(),
+            access(file.access),
         ]);
     }
     text += &table.to_string();
     if !object.info.is_empty() {
         text += "\n";
-        text += &info_table(object.info.iter().map(|entry| (object.id, entry)));
+        text += &info_table(entries_of(object));
     }
     text
 }
 
-fn handles(world: &World, pid: Option<u32>) -> String {
+fn handles(processes: &[&Process]) -> String {
     let mut table = Table::new(&[
         "PID", "COMMAND", "HANDLE", "KIND", "OBJECT", "ACCESS", "NAME",
     ]);
-    for process in chosen(world, pid) {
+    for process in processes {
         for handle in &process.handles {
             table.row([
                 process.pid.to_string(),
@@ -346,7 +398,7 @@ fn info(world: &World, id: Option<u64>) -> Result<String, String> {
     Ok(info_table(entries(world, id)?.into_iter()))
 }
 
-fn info_table<'a>(entries: impl Iterator<Item = (u64, &'a Info)>) -> String {
+fn info_table<'a>(entries: impl Iterator<Item = Entry<'a>>) -> String {
     let mut table = Table::new(&[
         "OBJECT",
         "KEY",
@@ -355,14 +407,14 @@ fn info_table<'a>(entries: impl Iterator<Item = (u64, &'a Info)>) -> String {
         "GENERATION",
         "CONVENTION",
     ]);
-    for (object, entry) in entries {
+    for Entry { object, info } in entries {
         table.row([
             object.to_string(),
-            entry.key.clone(),
-            entry.schema.to_string(),
-            entry.size.to_string(),
-            entry.generation.to_string(),
-            convention(&entry.key).into(),
+            info.key.clone(),
+            info.schema.to_string(),
+            info.size.to_string(),
+            info.generation.to_string(),
+            convention(&info.key).into(),
         ]);
     }
     table.to_string()
@@ -380,12 +432,10 @@ fn waiters(world: &World) -> String {
         let held: Vec<String> = object
             .holders()
             .iter()
-            .map(
-                |pid| match world.processes.iter().find(|process| process.pid == *pid) {
-                    Some(process) => format!("{pid} {} ({})", process.command, process.state),
-                    None => pid.to_string(),
-                },
-            )
+            .map(|&pid| match world.process(pid) {
+                Some(process) => format!("{pid} {} ({})", process.command, process.state),
+                None => pid.to_string(),
+            })
             .collect();
         table.row([
             object.id.to_string(),

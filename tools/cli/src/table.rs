@@ -48,16 +48,43 @@ impl Display for Table {
     }
 }
 
-/// Text without control characters: names belong to other users and must not drive the terminal.
+/// Text without what a terminal acts upon: names belong to other users.
 pub fn harmless(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
     for character in text.chars() {
-        match character.is_control() {
-            true => clean.extend(character.escape_default()),
+        match acts(character) {
+            true => clean.extend(character.escape_unicode()),
             false => clean.push(character),
         }
     }
     clean
+}
+
+/// The same for a JSON document, whose own newlines stay: such characters stand in its strings only.
+pub fn harmless_json(text: &str) -> String {
+    let mut clean = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character != '\n' && acts(character) {
+            true => {
+                for unit in character.encode_utf16(&mut [0; 2]) {
+                    clean += &format!("\\u{unit:04x}");
+                }
+            }
+            false => clean.push(character),
+        }
+    }
+    clean
+}
+
+/// Whether a character controls what is around it instead of being seen: control characters (Cc), format characters
+/// (Cf: direction, joining, invisible marks), and the separators of lines and paragraphs.
+fn acts(character: char) -> bool {
+    character.is_control()
+        || matches!(character,
+            '\u{ad}' | '\u{600}'..='\u{605}' | '\u{61c}' | '\u{6dd}' | '\u{70f}' | '\u{890}'..='\u{891}'
+            | '\u{8e2}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+            | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{110bd}' | '\u{110cd}' | '\u{13430}'..='\u{1343f}'
+            | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0001}' | '\u{e0020}'..='\u{e007f}')
 }
 
 #[cfg(test)]
@@ -73,5 +100,17 @@ mod tests {
             table.to_string(),
             "ID    NAME\n1     \\x\\u{1b}[2J\n1000  é\n"
         );
+    }
+
+    #[test]
+    fn direction_and_invisible_marks() {
+        let hostile = "a\u{9b}b\u{202e}c\u{200b}d\u{2028}e\u{e0041}f\ng";
+        assert_eq!(
+            harmless(hostile),
+            "a\\u{9b}b\\u{202e}c\\u{200b}d\\u{2028}e\\u{e0041}f\\u{a}g"
+        );
+        let json = harmless_json(&serde_json::to_string(hostile).unwrap());
+        assert!(json.is_ascii(), "{json}");
+        assert_eq!(serde_json::from_str::<String>(&json).unwrap(), hostile);
     }
 }

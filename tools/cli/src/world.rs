@@ -4,7 +4,7 @@
 //! The descriptors are read one after the other while the rest of the system goes on, so what they say may
 //! differ a little. Where they do, the larger number is taken.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use serde::Serialize;
 
@@ -14,17 +14,20 @@ use crate::proc::Scan;
 /// The state of the driver.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct World {
-    /// The driver's own counts of all processes, by name.
-    pub totals: BTreeMap<String, u64>,
     /// Processes of other users that could not be read.
+    #[serde(skip)]
     pub hidden_processes: usize,
     /// Local handles that the driver did not show, because their process has very many.
+    #[serde(skip)]
     pub hidden_handles: u64,
     /// Metadata entries that the driver did not show, for the same reason.
+    #[serde(skip)]
     pub hidden_info: u64,
+    /// The driver's own counts of all processes, by name.
+    pub totals: BTreeMap<String, u64>,
     /// Adapters.
     pub adapters: Vec<Adapter>,
-    /// Processes with a descriptor of the driver.
+    /// Processes with a descriptor of the driver, ordered by process id.
     pub processes: Vec<Process>,
     /// What the users of these processes have of everything that is limited, by name.
     pub users: BTreeMap<u64, BTreeMap<String, Share>>,
@@ -60,7 +63,17 @@ pub struct Process {
     /// Descriptors of objects.
     pub files: Vec<File>,
     /// Descriptors of dma-bufs that the driver exports.
-    pub dma_bufs: Vec<(u32, DmaBuf)>,
+    pub dma_bufs: Vec<BufferFile>,
+}
+
+/// A descriptor of a dma-buf.
+#[derive(Clone, Debug, Serialize)]
+pub struct BufferFile {
+    /// Descriptor number.
+    pub fd: u32,
+    /// What is behind it.
+    #[serde(flatten)]
+    pub buffer: DmaBuf,
 }
 
 /// A descriptor of an object: NT handle, fence point, weak reference, watch.
@@ -96,10 +109,34 @@ pub struct Object {
     pub names: BTreeSet<String>,
     /// Metadata.
     pub info: BTreeSet<Info>,
-    /// Local handles of it: process id and handle.
-    pub handles: Vec<(u32, Handle)>,
-    /// Descriptors of it: process id, descriptor, object type and access mask.
-    pub files: Vec<(u32, u32, String, Option<u32>)>,
+    /// Local handles of it.
+    pub handles: Vec<HeldHandle>,
+    /// Descriptors of it.
+    pub files: Vec<HeldFile>,
+}
+
+/// A local handle of an object.
+#[derive(Clone, Debug, Serialize)]
+pub struct HeldHandle {
+    /// Process that has it.
+    pub pid: u32,
+    /// The handle.
+    #[serde(flatten)]
+    pub handle: Handle,
+}
+
+/// A descriptor of an object.
+#[derive(Clone, Debug, Serialize)]
+pub struct HeldFile {
+    /// Process that has it.
+    pub pid: u32,
+    /// Descriptor number.
+    pub fd: u32,
+    /// Object type.
+    #[serde(rename = "type")]
+    pub class: String,
+    /// Access mask.
+    pub access: Option<u32>,
 }
 
 impl Object {
@@ -114,10 +151,20 @@ impl Object {
 
     /// Processes that have it open.
     pub fn holders(&self) -> BTreeSet<u32> {
-        let handles = self.handles.iter().map(|(pid, _)| *pid);
+        let handles = self.handles.iter().map(|held| held.pid);
         handles
-            .chain(self.files.iter().map(|(pid, ..)| *pid))
+            .chain(self.files.iter().map(|held| held.pid))
             .collect()
+    }
+}
+
+impl World {
+    /// A process that was seen.
+    pub fn process(&self, pid: u32) -> Option<&Process> {
+        let index = self
+            .processes
+            .binary_search_by_key(&pid, |process| process.pid);
+        self.processes.get(index.ok()?)
     }
 }
 
@@ -142,7 +189,7 @@ pub fn build(scan: Scan, own: Option<Descriptor>) -> World {
             match descriptor {
                 Descriptor::Device(device) => world.device(&mut process, fd, device),
                 Descriptor::Object(file) => world.file(&mut process, fd, file),
-                Descriptor::DmaBuf(buffer) => process.dma_bufs.push((fd, buffer)),
+                Descriptor::DmaBuf(buffer) => process.dma_bufs.push(BufferFile { fd, buffer }),
             }
         }
         world.result.processes.push(process);
@@ -209,13 +256,10 @@ impl Builder {
         process.bytes = process.bytes.max(count("bytes"));
         process.resident = process.resident.max(count("resident"));
         process.held_files = process.held_files.max(count("files"));
+        // Two descriptors of one process show the same handles.
+        let mut known: HashSet<u32> = process.handles.iter().map(|one| one.handle).collect();
         for handle in device.handles {
-            // Two descriptors of one process show the same handles.
-            if process
-                .handles
-                .iter()
-                .any(|known| known.handle == handle.handle)
-            {
+            if !known.insert(handle.handle) {
                 continue;
             }
             self.handle(process.pid, &handle);
@@ -236,7 +280,10 @@ impl Builder {
         object.waiters = object.waiters.max(handle.waiters);
         object.owner = object.owner.or(handle.owner);
         object.names.extend(handle.name.clone());
-        object.handles.push((pid, handle.clone()));
+        object.handles.push(HeldHandle {
+            pid,
+            handle: handle.clone(),
+        });
     }
 
     fn file(&mut self, process: &mut Process, fd: u32, file: ObjectFile) {
@@ -251,9 +298,12 @@ impl Builder {
                 object.waiters = object.waiters.max(file.waiters);
             }
             object.names.extend(file.name.clone());
-            object
-                .files
-                .push((process.pid, fd, file.class.clone(), file.access));
+            object.files.push(HeldFile {
+                pid: process.pid,
+                fd,
+                class: file.class.clone(),
+                access: file.access,
+            });
         }
         for (object, owner) in file.owners {
             self.object(object).owner.get_or_insert(owner);

@@ -4,7 +4,10 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
 
 /// A directory that looks like /proc, removed when dropped.
 struct Proc(PathBuf);
@@ -37,13 +40,23 @@ impl Proc {
     }
 
     fn run(&self, args: &[&str]) -> Output {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_opendxg"));
+        self.command(args).output().unwrap()
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = opendxg();
+        command.env("OPENDXG_DEVICE", NODE);
+        command.arg("--proc").arg(&self.0).args(args);
         command
-            .arg("--proc")
-            .arg(&self.0)
-            .args(args)
-            .output()
-            .unwrap()
+    }
+
+    /// A descriptor of somebody else, whose fdinfo never comes to an end.
+    fn stuck(&self, pid: u32, fd: u32, target: &str) -> &Self {
+        let task = self.0.join(pid.to_string());
+        symlink(target, task.join("fd").join(fd.to_string())).unwrap();
+        let fifo = task.join("fdinfo").join(fd.to_string());
+        assert!(Command::new("mkfifo").arg(fifo).status().unwrap().success());
+        self
     }
 
     fn text(&self, args: &[&str]) -> String {
@@ -58,11 +71,40 @@ impl Proc {
     }
 }
 
+fn opendxg() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_opendxg"))
+}
+
+/// The output of a command that comes to an end, or a failure after a time that no machine needs for it.
+fn output_of(command: &mut Command) -> Output {
+    let child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let pid = child.id().to_string();
+    let (done, watch) = mpsc::channel::<()>();
+    let killer = thread::spawn(move || {
+        let stuck = watch.recv_timeout(Duration::from_secs(120)) == Err(RecvTimeoutError::Timeout);
+        if stuck {
+            let _ = Command::new("kill").args(["-9", &pid]).status();
+        }
+        stuck
+    });
+    let output = child.wait_with_output().unwrap();
+    drop(done);
+    assert!(!killer.join().unwrap(), "still running after two minutes");
+    output
+}
+
 impl Drop for Proc {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
 }
+
+/// A device that every machine has stands for the driver's.
+const NODE: &str = "/dev/zero";
 
 const DRAWER: &str = "dxg-process:\t1\ndxg-process-waiters:\t3\ndxg-total-objects:\t5\n\
     dxg-process-allocations:\t5\ndxg-process-bytes:\t81920\ndxg-process-resident:\t4096\n\
@@ -87,9 +129,9 @@ fn world(name: &str) -> Proc {
     let proc = Proc::new(name);
     proc.task(10, "drawer) S (x", 'T')
         .fd(10, 0, "/dev/null", "")
-        .fd(10, 3, "/dev/dxg", DRAWER)
-        .fd(10, 4, "/dev/dxg", DRAWER)
-        .fd(10, 5, "anon_inode:[dxg]", SHARE)
+        .fd(10, 3, NODE, DRAWER)
+        .fd(10, 4, NODE, DRAWER)
+        .fd(10, 5, "anon_inode:[DxgkSharedResource]", SHARE)
         .fd(
             10,
             6,
@@ -97,8 +139,8 @@ fn world(name: &str) -> Proc {
             "size:\t4096\ncount:\t2\nexp_name:\topendxg\n",
         )
         .fd(10, 7, "/home/dxg", "dxg-type:\tnot ours: never read\n");
-    proc.task(11, "child", 'S').fd(11, 3, "/dev/dxg", DRAWER);
-    proc.task(12, "reader", 'S').fd(12, 3, "/dev/dxg", READER);
+    proc.task(11, "child", 'S').fd(11, 3, NODE, DRAWER);
+    proc.task(12, "reader", 'S').fd(12, 3, NODE, READER);
     proc.task(13, "stranger", 'R')
         .fd(13, 3, "anon_inode:[eventfd]", "eventfd-count: 0\n");
     proc
@@ -106,10 +148,9 @@ fn world(name: &str) -> Proc {
 
 #[test]
 fn objects_are_put_together_from_all_descriptors() {
-    let objects = world("objects").json(&["objects"]);
+    let document = world("objects").json(&["objects"]);
+    let objects = document["objects"].as_array().unwrap();
     let ids: Vec<_> = objects
-        .as_array()
-        .unwrap()
         .iter()
         .map(|object| object["id"].as_u64().unwrap())
         .collect();
@@ -130,7 +171,19 @@ fn objects_are_put_together_from_all_descriptors() {
         (&mutex["references"], &mutex["waiters"]),
         (&4.into(), &2.into())
     );
-    assert_eq!(mutex["handles"].as_array().unwrap().len(), 2);
+    let holders = mutex["handles"].as_array().unwrap();
+    let holders: Vec<_> = holders
+        .iter()
+        .map(|held| (held["pid"].as_u64(), held["handle"].as_u64()))
+        .collect();
+    assert_eq!(
+        holders,
+        [(Some(10), Some(0x4000_0140)), (Some(12), Some(0x4000_0040))]
+    );
+    assert_eq!(
+        mutex["files"],
+        serde_json::json!([{ "pid": 10, "fd": 5, "type": "DxgkSharedResource", "access": 0xf0001 }])
+    );
     assert_eq!(fence["kinds"][0], "monitored-fence");
     assert_eq!(
         fence["references"],
@@ -142,7 +195,7 @@ fn objects_are_put_together_from_all_descriptors() {
 #[test]
 fn an_inherited_device_shows_nothing_twice() {
     let processes = world("inherited").json(&["processes"]);
-    let list = processes.as_array().unwrap();
+    let list = processes["processes"].as_array().unwrap();
     assert_eq!(list.len(), 3, "the stranger is not listed");
     assert_eq!(
         (&list[0]["command"], &list[0]["state"]),
@@ -150,7 +203,10 @@ fn an_inherited_device_shows_nothing_twice() {
     );
     assert_eq!(list[0]["devices"].as_array().unwrap().len(), 2);
     assert_eq!(list[0]["handles"].as_array().unwrap().len(), 5);
-    assert_eq!(list[0]["dma_bufs"][0][1]["size"], 4096);
+    assert_eq!(
+        list[0]["dma_bufs"],
+        serde_json::json!([{ "fd": 6, "size": 4096, "references": 2 }])
+    );
     assert_eq!(
         (&list[0]["bytes"], &list[0]["held_files"]),
         (&81920.into(), &6.into())
@@ -210,46 +266,194 @@ fn tables() {
 }
 
 #[test]
-fn what_does_not_exist() {
+fn l3_what_does_not_exist() {
     let proc = world("nothing");
-    let output = proc.run(&["object", "4711"]);
-    assert_eq!(output.status.code(), Some(1));
-    assert_eq!(
-        String::from_utf8_lossy(&output.stderr),
-        "opendxg: no visible process has an object 4711\n"
+    let fails = |args: &[&str], status: i32, message: &str| {
+        let output = proc.run(args);
+        assert_eq!(output.status.code(), Some(status), "{args:?}");
+        assert_eq!(String::from_utf8_lossy(&output.stderr), message, "{args:?}");
+        assert!(output.stdout.is_empty(), "{args:?}");
+    };
+    let nobody =
+        "opendxg: process 99999 does not exist, is hidden, or has nothing of the driver open\n";
+    let no_object = "opendxg: no visible process has an object 4711\n";
+    fails(&["object", "4711"], 1, no_object);
+    fails(&["info", "4711"], 1, no_object);
+    fails(&["handles", "--pid", "99999"], 1, nobody);
+    fails(
+        &["handles", "--pid", "13"],
+        1,
+        &nobody.replace("99999", "13"),
     );
     assert_eq!(proc.run(&["nonsense"]).status.code(), Some(2));
-    let mut command = Command::new(env!("CARGO_BIN_EXE_opendxg"));
-    let missing = Path::new("/no/such/directory");
+    let missing = opendxg()
+        .args(["--proc", "/no/such/directory"])
+        .output()
+        .unwrap();
+    assert_eq!(missing.status.code(), Some(1));
+}
+
+#[test]
+fn l3_no_driver() {
+    for node in ["/no/such/node", "/dev/null", "/etc/passwd"] {
+        let output = opendxg().env("OPENDXG_DEVICE", node).output().unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(3), "{node}: {errors}");
+        assert!(
+            errors.starts_with(&format!("opendxg: {node}: ")),
+            "{errors}"
+        );
+        assert!(errors.contains("is the module opendxg loaded?"), "{errors}");
+        assert!(output.stdout.is_empty());
+    }
+}
+
+#[test]
+fn l3_output_that_cannot_be_written() {
+    let proc = world("full");
+    let full = fs::OpenOptions::new().write(true).open("/dev/full");
+    let output = proc.command(&["objects"]).stdout(full.unwrap()).output();
+    let output = output.unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(errors.starts_with("opendxg: standard output: "), "{errors}");
+
+    // Whoever reads has seen enough: that is no error.
+    let mut child = proc.command(&["objects"]);
+    let child = child.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = child.stdin(Stdio::null()).spawn().unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), output.stderr), (Some(0), vec![]));
+}
+
+#[test]
+fn m3_other_drivers_are_not_asked() {
+    let proc = world("stuck");
+    proc.stuck(12, 8, "/dev/null")
+        .stuck(12, 9, "/dev/shm")
+        .stuck(12, 10, "anon_inode:[kvm-vcpu:0]")
+        .stuck(12, 11, "anon_inode:[DxgkWatch] of another driver")
+        .stuck(13, 12, "socket:[4711]");
+    let output = output_of(&mut proc.command(&["processes", "--json"]));
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["processes"].as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn l1_no_name_drives_the_terminal() {
+    let proc = Proc::new("hostile");
+    let text = READER.replace("name=-", "name=\\a\u{9b}2J\u{202e}b\u{200b}");
+    proc.task(14, "x\u{9b}\u{feff}y", 'S')
+        .fd(14, 3, NODE, &text);
+    for args in [&["handles"][..], &["handles", "--json"]] {
+        assert!(proc.text(args).is_ascii(), "{args:?}");
+    }
+    // Programs get the name as it is.
+    let document = proc.json(&["handles"]);
+    let process = &document["processes"][0];
+    assert_eq!(process["command"], "x\u{9b}\u{feff}y");
     assert_eq!(
-        command
-            .arg("--proc")
-            .arg(missing)
-            .output()
-            .unwrap()
-            .status
-            .code(),
-        Some(1)
+        process["handles"][0]["name"],
+        "\\a\u{9b}2J\u{202e}b\u{200b}"
     );
+}
+
+#[test]
+fn l4_many_handles() {
+    const COUNT: u32 = 400_000;
+    let proc = Proc::new("many");
+    let line = |n: u32| format!("dxg-handle:\t{:#x} device 3\n", 0x4000_0000 | (n << 6));
+    let lines = (0..COUNT).map(line).collect::<Vec<_>>().concat();
+    proc.task(15, "many", 'S')
+        .fd(15, 3, NODE, &format!("dxg-process:\t7\n{lines}"));
+    let output = output_of(&mut proc.command(&["processes"]));
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains(&COUNT.to_string()), "{text}");
+}
+
+/// Collects the names of all members.
+fn members(value: &serde_json::Value, names: &mut std::collections::BTreeSet<String>) {
+    match value {
+        serde_json::Value::Object(map) => {
+            for (name, value) in map {
+                names.insert(name.clone());
+                // The names of counts are the driver's.
+                if !["totals", "users"].contains(&name.as_str()) {
+                    members(value, names);
+                }
+            }
+        }
+        serde_json::Value::Array(list) => list.iter().for_each(|value| members(value, names)),
+        _ => (),
+    }
+}
+
+#[test]
+fn l2_the_document_is_described() {
+    let proc = world("schema");
+    let mut names = std::collections::BTreeSet::new();
+    for args in [
+        &[][..],
+        &["adapters"],
+        &["processes"],
+        &["objects"],
+        &["object", "7"],
+        &["handles"],
+        &["names"],
+        &["info"],
+        &["waiters"],
+    ] {
+        let document = proc.json(args);
+        assert_eq!(document["version"], 1, "{args:?}");
+        assert_eq!(document["hidden_processes"], 0, "{args:?}");
+        members(&document, &mut names);
+    }
+    assert!(names.len() > 30, "{names:?}");
+    let user = &proc.json(&["processes"])["users"]["1000"];
+    members(&user["allocations"], &mut names);
+    assert!(names.contains("limit"), "{user}");
+    let read = |path: &str| {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+        fs::read_to_string(path).unwrap()
+    };
+    let (page, manual) = (read("../../Documentation/tool.md"), read("man/extra.roff"));
+    let manual = manual.split_once(".SH JSON").expect("a section").1;
+    for name in &names {
+        assert!(page.contains(&format!("`{name}`")), "tool.md: {name}");
+        assert!(manual.contains(&format!(".I {name}")), "manual: {name}");
+    }
 }
 
 #[test]
 fn an_empty_system() {
     let proc = Proc::new("empty");
-    for command in [
-        "adapters",
-        "processes",
-        "objects",
-        "handles",
-        "names",
-        "info",
-        "waiters",
+    for (command, member) in [
+        ("adapters", "adapters"),
+        ("processes", "processes"),
+        ("objects", "objects"),
+        ("handles", "processes"),
+        ("names", "objects"),
+        ("info", "info"),
+        ("waiters", "objects"),
     ] {
         assert_eq!(
             proc.text(&[command]).lines().count(),
             1,
             "{command}: only the head"
         );
-        assert_eq!(proc.json(&[command]), serde_json::json!([]), "{command}");
+        let empty = serde_json::json!({
+            "version": 1,
+            "hidden_processes": 0,
+            "hidden_handles": 0,
+            "hidden_info": 0,
+            member: [],
+        });
+        let mut document = proc.json(&[command]);
+        if command == "processes" {
+            let users = document.as_object_mut().unwrap().remove("users");
+            assert_eq!(users, Some(serde_json::json!({})));
+        }
+        assert_eq!(document, empty, "{command}");
     }
 }

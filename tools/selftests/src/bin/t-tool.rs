@@ -27,6 +27,7 @@ fn main() {
         .test("RES-15 RES-107 other users see neither objects nor names", other_user)
         .test("RES-86 exported dma-bufs are listed with their sizes", dma_bufs)
         .test("RES-15 adapters with their LUIDs, also without any handle", adapters)
+        .test("M3 L3 RES-15 the node under another name, and no node", other_names)
         .run()
 }
 
@@ -44,9 +45,13 @@ fn text(output: Output) -> Outcome<String> {
     String::from_utf8(output.stdout).map_err(|_| Failure::Failed("output is not UTF-8".into()))
 }
 
-fn json(args: &[&str]) -> Outcome<Value> {
+/// The content of a document: the member of this name.
+fn json(args: &[&str], member: &str) -> Outcome<Value> {
     let args: Vec<&str> = args.iter().copied().chain(["--json"]).collect();
-    parse(tool(&args).output()?)
+    let mut document = parse(tool(&args).output()?)?;
+    ensure_eq!(document["version"].as_u64(), Some(1));
+    ensure_eq!(document["hidden_processes"].as_u64(), Some(0));
+    Ok(document[member].take())
 }
 
 fn parse(output: Output) -> Outcome<Value> {
@@ -97,14 +102,14 @@ fn child_with_picture(end: &Gate) -> Outcome<Child> {
 
 /// Checks the picture of a child, whose state the tool has to name; returns the object's number.
 fn check_picture(child: &Child, state: &str) -> Outcome<u64> {
-    let names = json(&["names"])?;
+    let names = json(&["names"], "objects")?;
     let [object] = list(&names) else {
         return Err(format!("one name was due: {names}").into());
     };
     ensure_eq!(list(&object["names"]), [NAME]);
     let id = object["id"].as_u64().ok_or("no number")?;
 
-    let object = json(&["object", &id.to_string()])?;
+    let object = json(&["object", &id.to_string()], "object")?;
     ensure!(
         list(&object["kinds"]).contains(&"resource".into()),
         "{object}"
@@ -124,7 +129,7 @@ fn check_picture(child: &Child, state: &str) -> Outcome<u64> {
         .iter()
         .chain(list(&object["files"]))
     {
-        ensure_eq!(holder[0].as_u64(), Some(pid));
+        ensure_eq!(holder["pid"].as_u64(), Some(pid));
     }
     // The resource, its allocation, and the descriptor.
     ensure_eq!(
@@ -132,7 +137,7 @@ fn check_picture(child: &Child, state: &str) -> Outcome<u64> {
         (2, 1)
     );
 
-    let processes = json(&["processes"])?;
+    let processes = json(&["processes"], "processes")?;
     let process = list(&processes)
         .iter()
         .find(|process| process["pid"].as_u64() == Some(pid));
@@ -154,7 +159,7 @@ fn from_outside() -> Outcome {
 
     end.open()?;
     child.join()?;
-    ensure_eq!(json(&["names"])?, serde_json::json!([]));
+    ensure_eq!(json(&["names"], "objects")?, serde_json::json!([]));
     let output = tool(&["object", &id.to_string()]).output()?;
     ensure_eq!(output.status.code(), Some(1));
     Ok(())
@@ -201,7 +206,7 @@ fn stuck() -> Outcome {
     owner.signal(libc::SIGSTOP)?;
     eventually("the owner is stopped", || state_of(owner.pid()) == 'T')?;
 
-    let waited = json(&["waiters"])?;
+    let waited = json(&["waiters"], "objects")?;
     let [object] = list(&waited) else {
         return Err(format!("one object was due: {waited}").into());
     };
@@ -220,7 +225,7 @@ fn stuck() -> Outcome {
 
     waiter.kill()?;
     eventually("nobody waits any more", || {
-        json(&["waiters"]).is_ok_and(|waited| list(&waited).is_empty())
+        json(&["waiters"], "objects").is_ok_and(|waited| list(&waited).is_empty())
     })?;
     owner.kill()?;
     Ok(mutex.destroy()?)
@@ -235,7 +240,7 @@ fn inherited() -> Outcome {
         end.wait()
     })?;
     ready.wait()?;
-    let processes = json(&["handles"])?;
+    let processes = json(&["handles"], "processes")?;
     let found = |pid: u64| {
         list(&processes)
             .iter()
@@ -276,6 +281,12 @@ fn other_user() -> Outcome {
     for command in ["objects", "names", "info", "handles"] {
         let table = text(as_user(&[command])?)?;
         ensure!(!table.contains("t-tool"), "{table}");
+        // L2: every document says that something is missing.
+        let document = parse(as_user(&[command, "--json"])?)?;
+        ensure!(
+            document["hidden_processes"].as_u64() > Some(0),
+            "{document}"
+        );
     }
     end.open()?;
     child.join()
@@ -292,7 +303,7 @@ fn dma_bufs() -> Outcome {
         end.wait()
     })?;
     ready.wait()?;
-    let processes = json(&["processes"])?;
+    let processes = json(&["processes"], "processes")?;
     let pid = u64::try_from(child.pid()).ok();
     let process = list(&processes)
         .iter()
@@ -301,9 +312,27 @@ fn dma_bufs() -> Outcome {
     let [buffer] = list(&process["dma_bufs"]) else {
         return Err(format!("one dma-buf was due: {process}").into());
     };
-    ensure_eq!(buffer[1]["size"].as_u64(), Some(12288));
+    ensure_eq!(buffer["size"].as_u64(), Some(12288));
     end.open()?;
     child.join()
+}
+
+/// The node has any name, and other descriptors of the process are not of the driver.
+fn other_names() -> Outcome {
+    let node = std::env::temp_dir().join(format!("t-tool-{}", std::process::id()));
+    let copied = Command::new("cp")
+        .arg("-a")
+        .arg("/dev/dxg")
+        .arg(&node)
+        .status()?;
+    ensure!(copied.success(), "cp: {copied}");
+    let output = tool(&["--json"]).env("OPENDXG_DEVICE", &node).output();
+    let _ = std::fs::remove_file(&node);
+    let world = parse(output?)?;
+    ensure!(!list(&world["adapters"]).is_empty(), "{world}");
+    let missing = tool(&[]).env("OPENDXG_DEVICE", &node).output()?;
+    ensure_eq!(missing.status.code(), Some(3));
+    Ok(())
 }
 
 fn adapters() -> Outcome {
@@ -313,7 +342,7 @@ fn adapters() -> Outcome {
             .filter_map(|adapter| Some(adapter["luid"].as_str()?.to_owned()))
             .collect()
     };
-    let shown = luids(&json(&["adapters"])?);
+    let shown = luids(&json(&["adapters"], "adapters")?);
     let mut expected = Vec::new();
     for adapter in Dxg::open()?.adapters()? {
         let luid = adapter.luid();

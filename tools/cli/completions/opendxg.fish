@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# Made by tools/cli/tests/man.rs. Do not edit: OPENDXG_UPDATE=1 cargo test -p opendxg-cli --test man
+# Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
+function __fish_opendxg_global_optspecs
+    string join \n json proc= h/help V/version
+end
+
+function __fish_opendxg_needs_command
+    # Figure out if the current invocation already has a command.
+    set -l cmd (commandline -opc)
+    set -e cmd[1]
+    argparse -s (__fish_opendxg_global_optspecs) -- $cmd 2>/dev/null
+    or return
+    if set -q argv[1]
+        # Also print the command, so this can be used to figure out what it is.
+        echo $argv[1]
+        return 1
+    end
+    return 0
+end
+
+function __fish_opendxg_using_subcommand
+    set -l cmd (__fish_opendxg_needs_command)
+    test -z "$cmd"
+    and return 1
+    contains -- $cmd[1] $argv
+end
+
+complete -c opendxg -n "__fish_opendxg_needs_command" -l proc -d 'Read this directory instead of /proc' -r -f -a "(__fish_complete_directories)"
+complete -c opendxg -n "__fish_opendxg_needs_command" -l json -d 'Print JSON instead of a table'
+complete -c opendxg -n "__fish_opendxg_needs_command" -s h -l help -d 'Print help'
+complete -c opendxg -n "__fish_opendxg_needs_command" -s V -l version -d 'Print version'
+complete -c opendxg -n "__fish_opendxg_needs_command" -f -a "overview" -d 'How much of everything there is'
+complete -c opendxg -n "__fish_opendxg_needs_command" -f -a "adapters" -d 'Adapters and who has them open'
+complete -c opendxg -n "__fish_opendxg_needs_command" -f -a "processes" -d 'Processes that have the device or an NT handle open'
+complete -c opendxg -n "__fish_opendxg_needs_command" -f -a "objects" -d 'Shareable objects with references, waiters, names and metadata'
+complete -c opendxg -n "__fish_opendxg_needs_command" -f -a "object" -d 'One object: every handle of it, and its metadata'
+complete -c opendxg -n "__fish_opendxg_needs_command" -f -a "handles" -d 'Local handles and NT handles, of all processes or of one'
+complete -c opendxg -n "__fish_opendxg_needs_command" -f -a "names" -d 'Named objects'
+complete -c opendxg -n "__fish_opendxg_needs_command" -f -a "info" -d 'Metadata entries, of all objects or of one'
+complete -c opendxg -n "__fish_opendxg_needs_command" -f -a "waiters" -d 'Objects that somebody waits for, and who has them open'
+complete -c opendxg -n "__fish_opendxg_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c opendxg -n "__fish_opendxg_using_subcommand overview" -l proc -d 'Read this directory instead of /proc' -r -f -a "(__fish_complete_directories)"
+complete -c opendxg -n "__fish_opendxg_using_subcommand overview" -l json -d 'Print JSON instead of a table'
+complete -c opendxg -n "__fish_opendxg_using_subcommand overview" -s h -l help -d 'Print help'
+complete -c opendxg -n "__fish_opendxg_using_subcommand adapters" -l proc -d 'Read this directory instead of /proc' -r -f -a "(__fish_complete_directories)"
+complete -c opendxg -n "__fish_opendxg_using_subcommand adapters" -l json -d 'Print JSON instead of a table'
+complete -c opendxg -n "__fish_opendxg_using_subcommand adapters" -s h -l help -d 'Print help'
+complete -c opendxg -n "__fish_opendxg_using_subcommand processes" -l proc -d 'Read this directory instead of /proc' -r -f -a "(__fish_complete_directories)"
+complete -c opendxg -n "__fish_opendxg_using_subcommand processes" -l json -d 'Print JSON instead of a table'
+complete -c opendxg -n "__fish_opendxg_using_subcommand processes" -s h -l help -d 'Print help'
+complete -c opendxg -n "__fish_opendxg_using_subcommand objects" -l proc -d 'Read this directory instead of /proc' -r -f -a "(__fish_complete_directories)"
+complete -c opendxg -n "__fish_opendxg_using_subcommand objects" -l json -d 'Print JSON instead of a table'
+complete -c opendxg -n "__fish_opendxg_using_subcommand objects" -s h -l help -d 'Print help'
+complete -c opendxg -n "__fish_opendxg_using_subcommand object" -l proc -d 'Read this directory instead of /proc' -r -f -a "(__fish_complete_directories)"
+complete -c opendxg -n "__fish_opendxg_using_subcommand object" -l json -d 'Print JSON instead of a table'
+complete -c opendxg -n "__fish_opendxg_using_subcommand object" -s h -l help -d 'Print help'
+complete -c opendxg -n "__fish_opendxg_using_subcommand handles" -l pid -d 'Only those of this process' -r
+complete -c opendxg -n "__fish_opendxg_using_subcommand handles" -l proc -d 'Read this directory instead of /proc' -r -f -a "(__fish_complete_directories)"
+complete -c opendxg -n "__fish_opendxg_using_subcommand handles" -l json -d 'Print JSON instead of a table'
+complete -c opendxg -n "__fish_opendxg_using_subcommand handles" -s h -l help -d 'Print help'
+complete -c opendxg -n "__fish_opendxg_using_subcommand names" -l proc -d 'Read this directory instead of /proc' -r -f -a "(__fish_complete_directories)"
+complete -c opendxg -n "__fish_opendxg_using_subcommand names" -l json -d 'Print JSON instead of a table'
+complete -c opendxg -n "__fish_opendxg_using_subcommand names" -s h -l help -d 'Print help'
+complete -c opendxg -n "__fish_opendxg_using_subcommand info" -l proc -d 'Read this directory instead of /proc' -r -f -a "(__fish_complete_directories)"
+complete -c opendxg -n "__fish_opendxg_using_subcommand info" -l json -d 'Print JSON instead of a table'
+complete -c opendxg -n "__fish_opendxg_using_subcommand info" -s h -l help -d 'Print help'
+complete -c opendxg -n "__fish_opendxg_using_subcommand waiters" -l proc -d 'Read this directory instead of /proc' -r -f -a "(__fish_complete_directories)"
+complete -c opendxg -n "__fish_opendxg_using_subcommand waiters" -l json -d 'Print JSON instead of a table'
+complete -c opendxg -n "__fish_opendxg_using_subcommand waiters" -s h -l help -d 'Print help'
+complete -c opendxg -n "__fish_opendxg_using_subcommand help; and not __fish_seen_subcommand_from overview adapters processes objects object handles names info waiters help" -f -a "overview" -d 'How much of everything there is'
+complete -c opendxg -n "__fish_opendxg_using_subcommand help; and not __fish_seen_subcommand_from overview adapters processes objects object handles names info waiters help" -f -a "adapters" -d 'Adapters and who has them open'
+complete -c opendxg -n "__fish_opendxg_using_subcommand help; and not __fish_seen_subcommand_from overview adapters processes objects object handles names info waiters help" -f -a "processes" -d 'Processes that have the device or an NT handle open'
+complete -c opendxg -n "__fish_opendxg_using_subcommand help; and not __fish_seen_subcommand_from overview adapters processes objects object handles names info waiters help" -f -a "objects" -d 'Shareable objects with references, waiters, names and metadata'
+complete -c opendxg -n "__fish_opendxg_using_subcommand help; and not __fish_seen_subcommand_from overview adapters processes objects object handles names info waiters help" -f -a "object" -d 'One object: every handle of it, and its metadata'
+complete -c opendxg -n "__fish_opendxg_using_subcommand help; and not __fish_seen_subcommand_from overview adapters processes objects object handles names info waiters help" -f -a "handles" -d 'Local handles and NT handles, of all processes or of one'
+complete -c opendxg -n "__fish_opendxg_using_subcommand help; and not __fish_seen_subcommand_from overview adapters processes objects object handles names info waiters help" -f -a "names" -d 'Named objects'
+complete -c opendxg -n "__fish_opendxg_using_subcommand help; and not __fish_seen_subcommand_from overview adapters processes objects object handles names info waiters help" -f -a "info" -d 'Metadata entries, of all objects or of one'
+complete -c opendxg -n "__fish_opendxg_using_subcommand help; and not __fish_seen_subcommand_from overview adapters processes objects object handles names info waiters help" -f -a "waiters" -d 'Objects that somebody waits for, and who has them open'
+complete -c opendxg -n "__fish_opendxg_using_subcommand help; and not __fish_seen_subcommand_from overview adapters processes objects object handles names info waiters help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
