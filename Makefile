@@ -8,10 +8,23 @@ KERNEL ?= 7.2
 ROUNDS ?= 1000000
 # A kernel build tree with Rust support makes `modules` a plain external build.
 KDIR ?=
+# Where make install puts things; ALIASES=no leaves out libdxcore.so and libdxg.so,
+# WSLDIR=/usr/lib/wsl/lib places the names of the library there too.
 PREFIX ?= /usr/local
+LIBDIR ?= $(PREFIX)/lib
+BINDIR ?= $(PREFIX)/bin
+INCLUDEDIR ?= $(PREFIX)/include
 DESTDIR ?=
+WSLDIR ?=
+ALIASES ?= yes
 
 enter := tools/env/enter
+# A value with a quote is one argument all the same.
+quoted = '$(subst ','\'',$(1))'
+install = tools/install --prefix $(call quoted,$(PREFIX)) --libdir $(call quoted,$(LIBDIR)) \
+	--bindir $(call quoted,$(BINDIR)) --includedir $(call quoted,$(INCLUDEDIR)) \
+	--destdir $(call quoted,$(DESTDIR)) $(if $(WSLDIR),--wsldir $(call quoted,$(WSLDIR))) \
+	$(if $(filter no,$(ALIASES)),--no-aliases)
 module := tools/env/module $(if $(KDIR),--kdir $(KDIR),--kernel $(KERNEL))
 
 .PHONY: modules
@@ -77,12 +90,18 @@ vm-parts: ## build what a virtual machine holds: the module and the shim
 	@$(module) modules
 	@$(enter) tools/env/stage
 
+.PHONY: build
+build: ## build libd3dkmt.so and the command opendxg, for make install
+	@$(enter) tools/env/build
+
+# Copies only, and never enters the tree: it may run as root.
 .PHONY: install
-install: ## install libd3dkmt.so, its headers, and the command opendxg below PREFIX
-	@$(enter) make -s -C tools/shim build
-	@$(enter) tools/cli/build
-	@sh tools/shim/install.sh --prefix "$(PREFIX)" --destdir "$(DESTDIR)"
-	@sh tools/cli/install.sh "$(PREFIX)" "$(DESTDIR)"
+install: ## install what make build built below PREFIX: library, headers, the command opendxg
+	@$(install)
+
+.PHONY: uninstall
+uninstall: ## remove what make install installed, with the same variables
+	@$(install) --uninstall
 
 .PHONY: clean
 clean: ## remove everything that was built, keep the cache

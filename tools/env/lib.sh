@@ -17,9 +17,15 @@ die() {
 	exit 1
 }
 
-# The cache holds everything that is not part of the repository.
+# The cache holds everything that is not part of the repository. Root who came through sudo takes the user's, where the
+# tree is already.
 find_cache() {
-	cache=${OPENDXG_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/opendxg}
+	home=${HOME:-/root}
+	if [ "$(id -u)" -eq 0 ] && [ -n "${SUDO_USER-}" ]; then
+		user_home=$(getent passwd "$SUDO_USER" | cut -d: -f6)
+		[ ! -d "$user_home/.cache/opendxg" ] || home=$user_home
+	fi
+	cache=${OPENDXG_CACHE:-${XDG_CACHE_HOME:-$home/.cache}/opendxg}
 	mkdir -p "$cache" 2>/dev/null ||
 		die "cannot create the cache directory $cache" "set OPENDXG_CACHE to a writable directory"
 	cache=$(CDPATH='' cd -- "$cache" && pwd -P)
