@@ -155,14 +155,15 @@ impl Create {
     /// Runs the call with an argument of [`Create::argument`] that was changed.
     #[track_caller]
     pub fn run_argument(&mut self, arg: &mut D3DKMT_CREATEALLOCATION) -> Outcome<Bundle> {
-        succeeds(&fixture::raw()?, arg)?;
-        self.adopt(arg)
+        let raw = fixture::raw()?;
+        succeeds(&raw, arg)?;
+        Ok(self.adopt(&raw, arg))
     }
 
     /// What a call with this argument has made.
-    pub fn adopt(&self, arg: &D3DKMT_CREATEALLOCATION) -> Outcome<Bundle> {
-        Ok(Bundle {
-            raw: fixture::raw()?,
+    pub fn adopt(&self, raw: &Raw, arg: &D3DKMT_CREATEALLOCATION) -> Bundle {
+        Bundle {
+            raw: raw.clone(),
             keep: self.device.clone(),
             device: self.device.handle().0,
             resource: if self.flags & flags::RESOURCE != 0 {
@@ -173,7 +174,7 @@ impl Create {
             global: arg.hGlobalShare,
             allocations: self.infos.iter().map(|info| info.hAllocation).collect(),
             sizes: self.sizes.clone(),
-        })
+        }
     }
 
     /// Runs the call, which has to be refused without an effect on the outputs.

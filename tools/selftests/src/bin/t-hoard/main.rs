@@ -56,7 +56,7 @@ fn sparse_file(size: u64) -> Outcome<OwnedFd> {
 fn attempt(raw: &Raw, mut create: Create) -> Outcome<Option<Bundle>> {
     let mut arg = create.argument();
     match raw.exec(&mut arg)? {
-        Status::SUCCESS => Ok(Some(create.adopt(&arg)?)),
+        Status::SUCCESS => Ok(Some(create.adopt(raw, &arg))),
         Status::NO_MEMORY => Ok(None),
         other => Err(format!("refused with {other}").into()),
     }

@@ -48,7 +48,7 @@ fn fill(mut make: impl FnMut() -> Create) -> Outcome<Vec<Bundle>> {
         let mut create = make();
         let mut arg = create.argument();
         match raw.exec(&mut arg)? {
-            Status::SUCCESS => made.push(create.adopt(&arg)?),
+            Status::SUCCESS => made.push(create.adopt(&raw, &arg)),
             Status::NO_MEMORY => {
                 watch.unchanged()?;
                 return Ok(made);
