@@ -351,7 +351,7 @@ int dxg_sleep_until(const atomic_t *word, const s64 *deadline, bool realtime, bo
  */
 bool dxg_call_restarts(void)
 {
-	const sigset_t *pending[] = {
+	sigset_t *const pending[] = {
 		&current->pending.signal,
 		&current->signal->shared_pending.signal,
 	};
@@ -378,7 +378,7 @@ found:
 /* Where the program of the caller is: a call that is made again comes from the same place. */
 void dxg_call_site(u64 site[2])
 {
-	const struct pt_regs *regs = current_pt_regs();
+	struct pt_regs *regs = current_pt_regs();
 
 	site[0] = instruction_pointer(regs);
 	site[1] = user_stack_pointer(regs);
