@@ -45,8 +45,8 @@ impl Worker {
     /// Starts the worker, whose threads carry this name. To be called once.
     pub(crate) fn start(name: &CStr) -> Result<Self> {
         // SAFETY: The name is copied during the call.
-        let queue =
-            NonNull::new(unsafe { ffi::dxg_workqueue(name.as_char_ptr()) }).ok_or(ENOMEM)?;
+        let queue = unsafe { ffi::dxg_workqueue(name.as_char_ptr()) };
+        let queue = NonNull::new(queue).ok_or(ENOMEM)?;
 
         QUEUE.store(queue.as_ptr(), Release);
         Ok(Self(queue))
