@@ -101,6 +101,8 @@ impl OpenDevice for OpenFile {
 
 fn show_totals(m: &SeqFile) {
     for (name, gauge) in [
+        // First: if it is 0, what the worker has ended is in none of the others.
+        ("retiring", &census::RETIRING),
         ("processes", &census::PROCESSES),
         ("objects", &census::OBJECTS),
         ("handles", &census::HANDLES),
@@ -112,7 +114,6 @@ fn show_totals(m: &SeqFile) {
         ("windows", &census::WINDOWS),
         ("notices", &census::NOTICES),
         ("values", &census::VALUES),
-        ("retiring", &census::RETIRING),
     ] {
         seq_print!(m, "dxg-total-{}:\t{}\n", name, gauge.get());
     }

@@ -83,7 +83,7 @@ fn destroy(device: &Device, list: &[u32]) -> Outcome<Duration> {
 /// How many handles of each kind are in the list.
 const MANY: usize = 2000;
 /// How many calls make handles of the same bundle that are not in it, and how many each.
-const OTHERS: (usize, usize) = (5, 4000);
+const OTHERS: (usize, usize) = (3, 4000);
 
 /// How long it takes to destroy some of the allocations of a large resource together with duplicates of one of
 /// them. The handles were made one kind after the other, or in turns.
