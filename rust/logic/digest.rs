@@ -19,7 +19,7 @@ impl Digest {
         let mixed = (self.0 ^ number).wrapping_mul(0x0000_0100_0000_01b3);
 
         // The upper half of a number must count as much as the lower one.
-        Self(mixed ^ mixed >> 32)
+        Self(mixed ^ (mixed >> 32))
     }
 
     /// The value.

@@ -15,7 +15,7 @@ fn of(numbers: &[u64]) -> u64 {
 
 #[test]
 fn lists_that_differ_have_different_digests() {
-    let list: Vec<u64> = (0..64).map(|n| n << 40 | n).collect();
+    let list: Vec<u64> = (0..64).map(|n| (n << 40) | n).collect();
     let mut seen = HashSet::from([of(&list)]);
 
     for place in 0..list.len() {
