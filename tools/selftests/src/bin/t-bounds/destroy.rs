@@ -10,7 +10,7 @@ use selftests::memory::Page;
 use selftests::resource::{destruction, flags, Bundle, Create, PAGE_SIZE};
 use selftests::{ensure_eq, fixture, Outcome, Suite};
 
-use crate::{duplicate, same_order};
+use crate::{duplicate, many, same_order};
 
 /// Adds the tests of this file.
 pub(crate) fn tests(suite: Suite) -> Suite {
@@ -56,7 +56,7 @@ fn nothing_left() -> Outcome {
         };
         let page = Page::beginning_with(infos)?.read_only()?;
         arg.__bindgen_anon_2.pAllocationInfo2 = page.address();
-        for _ in 0..8000 {
+        for _ in 0..many(8000) {
             ensure_eq!(raw.exec(&mut arg)?, Status::ACCESS_VIOLATION);
         }
         // Whatever is in the resource is gone through when it is destroyed.
@@ -93,10 +93,10 @@ fn mixture(in_turns: bool) -> Outcome<Duration> {
     let resource = Create::sized(&device, flags::RESOURCE, &[]).run()?;
     let first = add(&device, resource.resource)?;
     let mut list = vec![first];
-    for number in 0..2 * MANY {
+    for number in 0..2 * many(MANY) {
         let is_own = match in_turns {
             true => number % 2 == 0,
-            false => number < MANY,
+            false => number < many(MANY),
         };
         list.push(match is_own {
             true => add(&device, resource.resource)?,
@@ -104,7 +104,7 @@ fn mixture(in_turns: bool) -> Outcome<Duration> {
         });
     }
     for _ in 0..OTHERS.0 {
-        let mut create = Create::sized(&device, 0, &[PAGE_SIZE; OTHERS.1]);
+        let mut create = Create::sized(&device, 0, &vec![PAGE_SIZE; many(OTHERS.1)]);
         create.resource = resource.resource;
         create.run()?.leak();
     }
