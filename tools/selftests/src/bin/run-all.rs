@@ -12,13 +12,15 @@ use std::time::Instant;
 
 /// Programs that run much longer than the others, the longest first. Parts share them out before the rest; a
 /// program that is not here, or not any more, makes a run longer and nothing else.
-const LONG: [&str; 6] = [
+const LONG: [&str; 8] = [
     "t-negative",
+    "t-limits",
     "t-races",
-    "t-lifetime",
     "t-weak",
-    "t-harness",
+    "t-process",
+    "t-lifetime",
     "t-keyed-mutex",
+    "t-harness",
 ];
 
 /// What the output of one program told.
