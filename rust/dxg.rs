@@ -15,27 +15,26 @@
 
 mod compat;
 mod dxgk;
+mod error;
+mod file;
 mod ioctl;
 #[allow(dead_code, unreachable_pub)] // The host tests use all of it, from another crate.
 mod logic;
-mod nt_file;
-mod open_file;
 mod platform;
 mod sys;
 mod uapi;
-mod watch_file;
 
 use dxgk::{
     adapter::MAX_ADAPTERS,
     driver::Driver, //
 };
+use file::device::OpenFile;
 use kernel::{
     prelude::*,
     sync::Arc, //
 };
-use open_file::OpenFile;
 use sys::{
-    chardev::Registration,
+    file::chardev::Registration,
     params,
     work::Worker, //
 };

@@ -3,11 +3,11 @@
 //! A context: a sequence of work for one engine node of a device.
 
 use super::{
-    census::{
+    device::Device,
+    stats::{
         Identified,
         Kind, //
-    },
-    device::Device, //
+    }, //
 };
 use kernel::{
     prelude::*,

@@ -8,12 +8,12 @@
 //! may fail, so that all memory is taken before.
 
 use super::{
-    allocation::Allocation,
-    handle_table::{
+    handle::{
+        open_allocation::OpenAllocation, //
         Claimed,
-        Item, //
+        Item,
     },
-    open_allocation::OpenAllocation, //
+    memory::allocation::Allocation, //
 };
 use crate::{
     logic::groups,

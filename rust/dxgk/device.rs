@@ -5,7 +5,7 @@
 
 use super::{
     adapter::Adapter,
-    census::{
+    stats::{
         Identified,
         Kind, //
     }, //

@@ -13,7 +13,7 @@ use super::{
     process::Process,
     tables::Tables, //
 };
-use crate::sys::caller::Identity;
+use crate::sys::task::caller::Identity;
 use kernel::{
     new_spinlock,
     prelude::*,

@@ -9,31 +9,35 @@
 //! FEN-28).
 
 use super::{
-    account::Charge,
     adapter::Adapter,
-    attached::Attached,
-    census::{
+    info::attachments::Attached,
+    keyed_mutex::KeyedMutex,
+    memory::resource::Resource,
+    quota::account::Charge,
+    share::{
+        global_table::Unpublished,
+        openers::Openers, //
+    },
+    stats::{
         Identified,
         Kind, //
     },
-    global_table::Unpublished,
-    keyed_mutex::KeyedMutex,
-    legacy_sync::LegacySync,
-    monitored_fence::MonitoredFence,
-    openers::Openers,
-    resource::Resource,
+    sync::{
+        fence::MonitoredFence,
+        legacy::LegacySync, //
+    },
     tables::Tables, //
 };
 use crate::{
+    error::{
+        Outcome,
+        Status, //
+    },
     logic::{
         access,
         sync_flags::Sharing, //
     },
-    sys::caller::Credentials,
-    uapi::status::{
-        Outcome,
-        Status, //
-    }, //
+    sys::task::caller::Credentials, //
 };
 use kernel::{
     prelude::*,
@@ -45,8 +49,8 @@ use kernel::{
             Atomic,
             Full,
             Relaxed, //
-        },
-        Arc, //
+        }, //
+        Arc,
     }, //
 };
 

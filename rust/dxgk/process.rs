@@ -8,24 +8,30 @@
 //! another process has does not keep what its opener owned.
 
 use super::{
-    account::Account,
-    address_space::AddressSpace,
-    census::{
-        next_id,
+    handle::HandleTable,
+    quota::{
+        account::Account,
+        holder::Holder, //
+    },
+    stats::{
+        next_id, //
         Member,
         PROCESSES,
-        RETIRING, //
+        RETIRING,
     },
-    handle_table::HandleTable,
-    holder::Holder,
-    pending_waits::PendingWaits,
-    value_cell::CellPool, //
+    sync::{
+        fence_mappings::AddressSpace,
+        fence_storage::CellPool,
+        pending_waits::PendingWaits, //
+    }, //
 };
 use crate::sys::{
-    caller::Identity,
-    mm_end::{
-        Listener,
-        MmEnd, //
+    task::{
+        caller::Identity,
+        mm_end::{
+            Listener,
+            MmEnd, //
+        }, //
     },
     work, //
 };
@@ -39,10 +45,10 @@ use kernel::{
             Acquire,
             Atomic,
             Release, //
-        },
+        }, //
         Arc,
         ArcBorrow,
-        SpinLock, //
+        SpinLock,
     },
     workqueue::{
         Work,

@@ -15,12 +15,14 @@
 //! that have begun before it is refused, see [`Account::charge`](super::account::Account::charge).
 
 use super::{
-    census::RETIRING,
     keyed_mutex::KeyedMutex,
-    legacy_sync::LegacySync,
-    monitored_fence::MonitoredFence,
+    memory::resource::Resource,
     object::Object,
-    resource::Resource, //
+    stats::RETIRING,
+    sync::{
+        fence::MonitoredFence,
+        legacy::LegacySync, //
+    }, //
 };
 use crate::{
     logic::waiters::BATCH,

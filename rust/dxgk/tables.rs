@@ -3,11 +3,13 @@
 //! The tables that are shared by all processes.
 
 use super::{
-    account::Accounts,
-    global_table::GlobalTable,
-    mutex_owners::MutexOwners,
-    name_table::NameTable,
-    share::Share, //
+    keyed_mutex::owners::MutexOwners,
+    quota::account::Accounts,
+    share::{
+        global_table::GlobalTable,
+        name_table::NameTable, //
+        Share,
+    }, //
 };
 use kernel::{
     prelude::*,

@@ -3,9 +3,9 @@
 //! Adapters: finding them, opening them, asking them.
 
 use super::{
-    handles::Handles,
+    handles::Handles, //
     Call,
-    Publish, //
+    Publish,
 };
 use crate::{
     dxgk::{
@@ -13,10 +13,14 @@ use crate::{
             Adapter,
             Luid, //
         },
-        handle_table::{
+        handle::{
             Item,
             Reserved, //
         }, //
+    },
+    error::{
+        Outcome,
+        Status, //
     },
     logic::{
         adapter_info::{
@@ -29,13 +33,7 @@ use crate::{
         time,
         user, //
     },
-    uapi::{
-        status::{
-            Outcome,
-            Status, //
-        },
-        *, //
-    }, //
+    uapi::*, //
 };
 use kernel::{
     prelude::*,

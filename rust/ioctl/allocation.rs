@@ -6,71 +6,73 @@ use super::{
     entries,
     handles::Handles,
     invalid_if,
-    shortage,
+    shortage, //
     Call,
-    Publish, //
+    Publish,
 };
 use crate::{
     dxgk::{
-        account::Limit,
-        allocation::{
-            self,
-            Allocation, //
-        },
-        attached::Value,
-        bundle::{
-            Added,
-            Bundle,
-            Origin, //
-        },
-        census::Kind,
         destruction::Destruction,
-        handle_table::{
+        handle::{
+            open_allocation::OpenAllocation,
+            open_resource::{
+                Added,
+                Bundle,
+                Origin, //
+            }, //
             Item,
-            Parent, //
+            Parent,
         },
-        holder::Amounts,
+        info::attachments::Value,
+        memory::{
+            allocation::{
+                self,
+                Allocation, //
+            },
+            backing::Storage,
+            resource::{
+                Description,
+                Resource, //
+            }, //
+        },
         object::{
             Header,
             Object,
             Strong, //
         },
-        open_allocation::OpenAllocation,
-        resource::{
-            Description,
-            Resource, //
+        quota::{
+            account::Limit,
+            holder::Amounts, //
         },
-        storage::Storage, //
+        stats::Kind, //
+    },
+    error::{
+        Outcome,
+        Status,
+        Stop, //
     },
     logic::{
         access,
         allocation_rules::{
             self,
-            bits,
+            bits, //
             DriverData,
             Refused,
             Source,
             Standard,
             MAX_ALLOCATIONS,
-            MAX_PRIVATE_DATA, //
+            MAX_PRIVATE_DATA,
         },
         global_access::Audience,
         handle,
         sync_flags::Sharing, //
     },
     sys::{
-        group::Group,
         sort,
+        task::group::Group,
         user, //
     },
-    uapi::{
-        status::{
-            Outcome,
-            Status,
-            Stop, //
-        },
-        *, //
-    }, //
+    uapi::*, //
 };
 use kernel::{
     page::PAGE_SIZE,

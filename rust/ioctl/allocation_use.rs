@@ -3,30 +3,28 @@
 //! Using allocations: CPU mappings, priorities, residency, dma-bufs.
 
 use super::{
-    invalid_if,
+    invalid_if, //
     Call,
-    Publish, //
+    Publish,
 };
 use crate::{
     dxgk::{
-        allocation::Allocation,
-        open_allocation::OpenAllocation, //
+        handle::open_allocation::OpenAllocation,
+        memory::allocation::Allocation, //
+    },
+    error::{
+        Outcome,
+        Status, //
     },
     logic::allocation_rules::MAX_ALLOCATIONS,
     sys::user,
-    uapi::{
-        status::{
-            Outcome,
-            Status, //
-        },
-        *, //
-    }, //
+    uapi::*, //
 };
 use kernel::{
     prelude::*,
     sync::{
-        atomic::Relaxed,
-        Arc, //
+        atomic::Relaxed, //
+        Arc,
     }, //
 };
 

@@ -3,9 +3,9 @@
 //! Devices and contexts.
 
 use super::{
-    invalid_if,
+    invalid_if, //
     Call,
-    Publish, //
+    Publish,
 };
 use crate::{
     dxgk::{
@@ -15,16 +15,14 @@ use crate::{
             Scheduling, //
         },
         device::Device,
-        handle_table::Item, //
+        handle::Item, //
+    },
+    error::{
+        Outcome,
+        Status, //
     },
     logic::adapter_info::NODE_COUNT,
-    uapi::{
-        status::{
-            Outcome,
-            Status, //
-        },
-        *, //
-    }, //
+    uapi::*, //
 };
 
 /// Bits of `D3DDDI_CREATECONTEXTFLAGS` that may be set.

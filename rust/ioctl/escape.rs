@@ -4,20 +4,18 @@
 
 use super::{
     invalid_if,
-    shortage,
-    Call, //
+    shortage, //
+    Call,
 };
 use crate::{
-    dxgk::attached::Value,
+    dxgk::info::attachments::Value,
+    error::{
+        Outcome,
+        Status, //
+    },
     logic::allocation_rules::MAX_PRIVATE_DATA,
     sys::user,
-    uapi::{
-        status::{
-            Outcome,
-            Status, //
-        },
-        *, //
-    }, //
+    uapi::*, //
 };
 
 /// nr 0x0d.

@@ -5,15 +5,15 @@
 use super::Call;
 use crate::{
     dxgk::{
-        bundle::Added,
-        global_table::Unpublished,
-        handle_table::{
+        handle::{
+            open_resource::Added, //
             Item,
             Parent,
-            Reserved, //
-        }, //
+            Reserved,
+        },
+        share::global_table::Unpublished, //
     },
-    uapi::status::Outcome, //
+    error::Outcome, //
 };
 use kernel::prelude::*;
 

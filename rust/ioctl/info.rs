@@ -8,12 +8,12 @@ use super::{
     target::{
         Context,
         Target, //
-    },
-    Publish, //
+    }, //
+    Publish,
 };
 use crate::{
-    dxgk::{
-        attached::Value,
+    dxgk::info::{
+        attachments::Value,
         store::{
             self,
             Attachment,
@@ -21,6 +21,10 @@ use crate::{
             Entry,
             Failed, //
         }, //
+    },
+    error::{
+        Outcome,
+        Status, //
     },
     logic::{
         handle,
@@ -33,20 +37,16 @@ use crate::{
         }, //
     },
     sys::{
-        attach::{
-            self,
-            NotAttachable, //
+        file::{
+            attach::{
+                self,
+                NotAttachable, //
+            },
+            object_file::PendingFd, //
         },
-        object_file::PendingFd,
         user, //
     },
-    uapi::{
-        status::{
-            Outcome,
-            Status, //
-        },
-        *, //
-    }, //
+    uapi::*, //
 };
 use kernel::{
     fs::File,

@@ -3,19 +3,18 @@
 //! Keyed mutexes. The first generation of calls is the second one without private data.
 
 use super::{
-    shortage,
+    shortage, //
     Call,
-    Publish, //
+    Publish,
 };
 use crate::{
     dxgk::{
-        account::Limit,
-        attached::Value,
-        census::Kind,
-        handle_table::{
+        handle::{
+            open_sync_object::Opening, //
             Item,
-            Reserved, //
+            Reserved,
         },
+        info::attachments::Value,
         keyed_mutex::{
             Acquired,
             KeyedMutex, //
@@ -25,7 +24,12 @@ use crate::{
             Object,
             Strong, //
         },
-        opening::Opening, //
+        quota::account::Limit,
+        stats::Kind, //
+    },
+    error::{
+        Outcome,
+        Status, //
     },
     logic::{
         access,
@@ -38,17 +42,11 @@ use crate::{
         timeout, //
     },
     sys::{
-        object_file,
+        file::object_file,
         time,
         user, //
     },
-    uapi::{
-        status::{
-            Outcome,
-            Status, //
-        },
-        *, //
-    }, //
+    uapi::*, //
 };
 use kernel::sync::Arc;
 

@@ -39,21 +39,28 @@ use target::Context;
 use crate::{
     dxgk::{
         driver::Driver,
-        global_table::Unpublished,
-        handle_table::Reserved,
+        handle::{
+            open_allocation::Locked, //
+            Reserved,
+        },
         keyed_mutex::Acquired,
-        open_allocation::Locked,
         process::Process,
         share::{
+            global_table::Unpublished, //
             NtHandle,
-            Share, //
+            Share,
         },
         tables::Tables, //
     },
+    error::{
+        Outcome,
+        Status,
+        Stop, //
+    },
+    file::device::OpenFile,
     logic::handle,
-    open_file::OpenFile,
     sys::{
-        object_file::{
+        file::object_file::{
             self,
             NotOurs,
             PendingFd, //
@@ -63,14 +70,7 @@ use crate::{
             Plain, //
         }, //
     },
-    uapi::{
-        opendxg_exec,
-        status::{
-            Outcome,
-            Status,
-            Stop, //
-        }, //
-    }, //
+    uapi::opendxg_exec, //
 };
 use core::mem::offset_of;
 use kernel::{

@@ -3,21 +3,19 @@
 //! Opening shared objects by their names (RES-43).
 
 use super::{
-    object_attributes,
+    object_attributes, //
     Call,
-    Publish, //
+    Publish,
 };
 use crate::{
     dxgk::share::NtHandle,
+    error::Outcome,
     logic::{
         access::Type,
         handle, //
     },
-    sys::object_file::PendingFd,
-    uapi::{
-        status::Outcome,
-        *, //
-    }, //
+    sys::file::object_file::PendingFd,
+    uapi::*, //
 };
 
 /// nr 0xa0.

@@ -8,35 +8,39 @@ use super::{
     invalid_if,
     nt_handle,
     target::OnHandle,
-    weak,
+    weak, //
     Call,
-    Publish, //
+    Publish,
 };
 use crate::{
     dxgk::{
-        bundle::{
-            Added,
-            Bundle,
-            Origin, //
-        },
-        census::Kind,
-        handle_table::{
+        handle::{
+            open_allocation::OpenAllocation,
+            open_resource::{
+                Added,
+                Bundle,
+                Origin, //
+            },
+            open_sync_object::Opening, //
             Item,
             Parent,
-            Reserved, //
+            Reserved,
         },
-        name_table::Named,
         object::{
             Object,
             Strong, //
         },
-        open_allocation::OpenAllocation,
-        opening::Opening,
         process::Process,
         share::{
+            name_table::Named, //
             NtHandle,
-            Share, //
-        }, //
+            Share,
+        },
+        stats::Kind, //
+    },
+    error::{
+        Outcome,
+        Status, //
     },
     logic::{
         access::{
@@ -46,16 +50,10 @@ use crate::{
         handle, //
     },
     sys::{
-        object_file::PendingFd,
+        file::object_file::PendingFd,
         user, //
     },
-    uapi::{
-        status::{
-            Outcome,
-            Status, //
-        },
-        *, //
-    }, //
+    uapi::*, //
 };
 use kernel::{
     prelude::*,

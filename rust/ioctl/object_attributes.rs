@@ -6,19 +6,17 @@
 //! and memory is looked at when its turn comes.
 
 use crate::{
-    dxgk::name::Name,
+    dxgk::share::name::Name,
+    error::{
+        Outcome,
+        Status, //
+    },
     logic::name::{
         self,
         Refusal, //
     },
     sys::user,
-    uapi::{
-        status::{
-            Outcome,
-            Status, //
-        },
-        *, //
-    }, //
+    uapi::*, //
 };
 use kernel::prelude::*;
 

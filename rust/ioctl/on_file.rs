@@ -14,18 +14,16 @@ use super::{
     run_report,
     table,
     target::OnHandle,
-    weak,
-    EXEC, //
+    weak, //
+    EXEC,
 };
 use crate::{
     dxgk::{
-        share::NtHandle,
-        watch::Watch, //
+        info::watch::Watch,
+        share::NtHandle, //
     },
-    uapi::{
-        status::Outcome,
-        *, //
-    }, //
+    error::Outcome,
+    uapi::*, //
 };
 
 /// Serves a call whose context is `C`.

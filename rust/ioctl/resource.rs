@@ -11,31 +11,39 @@ use super::{
         Data,
         Initial, //
     },
-    nt_handle,
+    nt_handle, //
     Call,
-    Publish, //
+    Publish,
 };
 use crate::{
     dxgk::{
-        allocation::Allocation,
-        attached::Value,
-        bundle::{
-            Added,
-            Bundle,
-            Origin, //
-        },
-        global_table::may_group_open,
-        handle_table::{
+        handle::{
+            open_resource::{
+                Added,
+                Bundle,
+                Origin, //
+            },
+            open_sync_object::Opening, //
             Item,
-            Parent, //
+            Parent,
+        },
+        info::attachments::Value,
+        memory::{
+            allocation::Allocation,
+            resource::Resource, //
         },
         object::{
             Object,
             Strong, //
         },
-        opening::Opening,
-        resource::Resource,
-        share::NtHandle, //
+        share::{
+            global_table::may_group_open, //
+            NtHandle,
+        }, //
+    },
+    error::{
+        Outcome,
+        Status, //
     },
     logic::{
         access,
@@ -43,16 +51,10 @@ use crate::{
         handle, //
     },
     sys::{
-        group::Group,
+        task::group::Group,
         user, //
     },
-    uapi::{
-        status::{
-            Outcome,
-            Status, //
-        },
-        *, //
-    }, //
+    uapi::*, //
 };
 use kernel::{
     prelude::*,

@@ -3,19 +3,23 @@
 //! ShareObjects: NT handles for objects (RES-32 to RES-37).
 
 use super::{
-    object_attributes,
+    object_attributes, //
     Call,
-    Publish, //
+    Publish,
 };
 use crate::{
     dxgk::{
-        handle_table::Shareable,
+        handle::Shareable,
         object::Object,
         share::{
             Hold,
             Members,
             NtHandle, //
         }, //
+    },
+    error::{
+        Outcome,
+        Status, //
     },
     logic::{
         access::{
@@ -30,16 +34,10 @@ use crate::{
         sync_flags::Sharing, //
     },
     sys::{
-        object_file::PendingFd,
+        file::object_file::PendingFd,
         user, //
     },
-    uapi::{
-        status::{
-            Outcome,
-            Status, //
-        },
-        *, //
-    }, //
+    uapi::*, //
 };
 use kernel::prelude::*;
 

@@ -3,33 +3,39 @@
 //! Creating, opening and destroying synchronisation objects.
 
 use super::{
-    nt_handle,
+    nt_handle, //
     Call,
-    Publish, //
+    Publish,
 };
 use crate::{
     dxgk::{
-        account::Limit,
         adapter::Adapter,
-        census::Kind,
-        handle_table::{
+        handle::{
+            open_sync_object::Opening, //
             Item,
             Parent,
-            Reserved, //
+            Reserved,
         },
-        legacy_sync::{
-            LegacySync,
-            State, //
-        },
-        monitored_fence::MonitoredFence,
         object::{
             Header,
             Object,
             Strong, //
         },
-        opening::Opening,
+        quota::account::Limit,
         share::NtHandle,
-        value_cell::ValueCell, //
+        stats::Kind,
+        sync::{
+            fence::MonitoredFence,
+            fence_storage::ValueCell,
+            legacy::{
+                LegacySync,
+                State, //
+            }, //
+        }, //
+    },
+    error::{
+        Outcome,
+        Status, //
     },
     logic::{
         access,
@@ -37,22 +43,16 @@ use crate::{
         sync_flags::{
             self,
             bits,
-            types,
+            types, //
             Rights,
-            Sharing, //
+            Sharing,
         }, //
     },
-    sys::eventfd::{
+    sys::file::eventfd::{
         BadEvent,
         EventFd, //
     },
-    uapi::{
-        status::{
-            Outcome,
-            Status, //
-        },
-        *, //
-    }, //
+    uapi::*, //
 };
 use kernel::sync::Arc;
 

@@ -23,12 +23,12 @@ use super::{
     sync_object,
     transport,
     wait,
-    weak,
-    Call, //
+    weak, //
+    Call,
 };
-use crate::uapi::{
-    status::Outcome,
-    *, //
+use crate::{
+    error::Outcome,
+    uapi::*, //
 };
 use kernel::prelude::*;
 

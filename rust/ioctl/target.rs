@@ -5,8 +5,8 @@
 
 use super::{
     invalid_if,
-    nt_handle,
-    Call, //
+    nt_handle, //
+    Call,
 };
 use crate::{
     dxgk::{
@@ -18,14 +18,12 @@ use crate::{
         share::NtHandle,
         tables::Tables, //
     },
+    error::{
+        Outcome,
+        Status, //
+    },
     logic::access,
-    uapi::{
-        status::{
-            Outcome,
-            Status, //
-        },
-        *, //
-    }, //
+    uapi::*, //
 };
 
 /// An object, kept for the time of a call, and the access that the caller's handle gives.

@@ -3,18 +3,20 @@
 //! Calls about the interface itself.
 
 use super::{
-    table,
+    table, //
     Call,
     Publish,
-    EXEC, //
+    EXEC,
 };
-use crate::uapi::{
-    opendxg_version,
-    status::{
+use crate::{
+    error::{
         Outcome,
         Status, //
     },
-    OPENDXG_VERSION, //
+    uapi::{
+        opendxg_version, //
+        OPENDXG_VERSION,
+    }, //
 };
 
 /// nr 0x81: which numbers this kernel implements.

@@ -3,19 +3,25 @@
 //! CPU waits and signals.
 
 use super::{
-    sync_object::event,
+    sync_object::event, //
     Call,
-    Publish, //
+    Publish,
 };
 use crate::{
     dxgk::{
-        cpu_wait::{
-            self,
-            Element, //
-        },
-        interrupted_waits::SameCall,
-        monitored_fence::MonitoredFence,
-        object::Object, //
+        object::Object,
+        sync::{
+            cpu_wait::{
+                self,
+                Element, //
+            },
+            fence::MonitoredFence,
+            interrupted_waits::SameCall, //
+        }, //
+    },
+    error::{
+        Outcome,
+        Status, //
     },
     logic::{
         digest::Digest,
@@ -24,17 +30,11 @@ use crate::{
         wait_set::Mode, //
     },
     sys::{
-        object_file::PendingFd,
-        sleep,
+        file::object_file::PendingFd,
+        task::sleep,
         user, //
     },
-    uapi::{
-        status::{
-            Outcome,
-            Status, //
-        },
-        *, //
-    }, //
+    uapi::*, //
 };
 use core::slice;
 use kernel::prelude::*;

@@ -6,12 +6,12 @@ use super::{
     invalid_if,
     object,
     sync_object,
-    target::Context,
+    target::Context, //
     Call,
-    Publish, //
+    Publish,
 };
 use crate::{
-    dxgk::{
+    dxgk::info::{
         watch::{
             self,
             Watch, //
@@ -21,22 +21,20 @@ use crate::{
             WeakFile, //
         }, //
     },
+    error::{
+        Outcome,
+        Status, //
+    },
     logic::handle,
     sys::{
-        object_file::{
+        file::object_file::{
             self,
             NotOurs,
             PendingFd, //
         },
         user, //
     },
-    uapi::{
-        status::{
-            Outcome,
-            Status, //
-        },
-        *, //
-    }, //
+    uapi::*, //
 };
 use kernel::sync::Arc;
 

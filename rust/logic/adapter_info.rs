@@ -24,7 +24,7 @@ mod payload;
 mod registry;
 
 use self::payload::Payload;
-use crate::logic::feature::{
+use super::feature::{
     self,
     FeatureSet, //
 };

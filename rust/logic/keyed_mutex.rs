@@ -8,7 +8,7 @@
 //! waiting asks under the same lock whether that has happened, which is why no hand-over is lost
 //! between release, time-out, signal and abandonment (RES-102).
 
-use crate::logic::waiters::{
+use super::waiters::{
     WaitKey,
     WaitMap, //
 };

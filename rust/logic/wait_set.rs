@@ -11,8 +11,8 @@ use crate::platform::{
     fetch_add,
     fetch_sub,
     load32_acquire,
-    word32,
-    Word32, //
+    word32, //
+    Word32,
 };
 
 /// When a wait over several elements ends.

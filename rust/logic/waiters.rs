@@ -7,13 +7,11 @@
 //! the cancel rule. The caller owns the lock, the memory of the nodes and the CurrentValue word;
 //! this file decides. A signal looks at the waiters it releases and at one more (FEN-30).
 
-use crate::{
-    logic::fence_value,
-    platform::{
-        load_acquire,
-        store_release,
-        Word64, //
-    }, //
+use super::fence_value;
+use crate::platform::{
+    load_acquire,
+    store_release, //
+    Word64,
 };
 
 /// Identifies one queued waiter of one fence: ordered by value, then by arrival.

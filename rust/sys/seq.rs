@@ -6,7 +6,7 @@
 //! whoever prints much stops when the buffer is full: all the attempts together then cost no more than
 //! twice the last one. And whoever is being killed does not read on.
 
-use super::sleep;
+use super::task::sleep;
 use kernel::{
     bindings,
     seq_file::SeqFile, //

@@ -6,7 +6,6 @@
 //! compile-time checks; a test regenerates and compares it. This wrapper marks which structs may
 //! be copied from and to user memory, and reads their unions without `unsafe` for the callers.
 
-pub(crate) mod status;
 mod unions;
 
 #[allow(

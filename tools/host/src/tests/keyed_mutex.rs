@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Keyed mutexes: their state machine with the locking and waking that `rust/dxgk/keyed_mutex.rs`
+//! Keyed mutexes: their state machine with the locking and waking that `rust/dxgk/keyed_mutex/mod.rs`
 //! puts around it, alone, against a model, and in all interleavings of small scenes (RES-102).
 
 use std::{

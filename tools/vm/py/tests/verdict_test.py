@@ -18,7 +18,7 @@ CRASHES = [
     "BUG: workqueue lockup - pool cpus=0 node=0 flags=0x0 nice=0 stuck for 140s!",
     "WARNING: CPU: 1 PID: 77 at kernel/workqueue.c:2257 __queue_work+0x3f8/0x4e0",
     "WARNING: kernel/workqueue.c:2257 at __queue_work+0x3f8/0x4e0, CPU#1: t-races/77",
-    "rust_kernel: panicked at rust/dxgk/storage.rs:7:9:",
+    "rust_kernel: panicked at rust/dxgk/memory/backing.rs:7:9:",
     "INFO: task t-keyed-mutex:93 blocked for more than 241 seconds.",
     "refcount_t: underflow; use-after-free.",
     "refcount_t: addition on 0; use-after-free.",
@@ -26,7 +26,7 @@ CRASHES = [
 REPORTS = [
     "BUG: KASAN: slab-use-after-free in dxg_open+0x81/0x150 [opendxg]",
     "BUG: KFENCE: use-after-free read in dxg_open+0x81/0x150 [opendxg]",
-    "UBSAN: array-index-out-of-bounds in rust/memory.c:71:9",
+    "UBSAN: array-index-out-of-bounds in rust/c/memory.c:71:9",
     "WARNING: possible circular locking dependency detected",
     "WARNING: possible recursive locking detected",
     "WARNING: possible irq lock inversion dependency detected",

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What a local handle stands for.
+
+use super::{
+    open_allocation::OpenAllocation,
+    open_resource::{
+        Bundle,
+        Origin, //
+    },
+    open_sync_object::Opening, //
+};
+use crate::dxgk::{
+    adapter::Adapter,
+    context::Context,
+    device::Device,
+    object::Strong,
+    stats::HandleMember, //
+};
+use crate::logic::{
+    handle,
+    siblings::{
+        Kin,
+        Related, //
+    }, //
+};
+use core::num::NonZero;
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
+
+/// What a local handle can stand for.
+pub(crate) enum Item {
+    /// An adapter.
+    Adapter(Arc<Adapter>),
+    /// A device.
+    Device(Arc<Device>),
+    /// A context.
+    Context(Arc<Context>),
+    /// A synchronisation object.
+    Sync(Opening),
+    /// A keyed mutex.
+    KeyedMutex(Opening),
+    /// A resource.
+    Resource(Arc<Bundle>),
+    /// An allocation, in a resource or by itself.
+    Allocation(Arc<OpenAllocation>),
+}
+
+/// One handle. It takes a line of the processor's cache.
+pub(super) struct Entry {
+    /// What it stands for.
+    pub(super) item: Item,
+    /// The index of the device that it goes with.
+    device: Option<NonZero<u32>>,
+    /// Its place among the handles that go with the same device. That of a device has those that go
+    /// with it.
+    kin: Kin,
+    /// Whether it resolves.
+    pub(super) published: bool,
+    _member: HandleMember,
+}
+
+const _: () = assert!(size_of::<Option<Entry>>() <= 64);
+
+impl Related for Entry {
+    fn kin(&mut self) -> &mut Kin {
+        &mut self.kin
+    }
+}
+
+impl Entry {
+    /// A reserved handle, which may go with that of the device at an index.
+    pub(super) fn new(item: Item, device: Option<u32>) -> Self {
+        Self {
+            item,
+            device: device.and_then(NonZero::new),
+            kin: Kin::alone(0),
+            published: false,
+            _member: HandleMember::enter(),
+        }
+    }
+
+    /// Its place among the handles that go with the same device.
+    pub(super) fn place(&self) -> &Kin {
+        &self.kin
+    }
+
+    /// The youngest of those that go with this one, which is at `index`.
+    pub(super) fn youngest(&self, index: u32) -> Option<u32> {
+        match self.item {
+            Item::Device(_) => self.kin.youngest(index),
+            _ => None,
+        }
+    }
+
+    /// The handle of the device that this one goes with.
+    pub(super) fn device(&self) -> Option<u32> {
+        self.device.map(|index| handle::local(index.get()))
+    }
+
+    /// Whether it resolves, and to this device.
+    pub(super) fn resolves_to(&self, device: &Arc<Device>) -> bool {
+        self.published && matches!(&self.item, Item::Device(own) if Arc::ptr_eq(own, device))
+    }
+
+    /// What a lookup hands out.
+    pub(super) fn found<T>(&self, what: T) -> Found<T> {
+        Found {
+            what,
+            device: self.device(),
+        }
+    }
+
+    /// The shareable object, with a reference of its own.
+    pub(super) fn shareable(&self) -> Option<Shareable> {
+        let (object, access, shareable) = match &self.item {
+            Item::Sync(opening) | Item::KeyedMutex(opening) => (
+                opening.object(),
+                opening.access(),
+                opening.shareable_access(),
+            ),
+            Item::Resource(bundle) => (
+                bundle.object(),
+                bundle.access,
+                (bundle.origin != Origin::OpenedByGlobal).then_some(bundle.access),
+            ),
+            Item::Allocation(opened) => (opened.bundle.object(), opened.bundle.access, None),
+            _ => return None,
+        };
+
+        Some(Shareable {
+            strong: Strong::upgrade(object)?,
+            access,
+            shareable,
+            allocation: match &self.item {
+                Item::Allocation(opened) => Some(opened.clone()),
+                _ => None,
+            },
+            device: self.device(),
+        })
+    }
+}
+
+impl Drop for Entry {
+    /// The handle is gone, although a call in progress may use what it stood for a little longer.
+    ///
+    /// Context: may sleep, no locks held.
+    fn drop(&mut self) {
+        match &self.item {
+            Item::Allocation(opened) => opened.leave(),
+            Item::Resource(bundle) => bundle.leave(),
+            _ => {}
+        }
+    }
+}
+
+/// What a lookup found, and the handle of the device it goes with.
+pub(crate) struct Found<T> {
+    /// What the handle stands for.
+    pub(crate) what: T,
+    /// The handle of the device that it was made on, if any.
+    pub(crate) device: Option<u32>,
+}
+
+/// A shareable object that was found by a local handle.
+pub(crate) struct Shareable {
+    /// A reference of its own.
+    pub(crate) strong: Strong,
+    /// What the handle may do.
+    pub(crate) access: u32,
+    /// The access that an NT handle may get; `None` if there may be no NT handle.
+    pub(crate) shareable: Option<u32>,
+    /// The allocation, if the handle is of one; the object is its container.
+    pub(crate) allocation: Option<Arc<OpenAllocation>>,
+    /// The handle of the device that it was made on, if any.
+    pub(crate) device: Option<u32>,
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What fdinfo shows of a local handle.
+
+use super::{
+    entry::Item,
+    open_allocation::OpenAllocation, //
+};
+use crate::dxgk::{
+    object::{
+        Header,
+        Object, //
+    },
+    stats::Kind, //
+};
+use kernel::{
+    prelude::*,
+    rbtree::RBTree,
+    seq_file::SeqFile,
+    seq_print,
+    sync::Arc, //
+};
+
+/// How many entries of information stores fdinfo shows of one process.
+const INFOS_SHOWN: usize = 16384;
+
+/// Prints the entries of the stores of objects: of each object once, however many handles of it there
+/// are.
+pub(super) struct Infos {
+    /// The objects whose stores were looked at. Those without one are not in it.
+    seen: RBTree<u64, ()>,
+    shown: usize,
+    hidden: usize,
+}
+
+impl Infos {
+    /// Nothing was printed yet.
+    pub(super) fn new() -> Self {
+        Self {
+            seen: RBTree::new(),
+            shown: 0,
+            hidden: 0,
+        }
+    }
+
+    /// Prints the store of an object, unless that was done, as far as there is room for all of it.
+    fn print(&mut self, m: &SeqFile, header: &Header) {
+        let (object, store) = (header.id(), header.attached.store());
+        let entries = store.entries().len();
+
+        if entries == 0 || self.seen.get(&object).is_some() {
+            return;
+        }
+
+        let fits = entries <= INFOS_SHOWN - self.shown;
+        // Without memory it counts as hidden, each time.
+        let is_new = self
+            .seen
+            .try_create_and_insert(object, (), GFP_KERNEL_ACCOUNT)
+            .is_ok();
+
+        if fits && is_new {
+            self.shown += entries;
+            store.show(m, object);
+        } else {
+            self.hidden += entries;
+        }
+    }
+
+    /// Says how many were not printed.
+    pub(super) fn finish(self, m: &SeqFile) {
+        if self.hidden != 0 {
+            seq_print!(m, "dxg-info-more:\t{}\n", self.hidden);
+        }
+    }
+}
+
+/// A copy of what is shown, to be printed without the lock of the table.
+pub(super) enum Line {
+    /// A shareable object.
+    Object {
+        kind: Kind,
+        object: Object,
+        access: u32,
+    },
+    /// An allocation, which has the id and the references of its container.
+    Allocation(Arc<OpenAllocation>),
+    /// Something else, and its id.
+    Other(Kind, u64),
+}
+
+impl Line {
+    /// The line for a handle of `item`.
+    pub(super) fn of(item: &Item) -> Self {
+        match item {
+            Item::Adapter(adapter) => Self::Other(Kind::Adapter, adapter.caps.index.into()),
+            Item::Device(device) => Self::Other(Kind::Device, device.id()),
+            Item::Context(context) => Self::Other(Kind::Context, context.id()),
+            Item::Sync(opening) | Item::KeyedMutex(opening) => Self::Object {
+                kind: opening.object().header().kind(),
+                object: opening.object().clone(),
+                access: opening.access(),
+            },
+            Item::Resource(bundle) => Self::Object {
+                kind: Kind::Resource,
+                object: bundle.object().clone(),
+                access: bundle.access,
+            },
+            Item::Allocation(opened) => Self::Allocation(opened.clone()),
+        }
+    }
+
+    /// Prints it, with what belongs to the handle.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(super) fn print(&self, m: &SeqFile, handle: u32, infos: &mut Infos) {
+        match self {
+            Self::Other(kind, id) => {
+                seq_print!(m, "dxg-handle:\t{handle:#010x} {} {id}\n", kind.name());
+            }
+            Self::Object {
+                kind,
+                object,
+                access,
+            } => {
+                let header = object.header();
+
+                Self::print_object(m, handle, *kind, object, *access);
+                seq_print!(m, "\n");
+                infos.print(m, header);
+            }
+            Self::Allocation(opened) => {
+                let bundle = &opened.bundle;
+
+                Self::print_object(m, handle, Kind::Allocation, bundle.object(), bundle.access);
+                opened.allocation.show(m);
+                seq_print!(m, "\n");
+            }
+        }
+    }
+
+    fn print_object(m: &SeqFile, handle: u32, kind: Kind, object: &Object, access: u32) {
+        let header = object.header();
+        let (id, references) = (header.id(), header.references());
+        let waiters = object.waiting();
+
+        seq_print!(m, "dxg-handle:\t{handle:#010x} {} {id}", kind.name());
+        seq_print!(m, " refs={references} access={access:#x} waiters={waiters}");
+    }
+}

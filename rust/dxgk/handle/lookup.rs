@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Looking local handles up: by the kind of what they stand for.
+
+use super::{
+    entry::{
+        Entry,
+        Found,
+        Item,
+        Shareable, //
+    },
+    open_allocation::OpenAllocation,
+    open_resource::Bundle,
+    open_sync_object::{
+        Opened,
+        Opening, //
+    }, //
+    HandleTable,
+    State,
+};
+use crate::dxgk::{
+    adapter::Adapter,
+    device::Device,
+    keyed_mutex::{
+        open::MutexOpening, //
+        KeyedMutex,
+    },
+    object::Strong,
+    sync::fence_mappings::AddressSpace, //
+};
+use crate::{
+    error::{
+        Outcome,
+        Status, //
+    },
+    logic::handle, //
+};
+use kernel::sync::{
+    lock::{
+        spinlock::SpinLockBackend, //
+        Guard,
+    }, //
+    Arc,
+};
+
+impl HandleTable {
+    /// Looks handles up. Nothing may be dropped, allocated or slept on while the result lives.
+    pub(crate) fn lookup(&self) -> Lookup<'_> {
+        Lookup(self.state.lock())
+    }
+
+    /// The adapter behind a handle.
+    pub(crate) fn adapter(&self, local: u32) -> Outcome<Arc<Adapter>> {
+        self.lookup().find(local, |entry| match &entry.item {
+            Item::Adapter(adapter) => Some(adapter.clone()),
+            _ => None,
+        })
+    }
+
+    /// The device behind a handle.
+    pub(crate) fn device(&self, local: u32) -> Outcome<Arc<Device>> {
+        self.lookup().find(local, |entry| match &entry.item {
+            Item::Device(device) => Some(device.clone()),
+            _ => None,
+        })
+    }
+
+    /// The device behind a handle, as the parent of new handles. DEVICE_REMOVED if its adapter is
+    /// stopped.
+    pub(crate) fn parent(&self, local: u32) -> Outcome<Parent> {
+        let device = self.device(local)?;
+
+        if device.adapter.is_stopped() {
+            return Err(Status::DEVICE_REMOVED.into());
+        }
+        Ok(Parent {
+            device,
+            index: handle::local_index(local).ok_or(Status::INVALID_PARAMETER)?,
+        })
+    }
+
+    /// The synchronisation object behind a handle.
+    pub(crate) fn sync_object(&self, local: u32) -> Outcome<Opened> {
+        self.lookup().sync_object(local)
+    }
+
+    /// The keyed mutex behind a handle, and what its owner remembers of the handle.
+    pub(crate) fn keyed_mutex(&self, local: u32) -> Outcome<(Arc<KeyedMutex>, Arc<MutexOpening>)> {
+        self.lookup().find(local, |entry| match &entry.item {
+            Item::KeyedMutex(opening) => opening.keyed_mutex(),
+            _ => None,
+        })
+    }
+
+    /// The bundle behind the handle of a resource.
+    pub(crate) fn resource(&self, local: u32) -> Outcome<Found<Arc<Bundle>>> {
+        self.lookup().find(local, |entry| match &entry.item {
+            Item::Resource(bundle) => Some(entry.found(bundle.clone())),
+            _ => None,
+        })
+    }
+
+    /// What the handle of an allocation stands for.
+    pub(crate) fn allocation(&self, local: u32) -> Outcome<Found<Arc<OpenAllocation>>> {
+        self.lookup().find(local, |entry| match &entry.item {
+            Item::Allocation(opened) => Some(entry.found(opened.clone())),
+            _ => None,
+        })
+    }
+
+    /// What the handle of a shareable object stands for, with a reference of its own.
+    pub(crate) fn shareable(&self, local: u32) -> Outcome<Shareable> {
+        self.lookup().find(local, Entry::shareable)
+    }
+
+    /// The rights of the opening behind a handle, for another opening of the same object.
+    ///
+    /// Context: a system call of the process, no locks held.
+    pub(crate) fn duplicate_opening(
+        &self,
+        local: u32,
+        strong: Strong,
+        space: &Arc<AddressSpace>,
+    ) -> Outcome<Opening> {
+        let like = self.lookup().find(local, |entry| match &entry.item {
+            Item::Sync(opening) | Item::KeyedMutex(opening) => Some(opening.terms()),
+            _ => None,
+        })?;
+
+        Ok(Opening::on_terms(strong, like, space)?)
+    }
+}
+
+/// Lookups under one hold of the table's lock.
+pub(crate) struct Lookup<'a>(Guard<'a, State, SpinLockBackend>);
+
+impl Lookup<'_> {
+    /// What `look` says about the entry of a handle; INVALID_PARAMETER if that is nothing.
+    fn find<T>(&self, local: u32, look: impl FnOnce(&Entry) -> Option<T>) -> Outcome<T> {
+        self.0
+            .find(local)
+            .and_then(look)
+            .ok_or(Status::INVALID_PARAMETER.into())
+    }
+
+    /// The number of the adapter that the device behind a handle is on.
+    pub(crate) fn device_adapter(&self, local: u32) -> Outcome<u32> {
+        self.find(local, |entry| match &entry.item {
+            Item::Device(device) => Some(device.adapter.caps.index),
+            _ => None,
+        })
+    }
+
+    /// The synchronisation object behind a handle.
+    pub(crate) fn sync_object(&self, local: u32) -> Outcome<Opened> {
+        self.find(local, |entry| match &entry.item {
+            Item::Sync(opening) => Some(opening.opened(entry.device())),
+            _ => None,
+        })
+    }
+}
+
+/// A device together with the handle that new handles go with.
+pub(crate) struct Parent {
+    /// The device.
+    pub(crate) device: Arc<Device>,
+    pub(super) index: u32,
+}

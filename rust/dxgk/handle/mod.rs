@@ -1,0 +1,417 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The local handles of one process: one table for all kinds of objects (RES-6, RES-7).
+//!
+//! A handle is made in two steps. A *reserved* handle has its number, so that the number can be
+//! copied out, but does not resolve; *publishing* it cannot fail and is the last thing a call does
+//! (RES-3). A reserved handle that is dropped gives its number back (RES-4).
+//!
+//! Numbers come in one increasing chain, so that an [`IndexMap`] is dense, and keeps them in order
+//! of creation until they wrap. The kernel's `XArray` would allocate under its own lock, and would
+//! make and free a node for every object of a client that makes and destroys one after the other.
+//!
+//! LOCK: `state` is a leaf. Lookups clone references under it; entries and nodes are allocated
+//! before it and dropped after it.
+
+mod entry;
+mod fdinfo;
+mod lookup;
+pub(crate) mod open_allocation;
+pub(crate) mod open_resource;
+pub(crate) mod open_sync_object;
+mod tests;
+
+use crate::{
+    error::{
+        Outcome,
+        Status, //
+    },
+    logic::{
+        handle::{
+            self,
+            Cursor, //
+        },
+        index_map::{
+            Gap,
+            IndexMap,
+            Place,
+            Removed,
+            Spare,
+            Waste, //
+        },
+        siblings::{
+            self,
+            Kin,
+            Related, //
+        }, //
+    },
+    sys::{
+        params,
+        seq, //
+    }, //
+};
+use entry::Entry;
+use fdinfo::{
+    Infos,
+    Line, //
+};
+use kernel::{
+    new_spinlock,
+    prelude::*,
+    seq_file::SeqFile,
+    seq_print,
+    sync::SpinLock, //
+};
+
+pub(crate) use entry::{
+    Item,
+    Shareable, //
+};
+pub(crate) use lookup::Parent;
+
+/// Lookups under one hold of the lock.
+const LOOKUPS: usize = 64;
+
+/// How many handles fdinfo shows of one process: more than any program has that is not after harm.
+const HANDLES_SHOWN: u32 = 16384;
+
+/// Entries that were taken out of a table. Dropping it ends them, last one first.
+pub(crate) struct Claimed(KVVec<Removed<Entry>>);
+
+impl Claimed {
+    /// What one of them stands for, in the order of their numbers.
+    pub(crate) fn item(&self, place: usize) -> Option<&Item> {
+        self.0.get(place).map(|removed| &removed.value.item)
+    }
+}
+
+impl Drop for Claimed {
+    fn drop(&mut self) {
+        while let Some(removed) = self.0.pop() {
+            drop(removed);
+        }
+    }
+}
+
+/// What came of putting an entry in.
+enum Insertion {
+    Done(u32),
+    /// A node is missing.
+    Missing(Gap),
+}
+
+struct State {
+    /// By index, which is the order of creation until the numbers wrap.
+    entries: IndexMap<Entry>,
+    cursor: Cursor,
+    count: u32,
+    /// The process is gone; nothing may be added.
+    closed: bool,
+}
+
+impl State {
+    /// The entry behind a handle, if it is published.
+    fn find(&self, local: u32) -> Option<&Entry> {
+        let index = handle::local_index(local)?;
+
+        self.entries.get(index).filter(|entry| entry.published)
+    }
+
+    /// INVALID_PARAMETER unless all of these resolve and `accept` agrees with each.
+    fn check(&self, locals: &[u32], mut accept: impl FnMut(Option<u32>, &Item) -> bool) -> Outcome {
+        let good = locals.iter().all(|local| {
+            self.find(*local)
+                .is_some_and(|entry| accept(entry.device(), &entry.item))
+        });
+
+        if good {
+            Ok(())
+        } else {
+            Err(Status::INVALID_PARAMETER.into())
+        }
+    }
+
+    /// Gives an entry, which is there, its number and puts it in. `spare` is a node that was made
+    /// because it was missing before; `waste` is to be dropped without the lock.
+    fn insert(
+        &mut self,
+        entry: &mut Option<Entry>,
+        parent: Option<&Parent>,
+        spare: Option<Spare<Entry>>,
+        waste: &mut Option<Waste<Entry>>,
+    ) -> Outcome<Insertion> {
+        if self.closed || self.count >= params::max_handles() {
+            return Err(Status::NO_MEMORY.into());
+        }
+
+        let Self {
+            entries, cursor, ..
+        } = self;
+        let mut place = Place::Taken;
+        let index = cursor
+            .take(|index| {
+                place = entries.place(index);
+                place != Place::Taken
+            })
+            .ok_or(Status::NO_MEMORY)?;
+
+        if place == Place::Missing {
+            *waste = spare.and_then(|spare| entries.graft(index, spare));
+            if let Some(gap) = entries.gap(index) {
+                cursor.put_back(index);
+                return Ok(Insertion::Missing(gap));
+            }
+        }
+
+        let kin = match parent {
+            None => Kin::alone(index),
+            Some(parent) => siblings::join(entries, parent.index, index, |entry| {
+                entry.resolves_to(&parent.device)
+            })
+            .ok_or_else(|| {
+                cursor.put_back(index);
+                Status::INVALID_PARAMETER
+            })?,
+        };
+
+        if let Some(entry) = entry {
+            *entry.kin() = kin;
+        }
+        entries.put(index, entry);
+        self.count += 1;
+        Ok(Insertion::Done(index))
+    }
+
+    /// Takes the entries of all these handles out, which are there.
+    fn take_all(&mut self, handles: &[u32], claimed: &mut Claimed) {
+        for local in handles {
+            let removed = handle::local_index(*local).and_then(|index| self.take(index));
+
+            // There is room for all of them.
+            if let Some(removed) = removed {
+                let _room = claimed.0.push_within_capacity(removed);
+            }
+        }
+    }
+
+    /// Takes the entry at `index` out.
+    fn take(&mut self, index: u32) -> Option<Removed<Entry>> {
+        let removed = self.entries.take(index)?;
+
+        siblings::leave(&mut self.entries, removed.value.place());
+        self.count -= 1;
+        Some(removed)
+    }
+}
+
+/// See the module.
+#[pin_data]
+pub(crate) struct HandleTable {
+    #[pin]
+    state: SpinLock<State>,
+}
+
+/// A handle that has a number and does not resolve yet.
+pub(crate) struct Reserved<'a> {
+    table: &'a HandleTable,
+    index: u32,
+}
+
+impl Reserved<'_> {
+    /// The number.
+    pub(crate) fn handle(&self) -> u32 {
+        handle::local(self.index)
+    }
+
+    /// Makes it resolve.
+    pub(crate) fn publish(self) {
+        if let Some(entry) = self.table.state.lock().entries.get_mut(self.index) {
+            entry.published = true;
+        }
+        core::mem::forget(self);
+    }
+}
+
+impl Drop for Reserved<'_> {
+    fn drop(&mut self) {
+        let mut state = self.table.state.lock();
+        let is_ours = state
+            .entries
+            .get(self.index)
+            .is_some_and(|entry| !entry.published);
+        let removed = is_ours.then(|| state.take(self.index)).flatten();
+
+        state.cursor.put_back(self.index);
+        drop(state);
+        drop(removed);
+    }
+}
+
+impl HandleTable {
+    /// An empty table.
+    pub(crate) fn new() -> impl PinInit<Self> {
+        Self::starting_with(Cursor::new())
+    }
+
+    /// An empty table whose numbers `cursor` gives.
+    fn starting_with(cursor: Cursor) -> impl PinInit<Self> {
+        pin_init!(Self {
+            state <- new_spinlock!(
+                State {
+                    entries: IndexMap::new(),
+                    cursor,
+                    count: 0,
+                    closed: false,
+                },
+                "HandleTable::state"
+            ),
+        })
+    }
+
+    /// How many handles there are.
+    pub(crate) fn count(&self) -> u32 {
+        self.state.lock().count
+    }
+
+    /// Gives `item` a number. With `parent`, a device of this table, the new handle goes when the
+    /// handle of the device goes.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn reserve(&self, item: Item, parent: Option<&Parent>) -> Outcome<Reserved<'_>> {
+        // What is not used is declared before the lock, to be dropped after it.
+        let mut entry = Some(Entry::new(item, parent.map(|parent| parent.index)));
+        let mut spare = None;
+
+        loop {
+            let mut waste = None;
+            let mut state = self.state.lock();
+
+            match state.insert(&mut entry, parent, spare.take(), &mut waste)? {
+                Insertion::Done(index) => return Ok(Reserved { table: self, index }),
+                Insertion::Missing(gap) => {
+                    drop(state);
+                    spare = Some(Spare::new(gap).ok_or(Status::NO_MEMORY)?);
+                }
+            }
+        }
+    }
+
+    /// Prints a line for each of the first [`HANDLES_SHOWN`] handles, and says how many more there
+    /// are. What belongs to an object comes after its first handle. The lock is held for one handle at
+    /// a time, so that a table of any size can be looked at without holding anybody up.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn show(&self, m: &SeqFile) {
+        let mut infos = Infos::new();
+        let mut seen = 0;
+        let mut shown = 0;
+
+        while let Some((index, line)) =
+            self.after(seen, |entry| entry.published.then(|| Line::of(&entry.item)))
+        {
+            if !seq::wants_more(m) {
+                return;
+            }
+            if shown == HANDLES_SHOWN {
+                let more = self.count().saturating_sub(shown);
+
+                seq_print!(m, "dxg-handles-more:\t{more}\n");
+                break;
+            }
+            if let Some(line) = line {
+                line.print(m, handle::local(index), &mut infos);
+                shown += 1;
+            }
+            seen = index;
+        }
+        infos.finish(m);
+    }
+
+    /// What `look` says about the first entry above the index `seen`, and its index.
+    fn after<T>(&self, seen: u32, look: impl FnOnce(&Entry) -> T) -> Option<(u32, T)> {
+        let state = self.state.lock();
+        let (index, entry) = state.entries.first_from(seen.checked_add(1)?)?;
+
+        Some((index, look(entry)))
+    }
+
+    /// Takes the entries of all these handles out at once, if `accept` agrees with each; otherwise
+    /// nothing is taken. `sorted` are different numbers in increasing order.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn claim(
+        &self,
+        sorted: &[u32],
+        mut accept: impl FnMut(Option<u32>, &Item) -> bool,
+    ) -> Outcome<Claimed> {
+        let mut claimed = Claimed(KVVec::with_capacity(sorted.len(), GFP_KERNEL_ACCOUNT)?);
+
+        // A list that will be refused holds nobody up, however long it is.
+        for few in sorted.chunks(LOOKUPS) {
+            self.state.lock().check(few, &mut accept)?;
+        }
+
+        let mut state = self.state.lock();
+
+        state.check(sorted, accept)?;
+        state.take_all(sorted, &mut claimed);
+        Ok(claimed)
+    }
+
+    /// Destroys the handle if `accept` agrees with what it stands for, after those that go with it,
+    /// the youngest of them first (RES-31). The objects are dropped before this returns.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn destroy(&self, local: u32, accept: impl FnOnce(&Item) -> bool) -> Outcome {
+        let index = handle::local_index(local).ok_or(Status::INVALID_PARAMETER)?;
+        let mut state = self.state.lock();
+        let entry = state
+            .entries
+            .get_mut(index)
+            .filter(|entry| entry.published && accept(&entry.item))
+            .ok_or(Status::INVALID_PARAMETER)?;
+        let mut child = entry.youngest(index);
+
+        // From here on it does not resolve, and nothing is added to it.
+        entry.published = false;
+        while let Some(youngest) = child {
+            let removed = state.take(youngest);
+
+            drop(state);
+            drop(removed);
+            state = self.state.lock();
+            // If the table was closed meanwhile, that takes all of them.
+            child = state
+                .entries
+                .get(index)
+                .and_then(|entry| entry.youngest(index));
+        }
+
+        let removed = state.take(index);
+
+        drop(state);
+        drop(removed);
+        Ok(())
+    }
+
+    /// Destroys every handle, youngest first, and takes no more (RES-8). The lock is held for one
+    /// handle at a time.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn close(&self) {
+        let mut bound = u32::MAX;
+
+        self.state.lock().closed = true;
+        loop {
+            let mut state = self.state.lock();
+            let Some((index, _)) = state.entries.last_below(bound) else {
+                break;
+            };
+            let removed = state.take(index);
+
+            drop(state);
+            drop(removed);
+            bound = index;
+        }
+    }
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What the handle of an allocation stands for: the allocation as one bundle has it, and where the
+//! process has it mapped.
+
+use super::open_resource::{
+    Bundle,
+    Origin, //
+};
+use crate::dxgk::{
+    memory::{
+        allocation::Allocation,
+        cpu_mapping::Window, //
+    },
+    quota::holder::Holder, //
+};
+use crate::error::Outcome;
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
+
+/// See the module.
+pub(crate) struct OpenAllocation {
+    window: Arc<Window>,
+    /// The allocation.
+    pub(crate) allocation: Arc<Allocation>,
+    /// What keeps the allocation alive. Dropped last, so that the container's cleanup frees its
+    /// allocations in order, this one too (RES-81).
+    pub(crate) bundle: Arc<Bundle>,
+}
+
+impl OpenAllocation {
+    /// Opens `allocation`, which belongs to the container of `bundle`.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn new(bundle: &Arc<Bundle>, allocation: &Arc<Allocation>) -> Outcome<Arc<Self>> {
+        let write = bundle.may_write() && !allocation.description.read_only;
+        let window = Window::new(allocation.storage()?, write)?;
+
+        allocation.open()?;
+
+        let opened = Self {
+            bundle: bundle.clone(),
+            allocation: allocation.clone(),
+            window,
+        };
+
+        // A failure drops `opened`, which counts back.
+        Ok(Arc::new(opened, GFP_KERNEL_ACCOUNT)?)
+    }
+
+    /// Maps the allocation, or counts one more lock of the mapping (RES-89). The lock is taken back
+    /// if the result is dropped.
+    ///
+    /// Context: an ioctl of the process, no locks held.
+    pub(crate) fn lock(self: &Arc<Self>, holder: &Arc<Holder>) -> Outcome<(usize, Locked)> {
+        Ok((self.window.lock(holder)?, Locked(Some(self.clone()))))
+    }
+
+    /// One lock less; the last one unmaps.
+    ///
+    /// Context: as [`OpenAllocation::lock`].
+    pub(crate) fn unlock(&self) -> Outcome {
+        self.window.unlock()
+    }
+
+    /// The handle is gone, although a call in progress may use this a little longer: takes the bytes out
+    /// of every process that has them mapped through it (RES-89), and ends the bundle if it was the
+    /// handle of that too (RES-76).
+    ///
+    /// Context: may sleep, no locks held.
+    pub(in crate::dxgk) fn leave(&self) {
+        self.window.revoke();
+        if !self.bundle.has_resource_handle {
+            self.bundle.leave();
+        }
+    }
+
+    /// DestroyAllocation of this handle: if nobody else uses the allocation, its resource gives it up
+    /// (RES-82). Whether it did.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(in crate::dxgk) fn give_up(&self) -> bool {
+        self.window.revoke();
+        self.bundle.origin != Origin::Duplicated && self.bundle.resource().give_up(&self.allocation)
+    }
+}
+
+impl Drop for OpenAllocation {
+    /// Context: may sleep, no locks held.
+    fn drop(&mut self) {
+        self.window.revoke();
+        self.allocation.close();
+    }
+}
+
+/// A lock that has not been told to the caller yet.
+pub(crate) struct Locked(Option<Arc<OpenAllocation>>);
+
+impl Locked {
+    /// The caller has it.
+    pub(crate) fn keep(mut self) {
+        drop(self.0.take());
+    }
+}
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        if let Some(allocation) = &self.0 {
+            // It was locked, so that this succeeds unless the allocation is gone.
+            let _unlocked = allocation.unlock();
+        }
+    }
+}

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A bundle: one open of a resource in one process, that is the handle of the resource together with
+//! those of its allocations, or one handle that was made by duplication (RES-78). It is one strong
+//! reference, however many handles it has.
+
+use crate::dxgk::{
+    memory::{
+        allocation::Allocation,
+        resource::Resource, //
+    },
+    object::{
+        Object,
+        Strong, //
+    },
+    share::global_table::Unpublished,
+    sync::fence_mappings::AddressSpace, //
+};
+use crate::{
+    error::{
+        Outcome,
+        Status, //
+    },
+    logic::access::resource as resource_access, //
+};
+use kernel::{
+    new_mutex,
+    prelude::*,
+    sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        }, //
+        Arc,
+        Mutex,
+    },
+    types::ScopeGuard, //
+};
+
+/// Where a bundle comes from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// Creation, or an open: it has the handles of all allocations.
+    Opened,
+    /// The same, by a global handle.
+    OpenedByGlobal,
+    /// Duplication of one handle.
+    Duplicated,
+}
+
+/// See the module.
+#[pin_data(PinnedDrop)]
+pub(crate) struct Bundle {
+    strong: Strong,
+    resource: Arc<Resource>,
+    space: Arc<AddressSpace>,
+    /// Access of its handles.
+    pub(crate) access: u32,
+    /// Where it comes from.
+    pub(crate) origin: Origin,
+    /// Whether it has the handle of the container; handles of allocations then are part of it.
+    pub(crate) has_resource_handle: bool,
+    /// Whether it is still one of the process's bundles: 1, or 0 once its handles are gone.
+    counted: Atomic<u32>,
+    /// The handles of its allocations, if it has the handle of the container; none once the bundle is
+    /// being destroyed. LOCK: the handle table is not touched under it.
+    #[pin]
+    handles: Mutex<Option<List>>,
+}
+
+/// Handles of allocations.
+struct List {
+    numbers: KVVec<u32>,
+    /// How many more there is room for, because they are about to be added.
+    expected: usize,
+}
+
+impl Bundle {
+    /// A bundle of the resource that `strong` refers to, without handles.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn new(
+        strong: Strong,
+        access: u32,
+        origin: Origin,
+        has_resource_handle: bool,
+        space: &Arc<AddressSpace>,
+    ) -> Outcome<Arc<Self>> {
+        let Object::Resource(resource) = strong.object() else {
+            return Err(Status::INVALID_PARAMETER.into());
+        };
+        let resource = resource.clone();
+
+        resource.header.openers.enter(space)?;
+
+        // If the bundle is not made, its drop does not run.
+        let undo = ScopeGuard::new_with_data(resource.clone(), |resource| {
+            resource.header.openers.leave(space);
+        });
+        let bundle = Arc::pin_init(
+            pin_init!(Self {
+                strong,
+                resource,
+                space: space.clone(),
+                access,
+                origin,
+                has_resource_handle,
+                counted: Atomic::new(1),
+                handles <- new_mutex!(
+                    Some(List {
+                        numbers: KVVec::new(),
+                        expected: 0,
+                    }),
+                    "Bundle::handles"
+                ),
+            }),
+            GFP_KERNEL_ACCOUNT,
+        )?;
+
+        drop(undo.dismiss());
+        Ok(bundle)
+    }
+
+    /// The container, as an object.
+    pub(crate) fn object(&self) -> &Object {
+        self.strong.object()
+    }
+
+    /// The container.
+    pub(crate) fn resource(&self) -> &Arc<Resource> {
+        &self.resource
+    }
+
+    /// Gives the container a global handle, which still has to be published.
+    pub(crate) fn name_globally(&self) -> Result<Unpublished> {
+        self.strong.name_globally()
+    }
+
+    /// One more reference to the container.
+    pub(crate) fn another_strong(&self) -> Outcome<Strong> {
+        // The own reference keeps the count above 0.
+        self.strong
+            .another()
+            .ok_or(Status::INVALID_PARAMETER.into())
+    }
+
+    /// Whether its handles may write (RES-35).
+    pub(crate) fn may_write(&self) -> bool {
+        self.access & resource_access::WRITE != 0
+    }
+
+    /// Makes room for handles that are about to be added.
+    fn make_room(&self, more: usize) -> Outcome {
+        let mut handles = self.handles.lock();
+        let list = (*handles).as_mut().ok_or(Status::INVALID_PARAMETER)?;
+        let expected = list.expected.saturating_add(more);
+
+        list.numbers.reserve(expected, GFP_KERNEL_ACCOUNT)?;
+        list.expected = expected;
+        Ok(())
+    }
+
+    /// Adds handles that were expected, or none of them. Cannot fail.
+    fn add(&self, more: &[u32], expected: usize) {
+        if let Some(list) = &mut *self.handles.lock() {
+            list.expected = list.expected.saturating_sub(expected);
+            for number in more {
+                // There is room for all of them.
+                let _room = list.numbers.push_within_capacity(*number);
+            }
+        }
+    }
+
+    /// These handles, in increasing order, are gone.
+    pub(crate) fn forget_handles(&self, sorted: &[u32]) {
+        if let Some(list) = &mut *self.handles.lock() {
+            list.numbers
+                .retain(|number| sorted.binary_search(number).is_err());
+        }
+    }
+
+    /// Its last handle is gone: the process has one bundle less, although a call in progress may use
+    /// it a little longer (RES-76).
+    ///
+    /// Context: may sleep, no locks held.
+    pub(in crate::dxgk) fn leave(&self) {
+        if self.counted.xchg(0, Relaxed) != 0 {
+            self.resource.header.openers.leave(&self.space);
+        }
+    }
+
+    /// Takes the handles, because the bundle is destroyed; none if that has begun already.
+    pub(crate) fn take_handles(&self) -> Option<KVVec<u32>> {
+        self.handles.lock().take().map(|list| list.numbers)
+    }
+}
+
+/// What a bundle is about to get: handles, and allocations of its resource. There is room for them,
+/// and nobody finds them there before (RES-3). Dropping it leaves nothing behind.
+pub(crate) struct Added {
+    bundle: Arc<Bundle>,
+    handles: KVVec<u32>,
+    allocations: KVVec<Arc<Allocation>>,
+    /// Whether others have the bundle already.
+    known: bool,
+    done: bool,
+}
+
+impl Added {
+    /// Makes room for the handles of the allocations that the resource of a new bundle has.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn to_new(bundle: Arc<Bundle>, handles: KVVec<u32>) -> Outcome<Self> {
+        bundle.make_room(handles.len())?;
+        Ok(Self {
+            bundle,
+            handles,
+            allocations: KVVec::new(),
+            known: false,
+            done: false,
+        })
+    }
+
+    /// Makes room for these allocations in the resource of `bundle`, and for their handles in the
+    /// bundle.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn to_known(
+        bundle: Arc<Bundle>,
+        handles: KVVec<u32>,
+        allocations: KVVec<Arc<Allocation>>,
+    ) -> Outcome<Self> {
+        let mut added = Self::to_new(bundle, handles)?;
+
+        added.bundle.resource().make_room(allocations.len())?;
+        added.allocations = allocations;
+        added.known = true;
+        Ok(added)
+    }
+
+    /// Adds them. Cannot fail.
+    pub(crate) fn add(&mut self) {
+        let (handles, allocations) = (&self.handles, &self.allocations);
+
+        self.bundle.resource().add(allocations, allocations.len());
+        self.bundle.add(handles, handles.len());
+        self.done = true;
+    }
+
+    /// Whether the bundle is being destroyed, or was. A new one is not before its own handle is
+    /// published, which is the last one.
+    pub(crate) fn is_too_late(&self) -> bool {
+        self.known && self.bundle.handles.lock().is_none()
+    }
+}
+
+impl Drop for Added {
+    fn drop(&mut self) {
+        if !self.done {
+            self.bundle.resource().add(&[], self.allocations.len());
+            self.bundle.add(&[], self.handles.len());
+        }
+    }
+}
+
+#[pinned_drop]
+impl PinnedDrop for Bundle {
+    /// Context: may sleep, no locks held.
+    fn drop(self: Pin<&mut Self>) {
+        self.leave();
+    }
+}

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! One local handle's hold on a synchronisation object or keyed mutex: a strong reference, the rights
+//! of this opening, and for a shared fence its part in the mapping of the value.
+
+use crate::dxgk::{
+    keyed_mutex::{
+        open::MutexOpening, //
+        KeyedMutex,
+    },
+    object::{
+        Object,
+        Strong, //
+    },
+    sync::fence_mappings::AddressSpace, //
+};
+use crate::logic::sync_flags::Rights;
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
+
+/// See the module.
+pub(crate) struct Opening {
+    strong: Strong,
+    rights: Rights,
+    /// Access that handles shared from this one may have.
+    access: u32,
+    /// Whether the object was found by its global handle, which cannot be shared again (RES-33).
+    by_global: bool,
+    /// Whether it keeps the value mapped in the process.
+    is_mapped: bool,
+    /// The process.
+    space: Arc<AddressSpace>,
+    /// For a keyed mutex, what its owner remembers of this opening.
+    mutex: Option<Arc<MutexOpening>>,
+}
+
+/// What an opening may do and give away.
+#[derive(Clone, Copy)]
+pub(crate) struct Terms {
+    rights: Rights,
+    access: u32,
+    by_global: bool,
+}
+
+/// What a call gets when it looks a handle up.
+pub(crate) struct Opened {
+    /// The object.
+    pub(crate) object: Object,
+    /// What this handle may do with it.
+    pub(crate) rights: Rights,
+    /// The handle of the device that it was opened on, if any. That one is alive, because the handle
+    /// of the object goes with it.
+    pub(crate) device: Option<u32>,
+}
+
+impl Opening {
+    /// Opens the object behind `strong` in the process of `space`. `access` bounds what
+    /// can be shared from here (RES-104). Also returns where the value is mapped, or 0 if it has no
+    /// page of its own.
+    ///
+    /// Context: a system call of the process, no locks held.
+    pub(crate) fn new(
+        strong: Strong,
+        rights: Rights,
+        access: u32,
+        space: &Arc<AddressSpace>,
+    ) -> Result<(Self, usize)> {
+        strong.object().header().openers.enter(space)?;
+
+        let mut opening = Self {
+            strong,
+            rights,
+            access,
+            by_global: false,
+            is_mapped: false,
+            space: space.clone(),
+            mutex: None,
+        };
+        let mut addr = 0;
+
+        match opening.strong.object() {
+            Object::Fence(fence) => {
+                if let Some(page) = fence.cell.own_page() {
+                    addr = space.map_shared(fence.header.id(), page)?;
+                    opening.is_mapped = true;
+                } else {
+                    opening.is_mapped = fence.cell.open_in(space);
+                }
+            }
+            Object::KeyedMutex(_) => {
+                opening.mutex = Some(MutexOpening::new(space.identity.key(), access)?);
+            }
+            Object::Legacy(_) | Object::Resource(_) => {}
+        }
+        Ok((opening, addr))
+    }
+
+    /// Marks an opening that was found by a global handle.
+    pub(crate) fn found_by_global(mut self) -> Self {
+        self.by_global = true;
+        self
+    }
+
+    /// What this opening may do and give away.
+    pub(crate) fn terms(&self) -> Terms {
+        Terms {
+            rights: self.rights,
+            access: self.access,
+            by_global: self.by_global,
+        }
+    }
+
+    /// Another opening on the same terms.
+    ///
+    /// Context: as [`Opening::new`].
+    pub(crate) fn on_terms(
+        strong: Strong,
+        terms: Terms,
+        space: &Arc<AddressSpace>,
+    ) -> Result<Self> {
+        let (mut opening, _) = Self::new(strong, terms.rights, terms.access, space)?;
+
+        opening.by_global = terms.by_global;
+        Ok(opening)
+    }
+
+    /// For looking up.
+    pub(crate) fn opened(&self, device: Option<u32>) -> Opened {
+        Opened {
+            object: self.strong.object().clone(),
+            rights: self.rights,
+            device,
+        }
+    }
+
+    /// The object.
+    pub(crate) fn object(&self) -> &Object {
+        self.strong.object()
+    }
+
+    /// The keyed mutex, and what its owner remembers of this opening.
+    pub(crate) fn keyed_mutex(&self) -> Option<(Arc<KeyedMutex>, Arc<MutexOpening>)> {
+        match (self.strong.object(), &self.mutex) {
+            (Object::KeyedMutex(mutex), Some(opening)) => Some((mutex.clone(), opening.clone())),
+            _ => None,
+        }
+    }
+
+    /// The access that may be given away, unless nothing may be.
+    pub(crate) fn shareable_access(&self) -> Option<u32> {
+        (!self.by_global).then_some(self.access)
+    }
+
+    /// The access of this opening.
+    pub(crate) fn access(&self) -> u32 {
+        self.access
+    }
+}
+
+impl Drop for Opening {
+    /// Context: may sleep, no locks held.
+    fn drop(&mut self) {
+        let header = self.strong.object().header();
+
+        header.openers.leave(&self.space);
+        if let (Object::Fence(fence), true) = (self.strong.object(), self.is_mapped) {
+            match fence.cell.own_page() {
+                Some(_) => self.space.unmap_shared(header.id()),
+                None => fence.cell.close(),
+            }
+        }
+        if let (Object::KeyedMutex(mutex), Some(opening)) = (self.strong.object(), &self.mutex) {
+            mutex.close(opening);
+        }
+    }
+}

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Run by every load of the module in a kernel with KUnit.
+
+#[kernel::macros::kunit_tests(opendxg_handle_table)]
+mod tests {
+    use crate::dxgk::{
+        adapter::Adapter,
+        device::Device,
+        handle::*, //
+    };
+    use kernel::sync::Arc;
+
+    fn table() -> Result<Arc<HandleTable>> {
+        Arc::pin_init(HandleTable::new(), GFP_KERNEL)
+    }
+
+    fn adapter() -> Result<Item> {
+        Ok(Item::Adapter(Adapter::new(0)?))
+    }
+
+    fn reserve<'a>(table: &'a HandleTable, parent: Option<&Parent>) -> Result<Reserved<'a>> {
+        table.reserve(adapter()?, parent).map_err(|_| EINVAL)
+    }
+
+    fn is_adapter(item: &Item) -> bool {
+        matches!(item, Item::Adapter(_))
+    }
+
+    /// RES-6, FEN-52.
+    #[test]
+    fn handles_come_in_one_chain() -> Result {
+        let table = table()?;
+        let first = reserve(&table, None)?;
+        let second = reserve(&table, None)?;
+
+        assert_eq!(first.handle() + 0x40, second.handle());
+        assert_eq!(first.handle() & 0x3f, 0);
+        first.publish();
+        second.publish();
+        Ok(())
+    }
+
+    /// RES-3.
+    #[test]
+    fn a_reserved_handle_does_not_resolve() -> Result {
+        let table = table()?;
+        let reserved = reserve(&table, None)?;
+        let handle = reserved.handle();
+
+        assert!(table.adapter(handle).is_err());
+        assert!(table.destroy(handle, is_adapter).is_err());
+        reserved.publish();
+        assert!(table.adapter(handle).is_ok());
+        assert!(table.device(handle).is_err());
+        Ok(())
+    }
+
+    /// RES-4.
+    #[test]
+    fn a_dropped_reservation_gives_its_number_back() -> Result {
+        let table = table()?;
+        let reserved = reserve(&table, None)?;
+        let handle = reserved.handle();
+
+        drop(reserved);
+        assert_eq!(table.count(), 0);
+        assert_eq!(reserve(&table, None)?.handle(), handle);
+        Ok(())
+    }
+
+    /// A destroyed number is dead and is not given out again.
+    #[test]
+    fn a_destroyed_handle_stays_dead() -> Result {
+        let table = table()?;
+        let reserved = reserve(&table, None)?;
+        let handle = reserved.handle();
+
+        reserved.publish();
+        assert!(table.destroy(handle, |_| false).is_err());
+        assert!(table.destroy(handle, is_adapter).is_ok());
+        assert!(table.destroy(handle, is_adapter).is_err());
+        assert!(table.adapter(handle).is_err());
+        assert_eq!(reserve(&table, None)?.handle(), handle + 0x40);
+        Ok(())
+    }
+
+    /// A published handle of a new device.
+    fn device(table: &HandleTable) -> Result<Parent> {
+        let item = Item::Device(Device::new(Adapter::new(0)?)?);
+        let reserved = table.reserve(item, None).map_err(|_| EINVAL)?;
+        let handle = reserved.handle();
+
+        reserved.publish();
+        table.parent(handle).map_err(|_| EINVAL)
+    }
+
+    fn destroy_device(table: &HandleTable, parent: &Parent) -> bool {
+        table
+            .destroy(handle::local(parent.index), |item| {
+                matches!(item, Item::Device(_))
+            })
+            .is_ok()
+    }
+
+    fn publish(table: &HandleTable, parent: Option<&Parent>) -> Result<u32> {
+        let reserved = reserve(table, parent)?;
+        let handle = reserved.handle();
+
+        reserved.publish();
+        Ok(handle)
+    }
+
+    /// RES-31: what was made on a device goes with it, and nothing else.
+    #[test]
+    fn a_device_takes_its_children_along() -> Result {
+        let table = table()?;
+        let other = publish(&table, None)?;
+        let parent = device(&table)?;
+        let child = publish(&table, Some(&parent))?;
+
+        assert_eq!(table.count(), 3);
+        assert!(destroy_device(&table, &parent));
+        assert!(table.adapter(child).is_err());
+        assert!(table.adapter(other).is_ok());
+        assert_eq!(table.count(), 1);
+        assert!(!destroy_device(&table, &parent));
+        // The device was looked up before it went.
+        assert!(reserve(&table, Some(&parent)).is_err());
+        assert_eq!(table.count(), 1);
+        Ok(())
+    }
+
+    /// RES-31: among the children of two devices, in whatever order they go.
+    #[test]
+    fn devices_keep_their_own_children() -> Result {
+        let table = table()?;
+        let (first, second) = (device(&table)?, device(&table)?);
+        let mut mine = KVec::new();
+        let mut theirs = KVec::new();
+
+        for _ in 0..100 {
+            mine.push(publish(&table, Some(&first))?, GFP_KERNEL)?;
+            theirs.push(publish(&table, Some(&second))?, GFP_KERNEL)?;
+        }
+        // The oldest, the youngest, and every third one.
+        for (number, handle) in mine.iter().enumerate() {
+            if number % 3 == 0 {
+                assert!(table.destroy(*handle, is_adapter).is_ok());
+            }
+        }
+        assert!(destroy_device(&table, &first));
+        assert_eq!(table.count(), 101);
+        assert!(mine.iter().all(|handle| table.adapter(*handle).is_err()));
+        assert!(theirs.iter().all(|handle| table.adapter(*handle).is_ok()));
+        assert!(destroy_device(&table, &second));
+        assert_eq!(table.count(), 0);
+        Ok(())
+    }
+
+    /// A child that is only reserved goes with its device, and does not come back.
+    #[test]
+    fn a_device_takes_reserved_children_along() -> Result {
+        let table = table()?;
+        let parent = device(&table)?;
+        let (kept, dropped) = (
+            reserve(&table, Some(&parent))?,
+            reserve(&table, Some(&parent))?,
+        );
+        let (kept_handle, number) = (kept.handle(), dropped.handle());
+
+        assert!(destroy_device(&table, &parent));
+        assert_eq!(table.count(), 0);
+        kept.publish();
+        assert!(table.adapter(kept_handle).is_err());
+        drop(dropped);
+        assert_eq!(table.count(), 0);
+        assert_eq!(publish(&table, None)?, number);
+        Ok(())
+    }
+
+    /// RES-6: more handles than one level of nodes has room for, and after them.
+    #[test]
+    fn the_table_grows() -> Result {
+        const MANY: u32 = 4_200;
+
+        let table = table()?;
+        let adapter = Adapter::new(0)?;
+        let mut handles = KVVec::new();
+
+        for _ in 0..MANY {
+            let reserved = table
+                .reserve(Item::Adapter(adapter.clone()), None)
+                .map_err(|_| EINVAL)?;
+
+            handles.push(reserved.handle(), GFP_KERNEL)?;
+            reserved.publish();
+        }
+        assert_eq!(table.count(), MANY);
+        for (number, handle) in (handle::FIRST_INDEX..).zip(&handles) {
+            assert_eq!(handle::local_index(*handle), Some(number));
+            assert!(table.adapter(*handle).is_ok());
+            if number % 64 != 0 {
+                assert!(table.destroy(*handle, is_adapter).is_ok());
+            }
+        }
+        assert_eq!(table.count(), MANY / 64);
+
+        let mut seen = 0;
+
+        while let Some((index, ())) = table.after(seen, |_| ()) {
+            assert_eq!(index, seen + 64);
+            seen = index;
+        }
+        assert_eq!(seen, MANY / 64 * 64);
+        table.close();
+        assert_eq!(table.count(), 0);
+        Ok(())
+    }
+
+    /// RES-6: after the last number comes the first one that is free.
+    #[test]
+    fn numbers_start_over() -> Result {
+        let table = Arc::pin_init(
+            HandleTable::starting_with(Cursor::starting_at(handle::LAST_INDEX - 1)),
+            GFP_KERNEL,
+        )?;
+        let parent = device(&table)?;
+        let last = publish(&table, Some(&parent))?;
+        let first = publish(&table, Some(&parent))?;
+        let second = publish(&table, None)?;
+
+        assert_eq!(handle::local_index(last), Some(handle::LAST_INDEX));
+        assert_eq!(handle::local_index(first), Some(handle::FIRST_INDEX));
+        assert_eq!(handle::local_index(second), Some(handle::FIRST_INDEX + 1));
+        assert!(destroy_device(&table, &parent));
+        assert!(table.adapter(last).is_err());
+        assert!(table.adapter(first).is_err());
+        assert!(table.adapter(second).is_ok());
+        assert_eq!(table.count(), 1);
+        Ok(())
+    }
+
+    /// RES-8.
+    #[test]
+    fn a_closed_table_is_empty_and_takes_no_more() -> Result {
+        let table = table()?;
+
+        reserve(&table, None)?.publish();
+
+        let pending = reserve(&table, None)?;
+
+        table.close();
+        assert_eq!(table.count(), 0);
+        assert!(reserve(&table, None).is_err());
+        pending.publish();
+        assert_eq!(table.count(), 0);
+        Ok(())
+    }
+}

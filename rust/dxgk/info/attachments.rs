@@ -1,0 +1,554 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What users attach to an object, of whatever kind: its information store, watches and weak
+//! references. None of it keeps the object (RES-71), all of it ends with the object.
+//!
+//! Most objects never have any of this, so that all an object pays for is a lock and a few words.
+//!
+//! LOCK: `state` is a leaf. Everything is made before it is taken, and dropped and told after it is
+//! released.
+
+pub(crate) use super::store::Value;
+use super::{
+    store::{
+        Change,
+        Failed,
+        Store, //
+        EMPTY,
+    },
+    watch::Event,
+    weak::Link, //
+};
+use crate::dxgk::retire::Rest;
+use crate::{
+    error::{
+        Outcome,
+        Status, //
+    },
+    logic::info_rules::{
+        Id,
+        Item,
+        Refused, //
+        BLOB,
+        CREATE_ONLY,
+    },
+    sys::task::caller::Credentials, //
+};
+use kernel::{
+    new_spinlock,
+    prelude::*,
+    seq_file::SeqFile,
+    seq_print,
+    sync::{
+        Arc,
+        SpinLock, //
+    }, //
+};
+
+/// A miniport's cookie for an object, which hears of the object's end (RES-75).
+pub(crate) trait DestroyCallback: Send + Sync {
+    /// The object with this id is dead; its contents are there until this returns. Called once, with
+    /// no lock held; may sleep and use other objects, but cannot bring this one back.
+    fn destroyed(&self, object: u64);
+}
+
+struct State {
+    /// Nothing may be attached any more.
+    dead: bool,
+    /// None: nothing was ever stored.
+    store: Option<Arc<Store>>,
+    /// None: nobody ever wanted a weak reference or a watch.
+    link: Option<Arc<Link>>,
+    callback: Option<KBox<dyn DestroyCallback>>,
+}
+
+/// See the module.
+#[pin_data]
+pub(crate) struct Attached {
+    #[pin]
+    state: SpinLock<State>,
+}
+
+/// The store of an object at one moment.
+pub(crate) struct Snapshot(Option<Arc<Store>>);
+
+impl core::ops::Deref for Snapshot {
+    type Target = Store;
+
+    fn deref(&self) -> &Store {
+        self.0.as_deref().unwrap_or(&EMPTY)
+    }
+}
+
+/// What became of an attempt to replace the store.
+enum Replaced {
+    /// Done; the link of the object, if it has one.
+    Done(Option<Arc<Link>>),
+    /// Somebody else has changed the store since it was looked at.
+    Raced,
+    /// The object is dead.
+    Dead,
+}
+
+impl Attached {
+    /// Nothing attached.
+    pub(crate) fn new() -> impl PinInit<Self> {
+        pin_init!(Self {
+            state <- new_spinlock!(
+                State {
+                    dead: false,
+                    store: None,
+                    link: None,
+                    callback: None,
+                },
+                "Attached::state"
+            ),
+        })
+    }
+
+    /// The store as it is now. To be dropped with no locks held.
+    pub(crate) fn store(&self) -> Snapshot {
+        Snapshot(self.state.lock().store.clone())
+    }
+
+    /// How often the store has changed.
+    pub(crate) fn generation(&self) -> u64 {
+        self.state
+            .lock()
+            .store
+            .as_ref()
+            .map_or(0, |store| store.generation())
+    }
+
+    /// Puts `new` in the place of `seen`, unless that is not the present store any more.
+    fn replace(&self, seen: &Snapshot, new: Arc<Store>) -> Replaced {
+        let mut state = self.state.lock();
+        let same = match (&seen.0, &state.store) {
+            (Some(seen), Some(present)) => Arc::ptr_eq(seen, present),
+            (None, None) => true,
+            _ => false,
+        };
+
+        if state.dead {
+            return Replaced::Dead;
+        }
+        if !same {
+            return Replaced::Raced;
+        }
+
+        // `seen` still holds the old one, so that it is not freed here.
+        state.store = Some(new);
+        Replaced::Done(state.link.clone())
+    }
+
+    /// Changes the store and tells the watches. Returns the new generation. `announce` hears it
+    /// before; if it cannot, nothing changes.
+    ///
+    /// Context: may sleep, no locks held.
+    fn change(
+        &self,
+        make: impl Fn(&Store) -> core::result::Result<Store, Failed>,
+        announce: impl Fn(u64) -> bool,
+    ) -> core::result::Result<u64, Failed> {
+        loop {
+            let seen = self.store();
+            let new = Arc::new(make(&seen)?, GFP_KERNEL_ACCOUNT)?;
+            let generation = new.generation();
+
+            if !announce(generation) {
+                return Err(Failed::Unheard);
+            }
+            match self.replace(&seen, new) {
+                Replaced::Done(link) => {
+                    if let Some(link) = link {
+                        link.tell(Event::Change(generation));
+                    }
+                    return Ok(generation);
+                }
+                Replaced::Raced => {}
+                Replaced::Dead => return Err(Failed::Dead),
+            }
+        }
+    }
+
+    /// Stores entries, all or none; they name different ones (RES-56).
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn set(
+        &self,
+        changes: &[Change],
+        announce: impl Fn(u64) -> bool,
+    ) -> core::result::Result<u64, Failed> {
+        let writer = Credentials::of_caller();
+
+        self.change(|store| store.with(changes, writer), announce)
+    }
+
+    /// Removes an entry (RES-58).
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn delete(
+        &self,
+        id: Id,
+        expected: u64,
+        announce: impl Fn(u64) -> bool,
+    ) -> core::result::Result<u64, Failed> {
+        self.change(|store| store.without(id, expected), announce)
+    }
+
+    /// The legacy runtime blob, if the object has one (RES-67). To be dropped with no locks held.
+    pub(crate) fn blob(&self) -> Option<Arc<Value>> {
+        let store = self.store();
+
+        store.entry(BLOB).map(|entry| entry.value.clone())
+    }
+
+    /// Bytes of the legacy runtime blob; 0 without one.
+    pub(crate) fn blob_size(&self) -> usize {
+        self.blob().map_or(0, |value| value.bytes().len())
+    }
+
+    /// Replaces the legacy runtime blob (RES-68). ACCESS_DENIED if it is sealed (RES-70).
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn set_blob(&self, value: Arc<Value>) -> Outcome {
+        self.set(&[blob(value, 0)], |_| true)?;
+        Ok(())
+    }
+
+    /// Gives the object its legacy runtime blob, unless it has one (RES-92). `announce` is heard
+    /// before in either case; if it cannot be, nothing changes.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn init_blob(&self, value: Arc<Value>, announce: impl Fn() -> bool) -> Outcome {
+        match self.set(&[blob(value, CREATE_ONLY)], |_| announce()) {
+            Err(Failed::Refused(Refused::Exists)) if announce() => Ok(()),
+            Err(Failed::Refused(Refused::Exists)) => Err(Failed::Unheard.into()),
+            other => Ok(other.map(drop)?),
+        }
+    }
+
+    /// The object's link, if anybody has wanted one.
+    pub(in crate::dxgk) fn link(&self) -> Option<Arc<Link>> {
+        self.state.lock().link.clone()
+    }
+
+    /// Makes `fresh` the object's link, unless it has one, which is returned then. Fails if the
+    /// object is dead.
+    pub(in crate::dxgk) fn keep_link(&self, fresh: &Arc<Link>) -> Outcome<Arc<Link>> {
+        let mut state = self.state.lock();
+
+        if state.dead {
+            return Err(Status::INVALID_PARAMETER.into());
+        }
+        Ok(state.link.get_or_insert_with(|| fresh.clone()).clone())
+    }
+
+    /// Registers the miniport's callback; the object takes one. Gives it back if there is one
+    /// already or the object is dead.
+    #[cfg_attr(
+        not(CONFIG_KUNIT = "y"),
+        expect(
+            dead_code,
+            reason = "the software adapter has nothing of its own to free"
+        )
+    )]
+    pub(crate) fn on_destroy(
+        &self,
+        callback: KBox<dyn DestroyCallback>,
+    ) -> core::result::Result<(), KBox<dyn DestroyCallback>> {
+        let mut state = self.state.lock();
+
+        if state.dead || state.callback.is_some() {
+            return Err(callback);
+        }
+        state.callback = Some(callback);
+        Ok(())
+    }
+
+    /// The last strong reference to the object is gone and its handles do not resolve: neither do weak
+    /// references from now on, and nothing can be attached any more. What there is left for
+    /// [`Attached::call_back`] and [`Attached::finish`].
+    ///
+    /// Context: no locks held. Called once.
+    pub(in crate::dxgk) fn die(&self) -> Rest {
+        let mut state = self.state.lock();
+
+        state.dead = true;
+
+        let link = state.link.clone();
+        let alone = match &state.store {
+            _ if state.callback.is_some() => Rest::Much,
+            Some(store) if store.has_files() => Rest::Much,
+            None if link.is_none() => Rest::Nothing,
+            _ => Rest::Little,
+        };
+
+        drop(state);
+        match link {
+            Some(link) if !link.die() => Rest::Much,
+            _ => alone,
+        }
+    }
+
+    /// The miniport hears of the end.
+    ///
+    /// Context: may sleep, no locks held. Called once, after [`Attached::die`].
+    pub(in crate::dxgk) fn call_back(&self, object: u64) {
+        let callback = self.state.lock().callback.take();
+
+        if let Some(callback) = callback {
+            callback.destroyed(object);
+        }
+    }
+
+    /// The contents of the object are gone: tells who wants to know, and lets go of the entries and
+    /// their files.
+    ///
+    /// Context: may sleep, no locks held. Called once, after [`Attached::die`].
+    pub(crate) fn finish(&self) {
+        let (store, link) = {
+            let mut state = self.state.lock();
+
+            (state.store.take(), state.link.take())
+        };
+
+        drop(store);
+        if let Some(link) = link {
+            link.finish();
+        }
+    }
+
+    /// Prints into the fdinfo of an NT handle.
+    pub(crate) fn show(&self, m: &SeqFile, object: u64) {
+        seq_print!(m, "dxg-generation:\t{}\n", self.generation());
+        self.store().show(m, object);
+        if let Some(link) = self.link() {
+            seq_print!(m, "dxg-watches:\t{}\n", link.watches());
+        }
+    }
+}
+
+/// The change that sets the legacy runtime blob.
+fn blob(value: Arc<Value>, flags: u32) -> Change {
+    Change {
+        item: Item {
+            id: BLOB,
+            flags,
+            expected: 0,
+            size: value.bytes().len(),
+        },
+        value,
+        file: None,
+    }
+}
+
+/// Run by every load of the module in a kernel with KUnit.
+#[kernel::macros::kunit_tests(opendxg_attached)]
+mod tests {
+    use super::*;
+    use crate::{
+        dxgk::{
+            object::{
+                Header,
+                Object,
+                Strong, //
+            },
+            quota::account::Limit,
+            stats::Kind,
+            sync::legacy::{
+                LegacySync,
+                State as SyncState, //
+            },
+            tables::Tables, //
+        },
+        logic::sync_flags::Sharing, //
+    };
+    use kernel::sync::atomic::{
+        Atomic,
+        Relaxed, //
+    };
+
+    fn object(tables: &Arc<Tables>) -> Result<Strong> {
+        let charge = tables.accounts.of_caller()?.charge(Limit::Objects, 1)?;
+        let header = Header::new(
+            Kind::Fence,
+            None,
+            Sharing::Global,
+            false,
+            tables.clone(),
+            charge,
+        );
+        let fence = LegacySync::new(header, SyncState::Fence { value: 0 })?;
+
+        Ok(Strong::first(Object::Legacy(fence)))
+    }
+
+    fn attached(strong: &Strong) -> &Attached {
+        &strong.object().header().attached
+    }
+
+    fn value(tables: &Tables, size: usize) -> Result<Arc<Value>> {
+        let bytes = KVVec::from_elem(7, size, GFP_KERNEL)?;
+
+        Value::new(tables, bytes).map_err(|_| ENOMEM)
+    }
+
+    /// What the callback has seen, for the test to look at.
+    struct Seen {
+        calls: Atomic<u64>,
+        object: Atomic<u64>,
+        good: Atomic<u64>,
+    }
+
+    /// Uses everything it can while its object dies.
+    struct Curious {
+        tables: Arc<Tables>,
+        own: Object,
+        link: Arc<Link>,
+        seen: Arc<Seen>,
+    }
+
+    impl Curious {
+        /// Makes, names, opens and destroys another object; the own one stays dead.
+        fn try_all(&self) -> Result<bool> {
+            let other = object(&self.tables)?;
+            let global = other.name_globally()?;
+
+            self.tables.globals.publish(global);
+
+            let weak = Link::of(other.object()).map_err(|_| EINVAL)?;
+            let opened = weak.resolve().is_some();
+            let revived = self.link.resolve().is_some() || Strong::upgrade(&self.own).is_some();
+            let value = value(&self.tables, 1)?;
+            let stored = self.own.header().attached.set_blob(value).is_ok();
+
+            Ok(opened && !revived && !stored)
+        }
+    }
+
+    impl DestroyCallback for Curious {
+        fn destroyed(&self, object: u64) {
+            self.seen.calls.add(1, Relaxed);
+            self.seen.object.store(object, Relaxed);
+            self.seen
+                .good
+                .store(u64::from(self.try_all().unwrap_or(false)), Relaxed);
+        }
+    }
+
+    /// RES-75: once, with the id, free to use the module, unable to revive the object.
+    #[test]
+    fn the_destroy_callback_may_use_the_module() -> Result {
+        let tables = Tables::new()?;
+        let strong = object(&tables)?;
+        let id = strong.object().header().id();
+        let link = Link::of(strong.object()).map_err(|_| EINVAL)?;
+        let seen = Arc::new(
+            Seen {
+                calls: Atomic::new(0),
+                object: Atomic::new(0),
+                good: Atomic::new(0),
+            },
+            GFP_KERNEL,
+        )?;
+        let curious = || -> Result<KBox<dyn DestroyCallback>> {
+            Ok(KBox::new(
+                Curious {
+                    tables: tables.clone(),
+                    own: strong.object().clone(),
+                    link: link.clone(),
+                    seen: seen.clone(),
+                },
+                GFP_KERNEL,
+            )?)
+        };
+
+        assert!(attached(&strong).on_destroy(curious()?).is_ok());
+        assert!(attached(&strong).on_destroy(curious()?).is_err());
+
+        let second = strong.another().ok_or(EINVAL)?;
+
+        drop(strong);
+        assert_eq!(seen.calls.load(Relaxed), 0);
+        drop(second);
+        tables.accounts.of_caller()?.wait_for_retirements();
+        assert_eq!(seen.calls.load(Relaxed), 1);
+        assert_eq!(seen.object.load(Relaxed), id);
+        assert_eq!(seen.good.load(Relaxed), 1);
+        Ok(())
+    }
+
+    /// RES-72: one link, which resolves until the last strong reference goes and hangs up then.
+    #[test]
+    fn a_link_outlives_its_object() -> Result {
+        let tables = Tables::new()?;
+        let strong = object(&tables)?;
+        let id = strong.object().header().id();
+        let link = Link::of(strong.object()).map_err(|_| EINVAL)?;
+        let again = Link::of(strong.object()).map_err(|_| EINVAL)?;
+
+        assert!(Arc::ptr_eq(&link, &again));
+        assert_eq!(link.events(), 0);
+
+        let resolved = link.resolve().ok_or(EINVAL)?;
+
+        assert_eq!(resolved.object().header().id(), id);
+        drop(strong);
+        assert!(link.resolve().is_some());
+        drop(resolved);
+        assert!(link.resolve().is_none());
+        assert_ne!(link.events(), 0);
+        assert_eq!(link.object_id(), id);
+        Ok(())
+    }
+
+    /// RES-67, RES-58, RES-71: one blob, counted changes, freed with the object.
+    #[test]
+    fn the_blob_is_an_entry() -> Result {
+        let tables = Tables::new()?;
+        let strong = object(&tables)?;
+        let attached = attached(&strong);
+        let kept = value(&tables, 6)?;
+
+        assert!(attached.blob().is_none());
+        assert_eq!(attached.generation(), 0);
+        assert!(attached.set_blob(kept.clone()).is_ok());
+        assert!(attached.init_blob(value(&tables, 9)?, || true).is_ok());
+        assert!(attached.init_blob(value(&tables, 9)?, || false).is_err());
+        assert_eq!(attached.blob_size(), 6);
+        assert_eq!(attached.generation(), 1);
+        assert!(attached.delete(BLOB, 2, |_| true).is_err());
+        assert!(attached.delete(BLOB, 1, |_| true).is_ok());
+        assert_eq!(attached.generation(), 2);
+        assert!(attached.init_blob(value(&tables, 9)?, || false).is_err());
+        assert!(attached.blob().is_none());
+        assert!(attached.init_blob(value(&tables, 9)?, || true).is_ok());
+        assert_eq!(attached.blob_size(), 9);
+
+        let object = strong.object().clone();
+
+        drop(strong);
+        assert!(object.header().attached.blob().is_none());
+        assert_eq!(kept.bytes(), &[7; 6]);
+        Ok(())
+    }
+
+    /// RES-59: what was read stays as it was.
+    #[test]
+    fn a_snapshot_does_not_change() -> Result {
+        let tables = Tables::new()?;
+        let strong = object(&tables)?;
+        let attached = attached(&strong);
+
+        assert!(attached.set_blob(value(&tables, 1)?).is_ok());
+
+        let before = attached.store();
+
+        assert!(attached.set_blob(value(&tables, 2)?).is_ok());
+        assert_eq!(before.generation(), 1);
+        assert_eq!(before.entry(BLOB).map(|entry| entry.rule().size), Some(1));
+        assert_eq!(attached.store().generation(), 2);
+        Ok(())
+    }
+}

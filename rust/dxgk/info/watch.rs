@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Watches (RES-74): an eventfd that is signalled when the store of an object changes and when the
+//! object has died. A watch lives as long as its file.
+//!
+//! LOCK: `seen` is a leaf; the eventfd is signalled after it is released.
+
+use super::{
+    store::charge,
+    weak::Link, //
+};
+use crate::dxgk::{
+    quota::account::{
+        Charge,
+        Limit, //
+    },
+    stats::{
+        Member,
+        NOTICES, //
+    },
+    tables::Tables, //
+};
+use crate::{
+    error::Outcome,
+    sys::{
+        file::eventfd::EventFd,
+        wait_queue::WaitQueue, //
+    }, //
+};
+use kernel::{
+    new_spinlock,
+    prelude::*,
+    seq_file::SeqFile,
+    seq_print,
+    sync::{
+        atomic::{
+            Atomic,
+            Full, //
+        }, //
+        Arc,
+        SpinLock,
+    }, //
+};
+
+/// A number that is above those of all watches there are.
+pub(in crate::dxgk) fn next_number() -> u64 {
+    static NEXT: Atomic<u64> = Atomic::new(1);
+
+    // OVERFLOW: 2^64 watches take longer than any machine runs.
+    NEXT.fetch_add(1, Full)
+}
+
+/// What can happen to an object.
+#[derive(Clone, Copy)]
+pub(crate) enum Event {
+    /// It is dead.
+    Destroy,
+    /// Its store has this generation now.
+    Change(u64),
+}
+
+/// Bit of [`Event::Destroy`].
+pub(crate) const DESTROY: u32 = 1 << 0;
+/// Bit of [`Event::Change`].
+pub(crate) const CHANGE: u32 = 1 << 1;
+
+/// What a watch has seen.
+#[derive(Clone, Copy)]
+pub(crate) struct Seen {
+    /// Events since the last look.
+    pub(crate) events: u32,
+    /// Generation at the last change.
+    pub(crate) generation: u64,
+}
+
+/// See the module.
+#[pin_data]
+pub(crate) struct Watch {
+    link: Arc<Link>,
+    number: u64,
+    event: EventFd,
+    mask: u32,
+    cookie: u64,
+    #[pin]
+    seen: SpinLock<Seen>,
+    _member: Member,
+    _charge: Charge,
+}
+
+impl Watch {
+    /// Starts to watch the object behind `link` for the events in `mask`. The calling user pays for
+    /// it. The watch ends with [`Watch::end`].
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn new(
+        tables: &Tables,
+        link: Arc<Link>,
+        event: EventFd,
+        mask: u32,
+        cookie: u64,
+    ) -> Outcome<Arc<Self>> {
+        let charge = charge(tables, Limit::Watches, 1)?;
+        let watch = Arc::pin_init(
+            pin_init!(Self {
+                link,
+                number: next_number(),
+                event,
+                mask,
+                cookie,
+                seen <- new_spinlock!(
+                    Seen {
+                        events: 0,
+                        generation: 0,
+                    },
+                    "Watch::seen"
+                ),
+                _member: NOTICES.enter(),
+                _charge: charge,
+            }),
+            GFP_KERNEL_ACCOUNT,
+        )?;
+
+        watch.link.add(&watch)?;
+        Ok(watch)
+    }
+
+    /// Its place among the watches of the object.
+    pub(in crate::dxgk) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// What its user calls it.
+    pub(crate) fn cookie(&self) -> u64 {
+        self.cookie
+    }
+
+    /// The way to the object.
+    pub(crate) fn link(&self) -> &Link {
+        &self.link
+    }
+
+    /// Notes the event and signals the eventfd, if the user wants to know of it. Nothing comes after
+    /// the end of the object.
+    ///
+    /// Context: no locks held.
+    pub(in crate::dxgk) fn tell(&self, event: Event) {
+        let bit = match event {
+            Event::Destroy => DESTROY,
+            Event::Change(_) => CHANGE,
+        };
+
+        if self.mask & bit == 0 {
+            return;
+        }
+        {
+            let mut seen = self.seen.lock();
+
+            seen.events |= bit;
+            if let Event::Change(generation) = event {
+                // Two changes may be told of in another order than they were made.
+                seen.generation = seen.generation.max(generation);
+            }
+        }
+        self.event.signal();
+    }
+
+    /// What was seen since the last call.
+    pub(crate) fn take_seen(&self) -> Seen {
+        let mut seen = self.seen.lock();
+        let now = *seen;
+
+        seen.events = 0;
+        now
+    }
+
+    /// Undoes a [`Watch::take_seen`] whose result was not delivered.
+    pub(crate) fn put_back(&self, events: u32) {
+        self.seen.lock().events |= events;
+    }
+
+    /// Prints into fdinfo.
+    pub(crate) fn show(&self, m: &SeqFile) {
+        seq_print!(m, "dxg-type:\tDxgkWatch\n");
+        self.link.show_id(m);
+        seq_print!(m, "dxg-events:\t{:#x}\n", self.mask);
+        seq_print!(m, "dxg-cookie:\t{:#x}\n", self.cookie);
+        seq_print!(m, "dxg-alive:\t{}\n", u32::from(self.events() == 0));
+    }
+
+    /// What wakes up polls.
+    pub(crate) fn pollers(&self) -> &WaitQueue {
+        self.link.pollers()
+    }
+
+    /// Events of a poll.
+    pub(crate) fn events(&self) -> u32 {
+        self.link.events()
+    }
+
+    /// Ends the watch; it hears nothing more.
+    pub(crate) fn end(&self) {
+        self.link.remove(self.number);
+    }
+}

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Weak references (RES-72, RES-73): descriptors that do not keep an object, tell of its end and give
+//! a strong reference as long as it lives.
+//!
+//! An object gets one [`Link`] when the first weak reference or watch is made. The link holds the way
+//! to the object until the object dies; after that only the link is left, for as long as somebody
+//! has it.
+//!
+//! LOCK: `Link::state` is a leaf.
+
+use super::{
+    store::charge,
+    watch::{
+        next_number, //
+        Event,
+        Watch,
+    }, //
+};
+use crate::dxgk::{
+    object::{
+        Object,
+        Strong, //
+    },
+    quota::account::{
+        Charge,
+        Limit, //
+    },
+    retire::AT_ONCE,
+    stats::{
+        Kind,
+        Member,
+        NOTICES, //
+    },
+    tables::Tables, //
+};
+use crate::{
+    error::{
+        Outcome,
+        Status, //
+    },
+    sys::{
+        file::object_file::{
+            events, //
+            ObjectFile,
+        },
+        task::caller::Credentials,
+        wait_queue::WaitQueue,
+        work, //
+    }, //
+};
+use kernel::{
+    new_spinlock,
+    prelude::*,
+    rbtree::{
+        RBTree,
+        RBTreeNode, //
+    },
+    seq_file::SeqFile,
+    seq_print,
+    sync::{
+        atomic::{
+            Acquire,
+            Atomic,
+            Release, //
+        }, //
+        Arc,
+        SpinLock,
+    }, //
+};
+
+struct State {
+    /// None: the object is dead.
+    object: Option<Object>,
+    /// By their numbers, which only grow.
+    watches: RBTree<u64, Arc<Watch>>,
+}
+
+/// See the module.
+#[pin_data]
+pub(crate) struct Link {
+    object_id: u64,
+    kind: Kind,
+    /// Who made the object.
+    creator: Credentials,
+    #[pin]
+    state: SpinLock<State>,
+    /// Polls of weak references and watches.
+    #[pin]
+    pollers: WaitQueue,
+    /// 1 from the moment on that everybody is told of the object's end.
+    gone: Atomic<u32>,
+}
+
+impl Link {
+    /// The link of a living object.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn of(object: &Object) -> Outcome<Arc<Self>> {
+        let header = object.header();
+
+        if let Some(link) = header.attached.link() {
+            return Ok(link);
+        }
+
+        let back = object.clone();
+        let fresh = Arc::pin_init(
+            pin_init!(Self {
+                object_id: header.id(),
+                kind: header.kind(),
+                creator: header.creator,
+                state <- new_spinlock!(
+                    State {
+                        object: Some(back),
+                        watches: RBTree::new(),
+                    },
+                    "Link::state"
+                ),
+                pollers <- WaitQueue::new(),
+                gone: Atomic::new(0),
+            }),
+            GFP_KERNEL_ACCOUNT,
+        )?;
+
+        header.attached.keep_link(&fresh)
+    }
+
+    /// The id of the object.
+    pub(crate) fn object_id(&self) -> u64 {
+        self.object_id
+    }
+
+    /// What the object is.
+    pub(crate) fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// A strong reference to the object, unless it is dead (RES-73).
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn resolve(&self) -> Option<Strong> {
+        let object = self.state.lock().object.clone()?;
+
+        // The count decides; the way to the object may be there a moment longer.
+        Strong::upgrade(&object)
+    }
+
+    /// Prints the id into fdinfo, for those who might have made the object (RES-15).
+    pub(in crate::dxgk) fn show_id(&self, m: &SeqFile) {
+        if Credentials::of_caller().may_inspect(&self.creator) {
+            seq_print!(m, "dxg-object:\t{}\n", self.object_id);
+        }
+    }
+
+    /// How many watches there are. For information only: looks at each.
+    pub(in crate::dxgk) fn watches(&self) -> usize {
+        self.state.lock().watches.keys().count()
+    }
+
+    /// Events of a poll.
+    pub(in crate::dxgk) fn events(&self) -> u32 {
+        if self.gone.load(Acquire) != 0 {
+            events::HANG_UP
+        } else {
+            0
+        }
+    }
+
+    /// What wakes up polls.
+    pub(in crate::dxgk) fn pollers(&self) -> &WaitQueue {
+        &self.pollers
+    }
+
+    /// Starts to tell `watch` of events.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(in crate::dxgk) fn add(&self, watch: &Arc<Watch>) -> Outcome {
+        let node = RBTreeNode::new(watch.number(), watch.clone(), GFP_KERNEL_ACCOUNT)?;
+        let mut state = self.state.lock();
+
+        if state.object.is_none() {
+            drop(state);
+            drop(node);
+            return Err(Status::INVALID_PARAMETER.into());
+        }
+        // Numbers are unique, so that nothing is replaced.
+        let _nothing = state.watches.insert(node);
+
+        Ok(())
+    }
+
+    /// Stops to tell the watch with this number.
+    pub(in crate::dxgk) fn remove(&self, number: u64) {
+        let node = self.state.lock().watches.remove_node(&number);
+
+        drop(node);
+    }
+
+    /// The watch with the lowest number that is at least `number`.
+    fn at_or_after(&self, number: u64) -> Option<Arc<Watch>> {
+        let state = self.state.lock();
+        let cursor = state.watches.cursor_lower_bound(&number)?;
+
+        Some(cursor.current().1.clone())
+    }
+
+    /// Tells every watch that was there when this began.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(in crate::dxgk) fn tell(&self, event: Event) {
+        let end = next_number();
+        let mut number = 0;
+
+        while let Some(watch) = self.at_or_after(number).filter(|next| next.number() < end) {
+            watch.tell(event);
+            number = watch.number() + 1;
+        }
+    }
+
+    /// The object is dead: nothing resolves any more. Whether there are only a few watches; looks at no
+    /// more.
+    pub(in crate::dxgk) fn die(&self) -> bool {
+        let (object, watches) = {
+            let mut state = self.state.lock();
+
+            (
+                state.object.take(),
+                state.watches.keys().take(AT_ONCE + 1).count(),
+            )
+        };
+
+        drop(object);
+        watches <= AT_ONCE
+    }
+
+    /// Tells everybody of the end. A watch that is closed before its turn hears nothing (RES-74).
+    ///
+    /// Context: may sleep, no locks held.
+    pub(in crate::dxgk) fn finish(&self) {
+        self.gone.store(1, Release);
+        while let Some(watch) = self.at_or_after(0) {
+            // Whoever takes the watch out, this or its release, decides whether it is told.
+            let node = self.state.lock().watches.remove_node(&watch.number());
+
+            if node.is_some() {
+                watch.tell(Event::Destroy);
+            }
+            work::breathe();
+        }
+        self.pollers.wake();
+    }
+}
+
+/// The file of a weak reference.
+pub(crate) struct WeakFile {
+    link: Arc<Link>,
+    access: u32,
+    _member: Member,
+    _charge: Charge,
+}
+
+impl WeakFile {
+    /// A weak reference that gives handles with this access. The calling user
+    /// pays for it.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn new(tables: &Tables, link: Arc<Link>, access: u32) -> Outcome<Arc<Self>> {
+        let charge = charge(tables, Limit::Watches, 1)?;
+
+        Ok(Arc::new(
+            Self {
+                link,
+                access,
+                _member: NOTICES.enter(),
+                _charge: charge,
+            },
+            GFP_KERNEL_ACCOUNT,
+        )?)
+    }
+
+    /// The way to the object.
+    pub(crate) fn link(&self) -> &Arc<Link> {
+        &self.link
+    }
+
+    /// The access of the handle that this was made from.
+    pub(crate) fn access(&self) -> u32 {
+        self.access
+    }
+}
+
+impl ObjectFile for WeakFile {
+    fn name(&self) -> &'static CStr {
+        c"[DxgkWeakReference]"
+    }
+
+    fn show(&self, m: &SeqFile) {
+        seq_print!(m, "dxg-type:\tDxgkWeakReference\n");
+        self.link.show_id(m);
+        seq_print!(m, "dxg-access:\t{:#x}\n", self.access);
+        seq_print!(m, "dxg-alive:\t{}\n", u32::from(self.link.events() == 0));
+    }
+
+    fn pollers(&self) -> Option<&WaitQueue> {
+        Some(self.link.pollers())
+    }
+
+    fn events(&self) -> u32 {
+        self.link.events()
+    }
+}

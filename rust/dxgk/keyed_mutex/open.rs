@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What the owner of a keyed mutex remembers of the local handle it acquired through.
+//!
+//! Ownership ends with that handle (RES-99), so both have to be told apart from all others: an opening
+//! is never used again as long as somebody remembers it.
+
+use crate::logic::access::resource;
+use kernel::{
+    prelude::*,
+    sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        }, //
+        Arc,
+    }, //
+};
+
+/// One local handle of a keyed mutex.
+pub(crate) struct MutexOpening {
+    /// The process, by the key of its identity. A process empties its handle table before it goes,
+    /// so that equal keys are the same process for as long as the opening is not closed.
+    process: (usize, usize),
+    /// Whether it may replace the data of the mutex (RES-64).
+    pub(crate) may_write: bool,
+    /// The handle was destroyed. LOCK: changed under the lock of the mutex.
+    closed: Atomic<u32>,
+}
+
+impl MutexOpening {
+    /// An opening in this process, with this access.
+    pub(crate) fn new(process: (usize, usize), access: u32) -> Result<Arc<Self>> {
+        Ok(Arc::new(
+            Self {
+                process,
+                may_write: access & resource::WRITE != 0,
+                closed: Atomic::new(0),
+            },
+            GFP_KERNEL_ACCOUNT,
+        )?)
+    }
+
+    /// Whether both are in one process.
+    pub(crate) fn is_beside(&self, other: &Self) -> bool {
+        self.process == other.process
+    }
+
+    /// The handle is gone.
+    pub(in crate::dxgk) fn close(&self) {
+        self.closed.store(1, Relaxed);
+    }
+
+    /// Whether the handle is gone. Exact under the lock of the mutex.
+    pub(in crate::dxgk) fn is_closed(&self) -> bool {
+        self.closed.load(Relaxed) != 0
+    }
+}

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! An allocation: bytes that belong to a container, and what its driver knows about them.
+//!
+//! An allocation has no count of its own: whoever holds one holds its container (RES-77). Its
+//! storage ends with the container, or before it when an unshared resource gives one of its
+//! allocations up (RES-82).
+
+use super::{
+    backing::Storage,
+    dma_buf::Exports, //
+};
+use crate::dxgk::{
+    object::Strong,
+    quota::holder::Claim,
+    stats::{
+        Identified,
+        Kind, //
+    }, //
+};
+use crate::{
+    error::{
+        Outcome,
+        Status, //
+    },
+    sys::file::object_file::PendingFd, //
+};
+use kernel::{
+    new_mutex,
+    prelude::*,
+    seq_file::SeqFile,
+    sync::{
+        atomic::{
+            Atomic,
+            Full,
+            Relaxed, //
+        }, //
+        Arc,
+        Mutex,
+    }, //
+};
+
+/// Priority of an allocation that nobody has given one: `D3DDDI_ALLOCATIONPRIORITY_NORMAL`.
+const PRIORITY_NORMAL: u32 = 0x7800_0000;
+
+/// Instead of a number of handles: the allocation is no part of its resource any more.
+const GIVEN_UP: u32 = u32::MAX;
+
+/// What an allocation is made of, fixed at creation.
+pub(crate) struct Description {
+    /// Bytes.
+    pub(crate) size: u64,
+    /// Whether its bytes may only be read.
+    pub(crate) read_only: bool,
+    /// Private driver data, as given at creation or made for a standard allocation.
+    pub(crate) driver_data: KVVec<u8>,
+}
+
+/// See the module.
+#[pin_data]
+pub(crate) struct Allocation {
+    _identified: Identified,
+    _claim: Claim,
+    /// What it is made of.
+    pub(crate) description: Description,
+    /// How late it would be evicted (MEM-9).
+    pub(crate) priority: Atomic<u32>,
+    /// How many handles there are, or [`GIVEN_UP`].
+    openings: Atomic<u32>,
+    /// The bytes; none after the end. LOCK: `Slots::live` is taken inside.
+    #[pin]
+    storage: Mutex<Option<Arc<Storage>>>,
+}
+
+impl Allocation {
+    /// An allocation of these bytes, which `claim` is for.
+    pub(crate) fn new(
+        claim: Claim,
+        description: Description,
+        priority: Option<u32>,
+        storage: Arc<Storage>,
+    ) -> Result<Arc<Self>> {
+        Arc::pin_init(
+            pin_init!(Self {
+                _identified: Identified::new(Kind::Allocation),
+                _claim: claim,
+                description,
+                priority: Atomic::new(priority.unwrap_or(PRIORITY_NORMAL)),
+                openings: Atomic::new(0),
+                storage <- new_mutex!(Some(storage), "Allocation::storage"),
+            }),
+            GFP_KERNEL_ACCOUNT,
+        )
+    }
+
+    /// The bytes, unless they are gone.
+    pub(crate) fn storage(&self) -> Outcome<Arc<Storage>> {
+        let storage = self.storage.lock().clone();
+
+        storage.ok_or(Status::INVALID_PARAMETER.into())
+    }
+
+    /// One more handle; INVALID_PARAMETER if the allocation was given up.
+    pub(crate) fn open(&self) -> Outcome {
+        let mut count = self.openings.load(Relaxed);
+
+        while count != GIVEN_UP {
+            // OVERFLOW: bounded by the handles of all processes.
+            match self.openings.cmpxchg(count, count + 1, Full) {
+                Ok(_) => return Ok(()),
+                Err(now) => count = now,
+            }
+        }
+        Err(Status::INVALID_PARAMETER.into())
+    }
+
+    /// One handle less.
+    pub(crate) fn close(&self) {
+        let mut count = self.openings.load(Relaxed);
+
+        while count != GIVEN_UP {
+            match self.openings.cmpxchg(count, count - 1, Full) {
+                Ok(_) => return,
+                Err(now) => count = now,
+            }
+        }
+    }
+
+    /// Gives the allocation up if there is one handle and no dma-buf (RES-82): nobody opens it any
+    /// more. Whether it was.
+    pub(crate) fn give_up(&self) -> bool {
+        let storage = self.storage.lock();
+        let exported = storage
+            .as_ref()
+            .is_some_and(|storage| storage.exports().is_exported());
+
+        !exported && self.openings.cmpxchg(1, GIVEN_UP, Full).is_ok()
+    }
+
+    /// Whether it is no part of its resource any more.
+    pub(in crate::dxgk) fn is_given_up(&self) -> bool {
+        self.openings.load(Relaxed) == GIVEN_UP
+    }
+
+    /// A descriptor of the dma-buf of the allocation; `keep` makes the reference that it holds.
+    ///
+    /// Context: a system call, no locks held.
+    pub(crate) fn export(
+        &self,
+        read_only: bool,
+        keep: impl FnOnce() -> Outcome<Strong>,
+    ) -> Outcome<PendingFd> {
+        let read_only = read_only || self.description.read_only;
+
+        Exports::export(&self.storage()?, read_only, keep)
+    }
+
+    /// How many pages its end gives back, if that is at most `most` and needs nobody else. Waits for
+    /// nobody.
+    pub(in crate::dxgk) fn pages_at_most(&self, most: usize) -> Option<usize> {
+        let storage = self.storage.try_lock()?;
+
+        storage
+            .as_ref()
+            .map_or(Some(0), |storage| storage.pages_at_most(most))
+    }
+
+    /// The end: nothing can reach the bytes through this allocation any more.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn cleanup(&self) {
+        let storage = self.storage.lock().take();
+
+        drop(storage);
+    }
+
+    /// Prints its storage into fdinfo, as words of a line.
+    pub(crate) fn show(&self, m: &SeqFile) {
+        if let Ok(storage) = self.storage() {
+            storage.show(m);
+        }
+    }
+}

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The CPU mapping of an opened allocation (RES-89).
+//!
+//! A window belongs to one handle, and so to one process. It counts the locks; the first maps and
+//! the last unmaps. A mapping is no reference to the allocation (RES-78): revoking the window takes
+//! the bytes away from it, also in children that inherited it. Only what the exporter of a foreign dma-buf
+//! shows stays with the children.
+
+use super::backing::{
+    CpuAccess,
+    Storage, //
+};
+use crate::dxgk::{
+    quota::holder::{
+        Amounts,
+        Claim,
+        Holder, //
+    },
+    stats::{
+        Member,
+        WINDOWS, //
+    }, //
+};
+use crate::{
+    error::{
+        Outcome,
+        Status, //
+    },
+    sys::file::revocable_file::WindowFile, //
+};
+use kernel::{
+    new_mutex,
+    prelude::*,
+    sync::{
+        Arc,
+        Mutex, //
+    }, //
+};
+
+/// A file to map, counted. Whoever still maps it when it goes sees no bytes any more.
+struct Counted {
+    file: WindowFile,
+    _member: Member,
+    _claim: Claim,
+}
+
+/// A mapping in the process.
+struct Locked {
+    addr: usize,
+    locks: u32,
+    access: CpuAccess,
+}
+
+struct State {
+    /// None after the end.
+    storage: Option<Arc<Storage>>,
+    /// Made by the first lock.
+    file: Option<Arc<Counted>>,
+    /// INVARIANT: a mapping of `file`.
+    locked: Option<Locked>,
+}
+
+/// See the module.
+#[pin_data]
+pub(crate) struct Window {
+    write: bool,
+    /// LOCK: leaf. Nothing is mapped, unmapped or revoked under it.
+    #[pin]
+    state: Mutex<State>,
+}
+
+impl Window {
+    /// A window that shows nothing yet.
+    pub(crate) fn new(storage: Arc<Storage>, write: bool) -> Outcome<Arc<Self>> {
+        Ok(Arc::pin_init(
+            pin_init!(Self {
+                write,
+                state <- new_mutex!(
+                    State {
+                        storage: Some(storage),
+                        file: None,
+                        locked: None,
+                    },
+                    "Window::state"
+                ),
+            }),
+            GFP_KERNEL_ACCOUNT,
+        )?)
+    }
+
+    /// The address of the mapping, with one more lock. `holder` is the process.
+    ///
+    /// Context: an ioctl of the process that the window belongs to, no locks held.
+    pub(crate) fn lock(&self, holder: &Arc<Holder>) -> Outcome<usize> {
+        if let Some(addr) = self.state.lock().relock()? {
+            return Ok(addr);
+        }
+
+        let storage = self.state.lock().live()?.clone();
+        let access = storage.begin_cpu_access()?;
+        let file = self.file(&storage, holder)?;
+        let addr = file.file.map().map_err(|error| storage.not_shown(error))?;
+        let mut state = self.state.lock();
+
+        // Another thread may have locked it meanwhile, or destroyed it.
+        match state.relock() {
+            Ok(None) => {
+                state.locked = Some(Locked {
+                    addr,
+                    locks: 1,
+                    access,
+                });
+                Ok(addr)
+            }
+            other => {
+                drop(state);
+                file.file.unmap(addr);
+                Ok(other?.unwrap_or(addr))
+            }
+        }
+    }
+
+    /// The file to map.
+    fn file(&self, storage: &Arc<Storage>, holder: &Arc<Holder>) -> Outcome<Arc<Counted>> {
+        if let Some(file) = &self.state.lock().file {
+            return Ok(file.clone());
+        }
+
+        let claim = holder.charge(Amounts {
+            files: 1,
+            ..Amounts::default()
+        })?;
+        let fresh = Arc::new(
+            Counted {
+                file: WindowFile::new(storage.source(), self.write)?,
+                _member: WINDOWS.enter(),
+                _claim: claim,
+            },
+            GFP_KERNEL_ACCOUNT,
+        )?;
+        let mut state = self.state.lock();
+
+        // As in `lock`; what is not used is dropped after the lock.
+        state.live()?;
+        match &state.file {
+            Some(other) => Ok(other.clone()),
+            None => {
+                state.file = Some(fresh.clone());
+                Ok(fresh)
+            }
+        }
+    }
+
+    /// One lock less; the last one unmaps.
+    ///
+    /// Context: as [`Window::lock`].
+    pub(crate) fn unlock(&self) -> Outcome {
+        let last = self.state.lock().unlock()?;
+
+        if let Some((file, locked)) = last {
+            file.file.unmap(locked.addr);
+            drop(locked.access);
+        }
+        Ok(())
+    }
+
+    /// Takes the bytes away from every process that has the mapping, for good; touching it is
+    /// SIGBUS from now on. Those of a foreign dma-buf only from this process, if it is the caller.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn revoke(&self) {
+        let (storage, file, locked) = {
+            let mut state = self.state.lock();
+
+            (state.storage.take(), state.file.take(), state.locked.take())
+        };
+
+        if let Some(counted) = &file {
+            counted
+                .file
+                .revoke(locked.as_ref().map(|locked| locked.addr));
+        }
+        drop((locked, storage));
+    }
+}
+
+impl State {
+    fn live(&self) -> Outcome<&Arc<Storage>> {
+        self.storage
+            .as_ref()
+            .ok_or(Status::INVALID_PARAMETER.into())
+    }
+
+    /// One more lock, if there is a mapping.
+    fn relock(&mut self) -> Outcome<Option<usize>> {
+        self.live()?;
+        match &mut self.locked {
+            Some(locked) => {
+                locked.locks = locked
+                    .locks
+                    .checked_add(1)
+                    .ok_or(Status::INVALID_PARAMETER)?;
+                Ok(Some(locked.addr))
+            }
+            None => Ok(None),
+        }
+    }
+
+    /// One lock less, and what to unmap if that was the last one.
+    fn unlock(&mut self) -> Outcome<Option<(Arc<Counted>, Locked)>> {
+        let locked = self.locked.as_mut().ok_or(Status::INVALID_PARAMETER)?;
+
+        locked.locks -= 1;
+        if locked.locks > 0 {
+            return Ok(None);
+        }
+
+        Ok(self.file.clone().zip(self.locked.take()))
+    }
+}

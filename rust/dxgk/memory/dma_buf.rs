@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! dma-bufs of allocations (RES-86): a reference to its container like any other, in the form that
+//! other drivers and programs understand.
+//!
+//! No fence is ever put into their reservation object, because those that we have may never signal
+//! (RES-88).
+
+use super::backing::Storage;
+use crate::dxgk::{
+    object::Strong,
+    stats::{
+        Member, //
+        DMABUFS,
+    }, //
+};
+use crate::{
+    error::{
+        Outcome,
+        Status,
+        Stop, //
+    },
+    logic::handle,
+    sys::{
+        file::object_file::PendingFd,
+        mem::{
+            dma_export::{
+                Buffer,
+                Slots, //
+            },
+            pages::Whole, //
+        }, //
+    }, //
+};
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
+
+/// What one dma-buf owns.
+pub(crate) struct Export {
+    storage: Arc<Storage>,
+    pages: Whole,
+    _strong: Strong,
+    _member: Member,
+}
+
+impl Export {
+    /// The bytes.
+    pub(crate) fn storage(&self) -> &Arc<Storage> {
+        &self.storage
+    }
+}
+
+impl Buffer for Export {
+    fn pages(&self) -> &Whole {
+        &self.pages
+    }
+}
+
+/// Why not all pages can be taken.
+fn not_there(error: Error) -> Stop {
+    match error {
+        // The file of a section is shorter than it was.
+        error if error == EINVAL => Status::INVALID_PARAMETER.into(),
+        // The caller is killed.
+        error if error == EINTR => Stop::Interrupted,
+        error => error.into(),
+    }
+}
+
+/// The dma-bufs of one storage: at most one for writing and one for reading only. Allocations that
+/// were made of the same storage, by importing a dma-buf of ours, have them in common.
+pub(crate) struct Exports(Arc<Slots>);
+
+impl Exports {
+    /// None yet.
+    pub(crate) fn new() -> Result<Self> {
+        Ok(Self(Slots::new()?))
+    }
+
+    /// A descriptor of the dma-buf of `storage`; `keep` makes the reference that a new one holds. That of
+    /// another driver is the one it was imported from, and holds nothing.
+    ///
+    /// Context: a system call, no locks held.
+    pub(crate) fn export(
+        storage: &Arc<Storage>,
+        read_only: bool,
+        keep: impl FnOnce() -> Outcome<Strong>,
+    ) -> Outcome<PendingFd> {
+        if let Some(original) = storage.original(read_only)? {
+            return Ok(PendingFd::of_file(original, handle::LAST_FD, true)?);
+        }
+
+        let make = || -> Outcome<Export> {
+            Ok(Export {
+                storage: storage.clone(),
+                pages: Whole::new(storage.clone()).map_err(not_there)?,
+                _strong: keep()?,
+                _member: DMABUFS.enter(),
+            })
+        };
+        let file = storage.exports().0.export(!read_only, make)?;
+
+        Ok(PendingFd::of_file(file, handle::LAST_FD, true)?)
+    }
+
+    /// Whether there is a dma-buf.
+    pub(crate) fn is_exported(&self) -> bool {
+        self.0.any()
+    }
+}

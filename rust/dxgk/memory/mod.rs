@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Allocations: the resources that hold them, their bytes, and how other processes and drivers see them.
+
+pub(crate) mod allocation;
+pub(crate) mod backing;
+pub(crate) mod cpu_mapping;
+pub(crate) mod dma_buf;
+pub(crate) mod resource;

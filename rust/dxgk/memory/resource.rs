@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A resource: the container of allocations, which counts for all of them (RES-77 to RES-83).
+//!
+//! A stand-alone allocation is the one allocation of a container of its own, which has no handle.
+//! Children know nothing of their container; whoever uses a child holds the container by its
+//! [`Bundle`](super::bundle::Bundle). So there are no cycles, and nothing is recursive.
+
+use super::allocation::Allocation;
+use crate::dxgk::{
+    object::Header,
+    retire::AT_ONCE, //
+};
+use crate::{
+    error::{
+        Outcome,
+        Status, //
+    },
+    logic::global_access::Audience,
+    sys::{
+        seq,
+        task::group::Group,
+        work, //
+    }, //
+};
+use kernel::{
+    new_mutex,
+    new_work,
+    prelude::*,
+    seq_file::SeqFile,
+    seq_print,
+    sync::{
+        Arc,
+        Mutex, //
+    },
+    workqueue::Work, //
+};
+
+/// What a resource is made of, fixed at creation.
+pub(crate) struct Description {
+    /// Whether it can be opened elsewhere.
+    pub(crate) shared: bool,
+    /// Whether it is the container of one stand-alone allocation.
+    pub(crate) alone: bool,
+    /// Who may open it by global handle.
+    pub(crate) audience: Audience,
+    /// Whether its maker said that it is a back buffer of a swap chain.
+    pub(crate) back_buffer: bool,
+    /// The process that made it.
+    pub(crate) creator: Option<Group>,
+    /// Private driver data of the resource itself.
+    pub(crate) driver_data: KVVec<u8>,
+}
+
+/// How many processes can be admitted to one resource.
+const MAX_ADMITTED: usize = 256;
+
+/// A rectangle that presentation code keeps with a resource.
+pub(crate) type Rectangle = [u32; 4];
+
+struct State {
+    allocations: KVVec<Arc<Allocation>>,
+    /// How many more there is room for, because they are about to be added.
+    expected: usize,
+    present_rect: Rectangle,
+    /// Processes that may open it although access is restricted.
+    admitted: KVec<Group>,
+    /// The count has reached 0.
+    dead: bool,
+}
+
+/// See the module.
+#[pin_data]
+pub(crate) struct Resource {
+    /// What it has in common with other objects.
+    #[pin]
+    pub(crate) header: Header,
+    /// What it is made of.
+    pub(crate) description: Description,
+    /// LOCK: `Allocation` locks are taken inside.
+    #[pin]
+    state: Mutex<State>,
+    /// See [`super::retire`].
+    #[pin]
+    pub(in crate::dxgk) retirement: Work<Resource>,
+}
+
+impl Resource {
+    /// A resource without allocations.
+    pub(crate) fn new(
+        header: impl PinInit<Header>,
+        description: Description,
+        allocations: KVVec<Arc<Allocation>>,
+    ) -> Result<Arc<Self>> {
+        Arc::pin_init(
+            pin_init!(Self {
+                header <- header,
+                description,
+                state <- new_mutex!(
+                    State {
+                        allocations,
+                        expected: 0,
+                        present_rect: [0; 4],
+                        admitted: KVec::new(),
+                        dead: false,
+                    },
+                    "Resource::state"
+                ),
+                retirement <- new_work!("Resource::retirement"),
+            }),
+            GFP_KERNEL_ACCOUNT,
+        )
+    }
+
+    /// Makes room for allocations that are added to an unshared resource (RES-24).
+    pub(crate) fn make_room(&self, more: usize) -> Outcome {
+        let mut state = self.state.lock();
+        let expected = state.expected.saturating_add(more);
+
+        state.allocations.reserve(expected, GFP_KERNEL_ACCOUNT)?;
+        state.expected = expected;
+        Ok(())
+    }
+
+    /// Adds allocations that were expected, or none of them. Cannot fail.
+    pub(crate) fn add(&self, more: &[Arc<Allocation>], expected: usize) {
+        let mut state = self.state.lock();
+
+        state.expected = state.expected.saturating_sub(expected);
+        for allocation in more {
+            // There is room for all of them.
+            let _room = state.allocations.push_within_capacity(allocation.clone());
+        }
+    }
+
+    /// The allocations now.
+    pub(crate) fn allocations(&self) -> Result<KVVec<Arc<Allocation>>> {
+        let state = self.state.lock();
+        let mut all = KVVec::with_capacity(state.allocations.len(), GFP_KERNEL_ACCOUNT)?;
+
+        for allocation in &state.allocations {
+            all.push(allocation.clone(), GFP_KERNEL_ACCOUNT)?;
+        }
+        Ok(all)
+    }
+
+    /// The allocation at `index`.
+    pub(crate) fn allocation(&self, index: u32) -> Option<Arc<Allocation>> {
+        // CAST: 32 bits fit a usize.
+        self.state.lock().allocations.get(index as usize).cloned()
+    }
+
+    /// How many allocations there are, and how many bytes of private driver data they have.
+    pub(crate) fn extent(&self) -> (u32, u32) {
+        let state = self.state.lock();
+        let bytes = state
+            .allocations
+            .iter()
+            .map(|allocation| allocation.description.driver_data.len())
+            .fold(0, usize::saturating_add);
+
+        // CAST: at most 4096 allocations.
+        (
+            state.allocations.len() as u32,
+            u32::try_from(bytes).unwrap_or(u32::MAX),
+        )
+    }
+
+    /// One handle of `allocation` is destroyed: an unshared resource gives the allocation up if that
+    /// was the last one (RES-82). The handle itself counts until it is dropped. Whether it did; then
+    /// [`Resource::remove_given_up`] frees the storage.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(in crate::dxgk) fn give_up(&self, allocation: &Allocation) -> bool {
+        !self.description.shared && allocation.give_up()
+    }
+
+    /// Takes the allocations out that were given up, as many as `gone` has room for, and frees their
+    /// storage. Looks at every allocation once.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(in crate::dxgk) fn remove_given_up(&self, gone: &mut KVVec<Arc<Allocation>>) {
+        // Without room it is one that another call has given up, which takes it out itself.
+        self.state.lock().allocations.retain(|allocation| {
+            !allocation.is_given_up() || gone.push_within_capacity(allocation.clone()).is_err()
+        });
+        for allocation in gone.iter() {
+            allocation.cleanup();
+        }
+        gone.clear();
+    }
+
+    /// Admits a process to a restricted resource, or stops admitting it (RES-103).
+    pub(crate) fn admit(&self, group: Group, allow: bool) -> Outcome {
+        let mut state = self.state.lock();
+        let place = state.admitted.iter().position(|known| *known == group);
+
+        match (place, allow) {
+            (None, true) if state.admitted.len() >= MAX_ADMITTED => {
+                return Err(Status::NO_MEMORY.into())
+            }
+            (None, true) => state.admitted.push(group, GFP_KERNEL_ACCOUNT)?,
+            (Some(place), false) => {
+                let gone = state.admitted.remove(place);
+
+                drop(state);
+                drop(gone);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Whether a process is the creator or was admitted.
+    pub(crate) fn admits(&self, group: &Group) -> bool {
+        self.description.creator.as_ref() == Some(group)
+            || self
+                .state
+                .lock()
+                .admitted
+                .iter()
+                .any(|known| known == group)
+    }
+
+    /// The same for the calling process.
+    pub(crate) fn admits_caller(&self) -> bool {
+        Group::of_caller().is_some_and(|caller| self.admits(&caller))
+    }
+
+    /// Keeps a rectangle (RES-68).
+    pub(crate) fn set_present_rect(&self, rectangle: Rectangle) {
+        self.state.lock().present_rect = rectangle;
+    }
+
+    /// Whether so little is left to be freed that it can be done at once. Waits for nobody.
+    pub(in crate::dxgk) fn has_little(&self) -> bool {
+        let Some(state) = self.state.try_lock() else {
+            return false;
+        };
+        let mut room = AT_ONCE;
+
+        state.allocations.len() <= AT_ONCE
+            && state.allocations.iter().all(|allocation| {
+                let pages = allocation.pages_at_most(room);
+
+                room -= pages.unwrap_or(0);
+                pages.is_some()
+            })
+    }
+
+    /// The count is 0: frees the contents, last created first (RES-81).
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn cleanup(&self) {
+        let mut allocations = {
+            let mut state = self.state.lock();
+
+            state.dead = true;
+            core::mem::take(&mut state.allocations)
+        };
+
+        while let Some(allocation) = allocations.pop() {
+            allocation.cleanup();
+            work::breathe();
+        }
+    }
+
+    /// Prints the state into fdinfo.
+    pub(crate) fn show(&self, m: &SeqFile) {
+        let (count, _) = self.extent();
+        let [left, top, right, bottom] = self.state.lock().present_rect;
+
+        seq_print!(m, "dxg-allocations:\t{count}\n");
+        seq_print!(
+            m,
+            "dxg-back-buffer:\t{}\n",
+            u8::from(self.description.back_buffer)
+        );
+        for (index, allocation) in self.allocations().iter().flatten().enumerate() {
+            if !seq::wants_more(m) {
+                return;
+            }
+            seq_print!(m, "dxg-allocation:\t{index}");
+            allocation.show(m);
+            seq_print!(m, "\n");
+        }
+        seq_print!(m, "dxg-present-rect:\t{left} {top} {right} {bottom}\n");
+    }
+}

@@ -1,0 +1,461 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What each user has in use, and how much that may be (RES-105).
+//!
+//! A user is a kernel uid: the effective one of the process when it opens the device, or of the task
+//! that calls on an NT handle. Users of other user namespaces have other kernel uids, unless they are
+//! the same person; so making a user namespace gives nobody more.
+//!
+//! The record of a user exists while something is charged or somebody refers to it. Charging and
+//! giving back are atomic operations on it.
+//!
+//! LOCK: `users` is a leaf, taken when a reference is looked up and when the last one of a user goes.
+
+use crate::{
+    error::{
+        Status,
+        Stop, //
+    },
+    logic::quota::Usage,
+    sys::{
+        params,
+        task::caller::Credentials,
+        wait_queue::WaitQueue, //
+    }, //
+};
+use kernel::{
+    new_spinlock,
+    prelude::*,
+    rbtree::{
+        RBTree,
+        RBTreeNode, //
+    },
+    seq_file::SeqFile,
+    seq_print,
+    sync::{
+        atomic::{
+            Acquire,
+            Atomic,
+            Full,
+            Relaxed, //
+        }, //
+        Arc,
+        SpinLock,
+    }, //
+};
+
+/// What is limited.
+#[derive(Clone, Copy)]
+pub(crate) enum Limit {
+    /// Shareable objects.
+    Objects,
+    /// Names.
+    Names,
+    /// Global handles.
+    Globals,
+    /// Bytes of information stores and blobs.
+    Store,
+    /// Watches and weak references.
+    Watches,
+    /// Elements of waits.
+    WaitElements,
+    /// Allocations, in containers or alone.
+    Allocations,
+    /// Pages of their storage, touched or not.
+    Claimed,
+    /// Pages that were touched and so stay in memory.
+    Resident,
+    /// Files that are kept open without a descriptor.
+    Files,
+}
+
+impl Limit {
+    /// All of them, with the names that fdinfo shows.
+    const ALL: [(Self, &'static CStr); 10] = [
+        (Self::Objects, c"objects"),
+        (Self::Names, c"names"),
+        (Self::Globals, c"globals"),
+        (Self::Store, c"store-bytes"),
+        (Self::Watches, c"watches"),
+        (Self::WaitElements, c"wait-elements"),
+        (Self::Allocations, c"allocations"),
+        (Self::Claimed, c"pages"),
+        (Self::Resident, c"resident-pages"),
+        (Self::Files, c"files"),
+    ];
+
+    /// The most that a user may have.
+    fn maximum(self) -> u32 {
+        match self {
+            Self::Objects => params::max_user_objects(),
+            Self::Names => params::max_user_names(),
+            Self::Globals => params::max_user_globals(),
+            Self::Store => params::max_user_store(),
+            Self::Watches => params::max_user_watches(),
+            Self::WaitElements => params::max_user_wait_elements(),
+            Self::Allocations => params::max_user_allocations(),
+            Self::Claimed => params::max_user_claimed(),
+            Self::Resident => params::max_user_resident(),
+            Self::Files => params::max_user_files(),
+        }
+    }
+}
+
+/// A user has as much as there may be.
+#[derive(Debug)]
+pub(crate) struct Exceeded;
+
+impl From<Exceeded> for Error {
+    fn from(_: Exceeded) -> Self {
+        ENOMEM
+    }
+}
+
+impl From<Exceeded> for Stop {
+    fn from(_: Exceeded) -> Self {
+        Status::NO_MEMORY.into()
+    }
+}
+
+/// All users that have something.
+#[pin_data]
+pub(crate) struct Accounts {
+    /// By kernel uid.
+    #[pin]
+    users: SpinLock<RBTree<u32, Arc<User>>>,
+}
+
+/// What one user has.
+#[pin_data]
+struct User {
+    accounts: Arc<Accounts>,
+    uid: u32,
+    /// How many [`Account`] there are. Goes to 0 under the lock only, together with the entry.
+    references: Atomic<u32>,
+    objects: Usage,
+    names: Usage,
+    globals: Usage,
+    store: Usage,
+    watches: Usage,
+    wait_elements: Usage,
+    allocations: Usage,
+    claimed: Usage,
+    resident: Usage,
+    files: Usage,
+    #[pin]
+    retirements: Retirements,
+}
+
+/// Objects of a user that nobody can use any more and that are charged until the worker has ended them.
+#[pin_data]
+struct Retirements {
+    /// How many have begun so far, modulo 2^32.
+    begun: Atomic<u32>,
+    /// How many of these have ended.
+    ended: Atomic<u32>,
+    #[pin]
+    progress: WaitQueue,
+}
+
+impl Retirements {
+    fn new() -> impl PinInit<Self> {
+        pin_init!(Self {
+            begun: Atomic::new(0),
+            ended: Atomic::new(0),
+            progress <- WaitQueue::new(),
+        })
+    }
+
+    /// Waits until as many have ended as have begun; false if there was nothing to wait for, or the
+    /// caller is killed.
+    fn wait(&self) -> bool {
+        let begun = self.begun.load(Acquire);
+
+        self.ended.load(Acquire) != begun && self.progress.wait_until_reached(&self.ended, begun)
+    }
+}
+
+impl User {
+    fn usage(&self, limit: Limit) -> &Usage {
+        match limit {
+            Limit::Objects => &self.objects,
+            Limit::Names => &self.names,
+            Limit::Globals => &self.globals,
+            Limit::Store => &self.store,
+            Limit::Watches => &self.watches,
+            Limit::WaitElements => &self.wait_elements,
+            Limit::Allocations => &self.allocations,
+            Limit::Claimed => &self.claimed,
+            Limit::Resident => &self.resident,
+            Limit::Files => &self.files,
+        }
+    }
+}
+
+impl Accounts {
+    /// Nobody has anything.
+    pub(crate) fn new() -> Result<Arc<Self>> {
+        Arc::pin_init(
+            pin_init!(Self {
+                users <- new_spinlock!(RBTree::new(), "Accounts::users"),
+            }),
+            GFP_KERNEL,
+        )
+    }
+
+    /// The account of the calling task's user.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn of_caller(self: &Arc<Self>) -> Result<Account> {
+        self.of_user(Credentials::of_caller().user())
+    }
+
+    fn of_user(self: &Arc<Self>, uid: u32) -> Result<Account> {
+        let known = self.users.lock().get(&uid).map(Account::of);
+
+        if let Some(known) = known {
+            return Ok(known);
+        }
+
+        let user = Arc::pin_init(
+            pin_init!(User {
+                accounts: self.clone(),
+                uid,
+                references: Atomic::new(1),
+                objects: Usage::new(),
+                names: Usage::new(),
+                globals: Usage::new(),
+                store: Usage::new(),
+                watches: Usage::new(),
+                wait_elements: Usage::new(),
+                allocations: Usage::new(),
+                claimed: Usage::new(),
+                resident: Usage::new(),
+                files: Usage::new(),
+                retirements <- Retirements::new(),
+            }),
+            GFP_KERNEL_ACCOUNT,
+        )?;
+        let node = RBTreeNode::new(uid, user.clone(), GFP_KERNEL_ACCOUNT)?;
+        let mut users = self.users.lock();
+
+        // Somebody else may have made it meanwhile. What is not used was declared before the lock and
+        // is dropped after it; it is no account yet.
+        if let Some(known) = users.get(&uid) {
+            return Ok(Account::of(known));
+        }
+        users.insert(node);
+        Ok(Account(user))
+    }
+
+    /// How many users have something.
+    #[cfg(CONFIG_KUNIT = "y")]
+    fn count(&self) -> usize {
+        self.users.lock().iter().count()
+    }
+}
+
+/// A reference to the record of a user.
+pub(crate) struct Account(Arc<User>);
+
+impl Account {
+    /// One more reference to a record that has one, or is in the table and the table is locked.
+    fn of(user: &Arc<User>) -> Self {
+        // OVERFLOW: bounded by processes and by what can be charged, each of which takes memory.
+        user.references.fetch_add(1, Relaxed);
+        Self(user.clone())
+    }
+
+    /// Takes `amount` more, until the result is dropped. What retires at this moment is waited for
+    /// before the user is refused.
+    ///
+    /// Context: may sleep, no locks held; not from the worker.
+    pub(crate) fn charge(
+        &self,
+        limit: Limit,
+        amount: u32,
+    ) -> core::result::Result<Charge, Exceeded> {
+        self.take(limit, amount)?;
+        Ok(Charge {
+            account: self.clone(),
+            limit,
+            amount,
+        })
+    }
+
+    /// The same until [`Account::give_back`], for those who have the account anyway.
+    pub(in crate::dxgk) fn take(
+        &self,
+        limit: Limit,
+        amount: u32,
+    ) -> core::result::Result<(), Exceeded> {
+        let taken = self.take_now(limit, amount);
+
+        if taken.is_ok() || !self.wait_for_retirements() {
+            return taken;
+        }
+        self.take_now(limit, amount)
+    }
+
+    /// Gives back what was taken.
+    pub(in crate::dxgk) fn give_back(&self, limit: Limit, amount: u32) {
+        self.0.usage(limit).give_back(amount);
+    }
+}
+
+impl Account {
+    /// Something of this user is handed to the worker to be ended.
+    pub(in crate::dxgk) fn begin_retirement(&self) {
+        self.0.retirements.begun.fetch_add(1, Full);
+    }
+
+    /// It has ended, and what it was charged with was given back.
+    pub(in crate::dxgk) fn end_retirement(&self) {
+        self.0.retirements.ended.fetch_add(1, Full);
+        self.0.retirements.progress.wake();
+    }
+
+    /// Waits for what is being ended of this user's things, so that what they take comes back. False if
+    /// there is nothing to wait for, or the caller is killed.
+    ///
+    /// Context: may sleep, no locks held; not from the worker.
+    pub(crate) fn wait_for_retirements(&self) -> bool {
+        self.0.retirements.wait()
+    }
+
+    /// As [`Account::take`], for who cannot wait.
+    pub(in crate::dxgk) fn take_now(
+        &self,
+        limit: Limit,
+        amount: u32,
+    ) -> core::result::Result<(), Exceeded> {
+        if self.0.usage(limit).take(amount, limit.maximum()) {
+            Ok(())
+        } else {
+            Err(Exceeded)
+        }
+    }
+
+    /// Whether so much more could be taken now.
+    pub(in crate::dxgk) fn has_room(&self, limit: Limit, amount: u32) -> bool {
+        let used = self.0.usage(limit).get();
+
+        used.saturating_add(amount) <= limit.maximum()
+    }
+
+    /// Prints how much the user has of everything, and may have, into fdinfo.
+    pub(crate) fn show(&self, m: &SeqFile) {
+        for (limit, name) in Limit::ALL {
+            let used = self.0.usage(limit).get();
+
+            seq_print!(m, "dxg-user-{}:\t{used} of {}\n", name, limit.maximum());
+        }
+    }
+
+    /// How much is in use.
+    #[cfg(CONFIG_KUNIT = "y")]
+    pub(in crate::dxgk) fn used(&self, limit: Limit) -> u32 {
+        self.0.usage(limit).get()
+    }
+}
+
+impl Clone for Account {
+    fn clone(&self) -> Self {
+        Self::of(&self.0)
+    }
+}
+
+impl Drop for Account {
+    /// Context: no locks held.
+    fn drop(&mut self) {
+        let user = &self.0;
+        let mut count = user.references.load(Relaxed);
+
+        // The last one is given up under the lock, so that nobody finds a record that goes.
+        while count > 1 {
+            match user.references.cmpxchg(count, count - 1, Full) {
+                Ok(_) => return,
+                Err(now) => count = now,
+            }
+        }
+
+        let mut users = user.accounts.users.lock();
+        let last = user.references.fetch_sub(1, Full) == 1;
+        let removed = last.then(|| users.remove_node(&user.uid)).flatten();
+
+        drop(users);
+        drop(removed);
+    }
+}
+
+/// Something that a user has, until it is dropped.
+pub(crate) struct Charge {
+    account: Account,
+    limit: Limit,
+    amount: u32,
+}
+
+impl Charge {
+    /// Whose it is.
+    pub(crate) fn account(&self) -> &Account {
+        &self.account
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        self.account.0.usage(self.limit).give_back(self.amount);
+    }
+}
+
+/// Run by every load of the module in a kernel with KUnit.
+#[kernel::macros::kunit_tests(opendxg_account)]
+mod tests {
+    use super::*;
+
+    /// RES-105.
+    #[test]
+    fn a_charge_is_given_back() -> Result {
+        let accounts = Accounts::new()?;
+        let account = accounts.of_user(7)?;
+        let limit = Limit::Watches.maximum();
+        let charge = account.charge(Limit::Watches, limit - 1)?;
+
+        assert!(account.charge(Limit::Watches, 2).is_err());
+        assert!(account.charge(Limit::Watches, 1).is_ok());
+        assert!(account.charge(Limit::Names, 1).is_ok());
+        drop(charge);
+        assert!(account.charge(Limit::Watches, limit).is_ok());
+        Ok(())
+    }
+
+    /// RES-105: users are apart, and what one has is one record.
+    #[test]
+    fn users_have_an_account_each() -> Result {
+        let accounts = Accounts::new()?;
+        let first = accounts.of_user(7)?;
+        let charge = accounts
+            .of_user(7)?
+            .charge(Limit::Names, Limit::Names.maximum())?;
+
+        assert!(first.charge(Limit::Names, 1).is_err());
+        assert!(accounts.of_user(8)?.charge(Limit::Names, 1).is_ok());
+        drop(charge);
+        assert!(first.charge(Limit::Names, 1).is_ok());
+        Ok(())
+    }
+
+    /// A record is kept by references and by charges, and by nothing else.
+    #[test]
+    fn an_unused_account_disappears() -> Result {
+        let accounts = Accounts::new()?;
+        let account = accounts.of_user(7)?;
+        let charge = account.charge(Limit::Store, 100)?;
+
+        drop(account);
+        assert_eq!(accounts.count(), 1);
+        drop(charge);
+        assert_eq!(accounts.count(), 0);
+        Ok(())
+    }
+}

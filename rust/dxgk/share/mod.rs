@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! NT handles: a [`Share`] holds the objects, and each open file description, an [`NtHandle`], holds
+//! the share and an access mask. Copies of a descriptor share its description (RES-13 to RES-16).
+//!
+//! A share has a name as long as NT handles hold it. Calls in flight may keep the share a little
+//! longer, without a name.
+
+pub(crate) mod global_table;
+pub(crate) mod name;
+pub(crate) mod name_table;
+pub(crate) mod openers;
+
+use self::{
+    name::Name,
+    name_table::Named, //
+};
+use super::{
+    object::{
+        Object,
+        Strong, //
+    },
+    stats::{
+        Member,
+        SHARES, //
+    }, //
+};
+use crate::{
+    error::{
+        Outcome,
+        Status, //
+    },
+    logic::{
+        access,
+        sync_flags::Rights, //
+    },
+    sys::task::caller::Credentials, //
+};
+use kernel::{
+    prelude::*,
+    seq_file::SeqFile,
+    seq_print,
+    sync::{
+        atomic::{
+            Atomic,
+            Full,
+            Relaxed, //
+        }, //
+        Arc,
+    }, //
+};
+
+/// The objects of a share: one of the legal sets (RES-32).
+pub(crate) struct Members {
+    /// A synchronisation object, or a resource.
+    pub(crate) first: Strong,
+    /// The keyed mutex and the synchronisation object that go with a resource.
+    pub(crate) guards: Option<(Strong, Strong)>,
+}
+
+impl Members {
+    /// All of them, in order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Object> {
+        let guards = self.guards.iter().flat_map(|(mutex, sync)| [mutex, sync]);
+
+        Iterator::chain(core::iter::once(&self.first), guards).map(Strong::object)
+    }
+}
+
+/// What is behind NT handles.
+pub(crate) struct Share {
+    members: Members,
+    name: Option<Name>,
+    /// How many [`Hold`] there are. Never goes up again from 0.
+    handles: Atomic<u32>,
+}
+
+impl Share {
+    /// The name it was given, if any.
+    pub(crate) fn name(&self) -> Option<&Name> {
+        self.name.as_ref()
+    }
+
+    /// The objects.
+    pub(crate) fn members(&self) -> &Members {
+        &self.members
+    }
+
+    /// The object that decides about the type: a synchronisation object or a resource.
+    pub(crate) fn object(&self) -> &Object {
+        self.members.first.object()
+    }
+}
+
+impl Named for Arc<Share> {
+    type Hold = Hold;
+
+    fn hold(&self) -> Option<Hold> {
+        let mut count = self.handles.load(Relaxed);
+
+        loop {
+            // The count is bounded by open files; refusing to overflow costs nothing.
+            if count == 0 || count == u32::MAX {
+                return None;
+            }
+            match self.handles.cmpxchg(count, count + 1, Full) {
+                Ok(_) => return Some(Hold(self.clone())),
+                Err(now) => count = now,
+            }
+        }
+    }
+
+    fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(self, other)
+    }
+}
+
+/// What one NT handle has of a share. The last one takes the name along (RES-42).
+pub(crate) struct Hold(Arc<Share>);
+
+impl Hold {
+    /// The first hold on a new share of these objects. A name has still to be reserved and published
+    /// in the table of names.
+    pub(crate) fn first(members: Members, name: Option<Name>) -> Result<Self> {
+        let share = Share {
+            members,
+            name,
+            handles: Atomic::new(1),
+        };
+
+        Ok(Self(Arc::new(share, GFP_KERNEL_ACCOUNT)?))
+    }
+
+    /// The share.
+    pub(crate) fn share(&self) -> &Arc<Share> {
+        &self.0
+    }
+}
+
+impl Drop for Hold {
+    /// Context: may sleep, no locks held.
+    fn drop(&mut self) {
+        if self.0.handles.fetch_sub(1, Full) == 1 {
+            if let Some(name) = &self.0.name {
+                self.0.object().header().tables.names.remove(name, &self.0);
+            }
+        }
+    }
+}
+
+/// One open file description.
+pub(crate) struct NtHandle {
+    hold: Hold,
+    access: u32,
+    _member: Member,
+}
+
+impl NtHandle {
+    /// A description of a share with this granted access.
+    pub(crate) fn new(hold: Hold, access: u32) -> Result<Arc<Self>> {
+        Ok(Arc::new(
+            Self {
+                hold,
+                access,
+                _member: SHARES.enter(),
+            },
+            GFP_KERNEL_ACCOUNT,
+        )?)
+    }
+
+    /// What it is a handle of.
+    pub(crate) fn share(&self) -> &Arc<Share> {
+        self.hold.share()
+    }
+
+    /// The object that decides about the type.
+    pub(crate) fn object(&self) -> &Object {
+        self.share().object()
+    }
+
+    /// A reference to the object that decides about the type; the share holds one itself.
+    pub(crate) fn strong(&self) -> Outcome<Strong> {
+        let first = &self.share().members().first;
+
+        first.another().ok_or(Status::INVALID_HANDLE.into())
+    }
+
+    /// The access of this handle.
+    pub(crate) fn access(&self) -> u32 {
+        self.access
+    }
+
+    /// What a handle of a synchronisation object may do that is opened from this one.
+    pub(crate) fn rights(&self) -> Rights {
+        access::rights(self.access)
+    }
+
+    /// The name that `/proc/PID/fd` shows.
+    pub(crate) fn file_name(&self) -> &'static CStr {
+        if self.object().is_sync() {
+            c"[DxgkSharedSyncObject]"
+        } else {
+            c"[DxgkSharedResource]"
+        }
+    }
+
+    /// Prints into fdinfo.
+    pub(crate) fn show(&self, m: &SeqFile) {
+        let object = self.object();
+        let header = object.header();
+        let type_name = if object.is_sync() {
+            "DxgkSharedSyncObject"
+        } else {
+            "DxgkSharedResource"
+        };
+
+        // Ids, names and keys are for those who might have made them (RES-15).
+        let trusted = Credentials::of_caller().may_inspect(&header.creator);
+
+        seq_print!(m, "dxg-type:\t{}\n", type_name);
+        if let Some(name) = self.share().name().filter(|_| trusted) {
+            seq_print!(m, "dxg-name:\t{}\n", name);
+        }
+        seq_print!(m, "dxg-access:\t{:#x}\n", self.access);
+        for member in self.share().members.iter() {
+            if trusted {
+                seq_print!(m, "dxg-object:\t{}\n", member.header().id());
+            }
+            seq_print!(m, "dxg-kind:\t{}\n", member.header().kind().name());
+            member.show(m);
+        }
+        seq_print!(m, "dxg-openings:\t{}\n", header.openers.total());
+        seq_print!(m, "dxg-references:\t{}\n", header.references());
+        seq_print!(m, "dxg-waiters:\t{}\n", object.waiting());
+        if trusted {
+            header.attached.show(m, header.id());
+        }
+    }
+}

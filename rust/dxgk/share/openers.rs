@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Which processes have an object open, and how often: by a local handle, or by a bundle of handles.
+//!
+//! Most objects are open in the process that made them only. That one counts with all the others in
+//! one atomic number, and others are listed beside it, so that what one process has is the difference.
+//!
+//! LOCK: `others` is a leaf.
+
+use crate::dxgk::sync::fence_mappings::AddressSpace;
+use kernel::{
+    new_spinlock,
+    prelude::*,
+    rbtree::{
+        RBTree,
+        RBTreeNode, //
+    },
+    sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        }, //
+        Arc,
+        SpinLock,
+    }, //
+};
+
+/// Openings by processes other than the first one.
+struct Others {
+    /// By the address of the process's address space.
+    by_process: RBTree<usize, u32>,
+    sum: u32,
+}
+
+/// See the module.
+#[pin_data]
+pub(crate) struct Openers {
+    /// Which process was the first; 0 before there is any. Never changes after that.
+    first: Atomic<usize>,
+    total: Atomic<u32>,
+    #[pin]
+    others: SpinLock<Others>,
+}
+
+/// What stands for a process as long as something is open in it, since each opening has a reference.
+fn key(space: &Arc<AddressSpace>) -> usize {
+    Arc::as_ptr(space).addr()
+}
+
+impl Openers {
+    /// Nobody.
+    pub(in crate::dxgk) fn new() -> impl PinInit<Self> {
+        pin_init!(Self {
+            first: Atomic::new(0),
+            total: Atomic::new(0),
+            others <- new_spinlock!(
+                Others {
+                    by_process: RBTree::new(),
+                    sum: 0,
+                },
+                "Openers::others"
+            ),
+        })
+    }
+
+    /// One more opening in the process of `space`, which the opening refers to until
+    /// [`Openers::leave`].
+    ///
+    /// Context: may sleep, no locks held.
+    pub(in crate::dxgk) fn enter(&self, space: &Arc<AddressSpace>) -> Result {
+        let key = key(space);
+
+        if !self.is_first(key) && !self.count_other(key, None) {
+            let node = RBTreeNode::new(key, 0, GFP_KERNEL_ACCOUNT)?;
+
+            self.count_other(key, Some(node));
+        }
+        // OVERFLOW: bounded by the handles of all processes.
+        self.total.add(1, Relaxed);
+        Ok(())
+    }
+
+    /// Whether a process is the first one, or becomes it.
+    fn is_first(&self, key: usize) -> bool {
+        match self.first.load(Relaxed) {
+            0 => match self.first.cmpxchg(0, key, Relaxed) {
+                Ok(_) => true,
+                Err(first) => first == key,
+            },
+            first => first == key,
+        }
+    }
+
+    /// Counts one more opening of another process, if it is listed or there is a node for it.
+    fn count_other(&self, key: usize, node: Option<RBTreeNode<usize, u32>>) -> bool {
+        let mut guard = self.others.lock();
+        let others = &mut *guard;
+        let mut unused = node;
+
+        if others.by_process.get(&key).is_none() {
+            let Some(node) = unused.take() else {
+                return false;
+            };
+
+            others.by_process.insert(node);
+        }
+        if let Some(count) = others.by_process.get_mut(&key) {
+            *count = count.saturating_add(1);
+        }
+        others.sum = others.sum.saturating_add(1);
+        drop(guard);
+        drop(unused);
+        true
+    }
+
+    /// One opening less.
+    ///
+    /// Context: no locks held.
+    pub(in crate::dxgk) fn leave(&self, space: &Arc<AddressSpace>) {
+        let key = key(space);
+
+        self.total.fetch_sub(1, Relaxed);
+        if self.first.load(Relaxed) == key {
+            return;
+        }
+
+        let mut guard = self.others.lock();
+        let others = &mut *guard;
+
+        others.sum = others.sum.saturating_sub(1);
+
+        let gone = match others.by_process.get_mut(&key) {
+            Some(count) if *count > 1 => {
+                *count -= 1;
+                None
+            }
+            Some(_) => others.by_process.remove_node(&key),
+            None => None,
+        };
+
+        drop(guard);
+        drop(gone);
+    }
+
+    /// How many openings there are in all processes.
+    pub(crate) fn total(&self) -> u32 {
+        self.total.load(Relaxed)
+    }
+
+    /// How many of them are in the process of `space`.
+    pub(crate) fn of(&self, space: &Arc<AddressSpace>) -> u32 {
+        let key = key(space);
+        let others = self.others.lock();
+
+        if self.first.load(Relaxed) == key {
+            // The two numbers are not counted in one step.
+            self.total().saturating_sub(others.sum)
+        } else {
+            others.by_process.get(&key).copied().unwrap_or(0)
+        }
+    }
+}

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! How many of everything exist, and the ids of objects.
+//!
+//! The numbers show in the fdinfo of the device; tests compare them before and after. Counting
+//! happens when things are made and freed, never on signal and wait paths of sleeping threads.
+
+use kernel::sync::atomic::{
+    Atomic,
+    Relaxed, //
+};
+
+/// A number of living things.
+pub(crate) struct Gauge(Atomic<u64>);
+
+impl Gauge {
+    const fn new() -> Self {
+        Self(Atomic::new(0))
+    }
+
+    /// The present number.
+    pub(crate) fn get(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+
+    /// Counts this many more, until they are taken back.
+    pub(crate) fn add(&self, number: u64) {
+        self.0.fetch_add(number, Relaxed);
+    }
+
+    /// Counts this many less.
+    pub(crate) fn sub(&self, number: u64) {
+        self.0.fetch_sub(number, Relaxed);
+    }
+
+    /// Counts one more until the result is dropped.
+    pub(crate) fn enter(&'static self) -> Member {
+        self.enter_by(1)
+    }
+
+    /// Counts this many more until the result is dropped.
+    pub(crate) fn enter_by(&'static self, number: u64) -> Member {
+        self.add(number);
+        Member {
+            gauge: self,
+            number,
+        }
+    }
+}
+
+/// One living thing, or several, counted.
+pub(crate) struct Member {
+    gauge: &'static Gauge,
+    number: u64,
+}
+
+impl Drop for Member {
+    fn drop(&mut self) {
+        self.gauge.sub(self.number);
+    }
+}
+
+/// One local handle, counted. Other than a [`Member`] it takes no room.
+pub(crate) struct HandleMember(());
+
+impl HandleMember {
+    /// Counts one more until the result is dropped.
+    pub(crate) fn enter() -> Self {
+        HANDLES.add(1);
+        Self(())
+    }
+}
+
+impl Drop for HandleMember {
+    fn drop(&mut self) {
+        HANDLES.sub(1);
+    }
+}
+
+/// Process objects.
+pub(crate) static PROCESSES: Gauge = Gauge::new();
+/// Devices, contexts, allocations and shareable objects.
+pub(crate) static OBJECTS: Gauge = Gauge::new();
+/// Local handles.
+pub(crate) static HANDLES: Gauge = Gauge::new();
+/// Pending waits that no thread sleeps in.
+pub(crate) static WAITERS: Gauge = Gauge::new();
+/// Pages of fence values.
+pub(crate) static PAGES: Gauge = Gauge::new();
+/// Bytes of storage, whether they are in memory by now or not.
+pub(crate) static BYTES: Gauge = Gauge::new();
+/// dma-bufs that we exported.
+pub(crate) static DMABUFS: Gauge = Gauge::new();
+/// Windows that have been locked, until they are revoked.
+pub(crate) static WINDOWS: Gauge = Gauge::new();
+/// Shares, that is open file descriptions of NT handles.
+pub(crate) static SHARES: Gauge = Gauge::new();
+
+/// Weak references and watches.
+pub(crate) static NOTICES: Gauge = Gauge::new();
+/// What the worker has still to end: objects and processes. Everything else is as it will be while this
+/// is 0.
+pub(crate) static RETIRING: Gauge = Gauge::new();
+/// Values in information stores.
+pub(crate) static VALUES: Gauge = Gauge::new();
+
+/// An id that was never given to anything before (RES-2). Starts at 1.
+pub(crate) fn next_id() -> u64 {
+    static NEXT: Atomic<u64> = Atomic::new(1);
+
+    // OVERFLOW: 2^64 objects take longer than any machine runs.
+    NEXT.fetch_add(1, Relaxed)
+}
+
+/// What an object is, as shown in traces.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub(crate) enum Kind {
+    /// `D3DDDI_SYNCHRONIZATION_MUTEX`.
+    Mutex = 1,
+    /// `D3DDDI_SEMAPHORE`.
+    Semaphore = 2,
+    /// `D3DDDI_FENCE`.
+    Fence = 3,
+    /// `D3DDDI_CPU_NOTIFICATION`.
+    CpuNotification = 4,
+    /// `D3DDDI_MONITORED_FENCE`.
+    MonitoredFence = 5,
+    /// An adapter.
+    Adapter = 15,
+    /// A device.
+    Device = 16,
+    /// A context.
+    Context = 17,
+    /// A resource.
+    Resource = 32,
+    /// An allocation.
+    Allocation = 33,
+    /// A keyed mutex.
+    KeyedMutex = 34,
+}
+
+impl Kind {
+    /// The name shown in fdinfo.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Mutex => "mutex",
+            Self::Semaphore => "semaphore",
+            Self::Fence => "fence",
+            Self::CpuNotification => "cpu-notification",
+            Self::MonitoredFence => "monitored-fence",
+            Self::Adapter => "adapter",
+            Self::Device => "device",
+            Self::Context => "context",
+            Self::Resource => "resource",
+            Self::Allocation => "allocation",
+            Self::KeyedMutex => "keyed-mutex",
+        }
+    }
+
+    /// The number shown in traces.
+    pub(crate) fn number(self) -> u32 {
+        // CAST: the discriminant is the number.
+        self as u32
+    }
+}
+
+/// The id of an object and its place in the stats, for as long as the object lives.
+pub(crate) struct Identified {
+    /// Never used for anything else.
+    pub(crate) id: u64,
+    /// What it is.
+    pub(crate) kind: Kind,
+    _member: Member,
+}
+
+impl Identified {
+    /// A new object of this kind.
+    pub(crate) fn new(kind: Kind) -> Self {
+        let id = next_id();
+
+        crate::sys::trace::create(id, kind.number());
+        Self {
+            id,
+            kind,
+            _member: OBJECTS.enter(),
+        }
+    }
+}
+
+impl Drop for Identified {
+    fn drop(&mut self) {
+        crate::sys::trace::destroy(self.id, self.kind.number());
+    }
+}

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Waiting on the CPU for fence values (FEN-14 to FEN-30).
+//!
+//! Every way of waiting has the same steps: look whether the condition holds already, which takes
+//! neither lock nor memory; allocate a waiter and one node for each element; queue it on one fence
+//! after the other; then sleep, or return.
+
+use super::{
+    fence::{
+        MonitoredFence,
+        Spare, //
+    },
+    fence_point::FencePoint,
+    interrupted_waits::SameCall,
+    pending_waits::PendingWaits,
+    queue,
+    waiter::{
+        Notify,
+        Waiter, //
+    }, //
+};
+use crate::dxgk::inline_vec::Few;
+use crate::{
+    error::{
+        Outcome,
+        Status,
+        Stop, //
+    },
+    logic::{
+        groups,
+        timeout::Deadline,
+        wait_set::{
+            Mode,
+            Outcome as End, //
+        }, //
+    },
+    sys::{
+        file::eventfd::EventFd,
+        sort::sort_pairs,
+        task::sleep::{
+            self,
+            Signals, //
+        }, //
+    }, //
+};
+use core::slice;
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
+
+/// One (object, value) of a wait.
+#[derive(Clone)]
+pub(crate) struct Element {
+    /// The fence.
+    pub(crate) fence: Arc<MonitoredFence>,
+    /// The value to be reached.
+    pub(crate) value: u64,
+}
+
+impl Element {
+    /// Whether the value is there now.
+    fn holds(&self) -> bool {
+        self.fence.satisfies(self.value)
+    }
+}
+
+/// Whether the condition holds now.
+fn holds(mode: Mode, elements: &[Element]) -> bool {
+    match mode {
+        Mode::Any => elements.iter().any(Element::holds),
+        Mode::All => elements.iter().all(Element::holds),
+    }
+}
+
+/// The elements without those that others make superfluous, or `None` if there are none (FEN-17): when all
+/// have to be satisfied the largest value of each fence decides, and otherwise the smallest.
+///
+/// A wait then has at most one node in each fence.
+fn distinct(mode: Mode, elements: &[Element]) -> Result<Option<KVVec<Element>>> {
+    if elements.len() < 2 {
+        return Ok(None);
+    }
+
+    let mut places = KVVec::with_capacity(elements.len(), GFP_KERNEL_ACCOUNT)?;
+
+    for (place, element) in elements.iter().enumerate() {
+        // CAST: a place in a list fits 64 bits.
+        places.push(
+            [element.fence.header.id(), place as u64],
+            GFP_KERNEL_ACCOUNT,
+        )?;
+    }
+    sort_pairs(&mut places);
+
+    let kept = groups::firsts(&places).count();
+
+    if kept == elements.len() {
+        return Ok(None);
+    }
+
+    // CAST: it was a place in a list.
+    let at = |place: u64| elements.get(place as usize);
+    let rank = |place| {
+        let value = at(place).map_or(0, |element| element.value);
+
+        match mode {
+            Mode::Any => value,
+            Mode::All => !value,
+        }
+    };
+    let mut distinct = KVVec::with_capacity(kept, GFP_KERNEL_ACCOUNT)?;
+
+    for element in groups::best(&places, rank).filter_map(at) {
+        distinct.push(element.clone(), GFP_KERNEL_ACCOUNT)?;
+    }
+    Ok(Some(distinct))
+}
+
+/// How many there are: bounded by the call, far below 2^32.
+fn count(elements: &[Element]) -> Result<u32> {
+    u32::try_from(elements.len()).map_err(|_| EINVAL)
+}
+
+/// Queues `waiter` on every fence. All memory is there before the first fence is touched.
+///
+/// `last` is the last step that may fail.
+fn register(waiter: &Arc<Waiter>, elements: &[Element], last: impl FnOnce() -> Result) -> Result {
+    let mut spares = Few::<Spare>::with_capacity(elements.len())?;
+
+    for _ in 0..elements.len() {
+        spares.push(queue::spare(waiter)?);
+    }
+    last()?;
+    for element in elements.iter() {
+        let Some(spare) = spares.pop() else { break };
+
+        if !element.fence.enqueue(waiter, element.value, spare) {
+            break;
+        }
+    }
+    waiter.registered();
+    Ok(())
+}
+
+/// Sleeps until the condition holds. `call` tells the call from others if a signal interrupts it.
+///
+/// INVALID_HANDLE if nobody is left who could signal; [`Stop::Interrupted`] on a signal. The wait is kept
+/// then if the call will be made again, see [`resume`], and nothing is left behind otherwise. Context: a
+/// system call, no locks held.
+pub(crate) fn block(
+    waits: &Arc<PendingWaits>,
+    mode: Mode,
+    elements: &[Element],
+    call: impl FnOnce() -> Option<SameCall>,
+) -> Outcome {
+    if holds(mode, elements) {
+        return Ok(());
+    }
+
+    let fewer = distinct(mode, elements)?;
+    let elements = fewer.as_deref().unwrap_or(elements);
+    let pending = waits.admit_sleeper(count(elements)?)?;
+    let notify = Notify::Thread(sleep::me());
+    let waiter = Waiter::new(mode, elements.len(), notify, Some(pending))?;
+
+    register(&waiter, elements, || Ok(()))?;
+    sleep_on(waits, &waiter, call)
+}
+
+/// Goes on with a wait of the calling thread that a signal has interrupted: nothing was forgotten
+/// meanwhile (FEN-16, FEN-34).
+///
+/// Context: as [`block`].
+pub(crate) fn resume(waits: &Arc<PendingWaits>, waiter: &Arc<Waiter>, call: SameCall) -> Outcome {
+    waiter.set.come_back();
+    sleep_on(waits, waiter, || Some(call))
+}
+
+/// Sleeps until the wait has ended, which is queued.
+fn sleep_on(
+    waits: &PendingWaits,
+    waiter: &Arc<Waiter>,
+    call: impl FnOnce() -> Option<SameCall>,
+) -> Outcome {
+    let slept = sleep::until_nonzero(waiter.set.state(), Deadline::Never, Signals::All);
+
+    if slept.is_err() {
+        if may_be_kept(waits, waiter, call) {
+            return Err(Stop::Interrupted);
+        }
+        waiter.cancel();
+    }
+    waiter.unlink();
+    match waiter.set.outcome() {
+        Some(End::Satisfied) => Ok(()),
+        Some(End::Orphaned) => Err(Status::INVALID_HANDLE.into()),
+        Some(End::Cancelled) | None => Err(Stop::Interrupted),
+    }
+}
+
+/// Keeps an interrupted wait until its call is made again, if that is to be expected and the wait has not
+/// ended.
+fn may_be_kept(
+    waits: &PendingWaits,
+    waiter: &Arc<Waiter>,
+    call: impl FnOnce() -> Option<SameCall>,
+) -> bool {
+    !sleep::is_killed()
+        && sleep::call_restarts()
+        && call()
+            .is_some_and(|call| waiter.set.leave() && waits.interrupted.keep(waiter, call).is_ok())
+}
+
+/// Adds 1 to `event` as soon as the condition holds, before return if it does now (FEN-20).
+///
+/// Context: a system call, no locks held.
+pub(crate) fn notify(
+    waits: &Arc<PendingWaits>,
+    mode: Mode,
+    elements: &[Element],
+    event: EventFd,
+) -> Outcome {
+    if holds(mode, elements) {
+        event.signal();
+        return Ok(());
+    }
+
+    let fewer = distinct(mode, elements)?;
+    let elements = fewer.as_deref().unwrap_or(elements);
+    let pending = waits.admit(count(elements)?)?;
+    let waiter = Waiter::new(mode, elements.len(), Notify::Event(event), Some(pending))?;
+
+    register(&waiter, elements, || waits.list(&waiter))?;
+    Ok(())
+}
+
+/// A descriptor that becomes readable when `element` is satisfied (FEN-168).
+///
+/// Context: a system call, no locks held.
+pub(crate) fn point(waits: &Arc<PendingWaits>, element: Element) -> Outcome<Arc<FencePoint>> {
+    let pending = waits.admit(1)?;
+    let waiter = Waiter::new(Mode::All, 1, Notify::Pollers, Some(pending))?;
+    let point = FencePoint::new(waiter.clone(), &element)?;
+
+    register(&waiter, slice::from_ref(&element), || Ok(()))?;
+    Ok(point)
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A pollable descriptor for one value of one fence (FEN-168).
+//!
+//! It becomes readable once CurrentValue has reached the value and stays so, whatever the fence
+//! does later. It hangs up if nobody is left who could signal. It is not a sync_file: user space
+//! decides when, and whether, it fires.
+
+use super::{
+    cpu_wait::Element,
+    waiter::Waiter, //
+};
+use crate::{
+    logic::wait_set::Outcome,
+    sys::{
+        file::object_file::{
+            events, //
+            ObjectFile,
+        },
+        task::caller::Credentials,
+        wait_queue::WaitQueue, //
+    }, //
+};
+use kernel::{
+    prelude::*,
+    seq_file::SeqFile,
+    seq_print,
+    sync::Arc, //
+};
+
+/// See the module. The file holds the waiter, and so the wait queue, until it is released.
+pub(crate) struct FencePoint {
+    waiter: Arc<Waiter>,
+    object: u64,
+    /// Who made the fence.
+    creator: Credentials,
+    value: u64,
+}
+
+impl FencePoint {
+    /// The descriptor's side of `waiter`, which waits for `element`.
+    pub(in crate::dxgk) fn new(waiter: Arc<Waiter>, element: &Element) -> Result<Arc<Self>> {
+        Ok(Arc::new(
+            Self {
+                waiter,
+                object: element.fence.header.id(),
+                creator: element.fence.header.creator,
+                value: element.value,
+            },
+            GFP_KERNEL_ACCOUNT,
+        )?)
+    }
+}
+
+impl ObjectFile for FencePoint {
+    fn name(&self) -> &'static CStr {
+        c"[DxgkFencePoint]"
+    }
+
+    fn show(&self, m: &SeqFile) {
+        let signalled = self.waiter.set.outcome() == Some(Outcome::Satisfied);
+
+        seq_print!(m, "dxg-type:\tDxgkFencePoint\n");
+        // As for NT handles (RES-15).
+        if Credentials::of_caller().may_inspect(&self.creator) {
+            seq_print!(m, "dxg-object:\t{}\n", self.object);
+        }
+        seq_print!(m, "dxg-value:\t{}\n", self.value);
+        seq_print!(m, "dxg-signalled:\t{}\n", u32::from(signalled));
+    }
+
+    fn pollers(&self) -> Option<&WaitQueue> {
+        Some(&self.waiter.pollers)
+    }
+
+    fn events(&self) -> u32 {
+        match self.waiter.set.outcome() {
+            Some(Outcome::Satisfied) => events::IN,
+            Some(Outcome::Orphaned | Outcome::Cancelled) => events::HANG_UP,
+            None => 0,
+        }
+    }
+
+    fn release(&self) {
+        self.waiter.cancel();
+    }
+}

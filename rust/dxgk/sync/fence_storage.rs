@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Where CurrentValue of a monitored fence lives.
+//!
+//! Shareable fences have a page of their own. The others of one process are packed into common
+//! pages, 64 bytes apart, so that making one costs no mapping (FEN-13, FEN-61). Two processes never
+//! have a page in common.
+//!
+//! A common page is mapped in its process as long as this has a handle of any fence in it, whoever else
+//! keeps the fence (FEN-12). Then it leaves the pool. A cell is used again when the memory of its fence
+//! goes, which may be anybody's doing and unmaps nothing.
+
+use super::fence_mappings::AddressSpace;
+use crate::dxgk::stats::{
+    Member,
+    PAGES, //
+};
+use crate::{
+    platform::Word64,
+    sys::mem::{
+        mapping::Mapped,
+        value_page::ValuePage, //
+    }, //
+};
+use kernel::{
+    new_spinlock,
+    prelude::*,
+    sync::{
+        atomic::{
+            Atomic,
+            Full,
+            Relaxed, //
+        }, //
+        Arc,
+        SpinLock,
+    }, //
+};
+
+/// Bytes between two cells of a common page.
+const STRIDE: usize = 64;
+/// Cells in a common page: one bit each in [`PoolState`].
+const CELLS: u32 = 64;
+
+/// A page and its place in the stats.
+struct CountedPage {
+    page: Arc<ValuePage>,
+    _member: Member,
+}
+
+impl CountedPage {
+    fn new() -> Result<Self> {
+        Ok(Self {
+            page: Arc::new(ValuePage::new()?, GFP_KERNEL_ACCOUNT)?,
+            _member: PAGES.enter(),
+        })
+    }
+}
+
+/// A common page, mapped in its process. LOCK: `taken` and `index` are only touched under
+/// `CellPool::state`.
+struct PoolPage {
+    counted: CountedPage,
+    mapped: Mapped,
+    /// Bit n is set while cell n is taken.
+    taken: Atomic<u64>,
+    /// How many handles the process has of fences in it. The page leaves the pool with the last one. Goes
+    /// up, and to 0, under the lock only.
+    open: Atomic<u32>,
+    /// Where the page is in `PoolState::pages`; [`NOWHERE`] once it has left.
+    index: Atomic<usize>,
+}
+
+/// Instead of a place in the pool.
+const NOWHERE: usize = usize::MAX;
+
+impl PoolPage {
+    /// Takes a free cell, if there is one.
+    fn take(&self) -> Option<u32> {
+        let taken = self.taken.load(Relaxed);
+        let cell = taken.trailing_ones();
+
+        (cell < CELLS).then(|| {
+            self.taken.store(taken | 1 << cell, Relaxed);
+            cell
+        })
+    }
+
+    /// Gives a cell back.
+    fn put(&self, cell: u32) {
+        let left = self.taken.load(Relaxed) & !(1 << (cell % CELLS));
+
+        self.taken.store(left, Relaxed);
+    }
+
+    /// Counts one more handle of the process.
+    fn enter(&self) {
+        // OVERFLOW: bounded by the handles of the process.
+        self.open.add(1, Relaxed);
+    }
+
+    /// Counts one less, unless that is the last one.
+    fn leave(&self) -> bool {
+        let mut count = self.open.load(Relaxed);
+
+        while count > 1 {
+            match self.open.cmpxchg(count, count - 1, Full) {
+                Ok(_) => return true,
+                Err(now) => count = now,
+            }
+        }
+        false
+    }
+}
+
+/// The common pages of one process.
+#[pin_data]
+pub(crate) struct CellPool {
+    space: Arc<AddressSpace>,
+    /// LOCK: leaf; who drops the last reference to a fence of the process takes it, so that nothing
+    /// sleeps under it.
+    #[pin]
+    state: SpinLock<PoolState>,
+}
+
+struct PoolState {
+    /// Pages in any order.
+    pages: KVec<Arc<PoolPage>>,
+    /// No page before this one has a free cell.
+    first_free: usize,
+}
+
+impl PoolState {
+    /// Takes a free cell of a page that has one, for a handle of the process.
+    fn take(&mut self) -> Option<(Arc<PoolPage>, u32)> {
+        while let Some(page) = self.pages.get(self.first_free) {
+            if let Some(cell) = page.take() {
+                page.enter();
+                return Some((page.clone(), cell));
+            }
+            self.first_free += 1;
+        }
+        None
+    }
+
+    /// Adds a page, if there is room, for which `more` may be a longer list than the present one. What is
+    /// not needed is left in `more`, to be dropped without the lock.
+    fn add(&mut self, page: &Arc<PoolPage>, more: &mut KVec<Arc<PoolPage>>) -> bool {
+        if self.pages.len() == self.pages.capacity() && more.capacity() > self.pages.len() {
+            core::mem::swap(&mut self.pages, more);
+            for page in more.drain_all() {
+                // There is more room than before.
+                let _room = self.pages.push_within_capacity(page);
+            }
+        }
+
+        let index = self.pages.len();
+        let added = self.pages.push_within_capacity(page.clone()).is_ok();
+
+        if added {
+            page.index.store(index, Relaxed);
+        }
+        added
+    }
+
+    /// Gives a cell back, for which the page has room again if it is in the pool.
+    fn put(&mut self, page: &PoolPage, cell: u32) {
+        page.put(cell);
+        self.first_free = self.first_free.min(page.index.load(Relaxed));
+    }
+
+    /// One handle more; false if the page has left the pool, so that it is not mapped any more.
+    fn enter_again(&mut self, page: &PoolPage) -> bool {
+        let mapped = page.index.load(Relaxed) != NOWHERE;
+
+        if mapped {
+            page.enter();
+        }
+        mapped
+    }
+
+    /// One handle of the process less; hands out the page if that was the last one.
+    fn leave(&mut self, page: &PoolPage) -> Option<Arc<PoolPage>> {
+        if page.open.fetch_sub(1, Full) != 1 {
+            return None;
+        }
+
+        let index = page.index.xchg(NOWHERE, Relaxed);
+
+        self.first_free = self.first_free.min(index);
+        // The last page takes the place of the one that goes.
+        let last = self.pages.pop()?;
+
+        match self.pages.get_mut(index) {
+            Some(place) => {
+                last.index.store(index, Relaxed);
+                Some(core::mem::replace(place, last))
+            }
+            None => Some(last),
+        }
+    }
+}
+
+impl CellPool {
+    /// The pool of the process behind `space`, empty.
+    pub(crate) fn new(space: Arc<AddressSpace>) -> Result<Arc<Self>> {
+        Arc::pin_init(
+            pin_init!(Self {
+                space,
+                state <- new_spinlock!(
+                    PoolState {
+                        pages: KVec::new(),
+                        first_free: 0,
+                    },
+                    "CellPool::state"
+                ),
+            }),
+            GFP_KERNEL_ACCOUNT,
+        )
+    }
+
+    /// A cell that shows `value`, and its address in the process, which is about to open it.
+    ///
+    /// Context: a system call of the process, no locks held.
+    pub(crate) fn cell(self: &Arc<Self>, value: u64) -> Result<(ValueCell, usize)> {
+        let taken = self.state.lock().take();
+        let (page, index) = match taken {
+            Some(found) => found,
+            None => (self.grow()?, 0),
+        };
+        // CAST: a cell number is below 64.
+        let offset = index as usize * STRIDE;
+        let addr = page.mapped.addr + offset;
+        let cell = ValueCell {
+            page: page.counted.page.clone(),
+            word: offset / size_of::<u64>(),
+            home: Home::Pool {
+                pool: self.clone(),
+                page,
+                cell: index,
+                first: Atomic::new(true),
+            },
+        };
+
+        crate::platform::store_release(cell.word(), value);
+        Ok((cell, addr))
+    }
+
+    /// Adds a page whose first cell is taken and opened.
+    fn grow(&self) -> Result<Arc<PoolPage>> {
+        let counted = CountedPage::new()?;
+        let mapped = self.space.map(&counted.page)?;
+        let page = Arc::new(
+            PoolPage {
+                counted,
+                mapped,
+                taken: Atomic::new(1),
+                open: Atomic::new(1),
+                index: Atomic::new(NOWHERE),
+            },
+            GFP_KERNEL_ACCOUNT,
+        );
+
+        page.map_err(Error::from)
+            .and_then(|page| self.add(&page).map(|()| page))
+            .inspect_err(|_| self.space.unmap(mapped))
+    }
+
+    fn add(&self, page: &Arc<PoolPage>) -> Result {
+        let mut more = KVec::new();
+
+        loop {
+            let room = {
+                let mut state = self.state.lock();
+
+                if state.add(page, &mut more) {
+                    return Ok(());
+                }
+                state.pages.capacity()
+            };
+
+            more = KVec::with_capacity(room.saturating_mul(2).max(8), GFP_KERNEL_ACCOUNT)?;
+        }
+    }
+
+    /// One handle of the process less of a fence in `page`.
+    ///
+    /// Context: may sleep, no locks held.
+    fn leave(&self, page: &PoolPage) {
+        if page.leave() {
+            return;
+        }
+
+        let unused = self.state.lock().leave(page);
+
+        if let Some(page) = unused {
+            self.space.unmap(page.mapped);
+        }
+    }
+}
+
+/// Where a cell came from.
+enum Home {
+    /// A page of its own.
+    Alone { _counted: CountedPage },
+    /// A common page of a process.
+    Pool {
+        pool: Arc<CellPool>,
+        page: Arc<PoolPage>,
+        cell: u32,
+        /// Whether the handle that it was made for is counted and was not made yet.
+        first: Atomic<bool>,
+    },
+}
+
+/// One CurrentValue word.
+///
+/// Writers: the fence it belongs to, under the fence lock. Readers: everybody, at any time, also
+/// processes through their read-only mapping.
+pub(crate) struct ValueCell {
+    page: Arc<ValuePage>,
+    word: usize,
+    home: Home,
+}
+
+impl ValueCell {
+    /// A cell in a page of its own that shows `value`, not mapped anywhere yet.
+    pub(crate) fn alone(value: u64) -> Result<Self> {
+        let counted = CountedPage::new()?;
+        let cell = Self {
+            page: counted.page.clone(),
+            word: 0,
+            home: Home::Alone { _counted: counted },
+        };
+
+        crate::platform::store_release(cell.word(), value);
+        Ok(cell)
+    }
+
+    /// The word.
+    pub(crate) fn word(&self) -> &Word64 {
+        self.page.word(self.word)
+    }
+
+    /// The page, if no other fence has a cell in it.
+    pub(crate) fn own_page(&self) -> Option<&Arc<ValuePage>> {
+        match self.home {
+            Home::Alone { .. } => Some(&self.page),
+            Home::Pool { .. } => None,
+        }
+    }
+}
+
+impl ValueCell {
+    /// Counts one more handle in the process of `space`, if that is the one that has the cell mapped.
+    /// Whether it is; the handle calls [`ValueCell::close`] at its end then.
+    pub(crate) fn open_in(&self, space: &Arc<AddressSpace>) -> bool {
+        match &self.home {
+            Home::Pool {
+                pool, page, first, ..
+            } if Arc::ptr_eq(&pool.space, space) => {
+                first.xchg(false, Relaxed) || pool.state.lock().enter_again(page)
+            }
+            _ => false,
+        }
+    }
+
+    /// One handle less in the process that has the cell mapped; the last one of all in the page unmaps it.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn close(&self) {
+        if let Home::Pool { pool, page, .. } = &self.home {
+            pool.leave(page);
+        }
+    }
+}
+
+impl Drop for ValueCell {
+    /// Context: may sleep, no locks held; any task, unless no handle was ever made.
+    fn drop(&mut self) {
+        if let Home::Pool {
+            pool,
+            page,
+            cell,
+            first,
+        } = &self.home
+        {
+            pool.state.lock().put(page, *cell);
+            if first.load(Relaxed) {
+                pool.leave(page);
+            }
+        }
+    }
+}

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Synchronisation objects: fences, the older types, and the waits on them.
+
+pub(crate) mod cpu_wait;
+pub(crate) mod fence;
+pub(crate) mod fence_mappings;
+pub(crate) mod fence_point;
+pub(crate) mod fence_storage;
+pub(crate) mod interrupted_waits;
+pub(crate) mod legacy;
+pub(crate) mod pending_waits;
+pub(crate) mod queue;
+pub(crate) mod waiter;

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! One CPU wait: who is told when it ends, and where it is queued.
+//!
+//! A waiter is queued on each of its fences by a node that holds a reference to it, and it holds a
+//! reference to each of these fences (FEN-27). The circle is broken when the wait ends: whoever is
+//! second of registration and ending takes the remaining nodes out (see `logic::wait_set`).
+//!
+//! LOCK: `links` is a leaf. Waiters are told with no lock of ours held (FEN-90).
+
+use super::{
+    fence::MonitoredFence,
+    pending_waits::PendingWaits, //
+};
+use crate::dxgk::{
+    inline_vec::Few,
+    stats::{
+        next_id, //
+        Member,
+        WAITERS,
+    }, //
+};
+use crate::{
+    logic::{
+        wait_set::{
+            Mode,
+            Outcome,
+            WaitSet, //
+        },
+        waiters::WaitKey, //
+    },
+    sys::{
+        file::eventfd::EventFd,
+        task::sleep,
+        trace,
+        wait_queue::WaitQueue, //
+    }, //
+};
+use kernel::{
+    new_spinlock,
+    prelude::*,
+    sync::{
+        aref::ARef, //
+        Arc,
+        SpinLock,
+    },
+    task::Task, //
+};
+
+/// Who is told.
+pub(crate) enum Notify {
+    /// A thread that sleeps in the call.
+    Thread(ARef<Task>),
+    /// The eventfd of an asynchronous wait, once (FEN-20).
+    Event(EventFd),
+    /// Whoever polls the descriptor of a fence point (FEN-168).
+    Pollers,
+}
+
+/// A wait counts against its process and its user until it ends.
+pub(crate) struct Pending {
+    /// The waits of its process.
+    pub(crate) waits: Arc<PendingWaits>,
+    /// With how many elements its user was charged.
+    elements: u32,
+    /// There unless a thread sleeps in it.
+    asynchronous: Option<Member>,
+}
+
+impl Pending {
+    /// A place among `waits`, which have admitted it.
+    pub(in crate::dxgk) fn new(
+        waits: Arc<PendingWaits>,
+        elements: u32,
+        is_asynchronous: bool,
+    ) -> Self {
+        Self {
+            waits,
+            elements,
+            asynchronous: is_asynchronous.then(|| WAITERS.enter()),
+        }
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        self.waits
+            .release(self.elements, self.asynchronous.is_some());
+    }
+}
+
+/// A node of this waiter in a fence.
+struct Link {
+    fence: Arc<MonitoredFence>,
+    key: WaitKey,
+}
+
+/// What goes when the wait has ended.
+struct Links {
+    queued: Few<Link>,
+    pending: Option<Pending>,
+}
+
+/// A CPU wait.
+#[pin_data]
+pub(crate) struct Waiter {
+    /// Never used for another waiter.
+    pub(crate) id: u64,
+    /// The any-or-all state.
+    pub(crate) set: WaitSet,
+    notify: Notify,
+    /// Pollers of a fence point; unused otherwise.
+    #[pin]
+    pub(crate) pollers: WaitQueue,
+    #[pin]
+    links: SpinLock<Links>,
+}
+
+impl Waiter {
+    /// A waiter for `count` elements. All memory that its registration needs is taken here.
+    pub(crate) fn new(
+        mode: Mode,
+        count: usize,
+        notify: Notify,
+        pending: Option<Pending>,
+    ) -> Result<Arc<Self>> {
+        let links = Links {
+            queued: Few::with_capacity(count)?,
+            pending,
+        };
+        // CAST: the number of elements is bounded by the call, far below 2^32.
+        let elements = u32::try_from(count).map_err(|_| EINVAL)?;
+
+        Arc::pin_init(
+            pin_init!(Self {
+                id: next_id(),
+                set: WaitSet::new(mode, elements),
+                notify,
+                pollers <- WaitQueue::new(),
+                links <- new_spinlock!(links, "Waiter::links"),
+            }),
+            GFP_KERNEL_ACCOUNT,
+        )
+    }
+
+    /// Remembers that this waiter is queued on `fence` under `key`.
+    pub(in crate::dxgk) fn queued(&self, fence: Arc<MonitoredFence>, key: WaitKey) {
+        // The room was reserved in `new`, for one link per element.
+        self.links.lock().queued.push(Link { fence, key });
+    }
+
+    /// One element was seen satisfied by somebody who then lets go of its node.
+    pub(in crate::dxgk) fn satisfied(&self) {
+        if self.set.satisfy() {
+            self.ended();
+        }
+    }
+
+    /// One element can never be satisfied (FEN-28).
+    pub(in crate::dxgk) fn orphaned(&self) {
+        if self.set.orphan() {
+            self.ended();
+        }
+    }
+
+    /// The owner gives up; nobody is told.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn cancel(&self) {
+        if self.set.cancel() {
+            trace::wake(self.id, Self::number(Outcome::Cancelled));
+            self.settle();
+        }
+    }
+
+    /// Called once by whoever ended the wait: state first, then the wake-up.
+    fn ended(&self) {
+        if let Some(outcome) = self.set.outcome() {
+            trace::wake(self.id, Self::number(outcome));
+        }
+        match &self.notify {
+            Notify::Thread(task) => {
+                // The thread itself takes its nodes out.
+                if self.set.is_there() {
+                    sleep::wake(task);
+                }
+                return;
+            }
+            Notify::Event(event) => event.signal(),
+            Notify::Pollers => self.pollers.wake(),
+        }
+        self.settle();
+    }
+
+    /// Called once when every element is queued or the wait has ended on the way.
+    pub(in crate::dxgk) fn registered(&self) {
+        if !matches!(self.notify, Notify::Thread(_)) {
+            self.settle();
+        }
+    }
+
+    /// The second of registration and ending takes the remaining nodes out.
+    fn settle(&self) {
+        if self.set.pass_through() {
+            self.unlink();
+        }
+    }
+
+    /// Takes this waiter out of every fence and out of the list of its process.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(in crate::dxgk) fn unlink(&self) {
+        let links = core::mem::replace(
+            &mut *self.links.lock(),
+            Links {
+                queued: Few::new(),
+                pending: None,
+            },
+        );
+
+        // When all elements were satisfied, those who did it have taken the nodes out.
+        if !self.set.all_satisfied() {
+            for link in links.queued.iter() {
+                link.fence.cancel(&link.key);
+            }
+        }
+        if let Some(pending) = links
+            .pending
+            .filter(|_| matches!(self.notify, Notify::Event(_)))
+        {
+            pending.waits.forget(self.id);
+        }
+    }
+
+    /// The outcome as shown in traces.
+    fn number(outcome: Outcome) -> u32 {
+        match outcome {
+            Outcome::Satisfied => 1,
+            Outcome::Orphaned => 2,
+            Outcome::Cancelled => 3,
+        }
+    }
+}

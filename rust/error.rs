@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! How a call ends: an NTSTATUS, and how that travels.
+//!
+//! Handlers produce one NTSTATUS. The `exec` ioctl delivers it unchanged; the plain ioctls map it
+//! to an errno that existing clients map back (abi.md section 3).
+
+use crate::{
+    sys::user::{
+        Fault,
+        ReadError, //
+    },
+    uapi, //
+};
+use kernel::{
+    alloc::AllocError,
+    error::code,
+    prelude::*, //
+};
+
+/// An NTSTATUS value.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Status(i32);
+
+macro_rules! statuses {
+    ($($(#[$doc:meta])* $name:ident = $value:ident;)*) => {
+        impl Status {
+            $($(#[$doc])* pub(crate) const $name: Self = Self(uapi::$value);)*
+        }
+    };
+}
+
+statuses! {
+    /// The owner of a keyed mutex went without releasing it. Success class.
+    ABANDONED = STATUS_ABANDONED;
+    /// The time-out of a wait has passed. Success class.
+    TIMEOUT = STATUS_TIMEOUT;
+    /// A value, flag, count, handle or combination that the call does not accept.
+    INVALID_PARAMETER = STATUS_INVALID_PARAMETER;
+    /// An NT handle or event that is not open, or a wait that nobody can satisfy any more.
+    INVALID_HANDLE = STATUS_INVALID_HANDLE;
+    /// An NT handle or event of another kind.
+    OBJECT_TYPE_MISMATCH = STATUS_OBJECT_TYPE_MISMATCH;
+    /// The handle lacks the right.
+    ACCESS_DENIED = STATUS_ACCESS_DENIED;
+    /// User memory could not be read or written.
+    ACCESS_VIOLATION = STATUS_ACCESS_VIOLATION;
+    /// Out of memory, or over a limit.
+    NO_MEMORY = STATUS_NO_MEMORY;
+    /// The buffer or array is too small.
+    BUFFER_TOO_SMALL = STATUS_BUFFER_TOO_SMALL;
+    /// The adapter was stopped.
+    DEVICE_REMOVED = STATUS_DEVICE_REMOVED;
+    /// Not offered by this adapter.
+    NOT_SUPPORTED = STATUS_NOT_SUPPORTED;
+    /// The name led to an object that existed already.
+    OBJECT_NAME_EXISTS = STATUS_OBJECT_NAME_EXISTS;
+    /// An address is not a multiple of what it has to be one of.
+    DATATYPE_MISALIGNMENT = STATUS_DATATYPE_MISALIGNMENT;
+    /// The name is malformed.
+    OBJECT_NAME_INVALID = STATUS_OBJECT_NAME_INVALID;
+    /// Nothing has this name.
+    OBJECT_NAME_NOT_FOUND = STATUS_OBJECT_NAME_NOT_FOUND;
+    /// Something has this name, or this key and schema, already.
+    OBJECT_NAME_COLLISION = STATUS_OBJECT_NAME_COLLISION;
+    /// A directory of the path does not exist.
+    OBJECT_PATH_NOT_FOUND = STATUS_OBJECT_PATH_NOT_FOUND;
+    /// The path does not start at the root.
+    OBJECT_PATH_SYNTAX_BAD = STATUS_OBJECT_PATH_SYNTAX_BAD;
+    /// Over a limit of the user or the object, in calls that D3DKMT does not have.
+    QUOTA_EXCEEDED = STATUS_QUOTA_EXCEEDED;
+    /// A security descriptor of another revision.
+    UNKNOWN_REVISION = STATUS_UNKNOWN_REVISION;
+    /// Permanent objects do not exist.
+    PRIVILEGE_NOT_HELD = STATUS_PRIVILEGE_NOT_HELD;
+    /// The name has too many units.
+    NAME_TOO_LONG = STATUS_NAME_TOO_LONG;
+    /// Another generation or schema than expected.
+    REVISION_MISMATCH = STATUS_REVISION_MISMATCH;
+    /// No such entry, or a dead object.
+    NOT_FOUND = STATUS_NOT_FOUND;
+}
+
+impl Status {
+    /// The 32 bits that `exec` returns.
+    pub(crate) fn ntstatus(self) -> i32 {
+        self.0
+    }
+
+    /// What a plain ioctl returns: success class as it is, otherwise a negative errno.
+    pub(crate) fn ioctl_result(self) -> isize {
+        if self.0 >= 0 {
+            // CAST: a non-negative 32-bit value.
+            return self.0 as isize;
+        }
+
+        let error = match self {
+            Self::INVALID_HANDLE => code::EBADF,
+            Self::OBJECT_TYPE_MISMATCH => Error::from_errno(-EPROTOTYPE),
+            Self::ACCESS_DENIED => code::EACCES,
+            Self::ACCESS_VIOLATION => code::EFAULT,
+            Self::NO_MEMORY => code::ENOMEM,
+            Self::BUFFER_TOO_SMALL => code::EOVERFLOW,
+            Self::NOT_SUPPORTED => code::EPERM,
+            Self::OBJECT_NAME_COLLISION => code::EEXIST,
+            Self::DEVICE_REMOVED => code::ENODEV,
+            Self::OBJECT_NAME_INVALID | Self::OBJECT_NAME_NOT_FOUND => code::ENOENT,
+            _ => code::EINVAL,
+        };
+
+        // CAST: an errno is a small number.
+        error.to_errno() as isize
+    }
+}
+
+/// Protocol wrong type for socket: the errno that carries OBJECT_TYPE_MISMATCH.
+const EPROTOTYPE: i32 = 91;
+
+/// Why a handler stopped.
+#[derive(Clone, Copy)]
+pub(crate) enum Stop {
+    /// Refused or failed, with this status.
+    Status(Status),
+    /// A signal interrupted a wait; nothing was consumed and the system call may start over.
+    Interrupted,
+}
+
+impl Stop {
+    /// Whether it is this status.
+    pub(crate) fn is(self, status: Status) -> bool {
+        matches!(self, Self::Status(own) if own == status)
+    }
+}
+
+impl From<Status> for Stop {
+    fn from(status: Status) -> Self {
+        Self::Status(status)
+    }
+}
+
+impl From<AllocError> for Stop {
+    fn from(_: AllocError) -> Self {
+        Self::Status(Status::NO_MEMORY)
+    }
+}
+
+/// Errors of the kernel's own functions that our calls run into are shortages: of memory, of file
+/// descriptors, of address space.
+impl From<Error> for Stop {
+    fn from(_: Error) -> Self {
+        Self::Status(Status::NO_MEMORY)
+    }
+}
+
+impl From<Fault> for Stop {
+    fn from(_: Fault) -> Self {
+        Self::Status(Status::ACCESS_VIOLATION)
+    }
+}
+
+impl From<ReadError> for Stop {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::Fault => Status::ACCESS_VIOLATION.into(),
+            ReadError::NoMemory => Status::NO_MEMORY.into(),
+        }
+    }
+}
+
+/// The result of a handler or of a step of one.
+pub(crate) type Outcome<T = ()> = core::result::Result<T, Stop>;

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! One open file of the device: the way from a descriptor to the process object it belongs to.
+
+use crate::{
+    dxgk::{
+        driver::Driver,
+        process::Process,
+        stats, //
+    },
+    ioctl,
+    sys::{
+        file::chardev::OpenDevice,
+        task::caller::{
+            self,
+            Credentials, //
+        }, //
+    }, //
+};
+use kernel::{
+    prelude::*,
+    seq_file::SeqFile,
+    seq_print,
+    sync::{
+        Arc,
+        ArcBorrow, //
+    }, //
+};
+
+/// See the module.
+pub(crate) struct OpenFile {
+    /// The module's one driver object.
+    pub(crate) driver: Arc<Driver>,
+    /// The process that opened the file, whoever uses it now.
+    pub(crate) process: Arc<Process>,
+    /// Who opened it.
+    opener: Credentials,
+}
+
+impl OpenDevice for OpenFile {
+    type Shared = Driver;
+
+    fn open(shared: ArcBorrow<'_, Driver>) -> Result<Arc<Self>> {
+        let process = shared.open_process()?;
+        let opened = Arc::new(
+            Self {
+                driver: shared.into(),
+                process: process.clone(),
+                opener: Credentials::of_caller(),
+            },
+            GFP_KERNEL_ACCOUNT,
+        );
+
+        Ok(opened.inspect_err(|_| shared.release_process(&process))?)
+    }
+
+    fn flush(&self) {
+        // A dying process lets go of everything, although others may still have this file open. It
+        // has done so when its memory went, unless it shared that with another process.
+        if caller::group_is_dead() && self.process.space.identity.is_caller_group() {
+            self.process.close();
+        }
+    }
+
+    fn release(&self) {
+        self.driver.release_process(&self.process);
+    }
+
+    fn ioctl(&self, cmd: u32, arg: u64) -> isize {
+        ioctl::run(self, cmd, arg)
+    }
+
+    fn show(&self, m: &SeqFile) {
+        let process = &self.process;
+
+        seq_print!(m, "dxg-process:\t{}\n", process.id);
+        for adapter in self.driver.adapters() {
+            let (high, low) = (adapter.luid.high, adapter.luid.low);
+            let index = adapter.caps.index;
+
+            seq_print!(
+                m,
+                "dxg-adapter:\t{index} luid={high:08x}:{low:08x} opendxg software adapter\n"
+            );
+        }
+        seq_print!(m, "dxg-process-handles:\t{}\n", process.handles.count());
+        seq_print!(m, "dxg-process-waiters:\t{}\n", process.waits.count());
+        process.holder.show(m);
+        // What all users do together is for those who may look at each of them.
+        if Credentials::caller_may_inspect_all() {
+            show_totals(m);
+        }
+        // Handles, ids and keys are for those who might have opened the file (RES-15).
+        if Credentials::of_caller().may_inspect(&self.opener) {
+            seq_print!(m, "dxg-user:\t{}\n", self.opener.uid_for_caller());
+            process.account.show(m);
+            process.handles.show(m);
+        }
+    }
+}
+
+fn show_totals(m: &SeqFile) {
+    for (name, gauge) in [
+        // First: if it is 0, what the worker has ended is in none of the others.
+        ("retiring", &stats::RETIRING),
+        ("processes", &stats::PROCESSES),
+        ("objects", &stats::OBJECTS),
+        ("handles", &stats::HANDLES),
+        ("waiters", &stats::WAITERS),
+        ("pages", &stats::PAGES),
+        ("shares", &stats::SHARES),
+        ("bytes", &stats::BYTES),
+        ("dmabufs", &stats::DMABUFS),
+        ("windows", &stats::WINDOWS),
+        ("notices", &stats::NOTICES),
+        ("values", &stats::VALUES),
+    ] {
+        seq_print!(m, "dxg-total-{}:\t{}\n", name, gauge.get());
+    }
+}

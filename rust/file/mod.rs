@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! From a descriptor to the object behind it.
+
+pub(crate) mod device;
+pub(crate) mod nt_handle;
+pub(crate) mod watch;

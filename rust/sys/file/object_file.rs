@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Anonymous-inode files that stand for one of our objects: NT handles and fence points.
+//!
+//! A descriptor is known to be ours, and of the right kind, by its operations table. Descriptors
+//! are looked up and made inside system calls only, and installed last.
+
+use crate::compat;
+use crate::sys::{
+    ffi,
+    wait_queue::WaitQueue, //
+};
+use core::marker::PhantomData;
+use kernel::{
+    bindings,
+    error::{
+        code,
+        from_err_ptr, //
+    },
+    ffi::{
+        c_int,
+        c_uint, //
+    },
+    fs::{
+        file::{
+            flags::{
+                O_CLOEXEC,
+                O_RDONLY, //
+            }, //
+            FileDescriptorReservation,
+        }, //
+        File,
+        LocalFile,
+    },
+    prelude::*,
+    seq_file::SeqFile,
+    sync::{
+        aref::ARef, //
+        Arc,
+    },
+    types::ForeignOwnable, //
+};
+
+/// `poll` events, as numbered for user space.
+pub(crate) mod events {
+    /// Data to read: the condition holds.
+    pub(crate) const IN: u32 = 0x0001 | 0x0040;
+    /// The other side is gone: the condition can never hold.
+    pub(crate) const HANG_UP: u32 = 0x0010;
+}
+
+/// An object that can be behind a descriptor.
+pub(crate) trait ObjectFile: Send + Sync + Sized + 'static {
+    /// What `/proc/PID/fd` shows.
+    fn name(&self) -> &'static CStr;
+
+    /// Prints into `/proc/PID/fdinfo/FD`.
+    fn show(&self, m: &SeqFile);
+
+    /// The queue of pollers, for files that ever have events. It must live in `self`.
+    fn pollers(&self) -> Option<&WaitQueue> {
+        None
+    }
+
+    /// Events that are true now; see [`events`].
+    fn events(&self) -> u32 {
+        0
+    }
+
+    /// Serves an ioctl on the descriptor; -ENOTTY if it is none of this kind of file.
+    ///
+    /// Context: a system call of any process that has the descriptor.
+    fn ioctl(&self, _cmd: u32, _arg: u64) -> isize {
+        // CAST: an errno is a small number.
+        code::ENOTTY.to_errno() as isize
+    }
+
+    /// The last reference to the file goes. Others may still hold the object.
+    fn release(&self) {}
+}
+
+/// Why a descriptor does not give an object.
+pub(crate) enum NotOurs {
+    /// Not open.
+    Closed,
+    /// Open, but of another kind.
+    Mismatch,
+}
+
+/// A table without operations.
+pub(in crate::sys) const EMPTY: bindings::file_operations =
+    // SAFETY: All members are integers, nullable pointers and optional functions.
+    unsafe { core::mem::MaybeUninit::zeroed().assume_init() };
+
+/// A table in static memory.
+pub(in crate::sys) struct Operations(pub(in crate::sys) bindings::file_operations);
+
+// SAFETY: Nobody writes the table; its owner pointer is only handed to the kernel.
+unsafe impl Sync for Operations {}
+
+/// Makes an anonymous file with these operations, whose private data is `object`.
+///
+/// # Safety
+///
+/// The table's `release` takes back the reference in the private data, and its other functions take
+/// the private data for a `P`.
+pub(in crate::sys) unsafe fn anonymous_file<P: ForeignOwnable>(
+    name: &'static CStr,
+    operations: *const bindings::file_operations,
+    object: P,
+) -> Result<ARef<File>> {
+    let private = object.into_foreign();
+    // SAFETY: The table and the name live as long as the module, which the file pins; the file takes
+    // over the reference in `private`, unless making it fails.
+    let file = from_err_ptr(unsafe {
+        ffi::dxg_anon_file(
+            name.as_char_ptr(),
+            operations,
+            private,
+            (O_RDONLY | O_CLOEXEC) as c_int,
+        )
+    });
+
+    match file.map(core::ptr::NonNull::new) {
+        // SAFETY: We own the only reference to a new file that nobody can seek.
+        Ok(Some(file)) => Ok(unsafe { ARef::from_raw(file.cast()) }),
+        failed => {
+            // SAFETY: No file took the reference over.
+            drop(unsafe { P::from_foreign(private) });
+            failed?;
+            Err(ENOMEM)
+        }
+    }
+}
+
+/// The operations of files of kind `T`.
+struct Table<T>(PhantomData<T>);
+
+impl<T: ObjectFile> Table<T> {
+    const OPERATIONS: bindings::file_operations = bindings::file_operations {
+        owner: compat::module(),
+        poll: Some(Self::poll),
+        unlocked_ioctl: Some(Self::ioctl),
+        compat_ioctl: Some(Self::ioctl),
+        release: Some(Self::release),
+        show_fdinfo: Some(Self::show_fdinfo),
+        ..EMPTY
+    };
+
+    /// The one address of the table.
+    #[inline(never)]
+    fn address() -> *const bindings::file_operations {
+        &Self::OPERATIONS
+    }
+
+    /// # Safety
+    ///
+    /// Called by the kernel as `file_operations::poll`.
+    unsafe extern "C" fn poll(
+        file: *mut bindings::file,
+        table: *mut bindings::poll_table_struct,
+    ) -> bindings::__poll_t {
+        // SAFETY: The file is open and holds an `Arc<T>` as private data; nobody uses its
+        // position.
+        let (object, file) = unsafe {
+            (
+                Arc::<T>::borrow((*file).private_data),
+                File::from_raw_file(file),
+            )
+        };
+
+        if let Some(pollers) = object.pollers() {
+            // SAFETY: `table` is NULL or valid during the call, and the queue lives in the object
+            // that the file holds.
+            unsafe { pollers.register(file, table) };
+        }
+        object.events()
+    }
+
+    /// # Safety
+    ///
+    /// Called by the kernel as `file_operations::unlocked_ioctl` or `compat_ioctl`: our structs
+    /// have the same layout for all callers.
+    unsafe extern "C" fn ioctl(
+        file: *mut bindings::file,
+        cmd: c_uint,
+        arg: kernel::ffi::c_ulong,
+    ) -> kernel::ffi::c_long {
+        // SAFETY: The file is open and holds an `Arc<T>` as private data.
+        let object = unsafe { Arc::<T>::borrow((*file).private_data) };
+
+        // CAST: an unsigned long has at most 64 bits.
+        object.ioctl(cmd, arg as u64)
+    }
+
+    /// # Safety
+    ///
+    /// Called by the kernel as `file_operations::release`.
+    unsafe extern "C" fn release(_inode: *mut bindings::inode, file: *mut bindings::file) -> c_int {
+        // SAFETY: The last call for this file; the pointer came from `into_foreign`.
+        let object = unsafe { Arc::<T>::from_foreign((*file).private_data) };
+
+        object.release();
+        0
+    }
+
+    /// # Safety
+    ///
+    /// Called by the kernel as `file_operations::show_fdinfo`.
+    unsafe extern "C" fn show_fdinfo(m: *mut bindings::seq_file, file: *mut bindings::file) {
+        // SAFETY: Both are valid for the call, and the file holds an `Arc<T>`.
+        let (object, m) = unsafe { (Arc::<T>::borrow((*file).private_data), SeqFile::from_raw(m)) };
+
+        object.show(m);
+    }
+}
+
+/// A file and the number it will get; gone without a trace unless installed.
+pub(crate) struct PendingFd {
+    reservation: FileDescriptorReservation,
+    file: ARef<File>,
+}
+
+impl PendingFd {
+    /// Makes a file for `object` and reserves a number for it that is neither 0 nor above `limit`.
+    ///
+    /// On failure the object is released like a closed file. Context: a system call.
+    pub(crate) fn new<T: ObjectFile>(object: Arc<T>, limit: u32, cloexec: bool) -> Result<Self> {
+        let reservation = Self::reserve(limit, cloexec).inspect_err(|_| object.release())?;
+        // SAFETY: `Table<T>` takes the private data for an `Arc<T>` and takes it back.
+        let file = unsafe { anonymous_file(object.name(), Table::<T>::address(), object.clone()) }
+            .inspect_err(|_| object.release())?;
+
+        Ok(Self { reservation, file })
+    }
+
+    /// Reserves a number for a file that exists already.
+    ///
+    /// Context: a system call.
+    pub(crate) fn of_file(file: ARef<File>, limit: u32, cloexec: bool) -> Result<Self> {
+        let reservation = Self::reserve(limit, cloexec)?;
+
+        Ok(Self { reservation, file })
+    }
+
+    fn reserve(limit: u32, cloexec: bool) -> Result<FileDescriptorReservation> {
+        let flags = if cloexec { O_CLOEXEC } else { 0 };
+        let mut reservation = FileDescriptorReservation::get_unused_fd_flags(flags)?;
+
+        if reservation.reserved_fd() == 0 {
+            // 0 means "none" in a handle slot: take the next number, then let go of 0 (RES-13).
+            reservation = FileDescriptorReservation::get_unused_fd_flags(flags)?;
+        }
+        if reservation.reserved_fd() > limit {
+            return Err(EMFILE);
+        }
+        Ok(reservation)
+    }
+
+    /// The number.
+    pub(crate) fn fd(&self) -> u32 {
+        self.reservation.reserved_fd()
+    }
+
+    /// Makes the descriptor usable. Nothing can fail after this.
+    pub(crate) fn install(self) {
+        self.reservation.fd_install(self.file)
+    }
+}
+
+/// Whether a descriptor of the caller is open, of whatever kind. Context: a system call.
+pub(crate) fn is_open(fd: u32) -> bool {
+    LocalFile::fget(fd).is_ok()
+}
+
+/// The object behind a descriptor of the caller. Context: a system call.
+pub(crate) fn get<T: ObjectFile>(fd: u32) -> core::result::Result<Arc<T>, NotOurs> {
+    let file = LocalFile::fget(fd).map_err(|_| NotOurs::Closed)?;
+
+    // SAFETY: `f_op` does not change while the file is open.
+    if unsafe { (*file.as_ptr()).f_op } != Table::<T>::address() {
+        return Err(NotOurs::Mismatch);
+    }
+
+    // SAFETY: Files with this table hold an `Arc<T>` as private data until they are released.
+    Ok(unsafe { Arc::<T>::borrow((*file.as_ptr()).private_data) }.into())
+}

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Mappings that can be taken away: one memory, shown in processes through a file of its own.
+//!
+//! Nobody has a descriptor of the file. A mapping of pages holds the file, and the file the memory only
+//! until it is revoked. From then on there are no pages in any process that has the mapping, and
+//! touching it is SIGBUS; the address range stays occupied until its process unmaps it, so that nothing
+//! else shows up there.
+//!
+//! The exporter of a foreign dma-buf makes its mappings itself. They hold the dma-buf and nothing of ours,
+//! and what they show cannot be taken out of them. Revoking puts a mapping of our file, which shows
+//! nothing any more, in the place of the one in the process that asked for it.
+
+use super::object_file::{
+    Operations, //
+    EMPTY,
+};
+use crate::compat;
+use crate::sys::{
+    ffi,
+    mem::{
+        dma_import::Imported,
+        pages::{
+            self,
+            PageSource, //
+        }, //
+    },
+    task::caller::Identity, //
+};
+use core::ptr::NonNull;
+use kernel::{
+    bindings,
+    error::{
+        from_err_ptr,
+        to_result, //
+    },
+    ffi::c_int,
+    fs::{
+        file::flags::{
+            O_CLOEXEC,
+            O_RDONLY,
+            O_RDWR, //
+        }, //
+        File,
+    },
+    new_mutex,
+    page::PAGE_SIZE,
+    prelude::*,
+    sync::{
+        aref::ARef, //
+        Arc,
+        Mutex,
+    },
+    types::ForeignOwnable, //
+};
+
+/// A memory to show.
+#[derive(Clone)]
+pub(crate) enum Source {
+    /// Pages of ours.
+    Pages(Arc<dyn PageSource>),
+    /// A dma-buf of another driver.
+    Buffer(Arc<Imported>),
+}
+
+impl Source {
+    fn count(&self) -> usize {
+        match self {
+            Self::Pages(pages) => pages.count(),
+            Self::Buffer(buffer) => buffer.count(),
+        }
+    }
+}
+
+/// What mappings of the file show.
+#[pin_data]
+struct View {
+    count: usize,
+    write: bool,
+    /// LOCK: inside the mmap lock of faulting processes. A fault inserts its page under it, and only
+    /// while the memory is there; so after it was taken out, zapping finds all pages. Nothing that
+    /// could need an mmap lock is done under it.
+    #[pin]
+    state: Mutex<State>,
+}
+
+struct State {
+    /// None after the end.
+    source: Option<Source>,
+    /// The file that mappings of a dma-buf are of, once there were any: the exporter may choose one.
+    exporters: Option<ARef<File>>,
+}
+
+/// See the module. Dropping it revokes.
+pub(crate) struct WindowFile {
+    file: ARef<File>,
+    view: Arc<View>,
+    /// Whose address space it is for.
+    owner: Identity,
+}
+
+impl WindowFile {
+    /// A file that shows `source` to the caller, for reading only or also for writing.
+    ///
+    /// Context: a system call.
+    pub(crate) fn new(source: Source, write: bool) -> Result<Self> {
+        let owner = Identity::of_caller()?;
+        let view = Arc::pin_init(
+            pin_init!(View {
+                count: source.count(),
+                write,
+                state <- new_mutex!(
+                    State {
+                        source: Some(source),
+                        exporters: None,
+                    },
+                    "View::state"
+                ),
+            }),
+            GFP_KERNEL_ACCOUNT,
+        )?;
+        let private = view.clone().into_foreign();
+        let access = if write { O_RDWR } else { O_RDONLY };
+        // SAFETY: Table and name live as long as the module, which the file pins. The table takes
+        // the private data for an `Arc<View>`.
+        let file = from_err_ptr(unsafe {
+            ffi::dxg_window_file(
+                c"[DxgkMemory]".as_char_ptr(),
+                &raw const OPERATIONS.0,
+                private,
+                (access | O_CLOEXEC) as c_int,
+            )
+        });
+
+        match file.map(NonNull::new) {
+            Ok(Some(file)) => Ok(Self {
+                // SAFETY: We own the only reference to a new file that nobody can seek.
+                file: unsafe { ARef::from_raw(file.cast()) },
+                view,
+                owner,
+            }),
+            failed => {
+                // SAFETY: No file took the reference over.
+                drop(unsafe { Arc::<View>::from_foreign(private) });
+                failed?;
+                Err(ENOMEM)
+            }
+        }
+    }
+
+    fn size(&self) -> usize {
+        // OVERFLOW: mapping checks the size again; what fits in no address space is refused there.
+        self.view.count.saturating_mul(PAGE_SIZE)
+    }
+
+    /// Maps the memory into the caller.
+    ///
+    /// Context: a system call, no locks held.
+    pub(crate) fn map(&self) -> Result<usize> {
+        // SAFETY: The file is open, and this runs in the context of a process.
+        let addr = unsafe { ffi::dxg_map_file(self.file.as_ptr(), self.size(), self.view.write) };
+
+        // The last page of the address space holds error values.
+        if addr.wrapping_neg() < PAGE_SIZE {
+            // CAST: the value is the negative errno as an unsigned long.
+            to_result(addr as i32)?;
+        }
+        Ok(addr)
+    }
+
+    /// Removes a mapping from the caller, except where the caller has put something else.
+    ///
+    /// Context: a system call of the process that mapped it, no locks held.
+    pub(crate) fn unmap(&self, addr: usize) {
+        let exporters = self.view.state.lock().exporters.clone();
+        let file = exporters.as_ref().unwrap_or(&self.file);
+
+        // SAFETY: This runs in the context of the owner of the address space; the helper looks for
+        // mappings of this file only.
+        unsafe { ffi::dxg_unmap_file(file.as_ptr(), addr, self.size()) }
+    }
+
+    /// Takes the memory out of every process, for good; a foreign dma-buf out of the calling process if
+    /// that has it mapped here.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn revoke(&self, mapped: Option<usize>) {
+        let source = self.view.state.lock().source.take();
+
+        match &source {
+            // SAFETY: The file is open.
+            Some(Source::Pages(_)) => unsafe { ffi::dxg_zap_file(self.file.as_ptr()) },
+            Some(Source::Buffer(_)) => {
+                if let Some(addr) = mapped.filter(|_| self.owner.is_caller()) {
+                    self.cover(addr);
+                }
+            }
+            None => {}
+        }
+        // Not before the last page is gone from the last process.
+        drop(source);
+    }
+
+    /// Replaces the exporter's mapping by one that shows nothing.
+    fn cover(&self, addr: usize) {
+        let Some(exporters) = self.view.state.lock().exporters.clone() else {
+            return;
+        };
+        let (theirs, ours) = (exporters.as_ptr(), self.file.as_ptr());
+
+        // SAFETY: Both files are open, and this runs in the context of the owner of the address space;
+        // the helper replaces mappings of the first file only.
+        unsafe { ffi::dxg_cover_file(theirs, ours, addr, self.size(), self.view.write) }
+    }
+}
+
+impl Drop for WindowFile {
+    fn drop(&mut self) {
+        self.revoke(None);
+    }
+}
+
+static OPERATIONS: Operations = Operations(bindings::file_operations {
+    owner: compat::module(),
+    mmap: Some(mmap),
+    release: Some(release),
+    ..EMPTY
+});
+
+/// # Safety
+///
+/// Called by the kernel as `file_operations::mmap` of a file with an `Arc<View>`.
+unsafe extern "C" fn mmap(file: *mut bindings::file, vma: *mut bindings::vm_area_struct) -> c_int {
+    // SAFETY: The file is open and holds an `Arc<View>`.
+    let (private, view) = unsafe {
+        let private = (*file).private_data;
+
+        (private, Arc::<View>::borrow(private))
+    };
+
+    let source = view.state.lock().source.clone();
+
+    if let Some(Source::Buffer(buffer)) = source {
+        // SAFETY: The VMA is being set up for the duration of the call.
+        return match unsafe { buffer.show(vma, view.write) } {
+            Ok(file) => {
+                let known = view.state.lock().exporters.replace(file);
+
+                drop(known);
+                0
+            }
+            Err(error) => error.to_errno(),
+        };
+    }
+    // SAFETY: The VMA is being set up for the duration of the call. It holds the file, which holds
+    // the view.
+    unsafe { ffi::dxg_show_pages(vma, view.count, view.write, &raw const FAULTS.0, private) }
+}
+
+/// # Safety
+///
+/// Called by the kernel as `file_operations::release` of a file with an `Arc<View>`.
+unsafe extern "C" fn release(_inode: *mut bindings::inode, file: *mut bindings::file) -> c_int {
+    // SAFETY: The last call for this file; the pointer came from `into_foreign`.
+    drop(unsafe { Arc::<View>::from_foreign((*file).private_data) });
+    0
+}
+
+static FAULTS: pages::Faults = pages::Faults(bindings::vm_operations_struct {
+    fault: Some(fault),
+    ..pages::NO_FAULTS
+});
+
+/// # Safety
+///
+/// Called by the kernel as `vm_operations_struct::fault` of a mapping that [`mmap`] made.
+unsafe extern "C" fn fault(vmf: *mut bindings::vm_fault) -> bindings::vm_fault_t {
+    // SAFETY: The mapping holds the file, and so the view.
+    let view = unsafe {
+        let vma = (*vmf).__bindgen_anon_1.vma;
+
+        Arc::<View>::borrow((*vma).vm_private_data)
+    };
+    let state = view.state.lock();
+    let pages = match &state.source {
+        Some(Source::Pages(pages)) => Some(&**pages),
+        _ => None,
+    };
+
+    // SAFETY: The mapping was set up by `mmap`. The pages stay in place as long as the memory, which
+    // is not let go before they are zapped; that takes the lock first.
+    unsafe { pages::fault(vmf, pages) }
+}

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Memory: pages, pins, mappings and dma-bufs.
+
+pub(crate) mod dma_export;
+pub(crate) mod dma_import;
+pub(crate) mod mapping;
+mod page_slots;
+pub(crate) mod pages;
+pub(crate) mod pinned;
+pub(crate) mod shmem;
+pub(crate) mod value_page;

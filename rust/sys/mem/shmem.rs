@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Memory of a shmem file: one of our own, or a memfd of somebody.
+//!
+//! A page is taken from the file when it is touched first, is charged to the memory cgroup of
+//! whoever touches it, and stays pinned until the memory goes. Somebody pays for each as long.
+
+use super::{
+    page_slots::PageSlots,
+    pages::{
+        PageRef,
+        PageSource, //
+        MAX_PAGES,
+    }, //
+};
+use crate::sys::ffi;
+use core::ptr::NonNull;
+use kernel::{
+    bindings,
+    error::{
+        from_err_ptr,
+        to_result, //
+    },
+    fs::{
+        File,
+        LocalFile, //
+    },
+    page::PAGE_SIZE,
+    prelude::*,
+    sync::{
+        aref::ARef,
+        atomic::{
+            Atomic,
+            Relaxed, //
+        }, //
+    },
+    types::ScopeGuard, //
+};
+
+/// Why a descriptor is no memory that we take.
+pub(crate) enum BadSection {
+    /// Not open.
+    Closed,
+    /// Something else.
+    Mismatch,
+    /// Shorter than what is asked for.
+    TooShort,
+    /// The descriptor, or the file, does not allow to read it, or to write to it.
+    Denied,
+    /// The kernel is short of something.
+    Failed(Error),
+}
+
+impl From<Error> for BadSection {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// Who pays for pages while they are taken.
+pub(crate) trait Payer: Send + Sync {
+    /// Pays for one page more; false if that is too much.
+    fn take_page(&self) -> bool;
+
+    /// So many have been given back.
+    fn give_back(&self, pages: usize);
+}
+
+/// Over a limit.
+// CAST: a small number.
+const EDQUOT: i32 = bindings::EDQUOT as i32;
+
+/// `FMODE_READ` of a file's mode.
+const FMODE_READ: u32 = 1 << 0;
+
+/// A shmem file that we may write to, if that was asked for.
+struct Backing {
+    file: ARef<File>,
+    /// The right to write was claimed from a file that others can seal.
+    claimed: bool,
+}
+
+impl Drop for Backing {
+    fn drop(&mut self) {
+        if self.claimed {
+            // SAFETY: `dxg_shmem_get_write` succeeded for this file.
+            unsafe { ffi::dxg_shmem_put_write(self.file.as_ptr()) }
+        }
+    }
+}
+
+/// See the module.
+///
+/// # Invariants
+///
+/// Each page of `slots` is pinned once for its slot, and paid for. There are `taken` of them, unless one
+/// is being taken.
+pub(crate) struct Shmem<P: Payer> {
+    slots: PageSlots,
+    taken: Atomic<usize>,
+    payer: P,
+    backing: Backing,
+}
+
+impl<P: Payer> Shmem<P> {
+    /// Zeroed memory. Takes no pages yet, but makes sure that there will be enough.
+    pub(crate) fn new(count: usize, payer: P) -> Result<Self> {
+        let size = count.checked_mul(PAGE_SIZE).ok_or(ENOMEM)?;
+        // SAFETY: May be called by any task; the result is an error or owns a reference.
+        let file = from_err_ptr(unsafe { ffi::dxg_shmem_new(size as u64) })?;
+        let file = NonNull::new(file).ok_or(ENOMEM)?;
+        // SAFETY: We own the only reference to a new file.
+        let file = unsafe { ARef::from_raw(file.cast()) };
+
+        Self::over(
+            Backing {
+                file,
+                claimed: false,
+            },
+            count,
+            payer,
+        )
+    }
+
+    /// The first pages of the shmem file behind a descriptor of the caller.
+    ///
+    /// Context: a system call.
+    pub(crate) fn of_fd(
+        fd: u32,
+        count: usize,
+        write: bool,
+        payer: P,
+    ) -> core::result::Result<Self, BadSection> {
+        let file = LocalFile::fget(fd).map_err(|_| BadSection::Closed)?;
+
+        // SAFETY: The file is open.
+        if !unsafe { ffi::dxg_is_shmem(file.as_ptr()) } {
+            return Err(BadSection::Mismatch);
+        }
+
+        // Whoever has an allocation reads it, also what is made to be written to.
+        // SAFETY: As above; the mode never changes.
+        if unsafe { (*file.as_ptr()).f_mode } & FMODE_READ == 0 {
+            return Err(BadSection::Denied);
+        }
+
+        // SAFETY: As above.
+        let size = unsafe { ffi::dxg_file_size(file.as_ptr()) };
+        if count as u64 > size / PAGE_SIZE as u64 {
+            return Err(BadSection::TooShort);
+        }
+        if write {
+            // SAFETY: This is an open shmem file; `Backing` gives the right back.
+            to_result(unsafe { ffi::dxg_shmem_get_write(file.as_ptr()) })
+                .map_err(|_| BadSection::Denied)?;
+        }
+
+        // SAFETY: We never use the position of the file.
+        let file = unsafe { LocalFile::assume_no_fdget_pos(file) };
+        let backing = Backing {
+            file,
+            claimed: write,
+        };
+
+        Ok(Self::over(backing, count, payer)?)
+    }
+
+    fn over(backing: Backing, count: usize, payer: P) -> Result<Self> {
+        if count > MAX_PAGES {
+            return Err(ENOMEM);
+        }
+        Ok(Self {
+            slots: PageSlots::new(count)?,
+            taken: Atomic::new(0),
+            payer,
+            backing,
+        })
+    }
+
+    /// How many pages have been taken so far.
+    pub(crate) fn taken(&self) -> usize {
+        self.taken.load(Relaxed)
+    }
+
+    /// Takes a page from the file and puts it into its slot, which is empty as far as we know.
+    fn take(&self, index: usize) -> Result<NonNull<bindings::page>> {
+        if !self.payer.take_page() {
+            // Not ENOMEM, for which the kernel would try a page fault again for ever.
+            return Err(Error::from_errno(-EDQUOT));
+        }
+
+        let unpaid = ScopeGuard::new(|| self.payer.give_back(1));
+        // SAFETY: The file is an open shmem file; the result is an error or owns a pin.
+        let fresh = unsafe { ffi::dxg_shmem_pin(self.backing.file.as_ptr(), index) };
+        let fresh = NonNull::new(from_err_ptr(fresh)?).ok_or(EINVAL)?;
+        // INVARIANT: The slot takes the pin over, which is paid for.
+        let placed = self.slots.put(index, fresh);
+
+        if !matches!(placed, Ok(Ok(()))) {
+            // SAFETY: The pin is ours, and nobody has seen it.
+            unsafe { ffi::dxg_shmem_unpin(fresh.as_ptr()) };
+        }
+        match placed? {
+            Ok(()) => {
+                unpaid.dismiss();
+                self.taken.fetch_add(1, Relaxed);
+                Ok(fresh)
+            }
+            Err(known) => Ok(known),
+        }
+    }
+}
+
+impl<P: Payer> PageSource for Shmem<P> {
+    fn count(&self) -> usize {
+        self.slots.count()
+    }
+
+    fn page(&self, index: usize) -> Result<PageRef<'_>> {
+        if index >= self.count() {
+            return Err(EINVAL);
+        }
+        if let Some(page) = self.present(index) {
+            return Ok(page);
+        }
+
+        let page = self.take(index)?;
+
+        // SAFETY: By the type invariant the page stays pinned as long as `self` lives.
+        Ok(unsafe { PageRef::new(page) })
+    }
+
+    fn present(&self, index: usize) -> Option<PageRef<'_>> {
+        let page = self.slots.get(index)?;
+
+        // SAFETY: By the type invariant the page stays pinned as long as `self` lives.
+        Some(unsafe { PageRef::new(page) })
+    }
+}
+
+impl<P: Payer> Drop for Shmem<P> {
+    fn drop(&mut self) {
+        let mut given_back = 0;
+
+        for page in self.slots.pages() {
+            // SAFETY: By the type invariant the slot owns a pin; nobody looks at it again.
+            unsafe { ffi::dxg_shmem_unpin(page.as_ptr()) };
+            given_back += 1;
+        }
+        self.payer.give_back(given_back);
+    }
+}

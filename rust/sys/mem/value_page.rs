@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! One page of fence values, seen by the kernel as atomic words and by processes as read-only
+//! memory.
+
+use crate::platform::Word64;
+use crate::sys::ffi;
+use core::ptr::NonNull;
+use kernel::{
+    alloc::flags::__GFP_ZERO,
+    page::{
+        Page, //
+        PAGE_SIZE,
+    },
+    prelude::*, //
+};
+
+/// 64-bit words in a page.
+pub(crate) const WORDS: usize = PAGE_SIZE / size_of::<u64>();
+
+/// A zeroed page of 64-bit words, charged to the allocating process's memory cgroup.
+///
+/// # Invariants
+///
+/// `words` is the address of `page` in the kernel's direct map: valid for `WORDS` aligned words as
+/// long as `page` is.
+pub(crate) struct ValuePage {
+    page: Page,
+    words: NonNull<u64>,
+}
+
+// SAFETY: The page is only accessed through atomics.
+unsafe impl Send for ValuePage {}
+// SAFETY: The page is only accessed through atomics.
+unsafe impl Sync for ValuePage {}
+
+impl ValuePage {
+    /// Allocates a page. May sleep.
+    pub(crate) fn new() -> Result<Self> {
+        // Without __GFP_HIGHMEM the page is part of the direct map on every architecture.
+        let page = Page::alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO)?;
+        // SAFETY: `page` is a valid page outside high memory.
+        let addr = unsafe { ffi::dxg_page_address(page.as_ptr()) };
+        let words = NonNull::new(addr.cast::<u64>()).ok_or(ENOMEM)?;
+
+        // INVARIANT: A page of the direct map stays mapped while it is allocated, and a page is
+        // aligned for words.
+        Ok(Self { page, words })
+    }
+
+    /// The word at `index`, counted modulo [`WORDS`].
+    pub(crate) fn word(&self, index: usize) -> &Word64 {
+        // SAFETY: By the type invariant the word lies in the page and lives as long as `self`; all
+        // accesses to it, in the kernel and in processes, are single 64-bit accesses (FEN-9).
+        unsafe { Word64::from_ptr(self.words.as_ptr().add(index % WORDS)) }
+    }
+
+    /// The page itself, for mapping it.
+    pub(in crate::sys) fn page(&self) -> &Page {
+        &self.page
+    }
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Which process it is, for processes other than the caller.
+
+use super::caller::Credentials;
+use crate::sys::ffi;
+use core::ptr::NonNull;
+use kernel::{
+    bindings,
+    ffi::c_void, //
+};
+
+/// The identity of a thread group: its referenced `struct pid`, not a number that is used again.
+pub(crate) struct Group(NonNull<c_void>);
+
+// SAFETY: Only compared and at the end released; both may be done anywhere.
+unsafe impl Send for Group {}
+// SAFETY: As above.
+unsafe impl Sync for Group {}
+
+impl Group {
+    /// The calling process.
+    pub(crate) fn of_caller() -> Option<Self> {
+        // SAFETY: May be called from any task; the result owns a reference.
+        NonNull::new(unsafe { ffi::dxg_tgid_get() }).map(Self)
+    }
+
+    /// The living process with this number, as the caller numbers processes.
+    pub(crate) fn by_number(number: u32) -> Option<Self> {
+        // SAFETY: Any number may be asked for; the result owns a reference.
+        NonNull::new(unsafe { ffi::dxg_group_by_number(number) }).map(Self)
+    }
+
+    /// The process behind a pidfd of the caller.
+    ///
+    /// Context: a system call.
+    pub(crate) fn by_pidfd(fd: u32) -> Option<Self> {
+        // SAFETY: Any descriptor may be asked for; the result owns a reference.
+        NonNull::new(unsafe { ffi::dxg_group_by_pidfd(fd) }).map(Self)
+    }
+
+    /// The credentials of the process, unless it is gone, and whether it may act for every user.
+    pub(crate) fn credentials(&self) -> Option<(Credentials, bool)> {
+        let mut ids = ffi::Caller::default();
+        let mut ipc_owner = false;
+        // SAFETY: The pid is valid because we own a reference; both places are valid for writes.
+        let alive =
+            unsafe { ffi::dxg_group_credentials(self.0.as_ptr(), &mut ids, &mut ipc_owner) };
+
+        alive.then(|| (Credentials::of(ids), ipc_owner))
+    }
+}
+
+impl PartialEq for Group {
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        // SAFETY: Owns a reference to a `struct pid`, given back once.
+        unsafe { bindings::put_pid(self.0.as_ptr().cast()) }
+    }
+}

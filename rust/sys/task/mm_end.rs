@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Hearing of the end of an address space: its last user has exited, or runs another program.
+//!
+//! This is the kernel's notice to drivers that mirror page tables, put on an address that no process
+//! can have, so that of all its events only those about everything arrive. It concerns no other
+//! address space, and needs no grace period, neither to register nor to unregister nor at the end:
+//! that is why it is not the notice for whole address spaces, which waits for one in every exit.
+
+use crate::sys::ffi;
+use core::marker::PhantomData;
+use kernel::{
+    bindings,
+    error::to_result,
+    ffi::c_ulong,
+    mm::Mm,
+    page::PAGE_SIZE,
+    prelude::*,
+    sync::{
+        Arc,
+        ArcBorrow, //
+    },
+    types::Opaque, //
+};
+
+/// The last page of all addresses: the kernel's, which no process can map.
+const NOWHERE: usize = usize::MAX - (PAGE_SIZE - 1);
+
+/// Hears of the end of an address space.
+pub(crate) trait Listener: Send + Sync + Sized + 'static {
+    /// Nobody uses the memory any more, and it is about to be freed.
+    ///
+    /// Context: may sleep, no locks of ours held; any task, because anybody may have had the last
+    /// reference.
+    fn ended(this: ArcBorrow<'_, Self>);
+}
+
+/// Tells a listener when an address space ends, until it is dropped.
+///
+/// Dropping it waits for the listener, so that nothing of the module runs afterwards. Context: may
+/// sleep; not from the listener.
+#[pin_data(PinnedDrop)]
+pub(crate) struct MmEnd<T: Listener> {
+    /// INVARIANT: inserted.
+    #[pin]
+    notifier: Opaque<bindings::mmu_interval_notifier>,
+    listener: Arc<T>,
+}
+
+// SAFETY: The notifier is only touched by the kernel, under its own locks, and may be removed by any
+// task; the listener may be used anywhere.
+unsafe impl<T: Listener> Send for MmEnd<T> {}
+// SAFETY: As above; there is nothing to call.
+unsafe impl<T: Listener> Sync for MmEnd<T> {}
+
+impl<T: Listener> MmEnd<T> {
+    /// From the return of this on, `listener` hears of the end of `mm`.
+    ///
+    /// Context: a system call of a task that uses `mm`, which may have to wait for its mmap lock until
+    /// it is killed; so nobody else may depend on the task, and no lock is held.
+    pub(crate) fn new(mm: &Mm, listener: Arc<T>) -> impl PinInit<Self, Error> + '_ {
+        try_pin_init!(Self {
+            // Before the first notice can come.
+            listener,
+            notifier <- Opaque::try_ffi_init(move |slot: *mut bindings::mmu_interval_notifier| {
+                // SAFETY: `slot` is valid for writes and pinned, and stays inserted until it is
+                // dropped. The caller uses `mm`, so that it has not ended.
+                let inserted = to_result(unsafe {
+                    ffi::dxg_notifier_insert(
+                        slot,
+                        mm.as_raw(),
+                        NOWHERE,
+                        PAGE_SIZE,
+                        Table::<T>::address(),
+                    )
+                });
+
+                // A signal came while this waited for the locks of the address space.
+                inserted.map_err(|error| if error == EINTR { ERESTARTSYS } else { error })
+            }),
+        })
+    }
+}
+
+#[pinned_drop]
+impl<T: Listener> PinnedDrop for MmEnd<T> {
+    fn drop(self: Pin<&mut Self>) {
+        // SAFETY: Inserted in `new`.
+        unsafe { bindings::mmu_interval_notifier_remove(self.notifier.get()) }
+    }
+}
+
+/// The operations of notifiers that tell a `T`.
+struct Table<T>(PhantomData<T>);
+
+impl<T: Listener> Table<T> {
+    const OPERATIONS: bindings::mmu_interval_notifier_ops = bindings::mmu_interval_notifier_ops {
+        invalidate: Some(Self::invalidate),
+        invalidate_start: None,
+        invalidate_finish: None,
+    };
+
+    fn address() -> *const bindings::mmu_interval_notifier_ops {
+        &Self::OPERATIONS
+    }
+
+    /// # Safety
+    ///
+    /// Called by the kernel as `mmu_interval_notifier_ops::invalidate`, for a notifier in an
+    /// [`MmEnd`] of `T`.
+    unsafe extern "C" fn invalidate(
+        notifier: *mut bindings::mmu_interval_notifier,
+        range: *const bindings::mmu_notifier_range,
+        _seq: c_ulong,
+    ) -> bool {
+        // SAFETY: The range is valid for the call.
+        if unsafe { (*range).event } == bindings::mmu_notifier_event_MMU_NOTIFY_RELEASE {
+            // SAFETY: The notifier is the one of an `MmEnd`, which stays until it is removed, and
+            // that waits for this.
+            let this = unsafe {
+                &*Opaque::cast_from(notifier)
+                    .byte_sub(core::mem::offset_of!(MmEnd<T>, notifier))
+                    .cast::<MmEnd<T>>()
+            };
+
+            T::ended(this.listener.as_arc_borrow());
+        }
+        // No page of ours is where the notifier is: nothing to be done, also where sleeping is
+        // forbidden.
+        true
+    }
+}

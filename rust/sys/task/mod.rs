@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Processes and threads: who calls, how it sleeps, and when it ends.
+
+pub(crate) mod caller;
+pub(crate) mod group;
+pub(crate) mod mm_end;
+pub(crate) mod sleep;
+pub(crate) mod thread;
+pub(crate) mod thread_exit;

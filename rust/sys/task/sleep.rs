@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Sleeping until a word changes: the kernel's own sleep and wake-up, no polling, no ticks.
+
+use crate::sys::ffi;
+use crate::{
+    logic::timeout::Deadline,
+    platform::Word32, //
+};
+use core::ptr;
+use kernel::{
+    bindings,
+    prelude::*,
+    sync::aref::ARef,
+    task::Task, //
+};
+
+/// Why a sleep ended before the word changed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Early {
+    /// The deadline has passed.
+    TimedOut,
+    /// A signal; the system call restarts or ends with EINTR as the handler says.
+    Interrupted,
+}
+
+/// Which signals end a sleep.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Signals {
+    /// All that are not blocked.
+    All,
+    /// Those that kill; handlers of others run later.
+    Fatal,
+}
+
+/// A reference to the calling task, to be woken by [`wake`].
+pub(crate) fn me() -> ARef<Task> {
+    ARef::from(&**kernel::current!())
+}
+
+/// Sleeps until `word` is not 0, until the deadline, or until a signal is pending. The caller looks
+/// at the word again, which wins over both. Timers are of high resolution and never early.
+///
+/// Context: a system call, no locks held.
+pub(crate) fn until_nonzero(
+    word: &Word32,
+    deadline: Deadline,
+    signals: Signals,
+) -> Result<(), Early> {
+    let (at, realtime) = match deadline {
+        Deadline::Now => return Err(Early::TimedOut),
+        Deadline::Never => (None, false),
+        Deadline::Monotonic(at) => (Some(at), false),
+        Deadline::Realtime(at) => (Some(at), true),
+    };
+    let at = at.as_ref().map_or(ptr::null(), ptr::from_ref);
+    let killable = signals == Signals::Fatal;
+    // SAFETY: An `Atomic<u32>` has the representation of an `atomic_t`; it and the deadline outlive
+    // the call.
+    let ret = unsafe {
+        ffi::dxg_sleep_until(
+            word.as_ptr().cast::<bindings::atomic_t>(),
+            at,
+            realtime,
+            killable,
+        )
+    };
+
+    match ret {
+        0 => Ok(()),
+        ret if ret == ETIMEDOUT.to_errno() => Err(Early::TimedOut),
+        _ => Err(Early::Interrupted),
+    }
+}
+
+/// Whether the interrupted call of the calling thread will be made again, as far as can be known now: no
+/// handler runs, or the first one that does lets calls restart.
+pub(crate) fn call_restarts() -> bool {
+    // SAFETY: Looks at the current task only.
+    unsafe { ffi::dxg_call_restarts() }
+}
+
+/// Where the program of the calling thread is in its code and on its stack. A call that is made again
+/// after a signal comes from the same place.
+pub(crate) fn call_site() -> [u64; 2] {
+    let mut site = [0; 2];
+
+    // SAFETY: Valid for the write; looks at the current task only.
+    unsafe { ffi::dxg_call_site(&mut site) };
+    site
+}
+
+/// Whether the calling thread is being killed.
+pub(crate) fn is_killed() -> bool {
+    // SAFETY: Looks at the current task only.
+    unsafe { ffi::dxg_is_killed() }
+}
+
+/// Wakes a task that sleeps in [`until_nonzero`]. Its word must have been stored before.
+pub(crate) fn wake(task: &Task) {
+    task.wake_up();
+}

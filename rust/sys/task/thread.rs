@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Which thread it is.
+
+use crate::sys::ffi;
+use core::ptr::NonNull;
+use kernel::{
+    bindings,
+    ffi::c_void,
+    prelude::*, //
+};
+
+/// The identity of a thread: its referenced `struct pid`, not a number that is used again (RES-100).
+///
+/// It outlives the thread. A thread that is not the first one of its process and calls exec takes
+/// over the identity of the first one, and its own one is gone.
+pub(crate) struct Thread(NonNull<c_void>);
+
+// SAFETY: Only compared, asked for numbers and at the end released; all of that may be done
+// anywhere.
+unsafe impl Send for Thread {}
+// SAFETY: As above.
+unsafe impl Sync for Thread {}
+
+impl Thread {
+    /// The calling thread.
+    pub(crate) fn of_caller() -> Result<Self> {
+        // SAFETY: May be called from any task; the result owns a reference.
+        NonNull::new(unsafe { ffi::dxg_thread_get() })
+            .map(Self)
+            .ok_or(ESRCH)
+    }
+
+    /// Whether the caller is this thread.
+    pub(crate) fn is_caller(&self) -> bool {
+        // SAFETY: Only compares the pointer, which is valid because we own a reference.
+        unsafe { ffi::dxg_thread_is(self.0.as_ptr()) }
+    }
+
+    /// Its number in the first pid namespace; of use only together with the identity.
+    pub(crate) fn number(&self) -> u32 {
+        // SAFETY: Valid because we own a reference.
+        unsafe { ffi::dxg_thread_number(self.0.as_ptr()) }
+    }
+
+    /// Its number as the calling task sees it; 0 if it does not see it.
+    pub(crate) fn number_for_caller(&self) -> i32 {
+        // SAFETY: Valid because we own a reference.
+        unsafe { bindings::pid_vnr(self.0.as_ptr().cast()) }
+    }
+
+    /// Whether no task has this identity any more.
+    pub(crate) fn is_gone(&self) -> bool {
+        // SAFETY: Valid because we own a reference.
+        unsafe { ffi::dxg_thread_is_gone(self.0.as_ptr()) }
+    }
+
+    /// The address of the `struct pid`, for comparison.
+    pub(crate) fn as_ptr(&self) -> *const c_void {
+        self.0.as_ptr()
+    }
+}
+
+impl Clone for Thread {
+    fn clone(&self) -> Self {
+        // SAFETY: Valid because we own a reference; the copy owns the new one.
+        unsafe { ffi::dxg_thread_ref(self.0.as_ptr()) };
+        Self(self.0)
+    }
+}
+
+impl PartialEq for Thread {
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+}
+
+impl Drop for Thread {
+    fn drop(&mut self) {
+        // SAFETY: Owns a reference to a `struct pid`, given back once.
+        unsafe { bindings::put_pid(self.0.as_ptr().cast()) }
+    }
+}
