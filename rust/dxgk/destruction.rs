@@ -2,9 +2,9 @@
 
 //! DestroyAllocation of a list of handles (RES-28, RES-29, RES-82).
 //!
-//! What belongs together is looked for once: every bundle forgets its handles in one go, and the
+//! What belongs together is looked for once: every open resource forgets its handles in one go, and the
 //! resource lets go of its allocations in one go. So a list costs in proportion to its length and to
-//! what its bundles have, in whatever order the handles were made. Once the handles are taken nothing
+//! what its open resources have, in whatever order the handles were made. Once the handles are taken nothing
 //! may fail, so that all memory is taken before.
 
 use super::{
@@ -26,8 +26,8 @@ use kernel::{
 
 /// See the module.
 pub(crate) struct Destruction {
-    /// The address of a bundle, and which of the handles is one of it.
-    bundles: KVVec<[u64; 2]>,
+    /// The address of an open resource, and which of the handles is one of it.
+    open_resources: KVVec<[u64; 2]>,
     /// Room for allocations that are given up.
     gone: KVVec<Arc<Allocation>>,
 }
@@ -36,7 +36,7 @@ impl Destruction {
     /// Of a list with `count` handles.
     pub(crate) fn new(count: usize) -> Result<Self> {
         Ok(Self {
-            bundles: KVVec::with_capacity(count, GFP_KERNEL_ACCOUNT)?,
+            open_resources: KVVec::with_capacity(count, GFP_KERNEL_ACCOUNT)?,
             gone: KVVec::with_capacity(count, GFP_KERNEL_ACCOUNT)?,
         })
     }
@@ -52,30 +52,30 @@ impl Destruction {
             let Some(opened) = opened(place) else {
                 continue;
             };
-            let bundle = &opened.bundle;
+            let open_resource = &opened.open_resource;
 
-            if bundle.has_resource_handle {
+            if open_resource.has_resource_handle {
                 // There is room for all of them. CAST: both fit 64 bits.
                 let _room = self
-                    .bundles
-                    .push_within_capacity([Arc::as_ptr(bundle).addr() as u64, place as u64]);
+                    .open_resources
+                    .push_within_capacity([Arc::as_ptr(open_resource).addr() as u64, place as u64]);
             }
             if !opened.give_up() {
                 continue;
             }
-            if bundle.resource().description.alone {
-                bundle.resource().remove_given_up(&mut self.gone);
+            if open_resource.resource().description.alone {
+                open_resource.resource().remove_given_up(&mut self.gone);
             } else {
                 // All that are not alone have it in common.
-                common = Some(bundle.resource());
+                common = Some(open_resource.resource());
             }
         }
 
-        sort_pairs(&mut self.bundles);
-        for place in groups::firsts(&self.bundles) {
+        sort_pairs(&mut self.open_resources);
+        for place in groups::firsts(&self.open_resources) {
             // CAST: it was a place in a list.
             if let Some(opened) = opened(place as usize) {
-                opened.bundle.forget_handles(sorted);
+                opened.open_resource.forget_handles(sorted);
             }
         }
         if let Some(resource) = common {

@@ -9,10 +9,10 @@
 //! Driver ── Adapter                      for the life of the module
 //!   ├─ Tables ── GlobalTable, NameTable, Accounts
 //!   └─ Process (one per thread group and address space)
-//!        ├─ HandleTable ── Entry ── Adapter | Device | Context | Opening | Bundle | OpenAllocation
+//!        ├─ HandleTable ── Entry ── Adapter | Device | Context | OpenSyncObject | OpenResource | OpenAllocation
 //!        ├─ AddressSpace, CellPool       what is mapped there
 //!        └─ PendingWaits ── Waiter       waits that no thread sleeps in
-//! Opening, Bundle, Share, dma-buf ── Strong ── Object
+//! OpenSyncObject, OpenResource, Share, dma-buf ── Strong ── Object
 //! NtHandle ── Share                      one for each open file description
 //! Object: MonitoredFence | LegacySync | KeyedMutex | Resource ── Allocation ── Storage
 //! OpenAllocation ── Window               where a process has an allocation mapped

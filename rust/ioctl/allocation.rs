@@ -16,9 +16,9 @@ use crate::{
         handle::{
             open_allocation::OpenAllocation,
             open_resource::{
-                Added,
-                Bundle,
+                OpenResource,
                 Origin, //
+                PendingAllocations,
             }, //
             Item,
             Parent,
@@ -181,12 +181,12 @@ impl Request<'_> {
         )?)
     }
 
-    /// Makes the container of these allocations and a bundle of it.
+    /// Makes the container of these allocations and an open resource of it.
     fn container(
         &mut self,
         alone: bool,
         allocations: KVVec<Arc<Allocation>>,
-    ) -> Outcome<Arc<Bundle>> {
+    ) -> Outcome<Arc<OpenResource>> {
         let header = Header::new(
             if alone {
                 Kind::Allocation
@@ -216,7 +216,7 @@ impl Request<'_> {
         let resource = Resource::new(header, description, allocations)?;
         let strong = Strong::first(Object::Resource(resource));
 
-        Bundle::new(
+        OpenResource::new(
             strong,
             access::resource::ALL,
             Origin::Opened,
@@ -275,9 +275,9 @@ fn read_infos(args: &D3DKMT_CREATEALLOCATION) -> Outcome<KVVec<D3DDDI_ALLOCATION
     Ok(infos)
 }
 
-/// The bundle of the resource that allocations are added to (RES-24), after the checks that have
+/// The open resource of the resource that allocations are added to (RES-24), after the checks that have
 /// their turn at it.
-fn existing(call: Call<'_>, args: &D3DKMT_CREATEALLOCATION) -> Outcome<Option<Arc<Bundle>>> {
+fn existing(call: Call<'_>, args: &D3DKMT_CREATEALLOCATION) -> Outcome<Option<Arc<OpenResource>>> {
     if args.hResource == 0 {
         return Ok(None);
     }
@@ -287,15 +287,15 @@ fn existing(call: Call<'_>, args: &D3DKMT_CREATEALLOCATION) -> Outcome<Option<Ar
         .handles
         .resource(args.hResource)
         .map_err(|_| Status::INVALID_HANDLE)?;
-    let bundle = found.what;
+    let open_resource = found.what;
 
     invalid_if(
         args.Flags & (bits::CREATE_RESOURCE | bits::STANDARD_ALLOCATION) != 0
             || found.device != Some(args.hDevice)
-            || bundle.origin != Origin::Opened
-            || bundle.resource().description.shared,
+            || open_resource.origin != Origin::Opened
+            || open_resource.resource().description.shared,
     )?;
-    Ok(Some(bundle))
+    Ok(Some(open_resource))
 }
 
 /// nr 0x06.
@@ -347,32 +347,46 @@ pub(super) fn create<'a>(
         allocations.push(request.allocation(info)?, GFP_KERNEL_ACCOUNT)?;
     }
     match existing {
-        Some(bundle) => {
-            let numbers = reserve(&mut handles, Some(&request.parent), &bundle, &allocations)?;
+        Some(open_resource) => {
+            let numbers = reserve(
+                &mut handles,
+                Some(&request.parent),
+                &open_resource,
+                &allocations,
+            )?;
 
-            handles.added = Some(Added::to_known(bundle, numbers, allocations)?);
+            handles.added = Some(PendingAllocations::to_known(
+                open_resource,
+                numbers,
+                allocations,
+            )?);
         }
         None if creates_resource => {
             let mut all = KVVec::with_capacity(allocations.len(), GFP_KERNEL_ACCOUNT)?;
 
             all.extend_from_slice(&allocations, GFP_KERNEL_ACCOUNT)?;
 
-            let bundle = request.container(false, all)?;
+            let open_resource = request.container(false, all)?;
 
             if !runtime_data.is_empty() {
                 let value = shortage(Value::new(&call.driver.tables, runtime_data))?;
 
-                shortage(bundle.resource().header.attached.set_blob(value))?;
+                shortage(open_resource.resource().header.attached.set_blob(value))?;
             }
             if request.sharing() == Sharing::Global {
-                handles.global = Some(bundle.name_globally()?);
+                handles.global = Some(open_resource.name_globally()?);
             }
             args.hResource =
-                handles.reserve(Item::Resource(bundle.clone()), Some(&request.parent))?;
+                handles.reserve(Item::Resource(open_resource.clone()), Some(&request.parent))?;
 
-            let numbers = reserve(&mut handles, Some(&request.parent), &bundle, &allocations)?;
+            let numbers = reserve(
+                &mut handles,
+                Some(&request.parent),
+                &open_resource,
+                &allocations,
+            )?;
 
-            handles.added = Some(Added::to_new(bundle, numbers)?);
+            handles.added = Some(PendingAllocations::to_new(open_resource, numbers)?);
         }
         None => {
             for allocation in &allocations {
@@ -380,10 +394,10 @@ pub(super) fn create<'a>(
 
                 alone.push(allocation.clone(), GFP_KERNEL_ACCOUNT)?;
 
-                let bundle = request.container(true, alone)?;
+                let open_resource = request.container(true, alone)?;
                 let one = core::slice::from_ref(allocation);
 
-                reserve(&mut handles, Some(&request.parent), &bundle, one)?;
+                reserve(&mut handles, Some(&request.parent), &open_resource, one)?;
             }
         }
     }
@@ -407,18 +421,18 @@ pub(super) fn create<'a>(
     Ok(Publish::Handles(handles))
 }
 
-/// Reserves the handles of these allocations of a bundle, and returns their numbers. A bundle with
+/// Reserves the handles of these allocations of an open resource, and returns their numbers. An open resource with
 /// the handle of the container has still to get them.
 pub(super) fn reserve(
     handles: &mut Handles<'_>,
     parent: Option<&Parent>,
-    bundle: &Arc<Bundle>,
+    open_resource: &Arc<OpenResource>,
     allocations: &[Arc<Allocation>],
 ) -> Outcome<KVVec<u32>> {
     let mut numbers = KVVec::with_capacity(allocations.len(), GFP_KERNEL_ACCOUNT)?;
 
     for allocation in allocations {
-        let opened = OpenAllocation::new(bundle, allocation)?;
+        let opened = OpenAllocation::new(open_resource, allocation)?;
         let number = handles.reserve(Item::Allocation(opened), parent)?;
 
         numbers.push(number, GFP_KERNEL_ACCOUNT)?;
@@ -468,7 +482,7 @@ fn destroy_list(call: Call<'_>, device: u32, sorted: &[u32]) -> Outcome {
         let Item::Allocation(opened) = item else {
             return false;
         };
-        let resource = opened.bundle.resource();
+        let resource = opened.open_resource.resource();
         let same = resource.description.alone
             || *common.get_or_insert(resource.header.id()) == resource.header.id();
 
@@ -492,11 +506,11 @@ fn destroy_resource(call: Call<'_>, args: &D3DKMT_DESTROYALLOCATION2) -> Outcome
     for local in handles.iter().rev() {
         // Some may have been destroyed one by one.
         let _gone = table.destroy(*local, |item| {
-            matches!(item, Item::Allocation(opened) if Arc::ptr_eq(&opened.bundle, &found.what))
+            matches!(item, Item::Allocation(opened) if Arc::ptr_eq(&opened.open_resource, &found.what))
         });
     }
     table.destroy(
         args.hResource,
-        |item| matches!(item, Item::Resource(bundle) if Arc::ptr_eq(bundle, &found.what)),
+        |item| matches!(item, Item::Resource(open_resource) if Arc::ptr_eq(open_resource, &found.what)),
     )
 }

@@ -106,7 +106,7 @@ fn chosen(call: Call<'_>, device: u32, resource: u32, list: u64, count: u32) -> 
     for handle in &handles {
         let opened = find(call, device, *handle)?;
 
-        may_write &= opened.bundle.may_write();
+        may_write &= opened.open_resource.may_write();
         allocations.push(opened.allocation.clone(), GFP_KERNEL_ACCOUNT)?;
     }
     Ok(Chosen {
@@ -188,10 +188,10 @@ pub(super) fn export_dmabuf<'a>(
     invalid_if(args.flags & !OPENDXG_EXPORT_READ_ONLY != 0 || args.reserved != 0)?;
 
     let opened = call.process.handles.allocation(args.allocation)?.what;
-    let read_only = args.flags & OPENDXG_EXPORT_READ_ONLY != 0 || !opened.bundle.may_write();
+    let read_only = args.flags & OPENDXG_EXPORT_READ_ONLY != 0 || !opened.open_resource.may_write();
     let fd = opened
         .allocation
-        .export(read_only, || opened.bundle.another_strong())?;
+        .export(read_only, || opened.open_resource.another_strong())?;
 
     args.fd = i32::try_from(fd.fd()).map_err(|_| Status::NO_MEMORY)?;
     Ok(Publish::Fd(fd))

@@ -30,10 +30,10 @@ pub(super) fn run(call: Call<'_>, args: &D3DKMT_ESCAPE) -> Outcome {
 
 /// Replaces the runtime data of the resource whose local handle is in `hContext`.
 fn update_resource(call: Call<'_>, args: &D3DKMT_ESCAPE) -> Outcome {
-    let bundle = call.process.handles.resource(args.hContext)?.what;
+    let open_resource = call.process.handles.resource(args.hContext)?.what;
 
     invalid_if(args.PrivateDriverDataSize > MAX_PRIVATE_DATA)?;
-    if !bundle.may_write() {
+    if !open_resource.may_write() {
         return Err(Status::ACCESS_DENIED.into());
     }
 
@@ -41,21 +41,21 @@ fn update_resource(call: Call<'_>, args: &D3DKMT_ESCAPE) -> Outcome {
     let bytes = user::read_bytes(args.pPrivateDriverData, args.PrivateDriverDataSize as usize)?;
     let value = shortage(Value::new(&call.driver.tables, bytes))?;
 
-    shortage(bundle.resource().header.attached.set_blob(value))
+    shortage(open_resource.resource().header.attached.set_blob(value))
 }
 
 /// Keeps a rectangle with the resource whose local handle is in `hContext`.
 fn set_present_rect(call: Call<'_>, args: &D3DKMT_ESCAPE) -> Outcome {
-    let bundle = call.process.handles.resource(args.hContext)?.what;
+    let open_resource = call.process.handles.resource(args.hContext)?.what;
     let mut rectangle = [0u32; 4];
 
     // CAST: 16 bytes.
     invalid_if(args.PrivateDriverDataSize != size_of_val(&rectangle) as u32)?;
-    if !bundle.may_write() {
+    if !open_resource.may_write() {
         return Err(Status::ACCESS_DENIED.into());
     }
     user::read_slice(args.pPrivateDriverData, &mut rectangle)?;
-    bundle.resource().set_present_rect(rectangle);
+    open_resource.resource().set_present_rect(rectangle);
     Ok(())
 }
 

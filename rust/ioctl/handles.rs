@@ -6,7 +6,7 @@ use super::Call;
 use crate::{
     dxgk::{
         handle::{
-            open_resource::Added, //
+            open_resource::PendingAllocations, //
             Item,
             Parent,
             Reserved,
@@ -23,8 +23,8 @@ pub(super) struct Handles<'a> {
     reserved: KVVec<Reserved<'a>>,
     /// Global handle of the same object, if it gets one.
     pub(super) global: Option<Unpublished>,
-    /// What the bundle of a resource gets. Goes after the handles.
-    pub(super) added: Option<Added>,
+    /// What the open resource of a resource gets. Goes after the handles.
+    pub(super) added: Option<PendingAllocations>,
 }
 
 impl<'a> Handles<'a> {
@@ -61,7 +61,11 @@ impl<'a> Handles<'a> {
             let number = handle.handle();
 
             handle.publish();
-            if self.added.as_ref().is_some_and(Added::is_too_late) {
+            if self
+                .added
+                .as_ref()
+                .is_some_and(PendingAllocations::is_too_late)
+            {
                 // Whoever destroyed the resource meanwhile could not destroy what did not resolve.
                 let table = &self.call.process.handles;
                 let _gone = table.destroy(number, |item| matches!(item, Item::Allocation(_)));

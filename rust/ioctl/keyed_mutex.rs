@@ -10,7 +10,7 @@ use super::{
 use crate::{
     dxgk::{
         handle::{
-            open_sync_object::Opening, //
+            open_sync_object::OpenSyncObject, //
             Item,
             Reserved,
         },
@@ -154,11 +154,9 @@ fn make<'a>(call: Call<'a>, key: u64, nt: bool, data: Data) -> Outcome<Created<'
 
     let global = (!nt).then(|| strong.name_globally()).transpose()?;
     let access = access::Type::Resource.all();
-    let (opening, _) = Opening::new(strong, Rights::from_flags(0), access, &call.process.space)?;
-    let reserved = call
-        .process
-        .handles
-        .reserve(Item::KeyedMutex(opening), None)?;
+    let (open, _) =
+        OpenSyncObject::new(strong, Rights::from_flags(0), access, &call.process.space)?;
+    let reserved = call.process.handles.reserve(Item::KeyedMutex(open), None)?;
     let local = reserved.handle();
 
     Ok((
@@ -222,11 +220,12 @@ fn open_by_global<'a>(call: Call<'a>, global: u32, data: Data) -> Outcome<(Reser
 
     let initial = Initial::new(call, &mutex, data)?;
     let access = access::Type::Resource.all();
-    let (opening, _) = Opening::new(strong, Rights::from_flags(0), access, &call.process.space)?;
+    let (open, _) =
+        OpenSyncObject::new(strong, Rights::from_flags(0), access, &call.process.space)?;
     let reserved = call
         .process
         .handles
-        .reserve(Item::KeyedMutex(opening.found_by_global()), None)?;
+        .reserve(Item::KeyedMutex(open.found_by_global()), None)?;
 
     Ok((reserved, initial))
 }
@@ -276,13 +275,13 @@ pub(super) fn destroy(call: Call<'_>, args: &D3DKMT_DESTROYKEYEDMUTEX) -> Outcom
 
 /// Acquires (RES-95, RES-96) and copies the private data out.
 fn take(call: Call<'_>, local: u32, key: u64, timeout: u64, data: Data) -> Outcome<Acquired> {
-    let (mutex, opening) = call.process.handles.keyed_mutex(local)?;
+    let (mutex, open) = call.process.handles.keyed_mutex(local)?;
     let timeout = match timeout {
         0 => None,
         addr => Some(user::read::<i64>(addr)?),
     };
     let deadline = timeout::deadline(timeout, time::now_ns);
-    let acquired = mutex.acquire(&opening, key, deadline)?;
+    let acquired = mutex.acquire(&open, key, deadline)?;
 
     // A failure passes the mutex on.
     data.write(&mutex)?;
@@ -328,25 +327,25 @@ pub(super) fn acquire2<'a>(
 
 /// nr 0x98 (RES-97).
 pub(super) fn release(call: Call<'_>, args: &D3DKMT_RELEASEKEYEDMUTEX) -> Outcome {
-    let (mutex, opening) = call.process.handles.keyed_mutex(args.hKeyedMutex)?;
+    let (mutex, open) = call.process.handles.keyed_mutex(args.hKeyedMutex)?;
 
-    mutex.release(&opening, args.Key, args.FenceValue)
+    mutex.release(&open, args.Key, args.FenceValue)
 }
 
 /// nr 0x99 (RES-101).
 pub(super) fn release2(call: Call<'_>, args: &D3DKMT_RELEASEKEYEDMUTEX2) -> Outcome {
     let data = Data::new(args.pPrivateRuntimeData, args.PrivateRuntimeDataSize)?;
-    let (mutex, opening) = call.process.handles.keyed_mutex(args.hKeyedMutex)?;
+    let (mutex, open) = call.process.handles.keyed_mutex(args.hKeyedMutex)?;
 
-    if !mutex.is_owned_by_caller(&opening) {
+    if !mutex.is_owned_by_caller(&open) {
         return Err(Status::INVALID_PARAMETER.into());
     }
     if let Some(value) = data.read(call)? {
-        if !opening.may_write {
+        if !open.may_write {
             return Err(Status::ACCESS_DENIED.into());
         }
         // Before the release, so that the next owner sees them.
         shortage(mutex.header.attached.set_blob(value))?;
     }
-    mutex.release(&opening, args.Key, args.FenceValue)
+    mutex.release(&open, args.Key, args.FenceValue)
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Opening shared objects by their names (RES-43).
+//! OpenSyncObject shared objects by their names (RES-43).
 
 use super::{
     object_attributes, //

@@ -17,11 +17,11 @@ use crate::{
         handle::{
             open_allocation::OpenAllocation,
             open_resource::{
-                Added,
-                Bundle,
+                OpenResource,
                 Origin, //
+                PendingAllocations,
             },
-            open_sync_object::Opening, //
+            open_sync_object::OpenSyncObject, //
             Item,
             Parent,
             Reserved,
@@ -252,28 +252,28 @@ pub(super) fn open_local<'a>(
     strong.object().header().check_adapter()?;
     match strong.object().clone() {
         Object::Fence(_) | Object::Legacy(_) => {
-            let (opening, _) = Opening::new(strong, access::rights(access), access, space)?;
+            let (open, _) = OpenSyncObject::new(strong, access::rights(access), access, space)?;
 
-            handles.reserve(Item::Sync(opening), parent)?;
+            handles.reserve(Item::Sync(open), parent)?;
         }
         Object::KeyedMutex(_) => {
-            let (opening, _) = Opening::new(strong, access::rights(access), access, space)?;
+            let (open, _) = OpenSyncObject::new(strong, access::rights(access), access, space)?;
 
-            handles.reserve(Item::KeyedMutex(opening), parent)?;
+            handles.reserve(Item::KeyedMutex(open), parent)?;
         }
         Object::Resource(resource) => {
             let alone = resource.description.alone;
-            let bundle = Bundle::new(strong, access, Origin::Opened, !alone, space)?;
+            let open_resource = OpenResource::new(strong, access, Origin::Opened, !alone, space)?;
             let allocations = resource.allocations()?;
 
             if !alone {
-                handles.reserve(Item::Resource(bundle.clone()), parent)?;
+                handles.reserve(Item::Resource(open_resource.clone()), parent)?;
             }
 
-            let numbers = allocation::reserve(&mut handles, parent, &bundle, &allocations)?;
+            let numbers = allocation::reserve(&mut handles, parent, &open_resource, &allocations)?;
 
             if !alone {
-                handles.added = Some(Added::to_new(bundle, numbers)?);
+                handles.added = Some(PendingAllocations::to_new(open_resource, numbers)?);
             }
         }
     }
@@ -312,20 +312,23 @@ fn duplicate<'a>(call: Call<'a>, local: u32, index: u32) -> Outcome<Reserved<'a>
                 (Some(_), _) => return Err(Status::INVALID_PARAMETER.into()),
             };
             let whole = allocation.is_none();
-            let bundle = Bundle::new(found.strong, found.access, Origin::Duplicated, whole, space)?;
+            let open_resource =
+                OpenResource::new(found.strong, found.access, Origin::Duplicated, whole, space)?;
 
             match allocation {
-                Some(allocation) => Item::Allocation(OpenAllocation::new(&bundle, &allocation)?),
-                None => Item::Resource(bundle),
+                Some(allocation) => {
+                    Item::Allocation(OpenAllocation::new(&open_resource, &allocation)?)
+                }
+                None => Item::Resource(open_resource),
             }
         }
         (_, _) if index != OPENDXG_WHOLE => return Err(Status::INVALID_PARAMETER.into()),
         (object, _) => {
-            let opening = table.duplicate_opening(local, found.strong, space)?;
+            let open = table.duplicate_opening(local, found.strong, space)?;
 
             match object {
-                Object::KeyedMutex(_) => Item::KeyedMutex(opening),
-                _ => Item::Sync(opening),
+                Object::KeyedMutex(_) => Item::KeyedMutex(open),
+                _ => Item::Sync(open),
             }
         }
     };
@@ -340,17 +343,17 @@ pub(super) fn get_container<'a>(
 ) -> Outcome<Publish<'a>> {
     let table = &call.process.handles;
     let found = table.allocation(args.allocation)?;
-    let bundle = &found.what.bundle;
-    let reserved = if bundle.resource().description.alone {
+    let open_resource = &found.what.open_resource;
+    let reserved = if open_resource.resource().description.alone {
         duplicate(call, args.allocation, OPENDXG_WHOLE)?
     } else {
         let parent = found
             .device
             .map(|device| table.parent(device))
             .transpose()?;
-        let container = Bundle::new(
-            bundle.another_strong()?,
-            bundle.access,
+        let container = OpenResource::new(
+            open_resource.another_strong()?,
+            open_resource.access,
             Origin::Duplicated,
             true,
             &call.process.space,

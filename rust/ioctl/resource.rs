@@ -19,11 +19,11 @@ use crate::{
     dxgk::{
         handle::{
             open_resource::{
-                Added,
-                Bundle,
+                OpenResource,
                 Origin, //
+                PendingAllocations,
             },
-            open_sync_object::Opening, //
+            open_sync_object::OpenSyncObject, //
             Item,
             Parent,
         },
@@ -274,15 +274,20 @@ fn open<'a>(
 ) -> Outcome<(Handles<'a>, Contents)> {
     let exact = origin != Origin::OpenedByGlobal;
     let contents = request.check(&found.resource, exact)?;
-    let bundle = Bundle::new(found.strong, access, origin, true, &call.process.space)?;
+    let open_resource = OpenResource::new(found.strong, access, origin, true, &call.process.space)?;
     // Room for the guards too.
     let mut handles = Handles::new(call, contents.allocations.len() + 3)?;
 
-    handles.reserve(Item::Resource(bundle.clone()), Some(parent))?;
+    handles.reserve(Item::Resource(open_resource.clone()), Some(parent))?;
 
-    let numbers = allocation::reserve(&mut handles, Some(parent), &bundle, &contents.allocations)?;
+    let numbers = allocation::reserve(
+        &mut handles,
+        Some(parent),
+        &open_resource,
+        &contents.allocations,
+    )?;
 
-    handles.added = Some(Added::to_new(bundle, numbers)?);
+    handles.added = Some(PendingAllocations::to_new(open_resource, numbers)?);
     Ok((handles, contents))
 }
 
@@ -413,14 +418,14 @@ fn open_guards(
         return Err(Status::ACCESS_DENIED.into());
     }
 
-    let opening = |strong: &Strong, access| -> Outcome<Opening> {
+    let open = |strong: &Strong, access| -> Outcome<OpenSyncObject> {
         let strong = strong.another().ok_or(Status::INVALID_HANDLE)?;
         let rights = access::rights(access);
 
-        Ok(Opening::new(strong, rights, access, &call.process.space)?.0)
+        Ok(OpenSyncObject::new(strong, rights, access, &call.process.space)?.0)
     };
-    let mutex_opening = opening(mutex, access)?;
-    let sync_opening = opening(sync, access::set::sync_access(access))?;
+    let mutex_opening = open(mutex, access)?;
+    let sync_opening = open(sync, access::set::sync_access(access))?;
 
     Ok(Guards {
         mutex: handles.reserve(Item::KeyedMutex(mutex_opening), Some(parent))?,
@@ -485,10 +490,13 @@ pub(super) fn runtime_data(call: Call<'_>, args: &D3DKMT_GETRUNTIMEDATA) -> Outc
 
 /// nr 0xc8: whether a process may open a resource by its global handle (RES-103).
 pub(super) fn check_access(call: Call<'_>, args: &D3DKMT_CHECKSHAREDRESOURCEACCESS) -> Outcome {
-    let bundle = call.process.handles.resource(args.hResource)?.what;
+    let open_resource = call.process.handles.resource(args.hResource)?.what;
     let group = Group::by_number(args.ClientPid).ok_or(Status::INVALID_PARAMETER)?;
 
-    invalid_if(!bundle.resource().description.shared || !may_group_open(bundle.resource(), &group))
+    invalid_if(
+        !open_resource.resource().description.shared
+            || !may_group_open(open_resource.resource(), &group),
+    )
 }
 
 /// nr 0xc9: admits a process, named by a pidfd, to a resource of restricted access. Only the process

@@ -11,7 +11,7 @@ use crate::{
     dxgk::{
         adapter::Adapter,
         handle::{
-            open_sync_object::Opening, //
+            open_sync_object::OpenSyncObject, //
             Item,
             Parent,
             Reserved,
@@ -89,11 +89,12 @@ pub(super) fn create<'a>(
         Sharing::Private | Sharing::Nt => None,
     };
     let rights = Rights::from_flags(info.Flags);
-    let (opening, shared_addr) = Opening::new(strong, rights, access::ALL, &call.process.space)?;
+    let (open, shared_addr) =
+        OpenSyncObject::new(strong, rights, access::ALL, &call.process.space)?;
     let reserved = call
         .process
         .handles
-        .reserve(Item::Sync(opening), Some(&parent))?;
+        .reserve(Item::Sync(open), Some(&parent))?;
 
     if info.Type == types::MONITORED_FENCE {
         if sharing == Sharing::Nt {
@@ -219,8 +220,8 @@ fn open<'a>(
 ) -> Outcome<(Reserved<'a>, usize)> {
     strong.object().header().check_adapter()?;
 
-    let (opening, addr) = Opening::new(strong, rights, access, &call.process.space)?;
-    let reserved = call.process.handles.reserve(Item::Sync(opening), parent)?;
+    let (open, addr) = OpenSyncObject::new(strong, rights, access, &call.process.space)?;
+    let reserved = call.process.handles.reserve(Item::Sync(open), parent)?;
 
     Ok((reserved, addr))
 }
@@ -241,8 +242,8 @@ pub(super) fn open_global<'a>(
     strong.object().header().check_adapter()?;
 
     let rights = Rights::from_flags(0);
-    let (opening, _) = Opening::new(strong, rights, access::ALL, &call.process.space)?;
-    let item = Item::Sync(opening.found_by_global());
+    let (open, _) = OpenSyncObject::new(strong, rights, access::ALL, &call.process.space)?;
+    let item = Item::Sync(open.found_by_global());
     let reserved = call.process.handles.reserve(item, None)?;
 
     args.hSyncObject = reserved.handle();
@@ -260,7 +261,7 @@ fn sync_handle(slot: u64) -> Outcome<Arc<NtHandle>> {
     }
 }
 
-/// nr 0xa2: an opening that belongs to no device.
+/// nr 0xa2: an open handle that belongs to no device.
 pub(super) fn open_nt<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_OPENSYNCOBJECTFROMNTHANDLE,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! Which flags a synchronisation object may be created and opened with (FEN-3, FEN-4, FEN-135,
-//! CPU-1, CPU-4), and what an opening may then do.
+//! CPU-1, CPU-4), and what an open handle may then do.
 
 /// Bits of `D3DDDI_SYNCHRONIZATIONOBJECT_FLAGS`.
 pub mod bits {
@@ -105,7 +105,7 @@ pub fn check_open(flags: u32) -> Result<(), Refused> {
     }
 }
 
-/// What an opening may do.
+/// What an open handle may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rights {
     /// Wait on the object.

@@ -5,10 +5,10 @@
 use super::{
     open_allocation::OpenAllocation,
     open_resource::{
-        Bundle,
+        OpenResource,
         Origin, //
     },
-    open_sync_object::Opening, //
+    open_sync_object::OpenSyncObject, //
 };
 use crate::dxgk::{
     adapter::Adapter,
@@ -39,11 +39,11 @@ pub(crate) enum Item {
     /// A context.
     Context(Arc<Context>),
     /// A synchronisation object.
-    Sync(Opening),
+    Sync(OpenSyncObject),
     /// A keyed mutex.
-    KeyedMutex(Opening),
+    KeyedMutex(OpenSyncObject),
     /// A resource.
-    Resource(Arc<Bundle>),
+    Resource(Arc<OpenResource>),
     /// An allocation, in a resource or by itself.
     Allocation(Arc<OpenAllocation>),
 }
@@ -116,17 +116,19 @@ impl Entry {
     /// The shareable object, with a reference of its own.
     pub(super) fn shareable(&self) -> Option<Shareable> {
         let (object, access, shareable) = match &self.item {
-            Item::Sync(opening) | Item::KeyedMutex(opening) => (
-                opening.object(),
-                opening.access(),
-                opening.shareable_access(),
+            Item::Sync(open) | Item::KeyedMutex(open) => {
+                (open.object(), open.access(), open.shareable_access())
+            }
+            Item::Resource(open_resource) => (
+                open_resource.object(),
+                open_resource.access,
+                (open_resource.origin != Origin::OpenedByGlobal).then_some(open_resource.access),
             ),
-            Item::Resource(bundle) => (
-                bundle.object(),
-                bundle.access,
-                (bundle.origin != Origin::OpenedByGlobal).then_some(bundle.access),
+            Item::Allocation(opened) => (
+                opened.open_resource.object(),
+                opened.open_resource.access,
+                None,
             ),
-            Item::Allocation(opened) => (opened.bundle.object(), opened.bundle.access, None),
             _ => return None,
         };
 
@@ -150,7 +152,7 @@ impl Drop for Entry {
     fn drop(&mut self) {
         match &self.item {
             Item::Allocation(opened) => opened.leave(),
-            Item::Resource(bundle) => bundle.leave(),
+            Item::Resource(open_resource) => open_resource.leave(),
             _ => {}
         }
     }

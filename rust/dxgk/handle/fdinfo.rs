@@ -96,15 +96,15 @@ impl Line {
             Item::Adapter(adapter) => Self::Other(Kind::Adapter, adapter.caps.index.into()),
             Item::Device(device) => Self::Other(Kind::Device, device.id()),
             Item::Context(context) => Self::Other(Kind::Context, context.id()),
-            Item::Sync(opening) | Item::KeyedMutex(opening) => Self::Object {
-                kind: opening.object().header().kind(),
-                object: opening.object().clone(),
-                access: opening.access(),
+            Item::Sync(open) | Item::KeyedMutex(open) => Self::Object {
+                kind: open.object().header().kind(),
+                object: open.object().clone(),
+                access: open.access(),
             },
-            Item::Resource(bundle) => Self::Object {
+            Item::Resource(open_resource) => Self::Object {
                 kind: Kind::Resource,
-                object: bundle.object().clone(),
-                access: bundle.access,
+                object: open_resource.object().clone(),
+                access: open_resource.access,
             },
             Item::Allocation(opened) => Self::Allocation(opened.clone()),
         }
@@ -130,9 +130,15 @@ impl Line {
                 infos.print(m, header);
             }
             Self::Allocation(opened) => {
-                let bundle = &opened.bundle;
+                let open_resource = &opened.open_resource;
 
-                Self::print_object(m, handle, Kind::Allocation, bundle.object(), bundle.access);
+                Self::print_object(
+                    m,
+                    handle,
+                    Kind::Allocation,
+                    open_resource.object(),
+                    open_resource.access,
+                );
                 opened.allocation.show(m);
                 seq_print!(m, "\n");
             }

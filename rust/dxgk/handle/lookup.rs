@@ -10,10 +10,10 @@ use super::{
         Shareable, //
     },
     open_allocation::OpenAllocation,
-    open_resource::Bundle,
+    open_resource::OpenResource,
     open_sync_object::{
-        Opened,
-        Opening, //
+        OpenSyncObject, //
+        SyncLookup,
     }, //
     HandleTable,
     State,
@@ -22,7 +22,7 @@ use crate::dxgk::{
     adapter::Adapter,
     device::Device,
     keyed_mutex::{
-        open::MutexOpening, //
+        open::OpenKeyedMutex, //
         KeyedMutex,
     },
     object::Strong,
@@ -80,22 +80,25 @@ impl HandleTable {
     }
 
     /// The synchronisation object behind a handle.
-    pub(crate) fn sync_object(&self, local: u32) -> Outcome<Opened> {
+    pub(crate) fn sync_object(&self, local: u32) -> Outcome<SyncLookup> {
         self.lookup().sync_object(local)
     }
 
     /// The keyed mutex behind a handle, and what its owner remembers of the handle.
-    pub(crate) fn keyed_mutex(&self, local: u32) -> Outcome<(Arc<KeyedMutex>, Arc<MutexOpening>)> {
+    pub(crate) fn keyed_mutex(
+        &self,
+        local: u32,
+    ) -> Outcome<(Arc<KeyedMutex>, Arc<OpenKeyedMutex>)> {
         self.lookup().find(local, |entry| match &entry.item {
-            Item::KeyedMutex(opening) => opening.keyed_mutex(),
+            Item::KeyedMutex(open) => open.keyed_mutex(),
             _ => None,
         })
     }
 
-    /// The bundle behind the handle of a resource.
-    pub(crate) fn resource(&self, local: u32) -> Outcome<Found<Arc<Bundle>>> {
+    /// The open resource behind the handle of a resource.
+    pub(crate) fn resource(&self, local: u32) -> Outcome<Found<Arc<OpenResource>>> {
         self.lookup().find(local, |entry| match &entry.item {
-            Item::Resource(bundle) => Some(entry.found(bundle.clone())),
+            Item::Resource(open_resource) => Some(entry.found(open_resource.clone())),
             _ => None,
         })
     }
@@ -113,7 +116,7 @@ impl HandleTable {
         self.lookup().find(local, Entry::shareable)
     }
 
-    /// The rights of the opening behind a handle, for another opening of the same object.
+    /// The rights of the open handle behind a handle, for another open handle of the same object.
     ///
     /// Context: a system call of the process, no locks held.
     pub(crate) fn duplicate_opening(
@@ -121,13 +124,13 @@ impl HandleTable {
         local: u32,
         strong: Strong,
         space: &Arc<AddressSpace>,
-    ) -> Outcome<Opening> {
+    ) -> Outcome<OpenSyncObject> {
         let like = self.lookup().find(local, |entry| match &entry.item {
-            Item::Sync(opening) | Item::KeyedMutex(opening) => Some(opening.terms()),
+            Item::Sync(open) | Item::KeyedMutex(open) => Some(open.grant()),
             _ => None,
         })?;
 
-        Ok(Opening::on_terms(strong, like, space)?)
+        Ok(OpenSyncObject::granted(strong, like, space)?)
     }
 }
 
@@ -152,9 +155,9 @@ impl Lookup<'_> {
     }
 
     /// The synchronisation object behind a handle.
-    pub(crate) fn sync_object(&self, local: u32) -> Outcome<Opened> {
+    pub(crate) fn sync_object(&self, local: u32) -> Outcome<SyncLookup> {
         self.find(local, |entry| match &entry.item {
-            Item::Sync(opening) => Some(opening.opened(entry.device())),
+            Item::Sync(open) => Some(open.opened(entry.device())),
             _ => None,
         })
     }

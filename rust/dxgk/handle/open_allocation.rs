@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What the handle of an allocation stands for: the allocation as one bundle has it, and where the
+//! What the handle of an allocation stands for: the allocation as one open resource has it, and where the
 //! process has it mapped.
 
 use super::open_resource::{
-    Bundle,
+    OpenResource,
     Origin, //
 };
 use crate::dxgk::{
@@ -27,21 +27,24 @@ pub(crate) struct OpenAllocation {
     pub(crate) allocation: Arc<Allocation>,
     /// What keeps the allocation alive. Dropped last, so that the container's cleanup frees its
     /// allocations in order, this one too (RES-81).
-    pub(crate) bundle: Arc<Bundle>,
+    pub(crate) open_resource: Arc<OpenResource>,
 }
 
 impl OpenAllocation {
-    /// Opens `allocation`, which belongs to the container of `bundle`.
+    /// Opens `allocation`, which belongs to the container of `open resource`.
     ///
     /// Context: may sleep, no locks held.
-    pub(crate) fn new(bundle: &Arc<Bundle>, allocation: &Arc<Allocation>) -> Outcome<Arc<Self>> {
-        let write = bundle.may_write() && !allocation.description.read_only;
+    pub(crate) fn new(
+        open_resource: &Arc<OpenResource>,
+        allocation: &Arc<Allocation>,
+    ) -> Outcome<Arc<Self>> {
+        let write = open_resource.may_write() && !allocation.description.read_only;
         let window = Window::new(allocation.storage()?, write)?;
 
         allocation.open()?;
 
         let opened = Self {
-            bundle: bundle.clone(),
+            open_resource: open_resource.clone(),
             allocation: allocation.clone(),
             window,
         };
@@ -66,14 +69,14 @@ impl OpenAllocation {
     }
 
     /// The handle is gone, although a call in progress may use this a little longer: takes the bytes out
-    /// of every process that has them mapped through it (RES-89), and ends the bundle if it was the
+    /// of every process that has them mapped through it (RES-89), and ends the open resource if it was the
     /// handle of that too (RES-76).
     ///
     /// Context: may sleep, no locks held.
     pub(in crate::dxgk) fn leave(&self) {
         self.window.revoke();
-        if !self.bundle.has_resource_handle {
-            self.bundle.leave();
+        if !self.open_resource.has_resource_handle {
+            self.open_resource.leave();
         }
     }
 
@@ -83,7 +86,8 @@ impl OpenAllocation {
     /// Context: may sleep, no locks held.
     pub(in crate::dxgk) fn give_up(&self) -> bool {
         self.window.revoke();
-        self.bundle.origin != Origin::Duplicated && self.bundle.resource().give_up(&self.allocation)
+        self.open_resource.origin != Origin::Duplicated
+            && self.open_resource.resource().give_up(&self.allocation)
     }
 }
 

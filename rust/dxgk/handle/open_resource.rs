@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A bundle: one open of a resource in one process, that is the handle of the resource together with
+//! An open resource: one open of a resource in one process, that is the handle of the resource together with
 //! those of its allocations, or one handle that was made by duplication (RES-78). It is one strong
 //! reference, however many handles it has.
 
@@ -37,7 +37,7 @@ use kernel::{
     types::ScopeGuard, //
 };
 
-/// Where a bundle comes from.
+/// Where an open resource comes from.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Origin {
     /// Creation, or an open: it has the handles of all allocations.
@@ -50,7 +50,7 @@ pub(crate) enum Origin {
 
 /// See the module.
 #[pin_data(PinnedDrop)]
-pub(crate) struct Bundle {
+pub(crate) struct OpenResource {
     strong: Strong,
     resource: Arc<Resource>,
     space: Arc<AddressSpace>,
@@ -60,9 +60,9 @@ pub(crate) struct Bundle {
     pub(crate) origin: Origin,
     /// Whether it has the handle of the container; handles of allocations then are part of it.
     pub(crate) has_resource_handle: bool,
-    /// Whether it is still one of the process's bundles: 1, or 0 once its handles are gone.
+    /// Whether it is still one of the process's open resources: 1, or 0 once its handles are gone.
     counted: Atomic<u32>,
-    /// The handles of its allocations, if it has the handle of the container; none once the bundle is
+    /// The handles of its allocations, if it has the handle of the container; none once the open resource is
     /// being destroyed. LOCK: the handle table is not touched under it.
     #[pin]
     handles: Mutex<Option<List>>,
@@ -75,8 +75,8 @@ struct List {
     expected: usize,
 }
 
-impl Bundle {
-    /// A bundle of the resource that `strong` refers to, without handles.
+impl OpenResource {
+    /// An open resource of the resource that `strong` refers to, without handles.
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn new(
@@ -93,11 +93,11 @@ impl Bundle {
 
         resource.header.openers.enter(space)?;
 
-        // If the bundle is not made, its drop does not run.
+        // If the open resource is not made, its drop does not run.
         let undo = ScopeGuard::new_with_data(resource.clone(), |resource| {
             resource.header.openers.leave(space);
         });
-        let bundle = Arc::pin_init(
+        let open_resource = Arc::pin_init(
             pin_init!(Self {
                 strong,
                 resource,
@@ -111,14 +111,14 @@ impl Bundle {
                         numbers: KVVec::new(),
                         expected: 0,
                     }),
-                    "Bundle::handles"
+                    "OpenResource::handles"
                 ),
             }),
             GFP_KERNEL_ACCOUNT,
         )?;
 
         drop(undo.dismiss());
-        Ok(bundle)
+        Ok(open_resource)
     }
 
     /// The container, as an object.
@@ -179,7 +179,7 @@ impl Bundle {
         }
     }
 
-    /// Its last handle is gone: the process has one bundle less, although a call in progress may use
+    /// Its last handle is gone: the process has one open resource less, although a call in progress may use
     /// it a little longer (RES-76).
     ///
     /// Context: may sleep, no locks held.
@@ -189,31 +189,31 @@ impl Bundle {
         }
     }
 
-    /// Takes the handles, because the bundle is destroyed; none if that has begun already.
+    /// Takes the handles, because the open resource is destroyed; none if that has begun already.
     pub(crate) fn take_handles(&self) -> Option<KVVec<u32>> {
         self.handles.lock().take().map(|list| list.numbers)
     }
 }
 
-/// What a bundle is about to get: handles, and allocations of its resource. There is room for them,
+/// What an open resource is about to get: handles, and allocations of its resource. There is room for them,
 /// and nobody finds them there before (RES-3). Dropping it leaves nothing behind.
-pub(crate) struct Added {
-    bundle: Arc<Bundle>,
+pub(crate) struct PendingAllocations {
+    open_resource: Arc<OpenResource>,
     handles: KVVec<u32>,
     allocations: KVVec<Arc<Allocation>>,
-    /// Whether others have the bundle already.
+    /// Whether others have the open resource already.
     known: bool,
     done: bool,
 }
 
-impl Added {
-    /// Makes room for the handles of the allocations that the resource of a new bundle has.
+impl PendingAllocations {
+    /// Makes room for the handles of the allocations that the resource of a new open resource has.
     ///
     /// Context: may sleep, no locks held.
-    pub(crate) fn to_new(bundle: Arc<Bundle>, handles: KVVec<u32>) -> Outcome<Self> {
-        bundle.make_room(handles.len())?;
+    pub(crate) fn to_new(open_resource: Arc<OpenResource>, handles: KVVec<u32>) -> Outcome<Self> {
+        open_resource.make_room(handles.len())?;
         Ok(Self {
-            bundle,
+            open_resource,
             handles,
             allocations: KVVec::new(),
             known: false,
@@ -221,18 +221,21 @@ impl Added {
         })
     }
 
-    /// Makes room for these allocations in the resource of `bundle`, and for their handles in the
-    /// bundle.
+    /// Makes room for these allocations in the resource of `open resource`, and for their handles in the
+    /// open resource.
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn to_known(
-        bundle: Arc<Bundle>,
+        open_resource: Arc<OpenResource>,
         handles: KVVec<u32>,
         allocations: KVVec<Arc<Allocation>>,
     ) -> Outcome<Self> {
-        let mut added = Self::to_new(bundle, handles)?;
+        let mut added = Self::to_new(open_resource, handles)?;
 
-        added.bundle.resource().make_room(allocations.len())?;
+        added
+            .open_resource
+            .resource()
+            .make_room(allocations.len())?;
         added.allocations = allocations;
         added.known = true;
         Ok(added)
@@ -242,29 +245,33 @@ impl Added {
     pub(crate) fn add(&mut self) {
         let (handles, allocations) = (&self.handles, &self.allocations);
 
-        self.bundle.resource().add(allocations, allocations.len());
-        self.bundle.add(handles, handles.len());
+        self.open_resource
+            .resource()
+            .add(allocations, allocations.len());
+        self.open_resource.add(handles, handles.len());
         self.done = true;
     }
 
-    /// Whether the bundle is being destroyed, or was. A new one is not before its own handle is
+    /// Whether the open resource is being destroyed, or was. A new one is not before its own handle is
     /// published, which is the last one.
     pub(crate) fn is_too_late(&self) -> bool {
-        self.known && self.bundle.handles.lock().is_none()
+        self.known && self.open_resource.handles.lock().is_none()
     }
 }
 
-impl Drop for Added {
+impl Drop for PendingAllocations {
     fn drop(&mut self) {
         if !self.done {
-            self.bundle.resource().add(&[], self.allocations.len());
-            self.bundle.add(&[], self.handles.len());
+            self.open_resource
+                .resource()
+                .add(&[], self.allocations.len());
+            self.open_resource.add(&[], self.handles.len());
         }
     }
 }
 
 #[pinned_drop]
-impl PinnedDrop for Bundle {
+impl PinnedDrop for OpenResource {
     /// Context: may sleep, no locks held.
     fn drop(self: Pin<&mut Self>) {
         self.leave();

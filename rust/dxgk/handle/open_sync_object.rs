@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! One local handle's hold on a synchronisation object or keyed mutex: a strong reference, the rights
-//! of this opening, and for a shared fence its part in the mapping of the value.
+//! of this open handle, and for a shared fence its part in the mapping of the value.
 
 use crate::dxgk::{
     keyed_mutex::{
-        open::MutexOpening, //
+        open::OpenKeyedMutex, //
         KeyedMutex,
     },
     object::{
@@ -21,7 +21,7 @@ use kernel::{
 };
 
 /// See the module.
-pub(crate) struct Opening {
+pub(crate) struct OpenSyncObject {
     strong: Strong,
     rights: Rights,
     /// Access that handles shared from this one may have.
@@ -32,20 +32,20 @@ pub(crate) struct Opening {
     is_mapped: bool,
     /// The process.
     space: Arc<AddressSpace>,
-    /// For a keyed mutex, what its owner remembers of this opening.
-    mutex: Option<Arc<MutexOpening>>,
+    /// For a keyed mutex, what its owner remembers of this open handle.
+    mutex: Option<Arc<OpenKeyedMutex>>,
 }
 
-/// What an opening may do and give away.
+/// What an open handle may do and give away.
 #[derive(Clone, Copy)]
-pub(crate) struct Terms {
+pub(crate) struct Grant {
     rights: Rights,
     access: u32,
     by_global: bool,
 }
 
 /// What a call gets when it looks a handle up.
-pub(crate) struct Opened {
+pub(crate) struct SyncLookup {
     /// The object.
     pub(crate) object: Object,
     /// What this handle may do with it.
@@ -55,7 +55,7 @@ pub(crate) struct Opened {
     pub(crate) device: Option<u32>,
 }
 
-impl Opening {
+impl OpenSyncObject {
     /// Opens the object behind `strong` in the process of `space`. `access` bounds what
     /// can be shared from here (RES-104). Also returns where the value is mapped, or 0 if it has no
     /// page of its own.
@@ -69,7 +69,7 @@ impl Opening {
     ) -> Result<(Self, usize)> {
         strong.object().header().openers.enter(space)?;
 
-        let mut opening = Self {
+        let mut open = Self {
             strong,
             rights,
             access,
@@ -80,55 +80,51 @@ impl Opening {
         };
         let mut addr = 0;
 
-        match opening.strong.object() {
+        match open.strong.object() {
             Object::Fence(fence) => {
                 if let Some(page) = fence.cell.own_page() {
                     addr = space.map_shared(fence.header.id(), page)?;
-                    opening.is_mapped = true;
+                    open.is_mapped = true;
                 } else {
-                    opening.is_mapped = fence.cell.open_in(space);
+                    open.is_mapped = fence.cell.open_in(space);
                 }
             }
             Object::KeyedMutex(_) => {
-                opening.mutex = Some(MutexOpening::new(space.identity.key(), access)?);
+                open.mutex = Some(OpenKeyedMutex::new(space.identity.key(), access)?);
             }
             Object::Legacy(_) | Object::Resource(_) => {}
         }
-        Ok((opening, addr))
+        Ok((open, addr))
     }
 
-    /// Marks an opening that was found by a global handle.
+    /// Marks an open handle that was found by a global handle.
     pub(crate) fn found_by_global(mut self) -> Self {
         self.by_global = true;
         self
     }
 
-    /// What this opening may do and give away.
-    pub(crate) fn terms(&self) -> Terms {
-        Terms {
+    /// What this open handle may do and give away.
+    pub(crate) fn grant(&self) -> Grant {
+        Grant {
             rights: self.rights,
             access: self.access,
             by_global: self.by_global,
         }
     }
 
-    /// Another opening on the same terms.
+    /// Another open handle on the same grant.
     ///
-    /// Context: as [`Opening::new`].
-    pub(crate) fn on_terms(
-        strong: Strong,
-        terms: Terms,
-        space: &Arc<AddressSpace>,
-    ) -> Result<Self> {
-        let (mut opening, _) = Self::new(strong, terms.rights, terms.access, space)?;
+    /// Context: as [`OpenSyncObject::new`].
+    pub(crate) fn granted(strong: Strong, grant: Grant, space: &Arc<AddressSpace>) -> Result<Self> {
+        let (mut open, _) = Self::new(strong, grant.rights, grant.access, space)?;
 
-        opening.by_global = terms.by_global;
-        Ok(opening)
+        open.by_global = grant.by_global;
+        Ok(open)
     }
 
     /// For looking up.
-    pub(crate) fn opened(&self, device: Option<u32>) -> Opened {
-        Opened {
+    pub(crate) fn opened(&self, device: Option<u32>) -> SyncLookup {
+        SyncLookup {
             object: self.strong.object().clone(),
             rights: self.rights,
             device,
@@ -140,10 +136,10 @@ impl Opening {
         self.strong.object()
     }
 
-    /// The keyed mutex, and what its owner remembers of this opening.
-    pub(crate) fn keyed_mutex(&self) -> Option<(Arc<KeyedMutex>, Arc<MutexOpening>)> {
+    /// The keyed mutex, and what its owner remembers of this open handle.
+    pub(crate) fn keyed_mutex(&self) -> Option<(Arc<KeyedMutex>, Arc<OpenKeyedMutex>)> {
         match (self.strong.object(), &self.mutex) {
-            (Object::KeyedMutex(mutex), Some(opening)) => Some((mutex.clone(), opening.clone())),
+            (Object::KeyedMutex(mutex), Some(open)) => Some((mutex.clone(), open.clone())),
             _ => None,
         }
     }
@@ -153,13 +149,13 @@ impl Opening {
         (!self.by_global).then_some(self.access)
     }
 
-    /// The access of this opening.
+    /// The access of this open handle.
     pub(crate) fn access(&self) -> u32 {
         self.access
     }
 }
 
-impl Drop for Opening {
+impl Drop for OpenSyncObject {
     /// Context: may sleep, no locks held.
     fn drop(&mut self) {
         let header = self.strong.object().header();
@@ -171,8 +167,8 @@ impl Drop for Opening {
                 None => fence.cell.close(),
             }
         }
-        if let (Object::KeyedMutex(mutex), Some(opening)) = (self.strong.object(), &self.mutex) {
-            mutex.close(opening);
+        if let (Object::KeyedMutex(mutex), Some(open)) = (self.strong.object(), &self.mutex) {
+            mutex.close(open);
         }
     }
 }

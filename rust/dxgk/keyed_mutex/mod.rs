@@ -14,7 +14,7 @@ pub(crate) mod open;
 pub(crate) mod owners;
 
 use self::{
-    open::MutexOpening,
+    open::OpenKeyedMutex,
     owners::{
         MutexOwners,
         Place,
@@ -92,13 +92,13 @@ use kernel::{
 #[derive(Clone)]
 pub(crate) struct Owner {
     thread: Thread,
-    opening: Arc<MutexOpening>,
+    open: Arc<OpenKeyedMutex>,
 }
 
 impl Owner {
-    /// Whether it is the calling thread, in the process of `opening`.
-    fn is_caller_beside(&self, opening: &MutexOpening) -> bool {
-        self.thread.is_caller() && self.opening.is_beside(opening)
+    /// Whether it is the calling thread, in the process of `open`.
+    fn is_caller_beside(&self, open: &OpenKeyedMutex) -> bool {
+        self.thread.is_caller() && self.open.is_beside(open)
     }
 }
 
@@ -203,7 +203,7 @@ impl KeyedMutex {
         &self.header.tables.mutex_owners
     }
 
-    /// Acquires the mutex for the calling thread, through the handle of `opening`, when it is free at
+    /// Acquires the mutex for the calling thread, through the handle of `open`, when it is free at
     /// `key` (RES-95, RES-96).
     ///
     /// TIMEOUT or ABANDONED; INVALID_PARAMETER if the handle is gone; [`Stop::Interrupted`] on a
@@ -211,13 +211,13 @@ impl KeyedMutex {
     /// it takes no memory.
     pub(crate) fn acquire(
         self: &Arc<Self>,
-        opening: &Arc<MutexOpening>,
+        open: &Arc<OpenKeyedMutex>,
         key: u64,
         deadline: Deadline,
     ) -> Outcome<Acquired> {
         let owner = Owner {
             thread: Thread::of_caller()?,
-            opening: opening.clone(),
+            open: open.clone(),
         };
         // Before it is owned, so that no end of the thread is missed.
         let watch = self.owners().watch()?;
@@ -238,7 +238,7 @@ impl KeyedMutex {
         key: u64,
         owner: Owner,
     ) -> Outcome<Attempt<Owner>> {
-        if owner.opening.is_closed() {
+        if owner.open.is_closed() {
             return Err(Status::INVALID_PARAMETER.into());
         }
 
@@ -344,7 +344,7 @@ impl KeyedMutex {
         if sleep::is_killed() {
             return Err(Stop::Interrupted);
         }
-        if sleeper.owner.opening.is_closed() {
+        if sleeper.owner.open.is_closed() {
             // The handle was destroyed during the wait. If that was after the hand-over it has
             // abandoned the mutex.
             return Err(Status::ABANDONED.into());
@@ -352,15 +352,15 @@ impl KeyedMutex {
         Ok(acquired)
     }
 
-    /// Whether the calling thread owns the mutex, through any handle of the process of `opening`
+    /// Whether the calling thread owns the mutex, through any handle of the process of `open`
     /// (RES-100).
-    pub(crate) fn is_owned_by_caller(&self, opening: &MutexOpening) -> bool {
+    pub(crate) fn is_owned_by_caller(&self, open: &OpenKeyedMutex) -> bool {
         let state = self.state.lock();
 
         state
             .rules
             .owner()
-            .is_some_and(|owner| owner.is_caller_beside(opening))
+            .is_some_and(|owner| owner.is_caller_beside(open))
     }
 
     /// Releases the mutex with a new key and fence value (RES-97); INVALID_PARAMETER if the calling
@@ -369,14 +369,14 @@ impl KeyedMutex {
     /// Context: no locks held. Takes no memory.
     pub(crate) fn release(
         self: &Arc<Self>,
-        opening: &MutexOpening,
+        open: &OpenKeyedMutex,
         key: u64,
         fence: u64,
     ) -> Outcome {
         let mut state = self.state.lock();
         let released = state
             .rules
-            .release(|owner| owner.is_caller_beside(opening), key, fence)
+            .release(|owner| owner.is_caller_beside(open), key, fence)
             .map_err(|NotOwner| Status::INVALID_PARAMETER)?;
 
         trace::signal(self.header.id(), key);
@@ -409,14 +409,14 @@ impl KeyedMutex {
         }
     }
 
-    /// The handle of `opening` is destroyed: it acquires nothing more, and if the mutex was acquired
+    /// The handle of `open` is destroyed: it acquires nothing more, and if the mutex was acquired
     /// through it, it is abandoned (RES-99).
     ///
     /// Context: no locks held.
-    pub(super) fn close(&self, opening: &Arc<MutexOpening>) {
+    pub(super) fn close(&self, open: &Arc<OpenKeyedMutex>) {
         self.abandon_if(|owner| {
-            opening.close();
-            owner.is_some_and(|owner| Arc::ptr_eq(&owner.opening, opening))
+            open.close();
+            owner.is_some_and(|owner| Arc::ptr_eq(&owner.open, open))
         });
     }
 

@@ -18,9 +18,9 @@ use kernel::{
 };
 
 /// One local handle of a keyed mutex.
-pub(crate) struct MutexOpening {
+pub(crate) struct OpenKeyedMutex {
     /// The process, by the key of its identity. A process empties its handle table before it goes,
-    /// so that equal keys are the same process for as long as the opening is not closed.
+    /// so that equal keys are the same process for as long as the open handle is not closed.
     process: (usize, usize),
     /// Whether it may replace the data of the mutex (RES-64).
     pub(crate) may_write: bool,
@@ -28,8 +28,8 @@ pub(crate) struct MutexOpening {
     closed: Atomic<u32>,
 }
 
-impl MutexOpening {
-    /// An opening in this process, with this access.
+impl OpenKeyedMutex {
+    /// An open handle in this process, with this access.
     pub(crate) fn new(process: (usize, usize), access: u32) -> Result<Arc<Self>> {
         Ok(Arc::new(
             Self {

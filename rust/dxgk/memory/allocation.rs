@@ -66,7 +66,7 @@ pub(crate) struct Allocation {
     /// How late it would be evicted (MEM-9).
     pub(crate) priority: Atomic<u32>,
     /// How many handles there are, or [`GIVEN_UP`].
-    openings: Atomic<u32>,
+    opens: Atomic<u32>,
     /// The bytes; none after the end. LOCK: `Slots::live` is taken inside.
     #[pin]
     storage: Mutex<Option<Arc<Storage>>>,
@@ -86,7 +86,7 @@ impl Allocation {
                 _claim: claim,
                 description,
                 priority: Atomic::new(priority.unwrap_or(PRIORITY_NORMAL)),
-                openings: Atomic::new(0),
+                opens: Atomic::new(0),
                 storage <- new_mutex!(Some(storage), "Allocation::storage"),
             }),
             GFP_KERNEL_ACCOUNT,
@@ -102,11 +102,11 @@ impl Allocation {
 
     /// One more handle; INVALID_PARAMETER if the allocation was given up.
     pub(crate) fn open(&self) -> Outcome {
-        let mut count = self.openings.load(Relaxed);
+        let mut count = self.opens.load(Relaxed);
 
         while count != GIVEN_UP {
             // OVERFLOW: bounded by the handles of all processes.
-            match self.openings.cmpxchg(count, count + 1, Full) {
+            match self.opens.cmpxchg(count, count + 1, Full) {
                 Ok(_) => return Ok(()),
                 Err(now) => count = now,
             }
@@ -116,10 +116,10 @@ impl Allocation {
 
     /// One handle less.
     pub(crate) fn close(&self) {
-        let mut count = self.openings.load(Relaxed);
+        let mut count = self.opens.load(Relaxed);
 
         while count != GIVEN_UP {
-            match self.openings.cmpxchg(count, count - 1, Full) {
+            match self.opens.cmpxchg(count, count - 1, Full) {
                 Ok(_) => return,
                 Err(now) => count = now,
             }
@@ -134,12 +134,12 @@ impl Allocation {
             .as_ref()
             .is_some_and(|storage| storage.exports().is_exported());
 
-        !exported && self.openings.cmpxchg(1, GIVEN_UP, Full).is_ok()
+        !exported && self.opens.cmpxchg(1, GIVEN_UP, Full).is_ok()
     }
 
     /// Whether it is no part of its resource any more.
     pub(in crate::dxgk) fn is_given_up(&self) -> bool {
-        self.openings.load(Relaxed) == GIVEN_UP
+        self.opens.load(Relaxed) == GIVEN_UP
     }
 
     /// A descriptor of the dma-buf of the allocation; `keep` makes the reference that it holds.

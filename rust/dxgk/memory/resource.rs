@@ -4,7 +4,7 @@
 //!
 //! A stand-alone allocation is the one allocation of a container of its own, which has no handle.
 //! Children know nothing of their container; whoever uses a child holds the container by its
-//! [`Bundle`](super::bundle::Bundle). So there are no cycles, and nothing is recursive.
+//! [`OpenResource`](super::open resource::OpenResource). So there are no cycles, and nothing is recursive.
 
 use super::allocation::Allocation;
 use crate::dxgk::{

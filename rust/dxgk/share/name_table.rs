@@ -129,7 +129,7 @@ impl<T: Named> NameTable<T> {
         open_if: Option<Wanted>,
     ) -> Outcome<Option<Opened<T>>> {
         loop {
-            // Opening takes no place, so that it comes before the charge.
+            // OpenSyncObject takes no place, so that it comes before the charge.
             if let Some(wanted) = open_if {
                 let opened = self.open_settled(name, rule.ty, wanted)?;
 
@@ -361,7 +361,7 @@ mod tests {
         assert!(scene.reserve(&a, &thing));
         scene.table.publish(&a, &thing);
 
-        // Opening what exists takes no place.
+        // OpenSyncObject what exists takes no place.
         let rest = scene.account.charge(Limit::Names, limit - 1)?;
         let wanted = Wanted::new(Type::Resource, 0);
         let opened = scene

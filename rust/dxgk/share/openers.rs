@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Which processes have an object open, and how often: by a local handle, or by a bundle of handles.
+//! Which processes have an object open, and how often: by a local handle, or by an open resource of handles.
 //!
 //! Most objects are open in the process that made them only. That one counts with all the others in
 //! one atomic number, and others are listed beside it, so that what one process has is the difference.
@@ -42,7 +42,7 @@ pub(crate) struct Openers {
     others: SpinLock<Others>,
 }
 
-/// What stands for a process as long as something is open in it, since each opening has a reference.
+/// What stands for a process as long as something is open in it, since each open handle has a reference.
 fn key(space: &Arc<AddressSpace>) -> usize {
     Arc::as_ptr(space).addr()
 }
@@ -63,7 +63,7 @@ impl Openers {
         })
     }
 
-    /// One more opening in the process of `space`, which the opening refers to until
+    /// One more open handle in the process of `space`, which the opening refers to until
     /// [`Openers::leave`].
     ///
     /// Context: may sleep, no locks held.
@@ -91,7 +91,7 @@ impl Openers {
         }
     }
 
-    /// Counts one more opening of another process, if it is listed or there is a node for it.
+    /// Counts one more open handle of another process, if it is listed or there is a node for it.
     fn count_other(&self, key: usize, node: Option<RBTreeNode<usize, u32>>) -> bool {
         let mut guard = self.others.lock();
         let others = &mut *guard;
@@ -113,7 +113,7 @@ impl Openers {
         true
     }
 
-    /// One opening less.
+    /// One open handle less.
     ///
     /// Context: no locks held.
     pub(in crate::dxgk) fn leave(&self, space: &Arc<AddressSpace>) {

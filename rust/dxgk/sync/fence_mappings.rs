@@ -25,10 +25,10 @@ use kernel::{
     }, //
 };
 
-/// The mapping of a shared fence, used by every opening in the process.
+/// The mapping of a shared fence, used by every open handle in the process.
 struct SharedMapping {
     mapped: Mapped,
-    openings: u32,
+    opens: u32,
 }
 
 /// The mappings of one process.
@@ -84,10 +84,7 @@ impl AddressSpace {
         }
 
         let mapped = self.map(page)?;
-        let fresh = SharedMapping {
-            mapped,
-            openings: 1,
-        };
+        let fresh = SharedMapping { mapped, opens: 1 };
         let node =
             RBTreeNode::new(id, fresh, GFP_KERNEL_ACCOUNT).inspect_err(|_| self.unmap(mapped))?;
         let mut shared = self.shared.lock();
@@ -96,7 +93,7 @@ impl AddressSpace {
         if let Some(other) = shared.get_mut(&id) {
             let addr = other.mapped.addr;
 
-            other.openings += 1;
+            other.opens += 1;
             drop(shared);
             self.unmap(mapped);
             return Ok(addr);
@@ -110,7 +107,7 @@ impl AddressSpace {
         let mapping = shared.get_mut(&id)?;
 
         // OVERFLOW: bounded by the handles of the process.
-        mapping.openings += 1;
+        mapping.opens += 1;
         Some(mapping.mapped.addr)
     }
 
@@ -120,8 +117,8 @@ impl AddressSpace {
     pub(crate) fn unmap_shared(&self, id: u64) {
         let mut shared = self.shared.lock();
         let last = match shared.get_mut(&id) {
-            Some(mapping) if mapping.openings > 1 => {
-                mapping.openings -= 1;
+            Some(mapping) if mapping.opens > 1 => {
+                mapping.opens -= 1;
                 None
             }
             Some(_) => shared.remove_node(&id),

@@ -77,7 +77,7 @@ unsafe impl Sync for Node {}
 
 impl Drop for Node {
     fn drop(&mut self) {
-        // SAFETY: Added when this was made, and removed once.
+        // SAFETY: PendingAllocations when this was made, and removed once.
         unsafe { ffi::dxg_node_remove(self.0.as_ptr()) }
     }
 }
