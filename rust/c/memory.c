@@ -246,7 +246,7 @@ void dxg_pins_uncharge(const struct dxg_payer *payer, unsigned long count)
 }
 
 /* With an inode of its own, so that its mappings can be found. */
-struct file *dxg_window_file(const char *name, const struct file_operations *fops,
+struct file *dxg_revocable_file(const char *name, const struct file_operations *fops,
 			     void *priv, int flags)
 {
 	return anon_inode_create_getfile(name, fops, priv, flags, NULL);

@@ -40,7 +40,7 @@ int dxg_pins_charge(struct dxg_payer *payer, unsigned long count);
 void dxg_pins_uncharge(const struct dxg_payer *payer, unsigned long count);
 
 /* Showing pages to processes. */
-struct file *dxg_window_file(const char *name, const struct file_operations *fops,
+struct file *dxg_revocable_file(const char *name, const struct file_operations *fops,
 			     void *priv, int flags);
 unsigned long dxg_map_file(struct file *file, unsigned long size, bool write);
 void dxg_unmap_file(struct file *file, unsigned long addr, unsigned long size);

@@ -10,12 +10,12 @@
 //!   ├─ Tables ── GlobalTable, NameTable, Accounts
 //!   └─ Process (one per thread group and address space)
 //!        ├─ HandleTable ── Entry ── Adapter | Device | Context | OpenSyncObject | OpenResource | OpenAllocation
-//!        ├─ AddressSpace, CellPool       what is mapped there
+//!        ├─ AddressSpace, FenceStoragePool       what is mapped there
 //!        └─ PendingWaits ── Waiter       waits that no thread sleeps in
 //! OpenSyncObject, OpenResource, Share, dma-buf ── Strong ── Object
 //! NtHandle ── Share                      one for each open file description
 //! Object: MonitoredFence | LegacySync | KeyedMutex | Resource ── Allocation ── Storage
-//! OpenAllocation ── Window               where a process has an allocation mapped
+//! OpenAllocation ── CpuMapping               where a process has an allocation mapped
 //! WeakFile, Watch ── Link ··> Object     until its end
 //! ```
 //!

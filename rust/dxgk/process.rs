@@ -21,7 +21,7 @@ use super::{
     },
     sync::{
         fence_mappings::AddressSpace,
-        fence_storage::CellPool,
+        fence_storage::FenceStoragePool,
         pending_waits::PendingWaits, //
     }, //
 };
@@ -69,7 +69,7 @@ pub(crate) struct Process {
     /// Its mappings, and who it is.
     pub(crate) space: Arc<AddressSpace>,
     /// Values of fences that are not shareable.
-    pub(crate) cells: Arc<CellPool>,
+    pub(crate) fence_storage: Arc<FenceStoragePool>,
     /// What the user has who opened the device.
     pub(crate) account: Account,
     /// What it has made that takes memory or files.
@@ -94,7 +94,7 @@ impl Process {
     /// Context: a system call that nobody else depends on, see [`MmEnd::new`].
     pub(crate) fn new(identity: Identity, account: Account) -> Result<Arc<Self>> {
         let space = AddressSpace::new(identity)?;
-        let cells = CellPool::new(space.clone())?;
+        let fence_storage = FenceStoragePool::new(space.clone())?;
         let waits = PendingWaits::new(account.clone())?;
         let holder = Holder::new(account.clone())?;
 
@@ -104,7 +104,7 @@ impl Process {
                 handles <- HandleTable::new(),
                 waits,
                 space,
-                cells,
+                fence_storage,
                 account,
                 holder,
                 end <- new_spinlock!(None, "Process::end"),

@@ -92,7 +92,7 @@ pub(crate) static BYTES: Gauge = Gauge::new();
 /// dma-bufs that we exported.
 pub(crate) static DMABUFS: Gauge = Gauge::new();
 /// Windows that have been locked, until they are revoked.
-pub(crate) static WINDOWS: Gauge = Gauge::new();
+pub(crate) static CPU_MAPPINGS: Gauge = Gauge::new();
 /// Shares, that is open file descriptions of NT handles.
 pub(crate) static SHARES: Gauge = Gauge::new();
 

@@ -111,7 +111,7 @@ fn show_totals(m: &SeqFile) {
         ("shares", &stats::SHARES),
         ("bytes", &stats::BYTES),
         ("dmabufs", &stats::DMABUFS),
-        ("windows", &stats::WINDOWS),
+        ("windows", &stats::CPU_MAPPINGS),
         ("notices", &stats::NOTICES),
         ("values", &stats::VALUES),
     ] {

@@ -26,7 +26,7 @@ use crate::{
         stats::Kind,
         sync::{
             fence::MonitoredFence,
-            fence_storage::ValueCell,
+            fence_storage::FenceStorage,
             legacy::{
                 LegacySync,
                 State, //
@@ -182,11 +182,11 @@ fn make(
                 return Err(Status::INVALID_PARAMETER.into());
             }
 
-            let (cell, addr) = match sharing {
-                Sharing::Nt => (ValueCell::alone(fence.InitialFenceValue)?, 0),
-                _ => call.process.cells.cell(fence.InitialFenceValue)?,
+            let (storage, addr) = match sharing {
+                Sharing::Nt => (FenceStorage::alone(fence.InitialFenceValue)?, 0),
+                _ => call.process.fence_storage.slot(fence.InitialFenceValue)?,
             };
-            let object = MonitoredFence::new(header(Kind::MonitoredFence)?, cell)?;
+            let object = MonitoredFence::new(header(Kind::MonitoredFence)?, storage)?;
 
             Ok((Strong::first(Object::Fence(object)), addr))
         }

@@ -133,7 +133,7 @@ extern "C" {
     pub(super) fn dxg_pins_charge(payer: *mut Payer, count: c_ulong) -> c_int;
     pub(super) fn dxg_pins_uncharge(payer: *const Payer, count: c_ulong);
 
-    pub(super) fn dxg_window_file(
+    pub(super) fn dxg_revocable_file(
         name: *const c_char,
         fops: *const bindings::file_operations,
         private: *mut c_void,

@@ -10,7 +10,7 @@ use super::open_resource::{
 use crate::dxgk::{
     memory::{
         allocation::Allocation,
-        cpu_mapping::Window, //
+        cpu_mapping::CpuMapping, //
     },
     quota::holder::Holder, //
 };
@@ -22,7 +22,7 @@ use kernel::{
 
 /// See the module.
 pub(crate) struct OpenAllocation {
-    window: Arc<Window>,
+    mapping: Arc<CpuMapping>,
     /// The allocation.
     pub(crate) allocation: Arc<Allocation>,
     /// What keeps the allocation alive. Dropped last, so that the container's cleanup frees its
@@ -39,14 +39,14 @@ impl OpenAllocation {
         allocation: &Arc<Allocation>,
     ) -> Outcome<Arc<Self>> {
         let write = open_resource.may_write() && !allocation.description.read_only;
-        let window = Window::new(allocation.storage()?, write)?;
+        let mapping = CpuMapping::new(allocation.storage()?, write)?;
 
         allocation.open()?;
 
         let opened = Self {
             open_resource: open_resource.clone(),
             allocation: allocation.clone(),
-            window,
+            mapping,
         };
 
         // A failure drops `opened`, which counts back.
@@ -58,14 +58,14 @@ impl OpenAllocation {
     ///
     /// Context: an ioctl of the process, no locks held.
     pub(crate) fn lock(self: &Arc<Self>, holder: &Arc<Holder>) -> Outcome<(usize, Locked)> {
-        Ok((self.window.lock(holder)?, Locked(Some(self.clone()))))
+        Ok((self.mapping.lock(holder)?, Locked(Some(self.clone()))))
     }
 
     /// One lock less; the last one unmaps.
     ///
     /// Context: as [`OpenAllocation::lock`].
     pub(crate) fn unlock(&self) -> Outcome {
-        self.window.unlock()
+        self.mapping.unlock()
     }
 
     /// The handle is gone, although a call in progress may use this a little longer: takes the bytes out
@@ -74,7 +74,7 @@ impl OpenAllocation {
     ///
     /// Context: may sleep, no locks held.
     pub(in crate::dxgk) fn leave(&self) {
-        self.window.revoke();
+        self.mapping.revoke();
         if !self.open_resource.has_resource_handle {
             self.open_resource.leave();
         }
@@ -85,7 +85,7 @@ impl OpenAllocation {
     ///
     /// Context: may sleep, no locks held.
     pub(in crate::dxgk) fn give_up(&self) -> bool {
-        self.window.revoke();
+        self.mapping.revoke();
         self.open_resource.origin != Origin::Duplicated
             && self.open_resource.resource().give_up(&self.allocation)
     }
@@ -94,7 +94,7 @@ impl OpenAllocation {
 impl Drop for OpenAllocation {
     /// Context: may sleep, no locks held.
     fn drop(&mut self) {
-        self.window.revoke();
+        self.mapping.revoke();
         self.allocation.close();
     }
 }

@@ -82,11 +82,11 @@ impl OpenSyncObject {
 
         match open.strong.object() {
             Object::Fence(fence) => {
-                if let Some(page) = fence.cell.own_page() {
+                if let Some(page) = fence.storage.own_page() {
                     addr = space.map_shared(fence.header.id(), page)?;
                     open.is_mapped = true;
                 } else {
-                    open.is_mapped = fence.cell.open_in(space);
+                    open.is_mapped = fence.storage.open_in(space);
                 }
             }
             Object::KeyedMutex(_) => {
@@ -162,9 +162,9 @@ impl Drop for OpenSyncObject {
 
         header.openers.leave(&self.space);
         if let (Object::Fence(fence), true) = (self.strong.object(), self.is_mapped) {
-            match fence.cell.own_page() {
+            match fence.storage.own_page() {
                 Some(_) => self.space.unmap_shared(header.id()),
-                None => fence.cell.close(),
+                None => fence.storage.close(),
             }
         }
         if let (Object::KeyedMutex(mutex), Some(open)) = (self.strong.object(), &self.mutex) {

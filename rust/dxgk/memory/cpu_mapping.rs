@@ -2,8 +2,8 @@
 
 //! The CPU mapping of an opened allocation (RES-89).
 //!
-//! A window belongs to one handle, and so to one process. It counts the locks; the first maps and
-//! the last unmaps. A mapping is no reference to the allocation (RES-78): revoking the window takes
+//! A mapping belongs to one handle, and so to one process. It counts the locks; the first maps and
+//! the last unmaps. A mapping is no reference to the allocation (RES-78): revoking the mapping takes
 //! the bytes away from it, also in children that inherited it. Only what the exporter of a foreign dma-buf
 //! shows stays with the children.
 
@@ -19,7 +19,7 @@ use crate::dxgk::{
     },
     stats::{
         Member,
-        WINDOWS, //
+        CPU_MAPPINGS, //
     }, //
 };
 use crate::{
@@ -27,7 +27,7 @@ use crate::{
         Outcome,
         Status, //
     },
-    sys::file::revocable_file::WindowFile, //
+    sys::file::revocable_file::RevocableFile, //
 };
 use kernel::{
     new_mutex,
@@ -39,14 +39,14 @@ use kernel::{
 };
 
 /// A file to map, counted. Whoever still maps it when it goes sees no bytes any more.
-struct Counted {
-    file: WindowFile,
+struct CountedFile {
+    file: RevocableFile,
     _member: Member,
     _claim: Claim,
 }
 
 /// A mapping in the process.
-struct Locked {
+struct Mapped {
     addr: usize,
     locks: u32,
     access: CpuAccess,
@@ -56,22 +56,22 @@ struct State {
     /// None after the end.
     storage: Option<Arc<Storage>>,
     /// Made by the first lock.
-    file: Option<Arc<Counted>>,
+    file: Option<Arc<CountedFile>>,
     /// INVARIANT: a mapping of `file`.
-    locked: Option<Locked>,
+    locked: Option<Mapped>,
 }
 
 /// See the module.
 #[pin_data]
-pub(crate) struct Window {
+pub(crate) struct CpuMapping {
     write: bool,
     /// LOCK: leaf. Nothing is mapped, unmapped or revoked under it.
     #[pin]
     state: Mutex<State>,
 }
 
-impl Window {
-    /// A window that shows nothing yet.
+impl CpuMapping {
+    /// A mapping that shows nothing yet.
     pub(crate) fn new(storage: Arc<Storage>, write: bool) -> Outcome<Arc<Self>> {
         Ok(Arc::pin_init(
             pin_init!(Self {
@@ -82,7 +82,7 @@ impl Window {
                         file: None,
                         locked: None,
                     },
-                    "Window::state"
+                    "CpuMapping::state"
                 ),
             }),
             GFP_KERNEL_ACCOUNT,
@@ -91,7 +91,7 @@ impl Window {
 
     /// The address of the mapping, with one more lock. `holder` is the process.
     ///
-    /// Context: an ioctl of the process that the window belongs to, no locks held.
+    /// Context: an ioctl of the process that the mapping belongs to, no locks held.
     pub(crate) fn lock(&self, holder: &Arc<Holder>) -> Outcome<usize> {
         if let Some(addr) = self.state.lock().relock()? {
             return Ok(addr);
@@ -106,7 +106,7 @@ impl Window {
         // Another thread may have locked it meanwhile, or destroyed it.
         match state.relock() {
             Ok(None) => {
-                state.locked = Some(Locked {
+                state.locked = Some(Mapped {
                     addr,
                     locks: 1,
                     access,
@@ -122,7 +122,7 @@ impl Window {
     }
 
     /// The file to map.
-    fn file(&self, storage: &Arc<Storage>, holder: &Arc<Holder>) -> Outcome<Arc<Counted>> {
+    fn file(&self, storage: &Arc<Storage>, holder: &Arc<Holder>) -> Outcome<Arc<CountedFile>> {
         if let Some(file) = &self.state.lock().file {
             return Ok(file.clone());
         }
@@ -132,9 +132,9 @@ impl Window {
             ..Amounts::default()
         })?;
         let fresh = Arc::new(
-            Counted {
-                file: WindowFile::new(storage.source(), self.write)?,
-                _member: WINDOWS.enter(),
+            CountedFile {
+                file: RevocableFile::new(storage.source(), self.write)?,
+                _member: CPU_MAPPINGS.enter(),
                 _claim: claim,
             },
             GFP_KERNEL_ACCOUNT,
@@ -154,7 +154,7 @@ impl Window {
 
     /// One lock less; the last one unmaps.
     ///
-    /// Context: as [`Window::lock`].
+    /// Context: as [`CpuMapping::lock`].
     pub(crate) fn unlock(&self) -> Outcome {
         let last = self.state.lock().unlock()?;
 
@@ -208,7 +208,7 @@ impl State {
     }
 
     /// One lock less, and what to unmap if that was the last one.
-    fn unlock(&mut self) -> Outcome<Option<(Arc<Counted>, Locked)>> {
+    fn unlock(&mut self) -> Outcome<Option<(Arc<CountedFile>, Mapped)>> {
         let locked = self.locked.as_mut().ok_or(Status::INVALID_PARAMETER)?;
 
         locked.locks -= 1;

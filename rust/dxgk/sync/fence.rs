@@ -8,7 +8,7 @@
 //! read by everybody without it.
 
 use super::{
-    fence_storage::ValueCell,
+    fence_storage::FenceStorage,
     queue::{
         self,
         Queue, //
@@ -69,7 +69,7 @@ pub(crate) struct MonitoredFence {
     #[pin]
     pub(crate) header: Header,
     /// CurrentValue.
-    pub(crate) cell: ValueCell,
+    pub(crate) storage: FenceStorage,
     #[pin]
     waiters: SpinLock<Waiters<Queue<Waiter>>>,
     /// See [`super::retire`].
@@ -93,12 +93,12 @@ impl WorkItem<1> for MonitoredFence {
 }
 
 impl MonitoredFence {
-    /// A fence whose value lives in `cell`.
-    pub(crate) fn new(header: impl PinInit<Header>, cell: ValueCell) -> Result<Arc<Self>> {
+    /// A fence whose value lives in `storage`.
+    pub(crate) fn new(header: impl PinInit<Header>, storage: FenceStorage) -> Result<Arc<Self>> {
         Arc::pin_init(
             pin_init!(Self {
                 header <- header,
-                cell,
+                storage,
                 waiters <- new_spinlock!(Waiters::new(Queue::new()), "MonitoredFence::waiters"),
                 retirement <- new_work!("MonitoredFence::retirement"),
                 backlog <- new_work!("MonitoredFence::backlog"),
@@ -109,7 +109,7 @@ impl MonitoredFence {
 
     /// CurrentValue now, with acquire ordering.
     pub(crate) fn value(&self) -> u64 {
-        load_acquire(self.cell.word())
+        load_acquire(self.storage.word())
     }
 
     /// How many waits are queued.
@@ -133,7 +133,7 @@ impl MonitoredFence {
         allow_rewind: bool,
     ) -> core::result::Result<(), WouldRewind> {
         let mut waiters = self.waiters.lock();
-        let sweep = waiters.signal(self.cell.word(), value, allow_rewind)?;
+        let sweep = waiters.signal(self.storage.word(), value, allow_rewind)?;
 
         // Under the lock, so that no wake-up is traced before its signal.
         trace::signal(self.header.id(), value);
@@ -205,7 +205,7 @@ impl MonitoredFence {
     ) -> bool {
         let admission = {
             let mut waiters = self.waiters.lock();
-            let admission = waiters.admit(self.cell.word(), value, spare);
+            let admission = waiters.admit(self.storage.word(), value, spare);
 
             if matches!(admission, Admission::Queued(_)) {
                 // Under the lock, so that no signal that ends the wait is traced before it.

@@ -7,7 +7,7 @@
 //! have a page in common.
 //!
 //! A common page is mapped in its process as long as this has a handle of any fence in it, whoever else
-//! keeps the fence (FEN-12). Then it leaves the pool. A cell is used again when the memory of its fence
+//! keeps the fence (FEN-12). Then it leaves the pool. A slot is used again when the memory of its fence
 //! goes, which may be anybody's doing and unmaps nothing.
 
 use super::fence_mappings::AddressSpace;
@@ -36,10 +36,10 @@ use kernel::{
     }, //
 };
 
-/// Bytes between two cells of a common page.
+/// Bytes between two fence_storage of a common page.
 const STRIDE: usize = 64;
 /// Cells in a common page: one bit each in [`PoolState`].
-const CELLS: u32 = 64;
+const SLOTS: u32 = 64;
 
 /// A page and its place in the stats.
 struct CountedPage {
@@ -57,11 +57,11 @@ impl CountedPage {
 }
 
 /// A common page, mapped in its process. LOCK: `taken` and `index` are only touched under
-/// `CellPool::state`.
-struct PoolPage {
+/// `FenceStoragePool::state`.
+struct StoragePage {
     counted: CountedPage,
     mapped: Mapped,
-    /// Bit n is set while cell n is taken.
+    /// Bit n is set while slot n is taken.
     taken: Atomic<u64>,
     /// How many handles the process has of fences in it. The page leaves the pool with the last one. Goes
     /// up, and to 0, under the lock only.
@@ -73,21 +73,21 @@ struct PoolPage {
 /// Instead of a place in the pool.
 const NOWHERE: usize = usize::MAX;
 
-impl PoolPage {
-    /// Takes a free cell, if there is one.
+impl StoragePage {
+    /// Takes a free slot, if there is one.
     fn take(&self) -> Option<u32> {
         let taken = self.taken.load(Relaxed);
-        let cell = taken.trailing_ones();
+        let slot = taken.trailing_ones();
 
-        (cell < CELLS).then(|| {
-            self.taken.store(taken | 1 << cell, Relaxed);
-            cell
+        (slot < SLOTS).then(|| {
+            self.taken.store(taken | 1 << slot, Relaxed);
+            slot
         })
     }
 
-    /// Gives a cell back.
-    fn put(&self, cell: u32) {
-        let left = self.taken.load(Relaxed) & !(1 << (cell % CELLS));
+    /// Gives a slot back.
+    fn put(&self, slot: u32) {
+        let left = self.taken.load(Relaxed) & !(1 << (slot % SLOTS));
 
         self.taken.store(left, Relaxed);
     }
@@ -114,7 +114,7 @@ impl PoolPage {
 
 /// The common pages of one process.
 #[pin_data]
-pub(crate) struct CellPool {
+pub(crate) struct FenceStoragePool {
     space: Arc<AddressSpace>,
     /// LOCK: leaf; who drops the last reference to a fence of the process takes it, so that nothing
     /// sleeps under it.
@@ -124,18 +124,18 @@ pub(crate) struct CellPool {
 
 struct PoolState {
     /// Pages in any order.
-    pages: KVec<Arc<PoolPage>>,
-    /// No page before this one has a free cell.
+    pages: KVec<Arc<StoragePage>>,
+    /// No page before this one has a free slot.
     first_free: usize,
 }
 
 impl PoolState {
-    /// Takes a free cell of a page that has one, for a handle of the process.
-    fn take(&mut self) -> Option<(Arc<PoolPage>, u32)> {
+    /// Takes a free slot of a page that has one, for a handle of the process.
+    fn take(&mut self) -> Option<(Arc<StoragePage>, u32)> {
         while let Some(page) = self.pages.get(self.first_free) {
-            if let Some(cell) = page.take() {
+            if let Some(slot) = page.take() {
                 page.enter();
-                return Some((page.clone(), cell));
+                return Some((page.clone(), slot));
             }
             self.first_free += 1;
         }
@@ -144,7 +144,7 @@ impl PoolState {
 
     /// Adds a page, if there is room, for which `more` may be a longer list than the present one. What is
     /// not needed is left in `more`, to be dropped without the lock.
-    fn add(&mut self, page: &Arc<PoolPage>, more: &mut KVec<Arc<PoolPage>>) -> bool {
+    fn add(&mut self, page: &Arc<StoragePage>, more: &mut KVec<Arc<StoragePage>>) -> bool {
         if self.pages.len() == self.pages.capacity() && more.capacity() > self.pages.len() {
             core::mem::swap(&mut self.pages, more);
             for page in more.drain_all() {
@@ -162,14 +162,14 @@ impl PoolState {
         added
     }
 
-    /// Gives a cell back, for which the page has room again if it is in the pool.
-    fn put(&mut self, page: &PoolPage, cell: u32) {
-        page.put(cell);
+    /// Gives a slot back, for which the page has room again if it is in the pool.
+    fn put(&mut self, page: &StoragePage, slot: u32) {
+        page.put(slot);
         self.first_free = self.first_free.min(page.index.load(Relaxed));
     }
 
     /// One handle more; false if the page has left the pool, so that it is not mapped any more.
-    fn enter_again(&mut self, page: &PoolPage) -> bool {
+    fn enter_again(&mut self, page: &StoragePage) -> bool {
         let mapped = page.index.load(Relaxed) != NOWHERE;
 
         if mapped {
@@ -179,7 +179,7 @@ impl PoolState {
     }
 
     /// One handle of the process less; hands out the page if that was the last one.
-    fn leave(&mut self, page: &PoolPage) -> Option<Arc<PoolPage>> {
+    fn leave(&mut self, page: &StoragePage) -> Option<Arc<StoragePage>> {
         if page.open.fetch_sub(1, Full) != 1 {
             return None;
         }
@@ -200,7 +200,7 @@ impl PoolState {
     }
 }
 
-impl CellPool {
+impl FenceStoragePool {
     /// The pool of the process behind `space`, empty.
     pub(crate) fn new(space: Arc<AddressSpace>) -> Result<Arc<Self>> {
         Arc::pin_init(
@@ -211,46 +211,46 @@ impl CellPool {
                         pages: KVec::new(),
                         first_free: 0,
                     },
-                    "CellPool::state"
+                    "FenceStoragePool::state"
                 ),
             }),
             GFP_KERNEL_ACCOUNT,
         )
     }
 
-    /// A cell that shows `value`, and its address in the process, which is about to open it.
+    /// A slot that shows `value`, and its address in the process, which is about to open it.
     ///
     /// Context: a system call of the process, no locks held.
-    pub(crate) fn cell(self: &Arc<Self>, value: u64) -> Result<(ValueCell, usize)> {
+    pub(crate) fn slot(self: &Arc<Self>, value: u64) -> Result<(FenceStorage, usize)> {
         let taken = self.state.lock().take();
         let (page, index) = match taken {
             Some(found) => found,
             None => (self.grow()?, 0),
         };
-        // CAST: a cell number is below 64.
+        // CAST: a slot number is below 64.
         let offset = index as usize * STRIDE;
         let addr = page.mapped.addr + offset;
-        let cell = ValueCell {
+        let slot = FenceStorage {
             page: page.counted.page.clone(),
             word: offset / size_of::<u64>(),
             home: Home::Pool {
                 pool: self.clone(),
                 page,
-                cell: index,
+                slot: index,
                 first: Atomic::new(true),
             },
         };
 
-        crate::platform::store_release(cell.word(), value);
-        Ok((cell, addr))
+        crate::platform::store_release(slot.word(), value);
+        Ok((slot, addr))
     }
 
-    /// Adds a page whose first cell is taken and opened.
-    fn grow(&self) -> Result<Arc<PoolPage>> {
+    /// Adds a page whose first slot is taken and opened.
+    fn grow(&self) -> Result<Arc<StoragePage>> {
         let counted = CountedPage::new()?;
         let mapped = self.space.map(&counted.page)?;
         let page = Arc::new(
-            PoolPage {
+            StoragePage {
                 counted,
                 mapped,
                 taken: Atomic::new(1),
@@ -265,7 +265,7 @@ impl CellPool {
             .inspect_err(|_| self.space.unmap(mapped))
     }
 
-    fn add(&self, page: &Arc<PoolPage>) -> Result {
+    fn add(&self, page: &Arc<StoragePage>) -> Result {
         let mut more = KVec::new();
 
         loop {
@@ -285,7 +285,7 @@ impl CellPool {
     /// One handle of the process less of a fence in `page`.
     ///
     /// Context: may sleep, no locks held.
-    fn leave(&self, page: &PoolPage) {
+    fn leave(&self, page: &StoragePage) {
         if page.leave() {
             return;
         }
@@ -298,15 +298,15 @@ impl CellPool {
     }
 }
 
-/// Where a cell came from.
+/// Where a slot came from.
 enum Home {
     /// A page of its own.
     Alone { _counted: CountedPage },
     /// A common page of a process.
     Pool {
-        pool: Arc<CellPool>,
-        page: Arc<PoolPage>,
-        cell: u32,
+        pool: Arc<FenceStoragePool>,
+        page: Arc<StoragePage>,
+        slot: u32,
         /// Whether the handle that it was made for is counted and was not made yet.
         first: Atomic<bool>,
     },
@@ -316,24 +316,24 @@ enum Home {
 ///
 /// Writers: the fence it belongs to, under the fence lock. Readers: everybody, at any time, also
 /// processes through their read-only mapping.
-pub(crate) struct ValueCell {
+pub(crate) struct FenceStorage {
     page: Arc<ValuePage>,
     word: usize,
     home: Home,
 }
 
-impl ValueCell {
-    /// A cell in a page of its own that shows `value`, not mapped anywhere yet.
+impl FenceStorage {
+    /// A slot in a page of its own that shows `value`, not mapped anywhere yet.
     pub(crate) fn alone(value: u64) -> Result<Self> {
         let counted = CountedPage::new()?;
-        let cell = Self {
+        let slot = Self {
             page: counted.page.clone(),
             word: 0,
             home: Home::Alone { _counted: counted },
         };
 
-        crate::platform::store_release(cell.word(), value);
-        Ok(cell)
+        crate::platform::store_release(slot.word(), value);
+        Ok(slot)
     }
 
     /// The word.
@@ -341,7 +341,7 @@ impl ValueCell {
         self.page.word(self.word)
     }
 
-    /// The page, if no other fence has a cell in it.
+    /// The page, if no other fence has a slot in it.
     pub(crate) fn own_page(&self) -> Option<&Arc<ValuePage>> {
         match self.home {
             Home::Alone { .. } => Some(&self.page),
@@ -350,9 +350,9 @@ impl ValueCell {
     }
 }
 
-impl ValueCell {
-    /// Counts one more handle in the process of `space`, if that is the one that has the cell mapped.
-    /// Whether it is; the handle calls [`ValueCell::close`] at its end then.
+impl FenceStorage {
+    /// Counts one more handle in the process of `space`, if that is the one that has the slot mapped.
+    /// Whether it is; the handle calls [`FenceStorage::close`] at its end then.
     pub(crate) fn open_in(&self, space: &Arc<AddressSpace>) -> bool {
         match &self.home {
             Home::Pool {
@@ -364,7 +364,7 @@ impl ValueCell {
         }
     }
 
-    /// One handle less in the process that has the cell mapped; the last one of all in the page unmaps it.
+    /// One handle less in the process that has the slot mapped; the last one of all in the page unmaps it.
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn close(&self) {
@@ -374,17 +374,17 @@ impl ValueCell {
     }
 }
 
-impl Drop for ValueCell {
+impl Drop for FenceStorage {
     /// Context: may sleep, no locks held; any task, unless no handle was ever made.
     fn drop(&mut self) {
         if let Home::Pool {
             pool,
             page,
-            cell,
+            slot,
             first,
         } = &self.home
         {
-            pool.state.lock().put(page, *cell);
+            pool.state.lock().put(page, *slot);
             if first.load(Relaxed) {
                 pool.leave(page);
             }

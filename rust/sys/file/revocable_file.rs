@@ -92,14 +92,14 @@ struct State {
 }
 
 /// See the module. Dropping it revokes.
-pub(crate) struct WindowFile {
+pub(crate) struct RevocableFile {
     file: ARef<File>,
     view: Arc<View>,
     /// Whose address space it is for.
     owner: Identity,
 }
 
-impl WindowFile {
+impl RevocableFile {
     /// A file that shows `source` to the caller, for reading only or also for writing.
     ///
     /// Context: a system call.
@@ -124,7 +124,7 @@ impl WindowFile {
         // SAFETY: Table and name live as long as the module, which the file pins. The table takes
         // the private data for an `Arc<View>`.
         let file = from_err_ptr(unsafe {
-            ffi::dxg_window_file(
+            ffi::dxg_revocable_file(
                 c"[DxgkMemory]".as_char_ptr(),
                 &raw const OPERATIONS.0,
                 private,
@@ -214,7 +214,7 @@ impl WindowFile {
     }
 }
 
-impl Drop for WindowFile {
+impl Drop for RevocableFile {
     fn drop(&mut self) {
         self.revoke(None);
     }
