@@ -122,7 +122,7 @@ impl Driver {
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn release_process(&self, process: &Process) {
-        let key = process.space.identity.key();
+        let key = process.mappings.identity.key();
         let mut processes = self.processes.lock();
         let last = match processes.get_mut(&key) {
             Some(listed) if listed.opens > 1 => {

@@ -10,11 +10,11 @@
 //!   ├─ Tables ── GlobalTable, NameTable, Accounts
 //!   └─ Process (one per thread group and address space)
 //!        ├─ HandleTable ── Entry ── Adapter | Device | Context | OpenSyncObject | OpenResource | OpenAllocation
-//!        ├─ AddressSpace, FenceStoragePool       what is mapped there
+//!        ├─ FenceMappings, FenceStoragePool       what is mapped there
 //!        └─ PendingWaits ── Waiter       waits that no thread sleeps in
 //! OpenSyncObject, OpenResource, Share, dma-buf ── Strong ── Object
 //! NtHandle ── Share                      one for each open file description
-//! Object: MonitoredFence | LegacySync | KeyedMutex | Resource ── Allocation ── Storage
+//! Object: Fence | LegacySync | KeyedMutex | Resource ── Allocation ── Storage
 //! OpenAllocation ── CpuMapping               where a process has an allocation mapped
 //! WeakFile, Watch ── Link ··> Object     until its end
 //! ```

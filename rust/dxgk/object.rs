@@ -23,7 +23,7 @@ use super::{
         Kind, //
     },
     sync::{
-        fence::MonitoredFence,
+        fence::Fence,
         legacy::LegacySync, //
     },
     tables::Tables, //
@@ -170,7 +170,7 @@ impl Header {
 #[derive(Clone)]
 pub(crate) enum Object {
     /// A synchronisation object of a type that the CPU waits on and signals.
-    Fence(Arc<MonitoredFence>),
+    Fence(Arc<Fence>),
     /// A synchronisation object of a type that only queued work uses.
     Legacy(Arc<LegacySync>),
     /// A resource, or a container of one stand-alone allocation.

@@ -20,7 +20,7 @@ use super::{
         RETIRING,
     },
     sync::{
-        fence_mappings::AddressSpace,
+        fence_mappings::FenceMappings,
         fence_storage::FenceStoragePool,
         pending_waits::PendingWaits, //
     }, //
@@ -67,7 +67,7 @@ pub(crate) struct Process {
     /// Its waits.
     pub(crate) waits: Arc<PendingWaits>,
     /// Its mappings, and who it is.
-    pub(crate) space: Arc<AddressSpace>,
+    pub(crate) mappings: Arc<FenceMappings>,
     /// Values of fences that are not shareable.
     pub(crate) fence_storage: Arc<FenceStoragePool>,
     /// What the user has who opened the device.
@@ -93,8 +93,8 @@ impl Process {
     ///
     /// Context: a system call that nobody else depends on, see [`MmEnd::new`].
     pub(crate) fn new(identity: Identity, account: Account) -> Result<Arc<Self>> {
-        let space = AddressSpace::new(identity)?;
-        let fence_storage = FenceStoragePool::new(space.clone())?;
+        let mappings = FenceMappings::new(identity)?;
+        let fence_storage = FenceStoragePool::new(mappings.clone())?;
         let waits = PendingWaits::new(account.clone())?;
         let holder = Holder::new(account.clone())?;
 
@@ -103,7 +103,7 @@ impl Process {
                 id: next_id(),
                 handles <- HandleTable::new(),
                 waits,
-                space,
+                mappings,
                 fence_storage,
                 account,
                 holder,
@@ -114,7 +114,7 @@ impl Process {
             }),
             GFP_KERNEL_ACCOUNT,
         )?;
-        let end = MmEnd::new(process.space.identity.mm(), process.clone());
+        let end = MmEnd::new(process.mappings.identity.mm(), process.clone());
         let end = KBox::pin_init(end, GFP_KERNEL_ACCOUNT)?;
 
         *process.end.lock() = Some(end);
@@ -142,7 +142,7 @@ impl Process {
     /// Empties this at once if the caller is of this process, or has the worker do it: nobody else is
     /// held up by what this process has.
     fn empty(self: &Arc<Self>) {
-        if self.space.identity.is_caller_group() {
+        if self.mappings.identity.is_caller_group() {
             return self.empty_now();
         }
 
@@ -179,7 +179,7 @@ impl WorkItem for Process {
 impl Listener for Process {
     fn ended(this: ArcBorrow<'_, Self>) {
         // The notice cannot wait for its own end; what is released meanwhile does.
-        if this.space.identity.is_caller_group() {
+        if this.mappings.identity.is_caller_group() {
             this.close();
         } else {
             Arc::from(this).empty();

@@ -20,7 +20,7 @@ use super::{
     object::Object,
     stats::RETIRING,
     sync::{
-        fence::MonitoredFence,
+        fence::Fence,
         legacy::LegacySync, //
     }, //
 };
@@ -158,7 +158,7 @@ macro_rules! retired_by_worker {
 }
 
 retired_by_worker!(
-    MonitoredFence as Fence,
+    Fence as Fence,
     LegacySync as Legacy,
     Resource as Resource,
     KeyedMutex as KeyedMutex

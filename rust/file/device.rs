@@ -57,7 +57,7 @@ impl OpenDevice for OpenFile {
     fn flush(&self) {
         // A dying process lets go of everything, although others may still have this file open. It
         // has done so when its memory went, unless it shared that with another process.
-        if caller::group_is_dead() && self.process.space.identity.is_caller_group() {
+        if caller::group_is_dead() && self.process.mappings.identity.is_caller_group() {
             self.process.close();
         }
     }

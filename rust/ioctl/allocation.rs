@@ -221,7 +221,7 @@ impl Request<'_> {
             access::resource::ALL,
             Origin::Opened,
             !alone,
-            &self.call.process.space,
+            &self.call.process.mappings,
         )
     }
 }

@@ -154,8 +154,12 @@ fn make<'a>(call: Call<'a>, key: u64, nt: bool, data: Data) -> Outcome<Created<'
 
     let global = (!nt).then(|| strong.name_globally()).transpose()?;
     let access = access::Type::Resource.all();
-    let (open, _) =
-        OpenSyncObject::new(strong, Rights::from_flags(0), access, &call.process.space)?;
+    let (open, _) = OpenSyncObject::new(
+        strong,
+        Rights::from_flags(0),
+        access,
+        &call.process.mappings,
+    )?;
     let reserved = call.process.handles.reserve(Item::KeyedMutex(open), None)?;
     let local = reserved.handle();
 
@@ -220,8 +224,12 @@ fn open_by_global<'a>(call: Call<'a>, global: u32, data: Data) -> Outcome<(Reser
 
     let initial = Initial::new(call, &mutex, data)?;
     let access = access::Type::Resource.all();
-    let (open, _) =
-        OpenSyncObject::new(strong, Rights::from_flags(0), access, &call.process.space)?;
+    let (open, _) = OpenSyncObject::new(
+        strong,
+        Rights::from_flags(0),
+        access,
+        &call.process.mappings,
+    )?;
     let reserved = call
         .process
         .handles

@@ -324,10 +324,15 @@ fn run_exec<R: FnOnce(u64) -> Outcome>(
 
 /// The context of a call, if the caller is the process that opened the file.
 fn call(opened: &OpenFile) -> Option<Call<'_>> {
-    opened.process.space.identity.is_caller().then_some(Call {
-        driver: &opened.driver,
-        process: &opened.process,
-    })
+    opened
+        .process
+        .mappings
+        .identity
+        .is_caller()
+        .then_some(Call {
+            driver: &opened.driver,
+            process: &opened.process,
+        })
 }
 
 fn not_ours() -> isize {

@@ -141,7 +141,7 @@ impl Subject {
         args.generation = header.attached.generation();
         // Not the one that this call has taken.
         args.references = header.references().saturating_sub(1);
-        args.local_references = process.map_or(0, |process| header.openers.of(&process.space));
+        args.local_references = process.map_or(0, |process| header.openers.of(&process.mappings));
         args.allocation_count = match object {
             Object::Resource(resource) => resource.extent().0,
             _ => 0,
@@ -246,24 +246,25 @@ pub(super) fn open_local<'a>(
     access: u32,
     parent: Option<&Parent>,
 ) -> Outcome<Handles<'a>> {
-    let space = &call.process.space;
+    let mappings = &call.process.mappings;
     let mut handles = Handles::new(call, 1)?;
 
     strong.object().header().check_adapter()?;
     match strong.object().clone() {
         Object::Fence(_) | Object::Legacy(_) => {
-            let (open, _) = OpenSyncObject::new(strong, access::rights(access), access, space)?;
+            let (open, _) = OpenSyncObject::new(strong, access::rights(access), access, mappings)?;
 
             handles.reserve(Item::Sync(open), parent)?;
         }
         Object::KeyedMutex(_) => {
-            let (open, _) = OpenSyncObject::new(strong, access::rights(access), access, space)?;
+            let (open, _) = OpenSyncObject::new(strong, access::rights(access), access, mappings)?;
 
             handles.reserve(Item::KeyedMutex(open), parent)?;
         }
         Object::Resource(resource) => {
             let alone = resource.description.alone;
-            let open_resource = OpenResource::new(strong, access, Origin::Opened, !alone, space)?;
+            let open_resource =
+                OpenResource::new(strong, access, Origin::Opened, !alone, mappings)?;
             let allocations = resource.allocations()?;
 
             if !alone {
@@ -293,7 +294,7 @@ pub(super) fn dup_local<'a>(call: Call<'a>, args: &mut opendxg_dup_local) -> Out
 /// Another handle of what `local` stands for, or of one of its allocations.
 fn duplicate<'a>(call: Call<'a>, local: u32, index: u32) -> Outcome<Reserved<'a>> {
     let table = &call.process.handles;
-    let space = &call.process.space;
+    let mappings = &call.process.mappings;
     let found = table.shareable(local)?;
     let parent = found
         .device
@@ -312,8 +313,13 @@ fn duplicate<'a>(call: Call<'a>, local: u32, index: u32) -> Outcome<Reserved<'a>
                 (Some(_), _) => return Err(Status::INVALID_PARAMETER.into()),
             };
             let whole = allocation.is_none();
-            let open_resource =
-                OpenResource::new(found.strong, found.access, Origin::Duplicated, whole, space)?;
+            let open_resource = OpenResource::new(
+                found.strong,
+                found.access,
+                Origin::Duplicated,
+                whole,
+                mappings,
+            )?;
 
             match allocation {
                 Some(allocation) => {
@@ -324,7 +330,7 @@ fn duplicate<'a>(call: Call<'a>, local: u32, index: u32) -> Outcome<Reserved<'a>
         }
         (_, _) if index != OPENDXG_WHOLE => return Err(Status::INVALID_PARAMETER.into()),
         (object, _) => {
-            let open = table.duplicate_opening(local, found.strong, space)?;
+            let open = table.duplicate_opening(local, found.strong, mappings)?;
 
             match object {
                 Object::KeyedMutex(_) => Item::KeyedMutex(open),
@@ -356,7 +362,7 @@ pub(super) fn get_container<'a>(
             open_resource.access,
             Origin::Duplicated,
             true,
-            &call.process.space,
+            &call.process.mappings,
         )?;
 
         table.reserve(Item::Resource(container), parent.as_ref())?

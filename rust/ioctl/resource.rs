@@ -274,7 +274,8 @@ fn open<'a>(
 ) -> Outcome<(Handles<'a>, Contents)> {
     let exact = origin != Origin::OpenedByGlobal;
     let contents = request.check(&found.resource, exact)?;
-    let open_resource = OpenResource::new(found.strong, access, origin, true, &call.process.space)?;
+    let open_resource =
+        OpenResource::new(found.strong, access, origin, true, &call.process.mappings)?;
     // Room for the guards too.
     let mut handles = Handles::new(call, contents.allocations.len() + 3)?;
 
@@ -422,7 +423,7 @@ fn open_guards(
         let strong = strong.another().ok_or(Status::INVALID_HANDLE)?;
         let rights = access::rights(access);
 
-        Ok(OpenSyncObject::new(strong, rights, access, &call.process.space)?.0)
+        Ok(OpenSyncObject::new(strong, rights, access, &call.process.mappings)?.0)
     };
     let mutex_opening = open(mutex, access)?;
     let sync_opening = open(sync, access::set::sync_access(access))?;

@@ -25,7 +25,7 @@ use crate::{
         share::NtHandle,
         stats::Kind,
         sync::{
-            fence::MonitoredFence,
+            fence::Fence,
             fence_storage::FenceStorage,
             legacy::{
                 LegacySync,
@@ -90,7 +90,7 @@ pub(super) fn create<'a>(
     };
     let rights = Rights::from_flags(info.Flags);
     let (open, shared_addr) =
-        OpenSyncObject::new(strong, rights, access::ALL, &call.process.space)?;
+        OpenSyncObject::new(strong, rights, access::ALL, &call.process.mappings)?;
     let reserved = call
         .process
         .handles
@@ -186,7 +186,7 @@ fn make(
                 Sharing::Nt => (FenceStorage::alone(fence.InitialFenceValue)?, 0),
                 _ => call.process.fence_storage.slot(fence.InitialFenceValue)?,
             };
-            let object = MonitoredFence::new(header(Kind::MonitoredFence)?, storage)?;
+            let object = Fence::new(header(Kind::MonitoredFence)?, storage)?;
 
             Ok((Strong::first(Object::Fence(object)), addr))
         }
@@ -220,7 +220,7 @@ fn open<'a>(
 ) -> Outcome<(Reserved<'a>, usize)> {
     strong.object().header().check_adapter()?;
 
-    let (open, addr) = OpenSyncObject::new(strong, rights, access, &call.process.space)?;
+    let (open, addr) = OpenSyncObject::new(strong, rights, access, &call.process.mappings)?;
     let reserved = call.process.handles.reserve(Item::Sync(open), parent)?;
 
     Ok((reserved, addr))
@@ -242,7 +242,7 @@ pub(super) fn open_global<'a>(
     strong.object().header().check_adapter()?;
 
     let rights = Rights::from_flags(0);
-    let (open, _) = OpenSyncObject::new(strong, rights, access::ALL, &call.process.space)?;
+    let (open, _) = OpenSyncObject::new(strong, rights, access::ALL, &call.process.mappings)?;
     let item = Item::Sync(open.found_by_global());
     let reserved = call.process.handles.reserve(item, None)?;
 

@@ -15,7 +15,7 @@ use crate::{
                 self,
                 Element, //
             },
-            fence::MonitoredFence,
+            fence::Fence,
             interrupted_waits::SameCall, //
         }, //
     },
@@ -203,7 +203,7 @@ impl Objects {
 }
 
 /// Whether a device of an adapter may use the fence (FEN-26).
-fn fits(fence: &MonitoredFence, adapter: u32) -> bool {
+fn fits(fence: &Fence, adapter: u32) -> bool {
     fence.header.cross_adapter
         || fence
             .header

@@ -26,7 +26,7 @@ use crate::dxgk::{
         KeyedMutex,
     },
     object::Strong,
-    sync::fence_mappings::AddressSpace, //
+    sync::fence_mappings::FenceMappings, //
 };
 use crate::{
     error::{
@@ -123,14 +123,14 @@ impl HandleTable {
         &self,
         local: u32,
         strong: Strong,
-        space: &Arc<AddressSpace>,
+        mappings: &Arc<FenceMappings>,
     ) -> Outcome<OpenSyncObject> {
         let like = self.lookup().find(local, |entry| match &entry.item {
             Item::Sync(open) | Item::KeyedMutex(open) => Some(open.grant()),
             _ => None,
         })?;
 
-        Ok(OpenSyncObject::granted(strong, like, space)?)
+        Ok(OpenSyncObject::granted(strong, like, mappings)?)
     }
 }
 

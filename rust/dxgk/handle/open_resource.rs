@@ -14,7 +14,7 @@ use crate::dxgk::{
         Strong, //
     },
     share::global_table::Unpublished,
-    sync::fence_mappings::AddressSpace, //
+    sync::fence_mappings::FenceMappings, //
 };
 use crate::{
     error::{
@@ -53,7 +53,7 @@ pub(crate) enum Origin {
 pub(crate) struct OpenResource {
     strong: Strong,
     resource: Arc<Resource>,
-    space: Arc<AddressSpace>,
+    mappings: Arc<FenceMappings>,
     /// Access of its handles.
     pub(crate) access: u32,
     /// Where it comes from.
@@ -84,24 +84,24 @@ impl OpenResource {
         access: u32,
         origin: Origin,
         has_resource_handle: bool,
-        space: &Arc<AddressSpace>,
+        mappings: &Arc<FenceMappings>,
     ) -> Outcome<Arc<Self>> {
         let Object::Resource(resource) = strong.object() else {
             return Err(Status::INVALID_PARAMETER.into());
         };
         let resource = resource.clone();
 
-        resource.header.openers.enter(space)?;
+        resource.header.openers.enter(mappings)?;
 
         // If the open resource is not made, its drop does not run.
         let undo = ScopeGuard::new_with_data(resource.clone(), |resource| {
-            resource.header.openers.leave(space);
+            resource.header.openers.leave(mappings);
         });
         let open_resource = Arc::pin_init(
             pin_init!(Self {
                 strong,
                 resource,
-                space: space.clone(),
+                mappings: mappings.clone(),
                 access,
                 origin,
                 has_resource_handle,
@@ -185,7 +185,7 @@ impl OpenResource {
     /// Context: may sleep, no locks held.
     pub(in crate::dxgk) fn leave(&self) {
         if self.counted.xchg(0, Relaxed) != 0 {
-            self.resource.header.openers.leave(&self.space);
+            self.resource.header.openers.leave(&self.mappings);
         }
     }
 

@@ -12,7 +12,7 @@ use crate::dxgk::{
         Object,
         Strong, //
     },
-    sync::fence_mappings::AddressSpace, //
+    sync::fence_mappings::FenceMappings, //
 };
 use crate::logic::sync_flags::Rights;
 use kernel::{
@@ -31,7 +31,7 @@ pub(crate) struct OpenSyncObject {
     /// Whether it keeps the value mapped in the process.
     is_mapped: bool,
     /// The process.
-    space: Arc<AddressSpace>,
+    mappings: Arc<FenceMappings>,
     /// For a keyed mutex, what its owner remembers of this open handle.
     mutex: Option<Arc<OpenKeyedMutex>>,
 }
@@ -56,7 +56,7 @@ pub(crate) struct SyncLookup {
 }
 
 impl OpenSyncObject {
-    /// Opens the object behind `strong` in the process of `space`. `access` bounds what
+    /// Opens the object behind `strong` in the process of `mappings`. `access` bounds what
     /// can be shared from here (RES-104). Also returns where the value is mapped, or 0 if it has no
     /// page of its own.
     ///
@@ -65,9 +65,9 @@ impl OpenSyncObject {
         strong: Strong,
         rights: Rights,
         access: u32,
-        space: &Arc<AddressSpace>,
+        mappings: &Arc<FenceMappings>,
     ) -> Result<(Self, usize)> {
-        strong.object().header().openers.enter(space)?;
+        strong.object().header().openers.enter(mappings)?;
 
         let mut open = Self {
             strong,
@@ -75,7 +75,7 @@ impl OpenSyncObject {
             access,
             by_global: false,
             is_mapped: false,
-            space: space.clone(),
+            mappings: mappings.clone(),
             mutex: None,
         };
         let mut addr = 0;
@@ -83,14 +83,14 @@ impl OpenSyncObject {
         match open.strong.object() {
             Object::Fence(fence) => {
                 if let Some(page) = fence.storage.own_page() {
-                    addr = space.map_shared(fence.header.id(), page)?;
+                    addr = mappings.map_shared(fence.header.id(), page)?;
                     open.is_mapped = true;
                 } else {
-                    open.is_mapped = fence.storage.open_in(space);
+                    open.is_mapped = fence.storage.open_in(mappings);
                 }
             }
             Object::KeyedMutex(_) => {
-                open.mutex = Some(OpenKeyedMutex::new(space.identity.key(), access)?);
+                open.mutex = Some(OpenKeyedMutex::new(mappings.identity.key(), access)?);
             }
             Object::Legacy(_) | Object::Resource(_) => {}
         }
@@ -115,8 +115,12 @@ impl OpenSyncObject {
     /// Another open handle on the same grant.
     ///
     /// Context: as [`OpenSyncObject::new`].
-    pub(crate) fn granted(strong: Strong, grant: Grant, space: &Arc<AddressSpace>) -> Result<Self> {
-        let (mut open, _) = Self::new(strong, grant.rights, grant.access, space)?;
+    pub(crate) fn granted(
+        strong: Strong,
+        grant: Grant,
+        mappings: &Arc<FenceMappings>,
+    ) -> Result<Self> {
+        let (mut open, _) = Self::new(strong, grant.rights, grant.access, mappings)?;
 
         open.by_global = grant.by_global;
         Ok(open)
@@ -160,10 +164,10 @@ impl Drop for OpenSyncObject {
     fn drop(&mut self) {
         let header = self.strong.object().header();
 
-        header.openers.leave(&self.space);
+        header.openers.leave(&self.mappings);
         if let (Object::Fence(fence), true) = (self.strong.object(), self.is_mapped) {
             match fence.storage.own_page() {
-                Some(_) => self.space.unmap_shared(header.id()),
+                Some(_) => self.mappings.unmap_shared(header.id()),
                 None => fence.storage.close(),
             }
         }

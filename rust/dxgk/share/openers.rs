@@ -7,7 +7,7 @@
 //!
 //! LOCK: `others` is a leaf.
 
-use crate::dxgk::sync::fence_mappings::AddressSpace;
+use crate::dxgk::sync::fence_mappings::FenceMappings;
 use kernel::{
     new_spinlock,
     prelude::*,
@@ -43,8 +43,8 @@ pub(crate) struct Openers {
 }
 
 /// What stands for a process as long as something is open in it, since each open handle has a reference.
-fn key(space: &Arc<AddressSpace>) -> usize {
-    Arc::as_ptr(space).addr()
+fn key(mappings: &Arc<FenceMappings>) -> usize {
+    Arc::as_ptr(mappings).addr()
 }
 
 impl Openers {
@@ -63,12 +63,12 @@ impl Openers {
         })
     }
 
-    /// One more open handle in the process of `space`, which the opening refers to until
+    /// One more open handle in the process of `mappings`, which the opening refers to until
     /// [`Openers::leave`].
     ///
     /// Context: may sleep, no locks held.
-    pub(in crate::dxgk) fn enter(&self, space: &Arc<AddressSpace>) -> Result {
-        let key = key(space);
+    pub(in crate::dxgk) fn enter(&self, mappings: &Arc<FenceMappings>) -> Result {
+        let key = key(mappings);
 
         if !self.is_first(key) && !self.count_other(key, None) {
             let node = RBTreeNode::new(key, 0, GFP_KERNEL_ACCOUNT)?;
@@ -116,8 +116,8 @@ impl Openers {
     /// One open handle less.
     ///
     /// Context: no locks held.
-    pub(in crate::dxgk) fn leave(&self, space: &Arc<AddressSpace>) {
-        let key = key(space);
+    pub(in crate::dxgk) fn leave(&self, mappings: &Arc<FenceMappings>) {
+        let key = key(mappings);
 
         self.total.fetch_sub(1, Relaxed);
         if self.first.load(Relaxed) == key {
@@ -147,9 +147,9 @@ impl Openers {
         self.total.load(Relaxed)
     }
 
-    /// How many of them are in the process of `space`.
-    pub(crate) fn of(&self, space: &Arc<AddressSpace>) -> u32 {
-        let key = key(space);
+    /// How many of them are in the process of `mappings`.
+    pub(crate) fn of(&self, mappings: &Arc<FenceMappings>) -> u32 {
+        let key = key(mappings);
         let others = self.others.lock();
 
         if self.first.load(Relaxed) == key {

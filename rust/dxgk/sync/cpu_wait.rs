@@ -8,7 +8,7 @@
 
 use super::{
     fence::{
-        MonitoredFence,
+        Fence,
         Spare, //
     },
     fence_point::FencePoint,
@@ -54,7 +54,7 @@ use kernel::{
 #[derive(Clone)]
 pub(crate) struct Element {
     /// The fence.
-    pub(crate) fence: Arc<MonitoredFence>,
+    pub(crate) fence: Arc<Fence>,
     /// The value to be reached.
     pub(crate) value: u64,
 }

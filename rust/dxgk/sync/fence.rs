@@ -64,7 +64,7 @@ fn release(due: &Queue<Waiter>) {
 
 /// A monitored fence.
 #[pin_data]
-pub(crate) struct MonitoredFence {
+pub(crate) struct Fence {
     /// What it has in common with other objects.
     #[pin]
     pub(crate) header: Header,
@@ -74,17 +74,17 @@ pub(crate) struct MonitoredFence {
     waiters: SpinLock<Waiters<Queue<Waiter>>>,
     /// See [`super::retire`].
     #[pin]
-    pub(in crate::dxgk) retirement: Work<MonitoredFence>,
+    pub(in crate::dxgk) retirement: Work<Fence>,
     /// What signals leave to the worker.
     #[pin]
-    backlog: Work<MonitoredFence, 1>,
+    backlog: Work<Fence, 1>,
 }
 
 impl_has_work! {
-    impl HasWork<Self, 1> for MonitoredFence { self.backlog }
+    impl HasWork<Self, 1> for Fence { self.backlog }
 }
 
-impl WorkItem<1> for MonitoredFence {
+impl WorkItem<1> for Fence {
     type Pointer = Arc<Self>;
 
     fn run(this: Arc<Self>) {
@@ -92,16 +92,16 @@ impl WorkItem<1> for MonitoredFence {
     }
 }
 
-impl MonitoredFence {
+impl Fence {
     /// A fence whose value lives in `storage`.
     pub(crate) fn new(header: impl PinInit<Header>, storage: FenceStorage) -> Result<Arc<Self>> {
         Arc::pin_init(
             pin_init!(Self {
                 header <- header,
                 storage,
-                waiters <- new_spinlock!(Waiters::new(Queue::new()), "MonitoredFence::waiters"),
-                retirement <- new_work!("MonitoredFence::retirement"),
-                backlog <- new_work!("MonitoredFence::backlog"),
+                waiters <- new_spinlock!(Waiters::new(Queue::new()), "Fence::waiters"),
+                retirement <- new_work!("Fence::retirement"),
+                backlog <- new_work!("Fence::backlog"),
             }),
             GFP_KERNEL_ACCOUNT,
         )

@@ -33,7 +33,7 @@ struct SharedMapping {
 
 /// The mappings of one process.
 #[pin_data]
-pub(crate) struct AddressSpace {
+pub(crate) struct FenceMappings {
     /// Whose memory this is.
     pub(crate) identity: Identity,
     mapper: Mapper,
@@ -42,7 +42,7 @@ pub(crate) struct AddressSpace {
     shared: Mutex<RBTree<u64, SharedMapping>>,
 }
 
-impl AddressSpace {
+impl FenceMappings {
     /// The address space of `identity`, with nothing in it.
     pub(crate) fn new(identity: Identity) -> Result<Arc<Self>> {
         let mapper = Mapper::new()?;
@@ -51,7 +51,7 @@ impl AddressSpace {
             pin_init!(Self {
                 identity,
                 mapper,
-                shared <- new_mutex!(RBTree::new(), "AddressSpace::shared"),
+                shared <- new_mutex!(RBTree::new(), "FenceMappings::shared"),
             }),
             GFP_KERNEL_ACCOUNT,
         )
@@ -77,7 +77,7 @@ impl AddressSpace {
 
     /// Maps the page of the shared object `id`, or counts one more user of its mapping.
     ///
-    /// Context: as [`AddressSpace::map`].
+    /// Context: as [`FenceMappings::map`].
     pub(crate) fn map_shared(&self, id: u64, page: &Arc<ValuePage>) -> Result<usize> {
         if let Some(addr) = self.use_shared(id) {
             return Ok(addr);

@@ -10,7 +10,7 @@
 //! keeps the fence (FEN-12). Then it leaves the pool. A slot is used again when the memory of its fence
 //! goes, which may be anybody's doing and unmaps nothing.
 
-use super::fence_mappings::AddressSpace;
+use super::fence_mappings::FenceMappings;
 use crate::dxgk::stats::{
     Member,
     PAGES, //
@@ -115,7 +115,7 @@ impl StoragePage {
 /// The common pages of one process.
 #[pin_data]
 pub(crate) struct FenceStoragePool {
-    space: Arc<AddressSpace>,
+    mappings: Arc<FenceMappings>,
     /// LOCK: leaf; who drops the last reference to a fence of the process takes it, so that nothing
     /// sleeps under it.
     #[pin]
@@ -201,11 +201,11 @@ impl PoolState {
 }
 
 impl FenceStoragePool {
-    /// The pool of the process behind `space`, empty.
-    pub(crate) fn new(space: Arc<AddressSpace>) -> Result<Arc<Self>> {
+    /// The pool of the process behind `mappings`, empty.
+    pub(crate) fn new(mappings: Arc<FenceMappings>) -> Result<Arc<Self>> {
         Arc::pin_init(
             pin_init!(Self {
-                space,
+                mappings,
                 state <- new_spinlock!(
                     PoolState {
                         pages: KVec::new(),
@@ -248,7 +248,7 @@ impl FenceStoragePool {
     /// Adds a page whose first slot is taken and opened.
     fn grow(&self) -> Result<Arc<StoragePage>> {
         let counted = CountedPage::new()?;
-        let mapped = self.space.map(&counted.page)?;
+        let mapped = self.mappings.map(&counted.page)?;
         let page = Arc::new(
             StoragePage {
                 counted,
@@ -262,7 +262,7 @@ impl FenceStoragePool {
 
         page.map_err(Error::from)
             .and_then(|page| self.add(&page).map(|()| page))
-            .inspect_err(|_| self.space.unmap(mapped))
+            .inspect_err(|_| self.mappings.unmap(mapped))
     }
 
     fn add(&self, page: &Arc<StoragePage>) -> Result {
@@ -293,7 +293,7 @@ impl FenceStoragePool {
         let unused = self.state.lock().leave(page);
 
         if let Some(page) = unused {
-            self.space.unmap(page.mapped);
+            self.mappings.unmap(page.mapped);
         }
     }
 }
@@ -351,13 +351,13 @@ impl FenceStorage {
 }
 
 impl FenceStorage {
-    /// Counts one more handle in the process of `space`, if that is the one that has the slot mapped.
+    /// Counts one more handle in the process of `mappings`, if that is the one that has the slot mapped.
     /// Whether it is; the handle calls [`FenceStorage::close`] at its end then.
-    pub(crate) fn open_in(&self, space: &Arc<AddressSpace>) -> bool {
+    pub(crate) fn open_in(&self, mappings: &Arc<FenceMappings>) -> bool {
         match &self.home {
             Home::Pool {
                 pool, page, first, ..
-            } if Arc::ptr_eq(&pool.space, space) => {
+            } if Arc::ptr_eq(&pool.mappings, mappings) => {
                 first.xchg(false, Relaxed) || pool.state.lock().enter_again(page)
             }
             _ => false,

@@ -9,7 +9,7 @@
 //! LOCK: `links` is a leaf. Waiters are told with no lock of ours held (FEN-90).
 
 use super::{
-    fence::MonitoredFence,
+    fence::Fence,
     pending_waits::PendingWaits, //
 };
 use crate::dxgk::{
@@ -91,7 +91,7 @@ impl Drop for Pending {
 
 /// A node of this waiter in a fence.
 struct Link {
-    fence: Arc<MonitoredFence>,
+    fence: Arc<Fence>,
     key: WaitKey,
 }
 
@@ -144,7 +144,7 @@ impl Waiter {
     }
 
     /// Remembers that this waiter is queued on `fence` under `key`.
-    pub(in crate::dxgk) fn queued(&self, fence: Arc<MonitoredFence>, key: WaitKey) {
+    pub(in crate::dxgk) fn queued(&self, fence: Arc<Fence>, key: WaitKey) {
         // The room was reserved in `new`, for one link per element.
         self.links.lock().queued.push(Link { fence, key });
     }
