@@ -5,8 +5,8 @@
 use super::{
     device::Device,
     stats::{
-        Identified,
         Kind, //
+        ObjectId,
     }, //
 };
 use kernel::{
@@ -25,7 +25,7 @@ pub(crate) enum Scheduling {
 
 /// A context.
 pub(crate) struct Context {
-    identified: Identified,
+    identified: ObjectId,
     /// Lives at least as long as its contexts.
     _device: Arc<Device>,
     /// How it takes work.
@@ -37,7 +37,7 @@ impl Context {
     pub(crate) fn new(device: Arc<Device>, scheduling: Scheduling) -> Result<Arc<Self>> {
         Ok(Arc::new(
             Self {
-                identified: Identified::new(Kind::Context),
+                identified: ObjectId::new(Kind::Context),
                 _device: device,
                 scheduling,
             },

@@ -6,8 +6,8 @@
 use super::{
     adapter::Adapter,
     stats::{
-        Identified,
         Kind, //
+        ObjectId,
     }, //
 };
 use kernel::{
@@ -17,7 +17,7 @@ use kernel::{
 
 /// A device.
 pub(crate) struct Device {
-    identified: Identified,
+    identified: ObjectId,
     /// The adapter it is on.
     pub(crate) adapter: Arc<Adapter>,
 }
@@ -27,7 +27,7 @@ impl Device {
     pub(crate) fn new(adapter: Arc<Adapter>) -> Result<Arc<Self>> {
         Ok(Arc::new(
             Self {
-                identified: Identified::new(Kind::Device),
+                identified: ObjectId::new(Kind::Device),
                 adapter,
             },
             GFP_KERNEL_ACCOUNT,

@@ -6,12 +6,12 @@
 use kernel::prelude::*;
 
 /// See the module.
-pub(crate) struct Few<T> {
+pub(crate) struct InlineVec<T> {
     first: Option<T>,
     others: Option<KVVec<T>>,
 }
 
-impl<T> Few<T> {
+impl<T> InlineVec<T> {
     /// An empty list with room for one.
     pub(crate) const fn new() -> Self {
         Self {

@@ -16,7 +16,7 @@
 //! NtHandle ── Share                      one for each open file description
 //! Object: Fence | LegacySync | KeyedMutex | Resource ── Allocation ── Storage
 //! OpenAllocation ── CpuMapping               where a process has an allocation mapped
-//! WeakFile, Watch ── Link ··> Object     until its end
+//! WeakFile, Watch ── WeakTarget ··> Object     until its end
 //! ```
 //!
 //! Locking is described once, in `Documentation/locking.md`.

@@ -10,7 +10,7 @@
 
 use super::{
     adapter::Adapter,
-    info::attachments::Attached,
+    info::attachments::Attachments,
     keyed_mutex::KeyedMutex,
     memory::resource::Resource,
     quota::account::Charge,
@@ -19,8 +19,8 @@ use super::{
         openers::Openers, //
     },
     stats::{
-        Identified,
         Kind, //
+        ObjectId,
     },
     sync::{
         fence::Fence,
@@ -57,7 +57,7 @@ use kernel::{
 /// The common part of a shareable object.
 #[pin_data]
 pub(crate) struct Header {
-    identified: Identified,
+    identified: ObjectId,
     /// The adapter it was made on; a keyed mutex has none.
     pub(crate) adapter: Option<Arc<Adapter>>,
     /// How it may be shared.
@@ -79,7 +79,7 @@ pub(crate) struct Header {
     pub(crate) openers: Openers,
     /// What its users have attached to it.
     #[pin]
-    pub(crate) attached: Attached,
+    pub(crate) attachments: Attachments,
 }
 
 impl Header {
@@ -93,7 +93,7 @@ impl Header {
         charge: Charge,
     ) -> impl PinInit<Self> {
         pin_init!(Self {
-            identified: Identified::new(kind),
+            identified: ObjectId::new(kind),
             adapter,
             sharing,
             cross_adapter,
@@ -103,7 +103,7 @@ impl Header {
             charge,
             strong: Atomic::new(1),
             openers <- Openers::new(),
-            attached <- Attached::new(),
+            attachments <- Attachments::new(),
         })
     }
 

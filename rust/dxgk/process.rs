@@ -15,7 +15,7 @@ use super::{
     },
     stats::{
         next_id, //
-        Member,
+        Counted,
         PROCESSES,
         RETIRING,
     },
@@ -81,7 +81,7 @@ pub(crate) struct Process {
     released: Atomic<bool>,
     #[pin]
     emptying: Work<Process>,
-    _member: Member,
+    _counted: Counted,
 }
 
 impl_has_work! {
@@ -110,7 +110,7 @@ impl Process {
                 end <- new_spinlock!(None, "Process::end"),
                 released: Atomic::new(false),
                 emptying <- new_work!("Process::emptying"),
-                _member: PROCESSES.enter(),
+                _counted: PROCESSES.enter(),
             }),
             GFP_KERNEL_ACCOUNT,
         )?;

@@ -62,13 +62,13 @@ impl Object {
             header.tables.globals.remove(global);
         }
 
-        let attached = header.attached.die();
+        let attachments = header.attachments.die();
 
-        if attached == Rest::Much || !self.end_contents_at_once() {
+        if attachments == Rest::Much || !self.end_contents_at_once() {
             return self.clone().end_later();
         }
-        if attached == Rest::Little {
-            header.attached.finish();
+        if attachments == Rest::Little {
+            header.attachments.finish();
         }
     }
 
@@ -100,14 +100,14 @@ impl Object {
     fn end(&self) {
         let header = self.header();
 
-        header.attached.call_back(header.id());
+        header.attachments.call_back(header.id());
         match self {
             Self::Fence(fence) => fence.orphan(),
             Self::Legacy(_) => {}
             Self::Resource(resource) => resource.cleanup(),
             Self::KeyedMutex(mutex) => mutex.abandon(),
         }
-        header.attached.finish();
+        header.attachments.finish();
     }
 
     /// Hands step two to the worker.

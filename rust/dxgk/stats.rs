@@ -11,9 +11,9 @@ use kernel::sync::atomic::{
 };
 
 /// A number of living things.
-pub(crate) struct Gauge(Atomic<u64>);
+pub(crate) struct Counter(Atomic<u64>);
 
-impl Gauge {
+impl Counter {
     const fn new() -> Self {
         Self(Atomic::new(0))
     }
@@ -34,14 +34,14 @@ impl Gauge {
     }
 
     /// Counts one more until the result is dropped.
-    pub(crate) fn enter(&'static self) -> Member {
+    pub(crate) fn enter(&'static self) -> Counted {
         self.enter_by(1)
     }
 
     /// Counts this many more until the result is dropped.
-    pub(crate) fn enter_by(&'static self, number: u64) -> Member {
+    pub(crate) fn enter_by(&'static self, number: u64) -> Counted {
         self.add(number);
-        Member {
+        Counted {
             gauge: self,
             number,
         }
@@ -49,21 +49,21 @@ impl Gauge {
 }
 
 /// One living thing, or several, counted.
-pub(crate) struct Member {
-    gauge: &'static Gauge,
+pub(crate) struct Counted {
+    gauge: &'static Counter,
     number: u64,
 }
 
-impl Drop for Member {
+impl Drop for Counted {
     fn drop(&mut self) {
         self.gauge.sub(self.number);
     }
 }
 
-/// One local handle, counted. Other than a [`Member`] it takes no room.
-pub(crate) struct HandleMember(());
+/// One local handle, counted. Other than a [`Counted`] it takes no room.
+pub(crate) struct CountedHandle(());
 
-impl HandleMember {
+impl CountedHandle {
     /// Counts one more until the result is dropped.
     pub(crate) fn enter() -> Self {
         HANDLES.add(1);
@@ -71,38 +71,38 @@ impl HandleMember {
     }
 }
 
-impl Drop for HandleMember {
+impl Drop for CountedHandle {
     fn drop(&mut self) {
         HANDLES.sub(1);
     }
 }
 
 /// Process objects.
-pub(crate) static PROCESSES: Gauge = Gauge::new();
+pub(crate) static PROCESSES: Counter = Counter::new();
 /// Devices, contexts, allocations and shareable objects.
-pub(crate) static OBJECTS: Gauge = Gauge::new();
+pub(crate) static OBJECTS: Counter = Counter::new();
 /// Local handles.
-pub(crate) static HANDLES: Gauge = Gauge::new();
+pub(crate) static HANDLES: Counter = Counter::new();
 /// Pending waits that no thread sleeps in.
-pub(crate) static WAITERS: Gauge = Gauge::new();
+pub(crate) static WAITERS: Counter = Counter::new();
 /// Pages of fence values.
-pub(crate) static PAGES: Gauge = Gauge::new();
+pub(crate) static PAGES: Counter = Counter::new();
 /// Bytes of storage, whether they are in memory by now or not.
-pub(crate) static BYTES: Gauge = Gauge::new();
+pub(crate) static BYTES: Counter = Counter::new();
 /// dma-bufs that we exported.
-pub(crate) static DMABUFS: Gauge = Gauge::new();
+pub(crate) static DMABUFS: Counter = Counter::new();
 /// Windows that have been locked, until they are revoked.
-pub(crate) static CPU_MAPPINGS: Gauge = Gauge::new();
+pub(crate) static CPU_MAPPINGS: Counter = Counter::new();
 /// Shares, that is open file descriptions of NT handles.
-pub(crate) static SHARES: Gauge = Gauge::new();
+pub(crate) static SHARES: Counter = Counter::new();
 
 /// Weak references and watches.
-pub(crate) static NOTICES: Gauge = Gauge::new();
+pub(crate) static NOTICES: Counter = Counter::new();
 /// What the worker has still to end: objects and processes. Everything else is as it will be while this
 /// is 0.
-pub(crate) static RETIRING: Gauge = Gauge::new();
+pub(crate) static RETIRING: Counter = Counter::new();
 /// Values in information stores.
-pub(crate) static VALUES: Gauge = Gauge::new();
+pub(crate) static VALUES: Counter = Counter::new();
 
 /// An id that was never given to anything before (RES-2). Starts at 1.
 pub(crate) fn next_id() -> u64 {
@@ -166,15 +166,15 @@ impl Kind {
 }
 
 /// The id of an object and its place in the stats, for as long as the object lives.
-pub(crate) struct Identified {
+pub(crate) struct ObjectId {
     /// Never used for anything else.
     pub(crate) id: u64,
     /// What it is.
     pub(crate) kind: Kind,
-    _member: Member,
+    _counted: Counted,
 }
 
-impl Identified {
+impl ObjectId {
     /// A new object of this kind.
     pub(crate) fn new(kind: Kind) -> Self {
         let id = next_id();
@@ -183,12 +183,12 @@ impl Identified {
         Self {
             id,
             kind,
-            _member: OBJECTS.enter(),
+            _counted: OBJECTS.enter(),
         }
     }
 }
 
-impl Drop for Identified {
+impl Drop for ObjectId {
     fn drop(&mut self) {
         crate::sys::trace::destroy(self.id, self.kind.number());
     }

@@ -371,7 +371,7 @@ pub(super) fn create<'a>(
             if !runtime_data.is_empty() {
                 let value = shortage(Value::new(&call.driver.tables, runtime_data))?;
 
-                shortage(open_resource.resource().header.attached.set_blob(value))?;
+                shortage(open_resource.resource().header.attachments.set_blob(value))?;
             }
             if request.sharing() == Sharing::Global {
                 handles.global = Some(open_resource.name_globally()?);

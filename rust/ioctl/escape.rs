@@ -41,7 +41,7 @@ fn update_resource(call: Call<'_>, args: &D3DKMT_ESCAPE) -> Outcome {
     let bytes = user::read_bytes(args.pPrivateDriverData, args.PrivateDriverDataSize as usize)?;
     let value = shortage(Value::new(&call.driver.tables, bytes))?;
 
-    shortage(open_resource.resource().header.attached.set_blob(value))
+    shortage(open_resource.resource().header.attachments.set_blob(value))
 }
 
 /// Keeps a rectangle with the resource whose local handle is in `hContext`.

@@ -151,7 +151,7 @@ pub(super) fn set<'a>(
     }
 
     let answer = *args;
-    let set = target.header().attached.set(&changes, |generation| {
+    let set = target.header().attachments.set(&changes, |generation| {
         announce(&opendxg_set_info {
             generation,
             ..answer
@@ -176,8 +176,8 @@ pub(super) fn delete<'a>(
         schema: args.schema,
     };
     let answer = *args;
-    let attached = &target.header().attached;
-    let deleted = attached.delete(id, args.expected_generation, |generation| {
+    let attachments = &target.header().attachments;
+    let deleted = attachments.delete(id, args.expected_generation, |generation| {
         announce(&opendxg_delete_info {
             generation,
             ..answer
@@ -210,7 +210,7 @@ pub(super) fn get<'a>(from: impl Context, args: &mut opendxg_get_info) -> Outcom
     invalid_if(args.flags & !OPENDXG_GET_FD != 0 || args.size != 0 && args.data == 0)?;
 
     let target = from.target(args.handle, args.handle_type)?;
-    let store = target.header().attached.store();
+    let store = target.header().attachments.store();
     let entry = match store.choose(args.key, args.max_schema) {
         Ok(entry) => entry,
         Err(Choice::TooNew(lowest)) => {
@@ -271,7 +271,7 @@ pub(super) fn enumerate<'a>(
     invalid_if(args.count != 0 && args.entries == 0)?;
 
     let target = from.target(args.handle, args.handle_type)?;
-    let store = target.header().attached.store();
+    let store = target.header().attachments.store();
     let entries = store.entries();
     // CAST: as many as the module parameter allows, which has 32 bits.
     let count = entries.len() as u32;

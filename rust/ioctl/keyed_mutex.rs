@@ -88,7 +88,7 @@ impl Data {
         if self.size == 0 {
             return Ok(());
         }
-        let Some(value) = mutex.header.attached.blob() else {
+        let Some(value) = mutex.header.attachments.blob() else {
             return Ok(());
         };
 
@@ -109,7 +109,7 @@ impl Initial {
 
     /// Copies the data in if `mutex` has none.
     pub(super) fn new(call: Call<'_>, mutex: &Arc<KeyedMutex>, data: Data) -> Outcome<Self> {
-        if mutex.header.attached.blob().is_some() {
+        if mutex.header.attachments.blob().is_some() {
             return Ok(Self::NONE);
         }
         Ok(Self(data.read(call)?.map(|value| (mutex.clone(), value))))
@@ -124,7 +124,7 @@ impl Initial {
     /// taken back (RES-3). Somebody else may have been first meanwhile.
     pub(super) fn give(self, announce: impl Fn() -> bool) -> Outcome {
         match self.0 {
-            Some((mutex, value)) => shortage(mutex.header.attached.init_blob(value, announce)),
+            Some((mutex, value)) => shortage(mutex.header.attachments.init_blob(value, announce)),
             None if announce() => Ok(()),
             None => Err(Status::ACCESS_VIOLATION.into()),
         }
@@ -149,7 +149,7 @@ fn make<'a>(call: Call<'a>, key: u64, nt: bool, data: Data) -> Outcome<Created<'
     let strong = Strong::first(Object::KeyedMutex(mutex.clone()));
 
     if let Some(value) = value {
-        shortage(mutex.header.attached.set_blob(value))?;
+        shortage(mutex.header.attachments.set_blob(value))?;
     }
 
     let global = (!nt).then(|| strong.name_globally()).transpose()?;
@@ -215,7 +215,7 @@ fn open_by_global<'a>(call: Call<'a>, global: u32, data: Data) -> Outcome<(Reser
         return Err(Status::INVALID_PARAMETER.into());
     };
 
-    let own = mutex.header.attached.blob().map(|own| own.bytes().len());
+    let own = mutex.header.attachments.blob().map(|own| own.bytes().len());
 
     // CAST: 32 bits fit a usize.
     if own.is_some_and(|own| data.size != 0 && data.size as usize != own) {
@@ -353,7 +353,7 @@ pub(super) fn release2(call: Call<'_>, args: &D3DKMT_RELEASEKEYEDMUTEX2) -> Outc
             return Err(Status::ACCESS_DENIED.into());
         }
         // Before the release, so that the next owner sees them.
-        shortage(mutex.header.attached.set_blob(value))?;
+        shortage(mutex.header.attachments.set_blob(value))?;
     }
     mutex.release(&open, args.Key, args.FenceValue)
 }

@@ -138,7 +138,7 @@ impl Subject {
         args.member_kinds = self.kinds;
         args.access = self.access;
         args.object_id = header.id();
-        args.generation = header.attached.generation();
+        args.generation = header.attachments.generation();
         // Not the one that this call has taken.
         args.references = header.references().saturating_sub(1);
         args.local_references = process.map_or(0, |process| header.openers.of(&process.mappings));

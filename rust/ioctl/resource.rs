@@ -117,7 +117,7 @@ impl Sizes {
 
         Self {
             // CAST: blobs and driver data have at most 64 KiB.
-            runtime_data: resource.header.attached.blob_size() as u32,
+            runtime_data: resource.header.attachments.blob_size() as u32,
             total_driver_data,
             resource_driver_data: resource.description.driver_data.len() as u32,
             allocations,
@@ -203,7 +203,7 @@ impl Request {
     /// Checks the sizes (RES-48). `exact`: the NT variant, which has no way to leave data out.
     fn check(&self, resource: &Arc<Resource>, exact: bool) -> Outcome<Contents> {
         let allocations = resource.allocations()?;
-        let runtime_data = resource.header.attached.blob();
+        let runtime_data = resource.header.attachments.blob();
         let total = allocations
             .iter()
             .map(|allocation| allocation.description.driver_data.len())
@@ -478,7 +478,7 @@ pub(super) fn runtime_data(call: Call<'_>, args: &D3DKMT_GETRUNTIMEDATA) -> Outc
 
     invalid_if(!matches!(strong.object(), Object::Resource(_)))?;
 
-    let blob = strong.object().header().attached.blob();
+    let blob = strong.object().header().attachments.blob();
     let bytes = blob.as_ref().map_or(&[][..], |value| value.bytes());
 
     // CAST: 32 bits fit a usize.

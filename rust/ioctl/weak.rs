@@ -17,8 +17,8 @@ use crate::{
             Watch, //
         },
         weak::{
-            Link,
             WeakFile, //
+            WeakTarget,
         }, //
     },
     error::{
@@ -43,7 +43,7 @@ pub(super) fn open<'a>(from: impl Context, args: &mut opendxg_open_weak) -> Outc
     invalid_if(args.flags != 0 || args.reserved != 0)?;
 
     let target = from.target(args.handle, args.handle_type)?;
-    let link = Link::of(target.object())?;
+    let link = WeakTarget::of(target.object())?;
     let weak = WeakFile::new(&target.header().tables, link, target.access())?;
     let fd = PendingFd::new(weak, handle::LAST_FD, true)?;
 
@@ -98,7 +98,7 @@ pub(super) fn watch<'a>(from: impl Context, args: &mut opendxg_watch) -> Outcome
     let target = from.target(args.handle, args.handle_type)?;
     let event_fd = u64::try_from(args.event_fd).map_err(|_| Status::INVALID_HANDLE)?;
     let event = sync_object::event(event_fd)?;
-    let link = Link::of(target.object())?;
+    let link = WeakTarget::of(target.object())?;
     let watch = Watch::new(
         &target.header().tables,
         link,

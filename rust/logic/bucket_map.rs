@@ -13,16 +13,16 @@
 //! buckets.
 
 use super::index_map::{
-    Gap,
+    FreedNodes, //
     IndexMap,
+    MissingNode,
+    NewNode,
     Removed,
-    Spare,
-    Waste, //
 };
 use crate::platform::Boxed;
 
 /// A value, allocated, with its number.
-pub struct Link<T> {
+pub struct ChainNode<T> {
     /// The number.
     pub key: u32,
     /// The value.
@@ -30,12 +30,12 @@ pub struct Link<T> {
     next: Chain<T>,
 }
 
-type Chain<T> = Option<Boxed<Link<T>>>;
+type Chain<T> = Option<Boxed<ChainNode<T>>>;
 
 /// One bucket.
 pub struct Bucket<T>(Chain<T>);
 
-impl<T> Link<T> {
+impl<T> ChainNode<T> {
     /// A value that is in no map.
     pub fn new(key: u32, value: T) -> Self {
         Self {
@@ -47,19 +47,19 @@ impl<T> Link<T> {
 }
 
 impl<T> Bucket<T> {
-    fn push(&mut self, mut link: Boxed<Link<T>>) {
+    fn push(&mut self, mut link: Boxed<ChainNode<T>>) {
         link.next = self.0.take();
         self.0 = Some(link);
     }
 
-    fn pop(&mut self) -> Option<Boxed<Link<T>>> {
+    fn pop(&mut self) -> Option<Boxed<ChainNode<T>>> {
         let mut link = self.0.take()?;
 
         self.0 = link.next.take();
         Some(link)
     }
 
-    fn take(&mut self, key: u32) -> Option<Boxed<Link<T>>> {
+    fn take(&mut self, key: u32) -> Option<Boxed<ChainNode<T>>> {
         let mut chain = &mut self.0;
 
         while chain.as_ref()?.key != key {
@@ -111,7 +111,7 @@ pub struct BucketMap<T> {
 /// What was taken out.
 pub struct Taken<T> {
     /// The value.
-    pub link: Boxed<Link<T>>,
+    pub link: Boxed<ChainNode<T>>,
     _bucket: Option<Removed<Bucket<T>>>,
 }
 
@@ -162,17 +162,17 @@ impl<T> BucketMap<T> {
     }
 
     /// Which node has to be grafted before a value can be put in.
-    pub fn gap(&self) -> Option<Gap> {
-        self.buckets.gap(self.count)
+    pub fn missing_node(&self) -> Option<MissingNode> {
+        self.buckets.missing_node(self.count)
     }
 
-    /// Puts a node in for the gap, if that is still the gap it was made for.
-    pub fn graft(&mut self, spare: Spare<Bucket<T>>) -> Option<Waste<Bucket<T>>> {
-        self.buckets.graft(self.count, spare)
+    /// Puts a node in for the missing_node, if that is still the missing_node it was made for.
+    pub fn insert_node(&mut self, spare: NewNode<Bucket<T>>) -> Option<FreedNodes<Bucket<T>>> {
+        self.buckets.insert_node(self.count, spare)
     }
 
-    /// Puts a value in whose number is not there. There is no gap.
-    pub fn put(&mut self, link: Boxed<Link<T>>) {
+    /// Puts a value in whose number is not there. There is no missing_node.
+    pub fn put(&mut self, link: Boxed<ChainNode<T>>) {
         let new = self.count;
         let count = new.saturating_add(1);
         let mut stay = Bucket(None);

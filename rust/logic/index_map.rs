@@ -7,8 +7,8 @@
 //! largest index needs: two up to 4096, three up to 2^19.
 //!
 //! The map is used under a spinlock, so that nothing is allocated or dropped in these calls. Whoever
-//! puts something in asks for the [`Gap`], makes a node for it without the lock, and grafts it; what
-//! is left over is handed out as [`Waste`]. An empty leaf goes, with the nodes above it that lead
+//! puts something in asks for the [`MissingNode`], makes a node for it without the lock, and grafts it; what
+//! is left over is handed out as [`FreedNodes`]. An empty leaf goes, with the nodes above it that lead
 //! nowhere else. Only the leaf that was grafted last stays, so that somebody who makes and destroys
 //! one thing after the other needs a new node for every 32nd only.
 
@@ -65,17 +65,17 @@ fn slot_of(index: u32) -> usize {
 
 /// A node that is missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Gap {
+pub struct MissingNode {
     bits: u32,
 }
 
 /// An empty node, to be put in.
-pub struct Spare<T>(Node<T>);
+pub struct NewNode<T>(Node<T>);
 
-impl<T> Spare<T> {
-    /// A node for a gap; `None` if there is no memory. May sleep.
-    pub fn new(gap: Gap) -> Option<Self> {
-        Some(Self(if gap.bits == LEAF_BITS {
+impl<T> NewNode<T> {
+    /// A node for a missing_node; `None` if there is no memory. May sleep.
+    pub fn new(missing_node: MissingNode) -> Option<Self> {
+        Some(Self(if missing_node.bits == LEAF_BITS {
             Node::Leaf {
                 used: 0,
                 slots: none_array()?,
@@ -84,7 +84,7 @@ impl<T> Spare<T> {
             Node::Inner {
                 used: 0,
                 // CAST: below 32.
-                shift: gap.bits.saturating_sub(INNER_BITS) as u16,
+                shift: missing_node.bits.saturating_sub(INNER_BITS) as u16,
                 children: none_array()?,
             }
         }))
@@ -92,20 +92,20 @@ impl<T> Spare<T> {
 }
 
 /// Nodes without values that are not used any more, to be dropped without a lock.
-pub struct Waste<T>(#[allow(dead_code)] Node<T>);
+pub struct FreedNodes<T>(#[allow(dead_code)] Node<T>);
 
 /// A value that was taken out, with what is to be dropped together with it.
 pub struct Removed<T> {
     /// The value.
     pub value: T,
-    waste: Option<Waste<T>>,
+    freed: Option<FreedNodes<T>>,
 }
 
 #[cfg(test)]
 impl<T> Removed<T> {
     /// Whether nodes went with the value.
     pub fn has_waste(&self) -> bool {
-        self.waste.is_some()
+        self.freed.is_some()
     }
 }
 
@@ -116,7 +116,7 @@ pub enum Place {
     Taken,
     /// Nothing is missing.
     Free,
-    /// There is a [`Gap`].
+    /// There is a [`MissingNode`].
     Missing,
 }
 
@@ -256,9 +256,9 @@ impl<T> IndexMap<T> {
         }
     }
 
-    /// Which node has to be grafted before a value can be put at an index. There may be another gap
+    /// Which node has to be grafted before a value can be put at an index. There may be another missing_node
     /// after that one.
-    pub fn gap(&self, index: u32) -> Option<Gap> {
+    pub fn missing_node(&self, index: u32) -> Option<MissingNode> {
         let bits = match (self.look(index), &self.root) {
             (Look::Value(_) | Look::Nothing(0), _) => return None,
             (Look::Nothing(bits), _) => bits,
@@ -273,16 +273,16 @@ impl<T> IndexMap<T> {
             }
         };
 
-        Some(Gap { bits })
+        Some(MissingNode { bits })
     }
 
-    /// Puts a node in for the gap at an index, if that is still the gap it was made for.
-    pub fn graft(&mut self, index: u32, spare: Spare<T>) -> Option<Waste<T>> {
-        let Spare(mut node) = spare;
+    /// Puts a node in for the missing_node at an index, if that is still the missing_node it was made for.
+    pub fn insert_node(&mut self, index: u32, spare: NewNode<T>) -> Option<FreedNodes<T>> {
+        let NewNode(mut node) = spare;
         let bits = node.bits();
 
-        if self.gap(index) != Some(Gap { bits }) {
-            return Some(Waste(node));
+        if self.missing_node(index) != Some(MissingNode { bits }) {
+            return Some(FreedNodes(node));
         }
         if let Some((used, place)) = self.child_mut(index, bits) {
             // OVERFLOW: it counts the children.
@@ -314,7 +314,7 @@ impl<T> IndexMap<T> {
         }
     }
 
-    /// Moves a value to a free index that has no gap. If it is neither, the value stays.
+    /// Moves a value to a free index that has no missing_node. If it is neither, the value stays.
     pub fn put(&mut self, index: u32, value: &mut Option<T>) {
         if let Some((used, slots)) = self.leaf_mut(index) {
             if let Some(slot @ None) = slots.get_mut(slot_of(index)) {
@@ -332,17 +332,17 @@ impl<T> IndexMap<T> {
 
         *used = used.saturating_sub(1);
 
-        let waste = if *used == 0 && index >> LEAF_BITS != self.kept {
+        let freed = if *used == 0 && index >> LEAF_BITS != self.kept {
             self.cut(index)
         } else {
             None
         };
 
-        Some(Removed { value, waste })
+        Some(Removed { value, freed })
     }
 
     /// Takes the empty leaf of an index out, and all nodes above it that lead nowhere else.
-    fn cut(&mut self, index: u32) -> Option<Waste<T>> {
+    fn cut(&mut self, index: u32) -> Option<FreedNodes<T>> {
         let mut node = self.root.as_ref()?;
         // Of the largest node that leads nowhere else.
         let mut bits = node.bits();
@@ -367,6 +367,6 @@ impl<T> IndexMap<T> {
             None => self.root.take(),
         };
 
-        node.map(Waste)
+        node.map(FreedNodes)
     }
 }

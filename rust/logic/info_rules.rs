@@ -86,7 +86,7 @@ pub struct Limits {
     pub bytes: usize,
     /// Bytes of one entry.
     pub entry_bytes: usize,
-    /// Attached files.
+    /// Attachments files.
     pub files: usize,
 }
 

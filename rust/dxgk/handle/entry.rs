@@ -15,7 +15,7 @@ use crate::dxgk::{
     context::Context,
     device::Device,
     object::Strong,
-    stats::HandleMember, //
+    stats::CountedHandle, //
 };
 use crate::logic::{
     handle,
@@ -59,7 +59,7 @@ pub(super) struct Entry {
     kin: Kin,
     /// Whether it resolves.
     pub(super) published: bool,
-    _member: HandleMember,
+    _counted: CountedHandle,
 }
 
 const _: () = assert!(size_of::<Option<Entry>>() <= 64);
@@ -78,7 +78,7 @@ impl Entry {
             device: device.and_then(NonZero::new),
             kin: Kin::alone(0),
             published: false,
-            _member: HandleMember::enter(),
+            _counted: CountedHandle::enter(),
         }
     }
 

@@ -45,7 +45,7 @@ impl Infos {
 
     /// Prints the store of an object, unless that was done, as far as there is room for all of it.
     fn print(&mut self, m: &SeqFile, header: &Header) {
-        let (object, store) = (header.id(), header.attached.store());
+        let (object, store) = (header.id(), header.attachments.store());
         let entries = store.entries().len();
 
         if entries == 0 || self.seen.get(&object).is_some() {

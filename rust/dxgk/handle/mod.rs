@@ -32,12 +32,12 @@ use crate::{
             Cursor, //
         },
         index_map::{
-            Gap,
+            FreedNodes, //
             IndexMap,
+            MissingNode,
+            NewNode,
             Place,
             Removed,
-            Spare,
-            Waste, //
         },
         siblings::{
             self,
@@ -97,7 +97,7 @@ impl Drop for Claimed {
 enum Insertion {
     Done(u32),
     /// A node is missing.
-    Missing(Gap),
+    Missing(MissingNode),
 }
 
 struct State {
@@ -132,13 +132,13 @@ impl State {
     }
 
     /// Gives an entry, which is there, its number and puts it in. `spare` is a node that was made
-    /// because it was missing before; `waste` is to be dropped without the lock.
+    /// because it was missing before; `freed` is to be dropped without the lock.
     fn insert(
         &mut self,
         entry: &mut Option<Entry>,
         parent: Option<&Parent>,
-        spare: Option<Spare<Entry>>,
-        waste: &mut Option<Waste<Entry>>,
+        spare: Option<NewNode<Entry>>,
+        freed: &mut Option<FreedNodes<Entry>>,
     ) -> Outcome<Insertion> {
         if self.closed || self.count >= params::max_handles() {
             return Err(Status::NO_MEMORY.into());
@@ -156,10 +156,10 @@ impl State {
             .ok_or(Status::NO_MEMORY)?;
 
         if place == Place::Missing {
-            *waste = spare.and_then(|spare| entries.graft(index, spare));
-            if let Some(gap) = entries.gap(index) {
+            *freed = spare.and_then(|spare| entries.insert_node(index, spare));
+            if let Some(missing_node) = entries.missing_node(index) {
                 cursor.put_back(index);
-                return Ok(Insertion::Missing(gap));
+                return Ok(Insertion::Missing(missing_node));
             }
         }
 
@@ -283,14 +283,14 @@ impl HandleTable {
         let mut spare = None;
 
         loop {
-            let mut waste = None;
+            let mut freed = None;
             let mut state = self.state.lock();
 
-            match state.insert(&mut entry, parent, spare.take(), &mut waste)? {
+            match state.insert(&mut entry, parent, spare.take(), &mut freed)? {
                 Insertion::Done(index) => return Ok(Reserved { table: self, index }),
-                Insertion::Missing(gap) => {
+                Insertion::Missing(missing_node) => {
                     drop(state);
-                    spare = Some(Spare::new(gap).ok_or(Status::NO_MEMORY)?);
+                    spare = Some(NewNode::new(missing_node).ok_or(Status::NO_MEMORY)?);
                 }
             }
         }

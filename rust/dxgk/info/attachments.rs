@@ -17,7 +17,7 @@ use super::{
         EMPTY,
     },
     watch::Event,
-    weak::Link, //
+    weak::WeakTarget, //
 };
 use crate::dxgk::retire::Rest;
 use crate::{
@@ -58,13 +58,13 @@ struct State {
     /// None: nothing was ever stored.
     store: Option<Arc<Store>>,
     /// None: nobody ever wanted a weak reference or a watch.
-    link: Option<Arc<Link>>,
+    link: Option<Arc<WeakTarget>>,
     callback: Option<KBox<dyn DestroyCallback>>,
 }
 
 /// See the module.
 #[pin_data]
-pub(crate) struct Attached {
+pub(crate) struct Attachments {
     #[pin]
     state: SpinLock<State>,
 }
@@ -83,14 +83,14 @@ impl core::ops::Deref for Snapshot {
 /// What became of an attempt to replace the store.
 enum Replaced {
     /// Done; the link of the object, if it has one.
-    Done(Option<Arc<Link>>),
+    Done(Option<Arc<WeakTarget>>),
     /// Somebody else has changed the store since it was looked at.
     Raced,
     /// The object is dead.
     Dead,
 }
 
-impl Attached {
+impl Attachments {
     /// Nothing attached.
     pub(crate) fn new() -> impl PinInit<Self> {
         pin_init!(Self {
@@ -101,7 +101,7 @@ impl Attached {
                     link: None,
                     callback: None,
                 },
-                "Attached::state"
+                "Attachments::state"
             ),
         })
     }
@@ -229,13 +229,13 @@ impl Attached {
     }
 
     /// The object's link, if anybody has wanted one.
-    pub(in crate::dxgk) fn link(&self) -> Option<Arc<Link>> {
+    pub(in crate::dxgk) fn link(&self) -> Option<Arc<WeakTarget>> {
         self.state.lock().link.clone()
     }
 
     /// Makes `fresh` the object's link, unless it has one, which is returned then. Fails if the
     /// object is dead.
-    pub(in crate::dxgk) fn keep_link(&self, fresh: &Arc<Link>) -> Outcome<Arc<Link>> {
+    pub(in crate::dxgk) fn keep_link(&self, fresh: &Arc<WeakTarget>) -> Outcome<Arc<WeakTarget>> {
         let mut state = self.state.lock();
 
         if state.dead {
@@ -268,7 +268,7 @@ impl Attached {
 
     /// The last strong reference to the object is gone and its handles do not resolve: neither do weak
     /// references from now on, and nothing can be attached any more. What there is left for
-    /// [`Attached::call_back`] and [`Attached::finish`].
+    /// [`Attachments::call_back`] and [`Attachments::finish`].
     ///
     /// Context: no locks held. Called once.
     pub(in crate::dxgk) fn die(&self) -> Rest {
@@ -293,7 +293,7 @@ impl Attached {
 
     /// The miniport hears of the end.
     ///
-    /// Context: may sleep, no locks held. Called once, after [`Attached::die`].
+    /// Context: may sleep, no locks held. Called once, after [`Attachments::die`].
     pub(in crate::dxgk) fn call_back(&self, object: u64) {
         let callback = self.state.lock().callback.take();
 
@@ -305,7 +305,7 @@ impl Attached {
     /// The contents of the object are gone: tells who wants to know, and lets go of the entries and
     /// their files.
     ///
-    /// Context: may sleep, no locks held. Called once, after [`Attached::die`].
+    /// Context: may sleep, no locks held. Called once, after [`Attachments::die`].
     pub(crate) fn finish(&self) {
         let (store, link) = {
             let mut state = self.state.lock();
@@ -384,8 +384,8 @@ mod tests {
         Ok(Strong::first(Object::Legacy(fence)))
     }
 
-    fn attached(strong: &Strong) -> &Attached {
-        &strong.object().header().attached
+    fn attachments(strong: &Strong) -> &Attachments {
+        &strong.object().header().attachments
     }
 
     fn value(tables: &Tables, size: usize) -> Result<Arc<Value>> {
@@ -405,7 +405,7 @@ mod tests {
     struct Curious {
         tables: Arc<Tables>,
         own: Object,
-        link: Arc<Link>,
+        link: Arc<WeakTarget>,
         seen: Arc<Seen>,
     }
 
@@ -417,11 +417,11 @@ mod tests {
 
             self.tables.globals.publish(global);
 
-            let weak = Link::of(other.object()).map_err(|_| EINVAL)?;
+            let weak = WeakTarget::of(other.object()).map_err(|_| EINVAL)?;
             let opened = weak.resolve().is_some();
             let revived = self.link.resolve().is_some() || Strong::upgrade(&self.own).is_some();
             let value = value(&self.tables, 1)?;
-            let stored = self.own.header().attached.set_blob(value).is_ok();
+            let stored = self.own.header().attachments.set_blob(value).is_ok();
 
             Ok(opened && !revived && !stored)
         }
@@ -443,7 +443,7 @@ mod tests {
         let tables = Tables::new()?;
         let strong = object(&tables)?;
         let id = strong.object().header().id();
-        let link = Link::of(strong.object()).map_err(|_| EINVAL)?;
+        let link = WeakTarget::of(strong.object()).map_err(|_| EINVAL)?;
         let seen = Arc::new(
             Seen {
                 calls: Atomic::new(0),
@@ -464,8 +464,8 @@ mod tests {
             )?)
         };
 
-        assert!(attached(&strong).on_destroy(curious()?).is_ok());
-        assert!(attached(&strong).on_destroy(curious()?).is_err());
+        assert!(attachments(&strong).on_destroy(curious()?).is_ok());
+        assert!(attachments(&strong).on_destroy(curious()?).is_err());
 
         let second = strong.another().ok_or(EINVAL)?;
 
@@ -485,8 +485,8 @@ mod tests {
         let tables = Tables::new()?;
         let strong = object(&tables)?;
         let id = strong.object().header().id();
-        let link = Link::of(strong.object()).map_err(|_| EINVAL)?;
-        let again = Link::of(strong.object()).map_err(|_| EINVAL)?;
+        let link = WeakTarget::of(strong.object()).map_err(|_| EINVAL)?;
+        let again = WeakTarget::of(strong.object()).map_err(|_| EINVAL)?;
 
         assert!(Arc::ptr_eq(&link, &again));
         assert_eq!(link.events(), 0);
@@ -508,28 +508,28 @@ mod tests {
     fn the_blob_is_an_entry() -> Result {
         let tables = Tables::new()?;
         let strong = object(&tables)?;
-        let attached = attached(&strong);
+        let attachments = attachments(&strong);
         let kept = value(&tables, 6)?;
 
-        assert!(attached.blob().is_none());
-        assert_eq!(attached.generation(), 0);
-        assert!(attached.set_blob(kept.clone()).is_ok());
-        assert!(attached.init_blob(value(&tables, 9)?, || true).is_ok());
-        assert!(attached.init_blob(value(&tables, 9)?, || false).is_err());
-        assert_eq!(attached.blob_size(), 6);
-        assert_eq!(attached.generation(), 1);
-        assert!(attached.delete(BLOB, 2, |_| true).is_err());
-        assert!(attached.delete(BLOB, 1, |_| true).is_ok());
-        assert_eq!(attached.generation(), 2);
-        assert!(attached.init_blob(value(&tables, 9)?, || false).is_err());
-        assert!(attached.blob().is_none());
-        assert!(attached.init_blob(value(&tables, 9)?, || true).is_ok());
-        assert_eq!(attached.blob_size(), 9);
+        assert!(attachments.blob().is_none());
+        assert_eq!(attachments.generation(), 0);
+        assert!(attachments.set_blob(kept.clone()).is_ok());
+        assert!(attachments.init_blob(value(&tables, 9)?, || true).is_ok());
+        assert!(attachments.init_blob(value(&tables, 9)?, || false).is_err());
+        assert_eq!(attachments.blob_size(), 6);
+        assert_eq!(attachments.generation(), 1);
+        assert!(attachments.delete(BLOB, 2, |_| true).is_err());
+        assert!(attachments.delete(BLOB, 1, |_| true).is_ok());
+        assert_eq!(attachments.generation(), 2);
+        assert!(attachments.init_blob(value(&tables, 9)?, || false).is_err());
+        assert!(attachments.blob().is_none());
+        assert!(attachments.init_blob(value(&tables, 9)?, || true).is_ok());
+        assert_eq!(attachments.blob_size(), 9);
 
         let object = strong.object().clone();
 
         drop(strong);
-        assert!(object.header().attached.blob().is_none());
+        assert!(object.header().attachments.blob().is_none());
         assert_eq!(kept.bytes(), &[7; 6]);
         Ok(())
     }
@@ -539,16 +539,16 @@ mod tests {
     fn a_snapshot_does_not_change() -> Result {
         let tables = Tables::new()?;
         let strong = object(&tables)?;
-        let attached = attached(&strong);
+        let attachments = attachments(&strong);
 
-        assert!(attached.set_blob(value(&tables, 1)?).is_ok());
+        assert!(attachments.set_blob(value(&tables, 1)?).is_ok());
 
-        let before = attached.store();
+        let before = attachments.store();
 
-        assert!(attached.set_blob(value(&tables, 2)?).is_ok());
+        assert!(attachments.set_blob(value(&tables, 2)?).is_ok());
         assert_eq!(before.generation(), 1);
         assert_eq!(before.entry(BLOB).map(|entry| entry.rule().size), Some(1));
-        assert_eq!(attached.store().generation(), 2);
+        assert_eq!(attachments.store().generation(), 2);
         Ok(())
     }
 }

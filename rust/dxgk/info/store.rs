@@ -12,7 +12,7 @@ use crate::dxgk::{
         Limit, //
     },
     stats::{
-        Member,
+        Counted,
         VALUES, //
     },
     tables::Tables, //
@@ -54,7 +54,7 @@ use kernel::{
 pub(crate) struct Value {
     bytes: KVVec<u8>,
     _charge: Charge,
-    _member: Member,
+    _counted: Counted,
 }
 
 impl Value {
@@ -66,7 +66,7 @@ impl Value {
         let value = Self {
             bytes,
             _charge: charge(tables, Limit::Store, size)?,
-            _member: VALUES.enter(),
+            _counted: VALUES.enter(),
         };
 
         Ok(Arc::new(value, GFP_KERNEL_ACCOUNT)?)

@@ -7,7 +7,7 @@
 
 use super::{
     store::charge,
-    weak::Link, //
+    weak::WeakTarget, //
 };
 use crate::dxgk::{
     quota::account::{
@@ -15,7 +15,7 @@ use crate::dxgk::{
         Limit, //
     },
     stats::{
-        Member,
+        Counted,
         NOTICES, //
     },
     tables::Tables, //
@@ -76,14 +76,14 @@ pub(crate) struct Seen {
 /// See the module.
 #[pin_data]
 pub(crate) struct Watch {
-    link: Arc<Link>,
+    link: Arc<WeakTarget>,
     number: u64,
     event: EventFd,
     mask: u32,
     cookie: u64,
     #[pin]
     seen: SpinLock<Seen>,
-    _member: Member,
+    _counted: Counted,
     _charge: Charge,
 }
 
@@ -94,7 +94,7 @@ impl Watch {
     /// Context: may sleep, no locks held.
     pub(crate) fn new(
         tables: &Tables,
-        link: Arc<Link>,
+        link: Arc<WeakTarget>,
         event: EventFd,
         mask: u32,
         cookie: u64,
@@ -114,7 +114,7 @@ impl Watch {
                     },
                     "Watch::seen"
                 ),
-                _member: NOTICES.enter(),
+                _counted: NOTICES.enter(),
                 _charge: charge,
             }),
             GFP_KERNEL_ACCOUNT,
@@ -135,7 +135,7 @@ impl Watch {
     }
 
     /// The way to the object.
-    pub(crate) fn link(&self) -> &Link {
+    pub(crate) fn link(&self) -> &WeakTarget {
         &self.link
     }
 

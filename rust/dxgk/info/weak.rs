@@ -3,11 +3,11 @@
 //! Weak references (RES-72, RES-73): descriptors that do not keep an object, tell of its end and give
 //! a strong reference as long as it lives.
 //!
-//! An object gets one [`Link`] when the first weak reference or watch is made. The link holds the way
+//! An object gets one [`WeakTarget`] when the first weak reference or watch is made. The link holds the way
 //! to the object until the object dies; after that only the link is left, for as long as somebody
 //! has it.
 //!
-//! LOCK: `Link::state` is a leaf.
+//! LOCK: `WeakTarget::state` is a leaf.
 
 use super::{
     store::charge,
@@ -28,8 +28,8 @@ use crate::dxgk::{
     },
     retire::AT_ONCE,
     stats::{
+        Counted,
         Kind,
-        Member,
         NOTICES, //
     },
     tables::Tables, //
@@ -78,7 +78,7 @@ struct State {
 
 /// See the module.
 #[pin_data]
-pub(crate) struct Link {
+pub(crate) struct WeakTarget {
     object_id: u64,
     kind: Kind,
     /// Who made the object.
@@ -92,14 +92,14 @@ pub(crate) struct Link {
     gone: Atomic<u32>,
 }
 
-impl Link {
+impl WeakTarget {
     /// The link of a living object.
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn of(object: &Object) -> Outcome<Arc<Self>> {
         let header = object.header();
 
-        if let Some(link) = header.attached.link() {
+        if let Some(link) = header.attachments.link() {
             return Ok(link);
         }
 
@@ -114,7 +114,7 @@ impl Link {
                         object: Some(back),
                         watches: RBTree::new(),
                     },
-                    "Link::state"
+                    "WeakTarget::state"
                 ),
                 pollers <- WaitQueue::new(),
                 gone: Atomic::new(0),
@@ -122,7 +122,7 @@ impl Link {
             GFP_KERNEL_ACCOUNT,
         )?;
 
-        header.attached.keep_link(&fresh)
+        header.attachments.keep_link(&fresh)
     }
 
     /// The id of the object.
@@ -253,9 +253,9 @@ impl Link {
 
 /// The file of a weak reference.
 pub(crate) struct WeakFile {
-    link: Arc<Link>,
+    link: Arc<WeakTarget>,
     access: u32,
-    _member: Member,
+    _counted: Counted,
     _charge: Charge,
 }
 
@@ -264,14 +264,14 @@ impl WeakFile {
     /// pays for it.
     ///
     /// Context: may sleep, no locks held.
-    pub(crate) fn new(tables: &Tables, link: Arc<Link>, access: u32) -> Outcome<Arc<Self>> {
+    pub(crate) fn new(tables: &Tables, link: Arc<WeakTarget>, access: u32) -> Outcome<Arc<Self>> {
         let charge = charge(tables, Limit::Watches, 1)?;
 
         Ok(Arc::new(
             Self {
                 link,
                 access,
-                _member: NOTICES.enter(),
+                _counted: NOTICES.enter(),
                 _charge: charge,
             },
             GFP_KERNEL_ACCOUNT,
@@ -279,7 +279,7 @@ impl WeakFile {
     }
 
     /// The way to the object.
-    pub(crate) fn link(&self) -> &Arc<Link> {
+    pub(crate) fn link(&self) -> &Arc<WeakTarget> {
         &self.link
     }
 

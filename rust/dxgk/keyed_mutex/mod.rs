@@ -2,10 +2,10 @@
 
 //! A keyed mutex: whoever releases it says for which key it is free (RES-91 to RES-102).
 //!
-//! Its private runtime data are the legacy blob of its store (RES-67), see [`Attached`].
+//! Its private runtime data are the legacy blob of its store (RES-67), see [`Attachments`].
 //! `Documentation/keyed-mutexes.md` describes states, ownership, hand-over and time-outs.
 //!
-//! [`Attached`]: super::attached::Attached
+//! [`Attachments`]: super::attached::Attachments
 //!
 //! LOCK: `state` is taken alone or with one bucket of [`MutexOwners`] inside. Threads are woken, and
 //! nodes and references dropped, after it is released.

@@ -14,8 +14,8 @@ use crate::dxgk::{
     object::Strong,
     quota::holder::Claim,
     stats::{
-        Identified,
         Kind, //
+        ObjectId,
     }, //
 };
 use crate::{
@@ -59,7 +59,7 @@ pub(crate) struct Description {
 /// See the module.
 #[pin_data]
 pub(crate) struct Allocation {
-    _identified: Identified,
+    _identified: ObjectId,
     _claim: Claim,
     /// What it is made of.
     pub(crate) description: Description,
@@ -82,7 +82,7 @@ impl Allocation {
     ) -> Result<Arc<Self>> {
         Arc::pin_init(
             pin_init!(Self {
-                _identified: Identified::new(Kind::Allocation),
+                _identified: ObjectId::new(Kind::Allocation),
                 _claim: claim,
                 description,
                 priority: Atomic::new(priority.unwrap_or(PRIORITY_NORMAL)),

@@ -18,7 +18,7 @@ use crate::dxgk::{
     },
     stats::{
         self,
-        Member, //
+        Counted, //
     }, //
 };
 use crate::{
@@ -78,7 +78,7 @@ pub(crate) struct Storage {
     backing: Backing,
     /// Its dma-bufs.
     exports: Exports,
-    _bytes: Member,
+    _bytes: Counted,
     _claim: Claim,
 }
 

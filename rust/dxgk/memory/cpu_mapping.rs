@@ -18,7 +18,7 @@ use crate::dxgk::{
         Holder, //
     },
     stats::{
-        Member,
+        Counted,
         CPU_MAPPINGS, //
     }, //
 };
@@ -41,7 +41,7 @@ use kernel::{
 /// A file to map, counted. Whoever still maps it when it goes sees no bytes any more.
 struct CountedFile {
     file: RevocableFile,
-    _member: Member,
+    _counted: Counted,
     _claim: Claim,
 }
 
@@ -134,7 +134,7 @@ impl CpuMapping {
         let fresh = Arc::new(
             CountedFile {
                 file: RevocableFile::new(storage.source(), self.write)?,
-                _member: CPU_MAPPINGS.enter(),
+                _counted: CPU_MAPPINGS.enter(),
                 _claim: claim,
             },
             GFP_KERNEL_ACCOUNT,

@@ -10,7 +10,7 @@ use super::backing::Storage;
 use crate::dxgk::{
     object::Strong,
     stats::{
-        Member, //
+        Counted, //
         DMABUFS,
     }, //
 };
@@ -42,7 +42,7 @@ pub(crate) struct Export {
     storage: Arc<Storage>,
     pages: Whole,
     _strong: Strong,
-    _member: Member,
+    _counted: Counted,
 }
 
 impl Export {
@@ -97,7 +97,7 @@ impl Exports {
                 storage: storage.clone(),
                 pages: Whole::new(storage.clone()).map_err(not_there)?,
                 _strong: keep()?,
-                _member: DMABUFS.enter(),
+                _counted: DMABUFS.enter(),
             })
         };
         let file = storage.exports().0.export(!read_only, make)?;

@@ -22,7 +22,7 @@ use crate::{
     logic::{
         bucket_map::{
             BucketMap,
-            Link, //
+            ChainNode, //
         },
         global_access::{
             self,
@@ -31,7 +31,7 @@ use crate::{
             Policy, //
         },
         handle,
-        index_map::Spare, //
+        index_map::NewNode, //
     },
     sys::{
         params,
@@ -99,17 +99,17 @@ impl GlobalTable {
             _charge: object.header().charge.account().charge(Limit::Globals, 1)?,
         };
         // What is not used is declared before the lock, to be dropped after it.
-        let mut link = KBox::new(Link::new(0, entry), GFP_KERNEL_ACCOUNT)?;
+        let mut link = KBox::new(ChainNode::new(0, entry), GFP_KERNEL_ACCOUNT)?;
         let mut spare = None;
 
         loop {
             let _waste;
             let mut entries = self.entries.lock();
 
-            _waste = spare.take().and_then(|spare| entries.graft(spare));
-            if let Some(gap) = entries.gap() {
+            _waste = spare.take().and_then(|spare| entries.insert_node(spare));
+            if let Some(missing_node) = entries.missing_node() {
                 drop(entries);
-                spare = Some(Spare::new(gap).ok_or(ENOMEM)?);
+                spare = Some(NewNode::new(missing_node).ok_or(ENOMEM)?);
                 continue;
             }
 

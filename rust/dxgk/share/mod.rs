@@ -21,7 +21,7 @@ use super::{
         Strong, //
     },
     stats::{
-        Member,
+        Counted,
         SHARES, //
     }, //
 };
@@ -152,7 +152,7 @@ impl Drop for Hold {
 pub(crate) struct NtHandle {
     hold: Hold,
     access: u32,
-    _member: Member,
+    _counted: Counted,
 }
 
 impl NtHandle {
@@ -162,7 +162,7 @@ impl NtHandle {
             Self {
                 hold,
                 access,
-                _member: SHARES.enter(),
+                _counted: SHARES.enter(),
             },
             GFP_KERNEL_ACCOUNT,
         )?)
@@ -233,7 +233,7 @@ impl NtHandle {
         seq_print!(m, "dxg-references:\t{}\n", header.references());
         seq_print!(m, "dxg-waiters:\t{}\n", object.waiting());
         if trusted {
-            header.attached.show(m, header.id());
+            header.attachments.show(m, header.id());
         }
     }
 }

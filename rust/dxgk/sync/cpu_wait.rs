@@ -20,7 +20,7 @@ use super::{
         Waiter, //
     }, //
 };
-use crate::dxgk::inline_vec::Few;
+use crate::dxgk::inline_vec::InlineVec;
 use crate::{
     error::{
         Outcome,
@@ -127,7 +127,7 @@ fn count(elements: &[Element]) -> Result<u32> {
 ///
 /// `last` is the last step that may fail.
 fn register(waiter: &Arc<Waiter>, elements: &[Element], last: impl FnOnce() -> Result) -> Result {
-    let mut spares = Few::<Spare>::with_capacity(elements.len())?;
+    let mut spares = InlineVec::<Spare>::with_capacity(elements.len())?;
 
     for _ in 0..elements.len() {
         spares.push(queue::spare(waiter)?);

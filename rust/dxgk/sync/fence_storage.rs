@@ -12,7 +12,7 @@
 
 use super::fence_mappings::FenceMappings;
 use crate::dxgk::stats::{
-    Member,
+    Counted,
     PAGES, //
 };
 use crate::{
@@ -44,14 +44,14 @@ const SLOTS: u32 = 64;
 /// A page and its place in the stats.
 struct CountedPage {
     page: Arc<ValuePage>,
-    _member: Member,
+    _counted: Counted,
 }
 
 impl CountedPage {
     fn new() -> Result<Self> {
         Ok(Self {
             page: Arc::new(ValuePage::new()?, GFP_KERNEL_ACCOUNT)?,
-            _member: PAGES.enter(),
+            _counted: PAGES.enter(),
         })
     }
 }

@@ -13,10 +13,10 @@ use super::{
     pending_waits::PendingWaits, //
 };
 use crate::dxgk::{
-    inline_vec::Few,
+    inline_vec::InlineVec,
     stats::{
         next_id, //
-        Member,
+        Counted,
         WAITERS,
     }, //
 };
@@ -64,7 +64,7 @@ pub(crate) struct Pending {
     /// With how many elements its user was charged.
     elements: u32,
     /// There unless a thread sleeps in it.
-    asynchronous: Option<Member>,
+    asynchronous: Option<Counted>,
 }
 
 impl Pending {
@@ -90,14 +90,14 @@ impl Drop for Pending {
 }
 
 /// A node of this waiter in a fence.
-struct Link {
+struct QueuedOn {
     fence: Arc<Fence>,
     key: WaitKey,
 }
 
 /// What goes when the wait has ended.
 struct Links {
-    queued: Few<Link>,
+    queued: InlineVec<QueuedOn>,
     pending: Option<Pending>,
 }
 
@@ -125,7 +125,7 @@ impl Waiter {
         pending: Option<Pending>,
     ) -> Result<Arc<Self>> {
         let links = Links {
-            queued: Few::with_capacity(count)?,
+            queued: InlineVec::with_capacity(count)?,
             pending,
         };
         // CAST: the number of elements is bounded by the call, far below 2^32.
@@ -146,7 +146,7 @@ impl Waiter {
     /// Remembers that this waiter is queued on `fence` under `key`.
     pub(in crate::dxgk) fn queued(&self, fence: Arc<Fence>, key: WaitKey) {
         // The room was reserved in `new`, for one link per element.
-        self.links.lock().queued.push(Link { fence, key });
+        self.links.lock().queued.push(QueuedOn { fence, key });
     }
 
     /// One element was seen satisfied by somebody who then lets go of its node.
@@ -213,7 +213,7 @@ impl Waiter {
         let links = core::mem::replace(
             &mut *self.links.lock(),
             Links {
-                queued: Few::new(),
+                queued: InlineVec::new(),
                 pending: None,
             },
         );

@@ -6,14 +6,14 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
-use crate::logic::bucket_map::{BucketMap, Link};
-use crate::logic::index_map::Spare;
+use crate::logic::bucket_map::{BucketMap, ChainNode};
+use crate::logic::index_map::NewNode;
 
 fn put(map: &mut BucketMap<u32>, key: u32, value: u32) {
-    while let Some(gap) = map.gap() {
-        map.graft(Spare::new(gap).unwrap());
+    while let Some(missing_node) = map.missing_node() {
+        map.insert_node(NewNode::new(missing_node).unwrap());
     }
-    map.put(Box::new(Link::new(key, value)));
+    map.put(Box::new(ChainNode::new(key, value)));
 }
 
 fn take(map: &mut BucketMap<u32>, key: u32) -> Option<u32> {

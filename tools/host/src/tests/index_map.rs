@@ -7,7 +7,7 @@ use std::collections::{btree_map::Entry, BTreeMap};
 use proptest::prelude::*;
 
 use crate::logic::handle::LAST_INDEX;
-use crate::logic::index_map::{IndexMap, Place, Spare};
+use crate::logic::index_map::{IndexMap, NewNode, Place};
 
 /// Values per leaf, and indices below one node above the leaves.
 const LEAF: u32 = 32;
@@ -26,12 +26,15 @@ fn put(map: &mut IndexMap<u32>, index: u32, value: u32) -> usize {
     let mut nodes = 0;
 
     assert_ne!(map.place(index), Place::Taken);
-    assert_eq!(map.place(index) == Place::Free, map.gap(index).is_none());
+    assert_eq!(
+        map.place(index) == Place::Free,
+        map.missing_node(index).is_none()
+    );
 
-    while let Some(gap) = map.gap(index) {
-        map.graft(index, Spare::new(gap).unwrap());
+    while let Some(missing_node) = map.missing_node(index) {
+        map.insert_node(index, NewNode::new(missing_node).unwrap());
         nodes += 1;
-        assert!(nodes <= 8, "every node closes a gap");
+        assert!(nodes <= 8, "every node closes a missing_node");
     }
     assert_eq!(map.place(index), Place::Free);
     assert!(try_put(map, index, value));
@@ -64,7 +67,7 @@ fn an_empty_map_has_nothing() {
         assert_eq!(map.first_from(index), None);
         assert_eq!(map.last_below(index), None);
         assert_eq!(map.place(index), Place::Missing);
-        assert!(!try_put(&mut map, index, 7), "there is a gap");
+        assert!(!try_put(&mut map, index, 7), "there is a missing_node");
     }
 }
 
@@ -107,10 +110,10 @@ fn the_last_leaf_stays() {
     }
     assert_eq!(leaves, SPAN as usize / LEAF as usize, "and the root");
     // All of them but the first and the last have gone.
-    assert_eq!(map.gap(0), None);
-    assert_eq!(map.gap(SPAN - 1), None);
+    assert_eq!(map.missing_node(0), None);
+    assert_eq!(map.missing_node(SPAN - 1), None);
     for leaf in 1..SPAN / LEAF - 1 {
-        assert!(map.gap(leaf * LEAF).is_some());
+        assert!(map.missing_node(leaf * LEAF).is_some());
     }
 }
 
@@ -135,30 +138,36 @@ fn the_last_leaf_goes_when_another_one_comes() {
     assert!(!map.take(SPAN).unwrap().has_waste());
 
     let index = 2 * SPAN;
-    let inner = Spare::new(map.gap(index).unwrap()).unwrap();
+    let inner = NewNode::new(map.missing_node(index).unwrap()).unwrap();
 
-    assert!(map.graft(index, inner).is_none());
+    assert!(map.insert_node(index, inner).is_none());
 
-    let leaf = Spare::new(map.gap(index).unwrap()).unwrap();
+    let leaf = NewNode::new(map.missing_node(index).unwrap()).unwrap();
 
-    assert!(map.graft(index, leaf).is_some());
+    assert!(map.insert_node(index, leaf).is_some());
     assert_eq!(put(&mut map, SPAN, 0), 2, "with the node above");
 }
 
-/// Two callers have made a node for the same gap.
+/// Two callers have made a node for the same missing_node.
 #[test]
 fn a_node_that_came_too_late_is_handed_back() {
     let mut map = map_of(&[1]);
-    let gap = map.gap(LEAF).unwrap();
-    let (first, second) = (Spare::new(gap).unwrap(), Spare::new(gap).unwrap());
+    let missing_node = map.missing_node(LEAF).unwrap();
+    let (first, second) = (
+        NewNode::new(missing_node).unwrap(),
+        NewNode::new(missing_node).unwrap(),
+    );
 
-    assert!(map.graft(LEAF, first).is_none());
-    assert!(map.graft(LEAF, second).is_some());
+    assert!(map.insert_node(LEAF, first).is_none());
+    assert!(map.insert_node(LEAF, second).is_some());
     put(&mut map, LEAF, 5);
 
-    let late = Spare::new(gap).unwrap();
+    let late = NewNode::new(missing_node).unwrap();
 
-    assert!(map.graft(LEAF, late).is_some(), "there is no gap");
+    assert!(
+        map.insert_node(LEAF, late).is_some(),
+        "there is no missing_node"
+    );
     assert_eq!(map.get(1), Some(&1));
     assert_eq!(map.get(LEAF), Some(&5));
 }
@@ -255,7 +264,7 @@ proptest! {
         }
         prop_assert_eq!(map.first_from(0), None);
 
-        let leaves = probes.iter().filter(|probe| map.gap(**probe).is_none());
+        let leaves = probes.iter().filter(|probe| map.missing_node(**probe).is_none());
         let numbers: std::collections::BTreeSet<u32> = leaves.map(|probe| probe / LEAF).collect();
 
         prop_assert!(numbers.len() <= 1, "{:?}", numbers);

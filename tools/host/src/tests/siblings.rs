@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
-use crate::logic::index_map::{IndexMap, Spare};
+use crate::logic::index_map::{IndexMap, NewNode};
 use crate::logic::siblings::{join, leave, Kin, Related};
 
 struct Entry(Kin);
@@ -28,8 +28,9 @@ impl Default for IndexMap<Entry> {
 
 impl Family {
     fn put(&mut self, index: u32, kin: Kin) {
-        while let Some(gap) = self.0.gap(index) {
-            self.0.graft(index, Spare::new(gap).unwrap());
+        while let Some(missing_node) = self.0.missing_node(index) {
+            self.0
+                .insert_node(index, NewNode::new(missing_node).unwrap());
         }
         self.0.put(index, &mut Some(Entry(kin)));
     }
