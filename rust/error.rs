@@ -118,27 +118,27 @@ const EPROTOTYPE: i32 = 91;
 
 /// Why a handler stopped.
 #[derive(Clone, Copy)]
-pub(crate) enum Stop {
+pub(crate) enum DxgError {
     /// Refused or failed, with this status.
     Status(Status),
     /// A signal interrupted a wait; nothing was consumed and the system call may start over.
     Interrupted,
 }
 
-impl Stop {
+impl DxgError {
     /// Whether it is this status.
     pub(crate) fn is(self, status: Status) -> bool {
         matches!(self, Self::Status(own) if own == status)
     }
 }
 
-impl From<Status> for Stop {
+impl From<Status> for DxgError {
     fn from(status: Status) -> Self {
         Self::Status(status)
     }
 }
 
-impl From<AllocError> for Stop {
+impl From<AllocError> for DxgError {
     fn from(_: AllocError) -> Self {
         Self::Status(Status::NO_MEMORY)
     }
@@ -146,19 +146,19 @@ impl From<AllocError> for Stop {
 
 /// Errors of the kernel's own functions that our calls run into are shortages: of memory, of file
 /// descriptors, of address space.
-impl From<Error> for Stop {
+impl From<Error> for DxgError {
     fn from(_: Error) -> Self {
         Self::Status(Status::NO_MEMORY)
     }
 }
 
-impl From<Fault> for Stop {
+impl From<Fault> for DxgError {
     fn from(_: Fault) -> Self {
         Self::Status(Status::ACCESS_VIOLATION)
     }
 }
 
-impl From<ReadError> for Stop {
+impl From<ReadError> for DxgError {
     fn from(error: ReadError) -> Self {
         match error {
             ReadError::Fault => Status::ACCESS_VIOLATION.into(),
@@ -168,4 +168,4 @@ impl From<ReadError> for Stop {
 }
 
 /// The result of a handler or of a step of one.
-pub(crate) type Outcome<T = ()> = core::result::Result<T, Stop>;
+pub(crate) type DxgResult<T = ()> = core::result::Result<T, DxgError>;

@@ -5,8 +5,8 @@
 use super::{
     device::Device,
     stats::{
-        Kind, //
-        ObjectId,
+        Kind,
+        ObjectId, //
     }, //
 };
 use kernel::{

@@ -9,9 +9,9 @@
 
 use super::{
     handle::{
-        open_allocation::OpenAllocation, //
+        open_allocation::OpenAllocation,
         Claimed,
-        Item,
+        Item, //
     },
     memory::allocation::Allocation, //
 };

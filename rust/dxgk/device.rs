@@ -6,8 +6,8 @@
 use super::{
     adapter::Adapter,
     stats::{
-        Kind, //
-        ObjectId,
+        Kind,
+        ObjectId, //
     }, //
 };
 use kernel::{

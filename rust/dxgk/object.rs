@@ -19,8 +19,8 @@ use super::{
         openers::Openers, //
     },
     stats::{
-        Kind, //
-        ObjectId,
+        Kind,
+        ObjectId, //
     },
     sync::{
         fence::Fence,
@@ -30,7 +30,7 @@ use super::{
 };
 use crate::{
     error::{
-        Outcome,
+        DxgResult,
         Status, //
     },
     logic::{
@@ -49,8 +49,8 @@ use kernel::{
             Atomic,
             Full,
             Relaxed, //
-        }, //
-        Arc,
+        },
+        Arc, //
     }, //
 };
 
@@ -127,7 +127,7 @@ impl Header {
     }
 
     /// DEVICE_REMOVED if its adapter is stopped: what is open stays open, and no more is opened.
-    pub(crate) fn check_adapter(&self) -> Outcome {
+    pub(crate) fn check_adapter(&self) -> DxgResult {
         match &self.adapter {
             Some(adapter) if adapter.is_stopped() => Err(Status::DEVICE_REMOVED.into()),
             _ => Ok(()),

@@ -14,10 +14,10 @@ use super::{
         holder::Holder, //
     },
     stats::{
-        next_id, //
+        next_id,
         Counted,
         PROCESSES,
-        RETIRING,
+        RETIRING, //
     },
     sync::{
         fence_mappings::FenceMappings,
@@ -45,10 +45,10 @@ use kernel::{
             Acquire,
             Atomic,
             Release, //
-        }, //
+        },
         Arc,
         ArcBorrow,
-        SpinLock,
+        SpinLock, //
     },
     workqueue::{
         Work,

@@ -7,8 +7,8 @@ use super::{
     quota::account::Accounts,
     share::{
         global_table::GlobalTable,
-        name_table::NameTable, //
-        Share,
+        name_table::NameTable,
+        Share, //
     }, //
 };
 use kernel::{

@@ -3,9 +3,9 @@
 //! Adapters: finding them, opening them, asking them.
 
 use super::{
-    handles::Handles, //
+    handles::Handles,
     Call,
-    Publish,
+    Publish, //
 };
 use crate::{
     dxgk::{
@@ -19,7 +19,7 @@ use crate::{
         }, //
     },
     error::{
-        Outcome,
+        DxgResult,
         Status, //
     },
     logic::{
@@ -41,7 +41,7 @@ use kernel::{
 };
 
 /// A new handle for an adapter; every open gives one.
-fn open<'a>(call: Call<'a>, adapter: &Arc<Adapter>) -> Outcome<Reserved<'a>> {
+fn open<'a>(call: Call<'a>, adapter: &Arc<Adapter>) -> DxgResult<Reserved<'a>> {
     call.process
         .handles
         .reserve(Item::Adapter(adapter.clone()), None)
@@ -51,7 +51,7 @@ fn open<'a>(call: Call<'a>, adapter: &Arc<Adapter>) -> Outcome<Reserved<'a>> {
 pub(super) fn open_from_luid<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_OPENADAPTERFROMLUID,
-) -> Outcome<Publish<'a>> {
+) -> DxgResult<Publish<'a>> {
     let luid = Luid {
         low: args.AdapterLuid.LowPart,
         high: args.AdapterLuid.HighPart,
@@ -64,7 +64,7 @@ pub(super) fn open_from_luid<'a>(
 }
 
 /// nr 0x15.
-pub(super) fn close(call: Call<'_>, args: &D3DKMT_CLOSEADAPTER) -> Outcome {
+pub(super) fn close(call: Call<'_>, args: &D3DKMT_CLOSEADAPTER) -> DxgResult {
     call.process
         .handles
         .destroy(args.hAdapter, |item| matches!(item, Item::Adapter(_)))
@@ -72,7 +72,7 @@ pub(super) fn close(call: Call<'_>, args: &D3DKMT_CLOSEADAPTER) -> Outcome {
 
 /// The adapters of an enumeration, with a fresh handle each. `capacity` is the number of entries at
 /// `array`; without an array only the number is returned.
-fn enumerate<'a>(call: Call<'a>, array: u64, capacity: u32) -> Outcome<(u32, Publish<'a>)> {
+fn enumerate<'a>(call: Call<'a>, array: u64, capacity: u32) -> DxgResult<(u32, Publish<'a>)> {
     let adapters = call.driver.adapters();
     // CAST: at most 16.
     let count = adapters.len() as u32;
@@ -108,7 +108,7 @@ fn enumerate<'a>(call: Call<'a>, array: u64, capacity: u32) -> Outcome<(u32, Pub
 pub(super) fn enumerate2<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_ENUMADAPTERS2,
-) -> Outcome<Publish<'a>> {
+) -> DxgResult<Publish<'a>> {
     let (count, publish) = enumerate(call, args.pAdapters, args.NumAdapters)?;
 
     args.NumAdapters = count;
@@ -119,7 +119,7 @@ pub(super) fn enumerate2<'a>(
 pub(super) fn enumerate3<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_ENUMADAPTERS3,
-) -> Outcome<Publish<'a>> {
+) -> DxgResult<Publish<'a>> {
     if args.Filter & D3DKMT_ENUMADAPTERS_FILTER_Reserved != 0 {
         return Err(Status::INVALID_PARAMETER.into());
     }
@@ -131,7 +131,7 @@ pub(super) fn enumerate3<'a>(
 }
 
 /// nr 0x09. The payload is copied in, answered in place and copied out.
-pub(super) fn query_info(call: Call<'_>, args: &D3DKMT_QUERYADAPTERINFO) -> Outcome {
+pub(super) fn query_info(call: Call<'_>, args: &D3DKMT_QUERYADAPTERINFO) -> DxgResult {
     let adapter = call.process.handles.adapter(args.hAdapter)?;
     let size = adapter_info::payload_size(args.Type).ok_or(Status::INVALID_PARAMETER)?;
     // CAST: a u32 fits a usize.
@@ -158,7 +158,7 @@ pub(super) fn query_info(call: Call<'_>, args: &D3DKMT_QUERYADAPTERINFO) -> Outc
 pub(super) fn is_feature_enabled<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_ISFEATUREENABLED,
-) -> Outcome<Publish<'a>> {
+) -> DxgResult<Publish<'a>> {
     let answer = match args.hAdapter {
         0 => feature::global_answer(args.FeatureId).ok_or(Status::INVALID_PARAMETER)?,
         handle => {
@@ -177,7 +177,7 @@ pub(super) fn is_feature_enabled<'a>(
 pub(super) fn query_clock_calibration<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_QUERYCLOCKCALIBRATION,
-) -> Outcome<Publish<'a>> {
+) -> DxgResult<Publish<'a>> {
     call.process.handles.adapter(args.hAdapter)?;
     if args.NodeOrdinal >= adapter_info::NODE_COUNT
         || args.PhysicalAdapterIndex >= adapter_info::PHYSICAL_ADAPTER_COUNT

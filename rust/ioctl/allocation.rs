@@ -6,9 +6,9 @@ use super::{
     entries,
     handles::Handles,
     invalid_if,
-    shortage, //
+    shortage,
     Call,
-    Publish,
+    Publish, //
 };
 use crate::{
     dxgk::{
@@ -17,11 +17,11 @@ use crate::{
             open_allocation::OpenAllocation,
             open_resource::{
                 OpenResource,
-                Origin, //
-                PendingAllocations,
-            }, //
+                Origin,
+                PendingAllocations, //
+            },
             Item,
-            Parent,
+            Parent, //
         },
         info::attachments::Value,
         memory::{
@@ -47,21 +47,21 @@ use crate::{
         stats::Kind, //
     },
     error::{
-        Outcome,
-        Status,
-        Stop, //
+        DxgError,
+        DxgResult,
+        Status, //
     },
     logic::{
         access,
         allocation_rules::{
             self,
-            bits, //
+            bits,
             DriverData,
             Refused,
             Source,
             Standard,
             MAX_ALLOCATIONS,
-            MAX_PRIVATE_DATA,
+            MAX_PRIVATE_DATA, //
         },
         global_access::Audience,
         handle,
@@ -80,7 +80,7 @@ use kernel::{
     sync::Arc, //
 };
 
-impl From<Refused> for Stop {
+impl From<Refused> for DxgError {
     fn from(_: Refused) -> Self {
         Status::INVALID_PARAMETER.into()
     }
@@ -114,7 +114,7 @@ impl Request<'_> {
     }
 
     /// The memory of an allocation.
-    fn storage(&self, info: &D3DDDI_ALLOCATIONINFO2, size: u64) -> Outcome<Arc<Storage>> {
+    fn storage(&self, info: &D3DDDI_ALLOCATIONINFO2, size: u64) -> DxgResult<Arc<Storage>> {
         let write = !self.has(bits::READ_ONLY);
         let holder = &self.call.process.holder;
 
@@ -139,7 +139,7 @@ impl Request<'_> {
     }
 
     /// Makes the allocation that an entry of the array describes.
-    fn allocation(&self, info: &D3DDDI_ALLOCATIONINFO2) -> Outcome<Arc<Allocation>> {
+    fn allocation(&self, info: &D3DDDI_ALLOCATIONINFO2) -> DxgResult<Arc<Allocation>> {
         invalid_if(
             info.Flags & D3DDDI_ALLOCATIONINFO2_Flags_Reserved != 0
                 || info.Reserved != [0; 5]
@@ -186,7 +186,7 @@ impl Request<'_> {
         &mut self,
         alone: bool,
         allocations: KVVec<Arc<Allocation>>,
-    ) -> Outcome<Arc<OpenResource>> {
+    ) -> DxgResult<Arc<OpenResource>> {
         let header = Header::new(
             if alone {
                 Kind::Allocation
@@ -227,7 +227,7 @@ impl Request<'_> {
 }
 
 /// Where the bytes of an entry of the array are.
-fn source(flags: u32, info: &D3DDDI_ALLOCATIONINFO2) -> Outcome<Source> {
+fn source(flags: u32, info: &D3DDDI_ALLOCATIONINFO2) -> DxgResult<Source> {
     // CAST: a usize fits 64 bits.
     Ok(Source::new(flags, info.existing(), PAGE_SIZE as u64)?)
 }
@@ -236,7 +236,7 @@ fn source(flags: u32, info: &D3DDDI_ALLOCATIONINFO2) -> Outcome<Source> {
 fn standard(
     args: &D3DKMT_CREATEALLOCATION,
     infos: &[D3DDDI_ALLOCATIONINFO2],
-) -> Outcome<Option<Standard>> {
+) -> DxgResult<Option<Standard>> {
     if args.Flags & bits::STANDARD_ALLOCATION == 0 {
         invalid_if(args.Flags & (bits::EXISTING_SYS_MEM | bits::EXISTING_SECTION) != 0)?;
         return Ok(None);
@@ -261,7 +261,7 @@ fn standard(
 }
 
 /// The array of a call, copied.
-fn read_infos(args: &D3DKMT_CREATEALLOCATION) -> Outcome<KVVec<D3DDDI_ALLOCATIONINFO2>> {
+fn read_infos(args: &D3DKMT_CREATEALLOCATION) -> DxgResult<KVVec<D3DDDI_ALLOCATIONINFO2>> {
     if args.NumAllocations > MAX_ALLOCATIONS || args.infos() == 0 {
         // Refused later, where its turn is.
         return Ok(KVVec::new());
@@ -277,7 +277,10 @@ fn read_infos(args: &D3DKMT_CREATEALLOCATION) -> Outcome<KVVec<D3DDDI_ALLOCATION
 
 /// The open resource of the resource that allocations are added to (RES-24), after the checks that have
 /// their turn at it.
-fn existing(call: Call<'_>, args: &D3DKMT_CREATEALLOCATION) -> Outcome<Option<Arc<OpenResource>>> {
+fn existing(
+    call: Call<'_>,
+    args: &D3DKMT_CREATEALLOCATION,
+) -> DxgResult<Option<Arc<OpenResource>>> {
     if args.hResource == 0 {
         return Ok(None);
     }
@@ -302,7 +305,7 @@ fn existing(call: Call<'_>, args: &D3DKMT_CREATEALLOCATION) -> Outcome<Option<Ar
 pub(super) fn create<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_CREATEALLOCATION,
-) -> Outcome<Publish<'a>> {
+) -> DxgResult<Publish<'a>> {
     let parent = call.process.handles.parent(args.hDevice)?;
     let creates_resource = args.Flags & bits::CREATE_RESOURCE != 0;
 
@@ -428,7 +431,7 @@ pub(super) fn reserve(
     parent: Option<&Parent>,
     open_resource: &Arc<OpenResource>,
     allocations: &[Arc<Allocation>],
-) -> Outcome<KVVec<u32>> {
+) -> DxgResult<KVVec<u32>> {
     let mut numbers = KVVec::with_capacity(allocations.len(), GFP_KERNEL_ACCOUNT)?;
 
     for allocation in allocations {
@@ -444,7 +447,7 @@ pub(super) fn reserve(
 const MAX_DESTROYED: u32 = 65536;
 
 /// nr 0x13.
-pub(super) fn destroy(call: Call<'_>, args: &D3DKMT_DESTROYALLOCATION2) -> Outcome {
+pub(super) fn destroy(call: Call<'_>, args: &D3DKMT_DESTROYALLOCATION2) -> DxgResult {
     let known = D3DDDICB_DESTROYALLOCATION2FLAGS_AssumeNotInUse
         | D3DDDICB_DESTROYALLOCATION2FLAGS_SynchronousDestroy;
     let table = &call.process.handles;
@@ -473,7 +476,7 @@ pub(super) fn destroy(call: Call<'_>, args: &D3DKMT_DESTROYALLOCATION2) -> Outco
 }
 
 /// Ends these handles of allocations, all or none. They are different and in increasing order.
-fn destroy_list(call: Call<'_>, device: u32, sorted: &[u32]) -> Outcome {
+fn destroy_list(call: Call<'_>, device: u32, sorted: &[u32]) -> DxgResult {
     // Nothing may fail any more once the handles are taken.
     let destruction = Destruction::new(sorted.len())?;
     // The container that all allocations of resources must have in common (RES-28).
@@ -494,7 +497,7 @@ fn destroy_list(call: Call<'_>, device: u32, sorted: &[u32]) -> Outcome {
 }
 
 /// Ends the handle of a resource and of all its allocations.
-fn destroy_resource(call: Call<'_>, args: &D3DKMT_DESTROYALLOCATION2) -> Outcome {
+fn destroy_resource(call: Call<'_>, args: &D3DKMT_DESTROYALLOCATION2) -> DxgResult {
     let table = &call.process.handles;
     let found = table.resource(args.hResource)?;
 

@@ -3,9 +3,9 @@
 //! Using allocations: CPU mappings, priorities, residency, dma-bufs.
 
 use super::{
-    invalid_if, //
+    invalid_if,
     Call,
-    Publish,
+    Publish, //
 };
 use crate::{
     dxgk::{
@@ -13,7 +13,7 @@ use crate::{
         memory::allocation::Allocation, //
     },
     error::{
-        Outcome,
+        DxgResult,
         Status, //
     },
     logic::allocation_rules::MAX_ALLOCATIONS,
@@ -23,13 +23,13 @@ use crate::{
 use kernel::{
     prelude::*,
     sync::{
-        atomic::Relaxed, //
-        Arc,
+        atomic::Relaxed,
+        Arc, //
     }, //
 };
 
 /// The allocation behind a handle that was made on `device`, or on none.
-fn find(call: Call<'_>, device: u32, allocation: u32) -> Outcome<Arc<OpenAllocation>> {
+fn find(call: Call<'_>, device: u32, allocation: u32) -> DxgResult<Arc<OpenAllocation>> {
     let table = &call.process.handles;
 
     table.device(device)?;
@@ -41,7 +41,7 @@ fn find(call: Call<'_>, device: u32, allocation: u32) -> Outcome<Arc<OpenAllocat
 }
 
 /// nr 0x25.
-pub(super) fn lock<'a>(call: Call<'a>, args: &mut D3DKMT_LOCK2) -> Outcome<Publish<'a>> {
+pub(super) fn lock<'a>(call: Call<'a>, args: &mut D3DKMT_LOCK2) -> DxgResult<Publish<'a>> {
     invalid_if(args.Flags != 0)?;
 
     let allocation = find(call, args.hDevice, args.hAllocation)?;
@@ -53,13 +53,13 @@ pub(super) fn lock<'a>(call: Call<'a>, args: &mut D3DKMT_LOCK2) -> Outcome<Publi
 }
 
 /// nr 0x37.
-pub(super) fn unlock(call: Call<'_>, args: &D3DKMT_UNLOCK2) -> Outcome {
+pub(super) fn unlock(call: Call<'_>, args: &D3DKMT_UNLOCK2) -> DxgResult {
     find(call, args.hDevice, args.hAllocation)?.unlock()
 }
 
 /// nr 0x24. Own memory is coherent for every agent there is; the exporter of a foreign dma-buf is
 /// asked to make it so.
-pub(super) fn invalidate_cache(call: Call<'_>, args: &D3DKMT_INVALIDATECACHE) -> Outcome {
+pub(super) fn invalidate_cache(call: Call<'_>, args: &D3DKMT_INVALIDATECACHE) -> DxgResult {
     let allocation = find(call, args.hDevice, args.hAllocation)?;
     let end = args.Offset.checked_add(args.Length);
 
@@ -78,7 +78,7 @@ struct Chosen {
 }
 
 /// The allocations that a resource or a list names: exactly one of the two is given (MEM-9).
-fn chosen(call: Call<'_>, device: u32, resource: u32, list: u64, count: u32) -> Outcome<Chosen> {
+fn chosen(call: Call<'_>, device: u32, resource: u32, list: u64, count: u32) -> DxgResult<Chosen> {
     let table = &call.process.handles;
 
     table.device(device)?;
@@ -118,7 +118,7 @@ fn chosen(call: Call<'_>, device: u32, resource: u32, list: u64, count: u32) -> 
 
 /// nr 0x2e. With a resource there is one priority for all. It changes what others share, which takes the
 /// right to write.
-pub(super) fn set_priority(call: Call<'_>, args: &D3DKMT_SETALLOCATIONPRIORITY) -> Outcome {
+pub(super) fn set_priority(call: Call<'_>, args: &D3DKMT_SETALLOCATIONPRIORITY) -> DxgResult {
     let chosen = chosen(
         call,
         args.hDevice,
@@ -142,7 +142,7 @@ pub(super) fn set_priority(call: Call<'_>, args: &D3DKMT_SETALLOCATIONPRIORITY) 
 }
 
 /// nr 0x3c. With a resource there is one answer, that of its first allocation.
-pub(super) fn priority(call: Call<'_>, args: &D3DKMT_GETALLOCATIONPRIORITY) -> Outcome {
+pub(super) fn priority(call: Call<'_>, args: &D3DKMT_GETALLOCATIONPRIORITY) -> DxgResult {
     let Chosen {
         allocations, count, ..
     } = chosen(
@@ -164,7 +164,7 @@ pub(super) fn priority(call: Call<'_>, args: &D3DKMT_GETALLOCATIONPRIORITY) -> O
 
 /// nr 0x2a. There is no memory segment: everything is in system memory. With a resource there is
 /// one answer.
-pub(super) fn residency(call: Call<'_>, args: &D3DKMT_QUERYALLOCATIONRESIDENCY) -> Outcome {
+pub(super) fn residency(call: Call<'_>, args: &D3DKMT_QUERYALLOCATIONRESIDENCY) -> DxgResult {
     let Chosen { count, .. } = chosen(
         call,
         args.hDevice,
@@ -184,7 +184,7 @@ pub(super) fn residency(call: Call<'_>, args: &D3DKMT_QUERYALLOCATIONRESIDENCY) 
 pub(super) fn export_dmabuf<'a>(
     call: Call<'a>,
     args: &mut opendxg_export_dmabuf,
-) -> Outcome<Publish<'a>> {
+) -> DxgResult<Publish<'a>> {
     invalid_if(args.flags & !OPENDXG_EXPORT_READ_ONLY != 0 || args.reserved != 0)?;
 
     let opened = call.process.handles.allocation(args.allocation)?.what;

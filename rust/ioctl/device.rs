@@ -3,9 +3,9 @@
 //! Devices and contexts.
 
 use super::{
-    invalid_if, //
+    invalid_if,
     Call,
-    Publish,
+    Publish, //
 };
 use crate::{
     dxgk::{
@@ -18,7 +18,7 @@ use crate::{
         handle::Item, //
     },
     error::{
-        Outcome,
+        DxgResult,
         Status, //
     },
     logic::adapter_info::NODE_COUNT,
@@ -31,7 +31,7 @@ const CONTEXT_FLAGS: u32 = !D3DDDI_CREATECONTEXTFLAGS_Reserved;
 const DEVICE_FLAGS: u32 = !D3DKMT_CREATEDEVICEFLAGS_Reserved;
 
 /// nr 0x02. The legacy buffers of the answer do not exist: 0.
-pub(super) fn create<'a>(call: Call<'a>, args: &mut D3DKMT_CREATEDEVICE) -> Outcome<Publish<'a>> {
+pub(super) fn create<'a>(call: Call<'a>, args: &mut D3DKMT_CREATEDEVICE) -> DxgResult<Publish<'a>> {
     invalid_if(args.Flags & !DEVICE_FLAGS != 0)?;
 
     let adapter = call.process.handles.adapter(args.adapter_handle())?;
@@ -54,7 +54,7 @@ pub(super) fn create<'a>(call: Call<'a>, args: &mut D3DKMT_CREATEDEVICE) -> Outc
 }
 
 /// nr 0x19: destroys the device with everything that was made on it.
-pub(super) fn destroy(call: Call<'_>, args: &D3DKMT_DESTROYDEVICE) -> Outcome {
+pub(super) fn destroy(call: Call<'_>, args: &D3DKMT_DESTROYDEVICE) -> DxgResult {
     call.process
         .handles
         .destroy(args.hDevice, |item| matches!(item, Item::Device(_)))
@@ -62,7 +62,10 @@ pub(super) fn destroy(call: Call<'_>, args: &D3DKMT_DESTROYDEVICE) -> Outcome {
 
 /// nr 0x0e. A device of a headless adapter without submitted work is active and was never reset;
 /// the states about presentation do not exist here (NOT_SUPPORTED).
-pub(super) fn state<'a>(call: Call<'a>, args: &mut D3DKMT_GETDEVICESTATE) -> Outcome<Publish<'a>> {
+pub(super) fn state<'a>(
+    call: Call<'a>,
+    args: &mut D3DKMT_GETDEVICESTATE,
+) -> DxgResult<Publish<'a>> {
     call.process.handles.device(args.hDevice)?;
     match args.StateType {
         D3DKMT_DEVICESTATE_EXECUTION => {
@@ -85,7 +88,7 @@ fn create_context<'a>(
     node: u32,
     engines: u32,
     scheduling: Scheduling,
-) -> Outcome<(u32, Publish<'a>)> {
+) -> DxgResult<(u32, Publish<'a>)> {
     let parent = call.process.handles.parent(device)?;
 
     invalid_if(node >= NODE_COUNT || !Adapter::has_engines(engines))?;
@@ -100,7 +103,7 @@ fn create_context<'a>(
 }
 
 /// The software adapter takes no private driver data; what is passed is accepted and not read.
-fn check_private_data(data: u64, size: u32) -> Outcome {
+fn check_private_data(data: u64, size: u32) -> DxgResult {
     invalid_if(data == 0 && size != 0)
 }
 
@@ -108,7 +111,7 @@ fn check_private_data(data: u64, size: u32) -> Outcome {
 pub(super) fn create_context_virtual<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_CREATECONTEXTVIRTUAL,
-) -> Outcome<Publish<'a>> {
+) -> DxgResult<Publish<'a>> {
     invalid_if(args.Flags & !CONTEXT_FLAGS != 0)?;
     check_private_data(args.pPrivateDriverData, args.PrivateDriverDataSize)?;
 
@@ -128,7 +131,7 @@ pub(super) fn create_context_virtual<'a>(
 pub(super) fn create_hw_context<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_CREATEHWCONTEXT,
-) -> Outcome<Publish<'a>> {
+) -> DxgResult<Publish<'a>> {
     invalid_if(args.Flags != 0)?;
     check_private_data(args.pPrivateDriverData, args.PrivateDriverDataSize)?;
 
@@ -144,7 +147,7 @@ pub(super) fn create_hw_context<'a>(
     Ok(publish)
 }
 
-fn destroy_kind(call: Call<'_>, handle: u32, scheduling: Scheduling) -> Outcome {
+fn destroy_kind(call: Call<'_>, handle: u32, scheduling: Scheduling) -> DxgResult {
     call.process.handles.destroy(
         handle,
         |item| matches!(item, Item::Context(context) if context.scheduling == scheduling),
@@ -152,11 +155,11 @@ fn destroy_kind(call: Call<'_>, handle: u32, scheduling: Scheduling) -> Outcome 
 }
 
 /// nr 0x05.
-pub(super) fn destroy_context(call: Call<'_>, args: &D3DKMT_DESTROYCONTEXT) -> Outcome {
+pub(super) fn destroy_context(call: Call<'_>, args: &D3DKMT_DESTROYCONTEXT) -> DxgResult {
     destroy_kind(call, args.hContext, Scheduling::Packets)
 }
 
 /// nr 0x1a.
-pub(super) fn destroy_hw_context(call: Call<'_>, args: &D3DKMT_DESTROYHWCONTEXT) -> Outcome {
+pub(super) fn destroy_hw_context(call: Call<'_>, args: &D3DKMT_DESTROYHWCONTEXT) -> DxgResult {
     destroy_kind(call, args.hHwContext, Scheduling::HwQueues)
 }

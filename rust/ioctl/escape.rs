@@ -4,13 +4,13 @@
 
 use super::{
     invalid_if,
-    shortage, //
-    Call,
+    shortage,
+    Call, //
 };
 use crate::{
     dxgk::info::attachments::Value,
     error::{
-        Outcome,
+        DxgResult,
         Status, //
     },
     logic::allocation_rules::MAX_PRIVATE_DATA,
@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// nr 0x0d.
-pub(super) fn run(call: Call<'_>, args: &D3DKMT_ESCAPE) -> Outcome {
+pub(super) fn run(call: Call<'_>, args: &D3DKMT_ESCAPE) -> DxgResult {
     match args.Type {
         D3DKMT_ESCAPE_UPDATE_RESOURCE_WINE => update_resource(call, args),
         D3DKMT_ESCAPE_SET_PRESENT_RECT_WINE => set_present_rect(call, args),
@@ -29,7 +29,7 @@ pub(super) fn run(call: Call<'_>, args: &D3DKMT_ESCAPE) -> Outcome {
 }
 
 /// Replaces the runtime data of the resource whose local handle is in `hContext`.
-fn update_resource(call: Call<'_>, args: &D3DKMT_ESCAPE) -> Outcome {
+fn update_resource(call: Call<'_>, args: &D3DKMT_ESCAPE) -> DxgResult {
     let open_resource = call.process.handles.resource(args.hContext)?.what;
 
     invalid_if(args.PrivateDriverDataSize > MAX_PRIVATE_DATA)?;
@@ -45,7 +45,7 @@ fn update_resource(call: Call<'_>, args: &D3DKMT_ESCAPE) -> Outcome {
 }
 
 /// Keeps a rectangle with the resource whose local handle is in `hContext`.
-fn set_present_rect(call: Call<'_>, args: &D3DKMT_ESCAPE) -> Outcome {
+fn set_present_rect(call: Call<'_>, args: &D3DKMT_ESCAPE) -> DxgResult {
     let open_resource = call.process.handles.resource(args.hContext)?.what;
     let mut rectangle = [0u32; 4];
 
@@ -61,7 +61,7 @@ fn set_present_rect(call: Call<'_>, args: &D3DKMT_ESCAPE) -> Outcome {
 
 /// The driver's own escapes that every driver knows: handles of guest and host are the same, so that
 /// translating one changes nothing.
-fn driver_private(call: Call<'_>, args: &D3DKMT_ESCAPE) -> Outcome {
+fn driver_private(call: Call<'_>, args: &D3DKMT_ESCAPE) -> DxgResult {
     call.process.handles.adapter(args.hAdapter)?;
     invalid_if(
         args.Flags != D3DDDI_ESCAPEFLAGS_DriverKnownEscape

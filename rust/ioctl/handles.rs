@@ -6,14 +6,14 @@ use super::Call;
 use crate::{
     dxgk::{
         handle::{
-            open_resource::PendingAllocations, //
+            open_resource::PendingAllocations,
             Item,
             Parent,
-            Reserved,
+            Reserved, //
         },
         share::global_table::Unpublished, //
     },
-    error::Outcome, //
+    error::DxgResult, //
 };
 use kernel::prelude::*;
 
@@ -29,7 +29,7 @@ pub(super) struct Handles<'a> {
 
 impl<'a> Handles<'a> {
     /// None yet; room for `count`.
-    pub(super) fn new(call: Call<'a>, count: usize) -> Outcome<Self> {
+    pub(super) fn new(call: Call<'a>, count: usize) -> DxgResult<Self> {
         Ok(Self {
             call,
             reserved: KVVec::with_capacity(count, GFP_KERNEL_ACCOUNT)?,
@@ -39,7 +39,7 @@ impl<'a> Handles<'a> {
     }
 
     /// Reserves one more and returns its number.
-    pub(super) fn reserve(&mut self, item: Item, parent: Option<&Parent>) -> Outcome<u32> {
+    pub(super) fn reserve(&mut self, item: Item, parent: Option<&Parent>) -> DxgResult<u32> {
         let reserved = self.call.process.handles.reserve(item, parent)?;
         let number = reserved.handle();
 

@@ -8,8 +8,8 @@ use super::{
     target::{
         Context,
         Target, //
-    }, //
-    Publish,
+    },
+    Publish, //
 };
 use crate::{
     dxgk::info::{
@@ -23,7 +23,7 @@ use crate::{
         }, //
     },
     error::{
-        Outcome,
+        DxgResult,
         Status, //
     },
     logic::{
@@ -63,7 +63,7 @@ fn id_of(item: &opendxg_info_item) -> Id {
 }
 
 /// The file behind a descriptor of the caller, if it may be attached (RES-63).
-fn attachable(fd: i32) -> Outcome<ARef<File>> {
+fn attachable(fd: i32) -> DxgResult<ARef<File>> {
     attach::get(fd).map_err(|reason| {
         match reason {
             NotAttachable::Closed => Status::INVALID_HANDLE,
@@ -75,7 +75,7 @@ fn attachable(fd: i32) -> Outcome<ARef<File>> {
 }
 
 /// Copies in what an item wants to store.
-fn change(target: &Target, item: &opendxg_info_item) -> Outcome<Change> {
+fn change(target: &Target, item: &opendxg_info_item) -> DxgResult<Change> {
     // CAST: 32 bits fit a usize.
     let size = item.size as usize;
 
@@ -105,7 +105,7 @@ fn change(target: &Target, item: &opendxg_info_item) -> Outcome<Change> {
 fn report<'a>(
     changed: core::result::Result<u64, Failed>,
     generation: &mut u64,
-) -> Outcome<Publish<'a>> {
+) -> DxgResult<Publish<'a>> {
     match changed {
         Ok(new) => {
             *generation = new;
@@ -125,7 +125,7 @@ pub(super) fn set<'a>(
     from: impl Context,
     args: &mut opendxg_set_info,
     announce: &dyn Fn(&opendxg_set_info) -> bool,
-) -> Outcome<Publish<'a>> {
+) -> DxgResult<Publish<'a>> {
     // CAST: 32 bits fit a usize.
     let count = args.item_count as usize;
 
@@ -166,7 +166,7 @@ pub(super) fn delete<'a>(
     from: impl Context,
     args: &mut opendxg_delete_info,
     announce: &dyn Fn(&opendxg_delete_info) -> bool,
-) -> Outcome<Publish<'a>> {
+) -> DxgResult<Publish<'a>> {
     let target = from.target(args.handle, args.handle_type)?;
 
     target.check_writable()?;
@@ -206,7 +206,7 @@ fn size_of_entry(rule: &info_rules::Entry) -> u32 {
 }
 
 /// nr 0xa5. What is returned is of one change: nothing can come between its parts (RES-59).
-pub(super) fn get<'a>(from: impl Context, args: &mut opendxg_get_info) -> Outcome<Publish<'a>> {
+pub(super) fn get<'a>(from: impl Context, args: &mut opendxg_get_info) -> DxgResult<Publish<'a>> {
     invalid_if(args.flags & !OPENDXG_GET_FD != 0 || args.size != 0 && args.data == 0)?;
 
     let target = from.target(args.handle, args.handle_type)?;
@@ -267,7 +267,7 @@ fn line(entry: &Entry) -> opendxg_info_entry {
 pub(super) fn enumerate<'a>(
     from: impl Context,
     args: &mut opendxg_enum_info,
-) -> Outcome<Publish<'a>> {
+) -> DxgResult<Publish<'a>> {
     invalid_if(args.count != 0 && args.entries == 0)?;
 
     let target = from.target(args.handle, args.handle_type)?;

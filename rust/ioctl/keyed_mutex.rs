@@ -3,16 +3,16 @@
 //! Keyed mutexes. The first generation of calls is the second one without private data.
 
 use super::{
-    shortage, //
+    shortage,
     Call,
-    Publish,
+    Publish, //
 };
 use crate::{
     dxgk::{
         handle::{
-            open_sync_object::OpenSyncObject, //
+            open_sync_object::OpenSyncObject,
             Item,
-            Reserved,
+            Reserved, //
         },
         info::attachments::Value,
         keyed_mutex::{
@@ -28,7 +28,7 @@ use crate::{
         stats::Kind, //
     },
     error::{
-        Outcome,
+        DxgResult,
         Status, //
     },
     logic::{
@@ -61,7 +61,7 @@ impl Data {
     const NONE: Self = Self { addr: 0, size: 0 };
 
     /// INVALID_PARAMETER for a size without an address (RES-91, RES-92, RES-101).
-    pub(super) fn new(addr: u64, size: u32) -> Outcome<Self> {
+    pub(super) fn new(addr: u64, size: u32) -> DxgResult<Self> {
         if addr == 0 && size != 0 {
             return Err(Status::INVALID_PARAMETER.into());
         }
@@ -69,7 +69,7 @@ impl Data {
     }
 
     /// Copies the data in; `None` if there are none. The caller pays for them.
-    pub(super) fn read(self, call: Call<'_>) -> Outcome<Option<Arc<Value>>> {
+    pub(super) fn read(self, call: Call<'_>) -> DxgResult<Option<Arc<Value>>> {
         if self.size == 0 {
             return Ok(None);
         }
@@ -84,7 +84,7 @@ impl Data {
     }
 
     /// Copies the data of `mutex` out, if the caller wants them and has room for all of them.
-    fn write(self, mutex: &KeyedMutex) -> Outcome {
+    fn write(self, mutex: &KeyedMutex) -> DxgResult {
         if self.size == 0 {
             return Ok(());
         }
@@ -108,7 +108,7 @@ impl Initial {
     pub(super) const NONE: Self = Self(None);
 
     /// Copies the data in if `mutex` has none.
-    pub(super) fn new(call: Call<'_>, mutex: &Arc<KeyedMutex>, data: Data) -> Outcome<Self> {
+    pub(super) fn new(call: Call<'_>, mutex: &Arc<KeyedMutex>, data: Data) -> DxgResult<Self> {
         if mutex.header.attachments.blob().is_some() {
             return Ok(Self::NONE);
         }
@@ -122,7 +122,7 @@ impl Initial {
 
     /// Copies the answer of the opening out by `announce`, and only then gives the data: nothing can be
     /// taken back (RES-3). Somebody else may have been first meanwhile.
-    pub(super) fn give(self, announce: impl Fn() -> bool) -> Outcome {
+    pub(super) fn give(self, announce: impl Fn() -> bool) -> DxgResult {
         match self.0 {
             Some((mutex, value)) => shortage(mutex.header.attachments.init_blob(value, announce)),
             None if announce() => Ok(()),
@@ -134,7 +134,7 @@ impl Initial {
 /// What the creating calls return: the global handle, the local handle, what to publish.
 type Created<'a> = (u32, u32, Publish<'a>);
 
-fn make<'a>(call: Call<'a>, key: u64, nt: bool, data: Data) -> Outcome<Created<'a>> {
+fn make<'a>(call: Call<'a>, key: u64, nt: bool, data: Data) -> DxgResult<Created<'a>> {
     let value = data.read(call)?;
     let sharing = if nt { Sharing::Nt } else { Sharing::Global };
     let header = Header::new(
@@ -177,7 +177,7 @@ fn make<'a>(call: Call<'a>, key: u64, nt: bool, data: Data) -> Outcome<Created<'
 pub(super) fn create<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_CREATEKEYEDMUTEX,
-) -> Outcome<Publish<'a>> {
+) -> DxgResult<Publish<'a>> {
     let (global, local, publish) = make(call, args.InitialValue, false, Data::NONE)?;
 
     args.hSharedHandle = global;
@@ -189,7 +189,7 @@ pub(super) fn create<'a>(
 pub(super) fn create2<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_CREATEKEYEDMUTEX2,
-) -> Outcome<Publish<'a>> {
+) -> DxgResult<Publish<'a>> {
     if args.Flags & D3DKMT_CREATEKEYEDMUTEX2_FLAGS_Reserved != 0 {
         return Err(Status::INVALID_PARAMETER.into());
     }
@@ -204,7 +204,11 @@ pub(super) fn create2<'a>(
 }
 
 /// Opens by global handle. `data` become those of a mutex that has none (RES-92).
-fn open_by_global<'a>(call: Call<'a>, global: u32, data: Data) -> Outcome<(Reserved<'a>, Initial)> {
+fn open_by_global<'a>(
+    call: Call<'a>,
+    global: u32,
+    data: Data,
+) -> DxgResult<(Reserved<'a>, Initial)> {
     let strong = call
         .driver
         .tables
@@ -239,7 +243,7 @@ fn open_by_global<'a>(call: Call<'a>, global: u32, data: Data) -> Outcome<(Reser
 }
 
 /// nr 0x92 (RES-92).
-pub(super) fn open<'a>(call: Call<'a>, args: &mut D3DKMT_OPENKEYEDMUTEX) -> Outcome<Publish<'a>> {
+pub(super) fn open<'a>(call: Call<'a>, args: &mut D3DKMT_OPENKEYEDMUTEX) -> DxgResult<Publish<'a>> {
     let (reserved, _) = open_by_global(call, args.hSharedHandle, Data::NONE)?;
 
     args.hKeyedMutex = reserved.handle();
@@ -251,7 +255,7 @@ pub(super) fn open2<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_OPENKEYEDMUTEX2,
     announce: &dyn Fn(&D3DKMT_OPENKEYEDMUTEX2) -> bool,
-) -> Outcome<Publish<'a>> {
+) -> DxgResult<Publish<'a>> {
     let data = Data::new(args.pPrivateRuntimeData, args.PrivateRuntimeDataSize)?;
     let (reserved, initial) = open_by_global(call, args.hSharedHandle, data)?;
     let answer = D3DKMT_OPENKEYEDMUTEX2 {
@@ -264,7 +268,7 @@ pub(super) fn open2<'a>(
 }
 
 /// nr 0x94: no NT handle is a keyed mutex alone (RES-93).
-pub(super) fn open_nt(_call: Call<'_>, args: &D3DKMT_OPENKEYEDMUTEXFROMNTHANDLE) -> Outcome {
+pub(super) fn open_nt(_call: Call<'_>, args: &D3DKMT_OPENKEYEDMUTEXFROMNTHANDLE) -> DxgResult {
     let is_open = handle::nt_fd(args.hNtHandle).is_some_and(object_file::is_open);
 
     Err(if is_open {
@@ -275,14 +279,14 @@ pub(super) fn open_nt(_call: Call<'_>, args: &D3DKMT_OPENKEYEDMUTEXFROMNTHANDLE)
 }
 
 /// nr 0x95 (RES-94).
-pub(super) fn destroy(call: Call<'_>, args: &D3DKMT_DESTROYKEYEDMUTEX) -> Outcome {
+pub(super) fn destroy(call: Call<'_>, args: &D3DKMT_DESTROYKEYEDMUTEX) -> DxgResult {
     call.process
         .handles
         .destroy(args.hKeyedMutex, |item| matches!(item, Item::KeyedMutex(_)))
 }
 
 /// Acquires (RES-95, RES-96) and copies the private data out.
-fn take(call: Call<'_>, local: u32, key: u64, timeout: u64, data: Data) -> Outcome<Acquired> {
+fn take(call: Call<'_>, local: u32, key: u64, timeout: u64, data: Data) -> DxgResult<Acquired> {
     let (mutex, open) = call.process.handles.keyed_mutex(local)?;
     let timeout = match timeout {
         0 => None,
@@ -297,7 +301,7 @@ fn take(call: Call<'_>, local: u32, key: u64, timeout: u64, data: Data) -> Outco
 }
 
 /// What the acquiring calls report: the fence value, or 0 if the wait ended without the mutex.
-fn report<'a>(acquired: Outcome<Acquired>, fence: &mut u64) -> Outcome<Publish<'a>> {
+fn report<'a>(acquired: DxgResult<Acquired>, fence: &mut u64) -> DxgResult<Publish<'a>> {
     match acquired {
         Ok(acquired) => {
             *fence = acquired.fence();
@@ -316,7 +320,7 @@ fn report<'a>(acquired: Outcome<Acquired>, fence: &mut u64) -> Outcome<Publish<'
 pub(super) fn acquire<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_ACQUIREKEYEDMUTEX,
-) -> Outcome<Publish<'a>> {
+) -> DxgResult<Publish<'a>> {
     let acquired = take(call, args.hKeyedMutex, args.Key, args.pTimeout, Data::NONE);
 
     report(acquired, &mut args.FenceValue)
@@ -326,7 +330,7 @@ pub(super) fn acquire<'a>(
 pub(super) fn acquire2<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_ACQUIREKEYEDMUTEX2,
-) -> Outcome<Publish<'a>> {
+) -> DxgResult<Publish<'a>> {
     let data = Data::new(args.pPrivateRuntimeData, args.PrivateRuntimeDataSize)?;
     let acquired = take(call, args.hKeyedMutex, args.Key, args.pTimeout, data);
 
@@ -334,14 +338,14 @@ pub(super) fn acquire2<'a>(
 }
 
 /// nr 0x98 (RES-97).
-pub(super) fn release(call: Call<'_>, args: &D3DKMT_RELEASEKEYEDMUTEX) -> Outcome {
+pub(super) fn release(call: Call<'_>, args: &D3DKMT_RELEASEKEYEDMUTEX) -> DxgResult {
     let (mutex, open) = call.process.handles.keyed_mutex(args.hKeyedMutex)?;
 
     mutex.release(&open, args.Key, args.FenceValue)
 }
 
 /// nr 0x99 (RES-101).
-pub(super) fn release2(call: Call<'_>, args: &D3DKMT_RELEASEKEYEDMUTEX2) -> Outcome {
+pub(super) fn release2(call: Call<'_>, args: &D3DKMT_RELEASEKEYEDMUTEX2) -> DxgResult {
     let data = Data::new(args.pPrivateRuntimeData, args.PrivateRuntimeDataSize)?;
     let (mutex, open) = call.process.handles.keyed_mutex(args.hKeyedMutex)?;
 

@@ -40,22 +40,22 @@ use crate::{
     dxgk::{
         driver::Driver,
         handle::{
-            open_allocation::Locked, //
-            Reserved,
+            open_allocation::Locked,
+            Reserved, //
         },
         keyed_mutex::Acquired,
         process::Process,
         share::{
-            global_table::Unpublished, //
+            global_table::Unpublished,
             NtHandle,
-            Share,
+            Share, //
         },
         tables::Tables, //
     },
     error::{
-        Outcome,
-        Status,
-        Stop, //
+        DxgError,
+        DxgResult,
+        Status, //
     },
     file::device::OpenFile,
     logic::handle,
@@ -115,7 +115,7 @@ enum Publish<'a> {
 
 impl Publish<'_> {
     /// Publishes everything. The only failure there is is a status of the success class.
-    fn commit(self, tables: &Tables) -> Outcome {
+    fn commit(self, tables: &Tables) -> DxgResult {
         match self {
             Self::Nothing => {}
             Self::Handle(handle) => handle.publish(),
@@ -146,8 +146,8 @@ impl Publish<'_> {
 fn run_in<C: Context, T: Plain>(
     context: C,
     arg: u64,
-    handler: impl FnOnce(C, &T) -> Outcome,
-) -> Outcome {
+    handler: impl FnOnce(C, &T) -> DxgResult,
+) -> DxgResult {
     let args = user::read::<T>(arg)?;
 
     handler(context, &args)
@@ -157,8 +157,8 @@ fn run_in<C: Context, T: Plain>(
 fn run_elsewhere<'a, C: Context, T: Plain>(
     context: C,
     arg: u64,
-    handler: impl FnOnce(C, &T) -> Outcome<Publish<'a>>,
-) -> Outcome {
+    handler: impl FnOnce(C, &T) -> DxgResult<Publish<'a>>,
+) -> DxgResult {
     let args = user::read::<T>(arg)?;
 
     handler(context, &args)?.commit(context.tables())
@@ -168,8 +168,8 @@ fn run_elsewhere<'a, C: Context, T: Plain>(
 fn run_out<'a, C: Context, T: Plain>(
     context: C,
     arg: u64,
-    handler: impl FnOnce(C, &mut T) -> Outcome<Publish<'a>>,
-) -> Outcome {
+    handler: impl FnOnce(C, &mut T) -> DxgResult<Publish<'a>>,
+) -> DxgResult {
     let mut args = user::read::<T>(arg)?;
     let publish = handler(context, &mut args)?;
 
@@ -181,8 +181,8 @@ fn run_out<'a, C: Context, T: Plain>(
 fn run_report<'a, C: Context, T: Plain>(
     context: C,
     arg: u64,
-    handler: impl FnOnce(C, &mut T) -> Outcome<Publish<'a>>,
-) -> Outcome {
+    handler: impl FnOnce(C, &mut T) -> DxgResult<Publish<'a>>,
+) -> DxgResult {
     let mut args = user::read::<T>(arg)?;
     let outcome = handler(context, &mut args);
 
@@ -196,8 +196,8 @@ fn run_report<'a, C: Context, T: Plain>(
 fn run_announced<'a, C: Context, T: Plain>(
     context: C,
     arg: u64,
-    handler: impl FnOnce(C, &mut T, &dyn Fn(&T) -> bool) -> Outcome<Publish<'a>>,
-) -> Outcome {
+    handler: impl FnOnce(C, &mut T, &dyn Fn(&T) -> bool) -> DxgResult<Publish<'a>>,
+) -> DxgResult {
     let mut args = user::read::<T>(arg)?;
     let outcome = handler(context, &mut args, &|answer| {
         user::write(arg, answer).is_ok()
@@ -233,16 +233,16 @@ pub(crate) fn run(opened: &OpenFile, cmd: u32, arg: u64) -> isize {
 }
 
 /// What a plain ioctl returns.
-fn result_of(outcome: Outcome) -> isize {
+fn result_of(outcome: DxgResult) -> isize {
     match outcome {
         Ok(()) => 0,
-        Err(Stop::Status(status)) => status.ioctl_result(),
-        Err(Stop::Interrupted) => interrupted(),
+        Err(DxgError::Status(status)) => status.ioctl_result(),
+        Err(DxgError::Interrupted) => interrupted(),
     }
 }
 
 /// Refuses a call if a condition is true.
-fn invalid_if(refused: bool) -> Outcome {
+fn invalid_if(refused: bool) -> DxgResult {
     if refused {
         Err(Status::INVALID_PARAMETER.into())
     } else {
@@ -259,15 +259,15 @@ fn entries<T: Plain>(array: u64) -> impl Iterator<Item = u64> {
 }
 
 /// A limit of the user is a shortage to the D3DKMT calls (RES-105).
-fn shortage<T>(outcome: Outcome<T>) -> Outcome<T> {
+fn shortage<T>(outcome: DxgResult<T>) -> DxgResult<T> {
     outcome.map_err(|stop| match stop {
-        Stop::Status(Status::QUOTA_EXCEEDED) => Status::NO_MEMORY.into(),
+        DxgError::Status(Status::QUOTA_EXCEEDED) => Status::NO_MEMORY.into(),
         other => other,
     })
 }
 
 /// The NT handle in a slot of an argument struct.
-fn nt_handle(slot: u64) -> Outcome<Arc<NtHandle>> {
+fn nt_handle(slot: u64) -> DxgResult<Arc<NtHandle>> {
     let fd = handle::nt_fd(slot).ok_or(Status::INVALID_HANDLE)?;
 
     object_file::get::<NtHandle>(fd).map_err(|not_ours| {
@@ -281,7 +281,7 @@ fn nt_handle(slot: u64) -> Outcome<Arc<NtHandle>> {
 
 /// The `exec` ioctl (abi.md section 3.2): 0 and an exact status, or an errno and nothing done. `find`
 /// gives the call with a number and a size of arguments.
-fn run_exec<R: FnOnce(u64) -> Outcome>(
+fn run_exec<R: FnOnce(u64) -> DxgResult>(
     cmd: u32,
     arg: u64,
     find: impl FnOnce(u32, u32) -> Option<R>,
@@ -312,8 +312,8 @@ fn run_exec<R: FnOnce(u64) -> Outcome>(
 
     let status = match run(exec.arg) {
         Ok(()) => return 0,
-        Err(Stop::Status(status)) => status,
-        Err(Stop::Interrupted) => return interrupted(),
+        Err(DxgError::Status(status)) => status,
+        Err(DxgError::Interrupted) => return interrupted(),
     };
 
     match user::write(place, &status.ntstatus()) {

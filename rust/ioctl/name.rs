@@ -3,13 +3,13 @@
 //! OpenSyncObject shared objects by their names (RES-43).
 
 use super::{
-    object_attributes, //
+    object_attributes,
     Call,
-    Publish,
+    Publish, //
 };
 use crate::{
     dxgk::share::NtHandle,
-    error::Outcome,
+    error::DxgResult,
     logic::{
         access::Type,
         handle, //
@@ -22,7 +22,7 @@ use crate::{
 pub(super) fn open_resource<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_OPENNTHANDLEFROMNAME,
-) -> Outcome<Publish<'a>> {
+) -> DxgResult<Publish<'a>> {
     args.hNtHandle = 0;
 
     let fd = open(call, Type::Resource, args.dwDesiredAccess, args.pObjAttrib)?;
@@ -35,7 +35,7 @@ pub(super) fn open_resource<'a>(
 pub(super) fn open_sync_object<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_OPENSYNCOBJECTNTHANDLEFROMNAME,
-) -> Outcome<Publish<'a>> {
+) -> DxgResult<Publish<'a>> {
     args.hNtHandle = 0;
 
     let fd = open(
@@ -49,7 +49,7 @@ pub(super) fn open_sync_object<'a>(
     Ok(Publish::Fd(fd))
 }
 
-fn open(call: Call<'_>, ty: Type, desired: u32, attributes: u64) -> Outcome<PendingFd> {
+fn open(call: Call<'_>, ty: Type, desired: u32, attributes: u64) -> DxgResult<PendingFd> {
     let (name, inherit) = object_attributes::for_open(attributes)?;
     let (hold, access) = call.driver.tables.names.open(&name, ty, desired)?;
     let handle = NtHandle::new(hold, access)?;

@@ -8,9 +8,9 @@ use super::{
     invalid_if,
     nt_handle,
     target::OnHandle,
-    weak, //
+    weak,
     Call,
-    Publish,
+    Publish, //
 };
 use crate::{
     dxgk::{
@@ -18,13 +18,13 @@ use crate::{
             open_allocation::OpenAllocation,
             open_resource::{
                 OpenResource,
-                Origin, //
-                PendingAllocations,
+                Origin,
+                PendingAllocations, //
             },
-            open_sync_object::OpenSyncObject, //
+            open_sync_object::OpenSyncObject,
             Item,
             Parent,
-            Reserved,
+            Reserved, //
         },
         object::{
             Object,
@@ -32,14 +32,14 @@ use crate::{
         },
         process::Process,
         share::{
-            name_table::Named, //
+            name_table::Named,
             NtHandle,
-            Share,
+            Share, //
         },
         stats::Kind, //
     },
     error::{
-        Outcome,
+        DxgResult,
         Status, //
     },
     logic::{
@@ -81,7 +81,7 @@ impl Subject {
         }
     }
 
-    fn local(call: Call<'_>, local: u32) -> Outcome<Self> {
+    fn local(call: Call<'_>, local: u32) -> DxgResult<Self> {
         let found = call.process.handles.shareable(local)?;
         let kind = match &found.allocation {
             Some(_) => Kind::Allocation,
@@ -91,7 +91,7 @@ impl Subject {
         Ok(Self::one(found.strong, kind, found.access))
     }
 
-    fn global(call: Call<'_>, global: u32) -> Outcome<Self> {
+    fn global(call: Call<'_>, global: u32) -> DxgResult<Self> {
         let strong = call
             .driver
             .tables
@@ -104,7 +104,7 @@ impl Subject {
         Ok(Self::one(strong, kind, access))
     }
 
-    fn nt(handle: &NtHandle) -> Outcome<Self> {
+    fn nt(handle: &NtHandle) -> DxgResult<Self> {
         let members = handle.share().members();
         let strong = handle.strong()?;
         let mut subject = Self::one(strong, handle.object().header().kind(), handle.access());
@@ -123,7 +123,7 @@ impl Subject {
         &self,
         process: Option<&Process>,
         args: &mut opendxg_query_object,
-    ) -> Outcome<Publish<'a>> {
+    ) -> DxgResult<Publish<'a>> {
         let object = self.strong.object();
         let header = object.header();
 
@@ -156,7 +156,7 @@ impl Subject {
     }
 
     /// Copies the name out, if there is one and the caller wants it.
-    fn answer_name(&self, args: &mut opendxg_query_object) -> Outcome {
+    fn answer_name(&self, args: &mut opendxg_query_object) -> DxgResult {
         let name = self.share.as_ref().and_then(|share| share.name());
         let path = name.map_or(&[][..], |name| name.path());
         // CAST: at most 1024 units.
@@ -175,12 +175,12 @@ impl Subject {
 }
 
 /// Checks what all queries have in common.
-fn check_query(args: &opendxg_query_object) -> Outcome {
+fn check_query(args: &opendxg_query_object) -> DxgResult {
     invalid_if(args.flags != 0 || args.reserved != 0 || args.name == 0 && args.name_size != 0)
 }
 
 /// nr 0x82.
-pub(super) fn query<'a>(call: Call<'a>, args: &mut opendxg_query_object) -> Outcome<Publish<'a>> {
+pub(super) fn query<'a>(call: Call<'a>, args: &mut opendxg_query_object) -> DxgResult<Publish<'a>> {
     check_query(args)?;
     if args.handle_type == OPENDXG_HANDLE_WEAK {
         return query_weak(call, args);
@@ -197,12 +197,12 @@ pub(super) fn query<'a>(call: Call<'a>, args: &mut opendxg_query_object) -> Outc
 }
 
 /// The value of a local or global handle.
-fn number(handle: u64) -> Outcome<u32> {
+fn number(handle: u64) -> DxgResult<u32> {
     u32::try_from(handle).map_err(|_| Status::INVALID_PARAMETER.into())
 }
 
 /// Of a dead object only the id, the kind and the access of its handles are left.
-fn query_weak<'a>(call: Call<'a>, args: &mut opendxg_query_object) -> Outcome<Publish<'a>> {
+fn query_weak<'a>(call: Call<'a>, args: &mut opendxg_query_object) -> DxgResult<Publish<'a>> {
     let weak = weak::weak_file(args.handle)?;
     let link = weak.link();
 
@@ -232,7 +232,7 @@ fn query_weak<'a>(call: Call<'a>, args: &mut opendxg_query_object) -> Outcome<Pu
 pub(super) fn query_handle<'a>(
     on: OnHandle<'_>,
     args: &mut opendxg_query_object,
-) -> Outcome<Publish<'a>> {
+) -> DxgResult<Publish<'a>> {
     check_query(args)?;
     on.check(args.handle, args.handle_type)?;
     Subject::nt(on.0)?.answer(None, args)
@@ -245,7 +245,7 @@ pub(super) fn open_local<'a>(
     strong: Strong,
     access: u32,
     parent: Option<&Parent>,
-) -> Outcome<Handles<'a>> {
+) -> DxgResult<Handles<'a>> {
     let mappings = &call.process.mappings;
     let mut handles = Handles::new(call, 1)?;
 
@@ -282,7 +282,10 @@ pub(super) fn open_local<'a>(
 }
 
 /// nr 0xac.
-pub(super) fn dup_local<'a>(call: Call<'a>, args: &mut opendxg_dup_local) -> Outcome<Publish<'a>> {
+pub(super) fn dup_local<'a>(
+    call: Call<'a>,
+    args: &mut opendxg_dup_local,
+) -> DxgResult<Publish<'a>> {
     invalid_if(args.reserved != 0)?;
 
     let reserved = duplicate(call, args.handle, args.index)?;
@@ -292,7 +295,7 @@ pub(super) fn dup_local<'a>(call: Call<'a>, args: &mut opendxg_dup_local) -> Out
 }
 
 /// Another handle of what `local` stands for, or of one of its allocations.
-fn duplicate<'a>(call: Call<'a>, local: u32, index: u32) -> Outcome<Reserved<'a>> {
+fn duplicate<'a>(call: Call<'a>, local: u32, index: u32) -> DxgResult<Reserved<'a>> {
     let table = &call.process.handles;
     let mappings = &call.process.mappings;
     let found = table.shareable(local)?;
@@ -346,7 +349,7 @@ fn duplicate<'a>(call: Call<'a>, local: u32, index: u32) -> Outcome<Reserved<'a>
 pub(super) fn get_container<'a>(
     call: Call<'a>,
     args: &mut opendxg_get_container,
-) -> Outcome<Publish<'a>> {
+) -> DxgResult<Publish<'a>> {
     let table = &call.process.handles;
     let found = table.allocation(args.allocation)?;
     let open_resource = &found.what.open_resource;
@@ -373,7 +376,7 @@ pub(super) fn get_container<'a>(
 }
 
 /// nr 0xa3.
-pub(super) fn dup_nt<'a>(_call: Call<'a>, args: &mut opendxg_dup_nt) -> Outcome<Publish<'a>> {
+pub(super) fn dup_nt<'a>(_call: Call<'a>, args: &mut opendxg_dup_nt) -> DxgResult<Publish<'a>> {
     invalid_if(args.handle_type != OPENDXG_HANDLE_NT)?;
 
     let source = nt_handle(args.handle)?;
@@ -382,13 +385,16 @@ pub(super) fn dup_nt<'a>(_call: Call<'a>, args: &mut opendxg_dup_nt) -> Outcome<
 }
 
 /// nr 0xa3 on an NT handle.
-pub(super) fn dup_handle<'a>(on: OnHandle<'_>, args: &mut opendxg_dup_nt) -> Outcome<Publish<'a>> {
+pub(super) fn dup_handle<'a>(
+    on: OnHandle<'_>,
+    args: &mut opendxg_dup_nt,
+) -> DxgResult<Publish<'a>> {
     on.check(args.handle, args.handle_type)?;
     dup_description(on.0, args)
 }
 
 /// Another description of what `source` is a handle of.
-fn dup_description<'a>(source: &NtHandle, args: &mut opendxg_dup_nt) -> Outcome<Publish<'a>> {
+fn dup_description<'a>(source: &NtHandle, args: &mut opendxg_dup_nt) -> DxgResult<Publish<'a>> {
     let same = args.flags & OPENDXG_DUP_SAME_ACCESS != 0;
 
     invalid_if(

@@ -8,7 +8,7 @@
 use crate::{
     dxgk::share::name::Name,
     error::{
-        Outcome,
+        DxgResult,
         Status, //
     },
     logic::name::{
@@ -35,7 +35,7 @@ pub(super) struct Attributes {
 }
 
 /// Those of a call that makes a share; the address may be 0.
-pub(super) fn for_share(addr: u64) -> Outcome<Attributes> {
+pub(super) fn for_share(addr: u64) -> DxgResult<Attributes> {
     if addr == 0 {
         return Ok(Attributes::default());
     }
@@ -43,7 +43,7 @@ pub(super) fn for_share(addr: u64) -> Outcome<Attributes> {
 }
 
 /// The name that a call opens, and whether the descriptor stays open across exec.
-pub(super) fn for_open(addr: u64) -> Outcome<(Name, bool)> {
+pub(super) fn for_open(addr: u64) -> DxgResult<(Name, bool)> {
     if addr == 0 {
         return Err(Status::INVALID_PARAMETER.into());
     }
@@ -56,7 +56,7 @@ pub(super) fn for_open(addr: u64) -> Outcome<(Name, bool)> {
 }
 
 /// `directory` is the status for the path of a directory.
-fn read(addr: u64, directory: Status) -> Outcome<Attributes> {
+fn read(addr: u64, directory: Status) -> DxgResult<Attributes> {
     let attributes = user::read::<OBJECT_ATTRIBUTES>(addr)?;
     let has = |bit: u32| attributes.Attributes & bit != 0;
 
@@ -99,7 +99,7 @@ fn read(addr: u64, directory: Status) -> Outcome<Attributes> {
 const SECURITY_DESCRIPTOR_REVISION: u8 = 1;
 
 /// Where the units of a name are; `None` for no name or an empty one.
-fn string(addr: u64) -> Outcome<Option<UNICODE_STRING>> {
+fn string(addr: u64) -> DxgResult<Option<UNICODE_STRING>> {
     if addr == 0 {
         return Ok(None);
     }
@@ -125,7 +125,7 @@ fn string(addr: u64) -> Outcome<Option<UNICODE_STRING>> {
 }
 
 /// Copies a name of good length and looks at its path.
-fn name(string: &UNICODE_STRING, directory: Status) -> Outcome<Name> {
+fn name(string: &UNICODE_STRING, directory: Status) -> DxgResult<Name> {
     let units = usize::from(string.Length) / size_of::<u16>();
     let mut path = KVec::from_elem(0u16, units, GFP_KERNEL_ACCOUNT)?;
 

@@ -14,20 +14,20 @@ use super::{
     run_report,
     table,
     target::OnHandle,
-    weak, //
-    EXEC,
+    weak,
+    EXEC, //
 };
 use crate::{
     dxgk::{
         info::watch::Watch,
         share::NtHandle, //
     },
-    error::Outcome,
+    error::DxgResult,
     uapi::*, //
 };
 
 /// Serves a call whose context is `C`.
-type Handler<C> = fn(C, u64) -> Outcome;
+type Handler<C> = fn(C, u64) -> DxgResult;
 
 /// The calls on an NT handle, by code.
 fn on_handle<'a>(code: u32) -> Option<Handler<OnHandle<'a>>> {

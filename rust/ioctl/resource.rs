@@ -11,21 +11,21 @@ use super::{
         Data,
         Initial, //
     },
-    nt_handle, //
+    nt_handle,
     Call,
-    Publish,
+    Publish, //
 };
 use crate::{
     dxgk::{
         handle::{
             open_resource::{
                 OpenResource,
-                Origin, //
-                PendingAllocations,
+                Origin,
+                PendingAllocations, //
             },
-            open_sync_object::OpenSyncObject, //
+            open_sync_object::OpenSyncObject,
             Item,
-            Parent,
+            Parent, //
         },
         info::attachments::Value,
         memory::{
@@ -37,12 +37,12 @@ use crate::{
             Strong, //
         },
         share::{
-            global_table::may_group_open, //
-            NtHandle,
+            global_table::may_group_open,
+            NtHandle, //
         }, //
     },
     error::{
-        Outcome,
+        DxgResult,
         Status, //
     },
     logic::{
@@ -69,7 +69,7 @@ struct Found {
 
 impl Found {
     /// The resource of `strong`, if a device of `parent` may use it.
-    fn new(strong: Strong, parent: &Parent) -> Outcome<Self> {
+    fn new(strong: Strong, parent: &Parent) -> DxgResult<Self> {
         let Object::Resource(resource) = strong.object() else {
             return Err(Status::INVALID_PARAMETER.into());
         };
@@ -81,7 +81,7 @@ impl Found {
     }
 
     /// By global handle.
-    fn by_global(call: Call<'_>, parent: &Parent, global: u32) -> Outcome<Self> {
+    fn by_global(call: Call<'_>, parent: &Parent, global: u32) -> DxgResult<Self> {
         let strong = call
             .driver
             .tables
@@ -94,7 +94,7 @@ impl Found {
 }
 
 /// The NT handle of a resource in a slot of the caller's struct.
-fn resource_handle(slot: u64) -> Outcome<Arc<NtHandle>> {
+fn resource_handle(slot: u64) -> DxgResult<Arc<NtHandle>> {
     let handle = nt_handle(slot)?;
 
     match handle.object() {
@@ -129,7 +129,7 @@ impl Sizes {
 pub(super) fn query<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_QUERYRESOURCEINFO,
-) -> Outcome<Publish<'a>> {
+) -> DxgResult<Publish<'a>> {
     let parent = call.process.handles.parent(args.hDevice)?;
     let found = Found::by_global(call, &parent, args.hGlobalShare)?;
     let sizes = Sizes::of(&found.resource);
@@ -145,7 +145,7 @@ pub(super) fn query<'a>(
 pub(super) fn query_nt<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_QUERYRESOURCEINFOFROMNTHANDLE,
-) -> Outcome<Publish<'a>> {
+) -> DxgResult<Publish<'a>> {
     let parent = call.process.handles.parent(args.hDevice)?;
     let handle = resource_handle(args.hNtHandle)?;
     let found = Found::new(handle.strong()?, &parent)?;
@@ -166,7 +166,7 @@ struct Buffer {
 
 impl Buffer {
     /// Copies out, unless the caller does not want it.
-    fn write(&self, bytes: &[u8]) -> Outcome {
+    fn write(&self, bytes: &[u8]) -> DxgResult {
         if self.address != 0 && self.size != 0 && !bytes.is_empty() {
             user::write_slice(self.address, bytes)?;
         }
@@ -201,7 +201,7 @@ impl Contents {
 
 impl Request {
     /// Checks the sizes (RES-48). `exact`: the NT variant, which has no way to leave data out.
-    fn check(&self, resource: &Arc<Resource>, exact: bool) -> Outcome<Contents> {
+    fn check(&self, resource: &Arc<Resource>, exact: bool) -> DxgResult<Contents> {
         let allocations = resource.allocations()?;
         let runtime_data = resource.header.attachments.blob();
         let total = allocations
@@ -235,7 +235,7 @@ impl Request {
 
     /// Copies everything out but the argument struct itself. `numbers` are the handles of the
     /// allocations.
-    fn write(&self, contents: &Contents, numbers: impl Iterator<Item = u32>) -> Outcome {
+    fn write(&self, contents: &Contents, numbers: impl Iterator<Item = u32>) -> DxgResult {
         let mut place = self.total_driver_data.address;
 
         for ((info, number), allocation) in entries::<D3DDDI_OPENALLOCATIONINFO2>(self.infos)
@@ -271,7 +271,7 @@ fn open<'a>(
     access: u32,
     origin: Origin,
     request: &Request,
-) -> Outcome<(Handles<'a>, Contents)> {
+) -> DxgResult<(Handles<'a>, Contents)> {
     let exact = origin != Origin::OpenedByGlobal;
     let contents = request.check(&found.resource, exact)?;
     let open_resource =
@@ -296,7 +296,7 @@ fn open<'a>(
 pub(super) fn open_global<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_OPENRESOURCE,
-) -> Outcome<Publish<'a>> {
+) -> DxgResult<Publish<'a>> {
     let parent = call.process.handles.parent(args.hDevice)?;
     let found = Found::by_global(call, &parent, args.hGlobalShare)?;
     let request = Request {
@@ -329,7 +329,7 @@ pub(super) fn open_nt<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_OPENRESOURCEFROMNTHANDLE,
     announce: &dyn Fn(&D3DKMT_OPENRESOURCEFROMNTHANDLE) -> bool,
-) -> Outcome<Publish<'a>> {
+) -> DxgResult<Publish<'a>> {
     let parent = call.process.handles.parent(args.hDevice)?;
     let handle = resource_handle(args.hNtHandle)?;
     let found = Found::new(handle.strong()?, &parent)?;
@@ -407,7 +407,7 @@ fn open_guards(
     guards: (&Strong, &Strong),
     access: u32,
     data: Data,
-) -> Outcome<Guards> {
+) -> DxgResult<Guards> {
     let may_write = access & access::resource::WRITE != 0;
     let (mutex, sync) = guards;
     let initial = match mutex.object() {
@@ -419,7 +419,7 @@ fn open_guards(
         return Err(Status::ACCESS_DENIED.into());
     }
 
-    let open = |strong: &Strong, access| -> Outcome<OpenSyncObject> {
+    let open = |strong: &Strong, access| -> DxgResult<OpenSyncObject> {
         let strong = strong.another().ok_or(Status::INVALID_HANDLE)?;
         let rights = access::rights(access);
 
@@ -439,7 +439,7 @@ fn open_guards(
 pub(super) fn adapter_luid<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_GETSHAREDRESOURCEADAPTERLUID,
-) -> Outcome<Publish<'a>> {
+) -> DxgResult<Publish<'a>> {
     invalid_if((args.hGlobalShare == 0) == (args.hNtHandle == 0))?;
 
     let strong = match args.hGlobalShare {
@@ -466,7 +466,7 @@ pub(super) fn adapter_luid<'a>(
 }
 
 /// nr 0xca: the runtime data of a resource by its global handle.
-pub(super) fn runtime_data(call: Call<'_>, args: &D3DKMT_GETRUNTIMEDATA) -> Outcome {
+pub(super) fn runtime_data(call: Call<'_>, args: &D3DKMT_GETRUNTIMEDATA) -> DxgResult {
     call.process.handles.adapter(args.hAdapter)?;
 
     let strong = call
@@ -490,7 +490,7 @@ pub(super) fn runtime_data(call: Call<'_>, args: &D3DKMT_GETRUNTIMEDATA) -> Outc
 }
 
 /// nr 0xc8: whether a process may open a resource by its global handle (RES-103).
-pub(super) fn check_access(call: Call<'_>, args: &D3DKMT_CHECKSHAREDRESOURCEACCESS) -> Outcome {
+pub(super) fn check_access(call: Call<'_>, args: &D3DKMT_CHECKSHAREDRESOURCEACCESS) -> DxgResult {
     let open_resource = call.process.handles.resource(args.hResource)?.what;
     let group = Group::by_number(args.ClientPid).ok_or(Status::INVALID_PARAMETER)?;
 
@@ -502,7 +502,7 @@ pub(super) fn check_access(call: Call<'_>, args: &D3DKMT_CHECKSHAREDRESOURCEACCE
 
 /// nr 0xc9: admits a process, named by a pidfd, to a resource of restricted access. Only the process
 /// that made the resource may.
-pub(super) fn configure(call: Call<'_>, args: &D3DKMT_CONFIGURESHAREDRESOURCE) -> Outcome {
+pub(super) fn configure(call: Call<'_>, args: &D3DKMT_CONFIGURESHAREDRESOURCE) -> DxgResult {
     invalid_if(args.IsDwm != 0 || args.AllowAccess > 1)?;
     call.process.handles.device(args.hDevice)?;
 

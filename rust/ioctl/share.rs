@@ -3,9 +3,9 @@
 //! ShareObjects: NT handles for objects (RES-32 to RES-37).
 
 use super::{
-    object_attributes, //
+    object_attributes,
     Call,
-    Publish,
+    Publish, //
 };
 use crate::{
     dxgk::{
@@ -18,7 +18,7 @@ use crate::{
         }, //
     },
     error::{
-        Outcome,
+        DxgResult,
         Status, //
     },
     logic::{
@@ -42,7 +42,7 @@ use crate::{
 use kernel::prelude::*;
 
 /// The set that these objects make, if it is a legal one, and the access that may be given away.
-fn set(mut objects: KVec<Shareable>) -> Outcome<(Members, u32)> {
+fn set(mut objects: KVec<Shareable>) -> DxgResult<(Members, u32)> {
     let refused = || Status::INVALID_PARAMETER;
     let adapter = objects
         .first()
@@ -104,7 +104,7 @@ fn set(mut objects: KVec<Shareable>) -> Outcome<(Members, u32)> {
 pub(super) fn share_objects<'a>(
     call: Call<'a>,
     args: &D3DKMT_SHAREOBJECTS,
-) -> Outcome<Publish<'a>> {
+) -> DxgResult<Publish<'a>> {
     share(call, args, name_mode::PRIVATE)
 }
 
@@ -112,14 +112,14 @@ pub(super) fn share_objects<'a>(
 pub(super) fn share_objects_with_mode<'a>(
     call: Call<'a>,
     args: &opendxg_share_objects,
-) -> Outcome<Publish<'a>> {
+) -> DxgResult<Publish<'a>> {
     if args.reserved != 0 || !name_mode::is_valid(args.mode) {
         return Err(Status::INVALID_PARAMETER.into());
     }
     share(call, &args.share, args.mode)
 }
 
-fn share<'a>(call: Call<'a>, args: &D3DKMT_SHAREOBJECTS, mode: u32) -> Outcome<Publish<'a>> {
+fn share<'a>(call: Call<'a>, args: &D3DKMT_SHAREOBJECTS, mode: u32) -> DxgResult<Publish<'a>> {
     if !(1..=D3DKMT_MAX_OBJECTS_PER_HANDLE).contains(&args.ObjectCount)
         || args.ObjectHandleArray == 0
         || args.pSharedNtHandle == 0
@@ -169,6 +169,6 @@ fn share<'a>(call: Call<'a>, args: &D3DKMT_SHAREOBJECTS, mode: u32) -> Outcome<P
 }
 
 /// nr 0x44: there is no host to share with (RES-34).
-pub(super) fn share_with_host(_call: Call<'_>, _args: &D3DKMT_SHAREOBJECTWITHHOST) -> Outcome {
+pub(super) fn share_with_host(_call: Call<'_>, _args: &D3DKMT_SHAREOBJECTWITHHOST) -> DxgResult {
     Err(Status::NOT_SUPPORTED.into())
 }

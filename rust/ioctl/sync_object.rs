@@ -3,18 +3,18 @@
 //! Creating, opening and destroying synchronisation objects.
 
 use super::{
-    nt_handle, //
+    nt_handle,
     Call,
-    Publish,
+    Publish, //
 };
 use crate::{
     dxgk::{
         adapter::Adapter,
         handle::{
-            open_sync_object::OpenSyncObject, //
+            open_sync_object::OpenSyncObject,
             Item,
             Parent,
-            Reserved,
+            Reserved, //
         },
         object::{
             Header,
@@ -34,7 +34,7 @@ use crate::{
         }, //
     },
     error::{
-        Outcome,
+        DxgResult,
         Status, //
     },
     logic::{
@@ -43,9 +43,9 @@ use crate::{
         sync_flags::{
             self,
             bits,
-            types, //
+            types,
             Rights,
-            Sharing,
+            Sharing, //
         }, //
     },
     sys::file::eventfd::{
@@ -57,7 +57,7 @@ use crate::{
 use kernel::sync::Arc;
 
 /// An event HANDLE of an argument struct (FEN-21, CPU-3).
-pub(super) fn event(slot: u64) -> Outcome<EventFd> {
+pub(super) fn event(slot: u64) -> DxgResult<EventFd> {
     let fd = handle::nt_fd(slot).ok_or(Status::INVALID_HANDLE)?;
 
     EventFd::from_fd(fd).map_err(|bad| {
@@ -73,7 +73,7 @@ pub(super) fn event(slot: u64) -> Outcome<EventFd> {
 pub(super) fn create<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_CREATESYNCHRONIZATIONOBJECT2,
-) -> Outcome<Publish<'a>> {
+) -> DxgResult<Publish<'a>> {
     let info = &mut args.Info;
 
     if !(types::MUTEX..=types::PERIODIC_MONITORED_FENCE).contains(&info.Type) {
@@ -120,8 +120,8 @@ fn make(
     parent: &Parent,
     info: &D3DDDI_SYNCHRONIZATIONOBJECTINFO2,
     sharing: Sharing,
-) -> Outcome<(Strong, usize)> {
-    let header = |kind| -> Outcome<_> {
+) -> DxgResult<(Strong, usize)> {
+    let header = |kind| -> DxgResult<_> {
         Ok(Header::new(
             kind,
             Some(parent.device.adapter.clone()),
@@ -131,7 +131,7 @@ fn make(
             call.process.account.charge(Limit::Objects, 1)?,
         ))
     };
-    let legacy = |kind, state| -> Outcome<(Strong, usize)> {
+    let legacy = |kind, state| -> DxgResult<(Strong, usize)> {
         let object = LegacySync::new(header(kind)?, state)?;
 
         Ok((Strong::first(Object::Legacy(object)), 0))
@@ -204,7 +204,7 @@ fn make(
 }
 
 /// nr 0x1d.
-pub(super) fn destroy(call: Call<'_>, args: &D3DKMT_DESTROYSYNCHRONIZATIONOBJECT) -> Outcome {
+pub(super) fn destroy(call: Call<'_>, args: &D3DKMT_DESTROYSYNCHRONIZATIONOBJECT) -> DxgResult {
     call.process
         .handles
         .destroy(args.hSyncObject, |item| matches!(item, Item::Sync(_)))
@@ -217,7 +217,7 @@ fn open<'a>(
     rights: Rights,
     access: u32,
     parent: Option<&Parent>,
-) -> Outcome<(Reserved<'a>, usize)> {
+) -> DxgResult<(Reserved<'a>, usize)> {
     strong.object().header().check_adapter()?;
 
     let (open, addr) = OpenSyncObject::new(strong, rights, access, &call.process.mappings)?;
@@ -230,7 +230,7 @@ fn open<'a>(
 pub(super) fn open_global<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_OPENSYNCHRONIZATIONOBJECT,
-) -> Outcome<Publish<'a>> {
+) -> DxgResult<Publish<'a>> {
     let strong = call
         .driver
         .tables
@@ -251,7 +251,7 @@ pub(super) fn open_global<'a>(
 }
 
 /// The NT handle of a synchronisation object in a slot of the caller's struct.
-fn sync_handle(slot: u64) -> Outcome<Arc<NtHandle>> {
+fn sync_handle(slot: u64) -> DxgResult<Arc<NtHandle>> {
     let handle = nt_handle(slot)?;
 
     if handle.object().is_sync() {
@@ -265,7 +265,7 @@ fn sync_handle(slot: u64) -> Outcome<Arc<NtHandle>> {
 pub(super) fn open_nt<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_OPENSYNCOBJECTFROMNTHANDLE,
-) -> Outcome<Publish<'a>> {
+) -> DxgResult<Publish<'a>> {
     let share = sync_handle(args.hNtHandle)?;
     let (reserved, _) = open(call, share.strong()?, share.rights(), share.access(), None)?;
 
@@ -277,7 +277,7 @@ pub(super) fn open_nt<'a>(
 pub(super) fn open_nt2<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2,
-) -> Outcome<Publish<'a>> {
+) -> DxgResult<Publish<'a>> {
     sync_flags::check_open(args.Flags).map_err(|_| Status::INVALID_PARAMETER)?;
 
     let parent = call.process.handles.parent(args.hDevice)?;

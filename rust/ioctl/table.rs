@@ -23,11 +23,11 @@ use super::{
     sync_object,
     transport,
     wait,
-    weak, //
-    Call,
+    weak,
+    Call, //
 };
 use crate::{
-    error::Outcome,
+    error::DxgResult,
     uapi::*, //
 };
 use kernel::prelude::*;
@@ -38,7 +38,7 @@ pub(super) struct Entry {
     /// `sizeof` the argument struct.
     pub(super) size: usize,
     /// Copies in, handles, copies out.
-    pub(super) run: fn(Call<'_>, u64) -> Outcome,
+    pub(super) run: fn(Call<'_>, u64) -> DxgResult,
 }
 
 impl Entry {

@@ -5,8 +5,8 @@
 
 use super::{
     invalid_if,
-    nt_handle, //
-    Call,
+    nt_handle,
+    Call, //
 };
 use crate::{
     dxgk::{
@@ -19,7 +19,7 @@ use crate::{
         tables::Tables, //
     },
     error::{
-        Outcome,
+        DxgResult,
         Status, //
     },
     logic::access,
@@ -34,7 +34,7 @@ pub(super) struct Target {
 
 impl Target {
     /// By a local or NT handle of the caller.
-    pub(super) fn of(call: Call<'_>, handle: u64, handle_type: u32) -> Outcome<Self> {
+    pub(super) fn of(call: Call<'_>, handle: u64, handle_type: u32) -> DxgResult<Self> {
         match handle_type {
             OPENDXG_HANDLE_LOCAL => {
                 let local = u32::try_from(handle).map_err(|_| Status::INVALID_PARAMETER)?;
@@ -51,7 +51,7 @@ impl Target {
     }
 
     /// By an NT handle: its first object.
-    pub(super) fn of_file(handle: &NtHandle) -> Outcome<Self> {
+    pub(super) fn of_file(handle: &NtHandle) -> DxgResult<Self> {
         Ok(Self {
             strong: handle.strong()?,
             access: handle.access(),
@@ -74,7 +74,7 @@ impl Target {
     }
 
     /// ACCESS_DENIED unless the handle may write (RES-64).
-    pub(super) fn check_writable(&self) -> Outcome {
+    pub(super) fn check_writable(&self) -> DxgResult {
         let right = match self.object() {
             Object::Resource(_) | Object::KeyedMutex(_) => access::resource::WRITE,
             Object::Fence(_) | Object::Legacy(_) => access::SIGNAL,
@@ -90,14 +90,14 @@ impl Target {
 /// Where a call is made.
 pub(super) trait Context: Copy {
     /// The object that the handle in the call's arguments is of.
-    fn target(self, handle: u64, handle_type: u32) -> Outcome<Target>;
+    fn target(self, handle: u64, handle_type: u32) -> DxgResult<Target>;
 
     /// The tables of the module.
     fn tables(&self) -> &Tables;
 }
 
 impl Context for Call<'_> {
-    fn target(self, handle: u64, handle_type: u32) -> Outcome<Target> {
+    fn target(self, handle: u64, handle_type: u32) -> DxgResult<Target> {
         Target::of(self, handle, handle_type)
     }
 
@@ -112,13 +112,13 @@ pub(super) struct OnHandle<'a>(pub(super) &'a NtHandle);
 
 impl OnHandle<'_> {
     /// Whether the arguments say that the call is about the handle it is made on.
-    pub(super) fn check(self, handle: u64, handle_type: u32) -> Outcome {
+    pub(super) fn check(self, handle: u64, handle_type: u32) -> DxgResult {
         invalid_if(handle != 0 || handle_type != OPENDXG_HANDLE_SELF)
     }
 }
 
 impl Context for OnHandle<'_> {
-    fn target(self, handle: u64, handle_type: u32) -> Outcome<Target> {
+    fn target(self, handle: u64, handle_type: u32) -> DxgResult<Target> {
         self.check(handle, handle_type)?;
         Target::of_file(self.0)
     }

@@ -3,26 +3,26 @@
 //! Calls about the interface itself.
 
 use super::{
-    table, //
+    table,
     Call,
     Publish,
-    EXEC,
+    EXEC, //
 };
 use crate::{
     error::{
-        Outcome,
+        DxgResult,
         Status, //
     },
     uapi::{
-        opendxg_version, //
-        OPENDXG_VERSION,
+        opendxg_version,
+        OPENDXG_VERSION, //
     }, //
 };
 
 /// nr 0x81: which numbers this kernel implements.
 ///
 /// INVALID_PARAMETER if `reserved` is not 0.
-pub(super) fn version<'a>(_call: Call<'a>, args: &mut opendxg_version) -> Outcome<Publish<'a>> {
+pub(super) fn version<'a>(_call: Call<'a>, args: &mut opendxg_version) -> DxgResult<Publish<'a>> {
     if args.reserved != 0 {
         return Err(Status::INVALID_PARAMETER.into());
     }
@@ -37,6 +37,6 @@ pub(super) fn version<'a>(_call: Call<'a>, args: &mut opendxg_version) -> Outcom
 }
 
 /// nr 0x8f: nothing, as the floor for measurements.
-pub(super) fn nop(_call: Call<'_>, _nothing: &()) -> Outcome {
+pub(super) fn nop(_call: Call<'_>, _nothing: &()) -> DxgResult {
     Ok(())
 }

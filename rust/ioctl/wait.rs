@@ -3,9 +3,9 @@
 //! CPU waits and signals.
 
 use super::{
-    sync_object::event, //
+    sync_object::event,
     Call,
-    Publish,
+    Publish, //
 };
 use crate::{
     dxgk::{
@@ -20,7 +20,7 @@ use crate::{
         }, //
     },
     error::{
-        Outcome,
+        DxgResult,
         Status, //
     },
     logic::{
@@ -54,7 +54,7 @@ struct Array<T> {
 }
 
 impl<T: user::Plain> Array<T> {
-    fn read(addr: u64, count: u32) -> Outcome<Self> {
+    fn read(addr: u64, count: u32) -> DxgResult<Self> {
         // CAST: bounded by `MAX_OBJECTS`.
         let len = count as usize;
         let mut array = Self {
@@ -92,7 +92,7 @@ struct Objects {
 
 impl Objects {
     /// INVALID_PARAMETER for a bad count or a missing array.
-    fn new(device: u32, handles: u64, values: u64, count: u32) -> Outcome<Self> {
+    fn new(device: u32, handles: u64, values: u64, count: u32) -> DxgResult<Self> {
         if !(1..=MAX_OBJECTS).contains(&count) || handles == 0 || values == 0 {
             return Err(Status::INVALID_PARAMETER.into());
         }
@@ -127,7 +127,7 @@ impl Objects {
     }
 
     /// The only element, if there is one: the same as [`Objects::resolve`], without lists.
-    fn only(&self, call: Call<'_>, may: impl Fn(Rights) -> bool) -> Outcome<Option<Element>> {
+    fn only(&self, call: Call<'_>, may: impl Fn(Rights) -> bool) -> DxgResult<Option<Element>> {
         if self.count != 1 {
             return Ok(None);
         }
@@ -161,7 +161,7 @@ impl Objects {
 
     /// Copies both arrays and looks every handle up, before any effect. The first check that fails
     /// decides (FEN-53): handles of all, then types of all, then rights of all.
-    fn resolve(&self, call: Call<'_>, may: impl Fn(Rights) -> bool) -> Outcome<KVVec<Element>> {
+    fn resolve(&self, call: Call<'_>, may: impl Fn(Rights) -> bool) -> DxgResult<KVVec<Element>> {
         let handles = Array::<u32>::read(self.handles, self.count)?;
         let values = Array::<u64>::read(self.values, self.count)?;
         let mut elements = KVVec::with_capacity(handles.len, GFP_KERNEL_ACCOUNT)?;
@@ -217,14 +217,14 @@ fn fits(fence: &Fence, adapter: u32) -> bool {
 pub(super) fn signal_from_cpu(
     call: Call<'_>,
     args: &D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU,
-) -> Outcome {
+) -> DxgResult {
     if args.Flags & !D3DDDICB_SIGNALFLAGS_AllowFenceRewind != 0 {
         return Err(Status::INVALID_PARAMETER.into());
     }
 
     let allow_rewind = args.Flags & D3DDDICB_SIGNALFLAGS_AllowFenceRewind != 0;
     let may = |rights: Rights| rights.signal;
-    let signal = |element: &Element| -> Outcome {
+    let signal = |element: &Element| -> DxgResult {
         element
             .fence
             .signal(element.value, allow_rewind)
@@ -247,7 +247,7 @@ pub(super) fn signal_from_cpu(
 pub(super) fn wait_from_cpu(
     call: Call<'_>,
     args: &D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU,
-) -> Outcome {
+) -> DxgResult {
     if args.Flags & !D3DDDI_WAITFORSYNCHRONIZATIONOBJECTFROMCPU_FLAGS_WaitAny != 0 {
         return Err(Status::INVALID_PARAMETER.into());
     }
@@ -288,7 +288,7 @@ pub(super) fn wait_from_cpu(
 pub(super) fn create_fence_point<'a>(
     call: Call<'a>,
     args: &mut opendxg_fence_point,
-) -> Outcome<Publish<'a>> {
+) -> DxgResult<Publish<'a>> {
     if args.flags != 0 || args.reserved != 0 {
         return Err(Status::INVALID_PARAMETER.into());
     }

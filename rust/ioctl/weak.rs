@@ -6,9 +6,9 @@ use super::{
     invalid_if,
     object,
     sync_object,
-    target::Context, //
+    target::Context,
     Call,
-    Publish,
+    Publish, //
 };
 use crate::{
     dxgk::info::{
@@ -17,12 +17,12 @@ use crate::{
             Watch, //
         },
         weak::{
-            WeakFile, //
-            WeakTarget,
+            WeakFile,
+            WeakTarget, //
         }, //
     },
     error::{
-        Outcome,
+        DxgResult,
         Status, //
     },
     logic::handle,
@@ -39,7 +39,7 @@ use crate::{
 use kernel::sync::Arc;
 
 /// nr 0xa8.
-pub(super) fn open<'a>(from: impl Context, args: &mut opendxg_open_weak) -> Outcome<Publish<'a>> {
+pub(super) fn open<'a>(from: impl Context, args: &mut opendxg_open_weak) -> DxgResult<Publish<'a>> {
     invalid_if(args.flags != 0 || args.reserved != 0)?;
 
     let target = from.target(args.handle, args.handle_type)?;
@@ -53,7 +53,7 @@ pub(super) fn open<'a>(from: impl Context, args: &mut opendxg_open_weak) -> Outc
 }
 
 /// The weak reference behind a descriptor of the caller.
-pub(super) fn weak_file(fd: u64) -> Outcome<Arc<WeakFile>> {
+pub(super) fn weak_file(fd: u64) -> DxgResult<Arc<WeakFile>> {
     let fd = handle::nt_fd(fd).ok_or(Status::INVALID_HANDLE)?;
 
     object_file::get::<WeakFile>(fd).map_err(|not_ours| {
@@ -66,7 +66,10 @@ pub(super) fn weak_file(fd: u64) -> Outcome<Arc<WeakFile>> {
 }
 
 /// nr 0xa9.
-pub(super) fn resolve<'a>(call: Call<'a>, args: &mut opendxg_resolve_weak) -> Outcome<Publish<'a>> {
+pub(super) fn resolve<'a>(
+    call: Call<'a>,
+    args: &mut opendxg_resolve_weak,
+) -> DxgResult<Publish<'a>> {
     invalid_if(args.flags != 0)?;
 
     let parent = match args.device {
@@ -88,7 +91,7 @@ pub(super) fn resolve<'a>(call: Call<'a>, args: &mut opendxg_resolve_weak) -> Ou
 }
 
 /// nr 0xaa.
-pub(super) fn watch<'a>(from: impl Context, args: &mut opendxg_watch) -> Outcome<Publish<'a>> {
+pub(super) fn watch<'a>(from: impl Context, args: &mut opendxg_watch) -> DxgResult<Publish<'a>> {
     let known = watch::DESTROY | watch::CHANGE;
 
     invalid_if(
@@ -114,7 +117,7 @@ pub(super) fn watch<'a>(from: impl Context, args: &mut opendxg_watch) -> Outcome
 }
 
 /// nr 0xab, on the watch itself. What could not be copied out stays to be seen.
-pub(super) fn watch_state(watch: &Watch, arg: u64) -> Outcome {
+pub(super) fn watch_state(watch: &Watch, arg: u64) -> DxgResult {
     let mut args = user::read::<opendxg_watch_state>(arg)?;
 
     invalid_if(args.reserved != 0)?;

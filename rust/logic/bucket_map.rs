@@ -13,11 +13,11 @@
 //! buckets.
 
 use super::index_map::{
-    FreedNodes, //
+    FreedNodes,
     IndexMap,
     MissingNode,
     NewNode,
-    Removed,
+    Removed, //
 };
 use crate::platform::Boxed;
 

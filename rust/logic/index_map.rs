@@ -13,8 +13,8 @@
 //! one thing after the other needs a new node for every 32nd only.
 
 use crate::platform::{
-    none_array, //
-    Boxed,
+    none_array,
+    Boxed, //
 };
 
 const LEAF_BITS: u32 = 5;

@@ -8,8 +8,8 @@
 
 use super::access::{
     Type,
-    Wanted, //
-    READ_CONTROL,
+    Wanted,
+    READ_CONTROL, //
 };
 
 /// The mode of a name whose owner gave none.

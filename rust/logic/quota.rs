@@ -6,8 +6,8 @@ use crate::platform::{
     cmpxchg,
     fetch_sub,
     load32_acquire,
-    word32, //
-    Word32,
+    word32,
+    Word32, //
 };
 
 /// How much of something is in use.

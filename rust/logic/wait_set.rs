@@ -11,8 +11,8 @@ use crate::platform::{
     fetch_add,
     fetch_sub,
     load32_acquire,
-    word32, //
-    Word32,
+    word32,
+    Word32, //
 };
 
 /// When a wait over several elements ends.
@@ -26,7 +26,7 @@ pub enum Mode {
 
 /// How a wait ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum WaitEnd {
     /// The condition was met.
     Satisfied,
     /// It cannot be met any more: nobody is left who could signal (FEN-28).
@@ -76,7 +76,7 @@ impl WaitSet {
 
     /// One element was seen satisfied. True if this ended the wait: the caller then delivers it.
     pub fn satisfy(&self) -> bool {
-        fetch_sub(&self.missing, 1) == 1 && self.end(Outcome::Satisfied)
+        fetch_sub(&self.missing, 1) == 1 && self.end(WaitEnd::Satisfied)
     }
 
     /// One element can never be satisfied. True if this ended the wait.
@@ -86,27 +86,27 @@ impl WaitSet {
             Mode::Any => fetch_sub(&self.alive, 1) == 1,
         };
 
-        hopeless && self.end(Outcome::Orphaned)
+        hopeless && self.end(WaitEnd::Orphaned)
     }
 
     /// The owner gives up. False if the wait had ended before: that outcome stands (FEN-85).
     pub fn cancel(&self) -> bool {
-        self.end(Outcome::Cancelled)
+        self.end(WaitEnd::Cancelled)
     }
 
     /// How the wait ended, if it has.
-    pub fn outcome(&self) -> Option<Outcome> {
+    pub fn outcome(&self) -> Option<WaitEnd> {
         match load32_acquire(&self.state) {
-            SATISFIED => Some(Outcome::Satisfied),
-            ORPHANED => Some(Outcome::Orphaned),
-            CANCELLED => Some(Outcome::Cancelled),
+            SATISFIED => Some(WaitEnd::Satisfied),
+            ORPHANED => Some(WaitEnd::Orphaned),
+            CANCELLED => Some(WaitEnd::Cancelled),
             _ => None,
         }
     }
 
     /// Whether the wait ended because every element was satisfied. None of them is queued then.
     pub fn all_satisfied(&self) -> bool {
-        self.mode == Mode::All && self.outcome() == Some(Outcome::Satisfied)
+        self.mode == Mode::All && self.outcome() == Some(WaitEnd::Satisfied)
     }
 
     /// The word that stops being 0 when the wait ends, for sleeping on it.
@@ -144,11 +144,11 @@ impl WaitSet {
         fetch_add(&self.away, 0) == 0
     }
 
-    fn end(&self, outcome: Outcome) -> bool {
+    fn end(&self, outcome: WaitEnd) -> bool {
         let state = match outcome {
-            Outcome::Satisfied => SATISFIED,
-            Outcome::Orphaned => ORPHANED,
-            Outcome::Cancelled => CANCELLED,
+            WaitEnd::Satisfied => SATISFIED,
+            WaitEnd::Orphaned => ORPHANED,
+            WaitEnd::Cancelled => CANCELLED,
         };
 
         // ORDERING: full, so that whoever sees the outcome sees everything before it. Pairs with

@@ -10,8 +10,8 @@
 use super::fence_value;
 use crate::platform::{
     load_acquire,
-    store_release, //
-    Word64,
+    store_release,
+    Word64, //
 };
 
 /// Identifies one queued waiter of one fence: ordered by value, then by arrival.

@@ -12,35 +12,35 @@ use super::{
     open_allocation::OpenAllocation,
     open_resource::OpenResource,
     open_sync_object::{
-        OpenSyncObject, //
-        SyncLookup,
-    }, //
+        OpenSyncObject,
+        SyncLookup, //
+    },
     HandleTable,
-    State,
+    State, //
 };
 use crate::dxgk::{
     adapter::Adapter,
     device::Device,
     keyed_mutex::{
-        open::OpenKeyedMutex, //
-        KeyedMutex,
+        open::OpenKeyedMutex,
+        KeyedMutex, //
     },
     object::Strong,
     sync::fence_mappings::FenceMappings, //
 };
 use crate::{
     error::{
-        Outcome,
+        DxgResult,
         Status, //
     },
     logic::handle, //
 };
 use kernel::sync::{
     lock::{
-        spinlock::SpinLockBackend, //
-        Guard,
-    }, //
-    Arc,
+        spinlock::SpinLockBackend,
+        Guard, //
+    },
+    Arc, //
 };
 
 impl HandleTable {
@@ -50,7 +50,7 @@ impl HandleTable {
     }
 
     /// The adapter behind a handle.
-    pub(crate) fn adapter(&self, local: u32) -> Outcome<Arc<Adapter>> {
+    pub(crate) fn adapter(&self, local: u32) -> DxgResult<Arc<Adapter>> {
         self.lookup().find(local, |entry| match &entry.item {
             Item::Adapter(adapter) => Some(adapter.clone()),
             _ => None,
@@ -58,7 +58,7 @@ impl HandleTable {
     }
 
     /// The device behind a handle.
-    pub(crate) fn device(&self, local: u32) -> Outcome<Arc<Device>> {
+    pub(crate) fn device(&self, local: u32) -> DxgResult<Arc<Device>> {
         self.lookup().find(local, |entry| match &entry.item {
             Item::Device(device) => Some(device.clone()),
             _ => None,
@@ -67,7 +67,7 @@ impl HandleTable {
 
     /// The device behind a handle, as the parent of new handles. DEVICE_REMOVED if its adapter is
     /// stopped.
-    pub(crate) fn parent(&self, local: u32) -> Outcome<Parent> {
+    pub(crate) fn parent(&self, local: u32) -> DxgResult<Parent> {
         let device = self.device(local)?;
 
         if device.adapter.is_stopped() {
@@ -80,7 +80,7 @@ impl HandleTable {
     }
 
     /// The synchronisation object behind a handle.
-    pub(crate) fn sync_object(&self, local: u32) -> Outcome<SyncLookup> {
+    pub(crate) fn sync_object(&self, local: u32) -> DxgResult<SyncLookup> {
         self.lookup().sync_object(local)
     }
 
@@ -88,7 +88,7 @@ impl HandleTable {
     pub(crate) fn keyed_mutex(
         &self,
         local: u32,
-    ) -> Outcome<(Arc<KeyedMutex>, Arc<OpenKeyedMutex>)> {
+    ) -> DxgResult<(Arc<KeyedMutex>, Arc<OpenKeyedMutex>)> {
         self.lookup().find(local, |entry| match &entry.item {
             Item::KeyedMutex(open) => open.keyed_mutex(),
             _ => None,
@@ -96,7 +96,7 @@ impl HandleTable {
     }
 
     /// The open resource behind the handle of a resource.
-    pub(crate) fn resource(&self, local: u32) -> Outcome<Found<Arc<OpenResource>>> {
+    pub(crate) fn resource(&self, local: u32) -> DxgResult<Found<Arc<OpenResource>>> {
         self.lookup().find(local, |entry| match &entry.item {
             Item::Resource(open_resource) => Some(entry.found(open_resource.clone())),
             _ => None,
@@ -104,7 +104,7 @@ impl HandleTable {
     }
 
     /// What the handle of an allocation stands for.
-    pub(crate) fn allocation(&self, local: u32) -> Outcome<Found<Arc<OpenAllocation>>> {
+    pub(crate) fn allocation(&self, local: u32) -> DxgResult<Found<Arc<OpenAllocation>>> {
         self.lookup().find(local, |entry| match &entry.item {
             Item::Allocation(opened) => Some(entry.found(opened.clone())),
             _ => None,
@@ -112,7 +112,7 @@ impl HandleTable {
     }
 
     /// What the handle of a shareable object stands for, with a reference of its own.
-    pub(crate) fn shareable(&self, local: u32) -> Outcome<Shareable> {
+    pub(crate) fn shareable(&self, local: u32) -> DxgResult<Shareable> {
         self.lookup().find(local, Entry::shareable)
     }
 
@@ -124,7 +124,7 @@ impl HandleTable {
         local: u32,
         strong: Strong,
         mappings: &Arc<FenceMappings>,
-    ) -> Outcome<OpenSyncObject> {
+    ) -> DxgResult<OpenSyncObject> {
         let like = self.lookup().find(local, |entry| match &entry.item {
             Item::Sync(open) | Item::KeyedMutex(open) => Some(open.grant()),
             _ => None,
@@ -139,7 +139,7 @@ pub(crate) struct Lookup<'a>(Guard<'a, State, SpinLockBackend>);
 
 impl Lookup<'_> {
     /// What `look` says about the entry of a handle; INVALID_PARAMETER if that is nothing.
-    fn find<T>(&self, local: u32, look: impl FnOnce(&Entry) -> Option<T>) -> Outcome<T> {
+    fn find<T>(&self, local: u32, look: impl FnOnce(&Entry) -> Option<T>) -> DxgResult<T> {
         self.0
             .find(local)
             .and_then(look)
@@ -147,7 +147,7 @@ impl Lookup<'_> {
     }
 
     /// The number of the adapter that the device behind a handle is on.
-    pub(crate) fn device_adapter(&self, local: u32) -> Outcome<u32> {
+    pub(crate) fn device_adapter(&self, local: u32) -> DxgResult<u32> {
         self.find(local, |entry| match &entry.item {
             Item::Device(device) => Some(device.adapter.caps.index),
             _ => None,
@@ -155,7 +155,7 @@ impl Lookup<'_> {
     }
 
     /// The synchronisation object behind a handle.
-    pub(crate) fn sync_object(&self, local: u32) -> Outcome<SyncLookup> {
+    pub(crate) fn sync_object(&self, local: u32) -> DxgResult<SyncLookup> {
         self.find(local, |entry| match &entry.item {
             Item::Sync(open) => Some(open.opened(entry.device())),
             _ => None,

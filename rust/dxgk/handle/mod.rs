@@ -23,7 +23,7 @@ mod tests;
 
 use crate::{
     error::{
-        Outcome,
+        DxgResult,
         Status, //
     },
     logic::{
@@ -32,12 +32,12 @@ use crate::{
             Cursor, //
         },
         index_map::{
-            FreedNodes, //
+            FreedNodes,
             IndexMap,
             MissingNode,
             NewNode,
             Place,
-            Removed,
+            Removed, //
         },
         siblings::{
             self,
@@ -118,7 +118,11 @@ impl State {
     }
 
     /// INVALID_PARAMETER unless all of these resolve and `accept` agrees with each.
-    fn check(&self, locals: &[u32], mut accept: impl FnMut(Option<u32>, &Item) -> bool) -> Outcome {
+    fn check(
+        &self,
+        locals: &[u32],
+        mut accept: impl FnMut(Option<u32>, &Item) -> bool,
+    ) -> DxgResult {
         let good = locals.iter().all(|local| {
             self.find(*local)
                 .is_some_and(|entry| accept(entry.device(), &entry.item))
@@ -139,7 +143,7 @@ impl State {
         parent: Option<&Parent>,
         spare: Option<NewNode<Entry>>,
         freed: &mut Option<FreedNodes<Entry>>,
-    ) -> Outcome<Insertion> {
+    ) -> DxgResult<Insertion> {
         if self.closed || self.count >= params::max_handles() {
             return Err(Status::NO_MEMORY.into());
         }
@@ -277,7 +281,7 @@ impl HandleTable {
     /// handle of the device goes.
     ///
     /// Context: may sleep, no locks held.
-    pub(crate) fn reserve(&self, item: Item, parent: Option<&Parent>) -> Outcome<Reserved<'_>> {
+    pub(crate) fn reserve(&self, item: Item, parent: Option<&Parent>) -> DxgResult<Reserved<'_>> {
         // What is not used is declared before the lock, to be dropped after it.
         let mut entry = Some(Entry::new(item, parent.map(|parent| parent.index)));
         let mut spare = None;
@@ -343,7 +347,7 @@ impl HandleTable {
         &self,
         sorted: &[u32],
         mut accept: impl FnMut(Option<u32>, &Item) -> bool,
-    ) -> Outcome<Claimed> {
+    ) -> DxgResult<Claimed> {
         let mut claimed = Claimed(KVVec::with_capacity(sorted.len(), GFP_KERNEL_ACCOUNT)?);
 
         // A list that will be refused holds nobody up, however long it is.
@@ -362,7 +366,7 @@ impl HandleTable {
     /// the youngest of them first (RES-31). The objects are dropped before this returns.
     ///
     /// Context: may sleep, no locks held.
-    pub(crate) fn destroy(&self, local: u32, accept: impl FnOnce(&Item) -> bool) -> Outcome {
+    pub(crate) fn destroy(&self, local: u32, accept: impl FnOnce(&Item) -> bool) -> DxgResult {
         let index = handle::local_index(local).ok_or(Status::INVALID_PARAMETER)?;
         let mut state = self.state.lock();
         let entry = state

@@ -14,7 +14,7 @@ use crate::dxgk::{
     },
     quota::holder::Holder, //
 };
-use crate::error::Outcome;
+use crate::error::DxgResult;
 use kernel::{
     prelude::*,
     sync::Arc, //
@@ -37,7 +37,7 @@ impl OpenAllocation {
     pub(crate) fn new(
         open_resource: &Arc<OpenResource>,
         allocation: &Arc<Allocation>,
-    ) -> Outcome<Arc<Self>> {
+    ) -> DxgResult<Arc<Self>> {
         let write = open_resource.may_write() && !allocation.description.read_only;
         let mapping = CpuMapping::new(allocation.storage()?, write)?;
 
@@ -57,14 +57,14 @@ impl OpenAllocation {
     /// if the result is dropped.
     ///
     /// Context: an ioctl of the process, no locks held.
-    pub(crate) fn lock(self: &Arc<Self>, holder: &Arc<Holder>) -> Outcome<(usize, Locked)> {
+    pub(crate) fn lock(self: &Arc<Self>, holder: &Arc<Holder>) -> DxgResult<(usize, Locked)> {
         Ok((self.mapping.lock(holder)?, Locked(Some(self.clone()))))
     }
 
     /// One lock less; the last one unmaps.
     ///
     /// Context: as [`OpenAllocation::lock`].
-    pub(crate) fn unlock(&self) -> Outcome {
+    pub(crate) fn unlock(&self) -> DxgResult {
         self.mapping.unlock()
     }
 

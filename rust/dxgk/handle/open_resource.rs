@@ -18,7 +18,7 @@ use crate::dxgk::{
 };
 use crate::{
     error::{
-        Outcome,
+        DxgResult,
         Status, //
     },
     logic::access::resource as resource_access, //
@@ -30,9 +30,9 @@ use kernel::{
         atomic::{
             Atomic,
             Relaxed, //
-        }, //
+        },
         Arc,
-        Mutex,
+        Mutex, //
     },
     types::ScopeGuard, //
 };
@@ -85,7 +85,7 @@ impl OpenResource {
         origin: Origin,
         has_resource_handle: bool,
         mappings: &Arc<FenceMappings>,
-    ) -> Outcome<Arc<Self>> {
+    ) -> DxgResult<Arc<Self>> {
         let Object::Resource(resource) = strong.object() else {
             return Err(Status::INVALID_PARAMETER.into());
         };
@@ -137,7 +137,7 @@ impl OpenResource {
     }
 
     /// One more reference to the container.
-    pub(crate) fn another_strong(&self) -> Outcome<Strong> {
+    pub(crate) fn another_strong(&self) -> DxgResult<Strong> {
         // The own reference keeps the count above 0.
         self.strong
             .another()
@@ -150,7 +150,7 @@ impl OpenResource {
     }
 
     /// Makes room for handles that are about to be added.
-    fn make_room(&self, more: usize) -> Outcome {
+    fn make_room(&self, more: usize) -> DxgResult {
         let mut handles = self.handles.lock();
         let list = (*handles).as_mut().ok_or(Status::INVALID_PARAMETER)?;
         let expected = list.expected.saturating_add(more);
@@ -210,7 +210,7 @@ impl PendingAllocations {
     /// Makes room for the handles of the allocations that the resource of a new open resource has.
     ///
     /// Context: may sleep, no locks held.
-    pub(crate) fn to_new(open_resource: Arc<OpenResource>, handles: KVVec<u32>) -> Outcome<Self> {
+    pub(crate) fn to_new(open_resource: Arc<OpenResource>, handles: KVVec<u32>) -> DxgResult<Self> {
         open_resource.make_room(handles.len())?;
         Ok(Self {
             open_resource,
@@ -229,7 +229,7 @@ impl PendingAllocations {
         open_resource: Arc<OpenResource>,
         handles: KVVec<u32>,
         allocations: KVVec<Arc<Allocation>>,
-    ) -> Outcome<Self> {
+    ) -> DxgResult<Self> {
         let mut added = Self::to_new(open_resource, handles)?;
 
         added

@@ -5,8 +5,8 @@
 
 use crate::dxgk::{
     keyed_mutex::{
-        open::OpenKeyedMutex, //
-        KeyedMutex,
+        open::OpenKeyedMutex,
+        KeyedMutex, //
     },
     object::{
         Object,

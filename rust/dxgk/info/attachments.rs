@@ -13,8 +13,8 @@ use super::{
     store::{
         Change,
         Failed,
-        Store, //
-        EMPTY,
+        Store,
+        EMPTY, //
     },
     watch::Event,
     weak::WeakTarget, //
@@ -22,15 +22,15 @@ use super::{
 use crate::dxgk::retire::Rest;
 use crate::{
     error::{
-        Outcome,
+        DxgResult,
         Status, //
     },
     logic::info_rules::{
         Id,
         Item,
-        Refused, //
+        Refused,
         BLOB,
-        CREATE_ONLY,
+        CREATE_ONLY, //
     },
     sys::task::caller::Credentials, //
 };
@@ -211,7 +211,7 @@ impl Attachments {
     /// Replaces the legacy runtime blob (RES-68). ACCESS_DENIED if it is sealed (RES-70).
     ///
     /// Context: may sleep, no locks held.
-    pub(crate) fn set_blob(&self, value: Arc<Value>) -> Outcome {
+    pub(crate) fn set_blob(&self, value: Arc<Value>) -> DxgResult {
         self.set(&[blob(value, 0)], |_| true)?;
         Ok(())
     }
@@ -220,7 +220,7 @@ impl Attachments {
     /// before in either case; if it cannot be, nothing changes.
     ///
     /// Context: may sleep, no locks held.
-    pub(crate) fn init_blob(&self, value: Arc<Value>, announce: impl Fn() -> bool) -> Outcome {
+    pub(crate) fn init_blob(&self, value: Arc<Value>, announce: impl Fn() -> bool) -> DxgResult {
         match self.set(&[blob(value, CREATE_ONLY)], |_| announce()) {
             Err(Failed::Refused(Refused::Exists)) if announce() => Ok(()),
             Err(Failed::Refused(Refused::Exists)) => Err(Failed::Unheard.into()),
@@ -235,7 +235,7 @@ impl Attachments {
 
     /// Makes `fresh` the object's link, unless it has one, which is returned then. Fails if the
     /// object is dead.
-    pub(in crate::dxgk) fn keep_link(&self, fresh: &Arc<WeakTarget>) -> Outcome<Arc<WeakTarget>> {
+    pub(in crate::dxgk) fn keep_link(&self, fresh: &Arc<WeakTarget>) -> DxgResult<Arc<WeakTarget>> {
         let mut state = self.state.lock();
 
         if state.dead {

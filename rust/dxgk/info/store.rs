@@ -19,19 +19,19 @@ use crate::dxgk::{
 };
 use crate::{
     error::{
-        Outcome,
-        Status,
-        Stop, //
+        DxgError,
+        DxgResult,
+        Status, //
     },
     logic::info_rules::{
         self,
-        guid_parts, //
+        guid_parts,
         Choice,
         Id,
         Item,
         Key,
         Limits,
-        Refused,
+        Refused, //
     },
     sys::{
         params,
@@ -45,8 +45,8 @@ use kernel::{
     seq_file::SeqFile,
     seq_print,
     sync::{
-        aref::ARef, //
-        Arc,
+        aref::ARef,
+        Arc, //
     }, //
 };
 
@@ -61,7 +61,7 @@ impl Value {
     /// A value that the calling user pays for; QUOTA_EXCEEDED if there is too much already.
     ///
     /// Context: may sleep, no locks held.
-    pub(crate) fn new(tables: &Tables, bytes: KVVec<u8>) -> Outcome<Arc<Self>> {
+    pub(crate) fn new(tables: &Tables, bytes: KVVec<u8>) -> DxgResult<Arc<Self>> {
         let size = u32::try_from(bytes.len()).map_err(|_| Status::QUOTA_EXCEEDED)?;
         let value = Self {
             bytes,
@@ -88,7 +88,7 @@ impl Attachment {
     /// A file that the calling user keeps open; QUOTA_EXCEEDED if there are too many already.
     ///
     /// Context: may sleep, no locks held.
-    pub(crate) fn new(tables: &Tables, file: ARef<File>) -> Outcome<Arc<Self>> {
+    pub(crate) fn new(tables: &Tables, file: ARef<File>) -> DxgResult<Arc<Self>> {
         let attachment = Self {
             file,
             _charge: charge(tables, Limit::Files, 1)?,
@@ -104,7 +104,7 @@ impl Attachment {
 }
 
 /// Charges the calling user, as the calls of sections 8 and 10 report it (RES-105).
-pub(in crate::dxgk) fn charge(tables: &Tables, limit: Limit, amount: u32) -> Outcome<Charge> {
+pub(in crate::dxgk) fn charge(tables: &Tables, limit: Limit, amount: u32) -> DxgResult<Charge> {
     let charge = tables.accounts.of_caller()?.charge(limit, amount);
 
     charge.map_err(|_| Status::QUOTA_EXCEEDED.into())
@@ -194,7 +194,7 @@ impl From<AllocError> for Failed {
     }
 }
 
-impl From<Failed> for Stop {
+impl From<Failed> for DxgError {
     fn from(failed: Failed) -> Self {
         match failed {
             Failed::Refused(Refused::Exists) => Status::OBJECT_NAME_COLLISION,

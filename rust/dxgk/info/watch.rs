@@ -21,7 +21,7 @@ use crate::dxgk::{
     tables::Tables, //
 };
 use crate::{
-    error::Outcome,
+    error::DxgResult,
     sys::{
         file::eventfd::EventFd,
         wait_queue::WaitQueue, //
@@ -36,9 +36,9 @@ use kernel::{
         atomic::{
             Atomic,
             Full, //
-        }, //
+        },
         Arc,
-        SpinLock,
+        SpinLock, //
     }, //
 };
 
@@ -98,7 +98,7 @@ impl Watch {
         event: EventFd,
         mask: u32,
         cookie: u64,
-    ) -> Outcome<Arc<Self>> {
+    ) -> DxgResult<Arc<Self>> {
         let charge = charge(tables, Limit::Watches, 1)?;
         let watch = Arc::pin_init(
             pin_init!(Self {

@@ -12,9 +12,9 @@
 use super::{
     store::charge,
     watch::{
-        next_number, //
+        next_number,
         Event,
-        Watch,
+        Watch, //
     }, //
 };
 use crate::dxgk::{
@@ -36,13 +36,13 @@ use crate::dxgk::{
 };
 use crate::{
     error::{
-        Outcome,
+        DxgResult,
         Status, //
     },
     sys::{
         file::object_file::{
-            events, //
-            ObjectFile,
+            events,
+            ObjectFile, //
         },
         task::caller::Credentials,
         wait_queue::WaitQueue,
@@ -63,9 +63,9 @@ use kernel::{
             Acquire,
             Atomic,
             Release, //
-        }, //
+        },
         Arc,
-        SpinLock,
+        SpinLock, //
     }, //
 };
 
@@ -96,7 +96,7 @@ impl WeakTarget {
     /// The link of a living object.
     ///
     /// Context: may sleep, no locks held.
-    pub(crate) fn of(object: &Object) -> Outcome<Arc<Self>> {
+    pub(crate) fn of(object: &Object) -> DxgResult<Arc<Self>> {
         let header = object.header();
 
         if let Some(link) = header.attachments.link() {
@@ -174,7 +174,7 @@ impl WeakTarget {
     /// Starts to tell `watch` of events.
     ///
     /// Context: may sleep, no locks held.
-    pub(in crate::dxgk) fn add(&self, watch: &Arc<Watch>) -> Outcome {
+    pub(in crate::dxgk) fn add(&self, watch: &Arc<Watch>) -> DxgResult {
         let node = RBTreeNode::new(watch.number(), watch.clone(), GFP_KERNEL_ACCOUNT)?;
         let mut state = self.state.lock();
 
@@ -264,7 +264,7 @@ impl WeakFile {
     /// pays for it.
     ///
     /// Context: may sleep, no locks held.
-    pub(crate) fn new(tables: &Tables, link: Arc<WeakTarget>, access: u32) -> Outcome<Arc<Self>> {
+    pub(crate) fn new(tables: &Tables, link: Arc<WeakTarget>, access: u32) -> DxgResult<Arc<Self>> {
         let charge = charge(tables, Limit::Watches, 1)?;
 
         Ok(Arc::new(

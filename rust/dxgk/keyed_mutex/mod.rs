@@ -31,9 +31,9 @@ use super::{
 };
 use crate::{
     error::{
-        Outcome,
-        Status,
-        Stop, //
+        DxgError,
+        DxgResult,
+        Status, //
     },
     logic::{
         keyed_mutex::{
@@ -78,11 +78,11 @@ use kernel::{
             Release, //
         },
         lock::{
-            spinlock::SpinLockBackend, //
-            Guard,
-        }, //
+            spinlock::SpinLockBackend,
+            Guard, //
+        },
         Arc,
-        SpinLock,
+        SpinLock, //
     },
     task::Task,
     workqueue::Work, //
@@ -206,7 +206,7 @@ impl KeyedMutex {
     /// Acquires the mutex for the calling thread, through the handle of `open`, when it is free at
     /// `key` (RES-95, RES-96).
     ///
-    /// TIMEOUT or ABANDONED; INVALID_PARAMETER if the handle is gone; [`Stop::Interrupted`] on a
+    /// TIMEOUT or ABANDONED; INVALID_PARAMETER if the handle is gone; [`DxgError::Interrupted`] on a
     /// signal, with nothing left behind. Context: a system call, no locks held. Without contention
     /// it takes no memory.
     pub(crate) fn acquire(
@@ -214,7 +214,7 @@ impl KeyedMutex {
         open: &Arc<OpenKeyedMutex>,
         key: u64,
         deadline: Deadline,
-    ) -> Outcome<Acquired> {
+    ) -> DxgResult<Acquired> {
         let owner = Owner {
             thread: Thread::of_caller()?,
             open: open.clone(),
@@ -237,7 +237,7 @@ impl KeyedMutex {
         state: &mut State,
         key: u64,
         owner: Owner,
-    ) -> Outcome<Attempt<Owner>> {
+    ) -> DxgResult<Attempt<Owner>> {
         if owner.open.is_closed() {
             return Err(Status::INVALID_PARAMETER.into());
         }
@@ -276,7 +276,7 @@ impl KeyedMutex {
         key: u64,
         owner: Owner,
         deadline: Deadline,
-    ) -> Outcome<Acquired> {
+    ) -> DxgResult<Acquired> {
         let sleeper = Arc::new(
             Sleeper {
                 owner: owner.clone(),
@@ -322,14 +322,14 @@ impl KeyedMutex {
             match (left, early) {
                 (None, _) => {}
                 (Some(_), Early::TimedOut) => return Err(Status::TIMEOUT.into()),
-                (Some(_), Early::Interrupted) => return Err(Stop::Interrupted),
+                (Some(_), Early::Interrupted) => return Err(DxgError::Interrupted),
             }
         }
         self.woken(&sleeper)
     }
 
     /// What was decided about a thread that is not queued any more.
-    fn woken(self: &Arc<Self>, sleeper: &Sleeper) -> Outcome<Acquired> {
+    fn woken(self: &Arc<Self>, sleeper: &Sleeper) -> DxgResult<Acquired> {
         // An abandonment takes all sleepers out first and tells them later.
         if sleeper.state.load(Acquire) != GRANTED {
             return Err(Status::ABANDONED.into());
@@ -342,7 +342,7 @@ impl KeyedMutex {
         };
 
         if sleep::is_killed() {
-            return Err(Stop::Interrupted);
+            return Err(DxgError::Interrupted);
         }
         if sleeper.owner.open.is_closed() {
             // The handle was destroyed during the wait. If that was after the hand-over it has
@@ -372,7 +372,7 @@ impl KeyedMutex {
         open: &OpenKeyedMutex,
         key: u64,
         fence: u64,
-    ) -> Outcome {
+    ) -> DxgResult {
         let mut state = self.state.lock();
         let released = state
             .rules

@@ -12,8 +12,8 @@ use kernel::{
         atomic::{
             Atomic,
             Relaxed, //
-        }, //
-        Arc,
+        },
+        Arc, //
     }, //
 };
 

@@ -45,15 +45,15 @@ use kernel::{
             Full,
             Relaxed,
             Release, //
-        }, //
+        },
         Arc,
         ArcBorrow,
         Mutex,
-        SpinLock,
+        SpinLock, //
     },
     time::{
-        msecs_to_jiffies, //
-        Jiffies,
+        msecs_to_jiffies,
+        Jiffies, //
     },
     workqueue::{
         DelayedWork,

@@ -14,13 +14,13 @@ use crate::dxgk::{
     object::Strong,
     quota::holder::Claim,
     stats::{
-        Kind, //
-        ObjectId,
+        Kind,
+        ObjectId, //
     }, //
 };
 use crate::{
     error::{
-        Outcome,
+        DxgResult,
         Status, //
     },
     sys::file::object_file::PendingFd, //
@@ -34,9 +34,9 @@ use kernel::{
             Atomic,
             Full,
             Relaxed, //
-        }, //
+        },
         Arc,
-        Mutex,
+        Mutex, //
     }, //
 };
 
@@ -94,14 +94,14 @@ impl Allocation {
     }
 
     /// The bytes, unless they are gone.
-    pub(crate) fn storage(&self) -> Outcome<Arc<Storage>> {
+    pub(crate) fn storage(&self) -> DxgResult<Arc<Storage>> {
         let storage = self.storage.lock().clone();
 
         storage.ok_or(Status::INVALID_PARAMETER.into())
     }
 
     /// One more handle; INVALID_PARAMETER if the allocation was given up.
-    pub(crate) fn open(&self) -> Outcome {
+    pub(crate) fn open(&self) -> DxgResult {
         let mut count = self.opens.load(Relaxed);
 
         while count != GIVEN_UP {
@@ -148,8 +148,8 @@ impl Allocation {
     pub(crate) fn export(
         &self,
         read_only: bool,
-        keep: impl FnOnce() -> Outcome<Strong>,
-    ) -> Outcome<PendingFd> {
+        keep: impl FnOnce() -> DxgResult<Strong>,
+    ) -> DxgResult<PendingFd> {
         let read_only = read_only || self.description.read_only;
 
         Exports::export(&self.storage()?, read_only, keep)

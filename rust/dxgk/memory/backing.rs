@@ -23,9 +23,9 @@ use crate::dxgk::{
 };
 use crate::{
     error::{
-        Outcome,
-        Status,
-        Stop, //
+        DxgError,
+        DxgResult,
+        Status, //
     },
     sys::{
         file::{
@@ -54,8 +54,8 @@ use kernel::{
     seq_file::SeqFile,
     seq_print,
     sync::{
-        aref::ARef, //
-        Arc,
+        aref::ARef,
+        Arc, //
     }, //
 };
 
@@ -84,7 +84,7 @@ pub(crate) struct Storage {
 
 impl Storage {
     /// A storage of so many pages that are its own, which `claim` is for.
-    fn new(backing: Backing, claim: Claim, pages: usize) -> Outcome<Arc<Self>> {
+    fn new(backing: Backing, claim: Claim, pages: usize) -> DxgResult<Arc<Self>> {
         Ok(Arc::new(
             Self {
                 backing,
@@ -98,7 +98,7 @@ impl Storage {
     }
 
     /// Charges for pages, and for the file that they are in.
-    fn claim(holder: &Arc<Holder>, pages: usize, files: u32) -> Outcome<Claim> {
+    fn claim(holder: &Arc<Holder>, pages: usize, files: u32) -> DxgResult<Claim> {
         Ok(holder.charge(Amounts {
             pages: u32::try_from(pages).map_err(|_| Status::NO_MEMORY)?,
             files,
@@ -107,7 +107,7 @@ impl Storage {
     }
 
     /// New zeroed memory. Its size is reserved; pages are taken when they are touched (MEM-6).
-    pub(crate) fn system(holder: &Arc<Holder>, size: u64) -> Outcome<Arc<Self>> {
+    pub(crate) fn system(holder: &Arc<Holder>, size: u64) -> DxgResult<Arc<Self>> {
         let count = pages_of(size)?;
         let claim = Self::claim(holder, count, 1)?;
         let pages = Shmem::new(count, holder.clone())?;
@@ -123,7 +123,7 @@ impl Storage {
         addr: u64,
         size: u64,
         write: bool,
-    ) -> Outcome<Arc<Self>> {
+    ) -> DxgResult<Arc<Self>> {
         let addr = usize::try_from(addr).map_err(|_| Status::INVALID_PARAMETER)?;
         let count = pages_of(size)?;
         let pinned = match Pinned::new(addr, count, write) {
@@ -135,8 +135,8 @@ impl Storage {
         }
         .map_err(|error| match error {
             error if error == ENOMEM => Status::NO_MEMORY.into(),
-            error if error == EINTR || error == ERESTARTSYS => Stop::Interrupted,
-            _ => Stop::from(Status::INVALID_PARAMETER),
+            error if error == EINTR || error == ERESTARTSYS => DxgError::Interrupted,
+            _ => DxgError::from(Status::INVALID_PARAMETER),
         })?;
 
         Self::new(Backing::User(pinned), Self::claim(holder, count, 0)?, count)
@@ -151,7 +151,7 @@ impl Storage {
         fd: u32,
         size: u64,
         write: bool,
-    ) -> Outcome<Arc<Self>> {
+    ) -> DxgResult<Arc<Self>> {
         let count = pages_of(size)?;
 
         let own = dma_export::with(fd, |export: &Export, writable| {
@@ -185,7 +185,7 @@ impl Storage {
     }
 
     /// The first pages of this storage; all of them are the storage itself.
-    fn part(self: Arc<Self>, holder: &Arc<Holder>, count: usize) -> Outcome<Arc<Self>> {
+    fn part(self: Arc<Self>, holder: &Arc<Holder>, count: usize) -> DxgResult<Arc<Self>> {
         if count > self.count() {
             return Err(BadSection::TooShort.into());
         }
@@ -222,9 +222,9 @@ impl Storage {
     }
 
     /// Why the bytes could not be shown. Exporters need not let processors reach a buffer (MEM-97).
-    pub(crate) fn not_shown(&self, error: Error) -> Stop {
+    pub(crate) fn not_shown(&self, error: Error) -> DxgError {
         match (&self.backing, error) {
-            (_, error) if error == ERESTARTSYS || error == EINTR => Stop::Interrupted,
+            (_, error) if error == ERESTARTSYS || error == EINTR => DxgError::Interrupted,
             (Backing::DmaBuf(_), error) if error != ENOMEM => Status::INVALID_PARAMETER.into(),
             (_, error) => error.into(),
         }
@@ -232,7 +232,7 @@ impl Storage {
 
     /// The dma-buf that the bytes are of, if they are of another driver's. ACCESS_DENIED if it is more
     /// than this, or may be written to and must not be.
-    pub(crate) fn original(&self, read_only: bool) -> Outcome<Option<ARef<File>>> {
+    pub(crate) fn original(&self, read_only: bool) -> DxgResult<Option<ARef<File>>> {
         match &self.backing {
             Backing::DmaBuf(buffer) => match buffer.original(read_only) {
                 None => Err(Status::ACCESS_DENIED.into()),
@@ -282,7 +282,7 @@ impl Storage {
     /// driver may have to wait for its devices.
     ///
     /// Context: a system call, no locks held.
-    pub(crate) fn begin_cpu_access(self: &Arc<Self>) -> Outcome<CpuAccess> {
+    pub(crate) fn begin_cpu_access(self: &Arc<Self>) -> DxgResult<CpuAccess> {
         let done = match &self.whole().backing {
             Backing::DmaBuf(buffer) => buffer.begin_cpu_access(),
             _ => Ok(()),
@@ -354,7 +354,7 @@ impl PageSource for Storage {
 }
 
 /// Whole pages, and at least one.
-fn pages_of(size: u64) -> Outcome<usize> {
+fn pages_of(size: u64) -> DxgResult<usize> {
     // No file and no address space is longer than the largest signed number.
     let size = isize::try_from(size).map_err(|_| Status::INVALID_PARAMETER)?;
     let size = size.unsigned_abs();
@@ -365,7 +365,7 @@ fn pages_of(size: u64) -> Outcome<usize> {
     Ok(size / PAGE_SIZE)
 }
 
-impl From<BadSection> for Stop {
+impl From<BadSection> for DxgError {
     fn from(bad: BadSection) -> Self {
         match bad {
             BadSection::Closed => Status::INVALID_HANDLE.into(),

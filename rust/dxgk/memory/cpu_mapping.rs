@@ -24,7 +24,7 @@ use crate::dxgk::{
 };
 use crate::{
     error::{
-        Outcome,
+        DxgResult,
         Status, //
     },
     sys::file::revocable_file::RevocableFile, //
@@ -72,7 +72,7 @@ pub(crate) struct CpuMapping {
 
 impl CpuMapping {
     /// A mapping that shows nothing yet.
-    pub(crate) fn new(storage: Arc<Storage>, write: bool) -> Outcome<Arc<Self>> {
+    pub(crate) fn new(storage: Arc<Storage>, write: bool) -> DxgResult<Arc<Self>> {
         Ok(Arc::pin_init(
             pin_init!(Self {
                 write,
@@ -92,7 +92,7 @@ impl CpuMapping {
     /// The address of the mapping, with one more lock. `holder` is the process.
     ///
     /// Context: an ioctl of the process that the mapping belongs to, no locks held.
-    pub(crate) fn lock(&self, holder: &Arc<Holder>) -> Outcome<usize> {
+    pub(crate) fn lock(&self, holder: &Arc<Holder>) -> DxgResult<usize> {
         if let Some(addr) = self.state.lock().relock()? {
             return Ok(addr);
         }
@@ -122,7 +122,7 @@ impl CpuMapping {
     }
 
     /// The file to map.
-    fn file(&self, storage: &Arc<Storage>, holder: &Arc<Holder>) -> Outcome<Arc<CountedFile>> {
+    fn file(&self, storage: &Arc<Storage>, holder: &Arc<Holder>) -> DxgResult<Arc<CountedFile>> {
         if let Some(file) = &self.state.lock().file {
             return Ok(file.clone());
         }
@@ -155,7 +155,7 @@ impl CpuMapping {
     /// One lock less; the last one unmaps.
     ///
     /// Context: as [`CpuMapping::lock`].
-    pub(crate) fn unlock(&self) -> Outcome {
+    pub(crate) fn unlock(&self) -> DxgResult {
         let last = self.state.lock().unlock()?;
 
         if let Some((file, locked)) = last {
@@ -186,14 +186,14 @@ impl CpuMapping {
 }
 
 impl State {
-    fn live(&self) -> Outcome<&Arc<Storage>> {
+    fn live(&self) -> DxgResult<&Arc<Storage>> {
         self.storage
             .as_ref()
             .ok_or(Status::INVALID_PARAMETER.into())
     }
 
     /// One more lock, if there is a mapping.
-    fn relock(&mut self) -> Outcome<Option<usize>> {
+    fn relock(&mut self) -> DxgResult<Option<usize>> {
         self.live()?;
         match &mut self.locked {
             Some(locked) => {
@@ -208,7 +208,7 @@ impl State {
     }
 
     /// One lock less, and what to unmap if that was the last one.
-    fn unlock(&mut self) -> Outcome<Option<(Arc<CountedFile>, Mapped)>> {
+    fn unlock(&mut self) -> DxgResult<Option<(Arc<CountedFile>, Mapped)>> {
         let locked = self.locked.as_mut().ok_or(Status::INVALID_PARAMETER)?;
 
         locked.locks -= 1;

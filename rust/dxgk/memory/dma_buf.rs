@@ -10,15 +10,15 @@ use super::backing::Storage;
 use crate::dxgk::{
     object::Strong,
     stats::{
-        Counted, //
-        DMABUFS,
+        Counted,
+        DMABUFS, //
     }, //
 };
 use crate::{
     error::{
-        Outcome,
-        Status,
-        Stop, //
+        DxgError,
+        DxgResult,
+        Status, //
     },
     logic::handle,
     sys::{
@@ -59,12 +59,12 @@ impl Buffer for Export {
 }
 
 /// Why not all pages can be taken.
-fn not_there(error: Error) -> Stop {
+fn not_there(error: Error) -> DxgError {
     match error {
         // The file of a section is shorter than it was.
         error if error == EINVAL => Status::INVALID_PARAMETER.into(),
         // The caller is killed.
-        error if error == EINTR => Stop::Interrupted,
+        error if error == EINTR => DxgError::Interrupted,
         error => error.into(),
     }
 }
@@ -86,13 +86,13 @@ impl Exports {
     pub(crate) fn export(
         storage: &Arc<Storage>,
         read_only: bool,
-        keep: impl FnOnce() -> Outcome<Strong>,
-    ) -> Outcome<PendingFd> {
+        keep: impl FnOnce() -> DxgResult<Strong>,
+    ) -> DxgResult<PendingFd> {
         if let Some(original) = storage.original(read_only)? {
             return Ok(PendingFd::of_file(original, handle::LAST_FD, true)?);
         }
 
-        let make = || -> Outcome<Export> {
+        let make = || -> DxgResult<Export> {
             Ok(Export {
                 storage: storage.clone(),
                 pages: Whole::new(storage.clone()).map_err(not_there)?,

@@ -13,7 +13,7 @@ use crate::dxgk::{
 };
 use crate::{
     error::{
-        Outcome,
+        DxgResult,
         Status, //
     },
     logic::global_access::Audience,
@@ -113,7 +113,7 @@ impl Resource {
     }
 
     /// Makes room for allocations that are added to an unshared resource (RES-24).
-    pub(crate) fn make_room(&self, more: usize) -> Outcome {
+    pub(crate) fn make_room(&self, more: usize) -> DxgResult {
         let mut state = self.state.lock();
         let expected = state.expected.saturating_add(more);
 
@@ -191,7 +191,7 @@ impl Resource {
     }
 
     /// Admits a process to a restricted resource, or stops admitting it (RES-103).
-    pub(crate) fn admit(&self, group: Group, allow: bool) -> Outcome {
+    pub(crate) fn admit(&self, group: Group, allow: bool) -> DxgResult {
         let mut state = self.state.lock();
         let place = state.admitted.iter().position(|known| *known == group);
 

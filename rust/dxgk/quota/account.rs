@@ -13,8 +13,8 @@
 
 use crate::{
     error::{
-        Status,
-        Stop, //
+        DxgError,
+        Status, //
     },
     logic::quota::Usage,
     sys::{
@@ -38,9 +38,9 @@ use kernel::{
             Atomic,
             Full,
             Relaxed, //
-        }, //
+        },
         Arc,
-        SpinLock,
+        SpinLock, //
     }, //
 };
 
@@ -111,7 +111,7 @@ impl From<Exceeded> for Error {
     }
 }
 
-impl From<Exceeded> for Stop {
+impl From<Exceeded> for DxgError {
     fn from(_: Exceeded) -> Self {
         Status::NO_MEMORY.into()
     }

@@ -27,7 +27,7 @@ use super::{
 };
 use crate::{
     error::{
-        Outcome,
+        DxgResult,
         Status, //
     },
     logic::{
@@ -45,8 +45,8 @@ use kernel::{
             Atomic,
             Full,
             Relaxed, //
-        }, //
-        Arc,
+        },
+        Arc, //
     }, //
 };
 
@@ -179,7 +179,7 @@ impl NtHandle {
     }
 
     /// A reference to the object that decides about the type; the share holds one itself.
-    pub(crate) fn strong(&self) -> Outcome<Strong> {
+    pub(crate) fn strong(&self) -> DxgResult<Strong> {
         let first = &self.share().members().first;
 
         first.another().ok_or(Status::INVALID_HANDLE.into())

@@ -19,9 +19,9 @@ use crate::dxgk::quota::account::{
 };
 use crate::{
     error::{
-        Outcome,
-        Status,
-        Stop, //
+        DxgError,
+        DxgResult,
+        Status, //
     },
     logic::{
         access::{
@@ -127,7 +127,7 @@ impl<T: Named> NameTable<T> {
         rule: Rule,
         share: &T,
         open_if: Option<Wanted>,
-    ) -> Outcome<Option<Opened<T>>> {
+    ) -> DxgResult<Option<Opened<T>>> {
         loop {
             // OpenSyncObject takes no place, so that it comes before the charge.
             if let Some(wanted) = open_if {
@@ -161,7 +161,7 @@ impl<T: Named> NameTable<T> {
 
     /// Opens the share that has a name, if the name is taken; waits while that one is between reserved
     /// and published, or on its way out.
-    fn open_settled(&self, name: &Name, ty: Type, wanted: Wanted) -> Outcome<Option<Opened<T>>> {
+    fn open_settled(&self, name: &Name, ty: Type, wanted: Wanted) -> DxgResult<Option<Opened<T>>> {
         let mut names = self.names.lock();
 
         while let Some(entry) = names.get(name) {
@@ -177,7 +177,7 @@ impl<T: Named> NameTable<T> {
                 return Ok(Some((hold, access)));
             }
             if self.settled.wait_interruptible(&mut names) {
-                return Err(Stop::Interrupted);
+                return Err(DxgError::Interrupted);
             }
         }
         Ok(None)
@@ -198,7 +198,7 @@ impl<T: Named> NameTable<T> {
     /// Opens the share that a name leads to, with a desired access as the caller gives it.
     ///
     /// Context: may sleep, no locks held.
-    pub(crate) fn open(&self, name: &Name, ty: Type, desired: u32) -> Outcome<Opened<T>> {
+    pub(crate) fn open(&self, name: &Name, ty: Type, desired: u32) -> DxgResult<Opened<T>> {
         let wanted = match desired {
             0 => None,
             _ => Some(Wanted::new(ty, desired).ok_or(Status::INVALID_PARAMETER)?),
@@ -247,8 +247,8 @@ mod tests {
         atomic::{
             Atomic,
             Relaxed, //
-        }, //
-        Arc,
+        },
+        Arc, //
     };
 
     /// A share that is open, or is not any more.

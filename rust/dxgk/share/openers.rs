@@ -19,9 +19,9 @@ use kernel::{
         atomic::{
             Atomic,
             Relaxed, //
-        }, //
+        },
         Arc,
-        SpinLock,
+        SpinLock, //
     }, //
 };
 

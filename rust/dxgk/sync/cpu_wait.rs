@@ -23,16 +23,16 @@ use super::{
 use crate::dxgk::inline_vec::InlineVec;
 use crate::{
     error::{
-        Outcome,
-        Status,
-        Stop, //
+        DxgError,
+        DxgResult,
+        Status, //
     },
     logic::{
         groups,
         timeout::Deadline,
         wait_set::{
             Mode,
-            Outcome as End, //
+            WaitEnd, //
         }, //
     },
     sys::{
@@ -146,7 +146,7 @@ fn register(waiter: &Arc<Waiter>, elements: &[Element], last: impl FnOnce() -> R
 
 /// Sleeps until the condition holds. `call` tells the call from others if a signal interrupts it.
 ///
-/// INVALID_HANDLE if nobody is left who could signal; [`Stop::Interrupted`] on a signal. The wait is kept
+/// INVALID_HANDLE if nobody is left who could signal; [`DxgError::Interrupted`] on a signal. The wait is kept
 /// then if the call will be made again, see [`resume`], and nothing is left behind otherwise. Context: a
 /// system call, no locks held.
 pub(crate) fn block(
@@ -154,7 +154,7 @@ pub(crate) fn block(
     mode: Mode,
     elements: &[Element],
     call: impl FnOnce() -> Option<SameCall>,
-) -> Outcome {
+) -> DxgResult {
     if holds(mode, elements) {
         return Ok(());
     }
@@ -173,7 +173,7 @@ pub(crate) fn block(
 /// meanwhile (FEN-16, FEN-34).
 ///
 /// Context: as [`block`].
-pub(crate) fn resume(waits: &Arc<PendingWaits>, waiter: &Arc<Waiter>, call: SameCall) -> Outcome {
+pub(crate) fn resume(waits: &Arc<PendingWaits>, waiter: &Arc<Waiter>, call: SameCall) -> DxgResult {
     waiter.set.come_back();
     sleep_on(waits, waiter, || Some(call))
 }
@@ -183,20 +183,20 @@ fn sleep_on(
     waits: &PendingWaits,
     waiter: &Arc<Waiter>,
     call: impl FnOnce() -> Option<SameCall>,
-) -> Outcome {
+) -> DxgResult {
     let slept = sleep::until_nonzero(waiter.set.state(), Deadline::Never, Signals::All);
 
     if slept.is_err() {
         if may_be_kept(waits, waiter, call) {
-            return Err(Stop::Interrupted);
+            return Err(DxgError::Interrupted);
         }
         waiter.cancel();
     }
     waiter.unlink();
     match waiter.set.outcome() {
-        Some(End::Satisfied) => Ok(()),
-        Some(End::Orphaned) => Err(Status::INVALID_HANDLE.into()),
-        Some(End::Cancelled) | None => Err(Stop::Interrupted),
+        Some(WaitEnd::Satisfied) => Ok(()),
+        Some(WaitEnd::Orphaned) => Err(Status::INVALID_HANDLE.into()),
+        Some(WaitEnd::Cancelled) | None => Err(DxgError::Interrupted),
     }
 }
 
@@ -221,7 +221,7 @@ pub(crate) fn notify(
     mode: Mode,
     elements: &[Element],
     event: EventFd,
-) -> Outcome {
+) -> DxgResult {
     if holds(mode, elements) {
         event.signal();
         return Ok(());
@@ -239,7 +239,7 @@ pub(crate) fn notify(
 /// A descriptor that becomes readable when `element` is satisfied (FEN-168).
 ///
 /// Context: a system call, no locks held.
-pub(crate) fn point(waits: &Arc<PendingWaits>, element: Element) -> Outcome<Arc<FencePoint>> {
+pub(crate) fn point(waits: &Arc<PendingWaits>, element: Element) -> DxgResult<Arc<FencePoint>> {
     let pending = waits.admit(1)?;
     let waiter = Waiter::new(Mode::All, 1, Notify::Pollers, Some(pending))?;
     let point = FencePoint::new(waiter.clone(), &element)?;

@@ -27,8 +27,8 @@ use crate::{
             Sweep,
             WaitKey,
             Waiters,
-            WouldRewind, //
-            BATCHES,
+            WouldRewind,
+            BATCHES, //
         }, //
     },
     platform::load_acquire,

@@ -11,11 +11,11 @@ use super::{
     waiter::Waiter, //
 };
 use crate::{
-    logic::wait_set::Outcome,
+    logic::wait_set::WaitEnd,
     sys::{
         file::object_file::{
-            events, //
-            ObjectFile,
+            events,
+            ObjectFile, //
         },
         task::caller::Credentials,
         wait_queue::WaitQueue, //
@@ -58,7 +58,7 @@ impl ObjectFile for FencePoint {
     }
 
     fn show(&self, m: &SeqFile) {
-        let signalled = self.waiter.set.outcome() == Some(Outcome::Satisfied);
+        let signalled = self.waiter.set.outcome() == Some(WaitEnd::Satisfied);
 
         seq_print!(m, "dxg-type:\tDxgkFencePoint\n");
         // As for NT handles (RES-15).
@@ -75,8 +75,8 @@ impl ObjectFile for FencePoint {
 
     fn events(&self) -> u32 {
         match self.waiter.set.outcome() {
-            Some(Outcome::Satisfied) => events::IN,
-            Some(Outcome::Orphaned | Outcome::Cancelled) => events::HANG_UP,
+            Some(WaitEnd::Satisfied) => events::IN,
+            Some(WaitEnd::Orphaned | WaitEnd::Cancelled) => events::HANG_UP,
             None => 0,
         }
     }

@@ -30,9 +30,9 @@ use kernel::{
             Atomic,
             Full,
             Relaxed, //
-        }, //
+        },
         Arc,
-        SpinLock,
+        SpinLock, //
     }, //
 };
 

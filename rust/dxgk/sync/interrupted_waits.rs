@@ -30,9 +30,9 @@ use kernel::{
         atomic::{
             Atomic,
             Relaxed, //
-        }, //
+        },
         Arc,
-        SpinLock,
+        SpinLock, //
     }, //
 };
 

@@ -15,16 +15,16 @@ use super::{
 use crate::dxgk::{
     inline_vec::InlineVec,
     stats::{
-        next_id, //
+        next_id,
         Counted,
-        WAITERS,
+        WAITERS, //
     }, //
 };
 use crate::{
     logic::{
         wait_set::{
             Mode,
-            Outcome,
+            WaitEnd,
             WaitSet, //
         },
         waiters::WaitKey, //
@@ -40,9 +40,9 @@ use kernel::{
     new_spinlock,
     prelude::*,
     sync::{
-        aref::ARef, //
+        aref::ARef,
         Arc,
-        SpinLock,
+        SpinLock, //
     },
     task::Task, //
 };
@@ -168,7 +168,7 @@ impl Waiter {
     /// Context: may sleep, no locks held.
     pub(crate) fn cancel(&self) {
         if self.set.cancel() {
-            trace::wake(self.id, Self::number(Outcome::Cancelled));
+            trace::wake(self.id, Self::number(WaitEnd::Cancelled));
             self.settle();
         }
     }
@@ -233,11 +233,11 @@ impl Waiter {
     }
 
     /// The outcome as shown in traces.
-    fn number(outcome: Outcome) -> u32 {
+    fn number(outcome: WaitEnd) -> u32 {
         match outcome {
-            Outcome::Satisfied => 1,
-            Outcome::Orphaned => 2,
-            Outcome::Cancelled => 3,
+            WaitEnd::Satisfied => 1,
+            WaitEnd::Orphaned => 2,
+            WaitEnd::Cancelled => 3,
         }
     }
 }

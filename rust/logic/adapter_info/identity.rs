@@ -4,11 +4,11 @@
 
 use super::{
     check_physical_adapter,
-    payload::Payload, //
+    payload::Payload,
     AdapterCaps,
     Refusal,
     NODE_COUNT,
-    PATH_BYTES,
+    PATH_BYTES, //
 };
 
 /// The name people see.

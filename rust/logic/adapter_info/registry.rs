@@ -9,10 +9,10 @@
 
 use super::{
     check_physical_adapter,
-    payload::Payload, //
+    payload::Payload,
     AdapterCaps,
     Refusal,
-    Size,
+    Size, //
 };
 
 /// DRIVERSTOREPATH: the directory in which clients look for files of the driver. It has to exist.

@@ -26,17 +26,17 @@ use kernel::{
             flags::{
                 O_CLOEXEC,
                 O_RDONLY, //
-            }, //
-            FileDescriptorReservation,
-        }, //
+            },
+            FileDescriptorReservation, //
+        },
         File,
-        LocalFile,
+        LocalFile, //
     },
     prelude::*,
     seq_file::SeqFile,
     sync::{
-        aref::ARef, //
-        Arc,
+        aref::ARef,
+        Arc, //
     },
     types::ForeignOwnable, //
 };

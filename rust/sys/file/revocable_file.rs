@@ -12,8 +12,8 @@
 //! nothing any more, in the place of the one in the process that asked for it.
 
 use super::object_file::{
-    Operations, //
-    EMPTY,
+    Operations,
+    EMPTY, //
 };
 use crate::compat;
 use crate::sys::{
@@ -40,16 +40,16 @@ use kernel::{
             O_CLOEXEC,
             O_RDONLY,
             O_RDWR, //
-        }, //
-        File,
+        },
+        File, //
     },
     new_mutex,
     page::PAGE_SIZE,
     prelude::*,
     sync::{
-        aref::ARef, //
+        aref::ARef,
         Arc,
-        Mutex,
+        Mutex, //
     },
     types::ForeignOwnable, //
 };

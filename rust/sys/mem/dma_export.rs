@@ -39,16 +39,16 @@ use kernel::{
             O_CLOEXEC,
             O_RDONLY,
             O_RDWR, //
-        }, //
-        File,
+        },
+        File, //
     },
     new_mutex,
     page::PAGE_SIZE,
     prelude::*,
     sync::{
-        aref::ARef, //
+        aref::ARef,
         Arc,
-        Mutex,
+        Mutex, //
     }, //
 };
 

@@ -15,9 +15,9 @@ use crate::compat;
 use crate::sys::{
     ffi,
     file::object_file::{
-        anonymous_file, //
+        anonymous_file,
         Operations,
-        EMPTY,
+        EMPTY, //
     }, //
 };
 use kernel::{
@@ -41,9 +41,9 @@ use kernel::{
         atomic::{
             Atomic,
             Relaxed, //
-        }, //
+        },
         Arc,
-        SpinLock,
+        SpinLock, //
     },
     types::ForeignOwnable, //
 };

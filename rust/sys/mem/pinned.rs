@@ -8,8 +8,8 @@
 
 use super::pages::{
     PageRef,
-    PageSource, //
-    MAX_PAGES,
+    PageSource,
+    MAX_PAGES, //
 };
 use crate::sys::ffi;
 use core::ptr::{

@@ -9,8 +9,8 @@ use super::{
     page_slots::PageSlots,
     pages::{
         PageRef,
-        PageSource, //
-        MAX_PAGES,
+        PageSource,
+        MAX_PAGES, //
     }, //
 };
 use crate::sys::ffi;

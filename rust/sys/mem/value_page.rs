@@ -9,8 +9,8 @@ use core::ptr::NonNull;
 use kernel::{
     alloc::flags::__GFP_ZERO,
     page::{
-        Page, //
-        PAGE_SIZE,
+        Page,
+        PAGE_SIZE, //
     },
     prelude::*, //
 };

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::{
     logic::{
-        wait_set::{Mode, Outcome, WaitSet},
+        wait_set::{Mode, WaitEnd, WaitSet},
         waiters::{Admission, Sweep, WaitKey, WaitMap, Waiters, WouldRewind},
     },
     platform::{load_acquire, word64, Word64},
@@ -314,7 +314,7 @@ impl Wait {
         ended
     }
 
-    pub(super) fn outcome(&self) -> Option<Outcome> {
+    pub(super) fn outcome(&self) -> Option<WaitEnd> {
         self.set.outcome()
     }
 

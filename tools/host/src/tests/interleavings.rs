@@ -19,7 +19,7 @@ use crate::{
     logic::{
         wait_set::{
             Mode::{self, All, Any},
-            Outcome::{Cancelled, Orphaned, Satisfied},
+            WaitEnd::{Cancelled, Orphaned, Satisfied},
         },
         waiters::BATCH,
     },

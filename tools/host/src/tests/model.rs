@@ -12,7 +12,7 @@ use crate::logic::{
     fence_value::NOBODY_WAITS,
     wait_set::{
         Mode::{self, All, Any},
-        Outcome::{self, Cancelled, Orphaned, Satisfied},
+        WaitEnd::{self, Cancelled, Orphaned, Satisfied},
     },
 };
 
@@ -61,7 +61,7 @@ enum Element {
 struct ModelWait {
     mode: Mode,
     elements: Vec<(usize, u64, Element)>,
-    outcome: Option<Outcome>,
+    outcome: Option<WaitEnd>,
 }
 
 impl ModelWait {

@@ -8,7 +8,7 @@ use std::{sync::Arc, thread::scope};
 use super::harness::{Fence, Glue, Wait};
 use crate::logic::wait_set::{
     Mode::{All, Any},
-    Outcome::{Cancelled, Satisfied},
+    WaitEnd::{Cancelled, Satisfied},
 };
 
 const ROUNDS: u64 = if cfg!(miri) { 20 } else { 5000 };

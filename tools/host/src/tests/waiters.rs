@@ -9,7 +9,7 @@ use crate::logic::{
     fence_value::NOBODY_WAITS,
     wait_set::{
         Mode::{All, Any},
-        Outcome::{Cancelled, Orphaned, Satisfied},
+        WaitEnd::{Cancelled, Orphaned, Satisfied},
     },
     waiters::{WouldRewind, BATCH},
 };
