@@ -11,7 +11,7 @@ use super::{
     handle::{
         open_allocation::OpenAllocation,
         Claimed,
-        Item, //
+        HandleTarget, //
     },
     memory::allocation::Allocation, //
 };
@@ -85,9 +85,9 @@ impl Destruction {
 }
 
 /// The allocation that a handle stands for.
-fn allocation(item: &Item) -> Option<&OpenAllocation> {
+fn allocation(item: &HandleTarget) -> Option<&OpenAllocation> {
     match item {
-        Item::Allocation(opened) => Some(opened),
+        HandleTarget::Allocation(opened) => Some(opened),
         _ => None,
     }
 }

@@ -14,7 +14,7 @@ use crate::{
             Luid, //
         },
         handle::{
-            Item,
+            HandleTarget,
             Reserved, //
         }, //
     },
@@ -44,7 +44,7 @@ use kernel::{
 fn open<'a>(call: Call<'a>, adapter: &Arc<Adapter>) -> DxgResult<Reserved<'a>> {
     call.process
         .handles
-        .reserve(Item::Adapter(adapter.clone()), None)
+        .reserve(HandleTarget::Adapter(adapter.clone()), None)
 }
 
 /// nr 0x01.
@@ -65,9 +65,9 @@ pub(super) fn open_from_luid<'a>(
 
 /// nr 0x15.
 pub(super) fn close(call: Call<'_>, args: &D3DKMT_CLOSEADAPTER) -> DxgResult {
-    call.process
-        .handles
-        .destroy(args.hAdapter, |item| matches!(item, Item::Adapter(_)))
+    call.process.handles.destroy(args.hAdapter, |item| {
+        matches!(item, HandleTarget::Adapter(_))
+    })
 }
 
 /// The adapters of an enumeration, with a fresh handle each. `capacity` is the number of entries at
@@ -89,7 +89,7 @@ fn enumerate<'a>(call: Call<'a>, array: u64, capacity: u32) -> DxgResult<(u32, P
 
     for adapter in adapters {
         let entry = D3DKMT_ADAPTERINFO {
-            hAdapter: handles.reserve(Item::Adapter(adapter.clone()), None)?,
+            hAdapter: handles.reserve(HandleTarget::Adapter(adapter.clone()), None)?,
             AdapterLuid: LUID {
                 LowPart: adapter.luid.low,
                 HighPart: adapter.luid.high,

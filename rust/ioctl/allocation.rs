@@ -20,7 +20,7 @@ use crate::{
                 Origin,
                 PendingAllocations, //
             },
-            Item,
+            HandleTarget,
             Parent, //
         },
         info::attachments::Value,
@@ -63,13 +63,13 @@ use crate::{
             MAX_ALLOCATIONS,
             MAX_PRIVATE_DATA, //
         },
-        global_access::Audience,
+        global_access::OpenPolicy,
         handle,
         sync_flags::Sharing, //
     },
     sys::{
         sort,
-        task::group::Group,
+        task::group::ThreadGroup,
         user, //
     },
     uapi::*, //
@@ -203,14 +203,14 @@ impl Request<'_> {
             shared: self.has(bits::CREATE_SHARED),
             alone,
             audience: if self.has(bits::RESTRICT_SHARED_ACCESS) {
-                Audience::Admitted
+                OpenPolicy::Restricted
             } else if self.has(bits::NON_SECURE) {
-                Audience::Anybody
+                OpenPolicy::World
             } else {
-                Audience::Usual
+                OpenPolicy::Default
             },
             back_buffer: self.has(bits::SWAP_CHAIN_BACK_BUFFER),
-            creator: Group::of_caller(),
+            creator: ThreadGroup::of_caller(),
             driver_data: core::mem::take(&mut self.driver_data),
         };
         let resource = Resource::new(header, description, allocations)?;
@@ -379,8 +379,10 @@ pub(super) fn create<'a>(
             if request.sharing() == Sharing::Global {
                 handles.global = Some(open_resource.name_globally()?);
             }
-            args.hResource =
-                handles.reserve(Item::Resource(open_resource.clone()), Some(&request.parent))?;
+            args.hResource = handles.reserve(
+                HandleTarget::Resource(open_resource.clone()),
+                Some(&request.parent),
+            )?;
 
             let numbers = reserve(
                 &mut handles,
@@ -436,7 +438,7 @@ pub(super) fn reserve(
 
     for allocation in allocations {
         let opened = OpenAllocation::new(open_resource, allocation)?;
-        let number = handles.reserve(Item::Allocation(opened), parent)?;
+        let number = handles.reserve(HandleTarget::Allocation(opened), parent)?;
 
         numbers.push(number, GFP_KERNEL_ACCOUNT)?;
     }
@@ -482,7 +484,7 @@ fn destroy_list(call: Call<'_>, device: u32, sorted: &[u32]) -> DxgResult {
     // The container that all allocations of resources must have in common (RES-28).
     let mut common = None;
     let claimed = call.process.handles.claim(sorted, |own, item| {
-        let Item::Allocation(opened) = item else {
+        let HandleTarget::Allocation(opened) = item else {
             return false;
         };
         let resource = opened.open_resource.resource();
@@ -509,11 +511,11 @@ fn destroy_resource(call: Call<'_>, args: &D3DKMT_DESTROYALLOCATION2) -> DxgResu
     for local in handles.iter().rev() {
         // Some may have been destroyed one by one.
         let _gone = table.destroy(*local, |item| {
-            matches!(item, Item::Allocation(opened) if Arc::ptr_eq(&opened.open_resource, &found.what))
+            matches!(item, HandleTarget::Allocation(opened) if Arc::ptr_eq(&opened.open_resource, &found.what))
         });
     }
     table.destroy(
         args.hResource,
-        |item| matches!(item, Item::Resource(open_resource) if Arc::ptr_eq(open_resource, &found.what)),
+        |item| matches!(item, HandleTarget::Resource(open_resource) if Arc::ptr_eq(open_resource, &found.what)),
     )
 }

@@ -15,7 +15,7 @@ use crate::{
             Scheduling, //
         },
         device::Device,
-        handle::Item, //
+        handle::HandleTarget, //
     },
     error::{
         DxgResult,
@@ -41,7 +41,10 @@ pub(super) fn create<'a>(call: Call<'a>, args: &mut D3DKMT_CREATEDEVICE) -> DxgR
     }
 
     let device = Device::new(adapter)?;
-    let reserved = call.process.handles.reserve(Item::Device(device), None)?;
+    let reserved = call
+        .process
+        .handles
+        .reserve(HandleTarget::Device(device), None)?;
 
     args.hDevice = reserved.handle();
     args.pCommandBuffer = 0;
@@ -57,7 +60,7 @@ pub(super) fn create<'a>(call: Call<'a>, args: &mut D3DKMT_CREATEDEVICE) -> DxgR
 pub(super) fn destroy(call: Call<'_>, args: &D3DKMT_DESTROYDEVICE) -> DxgResult {
     call.process
         .handles
-        .destroy(args.hDevice, |item| matches!(item, Item::Device(_)))
+        .destroy(args.hDevice, |item| matches!(item, HandleTarget::Device(_)))
 }
 
 /// nr 0x0e. A device of a headless adapter without submitted work is active and was never reset;
@@ -97,7 +100,7 @@ fn create_context<'a>(
     let reserved = call
         .process
         .handles
-        .reserve(Item::Context(context), Some(&parent))?;
+        .reserve(HandleTarget::Context(context), Some(&parent))?;
 
     Ok((reserved.handle(), Publish::Handle(reserved)))
 }
@@ -150,7 +153,7 @@ pub(super) fn create_hw_context<'a>(
 fn destroy_kind(call: Call<'_>, handle: u32, scheduling: Scheduling) -> DxgResult {
     call.process.handles.destroy(
         handle,
-        |item| matches!(item, Item::Context(context) if context.scheduling == scheduling),
+        |item| matches!(item, HandleTarget::Context(context) if context.scheduling == scheduling),
     )
 }
 

@@ -7,7 +7,7 @@ use crate::{
     dxgk::{
         handle::{
             open_resource::PendingAllocations,
-            Item,
+            HandleTarget,
             Parent,
             Reserved, //
         },
@@ -39,7 +39,11 @@ impl<'a> Handles<'a> {
     }
 
     /// Reserves one more and returns its number.
-    pub(super) fn reserve(&mut self, item: Item, parent: Option<&Parent>) -> DxgResult<u32> {
+    pub(super) fn reserve(
+        &mut self,
+        item: HandleTarget,
+        parent: Option<&Parent>,
+    ) -> DxgResult<u32> {
         let reserved = self.call.process.handles.reserve(item, parent)?;
         let number = reserved.handle();
 
@@ -68,7 +72,8 @@ impl<'a> Handles<'a> {
             {
                 // Whoever destroyed the resource meanwhile could not destroy what did not resolve.
                 let table = &self.call.process.handles;
-                let _gone = table.destroy(number, |item| matches!(item, Item::Allocation(_)));
+                let _gone =
+                    table.destroy(number, |item| matches!(item, HandleTarget::Allocation(_)));
             }
         }
         if let Some(global) = self.global {

@@ -32,7 +32,7 @@ use crate::{
             self,
             Choice,
             Id,
-            Item,
+            InfoItem,
             Refused, //
         }, //
     },
@@ -84,7 +84,7 @@ fn change(target: &Target, item: &opendxg_info_item) -> DxgResult<Change> {
         return Err(Status::QUOTA_EXCEEDED.into());
     }
     Ok(Change {
-        item: Item {
+        item: InfoItem {
             id: id_of(item),
             flags: item.flags,
             expected: item.expected_generation,

@@ -11,7 +11,7 @@ use crate::{
     dxgk::{
         handle::{
             open_sync_object::OpenSyncObject,
-            Item,
+            HandleTarget,
             Reserved, //
         },
         info::attachments::Value,
@@ -160,7 +160,10 @@ fn make<'a>(call: Call<'a>, key: u64, nt: bool, data: Data) -> DxgResult<Created
         access,
         &call.process.mappings,
     )?;
-    let reserved = call.process.handles.reserve(Item::KeyedMutex(open), None)?;
+    let reserved = call
+        .process
+        .handles
+        .reserve(HandleTarget::KeyedMutex(open), None)?;
     let local = reserved.handle();
 
     Ok((
@@ -237,7 +240,7 @@ fn open_by_global<'a>(
     let reserved = call
         .process
         .handles
-        .reserve(Item::KeyedMutex(open.found_by_global()), None)?;
+        .reserve(HandleTarget::KeyedMutex(open.found_by_global()), None)?;
 
     Ok((reserved, initial))
 }
@@ -280,9 +283,9 @@ pub(super) fn open_nt(_call: Call<'_>, args: &D3DKMT_OPENKEYEDMUTEXFROMNTHANDLE)
 
 /// nr 0x95 (RES-94).
 pub(super) fn destroy(call: Call<'_>, args: &D3DKMT_DESTROYKEYEDMUTEX) -> DxgResult {
-    call.process
-        .handles
-        .destroy(args.hKeyedMutex, |item| matches!(item, Item::KeyedMutex(_)))
+    call.process.handles.destroy(args.hKeyedMutex, |item| {
+        matches!(item, HandleTarget::KeyedMutex(_))
+    })
 }
 
 /// Acquires (RES-95, RES-96) and copies the private data out.

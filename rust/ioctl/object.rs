@@ -22,7 +22,7 @@ use crate::{
                 PendingAllocations, //
             },
             open_sync_object::OpenSyncObject,
-            Item,
+            HandleTarget,
             Parent,
             Reserved, //
         },
@@ -254,12 +254,12 @@ pub(super) fn open_local<'a>(
         Object::Fence(_) | Object::Legacy(_) => {
             let (open, _) = OpenSyncObject::new(strong, access::rights(access), access, mappings)?;
 
-            handles.reserve(Item::Sync(open), parent)?;
+            handles.reserve(HandleTarget::Sync(open), parent)?;
         }
         Object::KeyedMutex(_) => {
             let (open, _) = OpenSyncObject::new(strong, access::rights(access), access, mappings)?;
 
-            handles.reserve(Item::KeyedMutex(open), parent)?;
+            handles.reserve(HandleTarget::KeyedMutex(open), parent)?;
         }
         Object::Resource(resource) => {
             let alone = resource.description.alone;
@@ -268,7 +268,7 @@ pub(super) fn open_local<'a>(
             let allocations = resource.allocations()?;
 
             if !alone {
-                handles.reserve(Item::Resource(open_resource.clone()), parent)?;
+                handles.reserve(HandleTarget::Resource(open_resource.clone()), parent)?;
             }
 
             let numbers = allocation::reserve(&mut handles, parent, &open_resource, &allocations)?;
@@ -326,9 +326,9 @@ fn duplicate<'a>(call: Call<'a>, local: u32, index: u32) -> DxgResult<Reserved<'
 
             match allocation {
                 Some(allocation) => {
-                    Item::Allocation(OpenAllocation::new(&open_resource, &allocation)?)
+                    HandleTarget::Allocation(OpenAllocation::new(&open_resource, &allocation)?)
                 }
-                None => Item::Resource(open_resource),
+                None => HandleTarget::Resource(open_resource),
             }
         }
         (_, _) if index != OPENDXG_WHOLE => return Err(Status::INVALID_PARAMETER.into()),
@@ -336,8 +336,8 @@ fn duplicate<'a>(call: Call<'a>, local: u32, index: u32) -> DxgResult<Reserved<'
             let open = table.duplicate_opening(local, found.strong, mappings)?;
 
             match object {
-                Object::KeyedMutex(_) => Item::KeyedMutex(open),
-                _ => Item::Sync(open),
+                Object::KeyedMutex(_) => HandleTarget::KeyedMutex(open),
+                _ => HandleTarget::Sync(open),
             }
         }
     };
@@ -368,7 +368,7 @@ pub(super) fn get_container<'a>(
             &call.process.mappings,
         )?;
 
-        table.reserve(Item::Resource(container), parent.as_ref())?
+        table.reserve(HandleTarget::Resource(container), parent.as_ref())?
     };
 
     args.container = reserved.handle();

@@ -24,7 +24,7 @@ use crate::{
                 PendingAllocations, //
             },
             open_sync_object::OpenSyncObject,
-            Item,
+            HandleTarget,
             Parent, //
         },
         info::attachments::Value,
@@ -47,11 +47,11 @@ use crate::{
     },
     logic::{
         access,
-        global_access::Audience,
+        global_access::OpenPolicy,
         handle, //
     },
     sys::{
-        task::group::Group,
+        task::group::ThreadGroup,
         user, //
     },
     uapi::*, //
@@ -279,7 +279,7 @@ fn open<'a>(
     // Room for the guards too.
     let mut handles = Handles::new(call, contents.allocations.len() + 3)?;
 
-    handles.reserve(Item::Resource(open_resource.clone()), Some(parent))?;
+    handles.reserve(HandleTarget::Resource(open_resource.clone()), Some(parent))?;
 
     let numbers = allocation::reserve(
         &mut handles,
@@ -429,8 +429,8 @@ fn open_guards(
     let sync_opening = open(sync, access::set::sync_access(access))?;
 
     Ok(Guards {
-        mutex: handles.reserve(Item::KeyedMutex(mutex_opening), Some(parent))?,
-        sync: handles.reserve(Item::Sync(sync_opening), Some(parent))?,
+        mutex: handles.reserve(HandleTarget::KeyedMutex(mutex_opening), Some(parent))?,
+        sync: handles.reserve(HandleTarget::Sync(sync_opening), Some(parent))?,
         initial,
     })
 }
@@ -492,7 +492,7 @@ pub(super) fn runtime_data(call: Call<'_>, args: &D3DKMT_GETRUNTIMEDATA) -> DxgR
 /// nr 0xc8: whether a process may open a resource by its global handle (RES-103).
 pub(super) fn check_access(call: Call<'_>, args: &D3DKMT_CHECKSHAREDRESOURCEACCESS) -> DxgResult {
     let open_resource = call.process.handles.resource(args.hResource)?.what;
-    let group = Group::by_number(args.ClientPid).ok_or(Status::INVALID_PARAMETER)?;
+    let group = ThreadGroup::by_number(args.ClientPid).ok_or(Status::INVALID_PARAMETER)?;
 
     invalid_if(
         !open_resource.resource().description.shared
@@ -500,7 +500,7 @@ pub(super) fn check_access(call: Call<'_>, args: &D3DKMT_CHECKSHAREDRESOURCEACCE
     )
 }
 
-/// nr 0xc9: admits a process, named by a pidfd, to a resource of restricted access. Only the process
+/// nr 0xc9: allows a process, named by a pidfd, to a resource of restricted access. Only the process
 /// that made the resource may.
 pub(super) fn configure(call: Call<'_>, args: &D3DKMT_CONFIGURESHAREDRESOURCE) -> DxgResult {
     invalid_if(args.IsDwm != 0 || args.AllowAccess > 1)?;
@@ -511,14 +511,14 @@ pub(super) fn configure(call: Call<'_>, args: &D3DKMT_CONFIGURESHAREDRESOURCE) -
 
     invalid_if(
         found.device.is_some_and(|own| own != args.hDevice)
-            || resource.description.audience != Audience::Admitted,
+            || resource.description.audience != OpenPolicy::Restricted,
     )?;
-    if resource.description.creator != Group::of_caller() {
+    if resource.description.creator != ThreadGroup::of_caller() {
         return Err(Status::ACCESS_DENIED.into());
     }
 
     let fd = handle::nt_fd(args.hProcess).ok_or(Status::INVALID_HANDLE)?;
-    let group = Group::by_pidfd(fd).ok_or(Status::INVALID_HANDLE)?;
+    let group = ThreadGroup::by_pidfd(fd).ok_or(Status::INVALID_HANDLE)?;
 
-    resource.admit(group, args.AllowAccess != 0)
+    resource.set_access(group, args.AllowAccess != 0)
 }

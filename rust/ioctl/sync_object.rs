@@ -12,7 +12,7 @@ use crate::{
         adapter::Adapter,
         handle::{
             open_sync_object::OpenSyncObject,
-            Item,
+            HandleTarget,
             Parent,
             Reserved, //
         },
@@ -94,7 +94,7 @@ pub(super) fn create<'a>(
     let reserved = call
         .process
         .handles
-        .reserve(Item::Sync(open), Some(&parent))?;
+        .reserve(HandleTarget::Sync(open), Some(&parent))?;
 
     if info.Type == types::MONITORED_FENCE {
         if sharing == Sharing::Nt {
@@ -205,9 +205,9 @@ fn make(
 
 /// nr 0x1d.
 pub(super) fn destroy(call: Call<'_>, args: &D3DKMT_DESTROYSYNCHRONIZATIONOBJECT) -> DxgResult {
-    call.process
-        .handles
-        .destroy(args.hSyncObject, |item| matches!(item, Item::Sync(_)))
+    call.process.handles.destroy(args.hSyncObject, |item| {
+        matches!(item, HandleTarget::Sync(_))
+    })
 }
 
 /// Gives the caller a handle for the object behind `strong`, and the address of its value.
@@ -221,7 +221,10 @@ fn open<'a>(
     strong.object().header().check_adapter()?;
 
     let (open, addr) = OpenSyncObject::new(strong, rights, access, &call.process.mappings)?;
-    let reserved = call.process.handles.reserve(Item::Sync(open), parent)?;
+    let reserved = call
+        .process
+        .handles
+        .reserve(HandleTarget::Sync(open), parent)?;
 
     Ok((reserved, addr))
 }
@@ -243,7 +246,7 @@ pub(super) fn open_global<'a>(
 
     let rights = Rights::from_flags(0);
     let (open, _) = OpenSyncObject::new(strong, rights, access::ALL, &call.process.mappings)?;
-    let item = Item::Sync(open.found_by_global());
+    let item = HandleTarget::Sync(open.found_by_global());
     let reserved = call.process.handles.reserve(item, None)?;
 
     args.hSyncObject = reserved.handle();

@@ -15,7 +15,7 @@ pub fn satisfies(current: u64, wanted: u64) -> bool {
 /// Whether a CPU signal may replace `current` by `value` (FEN-32).
 ///
 /// Going down needs leave; storing the same value again is always allowed.
-pub fn admits(current: u64, value: u64, allow_rewind: bool) -> bool {
+pub fn may_signal(current: u64, value: u64, allow_rewind: bool) -> bool {
     value >= current || allow_rewind
 }
 

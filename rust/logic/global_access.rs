@@ -4,13 +4,13 @@
 
 /// Who is meant to open an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Audience {
+pub enum OpenPolicy {
     /// Whom the administrator allows.
-    Usual,
-    /// Anybody, if the administrator allows that for single objects.
-    Anybody,
+    Default,
+    /// World, if the administrator allows that for single objects.
+    World,
     /// Of those that the administrator allows, only the creator and processes that it has admitted.
-    Admitted,
+    Restricted,
 }
 
 /// What the administrator allows.
@@ -34,7 +34,7 @@ pub struct Opener {
 }
 
 /// Whether the handle resolves for the opener.
-pub fn may_open(policy: Policy, audience: Audience, opener: Opener) -> bool {
+pub fn may_open(policy: Policy, audience: OpenPolicy, opener: Opener) -> bool {
     let usual = match policy.global_access {
         0 => opener.same_user,
         1 => true,
@@ -43,8 +43,8 @@ pub fn may_open(policy: Policy, audience: Audience, opener: Opener) -> bool {
 
     opener.same_namespace
         && match audience {
-            Audience::Usual => usual,
-            Audience::Anybody => usual || policy.allow_nonsecure,
-            Audience::Admitted => usual && opener.admitted,
+            OpenPolicy::Default => usual,
+            OpenPolicy::World => usual || policy.allow_nonsecure,
+            OpenPolicy::Restricted => usual && opener.admitted,
         }
 }

@@ -66,7 +66,7 @@ pub struct Entry {
 
 /// One wanted change of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Item {
+pub struct InfoItem {
     /// The entry.
     pub id: Id,
     /// Known flags in a sensible combination, see [`are_flags_valid`].
@@ -177,7 +177,7 @@ fn check_change(present: &Entry, expected: u64) -> Result<(), Refused> {
 /// The first item that may not decides; limits come last.
 pub fn check_set<T>(
     entries: &[T],
-    items: impl Iterator<Item = Item>,
+    items: impl Iterator<Item = InfoItem>,
     limits: &Limits,
     entry: impl Fn(&T) -> Entry,
 ) -> Result<(), Refused> {
@@ -255,7 +255,7 @@ impl Total {
     }
 
     /// Counts `item` instead of `present`, which was counted.
-    fn replace(&mut self, present: Option<Entry>, item: &Item) {
+    fn replace(&mut self, present: Option<Entry>, item: &InfoItem) {
         let had_file = present.is_some_and(|present| present.has_file);
 
         if let Some(present) = present {

@@ -3,7 +3,7 @@
 //! The CPU waiters of one fence, ordered by the value they wait for.
 //!
 //! This is the half of the lost-wake-up protocol that runs under the fence lock (fences.md section
-//! 3.4): `admit` is steps A1 to A2 of a CPU wait, `signal` is S0 to S3 of a CPU signal, `cancel` is
+//! 3.4): `enqueue` is steps A1 to A2 of a CPU wait, `signal` is S0 to S3 of a CPU signal, `cancel` is
 //! the cancel rule. The caller owns the lock, the memory of the nodes and the CurrentValue word;
 //! this file decides. A signal looks at the waiters it releases and at one more (FEN-30).
 
@@ -124,7 +124,12 @@ impl<M: WaitMap> Waiters<M> {
     ///
     /// The caller holds the fence lock, so that no CPU signal falls between the look at the value
     /// and the queueing.
-    pub fn admit(&mut self, current: &Word64, value: u64, spare: M::Spare) -> Admission<M::Spare> {
+    pub fn enqueue(
+        &mut self,
+        current: &Word64,
+        value: u64,
+        spare: M::Spare,
+    ) -> Admission<M::Spare> {
         if fence_value::satisfies(load_acquire(current), value) {
             return Admission::Satisfied(spare);
         }
@@ -158,12 +163,12 @@ impl<M: WaitMap> Waiters<M> {
     ) -> Result<Option<Sweep>, WouldRewind> {
         let before = load_acquire(current);
 
-        if !fence_value::admits(before, value, allow_rewind) {
+        if !fence_value::may_signal(before, value, allow_rewind) {
             return Err(WouldRewind);
         }
         if value != before {
             // ORDERING: release, so that whoever sees the value sees what its signaller wrote
-            // before (FEN-10). Pairs with `load_acquire` in `admit`, and with the acquire load of
+            // before (FEN-10). Pairs with `load_acquire` in `enqueue`, and with the acquire load of
             // a user that polls the mapped page.
             store_release(current, value);
         }

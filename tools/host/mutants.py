@@ -59,7 +59,7 @@ MUTANTS = [
     ("index_map.rs", "if is_empty && kept != self.kept {", "if kept != self.kept {", "unit"),
     ("index_map.rs", "if *used > 1 {", "if true {", "unit"),
     ("index_map.rs", "if *used > 1 {", "if false {", "unit"),
-    ("index_map.rs", "if self.gap(index) != Some(Gap { bits }) {", "if self.gap(index).is_none() {", "unit"),
+    ("index_map.rs", "if self.missing_node(index) != Some(MissingNode { bits }) {", "if self.missing_node(index).is_none() {", "unit"),
     ("index_map.rs", "                children[0] = old;\n", "                children[1] = old;\n", "unit"),
     ("siblings.rs", "(self.older != head).then_some(self.older)", "(self.younger != head).then_some(self.younger)", "unit"),
     ("siblings.rs", "entry.kin().younger = kin.younger;", "entry.kin().younger = kin.older;", "unit"),

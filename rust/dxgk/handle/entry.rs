@@ -31,7 +31,7 @@ use kernel::{
 };
 
 /// What a local handle can stand for.
-pub(crate) enum Item {
+pub(crate) enum HandleTarget {
     /// An adapter.
     Adapter(Arc<Adapter>),
     /// A device.
@@ -51,7 +51,7 @@ pub(crate) enum Item {
 /// One handle. It takes a line of the processor's cache.
 pub(super) struct Entry {
     /// What it stands for.
-    pub(super) item: Item,
+    pub(super) item: HandleTarget,
     /// The index of the device that it goes with.
     device: Option<NonZero<u32>>,
     /// Its place among the handles that go with the same device. That of a device has those that go
@@ -72,7 +72,7 @@ impl Related for Entry {
 
 impl Entry {
     /// A reserved handle, which may go with that of the device at an index.
-    pub(super) fn new(item: Item, device: Option<u32>) -> Self {
+    pub(super) fn new(item: HandleTarget, device: Option<u32>) -> Self {
         Self {
             item,
             device: device.and_then(NonZero::new),
@@ -90,7 +90,7 @@ impl Entry {
     /// The youngest of those that go with this one, which is at `index`.
     pub(super) fn youngest(&self, index: u32) -> Option<u32> {
         match self.item {
-            Item::Device(_) => self.kin.youngest(index),
+            HandleTarget::Device(_) => self.kin.youngest(index),
             _ => None,
         }
     }
@@ -102,7 +102,8 @@ impl Entry {
 
     /// Whether it resolves, and to this device.
     pub(super) fn resolves_to(&self, device: &Arc<Device>) -> bool {
-        self.published && matches!(&self.item, Item::Device(own) if Arc::ptr_eq(own, device))
+        self.published
+            && matches!(&self.item, HandleTarget::Device(own) if Arc::ptr_eq(own, device))
     }
 
     /// What a lookup hands out.
@@ -116,15 +117,15 @@ impl Entry {
     /// The shareable object, with a reference of its own.
     pub(super) fn shareable(&self) -> Option<Shareable> {
         let (object, access, shareable) = match &self.item {
-            Item::Sync(open) | Item::KeyedMutex(open) => {
+            HandleTarget::Sync(open) | HandleTarget::KeyedMutex(open) => {
                 (open.object(), open.access(), open.shareable_access())
             }
-            Item::Resource(open_resource) => (
+            HandleTarget::Resource(open_resource) => (
                 open_resource.object(),
                 open_resource.access,
                 (open_resource.origin != Origin::OpenedByGlobal).then_some(open_resource.access),
             ),
-            Item::Allocation(opened) => (
+            HandleTarget::Allocation(opened) => (
                 opened.open_resource.object(),
                 opened.open_resource.access,
                 None,
@@ -137,7 +138,7 @@ impl Entry {
             access,
             shareable,
             allocation: match &self.item {
-                Item::Allocation(opened) => Some(opened.clone()),
+                HandleTarget::Allocation(opened) => Some(opened.clone()),
                 _ => None,
             },
             device: self.device(),
@@ -151,8 +152,8 @@ impl Drop for Entry {
     /// Context: may sleep, no locks held.
     fn drop(&mut self) {
         match &self.item {
-            Item::Allocation(opened) => opened.leave(),
-            Item::Resource(open_resource) => open_resource.leave(),
+            HandleTarget::Allocation(opened) => opened.leave(),
+            HandleTarget::Resource(open_resource) => open_resource.leave(),
             _ => {}
         }
     }

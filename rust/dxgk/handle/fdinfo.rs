@@ -3,7 +3,7 @@
 //! What fdinfo shows of a local handle.
 
 use super::{
-    entry::Item,
+    entry::HandleTarget,
     open_allocation::OpenAllocation, //
 };
 use crate::dxgk::{
@@ -91,22 +91,22 @@ pub(super) enum Line {
 
 impl Line {
     /// The line for a handle of `item`.
-    pub(super) fn of(item: &Item) -> Self {
+    pub(super) fn of(item: &HandleTarget) -> Self {
         match item {
-            Item::Adapter(adapter) => Self::Other(Kind::Adapter, adapter.caps.index.into()),
-            Item::Device(device) => Self::Other(Kind::Device, device.id()),
-            Item::Context(context) => Self::Other(Kind::Context, context.id()),
-            Item::Sync(open) | Item::KeyedMutex(open) => Self::Object {
+            HandleTarget::Adapter(adapter) => Self::Other(Kind::Adapter, adapter.caps.index.into()),
+            HandleTarget::Device(device) => Self::Other(Kind::Device, device.id()),
+            HandleTarget::Context(context) => Self::Other(Kind::Context, context.id()),
+            HandleTarget::Sync(open) | HandleTarget::KeyedMutex(open) => Self::Object {
                 kind: open.object().header().kind(),
                 object: open.object().clone(),
                 access: open.access(),
             },
-            Item::Resource(open_resource) => Self::Object {
+            HandleTarget::Resource(open_resource) => Self::Object {
                 kind: Kind::Resource,
                 object: open_resource.object().clone(),
                 access: open_resource.access,
             },
-            Item::Allocation(opened) => Self::Allocation(opened.clone()),
+            HandleTarget::Allocation(opened) => Self::Allocation(opened.clone()),
         }
     }
 

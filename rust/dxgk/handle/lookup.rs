@@ -6,7 +6,7 @@ use super::{
     entry::{
         Entry,
         Found,
-        Item,
+        HandleTarget,
         Shareable, //
     },
     open_allocation::OpenAllocation,
@@ -52,7 +52,7 @@ impl HandleTable {
     /// The adapter behind a handle.
     pub(crate) fn adapter(&self, local: u32) -> DxgResult<Arc<Adapter>> {
         self.lookup().find(local, |entry| match &entry.item {
-            Item::Adapter(adapter) => Some(adapter.clone()),
+            HandleTarget::Adapter(adapter) => Some(adapter.clone()),
             _ => None,
         })
     }
@@ -60,7 +60,7 @@ impl HandleTable {
     /// The device behind a handle.
     pub(crate) fn device(&self, local: u32) -> DxgResult<Arc<Device>> {
         self.lookup().find(local, |entry| match &entry.item {
-            Item::Device(device) => Some(device.clone()),
+            HandleTarget::Device(device) => Some(device.clone()),
             _ => None,
         })
     }
@@ -90,7 +90,7 @@ impl HandleTable {
         local: u32,
     ) -> DxgResult<(Arc<KeyedMutex>, Arc<OpenKeyedMutex>)> {
         self.lookup().find(local, |entry| match &entry.item {
-            Item::KeyedMutex(open) => open.keyed_mutex(),
+            HandleTarget::KeyedMutex(open) => open.keyed_mutex(),
             _ => None,
         })
     }
@@ -98,7 +98,7 @@ impl HandleTable {
     /// The open resource behind the handle of a resource.
     pub(crate) fn resource(&self, local: u32) -> DxgResult<Found<Arc<OpenResource>>> {
         self.lookup().find(local, |entry| match &entry.item {
-            Item::Resource(open_resource) => Some(entry.found(open_resource.clone())),
+            HandleTarget::Resource(open_resource) => Some(entry.found(open_resource.clone())),
             _ => None,
         })
     }
@@ -106,7 +106,7 @@ impl HandleTable {
     /// What the handle of an allocation stands for.
     pub(crate) fn allocation(&self, local: u32) -> DxgResult<Found<Arc<OpenAllocation>>> {
         self.lookup().find(local, |entry| match &entry.item {
-            Item::Allocation(opened) => Some(entry.found(opened.clone())),
+            HandleTarget::Allocation(opened) => Some(entry.found(opened.clone())),
             _ => None,
         })
     }
@@ -126,7 +126,7 @@ impl HandleTable {
         mappings: &Arc<FenceMappings>,
     ) -> DxgResult<OpenSyncObject> {
         let like = self.lookup().find(local, |entry| match &entry.item {
-            Item::Sync(open) | Item::KeyedMutex(open) => Some(open.grant()),
+            HandleTarget::Sync(open) | HandleTarget::KeyedMutex(open) => Some(open.grant()),
             _ => None,
         })?;
 
@@ -149,7 +149,7 @@ impl Lookup<'_> {
     /// The number of the adapter that the device behind a handle is on.
     pub(crate) fn device_adapter(&self, local: u32) -> DxgResult<u32> {
         self.find(local, |entry| match &entry.item {
-            Item::Device(device) => Some(device.adapter.caps.index),
+            HandleTarget::Device(device) => Some(device.adapter.caps.index),
             _ => None,
         })
     }
@@ -157,7 +157,7 @@ impl Lookup<'_> {
     /// The synchronisation object behind a handle.
     pub(crate) fn sync_object(&self, local: u32) -> DxgResult<SyncLookup> {
         self.find(local, |entry| match &entry.item {
-            Item::Sync(open) => Some(open.opened(entry.device())),
+            HandleTarget::Sync(open) => Some(open.opened(entry.device())),
             _ => None,
         })
     }

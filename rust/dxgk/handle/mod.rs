@@ -64,7 +64,7 @@ use kernel::{
 };
 
 pub(crate) use entry::{
-    Item,
+    HandleTarget,
     Shareable, //
 };
 pub(crate) use lookup::Parent;
@@ -80,7 +80,7 @@ pub(crate) struct Claimed(KVVec<Removed<Entry>>);
 
 impl Claimed {
     /// What one of them stands for, in the order of their numbers.
-    pub(crate) fn item(&self, place: usize) -> Option<&Item> {
+    pub(crate) fn item(&self, place: usize) -> Option<&HandleTarget> {
         self.0.get(place).map(|removed| &removed.value.item)
     }
 }
@@ -121,7 +121,7 @@ impl State {
     fn check(
         &self,
         locals: &[u32],
-        mut accept: impl FnMut(Option<u32>, &Item) -> bool,
+        mut accept: impl FnMut(Option<u32>, &HandleTarget) -> bool,
     ) -> DxgResult {
         let good = locals.iter().all(|local| {
             self.find(*local)
@@ -281,7 +281,11 @@ impl HandleTable {
     /// handle of the device goes.
     ///
     /// Context: may sleep, no locks held.
-    pub(crate) fn reserve(&self, item: Item, parent: Option<&Parent>) -> DxgResult<Reserved<'_>> {
+    pub(crate) fn reserve(
+        &self,
+        item: HandleTarget,
+        parent: Option<&Parent>,
+    ) -> DxgResult<Reserved<'_>> {
         // What is not used is declared before the lock, to be dropped after it.
         let mut entry = Some(Entry::new(item, parent.map(|parent| parent.index)));
         let mut spare = None;
@@ -346,7 +350,7 @@ impl HandleTable {
     pub(crate) fn claim(
         &self,
         sorted: &[u32],
-        mut accept: impl FnMut(Option<u32>, &Item) -> bool,
+        mut accept: impl FnMut(Option<u32>, &HandleTarget) -> bool,
     ) -> DxgResult<Claimed> {
         let mut claimed = Claimed(KVVec::with_capacity(sorted.len(), GFP_KERNEL_ACCOUNT)?);
 
@@ -366,7 +370,11 @@ impl HandleTable {
     /// the youngest of them first (RES-31). The objects are dropped before this returns.
     ///
     /// Context: may sleep, no locks held.
-    pub(crate) fn destroy(&self, local: u32, accept: impl FnOnce(&Item) -> bool) -> DxgResult {
+    pub(crate) fn destroy(
+        &self,
+        local: u32,
+        accept: impl FnOnce(&HandleTarget) -> bool,
+    ) -> DxgResult {
         let index = handle::local_index(local).ok_or(Status::INVALID_PARAMETER)?;
         let mut state = self.state.lock();
         let entry = state

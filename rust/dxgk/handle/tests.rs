@@ -15,16 +15,16 @@ mod tests {
         Arc::pin_init(HandleTable::new(), GFP_KERNEL)
     }
 
-    fn adapter() -> Result<Item> {
-        Ok(Item::Adapter(Adapter::new(0)?))
+    fn adapter() -> Result<HandleTarget> {
+        Ok(HandleTarget::Adapter(Adapter::new(0)?))
     }
 
     fn reserve<'a>(table: &'a HandleTable, parent: Option<&Parent>) -> Result<Reserved<'a>> {
         table.reserve(adapter()?, parent).map_err(|_| EINVAL)
     }
 
-    fn is_adapter(item: &Item) -> bool {
-        matches!(item, Item::Adapter(_))
+    fn is_adapter(item: &HandleTarget) -> bool {
+        matches!(item, HandleTarget::Adapter(_))
     }
 
     /// RES-6, FEN-52.
@@ -87,7 +87,7 @@ mod tests {
 
     /// A published handle of a new device.
     fn device(table: &HandleTable) -> Result<Parent> {
-        let item = Item::Device(Device::new(Adapter::new(0)?)?);
+        let item = HandleTarget::Device(Device::new(Adapter::new(0)?)?);
         let reserved = table.reserve(item, None).map_err(|_| EINVAL)?;
         let handle = reserved.handle();
 
@@ -98,7 +98,7 @@ mod tests {
     fn destroy_device(table: &HandleTable, parent: &Parent) -> bool {
         table
             .destroy(handle::local(parent.index), |item| {
-                matches!(item, Item::Device(_))
+                matches!(item, HandleTarget::Device(_))
             })
             .is_ok()
     }
@@ -190,7 +190,7 @@ mod tests {
 
         for _ in 0..MANY {
             let reserved = table
-                .reserve(Item::Adapter(adapter.clone()), None)
+                .reserve(HandleTarget::Adapter(adapter.clone()), None)
                 .map_err(|_| EINVAL)?;
 
             handles.push(reserved.handle(), GFP_KERNEL)?;

@@ -27,7 +27,7 @@ use crate::{
     },
     logic::info_rules::{
         Id,
-        Item,
+        InfoItem,
         Refused,
         BLOB,
         CREATE_ONLY, //
@@ -332,7 +332,7 @@ impl Attachments {
 /// The change that sets the legacy runtime blob.
 fn blob(value: Arc<Value>, flags: u32) -> Change {
     Change {
-        item: Item {
+        item: InfoItem {
             id: BLOB,
             flags,
             expected: 0,

@@ -28,7 +28,7 @@ use crate::{
         guid_parts,
         Choice,
         Id,
-        Item,
+        InfoItem,
         Key,
         Limits,
         Refused, //
@@ -141,7 +141,7 @@ impl Entry {
 /// A wanted entry.
 pub(crate) struct Change {
     /// The rules' part.
-    pub(crate) item: Item,
+    pub(crate) item: InfoItem,
     /// Its bytes.
     pub(crate) value: Arc<Value>,
     /// The file to attach, if the flags say so.

@@ -16,10 +16,10 @@ use crate::{
         DxgResult,
         Status, //
     },
-    logic::global_access::Audience,
+    logic::global_access::OpenPolicy,
     sys::{
         seq,
-        task::group::Group,
+        task::group::ThreadGroup,
         work, //
     }, //
 };
@@ -43,11 +43,11 @@ pub(crate) struct Description {
     /// Whether it is the container of one stand-alone allocation.
     pub(crate) alone: bool,
     /// Who may open it by global handle.
-    pub(crate) audience: Audience,
+    pub(crate) audience: OpenPolicy,
     /// Whether its maker said that it is a back buffer of a swap chain.
     pub(crate) back_buffer: bool,
     /// The process that made it.
-    pub(crate) creator: Option<Group>,
+    pub(crate) creator: Option<ThreadGroup>,
     /// Private driver data of the resource itself.
     pub(crate) driver_data: KVVec<u8>,
 }
@@ -64,7 +64,7 @@ struct State {
     expected: usize,
     present_rect: Rectangle,
     /// Processes that may open it although access is restricted.
-    admitted: KVec<Group>,
+    admitted: KVec<ThreadGroup>,
     /// The count has reached 0.
     dead: bool,
 }
@@ -191,7 +191,7 @@ impl Resource {
     }
 
     /// Admits a process to a restricted resource, or stops admitting it (RES-103).
-    pub(crate) fn admit(&self, group: Group, allow: bool) -> DxgResult {
+    pub(crate) fn set_access(&self, group: ThreadGroup, allow: bool) -> DxgResult {
         let mut state = self.state.lock();
         let place = state.admitted.iter().position(|known| *known == group);
 
@@ -212,7 +212,7 @@ impl Resource {
     }
 
     /// Whether a process is the creator or was admitted.
-    pub(crate) fn admits(&self, group: &Group) -> bool {
+    pub(crate) fn allows(&self, group: &ThreadGroup) -> bool {
         self.description.creator.as_ref() == Some(group)
             || self
                 .state
@@ -223,8 +223,8 @@ impl Resource {
     }
 
     /// The same for the calling process.
-    pub(crate) fn admits_caller(&self) -> bool {
-        Group::of_caller().is_some_and(|caller| self.admits(&caller))
+    pub(crate) fn allows_caller(&self) -> bool {
+        ThreadGroup::of_caller().is_some_and(|caller| self.allows(&caller))
     }
 
     /// Keeps a rectangle (RES-68).

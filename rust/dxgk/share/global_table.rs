@@ -26,7 +26,7 @@ use crate::{
         },
         global_access::{
             self,
-            Audience,
+            OpenPolicy,
             Opener,
             Policy, //
         },
@@ -38,7 +38,7 @@ use crate::{
         random,
         task::{
             caller::Credentials,
-            group::Group, //
+            group::ThreadGroup, //
         }, //
     }, //
 };
@@ -192,10 +192,10 @@ fn may_open(object: &Object) -> bool {
 
             (
                 audience,
-                audience == Audience::Admitted && resource.admits_caller(),
+                audience == OpenPolicy::Restricted && resource.allows_caller(),
             )
         }
-        _ => (Audience::Usual, false),
+        _ => (OpenPolicy::Default, false),
     };
     let opener = Opener {
         same_namespace: caller.shares_ipc_with(creator),
@@ -207,7 +207,7 @@ fn may_open(object: &Object) -> bool {
 }
 
 /// Whether the process `group` may open `resource` by its global handle.
-pub(crate) fn may_group_open(resource: &Resource, group: &Group) -> bool {
+pub(crate) fn may_group_open(resource: &Resource, group: &ThreadGroup) -> bool {
     let creator = &resource.header.creator;
     let Some((credentials, ipc_owner)) = group.credentials() else {
         return false;
@@ -215,7 +215,7 @@ pub(crate) fn may_group_open(resource: &Resource, group: &Group) -> bool {
     let opener = Opener {
         same_namespace: credentials.shares_ipc_with(creator),
         same_user: credentials.acts_as(creator) || ipc_owner,
-        admitted: resource.admits(group),
+        admitted: resource.allows(group),
     };
 
     global_access::may_open(policy(), resource.description.audience, opener)

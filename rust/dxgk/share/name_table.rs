@@ -75,7 +75,7 @@ struct Entry<T> {
 
 impl<T> Entry<T> {
     /// The access that the caller gets.
-    fn admit(&self, ty: Type, wanted: Option<Wanted>) -> core::result::Result<u32, Refusal> {
+    fn check_access(&self, ty: Type, wanted: Option<Wanted>) -> core::result::Result<u32, Refusal> {
         let caller = Credentials::of_caller();
         let class = if caller.acts_as(&self.owner) {
             Class::Owner
@@ -166,7 +166,7 @@ impl<T: Named> NameTable<T> {
 
         while let Some(entry) = names.get(name) {
             let access = entry
-                .admit(ty, Some(wanted))
+                .check_access(ty, Some(wanted))
                 .map_err(|refusal| match refusal {
                     // Sharing without OBJ_OPENIF tells the same.
                     Refusal::Hidden => Status::OBJECT_NAME_COLLISION,
@@ -208,7 +208,7 @@ impl<T: Named> NameTable<T> {
             .get(name)
             .filter(|entry| entry.published)
             .ok_or(Status::OBJECT_NAME_NOT_FOUND)?;
-        let access = entry.admit(ty, wanted).map_err(status)?;
+        let access = entry.check_access(ty, wanted).map_err(status)?;
         let hold = entry.share.hold().ok_or(Status::OBJECT_NAME_NOT_FOUND)?;
 
         Ok((hold, access))

@@ -161,7 +161,7 @@ pub(crate) fn block(
 
     let fewer = distinct(mode, elements)?;
     let elements = fewer.as_deref().unwrap_or(elements);
-    let pending = waits.admit_sleeper(count(elements)?)?;
+    let pending = waits.reserve_sleeping(count(elements)?)?;
     let notify = Notify::Thread(sleep::me());
     let waiter = Waiter::new(mode, elements.len(), notify, Some(pending))?;
 
@@ -229,7 +229,7 @@ pub(crate) fn notify(
 
     let fewer = distinct(mode, elements)?;
     let elements = fewer.as_deref().unwrap_or(elements);
-    let pending = waits.admit(count(elements)?)?;
+    let pending = waits.reserve(count(elements)?)?;
     let waiter = Waiter::new(mode, elements.len(), Notify::Event(event), Some(pending))?;
 
     register(&waiter, elements, || waits.list(&waiter))?;
@@ -240,7 +240,7 @@ pub(crate) fn notify(
 ///
 /// Context: a system call, no locks held.
 pub(crate) fn point(waits: &Arc<PendingWaits>, element: Element) -> DxgResult<Arc<FencePoint>> {
-    let pending = waits.admit(1)?;
+    let pending = waits.reserve(1)?;
     let waiter = Waiter::new(Mode::All, 1, Notify::Pollers, Some(pending))?;
     let point = FencePoint::new(waiter.clone(), &element)?;
 

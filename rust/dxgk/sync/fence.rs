@@ -205,7 +205,7 @@ impl Fence {
     ) -> bool {
         let admission = {
             let mut waiters = self.waiters.lock();
-            let admission = waiters.admit(self.storage.word(), value, spare);
+            let admission = waiters.enqueue(self.storage.word(), value, spare);
 
             if matches!(admission, Admission::Queued(_)) {
                 // Under the lock, so that no signal that ends the wait is traced before it.
@@ -290,8 +290,8 @@ mod tests {
         queue::spare(&waiter)
     }
 
-    fn admit(waiters: &mut Waiters<Queue<Waiter>>, word: &Word64, value: u64) -> Result<WaitKey> {
-        match waiters.admit(word, value, spare()?) {
+    fn enqueue(waiters: &mut Waiters<Queue<Waiter>>, word: &Word64, value: u64) -> Result<WaitKey> {
+        match waiters.enqueue(word, value, spare()?) {
             Admission::Queued(key) => Ok(key),
             Admission::Satisfied(_) | Admission::Orphaned(_) => Err(EINVAL),
         }
@@ -314,7 +314,7 @@ mod tests {
         let mut due = Queue::new();
 
         for value in [7, 3, u64::MAX, 5, 3, 1] {
-            admit(&mut waiters, &word, value)?;
+            enqueue(&mut waiters, &word, value)?;
         }
         assert_eq!(waiters.monitored(), 0);
         let sweep = waiters.signal(&word, 5, false).map_err(|_| EINVAL)?;
@@ -331,7 +331,7 @@ mod tests {
         let word = Word64::new(9);
         let mut waiters = Waiters::new(Queue::new());
 
-        admit(&mut waiters, &word, 10)?;
+        enqueue(&mut waiters, &word, 10)?;
         assert!(waiters.signal(&word, 8, false).is_err());
         assert_eq!(load_acquire(&word), 9);
         assert_eq!(waiters.monitored(), 9);
@@ -343,8 +343,8 @@ mod tests {
     fn a_waiter_leaves_once() -> Result {
         let word = Word64::new(0);
         let mut waiters = Waiters::new(Queue::new());
-        let key = admit(&mut waiters, &word, 4)?;
-        let other = admit(&mut waiters, &word, 4)?;
+        let key = enqueue(&mut waiters, &word, 4)?;
+        let other = enqueue(&mut waiters, &word, 4)?;
 
         assert!(waiters.cancel(&key).is_some());
         assert!(waiters.cancel(&key).is_none());

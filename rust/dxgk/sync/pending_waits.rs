@@ -93,7 +93,7 @@ impl PendingWaits {
 
     /// Counts one more wait that no thread sleeps in, with so many elements, up to the limits (NM,
     /// FEN-45).
-    pub(crate) fn admit(self: &Arc<Self>, elements: u32) -> DxgResult<Pending> {
+    pub(crate) fn reserve(self: &Arc<Self>, elements: u32) -> DxgResult<Pending> {
         if self.count.fetch_add(1, Relaxed) >= params::max_waiters() {
             self.count.fetch_sub(1, Relaxed);
             return Err(Status::NO_MEMORY.into());
@@ -105,7 +105,7 @@ impl PendingWaits {
     }
 
     /// The same for one that a thread sleeps in.
-    pub(crate) fn admit_sleeper(self: &Arc<Self>, elements: u32) -> DxgResult<Pending> {
+    pub(crate) fn reserve_sleeping(self: &Arc<Self>, elements: u32) -> DxgResult<Pending> {
         self.charge(elements)?;
         Ok(Pending::new(self.clone(), elements, false))
     }

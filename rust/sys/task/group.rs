@@ -11,14 +11,14 @@ use kernel::{
 };
 
 /// The identity of a thread group: its referenced `struct pid`, not a number that is used again.
-pub(crate) struct Group(NonNull<c_void>);
+pub(crate) struct ThreadGroup(NonNull<c_void>);
 
 // SAFETY: Only compared and at the end released; both may be done anywhere.
-unsafe impl Send for Group {}
+unsafe impl Send for ThreadGroup {}
 // SAFETY: As above.
-unsafe impl Sync for Group {}
+unsafe impl Sync for ThreadGroup {}
 
-impl Group {
+impl ThreadGroup {
     /// The calling process.
     pub(crate) fn of_caller() -> Option<Self> {
         // SAFETY: May be called from any task; the result owns a reference.
@@ -51,13 +51,13 @@ impl Group {
     }
 }
 
-impl PartialEq for Group {
+impl PartialEq for ThreadGroup {
     fn eq(&self, other: &Self) -> bool {
         self.0 == other.0
     }
 }
 
-impl Drop for Group {
+impl Drop for ThreadGroup {
     fn drop(&mut self) {
         // SAFETY: Owns a reference to a `struct pid`, given back once.
         unsafe { bindings::put_pid(self.0.as_ptr().cast()) }

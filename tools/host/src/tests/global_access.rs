@@ -2,13 +2,17 @@
 
 //! Who may open an object by its global handle (RES-103).
 
-use crate::logic::global_access::{may_open, Audience, Opener, Policy};
+use crate::logic::global_access::{may_open, OpenPolicy, Opener, Policy};
 
 const USER: u32 = 0;
 const ANY: u32 = 1;
 const NONE: u32 = 2;
 
-const AUDIENCES: [Audience; 3] = [Audience::Usual, Audience::Anybody, Audience::Admitted];
+const AUDIENCES: [OpenPolicy; 3] = [
+    OpenPolicy::Default,
+    OpenPolicy::World,
+    OpenPolicy::Restricted,
+];
 
 fn policy(global_access: u32, allow_nonsecure: bool) -> Policy {
     Policy {
@@ -54,9 +58,13 @@ fn res_103_the_same_user_others_or_nobody() {
     ] {
         for allow in [false, true] {
             let policy = policy(access, allow);
-            assert_eq!(may_open(policy, Audience::Usual, SAME), same, "{policy:?}");
             assert_eq!(
-                may_open(policy, Audience::Usual, OTHER),
+                may_open(policy, OpenPolicy::Default, SAME),
+                same,
+                "{policy:?}"
+            );
+            assert_eq!(
+                may_open(policy, OpenPolicy::Default, OTHER),
                 other,
                 "{policy:?}"
             );
@@ -75,7 +83,7 @@ fn res_103_nonsecure_widens_if_the_administrator_allows() {
     ] {
         let policy = policy(access, allow);
         assert_eq!(
-            may_open(policy, Audience::Anybody, OTHER),
+            may_open(policy, OpenPolicy::World, OTHER),
             other,
             "{policy:?}"
         );
@@ -97,7 +105,7 @@ fn res_103_restricted_needs_to_be_admitted_and_allowed() {
         (NONE, admitted(SAME), false),
     ] {
         for allow in [false, true] {
-            let opens = may_open(policy(access, allow), Audience::Admitted, opener);
+            let opens = may_open(policy(access, allow), OpenPolicy::Restricted, opener);
             assert_eq!(opens, expected, "{access} {opener:?}");
         }
     }

@@ -280,7 +280,7 @@ impl Wait {
         let mut ended = false;
 
         for (fence, value) in elements {
-            let admission = fence.lock().admit(&fence.current, *value, wait.clone());
+            let admission = fence.lock().enqueue(&fence.current, *value, wait.clone());
 
             match admission {
                 Admission::Satisfied(_) => ended = wait.set.satisfy(),

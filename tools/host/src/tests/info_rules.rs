@@ -8,8 +8,8 @@ use proptest::prelude::*;
 
 use crate::logic::info_rules::{
     are_distinct, are_flags_valid, check_delete, check_set, choose, find, guid_parts,
-    has_file_after, Choice, Entry, Id, Item, Key, Limits, Refused, ATTACH_FD, BLOB, CREATE_ONLY,
-    REMOVE_FD, SEALED,
+    has_file_after, Choice, Entry, Id, InfoItem, Key, Limits, Refused, ATTACH_FD, BLOB,
+    CREATE_ONLY, REMOVE_FD, SEALED,
 };
 
 const LIMITS: Limits = Limits {
@@ -43,8 +43,8 @@ fn entry(id: Id, generation: u64) -> Entry {
     }
 }
 
-fn item(id: Id, flags: u32, expected: u64, size: usize) -> Item {
-    Item {
+fn item(id: Id, flags: u32, expected: u64, size: usize) -> InfoItem {
+    InfoItem {
         id,
         flags,
         expected,
@@ -52,7 +52,7 @@ fn item(id: Id, flags: u32, expected: u64, size: usize) -> Item {
     }
 }
 
-fn set(entries: &[Entry], items: &[Item]) -> Result<(), Refused> {
+fn set(entries: &[Entry], items: &[InfoItem]) -> Result<(), Refused> {
     check_set(entries, items.iter().copied(), &LIMITS, |entry| *entry)
 }
 
@@ -276,7 +276,7 @@ fn ids() -> impl Strategy<Value = Id> {
     (0u8..3, 0u32..4).prop_map(|(first, schema)| id(first, schema))
 }
 
-fn items() -> impl Strategy<Value = Item> {
+fn items() -> impl Strategy<Value = InfoItem> {
     (ids(), 0u32..16, 0u64..6, 0usize..45)
         .prop_filter("flags", |(_, flags, ..)| are_flags_valid(*flags, 0))
         .prop_map(|(id, flags, expected, size)| item(id, flags, expected, size))
@@ -285,7 +285,7 @@ fn items() -> impl Strategy<Value = Item> {
 /// The specification in other words: a map, and the change made on a copy of it.
 fn model(
     map: &BTreeMap<Id, Entry>,
-    items: &[Item],
+    items: &[InfoItem],
     generation: u64,
 ) -> Result<BTreeMap<Id, Entry>, Refused> {
     let mut after = map.clone();
