@@ -36,6 +36,7 @@ pub mod memory;
 pub mod module;
 mod outcome;
 pub mod poison;
+pub mod program;
 pub mod region;
 pub mod resource;
 pub mod rounds;

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use rustix::io::Errno;
 
-use crate::{Failure, Outcome};
+use crate::{program, Failure, Outcome};
 
 const NAME: &str = "opendxg";
 /// Where `tools/vm/run` puts the module file in the guest.
@@ -64,7 +64,7 @@ fn run_again(more: &str) -> Outcome<i32> {
     let parameters = parameters()?;
     unload()?;
     load(&format!("{parameters} {more}"))?;
-    let status = std::process::Command::new(std::env::current_exe()?)
+    let status = program::again()
         .args(std::env::args().skip(1))
         .env(MARK, more)
         .status();

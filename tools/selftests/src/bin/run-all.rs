@@ -134,7 +134,7 @@ fn run_all() -> Result<bool> {
     Ok(failed)
 }
 
-fn main() {
+pub(crate) fn main() {
     match run_all() {
         Ok(failed) => exit(failed.into()),
         Err(error) => {

@@ -46,7 +46,7 @@ fn another_namespace() -> Outcome {
     Ok(())
 }
 
-fn main() {
+pub(crate) fn main() {
     module::with_parameters("global_access=1", || {
         Suite::new("access-any")
             .test("RES-103 any: another user opens every kind", another_user)

@@ -26,7 +26,7 @@ fn nobody() -> Outcome {
     Ok(())
 }
 
-fn main() {
+pub(crate) fn main() {
     module::with_parameters("global_access=2", || {
         Suite::new("access-none")
             .test(

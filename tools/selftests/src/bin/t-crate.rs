@@ -9,7 +9,7 @@ use selftests::{ensure, ensure_eq, fixture, Outcome, Suite};
 
 const SIZE: u64 = 8192;
 
-fn main() {
+pub(crate) fn main() {
     Suite::new("crate")
         .test(
             "M1 RES-35 what was opened read-only is read, and not locked to write",

@@ -10,9 +10,9 @@ use selftests::child::{in_child, Child};
 use selftests::rounds::ROUNDS_VARIABLE;
 use selftests::stress::{Figure, STRESS_VARIABLE};
 use selftests::time::SCALE_VARIABLE;
-use selftests::{ensure, ensure_eq, fds, fixture, skip, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fds, fixture, program, skip, Outcome, Suite};
 
-fn main() {
+pub(crate) fn main() {
     // Most of these tests run into a time limit, so that stretching it has no use.
     std::env::set_var(SCALE_VARIABLE, "2");
     Suite::new("harness")
@@ -185,7 +185,7 @@ fn figures(figure: Figure) -> Outcome {
         (STRESS_VARIABLE, "1", "100 rounds, 100s"),
         (ROUNDS_VARIABLE, "3", "300 rounds, 300s"),
     ] {
-        let output = std::process::Command::new("/proc/self/exe")
+        let output = program::again()
             .env_remove(STRESS_VARIABLE)
             .env(ROUNDS_VARIABLE, "1")
             .env(INNER, "yes")

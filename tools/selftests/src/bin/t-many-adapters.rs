@@ -42,7 +42,7 @@ fn run_all() -> Outcome<bool> {
         .try_fold(true, |all, one| Ok(all && one?))
 }
 
-fn main() {
+pub(crate) fn main() {
     if !module::is_replaceable() {
         println!(
             "TAP version 13\n1..1\nok 1 - many adapters # SKIP the module cannot be taken out here"

@@ -239,7 +239,7 @@ fn cannot_be_guessed() -> Outcome {
         0 => {
             for round in 0..rounds(300) {
                 let fence = device.create_shareable_fence(round.into())?;
-                ensure_eq!(fence.value(), round.into());
+                ensure_eq!(fence.value(), u64::from(round));
             }
             stop.store(true, std::sync::atomic::Ordering::Relaxed);
             Ok(())
@@ -341,7 +341,7 @@ fn unmapped_while_used() -> Outcome {
     Ok(())
 }
 
-fn main() {
+pub(crate) fn main() {
     Suite::new("mmap")
         .test("FEN-8 the value is mapped shared and read-only", || {
             with_fences(shared_and_read_only)

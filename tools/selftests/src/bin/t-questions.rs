@@ -218,7 +218,7 @@ fn synchronisation() -> Outcome {
     Ok(())
 }
 
-fn main() {
+pub(crate) fn main() {
     Suite::new("questions")
         .test(
             "RES-111 RES-55 RES-60 is the data structure fixed?",

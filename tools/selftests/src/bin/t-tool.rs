@@ -18,7 +18,7 @@ const NAME: &str = r"\BaseNamedObjects\t-tool picture";
 const KEY: Guid = Guid::VULKAN;
 const BYTES: [u8; 48] = [0x5a; 48];
 
-fn main() {
+pub(crate) fn main() {
     Suite::new("tool")
         .test("RES-15 RES-42 RES-58 an object with handles, name and metadata, seen from outside", from_outside)
         .test("RES-15 a stopped process is shown with all it has", stopped)

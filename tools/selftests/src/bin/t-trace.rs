@@ -136,7 +136,7 @@ fn no_spurious_wakes(device: &Device) -> Outcome {
     Ok(())
 }
 
-fn main() {
+pub(crate) fn main() {
     let on_device = |test: fn(&Device) -> Outcome| move || test(&fixture::device()?);
     Suite::new("trace")
         .test(

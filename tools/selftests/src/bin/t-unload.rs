@@ -209,7 +209,7 @@ fn outcomes() -> Vec<(&'static str, Outcome)> {
     names.into_iter().zip(outcomes).collect()
 }
 
-fn main() {
+pub(crate) fn main() {
     let outcomes = outcomes();
     outcomes
         .into_iter()

@@ -8,7 +8,7 @@ mod query;
 
 use selftests::Suite;
 
-fn main() {
+pub(crate) fn main() {
     Suite::new("adapters")
         .with(enumerate::tests)
         .with(query::tests)

@@ -10,7 +10,7 @@ use selftests::memory::Page;
 use selftests::resource::{destruction, flags, Bundle, Create, PAGE_SIZE};
 use selftests::{ensure_eq, fixture, Outcome, Suite};
 
-use crate::{duplicate, many, same_order};
+use crate::t_bounds::{duplicate, many, same_order};
 
 /// Adds the tests of this file.
 pub(crate) fn tests(suite: Suite) -> Suite {

@@ -13,7 +13,7 @@ use selftests::sharing::{key, Client, How, Local, Shape, What};
 use selftests::time::eventually;
 use selftests::{ensure, ensure_eq, fixture, Outcome, Suite};
 
-use crate::{cost, duplicate, same_order};
+use crate::t_bounds::{cost, duplicate, same_order};
 
 /// Adds the tests of this file.
 pub(crate) fn tests(suite: Suite) -> Suite {

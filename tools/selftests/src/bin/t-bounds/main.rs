@@ -16,7 +16,7 @@ use selftests::call::succeeds;
 use selftests::time::is_slow_kernel;
 use selftests::{Failure, Outcome, Suite};
 
-fn main() {
+pub(crate) fn main() {
     Suite::new("bounds")
         .with(fdinfo::tests)
         .with(destroy::tests)

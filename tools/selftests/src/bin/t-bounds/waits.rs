@@ -8,7 +8,7 @@ use selftests::child::in_child;
 use selftests::time::eventually;
 use selftests::{ensure, ensure_eq, fails_with, fixture, module, Outcome, Suite};
 
-use crate::same_order;
+use crate::t_bounds::same_order;
 
 /// Adds the tests of this file.
 pub(crate) fn tests(suite: Suite) -> Suite {
@@ -30,7 +30,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
 
 /// How many waits are queued, as fdinfo says.
 fn queued() -> Outcome<Vec<String>> {
-    let text = crate::fdinfo::text()?;
+    let text = crate::t_bounds::fdinfo::text()?;
     let words = text.lines().filter(|line| line.starts_with("dxg-handle:"));
     let words = words.flat_map(|line| line.split_whitespace());
     let counts = words.filter_map(|word| word.strip_prefix("waiters="));

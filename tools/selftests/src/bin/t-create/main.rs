@@ -11,7 +11,7 @@ mod system_memory;
 
 use selftests::Suite;
 
-fn main() {
+pub(crate) fn main() {
     Suite::new("create")
         .with(accept::tests)
         .with(refuse::tests)

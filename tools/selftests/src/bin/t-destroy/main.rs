@@ -6,7 +6,7 @@ mod lists;
 
 use selftests::Suite;
 
-fn main() {
+pub(crate) fn main() {
     Suite::new("destroy")
         .with(lists::tests)
         .with(ends::tests)

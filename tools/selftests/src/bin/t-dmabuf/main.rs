@@ -9,7 +9,7 @@ mod imports;
 
 use selftests::Suite;
 
-fn main() {
+pub(crate) fn main() {
     Suite::new("dmabuf")
         .with(exports::tests)
         .with(importers::tests)

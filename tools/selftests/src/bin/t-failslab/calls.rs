@@ -10,8 +10,8 @@ use opendxg::{Access, Device, EventFd, MonitoredFence, Status, SyncFlags, SyncKi
 use selftests::task::{is_blocked, me};
 use selftests::{ensure_eq, fixture, Outcome};
 
-use crate::plain::{close, keep, Maker, Plain, Sweep};
-use crate::Call;
+use crate::t_failslab::plain::{close, keep, Maker, Plain, Sweep};
+use crate::t_failslab::Call;
 
 /// Destroys the handle of a struct's member by the call with that struct.
 macro_rules! destroy {

@@ -11,8 +11,8 @@ use selftests::resource::{destruction, flags, ALL_ACCESS};
 use selftests::sharing::Attributes;
 use selftests::{ensure_eq, fixture, Outcome};
 
-use crate::plain::{close, keep, Maker, Plain, Sweep};
-use crate::resources::{sample, slot};
+use crate::t_failslab::plain::{close, keep, Maker, Plain, Sweep};
+use crate::t_failslab::resources::{sample, slot};
 
 /// All calls, by name.
 pub(crate) const ALL: &[(&str, Maker)] = &[

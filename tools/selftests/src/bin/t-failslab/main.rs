@@ -95,7 +95,7 @@ fn sweep(call: &mut dyn Call) -> Outcome {
     Err(format!("failures never end after {MOST} steps").into())
 }
 
-fn main() {
+pub(crate) fn main() {
     let unavailable = inject::prepare().err();
     let test = |suite: Suite, (name, make): (&'static str, plain::Maker)| {
         let unavailable = unavailable.clone();

@@ -7,7 +7,7 @@ use opendxg::raw::{Argument, Raw};
 use opendxg::Status;
 use selftests::{fixture, Outcome};
 
-use crate::Call;
+use crate::t_failslab::Call;
 
 /// What raises the number of the step that fails, as long as one does.
 pub(crate) type Sweep<'a> = &'a mut dyn FnMut(&mut dyn Call) -> Outcome;

@@ -14,8 +14,8 @@ use selftests::resource::{
 };
 use selftests::{fixture, Outcome};
 
-use crate::plain::{close, keep, Maker, Plain, Sweep};
-use crate::Call;
+use crate::t_failslab::plain::{close, keep, Maker, Plain, Sweep};
+use crate::t_failslab::Call;
 
 /// All calls, by name.
 pub(crate) const ALL: &[(&str, Maker)] = &[

@@ -11,8 +11,8 @@ use selftests::fds::memfd;
 use selftests::sharing::{access, key, Attributes, Client, How, Item, Local, Shape, What};
 use selftests::{ensure_eq, Outcome};
 
-use crate::plain::{Maker, Sweep};
-use crate::Call;
+use crate::t_failslab::plain::{Maker, Sweep};
+use crate::t_failslab::Call;
 
 const LOCAL: u32 = OPENDXG_HANDLE_LOCAL;
 const NAME: &str = r"\BaseNamedObjects\failslab";

@@ -14,7 +14,7 @@ mod signal;
 
 use selftests::Suite;
 
-fn main() {
+pub(crate) fn main() {
     Suite::new("fences")
         .with(create::tests)
         .with(flags::tests)

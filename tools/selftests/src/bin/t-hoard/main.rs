@@ -18,7 +18,7 @@ const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
 
-fn main() {
+pub(crate) fn main() {
     Suite::new("hoard")
         .test("M1 a sparse section costs what was touched of it", sparse)
         .test(

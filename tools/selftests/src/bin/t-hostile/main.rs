@@ -7,7 +7,7 @@ mod pins;
 
 use selftests::Suite;
 
-fn main() {
+pub(crate) fn main() {
     Suite::new("hostile")
         .with(open::tests)
         .with(descriptors::tests)

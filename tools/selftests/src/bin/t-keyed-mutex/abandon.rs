@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Owners that end without a release (RES-99, RES-100).
 
-use std::ffi::CString;
 use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
@@ -10,7 +9,7 @@ use selftests::blocked::Blocked;
 use selftests::child::{Child, Gate};
 use selftests::sharing::{Acquired, Client, How, Local, Shape};
 use selftests::time::scaled;
-use selftests::{ensure, ensure_eq, fails_with, fds, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fails_with, fds, program, Outcome, Suite};
 
 const REFUSE: Status = Status::INVALID_PARAMETER;
 /// Word that makes this program a helper that lives until a pipe is closed.
@@ -262,13 +261,7 @@ fn become_helper(client: &Client, closes: bool, alive: i32) -> Outcome {
             libc::fcntl(client.raw().fd()?.as_raw_fd(), libc::F_SETFD, 0);
         }
     }
-    let words = ["/proc/self/exe", HELPER, &alive.to_string()].map(CString::new);
-    let words: Vec<CString> = words.into_iter().flatten().collect();
-    let mut pointers: Vec<_> = words.iter().map(|word| word.as_ptr()).collect();
-    pointers.push(core::ptr::null());
-    // SAFETY: live strings and an array with a NULL at its end.
-    unsafe { libc::execv(words[0].as_ptr(), pointers.as_ptr()) };
-    Err(std::io::Error::last_os_error().into())
+    Err(program::become_again(&[HELPER, &alive.to_string()]))
 }
 
 fn leader_exits() -> Outcome {

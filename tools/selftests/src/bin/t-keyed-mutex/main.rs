@@ -11,7 +11,7 @@ mod timeout;
 
 use selftests::Suite;
 
-fn main() {
+pub(crate) fn main() {
     if let Some(status) = abandon::as_helper() {
         std::process::exit(status);
     }

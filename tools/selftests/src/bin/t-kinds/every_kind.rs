@@ -13,7 +13,7 @@ use selftests::fds::poll_events;
 use selftests::resource::query_object;
 use selftests::{ensure, ensure_eq, fixture, Outcome, Suite};
 
-use crate::object::{get, set, slot, Kind, Name, Object};
+use crate::t_kinds::object::{get, set, slot, Kind, Name, Object};
 
 /// A property, shown on one kind.
 type Property = fn(Kind) -> Outcome;

@@ -7,7 +7,7 @@ mod object;
 
 use selftests::Suite;
 
-fn main() {
+pub(crate) fn main() {
     Suite::new("kinds")
         .with(every_kind::tests)
         .with(consumers::tests)

@@ -10,7 +10,7 @@ mod worker;
 
 use selftests::Suite;
 
-fn main() {
+pub(crate) fn main() {
     Suite::new("lifetime")
         .with(steps::tests)
         .with(references::tests)

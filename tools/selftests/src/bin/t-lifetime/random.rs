@@ -11,8 +11,8 @@ use selftests::stress::Figure;
 use selftests::time::soon;
 use selftests::{ensure, ensure_eq, Outcome, Suite};
 
-use crate::model::{Held, Model, Nt};
-use crate::worker::{Order, Worker};
+use crate::t_lifetime::model::{Held, Model, Nt};
+use crate::t_lifetime::worker::{Order, Worker};
 
 const PROCESSES: usize = 3;
 /// More handles than this are given back before new ones are made.

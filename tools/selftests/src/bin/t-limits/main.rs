@@ -10,7 +10,7 @@ use selftests::{module, Suite};
 /// Limits that are reached in a short time, also in a slow kernel.
 const LIMITS: &str = "max_handles=7000 max_waiters=7000";
 
-fn main() {
+pub(crate) fn main() {
     module::with_parameters(LIMITS, || {
         Suite::new("limits")
             .with(quota::tests)

@@ -7,7 +7,7 @@ mod revoke;
 
 use selftests::Suite;
 
-fn main() {
+pub(crate) fn main() {
     Suite::new("lock")
         .with(calls::tests)
         .with(mappings::tests)

@@ -10,7 +10,7 @@ mod syntax;
 
 use selftests::Suite;
 
-fn main() {
+pub(crate) fn main() {
     Suite::new("names")
         .with(syntax::tests)
         .with(directories::tests)

@@ -5,8 +5,8 @@ use opendxg::Status;
 use selftests::memory::{KERNEL_HALF, UNMAPPED};
 use selftests::Outcome;
 
-use crate::image::Image;
-use crate::table::Field;
+use crate::t_negative::image::Image;
+use crate::t_negative::table::Field;
 
 /// A change of the argument.
 type Change<'a> = Box<dyn Fn(&mut Image) -> Outcome + 'a>;

@@ -11,11 +11,11 @@ use selftests::leak::open_descriptors;
 use selftests::memory::{Page, KERNEL_HALF, UNMAPPED};
 use selftests::{ensure, ensure_eq, Outcome};
 
-use crate::cases::Case;
-use crate::image::Image;
-use crate::mutate::cases;
-use crate::table::{Form, Kind, Made, Written};
-use crate::world::{Object, State, World};
+use crate::t_negative::cases::Case;
+use crate::t_negative::image::Image;
+use crate::t_negative::mutate::cases;
+use crate::t_negative::table::{Form, Kind, Made, Written};
+use crate::t_negative::world::{Object, State, World};
 
 /// The answer to memory that is not there.
 const FAULT: Status = Status::ACCESS_VIOLATION;

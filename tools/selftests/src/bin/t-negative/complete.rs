@@ -8,7 +8,7 @@ use opendxg::uapi::DXG_NR_WATCH_STATE;
 use opendxg::{Dxg, NO_OP};
 use selftests::{ensure, ensure_eq, Outcome, Suite};
 
-use crate::table::{forms, Form};
+use crate::t_negative::table::{forms, Form};
 
 /// The documented layout of every struct: name, size, field, offset, bytes.
 const LAYOUT: &str = include_str!(concat!(

@@ -23,7 +23,7 @@ use std::time::Duration;
 use selftests::Suite;
 use world::State;
 
-fn main() {
+pub(crate) fn main() {
     let mut suite = Suite::new("negative")
         .with(complete::tests)
         .with(shapes::tests)

@@ -7,10 +7,10 @@ use selftests::poison::POISON;
 use selftests::Outcome;
 use std::os::fd::AsRawFd;
 
-use crate::cases::{Case, Cases};
-use crate::image::Image;
-use crate::table::{Field, Kind};
-use crate::world::World;
+use crate::t_negative::cases::{Case, Cases};
+use crate::t_negative::image::Image;
+use crate::t_negative::table::{Field, Kind};
+use crate::t_negative::world::World;
 
 /// Everything to be tried with one field.
 pub(crate) fn cases<'a>(world: &'a World, field: &'a Field) -> Outcome<Vec<Case<'a>>> {
@@ -44,7 +44,7 @@ pub(crate) fn cases<'a>(world: &'a World, field: &'a Field) -> Outcome<Vec<Case<
             for other in World::GLOBALS.into_iter().filter(|other| *other != kind) {
                 cases.value("global handle", world.global(other).into(), invalid);
             }
-            let local = world.handle(crate::world::Object::Fence);
+            let local = world.handle(crate::t_negative::world::Object::Fence);
             for bad in [
                 0,
                 2,

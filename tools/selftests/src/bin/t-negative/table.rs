@@ -19,8 +19,8 @@ mod weak;
 use opendxg::Status;
 use selftests::Outcome;
 
-use crate::image::Image;
-use crate::world::{Object, World};
+use crate::t_negative::image::Image;
+use crate::t_negative::world::{Object, World};
 
 /// One call with one choice of a union's arm.
 pub(crate) struct Form {

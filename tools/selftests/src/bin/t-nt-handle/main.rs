@@ -11,7 +11,7 @@ mod spaces;
 
 use selftests::Suite;
 
-fn main() {
+pub(crate) fn main() {
     Suite::new("nt-handle")
         .with(spaces::tests)
         .with(files::tests)

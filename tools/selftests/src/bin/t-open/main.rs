@@ -10,7 +10,7 @@ mod success;
 
 use selftests::Suite;
 
-fn main() {
+pub(crate) fn main() {
     Suite::new("open")
         .with(query::tests)
         .with(sizes::tests)

@@ -20,8 +20,8 @@ use selftests::task::{adopt_orphans, reap};
 use selftests::time::eventually;
 use selftests::{ensure, ensure_eq, fails_with, fixture, Outcome, Suite};
 
-use crate::exec::{become_living_helper, LIVES};
-use crate::kill::busy;
+use crate::t_process::exec::{become_living_helper, LIVES};
+use crate::t_process::kill::busy;
 
 /// How the owner ends.
 #[derive(Clone, Copy, PartialEq)]

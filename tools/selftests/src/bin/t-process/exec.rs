@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Exec: this program runs itself, as a helper that gets inherited descriptors.
 
-use std::ffi::CString;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use opendxg::raw::Errno;
@@ -10,7 +9,7 @@ use opendxg::uapi::*;
 use opendxg::{Access, Dxg, NtHandle, Status, SyncFlags};
 use rustix::io::FdFlags;
 use selftests::child::{in_child, Child, Gate};
-use selftests::{ensure, ensure_eq, fixture, Failure, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fixture, program, Failure, Outcome, Suite};
 
 const HELPER: &str = "--exec-helper";
 /// What a helper has for a descriptor that must be closed.
@@ -24,13 +23,7 @@ const OBJ_INHERIT: u32 = 2;
 fn become_helper(what: &str, device: BorrowedFd<'_>, nt: BorrowedFd<'_>) -> Outcome {
     let device = device.as_raw_fd().to_string();
     let nt = nt.as_raw_fd().to_string();
-    let words = ["/proc/self/exe", HELPER, what, &device, &nt];
-    let words: Vec<CString> = words.into_iter().flat_map(CString::new).collect();
-    let mut pointers: Vec<_> = words.iter().map(|word| word.as_ptr()).collect();
-    pointers.push(core::ptr::null());
-    // SAFETY: live strings and an array with a NULL at its end.
-    unsafe { libc::execv(words[0].as_ptr(), pointers.as_ptr()) };
-    Err(std::io::Error::last_os_error().into())
+    Err(program::become_again(&[HELPER, what, &device, &nt]))
 }
 
 /// Runs this program again, for as long as the other end of `alive` is open. Returns only an error.

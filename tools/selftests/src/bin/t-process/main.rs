@@ -11,7 +11,7 @@ mod signals;
 
 use selftests::Suite;
 
-fn main() {
+pub(crate) fn main() {
     if let Some(status) = exec::as_helper() {
         std::process::exit(status);
     }

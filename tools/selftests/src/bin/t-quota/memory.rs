@@ -13,7 +13,7 @@ use selftests::resource::{flags, Bundle, Create, PAGE_SIZE};
 use selftests::sharing::{key, Client, How, Item, Shape};
 use selftests::{ensure, ensure_eq, fails_with, fixture, Outcome, Suite};
 
-use crate::limits::limit;
+use crate::t_quota::limits::limit;
 
 const MIB: u64 = 1 << 20;
 

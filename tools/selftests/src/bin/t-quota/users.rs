@@ -7,7 +7,7 @@ use selftests::sharing::{access, key, Client, How, Local, Shape};
 use selftests::user::{become_user, needs_root, OTHER, USER};
 use selftests::{ensure, ensure_eq, Outcome, Suite};
 
-use crate::limits::limit;
+use crate::t_quota::limits::limit;
 
 pub(crate) fn tests(suite: Suite) -> Suite {
     suite

@@ -10,7 +10,7 @@ mod waits;
 
 use selftests::Suite;
 
-fn main() {
+pub(crate) fn main() {
     Suite::new("races")
         .with(handles::tests)
         .with(fetch::tests)

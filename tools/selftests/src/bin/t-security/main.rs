@@ -8,7 +8,7 @@ mod users;
 
 use selftests::{module, Suite};
 
-fn main() {
+pub(crate) fn main() {
     module::with_parameters("allow_nonsecure=1", || {
         Suite::new("security")
             .with(users::tests)

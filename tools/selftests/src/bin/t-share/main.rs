@@ -10,7 +10,7 @@ mod sets;
 
 use selftests::Suite;
 
-fn main() {
+pub(crate) fn main() {
     Suite::new("share")
         .with(sets::tests)
         .with(access::tests)

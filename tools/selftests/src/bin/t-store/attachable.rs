@@ -11,7 +11,7 @@ use selftests::sharing::{key, Client, How, Item, Shape, Target};
 use selftests::uring::Ring;
 use selftests::{ensure, ensure_eq, fails_with, Outcome, Suite};
 
-use crate::files::is_same_file;
+use crate::t_store::files::is_same_file;
 
 pub(crate) fn tests(suite: Suite) -> Suite {
     suite

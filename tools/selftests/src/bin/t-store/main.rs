@@ -13,7 +13,7 @@ mod writers;
 
 use selftests::Suite;
 
-fn main() {
+pub(crate) fn main() {
     Suite::new("store")
         .with(entries::tests)
         .with(schemas::tests)

@@ -7,7 +7,7 @@ mod weak;
 
 use selftests::Suite;
 
-fn main() {
+pub(crate) fn main() {
     Suite::new("weak")
         .with(weak::tests)
         .with(watch::tests)

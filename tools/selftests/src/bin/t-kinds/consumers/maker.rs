@@ -12,7 +12,7 @@ use selftests::resource::{export, flags, share, Bundle, Create, ALL_ACCESS};
 use selftests::{fixture, Outcome};
 
 use super::{acquire, description, release, Form, Line, Told, Turn, BACK, SIZE, THERE};
-use crate::object::{set, Name};
+use crate::t_kinds::object::{set, Name};
 
 /// What the first process keeps until the second one is done.
 struct Made {

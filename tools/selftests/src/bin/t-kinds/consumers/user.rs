@@ -14,7 +14,7 @@ use selftests::resource::{destruction, Locked, OpenGlobal, OpenNt};
 use selftests::{ensure, ensure_eq, fixture, Outcome};
 
 use super::{acquire, description, release, Form, Line, Told, Turn, BACK, SIZE, THERE};
-use crate::object::{get, slot, Name};
+use crate::t_kinds::object::{get, slot, Name};
 
 /// The descriptions, through a handle of any type.
 fn described(line: Line, raw: &Raw, handle: u64, handle_type: u32) -> Outcome {

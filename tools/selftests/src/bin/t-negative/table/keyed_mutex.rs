@@ -5,7 +5,7 @@ use opendxg::{Dxg, KeyedMutex, Status, Timeout};
 use selftests::memory::{KERNEL_HALF, UNMAPPED};
 
 use super::*;
-use crate::world::{KEY, MUTEX_DATA};
+use crate::t_negative::world::{KEY, MUTEX_DATA};
 
 const MUTEX: Field = handle("hKeyedMutex", 0, Object::KeyedMutex);
 const GLOBAL: Field = field("hSharedHandle", 0, 4, Kind::Global(Object::KeyedMutex));

@@ -5,7 +5,7 @@ use opendxg::{Access, Status};
 use selftests::memory::UNMAPPED;
 
 use super::*;
-use crate::world::Named;
+use crate::t_negative::world::Named;
 
 /// What is wrong in OBJECT_ATTRIBUTES for every call.
 const IN_ATTRIBUTES: &[Inside] = &[

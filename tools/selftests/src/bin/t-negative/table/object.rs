@@ -6,7 +6,7 @@ use opendxg::Status;
 use selftests::memory::UNMAPPED;
 
 use super::*;
-use crate::world::Named;
+use crate::t_negative::world::Named;
 
 /// A local handle of something with an information store.
 pub(super) const HANDLE: Field = field("handle", 0, 8, Kind::WideHandle(Object::Shareable));

@@ -4,7 +4,7 @@
 use opendxg::Status;
 
 use super::*;
-use crate::world::RUNTIME_DATA;
+use crate::t_negative::world::RUNTIME_DATA;
 
 /// Bytes of private driver data of one allocation.
 const DRIVER_DATA: usize = 48;

@@ -6,7 +6,7 @@ use std::os::fd::AsRawFd;
 use opendxg::Status;
 
 use super::*;
-use crate::world::VALUE;
+use crate::t_negative::world::VALUE;
 
 /// How many times the fence is in a good list.
 const COUNT: usize = 3;

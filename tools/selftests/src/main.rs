@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! All test programs in one file. The name it is called by says which one runs, as in busybox:
+//! `tools/selftests/build` makes a link for each of them. `selftests --list` prints the names.
+
+#[path = "bin/run-all.rs"]
+mod run_all;
+#[path = "bin/t-access-any.rs"]
+mod t_access_any;
+#[path = "bin/t-access-none.rs"]
+mod t_access_none;
+#[path = "bin/t-adapters/main.rs"]
+mod t_adapters;
+#[path = "bin/t-bounds/main.rs"]
+mod t_bounds;
+#[path = "bin/t-crate.rs"]
+mod t_crate;
+#[path = "bin/t-create/main.rs"]
+mod t_create;
+#[path = "bin/t-destroy/main.rs"]
+mod t_destroy;
+#[path = "bin/t-dmabuf/main.rs"]
+mod t_dmabuf;
+#[path = "bin/t-failslab/main.rs"]
+mod t_failslab;
+#[path = "bin/t-fences/main.rs"]
+mod t_fences;
+#[path = "bin/t-harness.rs"]
+mod t_harness;
+#[path = "bin/t-hoard/main.rs"]
+mod t_hoard;
+#[path = "bin/t-hostile/main.rs"]
+mod t_hostile;
+#[path = "bin/t-keyed-mutex/main.rs"]
+mod t_keyed_mutex;
+#[path = "bin/t-kinds/main.rs"]
+mod t_kinds;
+#[path = "bin/t-lifetime/main.rs"]
+mod t_lifetime;
+#[path = "bin/t-limits/main.rs"]
+mod t_limits;
+#[path = "bin/t-lock/main.rs"]
+mod t_lock;
+#[path = "bin/t-many-adapters.rs"]
+mod t_many_adapters;
+#[path = "bin/t-mmap.rs"]
+mod t_mmap;
+#[path = "bin/t-names/main.rs"]
+mod t_names;
+#[path = "bin/t-negative/main.rs"]
+mod t_negative;
+#[path = "bin/t-nt-handle/main.rs"]
+mod t_nt_handle;
+#[path = "bin/t-open/main.rs"]
+mod t_open;
+#[path = "bin/t-process/main.rs"]
+mod t_process;
+#[path = "bin/t-questions.rs"]
+mod t_questions;
+#[path = "bin/t-quota/main.rs"]
+mod t_quota;
+#[path = "bin/t-races/main.rs"]
+mod t_races;
+#[path = "bin/t-security/main.rs"]
+mod t_security;
+#[path = "bin/t-share/main.rs"]
+mod t_share;
+#[path = "bin/t-store/main.rs"]
+mod t_store;
+#[path = "bin/t-tool.rs"]
+mod t_tool;
+#[path = "bin/t-trace.rs"]
+mod t_trace;
+#[path = "bin/t-unload.rs"]
+mod t_unload;
+#[path = "bin/t-weak/main.rs"]
+mod t_weak;
+
+use std::process::exit;
+
+use selftests::program;
+
+/// The programs by name.
+const PROGRAMS: [(&str, fn()); 36] = [
+    ("run-all", run_all::main),
+    ("t-access-any", t_access_any::main),
+    ("t-access-none", t_access_none::main),
+    ("t-adapters", t_adapters::main),
+    ("t-bounds", t_bounds::main),
+    ("t-crate", t_crate::main),
+    ("t-create", t_create::main),
+    ("t-destroy", t_destroy::main),
+    ("t-dmabuf", t_dmabuf::main),
+    ("t-failslab", t_failslab::main),
+    ("t-fences", t_fences::main),
+    ("t-harness", t_harness::main),
+    ("t-hoard", t_hoard::main),
+    ("t-hostile", t_hostile::main),
+    ("t-keyed-mutex", t_keyed_mutex::main),
+    ("t-kinds", t_kinds::main),
+    ("t-lifetime", t_lifetime::main),
+    ("t-limits", t_limits::main),
+    ("t-lock", t_lock::main),
+    ("t-many-adapters", t_many_adapters::main),
+    ("t-mmap", t_mmap::main),
+    ("t-names", t_names::main),
+    ("t-negative", t_negative::main),
+    ("t-nt-handle", t_nt_handle::main),
+    ("t-open", t_open::main),
+    ("t-process", t_process::main),
+    ("t-questions", t_questions::main),
+    ("t-quota", t_quota::main),
+    ("t-races", t_races::main),
+    ("t-security", t_security::main),
+    ("t-share", t_share::main),
+    ("t-store", t_store::main),
+    ("t-tool", t_tool::main),
+    ("t-trace", t_trace::main),
+    ("t-unload", t_unload::main),
+    ("t-weak", t_weak::main),
+];
+
+fn main() {
+    let name = program::name();
+    match PROGRAMS.iter().find(|(known, _)| *known == name) {
+        Some((_, main)) => main(),
+        None if std::env::args().nth(1).as_deref() == Some("--list") => {
+            PROGRAMS.iter().for_each(|(name, _)| println!("{name}"));
+        }
+        None => {
+            println!("Bail out! no program is called {name}");
+            exit(1);
+        }
+    }
+}
