@@ -2,7 +2,8 @@
 """Counts test results in TAP 13/14 and cargo output.
 
   tap.py count --status N --label L BASE   count BASE.out into BASE.json, show what failed
-  tap.py total DIR...                      add up, print `N passed, N failed, N skipped`
+  tap.py total DIR...                      add up, print the slowest tests and
+                                           `N passed, N failed, N skipped`
 
 A stream may hold several TAP documents, each begun by `TAP version`. A missing
 or wrong plan, a bail-out, and a failing exit status without a failed test each
@@ -22,6 +23,10 @@ CARGO = re.compile(r"test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignore
 POINT = re.compile(r"( *)(not )?ok\b(?: +\d+)?(?: *-)? *(.*)")
 PLAN = re.compile(r"( *)1\.\.(\d+)")
 SKIP = re.compile(r"# *(SKIP|TODO)\b", re.I)
+# Comes right after the test it is about.
+TOOK = re.compile(r"# took: (\d+\.\d+) s")
+# How many of the slowest tests are worth a line.
+SLOWEST = 10
 
 
 @dataclass
@@ -32,6 +37,12 @@ class Counts:
     failed: int = 0
     skipped: int = 0
     trouble: list = field(default_factory=list)
+    # Seconds and name of the slowest tests.
+    slowest: list = field(default_factory=list)
+
+    def took(self, seconds, name):
+        """How long a test took."""
+        self.slowest = sorted([*self.slowest, [seconds, name]], key=lambda one: -one[0])[:SLOWEST]
 
     def fail(self, text):
         """One more failure."""
@@ -64,6 +75,7 @@ class Document:
         self.levels = {0: Level()}
         self.failed_before = counts.failed
         self.failing = False
+        self.last = ""
 
     def plan(self, depth, count):
         """A line `1..N`."""
@@ -75,6 +87,7 @@ class Document:
         inner = [self.levels.pop(key) for key in sorted(self.levels) if key > depth]
         for level in inner:
             level.check(self.counts, f"{self.name}: {text}")
+        self.last = SKIP.split(text)[0].strip()
         told = inner and not (bad and self.counts.failed == self.failed_before)
         self.failing = bad and not told and not SKIP.search(text)
         if SKIP.search(text):
@@ -121,6 +134,8 @@ def count(text, label):
                 document.plan(len(plan[1]), int(plan[2]))
             else:
                 document.point(len(point[1]), bool(point[2]), point[3])
+        elif document and (took := TOOK.fullmatch(line)):
+            counts.took(float(took[1]), f"{name}: {document.last}")
         elif document and document.failing:
             counts.trouble.append("    " + line)
     if document:
@@ -160,7 +175,7 @@ def summary(counts):
 
 
 def run_total(options):
-    """Add up everything below some directories."""
+    """Add up everything below some directories, and name the slowest tests of all."""
     total = Counts()
     for directory in options.directories:
         files = sorted(Path(directory).glob("*.json"))
@@ -171,6 +186,12 @@ def run_total(options):
             total.passed += part["passed"]
             total.failed += part["failed"]
             total.skipped += part["skipped"]
+            for seconds, name in part.get("slowest", []):
+                total.took(seconds, f"{Path(directory).name} {name}")
+    if total.slowest:
+        print("slowest tests:")
+    for seconds, name in total.slowest:
+        print(f"{seconds:9.2f} s  {name}")
     print(summary(total))
     return 1 if total.failed or not total.passed else 0
 

@@ -83,15 +83,22 @@ fn programs(directory: &Path, wanted: &[String], part: &Part) -> Result<Vec<Path
     Ok(programs)
 }
 
-/// Runs one program; true if it failed.
+/// Runs one program; true if it failed. Each result is followed by how long it was in coming, which is what the
+/// test took: a program prints results as it has them.
 fn run(program: &Path) -> Result<bool> {
+    let mut last = Instant::now();
     let mut child = Command::new(program).stdout(Stdio::piped()).spawn()?;
     let mut told = Told::default();
     if let Some(output) = child.stdout.take() {
         for line in BufReader::new(output).split(b'\n') {
             let line = String::from_utf8_lossy(&line?).into_owned();
-            told.failure |= line.starts_with("not ok") || line.starts_with("Bail out!");
+            let failed = line.starts_with("not ok ");
+            told.failure |= failed || line.starts_with("Bail out!");
             println!("{line}");
+            if failed || line.starts_with("ok ") {
+                println!("# took: {:.2} s", last.elapsed().as_secs_f64());
+                last = Instant::now();
+            }
         }
     }
     let status = child.wait()?;
