@@ -5,9 +5,9 @@
 //! bench-report MEASURED.json FOLDER [CONDITION=VALUE]...
 //! ```
 //!
-//! Conditions are what `bench` cannot know, such as the version of QEMU; they go into the result as they are.
-//! Writes `results.json`, `table.txt`, `ratios.svg`, `waiters.svg` and `population.svg` into
-//! the folder.
+//! Conditions are what `bench` cannot know, such as the version of QEMU; they go into the result as
+//! they are. Writes `results.json`, `table.txt`, `ratios.svg`, `waiters.svg` and `population.svg`
+//! into the folder.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -48,13 +48,13 @@ fn run() -> Result<(), Box<dyn Error>> {
     let json = serde_json::to_string_pretty(&publication)?;
     fs::write(folder.join("results.json"), json)?;
     fs::write(folder.join("table.txt"), &table)?;
-    fs::write(folder.join("ratios.svg"), plot::ratios(&publication))?;
+    fs::write(folder.join("ratios.svg"), plot::ratios(&publication)?)?;
     for (group, axis) in [
         ("waiters", "W, others that wait"),
         ("population", "N, unrelated objects"),
     ] {
         if let Some(picture) = plot::curves(&publication, group, axis) {
-            fs::write(folder.join(format!("{group}.svg")), picture)?;
+            fs::write(folder.join(format!("{group}.svg")), picture?)?;
         }
     }
     print!("{table}");

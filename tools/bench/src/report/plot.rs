@@ -1,224 +1,264 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The result as pictures.
 
-use std::fmt::Write;
+use std::error::Error;
+use std::ops::Range;
+
+use plotters::coord::combinators::WithKeyPoints;
+use plotters::coord::Shift;
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::compare::{Comparison, Verdict};
 use super::{cost, three_digits, Publication};
 use crate::result::Group;
 
-const GREEN: &str = "#2a7f3f";
-const RED: &str = "#b3261e";
-const GREY: &str = "#5f6b7a";
-const BLUE: &str = "#1f5fa8";
-const BROWN: &str = "#8a5a1c";
-const VIOLET: &str = "#6f3f9f";
+const GREEN: RGBColor = RGBColor(0x2a, 0x7f, 0x3f);
+const RED: RGBColor = RGBColor(0xb3, 0x26, 0x1e);
+const GREY: RGBColor = RGBColor(0x5f, 0x6b, 0x7a);
+const BLUE: RGBColor = RGBColor(0x1f, 0x5f, 0xa8);
+const BROWN: RGBColor = RGBColor(0x8a, 0x5a, 0x1c);
+const VIOLET: RGBColor = RGBColor(0x6f, 0x3f, 0x9f);
 
-/// Text and shapes of a picture.
-struct Svg {
-    body: String,
-    width: f64,
-    height: f64,
+/// Height of the text. The crate divides it by 1.24 for the font size of SVG, which is then 12.
+const TEXT: f64 = 15.0;
+
+/// Space around everything.
+const MARGIN: i32 = 16;
+
+/// Height of the two lines above a plot.
+const CAPTION: i32 = 52;
+
+type Plot<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+
+/// An SVG file, or what kept the crate from writing it.
+pub type Drawn = Result<String, Box<dyn Error>>;
+
+/// All ratios with their intervals and targets.
+pub fn ratios(publication: &Publication) -> Drawn {
+    let measured = |row: &Comparison| Some((row.clone(), row.ratio?));
+    let rows: Vec<_> = publication
+        .comparisons
+        .iter()
+        .filter_map(measured)
+        .collect();
+    let names: Vec<_> = rows
+        .iter()
+        .map(|(row, _)| format!("{}: {} / {}", row.group, row.ours, row.theirs))
+        .collect();
+    let axis = Decades::around(
+        rows.iter()
+            .flat_map(|(_, ratio)| [1.0, ratio.low, ratio.high]),
+    );
+    let left = width(&names) + 12;
+    let right = width(["0.0000"]) + 16;
+    let height = CAPTION + 20 * rows.len() as i32 + 30;
+
+    let title = "time of the left divided by time of the right";
+    let legend = "left of 1: faster; dot: ratio, bar: 95 % interval, tick: target; \
+                  green: target reached, red: missed, blue: no target";
+    let across = (left + 600 + right).max(width([legend]));
+    draw(across, height, |area| {
+        let title = format!("{title}: {}", subtitle(publication));
+        let area = caption(&area, &title, legend)?;
+        let mut chart = ChartBuilder::on(&area)
+            .set_label_area_size(LabelAreaPosition::Left, left)
+            .set_label_area_size(LabelAreaPosition::Bottom, 30)
+            .margin_right(right)
+            .build_cartesian_2d(axis.scale(), (rows.len() as f64 - 0.5)..-0.5)?;
+        chart
+            .configure_mesh()
+            .disable_y_mesh()
+            .y_labels(0)
+            .light_line_style(TRANSPARENT)
+            .bold_line_style(GREY.mix(0.3))
+            .axis_style(GREY)
+            .label_style(text(&BLACK))
+            .x_label_formatter(&|tick| format!("{tick}"))
+            .draw()?;
+        let full = -0.5..rows.len() as f64 - 0.5;
+        chart.draw_series([PathElement::new([(1.0, full.start), (1.0, full.end)], GREY)])?;
+        for (((row, ratio), name), y) in rows.iter().zip(&names).zip((0..).map(f64::from)) {
+            let color = match row.verdict {
+                Verdict::Pass | Verdict::NearlyPass => GREEN,
+                Verdict::Miss | Verdict::NearlyMiss => RED,
+                Verdict::Shown | Verdict::NotMeasured => BLUE,
+            };
+            let bar = [(axis.inside(ratio.low), y), (axis.inside(ratio.high), y)];
+            chart.draw_series([PathElement::new(bar, color.stroke_width(3))])?;
+            chart.draw_series([Circle::new(
+                (axis.inside(ratio.value), y),
+                4,
+                color.filled(),
+            )])?;
+            if let Some(target) = row.target {
+                let tick = [
+                    (axis.inside(target), y - 0.35),
+                    (axis.inside(target), y + 0.35),
+                ];
+                chart.draw_series([PathElement::new(tick, BLACK.stroke_width(2))])?;
+            }
+            let beside = |at, gap, words: String, color, side| {
+                EmptyElement::at((at, y)) + Text::new(words, (gap, 0), text(color).pos(side))
+            };
+            let end = Pos::new(HPos::Right, VPos::Center);
+            let start = Pos::new(HPos::Left, VPos::Center);
+            let value = three_digits(ratio.value);
+            chart.draw_series([
+                beside(axis.low(), -10, name.clone(), &BLACK, end),
+                beside(axis.high(), 10, value, &color, start),
+            ])?;
+        }
+        Ok(())
+    })
 }
 
-impl Svg {
-    fn new(width: f64, height: f64) -> Self {
-        Self {
-            body: String::new(),
-            width,
-            height,
+/// Cost of each operation of a group over its parameter, which `axis` explains; `None` if it was
+/// not measured.
+pub fn curves(publication: &Publication, group: &str, axis: &str) -> Option<Drawn> {
+    Some(draw_curves(
+        publication,
+        publication.measured.group(group)?,
+        axis,
+    ))
+}
+
+fn draw_curves(publication: &Publication, group: &Group, axis: &str) -> Drawn {
+    let across = Decades::around(group.series.iter().map(|one| one.at as f64));
+    let up = Decades::around(group.series.iter().map(|one| one.ns.median));
+    let names = names(group);
+    let unit = publication.measured.unit;
+    let left = width(up.ticks().map(|tick| cost(unit, tick))) + 30;
+    let right = width(&names) + 16;
+    let subtitle = subtitle(publication);
+    let all = (left + 560 + right).max(width([&group.title, &subtitle]));
+    let height = 360.max(14 * names.len() as i32 + 20);
+
+    draw(all, CAPTION + height + 50, |area| {
+        let area = caption(&area, &group.title, &subtitle)?;
+        let mut chart = ChartBuilder::on(&area)
+            .set_label_area_size(LabelAreaPosition::Left, left)
+            .set_label_area_size(LabelAreaPosition::Bottom, 50)
+            .margin_right(right)
+            .build_cartesian_2d(across.scale(), up.scale())?;
+        chart
+            .configure_mesh()
+            .light_line_style(TRANSPARENT)
+            .bold_line_style(GREY.mix(0.3))
+            .axis_style(GREY)
+            .label_style(text(&BLACK))
+            .axis_desc_style(text(&GREY))
+            .x_desc(axis)
+            .x_label_formatter(&|tick| format!("{tick}"))
+            .y_label_formatter(&|tick| cost(unit, *tick))
+            .draw()?;
+        let colors = [GREY, BLUE, GREEN, RED, BROWN, VIOLET];
+        let mut ends = Vec::new();
+        for (name, color) in names.iter().zip(colors.into_iter().cycle()) {
+            let points = group.series.iter().filter(|one| one.name == *name);
+            let mut points: Vec<_> = points
+                .map(|one| (across.inside(one.at as f64), up.inside(one.ns.median)))
+                .collect();
+            points.sort_by(|a, b| a.0.total_cmp(&b.0));
+            let line = LineSeries::new(points.iter().copied(), color.filled().stroke_width(2));
+            chart.draw_series(line.point_size(4))?;
+            if let Some(last) = points.last() {
+                ends.push((chart.backend_coord(last), name, color));
+            }
         }
-    }
+        // A name stands at the end of its curve, but never on top of another, and not below the axis.
+        ends.sort_by_key(|((_, y), ..)| *y);
+        let mut free = i32::MIN;
+        for ((_, y), ..) in &mut ends {
+            *y = (*y).max(free);
+            free = *y + 14;
+        }
+        let mut free = chart.plotting_area().get_pixel_range().1.end;
+        for ((_, y), ..) in ends.iter_mut().rev() {
+            *y = (*y).min(free);
+            free = *y - 14;
+        }
+        let corner = area.get_base_pixel();
+        for ((x, y), name, color) in ends {
+            let side = Pos::new(HPos::Left, VPos::Center);
+            let style = text(&color).pos(side);
+            area.draw_text(name, &style, (x + 10 - corner.0, y - corner.1))?;
+        }
+        Ok(())
+    })
+}
 
-    fn add(&mut self, element: std::fmt::Arguments<'_>) {
-        writeln!(self.body, "{element}").expect("writing to a string");
+/// Makes a picture whose inner part is as large as told.
+fn draw(
+    width: i32,
+    height: i32,
+    inside: impl FnOnce(Plot<'_>) -> Result<(), Box<dyn Error>>,
+) -> Drawn {
+    let mut svg = String::new();
+    let size = ((width + 2 * MARGIN) as u32, (height + 2 * MARGIN) as u32);
+    {
+        let root = SVGBackend::with_string(&mut svg, size).into_drawing_area();
+        root.fill(&WHITE)?;
+        inside(root.margin(MARGIN, MARGIN, MARGIN, MARGIN))?;
+        root.present()?;
     }
+    Ok(svg)
+}
 
-    fn text(&mut self, x: f64, y: f64, anchor: &str, color: &str, text: &str) {
-        let text = text.replace('&', "&amp;").replace('<', "&lt;");
-        self.add(format_args!(
-            r#"<text x="{x:.1}" y="{y:.1}" text-anchor="{anchor}" fill="{color}">{text}</text>"#
-        ));
-    }
+/// Writes two lines, and gives the part below them.
+fn caption<'a>(area: &Plot<'a>, title: &str, below: &str) -> Result<Plot<'a>, Box<dyn Error>> {
+    area.draw_text(title, &text(&BLACK), (0, 0))?;
+    area.draw_text(below, &text(&GREY), (0, 20))?;
+    Ok(area.split_vertically(CAPTION).1)
+}
 
-    fn line(&mut self, from: (f64, f64), to: (f64, f64), color: &str, width: f64) {
-        let ((x1, y1), (x2, y2)) = (from, to);
-        self.add(format_args!(
-            r#"<line x1="{x1:.1}" y1="{y1:.1}" x2="{x2:.1}" y2="{y2:.1}" stroke="{color}" stroke-width="{width}"/>"#
-        ));
-    }
+fn text(color: &RGBColor) -> TextStyle<'_> {
+    ("sans-serif", TEXT).into_text_style(&(1, 1)).color(color)
+}
 
-    fn dot(&mut self, (x, y): (f64, f64), color: &str) {
-        self.add(format_args!(
-            r#"<circle cx="{x:.1}" cy="{y:.1}" r="4" fill="{color}"/>"#
-        ));
-    }
-
-    fn finish(self) -> String {
-        let Self {
-            body,
-            width,
-            height,
-        } = self;
-        format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
-             viewBox=\"0 0 {width} {height}\" font-family=\"sans-serif\" font-size=\"12\">\n\
-             <rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n{body}</svg>\n"
-        )
-    }
+/// Room for the longest of some texts. SVG leaves the font to the viewer, so this is what wide
+/// fonts need.
+fn width(texts: impl IntoIterator<Item = impl AsRef<str>>) -> i32 {
+    let lengths = texts.into_iter().map(|text| text.as_ref().chars().count());
+    (lengths.max().unwrap_or(0) as f64 * TEXT / 1.24 * 0.6).ceil() as i32
 }
 
 /// A logarithmic axis over whole powers of ten.
-struct Log {
-    low: f64,
-    high: f64,
-    from: f64,
-    to: f64,
-}
+struct Decades(Range<i32>);
 
-impl Log {
-    fn over(values: impl Iterator<Item = f64>, from: f64, to: f64) -> Self {
-        let (low, high) = values
-            .filter(|value| *value > 0.0)
-            .map(f64::log10)
-            .fold((0.0f64, 0.0f64), |(low, high), value| {
-                (low.min(value), high.max(value))
-            });
-        Self {
-            low: low.floor(),
-            high: high.ceil().max(low.floor() + 1.0),
-            from,
-            to,
-        }
+impl Decades {
+    /// Covers all positive values.
+    fn around(values: impl Iterator<Item = f64>) -> Self {
+        let logs = values.filter(|value| *value > 0.0).map(f64::log10);
+        let ends = logs.fold(None, |ends: Option<(f64, f64)>, log| {
+            Some(ends.map_or((log, log), |(low, high)| (low.min(log), high.max(log))))
+        });
+        let (low, high) = ends.unwrap_or((0.0, 0.0));
+        let low = low.floor() as i32;
+        Self(low..(high.ceil() as i32).max(low + 1))
     }
 
-    fn place(&self, value: f64) -> f64 {
-        let part = (value.max(1e-12).log10() - self.low) / (self.high - self.low);
-        self.from + part.clamp(0.0, 1.0) * (self.to - self.from)
+    fn low(&self) -> f64 {
+        10f64.powi(self.0.start)
+    }
+
+    fn high(&self) -> f64 {
+        10f64.powi(self.0.end)
     }
 
     fn ticks(&self) -> impl Iterator<Item = f64> {
-        (self.low as i32..=self.high as i32).map(|power| 10f64.powi(power))
+        (self.0.start..=self.0.end).map(|power| 10f64.powi(power))
     }
-}
 
-/// All ratios with their intervals and targets.
-pub fn ratios(publication: &Publication) -> String {
-    let measured = |row: &&Comparison| row.ratio.is_some();
-    let rows: Vec<_> = publication.comparisons.iter().filter(measured).collect();
-    let (left, right, top, step) = (400.0, 1000.0, 70.0, 20.0);
-    let bottom = top + rows.len() as f64 * step;
-    let mut svg = Svg::new(1080.0, bottom + 40.0);
-    let ends = rows.iter().filter_map(|row| row.ratio);
-    let ends = ends.flat_map(|ratio| [ratio.low, ratio.high]);
-    let axis = Log::over(ends, left, right);
+    /// The value, or the end of the axis that it lies beyond.
+    fn inside(&self, value: f64) -> f64 {
+        value.clamp(self.low(), self.high())
+    }
 
-    let title = format!(
-        "time of the left divided by time of the right: {}",
-        subtitle(publication)
-    );
-    svg.text(20.0, 22.0, "start", "black", &title);
-    let legend = "left of 1: faster. Dot: ratio, bar: 95 % interval, tick: target; green: target reached, red: missed";
-    svg.text(20.0, 40.0, "start", GREY, legend);
-    for tick in axis.ticks() {
-        let x = axis.place(tick);
-        let width = if tick == 1.0 { 1.5 } else { 0.4 };
-        svg.line((x, top - 8.0), (x, bottom), GREY, width);
-        svg.text(x, bottom + 16.0, "middle", "black", &format!("{tick}"));
+    fn scale(&self) -> WithKeyPoints<LogCoord<f64>> {
+        let range = (self.low()..self.high()).log_scale();
+        range.with_key_points(self.ticks().collect())
     }
-    for (row, y) in rows
-        .iter()
-        .zip((0..).map(|index| top + f64::from(index) * step + 8.0))
-    {
-        let Some(ratio) = row.ratio else { continue };
-        let color = match row.verdict {
-            Verdict::Pass | Verdict::NearlyPass => GREEN,
-            Verdict::Miss | Verdict::NearlyMiss => RED,
-            Verdict::Shown | Verdict::NotMeasured => BLUE,
-        };
-        let name = format!("{}: {} / {}", row.group, row.ours, row.theirs);
-        svg.text(left - 10.0, y + 4.0, "end", "black", &name);
-        svg.line(
-            (axis.place(ratio.low), y),
-            (axis.place(ratio.high), y),
-            color,
-            3.0,
-        );
-        svg.dot((axis.place(ratio.value), y), color);
-        if let Some(target) = row.target {
-            let x = axis.place(target);
-            svg.line((x, y - 7.0), (x, y + 7.0), "black", 2.0);
-        }
-        svg.text(
-            right + 10.0,
-            y + 4.0,
-            "start",
-            color,
-            &three_digits(ratio.value),
-        );
-    }
-    svg.finish()
-}
-
-/// Cost of each operation of a group over its parameter, which `axis` explains; `None` if it was not
-/// measured.
-pub fn curves(publication: &Publication, group: &str, axis: &str) -> Option<String> {
-    let group = publication.measured.group(group)?;
-    let (left, right, top, bottom) = (90.0, 640.0, 60.0, 400.0);
-    let mut svg = Svg::new(860.0, 450.0);
-    let across = Log::over(group.series.iter().map(|one| one.at as f64), left, right);
-    let medians = group.series.iter().map(|one| one.ns.median);
-    let least = medians.clone().fold(f64::INFINITY, f64::min);
-    let mut up = Log::over(medians, bottom, top);
-    up.low = least.log10().floor();
-
-    svg.text(20.0, 22.0, "start", "black", &group.title);
-    svg.text(20.0, 40.0, "start", GREY, &subtitle(publication));
-    for tick in across.ticks() {
-        let x = across.place(tick);
-        svg.line((x, top), (x, bottom), GREY, 0.4);
-        svg.text(x, bottom + 16.0, "middle", "black", &format!("{tick}"));
-    }
-    svg.text(left, bottom + 34.0, "start", GREY, axis);
-    for tick in up.ticks() {
-        let y = up.place(tick);
-        svg.line((left, y), (right, y), GREY, 0.4);
-        svg.text(
-            left - 8.0,
-            y + 4.0,
-            "end",
-            "black",
-            &cost(publication.measured.unit, tick),
-        );
-    }
-    let colors = [GREY, BLUE, GREEN, RED, BROWN, VIOLET].into_iter().cycle();
-    // Names stand at the ends of their curves, but never on top of each other.
-    let mut lines: Vec<_> = names(group).into_iter().zip(colors).collect();
-    let last = |name: &str| {
-        let points = group.series.iter().filter(|one| one.name == name);
-        points
-            .max_by_key(|one| one.at)
-            .map_or(0.0, |one| up.place(one.ns.median))
-    };
-    lines.sort_by(|a, b| last(a.0).total_cmp(&last(b.0)));
-    let mut free = f64::NEG_INFINITY;
-    for (name, color) in lines {
-        let points = group.series.iter().filter(|one| one.name == name);
-        let points = points.map(|one| (across.place(one.at as f64), up.place(one.ns.median)));
-        let points: Vec<_> = points.collect();
-        for pair in points.windows(2) {
-            svg.line(pair[0], pair[1], color, 2.0);
-        }
-        for point in &points {
-            svg.dot(*point, color);
-        }
-        if let Some(last) = points.last() {
-            let y = (last.1 + 4.0).max(free);
-            free = y + 14.0;
-            svg.text(last.0 + 10.0, y, "start", color, name);
-        }
-    }
-    Some(svg.finish())
 }
 
 fn names(group: &Group) -> Vec<&str> {
@@ -238,13 +278,148 @@ fn subtitle(publication: &Publication) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
+    use crate::report::{compare, rows};
+    use crate::result::{Machine, Report, Series, Summary, Unit};
+
+    /// Each ratio that is reported, measured, with a spread that reaches far to both sides.
+    fn everything() -> Publication {
+        let rows = rows::all();
+        let mut groups: Vec<Group> = Vec::new();
+        for row in &rows {
+            let units = row
+                .unit
+                .map(|unit| [(unit, row.ours.1), (unit, row.theirs.1)]);
+            let all = [row.ours, row.theirs]
+                .into_iter()
+                .chain(units.into_iter().flatten());
+            for (number, (name, at)) in all.enumerate() {
+                let group = match groups.iter().position(|group| group.name == row.group) {
+                    Some(known) => &mut groups[known],
+                    None => {
+                        groups.push(Group {
+                            name: row.group.into(),
+                            title: format!("what an operation of {} is", row.group),
+                            series: Vec::new(),
+                        });
+                        groups.last_mut().expect("just pushed")
+                    }
+                };
+                if group.find(name, at).is_some() {
+                    continue;
+                }
+                let cost = 10f64.powi(((group.series.len() + number) % 7) as i32);
+                group.series.push(Series {
+                    name: name.into(),
+                    at,
+                    operations: 1,
+                    ns: Summary {
+                        median: cost,
+                        ..Summary::default()
+                    },
+                    blocks: vec![cost, cost * 3.0, cost / 2.0],
+                });
+            }
+        }
+        let measured = Report {
+            machine: Machine {
+                kernel: "7.2.12+deb14-amd64".into(),
+                version: String::new(),
+                accelerator: "TCG that counts instructions".into(),
+                cpus: 2,
+                clock: String::new(),
+            },
+            unit: Unit::Nanoseconds,
+            seed: 1,
+            seconds: 1.0,
+            timer_ns: 0.0,
+            groups,
+            counts: Vec::new(),
+            memory: Vec::new(),
+            missing: Vec::new(),
+        };
+        Publication {
+            comparisons: compare::compare(&measured, &rows),
+            conditions: BTreeMap::new(),
+            measured,
+        }
+    }
+
+    fn attribute<'a>(element: &'a str, name: &str) -> &'a str {
+        let (_, rest) = element.split_once(&format!(" {name}=\"")).expect(name);
+        rest.split_once('"').expect("a closing quote").0
+    }
+
+    fn number(element: &str, name: &str) -> f64 {
+        attribute(element, name).parse().expect("a number")
+    }
+
+    /// The texts of a picture; all of them must lie inside it, in a wide font as well.
+    fn texts(svg: &str) -> Vec<String> {
+        let (across, down) = (number(svg, "width"), number(svg, "height"));
+        let mut texts = Vec::new();
+        for element in svg.split("<text").skip(1) {
+            let (_, rest) = element.split_once('>').expect("an element");
+            let words = rest.split_once("</text").expect("an element").0.trim();
+            let x = number(element, "x");
+            let long = words.chars().count() as f64 * number(element, "font-size") * 0.6;
+            let (from, to) = match attribute(element, "text-anchor") {
+                "start" => (x, x + long),
+                "middle" => (x - long / 2.0, x + long / 2.0),
+                "end" => (x - long, x),
+                anchor => panic!("{anchor}"),
+            };
+            assert!(
+                from >= 0.0 && to <= across,
+                "{words}: {from} .. {to} of {across}"
+            );
+            let y = number(element, "y");
+            assert!(y >= 0.0 && y <= down, "{words}: {y} of {down}");
+            texts.push(words.to_owned());
+        }
+        texts
+    }
 
     #[test]
-    fn axis_covers_all_values_and_one() {
-        let axis = Log::over([0.02, 0.5].into_iter(), 0.0, 200.0);
+    fn ratios_show_every_row_and_clip_none() {
+        let publication = everything();
+        let texts = texts(&ratios(&publication).expect("a picture"));
+        assert!(!publication.comparisons.is_empty());
+        for row in &publication.comparisons {
+            let name = format!("{}: {} / {}", row.group, row.ours, row.theirs);
+            assert!(texts.contains(&name), "{name}");
+        }
+    }
+
+    #[test]
+    fn curves_name_every_participant_and_clip_none() {
+        let publication = everything();
+        for group in ["waiters", "population"] {
+            let drawn = curves(&publication, group, "W, others that wait").expect("measured");
+            let texts = texts(&drawn.expect("a picture"));
+            for name in names(publication.measured.group(group).expect("measured")) {
+                assert!(texts.iter().any(|text| text == name), "{name}");
+            }
+        }
+        assert!(curves(&publication, "no such group", "").is_none());
+    }
+
+    #[test]
+    fn an_axis_covers_all_values_with_whole_decades() {
+        let axis = Decades::around([0.02, 0.0, 0.5, 1.0].into_iter());
         assert_eq!(axis.ticks().collect::<Vec<_>>(), [0.01, 0.1, 1.0]);
-        assert!((axis.place(0.1) - 100.0).abs() < 1e-9);
-        assert_eq!(axis.place(0.0), 0.0);
+        assert_eq!(axis.inside(0.0), 0.01);
+        assert_eq!(axis.inside(7.0), 1.0);
+        let point = Decades::around([10.0].into_iter());
+        assert_eq!(point.ticks().collect::<Vec<_>>(), [10.0, 100.0]);
+    }
+
+    #[test]
+    fn nothing_measured_is_an_empty_picture() {
+        let mut publication = everything();
+        publication.comparisons.clear();
+        assert!(!texts(&ratios(&publication).expect("a picture")).is_empty());
     }
 }
