@@ -29,10 +29,7 @@ use dxgk::{
     driver::Driver, //
 };
 use file::device::OpenFile;
-use kernel::{
-    prelude::*,
-    sync::Arc, //
-};
+use kernel::prelude::*;
 use sys::{
     file::chardev::Registration,
     params,
@@ -51,21 +48,8 @@ module! {
 /// The loaded module. Dropping it removes the node; open files keep the module loaded.
 struct OpenDxg {
     _node: Registration<OpenFile>,
-    _running: Running,
-}
-
-/// What runs by itself. Dropping it ends that, once nobody can start anything any more.
-struct Running {
-    driver: Arc<Driver>,
+    /// Goes last: what is queued runs to its end, and nobody queues anything without the node.
     _worker: Worker,
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // The last ones besides the worker itself that queue anything. It goes after this, with what is
-        // still queued.
-        self.driver.tables.mutex_owners.stop();
-    }
 }
 
 impl kernel::Module for OpenDxg {
@@ -87,16 +71,12 @@ impl kernel::Module for OpenDxg {
 
         let worker = Worker::start(c"opendxg")?;
         let driver = Driver::new(adapters)?;
-        let running = Running {
-            driver: driver.clone(),
-            _worker: worker,
-        };
         let node = Registration::new(name, driver)?;
 
         pr_info!("/dev/{} with {} software adapter(s)\n", name, adapters);
         Ok(Self {
             _node: node,
-            _running: running,
+            _worker: worker,
         })
     }
 }

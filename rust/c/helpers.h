@@ -8,6 +8,7 @@
 #define DXG_HELPERS_H
 
 #include <linux/types.h>
+#include <linux/wait.h>
 
 struct cdev;
 struct file;
@@ -17,10 +18,7 @@ struct mmu_interval_notifier;
 struct mmu_interval_notifier_ops;
 struct page;
 struct poll_table_struct;
-struct task_struct;
-struct tracepoint;
 struct vm_area_struct;
-struct wait_queue_head;
 struct workqueue_struct;
 
 /* Who the current task is, as far as handles care. */
@@ -86,13 +84,10 @@ void dxg_poll_wait(struct file *file, struct wait_queue_head *wq,
 void *dxg_thread_get(void);
 bool dxg_thread_is(void *thread);
 void dxg_thread_ref(void *thread);
-u32 dxg_thread_number(void *thread);
-bool dxg_thread_is_gone(void *thread);
-void *dxg_task_thread(struct task_struct *task);
-u32 dxg_task_number(struct task_struct *task);
+bool dxg_thread_is_dead(void *thread);
+void dxg_exit_watch(struct wait_queue_entry *entry, void *thread, wait_queue_func_t wake);
+void dxg_exit_unwatch(struct wait_queue_entry *entry, void *thread);
 bool dxg_is_killed(void);
-struct tracepoint *dxg_tracepoint(const char *name);
-void dxg_tracepoint_quiesce(void);
 void dxg_cond_resched(void);
 struct workqueue_struct *dxg_workqueue(const char *name);
 

@@ -4,17 +4,13 @@
  */
 #include <linux/errno.h>
 #include <linux/pid.h>
+#include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
-#include <linux/string.h>
-#include <linux/tracepoint.h>
+#include <linux/wait.h>
 #include <linux/workqueue.h>
 
 #include "helpers.h"
-
-#ifndef CONFIG_TRACEPOINTS
-#error "opendxg needs CONFIG_TRACEPOINTS: they tell that the owner of a keyed mutex is gone"
-#endif
 
 #ifndef CONFIG_MMU_NOTIFIER
 #error "opendxg needs CONFIG_MMU_NOTIFIER: it tells that a process is gone whose descriptor lives on"
@@ -36,59 +32,40 @@ void dxg_thread_ref(void *thread)
 	get_pid(thread);
 }
 
-/* The number of a thread in the first pid namespace, which the kernel's own traces show. */
-u32 dxg_thread_number(void *thread)
+/* It has exited, or called exec and taken over another identity; it makes no more calls. */
+bool dxg_thread_is_dead(void *thread)
 {
-	return pid_nr(thread);
+	struct task_struct *task;
+	bool dead;
+
+	rcu_read_lock();
+	task = pid_task(thread, PIDTYPE_PID);
+	dead = !task || READ_ONCE(task->exit_state);
+	rcu_read_unlock();
+	return dead;
 }
 
-/* No task has this identity any more. */
-bool dxg_thread_is_gone(void *thread)
+/* Runs `wake` when the thread ends, where a poll on its pidfd is told, too. */
+void dxg_exit_watch(struct wait_queue_entry *entry, void *thread, wait_queue_func_t wake)
 {
-	return !pid_has_task(thread, PIDTYPE_PID);
+	struct pid *pid = thread;
+
+	init_waitqueue_func_entry(entry, wake);
+	INIT_LIST_HEAD(&entry->entry);
+	add_wait_queue(&pid->wait_pidfd, entry);
 }
 
-void *dxg_task_thread(struct task_struct *task)
+/* `wake` does not run any more when this returns. */
+void dxg_exit_unwatch(struct wait_queue_entry *entry, void *thread)
 {
-	return task_pid(task);
-}
+	struct pid *pid = thread;
 
-u32 dxg_task_number(struct task_struct *task)
-{
-	return task_pid_nr(task);
+	remove_wait_queue(&pid->wait_pidfd, entry);
 }
 
 bool dxg_is_killed(void)
 {
 	return fatal_signal_pending(current);
-}
-
-struct find_tracepoint {
-	const char *name;
-	struct tracepoint *found;
-};
-
-static void is_tracepoint(struct tracepoint *tp, void *priv)
-{
-	struct find_tracepoint *find = priv;
-
-	if (!strcmp(tp->name, find->name))
-		find->found = tp;
-}
-
-/* A tracepoint of the kernel itself, which stays for ever. Most are not exported by symbol. */
-struct tracepoint *dxg_tracepoint(const char *name)
-{
-	struct find_tracepoint find = { .name = name };
-
-	for_each_kernel_tracepoint(is_tracepoint, &find);
-	return find.found;
-}
-
-/* Waits until no probe that was unregistered before runs any more. */
-void dxg_tracepoint_quiesce(void)
-{
-	tracepoint_synchronize_unregister();
 }
 
 void dxg_cond_resched(void)

@@ -124,7 +124,7 @@ impl Object {
             Self::Fence(fence) => worker.enqueue::<_, 0>(fence).is_ok(),
             Self::Legacy(object) => worker.enqueue(object).is_ok(),
             Self::Resource(resource) => worker.enqueue(resource).is_ok(),
-            Self::KeyedMutex(mutex) => worker.enqueue(mutex).is_ok(),
+            Self::KeyedMutex(mutex) => worker.enqueue::<_, 0>(mutex).is_ok(),
         };
     }
 

@@ -3,7 +3,6 @@
 //! The tables that are shared by all processes.
 
 use super::{
-    keyed_mutex::owners::MutexOwners,
     quota::account::Accounts,
     share::{
         global_table::GlobalTable,
@@ -27,22 +26,18 @@ pub(crate) struct Tables {
     pub(crate) names: NameTable<Arc<Share>>,
     /// What each user has.
     pub(crate) accounts: Arc<Accounts>,
-    /// Owners of keyed mutexes.
-    pub(crate) mutex_owners: Arc<MutexOwners>,
 }
 
 impl Tables {
     /// Empty tables.
     pub(crate) fn new() -> Result<Arc<Self>> {
         let accounts = Accounts::new()?;
-        let mutex_owners = MutexOwners::new()?;
 
         Arc::pin_init(
             pin_init!(Self {
                 globals <- GlobalTable::new(),
                 names <- NameTable::new(),
                 accounts,
-                mutex_owners,
             }),
             GFP_KERNEL,
         )

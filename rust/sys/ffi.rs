@@ -200,13 +200,19 @@ extern "C" {
     pub(super) fn dxg_thread_get() -> *mut c_void;
     pub(super) fn dxg_thread_is(thread: *mut c_void) -> bool;
     pub(super) fn dxg_thread_ref(thread: *mut c_void);
-    pub(super) fn dxg_thread_number(thread: *mut c_void) -> u32;
-    pub(super) fn dxg_thread_is_gone(thread: *mut c_void) -> bool;
-    pub(super) fn dxg_task_thread(task: *mut bindings::task_struct) -> *mut c_void;
-    pub(super) fn dxg_task_number(task: *mut bindings::task_struct) -> u32;
+    pub(super) fn dxg_thread_is_dead(thread: *mut c_void) -> bool;
+    pub(super) fn dxg_exit_watch(
+        entry: *mut bindings::wait_queue_entry,
+        thread: *mut c_void,
+        wake: unsafe extern "C" fn(
+            *mut bindings::wait_queue_entry,
+            c_uint,
+            c_int,
+            *mut c_void,
+        ) -> c_int,
+    );
+    pub(super) fn dxg_exit_unwatch(entry: *mut bindings::wait_queue_entry, thread: *mut c_void);
     pub(super) fn dxg_is_killed() -> bool;
-    pub(super) fn dxg_tracepoint(name: *const c_char) -> *mut bindings::tracepoint;
-    pub(super) fn dxg_tracepoint_quiesce();
     pub(super) fn dxg_cond_resched();
     pub(super) fn dxg_workqueue(name: *const c_char) -> *mut bindings::workqueue_struct;
 

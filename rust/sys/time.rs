@@ -2,7 +2,14 @@
 
 //! The clock of the software GPU and of the CPU: CLOCK_MONOTONIC in nanoseconds.
 
-use kernel::bindings;
+use crate::logic::timeout::Deadline;
+use kernel::{
+    bindings,
+    time::{
+        ClockSource,
+        RealTime, //
+    }, //
+};
 
 /// Ticks of both clocks in one second.
 pub(crate) const FREQUENCY_HZ: u64 = 1_000_000_000;
@@ -14,4 +21,12 @@ pub(crate) fn now_ns() -> u64 {
 
     // The clock starts at boot and counts up, so it is never negative.
     u64::try_from(now).unwrap_or(0)
+}
+
+/// A deadline `wait_ns` from now, if that is before `deadline`.
+pub(crate) fn before(deadline: Deadline, wait_ns: u64) -> Option<Deadline> {
+    // Before 1970 no date is reached.
+    let wall_ns = || u64::try_from(RealTime::ktime_get()).unwrap_or(0);
+
+    deadline.sooner(wait_ns, now_ns, wall_ns)
 }

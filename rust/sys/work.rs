@@ -13,18 +13,13 @@ use core::ptr::{
 };
 use kernel::{
     bindings,
-    container_of,
     prelude::*,
     sync::atomic::{
         Acquire,
         Atomic,
         Release, //
     },
-    workqueue::{
-        DelayedWork,
-        Queue,
-        Work, //
-    }, //
+    workqueue::Queue, //
 };
 
 /// The queue of the one [`Worker`], or null. INVARIANT: valid unless null; code of the module that
@@ -81,16 +76,4 @@ pub(crate) fn worker() -> Option<&'static Queue> {
 pub(crate) fn breathe() {
     // SAFETY: May be called wherever sleeping is allowed.
     unsafe { ffi::dxg_cond_resched() }
-}
-
-/// Runs delayed work now if it is waiting, and waits until it has run.
-///
-/// Context: may sleep; not from the work itself.
-pub(crate) fn run_now<T, const ID: u64>(work: &DelayedWork<T, ID>) {
-    // SAFETY: The reference makes all pointers valid, and the work was initialised with it.
-    unsafe {
-        let work = Work::raw_get(DelayedWork::raw_as_work(work));
-
-        bindings::flush_delayed_work(container_of!(work, bindings::delayed_work, work));
-    }
 }

@@ -5,22 +5,14 @@
 //! Its private runtime data are the legacy blob of its store (RES-67), see [`Attachments`].
 //! `Documentation/keyed-mutexes.md` describes states, ownership, hand-over and time-outs.
 //!
-//! [`Attachments`]: super::attached::Attachments
+//! [`Attachments`]: super::info::attachments::Attachments
 //!
-//! LOCK: `state` is taken alone or with one bucket of [`MutexOwners`] inside. Threads are woken, and
+//! LOCK: `state` is taken alone, with the wait queue of the owner's exit inside. Threads are woken, and
 //! nodes and references dropped, after it is released.
 
 pub(crate) mod open;
-pub(crate) mod owners;
 
-use self::{
-    open::OpenKeyedMutex,
-    owners::{
-        MutexOwners,
-        Place,
-        Watch, //
-    }, //
-};
+use self::open::OpenKeyedMutex;
 use super::{
     object::Header,
     retire::AT_ONCE,
@@ -57,13 +49,20 @@ use crate::{
                 Early,
                 Signals, //
             },
-            thread::Thread, //
+            thread::Thread,
+            thread_exit::{
+                ExitWatch,
+                Idle,
+                Listener, //
+            }, //
         },
+        time,
         trace,
         work, //
     }, //
 };
 use kernel::{
+    impl_has_work,
     new_spinlock,
     new_work,
     prelude::*,
@@ -82,10 +81,14 @@ use kernel::{
             Guard, //
         },
         Arc,
+        ArcBorrow,
         SpinLock, //
     },
     task::Task,
-    workqueue::Work, //
+    workqueue::{
+        Work,
+        WorkItem, //
+    }, //
 };
 
 /// Who owns a mutex: a thread, through a handle.
@@ -117,6 +120,9 @@ const GRANTED: u32 = 1;
 /// [`Sleeper::state`]: the mutex is abandoned.
 const ABANDONED: u32 = 2;
 
+/// How often a waiter looks whether the owner has ended.
+const LOOK_NS: u64 = 1_000_000_000;
+
 type Node = <Queue<Sleeper> as WaitMap>::Node;
 
 impl ClaimMap for Queue<Sleeper> {
@@ -133,11 +139,42 @@ impl ClaimMap for Queue<Sleeper> {
     }
 }
 
+/// How the mutex hears that its owner has ended.
+enum Watch {
+    /// There is no owner; nor is there a watch when the mutex is abandoned.
+    Idle(Option<Idle<KeyedMutex>>),
+    /// The owner is watched.
+    Owner(ExitWatch<KeyedMutex>),
+}
+
 /// What the lock protects.
 struct State {
     rules: Rules<Queue<Sleeper>>,
-    /// The place among the mutexes of the owner, while there is no owner.
-    place: Option<Place>,
+    /// Follows the owner of `rules`.
+    watch: Watch,
+}
+
+impl State {
+    /// Watches the thread that owns the mutex now, if one does. Gives back a reference to the mutex that
+    /// a watch before this one had, which is not the last one.
+    fn watch_owner(&mut self, mutex: &Arc<KeyedMutex>) -> Option<Arc<KeyedMutex>> {
+        let (idle, before) = match core::mem::replace(&mut self.watch, Watch::Idle(None)) {
+            Watch::Idle(idle) => (idle, None),
+            Watch::Owner(watch) => {
+                let (idle, mutex) = watch.end();
+
+                (Some(idle), Some(mutex))
+            }
+        };
+
+        self.watch = match (self.rules.owner(), idle) {
+            (Some(owner), Some(idle)) => {
+                Watch::Owner(idle.watch(owner.thread.clone(), mutex.clone()))
+            }
+            (_, idle) => Watch::Idle(idle),
+        };
+        before
+    }
 }
 
 /// See the module.
@@ -151,6 +188,13 @@ pub(crate) struct KeyedMutex {
     /// See [`super::retire`].
     #[pin]
     pub(super) retirement: Work<KeyedMutex>,
+    /// Looks whether the owner has ended.
+    #[pin]
+    look: Work<KeyedMutex, 1>,
+}
+
+impl_has_work! {
+    impl HasWork<Self, 1> for KeyedMutex { self.look }
 }
 
 /// An ownership that its caller does not know of yet. Dropping it passes the mutex on as it was.
@@ -186,7 +230,7 @@ impl KeyedMutex {
     pub(crate) fn new(header: impl PinInit<Header>, key: u64) -> Result<Arc<Self>> {
         let state = State {
             rules: Rules::new(key, Queue::new()),
-            place: Some(Place::new()?),
+            watch: Watch::Idle(Some(Idle::new()?)),
         };
 
         Arc::pin_init(
@@ -194,13 +238,10 @@ impl KeyedMutex {
                 header <- header,
                 state <- new_spinlock!(state, "KeyedMutex::state"),
                 retirement <- new_work!("KeyedMutex::retirement"),
+                look <- new_work!("KeyedMutex::look"),
             }),
             GFP_KERNEL_ACCOUNT,
         )
-    }
-
-    fn owners(&self) -> &Arc<MutexOwners> {
-        &self.header.tables.mutex_owners
     }
 
     /// Acquires the mutex for the calling thread, through the handle of `open`, when it is free at
@@ -219,15 +260,14 @@ impl KeyedMutex {
             thread: Thread::of_caller()?,
             open: open.clone(),
         };
-        // Before it is owned, so that no end of the thread is missed.
-        let watch = self.owners().watch()?;
         let attempt = self.attempt(&mut self.state.lock(), key, owner)?;
 
         match attempt {
-            Attempt::Acquired(fence) => Ok(self.acquired(watch, fence)),
+            Attempt::Acquired(fence) => Ok(self.acquired(fence)),
             Attempt::Abandoned(_) => Err(Status::ABANDONED.into()),
+            Attempt::Busy(_) if self.abandon_if_owner_ended() => Err(Status::ABANDONED.into()),
             Attempt::Busy(_) if deadline == Deadline::Now => Err(Status::TIMEOUT.into()),
-            Attempt::Busy(owner) => self.wait(watch, key, owner, deadline),
+            Attempt::Busy(owner) => self.wait(key, owner, deadline),
         }
     }
 
@@ -245,24 +285,13 @@ impl KeyedMutex {
         let attempt = state.rules.acquire(key, owner);
 
         if matches!(attempt, Attempt::Acquired(_)) {
-            self.owned_by(state.place.take(), state);
+            // Nobody was watched before.
+            let _nothing = state.watch_owner(self);
         }
         Ok(attempt)
     }
 
-    /// Enters the mutex in `place` among those of its owner, if it has one.
-    fn owned_by(self: &Arc<Self>, place: Option<Place>, state: &mut State) {
-        match (state.rules.owner(), place) {
-            (Some(owner), Some(place)) => {
-                self.owners()
-                    .enter(place, self.clone(), owner.thread.clone());
-            }
-            (_, place) => state.place = place,
-        }
-    }
-
-    fn acquired(self: &Arc<Self>, watch: Watch<'_>, fence: u64) -> Acquired {
-        watch.keep();
+    fn acquired(self: &Arc<Self>, fence: u64) -> Acquired {
         Acquired {
             mutex: Some(self.clone()),
             fence,
@@ -270,13 +299,7 @@ impl KeyedMutex {
     }
 
     /// Waits until the mutex is free at `key`.
-    fn wait(
-        self: &Arc<Self>,
-        watch: Watch<'_>,
-        key: u64,
-        owner: Owner,
-        deadline: Deadline,
-    ) -> DxgResult<Acquired> {
+    fn wait(self: &Arc<Self>, key: u64, owner: Owner, deadline: Deadline) -> DxgResult<Acquired> {
         let sleeper = Arc::new(
             Sleeper {
                 owner: owner.clone(),
@@ -293,7 +316,7 @@ impl KeyedMutex {
         match self.attempt(&mut state, key, owner)? {
             Attempt::Acquired(fence) => {
                 drop(state);
-                return Ok(self.acquired(watch, fence));
+                return Ok(self.acquired(fence));
             }
             Attempt::Abandoned(_) => return Err(Status::ABANDONED.into()),
             Attempt::Busy(_) => {}
@@ -304,8 +327,6 @@ impl KeyedMutex {
         // Under the lock, so that no wake-up is traced before its wait.
         trace::wait(self.header.id(), key, place.seq);
         drop(state);
-        // A hand-over comes with the watch of the owner before.
-        drop(watch);
 
         // A relative time-out would start over if the call was restarted after a signal, so that
         // such a sleep ignores signals, as long as they do not kill: it ends soon enough. All
@@ -314,7 +335,7 @@ impl KeyedMutex {
             Deadline::Monotonic(_) => Signals::Fatal,
             _ => Signals::All,
         };
-        let early = sleep::until_nonzero(&sleeper.state, deadline, signals).err();
+        let early = self.sleep(&sleeper, deadline, signals).err();
 
         if let Some(early) = early {
             let left = self.state.lock().rules.cancel(&place);
@@ -326,6 +347,25 @@ impl KeyedMutex {
             }
         }
         self.woken(&sleeper)
+    }
+
+    /// Sleeps until something is decided about `sleeper`. Looks after the owner once in a while, because
+    /// the kernel tells of a thread that leads its process only when all its threads have ended.
+    fn sleep(
+        self: &Arc<Self>,
+        sleeper: &Sleeper,
+        deadline: Deadline,
+        signals: Signals,
+    ) -> core::result::Result<(), Early> {
+        loop {
+            let look = time::before(deadline, LOOK_NS);
+            let early = sleep::until_nonzero(&sleeper.state, look.unwrap_or(deadline), signals);
+
+            if look.is_none() || early != Err(Early::TimedOut) {
+                return early;
+            }
+            let _now = self.abandon_if_owner_ended();
+        }
     }
 
     /// What was decided about a thread that is not queued any more.
@@ -399,13 +439,12 @@ impl KeyedMutex {
         mut state: Guard<'_, State, SpinLockBackend>,
         released: Released<Owner, Node>,
     ) {
-        let place = self.owners().leave(self, &released.before.thread);
+        let before = state.watch_owner(self);
 
-        self.owned_by(place, &mut state);
         drop(state);
-        match released.next {
-            Some(node) => sleep::wake(&node.to_key_value().1.task),
-            None => self.owners().unwatch(),
+        drop((before, released.before));
+        if let Some(node) = released.next {
+            sleep::wake(&node.to_key_value().1.task);
         }
     }
 
@@ -414,47 +453,42 @@ impl KeyedMutex {
     ///
     /// Context: no locks held.
     pub(super) fn close(&self, open: &Arc<OpenKeyedMutex>) {
-        self.abandon_if(|owner| {
+        let _abandoned = self.abandon_if(|owner| {
             open.close();
             owner.is_some_and(|owner| Arc::ptr_eq(&owner.open, open))
         });
     }
 
-    /// `thread` is gone.
+    /// Abandons the mutex if its owner has ended. Whether it is abandoned.
     ///
     /// Context: no locks held.
-    pub(super) fn owner_is_gone(&self, thread: &Thread) {
-        self.abandon_if(|owner| owner.is_some_and(|owner| owner.thread == *thread));
+    fn abandon_if_owner_ended(&self) -> bool {
+        self.abandon_if(|owner| owner.is_some_and(|owner| owner.thread.is_dead()))
     }
 
     /// The last strong reference is gone.
     ///
     /// Context: no locks held.
     pub(crate) fn abandon(&self) {
-        self.abandon_if(|_| true);
+        let _first = self.abandon_if(|_| true);
     }
 
-    /// Nobody will ever own the mutex again, if `condition` holds for the owner: ends all waits.
-    fn abandon_if(&self, condition: impl FnOnce(Option<&Owner>) -> bool) {
+    /// Nobody will ever own the mutex again, if `condition` holds for the owner: ends all waits. Whether
+    /// it did that.
+    fn abandon_if(&self, condition: impl FnOnce(Option<&Owner>) -> bool) -> bool {
         let mut state = self.state.lock();
 
         if !condition(state.rules.owner()) {
-            return;
+            return false;
         }
 
         let Some(abandoned) = state.rules.abandon(Queue::new()) else {
-            return;
+            return false;
         };
-        let place = match &abandoned.before {
-            Some(owner) => self.owners().leave(self, &owner.thread),
-            None => state.place.take(),
-        };
+        let watch = core::mem::replace(&mut state.watch, Watch::Idle(None));
 
         drop(state);
-        drop(place);
-        if abandoned.before.is_some() {
-            self.owners().unwatch();
-        }
+        drop((watch, abandoned.before));
         for (number, (_, sleeper)) in abandoned.waiters.iter().enumerate() {
             if number % AT_ONCE == AT_ONCE - 1 {
                 work::breathe();
@@ -462,6 +496,7 @@ impl KeyedMutex {
             sleeper.state.store(ABANDONED, Release);
             sleep::wake(&sleeper.task);
         }
+        true
     }
 
     /// How many threads wait.
@@ -487,5 +522,21 @@ impl KeyedMutex {
         );
         seq_print!(m, "dxg-waiters:\t{}\n", waiting);
         seq_print!(m, "dxg-abandoned:\t{}\n", u32::from(abandoned));
+    }
+}
+
+impl Listener for KeyedMutex {
+    fn may_have_ended(this: ArcBorrow<'_, Self>) {
+        // It fails only if it is queued already and has not started.
+        let _queued = work::worker()
+            .is_some_and(|worker| worker.enqueue::<_, 1>(Arc::<Self>::from(this)).is_ok());
+    }
+}
+
+impl WorkItem<1> for KeyedMutex {
+    type Pointer = Arc<Self>;
+
+    fn run(this: Arc<Self>) {
+        let _abandoned = this.abandon_if_owner_ended();
     }
 }

@@ -189,7 +189,7 @@ impl State {
         let mut cursor = self.by_thread.cursor_front_mut();
 
         while let Some(at) = cursor {
-            if at.current().1.thread.is_gone() {
+            if at.current().1.thread.is_dead() {
                 let (next, node) = at.remove_current();
 
                 gone.insert(node);

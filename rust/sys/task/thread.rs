@@ -12,8 +12,8 @@ use kernel::{
 
 /// The identity of a thread: its referenced `struct pid`, not a number that is used again (RES-100).
 ///
-/// It outlives the thread. A thread that is not the first one of its process and calls exec takes
-/// over the identity of the first one, and its own one is gone.
+/// It outlives the thread. After an exec by a thread that does not lead its process, the caller has the
+/// leader's identity, and its own `struct pid` has no task.
 pub(crate) struct Thread(NonNull<c_void>);
 
 // SAFETY: Only compared, asked for numbers and at the end released; all of that may be done
@@ -37,22 +37,17 @@ impl Thread {
         unsafe { ffi::dxg_thread_is(self.0.as_ptr()) }
     }
 
-    /// Its number in the first pid namespace; of use only together with the identity.
-    pub(crate) fn number(&self) -> u32 {
-        // SAFETY: Valid because we own a reference.
-        unsafe { ffi::dxg_thread_number(self.0.as_ptr()) }
-    }
-
     /// Its number as the calling task sees it; 0 if it does not see it.
     pub(crate) fn number_for_caller(&self) -> i32 {
         // SAFETY: Valid because we own a reference.
         unsafe { bindings::pid_vnr(self.0.as_ptr().cast()) }
     }
 
-    /// Whether no task has this identity any more.
-    pub(crate) fn is_gone(&self) -> bool {
+    /// Whether the thread makes no more calls: it has exited, or called exec and taken over another
+    /// identity.
+    pub(crate) fn is_dead(&self) -> bool {
         // SAFETY: Valid because we own a reference.
-        unsafe { ffi::dxg_thread_is_gone(self.0.as_ptr()) }
+        unsafe { ffi::dxg_thread_is_dead(self.0.as_ptr()) }
     }
 
     /// The address of the `struct pid`, for comparison.

@@ -1,215 +1,162 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Hearing of threads that are gone: they exit, or they turn into another program.
+//! Hearing that one thread ends: it exits, or it turns into another program.
 //!
-//! The kernel tells nobody but those who trace it. Hence two probes, on the tracepoints
-//! `sched_process_exit` and `sched_process_exec`. They are not exported by symbol and are found by
-//! name. Registering patches kernel text and unregistering waits for all who may run a probe, so that
-//! both are slow; while a probe is registered, each exit and exec of the system calls it.
+//! An entry of our own waits on `pid->wait_pidfd` of the thread, where a poll on the thread's pidfd
+//! waits, too. Only threads with an entry pay for it, in their own exit.
+//!
+//! The kernel announces a thread that leads its process only when the other threads have ended as
+//! well. Who cannot wait for that asks [`Thread::is_dead`].
 
 use super::thread::Thread;
 use crate::sys::ffi;
-use core::{
-    marker::PhantomData,
-    ptr::NonNull, //
+use core::mem::{
+    offset_of,
+    ManuallyDrop, //
 };
 use kernel::{
     bindings,
-    error::to_result,
-    ffi::c_void,
+    ffi::{
+        c_int,
+        c_uint,
+        c_void, //
+    },
     prelude::*,
     sync::{
         Arc,
         ArcBorrow, //
     },
-    types::ForeignOwnable, //
+    types::Opaque, //
 };
 
-/// Hears of threads that are gone.
+/// Hears that a thread may have ended.
 pub(crate) trait Listener: Send + Sync + Sized + 'static {
-    /// A thread, and perhaps a second one whose place it took, makes no more calls.
+    /// The thread that is watched may have ended; [`Thread::is_dead`] tells. May come more than once.
     ///
-    /// Context: the end of that thread, or of its exec. Must not sleep, allocate or free much: it is
-    /// part of every exit in the system.
-    fn gone(this: ArcBorrow<'_, Self>, gone: &Gone);
+    /// Context: interrupts are off, and locks of the kernel are held. Touches atomics and queues work,
+    /// nothing else. `this` is not the last reference.
+    fn may_have_ended(this: ArcBorrow<'_, Self>);
 }
 
-/// Which threads are gone.
-pub(crate) struct Gone {
-    number: u32,
-    thread: *const c_void,
+/// What the wait queue of a thread points to.
+#[pin_data]
+struct Entry<T: Listener> {
+    #[pin]
+    entry: Opaque<bindings::wait_queue_entry>,
+    /// INVARIANT: points to a `T` in an `Arc` that [`ExitWatch`] owns a reference of, while the entry is
+    /// queued.
+    listener: *const T,
 }
 
-impl Gone {
-    /// All of them have this number.
-    pub(crate) fn number(&self) -> u32 {
-        self.number
+/// Room for a watch on a thread. It is made beforehand, so that watching takes no memory.
+pub(crate) struct Idle<T: Listener>(Pin<KBox<Entry<T>>>);
+
+// SAFETY: The entry is not queued anywhere, and its pointer is not used.
+unsafe impl<T: Listener> Send for Idle<T> {}
+// SAFETY: As above; there is nothing to call by reference.
+unsafe impl<T: Listener> Sync for Idle<T> {}
+
+/// A watch on a thread. Dropping it ends it.
+pub(crate) struct ExitWatch<T: Listener> {
+    /// INVARIANT: queued on `thread`.
+    entry: Pin<KBox<Entry<T>>>,
+    thread: Thread,
+    listener: Arc<T>,
+}
+
+// SAFETY: The entry is touched under the lock of the wait queue only, by any thread; the listener may
+// be used anywhere.
+unsafe impl<T: Listener> Send for ExitWatch<T> {}
+// SAFETY: As above; there is nothing to call by reference.
+unsafe impl<T: Listener> Sync for ExitWatch<T> {}
+
+impl<T: Listener> Idle<T> {
+    /// Allocates the room. May sleep.
+    pub(crate) fn new() -> Result<Self> {
+        Ok(Self(KBox::pin_init(
+            pin_init!(Entry {
+                entry: Opaque::uninit(),
+                listener: core::ptr::null(),
+            }),
+            GFP_KERNEL_ACCOUNT,
+        )?))
     }
 
-    /// Whether a thread with this number is gone.
-    pub(crate) fn includes(&self, thread: &Thread) -> bool {
-        // The second look is for a thread that called exec and is the first thread of its process
-        // from now on: its old identity is nobody's.
-        thread.as_ptr() == self.thread || thread.is_gone()
-    }
-}
-
-/// A tracepoint of the kernel, which stays for ever.
-#[derive(Clone, Copy)]
-struct Tracepoint(NonNull<bindings::tracepoint>);
-
-impl Tracepoint {
-    fn find(name: &CStr) -> Result<Self> {
-        // SAFETY: Reads the string during the call.
-        NonNull::new(unsafe { ffi::dxg_tracepoint(name.as_char_ptr()) })
-            .map(Self)
-            .ok_or(ENOENT)
-    }
-}
-
-/// One registered probe.
-struct Probe {
-    tracepoint: Tracepoint,
-    probe: *mut c_void,
-    data: *mut c_void,
-}
-
-impl Probe {
-    /// # Safety
+    /// From the return of this on, `listener` hears of the end of `thread`, which has not begun to
+    /// exit. Takes no memory.
     ///
-    /// `probe` takes what the tracepoint gives, and `data` stays valid until the result is dropped
-    /// and [`quiesce`] has returned.
-    unsafe fn new(name: &CStr, probe: *mut c_void, data: *mut c_void) -> Result<Self> {
-        let tracepoint = Tracepoint::find(name)?;
+    /// Context: any in which interrupts are on. LOCK: takes that of the thread's wait queue, which is
+    /// inside all of ours.
+    pub(crate) fn watch(mut self, thread: Thread, listener: Arc<T>) -> ExitWatch<T> {
+        // SAFETY: Nothing is moved.
+        let entry = unsafe { self.0.as_mut().get_unchecked_mut() };
 
-        // SAFETY: The tracepoint is valid, the rest is promised by the caller.
-        to_result(unsafe {
-            bindings::tracepoint_probe_register(tracepoint.0.as_ptr(), probe, data)
-        })?;
-        Ok(Self {
-            tracepoint,
-            probe,
-            data,
-        })
+        entry.listener = Arc::as_ptr(&listener);
+        // SAFETY: The entry is pinned and not queued. It stays until the watch is dropped, which takes
+        // it off; the thread's identity is kept as long.
+        unsafe { ffi::dxg_exit_watch(entry.entry.get(), thread.as_ptr().cast_mut(), wake::<T>) };
+        ExitWatch {
+            entry: self.0,
+            thread,
+            listener,
+        }
     }
 }
 
-impl Drop for Probe {
-    fn drop(&mut self) {
-        // SAFETY: Registered in `new` with the same arguments. It fails only for a probe that is not
-        // registered.
-        let _done = unsafe {
-            bindings::tracepoint_probe_unregister(self.tracepoint.0.as_ptr(), self.probe, self.data)
-        };
-    }
-}
+impl<T: Listener> ExitWatch<T> {
+    /// Ends the watch: the listener hears nothing from the return of this on. Takes and frees no
+    /// memory; the caller drops what it gets.
+    ///
+    /// Context: as [`Idle::watch`].
+    pub(crate) fn end(self) -> (Idle<T>, Arc<T>) {
+        let watch = ManuallyDrop::new(self);
 
-/// Waits until no unregistered probe runs any more.
-fn quiesce() {
-    // SAFETY: May be called wherever sleeping is allowed.
-    unsafe { ffi::dxg_tracepoint_quiesce() }
-}
-
-/// Both probes. Dropping it unregisters them and waits until neither runs any more.
-///
-/// Context: making and dropping may sleep, dropping for long.
-pub(crate) struct Probes<T: Listener> {
-    probes: Option<(Probe, Probe)>,
-    data: *mut c_void,
-    _listener: PhantomData<Arc<T>>,
-}
-
-// SAFETY: The pointers are only handed to the kernel, and the listener may be used anywhere.
-unsafe impl<T: Listener> Send for Probes<T> {}
-
-impl<T: Listener> Probes<T> {
-    /// From the return of this on, `listener` hears of every thread that goes.
-    pub(crate) fn new(listener: Arc<T>) -> Result<Self> {
-        let mut registered = Self {
-            probes: None,
-            data: listener.into_foreign(),
-            _listener: PhantomData,
-        };
-        let on_exit: unsafe extern "C" fn(*mut c_void, *mut bindings::task_struct, bool) =
-            on_exit::<T>;
-        let on_exec: unsafe extern "C" fn(
-            *mut c_void,
-            *mut bindings::task_struct,
-            bindings::pid_t,
-            *mut bindings::linux_binprm,
-        ) = on_exec::<T>;
-        // SAFETY: The functions have the signatures of the tracepoints, and `data` is a reference
-        // that `drop` gives back after both are unregistered and quiet.
-        let probes = unsafe {
+        watch.take_off();
+        // SAFETY: Each is read once, and the drop of the watch does not run.
+        let (entry, thread, listener) = unsafe {
             (
-                Probe::new(
-                    c"sched_process_exit",
-                    on_exit as *mut c_void,
-                    registered.data,
-                )?,
-                Probe::new(
-                    c"sched_process_exec",
-                    on_exec as *mut c_void,
-                    registered.data,
-                )?,
+                core::ptr::read(&raw const watch.entry),
+                core::ptr::read(&raw const watch.thread),
+                core::ptr::read(&raw const watch.listener),
             )
         };
 
-        registered.probes = Some(probes);
-        Ok(registered)
+        drop(thread);
+        (Idle(entry), listener)
     }
 
-    /// Unregisters the probes, which may still run somewhere.
-    pub(crate) fn unregister(&mut self) {
-        self.probes = None;
-    }
-}
-
-impl<T: Listener> Drop for Probes<T> {
-    fn drop(&mut self) {
-        self.unregister();
-        quiesce();
-        // SAFETY: Came from `into_foreign` in `new`, and no probe uses it any more.
-        drop(unsafe { Arc::<T>::from_foreign(self.data) });
-    }
-}
-
-/// # Safety
-///
-/// Called by the kernel as a probe of `sched_process_exit`, with the data of [`Probes`].
-unsafe extern "C" fn on_exit<T: Listener>(
-    data: *mut c_void,
-    task: *mut bindings::task_struct,
-    _group_dead: bool,
-) {
-    // SAFETY: The task is the current one, on its way out; its identity is still attached.
-    let gone = unsafe {
-        Gone {
-            number: ffi::dxg_task_number(task),
-            thread: ffi::dxg_task_thread(task),
+    fn take_off(&self) {
+        // SAFETY: Queued by the invariant, on a wait queue that the thread's identity keeps. A function
+        // that runs has the lock that this takes.
+        unsafe {
+            ffi::dxg_exit_unwatch(self.entry.entry.get(), self.thread.as_ptr().cast_mut());
         }
-    };
+    }
+}
 
-    // SAFETY: `data` is a reference that is kept until the probe is quiet.
-    T::gone(unsafe { Arc::<T>::borrow(data) }, &gone);
+impl<T: Listener> Drop for ExitWatch<T> {
+    fn drop(&mut self) {
+        self.take_off();
+    }
 }
 
 /// # Safety
 ///
-/// Called by the kernel as a probe of `sched_process_exec`, with the data of [`Probes`].
-unsafe extern "C" fn on_exec<T: Listener>(
-    data: *mut c_void,
-    task: *mut bindings::task_struct,
-    old_number: bindings::pid_t,
-    _program: *mut bindings::linux_binprm,
-) {
-    let gone = Gone {
-        // Numbers of threads are positive.
-        number: u32::try_from(old_number).unwrap_or(0),
-        // SAFETY: The task is the current one.
-        thread: unsafe { ffi::dxg_task_thread(task) },
-    };
+/// Called by the kernel as the function of a queued [`Entry`] of `T`, under the lock of the wait queue.
+unsafe extern "C" fn wake<T: Listener>(
+    entry: *mut bindings::wait_queue_entry,
+    _mode: c_uint,
+    _flags: c_int,
+    _key: *mut c_void,
+) -> c_int {
+    // SAFETY: The entry is that of an `Entry<T>`, which stays as long as it is queued, and so does the
+    // reference to the listener.
+    unsafe {
+        let this = entry
+            .byte_sub(offset_of!(Entry<T>, entry))
+            .cast::<Entry<T>>();
 
-    // SAFETY: `data` is a reference that is kept until the probe is quiet.
-    T::gone(unsafe { Arc::<T>::borrow(data) }, &gone);
+        T::may_have_ended(ArcBorrow::from_raw((*this).listener));
+    }
+    0
 }
