@@ -229,7 +229,7 @@ impl NtHandle {
             seq_print!(m, "dxg-kind:\t{}\n", member.header().kind().name());
             member.show(m);
         }
-        seq_print!(m, "dxg-opens:\t{}\n", header.openers.total());
+        seq_print!(m, "dxg-openings:\t{}\n", header.openers.total());
         seq_print!(m, "dxg-references:\t{}\n", header.references());
         seq_print!(m, "dxg-waiters:\t{}\n", object.waiting());
         if trusted {
