@@ -15,7 +15,10 @@ use super::{
     memory::resource::Resource,
     quota::account::Charge,
     share::{
-        global_table::Unpublished,
+        global_table::{
+            GlobalTable,
+            ReservedGlobal, //
+        },
         openers::Openers, //
     },
     stats::{
@@ -253,10 +256,10 @@ impl Strong {
         &self.object
     }
 
-    /// Gives the object a global handle, which still has to be published.
-    pub(crate) fn name_globally(&self) -> Result<Unpublished> {
+    /// Gives the object a global handle, which still has to be committed.
+    pub(crate) fn name_globally<'a>(&self, globals: &'a GlobalTable) -> Result<ReservedGlobal<'a>> {
         let header = self.object.header();
-        let global = header.tables.globals.reserve(&self.object)?;
+        let global = globals.reserve(&self.object)?;
 
         // A failure from here on drops this reference, which takes the handle back.
         header

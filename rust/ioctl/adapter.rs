@@ -3,9 +3,9 @@
 //! Adapters: finding them, opening them, asking them.
 
 use super::{
+    commit::Commit,
     handles::Handles,
-    Call,
-    Publish, //
+    Call, //
 };
 use crate::{
     dxgk::{
@@ -51,7 +51,7 @@ fn open<'a>(call: Call<'a>, adapter: &Arc<Adapter>) -> DxgResult<Reserved<'a>> {
 pub(super) fn open_from_luid<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_OPENADAPTERFROMLUID,
-) -> DxgResult<Publish<'a>> {
+) -> DxgResult<impl Commit + 'a> {
     let luid = Luid {
         low: args.AdapterLuid.LowPart,
         high: args.AdapterLuid.HighPart,
@@ -60,7 +60,7 @@ pub(super) fn open_from_luid<'a>(
     let reserved = open(call, adapter)?;
 
     args.hAdapter = reserved.handle();
-    Ok(Publish::Handle(reserved))
+    Ok(reserved)
 }
 
 /// nr 0x15.
@@ -72,13 +72,17 @@ pub(super) fn close(call: Call<'_>, args: &D3DKMT_CLOSEADAPTER) -> DxgResult {
 
 /// The adapters of an enumeration, with a fresh handle each. `capacity` is the number of entries at
 /// `array`; without an array only the number is returned.
-fn enumerate<'a>(call: Call<'a>, array: u64, capacity: u32) -> DxgResult<(u32, Publish<'a>)> {
+fn enumerate<'a>(
+    call: Call<'a>,
+    array: u64,
+    capacity: u32,
+) -> DxgResult<(u32, Option<Handles<'a>>)> {
     let adapters = call.driver.adapters();
     // CAST: at most 16.
     let count = adapters.len() as u32;
 
     if array == 0 {
-        return Ok((count, Publish::Nothing));
+        return Ok((count, None));
     }
     if capacity < count {
         return Err(Status::BUFFER_TOO_SMALL.into());
@@ -101,33 +105,33 @@ fn enumerate<'a>(call: Call<'a>, array: u64, capacity: u32) -> DxgResult<(u32, P
         entries.push(entry, GFP_KERNEL_ACCOUNT)?;
     }
     user::write_slice(array, &entries)?;
-    Ok((count, Publish::Handles(handles)))
+    Ok((count, Some(handles)))
 }
 
 /// nr 0x14.
 pub(super) fn enumerate2<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_ENUMADAPTERS2,
-) -> DxgResult<Publish<'a>> {
-    let (count, publish) = enumerate(call, args.pAdapters, args.NumAdapters)?;
+) -> DxgResult<impl Commit + 'a> {
+    let (count, handles) = enumerate(call, args.pAdapters, args.NumAdapters)?;
 
     args.NumAdapters = count;
-    Ok(publish)
+    Ok(handles)
 }
 
 /// nr 0x3e. Our adapters render and compute, so every filter includes them.
 pub(super) fn enumerate3<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_ENUMADAPTERS3,
-) -> DxgResult<Publish<'a>> {
+) -> DxgResult<impl Commit + 'a> {
     if args.Filter & D3DKMT_ENUMADAPTERS_FILTER_Reserved != 0 {
         return Err(Status::INVALID_PARAMETER.into());
     }
 
-    let (count, publish) = enumerate(call, args.pAdapters, args.NumAdapters)?;
+    let (count, handles) = enumerate(call, args.pAdapters, args.NumAdapters)?;
 
     args.NumAdapters = count;
-    Ok(publish)
+    Ok(handles)
 }
 
 /// nr 0x09. The payload is copied in, answered in place and copied out.
@@ -155,10 +159,7 @@ pub(super) fn query_info(call: Call<'_>, args: &D3DKMT_QUERYADAPTERINFO) -> DxgR
 }
 
 /// nr 0x49. Without an adapter, for a feature of the system as a whole.
-pub(super) fn is_feature_enabled<'a>(
-    call: Call<'a>,
-    args: &mut D3DKMT_ISFEATUREENABLED,
-) -> DxgResult<Publish<'a>> {
+pub(super) fn is_feature_enabled(call: Call<'_>, args: &mut D3DKMT_ISFEATUREENABLED) -> DxgResult {
     let answer = match args.hAdapter {
         0 => feature::global_answer(args.FeatureId).ok_or(Status::INVALID_PARAMETER)?,
         handle => {
@@ -170,14 +171,14 @@ pub(super) fn is_feature_enabled<'a>(
 
     args.Result.Version = answer.version;
     args.Result.Value = answer.value;
-    Ok(Publish::Nothing)
+    Ok(())
 }
 
 /// nr 0x3d. The software GPU's clock is CLOCK_MONOTONIC, so that one sample is both counters.
-pub(super) fn query_clock_calibration<'a>(
-    call: Call<'a>,
+pub(super) fn query_clock_calibration(
+    call: Call<'_>,
     args: &mut D3DKMT_QUERYCLOCKCALIBRATION,
-) -> DxgResult<Publish<'a>> {
+) -> DxgResult {
     call.process.handles.adapter(args.hAdapter)?;
     if args.NodeOrdinal >= adapter_info::NODE_COUNT
         || args.PhysicalAdapterIndex >= adapter_info::PHYSICAL_ADAPTER_COUNT
@@ -193,5 +194,5 @@ pub(super) fn query_clock_calibration<'a>(
         CpuClockCounter: now,
         Flags: DXGK_GPUCLOCKDATA_FLAGS_ContextManagementProcessor,
     };
-    Ok(Publish::Nothing)
+    Ok(())
 }

@@ -3,12 +3,12 @@
 //! Creating and destroying allocations and resources (shared-resources.md sections 3 and 4).
 
 use super::{
+    commit::Commit,
     entries,
     handles::Handles,
     invalid_if,
     shortage,
-    Call,
-    Publish, //
+    Call, //
 };
 use crate::{
     dxgk::{
@@ -44,6 +44,7 @@ use crate::{
             account::Limit,
             holder::Amounts, //
         },
+        share::global_table::ReservedGlobal,
         stats::Kind, //
     },
     error::{
@@ -305,7 +306,7 @@ fn existing(
 pub(super) fn create<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_CREATEALLOCATION,
-) -> DxgResult<Publish<'a>> {
+) -> DxgResult<impl Commit + 'a> {
     let parent = call.process.handles.parent(args.hDevice)?;
     let creates_resource = args.Flags & bits::CREATE_RESOURCE != 0;
 
@@ -377,7 +378,7 @@ pub(super) fn create<'a>(
                 shortage(open_resource.resource().header.attachments.set_blob(value))?;
             }
             if request.sharing() == Sharing::Global {
-                handles.global = Some(open_resource.name_globally()?);
+                handles.global = Some(open_resource.name_globally(&call.driver.tables.globals)?);
             }
             args.hResource = handles.reserve(
                 HandleTarget::Resource(open_resource.clone()),
@@ -415,7 +416,7 @@ pub(super) fn create<'a>(
     {
         user::write(entry, &number)?;
     }
-    args.hGlobalShare = handles.global.map_or(0, |global| global.handle());
+    args.hGlobalShare = handles.global.as_ref().map_or(0, ReservedGlobal::handle);
 
     // Whether every entry has new memory, which is zero.
     let zeroed = infos
@@ -423,7 +424,7 @@ pub(super) fn create<'a>(
         .all(|info| matches!(source(args.Flags, info), Ok(Source::New)));
 
     args.Flags = allocation_rules::answered_flags(args.Flags, zeroed);
-    Ok(Publish::Handles(handles))
+    Ok(handles)
 }
 
 /// Reserves the handles of these allocations of an open resource, and returns their numbers. An open resource with

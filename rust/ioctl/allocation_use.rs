@@ -3,9 +3,9 @@
 //! Using allocations: CPU mappings, priorities, residency, dma-bufs.
 
 use super::{
+    commit::Commit,
     invalid_if,
-    Call,
-    Publish, //
+    Call, //
 };
 use crate::{
     dxgk::{
@@ -41,7 +41,7 @@ fn find(call: Call<'_>, device: u32, allocation: u32) -> DxgResult<Arc<OpenAlloc
 }
 
 /// nr 0x25.
-pub(super) fn lock<'a>(call: Call<'a>, args: &mut D3DKMT_LOCK2) -> DxgResult<Publish<'a>> {
+pub(super) fn lock(call: Call<'_>, args: &mut D3DKMT_LOCK2) -> DxgResult<impl Commit> {
     invalid_if(args.Flags != 0)?;
 
     let allocation = find(call, args.hDevice, args.hAllocation)?;
@@ -49,7 +49,7 @@ pub(super) fn lock<'a>(call: Call<'a>, args: &mut D3DKMT_LOCK2) -> DxgResult<Pub
 
     // CAST: an address has at most 64 bits.
     args.pData = address as u64;
-    Ok(Publish::Locked(locked))
+    Ok(locked)
 }
 
 /// nr 0x37.
@@ -181,10 +181,10 @@ pub(super) fn residency(call: Call<'_>, args: &D3DKMT_QUERYALLOCATIONRESIDENCY) 
 }
 
 /// nr 0xae.
-pub(super) fn export_dmabuf<'a>(
-    call: Call<'a>,
+pub(super) fn export_dmabuf(
+    call: Call<'_>,
     args: &mut opendxg_export_dmabuf,
-) -> DxgResult<Publish<'a>> {
+) -> DxgResult<impl Commit> {
     invalid_if(args.flags & !OPENDXG_EXPORT_READ_ONLY != 0 || args.reserved != 0)?;
 
     let opened = call.process.handles.allocation(args.allocation)?.what;
@@ -194,5 +194,5 @@ pub(super) fn export_dmabuf<'a>(
         .export(read_only, || opened.open_resource.another_strong())?;
 
     args.fd = i32::try_from(fd.fd()).map_err(|_| Status::NO_MEMORY)?;
-    Ok(Publish::Fd(fd))
+    Ok(fd)
 }

@@ -3,9 +3,9 @@
 //! Devices and contexts.
 
 use super::{
+    commit::Commit,
     invalid_if,
-    Call,
-    Publish, //
+    Call, //
 };
 use crate::{
     dxgk::{
@@ -15,7 +15,10 @@ use crate::{
             Scheduling, //
         },
         device::Device,
-        handle::HandleTarget, //
+        handle::{
+            HandleTarget,
+            Reserved, //
+        }, //
     },
     error::{
         DxgResult,
@@ -31,7 +34,10 @@ const CONTEXT_FLAGS: u32 = !D3DDDI_CREATECONTEXTFLAGS_Reserved;
 const DEVICE_FLAGS: u32 = !D3DKMT_CREATEDEVICEFLAGS_Reserved;
 
 /// nr 0x02. The legacy buffers of the answer do not exist: 0.
-pub(super) fn create<'a>(call: Call<'a>, args: &mut D3DKMT_CREATEDEVICE) -> DxgResult<Publish<'a>> {
+pub(super) fn create<'a>(
+    call: Call<'a>,
+    args: &mut D3DKMT_CREATEDEVICE,
+) -> DxgResult<impl Commit + 'a> {
     invalid_if(args.Flags & !DEVICE_FLAGS != 0)?;
 
     let adapter = call.process.handles.adapter(args.adapter_handle())?;
@@ -53,7 +59,7 @@ pub(super) fn create<'a>(call: Call<'a>, args: &mut D3DKMT_CREATEDEVICE) -> DxgR
     args.AllocationListSize = 0;
     args.pPatchLocationList = 0;
     args.PatchLocationListSize = 0;
-    Ok(Publish::Handle(reserved))
+    Ok(reserved)
 }
 
 /// nr 0x19: destroys the device with everything that was made on it.
@@ -65,10 +71,7 @@ pub(super) fn destroy(call: Call<'_>, args: &D3DKMT_DESTROYDEVICE) -> DxgResult 
 
 /// nr 0x0e. A device of a headless adapter without submitted work is active and was never reset;
 /// the states about presentation do not exist here (NOT_SUPPORTED).
-pub(super) fn state<'a>(
-    call: Call<'a>,
-    args: &mut D3DKMT_GETDEVICESTATE,
-) -> DxgResult<Publish<'a>> {
+pub(super) fn state(call: Call<'_>, args: &mut D3DKMT_GETDEVICESTATE) -> DxgResult {
     call.process.handles.device(args.hDevice)?;
     match args.StateType {
         D3DKMT_DEVICESTATE_EXECUTION => {
@@ -81,7 +84,7 @@ pub(super) fn state<'a>(
         | D3DKMT_DEVICESTATE_PRESENT_QUEUE => return Err(Status::NOT_SUPPORTED.into()),
         _ => return Err(Status::INVALID_PARAMETER.into()),
     }
-    Ok(Publish::Nothing)
+    Ok(())
 }
 
 /// The part that both kinds of contexts have in common.
@@ -91,18 +94,15 @@ fn create_context<'a>(
     node: u32,
     engines: u32,
     scheduling: Scheduling,
-) -> DxgResult<(u32, Publish<'a>)> {
+) -> DxgResult<Reserved<'a>> {
     let parent = call.process.handles.parent(device)?;
 
     invalid_if(node >= NODE_COUNT || !Adapter::has_engines(engines))?;
 
     let context = Context::new(parent.device.clone(), scheduling)?;
-    let reserved = call
-        .process
+    call.process
         .handles
-        .reserve(HandleTarget::Context(context), Some(&parent))?;
-
-    Ok((reserved.handle(), Publish::Handle(reserved)))
+        .reserve(HandleTarget::Context(context), Some(&parent))
 }
 
 /// The software adapter takes no private driver data; what is passed is accepted and not read.
@@ -114,11 +114,11 @@ fn check_private_data(data: u64, size: u32) -> DxgResult {
 pub(super) fn create_context_virtual<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_CREATECONTEXTVIRTUAL,
-) -> DxgResult<Publish<'a>> {
+) -> DxgResult<impl Commit + 'a> {
     invalid_if(args.Flags & !CONTEXT_FLAGS != 0)?;
     check_private_data(args.pPrivateDriverData, args.PrivateDriverDataSize)?;
 
-    let (handle, publish) = create_context(
+    let reserved = create_context(
         call,
         args.hDevice,
         args.NodeOrdinal,
@@ -126,19 +126,19 @@ pub(super) fn create_context_virtual<'a>(
         Scheduling::Packets,
     )?;
 
-    args.hContext = handle;
-    Ok(publish)
+    args.hContext = reserved.handle();
+    Ok(reserved)
 }
 
 /// nr 0x17.
 pub(super) fn create_hw_context<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_CREATEHWCONTEXT,
-) -> DxgResult<Publish<'a>> {
+) -> DxgResult<impl Commit + 'a> {
     invalid_if(args.Flags != 0)?;
     check_private_data(args.pPrivateDriverData, args.PrivateDriverDataSize)?;
 
-    let (handle, publish) = create_context(
+    let reserved = create_context(
         call,
         args.hDevice,
         args.NodeOrdinal,
@@ -146,8 +146,8 @@ pub(super) fn create_hw_context<'a>(
         Scheduling::HwQueues,
     )?;
 
-    args.hHwContext = handle;
-    Ok(publish)
+    args.hHwContext = reserved.handle();
+    Ok(reserved)
 }
 
 fn destroy_kind(call: Call<'_>, handle: u32, scheduling: Scheduling) -> DxgResult {

@@ -11,7 +11,7 @@ use crate::{
             Parent,
             Reserved, //
         },
-        share::global_table::Unpublished, //
+        share::global_table::ReservedGlobal, //
     },
     error::DxgResult, //
 };
@@ -22,7 +22,7 @@ pub(super) struct Handles<'a> {
     call: Call<'a>,
     reserved: KVVec<Reserved<'a>>,
     /// Global handle of the same object, if it gets one.
-    pub(super) global: Option<Unpublished>,
+    pub(super) global: Option<ReservedGlobal<'a>>,
     /// What the open resource of a resource gets. Goes after the handles.
     pub(super) added: Option<PendingAllocations>,
 }
@@ -57,14 +57,14 @@ impl<'a> Handles<'a> {
     }
 
     /// Makes all of them usable.
-    pub(super) fn publish(mut self) {
+    pub(super) fn commit(mut self) {
         if let Some(added) = &mut self.added {
-            added.add();
+            added.commit();
         }
         while let Some(handle) = self.reserved.pop() {
             let number = handle.handle();
 
-            handle.publish();
+            handle.commit();
             if self
                 .added
                 .as_ref()
@@ -76,8 +76,8 @@ impl<'a> Handles<'a> {
                     table.destroy(number, |item| matches!(item, HandleTarget::Allocation(_)));
             }
         }
-        if let Some(global) = self.global {
-            self.call.driver.tables.globals.publish(global);
+        if let Some(global) = self.global.take() {
+            global.commit();
         }
     }
 }

@@ -4,12 +4,13 @@
 //! and on an NT handle.
 
 use super::{
+    commit::Commit, //
     invalid_if,
     target::{
-        Context,
+        Receiver,
         Target, //
     },
-    Publish, //
+    Answer,
 };
 use crate::{
     dxgk::info::{
@@ -101,31 +102,23 @@ fn change(target: &Target, item: &opendxg_info_item) -> DxgResult<Change> {
     })
 }
 
-/// Reports a change: the new generation, or with REVISION_MISMATCH the one that the entry has.
-fn report<'a>(
-    changed: core::result::Result<u64, Failed>,
+/// With REVISION_MISMATCH the caller is told the generation that the entry has.
+fn report<T>(
+    change: core::result::Result<T, Failed>,
     generation: &mut u64,
-) -> DxgResult<Publish<'a>> {
-    match changed {
-        Ok(new) => {
-            *generation = new;
-            Ok(Publish::Nothing)
-        }
-        Err(failed) => {
-            if let Failed::Refused(Refused::Generation(present)) = failed {
-                *generation = present;
-            }
-            Err(failed.into())
-        }
+) -> core::result::Result<T, Failed> {
+    if let Err(Failed::Refused(Refused::Generation(present))) = &change {
+        *generation = *present;
     }
+    change
 }
 
 /// nr 0xa4.
-pub(super) fn set<'a>(
-    from: impl Context,
+pub(super) fn set(
+    from: impl Receiver,
     args: &mut opendxg_set_info,
-    announce: &dyn Fn(&opendxg_set_info) -> bool,
-) -> DxgResult<Publish<'a>> {
+    answer: Answer<opendxg_set_info>,
+) -> DxgResult {
     // CAST: 32 bits fit a usize.
     let count = args.item_count as usize;
 
@@ -150,23 +143,27 @@ pub(super) fn set<'a>(
         changes.push(change(&target, item)?, GFP_KERNEL_ACCOUNT)?;
     }
 
-    let answer = *args;
-    let set = target.header().attachments.set(&changes, |generation| {
-        announce(&opendxg_set_info {
-            generation,
-            ..answer
-        })
-    });
+    let attachments = &target.header().attachments;
 
-    report(set, &mut args.generation)
+    loop {
+        let change = report(attachments.prepare_set(&changes), &mut args.generation)?;
+
+        answer.write(&opendxg_set_info {
+            generation: change.generation(),
+            ..*args
+        })?;
+        if change.commit()? {
+            return Ok(());
+        }
+    }
 }
 
 /// nr 0xa7.
-pub(super) fn delete<'a>(
-    from: impl Context,
+pub(super) fn delete(
+    from: impl Receiver,
     args: &mut opendxg_delete_info,
-    announce: &dyn Fn(&opendxg_delete_info) -> bool,
-) -> DxgResult<Publish<'a>> {
+    answer: Answer<opendxg_delete_info>,
+) -> DxgResult {
     let target = from.target(args.handle, args.handle_type)?;
 
     target.check_writable()?;
@@ -175,16 +172,20 @@ pub(super) fn delete<'a>(
         key: args.key,
         schema: args.schema,
     };
-    let answer = *args;
     let attachments = &target.header().attachments;
-    let deleted = attachments.delete(id, args.expected_generation, |generation| {
-        announce(&opendxg_delete_info {
-            generation,
-            ..answer
-        })
-    });
 
-    report(deleted, &mut args.generation)
+    loop {
+        let change = attachments.prepare_delete(id, args.expected_generation);
+        let change = report(change, &mut args.generation)?;
+
+        answer.write(&opendxg_delete_info {
+            generation: change.generation(),
+            ..*args
+        })?;
+        if change.commit()? {
+            return Ok(());
+        }
+    }
 }
 
 /// The flags of an entry that users see.
@@ -206,7 +207,7 @@ fn size_of_entry(rule: &info_rules::Entry) -> u32 {
 }
 
 /// nr 0xa5. What is returned is of one change: nothing can come between its parts (RES-59).
-pub(super) fn get<'a>(from: impl Context, args: &mut opendxg_get_info) -> DxgResult<Publish<'a>> {
+pub(super) fn get(from: impl Receiver, args: &mut opendxg_get_info) -> DxgResult<impl Commit> {
     invalid_if(args.flags & !OPENDXG_GET_FD != 0 || args.size != 0 && args.data == 0)?;
 
     let target = from.target(args.handle, args.handle_type)?;
@@ -246,7 +247,7 @@ pub(super) fn get<'a>(from: impl Context, args: &mut opendxg_get_info) -> DxgRes
     // CAST: below 2^30.
     args.fd = fd.as_ref().map_or(-1, |fd| fd.fd() as i32);
     args.entry_flags = entry_flags(&rule);
-    Ok(fd.map_or(Publish::Nothing, Publish::Fd))
+    Ok(fd)
 }
 
 /// One line of the list of entries.
@@ -264,10 +265,7 @@ fn line(entry: &Entry) -> opendxg_info_entry {
 }
 
 /// nr 0xa6.
-pub(super) fn enumerate<'a>(
-    from: impl Context,
-    args: &mut opendxg_enum_info,
-) -> DxgResult<Publish<'a>> {
+pub(super) fn enumerate(from: impl Receiver, args: &mut opendxg_enum_info) -> DxgResult {
     invalid_if(args.count != 0 && args.entries == 0)?;
 
     let target = from.target(args.handle, args.handle_type)?;
@@ -291,5 +289,5 @@ pub(super) fn enumerate<'a>(
     }
     args.count = count;
     args.generation = store.generation();
-    Ok(Publish::Nothing)
+    Ok(())
 }

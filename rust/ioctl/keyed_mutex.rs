@@ -3,9 +3,10 @@
 //! Keyed mutexes. The first generation of calls is the second one without private data.
 
 use super::{
+    commit::Commit,
     shortage,
-    Call,
-    Publish, //
+    Answer,
+    Call, //
 };
 use crate::{
     dxgk::{
@@ -14,7 +15,10 @@ use crate::{
             HandleTarget,
             Reserved, //
         },
-        info::attachments::Value,
+        info::attachments::{
+            PreparedChange,
+            Value, //
+        },
         keyed_mutex::{
             Acquired,
             KeyedMutex, //
@@ -25,6 +29,7 @@ use crate::{
             Strong, //
         },
         quota::account::Limit,
+        share::global_table::ReservedGlobal,
         stats::Kind, //
     },
     error::{
@@ -120,19 +125,17 @@ impl Initial {
         self.0.is_some()
     }
 
-    /// Copies the answer of the opening out by `announce`, and only then gives the data: nothing can be
-    /// taken back (RES-3). Somebody else may have been first meanwhile.
-    pub(super) fn give(self, announce: impl Fn() -> bool) -> DxgResult {
-        match self.0 {
-            Some((mutex, value)) => shortage(mutex.header.attachments.init_blob(value, announce)),
-            None if announce() => Ok(()),
-            None => Err(Status::ACCESS_VIOLATION.into()),
+    /// Prepares to give the data, as long as the mutex has none: `None` if there is nothing to do.
+    pub(super) fn prepare(&self) -> DxgResult<Option<PreparedChange<'_>>> {
+        match &self.0 {
+            Some((mutex, value)) => shortage(mutex.header.attachments.prepare_first_blob(value)),
+            None => Ok(None),
         }
     }
 }
 
-/// What the creating calls return: the global handle, the local handle, what to publish.
-type Created<'a> = (u32, u32, Publish<'a>);
+/// A new mutex: its local and its global handle.
+type Created<'a> = (Reserved<'a>, Option<ReservedGlobal<'a>>);
 
 fn make<'a>(call: Call<'a>, key: u64, nt: bool, data: Data) -> DxgResult<Created<'a>> {
     let value = data.read(call)?;
@@ -152,7 +155,8 @@ fn make<'a>(call: Call<'a>, key: u64, nt: bool, data: Data) -> DxgResult<Created
         shortage(mutex.header.attachments.set_blob(value))?;
     }
 
-    let global = (!nt).then(|| strong.name_globally()).transpose()?;
+    let globals = &call.driver.tables.globals;
+    let global = (!nt).then(|| strong.name_globally(globals)).transpose()?;
     let access = access::Type::Resource.all();
     let (open, _) = OpenSyncObject::new(
         strong,
@@ -164,46 +168,38 @@ fn make<'a>(call: Call<'a>, key: u64, nt: bool, data: Data) -> DxgResult<Created
         .process
         .handles
         .reserve(HandleTarget::KeyedMutex(open), None)?;
-    let local = reserved.handle();
 
-    Ok((
-        global.map_or(0, |global| global.handle()),
-        local,
-        match global {
-            None => Publish::Handle(reserved),
-            Some(global) => Publish::Named(reserved, global),
-        },
-    ))
+    Ok((reserved, global))
 }
 
 /// nr 0x90 (RES-91).
 pub(super) fn create<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_CREATEKEYEDMUTEX,
-) -> DxgResult<Publish<'a>> {
-    let (global, local, publish) = make(call, args.InitialValue, false, Data::NONE)?;
+) -> DxgResult<impl Commit + 'a> {
+    let (local, global) = make(call, args.InitialValue, false, Data::NONE)?;
 
-    args.hSharedHandle = global;
-    args.hKeyedMutex = local;
-    Ok(publish)
+    args.hSharedHandle = global.as_ref().map_or(0, ReservedGlobal::handle);
+    args.hKeyedMutex = local.handle();
+    Ok((local, global))
 }
 
 /// nr 0x91 (RES-91).
 pub(super) fn create2<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_CREATEKEYEDMUTEX2,
-) -> DxgResult<Publish<'a>> {
+) -> DxgResult<impl Commit + 'a> {
     if args.Flags & D3DKMT_CREATEKEYEDMUTEX2_FLAGS_Reserved != 0 {
         return Err(Status::INVALID_PARAMETER.into());
     }
 
     let nt = args.Flags & D3DKMT_CREATEKEYEDMUTEX2_FLAGS_NtSecuritySharing != 0;
     let data = Data::new(args.pPrivateRuntimeData, args.PrivateRuntimeDataSize)?;
-    let (global, local, publish) = make(call, args.InitialValue, nt, data)?;
+    let (local, global) = make(call, args.InitialValue, nt, data)?;
 
-    args.hSharedHandle = global;
-    args.hKeyedMutex = local;
-    Ok(publish)
+    args.hSharedHandle = global.as_ref().map_or(0, ReservedGlobal::handle);
+    args.hKeyedMutex = local.handle();
+    Ok((local, global))
 }
 
 /// Opens by global handle. `data` become those of a mutex that has none (RES-92).
@@ -246,28 +242,36 @@ fn open_by_global<'a>(
 }
 
 /// nr 0x92 (RES-92).
-pub(super) fn open<'a>(call: Call<'a>, args: &mut D3DKMT_OPENKEYEDMUTEX) -> DxgResult<Publish<'a>> {
+pub(super) fn open<'a>(
+    call: Call<'a>,
+    args: &mut D3DKMT_OPENKEYEDMUTEX,
+) -> DxgResult<impl Commit + 'a> {
     let (reserved, _) = open_by_global(call, args.hSharedHandle, Data::NONE)?;
 
     args.hKeyedMutex = reserved.handle();
-    Ok(Publish::Handle(reserved))
+    Ok(reserved)
 }
 
 /// nr 0x93 (RES-92).
 pub(super) fn open2<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_OPENKEYEDMUTEX2,
-    announce: &dyn Fn(&D3DKMT_OPENKEYEDMUTEX2) -> bool,
-) -> DxgResult<Publish<'a>> {
+    answer: Answer<D3DKMT_OPENKEYEDMUTEX2>,
+) -> DxgResult<impl Commit + 'a> {
     let data = Data::new(args.pPrivateRuntimeData, args.PrivateRuntimeDataSize)?;
     let (reserved, initial) = open_by_global(call, args.hSharedHandle, data)?;
-    let answer = D3DKMT_OPENKEYEDMUTEX2 {
-        hKeyedMutex: reserved.handle(),
-        ..*args
-    };
 
-    initial.give(|| announce(&answer))?;
-    Ok(Publish::Handle(reserved))
+    loop {
+        let change = initial.prepare()?;
+
+        answer.write(&D3DKMT_OPENKEYEDMUTEX2 {
+            hKeyedMutex: reserved.handle(),
+            ..*args
+        })?;
+        if change.map_or(Ok(true), PreparedChange::commit)? {
+            return Ok(reserved);
+        }
+    }
 }
 
 /// nr 0x94: no NT handle is a keyed mutex alone (RES-93).
@@ -304,11 +308,11 @@ fn take(call: Call<'_>, local: u32, key: u64, timeout: u64, data: Data) -> DxgRe
 }
 
 /// What the acquiring calls report: the fence value, or 0 if the wait ended without the mutex.
-fn report<'a>(acquired: DxgResult<Acquired>, fence: &mut u64) -> DxgResult<Publish<'a>> {
+fn report(acquired: DxgResult<Acquired>, fence: &mut u64) -> DxgResult<Acquired> {
     match acquired {
         Ok(acquired) => {
             *fence = acquired.fence();
-            Ok(Publish::Acquired(acquired))
+            Ok(acquired)
         }
         Err(stop) => {
             if stop.is(Status::TIMEOUT) || stop.is(Status::ABANDONED) {
@@ -320,20 +324,20 @@ fn report<'a>(acquired: DxgResult<Acquired>, fence: &mut u64) -> DxgResult<Publi
 }
 
 /// nr 0x96.
-pub(super) fn acquire<'a>(
-    call: Call<'a>,
+pub(super) fn acquire(
+    call: Call<'_>,
     args: &mut D3DKMT_ACQUIREKEYEDMUTEX,
-) -> DxgResult<Publish<'a>> {
+) -> DxgResult<impl Commit> {
     let acquired = take(call, args.hKeyedMutex, args.Key, args.pTimeout, Data::NONE);
 
     report(acquired, &mut args.FenceValue)
 }
 
 /// nr 0x97 (RES-101).
-pub(super) fn acquire2<'a>(
-    call: Call<'a>,
+pub(super) fn acquire2(
+    call: Call<'_>,
     args: &mut D3DKMT_ACQUIREKEYEDMUTEX2,
-) -> DxgResult<Publish<'a>> {
+) -> DxgResult<impl Commit> {
     let data = Data::new(args.pPrivateRuntimeData, args.PrivateRuntimeDataSize)?;
     let acquired = take(call, args.hKeyedMutex, args.Key, args.pTimeout, data);
 

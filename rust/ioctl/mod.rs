@@ -2,14 +2,15 @@
 
 //! From an ioctl number to a handler and back to a result.
 //!
-//! A handler gets its argument struct as a copy, changes outputs in it and says what is to be
-//! published. Order of every call: copy in once, validate, act, copy out, publish. Checks before
+//! A handler gets its argument struct as a copy, changes outputs in it and returns what it has
+//! reserved. Order of every call: copy in once, check, reserve, copy out, commit. Checks before
 //! the handler, each of which is ENOTTY: the number is known, the whole code fits, the caller is
 //! the process that opened the file (abi.md section 1).
 
 mod adapter;
 mod allocation;
 mod allocation_use;
+mod commit;
 mod device;
 mod escape;
 mod handles;
@@ -33,24 +34,13 @@ pub(crate) use on_file::{
     run_on_watch, //
 };
 
-use handles::Handles;
-use target::Context;
+use commit::Commit;
 
 use crate::{
     dxgk::{
         driver::Driver,
-        handle::{
-            open_allocation::Locked,
-            Reserved, //
-        },
-        keyed_mutex::Acquired,
         process::Process,
-        share::{
-            global_table::Unpublished,
-            NtHandle,
-            Share, //
-        },
-        tables::Tables, //
+        share::NtHandle, //
     },
     error::{
         DxgError,
@@ -62,8 +52,7 @@ use crate::{
     sys::{
         file::object_file::{
             self,
-            NotOurs,
-            PendingFd, //
+            NotOurs, //
         },
         user::{
             self,
@@ -72,7 +61,10 @@ use crate::{
     },
     uapi::opendxg_exec, //
 };
-use core::mem::offset_of;
+use core::{
+    marker::PhantomData,
+    mem::offset_of, //
+};
 use kernel::{
     error::code,
     prelude::*,
@@ -91,122 +83,79 @@ struct Call<'a> {
     process: &'a Arc<Process>,
 }
 
-/// What becomes usable when the outputs have been copied out. Dropping it undoes it.
-enum Publish<'a> {
-    /// Nothing.
-    Nothing,
-    /// One local handle.
-    Handle(Reserved<'a>),
-    /// Several local handles.
-    Handles(Handles<'a>),
-    /// One local handle and a global handle for the same object.
-    Named(Reserved<'a>, Unpublished),
-    /// A file descriptor.
-    Fd(PendingFd),
-    /// A lock of an allocation.
-    Locked(Locked),
-    /// A file descriptor of a share that was there before.
-    Existing(PendingFd),
-    /// A file descriptor of a new share, and the name of the share.
-    NamedFd(PendingFd, Arc<Share>),
-    /// The ownership of a keyed mutex.
-    Acquired(Acquired),
+/// Where the argument struct of a call is, for handlers that copy their answer out themselves because
+/// they cannot take the effect back (RES-3).
+struct Answer<T> {
+    place: u64,
+    _type: PhantomData<T>,
 }
 
-impl Publish<'_> {
-    /// Publishes everything. The only failure there is is a status of the success class.
-    fn commit(self, tables: &Tables) -> DxgResult {
-        match self {
-            Self::Nothing => {}
-            Self::Handle(handle) => handle.publish(),
-            Self::Handles(handles) => handles.publish(),
-            Self::Named(handle, global) => {
-                handle.publish();
-                tables.globals.publish(global);
-            }
-            Self::Fd(fd) => fd.install(),
-            Self::Locked(locked) => locked.keep(),
-            Self::Existing(fd) => {
-                fd.install();
-                return Err(Status::OBJECT_NAME_EXISTS.into());
-            }
-            Self::NamedFd(fd, share) => {
-                fd.install();
-                if let Some(name) = share.name() {
-                    tables.names.publish(name, &share);
-                }
-            }
-            Self::Acquired(acquired) => acquired.keep(),
-        }
-        Ok(())
+impl<T: Plain> Answer<T> {
+    /// Copies the answer out.
+    fn write(&self, answer: &T) -> DxgResult {
+        Ok(user::write(self.place, answer)?)
     }
 }
 
-/// Runs a handler that only reads its argument struct.
-fn run_in<C: Context, T: Plain>(
-    context: C,
+/// Runs a handler that does not write into its argument struct.
+fn run_in<C, T: Plain, R: Commit>(
+    receiver: C,
     arg: u64,
-    handler: impl FnOnce(C, &T) -> DxgResult,
+    handler: impl FnOnce(C, &T) -> DxgResult<R>,
 ) -> DxgResult {
     let args = user::read::<T>(arg)?;
 
-    handler(context, &args)
-}
-
-/// Runs a handler whose outputs are not in its argument struct.
-fn run_elsewhere<'a, C: Context, T: Plain>(
-    context: C,
-    arg: u64,
-    handler: impl FnOnce(C, &T) -> DxgResult<Publish<'a>>,
-) -> DxgResult {
-    let args = user::read::<T>(arg)?;
-
-    handler(context, &args)?.commit(context.tables())
+    handler(receiver, &args)?.commit();
+    Ok(())
 }
 
 /// Runs a handler that writes outputs into its argument struct.
-fn run_out<'a, C: Context, T: Plain>(
-    context: C,
+fn run_out<C, T: Plain, R: Commit>(
+    receiver: C,
     arg: u64,
-    handler: impl FnOnce(C, &mut T) -> DxgResult<Publish<'a>>,
+    handler: impl FnOnce(C, &mut T) -> DxgResult<R>,
 ) -> DxgResult {
     let mut args = user::read::<T>(arg)?;
-    let publish = handler(context, &mut args)?;
+    let reserved = handler(receiver, &mut args)?;
 
     user::write(arg, &args)?;
-    publish.commit(context.tables())
+    reserved.commit();
+    Ok(())
 }
 
 /// Runs a handler that writes outputs into its argument struct even if it fails, as its rules say.
-fn run_report<'a, C: Context, T: Plain>(
-    context: C,
+fn run_report<C, T: Plain, R: Commit>(
+    receiver: C,
     arg: u64,
-    handler: impl FnOnce(C, &mut T) -> DxgResult<Publish<'a>>,
+    handler: impl FnOnce(C, &mut T) -> DxgResult<R>,
 ) -> DxgResult {
     let mut args = user::read::<T>(arg)?;
-    let outcome = handler(context, &mut args);
+    let result = handler(receiver, &mut args);
 
     user::write(arg, &args)?;
-    outcome?.commit(context.tables())
+    result?.commit();
+    Ok(())
 }
 
-/// Runs a handler whose effect cannot be taken back: it is given a way to copy its answer out before
-/// the effect, and has none if that fails (RES-3). After a failure the struct is written as its rules
-/// say.
-fn run_announced<'a, C: Context, T: Plain>(
-    context: C,
+/// Runs a handler that copies its answer out itself, between preparing its effect and committing it.
+/// After a failure the struct is written as its rules say.
+fn run_answer<C, T: Plain, R: Commit>(
+    receiver: C,
     arg: u64,
-    handler: impl FnOnce(C, &mut T, &dyn Fn(&T) -> bool) -> DxgResult<Publish<'a>>,
+    handler: impl FnOnce(C, &mut T, Answer<T>) -> DxgResult<R>,
 ) -> DxgResult {
     let mut args = user::read::<T>(arg)?;
-    let outcome = handler(context, &mut args, &|answer| {
-        user::write(arg, answer).is_ok()
-    });
+    let answer = Answer {
+        place: arg,
+        _type: PhantomData,
+    };
+    let result = handler(receiver, &mut args, answer);
 
-    if outcome.is_err() {
+    if result.is_err() {
         user::write(arg, &args)?;
     }
-    outcome?.commit(context.tables())
+    result?.commit();
+    Ok(())
 }
 
 /// The `ioctl` operation of the device.

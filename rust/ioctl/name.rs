@@ -3,9 +3,9 @@
 //! OpenSyncObject shared objects by their names (RES-43).
 
 use super::{
+    commit::Commit,
     object_attributes,
-    Call,
-    Publish, //
+    Call, //
 };
 use crate::{
     dxgk::share::NtHandle,
@@ -19,23 +19,23 @@ use crate::{
 };
 
 /// nr 0xa0.
-pub(super) fn open_resource<'a>(
-    call: Call<'a>,
+pub(super) fn open_resource(
+    call: Call<'_>,
     args: &mut D3DKMT_OPENNTHANDLEFROMNAME,
-) -> DxgResult<Publish<'a>> {
+) -> DxgResult<impl Commit> {
     args.hNtHandle = 0;
 
     let fd = open(call, Type::Resource, args.dwDesiredAccess, args.pObjAttrib)?;
 
     args.hNtHandle = fd.fd().into();
-    Ok(Publish::Fd(fd))
+    Ok(fd)
 }
 
 /// nr 0xa1.
-pub(super) fn open_sync_object<'a>(
-    call: Call<'a>,
+pub(super) fn open_sync_object(
+    call: Call<'_>,
     args: &mut D3DKMT_OPENSYNCOBJECTNTHANDLEFROMNAME,
-) -> DxgResult<Publish<'a>> {
+) -> DxgResult<impl Commit> {
     args.hNtHandle = 0;
 
     let fd = open(
@@ -46,7 +46,7 @@ pub(super) fn open_sync_object<'a>(
     )?;
 
     args.hNtHandle = fd.fd().into();
-    Ok(Publish::Fd(fd))
+    Ok(fd)
 }
 
 fn open(call: Call<'_>, ty: Type, desired: u32, attributes: u64) -> DxgResult<PendingFd> {

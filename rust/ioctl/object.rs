@@ -4,13 +4,13 @@
 
 use super::{
     allocation,
+    commit::Commit,
     handles::Handles,
     invalid_if,
     nt_handle,
     target::OnHandle,
     weak,
-    Call,
-    Publish, //
+    Call, //
 };
 use crate::{
     dxgk::{
@@ -119,11 +119,7 @@ impl Subject {
     }
 
     /// Fills the outputs. `process` is that of the caller, if it is known.
-    fn answer<'a>(
-        &self,
-        process: Option<&Process>,
-        args: &mut opendxg_query_object,
-    ) -> DxgResult<Publish<'a>> {
+    fn answer(&self, process: Option<&Process>, args: &mut opendxg_query_object) -> DxgResult {
         let object = self.strong.object();
         let header = object.header();
 
@@ -152,7 +148,7 @@ impl Subject {
             .adapter
             .as_ref()
             .map_or((0, 0), |adapter| (adapter.luid.low, adapter.luid.high));
-        Ok(Publish::Nothing)
+        Ok(())
     }
 
     /// Copies the name out, if there is one and the caller wants it.
@@ -180,7 +176,7 @@ fn check_query(args: &opendxg_query_object) -> DxgResult {
 }
 
 /// nr 0x82.
-pub(super) fn query<'a>(call: Call<'a>, args: &mut opendxg_query_object) -> DxgResult<Publish<'a>> {
+pub(super) fn query(call: Call<'_>, args: &mut opendxg_query_object) -> DxgResult {
     check_query(args)?;
     if args.handle_type == OPENDXG_HANDLE_WEAK {
         return query_weak(call, args);
@@ -202,7 +198,7 @@ fn number(handle: u64) -> DxgResult<u32> {
 }
 
 /// Of a dead object only the id, the kind and the access of its handles are left.
-fn query_weak<'a>(call: Call<'a>, args: &mut opendxg_query_object) -> DxgResult<Publish<'a>> {
+fn query_weak(call: Call<'_>, args: &mut opendxg_query_object) -> DxgResult {
     let weak = weak::weak_file(args.handle)?;
     let link = weak.link();
 
@@ -225,14 +221,11 @@ fn query_weak<'a>(call: Call<'a>, args: &mut opendxg_query_object) -> DxgResult<
         object_id: link.object_id(),
         ..user::zeroed()
     };
-    Ok(Publish::Nothing)
+    Ok(())
 }
 
 /// nr 0x82 on an NT handle. No local handles are counted: whose would they be?
-pub(super) fn query_handle<'a>(
-    on: OnHandle<'_>,
-    args: &mut opendxg_query_object,
-) -> DxgResult<Publish<'a>> {
+pub(super) fn query_handle(on: OnHandle<'_>, args: &mut opendxg_query_object) -> DxgResult {
     check_query(args)?;
     on.check(args.handle, args.handle_type)?;
     Subject::nt(on.0)?.answer(None, args)
@@ -285,13 +278,13 @@ pub(super) fn open_local<'a>(
 pub(super) fn dup_local<'a>(
     call: Call<'a>,
     args: &mut opendxg_dup_local,
-) -> DxgResult<Publish<'a>> {
+) -> DxgResult<impl Commit + 'a> {
     invalid_if(args.reserved != 0)?;
 
     let reserved = duplicate(call, args.handle, args.index)?;
 
     args.new_handle = reserved.handle();
-    Ok(Publish::Handle(reserved))
+    Ok(reserved)
 }
 
 /// Another handle of what `local` stands for, or of one of its allocations.
@@ -349,7 +342,7 @@ fn duplicate<'a>(call: Call<'a>, local: u32, index: u32) -> DxgResult<Reserved<'
 pub(super) fn get_container<'a>(
     call: Call<'a>,
     args: &mut opendxg_get_container,
-) -> DxgResult<Publish<'a>> {
+) -> DxgResult<impl Commit + 'a> {
     let table = &call.process.handles;
     let found = table.allocation(args.allocation)?;
     let open_resource = &found.what.open_resource;
@@ -372,11 +365,11 @@ pub(super) fn get_container<'a>(
     };
 
     args.container = reserved.handle();
-    Ok(Publish::Handle(reserved))
+    Ok(reserved)
 }
 
 /// nr 0xa3.
-pub(super) fn dup_nt<'a>(_call: Call<'a>, args: &mut opendxg_dup_nt) -> DxgResult<Publish<'a>> {
+pub(super) fn dup_nt(_call: Call<'_>, args: &mut opendxg_dup_nt) -> DxgResult<impl Commit> {
     invalid_if(args.handle_type != OPENDXG_HANDLE_NT)?;
 
     let source = nt_handle(args.handle)?;
@@ -385,16 +378,13 @@ pub(super) fn dup_nt<'a>(_call: Call<'a>, args: &mut opendxg_dup_nt) -> DxgResul
 }
 
 /// nr 0xa3 on an NT handle.
-pub(super) fn dup_handle<'a>(
-    on: OnHandle<'_>,
-    args: &mut opendxg_dup_nt,
-) -> DxgResult<Publish<'a>> {
+pub(super) fn dup_handle(on: OnHandle<'_>, args: &mut opendxg_dup_nt) -> DxgResult<impl Commit> {
     on.check(args.handle, args.handle_type)?;
     dup_description(on.0, args)
 }
 
 /// Another description of what `source` is a handle of.
-fn dup_description<'a>(source: &NtHandle, args: &mut opendxg_dup_nt) -> DxgResult<Publish<'a>> {
+fn dup_description(source: &NtHandle, args: &mut opendxg_dup_nt) -> DxgResult<impl Commit> {
     let same = args.flags & OPENDXG_DUP_SAME_ACCESS != 0;
 
     invalid_if(
@@ -417,5 +407,5 @@ fn dup_description<'a>(source: &NtHandle, args: &mut opendxg_dup_nt) -> DxgResul
     let fd = PendingFd::new(handle, handle::LAST_FD, !inherit)?;
 
     args.new_handle = u64::from(fd.fd());
-    Ok(Publish::Fd(fd))
+    Ok(fd)
 }

@@ -8,7 +8,7 @@ use super::{
     not_ours,
     object,
     result_of,
-    run_announced,
+    run_answer,
     run_exec,
     run_out,
     run_report,
@@ -33,19 +33,19 @@ type Handler<C> = fn(C, u64) -> DxgResult;
 fn on_handle<'a>(code: u32) -> Option<Handler<OnHandle<'a>>> {
     Some(match code {
         DXG_IOCTL_QUERY_OBJECT => {
-            |on, arg| run_report::<_, opendxg_query_object>(on, arg, object::query_handle)
+            |on, arg| run_report::<_, opendxg_query_object, _>(on, arg, object::query_handle)
         }
-        DXG_IOCTL_DUP_NT => |on, arg| run_out::<_, opendxg_dup_nt>(on, arg, object::dup_handle),
-        DXG_IOCTL_SET_INFO => |on, arg| run_announced::<_, opendxg_set_info>(on, arg, info::set),
-        DXG_IOCTL_GET_INFO => |on, arg| run_report::<_, opendxg_get_info>(on, arg, info::get),
+        DXG_IOCTL_DUP_NT => |on, arg| run_out::<_, opendxg_dup_nt, _>(on, arg, object::dup_handle),
+        DXG_IOCTL_SET_INFO => |on, arg| run_answer::<_, opendxg_set_info, _>(on, arg, info::set),
+        DXG_IOCTL_GET_INFO => |on, arg| run_report::<_, opendxg_get_info, _>(on, arg, info::get),
         DXG_IOCTL_ENUM_INFO => {
-            |on, arg| run_report::<_, opendxg_enum_info>(on, arg, info::enumerate)
+            |on, arg| run_report::<_, opendxg_enum_info, _>(on, arg, info::enumerate)
         }
         DXG_IOCTL_DELETE_INFO => {
-            |on, arg| run_announced::<_, opendxg_delete_info>(on, arg, info::delete)
+            |on, arg| run_answer::<_, opendxg_delete_info, _>(on, arg, info::delete)
         }
-        DXG_IOCTL_OPEN_WEAK => |on, arg| run_out::<_, opendxg_open_weak>(on, arg, weak::open),
-        DXG_IOCTL_WATCH => |on, arg| run_out::<_, opendxg_watch>(on, arg, weak::watch),
+        DXG_IOCTL_OPEN_WEAK => |on, arg| run_out::<_, opendxg_open_weak, _>(on, arg, weak::open),
+        DXG_IOCTL_WATCH => |on, arg| run_out::<_, opendxg_watch, _>(on, arg, weak::watch),
         _ => return None,
     })
 }

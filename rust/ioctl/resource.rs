@@ -4,6 +4,7 @@
 
 use super::{
     allocation,
+    commit::Commit,
     entries,
     handles::Handles,
     invalid_if,
@@ -12,8 +13,8 @@ use super::{
         Initial, //
     },
     nt_handle,
-    Call,
-    Publish, //
+    Answer,
+    Call, //
 };
 use crate::{
     dxgk::{
@@ -27,7 +28,10 @@ use crate::{
             HandleTarget,
             Parent, //
         },
-        info::attachments::Value,
+        info::attachments::{
+            PreparedChange,
+            Value, //
+        },
         memory::{
             allocation::Allocation,
             resource::Resource, //
@@ -126,10 +130,7 @@ impl Sizes {
 }
 
 /// nr 0x2b. The runtime data itself is never written (RES-47).
-pub(super) fn query<'a>(
-    call: Call<'a>,
-    args: &mut D3DKMT_QUERYRESOURCEINFO,
-) -> DxgResult<Publish<'a>> {
+pub(super) fn query(call: Call<'_>, args: &mut D3DKMT_QUERYRESOURCEINFO) -> DxgResult {
     let parent = call.process.handles.parent(args.hDevice)?;
     let found = Found::by_global(call, &parent, args.hGlobalShare)?;
     let sizes = Sizes::of(&found.resource);
@@ -138,14 +139,14 @@ pub(super) fn query<'a>(
     args.TotalPrivateDriverDataSize = sizes.total_driver_data;
     args.ResourcePrivateDriverDataSize = sizes.resource_driver_data;
     args.NumAllocations = sizes.allocations;
-    Ok(Publish::Nothing)
+    Ok(())
 }
 
 /// nr 0x41.
-pub(super) fn query_nt<'a>(
-    call: Call<'a>,
+pub(super) fn query_nt(
+    call: Call<'_>,
     args: &mut D3DKMT_QUERYRESOURCEINFOFROMNTHANDLE,
-) -> DxgResult<Publish<'a>> {
+) -> DxgResult {
     let parent = call.process.handles.parent(args.hDevice)?;
     let handle = resource_handle(args.hNtHandle)?;
     let found = Found::new(handle.strong()?, &parent)?;
@@ -155,7 +156,7 @@ pub(super) fn query_nt<'a>(
     args.TotalPrivateDriverDataSize = sizes.total_driver_data;
     args.ResourcePrivateDriverDataSize = sizes.resource_driver_data;
     args.NumAllocations = sizes.allocations;
-    Ok(Publish::Nothing)
+    Ok(())
 }
 
 /// Buffer of the caller.
@@ -296,7 +297,7 @@ fn open<'a>(
 pub(super) fn open_global<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_OPENRESOURCE,
-) -> DxgResult<Publish<'a>> {
+) -> DxgResult<impl Commit + 'a> {
     let parent = call.process.handles.parent(args.hDevice)?;
     let found = Found::by_global(call, &parent, args.hGlobalShare)?;
     let request = Request {
@@ -321,15 +322,15 @@ pub(super) fn open_global<'a>(
     request.write(&contents, handles.numbers().skip(1))?;
     args.TotalPrivateDriverDataBufferSize = contents.total_driver_data;
     args.hResource = handles.numbers().next().unwrap_or(0);
-    Ok(Publish::Handles(handles))
+    Ok(handles)
 }
 
 /// nr 0x42.
 pub(super) fn open_nt<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_OPENRESOURCEFROMNTHANDLE,
-    announce: &dyn Fn(&D3DKMT_OPENRESOURCEFROMNTHANDLE) -> bool,
-) -> DxgResult<Publish<'a>> {
+    answer: Answer<D3DKMT_OPENRESOURCEFROMNTHANDLE>,
+) -> DxgResult<impl Commit + 'a> {
     let parent = call.process.handles.parent(args.hDevice)?;
     let handle = resource_handle(args.hNtHandle)?;
     let found = Found::new(handle.strong()?, &parent)?;
@@ -358,7 +359,7 @@ pub(super) fn open_nt<'a>(
         &request,
     )?;
 
-    let mut answer = D3DKMT_OPENRESOURCEFROMNTHANDLE {
+    let mut filled = D3DKMT_OPENRESOURCEFROMNTHANDLE {
         TotalPrivateDriverDataBufferSize: contents.total_driver_data,
         hResource: handles.numbers().next().unwrap_or(0),
         ..*args
@@ -373,22 +374,25 @@ pub(super) fn open_nt<'a>(
             let access = handle.access();
             let opened = open_guards(&mut handles, call, &parent, guards, access, data)?;
 
-            (answer.hKeyedMutex, answer.hSyncObject) = (opened.mutex, opened.sync);
+            (filled.hKeyedMutex, filled.hSyncObject) = (opened.mutex, opened.sync);
             opened.initial
         }
         None => {
-            (answer.hKeyedMutex, answer.hSyncObject) = (0, 0);
-            answer.KeyedMutexPrivateRuntimeDataSize = 0;
+            (filled.hKeyedMutex, filled.hSyncObject) = (0, 0);
+            filled.KeyedMutexPrivateRuntimeDataSize = 0;
             Initial::NONE
         }
     };
 
-    initial.give(|| {
-        let written = request.write(&contents, handles.numbers().skip(1));
+    loop {
+        let change = initial.prepare()?;
 
-        written.is_ok() && announce(&answer)
-    })?;
-    Ok(Publish::Handles(handles))
+        request.write(&contents, handles.numbers().skip(1))?;
+        answer.write(&filled)?;
+        if change.map_or(Ok(true), PreparedChange::commit)? {
+            return Ok(handles);
+        }
+    }
 }
 
 /// The handles of a keyed mutex and of a synchronisation object, and the data that the mutex gets.
@@ -436,10 +440,10 @@ fn open_guards(
 }
 
 /// nr 0x23.
-pub(super) fn adapter_luid<'a>(
-    call: Call<'a>,
+pub(super) fn adapter_luid(
+    call: Call<'_>,
     args: &mut D3DKMT_GETSHAREDRESOURCEADAPTERLUID,
-) -> DxgResult<Publish<'a>> {
+) -> DxgResult {
     invalid_if((args.hGlobalShare == 0) == (args.hNtHandle == 0))?;
 
     let strong = match args.hGlobalShare {
@@ -462,7 +466,7 @@ pub(super) fn adapter_luid<'a>(
 
     args.AdapterLuid.LowPart = adapter.luid.low;
     args.AdapterLuid.HighPart = adapter.luid.high;
-    Ok(Publish::Nothing)
+    Ok(())
 }
 
 /// nr 0xca: the runtime data of a resource by its global handle.

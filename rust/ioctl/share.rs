@@ -4,8 +4,7 @@
 
 use super::{
     object_attributes,
-    Call,
-    Publish, //
+    Call, //
 };
 use crate::{
     dxgk::{
@@ -101,25 +100,19 @@ fn set(mut objects: KVec<Shareable>) -> DxgResult<(Members, u32)> {
 }
 
 /// nr 0x3f: a name is for its owner alone.
-pub(super) fn share_objects<'a>(
-    call: Call<'a>,
-    args: &D3DKMT_SHAREOBJECTS,
-) -> DxgResult<Publish<'a>> {
+pub(super) fn share_objects(call: Call<'_>, args: &D3DKMT_SHAREOBJECTS) -> DxgResult {
     share(call, args, name_mode::PRIVATE)
 }
 
 /// nr 0xaf.
-pub(super) fn share_objects_with_mode<'a>(
-    call: Call<'a>,
-    args: &opendxg_share_objects,
-) -> DxgResult<Publish<'a>> {
+pub(super) fn share_objects_with_mode(call: Call<'_>, args: &opendxg_share_objects) -> DxgResult {
     if args.reserved != 0 || !name_mode::is_valid(args.mode) {
         return Err(Status::INVALID_PARAMETER.into());
     }
     share(call, &args.share, args.mode)
 }
 
-fn share<'a>(call: Call<'a>, args: &D3DKMT_SHAREOBJECTS, mode: u32) -> DxgResult<Publish<'a>> {
+fn share(call: Call<'_>, args: &D3DKMT_SHAREOBJECTS, mode: u32) -> DxgResult {
     if !(1..=D3DKMT_MAX_OBJECTS_PER_HANDLE).contains(&args.ObjectCount)
         || args.ObjectHandleArray == 0
         || args.pSharedNtHandle == 0
@@ -161,11 +154,14 @@ fn share<'a>(call: Call<'a>, args: &D3DKMT_SHAREOBJECTS, mode: u32) -> DxgResult
     let fd = PendingFd::new(handle, handle::LAST_FD, !attributes.inherit)?;
 
     user::write(args.pSharedNtHandle, &u64::from(fd.fd()))?;
-    Ok(match attributes.name {
-        _ if exists => Publish::Existing(fd),
-        Some(_) => Publish::NamedFd(fd, share),
-        None => Publish::Fd(fd),
-    })
+    fd.commit();
+    if exists {
+        return Err(Status::OBJECT_NAME_EXISTS.into());
+    }
+    if let Some(name) = share.name() {
+        call.driver.tables.names.commit(name, &share);
+    }
+    Ok(())
 }
 
 /// nr 0x44: there is no host to share with (RES-34).

@@ -3,9 +3,9 @@
 //! Creating, opening and destroying synchronisation objects.
 
 use super::{
+    commit::Commit,
     nt_handle,
-    Call,
-    Publish, //
+    Call, //
 };
 use crate::{
     dxgk::{
@@ -22,7 +22,10 @@ use crate::{
             Strong, //
         },
         quota::account::Limit,
-        share::NtHandle,
+        share::{
+            global_table::ReservedGlobal,
+            NtHandle, //
+        },
         stats::Kind,
         sync::{
             fence::Fence,
@@ -73,7 +76,7 @@ pub(super) fn event(slot: u64) -> DxgResult<EventFd> {
 pub(super) fn create<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_CREATESYNCHRONIZATIONOBJECT2,
-) -> DxgResult<Publish<'a>> {
+) -> DxgResult<impl Commit + 'a> {
     let info = &mut args.Info;
 
     if !(types::MUTEX..=types::PERIODIC_MONITORED_FENCE).contains(&info.Type) {
@@ -85,7 +88,7 @@ pub(super) fn create<'a>(
     let parent = call.process.handles.parent(args.hDevice)?;
     let (strong, mut addr) = make(call, &parent, info, sharing)?;
     let global = match sharing {
-        Sharing::Global => Some(strong.name_globally()?),
+        Sharing::Global => Some(strong.name_globally(&call.driver.tables.globals)?),
         Sharing::Private | Sharing::Nt => None,
     };
     let rights = Rights::from_flags(info.Flags);
@@ -104,13 +107,10 @@ pub(super) fn create<'a>(
         info.set_addresses(addr as u64, 0);
     }
     if info.Flags & bits::SHARED != 0 {
-        info.SharedHandle = global.map_or(0, |global| global.handle());
+        info.SharedHandle = global.as_ref().map_or(0, ReservedGlobal::handle);
     }
     args.hSyncObject = reserved.handle();
-    Ok(match global {
-        None => Publish::Handle(reserved),
-        Some(global) => Publish::Named(reserved, global),
-    })
+    Ok((reserved, global))
 }
 
 /// Makes the object that `info` describes. Also returns where its value is mapped, if it is in a
@@ -233,7 +233,7 @@ fn open<'a>(
 pub(super) fn open_global<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_OPENSYNCHRONIZATIONOBJECT,
-) -> DxgResult<Publish<'a>> {
+) -> DxgResult<impl Commit + 'a> {
     let strong = call
         .driver
         .tables
@@ -250,7 +250,7 @@ pub(super) fn open_global<'a>(
     let reserved = call.process.handles.reserve(item, None)?;
 
     args.hSyncObject = reserved.handle();
-    Ok(Publish::Handle(reserved))
+    Ok(reserved)
 }
 
 /// The NT handle of a synchronisation object in a slot of the caller's struct.
@@ -268,19 +268,19 @@ fn sync_handle(slot: u64) -> DxgResult<Arc<NtHandle>> {
 pub(super) fn open_nt<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_OPENSYNCOBJECTFROMNTHANDLE,
-) -> DxgResult<Publish<'a>> {
+) -> DxgResult<impl Commit + 'a> {
     let share = sync_handle(args.hNtHandle)?;
     let (reserved, _) = open(call, share.strong()?, share.rights(), share.access(), None)?;
 
     args.hSyncObject = reserved.handle();
-    Ok(Publish::Handle(reserved))
+    Ok(reserved)
 }
 
 /// nr 0x40.
 pub(super) fn open_nt2<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2,
-) -> DxgResult<Publish<'a>> {
+) -> DxgResult<impl Commit + 'a> {
     sync_flags::check_open(args.Flags).map_err(|_| Status::INVALID_PARAMETER)?;
 
     let parent = call.process.handles.parent(args.hDevice)?;
@@ -303,5 +303,5 @@ pub(super) fn open_nt2<'a>(
         args.set_addresses(addr as u64, 0);
     }
     args.hSyncObject = reserved.handle();
-    Ok(Publish::Handle(reserved))
+    Ok(reserved)
 }

@@ -14,8 +14,7 @@ use super::{
     name,
     object,
     resource,
-    run_announced,
-    run_elsewhere,
+    run_answer,
     run_in,
     run_out,
     run_report,
@@ -79,7 +78,7 @@ macro_rules! table {
                 assert!(table[NUMBER as usize].is_none());
                 table[NUMBER as usize] = Some(Entry {
                     size: size_of::<$args>(),
-                    run: |call, arg| $direction::<_, $args>(call, arg, $handler),
+                    run: |call, arg| $direction::<_, $args, _>(call, arg, $handler),
                 });
             })*
             table
@@ -121,7 +120,7 @@ table! {
         run_out D3DKMT_QUERYRESOURCEINFOFROMNTHANDLE => resource::query_nt;
     DXG_IOCTL_OPENRESOURCE: run_out D3DKMT_OPENRESOURCE => resource::open_global;
     DXG_IOCTL_OPENRESOURCEFROMNTHANDLE:
-        run_announced D3DKMT_OPENRESOURCEFROMNTHANDLE => resource::open_nt;
+        run_answer D3DKMT_OPENRESOURCEFROMNTHANDLE => resource::open_nt;
     DXG_IOCTL_GETSHAREDRESOURCEADAPTERLUID:
         run_out D3DKMT_GETSHAREDRESOURCEADAPTERLUID => resource::adapter_luid;
     DXG_IOCTL_GETRUNTIMEDATA: run_in D3DKMT_GETRUNTIMEDATA => resource::runtime_data;
@@ -147,7 +146,7 @@ table! {
     DXG_IOCTL_DUP_LOCAL: run_out opendxg_dup_local => object::dup_local;
     DXG_IOCTL_GET_CONTAINER: run_out opendxg_get_container => object::get_container;
     DXG_IOCTL_DUP_NT: run_out opendxg_dup_nt => object::dup_nt;
-    DXG_IOCTL_SHAREOBJECTS: run_elsewhere D3DKMT_SHAREOBJECTS => share::share_objects;
+    DXG_IOCTL_SHAREOBJECTS: run_in D3DKMT_SHAREOBJECTS => share::share_objects;
     DXG_IOCTL_SIGNALSYNCHRONIZATIONOBJECTFROMCPU:
         run_in D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU => wait::signal_from_cpu;
     DXG_IOCTL_WAITFORSYNCHRONIZATIONOBJECTFROMCPU:
@@ -157,11 +156,11 @@ table! {
     DXG_IOCTL_OPENSYNCOBJECTNTHANDLEFROMNAME:
         run_report D3DKMT_OPENSYNCOBJECTNTHANDLEFROMNAME => name::open_sync_object;
     DXG_IOCTL_SHARE_OBJECTS:
-        run_elsewhere opendxg_share_objects => share::share_objects_with_mode;
+        run_in opendxg_share_objects => share::share_objects_with_mode;
     DXG_IOCTL_CREATEKEYEDMUTEX: run_out D3DKMT_CREATEKEYEDMUTEX => keyed_mutex::create;
     DXG_IOCTL_CREATEKEYEDMUTEX2: run_out D3DKMT_CREATEKEYEDMUTEX2 => keyed_mutex::create2;
     DXG_IOCTL_OPENKEYEDMUTEX: run_out D3DKMT_OPENKEYEDMUTEX => keyed_mutex::open;
-    DXG_IOCTL_OPENKEYEDMUTEX2: run_announced D3DKMT_OPENKEYEDMUTEX2 => keyed_mutex::open2;
+    DXG_IOCTL_OPENKEYEDMUTEX2: run_answer D3DKMT_OPENKEYEDMUTEX2 => keyed_mutex::open2;
     DXG_IOCTL_OPENKEYEDMUTEXFROMNTHANDLE:
         run_in D3DKMT_OPENKEYEDMUTEXFROMNTHANDLE => keyed_mutex::open_nt;
     DXG_IOCTL_DESTROYKEYEDMUTEX: run_in D3DKMT_DESTROYKEYEDMUTEX => keyed_mutex::destroy;
@@ -169,10 +168,10 @@ table! {
     DXG_IOCTL_ACQUIREKEYEDMUTEX2: run_report D3DKMT_ACQUIREKEYEDMUTEX2 => keyed_mutex::acquire2;
     DXG_IOCTL_RELEASEKEYEDMUTEX: run_in D3DKMT_RELEASEKEYEDMUTEX => keyed_mutex::release;
     DXG_IOCTL_RELEASEKEYEDMUTEX2: run_in D3DKMT_RELEASEKEYEDMUTEX2 => keyed_mutex::release2;
-    DXG_IOCTL_SET_INFO: run_announced opendxg_set_info => info::set;
+    DXG_IOCTL_SET_INFO: run_answer opendxg_set_info => info::set;
     DXG_IOCTL_GET_INFO: run_report opendxg_get_info => info::get;
     DXG_IOCTL_ENUM_INFO: run_report opendxg_enum_info => info::enumerate;
-    DXG_IOCTL_DELETE_INFO: run_announced opendxg_delete_info => info::delete;
+    DXG_IOCTL_DELETE_INFO: run_answer opendxg_delete_info => info::delete;
     DXG_IOCTL_OPEN_WEAK: run_out opendxg_open_weak => weak::open;
     DXG_IOCTL_RESOLVE_WEAK: run_out opendxg_resolve_weak => weak::resolve;
     DXG_IOCTL_WATCH: run_out opendxg_watch => weak::watch;

@@ -15,8 +15,7 @@ use crate::{
             Object,
             Strong, //
         },
-        share::NtHandle,
-        tables::Tables, //
+        share::NtHandle, //
     },
     error::{
         DxgResult,
@@ -87,22 +86,15 @@ impl Target {
     }
 }
 
-/// Where a call is made.
-pub(super) trait Context: Copy {
+/// What a call is made on: the device or an NT handle.
+pub(super) trait Receiver: Copy {
     /// The object that the handle in the call's arguments is of.
     fn target(self, handle: u64, handle_type: u32) -> DxgResult<Target>;
-
-    /// The tables of the module.
-    fn tables(&self) -> &Tables;
 }
 
-impl Context for Call<'_> {
+impl Receiver for Call<'_> {
     fn target(self, handle: u64, handle_type: u32) -> DxgResult<Target> {
         Target::of(self, handle, handle_type)
-    }
-
-    fn tables(&self) -> &Tables {
-        &self.driver.tables
     }
 }
 
@@ -117,13 +109,9 @@ impl OnHandle<'_> {
     }
 }
 
-impl Context for OnHandle<'_> {
+impl Receiver for OnHandle<'_> {
     fn target(self, handle: u64, handle_type: u32) -> DxgResult<Target> {
         self.check(handle, handle_type)?;
         Target::of_file(self.0)
-    }
-
-    fn tables(&self) -> &Tables {
-        &self.0.object().header().tables
     }
 }

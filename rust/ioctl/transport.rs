@@ -5,7 +5,6 @@
 use super::{
     table,
     Call,
-    Publish,
     EXEC, //
 };
 use crate::{
@@ -22,7 +21,7 @@ use crate::{
 /// nr 0x81: which numbers this kernel implements.
 ///
 /// INVALID_PARAMETER if `reserved` is not 0.
-pub(super) fn version<'a>(_call: Call<'a>, args: &mut opendxg_version) -> DxgResult<Publish<'a>> {
+pub(super) fn version(_call: Call<'_>, args: &mut opendxg_version) -> DxgResult {
     if args.reserved != 0 {
         return Err(Status::INVALID_PARAMETER.into());
     }
@@ -33,7 +32,7 @@ pub(super) fn version<'a>(_call: Call<'a>, args: &mut opendxg_version) -> DxgRes
             .filter(|bit| numbers + bit == EXEC || table::find(numbers + bit).is_some())
             .fold(0, |word, bit| word | 1 << bit);
     }
-    Ok(Publish::Nothing)
+    Ok(())
 }
 
 /// nr 0x8f: nothing, as the floor for measurements.

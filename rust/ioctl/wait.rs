@@ -3,9 +3,9 @@
 //! CPU waits and signals.
 
 use super::{
+    commit::Commit,
     sync_object::event,
-    Call,
-    Publish, //
+    Call, //
 };
 use crate::{
     dxgk::{
@@ -285,10 +285,10 @@ pub(super) fn wait_from_cpu(
 }
 
 /// nr 0xb8 (FEN-168).
-pub(super) fn create_fence_point<'a>(
-    call: Call<'a>,
+pub(super) fn create_fence_point(
+    call: Call<'_>,
     args: &mut opendxg_fence_point,
-) -> DxgResult<Publish<'a>> {
+) -> DxgResult<impl Commit> {
     if args.flags != 0 || args.reserved != 0 {
         return Err(Status::INVALID_PARAMETER.into());
     }
@@ -311,5 +311,5 @@ pub(super) fn create_fence_point<'a>(
 
     // CAST: below 2^30.
     args.fd = fd.fd() as i32;
-    Ok(Publish::Fd(fd))
+    Ok(fd)
 }

@@ -3,12 +3,12 @@
 //! Weak references and watches (shared-resources.md section 10).
 
 use super::{
+    commit::Commit,
     invalid_if,
     object,
     sync_object,
-    target::Context,
-    Call,
-    Publish, //
+    target::Receiver,
+    Call, //
 };
 use crate::{
     dxgk::info::{
@@ -39,7 +39,7 @@ use crate::{
 use kernel::sync::Arc;
 
 /// nr 0xa8.
-pub(super) fn open<'a>(from: impl Context, args: &mut opendxg_open_weak) -> DxgResult<Publish<'a>> {
+pub(super) fn open(from: impl Receiver, args: &mut opendxg_open_weak) -> DxgResult<impl Commit> {
     invalid_if(args.flags != 0 || args.reserved != 0)?;
 
     let target = from.target(args.handle, args.handle_type)?;
@@ -49,7 +49,7 @@ pub(super) fn open<'a>(from: impl Context, args: &mut opendxg_open_weak) -> DxgR
 
     // CAST: below 2^30.
     args.fd = fd.fd() as i32;
-    Ok(Publish::Fd(fd))
+    Ok(fd)
 }
 
 /// The weak reference behind a descriptor of the caller.
@@ -69,7 +69,7 @@ pub(super) fn weak_file(fd: u64) -> DxgResult<Arc<WeakFile>> {
 pub(super) fn resolve<'a>(
     call: Call<'a>,
     args: &mut opendxg_resolve_weak,
-) -> DxgResult<Publish<'a>> {
+) -> DxgResult<impl Commit + 'a> {
     invalid_if(args.flags != 0)?;
 
     let parent = match args.device {
@@ -87,11 +87,11 @@ pub(super) fn resolve<'a>(
     let handles = object::open_local(call, strong, weak.access(), parent.as_ref())?;
 
     args.handle = handles.numbers().next().unwrap_or(0);
-    Ok(Publish::Handles(handles))
+    Ok(handles)
 }
 
 /// nr 0xaa.
-pub(super) fn watch<'a>(from: impl Context, args: &mut opendxg_watch) -> DxgResult<Publish<'a>> {
+pub(super) fn watch(from: impl Receiver, args: &mut opendxg_watch) -> DxgResult<impl Commit> {
     let known = watch::DESTROY | watch::CHANGE;
 
     invalid_if(
@@ -113,7 +113,7 @@ pub(super) fn watch<'a>(from: impl Context, args: &mut opendxg_watch) -> DxgResu
 
     // CAST: below 2^30.
     args.fd = fd.fd() as i32;
-    Ok(Publish::Fd(fd))
+    Ok(fd)
 }
 
 /// nr 0xab, on the watch itself. What could not be copied out stays to be seen.

@@ -3,7 +3,7 @@
 //! The local handles of one process: one table for all kinds of objects (RES-6, RES-7).
 //!
 //! A handle is made in two steps. A *reserved* handle has its number, so that the number can be
-//! copied out, but does not resolve; *publishing* it cannot fail and is the last thing a call does
+//! copied out, but does not resolve; *committing* it cannot fail and is the last thing a call does
 //! (RES-3). A reserved handle that is dropped gives its number back (RES-4).
 //!
 //! Numbers come in one increasing chain, so that an [`IndexMap`] is dense, and keeps them in order
@@ -228,7 +228,7 @@ impl Reserved<'_> {
     }
 
     /// Makes it resolve.
-    pub(crate) fn publish(self) {
+    pub(crate) fn commit(self) {
         if let Some(entry) = self.table.state.lock().entries.get_mut(self.index) {
             entry.published = true;
         }

@@ -104,7 +104,7 @@ pub(crate) struct Locked(Option<Arc<OpenAllocation>>);
 
 impl Locked {
     /// The caller has it.
-    pub(crate) fn keep(mut self) {
+    pub(crate) fn commit(mut self) {
         drop(self.0.take());
     }
 }

@@ -13,7 +13,10 @@ use crate::dxgk::{
         Object,
         Strong, //
     },
-    share::global_table::Unpublished,
+    share::global_table::{
+        GlobalTable,
+        ReservedGlobal, //
+    },
     sync::fence_mappings::FenceMappings, //
 };
 use crate::{
@@ -131,9 +134,9 @@ impl OpenResource {
         &self.resource
     }
 
-    /// Gives the container a global handle, which still has to be published.
-    pub(crate) fn name_globally(&self) -> Result<Unpublished> {
-        self.strong.name_globally()
+    /// Gives the container a global handle, which still has to be committed.
+    pub(crate) fn name_globally<'a>(&self, globals: &'a GlobalTable) -> Result<ReservedGlobal<'a>> {
+        self.strong.name_globally(globals)
     }
 
     /// One more reference to the container.
@@ -242,7 +245,7 @@ impl PendingAllocations {
     }
 
     /// Adds them. Cannot fail.
-    pub(crate) fn add(&mut self) {
+    pub(crate) fn commit(&mut self) {
         let (handles, allocations) = (&self.handles, &self.allocations);
 
         self.open_resource

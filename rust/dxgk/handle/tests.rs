@@ -36,8 +36,8 @@ mod tests {
 
         assert_eq!(first.handle() + 0x40, second.handle());
         assert_eq!(first.handle() & 0x3f, 0);
-        first.publish();
-        second.publish();
+        first.commit();
+        second.commit();
         Ok(())
     }
 
@@ -50,7 +50,7 @@ mod tests {
 
         assert!(table.adapter(handle).is_err());
         assert!(table.destroy(handle, is_adapter).is_err());
-        reserved.publish();
+        reserved.commit();
         assert!(table.adapter(handle).is_ok());
         assert!(table.device(handle).is_err());
         Ok(())
@@ -76,7 +76,7 @@ mod tests {
         let reserved = reserve(&table, None)?;
         let handle = reserved.handle();
 
-        reserved.publish();
+        reserved.commit();
         assert!(table.destroy(handle, |_| false).is_err());
         assert!(table.destroy(handle, is_adapter).is_ok());
         assert!(table.destroy(handle, is_adapter).is_err());
@@ -91,7 +91,7 @@ mod tests {
         let reserved = table.reserve(item, None).map_err(|_| EINVAL)?;
         let handle = reserved.handle();
 
-        reserved.publish();
+        reserved.commit();
         table.parent(handle).map_err(|_| EINVAL)
     }
 
@@ -107,7 +107,7 @@ mod tests {
         let reserved = reserve(table, parent)?;
         let handle = reserved.handle();
 
-        reserved.publish();
+        reserved.commit();
         Ok(handle)
     }
 
@@ -171,7 +171,7 @@ mod tests {
 
         assert!(destroy_device(&table, &parent));
         assert_eq!(table.count(), 0);
-        kept.publish();
+        kept.commit();
         assert!(table.adapter(kept_handle).is_err());
         drop(dropped);
         assert_eq!(table.count(), 0);
@@ -194,7 +194,7 @@ mod tests {
                 .map_err(|_| EINVAL)?;
 
             handles.push(reserved.handle(), GFP_KERNEL)?;
-            reserved.publish();
+            reserved.commit();
         }
         assert_eq!(table.count(), MANY);
         for (number, handle) in (handle::FIRST_INDEX..).zip(&handles) {
@@ -246,14 +246,14 @@ mod tests {
     fn a_closed_table_is_empty_and_takes_no_more() -> Result {
         let table = table()?;
 
-        reserve(&table, None)?.publish();
+        reserve(&table, None)?.commit();
 
         let pending = reserve(&table, None)?;
 
         table.close();
         assert_eq!(table.count(), 0);
         assert!(reserve(&table, None).is_err());
-        pending.publish();
+        pending.commit();
         assert_eq!(table.count(), 0);
         Ok(())
     }

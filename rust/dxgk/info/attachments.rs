@@ -80,14 +80,50 @@ impl core::ops::Deref for Snapshot {
     }
 }
 
-/// What became of an attempt to replace the store.
-enum Replaced {
-    /// Done; the link of the object, if it has one.
-    Done(Option<Arc<WeakTarget>>),
-    /// Somebody else has changed the store since it was looked at.
-    Raced,
-    /// The object is dead.
-    Dead,
+/// A change of the store that is made and that nobody sees yet. Dropping it leaves no trace.
+pub(crate) struct PreparedChange<'a> {
+    attachments: &'a Attachments,
+    seen: Snapshot,
+    new: Arc<Store>,
+}
+
+impl PreparedChange<'_> {
+    /// The generation of the object after the change.
+    pub(crate) fn generation(&self) -> u64 {
+        self.new.generation()
+    }
+
+    /// Makes the change and tells the watches. False if somebody else has changed the store since this
+    /// was prepared; then nothing is done, and it has to be prepared again.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn commit(self) -> core::result::Result<bool, Failed> {
+        let generation = self.generation();
+        let link = {
+            let mut state = self.attachments.state.lock();
+            let same = match (&self.seen.0, &state.store) {
+                (Some(seen), Some(present)) => Arc::ptr_eq(seen, present),
+                (None, None) => true,
+                _ => false,
+            };
+
+            if state.dead {
+                return Err(Failed::Dead);
+            }
+            if !same {
+                return Ok(false);
+            }
+
+            // `seen` still holds the old one, so that it is not freed here.
+            state.store = Some(self.new);
+            state.link.clone()
+        };
+
+        if let Some(link) = link {
+            link.tell(Event::Change(generation));
+        }
+        Ok(true)
+    }
 }
 
 impl Attachments {
@@ -120,80 +156,42 @@ impl Attachments {
             .map_or(0, |store| store.generation())
     }
 
-    /// Puts `new` in the place of `seen`, unless that is not the present store any more.
-    fn replace(&self, seen: &Snapshot, new: Arc<Store>) -> Replaced {
-        let mut state = self.state.lock();
-        let same = match (&seen.0, &state.store) {
-            (Some(seen), Some(present)) => Arc::ptr_eq(seen, present),
-            (None, None) => true,
-            _ => false,
-        };
-
-        if state.dead {
-            return Replaced::Dead;
-        }
-        if !same {
-            return Replaced::Raced;
-        }
-
-        // `seen` still holds the old one, so that it is not freed here.
-        state.store = Some(new);
-        Replaced::Done(state.link.clone())
-    }
-
-    /// Changes the store and tells the watches. Returns the new generation. `announce` hears it
-    /// before; if it cannot, nothing changes.
-    ///
-    /// Context: may sleep, no locks held.
-    fn change(
+    /// Prepares a change of the store as it is now.
+    fn prepare(
         &self,
-        make: impl Fn(&Store) -> core::result::Result<Store, Failed>,
-        announce: impl Fn(u64) -> bool,
-    ) -> core::result::Result<u64, Failed> {
-        loop {
-            let seen = self.store();
-            let new = Arc::new(make(&seen)?, GFP_KERNEL_ACCOUNT)?;
-            let generation = new.generation();
+        make: impl FnOnce(&Store) -> core::result::Result<Store, Failed>,
+    ) -> core::result::Result<PreparedChange<'_>, Failed> {
+        let seen = self.store();
+        let new = Arc::new(make(&seen)?, GFP_KERNEL_ACCOUNT)?;
 
-            if !announce(generation) {
-                return Err(Failed::Unheard);
-            }
-            match self.replace(&seen, new) {
-                Replaced::Done(link) => {
-                    if let Some(link) = link {
-                        link.tell(Event::Change(generation));
-                    }
-                    return Ok(generation);
-                }
-                Replaced::Raced => {}
-                Replaced::Dead => return Err(Failed::Dead),
-            }
-        }
+        Ok(PreparedChange {
+            attachments: self,
+            seen,
+            new,
+        })
     }
 
-    /// Stores entries, all or none; they name different ones (RES-56).
+    /// Prepares to store entries, all or none; they name different ones (RES-56).
     ///
     /// Context: may sleep, no locks held.
-    pub(crate) fn set(
+    pub(crate) fn prepare_set(
         &self,
         changes: &[Change],
-        announce: impl Fn(u64) -> bool,
-    ) -> core::result::Result<u64, Failed> {
+    ) -> core::result::Result<PreparedChange<'_>, Failed> {
         let writer = Credentials::of_caller();
 
-        self.change(|store| store.with(changes, writer), announce)
+        self.prepare(|store| store.with(changes, writer))
     }
 
-    /// Removes an entry (RES-58).
+    /// Prepares to remove an entry (RES-58).
     ///
     /// Context: may sleep, no locks held.
-    pub(crate) fn delete(
+    pub(crate) fn prepare_delete(
         &self,
         id: Id,
         expected: u64,
-        announce: impl Fn(u64) -> bool,
-    ) -> core::result::Result<u64, Failed> {
-        self.change(|store| store.without(id, expected), announce)
+    ) -> core::result::Result<PreparedChange<'_>, Failed> {
+        self.prepare(|store| store.without(id, expected))
     }
 
     /// The legacy runtime blob, if the object has one (RES-67). To be dropped with no locks held.
@@ -212,19 +210,23 @@ impl Attachments {
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn set_blob(&self, value: Arc<Value>) -> DxgResult {
-        self.set(&[blob(value, 0)], |_| true)?;
+        let changes = [blob(value, 0)];
+
+        while !self.prepare_set(&changes)?.commit()? {}
         Ok(())
     }
 
-    /// Gives the object its legacy runtime blob, unless it has one (RES-92). `announce` is heard
-    /// before in either case; if it cannot be, nothing changes.
+    /// Prepares to give the object its legacy runtime blob; `None` if it has one already (RES-92).
     ///
     /// Context: may sleep, no locks held.
-    pub(crate) fn init_blob(&self, value: Arc<Value>, announce: impl Fn() -> bool) -> DxgResult {
-        match self.set(&[blob(value, CREATE_ONLY)], |_| announce()) {
-            Err(Failed::Refused(Refused::Exists)) if announce() => Ok(()),
-            Err(Failed::Refused(Refused::Exists)) => Err(Failed::Unheard.into()),
-            other => Ok(other.map(drop)?),
+    pub(crate) fn prepare_first_blob(
+        &self,
+        value: &Arc<Value>,
+    ) -> DxgResult<Option<PreparedChange<'_>>> {
+        match self.prepare_set(&[blob(value.clone(), CREATE_ONLY)]) {
+            Ok(change) => Ok(Some(change)),
+            Err(Failed::Refused(Refused::Exists)) => Ok(None),
+            Err(failed) => Err(failed.into()),
         }
     }
 
@@ -413,9 +415,7 @@ mod tests {
         /// Makes, names, opens and destroys another object; the own one stays dead.
         fn try_all(&self) -> Result<bool> {
             let other = object(&self.tables)?;
-            let global = other.name_globally()?;
-
-            self.tables.globals.publish(global);
+            other.name_globally(&self.tables.globals)?.commit();
 
             let weak = WeakTarget::of(other.object()).map_err(|_| EINVAL)?;
             let opened = weak.resolve().is_some();
@@ -503,6 +503,49 @@ mod tests {
         Ok(())
     }
 
+    /// Removes the blob, which must have this generation.
+    fn delete(attachments: &Attachments, generation: u64) -> Result<bool> {
+        let change = attachments.prepare_delete(BLOB, generation);
+
+        change.and_then(PreparedChange::commit).map_err(|_| EINVAL)
+    }
+
+    /// Gives the object its first blob.
+    fn give(attachments: &Attachments, value: &Arc<Value>) -> Result<bool> {
+        let change = attachments.prepare_first_blob(value).map_err(|_| EINVAL)?;
+
+        change.ok_or(EINVAL)?.commit().map_err(|_| EINVAL)
+    }
+
+    /// RES-3: what is prepared is seen when it is committed, and only if nobody was faster.
+    #[test]
+    fn a_prepared_change_is_not_seen() -> Result {
+        let tables = Tables::new()?;
+        let strong = object(&tables)?;
+        let attachments = attachments(&strong);
+        let prepare = |size| -> Result<_> {
+            attachments
+                .prepare_first_blob(&value(&tables, size)?)
+                .map_err(|_| EINVAL)?
+                .ok_or(EINVAL)
+        };
+
+        drop(prepare(1)?);
+        assert_eq!(attachments.generation(), 0);
+
+        let first = prepare(2)?;
+        let second = prepare(3)?;
+
+        assert_eq!(first.generation(), 1);
+        assert_eq!(attachments.generation(), 0);
+        assert!(attachments.blob().is_none());
+        assert!(matches!(second.commit(), Ok(true)));
+        assert!(matches!(first.commit(), Ok(false)));
+        assert_eq!(attachments.generation(), 1);
+        assert_eq!(attachments.blob_size(), 3);
+        Ok(())
+    }
+
     /// RES-67, RES-58, RES-71: one blob, counted changes, freed with the object.
     #[test]
     fn the_blob_is_an_entry() -> Result {
@@ -514,16 +557,17 @@ mod tests {
         assert!(attachments.blob().is_none());
         assert_eq!(attachments.generation(), 0);
         assert!(attachments.set_blob(kept.clone()).is_ok());
-        assert!(attachments.init_blob(value(&tables, 9)?, || true).is_ok());
-        assert!(attachments.init_blob(value(&tables, 9)?, || false).is_err());
+        assert!(matches!(
+            attachments.prepare_first_blob(&value(&tables, 9)?),
+            Ok(None)
+        ));
         assert_eq!(attachments.blob_size(), 6);
         assert_eq!(attachments.generation(), 1);
-        assert!(attachments.delete(BLOB, 2, |_| true).is_err());
-        assert!(attachments.delete(BLOB, 1, |_| true).is_ok());
+        assert!(attachments.prepare_delete(BLOB, 2).is_err());
+        assert!(delete(attachments, 1)?);
         assert_eq!(attachments.generation(), 2);
-        assert!(attachments.init_blob(value(&tables, 9)?, || false).is_err());
         assert!(attachments.blob().is_none());
-        assert!(attachments.init_blob(value(&tables, 9)?, || true).is_ok());
+        assert!(give(attachments, &value(&tables, 9)?)?);
         assert_eq!(attachments.blob_size(), 9);
 
         let object = strong.object().clone();

@@ -178,8 +178,6 @@ pub(crate) enum Failed {
     NoMemory,
     /// The object is dead.
     Dead,
-    /// The caller has no place for the answer.
-    Unheard,
 }
 
 impl From<Refused> for Failed {
@@ -204,7 +202,6 @@ impl From<Failed> for DxgError {
             Failed::Refused(Refused::Full) => Status::QUOTA_EXCEEDED,
             Failed::NoMemory => Status::NO_MEMORY,
             Failed::Dead => Status::INVALID_PARAMETER,
-            Failed::Unheard => Status::ACCESS_VIOLATION,
         }
         .into()
     }

@@ -210,7 +210,7 @@ impl Acquired {
     }
 
     /// The caller knows.
-    pub(crate) fn keep(mut self) {
+    pub(crate) fn commit(mut self) {
         self.mutex = None;
     }
 }

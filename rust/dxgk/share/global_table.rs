@@ -58,17 +58,30 @@ struct Entry {
     _charge: Charge,
 }
 
-/// A number that was taken for an object and does not resolve yet.
-#[derive(Clone, Copy)]
-pub(crate) struct Unpublished {
+/// A number that was taken for an object and does not resolve yet. The object gives it back at its end.
+pub(crate) struct ReservedGlobal<'a> {
+    table: &'a GlobalTable,
     handle: u32,
     object: u64,
 }
 
-impl Unpublished {
+impl ReservedGlobal<'_> {
     /// The number.
     pub(crate) fn handle(&self) -> u32 {
         self.handle
+    }
+
+    /// Makes it resolve.
+    pub(crate) fn commit(self) {
+        let Some((index, _)) = handle::global_parts(self.handle) else {
+            return;
+        };
+
+        // The object may have been destroyed already, by a guess of its local handle, and the number
+        // may be somebody else's.
+        if let Some(entry) = self.table.entries.lock().get_mut(index) {
+            entry.published |= entry.object.header().id() == self.object;
+        }
     }
 }
 
@@ -88,10 +101,10 @@ impl GlobalTable {
         })
     }
 
-    /// Takes a random free number for `object`. It does not resolve before it is published.
+    /// Takes a random free number for `object`.
     ///
     /// Context: may sleep, no locks held.
-    pub(crate) fn reserve(&self, object: &Object) -> Result<Unpublished> {
+    pub(crate) fn reserve(&self, object: &Object) -> Result<ReservedGlobal<'_>> {
         let entry = Entry {
             handle: 0,
             object: object.clone(),
@@ -123,23 +136,11 @@ impl GlobalTable {
             link.key = index;
             link.value.handle = handle;
             entries.put(link);
-            return Ok(Unpublished {
+            return Ok(ReservedGlobal {
+                table: self,
                 handle,
                 object: object.header().id(),
             });
-        }
-    }
-
-    /// Makes a reserved number resolve.
-    pub(crate) fn publish(&self, global: Unpublished) {
-        let Some((index, _)) = handle::global_parts(global.handle) else {
-            return;
-        };
-
-        // The object may have been destroyed already, by a guess of its local handle, and the number
-        // may be somebody else's.
-        if let Some(entry) = self.entries.lock().get_mut(index) {
-            entry.published |= entry.object.header().id() == global.object;
         }
     }
 

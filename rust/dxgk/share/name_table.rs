@@ -184,7 +184,7 @@ impl<T: Named> NameTable<T> {
     }
 
     /// Makes the name that was reserved for `share` lead to it. Cannot fail.
-    pub(crate) fn publish(&self, name: &Name, share: &T) {
+    pub(crate) fn commit(&self, name: &Name, share: &T) {
         let mut names = self.names.lock();
 
         if let Some(entry) = names.get_mut(name) {
@@ -321,9 +321,9 @@ mod tests {
         assert!(scene.reserve(&a, &first));
         assert!(!scene.reserve(&name(r"\Sessions\0\BaseNamedObjects\Global\A")?, &second));
         assert!(!scene.opens(&a, &first));
-        scene.table.publish(&a, &second);
+        scene.table.commit(&a, &second);
         assert!(!scene.opens(&a, &first));
-        scene.table.publish(&a, &first);
+        scene.table.commit(&a, &first);
         assert!(scene.opens(&a, &first));
         assert!(scene.opens(&name(r"\basenamedobjects\A")?, &first));
         Ok(())
@@ -337,7 +337,7 @@ mod tests {
         let a = name(r"\BaseNamedObjects\a")?;
 
         assert!(scene.reserve(&a, &first));
-        scene.table.publish(&a, &first);
+        scene.table.commit(&a, &first);
         scene.table.remove(&a, &second);
         assert!(scene.opens(&a, &first));
         first.store(false, Relaxed);
@@ -359,7 +359,7 @@ mod tests {
         assert!(!scene.reserve(&a, &thing));
         drop(rest);
         assert!(scene.reserve(&a, &thing));
-        scene.table.publish(&a, &thing);
+        scene.table.commit(&a, &thing);
 
         // OpenSyncObject what exists takes no place.
         let rest = scene.account.charge(Limit::Names, limit - 1)?;

@@ -263,7 +263,7 @@ impl PendingFd {
     }
 
     /// Makes the descriptor usable. Nothing can fail after this.
-    pub(crate) fn install(self) {
+    pub(crate) fn commit(self) {
         self.reservation.fd_install(self.file)
     }
 }

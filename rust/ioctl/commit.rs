@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The second step of every change that nobody may see before the answer is copied out (RES-3).
+//!
+//! A handler returns what it has reserved. If the copy fails, dropping that leaves no trace.
+
+use super::handles::Handles;
+use crate::{
+    dxgk::{
+        handle::{
+            open_allocation::Locked,
+            Reserved, //
+        },
+        keyed_mutex::Acquired,
+        share::global_table::ReservedGlobal, //
+    },
+    sys::file::object_file::PendingFd, //
+};
+
+/// What was reserved.
+pub(super) trait Commit {
+    /// Makes it real. Cannot fail.
+    fn commit(self);
+}
+
+impl Commit for () {
+    fn commit(self) {}
+}
+
+impl<T: Commit> Commit for Option<T> {
+    fn commit(self) {
+        if let Some(reserved) = self {
+            reserved.commit();
+        }
+    }
+}
+
+/// In this order.
+impl<A: Commit, B: Commit> Commit for (A, B) {
+    fn commit(self) {
+        self.0.commit();
+        self.1.commit();
+    }
+}
+
+/// For types that have the method.
+macro_rules! commit {
+    ($($reserved:ty),* $(,)?) => {
+        $(
+            impl Commit for $reserved {
+                fn commit(self) {
+                    <$reserved>::commit(self);
+                }
+            }
+        )*
+    };
+}
+
+commit!(
+    Acquired,
+    Handles<'_>,
+    Locked,
+    PendingFd,
+    Reserved<'_>,
+    ReservedGlobal<'_>,
+);
