@@ -9,7 +9,7 @@ use crate::time::scaled;
 use crate::Outcome;
 
 /// How long things may take to end after the call that ended them.
-const SETTLE: Duration = Duration::from_secs(3);
+pub(crate) const SETTLE: Duration = Duration::from_secs(3);
 
 /// The counter of what the driver's worker has still to end.
 const RETIRING: &str = "retiring";
@@ -71,7 +71,12 @@ impl Watch {
     /// Demands that the counters and the number of descriptors come back to what they were. Some things end
     /// a moment after the call that ended them (the last close of a file, the exit of a process).
     pub fn ends_clean(&self) -> Outcome {
-        let end = Instant::now() + scaled(SETTLE);
+        self.ends_clean_within(scaled(SETTLE))
+    }
+
+    /// The same with a time limit of its own.
+    pub(crate) fn ends_clean_within(&self, limit: Duration) -> Outcome {
+        let end = Instant::now() + limit;
         loop {
             let now = self.dxg.counters()?;
             let descriptors = open_descriptors()?;

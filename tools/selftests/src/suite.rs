@@ -7,9 +7,10 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::process::exit;
 use std::time::Duration;
 
-use crate::leak::Watch;
+use crate::leak::{Watch, SETTLE};
 use crate::rounds::longer;
 use crate::stress::{is_stress, Figure};
+use crate::time::scaled;
 use crate::watchdog::Watchdog;
 use crate::{Failure, Outcome};
 
@@ -20,6 +21,8 @@ const LIMIT: Duration = Duration::from_secs(30);
 pub struct Suite {
     name: &'static str,
     tests: Vec<Test>,
+    /// How long what a test made may take to end after it.
+    settle: Duration,
 }
 
 struct Test {
@@ -38,8 +41,16 @@ thread_local! {
 impl Suite {
     /// A suite without tests.
     pub fn new(name: &'static str) -> Self {
-        let tests = Vec::new();
-        Self { name, tests }
+        Self {
+            name,
+            tests: Vec::new(),
+            settle: scaled(SETTLE),
+        }
+    }
+
+    /// Gives what tests leave behind no more time than this to end.
+    pub fn settle(self, settle: Duration) -> Self {
+        Self { settle, ..self }
     }
 
     /// Adds a test. Its name begins with the requirements it is about.
@@ -124,23 +135,22 @@ impl Suite {
         let last = tests.len() + 1;
         for (number, test) in (1..).zip(tests) {
             let guard = watchdog.guard(&test.name, test.limit);
-            let outcome = isolated(test.body);
+            let outcome = isolated(test.body, self.settle);
             drop(guard);
             failed += u32::from(report(number, &test.name, outcome));
         }
         let name = format!("{}: the driver is as it was at the start", self.name);
-        let outcome = start.ends_clean();
+        let outcome = start.ends_clean_within(self.settle);
         failed += u32::from(report(last, &name, outcome));
         exit(i32::from(failed != 0));
     }
 }
 
 /// Runs one test: catches panics, and looks for what it left behind.
-fn isolated(body: Box<dyn FnOnce() -> Outcome>) -> Outcome {
+fn isolated(body: Box<dyn FnOnce() -> Outcome>, settle: Duration) -> Outcome {
     let watch = Watch::start()?;
     catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|_| Err(panicked()))?;
-    watch.ends_clean()?;
-    Ok(())
+    watch.ends_clean_within(settle)
 }
 
 /// What the panic hook wrote down.
