@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! M2 and M3: a call that fails leaves nothing in its resource, and long lists are destroyed in proportion.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use opendxg::{Device, Status};
 use selftests::call::succeeds;
@@ -10,7 +10,8 @@ use selftests::memory::Page;
 use selftests::resource::{destruction, flags, Bundle, Create, PAGE_SIZE};
 use selftests::{ensure_eq, fixture, Outcome, Suite};
 
-use crate::t_bounds::{duplicate, many, same_order};
+use crate::t_bounds::cost::{self, hardly_more, needs_counting, Cost};
+use crate::t_bounds::duplicate;
 
 /// Adds the tests of this file.
 pub(crate) fn tests(suite: Suite) -> Suite {
@@ -27,23 +28,22 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         )
 }
 
-/// How long the destruction of a resource without allocations takes.
-fn destroy_empty(resource: Bundle) -> Outcome<Duration> {
-    let start = Instant::now();
-    resource.destroy()?;
-    Ok(start.elapsed())
+/// What the destruction of a resource without allocations costs.
+fn destroy_empty(resource: Bundle) -> Outcome<Cost> {
+    cost::of(|| resource.destroy())
 }
 
 fn nothing_left() -> Outcome {
     /// Allocations of one failing call: an array of so many fits a page.
     const COUNT: usize = 40;
+    needs_counting()?;
     in_child(|| {
         let device = fixture::device()?;
         let raw = fixture::raw()?;
         let empty = || Create::sized(&device, flags::RESOURCE, &[]).run();
         let fresh = (0..5)
             .map(|_| destroy_empty(empty()?))
-            .try_fold(Duration::MAX, |best, took| took.map(|took| best.min(took)))?;
+            .try_fold(Cost::MAX, |least, cost| cost.map(|cost| least.min(cost)))?;
 
         let resource = empty()?;
         let mut create = Create::sized(&device, 0, &[PAGE_SIZE; COUNT]);
@@ -56,12 +56,12 @@ fn nothing_left() -> Outcome {
         };
         let page = Page::beginning_with(infos)?.read_only()?;
         arg.__bindgen_anon_2.pAllocationInfo2 = page.address();
-        for _ in 0..many(8000) {
+        for _ in 0..1000 {
             ensure_eq!(raw.exec(&mut arg)?, Status::ACCESS_VIOLATION);
         }
         // Whatever is in the resource is gone through when it is destroyed.
         let used = destroy_empty(resource)?;
-        same_order("a new resource and one after failures", fresh, used)
+        hardly_more("a new resource and one after failures", fresh, used)
     })
 }
 
@@ -72,31 +72,29 @@ fn add(device: &Device, resource: u32) -> Outcome<u32> {
     Ok(create.run()?.leak().1[0])
 }
 
-/// How long the destruction of a list takes.
-fn destroy(device: &Device, list: &[u32]) -> Outcome<Duration> {
+/// What the destruction of a list costs.
+fn destroy(device: &Device, list: &[u32]) -> Outcome<Cost> {
     let raw = fixture::raw()?;
-    let start = Instant::now();
-    succeeds(&raw, &mut destruction(device.handle().0, 0, list, 0))?;
-    Ok(start.elapsed())
+    cost::of(|| succeeds(&raw, &mut destruction(device.handle().0, 0, list, 0)))
 }
 
 /// How many handles of each kind are in the list.
-const MANY: usize = 2000;
+const MANY: usize = 1000;
 /// How many calls make handles of the same bundle that are not in it, and how many each.
-const OTHERS: (usize, usize) = (3, 4000);
+const OTHERS: (usize, usize) = (3, 2000);
 
-/// How long it takes to destroy some of the allocations of a large resource together with duplicates of one of
+/// What it costs to destroy some of the allocations of a large resource together with duplicates of one of
 /// them. The handles were made one kind after the other, or in turns.
-fn mixture(in_turns: bool) -> Outcome<Duration> {
+fn mixture(in_turns: bool) -> Outcome<Cost> {
     let raw = fixture::raw()?;
     let device = fixture::device()?;
     let resource = Create::sized(&device, flags::RESOURCE, &[]).run()?;
     let first = add(&device, resource.resource)?;
     let mut list = vec![first];
-    for number in 0..2 * many(MANY) {
+    for number in 0..2 * MANY {
         let is_own = match in_turns {
             true => number % 2 == 0,
-            false => number < many(MANY),
+            false => number < MANY,
         };
         list.push(match is_own {
             true => add(&device, resource.resource)?,
@@ -104,19 +102,20 @@ fn mixture(in_turns: bool) -> Outcome<Duration> {
         });
     }
     for _ in 0..OTHERS.0 {
-        let mut create = Create::sized(&device, 0, &vec![PAGE_SIZE; many(OTHERS.1)]);
+        let mut create = Create::sized(&device, 0, &vec![PAGE_SIZE; OTHERS.1]);
         create.resource = resource.resource;
         create.run()?.leak();
     }
-    let took = destroy(&device, &list)?;
+    let cost = destroy(&device, &list)?;
     resource.destroy()?;
-    Ok(took)
+    Ok(cost)
 }
 
 fn orders() -> Outcome {
+    needs_counting()?;
     in_child(|| {
         let grouped = mixture(false)?;
         let mixed = mixture(true)?;
-        same_order("handles by kind and in turns", grouped, mixed)
+        hardly_more("handles by kind and in turns", grouped, mixed)
     })
 }

@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What one user can make others pay for, and what a call may cost that is not its caller's doing.
 //!
-//! Costs are compared with each other, in the same machine and at the same time, and what is bounded differs by
-//! orders of magnitude from what is not.
+//! Costs are numbers of instructions, and so they are compared only in a machine whose clock counts these
+//! (`tools/vm/run --accel count`). No time decides a test.
 
+mod cost;
 mod destroy;
 mod fdinfo;
 mod waits;
 
-use std::time::{Duration, Instant};
-
 use opendxg::raw::Raw;
 use opendxg::uapi::*;
 use selftests::call::succeeds;
-use selftests::time::is_slow_kernel;
-use selftests::{Failure, Outcome, Suite};
+use selftests::{Outcome, Suite};
 
 pub(crate) fn main() {
     Suite::new("bounds")
@@ -22,39 +20,6 @@ pub(crate) fn main() {
         .with(destroy::tests)
         .with(waits::tests)
         .run()
-}
-
-/// How many of something a comparison needs. A kernel whose checks make every allocation slow looks for other
-/// things than costs, and gets a few.
-fn many(number: usize) -> usize {
-    match is_slow_kernel() {
-        true => number / 20,
-        false => number,
-    }
-}
-
-/// The shortest time that `work` takes in a few attempts.
-fn cost(mut work: impl FnMut() -> Outcome) -> Outcome<Duration> {
-    let mut best = Duration::MAX;
-    for _ in 0..3 {
-        let start = Instant::now();
-        work()?;
-        best = best.min(start.elapsed());
-    }
-    Ok(best)
-}
-
-/// Demands that `much` is not of another order than `little`.
-#[track_caller]
-fn same_order(what: &str, little: Duration, much: Duration) -> Outcome {
-    println!("# {what}: {little:?} and {much:?}");
-    if much > 8 * little + Duration::from_millis(20) {
-        let place = core::panic::Location::caller();
-        return Err(Failure::Failed(format!(
-            "{place}: {what}: {little:?}, then {much:?}"
-        )));
-    }
-    Ok(())
 }
 
 /// Another handle of what a handle stands for.
