@@ -4,6 +4,9 @@
 
 # Kernel that the module is built for and the tests run on: 7.2, 7.3 or debug.
 KERNEL ?= 7.2
+# Programs of the virtual machine: all, bat (basic ones, and what depends on the version of the kernel) or
+# paths (all that reaches code of the module). The last two are brief.
+SET ?= all
 # What a stress run does where the specification asks for a million rounds.
 ROUNDS ?= 1000000
 # A kernel build tree with Rust support makes `modules` a plain external build.
@@ -37,7 +40,7 @@ demo: vm-parts ## boot a stock kernel and let programs share a fence and a pictu
 
 .PHONY: test
 test: ## run all tests: on the host, then in a virtual machine on KERNEL
-	@tools/env/test $(KERNEL) host vm interop
+	@SET=$(SET) tools/env/test $(KERNEL) host vm interop
 
 .PHONY: test-host
 test-host: ## run the tests that need no virtual machine
@@ -49,7 +52,7 @@ miri: ## run the rules and the client crate under Miri, where a toolchain of the
 
 .PHONY: test-vm
 test-vm: ## run the tests in the virtual machine
-	@tools/env/test $(KERNEL) vm
+	@SET=$(SET) tools/env/test $(KERNEL) vm
 
 .PHONY: test-interop
 test-interop: ## let other drivers use our memory: Mesa's lavapipe (make test-vm builds what it needs)
@@ -58,6 +61,10 @@ test-interop: ## let other drivers use our memory: Mesa's lavapipe (make test-vm
 .PHONY: stress
 stress: ## run the stress tests as often and as long as the specification says, or with ROUNDS=1000 in part
 	@ROUNDS=$(ROUNDS) tools/env/test $(KERNEL) stress
+
+.PHONY: nightly
+nightly: ## run everything on everything: all kernels, stress, Miri, mutants, longer loom (many hours)
+	@.ci/run nightly
 
 .PHONY: requirements
 requirements: ## list which tests showed each requirement in the last `make test`
@@ -113,6 +120,6 @@ distclean: clean ## remove the cache too: the Debian tree, kernels and crates
 
 .PHONY: help
 help: ## show this list
-	@echo 'usage: make [TARGET] [KERNEL=7.2|7.3|debug] [KDIR=DIR] [ROUNDS=N]'
+	@echo 'usage: make [TARGET] [KERNEL=7.2|7.3|debug] [SET=all|bat|paths] [KDIR=DIR] [ROUNDS=N]'
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1|\2/p' Makefile | while IFS='|' read -r target text; do \
 		printf '  %-15s %s\n' "$$target" "$$text"; done

@@ -10,6 +10,15 @@ use crate::Outcome;
 /// Environment variable with the factor of all numbers of rounds.
 pub const ROUNDS_VARIABLE: &str = "OPENDXG_TEST_ROUNDS";
 
+/// Environment variable of a brief run: one that is after code paths, where the same were already tried with all
+/// values and figures elsewhere.
+pub const BRIEF_VARIABLE: &str = "OPENDXG_TEST_BRIEF";
+
+/// Whether a test may leave out values and figures that lead through the same code again.
+pub fn is_brief() -> bool {
+    std::env::var_os(BRIEF_VARIABLE).is_some()
+}
+
 /// A number of rounds, multiplied by what the environment asks for (a quarter in a slow kernel); at least 1.
 pub fn rounds(count: u32) -> u32 {
     static FACTOR: OnceLock<f64> = OnceLock::new();

@@ -31,10 +31,15 @@ fn explore(scene: impl Fn() + Send + Sync + 'static) {
     explore_within(None, scene);
 }
 
+/// Environment variable of a long run: how many preemptions more than a scene has by itself.
+const MORE: &str = "OPENDXG_LOOM_MORE";
+
 /// Explores `scene` with at most `bound` preemptions, and says how many executions there were.
 pub(super) fn explore_within(bound: Option<usize>, scene: impl Fn() + Send + Sync + 'static) {
     let executions = std::sync::Arc::new(AtomicU64::new(0));
     let count = executions.clone();
+    let more = std::env::var(MORE).map_or(0, |text| text.parse().expect("a number"));
+    let bound = bound.map(|bound| bound + more);
     let mut builder = loom::model::Builder::new();
 
     builder.preemption_bound = bound;

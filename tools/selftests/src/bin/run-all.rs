@@ -1,14 +1,89 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs the test programs (`t-*`) of its own directory, one after the other, and passes their TAP on.
 //!
-//! Arguments select the programs whose name contains one of them. `--part K/N` runs the K-th of N parts, which
-//! together are all of them. Ends with status 1 if anything failed.
+//! Arguments select the programs whose name contains one of them. `--set` selects by what a run is for: `all`,
+//! `bat` or `paths`, see below. `--part K/N` runs the K-th of N parts, which together are all of them. Ends with
+//! status 1 if anything failed.
 
 use std::io::{BufRead, BufReader, Result};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{exit, Command, Stdio};
 use std::time::Instant;
+
+/// The basic acceptance tests, in IGT's word: one program about each thing that the module has, and those about what
+/// it uses of the kernel, which may differ from version to version.
+const BAT: [&str; 24] = [
+    "t-adapters",
+    "t-c-client",
+    "t-c-raw",
+    "t-c-raw-32",
+    "t-create",
+    "t-crate",
+    "t-destroy",
+    "t-dmabuf",
+    "t-fences",
+    "t-hostile",
+    "t-keyed-mutex",
+    "t-limits",
+    "t-lock",
+    "t-mmap",
+    "t-names",
+    "t-negative",
+    "t-nt-handle",
+    "t-open",
+    "t-process",
+    "t-security",
+    "t-store",
+    "t-tool",
+    "t-trace",
+    "t-unload",
+];
+
+/// Programs about user space and the runner. All that they do in the kernel others do too.
+const USER_SPACE: [&str; 11] = [
+    "t-c-client",
+    "t-c-names",
+    "t-crate",
+    "t-dxcore",
+    "t-dxcore-dlopen",
+    "t-dxcore-events",
+    "t-four-apis",
+    "t-harness",
+    "t-library",
+    "t-questions",
+    "t-tool",
+];
+
+/// What a run is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Set {
+    /// Everything.
+    All,
+    /// Another version of a kernel on which everything runs: [`BAT`].
+    Bat,
+    /// A kernel that checks what the module does: all but [`USER_SPACE`].
+    Paths,
+}
+
+impl Set {
+    fn parse(text: &str) -> Option<Self> {
+        match text {
+            "all" => Some(Self::All),
+            "bat" => Some(Self::Bat),
+            "paths" => Some(Self::Paths),
+            _ => None,
+        }
+    }
+
+    fn has(self, program: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Bat => BAT.contains(&program),
+            Self::Paths => !USER_SPACE.contains(&program),
+        }
+    }
+}
 
 /// Programs that run much longer than the others, the longest first. Parts share them out before the rest; a
 /// program that is not here, or not any more, makes a run longer and nothing else.
@@ -61,13 +136,13 @@ impl Part {
     }
 }
 
-fn programs(directory: &Path, wanted: &[String], part: &Part) -> Result<Vec<PathBuf>> {
+fn programs(directory: &Path, wanted: &[String], set: Set, part: &Part) -> Result<Vec<PathBuf>> {
     let mut programs = Vec::new();
     for entry in std::fs::read_dir(directory)? {
         let path = entry?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let is_wanted = wanted.is_empty() || wanted.iter().any(|part| name.contains(part));
-        if name.starts_with("t-") && is_wanted {
+        if name.starts_with("t-") && is_wanted && set.has(&name) {
             let place = LONG.iter().position(|long| *long == name);
             programs.push((place.unwrap_or(LONG.len()), path));
         }
@@ -115,16 +190,29 @@ fn run(program: &Path) -> Result<bool> {
 fn run_all() -> Result<bool> {
     let own = std::env::current_exe()?;
     let mut wanted: Vec<String> = std::env::args().skip(1).collect();
-    let mut part = Part::WHOLE;
-    if wanted.first().is_some_and(|word| word == "--part") {
-        let Some(asked) = wanted.get(1).and_then(|text| Part::parse(text)) else {
-            println!("Bail out! --part needs K/N");
-            return Ok(true);
-        };
-        part = asked;
+    let (mut set, mut part) = (Set::All, Part::WHOLE);
+    while let Some(word) = wanted.first().filter(|word| word.starts_with("--")) {
+        let value = wanted.get(1).map_or("", String::as_str);
+        match (word.as_str(), Set::parse(value), Part::parse(value)) {
+            ("--set", Some(asked), _) => set = asked,
+            ("--part", _, Some(asked)) => part = asked,
+            _ => {
+                println!("Bail out! {word} {value}: use --set all|bat|paths, --part K/N");
+                return Ok(true);
+            }
+        }
         wanted.drain(..2);
     }
-    let programs = programs(own.parent().unwrap_or(Path::new("/")), &wanted, &part)?;
+    let directory = own.parent().unwrap_or(Path::new("/"));
+    // Nobody would notice that one of these is not run any more.
+    if let Some(gone) = BAT
+        .iter()
+        .find(|name| set == Set::Bat && !directory.join(name).exists())
+    {
+        println!("Bail out! no program {gone}");
+        return Ok(true);
+    }
+    let programs = programs(directory, &wanted, set, &part)?;
     if programs.is_empty() {
         println!("Bail out! no test program");
         return Ok(true);

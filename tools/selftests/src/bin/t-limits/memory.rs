@@ -10,6 +10,7 @@ use rustix::fs::{ftruncate, memfd_create, MemfdFlags};
 use selftests::child::in_child;
 use selftests::region::Region;
 use selftests::resource::{export, Create, PAGE_SIZE};
+use selftests::rounds::is_brief;
 use selftests::sharing::{key, Client, How, Shape};
 use selftests::test_device::{direction, TestDevice};
 use selftests::{ensure, fixture, module, skip, Outcome, Suite};
@@ -197,6 +198,14 @@ pub(crate) fn tests(suite: Suite) -> Suite {
     let mutex = SyncKind::Mutex {
         initially_owned: false,
     };
+    let suite = suite.test(
+        "RES-106 a cgroup at its limit floods nobody but itself",
+        || limited("flood", flood_of_pages),
+    );
+    // Numbers of bytes.
+    if is_brief() {
+        return suite;
+    }
     suite
         .test(
             "RES-106 L5 mutexes with their handles are charged",
@@ -277,9 +286,5 @@ pub(crate) fn tests(suite: Suite) -> Suite {
                     Ok(())
                 })
             },
-        )
-        .test(
-            "RES-106 a cgroup at its limit floods nobody but itself",
-            || limited("flood", flood_of_pages),
         )
 }

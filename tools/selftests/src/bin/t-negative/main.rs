@@ -20,6 +20,7 @@ mod world;
 
 use std::time::Duration;
 
+use selftests::rounds::is_brief;
 use selftests::Suite;
 use world::State;
 
@@ -29,8 +30,12 @@ pub(crate) fn main() {
         .with(shapes::tests)
         .with(exec::tests)
         .with(order::tests);
-    for state in State::ALL {
-        for form in table::forms() {
+    for (number, state) in State::ALL.into_iter().enumerate() {
+        for (place, form) in table::forms().into_iter().enumerate() {
+            // What is refused is refused before the state matters: a brief run has each form in one of them.
+            if is_brief() && place % State::ALL.len() != number {
+                continue;
+            }
             let name = format!("NEG-{:#04x} {}, {}", form.nr, form.title(), state.name());
             suite = suite.slow(name, Duration::from_secs(120), move || {
                 check::form(form, state)
