@@ -6,7 +6,9 @@
 //! Who may know whom, from the bottom up (see `Documentation/architecture.md`):
 //!
 //! - `platform`, `compat`: names from the kernel that differ between builds and releases;
-//! - `logic`: pure rules, also compiled on the host;
+//! - `ddi`: what is between the objects and the drivers of GPUs;
+//! - `kmd`: these drivers;
+//! - `logic`: pure rules; these three are also compiled on the host;
 //! - `sys`: the kernel, wrapped; the only place with `unsafe`, apart from the wrapper of generated
 //!   code in `uapi`;
 //! - `dxgk`: the objects;
@@ -14,10 +16,14 @@
 //! - this file, `open_file` and `nt_file`: tie them together.
 
 mod compat;
+#[allow(dead_code, unreachable_pub)] // As `logic`.
+mod ddi;
 mod dxgk;
 mod error;
 mod file;
 mod ioctl;
+#[allow(dead_code, unreachable_pub)] // As `logic`.
+mod kmd;
 #[allow(dead_code, unreachable_pub)] // The host tests use all of it, from another crate.
 mod logic;
 mod platform;
@@ -70,7 +76,7 @@ impl kernel::Module for OpenDxg {
         }
 
         let worker = Worker::start(c"opendxg")?;
-        let driver = Driver::new(adapters)?;
+        let driver = Driver::new(adapters).map_err(|_| ENOMEM)?;
         let node = Registration::new(name, driver)?;
 
         pr_info!("/dev/{} with {} software adapter(s)\n", name, adapters);

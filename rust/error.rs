@@ -6,6 +6,7 @@
 //! to an errno that existing clients map back (abi.md section 3).
 
 use crate::{
+    ddi::types::KmdError,
     sys::user::{
         Fault,
         ReadError, //
@@ -149,6 +150,18 @@ impl From<AllocError> for DxgError {
 impl From<Error> for DxgError {
     fn from(_: Error) -> Self {
         Self::Status(Status::NO_MEMORY)
+    }
+}
+
+/// Each error of a KMD is one status.
+impl From<KmdError> for DxgError {
+    fn from(error: KmdError) -> Self {
+        Self::Status(match error {
+            KmdError::NoMemory => Status::NO_MEMORY,
+            KmdError::InvalidParameter => Status::INVALID_PARAMETER,
+            KmdError::NotSupported => Status::NOT_SUPPORTED,
+            KmdError::DeviceRemoved => Status::DEVICE_REMOVED,
+        })
     }
 }
 

@@ -7,16 +7,37 @@
 
 use kernel::{
     prelude::*,
-    sync::atomic::{
-        Acquire,
-        Atomic,
-        Full,
-        Release, //
+    sync::{
+        atomic::{
+            Acquire,
+            Atomic,
+            Full,
+            Release, //
+        },
+        Arc, //
     }, //
 };
 
+pub(crate) use kernel::task::might_sleep;
+
 /// Something in allocated memory.
 pub(crate) type Boxed<T> = KBox<T>;
+
+/// Something in allocated memory that is shared.
+pub(crate) type Shared<T> = Arc<T>;
+
+/// Puts something into shared memory; `None` if there is no memory. May sleep.
+pub(crate) fn shared<T>(value: T) -> Option<Shared<T>> {
+    Arc::new(value, GFP_KERNEL_ACCOUNT).ok()
+}
+
+/// Something that happens once and can be waited for.
+pub(crate) type Completion = Pin<KBox<kernel::sync::Completion>>;
+
+/// A completion; `None` if there is no memory. May sleep.
+pub(crate) fn completion() -> Option<Completion> {
+    KBox::pin_init(kernel::sync::Completion::new(), GFP_KERNEL_ACCOUNT).ok()
+}
 
 /// An array of nothing, made in place; `None` if there is no memory. May sleep.
 pub(crate) fn none_array<T, const N: usize>() -> Option<Boxed<[Option<T>; N]>> {

@@ -1,11 +1,35 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A software adapter. Adapters exist from module load to unload; handles to them are per process.
+//! An adapter: a GPU as the OS part sees it, with the KMD that drives it. Adapters exist from
+//! module load to unload; handles to them are per process.
 
 use crate::{
-    logic::adapter_info::{
-        AdapterCaps,
-        PHYSICAL_ADAPTER_COUNT, //
+    ddi::{
+        caps::{
+            AdapterQuery,
+            DriverCaps,
+            StartInfo, //
+        },
+        class::Passive,
+        port::Port,
+        Kmd, //
+    },
+    error::{
+        DxgResult,
+        Status, //
+    },
+    logic::{
+        adapter_info::{
+            self,
+            Asked,
+            Refusal,
+            Size, //
+        },
+        feature::{
+            self,
+            Answer,
+            FeatureSet, //
+        }, //
     },
     sys::params, //
 };
@@ -14,41 +38,57 @@ use kernel::{
     sync::Arc, //
 };
 
+pub(crate) use crate::ddi::caps::Luid;
+
 /// Adapters that one module can have.
 pub(crate) const MAX_ADAPTERS: u32 = 16;
 
 /// Low parts of our LUIDs start here; the number only has to be stable and our own.
 const LUID_BASE: u32 = 0x0d9a_0000;
 
-/// Identifies an adapter system-wide, the same at every load of the module.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Luid {
-    /// Lower half.
-    pub(crate) low: u32,
-    /// Upper half.
-    pub(crate) high: i32,
-}
-
-/// One software adapter.
+/// One adapter.
 pub(crate) struct Adapter {
+    /// Its number, from 0.
+    pub(crate) index: u32,
     /// Its system-wide name.
     pub(crate) luid: Luid,
-    /// What QueryAdapterInfo tells about it.
-    pub(crate) caps: AdapterCaps,
+    /// What its KMD says about it.
+    pub(crate) caps: DriverCaps,
+    /// The driver features in use.
+    features: FeatureSet,
+    /// The KMD.
+    port: Arc<Port>,
 }
 
 impl Adapter {
-    /// The adapter at `index`, counted from 0.
-    pub(crate) fn new(index: u32) -> Result<Arc<Self>> {
+    /// The adapter at `index`, counted from 0, that `kmd` drives. Starts it.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn start(index: u32, kmd: KBox<dyn Kmd>) -> DxgResult<Arc<Self>> {
+        let class = Passive::here();
         let luid = Luid {
             low: LUID_BASE | index,
             high: 0,
         };
+        let port = Port::start(kmd, &class, &StartInfo { luid })?;
+        let (caps, features) = {
+            let kmd = port.enter()?;
+            let mut caps = DriverCaps::default();
+
+            kmd.query_adapter_info(&class, AdapterQuery::DriverCaps(&mut caps));
+            (
+                caps,
+                FeatureSet::supported(|id| kmd.query_feature_support(&class, id)),
+            )
+        };
 
         Ok(Arc::new(
             Self {
+                index,
                 luid,
-                caps: AdapterCaps::new(index, luid.low, luid.high),
+                caps,
+                features,
+                port,
             },
             GFP_KERNEL,
         )?)
@@ -57,12 +97,45 @@ impl Adapter {
     /// Whether the administrator has stopped it: what exists can be destroyed, and nothing new is
     /// created or opened.
     pub(crate) fn is_stopped(&self) -> bool {
-        params::stopped_adapters() >> self.caps.index & 1 != 0
+        params::stopped_adapters() >> self.index & 1 != 0
     }
 
     /// Whether an EngineAffinity names physical adapters that exist: bit n is the n-th, and 0 means
     /// all of them (FEN-5).
-    pub(crate) fn has_engines(affinity: u32) -> bool {
-        affinity >> PHYSICAL_ADAPTER_COUNT == 0
+    pub(crate) fn has_engines(&self, affinity: u32) -> bool {
+        affinity
+            .checked_shr(self.caps.physical_adapters)
+            .unwrap_or(0)
+            == 0
+    }
+
+    /// The payload size of a type of QueryAdapterInfo; `None` if there is no such type.
+    pub(crate) fn info_size(&self, ty: u32) -> Option<Size> {
+        adapter_info::payload_size(&self.caps, ty)
+    }
+
+    /// Answers QueryAdapterInfo in place.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn query_info(&self, ty: u32, payload: &mut [u8]) -> DxgResult {
+        let asked = Asked {
+            caps: &self.caps,
+            features: self.features,
+            kmd: &*self.port.enter()?,
+            class: &Passive::here(),
+        };
+
+        adapter_info::query(&asked, ty, payload).map_err(|refusal| {
+            match refusal {
+                Refusal::InvalidParameter => Status::INVALID_PARAMETER,
+                Refusal::NotSupported => Status::NOT_SUPPORTED,
+            }
+            .into()
+        })
+    }
+
+    /// Answers IsFeatureEnabled.
+    pub(crate) fn feature(&self, id: u32) -> Answer {
+        feature::answer(self.features, id)
     }
 }

@@ -13,7 +13,14 @@ use super::{
     process::Process,
     tables::Tables, //
 };
-use crate::sys::task::caller::Identity;
+use crate::{
+    error::DxgResult,
+    kmd::soft::{
+        Config,
+        SoftKmd, //
+    },
+    sys::task::caller::Identity, //
+};
 use kernel::{
     new_spinlock,
     prelude::*,
@@ -53,23 +60,25 @@ pub(crate) struct Driver {
 
 impl Driver {
     /// A driver with this many adapters.
-    pub(crate) fn new(adapter_count: u32) -> Result<Arc<Self>> {
+    pub(crate) fn new(adapter_count: u32) -> DxgResult<Arc<Self>> {
         let mut adapters = KVec::new();
 
         for index in 0..adapter_count {
-            adapters.push(Adapter::new(index)?, GFP_KERNEL)?;
+            let kmd = KBox::new(SoftKmd::add_device(Config { index }), GFP_KERNEL)?;
+
+            adapters.push(Adapter::start(index, kmd)?, GFP_KERNEL)?;
         }
 
         let tables = Tables::new()?;
 
-        Arc::pin_init(
+        Ok(Arc::pin_init(
             pin_init!(Self {
                 adapters,
                 tables,
                 processes <- new_spinlock!(RBTree::new(), "Driver::processes"),
             }),
             GFP_KERNEL,
-        )
+        )?)
     }
 
     /// All adapters.

@@ -76,7 +76,7 @@ impl OpenDevice for OpenFile {
         seq_print!(m, "dxg-process:\t{}\n", process.id);
         for adapter in self.driver.adapters() {
             let (high, low) = (adapter.luid.high, adapter.luid.low);
-            let index = adapter.caps.index;
+            let index = adapter.index;
 
             seq_print!(
                 m,

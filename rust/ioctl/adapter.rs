@@ -22,13 +22,7 @@ use crate::{
         DxgResult,
         Status, //
     },
-    logic::{
-        adapter_info::{
-            self,
-            Refusal, //
-        },
-        feature, //
-    },
+    logic::feature,
     sys::{
         time,
         user, //
@@ -137,7 +131,9 @@ pub(super) fn enumerate3<'a>(
 /// nr 0x09. The payload is copied in, answered in place and copied out.
 pub(super) fn query_info(call: Call<'_>, args: &D3DKMT_QUERYADAPTERINFO) -> DxgResult {
     let adapter = call.process.handles.adapter(args.hAdapter)?;
-    let size = adapter_info::payload_size(args.Type).ok_or(Status::INVALID_PARAMETER)?;
+    let size = adapter
+        .info_size(args.Type)
+        .ok_or(Status::INVALID_PARAMETER)?;
     // CAST: a u32 fits a usize.
     let given = args.PrivateDriverDataSize as usize;
 
@@ -148,12 +144,7 @@ pub(super) fn query_info(call: Call<'_>, args: &D3DKMT_QUERYADAPTERINFO) -> DxgR
     let mut payload = KVVec::from_elem(0u8, given.min(size.max), GFP_KERNEL_ACCOUNT)?;
 
     user::read_slice(args.pPrivateDriverData, &mut payload)?;
-    adapter_info::query(&adapter.caps, args.Type, &mut payload).map_err(
-        |refusal| match refusal {
-            Refusal::InvalidParameter => Status::INVALID_PARAMETER,
-            Refusal::NotSupported => Status::NOT_SUPPORTED,
-        },
-    )?;
+    adapter.query_info(args.Type, &mut payload)?;
     user::write_slice(args.pPrivateDriverData, &payload)?;
     Ok(())
 }
@@ -162,11 +153,11 @@ pub(super) fn query_info(call: Call<'_>, args: &D3DKMT_QUERYADAPTERINFO) -> DxgR
 pub(super) fn is_feature_enabled(call: Call<'_>, args: &mut D3DKMT_ISFEATUREENABLED) -> DxgResult {
     let answer = match args.hAdapter {
         0 => feature::global_answer(args.FeatureId).ok_or(Status::INVALID_PARAMETER)?,
-        handle => {
-            let adapter = call.process.handles.adapter(handle)?;
-
-            feature::answer(adapter.caps.features, args.FeatureId)
-        }
+        handle => call
+            .process
+            .handles
+            .adapter(handle)?
+            .feature(args.FeatureId),
     };
 
     args.Result.Version = answer.version;
@@ -179,9 +170,10 @@ pub(super) fn query_clock_calibration(
     call: Call<'_>,
     args: &mut D3DKMT_QUERYCLOCKCALIBRATION,
 ) -> DxgResult {
-    call.process.handles.adapter(args.hAdapter)?;
-    if args.NodeOrdinal >= adapter_info::NODE_COUNT
-        || args.PhysicalAdapterIndex >= adapter_info::PHYSICAL_ADAPTER_COUNT
+    let adapter = call.process.handles.adapter(args.hAdapter)?;
+
+    if args.NodeOrdinal >= adapter.caps.nodes
+        || args.PhysicalAdapterIndex >= adapter.caps.physical_adapters
     {
         return Err(Status::INVALID_PARAMETER.into());
     }

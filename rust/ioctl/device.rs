@@ -9,7 +9,6 @@ use super::{
 };
 use crate::{
     dxgk::{
-        adapter::Adapter,
         context::{
             Context,
             Scheduling, //
@@ -24,7 +23,6 @@ use crate::{
         DxgResult,
         Status, //
     },
-    logic::adapter_info::NODE_COUNT,
     uapi::*, //
 };
 
@@ -97,7 +95,9 @@ fn create_context<'a>(
 ) -> DxgResult<Reserved<'a>> {
     let parent = call.process.handles.parent(device)?;
 
-    invalid_if(node >= NODE_COUNT || !Adapter::has_engines(engines))?;
+    let adapter = &parent.device.adapter;
+
+    invalid_if(node >= adapter.caps.nodes || !adapter.has_engines(engines))?;
 
     let context = Context::new(parent.device.clone(), scheduling)?;
     call.process

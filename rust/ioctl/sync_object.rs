@@ -9,7 +9,6 @@ use super::{
 };
 use crate::{
     dxgk::{
-        adapter::Adapter,
         handle::{
             open_sync_object::OpenSyncObject,
             HandleTarget,
@@ -178,7 +177,7 @@ fn make(
         types::MONITORED_FENCE => {
             let fence = info.monitored_fence();
 
-            if !Adapter::has_engines(fence.EngineAffinity) {
+            if !parent.device.adapter.has_engines(fence.EngineAffinity) {
                 return Err(Status::INVALID_PARAMETER.into());
             }
 
@@ -194,8 +193,9 @@ fn make(
         _ => {
             let periodic = info.periodic();
 
-            call.process.handles.adapter(periodic.hAdapter)?;
-            if !Adapter::has_engines(periodic.EngineAffinity) {
+            let adapter = call.process.handles.adapter(periodic.hAdapter)?;
+
+            if !adapter.has_engines(periodic.EngineAffinity) {
                 return Err(Status::INVALID_PARAMETER.into());
             }
             Err(Status::NOT_SUPPORTED.into())
@@ -292,7 +292,7 @@ pub(super) fn open_nt2<'a>(
 
     let is_fence = matches!(share.object(), Object::Fence(_));
 
-    if is_fence && !Adapter::has_engines(args.engine_affinity()) {
+    if is_fence && !parent.device.adapter.has_engines(args.engine_affinity()) {
         return Err(Status::INVALID_PARAMETER.into());
     }
 

@@ -209,7 +209,7 @@ fn fits(fence: &Fence, adapter: u32) -> bool {
             .header
             .adapter
             .as_ref()
-            .is_none_or(|own| own.caps.index == adapter)
+            .is_none_or(|own| own.index == adapter)
 }
 
 /// nr 0x31 (FEN-31 to FEN-38). Values are checked one after the other; those before a refused one

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What the software adapter says about itself: the answers of D3DKMTQueryAdapterInfo.
+//! What an adapter says about itself: the answers of D3DKMTQueryAdapterInfo, made of what its KMD
+//! says.
 //!
 //! Types, payload layouts and sizes are those of abi.md section 6.10, always with 16-bit WCHAR; the
-//! client library converts for programs with a 4-byte `wchar_t`. Three rules decide every answer:
+//! client library converts for programs with a 4-byte `wchar_t`. They are the same for all adapters,
+//! and no KMD knows them. Three rules decide every answer:
 //!
-//! - What the driver cannot do is absent: a cap is 0, a name is the empty string. Nothing is
-//!   reported that a client could then fail to use.
-//! - The adapter has no video present source and one physical adapter. A payload that names a
-//!   source, or a physical adapter other than 0, is an invalid parameter.
+//! - What the OS part or the KMD cannot do is absent: a cap is 0, a name is the empty string.
+//! - No adapter has a video present source. A payload that names one, or a physical adapter that is
+//!   not there, is an invalid parameter.
 //! - A refused query leaves the payload as it was. An answered one writes every output of the
 //!   payload, and nothing beyond [`Size::max`].
 //!
@@ -28,39 +29,25 @@ use super::feature::{
     self,
     FeatureSet, //
 };
+use crate::ddi::{
+    caps::{
+        AdapterQuery,
+        DriverCaps, //
+    },
+    class::Passive,
+    Kmd, //
+};
 
-/// What distinguishes one software adapter from another, and what it can do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AdapterCaps {
-    /// Number of the adapter, from 0.
-    pub index: u32,
-    /// Low half of the LUID.
-    pub luid_low: u32,
-    /// High half of the LUID.
-    pub luid_high: i32,
+/// An adapter that is asked.
+pub struct Asked<'a> {
+    /// What its KMD says about it.
+    pub caps: &'a DriverCaps,
     /// The driver features in use.
     pub features: FeatureSet,
-    /// Width of a GPU virtual address in bits; 0 while there are no GPU virtual addresses.
-    pub gpu_va_bits: u32,
-    /// Bytes of dedicated video memory.
-    pub local_memory: u64,
-    /// Bytes of system memory that allocations of this adapter may take.
-    pub system_memory: u64,
-}
-
-impl AdapterCaps {
-    /// An adapter with fences and contexts only: no features, no memory, no GPU addresses.
-    pub const fn new(index: u32, luid_low: u32, luid_high: i32) -> Self {
-        Self {
-            index,
-            luid_low,
-            luid_high,
-            features: FeatureSet::NONE,
-            gpu_va_bits: 0,
-            local_memory: 0,
-            system_memory: 0,
-        }
-    }
+    /// The KMD itself, for what is not in the caps.
+    pub kmd: &'a dyn Kmd,
+    /// Where the question is asked.
+    pub class: &'a Passive,
 }
 
 /// Why a query is not answered.
@@ -81,49 +68,24 @@ pub struct Size {
     pub max: usize,
 }
 
-/// `DXGK_ENGINE_TYPE` values of our nodes.
-const ENGINE_OTHER: u32 = 0;
-const ENGINE_3D: u32 = 1;
-const ENGINE_COPY: u32 = 6;
-
-/// Engine type and name of every node, by node ordinal (GPU-1). The paging node is of type OTHER,
-/// because user work never runs there.
-const NODES: [(u32, &str); 4] = [
-    (ENGINE_3D, "3D"),
-    (ENGINE_OTHER, "Compute"),
-    (ENGINE_COPY, "Copy"),
-    (ENGINE_OTHER, "Paging"),
-];
-
-/// How many nodes the adapter has; ordinals are `0..NODE_COUNT`. CAST: four.
-pub const NODE_COUNT: u32 = NODES.len() as u32;
-
-/// How many physical adapters stand behind the adapter: it is not linked (GPU-5).
-pub const PHYSICAL_ADAPTER_COUNT: u32 = 1;
-
 /// `KMTUMDVERSION` of the newest Direct3D a client can name.
 const UMD_VERSION_LAST: u32 = 3;
 
 /// Bytes of a 260-character name.
 const PATH_BYTES: usize = 2 * 260;
 
-type AnswerFn = fn(&AdapterCaps, &mut Payload<'_>) -> Result<(), Refusal>;
+type AnswerFn = fn(&Asked<'_>, &mut Payload<'_>) -> Result<(), Refusal>;
 
 /// The payload size of the query type `ty`; `None` if there is no such type.
-pub fn payload_size(ty: u32) -> Option<Size> {
-    row(ty).map(|(size, _)| size)
-}
-
-/// An upper bound of [`Size::max`] over all types.
-pub const fn max_payload() -> usize {
-    identity::DESCRIPTION_BYTES
+pub fn payload_size(caps: &DriverCaps, ty: u32) -> Option<Size> {
+    row(caps, ty).map(|(size, _)| size)
 }
 
 /// Answers the query `ty` in place.
 ///
 /// `buf` holds what the caller passed, inputs included. It may be cut off at [`Size::max`].
-pub fn query(caps: &AdapterCaps, ty: u32, buf: &mut [u8]) -> Result<(), Refusal> {
-    let (size, answer) = row(ty).ok_or(Refusal::InvalidParameter)?;
+pub fn query(asked: &Asked<'_>, ty: u32, buf: &mut [u8]) -> Result<(), Refusal> {
+    let (size, answer) = row(asked.caps, ty).ok_or(Refusal::InvalidParameter)?;
 
     if buf.len() < size.min {
         return Err(Refusal::InvalidParameter);
@@ -132,7 +94,7 @@ pub fn query(caps: &AdapterCaps, ty: u32, buf: &mut [u8]) -> Result<(), Refusal>
     let used = buf.len().min(size.max);
     let bytes = buf.get_mut(..used).ok_or(Refusal::InvalidParameter)?;
 
-    answer(caps, &mut Payload::new(bytes))
+    answer(asked, &mut Payload::new(bytes))
 }
 
 const fn fixed(bytes: usize, answer: AnswerFn) -> (Size, AnswerFn) {
@@ -148,9 +110,10 @@ const fn fixed(bytes: usize, answer: AnswerFn) -> (Size, AnswerFn) {
 /// The table of abi.md section 6.10. The second number of a row is the `_RENDER` variant. Missing
 /// numbers have no known payload.
 #[rustfmt::skip]
-fn row(ty: u32) -> Option<(Size, AnswerFn)> {
+fn row(caps: &DriverCaps, ty: u32) -> Option<(Size, AnswerFn)> {
     Some(match ty {
-        0       => fixed(identity::PRIVATE_BYTES, identity::driver_private), // UMDRIVERPRIVATE
+        // CAST: 32 bits fit a usize.
+        0       => fixed(caps.umd_private_size as usize, umd_driver_private), // UMDRIVERPRIVATE
         1       => fixed(4 + PATH_BYTES, umd_file_name),    // UMDRIVERNAME
         2       => fixed(8 + PATH_BYTES, absent),           // UMOPENGLINFO
         3       => fixed(24, segment_size),                 // GETSEGMENTSIZE
@@ -196,7 +159,7 @@ fn row(ty: u32) -> Option<(Size, AnswerFn)> {
         45      => fixed(4, absent),                        // MPOKERNELCAPS_SUPPORT
         46      => fixed(12, no_source),                    // MULTIPLANEOVERLAY_STRETCH_SUPPORT
         47      => fixed(8, not_supported),                 // GET_DEVICE_VIDPN_OWNERSHIP_INFO
-        48      => (registry::SIZE, registry::query),       // QUERYREGISTRY
+        48      => (registry::size(caps), registry::query), // QUERYREGISTRY
         49      => fixed(8, identity::kmd_version),         // KMD_DRIVER_VERSION
         50      => fixed(8, absent),                        // BLOCKLIST_KERNEL
         51      => fixed(8, absent),                        // BLOCKLIST_RUNTIME
@@ -222,33 +185,45 @@ fn row(ty: u32) -> Option<(Size, AnswerFn)> {
 }
 
 /// Nothing of the kind exists: every output is 0.
-fn absent(_: &AdapterCaps, out: &mut Payload<'_>) -> Result<(), Refusal> {
+fn absent(_: &Asked<'_>, out: &mut Payload<'_>) -> Result<(), Refusal> {
     out.clear_from(0);
     Ok(())
 }
 
 /// The payload names a video present source, and there is none.
-fn no_source(_: &AdapterCaps, _: &mut Payload<'_>) -> Result<(), Refusal> {
+fn no_source(_: &Asked<'_>, _: &mut Payload<'_>) -> Result<(), Refusal> {
     Err(Refusal::InvalidParameter)
 }
 
-fn not_supported(_: &AdapterCaps, _: &mut Payload<'_>) -> Result<(), Refusal> {
+fn not_supported(_: &Asked<'_>, _: &mut Payload<'_>) -> Result<(), Refusal> {
     Err(Refusal::NotSupported)
 }
 
+/// UMDRIVERPRIVATE.
+fn umd_driver_private(asked: &Asked<'_>, out: &mut Payload<'_>) -> Result<(), Refusal> {
+    let query = AdapterQuery::UmdDriverPrivate(out.all());
+
+    asked.kmd.query_adapter_info(asked.class, query);
+    Ok(())
+}
+
 /// `D3DKMT_ADAPTERTYPE`: RenderSupported (bit 0) and SoftwareDevice (bit 2).
-fn adapter_type(_: &AdapterCaps, out: &mut Payload<'_>) -> Result<(), Refusal> {
-    out.put_u32(0, (1 << 0) | (1 << 2))
+fn adapter_type(asked: &Asked<'_>, out: &mut Payload<'_>) -> Result<(), Refusal> {
+    out.put_u32(0, (1 << 0) | (u32::from(asked.caps.is_software) << 2))
 }
 
 /// `D3DKMT_PHYSICAL_ADAPTER_COUNT`.
-fn physical_adapter_count(_: &AdapterCaps, out: &mut Payload<'_>) -> Result<(), Refusal> {
-    out.put_u32(0, PHYSICAL_ADAPTER_COUNT)
+fn physical_adapter_count(asked: &Asked<'_>, out: &mut Payload<'_>) -> Result<(), Refusal> {
+    out.put_u32(0, asked.caps.physical_adapters)
 }
 
 /// Checks the PhysicalAdapterIndex that lies at offset `at` of the payload.
-fn check_physical_adapter(payload: &Payload<'_>, at: usize) -> Result<(), Refusal> {
-    if payload.u32_at(at)? < PHYSICAL_ADAPTER_COUNT {
+fn check_physical_adapter(
+    asked: &Asked<'_>,
+    payload: &Payload<'_>,
+    at: usize,
+) -> Result<(), Refusal> {
+    if payload.u32_at(at)? < asked.caps.physical_adapters {
         Ok(())
     } else {
         Err(Refusal::InvalidParameter)
@@ -256,7 +231,7 @@ fn check_physical_adapter(payload: &Payload<'_>, at: usize) -> Result<(), Refusa
 }
 
 /// `D3DKMT_UMDFILENAMEINFO`: no user-mode driver for any version of Direct3D, so an empty name.
-fn umd_file_name(_: &AdapterCaps, out: &mut Payload<'_>) -> Result<(), Refusal> {
+fn umd_file_name(_: &Asked<'_>, out: &mut Payload<'_>) -> Result<(), Refusal> {
     if out.u32_at(0)? > UMD_VERSION_LAST {
         return Err(Refusal::InvalidParameter);
     }
@@ -265,25 +240,25 @@ fn umd_file_name(_: &AdapterCaps, out: &mut Payload<'_>) -> Result<(), Refusal> 
 }
 
 /// `D3DKMT_SEGMENTSIZEINFO`.
-fn segment_size(caps: &AdapterCaps, out: &mut Payload<'_>) -> Result<(), Refusal> {
-    out.put_u64(0, caps.local_memory)?;
+fn segment_size(asked: &Asked<'_>, out: &mut Payload<'_>) -> Result<(), Refusal> {
+    out.put_u64(0, asked.caps.local_memory)?;
     out.put_u64(8, 0)?;
-    out.put_u64(16, caps.system_memory)
+    out.put_u64(16, asked.caps.system_memory)
 }
 
 /// `D3DKMT_SEGMENTGROUPSIZEINFO`.
-fn segment_group_size(caps: &AdapterCaps, out: &mut Payload<'_>) -> Result<(), Refusal> {
-    check_physical_adapter(out, 0)?;
+fn segment_group_size(asked: &Asked<'_>, out: &mut Payload<'_>) -> Result<(), Refusal> {
+    check_physical_adapter(asked, out, 0)?;
     out.clear_from(4);
-    out.put_u64(8, caps.local_memory)?;
-    out.put_u64(24, caps.system_memory)?;
-    out.put_u64(32, caps.local_memory)?;
-    out.put_u64(40, caps.system_memory)
+    out.put_u64(8, asked.caps.local_memory)?;
+    out.put_u64(24, asked.caps.system_memory)?;
+    out.put_u64(32, asked.caps.local_memory)?;
+    out.put_u64(40, asked.caps.system_memory)
 }
 
 /// `D3DKMT_ADAPTERADDRESS`: not on a bus. All ones is what a bus driver reports for an address it
 /// does not know; zeroes would be the address of a real PCI function.
-fn no_bus_address(_: &AdapterCaps, out: &mut Payload<'_>) -> Result<(), Refusal> {
+fn no_bus_address(_: &Asked<'_>, out: &mut Payload<'_>) -> Result<(), Refusal> {
     out.put_u32(0, u32::MAX)?;
     out.put_u32(4, u32::MAX)?;
     out.put_u32(8, u32::MAX)
@@ -291,51 +266,50 @@ fn no_bus_address(_: &AdapterCaps, out: &mut Payload<'_>) -> Result<(), Refusal>
 
 /// `D3DKMT_WDDM_2_0_CAPS`: Support64BitAtomics (bit 0) always, because fence values have 64 bits
 /// (FEN-7); GpuMmuSupported (bit 1) once there are GPU virtual addresses.
-fn wddm_2_0_caps(caps: &AdapterCaps, out: &mut Payload<'_>) -> Result<(), Refusal> {
-    out.put_u32(0, 1 | (u32::from(caps.gpu_va_bits != 0) << 1))
+fn wddm_2_0_caps(asked: &Asked<'_>, out: &mut Payload<'_>) -> Result<(), Refusal> {
+    out.put_u32(0, 1 | (u32::from(asked.caps.gpu_va_bits != 0) << 1))
 }
 
 /// `D3DKMT_QUERY_GPUMMU_CAPS`: no flags, and the width of an address.
-fn gpu_mmu_caps(caps: &AdapterCaps, out: &mut Payload<'_>) -> Result<(), Refusal> {
-    check_physical_adapter(out, 0)?;
+fn gpu_mmu_caps(asked: &Asked<'_>, out: &mut Payload<'_>) -> Result<(), Refusal> {
+    check_physical_adapter(asked, out, 0)?;
     out.put_u32(4, 0)?;
-    out.put_u32(8, caps.gpu_va_bits)
+    out.put_u32(8, asked.caps.gpu_va_bits)
 }
 
 /// `D3DKMT_WDDM_2_7_CAPS`: HwSchSupported and HwSchEnabled (bits 0 and 1).
-fn wddm_2_7_caps(caps: &AdapterCaps, out: &mut Payload<'_>) -> Result<(), Refusal> {
-    let hwsch = u32::from(caps.features.has(feature::HWSCH));
+fn wddm_2_7_caps(asked: &Asked<'_>, out: &mut Payload<'_>) -> Result<(), Refusal> {
+    let hwsch = u32::from(asked.features.has(feature::HWSCH));
 
     out.put_u32(0, hwsch | (hwsch << 1))
 }
 
 /// `D3DKMT_WDDM_3_1_CAPS`: NativeGpuFenceSupported (bit 0, FEN-113).
-fn wddm_3_1_caps(caps: &AdapterCaps, out: &mut Payload<'_>) -> Result<(), Refusal> {
-    out.put_u32(0, u32::from(caps.features.has(feature::NATIVE_FENCE)))
+fn wddm_3_1_caps(asked: &Asked<'_>, out: &mut Payload<'_>) -> Result<(), Refusal> {
+    out.put_u32(0, u32::from(asked.features.has(feature::NATIVE_FENCE)))
 }
 
 /// `D3DKMT_TRACKEDWORKLOAD_SUPPORT`: physical adapter and engine type in, Support out.
-fn tracked_workload(_: &AdapterCaps, out: &mut Payload<'_>) -> Result<(), Refusal> {
-    check_physical_adapter(out, 0)?;
+fn tracked_workload(asked: &Asked<'_>, out: &mut Payload<'_>) -> Result<(), Refusal> {
+    check_physical_adapter(asked, out, 0)?;
     out.put_u32(8, 0)
 }
 
 /// `D3DKMT_NODEMETADATA`, packed: the low word of the input is the node, the high word the
 /// physical adapter.
-fn node_metadata(caps: &AdapterCaps, out: &mut Payload<'_>) -> Result<(), Refusal> {
+fn node_metadata(asked: &Asked<'_>, out: &mut Payload<'_>) -> Result<(), Refusal> {
     let input = out.u32_at(0)?;
     let (ordinal, adapter) = (input & 0xffff, input >> 16);
 
-    if adapter >= PHYSICAL_ADAPTER_COUNT {
+    if adapter >= asked.caps.physical_adapters || ordinal >= asked.caps.nodes {
         return Err(Refusal::InvalidParameter);
     }
 
-    let (engine_type, name) = NODES
-        .get(ordinal as usize) // CAST: 16 bits.
-        .ok_or(Refusal::InvalidParameter)?;
+    let node = asked.kmd.get_node_metadata(asked.class, ordinal);
 
     out.clear_from(4); // Flags at 72 and IoMmuSupported at 77 stay 0.
-    out.put_u32(4, *engine_type)?;
-    out.put_text(8, 32, name)?;
-    out.put(76, [u8::from(caps.gpu_va_bits != 0)])
+                       // CAST: the number of the variant.
+    out.put_u32(4, node.engine_type as u32)?;
+    out.put_text(8, 32, node.name.characters())?;
+    out.put(76, [u8::from(asked.caps.gpu_va_bits != 0)])
 }

@@ -47,6 +47,13 @@ impl FeatureSet {
         Self(bits)
     }
 
+    /// The known features that `has` says a driver has.
+    pub fn supported(mut has: impl FnMut(u32) -> bool) -> Self {
+        let there = (0..u64::BITS).filter(|id| KNOWN.has(*id) && has(*id));
+
+        Self(there.fold(0, |bits, id| bits | Self::bit(id)))
+    }
+
     /// Whether the feature `id` is in the set.
     pub const fn has(self, id: u32) -> bool {
         self.0 & Self::bit(id) != 0

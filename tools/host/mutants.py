@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Break one rule at a time in a copy of rust/logic and see whether a test notices.
+"""Break one rule at a time in a copy of rust/{ddi,kmd,logic} and see whether a test notices.
 
 Arguments select mutants by file name; without any, all are tried. Prints TAP: "ok" is a mutant that
 was killed, with the tool that did it. A mutant whose text is no longer in the source, or that does
@@ -19,6 +19,10 @@ REPO = pathlib.Path(__file__).resolve().parents[2]
 WORK = REPO / "build/mutants"
 # A mutant may hang. How much longer it may run than the source does, and at least.
 SLOWER, AT_LEAST_SECONDS = 10, 60
+
+# The folders that the host crate includes by path. Files of MUTANTS are relative to logic, or begin
+# with another one of them.
+FOLDERS = ["ddi", "kmd", "logic"]
 
 # (file, text that occurs once, what replaces it, the tool that has to notice)
 MUTANTS = [
@@ -130,27 +134,29 @@ MUTANTS = [
     ("feature.rs", "if !enabled.has(id) {", "if false {", "unit"),
     ("feature.rs", "self.0 & Self::bit(id) != 0", "self.0 & Self::bit(id & 63) != 0", "unit"),
     ("adapter_info.rs", "buf.len().min(size.max)", "buf.len()", "unit"),
-    ("adapter_info.rs", "if payload.u32_at(at)? < PHYSICAL_ADAPTER_COUNT {", "if payload.u32_at(at)? <= PHYSICAL_ADAPTER_COUNT {", "unit"),
+    ("adapter_info.rs", "if payload.u32_at(at)? < asked.caps.physical_adapters {", "if payload.u32_at(at)? <= asked.caps.physical_adapters {", "unit"),
     ("adapter_info.rs", "if out.u32_at(0)? > UMD_VERSION_LAST {", "if false {", "unit"),
     ("adapter_info/identity.rs", "[d, c, b, a, f, e, h, g, ", "[a, b, c, d, e, f, g, h, ", "unit"),
     ("adapter_info/identity.rs", "matches!(position, 4 | 6 | 8 | 10)", "matches!(position, 4 | 6 | 8)", "unit"),
-    ("adapter_info/identity.rs", "out.put_u32(16, caps.index)?;", "out.put_u32(16, 0)?;", "unit"),
+    ("kmd/soft/identity.rs", "        index,\n        luid.low,", "        0,\n        luid.low,", "unit"),
+    ("adapter_info.rs", "|| ordinal >= asked.caps.nodes", "", "unit"),
     ("adapter_info/registry.rs", "& !KNOWN_FLAGS != 0", "& 0 != 0", "unit"),
     ("adapter_info/payload.rs", "capacity.saturating_sub(1)", "capacity", "unit"),
     ("adapter_info.rs", "if buf.len() < size.min {", "if false {", "unit"),
-    ("adapter_info/registry.rs", "out.len() < SIZE.max", "out.len() + 1 < SIZE.max", "unit"),
+    ("adapter_info/registry.rs", "out.len() < size(asked.caps).max", "out.len() + 1 < size(asked.caps).max", "unit"),
     ("adapter_info/payload.rs", "rest.fill(0);", "", "unit"),
 ]
 
 
 def copy_tree():
-    """A workspace with the host crate alone, next to a copy of rust/logic.
+    """A workspace with the host crate alone, next to copies of the folders that it includes.
 
     The copies are new files, so that cargo does not take what an earlier run left for up to date.
     """
     shutil.rmtree(WORK / "rust", ignore_errors=True)
     shutil.rmtree(WORK / "tools", ignore_errors=True)
-    shutil.copytree(REPO / "rust/logic", WORK / "rust/logic", copy_function=shutil.copy)
+    for folder in FOLDERS:
+        shutil.copytree(REPO / "rust" / folder, WORK / "rust" / folder, copy_function=shutil.copy)
     shutil.copytree(REPO / "tools/host", WORK / "tools/host", copy_function=shutil.copy)
     shutil.copy(REPO / "tools/Cargo.lock", WORK / "tools/Cargo.lock")
     manifest = (REPO / "tools/Cargo.toml").read_text()
@@ -193,7 +199,8 @@ def cargo(tool, *arguments, limit=None):
 
 def judge(file, old, new, tool, limit):
     """What is wrong with a mutant; None if it was killed."""
-    path = WORK / "rust/logic" / file
+    folder = "" if file.split("/")[0] in FOLDERS else "logic"
+    path = WORK / "rust" / folder / file
     text = path.read_text()
     if text.count(old) != 1:
         return "the text to replace does not occur exactly once"

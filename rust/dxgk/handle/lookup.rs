@@ -149,7 +149,7 @@ impl Lookup<'_> {
     /// The number of the adapter that the device behind a handle is on.
     pub(crate) fn device_adapter(&self, local: u32) -> DxgResult<u32> {
         self.find(local, |entry| match &entry.item {
-            HandleTarget::Device(device) => Some(device.adapter.caps.index),
+            HandleTarget::Device(device) => Some(device.adapter.index),
             _ => None,
         })
     }

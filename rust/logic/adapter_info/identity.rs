@@ -1,67 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Who the software adapter is: names, GUIDs, device IDs, versions, and its private data.
+//! Who an adapter is: names, GUIDs, device IDs, versions.
 
 use super::{
     check_physical_adapter,
     payload::Payload,
-    AdapterCaps,
+    Asked,
     Refusal,
-    NODE_COUNT,
     PATH_BYTES, //
 };
-
-/// The name people see.
-const NAME: &str = "opendxg software GPU";
 
 /// Bytes of `D3DKMT_DRIVER_DESCRIPTION`, the largest payload.
 pub(super) const DESCRIPTION_BYTES: usize = 8192;
 
-/// Bytes of the private data.
-pub(super) const PRIVATE_BYTES: usize = 32;
-
-/// `D3DKMT_DRIVERVERSION`: WDDM 3.0, the revision whose structures the legacy interface has.
-///
-/// Clients ask for at least 2800. WDDM 3.1 and 3.2 brought native fences and user-mode submission,
-/// which this driver does not have; a client that sees 3000 does not look for them.
-const WDDM_VERSION: u32 = 3000;
-
-/// Version of this driver: major, minor, revision, build.
-const DRIVER_VERSION: [u16; 4] = [0, 1, 0, 0];
-
-/// "ODXG", read as a little-endian number.
-///
-/// Adapters that are not on a PCI bus put four letters where others have their 16-bit PCI vendor.
-/// So this collides with no PCI vendor, and not with 0x1414 either, whose drivers a client may
-/// want to treat in its own way.
-const VENDOR_ID: u32 = u32::from_le_bytes(*b"ODXG");
-/// The software GPU.
-const DEVICE_ID: u32 = 1;
-const REVISION_ID: u32 = 1;
-/// No bus: the adapter lives in the kernel.
-const BUS_INTERNAL: u32 = 0;
-
-/// What all adapters' GUIDs begin with; the adapter's index follows. A UUID of version 8 (free
-/// form), whose digits spell "opendxg". It names an adapter of a machine, not the machine.
-const GUID_BASE: [u8; 12] = *b"opendx\x87g\x80\0\0\0";
-
-/// An adapter's GUID, its bytes in the order of the text form.
-fn guid_bytes(caps: &AdapterCaps) -> [u8; 16] {
-    let [a, b, c, d, e, f, g, h, i, j, k, l] = GUID_BASE;
-    let [m, n, o, p] = caps.index.to_be_bytes();
-
-    [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p]
-}
-
 /// ADAPTERGUID: first three parts as numbers, the rest as bytes.
-pub(super) fn guid(caps: &AdapterCaps, out: &mut Payload<'_>) -> Result<(), Refusal> {
-    let [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = guid_bytes(caps);
+pub(super) fn guid(asked: &Asked<'_>, out: &mut Payload<'_>) -> Result<(), Refusal> {
+    let [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = asked.caps.guid;
 
     out.put(0, [d, c, b, a, f, e, h, g, i, j, k, l, m, n, o, p])
 }
 
 /// `D3DKMT_QUERY_ADAPTER_UNIQUE_GUID`: the same GUID as text in braces.
-pub(super) fn guid_text(caps: &AdapterCaps, out: &mut Payload<'_>) -> Result<(), Refusal> {
+pub(super) fn guid_text(asked: &Asked<'_>, out: &mut Payload<'_>) -> Result<(), Refusal> {
     let mut at = 0;
     let mut put = |unit: u8| {
         let written = out.put(at, [unit, 0]);
@@ -72,7 +32,7 @@ pub(super) fn guid_text(caps: &AdapterCaps, out: &mut Payload<'_>) -> Result<(),
     };
 
     put(b'{')?;
-    for (position, byte) in guid_bytes(caps).into_iter().enumerate() {
+    for (position, byte) in asked.caps.guid.into_iter().enumerate() {
         if matches!(position, 4 | 6 | 8 | 10) {
             put(b'-')?;
         }
@@ -91,48 +51,27 @@ fn hex_digit(nibble: u8) -> u8 {
     }
 }
 
-/// UMDRIVERPRIVATE: how a program recognises the software GPU. All fields are little-endian u32.
-///
-/// ```text
-///  0  "ODXG"                    16  adapter index
-///  4  version of this layout: 1 20  LuidLowPart
-///  8  bytes written: 32         24  LuidHighPart
-/// 12  number of nodes           28  0
-/// ```
-///
-/// Later versions only append, so a reader checks the first field and that the third covers what
-/// it wants.
-pub(super) fn driver_private(caps: &AdapterCaps, out: &mut Payload<'_>) -> Result<(), Refusal> {
-    out.put_u32(0, VENDOR_ID)?;
-    out.put_u32(4, 1)?;
-    // CAST: 32.
-    out.put_u32(8, PRIVATE_BYTES as u32)?;
-    out.put_u32(12, NODE_COUNT)?;
-    out.put_u32(16, caps.index)?;
-    out.put_u32(20, caps.luid_low)?;
-    out.put(24, caps.luid_high.to_le_bytes())?;
-    out.put_u32(28, 0)
-}
-
 /// `D3DKMT_QUERY_DEVICE_IDS`.
-pub(super) fn device_ids(_: &AdapterCaps, out: &mut Payload<'_>) -> Result<(), Refusal> {
-    check_physical_adapter(out, 0)?;
-    out.put_u32(4, VENDOR_ID)?;
-    out.put_u32(8, DEVICE_ID)?;
+pub(super) fn device_ids(asked: &Asked<'_>, out: &mut Payload<'_>) -> Result<(), Refusal> {
+    check_physical_adapter(asked, out, 0)?;
+    out.put_u32(4, asked.caps.vendor_id)?;
+    out.put_u32(8, asked.caps.device_id)?;
     out.put_u32(12, 0)?;
     out.put_u32(16, 0)?;
-    out.put_u32(20, REVISION_ID)?;
-    out.put_u32(24, BUS_INTERNAL)
+    out.put_u32(20, asked.caps.revision_id)?;
+    out.put_u32(24, asked.caps.bus_type)
 }
 
 /// DRIVERVERSION.
-pub(super) fn wddm_version(_: &AdapterCaps, out: &mut Payload<'_>) -> Result<(), Refusal> {
-    out.put_u32(0, WDDM_VERSION)
+pub(super) fn wddm_version(asked: &Asked<'_>, out: &mut Payload<'_>) -> Result<(), Refusal> {
+    out.put_u32(0, asked.caps.wddm_version)
 }
 
 /// `D3DKMT_KMD_DRIVER_VERSION`: four 16-bit parts, the major version on top.
-pub(super) fn kmd_version(_: &AdapterCaps, out: &mut Payload<'_>) -> Result<(), Refusal> {
-    let version = DRIVER_VERSION
+pub(super) fn kmd_version(asked: &Asked<'_>, out: &mut Payload<'_>) -> Result<(), Refusal> {
+    let version = asked
+        .caps
+        .driver_version
         .into_iter()
         .fold(0, |all, part| (all << 16) | u64::from(part));
 
@@ -140,20 +79,20 @@ pub(super) fn kmd_version(_: &AdapterCaps, out: &mut Payload<'_>) -> Result<(), 
 }
 
 /// `D3DKMT_ADAPTERREGISTRYINFO`: AdapterString and ChipType; no BIOS, no DAC.
-pub(super) fn strings(_: &AdapterCaps, out: &mut Payload<'_>) -> Result<(), Refusal> {
+pub(super) fn strings(asked: &Asked<'_>, out: &mut Payload<'_>) -> Result<(), Refusal> {
     out.clear_from(0);
-    out.put_text(0, PATH_BYTES / 2, NAME)?;
-    out.put_text(3 * PATH_BYTES, PATH_BYTES / 2, NAME)
+    out.put_text(0, PATH_BYTES / 2, asked.caps.name.characters())?;
+    out.put_text(3 * PATH_BYTES, PATH_BYTES / 2, asked.caps.name.characters())
 }
 
 /// `D3DKMT_GPUVERSION`: no BiosVersion; GpuArchitecture at 68.
-pub(super) fn gpu_version(_: &AdapterCaps, out: &mut Payload<'_>) -> Result<(), Refusal> {
-    check_physical_adapter(out, 0)?;
+pub(super) fn gpu_version(asked: &Asked<'_>, out: &mut Payload<'_>) -> Result<(), Refusal> {
+    check_physical_adapter(asked, out, 0)?;
     out.clear_from(4);
-    out.put_text(68, 32, NAME)
+    out.put_text(68, 32, asked.caps.name.characters())
 }
 
 /// `D3DKMT_DRIVER_DESCRIPTION`.
-pub(super) fn description(_: &AdapterCaps, out: &mut Payload<'_>) -> Result<(), Refusal> {
-    out.put_text(0, DESCRIPTION_BYTES / 2, NAME)
+pub(super) fn description(asked: &Asked<'_>, out: &mut Payload<'_>) -> Result<(), Refusal> {
+    out.put_text(0, DESCRIPTION_BYTES / 2, asked.caps.name.characters())
 }

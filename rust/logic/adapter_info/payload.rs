@@ -23,6 +23,11 @@ impl<'a> Payload<'a> {
         self.bytes.len()
     }
 
+    /// All bytes, for somebody else to fill.
+    pub(super) fn all(&mut self) -> &mut [u8] {
+        self.bytes
+    }
+
     /// Reads an input.
     pub(super) fn u32_at(&self, at: usize) -> Result<u32, Refusal> {
         self.bytes
@@ -64,7 +69,7 @@ impl<'a> Payload<'a> {
         &mut self,
         at: usize,
         capacity: usize,
-        text: &str,
+        text: impl Iterator<Item = u8>,
     ) -> Result<(), Refusal> {
         let field = self
             .bytes
@@ -74,7 +79,7 @@ impl<'a> Payload<'a> {
         let room = capacity.saturating_sub(1);
 
         field.fill(0);
-        for (place, byte) in field.chunks_exact_mut(2).zip(text.bytes()).take(room) {
+        for (place, byte) in field.chunks_exact_mut(2).zip(text).take(room) {
             place.copy_from_slice(&u16::from(byte).to_le_bytes());
         }
         Ok(())

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! QUERYREGISTRY: there is no registry, but clients ask it for one path.
+//! QUERYREGISTRY: there is no registry, but clients ask it for one path, DRIVERSTOREPATH.
 //!
 //! The value follows the fixed part of `D3DDDI_QUERYREGISTRY_INFO`. A client calls twice: with the
 //! struct alone it learns the size (the call succeeds, `Status` is BUFFER_OVERFLOW), then it calls
@@ -10,29 +10,35 @@
 use super::{
     check_physical_adapter,
     payload::Payload,
-    AdapterCaps,
+    Asked,
     Refusal,
     Size, //
 };
+use crate::ddi::caps::DriverCaps;
 
-/// DRIVERSTOREPATH: the directory in which clients look for files of the driver. It has to exist.
-const DRIVER_STORE_PATH: &str = "/usr/lib";
+/// Characters of DRIVERSTOREPATH and its NUL.
+fn path_units(caps: &DriverCaps) -> usize {
+    // OVERFLOW: a short text.
+    caps.driver_store.characters().len().saturating_add(1)
+}
 
-/// Characters of the path and its NUL; two bytes each.
-const PATH_UNITS: usize = DRIVER_STORE_PATH.len() + 1;
-const PATH_BYTES: usize = 2 * PATH_UNITS;
-
-/// What `OutputValueSize` says. CAST: a short path.
-const VALUE_SIZE: u32 = PATH_BYTES as u32;
+/// What `OutputValueSize` says.
+fn value_size(caps: &DriverCaps) -> u32 {
+    // CAST: a short text of two bytes each.
+    path_units(caps).saturating_mul(2) as u32
+}
 
 /// `sizeof(D3DDDI_QUERYREGISTRY_INFO)`.
 const STRUCT_BYTES: usize = 552;
 
 /// The struct alone, and the struct with the longest value.
-pub(super) const SIZE: Size = Size {
-    min: STRUCT_BYTES,
-    max: STRUCT_BYTES + PATH_BYTES,
-};
+pub(super) fn size(caps: &DriverCaps) -> Size {
+    Size {
+        min: STRUCT_BYTES,
+        // CAST: 32 bits fit a usize.
+        max: STRUCT_BYTES.saturating_add(value_size(caps) as usize),
+    }
+}
 
 /// Offsets of `D3DDDI_QUERYREGISTRY_INFO`.
 const QUERY_TYPE: usize = 0;
@@ -57,17 +63,19 @@ const BUFFER_OVERFLOW: u32 = 1;
 const FAIL: u32 = 2;
 
 /// Answers QUERYREGISTRY.
-pub(super) fn query(_: &AdapterCaps, out: &mut Payload<'_>) -> Result<(), Refusal> {
+pub(super) fn query(asked: &Asked<'_>, out: &mut Payload<'_>) -> Result<(), Refusal> {
     let query_type = out.u32_at(QUERY_TYPE)?;
 
     if out.u32_at(QUERY_FLAGS)? & !KNOWN_FLAGS != 0 {
         return Err(Refusal::InvalidParameter);
     }
-    check_physical_adapter(out, PHYSICAL_ADAPTER_INDEX)?;
+    check_physical_adapter(asked, out, PHYSICAL_ADAPTER_INDEX)?;
 
     let (status, value_size) = match query_type {
-        DRIVER_STORE if out.len() < SIZE.max => (BUFFER_OVERFLOW, VALUE_SIZE),
-        DRIVER_STORE => (SUCCESS, VALUE_SIZE),
+        DRIVER_STORE if out.len() < size(asked.caps).max => {
+            (BUFFER_OVERFLOW, value_size(asked.caps))
+        }
+        DRIVER_STORE => (SUCCESS, value_size(asked.caps)),
         SERVICE_KEY | ADAPTER_KEY | DRIVER_IMAGE => (FAIL, 0),
         _ => return Err(Refusal::InvalidParameter),
     };
@@ -76,7 +84,11 @@ pub(super) fn query(_: &AdapterCaps, out: &mut Payload<'_>) -> Result<(), Refusa
     out.put_u32(OUTPUT_VALUE_SIZE, value_size)?;
     out.put_u32(STATUS, status)?;
     if status == SUCCESS {
-        out.put_text(OUTPUT, PATH_UNITS, DRIVER_STORE_PATH)?;
+        out.put_text(
+            OUTPUT,
+            path_units(asked.caps),
+            asked.caps.driver_store.characters(),
+        )?;
     }
     Ok(())
 }

@@ -2,14 +2,22 @@
 
 //! The module's pure rules on the host.
 //!
-//! `logic` is the very folder that Kbuild compiles into the module, included by path. It sees the
-//! same two names as there: `crate::logic` and `crate::platform`. Only `platform` is ours: the
-//! standard library's atomics, or loom's under `--cfg loom`.
+//! `ddi`, `kmd` and `logic` are the very folders that Kbuild compiles into the module, included by
+//! path. They see the same names as there: each other and `crate::platform`. Only `platform` is of
+//! this crate: the standard library's atomics, or loom's under `--cfg loom`.
 //!
 //! There is nothing here to call; the crate exists for its tests. How to run them and what each
 //! kind shows is in `Documentation/testing-host.md`.
 
 // What nobody uses is for the module's own build to report.
+#[allow(dead_code)]
+#[forbid(unsafe_code)]
+#[path = "../../../rust/ddi/mod.rs"]
+mod ddi;
+#[allow(dead_code)]
+#[forbid(unsafe_code)]
+#[path = "../../../rust/kmd/mod.rs"]
+mod kmd;
 #[allow(dead_code)]
 #[forbid(unsafe_code)]
 #[path = "../../../rust/logic/mod.rs"]

@@ -9,12 +9,60 @@
 //! would not notice its absence in the code.
 
 #[cfg(loom)]
-use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use loom::sync::{
+    atomic::{AtomicU32, AtomicU64, Ordering},
+    Condvar, Mutex,
+};
 #[cfg(not(loom))]
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{
+    atomic::{AtomicU32, AtomicU64, Ordering},
+    Condvar, Mutex,
+};
 
 /// Something in allocated memory.
 pub(crate) type Boxed<T> = Box<T>;
+
+/// Something in allocated memory that is shared.
+pub(crate) type Shared<T> = std::sync::Arc<T>;
+
+/// Puts something into shared memory.
+pub(crate) fn shared<T>(value: T) -> Option<Shared<T>> {
+    Some(Shared::new(value))
+}
+
+/// Says that the caller may sleep here.
+pub(crate) fn might_sleep() {}
+
+/// Something that happens once and can be waited for.
+pub(crate) struct Completion {
+    done: Mutex<bool>,
+    changed: Condvar,
+}
+
+/// A completion.
+pub(crate) fn completion() -> Option<Completion> {
+    Some(Completion {
+        done: Mutex::new(false),
+        changed: Condvar::new(),
+    })
+}
+
+impl Completion {
+    /// It has happened, for everybody who waits now or later.
+    pub(crate) fn complete_all(&self) {
+        *self.done.lock().expect("nobody panics") = true;
+        self.changed.notify_all();
+    }
+
+    /// Returns when it has happened.
+    pub(crate) fn wait_for_completion(&self) {
+        let mut done = self.done.lock().expect("nobody panics");
+
+        while !*done {
+            done = self.changed.wait(done).expect("nobody panics");
+        }
+    }
+}
 
 /// An array of nothing.
 pub(crate) fn none_array<T, const N: usize>() -> Option<Boxed<[Option<T>; N]>> {

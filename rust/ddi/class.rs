@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Context classes: what a function of the driver interface may do where it is called (GPU-100).
+//!
+//! Every entry takes the token of its class. A KMD gets no other token than the one it is called
+//! with, so that it cannot call back into something that sleeps from where it must not sleep: that
+//! does not compile. Tokens are made by the OS part alone, at the place that knows the context, and
+//! debug kernels check there that the token tells the truth.
+
+use crate::platform;
+use core::marker::PhantomData;
+
+/// Not for other threads: the context belongs to one.
+type OfThisThread = PhantomData<*mut ()>;
+
+/// Class P: process context. May sleep and allocate.
+pub struct Passive(OfThisThread);
+
+impl Passive {
+    /// Here, in the OS part, where sleeping is allowed and no spinlock is held.
+    pub fn here() -> Self {
+        platform::might_sleep();
+        Self(PhantomData)
+    }
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Who is inside a KMD, and when it may be stopped (GPU-101).
+//!
+//! `kernel::revocable::Revocable` is no help here: it holds the RCU read lock during an access, so
+//! that nothing may sleep, and it drops what it revokes, which has to destroy what it made first.
+//! Here a call counts itself in; stopping refuses new calls, waits until the last one is out, and
+//! lets destroys pass all the time but for the moment in which StopDevice runs:
+//!
+//! ```text
+//! OPEN --close--> CLOSED --last one out--> STOPPING --stopped--> STOPPED
+//!  calls           only destroys           nobody inside          only destroys
+//! ```
+//!
+//! Somebody who is inside may enter again for a destroy: as long as he is inside, the gate does not
+//! become STOPPING.
+
+use super::types::{
+    KmdError,
+    KmdResult, //
+};
+use crate::platform::{
+    self,
+    Completion,
+    Word32, //
+};
+
+const CLOSED: u32 = 1 << 31;
+const STOPPING: u32 = 1 << 30;
+const STOPPED: u32 = 1 << 29;
+
+/// See the module.
+pub struct Gate {
+    /// One of the bits above, or none for OPEN, and how many are inside.
+    state: Word32,
+    /// The gate is STOPPING.
+    drained: Completion,
+    /// The gate is STOPPED.
+    stopped: Completion,
+}
+
+/// Somebody inside. Dropping it leaves.
+pub struct Inside<'a>(&'a Gate);
+
+impl Gate {
+    /// An open gate; `None` if there is no memory.
+    pub fn new() -> Option<Self> {
+        Some(Self {
+            state: platform::word32(0),
+            drained: platform::completion()?,
+            stopped: platform::completion()?,
+        })
+    }
+
+    /// Enters for a call; DeviceRemoved once the gate was closed.
+    pub fn enter(&self) -> KmdResult<Inside<'_>> {
+        self.change(|state| (state & (CLOSED | STOPPING | STOPPED) == 0).then(|| count(state)))
+            .map(|_| Inside(self))
+            .ok_or(KmdError::DeviceRemoved)
+    }
+
+    /// Enters for a destroy. Waits while the KMD is being stopped.
+    ///
+    /// Context: may sleep.
+    pub fn enter_to_destroy(&self) -> Inside<'_> {
+        while self
+            .change(|state| (state & STOPPING == 0).then(|| count(state)))
+            .is_none()
+        {
+            self.stopped.wait_for_completion();
+        }
+        Inside(self)
+    }
+
+    /// Refuses new calls and returns when nobody is inside; false if somebody else has done so.
+    ///
+    /// Context: may sleep; not inside.
+    pub fn close(&self) -> bool {
+        let closed = self.change(|state| match state {
+            0 => Some(STOPPING),
+            _ if state & (CLOSED | STOPPING | STOPPED) == 0 => Some(state | CLOSED),
+            _ => None,
+        });
+
+        match closed {
+            None => return false,
+            Some(STOPPING) => {}
+            Some(_) => self.drained.wait_for_completion(),
+        }
+        true
+    }
+
+    /// The KMD is stopped, after [`Gate::close`].
+    pub fn stopped(&self) {
+        let _state = self.change(|_| Some(STOPPED));
+
+        self.stopped.complete_all();
+    }
+
+    /// Whether the gate is still open.
+    pub fn is_open(&self) -> bool {
+        platform::load32_acquire(&self.state) & (CLOSED | STOPPING | STOPPED) == 0
+    }
+
+    fn leave(&self) {
+        // OVERFLOW: this one is counted.
+        let state = self.change(|state| match state.wrapping_sub(1) {
+            CLOSED => Some(STOPPING),
+            fewer => Some(fewer),
+        });
+
+        if state == Some(STOPPING) {
+            self.drained.complete_all();
+        }
+    }
+
+    /// Replaces the state by what `next` makes of it, and returns that.
+    fn change(&self, next: impl Fn(u32) -> Option<u32>) -> Option<u32> {
+        loop {
+            let old = platform::load32_acquire(&self.state);
+            let new = next(old)?;
+
+            if platform::cmpxchg(&self.state, old, new) {
+                return Some(new);
+            }
+        }
+    }
+}
+
+/// One more. OVERFLOW: bounded by the number of threads, which is below the lowest bit above.
+fn count(state: u32) -> u32 {
+    state.wrapping_add(1)
+}
+
+impl Drop for Inside<'_> {
+    fn drop(&mut self) {
+        self.0.leave();
+    }
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The OS part's side of one started KMD: the only way to call it.
+
+use super::{
+    caps::StartInfo,
+    class::Passive,
+    gate::{
+        Gate,
+        Inside, //
+    },
+    types::{
+        KmdError,
+        KmdResult, //
+    },
+    Kmd, //
+};
+use crate::platform::{
+    self,
+    Boxed,
+    Shared, //
+};
+use core::ops::Deref;
+
+/// A KMD between StartDevice and RemoveDevice, which is its drop. What it makes holds the port, so
+/// that RemoveDevice comes after the last destroy.
+pub struct Port {
+    gate: Gate,
+    kmd: Boxed<dyn Kmd>,
+}
+
+impl Port {
+    /// Starts a KMD.
+    pub fn start(
+        mut kmd: Boxed<dyn Kmd>,
+        class: &Passive,
+        info: &StartInfo,
+    ) -> KmdResult<Shared<Self>> {
+        let gate = Gate::new().ok_or(KmdError::NoMemory)?;
+
+        kmd.start_device(class, info)?;
+        platform::shared(Self { gate, kmd }).ok_or(KmdError::NoMemory)
+    }
+
+    /// Access to the entries of the KMD; DeviceRemoved once it was stopped.
+    pub fn enter(&self) -> KmdResult<Calls<'_>> {
+        Ok(Calls {
+            _inside: self.gate.enter()?,
+            port: self,
+        })
+    }
+
+    /// Stops the KMD: waits for the calls inside, refuses all others but destroys, and calls
+    /// StopDevice. Nothing happens if it was stopped before.
+    pub fn stop(&self, class: &Passive) {
+        if self.gate.close() {
+            self.kmd.stop_device(class);
+            self.gate.stopped();
+        }
+    }
+
+    /// Whether it has not been stopped.
+    pub fn is_started(&self) -> bool {
+        self.gate.is_open()
+    }
+}
+
+impl Drop for Port {
+    /// Context: may sleep, no locks held.
+    fn drop(&mut self) {
+        self.stop(&Passive::here());
+    }
+}
+
+/// A call, or several calls, of the entries of a KMD. It is not stopped as long as this lives.
+pub struct Calls<'a> {
+    _inside: Inside<'a>,
+    port: &'a Port,
+}
+
+impl Deref for Calls<'_> {
+    type Target = dyn Kmd;
+
+    fn deref(&self) -> &Self::Target {
+        &*self.port.kmd
+    }
+}

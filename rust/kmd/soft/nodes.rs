@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The nodes of the software adapter (GPU-1).
+
+use crate::ddi::{
+    caps::{
+        EngineType,
+        NodeMetadata, //
+    },
+    types::Text, //
+};
+
+/// By node ordinal. The paging node is of type OTHER, because user work never runs there.
+const NODES: [(EngineType, &str); 4] = [
+    (EngineType::ThreeD, "3D"),
+    (EngineType::Other, "Compute"),
+    (EngineType::Copy, "Copy"),
+    (EngineType::Other, "Paging"),
+];
+
+/// How many there are. CAST: four.
+pub(super) const COUNT: u32 = NODES.len() as u32;
+
+/// What a node is; one without a name if there is none.
+pub(super) fn metadata(node: u32) -> NodeMetadata {
+    // CAST: 32 bits fit a usize.
+    let (engine_type, name) = NODES
+        .get(node as usize)
+        .copied()
+        .unwrap_or((EngineType::Other, ""));
+
+    NodeMetadata {
+        engine_type,
+        name: Text::new(name),
+    }
+}
