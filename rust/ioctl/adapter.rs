@@ -41,7 +41,7 @@ fn open<'a>(call: Call<'a>, adapter: &Arc<Adapter>) -> DxgResult<Reserved<'a>> {
         .reserve(HandleTarget::Adapter(adapter.clone()), None)
 }
 
-/// nr 0x01.
+/// D3DKMTOpenAdapterFromLuid (0x01): a new handle for an adapter.
 pub(super) fn open_from_luid<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_OPENADAPTERFROMLUID,
@@ -57,7 +57,7 @@ pub(super) fn open_from_luid<'a>(
     Ok(reserved)
 }
 
-/// nr 0x15.
+/// D3DKMTCloseAdapter (0x15): devices that were made through the handle stay usable.
 pub(super) fn close(call: Call<'_>, args: &D3DKMT_CLOSEADAPTER) -> DxgResult {
     call.process.handles.destroy(args.hAdapter, |item| {
         matches!(item, HandleTarget::Adapter(_))
@@ -102,7 +102,7 @@ fn enumerate<'a>(
     Ok((count, Some(handles)))
 }
 
-/// nr 0x14.
+/// D3DKMTEnumAdapters2 (0x14): all adapters, each with a new handle.
 pub(super) fn enumerate2<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_ENUMADAPTERS2,
@@ -113,7 +113,8 @@ pub(super) fn enumerate2<'a>(
     Ok(handles)
 }
 
-/// nr 0x3e. Our adapters render and compute, so every filter includes them.
+/// D3DKMTEnumAdapters3 (0x3e): the same with a filter. Our adapters render and compute, so every
+/// filter includes them.
 pub(super) fn enumerate3<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_ENUMADAPTERS3,
@@ -128,7 +129,7 @@ pub(super) fn enumerate3<'a>(
     Ok(handles)
 }
 
-/// nr 0x09. The payload is copied in, answered in place and copied out.
+/// D3DKMTQueryAdapterInfo (0x09): the payload is copied in, answered in place and copied out.
 pub(super) fn query_info(call: Call<'_>, args: &D3DKMT_QUERYADAPTERINFO) -> DxgResult {
     let adapter = call.process.handles.adapter(args.hAdapter)?;
     let size = adapter
@@ -149,7 +150,7 @@ pub(super) fn query_info(call: Call<'_>, args: &D3DKMT_QUERYADAPTERINFO) -> DxgR
     Ok(())
 }
 
-/// nr 0x49. Without an adapter, for a feature of the system as a whole.
+/// D3DKMTIsFeatureEnabled (0x49): of an adapter, or without one of the system as a whole.
 pub(super) fn is_feature_enabled(call: Call<'_>, args: &mut D3DKMT_ISFEATUREENABLED) -> DxgResult {
     let answer = match args.hAdapter {
         0 => feature::global_answer(args.FeatureId).ok_or(Status::INVALID_PARAMETER)?,
@@ -165,7 +166,8 @@ pub(super) fn is_feature_enabled(call: Call<'_>, args: &mut D3DKMT_ISFEATUREENAB
     Ok(())
 }
 
-/// nr 0x3d. The software GPU's clock is CLOCK_MONOTONIC, so that one sample is both counters.
+/// D3DKMTQueryClockCalibration (0x3d): the software GPU's clock is CLOCK_MONOTONIC, so that one
+/// sample is both counters.
 pub(super) fn query_clock_calibration(
     call: Call<'_>,
     args: &mut D3DKMT_QUERYCLOCKCALIBRATION,

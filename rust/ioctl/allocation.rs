@@ -302,7 +302,7 @@ fn existing(
     Ok(Some(open_resource))
 }
 
-/// nr 0x06.
+/// D3DKMTCreateAllocation2 (0x06): allocations, alone or in a resource, which may be a new one.
 pub(super) fn create<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_CREATEALLOCATION,
@@ -449,7 +449,8 @@ pub(super) fn reserve(
 /// Most handles of one DestroyAllocation.
 const MAX_DESTROYED: u32 = 65536;
 
-/// nr 0x13.
+/// D3DKMTDestroyAllocation2 (0x13): a resource with its allocations, or a list of allocations,
+/// all or none of them.
 pub(super) fn destroy(call: Call<'_>, args: &D3DKMT_DESTROYALLOCATION2) -> DxgResult {
     let known = D3DDDICB_DESTROYALLOCATION2FLAGS_AssumeNotInUse
         | D3DDDICB_DESTROYALLOCATION2FLAGS_SynchronousDestroy;

@@ -40,7 +40,7 @@ fn find(call: Call<'_>, device: u32, allocation: u32) -> DxgResult<Arc<OpenAlloc
     Ok(found.what)
 }
 
-/// nr 0x25.
+/// D3DKMTLock2 (0x25): maps an allocation into the caller's address space.
 pub(super) fn lock(call: Call<'_>, args: &mut D3DKMT_LOCK2) -> DxgResult<impl Commit> {
     invalid_if(args.Flags != 0)?;
 
@@ -52,13 +52,13 @@ pub(super) fn lock(call: Call<'_>, args: &mut D3DKMT_LOCK2) -> DxgResult<impl Co
     Ok(locked)
 }
 
-/// nr 0x37.
+/// D3DKMTUnlock2 (0x37): one lock less; the last one unmaps.
 pub(super) fn unlock(call: Call<'_>, args: &D3DKMT_UNLOCK2) -> DxgResult {
     find(call, args.hDevice, args.hAllocation)?.unlock()
 }
 
-/// nr 0x24. Own memory is coherent for every agent there is; the exporter of a foreign dma-buf is
-/// asked to make it so.
+/// D3DKMTInvalidateCache (0x24): own memory is coherent for every agent there is; the exporter
+/// of a foreign dma-buf is asked to make it so.
 pub(super) fn invalidate_cache(call: Call<'_>, args: &D3DKMT_INVALIDATECACHE) -> DxgResult {
     let allocation = find(call, args.hDevice, args.hAllocation)?;
     let end = args.Offset.checked_add(args.Length);
@@ -116,8 +116,8 @@ fn chosen(call: Call<'_>, device: u32, resource: u32, list: u64, count: u32) -> 
     })
 }
 
-/// nr 0x2e. With a resource there is one priority for all. It changes what others share, which takes the
-/// right to write.
+/// D3DKMTSetAllocationPriority (0x2e): with a resource there is one priority for all. It changes
+/// what others share, which takes the right to write.
 pub(super) fn set_priority(call: Call<'_>, args: &D3DKMT_SETALLOCATIONPRIORITY) -> DxgResult {
     let chosen = chosen(
         call,
@@ -141,7 +141,8 @@ pub(super) fn set_priority(call: Call<'_>, args: &D3DKMT_SETALLOCATIONPRIORITY) 
     Ok(())
 }
 
-/// nr 0x3c. With a resource there is one answer, that of its first allocation.
+/// D3DKMTGetAllocationPriority (0x3c): with a resource there is one answer, that of its first
+/// allocation.
 pub(super) fn priority(call: Call<'_>, args: &D3DKMT_GETALLOCATIONPRIORITY) -> DxgResult {
     let Chosen {
         allocations, count, ..
@@ -162,8 +163,8 @@ pub(super) fn priority(call: Call<'_>, args: &D3DKMT_GETALLOCATIONPRIORITY) -> D
     Ok(())
 }
 
-/// nr 0x2a. There is no memory segment: everything is in system memory. With a resource there is
-/// one answer.
+/// D3DKMTQueryAllocationResidency (0x2a): there is no memory segment: everything is in system
+/// memory. With a resource there is one answer.
 pub(super) fn residency(call: Call<'_>, args: &D3DKMT_QUERYALLOCATIONRESIDENCY) -> DxgResult {
     let Chosen { count, .. } = chosen(
         call,
@@ -180,7 +181,7 @@ pub(super) fn residency(call: Call<'_>, args: &D3DKMT_QUERYALLOCATIONRESIDENCY) 
     Ok(())
 }
 
-/// nr 0xae.
+/// DXG_IOCTL_EXPORT_DMABUF (0xae): a dma-buf of an allocation.
 pub(super) fn export_dmabuf(
     call: Call<'_>,
     args: &mut opendxg_export_dmabuf,

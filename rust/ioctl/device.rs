@@ -31,7 +31,7 @@ const CONTEXT_FLAGS: u32 = !D3DDDI_CREATECONTEXTFLAGS_Reserved;
 /// Bits of `D3DKMT_CREATEDEVICEFLAGS` that may be set.
 const DEVICE_FLAGS: u32 = !D3DKMT_CREATEDEVICEFLAGS_Reserved;
 
-/// nr 0x02. The legacy buffers of the answer do not exist: 0.
+/// D3DKMTCreateDevice (0x02): the legacy buffers of the answer do not exist: 0.
 pub(super) fn create<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_CREATEDEVICE,
@@ -60,15 +60,15 @@ pub(super) fn create<'a>(
     Ok(reserved)
 }
 
-/// nr 0x19: destroys the device with everything that was made on it.
+/// D3DKMTDestroyDevice (0x19): destroys the device with everything that was made on it.
 pub(super) fn destroy(call: Call<'_>, args: &D3DKMT_DESTROYDEVICE) -> DxgResult {
     call.process
         .handles
         .destroy(args.hDevice, |item| matches!(item, HandleTarget::Device(_)))
 }
 
-/// nr 0x0e. A device of a headless adapter without submitted work is active and was never reset;
-/// the states about presentation do not exist here (NOT_SUPPORTED).
+/// D3DKMTGetDeviceState (0x0e): a device of a headless adapter without submitted work is active
+/// and was never reset; the states about presentation do not exist here (NOT_SUPPORTED).
 pub(super) fn state(call: Call<'_>, args: &mut D3DKMT_GETDEVICESTATE) -> DxgResult {
     call.process.handles.device(args.hDevice)?;
     match args.StateType {
@@ -110,7 +110,7 @@ fn check_private_data(data: u64, size: u32) -> DxgResult {
     invalid_if(data == 0 && size != 0)
 }
 
-/// nr 0x04.
+/// D3DKMTCreateContextVirtual (0x04): a context whose work is submitted in packets.
 pub(super) fn create_context_virtual<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_CREATECONTEXTVIRTUAL,
@@ -130,7 +130,7 @@ pub(super) fn create_context_virtual<'a>(
     Ok(reserved)
 }
 
-/// nr 0x17.
+/// D3DKMTCreateHwContext (0x17): a context whose work is submitted to HW queues.
 pub(super) fn create_hw_context<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_CREATEHWCONTEXT,
@@ -157,12 +157,12 @@ fn destroy_kind(call: Call<'_>, handle: u32, scheduling: Scheduling) -> DxgResul
     )
 }
 
-/// nr 0x05.
+/// D3DKMTDestroyContext (0x05): a context of the first kind, not of the other.
 pub(super) fn destroy_context(call: Call<'_>, args: &D3DKMT_DESTROYCONTEXT) -> DxgResult {
     destroy_kind(call, args.hContext, Scheduling::Packets)
 }
 
-/// nr 0x1a.
+/// D3DKMTDestroyHwContext (0x1a): a context of the second kind, not of the other.
 pub(super) fn destroy_hw_context(call: Call<'_>, args: &D3DKMT_DESTROYHWCONTEXT) -> DxgResult {
     destroy_kind(call, args.hHwContext, Scheduling::HwQueues)
 }

@@ -18,7 +18,7 @@ use crate::{
     uapi::*, //
 };
 
-/// nr 0x0d.
+/// D3DKMTEscape (0x0d): the escapes that clients are known to use.
 pub(super) fn run(call: Call<'_>, args: &D3DKMT_ESCAPE) -> DxgResult {
     match args.Type {
         D3DKMT_ESCAPE_UPDATE_RESOURCE_WINE => update_resource(call, args),

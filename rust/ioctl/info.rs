@@ -113,7 +113,7 @@ fn report<T>(
     change
 }
 
-/// nr 0xa4.
+/// DXG_IOCTL_SET_INFO (0xa4): stores entries, all or none.
 pub(super) fn set(
     from: impl Receiver,
     args: &mut opendxg_set_info,
@@ -158,7 +158,7 @@ pub(super) fn set(
     }
 }
 
-/// nr 0xa7.
+/// DXG_IOCTL_DELETE_INFO (0xa7): removes an entry.
 pub(super) fn delete(
     from: impl Receiver,
     args: &mut opendxg_delete_info,
@@ -206,7 +206,8 @@ fn size_of_entry(rule: &info_rules::Entry) -> u32 {
     rule.size as u32
 }
 
-/// nr 0xa5. What is returned is of one change: nothing can come between its parts (RES-59).
+/// DXG_IOCTL_GET_INFO (0xa5): what is returned is of one change: nothing can come between its
+/// parts (RES-59).
 pub(super) fn get(from: impl Receiver, args: &mut opendxg_get_info) -> DxgResult<impl Commit> {
     invalid_if(args.flags & !OPENDXG_GET_FD != 0 || args.size != 0 && args.data == 0)?;
 
@@ -264,7 +265,7 @@ fn line(entry: &Entry) -> opendxg_info_entry {
     }
 }
 
-/// nr 0xa6.
+/// DXG_IOCTL_ENUM_INFO (0xa6): lists the entries, as they are at one moment.
 pub(super) fn enumerate(from: impl Receiver, args: &mut opendxg_enum_info) -> DxgResult {
     invalid_if(args.count != 0 && args.entries == 0)?;
 

@@ -172,7 +172,7 @@ fn make<'a>(call: Call<'a>, key: u64, nt: bool, data: Data) -> DxgResult<Created
     Ok((reserved, global))
 }
 
-/// nr 0x90 (RES-91).
+/// D3DKMTCreateKeyedMutex (0x90): a mutex with a global handle (RES-91).
 pub(super) fn create<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_CREATEKEYEDMUTEX,
@@ -184,7 +184,8 @@ pub(super) fn create<'a>(
     Ok((local, global))
 }
 
-/// nr 0x91 (RES-91).
+/// D3DKMTCreateKeyedMutex2 (0x91): the same with private data, or for sharing by NT handle
+/// (RES-91).
 pub(super) fn create2<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_CREATEKEYEDMUTEX2,
@@ -241,7 +242,7 @@ fn open_by_global<'a>(
     Ok((reserved, initial))
 }
 
-/// nr 0x92 (RES-92).
+/// D3DKMTOpenKeyedMutex (0x92): opens a mutex by its global handle (RES-92).
 pub(super) fn open<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_OPENKEYEDMUTEX,
@@ -252,7 +253,8 @@ pub(super) fn open<'a>(
     Ok(reserved)
 }
 
-/// nr 0x93 (RES-92).
+/// D3DKMTOpenKeyedMutex2 (0x93): the same, and gives a mutex that has no private data its first
+/// (RES-92).
 pub(super) fn open2<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_OPENKEYEDMUTEX2,
@@ -274,7 +276,7 @@ pub(super) fn open2<'a>(
     }
 }
 
-/// nr 0x94: no NT handle is a keyed mutex alone (RES-93).
+/// D3DKMTOpenKeyedMutexFromNtHandle (0x94): no NT handle is a keyed mutex alone (RES-93).
 pub(super) fn open_nt(_call: Call<'_>, args: &D3DKMT_OPENKEYEDMUTEXFROMNTHANDLE) -> DxgResult {
     let is_open = handle::nt_fd(args.hNtHandle).is_some_and(object_file::is_open);
 
@@ -285,7 +287,7 @@ pub(super) fn open_nt(_call: Call<'_>, args: &D3DKMT_OPENKEYEDMUTEXFROMNTHANDLE)
     })
 }
 
-/// nr 0x95 (RES-94).
+/// D3DKMTDestroyKeyedMutex (0x95): destroys a handle of a mutex (RES-94).
 pub(super) fn destroy(call: Call<'_>, args: &D3DKMT_DESTROYKEYEDMUTEX) -> DxgResult {
     call.process.handles.destroy(args.hKeyedMutex, |item| {
         matches!(item, HandleTarget::KeyedMutex(_))
@@ -323,7 +325,7 @@ fn report(acquired: DxgResult<Acquired>, fence: &mut u64) -> DxgResult<Acquired>
     }
 }
 
-/// nr 0x96.
+/// D3DKMTAcquireKeyedMutex (0x96): waits until the mutex is released with the key.
 pub(super) fn acquire(
     call: Call<'_>,
     args: &mut D3DKMT_ACQUIREKEYEDMUTEX,
@@ -333,7 +335,7 @@ pub(super) fn acquire(
     report(acquired, &mut args.FenceValue)
 }
 
-/// nr 0x97 (RES-101).
+/// D3DKMTAcquireKeyedMutex2 (0x97): the same, and reads the private data (RES-101).
 pub(super) fn acquire2(
     call: Call<'_>,
     args: &mut D3DKMT_ACQUIREKEYEDMUTEX2,
@@ -344,14 +346,14 @@ pub(super) fn acquire2(
     report(acquired, &mut args.FenceValue)
 }
 
-/// nr 0x98 (RES-97).
+/// D3DKMTReleaseKeyedMutex (0x98): hands the mutex over with a key (RES-97).
 pub(super) fn release(call: Call<'_>, args: &D3DKMT_RELEASEKEYEDMUTEX) -> DxgResult {
     let (mutex, open) = call.process.handles.keyed_mutex(args.hKeyedMutex)?;
 
     mutex.release(&open, args.Key, args.FenceValue)
 }
 
-/// nr 0x99 (RES-101).
+/// D3DKMTReleaseKeyedMutex2 (0x99): the same, and replaces the private data (RES-101).
 pub(super) fn release2(call: Call<'_>, args: &D3DKMT_RELEASEKEYEDMUTEX2) -> DxgResult {
     let data = Data::new(args.pPrivateRuntimeData, args.PrivateRuntimeDataSize)?;
     let (mutex, open) = call.process.handles.keyed_mutex(args.hKeyedMutex)?;

@@ -18,7 +18,7 @@ use crate::{
     uapi::*, //
 };
 
-/// nr 0xa0.
+/// D3DKMTOpenNtHandleFromName (0xa0): an NT handle of the resource that has a name.
 pub(super) fn open_resource(
     call: Call<'_>,
     args: &mut D3DKMT_OPENNTHANDLEFROMNAME,
@@ -31,7 +31,7 @@ pub(super) fn open_resource(
     Ok(fd)
 }
 
-/// nr 0xa1.
+/// D3DKMTOpenSyncObjectNtHandleFromName (0xa1): the same for a synchronisation object.
 pub(super) fn open_sync_object(
     call: Call<'_>,
     args: &mut D3DKMT_OPENSYNCOBJECTNTHANDLEFROMNAME,

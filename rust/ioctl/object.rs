@@ -175,7 +175,7 @@ fn check_query(args: &opendxg_query_object) -> DxgResult {
     invalid_if(args.flags != 0 || args.reserved != 0 || args.name == 0 && args.name_size != 0)
 }
 
-/// nr 0x82.
+/// DXG_IOCTL_QUERY_OBJECT (0x82): what a handle of any kind stands for.
 pub(super) fn query(call: Call<'_>, args: &mut opendxg_query_object) -> DxgResult {
     check_query(args)?;
     if args.handle_type == OPENDXG_HANDLE_WEAK {
@@ -224,7 +224,8 @@ fn query_weak(call: Call<'_>, args: &mut opendxg_query_object) -> DxgResult {
     Ok(())
 }
 
-/// nr 0x82 on an NT handle. No local handles are counted: whose would they be?
+/// DXG_IOCTL_QUERY_OBJECT (0x82) on an NT handle. No local handles are counted: the process that
+/// asks need not have any.
 pub(super) fn query_handle(on: OnHandle<'_>, args: &mut opendxg_query_object) -> DxgResult {
     check_query(args)?;
     on.check(args.handle, args.handle_type)?;
@@ -274,7 +275,8 @@ pub(super) fn open_local<'a>(
     Ok(handles)
 }
 
-/// nr 0xac.
+/// DXG_IOCTL_DUP_LOCAL (0xac): another local handle of an object, or a handle of one of its
+/// allocations.
 pub(super) fn dup_local<'a>(
     call: Call<'a>,
     args: &mut opendxg_dup_local,
@@ -338,7 +340,7 @@ fn duplicate<'a>(call: Call<'a>, local: u32, index: u32) -> DxgResult<Reserved<'
     table.reserve(item, parent.as_ref())
 }
 
-/// nr 0xad.
+/// DXG_IOCTL_GET_CONTAINER (0xad): a handle of the resource that an allocation belongs to.
 pub(super) fn get_container<'a>(
     call: Call<'a>,
     args: &mut opendxg_get_container,
@@ -368,7 +370,7 @@ pub(super) fn get_container<'a>(
     Ok(reserved)
 }
 
-/// nr 0xa3.
+/// DXG_IOCTL_DUP_NT (0xa3): another NT handle of the same objects, with the same access or less.
 pub(super) fn dup_nt(_call: Call<'_>, args: &mut opendxg_dup_nt) -> DxgResult<impl Commit> {
     invalid_if(args.handle_type != OPENDXG_HANDLE_NT)?;
 
@@ -377,7 +379,7 @@ pub(super) fn dup_nt(_call: Call<'_>, args: &mut opendxg_dup_nt) -> DxgResult<im
     dup_description(&source, args)
 }
 
-/// nr 0xa3 on an NT handle.
+/// DXG_IOCTL_DUP_NT (0xa3) on an NT handle.
 pub(super) fn dup_handle(on: OnHandle<'_>, args: &mut opendxg_dup_nt) -> DxgResult<impl Commit> {
     on.check(args.handle, args.handle_type)?;
     dup_description(on.0, args)

@@ -129,7 +129,8 @@ impl Sizes {
     }
 }
 
-/// nr 0x2b. The runtime data itself is never written (RES-47).
+/// D3DKMTQueryResourceInfo (0x2b): the sizes that an opener needs. The runtime data itself is
+/// never written (RES-47).
 pub(super) fn query(call: Call<'_>, args: &mut D3DKMT_QUERYRESOURCEINFO) -> DxgResult {
     let parent = call.process.handles.parent(args.hDevice)?;
     let found = Found::by_global(call, &parent, args.hGlobalShare)?;
@@ -142,7 +143,7 @@ pub(super) fn query(call: Call<'_>, args: &mut D3DKMT_QUERYRESOURCEINFO) -> DxgR
     Ok(())
 }
 
-/// nr 0x41.
+/// D3DKMTQueryResourceInfoFromNtHandle (0x41): the same by NT handle.
 pub(super) fn query_nt(
     call: Call<'_>,
     args: &mut D3DKMT_QUERYRESOURCEINFOFROMNTHANDLE,
@@ -293,7 +294,8 @@ fn open<'a>(
     Ok((handles, contents))
 }
 
-/// nr 0x28.
+/// D3DKMTOpenResource2 (0x28): opens a resource by its global handle, with handles for its
+/// allocations.
 pub(super) fn open_global<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_OPENRESOURCE,
@@ -325,7 +327,8 @@ pub(super) fn open_global<'a>(
     Ok(handles)
 }
 
-/// nr 0x42.
+/// D3DKMTOpenResourceFromNtHandle (0x42): opens a resource, and the keyed mutex and the
+/// synchronisation object that were shared with it.
 pub(super) fn open_nt<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_OPENRESOURCEFROMNTHANDLE,
@@ -439,7 +442,7 @@ fn open_guards(
     })
 }
 
-/// nr 0x23.
+/// D3DKMTGetSharedResourceAdapterLuid (0x23): the adapter that a resource was made on.
 pub(super) fn adapter_luid(
     call: Call<'_>,
     args: &mut D3DKMT_GETSHAREDRESOURCEADAPTERLUID,
@@ -469,7 +472,7 @@ pub(super) fn adapter_luid(
     Ok(())
 }
 
-/// nr 0xca: the runtime data of a resource by its global handle.
+/// D3DKMTGetRuntimeData (0xca): the runtime data of a resource by its global handle.
 pub(super) fn runtime_data(call: Call<'_>, args: &D3DKMT_GETRUNTIMEDATA) -> DxgResult {
     call.process.handles.adapter(args.hAdapter)?;
 
@@ -493,7 +496,8 @@ pub(super) fn runtime_data(call: Call<'_>, args: &D3DKMT_GETRUNTIMEDATA) -> DxgR
     Ok(())
 }
 
-/// nr 0xc8: whether a process may open a resource by its global handle (RES-103).
+/// D3DKMTCheckSharedResourceAccess (0xc8): whether a process may open a resource by its global
+/// handle (RES-103).
 pub(super) fn check_access(call: Call<'_>, args: &D3DKMT_CHECKSHAREDRESOURCEACCESS) -> DxgResult {
     let open_resource = call.process.handles.resource(args.hResource)?.what;
     let group = ThreadGroup::by_number(args.ClientPid).ok_or(Status::INVALID_PARAMETER)?;
@@ -504,8 +508,8 @@ pub(super) fn check_access(call: Call<'_>, args: &D3DKMT_CHECKSHAREDRESOURCEACCE
     )
 }
 
-/// nr 0xc9: allows a process, named by a pidfd, to a resource of restricted access. Only the process
-/// that made the resource may.
+/// D3DKMTConfigureSharedResource (0xc9): allows a process, named by a pidfd, to open a resource
+/// of restricted access. Only the process that made the resource may.
 pub(super) fn configure(call: Call<'_>, args: &D3DKMT_CONFIGURESHAREDRESOURCE) -> DxgResult {
     invalid_if(args.IsDwm != 0 || args.AllowAccess > 1)?;
     call.process.handles.device(args.hDevice)?;

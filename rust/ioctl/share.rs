@@ -99,12 +99,12 @@ fn set(mut objects: KVec<Shareable>) -> DxgResult<(Members, u32)> {
     }
 }
 
-/// nr 0x3f: a name is for its owner alone.
+/// D3DKMTShareObjects (0x3f): an NT handle. A name is for its owner alone.
 pub(super) fn share_objects(call: Call<'_>, args: &D3DKMT_SHAREOBJECTS) -> DxgResult {
     share(call, args, name_mode::PRIVATE)
 }
 
-/// nr 0xaf.
+/// DXG_IOCTL_SHARE_OBJECTS (0xaf): the same with a mode, which lets others open the name.
 pub(super) fn share_objects_with_mode(call: Call<'_>, args: &opendxg_share_objects) -> DxgResult {
     if args.reserved != 0 || !name_mode::is_valid(args.mode) {
         return Err(Status::INVALID_PARAMETER.into());
@@ -164,7 +164,7 @@ fn share(call: Call<'_>, args: &D3DKMT_SHAREOBJECTS, mode: u32) -> DxgResult {
     Ok(())
 }
 
-/// nr 0x44: there is no host to share with (RES-34).
+/// D3DKMTShareObjectWithHost (0x44): there is no host to share with (RES-34).
 pub(super) fn share_with_host(_call: Call<'_>, _args: &D3DKMT_SHAREOBJECTWITHHOST) -> DxgResult {
     Err(Status::NOT_SUPPORTED.into())
 }

@@ -18,7 +18,7 @@ use crate::{
     }, //
 };
 
-/// nr 0x81: which numbers this kernel implements.
+/// DXG_IOCTL_VERSION (0x81): which numbers this kernel implements.
 ///
 /// INVALID_PARAMETER if `reserved` is not 0.
 pub(super) fn version(_call: Call<'_>, args: &mut opendxg_version) -> DxgResult {
@@ -35,7 +35,7 @@ pub(super) fn version(_call: Call<'_>, args: &mut opendxg_version) -> DxgResult 
     Ok(())
 }
 
-/// nr 0x8f: nothing, as the floor for measurements.
+/// DXG_IOCTL_NOP (0x8f): nothing, as the floor for measurements.
 pub(super) fn nop(_call: Call<'_>, _nothing: &()) -> DxgResult {
     Ok(())
 }

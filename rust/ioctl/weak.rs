@@ -38,7 +38,7 @@ use crate::{
 };
 use kernel::sync::Arc;
 
-/// nr 0xa8.
+/// DXG_IOCTL_OPEN_WEAK (0xa8): a weak reference to an object.
 pub(super) fn open(from: impl Receiver, args: &mut opendxg_open_weak) -> DxgResult<impl Commit> {
     invalid_if(args.flags != 0 || args.reserved != 0)?;
 
@@ -65,7 +65,7 @@ pub(super) fn weak_file(fd: u64) -> DxgResult<Arc<WeakFile>> {
     })
 }
 
-/// nr 0xa9.
+/// DXG_IOCTL_RESOLVE_WEAK (0xa9): a local handle of the object, if it is alive.
 pub(super) fn resolve<'a>(
     call: Call<'a>,
     args: &mut opendxg_resolve_weak,
@@ -90,7 +90,7 @@ pub(super) fn resolve<'a>(
     Ok(handles)
 }
 
-/// nr 0xaa.
+/// DXG_IOCTL_WATCH (0xaa): a descriptor that becomes readable when the object changes or ends.
 pub(super) fn watch(from: impl Receiver, args: &mut opendxg_watch) -> DxgResult<impl Commit> {
     let known = watch::DESTROY | watch::CHANGE;
 
@@ -116,7 +116,8 @@ pub(super) fn watch(from: impl Receiver, args: &mut opendxg_watch) -> DxgResult<
     Ok(fd)
 }
 
-/// nr 0xab, on the watch itself. What could not be copied out stays to be seen.
+/// DXG_IOCTL_WATCH_STATE (0xab) on a watch: what has happened. What could not be copied out
+/// stays to be seen.
 pub(super) fn watch_state(watch: &Watch, arg: u64) -> DxgResult {
     let mut args = user::read::<opendxg_watch_state>(arg)?;
 
