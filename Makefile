@@ -74,6 +74,10 @@ requirements: ## list which tests showed each requirement in the last `make test
 bench: vm-parts ## measure against ntsync, drm_syncobj, dma-buf and others; results in build/bench
 	@tools/bench/run --kernel $(KERNEL)
 
+.PHONY: images
+images: vm-parts ## make the pictures of Documentation/images again
+	@tools/images/run --kernel $(KERNEL)
+
 .PHONY: clippy
 clippy: ## lint the module, for both series of kernels, and the tools
 	@$(if $(KDIR),$(module) --clippy modules,\

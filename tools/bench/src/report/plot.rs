@@ -11,7 +11,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::compare::{Comparison, Verdict};
 use super::{cost, three_digits, Publication};
-use crate::result::Group;
+use crate::result::{Group, Unit};
 
 const GREEN: RGBColor = RGBColor(0x2a, 0x7f, 0x3f);
 const RED: RGBColor = RGBColor(0xb3, 0x26, 0x1e);
@@ -54,12 +54,18 @@ pub fn ratios(publication: &Publication) -> Drawn {
     let right = width(["0.0000"]) + 16;
     let height = CAPTION + 20 * rows.len() as i32 + 30;
 
-    let title = "time of the left divided by time of the right";
-    let legend = "left of 1: faster; dot: ratio, bar: 95 % interval, tick: target; \
+    let what = match publication.measured.unit {
+        Unit::Nanoseconds => "time",
+        Unit::Instructions => "instructions",
+    };
+    let title = format!(
+        "{what} of the left divided by {what} of the right: {}",
+        subtitle(publication)
+    );
+    let legend = "left of 1: opendxg is cheaper; dot: ratio, bar: 95 % interval, tick: target; \
                   green: target reached, red: missed, blue: no target";
-    let across = (left + 600 + right).max(width([legend]));
+    let across = (left + 600 + right).max(width([&title, legend]));
     draw(across, height, |area| {
-        let title = format!("{title}: {}", subtitle(publication));
         let area = caption(&area, &title, legend)?;
         let mut chart = ChartBuilder::on(&area)
             .set_label_area_size(LabelAreaPosition::Left, left)
@@ -270,9 +276,13 @@ fn names(group: &Group) -> Vec<&str> {
 
 fn subtitle(publication: &Publication) -> String {
     let machine = &publication.measured.machine;
+    let processors = match machine.cpus {
+        1 => "1 processor".into(),
+        many => format!("{many} processors"),
+    };
     format!(
-        "Linux {}, {} processors, {}",
-        machine.kernel, machine.cpus, machine.accelerator
+        "Linux {}, {processors}, {}",
+        machine.kernel, machine.accelerator
     )
 }
 
@@ -282,7 +292,7 @@ mod tests {
 
     use super::*;
     use crate::report::{compare, rows};
-    use crate::result::{Machine, Report, Series, Summary, Unit};
+    use crate::result::{Machine, Report, Series, Summary};
 
     /// Each ratio that is reported, measured, with a spread that reaches far to both sides.
     fn everything() -> Publication {
