@@ -71,7 +71,8 @@ pub(super) fn event(slot: u64) -> DxgResult<EventFd> {
     })
 }
 
-/// nr 0x10.
+/// D3DKMTCreateSynchronizationObject2 (0x10): makes an object; types that only an
+/// engine can signal are refused.
 pub(super) fn create<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_CREATESYNCHRONIZATIONOBJECT2,
@@ -203,7 +204,7 @@ fn make(
     }
 }
 
-/// nr 0x1d.
+/// D3DKMTDestroySynchronizationObject (0x1d): destroys a local handle of an object.
 pub(super) fn destroy(call: Call<'_>, args: &D3DKMT_DESTROYSYNCHRONIZATIONOBJECT) -> DxgResult {
     call.process.handles.destroy(args.hSyncObject, |item| {
         matches!(item, HandleTarget::Sync(_))
@@ -229,7 +230,7 @@ fn open<'a>(
     Ok((reserved, addr))
 }
 
-/// nr 0x29.
+/// D3DKMTOpenSynchronizationObject (0x29): opens an object by its global handle.
 pub(super) fn open_global<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_OPENSYNCHRONIZATIONOBJECT,
@@ -264,7 +265,7 @@ fn sync_handle(slot: u64) -> DxgResult<Arc<NtHandle>> {
     }
 }
 
-/// nr 0xa2: an open handle that belongs to no device.
+/// D3DKMTOpenSyncObjectFromNtHandle (0xa2): opens an object by NT handle, without a device.
 pub(super) fn open_nt<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_OPENSYNCOBJECTFROMNTHANDLE,
@@ -276,7 +277,7 @@ pub(super) fn open_nt<'a>(
     Ok(reserved)
 }
 
-/// nr 0x40.
+/// D3DKMTOpenSyncObjectFromNtHandle2 (0x40): opens an object by NT handle on a device.
 pub(super) fn open_nt2<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2,

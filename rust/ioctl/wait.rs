@@ -212,8 +212,8 @@ fn fits(fence: &Fence, adapter: u32) -> bool {
             .is_none_or(|own| own.index == adapter)
 }
 
-/// nr 0x31 (FEN-31 to FEN-38). Values are checked one after the other; those before a refused one
-/// stay stored.
+/// D3DKMTSignalSynchronizationObjectFromCpu (0x31): stores a value in each fence (FEN-31 to FEN-38).
+/// Values are checked one after the other; those before a refused one stay stored.
 pub(super) fn signal_from_cpu(
     call: Call<'_>,
     args: &D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU,
@@ -243,7 +243,8 @@ pub(super) fn signal_from_cpu(
     objects.resolve(call, may)?.iter().try_for_each(signal)
 }
 
-/// nr 0x3a (FEN-14 to FEN-30).
+/// D3DKMTWaitForSynchronizationObjectFromCpu (0x3a): waits for all values or for any of them, in
+/// the call or with an event (FEN-14 to FEN-30).
 pub(super) fn wait_from_cpu(
     call: Call<'_>,
     args: &D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU,
@@ -284,7 +285,7 @@ pub(super) fn wait_from_cpu(
     }
 }
 
-/// nr 0xb8 (FEN-168).
+/// DXG_IOCTL_FENCE_POINT (0xb8): a descriptor that becomes readable at a value (FEN-168).
 pub(super) fn create_fence_point(
     call: Call<'_>,
     args: &mut opendxg_fence_point,
