@@ -71,7 +71,7 @@ struct file *dxg_attachable(int fd)
 		return ERR_PTR(-EPROTOTYPE);
 	}
 
-	/* The descriptor may mean another file by now; it is this one that is looked at and kept. */
+	/* The descriptor may name another file by now; check and keep the file itself. */
 	file = fget(fd);
 	if (!file)
 		return ERR_PTR(-EBADF);

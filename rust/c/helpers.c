@@ -68,8 +68,8 @@ bool dxg_caller_is_ipc_owner(void)
 }
 
 /*
- * CAP_SYS_PTRACE in the user namespace with this id, for the caller's own namespace, or in the first
- * one, for all others: the namespace of an object is known by its id alone.
+ * CAP_SYS_PTRACE in the user namespace with this id, for the caller's own namespace, or in the
+ * first one, for all others: the namespace of an object is known by its id alone.
  */
 bool dxg_caller_may_ptrace(u64 user_ns)
 {
@@ -107,8 +107,8 @@ bool dxg_group_is_dead(void)
 }
 
 /*
- * mmu_interval_notifier_insert() waits for the mmap lock of the caller whatever happens; this gives up
- * with -EINTR when the caller is killed.
+ * mmu_interval_notifier_insert() waits for the mmap lock of the caller whatever happens; this gives
+ * up with -EINTR when the caller is killed.
  */
 int dxg_notifier_insert(struct mmu_interval_notifier *notifier, struct mm_struct *mm,
 			unsigned long start, unsigned long length,
@@ -135,8 +135,9 @@ void *dxg_group_by_number(u32 number)
 }
 
 /*
- * As above, by a pidfd of the caller. The kernel keeps the identity in the inode's private data and does
- * not export its pidfd_pid(): whoever raises the number has looked whether fs/pidfs.c still does so.
+ * As above, by a pidfd of the caller. The kernel keeps the identity in the inode's private data and
+ * does not export its pidfd_pid(): whoever raises the number has looked whether fs/pidfs.c still
+ * does so.
  */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 4, 0)
 #error "look at pidfd_pid() in fs/pidfs.c: dxg_group_by_pidfd() does what it does"
@@ -214,8 +215,9 @@ bool dxg_is_compat_call(void)
 }
 
 /*
- * Copies of a few words, as argument structs are: plain loads and stores in one user access, instead of
- * a call of the general copy routine. size is a multiple of 4 and below a page. False on a fault.
+ * Copies of a few words, as argument structs are: plain loads and stores in one user access,
+ * instead of a call of the general copy routine. size is a multiple of 4 and below a page. False on
+ * a fault.
  */
 bool dxg_read_words(void *to, u64 from, size_t size)
 {
@@ -281,9 +283,9 @@ unsigned long dxg_map_page(struct file *file, unsigned long token)
 }
 
 /*
- * Removes that mapping, if it is still ours: the owner may have unmapped the page and mapped something of
- * its own at the same address, which stays; unless another thread does so at this very moment, see
- * dxg_unmap_file().
+ * Removes that mapping, if it is still ours: the owner may have unmapped the page and mapped
+ * something of its own at the same address, which stays; unless another thread does so at this very
+ * moment, see dxg_unmap_file().
  */
 bool dxg_unmap_page(struct file *file, unsigned long addr, unsigned long token)
 {
@@ -314,9 +316,9 @@ bool dxg_vma_is_page(struct vm_area_struct *vma)
 
 /*
  * Sleeps until *word is not 0. The waker stores the word first and then calls wake_up_process();
- * set_current_state() orders our state against the load. 0; -ETIMEDOUT at the deadline, an absolute time
- * on the monotonic or the real-time clock; -ERESTARTSYS for a signal, with killable for a fatal one
- * only: what became of the word is for the caller to look at.
+ * set_current_state() orders our state against the load. 0; -ETIMEDOUT at the deadline, an absolute
+ * time on the monotonic or the real-time clock; -ERESTARTSYS for a signal, with killable for a
+ * fatal one only: what became of the word is for the caller to look at.
  */
 int dxg_sleep_until(const atomic_t *word, const s64 *deadline, bool realtime, bool killable)
 {
@@ -345,9 +347,10 @@ int dxg_sleep_until(const atomic_t *word, const s64 *deadline, bool realtime, bo
 }
 
 /*
- * Whether a call that a signal interrupts is made again after -ERESTARTSYS: not if the handler that runs
- * first was installed without SA_RESTART. If another signal comes in between, or another thread takes
- * this one, that may be another handler, so that this is a guess; the kernel decides when it gets there.
+ * Whether a call that a signal interrupts is made again after -ERESTARTSYS: not if the handler that
+ * runs first was installed without SA_RESTART. If another signal comes in between, or another
+ * thread takes this one, that may be another handler, so that this is a guess; the kernel decides
+ * when it gets there.
  */
 bool dxg_call_restarts(void)
 {

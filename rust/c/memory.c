@@ -41,7 +41,7 @@ struct file *dxg_shmem_new(u64 size)
 
 	file = shmem_kernel_file_setup("opendxg", size, EMPTY_VMA_FLAGS);
 	if (!IS_ERR(file)) {
-		/* Pages stay pinned from the first touch on: do not take them from movable zones. */
+		/* Pages stay pinned from the first touch on: none from movable zones. */
 		mapping_set_gfp_mask(file->f_mapping, GFP_HIGHUSER | __GFP_RECLAIMABLE);
 		mapping_set_unevictable(file->f_mapping);
 	}
@@ -91,9 +91,9 @@ struct page *dxg_shmem_pin(struct file *file, pgoff_t index)
 			return ERR_PTR(ret ?: -EINVAL);
 		if (folio_test_uptodate(folio)) {
 			/*
-			 * It is where it can stay by now, and any reference keeps it there. A pin is a
-			 * thousand of them to a folio of one page: as many allocations as users can have
-			 * of one page must not overflow its count.
+			 * It is where it can stay by now, and any reference keeps it there. A pin
+			 * is a thousand of them to a folio of one page: as many allocations as
+			 * users can have of one page must not overflow its count.
 			 */
 			folio_get(folio);
 			unpin_folio(folio);
@@ -130,8 +130,8 @@ void dxg_shmem_unpin(struct page *page)
 }
 
 /*
- * Whether a range of the caller is ordinary memory all over: 0, -EFAULT, or -EINTR for a fatal signal.
- * Mappings made by drivers are not, ours included.
+ * Whether a range of the caller is ordinary memory all over: 0, -EFAULT, or -EINTR for a fatal
+ * signal. Mappings made by drivers are not, ours included.
  */
 int dxg_check_ordinary(unsigned long addr, unsigned long end)
 {
@@ -205,8 +205,8 @@ void dxg_unpin_user(struct page **pages, unsigned long count, bool dirty)
 }
 
 /*
- * Counts pinned pages: of the caller's user, against RLIMIT_MEMLOCK unless the caller has CAP_IPC_LOCK,
- * and of its address space, which shows them. -ENOMEM over the limit.
+ * Counts pinned pages: of the caller's user, against RLIMIT_MEMLOCK unless the caller has
+ * CAP_IPC_LOCK, and of its address space, which shows them. -ENOMEM over the limit.
  */
 int dxg_pins_charge(struct dxg_payer *payer, unsigned long count)
 {
@@ -280,9 +280,9 @@ static bool find_mapping(struct file *file, unsigned long addr, unsigned long en
 }
 
 /*
- * Removes what is left of that mapping. The owner may have unmapped parts of it, or mapped something of
- * its own there, which stays; unless it does so at this very moment, in another thread, as modules can
- * only unmap an address range, whatever is there by then.
+ * Removes what is left of that mapping. The owner may have unmapped parts of it, or mapped
+ * something of its own there, which stays; unless it does so at this very moment, in another
+ * thread, as modules can only unmap an address range, whatever is there by then.
  */
 void dxg_unmap_file(struct file *file, unsigned long addr, unsigned long size)
 {
@@ -329,8 +329,8 @@ static int restrict_mapping(struct vm_area_struct *vma, unsigned long count, boo
 }
 
 /*
- * Makes a new mapping show the pages that ops->fault finds. They are not known to the memory manager
- * as pages of the process, so nobody can pin them through it.
+ * Makes a new mapping show the pages that ops->fault finds. They are not known to the memory
+ * manager as pages of the process, so nobody can pin them through it.
  */
 int dxg_show_pages(struct vm_area_struct *vma, unsigned long count, bool write,
 		   const struct vm_operations_struct *ops, void *priv)
@@ -376,8 +376,8 @@ vm_fault_t dxg_fault_error(int error)
 }
 
 /*
- * A reference to the file that *slot points to, if it is open and of this inode; NULL otherwise. The
- * struct file may be free or another file by now.
+ * A reference to the file that *slot points to, if it is open and of this inode; NULL otherwise.
+ * The struct file may be free or another file by now.
  */
 struct file *dxg_file_try_get(struct file **slot, const struct inode *inode)
 {

@@ -2,10 +2,10 @@
 
 //! DestroyAllocation of a list of handles (RES-28, RES-29, RES-82).
 //!
-//! What belongs together is looked for once: every open resource forgets its handles in one go, and the
-//! resource lets go of its allocations in one go. So a list costs in proportion to its length and to
-//! what its open resources have, in whatever order the handles were made. Once the handles are taken nothing
-//! may fail, so that all memory is taken before.
+//! What belongs together is looked for once: every open resource forgets its handles in one go, and
+//! the resource lets go of its allocations in one go. So a list costs in proportion to its length
+//! and to what its open resources have, in whatever order the handles were made. Once the handles
+//! are taken nothing may fail, so that all memory is taken before.
 
 use super::{
     handle::{
@@ -41,7 +41,8 @@ impl Destruction {
         })
     }
 
-    /// Ends the handles `claimed`, which are these numbers. They are freed when `claimed` is dropped.
+    /// Ends the handles `claimed`, which are these numbers. They are freed when `claimed` is
+    /// dropped.
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn run(mut self, claimed: &Claimed, sorted: &[u32]) {

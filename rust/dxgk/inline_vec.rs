@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! A list that has room for its first element in itself. Most calls name one object, and then a
-//! list costs no memory. There is no vector then either: even one without room is freed with a call.
+//! list costs no memory. There is no vector then either: even one without room is freed with a
+//! call.
 
 use kernel::prelude::*;
 

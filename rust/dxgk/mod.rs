@@ -9,9 +9,10 @@
 //! Driver ── Adapter                      for the life of the module
 //!   ├─ Tables ── GlobalTable, NameTable, Accounts
 //!   └─ Process (one per thread group and address space)
-//!        ├─ HandleTable ── Entry ── Adapter | Device | Context | OpenSyncObject | OpenResource | OpenAllocation
-//!        ├─ FenceMappings, FenceStoragePool       what is mapped there
-//!        └─ PendingWaits ── Waiter       waits that no thread sleeps in
+//!        ├─ HandleTable ── Entry ── Adapter | Device | Context
+//!        │                          | OpenSyncObject | OpenResource | OpenAllocation
+//!        ├─ FenceMappings, FenceStoragePool     what is mapped there
+//!        └─ PendingWaits ── Waiter       waits without a sleeping thread
 //! OpenSyncObject, OpenResource, Share, dma-buf ── Strong ── Object
 //! NtHandle ── Share                      one for each open file description
 //! Object: Fence | LegacySync | KeyedMutex | Resource ── Allocation ── Storage

@@ -3,10 +3,10 @@
 //! What all shareable objects have in common, and what keeps them alive (RES-1).
 //!
 //! There are two counts. Memory is held by [`Arc`]. Life as D3DKMT means it is held by [`Strong`]:
-//! one for each local handle or open resource of handles, each share and each dma-buf (RES-78). When the
-//! last of these goes, nobody can use the object any more: it retires (see [`super::retire`]), although
-//! waits and lookups in flight may hold the memory of the struct a little longer (RES-10, FEN-27,
-//! FEN-28).
+//! one for each local handle or open resource of handles, each share and each dma-buf (RES-78).
+//! When the last of these goes, nobody can use the object any more: it retires (see
+//! [`super::retire`]), although waits and lookups in flight may hold the memory of the struct a
+//! little longer (RES-10, FEN-27, FEN-28).
 
 use super::{
     adapter::Adapter,

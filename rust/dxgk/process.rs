@@ -139,8 +139,8 @@ impl Process {
         self.empty();
     }
 
-    /// Empties this at once if the caller is of this process, or has the worker do it: nobody else is
-    /// held up by what this process has.
+    /// Empties this at once if the caller is of this process, or has the worker do it: nobody else
+    /// is held up by what this process has.
     fn empty(self: &Arc<Self>) {
         if self.mappings.identity.is_caller_group() {
             return self.empty_now();

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The end of objects, when the last reference is gone (RES-81): in two steps, because anybody may
-//! drop the last one, anywhere.
+//! Retires an object when its last strong reference goes (RES-81). There are two steps, because
+//! any task may drop the last reference, in any context.
 //!
-//! *Step one* is done by whoever drops it, at once, and costs the same for every object: it takes no lock
-//! that is held while somebody sleeps. From then on nobody finds the object.
+//! *Step one* runs in the drop and costs the same for every object. It takes no lock that is held
+//! while a task sleeps. From then on the object cannot be found.
 //!
-//! *Step two* ends waits, frees contents, and tells who wants to know, in this order (RES-74). How much
-//! that is was decided by those who used the object, so that it is done by the module's worker, unless
-//! it is little by a bound that does not depend on them ([`AT_ONCE`]). The work is part of the object:
-//! dropping takes no memory.
+//! *Step two* ends waits, frees contents and sends notices, in this order (RES-74). The users of
+//! the object decided how much that is. So the module's worker does it, unless it is at most
+//! [`AT_ONCE`]. The work item is part of the object: dropping allocates nothing.
 //!
-//! What a user has of its limits comes back with step two. Who is at a limit waits for the retirements
-//! that have begun before it is refused, see [`Account::charge`](super::account::Account::charge).
+//! Step two releases the user's charges. A call at a limit waits for the retirements that have
+//! begun before it is refused; see [`Account::charge`](super::quota::account::Account::charge).
 
 use super::{
     keyed_mutex::KeyedMutex,
@@ -34,8 +33,8 @@ use kernel::{
     workqueue::WorkItem, //
 };
 
-/// How many waits, watches or pages may be left for step two to be done at once: as many as a signal
-/// releases without letting others go first.
+/// How many waits, watches or pages may be left for step two to be done at once: as many as a
+/// signal releases without letting others go first.
 // CAST: a small number.
 pub(crate) const AT_ONCE: usize = BATCH as usize;
 

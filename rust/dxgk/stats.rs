@@ -98,8 +98,8 @@ pub(crate) static SHARES: Counter = Counter::new();
 
 /// Weak references and watches.
 pub(crate) static NOTICES: Counter = Counter::new();
-/// What the worker has still to end: objects and processes. Everything else is as it will be while this
-/// is 0.
+/// What the worker has still to end: objects and processes. Everything else is as it will be while
+/// this is 0.
 pub(crate) static RETIRING: Counter = Counter::new();
 /// Values in information stores.
 pub(crate) static VALUES: Counter = Counter::new();

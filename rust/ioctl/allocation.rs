@@ -276,8 +276,8 @@ fn read_infos(args: &D3DKMT_CREATEALLOCATION) -> DxgResult<KVVec<D3DDDI_ALLOCATI
     Ok(infos)
 }
 
-/// The open resource of the resource that allocations are added to (RES-24), after the checks that have
-/// their turn at it.
+/// The open resource of the resource that allocations are added to (RES-24), after the checks that
+/// have their turn at it.
 fn existing(
     call: Call<'_>,
     args: &D3DKMT_CREATEALLOCATION,
@@ -427,8 +427,8 @@ pub(super) fn create<'a>(
     Ok(handles)
 }
 
-/// Reserves the handles of these allocations of an open resource, and returns their numbers. An open resource with
-/// the handle of the container has still to get them.
+/// Reserves the handles of these allocations of an open resource, and returns their numbers. An
+/// open resource with the handle of the container has still to get them.
 pub(super) fn reserve(
     handles: &mut Handles<'_>,
     parent: Option<&Parent>,

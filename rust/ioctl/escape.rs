@@ -59,8 +59,8 @@ fn set_present_rect(call: Call<'_>, args: &D3DKMT_ESCAPE) -> DxgResult {
     Ok(())
 }
 
-/// The driver's own escapes that every driver knows: handles of guest and host are the same, so that
-/// translating one changes nothing.
+/// The driver's own escapes that every driver knows: handles of guest and host are the same, so
+/// that translating one changes nothing.
 fn driver_private(call: Call<'_>, args: &D3DKMT_ESCAPE) -> DxgResult {
     call.process.handles.adapter(args.hAdapter)?;
     invalid_if(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The information store of an object (shared-resources.md section 8). Each call works on the device
-//! and on an NT handle.
+//! The information store of an object (shared-resources.md section 8). Each call works on the
+//! device and on an NT handle.
 
 use super::{
     commit::Commit, //

@@ -83,8 +83,8 @@ struct Call<'a> {
     process: &'a Arc<Process>,
 }
 
-/// Where the argument struct of a call is, for handlers that copy their answer out themselves because
-/// they cannot take the effect back (RES-3).
+/// Where the argument struct of a call is, for handlers that copy their answer out themselves
+/// because they cannot take the effect back (RES-3).
 struct Answer<T> {
     place: u64,
     _type: PhantomData<T>,
@@ -137,8 +137,8 @@ fn run_report<C, T: Plain, R: Commit>(
     Ok(())
 }
 
-/// Runs a handler that copies its answer out itself, between preparing its effect and committing it.
-/// After a failure the struct is written as its rules say.
+/// Runs a handler that copies its answer out itself, between preparing its effect and committing
+/// it. After a failure the struct is written as its rules say.
 fn run_answer<C, T: Plain, R: Commit>(
     receiver: C,
     arg: u64,
@@ -228,8 +228,8 @@ fn nt_handle(slot: u64) -> DxgResult<Arc<NtHandle>> {
     })
 }
 
-/// The `exec` ioctl (abi.md section 3.2): 0 and an exact status, or an errno and nothing done. `find`
-/// gives the call with a number and a size of arguments.
+/// The `exec` ioctl (abi.md section 3.2): 0 and an exact status, or an errno and nothing done.
+/// `find` gives the call with a number and a size of arguments.
 fn run_exec<R: FnOnce(u64) -> DxgResult>(
     cmd: u32,
     arg: u64,

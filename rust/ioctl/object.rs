@@ -232,8 +232,8 @@ pub(super) fn query_handle(on: OnHandle<'_>, args: &mut opendxg_query_object) ->
     Subject::nt(on.0)?.answer(None, args)
 }
 
-/// Reserves a new local handle, with the handles of its allocations for a resource. The first number
-/// is that of the object.
+/// Reserves a new local handle, with the handles of its allocations for a resource. The first
+/// number is that of the object.
 pub(super) fn open_local<'a>(
     call: Call<'a>,
     strong: Strong,

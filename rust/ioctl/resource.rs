@@ -405,8 +405,8 @@ struct Guards {
     initial: Initial,
 }
 
-/// Opens the keyed mutex and the synchronisation object that go with a resource. `data` become those
-/// of the mutex if it has none (RES-51).
+/// Opens the keyed mutex and the synchronisation object that go with a resource. `data` become
+/// those of the mutex if it has none (RES-51).
 fn open_guards(
     handles: &mut Handles<'_>,
     call: Call<'_>,

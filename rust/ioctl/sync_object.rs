@@ -71,8 +71,8 @@ pub(super) fn event(slot: u64) -> DxgResult<EventFd> {
     })
 }
 
-/// D3DKMTCreateSynchronizationObject2 (0x10): makes an object; types that only an
-/// engine can signal are refused.
+/// D3DKMTCreateSynchronizationObject2 (0x10): makes an object. A periodic fence is refused, because
+/// it follows a display, and no adapter has one.
 pub(super) fn create<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_CREATESYNCHRONIZATIONOBJECT2,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The object that a call is about, for calls that are made on the device with a handle, and on an NT
-//! handle itself.
+//! The object that a call is about, for calls that are made on the device with a handle, and on an
+//! NT handle itself.
 
 use super::{
     invalid_if,

@@ -136,8 +136,8 @@ impl Objects {
         let value = user::read::<u64>(self.values)?;
         let table = call.process.handles.lookup();
         let opened = table.sync_object(local)?;
-        // Most objects are used with the device they were made on: that one is known to exist and to
-        // fit.
+        // Most objects are used with the device they were made on: that one is known to exist and
+        // to fit.
         let adapter = if opened.device == Some(self.device) {
             None
         } else {
@@ -212,8 +212,8 @@ fn fits(fence: &Fence, adapter: u32) -> bool {
             .is_none_or(|own| own.index == adapter)
 }
 
-/// D3DKMTSignalSynchronizationObjectFromCpu (0x31): stores a value in each fence (FEN-31 to FEN-38).
-/// Values are checked one after the other; those before a refused one stay stored.
+/// D3DKMTSignalSynchronizationObjectFromCpu (0x31): stores a value in each fence (FEN-31 to
+/// FEN-38). Values are checked one after the other; those before a refused one stay stored.
 pub(super) fn signal_from_cpu(
     call: Call<'_>,
     args: &D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU,

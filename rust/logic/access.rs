@@ -21,8 +21,8 @@ pub mod resource {
     pub const ALL: u32 = 0xF_0001;
 }
 
-/// Sets of a resource with a synchronisation object, whose mask is that of a resource: whoever has one
-/// may wait, and with WRITE also signal.
+/// Sets of a resource with a synchronisation object, whose mask is that of a resource: whoever has
+/// one may wait, and with WRITE also signal.
 pub mod set {
     use super::*;
 
@@ -34,8 +34,8 @@ pub mod set {
         }
     }
 
-    /// The most access to a set that somebody may give away who has this access to its synchronisation
-    /// object; `None` if even waiting would be too much (RES-104).
+    /// The most access to a set that somebody may give away who has this access to its
+    /// synchronisation object; `None` if even waiting would be too much (RES-104).
     pub fn bound(sync: u32) -> Option<u32> {
         let write = match sync & SIGNAL {
             0 => 0,
@@ -89,8 +89,8 @@ pub struct Wanted {
 }
 
 impl Wanted {
-    /// Maps the generic rights; `None` for unknown bits. The standard rights are known for both types;
-    /// SYNCHRONIZE means nothing on a resource and is dropped (RES-36).
+    /// Maps the generic rights; `None` for unknown bits. The standard rights are known for both
+    /// types; SYNCHRONIZE means nothing on a resource and is dropped (RES-36).
     pub fn new(ty: Type, desired: u32) -> Option<Self> {
         let (read, write) = match ty {
             Type::Resource => (0, resource::WRITE),

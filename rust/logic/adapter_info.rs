@@ -4,8 +4,8 @@
 //! says.
 //!
 //! Types, payload layouts and sizes are those of abi.md section 6.10, always with 16-bit WCHAR; the
-//! client library converts for programs with a 4-byte `wchar_t`. They are the same for all adapters,
-//! and no KMD knows them. Three rules decide every answer:
+//! client library converts for programs with a 4-byte `wchar_t`. They are the same for all
+//! adapters, and no KMD knows them. Three rules decide every answer:
 //!
 //! - What the OS part or the KMD cannot do is absent: a cap is 0, a name is the empty string.
 //! - No adapter has a video present source. A payload that names one, or a physical adapter that is

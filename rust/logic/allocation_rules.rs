@@ -107,7 +107,8 @@ pub enum Source {
 
 impl Source {
     /// What the flags of a call say together with the address in an entry of its array. An address
-    /// without a standard allocation is that of the caller's pages, with or without a flag (RES-21).
+    /// without a standard allocation is that of the caller's pages, with or without a flag
+    /// (RES-21).
     pub fn new(flags: u32, existing: u64, page: u64) -> Result<Self, Refused> {
         if flags & bits::EXISTING_SECTION != 0 {
             return Ok(Self::Section(existing));

@@ -2,8 +2,8 @@
 
 //! A map from numbers to values: a lookup takes the same few steps however many values there are.
 //!
-//! The numbers are random, but users choose which of their values they keep, so that buckets follow a
-//! secret: nobody can fill one and slow everybody down.
+//! The numbers are random, but users choose which of their values they keep, so that buckets follow
+//! a secret: nobody can fill one and slow everybody down.
 //!
 //! There are as many buckets as values (linear hashing). A new value brings the next bucket, which
 //! takes its part of an older one; a value that goes takes the last bucket along. So the map grows

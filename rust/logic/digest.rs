@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A digest of numbers, to recognise a list without keeping it. Not against anybody who wants to fool
-//! it: FNV-1a, over whole words.
+//! A digest of numbers, to recognise a list without keeping it. Not against anybody who wants to
+//! fool it: FNV-1a, over whole words.
 
 /// See the module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -96,11 +96,11 @@ pub const fn answer(enabled: FeatureSet, id: u32) -> Answer {
     }
 }
 
-/// What IsFeatureEnabled says about the feature `id` without an adapter; `None` for a feature that only an
-/// adapter can have, which is one of its driver.
+/// What IsFeatureEnabled says about the feature `id` without an adapter; `None` for a feature that
+/// only an adapter can have, which is one of its driver.
 ///
-/// The other categories, of the system and of tests, have no feature with a public name, so that none
-/// is known yet.
+/// The other categories, of the system and of tests, have no feature with a public name, so that
+/// none is known yet.
 pub const fn global_answer(id: u32) -> Option<Answer> {
     if id & CATEGORY == 0 {
         return None;

@@ -2,8 +2,8 @@
 
 //! Groups in a sorted list of pairs: members with the same first half belong together.
 
-/// The best member of each group: the one with the smallest rank, and the first of those. `sorted` is
-/// in increasing order; each pair is looked at once.
+/// The best member of each group: the one with the smallest rank, and the first of those. `sorted`
+/// is in increasing order; each pair is looked at once.
 pub fn best<'a>(
     sorted: &'a [[u64; 2]],
     rank: impl Fn(u64) -> u64 + 'a,

@@ -6,11 +6,11 @@
 //! Leaves have 32 values in place; a node above has 128 children. There are as many levels as the
 //! largest index needs: two up to 4096, three up to 2^19.
 //!
-//! The map is used under a spinlock, so that nothing is allocated or dropped in these calls. Whoever
-//! puts something in asks for the [`MissingNode`], makes a node for it without the lock, and grafts it; what
-//! is left over is handed out as [`FreedNodes`]. An empty leaf goes, with the nodes above it that lead
-//! nowhere else. Only the leaf that was grafted last stays, so that somebody who makes and destroys
-//! one thing after the other needs a new node for every 32nd only.
+//! The map is used under a spinlock, so that nothing is allocated or dropped in these calls.
+//! Whoever puts something in asks for the [`MissingNode`], makes a node for it without the lock,
+//! and grafts it; what is left over is handed out as [`FreedNodes`]. An empty leaf goes, with the
+//! nodes above it that lead nowhere else. Only the leaf that was grafted last stays, so that
+//! somebody who makes and destroys one thing after the other needs a new node for every 32nd only.
 
 use crate::platform::{
     none_array,
@@ -256,8 +256,8 @@ impl<T> IndexMap<T> {
         }
     }
 
-    /// Which node has to be grafted before a value can be put at an index. There may be another missing_node
-    /// after that one.
+    /// Which node has to be grafted before a value can be put at an index. There may be another
+    /// missing_node after that one.
     pub fn missing_node(&self, index: u32) -> Option<MissingNode> {
         let bits = match (self.look(index), &self.root) {
             (Look::Value(_) | Look::Nothing(0), _) => return None,
@@ -276,7 +276,8 @@ impl<T> IndexMap<T> {
         Some(MissingNode { bits })
     }
 
-    /// Puts a node in for the missing_node at an index, if that is still the missing_node it was made for.
+    /// Puts a node in for the missing_node at an index, if that is still the missing_node it was
+    /// made for.
     pub fn insert_node(&mut self, index: u32, spare: NewNode<T>) -> Option<FreedNodes<T>> {
         let NewNode(mut node) = spare;
         let bits = node.bits();

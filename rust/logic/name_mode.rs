@@ -3,8 +3,8 @@
 //! Who may open an object by its name (RES-43, RES-45).
 //!
 //! A name has an owner and a mode like a file: for the owner, for the owner's group, for everybody
-//! else. Only `r` and `w` mean something. `r` grants READ_CONTROL, WAIT and SYNCHRONIZE, `w` the other
-//! rights. Who has no `r` does not learn from a refusal that the name exists.
+//! else. Only `r` and `w` mean something. `r` grants READ_CONTROL, WAIT and SYNCHRONIZE, `w` the
+//! other rights. Who has no `r` does not learn from a refusal that the name exists.
 
 use super::access::{
     Type,

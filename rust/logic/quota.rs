@@ -62,8 +62,8 @@ pub struct Machine {
 const BYTES_PER_FILE: u64 = 10 << 10;
 
 impl Machine {
-    /// Pages that a user may claim, touched or not: `mib` MiB, or if that is 0 four times what there is.
-    /// A claim costs next to nothing until it is touched.
+    /// Pages that a user may claim, touched or not: `mib` MiB, or if that is 0 four times what
+    /// there is. A claim costs next to nothing until it is touched.
     pub fn claimed(&self, mib: u32) -> u32 {
         match mib {
             0 => saturate(self.pages.saturating_mul(4)),
@@ -71,8 +71,8 @@ impl Machine {
         }
     }
 
-    /// Pages that may stay in memory for a user: `mib` MiB, or if that is 0 half of what there is, as for
-    /// buffers of graphics drivers.
+    /// Pages that may stay in memory for a user: `mib` MiB, or if that is 0 half of what there is,
+    /// as for buffers of graphics drivers.
     pub fn resident(&self, mib: u32) -> u32 {
         match mib {
             0 => saturate(self.pages / 2),
@@ -81,7 +81,8 @@ impl Machine {
     }
 
     /// Files that may be held for a user: `given`, or if that is 0 half of those that there may be.
-    /// Where the administrator has lifted that limit, of those that the kernel would allow by itself.
+    /// Where the administrator has lifted that limit, of those that the kernel would allow by
+    /// itself.
     pub fn held_files(&self, given: u32) -> u32 {
         let by_memory = self.pages.saturating_mul(self.page_size) / BYTES_PER_FILE;
 

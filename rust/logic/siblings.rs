@@ -36,8 +36,8 @@ impl Kin {
     }
 }
 
-/// Makes the entry that will be at `index` the youngest child of the one at `head`, if that is there
-/// and `accept` agrees with it. The neighbours of the new entry.
+/// Makes the entry that will be at `index` the youngest child of the one at `head`, if that is
+/// there and `accept` agrees with it. The neighbours of the new entry.
 pub fn join<T: Related>(
     entries: &mut IndexMap<T>,
     head: u32,

@@ -2,9 +2,9 @@
 
 //! Time-outs as NT writes them (RES-96).
 //!
-//! A time-out counts in units of 100 ns. A negative one is relative and runs on the clock that nobody
-//! sets. A positive one is a date, counted since 1601 in UTC, and follows the clock of the wall. A
-//! conversion never shortens a wait; what does not fit the clock never comes.
+//! A time-out counts in units of 100 ns. A negative one is relative and runs on the clock that
+//! nobody sets. A positive one is a date, counted since 1601 in UTC, and follows the clock of the
+//! wall. A conversion never shortens a wait; what does not fit the clock never comes.
 
 /// Nanoseconds in one unit.
 const UNIT_NS: u64 = 100;
@@ -51,8 +51,8 @@ pub fn deadline(timeout: Option<i64>, now_ns: impl FnOnce() -> u64) -> Deadline 
 }
 
 impl Deadline {
-    /// The time `wait_ns` from now, if that is before the deadline. The clocks are read only where they
-    /// are needed: CLOCK_MONOTONIC and CLOCK_REALTIME, in nanoseconds.
+    /// The time `wait_ns` from now, if that is before the deadline. The clocks are read only where
+    /// they are needed: CLOCK_MONOTONIC and CLOCK_REALTIME, in nanoseconds.
     pub fn sooner(
         self,
         wait_ns: u64,

@@ -120,25 +120,25 @@ impl WaitSet {
         fetch_add(&self.through, 1) == 1
     }
 
-    /// The thread that waits goes on with something else for a while. False if the wait has ended, so that
-    /// it need not.
+    /// The thread that waits goes on with something else for a while. False if the wait has ended,
+    /// so that it need not.
     pub fn leave(&self) -> bool {
-        // ORDERING: whoever ends the wait stores the state and then looks here, in `is_there`. If that was
-        // before, the look at the state sees it. If it comes later, nobody wakes us, and `come_back`
-        // sees it.
+        // ORDERING: whoever ends the wait stores the state and then looks here, in `is_there`. If
+        // that was before, the look at the state sees it. If it comes later, nobody wakes us, and
+        // `come_back` sees it.
         cmpxchg(&self.away, 0, 1);
         self.outcome().is_none()
     }
 
     /// It is back, and sleeps until [`WaitSet::state`] says that the wait has ended.
     pub fn come_back(&self) {
-        // ORDERING: as above: either `is_there` comes later and says so, or the next look at the state sees
-        // the end.
+        // ORDERING: as above: either `is_there` comes later and says so, or the next look at the
+        // state sees the end.
         cmpxchg(&self.away, 1, 0);
     }
 
-    /// Whether the thread must be woken, now that the wait has ended. What it does while it is away is
-    /// none of our business.
+    /// Whether the thread must be woken, now that the wait has ended. What it does while it is away
+    /// is none of our business.
     pub fn is_there(&self) -> bool {
         // ORDERING: a read-modify-write, so that it has a place among those above. Pairs with both.
         fetch_add(&self.away, 0) == 0

@@ -3,8 +3,8 @@
 //! The CPU waiters of one fence, ordered by the value they wait for.
 //!
 //! This is the half of the lost-wake-up protocol that runs under the fence lock (fences.md section
-//! 3.4): `enqueue` is steps A1 to A2 of a CPU wait, `signal` is S0 to S3 of a CPU signal, `cancel` is
-//! the cancel rule. The caller owns the lock, the memory of the nodes and the CurrentValue word;
+//! 3.4): `enqueue` is steps A1 to A2 of a CPU wait, `signal` is S0 to S3 of a CPU signal, `cancel`
+//! is the cancel rule. The caller owns the lock, the memory of the nodes and the CurrentValue word;
 //! this file decides. A signal looks at the waiters it releases and at one more (FEN-30).
 
 use super::fence_value;
@@ -60,12 +60,12 @@ pub enum Admission<S> {
 #[derive(Debug, PartialEq, Eq)]
 pub struct WouldRewind;
 
-/// How many waiters one hold of the fence lock looks at. A signal that releases more of them lets go
-/// of the lock in between, so that nobody is kept from running for long.
+/// How many waiters one hold of the fence lock looks at. A signal that releases more of them lets
+/// go of the lock in between, so that nobody is kept from running for long.
 pub const BATCH: u32 = 64;
 
-/// How many times a signal takes the fence lock for those it releases. The others it leaves to the worker,
-/// so that nobody pays for waits that others have piled up.
+/// How many times a signal takes the fence lock for those it releases. The others it leaves to the
+/// worker, so that nobody pays for waits that others have piled up.
 pub const BATCHES: u32 = 64;
 
 /// A signal that has more waiters to release.
@@ -188,7 +188,8 @@ impl<M: WaitMap> Waiters<M> {
             passed: None,
         };
 
-        // As long as the value does not fall below that of the backlog, nobody it would release arrives.
+        // As long as the value does not fall below that of the backlog, nobody it would release
+        // arrives.
         Ok(match &mut self.backlog {
             Some(backlog) if value >= backlog.value => {
                 *backlog = sweep;
@@ -199,8 +200,8 @@ impl<M: WaitMap> Waiters<M> {
         })
     }
 
-    /// Leaves the rest of a signal to the worker, or hands it back if a signal before has left something
-    /// that does not go with it.
+    /// Leaves the rest of a signal to the worker, or hands it back if a signal before has left
+    /// something that does not go with it.
     pub fn defer(&mut self, sweep: Sweep) -> Option<Sweep> {
         match &mut self.backlog {
             Some(backlog) if backlog.includes(&sweep) => {}
@@ -219,7 +220,8 @@ impl<M: WaitMap> Waiters<M> {
         None
     }
 
-    /// The worker's next step: moves waiters that were left to it into `due`. False if that was all.
+    /// The worker's next step: moves waiters that were left to it into `due`. False if that was
+    /// all.
     pub fn catch_up(&mut self, due: &mut M) -> bool {
         if let Some(backlog) = self.backlog {
             self.backlog = self.sweep(backlog, due);
@@ -263,8 +265,8 @@ impl<M: WaitMap> Waiters<M> {
         Some(node)
     }
 
-    /// Nobody can signal any more: refuses new waiters and hands out the queued ones (FEN-28), together
-    /// with what signals had left to the worker: these are released still.
+    /// Nobody can signal any more: refuses new waiters and hands out the queued ones (FEN-28),
+    /// together with what signals had left to the worker: these are released still.
     pub fn orphan(&mut self, empty: M) -> (M, Option<Sweep>) {
         self.orphaned = true;
         self.queued = 0;

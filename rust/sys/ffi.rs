@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Declarations of the C half: `helpers.h`, `memory.h`, `attach.c`, `node.c`, `params.c` and `trace.c`.
+//! Declarations of the C half: `helpers.h`, `memory.h`, `attach.c`, `node.c`, `params.c` and
+//! `trace.c`.
 //!
 //! Keep these in step with the C files by hand; they are few and simple on purpose.
 

@@ -3,8 +3,8 @@
 //! Files of text that the kernel asks for as a whole.
 //!
 //! The kernel gives a buffer, and when that was too small, starts over with one twice the size. So
-//! whoever prints much stops when the buffer is full: all the attempts together then cost no more than
-//! twice the last one. And whoever is being killed does not read on.
+//! whoever prints much stops when the buffer is full: all the attempts together then cost no more
+//! than twice the last one. And whoever is being killed does not read on.
 
 use super::task::sleep;
 use kernel::{

@@ -52,8 +52,8 @@ fn slice(addr: u64, size: usize) -> core::result::Result<UserSlice, Fault> {
     Ok(UserSlice::new(UserPtr::from_addr(addr), size))
 }
 
-/// The address in a union of bare pointers, of which a 32-bit caller may have written only the low half
-/// (abi.md section 2.3).
+/// The address in a union of bare pointers, of which a 32-bit caller may have written only the low
+/// half (abi.md section 2.3).
 ///
 /// Context: a system call.
 pub(crate) fn bare_pointer(addr: u64) -> u64 {

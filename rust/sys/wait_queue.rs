@@ -36,13 +36,13 @@ impl WaitQueue {
         })
     }
 
-    /// Sleeps until `count`, which goes up one by one and wraps, is at `target`. Whoever counts calls
-    /// [`WaitQueue::wake`] afterwards. False if the caller is killed.
+    /// Sleeps until `count`, which goes up one by one and wraps, is at `target`. Whoever counts
+    /// calls [`WaitQueue::wake`] afterwards. False if the caller is killed.
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn wait_until_reached(&self, count: &Atomic<u32>, target: u32) -> bool {
-        // SAFETY: The queue was initialised in `new` and is pinned, and `Atomic<u32>` has the layout of
-        // the kernel's counter.
+        // SAFETY: The queue was initialised in `new` and is pinned, and `Atomic<u32>` has the
+        // layout of the kernel's counter.
         unsafe { ffi::dxg_wait_reached(self.head.get(), count.as_ptr().cast(), target) == 0 }
     }
 

@@ -3,8 +3,8 @@
 //! The module's own worker: a work queue for whatever must not be done in somebody's system call.
 //!
 //! [`Worker`] is there from the start of the module to its end, and what was queued has run before
-//! the module goes. Anything may be queued from anywhere by [`worker`]; queueing takes no memory, as
-//! the items are part of the objects.
+//! the module goes. Anything may be queued from anywhere by [`worker`]; queueing takes no memory,
+//! as the items are part of the objects.
 
 use super::ffi;
 use core::ptr::{
@@ -59,8 +59,8 @@ impl Drop for Worker {
     }
 }
 
-/// The queue of the module's worker. What runs on it belongs to no process, may sleep, and shares few
-/// threads with the work of everybody else: it calls [`breathe`] where it goes on for long.
+/// The queue of the module's worker. What runs on it belongs to no process, may sleep, and shares
+/// few threads with the work of everybody else: it calls [`breathe`] where it goes on for long.
 ///
 /// None only before the start of the module and after its end.
 pub(crate) fn worker() -> Option<&'static Queue> {

@@ -24,8 +24,8 @@ use kernel::{
 /// How many entries of information stores fdinfo shows of one process.
 const INFOS_SHOWN: usize = 16384;
 
-/// Prints the entries of the stores of objects: of each object once, however many handles of it there
-/// are.
+/// Prints the entries of the stores of objects: of each object once, however many handles of it
+/// there are.
 pub(super) struct Infos {
     /// The objects whose stores were looked at. Those without one are not in it.
     seen: RBTree<u64, ()>,

@@ -305,8 +305,8 @@ impl HandleTable {
     }
 
     /// Prints a line for each of the first [`HANDLES_SHOWN`] handles, and says how many more there
-    /// are. What belongs to an object comes after its first handle. The lock is held for one handle at
-    /// a time, so that a table of any size can be looked at without holding anybody up.
+    /// are. What belongs to an object comes after its first handle. The lock is held for one handle
+    /// at a time, so that a table of any size can be looked at without holding anybody up.
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn show(&self, m: &SeqFile) {

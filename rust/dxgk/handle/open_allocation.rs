@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What the handle of an allocation stands for: the allocation as one open resource has it, and where the
-//! process has it mapped.
+//! What the handle of an allocation stands for: the allocation as one open resource has it, and
+//! where the process has it mapped.
 
 use super::open_resource::{
     OpenResource,
@@ -68,9 +68,9 @@ impl OpenAllocation {
         self.mapping.unlock()
     }
 
-    /// The handle is gone, although a call in progress may use this a little longer: takes the bytes out
-    /// of every process that has them mapped through it (RES-89), and ends the open resource if it was the
-    /// handle of that too (RES-76).
+    /// The handle is gone, although a call in progress may use this a little longer: takes the
+    /// bytes out of every process that has them mapped through it (RES-89), and ends the open
+    /// resource if it was the handle of that too (RES-76).
     ///
     /// Context: may sleep, no locks held.
     pub(in crate::dxgk) fn leave(&self) {
@@ -80,8 +80,8 @@ impl OpenAllocation {
         }
     }
 
-    /// DestroyAllocation of this handle: if nobody else uses the allocation, its resource gives it up
-    /// (RES-82). Whether it did.
+    /// DestroyAllocation of this handle: if nobody else uses the allocation, its resource gives it
+    /// up (RES-82). Whether it did.
     ///
     /// Context: may sleep, no locks held.
     pub(in crate::dxgk) fn give_up(&self) -> bool {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! An open resource: one open of a resource in one process, that is the handle of the resource together with
-//! those of its allocations, or one handle that was made by duplication (RES-78). It is one strong
-//! reference, however many handles it has.
+//! An open resource: one open of a resource in one process, that is the handle of the resource
+//! together with those of its allocations, or one handle that was made by duplication (RES-78). It
+//! is one strong reference, however many handles it has.
 
 use crate::dxgk::{
     memory::{
@@ -65,8 +65,8 @@ pub(crate) struct OpenResource {
     pub(crate) has_resource_handle: bool,
     /// Whether it is still one of the process's open resources: 1, or 0 once its handles are gone.
     counted: Atomic<u32>,
-    /// The handles of its allocations, if it has the handle of the container; none once the open resource is
-    /// being destroyed. LOCK: the handle table is not touched under it.
+    /// The handles of its allocations, if it has the handle of the container; none once the open
+    /// resource is being destroyed. LOCK: the handle table is not touched under it.
     #[pin]
     handles: Mutex<Option<List>>,
 }
@@ -182,8 +182,8 @@ impl OpenResource {
         }
     }
 
-    /// Its last handle is gone: the process has one open resource less, although a call in progress may use
-    /// it a little longer (RES-76).
+    /// Its last handle is gone: the process has one open resource less, although a call in progress
+    /// may use it a little longer (RES-76).
     ///
     /// Context: may sleep, no locks held.
     pub(in crate::dxgk) fn leave(&self) {
@@ -198,8 +198,8 @@ impl OpenResource {
     }
 }
 
-/// What an open resource is about to get: handles, and allocations of its resource. There is room for them,
-/// and nobody finds them there before (RES-3). Dropping it leaves nothing behind.
+/// What an open resource is about to get: handles, and allocations of its resource. There is room
+/// for them, and nobody finds them there before (RES-3). Dropping it leaves nothing behind.
 pub(crate) struct PendingAllocations {
     open_resource: Arc<OpenResource>,
     handles: KVVec<u32>,
@@ -224,8 +224,8 @@ impl PendingAllocations {
         })
     }
 
-    /// Makes room for these allocations in the resource of `open resource`, and for their handles in the
-    /// open resource.
+    /// Makes room for these allocations in the resource of `open resource`, and for their handles
+    /// in the open resource.
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn to_known(
@@ -255,8 +255,8 @@ impl PendingAllocations {
         self.done = true;
     }
 
-    /// Whether the open resource is being destroyed, or was. A new one is not before its own handle is
-    /// published, which is the last one.
+    /// Whether the open resource is being destroyed, or was. A new one is not before its own handle
+    /// is published, which is the last one.
     pub(crate) fn is_too_late(&self) -> bool {
         self.known && self.open_resource.handles.lock().is_none()
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! One local handle's hold on a synchronisation object or keyed mutex: a strong reference, the rights
-//! of this open handle, and for a shared fence its part in the mapping of the value.
+//! One local handle's hold on a synchronisation object or keyed mutex: a strong reference, the
+//! rights of this open handle, and for a shared fence its part in the mapping of the value.
 
 use crate::dxgk::{
     keyed_mutex::{
@@ -50,8 +50,8 @@ pub(crate) struct SyncLookup {
     pub(crate) object: Object,
     /// What this handle may do with it.
     pub(crate) rights: Rights,
-    /// The handle of the device that it was opened on, if any. That one is alive, because the handle
-    /// of the object goes with it.
+    /// The handle of the device that it was opened on, if any. That one is alive, because the
+    /// handle of the object goes with it.
     pub(crate) device: Option<u32>,
 }
 

@@ -47,8 +47,8 @@ use kernel::{
 
 /// A miniport's cookie for an object, which hears of the object's end (RES-75).
 pub(crate) trait DestroyCallback: Send + Sync {
-    /// The object with this id is dead; its contents are there until this returns. Called once, with
-    /// no lock held; may sleep and use other objects, but cannot bring this one back.
+    /// The object with this id is dead; its contents are there until this returns. Called once,
+    /// with no lock held; may sleep and use other objects, but cannot bring this one back.
     fn destroyed(&self, object: u64);
 }
 
@@ -93,8 +93,8 @@ impl PreparedChange<'_> {
         self.new.generation()
     }
 
-    /// Makes the change and tells the watches. False if somebody else has changed the store since this
-    /// was prepared; then nothing is done, and it has to be prepared again.
+    /// Makes the change and tells the watches. False if somebody else has changed the store since
+    /// this was prepared; then nothing is done, and it has to be prepared again.
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn commit(self) -> core::result::Result<bool, Failed> {
@@ -268,8 +268,8 @@ impl Attachments {
         Ok(())
     }
 
-    /// The last strong reference to the object is gone and its handles do not resolve: neither do weak
-    /// references from now on, and nothing can be attached any more. What there is left for
+    /// The last strong reference to the object is gone and its handles do not resolve: neither do
+    /// weak references from now on, and nothing can be attached any more. What there is left for
     /// [`Attachments::call_back`] and [`Attachments::finish`].
     ///
     /// Context: no locks held. Called once.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The information store of an object at one moment (RES-55 to RES-60): a list of entries that never
-//! changes. A change makes a new list, which shares what stays the same with the old one.
+//! The information store of an object at one moment (RES-55 to RES-60): a list of entries that
+//! never changes. A change makes a new list, which shares what stays the same with the old one.
 //!
 //! So a reader has one complete state for as long as it wants, whatever others do meanwhile, and no
 //! lock is held while bytes are copied. [`super::attached`] says which list is the present one.

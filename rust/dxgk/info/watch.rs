@@ -139,8 +139,8 @@ impl Watch {
         &self.link
     }
 
-    /// Notes the event and signals the eventfd, if the user wants to know of it. Nothing comes after
-    /// the end of the object.
+    /// Notes the event and signals the eventfd, if the user wants to know of it. Nothing comes
+    /// after the end of the object.
     ///
     /// Context: no locks held.
     pub(in crate::dxgk) fn tell(&self, event: Event) {

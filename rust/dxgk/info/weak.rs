@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Weak references (RES-72, RES-73): descriptors that do not keep an object, tell of its end and give
-//! a strong reference as long as it lives.
+//! Weak references (RES-72, RES-73): descriptors that do not keep an object, tell of its end and
+//! give a strong reference as long as it lives.
 //!
-//! An object gets one [`WeakTarget`] when the first weak reference or watch is made. The link holds the way
-//! to the object until the object dies; after that only the link is left, for as long as somebody
-//! has it.
+//! An object gets one [`WeakTarget`] when the first weak reference or watch is made. The link holds
+//! the way to the object until the object dies; after that only the link is left, for as long as
+//! somebody has it.
 //!
 //! LOCK: `WeakTarget::state` is a leaf.
 
@@ -217,8 +217,8 @@ impl WeakTarget {
         }
     }
 
-    /// The object is dead: nothing resolves any more. Whether there are only a few watches; looks at no
-    /// more.
+    /// The object is dead: nothing resolves any more. Whether there are only a few watches; looks
+    /// at no more.
     pub(in crate::dxgk) fn die(&self) -> bool {
         let (object, watches) = {
             let mut state = self.state.lock();

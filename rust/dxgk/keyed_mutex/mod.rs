@@ -7,8 +7,8 @@
 //!
 //! [`Attachments`]: super::info::attachments::Attachments
 //!
-//! LOCK: `state` is taken alone, with the wait queue of the owner's exit inside. Threads are woken, and
-//! nodes and references dropped, after it is released.
+//! LOCK: `state` is taken alone, with the wait queue of the owner's exit inside. Threads are woken,
+//! and nodes and references dropped, after it is released.
 
 pub(crate) mod open;
 
@@ -155,8 +155,8 @@ struct State {
 }
 
 impl State {
-    /// Watches the thread that owns the mutex now, if one does. Gives back a reference to the mutex that
-    /// a watch before this one had, which is not the last one.
+    /// Watches the thread that owns the mutex now, if one does. Gives back a reference to the mutex
+    /// that a watch before this one had, which is not the last one.
     fn watch_owner(&mut self, mutex: &Arc<KeyedMutex>) -> Option<Arc<KeyedMutex>> {
         let (idle, before) = match core::mem::replace(&mut self.watch, Watch::Idle(None)) {
             Watch::Idle(idle) => (idle, None),
@@ -247,9 +247,9 @@ impl KeyedMutex {
     /// Acquires the mutex for the calling thread, through the handle of `open`, when it is free at
     /// `key` (RES-95, RES-96).
     ///
-    /// TIMEOUT or ABANDONED; INVALID_PARAMETER if the handle is gone; [`DxgError::Interrupted`] on a
-    /// signal, with nothing left behind. Context: a system call, no locks held. Without contention
-    /// it takes no memory.
+    /// TIMEOUT or ABANDONED; INVALID_PARAMETER if the handle is gone; [`DxgError::Interrupted`] on
+    /// a signal, with nothing left behind. Context: a system call, no locks held. Without
+    /// contention it takes no memory.
     pub(crate) fn acquire(
         self: &Arc<Self>,
         open: &Arc<OpenKeyedMutex>,
@@ -349,8 +349,9 @@ impl KeyedMutex {
         self.woken(&sleeper)
     }
 
-    /// Sleeps until something is decided about `sleeper`. Looks after the owner once in a while, because
-    /// the kernel tells of a thread that leads its process only when all its threads have ended.
+    /// Sleeps until something is decided about `sleeper`. Looks after the owner once in a while,
+    /// because the kernel tells of a thread that leads its process only when all its threads have
+    /// ended.
     fn sleep(
         self: &Arc<Self>,
         sleeper: &Sleeper,
@@ -473,8 +474,8 @@ impl KeyedMutex {
         let _first = self.abandon_if(|_| true);
     }
 
-    /// Nobody will ever own the mutex again, if `condition` holds for the owner: ends all waits. Whether
-    /// it did that.
+    /// Nobody will ever own the mutex again, if `condition` holds for the owner: ends all waits.
+    /// Whether it did that.
     fn abandon_if(&self, condition: impl FnOnce(Option<&Owner>) -> bool) -> bool {
         let mut state = self.state.lock();
 

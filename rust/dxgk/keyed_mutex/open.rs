@@ -2,8 +2,8 @@
 
 //! What the owner of a keyed mutex remembers of the local handle it acquired through.
 //!
-//! Ownership ends with that handle (RES-99), so both have to be told apart from all others: an opening
-//! is never used again as long as somebody remembers it.
+//! Ownership ends with that handle (RES-99), so both have to be told apart from all others: an
+//! opening is never used again as long as somebody remembers it.
 
 use crate::logic::access::resource;
 use kernel::{

@@ -155,8 +155,8 @@ impl Allocation {
         Exports::export(&self.storage()?, read_only, keep)
     }
 
-    /// How many pages its end gives back, if that is at most `most` and needs nobody else. Waits for
-    /// nobody.
+    /// How many pages its end gives back, if that is at most `most` and needs nobody else. Waits
+    /// for nobody.
     pub(in crate::dxgk) fn pages_at_most(&self, most: usize) -> Option<usize> {
         let storage = self.storage.try_lock()?;
 

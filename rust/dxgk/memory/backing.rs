@@ -193,8 +193,8 @@ impl Storage {
             return Ok(self);
         }
 
-        // Its bytes are counted already. A part of a part is made a part of the whole, so that nothing
-        // here is deeper than one level.
+        // Its bytes are counted already. A part of a part is made a part of the whole, so that
+        // nothing here is deeper than one level.
         let whole = match &self.backing {
             Backing::Part(whole, _) => whole.clone(),
             _ => self,
@@ -230,8 +230,8 @@ impl Storage {
         }
     }
 
-    /// The dma-buf that the bytes are of, if they are of another driver's. ACCESS_DENIED if it is more
-    /// than this, or may be written to and must not be.
+    /// The dma-buf that the bytes are of, if they are of another driver's. ACCESS_DENIED if it is
+    /// more than this, or may be written to and must not be.
     pub(crate) fn original(&self, read_only: bool) -> DxgResult<Option<ARef<File>>> {
         match &self.backing {
             Backing::DmaBuf(buffer) => match buffer.original(read_only) {
@@ -266,8 +266,8 @@ impl Storage {
         }
     }
 
-    /// How many pages its end gives back, if that is at most `most` and nobody else has a part in it: no
-    /// other driver, nor who else has the file or the memory.
+    /// How many pages its end gives back, if that is at most `most` and nobody else has a part in
+    /// it: no other driver, nor who else has the file or the memory.
     pub(in crate::dxgk) fn pages_at_most(&self, most: usize) -> Option<usize> {
         match &self.whole().backing {
             // The table of pages goes too.

@@ -3,9 +3,9 @@
 //! The CPU mapping of an opened allocation (RES-89).
 //!
 //! A mapping belongs to one handle, and so to one process. It counts the locks; the first maps and
-//! the last unmaps. A mapping is no reference to the allocation (RES-78): revoking the mapping takes
-//! the bytes away from it, also in children that inherited it. Only what the exporter of a foreign dma-buf
-//! shows stays with the children.
+//! the last unmaps. A mapping is no reference to the allocation (RES-78): revoking the mapping
+//! takes the bytes away from it, also in children that inherited it. Only what the exporter of a
+//! foreign dma-buf shows stays with the children.
 
 use super::backing::{
     CpuAccess,

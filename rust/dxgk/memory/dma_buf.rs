@@ -79,8 +79,8 @@ impl Exports {
         Ok(Self(Slots::new()?))
     }
 
-    /// A descriptor of the dma-buf of `storage`; `keep` makes the reference that a new one holds. That of
-    /// another driver is the one it was imported from, and holds nothing.
+    /// A descriptor of the dma-buf of `storage`; `keep` makes the reference that a new one holds.
+    /// That of another driver is the one it was imported from, and holds nothing.
     ///
     /// Context: a system call, no locks held.
     pub(crate) fn export(

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Allocations: the resources that hold them, their bytes, and how other processes and drivers see them.
+//! Allocations: the resources that hold them, their bytes, and how other processes and drivers see
+//! them.
 
 pub(crate) mod allocation;
 pub(crate) mod backing;

@@ -4,7 +4,8 @@
 //!
 //! A stand-alone allocation is the one allocation of a container of its own, which has no handle.
 //! Children know nothing of their container; whoever uses a child holds the container by its
-//! [`OpenResource`](super::open resource::OpenResource). So there are no cycles, and nothing is recursive.
+//! [`OpenResource`](super::open resource::OpenResource). So there are no cycles, and nothing is
+//! recursive.
 
 use super::allocation::Allocation;
 use crate::dxgk::{
@@ -166,17 +167,17 @@ impl Resource {
         )
     }
 
-    /// One handle of `allocation` is destroyed: an unshared resource gives the allocation up if that
-    /// was the last one (RES-82). The handle itself counts until it is dropped. Whether it did; then
-    /// [`Resource::remove_given_up`] frees the storage.
+    /// One handle of `allocation` is destroyed: an unshared resource gives the allocation up if
+    /// that was the last one (RES-82). The handle itself counts until it is dropped. Whether it
+    /// did; then [`Resource::remove_given_up`] frees the storage.
     ///
     /// Context: may sleep, no locks held.
     pub(in crate::dxgk) fn give_up(&self, allocation: &Allocation) -> bool {
         !self.description.shared && allocation.give_up()
     }
 
-    /// Takes the allocations out that were given up, as many as `gone` has room for, and frees their
-    /// storage. Looks at every allocation once.
+    /// Takes the allocations out that were given up, as many as `gone` has room for, and frees
+    /// their storage. Looks at every allocation once.
     ///
     /// Context: may sleep, no locks held.
     pub(in crate::dxgk) fn remove_given_up(&self, gone: &mut KVVec<Arc<Allocation>>) {

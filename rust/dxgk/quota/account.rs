@@ -2,14 +2,15 @@
 
 //! What each user has in use, and how much that may be (RES-105).
 //!
-//! A user is a kernel uid: the effective one of the process when it opens the device, or of the task
-//! that calls on an NT handle. Users of other user namespaces have other kernel uids, unless they are
-//! the same person; so making a user namespace gives nobody more.
+//! A user is a kernel uid: the effective one of the process when it opens the device, or of the
+//! task that calls on an NT handle. Users of other user namespaces have other kernel uids, unless
+//! they are the same person; so making a user namespace gives nobody more.
 //!
 //! The record of a user exists while something is charged or somebody refers to it. Charging and
 //! giving back are atomic operations on it.
 //!
-//! LOCK: `users` is a leaf, taken when a reference is looked up and when the last one of a user goes.
+//! LOCK: `users` is a leaf, taken when a reference is looked up and when the last one of a user
+//! goes.
 
 use crate::{
     error::{
@@ -146,7 +147,8 @@ struct User {
     retirements: Retirements,
 }
 
-/// Objects of a user that nobody can use any more and that are charged until the worker has ended them.
+/// Objects of a user that nobody can use any more and that are charged until the worker has ended
+/// them.
 #[pin_data]
 struct Retirements {
     /// How many have begun so far, modulo 2^32.
@@ -239,8 +241,8 @@ impl Accounts {
         let node = RBTreeNode::new(uid, user.clone(), GFP_KERNEL_ACCOUNT)?;
         let mut users = self.users.lock();
 
-        // Somebody else may have made it meanwhile. What is not used was declared before the lock and
-        // is dropped after it; it is no account yet.
+        // Somebody else may have made it meanwhile. What is not used was declared before the lock
+        // and is dropped after it; it is no account yet.
         if let Some(known) = users.get(&uid) {
             return Ok(Account::of(known));
         }
@@ -315,8 +317,8 @@ impl Account {
         self.0.retirements.progress.wake();
     }
 
-    /// Waits for what is being ended of this user's things, so that what they take comes back. False if
-    /// there is nothing to wait for, or the caller is killed.
+    /// Waits for what is being ended of this user's things, so that what they take comes back.
+    /// False if there is nothing to wait for, or the caller is killed.
     ///
     /// Context: may sleep, no locks held; not from the worker.
     pub(crate) fn wait_for_retirements(&self) -> bool {

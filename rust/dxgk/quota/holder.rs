@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a process has made that takes memory or files, whoever uses it by now: charged to its user, and
-//! counted for itself, so that fdinfo shows who it is.
+//! What a process has made that takes memory or files, whoever uses it by now: charged to its user,
+//! and counted for itself, so that fdinfo shows who it is.
 //!
 //! A holder lives as long as anything that was made through it.
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! NT handles: a [`Share`] holds the objects, and each open file description, an [`NtHandle`], holds
-//! the share and an access mask. Copies of a descriptor share its description (RES-13 to RES-16).
+//! NT handles: a [`Share`] holds the objects, and each open file description, an [`NtHandle`],
+//! holds the share and an access mask. Copies of a descriptor share its description (RES-13 to
+//! RES-16).
 //!
 //! A share has a name as long as NT handles hold it. Calls in flight may keep the share a little
 //! longer, without a name.
@@ -119,8 +120,8 @@ impl Named for Arc<Share> {
 pub(crate) struct Hold(Arc<Share>);
 
 impl Hold {
-    /// The first hold on a new share of these objects. A name has still to be reserved and published
-    /// in the table of names.
+    /// The first hold on a new share of these objects. A name has still to be reserved and
+    /// published in the table of names.
     pub(crate) fn first(members: Members, name: Option<Name>) -> Result<Self> {
         let share = Share {
             members,

@@ -159,8 +159,8 @@ impl<T: Named> NameTable<T> {
         }
     }
 
-    /// Opens the share that has a name, if the name is taken; waits while that one is between reserved
-    /// and published, or on its way out.
+    /// Opens the share that has a name, if the name is taken; waits while that one is between
+    /// reserved and published, or on its way out.
     fn open_settled(&self, name: &Name, ty: Type, wanted: Wanted) -> DxgResult<Option<Opened<T>>> {
         let mut names = self.names.lock();
 

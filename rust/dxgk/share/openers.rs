@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Which processes have an object open, and how often: by a local handle, or by an open resource of handles.
+//! Which processes have an object open, and how often: by a local handle, or by an open resource of
+//! handles.
 //!
 //! Most objects are open in the process that made them only. That one counts with all the others in
-//! one atomic number, and others are listed beside it, so that what one process has is the difference.
+//! one atomic number, and others are listed beside it, so that what one process has is the
+//! difference.
 //!
 //! LOCK: `others` is a leaf.
 
@@ -42,7 +44,8 @@ pub(crate) struct Openers {
     others: SpinLock<Others>,
 }
 
-/// What stands for a process as long as something is open in it, since each open handle has a reference.
+/// What stands for a process as long as something is open in it, since each open handle has a
+/// reference.
 fn key(mappings: &Arc<FenceMappings>) -> usize {
     Arc::as_ptr(mappings).addr()
 }

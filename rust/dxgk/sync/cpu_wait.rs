@@ -74,8 +74,9 @@ fn holds(mode: Mode, elements: &[Element]) -> bool {
     }
 }
 
-/// The elements without those that others make superfluous, or `None` if there are none (FEN-17): when all
-/// have to be satisfied the largest value of each fence decides, and otherwise the smallest.
+/// The elements without those that others make superfluous, or `None` if there are none (FEN-17):
+/// when all have to be satisfied the largest value of each fence decides, and otherwise the
+/// smallest.
 ///
 /// A wait then has at most one node in each fence.
 fn distinct(mode: Mode, elements: &[Element]) -> Result<Option<KVVec<Element>>> {
@@ -146,9 +147,9 @@ fn register(waiter: &Arc<Waiter>, elements: &[Element], last: impl FnOnce() -> R
 
 /// Sleeps until the condition holds. `call` tells the call from others if a signal interrupts it.
 ///
-/// INVALID_HANDLE if nobody is left who could signal; [`DxgError::Interrupted`] on a signal. The wait is kept
-/// then if the call will be made again, see [`resume`], and nothing is left behind otherwise. Context: a
-/// system call, no locks held.
+/// INVALID_HANDLE if nobody is left who could signal; [`DxgError::Interrupted`] on a signal. The
+/// wait is kept then if the call will be made again, see [`resume`], and nothing is left behind
+/// otherwise. Context: a system call, no locks held.
 pub(crate) fn block(
     waits: &Arc<PendingWaits>,
     mode: Mode,
@@ -200,8 +201,8 @@ fn sleep_on(
     }
 }
 
-/// Keeps an interrupted wait until its call is made again, if that is to be expected and the wait has not
-/// ended.
+/// Keeps an interrupted wait until its call is made again, if that is to be expected and the wait
+/// has not ended.
 fn may_be_kept(
     waits: &PendingWaits,
     waiter: &Arc<Waiter>,

@@ -123,8 +123,8 @@ impl Fence {
         fence_value::satisfies(self.value(), value)
     }
 
-    /// Stores `value` and releases every waiter for at most `value` (FEN-31 to FEN-34). If there are very
-    /// many, the worker releases the rest.
+    /// Stores `value` and releases every waiter for at most `value` (FEN-31 to FEN-34). If there
+    /// are very many, the worker releases the rest.
     ///
     /// Context: may sleep after the fact (wake-ups free memory), no locks held. Allocates nothing.
     pub(crate) fn signal(
@@ -229,8 +229,8 @@ impl Fence {
         drop(node);
     }
 
-    /// Nobody is left who could signal: ends the waits (FEN-28), if they are so few that this can be done
-    /// at once; whether they are.
+    /// Nobody is left who could signal: ends the waits (FEN-28), if they are so few that this can
+    /// be done at once; whether they are.
     ///
     /// Context: may sleep, no locks held.
     pub(in crate::dxgk) fn orphan_at_once(&self) -> bool {

@@ -64,9 +64,9 @@ impl FenceMappings {
         self.mapper.map(page)
     }
 
-    /// Removes a mapping that no handle of the process needs any more. Handles end in calls of their
-    /// process, or with all others when the process is emptied; that may be done by the worker, which
-    /// leaves the mapping to the end of the memory.
+    /// Removes a mapping that no handle of the process needs any more. Handles end in calls of
+    /// their process, or with all others when the process is emptied; that may be done by the
+    /// worker, which leaves the mapping to the end of the memory.
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn unmap(&self, mapped: Mapped) {

@@ -6,9 +6,9 @@
 //! pages, 64 bytes apart, so that making one costs no mapping (FEN-13, FEN-61). Two processes never
 //! have a page in common.
 //!
-//! A common page is mapped in its process as long as this has a handle of any fence in it, whoever else
-//! keeps the fence (FEN-12). Then it leaves the pool. A slot is used again when the memory of its fence
-//! goes, which may be anybody's doing and unmaps nothing.
+//! A common page is mapped in its process as long as this has a handle of any fence in it, whoever
+//! else keeps the fence (FEN-12). Then it leaves the pool. A slot is used again when the memory of
+//! its fence goes, which may be anybody's doing and unmaps nothing.
 
 use super::fence_mappings::FenceMappings;
 use crate::dxgk::stats::{
@@ -63,8 +63,8 @@ struct StoragePage {
     mapped: Mapped,
     /// Bit n is set while slot n is taken.
     taken: Atomic<u64>,
-    /// How many handles the process has of fences in it. The page leaves the pool with the last one. Goes
-    /// up, and to 0, under the lock only.
+    /// How many handles the process has of fences in it. The page leaves the pool with the last
+    /// one. Goes up, and to 0, under the lock only.
     open: Atomic<u32>,
     /// Where the page is in `PoolState::pages`; [`NOWHERE`] once it has left.
     index: Atomic<usize>,
@@ -142,8 +142,8 @@ impl PoolState {
         None
     }
 
-    /// Adds a page, if there is room, for which `more` may be a longer list than the present one. What is
-    /// not needed is left in `more`, to be dropped without the lock.
+    /// Adds a page, if there is room, for which `more` may be a longer list than the present one.
+    /// What is not needed is left in `more`, to be dropped without the lock.
     fn add(&mut self, page: &Arc<StoragePage>, more: &mut KVec<Arc<StoragePage>>) -> bool {
         if self.pages.len() == self.pages.capacity() && more.capacity() > self.pages.len() {
             core::mem::swap(&mut self.pages, more);
@@ -351,8 +351,8 @@ impl FenceStorage {
 }
 
 impl FenceStorage {
-    /// Counts one more handle in the process of `mappings`, if that is the one that has the slot mapped.
-    /// Whether it is; the handle calls [`FenceStorage::close`] at its end then.
+    /// Counts one more handle in the process of `mappings`, if that is the one that has the slot
+    /// mapped. Whether it is; the handle calls [`FenceStorage::close`] at its end then.
     pub(crate) fn open_in(&self, mappings: &Arc<FenceMappings>) -> bool {
         match &self.home {
             Home::Pool {
@@ -364,7 +364,8 @@ impl FenceStorage {
         }
     }
 
-    /// One handle less in the process that has the slot mapped; the last one of all in the page unmaps it.
+    /// One handle less in the process that has the slot mapped; the last one of all in the page
+    /// unmaps it.
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn close(&self) {

@@ -2,18 +2,19 @@
 
 //! Waits whose threads run signal handlers (FEN-16, FEN-19, FEN-34).
 //!
-//! A signal ends the sleep of a thread, its handler runs, and then the kernel makes the same call again. If
-//! the wait was taken apart meanwhile, it would forget which of its elements were satisfied, and miss
-//! what is signalled during the handler. So it stays queued on its fences, and the call that is made
-//! again goes on with it.
+//! A signal ends the sleep of a thread, its handler runs, and then the kernel makes the same call
+//! again. If the wait was taken apart meanwhile, it would forget which of its elements were
+//! satisfied, and miss what is signalled during the handler. So it stays queued on its fences, and
+//! the call that is made again goes on with it.
 //!
-//! The kernel does not tell a driver whether a call is made again: the handler may be left by a jump,
-//! and a handler without SA_RESTART ends the call with EINTR. A call goes on with the wait of the same
-//! thread if it is the same in every respect: the place in the program, the stack, the arguments and
-//! what they point to. Any other wait of the thread ends it, and so do the end of the process and, sooner or
-//! later, that of the thread. When a signal without SA_RESTART is about to be delivered, the wait is
-//! not kept. (The kernel's own way, `restart_block`, is not open to modules: the function in it must exist
-//! as long as the task, and it ends with EINTR after every handler.)
+//! The kernel does not tell a driver whether a call is made again: the handler may be left by a
+//! jump, and a handler without SA_RESTART ends the call with EINTR. A call goes on with the wait of
+//! the same thread if it is the same in every respect: the place in the program, the stack, the
+//! arguments and what they point to. Any other wait of the thread ends it, and so do the end of the
+//! process and, sooner or later, that of the thread. When a signal without SA_RESTART is about to
+//! be delivered, the wait is not kept. (The kernel's own way, `restart_block`, is not open to
+//! modules: the function in it must exist as long as the task, and it ends with EINTR after every
+//! handler.)
 //!
 //! LOCK: `state` is a leaf.
 
@@ -104,8 +105,8 @@ impl InterruptedWaits {
         self.count.load(Relaxed) == 0
     }
 
-    /// Keeps the wait of the calling thread until its call is made again. Fails if there is no memory
-    /// or the process is gone.
+    /// Keeps the wait of the calling thread until its call is made again. Fails if there is no
+    /// memory or the process is gone.
     ///
     /// Context: a system call, no locks held.
     pub(in crate::dxgk) fn keep(&self, waiter: &Arc<Waiter>, call: SameCall) -> Result {
@@ -142,8 +143,8 @@ impl InterruptedWaits {
         Ok(())
     }
 
-    /// The wait that the calling thread goes on with, if this is the call that was interrupted. If it is
-    /// another one, the interrupted one ends.
+    /// The wait that the calling thread goes on with, if this is the call that was interrupted. If
+    /// it is another one, the interrupted one ends.
     ///
     /// Context: a system call, no locks held.
     pub(crate) fn take(&self, call: Option<SameCall>) -> Option<Arc<Waiter>> {
@@ -183,8 +184,8 @@ fn count(waits: &ByThread) -> u32 {
 }
 
 impl State {
-    /// Moves the waits of threads that are gone to `gone`. Looks at all, but not before there are twice
-    /// as many as the last time.
+    /// Moves the waits of threads that are gone to `gone`. Looks at all, but not before there are
+    /// twice as many as the last time.
     fn take_gone(&mut self, gone: &mut ByThread) {
         let mut cursor = self.by_thread.cursor_front_mut();
 

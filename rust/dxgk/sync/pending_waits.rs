@@ -7,8 +7,8 @@
 //! against the limit of the process that made them. A wait that a thread sleeps in goes with the
 //! thread, and is kept while a signal handler interrupts it.
 //!
-//! The elements of all of them, which is what a wait costs itself and those who signal, are charged to the
-//! user (RES-105).
+//! The elements of all of them, which is what a wait costs itself and those who signal, are charged
+//! to the user (RES-105).
 
 use super::{
     interrupted_waits::InterruptedWaits,

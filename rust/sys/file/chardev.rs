@@ -2,9 +2,9 @@
 
 //! The device node and its file operations.
 //!
-//! It is a character device of its own and not a misc device, as all those are opened under one lock:
-//! an open that has to wait, as ours does for the address space of its caller, would stop everybody
-//! who opens one. Nothing is held while `open` runs but the module.
+//! It is a character device of its own and not a misc device, as all those are opened under one
+//! lock: an open that has to wait, as ours does for the address space of its caller, would stop
+//! everybody who opens one. Nothing is held while `open` runs but the module.
 //!
 //! The callbacks do nothing but turn C arguments into safe ones.
 
@@ -61,8 +61,8 @@ struct Table<T: OpenDevice> {
     shared: Arc<T::Shared>,
 }
 
-// SAFETY: Nobody writes the operations, whose owner pointer is only handed to the kernel; what is shared
-// may be used anywhere.
+// SAFETY: Nobody writes the operations, whose owner pointer is only handed to the kernel; what is
+// shared may be used anywhere.
 unsafe impl<T: OpenDevice> Send for Table<T> {}
 // SAFETY: As above.
 unsafe impl<T: OpenDevice> Sync for Table<T> {}
@@ -101,8 +101,8 @@ impl<T: OpenDevice> Registration<T> {
             GFP_KERNEL,
         )?;
         let operations = (&raw const *table).cast::<bindings::file_operations>();
-        // SAFETY: The name is copied during the call. The table is complete, has a place of its own on
-        // the heap, and stays longer than the node.
+        // SAFETY: The name is copied during the call. The table is complete, has a place of its own
+        // on the heap, and stays longer than the node.
         let node = from_err_ptr(unsafe {
             ffi::dxg_node_add(name.as_char_ptr(), params::mode(), operations)
         })?;
@@ -145,8 +145,8 @@ impl<T: OpenDevice> Table<T> {
             // SAFETY: Both are valid for the call.
             to_result(unsafe { bindings::generic_file_open(inode, file) })?;
 
-            // SAFETY: The operations of a file of ours are the first field of a table, which stays as long
-            // as the file keeps the module.
+            // SAFETY: The operations of a file of ours are the first field of a table, which stays
+            // as long as the file keeps the module.
             let shared = unsafe { &(*(*file).f_op.cast::<Self>()).shared };
             let opened = T::open(shared.as_arc_borrow())?;
 

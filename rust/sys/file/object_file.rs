@@ -110,8 +110,8 @@ pub(in crate::sys) unsafe fn anonymous_file<P: ForeignOwnable>(
     object: P,
 ) -> Result<ARef<File>> {
     let private = object.into_foreign();
-    // SAFETY: The table and the name live as long as the module, which the file pins; the file takes
-    // over the reference in `private`, unless making it fails.
+    // SAFETY: The table and the name live as long as the module, which the file pins; the file
+    // takes over the reference in `private`, unless making it fails.
     let file = from_err_ptr(unsafe {
         ffi::dxg_anon_file(
             name.as_char_ptr(),

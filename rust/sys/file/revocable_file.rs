@@ -2,14 +2,14 @@
 
 //! Mappings that can be taken away: one memory, shown in processes through a file of its own.
 //!
-//! Nobody has a descriptor of the file. A mapping of pages holds the file, and the file the memory only
-//! until it is revoked. From then on there are no pages in any process that has the mapping, and
-//! touching it is SIGBUS; the address range stays occupied until its process unmaps it, so that nothing
-//! else shows up there.
+//! Nobody has a descriptor of the file. A mapping of pages holds the file, and the file the memory
+//! only until it is revoked. From then on there are no pages in any process that has the mapping,
+//! and touching it is SIGBUS; the address range stays occupied until its process unmaps it, so that
+//! nothing else shows up there.
 //!
-//! The exporter of a foreign dma-buf makes its mappings itself. They hold the dma-buf and nothing of ours,
-//! and what they show cannot be taken out of them. Revoking puts a mapping of our file, which shows
-//! nothing any more, in the place of the one in the process that asked for it.
+//! The exporter of a foreign dma-buf makes its mappings itself. They hold the dma-buf and nothing
+//! of ours, and what they show cannot be taken out of them. Revoking puts a mapping of our file,
+//! which shows nothing any more, in the place of the one in the process that asked for it.
 
 use super::object_file::{
     Operations,
@@ -77,9 +77,9 @@ impl Source {
 struct View {
     count: usize,
     write: bool,
-    /// LOCK: inside the mmap lock of faulting processes. A fault inserts its page under it, and only
-    /// while the memory is there; so after it was taken out, zapping finds all pages. Nothing that
-    /// could need an mmap lock is done under it.
+    /// LOCK: inside the mmap lock of faulting processes. A fault inserts its page under it, and
+    /// only while the memory is there; so after it was taken out, zapping finds all pages. Nothing
+    /// that could need an mmap lock is done under it.
     #[pin]
     state: Mutex<State>,
 }
@@ -87,7 +87,8 @@ struct View {
 struct State {
     /// None after the end.
     source: Option<Source>,
-    /// The file that mappings of a dma-buf are of, once there were any: the exporter may choose one.
+    /// The file that mappings of a dma-buf are of, once there were any: the exporter may choose
+    /// one.
     exporters: Option<ARef<File>>,
 }
 
@@ -180,8 +181,8 @@ impl RevocableFile {
         unsafe { ffi::dxg_unmap_file(file.as_ptr(), addr, self.size()) }
     }
 
-    /// Takes the memory out of every process, for good; a foreign dma-buf out of the calling process if
-    /// that has it mapped here.
+    /// Takes the memory out of every process, for good; a foreign dma-buf out of the calling
+    /// process if that has it mapped here.
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn revoke(&self, mapped: Option<usize>) {
@@ -208,8 +209,8 @@ impl RevocableFile {
         };
         let (theirs, ours) = (exporters.as_ptr(), self.file.as_ptr());
 
-        // SAFETY: Both files are open, and this runs in the context of the owner of the address space;
-        // the helper replaces mappings of the first file only.
+        // SAFETY: Both files are open, and this runs in the context of the owner of the address
+        // space; the helper replaces mappings of the first file only.
         unsafe { ffi::dxg_cover_file(theirs, ours, addr, self.size(), self.view.write) }
     }
 }
@@ -287,7 +288,7 @@ unsafe extern "C" fn fault(vmf: *mut bindings::vm_fault) -> bindings::vm_fault_t
         _ => None,
     };
 
-    // SAFETY: The mapping was set up by `mmap`. The pages stay in place as long as the memory, which
-    // is not let go before they are zapped; that takes the lock first.
+    // SAFETY: The mapping was set up by `mmap`. The pages stay in place as long as the memory,
+    // which is not let go before they are zapped; that takes the lock first.
     unsafe { pages::fault(vmf, pages) }
 }

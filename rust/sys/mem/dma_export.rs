@@ -3,9 +3,9 @@
 //! dma-bufs of our memory, for other drivers and for programs (RES-86).
 //!
 //! A dma-buf owns the object it was made for, and all its pages are there before it is: importers
-//! take its operations for ones that only fail for want of memory. Who may make dma-bufs of one object
-//! keeps [`Slots`], which remember the living ones without keeping them alive, so that there is at most
-//! one for writing and one for reading only.
+//! take its operations for ones that only fail for want of memory. Who may make dma-bufs of one
+//! object keeps [`Slots`], which remember the living ones without keeping them alive, so that there
+//! is at most one for writing and one for reading only.
 
 use super::pages::{
     self,
@@ -61,8 +61,8 @@ pub(crate) trait Buffer: Send + Sync + Sized + 'static {
 /// The living dma-bufs of one object: for reading only, and for writing.
 #[pin_data]
 pub(crate) struct Slots {
-    /// LOCK: leaf. INVARIANT: the dma-buf of an entry has not been freed, because its release removes
-    /// the entry before.
+    /// LOCK: leaf. INVARIANT: the dma-buf of an entry has not been freed, because its release
+    /// removes the entry before.
     #[pin]
     live: Mutex<[Option<Live>; 2]>,
 }
@@ -71,8 +71,8 @@ pub(crate) struct Slots {
 struct Live {
     /// Which dma-buf it is. Only compared.
     buf: NonNull<bindings::dma_buf>,
-    /// Its file, whose memory may be gone or belong to another file: something else may keep a dma-buf
-    /// whose file was closed for the last time.
+    /// Its file, whose memory may be gone or belong to another file: something else may keep a
+    /// dma-buf whose file was closed for the last time.
     file: *mut bindings::file,
     /// The file's inode, referenced. No other file ever has it.
     inode: NonNull<bindings::inode>,
@@ -95,8 +95,8 @@ impl Live {
 
     /// The file, unless it was closed for the last time.
     fn upgrade(&mut self) -> Option<ARef<File>> {
-        // SAFETY: The helper expects what it finds to be anything or nothing. The inode is referenced, so
-        // that a file that has it is the one it was.
+        // SAFETY: The helper expects what it finds to be anything or nothing. The inode is
+        // referenced, so that a file that has it is the one it was.
         let file = unsafe { ffi::dxg_file_try_get(&mut self.file, self.inode.as_ptr()) };
 
         // SAFETY: We own a reference, and dma-bufs have no position that is shared.
@@ -211,8 +211,8 @@ impl<T: Buffer> Private<T> {
 struct Table<T>(PhantomData<T>);
 
 impl<T: Buffer> Table<T> {
-    /// Those for reading only. Whoever gets a mapping in the kernel may write to it, so they have none:
-    /// an operation that refuses would be a bug of ours to the callers.
+    /// Those for reading only. Whoever gets a mapping in the kernel may write to it, so they have
+    /// none: an operation that refuses would be a bug of ours to the callers.
     const READ_ONLY: bindings::dma_buf_ops = bindings::dma_buf_ops {
         map_dma_buf: Some(Self::map),
         unmap_dma_buf: Some(Self::unmap),

@@ -2,9 +2,9 @@
 
 //! dma-bufs of other drivers as memory (RES-87).
 //!
-//! A buffer is referenced, and nothing more: where its bytes are, how they are cached and when they move
-//! is its exporter's business. Processors reach it by mappings that the exporter makes. It is attached
-//! to no device, because there is none of ours that uses it.
+//! A buffer is referenced, and nothing more: where its bytes are, how they are cached and when they
+//! move is its exporter's business. Processors reach it by mappings that the exporter makes. It is
+//! attached to no device, because there is none of ours that uses it.
 
 use super::shmem::BadSection;
 use crate::compat::dma;
@@ -94,8 +94,8 @@ impl Imported {
         unsafe { (*self.file().as_ptr()).f_mode & FMODE_WRITE != 0 }
     }
 
-    /// The dma-buf itself, unless whoever gets it would get more than `self` is: bytes beyond, or with
-    /// `read_only` the right to write.
+    /// The dma-buf itself, unless whoever gets it would get more than `self` is: bytes beyond, or
+    /// with `read_only` the right to write.
     pub(crate) fn original(&self, read_only: bool) -> Option<ARef<File>> {
         let wider = self.count < self.size().div_ceil(PAGE_SIZE) || read_only && self.is_writable();
 

@@ -3,12 +3,12 @@
 //! Mapping value pages into a process, read-only for good.
 //!
 //! Each process has an anonymous file for this, which nobody has a descriptor of. A mapping holds
-//! this file, not the device: closing the device works while values are mapped, and a mapping that a
-//! forked child inherited does not keep what its parent owned. The file pins the module.
+//! this file, not the device: closing the device works while values are mapped, and a mapping that
+//! a forked child inherited does not keep what its parent owned. The file pins the module.
 //!
-//! A page is mapped in three steps: it is announced under a token, the file is mapped at that token,
-//! and the announcement is withdrawn. The file's `mmap` operation inserts the announced page, so
-//! that no VMA is ever looked up to insert something.
+//! A page is mapped in three steps: it is announced under a token, the file is mapped at that
+//! token, and the announcement is withdrawn. The file's `mmap` operation inserts the announced
+//! page, so that no VMA is ever looked up to insert something.
 
 use super::value_page::ValuePage;
 use crate::compat;
@@ -121,8 +121,8 @@ impl Mapper {
     ///
     /// Context: a system call of the process that owns the mapping, no locks held.
     pub(crate) fn unmap(&self, mapped: Mapped) {
-        // SAFETY: This runs in the context of the owner of the address space; the helper checks that
-        // the mapping is one of this file with this token.
+        // SAFETY: This runs in the context of the owner of the address space; the helper checks
+        // that the mapping is one of this file with this token.
         let _ours = unsafe { ffi::dxg_unmap_page(self.file.as_ptr(), mapped.addr, mapped.token) };
     }
 }

@@ -2,9 +2,9 @@
 
 //! Slots for the pages of a memory, made where pages are touched.
 //!
-//! There is a pointer for each run of 512 pages, and behind it, from the first touch of one of them on, a
-//! slot for each page of the run. So what a memory costs here follows the pages that were touched, not
-//! those that somebody has claimed: 8 bytes for each 2 MiB of these.
+//! There is a pointer for each run of 512 pages, and behind it, from the first touch of one of them
+//! on, a slot for each page of the run. So what a memory costs here follows the pages that were
+//! touched, not those that somebody has claimed: 8 bytes for each 2 MiB of these.
 //!
 //! Looking up takes two loads and no lock.
 
@@ -37,8 +37,9 @@ const RUN: usize = 512;
 ///
 /// # Invariants
 ///
-/// A pointer of `runs` is null, or that of an array of [`PageSlots::run_len`] slots which this owns. It
-/// changes from null to an array once. The page of a slot changes from null to a page once.
+/// A pointer of `runs` is null, or that of an array of [`PageSlots::run_len`] slots which this
+/// owns. It changes from null to an array once. The page of a slot changes from null to a page
+/// once.
 pub(in crate::sys) struct PageSlots {
     count: usize,
     runs: KVVec<Atomic<*mut Slot>>,
@@ -137,8 +138,8 @@ impl PageSlots {
 
 /// # Safety
 ///
-/// `start` must be the start of an array of `len` slots that was allocated as a [`KVec`], and that the
-/// caller owns.
+/// `start` must be the start of an array of `len` slots that was allocated as a [`KVec`], and that
+/// the caller owns.
 unsafe fn run_from_raw(start: *mut Slot, len: usize) -> KVec<Slot> {
     // SAFETY: By the requirement. There was room for at least as many.
     unsafe { KVec::from_raw_parts(start, len, len) }

@@ -61,14 +61,15 @@ pub(crate) trait PageSource: Send + Sync {
 /// Pages that one fault shows at most: what one page table holds.
 const AHEAD: usize = PAGE_SIZE / size_of::<u64>();
 
-/// More pages than this are never described by one array: the kernel's allocator of large arrays ends
-/// at 2^31 bytes, and complains about more.
+/// More pages than this are never described by one array: the kernel's allocator of large arrays
+/// ends at 2^31 bytes, and complains about more.
 pub(crate) const MAX_PAGES: usize = (1 << 30) / size_of::<usize>();
 
 /// Pages between two looks whether the caller was killed.
 const BATCH: usize = 512;
 
-/// All pages of a memory, and the memory that keeps them: in the form that the kernel's functions take.
+/// All pages of a memory, and the memory that keeps them: in the form that the kernel's functions
+/// take.
 pub(crate) struct Whole {
     /// INVARIANT: the pages of `keeper`, which keeps each of them where it is.
     pages: KVVec<*mut bindings::page>,

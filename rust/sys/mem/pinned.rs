@@ -42,8 +42,8 @@ impl Charge {
             mm: ptr::null_mut(),
         };
 
-        // SAFETY: May be called by any task; `payer` is valid for the write and owns references unless
-        // this fails.
+        // SAFETY: May be called by any task; `payer` is valid for the write and owns references
+        // unless this fails.
         to_result(unsafe { ffi::dxg_pins_charge(&mut payer, count) })?;
         Ok(Self { payer, count })
     }
@@ -73,8 +73,8 @@ unsafe impl Send for Pinned {}
 unsafe impl Sync for Pinned {}
 
 impl Pinned {
-    /// Pins pages of the caller: ENOMEM over the limit, EINTR if the caller is killed, EFAULT for what
-    /// is not there, must not be written to or cannot be pinned.
+    /// Pins pages of the caller: ENOMEM over the limit, EINTR if the caller is killed, EFAULT for
+    /// what is not there, must not be written to or cannot be pinned.
     ///
     /// Context: a system call, no locks held.
     pub(crate) fn new(addr: usize, count: usize, write: bool) -> Result<Self> {

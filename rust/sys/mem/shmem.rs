@@ -93,8 +93,8 @@ impl Drop for Backing {
 ///
 /// # Invariants
 ///
-/// Each page of `slots` is pinned once for its slot, and paid for. There are `taken` of them, unless one
-/// is being taken.
+/// Each page of `slots` is pinned once for its slot, and paid for. There are `taken` of them,
+/// unless one is being taken.
 pub(crate) struct Shmem<P: Payer> {
     slots: PageSlots,
     taken: Atomic<usize>,

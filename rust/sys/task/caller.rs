@@ -130,8 +130,8 @@ impl Credentials {
         self.ids.user_ns == owner.ids.user_ns && unsafe { ffi::dxg_caller_in_group(owner.ids.egid) }
     }
 
-    /// Whether the calling task, whose credentials these are, may see ids and names of what `creator`
-    /// made (RES-15).
+    /// Whether the calling task, whose credentials these are, may see ids and names of what
+    /// `creator` made (RES-15).
     pub(crate) fn may_inspect(&self, creator: &Self) -> bool {
         // SAFETY: Looks at the current task only.
         self.acts_as(creator) || unsafe { ffi::dxg_caller_may_ptrace(creator.ids.user_ns) }
@@ -139,8 +139,8 @@ impl Credentials {
 
     /// Whether the calling task may inspect what anybody has made, in any namespace.
     pub(crate) fn caller_may_inspect_all() -> bool {
-        // SAFETY: Looks at the current task only. No namespace has the id 0, so that this asks about the
-        // first one.
+        // SAFETY: Looks at the current task only. No namespace has the id 0, so that this asks
+        // about the first one.
         unsafe { ffi::dxg_caller_may_ptrace(0) }
     }
 

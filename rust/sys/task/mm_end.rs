@@ -2,10 +2,11 @@
 
 //! Hearing of the end of an address space: its last user has exited, or runs another program.
 //!
-//! This is the kernel's notice to drivers that mirror page tables, put on an address that no process
-//! can have, so that of all its events only those about everything arrive. It concerns no other
-//! address space, and needs no grace period, neither to register nor to unregister nor at the end:
-//! that is why it is not the notice for whole address spaces, which waits for one in every exit.
+//! This is the kernel's notice to drivers that mirror page tables, put on an address that no
+//! process can have, so that of all its events only those about everything arrive. It concerns no
+//! other address space, and needs no grace period, neither to register nor to unregister nor at the
+//! end: that is why it is not the notice for whole address spaces, which waits for one in every
+//! exit.
 
 use crate::sys::ffi;
 use core::marker::PhantomData;
@@ -47,8 +48,8 @@ pub(crate) struct MmEnd<T: Listener> {
     listener: Arc<T>,
 }
 
-// SAFETY: The notifier is only touched by the kernel, under its own locks, and may be removed by any
-// task; the listener may be used anywhere.
+// SAFETY: The notifier is only touched by the kernel, under its own locks, and may be removed by
+// any task; the listener may be used anywhere.
 unsafe impl<T: Listener> Send for MmEnd<T> {}
 // SAFETY: As above; there is nothing to call.
 unsafe impl<T: Listener> Sync for MmEnd<T> {}
@@ -56,8 +57,8 @@ unsafe impl<T: Listener> Sync for MmEnd<T> {}
 impl<T: Listener> MmEnd<T> {
     /// From the return of this on, `listener` hears of the end of `mm`.
     ///
-    /// Context: a system call of a task that uses `mm`, which may have to wait for its mmap lock until
-    /// it is killed; so nobody else may depend on the task, and no lock is held.
+    /// Context: a system call of a task that uses `mm`, which may have to wait for its mmap lock
+    /// until it is killed; so nobody else may depend on the task, and no lock is held.
     pub(crate) fn new(mm: &Mm, listener: Arc<T>) -> impl PinInit<Self, Error> + '_ {
         try_pin_init!(Self {
             // Before the first notice can come.

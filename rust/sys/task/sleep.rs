@@ -73,15 +73,15 @@ pub(crate) fn until_nonzero(
     }
 }
 
-/// Whether the interrupted call of the calling thread will be made again, as far as can be known now: no
-/// handler runs, or the first one that does lets calls restart.
+/// Whether the interrupted call of the calling thread will be made again, as far as can be known
+/// now: no handler runs, or the first one that does lets calls restart.
 pub(crate) fn call_restarts() -> bool {
     // SAFETY: Looks at the current task only.
     unsafe { ffi::dxg_call_restarts() }
 }
 
-/// Where the program of the calling thread is in its code and on its stack. A call that is made again
-/// after a signal comes from the same place.
+/// Where the program of the calling thread is in its code and on its stack. A call that is made
+/// again after a signal comes from the same place.
 pub(crate) fn call_site() -> [u64; 2] {
     let mut site = [0; 2];
 

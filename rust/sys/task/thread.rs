@@ -10,10 +10,11 @@ use kernel::{
     prelude::*, //
 };
 
-/// The identity of a thread: its referenced `struct pid`, not a number that is used again (RES-100).
+/// The identity of a thread: its referenced `struct pid`, not a number that is used again
+/// (RES-100).
 ///
-/// It outlives the thread. After an exec by a thread that does not lead its process, the caller has the
-/// leader's identity, and its own `struct pid` has no task.
+/// It outlives the thread. After an exec by a thread that does not lead its process, the caller has
+/// the leader's identity, and its own `struct pid` has no task.
 pub(crate) struct Thread(NonNull<c_void>);
 
 // SAFETY: Only compared, asked for numbers and at the end released; all of that may be done

@@ -31,10 +31,11 @@ use kernel::{
 
 /// Hears that a thread may have ended.
 pub(crate) trait Listener: Send + Sync + Sized + 'static {
-    /// The thread that is watched may have ended; [`Thread::is_dead`] tells. May come more than once.
+    /// The thread that is watched may have ended; [`Thread::is_dead`] tells. May come more than
+    /// once.
     ///
-    /// Context: interrupts are off, and locks of the kernel are held. Touches atomics and queues work,
-    /// nothing else. `this` is not the last reference.
+    /// Context: interrupts are off, and locks of the kernel are held. Touches atomics and queues
+    /// work, nothing else. `this` is not the last reference.
     fn may_have_ended(this: ArcBorrow<'_, Self>);
 }
 
@@ -43,8 +44,8 @@ pub(crate) trait Listener: Send + Sync + Sized + 'static {
 struct Entry<T: Listener> {
     #[pin]
     entry: Opaque<bindings::wait_queue_entry>,
-    /// INVARIANT: points to a `T` in an `Arc` that [`ExitWatch`] owns a reference of, while the entry is
-    /// queued.
+    /// INVARIANT: points to a `T` in an `Arc` that [`ExitWatch`] owns a reference of, while the
+    /// entry is queued.
     listener: *const T,
 }
 
@@ -64,8 +65,8 @@ pub(crate) struct ExitWatch<T: Listener> {
     listener: Arc<T>,
 }
 
-// SAFETY: The entry is touched under the lock of the wait queue only, by any thread; the listener may
-// be used anywhere.
+// SAFETY: The entry is touched under the lock of the wait queue only, by any thread; the listener
+// may be used anywhere.
 unsafe impl<T: Listener> Send for ExitWatch<T> {}
 // SAFETY: As above; there is nothing to call by reference.
 unsafe impl<T: Listener> Sync for ExitWatch<T> {}
@@ -85,15 +86,15 @@ impl<T: Listener> Idle<T> {
     /// From the return of this on, `listener` hears of the end of `thread`, which has not begun to
     /// exit. Takes no memory.
     ///
-    /// Context: any in which interrupts are on. LOCK: takes that of the thread's wait queue, which is
-    /// inside all of ours.
+    /// Context: any in which interrupts are on. LOCK: takes that of the thread's wait queue, which
+    /// is inside all of ours.
     pub(crate) fn watch(mut self, thread: Thread, listener: Arc<T>) -> ExitWatch<T> {
         // SAFETY: Nothing is moved.
         let entry = unsafe { self.0.as_mut().get_unchecked_mut() };
 
         entry.listener = Arc::as_ptr(&listener);
-        // SAFETY: The entry is pinned and not queued. It stays until the watch is dropped, which takes
-        // it off; the thread's identity is kept as long.
+        // SAFETY: The entry is pinned and not queued. It stays until the watch is dropped, which
+        // takes it off; the thread's identity is kept as long.
         unsafe { ffi::dxg_exit_watch(entry.entry.get(), thread.as_ptr().cast_mut(), wake::<T>) };
         ExitWatch {
             entry: self.0,
@@ -126,8 +127,8 @@ impl<T: Listener> ExitWatch<T> {
     }
 
     fn take_off(&self) {
-        // SAFETY: Queued by the invariant, on a wait queue that the thread's identity keeps. A function
-        // that runs has the lock that this takes.
+        // SAFETY: Queued by the invariant, on a wait queue that the thread's identity keeps. A
+        // function that runs has the lock that this takes.
         unsafe {
             ffi::dxg_exit_unwatch(self.entry.entry.get(), self.thread.as_ptr().cast_mut());
         }
@@ -142,15 +143,16 @@ impl<T: Listener> Drop for ExitWatch<T> {
 
 /// # Safety
 ///
-/// Called by the kernel as the function of a queued [`Entry`] of `T`, under the lock of the wait queue.
+/// Called by the kernel as the function of a queued [`Entry`] of `T`, under the lock of the wait
+/// queue.
 unsafe extern "C" fn wake<T: Listener>(
     entry: *mut bindings::wait_queue_entry,
     _mode: c_uint,
     _flags: c_int,
     _key: *mut c_void,
 ) -> c_int {
-    // SAFETY: The entry is that of an `Entry<T>`, which stays as long as it is queued, and so does the
-    // reference to the listener.
+    // SAFETY: The entry is that of an `Entry<T>`, which stays as long as it is queued, and so does
+    // the reference to the listener.
     unsafe {
         let this = entry
             .byte_sub(offset_of!(Entry<T>, entry))

@@ -70,6 +70,12 @@ class Prose(unittest.TestCase):
             with self.subTest(path=str(path.relative_to(TOP))):
                 self.assertEqual(wide(prose(path.read_text())), [])
 
+    def test_comments_are_narrow(self):
+        """No comment of the module or its headers is wider than 100 columns."""
+        for path in sources():
+            with self.subTest(path=str(path.relative_to(TOP))):
+                self.assertEqual(wide(comments(path.read_text())), [])
+
     def test_links_resolve(self):
         """Every relative link of a page leads to a file."""
         for path in pages():
