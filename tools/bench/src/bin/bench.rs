@@ -14,7 +14,8 @@ use std::time::{Duration, Instant};
 use bench::measure::{Plan, Runner};
 use bench::result::{Report, Unit};
 use bench::subjects::{
-    crowd, lifecycle, objects, open, ping_pong, population, satisfied, signal, waiters, Bench,
+    crowd, lifecycle, objects, open, ping_pong, population, process, satisfied, signal, waiters,
+    Bench,
 };
 use bench::{machine, memory, peer};
 
@@ -26,13 +27,14 @@ struct Options {
 }
 
 /// What is counted in instructions unless groups are named: the calls of which others have something alike.
-const COUNTED: [&str; 6] = [
+const COUNTED: [&str; 7] = [
     "signal",
     "satisfied",
     "ping-pong",
     "lifecycle",
     "open",
     "objects",
+    "process",
 ];
 
 impl Options {
@@ -83,6 +85,9 @@ fn main() -> ExitCode {
     let mut args = std::env::args().skip(1).peekable();
     if args.peek().is_some_and(|arg| arg == peer::ARGUMENT) {
         peer::serve();
+        return ExitCode::SUCCESS;
+    }
+    if args.peek().is_some_and(|arg| arg == process::EXIT) {
         return ExitCode::SUCCESS;
     }
     let options = match Options::parse(args) {
@@ -145,6 +150,9 @@ fn measure(options: &Options, bench: Bench) -> Report {
     }
     if wants("objects") {
         objects::measure(&mut runner, &bench, options.plan(100, 100, 25));
+    }
+    if wants("process") {
+        process::measure(&mut runner, &bench, options.plan(50, 50, 20));
     }
     if wants("population") {
         population::measure(&mut runner, &bench, options.plan(16, 300, 40));

@@ -105,6 +105,10 @@ const FIXED: &[Row] = &[
     row("objects", CREATE, UDMABUF, None, "udmabuf without the memory"),
     row("objects", NUMBERED, UDMABUF_MEMORY, None, ""),
     row("objects", SHAREABLE_RESOURCE, UDMABUF_MEMORY, None, ""),
+    row("process", BESIDE_OWNER, THREAD, Some(1.01), "who owns nothing pays nothing"),
+    row("process", CHILD_OPENS, CHILD, None, "open, the process's objects, its end"),
+    row("process", CHILD_OPENS, CHILD_OPENS_NTSYNC, None, ""),
+    row("process", CHILD_OPENS_EXECS, CHILD_EXECS, None, "the same, and an exec in between"),
 ];
 
 /// How much more a flat cost may be at the far end.

@@ -8,6 +8,7 @@ pub mod objects;
 pub mod open;
 pub mod ping_pong;
 pub mod population;
+pub mod process;
 pub mod satisfied;
 pub mod signal;
 pub mod waiters;
@@ -89,4 +90,18 @@ pub mod names {
     pub const UDMABUF: &str = "udmabuf";
     /// A dma-buf and the memory file below it.
     pub const UDMABUF_MEMORY: &str = "udmabuf with its memory";
+    /// A thread that does nothing.
+    pub const THREAD: &str = "thread";
+    /// The same, while another thread owns a keyed mutex.
+    pub const BESIDE_OWNER: &str = "thread beside an owner of a keyed mutex";
+    /// A process that does nothing.
+    pub const CHILD: &str = "child";
+    /// A process that opens our device and ends.
+    pub const CHILD_OPENS: &str = "child that opens /dev/dxg";
+    /// A process that opens ntsync's device and ends.
+    pub const CHILD_OPENS_NTSYNC: &str = "child that opens /dev/ntsync";
+    /// A process that runs a program.
+    pub const CHILD_EXECS: &str = "child that execs";
+    /// A process that opens our device and runs a program.
+    pub const CHILD_OPENS_EXECS: &str = "child that opens /dev/dxg and execs";
 }
