@@ -13,7 +13,8 @@
 //!   code in `uapi`;
 //! - `dxgk`: the objects;
 //! - `uapi`, `ioctl`: the contract with user space and its thin handlers;
-//! - this file, `open_file` and `nt_file`: tie them together.
+//! - `file`: from a descriptor to its object;
+//! - this file: the module itself.
 
 mod compat;
 #[allow(dead_code, unreachable_pub)] // As `logic`.
@@ -54,7 +55,7 @@ module! {
 /// The loaded module. Dropping it removes the node; open files keep the module loaded.
 struct OpenDxg {
     _node: Registration<OpenFile>,
-    /// Goes last: what is queued runs to its end, and nobody queues anything without the node.
+    /// Dropped last: what is queued runs to its end, and without the node nothing new is queued.
     _worker: Worker,
 }
 

@@ -43,12 +43,12 @@ pub(crate) use crate::ddi::caps::Luid;
 /// Adapters that one module can have.
 pub(crate) const MAX_ADAPTERS: u32 = 16;
 
-/// Low parts of our LUIDs start here; the number only has to be stable and our own.
+/// The low part of the first LUID. The number is our own and only has to be stable.
 const LUID_BASE: u32 = 0x0d9a_0000;
 
 /// One adapter.
 pub(crate) struct Adapter {
-    /// Its number, from 0.
+    /// Its index, from 0.
     pub(crate) index: u32,
     /// Its system-wide name.
     pub(crate) luid: Luid,

@@ -14,7 +14,7 @@ use kernel::{
     sync::Arc, //
 };
 
-/// How a context takes work. The two kinds have handles that do not stand for each other.
+/// How a context takes work. A handle of one kind is not accepted for the other.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scheduling {
     /// Made by CreateContextVirtual: command buffers are submitted to the context itself.

@@ -2,10 +2,10 @@
 
 //! DestroyAllocation of a list of handles (RES-28, RES-29, RES-82).
 //!
-//! What belongs together is looked for once: every open resource forgets its handles in one go, and
-//! the resource lets go of its allocations in one go. So a list costs in proportion to its length
-//! and to what its open resources have, in whatever order the handles were made. Once the handles
-//! are taken nothing may fail, so that all memory is taken before.
+//! The handles are grouped by open resource: each open resource forgets its handles in one step,
+//! and the resource gives up its allocations in one step. So the cost is proportional to the length
+//! of the list and to the size of the open resources, in any order. All memory is allocated before
+//! the handles are taken; nothing fails after that.
 
 use super::{
     handle::{
@@ -24,16 +24,16 @@ use kernel::{
     sync::Arc, //
 };
 
-/// See the module.
+/// The destruction of one list of handles, with all memory that it needs.
 pub(crate) struct Destruction {
-    /// The address of an open resource, and which of the handles is one of it.
+    /// Pairs of the address of an open resource and the index of one of its handles in the list.
     open_resources: KVVec<[u64; 2]>,
     /// Room for allocations that are given up.
     gone: KVVec<Arc<Allocation>>,
 }
 
 impl Destruction {
-    /// Of a list with `count` handles.
+    /// Allocates what a list of `count` handles needs.
     pub(crate) fn new(count: usize) -> Result<Self> {
         Ok(Self {
             open_resources: KVVec::with_capacity(count, GFP_KERNEL_ACCOUNT)?,
@@ -41,8 +41,7 @@ impl Destruction {
         })
     }
 
-    /// Ends the handles `claimed`, which are these numbers. They are freed when `claimed` is
-    /// dropped.
+    /// Ends the handles in `claimed`, whose numbers are `sorted`. Dropping `claimed` frees them.
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn run(mut self, claimed: &Claimed, sorted: &[u32]) {
@@ -67,7 +66,7 @@ impl Destruction {
             if open_resource.resource().description.alone {
                 open_resource.resource().remove_given_up(&mut self.gone);
             } else {
-                // All that are not alone have it in common.
+                // All allocations that are not standalone share this resource.
                 common = Some(open_resource.resource());
             }
         }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A device: one client of one adapter. Contexts and synchronisation objects are made on it, and
-//! their handles go when its handle goes (RES-31).
+//! A device: one client of one adapter. It is the parent of contexts and synchronisation objects:
+//! their handles are destroyed with its handle (RES-31).
 
 use super::{
     adapter::Adapter,

@@ -48,7 +48,7 @@ impl Listed {
     }
 }
 
-/// See the module.
+/// The module's one driver object.
 #[pin_data]
 pub(crate) struct Driver {
     adapters: KVec<Arc<Adapter>>,
@@ -127,7 +127,7 @@ impl Driver {
         self.processes.lock().get_mut(&key).map(Listed::reopen)
     }
 
-    /// One open file of `process` less; the last one empties it.
+    /// Releases one open file of `process`. The last one empties the process.
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn release_process(&self, process: &Process) {

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A list that has room for its first element in itself. Most calls name one object, and then a
-//! list costs no memory. There is no vector then either: even one without room is freed with a
-//! call.
+//! A list that holds its first element inline, because most calls name one object. `others` is an
+//! `Option`: dropping even an empty `KVVec` costs a function call.
 
 use kernel::prelude::*;
 
-/// See the module.
+/// A list with room for one element inline.
 pub(crate) struct InlineVec<T> {
     first: Option<T>,
     others: Option<KVVec<T>>,

@@ -2,11 +2,10 @@
 
 //! What all shareable objects have in common, and what keeps them alive (RES-1).
 //!
-//! There are two counts. Memory is held by [`Arc`]. Life as D3DKMT means it is held by [`Strong`]:
-//! one for each local handle or open resource of handles, each share and each dma-buf (RES-78).
-//! When the last of these goes, nobody can use the object any more: it retires (see
-//! [`super::retire`]), although waits and lookups in flight may hold the memory of the struct a
-//! little longer (RES-10, FEN-27, FEN-28).
+//! There are two counts. [`Arc`] keeps memory. [`Strong`] keeps an object alive as D3DKMT means it:
+//! each local handle, open resource, share and dma-buf holds one (RES-78). When the last one goes,
+//! the object can no longer be used and retires (see [`super::retire`]). Waits and lookups in
+//! flight may keep the memory of the struct a little longer (RES-10, FEN-27, FEN-28).
 
 use super::{
     adapter::Adapter,
@@ -73,11 +72,11 @@ pub(crate) struct Header {
     pub(crate) tables: Arc<Tables>,
     /// Its global handle, or 0. Set once, before anybody else can see the object.
     global: Atomic<u32>,
-    /// Its place among what the creator's user has.
+    /// The charge to the creator's user.
     pub(crate) charge: Charge,
     /// How many [`Strong`] there are. Never goes up again from 0.
     strong: Atomic<u32>,
-    /// Who has local handles of it.
+    /// The processes that have it open.
     #[pin]
     pub(crate) openers: Openers,
     /// What its users have attached to it.
@@ -129,7 +128,8 @@ impl Header {
                 .is_none_or(|own| Arc::ptr_eq(own, adapter))
     }
 
-    /// DEVICE_REMOVED if its adapter is stopped: what is open stays open, and no more is opened.
+    /// DEVICE_REMOVED if its adapter is stopped. Existing handles stay valid; the object cannot be
+    /// opened again.
     pub(crate) fn check_adapter(&self) -> DxgResult {
         match &self.adapter {
             Some(adapter) if adapter.is_stopped() => Err(Status::DEVICE_REMOVED.into()),
@@ -147,7 +147,7 @@ impl Header {
         self.identified.kind
     }
 
-    /// Counts one more reference, unless the last one is gone already.
+    /// Adds a reference, unless the last one is gone. True on success.
     fn grab(&self) -> bool {
         let mut count = self.strong.load(Relaxed);
 
@@ -163,7 +163,7 @@ impl Header {
         }
     }
 
-    /// Counts one less; true if that was the last one.
+    /// Drops a reference; true if it was the last one.
     fn drop_one(&self) -> bool {
         self.strong.fetch_sub(1, Full) == 1
     }
@@ -176,7 +176,7 @@ pub(crate) enum Object {
     Fence(Arc<Fence>),
     /// A synchronisation object of a type that only queued work uses.
     Legacy(Arc<LegacySync>),
-    /// A resource, or a container of one stand-alone allocation.
+    /// A resource, also that of a standalone allocation.
     Resource(Arc<Resource>),
     /// A keyed mutex.
     KeyedMutex(Arc<KeyedMutex>),
@@ -239,7 +239,7 @@ impl Strong {
         Self { object }
     }
 
-    /// A reference to an object that is found by its global handle; none if it is dying.
+    /// A reference to an object that was found by its global handle; `None` if it is retiring.
     pub(crate) fn upgrade(object: &Object) -> Option<Self> {
         object.header().grab().then(|| Self {
             object: object.clone(),
@@ -261,7 +261,7 @@ impl Strong {
         let header = self.object.header();
         let global = globals.reserve(&self.object)?;
 
-        // A failure from here on drops this reference, which takes the handle back.
+        // On failure the object's end takes the handle back.
         header
             .global
             .store(global.handle(), kernel::sync::atomic::Release);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! All that one process has: its handles, its mappings, its pending waits.
+//! What one process has: its handles, its mappings, its pending waits.
 //!
 //! A process object stands for one thread group with one address space (RES-8). The first open of
-//! the device makes it, all opens of the process share it, and it is emptied when the last of them
-//! is closed, the process dies or it runs another program, whichever comes first: a descriptor that
-//! another process has does not keep what its opener owned.
+//! the device makes it, and all opens of the process share it. It is emptied when the last of them
+//! is closed, the process dies, or it calls exec, whichever comes first. A descriptor in another
+//! process does not keep what its opener owned.
 
 use super::{
     handle::HandleTable,
@@ -56,7 +56,7 @@ use kernel::{
     }, //
 };
 
-/// See the module.
+/// One process that has the device open.
 #[pin_data]
 pub(crate) struct Process {
     /// Its number, for fdinfo.
@@ -70,11 +70,12 @@ pub(crate) struct Process {
     pub(crate) mappings: Arc<FenceMappings>,
     /// Values of fences that are not shareable.
     pub(crate) fence_storage: Arc<FenceStoragePool>,
-    /// What the user has who opened the device.
+    /// The account of the user who opened the device.
     pub(crate) account: Account,
-    /// What it has made that takes memory or files.
+    /// What the process has made that takes memory or files.
     pub(crate) holder: Arc<Holder>,
-    /// Tells that its memory goes, until the last of its files is closed. LOCK: leaf.
+    /// Notifies us when the address space ends, until the last file of the process is closed. LOCK:
+    /// leaf.
     #[pin]
     end: SpinLock<Option<Pin<KBox<MmEnd<Process>>>>>,
     /// Whether the last of its files is closed.
@@ -89,9 +90,9 @@ impl_has_work! {
 }
 
 impl Process {
-    /// The calling process, with nothing in it. It is emptied when its memory goes.
+    /// A new object for the calling process. It is emptied when its address space ends.
     ///
-    /// Context: a system call that nobody else depends on, see [`MmEnd::new`].
+    /// Context: a system call that may wait for `mmap_lock`, see [`MmEnd::new`].
     pub(crate) fn new(identity: Identity, account: Account) -> Result<Arc<Self>> {
         let mappings = FenceMappings::new(identity)?;
         let fence_storage = FenceStoragePool::new(mappings.clone())?;
@@ -131,7 +132,7 @@ impl Process {
 }
 
 impl Process {
-    /// The last of its files is closed, by whoever had it.
+    /// Called when the last file of the process is closed, by any process.
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn release(self: &Arc<Self>) {
@@ -139,8 +140,8 @@ impl Process {
         self.empty();
     }
 
-    /// Empties this at once if the caller is of this process, or has the worker do it: nobody else
-    /// is held up by what this process has.
+    /// Empties the process at once if the caller belongs to it, otherwise in the worker: no other
+    /// process waits for what this one has.
     fn empty(self: &Arc<Self>) {
         if self.mappings.identity.is_caller_group() {
             return self.empty_now();
@@ -158,7 +159,8 @@ impl Process {
     fn empty_now(&self) {
         self.close();
         if self.released.load(Acquire) {
-            // Waits for a notice that is being given, which may be emptying this as well.
+            // Dropping the notifier waits for a running callback, which may be emptying this
+            // process as well.
             let end = self.end.lock().take();
 
             drop(end);
@@ -178,7 +180,7 @@ impl WorkItem for Process {
 
 impl Listener for Process {
     fn ended(this: ArcBorrow<'_, Self>) {
-        // The notice cannot wait for its own end; what is released meanwhile does.
+        // The callback must not wait for its own end; the release that runs meanwhile does.
         if this.mappings.identity.is_caller_group() {
             this.close();
         } else {

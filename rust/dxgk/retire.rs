@@ -33,8 +33,8 @@ use kernel::{
     workqueue::WorkItem, //
 };
 
-/// How many waits, watches or pages may be left for step two to be done at once: as many as a
-/// signal releases without letting others go first.
+/// The most waits, watches or pages that step two handles in the drop: as many as a signal releases
+/// under one hold of the lock.
 // CAST: a small number.
 pub(crate) const AT_ONCE: usize = BATCH as usize;
 
@@ -45,7 +45,7 @@ pub(super) enum Rest {
     Nothing,
     /// Not more than may be done at once.
     Little,
-    /// More, or something that others have a part in.
+    /// More, or something that others share.
     Much,
 }
 
@@ -71,7 +71,7 @@ impl Object {
         }
     }
 
-    /// Ends waits and frees contents, if that is little; whether it is.
+    /// Ends waits and frees contents, if that is little. True if it was.
     fn end_contents_at_once(&self) -> bool {
         match self {
             Self::Fence(fence) => fence.orphan_at_once(),
@@ -118,7 +118,7 @@ impl Object {
             return self.end_now();
         };
 
-        // An object retires once, so that its work is not queued already.
+        // An object retires once, so its work cannot be queued already.
         let _queued = match self {
             Self::Fence(fence) => worker.enqueue::<_, 0>(fence).is_ok(),
             Self::Legacy(object) => worker.enqueue(object).is_ok(),
@@ -132,7 +132,7 @@ impl Object {
         let account = self.header().charge.account().clone();
 
         self.end();
-        // What it was charged with comes back here, unless a call in flight has the object.
+        // This drop releases the charge, unless a call in flight has the object.
         drop(self);
         account.end_retirement();
         RETIRING.sub(1);

@@ -2,15 +2,15 @@
 
 //! How many of everything exist, and the ids of objects.
 //!
-//! The numbers show in the fdinfo of the device; tests compare them before and after. Counting
-//! happens when things are made and freed, never on signal and wait paths of sleeping threads.
+//! fdinfo of the device shows the numbers; tests compare them before and after. Counting happens
+//! when things are made and freed, never in signals or in waits of sleeping threads.
 
 use kernel::sync::atomic::{
     Atomic,
     Relaxed, //
 };
 
-/// A number of living things.
+/// A number of existing things.
 pub(crate) struct Counter(Atomic<u64>);
 
 impl Counter {
@@ -23,12 +23,12 @@ impl Counter {
         self.0.load(Relaxed)
     }
 
-    /// Counts this many more, until they are taken back.
+    /// Adds to the number.
     pub(crate) fn add(&self, number: u64) {
         self.0.fetch_add(number, Relaxed);
     }
 
-    /// Counts this many less.
+    /// Subtracts from the number.
     pub(crate) fn sub(&self, number: u64) {
         self.0.fetch_sub(number, Relaxed);
     }
@@ -48,7 +48,7 @@ impl Counter {
     }
 }
 
-/// One living thing, or several, counted.
+/// One or more existing things, counted until this is dropped.
 pub(crate) struct Counted {
     gauge: &'static Counter,
     number: u64,
@@ -60,7 +60,7 @@ impl Drop for Counted {
     }
 }
 
-/// One local handle, counted. Other than a [`Counted`] it takes no room.
+/// One local handle, counted until this is dropped. Unlike [`Counted`] it takes no space.
 pub(crate) struct CountedHandle(());
 
 impl CountedHandle {
@@ -87,24 +87,24 @@ pub(crate) static HANDLES: Counter = Counter::new();
 pub(crate) static WAITERS: Counter = Counter::new();
 /// Pages of fence values.
 pub(crate) static PAGES: Counter = Counter::new();
-/// Bytes of storage, whether they are in memory by now or not.
+/// Bytes of storage, resident or not.
 pub(crate) static BYTES: Counter = Counter::new();
 /// dma-bufs that we exported.
 pub(crate) static DMABUFS: Counter = Counter::new();
-/// Windows that have been locked, until they are revoked.
+/// CPU mappings that have been locked, until they are revoked.
 pub(crate) static CPU_MAPPINGS: Counter = Counter::new();
 /// Shares, that is open file descriptions of NT handles.
 pub(crate) static SHARES: Counter = Counter::new();
 
 /// Weak references and watches.
 pub(crate) static NOTICES: Counter = Counter::new();
-/// What the worker has still to end: objects and processes. Everything else is as it will be while
-/// this is 0.
+/// Objects and processes that the worker still has to end. While this is 0, all other numbers are
+/// final.
 pub(crate) static RETIRING: Counter = Counter::new();
 /// Values in information stores.
 pub(crate) static VALUES: Counter = Counter::new();
 
-/// An id that was never given to anything before (RES-2). Starts at 1.
+/// A unique id, starting at 1 (RES-2).
 pub(crate) fn next_id() -> u64 {
     static NEXT: Atomic<u64> = Atomic::new(1);
 
@@ -165,7 +165,7 @@ impl Kind {
     }
 }
 
-/// The id of an object and its place in the stats, for as long as the object lives.
+/// The id of an object, counted as long as the object lives.
 pub(crate) struct ObjectId {
     /// Never used for anything else.
     pub(crate) id: u64,

@@ -15,7 +15,7 @@ use kernel::{
     sync::Arc, //
 };
 
-/// See the module. Every object has a reference, to take itself out at its end.
+/// The tables of the module. Every object has a reference, to remove itself at its end.
 #[pin_data]
 pub(crate) struct Tables {
     /// Global handles.

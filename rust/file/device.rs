@@ -27,11 +27,11 @@ use kernel::{
     }, //
 };
 
-/// See the module.
+/// One open file description of the device node.
 pub(crate) struct OpenFile {
     /// The module's one driver object.
     pub(crate) driver: Arc<Driver>,
-    /// The process that opened the file, whoever uses it now.
+    /// The process that opened the file, even if another one uses it now.
     pub(crate) process: Arc<Process>,
     /// Who opened it.
     opener: Credentials,
@@ -55,7 +55,7 @@ impl OpenDevice for OpenFile {
     }
 
     fn flush(&self) {
-        // A dying process lets go of everything, although others may still have this file open. It
+        // A dying process releases everything, although others may still have this file open. It
         // has done so when its memory went, unless it shared that with another process.
         if caller::group_is_dead() && self.process.mappings.identity.is_caller_group() {
             self.process.close();
@@ -86,11 +86,12 @@ impl OpenDevice for OpenFile {
         seq_print!(m, "dxg-process-handles:\t{}\n", process.handles.count());
         seq_print!(m, "dxg-process-waiters:\t{}\n", process.waits.count());
         process.holder.show(m);
-        // What all users do together is for those who may look at each of them.
+        // The totals would tell what other users do: only for readers that may inspect every
+        // process.
         if Credentials::caller_may_inspect_all() {
             show_totals(m);
         }
-        // Handles, ids and keys are for those who might have opened the file (RES-15).
+        // Handles, ids and keys are for readers that may inspect the opener (RES-15).
         if Credentials::of_caller().may_inspect(&self.opener) {
             seq_print!(m, "dxg-user:\t{}\n", self.opener.uid_for_caller());
             process.account.show(m);
@@ -101,7 +102,8 @@ impl OpenDevice for OpenFile {
 
 fn show_totals(m: &SeqFile) {
     for (name, gauge) in [
-        // First: if it is 0, what the worker has ended is in none of the others.
+        // Printed first: if it is 0, none of the other totals includes what the worker still has to
+        // end.
         ("retiring", &stats::RETIRING),
         ("processes", &stats::PROCESSES),
         ("objects", &stats::OBJECTS),

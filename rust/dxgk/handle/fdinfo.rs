@@ -24,10 +24,9 @@ use kernel::{
 /// How many entries of information stores fdinfo shows of one process.
 const INFOS_SHOWN: usize = 16384;
 
-/// Prints the entries of the stores of objects: of each object once, however many handles of it
-/// there are.
+/// Prints the information stores of objects, each object once, even if it has several handles.
 pub(super) struct Infos {
-    /// The objects whose stores were looked at. Those without one are not in it.
+    /// The objects whose stores were printed or counted as hidden.
     seen: RBTree<u64, ()>,
     shown: usize,
     hidden: usize,
@@ -43,7 +42,7 @@ impl Infos {
         }
     }
 
-    /// Prints the store of an object, unless that was done, as far as there is room for all of it.
+    /// Prints the store of an object unless that was done, if all of it fits into what is left.
     fn print(&mut self, m: &SeqFile, header: &Header) {
         let (object, store) = (header.id(), header.attachments.store());
         let entries = store.entries().len();
@@ -53,7 +52,7 @@ impl Infos {
         }
 
         let fits = entries <= INFOS_SHOWN - self.shown;
-        // Without memory it counts as hidden, each time.
+        // If this fails, the store counts as hidden each time.
         let is_new = self
             .seen
             .try_create_and_insert(object, (), GFP_KERNEL_ACCOUNT)

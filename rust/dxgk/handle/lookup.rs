@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Looking local handles up: by the kind of what they stand for.
+//! Looks local handles up by the kind of their target.
 
 use super::{
     entry::{
@@ -44,7 +44,8 @@ use kernel::sync::{
 };
 
 impl HandleTable {
-    /// Looks handles up. Nothing may be dropped, allocated or slept on while the result lives.
+    /// Starts lookups under one hold of the lock. Nothing may be dropped, allocated or slept on
+    /// while the result lives.
     pub(crate) fn lookup(&self) -> Lookup<'_> {
         Lookup(self.state.lock())
     }
@@ -84,7 +85,7 @@ impl HandleTable {
         self.lookup().sync_object(local)
     }
 
-    /// The keyed mutex behind a handle, and what its owner remembers of the handle.
+    /// The keyed mutex behind a handle, and the identity of that handle.
     pub(crate) fn keyed_mutex(
         &self,
         local: u32,
@@ -138,7 +139,8 @@ impl HandleTable {
 pub(crate) struct Lookup<'a>(Guard<'a, State, SpinLockBackend>);
 
 impl Lookup<'_> {
-    /// What `look` says about the entry of a handle; INVALID_PARAMETER if that is nothing.
+    /// Applies `look` to the entry of a handle. INVALID_PARAMETER if there is none or `look` gives
+    /// `None`.
     fn find<T>(&self, local: u32, look: impl FnOnce(&Entry) -> Option<T>) -> DxgResult<T> {
         self.0
             .find(local)

@@ -6,9 +6,9 @@
 //! copied out, but does not resolve; *committing* it cannot fail and is the last thing a call does
 //! (RES-3). A reserved handle that is dropped gives its number back (RES-4).
 //!
-//! Numbers come in one increasing chain, so that an [`IndexMap`] is dense, and keeps them in order
-//! of creation until they wrap. The kernel's `XArray` would allocate under its own lock, and would
-//! make and free a node for every object of a client that makes and destroys one after the other.
+//! Numbers increase until they wrap, so an [`IndexMap`] is dense and keeps the order of creation.
+//! The kernel's `XArray` would allocate under its own lock. It would also allocate and free a node
+//! for every object of a client that makes and destroys one after the other.
 //!
 //! LOCK: `state` is a leaf. Lookups clone references under it; entries and nodes are allocated
 //! before it and dropped after it.
@@ -72,7 +72,7 @@ pub(crate) use lookup::Parent;
 /// Lookups under one hold of the lock.
 const LOOKUPS: usize = 64;
 
-/// How many handles fdinfo shows of one process: more than any program has that is not after harm.
+/// The most handles that fdinfo shows of one process. No ordinary program has more.
 const HANDLES_SHOWN: u32 = 16384;
 
 /// Entries that were taken out of a table. Dropping it ends them, last one first.
@@ -208,7 +208,7 @@ impl State {
     }
 }
 
-/// See the module.
+/// The handle table of one process.
 #[pin_data]
 pub(crate) struct HandleTable {
     #[pin]
@@ -304,9 +304,9 @@ impl HandleTable {
         }
     }
 
-    /// Prints a line for each of the first [`HANDLES_SHOWN`] handles, and says how many more there
-    /// are. What belongs to an object comes after its first handle. The lock is held for one handle
-    /// at a time, so that a table of any size can be looked at without holding anybody up.
+    /// Prints a line for each of the first [`HANDLES_SHOWN`] handles, and how many more there are.
+    /// What belongs to an object comes after its first handle. The lock is held for one handle at a
+    /// time, so a table of any size delays no other call.
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn show(&self, m: &SeqFile) {
@@ -354,7 +354,7 @@ impl HandleTable {
     ) -> DxgResult<Claimed> {
         let mut claimed = Claimed(KVVec::with_capacity(sorted.len(), GFP_KERNEL_ACCOUNT)?);
 
-        // A list that will be refused holds nobody up, however long it is.
+        // Checked first in short holds, so a list that will be refused delays no one.
         for few in sorted.chunks(LOOKUPS) {
             self.state.lock().check(few, &mut accept)?;
         }

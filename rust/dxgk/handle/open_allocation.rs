@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What the handle of an allocation stands for: the allocation as one open resource has it, and
-//! where the process has it mapped.
+//! The target of an allocation handle: the allocation in one open resource, and where the process
+//! has it mapped.
 
 use super::open_resource::{
     OpenResource,
@@ -20,18 +20,18 @@ use kernel::{
     sync::Arc, //
 };
 
-/// See the module.
+/// One handle's open of an allocation.
 pub(crate) struct OpenAllocation {
     mapping: Arc<CpuMapping>,
     /// The allocation.
     pub(crate) allocation: Arc<Allocation>,
-    /// What keeps the allocation alive. Dropped last, so that the container's cleanup frees its
-    /// allocations in order, this one too (RES-81).
+    /// Keeps the allocation alive. Dropped last, so that the resource frees its allocations in
+    /// order, this one too (RES-81).
     pub(crate) open_resource: Arc<OpenResource>,
 }
 
 impl OpenAllocation {
-    /// Opens `allocation`, which belongs to the container of `open resource`.
+    /// Opens `allocation`, which belongs to the resource of `open_resource`.
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn new(
@@ -53,24 +53,24 @@ impl OpenAllocation {
         Ok(Arc::new(opened, GFP_KERNEL_ACCOUNT)?)
     }
 
-    /// Maps the allocation, or counts one more lock of the mapping (RES-89). The lock is taken back
-    /// if the result is dropped.
+    /// Maps the allocation, or adds a lock to the mapping (RES-89). Dropping the result takes the
+    /// lock back.
     ///
     /// Context: an ioctl of the process, no locks held.
     pub(crate) fn lock(self: &Arc<Self>, holder: &Arc<Holder>) -> DxgResult<(usize, Locked)> {
         Ok((self.mapping.lock(holder)?, Locked(Some(self.clone()))))
     }
 
-    /// One lock less; the last one unmaps.
+    /// Removes one lock; the last one unmaps.
     ///
     /// Context: as [`OpenAllocation::lock`].
     pub(crate) fn unlock(&self) -> DxgResult {
         self.mapping.unlock()
     }
 
-    /// The handle is gone, although a call in progress may use this a little longer: takes the
-    /// bytes out of every process that has them mapped through it (RES-89), and ends the open
-    /// resource if it was the handle of that too (RES-76).
+    /// Called when the handle is gone; a call in progress may use this a little longer. Takes the
+    /// bytes out of every process that has them mapped through the handle (RES-89). Ends the open
+    /// resource if this was its last handle (RES-76).
     ///
     /// Context: may sleep, no locks held.
     pub(in crate::dxgk) fn leave(&self) {
@@ -80,8 +80,8 @@ impl OpenAllocation {
         }
     }
 
-    /// DestroyAllocation of this handle: if nobody else uses the allocation, its resource gives it
-    /// up (RES-82). Whether it did.
+    /// DestroyAllocation of this handle: the resource gives the allocation up if it has no other
+    /// user (RES-82). True if it did.
     ///
     /// Context: may sleep, no locks held.
     pub(in crate::dxgk) fn give_up(&self) -> bool {
@@ -99,11 +99,11 @@ impl Drop for OpenAllocation {
     }
 }
 
-/// A lock that has not been told to the caller yet.
+/// A lock that is undone on drop, until the caller knows of it.
 pub(crate) struct Locked(Option<Arc<OpenAllocation>>);
 
 impl Locked {
-    /// The caller has it.
+    /// Keeps the lock: the caller knows of it.
     pub(crate) fn commit(mut self) {
         drop(self.0.take());
     }

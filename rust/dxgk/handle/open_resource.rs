@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! An open resource: one open of a resource in one process, that is the handle of the resource
-//! together with those of its allocations, or one handle that was made by duplication (RES-78). It
-//! is one strong reference, however many handles it has.
+//! One open of a resource in one process: the handle of the resource with those of its allocations,
+//! or one handle that was made by duplication (RES-78). It holds one strong reference, for all its
+//! handles.
 
 use crate::dxgk::{
     memory::{
@@ -51,7 +51,7 @@ pub(crate) enum Origin {
     Duplicated,
 }
 
-/// See the module.
+/// One open of a resource in a process.
 #[pin_data(PinnedDrop)]
 pub(crate) struct OpenResource {
     strong: Strong,
@@ -61,11 +61,11 @@ pub(crate) struct OpenResource {
     pub(crate) access: u32,
     /// Where it comes from.
     pub(crate) origin: Origin,
-    /// Whether it has the handle of the container; handles of allocations then are part of it.
+    /// Whether it has the handle of the resource; handles of allocations are then part of it.
     pub(crate) has_resource_handle: bool,
     /// Whether it is still one of the process's open resources: 1, or 0 once its handles are gone.
     counted: Atomic<u32>,
-    /// The handles of its allocations, if it has the handle of the container; none once the open
+    /// The handles of its allocations, if it has the handle of the resource; `None` once the open
     /// resource is being destroyed. LOCK: the handle table is not touched under it.
     #[pin]
     handles: Mutex<Option<List>>,
@@ -96,7 +96,7 @@ impl OpenResource {
 
         resource.header.openers.enter(mappings)?;
 
-        // If the open resource is not made, its drop does not run.
+        // If allocating fails, the drop of the open resource does not run.
         let undo = ScopeGuard::new_with_data(resource.clone(), |resource| {
             resource.header.openers.leave(mappings);
         });
@@ -124,22 +124,22 @@ impl OpenResource {
         Ok(open_resource)
     }
 
-    /// The container, as an object.
+    /// The resource, as an object.
     pub(crate) fn object(&self) -> &Object {
         self.strong.object()
     }
 
-    /// The container.
+    /// The resource.
     pub(crate) fn resource(&self) -> &Arc<Resource> {
         &self.resource
     }
 
-    /// Gives the container a global handle, which still has to be committed.
+    /// Gives the resource a global handle, which still has to be committed.
     pub(crate) fn name_globally<'a>(&self, globals: &'a GlobalTable) -> Result<ReservedGlobal<'a>> {
         self.strong.name_globally(globals)
     }
 
-    /// One more reference to the container.
+    /// Another strong reference to the resource.
     pub(crate) fn another_strong(&self) -> DxgResult<Strong> {
         // The own reference keeps the count above 0.
         self.strong
@@ -182,8 +182,8 @@ impl OpenResource {
         }
     }
 
-    /// Its last handle is gone: the process has one open resource less, although a call in progress
-    /// may use it a little longer (RES-76).
+    /// Called when its last handle is gone: the process has one open resource less. A call in
+    /// progress may use it a little longer (RES-76).
     ///
     /// Context: may sleep, no locks held.
     pub(in crate::dxgk) fn leave(&self) {
@@ -198,13 +198,13 @@ impl OpenResource {
     }
 }
 
-/// What an open resource is about to get: handles, and allocations of its resource. There is room
-/// for them, and nobody finds them there before (RES-3). Dropping it leaves nothing behind.
+/// Handles that an open resource is about to get, and allocations for its resource. Room for them
+/// is reserved, and they cannot be found there yet (RES-3). Dropping this leaves nothing behind.
 pub(crate) struct PendingAllocations {
     open_resource: Arc<OpenResource>,
     handles: KVVec<u32>,
     allocations: KVVec<Arc<Allocation>>,
-    /// Whether others have the open resource already.
+    /// Whether other calls can find the open resource already.
     known: bool,
     done: bool,
 }
@@ -224,7 +224,7 @@ impl PendingAllocations {
         })
     }
 
-    /// Makes room for these allocations in the resource of `open resource`, and for their handles
+    /// Makes room for these allocations in the resource of `open_resource`, and for their handles
     /// in the open resource.
     ///
     /// Context: may sleep, no locks held.
@@ -255,8 +255,8 @@ impl PendingAllocations {
         self.done = true;
     }
 
-    /// Whether the open resource is being destroyed, or was. A new one is not before its own handle
-    /// is published, which is the last one.
+    /// Whether the open resource is being destroyed, or was. A new one cannot be, until its own
+    /// handle is committed, which is the last step.
     pub(crate) fn is_too_late(&self) -> bool {
         self.known && self.open_resource.handles.lock().is_none()
     }

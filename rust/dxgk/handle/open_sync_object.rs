@@ -20,11 +20,11 @@ use kernel::{
     sync::Arc, //
 };
 
-/// See the module.
+/// One local handle's open of a synchronisation object or keyed mutex.
 pub(crate) struct OpenSyncObject {
     strong: Strong,
     rights: Rights,
-    /// Access that handles shared from this one may have.
+    /// The most access that an NT handle made from this one may have.
     access: u32,
     /// Whether the object was found by its global handle, which cannot be shared again (RES-33).
     by_global: bool,
@@ -32,7 +32,7 @@ pub(crate) struct OpenSyncObject {
     is_mapped: bool,
     /// The process.
     mappings: Arc<FenceMappings>,
-    /// For a keyed mutex, what its owner remembers of this open handle.
+    /// For a keyed mutex, the identity of this handle.
     mutex: Option<Arc<OpenKeyedMutex>>,
 }
 
@@ -44,14 +44,14 @@ pub(crate) struct Grant {
     by_global: bool,
 }
 
-/// What a call gets when it looks a handle up.
+/// The result of looking a handle up.
 pub(crate) struct SyncLookup {
     /// The object.
     pub(crate) object: Object,
     /// What this handle may do with it.
     pub(crate) rights: Rights,
-    /// The handle of the device that it was opened on, if any. That one is alive, because the
-    /// handle of the object goes with it.
+    /// The handle of the device that it was opened on, if any. It is alive, because this handle is
+    /// its child.
     pub(crate) device: Option<u32>,
 }
 
@@ -112,7 +112,7 @@ impl OpenSyncObject {
         }
     }
 
-    /// Another open handle on the same grant.
+    /// Another open of the same object with the same grant.
     ///
     /// Context: as [`OpenSyncObject::new`].
     pub(crate) fn granted(
@@ -126,7 +126,7 @@ impl OpenSyncObject {
         Ok(open)
     }
 
-    /// For looking up.
+    /// The result of looking this handle up.
     pub(crate) fn opened(&self, device: Option<u32>) -> SyncLookup {
         SyncLookup {
             object: self.strong.object().clone(),
@@ -140,7 +140,7 @@ impl OpenSyncObject {
         self.strong.object()
     }
 
-    /// The keyed mutex, and what its owner remembers of this open handle.
+    /// The keyed mutex, and the identity of this handle.
     pub(crate) fn keyed_mutex(&self) -> Option<(Arc<KeyedMutex>, Arc<OpenKeyedMutex>)> {
         match (self.strong.object(), &self.mutex) {
             (Object::KeyedMutex(mutex), Some(open)) => Some((mutex.clone(), open.clone())),

@@ -3,11 +3,11 @@
 //! What each user has in use, and how much that may be (RES-105).
 //!
 //! A user is a kernel uid: the effective one of the process when it opens the device, or of the
-//! task that calls on an NT handle. Users of other user namespaces have other kernel uids, unless
-//! they are the same person; so making a user namespace gives nobody more.
+//! task that calls on an NT handle. Quotas are per kuid, so creating a user namespace does not
+//! raise them.
 //!
-//! The record of a user exists while something is charged or somebody refers to it. Charging and
-//! giving back are atomic operations on it.
+//! The record of a user exists while something is charged or a reference to it exists. A charge and
+//! its release are one atomic operation each.
 //!
 //! LOCK: `users` is a leaf, taken when a reference is looked up and when the last one of a user
 //! goes.
@@ -54,13 +54,13 @@ pub(crate) enum Limit {
     Names,
     /// Global handles.
     Globals,
-    /// Bytes of information stores and blobs.
+    /// Bytes of information stores and private runtime data.
     Store,
     /// Watches and weak references.
     Watches,
     /// Elements of waits.
     WaitElements,
-    /// Allocations, in containers or alone.
+    /// Allocations, standalone or in resources.
     Allocations,
     /// Pages of their storage, touched or not.
     Claimed,
@@ -102,7 +102,7 @@ impl Limit {
     }
 }
 
-/// A user has as much as there may be.
+/// The user is at a limit.
 #[derive(Debug)]
 pub(crate) struct Exceeded;
 
@@ -118,7 +118,7 @@ impl From<Exceeded> for DxgError {
     }
 }
 
-/// All users that have something.
+/// The records of all users.
 #[pin_data]
 pub(crate) struct Accounts {
     /// By kernel uid.
@@ -147,8 +147,7 @@ struct User {
     retirements: Retirements,
 }
 
-/// Objects of a user that nobody can use any more and that are charged until the worker has ended
-/// them.
+/// Objects of a user that can no longer be used. They stay charged until the worker has ended them.
 #[pin_data]
 struct Retirements {
     /// How many have begun so far, modulo 2^32.
@@ -168,7 +167,7 @@ impl Retirements {
         })
     }
 
-    /// Waits until as many have ended as have begun; false if there was nothing to wait for, or the
+    /// Waits until as many have ended as have begun. False if there was nothing to wait for, or the
     /// caller is killed.
     fn wait(&self) -> bool {
         let begun = self.begun.load(Acquire);
@@ -195,7 +194,7 @@ impl User {
 }
 
 impl Accounts {
-    /// Nobody has anything.
+    /// No users.
     pub(crate) fn new() -> Result<Arc<Self>> {
         Arc::pin_init(
             pin_init!(Self {
@@ -241,7 +240,7 @@ impl Accounts {
         let node = RBTreeNode::new(uid, user.clone(), GFP_KERNEL_ACCOUNT)?;
         let mut users = self.users.lock();
 
-        // Somebody else may have made it meanwhile. What is not used was declared before the lock
+        // Another thread may have made it meanwhile. What is not used was declared before the lock
         // and is dropped after it; it is no account yet.
         if let Some(known) = users.get(&uid) {
             return Ok(Account::of(known));
@@ -268,8 +267,8 @@ impl Account {
         Self(user.clone())
     }
 
-    /// Takes `amount` more, until the result is dropped. What retires at this moment is waited for
-    /// before the user is refused.
+    /// Charges `amount`, until the result is dropped. Waits for running retirements before it
+    /// refuses.
     ///
     /// Context: may sleep, no locks held; not from the worker.
     pub(crate) fn charge(
@@ -285,7 +284,7 @@ impl Account {
         })
     }
 
-    /// The same until [`Account::give_back`], for those who have the account anyway.
+    /// The same until [`Account::give_back`], for callers that keep the account anyway.
     pub(in crate::dxgk) fn take(
         &self,
         limit: Limit,
@@ -299,25 +298,25 @@ impl Account {
         self.take_now(limit, amount)
     }
 
-    /// Gives back what was taken.
+    /// Releases what was taken.
     pub(in crate::dxgk) fn give_back(&self, limit: Limit, amount: u32) {
         self.0.usage(limit).give_back(amount);
     }
 }
 
 impl Account {
-    /// Something of this user is handed to the worker to be ended.
+    /// Something of this user is handed to the worker.
     pub(in crate::dxgk) fn begin_retirement(&self) {
         self.0.retirements.begun.fetch_add(1, Full);
     }
 
-    /// It has ended, and what it was charged with was given back.
+    /// The worker has ended it and released its charge.
     pub(in crate::dxgk) fn end_retirement(&self) {
         self.0.retirements.ended.fetch_add(1, Full);
         self.0.retirements.progress.wake();
     }
 
-    /// Waits for what is being ended of this user's things, so that what they take comes back.
+    /// Waits until the worker has ended what it has of this user, so that the charges are released.
     /// False if there is nothing to wait for, or the caller is killed.
     ///
     /// Context: may sleep, no locks held; not from the worker.
@@ -325,7 +324,7 @@ impl Account {
         self.0.retirements.wait()
     }
 
-    /// As [`Account::take`], for who cannot wait.
+    /// As [`Account::take`], for callers that cannot wait.
     pub(in crate::dxgk) fn take_now(
         &self,
         limit: Limit,
@@ -338,7 +337,7 @@ impl Account {
         }
     }
 
-    /// Whether so much more could be taken now.
+    /// Whether `amount` could be charged now.
     pub(in crate::dxgk) fn has_room(&self, limit: Limit, amount: u32) -> bool {
         let used = self.0.usage(limit).get();
 
@@ -373,7 +372,7 @@ impl Drop for Account {
         let user = &self.0;
         let mut count = user.references.load(Relaxed);
 
-        // The last one is given up under the lock, so that nobody finds a record that goes.
+        // The last one is dropped under the lock, so that no lookup finds a record that goes.
         while count > 1 {
             match user.references.cmpxchg(count, count - 1, Full) {
                 Ok(_) => return,
@@ -390,7 +389,7 @@ impl Drop for Account {
     }
 }
 
-/// Something that a user has, until it is dropped.
+/// A charge to a user, released on drop.
 pub(crate) struct Charge {
     account: Account,
     limit: Limit,

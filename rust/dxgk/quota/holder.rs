@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a process has made that takes memory or files, whoever uses it by now: charged to its user,
-//! and counted for itself, so that fdinfo shows who it is.
+//! What a process has made that takes memory or files, even if others use it now. It is charged to
+//! the process's user and counted for the process, so that fdinfo shows which process made it.
 //!
 //! A holder lives as long as anything that was made through it.
 
@@ -23,7 +23,7 @@ use kernel::{
     sync::Arc, //
 };
 
-/// See the module.
+/// The counts of one process.
 pub(crate) struct Holder {
     account: Account,
     allocations: Usage,
@@ -55,7 +55,7 @@ impl Amounts {
 }
 
 impl Holder {
-    /// Who holds nothing yet, and pays from `account`.
+    /// A holder of nothing, which charges `account`.
     pub(crate) fn new(account: Account) -> kernel::error::Result<Arc<Self>> {
         let holder = Self {
             account,
@@ -68,7 +68,7 @@ impl Holder {
         Ok(Arc::new(holder, GFP_KERNEL_ACCOUNT)?)
     }
 
-    /// Takes all of these until the result is dropped, or nothing.
+    /// Charges all of these until the result is dropped, or nothing.
     ///
     /// Context: may sleep, no locks held; not from the worker.
     pub(crate) fn charge(self: &Arc<Self>, amounts: Amounts) -> Result<Claim, Exceeded> {
@@ -82,7 +82,7 @@ impl Holder {
         claim.amounts.allocations = amounts.allocations;
         self.take(Limit::Claimed, amounts.pages)?;
         claim.amounts.pages = amounts.pages;
-        // Touching them cannot wait for what is being freed, so this does.
+        // A page fault cannot wait for retirements, so this does.
         if amounts.pages != 0 && !self.account.has_room(Limit::Resident, amounts.pages) {
             self.account.wait_for_retirements();
         }
@@ -91,7 +91,7 @@ impl Holder {
         Ok(claim)
     }
 
-    /// Who pays.
+    /// The account that is charged.
     pub(crate) fn account(&self) -> &Account {
         &self.account
     }
@@ -158,7 +158,7 @@ impl Drop for Claim {
     }
 }
 
-/// Pays for pages from their first touch on.
+/// Charges pages from their first touch on.
 impl Payer for Arc<Holder> {
     fn take_page(&self) -> bool {
         // A fault must not wait for anything that is being freed.

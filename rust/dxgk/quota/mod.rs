@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Limits of a user, and what each process takes of them.
+//! Quotas: what a user may have, and what each process has charged.
 
 pub(crate) mod account;
 pub(crate) mod holder;

@@ -58,8 +58,8 @@ struct Entry {
     _charge: Charge,
 }
 
-/// A number that was taken for an object and does not resolve yet. The object gives it back at its
-/// end.
+/// A number that is reserved for an object and does not resolve yet. The object gives it back at
+/// its end.
 pub(crate) struct ReservedGlobal<'a> {
     table: &'a GlobalTable,
     handle: u32,
@@ -78,15 +78,15 @@ impl ReservedGlobal<'_> {
             return;
         };
 
-        // The object may have been destroyed already, by a guess of its local handle, and the
-        // number may be somebody else's.
+        // The object may have been destroyed already, through a guessed local handle, and the
+        // number may belong to another object.
         if let Some(entry) = self.table.entries.lock().get_mut(index) {
             entry.published |= entry.object.header().id() == self.object;
         }
     }
 }
 
-/// See the module.
+/// The table of global handles.
 #[pin_data]
 pub(crate) struct GlobalTable {
     /// By index.

@@ -55,7 +55,7 @@ use kernel::{
 pub(crate) struct Members {
     /// A synchronisation object, or a resource.
     pub(crate) first: Strong,
-    /// The keyed mutex and the synchronisation object that go with a resource.
+    /// The keyed mutex and the synchronisation object that are shared with a resource.
     pub(crate) guards: Option<(Strong, Strong)>,
 }
 
@@ -68,7 +68,7 @@ impl Members {
     }
 }
 
-/// What is behind NT handles.
+/// The objects behind NT handles, and their name.
 pub(crate) struct Share {
     members: Members,
     name: Option<Name>,
@@ -116,12 +116,12 @@ impl Named for Arc<Share> {
     }
 }
 
-/// What one NT handle has of a share. The last one takes the name along (RES-42).
+/// One NT handle's reference to a share. The last one removes the name (RES-42).
 pub(crate) struct Hold(Arc<Share>);
 
 impl Hold {
-    /// The first hold on a new share of these objects. A name has still to be reserved and
-    /// published in the table of names.
+    /// The first reference to a new share of these objects. A name still has to be reserved and
+    /// committed in the table of names.
     pub(crate) fn first(members: Members, name: Option<Name>) -> Result<Self> {
         let share = Share {
             members,
@@ -157,7 +157,7 @@ pub(crate) struct NtHandle {
 }
 
 impl NtHandle {
-    /// A description of a share with this granted access.
+    /// An open file description of a share with this granted access.
     pub(crate) fn new(hold: Hold, access: u32) -> Result<Arc<Self>> {
         Ok(Arc::new(
             Self {
@@ -169,7 +169,7 @@ impl NtHandle {
         )?)
     }
 
-    /// What it is a handle of.
+    /// The share.
     pub(crate) fn share(&self) -> &Arc<Share> {
         self.hold.share()
     }
@@ -191,7 +191,7 @@ impl NtHandle {
         self.access
     }
 
-    /// What a handle of a synchronisation object may do that is opened from this one.
+    /// The rights of a local handle that is opened from this one.
     pub(crate) fn rights(&self) -> Rights {
         access::rights(self.access)
     }
@@ -215,7 +215,7 @@ impl NtHandle {
             "DxgkSharedResource"
         };
 
-        // Ids, names and keys are for those who might have made them (RES-15).
+        // Ids, names and keys are for readers that may inspect the creator (RES-15).
         let trusted = Credentials::of_caller().may_inspect(&header.creator);
 
         seq_print!(m, "dxg-type:\t{}\n", type_name);

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Names of objects (RES-38 to RES-46): what leads from a path to a share.
+//! The table of names: from a path to a share (RES-38 to RES-46).
 //!
-//! One table serves all IPC namespaces; the id of the namespace, which is never used again, is part
-//! of the key. A name lives as long as some NT handle of its share: the table holds the share, but
-//! counts as none of its handles, and the last of them takes the entry out. An entry is made in two
-//! steps: *reserved*, it takes the name without leading anywhere; *published*, it can be opened
-//! (RES-3).
+//! One table serves all IPC namespaces. The id of the namespace, which is never reused, is part of
+//! the key. A name lives as long as an NT handle of its share: the table refers to the share
+//! without counting as a handle, and the last handle removes the entry. An entry is made in two
+//! steps. A *reserved* name is taken but does not resolve; a *committed* one can be opened (RES-3).
 //!
 //! LOCK: `names` is a mutex below which nothing is taken. It is locked when a named share is made,
 //! opened by name, and when its last handle goes; nothing is allocated or dropped under it.
@@ -50,7 +49,7 @@ use kernel::{
     }, //
 };
 
-/// What names lead to.
+/// The target of a name.
 pub(crate) trait Named: Clone + Unpin {
     /// One handle that keeps the name.
     type Hold;
@@ -95,7 +94,7 @@ impl<T> Entry<T> {
     }
 }
 
-/// See the module.
+/// The table of names.
 #[pin_data]
 pub(crate) struct NameTable<T> {
     #[pin]
@@ -129,7 +128,7 @@ impl<T: Named> NameTable<T> {
         open_if: Option<Wanted>,
     ) -> DxgResult<Option<Opened<T>>> {
         loop {
-            // OpenSyncObject takes no place, so that it comes before the charge.
+            // Opening charges nothing, so it comes before the charge.
             if let Some(wanted) = open_if {
                 let opened = self.open_settled(name, rule.ty, wanted)?;
 
@@ -188,7 +187,8 @@ impl<T: Named> NameTable<T> {
         let mut names = self.names.lock();
 
         if let Some(entry) = names.get_mut(name) {
-            // The descriptor may have been guessed and closed, and the name be somebody else's.
+            // The descriptor may have been guessed and closed; then the name may belong to another
+            // share.
             entry.published |= entry.share.is(share);
         }
         drop(names);
@@ -361,7 +361,7 @@ mod tests {
         assert!(scene.reserve(&a, &thing));
         scene.table.commit(&a, &thing);
 
-        // OpenSyncObject what exists takes no place.
+        // Opening what exists charges nothing.
         let rest = scene.account.charge(Limit::Names, limit - 1)?;
         let wanted = Wanted::new(Type::Resource, 0);
         let opened = scene

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Which processes have an object open, and how often: by a local handle, or by an open resource of
-//! handles.
+//! Which processes have an object open, and how often: by a local handle or by an open resource.
 //!
-//! Most objects are open in the process that made them only. That one counts with all the others in
-//! one atomic number, and others are listed beside it, so that what one process has is the
+//! Most objects are open only in the process that made them. One atomic number counts the opens of
+//! all processes. Processes other than the first are listed, so the count of the first is the
 //! difference.
 //!
 //! LOCK: `others` is a leaf.
@@ -27,14 +26,14 @@ use kernel::{
     }, //
 };
 
-/// Openings by processes other than the first one.
+/// Opens by processes other than the first one.
 struct Others {
     /// By the address of the process's address space.
     by_process: RBTree<usize, u32>,
     sum: u32,
 }
 
-/// See the module.
+/// The processes that have one object open.
 #[pin_data]
 pub(crate) struct Openers {
     /// Which process was the first; 0 before there is any. Never changes after that.
@@ -44,14 +43,14 @@ pub(crate) struct Openers {
     others: SpinLock<Others>,
 }
 
-/// What stands for a process as long as something is open in it, since each open handle has a
-/// reference.
+/// The key of a process. It is unique while the process has something open, since each open handle
+/// has a reference.
 fn key(mappings: &Arc<FenceMappings>) -> usize {
     Arc::as_ptr(mappings).addr()
 }
 
 impl Openers {
-    /// Nobody.
+    /// No opens.
     pub(in crate::dxgk) fn new() -> impl PinInit<Self> {
         pin_init!(Self {
             first: Atomic::new(0),
@@ -66,7 +65,7 @@ impl Openers {
         })
     }
 
-    /// One more open handle in the process of `mappings`, which the opening refers to until
+    /// Adds an open in the process of `mappings`, which must stay referenced until
     /// [`Openers::leave`].
     ///
     /// Context: may sleep, no locks held.
@@ -145,7 +144,7 @@ impl Openers {
         drop(gone);
     }
 
-    /// How many openings there are in all processes.
+    /// How many opens there are in all processes.
     pub(crate) fn total(&self) -> u32 {
         self.total.load(Relaxed)
     }
