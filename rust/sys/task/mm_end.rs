@@ -2,11 +2,15 @@
 
 //! Hearing of the end of an address space: its last user has exited, or runs another program.
 //!
-//! This is the kernel's notice to drivers that mirror page tables, put on an address that no
-//! process can have, so that of all its events only those about everything arrive. It concerns no
-//! other address space, and needs no grace period, neither to register nor to unregister nor at the
-//! end: that is why it is not the notice for whole address spaces, which waits for one in every
-//! exit.
+//! An interval notifier on the last page of the address space, which nobody can map: the only
+//! invalidation it sees is `MMU_NOTIFY_RELEASE`. Other address spaces are not concerned.
+//!
+//! The notifier for whole address spaces (`mmu_notifier`, with `release`) would say the same. It was
+//! measured with `BENCH_ARGS="--instructions process" make bench`: to open the device and end costs a
+//! process 70,400 instructions with this and 107,800 with that one, because its removal waits for an
+//! SRCU grace period; with an exec in between 51,600 against 93,900. Its reference-counted form
+//! (`mmu_notifier_get`, as amdkfd uses it) has one notifier for each address space, so processes that
+//! share one (`CLONE_VM`) would need a list of listeners, and saves no lines.
 
 use crate::sys::ffi;
 use core::marker::PhantomData;
