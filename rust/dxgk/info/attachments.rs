@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What users attach to an object, of whatever kind: its information store, watches and weak
-//! references. None of it keeps the object (RES-71), all of it ends with the object.
+//! What users attach to an object: its information store, watches and weak references. None of it
+//! keeps the object alive (RES-71); all of it ends with the object.
 //!
-//! Most objects never have any of this, so that all an object pays for is a lock and a few words.
+//! Most objects never have any of this, so an object pays for a lock and a few words only.
 //!
-//! LOCK: `state` is a leaf. Everything is made before it is taken, and dropped and told after it is
-//! released.
+//! LOCK: `state` is a leaf. Everything is allocated before it is taken, and dropped or signalled
+//! after it is released.
 
 pub(crate) use super::store::Value;
 use super::{
@@ -45,24 +45,24 @@ use kernel::{
     }, //
 };
 
-/// A miniport's cookie for an object, which hears of the object's end (RES-75).
+/// A miniport's callback for the end of an object (RES-75).
 pub(crate) trait DestroyCallback: Send + Sync {
-    /// The object with this id is dead; its contents are there until this returns. Called once,
-    /// with no lock held; may sleep and use other objects, but cannot bring this one back.
+    /// The object with this id has retired; its contents are there until this returns. Called once,
+    /// with no lock held. May sleep and use other objects, but cannot bring this one back.
     fn destroyed(&self, object: u64);
 }
 
 struct State {
-    /// Nothing may be attached any more.
+    /// The object has retired: nothing may be attached.
     dead: bool,
-    /// None: nothing was ever stored.
+    /// `None`: nothing was ever stored.
     store: Option<Arc<Store>>,
-    /// None: nobody ever wanted a weak reference or a watch.
+    /// `None`: the object never had a weak reference or a watch.
     link: Option<Arc<WeakTarget>>,
     callback: Option<KBox<dyn DestroyCallback>>,
 }
 
-/// See the module.
+/// The attachments of one object.
 #[pin_data]
 pub(crate) struct Attachments {
     #[pin]
@@ -80,7 +80,7 @@ impl core::ops::Deref for Snapshot {
     }
 }
 
-/// A change of the store that is made and that nobody sees yet. Dropping it leaves no trace.
+/// A prepared change of the store, not visible yet. Dropping it leaves no trace.
 pub(crate) struct PreparedChange<'a> {
     attachments: &'a Attachments,
     seen: Snapshot,
@@ -93,8 +93,8 @@ impl PreparedChange<'_> {
         self.new.generation()
     }
 
-    /// Makes the change and tells the watches. False if somebody else has changed the store since
-    /// this was prepared; then nothing is done, and it has to be prepared again.
+    /// Makes the change and signals the watches. False if the store has changed since this was
+    /// prepared; then nothing is done, and the change has to be prepared again.
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn commit(self) -> core::result::Result<bool, Failed> {
@@ -194,19 +194,19 @@ impl Attachments {
         self.prepare(|store| store.without(id, expected))
     }
 
-    /// The legacy runtime blob, if the object has one (RES-67). To be dropped with no locks held.
+    /// The private runtime data, if the object has any (RES-67). To be dropped with no locks held.
     pub(crate) fn blob(&self) -> Option<Arc<Value>> {
         let store = self.store();
 
         store.entry(BLOB).map(|entry| entry.value.clone())
     }
 
-    /// Bytes of the legacy runtime blob; 0 without one.
+    /// Size of the private runtime data; 0 without any.
     pub(crate) fn blob_size(&self) -> usize {
         self.blob().map_or(0, |value| value.bytes().len())
     }
 
-    /// Replaces the legacy runtime blob (RES-68). ACCESS_DENIED if it is sealed (RES-70).
+    /// Replaces the private runtime data (RES-68). ACCESS_DENIED if it is sealed (RES-70).
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn set_blob(&self, value: Arc<Value>) -> DxgResult {
@@ -216,7 +216,8 @@ impl Attachments {
         Ok(())
     }
 
-    /// Prepares to give the object its legacy runtime blob; `None` if it has one already (RES-92).
+    /// Prepares to give the object its first private runtime data; `None` if it has some already
+    /// (RES-92).
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn prepare_first_blob(
@@ -230,13 +231,13 @@ impl Attachments {
         }
     }
 
-    /// The object's link, if anybody has wanted one.
+    /// The object's weak target, if it has one.
     pub(in crate::dxgk) fn link(&self) -> Option<Arc<WeakTarget>> {
         self.state.lock().link.clone()
     }
 
-    /// Makes `fresh` the object's link, unless it has one, which is returned then. Fails if the
-    /// object is dead.
+    /// Makes `fresh` the object's weak target. If it has one already, returns that. Fails if the
+    /// object has retired.
     pub(in crate::dxgk) fn keep_link(&self, fresh: &Arc<WeakTarget>) -> DxgResult<Arc<WeakTarget>> {
         let mut state = self.state.lock();
 
@@ -246,8 +247,8 @@ impl Attachments {
         Ok(state.link.get_or_insert_with(|| fresh.clone()).clone())
     }
 
-    /// Registers the miniport's callback; the object takes one. Gives it back if there is one
-    /// already or the object is dead.
+    /// Registers the miniport's callback, at most one for an object. Returns it if there is one
+    /// already or the object has retired.
     #[cfg_attr(
         not(CONFIG_KUNIT = "y"),
         expect(
@@ -268,9 +269,9 @@ impl Attachments {
         Ok(())
     }
 
-    /// The last strong reference to the object is gone and its handles do not resolve: neither do
-    /// weak references from now on, and nothing can be attached any more. What there is left for
-    /// [`Attachments::call_back`] and [`Attachments::finish`].
+    /// Called when the last strong reference is gone and the object's handles no longer resolve.
+    /// From now on weak references do not resolve either, and nothing can be attached. Returns what
+    /// is left for [`Attachments::call_back`] and [`Attachments::finish`].
     ///
     /// Context: no locks held. Called once.
     pub(in crate::dxgk) fn die(&self) -> Rest {
@@ -293,7 +294,7 @@ impl Attachments {
         }
     }
 
-    /// The miniport hears of the end.
+    /// Calls the miniport's callback.
     ///
     /// Context: may sleep, no locks held. Called once, after [`Attachments::die`].
     pub(in crate::dxgk) fn call_back(&self, object: u64) {
@@ -304,8 +305,8 @@ impl Attachments {
         }
     }
 
-    /// The contents of the object are gone: tells who wants to know, and lets go of the entries and
-    /// their files.
+    /// Called when the contents of the object are gone: signals watches and polls, and drops the
+    /// entries and their files.
     ///
     /// Context: may sleep, no locks held. Called once, after [`Attachments::die`].
     pub(crate) fn finish(&self) {
@@ -331,7 +332,7 @@ impl Attachments {
     }
 }
 
-/// The change that sets the legacy runtime blob.
+/// The change that sets the private runtime data.
 fn blob(value: Arc<Value>, flags: u32) -> Change {
     Change {
         item: InfoItem {

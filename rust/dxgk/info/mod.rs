@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Information that clients attach to objects, references that keep nothing alive, and watches.
+//! What clients attach to objects: information, weak references and watches.
 
 pub(crate) mod attachments;
 pub(crate) mod store;

@@ -3,8 +3,8 @@
 //! The information store of an object at one moment (RES-55 to RES-60): a list of entries that
 //! never changes. A change makes a new list, which shares what stays the same with the old one.
 //!
-//! So a reader has one complete state for as long as it wants, whatever others do meanwhile, and no
-//! lock is held while bytes are copied. [`super::attached`] says which list is the present one.
+//! So a reader keeps one complete state, even if the store changes meanwhile, and no lock is held
+//! while bytes are copied. [`super::attachments`] has the current list.
 
 use crate::dxgk::{
     quota::account::{
@@ -50,7 +50,7 @@ use kernel::{
     }, //
 };
 
-/// The bytes of an entry, which somebody pays for.
+/// The bytes of an entry, charged to a user.
 pub(crate) struct Value {
     bytes: KVVec<u8>,
     _charge: Charge,
@@ -58,7 +58,7 @@ pub(crate) struct Value {
 }
 
 impl Value {
-    /// A value that the calling user pays for; QUOTA_EXCEEDED if there is too much already.
+    /// A value, charged to the calling user; QUOTA_EXCEEDED over the limit.
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn new(tables: &Tables, bytes: KVVec<u8>) -> DxgResult<Arc<Self>> {
@@ -78,14 +78,14 @@ impl Value {
     }
 }
 
-/// An attached file, which somebody pays for.
+/// An attached file, charged to a user.
 pub(crate) struct Attachment {
     file: ARef<File>,
     _charge: Charge,
 }
 
 impl Attachment {
-    /// A file that the calling user keeps open; QUOTA_EXCEEDED if there are too many already.
+    /// A file, charged to the calling user; QUOTA_EXCEEDED over the limit.
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn new(tables: &Tables, file: ARef<File>) -> DxgResult<Arc<Self>> {
@@ -103,14 +103,16 @@ impl Attachment {
     }
 }
 
-/// Charges the calling user, as the calls of sections 8 and 10 report it (RES-105).
+/// Charges the calling user. A refusal is QUOTA_EXCEEDED, as in all calls of sections 8 and 10
+/// (RES-105).
 pub(in crate::dxgk) fn charge(tables: &Tables, limit: Limit, amount: u32) -> DxgResult<Charge> {
     let charge = tables.accounts.of_caller()?.charge(limit, amount);
 
     charge.map_err(|_| Status::QUOTA_EXCEEDED.into())
 }
 
-/// One entry. All of it is from one change, except that a file stays attached until it is replaced.
+/// One entry. All of it comes from one change, except that a file stays attached until it is
+/// replaced.
 #[derive(Clone)]
 pub(crate) struct Entry {
     id: Id,
@@ -126,7 +128,7 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// What the rules know of it.
+    /// The part that the rules need.
     pub(crate) fn rule(&self) -> info_rules::Entry {
         info_rules::Entry {
             id: self.id,
@@ -172,11 +174,11 @@ impl Change {
 
 /// Why a store does not change.
 pub(crate) enum Failed {
-    /// A rule.
+    /// A rule forbids it.
     Refused(Refused),
     /// Out of memory.
     NoMemory,
-    /// The object is dead.
+    /// The object has retired.
     Dead,
 }
 
@@ -207,21 +209,21 @@ impl From<Failed> for DxgError {
     }
 }
 
-/// See the module.
+/// A store at one moment.
 pub(crate) struct Store {
     generation: u64,
     /// In the order of their ids.
     entries: KVVec<Entry>,
 }
 
-/// The store of an object that nothing was ever stored for.
+/// The store of an object without entries.
 pub(crate) static EMPTY: Store = Store {
     generation: 0,
     entries: KVVec::new(),
 };
 
 impl Store {
-    /// How many changes have led to this.
+    /// The generation: how many changes were made.
     pub(crate) fn generation(&self) -> u64 {
         self.generation
     }

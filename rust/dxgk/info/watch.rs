@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! Watches (RES-74): an eventfd that is signalled when the store of an object changes and when the
-//! object has died. A watch lives as long as its file.
+//! object retires. A watch lives as long as its file.
 //!
 //! LOCK: `seen` is a leaf; the eventfd is signalled after it is released.
 
@@ -42,7 +42,7 @@ use kernel::{
     }, //
 };
 
-/// A number that is above those of all watches there are.
+/// A new watch id. Ids only grow.
 pub(in crate::dxgk) fn next_number() -> u64 {
     static NEXT: Atomic<u64> = Atomic::new(1);
 
@@ -53,7 +53,7 @@ pub(in crate::dxgk) fn next_number() -> u64 {
 /// What can happen to an object.
 #[derive(Clone, Copy)]
 pub(crate) enum Event {
-    /// It is dead.
+    /// It has retired.
     Destroy,
     /// Its store has this generation now.
     Change(u64),
@@ -67,13 +67,13 @@ pub(crate) const CHANGE: u32 = 1 << 1;
 /// What a watch has seen.
 #[derive(Clone, Copy)]
 pub(crate) struct Seen {
-    /// Events since the last look.
+    /// Events since the last watch-state.
     pub(crate) events: u32,
     /// Generation at the last change.
     pub(crate) generation: u64,
 }
 
-/// See the module.
+/// One watch.
 #[pin_data]
 pub(crate) struct Watch {
     link: Arc<WeakTarget>,
@@ -88,8 +88,8 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Starts to watch the object behind `link` for the events in `mask`. The calling user pays for
-    /// it. The watch ends with [`Watch::end`].
+    /// Starts to watch the object behind `link` for the events in `mask`, charged to the calling
+    /// user. [`Watch::end`] ends the watch.
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn new(
@@ -124,23 +124,23 @@ impl Watch {
         Ok(watch)
     }
 
-    /// Its place among the watches of the object.
+    /// Its id.
     pub(in crate::dxgk) fn number(&self) -> u64 {
         self.number
     }
 
-    /// What its user calls it.
+    /// The cookie that its user gave.
     pub(crate) fn cookie(&self) -> u64 {
         self.cookie
     }
 
-    /// The way to the object.
+    /// The weak target of the object.
     pub(crate) fn link(&self) -> &WeakTarget {
         &self.link
     }
 
-    /// Notes the event and signals the eventfd, if the user wants to know of it. Nothing comes
-    /// after the end of the object.
+    /// Records the event and signals the eventfd, if the watch asked for it. Nothing comes after
+    /// the end of the object.
     ///
     /// Context: no locks held.
     pub(in crate::dxgk) fn tell(&self, event: Event) {
@@ -157,7 +157,7 @@ impl Watch {
 
             seen.events |= bit;
             if let Event::Change(generation) = event {
-                // Two changes may be told of in another order than they were made.
+                // Two changes may arrive in another order than they were made.
                 seen.generation = seen.generation.max(generation);
             }
         }
@@ -197,7 +197,7 @@ impl Watch {
         self.link.events()
     }
 
-    /// Ends the watch; it hears nothing more.
+    /// Ends the watch: it gets no more events.
     pub(crate) fn end(&self) {
         self.link.remove(self.number);
     }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Weak references (RES-72, RES-73): descriptors that do not keep an object, tell of its end and
-//! give a strong reference as long as it lives.
+//! Weak references (RES-72, RES-73): descriptors that do not keep an object alive. They report its
+//! end, and give a strong reference while it lives.
 //!
-//! An object gets one [`WeakTarget`] when the first weak reference or watch is made. The link holds
-//! the way to the object until the object dies; after that only the link is left, for as long as
-//! somebody has it.
+//! The first weak reference or watch of an object makes its [`WeakTarget`], which points to the
+//! object until the object retires. After that the weak target stays as long as a descriptor refers
+//! to it.
 //!
 //! LOCK: `WeakTarget::state` is a leaf.
 
@@ -70,13 +70,13 @@ use kernel::{
 };
 
 struct State {
-    /// None: the object is dead.
+    /// `None`: the object has retired.
     object: Option<Object>,
-    /// By their numbers, which only grow.
+    /// By id; ids only grow.
     watches: RBTree<u64, Arc<Watch>>,
 }
 
-/// See the module.
+/// What weak references and watches of one object refer to.
 #[pin_data]
 pub(crate) struct WeakTarget {
     object_id: u64,
@@ -88,12 +88,12 @@ pub(crate) struct WeakTarget {
     /// Polls of weak references and watches.
     #[pin]
     pollers: WaitQueue,
-    /// 1 from the moment on that everybody is told of the object's end.
+    /// 1 once polls report the object's end.
     gone: Atomic<u32>,
 }
 
 impl WeakTarget {
-    /// The link of a living object.
+    /// The weak target of a live object; makes it if it is missing.
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn of(object: &Object) -> DxgResult<Arc<Self>> {
@@ -135,24 +135,24 @@ impl WeakTarget {
         self.kind
     }
 
-    /// A strong reference to the object, unless it is dead (RES-73).
+    /// A strong reference to the object, unless it has retired (RES-73).
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn resolve(&self) -> Option<Strong> {
         let object = self.state.lock().object.clone()?;
 
-        // The count decides; the way to the object may be there a moment longer.
+        // The count decides; the pointer may be there a moment longer.
         Strong::upgrade(&object)
     }
 
-    /// Prints the id into fdinfo, for those who might have made the object (RES-15).
+    /// Prints the id into fdinfo, for readers that may inspect the object's creator (RES-15).
     pub(in crate::dxgk) fn show_id(&self, m: &SeqFile) {
         if Credentials::of_caller().may_inspect(&self.creator) {
             seq_print!(m, "dxg-object:\t{}\n", self.object_id);
         }
     }
 
-    /// How many watches there are. For information only: looks at each.
+    /// How many watches there are. Only for fdinfo: walks them.
     pub(in crate::dxgk) fn watches(&self) -> usize {
         self.state.lock().watches.keys().count()
     }
@@ -171,7 +171,7 @@ impl WeakTarget {
         &self.pollers
     }
 
-    /// Starts to tell `watch` of events.
+    /// Adds a watch.
     ///
     /// Context: may sleep, no locks held.
     pub(in crate::dxgk) fn add(&self, watch: &Arc<Watch>) -> DxgResult {
@@ -189,7 +189,7 @@ impl WeakTarget {
         Ok(())
     }
 
-    /// Stops to tell the watch with this number.
+    /// Removes the watch with this id.
     pub(in crate::dxgk) fn remove(&self, number: u64) {
         let node = self.state.lock().watches.remove_node(&number);
 
@@ -204,7 +204,7 @@ impl WeakTarget {
         Some(cursor.current().1.clone())
     }
 
-    /// Tells every watch that was there when this began.
+    /// Reports `event` to every watch that was there when this began.
     ///
     /// Context: may sleep, no locks held.
     pub(in crate::dxgk) fn tell(&self, event: Event) {
@@ -217,8 +217,8 @@ impl WeakTarget {
         }
     }
 
-    /// The object is dead: nothing resolves any more. Whether there are only a few watches; looks
-    /// at no more.
+    /// Called when the object has retired: nothing resolves any more. True if there are only a few
+    /// watches; looks at no more than that.
     pub(in crate::dxgk) fn die(&self) -> bool {
         let (object, watches) = {
             let mut state = self.state.lock();
@@ -233,13 +233,15 @@ impl WeakTarget {
         watches <= AT_ONCE
     }
 
-    /// Tells everybody of the end. A watch that is closed before its turn hears nothing (RES-74).
+    /// Reports the end to watches and polls. A watch that is closed before its turn gets nothing
+    /// (RES-74).
     ///
     /// Context: may sleep, no locks held.
     pub(in crate::dxgk) fn finish(&self) {
         self.gone.store(1, Release);
         while let Some(watch) = self.at_or_after(0) {
-            // Whoever takes the watch out, this or its release, decides whether it is told.
+            // Both this and the watch's release may remove it; the one that does decides whether it
+            // is signalled.
             let node = self.state.lock().watches.remove_node(&watch.number());
 
             if node.is_some() {
@@ -260,8 +262,7 @@ pub(crate) struct WeakFile {
 }
 
 impl WeakFile {
-    /// A weak reference that gives handles with this access. The calling user
-    /// pays for it.
+    /// A weak reference whose handles get this access, charged to the calling user.
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn new(tables: &Tables, link: Arc<WeakTarget>, access: u32) -> DxgResult<Arc<Self>> {
@@ -278,7 +279,7 @@ impl WeakFile {
         )?)
     }
 
-    /// The way to the object.
+    /// The weak target of the object.
     pub(crate) fn link(&self) -> &Arc<WeakTarget> {
         &self.link
     }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A keyed mutex: whoever releases it says for which key it is free (RES-91 to RES-102).
+//! A keyed mutex: a release names the key for which it is free (RES-91 to RES-102).
 //!
-//! Its private runtime data are the legacy blob of its store (RES-67), see [`Attachments`].
-//! `Documentation/keyed-mutexes.md` describes states, ownership, hand-over and time-outs.
+//! Its private runtime data is the entry with the zero key of its store (RES-67), see
+//! [`Attachments`]. `Documentation/keyed-mutexes.md` describes states, ownership, hand-over and
+//! time-outs.
 //!
 //! [`Attachments`]: super::info::attachments::Attachments
 //!
@@ -91,7 +92,7 @@ use kernel::{
     }, //
 };
 
-/// Who owns a mutex: a thread, through a handle.
+/// The owner of a mutex: a thread, through a handle.
 #[derive(Clone)]
 pub(crate) struct Owner {
     thread: Thread,
@@ -139,7 +140,7 @@ impl ClaimMap for Queue<Sleeper> {
     }
 }
 
-/// How the mutex hears that its owner has ended.
+/// How the mutex learns that its owner has ended.
 enum Watch {
     /// There is no owner; nor is there a watch when the mutex is abandoned.
     Idle(Option<Idle<KeyedMutex>>),
@@ -177,7 +178,7 @@ impl State {
     }
 }
 
-/// See the module.
+/// A keyed mutex.
 #[pin_data]
 pub(crate) struct KeyedMutex {
     /// What it has in common with other objects.
@@ -197,7 +198,8 @@ impl_has_work! {
     impl HasWork<Self, 1> for KeyedMutex { self.look }
 }
 
-/// An ownership that its caller does not know of yet. Dropping it passes the mutex on as it was.
+/// An ownership that has not been returned to the caller yet. Dropping it passes the mutex on
+/// unchanged.
 pub(crate) struct Acquired {
     mutex: Option<Arc<KeyedMutex>>,
     fence: u64,
@@ -209,7 +211,7 @@ impl Acquired {
         self.fence
     }
 
-    /// The caller knows.
+    /// Keeps the ownership: the caller knows of it.
     pub(crate) fn commit(mut self) {
         self.mutex = None;
     }
@@ -312,7 +314,7 @@ impl KeyedMutex {
         let spare = queue::spare(&sleeper)?;
         let mut state = self.state.lock();
 
-        // It may have become free meanwhile.
+        // The mutex may be free by now.
         match self.attempt(&mut state, key, owner)? {
             Attempt::Acquired(fence) => {
                 drop(state);
@@ -328,9 +330,9 @@ impl KeyedMutex {
         trace::wait(self.header.id(), key, place.seq);
         drop(state);
 
-        // A relative time-out would start over if the call was restarted after a signal, so that
-        // such a sleep ignores signals, as long as they do not kill: it ends soon enough. All
-        // others start over with the same deadline, or without one.
+        // A restarted call would start over with the whole relative time-out. So such a sleep
+        // ignores signals that do not kill; it is bounded. All other waits start over with the same
+        // deadline, or without one.
         let signals = match deadline {
             Deadline::Monotonic(_) => Signals::Fatal,
             _ => Signals::All,
@@ -349,9 +351,9 @@ impl KeyedMutex {
         self.woken(&sleeper)
     }
 
-    /// Sleeps until something is decided about `sleeper`. Looks after the owner once in a while,
-    /// because the kernel tells of a thread that leads its process only when all its threads have
-    /// ended.
+    /// Sleeps until `sleeper` is granted the mutex or the mutex is abandoned. Checks the owner from
+    /// time to time: the kernel announces the end of a thread that leads its process only when all
+    /// threads of the process have ended.
     fn sleep(
         self: &Arc<Self>,
         sleeper: &Sleeper,
@@ -369,9 +371,9 @@ impl KeyedMutex {
         }
     }
 
-    /// What was decided about a thread that is not queued any more.
+    /// The result for a thread that is no longer queued.
     fn woken(self: &Arc<Self>, sleeper: &Sleeper) -> DxgResult<Acquired> {
-        // An abandonment takes all sleepers out first and tells them later.
+        // An abandonment takes all sleepers out first and wakes them later.
         if sleeper.state.load(Acquire) != GRANTED {
             return Err(Status::ABANDONED.into());
         }
@@ -425,7 +427,8 @@ impl KeyedMutex {
         Ok(())
     }
 
-    /// The calling thread owns the mutex, if it was not abandoned meanwhile, and has not used it.
+    /// Passes the mutex on unchanged: the calling thread owns it, unless it was abandoned
+    /// meanwhile, and has not used it.
     fn pass_on(self: &Arc<Self>) {
         let mut state = self.state.lock();
 
@@ -449,8 +452,8 @@ impl KeyedMutex {
         }
     }
 
-    /// The handle of `open` is destroyed: it acquires nothing more, and if the mutex was acquired
-    /// through it, it is abandoned (RES-99).
+    /// Called when the handle of `open` is destroyed. It acquires nothing more. If the mutex was
+    /// acquired through it, the mutex is abandoned (RES-99).
     ///
     /// Context: no locks held.
     pub(super) fn close(&self, open: &Arc<OpenKeyedMutex>) {
@@ -460,7 +463,7 @@ impl KeyedMutex {
         });
     }
 
-    /// Abandons the mutex if its owner has ended. Whether it is abandoned.
+    /// Abandons the mutex if its owner has ended. True if the mutex is abandoned.
     ///
     /// Context: no locks held.
     fn abandon_if_owner_ended(&self) -> bool {
@@ -474,8 +477,7 @@ impl KeyedMutex {
         let _first = self.abandon_if(|_| true);
     }
 
-    /// Nobody will ever own the mutex again, if `condition` holds for the owner: ends all waits.
-    /// Whether it did that.
+    /// Abandons the mutex, if `condition` holds for the owner: ends all waits. True if it did.
     fn abandon_if(&self, condition: impl FnOnce(Option<&Owner>) -> bool) -> bool {
         let mut state = self.state.lock();
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What the owner of a keyed mutex remembers of the local handle it acquired through.
+//! Identity of the local handle through which a keyed mutex was acquired. Destroying that handle
+//! abandons the mutex (RES-99).
 //!
-//! Ownership ends with that handle (RES-99), so both have to be told apart from all others: an
-//! opening is never used again as long as somebody remembers it.
+//! An owner refers to it, so it is not reused while a mutex remembers it.
 
 use crate::logic::access::resource;
 use kernel::{
@@ -20,9 +20,9 @@ use kernel::{
 /// One local handle of a keyed mutex.
 pub(crate) struct OpenKeyedMutex {
     /// The process, by the key of its identity. A process empties its handle table before it goes,
-    /// so that equal keys are the same process for as long as the open handle is not closed.
+    /// so equal keys are the same process until the handle is closed.
     process: (usize, usize),
-    /// Whether it may replace the data of the mutex (RES-64).
+    /// Whether it may replace the private data of the mutex (RES-64).
     pub(crate) may_write: bool,
     /// The handle was destroyed. LOCK: changed under the lock of the mutex.
     closed: Atomic<u32>,
@@ -41,7 +41,7 @@ impl OpenKeyedMutex {
         )?)
     }
 
-    /// Whether both are in one process.
+    /// Whether both belong to the same process.
     pub(crate) fn is_beside(&self, other: &Self) -> bool {
         self.process == other.process
     }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! An allocation: bytes that belong to a container, and what its driver knows about them.
+//! An allocation: bytes that belong to a resource, and what its driver knows about them.
 //!
-//! An allocation has no count of its own: whoever holds one holds its container (RES-77). Its
-//! storage ends with the container, or before it when an unshared resource gives one of its
-//! allocations up (RES-82).
+//! An allocation has no count of its own: a reference to it goes with a reference to its resource
+//! (RES-77). Its storage ends with the resource. It ends before it when an unshared resource gives
+//! one of its allocations up (RES-82).
 
 use super::{
     backing::Storage,
@@ -40,13 +40,13 @@ use kernel::{
     }, //
 };
 
-/// Priority of an allocation that nobody has given one: `D3DDDI_ALLOCATIONPRIORITY_NORMAL`.
+/// The default priority: `D3DDDI_ALLOCATIONPRIORITY_NORMAL`.
 const PRIORITY_NORMAL: u32 = 0x7800_0000;
 
-/// Instead of a number of handles: the allocation is no part of its resource any more.
+/// Instead of a number of handles: the allocation no longer belongs to its resource.
 const GIVEN_UP: u32 = u32::MAX;
 
-/// What an allocation is made of, fixed at creation.
+/// What is fixed at creation.
 pub(crate) struct Description {
     /// Bytes.
     pub(crate) size: u64,
@@ -56,24 +56,24 @@ pub(crate) struct Description {
     pub(crate) driver_data: KVVec<u8>,
 }
 
-/// See the module.
+/// One allocation.
 #[pin_data]
 pub(crate) struct Allocation {
     _identified: ObjectId,
     _claim: Claim,
-    /// What it is made of.
+    /// What was fixed at creation.
     pub(crate) description: Description,
-    /// How late it would be evicted (MEM-9).
+    /// Its priority: how late it would be evicted (MEM-9).
     pub(crate) priority: Atomic<u32>,
     /// How many handles there are, or [`GIVEN_UP`].
     opens: Atomic<u32>,
-    /// The bytes; none after the end. LOCK: `Slots::live` is taken inside.
+    /// The bytes; `None` after the end. LOCK: `Slots::live` is taken inside.
     #[pin]
     storage: Mutex<Option<Arc<Storage>>>,
 }
 
 impl Allocation {
-    /// An allocation of these bytes, which `claim` is for.
+    /// An allocation of these bytes, charged by `claim`.
     pub(crate) fn new(
         claim: Claim,
         description: Description,
@@ -100,7 +100,7 @@ impl Allocation {
         storage.ok_or(Status::INVALID_PARAMETER.into())
     }
 
-    /// One more handle; INVALID_PARAMETER if the allocation was given up.
+    /// Adds a handle; INVALID_PARAMETER if the allocation was given up.
     pub(crate) fn open(&self) -> DxgResult {
         let mut count = self.opens.load(Relaxed);
 
@@ -114,7 +114,7 @@ impl Allocation {
         Err(Status::INVALID_PARAMETER.into())
     }
 
-    /// One handle less.
+    /// Removes a handle.
     pub(crate) fn close(&self) {
         let mut count = self.opens.load(Relaxed);
 
@@ -126,8 +126,8 @@ impl Allocation {
         }
     }
 
-    /// Gives the allocation up if there is one handle and no dma-buf (RES-82): nobody opens it any
-    /// more. Whether it was.
+    /// Gives the allocation up if it has one handle and no dma-buf (RES-82): it can no longer be
+    /// opened. True if it did.
     pub(crate) fn give_up(&self) -> bool {
         let storage = self.storage.lock();
         let exported = storage
@@ -137,12 +137,13 @@ impl Allocation {
         !exported && self.opens.cmpxchg(1, GIVEN_UP, Full).is_ok()
     }
 
-    /// Whether it is no part of its resource any more.
+    /// Whether it was given up.
     pub(in crate::dxgk) fn is_given_up(&self) -> bool {
         self.opens.load(Relaxed) == GIVEN_UP
     }
 
-    /// A descriptor of the dma-buf of the allocation; `keep` makes the reference that it holds.
+    /// A descriptor of the dma-buf of the allocation; `keep` makes the strong reference that a new
+    /// dma-buf holds.
     ///
     /// Context: a system call, no locks held.
     pub(crate) fn export(
@@ -155,8 +156,8 @@ impl Allocation {
         Exports::export(&self.storage()?, read_only, keep)
     }
 
-    /// How many pages its end gives back, if that is at most `most` and needs nobody else. Waits
-    /// for nobody.
+    /// How many pages its end frees, if at most `most` and nothing else shares them. Only tries the
+    /// lock.
     pub(in crate::dxgk) fn pages_at_most(&self, most: usize) -> Option<usize> {
         let storage = self.storage.try_lock()?;
 
@@ -165,7 +166,7 @@ impl Allocation {
             .map_or(Some(0), |storage| storage.pages_at_most(most))
     }
 
-    /// The end: nothing can reach the bytes through this allocation any more.
+    /// Drops the storage: nothing can reach the bytes through this allocation any more.
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn cleanup(&self) {

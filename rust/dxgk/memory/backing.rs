@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The bytes of an allocation, wherever they live: in memory of ours, in memory of the caller, in a
-//! file, or in a buffer of another driver (RES-21, RES-22, RES-27, RES-87).
+//! The bytes of an allocation: in memory of ours, in memory of the caller, in a file, or in a
+//! buffer of another driver (RES-21, RES-22, RES-27, RES-87).
 //!
-//! A storage is freed with its last reference, and never moves before. `Documentation/memory.md`
-//! tells who is charged for it.
+//! A storage is freed with its last reference, and does not move before. `Documentation/memory.md`
+//! says who is charged for it.
 
 use super::dma_buf::{
     Export,
@@ -73,7 +73,7 @@ enum Backing {
     Part(Arc<Storage>, usize),
 }
 
-/// See the module.
+/// The bytes of one or more allocations.
 pub(crate) struct Storage {
     backing: Backing,
     /// Its dma-bufs.
@@ -83,7 +83,7 @@ pub(crate) struct Storage {
 }
 
 impl Storage {
-    /// A storage of so many pages that are its own, which `claim` is for.
+    /// A storage with `pages` pages of its own, charged by `claim`.
     fn new(backing: Backing, claim: Claim, pages: usize) -> DxgResult<Arc<Self>> {
         Ok(Arc::new(
             Self {
@@ -115,7 +115,7 @@ impl Storage {
         Self::new(Backing::System(pages), claim, count)
     }
 
-    /// Memory of the caller, whose account this is, pinned where it is.
+    /// Memory of the caller, pinned where it is and charged to `holder`.
     ///
     /// Context: a system call, no locks held.
     pub(crate) fn user(
@@ -127,7 +127,7 @@ impl Storage {
         let addr = usize::try_from(addr).map_err(|_| Status::INVALID_PARAMETER)?;
         let count = pages_of(size)?;
         let pinned = match Pinned::new(addr, count, write) {
-            // What is too much may be on its way out.
+            // Retirements may release pins.
             Err(error) if error == ENOMEM && holder.account().wait_for_retirements() => {
                 Pinned::new(addr, count, write)
             }
@@ -142,8 +142,8 @@ impl Storage {
         Self::new(Backing::User(pinned), Self::claim(holder, count, 0)?, count)
     }
 
-    /// The beginning of a shmem file or a dma-buf. A dma-buf of ours gives the storage that it was
-    /// made of.
+    /// The first `size` bytes of a shmem file or a dma-buf. A dma-buf of ours gives the storage
+    /// that it was made of.
     ///
     /// Context: a system call, no locks held.
     pub(crate) fn section(
@@ -184,7 +184,7 @@ impl Storage {
         )
     }
 
-    /// The first pages of this storage; all of them are the storage itself.
+    /// The first `count` pages of this storage; if these are all, the storage itself.
     fn part(self: Arc<Self>, holder: &Arc<Holder>, count: usize) -> DxgResult<Arc<Self>> {
         if count > self.count() {
             return Err(BadSection::TooShort.into());
@@ -193,8 +193,8 @@ impl Storage {
             return Ok(self);
         }
 
-        // Its bytes are counted already. A part of a part is made a part of the whole, so that
-        // nothing here is deeper than one level.
+        // Its bytes are counted already. A part of a part becomes a part of the whole, so parts do
+        // not nest.
         let whole = match &self.backing {
             Backing::Part(whole, _) => whole.clone(),
             _ => self,
@@ -221,7 +221,8 @@ impl Storage {
         }
     }
 
-    /// Why the bytes could not be shown. Exporters need not let processors reach a buffer (MEM-97).
+    /// The status for an error of mapping. Exporters need not let processors reach a buffer
+    /// (MEM-97).
     pub(crate) fn not_shown(&self, error: Error) -> DxgError {
         match (&self.backing, error) {
             (_, error) if error == ERESTARTSYS || error == EINTR => DxgError::Interrupted,
@@ -230,8 +231,8 @@ impl Storage {
         }
     }
 
-    /// The dma-buf that the bytes are of, if they are of another driver's. ACCESS_DENIED if it is
-    /// more than this, or may be written to and must not be.
+    /// The dma-buf of another driver that the bytes come from, if any. ACCESS_DENIED if it is
+    /// larger than the storage, or writable and `read_only` is set.
     pub(crate) fn original(&self, read_only: bool) -> DxgResult<Option<ARef<File>>> {
         match &self.backing {
             Backing::DmaBuf(buffer) => match buffer.original(read_only) {
@@ -253,7 +254,7 @@ impl Storage {
         self.count() as u64 * PAGE_SIZE as u64
     }
 
-    /// Bytes that this keeps in memory by now.
+    /// Bytes that this keeps in memory now.
     pub(crate) fn resident(&self) -> u64 {
         match &self.backing {
             Backing::System(pages) | Backing::Section(pages) => {
@@ -266,8 +267,8 @@ impl Storage {
         }
     }
 
-    /// How many pages its end gives back, if that is at most `most` and nobody else has a part in
-    /// it: no other driver, nor who else has the file or the memory.
+    /// How many pages its end frees, if at most `most` and nothing else shares them: no other
+    /// driver, and no other user of the file or memory.
     pub(in crate::dxgk) fn pages_at_most(&self, most: usize) -> Option<usize> {
         match &self.whole().backing {
             // The table of pages goes too.
@@ -318,7 +319,7 @@ impl Storage {
     }
 }
 
-/// Processors use a storage, until this is dropped. Context of the drop: may sleep, no locks held.
+/// An access by processors, until this is dropped. Context of the drop: may sleep, no locks held.
 pub(crate) struct CpuAccess(Arc<Storage>);
 
 impl Drop for CpuAccess {

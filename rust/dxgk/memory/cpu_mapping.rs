@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The CPU mapping of an opened allocation (RES-89).
+//! The CPU mapping of an open allocation (RES-89).
 //!
 //! A mapping belongs to one handle, and so to one process. It counts the locks; the first maps and
-//! the last unmaps. A mapping is no reference to the allocation (RES-78): revoking the mapping
-//! takes the bytes away from it, also in children that inherited it. Only what the exporter of a
-//! foreign dma-buf shows stays with the children.
+//! the last unmaps. A mapping holds no reference to the allocation (RES-78). Revoking it takes the
+//! bytes away, also from children that inherited it; only the mapping of a foreign dma-buf stays
+//! with the children.
 
 use super::backing::{
     CpuAccess,
@@ -38,7 +38,7 @@ use kernel::{
     }, //
 };
 
-/// A file to map, counted. Whoever still maps it when it goes sees no bytes any more.
+/// A file to map, counted. When it goes, mappings of it show no bytes any more.
 struct CountedFile {
     file: RevocableFile,
     _counted: Counted,
@@ -53,7 +53,7 @@ struct Mapped {
 }
 
 struct State {
-    /// None after the end.
+    /// `None` after the end.
     storage: Option<Arc<Storage>>,
     /// Made by the first lock.
     file: Option<Arc<CountedFile>>,
@@ -61,7 +61,7 @@ struct State {
     locked: Option<Mapped>,
 }
 
-/// See the module.
+/// One CPU mapping.
 #[pin_data]
 pub(crate) struct CpuMapping {
     write: bool,
@@ -89,7 +89,7 @@ impl CpuMapping {
         )?)
     }
 
-    /// The address of the mapping, with one more lock. `holder` is the process.
+    /// Adds a lock and returns the address of the mapping. `holder` is the process.
     ///
     /// Context: an ioctl of the process that the mapping belongs to, no locks held.
     pub(crate) fn lock(&self, holder: &Arc<Holder>) -> DxgResult<usize> {
@@ -141,7 +141,7 @@ impl CpuMapping {
         )?;
         let mut state = self.state.lock();
 
-        // As in `lock`; what is not used is dropped after the lock.
+        // As in `lock`: what is not used is dropped after the lock.
         state.live()?;
         match &state.file {
             Some(other) => Ok(other.clone()),
@@ -152,7 +152,7 @@ impl CpuMapping {
         }
     }
 
-    /// One lock less; the last one unmaps.
+    /// Removes one lock; the last one unmaps.
     ///
     /// Context: as [`CpuMapping::lock`].
     pub(crate) fn unlock(&self) -> DxgResult {
@@ -165,8 +165,9 @@ impl CpuMapping {
         Ok(())
     }
 
-    /// Takes the bytes away from every process that has the mapping, for good; touching it is
-    /// SIGBUS from now on. Those of a foreign dma-buf only from this process, if it is the caller.
+    /// Takes the bytes away from every process that has the mapping, for good: touching it is
+    /// SIGBUS from now on. The mapping of a foreign dma-buf is replaced only in this process, and
+    /// only if it is the caller.
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn revoke(&self) {
@@ -192,7 +193,7 @@ impl State {
             .ok_or(Status::INVALID_PARAMETER.into())
     }
 
-    /// One more lock, if there is a mapping.
+    /// Adds a lock, if there is a mapping.
     fn relock(&mut self) -> DxgResult<Option<usize>> {
         self.live()?;
         match &mut self.locked {
@@ -207,7 +208,7 @@ impl State {
         }
     }
 
-    /// One lock less, and what to unmap if that was the last one.
+    /// Removes a lock; returns what to unmap if it was the last one.
     fn unlock(&mut self) -> DxgResult<Option<(Arc<CountedFile>, Mapped)>> {
         let locked = self.locked.as_mut().ok_or(Status::INVALID_PARAMETER)?;
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! dma-bufs of allocations (RES-86): a reference to its container like any other, in the form that
-//! other drivers and programs understand.
+//! dma-bufs of allocations (RES-86). A dma-buf is a strong reference to the resource like any
+//! other, in the form that other drivers and programs understand.
 //!
-//! No fence is ever put into their reservation object, because those that we have may never signal
-//! (RES-88).
+//! No fence is ever put into their reservation object, because ours may never signal (RES-88).
 
 use super::backing::Storage;
 use crate::dxgk::{
@@ -58,7 +57,7 @@ impl Buffer for Export {
     }
 }
 
-/// Why not all pages can be taken.
+/// The status for an error of taking all pages.
 fn not_there(error: Error) -> DxgError {
     match error {
         // The file of a section is shorter than it was.
@@ -69,8 +68,8 @@ fn not_there(error: Error) -> DxgError {
     }
 }
 
-/// The dma-bufs of one storage: at most one for writing and one for reading only. Allocations that
-/// were made of the same storage, by importing a dma-buf of ours, have them in common.
+/// The dma-bufs of one storage: at most one for writing and one for reading only. Allocations with
+/// the same storage, by importing a dma-buf of ours, share them.
 pub(crate) struct Exports(Arc<Slots>);
 
 impl Exports {
@@ -79,8 +78,8 @@ impl Exports {
         Ok(Self(Slots::new()?))
     }
 
-    /// A descriptor of the dma-buf of `storage`; `keep` makes the reference that a new one holds.
-    /// That of another driver is the one it was imported from, and holds nothing.
+    /// A descriptor of the dma-buf of `storage`; `keep` makes the strong reference that a new one
+    /// holds. For a dma-buf of another driver it is the imported one, which holds nothing of ours.
     ///
     /// Context: a system call, no locks held.
     pub(crate) fn export(

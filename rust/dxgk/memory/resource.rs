@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A resource: the container of allocations, which counts for all of them (RES-77 to RES-83).
+//! A resource: it holds allocations and counts for all of them (RES-77 to RES-83).
 //!
-//! A stand-alone allocation is the one allocation of a container of its own, which has no handle.
-//! Children know nothing of their container; whoever uses a child holds the container by its
-//! [`OpenResource`](super::open resource::OpenResource). So there are no cycles, and nothing is
-//! recursive.
+//! A standalone allocation has a resource of its own, without a handle. Allocations do not know
+//! their resource. A user of an allocation holds its resource through an
+//! [`OpenResource`](super::super::handle::open_resource::OpenResource). So there are no cycles, and
+//! nothing is recursive.
 
 use super::allocation::Allocation;
 use crate::dxgk::{
@@ -37,15 +37,15 @@ use kernel::{
     workqueue::Work, //
 };
 
-/// What a resource is made of, fixed at creation.
+/// What is fixed at creation.
 pub(crate) struct Description {
     /// Whether it can be opened elsewhere.
     pub(crate) shared: bool,
-    /// Whether it is the container of one stand-alone allocation.
+    /// Whether it is the resource of one standalone allocation.
     pub(crate) alone: bool,
     /// Who may open it by global handle.
     pub(crate) audience: OpenPolicy,
-    /// Whether its maker said that it is a back buffer of a swap chain.
+    /// Whether its creator said that it is a back buffer of a swap chain.
     pub(crate) back_buffer: bool,
     /// The process that made it.
     pub(crate) creator: Option<ThreadGroup>,
@@ -66,19 +66,19 @@ struct State {
     present_rect: Rectangle,
     /// Processes that may open it although access is restricted.
     admitted: KVec<ThreadGroup>,
-    /// The count has reached 0.
+    /// The resource has retired.
     dead: bool,
 }
 
-/// See the module.
+/// One resource.
 #[pin_data]
 pub(crate) struct Resource {
     /// What it has in common with other objects.
     #[pin]
     pub(crate) header: Header,
-    /// What it is made of.
+    /// What was fixed at creation.
     pub(crate) description: Description,
-    /// LOCK: `Allocation` locks are taken inside.
+    /// LOCK: inside, locks of `Allocation` are only tried.
     #[pin]
     state: Mutex<State>,
     /// See [`super::retire`].
@@ -167,21 +167,21 @@ impl Resource {
         )
     }
 
-    /// One handle of `allocation` is destroyed: an unshared resource gives the allocation up if
-    /// that was the last one (RES-82). The handle itself counts until it is dropped. Whether it
-    /// did; then [`Resource::remove_given_up`] frees the storage.
+    /// Called when a handle of `allocation` is destroyed: an unshared resource gives the allocation
+    /// up if that was its last handle (RES-82). The handle itself counts until it is dropped. True
+    /// if it did; then [`Resource::remove_given_up`] frees the storage.
     ///
     /// Context: may sleep, no locks held.
     pub(in crate::dxgk) fn give_up(&self, allocation: &Allocation) -> bool {
         !self.description.shared && allocation.give_up()
     }
 
-    /// Takes the allocations out that were given up, as many as `gone` has room for, and frees
-    /// their storage. Looks at every allocation once.
+    /// Removes allocations that were given up, as many as `gone` has room for, and frees their
+    /// storage. Walks the allocations once.
     ///
     /// Context: may sleep, no locks held.
     pub(in crate::dxgk) fn remove_given_up(&self, gone: &mut KVVec<Arc<Allocation>>) {
-        // Without room it is one that another call has given up, which takes it out itself.
+        // Without room, another call has given it up and removes it.
         self.state.lock().allocations.retain(|allocation| {
             !allocation.is_given_up() || gone.push_within_capacity(allocation.clone()).is_err()
         });
@@ -233,7 +233,7 @@ impl Resource {
         self.state.lock().present_rect = rectangle;
     }
 
-    /// Whether so little is left to be freed that it can be done at once. Waits for nobody.
+    /// Whether what is left to free is little enough to do it at once. Only tries locks.
     pub(in crate::dxgk) fn has_little(&self) -> bool {
         let Some(state) = self.state.try_lock() else {
             return false;
@@ -249,7 +249,7 @@ impl Resource {
             })
     }
 
-    /// The count is 0: frees the contents, last created first (RES-81).
+    /// Frees the contents, last created first (RES-81). Called when the resource retires.
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn cleanup(&self) {

@@ -2,9 +2,9 @@
 
 //! Waiting on the CPU for fence values (FEN-14 to FEN-30).
 //!
-//! Every way of waiting has the same steps: look whether the condition holds already, which takes
-//! neither lock nor memory; allocate a waiter and one node for each element; queue it on one fence
-//! after the other; then sleep, or return.
+//! Every kind of wait has the same steps. Check whether the condition holds already, which takes
+//! neither a lock nor memory. Allocate a waiter and one node for each element. Queue it on one
+//! fence after the other. Then sleep, or return.
 
 use super::{
     fence::{
@@ -55,12 +55,12 @@ use kernel::{
 pub(crate) struct Element {
     /// The fence.
     pub(crate) fence: Arc<Fence>,
-    /// The value to be reached.
+    /// The value to wait for.
     pub(crate) value: u64,
 }
 
 impl Element {
-    /// Whether the value is there now.
+    /// Whether the fence has reached the value now.
     fn holds(&self) -> bool {
         self.fence.satisfies(self.value)
     }
@@ -74,11 +74,10 @@ fn holds(mode: Mode, elements: &[Element]) -> bool {
     }
 }
 
-/// The elements without those that others make superfluous, or `None` if there are none (FEN-17):
-/// when all have to be satisfied the largest value of each fence decides, and otherwise the
-/// smallest.
+/// The elements without those that others make redundant, or `None` if all are needed (FEN-17). If
+/// all elements must be satisfied, the largest value of each fence decides; otherwise the smallest.
 ///
-/// A wait then has at most one node in each fence.
+/// So a wait has at most one node on each fence.
 fn distinct(mode: Mode, elements: &[Element]) -> Result<Option<KVVec<Element>>> {
     if elements.len() < 2 {
         return Ok(None);
@@ -124,7 +123,7 @@ fn count(elements: &[Element]) -> Result<u32> {
     u32::try_from(elements.len()).map_err(|_| EINVAL)
 }
 
-/// Queues `waiter` on every fence. All memory is there before the first fence is touched.
+/// Queues `waiter` on every fence. All memory is allocated before the first fence is touched.
 ///
 /// `last` is the last step that may fail.
 fn register(waiter: &Arc<Waiter>, elements: &[Element], last: impl FnOnce() -> Result) -> Result {
@@ -145,11 +144,11 @@ fn register(waiter: &Arc<Waiter>, elements: &[Element], last: impl FnOnce() -> R
     Ok(())
 }
 
-/// Sleeps until the condition holds. `call` tells the call from others if a signal interrupts it.
+/// Sleeps until the condition holds. `call` identifies the call if a signal interrupts it.
 ///
-/// INVALID_HANDLE if nobody is left who could signal; [`DxgError::Interrupted`] on a signal. The
-/// wait is kept then if the call will be made again, see [`resume`], and nothing is left behind
-/// otherwise. Context: a system call, no locks held.
+/// INVALID_HANDLE if a fence has retired, so that the wait can never end; [`DxgError::Interrupted`]
+/// on a signal. If the call will be restarted, the wait is kept, see [`resume`]; otherwise nothing
+/// is left behind. Context: a system call, no locks held.
 pub(crate) fn block(
     waits: &Arc<PendingWaits>,
     mode: Mode,
@@ -170,7 +169,7 @@ pub(crate) fn block(
     sleep_on(waits, &waiter, call)
 }
 
-/// Goes on with a wait of the calling thread that a signal has interrupted: nothing was forgotten
+/// Continues a wait of the calling thread that a signal interrupted. It has missed nothing
 /// meanwhile (FEN-16, FEN-34).
 ///
 /// Context: as [`block`].
@@ -179,7 +178,7 @@ pub(crate) fn resume(waits: &Arc<PendingWaits>, waiter: &Arc<Waiter>, call: Same
     sleep_on(waits, waiter, || Some(call))
 }
 
-/// Sleeps until the wait has ended, which is queued.
+/// Sleeps until the queued wait ends.
 fn sleep_on(
     waits: &PendingWaits,
     waiter: &Arc<Waiter>,
@@ -201,8 +200,8 @@ fn sleep_on(
     }
 }
 
-/// Keeps an interrupted wait until its call is made again, if that is to be expected and the wait
-/// has not ended.
+/// Keeps an interrupted wait until its call is restarted, if that is expected and the wait has not
+/// ended.
 fn may_be_kept(
     waits: &PendingWaits,
     waiter: &Arc<Waiter>,

@@ -3,9 +3,9 @@
 //! A monitored fence: a 64-bit value that processes read in their own memory, CPU waits on it, and
 //! CPU signals (fences.md section 2).
 //!
-//! LOCK: `waiters` is the fence lock. It is never held together with the lock of another fence;
-//! waiters are told and nodes freed after it is released. CurrentValue is stored only under it, and
-//! read by everybody without it.
+//! LOCK: `waiters` is the fence lock. It is never held together with the lock of another fence.
+//! Waiters are woken and nodes freed after it is released. CurrentValue is stored only under it; it
+//! is read at any time without it.
 
 use super::{
     fence_storage::FenceStorage,
@@ -55,7 +55,7 @@ use kernel::{
 /// A node that is not queued yet, and the waiter it will hold.
 pub(crate) type Spare = queue::Spare<Waiter>;
 
-/// Tells the waiters that a signal has taken out of the fence. No locks held.
+/// Wakes the waiters that a signal has taken out of the fence. No locks held.
 fn release(due: &Queue<Waiter>) {
     for (_, waiter) in due.iter() {
         waiter.satisfied();
@@ -166,7 +166,8 @@ impl Fence {
         Ok(())
     }
 
-    /// Leaves what a signal has still to release to the worker; hands it back if that cannot be.
+    /// Leaves what a signal still has to release to the worker; hands it back if that is not
+    /// possible.
     fn defer(self: &Arc<Self>, sweep: Sweep) -> Option<Sweep> {
         let Some(worker) = work::worker() else {
             return Some(sweep);
@@ -194,7 +195,7 @@ impl Fence {
         }
     }
 
-    /// Queues `waiter` for `value`, or tells it at once that there is nothing to wait for.
+    /// Queues `waiter` for `value`, or satisfies the element at once if the value is reached.
     ///
     /// Returns false if the wait has ended already and needs no more elements.
     pub(in crate::dxgk) fn enqueue(
@@ -229,8 +230,8 @@ impl Fence {
         drop(node);
     }
 
-    /// Nobody is left who could signal: ends the waits (FEN-28), if they are so few that this can
-    /// be done at once; whether they are.
+    /// Orphans the waits: no signal can come any more (FEN-28). Only if they are few enough to do
+    /// it at once; true if so.
     ///
     /// Context: may sleep, no locks held.
     pub(in crate::dxgk) fn orphan_at_once(&self) -> bool {
@@ -248,7 +249,7 @@ impl Fence {
         true
     }
 
-    /// Nobody is left who could signal: ends the waits, however many.
+    /// Orphans all waits.
     ///
     /// Context: may sleep, no locks held.
     pub(in crate::dxgk) fn orphan(&self) {
@@ -262,7 +263,7 @@ impl Fence {
             if number % AT_ONCE == AT_ONCE - 1 {
                 work::breathe();
             }
-            // A signal that releases many may not have come to this one yet.
+            // A signal that releases many waiters may not have reached this one yet.
             if self.satisfies(key.value) || left.is_some_and(|left| left.releases(key)) {
                 waiter.satisfied();
             } else {

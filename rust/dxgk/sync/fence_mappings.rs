@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What of ours is mapped in one process: pages of fence values.
+//! The mappings of pages of fence values in one process.
 
 use crate::sys::{
     mem::{
@@ -34,7 +34,7 @@ struct SharedMapping {
 /// The mappings of one process.
 #[pin_data]
 pub(crate) struct FenceMappings {
-    /// Whose memory this is.
+    /// The process and its address space.
     pub(crate) identity: Identity,
     mapper: Mapper,
     /// Mappings of shared fences, by object id. LOCK: nothing is mapped or unmapped under it.
@@ -64,9 +64,9 @@ impl FenceMappings {
         self.mapper.map(page)
     }
 
-    /// Removes a mapping that no handle of the process needs any more. Handles end in calls of
-    /// their process, or with all others when the process is emptied; that may be done by the
-    /// worker, which leaves the mapping to the end of the memory.
+    /// Removes a mapping that no handle of the process needs any more. Handles are destroyed in
+    /// calls of their process, or all together when the process is emptied. If the worker empties
+    /// it, the mapping is left to the end of the address space.
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn unmap(&self, mapped: Mapped) {
@@ -75,7 +75,7 @@ impl FenceMappings {
         }
     }
 
-    /// Maps the page of the shared object `id`, or counts one more user of its mapping.
+    /// Maps the page of the shared object `id`, or adds a user to its mapping.
     ///
     /// Context: as [`FenceMappings::map`].
     pub(crate) fn map_shared(&self, id: u64, page: &Arc<ValuePage>) -> Result<usize> {
@@ -111,7 +111,7 @@ impl FenceMappings {
         Some(mapping.mapped.addr)
     }
 
-    /// One user of the mapping of the shared object `id` is gone; the last one unmaps it (FEN-12).
+    /// Removes a user of the mapping of the shared object `id`; the last one unmaps it (FEN-12).
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn unmap_shared(&self, id: u64) {

@@ -2,9 +2,9 @@
 
 //! A pollable descriptor for one value of one fence (FEN-168).
 //!
-//! It becomes readable once CurrentValue has reached the value and stays so, whatever the fence
-//! does later. It hangs up if nobody is left who could signal. It is not a sync_file: user space
-//! decides when, and whether, it fires.
+//! It becomes readable once CurrentValue has reached the value and stays so, even after a rewind.
+//! It hangs up if the fence retires. It is not a sync_file: user space decides when, and whether,
+//! it fires.
 
 use super::{
     cpu_wait::Element,
@@ -28,11 +28,11 @@ use kernel::{
     sync::Arc, //
 };
 
-/// See the module. The file holds the waiter, and so the wait queue, until it is released.
+/// One fence point. The file holds the waiter, and so the wait queue, until it is released.
 pub(crate) struct FencePoint {
     waiter: Arc<Waiter>,
     object: u64,
-    /// Who made the fence.
+    /// The creator of the fence.
     creator: Credentials,
     value: u64,
 }

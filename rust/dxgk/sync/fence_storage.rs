@@ -2,13 +2,13 @@
 
 //! Where CurrentValue of a monitored fence lives.
 //!
-//! Shareable fences have a page of their own. The others of one process are packed into common
+//! A shareable fence has a page of its own. The other fences of a process are packed into common
 //! pages, 64 bytes apart, so that making one costs no mapping (FEN-13, FEN-61). Two processes never
-//! have a page in common.
+//! share a common page.
 //!
-//! A common page is mapped in its process as long as this has a handle of any fence in it, whoever
-//! else keeps the fence (FEN-12). Then it leaves the pool. A slot is used again when the memory of
-//! its fence goes, which may be anybody's doing and unmaps nothing.
+//! A common page is mapped in its process as long as the process has a handle of any fence in it,
+//! even if other references keep the fence (FEN-12). Then it leaves the pool. A slot is free again
+//! when the memory of its fence goes. Any task may do that; it unmaps nothing.
 
 use super::fence_mappings::FenceMappings;
 use crate::dxgk::stats::{
@@ -36,12 +36,12 @@ use kernel::{
     }, //
 };
 
-/// Bytes between two fence_storage of a common page.
+/// Bytes between two slots of a common page.
 const STRIDE: usize = 64;
-/// Cells in a common page: one bit each in [`PoolState`].
+/// Slots in a common page: one bit each in [`StoragePage::taken`].
 const SLOTS: u32 = 64;
 
-/// A page and its place in the stats.
+/// A page, counted.
 struct CountedPage {
     page: Arc<ValuePage>,
     _counted: Counted,
@@ -116,8 +116,7 @@ impl StoragePage {
 #[pin_data]
 pub(crate) struct FenceStoragePool {
     mappings: Arc<FenceMappings>,
-    /// LOCK: leaf; who drops the last reference to a fence of the process takes it, so that nothing
-    /// sleeps under it.
+    /// LOCK: leaf. Dropping the last reference to a fence takes it, so nothing sleeps under it.
     #[pin]
     state: SpinLock<PoolState>,
 }
@@ -168,7 +167,7 @@ impl PoolState {
         self.first_free = self.first_free.min(page.index.load(Relaxed));
     }
 
-    /// One handle more; false if the page has left the pool, so that it is not mapped any more.
+    /// Adds a handle; false if the page has left the pool, so that it is no longer mapped.
     fn enter_again(&mut self, page: &StoragePage) -> bool {
         let mapped = page.index.load(Relaxed) != NOWHERE;
 
@@ -178,7 +177,7 @@ impl PoolState {
         mapped
     }
 
-    /// One handle of the process less; hands out the page if that was the last one.
+    /// Removes a handle of the process; returns the page if that was the last one.
     fn leave(&mut self, page: &StoragePage) -> Option<Arc<StoragePage>> {
         if page.open.fetch_sub(1, Full) != 1 {
             return None;
@@ -282,7 +281,7 @@ impl FenceStoragePool {
         }
     }
 
-    /// One handle of the process less of a fence in `page`.
+    /// Removes a handle of a fence in `page`.
     ///
     /// Context: may sleep, no locks held.
     fn leave(&self, page: &StoragePage) {
@@ -298,7 +297,7 @@ impl FenceStoragePool {
     }
 }
 
-/// Where a slot came from.
+/// Where a slot belongs.
 enum Home {
     /// A page of its own.
     Alone { _counted: CountedPage },
@@ -314,8 +313,8 @@ enum Home {
 
 /// One CurrentValue word.
 ///
-/// Writers: the fence it belongs to, under the fence lock. Readers: everybody, at any time, also
-/// processes through their read-only mapping.
+/// Written by its fence only, under the fence lock. Read at any time, also by processes through
+/// their read-only mapping.
 pub(crate) struct FenceStorage {
     page: Arc<ValuePage>,
     word: usize,
@@ -351,8 +350,8 @@ impl FenceStorage {
 }
 
 impl FenceStorage {
-    /// Counts one more handle in the process of `mappings`, if that is the one that has the slot
-    /// mapped. Whether it is; the handle calls [`FenceStorage::close`] at its end then.
+    /// Counts a handle in the process of `mappings`, if that is the process that has the slot
+    /// mapped. True if so; then the handle calls [`FenceStorage::close`] at its end.
     pub(crate) fn open_in(&self, mappings: &Arc<FenceMappings>) -> bool {
         match &self.home {
             Home::Pool {
@@ -364,7 +363,7 @@ impl FenceStorage {
         }
     }
 
-    /// One handle less in the process that has the slot mapped; the last one of all in the page
+    /// Removes a handle in the process that has the slot mapped; the last one of all in the page
     /// unmaps it.
     ///
     /// Context: may sleep, no locks held.

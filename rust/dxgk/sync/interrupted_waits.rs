@@ -2,19 +2,20 @@
 
 //! Waits whose threads run signal handlers (FEN-16, FEN-19, FEN-34).
 //!
-//! A signal ends the sleep of a thread, its handler runs, and then the kernel makes the same call
-//! again. If the wait was taken apart meanwhile, it would forget which of its elements were
-//! satisfied, and miss what is signalled during the handler. So it stays queued on its fences, and
-//! the call that is made again goes on with it.
+//! A signal ends the sleep of a thread, its handler runs, and then the kernel restarts the call. If
+//! the wait was dropped meanwhile, it would forget which of its elements were satisfied, and miss
+//! signals during the handler. So it stays queued on its fences, and the restarted call continues
+//! with it.
 //!
-//! The kernel does not tell a driver whether a call is made again: the handler may be left by a
-//! jump, and a handler without SA_RESTART ends the call with EINTR. A call goes on with the wait of
-//! the same thread if it is the same in every respect: the place in the program, the stack, the
-//! arguments and what they point to. Any other wait of the thread ends it, and so do the end of the
-//! process and, sooner or later, that of the thread. When a signal without SA_RESTART is about to
-//! be delivered, the wait is not kept. (The kernel's own way, `restart_block`, is not open to
-//! modules: the function in it must exist as long as the task, and it ends with EINTR after every
-//! handler.)
+//! The kernel does not tell a driver whether a call is restarted: the handler may be left by a
+//! jump, and a handler without SA_RESTART ends the call with EINTR. So a call continues the wait of
+//! its thread if it is the same in every respect: the place in the program, the stack, the
+//! arguments and what they point to. Any other wait of the thread ends the kept one. So does the
+//! end of the process and, eventually, that of the thread. When a signal without SA_RESTART is
+//! about to be delivered, the wait is not kept.
+//!
+//! The kernel's `restart_block` is not usable in a module: its function must exist as long as the
+//! task, and it ends with EINTR after every handler.
 //!
 //! LOCK: `state` is a leaf.
 
@@ -37,10 +38,10 @@ use kernel::{
     }, //
 };
 
-/// What makes a call the same as an earlier one of the thread.
+/// What identifies a restarted call of a thread.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SameCall {
-    /// Where in the program it is.
+    /// Instruction and stack pointer.
     pub(crate) site: [u64; 2],
     /// A digest of the arguments and of what they point to.
     pub(crate) digest: u64,
@@ -53,7 +54,7 @@ struct Interrupted {
 }
 
 impl Interrupted {
-    /// The call is not made again.
+    /// The call is not restarted.
     ///
     /// Context: may sleep, no locks held.
     fn end(&self) {
@@ -65,17 +66,17 @@ impl Interrupted {
 type ByThread = RBTree<usize, Interrupted>;
 
 struct State {
-    /// By the address of the identity of the thread, which is referenced.
+    /// By the address of the thread's identity, which is referenced.
     by_thread: ByThread,
-    /// With so many it is time to look for threads that are gone.
+    /// At this number, look for threads that are gone.
     look_at: u32,
     closed: bool,
 }
 
-/// The fewest that are looked through for threads that are gone.
+/// The least number at which to look for threads that are gone.
 const FEW: u32 = 16;
 
-/// See the module.
+/// The interrupted waits of one process.
 #[pin_data]
 pub(crate) struct InterruptedWaits {
     /// How many there are.
@@ -85,7 +86,7 @@ pub(crate) struct InterruptedWaits {
 }
 
 impl InterruptedWaits {
-    /// None.
+    /// No waits.
     pub(in crate::dxgk) fn new() -> impl PinInit<Self> {
         pin_init!(Self {
             count: Atomic::new(0),
@@ -100,13 +101,13 @@ impl InterruptedWaits {
         })
     }
 
-    /// Whether there are none, which is so nearly always: then no call need ask.
+    /// Whether there are none, which is nearly always so.
     pub(crate) fn is_empty(&self) -> bool {
         self.count.load(Relaxed) == 0
     }
 
-    /// Keeps the wait of the calling thread until its call is made again. Fails if there is no
-    /// memory or the process is gone.
+    /// Keeps the wait of the calling thread until its call is restarted. Fails without memory or if
+    /// the process is gone.
     ///
     /// Context: a system call, no locks held.
     pub(in crate::dxgk) fn keep(&self, waiter: &Arc<Waiter>, call: SameCall) -> Result {
@@ -127,7 +128,7 @@ impl InterruptedWaits {
             return Err(ESRCH);
         }
 
-        // A call takes the one of its thread before it waits, so that nothing is replaced.
+        // A call takes the wait of its thread before it sleeps, so nothing is replaced.
         let replaced = state.by_thread.insert(node);
 
         if replaced.is_none() && self.count.fetch_add(1, Relaxed) >= state.look_at {
@@ -143,8 +144,8 @@ impl InterruptedWaits {
         Ok(())
     }
 
-    /// The wait that the calling thread goes on with, if this is the call that was interrupted. If
-    /// it is another one, the interrupted one ends.
+    /// The wait of the calling thread, if this is the restarted call. If it is another call, the
+    /// kept wait ends.
     ///
     /// Context: a system call, no locks held.
     pub(crate) fn take(&self, call: Option<SameCall>) -> Option<Arc<Waiter>> {

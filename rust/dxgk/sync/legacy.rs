@@ -14,7 +14,7 @@ use kernel::{
     workqueue::Work, //
 };
 
-/// What an object starts with.
+/// The initial state of an object.
 pub(crate) enum State {
     /// A mutex: whether it starts owned.
     Mutex { owned: bool },
@@ -26,7 +26,7 @@ pub(crate) enum State {
     CpuNotification { _event: EventFd },
 }
 
-/// See the module.
+/// A synchronisation object for queued work only.
 #[pin_data]
 pub(crate) struct LegacySync {
     /// What it has in common with other objects.

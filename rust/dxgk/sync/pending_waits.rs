@@ -3,12 +3,12 @@
 //! The waits of one process.
 //!
 //! Asynchronous waits are listed, because they end with their process (FEN-89). A fence point ends
-//! with its descriptor, which may have gone to another process, and is only counted. Both count
-//! against the limit of the process that made them. A wait that a thread sleeps in goes with the
-//! thread, and is kept while a signal handler interrupts it.
+//! with its descriptor, which may be in another process, and is only counted. Both count against
+//! the limit of the process that made them. A wait of a sleeping thread ends with the thread; it is
+//! kept while a signal handler interrupts it.
 //!
-//! The elements of all of them, which is what a wait costs itself and those who signal, are charged
-//! to the user (RES-105).
+//! The elements of all of them are charged to the user (RES-105), because they are what a wait
+//! costs.
 
 use super::{
     interrupted_waits::InterruptedWaits,
@@ -46,12 +46,12 @@ use kernel::{
     }, //
 };
 
-/// See the module.
+/// The waits of one process.
 #[pin_data]
 pub(crate) struct PendingWaits {
     /// How many waits count.
     count: Atomic<u32>,
-    /// Who pays for their elements.
+    /// The account that their elements are charged to.
     account: Account,
     /// Waits whose threads run signal handlers.
     #[pin]
@@ -91,7 +91,7 @@ impl PendingWaits {
         self.count.load(Relaxed)
     }
 
-    /// Counts one more wait that no thread sleeps in, with so many elements, up to the limits (NM,
+    /// Counts a wait without a sleeping thread and charges its elements, up to the limits (NM,
     /// FEN-45).
     pub(crate) fn reserve(self: &Arc<Self>, elements: u32) -> DxgResult<Pending> {
         if self.count.fetch_add(1, Relaxed) >= params::max_waiters() {
@@ -104,7 +104,7 @@ impl PendingWaits {
         Ok(Pending::new(self.clone(), elements, true))
     }
 
-    /// The same for one that a thread sleeps in.
+    /// The same for the wait of a sleeping thread.
     pub(crate) fn reserve_sleeping(self: &Arc<Self>, elements: u32) -> DxgResult<Pending> {
         self.charge(elements)?;
         Ok(Pending::new(self.clone(), elements, false))
@@ -114,7 +114,7 @@ impl PendingWaits {
         self.account.take(Limit::WaitElements, elements)
     }
 
-    /// One wait less.
+    /// Removes a wait.
     pub(in crate::dxgk) fn release(&self, elements: u32, is_asynchronous: bool) {
         self.account.give_back(Limit::WaitElements, elements);
         if is_asynchronous {
@@ -122,8 +122,8 @@ impl PendingWaits {
         }
     }
 
-    /// Lists a wait that is about to be registered, so that it ends with the process. Fails if that
-    /// has ended already.
+    /// Lists a wait that is about to be registered, so that it ends with the process. Fails if the
+    /// process is gone.
     pub(in crate::dxgk) fn list(&self, waiter: &Arc<Waiter>) -> Result {
         let node = RBTreeNode::new(waiter.id, waiter.clone(), GFP_KERNEL_ACCOUNT)?;
         let mut listed = self.listed.lock();
@@ -144,7 +144,7 @@ impl PendingWaits {
         drop(node);
     }
 
-    /// Ends every listed or interrupted wait without telling anybody: the process is gone.
+    /// Ends every listed or interrupted wait silently. Called when the process is gone.
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn close(&self) {

@@ -17,7 +17,7 @@ use kernel::{
     sync::Arc, //
 };
 
-/// See the module.
+/// Waiters in order.
 pub(crate) struct Queue<T>(RBTree<WaitKey, Arc<T>>);
 
 /// A waiter in its place.
@@ -37,12 +37,12 @@ pub(crate) fn spare<T>(waiter: &Arc<T>) -> Result<Spare<T>> {
 }
 
 impl<T> Queue<T> {
-    /// Nobody waits.
+    /// An empty queue.
     pub(crate) fn new() -> Self {
         Self(RBTree::new())
     }
 
-    /// Everybody who waits, in order.
+    /// All waiters, in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&WaitKey, &Arc<T>)> {
         self.0.iter()
     }

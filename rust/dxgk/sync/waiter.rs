@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! One CPU wait: who is told when it ends, and where it is queued.
+//! One CPU wait: what its end wakes, and where it is queued.
 //!
-//! A waiter is queued on each of its fences by a node that holds a reference to it, and it holds a
-//! reference to each of these fences (FEN-27). The circle is broken when the wait ends: whoever is
-//! second of registration and ending takes the remaining nodes out (see `logic::wait_set`).
+//! A waiter is queued on each of its fences by a node that refers to it, and it refers to each of
+//! these fences (FEN-27). The end of the wait breaks the circle: the second of registration and
+//! ending takes the remaining nodes out (see `logic::wait_set`).
 //!
-//! LOCK: `links` is a leaf. Waiters are told with no lock of ours held (FEN-90).
+//! LOCK: `links` is a leaf. Waiters are woken with no lock of ours held (FEN-90).
 
 use super::{
     fence::Fence,
@@ -47,13 +47,13 @@ use kernel::{
     task::Task, //
 };
 
-/// Who is told.
+/// What the end of the wait wakes.
 pub(crate) enum Notify {
     /// A thread that sleeps in the call.
     Thread(ARef<Task>),
     /// The eventfd of an asynchronous wait, once (FEN-20).
     Event(EventFd),
-    /// Whoever polls the descriptor of a fence point (FEN-168).
+    /// The pollers of a fence point (FEN-168).
     Pollers,
 }
 
@@ -61,7 +61,7 @@ pub(crate) enum Notify {
 pub(crate) struct Pending {
     /// The waits of its process.
     pub(crate) waits: Arc<PendingWaits>,
-    /// With how many elements its user was charged.
+    /// The elements that its user was charged for.
     elements: u32,
     /// There unless a thread sleeps in it.
     asynchronous: Option<Counted>,
@@ -95,7 +95,7 @@ struct QueuedOn {
     key: WaitKey,
 }
 
-/// What goes when the wait has ended.
+/// What is dropped when the wait has ended.
 struct Links {
     queued: InlineVec<QueuedOn>,
     pending: Option<Pending>,
@@ -149,7 +149,7 @@ impl Waiter {
         self.links.lock().queued.push(QueuedOn { fence, key });
     }
 
-    /// One element was seen satisfied by somebody who then lets go of its node.
+    /// An element was satisfied; the caller has its node and drops it.
     pub(in crate::dxgk) fn satisfied(&self) {
         if self.set.satisfy() {
             self.ended();
@@ -163,7 +163,7 @@ impl Waiter {
         }
     }
 
-    /// The owner gives up; nobody is told.
+    /// The owner gives up; nothing is woken.
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn cancel(&self) {
@@ -173,7 +173,7 @@ impl Waiter {
         }
     }
 
-    /// Called once by whoever ended the wait: state first, then the wake-up.
+    /// Called once by the thread that ended the wait: state first, then the wake-up.
     fn ended(&self) {
         if let Some(outcome) = self.set.outcome() {
             trace::wake(self.id, Self::number(outcome));
@@ -218,7 +218,7 @@ impl Waiter {
             },
         );
 
-        // When all elements were satisfied, those who did it have taken the nodes out.
+        // If all elements were satisfied, their signals have taken the nodes out.
         if !self.set.all_satisfied() {
             for link in links.queued.iter() {
                 link.fence.cancel(&link.key);
