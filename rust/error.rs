@@ -7,14 +7,18 @@
 
 use crate::{
     ddi::types::KmdError,
-    sys::user::{
-        Fault,
-        ReadError, //
+    sys::{
+        file::object_file::NoDescriptor,
+        user::{
+            Fault,
+            ReadError, //
+        }, //
     },
     uapi, //
 };
 use kernel::{
     alloc::AllocError,
+    bindings,
     error::code,
     prelude::*, //
 };
@@ -80,6 +84,8 @@ statuses! {
     REVISION_MISMATCH = STATUS_REVISION_MISMATCH;
     /// No such entry, or a dead object.
     NOT_FOUND = STATUS_NOT_FOUND;
+    /// The kernel refused for a reason that no call is known to give.
+    UNSUCCESSFUL = STATUS_UNSUCCESSFUL;
 }
 
 impl Status {
@@ -131,6 +137,42 @@ impl DxgError {
     pub(crate) fn is(self, status: Status) -> bool {
         matches!(self, Self::Status(own) if own == status)
     }
+
+    /// What an errno of a kernel function means to the caller, where the place does not know better.
+    ///
+    /// These are the errnos that come: whoever calls another function of the kernel looks which ones it
+    /// adds. Others would be UNSUCCESSFUL, so that they are noticed, rather than what they are not.
+    ///
+    /// | errno | who says so |
+    /// |---|---|
+    /// | ENOMEM | everybody |
+    /// | EAGAIN | a mapping over RLIMIT_MEMLOCK after mlockall(MCL_FUTURE) |
+    /// | EMFILE, ENFILE | a file without a descriptor yet |
+    /// | ENOSPC | a page of a memory file whose file system is full |
+    /// | EDQUOT | a page over a limit of the user |
+    /// | EINTR, ERESTARTSYS | whatever waits: for a lock of the address space, for a page, for devices |
+    /// | EFAULT | a copy from or to the caller |
+    /// | EACCES, EPERM | a security module, and seals |
+    /// | EINVAL | a file that is shorter by now than it was |
+    /// | ESRCH | what needs a thread or memory of the caller, in a task that is on its way out |
+    /// | ENODEV | a device that is gone |
+    pub(crate) fn from_errno(error: Error) -> Self {
+        // CAST: errnos are small numbers.
+        Self::Status(match error.to_errno().unsigned_abs() {
+            bindings::EINTR | bindings::ERESTARTSYS => return Self::Interrupted,
+            bindings::ENOMEM
+            | bindings::EAGAIN
+            | bindings::EMFILE
+            | bindings::ENFILE
+            | bindings::ENOSPC
+            | bindings::EDQUOT => Status::NO_MEMORY,
+            bindings::EFAULT => Status::ACCESS_VIOLATION,
+            bindings::EACCES | bindings::EPERM => Status::ACCESS_DENIED,
+            bindings::EINVAL | bindings::ESRCH => Status::INVALID_PARAMETER,
+            bindings::ENODEV => Status::DEVICE_REMOVED,
+            _ => Status::UNSUCCESSFUL,
+        })
+    }
 }
 
 impl From<Status> for DxgError {
@@ -145,10 +187,8 @@ impl From<AllocError> for DxgError {
     }
 }
 
-/// Errors of the kernel's own functions that our calls run into are shortages: of memory, of file
-/// descriptors, of address space.
-impl From<Error> for DxgError {
-    fn from(_: Error) -> Self {
+impl From<NoDescriptor> for DxgError {
+    fn from(_: NoDescriptor) -> Self {
         Self::Status(Status::NO_MEMORY)
     }
 }
@@ -182,3 +222,34 @@ impl From<ReadError> for DxgError {
 
 /// The result of a handler or of a step of one.
 pub(crate) type DxgResult<T = ()> = core::result::Result<T, DxgError>;
+
+/// The table of errnos. Run by every load of the module in a kernel with KUnit.
+#[kernel::macros::kunit_tests(opendxg_error)]
+mod tests {
+    use super::*;
+
+    fn is(errno: u32, status: Status) -> bool {
+        // CAST: errnos are small numbers.
+        DxgError::from_errno(Error::from_errno(-(errno as i32))).is(status)
+    }
+
+    #[test]
+    fn an_errno_keeps_its_meaning() {
+        assert!(is(bindings::ENOMEM, Status::NO_MEMORY));
+        assert!(is(bindings::EMFILE, Status::NO_MEMORY));
+        assert!(is(bindings::EFAULT, Status::ACCESS_VIOLATION));
+        assert!(is(bindings::EPERM, Status::ACCESS_DENIED));
+        assert!(is(bindings::ESRCH, Status::INVALID_PARAMETER));
+        assert!(is(bindings::ENODEV, Status::DEVICE_REMOVED));
+        assert!(is(bindings::EIO, Status::UNSUCCESSFUL));
+    }
+
+    #[test]
+    fn a_signal_is_no_failure() {
+        for error in [EINTR, ERESTARTSYS] {
+            let stop = DxgError::from_errno(error);
+
+            assert!(matches!(stop, DxgError::Interrupted));
+        }
+    }
+}

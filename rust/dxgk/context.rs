@@ -10,6 +10,7 @@ use super::{
     }, //
 };
 use kernel::{
+    alloc::AllocError,
     prelude::*,
     sync::Arc, //
 };
@@ -34,7 +35,10 @@ pub(crate) struct Context {
 
 impl Context {
     /// A new context of `device`.
-    pub(crate) fn new(device: Arc<Device>, scheduling: Scheduling) -> Result<Arc<Self>> {
+    pub(crate) fn new(
+        device: Arc<Device>,
+        scheduling: Scheduling,
+    ) -> Result<Arc<Self>, AllocError> {
         Ok(Arc::new(
             Self {
                 identified: ObjectId::new(Kind::Context),

@@ -20,6 +20,7 @@ use crate::{
     sys::sort::sort_pairs, //
 };
 use kernel::{
+    alloc::AllocError,
     prelude::*,
     sync::Arc, //
 };
@@ -34,7 +35,7 @@ pub(crate) struct Destruction {
 
 impl Destruction {
     /// Allocates what a list of `count` handles needs.
-    pub(crate) fn new(count: usize) -> Result<Self> {
+    pub(crate) fn new(count: usize) -> Result<Self, AllocError> {
         Ok(Self {
             open_resources: KVVec::with_capacity(count, GFP_KERNEL_ACCOUNT)?,
             gone: KVVec::with_capacity(count, GFP_KERNEL_ACCOUNT)?,

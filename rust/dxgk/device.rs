@@ -11,6 +11,7 @@ use super::{
     }, //
 };
 use kernel::{
+    alloc::AllocError,
     prelude::*,
     sync::Arc, //
 };
@@ -24,7 +25,7 @@ pub(crate) struct Device {
 
 impl Device {
     /// A new device on `adapter`.
-    pub(crate) fn new(adapter: Arc<Adapter>) -> Result<Arc<Self>> {
+    pub(crate) fn new(adapter: Arc<Adapter>) -> Result<Arc<Self>, AllocError> {
         Ok(Arc::new(
             Self {
                 identified: ObjectId::new(Kind::Device),

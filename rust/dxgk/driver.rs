@@ -19,7 +19,10 @@ use crate::{
         Config,
         SoftKmd, //
     },
-    sys::task::caller::Identity, //
+    sys::{
+        alloc::pin_arc,
+        task::caller::Identity, //
+    }, //
 };
 use kernel::{
     new_spinlock,
@@ -71,7 +74,7 @@ impl Driver {
 
         let tables = Tables::new()?;
 
-        Ok(Arc::pin_init(
+        Ok(pin_arc(
             pin_init!(Self {
                 adapters,
                 tables,

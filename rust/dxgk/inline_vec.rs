@@ -3,7 +3,10 @@
 //! A list that holds its first element inline, because most calls name one object. `others` is an
 //! `Option`: dropping even an empty `KVVec` costs a function call.
 
-use kernel::prelude::*;
+use kernel::{
+    alloc::AllocError,
+    prelude::*, //
+};
 
 /// A list with room for one element inline.
 pub(crate) struct InlineVec<T> {
@@ -21,7 +24,7 @@ impl<T> InlineVec<T> {
     }
 
     /// An empty list with room for `count`. May sleep.
-    pub(crate) fn with_capacity(count: usize) -> Result<Self> {
+    pub(crate) fn with_capacity(count: usize) -> Result<Self, AllocError> {
         let mut few = Self::new();
 
         if count > 1 {

@@ -257,7 +257,10 @@ impl Strong {
     }
 
     /// Gives the object a global handle, which still has to be committed.
-    pub(crate) fn name_globally<'a>(&self, globals: &'a GlobalTable) -> Result<ReservedGlobal<'a>> {
+    pub(crate) fn name_globally<'a>(
+        &self,
+        globals: &'a GlobalTable,
+    ) -> DxgResult<ReservedGlobal<'a>> {
         let header = self.object.header();
         let global = globals.reserve(&self.object)?;
 

@@ -10,7 +10,9 @@ use super::{
         Share, //
     }, //
 };
+use crate::sys::alloc::pin_arc;
 use kernel::{
+    alloc::AllocError,
     prelude::*,
     sync::Arc, //
 };
@@ -30,10 +32,10 @@ pub(crate) struct Tables {
 
 impl Tables {
     /// Empty tables.
-    pub(crate) fn new() -> Result<Arc<Self>> {
+    pub(crate) fn new() -> Result<Arc<Self>, AllocError> {
         let accounts = Accounts::new()?;
 
-        Arc::pin_init(
+        pin_arc(
             pin_init!(Self {
                 globals <- GlobalTable::new(),
                 names <- NameTable::new(),

@@ -5,6 +5,7 @@
 //! Each file makes one kernel facility safe to use and holds no policy. Everything above sees
 //! owning types and plain functions.
 
+pub(crate) mod alloc;
 mod ffi;
 pub(crate) mod file;
 pub(crate) mod mem;

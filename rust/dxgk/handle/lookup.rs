@@ -131,7 +131,7 @@ impl HandleTable {
             _ => None,
         })?;
 
-        Ok(OpenSyncObject::granted(strong, like, mappings)?)
+        OpenSyncObject::granted(strong, like, mappings)
     }
 }
 

@@ -24,7 +24,8 @@ use crate::{
         DxgResult,
         Status, //
     },
-    logic::access::resource as resource_access, //
+    logic::access::resource as resource_access,
+    sys::alloc::pin_arc, //
 };
 use kernel::{
     new_mutex,
@@ -100,7 +101,7 @@ impl OpenResource {
         let undo = ScopeGuard::new_with_data(resource.clone(), |resource| {
             resource.header.openers.leave(mappings);
         });
-        let open_resource = Arc::pin_init(
+        let open_resource = pin_arc(
             pin_init!(Self {
                 strong,
                 resource,
@@ -135,7 +136,10 @@ impl OpenResource {
     }
 
     /// Gives the resource a global handle, which still has to be committed.
-    pub(crate) fn name_globally<'a>(&self, globals: &'a GlobalTable) -> Result<ReservedGlobal<'a>> {
+    pub(crate) fn name_globally<'a>(
+        &self,
+        globals: &'a GlobalTable,
+    ) -> DxgResult<ReservedGlobal<'a>> {
         self.strong.name_globally(globals)
     }
 

@@ -14,11 +14,11 @@ use crate::dxgk::{
     },
     sync::fence_mappings::FenceMappings, //
 };
-use crate::logic::sync_flags::Rights;
-use kernel::{
-    prelude::*,
-    sync::Arc, //
+use crate::{
+    error::DxgResult,
+    logic::sync_flags::Rights, //
 };
+use kernel::sync::Arc;
 
 /// One local handle's open of a synchronisation object or keyed mutex.
 pub(crate) struct OpenSyncObject {
@@ -66,7 +66,7 @@ impl OpenSyncObject {
         rights: Rights,
         access: u32,
         mappings: &Arc<FenceMappings>,
-    ) -> Result<(Self, usize)> {
+    ) -> DxgResult<(Self, usize)> {
         strong.object().header().openers.enter(mappings)?;
 
         let mut open = Self {
@@ -119,7 +119,7 @@ impl OpenSyncObject {
         strong: Strong,
         grant: Grant,
         mappings: &Arc<FenceMappings>,
-    ) -> Result<Self> {
+    ) -> DxgResult<Self> {
         let (mut open, _) = Self::new(strong, grant.rights, grant.access, mappings)?;
 
         open.by_global = grant.by_global;

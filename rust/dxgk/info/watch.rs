@@ -23,6 +23,7 @@ use crate::dxgk::{
 use crate::{
     error::DxgResult,
     sys::{
+        alloc::pin_arc,
         file::eventfd::EventFd,
         wait_queue::WaitQueue, //
     }, //
@@ -100,7 +101,7 @@ impl Watch {
         cookie: u64,
     ) -> DxgResult<Arc<Self>> {
         let charge = charge(tables, Limit::Watches, 1)?;
-        let watch = Arc::pin_init(
+        let watch = pin_arc(
             pin_init!(Self {
                 link,
                 number: next_number(),

@@ -40,6 +40,10 @@ use crate::{
         Status, //
     },
     sys::{
+        alloc::{
+            pin_arc,
+            tree_node, //
+        },
         file::object_file::{
             events,
             ObjectFile, //
@@ -52,10 +56,7 @@ use crate::{
 use kernel::{
     new_spinlock,
     prelude::*,
-    rbtree::{
-        RBTree,
-        RBTreeNode, //
-    },
+    rbtree::RBTree,
     seq_file::SeqFile,
     seq_print,
     sync::{
@@ -104,7 +105,7 @@ impl WeakTarget {
         }
 
         let back = object.clone();
-        let fresh = Arc::pin_init(
+        let fresh = pin_arc(
             pin_init!(Self {
                 object_id: header.id(),
                 kind: header.kind(),
@@ -175,7 +176,7 @@ impl WeakTarget {
     ///
     /// Context: may sleep, no locks held.
     pub(in crate::dxgk) fn add(&self, watch: &Arc<Watch>) -> DxgResult {
-        let node = RBTreeNode::new(watch.number(), watch.clone(), GFP_KERNEL_ACCOUNT)?;
+        let node = tree_node(watch.number(), watch.clone())?;
         let mut state = self.state.lock();
 
         if state.object.is_none() {

@@ -44,6 +44,7 @@ use crate::{
     },
     platform::Word32,
     sys::{
+        alloc::pin_arc,
         task::{
             sleep::{
                 self,
@@ -63,6 +64,7 @@ use crate::{
     }, //
 };
 use kernel::{
+    alloc::AllocError,
     impl_has_work,
     new_spinlock,
     new_work,
@@ -229,13 +231,13 @@ impl KeyedMutex {
     /// A mutex without owner, whose first key is `key`.
     ///
     /// Context: may sleep, no locks held.
-    pub(crate) fn new(header: impl PinInit<Header>, key: u64) -> Result<Arc<Self>> {
+    pub(crate) fn new(header: impl PinInit<Header>, key: u64) -> Result<Arc<Self>, AllocError> {
         let state = State {
             rules: Rules::new(key, Queue::new()),
             watch: Watch::Idle(Some(Idle::new()?)),
         };
 
-        Arc::pin_init(
+        pin_arc(
             pin_init!(Self {
                 header <- header,
                 state <- new_spinlock!(state, "KeyedMutex::state"),
@@ -259,7 +261,7 @@ impl KeyedMutex {
         deadline: Deadline,
     ) -> DxgResult<Acquired> {
         let owner = Owner {
-            thread: Thread::of_caller()?,
+            thread: Thread::of_caller().map_err(DxgError::from_errno)?,
             open: open.clone(),
         };
         let attempt = self.attempt(&mut self.state.lock(), key, owner)?;

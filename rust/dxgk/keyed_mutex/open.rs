@@ -7,6 +7,7 @@
 
 use crate::logic::access::resource;
 use kernel::{
+    alloc::AllocError,
     prelude::*,
     sync::{
         atomic::{
@@ -30,7 +31,7 @@ pub(crate) struct OpenKeyedMutex {
 
 impl OpenKeyedMutex {
     /// An open handle in this process, with this access.
-    pub(crate) fn new(process: (usize, usize), access: u32) -> Result<Arc<Self>> {
+    pub(crate) fn new(process: (usize, usize), access: u32) -> Result<Arc<Self>, AllocError> {
         Ok(Arc::new(
             Self {
                 process,

@@ -23,9 +23,11 @@ use crate::{
         DxgResult,
         Status, //
     },
+    sys::alloc::pin_arc,
     sys::file::object_file::PendingFd, //
 };
 use kernel::{
+    alloc::AllocError,
     new_mutex,
     prelude::*,
     seq_file::SeqFile,
@@ -79,8 +81,8 @@ impl Allocation {
         description: Description,
         priority: Option<u32>,
         storage: Arc<Storage>,
-    ) -> Result<Arc<Self>> {
-        Arc::pin_init(
+    ) -> Result<Arc<Self>, AllocError> {
+        pin_arc(
             pin_init!(Self {
                 _identified: ObjectId::new(Kind::Allocation),
                 _claim: claim,

@@ -110,7 +110,7 @@ impl Storage {
     pub(crate) fn system(holder: &Arc<Holder>, size: u64) -> DxgResult<Arc<Self>> {
         let count = pages_of(size)?;
         let claim = Self::claim(holder, count, 1)?;
-        let pages = Shmem::new(count, holder.clone())?;
+        let pages = Shmem::new(count, holder.clone()).map_err(DxgError::from_errno)?;
 
         Self::new(Backing::System(pages), claim, count)
     }
@@ -134,9 +134,9 @@ impl Storage {
             other => other,
         }
         .map_err(|error| match error {
-            error if error == ENOMEM => Status::NO_MEMORY.into(),
-            error if error == EINTR || error == ERESTARTSYS => DxgError::Interrupted,
-            _ => DxgError::from(Status::INVALID_PARAMETER),
+            error if is_passing(error) => DxgError::from_errno(error),
+            // Not there, not writable, or not to be pinned.
+            _ => Status::INVALID_PARAMETER.into(),
         })?;
 
         Self::new(Backing::User(pinned), Self::claim(holder, count, 0)?, count)
@@ -225,9 +225,8 @@ impl Storage {
     /// (MEM-97).
     pub(crate) fn not_shown(&self, error: Error) -> DxgError {
         match (&self.backing, error) {
-            (_, error) if error == ERESTARTSYS || error == EINTR => DxgError::Interrupted,
-            (Backing::DmaBuf(_), error) if error != ENOMEM => Status::INVALID_PARAMETER.into(),
-            (_, error) => error.into(),
+            (Backing::DmaBuf(_), error) if !is_passing(error) => Status::INVALID_PARAMETER.into(),
+            (_, error) => DxgError::from_errno(error),
         }
     }
 
@@ -354,6 +353,11 @@ impl PageSource for Storage {
     }
 }
 
+/// Whether an errno says nothing about the memory itself: the call may work at another time.
+fn is_passing(error: Error) -> bool {
+    [ENOMEM, EINTR, ERESTARTSYS].contains(&error)
+}
+
 /// Whole pages, and at least one.
 fn pages_of(size: u64) -> DxgResult<usize> {
     // No file and no address space is longer than the largest signed number.
@@ -373,7 +377,7 @@ impl From<BadSection> for DxgError {
             BadSection::Mismatch => Status::OBJECT_TYPE_MISMATCH.into(),
             BadSection::TooShort => Status::INVALID_PARAMETER.into(),
             BadSection::Denied => Status::ACCESS_DENIED.into(),
-            BadSection::Failed(error) => error.into(),
+            BadSection::Failed(error) => DxgError::from_errno(error),
         }
     }
 }

@@ -24,9 +24,11 @@ use crate::dxgk::{
 };
 use crate::{
     error::{
+        DxgError,
         DxgResult,
         Status, //
     },
+    sys::alloc::pin_arc,
     sys::file::revocable_file::RevocableFile, //
 };
 use kernel::{
@@ -73,7 +75,7 @@ pub(crate) struct CpuMapping {
 impl CpuMapping {
     /// A mapping that shows nothing yet.
     pub(crate) fn new(storage: Arc<Storage>, write: bool) -> DxgResult<Arc<Self>> {
-        Ok(Arc::pin_init(
+        Ok(pin_arc(
             pin_init!(Self {
                 write,
                 state <- new_mutex!(
@@ -133,7 +135,8 @@ impl CpuMapping {
         })?;
         let fresh = Arc::new(
             CountedFile {
-                file: RevocableFile::new(storage.source(), self.write)?,
+                file: RevocableFile::new(storage.source(), self.write)
+                    .map_err(DxgError::from_errno)?,
                 _counted: CPU_MAPPINGS.enter(),
                 _claim: claim,
             },

@@ -16,8 +16,7 @@ use crate::dxgk::{
 use crate::{
     error::{
         DxgError,
-        DxgResult,
-        Status, //
+        DxgResult, //
     },
     logic::handle,
     sys::{
@@ -32,6 +31,7 @@ use crate::{
     }, //
 };
 use kernel::{
+    alloc::AllocError,
     prelude::*,
     sync::Arc, //
 };
@@ -57,24 +57,13 @@ impl Buffer for Export {
     }
 }
 
-/// The status for an error of taking all pages.
-fn not_there(error: Error) -> DxgError {
-    match error {
-        // The file of a section is shorter than it was.
-        error if error == EINVAL => Status::INVALID_PARAMETER.into(),
-        // The caller is killed.
-        error if error == EINTR => DxgError::Interrupted,
-        error => error.into(),
-    }
-}
-
 /// The dma-bufs of one storage: at most one for writing and one for reading only. Allocations with
 /// the same storage, by importing a dma-buf of ours, share them.
 pub(crate) struct Exports(Arc<Slots>);
 
 impl Exports {
     /// None yet.
-    pub(crate) fn new() -> Result<Self> {
+    pub(crate) fn new() -> Result<Self, AllocError> {
         Ok(Self(Slots::new()?))
     }
 
@@ -94,12 +83,15 @@ impl Exports {
         let make = || -> DxgResult<Export> {
             Ok(Export {
                 storage: storage.clone(),
-                pages: Whole::new(storage.clone()).map_err(not_there)?,
+                pages: Whole::new(storage.clone()).map_err(DxgError::from_errno)?,
                 _strong: keep()?,
                 _counted: DMABUFS.enter(),
             })
         };
-        let file = storage.exports().0.export(!read_only, make)?;
+        let file = storage
+            .exports()
+            .0
+            .export(!read_only, make, DxgError::from_errno)?;
 
         Ok(PendingFd::of_file(file, handle::LAST_FD, true)?)
     }

@@ -19,12 +19,14 @@ use crate::{
     },
     logic::global_access::OpenPolicy,
     sys::{
+        alloc::pin_arc,
         seq,
         task::group::ThreadGroup,
         work, //
     }, //
 };
 use kernel::{
+    alloc::AllocError,
     new_mutex,
     new_work,
     prelude::*,
@@ -92,8 +94,8 @@ impl Resource {
         header: impl PinInit<Header>,
         description: Description,
         allocations: KVVec<Arc<Allocation>>,
-    ) -> Result<Arc<Self>> {
-        Arc::pin_init(
+    ) -> Result<Arc<Self>, AllocError> {
+        pin_arc(
             pin_init!(Self {
                 header <- header,
                 description,
@@ -135,7 +137,7 @@ impl Resource {
     }
 
     /// The allocations now.
-    pub(crate) fn allocations(&self) -> Result<KVVec<Arc<Allocation>>> {
+    pub(crate) fn allocations(&self) -> Result<KVVec<Arc<Allocation>>, AllocError> {
         let state = self.state.lock();
         let mut all = KVVec::with_capacity(state.allocations.len(), GFP_KERNEL_ACCOUNT)?;
 

@@ -19,18 +19,20 @@ use crate::{
     },
     logic::quota::Usage,
     sys::{
+        alloc::{
+            pin_arc,
+            tree_node, //
+        },
         params,
         task::caller::Credentials,
         wait_queue::WaitQueue, //
     }, //
 };
 use kernel::{
+    alloc::AllocError,
     new_spinlock,
     prelude::*,
-    rbtree::{
-        RBTree,
-        RBTreeNode, //
-    },
+    rbtree::RBTree,
     seq_file::SeqFile,
     seq_print,
     sync::{
@@ -195,8 +197,8 @@ impl User {
 
 impl Accounts {
     /// No users.
-    pub(crate) fn new() -> Result<Arc<Self>> {
-        Arc::pin_init(
+    pub(crate) fn new() -> Result<Arc<Self>, AllocError> {
+        pin_arc(
             pin_init!(Self {
                 users <- new_spinlock!(RBTree::new(), "Accounts::users"),
             }),
@@ -207,18 +209,18 @@ impl Accounts {
     /// The account of the calling task's user.
     ///
     /// Context: may sleep, no locks held.
-    pub(crate) fn of_caller(self: &Arc<Self>) -> Result<Account> {
+    pub(crate) fn of_caller(self: &Arc<Self>) -> Result<Account, AllocError> {
         self.of_user(Credentials::of_caller().user())
     }
 
-    fn of_user(self: &Arc<Self>, uid: u32) -> Result<Account> {
+    fn of_user(self: &Arc<Self>, uid: u32) -> Result<Account, AllocError> {
         let known = self.users.lock().get(&uid).map(Account::of);
 
         if let Some(known) = known {
             return Ok(known);
         }
 
-        let user = Arc::pin_init(
+        let user = pin_arc(
             pin_init!(User {
                 accounts: self.clone(),
                 uid,
@@ -237,7 +239,7 @@ impl Accounts {
             }),
             GFP_KERNEL_ACCOUNT,
         )?;
-        let node = RBTreeNode::new(uid, user.clone(), GFP_KERNEL_ACCOUNT)?;
+        let node = tree_node(uid, user.clone())?;
         let mut users = self.users.lock();
 
         // Another thread may have made it meanwhile. What is not used was declared before the lock

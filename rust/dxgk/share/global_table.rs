@@ -19,6 +19,10 @@ use crate::dxgk::{
     }, //
 };
 use crate::{
+    error::{
+        DxgResult,
+        Status, //
+    },
     logic::{
         bucket_map::{
             BucketMap,
@@ -43,6 +47,7 @@ use crate::{
     }, //
 };
 use kernel::{
+    alloc::AllocError,
     new_spinlock,
     prelude::*,
     sync::SpinLock, //
@@ -105,7 +110,7 @@ impl GlobalTable {
     /// Takes a random free number for `object`.
     ///
     /// Context: may sleep, no locks held.
-    pub(crate) fn reserve(&self, object: &Object) -> Result<ReservedGlobal<'_>> {
+    pub(crate) fn reserve(&self, object: &Object) -> DxgResult<ReservedGlobal<'_>> {
         let entry = Entry {
             handle: 0,
             object: object.clone(),
@@ -123,14 +128,14 @@ impl GlobalTable {
             _waste = spare.take().and_then(|spare| entries.insert_node(spare));
             if let Some(missing_node) = entries.missing_node() {
                 drop(entries);
-                spare = Some(NewNode::new(missing_node).ok_or(ENOMEM)?);
+                spare = Some(NewNode::new(missing_node).ok_or(AllocError)?);
                 continue;
             }
 
             let index = (0..TRIES)
                 .map(|_| handle::FIRST_INDEX + random::below(handle::LAST_INDEX))
                 .find(|index| entries.get(*index).is_none())
-                .ok_or(ENOMEM)?;
+                .ok_or(Status::NO_MEMORY)?;
             let unique = handle::UNIQUE.start() + random::below(*handle::UNIQUE.end());
             let handle = handle::global(index, unique);
 

@@ -38,6 +38,7 @@ use crate::{
     sys::task::caller::Credentials, //
 };
 use kernel::{
+    alloc::AllocError,
     prelude::*,
     seq_file::SeqFile,
     seq_print,
@@ -122,7 +123,7 @@ pub(crate) struct Hold(Arc<Share>);
 impl Hold {
     /// The first reference to a new share of these objects. A name still has to be reserved and
     /// committed in the table of names.
-    pub(crate) fn first(members: Members, name: Option<Name>) -> Result<Self> {
+    pub(crate) fn first(members: Members, name: Option<Name>) -> Result<Self, AllocError> {
         let share = Share {
             members,
             name,
@@ -158,7 +159,7 @@ pub(crate) struct NtHandle {
 
 impl NtHandle {
     /// An open file description of a share with this granted access.
-    pub(crate) fn new(hold: Hold, access: u32) -> Result<Arc<Self>> {
+    pub(crate) fn new(hold: Hold, access: u32) -> Result<Arc<Self>, AllocError> {
         Ok(Arc::new(
             Self {
                 hold,

@@ -14,6 +14,7 @@ use crate::{
 };
 use core::cmp::Ordering;
 use kernel::{
+    alloc::AllocError,
     fmt,
     prelude::*,
     sync::Arc, //
@@ -36,7 +37,7 @@ impl Name {
     /// The name that a path is in the caller's IPC namespace; the inner error is about the path.
     ///
     /// Context: may sleep, no locks held.
-    pub(crate) fn new(path: KVec<u16>) -> Result<core::result::Result<Self, Refusal>> {
+    pub(crate) fn new(path: KVec<u16>) -> Result<Result<Self, Refusal>, AllocError> {
         let place = match name::resolve(&path) {
             Ok(place) => place,
             Err(refusal) => return Ok(Err(refusal)),

@@ -33,16 +33,14 @@ use crate::{
             Rule, //
         }, //
     },
+    sys::alloc::tree_node,
     sys::task::caller::Credentials, //
 };
 use kernel::{
     new_condvar,
     new_mutex,
     prelude::*,
-    rbtree::{
-        RBTree,
-        RBTreeNode, //
-    },
+    rbtree::RBTree,
     sync::{
         CondVar,
         Mutex, //
@@ -145,7 +143,7 @@ impl<T: Named> NameTable<T> {
                 _charge: account.charge(Limit::Names, 1)?,
             };
             // Declared before the lock: what is not used is dropped after it.
-            let node = RBTreeNode::new(name.clone(), entry, GFP_KERNEL_ACCOUNT)?;
+            let node = tree_node(name.clone(), entry)?;
             let mut names = self.names.lock();
 
             if names.get(name).is_none() {

@@ -9,7 +9,9 @@
 //! LOCK: `others` is a leaf.
 
 use crate::dxgk::sync::fence_mappings::FenceMappings;
+use crate::sys::alloc::tree_node;
 use kernel::{
+    alloc::AllocError,
     new_spinlock,
     prelude::*,
     rbtree::{
@@ -69,11 +71,11 @@ impl Openers {
     /// [`Openers::leave`].
     ///
     /// Context: may sleep, no locks held.
-    pub(in crate::dxgk) fn enter(&self, mappings: &Arc<FenceMappings>) -> Result {
+    pub(in crate::dxgk) fn enter(&self, mappings: &Arc<FenceMappings>) -> Result<(), AllocError> {
         let key = key(mappings);
 
         if !self.is_first(key) && !self.count_other(key, None) {
-            let node = RBTreeNode::new(key, 0, GFP_KERNEL_ACCOUNT)?;
+            let node = tree_node(key, 0)?;
 
             self.count_other(key, Some(node));
         }

@@ -46,6 +46,7 @@ use crate::{
 };
 use core::slice;
 use kernel::{
+    alloc::AllocError,
     prelude::*,
     sync::Arc, //
 };
@@ -78,7 +79,7 @@ fn holds(mode: Mode, elements: &[Element]) -> bool {
 /// all elements must be satisfied, the largest value of each fence decides; otherwise the smallest.
 ///
 /// So a wait has at most one node on each fence.
-fn distinct(mode: Mode, elements: &[Element]) -> Result<Option<KVVec<Element>>> {
+fn distinct(mode: Mode, elements: &[Element]) -> Result<Option<KVVec<Element>>, AllocError> {
     if elements.len() < 2 {
         return Ok(None);
     }
@@ -119,14 +120,18 @@ fn distinct(mode: Mode, elements: &[Element]) -> Result<Option<KVVec<Element>>> 
 }
 
 /// How many there are: bounded by the call, far below 2^32.
-fn count(elements: &[Element]) -> Result<u32> {
-    u32::try_from(elements.len()).map_err(|_| EINVAL)
+fn count(elements: &[Element]) -> DxgResult<u32> {
+    u32::try_from(elements.len()).map_err(|_| Status::INVALID_PARAMETER.into())
 }
 
 /// Queues `waiter` on every fence. All memory is allocated before the first fence is touched.
 ///
 /// `last` is the last step that may fail.
-fn register(waiter: &Arc<Waiter>, elements: &[Element], last: impl FnOnce() -> Result) -> Result {
+fn register(
+    waiter: &Arc<Waiter>,
+    elements: &[Element],
+    last: impl FnOnce() -> DxgResult,
+) -> DxgResult {
     let mut spares = InlineVec::<Spare>::with_capacity(elements.len())?;
 
     for _ in 0..elements.len() {
@@ -232,8 +237,7 @@ pub(crate) fn notify(
     let pending = waits.reserve(count(elements)?)?;
     let waiter = Waiter::new(mode, elements.len(), Notify::Event(event), Some(pending))?;
 
-    register(&waiter, elements, || waits.list(&waiter))?;
-    Ok(())
+    register(&waiter, elements, || waits.list(&waiter))
 }
 
 /// A descriptor that becomes readable when `element` is satisfied (FEN-168).

@@ -33,11 +33,13 @@ use crate::{
     },
     platform::load_acquire,
     sys::{
+        alloc::pin_arc,
         trace,
         work, //
     }, //
 };
 use kernel::{
+    alloc::AllocError,
     impl_has_work,
     new_spinlock,
     new_work,
@@ -94,8 +96,11 @@ impl WorkItem<1> for Fence {
 
 impl Fence {
     /// A fence whose value lives in `storage`.
-    pub(crate) fn new(header: impl PinInit<Header>, storage: FenceStorage) -> Result<Arc<Self>> {
-        Arc::pin_init(
+    pub(crate) fn new(
+        header: impl PinInit<Header>,
+        storage: FenceStorage,
+    ) -> Result<Arc<Self>, AllocError> {
+        pin_arc(
             pin_init!(Self {
                 header <- header,
                 storage,

@@ -2,6 +2,11 @@
 
 //! The mappings of pages of fence values in one process.
 
+use crate::error::{
+    DxgError,
+    DxgResult, //
+};
+use crate::sys::alloc::tree_node;
 use crate::sys::{
     mem::{
         mapping::{
@@ -15,10 +20,7 @@ use crate::sys::{
 use kernel::{
     new_mutex,
     prelude::*,
-    rbtree::{
-        RBTree,
-        RBTreeNode, //
-    },
+    rbtree::RBTree,
     sync::{
         Arc,
         Mutex, //
@@ -60,8 +62,8 @@ impl FenceMappings {
     /// Maps `page` read-only.
     ///
     /// Context: a system call of the process, no locks held.
-    pub(crate) fn map(&self, page: &Arc<ValuePage>) -> Result<Mapped> {
-        self.mapper.map(page)
+    pub(crate) fn map(&self, page: &Arc<ValuePage>) -> DxgResult<Mapped> {
+        self.mapper.map(page).map_err(DxgError::from_errno)
     }
 
     /// Removes a mapping that no handle of the process needs any more. Handles are destroyed in
@@ -78,15 +80,14 @@ impl FenceMappings {
     /// Maps the page of the shared object `id`, or adds a user to its mapping.
     ///
     /// Context: as [`FenceMappings::map`].
-    pub(crate) fn map_shared(&self, id: u64, page: &Arc<ValuePage>) -> Result<usize> {
+    pub(crate) fn map_shared(&self, id: u64, page: &Arc<ValuePage>) -> DxgResult<usize> {
         if let Some(addr) = self.use_shared(id) {
             return Ok(addr);
         }
 
         let mapped = self.map(page)?;
         let fresh = SharedMapping { mapped, opens: 1 };
-        let node =
-            RBTreeNode::new(id, fresh, GFP_KERNEL_ACCOUNT).inspect_err(|_| self.unmap(mapped))?;
+        let node = tree_node(id, fresh).inspect_err(|_| self.unmap(mapped))?;
         let mut shared = self.shared.lock();
 
         // Another thread may have opened the same object meanwhile; one mapping is enough.

@@ -22,6 +22,7 @@ use crate::{
     }, //
 };
 use kernel::{
+    alloc::AllocError,
     prelude::*,
     seq_file::SeqFile,
     seq_print,
@@ -39,7 +40,10 @@ pub(crate) struct FencePoint {
 
 impl FencePoint {
     /// The descriptor's side of `waiter`, which waits for `element`.
-    pub(in crate::dxgk) fn new(waiter: Arc<Waiter>, element: &Element) -> Result<Arc<Self>> {
+    pub(in crate::dxgk) fn new(
+        waiter: Arc<Waiter>,
+        element: &Element,
+    ) -> Result<Arc<Self>, AllocError> {
         Ok(Arc::new(
             Self {
                 waiter,

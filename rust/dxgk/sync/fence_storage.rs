@@ -16,6 +16,7 @@ use crate::dxgk::stats::{
     PAGES, //
 };
 use crate::{
+    error::DxgResult,
     platform::Word64,
     sys::mem::{
         mapping::Mapped,
@@ -23,6 +24,7 @@ use crate::{
     }, //
 };
 use kernel::{
+    alloc::AllocError,
     new_spinlock,
     prelude::*,
     sync::{
@@ -48,7 +50,7 @@ struct CountedPage {
 }
 
 impl CountedPage {
-    fn new() -> Result<Self> {
+    fn new() -> Result<Self, AllocError> {
         Ok(Self {
             page: Arc::new(ValuePage::new()?, GFP_KERNEL_ACCOUNT)?,
             _counted: PAGES.enter(),
@@ -220,7 +222,7 @@ impl FenceStoragePool {
     /// A slot that shows `value`, and its address in the process, which is about to open it.
     ///
     /// Context: a system call of the process, no locks held.
-    pub(crate) fn slot(self: &Arc<Self>, value: u64) -> Result<(FenceStorage, usize)> {
+    pub(crate) fn slot(self: &Arc<Self>, value: u64) -> DxgResult<(FenceStorage, usize)> {
         let taken = self.state.lock().take();
         let (page, index) = match taken {
             Some(found) => found,
@@ -245,7 +247,7 @@ impl FenceStoragePool {
     }
 
     /// Adds a page whose first slot is taken and opened.
-    fn grow(&self) -> Result<Arc<StoragePage>> {
+    fn grow(&self) -> DxgResult<Arc<StoragePage>> {
         let counted = CountedPage::new()?;
         let mapped = self.mappings.map(&counted.page)?;
         let page = Arc::new(
@@ -259,12 +261,12 @@ impl FenceStoragePool {
             GFP_KERNEL_ACCOUNT,
         );
 
-        page.map_err(Error::from)
+        Ok(page
             .and_then(|page| self.add(&page).map(|()| page))
-            .inspect_err(|_| self.mappings.unmap(mapped))
+            .inspect_err(|_| self.mappings.unmap(mapped))?)
     }
 
-    fn add(&self, page: &Arc<StoragePage>) -> Result {
+    fn add(&self, page: &Arc<StoragePage>) -> Result<(), AllocError> {
         let mut more = KVec::new();
 
         loop {
@@ -323,7 +325,7 @@ pub(crate) struct FenceStorage {
 
 impl FenceStorage {
     /// A slot in a page of its own that shows `value`, not mapped anywhere yet.
-    pub(crate) fn alone(value: u64) -> Result<Self> {
+    pub(crate) fn alone(value: u64) -> Result<Self, AllocError> {
         let counted = CountedPage::new()?;
         let slot = Self {
             page: counted.page.clone(),

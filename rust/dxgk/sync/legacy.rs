@@ -4,8 +4,10 @@
 //! fence and CPU notification. Queued work of a context uses them (fences.md section 2.6).
 
 use crate::dxgk::object::Header;
+use crate::sys::alloc::pin_arc;
 use crate::sys::file::eventfd::EventFd;
 use kernel::{
+    alloc::AllocError,
     new_work,
     prelude::*,
     seq_file::SeqFile,
@@ -40,8 +42,8 @@ pub(crate) struct LegacySync {
 
 impl LegacySync {
     /// A new object.
-    pub(crate) fn new(header: impl PinInit<Header>, state: State) -> Result<Arc<Self>> {
-        Arc::pin_init(
+    pub(crate) fn new(header: impl PinInit<Header>, state: State) -> Result<Arc<Self>, AllocError> {
+        pin_arc(
             pin_init!(Self {
                 header <- header,
                 state,

@@ -27,15 +27,13 @@ use crate::{
         DxgResult,
         Status, //
     },
+    sys::alloc::tree_node,
     sys::params, //
 };
 use kernel::{
     new_spinlock,
     prelude::*,
-    rbtree::{
-        RBTree,
-        RBTreeNode, //
-    },
+    rbtree::RBTree,
     sync::{
         atomic::{
             Atomic,
@@ -122,16 +120,16 @@ impl PendingWaits {
         }
     }
 
-    /// Lists a wait that is about to be registered, so that it ends with the process. Fails if the
-    /// process is gone.
-    pub(in crate::dxgk) fn list(&self, waiter: &Arc<Waiter>) -> Result {
-        let node = RBTreeNode::new(waiter.id, waiter.clone(), GFP_KERNEL_ACCOUNT)?;
+    /// Lists a wait that is about to be registered, so that it ends with the process. INVALID_PARAMETER
+    /// if the process has ended, as for its handles.
+    pub(in crate::dxgk) fn list(&self, waiter: &Arc<Waiter>) -> DxgResult {
+        let node = tree_node(waiter.id, waiter.clone())?;
         let mut listed = self.listed.lock();
 
         if listed.closed {
             drop(listed);
             drop(node);
-            return Err(ESRCH);
+            return Err(Status::INVALID_PARAMETER.into());
         }
         listed.waits.insert(node);
         Ok(())

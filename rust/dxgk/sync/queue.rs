@@ -7,7 +7,9 @@ use crate::logic::waiters::{
     WaitKey,
     WaitMap, //
 };
+use crate::sys::alloc::tree_place;
 use kernel::{
+    alloc::AllocError,
     prelude::*,
     rbtree::{
         RBTree,
@@ -29,11 +31,8 @@ pub(crate) type Spare<T> = (RBTreeNodeReservation<WaitKey, Arc<T>>, Arc<T>);
 /// Allocates a place for a waiter.
 ///
 /// Context: may sleep.
-pub(crate) fn spare<T>(waiter: &Arc<T>) -> Result<Spare<T>> {
-    Ok((
-        RBTreeNodeReservation::new(GFP_KERNEL_ACCOUNT)?,
-        waiter.clone(),
-    ))
+pub(crate) fn spare<T>(waiter: &Arc<T>) -> Result<Spare<T>, AllocError> {
+    Ok((tree_place()?, waiter.clone()))
 }
 
 impl<T> Queue<T> {

@@ -30,6 +30,7 @@ use crate::{
         waiters::WaitKey, //
     },
     sys::{
+        alloc::pin_arc,
         file::eventfd::EventFd,
         task::sleep,
         trace,
@@ -37,6 +38,7 @@ use crate::{
     }, //
 };
 use kernel::{
+    alloc::AllocError,
     new_spinlock,
     prelude::*,
     sync::{
@@ -123,15 +125,15 @@ impl Waiter {
         count: usize,
         notify: Notify,
         pending: Option<Pending>,
-    ) -> Result<Arc<Self>> {
+    ) -> Result<Arc<Self>, AllocError> {
         let links = Links {
             queued: InlineVec::with_capacity(count)?,
             pending,
         };
         // CAST: the number of elements is bounded by the call, far below 2^32.
-        let elements = u32::try_from(count).map_err(|_| EINVAL)?;
+        let elements = u32::try_from(count).map_err(|_| AllocError)?;
 
-        Arc::pin_init(
+        pin_arc(
             pin_init!(Self {
                 id: next_id(),
                 set: WaitSet::new(mode, elements),

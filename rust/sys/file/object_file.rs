@@ -215,6 +215,9 @@ impl<T: ObjectFile> Table<T> {
     }
 }
 
+/// No number is free for a descriptor, or there is no memory for it: EMFILE, ENFILE or ENOMEM.
+pub(crate) struct NoDescriptor;
+
 /// A file and the number it will get; gone without a trace unless installed.
 pub(crate) struct PendingFd {
     reservation: FileDescriptorReservation,
@@ -225,10 +228,15 @@ impl PendingFd {
     /// Makes a file for `object` and reserves a number for it that is neither 0 nor above `limit`.
     ///
     /// On failure the object is released like a closed file. Context: a system call.
-    pub(crate) fn new<T: ObjectFile>(object: Arc<T>, limit: u32, cloexec: bool) -> Result<Self> {
+    pub(crate) fn new<T: ObjectFile>(
+        object: Arc<T>,
+        limit: u32,
+        cloexec: bool,
+    ) -> Result<Self, NoDescriptor> {
         let reservation = Self::reserve(limit, cloexec).inspect_err(|_| object.release())?;
         // SAFETY: `Table<T>` takes the private data for an `Arc<T>` and takes it back.
         let file = unsafe { anonymous_file(object.name(), Table::<T>::address(), object.clone()) }
+            .map_err(|_| NoDescriptor)
             .inspect_err(|_| object.release())?;
 
         Ok(Self { reservation, file })
@@ -237,22 +245,28 @@ impl PendingFd {
     /// Reserves a number for a file that exists already.
     ///
     /// Context: a system call.
-    pub(crate) fn of_file(file: ARef<File>, limit: u32, cloexec: bool) -> Result<Self> {
+    pub(crate) fn of_file(
+        file: ARef<File>,
+        limit: u32,
+        cloexec: bool,
+    ) -> Result<Self, NoDescriptor> {
         let reservation = Self::reserve(limit, cloexec)?;
 
         Ok(Self { reservation, file })
     }
 
-    fn reserve(limit: u32, cloexec: bool) -> Result<FileDescriptorReservation> {
+    fn reserve(limit: u32, cloexec: bool) -> Result<FileDescriptorReservation, NoDescriptor> {
         let flags = if cloexec { O_CLOEXEC } else { 0 };
-        let mut reservation = FileDescriptorReservation::get_unused_fd_flags(flags)?;
+        let free =
+            || FileDescriptorReservation::get_unused_fd_flags(flags).map_err(|_| NoDescriptor);
+        let mut reservation = free()?;
 
         if reservation.reserved_fd() == 0 {
             // 0 means "none" in a handle slot: take the next number, then let go of 0 (RES-13).
-            reservation = FileDescriptorReservation::get_unused_fd_flags(flags)?;
+            reservation = free()?;
         }
         if reservation.reserved_fd() > limit {
-            return Err(EMFILE);
+            return Err(NoDescriptor);
         }
         Ok(reservation)
     }

@@ -16,6 +16,7 @@ use crate::compat::{
     self,
     dma, //
 };
+use crate::sys::alloc::pin_arc;
 use crate::sys::{
     ffi,
     file::object_file::NotOurs, //
@@ -28,6 +29,7 @@ use core::{
     }, //
 };
 use kernel::{
+    alloc::AllocError,
     bindings,
     error::{
         code,
@@ -114,8 +116,8 @@ impl Drop for Live {
 
 impl Slots {
     /// Without dma-bufs.
-    pub(crate) fn new() -> Result<Arc<Self>> {
-        Arc::pin_init(
+    pub(crate) fn new() -> Result<Arc<Self>, AllocError> {
+        pin_arc(
             pin_init!(Self {
                 live <- new_mutex!([None, None], "Slots::live"),
             }),
@@ -128,21 +130,23 @@ impl Slots {
         self.live.lock().iter().any(Option::is_some)
     }
 
-    /// The file of the living dma-buf, or of a new one that owns what `make` makes.
+    /// The file of the living dma-buf, or of a new one that owns what `make` makes. `refused` says what an
+    /// errno of the kernel means.
     ///
     /// Context: may sleep, no locks held.
-    pub(crate) fn export<T: Buffer, E: From<Error>>(
+    pub(crate) fn export<T: Buffer, E>(
         self: &Arc<Self>,
         write: bool,
-        make: impl FnOnce() -> core::result::Result<T, E>,
-    ) -> core::result::Result<ARef<File>, E> {
+        make: impl FnOnce() -> Result<T, E>,
+        refused: impl FnOnce(Error) -> E,
+    ) -> Result<ARef<File>, E> {
         let which = usize::from(write);
 
         if let Some(file) = Self::upgrade(&mut self.live.lock()[which]) {
             return Ok(file);
         }
 
-        let (file, fresh) = Table::export(make()?, self.clone(), write)?;
+        let (file, fresh) = Table::export(make()?, self.clone(), write).map_err(refused)?;
         let mut live = self.live.lock();
 
         // Another thread may have been quicker; ours is dropped with no lock held.

@@ -7,7 +7,10 @@ use crate::platform::Word64;
 use crate::sys::ffi;
 use core::ptr::NonNull;
 use kernel::{
-    alloc::flags::__GFP_ZERO,
+    alloc::{
+        flags::__GFP_ZERO,
+        AllocError, //
+    },
     page::{
         Page,
         PAGE_SIZE, //
@@ -36,12 +39,12 @@ unsafe impl Sync for ValuePage {}
 
 impl ValuePage {
     /// Allocates a page. May sleep.
-    pub(crate) fn new() -> Result<Self> {
+    pub(crate) fn new() -> Result<Self, AllocError> {
         // Without __GFP_HIGHMEM the page is part of the direct map on every architecture.
         let page = Page::alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO)?;
         // SAFETY: `page` is a valid page outside high memory.
         let addr = unsafe { ffi::dxg_page_address(page.as_ptr()) };
-        let words = NonNull::new(addr.cast::<u64>()).ok_or(ENOMEM)?;
+        let words = NonNull::new(addr.cast::<u64>()).ok_or(AllocError)?;
 
         // INVARIANT: A page of the direct map stays mapped while it is allocated, and a page is
         // aligned for words.

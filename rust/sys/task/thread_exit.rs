@@ -9,12 +9,16 @@
 //! well. Who cannot wait for that asks [`Thread::is_dead`].
 
 use super::thread::Thread;
-use crate::sys::ffi;
+use crate::sys::{
+    alloc::pin_box,
+    ffi, //
+};
 use core::mem::{
     offset_of,
     ManuallyDrop, //
 };
 use kernel::{
+    alloc::AllocError,
     bindings,
     ffi::{
         c_int,
@@ -73,8 +77,8 @@ unsafe impl<T: Listener> Sync for ExitWatch<T> {}
 
 impl<T: Listener> Idle<T> {
     /// Allocates the room. May sleep.
-    pub(crate) fn new() -> Result<Self> {
-        Ok(Self(KBox::pin_init(
+    pub(crate) fn new() -> Result<Self, AllocError> {
+        Ok(Self(pin_box(
             pin_init!(Entry {
                 entry: Opaque::uninit(),
                 listener: core::ptr::null(),
