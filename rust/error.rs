@@ -138,10 +138,12 @@ impl DxgError {
         matches!(self, Self::Status(own) if own == status)
     }
 
-    /// What an errno of a kernel function means to the caller, where the place does not know better.
+    /// What an errno of a kernel function means to the caller, where the place does not know
+    /// better.
     ///
-    /// These are the errnos that come: whoever calls another function of the kernel looks which ones it
-    /// adds. Others would be UNSUCCESSFUL, so that they are noticed, rather than what they are not.
+    /// These are the errnos that come: whoever calls another function of the kernel looks which
+    /// ones it adds. Others would be UNSUCCESSFUL, so that they are noticed, rather than what they
+    /// are not.
     ///
     /// | errno | who says so |
     /// |---|---|

@@ -29,7 +29,7 @@ const CLOSED: u32 = 1 << 31;
 const STOPPING: u32 = 1 << 30;
 const STOPPED: u32 = 1 << 29;
 
-/// See the module.
+/// The gate of one KMD.
 pub struct Gate {
     /// One of the bits above, or none for OPEN, and how many are inside.
     state: Word32,

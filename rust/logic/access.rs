@@ -21,12 +21,12 @@ pub mod resource {
     pub const ALL: u32 = 0xF_0001;
 }
 
-/// Sets of a resource with a synchronisation object, whose mask is that of a resource: whoever has
-/// one may wait, and with WRITE also signal.
+/// Sets of a resource with a synchronisation object. The mask is that of a resource: every handle
+/// may wait, and one with WRITE may also signal.
 pub mod set {
     use super::*;
 
-    /// The access to the synchronisation object that goes with this access to the set.
+    /// The access to the synchronisation object that this access to the set gives.
     pub fn sync_access(access: u32) -> u32 {
         match access & resource::WRITE {
             0 => READ_CONTROL | WAIT,
@@ -34,8 +34,8 @@ pub mod set {
         }
     }
 
-    /// The most access to a set that somebody may give away who has this access to its
-    /// synchronisation object; `None` if even waiting would be too much (RES-104).
+    /// The most access to a set that a sharer with this access to its synchronisation object may
+    /// give away; `None` if even waiting would be too much (RES-104).
     pub fn bound(sync: u32) -> Option<u32> {
         let write = match sync & SIGNAL {
             0 => 0,
@@ -56,7 +56,7 @@ const GENERIC_READ: u32 = 0x8000_0000;
 /// The type of an NT handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Type {
-    /// A resource, alone or with its guards.
+    /// A resource, alone or with a keyed mutex and a synchronisation object.
     Resource,
     /// A synchronisation object.
     SyncObject,
@@ -71,7 +71,7 @@ impl Type {
         }
     }
 
-    /// The rights that change nothing.
+    /// The rights that allow no change.
     pub fn read(self) -> u32 {
         match self {
             Self::Resource => READ_CONTROL,
@@ -84,7 +84,7 @@ impl Type {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wanted {
     rights: u32,
-    /// Besides, all that there is to get.
+    /// Also every right that can be granted.
     maximum: bool,
 }
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A map from numbers to values: a lookup takes the same few steps however many values there are.
+//! A map from numbers to values. The cost of a lookup does not depend on the number of values.
 //!
-//! The numbers are random, but users choose which of their values they keep, so that buckets follow
-//! a secret: nobody can fill one and slow everybody down.
+//! The numbers are random, but users choose which of their values they keep. So buckets depend on a
+//! secret: no user can fill one bucket to slow others down.
 //!
-//! There are as many buckets as values (linear hashing). A new value brings the next bucket, which
-//! takes its part of an older one; a value that goes takes the last bucket along. So the map grows
-//! and shrinks with what is in it, and no call moves more than one bucket.
+//! There are as many buckets as values (linear hashing). A new value adds a bucket, which takes its
+//! part of an older one; a removed value removes the last bucket. So the map grows and shrinks with
+//! its contents, and no call moves more than one bucket.
 //!
 //! Nothing is allocated and nothing is dropped in these calls, as in [`IndexMap`], which has the
 //! buckets.
@@ -36,7 +36,7 @@ type Chain<T> = Option<Boxed<ChainNode<T>>>;
 pub struct Bucket<T>(Chain<T>);
 
 impl<T> ChainNode<T> {
-    /// A value that is in no map.
+    /// A value that is in no map yet.
     pub fn new(key: u32, value: T) -> Self {
         Self {
             key,
@@ -100,7 +100,7 @@ fn bucket_of(hash: u32, count: u32) -> u32 {
     }
 }
 
-/// See the module.
+/// A map with random numbers as keys.
 pub struct BucketMap<T> {
     buckets: IndexMap<Bucket<T>>,
     secret: Secret,
@@ -161,17 +161,17 @@ impl<T> BucketMap<T> {
         })
     }
 
-    /// Which node has to be grafted before a value can be put in.
+    /// The node that is missing before a value can be put in, if any.
     pub fn missing_node(&self) -> Option<MissingNode> {
         self.buckets.missing_node(self.count)
     }
 
-    /// Puts a node in for the missing_node, if that is still the missing_node it was made for.
+    /// Inserts a node, if it is still the one that is missing.
     pub fn insert_node(&mut self, spare: NewNode<Bucket<T>>) -> Option<FreedNodes<Bucket<T>>> {
         self.buckets.insert_node(self.count, spare)
     }
 
-    /// Puts a value in whose number is not there. There is no missing_node.
+    /// Inserts a value whose number is not in the map. No node may be missing.
     pub fn put(&mut self, link: Boxed<ChainNode<T>>) {
         let new = self.count;
         let count = new.saturating_add(1);

@@ -4,7 +4,7 @@
 //!
 //! All comparisons are unsigned over the full 64-bit range (FEN-14, FEN-31, FEN-32).
 
-/// What MonitoredValue holds while nobody waits (FEN-55).
+/// MonitoredValue while there is no waiter (FEN-55).
 pub const NOBODY_WAITS: u64 = u64::MAX;
 
 /// Whether a fence that shows `current` satisfies a wait for `wanted` (FEN-14).
@@ -14,12 +14,12 @@ pub fn satisfies(current: u64, wanted: u64) -> bool {
 
 /// Whether a CPU signal may replace `current` by `value` (FEN-32).
 ///
-/// Going down needs leave; storing the same value again is always allowed.
+/// Lowering the value needs permission; storing the same value again is always allowed.
 pub fn may_signal(current: u64, value: u64, allow_rewind: bool) -> bool {
     value >= current || allow_rewind
 }
 
-/// MonitoredValue for the lowest value anybody waits for, if anybody does (FEN-55, FEN-56).
+/// MonitoredValue for the lowest value that is waited for, if any (FEN-55, FEN-56).
 ///
 /// A registered wait is never for 0, which is satisfied at once; the subtraction saturates all the
 /// same, so that the rule is total.

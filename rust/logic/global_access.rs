@@ -5,29 +5,29 @@
 /// Who is meant to open an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpenPolicy {
-    /// Whom the administrator allows.
+    /// Whatever the administrator allows.
     Default,
     /// World, if the administrator allows that for single objects.
     World,
-    /// Of those that the administrator allows, only the creator and processes that it has admitted.
+    /// Only the creator and processes that it has admitted, within what the administrator allows.
     Restricted,
 }
 
 /// What the administrator allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// 0: the same user; 1: anybody; others: nobody.
+    /// 0: the same user; 1: every user; others: no user.
     pub global_access: u32,
-    /// Whether a creator may let anybody open an object.
+    /// Whether a creator may let every user open an object.
     pub allow_nonsecure: bool,
 }
 
-/// What an opener is to the object.
+/// How the opener relates to the object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Opener {
     /// Lives in the IPC namespace of the creator.
     pub same_namespace: bool,
-    /// Acts as the user who made it, or may act for every user.
+    /// Acts as the user who made it, or may act as every user.
     pub same_user: bool,
     /// Is the creator or was admitted.
     pub admitted: bool,

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A map from indices to values, for tables of handles: a lookup is the same few loads however many
-//! values there are.
+//! A map from indices to values, for handle tables. The cost of a lookup does not depend on the
+//! number of values.
 //!
-//! Leaves have 32 values in place; a node above has 128 children. There are as many levels as the
-//! largest index needs: two up to 4096, three up to 2^19.
+//! A leaf has 32 values; a node above has 128 children. There are as many levels as the largest
+//! index needs: two up to 4096, three up to 2^19.
 //!
-//! The map is used under a spinlock, so that nothing is allocated or dropped in these calls.
-//! Whoever puts something in asks for the [`MissingNode`], makes a node for it without the lock,
-//! and grafts it; what is left over is handed out as [`FreedNodes`]. An empty leaf goes, with the
-//! nodes above it that lead nowhere else. Only the leaf that was grafted last stays, so that
-//! somebody who makes and destroys one thing after the other needs a new node for every 32nd only.
+//! The map is used under a spinlock, so these calls neither allocate nor drop. An insertion asks
+//! for the [`MissingNode`], makes a node for it without the lock, and inserts that; what is left
+//! over is returned as [`FreedNodes`]. Empty nodes are removed, except the most recently inserted
+//! leaf: this avoids an allocation for each create and destroy pair.
 
 use crate::platform::{
     none_array,
@@ -73,7 +72,7 @@ pub struct MissingNode {
 pub struct NewNode<T>(Node<T>);
 
 impl<T> NewNode<T> {
-    /// A node for a missing_node; `None` if there is no memory. May sleep.
+    /// A node for the missing place; `None` without memory. May sleep.
     pub fn new(missing_node: MissingNode) -> Option<Self> {
         Some(Self(if missing_node.bits == LEAF_BITS {
             Node::Leaf {
@@ -91,7 +90,7 @@ impl<T> NewNode<T> {
     }
 }
 
-/// Nodes without values that are not used any more, to be dropped without a lock.
+/// Nodes that are no longer used, to be dropped without a lock.
 pub struct FreedNodes<T>(#[allow(dead_code)] Node<T>);
 
 /// A value that was taken out, with what is to be dropped together with it.
@@ -129,12 +128,12 @@ enum Look<'a, T> {
     Outside,
 }
 
-/// See the module.
+/// A map with indices as keys.
 pub struct IndexMap<T> {
     root: Option<Node<T>>,
     /// The largest index that a root has room for.
     end: u32,
-    /// The number of the leaf that was grafted last.
+    /// The number of the leaf that was inserted last.
     kept: u32,
 }
 
@@ -256,8 +255,8 @@ impl<T> IndexMap<T> {
         }
     }
 
-    /// Which node has to be grafted before a value can be put at an index. There may be another
-    /// missing_node after that one.
+    /// The node that is missing before a value can be put at an index, if any. Another one may be
+    /// missing after it.
     pub fn missing_node(&self, index: u32) -> Option<MissingNode> {
         let bits = match (self.look(index), &self.root) {
             (Look::Value(_) | Look::Nothing(0), _) => return None,
@@ -276,8 +275,7 @@ impl<T> IndexMap<T> {
         Some(MissingNode { bits })
     }
 
-    /// Puts a node in for the missing_node at an index, if that is still the missing_node it was
-    /// made for.
+    /// Inserts a node for an index, if it is still the one that is missing.
     pub fn insert_node(&mut self, index: u32, spare: NewNode<T>) -> Option<FreedNodes<T>> {
         let NewNode(mut node) = spare;
         let bits = node.bits();
@@ -315,7 +313,8 @@ impl<T> IndexMap<T> {
         }
     }
 
-    /// Moves a value to a free index that has no missing_node. If it is neither, the value stays.
+    /// Puts a value at a free index for which no node is missing. Otherwise the value stays with
+    /// the caller.
     pub fn put(&mut self, index: u32, value: &mut Option<T>) {
         if let Some((used, slots)) = self.leaf_mut(index) {
             if let Some(slot @ None) = slots.get_mut(slot_of(index)) {
@@ -342,10 +341,10 @@ impl<T> IndexMap<T> {
         Some(Removed { value, freed })
     }
 
-    /// Takes the empty leaf of an index out, and all nodes above it that lead nowhere else.
+    /// Removes the empty leaf of an index, and all nodes above it without other children.
     fn cut(&mut self, index: u32) -> Option<FreedNodes<T>> {
         let mut node = self.root.as_ref()?;
-        // Of the largest node that leads nowhere else.
+        // The largest node without other children.
         let mut bits = node.bits();
 
         while let Node::Inner {

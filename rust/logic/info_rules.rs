@@ -3,8 +3,8 @@
 //! Rules of the information store of one object (RES-56 to RES-64): which entry a reader gets, and
 //! whether a change is allowed.
 //!
-//! A store is seen here as its list of [`Entry`]s, ordered by key and schema. What the entries hold
-//! is not of interest.
+//! A store is a list of [`Entry`]s, ordered by key and schema. The rules do not look at what the
+//! entries hold.
 
 /// A GUID in memory order: whose convention the bytes of an entry follow.
 pub type Key = [u8; 16];
@@ -43,13 +43,13 @@ pub struct Id {
     pub schema: u32,
 }
 
-/// The legacy runtime blob (RES-67).
+/// Private runtime data (RES-67).
 pub const BLOB: Id = Id {
     key: [0; 16],
     schema: 0,
 };
 
-/// What the rules know of an entry.
+/// The part of an entry that the rules need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// Its name.
@@ -86,7 +86,7 @@ pub struct Limits {
     pub bytes: usize,
     /// Bytes of one entry.
     pub entry_bytes: usize,
-    /// Attachments files.
+    /// Attached files.
     pub files: usize,
 }
 
@@ -161,7 +161,7 @@ pub fn choose<T>(entries: &[T], key: Key, max_schema: u32, entry: impl Fn(&T) ->
     }
 }
 
-/// Whether a present entry may be changed by somebody who expects this generation (0: any).
+/// Whether a present entry may be changed by a caller that expects this generation (0: any).
 fn check_change(present: &Entry, expected: u64) -> Result<(), Refused> {
     if present.sealed {
         return Err(Refused::Sealed);
@@ -207,7 +207,7 @@ pub fn check_set<T>(
     }
 }
 
-/// The place of an entry that may be removed by somebody who expects this generation (0: any).
+/// The place of an entry that a caller that expects this generation (0: any) may remove.
 pub fn check_delete<T>(
     entries: &[T],
     id: Id,

@@ -3,10 +3,10 @@
 //! The state of one keyed mutex (RES-95 to RES-99).
 //!
 //! The caller owns the lock, the memory of the nodes and the threads; this file decides. A release
-//! hands the mutex over directly: the first waiter of the new key is the owner before the lock is
-//! let go, so that nobody comes in between and exactly one thread is woken (RES-97). Whoever stops
-//! waiting asks under the same lock whether that has happened, which is why no hand-over is lost
-//! between release, time-out, signal and abandonment (RES-102).
+//! hands the mutex over directly: the first waiter of the new key owns it before the lock is
+//! dropped. So no thread comes in between, and exactly one thread is woken (RES-97). A waiter that
+//! gives up checks under the same lock whether that has happened. So no hand-over is lost between
+//! release, time-out, signal and abandonment (RES-102).
 
 use super::waiters::{
     WaitKey,
@@ -15,11 +15,11 @@ use super::waiters::{
 
 /// A map of waiters that can be made owners. Keys are keys of the mutex, each with its arrivals.
 pub trait ClaimMap: WaitMap {
-    /// Who owns a mutex.
+    /// The owner of a mutex.
     type Owner;
 
-    /// Takes out a waiter, tells it that it owns the mutex now, with this fence value, and says who
-    /// it is. Nobody is woken here.
+    /// Removes a waiter, records that it owns the mutex now, with this fence value, and returns it
+    /// as the owner. Wakes no thread.
     fn grant(&mut self, key: &WaitKey, fence: u64) -> Option<(Self::Owner, Self::Node)>;
 }
 
@@ -28,13 +28,13 @@ pub trait ClaimMap: WaitMap {
 pub enum Attempt<O> {
     /// The caller owns the mutex now; this is the fence value of the last release.
     Acquired(u64),
-    /// Nobody can acquire it any more.
+    /// It is abandoned.
     Abandoned(O),
     /// It has an owner or another key.
     Busy(O),
 }
 
-/// A release by somebody who does not own the mutex.
+/// A release by another thread than the owner.
 #[derive(Debug, PartialEq, Eq)]
 pub struct NotOwner;
 
@@ -48,9 +48,9 @@ pub struct Released<O, N> {
 
 /// What an abandonment leaves to be done without the lock.
 pub struct Abandoned<O, M> {
-    /// Who owned the mutex, if anybody did.
+    /// The owner before, if there was one.
     pub before: Option<O>,
-    /// Everybody who waited, to be told.
+    /// All waiters, to be woken.
     pub waiters: M,
 }
 
@@ -95,7 +95,7 @@ impl<M: ClaimMap> KeyedMutex<M> {
         self.owner.as_ref()
     }
 
-    /// Whether it was abandoned, which is for ever (RES-99).
+    /// Whether it was abandoned, which is final (RES-99).
     pub fn is_abandoned(&self) -> bool {
         self.abandoned
     }
@@ -166,7 +166,7 @@ impl<M: ClaimMap> KeyedMutex<M> {
         })
     }
 
-    /// A release by an owner who never learned that it was one: everything stays as it was.
+    /// A release by an owner that has not used the mutex: key and fence value stay.
     pub fn pass_on(
         &mut self,
         is_owner: impl FnOnce(&M::Owner) -> bool,
@@ -191,7 +191,7 @@ impl<M: ClaimMap> KeyedMutex<M> {
         Some(node)
     }
 
-    /// Nobody will ever own the mutex again (RES-99); `None` if that was so already.
+    /// Abandons the mutex (RES-99); `None` if it was abandoned already.
     pub fn abandon(&mut self, empty: M) -> Option<Abandoned<M::Owner, M>> {
         if self.abandoned {
             return None;

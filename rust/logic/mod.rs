@@ -2,9 +2,9 @@
 
 //! Pure rules: no kernel crate, no `unsafe`, no panics, and no allocation but through `platform`.
 //!
-//! Everything here can be stated without a kernel type. The same files are compiled by Kbuild
-//! into the module and by cargo into the host test crate, which declares the same module names at
-//! its root and brings its own `platform`.
+//! Nothing here needs a kernel type. The same files are compiled by Kbuild into the module and by
+//! cargo into the host test crate, which declares the same module names at its root and has its own
+//! `platform`.
 
 pub(crate) mod access;
 pub(crate) mod adapter_info;

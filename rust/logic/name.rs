@@ -11,8 +11,8 @@
 //! <directory>\Local                  link to <directory>
 //! ```
 //!
-//! Directories are written in any case, like names. What a path leads to is a session and the last
-//! component; two paths with the same ones, in any case, are one name.
+//! Case does not matter in directories and names. A path leads to a session and the last component;
+//! two paths with the same ones are one name.
 
 use super::upcase::upcase;
 
@@ -21,7 +21,7 @@ pub const MAX_UNITS: usize = 1024;
 
 const BACKSLASH: u16 = b'\\' as u16; // CAST: widens.
 
-/// Why a path is not one of an object.
+/// Why a path cannot name an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// It does not start with a backslash.
@@ -121,7 +121,7 @@ pub fn resolve(path: &[u16]) -> Result<Place<'_>, Refusal> {
     Err(Refusal::Directory)
 }
 
-/// The characters of a name for people. What would spoil a line, or is half a character, becomes
+/// The characters of a name for display. What would spoil a line, or is half a character, becomes
 /// U+FFFD.
 pub fn characters(units: &[u16]) -> impl Iterator<Item = char> + '_ {
     char::decode_utf16(units.iter().copied()).map(|character| {

@@ -2,9 +2,10 @@
 
 //! Who may open an object by its name (RES-43, RES-45).
 //!
-//! A name has an owner and a mode like a file: for the owner, for the owner's group, for everybody
-//! else. Only `r` and `w` mean something. `r` grants READ_CONTROL, WAIT and SYNCHRONIZE, `w` the
-//! other rights. Who has no `r` does not learn from a refusal that the name exists.
+//! A name has an owner and a mode like a file: for the owner, for the owner's group, and for
+//! others. Only `r` and `w` have a meaning. `r` grants READ_CONTROL, WAIT and SYNCHRONIZE; `w`
+//! grants the other rights. A caller without `r` does not learn from a refusal that the name
+//! exists.
 
 use super::access::{
     Type,
@@ -24,34 +25,34 @@ pub fn is_valid(mode: u32) -> bool {
     mode & !ALL == 0
 }
 
-/// What an opener is to a name.
+/// How an opener relates to a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     /// The user who gave it.
     Owner,
     /// A member of the group of that user.
     Group,
-    /// Anybody else.
+    /// Any other user.
     Other,
-    /// Somebody for whom the mode does not count.
+    /// A caller that overrides the mode.
     Privileged,
 }
 
-/// What opening a name is decided by.
+/// What decides about opening a name.
 #[derive(Clone, Copy, Debug)]
 pub struct Rule {
     /// What is behind the name.
     pub ty: Type,
     /// Permission bits.
     pub mode: u32,
-    /// Rights that no opening gets more than (RES-104).
+    /// The most rights that an open gets (RES-104).
     pub may: u32,
 }
 
 /// Why a name is not opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// The opener may not even know of it.
+    /// The opener must not learn that it exists.
     Hidden,
     /// It is of the other type.
     Mismatch,

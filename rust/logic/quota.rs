@@ -19,9 +19,9 @@ impl Usage {
         Self(word32(0))
     }
 
-    /// Takes `amount` more, unless that makes more than `limit`.
+    /// Adds `amount`, unless that would exceed `limit`.
     ///
-    /// An attempt that fails is never seen by others: it must not make theirs fail.
+    /// Other threads never see a failed attempt: it must not make theirs fail.
     pub fn take(&self, amount: u32, limit: u32) -> bool {
         loop {
             let used = load32_acquire(&self.0);
@@ -46,8 +46,8 @@ impl Usage {
     }
 }
 
-/// The machine, from which limits follow that no parameter sets. They are such that whoever reaches
-/// one has most of what there is: a single user of a desktop never does.
+/// The machine, from which limits follow that no parameter sets. A user who reaches one of them has
+/// most of what there is: a single user of a desktop never does.
 #[derive(Clone, Copy, Debug)]
 pub struct Machine {
     /// Pages of memory.

@@ -13,9 +13,9 @@ pub mod bits {
     pub const CROSS_ADAPTER: u32 = 1 << 2;
     /// A queued signal takes effect when earlier commands were fetched.
     pub const TOP_OF_PIPELINE: u32 = 1 << 3;
-    /// This opening may not signal.
+    /// This handle may not signal.
     pub const NO_SIGNAL: u32 = 1 << 4;
-    /// This opening may not wait.
+    /// This handle may not wait.
     pub const NO_WAIT: u32 = 1 << 5;
     /// The value stays when the GPU is reset.
     pub const NO_SIGNAL_MAX_VALUE_ON_TDR: u32 = 1 << 6;
@@ -24,7 +24,7 @@ pub mod bits {
     /// Only the miniport signals it.
     pub const SIGNAL_BY_KMD: u32 = 1 << 8;
 
-    /// Every bit that means something to us.
+    /// Every bit that has a meaning here.
     pub const KNOWN: u32 = (1 << 9) - 1;
     /// Bits that only fences with a value have.
     pub const VALUE_FENCES_ONLY: u32 =
@@ -93,7 +93,7 @@ pub fn check_create(kind: u32, flags: u32) -> Result<Sharing, Refused> {
     })
 }
 
-/// Checks the flags of an opening, which restrict what it may do.
+/// Checks the flags of an open, which restrict what the handle may do.
 pub fn check_open(flags: u32) -> Result<(), Refused> {
     let refused = flags & (!bits::KNOWN | bits::SIGNAL_BY_KMD) != 0
         || flags & bits::NO_SIGNAL != 0 && flags & bits::NO_WAIT != 0;
@@ -115,7 +115,7 @@ pub struct Rights {
 }
 
 impl Rights {
-    /// What the flags of a creation or opening leave.
+    /// What the flags of a creation or an open leave.
     pub fn from_flags(flags: u32) -> Self {
         Self {
             wait: flags & bits::NO_WAIT == 0,
@@ -123,7 +123,7 @@ impl Rights {
         }
     }
 
-    /// Both at once.
+    /// The rights that both give.
     pub fn and(self, other: Self) -> Self {
         Self {
             wait: self.wait && other.wait,

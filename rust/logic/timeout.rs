@@ -2,9 +2,9 @@
 
 //! Time-outs as NT writes them (RES-96).
 //!
-//! A time-out counts in units of 100 ns. A negative one is relative and runs on the clock that
-//! nobody sets. A positive one is a date, counted since 1601 in UTC, and follows the clock of the
-//! wall. A conversion never shortens a wait; what does not fit the clock never comes.
+//! A time-out counts in units of 100 ns. Negative: relative, CLOCK_MONOTONIC. Positive: a date
+//! since 1601 in UTC, CLOCK_REALTIME. Conversions never shorten a wait; out of range means no
+//! time-out.
 
 /// Nanoseconds in one unit.
 const UNIT_NS: u64 = 100;
@@ -40,7 +40,7 @@ pub fn deadline(timeout: Option<i64>, now_ns: impl FnOnce() -> u64) -> Deadline 
             at.map_or(Deadline::Never, Deadline::Monotonic)
         }
         Some(date) => match u64::try_from(date - UNIX_EPOCH) {
-            // A date before 1970 is over on every Linux.
+            // A date before 1970 has passed.
             Err(_) | Ok(0) => Deadline::Now,
             Ok(since) => since
                 .checked_mul(UNIT_NS)

@@ -2,8 +2,8 @@
 
 //! One CPU wait over one or several fences: when it ends, how, and who cleans up.
 //!
-//! The elements of a wait are queued on different fences and are released under different locks,
-//! possibly at the same time, so this is a small lock-free state machine. Exactly one caller ends a
+//! The elements of a wait are queued on different fences and released under different locks,
+//! possibly at the same time. So this is a small lock-free state machine. Exactly one caller ends a
 //! wait, and exactly one caller takes its remaining elements out of their fences (FEN-85).
 
 use crate::platform::{
@@ -29,7 +29,7 @@ pub enum Mode {
 pub enum WaitEnd {
     /// The condition was met.
     Satisfied,
-    /// It cannot be met any more: nobody is left who could signal (FEN-28).
+    /// It can no longer be met: a fence has retired (FEN-28).
     Orphaned,
     /// Given up by its owner: signal, process end, closed descriptor.
     Cancelled,
@@ -51,7 +51,7 @@ pub struct WaitSet {
     state: Word32,
     /// How many of the two parties, registration and ending, are through.
     through: Word32,
-    /// 1 while the thread that waits is away, in a signal handler.
+    /// 1 while the waiting thread runs a signal handler.
     away: Word32,
 }
 
@@ -74,7 +74,7 @@ impl WaitSet {
         }
     }
 
-    /// One element was seen satisfied. True if this ended the wait: the caller then delivers it.
+    /// One element was satisfied. True if this ended the wait: the caller then wakes the waiter.
     pub fn satisfy(&self) -> bool {
         fetch_sub(&self.missing, 1) == 1 && self.end(WaitEnd::Satisfied)
     }
@@ -89,7 +89,7 @@ impl WaitSet {
         hopeless && self.end(WaitEnd::Orphaned)
     }
 
-    /// The owner gives up. False if the wait had ended before: that outcome stands (FEN-85).
+    /// The owner gives up. False if the wait had ended before: that end stands (FEN-85).
     pub fn cancel(&self) -> bool {
         self.end(WaitEnd::Cancelled)
     }
@@ -114,31 +114,30 @@ impl WaitSet {
         &self.state
     }
 
-    /// Called once by the registration, when every element is queued, and once by whoever ended
-    /// the wait. True for the second of the two, who takes the remaining elements out.
+    /// Called once by the registration, when every element is queued, and once by the caller that
+    /// ended the wait. True for the second of the two, which takes the remaining elements out.
     pub fn pass_through(&self) -> bool {
         fetch_add(&self.through, 1) == 1
     }
 
-    /// The thread that waits goes on with something else for a while. False if the wait has ended,
-    /// so that it need not.
+    /// The waiting thread leaves to run a signal handler. False if the wait has ended, so that it
+    /// need not.
     pub fn leave(&self) -> bool {
-        // ORDERING: whoever ends the wait stores the state and then looks here, in `is_there`. If
-        // that was before, the look at the state sees it. If it comes later, nobody wakes us, and
-        // `come_back` sees it.
+        // ORDERING: the end of a wait stores the state and then looks here, in `is_there`. If that
+        // was before, our look at the state sees the end. If it comes later, we are not woken, and
+        // `come_back` sees the end.
         cmpxchg(&self.away, 0, 1);
         self.outcome().is_none()
     }
 
-    /// It is back, and sleeps until [`WaitSet::state`] says that the wait has ended.
+    /// The thread is back, and sleeps until [`WaitSet::state`] says that the wait has ended.
     pub fn come_back(&self) {
         // ORDERING: as above: either `is_there` comes later and says so, or the next look at the
         // state sees the end.
         cmpxchg(&self.away, 1, 0);
     }
 
-    /// Whether the thread must be woken, now that the wait has ended. What it does while it is away
-    /// is none of our business.
+    /// Whether the thread must be woken, now that the wait has ended: not while it is away.
     pub fn is_there(&self) -> bool {
         // ORDERING: a read-modify-write, so that it has a place among those above. Pairs with both.
         fetch_add(&self.away, 0) == 0

@@ -50,7 +50,7 @@ pub trait WaitMap {
 pub enum Admission<S> {
     /// The value was there: not queued, the place comes back.
     Satisfied(S),
-    /// Nobody is left who could signal (FEN-28): not queued, the place comes back.
+    /// The fence has retired (FEN-28): not queued, the place comes back.
     Orphaned(S),
     /// Queued under this key.
     Queued(WaitKey),
@@ -60,12 +60,12 @@ pub enum Admission<S> {
 #[derive(Debug, PartialEq, Eq)]
 pub struct WouldRewind;
 
-/// How many waiters one hold of the fence lock looks at. A signal that releases more of them lets
-/// go of the lock in between, so that nobody is kept from running for long.
+/// How many waiters one hold of the fence lock looks at. A signal that releases more drops the lock
+/// in between.
 pub const BATCH: u32 = 64;
 
-/// How many times a signal takes the fence lock for those it releases. The others it leaves to the
-/// worker, so that nobody pays for waits that others have piled up.
+/// How many times a signal takes the fence lock for the waiters that it releases. It leaves the
+/// others to the worker, so that no signaller pays for waits that others have piled up.
 pub const BATCHES: u32 = 64;
 
 /// A signal that has more waiters to release.
@@ -73,10 +73,10 @@ pub const BATCHES: u32 = 64;
 pub struct Sweep {
     /// The signalled value.
     value: u64,
-    /// Waiters that arrived from here on came after the signal and are not its business: the fence
-    /// may have been rewound meanwhile.
+    /// Waiters with this arrival number or a later one came after the signal. It does not release
+    /// them: the fence may have been rewound meanwhile.
     before: u64,
-    /// Where to go on, once a waiter was passed over.
+    /// Where to continue, once a waiter was passed over.
     passed: Option<WaitKey>,
 }
 
@@ -86,7 +86,7 @@ impl Sweep {
         fence_value::satisfies(self.value, key.value) && key.seq < self.before
     }
 
-    /// Whether it releases everybody that `other` does.
+    /// Whether it releases every waiter that `other` does.
     fn includes(&self, other: &Self) -> bool {
         self.value >= other.value && self.before >= other.before
     }
@@ -122,8 +122,8 @@ impl<M: WaitMap> Waiters<M> {
 
     /// Queues a wait for `value` unless it is satisfied already.
     ///
-    /// The caller holds the fence lock, so that no CPU signal falls between the look at the value
-    /// and the queueing.
+    /// The caller holds the fence lock, so no CPU signal falls between the check of the value and
+    /// the queueing.
     pub fn enqueue(
         &mut self,
         current: &Word64,
@@ -150,11 +150,11 @@ impl<M: WaitMap> Waiters<M> {
         Admission::Queued(key)
     }
 
-    /// Stores `value` and says what is to be done about waiters; nothing if nobody waits for that
-    /// little. The caller goes on with [`Waiters::sweep`] under the same hold of the lock.
+    /// Stores `value` and returns what is left to do about waiters; `None` if no waiter is
+    /// satisfied. The caller continues with [`Waiters::sweep`] under the same hold of the lock.
     ///
-    /// Waiters are measured against the signalled value itself, not against a later look at the
-    /// word, so that a signal followed by a rewind loses nobody (FEN-34).
+    /// Waiters are compared with the signalled value itself, not with a later look at the word, so
+    /// a signal followed by a rewind loses no waiter (FEN-34).
     pub fn signal(
         &mut self,
         current: &Word64,
@@ -200,8 +200,8 @@ impl<M: WaitMap> Waiters<M> {
         })
     }
 
-    /// Leaves the rest of a signal to the worker, or hands it back if a signal before has left
-    /// something that does not go with it.
+    /// Leaves the rest of a signal to the worker. Hands it back if an earlier signal has left
+    /// something that cannot be combined with it.
     pub fn defer(&mut self, sweep: Sweep) -> Option<Sweep> {
         match &mut self.backlog {
             Some(backlog) if backlog.includes(&sweep) => {}

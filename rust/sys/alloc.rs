@@ -2,8 +2,8 @@
 
 //! Allocations that say in their type that memory is all that can be missing.
 //!
-//! The kernel crate's own constructors return its `Error` where only ENOMEM is possible. With these,
-//! a caller need not think about errnos that never come.
+//! The kernel crate's own constructors return its `Error` where only ENOMEM is possible. With
+//! these, a caller need not think about errnos that never come.
 
 use kernel::{
     alloc::{

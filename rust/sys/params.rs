@@ -71,7 +71,7 @@ pub(crate) fn max_user_globals() -> u32 {
     unsafe { ffi::dxg_param_max_user_globals }
 }
 
-/// How many bytes a user may have in information stores and blobs.
+/// How many bytes a user may have in information stores and private runtime data.
 pub(crate) fn max_user_store() -> u32 {
     // SAFETY: An aligned integer that nothing writes after load.
     unsafe { ffi::dxg_param_max_user_store }
@@ -150,7 +150,7 @@ pub(crate) fn max_info_files() -> u32 {
     unsafe { ffi::dxg_param_max_info_files }
 }
 
-/// Whether a creator may let anybody open a resource; see RES-103.
+/// Whether a creator may let every process open a resource; see RES-103.
 pub(crate) fn allow_nonsecure() -> bool {
     // SAFETY: A bool that nothing writes after load.
     unsafe { ffi::dxg_param_allow_nonsecure }

@@ -4,9 +4,9 @@
 
 use super::ffi;
 
-/// Sorts in increasing order, in place and without a way to panic.
+/// Sorts in increasing order, in place. Cannot panic.
 ///
-/// Context: no locks held; takes long for long lists.
+/// Context: no locks held, because a long list takes long.
 pub(crate) fn sort(words: &mut [u32]) {
     // SAFETY: The words are valid for reads and writes.
     unsafe { ffi::dxg_sort(words.as_mut_ptr(), words.len()) }

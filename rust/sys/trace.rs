@@ -28,7 +28,7 @@ pub(crate) fn signal(object: u64, value: u64) {
     unsafe { ffi::dxg_trace_signal(object, value) }
 }
 
-/// A wait ended and its waiter was told.
+/// A wait ended and its waiter was woken.
 pub(crate) fn wake(waiter: u64, outcome: u32) {
     // SAFETY: Takes plain numbers and may be called anywhere.
     unsafe { ffi::dxg_trace_wake(waiter, outcome) }

@@ -3,7 +3,7 @@
 //! Copies between the kernel and the caller's memory.
 //!
 //! Every address comes from an argument struct as a `u64`; 0 is not special here. A struct or an
-//! array is copied once and then only the copy is looked at (RES-5).
+//! array is copied once, and then only the copy is used (RES-5).
 
 use super::ffi;
 use core::mem::MaybeUninit;
@@ -119,8 +119,7 @@ pub(crate) enum ReadError {
     NoMemory,
 }
 
-/// A copy of this many bytes, whose number the caller has bounded. Without bytes the address is not
-/// looked at.
+/// A copy of `size` bytes, which the caller has bounded. With size 0 the address is not used.
 pub(crate) fn read_bytes(addr: u64, size: usize) -> core::result::Result<KVVec<u8>, ReadError> {
     let mut bytes =
         KVVec::with_capacity(size, GFP_KERNEL_ACCOUNT).map_err(|_| ReadError::NoMemory)?;

@@ -2,9 +2,9 @@
 
 //! The wait queue behind a pollable descriptor.
 //!
-//! The kernel crate's `PollCondVar` waits for an RCU grace period whenever it is dropped, because
-//! it may go while its file lives. Ours lives in the file's private data: epoll and io_uring let go
-//! of a queue before the file is released, so closing a descriptor does not have to wait.
+//! The drop of the kernel crate's `PollCondVar` waits for an RCU grace period, because it may go
+//! while its file lives. Ours lives in the file's private data: epoll and io_uring leave the queue
+//! before the file is released, so closing a descriptor need not wait.
 
 use super::ffi;
 use kernel::{
@@ -36,8 +36,8 @@ impl WaitQueue {
         })
     }
 
-    /// Sleeps until `count`, which goes up one by one and wraps, is at `target`. Whoever counts
-    /// calls [`WaitQueue::wake`] afterwards. False if the caller is killed.
+    /// Sleeps until `count` reaches `target`. The count goes up one by one and wraps;
+    /// [`WaitQueue::wake`] is called after each step. False if the caller is killed.
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn wait_until_reached(&self, count: &Atomic<u32>, target: u32) -> bool {
@@ -46,7 +46,7 @@ impl WaitQueue {
         unsafe { ffi::dxg_wait_reached(self.head.get(), count.as_ptr().cast(), target) == 0 }
     }
 
-    /// Wakes every poller. Nothing of ours may be locked.
+    /// Wakes every poller. Context: none of our locks held.
     pub(crate) fn wake(&self) {
         // SAFETY: The queue was initialised in `new` and is pinned.
         unsafe { ffi::dxg_waitqueue_wake(self.head.get()) }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The module's own worker: a work queue for whatever must not be done in somebody's system call.
+//! The module's own worker: a work queue for work that must not be done in a system call of another
+//! process.
 //!
-//! [`Worker`] is there from the start of the module to its end, and what was queued has run before
-//! the module goes. Anything may be queued from anywhere by [`worker`]; queueing takes no memory,
-//! as the items are part of the objects.
+//! [`Worker`] exists from the start of the module to its end, and what was queued runs before the
+//! module goes. Any code may queue by [`worker`]. Queueing allocates nothing, because the items are
+//! part of the objects.
 
 use super::ffi;
 use core::ptr::{
@@ -28,7 +29,7 @@ static QUEUE: Atomic<*mut bindings::workqueue_struct> = Atomic::new(ptr::null_mu
 
 /// Owns the work queue. Dropping it finishes what is queued.
 ///
-/// Context of the drop: may sleep; the end of the module, when nobody queues anything any more.
+/// Context of the drop: may sleep; the end of the module, when nothing more is queued.
 pub(crate) struct Worker(NonNull<bindings::workqueue_struct>);
 
 // SAFETY: Work queues may be used from any thread.
@@ -50,8 +51,7 @@ impl Worker {
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        // What is queued may queue more, for which the queue must be found.
-        // SAFETY: Owned, and nobody else queues anything any more.
+        // Queued work may queue more, so the queue must still be found here.
         unsafe { bindings::drain_workqueue(self.0.as_ptr()) };
         QUEUE.store(ptr::null_mut(), Release);
         // SAFETY: As above, and nobody finds it any more.
@@ -59,10 +59,10 @@ impl Drop for Worker {
     }
 }
 
-/// The queue of the module's worker. What runs on it belongs to no process, may sleep, and shares
-/// few threads with the work of everybody else: it calls [`breathe`] where it goes on for long.
+/// The queue of the module's worker. Its work belongs to no process, may sleep, and shares a few
+/// threads with all other work of the queue. So work that takes long calls [`breathe`].
 ///
-/// None only before the start of the module and after its end.
+/// `None` only before the start of the module and after its end.
 pub(crate) fn worker() -> Option<&'static Queue> {
     let queue = QUEUE.load(Acquire);
 
@@ -70,7 +70,7 @@ pub(crate) fn worker() -> Option<&'static Queue> {
     (!queue.is_null()).then(|| unsafe { Queue::from_raw(queue) })
 }
 
-/// Lets others run. To be called between the steps of work whose length somebody else decides.
+/// Lets other tasks run. Called between the steps of work whose length users decide.
 ///
 /// Context: may sleep, no spinlocks held.
 pub(crate) fn breathe() {

@@ -120,8 +120,8 @@ impl PendingWaits {
         }
     }
 
-    /// Lists a wait that is about to be registered, so that it ends with the process. INVALID_PARAMETER
-    /// if the process has ended, as for its handles.
+    /// Lists a wait that is about to be registered, so that it ends with the process.
+    /// INVALID_PARAMETER if the process has ended, as for its handles.
     pub(in crate::dxgk) fn list(&self, waiter: &Arc<Waiter>) -> DxgResult {
         let node = tree_node(waiter.id, waiter.clone())?;
         let mut listed = self.listed.lock();

@@ -2,8 +2,8 @@
 
 //! Files that users attach to an object (RES-63).
 //!
-//! Only kinds of files are taken that cannot hold one of our objects in turn: dma-bufs of others,
-//! memory files and sync files. So no object can keep itself alive through what is attached to it.
+//! Only files are accepted that cannot hold one of our objects in turn: dma-bufs of other drivers,
+//! memory files and sync files. So no object can keep itself alive through an attached file.
 
 use crate::sys::ffi;
 use core::ptr::NonNull;
@@ -20,7 +20,7 @@ use kernel::{
 pub(crate) enum NotAttachable {
     /// Not open.
     Closed,
-    /// A file of a kind that is not taken.
+    /// Another kind of file.
     Kind,
     /// Out of memory.
     NoMemory,

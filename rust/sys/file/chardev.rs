@@ -2,11 +2,11 @@
 
 //! The device node and its file operations.
 //!
-//! It is a character device of its own and not a misc device, as all those are opened under one
-//! lock: an open that has to wait, as ours does for the address space of its caller, would stop
-//! everybody who opens one. Nothing is held while `open` runs but the module.
+//! It is a character device of its own, not a misc device: all misc devices are opened under one
+//! lock. Our open may wait for the address space of its caller, and would block every other open.
+//! Only a reference to the module is held while `open` runs.
 //!
-//! The callbacks do nothing but turn C arguments into safe ones.
+//! The callbacks only turn C arguments into safe ones.
 
 use super::object_file::EMPTY;
 use crate::compat;
@@ -54,7 +54,7 @@ pub(crate) trait OpenDevice: Send + Sync + Sized + 'static {
     fn show(&self, m: &SeqFile);
 }
 
-/// What each open file finds by its operations: they are the first field.
+/// What an open file finds through its operations, which are the first field.
 #[repr(C)]
 struct Table<T: OpenDevice> {
     operations: bindings::file_operations,
@@ -77,12 +77,13 @@ unsafe impl Sync for Node {}
 
 impl Drop for Node {
     fn drop(&mut self) {
-        // SAFETY: PendingAllocations when this was made, and removed once.
+        // SAFETY: Added when this was made, and removed once.
         unsafe { ffi::dxg_node_remove(self.0.as_ptr()) }
     }
 }
 
-/// A registered node whose files are `T`. Dropping it removes the node; open files keep the module.
+/// A registered node whose files are `T`. Dropping it removes the node; open files keep the module
+/// loaded.
 pub(crate) struct Registration<T: OpenDevice> {
     _node: Node,
     /// Goes after the node. INVARIANT: open files and those that are being opened, which keep the

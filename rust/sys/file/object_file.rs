@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Anonymous-inode files that stand for one of our objects: NT handles and fence points.
+//! Anonymous-inode files that stand for one of our objects: NT handles, fence points, weak
+//! references and watches.
 //!
-//! A descriptor is known to be ours, and of the right kind, by its operations table. Descriptors
-//! are looked up and made inside system calls only, and installed last.
+//! The operations table of a file says that it is ours and of which kind. Descriptors are looked up
+//! and made inside system calls only, and installed last.
 
 use crate::compat;
 use crate::sys::{
@@ -57,7 +58,7 @@ pub(crate) trait ObjectFile: Send + Sync + Sized + 'static {
     /// Prints into `/proc/PID/fdinfo/FD`.
     fn show(&self, m: &SeqFile);
 
-    /// The queue of pollers, for files that ever have events. It must live in `self`.
+    /// The queue of pollers, for files that can have events. It must live in `self`.
     fn pollers(&self) -> Option<&WaitQueue> {
         None
     }
@@ -75,7 +76,7 @@ pub(crate) trait ObjectFile: Send + Sync + Sized + 'static {
         code::ENOTTY.to_errno() as isize
     }
 
-    /// The last reference to the file goes. Others may still hold the object.
+    /// The last reference to the file is gone. Other references to the object may exist.
     fn release(&self) {}
 }
 
@@ -218,7 +219,7 @@ impl<T: ObjectFile> Table<T> {
 /// No number is free for a descriptor, or there is no memory for it: EMFILE, ENFILE or ENOMEM.
 pub(crate) struct NoDescriptor;
 
-/// A file and the number it will get; gone without a trace unless installed.
+/// A file and the number it will get. Dropped without a trace unless installed.
 pub(crate) struct PendingFd {
     reservation: FileDescriptorReservation,
     file: ARef<File>,
@@ -262,7 +263,7 @@ impl PendingFd {
         let mut reservation = free()?;
 
         if reservation.reserved_fd() == 0 {
-            // 0 means "none" in a handle slot: take the next number, then let go of 0 (RES-13).
+            // 0 means "none" in a handle slot: take the next number, then release 0 (RES-13).
             reservation = free()?;
         }
         if reservation.reserved_fd() > limit {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Mappings that can be taken away: one memory, shown in processes through a file of its own.
+//! Mappings that can be revoked: one memory, shown in processes through a file of its own.
 //!
-//! Nobody has a descriptor of the file. A mapping of pages holds the file, and the file the memory
-//! only until it is revoked. From then on there are no pages in any process that has the mapping,
-//! and touching it is SIGBUS; the address range stays occupied until its process unmaps it, so that
-//! nothing else shows up there.
+//! The file has no descriptor. A mapping of pages holds the file, and the file holds the memory
+//! until it is revoked. From then on no process has pages of it, and touching the mapping is
+//! SIGBUS. The address range stays occupied until its process unmaps it, so nothing else can appear
+//! there.
 //!
 //! The exporter of a foreign dma-buf makes its mappings itself. They hold the dma-buf and nothing
-//! of ours, and what they show cannot be taken out of them. Revoking puts a mapping of our file,
-//! which shows nothing any more, in the place of the one in the process that asked for it.
+//! of ours, and their pages cannot be taken out. Revoking replaces the mapping in the calling
+//! process by an empty mapping of our file.
 
 use super::object_file::{
     Operations,
@@ -78,25 +78,24 @@ struct View {
     count: usize,
     write: bool,
     /// LOCK: inside the mmap lock of faulting processes. A fault inserts its page under it, and
-    /// only while the memory is there; so after it was taken out, zapping finds all pages. Nothing
-    /// that could need an mmap lock is done under it.
+    /// only while the memory is there. So after the memory was taken out, zapping finds all pages.
+    /// Nothing that could need an mmap lock is done under it.
     #[pin]
     state: Mutex<State>,
 }
 
 struct State {
-    /// None after the end.
+    /// `None` after revocation.
     source: Option<Source>,
-    /// The file that mappings of a dma-buf are of, once there were any: the exporter may choose
-    /// one.
+    /// The file of the exporter's mappings, once there are any: the exporter may choose one.
     exporters: Option<ARef<File>>,
 }
 
-/// See the module. Dropping it revokes.
+/// A file whose mappings can be revoked. Dropping it revokes.
 pub(crate) struct RevocableFile {
     file: ARef<File>,
     view: Arc<View>,
-    /// Whose address space it is for.
+    /// The process that it is for.
     owner: Identity,
 }
 
@@ -169,7 +168,7 @@ impl RevocableFile {
         Ok(addr)
     }
 
-    /// Removes a mapping from the caller, except where the caller has put something else.
+    /// Removes a mapping from the caller, except parts that the caller has replaced.
     ///
     /// Context: a system call of the process that mapped it, no locks held.
     pub(crate) fn unmap(&self, addr: usize) {
@@ -181,8 +180,8 @@ impl RevocableFile {
         unsafe { ffi::dxg_unmap_file(file.as_ptr(), addr, self.size()) }
     }
 
-    /// Takes the memory out of every process, for good; a foreign dma-buf out of the calling
-    /// process if that has it mapped here.
+    /// Takes the memory out of every process, for good. A foreign dma-buf is taken out of the
+    /// calling process only, if that has it mapped.
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn revoke(&self, mapped: Option<usize>) {
@@ -198,7 +197,7 @@ impl RevocableFile {
             }
             None => {}
         }
-        // Not before the last page is gone from the last process.
+        // Dropped after the last page is gone from the last process.
         drop(source);
     }
 

@@ -2,10 +2,10 @@
 
 //! dma-bufs of our memory, for other drivers and for programs (RES-86).
 //!
-//! A dma-buf owns the object it was made for, and all its pages are there before it is: importers
-//! take its operations for ones that only fail for want of memory. Who may make dma-bufs of one
-//! object keeps [`Slots`], which remember the living ones without keeping them alive, so that there
-//! is at most one for writing and one for reading only.
+//! A dma-buf owns the object that it was made for. All its pages exist before it does, because its
+//! operations may fail for want of memory only. The makers of dma-bufs of one object keep
+//! [`Slots`]. These remember the live dma-bufs without keeping them, so there is at most one for
+//! writing and one for reading only.
 
 use super::pages::{
     self,
@@ -60,7 +60,7 @@ pub(crate) trait Buffer: Send + Sync + Sized + 'static {
     fn pages(&self) -> &Whole;
 }
 
-/// The living dma-bufs of one object: for reading only, and for writing.
+/// The live dma-bufs of one object: for reading only, and for writing.
 #[pin_data]
 pub(crate) struct Slots {
     /// LOCK: leaf. INVARIANT: the dma-buf of an entry has not been freed, because its release
@@ -69,12 +69,12 @@ pub(crate) struct Slots {
     live: Mutex<[Option<Live>; 2]>,
 }
 
-/// A dma-buf that may be on its way out: how to find it, without keeping it.
+/// A dma-buf that may be about to end: how to find it without keeping it.
 struct Live {
     /// Which dma-buf it is. Only compared.
     buf: NonNull<bindings::dma_buf>,
-    /// Its file, whose memory may be gone or belong to another file: something else may keep a
-    /// dma-buf whose file was closed for the last time.
+    /// Its file. Its memory may be freed or belong to another file, because other references may
+    /// keep a dma-buf whose file was closed for the last time.
     file: *mut bindings::file,
     /// The file's inode, referenced. No other file ever has it.
     inode: NonNull<bindings::inode>,
@@ -130,8 +130,7 @@ impl Slots {
         self.live.lock().iter().any(Option::is_some)
     }
 
-    /// The file of the living dma-buf, or of a new one that owns what `make` makes. `refused` says what an
-    /// errno of the kernel means.
+    /// The file of the live dma-buf, or of a new one that owns the result of `make`.
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn export<T: Buffer, E>(
@@ -149,7 +148,7 @@ impl Slots {
         let (file, fresh) = Table::export(make()?, self.clone(), write).map_err(refused)?;
         let mut live = self.live.lock();
 
-        // Another thread may have been quicker; ours is dropped with no lock held.
+        // Another thread may have been faster; ours is dropped with no lock held.
         if let Some(other) = Self::upgrade(&mut live[which]) {
             drop(live);
             return Ok(other);
@@ -200,7 +199,7 @@ struct Private<T> {
 }
 
 impl<T: Buffer> Private<T> {
-    /// Gives what processors and devices have written to the other side.
+    /// Passes the ownership of the mapped pages between processors and the device.
     fn sync(&self, for_device: bool) {
         for mapping in self.mappings.lock().iter() {
             // SAFETY: See `DeviceMapping`.
@@ -215,8 +214,8 @@ impl<T: Buffer> Private<T> {
 struct Table<T>(PhantomData<T>);
 
 impl<T: Buffer> Table<T> {
-    /// Those for reading only. Whoever gets a mapping in the kernel may write to it, so they have
-    /// none: an operation that refuses would be a bug of ours to the callers.
+    /// Those for reading only. They have no operations for kernel mappings, which are always
+    /// writable. An operation that refuses would look like a bug of the exporter.
     const READ_ONLY: bindings::dma_buf_ops = bindings::dma_buf_ops {
         map_dma_buf: Some(Self::map),
         unmap_dma_buf: Some(Self::unmap),
@@ -335,7 +334,7 @@ impl<T: Buffer> Table<T> {
         device: *mut bindings::device,
         direction: dma::Direction,
     ) -> Result<*mut bindings::sg_table> {
-        // A device that may write would do so past everybody who was given the right to read.
+        // A device that may write would bypass the read-only right of the users.
         if !private.write && direction != dma::TO_DEVICE {
             return Err(code::EACCES);
         }

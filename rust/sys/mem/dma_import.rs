@@ -2,9 +2,9 @@
 
 //! dma-bufs of other drivers as memory (RES-87).
 //!
-//! A buffer is referenced, and nothing more: where its bytes are, how they are cached and when they
-//! move is its exporter's business. Processors reach it by mappings that the exporter makes. It is
-//! attached to no device, because there is none of ours that uses it.
+//! A buffer is only referenced: its exporter decides where its bytes are, how they are cached and
+//! when they move. Processors reach it by mappings that the exporter makes. It is attached to no
+//! device, because no engine uses it yet.
 
 use super::shmem::BadSection;
 use crate::compat::dma;
@@ -27,7 +27,7 @@ use kernel::{
 /// `FMODE_WRITE` of a file's mode.
 const FMODE_WRITE: u32 = 1 << 1;
 
-/// See the module.
+/// A reference to a dma-buf of another driver, of which the first pages are used.
 pub(crate) struct Imported {
     /// INVARIANT: referenced.
     buf: NonNull<bindings::dma_buf>,
@@ -94,8 +94,8 @@ impl Imported {
         unsafe { (*self.file().as_ptr()).f_mode & FMODE_WRITE != 0 }
     }
 
-    /// The dma-buf itself, unless whoever gets it would get more than `self` is: bytes beyond, or
-    /// with `read_only` the right to write.
+    /// The dma-buf itself, unless it gives more than `self`: bytes beyond it, or with `read_only`
+    /// the right to write.
     pub(crate) fn original(&self, read_only: bool) -> Option<ARef<File>> {
         let wider = self.count < self.size().div_ceil(PAGE_SIZE) || read_only && self.is_writable();
 
@@ -128,8 +128,8 @@ impl Imported {
         }
     }
 
-    /// Makes what devices have written visible to processors, after they have written it. A signal
-    /// may interrupt that with ERESTARTSYS.
+    /// Waits until devices have written, and makes the result visible to processors. A signal
+    /// interrupts this with ERESTARTSYS.
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn begin_cpu_access(&self) -> Result {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Mapping value pages into a process, read-only for good.
+//! Maps value pages into a process, read-only for good.
 //!
-//! Each process has an anonymous file for this, which nobody has a descriptor of. A mapping holds
-//! this file, not the device: closing the device works while values are mapped, and a mapping that
-//! a forked child inherited does not keep what its parent owned. The file pins the module.
+//! Each process has an anonymous file for this, without a descriptor. A mapping holds this file,
+//! not the device. So closing the device works while values are mapped, and a mapping that a forked
+//! child inherited does not keep what its parent owned. The file pins the module.
 //!
 //! A page is mapped in three steps: it is announced under a token, the file is mapped at that
 //! token, and the announcement is withdrawn. The file's `mmap` operation inserts the announced
-//! page, so that no VMA is ever looked up to insert something.
+//! page, so no VMA has to be looked up.
 
 use super::value_page::ValuePage;
 use crate::compat;
@@ -59,7 +59,7 @@ struct Announced {
 /// A page of ours in a process.
 #[derive(Clone, Copy)]
 pub(crate) struct Mapped {
-    /// Where.
+    /// The address.
     pub(crate) addr: usize,
     token: usize,
 }
@@ -117,7 +117,7 @@ impl Mapper {
         Ok(Mapped { addr, token })
     }
 
-    /// Removes a mapping from the caller, unless the caller has put something else at its address.
+    /// Removes a mapping from the caller, unless the caller has replaced it.
     ///
     /// Context: a system call of the process that owns the mapping, no locks held.
     pub(crate) fn unmap(&self, mapped: Mapped) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Slots for the pages of a memory, made where pages are touched.
+//! Slots for the pages of a memory, allocated where pages are touched.
 //!
-//! There is a pointer for each run of 512 pages, and behind it, from the first touch of one of them
-//! on, a slot for each page of the run. So what a memory costs here follows the pages that were
-//! touched, not those that somebody has claimed: 8 bytes for each 2 MiB of these.
+//! There is a pointer for each run of 512 pages. It leads to a slot for each page of the run, once
+//! one of them was touched. So the cost follows the touched pages, not the claimed ones; an
+//! untouched run costs 8 bytes for 2 MiB.
 //!
 //! Looking up takes two loads and no lock.
 
@@ -33,7 +33,7 @@ type Slot = Atomic<*mut bindings::page>;
 /// Slots of a run.
 const RUN: usize = 512;
 
-/// See the module.
+/// The pages of one memory.
 ///
 /// # Invariants
 ///

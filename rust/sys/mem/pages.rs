@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Pages of memory that somebody keeps, and showing them in processes.
+//! Pages that an owner keeps in place, and showing them in processes.
 //!
-//! Pages are inserted into mappings by number, when they are touched. The memory manager does not
-//! know them as pages of the process: it neither moves nor reclaims them, and nobody can pin them
-//! through the mapping (RES-21). So whoever shows them must keep them in place.
+//! Pages are inserted into mappings by number when they are touched. The memory manager does not
+//! know them as pages of the process: it neither moves nor reclaims them, and they cannot be pinned
+//! through the mapping (RES-21). So their owner must keep them in place.
 
 use crate::sys::{
     ffi,
@@ -61,11 +61,11 @@ pub(crate) trait PageSource: Send + Sync {
 /// Pages that one fault shows at most: what one page table holds.
 const AHEAD: usize = PAGE_SIZE / size_of::<u64>();
 
-/// More pages than this are never described by one array: the kernel's allocator of large arrays
-/// ends at 2^31 bytes, and complains about more.
+/// The most pages that one array describes. The kernel's allocator of large arrays ends at 2^31
+/// bytes, and warns above.
 pub(crate) const MAX_PAGES: usize = (1 << 30) / size_of::<usize>();
 
-/// Pages between two looks whether the caller was killed.
+/// Pages between two checks whether the caller was killed.
 const BATCH: usize = 512;
 
 /// All pages of a memory, and the memory that keeps them: in the form that the kernel's functions

@@ -3,8 +3,8 @@
 //! Memory of a process, pinned where it is (RES-21).
 //!
 //! The pages count against RLIMIT_MEMLOCK of the user who had them pinned, for as long as they are
-//! pinned, whoever has them by then; the process shows them as `VmPin`. After a fork they stay what
-//! they are to it: the child gets copies.
+//! pinned. The process shows them as `VmPin`. After a fork the process keeps the pinned pages, and
+//! the child gets copies.
 
 use super::pages::{
     PageRef,
@@ -23,7 +23,7 @@ use kernel::{
     prelude::*, //
 };
 
-/// A number of pages that a user pays for. Giving them back takes no lock and may be done anywhere.
+/// Pages that are charged to a user. Releasing the charge takes no lock and may be done anywhere.
 struct Charge {
     payer: ffi::Payer,
     count: usize,
@@ -56,7 +56,7 @@ impl Drop for Charge {
     }
 }
 
-/// See the module.
+/// Pinned pages of a process.
 ///
 /// # Invariants
 ///
@@ -83,8 +83,7 @@ impl Pinned {
             .and_then(|size| addr.checked_add(size))
             .ok_or(EFAULT)?;
 
-        // What is no memory should not fail for being too much memory. Pinning checks it again.
-        // SAFETY: This runs in the context of a process.
+        // An address that is no memory must not fail as too much memory. Pinning checks it again.
         to_result(unsafe { ffi::dxg_check_ordinary(addr, end) })?;
         if count > MAX_PAGES {
             return Err(ENOMEM);

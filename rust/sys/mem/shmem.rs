@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Memory of a shmem file: one of our own, or a memfd of somebody.
+//! Memory of a shmem file: one of our own, or a memfd of a client.
 //!
-//! A page is taken from the file when it is touched first, is charged to the memory cgroup of
-//! whoever touches it, and stays pinned until the memory goes. Somebody pays for each as long.
+//! A page is taken from the file at its first touch, charged to the memory cgroup of the task that
+//! touches it, and pinned until the memory goes. [`Payer`] is charged for each page as long.
 
 use super::{
     page_slots::PageSlots,
@@ -37,17 +37,17 @@ use kernel::{
     types::ScopeGuard, //
 };
 
-/// Why a descriptor is no memory that we take.
+/// Why a descriptor cannot back an allocation.
 pub(crate) enum BadSection {
     /// Not open.
     Closed,
-    /// Something else.
+    /// Not a shmem file.
     Mismatch,
     /// Shorter than what is asked for.
     TooShort,
-    /// The descriptor, or the file, does not allow to read it, or to write to it.
+    /// The descriptor or the file does not allow reading, or writing.
     Denied,
-    /// The kernel is short of something.
+    /// The kernel is out of a resource.
     Failed(Error),
 }
 
@@ -57,12 +57,12 @@ impl From<Error> for BadSection {
     }
 }
 
-/// Who pays for pages while they are taken.
+/// What pages are charged to while they are taken.
 pub(crate) trait Payer: Send + Sync {
-    /// Pays for one page more; false if that is too much.
+    /// Charges one more page; false over the limit.
     fn take_page(&self) -> bool;
 
-    /// So many have been given back.
+    /// Releases the charge of so many pages.
     fn give_back(&self, pages: usize);
 }
 
@@ -89,7 +89,7 @@ impl Drop for Backing {
     }
 }
 
-/// See the module.
+/// The pages of a shmem file.
 ///
 /// # Invariants
 ///
@@ -138,8 +138,7 @@ impl<P: Payer> Shmem<P> {
             return Err(BadSection::Mismatch);
         }
 
-        // Whoever has an allocation reads it, also what is made to be written to.
-        // SAFETY: As above; the mode never changes.
+        // Every user of an allocation reads it, also if it is made to be written to.
         if unsafe { (*file.as_ptr()).f_mode } & FMODE_READ == 0 {
             return Err(BadSection::Denied);
         }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Who is calling: the process identity that handles belong to, and the credentials that decide
-//! about global handles.
+//! The caller: the process identity that handles belong to, and the credentials that decide about
+//! global handles.
 
 use crate::sys::ffi;
 use core::ptr::NonNull;
@@ -14,7 +14,7 @@ use kernel::{
 
 /// A process as handles see it: one thread group with one address space (RES-8).
 ///
-/// Both parts are referenced, so that neither address is used again while this exists.
+/// Both parts are referenced, so neither address is reused while this exists.
 pub(crate) struct Identity {
     tgid: NonNull<kernel::ffi::c_void>,
     mm: ARef<Mm>,
@@ -42,7 +42,7 @@ impl Identity {
         self.is_caller_group() && current_mm() == self.mm.as_raw()
     }
 
-    /// Whether the caller belongs to this thread group, whatever its address space is by now.
+    /// Whether the caller belongs to this thread group, even if its address space is another one.
     pub(crate) fn is_caller_group(&self) -> bool {
         // SAFETY: Only compares the pointer, which is valid because we own a reference.
         unsafe { ffi::dxg_tgid_is(self.tgid.as_ptr()) }
@@ -53,7 +53,8 @@ impl Identity {
         &self.mm
     }
 
-    /// A key that is unique among the identities that exist. Not for anybody's eyes.
+    /// A key that is unique among the identities that exist. It is made of addresses: never show
+    /// it.
     pub(crate) fn key(&self) -> (usize, usize) {
         (self.tgid.as_ptr().addr(), self.mm.as_raw().addr())
     }
@@ -66,7 +67,7 @@ impl Drop for Identity {
     }
 }
 
-/// Whether every thread of the calling thread group is on its way out.
+/// Whether every thread of the calling thread group is exiting.
 pub(crate) fn group_is_dead() -> bool {
     // SAFETY: Looks at the current task only.
     unsafe { ffi::dxg_group_is_dead() }
@@ -77,7 +78,7 @@ fn current_mm() -> *mut bindings::mm_struct {
     unsafe { ffi::dxg_current_mm() }
 }
 
-/// Credentials and namespaces, as plain numbers that are never used again.
+/// Credentials and namespaces, as plain numbers that are never reused.
 #[derive(Clone, Copy)]
 pub(crate) struct Credentials {
     ids: ffi::Caller,
@@ -137,7 +138,7 @@ impl Credentials {
         self.acts_as(creator) || unsafe { ffi::dxg_caller_may_ptrace(creator.ids.user_ns) }
     }
 
-    /// Whether the calling task may inspect what anybody has made, in any namespace.
+    /// Whether the calling task may inspect what any user has made, in any namespace.
     pub(crate) fn caller_may_inspect_all() -> bool {
         // SAFETY: Looks at the current task only. No namespace has the id 0, so that this asks
         // about the first one.

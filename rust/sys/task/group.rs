@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Which process it is, for processes other than the caller.
+//! Identities of processes other than the caller.
 
 use super::caller::Credentials;
 use crate::sys::ffi;
@@ -10,7 +10,7 @@ use kernel::{
     ffi::c_void, //
 };
 
-/// The identity of a thread group: its referenced `struct pid`, not a number that is used again.
+/// The identity of a thread group: its referenced `struct pid`, because numbers are reused.
 pub(crate) struct ThreadGroup(NonNull<c_void>);
 
 // SAFETY: Only compared and at the end released; both may be done anywhere.
@@ -25,7 +25,7 @@ impl ThreadGroup {
         NonNull::new(unsafe { ffi::dxg_tgid_get() }).map(Self)
     }
 
-    /// The living process with this number, as the caller numbers processes.
+    /// The live process with this number, as the caller numbers processes.
     pub(crate) fn by_number(number: u32) -> Option<Self> {
         // SAFETY: Any number may be asked for; the result owns a reference.
         NonNull::new(unsafe { ffi::dxg_group_by_number(number) }).map(Self)

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Hearing of the end of an address space: its last user has exited, or runs another program.
+//! Notification of the end of an address space: its last user has exited or called exec.
 //!
-//! An interval notifier on the last page of the address space, which nobody can map: the only
-//! invalidation it sees is `MMU_NOTIFY_RELEASE`. Other address spaces are not concerned.
+//! An interval notifier on the last page of the address space, which cannot be mapped: the only
+//! invalidation it sees is `MMU_NOTIFY_RELEASE`. Other address spaces pay nothing.
 //!
-//! The notifier for whole address spaces (`mmu_notifier`, with `release`) would say the same. It was
-//! measured with `BENCH_ARGS="--instructions process" make bench`: to open the device and end costs a
-//! process 70,400 instructions with this and 107,800 with that one, because its removal waits for an
-//! SRCU grace period; with an exec in between 51,600 against 93,900. Its reference-counted form
-//! (`mmu_notifier_get`, as amdkfd uses it) has one notifier for each address space, so processes that
-//! share one (`CLONE_VM`) would need a list of listeners, and saves no lines.
+//! The notifier for whole address spaces (`mmu_notifier`, with `release`) would say the same. It
+//! was measured with `BENCH_ARGS="--instructions process" make bench`: to open the device and end
+//! costs a process 70,400 instructions with this and 107,800 with that one, because its removal
+//! waits for an SRCU grace period; with an exec in between 51,600 against 93,900. Its
+//! reference-counted form (`mmu_notifier_get`, as amdkfd uses it) has one notifier for each address
+//! space, so processes that share one (`CLONE_VM`) would need a list of listeners, and saves no
+//! lines.
 
 use crate::sys::ffi;
 use core::marker::PhantomData;
@@ -31,18 +32,18 @@ use kernel::{
 /// The last page of all addresses: the kernel's, which no process can map.
 const NOWHERE: usize = usize::MAX - (PAGE_SIZE - 1);
 
-/// Hears of the end of an address space.
+/// Is notified of the end of an address space.
 pub(crate) trait Listener: Send + Sync + Sized + 'static {
-    /// Nobody uses the memory any more, and it is about to be freed.
+    /// The last user is gone, and the memory is about to be freed.
     ///
-    /// Context: may sleep, no locks of ours held; any task, because anybody may have had the last
+    /// Context: may sleep, no locks of ours held; any task, because any task may drop the last
     /// reference.
     fn ended(this: ArcBorrow<'_, Self>);
 }
 
-/// Tells a listener when an address space ends, until it is dropped.
+/// Notifies a listener when an address space ends, until this is dropped.
 ///
-/// Dropping it waits for the listener, so that nothing of the module runs afterwards. Context: may
+/// Dropping it waits for a running listener, so no code of the module runs afterwards. Context: may
 /// sleep; not from the listener.
 #[pin_data(PinnedDrop)]
 pub(crate) struct MmEnd<T: Listener> {
@@ -59,13 +60,13 @@ unsafe impl<T: Listener> Send for MmEnd<T> {}
 unsafe impl<T: Listener> Sync for MmEnd<T> {}
 
 impl<T: Listener> MmEnd<T> {
-    /// From the return of this on, `listener` hears of the end of `mm`.
+    /// From the return on, `listener` is notified of the end of `mm`.
     ///
-    /// Context: a system call of a task that uses `mm`, which may have to wait for its mmap lock
-    /// until it is killed; so nobody else may depend on the task, and no lock is held.
+    /// Context: a system call of a task that uses `mm`, no locks held. It may wait for the mmap
+    /// lock until the task is killed, so no other task may wait for this one.
     pub(crate) fn new(mm: &Mm, listener: Arc<T>) -> impl PinInit<Self, Error> + '_ {
         try_pin_init!(Self {
-            // Before the first notice can come.
+            // Set before the first notification can come.
             listener,
             notifier <- Opaque::try_ffi_init(move |slot: *mut bindings::mmu_interval_notifier| {
                 // SAFETY: `slot` is valid for writes and pinned, and stays inserted until it is
@@ -80,7 +81,7 @@ impl<T: Listener> MmEnd<T> {
                     )
                 });
 
-                // A signal came while this waited for the locks of the address space.
+                // The task was killed while it waited for the locks of the address space.
                 inserted.map_err(|error| if error == EINTR { ERESTARTSYS } else { error })
             }),
         })

@@ -29,7 +29,7 @@ pub(crate) enum Early {
 pub(crate) enum Signals {
     /// All that are not blocked.
     All,
-    /// Those that kill; handlers of others run later.
+    /// Those that kill; handlers of other signals run later.
     Fatal,
 }
 
@@ -39,7 +39,7 @@ pub(crate) fn me() -> ARef<Task> {
 }
 
 /// Sleeps until `word` is not 0, until the deadline, or until a signal is pending. The caller looks
-/// at the word again, which wins over both. Timers are of high resolution and never early.
+/// at the word again; it wins over the other two. Timers have high resolution and are never early.
 ///
 /// Context: a system call, no locks held.
 pub(crate) fn until_nonzero(
@@ -73,15 +73,15 @@ pub(crate) fn until_nonzero(
     }
 }
 
-/// Whether the interrupted call of the calling thread will be made again, as far as can be known
-/// now: no handler runs, or the first one that does lets calls restart.
+/// Whether the interrupted call of the calling thread will be restarted, as far as it can be known
+/// now: no handler runs, or the first one that does has SA_RESTART.
 pub(crate) fn call_restarts() -> bool {
     // SAFETY: Looks at the current task only.
     unsafe { ffi::dxg_call_restarts() }
 }
 
-/// Where the program of the calling thread is in its code and on its stack. A call that is made
-/// again after a signal comes from the same place.
+/// The instruction and stack pointers of the calling thread in user space. A restarted call has the
+/// same ones.
 pub(crate) fn call_site() -> [u64; 2] {
     let mut site = [0; 2];
 

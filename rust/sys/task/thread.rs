@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Which thread it is.
+//! Identities of threads.
 
 use crate::sys::ffi;
 use core::ptr::NonNull;
@@ -10,10 +10,9 @@ use kernel::{
     prelude::*, //
 };
 
-/// The identity of a thread: its referenced `struct pid`, not a number that is used again
-/// (RES-100).
+/// The identity of a thread: its referenced `struct pid`, because numbers are reused (RES-100).
 ///
-/// It outlives the thread. After an exec by a thread that does not lead its process, the caller has
+/// It outlives the thread. After exec by a thread that does not lead its process, the caller has
 /// the leader's identity, and its own `struct pid` has no task.
 pub(crate) struct Thread(NonNull<c_void>);
 
@@ -38,14 +37,14 @@ impl Thread {
         unsafe { ffi::dxg_thread_is(self.0.as_ptr()) }
     }
 
-    /// Its number as the calling task sees it; 0 if it does not see it.
+    /// Its number as the calling task sees it; 0 if it is in another pid namespace.
     pub(crate) fn number_for_caller(&self) -> i32 {
         // SAFETY: Valid because we own a reference.
         unsafe { bindings::pid_vnr(self.0.as_ptr().cast()) }
     }
 
-    /// Whether the thread makes no more calls: it has exited, or called exec and taken over another
-    /// identity.
+    /// Whether the thread will make no more calls: it has exited, or called exec and taken over
+    /// another identity.
     pub(crate) fn is_dead(&self) -> bool {
         // SAFETY: Valid because we own a reference.
         unsafe { ffi::dxg_thread_is_dead(self.0.as_ptr()) }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Hearing that one thread ends: it exits, or it turns into another program.
+//! Notification that one thread ends: it exits or calls exec.
 //!
 //! An entry of our own waits on `pid->wait_pidfd` of the thread, where a poll on the thread's pidfd
-//! waits, too. Only threads with an entry pay for it, in their own exit.
+//! waits, too. Only threads with an entry pay, in their own exit.
 //!
 //! The kernel announces a thread that leads its process only when the other threads have ended as
-//! well. Who cannot wait for that asks [`Thread::is_dead`].
+//! well. Callers that cannot wait for that use [`Thread::is_dead`].
 
 use super::thread::Thread;
 use crate::sys::{
@@ -33,10 +33,10 @@ use kernel::{
     types::Opaque, //
 };
 
-/// Hears that a thread may have ended.
+/// Is notified that a thread may have ended.
 pub(crate) trait Listener: Send + Sync + Sized + 'static {
-    /// The thread that is watched may have ended; [`Thread::is_dead`] tells. May come more than
-    /// once.
+    /// The watched thread may have ended; [`Thread::is_dead`] says whether it has. May be called
+    /// more than once.
     ///
     /// Context: interrupts are off, and locks of the kernel are held. Touches atomics and queues
     /// work, nothing else. `this` is not the last reference.
@@ -53,7 +53,7 @@ struct Entry<T: Listener> {
     listener: *const T,
 }
 
-/// Room for a watch on a thread. It is made beforehand, so that watching takes no memory.
+/// Memory for a watch on a thread, allocated beforehand.
 pub(crate) struct Idle<T: Listener>(Pin<KBox<Entry<T>>>);
 
 // SAFETY: The entry is not queued anywhere, and its pointer is not used.
@@ -76,7 +76,7 @@ unsafe impl<T: Listener> Send for ExitWatch<T> {}
 unsafe impl<T: Listener> Sync for ExitWatch<T> {}
 
 impl<T: Listener> Idle<T> {
-    /// Allocates the room. May sleep.
+    /// Allocates it. May sleep.
     pub(crate) fn new() -> Result<Self, AllocError> {
         Ok(Self(pin_box(
             pin_init!(Entry {
@@ -87,8 +87,8 @@ impl<T: Listener> Idle<T> {
         )?))
     }
 
-    /// From the return of this on, `listener` hears of the end of `thread`, which has not begun to
-    /// exit. Takes no memory.
+    /// From the return on, `listener` is notified of the end of `thread`, which has not begun to
+    /// exit. Allocates nothing.
     ///
     /// Context: any in which interrupts are on. LOCK: takes that of the thread's wait queue, which
     /// is inside all of ours.
@@ -109,8 +109,8 @@ impl<T: Listener> Idle<T> {
 }
 
 impl<T: Listener> ExitWatch<T> {
-    /// Ends the watch: the listener hears nothing from the return of this on. Takes and frees no
-    /// memory; the caller drops what it gets.
+    /// Ends the watch: after the return the listener is not called. Allocates and frees nothing;
+    /// the caller drops what it gets.
     ///
     /// Context: as [`Idle::watch`].
     pub(crate) fn end(self) -> (Idle<T>, Arc<T>) {
