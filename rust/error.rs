@@ -147,12 +147,12 @@ impl DxgError {
     ///
     /// | errno | who says so |
     /// |---|---|
-    /// | ENOMEM | everybody |
+    /// | ENOMEM | any of them |
     /// | EAGAIN | a mapping over RLIMIT_MEMLOCK after mlockall(MCL_FUTURE) |
     /// | EMFILE, ENFILE | a file without a descriptor yet |
     /// | ENOSPC | a page of a memory file whose file system is full |
     /// | EDQUOT | a page over a limit of the user |
-    /// | EINTR, ERESTARTSYS | whatever waits: for a lock of the address space, for a page, for devices |
+    /// | EINTR, ERESTARTSYS | a wait for a lock of the address space, for a page or for devices |
     /// | EFAULT | a copy from or to the caller |
     /// | EACCES, EPERM | a security module, and seals |
     /// | EINVAL | a file that is shorter by now than it was |

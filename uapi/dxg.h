@@ -102,9 +102,9 @@ struct opendxg_share_objects {
  * @magic: OPENDXG_ALLOCATION_MAGIC
  * @version: 1
  * @size: bytes, a multiple of 4096
- * @width: elements of a row, for whoever opens the resource
- * @pitch: bytes of a row, for whoever opens the resource
- * @height: rows, for whoever opens the resource
+ * @width: elements of a row, for those who open the resource
+ * @pitch: bytes of a row, for those who open the resource
+ * @height: rows, for those who open the resource
  * @alignment: 0 or a power of two up to 65536
  * @flags: 0
  * @reserved: 0

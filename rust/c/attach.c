@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Which files may be attached to an object, see sys/attach.rs.
- *
- * Nothing but the operations of a file tells what kind it is, and those of the kinds we want are
- * private to their owners.
+ * Which files may be attached to an object, see sys/file/attach.rs. Only the operations of a
+ * file tell its kind, and those of the kinds that we accept are private to their owners.
  */
 #include <linux/dma-buf.h>
 #include <linux/dma-fence.h>
@@ -19,7 +17,7 @@
 
 MODULE_IMPORT_NS("DMA_BUF");
 
-/* The operations of every sync file, learned from one that is made for this. */
+/* The operations of all sync files, learned from one that is made for this. */
 static const struct file_operations *sync_file_operations(void)
 {
 	static const struct file_operations *known;
@@ -50,8 +48,9 @@ static bool is_memory(struct file *file)
 }
 
 /*
- * A reference to the file behind a descriptor. -EBADF if there is none, -EPROTOTYPE if it is of a
- * kind that could hold one of our objects: then objects could hold each other in a circle.
+ * A reference to the file behind a descriptor. -EBADF if there is none. -EPROTOTYPE if it is
+ * of a kind that could hold one of our objects: then objects could keep each other alive in a
+ * circle.
  */
 struct file *dxg_attachable(int fd)
 {

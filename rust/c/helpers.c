@@ -68,8 +68,8 @@ bool dxg_caller_is_ipc_owner(void)
 }
 
 /*
- * CAP_SYS_PTRACE in the user namespace with this id, for the caller's own namespace, or in the
- * first one, for all others: the namespace of an object is known by its id alone.
+ * CAP_SYS_PTRACE in the user namespace with this id if that is the caller's own, otherwise in
+ * the initial one: an object knows its namespace by id only.
  */
 bool dxg_caller_may_ptrace(u64 user_ns)
 {
@@ -107,7 +107,7 @@ bool dxg_group_is_dead(void)
 }
 
 /*
- * mmu_interval_notifier_insert() waits for the mmap lock of the caller whatever happens; this gives
+ * mmu_interval_notifier_insert() waits unkillably for the mmap lock of the caller. This gives
  * up with -EINTR when the caller is killed.
  */
 int dxg_notifier_insert(struct mmu_interval_notifier *notifier, struct mm_struct *mm,
@@ -123,7 +123,7 @@ int dxg_notifier_insert(struct mmu_interval_notifier *notifier, struct mm_struct
 	return ret;
 }
 
-/* The identity of a living process; released with put_pid(). */
+/* The identity of a live process; released with put_pid(). */
 void *dxg_group_by_number(u32 number)
 {
 	struct pid *pid = find_get_pid(number);
@@ -135,9 +135,9 @@ void *dxg_group_by_number(u32 number)
 }
 
 /*
- * As above, by a pidfd of the caller. The kernel keeps the identity in the inode's private data and
- * does not export its pidfd_pid(): whoever raises the number has looked whether fs/pidfs.c still
- * does so.
+ * As above, by a pidfd of the caller. The kernel keeps the identity in the inode's private
+ * data and does not export its pidfd_pid(). Before raising the version here, check that
+ * fs/pidfs.c still does so.
  */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 4, 0)
 #error "look at pidfd_pid() in fs/pidfs.c: dxg_group_by_pidfd() does what it does"
@@ -153,7 +153,7 @@ void *dxg_group_by_pidfd(u32 fd)
 	return pid && pid_has_task(pid, PIDTYPE_TGID) ? get_pid(pid) : NULL;
 }
 
-/* As ns_capable(), for somebody else: by the credentials of another task. */
+/* As ns_capable(), with the credentials of another task. */
 static bool is_capable(const struct cred *cred, struct user_namespace *ns, int cap)
 {
 	const struct cred *own = override_creds(cred);
@@ -164,8 +164,8 @@ static bool is_capable(const struct cred *cred, struct user_namespace *ns, int c
 }
 
 /*
- * Who a process is, as dxg_caller() and dxg_caller_is_ipc_owner() say it of the caller. False if it
- * is gone.
+ * The credentials of a process, as dxg_caller() and dxg_caller_is_ipc_owner() report those of
+ * the caller. False if it is gone.
  */
 bool dxg_group_credentials(void *group, struct dxg_caller *out, bool *ipc_owner)
 {
@@ -215,9 +215,9 @@ bool dxg_is_compat_call(void)
 }
 
 /*
- * Copies of a few words, as argument structs are: plain loads and stores in one user access,
- * instead of a call of the general copy routine. size is a multiple of 4 and below a page. False on
- * a fault.
+ * Copies a few words, as argument structs are: plain loads and stores in one user access,
+ * instead of a call of the general copy routine. size is a multiple of 4 and below a page.
+ * False on a fault.
  */
 bool dxg_read_words(void *to, u64 from, size_t size)
 {
@@ -283,9 +283,9 @@ unsigned long dxg_map_page(struct file *file, unsigned long token)
 }
 
 /*
- * Removes that mapping, if it is still ours: the owner may have unmapped the page and mapped
- * something of its own at the same address, which stays; unless another thread does so at this very
- * moment, see dxg_unmap_file().
+ * Removes that mapping, if it is still ours. The owner may have mapped something else at the
+ * same address, which stays; unless another thread does so at this very moment, see
+ * dxg_unmap_file().
  */
 bool dxg_unmap_page(struct file *file, unsigned long addr, unsigned long token)
 {
@@ -293,7 +293,7 @@ bool dxg_unmap_page(struct file *file, unsigned long addr, unsigned long token)
 	struct vm_area_struct *vma;
 	bool ours;
 
-	/* Who is killed loses all its mappings anyway. */
+	/* A killed task loses all its mappings anyway. */
 	if (mmap_read_lock_killable(mm))
 		return false;
 	vma = vma_lookup(mm, addr);
@@ -315,10 +315,11 @@ bool dxg_vma_is_page(struct vm_area_struct *vma)
 }
 
 /*
- * Sleeps until *word is not 0. The waker stores the word first and then calls wake_up_process();
- * set_current_state() orders our state against the load. 0; -ETIMEDOUT at the deadline, an absolute
- * time on the monotonic or the real-time clock; -ERESTARTSYS for a signal, with killable for a
- * fatal one only: what became of the word is for the caller to look at.
+ * Sleeps until *word is not 0. The waker stores the word first and then calls
+ * wake_up_process(); set_current_state() orders our state against the load. Returns 0;
+ * -ETIMEDOUT at the deadline, an absolute time on the monotonic or the real-time clock;
+ * -ERESTARTSYS for a signal, or only for a fatal one with killable. The caller looks at the
+ * word again.
  */
 int dxg_sleep_until(const atomic_t *word, const s64 *deadline, bool realtime, bool killable)
 {
@@ -347,10 +348,9 @@ int dxg_sleep_until(const atomic_t *word, const s64 *deadline, bool realtime, bo
 }
 
 /*
- * Whether a call that a signal interrupts is made again after -ERESTARTSYS: not if the handler that
- * runs first was installed without SA_RESTART. If another signal comes in between, or another
- * thread takes this one, that may be another handler, so that this is a guess; the kernel decides
- * when it gets there.
+ * Whether a call that a signal interrupts is restarted after -ERESTARTSYS: not if the handler
+ * that runs first was installed without SA_RESTART. This is a guess: another signal may come
+ * in between, or another thread may take this one. The kernel decides later.
  */
 bool dxg_call_restarts(void)
 {
@@ -378,7 +378,7 @@ found:
 	return restarts;
 }
 
-/* Where the program of the caller is: a call that is made again comes from the same place. */
+/* The caller's instruction and stack pointers: a restarted call has the same ones. */
 void dxg_call_site(u64 site[2])
 {
 	struct pt_regs *regs = current_pt_regs();
@@ -392,7 +392,7 @@ static int dxg_compare(const void *left, const void *right)
 	return cmp_int(*(const u32 *)left, *(const u32 *)right);
 }
 
-/* Rust's own sort has a way to panic, if only for comparisons that are none. */
+/* Rust's own sort may panic, if only for inconsistent comparisons. */
 void dxg_sort(u32 *words, size_t count)
 {
 	sort(words, count, sizeof(*words), dxg_compare, NULL);
@@ -420,7 +420,7 @@ void dxg_waitqueue_wake(struct wait_queue_head *wq)
 	wake_up_poll(wq, EPOLLIN | EPOLLRDNORM | EPOLLHUP);
 }
 
-/* Sleeps until a counter that wraps has come to target; an error for a fatal signal. */
+/* Sleeps until a wrapping counter has reached target; an error for a fatal signal. */
 int dxg_wait_reached(struct wait_queue_head *wq, const atomic_t *count, u32 target)
 {
 	return wait_event_killable(*wq, (s32)(atomic_read_acquire(count) - target) >= 0);

@@ -31,7 +31,7 @@ u64 dxg_max_files(void)
 	return get_max_files();
 }
 
-/* A file of zeros that nobody has a descriptor of. Reserves its size, takes no pages yet. */
+/* A file of zeros without a descriptor. Reserves its size, takes no pages yet. */
 struct file *dxg_shmem_new(u64 size)
 {
 	struct file *file;
@@ -91,9 +91,10 @@ struct page *dxg_shmem_pin(struct file *file, pgoff_t index)
 			return ERR_PTR(ret ?: -EINVAL);
 		if (folio_test_uptodate(folio)) {
 			/*
-			 * It is where it can stay by now, and any reference keeps it there. A pin
-			 * is a thousand of them to a folio of one page: as many allocations as
-			 * users can have of one page must not overflow its count.
+			 * The page is where it may stay now, and any reference keeps it there.
+			 * A pin of a folio of one page is a thousand references: the
+			 * allocations that users may have of one page must not overflow its
+			 * count.
 			 */
 			folio_get(folio);
 			unpin_folio(folio);
@@ -101,9 +102,9 @@ struct page *dxg_shmem_pin(struct file *file, pgoff_t index)
 		}
 
 		/*
-		 * It takes what it finds in the page cache, also a page that another task is still
-		 * filling with zeros, and one that fallocate() left for the first user to fill.
-		 * This waits for the one and fills the other.
+		 * memfd_pin_folios() takes what is in the page cache. That may be a page that
+		 * another task is still filling with zeros, or one that fallocate() left for
+		 * its first user to fill. Wait for the first and fill the second.
 		 */
 		unpin_folio(folio);
 		folio = shmem_read_folio(file->f_mapping, index);
@@ -111,14 +112,14 @@ struct page *dxg_shmem_pin(struct file *file, pgoff_t index)
 			return ERR_CAST(folio);
 		folio_put(folio);
 
-		/* Somebody may punch holes and reserve pages all the time. */
+		/* Another task may punch holes and reserve pages all the time. */
 		if (fatal_signal_pending(current))
 			return ERR_PTR(-EINTR);
 		cond_resched();
 	}
 }
 
-/* Others may have written to the page behind the file's back. */
+/* Others may have written to the page without the file's knowledge. */
 void dxg_shmem_unpin(struct page *page)
 {
 	struct folio *folio = page_folio(page);
@@ -168,8 +169,9 @@ static bool are_ordinary(struct page **pages, unsigned long count)
 }
 
 /*
- * All or nothing. The mmap lock is not held while a page is waited for, which is as long as a file
- * system likes; so what is mapped may change meanwhile, and the pages themselves are looked at.
+ * All or nothing. The mmap lock is not held while a page is waited for, which may take as long
+ * as a file system likes. So mappings may change meanwhile, and the pages themselves are
+ * checked.
  */
 int dxg_pin_user(unsigned long addr, unsigned long count, bool write, struct page **pages)
 {
@@ -179,7 +181,7 @@ int dxg_pin_user(unsigned long addr, unsigned long count, bool write, struct pag
 	long ret;
 
 	while (done < count) {
-		/* A chunk at a time, so that others get the lock as well. */
+		/* A chunk at a time, so that others get the lock. */
 		ret = pin_user_pages_fast(addr + done * PAGE_SIZE, min(count - done, 1024UL), flags,
 					  pages + done);
 		if (ret <= 0)
@@ -234,7 +236,7 @@ int dxg_pins_charge(struct dxg_payer *payer, unsigned long count)
 	return 0;
 }
 
-/* Any task may give them back: this takes no lock, and keeps no address space in use. */
+/* Any task may release them: this takes no lock, and keeps no address space in use. */
 void dxg_pins_uncharge(const struct dxg_payer *payer, unsigned long count)
 {
 	atomic64_sub(count, &payer->mm->pinned_vm);
@@ -266,7 +268,7 @@ static bool find_mapping(struct file *file, unsigned long addr, unsigned long en
 	struct vm_area_struct *vma;
 	bool found = false;
 
-	/* Who is killed loses all its mappings anyway. */
+	/* A killed task loses all its mappings anyway. */
 	if (mmap_read_lock_killable(mm))
 		return false;
 	for (vma = find_vma(mm, addr); vma && vma->vm_start < end && !found;
@@ -280,9 +282,9 @@ static bool find_mapping(struct file *file, unsigned long addr, unsigned long en
 }
 
 /*
- * Removes what is left of that mapping. The owner may have unmapped parts of it, or mapped
- * something of its own there, which stays; unless it does so at this very moment, in another
- * thread, as modules can only unmap an address range, whatever is there by then.
+ * Removes what is left of that mapping. The owner may have unmapped parts of it or mapped
+ * something else there, which stays. If another thread does so at this very moment, that is
+ * unmapped, too: modules can only unmap an address range.
  */
 void dxg_unmap_file(struct file *file, unsigned long addr, unsigned long size)
 {
@@ -293,7 +295,7 @@ void dxg_unmap_file(struct file *file, unsigned long addr, unsigned long size)
 			return;
 }
 
-/* Puts the same part of another file where that mapping is left. */
+/* Replaces what is left of that mapping by the same part of another file. */
 void dxg_cover_file(struct file *file, struct file *cover, unsigned long addr, unsigned long size,
 		    bool write)
 {
@@ -313,7 +315,7 @@ void dxg_zap_file(struct file *file)
 	unmap_mapping_range(file->f_mapping, 0, 0, true);
 }
 
-/* Makes a new shared mapping of at most count pages one that cannot become more than it is. */
+/* Limits a new shared mapping of at most count pages: it cannot grow or gain rights. */
 static int restrict_mapping(struct vm_area_struct *vma, unsigned long count, bool write)
 {
 	if (!(vma->vm_flags & VM_MAYSHARE) || vma->vm_pgoff > count ||
@@ -329,8 +331,8 @@ static int restrict_mapping(struct vm_area_struct *vma, unsigned long count, boo
 }
 
 /*
- * Makes a new mapping show the pages that ops->fault finds. They are not known to the memory
- * manager as pages of the process, so nobody can pin them through it.
+ * Makes a new mapping show the pages that ops->fault finds. The memory manager does not know
+ * them as pages of the process, so they cannot be pinned through it.
  */
 int dxg_show_pages(struct vm_area_struct *vma, unsigned long count, bool write,
 		   const struct vm_operations_struct *ops, void *priv)
@@ -345,7 +347,7 @@ int dxg_show_pages(struct vm_area_struct *vma, unsigned long count, bool write,
 	return 0;
 }
 
-/* Makes a new mapping one of a dma-buf, set up by its exporter. */
+/* Lets the exporter of a dma-buf set up a new mapping. */
 int dxg_show_dma_buf(struct vm_area_struct *vma, unsigned long count, bool write,
 		     struct dma_buf *buf)
 {

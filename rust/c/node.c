@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The device node: a character device with a number of its own, see sys/chardev.rs.
- *
- * Not a misc device, as those are all opened under one lock.
+ * The device node: a character device with a number of its own, see sys/file/chardev.rs. Not a
+ * misc device, because those are all opened under one lock.
  */
 #include <linux/cdev.h>
 #include <linux/device.h>
@@ -64,7 +63,7 @@ unregister_class:
 	return ERR_PTR(ret);
 }
 
-/* Takes it away. No file of it is open, nor being opened, as that keeps the owner. */
+/* Removes it. No file of it is open or being opened, because that keeps the owner. */
 void dxg_node_remove(struct cdev *cdev)
 {
 	dev_t number = cdev->dev;

@@ -9,7 +9,7 @@ char *dxg_param_name = "dxg";
 module_param_named(name, dxg_param_name, charp, 0444);
 MODULE_PARM_DESC(name, "name of the device node below /dev (default: dxg)");
 
-/* What a process may do with an open node is decided for each object, so everybody may open it. */
+/* Access is decided for each object, so every user may open the node. */
 unsigned int dxg_param_mode = 0666;
 module_param_named(mode, dxg_param_mode, uint, 0444);
 MODULE_PARM_DESC(mode, "mode of the device node, octal with a leading 0 (default: 0666)");

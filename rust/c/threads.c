@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * C helpers about threads: who they are, how they end, and work for a thread of our own.
- */
+/* C helpers for threads: identities, their end, and a work queue of our own. */
 #include <linux/errno.h>
 #include <linux/pid.h>
 #include <linux/rcupdate.h>
@@ -32,7 +30,7 @@ void dxg_thread_ref(void *thread)
 	get_pid(thread);
 }
 
-/* It has exited, or called exec and taken over another identity; it makes no more calls. */
+/* It has exited, or called exec and taken over another identity: it makes no more calls. */
 bool dxg_thread_is_dead(void *thread)
 {
 	struct task_struct *task;
@@ -45,7 +43,7 @@ bool dxg_thread_is_dead(void *thread)
 	return dead;
 }
 
-/* Runs `wake` when the thread ends, where a poll on its pidfd is told, too. */
+/* Runs `wake` when the thread ends. A poll on its pidfd is woken at the same place. */
 void dxg_exit_watch(struct wait_queue_entry *entry, void *thread, wait_queue_func_t wake)
 {
 	struct pid *pid = thread;
@@ -74,9 +72,9 @@ void dxg_cond_resched(void)
 }
 
 /*
- * For work that users decide the amount of: a few threads that compete with everybody else's. Not
- * WQ_MEM_RECLAIM, although it frees memory: drivers of others, which may flush their own work, are
- * called from it.
+ * For work whose amount users decide: a few threads that compete with all others. Not
+ * WQ_MEM_RECLAIM, although it frees memory: it calls other drivers, which may flush their own
+ * work.
  */
 struct workqueue_struct *dxg_workqueue(const char *name)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The tracepoints of trace.h, and one plain function for each, because Rust cannot expand the
- * macros. A function does nothing but a patched-out branch while its event is off.
+ * macros. A function is a patched-out branch while its event is off.
  */
 #define CREATE_TRACE_POINTS
 #include "trace.h"

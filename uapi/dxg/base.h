@@ -30,7 +30,7 @@
  * In both cases these headers declare none of Windows' types. They define
  * those of the STATUS_ and OBJ_ constants that are no macros yet.
  *
- * A d3dkmthk.h of the WDK or of Wine declares the very same D3DKMT types: beside
+ * A d3dkmthk.h of the WDK or of Wine declares the same D3DKMT types: next to
  * it, or with DXG_NO_D3DKMT, dxg.h and opendxg.h declare the additions only.
  */
 #if !defined(DXG_NO_WINDOWS_TYPES) && !defined(DECLARE_HANDLE)

@@ -66,9 +66,9 @@ enum opendxg_object_kind {
  * @member_kinds: [out] their kinds
  * @access: [out] access mask of the handle
  * @object_id: [out] never used for another object; equal ids: same object. An
- *	allocation has the id of its container
+ *	allocation has the id of its resource, also if it is standalone
  * @generation: [out] number of changes of the information store
- * @references: [out] strong references to the object or container
+ * @references: [out] strong references to the object or the resource
  * @local_references: [out] those that local handles of the caller hold
  * @creator_uid: [out] effective user id of the creator, as the caller sees it
  * @alive: [out] 0 for a weak reference to a dead object, otherwise 1
@@ -146,7 +146,7 @@ struct opendxg_open_weak {
  * struct opendxg_resolve_weak - a local handle through a weak reference
  * @fd: [in] descriptor of a weak reference
  * @flags: [in] 0
- * @device: [in] device that the new handle goes with, or 0
+ * @device: [in] device, the parent of the new handle, or 0
  * @handle: [out] new local handle; STATUS_NOT_FOUND if the object is dead
  */
 struct opendxg_resolve_weak {
@@ -206,7 +206,7 @@ struct opendxg_watch_state {
  *	or keyed mutex
  * @index: [in] OPENDXG_WHOLE for the object itself, or with a resource the
  *	index of one of its allocations
- * @new_handle: [out] new local handle, which goes with the same device
+ * @new_handle: [out] new local handle, with the same device as its parent
  * @reserved: [in] 0
  */
 struct opendxg_dup_local {

@@ -26,7 +26,7 @@ enum _D3DDDI_SYNCHRONIZATIONOBJECT_TYPE {
  * typedef D3DDDI_SYNCHRONIZATIONOBJECT_FLAGS - how a synchronisation object
  *	may be used
  *
- * NtSecuritySharing needs Shared; SignalByKmd goes with CPU notifications
+ * NtSecuritySharing needs Shared; SignalByKmd is for CPU notifications
  * only; NoSignal together with NoWait is invalid.
  */
 typedef __u32 D3DDDI_SYNCHRONIZATIONOBJECT_FLAGS;

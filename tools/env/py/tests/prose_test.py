@@ -76,6 +76,12 @@ class Prose(unittest.TestCase):
             with self.subTest(path=str(path.relative_to(TOP))):
                 self.assertEqual(wide(comments(path.read_text())), [])
 
+    def test_items_are_described(self):
+        """No item of the module has a comment that only points somewhere else."""
+        for path in sources():
+            with self.subTest(path=str(path.relative_to(TOP))):
+                self.assertNotRegex(path.read_text(), r"/// See the module\b")
+
     def test_links_resolve(self):
         """Every relative link of a page leads to a file."""
         for path in pages():
