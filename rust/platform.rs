@@ -6,6 +6,7 @@
 //! crate offers the same names over the standard library, and over loom.
 
 use kernel::{
+    new_mutex,
     prelude::*,
     sync::{
         atomic::{
@@ -14,7 +15,9 @@ use kernel::{
             Full,
             Release, //
         },
-        Arc, //
+        rcu,
+        Arc,
+        Mutex, //
     }, //
 };
 
@@ -38,6 +41,32 @@ pub(crate) type Completion = Pin<KBox<kernel::sync::Completion>>;
 pub(crate) fn completion() -> Option<Completion> {
     KBox::pin_init(kernel::sync::Completion::new(), GFP_KERNEL_ACCOUNT).ok()
 }
+
+/// A lock around calls that may sleep.
+pub(crate) struct Turns(Pin<KBox<Mutex<()>>>);
+
+/// Such a lock; `None` if there is no memory. May sleep.
+pub(crate) fn turns() -> Option<Turns> {
+    KBox::pin_init(new_mutex!((), "ddi::Device::turns"), GFP_KERNEL_ACCOUNT)
+        .ok()
+        .map(Turns)
+}
+
+impl Turns {
+    /// Takes it until the result is dropped. May sleep.
+    pub(crate) fn take(&self) -> impl Drop + '_ {
+        self.0.lock()
+    }
+}
+
+/// Runs what must not sleep: as an RCU reader, in which debug kernels complain about a sleep.
+pub(crate) fn without_sleep<T>(run: impl FnOnce() -> T) -> T {
+    let _reader = rcu::read_lock();
+
+    run()
+}
+
+pub(crate) use crate::sys::time::now_ns;
 
 /// An array of nothing, made in place; `None` if there is no memory. May sleep.
 pub(crate) fn none_array<T, const N: usize>() -> Option<Boxed<[Option<T>; N]>> {

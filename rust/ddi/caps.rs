@@ -55,6 +55,12 @@ pub struct DriverCaps {
     pub driver_store: Text<64>,
     /// How many bytes [`AdapterQuery::UmdDriverPrivate`] has.
     pub umd_private_size: u32,
+    /// How many bytes GetStandardAllocationDriverData gives.
+    pub standard_data_size: u32,
+    /// How many bytes of the private data of a context are looked at.
+    pub context_data_size: u32,
+    /// Most bytes of an escape.
+    pub max_escape_size: u32,
     /// How many physical adapters are linked (GPU-5).
     pub physical_adapters: u32,
     /// How many nodes there are; ordinals are below.

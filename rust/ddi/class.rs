@@ -23,3 +23,15 @@ impl Passive {
         Self(PhantomData)
     }
 }
+
+/// Class D: the adapter's ordered worker, or a caller that holds a spinlock. No sleep, no user
+/// memory, no allocation that waits.
+pub struct Dispatch(OfThisThread);
+
+impl Dispatch {
+    /// Runs something as class D from where more is allowed. Debug kernels complain about a sleep
+    /// in it.
+    pub fn below<T>(_: &Passive, run: impl FnOnce(&Self) -> T) -> T {
+        platform::without_sleep(|| run(&Self(PhantomData)))
+    }
+}

@@ -13,11 +13,13 @@
 //! caps.rs    what a KMD says about its adapter
 //! gate.rs    who is inside
 //! port.rs    a started KMD, from StartDevice to RemoveDevice
+//! object.rs  what a KMD has made, from its create to its destroy
 //! ```
 
 pub mod caps;
 pub mod class;
-mod gate;
+pub mod gate;
+pub mod object;
 pub mod port;
 pub mod types;
 
@@ -26,18 +28,33 @@ use caps::{
     NodeMetadata,
     StartInfo, //
 };
-use class::Passive;
-use types::KmdResult;
+use class::{
+    Dispatch,
+    Passive, //
+};
+use types::{
+    AllocationCookie,
+    AllocationInfo,
+    ClockData,
+    ContextCookie,
+    CreateContext,
+    DeviceCookie,
+    DeviceId,
+    KmdResult,
+    OpenAllocation,
+    OpenAllocationCookie, //
+};
 
 /// What a kernel-mode driver implements for one adapter.
 ///
-/// AddDevice is the constructor of the implementing type, RemoveDevice is its drop. An entry whose
-/// result is no [`KmdResult`] must succeed.
-pub trait Kmd: Send + Sync {
+/// AddDevice is the constructor of the implementing type, RemoveDevice is its drop. The token that
+/// an entry gets says in which context it is called. What a reference leads to is good for the call
+/// only. An entry whose result is no [`KmdResult`] must succeed (GPU-104).
+pub trait Kmd: Destroy + Send + Sync {
     /// StartDevice, once, before anything else.
     fn start_device(&mut self, class: &Passive, info: &StartInfo) -> KmdResult;
 
-    /// StopDevice: from now on there are only destroys. Serialised with everything.
+    /// StopDevice, once: from now on there are only destroys. Nothing else is inside.
     fn stop_device(&self, class: &Passive);
 
     /// QueryAdapterInfo.
@@ -48,4 +65,55 @@ pub trait Kmd: Send + Sync {
 
     /// QueryFeatureSupport: whether the driver has this feature (`DXGK_FEATURE_ID`).
     fn query_feature_support(&self, class: &Passive, feature: u32) -> bool;
+
+    /// CreateDevice.
+    fn create_device(&self, class: &Passive, id: DeviceId) -> KmdResult<DeviceCookie>;
+
+    /// CreateContext, and CreateHwContext. One at a time for each device.
+    fn create_context(
+        &self,
+        class: &Passive,
+        device: DeviceCookie,
+        context: &CreateContext<'_>,
+    ) -> KmdResult<ContextCookie>;
+
+    /// GetStandardAllocationDriverData: the private data of a plain allocation of so many bytes, as
+    /// many of them as [`caps::DriverCaps::standard_data_size`] says.
+    fn get_standard_allocation_driver_data(&self, class: &Passive, size: u64, out: &mut [u8]);
+
+    /// CreateAllocation, of what these private data describe.
+    fn create_allocation(
+        &self,
+        class: &Passive,
+        private_data: &[u8],
+    ) -> KmdResult<(AllocationCookie, AllocationInfo)>;
+
+    /// OpenAllocation. One at a time for each device.
+    fn open_allocation(
+        &self,
+        class: &Passive,
+        what: &OpenAllocation,
+    ) -> KmdResult<OpenAllocationCookie>;
+
+    /// CalibrateGpuClock of a node of a physical adapter that there is.
+    fn calibrate_gpu_clock(&self, class: &Dispatch, node: u32, physical_adapter: u32) -> ClockData;
+
+    /// Escape: a client's private request, answered in place. A refusal changes nothing.
+    fn escape(&self, class: &Passive, flags: u32, data: &mut [u8]) -> KmdResult;
+}
+
+/// The destroys: the only entries that are called after StopDevice too. They cannot fail. What was
+/// made is destroyed exactly once, after everything that was made on it.
+pub trait Destroy {
+    /// DestroyDevice.
+    fn destroy_device(&self, class: &Passive, device: DeviceCookie);
+
+    /// DestroyContext and DestroyHwContext. One at a time for each device.
+    fn destroy_context(&self, class: &Passive, context: ContextCookie);
+
+    /// DestroyAllocation.
+    fn destroy_allocation(&self, class: &Passive, allocation: AllocationCookie);
+
+    /// CloseAllocation. One at a time for each device.
+    fn close_allocation(&self, class: &Passive, open: OpenAllocationCookie);
 }

@@ -10,8 +10,12 @@ use super::{
         Inside, //
     },
     types::{
+        AllocationCookie,
+        ContextCookie,
+        DeviceCookie,
         KmdError,
-        KmdResult, //
+        KmdResult,
+        OpenAllocationCookie, //
     },
     Kmd, //
 };
@@ -50,6 +54,14 @@ impl Port {
         })
     }
 
+    /// Access to the destroys, whatever has become of the KMD. Waits while it is being stopped.
+    pub(super) fn enter_to_destroy(&self, _: &Passive) -> Destroys<'_> {
+        Destroys {
+            _inside: self.gate.enter_to_destroy(),
+            port: self,
+        }
+    }
+
     /// Stops the KMD: waits for the calls inside, refuses all others but destroys, and calls
     /// StopDevice. Nothing happens if it was stopped before.
     pub fn stop(&self, class: &Passive) {
@@ -83,5 +95,33 @@ impl Deref for Calls<'_> {
 
     fn deref(&self) -> &Self::Target {
         &*self.port.kmd
+    }
+}
+
+/// A destroy. Nothing else can be called through this, so that nothing else is after StopDevice.
+pub(super) struct Destroys<'a> {
+    _inside: Inside<'a>,
+    port: &'a Port,
+}
+
+impl Destroys<'_> {
+    /// DestroyDevice.
+    pub(super) fn device(&self, class: &Passive, device: DeviceCookie) {
+        self.port.kmd.destroy_device(class, device);
+    }
+
+    /// DestroyContext.
+    pub(super) fn context(&self, class: &Passive, context: ContextCookie) {
+        self.port.kmd.destroy_context(class, context);
+    }
+
+    /// DestroyAllocation.
+    pub(super) fn allocation(&self, class: &Passive, allocation: AllocationCookie) {
+        self.port.kmd.destroy_allocation(class, allocation);
+    }
+
+    /// CloseAllocation.
+    pub(super) fn open_allocation(&self, class: &Passive, open: OpenAllocationCookie) {
+        self.port.kmd.close_allocation(class, open);
     }
 }

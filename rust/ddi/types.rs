@@ -55,3 +55,96 @@ impl<const N: usize> Default for Text<N> {
         Self([0; N])
     }
 }
+
+macro_rules! numbers {
+    ($($(#[$doc:meta])* $name:ident;)*) => {
+        $(
+            $(#[$doc])*
+            #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+            pub struct $name(pub u64);
+        )*
+    };
+}
+
+// An id is what the OS part calls an object, a cookie what the KMD calls it. Neither is a pointer
+// for the other side, and 0 is a good one (GPU-103).
+numbers! {
+    /// A device, to the OS part.
+    DeviceId;
+    /// A device, to the KMD.
+    DeviceCookie;
+    /// A context, to the OS part.
+    ContextId;
+    /// A context, to the KMD.
+    ContextCookie;
+    /// An allocation, to the KMD.
+    AllocationCookie;
+    /// An allocation that a device has open, to the KMD (`hDeviceSpecificAllocation`).
+    OpenAllocationCookie;
+}
+
+/// How a context takes work. The two kinds have handles that do not stand for each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scheduling {
+    /// CreateContext: command buffers are submitted to the context itself.
+    Packets,
+    /// CreateHwContext: command buffers are submitted to its HW queues.
+    HwQueues,
+}
+
+/// What CreateContext and CreateHwContext get.
+#[derive(Clone, Copy, Debug)]
+pub struct CreateContext<'a> {
+    /// Its name.
+    pub id: ContextId,
+    /// How it takes work.
+    pub scheduling: Scheduling,
+    /// Where its work runs; there is such a node.
+    pub node: u32,
+    /// On which physical adapters: bit n is the n-th, and 0 means all of them.
+    pub engines: u32,
+    /// The client's data, as many bytes as [`DriverCaps::context_data_size`] at most.
+    ///
+    /// [`DriverCaps::context_data_size`]: super::caps::DriverCaps::context_data_size
+    pub private_data: &'a [u8],
+}
+
+/// Where the bytes of an allocation may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In system memory, in no segment of the adapter.
+    SystemMemory,
+}
+
+/// What a KMD reads from the private data of an allocation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AllocationInfo {
+    /// Bytes, a multiple of the page size and not 0.
+    pub size: u64,
+    /// How late it is evicted unless a client says otherwise (`D3DDDI_ALLOCATIONPRIORITY`).
+    pub priority: u32,
+    /// Where it may be.
+    pub place: Place,
+}
+
+/// What OpenAllocation gets.
+#[derive(Clone, Copy, Debug)]
+pub struct OpenAllocation {
+    /// The device that opens it.
+    pub device: DeviceCookie,
+    /// What is opened.
+    pub allocation: AllocationCookie,
+}
+
+/// Two clocks at one moment (`DXGK_GPUCLOCKDATA`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClockData {
+    /// Ticks of the GPU's clock in one second.
+    pub gpu_frequency: u64,
+    /// The GPU's clock.
+    pub gpu_counter: u64,
+    /// The CPU's clock.
+    pub cpu_counter: u64,
+    /// Whether the GPU's clock is that of its context management processor.
+    pub is_cmp_clock: bool,
+}

@@ -10,8 +10,12 @@ use crate::{
             DriverCaps,
             StartInfo, //
         },
-        class::Passive,
+        class::{
+            Dispatch,
+            Passive, //
+        },
         port::Port,
+        types::ClockData,
         Kmd, //
     },
     error::{
@@ -57,7 +61,7 @@ pub(crate) struct Adapter {
     /// The driver features in use.
     features: FeatureSet,
     /// The KMD.
-    port: Arc<Port>,
+    pub(in crate::dxgk) port: Arc<Port>,
 }
 
 impl Adapter {
@@ -137,5 +141,41 @@ impl Adapter {
     /// Answers IsFeatureEnabled.
     pub(crate) fn feature(&self, id: u32) -> Answer {
         feature::answer(self.features, id)
+    }
+
+    /// Private driver data of a plain allocation of so many bytes (RES-26).
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn standard_allocation_data(&self, size: u64) -> DxgResult<KVVec<u8>> {
+        // CAST: 32 bits fit a usize.
+        let bytes = self.caps.standard_data_size as usize;
+        let mut data = KVVec::from_elem(0, bytes, GFP_KERNEL_ACCOUNT)?;
+
+        self.port
+            .enter()?
+            .get_standard_allocation_driver_data(&Passive::here(), size, &mut data);
+        Ok(data)
+    }
+
+    /// Both clocks of a node; INVALID_PARAMETER if there is no such node.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn calibrate_clock(&self, node: u32, physical_adapter: u32) -> DxgResult<ClockData> {
+        if node >= self.caps.nodes || physical_adapter >= self.caps.physical_adapters {
+            return Err(Status::INVALID_PARAMETER.into());
+        }
+
+        let kmd = self.port.enter()?;
+
+        Ok(Dispatch::below(&Passive::here(), |class| {
+            kmd.calibrate_gpu_clock(class, node, physical_adapter)
+        }))
+    }
+
+    /// Gives a client's private request to the KMD, which answers in place.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn escape(&self, flags: u32, data: &mut [u8]) -> DxgResult {
+        Ok(self.port.enter()?.escape(&Passive::here(), flags, data)?)
     }
 }

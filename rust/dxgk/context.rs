@@ -9,24 +9,41 @@ use super::{
         ObjectId, //
     }, //
 };
+use crate::{
+    ddi::{
+        class::Passive,
+        object,
+        types::{
+            ContextId,
+            CreateContext, //
+        }, //
+    },
+    error::DxgResult, //
+};
 use kernel::{
-    alloc::AllocError,
     prelude::*,
     sync::Arc, //
 };
 
-/// How a context takes work. A handle of one kind is not accepted for the other.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Scheduling {
-    /// Made by CreateContextVirtual: command buffers are submitted to the context itself.
-    Packets,
-    /// Made by CreateHwContext: command buffers are submitted to its HW queues.
-    HwQueues,
+pub(crate) use crate::ddi::types::Scheduling;
+
+/// What a context is made of, after all checks.
+pub(crate) struct Description {
+    /// How it takes work.
+    pub(crate) scheduling: Scheduling,
+    /// Its node, which the adapter has.
+    pub(crate) node: u32,
+    /// On which physical adapters it runs; the adapter has them.
+    pub(crate) engines: u32,
+    /// What its KMD looks at of the client's private data.
+    pub(crate) private_data: KVVec<u8>,
 }
 
 /// A context.
 pub(crate) struct Context {
     identified: ObjectId,
+    /// The context as the KMD has it, which keeps the device there.
+    _kmd: object::Context,
     /// Lives at least as long as its contexts.
     _device: Arc<Device>,
     /// How it takes work.
@@ -35,15 +52,25 @@ pub(crate) struct Context {
 
 impl Context {
     /// A new context of `device`.
-    pub(crate) fn new(
-        device: Arc<Device>,
-        scheduling: Scheduling,
-    ) -> Result<Arc<Self>, AllocError> {
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn new(device: Arc<Device>, description: &Description) -> DxgResult<Arc<Self>> {
+        let identified = ObjectId::new(Kind::Context);
+        let create = CreateContext {
+            id: ContextId(identified.id),
+            scheduling: description.scheduling,
+            node: description.node,
+            engines: description.engines,
+            private_data: &description.private_data,
+        };
+        let kmd = object::Context::create(&device.kmd, &Passive::here(), &create)?;
+
         Ok(Arc::new(
             Self {
-                identified: ObjectId::new(Kind::Context),
+                identified,
+                _kmd: kmd,
                 _device: device,
-                scheduling,
+                scheduling: description.scheduling,
             },
             GFP_KERNEL_ACCOUNT,
         )?)

@@ -10,8 +10,15 @@ use super::{
         ObjectId, //
     }, //
 };
+use crate::{
+    ddi::{
+        class::Passive,
+        object,
+        types::DeviceId, //
+    },
+    error::DxgResult, //
+};
 use kernel::{
-    alloc::AllocError,
     prelude::*,
     sync::Arc, //
 };
@@ -19,16 +26,25 @@ use kernel::{
 /// A device.
 pub(crate) struct Device {
     identified: ObjectId,
+    /// The device as the KMD has it.
+    pub(in crate::dxgk) kmd: Arc<object::Device>,
     /// The adapter it is on.
     pub(crate) adapter: Arc<Adapter>,
 }
 
 impl Device {
     /// A new device on `adapter`.
-    pub(crate) fn new(adapter: Arc<Adapter>) -> Result<Arc<Self>, AllocError> {
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn new(adapter: Arc<Adapter>) -> DxgResult<Arc<Self>> {
+        let identified = ObjectId::new(Kind::Device);
+        let id = DeviceId(identified.id);
+        let kmd = object::Device::create(&adapter.port, &Passive::here(), id)?;
+
         Ok(Arc::new(
             Self {
-                identified: ObjectId::new(Kind::Device),
+                identified,
+                kmd,
                 adapter,
             },
             GFP_KERNEL_ACCOUNT,

@@ -23,10 +23,7 @@ use crate::{
         Status, //
     },
     logic::feature,
-    sys::{
-        time,
-        user, //
-    },
+    sys::user,
     uapi::*, //
 };
 use kernel::{
@@ -166,27 +163,22 @@ pub(super) fn is_feature_enabled(call: Call<'_>, args: &mut D3DKMT_ISFEATUREENAB
     Ok(())
 }
 
-/// D3DKMTQueryClockCalibration (0x3d): the software GPU's clock is CLOCK_MONOTONIC, so that one
-/// sample is both counters.
+/// D3DKMTQueryClockCalibration (0x3d): the clocks of a node and of the CPU at one moment.
 pub(super) fn query_clock_calibration(
     call: Call<'_>,
     args: &mut D3DKMT_QUERYCLOCKCALIBRATION,
 ) -> DxgResult {
     let adapter = call.process.handles.adapter(args.hAdapter)?;
-
-    if args.NodeOrdinal >= adapter.caps.nodes
-        || args.PhysicalAdapterIndex >= adapter.caps.physical_adapters
-    {
-        return Err(Status::INVALID_PARAMETER.into());
-    }
-
-    let now = time::now_ns();
+    let clock = adapter.calibrate_clock(args.NodeOrdinal, args.PhysicalAdapterIndex)?;
 
     args.ClockData = DXGK_GPUCLOCKDATA {
-        GpuFrequency: time::FREQUENCY_HZ,
-        GpuClockCounter: now,
-        CpuClockCounter: now,
-        Flags: DXGK_GPUCLOCKDATA_FLAGS_ContextManagementProcessor,
+        GpuFrequency: clock.gpu_frequency,
+        GpuClockCounter: clock.gpu_counter,
+        CpuClockCounter: clock.cpu_counter,
+        Flags: match clock.is_cmp_clock {
+            true => DXGK_GPUCLOCKDATA_FLAGS_ContextManagementProcessor,
+            false => 0,
+        },
     };
     Ok(())
 }

@@ -57,7 +57,6 @@ use crate::{
         allocation_rules::{
             self,
             bits,
-            DriverData,
             Refused,
             Source,
             Standard,
@@ -147,22 +146,15 @@ impl Request<'_> {
                 || info.PrivateDriverDataSize > MAX_PRIVATE_DATA,
         )?;
 
-        let mut driver_data = KVVec::new();
-        let size = match &self.standard {
+        let adapter = &self.parent.device.adapter;
+        let driver_data = match &self.standard {
             // Driver data of the caller may be there and are not looked at (RES-26).
-            Some(Standard { size, .. }) => {
-                driver_data
-                    .extend_from_slice(&DriverData::linear(*size).encode(), GFP_KERNEL_ACCOUNT)?;
-                *size
-            }
-            None => {
-                // CAST: bounded above.
-                let bytes = info.PrivateDriverDataSize as usize;
-
-                driver_data = user::read_bytes(info.pPrivateDriverData, bytes)?;
-                DriverData::decode(&driver_data)?.size
-            }
+            Some(standard) => adapter.standard_allocation_data(standard.size)?,
+            // CAST: bounded above.
+            None => user::read_bytes(info.pPrivateDriverData, info.PrivateDriverDataSize as usize)?,
         };
+        let kmd = allocation::described(adapter, &driver_data)?;
+        let size = kmd.info.size;
         let description = allocation::Description {
             size,
             read_only: self.has(bits::READ_ONLY),
@@ -177,6 +169,7 @@ impl Request<'_> {
         Ok(Allocation::new(
             claim,
             description,
+            kmd,
             info.priority(),
             storage,
         )?)
@@ -436,9 +429,10 @@ pub(super) fn reserve(
     allocations: &[Arc<Allocation>],
 ) -> DxgResult<KVVec<u32>> {
     let mut numbers = KVVec::with_capacity(allocations.len(), GFP_KERNEL_ACCOUNT)?;
+    let device = parent.map(|parent| &*parent.device);
 
     for allocation in allocations {
-        let opened = OpenAllocation::new(open_resource, allocation)?;
+        let opened = OpenAllocation::new(open_resource, allocation, device)?;
         let number = handles.reserve(HandleTarget::Allocation(opened), parent)?;
 
         numbers.push(number, GFP_KERNEL_ACCOUNT)?;

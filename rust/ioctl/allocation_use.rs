@@ -8,6 +8,7 @@ use super::{
     Call, //
 };
 use crate::{
+    ddi::types::Place,
     dxgk::{
         handle::open_allocation::OpenAllocation,
         memory::allocation::Allocation, //
@@ -163,19 +164,32 @@ pub(super) fn priority(call: Call<'_>, args: &D3DKMT_GETALLOCATIONPRIORITY) -> D
     Ok(())
 }
 
-/// D3DKMTQueryAllocationResidency (0x2a): there is no memory segment: everything is in system
-/// memory. With a resource there is one answer.
+/// The `D3DKMT_ALLOCATIONRESIDENCYSTATUS` of bytes that are here.
+fn residency_status(place: Place) -> u32 {
+    match place {
+        Place::SystemMemory => D3DKMT_ALLOCATIONRESIDENCYSTATUS_RESIDENTINSHAREDMEMORY,
+    }
+}
+
+/// D3DKMTQueryAllocationResidency (0x2a): where the bytes are. With a resource there is one answer,
+/// that of its first allocation.
 pub(super) fn residency(call: Call<'_>, args: &D3DKMT_QUERYALLOCATIONRESIDENCY) -> DxgResult {
-    let Chosen { count, .. } = chosen(
+    let Chosen {
+        allocations, count, ..
+    } = chosen(
         call,
         args.hDevice,
         args.hResource,
         args.phAllocationList,
         args.AllocationCount,
     )?;
-    let status: u32 = D3DKMT_ALLOCATIONRESIDENCYSTATUS_RESIDENTINSHAREDMEMORY;
-    let answers = KVVec::from_elem(status, count, GFP_KERNEL_ACCOUNT)?;
+    // A resource without allocations has nothing that could be anywhere else.
+    let nothing = residency_status(Place::SystemMemory);
+    let mut answers = KVVec::from_elem(nothing, count, GFP_KERNEL_ACCOUNT)?;
 
+    for (answer, allocation) in answers.iter_mut().zip(&allocations) {
+        *answer = residency_status(allocation.place());
+    }
     invalid_if(args.pResidencyStatus == 0)?;
     user::write_slice(args.pResidencyStatus, &answers)?;
     Ok(())

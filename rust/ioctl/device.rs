@@ -10,6 +10,7 @@ use super::{
 use crate::{
     dxgk::{
         context::{
+            self,
             Context,
             Scheduling, //
         },
@@ -23,6 +24,7 @@ use crate::{
         DxgResult,
         Status, //
     },
+    sys::user,
     uapi::*, //
 };
 
@@ -85,29 +87,39 @@ pub(super) fn state(call: Call<'_>, args: &mut D3DKMT_GETDEVICESTATE) -> DxgResu
     Ok(())
 }
 
-/// The part that both kinds of contexts have in common.
-fn create_context<'a>(
-    call: Call<'a>,
+/// What a context is made of, as both kinds of calls say it.
+struct ContextRequest {
     device: u32,
     node: u32,
     engines: u32,
     scheduling: Scheduling,
-) -> DxgResult<Reserved<'a>> {
-    let parent = call.process.handles.parent(device)?;
+    private_data: (u64, u32),
+}
 
+/// The part that both kinds of contexts have in common.
+fn create_context<'a>(call: Call<'a>, request: &ContextRequest) -> DxgResult<Reserved<'a>> {
+    let (data, size) = request.private_data;
+
+    invalid_if(data == 0 && size != 0)?;
+
+    let parent = call.process.handles.parent(request.device)?;
     let adapter = &parent.device.adapter;
 
-    invalid_if(node >= adapter.caps.nodes || !adapter.has_engines(engines))?;
+    invalid_if(request.node >= adapter.caps.nodes || !adapter.has_engines(request.engines))?;
 
-    let context = Context::new(parent.device.clone(), scheduling)?;
+    // What the KMD does not look at is not read. CAST: 32 bits fit a usize.
+    let size = size.min(adapter.caps.context_data_size) as usize;
+    let description = context::Description {
+        scheduling: request.scheduling,
+        node: request.node,
+        engines: request.engines,
+        private_data: user::read_bytes(data, size)?,
+    };
+    let context = Context::new(parent.device.clone(), &description)?;
+
     call.process
         .handles
         .reserve(HandleTarget::Context(context), Some(&parent))
-}
-
-/// The software adapter takes no private driver data; what is passed is accepted and not read.
-fn check_private_data(data: u64, size: u32) -> DxgResult {
-    invalid_if(data == 0 && size != 0)
 }
 
 /// D3DKMTCreateContextVirtual (0x04): a context whose work is submitted in packets.
@@ -116,15 +128,15 @@ pub(super) fn create_context_virtual<'a>(
     args: &mut D3DKMT_CREATECONTEXTVIRTUAL,
 ) -> DxgResult<impl Commit + 'a> {
     invalid_if(args.Flags & !CONTEXT_FLAGS != 0)?;
-    check_private_data(args.pPrivateDriverData, args.PrivateDriverDataSize)?;
 
-    let reserved = create_context(
-        call,
-        args.hDevice,
-        args.NodeOrdinal,
-        args.EngineAffinity,
-        Scheduling::Packets,
-    )?;
+    let request = ContextRequest {
+        device: args.hDevice,
+        node: args.NodeOrdinal,
+        engines: args.EngineAffinity,
+        scheduling: Scheduling::Packets,
+        private_data: (args.pPrivateDriverData, args.PrivateDriverDataSize),
+    };
+    let reserved = create_context(call, &request)?;
 
     args.hContext = reserved.handle();
     Ok(reserved)
@@ -136,15 +148,15 @@ pub(super) fn create_hw_context<'a>(
     args: &mut D3DKMT_CREATEHWCONTEXT,
 ) -> DxgResult<impl Commit + 'a> {
     invalid_if(args.Flags != 0)?;
-    check_private_data(args.pPrivateDriverData, args.PrivateDriverDataSize)?;
 
-    let reserved = create_context(
-        call,
-        args.hDevice,
-        args.NodeOrdinal,
-        args.EngineAffinity,
-        Scheduling::HwQueues,
-    )?;
+    let request = ContextRequest {
+        device: args.hDevice,
+        node: args.NodeOrdinal,
+        engines: args.EngineAffinity,
+        scheduling: Scheduling::HwQueues,
+        private_data: (args.pPrivateDriverData, args.PrivateDriverDataSize),
+    };
+    let reserved = create_context(call, &request)?;
 
     args.hHwContext = reserved.handle();
     Ok(reserved)

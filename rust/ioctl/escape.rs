@@ -59,31 +59,38 @@ fn set_present_rect(call: Call<'_>, args: &D3DKMT_ESCAPE) -> DxgResult {
     Ok(())
 }
 
-/// The driver's own escapes that every driver knows: handles of guest and host are the same, so
-/// that translating one changes nothing.
+/// Escapes for the driver. Two of those that every driver knows are answered here: handles of guest
+/// and host are the same, so that translating one changes nothing.
 fn driver_private(call: Call<'_>, args: &D3DKMT_ESCAPE) -> DxgResult {
-    call.process.handles.adapter(args.hAdapter)?;
-    invalid_if(
-        args.Flags != D3DDDI_ESCAPEFLAGS_DriverKnownEscape
-            // CAST: 8 bytes.
-            || args.PrivateDriverDataSize
-                != size_of::<D3DDDI_DRIVERESCAPE_TRANSLATEALLOCATIONEHANDLE>() as u32,
-    )?;
+    let adapter = call.process.handles.adapter(args.hAdapter)?;
 
-    let [kind, handle] = {
-        let mut words = [0u32; 2];
+    invalid_if(args.PrivateDriverDataSize > adapter.caps.max_escape_size)?;
 
-        user::read_slice(args.pPrivateDriverData, &mut words)?;
-        words
-    };
+    // CAST: 32 bits fit a usize.
+    let mut data = user::read_bytes(args.pPrivateDriverData, args.PrivateDriverDataSize as usize)?;
 
-    match kind {
-        D3DDDI_DRIVERESCAPETYPE_TRANSLATEALLOCATIONHANDLE => {
-            call.process.handles.allocation(handle).map(|_| ())
+    if args.Flags == D3DDDI_ESCAPEFLAGS_DriverKnownEscape {
+        match known_escape(&data) {
+            Some((D3DDDI_DRIVERESCAPETYPE_TRANSLATEALLOCATIONHANDLE, handle)) => {
+                return call.process.handles.allocation(handle).map(drop);
+            }
+            Some((D3DDDI_DRIVERESCAPETYPE_TRANSLATERESOURCEHANDLE, handle)) => {
+                return call.process.handles.resource(handle).map(drop);
+            }
+            _ => {}
         }
-        D3DDDI_DRIVERESCAPETYPE_TRANSLATERESOURCEHANDLE => {
-            call.process.handles.resource(handle).map(|_| ())
-        }
-        _ => Err(Status::NOT_SUPPORTED.into()),
     }
+    adapter.escape(args.Flags, &mut data)?;
+    user::write_slice(args.pPrivateDriverData, &data)?;
+    Ok(())
+}
+
+/// The type and the handle of `D3DDDI_DRIVERESCAPE_TRANSLATEALLOCATIONEHANDLE` and its like.
+fn known_escape(data: &[u8]) -> Option<(u32, u32)> {
+    let (kind, handle) = data.split_first_chunk()?;
+
+    Some((
+        u32::from_le_bytes(*kind),
+        u32::from_le_bytes(handle.try_into().ok()?),
+    ))
 }

@@ -321,7 +321,13 @@ fn duplicate<'a>(call: Call<'a>, local: u32, index: u32) -> DxgResult<Reserved<'
 
             match allocation {
                 Some(allocation) => {
-                    HandleTarget::Allocation(OpenAllocation::new(&open_resource, &allocation)?)
+                    let device = parent.as_ref().map(|parent| &*parent.device);
+
+                    HandleTarget::Allocation(OpenAllocation::new(
+                        &open_resource,
+                        &allocation,
+                        device,
+                    )?)
                 }
                 None => HandleTarget::Resource(open_resource),
             }

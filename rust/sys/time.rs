@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The clock of the software GPU and of the CPU: CLOCK_MONOTONIC in nanoseconds.
+//! The clock of the CPU: CLOCK_MONOTONIC in nanoseconds.
 
 use crate::logic::timeout::Deadline;
 use kernel::{
@@ -10,9 +10,6 @@ use kernel::{
         RealTime, //
     }, //
 };
-
-/// Ticks of both clocks in one second.
-pub(crate) const FREQUENCY_HZ: u64 = 1_000_000_000;
 
 /// Nanoseconds of CLOCK_MONOTONIC.
 pub(crate) fn now_ns() -> u64 {

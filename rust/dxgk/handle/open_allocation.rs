@@ -8,13 +8,20 @@ use super::open_resource::{
     Origin, //
 };
 use crate::dxgk::{
+    device::Device,
     memory::{
         allocation::Allocation,
         cpu_mapping::CpuMapping, //
     },
     quota::holder::Holder, //
 };
-use crate::error::DxgResult;
+use crate::{
+    ddi::{
+        class::Passive,
+        object, //
+    },
+    error::DxgResult, //
+};
 use kernel::{
     prelude::*,
     sync::Arc, //
@@ -22,6 +29,8 @@ use kernel::{
 
 /// One handle's open of an allocation.
 pub(crate) struct OpenAllocation {
+    /// The open allocation as the KMD of the device has it. Dropped before the allocation.
+    _kmd: Option<object::OpenAllocation>,
     mapping: Arc<CpuMapping>,
     /// The allocation.
     pub(crate) allocation: Arc<Allocation>,
@@ -31,19 +40,29 @@ pub(crate) struct OpenAllocation {
 }
 
 impl OpenAllocation {
-    /// Opens `allocation`, which belongs to the resource of `open_resource`.
+    /// Opens `allocation`, which belongs to the resource of `open_resource`, for a device, if the
+    /// handle is one of a device.
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn new(
         open_resource: &Arc<OpenResource>,
         allocation: &Arc<Allocation>,
+        device: Option<&Device>,
     ) -> DxgResult<Arc<Self>> {
         let write = open_resource.may_write() && !allocation.description.read_only;
         let mapping = CpuMapping::new(allocation.storage()?, write)?;
 
+        let kmd = match device {
+            Some(device) => {
+                object::OpenAllocation::open(&device.kmd, &Passive::here(), &allocation.kmd)?
+            }
+            None => None,
+        };
+
         allocation.open()?;
 
         let opened = Self {
+            _kmd: kmd,
             open_resource: open_resource.clone(),
             allocation: allocation.clone(),
             mapping,

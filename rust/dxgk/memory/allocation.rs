@@ -11,6 +11,7 @@ use super::{
     dma_buf::Exports, //
 };
 use crate::dxgk::{
+    adapter::Adapter,
     object::Strong,
     quota::holder::Claim,
     stats::{
@@ -19,6 +20,11 @@ use crate::dxgk::{
     }, //
 };
 use crate::{
+    ddi::{
+        class::Passive,
+        object,
+        types::Place, //
+    },
     error::{
         DxgResult,
         Status, //
@@ -42,9 +48,6 @@ use kernel::{
     }, //
 };
 
-/// The default priority: `D3DDDI_ALLOCATIONPRIORITY_NORMAL`.
-const PRIORITY_NORMAL: u32 = 0x7800_0000;
-
 /// Instead of a number of handles: the allocation no longer belongs to its resource.
 const GIVEN_UP: u32 = u32::MAX;
 
@@ -65,6 +68,8 @@ pub(crate) struct Allocation {
     _claim: Claim,
     /// What was fixed at creation.
     pub(crate) description: Description,
+    /// The allocation as the KMD of its adapter has it.
+    pub(in crate::dxgk) kmd: object::Allocation,
     /// Its priority: how late it would be evicted (MEM-9).
     pub(crate) priority: Atomic<u32>,
     /// How many handles there are, or [`GIVEN_UP`].
@@ -74,25 +79,46 @@ pub(crate) struct Allocation {
     storage: Mutex<Option<Arc<Storage>>>,
 }
 
+/// What the KMD of `adapter` makes of private driver data; it says how large the allocation is.
+///
+/// Context: may sleep, no locks held.
+pub(crate) fn described(adapter: &Adapter, driver_data: &[u8]) -> DxgResult<object::Allocation> {
+    Ok(object::Allocation::create(
+        &adapter.port,
+        &Passive::here(),
+        driver_data,
+    )?)
+}
+
 impl Allocation {
-    /// An allocation of these bytes, charged by `claim`.
+    /// An allocation of these bytes, charged by `claim`, which `kmd` was made for.
     pub(crate) fn new(
         claim: Claim,
         description: Description,
+        kmd: object::Allocation,
         priority: Option<u32>,
         storage: Arc<Storage>,
     ) -> Result<Arc<Self>, AllocError> {
+        let priority = priority.unwrap_or(kmd.info.priority);
+
         pin_arc(
             pin_init!(Self {
                 _identified: ObjectId::new(Kind::Allocation),
                 _claim: claim,
                 description,
-                priority: Atomic::new(priority.unwrap_or(PRIORITY_NORMAL)),
+                kmd,
+                priority: Atomic::new(priority),
                 opens: Atomic::new(0),
                 storage <- new_mutex!(Some(storage), "Allocation::storage"),
             }),
             GFP_KERNEL_ACCOUNT,
         )
+    }
+
+    /// Where its bytes are now.
+    pub(crate) fn place(&self) -> Place {
+        // Memory does not move yet.
+        self.kmd.info.place
     }
 
     /// The bytes, unless they are gone.

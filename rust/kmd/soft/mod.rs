@@ -5,27 +5,61 @@
 //! What it cannot do is absent: a cap is 0, a name is the empty string. Nothing is reported that a
 //! client could then fail to use.
 
+pub mod allocation_data;
 mod identity;
 mod nodes;
 
-use crate::ddi::{
-    caps::{
-        AdapterQuery,
-        DriverCaps,
-        Luid,
-        NodeMetadata,
-        StartInfo, //
+use crate::{
+    ddi::{
+        caps::{
+            AdapterQuery,
+            DriverCaps,
+            Luid,
+            NodeMetadata,
+            StartInfo, //
+        },
+        class::{
+            Dispatch,
+            Passive, //
+        },
+        types::{
+            AllocationCookie,
+            AllocationInfo,
+            ClockData,
+            ContextCookie,
+            CreateContext,
+            DeviceCookie,
+            DeviceId,
+            KmdError,
+            KmdResult,
+            OpenAllocation,
+            OpenAllocationCookie,
+            Place,
+            Text, //
+        },
+        Destroy,
+        Kmd, //
     },
-    class::Passive,
-    types::{
-        KmdResult,
-        Text, //
-    },
-    Kmd, //
+    platform, //
+};
+use allocation_data::{
+    DriverData,
+    DRIVER_DATA_SIZE, //
 };
 
 /// The name people see.
 const NAME: &str = "opendxg software GPU";
+
+/// Priority of an allocation: `D3DDDI_ALLOCATIONPRIORITY_NORMAL`.
+const PRIORITY_NORMAL: u32 = 0x7800_0000;
+
+/// `DriverKnownEscape` of `D3DDDI_ESCAPEFLAGS`: an escape that every driver knows.
+const KNOWN_ESCAPE: u32 = 1 << 6;
+/// Bytes of such an escape.
+const KNOWN_ESCAPE_SIZE: usize = 8;
+
+/// Ticks of the clock in one second.
+const CLOCK_HZ: u64 = 1_000_000_000;
 
 /// What distinguishes one software adapter from another.
 #[derive(Clone, Copy, Debug)]
@@ -63,6 +97,9 @@ impl SoftKmd {
             is_software: true,
             driver_store: Text::new(identity::DRIVER_STORE),
             umd_private_size: identity::UMD_PRIVATE_SIZE,
+            // CAST: small numbers.
+            standard_data_size: DRIVER_DATA_SIZE as u32,
+            max_escape_size: KNOWN_ESCAPE_SIZE as u32,
             physical_adapters: 1,
             nodes: nodes::COUNT,
             // Nothing that is not written here.
@@ -96,4 +133,74 @@ impl Kmd for SoftKmd {
     fn query_feature_support(&self, _: &Passive, _: u32) -> bool {
         false
     }
+
+    // Without engines there is nothing to remember of a device, a context or an allocation, and
+    // all cookies are 0.
+
+    fn create_device(&self, _: &Passive, _: DeviceId) -> KmdResult<DeviceCookie> {
+        Ok(DeviceCookie(0))
+    }
+
+    fn create_context(
+        &self,
+        _: &Passive,
+        _: DeviceCookie,
+        _: &CreateContext<'_>,
+    ) -> KmdResult<ContextCookie> {
+        Ok(ContextCookie(0))
+    }
+
+    fn get_standard_allocation_driver_data(&self, _: &Passive, size: u64, out: &mut [u8]) {
+        for (place, byte) in out.iter_mut().zip(DriverData::linear(size).encode()) {
+            *place = byte;
+        }
+    }
+
+    fn create_allocation(
+        &self,
+        _: &Passive,
+        private_data: &[u8],
+    ) -> KmdResult<(AllocationCookie, AllocationInfo)> {
+        let info = AllocationInfo {
+            size: DriverData::decode(private_data)?.size,
+            priority: PRIORITY_NORMAL,
+            place: Place::SystemMemory,
+        };
+
+        Ok((AllocationCookie(0), info))
+    }
+
+    fn open_allocation(&self, _: &Passive, _: &OpenAllocation) -> KmdResult<OpenAllocationCookie> {
+        Ok(OpenAllocationCookie(0))
+    }
+
+    /// The clock is CLOCK_MONOTONIC, so that one sample is both counters.
+    fn calibrate_gpu_clock(&self, _: &Dispatch, _: u32, _: u32) -> ClockData {
+        let now = platform::now_ns();
+
+        ClockData {
+            gpu_frequency: CLOCK_HZ,
+            gpu_counter: now,
+            cpu_counter: now,
+            is_cmp_clock: true,
+        }
+    }
+
+    /// There are no private escapes, and none of the known ones that a driver would answer.
+    fn escape(&self, _: &Passive, flags: u32, data: &mut [u8]) -> KmdResult {
+        if flags != KNOWN_ESCAPE || data.len() != KNOWN_ESCAPE_SIZE {
+            return Err(KmdError::InvalidParameter);
+        }
+        Err(KmdError::NotSupported)
+    }
+}
+
+impl Destroy for SoftKmd {
+    fn destroy_device(&self, _: &Passive, _: DeviceCookie) {}
+
+    fn destroy_context(&self, _: &Passive, _: ContextCookie) {}
+
+    fn destroy_allocation(&self, _: &Passive, _: AllocationCookie) {}
+
+    fn close_allocation(&self, _: &Passive, _: OpenAllocationCookie) {}
 }

@@ -30,8 +30,48 @@ pub(crate) fn shared<T>(value: T) -> Option<Shared<T>> {
     Some(Shared::new(value))
 }
 
-/// Says that the caller may sleep here.
-pub(crate) fn might_sleep() {}
+thread_local! {
+    /// How many times the thread is in something that must not sleep.
+    static SLEEPLESS: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
+}
+
+/// Says that the caller may sleep here. Panics if that is not so.
+pub(crate) fn might_sleep() {
+    assert_eq!(SLEEPLESS.get(), 0, "sleeps where it must not");
+}
+
+/// Runs what must not sleep.
+pub(crate) fn without_sleep<T>(run: impl FnOnce() -> T) -> T {
+    SLEEPLESS.set(SLEEPLESS.get() + 1);
+
+    let result = run();
+
+    SLEEPLESS.set(SLEEPLESS.get() - 1);
+    result
+}
+
+/// Nanoseconds of a clock that does not go back.
+pub(crate) fn now_ns() -> u64 {
+    static START: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
+    let since = START.get_or_init(std::time::Instant::now).elapsed();
+
+    u64::try_from(since.as_nanos()).expect("not that long")
+}
+
+/// A lock around calls that may sleep.
+pub(crate) struct Turns(Mutex<()>);
+
+/// Such a lock.
+pub(crate) fn turns() -> Option<Turns> {
+    Some(Turns(Mutex::new(())))
+}
+
+impl Turns {
+    /// Takes it until the result is dropped.
+    pub(crate) fn take(&self) -> impl Drop + '_ {
+        self.0.lock().expect("nobody panics")
+    }
+}
 
 /// Something that happens once and can be waited for.
 pub(crate) struct Completion {

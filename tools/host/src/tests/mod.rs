@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Tests of `logic`. Requirement numbers (FEN, RES, GPU) are those of the specification.
+//! Tests of `ddi`, `kmd` and `logic`. Requirement numbers (FEN, RES, GPU) are those of the specification.
 
 mod harness;
 mod keyed_mutex;
@@ -9,6 +9,8 @@ mod keyed_mutex;
 mod access;
 #[cfg(not(loom))]
 mod adapter_info;
+#[cfg(not(loom))]
+mod allocation_data;
 #[cfg(not(loom))]
 mod allocation_rules;
 #[cfg(not(loom))]

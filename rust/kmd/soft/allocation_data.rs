@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Private driver data of an allocation: what clients describe it with (RES-23, RES-26).
+
+use crate::ddi::types::KmdError;
+
+/// Sizes are multiples of this.
+const PAGE: u64 = 4096;
+
+/// Magic number of [`DriverData`]: "DXGA".
+pub const MAGIC: u32 = 0x4147_5844;
+
+/// Private driver data of the software adapter, `struct opendxg_allocation_data`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DriverData {
+    /// Bytes.
+    pub size: u64,
+    /// Elements of a row.
+    pub width: u64,
+    /// Bytes of a row.
+    pub pitch: u64,
+    /// Rows.
+    pub height: u32,
+    /// 0 or a power of two.
+    pub alignment: u32,
+}
+
+/// Bytes of private driver data that the software adapter understands.
+pub const DRIVER_DATA_SIZE: usize = 48;
+/// Largest alignment.
+const MAX_ALIGNMENT: u32 = 65536;
+
+impl DriverData {
+    /// What is made for a standard allocation: one linear row (RES-26).
+    pub fn linear(size: u64) -> Self {
+        Self {
+            size,
+            width: size,
+            pitch: size,
+            height: 1,
+            alignment: 0,
+        }
+    }
+
+    /// What the software adapter reads from a client's bytes.
+    pub fn decode(bytes: &[u8]) -> Result<Self, KmdError> {
+        let bytes: &[u8; DRIVER_DATA_SIZE] =
+            bytes.try_into().map_err(|_| KmdError::InvalidParameter)?;
+        let word = |at: usize| {
+            bytes
+                .get(at..)
+                .and_then(|rest| rest.first_chunk())
+                .map_or(0, |chunk| u32::from_le_bytes(*chunk))
+        };
+        let long = |at: usize| u64::from(word(at)) | (u64::from(word(at + 4)) << 32);
+        let data = Self {
+            size: long(8),
+            width: long(16),
+            pitch: long(24),
+            height: word(32),
+            alignment: word(36),
+        };
+
+        if word(0) != MAGIC
+            || word(4) != 1
+            || data.size == 0
+            || data.size % PAGE != 0
+            || data.alignment > MAX_ALIGNMENT
+            || data.alignment != 0 && !data.alignment.is_power_of_two()
+            || word(40) != 0
+            || word(44) != 0
+        {
+            return Err(KmdError::InvalidParameter);
+        }
+        Ok(data)
+    }
+
+    /// The bytes.
+    pub fn encode(&self) -> [u8; DRIVER_DATA_SIZE] {
+        let mut bytes = [0; DRIVER_DATA_SIZE];
+        let words = [
+            MAGIC,
+            1,
+            low(self.size),
+            high(self.size),
+            low(self.width),
+            high(self.width),
+            low(self.pitch),
+            high(self.pitch),
+            self.height,
+            self.alignment,
+        ];
+
+        for (place, word) in bytes.chunks_exact_mut(4).zip(words) {
+            place.copy_from_slice(&word.to_le_bytes());
+        }
+        bytes
+    }
+}
+
+fn low(long: u64) -> u32 {
+    // CAST: the low half.
+    long as u32
+}
+
+fn high(long: u64) -> u32 {
+    // CAST: the high half.
+    (long >> 32) as u32
+}
