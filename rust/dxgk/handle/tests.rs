@@ -4,10 +4,17 @@
 
 #[kernel::macros::kunit_tests(opendxg_handle_table)]
 mod tests {
-    use crate::dxgk::{
-        adapter::Adapter,
-        device::Device,
-        handle::*, //
+    use crate::{
+        dxgk::{
+            adapter::Adapter,
+            device::Device,
+            handle::*, //
+        },
+        kmd::fake::{
+            journal::Journal,
+            Behaviour,
+            FakeKmd, //
+        }, //
     };
     use kernel::sync::Arc;
 
@@ -15,8 +22,16 @@ mod tests {
         Arc::pin_init(HandleTable::new(), GFP_KERNEL)
     }
 
+    /// An adapter with a test double below it.
+    fn started() -> Result<Arc<Adapter>> {
+        let journal = Arc::new(Journal::new(), GFP_KERNEL)?;
+        let kmd = FakeKmd::add_device(journal, Behaviour::default());
+
+        Adapter::start(0, KBox::new(kmd, GFP_KERNEL)?).map_err(|_| EINVAL)
+    }
+
     fn adapter() -> Result<HandleTarget> {
-        Ok(HandleTarget::Adapter(Adapter::new(0)?))
+        Ok(HandleTarget::Adapter(started()?))
     }
 
     fn reserve<'a>(table: &'a HandleTable, parent: Option<&Parent>) -> Result<Reserved<'a>> {
@@ -87,7 +102,7 @@ mod tests {
 
     /// A published handle of a new device.
     fn device(table: &HandleTable) -> Result<Parent> {
-        let item = HandleTarget::Device(Device::new(Adapter::new(0)?)?);
+        let item = HandleTarget::Device(Device::new(started()?).map_err(|_| EINVAL)?);
         let reserved = table.reserve(item, None).map_err(|_| EINVAL)?;
         let handle = reserved.handle();
 
@@ -185,7 +200,7 @@ mod tests {
         const MANY: u32 = 4_200;
 
         let table = table()?;
-        let adapter = Adapter::new(0)?;
+        let adapter = started()?;
         let mut handles = KVVec::new();
 
         for _ in 0..MANY {

@@ -16,6 +16,8 @@ mod allocation_rules;
 #[cfg(not(loom))]
 mod bucket_map;
 #[cfg(not(loom))]
+mod ddi;
+#[cfg(not(loom))]
 mod digest;
 #[cfg(not(loom))]
 mod feature;
@@ -52,6 +54,8 @@ mod upcase;
 #[cfg(not(loom))]
 mod waiters;
 
+#[cfg(loom)]
+mod gate;
 #[cfg(loom)]
 mod interleavings;
 #[cfg(loom)]

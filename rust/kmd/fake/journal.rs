@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What a test double saw, and which rule of the driver interface was broken first.
+//!
+//! Only atomics, so that the double may be called in every context class, and a wrong order of
+//! calls is found rather than waited for.
+
+use crate::platform::{
+    self,
+    Word32, //
+};
+use core::array;
+
+/// An entry, as it is recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Entry {
+    /// StartDevice.
+    StartDevice = 1,
+    /// StopDevice.
+    StopDevice,
+    /// RemoveDevice.
+    RemoveDevice,
+    /// CreateDevice.
+    CreateDevice,
+    /// DestroyDevice.
+    DestroyDevice,
+    /// CreateContext.
+    CreateContext,
+    /// DestroyContext.
+    DestroyContext,
+    /// CreateAllocation.
+    CreateAllocation,
+    /// DestroyAllocation.
+    DestroyAllocation,
+    /// OpenAllocation.
+    OpenAllocation,
+    /// CloseAllocation.
+    CloseAllocation,
+    /// CalibrateGpuClock.
+    CalibrateGpuClock,
+    /// Escape.
+    Escape,
+    /// Any of the queries.
+    Query,
+}
+
+/// A rule that the OS part broke.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Broken {
+    /// A call before StartDevice or after StopDevice that is no destroy.
+    NotStarted = 1,
+    /// A cookie that this KMD did not give, or of another kind, or that was destroyed before.
+    BadCookie,
+    /// Something was destroyed before what was made on it.
+    ChildrenLeft,
+    /// Two calls for one object at the same time, or one beside StopDevice.
+    Together,
+    /// RemoveDevice while something is left, or without StopDevice.
+    NotEmpty,
+    /// More objects or calls than the double has room for: the test is too large.
+    TooMany,
+}
+
+/// What a cookie stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub(super) enum Kind {
+    Device = 1,
+    Context,
+    Allocation,
+    Open,
+}
+
+/// How many objects there can be in one test, and how many calls are recorded.
+const OBJECTS: usize = 32;
+const CALLS: usize = 160;
+
+/// An object: its kind, and the one or two it was made on, each by number from 1.
+struct Slot {
+    kind: Word32,
+    parents: [Word32; 2],
+    /// Somebody is in a call for it.
+    busy: Word32,
+}
+
+/// See the module. The test and the double share one.
+pub struct Journal {
+    slots: [Slot; OBJECTS],
+    calls: [Word32; CALLS],
+    count: Word32,
+    broken: Word32,
+    /// 0 before StartDevice, then STARTED, then STOPPED, then REMOVED.
+    stage: Word32,
+    inside: Word32,
+}
+
+const STARTED: u32 = 1;
+const STOPPED: u32 = 2;
+const REMOVED: u32 = 3;
+
+impl Journal {
+    /// An empty journal.
+    pub fn new() -> Self {
+        let word = || platform::word32(0);
+
+        Self {
+            slots: array::from_fn(|_| Slot {
+                kind: word(),
+                parents: [word(), word()],
+                busy: word(),
+            }),
+            calls: array::from_fn(|_| word()),
+            count: word(),
+            broken: word(),
+            stage: word(),
+            inside: word(),
+        }
+    }
+
+    /// The entries so far, in order.
+    pub fn entries(&self) -> impl Iterator<Item = u32> + '_ {
+        // CAST: 32 bits fit a usize.
+        let count = platform::load32_acquire(&self.count) as usize;
+
+        self.calls.iter().take(count).map(platform::load32_acquire)
+    }
+
+    /// How many calls of an entry there were.
+    pub fn count(&self, entry: Entry) -> usize {
+        // CAST: the number of the variant.
+        self.entries().filter(|seen| *seen == entry as u32).count()
+    }
+
+    /// How many objects there are.
+    pub fn alive(&self) -> usize {
+        self.slots
+            .iter()
+            .filter(|slot| platform::load32_acquire(&slot.kind) != 0)
+            .count()
+    }
+
+    /// The first rule that was broken, by its number in [`Broken`]; 0 for none.
+    pub fn broken(&self) -> u32 {
+        platform::load32_acquire(&self.broken)
+    }
+
+    /// Whether the KMD was removed and no rule was broken: what every test ends with.
+    pub fn is_good_end(&self) -> bool {
+        self.broken() == 0 && platform::load32_acquire(&self.stage) == REMOVED
+    }
+
+    pub(super) fn record(&self, entry: Entry) {
+        // CAST: 32 bits fit a usize, and the number of the variant.
+        let place = platform::fetch_add(&self.count, 1) as usize;
+
+        match self.calls.get(place) {
+            Some(call) => set(call, entry as u32),
+            None => self.break_rule(Broken::TooMany),
+        }
+    }
+
+    pub(super) fn break_rule(&self, rule: Broken) {
+        // The first one counts. CAST: the number of the variant.
+        platform::cmpxchg(&self.broken, 0, rule as u32);
+    }
+
+    /// A call begins that is no destroy.
+    pub(super) fn enter(&self, entry: Entry) -> Call<'_> {
+        if platform::load32_acquire(&self.stage) != STARTED {
+            self.break_rule(Broken::NotStarted);
+        }
+        self.enter_to_destroy(entry)
+    }
+
+    /// A destroy begins.
+    pub(super) fn enter_to_destroy(&self, entry: Entry) -> Call<'_> {
+        self.record(entry);
+        platform::fetch_add(&self.inside, 1);
+        Call(self)
+    }
+
+    pub(super) fn start(&self) {
+        self.record(Entry::StartDevice);
+        if !platform::cmpxchg(&self.stage, 0, STARTED) {
+            self.break_rule(Broken::NotStarted);
+        }
+    }
+
+    pub(super) fn stop(&self) {
+        self.record(Entry::StopDevice);
+        if platform::load32_acquire(&self.inside) != 0 {
+            self.break_rule(Broken::Together);
+        }
+        if !platform::cmpxchg(&self.stage, STARTED, STOPPED) {
+            self.break_rule(Broken::NotStarted);
+        }
+    }
+
+    /// A KMD that failed to start is removed without StopDevice.
+    pub(super) fn remove(&self, started: bool) {
+        self.record(Entry::RemoveDevice);
+
+        let from = if started { STOPPED } else { 0 };
+
+        if self.alive() != 0 || !platform::cmpxchg(&self.stage, from, REMOVED) {
+            self.break_rule(Broken::NotEmpty);
+        }
+    }
+
+    /// A new object, on these others; its cookie.
+    pub(super) fn create(&self, kind: Kind, parents: [u64; 2]) -> u64 {
+        for (number, slot) in (1u64..).zip(&self.slots) {
+            // CAST: the number of the variant.
+            if platform::cmpxchg(&slot.kind, 0, kind as u32) {
+                for (word, parent) in slot.parents.iter().zip(parents) {
+                    set(word, u32::try_from(parent).unwrap_or(u32::MAX));
+                }
+                return number;
+            }
+        }
+        self.break_rule(Broken::TooMany);
+        0
+    }
+
+    /// An object is gone.
+    pub(super) fn destroy(&self, kind: Kind, cookie: u64) {
+        let Some(slot) = self.find(kind, cookie) else {
+            return;
+        };
+        let is_parent = |word| u64::from(platform::load32_acquire(word)) == cookie;
+
+        if self.slots.iter().any(|other| {
+            platform::load32_acquire(&other.kind) != 0 && other.parents.iter().any(is_parent)
+        }) {
+            self.break_rule(Broken::ChildrenLeft);
+        }
+        for word in &slot.parents {
+            set(word, 0);
+        }
+        set(&slot.kind, 0);
+    }
+
+    /// The devices that an object was made on.
+    pub(super) fn parent(&self, kind: Kind, cookie: u64) -> u64 {
+        self.find(kind, cookie)
+            .and_then(|slot| slot.parents.first())
+            .map_or(0, |word| platform::load32_acquire(word).into())
+    }
+
+    fn find(&self, kind: Kind, cookie: u64) -> Option<&Slot> {
+        let slot = cookie
+            .checked_sub(1)
+            .and_then(|place| usize::try_from(place).ok())
+            .and_then(|place| self.slots.get(place))
+            // CAST: the number of the variant.
+            .filter(|slot| platform::load32_acquire(&slot.kind) == kind as u32);
+
+        if slot.is_none() {
+            self.break_rule(Broken::BadCookie);
+        }
+        slot
+    }
+
+    /// A call for this device alone.
+    pub(super) fn alone(&self, device: u64) -> Option<Alone<'_>> {
+        let slot = self.find(Kind::Device, device)?;
+
+        if !platform::cmpxchg(&slot.busy, 0, 1) {
+            self.break_rule(Broken::Together);
+            return None;
+        }
+        Some(Alone(slot))
+    }
+}
+
+impl Default for Journal {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// A call in progress.
+pub(super) struct Call<'a>(&'a Journal);
+
+impl Drop for Call<'_> {
+    fn drop(&mut self) {
+        platform::fetch_sub(&self.0.inside, 1);
+    }
+}
+
+/// A call in progress that is the only one for its device.
+pub(super) struct Alone<'a>(&'a Slot);
+
+impl Drop for Alone<'_> {
+    fn drop(&mut self) {
+        set(&self.0.busy, 0);
+    }
+}
+
+/// A store, by the names that `platform` has.
+fn set(word: &Word32, value: u32) {
+    while !platform::cmpxchg(word, platform::load32_acquire(word), value) {}
+}

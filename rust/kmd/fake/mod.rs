@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A test double of a KMD (GPU-106): it records what it is called for, fails the n-th call that may
+//! fail, takes its time, and finds calls that break the rules of `ddi` (GPU-100, GPU-105).
+//!
+//! KUnit suites and host tests use it; a module for a kernel without KUnit has none. That what it
+//! was lent is not kept is nothing to be found at run time: the references in the trait do not
+//! live that long, and tokens of a class do not either.
+
+pub mod journal;
+
+use crate::{
+    ddi::{
+        caps::{
+            AdapterQuery,
+            DriverCaps,
+            EngineType,
+            NodeMetadata,
+            StartInfo, //
+        },
+        class::{
+            Dispatch,
+            Passive, //
+        },
+        types::{
+            AllocationCookie,
+            AllocationInfo,
+            ClockData,
+            ContextCookie,
+            CreateContext,
+            DeviceCookie,
+            DeviceId,
+            KmdError,
+            KmdResult,
+            OpenAllocation,
+            OpenAllocationCookie,
+            Place,
+            Text, //
+        },
+        Destroy,
+        Kmd, //
+    },
+    platform::{
+        self,
+        Shared,
+        Word32, //
+    },
+};
+use journal::{
+    Entry,
+    Journal,
+    Kind, //
+};
+
+/// How a double behaves.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Behaviour {
+    /// The n-th call that may fail does, counted from 1.
+    pub fail: Option<(u32, KmdError)>,
+    /// Every call takes so many rounds longer.
+    pub rounds: u32,
+}
+
+/// See the module.
+pub struct FakeKmd {
+    journal: Shared<Journal>,
+    behaviour: Behaviour,
+    may_fail: Word32,
+    started: bool,
+}
+
+impl FakeKmd {
+    /// AddDevice.
+    pub fn add_device(journal: Shared<Journal>, behaviour: Behaviour) -> Self {
+        Self {
+            journal,
+            behaviour,
+            may_fail: platform::word32(0),
+            started: false,
+        }
+    }
+
+    /// Takes its time.
+    fn linger(&self) {
+        for _ in 0..self.behaviour.rounds {
+            core::hint::spin_loop();
+        }
+    }
+
+    /// A step of a call that may fail.
+    fn try_to(&self) -> KmdResult {
+        // OVERFLOW: a test makes few calls.
+        let number = platform::fetch_add(&self.may_fail, 1).wrapping_add(1);
+
+        self.linger();
+        match self.behaviour.fail {
+            Some((fail, error)) if fail == number => Err(error),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Drop for FakeKmd {
+    /// RemoveDevice.
+    fn drop(&mut self) {
+        self.journal.remove(self.started);
+    }
+}
+
+impl Kmd for FakeKmd {
+    fn start_device(&mut self, _: &Passive, _: &StartInfo) -> KmdResult {
+        self.try_to()?;
+        self.journal.start();
+        self.started = true;
+        Ok(())
+    }
+
+    fn stop_device(&self, _: &Passive) {
+        self.linger();
+        self.journal.stop();
+    }
+
+    fn query_adapter_info(&self, _: &Passive, query: AdapterQuery<'_>) {
+        let _call = self.journal.enter(Entry::Query);
+
+        match query {
+            AdapterQuery::DriverCaps(caps) => {
+                *caps = DriverCaps {
+                    name: Text::new("test double"),
+                    standard_data_size: 8,
+                    context_data_size: 16,
+                    max_escape_size: 64,
+                    physical_adapters: 2,
+                    nodes: 1,
+                    ..DriverCaps::default()
+                };
+            }
+            AdapterQuery::UmdDriverPrivate(out) => out.fill(0),
+        }
+    }
+
+    fn get_node_metadata(&self, _: &Passive, _: u32) -> NodeMetadata {
+        let _call = self.journal.enter(Entry::Query);
+
+        NodeMetadata {
+            engine_type: EngineType::Other,
+            name: Text::new("node"),
+        }
+    }
+
+    fn query_feature_support(&self, _: &Passive, _: u32) -> bool {
+        let _call = self.journal.enter(Entry::Query);
+
+        false
+    }
+
+    fn create_device(&self, _: &Passive, _: DeviceId) -> KmdResult<DeviceCookie> {
+        let _call = self.journal.enter(Entry::CreateDevice);
+
+        self.try_to()?;
+        Ok(DeviceCookie(self.journal.create(Kind::Device, [0; 2])))
+    }
+
+    fn create_context(
+        &self,
+        _: &Passive,
+        device: DeviceCookie,
+        _: &CreateContext<'_>,
+    ) -> KmdResult<ContextCookie> {
+        let _call = self.journal.enter(Entry::CreateContext);
+        let _alone = self.journal.alone(device.0);
+
+        self.try_to()?;
+        Ok(ContextCookie(
+            self.journal.create(Kind::Context, [device.0, 0]),
+        ))
+    }
+
+    fn get_standard_allocation_driver_data(&self, _: &Passive, size: u64, out: &mut [u8]) {
+        let _call = self.journal.enter(Entry::Query);
+
+        for (place, byte) in out.iter_mut().zip(size.to_le_bytes()) {
+            *place = byte;
+        }
+    }
+
+    /// The private data are the size.
+    fn create_allocation(
+        &self,
+        _: &Passive,
+        private_data: &[u8],
+    ) -> KmdResult<(AllocationCookie, AllocationInfo)> {
+        let _call = self.journal.enter(Entry::CreateAllocation);
+        let size = private_data
+            .try_into()
+            .map_err(|_| KmdError::InvalidParameter)?;
+
+        self.try_to()?;
+        Ok((
+            AllocationCookie(self.journal.create(Kind::Allocation, [0; 2])),
+            AllocationInfo {
+                size: u64::from_le_bytes(size),
+                priority: 1,
+                place: Place::SystemMemory,
+            },
+        ))
+    }
+
+    fn open_allocation(
+        &self,
+        _: &Passive,
+        what: &OpenAllocation,
+    ) -> KmdResult<OpenAllocationCookie> {
+        let _call = self.journal.enter(Entry::OpenAllocation);
+        let _alone = self.journal.alone(what.device.0);
+
+        self.try_to()?;
+
+        let parents = [what.device.0, what.allocation.0];
+
+        Ok(OpenAllocationCookie(
+            self.journal.create(Kind::Open, parents),
+        ))
+    }
+
+    fn calibrate_gpu_clock(&self, _: &Dispatch, _: u32, _: u32) -> ClockData {
+        let _call = self.journal.enter(Entry::CalibrateGpuClock);
+
+        ClockData {
+            gpu_frequency: 1,
+            gpu_counter: 2,
+            cpu_counter: 3,
+            is_cmp_clock: false,
+        }
+    }
+
+    /// Every byte is turned round.
+    fn escape(&self, _: &Passive, _: u32, data: &mut [u8]) -> KmdResult {
+        let _call = self.journal.enter(Entry::Escape);
+
+        self.try_to()?;
+        for byte in data {
+            *byte = !*byte;
+        }
+        Ok(())
+    }
+}
+
+impl Destroy for FakeKmd {
+    fn destroy_device(&self, _: &Passive, device: DeviceCookie) {
+        let _call = self.journal.enter_to_destroy(Entry::DestroyDevice);
+
+        self.linger();
+        self.journal.destroy(Kind::Device, device.0);
+    }
+
+    fn destroy_context(&self, _: &Passive, context: ContextCookie) {
+        let _call = self.journal.enter_to_destroy(Entry::DestroyContext);
+        let device = self.journal.parent(Kind::Context, context.0);
+        let _alone = self.journal.alone(device);
+
+        self.linger();
+        self.journal.destroy(Kind::Context, context.0);
+    }
+
+    fn destroy_allocation(&self, _: &Passive, allocation: AllocationCookie) {
+        let _call = self.journal.enter_to_destroy(Entry::DestroyAllocation);
+
+        self.linger();
+        self.journal.destroy(Kind::Allocation, allocation.0);
+    }
+
+    fn close_allocation(&self, _: &Passive, open: OpenAllocationCookie) {
+        let _call = self.journal.enter_to_destroy(Entry::CloseAllocation);
+        let device = self.journal.parent(Kind::Open, open.0);
+        let _alone = self.journal.alone(device);
+
+        self.linger();
+        self.journal.destroy(Kind::Open, open.0);
+    }
+}
