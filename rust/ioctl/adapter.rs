@@ -31,7 +31,7 @@ use kernel::{
     sync::Arc, //
 };
 
-/// A new handle for an adapter; every open gives one.
+/// A new handle for an adapter; every open makes one.
 fn open<'a>(call: Call<'a>, adapter: &Arc<Adapter>) -> DxgResult<Reserved<'a>> {
     call.process
         .handles
@@ -54,7 +54,8 @@ pub(super) fn open_from_luid<'a>(
     Ok(reserved)
 }
 
-/// D3DKMTCloseAdapter (0x15): devices that were made through the handle stay usable.
+/// D3DKMTCloseAdapter (0x15): destroys a handle of an adapter. Devices that were made through it
+/// stay usable.
 pub(super) fn close(call: Call<'_>, args: &D3DKMT_CLOSEADAPTER) -> DxgResult {
     call.process.handles.destroy(args.hAdapter, |item| {
         matches!(item, HandleTarget::Adapter(_))
@@ -147,7 +148,7 @@ pub(super) fn query_info(call: Call<'_>, args: &D3DKMT_QUERYADAPTERINFO) -> DxgR
     Ok(())
 }
 
-/// D3DKMTIsFeatureEnabled (0x49): of an adapter, or without one of the system as a whole.
+/// D3DKMTIsFeatureEnabled (0x49): whether an adapter has a feature, or without one the system.
 pub(super) fn is_feature_enabled(call: Call<'_>, args: &mut D3DKMT_ISFEATUREENABLED) -> DxgResult {
     let answer = match args.hAdapter {
         0 => feature::global_answer(args.FeatureId).ok_or(Status::INVALID_PARAMETER)?,

@@ -148,7 +148,7 @@ impl Request<'_> {
 
         let adapter = &self.parent.device.adapter;
         let driver_data = match &self.standard {
-            // Driver data of the caller may be there and are not looked at (RES-26).
+            // Driver data of the caller is ignored (RES-26).
             Some(standard) => adapter.standard_allocation_data(standard.size)?,
             // CAST: bounded above.
             None => user::read_bytes(info.pPrivateDriverData, info.PrivateDriverDataSize as usize)?,
@@ -175,7 +175,7 @@ impl Request<'_> {
         )?)
     }
 
-    /// Makes the container of these allocations and an open resource of it.
+    /// Makes the resource of these allocations and an open resource of it.
     fn container(
         &mut self,
         alone: bool,
@@ -249,7 +249,7 @@ fn standard(
     };
 
     standard.check(args.Flags)?;
-    // An address has its turn before the resource (RES-19).
+    // The address is checked before the resource (RES-19).
     source(args.Flags, first.ok_or(Refused)?)?;
     Ok(Some(standard))
 }
@@ -257,7 +257,7 @@ fn standard(
 /// The array of a call, copied.
 fn read_infos(args: &D3DKMT_CREATEALLOCATION) -> DxgResult<KVVec<D3DDDI_ALLOCATIONINFO2>> {
     if args.NumAllocations > MAX_ALLOCATIONS || args.infos() == 0 {
-        // Refused later, where its turn is.
+        // Refused later, in the order of checks.
         return Ok(KVVec::new());
     }
 
@@ -269,8 +269,7 @@ fn read_infos(args: &D3DKMT_CREATEALLOCATION) -> DxgResult<KVVec<D3DDDI_ALLOCATI
     Ok(infos)
 }
 
-/// The open resource of the resource that allocations are added to (RES-24), after the checks that
-/// have their turn at it.
+/// The open resource that allocations are added to (RES-24), after the checks that come before it.
 fn existing(
     call: Call<'_>,
     args: &D3DKMT_CREATEALLOCATION,
@@ -411,7 +410,7 @@ pub(super) fn create<'a>(
     }
     args.hGlobalShare = handles.global.as_ref().map_or(0, ReservedGlobal::handle);
 
-    // Whether every entry has new memory, which is zero.
+    // Whether all memory is new, and so zero.
     let zeroed = infos
         .iter()
         .all(|info| matches!(source(args.Flags, info), Ok(Source::New)));
@@ -421,7 +420,7 @@ pub(super) fn create<'a>(
 }
 
 /// Reserves the handles of these allocations of an open resource, and returns their numbers. An
-/// open resource with the handle of the container has still to get them.
+/// open resource that has the handle of the resource still has to get them.
 pub(super) fn reserve(
     handles: &mut Handles<'_>,
     parent: Option<&Parent>,
@@ -473,11 +472,11 @@ pub(super) fn destroy(call: Call<'_>, args: &D3DKMT_DESTROYALLOCATION2) -> DxgRe
     destroy_list(call, args.hDevice, &list)
 }
 
-/// Ends these handles of allocations, all or none. They are different and in increasing order.
+/// Destroys these handles of allocations, all or none. They are different and in increasing order.
 fn destroy_list(call: Call<'_>, device: u32, sorted: &[u32]) -> DxgResult {
     // Nothing may fail any more once the handles are taken.
     let destruction = Destruction::new(sorted.len())?;
-    // The container that all allocations of resources must have in common (RES-28).
+    // The resource that all allocations must belong to, except standalone ones (RES-28).
     let mut common = None;
     let claimed = call.process.handles.claim(sorted, |own, item| {
         let HandleTarget::Allocation(opened) = item else {
@@ -494,14 +493,14 @@ fn destroy_list(call: Call<'_>, device: u32, sorted: &[u32]) -> DxgResult {
     Ok(())
 }
 
-/// Ends the handle of a resource and of all its allocations.
+/// Destroys the handle of a resource and those of its allocations.
 fn destroy_resource(call: Call<'_>, args: &D3DKMT_DESTROYALLOCATION2) -> DxgResult {
     let table = &call.process.handles;
     let found = table.resource(args.hResource)?;
 
     invalid_if(found.device.is_some_and(|device| device != args.hDevice))?;
 
-    // Whoever takes the list is the one that destroys.
+    // The call that takes the list destroys the resource.
     let handles = found.what.take_handles().ok_or(Status::INVALID_PARAMETER)?;
 
     for local in handles.iter().rev() {

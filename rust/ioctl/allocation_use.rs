@@ -53,13 +53,13 @@ pub(super) fn lock(call: Call<'_>, args: &mut D3DKMT_LOCK2) -> DxgResult<impl Co
     Ok(locked)
 }
 
-/// D3DKMTUnlock2 (0x37): one lock less; the last one unmaps.
+/// D3DKMTUnlock2 (0x37): removes one lock; the last one unmaps.
 pub(super) fn unlock(call: Call<'_>, args: &D3DKMT_UNLOCK2) -> DxgResult {
     find(call, args.hDevice, args.hAllocation)?.unlock()
 }
 
-/// D3DKMTInvalidateCache (0x24): own memory is coherent for every agent there is; the exporter
-/// of a foreign dma-buf is asked to make it so.
+/// D3DKMTInvalidateCache (0x24): our memory is coherent for every device. The exporter of a foreign
+/// dma-buf is asked to make it so.
 pub(super) fn invalidate_cache(call: Call<'_>, args: &D3DKMT_INVALIDATECACHE) -> DxgResult {
     let allocation = find(call, args.hDevice, args.hAllocation)?;
     let end = args.Offset.checked_add(args.Length);
@@ -69,7 +69,7 @@ pub(super) fn invalidate_cache(call: Call<'_>, args: &D3DKMT_INVALIDATECACHE) ->
     Ok(())
 }
 
-/// What a call on several allocations is about.
+/// The allocations that a call names.
 struct Chosen {
     allocations: KVVec<Arc<Allocation>>,
     /// How many elements the caller's array has: one for a resource.
@@ -117,8 +117,8 @@ fn chosen(call: Call<'_>, device: u32, resource: u32, list: u64, count: u32) -> 
     })
 }
 
-/// D3DKMTSetAllocationPriority (0x2e): with a resource there is one priority for all. It changes
-/// what others share, which takes the right to write.
+/// D3DKMTSetAllocationPriority (0x2e): a resource has one priority for all its allocations. It
+/// affects other users, so it needs the right to write.
 pub(super) fn set_priority(call: Call<'_>, args: &D3DKMT_SETALLOCATIONPRIORITY) -> DxgResult {
     let chosen = chosen(
         call,
@@ -142,8 +142,7 @@ pub(super) fn set_priority(call: Call<'_>, args: &D3DKMT_SETALLOCATIONPRIORITY) 
     Ok(())
 }
 
-/// D3DKMTGetAllocationPriority (0x3c): with a resource there is one answer, that of its first
-/// allocation.
+/// D3DKMTGetAllocationPriority (0x3c): a resource has one answer, that of its first allocation.
 pub(super) fn priority(call: Call<'_>, args: &D3DKMT_GETALLOCATIONPRIORITY) -> DxgResult {
     let Chosen {
         allocations, count, ..
@@ -171,8 +170,8 @@ fn residency_status(place: Place) -> u32 {
     }
 }
 
-/// D3DKMTQueryAllocationResidency (0x2a): where the bytes are. With a resource there is one answer,
-/// that of its first allocation.
+/// D3DKMTQueryAllocationResidency (0x2a): says where the bytes are. A resource has one answer, that
+/// of its first allocation.
 pub(super) fn residency(call: Call<'_>, args: &D3DKMT_QUERYALLOCATIONRESIDENCY) -> DxgResult {
     let Chosen {
         allocations, count, ..

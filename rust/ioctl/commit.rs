@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The second step of every change that nobody may see before the answer is copied out (RES-3).
+//! The second step of every change that must not be visible before the answer is copied out
+//! (RES-3).
 //!
 //! A handler returns what it has reserved. If the copy fails, dropping that leaves no trace.
 

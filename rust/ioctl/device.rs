@@ -33,7 +33,7 @@ const CONTEXT_FLAGS: u32 = !D3DDDI_CREATECONTEXTFLAGS_Reserved;
 /// Bits of `D3DKMT_CREATEDEVICEFLAGS` that may be set.
 const DEVICE_FLAGS: u32 = !D3DKMT_CREATEDEVICEFLAGS_Reserved;
 
-/// D3DKMTCreateDevice (0x02): the legacy buffers of the answer do not exist: 0.
+/// D3DKMTCreateDevice (0x02): makes a device. The legacy buffers of the answer do not exist: 0.
 pub(super) fn create<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_CREATEDEVICE,
@@ -69,8 +69,8 @@ pub(super) fn destroy(call: Call<'_>, args: &D3DKMT_DESTROYDEVICE) -> DxgResult 
         .destroy(args.hDevice, |item| matches!(item, HandleTarget::Device(_)))
 }
 
-/// D3DKMTGetDeviceState (0x0e): a device of a headless adapter without submitted work is active
-/// and was never reset; the states about presentation do not exist here (NOT_SUPPORTED).
+/// D3DKMTGetDeviceState (0x0e): a device without submitted work is active and was never reset. The
+/// states of presentation do not exist on a headless adapter (NOT_SUPPORTED).
 pub(super) fn state(call: Call<'_>, args: &mut D3DKMT_GETDEVICESTATE) -> DxgResult {
     call.process.handles.device(args.hDevice)?;
     match args.StateType {
@@ -169,12 +169,12 @@ fn destroy_kind(call: Call<'_>, handle: u32, scheduling: Scheduling) -> DxgResul
     )
 }
 
-/// D3DKMTDestroyContext (0x05): a context of the first kind, not of the other.
+/// D3DKMTDestroyContext (0x05): destroys a context that takes packets, and no other.
 pub(super) fn destroy_context(call: Call<'_>, args: &D3DKMT_DESTROYCONTEXT) -> DxgResult {
     destroy_kind(call, args.hContext, Scheduling::Packets)
 }
 
-/// D3DKMTDestroyHwContext (0x1a): a context of the second kind, not of the other.
+/// D3DKMTDestroyHwContext (0x1a): destroys a context with HW queues, and no other.
 pub(super) fn destroy_hw_context(call: Call<'_>, args: &D3DKMT_DESTROYHWCONTEXT) -> DxgResult {
     destroy_kind(call, args.hHwContext, Scheduling::HwQueues)
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Escape: side doors that clients use (RES-68, abi.md section 6.8).
+//! Escape: the driver-specific calls that clients use (RES-68, abi.md section 6.8).
 
 use super::{
     invalid_if,
@@ -59,8 +59,8 @@ fn set_present_rect(call: Call<'_>, args: &D3DKMT_ESCAPE) -> DxgResult {
     Ok(())
 }
 
-/// Escapes for the driver. Two of those that every driver knows are answered here: handles of guest
-/// and host are the same, so that translating one changes nothing.
+/// Escapes for the driver. Two that every driver knows are answered here: handles of guest and host
+/// are the same, so translating one changes nothing.
 fn driver_private(call: Call<'_>, args: &D3DKMT_ESCAPE) -> DxgResult {
     let adapter = call.process.handles.adapter(args.hAdapter)?;
 

@@ -23,12 +23,12 @@ pub(super) struct Handles<'a> {
     reserved: KVVec<Reserved<'a>>,
     /// Global handle of the same object, if it gets one.
     pub(super) global: Option<ReservedGlobal<'a>>,
-    /// What the open resource of a resource gets. Goes after the handles.
+    /// What the open resource gets. Dropped after the handles.
     pub(super) added: Option<PendingAllocations>,
 }
 
 impl<'a> Handles<'a> {
-    /// None yet; room for `count`.
+    /// No handles yet; room for `count`.
     pub(super) fn new(call: Call<'a>, count: usize) -> DxgResult<Self> {
         Ok(Self {
             call,
@@ -70,7 +70,8 @@ impl<'a> Handles<'a> {
                 .as_ref()
                 .is_some_and(PendingAllocations::is_too_late)
             {
-                // Whoever destroyed the resource meanwhile could not destroy what did not resolve.
+                // A call that destroyed the resource meanwhile could not destroy handles that did
+                // not resolve yet.
                 let table = &self.call.process.handles;
                 let _gone =
                     table.destroy(number, |item| matches!(item, HandleTarget::Allocation(_)));

@@ -80,7 +80,7 @@ fn change(target: &Target, item: &opendxg_info_item) -> DxgResult<Change> {
     // CAST: 32 bits fit a usize.
     let size = item.size as usize;
 
-    // The rules would refuse it as well, but it is not copied in before.
+    // The rules would refuse it as well, but then it would be copied in before.
     if size > store::limits().entry_bytes {
         return Err(Status::QUOTA_EXCEEDED.into());
     }
@@ -102,7 +102,7 @@ fn change(target: &Target, item: &opendxg_info_item) -> DxgResult<Change> {
     })
 }
 
-/// With REVISION_MISMATCH the caller is told the generation that the entry has.
+/// With REVISION_MISMATCH the caller gets the generation of the entry.
 fn report<T>(
     change: core::result::Result<T, Failed>,
     generation: &mut u64,
@@ -206,8 +206,7 @@ fn size_of_entry(rule: &info_rules::Entry) -> u32 {
     rule.size as u32
 }
 
-/// DXG_IOCTL_GET_INFO (0xa5): what is returned is of one change: nothing can come between its
-/// parts (RES-59).
+/// DXG_IOCTL_GET_INFO (0xa5): reads an entry. All outputs come from one change (RES-59).
 pub(super) fn get(from: impl Receiver, args: &mut opendxg_get_info) -> DxgResult<impl Commit> {
     invalid_if(args.flags & !OPENDXG_GET_FD != 0 || args.size != 0 && args.data == 0)?;
 

@@ -73,7 +73,7 @@ impl Data {
         Ok(Self { addr, size })
     }
 
-    /// Copies the data in; `None` if there are none. The caller pays for them.
+    /// Copies the data in, charged to the caller; `None` if there is none.
     pub(super) fn read(self, call: Call<'_>) -> DxgResult<Option<Arc<Value>>> {
         if self.size == 0 {
             return Ok(None);
@@ -88,7 +88,7 @@ impl Data {
         Ok(Some(shortage(Value::new(&call.driver.tables, bytes))?))
     }
 
-    /// Copies the data of `mutex` out, if the caller wants them and has room for all of them.
+    /// Copies the data of `mutex` out, if the caller asks for it and has room for all of it.
     fn write(self, mutex: &KeyedMutex) -> DxgResult {
         if self.size == 0 {
             return Ok(());
@@ -105,7 +105,7 @@ impl Data {
     }
 }
 
-/// Data that a keyed mutex gets from whoever opens it, if it has none (RES-51, RES-92).
+/// Data that an open gives to a keyed mutex that has none (RES-51, RES-92).
 pub(super) struct Initial(Option<(Arc<KeyedMutex>, Arc<Value>)>);
 
 impl Initial {
@@ -120,7 +120,7 @@ impl Initial {
         Ok(Self(data.read(call)?.map(|value| (mutex.clone(), value))))
     }
 
-    /// Whether there are data to give.
+    /// Whether there is data to give.
     pub(super) fn is_some(&self) -> bool {
         self.0.is_some()
     }
@@ -203,7 +203,7 @@ pub(super) fn create2<'a>(
     Ok((local, global))
 }
 
-/// Opens by global handle. `data` become those of a mutex that has none (RES-92).
+/// Opens by global handle. A mutex without data gets `data` (RES-92).
 fn open_by_global<'a>(
     call: Call<'a>,
     global: u32,
@@ -276,7 +276,8 @@ pub(super) fn open2<'a>(
     }
 }
 
-/// D3DKMTOpenKeyedMutexFromNtHandle (0x94): no NT handle is a keyed mutex alone (RES-93).
+/// D3DKMTOpenKeyedMutexFromNtHandle (0x94): always refused, because a keyed mutex is shared only
+/// with its resource (RES-93).
 pub(super) fn open_nt(_call: Call<'_>, args: &D3DKMT_OPENKEYEDMUTEXFROMNTHANDLE) -> DxgResult {
     let is_open = handle::nt_fd(args.hNtHandle).is_some_and(object_file::is_open);
 
@@ -365,7 +366,7 @@ pub(super) fn release2(call: Call<'_>, args: &D3DKMT_RELEASEKEYEDMUTEX2) -> DxgR
         if !open.may_write {
             return Err(Status::ACCESS_DENIED.into());
         }
-        // Before the release, so that the next owner sees them.
+        // Before the release, so that the next owner sees it.
         shortage(mutex.header.attachments.set_blob(value))?;
     }
     mutex.release(&open, args.Key, args.FenceValue)

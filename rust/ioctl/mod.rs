@@ -207,7 +207,7 @@ fn entries<T: Plain>(array: u64) -> impl Iterator<Item = u64> {
     (0..).map(move |index: u64| array.wrapping_add(index.wrapping_mul(size)))
 }
 
-/// A limit of the user is a shortage to the D3DKMT calls (RES-105).
+/// D3DKMT calls report a user's limit as a shortage (RES-105).
 fn shortage<T>(outcome: DxgResult<T>) -> DxgResult<T> {
     outcome.map_err(|stop| match stop {
         DxgError::Status(Status::QUOTA_EXCEEDED) => Status::NO_MEMORY.into(),
@@ -254,7 +254,7 @@ fn run_exec<R: FnOnce(u64) -> DxgResult>(
     // CAST: an offset is small.
     let place = arg.wrapping_add(offset_of!(opendxg_exec, ntstatus) as u64);
 
-    // The status must have a place to go before anything happens.
+    // The status must be writable before anything happens.
     if user::write(place, &0).is_err() {
         return Status::ACCESS_VIOLATION.ioctl_result();
     }

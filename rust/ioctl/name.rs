@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! OpenSyncObject shared objects by their names (RES-43).
+//! Opening shared objects by name (RES-43).
 
 use super::{
     commit::Commit,

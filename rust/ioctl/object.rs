@@ -60,7 +60,7 @@ use kernel::{
     sync::Arc, //
 };
 
-/// What a query is about.
+/// The object of a query.
 struct Subject {
     strong: Strong,
     kinds: [u32; 3],
@@ -135,7 +135,7 @@ impl Subject {
         args.access = self.access;
         args.object_id = header.id();
         args.generation = header.attachments.generation();
-        // Not the one that this call has taken.
+        // Without the reference that this call has taken.
         args.references = header.references().saturating_sub(1);
         args.local_references = process.map_or(0, |process| header.openers.of(&process.mappings));
         args.allocation_count = match object {
@@ -197,7 +197,7 @@ fn number(handle: u64) -> DxgResult<u32> {
     u32::try_from(handle).map_err(|_| Status::INVALID_PARAMETER.into())
 }
 
-/// Of a dead object only the id, the kind and the access of its handles are left.
+/// A retired object has only an id, a kind and the access of its handles left.
 fn query_weak(call: Call<'_>, args: &mut opendxg_query_object) -> DxgResult {
     let weak = weak::weak_file(args.handle)?;
     let link = weak.link();
@@ -224,8 +224,8 @@ fn query_weak(call: Call<'_>, args: &mut opendxg_query_object) -> DxgResult {
     Ok(())
 }
 
-/// DXG_IOCTL_QUERY_OBJECT (0x82) on an NT handle. No local handles are counted: the process that
-/// asks need not have any.
+/// DXG_IOCTL_QUERY_OBJECT (0x82) on an NT handle. Counts no local handles: the caller need not have
+/// the device open.
 pub(super) fn query_handle(on: OnHandle<'_>, args: &mut opendxg_query_object) -> DxgResult {
     check_query(args)?;
     on.check(args.handle, args.handle_type)?;
@@ -391,7 +391,7 @@ pub(super) fn dup_handle(on: OnHandle<'_>, args: &mut opendxg_dup_nt) -> DxgResu
     dup_description(on.0, args)
 }
 
-/// Another description of what `source` is a handle of.
+/// Another open file description of the share of `source`.
 fn dup_description(source: &NtHandle, args: &mut opendxg_dup_nt) -> DxgResult<impl Commit> {
     let same = args.flags & OPENDXG_DUP_SAME_ACCESS != 0;
 

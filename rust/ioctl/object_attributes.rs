@@ -2,8 +2,8 @@
 
 //! OBJECT_ATTRIBUTES: name and inheritance of an NT handle (RES-38).
 //!
-//! Every structure is copied once. The checks are in the order of the table of the specification,
-//! and memory is looked at when its turn comes.
+//! Every structure is copied once. The checks are in the order of the specification's table; memory
+//! is read when its check comes.
 
 use crate::{
     dxgk::share::name::Name,
@@ -28,7 +28,7 @@ const OBJ_KNOWN: u32 = 0x1ff2;
 pub(super) struct Attributes {
     /// The descriptor stays open across exec.
     pub(super) inherit: bool,
-    /// An object that has the name already will do.
+    /// An existing object of this name is opened.
     pub(super) open_if: bool,
     /// The name.
     pub(super) name: Option<Name>,
@@ -49,7 +49,7 @@ pub(super) fn for_open(addr: u64) -> DxgResult<(Name, bool)> {
     }
 
     let attributes = read(addr, Status::OBJECT_TYPE_MISMATCH)?;
-    // No name does not start with a backslash either.
+    // A missing name does not start with a backslash either.
     let name = attributes.name.ok_or(Status::OBJECT_PATH_SYNTAX_BAD)?;
 
     Ok((name, attributes.inherit))

@@ -202,7 +202,7 @@ impl Contents {
 }
 
 impl Request {
-    /// Checks the sizes (RES-48). `exact`: the NT variant, which has no way to leave data out.
+    /// Checks the sizes (RES-48). `exact`: the NT variant, which cannot leave data out.
     fn check(&self, resource: &Arc<Resource>, exact: bool) -> DxgResult<Contents> {
         let allocations = resource.allocations()?;
         let runtime_data = resource.header.attachments.blob();
@@ -278,7 +278,7 @@ fn open<'a>(
     let contents = request.check(&found.resource, exact)?;
     let open_resource =
         OpenResource::new(found.strong, access, origin, true, &call.process.mappings)?;
-    // Room for the guards too.
+    // Room for the keyed mutex and the synchronisation object too.
     let mut handles = Handles::new(call, contents.allocations.len() + 3)?;
 
     handles.reserve(HandleTarget::Resource(open_resource.clone()), Some(parent))?;
@@ -398,15 +398,16 @@ pub(super) fn open_nt<'a>(
     }
 }
 
-/// The handles of a keyed mutex and of a synchronisation object, and the data that the mutex gets.
+/// The handles of the keyed mutex and the synchronisation object that were shared with a resource,
+/// and the data that the mutex gets.
 struct Guards {
     mutex: u32,
     sync: u32,
     initial: Initial,
 }
 
-/// Opens the keyed mutex and the synchronisation object that go with a resource. `data` become
-/// those of the mutex if it has none (RES-51).
+/// Opens the keyed mutex and the synchronisation object that were shared with a resource. A mutex
+/// without data gets `data` (RES-51).
 fn open_guards(
     handles: &mut Handles<'_>,
     call: Call<'_>,

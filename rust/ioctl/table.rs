@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Which number is served by which handler. To add an ioctl, add its line here and its number to
-//! the headers; `Documentation/adding-an-ioctl.md` has the whole list.
+//! The table of ioctls: from number to handler. To add an ioctl, add its line here and its number
+//! to the headers; `Documentation/adding-an-ioctl.md` has the whole list.
 
 use super::{
     adapter,
@@ -54,7 +54,7 @@ pub(super) const fn code(number: u32, size: usize) -> u32 {
     0xc000_0000 | (size as u32) << 16 | (DXG_IOCTL_TYPE as u32) << 8 | number
 }
 
-/// The code of a number and a size that come from a caller; none if there is no such code.
+/// The code of a number and a size from a caller; `None` if there is no such code.
 pub(super) fn checked_code(number: u32, size: u32) -> Option<u32> {
     // CAST: 32 bits fit a usize.
     (number < 1 << 8 && size < 1 << 14).then(|| code(number, size as usize))

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The object that a call is about, for calls that are made on the device with a handle, and on an
-//! NT handle itself.
+//! The object of a call that can be made on the device with a handle, and on an NT handle itself.
 
 use super::{
     invalid_if,
@@ -88,7 +87,7 @@ impl Target {
 
 /// What a call is made on: the device or an NT handle.
 pub(super) trait Receiver: Copy {
-    /// The object that the handle in the call's arguments is of.
+    /// The object of the handle in the call's arguments.
     fn target(self, handle: u64, handle_type: u32) -> DxgResult<Target>;
 }
 
@@ -103,7 +102,7 @@ impl Receiver for Call<'_> {
 pub(super) struct OnHandle<'a>(pub(super) &'a NtHandle);
 
 impl OnHandle<'_> {
-    /// Whether the arguments say that the call is about the handle it is made on.
+    /// Checks that the arguments name the handle that the call is made on.
     pub(super) fn check(self, handle: u64, handle_type: u32) -> DxgResult {
         invalid_if(handle != 0 || handle_type != OPENDXG_HANDLE_SELF)
     }

@@ -35,7 +35,7 @@ pub(super) fn version(_call: Call<'_>, args: &mut opendxg_version) -> DxgResult 
     Ok(())
 }
 
-/// DXG_IOCTL_NOP (0x8f): nothing, as the floor for measurements.
+/// DXG_IOCTL_NOP (0x8f): does nothing; the lower limit for measurements.
 pub(super) fn nop(_call: Call<'_>, _nothing: &()) -> DxgResult {
     Ok(())
 }

@@ -46,7 +46,7 @@ const LOOKUPS: usize = 64;
 /// Arrays up to this length are copied to the stack.
 const FEW: usize = 4;
 
-/// An array of the caller, copied once. A short one takes no memory.
+/// An array of the caller, copied once. A short one needs no allocation.
 struct Array<T> {
     few: [T; FEW],
     many: Option<KVVec<T>>,
@@ -104,7 +104,7 @@ impl Objects {
         })
     }
 
-    /// What tells a blocking wait for these from other calls of the same thread.
+    /// Identifies a blocking wait for these objects among the calls of its thread.
     fn same_call(&self, mode: Mode) -> Option<SameCall> {
         let handles = Array::<u32>::read(self.handles, self.count).ok()?;
         let values = Array::<u64>::read(self.values, self.count).ok()?;
@@ -126,7 +126,8 @@ impl Objects {
         })
     }
 
-    /// The only element, if there is one: the same as [`Objects::resolve`], without lists.
+    /// The only element of a call with one object: the same checks as [`Objects::resolve`], without
+    /// lists.
     fn only(&self, call: Call<'_>, may: impl Fn(Rights) -> bool) -> DxgResult<Option<Element>> {
         if self.count != 1 {
             return Ok(None);
@@ -136,8 +137,7 @@ impl Objects {
         let value = user::read::<u64>(self.values)?;
         let table = call.process.handles.lookup();
         let opened = table.sync_object(local)?;
-        // Most objects are used with the device they were made on: that one is known to exist and
-        // to fit.
+        // Most objects are used with the device that they were made on, which exists and fits.
         let adapter = if opened.device == Some(self.device) {
             None
         } else {

@@ -116,8 +116,8 @@ pub(super) fn watch(from: impl Receiver, args: &mut opendxg_watch) -> DxgResult<
     Ok(fd)
 }
 
-/// DXG_IOCTL_WATCH_STATE (0xab) on a watch: what has happened. What could not be copied out
-/// stays to be seen.
+/// DXG_IOCTL_WATCH_STATE (0xab) on a watch: returns and clears the events. If they cannot be copied
+/// out, they stay.
 pub(super) fn watch_state(watch: &Watch, arg: u64) -> DxgResult {
     let mut args = user::read::<opendxg_watch_state>(arg)?;
 

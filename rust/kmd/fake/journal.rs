@@ -85,7 +85,7 @@ struct Slot {
     busy: Word32,
 }
 
-/// See the module. The test and the double share one.
+/// The journal of one double. The test and the double share it.
 pub struct Journal {
     slots: [Slot; OBJECTS],
     calls: [Word32; CALLS],

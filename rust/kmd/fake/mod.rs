@@ -3,9 +3,9 @@
 //! A test double of a KMD (GPU-106): it records what it is called for, fails the n-th call that may
 //! fail, takes its time, and finds calls that break the rules of `ddi` (GPU-100, GPU-105).
 //!
-//! KUnit suites and host tests use it; a module for a kernel without KUnit has none. That what it
-//! was lent is not kept is nothing to be found at run time: the references in the trait do not
-//! live that long, and tokens of a class do not either.
+//! KUnit suites and host tests use it; a module for a kernel without KUnit does not have it. It
+//! need not check at run time that borrowed data is not kept: the lifetimes in the trait forbid
+//! that, and so do the tokens of a class.
 
 pub mod journal;
 
@@ -61,7 +61,7 @@ pub struct Behaviour {
     pub rounds: u32,
 }
 
-/// See the module.
+/// A test double of one adapter.
 pub struct FakeKmd {
     journal: Shared<Journal>,
     behaviour: Behaviour,

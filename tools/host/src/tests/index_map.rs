@@ -148,7 +148,7 @@ fn the_last_leaf_goes_when_another_one_comes() {
     assert_eq!(put(&mut map, SPAN, 0), 2, "with the node above");
 }
 
-/// Two callers have made a node for the same missing_node.
+/// Two callers have made a node for the same missing place.
 #[test]
 fn a_node_that_came_too_late_is_handed_back() {
     let mut map = map_of(&[1]);
