@@ -41,13 +41,13 @@ pub struct DriverCaps {
     pub driver_version: [u16; 4],
     /// `D3DKMT_DRIVERVERSION` whose interface it has.
     pub wddm_version: u32,
-    /// `VendorID`, `DeviceID`, `RevisionID` and `BusType` of `D3DKMT_DEVICE_IDS`.
+    /// `VendorID` of `D3DKMT_DEVICE_IDS`.
     pub vendor_id: u32,
-    /// See `vendor_id`.
+    /// `DeviceID`.
     pub device_id: u32,
-    /// See `vendor_id`.
+    /// `RevisionID`.
     pub revision_id: u32,
-    /// See `vendor_id`.
+    /// `BusType`.
     pub bus_type: u32,
     /// Whether it is a software device.
     pub is_software: bool,

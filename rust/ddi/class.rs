@@ -6,6 +6,9 @@
 //! with, so that it cannot call back into something that sleeps from where it must not sleep: that
 //! does not compile. Tokens are made by the OS part alone, at the place that knows the context, and
 //! debug kernels check there that the token tells the truth.
+//!
+//! Classes I (under the interrupt lock) and H (hard interrupt) get their tokens with the first KMD
+//! that has interrupts.
 
 use crate::platform;
 use core::marker::PhantomData;

@@ -7,6 +7,13 @@
 //! `platform`, so that the host tests run the very same code. `Documentation/ddi.md` has the whole
 //! shape, with the entries that come with their first caller.
 //!
+//! - Arguments are plain values and borrowed slices, good for the call only. Objects are named by
+//!   ids and cookies (GPU-103).
+//! - An entry that may fail returns a [`types::KmdResult`]; nothing else may fail (GPU-104).
+//! - An entry takes the token of its context class (GPU-100).
+//! - The interrupt rule: what a KMD may call in interrupt context touches atomics and queues work,
+//!   nothing else. It takes no lock of the OS part and wakes nobody; the adapter's worker does.
+//!
 //! ```text
 //! class.rs   the context classes
 //! types.rs   errors, ids, cookies
