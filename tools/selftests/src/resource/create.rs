@@ -8,6 +8,7 @@ use opendxg::{Device, Status};
 use super::{destroy, flags, lock, Locked, PAGE_SIZE};
 use crate::call::{refused, succeeds};
 use crate::poison::POISON;
+use crate::sharing::share_raw;
 use crate::{ensure, ensure_eq, fixture, Outcome};
 
 /// A call of CreateAllocation and all it points to.
@@ -258,7 +259,7 @@ impl Bundle {
 
     /// Makes an NT handle with all access.
     pub fn share(&self) -> Outcome<std::os::fd::OwnedFd> {
-        super::share(&self.raw, &[self.resource], super::ALL_ACCESS)
+        share_raw(&self.raw, &[self.resource], super::ALL_ACCESS, 0)
     }
 
     /// Destroys it, which has to succeed.

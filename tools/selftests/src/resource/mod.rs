@@ -42,20 +42,6 @@ pub mod flags {
 /// A page, in the type of sizes of allocations.
 pub const PAGE_SIZE: u64 = PAGE as u64;
 
-/// Makes an NT handle with this access for a set of local handles.
-pub fn share(raw: &Raw, objects: &[u32], access: u32) -> Outcome<OwnedFd> {
-    let mut slot = u64::MAX;
-    let mut arg = D3DKMT_SHAREOBJECTS::zeroed();
-    arg.ObjectCount = objects.len() as u32;
-    arg.ObjectHandleArray = objects.as_ptr() as u64;
-    arg.DesiredAccess = access;
-    arg.pSharedNtHandle = (&raw mut slot) as u64;
-    succeeds(raw, &mut arg)?;
-    let fd = i32::try_from(slot).map_err(|_| "ShareObjects returned no descriptor")?;
-    // SAFETY: the call made the descriptor for us.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
-}
-
 /// All access to a resource.
 pub const ALL_ACCESS: u32 = SHARED_ALLOCATION_ALL_ACCESS;
 /// READ_CONTROL alone: a resource is opened read-only.

@@ -10,7 +10,9 @@ use opendxg::{Device, Error, Result, Status, SyncFlags, SyncKind};
 
 use super::access::{ALL_RESOURCE, ALL_SYNC};
 use super::local::{Local, What};
+use super::share::share_call;
 use super::Attributes;
+use crate::resource::Create;
 use crate::{fixture, Outcome};
 
 /// Every kind of shareable object.
@@ -206,38 +208,10 @@ impl Client {
         sizes: &[u64],
         runtime: &[u8],
     ) -> Result<(D3DKMT_CREATEALLOCATION, Vec<D3DDDI_ALLOCATIONINFO2>)> {
-        let describe = |&size: &u64| opendxg_allocation_data {
-            magic: OPENDXG_ALLOCATION_MAGIC,
-            version: 1,
-            size,
-            width: size,
-            pitch: size,
-            height: 1,
-            ..Default::default()
-        };
-        let data: Vec<opendxg_allocation_data> = sizes.iter().map(describe).collect();
-        let mut infos: Vec<D3DDDI_ALLOCATIONINFO2> = Vec::with_capacity(sizes.len());
-        for data in &data {
-            // SAFETY: integers only.
-            let mut info: D3DDDI_ALLOCATIONINFO2 = unsafe { core::mem::zeroed() };
-            info.pPrivateDriverData = (&raw const *data) as u64;
-            info.PrivateDriverDataSize = size_of_val(data) as u32;
-            infos.push(info);
-        }
-        let mut arg = D3DKMT_CREATEALLOCATION::zeroed();
-        arg.hDevice = self.device_handle();
-        arg.Flags = flags;
-        arg.NumAllocations = infos.len() as u32;
-        arg.__bindgen_anon_2.pAllocationInfo2 = match infos.is_empty() {
-            true => 0,
-            false => infos.as_mut_ptr() as u64,
-        };
-        if !runtime.is_empty() {
-            arg.pPrivateRuntimeData = runtime.as_ptr() as u64;
-            arg.PrivateRuntimeDataSize = runtime.len() as u32;
-        }
+        let mut create = Create::sized(&self.device, flags, sizes).with_runtime(runtime);
+        let mut arg = create.argument();
         self.call(&mut arg)?;
-        Ok((arg, infos))
+        Ok((arg, create.infos))
     }
 
     /// Shares these handles with these attributes; also returns the status, which may be OBJECT_NAME_EXISTS.
@@ -259,12 +233,8 @@ impl Client {
         mode: Option<u32>,
     ) -> Result<(OwnedFd, Status)> {
         let mut slot = u64::MAX;
-        let mut arg = D3DKMT_SHAREOBJECTS::zeroed();
-        arg.ObjectCount = handles.len() as u32;
-        arg.ObjectHandleArray = handles.as_ptr() as u64;
-        arg.pObjectAttributes = attributes.map_or(0, Attributes::address);
-        arg.DesiredAccess = access;
-        arg.pSharedNtHandle = (&raw mut slot) as u64;
+        let attributes = attributes.map_or(0, Attributes::address);
+        let mut arg = share_call(handles, access, attributes, &mut slot);
         let answer = match mode {
             None => self.call(&mut arg),
             Some(mode) => {

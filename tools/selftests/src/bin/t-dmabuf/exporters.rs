@@ -19,9 +19,10 @@ use selftests::dma_buf::{
 use selftests::leak::Watch;
 use selftests::region::Region;
 use selftests::resource::{
-    destroy, export, flags, is_revoked, locked_again, share, Bundle, Create, OpenNt, PAGE_SIZE,
+    destroy, export, flags, is_revoked, locked_again, Bundle, Create, OpenNt, PAGE_SIZE,
     READ_ACCESS,
 };
+use selftests::sharing::share_raw;
 use selftests::test_device::{cannot, direction, TestDevice, Uses};
 use selftests::{ensure, ensure_eq, fixture, skip, Outcome, Suite};
 
@@ -214,7 +215,7 @@ fn no_wider(make: Maker) -> Outcome {
     let part = Create::section(&device, 0, slot(&file), PAGE_SIZE).run()?;
     let whole = Create::section(&device, flags::NT, slot(&file), SIZE).run()?;
     let reading = Create::section(&device, flags::READ_ONLY, slot(&file), SIZE).run()?;
-    let nt = share(whole.raw(), &[whole.resource], READ_ACCESS)?;
+    let nt = share_raw(whole.raw(), &[whole.resource], READ_ACCESS, 0)?;
     let opened = OpenNt::new(&device, &nt)?.run()?;
     let watch = Watch::start()?;
     not_exported(&part, 0)?;
@@ -247,7 +248,7 @@ fn read_only(make: Maker) -> Outcome {
     let theirs = Region::of_file(&file, SIZE as usize)?;
     theirs.fill(3);
     let made = Create::section(&device, flags::NT, slot(&file), SIZE).run()?;
-    let nt = share(made.raw(), &[made.resource], READ_ACCESS)?;
+    let nt = share_raw(made.raw(), &[made.resource], READ_ACCESS, 0)?;
     let opened = OpenNt::new(&device, &nt)?.run()?;
     let reading = Create::section(&device, flags::READ_ONLY, slot(&file), SIZE).run()?;
     for bundle in [&opened, &reading] {

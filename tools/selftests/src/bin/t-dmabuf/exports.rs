@@ -16,9 +16,10 @@ use selftests::fds::{receive, send, socket_pair};
 use selftests::leak::Watch;
 use selftests::region::Region;
 use selftests::resource::{
-    export, flags, query_local, share, Bundle, Create, OpenNt, PAGE_SIZE, READ_ACCESS,
+    export, flags, query_local, Bundle, Create, OpenNt, PAGE_SIZE, READ_ACCESS,
 };
 use selftests::rounds::{crowd, rounds, Dice};
+use selftests::sharing::share_raw;
 use selftests::{ensure, ensure_eq, fixture, Outcome, Suite};
 
 const SIZE: u64 = 8 * PAGE_SIZE;
@@ -202,7 +203,7 @@ fn read_only() -> Outcome {
     let device = fixture::device()?;
     let made = sample(&device, flags::NT)?;
     made.lock()?.fill(3);
-    let nt = share(made.raw(), &[made.resource], READ_ACCESS)?;
+    let nt = share_raw(made.raw(), &[made.resource], READ_ACCESS, 0)?;
     let opened = OpenNt::new(&device, &nt)?.run()?;
     let asked_for = export(made.raw(), made.first(), OPENDXG_EXPORT_READ_ONLY)?;
     let forced = export(opened.raw(), opened.first(), 0)?;

@@ -5,7 +5,8 @@ use opendxg::SyncFlags;
 use rustix::event::PollFlags;
 use selftests::dma_buf::{export_sync_file, is_signalled, READ, WRITE};
 use selftests::fds::poll_events;
-use selftests::resource::{export, flags, share, Create, ALL_ACCESS, PAGE_SIZE};
+use selftests::resource::{export, flags, Create, ALL_ACCESS, PAGE_SIZE};
+use selftests::sharing::share_raw;
 use selftests::{ensure, ensure_eq, fixture, Outcome, Suite};
 use std::os::fd::AsFd;
 use std::time::Duration;
@@ -57,7 +58,7 @@ fn beside_a_fence() -> Outcome {
     let device = fixture::device()?;
     let fence = device.create_shareable_fence(0)?;
     let made = Create::sized(&device, flags::NT, &[PAGE_SIZE]).run()?;
-    let nt = share(made.raw(), &[made.resource], ALL_ACCESS)?;
+    let nt = share_raw(made.raw(), &[made.resource], ALL_ACCESS, 0)?;
     let pending = fence.point(5)?;
     let file = export(made.raw(), made.first(), 0)?;
     is_idle(&file)?;

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use opendxg::raw::{Argument, Raw};
 use opendxg::uapi::*;
 use opendxg::{Access, Device, EventFd, MonitoredFence, Status, SyncFlags, SyncKind};
+use selftests::sharing::share_call;
 use selftests::task::{is_blocked, me};
 use selftests::{ensure_eq, fixture, Outcome};
 
@@ -119,13 +120,9 @@ pub(crate) const ALL: &[(&str, Maker)] = &[
             Length: size_of::<OBJECT_ATTRIBUTES>() as u32,
             ..OBJECT_ATTRIBUTES::default()
         };
-        let mut slot = 0u64;
-        let mut arg = D3DKMT_SHAREOBJECTS::zeroed();
-        arg.ObjectCount = 1;
-        arg.ObjectHandleArray = (&raw const handle) as u64;
-        arg.pObjectAttributes = (&raw const attributes) as u64;
-        arg.DesiredAccess = Access::ALL.bits();
-        arg.pSharedNtHandle = (&raw mut slot) as u64;
+        let (set, mut slot) = ([handle], 0);
+        let attributes = (&raw const attributes) as u64;
+        let arg = share_call(&set, Access::ALL.bits(), attributes, &mut slot);
         sweep(&mut Plain::new(arg, 0, |_, arg| {
             // SAFETY: `slot` above, which the call has written.
             close(unsafe { (arg.pSharedNtHandle as usize as *const u64).read_volatile() })

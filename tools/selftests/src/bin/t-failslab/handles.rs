@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The calls of names, further handles, descriptions and keyed mutexes that are made to fail.
 
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 
 use opendxg::raw::{Argument, Raw};
 use opendxg::uapi::*;
@@ -9,6 +9,7 @@ use opendxg::{EventFd, Status};
 use selftests::call::succeeds;
 use selftests::resource::{destruction, flags, ALL_ACCESS};
 use selftests::sharing::Attributes;
+use selftests::sharing::{share_call, share_raw};
 use selftests::{ensure_eq, fixture, Outcome};
 
 use crate::t_failslab::plain::{close, keep, Maker, Plain, Sweep};
@@ -154,12 +155,7 @@ fn name() -> Box<Attributes> {
 
 fn shared(sweep: Sweep<'_>, set: &[u32], attributes: u64) -> Outcome {
     let mut out = 0u64;
-    let mut arg = D3DKMT_SHAREOBJECTS::zeroed();
-    arg.ObjectCount = set.len() as u32;
-    arg.ObjectHandleArray = set.as_ptr() as u64;
-    arg.pObjectAttributes = attributes;
-    arg.DesiredAccess = ALL_ACCESS;
-    arg.pSharedNtHandle = (&raw mut out) as u64;
+    let arg = share_call(set, ALL_ACCESS, attributes, &mut out);
     sweep(&mut Plain::new(arg, 0, |_, arg| {
         // SAFETY: `out` above, which the call has written.
         close(unsafe { (arg.pSharedNtHandle as usize as *const u64).read_volatile() })
@@ -175,15 +171,7 @@ fn opened_by_name(sweep: Sweep<'_>) -> Outcome {
     let made = sample(&fixture::device()?, flags::NT)?;
     let raw = fixture::raw()?;
     let mut named = name();
-    let (set, mut out) = ([made.resource], 0u64);
-    let mut arg = D3DKMT_SHAREOBJECTS::zeroed();
-    (arg.ObjectCount, arg.DesiredAccess) = (1, ALL_ACCESS);
-    arg.ObjectHandleArray = set.as_ptr() as u64;
-    arg.pObjectAttributes = named.address();
-    arg.pSharedNtHandle = (&raw mut out) as u64;
-    succeeds(&raw, &mut arg)?;
-    // SAFETY: the call made the descriptor for us.
-    let _nt = unsafe { OwnedFd::from_raw_fd(out as i32) };
+    let _nt = share_raw(&raw, &[made.resource], ALL_ACCESS, named.address())?;
     let mut arg = D3DKMT_OPENNTHANDLEFROMNAME::zeroed();
     (arg.dwDesiredAccess, arg.pObjAttrib) = (ALL_ACCESS, named.address());
     sweep(&mut Plain::new(arg, 0, |_, arg| close(arg.hNtHandle))?)

@@ -8,6 +8,7 @@ use opendxg::uapi::*;
 use opendxg::{Device, Status};
 use selftests::call::succeeds;
 use selftests::resource::{destruction, flags, Create, PAGE_SIZE};
+use selftests::sharing::share_raw;
 use selftests::sharing::Attributes;
 use selftests::{ensure_eq, fixture, Outcome};
 
@@ -152,15 +153,7 @@ impl Object {
             fence = Object::new(Kind::MonitoredFence, true)?;
             set = vec![resource.local, self.local, fence.local];
         }
-        let mut slot = u64::MAX;
-        let mut arg = D3DKMT_SHAREOBJECTS::zeroed();
-        (arg.ObjectCount, arg.DesiredAccess) = (set.len() as u32, access);
-        arg.ObjectHandleArray = set.as_ptr() as u64;
-        arg.pObjectAttributes = attributes;
-        arg.pSharedNtHandle = (&raw mut slot) as u64;
-        succeeds(&self.raw, &mut arg)?;
-        // SAFETY: the call made the descriptor for us.
-        Ok(unsafe { OwnedFd::from_raw_fd(slot as i32) })
+        share_raw(&self.raw, &set, access, attributes)
     }
 
     /// Whether its NT handle is one of a resource.

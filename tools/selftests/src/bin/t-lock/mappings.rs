@@ -8,9 +8,8 @@ use rustix::mm::{mprotect, munmap, MprotectFlags};
 use selftests::child::{in_child, Child};
 use selftests::leak::Watch;
 use selftests::region::Region;
-use selftests::resource::{
-    flags, share, Bundle, Create, OpenGlobal, OpenNt, PAGE_SIZE, READ_ACCESS,
-};
+use selftests::resource::{flags, Bundle, Create, OpenGlobal, OpenNt, PAGE_SIZE, READ_ACCESS};
+use selftests::sharing::share_raw;
 use selftests::{ensure, ensure_eq, fixture, Outcome, Suite};
 
 /// Adds the tests of this file.
@@ -137,7 +136,7 @@ fn read_only() -> Outcome {
     let device = fixture::device()?;
     let made = sample(flags::NT)?;
     made.lock()?.fill(5);
-    let nt = share(made.raw(), &[made.resource], READ_ACCESS)?;
+    let nt = share_raw(made.raw(), &[made.resource], READ_ACCESS, 0)?;
     let opened = OpenNt::new(&device, &nt)?.run()?;
     let view = opened.lock()?;
     view.holds(5)?;

@@ -7,6 +7,7 @@ use opendxg::uapi::*;
 use opendxg::{Access, FenceValues, SignalFlags, Status, SyncFlags, SyncKind};
 use selftests::call::refused;
 use selftests::memory::UNMAPPED;
+use selftests::sharing::share_call;
 use selftests::{ensure_eq, fails_with, fds, fixture, Outcome, Suite};
 
 /// Adds the tests of this file.
@@ -97,10 +98,8 @@ fn output_last() -> Outcome {
     let raw = fixture::raw()?;
     let fence = fixture::device()?.create_shareable_fence(0)?;
     let (good, bad) = ([fence.handle().0], [0u32]);
-    let mut share = D3DKMT_SHAREOBJECTS::zeroed();
-    share.ObjectCount = 1;
-    share.DesiredAccess = Access::ALL.bits();
-    share.ObjectHandleArray = bad.as_ptr() as u64;
+    let mut slot = 0;
+    let mut share = share_call(&bad, Access::ALL.bits(), 0, &mut slot);
     share.pSharedNtHandle = UNMAPPED;
     refused(&raw, &mut share, Status::INVALID_PARAMETER)?;
     share.ObjectHandleArray = good.as_ptr() as u64;

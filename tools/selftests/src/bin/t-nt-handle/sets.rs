@@ -8,6 +8,7 @@ use opendxg::uapi::*;
 use opendxg::Status;
 use selftests::call::refused;
 use selftests::leak::Watch;
+use selftests::sharing::share_call;
 use selftests::sharing::{access, Acquired, Client, How, Shape, What};
 use selftests::{ensure, ensure_eq, fails_with, Outcome, Suite};
 
@@ -216,17 +217,15 @@ fn numbers() -> Outcome {
     let handles = [resource.handle(); 8];
     for count in [0, 4, 5, 8, 1 << 30, u32::MAX] {
         let mut slot = u64::MAX;
-        let mut arg = D3DKMT_SHAREOBJECTS::zeroed();
-        (arg.ObjectCount, arg.ObjectHandleArray) = (count, handles.as_ptr() as u64);
-        (arg.DesiredAccess, arg.pSharedNtHandle) = (1, (&raw mut slot) as u64);
+        let mut arg = share_call(&handles, 1, 0, &mut slot);
+        arg.ObjectCount = count;
         refused(client.raw(), &mut arg, REFUSE)?;
         ensure_eq!(slot, u64::MAX);
     }
     let mut slot = u64::MAX;
     for (array, output) in [(0, (&raw mut slot) as u64), (handles.as_ptr() as u64, 0)] {
-        let mut arg = D3DKMT_SHAREOBJECTS::zeroed();
-        (arg.ObjectCount, arg.ObjectHandleArray) = (1, array);
-        (arg.DesiredAccess, arg.pSharedNtHandle) = (1, output);
+        let mut arg = share_call(&handles[..1], 1, 0, &mut slot);
+        (arg.ObjectHandleArray, arg.pSharedNtHandle) = (array, output);
         refused(client.raw(), &mut arg, REFUSE)?;
     }
     Ok(())

@@ -10,9 +10,10 @@ use selftests::call::{refused, succeeds};
 use selftests::child::{in_child, Child, Gate};
 use selftests::memory::UNMAPPED;
 use selftests::resource::{
-    flags, query_global, query_nt, share, Create, OpenGlobal, OpenNt, PAGE_SIZE, READ_ACCESS,
+    flags, query_global, query_nt, Create, OpenGlobal, OpenNt, PAGE_SIZE, READ_ACCESS,
 };
 use selftests::rounds::{crowd, rounds};
+use selftests::sharing::share_raw;
 use selftests::{ensure, ensure_eq, fixture, Outcome, Suite};
 
 const IP: Status = Status::INVALID_PARAMETER;
@@ -229,7 +230,7 @@ fn needs_write() -> Outcome {
     let made = Create::sized(&device, flags::NT, &[PAGE_SIZE])
         .with_runtime(b"same")
         .run()?;
-    let nt = share(&raw, &[made.resource], READ_ACCESS)?;
+    let nt = share_raw(&raw, &[made.resource], READ_ACCESS, 0)?;
     let opened = OpenNt::new(&device, &nt)?.run()?;
     let mut arg = escape(
         D3DKMT_ESCAPE_UPDATE_RESOURCE_WINE,

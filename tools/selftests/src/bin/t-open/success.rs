@@ -10,9 +10,9 @@ use selftests::call::succeeds;
 use selftests::child::in_child;
 use selftests::poison::POISON;
 use selftests::resource::{
-    flags, query_global, share, Create, OpenGlobal, OpenNt, ALL_ACCESS, PAGE_SIZE, READ_ACCESS,
-    UNTOUCHED,
+    flags, query_global, Create, OpenGlobal, OpenNt, ALL_ACCESS, PAGE_SIZE, READ_ACCESS, UNTOUCHED,
 };
+use selftests::sharing::share_raw;
 use selftests::{ensure, ensure_eq, fixture, Outcome, Suite};
 
 /// Adds the tests of this file.
@@ -142,7 +142,7 @@ fn triple() -> Outcome {
     mutex.Flags = D3DKMT_CREATEKEYEDMUTEX2_FLAGS_NtSecuritySharing;
     succeeds(&raw, &mut mutex)?;
     let set = [made.resource, mutex.hKeyedMutex, fence.handle().0];
-    let nt = share(&raw, &set, ALL_ACCESS)?;
+    let nt = share_raw(&raw, &set, ALL_ACCESS, 0)?;
     let mut open = OpenNt::new(&device, &nt)?;
     let mut initial = [0x66u8; 20];
     open.arg.pKeyedMutexPrivateRuntimeData = initial.as_mut_ptr() as u64;
@@ -216,7 +216,7 @@ fn read_only() -> Outcome {
     let device = fixture::device()?;
     let made = Create::sized(&device, flags::NT, &[PAGE_SIZE]).run()?;
     made.lock()?.fill(5);
-    let nt = share(made.raw(), &[made.resource], READ_ACCESS)?;
+    let nt = share_raw(made.raw(), &[made.resource], READ_ACCESS, 0)?;
     let opened = OpenNt::new(&device, &nt)?.run()?;
     let view = opened.lock()?;
     view.holds(5)?;

@@ -3,13 +3,14 @@
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
+use opendxg::raw;
 use opendxg::raw::Errno;
-use opendxg::raw::{self, Argument};
 use opendxg::uapi::*;
-use opendxg::{Access, Dxg, NtHandle, Status, SyncFlags};
+use opendxg::{Access, Dxg, NtHandle, SyncFlags};
 use rustix::io::FdFlags;
 use selftests::child::{in_child, Child, Gate};
-use selftests::{ensure, ensure_eq, fixture, program, Failure, Outcome, Suite};
+use selftests::sharing::share_raw;
+use selftests::{ensure, ensure_eq, fixture, program, Outcome, Suite};
 
 const HELPER: &str = "--exec-helper";
 /// What a helper has for a descriptor that must be closed.
@@ -98,17 +99,9 @@ fn share_inherited(handle: u32) -> Outcome<NtHandle> {
         Attributes: OBJ_INHERIT,
         ..OBJECT_ATTRIBUTES::default()
     };
-    let mut slot = 0u64;
-    let mut arg = D3DKMT_SHAREOBJECTS::zeroed();
-    arg.ObjectCount = 1;
-    arg.ObjectHandleArray = (&raw const handle) as u64;
-    arg.pObjectAttributes = (&raw const attributes) as u64;
-    arg.DesiredAccess = Access::ALL.bits();
-    arg.pSharedNtHandle = (&raw mut slot) as u64;
-    ensure_eq!(fixture::raw()?.exec(&mut arg), Ok(Status::SUCCESS));
-    let fd = i32::try_from(slot).map_err(|_| Failure::from("not a descriptor"))?;
-    // SAFETY: made for us by the call.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) }.into())
+    let attributes = (&raw const attributes) as u64;
+    let raw = fixture::raw()?;
+    Ok(share_raw(&raw, &[handle], Access::ALL.bits(), attributes)?.into())
 }
 
 fn closes_on_exec() -> Outcome {

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The first process: it makes the picture.
 
-use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
 use opendxg::raw::{Argument, Raw};
 use opendxg::uapi::*;
 use opendxg::{Access, Device, MonitoredFence};
 use selftests::call::succeeds;
 use selftests::fds::{receive, send};
-use selftests::resource::{export, flags, share, Bundle, Create, ALL_ACCESS};
+use selftests::resource::{export, flags, Bundle, Create, ALL_ACCESS};
+use selftests::sharing::share_raw;
 use selftests::{fixture, Outcome};
 
 use super::{acquire, description, release, Form, Line, Told, Turn, BACK, SIZE, THERE};
@@ -79,9 +80,14 @@ pub(super) fn run(line: Line, socket: &OwnedFd, told: &Told) -> Outcome {
         Form::Global => None,
         Form::Triple => {
             let fence = made.fence.as_ref().ok_or("no fence")?.handle().0;
-            Some(share(&raw, &[resource, made.mutex, fence], ALL_ACCESS)?)
+            Some(share_raw(
+                &raw,
+                &[resource, made.mutex, fence],
+                ALL_ACCESS,
+                0,
+            )?)
         }
-        Form::Name => Some(share_named(&raw, resource, &name)?),
+        Form::Name => Some(share_raw(&raw, &[resource], ALL_ACCESS, name.address())?),
         Form::Nt | Form::DmaBuf => Some(made.bundle.share()?),
     };
     match &nt {
@@ -114,16 +120,4 @@ pub(super) fn run(line: Line, socket: &OwnedFd, told: &Told) -> Outcome {
         )?;
     }
     Ok(())
-}
-
-fn share_named(raw: &Raw, resource: u32, name: &Name) -> Outcome<OwnedFd> {
-    let (set, mut out) = ([resource], u64::MAX);
-    let mut arg = D3DKMT_SHAREOBJECTS::zeroed();
-    (arg.ObjectCount, arg.DesiredAccess) = (1, ALL_ACCESS);
-    arg.ObjectHandleArray = set.as_ptr() as u64;
-    arg.pObjectAttributes = name.address();
-    arg.pSharedNtHandle = (&raw mut out) as u64;
-    succeeds(raw, &mut arg)?;
-    // SAFETY: the call made the descriptor for us.
-    Ok(unsafe { OwnedFd::from_raw_fd(out as i32) })
 }
