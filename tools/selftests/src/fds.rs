@@ -13,7 +13,7 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags,
 };
 
-use crate::{Failure, Outcome};
+use crate::{ensure, ensure_eq, Failure, Outcome};
 
 /// A pipe: its reading and its writing end.
 pub fn pipe() -> Outcome<(OwnedFd, OwnedFd)> {
@@ -87,4 +87,32 @@ pub fn poll_events(fd: BorrowedFd<'_>, timeout: Duration) -> Outcome<PollFlags> 
     let mut fds = [PollFd::from_borrowed_fd(fd, asked)];
     rustix::event::poll(&mut fds, Some(&timeout))?;
     Ok(fds[0].revents())
+}
+
+/// Demands that a descriptor is for nothing that files are for.
+pub fn refuses_io(fd: BorrowedFd<'_>) -> Outcome {
+    ensure!(rustix::io::read(fd, &mut [0u8; 16]).is_err(), "read");
+    ensure!(rustix::io::write(fd, &[0u8; 16]).is_err(), "write");
+    let number = fd.as_raw_fd();
+    // SAFETY: plain system calls, which are refused; the arguments of the calls are no addresses.
+    unsafe {
+        ensure_eq!(libc::lseek(number, 8, libc::SEEK_SET), -1);
+        for rights in [libc::PROT_NONE, libc::PROT_READ, libc::PROT_WRITE] {
+            for sharing in [libc::MAP_SHARED, libc::MAP_PRIVATE] {
+                let start = libc::mmap(core::ptr::null_mut(), 4096, rights, sharing, number, 0);
+                ensure_eq!(start, libc::MAP_FAILED, "mmap {rights} {sharing}");
+            }
+        }
+        // Calls of the device: create, enumerate, wait; and one that no file of ours has.
+        for code in [
+            0xc060_4710u32,
+            0xc010_4714,
+            0xc028_473a,
+            0xc000_478f,
+            0x5401,
+        ] {
+            ensure_eq!(libc::ioctl(number, code.into(), 0), -1, "{code:#x}");
+        }
+    }
+    Ok(())
 }

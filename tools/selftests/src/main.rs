@@ -62,8 +62,6 @@ mod t_quota;
 mod t_races;
 #[path = "bin/t-security/main.rs"]
 mod t_security;
-#[path = "bin/t-share/main.rs"]
-mod t_share;
 #[path = "bin/t-store/main.rs"]
 mod t_store;
 #[path = "bin/t-tool.rs"]
@@ -80,7 +78,7 @@ use std::process::exit;
 use selftests::program;
 
 /// The programs by name.
-const PROGRAMS: [(&str, fn()); 36] = [
+const PROGRAMS: [(&str, fn()); 35] = [
     ("run-all", run_all::main),
     ("t-access-any", t_access_any::main),
     ("t-access-none", t_access_none::main),
@@ -111,7 +109,6 @@ const PROGRAMS: [(&str, fn()); 36] = [
     ("t-quota", t_quota::main),
     ("t-races", t_races::main),
     ("t-security", t_security::main),
-    ("t-share", t_share::main),
     ("t-store", t_store::main),
     ("t-tool", t_tool::main),
     ("t-trace", t_trace::main),

@@ -10,6 +10,7 @@ mod latch;
 mod lists;
 mod order;
 mod orphans;
+mod points;
 mod signal;
 
 use selftests::Suite;
@@ -25,6 +26,7 @@ pub(crate) fn main() {
         .with(lists::tests)
         .with(signal::tests)
         .with(orphans::tests)
+        .with(points::tests)
         .with(order::tests)
         .run()
 }

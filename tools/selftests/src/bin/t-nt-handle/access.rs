@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 
 use opendxg::raw::Argument;
 use opendxg::uapi::*;
-use opendxg::{Status, SyncFlags};
+use opendxg::{EventFd, MonitoredFence, Status, SyncFlags};
 use selftests::sharing::access::*;
 use selftests::sharing::{key, Attributes, Client, How, Local, Shape, Target};
 use selftests::{ensure_eq, fails_with, Outcome, Suite};
@@ -19,6 +19,14 @@ pub(crate) fn tests(suite: Suite) -> Suite {
             standard_rights,
         )
         .test("RES-35 without WAIT or SIGNAL", sync_rights)
+        .test(
+            "RES-35 FEN-25 FEN-37 flags of an opening take more away",
+            flags,
+        )
+        .test(
+            "RES-104 sharing an opened handle again gives no new rights",
+            no_growth,
+        )
         .test("RES-35 a resource without WRITE", read_only)
         .test(
             "RES-35 RES-104 the handle decides, not the opener",
@@ -119,21 +127,68 @@ fn standard_rights() -> Outcome {
 fn sync_rights() -> Outcome {
     let client = Client::new()?;
     for (mask, may_wait, may_signal) in [
+        (0, false, false),
         (READ_CONTROL, false, false),
+        (GENERIC_EXECUTE, false, false),
         (WAIT, true, false),
+        (GENERIC_READ, true, false),
         (SIGNAL, false, true),
+        (GENERIC_WRITE, false, true),
         (WAIT | SIGNAL, true, true),
+        (GENERIC_ALL, true, true),
+        (ALL_SYNC, true, true),
     ] {
         let object = client.create(Shape::MonitoredFence, How::Nt)?;
         let fd = client.share(&object, mask)?;
-        let fence = client.device().open_fence(&fd, SyncFlags::empty())?;
-        let expect = |result: opendxg::Result<()>, allowed: bool| match allowed {
-            true => Ok(result?),
-            false => fails_with(result, Status::ACCESS_DENIED),
-        };
-        expect(fence.signal(1), may_signal)?;
-        expect(fence.wait(0), may_wait)?;
-        expect(fence.point(0).map(|_| ()), may_wait)?;
+        // A copy of the descriptor has the same rights.
+        for fd in [fd.try_clone()?, fd] {
+            let fence = client.device().open_fence(&fd, SyncFlags::empty())?;
+            may(&fence, may_wait, may_signal).map_err(|error| format!("{mask:#x}: {error}"))?;
+        }
+    }
+    Ok(())
+}
+
+/// Checks what an opening may do. Reading the mapped value needs no right.
+fn may(fence: &MonitoredFence, wait: bool, signal: bool) -> Outcome {
+    let expect = |result: opendxg::Result<()>, allowed: bool| match allowed {
+        true => Ok(result?),
+        false => fails_with(result, Status::ACCESS_DENIED),
+    };
+    let (event, value) = (EventFd::new()?, fence.value());
+    expect(fence.wait(value), wait)?;
+    expect(fence.wait_async(value, &event).map(drop), wait)?;
+    ensure_eq!(event.take()?, u64::from(wait));
+    expect(fence.point(value).map(drop), wait)?;
+    expect(fence.signal(value + 1), signal)?;
+    ensure_eq!(fence.value(), value + u64::from(signal));
+    Ok(())
+}
+
+fn flags() -> Outcome {
+    let client = Client::new()?;
+    let object = client.create(Shape::MonitoredFence, How::Nt)?;
+    for (mask, flags, wait, signal) in [
+        (ALL_SYNC, SyncFlags::NO_SIGNAL, true, false),
+        (ALL_SYNC, SyncFlags::NO_WAIT, false, true),
+        (WAIT, SyncFlags::NO_WAIT, false, false),
+        (WAIT, SyncFlags::NO_SIGNAL, true, false),
+    ] {
+        let fd = client.share(&object, mask)?;
+        may(&client.device().open_fence(&fd, flags)?, wait, signal)?;
+    }
+    Ok(())
+}
+
+fn no_growth() -> Outcome {
+    let client = Client::new()?;
+    for shape in Shape::NT {
+        let object = client.create(shape, How::Nt)?;
+        let opened = client.open(shape, client.share(&object, READ_CONTROL)?)?;
+        let more = client.share(&opened, shape.all_access());
+        fails_with(more, Status::ACCESS_DENIED).map_err(|error| format!("{shape:?}: {error}"))?;
+        // The same rights again are fine.
+        client.open(shape, client.share(&opened, READ_CONTROL)?)?;
     }
     Ok(())
 }

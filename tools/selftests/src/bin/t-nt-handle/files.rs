@@ -4,14 +4,15 @@
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::time::Duration;
 
-use opendxg::Status;
+use opendxg::{Status, SyncFlags};
 use rustix::event::PollFlags;
 use rustix::io::FdFlags;
 use selftests::child::{in_child, Child, Gate};
-use selftests::fds::{poll_events, receive, send, socket_pair};
+use selftests::fds::{self, poll_events, receive, send, socket_pair};
 use selftests::leak::Watch;
 use selftests::rounds::{rounds, together, Dice};
 use selftests::sharing::{Attributes, Client, How, Shape, Target};
+use selftests::stress::Figure;
 use selftests::{ensure, ensure_eq, fails_with, Outcome, Suite};
 
 pub(crate) fn tests(suite: Suite) -> Suite {
@@ -35,7 +36,17 @@ pub(crate) fn tests(suite: Suite) -> Suite {
             "RES-16 read, write, seek, mmap and unknown ioctls fail",
             no_io,
         )
-        .test("RES-16 poll gives no event", no_poll)
+        .test("RES-16 FEN-168 poll gives no event", no_poll)
+        .test(
+            "RES-14 closing the node leaves NT handles alone",
+            node_closed,
+        )
+        .stress(
+            "RES-2 object ids only grow",
+            Duration::from_secs(30),
+            Figure::new(200, 1_000_000),
+            ids_grow,
+        )
         .test("RES-110 close against calls on the handle", close_race)
         .test("RES-110 kill -9 of a creator at any point", killed)
 }
@@ -57,7 +68,7 @@ fn numbers() -> Outcome {
     })?;
     for shape in Shape::NT {
         let object = client.create(shape, How::Nt)?;
-        for (bits, cloexec) in [(0, true), (2, false)] {
+        for (bits, cloexec) in [(0, true), (2, false), (0x40, true), (0x42, false)] {
             let mut attributes = Attributes::unnamed().bits(bits);
             let handles = [object.handle()];
             let (fd, _) = client.share_with(&handles, Some(&mut attributes), 1)?;
@@ -221,45 +232,57 @@ fn no_io() -> Outcome {
     let client = Client::new()?;
     for shape in Shape::NT {
         let (_object, fd) = client.shared(shape)?;
-        let mut buffer = [0u8; 16];
-        ensure!(rustix::io::read(&fd, &mut buffer).is_err());
-        ensure!(rustix::io::write(&fd, &buffer).is_err());
-        let raw = fd.as_raw_fd();
-        // SAFETY: plain system calls; the mapping is never used.
-        unsafe {
-            ensure_eq!(libc::lseek(raw, 0, libc::SEEK_SET), -1);
-            for rights in [libc::PROT_READ, libc::PROT_READ | libc::PROT_WRITE] {
-                let start = libc::mmap(
-                    core::ptr::null_mut(),
-                    4096,
-                    rights,
-                    libc::MAP_SHARED,
-                    raw,
-                    0,
-                );
-                ensure_eq!(start, libc::MAP_FAILED, "{shape:?}");
-            }
-            // Calls of the device: create, enumerate, wait.
-            for code in [
-                0xc060_4710u32,
-                0xc010_4714,
-                0xc028_473a,
-                0xc000_478f,
-                0x5401,
-            ] {
-                ensure_eq!(libc::ioctl(raw, code.into(), 0), -1, "{code:#x}");
-            }
-        }
+        fds::refuses_io(fd.as_fd()).map_err(|error| format!("{shape:?}: {error}"))?;
     }
     Ok(())
 }
 
 fn no_poll() -> Outcome {
     let client = Client::new()?;
-    for shape in Shape::NT {
-        let (_object, fd) = client.shared(shape)?;
+    let silent = |fd: &OwnedFd, what: &str| -> Outcome {
         let events = poll_events(fd.as_fd(), Duration::from_millis(20))?;
-        ensure_eq!(events, PollFlags::empty(), "{shape:?}");
+        ensure_eq!(events, PollFlags::empty(), "{what}");
+        Ok(())
+    };
+    for shape in Shape::NT {
+        let (object, fd) = client.shared(shape)?;
+        silent(&fd, "alive")?;
+        object.destroy()?;
+        silent(&fd, "without a local handle")?;
+    }
+    let (_fence, fd) = client.shared(Shape::MonitoredFence)?;
+    let opened = client.device().open_fence(&fd, SyncFlags::empty())?;
+    opened.signal(1)?;
+    silent(&fd, "signalled")
+}
+
+fn node_closed() -> Outcome {
+    in_child(|| {
+        // The last node of this process is closed here: its process object ends.
+        let shared: Vec<OwnedFd> = {
+            let client = Client::new()?;
+            let shared = Shape::NT.into_iter().map(|shape| client.shared(shape));
+            let shared = shared.map(|made| made.map(|(_, fd)| fd));
+            shared.collect::<Result<_, _>>()?
+        };
+        let client = Client::new()?;
+        for (shape, fd) in Shape::NT.into_iter().zip(shared) {
+            ensure_eq!(client.references(Target::Nt(fd.as_fd()))?, 1, "{shape:?}");
+            let opened = client.open(shape, &fd)?;
+            ensure_eq!(client.references(opened.target())?, 2, "{shape:?}");
+        }
+        Ok(())
+    })
+}
+
+fn ids_grow(figure: Figure) -> Outcome {
+    let client = Client::new()?;
+    let mut last = 0;
+    for _ in 0..figure.rounds() {
+        let (_object, fd) = client.shared(Shape::MonitoredFence)?;
+        let id = client.id(Target::Nt(fd.as_fd()))?;
+        ensure!(id > last, "{last} -> {id}");
+        last = id;
     }
     Ok(())
 }

@@ -4,6 +4,7 @@
 mod access;
 mod duplicates;
 mod files;
+mod open;
 mod privacy;
 mod query;
 mod sets;
@@ -15,6 +16,7 @@ pub(crate) fn main() {
     Suite::new("nt-handle")
         .with(spaces::tests)
         .with(files::tests)
+        .with(open::tests)
         .with(query::tests)
         .with(privacy::tests)
         .with(duplicates::tests)

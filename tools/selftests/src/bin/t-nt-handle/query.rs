@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, AsRawFd};
 
 use opendxg::raw::Argument;
 use opendxg::uapi::*;
-use opendxg::{FdInfo, Status};
+use opendxg::{FdInfo, Status, SyncFlags};
 use selftests::fds::{closed_number, memfd};
 use selftests::sharing::{access, Client, How, Shape, Target};
 use selftests::{ensure, ensure_eq, fails_with, Outcome, Suite};
@@ -23,7 +23,10 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         .test("RES-15 equal ids, one object; other ids, another", ids)
         .test("RES-15 a name buffer that is too small", small_name)
         .test("RES-15 refused queries", refused)
-        .test("RES-15 fdinfo shows the same", fd_info)
+        .test(
+            "FEN-170 RES-15 fdinfo shows the same, and value and openings of a fence",
+            fd_info,
+        )
         .test(
             "RES-107 RES-15 every byte of the answer is written",
             poisoned_answers,
@@ -228,10 +231,33 @@ fn fd_info() -> Outcome {
             Some(id.to_string().as_str()),
             "{text}"
         );
+        let access = format!("{:#x}", shape.all_access());
+        ensure_eq!(info.get("dxg-access"), Some(access.as_str()), "{text}");
+        let kind = match shape {
+            Shape::Mutex => Some("mutex"),
+            Shape::Semaphore => Some("semaphore"),
+            Shape::Fence => Some("fence"),
+            Shape::MonitoredFence => Some("monitored-fence"),
+            Shape::Resource | Shape::KeyedMutex => info.get("dxg-kind"),
+        };
+        ensure_eq!(info.get("dxg-kind"), kind, "{text}");
         // No address of the kernel, in no form.
         ensure!(!text.contains("ffff"), "{text}");
     }
-    Ok(())
+    let (object, fd) = client.shared(Shape::MonitoredFence)?;
+    let is = |value: u64, openings: u32| -> Outcome {
+        let info = FdInfo::read(fd.as_fd())?;
+        let (value, openings) = (value.to_string(), openings.to_string());
+        ensure_eq!(info.get("dxg-value"), Some(value.as_str()));
+        ensure_eq!(info.get("dxg-openings"), Some(openings.as_str()));
+        Ok(())
+    };
+    is(0, 1)?;
+    let opened = client.device().open_fence(&fd, SyncFlags::empty())?;
+    opened.signal(u64::MAX)?;
+    is(u64::MAX, 2)?;
+    drop((object, opened));
+    is(u64::MAX, 0)
 }
 
 fn poisoned_answers() -> Outcome {

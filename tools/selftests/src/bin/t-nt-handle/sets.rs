@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What may be shared together (RES-32, RES-33, RES-34, RES-37).
 
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use opendxg::raw::Argument;
 use opendxg::uapi::*;
 use opendxg::Status;
 use selftests::call::refused;
-use selftests::leak::Watch;
+use selftests::leak::{open_descriptors, Watch};
+use selftests::memory::{Page, KERNEL_HALF, UNMAPPED};
+use selftests::poison::bytes;
 use selftests::sharing::share_call;
 use selftests::sharing::{access, Acquired, Client, How, Shape, What};
 use selftests::{ensure, ensure_eq, fails_with, Outcome, Suite};
@@ -32,9 +34,14 @@ pub(crate) fn tests(suite: Suite) -> Suite {
             "RES-33 objects that were opened by global handle",
             by_global,
         )
+        .test(
+            "RES-5 A6 memory that cannot be read or written makes no handle",
+            memory,
+        )
+        .test("ABI-2.2 only the slot of the handle is written", only_slot)
         .test("RES-34 opened members may be shared again", again)
         .test("RES-34 ShareObjectWithHost", host)
-        .test("RES-37 the handle alone keeps all three", alone)
+        .test("RES-37 the handle alone keeps one, and all three", alone)
 }
 
 /// ShareObjects must refuse this set, make nothing and leave the output alone.
@@ -203,19 +210,24 @@ fn numbers() -> Outcome {
     let client = Client::new()?;
     let (resource, fd) = client.shared(Shape::Resource)?;
     let global = client.create(Shape::Resource, How::Global)?;
+    let dead = client.create(Shape::Fence, How::Nt)?.handle();
     for number in [
         0,
         global.global(),
         resource.handle() | 2,
         fd.as_raw_fd() as u32,
         resource.handle() + 0x40_0000,
+        dead,
+        client.device_handle(),
+        client.device().adapter().handle().0,
+        client.device().create_context(0)?.handle().0,
         u32::MAX,
     ] {
         is_refused(&client, &[number])?;
     }
     is_refused(&client, &[])?;
     let handles = [resource.handle(); 8];
-    for count in [0, 4, 5, 8, 1 << 30, u32::MAX] {
+    for count in [0, 2, 3, 4, 5, 8, 64, 1 << 30, 1 << 31, u32::MAX] {
         let mut slot = u64::MAX;
         let mut arg = share_call(&handles, 1, 0, &mut slot);
         arg.ObjectCount = count;
@@ -228,6 +240,44 @@ fn numbers() -> Outcome {
         (arg.ObjectHandleArray, arg.pSharedNtHandle) = (array, output);
         refused(client.raw(), &mut arg, REFUSE)?;
     }
+    Ok(())
+}
+
+fn memory() -> Outcome {
+    let client = Client::new()?;
+    let object = client.create(Shape::MonitoredFence, How::Nt)?;
+    let (watch, descriptors) = (Watch::start()?, open_descriptors()?);
+    let (page, read_only) = (Page::new()?, Page::new()?.read_only()?);
+    let objects = [object.handle()];
+    let mut slot = u64::MAX;
+    for array in [UNMAPPED, KERNEL_HALF, u64::MAX, page.end() - 3] {
+        let mut arg = share_call(&objects, 1, 0, &mut slot);
+        arg.ObjectHandleArray = array;
+        refused(client.raw(), &mut arg, Status::ACCESS_VIOLATION)?;
+    }
+    ensure_eq!(slot, u64::MAX);
+    let unwritable = [UNMAPPED, KERNEL_HALF, u64::MAX, page.end() - 7];
+    for output in unwritable.into_iter().chain([read_only.address()]) {
+        let mut arg = share_call(&objects, 1, 0, &mut slot);
+        arg.pSharedNtHandle = output;
+        refused(client.raw(), &mut arg, Status::ACCESS_VIOLATION)?;
+    }
+    ensure_eq!(open_descriptors()?, descriptors, "descriptors");
+    watch.unchanged()
+}
+
+fn only_slot() -> Outcome {
+    let client = Client::new()?;
+    let object = client.create(Shape::MonitoredFence, How::Nt)?;
+    let (objects, mut slot) = ([object.handle()], u64::MAX);
+    let arg = share_call(&objects, 1, 0, &mut slot);
+    let page = Page::beginning_with(bytes(&arg))?.read_only()?;
+    let code = opendxg::raw::code(D3DKMT_SHAREOBJECTS::NR, D3DKMT_SHAREOBJECTS::SIZE);
+    ensure_eq!(client.raw().ioctl(code, page.address()), Ok(0));
+    // SAFETY: written by the call; read anew because the compiler does not see that.
+    let slot = unsafe { (&raw const slot).read_volatile() };
+    // SAFETY: the call made the descriptor for us.
+    drop(unsafe { OwnedFd::from_raw_fd(slot as i32) });
     Ok(())
 }
 
@@ -284,6 +334,13 @@ fn host() -> Outcome {
 
 fn alone() -> Outcome {
     let client = Client::new()?;
+    for shape in Shape::NT {
+        let (object, fd) = client.shared(shape)?;
+        object.destroy()?;
+        for _ in 0..3 {
+            client.open(shape, &fd)?.destroy()?;
+        }
+    }
     let fd = {
         let members = client.triple()?;
         client.set(members[1].target(), selftests::sharing::key(1), 0, b"kept")?;

@@ -4,8 +4,12 @@
 use std::collections::BTreeSet;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
+use opendxg::raw::Argument;
+use opendxg::uapi::*;
 use opendxg::{Errno, Status};
+use selftests::call::refused;
 use selftests::child::{in_child, Child, Gate};
+use selftests::poison::{bytes, poisoned};
 use selftests::sharing::{key, Client, How, Local, Shape, Target, What};
 use selftests::{ensure, ensure_eq, fails_with, fixture, Outcome, Suite};
 
@@ -42,6 +46,12 @@ pub(crate) fn tests(suite: Suite) -> Suite {
             global_dies,
         )
         .test("RES-10 an opener that exits without closing", opener_exits)
+        .test("RES-10 it lives on in another process", survives)
+        .test(
+            "RES-9 RES-52 each opening has its own handle, reserved words are ignored",
+            opening,
+        )
+        .test("RES-11 RES-52 what is no live global handle", no_global)
         .test("RES-11 global handles and NT handles do not mix", no_mixing)
         .test(
             "RES-12 global numbers are spread and do not come back",
@@ -328,6 +338,76 @@ fn opener_exits() -> Outcome {
     Ok(())
 }
 
+fn survives() -> Outcome {
+    let client = Client::new()?;
+    for shape in Shape::GLOBAL {
+        let object = client.create(shape, How::Global)?;
+        let global = object.global();
+        let (opened, done) = (Gate::new()?, Gate::new()?);
+        let other = Child::spawn(|| {
+            let kept = Client::new()?.open_global(shape, global)?;
+            opened.open()?;
+            done.wait()?;
+            Ok(kept.destroy()?)
+        })?;
+        opened.wait()?;
+        object.destroy()?;
+        client.open_global(shape, global)?.destroy()?;
+        done.open()?;
+        other.join()?;
+        fails_with(client.open_global(shape, global), REFUSE)?;
+    }
+    Ok(())
+}
+
+/// A call with poison in the outputs and the reserved words.
+fn opening_of(handle: u32) -> D3DKMT_OPENSYNCHRONIZATIONOBJECT {
+    let mut arg: D3DKMT_OPENSYNCHRONIZATIONOBJECT = poisoned();
+    arg.hSharedHandle = handle;
+    arg
+}
+
+fn opening() -> Outcome {
+    let client = Client::new()?;
+    let object = client.create(Shape::Semaphore, How::Global)?;
+    for step in 1..=3 {
+        let mut arg = opening_of(object.global());
+        let before = bytes(&arg).to_vec();
+        client.call(&mut arg)?;
+        ensure_eq!(arg.hSyncObject, object.handle() + step * 0x40);
+        ensure_eq!(bytes(&arg)[8..], before[8..], "reserved words");
+        client.destroy(What::Sync, arg.hSyncObject)?;
+    }
+    Ok(())
+}
+
+fn no_global() -> Outcome {
+    let client = Client::new()?;
+    let object = client.create(Shape::Semaphore, How::Global)?;
+    let (fence, nt) = client.shared(Shape::MonitoredFence)?;
+    let good = object.global();
+    for bad in [
+        0,
+        2,
+        u32::MAX,
+        object.handle(),
+        object.handle() | 2,
+        fence.handle() | 2,
+        nt.as_raw_fd() as u32,
+        good & 0x3fff_ffff,
+        good ^ 2,
+        good | 1,
+        good | 4,
+        good ^ 0x40,
+        good ^ 0xc000_0000,
+    ] {
+        refused(client.raw(), &mut opening_of(bad), REFUSE)?;
+    }
+    let mut point = opendxg_fence_point::zeroed();
+    point.sync_object = good;
+    refused(client.raw(), &mut point, REFUSE)
+}
+
 fn no_mixing() -> Outcome {
     let client = Client::new()?;
     for shape in Shape::GLOBAL {
@@ -371,7 +451,13 @@ fn random_numbers() -> Outcome {
         let mut seen = BTreeSet::new();
         for _ in 0..100 {
             let object = client.create(shape, How::Global)?;
-            seen.insert(object.global());
+            let number = object.global();
+            object.destroy()?;
+            // Dead at once, and still when others came after it.
+            for dead in seen.last().into_iter().chain([&number]) {
+                fails_with(client.open_global(shape, *dead), REFUSE)?;
+            }
+            seen.insert(number);
         }
         ensure!(
             seen.len() > 97,

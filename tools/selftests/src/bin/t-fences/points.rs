@@ -10,7 +10,7 @@ use opendxg::{Access, EventFd, FdInfo, FencePoint, Status, SyncFlags};
 use rustix::event::{epoll, PollFlags};
 use selftests::call::refused;
 use selftests::child::{Child, Gate};
-use selftests::fds::{poll_events, receive, send, socket_pair};
+use selftests::fds::{self, poll_events, receive, send, socket_pair};
 use selftests::leak::{open_descriptors, Watch};
 use selftests::memory::Page;
 use selftests::poison::{bytes, POISON};
@@ -37,6 +37,10 @@ pub(crate) fn tests(suite: Suite) -> Suite {
             sent,
         )
         .test("FEN-168 fdinfo tells fence, value and state", fd_info)
+        .test(
+            "RES-13 RES-16 FEN-168 a point is closed by exec, and nothing but polled",
+            no_io,
+        )
         .test("FEN-168 refusals", refusals)
         .test(
             "RES-3 A6 no descriptor if its number cannot be written",
@@ -280,6 +284,13 @@ fn fd_info() -> Outcome {
     fence.signal(u64::MAX)?;
     ensure_eq!(field("dxg-signalled")?, "1");
     Ok(())
+}
+
+fn no_io() -> Outcome {
+    let point = fixture::device()?.create_fence(0)?.point(1)?;
+    let flags = rustix::io::fcntl_getfd(&point)?;
+    ensure!(flags.contains(rustix::io::FdFlags::CLOEXEC));
+    fds::refuses_io(point.as_fd())
 }
 
 /// A call with a poisoned output.
