@@ -84,6 +84,15 @@ impl Shape {
         }
     }
 
+    /// What a query says of its type.
+    pub fn object_type(self) -> u32 {
+        match self {
+            Self::Resource => OPENDXG_TYPE_RESOURCE,
+            Self::KeyedMutex => OPENDXG_TYPE_KEYED_MUTEX,
+            _ => OPENDXG_TYPE_SYNC_OBJECT,
+        }
+    }
+
     /// What a query says it is.
     pub fn kind(self) -> u32 {
         match self {

@@ -2,6 +2,7 @@
 //! A picture from one process to another, in every way that one of the graphics interfaces needs (RES-90): the form
 //! of the handle, the descriptions attached to it, and who may touch it when.
 
+mod handle;
 mod maker;
 mod user;
 

@@ -1,22 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The same properties for every kind of object (RES-1).
 
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
-use opendxg::raw::Argument;
 use opendxg::uapi::*;
 use opendxg::{EventFd, Status};
 use rustix::event::PollFlags;
-use selftests::call::{refused, succeeds};
 use selftests::fds::poll_events;
-use selftests::resource::query_object;
-use selftests::{ensure, ensure_eq, fixture, Outcome, Suite};
-
-use crate::t_kinds::object::{get, set, slot, Kind, Name, Object};
+use selftests::sharing::{access, Attributes, Client, How, Local, Shape, Target, What};
+use selftests::{ensure, ensure_eq, fails_with, Outcome, Suite};
 
 /// A property, shown on one kind.
-type Property = fn(Kind) -> Outcome;
+type Property = fn(Shape) -> Outcome;
 
 const PROPERTIES: [(&str, Property); 9] = [
     ("RES-1 the common header", header),
@@ -41,8 +37,8 @@ pub(crate) fn tests(suite: Suite) -> Suite {
     let suite = PROPERTIES
         .into_iter()
         .fold(suite, |suite, (name, property)| {
-            Kind::ALL.into_iter().fold(suite, |suite, kind| {
-                suite.test(format!("{name}: {kind:?}"), move || property(kind))
+            Shape::ALL.into_iter().fold(suite, |suite, shape| {
+                suite.test(format!("{name}: {shape:?}"), move || property(shape))
             })
         });
     suite.test(
@@ -53,37 +49,45 @@ pub(crate) fn tests(suite: Suite) -> Suite {
 
 const KEY: [u8; 16] = *b"sixteen bytes ok";
 
-fn header(kind: Kind) -> Outcome {
-    for by_nt in [false, true] {
-        let object = Object::new(kind, by_nt)?;
-        let seen = object.query()?;
-        ensure_eq!((seen.kind, seen.type_), kind.numbers());
+fn header(shape: Shape) -> Outcome {
+    let client = Client::new()?;
+    for how in [How::Global, How::Nt] {
+        if !can_be(shape, how) {
+            continue;
+        }
+        let object = client.create(shape, how)?;
+        let seen = client.query(object.target())?.object;
+        ensure_eq!((seen.kind, seen.type_), (shape.kind(), shape.object_type()));
         ensure_eq!((seen.member_count, seen.alive, seen.name_size), (1, 1, 0));
         ensure_eq!((seen.references, seen.local_references), (1, 1));
         // SAFETY: plain system call.
         ensure_eq!(seen.creator_uid, unsafe { libc::geteuid() });
         ensure_eq!(seen.generation, 0);
-        let luid = adapter_luid(&object);
-        let expected = if kind == Kind::KeyedMutex {
-            (0, 0)
-        } else {
-            luid
+        let luid: LUID = client.device().adapter().luid().into();
+        let expected = match shape {
+            Shape::KeyedMutex => (0, 0),
+            _ => (luid.LowPart, luid.HighPart),
         };
         ensure_eq!((seen.adapter_luid_low, seen.adapter_luid_high), expected);
     }
     Ok(())
 }
 
-fn adapter_luid(object: &Object) -> (u32, i32) {
-    let luid: LUID = object.device.adapter().luid().into();
-    (luid.LowPart, luid.HighPart)
+/// Whether an object of this kind can be shared like that (RES-9).
+fn can_be(shape: Shape, how: How) -> bool {
+    how != How::Global || Shape::GLOBAL.contains(&shape)
 }
 
-fn ids(kind: Kind) -> Outcome {
+fn ids(shape: Shape) -> Outcome {
+    let client = Client::new()?;
     let mut last = 0;
     for round in 0..50 {
-        let object = Object::new(kind, round % 2 == 0)?;
-        let id = object.query()?.object_id;
+        let how = match round % 2 == 0 && can_be(shape, How::Global) {
+            true => How::Global,
+            false => How::Nt,
+        };
+        let object = client.create(shape, how)?;
+        let id = client.id(object.target())?;
         ensure!(id > last, "{id} after {last}");
         // Not an address of the kernel, and no product of one.
         ensure!(id < 1 << 40, "{id:#x}");
@@ -92,210 +96,161 @@ fn ids(kind: Kind) -> Outcome {
     Ok(())
 }
 
-fn store(kind: Kind) -> Outcome {
-    let object = Object::new(kind, true)?;
-    let local = u64::from(object.local);
-    ensure_eq!(
-        get(&object.raw, local, OPENDXG_HANDLE_LOCAL, KEY)?,
-        Err(Status::NOT_FOUND)
-    );
-    set(&object.raw, local, OPENDXG_HANDLE_LOCAL, KEY, b"described")?;
-    ensure_eq!(
-        get(&object.raw, local, OPENDXG_HANDLE_LOCAL, KEY)?,
-        Ok(b"described".to_vec())
-    );
-    let first = object.query()?.generation;
+fn store(shape: Shape) -> Outcome {
+    let client = Client::new()?;
+    let object = client.create(shape, How::Nt)?;
+    let target = object.target();
+    let get = || client.get(target, KEY, 1).map(|entry| entry.bytes);
+    fails_with(get(), Status::NOT_FOUND)?;
+    let first = client.set(target, KEY, 1, b"described")?;
     ensure!(first > 0);
-    let mut entries = [opendxg_info_entry::default(); 4];
-    let mut list = opendxg_enum_info::zeroed();
-    (list.handle, list.handle_type) = (local, OPENDXG_HANDLE_LOCAL);
-    (list.entries, list.count) = (entries.as_mut_ptr() as u64, 4);
-    succeeds(&object.raw, &mut list)?;
-    ensure_eq!(
-        (
-            list.count,
-            entries[0].key,
-            entries[0].schema,
-            entries[0].size
-        ),
-        (1, KEY, 1, 9)
-    );
-    let mut delete = opendxg_delete_info::zeroed();
-    (delete.handle, delete.handle_type) = (local, OPENDXG_HANDLE_LOCAL);
-    (delete.key, delete.schema) = (KEY, 1);
-    succeeds(&object.raw, &mut delete)?;
-    ensure_eq!(
-        get(&object.raw, local, OPENDXG_HANDLE_LOCAL, KEY)?,
-        Err(Status::NOT_FOUND)
-    );
-    ensure_eq!(object.query()?.generation, first + 1);
+    ensure_eq!(get()?, b"described");
+    let entries = client.entries(target)?;
+    let [entry] = &entries[..] else {
+        return Err(format!("{} entries", entries.len()).into());
+    };
+    ensure_eq!((entry.key, entry.schema, entry.size), (KEY, 1, 9));
+    client.delete_info(target, KEY, 1, 0).0?;
+    fails_with(get(), Status::NOT_FOUND)?;
+    ensure_eq!(client.query(target)?.object.generation, first + 1);
     Ok(())
 }
 
-fn global(kind: Kind) -> Outcome {
-    let mut object = Object::new(kind, false)?;
-    if !kind.can_be_global() {
-        ensure_eq!(object.global, 0);
+fn global(shape: Shape) -> Outcome {
+    let client = Client::new()?;
+    ensure_eq!(client.create(shape, How::Nt)?.global(), 0);
+    if !can_be(shape, How::Global) {
         return Ok(());
     }
-    let (number, id) = (u64::from(object.global), object.query()?.object_id);
-    ensure_eq!(number & 0x3f, 2);
-    ensure_eq!(
-        query_object(&object.raw, number, OPENDXG_HANDLE_GLOBAL)?.object_id,
-        id
-    );
-    ensure_eq!(object.query()?.references, 1, "it holds no reference");
+    let object = client.create(shape, How::Global)?;
+    let target = Target::Global(object.global());
+    ensure_eq!(object.global() & 0x3f, 2);
+    ensure_eq!(client.id(target)?, client.id(object.target())?);
+    ensure_eq!(client.references(target)?, 1, "it holds no reference");
     object.destroy()?;
-    let mut arg = opendxg_query_object::zeroed();
-    (arg.handle, arg.handle_type) = (number, OPENDXG_HANDLE_GLOBAL);
-    refused(&object.raw, &mut arg, Status::INVALID_PARAMETER)?;
-    // Made for NT handles it has none.
-    ensure_eq!(Object::new(kind, true)?.global, 0);
+    fails_with(client.id(target), Status::INVALID_PARAMETER)
+}
+
+fn duplicate(shape: Shape) -> Outcome {
+    let client = Client::new()?;
+    let object = client.create(shape, How::Nt)?;
+    let id = client.id(object.target())?;
+    let second = client.dup_local(shape.what(), object.handle())?;
+    let counts = |object: &Local| -> Outcome<_> {
+        let seen = client.query(object.target())?.object;
+        Ok((seen.object_id, seen.references, seen.local_references))
+    };
+    ensure_eq!(counts(&object)?, (id, 2, 2));
+    object.destroy()?;
+    ensure_eq!(counts(&second)?, (id, 1, 1));
     Ok(())
 }
 
-fn duplicate(kind: Kind) -> Outcome {
-    let mut object = Object::new(kind, true)?;
-    let id = object.query()?.object_id;
-    let mut dup = opendxg_dup_local::zeroed();
-    (dup.handle, dup.index) = (object.local, OPENDXG_WHOLE);
-    succeeds(&object.raw, &mut dup)?;
-    let seen = object.query()?;
-    ensure_eq!((seen.references, seen.local_references), (2, 2));
-    object.destroy()?;
-    object.local = dup.new_handle;
-    let seen = object.query()?;
-    ensure_eq!(
-        (seen.object_id, seen.references, seen.local_references),
-        (id, 1, 1)
-    );
-    Ok(())
-}
-
-fn weak(kind: Kind) -> Outcome {
-    let mut object = Object::new(kind, true)?;
-    let mut arg = opendxg_open_weak::zeroed();
-    (arg.handle, arg.handle_type) = (u64::from(object.local), OPENDXG_HANDLE_LOCAL);
-    succeeds(&object.raw, &mut arg)?;
-    // SAFETY: the call made the descriptor for us.
-    let weak = unsafe { OwnedFd::from_raw_fd(arg.fd) };
-    ensure_eq!(object.query()?.references, 1, "it holds no reference");
-    let mut resolve = opendxg_resolve_weak::zeroed();
-    (resolve.fd, resolve.device) = (weak.as_raw_fd(), object.device.handle().0);
-    succeeds(&object.raw, &mut resolve)?;
-    ensure_eq!(object.query()?.references, 2);
-    object.end(resolve.handle)?;
+fn weak(shape: Shape) -> Outcome {
+    let client = Client::new()?;
+    let object = client.create(shape, How::Nt)?;
+    let weak = client.open_weak(object.target())?;
+    let references = || client.references(object.target());
+    ensure_eq!(references()?, 1, "it holds no reference");
+    let resolved = client.resolve_weak(shape.what(), &weak)?;
+    ensure_eq!(references()?, 2);
+    resolved.destroy()?;
     ensure!(poll_events(weak.as_fd(), Duration::ZERO)?.is_empty());
     object.destroy()?;
     ensure!(poll_events(weak.as_fd(), Duration::ZERO)?.contains(PollFlags::HUP));
-    resolve.handle = 0;
-    refused(&object.raw, &mut resolve, Status::NOT_FOUND)
+    fails_with(client.resolve_weak(shape.what(), &weak), Status::NOT_FOUND)
 }
 
-fn watch(kind: Kind) -> Outcome {
-    let mut object = Object::new(kind, true)?;
+fn watch(shape: Shape) -> Outcome {
+    const COOKIE: u64 = 0x1234;
+    let client = Client::new()?;
+    let object = client.create(shape, How::Nt)?;
     let event = EventFd::new()?;
-    let mut arg = opendxg_watch::zeroed();
-    (arg.handle, arg.handle_type) = (u64::from(object.local), OPENDXG_HANDLE_LOCAL);
-    (arg.events, arg.event_fd) = (
-        OPENDXG_WATCH_CHANGE | OPENDXG_WATCH_DESTROY,
-        event.as_raw_fd(),
-    );
-    arg.cookie = 0x1234;
-    succeeds(&object.raw, &mut arg)?;
-    // SAFETY: the call made the descriptor for us.
-    let watch = unsafe { OwnedFd::from_raw_fd(arg.fd) };
+    let events = OPENDXG_WATCH_CHANGE | OPENDXG_WATCH_DESTROY;
+    let watch = client.watch(object.target(), events, COOKIE, &event)?;
     let heard = |expected: u32| -> Outcome {
         ensure_eq!(event.take()?, 1);
-        let mut state = opendxg_watch_state::zeroed();
-        let code = opendxg::raw::code(opendxg_watch_state::NR, opendxg_watch_state::SIZE);
-        let address = (&raw mut state) as u64;
-        ensure_eq!(fixture::raw()?.ioctl_on(&watch, code, address), Ok(0));
-        ensure_eq!((state.cookie, state.events), (0x1234, expected));
+        let state = client.watch_state(&watch)?;
+        ensure_eq!((state.cookie, state.events), (COOKIE, expected));
         Ok(())
     };
-    set(
-        &object.raw,
-        u64::from(object.local),
-        OPENDXG_HANDLE_LOCAL,
-        KEY,
-        b"x",
-    )?;
+    client.set(object.target(), KEY, 1, b"x")?;
     heard(OPENDXG_WATCH_CHANGE)?;
     object.destroy()?;
     heard(OPENDXG_WATCH_DESTROY)
 }
 
-fn nt(kind: Kind) -> Outcome {
-    let mut object = Object::new(kind, true)?;
-    let id = object.query()?.object_id;
-    set(
-        &object.raw,
-        u64::from(object.local),
-        OPENDXG_HANDLE_LOCAL,
-        KEY,
-        b"before sharing",
-    )?;
-    let shared = object.share(0)?;
-    let seen = query_object(&object.raw, slot(&shared), OPENDXG_HANDLE_NT)?;
-    if kind == Kind::KeyedMutex {
+/// An NT handle with all rights; a keyed mutex has one only together with a resource and a fence.
+fn share(
+    client: &Client,
+    shape: Shape,
+    object: &Local,
+    attributes: Option<&mut Attributes>,
+) -> Outcome<OwnedFd> {
+    if shape != Shape::KeyedMutex {
+        let access = shape.all_access();
+        return Ok(client.share_with(&[object.handle()], attributes, access)?.0);
+    }
+    let resource = client.create(Shape::Resource, How::Nt)?;
+    let fence = client.create(Shape::MonitoredFence, How::Nt)?;
+    let set = [resource.handle(), object.handle(), fence.handle()];
+    Ok(client.share_with(&set, attributes, access::ALL_RESOURCE)?.0)
+}
+
+fn nt(shape: Shape) -> Outcome {
+    let client = Client::new()?;
+    let object = client.create(shape, How::Nt)?;
+    let id = client.id(object.target())?;
+    client.set(object.target(), KEY, 1, b"before sharing")?;
+    let shared = share(&client, shape, &object, None)?;
+    let target = Target::Nt(shared.as_fd());
+    let seen = client.query(target)?.object;
+    if shape == Shape::KeyedMutex {
         ensure_eq!((seen.member_count, seen.type_), (3, OPENDXG_TYPE_RESOURCE));
         ensure_eq!(seen.member_kinds[1], OPENDXG_KIND_KEYED_MUTEX);
-        ensure_eq!(object.query()?.references, 2);
+        ensure_eq!(client.references(object.target())?, 2);
         return Ok(());
     }
     ensure_eq!(
         (seen.object_id, seen.member_count, seen.member_kinds[0]),
-        (id, 1, kind.numbers().0)
+        (id, 1, shape.kind())
     );
-    ensure_eq!(seen.type_, kind.numbers().1);
+    ensure_eq!(seen.type_, shape.object_type());
     object.destroy()?;
-    let found = get(&object.raw, slot(&shared), OPENDXG_HANDLE_NT, KEY)?;
-    ensure_eq!(found, Ok(b"before sharing".to_vec()));
+    ensure_eq!(client.get(target, KEY, 1)?.bytes, b"before sharing");
     Ok(())
 }
 
-fn name(kind: Kind) -> Outcome {
-    let mut object = Object::new(kind, true)?;
-    let name = Name::new(&format!("every-kind-{kind:?}"));
-    let shared = object.share(name.address())?;
-    let expected = query_object(&object.raw, slot(&shared), OPENDXG_HANDLE_NT)?.object_id;
+fn name(shape: Shape) -> Outcome {
+    let client = Client::new()?;
+    let object = client.create(shape, How::Nt)?;
+    let name = format!(r"\BaseNamedObjects\every-kind-{shape:?}");
+    let shared = share(&client, shape, &object, Some(&mut Attributes::named(&name)))?;
+    let id = client.id(Target::Nt(shared.as_fd()))?;
     object.destroy()?;
-    let is_resource = matches!(kind, Kind::Resource | Kind::KeyedMutex);
-    let opened = name.open(&object.raw, is_resource)?;
-    let seen = query_object(&object.raw, slot(&opened), OPENDXG_HANDLE_NT)?;
-    ensure_eq!(seen.object_id, expected);
-    ensure!(seen.name_size > 0);
+    let what = match shape {
+        Shape::KeyedMutex => What::Resource,
+        _ => shape.what(),
+    };
+    let opened = client.open_name(what, &name, access::READ_CONTROL)?;
+    let seen = client.query(Target::Nt(opened.as_fd()))?;
+    ensure_eq!(seen.object.object_id, id);
+    ensure!(!seen.name.is_empty());
     Ok(())
 }
 
 fn runtime_data() -> Outcome {
-    for kind in Kind::ALL {
-        let object = Object::new(kind, true)?;
-        let local = u64::from(object.local);
-        let found = get(&object.raw, local, OPENDXG_HANDLE_LOCAL, [0; 16])?;
-        ensure!(
-            found == Err(Status::NOT_FOUND) || found == Ok(Vec::new()),
-            "{kind:?}: {found:?}"
-        );
+    const NIL: [u8; 16] = [0; 16];
+    let client = Client::new()?;
+    for shape in Shape::ALL {
+        let object = client.create(shape, How::Nt)?;
+        match client.get(object.target(), NIL, 1) {
+            Ok(entry) => ensure_eq!(entry.bytes, b"", "{shape:?}"),
+            Err(error) => ensure_eq!(error.status(), Status::NOT_FOUND, "{shape:?}"),
+        }
     }
-    let raw = fixture::raw()?;
-    let data = *b"private data of a mutex";
-    let mut arg = D3DKMT_CREATEKEYEDMUTEX2::zeroed();
-    (arg.pPrivateRuntimeData, arg.PrivateRuntimeDataSize) =
-        (data.as_ptr() as u64, data.len() as u32);
-    succeeds(&raw, &mut arg)?;
-    let found = get(
-        &raw,
-        u64::from(arg.hKeyedMutex),
-        OPENDXG_HANDLE_LOCAL,
-        [0; 16],
-    )?;
-    ensure_eq!(found, Ok(data.to_vec()));
-    succeeds(
-        &raw,
-        &mut D3DKMT_DESTROYKEYEDMUTEX {
-            hKeyedMutex: arg.hKeyedMutex,
-        },
-    )
+    let data = b"private data of a mutex";
+    let mutex = client.create_keyed_mutex(How::Global, 0, data)?;
+    ensure_eq!(client.get(mutex.target(), NIL, 1)?.bytes, data);
+    Ok(())
 }

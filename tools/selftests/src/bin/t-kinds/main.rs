@@ -3,7 +3,6 @@
 
 mod consumers;
 mod every_kind;
-mod object;
 
 use selftests::Suite;
 

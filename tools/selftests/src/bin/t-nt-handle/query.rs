@@ -33,14 +33,6 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         )
 }
 
-fn type_of(shape: Shape) -> u32 {
-    match shape {
-        Shape::Resource => OPENDXG_TYPE_RESOURCE,
-        Shape::KeyedMutex => OPENDXG_TYPE_KEYED_MUTEX,
-        _ => OPENDXG_TYPE_SYNC_OBJECT,
-    }
-}
-
 fn every_handle() -> Outcome {
     let client = Client::new()?;
     let luid = client.device().adapter().luid();
@@ -49,7 +41,7 @@ fn every_handle() -> Outcome {
         let seen = client.query(object.target())?;
         ensure_eq!(
             (seen.object.type_, seen.object.kind),
-            (type_of(shape), shape.kind())
+            (shape.object_type(), shape.kind())
         );
         ensure_eq!(
             (seen.object.member_count, seen.object.member_kinds[0]),
@@ -87,7 +79,7 @@ fn every_handle() -> Outcome {
             ensure_eq!(seen.object.access, shape.all_access());
             ensure_eq!(
                 (seen.object.type_, seen.object.kind),
-                (type_of(shape), shape.kind())
+                (shape.object_type(), shape.kind())
             );
             ensure_eq!(seen.object.references, 2);
         }

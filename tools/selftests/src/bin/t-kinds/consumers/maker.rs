@@ -12,8 +12,8 @@ use selftests::resource::{export, flags, Bundle, Create, ALL_ACCESS};
 use selftests::sharing::share_raw;
 use selftests::{fixture, Outcome};
 
+use super::handle::{set, Name};
 use super::{acquire, description, release, Form, Line, Told, Turn, BACK, SIZE, THERE};
-use crate::t_kinds::object::{set, Name};
 
 /// What the first process keeps until the second one is done.
 struct Made {

@@ -13,8 +13,8 @@ use selftests::region::Region;
 use selftests::resource::{destruction, Locked, OpenGlobal, OpenNt};
 use selftests::{ensure, ensure_eq, fixture, Outcome};
 
+use super::handle::{get, slot, Name};
 use super::{acquire, description, release, Form, Line, Told, Turn, BACK, SIZE, THERE};
-use crate::t_kinds::object::{get, slot, Name};
 
 /// The descriptions, through a handle of any type.
 fn described(line: Line, raw: &Raw, handle: u64, handle_type: u32) -> Outcome {
@@ -70,7 +70,7 @@ pub(super) fn run(line: Line, socket: &OwnedFd, told: &Told) -> Outcome {
         }
         Form::Nt | Form::Triple | Form::Name => {
             let nt = match line.form {
-                Form::Name => Name::new("A-PICTURE").open(&raw, true)?,
+                Form::Name => Name::new("A-PICTURE").open(&raw)?,
                 _ => first,
             };
             described(line, &raw, slot(&nt), OPENDXG_HANDLE_NT)?;
