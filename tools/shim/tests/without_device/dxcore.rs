@@ -2,20 +2,14 @@
 //! DXCore without a device: there is a factory, and its lists are empty. What cannot be allocated is
 //! E_OUTOFMEMORY.
 //!
-//! Functions are called by their place in the tables of `directx/dxcore_interface.h`, as C++ programs do. The
-//! test runs itself again with the device it wants, because the library opens the device when it is loaded.
+//! Functions are called by their place in the tables of `directx/dxcore_interface.h`, as C++ programs do.
 
 use core::ffi::c_void;
 use core::ptr::{null, null_mut};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
-use std::process::Command;
 
 use d3dkmt::dxcore::{DXCoreCreateAdapterFactory, Guid, HResult};
-use opendxg::node::DEVICE_VARIABLE;
-
-/// Set for the run that tests.
-const CHILD: &str = "OPENDXG_TEST_CHILD";
 
 #[rustfmt::skip]
 mod iid {
@@ -91,24 +85,10 @@ fn create_list(factory: This, list: &mut This) -> HResult {
 
 #[test]
 fn the_factory_makes_empty_lists() {
-    if std::env::var_os(CHILD).is_some() {
-        return without_a_device();
-    }
-    for device in ["/dev/no-such-device", "/dev/null", "/"] {
-        let run = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "the_factory_makes_empty_lists", "--nocapture"])
-            .env(CHILD, "1")
-            .env(DEVICE_VARIABLE, device)
-            .output()
-            .unwrap();
-        let output = [run.stdout, run.stderr].concat();
-        let output = String::from_utf8_lossy(&output);
-        assert!(run.status.success(), "with {device}:\n{output}");
-        assert!(output.contains("1 passed"), "with {device}:\n{output}");
-    }
+    crate::without_a_device("dxcore::the_factory_makes_empty_lists", nothing_there);
 }
 
-fn without_a_device() {
+fn nothing_there() {
     let mut out: This = null_mut();
     // SAFETY: live variables, or NULL.
     unsafe {

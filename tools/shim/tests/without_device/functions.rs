@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Without a device every function returns UNSUCCESSFUL, and none touches its argument.
-//!
-//! The library opens the device when it is loaded, before a test can choose another node. So the test runs
-//! itself again with the environment it wants.
 
 use core::ptr::null_mut;
 use std::os::fd::AsRawFd;
-use std::process::Command;
 
 use d3dkmt::functions::GROUPS;
 use d3dkmt::signatures::*;
-use opendxg::node::DEVICE_VARIABLE;
 use opendxg::uapi::{opendxg_query_object, opendxg_watch_state};
 use opendxg::Status;
 
@@ -19,26 +14,9 @@ use opendxg::Status;
 #[repr(align(8))]
 struct Argument([u8; 4096]);
 
-/// Set for the run that tests.
-const CHILD: &str = "OPENDXG_TEST_CHILD";
-
 #[test]
 fn every_function_is_unsuccessful() {
-    if std::env::var_os(CHILD).is_some() {
-        return call_all();
-    }
-    for device in ["/dev/no-such-device", "/dev/null", "/"] {
-        let run = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "every_function_is_unsuccessful", "--nocapture"])
-            .env(CHILD, "1")
-            .env(DEVICE_VARIABLE, device)
-            .output()
-            .unwrap();
-        let output = [run.stdout, run.stderr].concat();
-        let output = String::from_utf8_lossy(&output);
-        assert!(run.status.success(), "with {device}:\n{output}");
-        assert!(output.contains("1 passed"), "with {device}:\n{output}");
-    }
+    crate::without_a_device("functions::every_function_is_unsuccessful", call_all);
 }
 
 fn call_all() {
