@@ -8,6 +8,7 @@
  * handle. The OpenCL process opens the resource and uses its local handle.
  */
 #define _GNU_SOURCE
+#include "../fdpass.h"
 #include "check.h"
 #include "layers.h"
 
@@ -115,50 +116,6 @@ static int open_resource(D3DKMT_HANDLE device, D3DKMT_HANDLE *resource)
 	CHECK(!memcmp(runtime, blob, sizeof(blob)));
 	*resource = open.hResource;
 	return 0;
-}
-
-static int send_fd(int socket, int fd)
-{
-	union {
-		struct cmsghdr header;
-		char space[CMSG_SPACE(sizeof(int))];
-	} control = { 0 };
-	char byte = 0;
-	struct iovec data = { &byte, 1 };
-	struct msghdr message = {
-		.msg_iov = &data,
-		.msg_iovlen = 1,
-		.msg_control = &control,
-		.msg_controllen = sizeof(control),
-	};
-	struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
-
-	rights->cmsg_level = SOL_SOCKET;
-	rights->cmsg_type = SCM_RIGHTS;
-	rights->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(rights), &fd, sizeof(fd));
-	return sendmsg(socket, &message, 0) == 1 ? 0 : -1;
-}
-
-static int receive_fd(int socket)
-{
-	union {
-		struct cmsghdr header;
-		char space[CMSG_SPACE(sizeof(int))];
-	} control = { 0 };
-	char byte;
-	struct iovec data = { &byte, 1 };
-	struct msghdr message = {
-		.msg_iov = &data,
-		.msg_iovlen = 1,
-		.msg_control = &control,
-		.msg_controllen = sizeof(control),
-	};
-	int fd = -1;
-
-	if (recvmsg(socket, &message, MSG_CMSG_CLOEXEC) == 1 && CMSG_FIRSTHDR(&message))
-		memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(fd));
-	return fd;
 }
 
 /* Says that a step is done and waits until the next one may begin. */

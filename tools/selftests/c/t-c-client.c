@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
+#include "../../examples/fdpass.h"
 #include "tap.h"
 
 #define REQUIRE_STATUS(call, expected) \
@@ -274,52 +275,6 @@ static int test_blocking(void)
 	REQUIRE(!pthread_join(thread, &good));
 	REQUIRE(good != NULL);
 	return destroy(fence.handle);
-}
-
-/* Sends a descriptor over a socket. */
-static int send_fd(int socket, int fd)
-{
-	union {
-		struct cmsghdr header;
-		char space[CMSG_SPACE(sizeof(int))];
-	} control = { 0 };
-	char byte = 0;
-	struct iovec data = { &byte, 1 };
-	struct msghdr message = {
-		.msg_iov = &data,
-		.msg_iovlen = 1,
-		.msg_control = &control,
-		.msg_controllen = sizeof(control),
-	};
-	struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
-
-	rights->cmsg_level = SOL_SOCKET;
-	rights->cmsg_type = SCM_RIGHTS;
-	rights->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(rights), &fd, sizeof(fd));
-	return sendmsg(socket, &message, 0) == 1 ? 0 : -1;
-}
-
-/* Receives a descriptor from a socket; -1 if none came. */
-static int receive_fd(int socket)
-{
-	union {
-		struct cmsghdr header;
-		char space[CMSG_SPACE(sizeof(int))];
-	} control = { 0 };
-	char byte;
-	struct iovec data = { &byte, 1 };
-	struct msghdr message = {
-		.msg_iov = &data,
-		.msg_iovlen = 1,
-		.msg_control = &control,
-		.msg_controllen = sizeof(control),
-	};
-	int fd = -1;
-
-	if (recvmsg(socket, &message, MSG_CMSG_CLOEXEC) == 1 && CMSG_FIRSTHDR(&message))
-		memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(fd));
-	return fd;
 }
 
 /* The other process: opens the fence it is sent and answers with values. */
