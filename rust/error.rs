@@ -7,8 +7,16 @@
 
 use crate::{
     ddi::types::KmdError,
+    logic::Invalid,
     sys::{
-        file::object_file::NoDescriptor,
+        file::{
+            attach::NotAttachable,
+            eventfd::BadEvent,
+            object_file::{
+                NoDescriptor,
+                NotOurs, //
+            }, //
+        },
         user::{
             Fault,
             ReadError, //
@@ -204,6 +212,41 @@ impl From<KmdError> for DxgError {
             KmdError::NotSupported => Status::NOT_SUPPORTED,
             KmdError::DeviceRemoved => Status::DEVICE_REMOVED,
         })
+    }
+}
+
+impl From<NotOurs> for DxgError {
+    fn from(reason: NotOurs) -> Self {
+        Self::Status(match reason {
+            NotOurs::Closed => Status::INVALID_HANDLE,
+            NotOurs::Mismatch => Status::OBJECT_TYPE_MISMATCH,
+        })
+    }
+}
+
+impl From<BadEvent> for DxgError {
+    fn from(reason: BadEvent) -> Self {
+        Self::Status(match reason {
+            BadEvent::Closed => Status::INVALID_HANDLE,
+            BadEvent::NotAnEvent => Status::OBJECT_TYPE_MISMATCH,
+        })
+    }
+}
+
+impl From<NotAttachable> for DxgError {
+    fn from(reason: NotAttachable) -> Self {
+        Self::Status(match reason {
+            NotAttachable::Closed => Status::INVALID_HANDLE,
+            NotAttachable::Kind => Status::OBJECT_TYPE_MISMATCH,
+            NotAttachable::NoMemory => Status::NO_MEMORY,
+        })
+    }
+}
+
+/// A rule of `logic` that says no more than that.
+impl From<Invalid> for DxgError {
+    fn from(_: Invalid) -> Self {
+        Self::Status(Status::INVALID_PARAMETER)
     }
 }
 

@@ -5,6 +5,7 @@
 use super::{
     commit::Commit,
     handles::Handles,
+    invalid_if,
     Call, //
 };
 use crate::{
@@ -117,9 +118,7 @@ pub(super) fn enumerate3<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_ENUMADAPTERS3,
 ) -> DxgResult<impl Commit + 'a> {
-    if args.Filter & D3DKMT_ENUMADAPTERS_FILTER_Reserved != 0 {
-        return Err(Status::INVALID_PARAMETER.into());
-    }
+    invalid_if(args.Filter & D3DKMT_ENUMADAPTERS_FILTER_Reserved != 0)?;
 
     let (count, handles) = enumerate(call, args.pAdapters, args.NumAdapters)?;
 
@@ -136,9 +135,7 @@ pub(super) fn query_info(call: Call<'_>, args: &D3DKMT_QUERYADAPTERINFO) -> DxgR
     // CAST: a u32 fits a usize.
     let given = args.PrivateDriverDataSize as usize;
 
-    if args.pPrivateDriverData == 0 || given < size.min {
-        return Err(Status::INVALID_PARAMETER.into());
-    }
+    invalid_if(args.pPrivateDriverData == 0 || given < size.min)?;
 
     let mut payload = KVVec::from_elem(0u8, given.min(size.max), GFP_KERNEL_ACCOUNT)?;
 

@@ -27,12 +27,13 @@ use crate::{
         memory::{
             allocation::{
                 self,
-                Allocation, //
+                Allocation,
+                AllocationDescription, //
             },
             backing::Storage,
             resource::{
-                Description,
-                Resource, //
+                Resource,
+                ResourceDescription, //
             }, //
         },
         object::{
@@ -48,7 +49,6 @@ use crate::{
         stats::Kind, //
     },
     error::{
-        DxgError,
         DxgResult,
         Status, //
     },
@@ -57,7 +57,6 @@ use crate::{
         allocation_rules::{
             self,
             bits,
-            Refused,
             Source,
             Standard,
             MAX_ALLOCATIONS,
@@ -79,12 +78,6 @@ use kernel::{
     prelude::*,
     sync::Arc, //
 };
-
-impl From<Refused> for DxgError {
-    fn from(_: Refused) -> Self {
-        Status::INVALID_PARAMETER.into()
-    }
-}
 
 /// What a call creates, after all checks of its arguments.
 struct Request<'a> {
@@ -155,7 +148,7 @@ impl Request<'_> {
         };
         let kmd = allocation::described(adapter, &driver_data)?;
         let size = kmd.info.size;
-        let description = allocation::Description {
+        let description = AllocationDescription {
             size,
             read_only: self.has(bits::READ_ONLY),
             driver_data,
@@ -193,7 +186,7 @@ impl Request<'_> {
             self.call.driver.tables.clone(),
             self.call.process.account.charge(Limit::Objects, 1)?,
         );
-        let description = Description {
+        let description = ResourceDescription {
             shared: self.has(bits::CREATE_SHARED),
             alone,
             audience: if self.has(bits::RESTRICT_SHARED_ACCESS) {
@@ -250,7 +243,7 @@ fn standard(
 
     standard.check(args.Flags)?;
     // The address is checked before the resource (RES-19).
-    source(args.Flags, first.ok_or(Refused)?)?;
+    source(args.Flags, first.ok_or(Status::INVALID_PARAMETER)?)?;
     Ok(Some(standard))
 }
 
@@ -498,7 +491,7 @@ fn destroy_resource(call: Call<'_>, args: &D3DKMT_DESTROYALLOCATION2) -> DxgResu
     let table = &call.process.handles;
     let found = table.resource(args.hResource)?;
 
-    invalid_if(found.device.is_some_and(|device| device != args.hDevice))?;
+    found.check_device(args.hDevice)?;
 
     // The call that takes the list destroys the resource.
     let handles = found.what.take_handles().ok_or(Status::INVALID_PARAMETER)?;

@@ -37,7 +37,7 @@ fn find(call: Call<'_>, device: u32, allocation: u32) -> DxgResult<Arc<OpenAlloc
 
     let found = table.allocation(allocation)?;
 
-    invalid_if(found.device.is_some_and(|own| own != device))?;
+    found.check_device(device)?;
     Ok(found.what)
 }
 
@@ -88,7 +88,7 @@ fn chosen(call: Call<'_>, device: u32, resource: u32, list: u64, count: u32) -> 
 
         let found = table.resource(resource)?;
 
-        invalid_if(found.device.is_some_and(|own| own != device))?;
+        found.check_device(device)?;
         return Ok(Chosen {
             allocations: found.what.resource().allocations()?,
             count: 1,

@@ -39,10 +39,7 @@ use crate::{
     },
     sys::{
         file::{
-            attach::{
-                self,
-                NotAttachable, //
-            },
+            attach,
             object_file::PendingFd, //
         },
         user, //
@@ -65,14 +62,7 @@ fn id_of(item: &opendxg_info_item) -> Id {
 
 /// The file behind a descriptor of the caller, if it may be attached (RES-63).
 fn attachable(fd: i32) -> DxgResult<ARef<File>> {
-    attach::get(fd).map_err(|reason| {
-        match reason {
-            NotAttachable::Closed => Status::INVALID_HANDLE,
-            NotAttachable::Kind => Status::OBJECT_TYPE_MISMATCH,
-            NotAttachable::NoMemory => Status::NO_MEMORY,
-        }
-        .into()
-    })
+    Ok(attach::get(fd)?)
 }
 
 /// Copies in what an item wants to store.

@@ -4,6 +4,7 @@
 
 use super::{
     commit::Commit,
+    invalid_if,
     shortage,
     Answer,
     Call, //
@@ -67,9 +68,7 @@ impl Data {
 
     /// INVALID_PARAMETER for a size without an address (RES-91, RES-92, RES-101).
     pub(super) fn new(addr: u64, size: u32) -> DxgResult<Self> {
-        if addr == 0 && size != 0 {
-            return Err(Status::INVALID_PARAMETER.into());
-        }
+        invalid_if(addr == 0 && size != 0)?;
         Ok(Self { addr, size })
     }
 
@@ -78,9 +77,7 @@ impl Data {
         if self.size == 0 {
             return Ok(None);
         }
-        if self.size > MAX_PRIVATE_DATA {
-            return Err(Status::INVALID_PARAMETER.into());
-        }
+        invalid_if(self.size > MAX_PRIVATE_DATA)?;
 
         // CAST: bounded above.
         let bytes = user::read_bytes(self.addr, self.size as usize)?;
@@ -98,9 +95,7 @@ impl Data {
         };
 
         // CAST: 32 bits fit a usize.
-        if (self.size as usize) < value.bytes().len() {
-            return Err(Status::INVALID_PARAMETER.into());
-        }
+        invalid_if((self.size as usize) < value.bytes().len())?;
         Ok(user::write_slice(self.addr, value.bytes())?)
     }
 }
@@ -190,9 +185,7 @@ pub(super) fn create2<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_CREATEKEYEDMUTEX2,
 ) -> DxgResult<impl Commit + 'a> {
-    if args.Flags & D3DKMT_CREATEKEYEDMUTEX2_FLAGS_Reserved != 0 {
-        return Err(Status::INVALID_PARAMETER.into());
-    }
+    invalid_if(args.Flags & D3DKMT_CREATEKEYEDMUTEX2_FLAGS_Reserved != 0)?;
 
     let nt = args.Flags & D3DKMT_CREATEKEYEDMUTEX2_FLAGS_NtSecuritySharing != 0;
     let data = Data::new(args.pPrivateRuntimeData, args.PrivateRuntimeDataSize)?;
@@ -209,12 +202,7 @@ fn open_by_global<'a>(
     global: u32,
     data: Data,
 ) -> DxgResult<(Reserved<'a>, Initial)> {
-    let strong = call
-        .driver
-        .tables
-        .globals
-        .open(global)
-        .ok_or(Status::INVALID_PARAMETER)?;
+    let strong = call.open_global(global)?;
     let Object::KeyedMutex(mutex) = strong.object().clone() else {
         return Err(Status::INVALID_PARAMETER.into());
     };
@@ -222,9 +210,7 @@ fn open_by_global<'a>(
     let own = mutex.header.attachments.blob().map(|own| own.bytes().len());
 
     // CAST: 32 bits fit a usize.
-    if own.is_some_and(|own| data.size != 0 && data.size as usize != own) {
-        return Err(Status::INVALID_PARAMETER.into());
-    }
+    invalid_if(own.is_some_and(|own| data.size != 0 && data.size as usize != own))?;
 
     let initial = Initial::new(call, &mutex, data)?;
     let access = access::Type::Resource.all();
@@ -359,9 +345,7 @@ pub(super) fn release2(call: Call<'_>, args: &D3DKMT_RELEASEKEYEDMUTEX2) -> DxgR
     let data = Data::new(args.pPrivateRuntimeData, args.PrivateRuntimeDataSize)?;
     let (mutex, open) = call.process.handles.keyed_mutex(args.hKeyedMutex)?;
 
-    if !mutex.is_owned_by_caller(&open) {
-        return Err(Status::INVALID_PARAMETER.into());
-    }
+    invalid_if(!mutex.is_owned_by_caller(&open))?;
     if let Some(value) = data.read(call)? {
         if !open.may_write {
             return Err(Status::ACCESS_DENIED.into());

@@ -39,6 +39,7 @@ use commit::Commit;
 use crate::{
     dxgk::{
         driver::Driver,
+        object::Strong,
         process::Process,
         share::NtHandle, //
     },
@@ -52,7 +53,7 @@ use crate::{
     sys::{
         file::object_file::{
             self,
-            NotOurs, //
+            ObjectFile, //
         },
         user::{
             self,
@@ -81,6 +82,15 @@ struct Call<'a> {
     driver: &'a Driver,
     /// The caller's process object.
     process: &'a Arc<Process>,
+}
+
+impl Call<'_> {
+    /// A reference to the object that a global handle names, if the caller may open it.
+    fn open_global(self, global: u32) -> DxgResult<Strong> {
+        let strong = self.driver.tables.globals.open(global);
+
+        strong.ok_or(Status::INVALID_PARAMETER.into())
+    }
 }
 
 /// Where the argument struct of a call is, for handlers that copy their answer out themselves
@@ -215,17 +225,16 @@ fn shortage<T>(outcome: DxgResult<T>) -> DxgResult<T> {
     })
 }
 
-/// The NT handle in a slot of an argument struct.
-fn nt_handle(slot: u64) -> DxgResult<Arc<NtHandle>> {
+/// The object behind a descriptor in a slot of an argument struct.
+fn by_descriptor<T: ObjectFile>(slot: u64) -> DxgResult<Arc<T>> {
     let fd = handle::nt_fd(slot).ok_or(Status::INVALID_HANDLE)?;
 
-    object_file::get::<NtHandle>(fd).map_err(|not_ours| {
-        match not_ours {
-            NotOurs::Closed => Status::INVALID_HANDLE,
-            NotOurs::Mismatch => Status::OBJECT_TYPE_MISMATCH,
-        }
-        .into()
-    })
+    Ok(object_file::get(fd)?)
+}
+
+/// The NT handle in a slot of an argument struct.
+fn nt_handle(slot: u64) -> DxgResult<Arc<NtHandle>> {
+    by_descriptor(slot)
 }
 
 /// The `exec` ioctl (abi.md section 3.2): 0 and an exact status, or an errno and nothing done.

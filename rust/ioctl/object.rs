@@ -4,12 +4,12 @@
 
 use super::{
     allocation,
+    by_descriptor,
     commit::Commit,
     handles::Handles,
     invalid_if,
     nt_handle,
     target::OnHandle,
-    weak,
     Call, //
 };
 use crate::{
@@ -26,6 +26,7 @@ use crate::{
             Parent,
             Reserved, //
         },
+        info::weak::WeakFile,
         object::{
             Object,
             Strong, //
@@ -92,12 +93,7 @@ impl Subject {
     }
 
     fn global(call: Call<'_>, global: u32) -> DxgResult<Self> {
-        let strong = call
-            .driver
-            .tables
-            .globals
-            .open(global)
-            .ok_or(Status::INVALID_PARAMETER)?;
+        let strong = call.open_global(global)?;
         let kind = strong.object().header().kind();
         let access = strong.object().access_type().all();
 
@@ -199,7 +195,7 @@ fn number(handle: u64) -> DxgResult<u32> {
 
 /// A retired object has only an id, a kind and the access of its handles left.
 fn query_weak(call: Call<'_>, args: &mut opendxg_query_object) -> DxgResult {
-    let weak = weak::weak_file(args.handle)?;
+    let weak = by_descriptor::<WeakFile>(args.handle)?;
     let link = weak.link();
 
     if let Some(strong) = link.resolve() {

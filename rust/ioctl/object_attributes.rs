@@ -5,6 +5,7 @@
 //! Every structure is copied once. The checks are in the order of the specification's table; memory
 //! is read when its check comes.
 
+use super::invalid_if;
 use crate::{
     dxgk::share::name::Name,
     error::{
@@ -44,9 +45,7 @@ pub(super) fn for_share(addr: u64) -> DxgResult<Attributes> {
 
 /// The name that a call opens, and whether the descriptor stays open across exec.
 pub(super) fn for_open(addr: u64) -> DxgResult<(Name, bool)> {
-    if addr == 0 {
-        return Err(Status::INVALID_PARAMETER.into());
-    }
+    invalid_if(addr == 0)?;
 
     let attributes = read(addr, Status::OBJECT_TYPE_MISMATCH)?;
     // A missing name does not start with a backslash either.
@@ -61,9 +60,7 @@ fn read(addr: u64, directory: Status) -> DxgResult<Attributes> {
     let has = |bit: u32| attributes.Attributes & bit != 0;
 
     // CAST: 48 bytes.
-    if attributes.Length != size_of::<OBJECT_ATTRIBUTES>() as u32 || has(!OBJ_KNOWN) {
-        return Err(Status::INVALID_PARAMETER.into());
-    }
+    invalid_if(attributes.Length != size_of::<OBJECT_ATTRIBUTES>() as u32 || has(!OBJ_KNOWN))?;
 
     let string = string(attributes.ObjectName)?;
 

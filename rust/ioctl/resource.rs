@@ -86,14 +86,7 @@ impl Found {
 
     /// By global handle.
     fn by_global(call: Call<'_>, parent: &Parent, global: u32) -> DxgResult<Self> {
-        let strong = call
-            .driver
-            .tables
-            .globals
-            .open(global)
-            .ok_or(Status::INVALID_PARAMETER)?;
-
-        Self::new(strong, parent)
+        Self::new(call.open_global(global)?, parent)
     }
 }
 
@@ -107,26 +100,18 @@ fn resource_handle(slot: u64) -> DxgResult<Arc<NtHandle>> {
     }
 }
 
-/// The sizes that an opener needs.
-struct Sizes {
-    runtime_data: u32,
-    total_driver_data: u32,
-    resource_driver_data: u32,
-    allocations: u32,
-}
-
-impl Sizes {
-    fn of(resource: &Resource) -> Self {
+/// Writes the sizes that an opener needs. Both structs name the members alike.
+macro_rules! write_sizes {
+    ($args:ident, $resource:expr) => {{
+        let resource: &Resource = $resource;
         let (allocations, total_driver_data) = resource.extent();
 
-        Self {
-            // CAST: blobs and driver data have at most 64 KiB.
-            runtime_data: resource.header.attachments.blob_size() as u32,
-            total_driver_data,
-            resource_driver_data: resource.description.driver_data.len() as u32,
-            allocations,
-        }
-    }
+        // CAST: blobs and driver data have at most 64 KiB.
+        $args.PrivateRuntimeDataSize = resource.header.attachments.blob_size() as u32;
+        $args.TotalPrivateDriverDataSize = total_driver_data;
+        $args.ResourcePrivateDriverDataSize = resource.description.driver_data.len() as u32;
+        $args.NumAllocations = allocations;
+    }};
 }
 
 /// D3DKMTQueryResourceInfo (0x2b): the sizes that an opener needs. The runtime data itself is
@@ -134,12 +119,8 @@ impl Sizes {
 pub(super) fn query(call: Call<'_>, args: &mut D3DKMT_QUERYRESOURCEINFO) -> DxgResult {
     let parent = call.process.handles.parent(args.hDevice)?;
     let found = Found::by_global(call, &parent, args.hGlobalShare)?;
-    let sizes = Sizes::of(&found.resource);
 
-    args.PrivateRuntimeDataSize = sizes.runtime_data;
-    args.TotalPrivateDriverDataSize = sizes.total_driver_data;
-    args.ResourcePrivateDriverDataSize = sizes.resource_driver_data;
-    args.NumAllocations = sizes.allocations;
+    write_sizes!(args, &found.resource);
     Ok(())
 }
 
@@ -151,12 +132,8 @@ pub(super) fn query_nt(
     let parent = call.process.handles.parent(args.hDevice)?;
     let handle = resource_handle(args.hNtHandle)?;
     let found = Found::new(handle.strong()?, &parent)?;
-    let sizes = Sizes::of(&found.resource);
 
-    args.PrivateRuntimeDataSize = sizes.runtime_data;
-    args.TotalPrivateDriverDataSize = sizes.total_driver_data;
-    args.ResourcePrivateDriverDataSize = sizes.resource_driver_data;
-    args.NumAllocations = sizes.allocations;
+    write_sizes!(args, &found.resource);
     Ok(())
 }
 
@@ -177,7 +154,7 @@ impl Buffer {
 }
 
 /// The arguments that both ways of opening have.
-struct Request {
+struct OpenRequest {
     count: u32,
     infos: u64,
     runtime_data: Buffer,
@@ -201,7 +178,29 @@ impl Contents {
     }
 }
 
-impl Request {
+/// Both structs name the members alike, except the array.
+macro_rules! open_request {
+    ($args:ident, $infos:expr) => {
+        OpenRequest {
+            count: $args.NumAllocations,
+            infos: $infos,
+            runtime_data: Buffer {
+                address: $args.pPrivateRuntimeData,
+                size: $args.PrivateRuntimeDataSize,
+            },
+            resource_driver_data: Buffer {
+                address: $args.pResourcePrivateDriverData,
+                size: $args.ResourcePrivateDriverDataSize,
+            },
+            total_driver_data: Buffer {
+                address: $args.pTotalPrivateDriverDataBuffer,
+                size: $args.TotalPrivateDriverDataBufferSize,
+            },
+        }
+    };
+}
+
+impl OpenRequest {
     /// Checks the sizes (RES-48). `exact`: the NT variant, which cannot leave data out.
     fn check(&self, resource: &Arc<Resource>, exact: bool) -> DxgResult<Contents> {
         let allocations = resource.allocations()?;
@@ -272,7 +271,7 @@ fn open<'a>(
     found: Found,
     access: u32,
     origin: Origin,
-    request: &Request,
+    request: &OpenRequest,
 ) -> DxgResult<(Handles<'a>, Contents)> {
     let exact = origin != Origin::OpenedByGlobal;
     let contents = request.check(&found.resource, exact)?;
@@ -302,22 +301,7 @@ pub(super) fn open_global<'a>(
 ) -> DxgResult<impl Commit + 'a> {
     let parent = call.process.handles.parent(args.hDevice)?;
     let found = Found::by_global(call, &parent, args.hGlobalShare)?;
-    let request = Request {
-        count: args.NumAllocations,
-        infos: args.infos(),
-        runtime_data: Buffer {
-            address: args.pPrivateRuntimeData,
-            size: args.PrivateRuntimeDataSize,
-        },
-        resource_driver_data: Buffer {
-            address: args.pResourcePrivateDriverData,
-            size: args.ResourcePrivateDriverDataSize,
-        },
-        total_driver_data: Buffer {
-            address: args.pTotalPrivateDriverDataBuffer,
-            size: args.TotalPrivateDriverDataBufferSize,
-        },
-    };
+    let request = open_request!(args, args.infos());
     let all = access::resource::ALL;
     let (handles, contents) = open(call, &parent, found, all, Origin::OpenedByGlobal, &request)?;
 
@@ -337,22 +321,7 @@ pub(super) fn open_nt<'a>(
     let parent = call.process.handles.parent(args.hDevice)?;
     let handle = resource_handle(args.hNtHandle)?;
     let found = Found::new(handle.strong()?, &parent)?;
-    let request = Request {
-        count: args.NumAllocations,
-        infos: args.pOpenAllocationInfo2,
-        runtime_data: Buffer {
-            address: args.pPrivateRuntimeData,
-            size: args.PrivateRuntimeDataSize,
-        },
-        resource_driver_data: Buffer {
-            address: args.pResourcePrivateDriverData,
-            size: args.ResourcePrivateDriverDataSize,
-        },
-        total_driver_data: Buffer {
-            address: args.pTotalPrivateDriverDataBuffer,
-            size: args.TotalPrivateDriverDataBufferSize,
-        },
-    };
+    let request = open_request!(args, args.pOpenAllocationInfo2);
     let (mut handles, contents) = open(
         call,
         &parent,
@@ -452,12 +421,7 @@ pub(super) fn adapter_luid(
 
     let strong = match args.hGlobalShare {
         0 => resource_handle(args.hNtHandle)?.strong()?,
-        global => call
-            .driver
-            .tables
-            .globals
-            .open(global)
-            .ok_or(Status::INVALID_PARAMETER)?,
+        global => call.open_global(global)?,
     };
     let Object::Resource(resource) = strong.object() else {
         return Err(Status::INVALID_PARAMETER.into());
@@ -477,12 +441,7 @@ pub(super) fn adapter_luid(
 pub(super) fn runtime_data(call: Call<'_>, args: &D3DKMT_GETRUNTIMEDATA) -> DxgResult {
     call.process.handles.adapter(args.hAdapter)?;
 
-    let strong = call
-        .driver
-        .tables
-        .globals
-        .open(args.hGlobalShare)
-        .ok_or(Status::INVALID_PARAMETER)?;
+    let strong = call.open_global(args.hGlobalShare)?;
 
     invalid_if(!matches!(strong.object(), Object::Resource(_)))?;
 
@@ -518,10 +477,8 @@ pub(super) fn configure(call: Call<'_>, args: &D3DKMT_CONFIGURESHAREDRESOURCE) -
     let found = call.process.handles.resource(args.hResource)?;
     let resource = found.what.resource();
 
-    invalid_if(
-        found.device.is_some_and(|own| own != args.hDevice)
-            || resource.description.audience != OpenPolicy::Restricted,
-    )?;
+    found.check_device(args.hDevice)?;
+    invalid_if(resource.description.audience != OpenPolicy::Restricted)?;
     if resource.description.creator != ThreadGroup::of_caller() {
         return Err(Status::ACCESS_DENIED.into());
     }

@@ -3,6 +3,7 @@
 //! ShareObjects: NT handles for objects (RES-32 to RES-37).
 
 use super::{
+    invalid_if,
     object_attributes,
     Call, //
 };
@@ -106,19 +107,16 @@ pub(super) fn share_objects(call: Call<'_>, args: &D3DKMT_SHAREOBJECTS) -> DxgRe
 
 /// DXG_IOCTL_SHARE_OBJECTS (0xaf): the same with a mode, which lets others open the name.
 pub(super) fn share_objects_with_mode(call: Call<'_>, args: &opendxg_share_objects) -> DxgResult {
-    if args.reserved != 0 || !name_mode::is_valid(args.mode) {
-        return Err(Status::INVALID_PARAMETER.into());
-    }
+    invalid_if(args.reserved != 0 || !name_mode::is_valid(args.mode))?;
     share(call, &args.share, args.mode)
 }
 
 fn share(call: Call<'_>, args: &D3DKMT_SHAREOBJECTS, mode: u32) -> DxgResult {
-    if !(1..=D3DKMT_MAX_OBJECTS_PER_HANDLE).contains(&args.ObjectCount)
-        || args.ObjectHandleArray == 0
-        || args.pSharedNtHandle == 0
-    {
-        return Err(Status::INVALID_PARAMETER.into());
-    }
+    invalid_if(
+        !(1..=D3DKMT_MAX_OBJECTS_PER_HANDLE).contains(&args.ObjectCount)
+            || args.ObjectHandleArray == 0
+            || args.pSharedNtHandle == 0,
+    )?;
 
     let attributes = object_attributes::for_share(args.pObjectAttributes)?;
     // CAST: at most 3.

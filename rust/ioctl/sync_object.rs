@@ -50,10 +50,7 @@ use crate::{
             Sharing, //
         }, //
     },
-    sys::file::eventfd::{
-        BadEvent,
-        EventFd, //
-    },
+    sys::file::eventfd::EventFd,
     uapi::*, //
 };
 use kernel::sync::Arc;
@@ -62,13 +59,7 @@ use kernel::sync::Arc;
 pub(super) fn event(slot: u64) -> DxgResult<EventFd> {
     let fd = handle::nt_fd(slot).ok_or(Status::INVALID_HANDLE)?;
 
-    EventFd::from_fd(fd).map_err(|bad| {
-        match bad {
-            BadEvent::Closed => Status::INVALID_HANDLE,
-            BadEvent::NotAnEvent => Status::OBJECT_TYPE_MISMATCH,
-        }
-        .into()
-    })
+    Ok(EventFd::from_fd(fd)?)
 }
 
 /// D3DKMTCreateSynchronizationObject2 (0x10): makes an object. A periodic fence is refused, because
@@ -83,8 +74,7 @@ pub(super) fn create<'a>(
         return Err(Status::INVALID_PARAMETER.into());
     }
 
-    let sharing =
-        sync_flags::check_create(info.Type, info.Flags).map_err(|_| Status::INVALID_PARAMETER)?;
+    let sharing = sync_flags::check_create(info.Type, info.Flags)?;
     let parent = call.process.handles.parent(args.hDevice)?;
     let (strong, mut addr) = make(call, &parent, info, sharing)?;
     let global = match sharing {
@@ -235,14 +225,11 @@ pub(super) fn open_global<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_OPENSYNCHRONIZATIONOBJECT,
 ) -> DxgResult<impl Commit + 'a> {
-    let strong = call
-        .driver
-        .tables
-        .globals
-        .open(args.hSharedHandle)
-        .filter(|strong| strong.object().is_sync())
-        .ok_or(Status::INVALID_PARAMETER)?;
+    let strong = call.open_global(args.hSharedHandle)?;
 
+    if !strong.object().is_sync() {
+        return Err(Status::INVALID_PARAMETER.into());
+    }
     strong.object().header().check_adapter()?;
 
     let rights = Rights::from_flags(0);
@@ -282,7 +269,7 @@ pub(super) fn open_nt2<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2,
 ) -> DxgResult<impl Commit + 'a> {
-    sync_flags::check_open(args.Flags).map_err(|_| Status::INVALID_PARAMETER)?;
+    sync_flags::check_open(args.Flags)?;
 
     let parent = call.process.handles.parent(args.hDevice)?;
     let share = sync_handle(args.hNtHandle)?;

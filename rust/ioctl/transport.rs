@@ -3,15 +3,13 @@
 //! Calls about the interface itself.
 
 use super::{
+    invalid_if,
     table,
     Call,
     EXEC, //
 };
 use crate::{
-    error::{
-        DxgResult,
-        Status, //
-    },
+    error::DxgResult,
     uapi::{
         opendxg_version,
         OPENDXG_VERSION, //
@@ -22,9 +20,7 @@ use crate::{
 ///
 /// INVALID_PARAMETER if `reserved` is not 0.
 pub(super) fn version(_call: Call<'_>, args: &mut opendxg_version) -> DxgResult {
-    if args.reserved != 0 {
-        return Err(Status::INVALID_PARAMETER.into());
-    }
+    invalid_if(args.reserved != 0)?;
 
     args.version = OPENDXG_VERSION;
     for (word, numbers) in args.implemented.iter_mut().zip((0u32..).step_by(64)) {

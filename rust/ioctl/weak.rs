@@ -3,6 +3,7 @@
 //! Weak references and watches (shared-resources.md section 10).
 
 use super::{
+    by_descriptor,
     commit::Commit,
     invalid_if,
     object,
@@ -27,16 +28,11 @@ use crate::{
     },
     logic::handle,
     sys::{
-        file::object_file::{
-            self,
-            NotOurs,
-            PendingFd, //
-        },
+        file::object_file::PendingFd,
         user, //
     },
     uapi::*, //
 };
-use kernel::sync::Arc;
 
 /// DXG_IOCTL_OPEN_WEAK (0xa8): a weak reference to an object.
 pub(super) fn open(from: impl Receiver, args: &mut opendxg_open_weak) -> DxgResult<impl Commit> {
@@ -52,19 +48,6 @@ pub(super) fn open(from: impl Receiver, args: &mut opendxg_open_weak) -> DxgResu
     Ok(fd)
 }
 
-/// The weak reference behind a descriptor of the caller.
-pub(super) fn weak_file(fd: u64) -> DxgResult<Arc<WeakFile>> {
-    let fd = handle::nt_fd(fd).ok_or(Status::INVALID_HANDLE)?;
-
-    object_file::get::<WeakFile>(fd).map_err(|not_ours| {
-        match not_ours {
-            NotOurs::Closed => Status::INVALID_HANDLE,
-            NotOurs::Mismatch => Status::OBJECT_TYPE_MISMATCH,
-        }
-        .into()
-    })
-}
-
 /// DXG_IOCTL_RESOLVE_WEAK (0xa9): a local handle of the object, if it is alive.
 pub(super) fn resolve<'a>(
     call: Call<'a>,
@@ -77,7 +60,7 @@ pub(super) fn resolve<'a>(
         device => Some(call.process.handles.parent(device)?),
     };
     let fd = u64::try_from(args.fd).map_err(|_| Status::INVALID_HANDLE)?;
-    let weak = weak_file(fd)?;
+    let weak = by_descriptor::<WeakFile>(fd)?;
     let strong = weak.link().resolve().ok_or(Status::NOT_FOUND)?;
 
     if let Some(parent) = &parent {

@@ -2,6 +2,11 @@
 
 //! Which allocations and resources may be created (RES-19 to RES-21, RES-23, RES-26, MEM-3).
 
+use super::{
+    invalid_if,
+    Invalid, //
+};
+
 /// Bits of `D3DKMT_CREATEALLOCATIONFLAGS`.
 pub mod bits {
     /// Make a resource for the allocations.
@@ -58,26 +63,13 @@ pub const MAX_PRIVATE_DATA: u32 = 64 << 10;
 /// Sizes are multiples of this.
 pub const PAGE: u64 = 4096;
 
-/// A combination that is INVALID_PARAMETER.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Refused;
-
-/// Refuses if a condition is true.
-pub fn refuse_if(refused: bool) -> Result<(), Refused> {
-    if refused {
-        Err(Refused)
-    } else {
-        Ok(())
-    }
-}
-
 /// Checks flags by themselves.
-pub fn check_flags(flags: u32) -> Result<(), Refused> {
+pub fn check_flags(flags: u32) -> Result<(), Invalid> {
     use bits::*;
 
     let has = |mask: u32| flags & mask != 0;
 
-    refuse_if(
+    invalid_if(
         has(!KNOWN)
             || has(NT_SECURITY_SHARING) && !has(CREATE_SHARED)
             || has(EXISTING_SYS_MEM) && has(EXISTING_SECTION),
@@ -108,14 +100,14 @@ impl Source {
     /// What the flags of a call say together with the address in an entry of its array. An address
     /// without a standard allocation is that of the caller's pages, with or without a flag
     /// (RES-21).
-    pub fn new(flags: u32, existing: u64, page: u64) -> Result<Self, Refused> {
+    pub fn new(flags: u32, existing: u64, page: u64) -> Result<Self, Invalid> {
         if flags & bits::EXISTING_SECTION != 0 {
             return Ok(Self::Section(existing));
         }
         if flags & bits::EXISTING_SYS_MEM == 0 && existing == 0 {
             return Ok(Self::New);
         }
-        refuse_if(existing == 0 || existing % page != 0)?;
+        invalid_if(existing == 0 || existing % page != 0)?;
         Ok(Self::Caller(existing))
     }
 }
@@ -137,16 +129,16 @@ pub struct Standard {
 }
 
 /// `D3DKMT_STANDARDALLOCATIONTYPE_EXISTINGHEAP`: memory that is there already.
-const EXISTING_HEAP: u32 = 1;
+pub const EXISTING_HEAP: u32 = 1;
 /// `D3DKMT_STANDARDALLOCATIONTYPE_CROSSADAPTER`: memory of our own that every adapter can use.
-const CROSS_ADAPTER: u32 = 2;
+pub const CROSS_ADAPTER: u32 = 2;
 
 impl Standard {
     /// Checks it against the flags of its call (RES-19).
-    pub fn check(&self, flags: u32) -> Result<(), Refused> {
+    pub fn check(&self, flags: u32) -> Result<(), Invalid> {
         let existing = flags & (bits::EXISTING_SYS_MEM | bits::EXISTING_SECTION) != 0;
 
-        refuse_if(
+        invalid_if(
             self.driver_data_size != 0
                 || self.count != 1
                 || self.size == 0
@@ -154,9 +146,9 @@ impl Standard {
                 || self.flags != 0,
         )?;
         match self.kind {
-            EXISTING_HEAP => refuse_if(!existing),
-            CROSS_ADAPTER => refuse_if(existing || self.existing != 0),
-            _ => Err(Refused),
+            EXISTING_HEAP => invalid_if(!existing),
+            CROSS_ADAPTER => invalid_if(existing || self.existing != 0),
+            _ => Err(Invalid),
         }
     }
 

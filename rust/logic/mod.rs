@@ -28,3 +28,16 @@ pub(crate) mod timeout;
 pub(crate) mod upcase;
 pub(crate) mod wait_set;
 pub(crate) mod waiters;
+
+/// Arguments that are INVALID_PARAMETER.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Invalid;
+
+/// Refuses if a condition is true.
+pub fn invalid_if(refused: bool) -> Result<(), Invalid> {
+    if refused {
+        Err(Invalid)
+    } else {
+        Ok(())
+    }
+}

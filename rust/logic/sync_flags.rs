@@ -3,6 +3,11 @@
 //! Which flags a synchronisation object may be created and opened with (FEN-3, FEN-4, FEN-135,
 //! CPU-1, CPU-4), and what an open handle may then do.
 
+use super::{
+    invalid_if,
+    Invalid, //
+};
+
 /// Bits of `D3DDDI_SYNCHRONIZATIONOBJECT_FLAGS`.
 pub mod bits {
     /// The object can be opened elsewhere.
@@ -58,14 +63,10 @@ pub enum Sharing {
     Nt,
 }
 
-/// A combination that is INVALID_PARAMETER.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Refused;
-
 /// Checks the flags of a creation and says how the object may be shared.
 ///
 /// `kind` must be one of [`types`].
-pub fn check_create(kind: u32, flags: u32) -> Result<Sharing, Refused> {
+pub fn check_create(kind: u32, flags: u32) -> Result<Sharing, Invalid> {
     use bits::*;
 
     let has = |mask: u32| flags & mask != 0;
@@ -73,19 +74,17 @@ pub fn check_create(kind: u32, flags: u32) -> Result<Sharing, Refused> {
         kind,
         types::MONITORED_FENCE | types::PERIODIC_MONITORED_FENCE
     );
-    let refused = has(!KNOWN)
-        || has(SIGNAL_BY_KMD) && kind != types::CPU_NOTIFICATION
-        || has(SIGNAL_BY_KMD) && has(!SIGNAL_BY_KMD)
-        || has(NT_SECURITY_SHARING) && !has(SHARED)
-        || has(NO_SIGNAL) && has(NO_WAIT)
-        || has(VALUE_FENCES_ONLY) && !value_fence
-        || has(CROSS_ADAPTER) && (!value_fence || !has(NT_SECURITY_SHARING))
-        || has(SHARED) && !has(NT_SECURITY_SHARING) && value_fence
-        || has(SHARED) && kind == types::CPU_NOTIFICATION;
-
-    if refused {
-        return Err(Refused);
-    }
+    invalid_if(
+        has(!KNOWN)
+            || has(SIGNAL_BY_KMD) && kind != types::CPU_NOTIFICATION
+            || has(SIGNAL_BY_KMD) && has(!SIGNAL_BY_KMD)
+            || has(NT_SECURITY_SHARING) && !has(SHARED)
+            || has(NO_SIGNAL) && has(NO_WAIT)
+            || has(VALUE_FENCES_ONLY) && !value_fence
+            || has(CROSS_ADAPTER) && (!value_fence || !has(NT_SECURITY_SHARING))
+            || has(SHARED) && !has(NT_SECURITY_SHARING) && value_fence
+            || has(SHARED) && kind == types::CPU_NOTIFICATION,
+    )?;
     Ok(match (has(SHARED), has(NT_SECURITY_SHARING)) {
         (_, true) => Sharing::Nt,
         (true, false) => Sharing::Global,
@@ -94,15 +93,11 @@ pub fn check_create(kind: u32, flags: u32) -> Result<Sharing, Refused> {
 }
 
 /// Checks the flags of an open, which restrict what the handle may do.
-pub fn check_open(flags: u32) -> Result<(), Refused> {
-    let refused = flags & (!bits::KNOWN | bits::SIGNAL_BY_KMD) != 0
-        || flags & bits::NO_SIGNAL != 0 && flags & bits::NO_WAIT != 0;
-
-    if refused {
-        Err(Refused)
-    } else {
-        Ok(())
-    }
+pub fn check_open(flags: u32) -> Result<(), Invalid> {
+    invalid_if(
+        flags & (!bits::KNOWN | bits::SIGNAL_BY_KMD) != 0
+            || flags & bits::NO_SIGNAL != 0 && flags & bits::NO_WAIT != 0,
+    )
 }
 
 /// What an open handle may do.

@@ -6,6 +6,7 @@
 //! compile-time checks; a test regenerates and compares it. This wrapper marks which structs may
 //! be copied from and to user memory, and reads their unions without `unsafe` for the callers.
 
+mod logic;
 mod unions;
 
 #[allow(

@@ -17,6 +17,10 @@ use crate::dxgk::{
     object::Strong,
     stats::CountedHandle, //
 };
+use crate::error::{
+    DxgResult,
+    Status, //
+};
 use crate::logic::{
     handle,
     siblings::{
@@ -165,6 +169,16 @@ pub(crate) struct Found<T> {
     pub(crate) what: T,
     /// The handle of the device that it was made on, if any.
     pub(crate) device: Option<u32>,
+}
+
+impl<T> Found<T> {
+    /// INVALID_PARAMETER if it was made on another device than `device`.
+    pub(crate) fn check_device(&self, device: u32) -> DxgResult {
+        match self.device {
+            Some(own) if own != device => Err(Status::INVALID_PARAMETER.into()),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// A shareable object that was found by a local handle.

@@ -52,7 +52,7 @@ use kernel::{
 const GIVEN_UP: u32 = u32::MAX;
 
 /// What is fixed at creation.
-pub(crate) struct Description {
+pub(crate) struct AllocationDescription {
     /// Bytes.
     pub(crate) size: u64,
     /// Whether its bytes may only be read.
@@ -67,7 +67,7 @@ pub(crate) struct Allocation {
     _identified: ObjectId,
     _claim: Claim,
     /// What was fixed at creation.
-    pub(crate) description: Description,
+    pub(crate) description: AllocationDescription,
     /// The allocation as the KMD of its adapter has it.
     pub(in crate::dxgk) kmd: object::Allocation,
     /// Its priority: how late it would be evicted (MEM-9).
@@ -94,7 +94,7 @@ impl Allocation {
     /// An allocation of these bytes, charged by `claim`, which `kmd` was made for.
     pub(crate) fn new(
         claim: Claim,
-        description: Description,
+        description: AllocationDescription,
         kmd: object::Allocation,
         priority: Option<u32>,
         storage: Arc<Storage>,

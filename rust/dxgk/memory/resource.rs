@@ -40,7 +40,7 @@ use kernel::{
 };
 
 /// What is fixed at creation.
-pub(crate) struct Description {
+pub(crate) struct ResourceDescription {
     /// Whether it can be opened elsewhere.
     pub(crate) shared: bool,
     /// Whether it is the resource of one standalone allocation.
@@ -79,7 +79,7 @@ pub(crate) struct Resource {
     #[pin]
     pub(crate) header: Header,
     /// What was fixed at creation.
-    pub(crate) description: Description,
+    pub(crate) description: ResourceDescription,
     /// LOCK: inside, locks of `Allocation` are only tried.
     #[pin]
     state: Mutex<State>,
@@ -92,7 +92,7 @@ impl Resource {
     /// A resource without allocations.
     pub(crate) fn new(
         header: impl PinInit<Header>,
-        description: Description,
+        description: ResourceDescription,
         allocations: KVVec<Arc<Allocation>>,
     ) -> Result<Arc<Self>, AllocError> {
         pin_arc(

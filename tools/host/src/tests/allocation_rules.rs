@@ -2,7 +2,8 @@
 
 //! Creations of allocations.
 
-use crate::logic::allocation_rules::{answered_flags, check_flags, Refused, Source, Standard};
+use crate::logic::allocation_rules::{answered_flags, check_flags, Source, Standard};
+use crate::logic::Invalid;
 
 const CREATE_SHARED: u32 = 1 << 1;
 const SYS_MEM: u32 = 1 << 5;
@@ -38,7 +39,7 @@ fn res_19_every_combination_of_known_bits() {
 #[test]
 fn res_19_an_unknown_bit_spoils_good_ones() {
     for bit in (0..32).filter(|bit| !ACCEPTED.contains(bit)) {
-        assert_eq!(check_flags(CREATE_SHARED | NT | (1 << bit)), Err(Refused));
+        assert_eq!(check_flags(CREATE_SHARED | NT | (1 << bit)), Err(Invalid));
     }
 }
 
@@ -80,12 +81,12 @@ fn res_21_where_the_bytes_are() {
             );
         }
         for address in [1, PAGE - 1, PAGE + 8, u64::MAX] {
-            assert_eq!(Source::new(flags, address, PAGE), Err(Refused));
+            assert_eq!(Source::new(flags, address, PAGE), Err(Invalid));
         }
         // Larger pages: an address in the middle of one would show the bytes before it.
-        assert_eq!(Source::new(flags, PAGE, 4 * PAGE), Err(Refused));
+        assert_eq!(Source::new(flags, PAGE, 4 * PAGE), Err(Invalid));
     }
-    assert_eq!(Source::new(SYS_MEM, 0, PAGE), Err(Refused));
+    assert_eq!(Source::new(SYS_MEM, 0, PAGE), Err(Invalid));
     for value in [0, 3, PAGE] {
         assert_eq!(
             Source::new(SECTION, value, PAGE),
@@ -124,7 +125,7 @@ fn spoilt(kind: u32, flags: u32) {
     for (what, change) in WRONG {
         let mut standard = standard(kind);
         change(&mut standard);
-        assert_eq!(standard.check(flags), Err(Refused), "{kind}: {what}");
+        assert_eq!(standard.check(flags), Err(Invalid), "{kind}: {what}");
     }
 }
 
@@ -141,7 +142,7 @@ fn res_19_an_existing_heap_is_memory_that_is_there() {
         spoilt(1, memory);
     }
     // Nothing says where the memory is.
-    assert_eq!(standard(1).check(CREATE_SHARED), Err(Refused));
+    assert_eq!(standard(1).check(CREATE_SHARED), Err(Invalid));
 }
 
 #[test]
@@ -153,9 +154,9 @@ fn res_19_a_cross_adapter_allocation_is_memory_of_ours() {
 
         let mut existing = standard(2);
         existing.existing = 0x1000;
-        assert_eq!(existing.check(flags), Err(Refused));
+        assert_eq!(existing.check(flags), Err(Invalid));
     }
     for memory in [SYS_MEM, SECTION] {
-        assert_eq!(standard(2).check(memory), Err(Refused));
+        assert_eq!(standard(2).check(memory), Err(Invalid));
     }
 }

@@ -2,7 +2,8 @@
 
 //! Flags of creations and openings.
 
-use crate::logic::sync_flags::{check_create, check_open, Refused, Rights, Sharing};
+use crate::logic::sync_flags::{check_create, check_open, Rights, Sharing};
+use crate::logic::Invalid;
 
 const SHARED: u32 = 1 << 0;
 const NT: u32 = 1 << 1;
@@ -31,18 +32,18 @@ fn fen_3_flags_of_a_creation() {
             TOP_OF_PIPELINE | NO_SIGNAL_ON_TDR,
             Ok(Sharing::Private),
         ),
-        (MONITORED, NO_SIGNAL | NO_WAIT, Err(Refused)),
-        (MONITORED, NT, Err(Refused)),
-        (MONITORED, 1 << 9, Err(Refused)),
-        (MONITORED, 1 << 31, Err(Refused)),
-        (MONITORED, BY_KMD, Err(Refused)),
+        (MONITORED, NO_SIGNAL | NO_WAIT, Err(Invalid)),
+        (MONITORED, NT, Err(Invalid)),
+        (MONITORED, 1 << 9, Err(Invalid)),
+        (MONITORED, 1 << 31, Err(Invalid)),
+        (MONITORED, BY_KMD, Err(Invalid)),
         (MUTEX, SHARED, Ok(Sharing::Global)),
         (MUTEX, SHARED | NT, Ok(Sharing::Nt)),
-        (MUTEX, NO_SIGNAL, Err(Refused)),
-        (MUTEX, TOP_OF_PIPELINE, Err(Refused)),
+        (MUTEX, NO_SIGNAL, Err(Invalid)),
+        (MUTEX, TOP_OF_PIPELINE, Err(Invalid)),
         (CPU_NOTIFICATION, 0, Ok(Sharing::Private)),
         (CPU_NOTIFICATION, BY_KMD, Ok(Sharing::Private)),
-        (CPU_NOTIFICATION, BY_KMD | NO_GPU_ACCESS, Err(Refused)),
+        (CPU_NOTIFICATION, BY_KMD | NO_GPU_ACCESS, Err(Invalid)),
     ] {
         assert_eq!(check_create(kind, flags), expected, "{kind} {flags:#x}");
     }
@@ -51,7 +52,7 @@ fn fen_3_flags_of_a_creation() {
 #[test]
 fn fen_4_fences_with_a_value_are_shared_by_nt_handle_only() {
     for kind in [MONITORED, PERIODIC] {
-        assert_eq!(check_create(kind, SHARED), Err(Refused));
+        assert_eq!(check_create(kind, SHARED), Err(Invalid));
         assert_eq!(check_create(kind, SHARED | NT), Ok(Sharing::Nt));
     }
 }
@@ -97,7 +98,7 @@ fn an_opening_may_only_restrict() {
         assert_eq!(check_open(flags), Ok(()), "{flags:#x}");
     }
     for flags in [NO_SIGNAL | NO_WAIT, BY_KMD, 1 << 9, 1 << 31] {
-        assert_eq!(check_open(flags), Err(Refused), "{flags:#x}");
+        assert_eq!(check_open(flags), Err(Invalid), "{flags:#x}");
     }
 }
 

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The rules in `logic` are compiled on the host too, where there are no headers. They state the bits
+//! and numbers of the contract themselves; here the compiler compares them with the headers.
+
+use super::generated::*;
+use crate::logic::{
+    access,
+    allocation_rules,
+    info_rules,
+    sync_flags, //
+};
+
+macro_rules! same {
+    ($($own:expr => $header:expr;)*) => {
+        $(const _: () = assert!($own == $header, stringify!($own));)*
+    };
+}
+
+same! {
+    allocation_rules::bits::CREATE_RESOURCE => D3DKMT_CREATEALLOCATIONFLAGS_CreateResource;
+    allocation_rules::bits::CREATE_SHARED => D3DKMT_CREATEALLOCATIONFLAGS_CreateShared;
+    allocation_rules::bits::NON_SECURE => D3DKMT_CREATEALLOCATIONFLAGS_NonSecure;
+    allocation_rules::bits::RESTRICT_SHARED_ACCESS =>
+        D3DKMT_CREATEALLOCATIONFLAGS_RestrictSharedAccess;
+    allocation_rules::bits::EXISTING_SYS_MEM => D3DKMT_CREATEALLOCATIONFLAGS_ExistingSysMem;
+    allocation_rules::bits::NT_SECURITY_SHARING => D3DKMT_CREATEALLOCATIONFLAGS_NtSecuritySharing;
+    allocation_rules::bits::READ_ONLY => D3DKMT_CREATEALLOCATIONFLAGS_ReadOnly;
+    allocation_rules::bits::SWAP_CHAIN_BACK_BUFFER =>
+        D3DKMT_CREATEALLOCATIONFLAGS_SwapChainBackBuffer;
+    allocation_rules::bits::CROSS_ADAPTER => D3DKMT_CREATEALLOCATIONFLAGS_CrossAdapter;
+    allocation_rules::bits::ZEROED => D3DKMT_CREATEALLOCATIONFLAGS_Zeroed;
+    allocation_rules::bits::STANDARD_ALLOCATION => D3DKMT_CREATEALLOCATIONFLAGS_StandardAllocation;
+    allocation_rules::bits::EXISTING_SECTION => D3DKMT_CREATEALLOCATIONFLAGS_ExistingSection;
+    // What is refused.
+    !allocation_rules::bits::KNOWN =>
+        D3DKMT_CREATEALLOCATIONFLAGS_CreateProtected
+            | D3DKMT_CREATEALLOCATIONFLAGS_CreateWriteCombined
+            | D3DKMT_CREATEALLOCATIONFLAGS_CreateCached
+            | D3DKMT_CREATEALLOCATIONFLAGS_OpenCrossAdapter
+            | D3DKMT_CREATEALLOCATIONFLAGS_PartialSharedCreation
+            | D3DKMT_CREATEALLOCATIONFLAGS_WriteWatch
+            | D3DKMT_CREATEALLOCATIONFLAGS_SharedDisplayable
+            | D3DKMT_CREATEALLOCATIONFLAGS_Reserved;
+    allocation_rules::EXISTING_HEAP => D3DKMT_STANDARDALLOCATIONTYPE_EXISTINGHEAP;
+    allocation_rules::CROSS_ADAPTER => D3DKMT_STANDARDALLOCATIONTYPE_CROSSADAPTER;
+}
+
+same! {
+    sync_flags::bits::SHARED => D3DDDI_SYNCHRONIZATIONOBJECT_FLAGS_Shared;
+    sync_flags::bits::NT_SECURITY_SHARING => D3DDDI_SYNCHRONIZATIONOBJECT_FLAGS_NtSecuritySharing;
+    sync_flags::bits::CROSS_ADAPTER => D3DDDI_SYNCHRONIZATIONOBJECT_FLAGS_CrossAdapter;
+    sync_flags::bits::TOP_OF_PIPELINE => D3DDDI_SYNCHRONIZATIONOBJECT_FLAGS_TopOfPipeline;
+    sync_flags::bits::NO_SIGNAL => D3DDDI_SYNCHRONIZATIONOBJECT_FLAGS_NoSignal;
+    sync_flags::bits::NO_WAIT => D3DDDI_SYNCHRONIZATIONOBJECT_FLAGS_NoWait;
+    sync_flags::bits::NO_SIGNAL_MAX_VALUE_ON_TDR =>
+        D3DDDI_SYNCHRONIZATIONOBJECT_FLAGS_NoSignalMaxValueOnTdr;
+    sync_flags::bits::NO_GPU_ACCESS => D3DDDI_SYNCHRONIZATIONOBJECT_FLAGS_NoGPUAccess;
+    sync_flags::bits::SIGNAL_BY_KMD => D3DDDI_SYNCHRONIZATIONOBJECT_FLAGS_SignalByKmd;
+    sync_flags::types::MUTEX => D3DDDI_SYNCHRONIZATION_MUTEX;
+    sync_flags::types::SEMAPHORE => D3DDDI_SEMAPHORE;
+    sync_flags::types::FENCE => D3DDDI_FENCE;
+    sync_flags::types::CPU_NOTIFICATION => D3DDDI_CPU_NOTIFICATION;
+    sync_flags::types::MONITORED_FENCE => D3DDDI_MONITORED_FENCE;
+    sync_flags::types::PERIODIC_MONITORED_FENCE => D3DDDI_PERIODIC_MONITORED_FENCE;
+}
+
+same! {
+    info_rules::CREATE_ONLY => OPENDXG_INFO_CREATE_ONLY;
+    info_rules::SEALED => OPENDXG_INFO_SEALED;
+    info_rules::REMOVE_FD => OPENDXG_INFO_REMOVE_FD;
+    info_rules::ATTACH_FD => OPENDXG_INFO_ATTACH_FD;
+}
+
+same! {
+    access::WAIT => D3DDDI_SYNC_OBJECT_WAIT;
+    access::SIGNAL => D3DDDI_SYNC_OBJECT_SIGNAL;
+    access::ALL => D3DDDI_SYNC_OBJECT_ALL_ACCESS;
+    access::resource::WRITE => SHARED_ALLOCATION_WRITE;
+    access::resource::ALL => SHARED_ALLOCATION_ALL_ACCESS;
+}
