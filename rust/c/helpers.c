@@ -32,22 +32,6 @@
 
 #include "helpers.h"
 
-#ifndef CONFIG_SMP
-#error "opendxg needs CONFIG_SMP: its barriers are shared with other agents"
-#endif
-
-#ifndef CONFIG_SHMEM
-#error "opendxg needs CONFIG_SHMEM: the memory of allocations is in files of it"
-#endif
-
-#ifndef CONFIG_MEMFD_CREATE
-#error "opendxg needs CONFIG_MEMFD_CREATE: it pins the pages of memory files"
-#endif
-
-#ifndef CONFIG_SYNC_FILE
-#error "opendxg needs CONFIG_SYNC_FILE: points of fences are sync files"
-#endif
-
 void dxg_caller(struct dxg_caller *out)
 {
 	struct nsproxy *nsproxy = current->nsproxy;
@@ -215,9 +199,11 @@ bool dxg_is_compat_call(void)
 }
 
 /*
- * Copies a few words, as argument structs are: plain loads and stores in one user access,
- * instead of a call of the general copy routine. size is a multiple of 4 and below a page.
- * False on a fault.
+ * Copies a few words, as argument structs are: get_user() and put_user() in one user access,
+ * instead of a call of the general copy routine. They are instrumented (KMSAN) like those. There
+ * is no check_object_size(), because the size comes from a type of the Rust side, as that of
+ * get_user() comes from a type of C. Documentation/upstream.md has figures. size is a multiple of 4
+ * and below a page. False on a fault.
  */
 bool dxg_read_words(void *to, u64 from, size_t size)
 {

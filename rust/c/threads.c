@@ -10,10 +10,6 @@
 
 #include "helpers.h"
 
-#ifndef CONFIG_MMU_NOTIFIER
-#error "opendxg needs CONFIG_MMU_NOTIFIER: it tells that a process is gone whose descriptor lives on"
-#endif
-
 /* The identity of the current thread; released with put_pid(). */
 void *dxg_thread_get(void)
 {
