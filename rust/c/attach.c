@@ -17,7 +17,11 @@
 
 MODULE_IMPORT_NS("DMA_BUF");
 
-/* The operations of all sync files, learned from one that is made for this. */
+/*
+ * The operations of every sync file, learned from one that is made for this. sync_file_get_fence()
+ * would tell, but takes a descriptor: by the time it looks, that may mean another file than the one
+ * that is kept. A sync file made of the fence would be another file than the one that was attached.
+ */
 static const struct file_operations *sync_file_operations(void)
 {
 	static const struct file_operations *known;
