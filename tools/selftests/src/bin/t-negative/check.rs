@@ -26,7 +26,7 @@ pub(crate) fn form(form: &'static Form, state: State) -> Outcome {
     let before = open_descriptors()?;
     accepted(&world, form, &good(&world, form)?, form.status)
         .map_err(|failure| format!("good arguments: {failure}"))?;
-    for field in form.fields {
+    for field in &form.fields {
         let cases = cases(&world, field)?;
         ensure!(!cases.is_empty(), "{}: no case", field.name);
         for case in cases {
@@ -142,7 +142,7 @@ fn refused(world: &World, form: &Form, image: &Image, status: Status) -> Outcome
         let answer = call(world, form, image, address, way)?;
         ensure_eq!(answer, Answer::of(way, status));
         let after = &page.bytes()[page.bytes().len() - image.bytes.len()..];
-        for field in form.fields {
+        for field in &form.fields {
             if field.written != Written::Always {
                 let range = field.at..field.at + field.size;
                 ensure_eq!(after[range.clone()], image.bytes[range], "{}", field.name);
@@ -168,7 +168,7 @@ fn accepted(world: &World, form: &Form, image: &Image, status: Status) -> Outcom
     after
         .bytes
         .copy_from_slice(&page.bytes()[page.bytes().len() - image.bytes.len()..]);
-    for field in form.fields {
+    for field in &form.fields {
         if field.written == Written::Never {
             let range = field.at..field.at + field.size;
             ensure_eq!(
@@ -184,7 +184,7 @@ fn accepted(world: &World, form: &Form, image: &Image, status: Status) -> Outcom
 
 /// Destroys what a call made.
 fn undo(world: &World, form: &Form, image: &Image, after: &Image) -> Outcome {
-    for field in form.fields {
+    for field in &form.fields {
         match field.kind {
             Kind::Output(Made::Handle(kind)) => {
                 destroy(world, kind, after.get(field.at, 4) as u32)?

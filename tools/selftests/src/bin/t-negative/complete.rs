@@ -8,23 +8,8 @@ use opendxg::uapi::DXG_NR_WATCH_STATE;
 use opendxg::{Dxg, NO_OP};
 use selftests::{ensure, ensure_eq, Outcome, Suite};
 
+use crate::t_negative::layout;
 use crate::t_negative::table::{forms, Form};
-
-/// The documented layout of every struct: name, size, field, offset, bytes.
-const LAYOUT: &str = include_str!(concat!(
-    env!("CARGO_MANIFEST_DIR"),
-    "/../../Documentation/abi/abi-layout.tsv"
-));
-
-/// Structs that are part of an argument struct, and where they begin in it.
-const NESTED: [(&str, &str, usize); 2] = [
-    (
-        "D3DKMT_CREATESYNCHRONIZATIONOBJECT2",
-        "D3DDDI_SYNCHRONIZATIONOBJECTINFO2",
-        8,
-    ),
-    ("opendxg_share_objects", "D3DKMT_SHAREOBJECTS", 0),
-];
 
 /// Adds the tests of this file.
 pub(crate) fn tests(suite: Suite) -> Suite {
@@ -43,7 +28,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
 
 fn numbers() -> Outcome {
     let implemented: BTreeSet<u32> = Dxg::open()?.version()?.numbers().collect();
-    let mut described: BTreeSet<u32> = forms().map(|form| form.nr).collect();
+    let mut described: BTreeSet<u32> = forms().iter().map(|form| form.nr).collect();
     // Tested in a file of its own; has no argument.
     described.extend([EXEC, NO_OP]);
     // Not a call of the device.
@@ -55,7 +40,7 @@ fn numbers() -> Outcome {
 fn bytes() -> Outcome {
     for form in forms() {
         let mut next = 0;
-        for field in form.fields {
+        for field in &form.fields {
             ensure_eq!(field.at, next, "{}: {} begins", form.title(), field.name);
             next += field.size;
         }
@@ -77,29 +62,17 @@ fn fits(form: &Form, start: usize, end: usize) -> bool {
 
 fn members() -> Outcome {
     let mut checked = 0;
-    for line in LAYOUT.lines().filter(|line| !line.starts_with('#')) {
-        let columns: Vec<&str> = line.split('\t').collect();
-        let [name, _, member, offset, size] = columns[..] else {
-            return Err(format!("malformed row: {line}").into());
-        };
-        let nested = NESTED.iter().find(|(_, inner, _)| *inner == name);
-        let (outer, base) = nested.map_or((name, 0), |(outer, _, base)| (*outer, *base));
-        let of_struct: Vec<&Form> = forms().filter(|form| form.name == outer).collect();
-        // Bit fields are described by their storage unit.
-        let (Ok(offset), Ok(size)) = (offset.parse::<usize>(), size.parse::<usize>()) else {
-            continue;
-        };
-        if of_struct.is_empty() {
-            continue;
+    for name in forms().iter().map(|form| form.name) {
+        let of_struct: Vec<&Form> = forms().iter().filter(|form| form.name == name).collect();
+        for (member, start, size) in layout::members(name) {
+            let end = start + size;
+            let is_described = of_struct.iter().any(|form| fits(form, start, end));
+            ensure!(
+                is_described,
+                "{name}.{member} ({start}..{end}) is not described"
+            );
+            checked += 1;
         }
-        let start = base + offset;
-        let is_described = of_struct.iter().any(|form| fits(form, start, start + size));
-        ensure!(
-            is_described,
-            "{name}.{member} ({start}..{}) is not described",
-            start + size
-        );
-        checked += 1;
     }
     ensure!(checked > 80, "only {checked} members were found");
     Ok(())

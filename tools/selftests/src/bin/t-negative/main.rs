@@ -12,6 +12,7 @@ mod check;
 mod complete;
 mod exec;
 mod image;
+mod layout;
 mod mutate;
 mod order;
 mod shapes;
@@ -31,7 +32,7 @@ pub(crate) fn main() {
         .with(exec::tests)
         .with(order::tests);
     for (number, state) in State::ALL.into_iter().enumerate() {
-        for (place, form) in table::forms().into_iter().enumerate() {
+        for (place, form) in table::forms().iter().enumerate() {
             // What is refused is refused before the state matters: a brief run has each form in one of them.
             if is_brief() && place % State::ALL.len() != number {
                 continue;

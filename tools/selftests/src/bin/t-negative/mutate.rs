@@ -159,6 +159,15 @@ pub(crate) fn cases<'a>(world: &'a World, field: &'a Field) -> Outcome<Vec<Case<
                 );
             }
         }
+        Kind::Any => {
+            let all: &[u64] = match field.size {
+                4 => &[0, 1, 2, 0x7fff_ffff, 0x8000_0000, 0xffff_fffe, 0xffff_ffff],
+                _ => &[0, 1, 1 << 63, u64::MAX - 1, u64::MAX],
+            };
+            for value in all {
+                cases.value("value", *value, None);
+            }
+        }
         Kind::Values { accept, refuse } => {
             for value in refuse {
                 cases.value("value", *value, invalid);

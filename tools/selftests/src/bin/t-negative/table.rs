@@ -16,13 +16,32 @@ mod usage;
 mod wait;
 mod weak;
 
+use std::sync::OnceLock;
+
 use opendxg::Status;
 use selftests::Outcome;
 
 use crate::t_negative::image::Image;
+use crate::t_negative::layout;
 use crate::t_negative::world::{Object, World};
 
-/// One call with one choice of a union's arm.
+/// What a human knows of one call with one choice of a union's arm.
+pub(crate) struct Described {
+    /// Number of the call.
+    pub(crate) nr: u32,
+    /// Name of the argument struct.
+    pub(crate) name: &'static str,
+    /// Which arm; empty if there is only one.
+    pub(crate) variant: &'static str,
+    /// Its members, in any order.
+    pub(crate) fields: &'static [Field],
+    /// Fills in good arguments.
+    pub(crate) good: fn(&World, &mut Image) -> Outcome,
+    /// What good arguments are answered with.
+    pub(crate) status: Status,
+}
+
+/// The same with what the layout knows.
 pub(crate) struct Form {
     /// Number of the call.
     pub(crate) nr: u32,
@@ -33,7 +52,7 @@ pub(crate) struct Form {
     /// `sizeof` the struct.
     pub(crate) size: u32,
     /// Every byte of the struct, in order.
-    pub(crate) fields: &'static [Field],
+    pub(crate) fields: Vec<Field>,
     /// Fills in good arguments.
     pub(crate) good: fn(&World, &mut Image) -> Outcome,
     /// What good arguments are answered with.
@@ -51,6 +70,7 @@ impl Form {
 }
 
 /// A member of a struct, or bytes between members.
+#[derive(Clone, Copy)]
 pub(crate) struct Field {
     pub(crate) name: &'static str,
     pub(crate) at: usize,
@@ -70,16 +90,24 @@ pub(crate) enum Written {
     Always,
 }
 
-/// Shorthand for a field.
-const fn field(name: &'static str, at: usize, size: usize, kind: Kind) -> Field {
+/// The place of a field that is where the layout has the member of its name.
+pub(crate) const NAMED: usize = usize::MAX;
+
+/// Shorthand for a field that is only a part of a member, or more than one.
+const fn placed(at: usize, size: usize, field: Field) -> Field {
+    Field { at, size, ..field }
+}
+
+/// Shorthand for a member.
+const fn field(name: &'static str, kind: Kind) -> Field {
     let written = match kind {
         Kind::Output(_) | Kind::Capacity => Written::OnSuccess,
         _ => Written::Never,
     };
     Field {
         name,
-        at,
-        size,
+        at: NAMED,
+        size: 0,
         kind,
         written,
     }
@@ -100,31 +128,29 @@ const fn reported(mut field: Field) -> Field {
 /// Shorthand for values that are accepted and values with the status that refuses them.
 const fn listed(
     name: &'static str,
-    at: usize,
-    size: usize,
     accept: &'static [u64],
     refuse: &'static [(u64, Status)],
 ) -> Field {
-    field(name, at, size, Kind::Listed { accept, refuse })
+    field(name, Kind::Listed { accept, refuse })
 }
 
 /// Shorthand for flags that must be 0.
-const fn no_flags(name: &'static str, at: usize) -> Field {
+const fn no_flags(name: &'static str) -> Field {
     let kind = Kind::Flags {
         known: 0,
         accept: &[0],
         refuse: &[],
     };
-    field(name, at, 4, kind)
+    field(name, kind)
 }
 
 /// Shorthand for bytes that must be 0.
 const fn reserved(at: usize, size: usize) -> Field {
-    field("reserved", at, size, Kind::Reserved)
+    placed(at, size, field("reserved", Kind::Reserved))
 }
 
 /// Shorthand for memory that the call reads, as many bytes as another field says.
-const fn blob(name: &'static str, at: usize, size_at: usize, null: Option<Status>) -> Field {
+const fn blob(name: &'static str, size_at: usize, null: Option<Status>) -> Field {
     let kind = Kind::Memory(Memory {
         unit: 1,
         count_at: Some(size_at),
@@ -132,11 +158,11 @@ const fn blob(name: &'static str, at: usize, size_at: usize, null: Option<Status
         null,
         inside: &[],
     });
-    field(name, at, 8, kind)
+    field(name, kind)
 }
 
 /// Shorthand for memory that the call writes, as many bytes as another field says.
-const fn buffer(name: &'static str, at: usize, size_at: usize, null: Option<Status>) -> Field {
+const fn buffer(name: &'static str, size_at: usize, null: Option<Status>) -> Field {
     let kind = Kind::Memory(Memory {
         unit: 1,
         count_at: Some(size_at),
@@ -144,7 +170,7 @@ const fn buffer(name: &'static str, at: usize, size_at: usize, null: Option<Stat
         null,
         inside: &[],
     });
-    field(name, at, 8, kind)
+    field(name, kind)
 }
 
 /// Answers that occur often.
@@ -153,44 +179,37 @@ const FAULT: Status = Status::ACCESS_VIOLATION;
 
 /// Shorthand for bytes that are never looked at.
 const fn ignored(at: usize, size: usize) -> Field {
-    field("ignored", at, size, Kind::Ignored)
+    placed(at, size, field("ignored", Kind::Ignored))
 }
 
 /// Shorthand for a number the kernel writes.
-const fn output(name: &'static str, at: usize, size: usize) -> Field {
-    field(name, at, size, Kind::Output(Made::Nothing))
+const fn output(name: &'static str) -> Field {
+    field(name, Kind::Output(Made::Nothing))
 }
 
 /// Shorthand for a new handle.
-const fn made(name: &'static str, at: usize, kind: Object) -> Field {
-    field(name, at, 4, Kind::Output(Made::Handle(kind)))
+const fn made(name: &'static str, kind: Object) -> Field {
+    field(name, Kind::Output(Made::Handle(kind)))
 }
 
 /// Shorthand for a local handle.
-const fn handle(name: &'static str, at: usize, kind: Object) -> Field {
-    field(name, at, 4, Kind::Handle(kind))
+const fn handle(name: &'static str, kind: Object) -> Field {
+    field(name, Kind::Handle(kind))
 }
 
 /// Shorthand for a number of which every value is good.
-const fn any(name: &'static str, at: usize, size: usize) -> Field {
-    let (accept, refuse): (_, &[u64]) = match size {
-        4 => (ANY32, &[]),
-        _ => (ANY64, &[]),
-    };
-    field(name, at, size, Kind::Values { accept, refuse })
+const fn any(name: &'static str) -> Field {
+    field(name, Kind::Any)
 }
 
-const ANY32: &[u64] = &[0, 1, 2, 0x7fff_ffff, 0x8000_0000, 0xffff_fffe, 0xffff_ffff];
-const ANY64: &[u64] = &[0, 1, 1 << 63, u64::MAX - 1, u64::MAX];
-
 /// Shorthand for a number below a limit.
-const fn below(name: &'static str, at: usize, limit: Limit) -> Field {
+const fn below(name: &'static str, limit: Limit) -> Field {
     let (accept, refuse): (&[u64], &[u64]) = match limit {
         Limit::One => (&[0], &[1, 2, 0x8000_0000, 0xffff_ffff]),
         Limit::Two => (&[0, 1], &[2, 3, 0x8000_0000, 0xffff_ffff]),
         Limit::Four => (&[0, 1, 2], &[4, 5, 0x8000_0000, 0xffff_ffff]),
     };
-    field(name, at, 4, Kind::Values { accept, refuse })
+    field(name, Kind::Values { accept, refuse })
 }
 
 /// Limits that occur.
@@ -246,6 +265,8 @@ pub(crate) enum Kind {
         unknown: &'static [u32],
         unsupported: &'static [u32],
     },
+    /// A number of which every value is good.
+    Any,
     /// A number.
     Values {
         accept: &'static [u64],
@@ -319,7 +340,13 @@ pub(crate) enum Made {
 }
 
 /// Every form of every call.
-pub(crate) fn forms() -> impl Iterator<Item = &'static Form> {
+pub(crate) fn forms() -> &'static [Form] {
+    static FORMS: OnceLock<Vec<Form>> = OnceLock::new();
+    FORMS.get_or_init(|| described().map(layout::place).collect())
+}
+
+/// The forms as they are described.
+fn described() -> impl Iterator<Item = &'static Described> {
     [
         adapter::FORMS,
         device::FORMS,

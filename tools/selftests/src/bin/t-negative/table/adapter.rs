@@ -7,15 +7,14 @@ use selftests::fixture;
 
 use super::*;
 
-pub(super) const FORMS: &[Form] = &[
-    Form {
+pub(super) const FORMS: &[Described] = &[
+    Described {
         nr: 0x01,
         name: "D3DKMT_OPENADAPTERFROMLUID",
         variant: "",
-        size: 12,
         fields: &[
-            field("AdapterLuid", 0, 8, Kind::Luid),
-            made("hAdapter", 8, Object::Adapter),
+            field("AdapterLuid", Kind::Luid),
+            made("hAdapter", Object::Adapter),
         ],
         good: |world, image| {
             let luid = world.adapter.luid();
@@ -25,48 +24,41 @@ pub(super) const FORMS: &[Form] = &[
         },
         status: Status::SUCCESS,
     },
-    Form {
+    Described {
         nr: 0x14,
         name: "D3DKMT_ENUMADAPTERS2",
         variant: "",
-        size: 16,
         fields: &[
-            field("NumAdapters", 0, 4, Kind::Capacity),
-            ignored(4, 4),
-            field("pAdapters", 8, 8, Kind::AdapterArray { count_at: 0 }),
+            field("NumAdapters", Kind::Capacity),
+            field("pAdapters", Kind::AdapterArray { count_at: 0 }),
         ],
         good: |_, image| room(image, 0, 8),
         status: Status::SUCCESS,
     },
-    Form {
+    Described {
         nr: 0x3e,
         name: "D3DKMT_ENUMADAPTERS3",
         variant: "",
-        size: 24,
         fields: &[
             field(
                 "Filter",
-                0,
-                8,
                 Kind::Flags {
                     known: 3,
                     accept: &[0, 1, 2, 3],
                     refuse: &[],
                 },
             ),
-            field("NumAdapters", 8, 4, Kind::Capacity),
-            ignored(12, 4),
-            field("pAdapters", 16, 8, Kind::AdapterArray { count_at: 8 }),
+            field("NumAdapters", Kind::Capacity),
+            field("pAdapters", Kind::AdapterArray { count_at: 8 }),
         ],
         good: |_, image| room(image, 8, 16),
         status: Status::SUCCESS,
     },
-    Form {
+    Described {
         nr: 0x15,
         name: "D3DKMT_CLOSEADAPTER",
         variant: "",
-        size: 4,
-        fields: &[handle("hAdapter", 0, Object::Adapter)],
+        fields: &[handle("hAdapter", Object::Adapter)],
         good: |_, image| {
             let adapter = fixture::adapter()?;
             image.put32(0, adapter.handle().0);
@@ -75,30 +67,21 @@ pub(super) const FORMS: &[Form] = &[
         },
         status: Status::SUCCESS,
     },
-    Form {
+    Described {
         nr: 0x09,
         name: "D3DKMT_QUERYADAPTERINFO",
         variant: "",
-        size: 24,
         fields: &[
-            handle("hAdapter", 0, Object::Adapter),
+            handle("hAdapter", Object::Adapter),
             field(
                 "Type",
-                4,
-                4,
                 Kind::Enum {
                     unknown: &[14, 36, 1000, 0x8000_000f, u32::MAX],
                     unsupported: &[],
                 },
             ),
-            field("pPrivateDriverData", 8, 8, Kind::Payload { size_at: 16 }),
-            field(
-                "PrivateDriverDataSize",
-                16,
-                4,
-                Kind::PayloadSize { exact: 4 },
-            ),
-            ignored(20, 4),
+            field("pPrivateDriverData", Kind::Payload { size_at: 16 }),
+            field("PrivateDriverDataSize", Kind::PayloadSize { exact: 4 }),
         ],
         good: |world, image| {
             image.put32(0, world.adapter.handle().0);
@@ -108,15 +91,14 @@ pub(super) const FORMS: &[Form] = &[
         },
         status: Status::SUCCESS,
     },
-    Form {
+    Described {
         nr: 0x49,
         name: "D3DKMT_ISFEATUREENABLED",
         variant: "",
-        size: 12,
         fields: &[
-            handle("hAdapter", 0, Object::Adapter),
-            any("FeatureId", 4, 4),
-            output("Result", 8, 4),
+            handle("hAdapter", Object::Adapter),
+            any("FeatureId"),
+            output("Result"),
         ],
         good: |world, image| {
             image.put32(0, world.adapter.handle().0);
@@ -124,16 +106,15 @@ pub(super) const FORMS: &[Form] = &[
         },
         status: Status::SUCCESS,
     },
-    Form {
+    Described {
         nr: 0x3d,
         name: "D3DKMT_QUERYCLOCKCALIBRATION",
         variant: "",
-        size: 40,
         fields: &[
-            handle("hAdapter", 0, Object::Adapter),
-            below("NodeOrdinal", 4, Limit::Four),
-            below("PhysicalAdapterIndex", 8, Limit::One),
-            output("ClockData", 12, 28),
+            handle("hAdapter", Object::Adapter),
+            below("NodeOrdinal", Limit::Four),
+            below("PhysicalAdapterIndex", Limit::One),
+            output("ClockData"),
         ],
         good: |world, image| {
             image.put32(0, world.adapter.handle().0);
@@ -141,15 +122,14 @@ pub(super) const FORMS: &[Form] = &[
         },
         status: Status::SUCCESS,
     },
-    Form {
+    Described {
         nr: 0x81,
         name: "opendxg_version",
         variant: "",
-        size: 40,
         fields: &[
-            output("version", 0, 4),
-            field("reserved", 4, 4, Kind::Reserved),
-            output("implemented", 8, 32),
+            output("version"),
+            field("reserved", Kind::Reserved),
+            output("implemented"),
         ],
         good: |_, _| Ok(()),
         status: Status::SUCCESS,

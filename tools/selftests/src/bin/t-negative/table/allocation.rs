@@ -14,23 +14,19 @@ const COUNT: u32 = 2;
 /// Every flag that is accepted; the others are refused.
 const KNOWN_FLAGS: u64 = 0x1f_4cf7;
 
-const DEVICE: Field = handle("hDevice", 0, Object::Device);
+const DEVICE: Field = handle("hDevice", Object::Device);
 const RESOURCE: Field = field(
     "hResource",
-    4,
-    4,
     Kind::OptionalHandle {
         kind: Object::Resource,
         bad: Status::INVALID_HANDLE,
         zero: None,
     },
 );
-const GLOBAL_SHARE: Field = output("hGlobalShare", 8, 4);
-const TAG: Field = any("hPrivateRuntimeResourceHandle", 64, 8);
+const GLOBAL_SHARE: Field = output("hGlobalShare");
+const TAG: Field = any("hPrivateRuntimeResourceHandle");
 const RUNTIME_SIZE: Field = listed(
     "PrivateRuntimeDataSize",
-    24,
-    4,
     &[0, 1, 15],
     &[(65537, INVALID), (1 << 31, INVALID), (0xffff_ffff, INVALID)],
 );
@@ -64,19 +60,18 @@ const fn infos(inside: &'static [Inside]) -> Field {
         null: Some(INVALID),
         inside,
     });
-    field("pAllocationInfo2", 48, 8, kind)
+    field("pAllocationInfo2", kind)
 }
 
 const fn create(
     variant: &'static str,
     fields: &'static [Field],
     good: fn(&World, &mut Image) -> Outcome,
-) -> Form {
-    Form {
+) -> Described {
+    Described {
         nr: 0x06,
         name: "D3DKMT_CREATEALLOCATION",
         variant,
-        size: 72,
         fields,
         good,
         status: Status::SUCCESS,
@@ -87,12 +82,11 @@ const fn destroy(
     variant: &'static str,
     fields: &'static [Field],
     good: fn(&World, &mut Image) -> Outcome,
-) -> Form {
-    Form {
+) -> Described {
+    Described {
         nr: 0x13,
         name: "D3DKMT_DESTROYALLOCATION2",
         variant,
-        size: 24,
         fields,
         good,
         status: Status::SUCCESS,
@@ -101,8 +95,6 @@ const fn destroy(
 
 const DESTROY_FLAGS: Field = field(
     "Flags",
-    20,
-    4,
     Kind::Flags {
         known: 3,
         accept: &[0, 1, 2, 3],
@@ -110,7 +102,7 @@ const DESTROY_FLAGS: Field = field(
     },
 );
 
-pub(super) const FORMS: &[Form] = &[
+pub(super) const FORMS: &[Described] = &[
     create(
         "resource",
         &[
@@ -118,29 +110,22 @@ pub(super) const FORMS: &[Form] = &[
             in_out(RESOURCE),
             GLOBAL_SHARE,
             ignored(12, 4),
-            blob("pPrivateRuntimeData", 16, 24, Some(FAULT)),
+            blob("pPrivateRuntimeData", 24, Some(FAULT)),
             RUNTIME_SIZE,
-            ignored(28, 4),
-            blob("pPrivateDriverData", 32, 40, Some(FAULT)),
+            blob("pPrivateDriverData", 40, Some(FAULT)),
             listed(
                 "PrivateDriverDataSize",
-                40,
-                4,
                 &[0, 1, 7],
                 &[(65537, INVALID), (0xffff_ffff, INVALID)],
             ),
             listed(
                 "NumAllocations",
-                44,
-                4,
                 &[0, 1],
                 &[(4097, INVALID), (1 << 31, INVALID), (0xffff_ffff, INVALID)],
             ),
             infos(IN_INFO),
             in_out(field(
                 "Flags",
-                56,
-                4,
                 Kind::Flags {
                     known: KNOWN_FLAGS,
                     accept: &[
@@ -151,7 +136,6 @@ pub(super) const FORMS: &[Form] = &[
                     refuse: &[0x2, 0x41, 0x42, 0x21, 0x2_0001, 0x3_0021, KNOWN_FLAGS],
                 },
             )),
-            ignored(60, 4),
             TAG,
         ],
         |world, image| {
@@ -174,13 +158,10 @@ pub(super) const FORMS: &[Form] = &[
             in_out(RESOURCE),
             GLOBAL_SHARE,
             ignored(12, 4),
-            blob("pPrivateRuntimeData", 16, 24, Some(FAULT)),
+            blob("pPrivateRuntimeData", 24, Some(FAULT)),
             RUNTIME_SIZE,
-            ignored(28, 4),
             field(
                 "pStandardAllocation",
-                32,
-                8,
                 Kind::Memory(Memory {
                     unit: 24,
                     count_at: None,
@@ -200,15 +181,11 @@ pub(super) const FORMS: &[Form] = &[
             ),
             listed(
                 "PrivateDriverDataSize",
-                40,
-                4,
                 &[0],
                 &[(1, INVALID), (0xffff_ffff, INVALID)],
             ),
             listed(
                 "NumAllocations",
-                44,
-                4,
                 &[],
                 &[(0, INVALID), (2, INVALID), (0xffff_ffff, INVALID)],
             ),
@@ -221,15 +198,12 @@ pub(super) const FORMS: &[Form] = &[
             ]),
             in_out(field(
                 "Flags",
-                56,
-                4,
                 Kind::Flags {
                     known: KNOWN_FLAGS,
                     accept: &[0x1_0021, 0x1_0023, 0x1_0063, 0x1_00a1],
                     refuse: &[0x1_0001, 0x21, 0x3_0021, 0x2_0021, 0x1_0061],
                 },
             )),
-            ignored(60, 4),
             TAG,
         ],
         |world, image| {
@@ -258,13 +232,10 @@ pub(super) const FORMS: &[Form] = &[
             in_out(RESOURCE),
             GLOBAL_SHARE,
             ignored(12, 4),
-            blob("pPrivateRuntimeData", 16, 24, Some(FAULT)),
+            blob("pPrivateRuntimeData", 24, Some(FAULT)),
             RUNTIME_SIZE,
-            ignored(28, 4),
             field(
                 "pStandardAllocation",
-                32,
-                8,
                 Kind::Memory(Memory {
                     unit: 24,
                     count_at: None,
@@ -284,15 +255,11 @@ pub(super) const FORMS: &[Form] = &[
             ),
             listed(
                 "PrivateDriverDataSize",
-                40,
-                4,
                 &[0],
                 &[(1, INVALID), (0xffff_ffff, INVALID)],
             ),
             listed(
                 "NumAllocations",
-                44,
-                4,
                 &[],
                 &[(0, INVALID), (2, INVALID), (0xffff_ffff, INVALID)],
             ),
@@ -305,15 +272,12 @@ pub(super) const FORMS: &[Form] = &[
             ]),
             in_out(field(
                 "Flags",
-                56,
-                4,
                 Kind::Flags {
                     known: KNOWN_FLAGS,
                     accept: &[0x1_0001, 0x1_0003, 0x1_0043, 0x1_0801],
                     refuse: &[0x1_0021, 0x3_0001, 0x3_0021, 0x1_0041],
                 },
             )),
-            ignored(60, 4),
             TAG,
         ],
         |world, image| {
@@ -337,8 +301,6 @@ pub(super) const FORMS: &[Form] = &[
             DEVICE,
             field(
                 "hResource",
-                4,
-                4,
                 Kind::OptionalHandle {
                     kind: Object::Resource,
                     bad: INVALID,
@@ -346,8 +308,8 @@ pub(super) const FORMS: &[Form] = &[
                     zero: None,
                 },
             ),
-            any("phAllocationList", 8, 8),
-            listed("AllocationCount", 16, 4, &[0, 1, 0xffff_ffff], &[]),
+            any("phAllocationList"),
+            listed("AllocationCount", &[0, 1, 0xffff_ffff], &[]),
             DESTROY_FLAGS,
         ],
         |world, image| {
@@ -364,8 +326,6 @@ pub(super) const FORMS: &[Form] = &[
             DEVICE,
             field(
                 "hResource",
-                4,
-                4,
                 Kind::OptionalHandle {
                     kind: Object::Resource,
                     bad: INVALID,
@@ -374,8 +334,6 @@ pub(super) const FORMS: &[Form] = &[
             ),
             field(
                 "phAllocationList",
-                8,
-                8,
                 Kind::HandleArray {
                     count_at: 16,
                     kind: Object::Allocation,
@@ -383,8 +341,6 @@ pub(super) const FORMS: &[Form] = &[
             ),
             listed(
                 "AllocationCount",
-                16,
-                4,
                 &[0, 1],
                 &[(65537, INVALID), (1 << 30, INVALID), (0xffff_ffff, INVALID)],
             ),

@@ -8,19 +8,16 @@ use opendxg::Status;
 
 use super::*;
 
-const DEVICE: Field = handle("hDevice", 0, Object::Device);
-const GAP: Field = ignored(4, 4);
+const DEVICE: Field = handle("hDevice", Object::Device);
 /// SharedHandle is written only for shared objects.
-const SHARED_HANDLE: Field = field("Info.SharedHandle", 80, 4, Kind::Ignored);
+const SHARED_HANDLE: Field = field("Info.SharedHandle", Kind::Ignored);
+/// Belongs to Info.
 const GAP_AFTER: Field = ignored(84, 4);
-const MADE: Field = made("hSyncObject", 88, Object::Sync);
-const TAIL: Field = ignored(92, 4);
+const MADE: Field = made("hSyncObject", Object::Sync);
 
 /// The type of a form. Each unknown number is refused; other types are other forms.
 const TYPE: Field = field(
     "Info.Type",
-    8,
-    4,
     Kind::Enum {
         unknown: &[0, 7, 8, 9, 0x8000_0005, u32::MAX],
         unsupported: &[],
@@ -53,8 +50,6 @@ const fn flags(accept: &'static [u64], refuse: &'static [u64]) -> Field {
     let known = 0x1ff;
     field(
         "Info.Flags",
-        12,
-        4,
         Kind::Flags {
             known,
             accept,
@@ -68,12 +63,11 @@ const fn create(
     fields: &'static [Field],
     good: fn(&World, &mut Image) -> Outcome,
     status: Status,
-) -> Form {
-    Form {
+) -> Described {
+    Described {
         nr: 0x10,
         name: "D3DKMT_CREATESYNCHRONIZATIONOBJECT2",
         variant,
-        size: 96,
         fields,
         good,
         status,
@@ -86,20 +80,18 @@ fn start(world: &World, image: &mut Image, kind: u32) {
     image.put32(8, kind);
 }
 
-pub(super) const FORMS: &[Form] = &[
+pub(super) const FORMS: &[Described] = &[
     create(
         "mutex",
         &[
             DEVICE,
-            GAP,
             TYPE,
             LEGACY_FLAGS,
-            any("Info.SynchronizationMutex.InitialState", 16, 4),
+            any("Info.SynchronizationMutex.InitialState"),
             ignored(20, 60),
             SHARED_HANDLE,
             GAP_AFTER,
             MADE,
-            TAIL,
         ],
         |world, image| {
             start(world, image, D3DDDI_SYNCHRONIZATION_MUTEX);
@@ -111,13 +103,10 @@ pub(super) const FORMS: &[Form] = &[
         "semaphore",
         &[
             DEVICE,
-            GAP,
             TYPE,
             LEGACY_FLAGS,
             field(
                 "Info.Semaphore.MaxCount",
-                16,
-                4,
                 Kind::Values {
                     accept: &[3, 4, 5, 0xffff_ffff],
                     refuse: &[0, 1, 2],
@@ -125,8 +114,6 @@ pub(super) const FORMS: &[Form] = &[
             ),
             field(
                 "Info.Semaphore.InitialCount",
-                20,
-                4,
                 Kind::Values {
                     accept: &[0, 5],
                     refuse: &[6, 0x8000_0000, 0xffff_ffff],
@@ -136,7 +123,6 @@ pub(super) const FORMS: &[Form] = &[
             SHARED_HANDLE,
             GAP_AFTER,
             MADE,
-            TAIL,
         ],
         |world, image| {
             start(world, image, D3DDDI_SEMAPHORE);
@@ -150,15 +136,13 @@ pub(super) const FORMS: &[Form] = &[
         "fence",
         &[
             DEVICE,
-            GAP,
             TYPE,
             LEGACY_FLAGS,
-            any("Info.Fence.FenceValue", 16, 8),
+            any("Info.Fence.FenceValue"),
             ignored(24, 56),
             SHARED_HANDLE,
             GAP_AFTER,
             MADE,
-            TAIL,
         ],
         |world, image| {
             start(world, image, D3DDDI_FENCE);
@@ -170,13 +154,10 @@ pub(super) const FORMS: &[Form] = &[
         "CPU notification",
         &[
             DEVICE,
-            GAP,
             TYPE,
             EVENT_FLAGS,
             field(
                 "Info.CPUNotification.Event",
-                16,
-                8,
                 Kind::Event {
                     zero: Some(Status::INVALID_HANDLE),
                 },
@@ -185,7 +166,6 @@ pub(super) const FORMS: &[Form] = &[
             SHARED_HANDLE,
             GAP_AFTER,
             MADE,
-            TAIL,
         ],
         |world, image| {
             start(world, image, D3DDDI_CPU_NOTIFICATION);
@@ -198,19 +178,17 @@ pub(super) const FORMS: &[Form] = &[
         "monitored fence",
         &[
             DEVICE,
-            GAP,
             TYPE,
             FENCE_FLAGS,
-            any("Info.MonitoredFence.InitialFenceValue", 16, 8),
-            output("Info.MonitoredFence.FenceValueCPUVirtualAddress", 24, 8),
-            output("Info.MonitoredFence.FenceValueGPUVirtualAddress", 32, 8),
-            below("Info.MonitoredFence.EngineAffinity", 40, Limit::Two),
+            any("Info.MonitoredFence.InitialFenceValue"),
+            output("Info.MonitoredFence.FenceValueCPUVirtualAddress"),
+            output("Info.MonitoredFence.FenceValueGPUVirtualAddress"),
+            below("Info.MonitoredFence.EngineAffinity", Limit::Two),
             ignored(44, 4),
             ignored(48, 32),
             SHARED_HANDLE,
             GAP_AFTER,
             MADE,
-            TAIL,
         ],
         |world, image| {
             start(world, image, D3DDDI_MONITORED_FENCE);
@@ -222,30 +200,26 @@ pub(super) const FORMS: &[Form] = &[
         "periodic monitored fence",
         &[
             DEVICE,
-            GAP,
             TYPE,
             field(
                 "Info.Flags",
-                12,
-                4,
                 Kind::Flags {
                     known: 0x1ff,
                     accept: &[0x80],
                     refuse: &[0x2, 0x30],
                 },
             ),
-            handle("Info.PeriodicMonitoredFence.hAdapter", 16, Object::Adapter),
-            any("Info.PeriodicMonitoredFence.VidPnTargetId", 20, 4),
-            any("Info.PeriodicMonitoredFence.Time", 24, 8),
+            handle("Info.PeriodicMonitoredFence.hAdapter", Object::Adapter),
+            any("Info.PeriodicMonitoredFence.VidPnTargetId"),
+            any("Info.PeriodicMonitoredFence.Time"),
             ignored(32, 8),
             ignored(40, 8),
-            below("Info.PeriodicMonitoredFence.EngineAffinity", 48, Limit::Two),
+            below("Info.PeriodicMonitoredFence.EngineAffinity", Limit::Two),
             ignored(52, 4),
             ignored(56, 24),
             SHARED_HANDLE,
             GAP_AFTER,
             ignored(88, 4),
-            TAIL,
         ],
         |world, image| {
             start(world, image, D3DDDI_PERIODIC_MONITORED_FENCE);
@@ -255,12 +229,11 @@ pub(super) const FORMS: &[Form] = &[
         // The adapter has no display (section 2.6).
         Status::NOT_SUPPORTED,
     ),
-    Form {
+    Described {
         nr: 0x1d,
         name: "D3DKMT_DESTROYSYNCHRONIZATIONOBJECT",
         variant: "",
-        size: 4,
-        fields: &[handle("hSyncObject", 0, Object::Sync)],
+        fields: &[handle("hSyncObject", Object::Sync)],
         good: |world, image| {
             let fence = world.device.create_fence(0)?;
             image.put32(0, fence.handle().0);

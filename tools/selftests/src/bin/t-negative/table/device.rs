@@ -12,35 +12,29 @@ const ON_DEVICE: fn(&World, &mut Image) -> Outcome = |world, image| {
     Ok(())
 };
 
-pub(super) const FORMS: &[Form] = &[
-    Form {
+pub(super) const FORMS: &[Described] = &[
+    Described {
         nr: 0x02,
         name: "D3DKMT_CREATEDEVICE",
         variant: "",
-        size: 64,
         fields: &[
-            handle("hAdapter", 0, Object::Adapter),
+            handle("hAdapter", Object::Adapter),
             ignored(4, 4),
             field(
                 "Flags",
-                8,
-                4,
                 Kind::Flags {
                     known: 7,
                     accept: &[1, 2, 4, 7],
                     refuse: &[],
                 },
             ),
-            made("hDevice", 12, Object::Device),
-            output("pCommandBuffer", 16, 8),
-            output("CommandBufferSize", 24, 4),
-            ignored(28, 4),
-            output("pAllocationList", 32, 8),
-            output("AllocationListSize", 40, 4),
-            ignored(44, 4),
-            output("pPatchLocationList", 48, 8),
-            output("PatchLocationListSize", 56, 4),
-            ignored(60, 4),
+            made("hDevice", Object::Device),
+            output("pCommandBuffer"),
+            output("CommandBufferSize"),
+            output("pAllocationList"),
+            output("AllocationListSize"),
+            output("pPatchLocationList"),
+            output("PatchLocationListSize"),
         ],
         good: |world, image| {
             image.put32(0, world.adapter.handle().0);
@@ -48,12 +42,11 @@ pub(super) const FORMS: &[Form] = &[
         },
         status: Status::SUCCESS,
     },
-    Form {
+    Described {
         nr: 0x19,
         name: "D3DKMT_DESTROYDEVICE",
         variant: "",
-        size: 4,
-        fields: &[handle("hDevice", 0, Object::Device)],
+        fields: &[handle("hDevice", Object::Device)],
         good: |world, image| {
             let device = world.adapter.create_device()?;
             image.put32(0, device.handle().0);
@@ -66,9 +59,9 @@ pub(super) const FORMS: &[Form] = &[
         "execution",
         D3DKMT_DEVICESTATE_EXECUTION,
         &[
-            handle("hDevice", 0, Object::Device),
+            handle("hDevice", Object::Device),
             STATE_TYPE,
-            output("ExecutionState", 8, 4),
+            output("ExecutionState"),
             ignored(12, 4),
             ignored(16, 24),
             ignored(40, 8),
@@ -79,9 +72,9 @@ pub(super) const FORMS: &[Form] = &[
         "reset",
         D3DKMT_DEVICESTATE_RESET,
         &[
-            handle("hDevice", 0, Object::Device),
+            handle("hDevice", Object::Device),
             STATE_TYPE,
-            output("ResetState", 8, 4),
+            output("ResetState"),
             ignored(12, 44),
         ],
     ),
@@ -89,44 +82,38 @@ pub(super) const FORMS: &[Form] = &[
         "page fault",
         D3DKMT_DEVICESTATE_PAGE_FAULT,
         &[
-            handle("hDevice", 0, Object::Device),
+            handle("hDevice", Object::Device),
             STATE_TYPE,
-            output("PageFaultState", 8, 32),
+            output("PageFaultState"),
             ignored(40, 16),
         ],
     ),
-    Form {
+    Described {
         nr: 0x04,
         name: "D3DKMT_CREATECONTEXTVIRTUAL",
         variant: "",
-        size: 40,
         fields: &[
-            handle("hDevice", 0, Object::Device),
-            below("NodeOrdinal", 4, Limit::Four),
-            below("EngineAffinity", 8, Limit::Two),
+            handle("hDevice", Object::Device),
+            below("NodeOrdinal", Limit::Four),
+            below("EngineAffinity", Limit::Two),
             field(
                 "Flags",
-                12,
-                4,
                 Kind::Flags {
                     known: 0x3f,
                     accept: &[1, 2, 4, 8, 0x10, 0x20, 0x3f],
                     refuse: &[],
                 },
             ),
-            field("pPrivateDriverData", 16, 8, Kind::Blob),
+            field("pPrivateDriverData", Kind::Blob),
             field(
                 "PrivateDriverDataSize",
-                24,
-                4,
                 Kind::Values {
                     accept: &[0, 1, 8],
                     refuse: &[],
                 },
             ),
-            any("ClientHint", 28, 4),
-            made("hContext", 32, Object::Context),
-            ignored(36, 4),
+            any("ClientHint"),
+            made("hContext", Object::Context),
         ],
         good: |world, image| {
             image.put32(24, 8);
@@ -135,12 +122,11 @@ pub(super) const FORMS: &[Form] = &[
         },
         status: Status::SUCCESS,
     },
-    Form {
+    Described {
         nr: 0x05,
         name: "D3DKMT_DESTROYCONTEXT",
         variant: "",
-        size: 4,
-        fields: &[handle("hContext", 0, Object::Context)],
+        fields: &[handle("hContext", Object::Context)],
         good: |world, image| {
             let context = world.device.create_context(0)?;
             image.put32(0, context.handle().0);
@@ -149,19 +135,16 @@ pub(super) const FORMS: &[Form] = &[
         },
         status: Status::SUCCESS,
     },
-    Form {
+    Described {
         nr: 0x17,
         name: "D3DKMT_CREATEHWCONTEXT",
         variant: "",
-        size: 40,
         fields: &[
-            handle("hDevice", 0, Object::Device),
-            below("NodeOrdinal", 4, Limit::Four),
-            below("EngineAffinity", 8, Limit::Two),
+            handle("hDevice", Object::Device),
+            below("NodeOrdinal", Limit::Four),
+            below("EngineAffinity", Limit::Two),
             field(
                 "Flags",
-                12,
-                4,
                 Kind::Flags {
                     known: 0,
                     accept: &[0],
@@ -170,17 +153,13 @@ pub(super) const FORMS: &[Form] = &[
             ),
             field(
                 "PrivateDriverDataSize",
-                16,
-                4,
                 Kind::Values {
                     accept: &[0, 1, 8],
                     refuse: &[],
                 },
             ),
-            ignored(20, 4),
-            field("pPrivateDriverData", 24, 8, Kind::Blob),
-            made("hHwContext", 32, Object::HwContext),
-            ignored(36, 4),
+            field("pPrivateDriverData", Kind::Blob),
+            made("hHwContext", Object::HwContext),
         ],
         good: |world, image| {
             image.put32(16, 8);
@@ -189,12 +168,11 @@ pub(super) const FORMS: &[Form] = &[
         },
         status: Status::SUCCESS,
     },
-    Form {
+    Described {
         nr: 0x1a,
         name: "D3DKMT_DESTROYHWCONTEXT",
         variant: "",
-        size: 4,
-        fields: &[handle("hHwContext", 0, Object::HwContext)],
+        fields: &[handle("hHwContext", Object::HwContext)],
         good: |world, image| {
             let context = world.device.create_hw_context(0)?;
             image.put32(0, context.handle().0);
@@ -207,8 +185,6 @@ pub(super) const FORMS: &[Form] = &[
 
 const STATE_TYPE: Field = field(
     "StateType",
-    4,
-    4,
     Kind::Enum {
         unknown: &[0, 7, 8, 0x8000_0001, u32::MAX],
         unsupported: &[
@@ -220,12 +196,11 @@ const STATE_TYPE: Field = field(
 );
 
 /// GetDeviceState with one of its arms.
-const fn state(variant: &'static str, kind: u32, fields: &'static [Field]) -> Form {
-    Form {
+const fn state(variant: &'static str, kind: u32, fields: &'static [Field]) -> Described {
+    Described {
         nr: 0x0e,
         name: "D3DKMT_GETDEVICESTATE",
         variant,
-        size: 56,
         fields,
         good: match kind {
             D3DKMT_DEVICESTATE_EXECUTION => {

@@ -5,14 +5,12 @@ use opendxg::Status;
 
 use super::*;
 
-const HADAPTER: Field = any("hAdapter", 0, 4);
-const HDEVICE: Field = any("hDevice", 4, 4);
+const HADAPTER: Field = any("hAdapter");
+const HDEVICE: Field = any("hDevice");
 
 /// Types without an answer. The others are other forms.
 const TYPE: Field = listed(
     "Type",
-    8,
-    4,
     &[],
     &[
         (1, Status::NOT_SUPPORTED),
@@ -28,35 +26,32 @@ const fn escape(
     variant: &'static str,
     fields: &'static [Field],
     good: fn(&World, &mut Image) -> Outcome,
-) -> Form {
-    Form {
+) -> Described {
+    Described {
         nr: 0x0d,
         name: "D3DKMT_ESCAPE",
         variant,
-        size: 32,
         fields,
         good,
         status: Status::SUCCESS,
     }
 }
 
-pub(super) const FORMS: &[Form] = &[
+pub(super) const FORMS: &[Described] = &[
     escape(
         "update resource",
         &[
             HADAPTER,
             HDEVICE,
             TYPE,
-            any("Flags", 12, 4),
-            blob("pPrivateDriverData", 16, 24, Some(FAULT)),
+            any("Flags"),
+            blob("pPrivateDriverData", 24, Some(FAULT)),
             listed(
                 "PrivateDriverDataSize",
-                24,
-                4,
                 &[0, 1, 15],
                 &[(65537, INVALID), (0xffff_ffff, INVALID)],
             ),
-            handle("hContext", 28, Object::Resource),
+            handle("hContext", Object::Resource),
         ],
         |world, image| {
             image.put32(8, 0x8000_0000);
@@ -71,12 +66,10 @@ pub(super) const FORMS: &[Form] = &[
             HADAPTER,
             HDEVICE,
             TYPE,
-            any("Flags", 12, 4),
-            blob("pPrivateDriverData", 16, 24, Some(FAULT)),
+            any("Flags"),
+            blob("pPrivateDriverData", 24, Some(FAULT)),
             listed(
                 "PrivateDriverDataSize",
-                24,
-                4,
                 &[],
                 &[
                     (0, INVALID),
@@ -85,7 +78,7 @@ pub(super) const FORMS: &[Form] = &[
                     (0xffff_ffff, INVALID),
                 ],
             ),
-            handle("hContext", 28, Object::Resource),
+            handle("hContext", Object::Resource),
         ],
         |world, image| {
             image.put32(8, 0x8000_0001);
@@ -97,13 +90,11 @@ pub(super) const FORMS: &[Form] = &[
     escape(
         "translate handle",
         &[
-            handle("hAdapter", 0, Object::Adapter),
+            handle("hAdapter", Object::Adapter),
             HDEVICE,
             TYPE,
             field(
                 "Flags",
-                12,
-                4,
                 Kind::Flags {
                     known: 0x40,
                     accept: &[0x40],
@@ -112,8 +103,6 @@ pub(super) const FORMS: &[Form] = &[
             ),
             field(
                 "pPrivateDriverData",
-                16,
-                8,
                 Kind::Memory(Memory {
                     unit: 8,
                     count_at: None,
@@ -130,8 +119,6 @@ pub(super) const FORMS: &[Form] = &[
             ),
             listed(
                 "PrivateDriverDataSize",
-                24,
-                4,
                 &[],
                 &[
                     (0, INVALID),
@@ -140,7 +127,7 @@ pub(super) const FORMS: &[Form] = &[
                     (0xffff_ffff, INVALID),
                 ],
             ),
-            any("hContext", 28, 4),
+            any("hContext"),
         ],
         |world, image| {
             let handle = world.resource.handle().0.to_ne_bytes();

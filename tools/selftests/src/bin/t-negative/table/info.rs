@@ -19,8 +19,6 @@ const OTHER_GENERATION: &[(u64, Status)] = &[
 /// The item of a good call is in memory as its last 48 bytes; the data follow from its address.
 const ITEMS: Field = field(
     "items",
-    16,
-    8,
     Kind::Memory(Memory {
         unit: 48,
         count_at: Some(12),
@@ -45,8 +43,6 @@ const ITEMS: Field = field(
 
 const GET_FLAGS: Field = field(
     "flags",
-    12,
-    4,
     Kind::Flags {
         known: 1,
         accept: &[0, 1],
@@ -55,13 +51,12 @@ const GET_FLAGS: Field = field(
 );
 
 macro_rules! form {
-    ($nr:literal $name:literal $size:literal, [$($field:expr),* $(,)?], $fill:expr) => {
+    ($nr:literal $name:literal, [$($field:expr),* $(,)?], $fill:expr) => {
         [
-            Form {
+            Described {
                 nr: $nr,
                 name: $name,
                 variant: "local",
-                size: $size,
                 fields: &[HANDLE, TYPE, $($field),*],
                 good: |world, image| {
                     let fence = described(world)?;
@@ -73,11 +68,10 @@ macro_rules! form {
                 },
                 status: Status::SUCCESS,
             },
-            Form {
+            Described {
                 nr: $nr,
                 name: $name,
                 variant: "on an NT handle",
-                size: $size,
                 fields: &[SELF, SELF_TYPE, $($field),*],
                 good: |world, image| {
                     let fence = described(world)?;
@@ -92,15 +86,15 @@ macro_rules! form {
     };
 }
 
-const SET: [Form; 2] = form!(0xa4 "opendxg_set_info" 32, [
-    listed("item_count", 12, 4, &[], &[
+const SET: [Described; 2] = form!(0xa4 "opendxg_set_info", [
+    listed("item_count", &[], &[
         (0, INVALID),
         (9, INVALID),
         (1 << 31, INVALID),
         (0xffff_ffff, INVALID),
     ]),
     ITEMS,
-    reported(output("generation", 24, 8)),
+    reported(output("generation")),
 ], |image| {
     let data = image.place(&BYTES)?;
     let mut item = [0u8; 48];
@@ -111,24 +105,24 @@ const SET: [Form; 2] = form!(0xa4 "opendxg_set_info" 32, [
     image.point(16, &item)
 });
 
-const GET: [Form; 2] = form!(0xa5 "opendxg_get_info" 72, [
+const GET: [Described; 2] = form!(0xa5 "opendxg_get_info", [
     GET_FLAGS,
-    listed("key", 16, 8, &[], OTHER_KEY),
-    listed("key, second half", 24, 8, &[], OTHER_KEY),
-    listed("max_schema", 32, 4, &[5, 6, 0xffff_ffff], &[
+    placed(16, 8, listed("key", &[], OTHER_KEY)),
+    placed(24, 8, listed("key, second half", &[], OTHER_KEY)),
+    listed("max_schema", &[5, 6, 0xffff_ffff], &[
         (0, Status::REVISION_MISMATCH),
         (4, Status::REVISION_MISMATCH),
     ]),
-    reported(output("schema", 36, 4)),
-    buffer("data", 40, 48, Some(INVALID)),
-    reported(listed("size", 48, 4, &[33, 0xffff_ffff], &[
+    reported(output("schema")),
+    buffer("data", 48, Some(INVALID)),
+    reported(listed("size", &[33, 0xffff_ffff], &[
         (0, Status::BUFFER_TOO_SMALL),
         (31, Status::BUFFER_TOO_SMALL),
     ])),
-    output("writer_uid", 52, 4),
-    output("generation", 56, 8),
-    output("fd", 64, 4),
-    output("entry_flags", 68, 4),
+    output("writer_uid"),
+    output("generation"),
+    output("fd"),
+    output("entry_flags"),
 ], |image| {
     image.bytes[16..32].copy_from_slice(&ENTRY.0);
     image.put32(32, 5);
@@ -137,31 +131,31 @@ const GET: [Form; 2] = form!(0xa5 "opendxg_get_info" 72, [
     Ok(())
 });
 
-const ENUM: [Form; 2] = form!(0xa6 "opendxg_enum_info" 32, [
-    reported(listed("count", 12, 4, &[2, 0xffff_ffff], &[(0, Status::BUFFER_TOO_SMALL)])),
-    field("entries", 16, 8, Kind::Memory(Memory {
+const ENUM: [Described; 2] = form!(0xa6 "opendxg_enum_info", [
+    reported(listed("count", &[2, 0xffff_ffff], &[(0, Status::BUFFER_TOO_SMALL)])),
+    field("entries", Kind::Memory(Memory {
         unit: 40,
         count_at: Some(12),
         writes: true,
         null: Some(INVALID),
         inside: &[],
     })),
-    output("generation", 24, 8),
+    output("generation"),
 ], |image| {
     image.put32(12, 1);
     image.point(16, &[0x5a; 40])
 });
 
-const DELETE: [Form; 2] = form!(0xa7 "opendxg_delete_info" 48, [
-    listed("schema", 12, 4, &[], &[
+const DELETE: [Described; 2] = form!(0xa7 "opendxg_delete_info", [
+    listed("schema", &[], &[
         (4, Status::NOT_FOUND),
         (6, Status::NOT_FOUND),
         (0xffff_ffff, Status::NOT_FOUND),
     ]),
-    listed("key", 16, 8, &[], OTHER_KEY),
-    listed("key, second half", 24, 8, &[], OTHER_KEY),
-    listed("expected_generation", 32, 8, &[1], OTHER_GENERATION),
-    reported(output("generation", 40, 8)),
+    placed(16, 8, listed("key", &[], OTHER_KEY)),
+    placed(24, 8, listed("key, second half", &[], OTHER_KEY)),
+    listed("expected_generation", &[1], OTHER_GENERATION),
+    reported(output("generation")),
 ], |image| {
     image.put32(12, 5);
     image.bytes[16..32].copy_from_slice(&ENTRY.0);
@@ -169,7 +163,7 @@ const DELETE: [Form; 2] = form!(0xa7 "opendxg_delete_info" 48, [
 });
 
 /// Each call through the device and on an NT handle.
-pub(super) const FORMS: &[[Form; 2]] = &[SET, GET, ENUM, DELETE];
+pub(super) const FORMS: &[[Described; 2]] = &[SET, GET, ENUM, DELETE];
 
 /// An object with one entry, for one call.
 fn described(world: &World) -> Outcome<MonitoredFence> {

@@ -7,10 +7,10 @@ use selftests::memory::{KERNEL_HALF, UNMAPPED};
 use super::*;
 use crate::t_negative::world::{KEY, MUTEX_DATA};
 
-const MUTEX: Field = handle("hKeyedMutex", 0, Object::KeyedMutex);
-const GLOBAL: Field = field("hSharedHandle", 0, 4, Kind::Global(Object::KeyedMutex));
-const NEW: Field = made("hKeyedMutex", 12, Object::KeyedMutex);
-const OPENED: Field = made("hKeyedMutex", 4, Object::KeyedMutex);
+const MUTEX: Field = handle("hKeyedMutex", Object::KeyedMutex);
+const GLOBAL: Field = field("hSharedHandle", Kind::Global(Object::KeyedMutex));
+const NEW: Field = made("hKeyedMutex", Object::KeyedMutex);
+const OPENED: Field = made("hKeyedMutex", Object::KeyedMutex);
 const TOO_MUCH: &[(u64, Status)] = &[(65537, INVALID), (1 << 31, INVALID), (0xffff_ffff, INVALID)];
 const TOO_LITTLE: &[(u64, Status)] = &[(1, INVALID), (7, INVALID)];
 /// Data given on opening go with a mutex that has as much, or none.
@@ -20,11 +20,9 @@ const OTHER_SIZE: &[(u64, Status)] = &[
     (9, INVALID),
     (0xffff_ffff, INVALID),
 ];
-const THIS_KEY: Field = listed("Key", 8, 8, &[KEY], &[]);
+const THIS_KEY: Field = listed("Key", &[KEY], &[]);
 const TIMEOUT: Field = field(
     "pTimeout",
-    16,
-    8,
     Kind::Memory(Memory {
         unit: 8,
         count_at: None,
@@ -34,7 +32,7 @@ const TIMEOUT: Field = field(
         inside: &[],
     }),
 );
-const FENCE_VALUE: Field = reported(output("FenceValue", 24, 8));
+const FENCE_VALUE: Field = reported(output("FenceValue"));
 
 /// A mutex for one call.
 fn own(image: &mut Image) -> Outcome<u32> {
@@ -62,15 +60,14 @@ fn acquisition(image: &mut Image) -> Outcome {
 }
 
 macro_rules! mutex {
-    ($nr:literal $name:literal $size:literal, $fields:expr, $good:expr) => {
-        mutex!($nr $name $size, $fields, $good, Status::SUCCESS)
+    ($nr:literal $name:literal, $fields:expr, $good:expr) => {
+        mutex!($nr $name, $fields, $good, Status::SUCCESS)
     };
-    ($nr:literal $name:literal $size:literal, $fields:expr, $good:expr, $status:expr) => {
-        Form {
+    ($nr:literal $name:literal, $fields:expr, $good:expr, $status:expr) => {
+        Described {
             nr: $nr,
             name: $name,
             variant: "",
-            size: $size,
             fields: $fields,
             good: $good,
             status: $status,
@@ -78,35 +75,35 @@ macro_rules! mutex {
     };
 }
 
-pub(super) const FORMS: &[Form] = &[
-    mutex!(0x90 "D3DKMT_CREATEKEYEDMUTEX" 16,
-        &[any("InitialValue", 0, 8), output("hSharedHandle", 8, 4), NEW],
+pub(super) const FORMS: &[Described] = &[
+    mutex!(0x90 "D3DKMT_CREATEKEYEDMUTEX",
+        &[any("InitialValue"), output("hSharedHandle"), NEW],
         |_, _| Ok(())),
-    mutex!(0x91 "D3DKMT_CREATEKEYEDMUTEX2" 32,
+    mutex!(0x91 "D3DKMT_CREATEKEYEDMUTEX2",
     &[
-        any("InitialValue", 0, 8),
-        output("hSharedHandle", 8, 4),
+        any("InitialValue"),
+        output("hSharedHandle"),
         NEW,
-        blob("pPrivateRuntimeData", 16, 24, Some(INVALID)),
-        listed("PrivateRuntimeDataSize", 24, 4, &[0, 1, 15], TOO_MUCH),
-        field("Flags", 28, 4, Kind::Flags { known: 1, accept: &[0, 1], refuse: &[] }),
+        blob("pPrivateRuntimeData", 24, Some(INVALID)),
+        listed("PrivateRuntimeDataSize", &[0, 1, 15], TOO_MUCH),
+        field("Flags", Kind::Flags { known: 1, accept: &[0, 1], refuse: &[] }),
     ],
     |_, image| {
         image.point(16, &[4; 16])?;
         image.put32(24, 16);
         Ok(())
     }),
-    mutex!(0x92 "D3DKMT_OPENKEYEDMUTEX" 8, &[GLOBAL, OPENED], |world, image| {
+    mutex!(0x92 "D3DKMT_OPENKEYEDMUTEX", &[GLOBAL, OPENED], |world, image| {
         image.put32(0, world.global(Object::KeyedMutex));
         Ok(())
     }),
-    mutex!(0x93 "D3DKMT_OPENKEYEDMUTEX2" 24,
+    mutex!(0x93 "D3DKMT_OPENKEYEDMUTEX2",
     &[
         GLOBAL,
         OPENED,
         // Not looked at: the mutex has data.
-        listed("pPrivateRuntimeData", 8, 8, &[1, UNMAPPED, KERNEL_HALF], &[(0, INVALID)]),
-        listed("PrivateRuntimeDataSize", 16, 4, &[0], OTHER_SIZE),
+        listed("pPrivateRuntimeData", &[1, UNMAPPED, KERNEL_HALF], &[(0, INVALID)]),
+        listed("PrivateRuntimeDataSize", &[0], OTHER_SIZE),
         ignored(20, 4),
     ],
     |world, image| {
@@ -115,13 +112,13 @@ pub(super) const FORMS: &[Form] = &[
         image.put32(16, MUTEX_DATA.len() as u32);
         Ok(())
     }),
-    mutex!(0x94 "D3DKMT_OPENKEYEDMUTEXFROMNTHANDLE" 32,
+    mutex!(0x94 "D3DKMT_OPENKEYEDMUTEXFROMNTHANDLE",
         &[
-            field("hNtHandle", 0, 8, Kind::NtHandle(Object::Shareable)),
-            output("hKeyedMutex", 8, 4),
+            field("hNtHandle", Kind::NtHandle(Object::Shareable)),
+            output("hKeyedMutex"),
             ignored(12, 4),
-            any("pPrivateRuntimeData", 16, 8),
-            any("PrivateRuntimeDataSize", 24, 4),
+            any("pPrivateRuntimeData"),
+            any("PrivateRuntimeDataSize"),
             ignored(28, 4),
         ],
         |world, image| {
@@ -129,19 +126,19 @@ pub(super) const FORMS: &[Form] = &[
             Ok(())
         },
         Status::OBJECT_TYPE_MISMATCH),
-    mutex!(0x95 "D3DKMT_DESTROYKEYEDMUTEX" 4, &[MUTEX], |_, image| own(image).map(|_| ())),
-    mutex!(0x96 "D3DKMT_ACQUIREKEYEDMUTEX" 32,
+    mutex!(0x95 "D3DKMT_DESTROYKEYEDMUTEX", &[MUTEX], |_, image| own(image).map(|_| ())),
+    mutex!(0x96 "D3DKMT_ACQUIREKEYEDMUTEX",
         &[MUTEX, ignored(4, 4), THIS_KEY, TIMEOUT, FENCE_VALUE],
         |_, image| acquisition(image)),
-    mutex!(0x97 "D3DKMT_ACQUIREKEYEDMUTEX2" 48,
+    mutex!(0x97 "D3DKMT_ACQUIREKEYEDMUTEX2",
     &[
         MUTEX,
         ignored(4, 4),
         THIS_KEY,
         TIMEOUT,
         FENCE_VALUE,
-        buffer("pPrivateRuntimeData", 32, 40, Some(INVALID)),
-        listed("PrivateRuntimeDataSize", 40, 4, &[0, 9, 0xffff_ffff], TOO_LITTLE),
+        buffer("pPrivateRuntimeData", 40, Some(INVALID)),
+        listed("PrivateRuntimeDataSize", &[0, 9, 0xffff_ffff], TOO_LITTLE),
         ignored(44, 4),
     ],
     |_, image| {
@@ -149,17 +146,17 @@ pub(super) const FORMS: &[Form] = &[
         image.put32(40, MUTEX_DATA.len() as u32);
         acquisition(image)
     }),
-    mutex!(0x98 "D3DKMT_RELEASEKEYEDMUTEX" 24,
-        &[MUTEX, ignored(4, 4), any("Key", 8, 8), any("FenceValue", 16, 8)],
+    mutex!(0x98 "D3DKMT_RELEASEKEYEDMUTEX",
+        &[MUTEX, ignored(4, 4), any("Key"), any("FenceValue")],
         |_, image| owned(image)),
-    mutex!(0x99 "D3DKMT_RELEASEKEYEDMUTEX2" 40,
+    mutex!(0x99 "D3DKMT_RELEASEKEYEDMUTEX2",
     &[
         MUTEX,
         ignored(4, 4),
-        any("Key", 8, 8),
-        any("FenceValue", 16, 8),
-        blob("pPrivateRuntimeData", 24, 32, Some(INVALID)),
-        listed("PrivateRuntimeDataSize", 32, 4, &[0, 1, 15], TOO_MUCH),
+        any("Key"),
+        any("FenceValue"),
+        blob("pPrivateRuntimeData", 32, Some(INVALID)),
+        listed("PrivateRuntimeDataSize", &[0, 1, 15], TOO_MUCH),
         ignored(36, 4),
     ],
     |_, image| {

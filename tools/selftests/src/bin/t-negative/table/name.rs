@@ -23,7 +23,7 @@ const IN_ATTRIBUTES: &[Inside] = &[
     ("SecurityDescriptor", 32, 8, UNMAPPED, FAULT),
 ];
 
-const fn attributes(name: &'static str, at: usize, null: Option<Status>) -> Field {
+const fn attributes(name: &'static str, null: Option<Status>) -> Field {
     let kind = Kind::Memory(Memory {
         unit: 48,
         count_at: None,
@@ -31,7 +31,7 @@ const fn attributes(name: &'static str, at: usize, null: Option<Status>) -> Fiel
         null,
         inside: IN_ATTRIBUTES,
     });
-    field(name, at, 8, kind)
+    field(name, kind)
 }
 
 /// Attributes with a name.
@@ -52,16 +52,13 @@ fn point_to_name(image: &mut Image, at: usize, name: &str) -> Outcome {
 
 macro_rules! open {
     ($nr:literal $name:literal, $unknown:literal, $named:expr) => {
-        Form {
+        Described {
             nr: $nr,
             name: $name,
             variant: "",
-            size: 24,
             fields: &[
                 listed(
                     "dwDesiredAccess",
-                    0,
-                    4,
                     &[1, 0x2_0000, 0x200_0000, 0x1000_0000],
                     &[
                         (0, Status::ACCESS_DENIED),
@@ -70,8 +67,8 @@ macro_rules! open {
                     ],
                 ),
                 ignored(4, 4),
-                attributes("pObjAttrib", 8, Some(INVALID)),
-                reported(field("hNtHandle", 16, 8, Kind::Output(Made::Descriptor))),
+                attributes("pObjAttrib", Some(INVALID)),
+                reported(field("hNtHandle", Kind::Output(Made::Descriptor))),
             ],
             good: |_, image| {
                 image.put32(0, 0x1000_0000);
@@ -82,40 +79,33 @@ macro_rules! open {
     };
 }
 
-pub(super) const FORMS: &[Form] = &[
+pub(super) const FORMS: &[Described] = &[
     open!(0xa0 "D3DKMT_OPENNTHANDLEFROMNAME", 0x2, Named::Resource),
     open!(0xa1 "D3DKMT_OPENSYNCOBJECTNTHANDLEFROMNAME", 0x4, Named::Fence),
-    Form {
+    Described {
         nr: 0xaf,
         name: "opendxg_share_objects",
         variant: "",
-        size: 48,
         fields: &[
-            field("share.ObjectCount", 0, 4, Kind::Count { max: 3 }),
+            field("share.ObjectCount", Kind::Count { max: 3 }),
             ignored(4, 4),
             field(
                 "share.ObjectHandleArray",
-                8,
-                8,
                 Kind::HandleArray {
                     count_at: 0,
                     kind: Object::Shared,
                 },
             ),
-            attributes("share.pObjectAttributes", 16, None),
+            attributes("share.pObjectAttributes", None),
             listed(
                 "share.DesiredAccess",
-                24,
-                4,
                 &[0, 1, 3, 0x2_0000, 0x1000_0000],
                 &[(4, INVALID), (0x100_0000, INVALID)],
             ),
             ignored(28, 4),
-            field("share.pSharedNtHandle", 32, 8, Kind::Slot),
+            field("share.pSharedNtHandle", Kind::Slot),
             listed(
                 "mode",
-                40,
-                4,
                 &[0, 0o4, 0o600, 0o644, 0o666],
                 &[
                     (0o1, INVALID),

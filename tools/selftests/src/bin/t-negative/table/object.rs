@@ -9,13 +9,11 @@ use super::*;
 use crate::t_negative::world::Named;
 
 /// A local handle of something with an information store.
-pub(super) const HANDLE: Field = field("handle", 0, 8, Kind::WideHandle(Object::Shareable));
+pub(super) const HANDLE: Field = field("handle", Kind::WideHandle(Object::Shareable));
 
 /// The type of a local handle: as another kind it is none.
 pub(super) const TYPE: Field = listed(
     "handle_type",
-    8,
-    4,
     &[],
     &[
         (0, INVALID),
@@ -27,13 +25,11 @@ pub(super) const TYPE: Field = listed(
 );
 
 /// An NT handle as an argument.
-pub(super) const NT: Field = field("handle", 0, 8, Kind::NtHandle(Object::Shareable));
+pub(super) const NT: Field = field("handle", Kind::NtHandle(Object::Shareable));
 
 /// The type of an NT handle.
 pub(super) const NT_TYPE: Field = listed(
     "handle_type",
-    8,
-    4,
     &[],
     &[
         (0, INVALID),
@@ -46,8 +42,6 @@ pub(super) const NT_TYPE: Field = listed(
 /// On an NT handle itself there is no other one to be named.
 pub(super) const SELF: Field = listed(
     "handle",
-    0,
-    8,
     &[0],
     &[(1, INVALID), (1 << 32, INVALID), (u64::MAX, INVALID)],
 );
@@ -55,8 +49,6 @@ pub(super) const SELF: Field = listed(
 /// Only the type that says so.
 pub(super) const SELF_TYPE: Field = listed(
     "handle_type",
-    8,
-    4,
     &[0],
     &[
         (1, INVALID),
@@ -76,13 +68,11 @@ pub(super) fn by_nt_handle(world: &World, image: &mut Image) {
 const ROOM: u32 = 256;
 
 /// Where a name would go if there were one.
-const UNUSED: Field = listed("name", 16, 8, &[1, UNMAPPED, u64::MAX - 7], &[(0, INVALID)]);
+const UNUSED: Field = listed("name", &[1, UNMAPPED, u64::MAX - 7], &[(0, INVALID)]);
 
 /// Where a name goes.
 const NAME: Field = field(
     "name",
-    16,
-    8,
     Kind::Memory(Memory {
         unit: 1,
         count_at: Some(24),
@@ -95,8 +85,6 @@ const NAME: Field = field(
 /// Room that is enough, or too little, for a name.
 const ENOUGH: Field = listed(
     "name_size",
-    24,
-    4,
     &[0xffff_ffff],
     &[
         (0, Status::BUFFER_TOO_SMALL),
@@ -106,35 +94,34 @@ const ENOUGH: Field = listed(
 );
 
 /// Room for a name that there is not.
-const NAME_SIZE: Field = any("name_size", 24, 4);
+const NAME_SIZE: Field = any("name_size");
 
 macro_rules! query {
     ($variant:literal, $handle:expr, $type:expr, [$name:expr, $size:expr], $good:expr) => {
-        Form {
+        Described {
             nr: 0x82,
             name: "opendxg_query_object",
             variant: $variant,
-            size: 104,
             fields: &[
                 $handle,
                 $type,
-                no_flags("flags", 12),
+                no_flags("flags"),
                 $name,
                 reported($size),
-                reported(output("type", 28, 4)),
-                reported(output("kind", 32, 4)),
-                reported(output("member_count", 36, 4)),
-                reported(output("member_kinds", 40, 12)),
-                reported(output("access", 52, 4)),
-                reported(output("object_id", 56, 8)),
-                reported(output("generation", 64, 8)),
-                reported(output("references", 72, 4)),
-                reported(output("local_references", 76, 4)),
-                reported(output("creator_uid", 80, 4)),
-                reported(output("alive", 84, 4)),
-                reported(output("adapter_luid", 88, 4)),
-                reported(output("adapter_luid_high", 92, 4)),
-                reported(output("allocation_count", 96, 4)),
+                reported(output("type")),
+                reported(output("kind")),
+                reported(output("member_count")),
+                reported(output("member_kinds")),
+                reported(output("access")),
+                reported(output("object_id")),
+                reported(output("generation")),
+                reported(output("references")),
+                reported(output("local_references")),
+                reported(output("creator_uid")),
+                reported(output("alive")),
+                reported(placed(88, 4, output("adapter_luid"))),
+                reported(output("adapter_luid_high")),
+                reported(output("allocation_count")),
                 reserved(100, 4),
             ],
             good: $good,
@@ -143,7 +130,7 @@ macro_rules! query {
     };
 }
 
-pub(super) const FORMS: &[Form] = &[
+pub(super) const FORMS: &[Described] = &[
     query!(
         "local",
         HANDLE,
@@ -194,11 +181,10 @@ pub(super) const FORMS: &[Form] = &[
             Ok(())
         }
     ),
-    Form {
+    Described {
         nr: 0xa3,
         name: "opendxg_dup_nt",
         variant: "",
-        size: 32,
         fields: &[
             NT,
             NT_TYPE,
@@ -214,11 +200,10 @@ pub(super) const FORMS: &[Form] = &[
         },
         status: Status::SUCCESS,
     },
-    Form {
+    Described {
         nr: 0xa3,
         name: "opendxg_dup_nt",
         variant: "on an NT handle",
-        size: 32,
         fields: &[
             SELF,
             SELF_TYPE,
@@ -234,15 +219,14 @@ pub(super) const FORMS: &[Form] = &[
         },
         status: Status::SUCCESS,
     },
-    Form {
+    Described {
         nr: 0xac,
         name: "opendxg_dup_local",
         variant: "",
-        size: 16,
         fields: &[
-            handle("handle", 0, Object::Shareable),
-            listed("index", 4, 4, &[], &[(2, INVALID), (0xffff_fffe, INVALID)]),
-            made("new_handle", 8, Object::Resource),
+            handle("handle", Object::Shareable),
+            listed("index", &[], &[(2, INVALID), (0xffff_fffe, INVALID)]),
+            made("new_handle", Object::Resource),
             reserved(12, 4),
         ],
         good: |world, image| {
@@ -252,21 +236,14 @@ pub(super) const FORMS: &[Form] = &[
         },
         status: Status::SUCCESS,
     },
-    Form {
+    Described {
         nr: 0xac,
         name: "opendxg_dup_local",
         variant: "allocation",
-        size: 16,
         fields: &[
-            handle("handle", 0, Object::Shareable),
-            listed(
-                "index",
-                4,
-                4,
-                &[0, 1],
-                &[(2, INVALID), (0xffff_fffe, INVALID)],
-            ),
-            made("new_handle", 8, Object::Allocation),
+            handle("handle", Object::Shareable),
+            listed("index", &[0, 1], &[(2, INVALID), (0xffff_fffe, INVALID)]),
+            made("new_handle", Object::Allocation),
             reserved(12, 4),
         ],
         good: |world, image| {
@@ -275,14 +252,13 @@ pub(super) const FORMS: &[Form] = &[
         },
         status: Status::SUCCESS,
     },
-    Form {
+    Described {
         nr: 0xad,
         name: "opendxg_get_container",
         variant: "",
-        size: 8,
         fields: &[
-            handle("allocation", 0, Object::Allocation),
-            made("container", 4, Object::Resource),
+            handle("allocation", Object::Allocation),
+            made("container", Object::Resource),
         ],
         good: |world, image| {
             image.put32(0, world.handle(Object::Allocation));
@@ -295,8 +271,6 @@ pub(super) const FORMS: &[Form] = &[
 /// Rights to a resource; the handle has all of them.
 const DUP_ACCESS: Field = listed(
     "access",
-    12,
-    4,
     &[
         0,
         1,
@@ -312,8 +286,6 @@ const DUP_ACCESS: Field = listed(
 /// SAME_ACCESS goes without an access.
 const DUP_FLAGS: Field = field(
     "flags",
-    16,
-    4,
     Kind::Flags {
         known: 3,
         accept: &[0, 2],
@@ -321,4 +293,4 @@ const DUP_FLAGS: Field = field(
     },
 );
 
-const DUPLICATE: Field = field("new_handle", 24, 8, Kind::Output(Made::Descriptor));
+const DUPLICATE: Field = field("new_handle", Kind::Output(Made::Descriptor));

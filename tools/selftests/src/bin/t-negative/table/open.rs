@@ -6,32 +6,25 @@ use opendxg::{Access, Status};
 use super::*;
 
 /// Three objects are another form; two are never right.
-const OBJECT_COUNT: Field = field("ObjectCount", 0, 4, Kind::Count { max: 3 });
+const OBJECT_COUNT: Field = field("ObjectCount", Kind::Count { max: 3 });
 
-pub(super) const FORMS: &[Form] = &[
-    Form {
+pub(super) const FORMS: &[Described] = &[
+    Described {
         nr: 0x3f,
         name: "D3DKMT_SHAREOBJECTS",
         variant: "",
-        size: 40,
         fields: &[
             OBJECT_COUNT,
-            ignored(4, 4),
             field(
                 "ObjectHandleArray",
-                8,
-                8,
                 Kind::HandleArray {
                     count_at: 0,
                     kind: Object::Fence,
                 },
             ),
-            field("pObjectAttributes", 16, 8, Kind::Attributes),
+            field("pObjectAttributes", Kind::Attributes),
             field(
-                "DesiredAccess",
-                24,
-                4,
-                // MAXIMUM_ALLOWED is in nobody's way.
+                "DesiredAccess", // MAXIMUM_ALLOWED is in nobody's way.
                 Kind::Flags {
                     known: 0xf21f_0003,
                     accept: &[
@@ -49,8 +42,7 @@ pub(super) const FORMS: &[Form] = &[
                     refuse: &[],
                 },
             ),
-            ignored(28, 4),
-            field("pSharedNtHandle", 32, 8, Kind::Slot),
+            field("pSharedNtHandle", Kind::Slot),
         ],
         good: |world, image| {
             image.put32(0, 1);
@@ -63,14 +55,13 @@ pub(super) const FORMS: &[Form] = &[
         },
         status: Status::SUCCESS,
     },
-    Form {
+    Described {
         nr: 0x29,
         name: "D3DKMT_OPENSYNCHRONIZATIONOBJECT",
         variant: "",
-        size: 72,
         fields: &[
-            field("hSharedHandle", 0, 4, Kind::Global(Object::Sync)),
-            made("hSyncObject", 4, Object::Sync),
+            field("hSharedHandle", Kind::Global(Object::Sync)),
+            made("hSyncObject", Object::Sync),
             ignored(8, 64),
         ],
         good: |world, image| {
@@ -79,29 +70,25 @@ pub(super) const FORMS: &[Form] = &[
         },
         status: Status::SUCCESS,
     },
-    Form {
+    Described {
         nr: 0x40,
         name: "D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2",
         variant: "",
-        size: 88,
         fields: &[
-            field("hNtHandle", 0, 8, Kind::NtHandle(Object::Sync)),
-            handle("hDevice", 8, Object::Device),
+            field("hNtHandle", Kind::NtHandle(Object::Sync)),
+            handle("hDevice", Object::Device),
             field(
                 "Flags",
-                12,
-                4,
                 Kind::Flags {
                     known: 0xff,
                     accept: &[0x10, 0x20, 0x40, 0x80],
                     refuse: &[0x30, 0xb0],
                 },
             ),
-            made("hSyncObject", 16, Object::Sync),
-            ignored(20, 4),
-            output("MonitoredFence.FenceValueCPUVirtualAddress", 24, 8),
-            output("MonitoredFence.FenceValueGPUVirtualAddress", 32, 8),
-            below("MonitoredFence.EngineAffinity", 40, Limit::Two),
+            made("hSyncObject", Object::Sync),
+            output("MonitoredFence.FenceValueCPUVirtualAddress"),
+            output("MonitoredFence.FenceValueGPUVirtualAddress"),
+            below("MonitoredFence.EngineAffinity", Limit::Two),
             ignored(44, 4),
             ignored(48, 40),
         ],
@@ -112,15 +99,13 @@ pub(super) const FORMS: &[Form] = &[
         },
         status: Status::SUCCESS,
     },
-    Form {
+    Described {
         nr: 0xa2,
         name: "D3DKMT_OPENSYNCOBJECTFROMNTHANDLE",
         variant: "",
-        size: 16,
         fields: &[
-            field("hNtHandle", 0, 8, Kind::NtHandle(Object::Sync)),
-            made("hSyncObject", 8, Object::Sync),
-            ignored(12, 4),
+            field("hNtHandle", Kind::NtHandle(Object::Sync)),
+            made("hSyncObject", Object::Sync),
         ],
         good: |world, image| {
             image.put64(0, world.shared.slot());
@@ -128,17 +113,16 @@ pub(super) const FORMS: &[Form] = &[
         },
         status: Status::SUCCESS,
     },
-    Form {
+    Described {
         nr: 0x44,
         name: "D3DKMT_SHAREOBJECTWITHHOST",
         variant: "",
-        size: 24,
         // There is no host.
         fields: &[
-            any("hDevice", 0, 4),
-            any("hObject", 4, 4),
-            any("Reserved", 8, 8),
-            any("hVailProcessNtHandle", 16, 8),
+            any("hDevice"),
+            any("hObject"),
+            any("Reserved"),
+            any("hVailProcessNtHandle"),
         ],
         good: |_, _| Ok(()),
         status: Status::NOT_SUPPORTED,

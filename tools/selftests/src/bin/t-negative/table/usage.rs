@@ -8,12 +8,10 @@ use super::*;
 /// Bytes of the first allocation of the world.
 const SIZE: u64 = 4096;
 
-const DEVICE: Field = handle("hDevice", 0, Object::Device);
-const ALLOCATION: Field = handle("hAllocation", 4, Object::Allocation);
+const DEVICE: Field = handle("hDevice", Object::Device);
+const ALLOCATION: Field = handle("hAllocation", Object::Allocation);
 const LIST: Field = field(
     "phAllocationList",
-    8,
-    8,
     Kind::HandleArray {
         count_at: 16,
         kind: Object::Allocation,
@@ -22,22 +20,19 @@ const LIST: Field = field(
 /// Not together with a list.
 const RESOURCE: Field = field(
     "hResource",
-    4,
-    4,
     Kind::OptionalHandle {
         kind: Object::Resource,
         bad: INVALID,
         zero: None,
     },
 );
-const COUNT: Field = field("AllocationCount", 16, 4, Kind::Count { max: 4096 });
+const COUNT: Field = field("AllocationCount", Kind::Count { max: 4096 });
 
-const fn list(nr: u32, name: &'static str, fields: &'static [Field]) -> Form {
-    Form {
+const fn list(nr: u32, name: &'static str, fields: &'static [Field]) -> Described {
+    Described {
         nr,
         name,
         variant: "list",
-        size: 32,
         fields,
         good: |world, image| {
             let allocations = world.resource.allocations();
@@ -52,8 +47,6 @@ const fn list(nr: u32, name: &'static str, fields: &'static [Field]) -> Form {
     }
 }
 
-const GAP: Field = ignored(20, 4);
-
 const fn words(name: &'static str, writes: bool) -> Field {
     let kind = Kind::Memory(Memory {
         unit: 4,
@@ -62,22 +55,15 @@ const fn words(name: &'static str, writes: bool) -> Field {
         null: Some(INVALID),
         inside: &[],
     });
-    field(name, 24, 8, kind)
+    field(name, kind)
 }
 
-pub(super) const FORMS: &[Form] = &[
-    Form {
+pub(super) const FORMS: &[Described] = &[
+    Described {
         nr: 0x25,
         name: "D3DKMT_LOCK2",
         variant: "",
-        size: 24,
-        fields: &[
-            DEVICE,
-            ALLOCATION,
-            no_flags("Flags", 8),
-            ignored(12, 4),
-            output("pData", 16, 8),
-        ],
+        fields: &[DEVICE, ALLOCATION, no_flags("Flags"), output("pData")],
         good: |world, image| {
             // Locks end with the allocation.
             let allocation = world.device.new_resource().linear(SIZE).create_one()?;
@@ -88,11 +74,10 @@ pub(super) const FORMS: &[Form] = &[
         },
         status: Status::SUCCESS,
     },
-    Form {
+    Described {
         nr: 0x37,
         name: "D3DKMT_UNLOCK2",
         variant: "",
-        size: 8,
         fields: &[DEVICE, ALLOCATION],
         good: |world, image| {
             let allocation = world.device.new_resource().linear(SIZE).create_one()?;
@@ -104,18 +89,15 @@ pub(super) const FORMS: &[Form] = &[
         },
         status: Status::SUCCESS,
     },
-    Form {
+    Described {
         nr: 0x24,
         name: "D3DKMT_INVALIDATECACHE",
         variant: "",
-        size: 24,
         fields: &[
             DEVICE,
             ALLOCATION,
             listed(
                 "Offset",
-                8,
-                8,
                 &[1, SIZE / 2],
                 &[
                     (SIZE / 2 + 1, INVALID),
@@ -125,8 +107,6 @@ pub(super) const FORMS: &[Form] = &[
             ),
             listed(
                 "Length",
-                16,
-                8,
                 &[0, 1, SIZE],
                 &[(SIZE + 1, INVALID), (1 << 63, INVALID), (u64::MAX, INVALID)],
             ),
@@ -142,26 +122,12 @@ pub(super) const FORMS: &[Form] = &[
     list(
         0x2e,
         "D3DKMT_SETALLOCATIONPRIORITY",
-        &[
-            DEVICE,
-            RESOURCE,
-            LIST,
-            COUNT,
-            GAP,
-            words("pPriorities", false),
-        ],
+        &[DEVICE, RESOURCE, LIST, COUNT, words("pPriorities", false)],
     ),
     list(
         0x3c,
         "D3DKMT_GETALLOCATIONPRIORITY",
-        &[
-            DEVICE,
-            RESOURCE,
-            LIST,
-            COUNT,
-            GAP,
-            words("pPriorities", true),
-        ],
+        &[DEVICE, RESOURCE, LIST, COUNT, words("pPriorities", true)],
     ),
     list(
         0x2a,
@@ -171,28 +137,24 @@ pub(super) const FORMS: &[Form] = &[
             RESOURCE,
             LIST,
             COUNT,
-            GAP,
             words("pResidencyStatus", true),
         ],
     ),
-    Form {
+    Described {
         nr: 0xae,
         name: "opendxg_export_dmabuf",
         variant: "",
-        size: 16,
         fields: &[
-            handle("allocation", 0, Object::Allocation),
+            handle("allocation", Object::Allocation),
             field(
                 "flags",
-                4,
-                4,
                 Kind::Flags {
                     known: 1,
                     accept: &[0, 1],
                     refuse: &[],
                 },
             ),
-            field("fd", 8, 4, Kind::Output(Made::Descriptor)),
+            field("fd", Kind::Output(Made::Descriptor)),
             reserved(12, 4),
         ],
         good: |world, image| {

@@ -14,66 +14,56 @@ const COUNT: usize = 3;
 /// Objects one call may name (FEN-18).
 const MAX: u32 = 4096;
 
-const COUNT_FIELD: Field = field("ObjectCount", 4, 4, Kind::Count { max: MAX });
+const COUNT_FIELD: Field = field("ObjectCount", Kind::Count { max: MAX });
 const HANDLES: Field = field(
     "ObjectHandleArray",
-    8,
-    8,
     Kind::HandleArray {
         count_at: 4,
         kind: Object::Fence,
     },
 );
-const VALUES: Field = field("FenceValueArray", 16, 8, Kind::ValueArray { count_at: 4 });
+const VALUES: Field = field("FenceValueArray", Kind::ValueArray { count_at: 4 });
 
-pub(super) const FORMS: &[Form] = &[
-    Form {
+pub(super) const FORMS: &[Described] = &[
+    Described {
         nr: 0x31,
         name: "D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU",
         variant: "",
-        size: 32,
         fields: &[
-            handle("hDevice", 0, Object::Device),
+            handle("hDevice", Object::Device),
             COUNT_FIELD,
             HANDLES,
             VALUES,
             field(
                 "Flags",
-                24,
-                4,
                 Kind::Flags {
                     known: 4,
                     accept: &[0, 4],
                     refuse: &[1, 2, 3, 5, 6, 7],
                 },
             ),
-            ignored(28, 4),
         ],
         good: lists,
         status: Status::SUCCESS,
     },
-    Form {
+    Described {
         nr: 0x3a,
         name: "D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU",
         variant: "",
-        size: 40,
         fields: &[
-            handle("hDevice", 0, Object::Device),
+            handle("hDevice", Object::Device),
             COUNT_FIELD,
             HANDLES,
             VALUES,
-            field("hAsyncEvent", 24, 8, Kind::Event { zero: None }),
+            field("hAsyncEvent", Kind::Event { zero: None }),
             field(
                 "Flags",
-                32,
-                4,
                 Kind::Flags {
                     known: 1,
                     accept: &[0, 1],
                     refuse: &[],
                 },
             ),
-            ignored(36, 4),
         ],
         good: |world, image| {
             image.put64(24, world.event.as_raw_fd() as u64);
@@ -81,26 +71,23 @@ pub(super) const FORMS: &[Form] = &[
         },
         status: Status::SUCCESS,
     },
-    Form {
+    Described {
         nr: 0xb8,
         name: "opendxg_fence_point",
         variant: "",
-        size: 24,
         fields: &[
-            handle("sync_object", 0, Object::Fence),
+            handle("sync_object", Object::Fence),
             field(
                 "flags",
-                4,
-                4,
                 Kind::Flags {
                     known: 0,
                     accept: &[0],
                     refuse: &[],
                 },
             ),
-            any("value", 8, 8),
-            field("fd", 16, 4, Kind::Output(Made::Descriptor)),
-            field("reserved", 20, 4, Kind::Reserved),
+            any("value"),
+            field("fd", Kind::Output(Made::Descriptor)),
+            field("reserved", Kind::Reserved),
         ],
         good: |world, image| {
             image.put32(0, world.fence.handle().0);

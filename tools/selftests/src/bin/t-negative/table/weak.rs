@@ -9,12 +9,10 @@ use opendxg::{Access, Object as _, Status, WatchEvents};
 use super::object::{HANDLE, SELF, SELF_TYPE, TYPE};
 use super::*;
 
-const WEAK_FD: Field = field("fd", 16, 4, Kind::Output(Made::Descriptor));
-const WATCH_FD: Field = field("fd", 32, 4, Kind::Output(Made::Descriptor));
+const WEAK_FD: Field = field("fd", Kind::Output(Made::Descriptor));
+const WATCH_FD: Field = field("fd", Kind::Output(Made::Descriptor));
 const EVENTS: Field = field(
     "events",
-    12,
-    4,
     Kind::Flags {
         known: 3,
         accept: &[1, 2, 3],
@@ -23,8 +21,6 @@ const EVENTS: Field = field(
 );
 const EVENT: Field = field(
     "event_fd",
-    24,
-    4,
     Kind::Event {
         zero: Some(Status::INVALID_HANDLE),
     },
@@ -50,56 +46,39 @@ fn watch(world: &World, image: &mut Image) {
     image.put32(24, world.event.as_raw_fd() as u32);
 }
 
-pub(super) const FORMS: &[Form] = &[
-    Form {
+pub(super) const FORMS: &[Described] = &[
+    Described {
         nr: 0xa8,
         name: "opendxg_open_weak",
         variant: "local",
-        size: 24,
-        fields: &[
-            HANDLE,
-            TYPE,
-            no_flags("flags", 12),
-            WEAK_FD,
-            reserved(20, 4),
-        ],
+        fields: &[HANDLE, TYPE, no_flags("flags"), WEAK_FD, reserved(20, 4)],
         good: local,
         status: Status::SUCCESS,
     },
-    Form {
+    Described {
         nr: 0xa8,
         name: "opendxg_open_weak",
         variant: "on an NT handle",
-        size: 24,
-        fields: &[
-            SELF,
-            SELF_TYPE,
-            no_flags("flags", 12),
-            WEAK_FD,
-            reserved(20, 4),
-        ],
+        fields: &[SELF, SELF_TYPE, no_flags("flags"), WEAK_FD, reserved(20, 4)],
         good: on_handle,
         status: Status::SUCCESS,
     },
-    Form {
+    Described {
         nr: 0xa9,
         name: "opendxg_resolve_weak",
         variant: "",
-        size: 16,
         fields: &[
-            field("fd", 0, 4, Kind::Weak),
-            no_flags("flags", 4),
+            field("fd", Kind::Weak),
+            no_flags("flags"),
             field(
                 "device",
-                8,
-                4,
                 Kind::OptionalHandle {
                     kind: Object::Device,
                     bad: INVALID,
                     zero: None,
                 },
             ),
-            made("handle", 12, Object::Resource),
+            made("handle", Object::Resource),
         ],
         good: |world, image| {
             image.put32(0, world.weak.as_raw_fd() as u32);
@@ -108,18 +87,17 @@ pub(super) const FORMS: &[Form] = &[
         },
         status: Status::SUCCESS,
     },
-    Form {
+    Described {
         nr: 0xaa,
         name: "opendxg_watch",
         variant: "local",
-        size: 40,
         fields: &[
             HANDLE,
             TYPE,
             EVENTS,
-            any("cookie", 16, 8),
+            any("cookie"),
             EVENT,
-            no_flags("flags", 28),
+            no_flags("flags"),
             WATCH_FD,
             reserved(36, 4),
         ],
@@ -129,18 +107,17 @@ pub(super) const FORMS: &[Form] = &[
         },
         status: Status::SUCCESS,
     },
-    Form {
+    Described {
         nr: 0xaa,
         name: "opendxg_watch",
         variant: "on an NT handle",
-        size: 40,
         fields: &[
             SELF,
             SELF_TYPE,
             EVENTS,
-            any("cookie", 16, 8),
+            any("cookie"),
             EVENT,
-            no_flags("flags", 28),
+            no_flags("flags"),
             WATCH_FD,
             reserved(36, 4),
         ],
@@ -150,16 +127,15 @@ pub(super) const FORMS: &[Form] = &[
         },
         status: Status::SUCCESS,
     },
-    Form {
+    Described {
         nr: 0xab,
         name: "opendxg_watch_state",
         variant: "on a watch",
-        size: 32,
         fields: &[
-            output("cookie", 0, 8),
-            output("object_id", 8, 8),
-            output("generation", 16, 8),
-            output("events", 24, 4),
+            output("cookie"),
+            output("object_id"),
+            output("generation"),
+            output("events"),
             reserved(28, 4),
         ],
         good: |world, image| {
