@@ -50,7 +50,7 @@ statuses! {
     TIMEOUT = STATUS_TIMEOUT;
     /// A value, flag, count, handle or combination that the call does not accept.
     INVALID_PARAMETER = STATUS_INVALID_PARAMETER;
-    /// An NT handle or event that is not open, or a wait that nobody can satisfy any more.
+    /// An NT handle or event that is not open, or a wait that can no longer end.
     INVALID_HANDLE = STATUS_INVALID_HANDLE;
     /// An NT handle or event of another kind.
     OBJECT_TYPE_MISMATCH = STATUS_OBJECT_TYPE_MISMATCH;
@@ -149,9 +149,9 @@ impl DxgError {
     /// What an errno of a kernel function means to the caller, where the place does not know
     /// better.
     ///
-    /// These are the errnos that come: whoever calls another function of the kernel looks which
-    /// ones it adds. Others would be UNSUCCESSFUL, so that they are noticed, rather than what they
-    /// are not.
+    /// These are the errnos that can occur. A new call of a kernel function must check which ones
+    /// it adds. Any other is UNSUCCESSFUL, so that it is noticed instead of being taken for
+    /// something else.
     ///
     /// | errno | who says so |
     /// |---|---|

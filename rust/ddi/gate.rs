@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Who is inside a KMD, and when it may be stopped (GPU-101).
+//! Counts the calls inside a KMD, and decides when it may be stopped (GPU-101).
 //!
-//! `kernel::revocable::Revocable` is no help here: it holds the RCU read lock during an access, so
-//! that nothing may sleep, and it drops what it revokes, which has to destroy what it made first.
-//! Here a call counts itself in; stopping refuses new calls, waits until the last one is out, and
-//! lets destroys pass all the time but for the moment in which StopDevice runs:
+//! `kernel::revocable::Revocable` cannot be used here. It holds the RCU read lock during an access,
+//! so nothing may sleep. It also drops what it revokes, although that has to destroy what it made
+//! first. Here each call counts itself in. Stopping refuses new calls and waits until the last one
+//! is out. Destroys pass at any time, except while StopDevice runs:
 //!
 //! ```text
 //! OPEN --close--> CLOSED --last one out--> STOPPING --stopped--> STOPPED
 //!  calls           only destroys           nobody inside          only destroys
 //! ```
 //!
-//! Somebody who is inside may enter again for a destroy: as long as he is inside, the gate does not
-//! become STOPPING.
+//! A call that is inside may enter again for a destroy: the gate does not become STOPPING while it
+//! is inside.
 
 use super::types::{
     KmdError,
@@ -39,7 +39,7 @@ pub struct Gate {
     stopped: Completion,
 }
 
-/// Somebody inside. Dropping it leaves.
+/// A call that is inside. Dropping it leaves.
 pub struct Inside<'a>(&'a Gate);
 
 impl Gate {
@@ -72,7 +72,7 @@ impl Gate {
         Inside(self)
     }
 
-    /// Refuses new calls and returns when nobody is inside; false if somebody else has done so.
+    /// Refuses new calls and returns when no call is inside; false if another call has done so.
     ///
     /// Context: may sleep; not inside.
     pub fn close(&self) -> bool {

@@ -13,7 +13,7 @@ pub mod bits {
     pub const CREATE_RESOURCE: u32 = 1 << 0;
     /// The resource can be opened elsewhere.
     pub const CREATE_SHARED: u32 = 1 << 1;
-    /// Anybody may open it by global handle.
+    /// Every process may open it by global handle.
     pub const NON_SECURE: u32 = 1 << 2;
     /// Only admitted processes may open it by global handle.
     pub const RESTRICT_SHARED_ACCESS: u32 = 1 << 4;

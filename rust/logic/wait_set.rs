@@ -150,8 +150,8 @@ impl WaitSet {
             WaitEnd::Cancelled => CANCELLED,
         };
 
-        // ORDERING: full, so that whoever sees the outcome sees everything before it. Pairs with
-        // the acquire load in `outcome`, also in the sleep loop of `sys::sleep`.
+        // ORDERING: full: a thread that sees the end sees everything before it. Pairs with the
+        // acquire load in `outcome`, also in the sleep loop of `sys::task::sleep`.
         cmpxchg(&self.state, PENDING, state)
     }
 }

@@ -167,7 +167,7 @@ impl<M: WaitMap> Waiters<M> {
             return Err(WouldRewind);
         }
         if value != before {
-            // ORDERING: release, so that whoever sees the value sees what its signaller wrote
+            // ORDERING: release: a thread that sees the value also sees what its signaller wrote
             // before (FEN-10). Pairs with `load_acquire` in `enqueue`, and with the acquire load of
             // a user that polls the mapped page.
             store_release(current, value);
@@ -188,8 +188,8 @@ impl<M: WaitMap> Waiters<M> {
             passed: None,
         };
 
-        // As long as the value does not fall below that of the backlog, nobody it would release
-        // arrives.
+        // As long as the value does not fall below that of the backlog, no waiter that it would
+        // release arrives.
         Ok(match &mut self.backlog {
             Some(backlog) if value >= backlog.value => {
                 *backlog = sweep;
@@ -265,8 +265,8 @@ impl<M: WaitMap> Waiters<M> {
         Some(node)
     }
 
-    /// Nobody can signal any more: refuses new waiters and hands out the queued ones (FEN-28),
-    /// together with what signals had left to the worker: these are released still.
+    /// The fence has retired: refuses new waiters and hands out the queued ones (FEN-28), together
+    /// with what signals have left to the worker, which are still released.
     pub fn orphan(&mut self, empty: M) -> (M, Option<Sweep>) {
         self.orphaned = true;
         self.queued = 0;

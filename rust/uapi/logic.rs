@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The rules in `logic` are compiled on the host too, where there are no headers. They state the bits
-//! and numbers of the contract themselves; here the compiler compares them with the headers.
+//! The rules in `logic` are compiled on the host too, where there are no headers. They state the
+//! bits and numbers of the contract themselves; here the compiler compares them with the headers.
 
 use super::generated::*;
 use crate::logic::{

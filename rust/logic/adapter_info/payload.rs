@@ -23,7 +23,7 @@ impl<'a> Payload<'a> {
         self.bytes.len()
     }
 
-    /// All bytes, for somebody else to fill.
+    /// All bytes, for the KMD to fill.
     pub(super) fn all(&mut self) -> &mut [u8] {
         self.bytes
     }

@@ -68,7 +68,7 @@ pub(crate) trait ObjectFile: Send + Sync + Sized + 'static {
         0
     }
 
-    /// Serves an ioctl on the descriptor; -ENOTTY if it is none of this kind of file.
+    /// Serves an ioctl on the descriptor; -ENOTTY if this kind of file does not have it.
     ///
     /// Context: a system call of any process that has the descriptor.
     fn ioctl(&self, _cmd: u32, _arg: u64) -> isize {

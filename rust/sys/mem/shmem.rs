@@ -184,7 +184,7 @@ impl<P: Payer> Shmem<P> {
     /// Takes a page from the file and puts it into its slot, which is empty as far as we know.
     fn take(&self, index: usize) -> Result<NonNull<bindings::page>> {
         if !self.payer.take_page() {
-            // Not ENOMEM, for which the kernel would try a page fault again for ever.
+            // Not ENOMEM: the kernel would retry the page fault for ever.
             return Err(Error::from_errno(-EDQUOT));
         }
 

@@ -103,6 +103,13 @@ class Prose(unittest.TestCase):
                     with self.subTest(path=str(path.relative_to(TOP)), name=name):
                         self.assertTrue(any(file.endswith(f"/{name}") for file in known))
 
+    def test_named_pages_exist(self):
+        """Every page that a comment of the module names is in the tree."""
+        for path in sources():
+            for name in re.findall(r"Documentation/[\w/-]+\.\w+", path.read_text()):
+                with self.subTest(path=str(path.relative_to(TOP)), name=name):
+                    self.assertTrue((TOP / name).is_file())
+
     def test_the_rules_can_fail(self):
         """Wide lines are seen, and only in prose."""
         long = "word " * 30
