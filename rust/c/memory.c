@@ -356,20 +356,25 @@ int dxg_show_dma_buf(struct vm_area_struct *vma, unsigned long count, bool write
 	return ret ?: dma_buf_mmap(buf, vma, vma->vm_pgoff);
 }
 
-vm_fault_t dxg_fault_page(struct vm_fault *vmf, struct page *page)
+unsigned long dxg_page_number(const struct page *page)
 {
-	return vmf_insert_pfn(vmf->vma, vmf->address, page_to_pfn(page));
+	return page_to_pfn(page);
+}
+
+vm_fault_t dxg_fault_frame(struct vm_fault *vmf, unsigned long number)
+{
+	return vmf_insert_pfn(vmf->vma, vmf->address, number);
 }
 
 /* Shows one more page, some pages after the one that faulted; false where that is not worth it. */
-bool dxg_fault_ahead(struct vm_fault *vmf, unsigned long ahead, struct page *page)
+bool dxg_fault_ahead(struct vm_fault *vmf, unsigned long ahead, unsigned long number)
 {
 	unsigned long addr = vmf->address + ahead * PAGE_SIZE;
 
 	/* Not past the mapping, nor into another page table. */
 	if (addr < vmf->address || addr >= vmf->vma->vm_end || !(addr & ~PMD_MASK))
 		return false;
-	return !(vmf_insert_pfn(vmf->vma, addr, page_to_pfn(page)) & VM_FAULT_ERROR);
+	return !(vmf_insert_pfn(vmf->vma, addr, number) & VM_FAULT_ERROR);
 }
 
 vm_fault_t dxg_fault_error(int error)

@@ -51,8 +51,9 @@ int dxg_show_pages(struct vm_area_struct *vma, unsigned long count, bool write,
 		   const struct vm_operations_struct *ops, void *priv);
 int dxg_show_dma_buf(struct vm_area_struct *vma, unsigned long count, bool write,
 		     struct dma_buf *buf);
-vm_fault_t dxg_fault_page(struct vm_fault *vmf, struct page *page);
-bool dxg_fault_ahead(struct vm_fault *vmf, unsigned long ahead, struct page *page);
+unsigned long dxg_page_number(const struct page *page);
+vm_fault_t dxg_fault_frame(struct vm_fault *vmf, unsigned long number);
+bool dxg_fault_ahead(struct vm_fault *vmf, unsigned long ahead, unsigned long number);
 vm_fault_t dxg_fault_error(int error);
 
 /* dma-bufs of ours. */

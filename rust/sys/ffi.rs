@@ -163,14 +163,15 @@ extern "C" {
         write: bool,
         buf: *mut bindings::dma_buf,
     ) -> c_int;
-    pub(super) fn dxg_fault_page(
+    pub(super) fn dxg_page_number(page: *const bindings::page) -> c_ulong;
+    pub(super) fn dxg_fault_frame(
         vmf: *mut bindings::vm_fault,
-        page: *mut bindings::page,
+        number: c_ulong,
     ) -> bindings::vm_fault_t;
     pub(super) fn dxg_fault_ahead(
         vmf: *mut bindings::vm_fault,
         ahead: c_ulong,
-        page: *mut bindings::page,
+        number: c_ulong,
     ) -> bool;
     pub(super) fn dxg_fault_error(error: c_int) -> bindings::vm_fault_t;
 

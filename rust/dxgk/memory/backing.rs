@@ -36,7 +36,7 @@ use crate::{
             dma_export,
             dma_import::Imported,
             pages::{
-                PageRef,
+                Frame,
                 PageSource, //
             },
             pinned::Pinned,
@@ -338,14 +338,14 @@ impl PageSource for Storage {
         }
     }
 
-    fn page(&self, index: usize) -> Result<PageRef<'_>> {
+    fn page(&self, index: usize) -> Result<Frame<'_>> {
         if index >= self.count() {
             return Err(EINVAL);
         }
         self.pages()?.page(index)
     }
 
-    fn present(&self, index: usize) -> Option<PageRef<'_>> {
+    fn present(&self, index: usize) -> Option<Frame<'_>> {
         if index >= self.count() {
             return None;
         }

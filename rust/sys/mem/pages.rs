@@ -16,32 +16,42 @@ use core::{
 };
 use kernel::{
     bindings,
-    ffi::c_uint,
+    ffi::{
+        c_uint,
+        c_ulong, //
+    },
     page::PAGE_SIZE,
     prelude::*,
     sync::Arc, //
 };
 
-/// A page that is there for as long as what it came from.
+/// One page of memory as page tables know it: a number, which is valid for as long as what the frame
+/// came from. Memory behind a bus has no `struct page`.
 #[derive(Clone, Copy)]
-pub(crate) struct PageRef<'a> {
-    page: NonNull<bindings::page>,
+pub(crate) struct Frame<'a> {
+    number: c_ulong,
+    page: Option<NonNull<bindings::page>>,
     _keeper: PhantomData<&'a ()>,
 }
 
-impl PageRef<'_> {
+impl Frame<'_> {
+    /// The frame of a page of the kernel.
+    ///
     /// # Safety
     ///
     /// The page must stay allocated and in place for the lifetime of the result.
-    pub(in crate::sys) unsafe fn new(page: NonNull<bindings::page>) -> Self {
+    pub(in crate::sys) unsafe fn of_page(page: NonNull<bindings::page>) -> Self {
         Self {
-            page,
+            // SAFETY: The page is allocated.
+            number: unsafe { ffi::dxg_page_number(page.as_ptr()) },
+            page: Some(page),
             _keeper: PhantomData,
         }
     }
 
-    pub(in crate::sys) fn as_ptr(self) -> *mut bindings::page {
-        self.page.as_ptr()
+    /// The page, for functions of the kernel that need one.
+    fn page(self) -> Option<NonNull<bindings::page>> {
+        self.page
     }
 }
 
@@ -52,10 +62,10 @@ pub(crate) trait PageSource: Send + Sync {
 
     /// The page at an index, taken now if it was not there yet. May sleep and fail, even below
     /// [`PageSource::count`]: a file may have been truncated.
-    fn page(&self, index: usize) -> Result<PageRef<'_>>;
+    fn page(&self, index: usize) -> Result<Frame<'_>>;
 
     /// The page at an index, if it is there already. Does not sleep.
-    fn present(&self, index: usize) -> Option<PageRef<'_>>;
+    fn present(&self, index: usize) -> Option<Frame<'_>>;
 }
 
 /// Pages that one fault shows at most: what one page table holds.
@@ -98,7 +108,9 @@ impl Whole {
             if index % BATCH == 0 && sleep::is_killed() {
                 return Err(EINTR);
             }
-            pages.push(keeper.page(index)?.as_ptr(), GFP_KERNEL_ACCOUNT)?;
+            let page = keeper.page(index)?.page().ok_or(EINVAL)?;
+
+            pages.push(page.as_ptr(), GFP_KERNEL_ACCOUNT)?;
         }
         // INVARIANT: Pages of a source stay where they are as long as the source.
         Ok(Self {
@@ -119,15 +131,15 @@ impl PageSource for Whole {
         self.pages.len()
     }
 
-    fn page(&self, index: usize) -> Result<PageRef<'_>> {
+    fn page(&self, index: usize) -> Result<Frame<'_>> {
         self.present(index).ok_or(EINVAL)
     }
 
-    fn present(&self, index: usize) -> Option<PageRef<'_>> {
+    fn present(&self, index: usize) -> Option<Frame<'_>> {
         let page = self.pages.get(index).copied().and_then(NonNull::new)?;
 
         // SAFETY: By the invariant of `pages`, as long as `self` keeps the keeper.
-        Some(unsafe { PageRef::new(page) })
+        Some(unsafe { Frame::of_page(page) })
     }
 }
 
@@ -154,14 +166,14 @@ pub(in crate::sys) unsafe fn fault(
 ) -> bindings::vm_fault_t {
     // SAFETY: `vmf` is valid during the operation.
     let index = unsafe { (*vmf).__bindgen_anon_1.pgoff };
-    let page = match source {
+    let frame = match source {
         Some(source) if index < source.count() => source.page(index),
         _ => Err(EFAULT),
     };
 
-    let result = match page {
-        // SAFETY: As above, and the page is valid.
-        Ok(page) => unsafe { ffi::dxg_fault_page(vmf, page.as_ptr()) },
+    let result = match frame {
+        // SAFETY: As above, and the frame is valid.
+        Ok(frame) => unsafe { ffi::dxg_fault_frame(vmf, frame.number) },
         // SAFETY: Only computes.
         Err(error) => return unsafe { ffi::dxg_fault_error(error.to_errno()) },
     };
@@ -169,7 +181,7 @@ pub(in crate::sys) unsafe fn fault(
     // A mapping of memory that is there already should not fault for each page of it.
     if let Some(source) = source {
         for ahead in 1..AHEAD {
-            let Some(page) = index
+            let Some(frame) = index
                 .checked_add(ahead)
                 .and_then(|index| source.present(index))
             else {
@@ -177,7 +189,7 @@ pub(in crate::sys) unsafe fn fault(
             };
 
             // SAFETY: As above; the helper looks whether the mapping is that long.
-            if unsafe { !ffi::dxg_fault_ahead(vmf, ahead, page.as_ptr()) } {
+            if unsafe { !ffi::dxg_fault_ahead(vmf, ahead, frame.number) } {
                 break;
             }
         }

@@ -7,7 +7,7 @@
 //! the child gets copies.
 
 use super::pages::{
-    PageRef,
+    Frame,
     PageSource,
     MAX_PAGES, //
 };
@@ -112,15 +112,15 @@ impl PageSource for Pinned {
         self.pages.len()
     }
 
-    fn page(&self, index: usize) -> Result<PageRef<'_>> {
+    fn page(&self, index: usize) -> Result<Frame<'_>> {
         self.present(index).ok_or(EINVAL)
     }
 
-    fn present(&self, index: usize) -> Option<PageRef<'_>> {
+    fn present(&self, index: usize) -> Option<Frame<'_>> {
         let page = self.pages.get(index).copied().and_then(NonNull::new)?;
 
         // SAFETY: By the type invariant the page stays pinned as long as `self` lives.
-        Some(unsafe { PageRef::new(page) })
+        Some(unsafe { Frame::of_page(page) })
     }
 }
 

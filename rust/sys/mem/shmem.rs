@@ -8,7 +8,7 @@
 use super::{
     page_slots::PageSlots,
     pages::{
-        PageRef,
+        Frame,
         PageSource,
         MAX_PAGES, //
     }, //
@@ -215,7 +215,7 @@ impl<P: Payer> PageSource for Shmem<P> {
         self.slots.count()
     }
 
-    fn page(&self, index: usize) -> Result<PageRef<'_>> {
+    fn page(&self, index: usize) -> Result<Frame<'_>> {
         if index >= self.count() {
             return Err(EINVAL);
         }
@@ -226,14 +226,14 @@ impl<P: Payer> PageSource for Shmem<P> {
         let page = self.take(index)?;
 
         // SAFETY: By the type invariant the page stays pinned as long as `self` lives.
-        Ok(unsafe { PageRef::new(page) })
+        Ok(unsafe { Frame::of_page(page) })
     }
 
-    fn present(&self, index: usize) -> Option<PageRef<'_>> {
+    fn present(&self, index: usize) -> Option<Frame<'_>> {
         let page = self.slots.get(index)?;
 
         // SAFETY: By the type invariant the page stays pinned as long as `self` lives.
-        Some(unsafe { PageRef::new(page) })
+        Some(unsafe { Frame::of_page(page) })
     }
 }
 
