@@ -268,6 +268,16 @@ unsigned long dxg_map_page(struct file *file, unsigned long token)
 	return vm_mmap(file, 0, PAGE_SIZE, PROT_READ, MAP_SHARED, token << PAGE_SHIFT);
 }
 
+/* Whether that mapping is where it was made. The mmap lock is held. */
+static bool is_our_mapping(struct mm_struct *mm, struct file *file, unsigned long addr,
+			   unsigned long token)
+{
+	struct vm_area_struct *vma = vma_lookup(mm, addr);
+
+	return vma && vma->vm_file == file && vma->vm_start == addr && vma->vm_pgoff == token &&
+	       dxg_vma_is_page(vma);
+}
+
 /*
  * Removes that mapping, if it is still ours. The owner may have mapped something else at the
  * same address, which stays; unless another thread does so at this very moment, see
@@ -276,18 +286,39 @@ unsigned long dxg_map_page(struct file *file, unsigned long token)
 bool dxg_unmap_page(struct file *file, unsigned long addr, unsigned long token)
 {
 	struct mm_struct *mm = current->mm;
-	struct vm_area_struct *vma;
 	bool ours;
 
 	/* A killed task loses all its mappings anyway. */
 	if (mmap_read_lock_killable(mm))
 		return false;
-	vma = vma_lookup(mm, addr);
-	ours = vma && vma->vm_file == file && vma->vm_start == addr &&
-	       vma->vm_pgoff == token && dxg_vma_is_page(vma);
+	ours = is_our_mapping(mm, file, addr, token);
 	mmap_read_unlock(mm);
 
 	return ours && !vm_munmap(addr, PAGE_SIZE);
+}
+
+/*
+ * Whether that mapping is still ours, shows the page, and is the only one that does. If so, no
+ * forked child has the page, nor does the owner have it anywhere else. A fork waits for the mmap
+ * lock, and so does a call that moves or unmaps the page.
+ */
+bool dxg_page_is_alone(struct file *file, unsigned long addr, unsigned long token,
+		       struct page *page)
+{
+	struct mm_struct *mm = current->mm;
+	struct page *shown = NULL;
+	bool alone;
+
+	if (mmap_read_lock_killable(mm))
+		return false;
+	alone = is_our_mapping(mm, file, addr, token) && folio_mapcount(page_folio(page)) == 1 &&
+		get_user_pages(addr, 1, 0, &shown) == 1;
+	mmap_read_unlock(mm);
+
+	if (!alone)
+		return false;
+	put_page(shown);
+	return shown == page;
 }
 
 unsigned long dxg_vma_token(struct vm_area_struct *vma)

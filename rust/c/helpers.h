@@ -64,6 +64,8 @@ bool dxg_write_words(u64 to, const void *from, size_t size);
 void *dxg_page_address(struct page *page);
 unsigned long dxg_map_page(struct file *file, unsigned long token);
 bool dxg_unmap_page(struct file *file, unsigned long addr, unsigned long token);
+bool dxg_page_is_alone(struct file *file, unsigned long addr, unsigned long token,
+		       struct page *page);
 unsigned long dxg_vma_token(struct vm_area_struct *vma);
 bool dxg_vma_is_page(struct vm_area_struct *vma);
 

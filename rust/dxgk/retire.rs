@@ -18,10 +18,7 @@ use super::{
     memory::resource::Resource,
     object::Object,
     stats::RETIRING,
-    sync::{
-        fence::Fence,
-        legacy::LegacySync, //
-    }, //
+    sync::legacy::LegacySync, //
 };
 use crate::{
     logic::waiters::BATCH,
@@ -33,8 +30,8 @@ use kernel::{
     workqueue::WorkItem, //
 };
 
-/// The most waits, watches or pages that step two handles in the drop: as many as a signal releases
-/// under one hold of the lock.
+/// The most waits, watches or pages that step two handles in the drop: as many as a signal
+/// releases under one hold of the lock.
 // CAST: a small number.
 pub(crate) const AT_ONCE: usize = BATCH as usize;
 
@@ -120,7 +117,7 @@ impl Object {
 
         // An object retires once, so its work cannot be queued already.
         let _queued = match self {
-            Self::Fence(fence) => worker.enqueue::<_, 0>(fence).is_ok(),
+            Self::Fence(fence) => return fence.end_by(worker),
             Self::Legacy(object) => worker.enqueue(object).is_ok(),
             Self::Resource(resource) => worker.enqueue(resource).is_ok(),
             Self::KeyedMutex(mutex) => worker.enqueue::<_, 0>(mutex).is_ok(),
@@ -128,7 +125,7 @@ impl Object {
     }
 
     /// Step two, by the worker.
-    fn end_now(self) {
+    pub(super) fn end_now(self) {
         let account = self.header().charge.account().clone();
 
         self.end();
@@ -139,7 +136,8 @@ impl Object {
     }
 }
 
-/// Makes the field `retirement` of each kind the work of its step two.
+/// Makes the field `retirement` of each kind the work of its step two. A fence has other work as
+/// well.
 macro_rules! retired_by_worker {
     ($($kind:ident as $variant:ident),*) => {$(
         impl_has_work! {
@@ -157,7 +155,6 @@ macro_rules! retired_by_worker {
 }
 
 retired_by_worker!(
-    Fence as Fence,
     LegacySync as Legacy,
     Resource as Resource,
     KeyedMutex as KeyedMutex

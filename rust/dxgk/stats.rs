@@ -171,7 +171,6 @@ pub(crate) struct ObjectId {
     pub(crate) id: u64,
     /// What it is.
     pub(crate) kind: Kind,
-    _counted: Counted,
 }
 
 impl ObjectId {
@@ -180,16 +179,14 @@ impl ObjectId {
         let id = next_id();
 
         crate::sys::trace::create(id, kind.number());
-        Self {
-            id,
-            kind,
-            _counted: OBJECTS.enter(),
-        }
+        OBJECTS.add(1);
+        Self { id, kind }
     }
 }
 
 impl Drop for ObjectId {
     fn drop(&mut self) {
+        OBJECTS.sub(1);
         crate::sys::trace::destroy(self.id, self.kind.number());
     }
 }

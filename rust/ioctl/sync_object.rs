@@ -9,6 +9,7 @@ use super::{
 };
 use crate::{
     dxgk::{
+        adapter::Adapter,
         handle::{
             open_sync_object::OpenSyncObject,
             HandleTarget,
@@ -16,26 +17,24 @@ use crate::{
             Reserved, //
         },
         object::{
-            Header,
             Object,
             Strong, //
         },
-        quota::account::Limit,
         share::{
             global_table::ReservedGlobal,
             NtHandle, //
         },
-        stats::Kind,
         sync::{
-            fence::Fence,
-            fence_storage::FenceStorage,
-            legacy::{
-                LegacySync,
-                State, //
-            }, //
+            create::{
+                Creation,
+                Start, //
+            },
+            fence_binding::FenceAddresses,
+            legacy::State, //
         }, //
     },
     error::{
+        DxgError,
         DxgResult,
         Status, //
     },
@@ -46,8 +45,10 @@ use crate::{
             self,
             bits,
             types,
+            Contents,
             Rights,
-            Sharing, //
+            Sharing,
+            Unusable, //
         }, //
     },
     sys::file::eventfd::EventFd,
@@ -62,39 +63,95 @@ pub(super) fn event(slot: u64) -> DxgResult<EventFd> {
     Ok(EventFd::from_fd(fd)?)
 }
 
-/// D3DKMTCreateSynchronizationObject2 (0x10): makes an object. A periodic fence is refused, because
-/// it follows a display, and no adapter has one.
+impl From<Unusable> for DxgError {
+    fn from(refusal: Unusable) -> Self {
+        match refusal {
+            Unusable::Invalid => Status::INVALID_PARAMETER,
+            Unusable::NotSupported => Status::NOT_SUPPORTED,
+        }
+        .into()
+    }
+}
+
+/// What the caller describes. INVALID_PARAMETER if that is no type.
+fn contents(info: &D3DDDI_SYNCHRONIZATIONOBJECTINFO2) -> DxgResult<Contents> {
+    Ok(match info.Type {
+        types::MUTEX => Contents::Mutex {
+            owned: info.mutex().InitialState != 0,
+        },
+        types::SEMAPHORE => Contents::Semaphore {
+            initial: info.semaphore().InitialCount,
+            max: info.semaphore().MaxCount,
+        },
+        types::FENCE => Contents::Fence {
+            value: info.fence().FenceValue,
+        },
+        types::CPU_NOTIFICATION => Contents::CpuNotification {
+            event: info.cpu_notification().Event,
+        },
+        types::MONITORED_FENCE => Contents::MonitoredFence {
+            value: info.monitored_fence().InitialFenceValue,
+            engines: info.monitored_fence().EngineAffinity,
+        },
+        types::PERIODIC_MONITORED_FENCE => Contents::PeriodicFence {
+            adapter: info.periodic().hAdapter,
+            engines: info.periodic().EngineAffinity,
+        },
+        _ => return Err(Status::INVALID_PARAMETER.into()),
+    })
+}
+
+/// What an object of the caller starts as, if everything about it is good.
+fn start(call: Call<'_>, own: &Adapter, contents: Contents, flags: u32) -> DxgResult<Start> {
+    let other = match contents {
+        Contents::PeriodicFence { adapter, .. } => Some(call.process.handles.adapter(adapter)?),
+        _ => None,
+    };
+
+    sync_flags::check_contents(contents, flags, |engines| {
+        other.as_deref().unwrap_or(own).has_engines(engines)
+    })?;
+    Ok(match contents {
+        Contents::MonitoredFence { value, .. } => Start::MonitoredFence(value),
+        Contents::Mutex { owned } => Start::Legacy(State::Mutex { owned }),
+        Contents::Semaphore { initial, max } => Start::Legacy(State::Semaphore { initial, max }),
+        Contents::Fence { value } => Start::Legacy(State::Fence { value }),
+        Contents::CpuNotification { event: slot } => Start::Legacy(State::CpuNotification {
+            _event: event(slot)?,
+        }),
+        Contents::PeriodicFence { .. } => return Err(Status::NOT_SUPPORTED.into()),
+    })
+}
+
+/// D3DKMTCreateSynchronizationObject2 (0x10): makes an object of any type (FEN-1 to FEN-7).
 pub(super) fn create<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_CREATESYNCHRONIZATIONOBJECT2,
 ) -> DxgResult<impl Commit + 'a> {
     let info = &mut args.Info;
-
-    if !(types::MUTEX..=types::PERIODIC_MONITORED_FENCE).contains(&info.Type) {
-        return Err(Status::INVALID_PARAMETER.into());
-    }
-
+    let contents = contents(info)?;
     let sharing = sync_flags::check_create(info.Type, info.Flags)?;
     let parent = call.process.handles.parent(args.hDevice)?;
-    let (strong, mut addr) = make(call, &parent, info, sharing)?;
+    let adapter = &parent.device.adapter;
+    let start = start(call, adapter, contents, info.Flags)?;
+    let creation = Creation {
+        adapter,
+        sharing,
+        cross_adapter: info.Flags & bits::CROSS_ADAPTER != 0,
+        tables: &call.driver.tables,
+        account: &call.process.account,
+        pool: &call.process.fence_storage,
+    };
+    let strong = creation.sync_object(start)?;
     let global = match sharing {
         Sharing::Global => Some(strong.name_globally(&call.driver.tables.globals)?),
         Sharing::Private | Sharing::Nt => None,
     };
     let rights = Rights::from_flags(info.Flags);
-    let (open, shared_addr) =
-        OpenSyncObject::new(strong, rights, access::ALL, &call.process.mappings)?;
-    let reserved = call
-        .process
-        .handles
-        .reserve(HandleTarget::Sync(open), Some(&parent))?;
+    let (reserved, addresses) = open(call, strong, rights, access::ALL, Some(&parent))?;
 
     if info.Type == types::MONITORED_FENCE {
-        if sharing == Sharing::Nt {
-            addr = shared_addr;
-        }
-        // There are no GPU addresses before there is a GPU address space.
-        info.set_addresses(addr as u64, 0);
+        info.set_addresses(addresses.user_cpu, addresses.process_gpu);
     }
     if info.Flags & bits::SHARED != 0 {
         info.SharedHandle = global.as_ref().map_or(0, ReservedGlobal::handle);
@@ -103,124 +160,37 @@ pub(super) fn create<'a>(
     Ok((reserved, global))
 }
 
-/// Makes the object that `info` describes. Also returns where its value is mapped, if it is in a
-/// common page of the process.
-fn make(
-    call: Call<'_>,
-    parent: &Parent,
-    info: &D3DDDI_SYNCHRONIZATIONOBJECTINFO2,
-    sharing: Sharing,
-) -> DxgResult<(Strong, usize)> {
-    let header = |kind| -> DxgResult<_> {
-        Ok(Header::new(
-            kind,
-            Some(parent.device.adapter.clone()),
-            sharing,
-            info.Flags & bits::CROSS_ADAPTER != 0,
-            call.driver.tables.clone(),
-            call.process.account.charge(Limit::Objects, 1)?,
-        ))
-    };
-    let legacy = |kind, state| -> DxgResult<(Strong, usize)> {
-        let object = LegacySync::new(header(kind)?, state)?;
-
-        Ok((Strong::first(Object::Legacy(object)), 0))
-    };
-
-    match info.Type {
-        types::MUTEX => {
-            let owned = info.mutex().InitialState != 0;
-
-            legacy(Kind::Mutex, State::Mutex { owned })
-        }
-        types::SEMAPHORE => {
-            let semaphore = info.semaphore();
-
-            if semaphore.InitialCount > semaphore.MaxCount {
-                return Err(Status::INVALID_PARAMETER.into());
-            }
-            legacy(
-                Kind::Semaphore,
-                State::Semaphore {
-                    initial: semaphore.InitialCount,
-                    max: semaphore.MaxCount,
-                },
-            )
-        }
-        types::FENCE => {
-            let value = info.fence().FenceValue;
-
-            legacy(Kind::Fence, State::Fence { value })
-        }
-        types::CPU_NOTIFICATION => {
-            if info.Flags & bits::SIGNAL_BY_KMD != 0 {
-                // The adapter does not offer DXGK_FEATURE_KMD_SIGNAL_CPU_EVENT (CPU-6).
-                return Err(Status::NOT_SUPPORTED.into());
-            }
-
-            let event = event(info.cpu_notification().Event)?;
-
-            legacy(
-                Kind::CpuNotification,
-                State::CpuNotification { _event: event },
-            )
-        }
-        types::MONITORED_FENCE => {
-            let fence = info.monitored_fence();
-
-            if !parent.device.adapter.has_engines(fence.EngineAffinity) {
-                return Err(Status::INVALID_PARAMETER.into());
-            }
-
-            let (storage, addr) = match sharing {
-                Sharing::Nt => (FenceStorage::alone(fence.InitialFenceValue)?, 0),
-                _ => call.process.fence_storage.slot(fence.InitialFenceValue)?,
-            };
-            let object = Fence::new(header(Kind::MonitoredFence)?, storage)?;
-
-            Ok((Strong::first(Object::Fence(object)), addr))
-        }
-        // Periodic fences follow a video present target, and this adapter has none (section 2.6).
-        _ => {
-            let periodic = info.periodic();
-
-            let adapter = call.process.handles.adapter(periodic.hAdapter)?;
-
-            if !adapter.has_engines(periodic.EngineAffinity) {
-                return Err(Status::INVALID_PARAMETER.into());
-            }
-            Err(Status::NOT_SUPPORTED.into())
-        }
-    }
-}
-
-/// D3DKMTDestroySynchronizationObject (0x1d): destroys a local handle of an object.
+/// D3DKMTDestroySynchronizationObject (0x1d): destroys a handle (FEN-2, FEN-52).
 pub(super) fn destroy(call: Call<'_>, args: &D3DKMT_DESTROYSYNCHRONIZATIONOBJECT) -> DxgResult {
     call.process.handles.destroy(args.hSyncObject, |item| {
         matches!(item, HandleTarget::Sync(_))
     })
 }
 
-/// Gives the caller a handle for the object behind `strong`, and the address of its value.
+/// Gives the caller a handle for the object behind `strong`, and says where its value is seen.
 fn open<'a>(
     call: Call<'a>,
     strong: Strong,
     rights: Rights,
     access: u32,
     parent: Option<&Parent>,
-) -> DxgResult<(Reserved<'a>, usize)> {
-    strong.object().header().check_adapter()?;
-
-    let (open, addr) = OpenSyncObject::new(strong, rights, access, &call.process.mappings)?;
+) -> DxgResult<(Reserved<'a>, FenceAddresses)> {
+    let (open, addresses) = OpenSyncObject::new(strong, rights, access, &call.process.mappings)?;
     let reserved = call
         .process
         .handles
         .reserve(HandleTarget::Sync(open), parent)?;
 
-    Ok((reserved, addr))
+    Ok((reserved, addresses))
 }
 
-/// D3DKMTOpenSynchronizationObject (0x29): opens an object by its global handle.
+/// An object that is there, unless its adapter is stopped.
+fn existing(strong: Strong) -> DxgResult<Strong> {
+    strong.object().header().check_adapter()?;
+    Ok(strong)
+}
+
+/// D3DKMTOpenSynchronizationObject (0x29): opens a global handle.
 pub(super) fn open_global<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_OPENSYNCHRONIZATIONOBJECT,
@@ -230,10 +200,14 @@ pub(super) fn open_global<'a>(
     if !strong.object().is_sync() {
         return Err(Status::INVALID_PARAMETER.into());
     }
-    strong.object().header().check_adapter()?;
 
     let rights = Rights::from_flags(0);
-    let (open, _) = OpenSyncObject::new(strong, rights, access::ALL, &call.process.mappings)?;
+    let (open, _) = OpenSyncObject::new(
+        existing(strong)?,
+        rights,
+        access::ALL,
+        &call.process.mappings,
+    )?;
     let item = HandleTarget::Sync(open.found_by_global());
     let reserved = call.process.handles.reserve(item, None)?;
 
@@ -252,19 +226,21 @@ fn sync_handle(slot: u64) -> DxgResult<Arc<NtHandle>> {
     }
 }
 
-/// D3DKMTOpenSyncObjectFromNtHandle (0xa2): opens an object by NT handle, without a device.
+/// D3DKMTOpenSyncObjectFromNtHandle (0xa2): opens an NT handle, for no device.
 pub(super) fn open_nt<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_OPENSYNCOBJECTFROMNTHANDLE,
 ) -> DxgResult<impl Commit + 'a> {
     let share = sync_handle(args.hNtHandle)?;
-    let (reserved, _) = open(call, share.strong()?, share.rights(), share.access(), None)?;
+    let strong = existing(share.strong()?)?;
+    let (reserved, _) = open(call, strong, share.rights(), share.access(), None)?;
 
     args.hSyncObject = reserved.handle();
     Ok(reserved)
 }
 
-/// D3DKMTOpenSyncObjectFromNtHandle2 (0x40): opens an object by NT handle on a device.
+/// D3DKMTOpenSyncObjectFromNtHandle2 (0x40): opens an NT handle on a device, with the rights that
+/// flags leave.
 pub(super) fn open_nt2<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2,
@@ -285,10 +261,11 @@ pub(super) fn open_nt2<'a>(
     }
 
     let rights = Rights::from_flags(args.Flags).and(share.rights());
-    let (reserved, addr) = open(call, share.strong()?, rights, share.access(), Some(&parent))?;
+    let strong = existing(share.strong()?)?;
+    let (reserved, addresses) = open(call, strong, rights, share.access(), Some(&parent))?;
 
     if is_fence {
-        args.set_addresses(addr as u64, 0);
+        args.set_addresses(addresses.user_cpu, addresses.process_gpu);
     }
     args.hSyncObject = reserved.handle();
     Ok(reserved)

@@ -9,17 +9,18 @@ use super::{
 };
 use crate::{
     dxgk::{
+        handle::Lookup,
         object::Object,
         sync::{
             cpu_wait::{
                 self,
                 Element, //
             },
-            fence::Fence,
             interrupted_waits::SameCall, //
         }, //
     },
     error::{
+        DxgError,
         DxgResult,
         Status, //
     },
@@ -27,6 +28,11 @@ use crate::{
         digest::Digest,
         handle,
         sync_flags::Rights,
+        wait_rules::{
+            self,
+            ElementCheck,
+            Refusal, //
+        },
         wait_set::Mode, //
     },
     sys::{
@@ -36,15 +42,27 @@ use crate::{
     },
     uapi::*, //
 };
-use core::slice;
 use kernel::prelude::*;
 
-/// Objects in one call (FEN-18).
-const MAX_OBJECTS: u32 = 4096;
 /// Lookups under one hold of the handle table's lock.
 const LOOKUPS: usize = 64;
 /// Arrays up to this length are copied to the stack.
 const FEW: usize = 4;
+
+const _: () = assert!(
+    wait_rules::ALLOW_FENCE_REWIND == D3DDDICB_SIGNALFLAGS_AllowFenceRewind
+        && wait_rules::WAIT_ANY == D3DDDI_WAITFORSYNCHRONIZATIONOBJECTFROMCPU_FLAGS_WaitAny
+);
+
+impl From<Refusal> for DxgError {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Mismatch => Status::INVALID_PARAMETER,
+            Refusal::Denied => Status::ACCESS_DENIED,
+        }
+        .into()
+    }
+}
 
 /// An array of the caller, copied once. A short one needs no allocation.
 struct Array<T> {
@@ -82,20 +100,18 @@ impl<T: user::Plain> Array<T> {
     }
 }
 
-/// The parts that CPU waits and signals have in common.
-struct Objects {
+/// What CPU waits and signals have in common.
+struct Request {
     device: u32,
     handles: u64,
     values: u64,
     count: u32,
 }
 
-impl Objects {
+impl Request {
     /// INVALID_PARAMETER for a bad count or a missing array.
     fn new(device: u32, handles: u64, values: u64, count: u32) -> DxgResult<Self> {
-        if !(1..=MAX_OBJECTS).contains(&count) || handles == 0 || values == 0 {
-            return Err(Status::INVALID_PARAMETER.into());
-        }
+        wait_rules::check_arrays(count, handles, values)?;
         Ok(Self {
             device,
             handles,
@@ -116,9 +132,9 @@ impl Objects {
             u64::from(mode == Mode::Any),
         ];
         let handles = handles.as_slice().iter().copied().map(u64::from);
+        let values = values.as_slice().iter().copied();
         let digest = own.into_iter().fold(Digest::new(), Digest::with);
-        let digest = handles.fold(digest, Digest::with);
-        let digest = values.as_slice().iter().copied().fold(digest, Digest::with);
+        let digest = values.fold(handles.fold(digest, Digest::with), Digest::with);
 
         Some(SameCall {
             site: sleep::call_site(),
@@ -126,90 +142,74 @@ impl Objects {
         })
     }
 
-    /// The only element of a call with one object: the same checks as [`Objects::resolve`], without
-    /// lists.
-    fn only(&self, call: Call<'_>, may: impl Fn(Rights) -> bool) -> DxgResult<Option<Element>> {
+    /// Copies both arrays, looks every handle up, and does `act` with the elements. The first
+    /// check that fails decides (FEN-53): handles of all, then types of all, then rights of all.
+    /// One element takes no memory.
+    fn with_elements(
+        &self,
+        call: Call<'_>,
+        may: impl Fn(Rights) -> bool,
+        act: impl FnOnce(&[Element]) -> DxgResult,
+    ) -> DxgResult {
         if self.count != 1 {
-            return Ok(None);
+            return act(&self.elements(call, may)?);
         }
 
         let local = user::read::<u32>(self.handles)?;
         let value = user::read::<u64>(self.values)?;
-        let table = call.process.handles.lookup();
-        let opened = table.sync_object(local)?;
-        // Most objects are used with the device that they were made on, which exists and fits.
-        let adapter = if opened.device == Some(self.device) {
-            None
-        } else {
-            Some(table.device_adapter(self.device)?)
-        };
+        let mut check = ElementCheck::default();
+        let lookup = call.process.handles.lookup();
+        let element = self.element(&lookup, local, value, &mut check, may)?;
 
-        drop(table);
-
-        let Object::Fence(fence) = opened.object else {
-            return Err(Status::INVALID_PARAMETER.into());
-        };
-
-        if adapter.is_some_and(|adapter| !fits(&fence, adapter)) {
-            return Err(Status::INVALID_PARAMETER.into());
-        }
-        if !may(opened.rights) {
-            return Err(Status::ACCESS_DENIED.into());
-        }
-        Ok(Some(Element { fence, value }))
+        drop(lookup);
+        check.result()?;
+        act(element.as_slice())
     }
 
-    /// Copies both arrays and looks every handle up, before any effect. The first check that fails
-    /// decides (FEN-53): handles of all, then types of all, then rights of all.
-    fn resolve(&self, call: Call<'_>, may: impl Fn(Rights) -> bool) -> DxgResult<KVVec<Element>> {
+    /// The elements, if there are several.
+    fn elements(&self, call: Call<'_>, may: impl Fn(Rights) -> bool) -> DxgResult<KVVec<Element>> {
         let handles = Array::<u32>::read(self.handles, self.count)?;
         let values = Array::<u64>::read(self.values, self.count)?;
-        let mut elements = KVVec::with_capacity(handles.len, GFP_KERNEL_ACCOUNT)?;
-        let mut mismatch = false;
-        let mut denied = false;
-        let mut table = call.process.handles.lookup();
-        let adapter = table.device_adapter(self.device)?;
         let pairs = handles.as_slice().iter().zip(values.as_slice());
+        let mut elements = KVVec::with_capacity(handles.len, GFP_KERNEL_ACCOUNT)?;
+        let mut check = ElementCheck::default();
+        let mut lookup = call.process.handles.lookup();
 
         for (number, (local, value)) in pairs.enumerate() {
             if number % LOOKUPS == LOOKUPS - 1 {
-                drop(table);
-                table = call.process.handles.lookup();
+                drop(lookup);
+                lookup = call.process.handles.lookup();
             }
-
-            let opened = table.sync_object(*local)?;
-            let Object::Fence(fence) = opened.object else {
-                mismatch = true;
-                continue;
-            };
-
-            mismatch |= !fits(&fence, adapter);
-            denied |= !may(opened.rights);
-            // There is room for all of them.
-            let _room = elements.push_within_capacity(Element {
-                fence,
-                value: *value,
-            });
+            if let Some(element) = self.element(&lookup, *local, *value, &mut check, &may)? {
+                // There is room for all of them.
+                let _room = elements.push_within_capacity(element);
+            }
         }
-        drop(table);
-        if mismatch {
-            return Err(Status::INVALID_PARAMETER.into());
-        }
-        if denied {
-            return Err(Status::ACCESS_DENIED.into());
-        }
+        drop(lookup);
+        check.result()?;
         Ok(elements)
     }
-}
 
-/// Whether a device of an adapter may use the fence (FEN-26).
-fn fits(fence: &Fence, adapter: u32) -> bool {
-    fence.header.cross_adapter
-        || fence
-            .header
-            .adapter
-            .as_ref()
-            .is_none_or(|own| own.index == adapter)
+    /// One of them, unless it is no fence, which `check` sees.
+    fn element(
+        &self,
+        lookup: &Lookup<'_>,
+        local: u32,
+        value: u64,
+        check: &mut ElementCheck,
+        may: impl Fn(Rights) -> bool,
+    ) -> DxgResult<Option<Element>> {
+        let opened = lookup.sync_object(local)?;
+        let is_for = lookup.is_for(&opened, self.device)?;
+        let may = may(opened.rights);
+        let Object::Fence(fence) = opened.object else {
+            check.see(false, may);
+            return Ok(None);
+        };
+
+        check.see(is_for, may);
+        Ok(Some(Element { fence, value }))
+    }
 }
 
 /// D3DKMTSignalSynchronizationObjectFromCpu (0x31): stores a value in each fence (FEN-31 to
@@ -218,45 +218,35 @@ pub(super) fn signal_from_cpu(
     call: Call<'_>,
     args: &D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU,
 ) -> DxgResult {
-    if args.Flags & !D3DDDICB_SIGNALFLAGS_AllowFenceRewind != 0 {
-        return Err(Status::INVALID_PARAMETER.into());
-    }
-
-    let allow_rewind = args.Flags & D3DDDICB_SIGNALFLAGS_AllowFenceRewind != 0;
-    let may = |rights: Rights| rights.signal;
-    let signal = |element: &Element| -> DxgResult {
-        element
-            .fence
-            .signal(element.value, allow_rewind)
-            .map_err(|_| Status::INVALID_PARAMETER.into())
-    };
-    let objects = Objects::new(
+    let allow_rewind = wait_rules::signal_flags(args.Flags)?;
+    let request = Request::new(
         args.hDevice,
         args.ObjectHandleArray,
         args.FenceValueArray,
         args.ObjectCount,
     )?;
 
-    if let Some(element) = objects.only(call, may)? {
-        return signal(&element);
-    }
-    objects.resolve(call, may)?.iter().try_for_each(signal)
+    request.with_elements(
+        call,
+        |rights| rights.signal,
+        |elements| {
+            elements.iter().try_for_each(|Element { fence, value }| {
+                fence
+                    .signal(*value, allow_rewind)
+                    .map_err(|_| Status::INVALID_PARAMETER.into())
+            })
+        },
+    )
 }
 
-/// D3DKMTWaitForSynchronizationObjectFromCpu (0x3a): waits for all values or for any of them, in
-/// the call or with an event (FEN-14 to FEN-30).
+/// D3DKMTWaitForSynchronizationObjectFromCpu (0x3a): waits for values of fences, in the call or
+/// with an event (FEN-14 to FEN-30).
 pub(super) fn wait_from_cpu(
     call: Call<'_>,
     args: &D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU,
 ) -> DxgResult {
-    if args.Flags & !D3DDDI_WAITFORSYNCHRONIZATIONOBJECTFROMCPU_FLAGS_WaitAny != 0 {
-        return Err(Status::INVALID_PARAMETER.into());
-    }
-
-    let any = args.Flags & D3DDDI_WAITFORSYNCHRONIZATIONOBJECTFROMCPU_FLAGS_WaitAny != 0;
-    let mode = if any { Mode::Any } else { Mode::All };
-    let may = |rights: Rights| rights.wait;
-    let objects = Objects::new(
+    let mode = wait_rules::wait_flags(args.Flags)?;
+    let request = Request::new(
         args.hDevice,
         args.ObjectHandleArray,
         args.FenceValueArray,
@@ -265,27 +255,27 @@ pub(super) fn wait_from_cpu(
     let waits = &call.process.waits;
 
     if !waits.interrupted.is_empty() {
-        let same = (args.hAsyncEvent == 0).then(|| objects.same_call(mode));
-
-        let same = same.flatten();
+        let same = (args.hAsyncEvent == 0)
+            .then(|| request.same_call(mode))
+            .flatten();
 
         if let (Some(waiter), Some(same)) = (waits.interrupted.take(same), same) {
             return cpu_wait::resume(waits, &waiter, same);
         }
     }
 
-    let wait = |elements: &[Element]| match args.hAsyncEvent {
-        0 => cpu_wait::block(waits, mode, elements, || objects.same_call(mode)),
-        slot => cpu_wait::notify(waits, mode, elements, event(slot)?),
-    };
-
-    match objects.only(call, may)? {
-        Some(element) => wait(slice::from_ref(&element)),
-        None => wait(&objects.resolve(call, may)?),
-    }
+    request.with_elements(
+        call,
+        |rights| rights.wait,
+        |elements| match args.hAsyncEvent {
+            0 => cpu_wait::block(waits, mode, elements, || request.same_call(mode)),
+            slot => cpu_wait::notify(waits, mode, elements, event(slot)?),
+        },
+    )
 }
 
-/// DXG_IOCTL_FENCE_POINT (0xb8): a descriptor that becomes readable at a value (FEN-168).
+/// DXG_IOCTL_FENCE_POINT (0xb8): a descriptor that becomes readable when a fence has reached a
+/// value (FEN-168).
 pub(super) fn create_fence_point(
     call: Call<'_>,
     args: &mut opendxg_fence_point,
@@ -296,11 +286,11 @@ pub(super) fn create_fence_point(
 
     let opened = call.process.handles.sync_object(args.sync_object)?;
     let Object::Fence(fence) = opened.object else {
-        return Err(Status::INVALID_PARAMETER.into());
+        return Err(Refusal::Mismatch.into());
     };
 
     if !opened.rights.wait {
-        return Err(Status::ACCESS_DENIED.into());
+        return Err(Refusal::Denied.into());
     }
 
     let element = Element {

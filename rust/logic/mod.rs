@@ -12,6 +12,7 @@ pub(crate) mod allocation_rules;
 pub(crate) mod bucket_map;
 pub(crate) mod digest;
 pub(crate) mod feature;
+pub(crate) mod fence_slots;
 pub(crate) mod fence_value;
 pub(crate) mod global_access;
 pub(crate) mod groups;
@@ -26,6 +27,7 @@ pub(crate) mod siblings;
 pub(crate) mod sync_flags;
 pub(crate) mod timeout;
 pub(crate) mod upcase;
+pub(crate) mod wait_rules;
 pub(crate) mod wait_set;
 pub(crate) mod waiters;
 

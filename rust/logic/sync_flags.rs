@@ -92,6 +92,81 @@ pub fn check_create(kind: u32, flags: u32) -> Result<Sharing, Invalid> {
     })
 }
 
+/// What the description of a new object says beside its flags.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Contents {
+    /// A mutex, which may start owned.
+    Mutex {
+        /// Whether it does.
+        owned: bool,
+    },
+    /// A semaphore.
+    Semaphore {
+        /// The count it starts with.
+        initial: u32,
+        /// The highest count.
+        max: u32,
+    },
+    /// A legacy fence.
+    Fence {
+        /// The value it starts with.
+        value: u64,
+    },
+    /// A CPU notification.
+    CpuNotification {
+        /// The event HANDLE that it fires.
+        event: u64,
+    },
+    /// A monitored fence.
+    MonitoredFence {
+        /// The value it starts with.
+        value: u64,
+        /// Which physical adapters use it (FEN-5).
+        engines: u32,
+    },
+    /// A fence that follows a video present target.
+    PeriodicFence {
+        /// The adapter of the target.
+        adapter: u32,
+        /// Which physical adapters use it.
+        engines: u32,
+    },
+}
+
+/// Why a description is refused.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Unusable {
+    /// INVALID_PARAMETER.
+    Invalid,
+    /// NOT_SUPPORTED.
+    NotSupported,
+}
+
+/// Checks the description of a new object, whose flags and handles are good.
+///
+/// `has_engines` says whether the adapter in question has all these engines.
+pub fn check_contents(
+    contents: Contents,
+    flags: u32,
+    has_engines: impl Fn(u32) -> bool,
+) -> Result<(), Unusable> {
+    match contents {
+        Contents::Semaphore { initial, max } if initial > max => Err(Unusable::Invalid),
+        Contents::MonitoredFence { engines, .. } | Contents::PeriodicFence { engines, .. }
+            if !has_engines(engines) =>
+        {
+            Err(Unusable::Invalid)
+        }
+        // No adapter has a video present target (fences.md section 2.6).
+        Contents::PeriodicFence { .. } => Err(Unusable::NotSupported),
+        // No adapter offers DXGK_FEATURE_KMD_SIGNAL_CPU_EVENT (CPU-6).
+        Contents::CpuNotification { .. } if flags & bits::SIGNAL_BY_KMD != 0 => {
+            Err(Unusable::NotSupported)
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Checks the flags of an open, which restrict what the handle may do.
 pub fn check_open(flags: u32) -> Result<(), Invalid> {
     invalid_if(

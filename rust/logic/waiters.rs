@@ -4,8 +4,8 @@
 //!
 //! This is the half of the lost-wake-up protocol that runs under the fence lock (fences.md section
 //! 3.4): `enqueue` is steps A1 to A2 of a CPU wait, `signal` is S0 to S3 of a CPU signal, `cancel`
-//! is the cancel rule. The caller owns the lock, the memory of the nodes and the CurrentValue word;
-//! this file decides. A signal looks at the waiters it releases and at one more (FEN-30).
+//! is the cancel rule. The caller owns the lock, the memory of the nodes and the CurrentValue
+//! word; this file decides. A signal looks at the waiters it releases and at one more (FEN-30).
 
 use super::fence_value;
 use crate::platform::{
@@ -13,6 +13,7 @@ use crate::platform::{
     store_release,
     Word64, //
 };
+use core::num::NonZero;
 
 /// Identifies one queued waiter of one fence: ordered by value, then by arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -68,27 +69,54 @@ pub const BATCH: u32 = 64;
 /// others to the worker, so that no signaller pays for waits that others have piled up.
 pub const BATCHES: u32 = 64;
 
-/// A signal that has more waiters to release.
+/// Whom a signal releases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sweep {
-    /// The signalled value.
-    value: u64,
+struct Due {
+    /// The signalled value. Nobody waits for 0.
+    value: NonZero<u64>,
     /// Waiters with this arrival number or a later one came after the signal. It does not release
     /// them: the fence may have been rewound meanwhile.
     before: u64,
+}
+
+/// A signal that has more waiters to release.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sweep {
+    due: Due,
     /// Where to continue, once a waiter was passed over.
     passed: Option<WaitKey>,
 }
 
-impl Sweep {
+impl From<Due> for Sweep {
+    fn from(due: Due) -> Self {
+        Self { due, passed: None }
+    }
+}
+
+impl Due {
     /// Whether it releases the waiter that is queued under this key.
-    pub fn releases(&self, key: &WaitKey) -> bool {
-        fence_value::satisfies(self.value, key.value) && key.seq < self.before
+    fn releases(&self, key: &WaitKey) -> bool {
+        fence_value::satisfies(self.value.get(), key.value) && key.seq < self.before
     }
 
     /// Whether it releases every waiter that `other` does.
     fn includes(&self, other: &Self) -> bool {
         self.value >= other.value && self.before >= other.before
+    }
+}
+
+/// Those who waited when the last one who could signal was gone.
+pub struct Orphans<M> {
+    /// All of them.
+    pub map: M,
+    /// What a last look at the value and what signals had left to the worker release.
+    due: [Option<Due>; 2],
+}
+
+impl<M> Orphans<M> {
+    /// Whether the waiter under this key is satisfied still.
+    pub fn is_satisfied(&self, key: &WaitKey) -> bool {
+        self.due.iter().flatten().any(|due| due.releases(key))
     }
 }
 
@@ -99,7 +127,9 @@ pub struct Waiters<M> {
     queued: u32,
     next_seq: u64,
     /// What a signal has left to the worker.
-    backlog: Option<Sweep>,
+    backlog: Option<Due>,
+    /// The end is left to the worker, too.
+    is_ending: bool,
     orphaned: bool,
 }
 
@@ -111,6 +141,7 @@ impl<M: WaitMap> Waiters<M> {
             queued: 0,
             next_seq: 0,
             backlog: None,
+            is_ending: false,
             orphaned: false,
         }
     }
@@ -167,66 +198,89 @@ impl<M: WaitMap> Waiters<M> {
             return Err(WouldRewind);
         }
         if value != before {
-            // ORDERING: release: a thread that sees the value also sees what its signaller wrote
-            // before (FEN-10). Pairs with `load_acquire` in `enqueue`, and with the acquire load of
-            // a user that polls the mapped page.
+            // ORDERING: release, so that whoever sees the value sees what its signaller wrote
+            // before (FEN-10). Pairs with `load_acquire` in `enqueue`, and with the acquire load
+            // of a user that polls the mapped page.
             store_release(current, value);
         }
 
-        let due = self
-            .map
-            .first()
-            .is_some_and(|key| fence_value::satisfies(value, key.value));
-
-        if !due {
+        let Some(due) = self.due(value) else {
             return Ok(None);
-        }
-
-        let sweep = Sweep {
-            value,
-            before: self.next_seq,
-            passed: None,
         };
 
         // As long as the value does not fall below that of the backlog, no waiter that it would
         // release arrives.
         Ok(match &mut self.backlog {
-            Some(backlog) if value >= backlog.value => {
-                *backlog = sweep;
+            Some(backlog) if value >= backlog.value.get() => {
+                *backlog = due;
                 None
             }
-            Some(backlog) if before >= backlog.value => None,
-            _ => Some(sweep),
+            Some(backlog) if before >= backlog.value.get() => None,
+            _ => Some(due.into()),
         })
+    }
+
+    /// Those who wait now for at most `value`, if there are any.
+    fn due(&self, value: u64) -> Option<Due> {
+        let lowest = self.map.first()?;
+
+        if !fence_value::satisfies(value, lowest.value) {
+            return None;
+        }
+        Some(Due {
+            value: NonZero::new(value)?,
+            before: self.next_seq,
+        })
+    }
+
+    /// Looks at a word that others store without the fence lock, and says what is to be done about
+    /// waiters, as [`Waiters::signal`] does. To be called after MonitoredValue was moved (FEN-72),
+    /// and before nobody looks any more.
+    pub fn sample(&mut self, current: &Word64) -> Option<Sweep> {
+        let due = self.due(load_acquire(current))?;
+
+        match &mut self.backlog {
+            Some(backlog) if due.includes(backlog) => {
+                *backlog = due;
+                None
+            }
+            _ => Some(due.into()),
+        }
     }
 
     /// Leaves the rest of a signal to the worker. Hands it back if an earlier signal has left
     /// something that cannot be combined with it.
     pub fn defer(&mut self, sweep: Sweep) -> Option<Sweep> {
         match &mut self.backlog {
-            Some(backlog) if backlog.includes(&sweep) => {}
-            Some(backlog) if !sweep.includes(backlog) => return Some(sweep),
-            backlog => {
-                // From the start, if it replaces another one.
-                let passed = if backlog.is_some() {
-                    None
-                } else {
-                    sweep.passed
-                };
-
-                *backlog = Some(Sweep { passed, ..sweep });
-            }
+            Some(backlog) if backlog.includes(&sweep.due) => {}
+            Some(backlog) if !sweep.due.includes(backlog) => return Some(sweep),
+            backlog => *backlog = Some(sweep.due),
         }
         None
     }
 
-    /// The worker's next step: moves waiters that were left to it into `due`. False if that was
-    /// all.
-    pub fn catch_up(&mut self, due: &mut M) -> bool {
-        if let Some(backlog) = self.backlog {
-            self.backlog = self.sweep(backlog, due);
+    /// Leaves the end of the fence to the worker.
+    pub fn leave_end(&mut self) {
+        self.is_ending = true;
+    }
+
+    /// Whether the end was left to the worker, who does it now.
+    pub fn take_end(&mut self) -> bool {
+        core::mem::take(&mut self.is_ending)
+    }
+
+    /// The worker's next step: moves waiters that were left to it into `released`. `last` is how
+    /// far the step before came; `None` if that was all.
+    pub fn catch_up(&mut self, last: Option<Sweep>, released: &mut M) -> Option<Sweep> {
+        let due = self.backlog?;
+        // From the start, if another signal was left meanwhile.
+        let sweep = last.filter(|last| last.due == due).unwrap_or(due.into());
+        let rest = self.sweep(sweep, released);
+
+        if rest.is_none() {
+            self.backlog = None;
         }
-        self.backlog.is_some()
+        rest
     }
 
     /// Moves the next waiters that a signal releases into `due`, and hands back what is left to do
@@ -238,10 +292,10 @@ impl<M: WaitMap> Waiters<M> {
                 Some(passed) => self.map.next(passed)?,
             };
 
-            if !fence_value::satisfies(sweep.value, key.value) {
+            if !fence_value::satisfies(sweep.due.value.get(), key.value) {
                 return None;
             }
-            if key.seq >= sweep.before {
+            if key.seq >= sweep.due.before {
                 sweep.passed = Some(key);
                 continue;
             }
@@ -265,18 +319,20 @@ impl<M: WaitMap> Waiters<M> {
         Some(node)
     }
 
-    /// The fence has retired: refuses new waiters and hands out the queued ones (FEN-28), together
-    /// with what signals have left to the worker, which are still released.
-    pub fn orphan(&mut self, empty: M) -> (M, Option<Sweep>) {
+    /// Nobody can signal any more: refuses new waiters and hands out the queued ones (FEN-28).
+    pub fn orphan(&mut self, current: &Word64, empty: M) -> Orphans<M> {
+        let last = self.sample(current);
+
         self.orphaned = true;
         self.queued = 0;
-        (
-            core::mem::replace(&mut self.map, empty),
-            self.backlog.take(),
-        )
+        Orphans {
+            map: core::mem::replace(&mut self.map, empty),
+            due: [last.map(|last| last.due), self.backlog.take()],
+        }
     }
 
-    /// What MonitoredValue has to say (FEN-55).
+    /// What MonitoredValue has to say (FEN-55). Whoever has stored it looks at the word again, by
+    /// [`Waiters::sample`].
     pub fn monitored(&self) -> u64 {
         fence_value::monitored(self.map.first().map(|key| key.value))
     }

@@ -87,6 +87,12 @@ extern "C" {
     pub(super) fn dxg_page_address(page: *mut bindings::page) -> *mut c_void;
     pub(super) fn dxg_map_page(file: *mut bindings::file, token: c_ulong) -> c_ulong;
     pub(super) fn dxg_unmap_page(file: *mut bindings::file, addr: c_ulong, token: c_ulong) -> bool;
+    pub(super) fn dxg_page_is_alone(
+        file: *mut bindings::file,
+        addr: c_ulong,
+        token: c_ulong,
+        page: *mut bindings::page,
+    ) -> bool;
     pub(super) fn dxg_vma_token(vma: *mut bindings::vm_area_struct) -> c_ulong;
     pub(super) fn dxg_vma_is_page(vma: *mut bindings::vm_area_struct) -> bool;
 

@@ -148,10 +148,14 @@ impl Lookup<'_> {
             .ok_or(Status::INVALID_PARAMETER.into())
     }
 
-    /// The number of the adapter that the device behind a handle is on.
-    pub(crate) fn device_adapter(&self, local: u32) -> DxgResult<u32> {
-        self.find(local, |entry| match &entry.item {
-            HandleTarget::Device(device) => Some(device.adapter.index),
+    /// Whether an object that was looked up may be used with the device behind a handle (FEN-26).
+    pub(crate) fn is_for(&self, opened: &SyncLookup, device: u32) -> DxgResult<bool> {
+        // Most objects are used with the device they were made on: that one exists, and they fit.
+        if opened.device == Some(device) {
+            return Ok(true);
+        }
+        self.find(device, |entry| match &entry.item {
+            HandleTarget::Device(device) => Some(opened.object.header().is_for(&device.adapter)),
             _ => None,
         })
     }

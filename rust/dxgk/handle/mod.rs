@@ -67,7 +67,10 @@ pub(crate) use entry::{
     HandleTarget,
     Shareable, //
 };
-pub(crate) use lookup::Parent;
+pub(crate) use lookup::{
+    Lookup,
+    Parent, //
+};
 
 /// Lookups under one hold of the lock.
 const LOOKUPS: usize = 64;

@@ -12,7 +12,10 @@ use crate::dxgk::{
         Object,
         Strong, //
     },
-    sync::fence_mappings::FenceMappings, //
+    sync::{
+        fence_binding::FenceAddresses,
+        fence_mappings::FenceMappings, //
+    }, //
 };
 use crate::{
     error::DxgResult,
@@ -57,8 +60,7 @@ pub(crate) struct SyncLookup {
 
 impl OpenSyncObject {
     /// Opens the object behind `strong` in the process of `mappings`. `access` bounds what
-    /// can be shared from here (RES-104). Also returns where the value is mapped, or 0 if it has no
-    /// page of its own.
+    /// can be shared from here (RES-104). Also returns where the value of a fence is seen.
     ///
     /// Context: a system call of the process, no locks held.
     pub(crate) fn new(
@@ -66,7 +68,7 @@ impl OpenSyncObject {
         rights: Rights,
         access: u32,
         mappings: &Arc<FenceMappings>,
-    ) -> DxgResult<(Self, usize)> {
+    ) -> DxgResult<(Self, FenceAddresses)> {
         strong.object().header().openers.enter(mappings)?;
 
         let mut open = Self {
@@ -78,15 +80,13 @@ impl OpenSyncObject {
             mappings: mappings.clone(),
             mutex: None,
         };
-        let mut addr = 0;
+        let mut addresses = FenceAddresses::default();
 
         match open.strong.object() {
             Object::Fence(fence) => {
-                if let Some(page) = fence.storage.own_page() {
-                    addr = mappings.map_shared(fence.header.id(), page)?;
+                if let Some(seen) = fence.binding.open_in(fence.header.id(), mappings)? {
+                    addresses = seen;
                     open.is_mapped = true;
-                } else {
-                    open.is_mapped = fence.storage.open_in(mappings);
                 }
             }
             Object::KeyedMutex(_) => {
@@ -94,7 +94,7 @@ impl OpenSyncObject {
             }
             Object::Legacy(_) | Object::Resource(_) => {}
         }
-        Ok((open, addr))
+        Ok((open, addresses))
     }
 
     /// Marks an open handle that was found by a global handle.
@@ -166,10 +166,7 @@ impl Drop for OpenSyncObject {
 
         header.openers.leave(&self.mappings);
         if let (Object::Fence(fence), true) = (self.strong.object(), self.is_mapped) {
-            match fence.storage.own_page() {
-                Some(_) => self.mappings.unmap_shared(header.id()),
-                None => fence.storage.close(),
-            }
+            fence.binding.close_in(header.id(), &self.mappings);
         }
         if let (Object::KeyedMutex(mutex), Some(open)) = (self.strong.object(), &self.mutex) {
             mutex.close(open);

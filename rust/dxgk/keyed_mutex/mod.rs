@@ -313,7 +313,7 @@ impl KeyedMutex {
             },
             GFP_KERNEL_ACCOUNT,
         )?;
-        let spare = queue::spare(&sleeper)?;
+        let spare = queue::spare(sleeper.clone())?;
         let mut state = self.state.lock();
 
         // The mutex may be free by now.

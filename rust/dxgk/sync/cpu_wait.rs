@@ -9,15 +9,19 @@
 use super::{
     fence::{
         Fence,
+        FenceWaiter,
         Spare, //
     },
     fence_point::FencePoint,
     interrupted_waits::SameCall,
     pending_waits::PendingWaits,
     queue,
-    waiter::{
-        Notify,
-        Waiter, //
+    waiter::Waiter,
+    wake::{
+        SignalEvent,
+        Wake,
+        WakePollers,
+        WakeThread, //
     }, //
 };
 use crate::dxgk::inline_vec::InlineVec;
@@ -33,7 +37,8 @@ use crate::{
         wait_set::{
             Mode,
             WaitEnd, //
-        }, //
+        },
+        waiters::Admission, //
     },
     sys::{
         file::eventfd::EventFd,
@@ -76,7 +81,8 @@ fn holds(mode: Mode, elements: &[Element]) -> bool {
 }
 
 /// The elements without those that others make redundant, or `None` if all are needed (FEN-17). If
-/// all elements must be satisfied, the largest value of each fence decides; otherwise the smallest.
+/// all elements must be satisfied, the largest value of each fence decides; otherwise the
+/// smallest.
 ///
 /// So a wait has at most one node on each fence.
 fn distinct(mode: Mode, elements: &[Element]) -> Result<Option<KVVec<Element>>, AllocError> {
@@ -124,24 +130,30 @@ fn count(elements: &[Element]) -> DxgResult<u32> {
     u32::try_from(elements.len()).map_err(|_| Status::INVALID_PARAMETER.into())
 }
 
-/// Queues `waiter` on every fence. All memory is allocated before the first fence is touched.
+/// Queues `waiter` on every fence, until the wait has ended. All memory is there before the first
+/// fence is touched.
 ///
 /// `last` is the last step that may fail.
-fn register(
-    waiter: &Arc<Waiter>,
+fn register<W: Wake + 'static>(
+    waiter: &Arc<Waiter<W>>,
     elements: &[Element],
     last: impl FnOnce() -> DxgResult,
 ) -> DxgResult {
     let mut spares = InlineVec::<Spare>::with_capacity(elements.len())?;
 
     for _ in 0..elements.len() {
-        spares.push(queue::spare(waiter)?);
+        spares.push(queue::spare(waiter.clone() as Arc<dyn FenceWaiter>)?);
     }
     last()?;
-    for element in elements.iter() {
+    for Element { fence, value } in elements.iter() {
         let Some(spare) = spares.pop() else { break };
 
-        if !element.fence.enqueue(waiter, element.value, spare) {
+        match fence.enqueue(*value, spare, waiter.id) {
+            Admission::Queued(key) => waiter.queued(fence.clone(), key),
+            Admission::Satisfied(_) => waiter.satisfied(),
+            Admission::Orphaned(_) => waiter.orphaned(),
+        }
+        if waiter.set.outcome().is_some() {
             break;
         }
     }
@@ -151,9 +163,9 @@ fn register(
 
 /// Sleeps until the condition holds. `call` identifies the call if a signal interrupts it.
 ///
-/// INVALID_HANDLE if a fence has retired, so that the wait can never end; [`DxgError::Interrupted`]
-/// on a signal. If the call will be restarted, the wait is kept, see [`resume`]; otherwise nothing
-/// is left behind. Context: a system call, no locks held.
+/// INVALID_HANDLE if a fence has retired, so that the wait can never end;
+/// [`DxgError::Interrupted`] on a signal. If the call will be restarted, the wait is kept, see
+/// [`resume`]; otherwise nothing is left behind. Context: a system call, no locks held.
 pub(crate) fn block(
     waits: &Arc<PendingWaits>,
     mode: Mode,
@@ -167,8 +179,7 @@ pub(crate) fn block(
     let fewer = distinct(mode, elements)?;
     let elements = fewer.as_deref().unwrap_or(elements);
     let pending = waits.reserve_sleeping(count(elements)?)?;
-    let notify = Notify::Thread(sleep::me());
-    let waiter = Waiter::new(mode, elements.len(), notify, Some(pending))?;
+    let waiter = Waiter::new(mode, elements.len(), WakeThread::of_caller(), pending)?;
 
     register(&waiter, elements, || Ok(()))?;
     sleep_on(waits, &waiter, call)
@@ -178,7 +189,11 @@ pub(crate) fn block(
 /// meanwhile (FEN-16, FEN-34).
 ///
 /// Context: as [`block`].
-pub(crate) fn resume(waits: &Arc<PendingWaits>, waiter: &Arc<Waiter>, call: SameCall) -> DxgResult {
+pub(crate) fn resume(
+    waits: &Arc<PendingWaits>,
+    waiter: &Arc<Waiter<WakeThread>>,
+    call: SameCall,
+) -> DxgResult {
     waiter.set.come_back();
     sleep_on(waits, waiter, || Some(call))
 }
@@ -186,7 +201,7 @@ pub(crate) fn resume(waits: &Arc<PendingWaits>, waiter: &Arc<Waiter>, call: Same
 /// Sleeps until the queued wait ends.
 fn sleep_on(
     waits: &PendingWaits,
-    waiter: &Arc<Waiter>,
+    waiter: &Arc<Waiter<WakeThread>>,
     call: impl FnOnce() -> Option<SameCall>,
 ) -> DxgResult {
     let slept = sleep::until_nonzero(waiter.set.state(), Deadline::Never, Signals::All);
@@ -209,7 +224,7 @@ fn sleep_on(
 /// ended.
 fn may_be_kept(
     waits: &PendingWaits,
-    waiter: &Arc<Waiter>,
+    waiter: &Arc<Waiter<WakeThread>>,
     call: impl FnOnce() -> Option<SameCall>,
 ) -> bool {
     !sleep::is_killed()
@@ -235,7 +250,7 @@ pub(crate) fn notify(
     let fewer = distinct(mode, elements)?;
     let elements = fewer.as_deref().unwrap_or(elements);
     let pending = waits.reserve(count(elements)?)?;
-    let waiter = Waiter::new(mode, elements.len(), Notify::Event(event), Some(pending))?;
+    let waiter = Waiter::new(mode, elements.len(), SignalEvent::new(event), pending)?;
 
     register(&waiter, elements, || waits.list(&waiter))
 }
@@ -245,7 +260,7 @@ pub(crate) fn notify(
 /// Context: a system call, no locks held.
 pub(crate) fn point(waits: &Arc<PendingWaits>, element: Element) -> DxgResult<Arc<FencePoint>> {
     let pending = waits.reserve(1)?;
-    let waiter = Waiter::new(Mode::All, 1, Notify::Pollers, Some(pending))?;
+    let waiter = Waiter::new(Mode::All, 1, WakePollers::new(), pending)?;
     let point = FencePoint::new(waiter.clone(), &element)?;
 
     register(&waiter, slice::from_ref(&element), || Ok(()))?;

@@ -4,19 +4,21 @@
 //! CPU signals (fences.md section 2).
 //!
 //! LOCK: `waiters` is the fence lock. It is never held together with the lock of another fence.
-//! Waiters are woken and nodes freed after it is released. CurrentValue is stored only under it; it
-//! is read at any time without it.
+//! Waiters are woken and nodes freed after it is released. CurrentValue is stored only under it;
+//! it is read at any time without it.
 
 use super::{
-    fence_storage::FenceStorage,
+    fence_binding::FenceBinding,
     queue::{
         self,
         Queue, //
-    },
-    waiter::Waiter, //
+    }, //
 };
 use crate::dxgk::{
-    object::Header,
+    object::{
+        Header,
+        Object, //
+    },
     retire::AT_ONCE, //
 };
 use crate::{
@@ -24,6 +26,7 @@ use crate::{
         fence_value,
         waiters::{
             Admission,
+            Orphans,
             Sweep,
             WaitKey,
             Waiters,
@@ -45,20 +48,41 @@ use kernel::{
     new_work,
     prelude::*,
     sync::{
+        lock::{
+            spinlock::SpinLockBackend,
+            Guard, //
+        },
         Arc,
         SpinLock, //
     },
     workqueue::{
+        self as work_queue,
         Work,
         WorkItem, //
     }, //
 };
 
 /// A node that is not queued yet, and the waiter it will hold.
-pub(crate) type Spare = queue::Spare<Waiter>;
+pub(crate) type Spare = queue::Spare<dyn FenceWaiter>;
 
-/// Wakes the waiters that a signal has taken out of the fence. No locks held.
-fn release(due: &Queue<Waiter>) {
+/// A wait as its fences know it. Each element is told once, by whoever has taken its node out.
+///
+/// Context: may sleep, no locks held.
+pub(crate) trait FenceWaiter: Send + Sync {
+    /// One element was seen satisfied.
+    fn satisfied(&self);
+    /// One element can never be satisfied (FEN-28).
+    fn orphaned(&self);
+}
+
+/// The waiters of a fence, in order.
+type FenceQueue = Queue<dyn FenceWaiter>;
+
+/// The fence lock, held.
+type FenceGuard<'a> = Guard<'a, Waiters<FenceQueue>, SpinLockBackend>;
+
+/// Tells the waiters that a signal has taken out of the fence. No locks held.
+fn release(due: &FenceQueue) {
     for (_, waiter) in due.iter() {
         waiter.satisfied();
     }
@@ -70,43 +94,46 @@ pub(crate) struct Fence {
     /// What it has in common with other objects.
     #[pin]
     pub(crate) header: Header,
-    /// CurrentValue.
-    pub(crate) storage: FenceStorage,
+    /// Its values on the adapter it was made on, which are those on all others.
+    pub(crate) binding: FenceBinding,
     #[pin]
-    waiters: SpinLock<Waiters<Queue<Waiter>>>,
-    /// See [`super::retire`].
+    waiters: SpinLock<Waiters<FenceQueue>>,
+    /// What is left to the worker: what signals have begun, and step two of the end, see
+    /// [`crate::dxgk::retire`]. `waiters` knows which.
     #[pin]
-    pub(in crate::dxgk) retirement: Work<Fence>,
-    /// What signals leave to the worker.
-    #[pin]
-    backlog: Work<Fence, 1>,
+    work: Work<Fence>,
 }
 
 impl_has_work! {
-    impl HasWork<Self, 1> for Fence { self.backlog }
+    impl HasWork<Self> for Fence { self.work }
 }
 
-impl WorkItem<1> for Fence {
+impl WorkItem for Fence {
     type Pointer = Arc<Self>;
 
     fn run(this: Arc<Self>) {
         this.catch_up();
+
+        let is_ending = this.waiters.lock().take_end();
+
+        if is_ending {
+            Object::Fence(this).end_now();
+        }
     }
 }
 
 impl Fence {
-    /// A fence whose value lives in `storage`.
+    /// A fence whose values are in `binding`.
     pub(crate) fn new(
         header: impl PinInit<Header>,
-        storage: FenceStorage,
+        binding: FenceBinding,
     ) -> Result<Arc<Self>, AllocError> {
         pin_arc(
             pin_init!(Self {
                 header <- header,
-                storage,
+                binding,
                 waiters <- new_spinlock!(Waiters::new(Queue::new()), "Fence::waiters"),
-                retirement <- new_work!("Fence::retirement"),
-                backlog <- new_work!("Fence::backlog"),
+                work <- new_work!("Fence::work"),
             }),
             GFP_KERNEL_ACCOUNT,
         )
@@ -114,7 +141,7 @@ impl Fence {
 
     /// CurrentValue now, with acquire ordering.
     pub(crate) fn value(&self) -> u64 {
-        load_acquire(self.storage.word())
+        load_acquire(self.binding.current())
     }
 
     /// How many waits are queued.
@@ -138,37 +165,34 @@ impl Fence {
         allow_rewind: bool,
     ) -> core::result::Result<(), WouldRewind> {
         let mut waiters = self.waiters.lock();
-        let sweep = waiters.signal(self.storage.word(), value, allow_rewind)?;
+        let due = waiters.signal(self.binding.current(), value, allow_rewind)?;
 
         // Under the lock, so that no wake-up is traced before its signal.
         trace::signal(self.header.id(), value);
-
-        let Some(sweep) = sweep else {
-            return Ok(());
-        };
-        let mut due = Queue::new();
-        let mut rest = waiters.sweep(sweep, &mut due);
-
-        drop(waiters);
-        release(&due);
-
-        let mut batches = 1;
-
-        while let Some(mut sweep) = rest {
-            if batches >= BATCHES {
-                match self.defer(sweep) {
-                    None => break,
-                    Some(own) => sweep = own,
-                }
-            }
-
-            let mut due = Queue::new();
-
-            rest = self.waiters.lock().sweep(sweep, &mut due);
-            release(&due);
-            batches += 1;
+        if let Some(sweep) = due {
+            self.release(waiters, sweep);
         }
         Ok(())
+    }
+
+    /// Releases whom a signal has reached, under whose lock it begins.
+    #[inline(never)]
+    fn release<'a>(self: &'a Arc<Self>, mut waiters: FenceGuard<'a>, mut sweep: Sweep) {
+        for batch in 1.. {
+            let mut due = Queue::new();
+            let rest = waiters.sweep(sweep, &mut due);
+
+            drop(waiters);
+            release(&due);
+            sweep = match rest {
+                Some(rest) if batch < BATCHES => rest,
+                rest => match rest.and_then(|rest| self.defer(rest)) {
+                    Some(own) => own,
+                    None => return,
+                },
+            };
+            waiters = self.waiters.lock();
+        }
     }
 
     /// Leaves what a signal still has to release to the worker; hands it back if that is not
@@ -181,51 +205,38 @@ impl Fence {
 
         if own.is_none() {
             // It fails only if it is queued already and has not started.
-            let _queued = worker.enqueue::<_, 1>(self.clone()).is_ok();
+            let _queued = worker.enqueue(self.clone()).is_ok();
         }
         own
     }
 
     /// The worker's part of signals.
     fn catch_up(&self) {
+        let mut last = None;
+
         loop {
             let mut due = Queue::new();
-            let more = self.waiters.lock().catch_up(&mut due);
 
+            last = self.waiters.lock().catch_up(last, &mut due);
             release(&due);
-            if !more {
+            if last.is_none() {
                 return;
             }
             work::breathe();
         }
     }
 
-    /// Queues `waiter` for `value`, or satisfies the element at once if the value is reached.
-    ///
-    /// Returns false if the wait has ended already and needs no more elements.
-    pub(in crate::dxgk) fn enqueue(
-        self: &Arc<Self>,
-        waiter: &Waiter,
-        value: u64,
-        spare: Spare,
-    ) -> bool {
-        let admission = {
-            let mut waiters = self.waiters.lock();
-            let admission = waiters.enqueue(self.storage.word(), value, spare);
+    /// Queues a waiter for `value`, unless there is nothing to wait for. `id` is that of the
+    /// waiter, for traces.
+    pub(in crate::dxgk) fn enqueue(&self, value: u64, spare: Spare, id: u64) -> Admission<Spare> {
+        let mut waiters = self.waiters.lock();
+        let admission = waiters.enqueue(self.binding.current(), value, spare);
 
-            if matches!(admission, Admission::Queued(_)) {
-                // Under the lock, so that no signal that ends the wait is traced before it.
-                trace::wait(self.header.id(), value, waiter.id);
-            }
-            admission
-        };
-
-        match admission {
-            Admission::Queued(key) => waiter.queued(self.clone(), key),
-            Admission::Satisfied(_) => waiter.satisfied(),
-            Admission::Orphaned(_) => waiter.orphaned(),
+        if matches!(admission, Admission::Queued(_)) {
+            // Under the lock, so that no signal that ends the wait is traced before it.
+            trace::wait(self.header.id(), value, id);
         }
-        waiter.set.outcome().is_none()
+        admission
     }
 
     /// Takes a waiter out, if it is still queued.
@@ -247,10 +258,10 @@ impl Fence {
             return false;
         }
 
-        let orphans = waiters.orphan(Queue::new());
+        let orphans = waiters.orphan(self.binding.current(), Queue::new());
 
         drop(waiters);
-        self.tell_orphans(orphans);
+        tell_orphans(&orphans);
         true
     }
 
@@ -258,104 +269,32 @@ impl Fence {
     ///
     /// Context: may sleep, no locks held.
     pub(in crate::dxgk) fn orphan(&self) {
-        let orphans = self.waiters.lock().orphan(Queue::new());
+        let orphans = self
+            .waiters
+            .lock()
+            .orphan(self.binding.current(), Queue::new());
 
-        self.tell_orphans(orphans);
+        tell_orphans(&orphans);
     }
 
-    fn tell_orphans(&self, (orphans, left): (Queue<Waiter>, Option<Sweep>)) {
-        for (number, (key, waiter)) in orphans.iter().enumerate() {
-            if number % AT_ONCE == AT_ONCE - 1 {
-                work::breathe();
-            }
-            // A signal that releases many waiters may not have reached this one yet.
-            if self.satisfies(key.value) || left.is_some_and(|left| left.releases(key)) {
-                waiter.satisfied();
-            } else {
-                waiter.orphaned();
-            }
-        }
+    /// Hands step two of the end to the worker.
+    pub(in crate::dxgk) fn end_by(self: Arc<Self>, worker: &work_queue::Queue) {
+        self.waiters.lock().leave_end();
+        // It fails only if it is queued already and has not started: then it sees that.
+        let _queued = worker.enqueue(self).is_ok();
     }
 }
 
-/// The kernel's tree behind the rules that the host tests check with another map. Run by every load
-/// of the module in a kernel with KUnit.
-#[kernel::macros::kunit_tests(opendxg_monitored_fence)]
-mod tests {
-    use super::*;
-    use crate::{
-        dxgk::sync::waiter::Notify,
-        logic::wait_set::Mode,
-        platform::Word64,
-        sys::task::sleep, //
-    };
-
-    fn spare() -> Result<Spare> {
-        let waiter = Waiter::new(Mode::Any, 1, Notify::Thread(sleep::me()), None)?;
-
-        queue::spare(&waiter)
-    }
-
-    fn enqueue(waiters: &mut Waiters<Queue<Waiter>>, word: &Word64, value: u64) -> Result<WaitKey> {
-        match waiters.enqueue(word, value, spare()?) {
-            Admission::Queued(key) => Ok(key),
-            Admission::Satisfied(_) | Admission::Orphaned(_) => Err(EINVAL),
+fn tell_orphans(orphans: &Orphans<FenceQueue>) {
+    for (number, (key, waiter)) in orphans.map.iter().enumerate() {
+        if number % AT_ONCE == AT_ONCE - 1 {
+            work::breathe();
         }
-    }
-
-    fn values(due: &Queue<Waiter>) -> Result<KVec<u64>> {
-        let mut values = KVec::new();
-
-        for (key, _) in due.iter() {
-            values.push(key.value, GFP_KERNEL)?;
+        // A signal may not have come to it yet.
+        if orphans.is_satisfied(key) {
+            waiter.satisfied();
+        } else {
+            waiter.orphaned();
         }
-        Ok(values)
-    }
-
-    /// FEN-23, FEN-30: exactly the waiters for at most the value, in order.
-    #[test]
-    fn a_signal_takes_the_waiters_it_satisfies() -> Result {
-        let word = Word64::new(0);
-        let mut waiters = Waiters::new(Queue::new());
-        let mut due = Queue::new();
-
-        for value in [7, 3, u64::MAX, 5, 3, 1] {
-            enqueue(&mut waiters, &word, value)?;
-        }
-        assert_eq!(waiters.monitored(), 0);
-        let sweep = waiters.signal(&word, 5, false).map_err(|_| EINVAL)?;
-
-        assert!(waiters.sweep(sweep.ok_or(EINVAL)?, &mut due).is_none());
-        assert_eq!(values(&due)?.as_slice(), &[1, 3, 3, 5]);
-        assert_eq!(waiters.monitored(), 6);
-        Ok(())
-    }
-
-    /// FEN-32.
-    #[test]
-    fn a_refused_rewind_takes_nobody() -> Result {
-        let word = Word64::new(9);
-        let mut waiters = Waiters::new(Queue::new());
-
-        enqueue(&mut waiters, &word, 10)?;
-        assert!(waiters.signal(&word, 8, false).is_err());
-        assert_eq!(load_acquire(&word), 9);
-        assert_eq!(waiters.monitored(), 9);
-        Ok(())
-    }
-
-    /// FEN-85.
-    #[test]
-    fn a_waiter_leaves_once() -> Result {
-        let word = Word64::new(0);
-        let mut waiters = Waiters::new(Queue::new());
-        let key = enqueue(&mut waiters, &word, 4)?;
-        let other = enqueue(&mut waiters, &word, 4)?;
-
-        assert!(waiters.cancel(&key).is_some());
-        assert!(waiters.cancel(&key).is_none());
-        assert!(waiters.cancel(&other).is_some());
-        assert_eq!(waiters.monitored(), u64::MAX);
-        Ok(())
     }
 }

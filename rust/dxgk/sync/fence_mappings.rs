@@ -66,6 +66,13 @@ impl FenceMappings {
         self.mapper.map(page).map_err(DxgError::from_errno)
     }
 
+    /// Whether only the process sees `page`, where it was mapped.
+    ///
+    /// Context: as [`FenceMappings::map`].
+    pub(crate) fn is_alone(&self, mapped: Mapped, page: &ValuePage) -> bool {
+        self.mapper.is_alone(mapped, page)
+    }
+
     /// Removes a mapping that no handle of the process needs any more. Handles are destroyed in
     /// calls of their process, or all together when the process is emptied. If the worker empties
     /// it, the mapping is left to the end of the address space.

@@ -8,7 +8,8 @@
 
 use super::{
     cpu_wait::Element,
-    waiter::Waiter, //
+    waiter::Waiter,
+    wake::WakePollers, //
 };
 use crate::{
     logic::wait_set::WaitEnd,
@@ -31,7 +32,7 @@ use kernel::{
 
 /// One fence point. The file holds the waiter, and so the wait queue, until it is released.
 pub(crate) struct FencePoint {
-    waiter: Arc<Waiter>,
+    waiter: Arc<Waiter<WakePollers>>,
     object: u64,
     /// The creator of the fence.
     creator: Credentials,
@@ -41,7 +42,7 @@ pub(crate) struct FencePoint {
 impl FencePoint {
     /// The descriptor's side of `waiter`, which waits for `element`.
     pub(in crate::dxgk) fn new(
-        waiter: Arc<Waiter>,
+        waiter: Arc<Waiter<WakePollers>>,
         element: &Element,
     ) -> Result<Arc<Self>, AllocError> {
         Ok(Arc::new(
@@ -74,7 +75,7 @@ impl ObjectFile for FencePoint {
     }
 
     fn pollers(&self) -> Option<&WaitQueue> {
-        Some(&self.waiter.pollers)
+        Some(&self.waiter.receiver.queue)
     }
 
     fn events(&self) -> u32 {

@@ -3,21 +3,29 @@
 //! Where CurrentValue of a monitored fence lives.
 //!
 //! A shareable fence has a page of its own. The other fences of a process are packed into common
-//! pages, 64 bytes apart, so that making one costs no mapping (FEN-13, FEN-61). Two processes never
-//! share a common page.
+//! pages, 64 bytes apart, so that making one costs no mapping (FEN-13, FEN-61). Two processes
+//! never share a common page.
 //!
-//! A common page is mapped in its process as long as the process has a handle of any fence in it,
-//! even if other references keep the fence (FEN-12). Then it leaves the pool. A slot is free again
-//! when the memory of its fence goes. Any task may do that; it unmaps nothing.
+//! A common page is mapped in its process as long as this has a handle of any fence in it, whoever
+//! else keeps the fence (FEN-12). Then it leaves the pool. A slot comes back when the memory of
+//! its fence goes, which may be anybody's doing and unmaps nothing. Before it is used again the
+//! page is looked at: a child that was forked meanwhile, or a place that the owner has moved the
+//! page to, would show another fence than it did. One look is good for all slots that came back
+//! before it. A page that has a child does not get its slots back before another one comes back,
+//! and then only if the child is gone.
 
 use super::fence_mappings::FenceMappings;
-use crate::dxgk::stats::{
-    Counted,
-    PAGES, //
-};
+use crate::dxgk::stats::PAGES;
 use crate::{
     error::DxgResult,
-    platform::Word64,
+    logic::fence_slots::{
+        Slots,
+        SLOTS, //
+    },
+    platform::{
+        store_release,
+        Word64, //
+    },
     sys::mem::{
         mapping::Mapped,
         value_page::ValuePage, //
@@ -26,6 +34,7 @@ use crate::{
 use kernel::{
     alloc::AllocError,
     new_spinlock,
+    page::PAGE_SIZE,
     prelude::*,
     sync::{
         atomic::{
@@ -40,31 +49,37 @@ use kernel::{
 
 /// Bytes between two slots of a common page.
 const STRIDE: usize = 64;
-/// Slots in a common page: one bit each in [`StoragePage::taken`].
-const SLOTS: u32 = 64;
+/// Pages that one creation looks at for slots before it takes a new page.
+const LOOKS: u32 = 4;
 
-/// A page, counted.
-struct CountedPage {
+const _: () = assert!(SLOTS as usize * STRIDE <= PAGE_SIZE);
+
+/// A page and its place in the stats.
+pub(crate) struct CountedPage {
     page: Arc<ValuePage>,
-    _counted: Counted,
 }
 
 impl CountedPage {
     fn new() -> Result<Self, AllocError> {
-        Ok(Self {
-            page: Arc::new(ValuePage::new()?, GFP_KERNEL_ACCOUNT)?,
-            _counted: PAGES.enter(),
-        })
+        let page = Arc::new(ValuePage::new()?, GFP_KERNEL_ACCOUNT)?;
+
+        PAGES.add(1);
+        Ok(Self { page })
     }
 }
 
-/// A common page, mapped in its process. LOCK: `taken` and `index` are only touched under
+impl Drop for CountedPage {
+    fn drop(&mut self) {
+        PAGES.sub(1);
+    }
+}
+
+/// A common page, mapped in its process. LOCK: `index` is only touched under
 /// `FenceStoragePool::state`.
-struct StoragePage {
+pub(crate) struct StoragePage {
+    pool: Arc<FenceStoragePool>,
     counted: CountedPage,
     mapped: Mapped,
-    /// Bit n is set while slot n is taken.
-    taken: Atomic<u64>,
     /// How many handles the process has of fences in it. The page leaves the pool with the last
     /// one. Goes up, and to 0, under the lock only.
     open: Atomic<u32>,
@@ -76,24 +91,6 @@ struct StoragePage {
 const NOWHERE: usize = usize::MAX;
 
 impl StoragePage {
-    /// Takes a free slot, if there is one.
-    fn take(&self) -> Option<u32> {
-        let taken = self.taken.load(Relaxed);
-        let slot = taken.trailing_ones();
-
-        (slot < SLOTS).then(|| {
-            self.taken.store(taken | 1 << slot, Relaxed);
-            slot
-        })
-    }
-
-    /// Gives a slot back.
-    fn put(&self, slot: u32) {
-        let left = self.taken.load(Relaxed) & !(1 << (slot % SLOTS));
-
-        self.taken.store(left, Relaxed);
-    }
-
     /// Counts one more handle of the process.
     fn enter(&self) {
         // OVERFLOW: bounded by the handles of the process.
@@ -123,18 +120,26 @@ pub(crate) struct FenceStoragePool {
     state: SpinLock<PoolState>,
 }
 
+/// A page in the pool.
+struct Pooled {
+    page: Arc<StoragePage>,
+    slots: Slots,
+}
+
 struct PoolState {
     /// Pages in any order.
-    pages: KVec<Arc<StoragePage>>,
-    /// No page before this one has a free slot.
+    pages: KVec<Pooled>,
+    /// No page before this one has a slot that may be used.
     first_free: usize,
+    /// No page before this one has stale slots that are worth a look.
+    first_stale: usize,
 }
 
 impl PoolState {
-    /// Takes a free slot of a page that has one, for a handle of the process.
+    /// Takes a slot of a page that has one, for a handle of the process.
     fn take(&mut self) -> Option<(Arc<StoragePage>, u32)> {
-        while let Some(page) = self.pages.get(self.first_free) {
-            if let Some(slot) = page.take() {
+        while let Some(Pooled { page, slots }) = self.pages.get_mut(self.first_free) {
+            if let Some(slot) = slots.take() {
                 page.enter();
                 return Some((page.clone(), slot));
             }
@@ -143,9 +148,34 @@ impl PoolState {
         None
     }
 
+    /// A page to look at, and its stale slots.
+    fn stale(&mut self) -> Option<(Arc<StoragePage>, u64)> {
+        while let Some(Pooled { page, slots }) = self.pages.get(self.first_stale) {
+            match slots.stale() {
+                0 => self.first_stale += 1,
+                stale => return Some((page.clone(), stale)),
+            }
+        }
+        None
+    }
+
+    /// What the look at a page came to whose slots `stale` came back before.
+    fn looked_at(&mut self, page: &StoragePage, stale: u64, is_alone: bool) {
+        let index = page.index.load(Relaxed);
+
+        if !is_alone {
+            if index == self.first_stale {
+                self.first_stale += 1;
+            }
+        } else if let Some(Pooled { slots, .. }) = self.pages.get_mut(index) {
+            slots.refresh(stale);
+            self.first_free = self.first_free.min(index);
+        }
+    }
+
     /// Adds a page, if there is room, for which `more` may be a longer list than the present one.
     /// What is not needed is left in `more`, to be dropped without the lock.
-    fn add(&mut self, page: &Arc<StoragePage>, more: &mut KVec<Arc<StoragePage>>) -> bool {
+    fn add(&mut self, page: &Arc<StoragePage>, more: &mut KVec<Pooled>) -> bool {
         if self.pages.len() == self.pages.capacity() && more.capacity() > self.pages.len() {
             core::mem::swap(&mut self.pages, more);
             for page in more.drain_all() {
@@ -155,7 +185,11 @@ impl PoolState {
         }
 
         let index = self.pages.len();
-        let added = self.pages.push_within_capacity(page.clone()).is_ok();
+        let pooled = Pooled {
+            page: page.clone(),
+            slots: Slots::with_first_taken(),
+        };
+        let added = self.pages.push_within_capacity(pooled).is_ok();
 
         if added {
             page.index.store(index, Relaxed);
@@ -163,10 +197,14 @@ impl PoolState {
         added
     }
 
-    /// Gives a slot back, for which the page has room again if it is in the pool.
+    /// Gives a slot back, to be used again if the page is in the pool.
     fn put(&mut self, page: &StoragePage, slot: u32) {
-        page.put(slot);
-        self.first_free = self.first_free.min(page.index.load(Relaxed));
+        let index = page.index.load(Relaxed);
+
+        if let Some(Pooled { slots, .. }) = self.pages.get_mut(index) {
+            slots.put(slot);
+            self.first_stale = self.first_stale.min(index);
+        }
     }
 
     /// Adds a handle; false if the page has left the pool, so that it is no longer mapped.
@@ -188,16 +226,18 @@ impl PoolState {
         let index = page.index.xchg(NOWHERE, Relaxed);
 
         self.first_free = self.first_free.min(index);
+        self.first_stale = self.first_stale.min(index);
         // The last page takes the place of the one that goes.
         let last = self.pages.pop()?;
-
-        match self.pages.get_mut(index) {
+        let gone = match self.pages.get_mut(index) {
             Some(place) => {
-                last.index.store(index, Relaxed);
-                Some(core::mem::replace(place, last))
+                last.page.index.store(index, Relaxed);
+                core::mem::replace(place, last)
             }
-            None => Some(last),
-        }
+            None => last,
+        };
+
+        Some(gone.page)
     }
 }
 
@@ -211,6 +251,7 @@ impl FenceStoragePool {
                     PoolState {
                         pages: KVec::new(),
                         first_free: 0,
+                        first_stale: 0,
                     },
                     "FenceStoragePool::state"
                 ),
@@ -219,42 +260,55 @@ impl FenceStoragePool {
         )
     }
 
-    /// A slot that shows `value`, and its address in the process, which is about to open it.
+    /// A slot that shows `value`, in the process, which is about to open it.
     ///
     /// Context: a system call of the process, no locks held.
-    pub(crate) fn slot(self: &Arc<Self>, value: u64) -> DxgResult<(FenceStorage, usize)> {
-        let taken = self.state.lock().take();
-        let (page, index) = match taken {
-            Some(found) => found,
-            None => (self.grow()?, 0),
-        };
-        // CAST: a slot number is below 64.
-        let offset = index as usize * STRIDE;
-        let addr = page.mapped.addr + offset;
-        let slot = FenceStorage {
-            page: page.counted.page.clone(),
-            word: offset / size_of::<u64>(),
-            home: Home::Pool {
-                pool: self.clone(),
-                page,
-                slot: index,
-                first: Atomic::new(true),
-            },
+    pub(crate) fn slot(self: &Arc<Self>, value: u64) -> DxgResult<FenceStorage> {
+        let (page, slot) = self.take()?;
+        let storage = FenceStorage::Pooled {
+            page,
+            slot,
+            first: Atomic::new(true),
         };
 
-        crate::platform::store_release(slot.word(), value);
-        Ok((slot, addr))
+        store_release(storage.word(), value);
+        Ok(storage)
+    }
+
+    /// Takes a slot, of a new page if there is none.
+    fn take(self: &Arc<Self>) -> DxgResult<(Arc<StoragePage>, u32)> {
+        for _ in 0..LOOKS {
+            let stale = {
+                let mut state = self.state.lock();
+
+                if let Some(found) = state.take() {
+                    return Ok(found);
+                }
+                state.stale()
+            };
+            let Some((page, stale)) = stale else {
+                break;
+            };
+            let is_alone = self.mappings.is_alone(page.mapped, &page.counted.page);
+            let mut state = self.state.lock();
+
+            state.looked_at(&page, stale, is_alone);
+            if let Some(found) = state.take() {
+                return Ok(found);
+            }
+        }
+        Ok((self.grow()?, 0))
     }
 
     /// Adds a page whose first slot is taken and opened.
-    fn grow(&self) -> DxgResult<Arc<StoragePage>> {
+    fn grow(self: &Arc<Self>) -> DxgResult<Arc<StoragePage>> {
         let counted = CountedPage::new()?;
         let mapped = self.mappings.map(&counted.page)?;
         let page = Arc::new(
             StoragePage {
+                pool: self.clone(),
                 counted,
                 mapped,
-                taken: Atomic::new(1),
                 open: Atomic::new(1),
                 index: Atomic::new(NOWHERE),
             },
@@ -299,79 +353,77 @@ impl FenceStoragePool {
     }
 }
 
-/// Where a slot belongs.
-enum Home {
-    /// A page of its own.
-    Alone { _counted: CountedPage },
-    /// A common page of a process.
-    Pool {
-        pool: Arc<FenceStoragePool>,
+/// One CurrentValue word.
+///
+/// Writers: the fence it belongs to, under the fence lock. Readers: everybody, at any time, also
+/// processes through their read-only mapping.
+pub(crate) enum FenceStorage {
+    /// The first word of a page of its own, mapped wherever the fence is open.
+    Own(CountedPage),
+    /// A slot of a common page of a process.
+    Pooled {
+        /// The page.
         page: Arc<StoragePage>,
+        /// Its place in the page.
         slot: u32,
         /// Whether the handle that it was made for is counted and was not made yet.
         first: Atomic<bool>,
     },
 }
 
-/// One CurrentValue word.
-///
-/// Written by its fence only, under the fence lock. Read at any time, also by processes through
-/// their read-only mapping.
-pub(crate) struct FenceStorage {
-    page: Arc<ValuePage>,
-    word: usize,
-    home: Home,
-}
-
 impl FenceStorage {
-    /// A slot in a page of its own that shows `value`, not mapped anywhere yet.
-    pub(crate) fn alone(value: u64) -> Result<Self, AllocError> {
-        let counted = CountedPage::new()?;
-        let slot = Self {
-            page: counted.page.clone(),
-            word: 0,
-            home: Home::Alone { _counted: counted },
-        };
+    /// A page of its own that shows `value`, not mapped anywhere yet.
+    pub(crate) fn own(value: u64) -> Result<Self, AllocError> {
+        let storage = Self::Own(CountedPage::new()?);
 
-        crate::platform::store_release(slot.word(), value);
-        Ok(slot)
+        store_release(storage.word(), value);
+        Ok(storage)
     }
 
     /// The word.
     pub(crate) fn word(&self) -> &Word64 {
-        self.page.word(self.word)
-    }
+        match self {
+            Self::Own(counted) => counted.page.word(0),
+            Self::Pooled { page, slot, .. } => {
+                // CAST: a slot number is below 64.
+                let slot = *slot as usize;
 
-    /// The page, if no other fence has a slot in it.
-    pub(crate) fn own_page(&self) -> Option<&Arc<ValuePage>> {
-        match self.home {
-            Home::Alone { .. } => Some(&self.page),
-            Home::Pool { .. } => None,
-        }
-    }
-}
-
-impl FenceStorage {
-    /// Counts a handle in the process of `mappings`, if that is the process that has the slot
-    /// mapped. True if so; then the handle calls [`FenceStorage::close`] at its end.
-    pub(crate) fn open_in(&self, mappings: &Arc<FenceMappings>) -> bool {
-        match &self.home {
-            Home::Pool {
-                pool, page, first, ..
-            } if Arc::ptr_eq(&pool.mappings, mappings) => {
-                first.xchg(false, Relaxed) || pool.state.lock().enter_again(page)
+                page.counted.page.word(slot * (STRIDE / size_of::<u64>()))
             }
-            _ => false,
         }
     }
 
-    /// Removes a handle in the process that has the slot mapped; the last one of all in the page
-    /// unmaps it.
+    /// Counts one more handle in the process of `mappings` of the fence with this id, and says
+    /// where it is mapped there. `None` if it is in a page of another process. The handle calls
+    /// [`FenceStorage::close_in`] at its end otherwise.
+    ///
+    /// Context: a system call of the process, no locks held.
+    pub(crate) fn open_in(
+        &self,
+        id: u64,
+        mappings: &Arc<FenceMappings>,
+    ) -> DxgResult<Option<usize>> {
+        match self {
+            Self::Own(counted) => mappings.map_shared(id, &counted.page).map(Some),
+            Self::Pooled { page, slot, first } => {
+                let pool = &page.pool;
+                let is_open = Arc::ptr_eq(&pool.mappings, mappings)
+                    && (first.xchg(false, Relaxed) || pool.state.lock().enter_again(page));
+
+                // CAST: a slot number is below 64.
+                Ok(is_open.then_some(page.mapped.addr + *slot as usize * STRIDE))
+            }
+        }
+    }
+
+    /// One handle less in the process of `mappings`, where the value is mapped. The last one of
+    /// those in the page unmaps it.
     ///
     /// Context: may sleep, no locks held.
-    pub(crate) fn close(&self) {
-        if let Home::Pool { pool, page, .. } = &self.home {
-            pool.leave(page);
+    pub(crate) fn close_in(&self, id: u64, mappings: &FenceMappings) {
+        match self {
+            Self::Own(_) => mappings.unmap_shared(id),
+            Self::Pooled { page, .. } => page.pool.leave(page),
         }
     }
 }
@@ -379,16 +431,10 @@ impl FenceStorage {
 impl Drop for FenceStorage {
     /// Context: may sleep, no locks held; any task, unless no handle was ever made.
     fn drop(&mut self) {
-        if let Home::Pool {
-            pool,
-            page,
-            slot,
-            first,
-        } = &self.home
-        {
-            pool.state.lock().put(page, *slot);
+        if let Self::Pooled { page, slot, first } = self {
+            page.pool.state.lock().put(page, *slot);
             if first.load(Relaxed) {
-                pool.leave(page);
+                page.pool.leave(page);
             }
         }
     }

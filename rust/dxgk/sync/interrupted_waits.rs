@@ -19,7 +19,10 @@
 //!
 //! LOCK: `state` is a leaf.
 
-use super::waiter::Waiter;
+use super::{
+    waiter::Waiter,
+    wake::WakeThread, //
+};
 use crate::sys::task::thread::Thread;
 use kernel::{
     new_spinlock,
@@ -50,7 +53,7 @@ pub(crate) struct SameCall {
 struct Interrupted {
     thread: Thread,
     call: SameCall,
-    waiter: Arc<Waiter>,
+    waiter: Arc<Waiter<WakeThread>>,
 }
 
 impl Interrupted {
@@ -110,7 +113,7 @@ impl InterruptedWaits {
     /// the process is gone.
     ///
     /// Context: a system call, no locks held.
-    pub(in crate::dxgk) fn keep(&self, waiter: &Arc<Waiter>, call: SameCall) -> Result {
+    pub(in crate::dxgk) fn keep(&self, waiter: &Arc<Waiter<WakeThread>>, call: SameCall) -> Result {
         let thread = Thread::of_caller()?;
         let key = thread.as_ptr().addr();
         let interrupted = Interrupted {
@@ -148,7 +151,7 @@ impl InterruptedWaits {
     /// kept wait ends.
     ///
     /// Context: a system call, no locks held.
-    pub(crate) fn take(&self, call: Option<SameCall>) -> Option<Arc<Waiter>> {
+    pub(crate) fn take(&self, call: Option<SameCall>) -> Option<Arc<Waiter<WakeThread>>> {
         let key = Thread::of_caller().ok()?.as_ptr().addr();
         let node = self.state.lock().by_thread.remove_node(&key)?;
 

@@ -3,7 +3,9 @@
 //! Synchronisation objects: fences, the older types, and the waits on them.
 
 pub(crate) mod cpu_wait;
+pub(crate) mod create;
 pub(crate) mod fence;
+pub(crate) mod fence_binding;
 pub(crate) mod fence_mappings;
 pub(crate) mod fence_point;
 pub(crate) mod fence_storage;
@@ -12,3 +14,4 @@ pub(crate) mod legacy;
 pub(crate) mod pending_waits;
 pub(crate) mod queue;
 pub(crate) mod waiter;
+pub(crate) mod wake;

@@ -15,7 +15,8 @@ use super::{
     waiter::{
         Pending,
         Waiter, //
-    }, //
+    },
+    wake::SignalEvent, //
 };
 use crate::dxgk::quota::account::{
     Account,
@@ -60,7 +61,7 @@ pub(crate) struct PendingWaits {
 }
 
 struct Listed {
-    waits: RBTree<u64, Arc<Waiter>>,
+    waits: RBTree<u64, Arc<Waiter<SignalEvent>>>,
     closed: bool,
 }
 
@@ -122,7 +123,7 @@ impl PendingWaits {
 
     /// Lists a wait that is about to be registered, so that it ends with the process.
     /// INVALID_PARAMETER if the process has ended, as for its handles.
-    pub(in crate::dxgk) fn list(&self, waiter: &Arc<Waiter>) -> DxgResult {
+    pub(in crate::dxgk) fn list(&self, waiter: &Arc<Waiter<SignalEvent>>) -> DxgResult {
         let node = tree_node(waiter.id, waiter.clone())?;
         let mut listed = self.listed.lock();
 

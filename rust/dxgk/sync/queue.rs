@@ -20,7 +20,7 @@ use kernel::{
 };
 
 /// Waiters in order.
-pub(crate) struct Queue<T>(RBTree<WaitKey, Arc<T>>);
+pub(crate) struct Queue<T: ?Sized>(RBTree<WaitKey, Arc<T>>);
 
 /// A waiter in its place.
 pub(crate) type Node<T> = RBTreeNode<WaitKey, Arc<T>>;
@@ -31,11 +31,11 @@ pub(crate) type Spare<T> = (RBTreeNodeReservation<WaitKey, Arc<T>>, Arc<T>);
 /// Allocates a place for a waiter.
 ///
 /// Context: may sleep.
-pub(crate) fn spare<T>(waiter: &Arc<T>) -> Result<Spare<T>, AllocError> {
-    Ok((tree_place()?, waiter.clone()))
+pub(crate) fn spare<T: ?Sized>(waiter: Arc<T>) -> Result<Spare<T>, AllocError> {
+    Ok((tree_place()?, waiter))
 }
 
-impl<T> Queue<T> {
+impl<T: ?Sized> Queue<T> {
     /// An empty queue.
     pub(crate) fn new() -> Self {
         Self(RBTree::new())
@@ -52,7 +52,7 @@ impl<T> Queue<T> {
     }
 }
 
-impl<T> WaitMap for Queue<T> {
+impl<T: ?Sized> WaitMap for Queue<T> {
     type Node = Node<T>;
     type Spare = Spare<T>;
 
@@ -89,5 +89,90 @@ impl<T> WaitMap for Queue<T> {
 
     fn name(spare: Self::Spare, key: WaitKey) -> Self::Node {
         spare.0.into_node(key, spare.1)
+    }
+}
+
+/// The kernel's tree behind the rules that the host tests check with another map. Run by every load
+/// of the module in a kernel with KUnit.
+#[kernel::macros::kunit_tests(opendxg_wait_queue)]
+mod tests {
+    use super::*;
+    use crate::{
+        logic::waiters::{
+            Admission,
+            Waiters, //
+        },
+        platform::{
+            load_acquire,
+            Word64, //
+        }, //
+    };
+
+    /// A queue of nobody in particular.
+    type Tree = Queue<()>;
+
+    fn enqueue(waiters: &mut Waiters<Tree>, word: &Word64, value: u64) -> Result<WaitKey> {
+        let spare = spare(Arc::new((), GFP_KERNEL)?)?;
+
+        match waiters.enqueue(word, value, spare) {
+            Admission::Queued(key) => Ok(key),
+            Admission::Satisfied(_) | Admission::Orphaned(_) => Err(EINVAL),
+        }
+    }
+
+    fn values(due: &Tree) -> Result<KVec<u64>> {
+        let mut values = KVec::new();
+
+        for (key, _) in due.iter() {
+            values.push(key.value, GFP_KERNEL)?;
+        }
+        Ok(values)
+    }
+
+    /// FEN-23, FEN-30: exactly the waiters for at most the value, in order.
+    #[test]
+    fn a_signal_takes_the_waiters_it_satisfies() -> Result {
+        let word = Word64::new(0);
+        let mut waiters = Waiters::new(Queue::new());
+        let mut due = Queue::new();
+
+        for value in [7, 3, u64::MAX, 5, 3, 1] {
+            enqueue(&mut waiters, &word, value)?;
+        }
+        assert_eq!(waiters.monitored(), 0);
+        let sweep = waiters.signal(&word, 5, false).map_err(|_| EINVAL)?;
+
+        assert!(waiters.sweep(sweep.ok_or(EINVAL)?, &mut due).is_none());
+        assert_eq!(values(&due)?.as_slice(), &[1, 3, 3, 5]);
+        assert_eq!(waiters.monitored(), 6);
+        Ok(())
+    }
+
+    /// FEN-32.
+    #[test]
+    fn a_refused_rewind_takes_nobody() -> Result {
+        let word = Word64::new(9);
+        let mut waiters = Waiters::new(Queue::new());
+
+        enqueue(&mut waiters, &word, 10)?;
+        assert!(waiters.signal(&word, 8, false).is_err());
+        assert_eq!(load_acquire(&word), 9);
+        assert_eq!(waiters.monitored(), 9);
+        Ok(())
+    }
+
+    /// FEN-85.
+    #[test]
+    fn a_waiter_leaves_once() -> Result {
+        let word = Word64::new(0);
+        let mut waiters = Waiters::new(Queue::new());
+        let key = enqueue(&mut waiters, &word, 4)?;
+        let other = enqueue(&mut waiters, &word, 4)?;
+
+        assert!(waiters.cancel(&key).is_some());
+        assert!(waiters.cancel(&key).is_none());
+        assert!(waiters.cancel(&other).is_some());
+        assert_eq!(waiters.monitored(), u64::MAX);
+        Ok(())
     }
 }

@@ -9,8 +9,12 @@
 //! LOCK: `links` is a leaf. Waiters are woken with no lock of ours held (FEN-90).
 
 use super::{
-    fence::Fence,
-    pending_waits::PendingWaits, //
+    fence::{
+        Fence,
+        FenceWaiter, //
+    },
+    pending_waits::PendingWaits,
+    wake::Wake, //
 };
 use crate::dxgk::{
     inline_vec::InlineVec,
@@ -31,10 +35,7 @@ use crate::{
     },
     sys::{
         alloc::pin_arc,
-        file::eventfd::EventFd,
-        task::sleep,
-        trace,
-        wait_queue::WaitQueue, //
+        trace, //
     }, //
 };
 use kernel::{
@@ -42,22 +43,10 @@ use kernel::{
     new_spinlock,
     prelude::*,
     sync::{
-        aref::ARef,
         Arc,
         SpinLock, //
-    },
-    task::Task, //
+    }, //
 };
-
-/// What the end of the wait wakes.
-pub(crate) enum Notify {
-    /// A thread that sleeps in the call.
-    Thread(ARef<Task>),
-    /// The eventfd of an asynchronous wait, once (FEN-20).
-    Event(EventFd),
-    /// The pollers of a fence point (FEN-168).
-    Pollers,
-}
 
 /// A wait counts against its process and its user until it ends.
 pub(crate) struct Pending {
@@ -103,32 +92,31 @@ struct Links {
     pending: Option<Pending>,
 }
 
-/// A CPU wait.
+/// A CPU wait, which ends in a `W`.
 #[pin_data]
-pub(crate) struct Waiter {
+pub(crate) struct Waiter<W: Wake> {
     /// Never used for another waiter.
     pub(crate) id: u64,
     /// The any-or-all state.
     pub(crate) set: WaitSet,
-    notify: Notify,
-    /// Pollers of a fence point; unused otherwise.
+    /// Who is told.
     #[pin]
-    pub(crate) pollers: WaitQueue,
+    pub(crate) receiver: W,
     #[pin]
     links: SpinLock<Links>,
 }
 
-impl Waiter {
+impl<W: Wake> Waiter<W> {
     /// A waiter for `count` elements. All memory that its registration needs is taken here.
     pub(crate) fn new(
         mode: Mode,
         count: usize,
-        notify: Notify,
-        pending: Option<Pending>,
+        receiver: impl PinInit<W>,
+        pending: Pending,
     ) -> Result<Arc<Self>, AllocError> {
         let links = Links {
             queued: InlineVec::with_capacity(count)?,
-            pending,
+            pending: Some(pending),
         };
         // CAST: the number of elements is bounded by the call, far below 2^32.
         let elements = u32::try_from(count).map_err(|_| AllocError)?;
@@ -137,8 +125,7 @@ impl Waiter {
             pin_init!(Self {
                 id: next_id(),
                 set: WaitSet::new(mode, elements),
-                notify,
-                pollers <- WaitQueue::new(),
+                receiver <- receiver,
                 links <- new_spinlock!(links, "Waiter::links"),
             }),
             GFP_KERNEL_ACCOUNT,
@@ -151,26 +138,12 @@ impl Waiter {
         self.links.lock().queued.push(QueuedOn { fence, key });
     }
 
-    /// An element was satisfied; the caller has its node and drops it.
-    pub(in crate::dxgk) fn satisfied(&self) {
-        if self.set.satisfy() {
-            self.ended();
-        }
-    }
-
-    /// One element can never be satisfied (FEN-28).
-    pub(in crate::dxgk) fn orphaned(&self) {
-        if self.set.orphan() {
-            self.ended();
-        }
-    }
-
-    /// The owner gives up; nothing is woken.
+    /// The owner gives up; nobody is told.
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn cancel(&self) {
         if self.set.cancel() {
-            trace::wake(self.id, Self::number(WaitEnd::Cancelled));
+            trace::wake(self.id, number(WaitEnd::Cancelled));
             self.settle();
         }
     }
@@ -178,32 +151,21 @@ impl Waiter {
     /// Called once by the thread that ended the wait: state first, then the wake-up.
     fn ended(&self) {
         if let Some(outcome) = self.set.outcome() {
-            trace::wake(self.id, Self::number(outcome));
+            trace::wake(self.id, number(outcome));
         }
-        match &self.notify {
-            Notify::Thread(task) => {
-                // The thread itself takes its nodes out.
-                if self.set.is_there() {
-                    sleep::wake(task);
-                }
-                return;
-            }
-            Notify::Event(event) => event.signal(),
-            Notify::Pollers => self.pollers.wake(),
-        }
+        self.receiver.wake(&self.set);
         self.settle();
     }
 
     /// Called once when every element is queued or the wait has ended on the way.
     pub(in crate::dxgk) fn registered(&self) {
-        if !matches!(self.notify, Notify::Thread(_)) {
-            self.settle();
-        }
+        self.settle();
     }
 
-    /// The second of registration and ending takes the remaining nodes out.
+    /// The second of registration and ending takes the remaining nodes out, unless the receiver
+    /// does.
     fn settle(&self) {
-        if self.set.pass_through() {
+        if !W::UNLINKS && self.set.pass_through() {
             self.unlink();
         }
     }
@@ -226,20 +188,31 @@ impl Waiter {
                 link.fence.cancel(&link.key);
             }
         }
-        if let Some(pending) = links
-            .pending
-            .filter(|_| matches!(self.notify, Notify::Event(_)))
-        {
-            pending.waits.forget(self.id);
+        if let Some(pending) = links.pending {
+            self.receiver.unlinked(self.id, &pending.waits);
+        }
+    }
+}
+
+impl<W: Wake> FenceWaiter for Waiter<W> {
+    fn satisfied(&self) {
+        if self.set.satisfy() {
+            self.ended();
         }
     }
 
-    /// The outcome as shown in traces.
-    fn number(outcome: WaitEnd) -> u32 {
-        match outcome {
-            WaitEnd::Satisfied => 1,
-            WaitEnd::Orphaned => 2,
-            WaitEnd::Cancelled => 3,
+    fn orphaned(&self) {
+        if self.set.orphan() {
+            self.ended();
         }
+    }
+}
+
+/// The outcome as shown in traces.
+fn number(outcome: WaitEnd) -> u32 {
+    match outcome {
+        WaitEnd::Satisfied => 1,
+        WaitEnd::Orphaned => 2,
+        WaitEnd::Cancelled => 3,
     }
 }

@@ -117,6 +117,18 @@ impl Mapper {
         Ok(Mapped { addr, token })
     }
 
+    /// Whether nobody sees `page`, which was mapped by [`Mapper::map`], but the caller where it
+    /// was mapped.
+    ///
+    /// Context: a system call of the process, no locks held (takes the mmap lock).
+    pub(crate) fn is_alone(&self, mapped: Mapped, page: &ValuePage) -> bool {
+        let Mapped { addr, token } = mapped;
+
+        // SAFETY: The file is open and the page is allocated; this runs in the context of the
+        // process.
+        unsafe { ffi::dxg_page_is_alone(self.file.as_ptr(), addr, token, page.page().as_ptr()) }
+    }
+
     /// Removes a mapping from the caller, unless the caller has replaced it.
     ///
     /// Context: a system call of the process that owns the mapping, no locks held.

@@ -5,13 +5,16 @@
 
 use std::{
     collections::BTreeMap,
-    sync::atomic::{AtomicU32, Ordering::Relaxed},
+    sync::atomic::{
+        AtomicU32,
+        Ordering::{Relaxed, SeqCst},
+    },
 };
 
 #[cfg(loom)]
-use loom::sync::{Arc, Mutex, MutexGuard};
+use loom::sync::{atomic::fence, Arc, Mutex, MutexGuard};
 #[cfg(not(loom))]
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{atomic::fence, Arc, Mutex, MutexGuard};
 
 use crate::{
     logic::{
@@ -33,7 +36,8 @@ pub(super) enum Glue {
     /// Mutation: the registration does not look whether the wait has ended meanwhile.
     #[cfg(loom)]
     NoSecondLook,
-    /// Mutation: whoever ends a wait takes the elements out at once, without waiting for the registration.
+    /// Mutation: whoever ends a wait takes the elements out at once, without waiting for the
+    /// registration.
     #[cfg(loom)]
     NoHandOver,
 }
@@ -114,6 +118,9 @@ impl WaitMap for Tree {
 pub(super) struct Fence {
     current: Word64,
     waiters: Mutex<Waiters<Tree>>,
+    /// How far the worker came.
+    #[cfg(not(loom))]
+    worker: Mutex<Option<Sweep>>,
     counters: std::sync::Arc<Counters>,
 }
 
@@ -125,6 +132,8 @@ impl Fence {
             current: word64(value),
             counters: tree.counters.clone(),
             waiters: Mutex::new(Waiters::new(tree)),
+            #[cfg(not(loom))]
+            worker: Mutex::new(None),
         })
     }
 
@@ -179,6 +188,66 @@ impl Fence {
         rest
     }
 
+    /// What an engine does that stores `value` without the lock (FEN-76): `barrier` is G3, and
+    /// MonitoredValue decides whether there is an interrupt, which looks at the word again.
+    pub(super) fn engine_signal(&self, monitored: &Word64, value: u64, barrier: bool) {
+        self.current.store(value, Relaxed);
+        if barrier {
+            fence(SeqCst);
+        }
+        if value > monitored.load(Relaxed) {
+            self.monitor(monitored, true);
+        }
+    }
+
+    /// Moves MonitoredValue to what the waiters want, and looks at the word again (FEN-72) until
+    /// nothing changes; `barrier` is the one of update_mv. For who has queued a wait, and for an
+    /// interrupt.
+    pub(super) fn monitor(&self, monitored: &Word64, barrier: bool) {
+        let mut due = Tree::default();
+        let mut waiters = self.lock();
+
+        loop {
+            let mut rest = waiters.sample(&self.current);
+
+            while let Some(sweep) = rest {
+                rest = waiters.sweep(sweep, &mut due);
+            }
+
+            let wanted = waiters.monitored();
+
+            if monitored.load(Relaxed) == wanted {
+                break;
+            }
+            monitored.store(wanted, Relaxed);
+            if barrier {
+                fence(SeqCst);
+            }
+        }
+        drop(waiters);
+        deliver(due, WaitSet::satisfy);
+    }
+
+    /// Looks at the word once, as a part of [`Fence::monitor`].
+    #[cfg(not(loom))]
+    pub(super) fn sample(&self) -> Option<Sweep> {
+        let mut due = Tree::default();
+        let mut waiters = self.lock();
+        let rest = waiters
+            .sample(&self.current)
+            .and_then(|sweep| waiters.sweep(sweep, &mut due));
+
+        drop(waiters);
+        deliver(due, WaitSet::satisfy);
+        rest
+    }
+
+    /// Stores CurrentValue without the lock, and tells nobody.
+    #[cfg(not(loom))]
+    pub(super) fn store(&self, value: u64) {
+        self.current.store(value, Relaxed);
+    }
+
     /// How many times a queued waiter was looked at or moved.
     #[cfg(not(loom))]
     pub(super) fn touched(&self) -> u32 {
@@ -191,14 +260,11 @@ impl Fence {
             nodes: BTreeMap::new(),
             counters: self.counters.clone(),
         };
-        let (mut left, backlog) = self.lock().orphan(empty);
-        let is_released = |key: &WaitKey| {
-            load_acquire(&self.current) >= key.value
-                || backlog.is_some_and(|backlog| backlog.releases(key))
-        };
-        let (released, orphans) = std::mem::take(&mut left.nodes)
+        let mut left = self.lock().orphan(&self.current, empty);
+        let (released, orphans) = std::mem::take(&mut left.map.nodes)
             .into_iter()
-            .partition(|(key, _)| is_released(key));
+            .partition(|(key, _)| left.is_satisfied(key));
+        let mut left = left.map;
         let released = Tree {
             nodes: released,
             counters: self.counters.clone(),
@@ -220,10 +286,12 @@ impl Fence {
     #[cfg(not(loom))]
     pub(super) fn catch_up(&self) -> bool {
         let mut due = Tree::default();
-        let more = self.lock().catch_up(&mut due);
+        let mut last = self.worker.lock().unwrap();
+
+        *last = self.lock().catch_up(*last, &mut due);
 
         deliver(due, WaitSet::satisfy);
-        more
+        last.is_some()
     }
 
     /// How many elements are queued, by the fence's own count.

@@ -17,13 +17,14 @@ use loom::{
 use super::harness::{Fence, Glue, Handed, Wait};
 use crate::{
     logic::{
+        fence_value::NOBODY_WAITS,
         wait_set::{
             Mode::{self, All, Any},
             WaitEnd::{Cancelled, Orphaned, Satisfied},
         },
         waiters::BATCH,
     },
-    platform::{mutation::without, Part},
+    platform::{load_acquire, mutation::without, word64, Part},
 };
 
 /// Explores `scene` without a bound.
@@ -374,6 +375,73 @@ fn fen_28_orphan_against_registration() {
     });
 }
 
+/// FEN-71, FEN-76, FEN-80: an engine stores CurrentValue without the lock and interrupts only if
+/// it is above MonitoredValue, while a wait is queued, MonitoredValue is lowered and the word is
+/// looked at again.
+fn an_engine_signals(barriers: [bool; 2]) {
+    let fence = Fence::new(0);
+    let monitored = Arc::new(word64(NOBODY_WAITS));
+    let engine = {
+        let (fence, monitored) = (fence.clone(), monitored.clone());
+
+        spawn(move || fence.engine_signal(&monitored, 1, barriers[0]))
+    };
+    let wait = Wait::start(Any, &[(&fence, 1)]);
+
+    fence.monitor(&monitored, barriers[1]);
+    engine.join().unwrap();
+    assert_satisfied(&wait, &[&fence]);
+    assert_eq!(load_acquire(&monitored), NOBODY_WAITS, "FEN-80 (e)");
+}
+
+/// FEN-72: nobody is left behind.
+#[test]
+fn fen_76_an_engine_against_a_registration() {
+    explore(|| an_engine_signals([true, true]));
+}
+
+/// FEN-77: without the barrier of the engine.
+#[test]
+#[should_panic]
+fn mutant_fen_77_the_engine_has_no_barrier() {
+    explore(|| an_engine_signals([false, true]));
+}
+
+/// FEN-77: without the one between MonitoredValue and the second look.
+#[test]
+#[should_panic]
+fn mutant_fen_77_the_second_look_has_no_barrier() {
+    explore(|| an_engine_signals([true, false]));
+}
+
+/// FEN-72: two engines and a wait that is queued between them.
+#[test]
+fn fen_72_two_engine_signals_against_a_registration() {
+    explore_within(Some(3), || {
+        let fence = Fence::new(0);
+        let monitored = Arc::new(word64(NOBODY_WAITS));
+        let engine = {
+            let (fence, monitored) = (fence.clone(), monitored.clone());
+
+            spawn(move || {
+                fence.engine_signal(&monitored, 1, true);
+                fence.engine_signal(&monitored, 2, true);
+            })
+        };
+        let waits = [2, 1].map(|value| {
+            let wait = Wait::start(Any, &[(&fence, value)]);
+
+            fence.monitor(&monitored, true);
+            wait
+        });
+
+        engine.join().unwrap();
+        for wait in &waits {
+            assert_satisfied(wait, &[&fence]);
+        }
+    });
+}
+
 /// Both fences of a wait for any go at once: the wait ends exactly once.
 #[test]
 fn fen_28_both_fences_orphaned_at_once() {
@@ -503,7 +571,8 @@ fn mutant_relaxed_count_of_missing_elements() {
     });
 }
 
-/// M4: a thread that leaves its wait for a signal handler and comes back, while somebody ends the wait.
+/// M4: a thread that leaves its wait for a signal handler and comes back, while somebody ends the
+/// wait.
 fn away_and_back() {
     use crate::logic::wait_set::WaitSet;
 

@@ -22,6 +22,8 @@ mod digest;
 #[cfg(not(loom))]
 mod feature;
 #[cfg(not(loom))]
+mod fence_slots;
+#[cfg(not(loom))]
 mod fence_value;
 #[cfg(not(loom))]
 mod global_access;
@@ -51,6 +53,8 @@ mod threads;
 mod timeout;
 #[cfg(not(loom))]
 mod upcase;
+#[cfg(not(loom))]
+mod wait_rules;
 #[cfg(not(loom))]
 mod waiters;
 

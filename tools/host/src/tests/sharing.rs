@@ -2,7 +2,9 @@
 
 //! Flags of creations and openings.
 
-use crate::logic::sync_flags::{check_create, check_open, Rights, Sharing};
+use crate::logic::sync_flags::{
+    check_contents, check_create, check_open, Contents, Rights, Sharing, Unusable,
+};
 use crate::logic::Invalid;
 
 const SHARED: u32 = 1 << 0;
@@ -117,4 +119,40 @@ fn fen_25_fen_37_what_the_flags_leave() {
     assert_eq!(both.and(only_wait), only_wait);
     let neither = only_wait.and(only_signal);
     assert_eq!((neither.wait, neither.signal), (false, false));
+}
+
+/// FEN-5, FEN-6, CPU-6: what is refused of good flags.
+#[test]
+fn fen_5_contents_of_a_creation() {
+    let has_engines = |engines: u32| engines & !1 == 0;
+    let semaphore = |initial, max| Contents::Semaphore { initial, max };
+    let monitored = |engines| Contents::MonitoredFence { value: 7, engines };
+    let periodic = |engines| Contents::PeriodicFence {
+        adapter: 1,
+        engines,
+    };
+    let notification = Contents::CpuNotification { event: 3 };
+
+    for (contents, flags, expected) in [
+        (Contents::Mutex { owned: true }, 0, Ok(())),
+        (Contents::Fence { value: u64::MAX }, SHARED, Ok(())),
+        (semaphore(0, 0), 0, Ok(())),
+        (semaphore(2, 2), 0, Ok(())),
+        (semaphore(3, 2), 0, Err(Unusable::Invalid)),
+        (semaphore(u32::MAX, 0), 0, Err(Unusable::Invalid)),
+        (notification, 0, Ok(())),
+        (notification, BY_KMD, Err(Unusable::NotSupported)),
+        (monitored(0), 0, Ok(())),
+        (monitored(1), 0, Ok(())),
+        (monitored(2), 0, Err(Unusable::Invalid)),
+        (monitored(u32::MAX), 0, Err(Unusable::Invalid)),
+        (periodic(1), 0, Err(Unusable::NotSupported)),
+        (periodic(2), 0, Err(Unusable::Invalid)),
+    ] {
+        assert_eq!(
+            check_contents(contents, flags, has_engines),
+            expected,
+            "{contents:?} {flags:#x}"
+        );
+    }
 }

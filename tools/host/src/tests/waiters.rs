@@ -4,14 +4,17 @@
 
 use std::sync::Arc;
 
-use super::harness::{Fence, Wait};
-use crate::logic::{
-    fence_value::NOBODY_WAITS,
-    wait_set::{
-        Mode::{All, Any},
-        WaitEnd::{Cancelled, Orphaned, Satisfied},
+use super::harness::{Fence, Tree, Wait};
+use crate::{
+    logic::{
+        fence_value::NOBODY_WAITS,
+        wait_set::{
+            Mode::{All, Any},
+            WaitEnd::{Cancelled, Orphaned, Satisfied},
+        },
+        waiters::{Waiters, WouldRewind, BATCH},
     },
-    waiters::{WouldRewind, BATCH},
+    platform::{load_acquire, word64},
 };
 
 /// A wait for one value of one fence.
@@ -171,8 +174,8 @@ fn fen_30_a_signal_touches_what_it_releases_and_one_more() {
     }
     assert!(waits.iter().all(|wait| wait.outcome().is_none()));
 
-    // Each of 200 is looked at and taken, and looks for itself as it ends; then a look at the next,
-    // and one at the first to see whether there is anything to do.
+    // Each of 200 is looked at and taken, and looks for itself as it ends; then a look at the
+    // next, and one at the first to see whether there is anything to do.
     let before = fence.touched();
 
     fence.signal(1199, false).unwrap();
@@ -202,8 +205,8 @@ fn fen_31_many_waiters_are_released_in_batches() {
     }
 }
 
-/// FEN-34, FEN-80 (c): between two holds the fence is rewound and new waits arrive. The signal goes
-/// on to release everybody who was there, and nobody who came after it.
+/// FEN-34, FEN-80 (c): between two holds the fence is rewound and new waits arrive. The signal
+/// goes on to release everybody who was there, and nobody who came after it.
 #[test]
 fn fen_34_a_rewind_between_batches() {
     let fence = Fence::new(0);
@@ -453,4 +456,114 @@ fn m5_fen_17_one_value_decides_for_each_fence() {
             fence.signal(0, true).unwrap();
         }
     }
+}
+
+/// The worker gets past more waiters than one hold of the lock looks at, which came after the
+/// signal.
+#[test]
+fn m5_the_worker_gets_past_who_came_later() {
+    let fence = Fence::new(0);
+    let waits = left_over(&fence, 3 * BATCH, 3 * BATCH);
+
+    fence.signal(0, true).unwrap();
+
+    let late: Vec<_> = (0..3 * BATCH).map(|_| wait_for(&fence, 1)).collect();
+    let steps = (0..100).take_while(|_| fence.catch_up()).count();
+
+    assert!(steps < 10, "{steps}");
+    assert_eq!(satisfied(&waits), 3 * BATCH as usize);
+    assert_eq!((satisfied(&late), fence.counted()), (0, 3 * BATCH));
+    fence.orphan();
+}
+
+/// What is left to the worker beside releases is done once.
+#[test]
+fn the_end_that_is_left_to_the_worker_is_taken_once() {
+    let word = word64(0);
+    let mut waiters = Waiters::new(Tree::default());
+
+    assert!(!waiters.take_end());
+    waiters.leave_end();
+    assert!(waiters.sample(&word).is_none());
+    assert_eq!([waiters.take_end(), waiters.take_end()], [true, false]);
+}
+
+/// FEN-72: somebody stores the word without the lock, and whoever looks at it releases who is due.
+#[test]
+fn fen_72_a_look_at_the_word_releases_who_is_due() {
+    let fence = Fence::new(0);
+    let waits = [3, 5, 7].map(|value| wait_for(&fence, value));
+    let monitored = word64(0);
+
+    assert_eq!(fence.sample(), None);
+    assert!(waits.iter().all(|wait| wait.outcome().is_none()));
+
+    fence.store(5);
+    assert_eq!(fence.sample(), None, "all in one look");
+    let outcomes = waits.each_ref().map(|wait| wait.outcome());
+    assert_eq!(outcomes, [Some(Satisfied), Some(Satisfied), None]);
+    assert_eq!(fence.monitored(), 6);
+
+    // FEN-55, FEN-67: only a value above MonitoredValue is looked at.
+    fence.monitor(&monitored, true);
+    assert_eq!(load_acquire(&monitored), 6);
+    fence.engine_signal(&monitored, 6, true);
+    assert_eq!(load_acquire(&monitored), 6);
+    fence.engine_signal(&monitored, 7, true);
+    assert_eq!(waits[2].outcome(), Some(Satisfied));
+    assert_eq!(load_acquire(&monitored), NOBODY_WAITS);
+    assert_eq!(waits.map(|wait| wait.deliveries()), [1, 1, 1]);
+}
+
+/// FEN-82: a value that was there and went down again before anybody looked is not seen.
+#[test]
+fn fen_82_a_pulse_that_nobody_samples_releases_nobody() {
+    let fence = Fence::new(0);
+    let wait = wait_for(&fence, 10);
+
+    fence.store(10);
+    fence.store(3);
+    assert_eq!((fence.sample(), wait.outcome()), (None, None));
+    fence.store(10);
+    assert_eq!(fence.sample(), None);
+    assert_eq!(wait.outcome(), Some(Satisfied));
+}
+
+/// A look joins what a signal has left to the worker if it covers that, and does its own work
+/// otherwise.
+#[test]
+fn fen_72_a_look_and_what_is_left_to_the_worker() {
+    for (stored, joins) in [(2 * BATCH, true), (3 * BATCH, true), (BATCH + 1, false)] {
+        let fence = Fence::new(0);
+        let waits = left_over(&fence, 4 * BATCH, 2 * BATCH);
+        let before = satisfied(&waits);
+
+        fence.store(u64::from(stored));
+
+        let mut rest = fence.sample();
+
+        if joins {
+            assert_eq!((rest, satisfied(&waits)), (None, before), "{stored}");
+        }
+        while let Some(sweep) = rest {
+            rest = fence.continue_signal(sweep);
+        }
+        while fence.catch_up() {}
+        assert_eq!(satisfied(&waits), stored.max(2 * BATCH) as usize);
+        fence.orphan();
+    }
+}
+
+/// FEN-28: the last look is that of the end.
+#[test]
+fn fen_28_a_value_that_nobody_has_looked_at_satisfies_orphans() {
+    let fence = Fence::new(0);
+    let waits = [1, 2, 3].map(|value| wait_for(&fence, value));
+
+    fence.store(2);
+    fence.orphan();
+    assert_eq!(
+        waits.map(|wait| wait.outcome()),
+        [Some(Satisfied), Some(Satisfied), Some(Orphaned)]
+    );
 }
