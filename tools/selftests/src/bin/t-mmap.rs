@@ -283,7 +283,8 @@ fn foreign_memory_survives(unmap_first: bool, shareable: bool) -> Outcome {
     fence.signal(2)?;
     fence.wait(2)?;
     fence.destroy()?;
-    // SAFETY: mapped by `put_own_memory`, if the driver left it alone; otherwise the test dies here.
+    // SAFETY: mapped by `put_own_memory`, if the driver left it alone; otherwise the test dies
+    // here.
     ensure_eq!(unsafe { page.cast::<u64>().read_volatile() }, 0xfeed);
     // SAFETY: as above.
     ensure_eq!(unsafe { libc::munmap(page, PAGE) }, 0);
@@ -315,6 +316,121 @@ fn one_mapping_for_all_openings() -> Outcome {
     Ok(())
 }
 
+/// What is at an address of the caller.
+fn look(address: *const u64) -> u64 {
+    // SAFETY: callers keep it mapped, by a fence or in a child that has inherited it.
+    unsafe { address.read_volatile() }
+}
+
+/// A fence for 7 in a page in which another fence stays, so that the page stays mapped.
+fn in_shared_page(device: &Device) -> Outcome<(MonitoredFence, MonitoredFence)> {
+    let stays = device.create_fence(1)?;
+    let fence = device.create_fence(7)?;
+    ensure_eq!(
+        page_of(stays.value_address()),
+        page_of(fence.value_address())
+    );
+    Ok((stays, fence))
+}
+
+/// Fences for `value`, more than any page has room for.
+fn many(device: &Device, value: u64) -> Outcome<Vec<MonitoredFence>> {
+    Ok((0..200)
+        .map(|_| device.create_fence(value))
+        .collect::<opendxg::Result<_>>()?)
+}
+
+/// A child that was forked while a fence existed goes on to see the last value of that one,
+/// whatever its parent creates. With `forget` the parent drops its own view of the page.
+fn child_sees_no_other_fence(forget: bool) -> Outcome {
+    let device = fixture::device()?;
+    let (_stays, fence) = in_shared_page(&device)?;
+    let address = fence.value_address();
+    let gate = Gate::new()?;
+    let child = Child::spawn(|| {
+        gate.wait()?;
+        ensure_eq!(look(address), 7);
+        Ok(())
+    })?;
+    if forget {
+        let page = page_of(address);
+        // SAFETY: nobody in this process reads a value in that page any more.
+        ensure_eq!(unsafe { libc::madvise(page, PAGE, libc::MADV_DONTNEED) }, 0);
+    }
+    fence.destroy()?;
+    let others = many(&device, 0xbad)?;
+    ensure!(others.iter().all(|other| other.value_address() != address));
+    gate.open()?;
+    child.join()
+}
+
+/// Once the child is gone the place is used again.
+fn place_is_free_without_the_child() -> Outcome {
+    let device = fixture::device()?;
+    let (stays, fence) = in_shared_page(&device)?;
+    let address = fence.value_address();
+    let gate = Gate::new()?;
+    let child = Child::spawn(|| gate.wait())?;
+    fence.destroy()?;
+    drop(many(&device, 2)?);
+    gate.open()?;
+    child.join()?;
+    // The page is looked at when one more place of it comes back.
+    let again = (0..400).any(|_| {
+        device
+            .create_fence(3)
+            .is_ok_and(|fence| fence.value_address() == address)
+    });
+    ensure_eq!(stays.value(), 1);
+    ensure!(again, "the place is not used again");
+    Ok(())
+}
+
+/// Where the client has moved the page to, it sees the last value of its fence.
+fn moved_page_shows_no_other_fence() -> Outcome {
+    let device = fixture::device()?;
+    let (_stays, fence) = in_shared_page(&device)?;
+    let address = fence.value_address();
+    let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
+    let rights = libc::PROT_NONE;
+    let anonymous = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    // SAFETY: a mapping of the test's own, to be replaced.
+    let place = unsafe { libc::mmap(null_mut(), PAGE, rights, anonymous, -1, 0) };
+    ensure!(place != libc::MAP_FAILED);
+    // SAFETY: nobody reads a value at the old place any more, and the new one is this test's.
+    let moved = unsafe { libc::mremap(page_of(address), PAGE, PAGE, flags, place) };
+    ensure_eq!(moved, place);
+    fence.destroy()?;
+    let others = many(&device, 0xbad)?;
+    ensure_eq!(
+        look(
+            place
+                .cast::<u64>()
+                .map_addr(|start| start | address.addr() % PAGE)
+        ),
+        7
+    );
+    drop(others);
+    // SAFETY: the test's own mapping.
+    ensure_eq!(unsafe { libc::munmap(place, PAGE) }, 0);
+    Ok(())
+}
+
+/// A process that makes and destroys one fence after the other stays in one page.
+fn places_are_used_again() -> Outcome {
+    let device = fixture::device()?;
+    let (stays, fence) = in_shared_page(&device)?;
+    let page = page_of(stays.value_address());
+    fence.destroy()?;
+    for value in 0..1000 {
+        let fence = device.create_fence(value)?;
+        ensure_eq!(page_of(fence.value_address()), page);
+        ensure_eq!(fence.value(), value);
+        fence.destroy()?;
+    }
+    Ok(())
+}
+
 /// Threads that unmap the value while others signal and destroy the fence.
 fn unmapped_while_used() -> Outcome {
     let device = fixture::device()?;
@@ -324,7 +440,8 @@ fn unmapped_while_used() -> Outcome {
         let fence = std::sync::Mutex::new(Some(fence));
         crowd(3, |part| {
             if part == 0 {
-                // SAFETY: nobody reads the value; a page that was mapped there since belongs to this test.
+                // SAFETY: nobody reads the value; a page that was mapped there since belongs to
+                // this test.
                 unsafe { libc::munmap(core::ptr::without_provenance_mut(page), PAGE) };
                 return Ok(());
             }
@@ -374,6 +491,26 @@ pub(crate) fn main() {
         .test(
             "FEN-12 all openings of one process have one mapping",
             one_mapping_for_all_openings,
+        )
+        .test(
+            "FEN-12 FEN-11 a forked child sees no other fence of its parent",
+            || child_sees_no_other_fence(false),
+        )
+        .test(
+            "FEN-12 nor if the parent has dropped its view of the page",
+            || child_sees_no_other_fence(true),
+        )
+        .test(
+            "FEN-12 a place is used again when the child is gone",
+            place_is_free_without_the_child,
+        )
+        .test(
+            "FEN-12 a value that the client has moved shows no other fence",
+            moved_page_shows_no_other_fence,
+        )
+        .test(
+            "FEN-13 FEN-61 places in a page are used again",
+            places_are_used_again,
         )
         .test(
             "FEN-12 M2 memory mapped over a shareable fence's value survives",
