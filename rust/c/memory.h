@@ -27,9 +27,9 @@ void dxg_shmem_put_write(struct file *file);
 struct page *dxg_shmem_pin(struct file *file, pgoff_t index);
 void dxg_shmem_unpin(struct page *page);
 
-/* Pages of the caller, and who pays for them: references to both. */
+/* Pages of the caller, and what they are charged to: references to both. */
 struct dxg_payer {
-	struct user_struct *user;	/* NULL: nobody, the caller was privileged */
+	struct user_struct *user;	/* NULL: not charged, the caller was privileged */
 	struct mm_struct *mm;
 };
 

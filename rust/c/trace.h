@@ -60,7 +60,7 @@ TRACE_EVENT(dxg_signal,
 	TP_printk("object=%llu value=%llu", __entry->object, __entry->value)
 );
 
-/* A wait ended and its waiter was told. outcome: 1 satisfied, 2 orphaned, 3 cancelled. */
+/* A wait ended and its waiter was woken. outcome: 1 satisfied, 2 orphaned, 3 cancelled. */
 TRACE_EVENT(dxg_wake,
 	TP_PROTO(u64 waiter, u32 outcome),
 	TP_ARGS(waiter, outcome),

@@ -70,7 +70,7 @@ pub(crate) struct Header {
     pub(crate) creator: Credentials,
     /// Where its global handle and its name are.
     pub(crate) tables: Arc<Tables>,
-    /// Its global handle, or 0. Set once, before anybody else can see the object.
+    /// Its global handle, or 0. Set once, before the object can be found.
     global: Atomic<u32>,
     /// The charge to the creator's user.
     pub(crate) charge: Charge,

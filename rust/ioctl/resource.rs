@@ -153,7 +153,7 @@ impl Buffer {
     }
 }
 
-/// The arguments that both ways of opening have.
+/// The arguments that both open calls have.
 struct OpenRequest {
     count: u32,
     infos: u64,

@@ -82,7 +82,7 @@ pub(super) enum Line {
         object: Object,
         access: u32,
     },
-    /// An allocation, which has the id and the references of its container.
+    /// An allocation, which shows the id and the references of its resource.
     Allocation(Arc<OpenAllocation>),
     /// Something else, and its id.
     Other(Kind, u64),

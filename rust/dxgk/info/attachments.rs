@@ -504,21 +504,22 @@ mod tests {
         Ok(())
     }
 
-    /// Removes the blob, which must have this generation.
+    /// Removes the private runtime data, which must have this generation.
     fn delete(attachments: &Attachments, generation: u64) -> Result<bool> {
         let change = attachments.prepare_delete(BLOB, generation);
 
         change.and_then(PreparedChange::commit).map_err(|_| EINVAL)
     }
 
-    /// Gives the object its first blob.
+    /// Gives the object its first private runtime data.
     fn give(attachments: &Attachments, value: &Arc<Value>) -> Result<bool> {
         let change = attachments.prepare_first_blob(value).map_err(|_| EINVAL)?;
 
         change.ok_or(EINVAL)?.commit().map_err(|_| EINVAL)
     }
 
-    /// RES-3: what is prepared is seen when it is committed, and only if nobody was faster.
+    /// RES-3: what is prepared is seen when it is committed, and only if no other change came
+    /// first.
     #[test]
     fn a_prepared_change_is_not_seen() -> Result {
         let tables = Tables::new()?;
@@ -547,7 +548,8 @@ mod tests {
         Ok(())
     }
 
-    /// RES-67, RES-58, RES-71: one blob, counted changes, freed with the object.
+    /// RES-67, RES-58, RES-71: private data is one, changes are counted, and it is freed with the
+    /// object.
     #[test]
     fn the_blob_is_an_entry() -> Result {
         let tables = Tables::new()?;
