@@ -323,7 +323,7 @@ fn escapes_of_the_software_adapter() {
     for (flags, size, error) in [
         (0, 8, KmdError::InvalidParameter),
         (1 << 6, 7, KmdError::InvalidParameter),
-        (1 << 6 | 1, 8, KmdError::InvalidParameter),
+        ((1 << 6) | 1, 8, KmdError::InvalidParameter),
         (1 << 6, 8, KmdError::NotSupported),
     ] {
         let mut data = vec![3; size];
