@@ -265,6 +265,14 @@ impl From<ReadError> for DxgError {
     }
 }
 
+/// A limit of the user is a shortage to the D3DKMT calls (RES-105).
+pub(crate) fn shortage<T>(outcome: DxgResult<T>) -> DxgResult<T> {
+    outcome.map_err(|stop| match stop {
+        DxgError::Status(Status::QUOTA_EXCEEDED) => Status::NO_MEMORY.into(),
+        other => other,
+    })
+}
+
 /// The result of a handler or of a step of one.
 pub(crate) type DxgResult<T = ()> = core::result::Result<T, DxgError>;
 

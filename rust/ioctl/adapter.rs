@@ -4,7 +4,6 @@
 
 use super::{
     commit::Commit,
-    handles::Handles,
     invalid_if,
     Call, //
 };
@@ -15,6 +14,7 @@ use crate::{
             Luid, //
         },
         handle::{
+            reserved_handles::ReservedHandles,
             HandleTarget,
             Reserved, //
         }, //
@@ -69,7 +69,7 @@ fn enumerate<'a>(
     call: Call<'a>,
     array: u64,
     capacity: u32,
-) -> DxgResult<(u32, Option<Handles<'a>>)> {
+) -> DxgResult<(u32, Option<ReservedHandles<'a>>)> {
     let adapters = call.driver.adapters();
     // CAST: at most 16.
     let count = adapters.len() as u32;
@@ -81,7 +81,7 @@ fn enumerate<'a>(
         return Err(Status::BUFFER_TOO_SMALL.into());
     }
 
-    let mut handles = Handles::new(call, adapters.len())?;
+    let mut handles = ReservedHandles::new(&call.process.handles, adapters.len())?;
     let mut entries = KVec::with_capacity(adapters.len(), GFP_KERNEL_ACCOUNT)?;
 
     for adapter in adapters {

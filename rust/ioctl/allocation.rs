@@ -5,70 +5,41 @@
 use super::{
     commit::Commit,
     entries,
-    handles::Handles,
     invalid_if,
-    shortage,
     Call, //
 };
 use crate::{
     dxgk::{
         destruction::Destruction,
         handle::{
-            open_allocation::OpenAllocation,
             open_resource::{
                 OpenResource,
-                Origin,
-                PendingAllocations, //
+                Origin, //
             },
-            HandleTarget,
-            Parent, //
+            HandleTarget, //
         },
-        info::attachments::Value,
-        memory::{
-            allocation::{
-                self,
-                Allocation,
-                AllocationDescription, //
-            },
-            backing::Storage,
-            resource::{
-                Resource,
-                ResourceDescription, //
-            }, //
+        memory::creation::{
+            CreateRequest,
+            Destination,
+            NewAllocation, //
         },
-        object::{
-            Header,
-            Object,
-            Strong, //
-        },
-        quota::{
-            account::Limit,
-            holder::Amounts, //
-        },
-        share::global_table::ReservedGlobal,
-        stats::Kind, //
+        share::global_table::ReservedGlobal, //
     },
     error::{
         DxgResult,
         Status, //
     },
-    logic::{
-        access,
-        allocation_rules::{
-            self,
-            bits,
-            Source,
-            Standard,
-            MAX_ALLOCATIONS,
-            MAX_PRIVATE_DATA, //
-        },
-        global_access::OpenPolicy,
-        handle,
-        sync_flags::Sharing, //
+    logic::allocation_rules::{
+        self,
+        bits,
+        Creation,
+        Existing,
+        Source,
+        Standard,
+        MAX_PRIVATE_DATA, //
     },
     sys::{
         sort,
-        task::group::ThreadGroup,
         user, //
     },
     uapi::*, //
@@ -79,140 +50,6 @@ use kernel::{
     sync::Arc, //
 };
 
-/// What a call creates, after all checks of its arguments.
-struct Request<'a> {
-    call: Call<'a>,
-    parent: Parent,
-    flags: u32,
-    /// The description of a standard allocation.
-    standard: Option<Standard>,
-    /// Private driver data of the resource.
-    driver_data: KVVec<u8>,
-}
-
-impl Request<'_> {
-    fn has(&self, mask: u32) -> bool {
-        self.flags & mask != 0
-    }
-
-    fn sharing(&self) -> Sharing {
-        match (
-            self.has(bits::CREATE_SHARED),
-            self.has(bits::NT_SECURITY_SHARING),
-        ) {
-            (false, _) => Sharing::Private,
-            (true, false) => Sharing::Global,
-            (true, true) => Sharing::Nt,
-        }
-    }
-
-    /// The memory of an allocation.
-    fn storage(&self, info: &D3DDDI_ALLOCATIONINFO2, size: u64) -> DxgResult<Arc<Storage>> {
-        let write = !self.has(bits::READ_ONLY);
-        let holder = &self.call.process.holder;
-
-        match source(self.flags, info)? {
-            Source::New => Storage::system(holder, size),
-            Source::Caller(address) => Storage::user(holder, address, size, write),
-            Source::Section(value) => {
-                let fd = handle::nt_fd(value).ok_or(Status::INVALID_HANDLE)?;
-
-                Storage::section(holder, fd, size, write)
-            }
-        }
-    }
-
-    /// Whether devices of other adapters may open what is made.
-    fn is_cross_adapter(&self) -> bool {
-        self.has(bits::CROSS_ADAPTER)
-            || self
-                .standard
-                .as_ref()
-                .is_some_and(Standard::is_cross_adapter)
-    }
-
-    /// Makes the allocation that an entry of the array describes.
-    fn allocation(&self, info: &D3DDDI_ALLOCATIONINFO2) -> DxgResult<Arc<Allocation>> {
-        invalid_if(
-            info.Flags & D3DDDI_ALLOCATIONINFO2_Flags_Reserved != 0
-                || info.Reserved != [0; 5]
-                || info.PrivateDriverDataSize > MAX_PRIVATE_DATA,
-        )?;
-
-        let adapter = &self.parent.device.adapter;
-        let driver_data = match &self.standard {
-            // Driver data of the caller is ignored (RES-26).
-            Some(standard) => adapter.standard_allocation_data(standard.size)?,
-            // CAST: bounded above.
-            None => user::read_bytes(info.pPrivateDriverData, info.PrivateDriverDataSize as usize)?,
-        };
-        let kmd = allocation::described(adapter, &driver_data)?;
-        let size = kmd.info.size;
-        let description = AllocationDescription {
-            size,
-            read_only: self.has(bits::READ_ONLY),
-            driver_data,
-        };
-        let claim = self.call.process.holder.charge(Amounts {
-            allocations: 1,
-            ..Amounts::default()
-        })?;
-        let storage = self.storage(info, size)?;
-
-        Ok(Allocation::new(
-            claim,
-            description,
-            kmd,
-            info.priority(),
-            storage,
-        )?)
-    }
-
-    /// Makes the resource of these allocations and an open resource of it.
-    fn container(
-        &mut self,
-        alone: bool,
-        allocations: KVVec<Arc<Allocation>>,
-    ) -> DxgResult<Arc<OpenResource>> {
-        let header = Header::new(
-            if alone {
-                Kind::Allocation
-            } else {
-                Kind::Resource
-            },
-            Some(self.parent.device.adapter.clone()),
-            self.sharing(),
-            self.is_cross_adapter(),
-            self.call.driver.tables.clone(),
-            self.call.process.account.charge(Limit::Objects, 1)?,
-        );
-        let description = ResourceDescription {
-            shared: self.has(bits::CREATE_SHARED),
-            alone,
-            audience: if self.has(bits::RESTRICT_SHARED_ACCESS) {
-                OpenPolicy::Restricted
-            } else if self.has(bits::NON_SECURE) {
-                OpenPolicy::World
-            } else {
-                OpenPolicy::Default
-            },
-            back_buffer: self.has(bits::SWAP_CHAIN_BACK_BUFFER),
-            creator: ThreadGroup::of_caller(),
-            driver_data: core::mem::take(&mut self.driver_data),
-        };
-        let resource = Resource::new(header, description, allocations)?;
-        let strong = Strong::first(Object::Resource(resource));
-
-        OpenResource::new(
-            strong,
-            access::resource::ALL,
-            Origin::Opened,
-            !alone,
-            &self.call.process.mappings,
-        )
-    }
-}
-
 /// Where the bytes of an entry of the array are.
 fn source(flags: u32, info: &D3DDDI_ALLOCATIONINFO2) -> DxgResult<Source> {
     // CAST: a usize fits 64 bits.
@@ -220,41 +57,37 @@ fn source(flags: u32, info: &D3DDDI_ALLOCATIONINFO2) -> DxgResult<Source> {
 }
 
 /// The standard allocation that a call describes, if it does.
-fn standard(
+fn read_standard(
     args: &D3DKMT_CREATEALLOCATION,
     infos: &[D3DDDI_ALLOCATIONINFO2],
 ) -> DxgResult<Option<Standard>> {
     if args.Flags & bits::STANDARD_ALLOCATION == 0 {
-        invalid_if(args.Flags & (bits::EXISTING_SYS_MEM | bits::EXISTING_SECTION) != 0)?;
         return Ok(None);
     }
     invalid_if(args.description() == 0)?;
 
     let given = user::read::<D3DKMT_CREATESTANDARDALLOCATION>(args.description())?;
-    let first = infos.first();
-    let standard = Standard {
+
+    Ok(Some(Standard {
         driver_data_size: args.PrivateDriverDataSize,
         count: args.NumAllocations,
         kind: given.Type,
         size: given.ExistingHeapData.Size,
         flags: given.Flags,
-        existing: first.map_or(0, D3DDDI_ALLOCATIONINFO2::existing),
-    };
-
-    standard.check(args.Flags)?;
-    // The address is checked before the resource (RES-19).
-    source(args.Flags, first.ok_or(Status::INVALID_PARAMETER)?)?;
-    Ok(Some(standard))
+        existing: infos.first().map_or(0, D3DDDI_ALLOCATIONINFO2::existing),
+    }))
 }
 
-/// The array of a call, copied.
-fn read_infos(args: &D3DKMT_CREATEALLOCATION) -> DxgResult<KVVec<D3DDDI_ALLOCATIONINFO2>> {
-    if args.NumAllocations > MAX_ALLOCATIONS || args.infos() == 0 {
-        // Refused later, in the order of checks.
+/// The array of a call.
+fn read_infos(
+    args: &D3DKMT_CREATEALLOCATION,
+    creation: &Creation,
+) -> DxgResult<KVVec<D3DDDI_ALLOCATIONINFO2>> {
+    if !creation.has_readable_infos() {
         return Ok(KVVec::new());
     }
 
-    // CAST: bounded above.
+    // CAST: bounded by the rule.
     let count = args.NumAllocations as usize;
     let mut infos = KVVec::from_elem(user::zeroed(), count, GFP_KERNEL_ACCOUNT)?;
 
@@ -262,10 +95,11 @@ fn read_infos(args: &D3DKMT_CREATEALLOCATION) -> DxgResult<KVVec<D3DDDI_ALLOCATI
     Ok(infos)
 }
 
-/// The open resource that allocations are added to (RES-24), after the checks that come before it.
+/// The open resource of the resource that allocations are added to (RES-24).
 fn existing(
     call: Call<'_>,
     args: &D3DKMT_CREATEALLOCATION,
+    creation: &Creation,
 ) -> DxgResult<Option<Arc<OpenResource>>> {
     if args.hResource == 0 {
         return Ok(None);
@@ -276,15 +110,92 @@ fn existing(
         .handles
         .resource(args.hResource)
         .map_err(|_| Status::INVALID_HANDLE)?;
-    let open_resource = found.what;
 
+    creation.check_existing(Existing {
+        same_device: found.device == Some(args.hDevice),
+        is_whole: found.what.origin == Origin::Opened,
+        shared: found.what.resource().description.shared,
+    })?;
+    Ok(Some(found.what))
+}
+
+/// The allocation that an entry of the array describes.
+fn read_allocation(creation: &Creation, info: &D3DDDI_ALLOCATIONINFO2) -> DxgResult<NewAllocation> {
     invalid_if(
-        args.Flags & (bits::CREATE_RESOURCE | bits::STANDARD_ALLOCATION) != 0
-            || found.device != Some(args.hDevice)
-            || open_resource.origin != Origin::Opened
-            || open_resource.resource().description.shared,
+        info.Flags & D3DDDI_ALLOCATIONINFO2_Flags_Reserved != 0
+            || info.Reserved != [0; 5]
+            || info.PrivateDriverDataSize > MAX_PRIVATE_DATA,
     )?;
-    Ok(Some(open_resource))
+
+    let driver_data = match &creation.standard {
+        // Driver data of the caller is ignored (RES-26).
+        Some(_) => KVVec::new(),
+        // CAST: bounded above.
+        None => user::read_bytes(info.pPrivateDriverData, info.PrivateDriverDataSize as usize)?,
+    };
+
+    Ok(NewAllocation {
+        driver_data,
+        source: source(creation.flags, info)?,
+        priority: info.priority(),
+    })
+}
+
+/// Copies the arguments of a creation and checks them, in the order of RES-19.
+fn read_creation(call: Call<'_>, args: &D3DKMT_CREATEALLOCATION) -> DxgResult<CreateRequest> {
+    let mut creation = Creation {
+        flags: args.Flags,
+        count: args.NumAllocations,
+        has_infos: args.infos() != 0,
+        driver_data_size: args.PrivateDriverDataSize,
+        runtime_data_size: args.PrivateRuntimeDataSize,
+        standard: None,
+    };
+
+    creation.check_flags()?;
+
+    let infos = read_infos(args, &creation)?;
+
+    creation.standard = read_standard(args, &infos)?;
+    creation.check_standard()?;
+    if creation.standard.is_some() {
+        // The address is checked before the resource.
+        source(args.Flags, infos.first().ok_or(Status::INVALID_PARAMETER)?)?;
+    }
+
+    let existing = existing(call, args, &creation)?;
+
+    creation.check_sizes()?;
+
+    // CAST: both are bounded by the rules.
+    let driver_data = match &creation.standard {
+        Some(_) => KVVec::new(),
+        None => user::read_bytes(args.description(), args.PrivateDriverDataSize as usize)?,
+    };
+    let runtime_data = match creation.creates_resource() {
+        true => user::read_bytes(
+            args.pPrivateRuntimeData,
+            args.PrivateRuntimeDataSize as usize,
+        )?,
+        false => KVVec::new(),
+    };
+    let mut allocations = KVVec::with_capacity(infos.len(), GFP_KERNEL_ACCOUNT)?;
+
+    for info in &infos {
+        allocations.push(read_allocation(&creation, info)?, GFP_KERNEL_ACCOUNT)?;
+    }
+    Ok(CreateRequest {
+        creation,
+        allocations,
+        destination: match existing {
+            Some(open_resource) => Destination::Existing(open_resource),
+            None if creation.creates_resource() => Destination::New {
+                driver_data,
+                runtime_data,
+            },
+            None => Destination::Standalone { driver_data },
+        },
+    })
 }
 
 /// D3DKMTCreateAllocation2 (0x06): allocations, alone or in a resource, which may be a new one.
@@ -293,143 +204,28 @@ pub(super) fn create<'a>(
     args: &mut D3DKMT_CREATEALLOCATION,
 ) -> DxgResult<impl Commit + 'a> {
     let parent = call.process.handles.parent(args.hDevice)?;
-    let creates_resource = args.Flags & bits::CREATE_RESOURCE != 0;
+    let request = read_creation(call, args)?;
+    let creates_resource = request.creation.creates_resource();
+    // Whether every entry has new memory, which is zero.
+    let zeroed = request
+        .allocations
+        .iter()
+        .all(|new| new.source == Source::New);
+    let handles = parent.create_allocations(call.process, &call.driver.tables, request)?;
 
-    allocation_rules::check_flags(args.Flags)?;
-
-    let infos = read_infos(args)?;
-    let standard = standard(args, &infos)?;
-    let existing = existing(call, args)?;
-
-    invalid_if(
-        args.Flags & bits::CREATE_SHARED != 0 && !creates_resource
-            // CAST: 32 bits fit a usize.
-            || infos.len() != args.NumAllocations as usize
-            || infos.is_empty() && !creates_resource
-            || args.PrivateRuntimeDataSize > MAX_PRIVATE_DATA
-            || args.PrivateDriverDataSize > MAX_PRIVATE_DATA,
-    )?;
-
-    // CAST: both were bounded above.
-    let driver_data = match &standard {
-        Some(_) => KVVec::new(),
-        None => user::read_bytes(args.description(), args.PrivateDriverDataSize as usize)?,
-    };
-    let runtime_data = match creates_resource {
-        true => user::read_bytes(
-            args.pPrivateRuntimeData,
-            args.PrivateRuntimeDataSize as usize,
-        )?,
-        false => KVVec::new(),
-    };
-    let mut request = Request {
-        call,
-        parent,
-        flags: args.Flags,
-        standard,
-        driver_data,
-    };
-    let mut allocations = KVVec::with_capacity(infos.len(), GFP_KERNEL_ACCOUNT)?;
-    let mut handles = Handles::new(call, infos.len() + 1)?;
-
-    for info in &infos {
-        allocations.push(request.allocation(info)?, GFP_KERNEL_ACCOUNT)?;
-    }
-    match existing {
-        Some(open_resource) => {
-            let numbers = reserve(
-                &mut handles,
-                Some(&request.parent),
-                &open_resource,
-                &allocations,
-            )?;
-
-            handles.added = Some(PendingAllocations::to_known(
-                open_resource,
-                numbers,
-                allocations,
-            )?);
-        }
-        None if creates_resource => {
-            let mut all = KVVec::with_capacity(allocations.len(), GFP_KERNEL_ACCOUNT)?;
-
-            all.extend_from_slice(&allocations, GFP_KERNEL_ACCOUNT)?;
-
-            let open_resource = request.container(false, all)?;
-
-            if !runtime_data.is_empty() {
-                let value = shortage(Value::new(&call.driver.tables, runtime_data))?;
-
-                shortage(open_resource.resource().header.attachments.set_blob(value))?;
-            }
-            if request.sharing() == Sharing::Global {
-                handles.global = Some(open_resource.name_globally(&call.driver.tables.globals)?);
-            }
-            args.hResource = handles.reserve(
-                HandleTarget::Resource(open_resource.clone()),
-                Some(&request.parent),
-            )?;
-
-            let numbers = reserve(
-                &mut handles,
-                Some(&request.parent),
-                &open_resource,
-                &allocations,
-            )?;
-
-            handles.added = Some(PendingAllocations::to_new(open_resource, numbers)?);
-        }
-        None => {
-            for allocation in &allocations {
-                let mut alone = KVVec::new();
-
-                alone.push(allocation.clone(), GFP_KERNEL_ACCOUNT)?;
-
-                let open_resource = request.container(true, alone)?;
-                let one = core::slice::from_ref(allocation);
-
-                reserve(&mut handles, Some(&request.parent), &open_resource, one)?;
-            }
-        }
+    if creates_resource {
+        args.hResource = handles.first();
     }
 
-    let first = usize::from(creates_resource);
+    let numbers = handles.numbers().skip(usize::from(creates_resource));
 
     // Each entry begins with its handle.
-    for (entry, number) in
-        entries::<D3DDDI_ALLOCATIONINFO2>(args.infos()).zip(handles.numbers().skip(first))
-    {
+    for (entry, number) in entries::<D3DDDI_ALLOCATIONINFO2>(args.infos()).zip(numbers) {
         user::write(entry, &number)?;
     }
     args.hGlobalShare = handles.global.as_ref().map_or(0, ReservedGlobal::handle);
-
-    // Whether all memory is new, and so zero.
-    let zeroed = infos
-        .iter()
-        .all(|info| matches!(source(args.Flags, info), Ok(Source::New)));
-
     args.Flags = allocation_rules::answered_flags(args.Flags, zeroed);
     Ok(handles)
-}
-
-/// Reserves the handles of these allocations of an open resource, and returns their numbers. An
-/// open resource that has the handle of the resource still has to get them.
-pub(super) fn reserve(
-    handles: &mut Handles<'_>,
-    parent: Option<&Parent>,
-    open_resource: &Arc<OpenResource>,
-    allocations: &[Arc<Allocation>],
-) -> DxgResult<KVVec<u32>> {
-    let mut numbers = KVVec::with_capacity(allocations.len(), GFP_KERNEL_ACCOUNT)?;
-    let device = parent.map(|parent| &*parent.device);
-
-    for allocation in allocations {
-        let opened = OpenAllocation::new(open_resource, allocation, device)?;
-        let number = handles.reserve(HandleTarget::Allocation(opened), parent)?;
-
-        numbers.push(number, GFP_KERNEL_ACCOUNT)?;
-    }
-    Ok(numbers)
 }
 
 /// Most handles of one DestroyAllocation.

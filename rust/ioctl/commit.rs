@@ -5,11 +5,11 @@
 //!
 //! A handler returns what it has reserved. If the copy fails, dropping that leaves no trace.
 
-use super::handles::Handles;
 use crate::{
     dxgk::{
         handle::{
             open_allocation::Locked,
+            reserved_handles::ReservedHandles,
             Reserved, //
         },
         keyed_mutex::Acquired,
@@ -59,9 +59,9 @@ macro_rules! commit {
 
 commit!(
     Acquired,
-    Handles<'_>,
     Locked,
     PendingFd,
     Reserved<'_>,
     ReservedGlobal<'_>,
+    ReservedHandles<'_>,
 );

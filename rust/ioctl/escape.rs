@@ -4,12 +4,12 @@
 
 use super::{
     invalid_if,
-    shortage,
     Call, //
 };
 use crate::{
     dxgk::info::attachments::Value,
     error::{
+        shortage,
         DxgResult,
         Status, //
     },

@@ -5,7 +5,6 @@
 use super::{
     commit::Commit,
     invalid_if,
-    shortage,
     Answer,
     Call, //
 };
@@ -34,6 +33,7 @@ use crate::{
         stats::Kind, //
     },
     error::{
+        shortage,
         DxgResult,
         Status, //
     },

@@ -13,7 +13,6 @@ mod allocation_use;
 mod commit;
 mod device;
 mod escape;
-mod handles;
 mod info;
 mod keyed_mutex;
 mod name;
@@ -215,14 +214,6 @@ fn entries<T: Plain>(array: u64) -> impl Iterator<Item = u64> {
     let size = size_of::<T>() as u64;
 
     (0..).map(move |index: u64| array.wrapping_add(index.wrapping_mul(size)))
-}
-
-/// D3DKMT calls report a user's limit as a shortage (RES-105).
-fn shortage<T>(outcome: DxgResult<T>) -> DxgResult<T> {
-    outcome.map_err(|stop| match stop {
-        DxgError::Status(Status::QUOTA_EXCEEDED) => Status::NO_MEMORY.into(),
-        other => other,
-    })
 }
 
 /// The object behind a descriptor in a slot of an argument struct.

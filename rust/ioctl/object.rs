@@ -3,10 +3,8 @@
 //! Calls about any object: queries and more handles of it (RES-15, RES-17, RES-78).
 
 use super::{
-    allocation,
     by_descriptor,
     commit::Commit,
-    handles::Handles,
     invalid_if,
     nt_handle,
     target::OnHandle,
@@ -18,10 +16,10 @@ use crate::{
             open_allocation::OpenAllocation,
             open_resource::{
                 OpenResource,
-                Origin,
-                PendingAllocations, //
+                Origin, //
             },
             open_sync_object::OpenSyncObject,
+            reserved_handles::ReservedHandles,
             HandleTarget,
             Parent,
             Reserved, //
@@ -235,9 +233,9 @@ pub(super) fn open_local<'a>(
     strong: Strong,
     access: u32,
     parent: Option<&Parent>,
-) -> DxgResult<Handles<'a>> {
+) -> DxgResult<ReservedHandles<'a>> {
     let mappings = &call.process.mappings;
-    let mut handles = Handles::new(call, 1)?;
+    let mut handles = ReservedHandles::new(&call.process.handles, 1)?;
 
     strong.object().header().check_adapter()?;
     match strong.object().clone() {
@@ -257,14 +255,10 @@ pub(super) fn open_local<'a>(
                 OpenResource::new(strong, access, Origin::Opened, !alone, mappings)?;
             let allocations = resource.allocations()?;
 
-            if !alone {
-                handles.reserve(HandleTarget::Resource(open_resource.clone()), parent)?;
-            }
-
-            let numbers = allocation::reserve(&mut handles, parent, &open_resource, &allocations)?;
-
-            if !alone {
-                handles.added = Some(PendingAllocations::to_new(open_resource, numbers)?);
+            if alone {
+                handles.reserve_allocations(&open_resource, &allocations, parent)?;
+            } else {
+                handles.reserve_resource(open_resource, &allocations, parent)?;
             }
         }
     }

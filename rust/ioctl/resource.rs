@@ -3,10 +3,8 @@
 //! Querying and opening shared resources (shared-resources.md section 7).
 
 use super::{
-    allocation,
     commit::Commit,
     entries,
-    handles::Handles,
     invalid_if,
     keyed_mutex::{
         Data,
@@ -21,10 +19,10 @@ use crate::{
         handle::{
             open_resource::{
                 OpenResource,
-                Origin,
-                PendingAllocations, //
+                Origin, //
             },
             open_sync_object::OpenSyncObject,
+            reserved_handles::ReservedHandles,
             HandleTarget,
             Parent, //
         },
@@ -272,24 +270,15 @@ fn open<'a>(
     access: u32,
     origin: Origin,
     request: &OpenRequest,
-) -> DxgResult<(Handles<'a>, Contents)> {
+) -> DxgResult<(ReservedHandles<'a>, Contents)> {
     let exact = origin != Origin::OpenedByGlobal;
     let contents = request.check(&found.resource, exact)?;
     let open_resource =
         OpenResource::new(found.strong, access, origin, true, &call.process.mappings)?;
     // Room for the keyed mutex and the synchronisation object too.
-    let mut handles = Handles::new(call, contents.allocations.len() + 3)?;
+    let mut handles = ReservedHandles::new(&call.process.handles, contents.allocations.len() + 3)?;
 
-    handles.reserve(HandleTarget::Resource(open_resource.clone()), Some(parent))?;
-
-    let numbers = allocation::reserve(
-        &mut handles,
-        Some(parent),
-        &open_resource,
-        &contents.allocations,
-    )?;
-
-    handles.added = Some(PendingAllocations::to_new(open_resource, numbers)?);
+    handles.reserve_resource(open_resource, &contents.allocations, Some(parent))?;
     Ok((handles, contents))
 }
 
@@ -307,7 +296,7 @@ pub(super) fn open_global<'a>(
 
     request.write(&contents, handles.numbers().skip(1))?;
     args.TotalPrivateDriverDataBufferSize = contents.total_driver_data;
-    args.hResource = handles.numbers().next().unwrap_or(0);
+    args.hResource = handles.first();
     Ok(handles)
 }
 
@@ -333,7 +322,7 @@ pub(super) fn open_nt<'a>(
 
     let mut filled = D3DKMT_OPENRESOURCEFROMNTHANDLE {
         TotalPrivateDriverDataBufferSize: contents.total_driver_data,
-        hResource: handles.numbers().next().unwrap_or(0),
+        hResource: handles.first(),
         ..*args
     };
     let initial = match &handle.share().members().guards {
@@ -378,7 +367,7 @@ struct Guards {
 /// Opens the keyed mutex and the synchronisation object that were shared with a resource. A mutex
 /// without data gets `data` (RES-51).
 fn open_guards(
-    handles: &mut Handles<'_>,
+    handles: &mut ReservedHandles<'_>,
     call: Call<'_>,
     parent: &Parent,
     guards: (&Strong, &Strong),

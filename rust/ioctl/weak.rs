@@ -69,7 +69,7 @@ pub(super) fn resolve<'a>(
 
     let handles = object::open_local(call, strong, weak.access(), parent.as_ref())?;
 
-    args.handle = handles.numbers().next().unwrap_or(0);
+    args.handle = handles.first();
     Ok(handles)
 }
 

@@ -3,7 +3,9 @@
 //! Which allocations and resources may be created (RES-19 to RES-21, RES-23, RES-26, MEM-3).
 
 use super::{
+    global_access::OpenPolicy,
     invalid_if,
+    sync_flags::Sharing,
     Invalid, //
 };
 
@@ -63,17 +65,140 @@ pub const MAX_PRIVATE_DATA: u32 = 64 << 10;
 /// Sizes are multiples of this.
 pub const PAGE: u64 = 4096;
 
-/// Checks flags by themselves.
-pub fn check_flags(flags: u32) -> Result<(), Invalid> {
-    use bits::*;
+/// A D3DKMTCreateAllocation2 as the rules see it. They are methods, in the order of RES-19; between
+/// them the caller's memory is copied and the resource is looked up, which may fail with a status of
+/// their own.
+#[derive(Clone, Copy)]
+pub struct Creation {
+    /// `Flags`.
+    pub flags: u32,
+    /// `NumAllocations`.
+    pub count: u32,
+    /// Whether `pAllocationInfo2` is not NULL.
+    pub has_infos: bool,
+    /// `PrivateDriverDataSize` of the resource.
+    pub driver_data_size: u32,
+    /// `PrivateRuntimeDataSize`.
+    pub runtime_data_size: u32,
+    /// The standard allocation, once it is copied.
+    pub standard: Option<Standard>,
+}
 
-    let has = |mask: u32| flags & mask != 0;
+/// The resource that allocations are to be added to.
+#[derive(Clone, Copy)]
+pub struct Existing {
+    /// Its handle was made on the device of the call.
+    pub same_device: bool,
+    /// It was created or opened, so that its handle comes with those of its allocations.
+    pub is_whole: bool,
+    /// It can be opened elsewhere.
+    pub shared: bool,
+}
 
-    invalid_if(
-        has(!KNOWN)
-            || has(NT_SECURITY_SHARING) && !has(CREATE_SHARED)
-            || has(EXISTING_SYS_MEM) && has(EXISTING_SECTION),
-    )
+impl Creation {
+    fn has(&self, mask: u32) -> bool {
+        self.flags & mask != 0
+    }
+
+    /// The flags by themselves: first of all.
+    pub fn check_flags(&self) -> Result<(), Invalid> {
+        use bits::*;
+
+        invalid_if(
+            self.has(!KNOWN)
+                || self.has(NT_SECURITY_SHARING) && !self.has(CREATE_SHARED)
+                || self.has(EXISTING_SYS_MEM) && self.has(EXISTING_SECTION),
+        )
+    }
+
+    /// The standard allocation, or that there is none: before the resource.
+    pub fn check_standard(&self) -> Result<(), Invalid> {
+        match &self.standard {
+            Some(standard) => standard.check(self.flags),
+            None => {
+                invalid_if(self.has(
+                    bits::STANDARD_ALLOCATION | bits::EXISTING_SYS_MEM | bits::EXISTING_SECTION,
+                ))
+            }
+        }
+    }
+
+    /// The resource that allocations are to be added to (RES-24), once its handle is found good.
+    pub fn check_existing(&self, existing: Existing) -> Result<(), Invalid> {
+        invalid_if(
+            self.has(bits::CREATE_RESOURCE | bits::STANDARD_ALLOCATION)
+                || !existing.same_device
+                || !existing.is_whole
+                || existing.shared,
+        )
+    }
+
+    /// Numbers and sizes: last.
+    pub fn check_sizes(&self) -> Result<(), Invalid> {
+        invalid_if(
+            self.has(bits::CREATE_SHARED) && !self.creates_resource()
+                || self.count > MAX_ALLOCATIONS
+                || self.count != 0 && !self.has_infos
+                || self.count == 0 && !self.creates_resource()
+                || self.runtime_data_size > MAX_PRIVATE_DATA
+                || self.driver_data_size > MAX_PRIVATE_DATA,
+        )
+    }
+
+    /// Whether the array can be copied; if not, [`Creation::check_sizes`] refuses the call, when it
+    /// is its turn.
+    pub fn has_readable_infos(&self) -> bool {
+        self.count <= MAX_ALLOCATIONS && self.has_infos
+    }
+
+    /// Whether a resource is made.
+    pub fn creates_resource(&self) -> bool {
+        self.has(bits::CREATE_RESOURCE)
+    }
+
+    /// Whether what is made can be opened elsewhere.
+    pub fn is_shared(&self) -> bool {
+        self.has(bits::CREATE_SHARED)
+    }
+
+    /// How it can be opened elsewhere.
+    pub fn sharing(&self) -> Sharing {
+        match (self.is_shared(), self.has(bits::NT_SECURITY_SHARING)) {
+            (false, _) => Sharing::Private,
+            (true, false) => Sharing::Global,
+            (true, true) => Sharing::Nt,
+        }
+    }
+
+    /// Who may open it by its global handle.
+    pub fn open_policy(&self) -> OpenPolicy {
+        if self.has(bits::RESTRICT_SHARED_ACCESS) {
+            OpenPolicy::Restricted
+        } else if self.has(bits::NON_SECURE) {
+            OpenPolicy::World
+        } else {
+            OpenPolicy::Default
+        }
+    }
+
+    /// Whether devices of other adapters may open it.
+    pub fn is_cross_adapter(&self) -> bool {
+        self.has(bits::CROSS_ADAPTER)
+            || self
+                .standard
+                .as_ref()
+                .is_some_and(Standard::is_cross_adapter)
+    }
+
+    /// Whether the bytes are never written.
+    pub fn is_read_only(&self) -> bool {
+        self.has(bits::READ_ONLY)
+    }
+
+    /// Whether it is a back buffer of a swap chain.
+    pub fn is_back_buffer(&self) -> bool {
+        self.has(bits::SWAP_CHAIN_BACK_BUFFER)
+    }
 }
 
 /// The flags that a creation returns: they say whether all its memory is zero.
@@ -113,6 +238,7 @@ impl Source {
 }
 
 /// A standard allocation as a call describes it.
+#[derive(Clone, Copy)]
 pub struct Standard {
     /// `PrivateDriverDataSize` of the resource.
     pub driver_data_size: u32,

@@ -19,6 +19,7 @@ mod lookup;
 pub(crate) mod open_allocation;
 pub(crate) mod open_resource;
 pub(crate) mod open_sync_object;
+pub(crate) mod reserved_handles;
 mod tests;
 
 use crate::{

@@ -217,7 +217,10 @@ impl PendingAllocations {
     /// Makes room for the handles of the allocations that the resource of a new open resource has.
     ///
     /// Context: may sleep, no locks held.
-    pub(crate) fn to_new(open_resource: Arc<OpenResource>, handles: KVVec<u32>) -> DxgResult<Self> {
+    pub(crate) fn reserve(
+        open_resource: Arc<OpenResource>,
+        handles: KVVec<u32>,
+    ) -> DxgResult<Self> {
         open_resource.make_room(handles.len())?;
         Ok(Self {
             open_resource,
@@ -232,12 +235,12 @@ impl PendingAllocations {
     /// in the open resource.
     ///
     /// Context: may sleep, no locks held.
-    pub(crate) fn to_known(
+    pub(crate) fn reserve_more(
         open_resource: Arc<OpenResource>,
         handles: KVVec<u32>,
         allocations: KVVec<Arc<Allocation>>,
     ) -> DxgResult<Self> {
-        let mut added = Self::to_new(open_resource, handles)?;
+        let mut added = Self::reserve(open_resource, handles)?;
 
         added
             .open_resource

@@ -6,5 +6,6 @@
 pub(crate) mod allocation;
 pub(crate) mod backing;
 pub(crate) mod cpu_mapping;
+pub(crate) mod creation;
 pub(crate) mod dma_buf;
 pub(crate) mod resource;

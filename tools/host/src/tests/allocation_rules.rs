@@ -2,9 +2,28 @@
 
 //! Creations of allocations.
 
-use crate::logic::allocation_rules::{answered_flags, check_flags, Source, Standard};
+use crate::logic::allocation_rules::{
+    answered_flags, Creation, Existing, Source, Standard, MAX_ALLOCATIONS, MAX_PRIVATE_DATA,
+};
 use crate::logic::Invalid;
 
+/// A creation of one allocation with these flags.
+fn creation(flags: u32) -> Creation {
+    Creation {
+        flags,
+        count: 1,
+        has_infos: true,
+        driver_data_size: 0,
+        runtime_data_size: 0,
+        standard: None,
+    }
+}
+
+fn check_flags(flags: u32) -> Result<(), Invalid> {
+    creation(flags).check_flags()
+}
+
+const CREATE_RESOURCE: u32 = 1 << 0;
 const CREATE_SHARED: u32 = 1 << 1;
 const SYS_MEM: u32 = 1 << 5;
 const NT: u32 = 1 << 6;
@@ -158,5 +177,129 @@ fn res_19_a_cross_adapter_allocation_is_memory_of_ours() {
     }
     for memory in [SYS_MEM, SECTION] {
         assert_eq!(standard(2).check(memory), Err(Invalid));
+    }
+}
+
+#[test]
+fn res_19_existing_memory_only_for_standard_allocations() {
+    for (flags, good) in [
+        (0, true),
+        (SYS_MEM, false),
+        (SECTION, false),
+        (1 << 16, false),
+    ] {
+        assert_eq!(creation(flags).check_standard().is_ok(), good, "{flags:#x}");
+    }
+}
+
+#[test]
+fn res_24_a_resource_that_can_be_added_to() {
+    let good = Existing {
+        same_device: true,
+        is_whole: true,
+        shared: false,
+    };
+    assert_eq!(creation(0).check_existing(good), Ok(()));
+    for flags in [CREATE_RESOURCE, 1 << 16] {
+        assert_eq!(creation(flags).check_existing(good), Err(Invalid));
+    }
+    for bad in [
+        Existing {
+            same_device: false,
+            ..good
+        },
+        Existing {
+            is_whole: false,
+            ..good
+        },
+        Existing {
+            shared: true,
+            ..good
+        },
+    ] {
+        assert_eq!(creation(0).check_existing(bad), Err(Invalid));
+    }
+}
+
+#[test]
+fn res_19_numbers_and_sizes() {
+    let alone = creation(0);
+    let resource = creation(CREATE_RESOURCE);
+    let shared = creation(CREATE_SHARED);
+    let both = creation(CREATE_RESOURCE | CREATE_SHARED);
+    for (good, creation) in [
+        (true, alone),
+        (true, resource),
+        (false, shared),
+        (true, both),
+        (false, Creation { count: 0, ..alone }),
+        (
+            true,
+            Creation {
+                count: 0,
+                ..resource
+            },
+        ),
+        (
+            true,
+            Creation {
+                count: 0,
+                has_infos: false,
+                ..resource
+            },
+        ),
+        (
+            false,
+            Creation {
+                has_infos: false,
+                ..resource
+            },
+        ),
+        (
+            true,
+            Creation {
+                count: MAX_ALLOCATIONS,
+                ..alone
+            },
+        ),
+        (
+            false,
+            Creation {
+                count: MAX_ALLOCATIONS + 1,
+                ..alone
+            },
+        ),
+        (
+            true,
+            Creation {
+                driver_data_size: MAX_PRIVATE_DATA,
+                ..alone
+            },
+        ),
+        (
+            false,
+            Creation {
+                driver_data_size: MAX_PRIVATE_DATA + 1,
+                ..alone
+            },
+        ),
+        (
+            true,
+            Creation {
+                runtime_data_size: MAX_PRIVATE_DATA,
+                ..alone
+            },
+        ),
+        (
+            false,
+            Creation {
+                runtime_data_size: MAX_PRIVATE_DATA + 1,
+                ..alone
+            },
+        ),
+    ] {
+        assert_eq!(creation.check_sizes().is_ok(), good);
+        // What cannot be copied is refused by the rule.
+        assert!(creation.has_readable_infos() || creation.count == 0 || !good);
     }
 }

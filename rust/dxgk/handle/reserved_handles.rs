@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Several new handles of one call, which become usable together.
+
+use super::{
+    open_allocation::OpenAllocation,
+    open_resource::{
+        OpenResource,
+        PendingAllocations, //
+    },
+    HandleTable,
+    HandleTarget,
+    Parent,
+    Reserved, //
+};
+use crate::{
+    dxgk::{
+        memory::allocation::Allocation,
+        share::global_table::ReservedGlobal, //
+    },
+    error::DxgResult, //
+};
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
+
+/// Reserved handles, in the order of their numbers. Dropping it undoes everything.
+pub(crate) struct ReservedHandles<'a> {
+    table: &'a HandleTable,
+    reserved: KVVec<Reserved<'a>>,
+    /// Global handle of the same object, if it gets one.
+    pub(crate) global: Option<ReservedGlobal<'a>>,
+    /// What an open resource gets. Dropped after the handles.
+    pending: Option<PendingAllocations>,
+}
+
+impl<'a> ReservedHandles<'a> {
+    /// None yet; room for `count`.
+    pub(crate) fn new(table: &'a HandleTable, count: usize) -> DxgResult<Self> {
+        Ok(Self {
+            table,
+            reserved: KVVec::with_capacity(count, GFP_KERNEL_ACCOUNT)?,
+            global: None,
+            pending: None,
+        })
+    }
+
+    /// Reserves one more and returns its number.
+    pub(crate) fn reserve(
+        &mut self,
+        item: HandleTarget,
+        parent: Option<&Parent>,
+    ) -> DxgResult<u32> {
+        let reserved = self.table.reserve(item, parent)?;
+        let number = reserved.handle();
+
+        self.reserved.push(reserved, GFP_KERNEL_ACCOUNT)?;
+        Ok(number)
+    }
+
+    /// Reserves handles of these allocations, and returns their numbers. An open resource with a
+    /// handle of its own has still to get them.
+    pub(crate) fn reserve_allocations(
+        &mut self,
+        open_resource: &Arc<OpenResource>,
+        allocations: &[Arc<Allocation>],
+        parent: Option<&Parent>,
+    ) -> DxgResult<KVVec<u32>> {
+        let mut numbers = KVVec::with_capacity(allocations.len(), GFP_KERNEL_ACCOUNT)?;
+
+        let device = parent.map(|parent| &*parent.device);
+
+        for allocation in allocations {
+            let opened = OpenAllocation::new(open_resource, allocation, device)?;
+            let number = self.reserve(HandleTarget::Allocation(opened), parent)?;
+
+            numbers.push(number, GFP_KERNEL_ACCOUNT)?;
+        }
+        Ok(numbers)
+    }
+
+    /// Reserves the handle of a resource and those of its allocations.
+    pub(crate) fn reserve_resource(
+        &mut self,
+        open_resource: Arc<OpenResource>,
+        allocations: &[Arc<Allocation>],
+        parent: Option<&Parent>,
+    ) -> DxgResult {
+        self.reserve(HandleTarget::Resource(open_resource.clone()), parent)?;
+
+        let numbers = self.reserve_allocations(&open_resource, allocations, parent)?;
+
+        self.pending = Some(PendingAllocations::reserve(open_resource, numbers)?);
+        Ok(())
+    }
+
+    /// Reserves handles of allocations that a resource gets which has handles already (RES-24).
+    pub(crate) fn reserve_more(
+        &mut self,
+        open_resource: Arc<OpenResource>,
+        allocations: KVVec<Arc<Allocation>>,
+        parent: Option<&Parent>,
+    ) -> DxgResult {
+        let numbers = self.reserve_allocations(&open_resource, &allocations, parent)?;
+
+        self.pending = Some(PendingAllocations::reserve_more(
+            open_resource,
+            numbers,
+            allocations,
+        )?);
+        Ok(())
+    }
+
+    /// The numbers.
+    pub(crate) fn numbers(&self) -> impl Iterator<Item = u32> + '_ {
+        self.reserved.iter().map(Reserved::handle)
+    }
+
+    /// The first number.
+    pub(crate) fn first(&self) -> u32 {
+        self.numbers().next().unwrap_or(0)
+    }
+
+    /// Makes all of them usable.
+    pub(crate) fn commit(mut self) {
+        if let Some(pending) = &mut self.pending {
+            pending.commit();
+        }
+        while let Some(handle) = self.reserved.pop() {
+            let number = handle.handle();
+
+            handle.commit();
+            if self
+                .pending
+                .as_ref()
+                .is_some_and(PendingAllocations::is_too_late)
+            {
+                // Whoever destroyed the resource meanwhile could not destroy what did not resolve.
+                let _gone = self
+                    .table
+                    .destroy(number, |item| matches!(item, HandleTarget::Allocation(_)));
+            }
+        }
+        if let Some(global) = self.global.take() {
+            global.commit();
+        }
+    }
+}
+
+impl Drop for ReservedHandles<'_> {
+    /// The last number first, so that all of them are given back (RES-4).
+    fn drop(&mut self) {
+        while let Some(handle) = self.reserved.pop() {
+            drop(handle);
+        }
+    }
+}

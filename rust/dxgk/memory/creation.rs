@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! D3DKMTCreateAllocation2: what a device makes of a request whose arguments were checked. All or
+//! nothing: what was made is dropped if a later step fails (RES-25).
+
+use super::{
+    allocation::{
+        self,
+        Allocation,
+        AllocationDescription, //
+    },
+    backing::Storage,
+    resource::{
+        Resource,
+        ResourceDescription, //
+    }, //
+};
+use crate::{
+    dxgk::{
+        handle::{
+            open_resource::{
+                OpenResource,
+                Origin, //
+            },
+            reserved_handles::ReservedHandles,
+            Parent, //
+        },
+        info::attachments::Value,
+        object::{
+            Header,
+            Object,
+            Strong, //
+        },
+        process::Process,
+        quota::{
+            account::Limit,
+            holder::Amounts, //
+        },
+        stats::Kind,
+        tables::Tables, //
+    },
+    error::{
+        shortage,
+        DxgResult,
+        Status, //
+    },
+    logic::{
+        access,
+        allocation_rules::{
+            Creation,
+            Source, //
+        },
+        handle,
+        sync_flags::Sharing, //
+    },
+    sys::task::group::ThreadGroup, //
+};
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
+
+/// One allocation of a request.
+pub(crate) struct NewAllocation {
+    /// Private driver data, if this is not a standard allocation.
+    pub(crate) driver_data: KVVec<u8>,
+    /// Where its bytes are.
+    pub(crate) source: Source,
+    /// Its priority, if it is given one.
+    pub(crate) priority: Option<u32>,
+}
+
+/// What the allocations of a request belong to.
+pub(crate) enum Destination {
+    /// Each to a resource of its own, without a handle.
+    Standalone {
+        /// Private driver data of the resource of the first one.
+        driver_data: KVVec<u8>,
+    },
+    /// A new resource.
+    New {
+        /// Private driver data of the resource.
+        driver_data: KVVec<u8>,
+        /// Private runtime data of the resource.
+        runtime_data: KVVec<u8>,
+    },
+    /// A resource that is there.
+    Existing(Arc<OpenResource>),
+}
+
+/// What a device is to make.
+pub(crate) struct CreateRequest {
+    /// What the flags say.
+    pub(crate) creation: Creation,
+    /// The allocations.
+    pub(crate) allocations: KVVec<NewAllocation>,
+    /// What they belong to.
+    pub(crate) destination: Destination,
+}
+
+impl Parent {
+    /// Makes what is requested on this device, and reserves its handles. The first one is that of a
+    /// new resource.
+    ///
+    /// Context: a system call of the process, no locks held.
+    pub(crate) fn create_allocations<'a>(
+        &self,
+        process: &'a Process,
+        tables: &'a Arc<Tables>,
+        request: CreateRequest,
+    ) -> DxgResult<ReservedHandles<'a>> {
+        let count = request.allocations.len();
+        let maker = Maker {
+            parent: self,
+            process,
+            tables,
+            creation: request.creation,
+        };
+        let mut allocations = KVVec::with_capacity(count, GFP_KERNEL_ACCOUNT)?;
+        let mut handles = ReservedHandles::new(&process.handles, count.saturating_add(1))?;
+
+        for new in request.allocations {
+            allocations.push(maker.allocation(new)?, GFP_KERNEL_ACCOUNT)?;
+        }
+        match request.destination {
+            Destination::Existing(open_resource) => {
+                handles.reserve_more(open_resource, allocations, Some(self))?;
+            }
+            Destination::New {
+                driver_data,
+                runtime_data,
+            } => {
+                let open_resource = maker.resource(false, copy(&allocations)?, driver_data)?;
+
+                if !runtime_data.is_empty() {
+                    let value = shortage(Value::new(tables, runtime_data))?;
+
+                    shortage(open_resource.resource().header.attachments.set_blob(value))?;
+                }
+                if maker.creation.sharing() == Sharing::Global {
+                    handles.global = Some(open_resource.name_globally(&tables.globals)?);
+                }
+                handles.reserve_resource(open_resource, &allocations, Some(self))?;
+            }
+            Destination::Standalone { mut driver_data } => {
+                for allocation in &allocations {
+                    let one = core::slice::from_ref(allocation);
+                    let driver_data = core::mem::take(&mut driver_data);
+                    let open_resource = maker.resource(true, copy(one)?, driver_data)?;
+
+                    handles.reserve_allocations(&open_resource, one, Some(self))?;
+                }
+            }
+        }
+        Ok(handles)
+    }
+}
+
+fn copy(allocations: &[Arc<Allocation>]) -> DxgResult<KVVec<Arc<Allocation>>> {
+    let mut all = KVVec::with_capacity(allocations.len(), GFP_KERNEL_ACCOUNT)?;
+
+    all.extend_from_slice(allocations, GFP_KERNEL_ACCOUNT)?;
+    Ok(all)
+}
+
+/// Who makes the parts of a request.
+struct Maker<'a> {
+    parent: &'a Parent,
+    process: &'a Process,
+    tables: &'a Arc<Tables>,
+    creation: Creation,
+}
+
+impl Maker<'_> {
+    /// The memory of an allocation.
+    fn storage(&self, source: Source, size: u64) -> DxgResult<Arc<Storage>> {
+        let write = !self.creation.is_read_only();
+        let holder = &self.process.holder;
+
+        match source {
+            Source::New => Storage::system(holder, size),
+            Source::Caller(address) => Storage::user(holder, address, size, write),
+            Source::Section(value) => {
+                let fd = handle::nt_fd(value).ok_or(Status::INVALID_HANDLE)?;
+
+                Storage::section(holder, fd, size, write)
+            }
+        }
+    }
+
+    /// An allocation that belongs to no resource yet.
+    fn allocation(&self, new: NewAllocation) -> DxgResult<Arc<Allocation>> {
+        let adapter = &self.parent.device.adapter;
+        let driver_data = match &self.creation.standard {
+            Some(standard) => adapter.standard_allocation_data(standard.size)?,
+            None => new.driver_data,
+        };
+        let kmd = allocation::described(adapter, &driver_data)?;
+        let size = kmd.info.size;
+        let description = AllocationDescription {
+            size,
+            read_only: self.creation.is_read_only(),
+            driver_data,
+        };
+        let claim = self.process.holder.charge(Amounts {
+            allocations: 1,
+            ..Amounts::default()
+        })?;
+        let storage = self.storage(new.source, size)?;
+
+        Ok(Allocation::new(
+            claim,
+            description,
+            kmd,
+            new.priority,
+            storage,
+        )?)
+    }
+
+    /// The resource of these allocations, and an open of it. `alone`: it is the resource of one
+    /// standalone allocation.
+    fn resource(
+        &self,
+        alone: bool,
+        allocations: KVVec<Arc<Allocation>>,
+        driver_data: KVVec<u8>,
+    ) -> DxgResult<Arc<OpenResource>> {
+        let kind = if alone {
+            Kind::Allocation
+        } else {
+            Kind::Resource
+        };
+        let header = Header::new(
+            kind,
+            Some(self.parent.device.adapter.clone()),
+            self.creation.sharing(),
+            self.creation.is_cross_adapter(),
+            self.tables.clone(),
+            self.process.account.charge(Limit::Objects, 1)?,
+        );
+        let description = ResourceDescription {
+            shared: self.creation.is_shared(),
+            alone,
+            audience: self.creation.open_policy(),
+            back_buffer: self.creation.is_back_buffer(),
+            creator: ThreadGroup::of_caller(),
+            driver_data,
+        };
+        let resource = Resource::new(header, description, allocations)?;
+        let strong = Strong::first(Object::Resource(resource));
+
+        OpenResource::new(
+            strong,
+            access::resource::ALL,
+            Origin::Opened,
+            !alone,
+            &self.process.mappings,
+        )
+    }
+}
