@@ -104,6 +104,8 @@ mod object_argument;
 mod owned;
 mod pages;
 mod process;
+#[cfg(test)]
+mod promises;
 #[cfg(feature = "raw")]
 pub mod raw;
 #[cfg(not(feature = "raw"))]
