@@ -23,12 +23,12 @@ use crate::error::{
 };
 use crate::logic::{
     handle,
-    siblings::{
-        Kin,
-        Related, //
+    handle_tree::{
+        ChildLinks,
+        Node,
+        Stage, //
     }, //
 };
-use core::num::NonZero;
 use kernel::{
     prelude::*,
     sync::Arc, //
@@ -52,62 +52,66 @@ pub(crate) enum HandleTarget {
     Allocation(Arc<OpenAllocation>),
 }
 
+impl HandleTarget {
+    /// The id of what other handles can be children of.
+    fn parent_id(&self) -> Option<u64> {
+        match self {
+            Self::Device(device) => Some(device.id()),
+            Self::Context(context) => Some(context.id()),
+            _ => None,
+        }
+    }
+}
+
 /// One handle. It takes a line of the processor's cache.
 pub(super) struct Entry {
     /// What it stands for.
     pub(super) item: HandleTarget,
-    /// The index of the device that it goes with.
-    device: Option<NonZero<u32>>,
-    /// Its place among the handles that go with the same device. That of a device has those that go
-    /// with it.
-    kin: Kin,
-    /// Whether it resolves.
-    pub(super) published: bool,
+    /// Its parent, its children, and whether it resolves.
+    links: ChildLinks,
     _counted: CountedHandle,
 }
 
 const _: () = assert!(size_of::<Option<Entry>>() <= 64);
 
-impl Related for Entry {
-    fn kin(&mut self) -> &mut Kin {
-        &mut self.kin
+impl Node for Entry {
+    fn links(&self) -> &ChildLinks {
+        &self.links
+    }
+
+    fn links_mut(&mut self) -> &mut ChildLinks {
+        &mut self.links
     }
 }
 
 impl Entry {
-    /// A reserved handle, which may go with that of the device at an index.
-    pub(super) fn new(item: HandleTarget, device: Option<u32>) -> Self {
+    /// A reserved handle, without relatives yet.
+    pub(super) fn new(item: HandleTarget) -> Self {
         Self {
             item,
-            device: device.and_then(NonZero::new),
-            kin: Kin::alone(0),
-            published: false,
+            links: ChildLinks::default(),
             _counted: CountedHandle::enter(),
         }
     }
 
-    /// Its place among the handles that go with the same device.
-    pub(super) fn place(&self) -> &Kin {
-        &self.kin
+    /// Whether it resolves.
+    pub(super) fn is_published(&self) -> bool {
+        self.links.stage() == Stage::Published
     }
 
-    /// The youngest of those that go with this one, which is at `index`.
-    pub(super) fn youngest(&self, index: u32) -> Option<u32> {
-        match self.item {
-            HandleTarget::Device(_) => self.kin.youngest(index),
-            _ => None,
-        }
+    /// Whether it does not resolve yet.
+    pub(super) fn is_reserved(&self) -> bool {
+        self.links.stage() == Stage::Reserved
     }
 
-    /// The handle of the device that this one goes with.
+    /// The handle of its parent: the device, for what is made on one.
     pub(super) fn device(&self) -> Option<u32> {
-        self.device.map(|index| handle::local(index.get()))
+        self.links.parent().map(handle::local)
     }
 
-    /// Whether it resolves, and to this device.
-    pub(super) fn resolves_to(&self, device: &Arc<Device>) -> bool {
-        self.published
-            && matches!(&self.item, HandleTarget::Device(own) if Arc::ptr_eq(own, device))
+    /// Whether it resolves, to what has this id and can have children.
+    pub(super) fn is_parent(&self, id: u64) -> bool {
+        self.is_published() && self.item.parent_id() == Some(id)
     }
 
     /// What a lookup hands out.
@@ -163,7 +167,7 @@ impl Drop for Entry {
     }
 }
 
-/// What a lookup found, and the handle of the device it goes with.
+/// What a lookup found, and the handle of the device it is a child of.
 pub(crate) struct Found<T> {
     /// What the handle stands for.
     pub(crate) what: T,

@@ -75,8 +75,9 @@ impl HandleTable {
             return Err(Status::DEVICE_REMOVED.into());
         }
         Ok(Parent {
-            device,
+            id: device.id(),
             index: handle::local_index(local).ok_or(Status::INVALID_PARAMETER)?,
+            device,
         })
     }
 
@@ -169,9 +170,12 @@ impl Lookup<'_> {
     }
 }
 
-/// A device together with the handle that new handles go with.
+/// What new handles become children of, and the device that it is or belongs to.
 pub(crate) struct Parent {
     /// The device.
     pub(crate) device: Arc<Device>,
+    /// The handle.
     pub(super) index: u32,
+    /// What the handle stood for when it was looked up.
+    pub(super) id: u64,
 }

@@ -32,6 +32,11 @@ use crate::{
             self,
             Cursor, //
         },
+        handle_tree::{
+            self,
+            Node,
+            Teardown, //
+        },
         index_map::{
             FreedNodes,
             IndexMap,
@@ -40,11 +45,6 @@ use crate::{
             Place,
             Removed, //
         },
-        siblings::{
-            self,
-            Kin,
-            Related, //
-        }, //
     },
     sys::{
         params,
@@ -61,7 +61,13 @@ use kernel::{
     prelude::*,
     seq_file::SeqFile,
     seq_print,
-    sync::SpinLock, //
+    sync::{
+        lock::{
+            spinlock::SpinLockBackend,
+            Guard, //
+        },
+        SpinLock, //
+    }, //
 };
 
 pub(crate) use entry::{
@@ -118,7 +124,7 @@ impl State {
     fn find(&self, local: u32) -> Option<&Entry> {
         let index = handle::local_index(local)?;
 
-        self.entries.get(index).filter(|entry| entry.published)
+        self.entries.get(index).filter(|entry| entry.is_published())
     }
 
     /// INVALID_PARAMETER unless all of these resolve and `accept` agrees with each.
@@ -171,19 +177,18 @@ impl State {
             }
         }
 
-        let kin = match parent {
-            None => Kin::alone(index),
-            Some(parent) => siblings::join(entries, parent.index, index, |entry| {
-                entry.resolves_to(&parent.device)
+        if let Some(parent) = parent {
+            let links = handle_tree::attach(entries, parent.index, index, |entry| {
+                entry.is_parent(parent.id)
             })
             .ok_or_else(|| {
                 cursor.put_back(index);
                 Status::INVALID_PARAMETER
-            })?,
-        };
+            })?;
 
-        if let Some(entry) = entry {
-            *entry.kin() = kin;
+            if let Some(entry) = entry {
+                *entry.links_mut() = links;
+            }
         }
         entries.put(index, entry);
         self.count += 1;
@@ -206,7 +211,7 @@ impl State {
     fn take(&mut self, index: u32) -> Option<Removed<Entry>> {
         let removed = self.entries.take(index)?;
 
-        siblings::leave(&mut self.entries, removed.value.place());
+        handle_tree::detach(&mut self.entries, removed.value.links());
         self.count -= 1;
         Some(removed)
     }
@@ -234,7 +239,7 @@ impl Reserved<'_> {
     /// Makes it resolve.
     pub(crate) fn commit(self) {
         if let Some(entry) = self.table.state.lock().entries.get_mut(self.index) {
-            entry.published = true;
+            entry.links_mut().publish();
         }
         core::mem::forget(self);
     }
@@ -246,7 +251,7 @@ impl Drop for Reserved<'_> {
         let is_ours = state
             .entries
             .get(self.index)
-            .is_some_and(|entry| !entry.published);
+            .is_some_and(Entry::is_reserved);
         let removed = is_ours.then(|| state.take(self.index)).flatten();
 
         state.cursor.put_back(self.index);
@@ -281,8 +286,8 @@ impl HandleTable {
         self.state.lock().count
     }
 
-    /// Gives `item` a number. With `parent`, a device of this table, the new handle goes when the
-    /// handle of the device goes.
+    /// Gives `item` a number. With `parent`, a device or context of this table, the new handle is a
+    /// child of that one's handle.
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn reserve(
@@ -291,7 +296,7 @@ impl HandleTable {
         parent: Option<&Parent>,
     ) -> DxgResult<Reserved<'_>> {
         // What is not used is declared before the lock, to be dropped after it.
-        let mut entry = Some(Entry::new(item, parent.map(|parent| parent.index)));
+        let mut entry = Some(Entry::new(item));
         let mut spare = None;
 
         loop {
@@ -318,9 +323,9 @@ impl HandleTable {
         let mut seen = 0;
         let mut shown = 0;
 
-        while let Some((index, line)) =
-            self.after(seen, |entry| entry.published.then(|| Line::of(&entry.item)))
-        {
+        while let Some((index, line)) = self.after(seen, |entry| {
+            entry.is_published().then(|| Line::of(&entry.item))
+        }) {
             if !seq::wants_more(m) {
                 return;
             }
@@ -370,8 +375,8 @@ impl HandleTable {
         Ok(claimed)
     }
 
-    /// Destroys the handle if `accept` agrees with what it stands for, after those that go with it,
-    /// the youngest of them first (RES-31). The objects are dropped before this returns.
+    /// Destroys a handle whose target satisfies `accept`: its children first, last created first and each
+    /// after its own children, then the handle (RES-31). The objects are dropped before this returns.
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn destroy(
@@ -384,33 +389,34 @@ impl HandleTable {
         let entry = state
             .entries
             .get_mut(index)
-            .filter(|entry| entry.published && accept(&entry.item))
+            .filter(|entry| entry.is_published() && accept(&entry.item))
             .ok_or(Status::INVALID_PARAMETER)?;
-        let mut child = entry.youngest(index);
 
-        // From here on it does not resolve, and nothing is added to it.
-        entry.published = false;
-        while let Some(youngest) = child {
-            let removed = state.take(youngest);
-
-            drop(state);
-            drop(removed);
-            state = self.state.lock();
-            // If the table was closed meanwhile, that takes all of them.
-            child = state
-                .entries
-                .get(index)
-                .and_then(|entry| entry.youngest(index));
-        }
-
-        let removed = state.take(index);
-
-        drop(state);
-        drop(removed);
+        entry.links_mut().mark_ending();
+        self.tear_down(state, index);
         Ok(())
     }
 
-    /// Destroys every handle, youngest first, and takes no more (RES-8). The lock is held for one
+    /// Takes the entry at `index`, which is marked, and all below it out. The lock is held for one of them
+    /// at a time.
+    fn tear_down<'a>(&'a self, mut state: Guard<'a, State, SpinLockBackend>, index: u32) {
+        let mut teardown = Teardown::of(index);
+
+        loop {
+            let removed = teardown
+                .step(&mut state.entries)
+                .and_then(|index| state.take(index));
+
+            drop(state);
+            drop(removed);
+            if teardown.is_done() {
+                return;
+            }
+            state = self.state.lock();
+        }
+    }
+
+    /// Destroys every handle, last created first, and takes no more (RES-8). The lock is held for one
     /// handle at a time.
     ///
     /// Context: may sleep, no locks held.
@@ -423,10 +429,12 @@ impl HandleTable {
             let Some((index, _)) = state.entries.last_below(bound) else {
                 break;
             };
-            let removed = state.take(index);
 
-            drop(state);
-            drop(removed);
+            // It has children only if their numbers have wrapped.
+            if let Some(entry) = state.entries.get_mut(index) {
+                entry.links_mut().mark_ending();
+            }
+            self.tear_down(state, index);
             bound = index;
         }
     }

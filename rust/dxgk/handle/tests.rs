@@ -7,6 +7,11 @@ mod tests {
     use crate::{
         dxgk::{
             adapter::Adapter,
+            context::{
+                Context,
+                Description,
+                Scheduling, //
+            },
             device::Device,
             handle::*, //
         },
@@ -169,6 +174,97 @@ mod tests {
         assert!(mine.iter().all(|handle| table.adapter(*handle).is_err()));
         assert!(theirs.iter().all(|handle| table.adapter(*handle).is_ok()));
         assert!(destroy_device(&table, &second));
+        assert_eq!(table.count(), 0);
+        Ok(())
+    }
+
+    /// A published handle of a new context below `parent`, as a parent itself.
+    fn context(table: &HandleTable, parent: &Parent) -> Result<Parent> {
+        let description = Description {
+            scheduling: Scheduling::HwQueues,
+            node: 0,
+            engines: 1,
+            private_data: KVVec::new(),
+        };
+        let context = Context::new(parent.device.clone(), &description).map_err(|_| EINVAL)?;
+        let id = context.id();
+        let item = HandleTarget::Context(context);
+        let reserved = table.reserve(item, Some(parent)).map_err(|_| EINVAL)?;
+        let index = handle::local_index(reserved.handle()).ok_or(EINVAL)?;
+
+        reserved.commit();
+        Ok(Parent {
+            device: parent.device.clone(),
+            index,
+            id,
+        })
+    }
+
+    /// RES-31: four levels, and what is in the middle goes with what is below it only.
+    #[test]
+    fn children_have_children() -> Result {
+        let table = table()?;
+        let top = device(&table)?;
+        let first = publish(&table, Some(&top))?;
+        let second = context(&table, &top)?;
+        let last = publish(&table, Some(&top))?;
+        let third = context(&table, &second)?;
+        let fourth = [
+            publish(&table, Some(&third))?,
+            publish(&table, Some(&third))?,
+        ];
+        let beside = publish(&table, Some(&second))?;
+        let is_context = |item: &HandleTarget| matches!(item, HandleTarget::Context(_));
+
+        assert_eq!(table.count(), 8);
+        assert!(table
+            .destroy(handle::local(third.index), is_adapter)
+            .is_err());
+        assert!(table
+            .destroy(handle::local(third.index), is_context)
+            .is_ok());
+        assert!(fourth.iter().all(|handle| table.adapter(*handle).is_err()));
+        assert_eq!(table.count(), 5);
+        assert!(table.adapter(beside).is_ok());
+        assert!(reserve(&table, Some(&third)).is_err());
+
+        let again = context(&table, &second)?;
+        let deepest = publish(&table, Some(&again))?;
+        let pending = reserve(&table, Some(&again))?;
+
+        assert!(destroy_device(&table, &top));
+        assert_eq!(table.count(), 0);
+        for handle in [first, last, beside, deepest] {
+            assert!(table.adapter(handle).is_err());
+        }
+        pending.commit();
+        assert_eq!(table.count(), 0);
+        Ok(())
+    }
+
+    /// RES-31: as deep as a table has room for. No step of its end is recursive.
+    #[test]
+    fn a_tree_may_be_deep() -> Result {
+        let table = table()?;
+        let top = device(&table)?;
+        let mut at = context(&table, &top)?;
+
+        for _ in 0..3_000 {
+            at = context(&table, &at)?;
+        }
+        assert!(destroy_device(&table, &top));
+        assert_eq!(table.count(), 0);
+
+        // Closing a table whose numbers have wrapped ends children first, too.
+        let table = Arc::pin_init(
+            HandleTable::starting_with(Cursor::starting_at(handle::LAST_INDEX - 1)),
+            GFP_KERNEL,
+        )?;
+        let top = device(&table)?;
+        let middle = context(&table, &top)?;
+
+        publish(&table, Some(&context(&table, &middle)?))?;
+        table.close();
         assert_eq!(table.count(), 0);
         Ok(())
     }

@@ -32,6 +32,8 @@ mod groups;
 #[cfg(not(loom))]
 mod handle;
 #[cfg(not(loom))]
+mod handle_tree;
+#[cfg(not(loom))]
 mod index_map;
 #[cfg(not(loom))]
 mod info_rules;
@@ -45,8 +47,6 @@ mod name_mode;
 mod quota;
 #[cfg(not(loom))]
 mod sharing;
-#[cfg(not(loom))]
-mod siblings;
 #[cfg(not(loom))]
 mod threads;
 #[cfg(not(loom))]

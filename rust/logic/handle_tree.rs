@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Which entries of a table are children of another one, to any depth, and how a tree of them ends.
+//!
+//! An entry knows its parent, its last child, and its neighbours among the children of its parent. So
+//! an entry joins and leaves with two or three lookups, however many there are.
+//!
+//! A tree ends one entry after the other: the last child first, each after its own children, and the
+//! root at last (RES-31). An entry is marked before its children are looked at; it gets no more
+//! children from then on. Every marked entry is on its way out, so that it does not matter who takes it
+//! out, and several that end trees inside each other help each other.
+
+use super::{
+    handle::LAST_INDEX,
+    index_map::IndexMap, //
+};
+
+/// How many levels one step goes down.
+pub const LEVELS: u32 = 64;
+
+/// Instead of an index: there is none. No entry has this index.
+const NONE: u32 = 0;
+
+/// How far a handle has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// It has a number and does not resolve yet.
+    Reserved,
+    /// It resolves.
+    Published,
+    /// It does not resolve any more and is taken out soon, after its children.
+    Ending,
+}
+
+/// The bits of [`ChildLinks::parent_and_stage`] that are an index.
+const INDEX: u32 = (1 << 30) - 1;
+const PUBLISHED: u32 = 1 << 30;
+const ENDING: u32 = 1 << 31;
+
+const _: () = assert!(LAST_INDEX <= INDEX);
+
+/// The place of an entry in its tree, and its stage. The default is that of a reserved handle without
+/// relatives.
+#[derive(Clone, Copy, Default)]
+pub struct ChildLinks {
+    parent_and_stage: u32,
+    last_child: u32,
+    /// The child of the same parent that was made before.
+    older: u32,
+    younger: u32,
+}
+
+impl ChildLinks {
+    /// The index of the parent.
+    pub fn parent(&self) -> Option<u32> {
+        some(self.parent_and_stage & INDEX)
+    }
+
+    /// The index of the child that was made last.
+    pub fn last_child(&self) -> Option<u32> {
+        some(self.last_child)
+    }
+
+    /// How far the handle has come.
+    pub fn stage(&self) -> Stage {
+        match self.parent_and_stage & !INDEX {
+            0 => Stage::Reserved,
+            PUBLISHED => Stage::Published,
+            _ => Stage::Ending,
+        }
+    }
+
+    /// Makes the handle resolve, unless it is ending.
+    pub fn publish(&mut self) {
+        if self.stage() == Stage::Reserved {
+            self.parent_and_stage |= PUBLISHED;
+        }
+    }
+
+    /// Marks the handle: it is on its way out.
+    pub fn mark_ending(&mut self) {
+        self.parent_and_stage |= ENDING;
+    }
+}
+
+/// An entry of a tree.
+pub trait Node {
+    /// Its place.
+    fn links(&self) -> &ChildLinks;
+
+    /// The same, to be changed.
+    fn links_mut(&mut self) -> &mut ChildLinks;
+
+    /// Whether it is on its way out.
+    fn is_ending(&self) -> bool {
+        self.links().stage() == Stage::Ending
+    }
+}
+
+fn some(index: u32) -> Option<u32> {
+    (index != NONE).then_some(index)
+}
+
+/// Makes the entry that will be at `index` the last child of the one at `parent`, if that is there and
+/// `accept` agrees with it. The links of the new entry.
+pub fn attach<T: Node>(
+    entries: &mut IndexMap<T>,
+    parent: u32,
+    index: u32,
+    accept: impl FnOnce(&T) -> bool,
+) -> Option<ChildLinks> {
+    let links = entries
+        .get_mut(parent)
+        .filter(|entry| accept(entry))?
+        .links_mut();
+    let older = core::mem::replace(&mut links.last_child, index);
+
+    if let Some(entry) = some(older).and_then(|older| entries.get_mut(older)) {
+        entry.links_mut().younger = index;
+    }
+    Some(ChildLinks {
+        parent_and_stage: parent & INDEX,
+        older,
+        ..ChildLinks::default()
+    })
+}
+
+/// An entry with these links, which has no children, was taken out.
+pub fn detach<T: Node>(entries: &mut IndexMap<T>, links: &ChildLinks) {
+    if let Some(entry) = some(links.older).and_then(|older| entries.get_mut(older)) {
+        entry.links_mut().younger = links.younger;
+    }
+    if let Some(younger) = some(links.younger) {
+        if let Some(entry) = entries.get_mut(younger) {
+            entry.links_mut().older = links.older;
+        }
+    } else if let Some(entry) = links.parent().and_then(|parent| entries.get_mut(parent)) {
+        entry.links_mut().last_child = links.older;
+    }
+}
+
+/// The end of a tree. It takes as many steps as the tree has entries, and one more for [`LEVELS`] levels.
+pub struct Teardown {
+    /// [`NONE`] once the root is taken out.
+    root: u32,
+    /// Where the next step begins: an entry of the tree that is marked.
+    at: u32,
+}
+
+impl Teardown {
+    /// Of the tree below the entry at `root`, which is marked.
+    pub fn of(root: u32) -> Self {
+        Self { root, at: root }
+    }
+
+    /// Whether nothing is left.
+    pub fn is_done(&self) -> bool {
+        self.root == NONE
+    }
+
+    /// The index of the next entry to take out, which has to be done before the next step. None if there is
+    /// none yet, or nothing is left.
+    pub fn step<T: Node>(&mut self, entries: &mut IndexMap<T>) -> Option<u32> {
+        // Somebody else may have taken the entry out: from the root again then.
+        if !entries.get(self.at).is_some_and(Node::is_ending) {
+            self.at = self.root;
+        }
+
+        let Some(mut entry) = entries.get_mut(self.at).filter(|entry| entry.is_ending()) else {
+            self.root = NONE;
+            return None;
+        };
+
+        for _ in 0..LEVELS {
+            let links = *entry.links();
+            let child = links.last_child();
+
+            match child.and_then(|child| entries.get_mut(child)) {
+                Some(child) => {
+                    child.links_mut().mark_ending();
+                    self.at = links.last_child;
+                    entry = child;
+                }
+                None => {
+                    let leaf = self.at;
+
+                    if leaf == self.root {
+                        self.root = NONE;
+                    }
+                    self.at = links.parent().unwrap_or(NONE);
+                    return Some(leaf);
+                }
+            }
+        }
+        None
+    }
+}
