@@ -50,7 +50,7 @@ pub(crate) const MAX_ADAPTERS: u32 = 16;
 /// The low part of the first LUID. The number is our own and only has to be stable.
 const LUID_BASE: u32 = 0x0d9a_0000;
 
-/// One adapter.
+/// A GPU, and the KMD that drives it.
 pub(crate) struct Adapter {
     /// Its index, from 0.
     pub(crate) index: u32,

@@ -39,7 +39,7 @@ pub(crate) struct Description {
     pub(crate) private_data: KVVec<u8>,
 }
 
-/// A context.
+/// A sequence of work for one node of a device.
 pub(crate) struct Context {
     identified: ObjectId,
     /// The context as the KMD has it, which keeps the device there.

@@ -23,7 +23,7 @@ use kernel::{
     sync::Arc, //
 };
 
-/// A device.
+/// What one client has made on one adapter.
 pub(crate) struct Device {
     identified: ObjectId,
     /// The device as the KMD has it.

@@ -84,7 +84,7 @@ impl Driver {
         )?)
     }
 
-    /// All adapters.
+    /// Adapters in the order of their indices.
     pub(crate) fn adapters(&self) -> &[Arc<Adapter>] {
         &self.adapters
     }

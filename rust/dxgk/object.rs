@@ -251,7 +251,7 @@ impl Strong {
         Self::upgrade(&self.object)
     }
 
-    /// The object.
+    /// What it keeps alive.
     pub(crate) fn object(&self) -> &Object {
         &self.object
     }

@@ -64,7 +64,7 @@ pub(crate) struct Process {
     /// Local handles.
     #[pin]
     pub(crate) handles: HandleTable,
-    /// Its waits.
+    /// Waits without a sleeping thread, and interrupted ones.
     pub(crate) waits: Arc<PendingWaits>,
     /// Its mappings, and who it is.
     pub(crate) mappings: Arc<FenceMappings>,

@@ -190,7 +190,7 @@ fn entry_flags(rule: &info_rules::Entry) -> u32 {
     sealed | file
 }
 
-/// The size of an entry.
+/// In bytes, as the ioctls report it.
 fn size_of_entry(rule: &info_rules::Entry) -> u32 {
     // CAST: sizes come from 32 bits.
     rule.size as u32

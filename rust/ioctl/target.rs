@@ -56,7 +56,7 @@ impl Target {
         })
     }
 
-    /// The object.
+    /// What the call works on.
     pub(super) fn object(&self) -> &Object {
         self.strong.object()
     }

@@ -66,8 +66,8 @@ pub const MAX_PRIVATE_DATA: u32 = 64 << 10;
 pub const PAGE: u64 = 4096;
 
 /// A D3DKMTCreateAllocation2 as the rules see it. They are methods, in the order of RES-19; between
-/// them the caller's memory is copied and the resource is looked up, which may fail with a status of
-/// their own.
+/// them the caller's memory is copied and the resource is looked up, which may fail with a status
+/// of their own.
 #[derive(Clone, Copy)]
 pub struct Creation {
     /// `Flags`.

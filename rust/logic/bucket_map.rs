@@ -32,7 +32,7 @@ pub struct ChainNode<T> {
 
 type Chain<T> = Option<Boxed<ChainNode<T>>>;
 
-/// One bucket.
+/// A chain of the values whose hashes lead here.
 pub struct Bucket<T>(Chain<T>);
 
 impl<T> ChainNode<T> {

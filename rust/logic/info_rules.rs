@@ -80,7 +80,7 @@ pub struct InfoItem {
 /// How much one object may hold.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Entries.
+    /// How many entries.
     pub entries: usize,
     /// Bytes of all entries.
     pub bytes: usize,

@@ -90,7 +90,7 @@ impl<M: ClaimMap> KeyedMutex<M> {
         self.fence
     }
 
-    /// The owner.
+    /// Which thread owns the mutex, if one does.
     pub fn owner(&self) -> Option<&M::Owner> {
         self.owner.as_ref()
     }

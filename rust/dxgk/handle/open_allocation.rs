@@ -32,7 +32,7 @@ pub(crate) struct OpenAllocation {
     /// The open allocation as the KMD of the device has it. Dropped before the allocation.
     _kmd: Option<object::OpenAllocation>,
     mapping: Arc<CpuMapping>,
-    /// The allocation.
+    /// What the handle opens.
     pub(crate) allocation: Arc<Allocation>,
     /// Keeps the allocation alive. Dropped last, so that the resource frees its allocations in
     /// order, this one too (RES-81).

@@ -49,7 +49,7 @@ pub(crate) struct Grant {
 
 /// The result of looking a handle up.
 pub(crate) struct SyncLookup {
-    /// The object.
+    /// What the handle stands for.
     pub(crate) object: Object,
     /// What this handle may do with it.
     pub(crate) rights: Rights,

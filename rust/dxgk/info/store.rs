@@ -72,7 +72,7 @@ impl Value {
         Ok(Arc::new(value, GFP_KERNEL_ACCOUNT)?)
     }
 
-    /// The bytes.
+    /// What the entry holds; never changes.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -97,7 +97,7 @@ impl Attachment {
         Ok(Arc::new(attachment, GFP_KERNEL_ACCOUNT)?)
     }
 
-    /// The file.
+    /// What is attached.
     pub(crate) fn file(&self) -> &ARef<File> {
         &self.file
     }

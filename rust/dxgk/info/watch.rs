@@ -74,7 +74,7 @@ pub(crate) struct Seen {
     pub(crate) generation: u64,
 }
 
-/// One watch.
+/// The object behind the descriptor of a watch.
 #[pin_data]
 pub(crate) struct Watch {
     link: Arc<WeakTarget>,

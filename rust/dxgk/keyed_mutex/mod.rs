@@ -180,7 +180,7 @@ impl State {
     }
 }
 
-/// A keyed mutex.
+/// A mutex that its owner hands over with a key.
 #[pin_data]
 pub(crate) struct KeyedMutex {
     /// What it has in common with other objects.

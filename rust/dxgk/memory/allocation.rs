@@ -61,7 +61,7 @@ pub(crate) struct AllocationDescription {
     pub(crate) driver_data: KVVec<u8>,
 }
 
-/// One allocation.
+/// Memory that belongs to a resource.
 #[pin_data]
 pub(crate) struct Allocation {
     _identified: ObjectId,

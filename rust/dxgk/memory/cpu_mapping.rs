@@ -63,7 +63,7 @@ struct State {
     locked: Option<Mapped>,
 }
 
-/// One CPU mapping.
+/// An open allocation as its process sees it.
 #[pin_data]
 pub(crate) struct CpuMapping {
     write: bool,

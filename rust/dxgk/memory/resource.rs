@@ -72,7 +72,7 @@ struct State {
     dead: bool,
 }
 
-/// One resource.
+/// What allocations belong to, and what is shared.
 #[pin_data]
 pub(crate) struct Resource {
     /// What it has in common with other objects.

@@ -52,7 +52,7 @@ use kernel::{
 pub(crate) enum Limit {
     /// Shareable objects.
     Objects,
-    /// Names.
+    /// Names that the user has given.
     Names,
     /// Global handles.
     Globals,
@@ -60,7 +60,7 @@ pub(crate) enum Limit {
     Store,
     /// Watches and weak references.
     Watches,
-    /// Elements of waits.
+    /// Fence values that the user waits for.
     WaitElements,
     /// Allocations, standalone or in resources.
     Allocations,

@@ -92,7 +92,7 @@ impl<T> Entry<T> {
     }
 }
 
-/// The table of names.
+/// Names of all IPC namespaces, and what they lead to.
 #[pin_data]
 pub(crate) struct NameTable<T> {
     #[pin]

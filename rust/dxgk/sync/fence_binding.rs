@@ -2,12 +2,11 @@
 
 //! A fence on one adapter: where its values are, and who sees them there.
 //!
-//! CurrentValue is one word whatever the adapters are (FEN-136). As a *monitored* fence, which
-//! this is, an adapter has nothing else of it: whatever it signals goes through the OS part, which
-//! releases the waiters. A *native* fence is a binding of another kind (FEN-141, FEN-142): it adds
-//! a MonitoredValue that the adapter compares with, the addresses of both values in its address
-//! spaces, and the cookie of its KMD. Waits, signals, sharing and opening use what is here and
-//! know no kinds.
+//! CurrentValue is one word for all adapters (FEN-136). For a *monitored* fence, which this is, an
+//! adapter has nothing else: what it signals goes through the OS part, which releases the waiters.
+//! A *native* fence is a binding of another kind (FEN-141, FEN-142). It adds a MonitoredValue that
+//! the adapter compares with, the addresses of both values in its address spaces, and the cookie of
+//! its KMD. Waits, signals, sharing and opens use what is here, whatever the kind.
 //!
 //! | who | address of CurrentValue | MonitoredValue |
 //! |---|---|---|
@@ -35,7 +34,7 @@ pub(crate) struct FenceAddresses {
     pub(crate) process_gpu: u64,
 }
 
-/// See the module.
+/// A fence on one adapter.
 pub(crate) struct FenceBinding {
     current: FenceStorage,
 }

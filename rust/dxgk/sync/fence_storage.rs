@@ -380,7 +380,7 @@ impl FenceStorage {
         Ok(storage)
     }
 
-    /// The word.
+    /// CurrentValue in the kernel's mapping.
     pub(crate) fn word(&self) -> &Word64 {
         match self {
             Self::Own(counted) => counted.page.word(0),

@@ -25,8 +25,8 @@ use kernel::{
     sync::Arc, //
 };
 
-/// One page of memory as page tables know it: a number, which is valid for as long as what the frame
-/// came from. Memory behind a bus has no `struct page`.
+/// One page of memory as page tables know it: a number, which is valid for as long as what the
+/// frame came from. Memory behind a bus has no `struct page`.
 #[derive(Clone, Copy)]
 pub(crate) struct Frame<'a> {
     number: c_ulong,
