@@ -15,7 +15,7 @@ fn fen_12_a_place_is_used_again_after_a_look() {
     slots.put(0);
     slots.put(63);
     assert_eq!(slots.take(), None, "nobody has looked");
-    assert_eq!(slots.stale(), 1 | 1 << 63);
+    assert_eq!(slots.stale(), 1 | (1 << 63));
 
     let seen = slots.stale();
 
@@ -85,7 +85,7 @@ proptest! {
                 Step::Refresh => {
                     slots.refresh(seen);
                     for (at, stale) in stale.iter_mut().enumerate() {
-                        *stale &= seen >> at & 1 == 0;
+                        *stale &= (seen >> at) & 1 == 0;
                     }
                     seen = 0;
                 }
