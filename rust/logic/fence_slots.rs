@@ -2,8 +2,8 @@
 
 //! Which places of a common page of fence values may be given to a fence (FEN-12).
 //!
-//! A place that had a fence is *stale*: a forked child may still look at it, and the owner may
-//! have moved the page somewhere else. It is used again once somebody has seen that nobody does.
+//! A place that had a fence is *stale*: a forked child may still read it, and the owner may
+//! have moved the page somewhere else. It is used again after a check that neither is so.
 //! Places that were given back after that look stay stale.
 
 /// Places in a page: one bit each.
@@ -40,12 +40,12 @@ impl Slots {
         self.stale |= bit;
     }
 
-    /// Those that may be used once nobody else looks at the page, one bit each.
+    /// The places that may be used once no other mapping shows the page, one bit each.
     pub fn stale(&self) -> u64 {
         self.stale
     }
 
-    /// Nobody else looks at the page: those of `seen`, which were stale before the look, may be
+    /// No other mapping shows the page: those of `seen`, which were stale before the look, may be
     /// used.
     pub fn refresh(&mut self, seen: u64) {
         self.stale &= !seen;
