@@ -2,13 +2,13 @@
 
 //! Which entries of a table are children of another one, to any depth, and how a tree of them ends.
 //!
-//! An entry knows its parent, its last child, and its neighbours among the children of its parent. So
-//! an entry joins and leaves with two or three lookups, however many there are.
+//! An entry knows its parent, its last child, and its neighbours among the children of its parent.
+//! So an entry joins and leaves with two or three lookups, however many there are.
 //!
-//! A tree ends one entry after the other: the last child first, each after its own children, and the
-//! root at last (RES-31). An entry is marked before its children are looked at; it gets no more
-//! children from then on. Every marked entry is on its way out, so that it does not matter who takes it
-//! out, and several that end trees inside each other help each other.
+//! A tree ends one entry after the other: the last child first, each after its own children, and
+//! the root at last (RES-31). An entry is marked before its children are looked at; it gets no more
+//! children from then on. Every marked entry is on its way out, so that it does not matter who
+//! takes it out, and several that end trees inside each other help each other.
 
 use super::{
     handle::LAST_INDEX,
@@ -39,8 +39,8 @@ const ENDING: u32 = 1 << 31;
 
 const _: () = assert!(LAST_INDEX <= INDEX);
 
-/// The place of an entry in its tree, and its stage. The default is that of a reserved handle without
-/// relatives.
+/// The place of an entry in its tree, and its stage. The default is that of a reserved handle
+/// without relatives.
 #[derive(Clone, Copy, Default)]
 pub struct ChildLinks {
     parent_and_stage: u32,
@@ -101,8 +101,8 @@ fn some(index: u32) -> Option<u32> {
     (index != NONE).then_some(index)
 }
 
-/// Makes the entry that will be at `index` the last child of the one at `parent`, if that is there and
-/// `accept` agrees with it. The links of the new entry.
+/// Makes the entry that will be at `index` the last child of the one at `parent`, if that is there
+/// and `accept` agrees with it. The links of the new entry.
 pub fn attach<T: Node>(
     entries: &mut IndexMap<T>,
     parent: u32,
@@ -139,7 +139,8 @@ pub fn detach<T: Node>(entries: &mut IndexMap<T>, links: &ChildLinks) {
     }
 }
 
-/// The end of a tree. It takes as many steps as the tree has entries, and one more for [`LEVELS`] levels.
+/// The end of a tree. It takes as many steps as the tree has entries, and one more for [`LEVELS`]
+/// levels.
 pub struct Teardown {
     /// [`NONE`] once the root is taken out.
     root: u32,
@@ -158,10 +159,10 @@ impl Teardown {
         self.root == NONE
     }
 
-    /// The index of the next entry to take out, which has to be done before the next step. None if there is
-    /// none yet, or nothing is left.
+    /// The index of the next entry to take out, which has to be done before the next step. None if
+    /// there is none yet, or nothing is left.
     pub fn step<T: Node>(&mut self, entries: &mut IndexMap<T>) -> Option<u32> {
-        // Somebody else may have taken the entry out: from the root again then.
+        // Another call may have taken the entry out: start from the root again.
         if !entries.get(self.at).is_some_and(Node::is_ending) {
             self.at = self.root;
         }

@@ -198,9 +198,9 @@ impl<M: WaitMap> Waiters<M> {
             return Err(WouldRewind);
         }
         if value != before {
-            // ORDERING: release, so that whoever sees the value sees what its signaller wrote
-            // before (FEN-10). Pairs with `load_acquire` in `enqueue`, and with the acquire load
-            // of a user that polls the mapped page.
+            // ORDERING: release: a thread that sees the value also sees what its signaller wrote
+            // before (FEN-10). Pairs with `load_acquire` in `enqueue`, and with the acquire load of
+            // a user that polls the mapped page.
             store_release(current, value);
         }
 

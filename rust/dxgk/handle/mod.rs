@@ -375,8 +375,9 @@ impl HandleTable {
         Ok(claimed)
     }
 
-    /// Destroys a handle whose target satisfies `accept`: its children first, last created first and each
-    /// after its own children, then the handle (RES-31). The objects are dropped before this returns.
+    /// Destroys a handle whose target satisfies `accept`: its children first, last created first
+    /// and each after its own children, then the handle (RES-31). The objects are dropped before
+    /// this returns.
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn destroy(
@@ -397,8 +398,8 @@ impl HandleTable {
         Ok(())
     }
 
-    /// Takes the entry at `index`, which is marked, and all below it out. The lock is held for one of them
-    /// at a time.
+    /// Takes the entry at `index`, which is marked, and all below it out. The lock is held for one
+    /// of them at a time.
     fn tear_down<'a>(&'a self, mut state: Guard<'a, State, SpinLockBackend>, index: u32) {
         let mut teardown = Teardown::of(index);
 
@@ -416,8 +417,8 @@ impl HandleTable {
         }
     }
 
-    /// Destroys every handle, last created first, and takes no more (RES-8). The lock is held for one
-    /// handle at a time.
+    /// Destroys every handle, last created first, and takes no more (RES-8). The lock is held for
+    /// one handle at a time.
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn close(&self) {

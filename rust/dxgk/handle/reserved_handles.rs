@@ -136,7 +136,8 @@ impl<'a> ReservedHandles<'a> {
                 .as_ref()
                 .is_some_and(PendingAllocations::is_too_late)
             {
-                // Whoever destroyed the resource meanwhile could not destroy what did not resolve.
+                // A call that destroyed the resource meanwhile could not destroy handles that did
+                // not resolve yet.
                 let _gone = self
                     .table
                     .destroy(number, |item| matches!(item, HandleTarget::Allocation(_)));

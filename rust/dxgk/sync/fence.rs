@@ -65,7 +65,8 @@ use kernel::{
 /// A node that is not queued yet, and the waiter it will hold.
 pub(crate) type Spare = queue::Spare<dyn FenceWaiter>;
 
-/// A wait as its fences know it. Each element is told once, by whoever has taken its node out.
+/// A wait as its fences know it. Each element is reported once, by the call that has taken its node
+/// out.
 ///
 /// Context: may sleep, no locks held.
 pub(crate) trait FenceWaiter: Send + Sync {

@@ -6,13 +6,13 @@
 //! pages, 64 bytes apart, so that making one costs no mapping (FEN-13, FEN-61). Two processes
 //! never share a common page.
 //!
-//! A common page is mapped in its process as long as this has a handle of any fence in it, whoever
-//! else keeps the fence (FEN-12). Then it leaves the pool. A slot comes back when the memory of
-//! its fence goes, which may be anybody's doing and unmaps nothing. Before it is used again the
-//! page is looked at: a child that was forked meanwhile, or a place that the owner has moved the
-//! page to, would show another fence than it did. One look is good for all slots that came back
-//! before it. A page that has a child does not get its slots back before another one comes back,
-//! and then only if the child is gone.
+//! A common page is mapped in its process as long as the process has a handle of any fence in it,
+//! even if other references keep the fence (FEN-12). Then it leaves the pool. A slot comes back
+//! when the memory of its fence goes. Any task may do that; it unmaps nothing. Before the slot is
+//! used again the page is checked: a child that was forked meanwhile, or a place that the owner has
+//! moved the page to, would show another fence than before. One check is good for all slots that
+//! came back before it. A page that has a child does not get its slots back before another one
+//! comes back, and then only if the child is gone.
 
 use super::fence_mappings::FenceMappings;
 use crate::dxgk::stats::PAGES;
@@ -355,8 +355,8 @@ impl FenceStoragePool {
 
 /// One CurrentValue word.
 ///
-/// Writers: the fence it belongs to, under the fence lock. Readers: everybody, at any time, also
-/// processes through their read-only mapping.
+/// Written by its fence only, under the fence lock. Read at any time, also by processes through
+/// their read-only mapping.
 pub(crate) enum FenceStorage {
     /// The first word of a page of its own, mapped wherever the fence is open.
     Own(CountedPage),

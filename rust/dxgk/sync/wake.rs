@@ -73,7 +73,7 @@ impl Wake for SignalEvent {
     }
 }
 
-/// Whoever polls a descriptor (FEN-168).
+/// The pollers of a descriptor (FEN-168).
 #[pin_data]
 pub(crate) struct WakePollers {
     /// Where they wait.
