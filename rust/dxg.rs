@@ -33,6 +33,7 @@ mod uapi;
 
 use dxgk::{
     adapter::MAX_ADAPTERS,
+    debugfs::Debugfs,
     driver::Driver, //
 };
 use file::device::OpenFile;
@@ -55,6 +56,7 @@ module! {
 /// The loaded module. Dropping it removes the node; open files keep the module loaded.
 struct OpenDxg {
     _node: Registration<OpenFile>,
+    _debugfs: Debugfs,
     /// Dropped last: what is queued runs to its end, and without the node nothing new is queued.
     _worker: Worker,
 }
@@ -78,11 +80,13 @@ impl kernel::Module for OpenDxg {
 
         let worker = Worker::start(c"opendxg")?;
         let driver = Driver::new(adapters).map_err(|_| ENOMEM)?;
+        let debugfs = Debugfs::new()?;
         let node = Registration::new(name, driver)?;
 
         pr_info!("/dev/{} with {} software adapter(s)\n", name, adapters);
         Ok(Self {
             _node: node,
+            _debugfs: debugfs,
             _worker: worker,
         })
     }

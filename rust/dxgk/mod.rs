@@ -24,6 +24,7 @@
 
 pub(crate) mod adapter;
 pub(crate) mod context;
+pub(crate) mod debugfs;
 pub(crate) mod destruction;
 pub(crate) mod device;
 pub(crate) mod driver;

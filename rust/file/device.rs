@@ -5,8 +5,7 @@
 use crate::{
     dxgk::{
         driver::Driver,
-        process::Process,
-        stats, //
+        process::Process, //
     },
     ioctl,
     sys::{
@@ -86,37 +85,11 @@ impl OpenDevice for OpenFile {
         seq_print!(m, "dxg-process-handles:\t{}\n", process.handles.count());
         seq_print!(m, "dxg-process-waiters:\t{}\n", process.waits.count());
         process.holder.show(m);
-        // The totals would tell what other users do: only for readers that may inspect every
-        // process.
-        if Credentials::caller_may_inspect_all() {
-            show_totals(m);
-        }
         // Handles, ids and keys are for readers that may inspect the opener (RES-15).
         if Credentials::of_caller().may_inspect(&self.opener) {
             seq_print!(m, "dxg-user:\t{}\n", self.opener.uid_for_caller());
             process.account.show(m);
             process.handles.show(m);
         }
-    }
-}
-
-fn show_totals(m: &SeqFile) {
-    for (name, gauge) in [
-        // Printed first: if it is 0, none of the other totals includes what the worker still has to
-        // end.
-        ("retiring", &stats::RETIRING),
-        ("processes", &stats::PROCESSES),
-        ("objects", &stats::OBJECTS),
-        ("handles", &stats::HANDLES),
-        ("waiters", &stats::WAITERS),
-        ("pages", &stats::PAGES),
-        ("shares", &stats::SHARES),
-        ("bytes", &stats::BYTES),
-        ("dmabufs", &stats::DMABUFS),
-        ("windows", &stats::CPU_MAPPINGS),
-        ("notices", &stats::NOTICES),
-        ("values", &stats::VALUES),
-    ] {
-        seq_print!(m, "dxg-total-{}:\t{}\n", name, gauge.get());
     }
 }

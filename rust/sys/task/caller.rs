@@ -138,13 +138,6 @@ impl Credentials {
         self.acts_as(creator) || unsafe { ffi::dxg_caller_may_ptrace(creator.ids.user_ns) }
     }
 
-    /// Whether the calling task may inspect what any user has made, in any namespace.
-    pub(crate) fn caller_may_inspect_all() -> bool {
-        // SAFETY: Looks at the current task only. No namespace has the id 0, so that this asks
-        // about the first one.
-        unsafe { ffi::dxg_caller_may_ptrace(0) }
-    }
-
     /// Whether the calling task has CAP_IPC_OWNER over its IPC namespace.
     pub(crate) fn caller_is_ipc_owner() -> bool {
         // SAFETY: Looks at the current task only.

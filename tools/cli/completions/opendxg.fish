@@ -2,7 +2,7 @@
 # Made by tools/cli/tests/man.rs. Do not edit: OPENDXG_UPDATE=1 cargo test -p opendxg-cli --test man
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_opendxg_global_optspecs
-    string join \n json proc= h/help V/version
+    string join \n json proc= debugfs= h/help V/version
 end
 
 function __fish_opendxg_needs_command
@@ -27,6 +27,7 @@ function __fish_opendxg_using_subcommand
 end
 
 complete -c opendxg -n "__fish_opendxg_needs_command" -l proc -d 'Read this directory instead of /proc' -r -f -a "(__fish_complete_directories)"
+complete -c opendxg -n "__fish_opendxg_needs_command" -l debugfs -d 'Read this directory instead of /sys/kernel/debug' -r -f -a "(__fish_complete_directories)"
 complete -c opendxg -n "__fish_opendxg_needs_command" -l json -d 'Print JSON instead of a table'
 complete -c opendxg -n "__fish_opendxg_needs_command" -s h -l help -d 'Print help'
 complete -c opendxg -n "__fish_opendxg_needs_command" -s V -l version -d 'Print version'
@@ -41,31 +42,40 @@ complete -c opendxg -n "__fish_opendxg_needs_command" -f -a "info" -d 'Metadata 
 complete -c opendxg -n "__fish_opendxg_needs_command" -f -a "waiters" -d 'Objects that somebody waits for, and who has them open'
 complete -c opendxg -n "__fish_opendxg_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c opendxg -n "__fish_opendxg_using_subcommand overview" -l proc -d 'Read this directory instead of /proc' -r -f -a "(__fish_complete_directories)"
+complete -c opendxg -n "__fish_opendxg_using_subcommand overview" -l debugfs -d 'Read this directory instead of /sys/kernel/debug' -r -f -a "(__fish_complete_directories)"
 complete -c opendxg -n "__fish_opendxg_using_subcommand overview" -l json -d 'Print JSON instead of a table'
 complete -c opendxg -n "__fish_opendxg_using_subcommand overview" -s h -l help -d 'Print help'
 complete -c opendxg -n "__fish_opendxg_using_subcommand adapters" -l proc -d 'Read this directory instead of /proc' -r -f -a "(__fish_complete_directories)"
+complete -c opendxg -n "__fish_opendxg_using_subcommand adapters" -l debugfs -d 'Read this directory instead of /sys/kernel/debug' -r -f -a "(__fish_complete_directories)"
 complete -c opendxg -n "__fish_opendxg_using_subcommand adapters" -l json -d 'Print JSON instead of a table'
 complete -c opendxg -n "__fish_opendxg_using_subcommand adapters" -s h -l help -d 'Print help'
 complete -c opendxg -n "__fish_opendxg_using_subcommand processes" -l proc -d 'Read this directory instead of /proc' -r -f -a "(__fish_complete_directories)"
+complete -c opendxg -n "__fish_opendxg_using_subcommand processes" -l debugfs -d 'Read this directory instead of /sys/kernel/debug' -r -f -a "(__fish_complete_directories)"
 complete -c opendxg -n "__fish_opendxg_using_subcommand processes" -l json -d 'Print JSON instead of a table'
 complete -c opendxg -n "__fish_opendxg_using_subcommand processes" -s h -l help -d 'Print help'
 complete -c opendxg -n "__fish_opendxg_using_subcommand objects" -l proc -d 'Read this directory instead of /proc' -r -f -a "(__fish_complete_directories)"
+complete -c opendxg -n "__fish_opendxg_using_subcommand objects" -l debugfs -d 'Read this directory instead of /sys/kernel/debug' -r -f -a "(__fish_complete_directories)"
 complete -c opendxg -n "__fish_opendxg_using_subcommand objects" -l json -d 'Print JSON instead of a table'
 complete -c opendxg -n "__fish_opendxg_using_subcommand objects" -s h -l help -d 'Print help'
 complete -c opendxg -n "__fish_opendxg_using_subcommand object" -l proc -d 'Read this directory instead of /proc' -r -f -a "(__fish_complete_directories)"
+complete -c opendxg -n "__fish_opendxg_using_subcommand object" -l debugfs -d 'Read this directory instead of /sys/kernel/debug' -r -f -a "(__fish_complete_directories)"
 complete -c opendxg -n "__fish_opendxg_using_subcommand object" -l json -d 'Print JSON instead of a table'
 complete -c opendxg -n "__fish_opendxg_using_subcommand object" -s h -l help -d 'Print help'
 complete -c opendxg -n "__fish_opendxg_using_subcommand handles" -l pid -d 'Only those of this process' -r
 complete -c opendxg -n "__fish_opendxg_using_subcommand handles" -l proc -d 'Read this directory instead of /proc' -r -f -a "(__fish_complete_directories)"
+complete -c opendxg -n "__fish_opendxg_using_subcommand handles" -l debugfs -d 'Read this directory instead of /sys/kernel/debug' -r -f -a "(__fish_complete_directories)"
 complete -c opendxg -n "__fish_opendxg_using_subcommand handles" -l json -d 'Print JSON instead of a table'
 complete -c opendxg -n "__fish_opendxg_using_subcommand handles" -s h -l help -d 'Print help'
 complete -c opendxg -n "__fish_opendxg_using_subcommand names" -l proc -d 'Read this directory instead of /proc' -r -f -a "(__fish_complete_directories)"
+complete -c opendxg -n "__fish_opendxg_using_subcommand names" -l debugfs -d 'Read this directory instead of /sys/kernel/debug' -r -f -a "(__fish_complete_directories)"
 complete -c opendxg -n "__fish_opendxg_using_subcommand names" -l json -d 'Print JSON instead of a table'
 complete -c opendxg -n "__fish_opendxg_using_subcommand names" -s h -l help -d 'Print help'
 complete -c opendxg -n "__fish_opendxg_using_subcommand info" -l proc -d 'Read this directory instead of /proc' -r -f -a "(__fish_complete_directories)"
+complete -c opendxg -n "__fish_opendxg_using_subcommand info" -l debugfs -d 'Read this directory instead of /sys/kernel/debug' -r -f -a "(__fish_complete_directories)"
 complete -c opendxg -n "__fish_opendxg_using_subcommand info" -l json -d 'Print JSON instead of a table'
 complete -c opendxg -n "__fish_opendxg_using_subcommand info" -s h -l help -d 'Print help'
 complete -c opendxg -n "__fish_opendxg_using_subcommand waiters" -l proc -d 'Read this directory instead of /proc' -r -f -a "(__fish_complete_directories)"
+complete -c opendxg -n "__fish_opendxg_using_subcommand waiters" -l debugfs -d 'Read this directory instead of /sys/kernel/debug' -r -f -a "(__fish_complete_directories)"
 complete -c opendxg -n "__fish_opendxg_using_subcommand waiters" -l json -d 'Print JSON instead of a table'
 complete -c opendxg -n "__fish_opendxg_using_subcommand waiters" -s h -l help -d 'Print help'
 complete -c opendxg -n "__fish_opendxg_using_subcommand help; and not __fish_seen_subcommand_from overview adapters processes objects object handles names info waiters help" -f -a "overview" -d 'How much of everything there is'

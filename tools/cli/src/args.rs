@@ -17,6 +17,10 @@ pub struct Args {
     #[arg(long, global = true, value_name = "DIR", default_value = "/proc", value_hint = ValueHint::DirPath)]
     pub proc: PathBuf,
 
+    /// Read this directory instead of /sys/kernel/debug
+    #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub debugfs: Option<PathBuf>,
+
     /// What to show; an overview without it
     #[command(subcommand)]
     pub command: Option<Command>,

@@ -29,8 +29,6 @@ pub struct Device {
     pub user: Option<u64>,
     /// `dxg-user-NAME: COUNT of LIMIT`.
     pub user_counts: BTreeMap<String, Share>,
-    /// `dxg-total-NAME: COUNT`.
-    pub totals: BTreeMap<String, u64>,
     /// Adapters of the system.
     pub adapters: Vec<Adapter>,
     /// Local handles.
@@ -186,8 +184,6 @@ impl Device {
                 let count = number(value);
                 if let (Some(name), Some(count)) = (key.strip_prefix("process-"), count) {
                     self.counts.insert(name.into(), count);
-                } else if let (Some(name), Some(count)) = (key.strip_prefix("total-"), count) {
-                    self.totals.insert(name.into(), count);
                 }
             }
         }
@@ -320,7 +316,7 @@ mod tests {
     use super::*;
 
     const DEVICE: &str = "pos:\t0\nflags:\t02100000\nmnt_id:\t15\ndxg-process:\t9\n\
-        dxg-process-handles:\t2\ndxg-total-objects:\t4\ndxg-adapter:\t1 luid=00000000:0000a4c1 A b\n\
+        dxg-process-handles:\t2\ndxg-adapter:\t1 luid=00000000:0000a4c1 A b\n\
         dxg-handle:\t0x40000040 adapter 1 refs=1 access=0x0 waiters=0 name=-\n\
         dxg-handle:\t0x40000080 keyed-mutex 7 refs=3 access=0x1f0003 waiters=2 owner=77 name=\\BaseNamedObjects\\a b = c\n\
         dxg-info:\t7 1AD4FDB7-7c6c-4b4f-ae9d-f6a39ab932dd 3 120 5\n";
@@ -342,14 +338,7 @@ mod tests {
     #[test]
     fn a_device() {
         let device = device(DEVICE);
-        assert_eq!(
-            (
-                device.process,
-                device.counts["handles"],
-                device.totals["objects"]
-            ),
-            (Some(9), 2, 4)
-        );
+        assert_eq!((device.process, device.counts["handles"]), (Some(9), 2));
         assert_eq!(device.adapters[0].description, "A b");
         let mutex = &device.handles[1];
         assert_eq!(

@@ -9,7 +9,7 @@ use clap::Parser;
 use opendxg::node::Node;
 use opendxg_cli::args::Args;
 use opendxg_cli::proc::DeviceNumber;
-use opendxg_cli::{proc, show, world};
+use opendxg_cli::{debugfs, proc, show, world};
 
 /// Why there is no answer. Wrong arguments are status 2.
 enum Failure {
@@ -49,7 +49,15 @@ fn run(args: &Args) -> Result<String, Failure> {
     let own = if live { own_view(node)? } else { None };
     let scan = proc::scan(&args.proc, DeviceNumber::of(node))
         .map_err(|error| Failure::Error(format!("{}: {error}", args.proc.display())))?;
-    let world = world::build(scan, own);
+    let mut world = world::build(scan, own);
+    // A made-up /proc goes with a made-up debugfs, or none.
+    let mount = args.debugfs.as_deref();
+    if let Some(mount) = mount.or(live.then_some(Path::new(debugfs::MOUNT))) {
+        match debugfs::totals(mount) {
+            Ok(totals) => world.totals = totals,
+            Err(error) => world.no_totals = Some(format!("{}: {error}", mount.display())),
+        }
+    }
     show::answer(&world, args.command.unwrap_or_default(), args.json).map_err(Failure::Error)
 }
 

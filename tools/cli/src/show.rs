@@ -164,6 +164,9 @@ fn overview(world: &World) -> String {
     for (name, count) in &world.totals {
         line(&format!("{name}, all processes"), count.to_string());
     }
+    if let Some(why) = &world.no_totals {
+        line("all processes", format!("? ({why})"));
+    }
     line("processes seen", world.processes.len().to_string());
     line("shareable objects seen", world.objects.len().to_string());
     let with = |test: fn(&Object) -> bool| {

@@ -23,6 +23,9 @@ pub struct World {
     /// Metadata entries that the driver did not show, for the same reason.
     #[serde(skip)]
     pub hidden_info: u64,
+    /// Why there are no totals.
+    #[serde(skip)]
+    pub no_totals: Option<String>,
     /// The driver's own counts of all processes, by name.
     pub totals: BTreeMap<String, u64>,
     /// Adapters.
@@ -208,10 +211,6 @@ struct Builder {
 impl Builder {
     /// What every device descriptor says of the whole system.
     fn system(&mut self, device: &Device) {
-        for (name, &count) in &device.totals {
-            let total = self.result.totals.entry(name.clone()).or_default();
-            *total = count.max(*total);
-        }
         for adapter in &device.adapters {
             if !self
                 .result

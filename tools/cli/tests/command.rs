@@ -16,6 +16,8 @@ impl Proc {
     fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("opendxg-cli-{}-{name}", std::process::id()));
         fs::create_dir_all(path.join("sys")).unwrap();
+        fs::create_dir_all(path.join("debug/opendxg")).unwrap();
+        fs::write(path.join("debug/opendxg/totals"), "objects:\t6\n").unwrap();
         Self(path)
     }
 
@@ -46,7 +48,11 @@ impl Proc {
     fn command(&self, args: &[&str]) -> Command {
         let mut command = opendxg();
         command.env("OPENDXG_DEVICE", NODE);
-        command.arg("--proc").arg(&self.0).args(args);
+        command.arg("--proc").arg(&self.0);
+        if !args.contains(&"--debugfs") {
+            command.arg("--debugfs").arg(self.0.join("debug"));
+        }
+        command.args(args);
         command
     }
 
@@ -106,7 +112,7 @@ impl Drop for Proc {
 /// A device that every machine has stands for the driver's.
 const NODE: &str = "/dev/zero";
 
-const DRAWER: &str = "dxg-process:\t1\ndxg-process-waiters:\t3\ndxg-total-objects:\t5\n\
+const DRAWER: &str = "dxg-process:\t1\ndxg-process-waiters:\t3\n\
     dxg-process-allocations:\t5\ndxg-process-bytes:\t81920\ndxg-process-resident:\t4096\n\
     dxg-process-files:\t6\ndxg-user:\t1000\ndxg-user-allocations:\t7 of 262144\n\
     dxg-user-names:\tnonsense\n\
@@ -117,7 +123,7 @@ const DRAWER: &str = "dxg-process:\t1\ndxg-process-waiters:\t3\ndxg-total-object
     dxg-handle:\t0x40000100 allocation 7 refs=3 access=0xf0001 waiters=0 name=\\BaseNamedObjects\\picture\n\
     dxg-handle:\t0x40000140 keyed-mutex 8 refs=3 access=0x1f0003 waiters=2 name=-\n\
     dxg-info:\t7 98fb6f47-3e6a-46bd-bb3f-2e1890bb948c 1 48 2\n";
-const READER: &str = "dxg-process:\t2\ndxg-total-objects:\t6\n\
+const READER: &str = "dxg-process:\t2\n\
     dxg-handle:\t0x40000040 keyed-mutex 8 refs=4 access=0x1 waiters=2 name=-\n";
 const SHARE: &str =
     "dxg-type:\tDxgkSharedResource\ndxg-object:\t7\ndxg-kind:\tresource\ndxg-object:\t8\n\
@@ -262,6 +268,13 @@ fn tables() {
     );
     has(&["object", "8"], &["fd 5", "DxgkSharedResource", "0xf0001"]);
     has(&[], &["objects, all processes", "6"]);
+    let hidden = proc.0.join("no debugfs");
+    let hidden = proc.text(&["--debugfs", hidden.to_str().unwrap()]);
+    assert!(
+        hidden.contains("no debugfs: No such file or directory"),
+        "{hidden}"
+    );
+    assert!(!hidden.contains("objects, all processes"), "{hidden}");
     assert!(!proc.text(&["handles", "--pid", "12"]).contains("drawer"));
 }
 

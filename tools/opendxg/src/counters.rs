@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The counters the driver shows in the fdinfo of an open node: what is alive right now.
+//! What is alive in the driver right now: what this process has, from the fdinfo of its open node, and
+//! what all processes have, from debugfs.
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsRawFd, BorrowedFd};
+use std::path::Path;
 
 use crate::{Error, Result};
 
 /// What is alive in the driver. Two equal readings around a piece of work prove that it left nothing
-/// behind. The driver shows the totals to whoever has CAP_SYS_PTRACE in the first user namespace.
+/// behind. The totals are in debugfs, which only root may read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Counters {
@@ -27,52 +29,48 @@ pub struct Counters {
     pub total_pages: u64,
     /// NT handles of all processes.
     pub total_shares: u64,
-    /// Every other total that this driver shows, by its name without `dxg-total-`.
+    /// Every other total that this driver shows, by its name.
     pub other_totals: BTreeMap<String, u64>,
 }
 
-/// What the keys of totals begin with.
-const TOTAL: &str = "dxg-total-";
-
-/// The totals that every driver shows and that have a member of their own.
-const KNOWN_TOTALS: [&str; 6] = [
-    "processes",
-    "objects",
-    "handles",
-    "waiters",
-    "pages",
-    "shares",
-];
-
 impl Counters {
-    /// Reads the counters behind an open node.
+    /// Where the driver shows its totals, as lines of a name and a count.
+    pub const TOTALS: &str = "/sys/kernel/debug/opendxg/totals";
+
+    /// Reads the counters behind an open node, and the totals.
     pub(crate) fn read(fd: BorrowedFd<'_>) -> Result<Self> {
-        Self::from_fields(&FdInfo::read(fd)?)
+        let totals = read(Path::new(Self::TOTALS))?;
+        Self::from_fields(&FdInfo::read(fd)?, &FdInfo::parse(&totals))
     }
 
-    fn from_fields(info: &FdInfo) -> Result<Self> {
-        const MALFORMED: Error = Error::Protocol("missing or malformed counter in fdinfo");
-        let field = |name: &str| {
-            let value = info.get(name).and_then(|value| value.parse().ok());
-            value.ok_or(MALFORMED)
-        };
-        let others = info.0.iter().filter_map(|(key, value)| {
-            let name = key.strip_prefix(TOTAL)?;
-            let other = !KNOWN_TOTALS.contains(&name);
-            other.then(|| Ok((name.to_owned(), value.parse().map_err(|_| MALFORMED)?)))
-        });
+    fn from_fields(info: &FdInfo, totals: &FdInfo) -> Result<Self> {
+        const MALFORMED: Error = Error::Protocol("missing or malformed counter");
+        let parse = |value: &str| value.parse().map_err(|_| MALFORMED);
+        let field = |name: &str| info.get(name).ok_or(MALFORMED).and_then(parse);
+        let mut totals = totals
+            .0
+            .iter()
+            .map(|(name, value)| Ok((name.clone(), parse(value)?)))
+            .collect::<Result<BTreeMap<String, u64>>>()?;
+        let mut total = |name: &str| totals.remove(name).ok_or(MALFORMED);
         Ok(Self {
             process_handles: field("dxg-process-handles")?,
             process_waiters: field("dxg-process-waiters")?,
-            total_processes: field("dxg-total-processes")?,
-            total_objects: field("dxg-total-objects")?,
-            total_handles: field("dxg-total-handles")?,
-            total_waiters: field("dxg-total-waiters")?,
-            total_pages: field("dxg-total-pages")?,
-            total_shares: field("dxg-total-shares")?,
-            other_totals: others.collect::<Result<_>>()?,
+            total_processes: total("processes")?,
+            total_objects: total("objects")?,
+            total_handles: total("handles")?,
+            total_waiters: total("waiters")?,
+            total_pages: total("pages")?,
+            total_shares: total("shares")?,
+            other_totals: totals,
         })
     }
+}
+
+fn read(path: &Path) -> Result<String> {
+    std::fs::read_to_string(path).map_err(|error| {
+        rustix::io::Errno::from_io_error(&error).map_or(Error::Protocol("no text"), Error::os)
+    })
 }
 
 /// The fdinfo of a descriptor of this process: `key: value` lines.
@@ -83,10 +81,7 @@ impl FdInfo {
     /// Reads the fdinfo of any descriptor.
     pub fn read(fd: BorrowedFd<'_>) -> Result<Self> {
         let path = format!("/proc/thread-self/fdinfo/{}", fd.as_raw_fd());
-        let text = std::fs::read_to_string(path).map_err(|error| {
-            rustix::io::Errno::from_io_error(&error).map_or(Error::Protocol("fdinfo"), Error::os)
-        })?;
-        Ok(Self::parse(&text))
+        Ok(Self::parse(&read(Path::new(&path))?))
     }
 
     /// The value of `key`, without surrounding blanks.
@@ -108,14 +103,17 @@ impl FdInfo {
 mod tests {
     use super::*;
 
-    const TEXT: &str =
-        "pos:\t0\nflags:\t02100000\ndxg-process-handles:\t1\ndxg-process-waiters:\t2\n\
-        dxg-total-processes:\t3\ndxg-total-objects:\t4\ndxg-total-handles:\t5\n\
-        dxg-total-waiters:\t6\ndxg-total-pages:\t7\ndxg-total-shares:\t8\n";
+    const INFO: &str =
+        "pos:\t0\nflags:\t02100000\ndxg-process-handles:\t1\ndxg-process-waiters:\t2\n";
+    const TOTALS: &str =
+        "processes:\t3\nobjects:\t4\nhandles:\t5\nwaiters:\t6\npages:\t7\nshares:\t8\n";
+
+    fn counters(info: &str, totals: &str) -> Result<Counters> {
+        Counters::from_fields(&FdInfo::parse(info), &FdInfo::parse(totals))
+    }
 
     #[test]
     fn all_fields() {
-        let counters = Counters::from_fields(&FdInfo::parse(TEXT)).unwrap();
         let expected = Counters {
             process_handles: 1,
             process_waiters: 2,
@@ -127,26 +125,23 @@ mod tests {
             total_shares: 8,
             other_totals: BTreeMap::new(),
         };
-        assert_eq!(counters, expected);
+        assert_eq!(counters(INFO, TOTALS).unwrap(), expected);
     }
 
     #[test]
     fn totals_of_later_drivers() {
-        let more = format!("{TEXT}dxg-total-bytes:\t4096\ndxg-name:\tx\n");
-        let counters = Counters::from_fields(&FdInfo::parse(&more)).unwrap();
-        assert_eq!(counters.other_totals, [("bytes".into(), 4096)].into());
-        let bad = format!("{TEXT}dxg-total-bytes:\tmany\n");
-        assert!(Counters::from_fields(&FdInfo::parse(&bad)).is_err());
+        let found = counters(INFO, &format!("{TOTALS}bytes:\t4096\n")).unwrap();
+        assert_eq!(found.other_totals, [("bytes".into(), 4096)].into());
+        assert!(counters(INFO, &format!("{TOTALS}bytes:\tmany\n")).is_err());
     }
 
     #[test]
     fn every_field_is_required() {
-        for line in TEXT.lines().filter(|line| line.starts_with("dxg-")) {
-            let text = TEXT.replace(line, "");
-            assert!(
-                Counters::from_fields(&FdInfo::parse(&text)).is_err(),
-                "{line}"
-            );
+        for line in INFO.lines().filter(|line| line.starts_with("dxg-")) {
+            assert!(counters(&INFO.replace(line, ""), TOTALS).is_err(), "{line}");
+        }
+        for line in TOTALS.lines() {
+            assert!(counters(INFO, &TOTALS.replace(line, "")).is_err(), "{line}");
         }
     }
 

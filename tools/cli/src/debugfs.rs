@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the driver tells of all processes together: files in debugfs, for root.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::{fs, io};
+
+/// Where debugfs is mounted as a rule.
+pub const MOUNT: &str = "/sys/kernel/debug";
+
+/// The counts of what is alive, by name: lines of a name and a count. A line that this version does not
+/// understand is left out.
+///
+/// # Errors
+///
+/// The file cannot be read: there is no debugfs, or this user may not look into it.
+pub fn totals(mount: &Path) -> io::Result<BTreeMap<String, u64>> {
+    let text = fs::read_to_string(mount.join("opendxg/totals"))?;
+    Ok(text.lines().filter_map(total).collect())
+}
+
+fn total(line: &str) -> Option<(String, u64)> {
+    let (name, count) = line.split_once(':')?;
+    Some((name.into(), count.trim().parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines() {
+        assert_eq!(total("objects:\t17"), Some(("objects".into(), 17)));
+        for bad in ["objects", "objects:\tmany", "objects:\t-1", ""] {
+            assert_eq!(total(bad), None, "{bad}");
+        }
+    }
+}
