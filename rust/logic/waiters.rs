@@ -131,6 +131,7 @@ pub struct Waiters<M> {
     /// The end is left to the worker, too.
     is_ending: bool,
     orphaned: bool,
+    always_signaled: bool,
 }
 
 impl<M: WaitMap> Waiters<M> {
@@ -143,6 +144,7 @@ impl<M: WaitMap> Waiters<M> {
             backlog: None,
             is_ending: false,
             orphaned: false,
+            always_signaled: false,
         }
     }
 
@@ -192,6 +194,10 @@ impl<M: WaitMap> Waiters<M> {
         value: u64,
         allow_rewind: bool,
     ) -> Result<Option<Sweep>, WouldRewind> {
+        if self.always_signaled {
+            return Ok(None);
+        }
+
         let before = load_acquire(current);
 
         if !fence_value::may_signal(before, value, allow_rewind) {
@@ -246,6 +252,16 @@ impl<M: WaitMap> Waiters<M> {
             }
             _ => Some(due.into()),
         }
+    }
+
+    /// AlwaysSignaled (FEN-104): stores the highest value, which releases every waiter. From then on
+    /// signals do nothing. The caller goes on as after [`Waiters::signal`].
+    pub fn always_signal(&mut self, current: &Word64) -> Option<Sweep> {
+        // Going up is never refused.
+        let sweep = self.signal(current, u64::MAX, true).ok().flatten();
+
+        self.always_signaled = true;
+        sweep
     }
 
     /// Leaves the rest of a signal to the worker. Hands it back if an earlier signal has left

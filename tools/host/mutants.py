@@ -30,6 +30,8 @@ MUTANTS = [
     ("fence_value.rs", "value >= current || allow_rewind", "value > current || allow_rewind", "unit"),
     ("fence_value.rs", "value >= current || allow_rewind", "value >= current", "unit"),
     ("fence_value.rs", "value.saturating_sub(1)", "value", "unit"),
+    ("waiters.rs", "if self.always_signaled {", "if false {", "unit"),
+    ("waiters.rs", "        self.always_signaled = true;\n", "", "unit"),
     ("waiters.rs", "if fence_value::satisfies(load_acquire(current), value) {", "if false {", "loom"),
     ("waiters.rs", "if self.orphaned {", "if false {", "loom"),
     ("waiters.rs", "if !fence_value::satisfies(sweep.due.value.get(), key.value) {", "if sweep.due.value.get() <= key.value {", "unit"),

@@ -179,6 +179,15 @@ impl Fence {
         Ok(rest)
     }
 
+    /// AlwaysSignaled.
+    pub(super) fn always_signal(&self) {
+        let mut rest = self.lock().always_signal(&self.current);
+
+        while let Some(sweep) = rest {
+            rest = self.continue_signal(sweep);
+        }
+    }
+
     /// The next hold of the fence lock.
     pub(super) fn continue_signal(&self, sweep: Sweep) -> Option<Sweep> {
         let mut due = Tree::default();

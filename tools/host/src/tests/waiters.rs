@@ -567,3 +567,34 @@ fn fen_28_a_value_that_nobody_has_looked_at_satisfies_orphans() {
         [Some(Satisfied), Some(Satisfied), Some(Orphaned)]
     );
 }
+
+#[test]
+fn fen_104_always_signaled_releases_everybody_and_stays() {
+    let fence = Fence::new(7);
+    let waits: Vec<_> = (8..8 + 2 * u64::from(BATCH))
+        .chain([u64::MAX])
+        .map(|value| wait_for(&fence, value))
+        .collect();
+
+    fence.always_signal();
+    assert_eq!(satisfied(&waits), waits.len());
+    assert_eq!((fence.queued(), fence.monitored()), (0, NOBODY_WAITS));
+
+    // Signals do nothing, also those that may rewind, and are not refused.
+    for (value, rewind) in [(0, true), (3, false), (u64::MAX, false)] {
+        fence.signal(value, rewind).unwrap();
+        assert_eq!(wait_for(&fence, u64::MAX).outcome(), Some(Satisfied));
+    }
+    fence.always_signal();
+    assert_eq!(wait_for(&fence, u64::MAX).outcome(), Some(Satisfied));
+}
+
+#[test]
+fn fen_104_always_signaled_goes_over_what_a_signal_has_left() {
+    let fence = Fence::new(0);
+    let waits = left_over(&fence, 3 * BATCH, 2 * BATCH);
+
+    fence.always_signal();
+    while fence.catch_up() {}
+    assert_eq!(satisfied(&waits), waits.len());
+}
