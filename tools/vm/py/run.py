@@ -32,6 +32,10 @@ import verdict  # noqa: E402
 from common import BUILD, CACHE, REPO, Fail, say  # noqa: E402
 
 
+# The kernel module that ours depends on.
+NEEDED = "configfs"
+
+
 def parse():
     """The command line."""
     parser = argparse.ArgumentParser(prog="tools/vm/run", description=__doc__,
@@ -99,7 +103,10 @@ def find_module(options, kernel):
 def make_image(options, kernel, module, settings, file):
     """Write the initramfs."""
     guest = image.base()
-    settings["MODULES"] = " ".join(image.add_modules(guest, kernel, [n for n in options.modules.split(",") if n]))
+    wanted = [name for name in options.modules.split(",") if name]
+    # modprobe would load what the module needs; insmod does not.
+    wanted += [NEEDED] if module and NEEDED not in wanted else []
+    settings["MODULES"] = " ".join(image.add_modules(guest, kernel, wanted))
     if module:
         guest.data("/opendxg/opendxg.ko", image.read_stripped(module))
     image.add_stage(guest)
