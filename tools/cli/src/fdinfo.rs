@@ -50,13 +50,15 @@ pub struct Share {
     pub limit: u64,
 }
 
-/// A line `dxg-adapter`.
+/// A line `dxg-adapter`; or an adapter that only handles tell of.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Adapter {
     /// Number of the adapter.
     pub id: u64,
     /// LUID as text.
     pub luid: String,
+    /// `running`, or `removed` if only handles of it are left.
+    pub state: String,
     /// What it is.
     pub description: String,
 }
@@ -289,6 +291,7 @@ fn adapter(line: &str) -> Option<Adapter> {
     Some(Adapter {
         id: number(words.next()?)?,
         luid: words.next()?.trim_start_matches("luid=").into(),
+        state: "running".into(),
         description: words.next().unwrap_or_default().into(),
     })
 }

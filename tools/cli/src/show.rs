@@ -187,7 +187,7 @@ fn overview(world: &World) -> String {
 }
 
 fn adapters(world: &World) -> String {
-    let mut table = Table::new(&["ID", "LUID", "HANDLES", "PROCESSES", "DESCRIPTION"]);
+    let mut table = Table::new(&["ID", "LUID", "STATE", "HANDLES", "PROCESSES", "DESCRIPTION"]);
     for adapter in &world.adapters {
         let is_its = |handle: &&Handle| handle.kind == "adapter" && handle.object == adapter.id;
         let count = |process: &Process| process.handles.iter().filter(is_its).count();
@@ -200,6 +200,7 @@ fn adapters(world: &World) -> String {
         table.row([
             adapter.id.to_string(),
             adapter.luid.clone(),
+            adapter.state.clone(),
             handles.to_string(),
             processes.to_string(),
             adapter.description.clone(),

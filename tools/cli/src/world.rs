@@ -326,7 +326,26 @@ impl Builder {
         })
     }
 
+    /// Adapters that the driver does not list any more, although handles of them are open.
+    fn removed_adapters(&mut self) {
+        let handles = self.result.processes.iter().flat_map(|one| &one.handles);
+        let left: BTreeSet<u64> = handles
+            .filter(|handle| handle.kind == "adapter")
+            .map(|handle| handle.object)
+            .filter(|id| !self.result.adapters.iter().any(|known| known.id == *id))
+            .collect();
+        self.result
+            .adapters
+            .extend(left.into_iter().map(|id| Adapter {
+                id,
+                luid: "?".into(),
+                state: "removed".into(),
+                description: "-".into(),
+            }));
+    }
+
     fn finish(mut self) -> World {
+        self.removed_adapters();
         self.result.adapters.sort_by_key(|adapter| adapter.id);
         self.result.objects = self.objects.into_values().collect();
         self.result

@@ -124,7 +124,8 @@ const DRAWER: &str = "dxg-process:\t1\ndxg-process-waiters:\t3\n\
     dxg-handle:\t0x40000140 keyed-mutex 8 refs=3 access=0x1f0003 waiters=2 name=-\n\
     dxg-info:\t7 98fb6f47-3e6a-46bd-bb3f-2e1890bb948c 1 48 2\n";
 const READER: &str = "dxg-process:\t2\n\
-    dxg-handle:\t0x40000040 keyed-mutex 8 refs=4 access=0x1 waiters=2 name=-\n";
+    dxg-handle:\t0x40000040 keyed-mutex 8 refs=4 access=0x1 waiters=2 name=-\n\
+    dxg-handle:\t0x40000080 adapter 5\n";
 const SHARE: &str =
     "dxg-type:\tDxgkSharedResource\ndxg-object:\t7\ndxg-kind:\tresource\ndxg-object:\t8\n\
     dxg-kind:\tkeyed-mutex\ndxg-owner:\t10\ndxg-object:\t9\ndxg-kind:\tmonitored-fence\ndxg-access:\t0xf0001\n\
@@ -236,8 +237,10 @@ fn tables() {
     };
     has(
         &["adapters"],
-        &["1", "00000000:0000a4c1", "Software adapter"],
+        &["1", "00000000:0000a4c1", "running", "Software adapter"],
     );
+    // The reader has a handle of one that the driver does not list.
+    has(&["adapters"], &["5", "?", "removed", "1"]);
     has(
         &["objects"],
         &["7", "resource", "\\BaseNamedObjects\\picture"],
