@@ -6,6 +6,10 @@
 
 use kernel::bindings;
 
+/// What macros of the kernel name this module by.
+#[cfg(not(DXG_KERNEL_7_3))]
+pub(crate) use crate::THIS_MODULE;
+
 /// This module, as the owner of our file operations.
 #[cfg(not(DXG_KERNEL_7_3))]
 pub(crate) const fn module() -> *mut bindings::module {

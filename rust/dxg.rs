@@ -14,9 +14,11 @@
 //! - `dxgk`: the objects;
 //! - `uapi`, `ioctl`: the contract with user space and its thin handlers;
 //! - `file`: from a descriptor to its object;
+//! - `configfs`: the adapters that the administrator makes;
 //! - this file: the module itself.
 
 mod compat;
+mod configfs;
 #[allow(dead_code, unreachable_pub)] // As `logic`.
 mod ddi;
 mod dxgk;
@@ -31,10 +33,13 @@ mod platform;
 mod sys;
 mod uapi;
 
+use configfs::Configfs;
 use dxgk::{
-    adapter::MAX_ADAPTERS,
     debugfs::Debugfs,
-    driver::Driver, //
+    driver::{
+        Driver,
+        MAX_ADAPTERS, //
+    }, //
 };
 use file::device::OpenFile;
 use kernel::prelude::*;
@@ -56,6 +61,7 @@ module! {
 /// The loaded module. Dropping it removes the node; open files keep the module loaded.
 struct OpenDxg {
     _node: Registration<OpenFile>,
+    _configfs: Configfs,
     _debugfs: Debugfs,
     /// Dropped last: what is queued runs to its end, and without the node nothing new is queued.
     _worker: Worker,
@@ -79,13 +85,15 @@ impl kernel::Module for OpenDxg {
         }
 
         let worker = Worker::start(c"opendxg")?;
-        let driver = Driver::new(adapters).map_err(|_| ENOMEM)?;
+        let driver = Driver::new(adapters)?;
         let debugfs = Debugfs::new()?;
+        let configfs = Configfs::new(driver.clone())?;
         let node = Registration::new(name, driver)?;
 
         pr_info!("/dev/{} with {} software adapter(s)\n", name, adapters);
         Ok(Self {
             _node: node,
+            _configfs: configfs,
             _debugfs: debugfs,
             _worker: worker,
         })

@@ -31,12 +31,6 @@ module_param_named(global_access, dxg_param_global_access, uint, 0444);
 MODULE_PARM_DESC(global_access,
 		 "who may open by global handle: 0 same user, 1 anybody, 2 nobody (default: 0)");
 
-/* The one parameter that may be changed while the module is loaded. */
-unsigned int dxg_param_stopped_adapters;
-module_param_named(stopped_adapters, dxg_param_stopped_adapters, uint, 0644);
-MODULE_PARM_DESC(stopped_adapters,
-		 "bit n stops adapter n: nothing is created or opened on it (default: 0)");
-
 bool dxg_param_allow_nonsecure;
 module_param_named(allow_nonsecure, dxg_param_allow_nonsecure, bool, 0444);
 MODULE_PARM_DESC(allow_nonsecure,

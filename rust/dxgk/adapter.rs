@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! An adapter: a GPU as the OS part sees it, with the KMD that drives it. Adapters exist from
-//! module load to unload; handles to them are per process.
+//! An adapter: a GPU as the OS part sees it, with the KMD that drives it. Handles to it are per
+//! process.
+//!
+//! It runs from [`Adapter::start`] to [`Adapter::stop`]. Then it is removed: it does nothing any
+//! more, and what was made on it stays until its users have destroyed it. It is found as long as it
+//! runs, see [`Driver`](super::driver::Driver).
 
 use crate::{
     ddi::{
@@ -34,8 +38,7 @@ use crate::{
             Answer,
             FeatureSet, //
         }, //
-    },
-    sys::params, //
+    }, //
 };
 use kernel::{
     prelude::*,
@@ -44,15 +47,22 @@ use kernel::{
 
 pub(crate) use crate::ddi::caps::Luid;
 
-/// Adapters that one module can have.
-pub(crate) const MAX_ADAPTERS: u32 = 16;
-
 /// The low part of the first LUID. The number is our own and only has to be stable.
 const LUID_BASE: u32 = 0x0d9a_0000;
 
+/// The LUID of the software adapter with this number. Numbers are never used again (see
+/// `Documentation/adapters.md`), so neither are LUIDs.
+fn luid_of(index: u32) -> Luid {
+    Luid {
+        low: LUID_BASE | (index & 0xffff),
+        // CAST: 16 bits.
+        high: (index >> 16) as i32,
+    }
+}
+
 /// A GPU, and the KMD that drives it.
 pub(crate) struct Adapter {
-    /// Its index, from 0.
+    /// Its number, from 0.
     pub(crate) index: u32,
     /// Its system-wide name.
     pub(crate) luid: Luid,
@@ -65,15 +75,12 @@ pub(crate) struct Adapter {
 }
 
 impl Adapter {
-    /// The adapter at `index`, counted from 0, that `kmd` drives. Starts it.
+    /// The adapter with the number `index` that `kmd` drives. Starts it.
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn start(index: u32, kmd: KBox<dyn Kmd>) -> DxgResult<Arc<Self>> {
         let class = Passive::here();
-        let luid = Luid {
-            low: LUID_BASE | index,
-            high: 0,
-        };
+        let luid = luid_of(index);
         let port = Port::start(kmd, &class, &StartInfo { luid })?;
         let (caps, features) = {
             let kmd = port.enter()?;
@@ -98,10 +105,24 @@ impl Adapter {
         )?)
     }
 
-    /// Whether the administrator has stopped it: what exists can be destroyed, and nothing new is
-    /// created or opened.
-    pub(crate) fn is_stopped(&self) -> bool {
-        params::stopped_adapters() >> self.index & 1 != 0
+    /// Stops the KMD: nobody is inside any more, and from now on the adapter counts as removed.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(super) fn stop(&self) {
+        self.port.stop(&Passive::here());
+    }
+
+    /// Whether it is removed: what exists can be destroyed, and nothing new is created or opened.
+    pub(crate) fn is_removed(&self) -> bool {
+        !self.port.is_started()
+    }
+
+    /// DEVICE_REMOVED if it is removed.
+    pub(crate) fn check(&self) -> DxgResult {
+        if self.is_removed() {
+            return Err(Status::DEVICE_REMOVED.into());
+        }
+        Ok(())
     }
 
     /// Whether an EngineAffinity names physical adapters that exist: bit n is the n-th, and 0 means

@@ -2,8 +2,8 @@
 
 //! What the module as a whole tells, in debugfs: `/sys/kernel/debug/opendxg`.
 //!
-//! What one process has is in the fdinfo of its own descriptors. What all processes have together is
-//! for root, who is the only one that may look at each of them (RES-107).
+//! What one process has is in the fdinfo of its own descriptors. What all processes have together
+//! is for root, who is the only one that may look at each of them (RES-107).
 //!
 //! A kernel without debugfs, or one that is locked down, has no such directory, and nothing else
 //! changes.

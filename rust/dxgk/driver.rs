@@ -3,7 +3,8 @@
 //! What the module has once: the adapters, the processes that have the device open, and the table
 //! of global handles.
 //!
-//! LOCK: `processes` is a leaf, taken by open and release only.
+//! LOCK: `adapters` and `processes` are leaves. `processes` is taken by open and release, and by
+//! the removal of an adapter.
 
 use super::{
     adapter::{
@@ -14,7 +15,6 @@ use super::{
     tables::Tables, //
 };
 use crate::{
-    error::DxgResult,
     kmd::soft::{
         Config,
         SoftKmd, //
@@ -25,6 +25,7 @@ use crate::{
     }, //
 };
 use kernel::{
+    alloc::AllocError,
     new_spinlock,
     prelude::*,
     rbtree::{
@@ -36,6 +37,17 @@ use kernel::{
         SpinLock, //
     }, //
 };
+
+/// How many adapters may run at the same time.
+pub(crate) const MAX_ADAPTERS: u32 = 16;
+
+/// The adapters that run.
+struct Adapters {
+    /// There is room for [`MAX_ADAPTERS`].
+    running: KVec<Arc<Adapter>>,
+    /// The number of the next one. Numbers are not used again.
+    next: u32,
+}
 
 /// A process and how many open files it has.
 struct Listed {
@@ -54,7 +66,8 @@ impl Listed {
 /// The module's one driver object.
 #[pin_data]
 pub(crate) struct Driver {
-    adapters: KVec<Arc<Adapter>>,
+    #[pin]
+    adapters: SpinLock<Adapters>,
     /// What all processes share.
     pub(crate) tables: Arc<Tables>,
     #[pin]
@@ -63,35 +76,132 @@ pub(crate) struct Driver {
 
 impl Driver {
     /// A driver with this many adapters.
-    pub(crate) fn new(adapter_count: u32) -> DxgResult<Arc<Self>> {
-        let mut adapters = KVec::new();
-
-        for index in 0..adapter_count {
-            let kmd = KBox::new(SoftKmd::add_device(Config { index }), GFP_KERNEL)?;
-
-            adapters.push(Adapter::start(index, kmd)?, GFP_KERNEL)?;
-        }
-
+    pub(crate) fn new(adapter_count: u32) -> Result<Arc<Self>> {
         let tables = Tables::new()?;
-
-        Ok(pin_arc(
+        let adapters = Adapters {
+            // CAST: 16.
+            running: KVec::with_capacity(MAX_ADAPTERS as usize, GFP_KERNEL)?,
+            next: 0,
+        };
+        let driver = pin_arc(
             pin_init!(Self {
-                adapters,
+                adapters <- new_spinlock!(adapters, "Driver::adapters"),
                 tables,
                 processes <- new_spinlock!(RBTree::new(), "Driver::processes"),
             }),
             GFP_KERNEL,
-        )?)
+        )?;
+
+        for _ in 0..adapter_count {
+            driver.add_soft_adapter(Config::default())?;
+        }
+        Ok(driver)
     }
 
-    /// Adapters in the order of their indices.
-    pub(crate) fn adapters(&self) -> &[Arc<Adapter>] {
-        &self.adapters
+    /// Starts one more software adapter; ENOSPC if as many as may be run already.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn add_soft_adapter(&self, config: Config) -> Result<Arc<Adapter>> {
+        let index = {
+            let mut adapters = self.adapters.lock();
+            let index = adapters.next;
+
+            adapters.next = index.checked_add(1).ok_or(ENOSPC)?;
+            index
+        };
+        let kmd = SoftKmd::add_device(Config { index, ..config });
+        let adapter = Adapter::start(index, KBox::new(kmd, GFP_KERNEL)?).map_err(|_| ENOMEM)?;
+        let added = self
+            .adapters
+            .lock()
+            .running
+            .push_within_capacity(adapter.clone());
+
+        added.map_err(|_| ENOSPC)?;
+        Ok(adapter)
     }
 
-    /// The adapter with this LUID.
-    pub(crate) fn adapter(&self, luid: Luid) -> Option<&Arc<Adapter>> {
-        self.adapters.iter().find(|adapter| adapter.luid == luid)
+    /// Removes an adapter, with clients or without: it is found no more, everything that waits for
+    /// it ends, and its memory is taken out of all processes. What was made on it stays, and can be
+    /// destroyed.
+    ///
+    /// Context: may sleep, no locks held; once for an adapter.
+    pub(crate) fn remove_adapter(&self, adapter: &Arc<Adapter>) {
+        let running = {
+            let mut adapters = self.adapters.lock();
+            let place = adapters
+                .running
+                .iter()
+                .position(|running| Arc::ptr_eq(running, adapter));
+
+            place.and_then(|place| adapters.running.remove(place).ok())
+        };
+
+        drop(running);
+        adapter.stop();
+
+        // From here on nothing is added to what these find: whoever does looks at the adapter after
+        // it.
+        let mut seen = None;
+
+        while let Some((key, process)) = self.process_after(seen) {
+            process.handles.lose(adapter);
+            seen = Some(key);
+        }
+
+        let mut seen = 0;
+
+        while let Some((key, fence)) = self.tables.shared_fences.after(seen) {
+            if fence.header.is_of(adapter) {
+                fence.always_signal();
+            }
+            seen = key;
+        }
+    }
+
+    /// The process after the one with this key, in any order.
+    fn process_after(
+        &self,
+        seen: Option<(usize, usize)>,
+    ) -> Option<((usize, usize), Arc<Process>)> {
+        let processes = self.processes.lock();
+        let next = match seen {
+            None => processes.cursor_front(),
+            // Keys are addresses, which are not that high.
+            Some((group, mm)) => processes.cursor_lower_bound(&(group, mm.saturating_add(1))),
+        }?;
+        let (key, listed) = next.current();
+
+        Some((*key, listed.process.clone()))
+    }
+
+    /// The adapters that run now, in the order in which they came.
+    pub(crate) fn adapters(&self) -> Result<KVec<Arc<Adapter>>, AllocError> {
+        // CAST: 16.
+        let mut all = KVec::with_capacity(MAX_ADAPTERS as usize, GFP_KERNEL_ACCOUNT)?;
+
+        for adapter in &self.adapters.lock().running {
+            // There is room for as many as there can be.
+            let _room = all.push_within_capacity(adapter.clone());
+        }
+        Ok(all)
+    }
+
+    /// How many adapters run now.
+    pub(crate) fn adapter_count(&self) -> u32 {
+        // CAST: at most 16.
+        self.adapters.lock().running.len() as u32
+    }
+
+    /// The adapter with this LUID, if it runs.
+    pub(crate) fn adapter(&self, luid: Luid) -> Option<Arc<Adapter>> {
+        let adapters = self.adapters.lock();
+
+        adapters
+            .running
+            .iter()
+            .find(|adapter| adapter.luid == luid)
+            .cloned()
     }
 
     /// The calling process, with one more open file.

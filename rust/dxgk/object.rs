@@ -31,10 +31,7 @@ use super::{
     tables::Tables, //
 };
 use crate::{
-    error::{
-        DxgResult,
-        Status, //
-    },
+    error::DxgResult,
     logic::{
         access,
         sync_flags::Sharing, //
@@ -128,12 +125,19 @@ impl Header {
                 .is_none_or(|own| Arc::ptr_eq(own, adapter))
     }
 
-    /// DEVICE_REMOVED if its adapter is stopped. Existing handles stay valid; the object cannot be
+    /// Whether it was made on `adapter`.
+    pub(crate) fn is_of(&self, adapter: &Arc<Adapter>) -> bool {
+        self.adapter
+            .as_ref()
+            .is_some_and(|own| Arc::ptr_eq(own, adapter))
+    }
+
+    /// DEVICE_REMOVED if its adapter is removed. Existing handles stay valid; the object cannot be
     /// opened again.
     pub(crate) fn check_adapter(&self) -> DxgResult {
         match &self.adapter {
-            Some(adapter) if adapter.is_stopped() => Err(Status::DEVICE_REMOVED.into()),
-            _ => Ok(()),
+            Some(adapter) => adapter.check(),
+            None => Ok(()),
         }
     }
 

@@ -7,6 +7,7 @@ use super::{
     share::{
         global_table::GlobalTable,
         name_table::NameTable,
+        shared_fences::SharedFences,
         Share, //
     }, //
 };
@@ -26,6 +27,9 @@ pub(crate) struct Tables {
     /// Names of shares.
     #[pin]
     pub(crate) names: NameTable<Arc<Share>>,
+    /// Fences that NT handles keep.
+    #[pin]
+    pub(crate) shared_fences: SharedFences,
     /// What each user has.
     pub(crate) accounts: Arc<Accounts>,
 }
@@ -39,6 +43,7 @@ impl Tables {
             pin_init!(Self {
                 globals <- GlobalTable::new(),
                 names <- NameTable::new(),
+                shared_fences <- SharedFences::new(),
                 accounts,
             }),
             GFP_KERNEL,

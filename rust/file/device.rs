@@ -73,7 +73,7 @@ impl OpenDevice for OpenFile {
         let process = &self.process;
 
         seq_print!(m, "dxg-process:\t{}\n", process.id);
-        for adapter in self.driver.adapters() {
+        for adapter in self.driver.adapters().iter().flatten() {
             let (high, low) = (adapter.luid.high, adapter.luid.low);
             let index = adapter.index;
 

@@ -49,7 +49,7 @@ pub(super) fn open_from_luid<'a>(
         high: args.AdapterLuid.HighPart,
     };
     let adapter = call.driver.adapter(luid).ok_or(Status::INVALID_PARAMETER)?;
-    let reserved = open(call, adapter)?;
+    let reserved = open(call, &adapter)?;
 
     args.hAdapter = reserved.handle();
     Ok(reserved)
@@ -70,13 +70,14 @@ fn enumerate<'a>(
     array: u64,
     capacity: u32,
 ) -> DxgResult<(u32, Option<ReservedHandles<'a>>)> {
-    let adapters = call.driver.adapters();
+    if array == 0 {
+        return Ok((call.driver.adapter_count(), None));
+    }
+
+    let adapters = call.driver.adapters()?;
     // CAST: at most 16.
     let count = adapters.len() as u32;
 
-    if array == 0 {
-        return Ok((count, None));
-    }
     if capacity < count {
         return Err(Status::BUFFER_TOO_SMALL.into());
     }
@@ -84,7 +85,7 @@ fn enumerate<'a>(
     let mut handles = ReservedHandles::new(&call.process.handles, adapters.len())?;
     let mut entries = KVec::with_capacity(adapters.len(), GFP_KERNEL_ACCOUNT)?;
 
-    for adapter in adapters {
+    for adapter in &adapters {
         let entry = D3DKMT_ADAPTERINFO {
             hAdapter: handles.reserve(HandleTarget::Adapter(adapter.clone()), None)?,
             AdapterLuid: LUID {
@@ -149,11 +150,12 @@ pub(super) fn query_info(call: Call<'_>, args: &D3DKMT_QUERYADAPTERINFO) -> DxgR
 pub(super) fn is_feature_enabled(call: Call<'_>, args: &mut D3DKMT_ISFEATUREENABLED) -> DxgResult {
     let answer = match args.hAdapter {
         0 => feature::global_answer(args.FeatureId).ok_or(Status::INVALID_PARAMETER)?,
-        handle => call
-            .process
-            .handles
-            .adapter(handle)?
-            .feature(args.FeatureId),
+        handle => {
+            let adapter = call.process.handles.adapter(handle)?;
+
+            adapter.check()?;
+            adapter.feature(args.FeatureId)
+        }
     };
 
     args.Result.Version = answer.version;

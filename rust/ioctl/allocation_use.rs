@@ -29,8 +29,15 @@ use kernel::{
     }, //
 };
 
-/// The allocation behind a handle that was made on `device`, or on none.
+/// The allocation behind a handle that was made on `device`, or on none; DEVICE_REMOVED if the
+/// adapter of the device is removed.
 fn find(call: Call<'_>, device: u32, allocation: u32) -> DxgResult<Arc<OpenAllocation>> {
+    call.process.handles.running_device(device)?;
+    find_any(call, device, allocation)
+}
+
+/// The same for a device that need not run.
+fn find_any(call: Call<'_>, device: u32, allocation: u32) -> DxgResult<Arc<OpenAllocation>> {
     let table = &call.process.handles;
 
     table.device(device)?;
@@ -53,9 +60,10 @@ pub(super) fn lock(call: Call<'_>, args: &mut D3DKMT_LOCK2) -> DxgResult<impl Co
     Ok(locked)
 }
 
-/// D3DKMTUnlock2 (0x37): removes one lock; the last one unmaps.
+/// D3DKMTUnlock2 (0x37): removes one lock; the last one unmaps. Works after the adapter was
+/// removed.
 pub(super) fn unlock(call: Call<'_>, args: &D3DKMT_UNLOCK2) -> DxgResult {
-    find(call, args.hDevice, args.hAllocation)?.unlock()
+    find_any(call, args.hDevice, args.hAllocation)?.unlock()
 }
 
 /// D3DKMTInvalidateCache (0x24): our memory is coherent for every device. The exporter of a foreign
@@ -82,7 +90,7 @@ struct Chosen {
 fn chosen(call: Call<'_>, device: u32, resource: u32, list: u64, count: u32) -> DxgResult<Chosen> {
     let table = &call.process.handles;
 
-    table.device(device)?;
+    table.running_device(device)?;
     if resource != 0 {
         invalid_if(list != 0 || count != 0)?;
 
@@ -202,6 +210,9 @@ pub(super) fn export_dmabuf(
     invalid_if(args.flags & !OPENDXG_EXPORT_READ_ONLY != 0 || args.reserved != 0)?;
 
     let opened = call.process.handles.allocation(args.allocation)?.what;
+
+    opened.open_resource.object().header().check_adapter()?;
+
     let read_only = args.flags & OPENDXG_EXPORT_READ_ONLY != 0 || !opened.open_resource.may_write();
     let fd = opened
         .allocation

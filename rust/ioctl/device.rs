@@ -42,9 +42,7 @@ pub(super) fn create<'a>(
 
     let adapter = call.process.handles.adapter(args.adapter_handle())?;
 
-    if adapter.is_stopped() {
-        return Err(Status::DEVICE_REMOVED.into());
-    }
+    adapter.check()?;
 
     let device = Device::new(adapter)?;
     let reserved = call
@@ -70,10 +68,15 @@ pub(super) fn destroy(call: Call<'_>, args: &D3DKMT_DESTROYDEVICE) -> DxgResult 
 }
 
 /// D3DKMTGetDeviceState (0x0e): a device without submitted work is active and was never reset. The
-/// states of presentation do not exist on a headless adapter (NOT_SUPPORTED).
+/// states of presentation do not exist on a headless adapter (NOT_SUPPORTED). A device whose
+/// adapter was removed is stopped (GPU-96, GPU-99).
 pub(super) fn state(call: Call<'_>, args: &mut D3DKMT_GETDEVICESTATE) -> DxgResult {
-    call.process.handles.device(args.hDevice)?;
+    let device = call.process.handles.device(args.hDevice)?;
+
     match args.StateType {
+        D3DKMT_DEVICESTATE_EXECUTION if device.adapter.is_removed() => {
+            args.set_execution_state(D3DKMT_DEVICEEXECUTION_STOPPED);
+        }
         D3DKMT_DEVICESTATE_EXECUTION => {
             args.set_execution_state(D3DKMT_DEVICEEXECUTION_ACTIVE);
         }

@@ -138,6 +138,7 @@ pub(super) fn create<'a>(
         adapter,
         sharing,
         cross_adapter: info.Flags & bits::CROSS_ADAPTER != 0,
+        keeps_value: info.Flags & bits::NO_SIGNAL_MAX_VALUE_ON_TDR != 0,
         tables: &call.driver.tables,
         account: &call.process.account,
         pool: &call.process.fence_storage,

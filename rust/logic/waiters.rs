@@ -254,8 +254,8 @@ impl<M: WaitMap> Waiters<M> {
         }
     }
 
-    /// AlwaysSignaled (FEN-104): stores the highest value, which releases every waiter. From then on
-    /// signals do nothing. The caller goes on as after [`Waiters::signal`].
+    /// AlwaysSignaled (FEN-104): stores the highest value, which releases every waiter. From then
+    /// on signals do nothing. The caller goes on as after [`Waiters::signal`].
     pub fn always_signal(&mut self, current: &Word64) -> Option<Sweep> {
         // Going up is never refused.
         let sweep = self.signal(current, u64::MAX, true).ok().flatten();

@@ -13,8 +13,7 @@ use kernel::{
         c_uint,
         c_ulong,
         c_void, //
-    },
-    sync::atomic::Atomic, //
+    }, //
 };
 
 /// Mirror of `struct dxg_caller`.
@@ -239,7 +238,6 @@ extern "C" {
     pub(super) static dxg_param_max_waiters: c_uint;
     pub(super) static dxg_param_global_access: c_uint;
     pub(super) static dxg_param_allow_nonsecure: bool;
-    pub(super) static dxg_param_stopped_adapters: Atomic<c_uint>;
     pub(super) static dxg_param_max_user_objects: c_uint;
     pub(super) static dxg_param_max_user_names: c_uint;
     pub(super) static dxg_param_max_user_globals: c_uint;

@@ -12,6 +12,7 @@ pub(crate) mod mem;
 pub(crate) mod params;
 pub(crate) mod random;
 pub(crate) mod seq;
+pub(crate) mod shared;
 pub(crate) mod sort;
 pub(crate) mod task;
 pub(crate) mod time;

@@ -9,8 +9,7 @@ use super::ffi;
 use crate::logic::quota::Machine;
 use kernel::{
     page::PAGE_SIZE,
-    prelude::*,
-    sync::atomic::Relaxed, //
+    prelude::*, //
 };
 
 /// Name of the device node.
@@ -154,10 +153,4 @@ pub(crate) fn max_info_files() -> u32 {
 pub(crate) fn allow_nonsecure() -> bool {
     // SAFETY: A bool that nothing writes after load.
     unsafe { ffi::dxg_param_allow_nonsecure }
-}
-
-/// The adapters that are stopped, one bit each.
-pub(crate) fn stopped_adapters() -> u32 {
-    // SAFETY: An aligned integer that is only written whole, by the kernel's own parameter code.
-    unsafe { &ffi::dxg_param_stopped_adapters }.load(Relaxed)
 }

@@ -66,14 +66,19 @@ impl HandleTable {
         })
     }
 
-    /// The device behind a handle, as the parent of new handles. DEVICE_REMOVED if its adapter is
-    /// stopped.
-    pub(crate) fn parent(&self, local: u32) -> DxgResult<Parent> {
+    /// The device behind a handle; DEVICE_REMOVED if its adapter is removed.
+    pub(crate) fn running_device(&self, local: u32) -> DxgResult<Arc<Device>> {
         let device = self.device(local)?;
 
-        if device.adapter.is_stopped() {
-            return Err(Status::DEVICE_REMOVED.into());
-        }
+        device.adapter.check()?;
+        Ok(device)
+    }
+
+    /// The device behind a handle, as the parent of new handles. DEVICE_REMOVED if its adapter is
+    /// removed.
+    pub(crate) fn parent(&self, local: u32) -> DxgResult<Parent> {
+        let device = self.running_device(local)?;
+
         Ok(Parent {
             id: device.id(),
             index: handle::local_index(local).ok_or(Status::INVALID_PARAMETER)?,

@@ -19,6 +19,7 @@ mod lookup;
 pub(crate) mod open_allocation;
 pub(crate) mod open_resource;
 pub(crate) mod open_sync_object;
+mod removal;
 pub(crate) mod reserved_handles;
 mod tests;
 
@@ -304,7 +305,17 @@ impl HandleTable {
             let mut state = self.state.lock();
 
             match state.insert(&mut entry, parent, spare.take(), &mut freed)? {
-                Insertion::Done(index) => return Ok(Reserved { table: self, index }),
+                Insertion::Done(index) => {
+                    drop(state);
+
+                    let reserved = Reserved { table: self, index };
+
+                    // The end of the adapter has seen the handle, or it shows here.
+                    if let Some(parent) = parent {
+                        parent.device.adapter.check()?;
+                    }
+                    return Ok(reserved);
+                }
                 Insertion::Missing(missing_node) => {
                     drop(state);
                     spare = Some(NewNode::new(missing_node).ok_or(Status::NO_MEMORY)?);

@@ -87,6 +87,14 @@ impl OpenAllocation {
         self.mapping.unlock()
     }
 
+    /// The adapter is gone: takes the bytes out of every process that has them mapped through this.
+    /// The handle stays, and can be unlocked and destroyed.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(in crate::dxgk) fn lose(&self) {
+        self.mapping.lose();
+    }
+
     /// Called when the handle is gone; a call in progress may use this a little longer. Takes the
     /// bytes out of every process that has them mapped through the handle (RES-89). Ends the open
     /// resource if this was its last handle (RES-76).

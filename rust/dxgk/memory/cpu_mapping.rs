@@ -189,6 +189,26 @@ impl CpuMapping {
     }
 }
 
+impl CpuMapping {
+    /// The adapter is gone: as [`CpuMapping::revoke`], but the locks are still counted, so that
+    /// unlocking works.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn lose(&self) {
+        let (storage, file, addr) = {
+            let mut state = self.state.lock();
+            let addr = state.locked.as_ref().map(|locked| locked.addr);
+
+            (state.storage.take(), state.file.clone(), addr)
+        };
+
+        if let Some(counted) = file {
+            counted.file.revoke(addr);
+        }
+        drop(storage);
+    }
+}
+
 impl State {
     fn live(&self) -> DxgResult<&Arc<Storage>> {
         self.storage

@@ -65,6 +65,8 @@ pub(crate) struct Creation<'a> {
     pub(crate) sharing: Sharing,
     /// Whether devices of other adapters may use it.
     pub(crate) cross_adapter: bool,
+    /// NoSignalMaxValueOnTdr: it is not signalled when a device is lost.
+    pub(crate) keeps_value: bool,
     /// Where it is named.
     pub(crate) tables: &'a Arc<Tables>,
     /// Who is charged for it.
@@ -83,7 +85,7 @@ impl Creation<'_> {
             Start::MonitoredFence(value) => {
                 let binding = FenceBinding::monitored(self.storage(value)?);
 
-                Object::Fence(Fence::new(self.header(kind)?, binding)?)
+                Object::Fence(Fence::new(self.header(kind)?, binding, self.keeps_value)?)
             }
             Start::Legacy(state) => Object::Legacy(LegacySync::new(self.header(kind)?, state)?),
         };

@@ -97,6 +97,8 @@ pub(crate) struct Fence {
     pub(crate) header: Header,
     /// Its values on the adapter it was made on, which are those on all others.
     pub(crate) binding: FenceBinding,
+    /// NoSignalMaxValueOnTdr: it is not signalled when a device is lost.
+    keeps_value: bool,
     #[pin]
     waiters: SpinLock<Waiters<FenceQueue>>,
     /// What is left to the worker: what signals have begun, and step two of the end, see
@@ -124,15 +126,17 @@ impl WorkItem for Fence {
 }
 
 impl Fence {
-    /// A fence whose values are in `binding`.
+    /// A fence whose values are in `binding`. `keeps_value` is NoSignalMaxValueOnTdr.
     pub(crate) fn new(
         header: impl PinInit<Header>,
         binding: FenceBinding,
+        keeps_value: bool,
     ) -> Result<Arc<Self>, AllocError> {
         pin_arc(
             pin_init!(Self {
                 header <- header,
                 binding,
+                keeps_value,
                 waiters <- new_spinlock!(Waiters::new(Queue::new()), "Fence::waiters"),
                 work <- new_work!("Fence::work"),
             }),
@@ -174,6 +178,24 @@ impl Fence {
             self.release(waiters, sweep);
         }
         Ok(())
+    }
+
+    /// A device that could signal it is lost: everybody is released, and from now on no signal
+    /// changes anything (FEN-104), unless it was made to keep its value.
+    ///
+    /// Context: as [`Fence::signal`].
+    pub(in crate::dxgk) fn always_signal(self: &Arc<Self>) {
+        if self.keeps_value {
+            return;
+        }
+
+        let mut waiters = self.waiters.lock();
+        let due = waiters.always_signal(self.binding.current());
+
+        trace::signal(self.header.id(), u64::MAX);
+        if let Some(sweep) = due {
+            self.release(waiters, sweep);
+        }
     }
 
     /// Releases whom a signal has reached, under whose lock it begins.

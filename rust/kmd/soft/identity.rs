@@ -2,7 +2,7 @@
 
 //! Who the software adapter is: GUID, IDs, versions, and its data for user-mode drivers.
 
-use super::nodes;
+use super::Config;
 use crate::ddi::caps::Luid;
 
 /// `D3DKMT_DRIVERVERSION`: WDDM 3.0, the revision whose structures the legacy interface has.
@@ -56,13 +56,13 @@ pub(super) const UMD_PRIVATE_SIZE: u32 = 32;
 ///
 /// Later versions only append, so a reader checks the first field and that the third covers what
 /// it wants.
-pub(super) fn umd_driver_private(index: u32, luid: Luid, out: &mut [u8]) {
+pub(super) fn umd_driver_private(config: &Config, luid: Luid, out: &mut [u8]) {
     let words = [
         VENDOR_ID,
         1,
         UMD_PRIVATE_SIZE,
-        nodes::COUNT,
-        index,
+        config.nodes,
+        config.index,
         luid.low,
         // CAST: the bits.
         luid.high as u32,

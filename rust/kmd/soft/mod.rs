@@ -62,10 +62,45 @@ const KNOWN_ESCAPE_SIZE: usize = 8;
 const CLOCK_HZ: u64 = 1_000_000_000;
 
 /// What distinguishes one software adapter from another.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
     /// Number of the adapter, from 0.
     pub index: u32,
+    /// Bytes of dedicated video memory that it reports.
+    pub local_memory: u64,
+    /// Bytes of system memory that it reports to be able to use.
+    pub system_memory: u64,
+    /// How many nodes it has, of those that there can be.
+    pub nodes: u32,
+}
+
+/// Sizes of memory are whole pages.
+const PAGE_SIZE: u64 = 4096;
+
+/// No memory is larger: what processors can address.
+const MAX_MEMORY: u64 = 1 << 48;
+
+impl Config {
+    /// Whether there can be such an adapter.
+    pub fn is_valid(&self) -> bool {
+        let is_size = |bytes| bytes % PAGE_SIZE == 0 && bytes <= MAX_MEMORY;
+
+        is_size(self.local_memory)
+            && is_size(self.system_memory)
+            && (1..=nodes::COUNT).contains(&self.nodes)
+    }
+}
+
+impl Default for Config {
+    /// No memory of its own, all nodes.
+    fn default() -> Self {
+        Self {
+            index: 0,
+            local_memory: 0,
+            system_memory: 0,
+            nodes: nodes::COUNT,
+        }
+    }
 }
 
 /// A software adapter.
@@ -101,7 +136,9 @@ impl SoftKmd {
             standard_data_size: DRIVER_DATA_SIZE as u32,
             max_escape_size: KNOWN_ESCAPE_SIZE as u32,
             physical_adapters: 1,
-            nodes: nodes::COUNT,
+            nodes: self.config.nodes,
+            local_memory: self.config.local_memory,
+            system_memory: self.config.system_memory,
             // Nothing that is not written here.
             ..DriverCaps::default()
         }
@@ -120,7 +157,7 @@ impl Kmd for SoftKmd {
         match query {
             AdapterQuery::DriverCaps(caps) => *caps = self.driver_caps(),
             AdapterQuery::UmdDriverPrivate(out) => {
-                identity::umd_driver_private(self.config.index, self.luid, out);
+                identity::umd_driver_private(&self.config, self.luid, out);
             }
         }
     }

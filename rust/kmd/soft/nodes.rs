@@ -18,7 +18,7 @@ const NODES: [(EngineType, &str); 4] = [
     (EngineType::Other, "Paging"),
 ];
 
-/// How many there are. CAST: four.
+/// How many there can be. CAST: four.
 pub(super) const COUNT: u32 = NODES.len() as u32;
 
 /// What a node is; one without a name if there is none.

@@ -41,6 +41,7 @@ pub mod region;
 pub mod resource;
 pub mod rounds;
 pub mod sharing;
+pub mod soft_adapter;
 pub mod stress;
 mod suite;
 pub mod task;

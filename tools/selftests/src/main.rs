@@ -62,6 +62,8 @@ mod t_quota;
 mod t_races;
 #[path = "bin/t-security/main.rs"]
 mod t_security;
+#[path = "bin/t-soft-adapters/main.rs"]
+mod t_soft_adapters;
 #[path = "bin/t-store/main.rs"]
 mod t_store;
 #[path = "bin/t-tool.rs"]
@@ -78,7 +80,7 @@ use std::process::exit;
 use selftests::program;
 
 /// The programs by name.
-const PROGRAMS: [(&str, fn()); 35] = [
+const PROGRAMS: [(&str, fn()); 36] = [
     ("run-all", run_all::main),
     ("t-access-any", t_access_any::main),
     ("t-access-none", t_access_none::main),
@@ -109,6 +111,7 @@ const PROGRAMS: [(&str, fn()); 35] = [
     ("t-quota", t_quota::main),
     ("t-races", t_races::main),
     ("t-security", t_security::main),
+    ("t-soft-adapters", t_soft_adapters::main),
     ("t-store", t_store::main),
     ("t-tool", t_tool::main),
     ("t-trace", t_trace::main),

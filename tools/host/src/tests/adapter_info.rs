@@ -76,7 +76,10 @@ struct Adapter {
 impl Adapter {
     fn new(index: u32, luid: Luid) -> Self {
         let class = Passive::here();
-        let mut kmd = SoftKmd::add_device(Config { index });
+        let mut kmd = SoftKmd::add_device(Config {
+            index,
+            ..Config::default()
+        });
         let mut caps = DriverCaps::default();
 
         kmd.start_device(&class, &StartInfo { luid }).unwrap();

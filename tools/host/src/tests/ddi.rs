@@ -302,7 +302,7 @@ fn gpu_100_class_d_does_not_sleep() {
 #[test]
 fn the_software_adapter_goes_through_the_same_scene() {
     let class = Passive::here();
-    let kmd = SoftKmd::add_device(Config { index: 0 });
+    let kmd = SoftKmd::add_device(Config::default());
     let port = Port::start(Box::new(kmd), &class, &INFO).unwrap();
     let mut data = [0; 48];
 
@@ -318,7 +318,7 @@ fn the_software_adapter_goes_through_the_same_scene() {
 #[test]
 fn escapes_of_the_software_adapter() {
     let class = Passive::here();
-    let kmd = SoftKmd::add_device(Config { index: 0 });
+    let kmd = SoftKmd::add_device(Config::default());
 
     for (flags, size, error) in [
         (0, 8, KmdError::InvalidParameter),
@@ -338,7 +338,7 @@ fn escapes_of_the_software_adapter() {
 
 #[test]
 fn clocks_of_the_software_adapter() {
-    let kmd = SoftKmd::add_device(Config { index: 0 });
+    let kmd = SoftKmd::add_device(Config::default());
     let clock = || {
         Dispatch::below(&Passive::here(), |class| {
             kmd.calibrate_gpu_clock(class, 0, 0)

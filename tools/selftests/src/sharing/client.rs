@@ -127,7 +127,12 @@ pub struct Client {
 impl Client {
     /// A new node and a device on the first adapter.
     pub fn new() -> Outcome<Self> {
-        let device = Arc::new(fixture::device()?);
+        Self::on(fixture::device()?)
+    }
+
+    /// The same with this device.
+    pub fn on(device: Device) -> Outcome<Self> {
+        let device = Arc::new(device);
         let raw = fixture::raw()?;
         Ok(Self { raw, device })
     }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Who may open what, and what nobody is told (RES-103, RES-104, RES-107 to RES-109); a stopped adapter.
+//! Who may open what, and what nobody is told (RES-103, RES-104, RES-107 to RES-109); a removed adapter.
 
 mod outputs;
+mod removed;
 mod restricted;
-mod stopped;
 mod users;
 
 use selftests::{module, Suite};
@@ -14,7 +14,7 @@ pub(crate) fn main() {
             .with(users::tests)
             .with(restricted::tests)
             .with(outputs::tests)
-            .with(stopped::tests)
+            .with(removed::tests)
             .run()
     });
 }

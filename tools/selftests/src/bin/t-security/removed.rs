@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An adapter that is stopped while shared objects exist (RES-110).
+//! An adapter that is removed while shared objects exist (RES-110).
 
 use std::os::fd::{AsFd, AsRawFd};
 
@@ -7,34 +7,14 @@ use opendxg::raw::Argument;
 use opendxg::uapi::*;
 use opendxg::Status;
 use selftests::sharing::{access, key, Client, How, Shape, Target, What};
-use selftests::user::needs_root;
-use selftests::{ensure_eq, fails_with, skip, Outcome, Suite};
-
-const PARAMETER: &str = "/sys/module/opendxg/parameters/stopped_adapters";
+use selftests::soft_adapter::SoftAdapter;
+use selftests::{ensure_eq, fails_with, Outcome, Suite};
 
 pub(crate) fn tests(suite: Suite) -> Suite {
     suite.test(
-        "RES-110 a stopped adapter: no opening, but close and destroy",
-        stopped,
+        "RES-110 a removed adapter: no opening, but close and destroy",
+        removed,
     )
-}
-
-/// All adapters are stopped until this is dropped.
-struct Stopped;
-
-impl Stopped {
-    fn now() -> Outcome<Self> {
-        if std::fs::write(PARAMETER, "65535").is_err() {
-            skip!("adapters cannot be stopped here");
-        }
-        Ok(Self)
-    }
-}
-
-impl Drop for Stopped {
-    fn drop(&mut self) {
-        let _ = std::fs::write(PARAMETER, "0");
-    }
 }
 
 /// The argument of the call that opens a synchronisation object for no device.
@@ -53,11 +33,11 @@ fn resolution(weak: &impl AsRawFd) -> opendxg_resolve_weak {
     }
 }
 
-fn stopped() -> Outcome {
-    needs_root()?;
-    let client = Client::new()?;
-    let name = r"\BaseNamedObjects\stopped";
+fn removed() -> Outcome {
+    let name = r"\BaseNamedObjects\removed";
     for shape in Shape::NT {
+        let soft = SoftAdapter::enabled("security")?;
+        let client = Client::on(soft.device()?)?;
         let object = client.create(shape, How::Nt)?;
         client.set(object.target(), key(1), 0, b"before")?;
         let fd = client.share_named(&object, name)?;
@@ -70,14 +50,14 @@ fn stopped() -> Outcome {
             How::Global,
         )?;
         let weak = client.open_weak(object.target())?;
-        let guard = Stopped::now()?;
-        let removed = Status::DEVICE_REMOVED;
-        fails_with(client.open(shape, &fd), removed)?;
-        fails_with(client.open_global(shape, global.global()), removed)?;
+        soft.disable()?;
+        let gone = Status::DEVICE_REMOVED;
+        fails_with(client.open(shape, &fd), gone)?;
+        fails_with(client.open_global(shape, global.global()), gone)?;
         // Also where no device is named.
-        fails_with(client.call(&mut resolution(&weak)), removed)?;
+        fails_with(client.call(&mut resolution(&weak)), gone)?;
         if shape.what() == What::Sync {
-            fails_with(client.call(&mut without_device(&fd)), removed)?;
+            fails_with(client.call(&mut without_device(&fd)), gone)?;
         }
         // What needs no adapter still answers.
         ensure_eq!(
@@ -89,11 +69,11 @@ fn stopped() -> Outcome {
         drop(fd);
         object.destroy()?;
         global.destroy()?;
-        drop(guard);
         fails_with(client.call(&mut resolution(&weak)), Status::NOT_FOUND)?;
-        let again = client.create(shape, How::Nt)?;
-        let fd = client.share_named(&again, name)?;
-        client.open(shape, &fd)?;
+        let other = Client::new()?;
+        let again = other.create(shape, How::Nt)?;
+        let fd = other.share_named(&again, name)?;
+        other.open(shape, &fd)?;
     }
     Ok(())
 }

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Software adapters that the administrator makes, in `/sys/kernel/config/opendxg`: a directory for
+//! each, with its properties as files, and `enabled`. `Documentation/adapters.md` describes them.
+//!
+//! The directories pin the module. Those of the module's parameter are not here.
+//!
+//! LOCK: `SoftAdapter::state` is the outermost lock of ours: adapters start and end under it. The
+//! locks of configfs are outside.
+
+use crate::{
+    dxgk::{
+        adapter::Adapter,
+        driver::Driver, //
+    },
+    kmd::soft::Config,
+    sys::shared::{
+        Published,
+        Shared, //
+    }, //
+};
+use kernel::{
+    configfs::{
+        AttributeOperations,
+        Group,
+        GroupOperations,
+        Subsystem, //
+    },
+    configfs_attrs,
+    fmt::{
+        self,
+        Write, //
+    },
+    new_mutex,
+    page::PAGE_SIZE,
+    prelude::*,
+    str::{
+        kstrtobool_bytes,
+        Formatter, //
+    },
+    sync::{
+        Arc,
+        Mutex, //
+    }, //
+};
+
+#[allow(unused_imports)] // The macro names it, in some releases of the kernel.
+use crate::compat::*;
+
+/// Whose adapters the directories are. The root's own data would be the place for it, but Linux 7.2
+/// takes the root for a group and hands out a wrong reference to its data; a root without data is
+/// not hurt by that.
+static DRIVER: Shared<Driver> = Shared::new();
+
+/// The directory. Dropping it removes it; there is nothing in it any more by then.
+pub(crate) struct Configfs {
+    _root: Pin<KBox<Subsystem<Root>>>,
+    _driver: Published<Driver>,
+}
+
+impl Configfs {
+    /// Makes the directory.
+    pub(crate) fn new(driver: Arc<Driver>) -> Result<Self> {
+        let driver = DRIVER.publish(driver).ok_or(EBUSY)?;
+        let item_type = configfs_attrs! {
+            container: Subsystem<Root>,
+            data: Root,
+            child: SoftAdapter,
+            attributes: [],
+        };
+        let root = Subsystem::new(c"opendxg", item_type, try_pin_init!(Root {}));
+
+        Ok(Self {
+            _root: KBox::pin_init(root, GFP_KERNEL)?,
+            _driver: driver,
+        })
+    }
+}
+
+/// The directory as configfs knows it.
+#[pin_data]
+struct Root {}
+
+#[vtable]
+impl GroupOperations for Root {
+    type Child = SoftAdapter;
+
+    fn make_group(&self, name: &CStr) -> Result<impl PinInit<Group<SoftAdapter>, Error>> {
+        let driver = DRIVER.get().ok_or(ENODEV)?;
+        let item_type = configfs_attrs! {
+            container: Group<SoftAdapter>,
+            data: SoftAdapter,
+            attributes: [
+                enabled: 0,
+                luid: 1,
+                local_memory: 2,
+                system_memory: 3,
+                nodes: 4,
+            ],
+        };
+
+        Ok(Group::new(
+            name.try_into()?,
+            item_type,
+            SoftAdapter::new(driver),
+        ))
+    }
+}
+
+/// What a directory stands for. Its end is that of its adapter.
+#[pin_data]
+struct SoftAdapter {
+    #[pin]
+    state: Mutex<State>,
+}
+
+struct State {
+    driver: Arc<Driver>,
+    config: Config,
+    /// The adapter while it is enabled.
+    adapter: Option<Arc<Adapter>>,
+}
+
+impl SoftAdapter {
+    fn new(driver: Arc<Driver>) -> impl PinInit<Self, Error> {
+        try_pin_init!(Self {
+            state <- new_mutex!(
+                State {
+                    driver,
+                    config: Config::default(),
+                    adapter: None,
+                },
+                "SoftAdapter::state"
+            ),
+        })
+    }
+
+    /// Changes a property, which is fixed while the adapter is there.
+    fn configure(&self, change: impl FnOnce(&mut Config)) -> Result {
+        let mut state = self.state.lock();
+        let mut config = state.config;
+
+        if state.adapter.is_some() {
+            return Err(EBUSY);
+        }
+        change(&mut config);
+        if !config.is_valid() {
+            return Err(EINVAL);
+        }
+        state.config = config;
+        Ok(())
+    }
+}
+
+impl State {
+    fn enable(&mut self) -> Result {
+        if self.adapter.is_none() {
+            self.adapter = Some(self.driver.add_soft_adapter(self.config)?);
+        }
+        Ok(())
+    }
+
+    fn disable(&mut self) {
+        if let Some(adapter) = self.adapter.take() {
+            self.driver.remove_adapter(&adapter);
+        }
+    }
+}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        self.disable();
+    }
+}
+
+/// Writes the text of a file, and says how long it is.
+fn show(page: &mut [u8; PAGE_SIZE], text: fmt::Arguments<'_>) -> Result<usize> {
+    let mut writer = Formatter::new(page);
+
+    writer.write_fmt(text)?;
+    Ok(writer.bytes_written())
+}
+
+/// A number as somebody has written it.
+fn number(page: &[u8]) -> Result<u64> {
+    let text = core::str::from_utf8(page).map_err(|_| EINVAL)?;
+
+    text.trim().parse().map_err(|_| EINVAL)
+}
+
+/// `enabled`: whether there is the adapter.
+#[vtable]
+impl AttributeOperations<0> for SoftAdapter {
+    type Data = Self;
+
+    fn show(this: &Self, page: &mut [u8; PAGE_SIZE]) -> Result<usize> {
+        let enabled = u8::from(this.state.lock().adapter.is_some());
+
+        show(page, fmt!("{enabled}\n"))
+    }
+
+    fn store(this: &Self, page: &[u8]) -> Result {
+        let enabled = kstrtobool_bytes(page)?;
+        let mut state = this.state.lock();
+
+        if enabled {
+            state.enable()?;
+        } else {
+            state.disable();
+        }
+        Ok(())
+    }
+}
+
+/// `luid`: its name while it is there.
+#[vtable]
+impl AttributeOperations<1> for SoftAdapter {
+    type Data = Self;
+
+    fn show(this: &Self, page: &mut [u8; PAGE_SIZE]) -> Result<usize> {
+        let state = this.state.lock();
+        let luid = state.adapter.as_ref().ok_or(ENODEV)?.luid;
+
+        show(page, fmt!("{:08x}:{:08x}\n", luid.high, luid.low))
+    }
+}
+
+/// `local_memory`: bytes of dedicated video memory.
+#[vtable]
+impl AttributeOperations<2> for SoftAdapter {
+    type Data = Self;
+
+    fn show(this: &Self, page: &mut [u8; PAGE_SIZE]) -> Result<usize> {
+        let bytes = this.state.lock().config.local_memory;
+
+        show(page, fmt!("{bytes}\n"))
+    }
+
+    fn store(this: &Self, page: &[u8]) -> Result {
+        let bytes = number(page)?;
+
+        this.configure(|config| config.local_memory = bytes)
+    }
+}
+
+/// `system_memory`: bytes of system memory that it may use.
+#[vtable]
+impl AttributeOperations<3> for SoftAdapter {
+    type Data = Self;
+
+    fn show(this: &Self, page: &mut [u8; PAGE_SIZE]) -> Result<usize> {
+        let bytes = this.state.lock().config.system_memory;
+
+        show(page, fmt!("{bytes}\n"))
+    }
+
+    fn store(this: &Self, page: &[u8]) -> Result {
+        let bytes = number(page)?;
+
+        this.configure(|config| config.system_memory = bytes)
+    }
+}
+
+/// `nodes`: how many nodes it has.
+#[vtable]
+impl AttributeOperations<4> for SoftAdapter {
+    type Data = Self;
+
+    fn show(this: &Self, page: &mut [u8; PAGE_SIZE]) -> Result<usize> {
+        let nodes = this.state.lock().config.nodes;
+
+        show(page, fmt!("{nodes}\n"))
+    }
+
+    fn store(this: &Self, page: &[u8]) -> Result {
+        let nodes = u32::try_from(number(page)?).map_err(|_| EINVAL)?;
+
+        this.configure(|config| config.nodes = nodes)
+    }
+}

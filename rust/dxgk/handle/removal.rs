@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What becomes of the handles of a process when an adapter goes: they stay, and can be destroyed.
+
+use super::{
+    entry::{
+        Entry,
+        HandleTarget, //
+    },
+    open_allocation::OpenAllocation,
+    HandleTable, //
+};
+use crate::dxgk::{
+    adapter::Adapter,
+    object::{
+        Header,
+        Object, //
+    },
+    sync::fence::Fence, //
+};
+use kernel::sync::Arc;
+
+/// What the end of an adapter does something to.
+enum Used {
+    Fence(Arc<Fence>),
+    Allocation(Arc<OpenAllocation>),
+}
+
+impl Used {
+    /// What the handle stands for, and the device that it was made on.
+    fn of(entry: &Entry) -> Option<(Self, Option<u32>)> {
+        let used = match &entry.item {
+            HandleTarget::Sync(open) => match open.object() {
+                Object::Fence(fence) => Self::Fence(fence.clone()),
+                _ => return None,
+            },
+            HandleTarget::Allocation(opened) => Self::Allocation(opened.clone()),
+            _ => return None,
+        };
+
+        Some((used, entry.device()))
+    }
+
+    fn header(&self) -> &Header {
+        match self {
+            Self::Fence(fence) => &fence.header,
+            Self::Allocation(opened) => opened.open_resource.object().header(),
+        }
+    }
+
+    fn lose(&self) {
+        match self {
+            Self::Fence(fence) => fence.always_signal(),
+            Self::Allocation(opened) => opened.lose(),
+        }
+    }
+}
+
+impl HandleTable {
+    /// The adapter is gone: the fences that it could signal are (FEN-105, FEN-143), and its memory
+    /// is taken out of the process. Also for handles that do not resolve yet. The lock is held for
+    /// one handle at a time.
+    ///
+    /// Context: may sleep, no locks held; nothing is added on devices of the adapter any more.
+    pub(in crate::dxgk) fn lose(&self, adapter: &Arc<Adapter>) {
+        let mut seen = 0;
+
+        while let Some((index, used)) = self.after(seen, Used::of) {
+            seen = index;
+            if let Some((used, device)) = used {
+                let is_its = used.header().is_of(adapter)
+                    || device.is_some_and(|device| self.is_on(device, adapter));
+
+                if is_its {
+                    used.lose();
+                }
+            }
+        }
+    }
+
+    /// Whether a handle is that of a device of `adapter`.
+    fn is_on(&self, device: u32, adapter: &Arc<Adapter>) -> bool {
+        self.device(device)
+            .is_ok_and(|device| Arc::ptr_eq(&device.adapter, adapter))
+    }
+}

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Making adapters: directories, attributes, who may, what clients see.
+
+use std::io::ErrorKind;
+
+use opendxg::{AdapterFilter, Dxg, Luid, Status};
+use rustix::io::Errno;
+use selftests::child::in_child;
+use selftests::soft_adapter::{SoftAdapter, ROOT};
+use selftests::user::{become_user, needs_root, USER};
+use selftests::{ensure, ensure_eq, fails_with, module, Failure, Outcome, Suite};
+
+/// `KMTQAITYPE_GETSEGMENTSIZE`: three 64-bit sizes.
+const SEGMENT_SIZE: u32 = 3;
+
+pub(crate) fn tests(suite: Suite) -> Suite {
+    suite
+        .test("GPU-1 what is configured is what clients see", configured)
+        .test(
+            "GPU-1 bad values are refused and change nothing",
+            bad_values,
+        )
+        .test(
+            "GPU-1 the configuration is fixed while there is the adapter",
+            fixed,
+        )
+        .test("ABI-6.1 an adapter is found while it is enabled", found)
+        .test("ABI-6.1 a LUID never comes back", luids)
+        .test("ABI-6.1 no more adapters than the limit", limit)
+        .test("RES-107 making adapters is for root", root_only)
+        .test(
+            "GPU-114 the module stays while there is a directory",
+            pinned,
+        )
+}
+
+/// Demands an error of the system.
+#[track_caller]
+fn errs<T: core::fmt::Debug>(result: std::io::Result<T>, errno: Errno) -> Outcome {
+    let place = core::panic::Location::caller();
+    match result {
+        Err(error) if Errno::from_io_error(&error) == Some(errno) => Ok(()),
+        other => Err(Failure::Failed(format!(
+            "{place}: {errno} was due: {other:?}"
+        ))),
+    }
+}
+
+/// The LUIDs of an enumeration.
+fn listed() -> Outcome<Vec<Luid>> {
+    let adapters = Dxg::open()?.adapters()?;
+    Ok(adapters.iter().map(|adapter| adapter.luid()).collect())
+}
+
+fn configured() -> Outcome {
+    let soft = SoftAdapter::new("configured")?;
+    ensure_eq!(soft.get("enabled")?, "0");
+    ensure_eq!(soft.get("local_memory")?, "0");
+    ensure_eq!(soft.get("system_memory")?, "0");
+    ensure_eq!(soft.get("nodes")?, "4");
+    errs(soft.get("luid"), Errno::NODEV)?;
+    for (local, system, nodes) in [(64 << 20, 1 << 30, 1u32), (0, 4096, 3)] {
+        soft.set("local_memory", &format!("{local}\n"))?;
+        soft.set("system_memory", &format!(" {system} "))?;
+        soft.set("nodes", &nodes.to_string())?;
+        soft.set("enabled", "1\n")?;
+        ensure_eq!(soft.get("enabled")?, "1");
+        let device = soft.device()?;
+        let mut payload = [0xff; 24];
+        device.adapter().query(SEGMENT_SIZE, &mut payload)?;
+        let words: Vec<u64> = payload
+            .chunks_exact(8)
+            .map(|word| u64::from_le_bytes(word.try_into().unwrap_or_default()))
+            .collect();
+        ensure_eq!(words, [local, 0, system]);
+        for node in 0..4 {
+            let context = device.create_context(node);
+            let clock = device.adapter().clock_calibration(node);
+            if node < nodes {
+                context?;
+                clock?;
+            } else {
+                fails_with(context, Status::INVALID_PARAMETER)?;
+                fails_with(clock, Status::INVALID_PARAMETER)?;
+            }
+        }
+        soft.disable()?;
+        ensure_eq!(soft.get("enabled")?, "0");
+    }
+    // Saying it twice changes nothing.
+    soft.disable()?;
+    soft.set("enabled", "1")?;
+    let luid = soft.get("luid")?;
+    soft.set("enabled", "1")?;
+    ensure_eq!(soft.get("luid")?, luid);
+    Ok(())
+}
+
+fn bad_values() -> Outcome {
+    let soft = SoftAdapter::new("bad")?;
+    soft.set("local_memory", "8192")?;
+    soft.set("system_memory", "12288")?;
+    soft.set("nodes", "2")?;
+    let state = || -> Outcome<Vec<String>> {
+        ["enabled", "local_memory", "system_memory", "nodes"]
+            .into_iter()
+            .map(|name| Ok(soft.get(name)?))
+            .collect()
+    };
+    let before = state()?;
+    let numbers = [
+        "x",
+        "-1",
+        "-4096",
+        "1",
+        "4095",
+        "4097",
+        "0x1000",
+        "4096 4096",
+        "1e6",
+        "64M",
+        "\n",
+        "\u{fc}",
+        "281474976714752",
+        "18446744073709547520",
+        "18446744073709551616",
+        "99999999999999999999999",
+    ];
+    for memory in ["local_memory", "system_memory"] {
+        for value in numbers {
+            errs(soft.set(memory, value), Errno::INVAL)
+                .map_err(|_| Failure::Failed(format!("{memory}={value:?} was not refused")))?;
+        }
+    }
+    for value in ["0", "5", "-1", "4294967297", "two", "1.5"] {
+        errs(soft.set("nodes", value), Errno::INVAL)?;
+    }
+    for value in ["2", "-1", "maybe", "\n"] {
+        errs(soft.set("enabled", value), Errno::INVAL)?;
+    }
+    errs(soft.set("luid", "00000000:0d9a0000"), Errno::ACCESS)?;
+    ensure_eq!(state()?, before);
+    // No other files, and no directories inside.
+    errs(std::fs::create_dir(soft.path().join("inside")), Errno::PERM)?;
+    errs(soft.set("name", "x"), Errno::ACCESS)
+        .or_else(|_| errs(soft.set("name", "x"), Errno::NOENT))
+}
+
+fn fixed() -> Outcome {
+    let soft = SoftAdapter::enabled("fixed")?;
+    for attribute in ["local_memory", "system_memory", "nodes"] {
+        let value = soft.get(attribute)?;
+        errs(soft.set(attribute, &value), Errno::BUSY)?;
+        errs(soft.set(attribute, "1"), Errno::BUSY)?;
+        ensure_eq!(soft.get(attribute)?, value);
+    }
+    soft.disable()?;
+    Ok(soft.set("nodes", "1")?)
+}
+
+fn found() -> Outcome {
+    let before = listed()?;
+    let soft = SoftAdapter::new("found")?;
+    ensure_eq!(listed()?, before);
+    soft.set("enabled", "1")?;
+    let luid = soft.luid()?;
+    let with: Vec<Luid> = before.iter().copied().chain([luid]).collect();
+    ensure_eq!(listed()?, with);
+    ensure_eq!(Dxg::open()?.adapter_count()?, with.len());
+    for bits in 0..4 {
+        let filter = AdapterFilter::from_bits_truncate(bits);
+        ensure_eq!(Dxg::open()?.adapters_filtered(filter)?.len(), with.len());
+    }
+    let adapter = Dxg::open()?.open_adapter(luid)?;
+    ensure!(adapter.adapter_type().is_ok());
+    soft.disable()?;
+    ensure_eq!(listed()?, before);
+    fails_with(Dxg::open()?.open_adapter(luid), Status::INVALID_PARAMETER)?;
+    // The directory is enough to end it.
+    soft.set("enabled", "1")?;
+    ensure_eq!(listed()?.len(), with.len());
+    soft.remove()?;
+    ensure_eq!(listed()?, before);
+    Ok(())
+}
+
+fn luids() -> Outcome {
+    let mut seen = listed()?;
+    for round in 0..20 {
+        let (a, b) = (
+            SoftAdapter::enabled(&format!("luid-{}", round % 2))?,
+            SoftAdapter::enabled("other")?,
+        );
+        for soft in [&a, &b] {
+            let luid = soft.luid()?;
+            ensure!(!seen.contains(&luid), "{luid} came back");
+            seen.push(luid);
+        }
+        b.disable()?;
+        b.set("enabled", "1")?;
+        let again = b.luid()?;
+        ensure!(!seen.contains(&again), "{again} came back");
+        seen.push(again);
+    }
+    Ok(())
+}
+
+fn limit() -> Outcome {
+    let mut all = Vec::new();
+    let start = Dxg::open()?.adapter_count()?;
+    for number in start..16 {
+        all.push(SoftAdapter::enabled(&format!("limit-{number}"))?);
+    }
+    ensure_eq!(Dxg::open()?.adapter_count()?, 16);
+    let more = SoftAdapter::new("limit-more")?;
+    let before = listed()?;
+    errs(more.set("enabled", "1"), Errno::NOSPC)?;
+    ensure_eq!(more.get("enabled")?, "0");
+    ensure_eq!(listed()?, before);
+    if let Some(last) = all.pop() {
+        last.remove()?;
+        more.set("enabled", "1")?;
+    }
+    Ok(())
+}
+
+fn root_only() -> Outcome {
+    let soft = SoftAdapter::new("root")?;
+    in_child(|| {
+        become_user(USER)?;
+        let refused = |result: std::io::Result<()>| match result {
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => Ok(()),
+            other => Err(Failure::Failed(format!("a user may: {other:?}"))),
+        };
+        refused(std::fs::create_dir(format!("{ROOT}/users")))?;
+        refused(std::fs::remove_dir(soft.path()))?;
+        refused(soft.set("enabled", "1"))?;
+        refused(soft.get("nodes").map(drop))
+    })?;
+    ensure_eq!(soft.get("enabled")?, "0");
+    Ok(())
+}
+
+fn pinned() -> Outcome {
+    needs_root()?;
+    let soft = SoftAdapter::new("pinned")?;
+    // Nothing of this process has the node open: the watches of the runner do, so that this only shows
+    // the directory when they are gone. The use count tells.
+    let uses = || -> Outcome<usize> {
+        let text = std::fs::read_to_string("/sys/module/opendxg/refcnt")?;
+        Ok(text.trim().parse().map_err(|_| "no count")?)
+    };
+    let with = uses()?;
+    soft.remove()?;
+    ensure!(uses()? < with, "the directory does not keep the module");
+    ensure!(module::parameter("adapters").is_ok());
+    Ok(())
+}
