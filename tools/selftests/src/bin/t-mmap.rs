@@ -406,7 +406,7 @@ fn moved_page_shows_no_other_fence() -> Outcome {
         look(
             place
                 .cast::<u64>()
-                .map_addr(|start| start | address.addr() % PAGE)
+                .map_addr(|start| start | (address.addr() % PAGE))
         ),
         7
     );
