@@ -23,6 +23,7 @@
 //! Locking is described once, in `Documentation/locking.md`.
 
 pub(crate) mod adapter;
+pub(crate) mod at_once;
 pub(crate) mod context;
 pub(crate) mod debugfs;
 pub(crate) mod destruction;

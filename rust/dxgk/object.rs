@@ -12,7 +12,10 @@ use super::{
     info::attachments::Attachments,
     keyed_mutex::KeyedMutex,
     memory::resource::Resource,
-    quota::account::Charge,
+    quota::account::{
+        Accounts,
+        Charge, //
+    },
     share::{
         global_table::{
             GlobalTable,
@@ -139,6 +142,11 @@ impl Header {
             Some(adapter) => adapter.check(),
             None => Ok(()),
         }
+    }
+
+    /// What each user has, to charge those who attach something.
+    pub(crate) fn accounts(&self) -> &Arc<Accounts> {
+        self.charge.account().accounts()
     }
 
     /// The object's id.

@@ -14,37 +14,22 @@
 //! begun before it is refused; see [`Account::charge`](super::quota::account::Account::charge).
 
 use super::{
+    at_once::{
+        Rest,
+        AT_ONCE, //
+    },
     keyed_mutex::KeyedMutex,
     memory::resource::Resource,
     object::Object,
     stats::RETIRING,
     sync::legacy::LegacySync, //
 };
-use crate::{
-    logic::waiters::BATCH,
-    sys::work, //
-};
+use crate::sys::work;
 use kernel::{
     impl_has_work,
     sync::Arc,
     workqueue::WorkItem, //
 };
-
-/// The most waits, watches or pages that step two handles in the drop: as many as a signal
-/// releases under one hold of the lock.
-// CAST: a small number.
-pub(crate) const AT_ONCE: usize = BATCH as usize;
-
-/// What is left of an object, or of a part of it, for step two.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Rest {
-    /// Nothing.
-    Nothing,
-    /// Not more than may be done at once.
-    Little,
-    /// More, or something that others share.
-    Much,
-}
 
 impl Object {
     /// The last strong reference is gone.

@@ -3,5 +3,7 @@
 //! From a descriptor to the object behind it.
 
 pub(crate) mod device;
+pub(crate) mod fence_point;
 pub(crate) mod nt_handle;
 pub(crate) mod watch;
+pub(crate) mod weak;

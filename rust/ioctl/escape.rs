@@ -39,7 +39,7 @@ fn update_resource(call: Call<'_>, args: &D3DKMT_ESCAPE) -> DxgResult {
 
     // CAST: bounded above.
     let bytes = user::read_bytes(args.pPrivateDriverData, args.PrivateDriverDataSize as usize)?;
-    let value = shortage(Value::new(&call.driver.tables, bytes))?;
+    let value = shortage(Value::new(&call.driver.tables.accounts, bytes))?;
 
     shortage(open_resource.resource().header.attachments.set_blob(value))
 }

@@ -6,22 +6,22 @@
 use super::{
     commit::Commit, //
     invalid_if,
-    target::{
-        Receiver,
-        Target, //
-    },
+    target::Receiver,
     Answer,
 };
 use crate::{
-    dxgk::info::{
-        attachments::Value,
-        store::{
-            self,
-            Attachment,
-            Change,
-            Entry,
-            Failed, //
-        }, //
+    dxgk::{
+        info::{
+            attachments::Value,
+            store::{
+                self,
+                Attachment,
+                Change,
+                Entry,
+                Failed, //
+            }, //
+        },
+        quota::account::Accounts, //
     },
     error::{
         DxgResult,
@@ -49,7 +49,10 @@ use crate::{
 use kernel::{
     fs::File,
     prelude::*,
-    sync::aref::ARef, //
+    sync::{
+        aref::ARef,
+        Arc, //
+    }, //
 };
 
 /// The name of an item's entry.
@@ -66,7 +69,7 @@ fn attachable(fd: i32) -> DxgResult<ARef<File>> {
 }
 
 /// Copies in what an item wants to store.
-fn change(target: &Target, item: &opendxg_info_item) -> DxgResult<Change> {
+fn change(accounts: &Arc<Accounts>, item: &opendxg_info_item) -> DxgResult<Change> {
     // CAST: 32 bits fit a usize.
     let size = item.size as usize;
 
@@ -81,13 +84,10 @@ fn change(target: &Target, item: &opendxg_info_item) -> DxgResult<Change> {
             expected: item.expected_generation,
             size,
         },
-        value: Value::new(&target.header().tables, user::read_bytes(item.data, size)?)?,
+        value: Value::new(accounts, user::read_bytes(item.data, size)?)?,
         file: match item.flags & OPENDXG_INFO_ATTACH_FD {
             0 => None,
-            _ => Some(Attachment::new(
-                &target.header().tables,
-                attachable(item.fd)?,
-            )?),
+            _ => Some(Attachment::new(accounts, attachable(item.fd)?)?),
         },
     })
 }
@@ -130,7 +130,10 @@ pub(super) fn set(
     }
     invalid_if(!info_rules::are_distinct(items, id_of))?;
     for item in &*items {
-        changes.push(change(&target, item)?, GFP_KERNEL_ACCOUNT)?;
+        changes.push(
+            change(target.header().accounts(), item)?,
+            GFP_KERNEL_ACCOUNT,
+        )?;
     }
 
     let attachments = &target.header().attachments;

@@ -82,7 +82,10 @@ impl Data {
         // CAST: bounded above.
         let bytes = user::read_bytes(self.addr, self.size as usize)?;
 
-        Ok(Some(shortage(Value::new(&call.driver.tables, bytes))?))
+        Ok(Some(shortage(Value::new(
+            &call.driver.tables.accounts,
+            bytes,
+        ))?))
     }
 
     /// Copies the data of `mutex` out, if the caller asks for it and has room for all of it.

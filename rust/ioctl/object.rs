@@ -24,7 +24,6 @@ use crate::{
             Parent,
             Reserved, //
         },
-        info::weak::WeakFile,
         object::{
             Object,
             Strong, //
@@ -41,6 +40,7 @@ use crate::{
         DxgResult,
         Status, //
     },
+    file::weak::WeakFile,
     logic::{
         access::{
             self,

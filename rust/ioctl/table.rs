@@ -23,7 +23,8 @@ use super::{
     transport,
     wait,
     weak,
-    Call, //
+    Call,
+    EXEC, //
 };
 use crate::{
     error::DxgResult,
@@ -176,7 +177,7 @@ table! {
     DXG_IOCTL_RESOLVE_WEAK: run_out opendxg_resolve_weak => weak::resolve;
     DXG_IOCTL_WATCH: run_out opendxg_watch => weak::watch;
     DXG_IOCTL_FENCE_POINT: run_out opendxg_fence_point => wait::create_fence_point;
-    DXG_IOCTL_VERSION: run_out opendxg_version => transport::version;
+    DXG_IOCTL_VERSION: run_out opendxg_version => version;
     DXG_IOCTL_NOP: run_in () => transport::nop;
 }
 
@@ -184,4 +185,9 @@ table! {
 pub(super) fn find(number: u32) -> Option<Entry> {
     // CAST: 32 bits fit a usize.
     TABLE.get(number as usize).copied().flatten()
+}
+
+/// DXG_IOCTL_VERSION (0x81): which numbers this table has.
+fn version(_call: Call<'_>, args: &mut opendxg_version) -> DxgResult {
+    transport::version(args, |number| number == EXEC || find(number).is_some())
 }

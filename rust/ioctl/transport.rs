@@ -4,9 +4,7 @@
 
 use super::{
     invalid_if,
-    table,
-    Call,
-    EXEC, //
+    Call, //
 };
 use crate::{
     error::DxgResult,
@@ -19,13 +17,16 @@ use crate::{
 /// DXG_IOCTL_VERSION (0x81): which numbers this kernel implements.
 ///
 /// INVALID_PARAMETER if `reserved` is not 0.
-pub(super) fn version(_call: Call<'_>, args: &mut opendxg_version) -> DxgResult {
+pub(super) fn version(
+    args: &mut opendxg_version,
+    is_implemented: impl Fn(u32) -> bool,
+) -> DxgResult {
     invalid_if(args.reserved != 0)?;
 
     args.version = OPENDXG_VERSION;
     for (word, numbers) in args.implemented.iter_mut().zip((0u32..).step_by(64)) {
         *word = (0..64)
-            .filter(|bit| numbers + bit == EXEC || table::find(numbers + bit).is_some())
+            .filter(|bit| is_implemented(numbers + bit))
             .fold(0, |word, bit| word | 1 << bit);
     }
     Ok(())

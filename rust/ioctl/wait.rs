@@ -24,6 +24,7 @@ use crate::{
         DxgResult,
         Status, //
     },
+    file::fence_point::FencePoint,
     logic::{
         digest::Digest,
         handle,
@@ -297,7 +298,7 @@ pub(super) fn create_fence_point(
         fence,
         value: args.value,
     };
-    let point = cpu_wait::point(&call.process.waits, element)?;
+    let point = FencePoint::new(&call.process.waits, &element)?;
     let fd = PendingFd::new(point, handle::LAST_FD, true)?;
 
     // CAST: below 2^30.

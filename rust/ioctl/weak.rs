@@ -17,15 +17,13 @@ use crate::{
             self,
             Watch, //
         },
-        weak::{
-            WeakFile,
-            WeakTarget, //
-        }, //
+        weak::WeakTarget, //
     },
     error::{
         DxgResult,
         Status, //
     },
+    file::weak::WeakFile,
     logic::handle,
     sys::{
         file::object_file::PendingFd,
@@ -40,7 +38,7 @@ pub(super) fn open(from: impl Receiver, args: &mut opendxg_open_weak) -> DxgResu
 
     let target = from.target(args.handle, args.handle_type)?;
     let link = WeakTarget::of(target.object())?;
-    let weak = WeakFile::new(&target.header().tables, link, target.access())?;
+    let weak = WeakFile::new(target.header().accounts(), link, target.access())?;
     let fd = PendingFd::new(weak, handle::LAST_FD, true)?;
 
     // CAST: below 2^30.
@@ -86,7 +84,7 @@ pub(super) fn watch(from: impl Receiver, args: &mut opendxg_watch) -> DxgResult<
     let event = sync_object::event(event_fd)?;
     let link = WeakTarget::of(target.object())?;
     let watch = Watch::new(
-        &target.header().tables,
+        target.header().accounts(),
         link,
         event,
         args.events,

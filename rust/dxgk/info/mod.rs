@@ -4,5 +4,6 @@
 
 pub(crate) mod attachments;
 pub(crate) mod store;
+mod tests;
 pub(crate) mod watch;
 pub(crate) mod weak;

@@ -8,14 +8,14 @@
 
 use crate::dxgk::{
     quota::account::{
+        Accounts,
         Charge,
         Limit, //
     },
     stats::{
         Counted,
         VALUES, //
-    },
-    tables::Tables, //
+    }, //
 };
 use crate::{
     error::{
@@ -61,11 +61,11 @@ impl Value {
     /// A value, charged to the calling user; QUOTA_EXCEEDED over the limit.
     ///
     /// Context: may sleep, no locks held.
-    pub(crate) fn new(tables: &Tables, bytes: KVVec<u8>) -> DxgResult<Arc<Self>> {
+    pub(crate) fn new(accounts: &Arc<Accounts>, bytes: KVVec<u8>) -> DxgResult<Arc<Self>> {
         let size = u32::try_from(bytes.len()).map_err(|_| Status::QUOTA_EXCEEDED)?;
         let value = Self {
             bytes,
-            _charge: charge(tables, Limit::Store, size)?,
+            _charge: charge(accounts, Limit::Store, size)?,
             _counted: VALUES.enter(),
         };
 
@@ -88,10 +88,10 @@ impl Attachment {
     /// A file, charged to the calling user; QUOTA_EXCEEDED over the limit.
     ///
     /// Context: may sleep, no locks held.
-    pub(crate) fn new(tables: &Tables, file: ARef<File>) -> DxgResult<Arc<Self>> {
+    pub(crate) fn new(accounts: &Arc<Accounts>, file: ARef<File>) -> DxgResult<Arc<Self>> {
         let attachment = Self {
             file,
-            _charge: charge(tables, Limit::Files, 1)?,
+            _charge: charge(accounts, Limit::Files, 1)?,
         };
 
         Ok(Arc::new(attachment, GFP_KERNEL_ACCOUNT)?)
@@ -105,8 +105,8 @@ impl Attachment {
 
 /// Charges the calling user. A refusal is QUOTA_EXCEEDED, as in all calls of sections 8 and 10
 /// (RES-105).
-pub(in crate::dxgk) fn charge(tables: &Tables, limit: Limit, amount: u32) -> DxgResult<Charge> {
-    let charge = tables.accounts.of_caller()?.charge(limit, amount);
+pub(crate) fn charge(accounts: &Arc<Accounts>, limit: Limit, amount: u32) -> DxgResult<Charge> {
+    let charge = accounts.of_caller()?.charge(limit, amount);
 
     charge.map_err(|_| Status::QUOTA_EXCEEDED.into())
 }

@@ -11,14 +11,14 @@ use super::{
 };
 use crate::dxgk::{
     quota::account::{
+        Accounts,
         Charge,
         Limit, //
     },
     stats::{
         Counted,
         NOTICES, //
-    },
-    tables::Tables, //
+    }, //
 };
 use crate::{
     error::DxgResult,
@@ -94,13 +94,13 @@ impl Watch {
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn new(
-        tables: &Tables,
+        accounts: &Arc<Accounts>,
         link: Arc<WeakTarget>,
         event: EventFd,
         mask: u32,
         cookie: u64,
     ) -> DxgResult<Arc<Self>> {
-        let charge = charge(tables, Limit::Watches, 1)?;
+        let charge = charge(accounts, Limit::Watches, 1)?;
         let watch = pin_arc(
             pin_init!(Self {
                 link,

@@ -9,30 +9,18 @@
 //!
 //! LOCK: `WeakTarget::state` is a leaf.
 
-use super::{
-    store::charge,
-    watch::{
-        next_number,
-        Event,
-        Watch, //
-    }, //
+use super::watch::{
+    next_number,
+    Event,
+    Watch, //
 };
 use crate::dxgk::{
+    at_once::AT_ONCE,
     object::{
         Object,
         Strong, //
     },
-    quota::account::{
-        Charge,
-        Limit, //
-    },
-    retire::AT_ONCE,
-    stats::{
-        Counted,
-        Kind,
-        NOTICES, //
-    },
-    tables::Tables, //
+    stats::Kind, //
 };
 use crate::{
     error::{
@@ -44,10 +32,7 @@ use crate::{
             pin_arc,
             tree_node, //
         },
-        file::object_file::{
-            events,
-            ObjectFile, //
-        },
+        file::object_file::events,
         task::caller::Credentials,
         wait_queue::WaitQueue,
         work, //
@@ -147,7 +132,7 @@ impl WeakTarget {
     }
 
     /// Prints the id into fdinfo, for readers that may inspect the object's creator (RES-15).
-    pub(in crate::dxgk) fn show_id(&self, m: &SeqFile) {
+    pub(crate) fn show_id(&self, m: &SeqFile) {
         if Credentials::of_caller().may_inspect(&self.creator) {
             seq_print!(m, "dxg-object:\t{}\n", self.object_id);
         }
@@ -159,7 +144,7 @@ impl WeakTarget {
     }
 
     /// Events of a poll.
-    pub(in crate::dxgk) fn events(&self) -> u32 {
+    pub(crate) fn events(&self) -> u32 {
         if self.gone.load(Acquire) != 0 {
             events::HANG_UP
         } else {
@@ -168,7 +153,7 @@ impl WeakTarget {
     }
 
     /// What wakes up polls.
-    pub(in crate::dxgk) fn pollers(&self) -> &WaitQueue {
+    pub(crate) fn pollers(&self) -> &WaitQueue {
         &self.pollers
     }
 
@@ -251,63 +236,5 @@ impl WeakTarget {
             work::breathe();
         }
         self.pollers.wake();
-    }
-}
-
-/// The file of a weak reference.
-pub(crate) struct WeakFile {
-    link: Arc<WeakTarget>,
-    access: u32,
-    _counted: Counted,
-    _charge: Charge,
-}
-
-impl WeakFile {
-    /// A weak reference whose handles get this access, charged to the calling user.
-    ///
-    /// Context: may sleep, no locks held.
-    pub(crate) fn new(tables: &Tables, link: Arc<WeakTarget>, access: u32) -> DxgResult<Arc<Self>> {
-        let charge = charge(tables, Limit::Watches, 1)?;
-
-        Ok(Arc::new(
-            Self {
-                link,
-                access,
-                _counted: NOTICES.enter(),
-                _charge: charge,
-            },
-            GFP_KERNEL_ACCOUNT,
-        )?)
-    }
-
-    /// The weak target of the object.
-    pub(crate) fn link(&self) -> &Arc<WeakTarget> {
-        &self.link
-    }
-
-    /// The access of the handle that this was made from.
-    pub(crate) fn access(&self) -> u32 {
-        self.access
-    }
-}
-
-impl ObjectFile for WeakFile {
-    fn name(&self) -> &'static CStr {
-        c"[DxgkWeakReference]"
-    }
-
-    fn show(&self, m: &SeqFile) {
-        seq_print!(m, "dxg-type:\tDxgkWeakReference\n");
-        self.link.show_id(m);
-        seq_print!(m, "dxg-access:\t{:#x}\n", self.access);
-        seq_print!(m, "dxg-alive:\t{}\n", u32::from(self.link.events() == 0));
-    }
-
-    fn pollers(&self) -> Option<&WaitQueue> {
-        Some(self.link.pollers())
-    }
-
-    fn events(&self) -> u32 {
-        self.link.events()
     }
 }

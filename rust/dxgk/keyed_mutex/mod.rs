@@ -15,8 +15,8 @@ pub(crate) mod open;
 
 use self::open::OpenKeyedMutex;
 use super::{
+    at_once::AT_ONCE,
     object::Header,
-    retire::AT_ONCE,
     sync::queue::{
         self,
         Queue, //

@@ -133,7 +133,7 @@ impl Parent {
                 let open_resource = maker.resource(false, copy(&allocations)?, driver_data)?;
 
                 if !runtime_data.is_empty() {
-                    let value = shortage(Value::new(tables, runtime_data))?;
+                    let value = shortage(Value::new(&tables.accounts, runtime_data))?;
 
                     shortage(open_resource.resource().header.attachments.set_blob(value))?;
                 }

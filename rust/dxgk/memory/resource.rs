@@ -9,8 +9,8 @@
 
 use super::allocation::Allocation;
 use crate::dxgk::{
+    at_once::AT_ONCE, //
     object::Header,
-    retire::AT_ONCE, //
 };
 use crate::{
     error::{

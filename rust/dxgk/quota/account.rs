@@ -269,6 +269,11 @@ impl Account {
         Self(user.clone())
     }
 
+    /// All users.
+    pub(crate) fn accounts(&self) -> &Arc<Accounts> {
+        &self.0.accounts
+    }
+
     /// Charges `amount`, until the result is dropped. Waits for running retirements before it
     /// refuses.
     ///

@@ -12,7 +12,6 @@ use super::{
         FenceWaiter,
         Spare, //
     },
-    fence_point::FencePoint,
     interrupted_waits::SameCall,
     pending_waits::PendingWaits,
     queue,
@@ -255,14 +254,16 @@ pub(crate) fn notify(
     register(&waiter, elements, || waits.list(&waiter))
 }
 
-/// A descriptor that becomes readable when `element` is satisfied (FEN-168).
+/// A waiter for those who poll a descriptor, which [`poll`] queues (FEN-168).
+pub(crate) fn poller(waits: &Arc<PendingWaits>) -> DxgResult<Arc<Waiter<WakePollers>>> {
+    let pending = waits.reserve(1)?;
+
+    Ok(Waiter::new(Mode::All, 1, WakePollers::new(), pending)?)
+}
+
+/// Queues a [`poller`] for `element`.
 ///
 /// Context: a system call, no locks held.
-pub(crate) fn point(waits: &Arc<PendingWaits>, element: Element) -> DxgResult<Arc<FencePoint>> {
-    let pending = waits.reserve(1)?;
-    let waiter = Waiter::new(Mode::All, 1, WakePollers::new(), pending)?;
-    let point = FencePoint::new(waiter.clone(), &element)?;
-
-    register(&waiter, slice::from_ref(&element), || Ok(()))?;
-    Ok(point)
+pub(crate) fn poll(poller: &Arc<Waiter<WakePollers>>, element: &Element) -> DxgResult {
+    register(poller, slice::from_ref(element), || Ok(()))
 }

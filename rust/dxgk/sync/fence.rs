@@ -15,11 +15,11 @@ use super::{
     }, //
 };
 use crate::dxgk::{
+    at_once::AT_ONCE,
     object::{
         Header,
         Object, //
-    },
-    retire::AT_ONCE, //
+    }, //
 };
 use crate::{
     logic::{

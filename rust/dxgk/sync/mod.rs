@@ -7,7 +7,6 @@ pub(crate) mod create;
 pub(crate) mod fence;
 pub(crate) mod fence_binding;
 pub(crate) mod fence_mappings;
-pub(crate) mod fence_point;
 pub(crate) mod fence_storage;
 pub(crate) mod interrupted_waits;
 pub(crate) mod legacy;

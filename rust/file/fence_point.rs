@@ -6,12 +6,17 @@
 //! It hangs up if the fence retires. It is not a sync_file: user space decides when, and whether,
 //! it fires.
 
-use super::{
-    cpu_wait::Element,
-    waiter::Waiter,
-    wake::WakePollers, //
-};
 use crate::{
+    dxgk::sync::{
+        cpu_wait::{
+            self,
+            Element, //
+        },
+        pending_waits::PendingWaits,
+        waiter::Waiter,
+        wake::WakePollers, //
+    },
+    error::DxgResult,
     logic::wait_set::WaitEnd,
     sys::{
         file::object_file::{
@@ -23,7 +28,6 @@ use crate::{
     }, //
 };
 use kernel::{
-    alloc::AllocError,
     prelude::*,
     seq_file::SeqFile,
     seq_print,
@@ -40,20 +44,22 @@ pub(crate) struct FencePoint {
 }
 
 impl FencePoint {
-    /// The descriptor's side of `waiter`, which waits for `element`.
-    pub(in crate::dxgk) fn new(
-        waiter: Arc<Waiter<WakePollers>>,
-        element: &Element,
-    ) -> Result<Arc<Self>, AllocError> {
-        Ok(Arc::new(
+    /// A fence point that waits for `element`.
+    ///
+    /// Context: a system call, no locks held.
+    pub(crate) fn new(waits: &Arc<PendingWaits>, element: &Element) -> DxgResult<Arc<Self>> {
+        let point = Arc::new(
             Self {
-                waiter,
+                waiter: cpu_wait::poller(waits)?,
                 object: element.fence.header.id(),
                 creator: element.fence.header.creator,
                 value: element.value,
             },
             GFP_KERNEL_ACCOUNT,
-        )?)
+        )?;
+
+        cpu_wait::poll(&point.waiter, element)?;
+        Ok(point)
     }
 }
 

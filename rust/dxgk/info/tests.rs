@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Run by every load of the module in a kernel with KUnit.
+
+#[kernel::macros::kunit_tests(opendxg_attached)]
+mod tests {
+    use crate::{
+        dxgk::{
+            info::{
+                attachments::{
+                    Attachments,
+                    DestroyCallback,
+                    PreparedChange, //
+                },
+                store::Value,
+                weak::WeakTarget, //
+            },
+            object::{
+                Header,
+                Object,
+                Strong, //
+            },
+            quota::account::{
+                Accounts,
+                Limit, //
+            },
+            stats::Kind,
+            sync::legacy::{
+                LegacySync,
+                State as SyncState, //
+            },
+            tables::Tables, //
+        },
+        logic::{
+            info_rules::BLOB,
+            sync_flags::Sharing, //
+        }, //
+    };
+    use kernel::{
+        prelude::*,
+        sync::{
+            atomic::{
+                Atomic,
+                Relaxed, //
+            },
+            Arc, //
+        }, //
+    };
+
+    fn object(tables: &Arc<Tables>) -> Result<Strong> {
+        let charge = tables.accounts.of_caller()?.charge(Limit::Objects, 1)?;
+        let header = Header::new(
+            Kind::Fence,
+            None,
+            Sharing::Global,
+            false,
+            tables.clone(),
+            charge,
+        );
+        let fence = LegacySync::new(header, SyncState::Fence { value: 0 })?;
+
+        Ok(Strong::first(Object::Legacy(fence)))
+    }
+
+    fn attachments(strong: &Strong) -> &Attachments {
+        &strong.object().header().attachments
+    }
+
+    fn value(accounts: &Arc<Accounts>, size: usize) -> Result<Arc<Value>> {
+        let bytes = KVVec::from_elem(7, size, GFP_KERNEL)?;
+
+        Value::new(accounts, bytes).map_err(|_| ENOMEM)
+    }
+
+    /// What the callback has seen, for the test to look at.
+    struct Seen {
+        calls: Atomic<u64>,
+        object: Atomic<u64>,
+        good: Atomic<u64>,
+    }
+
+    /// Uses everything it can while its object dies.
+    struct Curious {
+        tables: Arc<Tables>,
+        own: Object,
+        link: Arc<WeakTarget>,
+        seen: Arc<Seen>,
+    }
+
+    impl Curious {
+        /// Makes, names, opens and destroys another object; the own one stays dead.
+        fn try_all(&self) -> Result<bool> {
+            let other = object(&self.tables)?;
+            other.name_globally(&self.tables.globals)?.commit();
+
+            let weak = WeakTarget::of(other.object()).map_err(|_| EINVAL)?;
+            let opened = weak.resolve().is_some();
+            let revived = self.link.resolve().is_some() || Strong::upgrade(&self.own).is_some();
+            let value = value(&self.tables.accounts, 1)?;
+            let stored = self.own.header().attachments.set_blob(value).is_ok();
+
+            Ok(opened && !revived && !stored)
+        }
+    }
+
+    impl DestroyCallback for Curious {
+        fn destroyed(&self, object: u64) {
+            self.seen.calls.add(1, Relaxed);
+            self.seen.object.store(object, Relaxed);
+            self.seen
+                .good
+                .store(u64::from(self.try_all().unwrap_or(false)), Relaxed);
+        }
+    }
+
+    /// RES-75: once, with the id, free to use the module, unable to revive the object.
+    #[test]
+    fn the_destroy_callback_may_use_the_module() -> Result {
+        let tables = Tables::new()?;
+        let strong = object(&tables)?;
+        let id = strong.object().header().id();
+        let link = WeakTarget::of(strong.object()).map_err(|_| EINVAL)?;
+        let seen = Arc::new(
+            Seen {
+                calls: Atomic::new(0),
+                object: Atomic::new(0),
+                good: Atomic::new(0),
+            },
+            GFP_KERNEL,
+        )?;
+        let curious = || -> Result<KBox<dyn DestroyCallback>> {
+            Ok(KBox::new(
+                Curious {
+                    tables: tables.clone(),
+                    own: strong.object().clone(),
+                    link: link.clone(),
+                    seen: seen.clone(),
+                },
+                GFP_KERNEL,
+            )?)
+        };
+
+        assert!(attachments(&strong).on_destroy(curious()?).is_ok());
+        assert!(attachments(&strong).on_destroy(curious()?).is_err());
+
+        let second = strong.another().ok_or(EINVAL)?;
+
+        drop(strong);
+        assert_eq!(seen.calls.load(Relaxed), 0);
+        drop(second);
+        tables.accounts.of_caller()?.wait_for_retirements();
+        assert_eq!(seen.calls.load(Relaxed), 1);
+        assert_eq!(seen.object.load(Relaxed), id);
+        assert_eq!(seen.good.load(Relaxed), 1);
+        Ok(())
+    }
+
+    /// RES-72: one link, which resolves until the last strong reference goes and hangs up then.
+    #[test]
+    fn a_link_outlives_its_object() -> Result {
+        let tables = Tables::new()?;
+        let strong = object(&tables)?;
+        let id = strong.object().header().id();
+        let link = WeakTarget::of(strong.object()).map_err(|_| EINVAL)?;
+        let again = WeakTarget::of(strong.object()).map_err(|_| EINVAL)?;
+
+        assert!(Arc::ptr_eq(&link, &again));
+        assert_eq!(link.events(), 0);
+
+        let resolved = link.resolve().ok_or(EINVAL)?;
+
+        assert_eq!(resolved.object().header().id(), id);
+        drop(strong);
+        assert!(link.resolve().is_some());
+        drop(resolved);
+        assert!(link.resolve().is_none());
+        assert_ne!(link.events(), 0);
+        assert_eq!(link.object_id(), id);
+        Ok(())
+    }
+
+    /// Removes the private runtime data, which must have this generation.
+    fn delete(attachments: &Attachments, generation: u64) -> Result<bool> {
+        let change = attachments.prepare_delete(BLOB, generation);
+
+        change.and_then(PreparedChange::commit).map_err(|_| EINVAL)
+    }
+
+    /// Gives the object its first private runtime data.
+    fn give(attachments: &Attachments, value: &Arc<Value>) -> Result<bool> {
+        let change = attachments.prepare_first_blob(value).map_err(|_| EINVAL)?;
+
+        change.ok_or(EINVAL)?.commit().map_err(|_| EINVAL)
+    }
+
+    /// RES-3: what is prepared is seen when it is committed, and only if no other change came
+    /// first.
+    #[test]
+    fn a_prepared_change_is_not_seen() -> Result {
+        let tables = Tables::new()?;
+        let strong = object(&tables)?;
+        let attachments = attachments(&strong);
+        let prepare = |size| -> Result<_> {
+            attachments
+                .prepare_first_blob(&value(&tables.accounts, size)?)
+                .map_err(|_| EINVAL)?
+                .ok_or(EINVAL)
+        };
+
+        drop(prepare(1)?);
+        assert_eq!(attachments.generation(), 0);
+
+        let first = prepare(2)?;
+        let second = prepare(3)?;
+
+        assert_eq!(first.generation(), 1);
+        assert_eq!(attachments.generation(), 0);
+        assert!(attachments.blob().is_none());
+        assert!(matches!(second.commit(), Ok(true)));
+        assert!(matches!(first.commit(), Ok(false)));
+        assert_eq!(attachments.generation(), 1);
+        assert_eq!(attachments.blob_size(), 3);
+        Ok(())
+    }
+
+    /// RES-67, RES-58, RES-71: private data is one, changes are counted, and it is freed with the
+    /// object.
+    #[test]
+    fn the_blob_is_an_entry() -> Result {
+        let tables = Tables::new()?;
+        let strong = object(&tables)?;
+        let attachments = attachments(&strong);
+        let kept = value(&tables.accounts, 6)?;
+
+        assert!(attachments.blob().is_none());
+        assert_eq!(attachments.generation(), 0);
+        assert!(attachments.set_blob(kept.clone()).is_ok());
+        assert!(matches!(
+            attachments.prepare_first_blob(&value(&tables.accounts, 9)?),
+            Ok(None)
+        ));
+        assert_eq!(attachments.blob_size(), 6);
+        assert_eq!(attachments.generation(), 1);
+        assert!(attachments.prepare_delete(BLOB, 2).is_err());
+        assert!(delete(attachments, 1)?);
+        assert_eq!(attachments.generation(), 2);
+        assert!(attachments.blob().is_none());
+        assert!(give(attachments, &value(&tables.accounts, 9)?)?);
+        assert_eq!(attachments.blob_size(), 9);
+
+        let object = strong.object().clone();
+
+        drop(strong);
+        assert!(object.header().attachments.blob().is_none());
+        assert_eq!(kept.bytes(), &[7; 6]);
+        Ok(())
+    }
+
+    /// RES-59: what was read stays as it was.
+    #[test]
+    fn a_snapshot_does_not_change() -> Result {
+        let tables = Tables::new()?;
+        let strong = object(&tables)?;
+        let attachments = attachments(&strong);
+
+        assert!(attachments.set_blob(value(&tables.accounts, 1)?).is_ok());
+
+        let before = attachments.store();
+
+        assert!(attachments.set_blob(value(&tables.accounts, 2)?).is_ok());
+        assert_eq!(before.generation(), 1);
+        assert_eq!(before.entry(BLOB).map(|entry| entry.rule().size), Some(1));
+        assert_eq!(attachments.store().generation(), 2);
+        Ok(())
+    }
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The file behind a weak reference (RES-72, RES-73).
+
+use crate::{
+    dxgk::{
+        info::{
+            store::charge,
+            weak::WeakTarget, //
+        },
+        quota::account::{
+            Accounts,
+            Charge,
+            Limit, //
+        },
+        stats::{
+            Counted,
+            NOTICES, //
+        }, //
+    },
+    error::DxgResult,
+    sys::{
+        file::object_file::ObjectFile,
+        wait_queue::WaitQueue, //
+    }, //
+};
+use kernel::{
+    prelude::*,
+    seq_file::SeqFile,
+    seq_print,
+    sync::Arc, //
+};
+
+/// See the module.
+pub(crate) struct WeakFile {
+    link: Arc<WeakTarget>,
+    access: u32,
+    _counted: Counted,
+    _charge: Charge,
+}
+
+impl WeakFile {
+    /// A weak reference whose handles get this access, charged to the calling user.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn new(
+        accounts: &Arc<Accounts>,
+        link: Arc<WeakTarget>,
+        access: u32,
+    ) -> DxgResult<Arc<Self>> {
+        let charge = charge(accounts, Limit::Watches, 1)?;
+
+        Ok(Arc::new(
+            Self {
+                link,
+                access,
+                _counted: NOTICES.enter(),
+                _charge: charge,
+            },
+            GFP_KERNEL_ACCOUNT,
+        )?)
+    }
+
+    /// The weak target of the object.
+    pub(crate) fn link(&self) -> &Arc<WeakTarget> {
+        &self.link
+    }
+
+    /// The access of the handle that this was made from.
+    pub(crate) fn access(&self) -> u32 {
+        self.access
+    }
+}
+
+impl ObjectFile for WeakFile {
+    fn name(&self) -> &'static CStr {
+        c"[DxgkWeakReference]"
+    }
+
+    fn show(&self, m: &SeqFile) {
+        seq_print!(m, "dxg-type:\tDxgkWeakReference\n");
+        self.link.show_id(m);
+        seq_print!(m, "dxg-access:\t{:#x}\n", self.access);
+        seq_print!(m, "dxg-alive:\t{}\n", u32::from(self.link.events() == 0));
+    }
+
+    fn pollers(&self) -> Option<&WaitQueue> {
+        Some(self.link.pollers())
+    }
+
+    fn events(&self) -> u32 {
+        self.link.events()
+    }
+}
