@@ -2,13 +2,15 @@
 /*
  * C helpers of opendxg: kernel inlines, macros and varargs that Rust cannot call.
  *
- * They hold no policy and no state. The Rust side declares them in sys/ffi.rs.
+ * They hold no policy and no state.
  */
 #ifndef DXG_HELPERS_H
 #define DXG_HELPERS_H
 
+#ifndef __BINDGEN__
 #include <linux/types.h>
 #include <linux/wait.h>
+#endif
 
 struct cdev;
 struct file;
@@ -92,12 +94,5 @@ void dxg_exit_unwatch(struct wait_queue_entry *entry, void *thread);
 bool dxg_is_killed(void);
 void dxg_cond_resched(void);
 struct workqueue_struct *dxg_workqueue(const char *name);
-
-/* trace.c: one for each tracepoint of trace.h. */
-void dxg_trace_create(u64 object, u32 kind);
-void dxg_trace_destroy(u64 object, u32 kind);
-void dxg_trace_wait(u64 object, u64 value, u64 waiter);
-void dxg_trace_signal(u64 object, u64 value);
-void dxg_trace_wake(u64 waiter, u32 outcome);
 
 #endif

@@ -5,9 +5,11 @@
 #ifndef DXG_MEMORY_H
 #define DXG_MEMORY_H
 
+#ifndef __BINDGEN__
 #include <linux/dma-direction.h>
 #include <linux/mm_types.h>
 #include <linux/types.h>
+#endif
 
 struct device;
 struct dma_buf;

@@ -6,7 +6,7 @@
 #define CREATE_TRACE_POINTS
 #include "trace.h"
 
-#include "helpers.h"
+#include "trace_calls.h"
 
 void dxg_trace_create(u64 object, u32 kind)
 {

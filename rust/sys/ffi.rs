@@ -1,255 +1,265 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Declarations of the C half: `helpers.h`, `memory.h`, `attach.c`, `node.c`, `params.c` and
-//! `trace.c`.
+//! What the C half in `rust/c` gives us, generated from `rust/c/dxg.h`.
 //!
-//! Keep these in step with the C files by hand; they are few and simple on purpose.
-
-use kernel::{
-    bindings,
-    ffi::{
-        c_char,
-        c_int,
-        c_uint,
-        c_ulong,
-        c_void, //
-    }, //
-};
-
-/// Mirror of `struct dxg_caller`.
-#[repr(C)]
-#[derive(Clone, Copy, Default)]
-pub(super) struct Caller {
-    pub(super) ipc_ns: u64,
-    pub(super) user_ns: u64,
-    pub(super) euid: u32,
-    pub(super) fsuid: u32,
-    pub(super) egid: u32,
-    pub(super) reserved: u32,
-}
-
-/// Mirror of `struct dxg_payer`.
-#[repr(C)]
-pub(super) struct Payer {
-    pub(super) user: *mut c_void,
-    pub(super) mm: *mut c_void,
-}
+//! `tools/abi/ffi.sh` makes this file, and a test compares it. The types of the kernel are those of
+//! the kernel crate.
 
 // The kernel's own types are plain C structs; bindgen marks some of them in ways that the lint
 // takes for foreign-function hazards.
-#[expect(improper_ctypes)]
-extern "C" {
-    pub(super) fn dxg_caller(out: *mut Caller);
-    pub(super) fn dxg_caller_is_ipc_owner() -> bool;
-    pub(super) fn dxg_caller_may_ptrace(user_ns: u64) -> bool;
-    pub(super) fn dxg_caller_in_group(gid: u32) -> bool;
-    pub(super) fn dxg_uid_for_caller(uid: u32) -> u32;
-    pub(super) fn dxg_tgid_get() -> *mut c_void;
-    pub(super) fn dxg_tgid_is(tgid: *mut c_void) -> bool;
-    pub(super) fn dxg_group_is_dead() -> bool;
-    pub(super) fn dxg_notifier_insert(
-        notifier: *mut bindings::mmu_interval_notifier,
-        mm: *mut bindings::mm_struct,
-        start: c_ulong,
-        length: c_ulong,
-        ops: *const bindings::mmu_interval_notifier_ops,
-    ) -> c_int;
-    pub(super) fn dxg_group_by_number(number: u32) -> *mut c_void;
-    pub(super) fn dxg_group_by_pidfd(fd: u32) -> *mut c_void;
-    pub(super) fn dxg_group_credentials(
-        group: *mut c_void,
-        out: *mut Caller,
+#![allow(
+    improper_ctypes,
+    missing_docs,
+    non_camel_case_types,
+    non_upper_case_globals,
+    unreachable_pub
+)]
+
+use kernel::bindings::*;
+
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone)]
+pub struct dxg_caller {
+    pub(crate) ipc_ns: kernel::ffi::c_ulonglong,
+    pub(crate) user_ns: kernel::ffi::c_ulonglong,
+    pub(crate) euid: kernel::ffi::c_uint,
+    pub(crate) fsuid: kernel::ffi::c_uint,
+    pub(crate) egid: kernel::ffi::c_uint,
+    pub(crate) reserved: kernel::ffi::c_uint,
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct dxg_payer {
+    pub(crate) user: *mut user_struct,
+    pub(crate) mm: *mut mm_struct,
+}
+impl Default for dxg_payer {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct dxg_params {
+    pub(crate) name: *mut kernel::ffi::c_char,
+    pub(crate) mode: kernel::ffi::c_uint,
+    pub(crate) adapters: kernel::ffi::c_uint,
+    pub(crate) max_handles: kernel::ffi::c_uint,
+    pub(crate) max_waiters: kernel::ffi::c_uint,
+    pub(crate) global_access: kernel::ffi::c_uint,
+    pub(crate) allow_nonsecure: bool,
+    pub(crate) max_user_objects: kernel::ffi::c_uint,
+    pub(crate) max_user_names: kernel::ffi::c_uint,
+    pub(crate) max_user_globals: kernel::ffi::c_uint,
+    pub(crate) max_user_store: kernel::ffi::c_uint,
+    pub(crate) max_user_watches: kernel::ffi::c_uint,
+    pub(crate) max_user_wait_elements: kernel::ffi::c_uint,
+    pub(crate) max_user_allocations: kernel::ffi::c_uint,
+    pub(crate) max_user_claimed_mb: kernel::ffi::c_uint,
+    pub(crate) max_user_resident_mb: kernel::ffi::c_uint,
+    pub(crate) max_user_files: kernel::ffi::c_uint,
+    pub(crate) max_info_entries: kernel::ffi::c_uint,
+    pub(crate) max_info_bytes: kernel::ffi::c_uint,
+    pub(crate) max_info_entry_bytes: kernel::ffi::c_uint,
+    pub(crate) max_info_files: kernel::ffi::c_uint,
+}
+impl Default for dxg_params {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+unsafe extern "C" {
+    pub fn dxg_caller(out: *mut dxg_caller);
+    pub fn dxg_caller_is_ipc_owner() -> bool;
+    pub fn dxg_caller_may_ptrace(user_ns: kernel::ffi::c_ulonglong) -> bool;
+    pub fn dxg_caller_in_group(gid: kernel::ffi::c_uint) -> bool;
+    pub fn dxg_uid_for_caller(uid: kernel::ffi::c_uint) -> kernel::ffi::c_uint;
+    pub fn dxg_tgid_get() -> *mut kernel::ffi::c_void;
+    pub fn dxg_tgid_is(tgid: *mut kernel::ffi::c_void) -> bool;
+    pub fn dxg_group_is_dead() -> bool;
+    pub fn dxg_current_mm() -> *mut mm_struct;
+    pub fn dxg_notifier_insert(
+        notifier: *mut mmu_interval_notifier,
+        mm: *mut mm_struct,
+        start: kernel::ffi::c_ulong,
+        length: kernel::ffi::c_ulong,
+        ops: *const mmu_interval_notifier_ops,
+    ) -> kernel::ffi::c_int;
+    pub fn dxg_group_by_number(number: kernel::ffi::c_uint) -> *mut kernel::ffi::c_void;
+    pub fn dxg_group_by_pidfd(fd: kernel::ffi::c_uint) -> *mut kernel::ffi::c_void;
+    pub fn dxg_group_credentials(
+        group: *mut kernel::ffi::c_void,
+        out: *mut dxg_caller,
         ipc_owner: *mut bool,
     ) -> bool;
-    pub(super) fn dxg_current_mm() -> *mut bindings::mm_struct;
-
-    pub(super) fn dxg_anon_file(
-        name: *const c_char,
-        fops: *const bindings::file_operations,
-        private: *mut c_void,
-        flags: c_int,
-    ) -> *mut bindings::file;
-
-    pub(super) fn dxg_node_add(
-        name: *const c_char,
-        mode: u16,
-        fops: *const bindings::file_operations,
-    ) -> *mut bindings::cdev;
-    pub(super) fn dxg_node_remove(cdev: *mut bindings::cdev);
-
-    pub(super) fn dxg_attachable(fd: c_int) -> *mut bindings::file;
-
-    pub(super) fn dxg_is_compat_call() -> bool;
-    pub(super) fn dxg_read_words(to: *mut c_void, from: u64, size: usize) -> bool;
-    pub(super) fn dxg_write_words(to: u64, from: *const c_void, size: usize) -> bool;
-
-    pub(super) fn dxg_page_address(page: *mut bindings::page) -> *mut c_void;
-    pub(super) fn dxg_map_page(file: *mut bindings::file, token: c_ulong) -> c_ulong;
-    pub(super) fn dxg_unmap_page(file: *mut bindings::file, addr: c_ulong, token: c_ulong) -> bool;
-    pub(super) fn dxg_page_is_alone(
-        file: *mut bindings::file,
-        addr: c_ulong,
-        token: c_ulong,
-        page: *mut bindings::page,
+    pub fn dxg_anon_file(
+        name: *const kernel::ffi::c_char,
+        fops: *const file_operations,
+        priv_: *mut kernel::ffi::c_void,
+        flags: kernel::ffi::c_int,
+    ) -> *mut file;
+    pub fn dxg_node_add(
+        name: *const kernel::ffi::c_char,
+        mode: kernel::ffi::c_ushort,
+        fops: *const file_operations,
+    ) -> *mut cdev;
+    pub fn dxg_node_remove(cdev: *mut cdev);
+    pub fn dxg_attachable(fd: kernel::ffi::c_int) -> *mut file;
+    pub fn dxg_is_compat_call() -> bool;
+    pub fn dxg_read_words(
+        to: *mut kernel::ffi::c_void,
+        from: kernel::ffi::c_ulonglong,
+        size: usize,
     ) -> bool;
-    pub(super) fn dxg_vma_token(vma: *mut bindings::vm_area_struct) -> c_ulong;
-    pub(super) fn dxg_vma_is_page(vma: *mut bindings::vm_area_struct) -> bool;
-
-    pub(super) fn dxg_sleep_until(
-        word: *const bindings::atomic_t,
-        deadline: *const i64,
+    pub fn dxg_write_words(
+        to: kernel::ffi::c_ulonglong,
+        from: *const kernel::ffi::c_void,
+        size: usize,
+    ) -> bool;
+    pub fn dxg_page_address(page: *mut page) -> *mut kernel::ffi::c_void;
+    pub fn dxg_map_page(file: *mut file, token: kernel::ffi::c_ulong) -> kernel::ffi::c_ulong;
+    pub fn dxg_unmap_page(
+        file: *mut file,
+        addr: kernel::ffi::c_ulong,
+        token: kernel::ffi::c_ulong,
+    ) -> bool;
+    pub fn dxg_page_is_alone(
+        file: *mut file,
+        addr: kernel::ffi::c_ulong,
+        token: kernel::ffi::c_ulong,
+        page: *mut page,
+    ) -> bool;
+    pub fn dxg_vma_token(vma: *mut vm_area_struct) -> kernel::ffi::c_ulong;
+    pub fn dxg_vma_is_page(vma: *mut vm_area_struct) -> bool;
+    pub fn dxg_sleep_until(
+        word: *const atomic_t,
+        deadline: *const kernel::ffi::c_longlong,
         realtime: bool,
         killable: bool,
-    ) -> c_int;
-
-    pub(super) fn dxg_call_restarts() -> bool;
-    pub(super) fn dxg_call_site(site: *mut [u64; 2]);
-    pub(super) fn dxg_sort(words: *mut u32, count: usize);
-    pub(super) fn dxg_sort_pairs(pairs: *mut [u64; 2], count: usize);
-
-    pub(super) fn dxg_waitqueue_init(wq: *mut bindings::wait_queue_head);
-    pub(super) fn dxg_waitqueue_wake(wq: *mut bindings::wait_queue_head);
-    pub(super) fn dxg_wait_reached(
-        wq: *mut bindings::wait_queue_head,
-        count: *const bindings::atomic_t,
-        target: u32,
-    ) -> c_int;
-    pub(super) fn dxg_poll_wait(
-        file: *mut bindings::file,
-        wq: *mut bindings::wait_queue_head,
-        table: *mut bindings::poll_table_struct,
+    ) -> kernel::ffi::c_int;
+    pub fn dxg_call_restarts() -> bool;
+    pub fn dxg_call_site(site: *mut kernel::ffi::c_ulonglong);
+    pub fn dxg_sort(words: *mut kernel::ffi::c_uint, count: usize);
+    pub fn dxg_sort_pairs(pairs: *mut [kernel::ffi::c_ulonglong; 2usize], count: usize);
+    pub fn dxg_waitqueue_init(wq: *mut wait_queue_head);
+    pub fn dxg_waitqueue_wake(wq: *mut wait_queue_head);
+    pub fn dxg_wait_reached(
+        wq: *mut wait_queue_head,
+        count: *const atomic_t,
+        target: kernel::ffi::c_uint,
+    ) -> kernel::ffi::c_int;
+    pub fn dxg_poll_wait(file: *mut file, wq: *mut wait_queue_head, table: *mut poll_table_struct);
+    pub fn dxg_thread_get() -> *mut kernel::ffi::c_void;
+    pub fn dxg_thread_is(thread: *mut kernel::ffi::c_void) -> bool;
+    pub fn dxg_thread_ref(thread: *mut kernel::ffi::c_void);
+    pub fn dxg_thread_is_dead(thread: *mut kernel::ffi::c_void) -> bool;
+    pub fn dxg_exit_watch(
+        entry: *mut wait_queue_entry,
+        thread: *mut kernel::ffi::c_void,
+        wake: wait_queue_func_t,
     );
-
-    pub(super) fn dxg_shmem_new(size: u64) -> *mut bindings::file;
-    pub(super) fn dxg_is_shmem(file: *mut bindings::file) -> bool;
-    pub(super) fn dxg_file_size(file: *mut bindings::file) -> u64;
-    pub(super) fn dxg_shmem_get_write(file: *mut bindings::file) -> c_int;
-    pub(super) fn dxg_shmem_put_write(file: *mut bindings::file);
-    pub(super) fn dxg_shmem_pin(file: *mut bindings::file, index: c_ulong) -> *mut bindings::page;
-    pub(super) fn dxg_shmem_unpin(page: *mut bindings::page);
-
-    pub(super) fn dxg_check_ordinary(addr: c_ulong, end: c_ulong) -> c_int;
-    pub(super) fn dxg_pin_user(
-        addr: c_ulong,
-        count: c_ulong,
+    pub fn dxg_exit_unwatch(entry: *mut wait_queue_entry, thread: *mut kernel::ffi::c_void);
+    pub fn dxg_is_killed() -> bool;
+    pub fn dxg_cond_resched();
+    pub fn dxg_workqueue(name: *const kernel::ffi::c_char) -> *mut workqueue_struct;
+    pub fn dxg_total_pages() -> kernel::ffi::c_ulonglong;
+    pub fn dxg_max_files() -> kernel::ffi::c_ulonglong;
+    pub fn dxg_shmem_new(size: kernel::ffi::c_ulonglong) -> *mut file;
+    pub fn dxg_is_shmem(file: *mut file) -> bool;
+    pub fn dxg_file_size(file: *mut file) -> kernel::ffi::c_ulonglong;
+    pub fn dxg_shmem_get_write(file: *mut file) -> kernel::ffi::c_int;
+    pub fn dxg_shmem_put_write(file: *mut file);
+    pub fn dxg_shmem_pin(file: *mut file, index: kernel::ffi::c_ulong) -> *mut page;
+    pub fn dxg_shmem_unpin(page: *mut page);
+    pub fn dxg_check_ordinary(
+        addr: kernel::ffi::c_ulong,
+        end: kernel::ffi::c_ulong,
+    ) -> kernel::ffi::c_int;
+    pub fn dxg_pin_user(
+        addr: kernel::ffi::c_ulong,
+        count: kernel::ffi::c_ulong,
         write: bool,
-        pages: *mut *mut bindings::page,
-    ) -> c_int;
-    pub(super) fn dxg_unpin_user(pages: *mut *mut bindings::page, count: c_ulong, dirty: bool);
-    pub(super) fn dxg_pins_charge(payer: *mut Payer, count: c_ulong) -> c_int;
-    pub(super) fn dxg_pins_uncharge(payer: *const Payer, count: c_ulong);
-
-    pub(super) fn dxg_revocable_file(
-        name: *const c_char,
-        fops: *const bindings::file_operations,
-        private: *mut c_void,
-        flags: c_int,
-    ) -> *mut bindings::file;
-    pub(super) fn dxg_map_file(file: *mut bindings::file, size: c_ulong, write: bool) -> c_ulong;
-    pub(super) fn dxg_unmap_file(file: *mut bindings::file, addr: c_ulong, size: c_ulong);
-    pub(super) fn dxg_cover_file(
-        file: *mut bindings::file,
-        cover: *mut bindings::file,
-        addr: c_ulong,
-        size: c_ulong,
+        pages: *mut *mut page,
+    ) -> kernel::ffi::c_int;
+    pub fn dxg_unpin_user(pages: *mut *mut page, count: kernel::ffi::c_ulong, dirty: bool);
+    pub fn dxg_pins_charge(
+        payer: *mut dxg_payer,
+        count: kernel::ffi::c_ulong,
+    ) -> kernel::ffi::c_int;
+    pub fn dxg_pins_uncharge(payer: *const dxg_payer, count: kernel::ffi::c_ulong);
+    pub fn dxg_revocable_file(
+        name: *const kernel::ffi::c_char,
+        fops: *const file_operations,
+        priv_: *mut kernel::ffi::c_void,
+        flags: kernel::ffi::c_int,
+    ) -> *mut file;
+    pub fn dxg_map_file(
+        file: *mut file,
+        size: kernel::ffi::c_ulong,
+        write: bool,
+    ) -> kernel::ffi::c_ulong;
+    pub fn dxg_unmap_file(file: *mut file, addr: kernel::ffi::c_ulong, size: kernel::ffi::c_ulong);
+    pub fn dxg_cover_file(
+        file: *mut file,
+        cover: *mut file,
+        addr: kernel::ffi::c_ulong,
+        size: kernel::ffi::c_ulong,
         write: bool,
     );
-    pub(super) fn dxg_zap_file(file: *mut bindings::file);
-    pub(super) fn dxg_show_pages(
-        vma: *mut bindings::vm_area_struct,
-        count: c_ulong,
+    pub fn dxg_zap_file(file: *mut file);
+    pub fn dxg_show_pages(
+        vma: *mut vm_area_struct,
+        count: kernel::ffi::c_ulong,
         write: bool,
-        ops: *const bindings::vm_operations_struct,
-        private: *mut c_void,
-    ) -> c_int;
-    pub(super) fn dxg_show_dma_buf(
-        vma: *mut bindings::vm_area_struct,
-        count: c_ulong,
+        ops: *const vm_operations_struct,
+        priv_: *mut kernel::ffi::c_void,
+    ) -> kernel::ffi::c_int;
+    pub fn dxg_show_dma_buf(
+        vma: *mut vm_area_struct,
+        count: kernel::ffi::c_ulong,
         write: bool,
-        buf: *mut bindings::dma_buf,
-    ) -> c_int;
-    pub(super) fn dxg_page_number(page: *const bindings::page) -> c_ulong;
-    pub(super) fn dxg_fault_frame(
-        vmf: *mut bindings::vm_fault,
-        number: c_ulong,
-    ) -> bindings::vm_fault_t;
-    pub(super) fn dxg_fault_ahead(
-        vmf: *mut bindings::vm_fault,
-        ahead: c_ulong,
-        number: c_ulong,
+        buf: *mut dma_buf,
+    ) -> kernel::ffi::c_int;
+    pub fn dxg_page_number(page: *const page) -> kernel::ffi::c_ulong;
+    pub fn dxg_fault_frame(vmf: *mut vm_fault, number: kernel::ffi::c_ulong) -> vm_fault_t;
+    pub fn dxg_fault_ahead(
+        vmf: *mut vm_fault,
+        ahead: kernel::ffi::c_ulong,
+        number: kernel::ffi::c_ulong,
     ) -> bool;
-    pub(super) fn dxg_fault_error(error: c_int) -> bindings::vm_fault_t;
-
-    pub(super) fn dxg_file_try_get(
-        slot: *mut *mut bindings::file,
-        inode: *const bindings::inode,
-    ) -> *mut bindings::file;
-    pub(super) fn dxg_sg_map(
-        device: *mut bindings::device,
-        pages: *mut *mut bindings::page,
-        count: c_uint,
-        direction: bindings::dma_data_direction,
-    ) -> *mut bindings::sg_table;
-    pub(super) fn dxg_sg_unmap(
-        device: *mut bindings::device,
-        table: *mut bindings::sg_table,
-        direction: bindings::dma_data_direction,
-    );
-    pub(super) fn dxg_sg_sync(
-        device: *mut bindings::device,
-        table: *mut bindings::sg_table,
-        direction: bindings::dma_data_direction,
+    pub fn dxg_fault_error(error: kernel::ffi::c_int) -> vm_fault_t;
+    pub fn dxg_file_try_get(slot: *mut *mut file, inode: *const inode) -> *mut file;
+    pub fn dxg_sg_map(
+        dev: *mut device,
+        pages: *mut *mut page,
+        count: kernel::ffi::c_uint,
+        dir: dma_data_direction,
+    ) -> *mut sg_table;
+    pub fn dxg_sg_unmap(dev: *mut device, sgt: *mut sg_table, dir: dma_data_direction);
+    pub fn dxg_sg_sync(
+        dev: *mut device,
+        sgt: *mut sg_table,
+        dir: dma_data_direction,
         for_device: bool,
     );
-    pub(super) fn dxg_vmap(pages: *mut *mut bindings::page, count: c_uint) -> *mut c_void;
-    pub(super) fn dxg_vunmap(addr: *mut c_void);
-
-    pub(super) fn dxg_thread_get() -> *mut c_void;
-    pub(super) fn dxg_thread_is(thread: *mut c_void) -> bool;
-    pub(super) fn dxg_thread_ref(thread: *mut c_void);
-    pub(super) fn dxg_thread_is_dead(thread: *mut c_void) -> bool;
-    pub(super) fn dxg_exit_watch(
-        entry: *mut bindings::wait_queue_entry,
-        thread: *mut c_void,
-        wake: unsafe extern "C" fn(
-            *mut bindings::wait_queue_entry,
-            c_uint,
-            c_int,
-            *mut c_void,
-        ) -> c_int,
+    pub fn dxg_vmap(pages: *mut *mut page, count: kernel::ffi::c_uint) -> *mut kernel::ffi::c_void;
+    pub fn dxg_vunmap(addr: *mut kernel::ffi::c_void);
+    pub static mut dxg_params: dxg_params;
+    pub fn dxg_trace_create(object: kernel::ffi::c_ulonglong, kind: kernel::ffi::c_uint);
+    pub fn dxg_trace_destroy(object: kernel::ffi::c_ulonglong, kind: kernel::ffi::c_uint);
+    pub fn dxg_trace_wait(
+        object: kernel::ffi::c_ulonglong,
+        value: kernel::ffi::c_ulonglong,
+        waiter: kernel::ffi::c_ulonglong,
     );
-    pub(super) fn dxg_exit_unwatch(entry: *mut bindings::wait_queue_entry, thread: *mut c_void);
-    pub(super) fn dxg_is_killed() -> bool;
-    pub(super) fn dxg_cond_resched();
-    pub(super) fn dxg_workqueue(name: *const c_char) -> *mut bindings::workqueue_struct;
-
-    pub(super) fn dxg_trace_create(object: u64, kind: u32);
-    pub(super) fn dxg_trace_destroy(object: u64, kind: u32);
-    pub(super) fn dxg_trace_wait(object: u64, value: u64, waiter: u64);
-    pub(super) fn dxg_trace_signal(object: u64, value: u64);
-    pub(super) fn dxg_trace_wake(waiter: u64, outcome: u32);
-
-    pub(super) fn dxg_total_pages() -> u64;
-    pub(super) fn dxg_max_files() -> u64;
-    pub(super) static dxg_param_name: *const c_char;
-    pub(super) static dxg_param_mode: c_uint;
-    pub(super) static dxg_param_adapters: c_uint;
-    pub(super) static dxg_param_max_handles: c_uint;
-    pub(super) static dxg_param_max_waiters: c_uint;
-    pub(super) static dxg_param_global_access: c_uint;
-    pub(super) static dxg_param_allow_nonsecure: bool;
-    pub(super) static dxg_param_max_user_objects: c_uint;
-    pub(super) static dxg_param_max_user_names: c_uint;
-    pub(super) static dxg_param_max_user_globals: c_uint;
-    pub(super) static dxg_param_max_user_store: c_uint;
-    pub(super) static dxg_param_max_user_watches: c_uint;
-    pub(super) static dxg_param_max_user_wait_elements: c_uint;
-    pub(super) static dxg_param_max_user_allocations: c_uint;
-    pub(super) static dxg_param_max_user_claimed_mb: c_uint;
-    pub(super) static dxg_param_max_user_resident_mb: c_uint;
-    pub(super) static dxg_param_max_user_files: c_uint;
-    pub(super) static dxg_param_max_info_entries: c_uint;
-    pub(super) static dxg_param_max_info_bytes: c_uint;
-    pub(super) static dxg_param_max_info_entry_bytes: c_uint;
-    pub(super) static dxg_param_max_info_files: c_uint;
+    pub fn dxg_trace_signal(object: kernel::ffi::c_ulonglong, value: kernel::ffi::c_ulonglong);
+    pub fn dxg_trace_wake(waiter: kernel::ffi::c_ulonglong, outcome: kernel::ffi::c_uint);
 }

@@ -16,13 +16,13 @@ use kernel::{
 pub(crate) fn name() -> &'static CStr {
     // SAFETY: The parameter is a valid C string, either the default literal or memory that the
     // kernel keeps until the module is gone, and nothing writes it after load (mode 0444).
-    unsafe { CStr::from_char_ptr(ffi::dxg_param_name) }
+    unsafe { CStr::from_char_ptr(ffi::dxg_params.name) }
 }
 
 /// Permissions of the device node.
 pub(crate) fn mode() -> u16 {
     // SAFETY: An aligned integer that nothing writes after load.
-    let mode = unsafe { ffi::dxg_param_mode };
+    let mode = unsafe { ffi::dxg_params.mode };
 
     // CAST: nine bits.
     (mode & 0o777) as u16
@@ -31,85 +31,85 @@ pub(crate) fn mode() -> u16 {
 /// Number of software adapters asked for.
 pub(crate) fn adapters() -> u32 {
     // SAFETY: An aligned integer that nothing writes after load.
-    unsafe { ffi::dxg_param_adapters }
+    unsafe { ffi::dxg_params.adapters }
 }
 
 /// How many local handles a process may hold.
 pub(crate) fn max_handles() -> u32 {
     // SAFETY: An aligned integer that nothing writes after load.
-    unsafe { ffi::dxg_param_max_handles }
+    unsafe { ffi::dxg_params.max_handles }
 }
 
 /// How many waits of a process may be pending without a thread that sleeps in them.
 pub(crate) fn max_waiters() -> u32 {
     // SAFETY: An aligned integer that nothing writes after load.
-    unsafe { ffi::dxg_param_max_waiters }
+    unsafe { ffi::dxg_params.max_waiters }
 }
 
 /// Who may open objects by global handle; see RES-103.
 pub(crate) fn global_access() -> u32 {
     // SAFETY: An aligned integer that nothing writes after load.
-    unsafe { ffi::dxg_param_global_access }
+    unsafe { ffi::dxg_params.global_access }
 }
 
 /// How many shareable objects a user may have.
 pub(crate) fn max_user_objects() -> u32 {
     // SAFETY: An aligned integer that nothing writes after load.
-    unsafe { ffi::dxg_param_max_user_objects }
+    unsafe { ffi::dxg_params.max_user_objects }
 }
 
 /// How many object names a user may have given.
 pub(crate) fn max_user_names() -> u32 {
     // SAFETY: An aligned integer that nothing writes after load.
-    unsafe { ffi::dxg_param_max_user_names }
+    unsafe { ffi::dxg_params.max_user_names }
 }
 
 /// How many global handles a user may have made.
 pub(crate) fn max_user_globals() -> u32 {
     // SAFETY: An aligned integer that nothing writes after load.
-    unsafe { ffi::dxg_param_max_user_globals }
+    unsafe { ffi::dxg_params.max_user_globals }
 }
 
 /// How many bytes a user may have in information stores and private runtime data.
 pub(crate) fn max_user_store() -> u32 {
     // SAFETY: An aligned integer that nothing writes after load.
-    unsafe { ffi::dxg_param_max_user_store }
+    unsafe { ffi::dxg_params.max_user_store }
 }
 
 /// How many watches and weak references a user may have.
 pub(crate) fn max_user_watches() -> u32 {
     // SAFETY: An aligned integer that nothing writes after load.
-    unsafe { ffi::dxg_param_max_user_watches }
+    unsafe { ffi::dxg_params.max_user_watches }
 }
 
 /// How many elements all waits of a user may have together.
 pub(crate) fn max_user_wait_elements() -> u32 {
     // SAFETY: An aligned integer that nothing writes after load.
-    unsafe { ffi::dxg_param_max_user_wait_elements }
+    unsafe { ffi::dxg_params.max_user_wait_elements }
 }
 
 /// How many allocations a user may have.
 pub(crate) fn max_user_allocations() -> u32 {
     // SAFETY: An aligned integer that nothing writes after load.
-    unsafe { ffi::dxg_param_max_user_allocations }
+    unsafe { ffi::dxg_params.max_user_allocations }
 }
 
 /// How many pages the allocations of a user may have.
 pub(crate) fn max_user_claimed() -> u32 {
     // SAFETY: An aligned integer that nothing writes after load.
-    machine().claimed(unsafe { ffi::dxg_param_max_user_claimed_mb })
+    machine().claimed(unsafe { ffi::dxg_params.max_user_claimed_mb })
 }
 
 /// How many pages of allocations may stay in memory for a user.
 pub(crate) fn max_user_resident() -> u32 {
     // SAFETY: An aligned integer that nothing writes after load.
-    machine().resident(unsafe { ffi::dxg_param_max_user_resident_mb })
+    machine().resident(unsafe { ffi::dxg_params.max_user_resident_mb })
 }
 
 /// How many files may be kept open for a user.
 pub(crate) fn max_user_files() -> u32 {
     // SAFETY: An aligned integer that nothing writes after load.
-    machine().held_files(unsafe { ffi::dxg_param_max_user_files })
+    machine().held_files(unsafe { ffi::dxg_params.max_user_files })
 }
 
 /// What the machine has at this moment: memory is plugged, and the limit of files is changed.
@@ -128,29 +128,29 @@ fn machine() -> Machine {
 /// How many entries the store of an object may have.
 pub(crate) fn max_info_entries() -> u32 {
     // SAFETY: An aligned integer that nothing writes after load.
-    unsafe { ffi::dxg_param_max_info_entries }
+    unsafe { ffi::dxg_params.max_info_entries }
 }
 
 /// How many bytes the store of an object may have.
 pub(crate) fn max_info_bytes() -> u32 {
     // SAFETY: An aligned integer that nothing writes after load.
-    unsafe { ffi::dxg_param_max_info_bytes }
+    unsafe { ffi::dxg_params.max_info_bytes }
 }
 
 /// How many bytes one entry of a store may have.
 pub(crate) fn max_info_entry_bytes() -> u32 {
     // SAFETY: An aligned integer that nothing writes after load.
-    unsafe { ffi::dxg_param_max_info_entry_bytes }
+    unsafe { ffi::dxg_params.max_info_entry_bytes }
 }
 
 /// How many files may be attached to an object.
 pub(crate) fn max_info_files() -> u32 {
     // SAFETY: An aligned integer that nothing writes after load.
-    unsafe { ffi::dxg_param_max_info_files }
+    unsafe { ffi::dxg_params.max_info_files }
 }
 
 /// Whether a creator may let every process open a resource; see RES-103.
 pub(crate) fn allow_nonsecure() -> bool {
     // SAFETY: A bool that nothing writes after load.
-    unsafe { ffi::dxg_param_allow_nonsecure }
+    unsafe { ffi::dxg_params.allow_nonsecure }
 }

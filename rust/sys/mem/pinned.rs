@@ -25,7 +25,7 @@ use kernel::{
 
 /// Pages that are charged to a user. Releasing the charge takes no lock and may be done anywhere.
 struct Charge {
-    payer: ffi::Payer,
+    payer: ffi::dxg_payer,
     count: usize,
 }
 
@@ -37,7 +37,7 @@ unsafe impl Sync for Charge {}
 impl Charge {
     /// Fails with ENOMEM over the limit. Context: a system call.
     fn caller(count: usize) -> Result<Self> {
-        let mut payer = ffi::Payer {
+        let mut payer = ffi::dxg_payer {
             user: ptr::null_mut(),
             mm: ptr::null_mut(),
         };

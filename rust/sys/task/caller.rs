@@ -81,13 +81,13 @@ fn current_mm() -> *mut bindings::mm_struct {
 /// Credentials and namespaces, as plain numbers that are never reused.
 #[derive(Clone, Copy)]
 pub(crate) struct Credentials {
-    ids: ffi::Caller,
+    ids: ffi::dxg_caller,
 }
 
 impl Credentials {
     /// Those of the calling task.
     pub(crate) fn of_caller() -> Self {
-        let mut ids = ffi::Caller::default();
+        let mut ids = ffi::dxg_caller::default();
 
         // SAFETY: `ids` is valid for the write.
         unsafe { ffi::dxg_caller(&mut ids) };
@@ -95,7 +95,7 @@ impl Credentials {
     }
 
     /// Those that were read from a task.
-    pub(in crate::sys) fn of(ids: ffi::Caller) -> Self {
+    pub(in crate::sys) fn of(ids: ffi::dxg_caller) -> Self {
         Self { ids }
     }
 

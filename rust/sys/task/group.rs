@@ -41,7 +41,7 @@ impl ThreadGroup {
 
     /// The credentials of the process, unless it is gone, and whether it may act for every user.
     pub(crate) fn credentials(&self) -> Option<(Credentials, bool)> {
-        let mut ids = ffi::Caller::default();
+        let mut ids = ffi::dxg_caller::default();
         let mut ipc_owner = false;
         // SAFETY: The pid is valid because we own a reference; both places are valid for writes.
         let alive =

@@ -86,7 +86,7 @@ pub(crate) fn call_site() -> [u64; 2] {
     let mut site = [0; 2];
 
     // SAFETY: Valid for the write; looks at the current task only.
-    unsafe { ffi::dxg_call_site(&mut site) };
+    unsafe { ffi::dxg_call_site(site.as_mut_ptr()) };
     site
 }
 

@@ -99,7 +99,13 @@ impl<T: Listener> Idle<T> {
         entry.listener = Arc::as_ptr(&listener);
         // SAFETY: The entry is pinned and not queued. It stays until the watch is dropped, which
         // takes it off; the thread's identity is kept as long.
-        unsafe { ffi::dxg_exit_watch(entry.entry.get(), thread.as_ptr().cast_mut(), wake::<T>) };
+        unsafe {
+            ffi::dxg_exit_watch(
+                entry.entry.get(),
+                thread.as_ptr().cast_mut(),
+                Some(wake::<T>),
+            )
+        };
         ExitWatch {
             entry: self.0,
             thread,

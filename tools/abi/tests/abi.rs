@@ -188,17 +188,24 @@ fn knows_every_constant(facts: &Facts) -> Result<(), Failed> {
     }
 }
 
+/// What bindgen makes of headers: the script that runs it, and the file that is committed.
+const GENERATED: [(&str, &str); 2] = [
+    ("tools/abi/bindgen.sh", "rust/uapi/generated.rs"),
+    ("tools/abi/ffi.sh", "rust/sys/ffi.rs"),
+];
+
 /// bindgen makes exactly the committed file out of the headers.
-fn regenerates_the_same() -> Result<(), Failed> {
-    let fresh = std::env::temp_dir().join(format!("abi-{}.rs", std::process::id()));
-    let status = Command::new(root().join("tools/abi/bindgen.sh"))
+fn regenerates_the_same(script: &str, output: &str) -> Result<(), Failed> {
+    let stem = output.replace('/', "-");
+    let fresh = std::env::temp_dir().join(format!("abi-{}-{stem}", std::process::id()));
+    let status = Command::new(root().join(script))
         .arg(&fresh)
         .status()
-        .map_err(|error| format!("bindgen.sh: {error}"))?;
+        .map_err(|error| format!("{script}: {error}"))?;
     if !status.success() {
-        return Err(format!("bindgen.sh: {status}").into());
+        return Err(format!("{script}: {status}").into());
     }
-    let committed = std::fs::read_to_string(root().join("rust/uapi/generated.rs"))?;
+    let committed = std::fs::read_to_string(root().join(output))?;
     let made = std::fs::read_to_string(&fresh)?;
     std::fs::remove_file(&fresh)?;
     let difference = committed
@@ -207,12 +214,8 @@ fn regenerates_the_same() -> Result<(), Failed> {
         .position(|(committed, made)| committed != made);
     match difference {
         _ if committed == made => Ok(()),
-        Some(line) => Err(format!(
-            "rust/uapi/generated.rs is stale from line {}; run tools/abi/bindgen.sh",
-            line + 1
-        )
-        .into()),
-        None => Err("rust/uapi/generated.rs is stale; run tools/abi/bindgen.sh".into()),
+        Some(line) => Err(format!("{output} is stale from line {}; run {script}", line + 1).into()),
+        None => Err(format!("{output} is stale; run {script}").into()),
     }
 }
 
@@ -265,12 +268,13 @@ fn main() -> ExitCode {
     add("coverage".into(), None, Box::new(covers_every_row));
     add("constants".into(), None, Box::new(knows_every_constant));
     let no_bindgen = Command::new("bindgen").arg("--version").output().is_err();
-    let skip = no_bindgen.then(|| "bindgen is missing".into());
-    add(
-        "regenerate".into(),
-        skip,
-        Box::new(|_| regenerates_the_same()),
-    );
+    for (script, output) in GENERATED {
+        add(
+            format!("regenerate/{output}"),
+            no_bindgen.then(|| "bindgen is missing".into()),
+            Box::new(move |_| regenerates_the_same(script, output)),
+        );
+    }
     for compiler in COMPILERS {
         let skip = missing(&compiler);
         let name = compiler.name;

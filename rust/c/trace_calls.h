@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * One function for each tracepoint of trace.h, because Rust cannot expand the macros.
+ */
+#ifndef DXG_TRACE_CALLS_H
+#define DXG_TRACE_CALLS_H
+
+#ifndef __BINDGEN__
+#include <linux/types.h>
+#endif
+
+void dxg_trace_create(u64 object, u32 kind);
+void dxg_trace_destroy(u64 object, u32 kind);
+void dxg_trace_wait(u64 object, u64 value, u64 waiter);
+void dxg_trace_signal(u64 object, u64 value);
+void dxg_trace_wake(u64 waiter, u32 outcome);
+
+#endif
