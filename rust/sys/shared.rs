@@ -57,9 +57,12 @@ impl<T: Send + Sync + 'static> Shared<T> {
     pub(crate) fn get(&self) -> Option<Arc<T>> {
         let guard = rcu::read_lock();
         let raw = self.published.load(Acquire);
-        // SAFETY: By the invariant, one reference stays at least until the guard is dropped.
-        let object =
-            (!raw.is_null()).then(|| Arc::from(unsafe { ArcBorrow::from_raw(raw.cast_const()) }));
+        let object = if raw.is_null() {
+            None
+        } else {
+            // SAFETY: By the invariant, one reference stays at least until the guard is dropped.
+            Some(Arc::from(unsafe { ArcBorrow::from_raw(raw.cast_const()) }))
+        };
 
         drop(guard);
         object
