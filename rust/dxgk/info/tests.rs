@@ -91,7 +91,10 @@ mod tests {
         /// Makes, names, opens and destroys another object; the own one stays dead.
         fn try_all(&self) -> Result<bool> {
             let other = object(&self.tables)?;
-            other.name_globally(&self.tables.globals)?.commit();
+            other
+                .name_globally(&self.tables.globals)
+                .map_err(|_| ENOMEM)?
+                .commit();
 
             let weak = WeakTarget::of(other.object()).map_err(|_| EINVAL)?;
             let opened = weak.resolve().is_some();
