@@ -11,7 +11,6 @@ use super::{
 use crate::{
     dxgk::{
         handle::{
-            open_sync_object::OpenSyncObject,
             HandleTarget,
             Reserved, //
         },
@@ -20,17 +19,15 @@ use crate::{
             Value, //
         },
         keyed_mutex::{
+            creation::{
+                CreateRequest,
+                FirstData, //
+            },
             Acquired,
             KeyedMutex, //
         },
-        object::{
-            Header,
-            Object,
-            Strong, //
-        },
-        quota::account::Limit,
-        share::global_table::ReservedGlobal,
-        stats::Kind, //
+        object::Object,
+        share::global_table::ReservedGlobal, //
     },
     error::{
         shortage,
@@ -38,13 +35,10 @@ use crate::{
         Status, //
     },
     logic::{
-        access,
         allocation_rules::MAX_PRIVATE_DATA,
         handle,
-        sync_flags::{
-            Rights,
-            Sharing, //
-        },
+        open_rules,
+        sync_flags::Sharing,
         timeout, //
     },
     sys::{
@@ -88,6 +82,20 @@ impl Data {
         ))?))
     }
 
+    /// Copies the data in that `mutex` gets from an open; `None` if it has data, or there is none.
+    pub(super) fn read_first(
+        self,
+        call: Call<'_>,
+        mutex: &Arc<KeyedMutex>,
+    ) -> DxgResult<Option<FirstData>> {
+        if mutex.data_size().is_some() {
+            return Ok(None);
+        }
+        Ok(self
+            .read(call)?
+            .map(|value| FirstData::new(mutex.clone(), value)))
+    }
+
     /// Copies the data of `mutex` out, if the caller asks for it and has room for all of it.
     fn write(self, mutex: &KeyedMutex) -> DxgResult {
         if self.size == 0 {
@@ -103,71 +111,12 @@ impl Data {
     }
 }
 
-/// Data that an open gives to a keyed mutex that has none (RES-51, RES-92).
-pub(super) struct Initial(Option<(Arc<KeyedMutex>, Arc<Value>)>);
-
-impl Initial {
-    /// No data, or no mutex.
-    pub(super) const NONE: Self = Self(None);
-
-    /// Copies the data in if `mutex` has none.
-    pub(super) fn new(call: Call<'_>, mutex: &Arc<KeyedMutex>, data: Data) -> DxgResult<Self> {
-        if mutex.header.attachments.blob().is_some() {
-            return Ok(Self::NONE);
-        }
-        Ok(Self(data.read(call)?.map(|value| (mutex.clone(), value))))
+/// Prepares to give a mutex its first data: `None` if there is nothing to do.
+pub(super) fn prepare(first: &Option<FirstData>) -> DxgResult<Option<PreparedChange<'_>>> {
+    match first {
+        Some(first) => first.prepare(),
+        None => Ok(None),
     }
-
-    /// Whether there is data to give.
-    pub(super) fn is_some(&self) -> bool {
-        self.0.is_some()
-    }
-
-    /// Prepares to give the data, as long as the mutex has none: `None` if there is nothing to do.
-    pub(super) fn prepare(&self) -> DxgResult<Option<PreparedChange<'_>>> {
-        match &self.0 {
-            Some((mutex, value)) => shortage(mutex.header.attachments.prepare_first_blob(value)),
-            None => Ok(None),
-        }
-    }
-}
-
-/// A new mutex: its local and its global handle.
-type Created<'a> = (Reserved<'a>, Option<ReservedGlobal<'a>>);
-
-fn make<'a>(call: Call<'a>, key: u64, nt: bool, data: Data) -> DxgResult<Created<'a>> {
-    let value = data.read(call)?;
-    let sharing = if nt { Sharing::Nt } else { Sharing::Global };
-    let header = Header::new(
-        Kind::KeyedMutex,
-        None,
-        sharing,
-        false,
-        call.driver.tables.clone(),
-        call.process.account.charge(Limit::Objects, 1)?,
-    );
-    let mutex = KeyedMutex::new(header, key)?;
-    let strong = Strong::first(Object::KeyedMutex(mutex.clone()));
-
-    if let Some(value) = value {
-        shortage(mutex.header.attachments.set_blob(value))?;
-    }
-
-    let globals = &call.driver.tables.globals;
-    let global = (!nt).then(|| strong.name_globally(globals)).transpose()?;
-    let access = access::Type::Resource.all();
-    let (open, _) = OpenSyncObject::new(
-        strong,
-        Rights::from_flags(0),
-        access,
-        &call.process.mappings,
-    )?;
-    let reserved = call
-        .process
-        .handles
-        .reserve(HandleTarget::KeyedMutex(open), None)?;
-
-    Ok((reserved, global))
 }
 
 /// D3DKMTCreateKeyedMutex (0x90): a mutex with a global handle (RES-91).
@@ -175,7 +124,14 @@ pub(super) fn create<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_CREATEKEYEDMUTEX,
 ) -> DxgResult<impl Commit + 'a> {
-    let (local, global) = make(call, args.InitialValue, false, Data::NONE)?;
+    let request = CreateRequest {
+        key: args.InitialValue,
+        sharing: Sharing::Global,
+        data: None,
+    };
+    let (local, global) = call
+        .process
+        .create_keyed_mutex(&call.driver.tables, request)?;
 
     args.hSharedHandle = global.as_ref().map_or(0, ReservedGlobal::handle);
     args.hKeyedMutex = local.handle();
@@ -190,9 +146,18 @@ pub(super) fn create2<'a>(
 ) -> DxgResult<impl Commit + 'a> {
     invalid_if(args.Flags & D3DKMT_CREATEKEYEDMUTEX2_FLAGS_Reserved != 0)?;
 
-    let nt = args.Flags & D3DKMT_CREATEKEYEDMUTEX2_FLAGS_NtSecuritySharing != 0;
-    let data = Data::new(args.pPrivateRuntimeData, args.PrivateRuntimeDataSize)?;
-    let (local, global) = make(call, args.InitialValue, nt, data)?;
+    let sharing = match args.Flags & D3DKMT_CREATEKEYEDMUTEX2_FLAGS_NtSecuritySharing {
+        0 => Sharing::Global,
+        _ => Sharing::Nt,
+    };
+    let request = CreateRequest {
+        key: args.InitialValue,
+        sharing,
+        data: Data::new(args.pPrivateRuntimeData, args.PrivateRuntimeDataSize)?.read(call)?,
+    };
+    let (local, global) = call
+        .process
+        .create_keyed_mutex(&call.driver.tables, request)?;
 
     args.hSharedHandle = global.as_ref().map_or(0, ReservedGlobal::handle);
     args.hKeyedMutex = local.handle();
@@ -204,31 +169,17 @@ fn open_by_global<'a>(
     call: Call<'a>,
     global: u32,
     data: Data,
-) -> DxgResult<(Reserved<'a>, Initial)> {
+) -> DxgResult<(Reserved<'a>, Option<FirstData>)> {
     let strong = call.open_global(global)?;
-    let Object::KeyedMutex(mutex) = strong.object().clone() else {
+    let Object::KeyedMutex(mutex) = strong.object() else {
         return Err(Status::INVALID_PARAMETER.into());
     };
 
-    let own = mutex.header.attachments.blob().map(|own| own.bytes().len());
+    open_rules::check_mutex_data(mutex.data_size(), data.size)?;
 
-    // CAST: 32 bits fit a usize.
-    invalid_if(own.is_some_and(|own| data.size != 0 && data.size as usize != own))?;
+    let first = data.read_first(call, mutex)?;
 
-    let initial = Initial::new(call, &mutex, data)?;
-    let access = access::Type::Resource.all();
-    let (open, _) = OpenSyncObject::new(
-        strong,
-        Rights::from_flags(0),
-        access,
-        &call.process.mappings,
-    )?;
-    let reserved = call
-        .process
-        .handles
-        .reserve(HandleTarget::KeyedMutex(open.found_by_global()), None)?;
-
-    Ok((reserved, initial))
+    Ok((call.process.open_keyed_mutex(strong)?, first))
 }
 
 /// D3DKMTOpenKeyedMutex (0x92): opens a mutex by its global handle (RES-92).
@@ -250,10 +201,10 @@ pub(super) fn open2<'a>(
     answer: Answer<D3DKMT_OPENKEYEDMUTEX2>,
 ) -> DxgResult<impl Commit + 'a> {
     let data = Data::new(args.pPrivateRuntimeData, args.PrivateRuntimeDataSize)?;
-    let (reserved, initial) = open_by_global(call, args.hSharedHandle, data)?;
+    let (reserved, first) = open_by_global(call, args.hSharedHandle, data)?;
 
     loop {
-        let change = initial.prepare()?;
+        let change = prepare(&first)?;
 
         answer.write(&D3DKMT_OPENKEYEDMUTEX2 {
             hKeyedMutex: reserved.handle(),

@@ -7,8 +7,8 @@ use super::{
     entries,
     invalid_if,
     keyed_mutex::{
-        Data,
-        Initial, //
+        self,
+        Data, //
     },
     nt_handle,
     Answer,
@@ -30,6 +30,7 @@ use crate::{
             PreparedChange,
             Value, //
         },
+        keyed_mutex::creation::FirstData,
         memory::{
             allocation::Allocation,
             resource::Resource, //
@@ -325,7 +326,7 @@ pub(super) fn open_nt<'a>(
         hResource: handles.first(),
         ..*args
     };
-    let initial = match &handle.share().members().guards {
+    let first = match &handle.share().members().guards {
         Some((mutex, sync)) => {
             let data = Data::new(
                 args.pKeyedMutexPrivateRuntimeData,
@@ -336,17 +337,17 @@ pub(super) fn open_nt<'a>(
             let opened = open_guards(&mut handles, call, &parent, guards, access, data)?;
 
             (filled.hKeyedMutex, filled.hSyncObject) = (opened.mutex, opened.sync);
-            opened.initial
+            opened.first
         }
         None => {
             (filled.hKeyedMutex, filled.hSyncObject) = (0, 0);
             filled.KeyedMutexPrivateRuntimeDataSize = 0;
-            Initial::NONE
+            None
         }
     };
 
     loop {
-        let change = initial.prepare()?;
+        let change = keyed_mutex::prepare(&first)?;
 
         request.write(&contents, handles.numbers().skip(1))?;
         answer.write(&filled)?;
@@ -361,7 +362,7 @@ pub(super) fn open_nt<'a>(
 struct Guards {
     mutex: u32,
     sync: u32,
-    initial: Initial,
+    first: Option<FirstData>,
 }
 
 /// Opens the keyed mutex and the synchronisation object that were shared with a resource. A mutex
@@ -376,12 +377,12 @@ fn open_guards(
 ) -> DxgResult<Guards> {
     let may_write = access & access::resource::WRITE != 0;
     let (mutex, sync) = guards;
-    let initial = match mutex.object() {
-        Object::KeyedMutex(mutex) => Initial::new(call, mutex, data)?,
-        _ => Initial::NONE,
+    let first = match mutex.object() {
+        Object::KeyedMutex(mutex) => data.read_first(call, mutex)?,
+        _ => None,
     };
 
-    if initial.is_some() && !may_write {
+    if first.is_some() && !may_write {
         return Err(Status::ACCESS_DENIED.into());
     }
 
@@ -397,7 +398,7 @@ fn open_guards(
     Ok(Guards {
         mutex: handles.reserve(HandleTarget::KeyedMutex(mutex_opening), Some(parent))?,
         sync: handles.reserve(HandleTarget::Sync(sync_opening), Some(parent))?,
-        initial,
+        first,
     })
 }
 

@@ -23,6 +23,7 @@ pub(crate) mod info_rules;
 pub(crate) mod keyed_mutex;
 pub(crate) mod name;
 pub(crate) mod name_mode;
+pub(crate) mod open_rules;
 pub(crate) mod quota;
 pub(crate) mod sync_flags;
 pub(crate) mod timeout;

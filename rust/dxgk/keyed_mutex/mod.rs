@@ -11,6 +11,7 @@
 //! LOCK: `state` is taken alone, with the wait queue of the owner's exit inside. Threads are woken,
 //! and nodes and references dropped, after it is released.
 
+pub(crate) mod creation;
 pub(crate) mod open;
 
 use self::open::OpenKeyedMutex;

@@ -43,6 +43,7 @@ mod model;
 mod name;
 #[cfg(not(loom))]
 mod name_mode;
+mod open_rules;
 #[cfg(not(loom))]
 mod quota;
 #[cfg(not(loom))]

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Making keyed mutexes, and opening them by their global handle (RES-91, RES-92).
+
+use super::KeyedMutex;
+use crate::{
+    dxgk::{
+        handle::{
+            open_sync_object::OpenSyncObject,
+            HandleTarget,
+            Reserved, //
+        },
+        info::attachments::{
+            PreparedChange,
+            Value, //
+        },
+        object::{
+            Header,
+            Object,
+            Strong, //
+        },
+        process::Process,
+        quota::account::Limit,
+        share::global_table::ReservedGlobal,
+        stats::Kind,
+        tables::Tables, //
+    },
+    error::{
+        shortage,
+        DxgResult, //
+    },
+    logic::{
+        access,
+        sync_flags::{
+            Rights,
+            Sharing, //
+        }, //
+    }, //
+};
+use kernel::sync::Arc;
+
+/// What a keyed mutex starts as.
+pub(crate) struct CreateRequest {
+    /// The key for which it is free.
+    pub(crate) key: u64,
+    /// By which kind of handle it is shared.
+    pub(crate) sharing: Sharing,
+    /// Its private data, if it gets some.
+    pub(crate) data: Option<Arc<Value>>,
+}
+
+/// A new mutex: its local handle, and its global one if it is shared that way.
+pub(crate) type Created<'a> = (Reserved<'a>, Option<ReservedGlobal<'a>>);
+
+impl Process {
+    /// Makes a keyed mutex and reserves its handles.
+    ///
+    /// Context: a system call of the process, no locks held.
+    pub(crate) fn create_keyed_mutex<'a>(
+        &'a self,
+        tables: &'a Arc<Tables>,
+        request: CreateRequest,
+    ) -> DxgResult<Created<'a>> {
+        let header = Header::new(
+            Kind::KeyedMutex,
+            None,
+            request.sharing,
+            false,
+            tables.clone(),
+            self.account.charge(Limit::Objects, 1)?,
+        );
+        let mutex = KeyedMutex::new(header, request.key)?;
+        let strong = Strong::first(Object::KeyedMutex(mutex.clone()));
+
+        if let Some(value) = request.data {
+            shortage(mutex.header.attachments.set_blob(value))?;
+        }
+
+        let global = match request.sharing {
+            Sharing::Global => Some(strong.name_globally(&tables.globals)?),
+            Sharing::Private | Sharing::Nt => None,
+        };
+        let open = self.opened(strong)?;
+
+        Ok((
+            self.handles.reserve(HandleTarget::KeyedMutex(open), None)?,
+            global,
+        ))
+    }
+
+    /// Reserves a handle of a mutex that was found by its global handle.
+    ///
+    /// Context: a system call of the process, no locks held.
+    pub(crate) fn open_keyed_mutex(&self, strong: Strong) -> DxgResult<Reserved<'_>> {
+        let open = self.opened(strong)?.found_by_global();
+
+        self.handles.reserve(HandleTarget::KeyedMutex(open), None)
+    }
+
+    /// An open of a keyed mutex with every right there is.
+    fn opened(&self, strong: Strong) -> DxgResult<OpenSyncObject> {
+        let access = access::Type::Resource.all();
+        let (open, _) = OpenSyncObject::new(strong, Rights::from_flags(0), access, &self.mappings)?;
+
+        Ok(open)
+    }
+}
+
+impl KeyedMutex {
+    /// How many bytes of private data it has, if it has some.
+    pub(crate) fn data_size(&self) -> Option<usize> {
+        let own = self.header.attachments.blob();
+
+        own.map(|own| own.bytes().len())
+    }
+}
+
+/// Private data that an open gives to a keyed mutex that has none (RES-51, RES-92).
+pub(crate) struct FirstData {
+    mutex: Arc<KeyedMutex>,
+    value: Arc<Value>,
+}
+
+impl FirstData {
+    /// This data for this mutex.
+    pub(crate) fn new(mutex: Arc<KeyedMutex>, value: Arc<Value>) -> Self {
+        Self { mutex, value }
+    }
+
+    /// Prepares to give the data: `None` if the mutex has got some meanwhile.
+    pub(crate) fn prepare(&self) -> DxgResult<Option<PreparedChange<'_>>> {
+        shortage(
+            self.mutex
+                .header
+                .attachments
+                .prepare_first_blob(&self.value),
+        )
+    }
+}
