@@ -12,18 +12,7 @@ use super::{
 };
 use crate::{
     dxgk::{
-        handle::{
-            open_allocation::OpenAllocation,
-            open_resource::{
-                OpenResource,
-                Origin, //
-            },
-            open_sync_object::OpenSyncObject,
-            reserved_handles::ReservedHandles,
-            HandleTarget,
-            Parent,
-            Reserved, //
-        },
+        handle::more_handles::Part,
         object::{
             Object,
             Strong, //
@@ -42,10 +31,7 @@ use crate::{
     },
     file::weak::WeakFile,
     logic::{
-        access::{
-            self,
-            Wanted, //
-        },
+        access::Wanted,
         handle, //
     },
     sys::{
@@ -54,10 +40,7 @@ use crate::{
     },
     uapi::*, //
 };
-use kernel::{
-    prelude::*,
-    sync::Arc, //
-};
+use kernel::sync::Arc;
 
 /// The object of a query.
 struct Subject {
@@ -226,45 +209,6 @@ pub(super) fn query_handle(on: OnHandle<'_>, args: &mut opendxg_query_object) ->
     Subject::nt(on.0)?.answer(None, args)
 }
 
-/// Reserves a new local handle, with the handles of its allocations for a resource. The first
-/// number is that of the object.
-pub(super) fn open_local<'a>(
-    call: Call<'a>,
-    strong: Strong,
-    access: u32,
-    parent: Option<&Parent>,
-) -> DxgResult<ReservedHandles<'a>> {
-    let mappings = &call.process.mappings;
-    let mut handles = ReservedHandles::new(&call.process.handles, 1)?;
-
-    strong.object().header().check_adapter()?;
-    match strong.object().clone() {
-        Object::Fence(_) | Object::Legacy(_) => {
-            let (open, _) = OpenSyncObject::new(strong, access::rights(access), access, mappings)?;
-
-            handles.reserve(HandleTarget::Sync(open), parent)?;
-        }
-        Object::KeyedMutex(_) => {
-            let (open, _) = OpenSyncObject::new(strong, access::rights(access), access, mappings)?;
-
-            handles.reserve(HandleTarget::KeyedMutex(open), parent)?;
-        }
-        Object::Resource(resource) => {
-            let alone = resource.description.alone;
-            let open_resource =
-                OpenResource::new(strong, access, Origin::Opened, !alone, mappings)?;
-            let allocations = resource.allocations()?;
-
-            if alone {
-                handles.reserve_allocations(&open_resource, &allocations, parent)?;
-            } else {
-                handles.reserve_resource(open_resource, &allocations, parent)?;
-            }
-        }
-    }
-    Ok(handles)
-}
-
 /// DXG_IOCTL_DUP_LOCAL (0xac): another local handle of an object, or a handle of one of its
 /// allocations.
 pub(super) fn dup_local<'a>(
@@ -273,67 +217,14 @@ pub(super) fn dup_local<'a>(
 ) -> DxgResult<impl Commit + 'a> {
     invalid_if(args.reserved != 0)?;
 
-    let reserved = duplicate(call, args.handle, args.index)?;
+    let part = match args.index {
+        OPENDXG_WHOLE => Part::Whole,
+        index => Part::Allocation(index),
+    };
+    let reserved = call.process.duplicate(args.handle, part)?;
 
     args.new_handle = reserved.handle();
     Ok(reserved)
-}
-
-/// Another handle of what `local` stands for, or of one of its allocations.
-fn duplicate<'a>(call: Call<'a>, local: u32, index: u32) -> DxgResult<Reserved<'a>> {
-    let table = &call.process.handles;
-    let mappings = &call.process.mappings;
-    let found = table.shareable(local)?;
-    let parent = found
-        .device
-        .map(|device| table.parent(device))
-        .transpose()?;
-    let item = match (found.strong.object().clone(), found.allocation) {
-        (Object::Resource(resource), allocation) => {
-            let allocation = match (allocation, index) {
-                (Some(opened), OPENDXG_WHOLE) => Some(opened.allocation.clone()),
-                (None, OPENDXG_WHOLE) => None,
-                (None, index) => Some(
-                    resource
-                        .allocation(index)
-                        .ok_or(Status::INVALID_PARAMETER)?,
-                ),
-                (Some(_), _) => return Err(Status::INVALID_PARAMETER.into()),
-            };
-            let whole = allocation.is_none();
-            let open_resource = OpenResource::new(
-                found.strong,
-                found.access,
-                Origin::Duplicated,
-                whole,
-                mappings,
-            )?;
-
-            match allocation {
-                Some(allocation) => {
-                    let device = parent.as_ref().map(|parent| &*parent.device);
-
-                    HandleTarget::Allocation(OpenAllocation::new(
-                        &open_resource,
-                        &allocation,
-                        device,
-                    )?)
-                }
-                None => HandleTarget::Resource(open_resource),
-            }
-        }
-        (_, _) if index != OPENDXG_WHOLE => return Err(Status::INVALID_PARAMETER.into()),
-        (object, _) => {
-            let open = table.duplicate_opening(local, found.strong, mappings)?;
-
-            match object {
-                Object::KeyedMutex(_) => HandleTarget::KeyedMutex(open),
-                _ => HandleTarget::Sync(open),
-            }
-        }
-    };
-
-    table.reserve(item, parent.as_ref())
 }
 
 /// DXG_IOCTL_GET_CONTAINER (0xad): a handle of the resource that an allocation belongs to.
@@ -341,26 +232,7 @@ pub(super) fn get_container<'a>(
     call: Call<'a>,
     args: &mut opendxg_get_container,
 ) -> DxgResult<impl Commit + 'a> {
-    let table = &call.process.handles;
-    let found = table.allocation(args.allocation)?;
-    let open_resource = &found.what.open_resource;
-    let reserved = if open_resource.resource().description.alone {
-        duplicate(call, args.allocation, OPENDXG_WHOLE)?
-    } else {
-        let parent = found
-            .device
-            .map(|device| table.parent(device))
-            .transpose()?;
-        let container = OpenResource::new(
-            open_resource.another_strong()?,
-            open_resource.access,
-            Origin::Duplicated,
-            true,
-            &call.process.mappings,
-        )?;
-
-        table.reserve(HandleTarget::Resource(container), parent.as_ref())?
-    };
+    let reserved = call.process.open_container(args.allocation)?;
 
     args.container = reserved.handle();
     Ok(reserved)

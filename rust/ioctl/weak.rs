@@ -6,7 +6,6 @@ use super::{
     by_descriptor,
     commit::Commit,
     invalid_if,
-    object,
     sync_object,
     target::Receiver,
     Call, //
@@ -65,7 +64,9 @@ pub(super) fn resolve<'a>(
         invalid_if(!strong.object().header().is_for(&parent.device.adapter))?;
     }
 
-    let handles = object::open_local(call, strong, weak.access(), parent.as_ref())?;
+    let handles = call
+        .process
+        .open_object(strong, weak.access(), parent.as_ref())?;
 
     args.handle = handles.first();
     Ok(handles)

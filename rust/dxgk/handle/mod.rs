@@ -16,6 +16,7 @@
 mod entry;
 mod fdinfo;
 mod lookup;
+pub(crate) mod more_handles;
 pub(crate) mod open_allocation;
 pub(crate) mod open_resource;
 pub(crate) mod open_sync_object;
