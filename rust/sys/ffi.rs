@@ -33,15 +33,6 @@ pub struct dxg_payer {
     pub(crate) user: *mut user_struct,
     pub(crate) mm: *mut mm_struct,
 }
-impl Default for dxg_payer {
-    fn default() -> Self {
-        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
-        unsafe {
-            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
-            s.assume_init()
-        }
-    }
-}
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct dxg_params {
@@ -66,15 +57,6 @@ pub struct dxg_params {
     pub(crate) max_info_bytes: kernel::ffi::c_uint,
     pub(crate) max_info_entry_bytes: kernel::ffi::c_uint,
     pub(crate) max_info_files: kernel::ffi::c_uint,
-}
-impl Default for dxg_params {
-    fn default() -> Self {
-        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
-        unsafe {
-            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
-            s.assume_init()
-        }
-    }
 }
 unsafe extern "C" {
     pub fn dxg_caller(out: *mut dxg_caller);

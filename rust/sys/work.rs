@@ -52,6 +52,7 @@ impl Worker {
 impl Drop for Worker {
     fn drop(&mut self) {
         // Queued work may queue more, so the queue must still be found here.
+        // SAFETY: Owned, and nobody else queues anything any more.
         unsafe { bindings::drain_workqueue(self.0.as_ptr()) };
         QUEUE.store(ptr::null_mut(), Release);
         // SAFETY: As above, and nobody finds it any more.

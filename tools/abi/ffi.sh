@@ -46,6 +46,7 @@ END
 		--no-recursive-allowlist \
 		--merge-extern-blocks \
 		--with-derive-default \
+		--no-default 'dxg_p.*' \
 		-- -x c -D__BINDGEN__
 } >"$output"
 

@@ -32,14 +32,14 @@ pub(crate) struct OpenKeyedMutex {
 impl OpenKeyedMutex {
     /// An open handle in this process, with this access.
     pub(crate) fn new(process: (usize, usize), access: u32) -> Result<Arc<Self>, AllocError> {
-        Ok(Arc::new(
+        Arc::new(
             Self {
                 process,
                 may_write: access & resource::WRITE != 0,
                 closed: Atomic::new(0),
             },
             GFP_KERNEL_ACCOUNT,
-        )?)
+        )
     }
 
     /// Whether both belong to the same process.

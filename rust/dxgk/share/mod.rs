@@ -189,14 +189,14 @@ pub(crate) struct NtHandle {
 impl NtHandle {
     /// An open file description of a share with this granted access.
     pub(crate) fn new(hold: Hold, access: u32) -> Result<Arc<Self>, AllocError> {
-        Ok(Arc::new(
+        Arc::new(
             Self {
                 hold,
                 access,
                 _counted: SHARES.enter(),
             },
             GFP_KERNEL_ACCOUNT,
-        )?)
+        )
     }
 
     /// The share.

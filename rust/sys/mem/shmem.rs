@@ -139,6 +139,7 @@ impl<P: Payer> Shmem<P> {
         }
 
         // Every user of an allocation reads it, also if it is made to be written to.
+        // SAFETY: The file is open, and its mode does not change.
         if unsafe { (*file.as_ptr()).f_mode } & FMODE_READ == 0 {
             return Err(BadSection::Denied);
         }
