@@ -16,29 +16,13 @@ use super::{
 };
 use crate::{
     dxgk::{
-        handle::{
-            open_resource::{
-                OpenResource,
-                Origin, //
-            },
-            open_sync_object::OpenSyncObject,
-            reserved_handles::ReservedHandles,
-            HandleTarget,
-            Parent, //
+        handle::open_resource::Origin,
+        info::attachments::PreparedChange,
+        memory::opening::{
+            Contents,
+            FoundResource, //
         },
-        info::attachments::{
-            PreparedChange,
-            Value, //
-        },
-        keyed_mutex::creation::FirstData,
-        memory::{
-            allocation::Allocation,
-            resource::Resource, //
-        },
-        object::{
-            Object,
-            Strong, //
-        },
+        object::Object,
         share::{
             global_table::may_group_open,
             NtHandle, //
@@ -51,7 +35,11 @@ use crate::{
     logic::{
         access,
         global_access::OpenPolicy,
-        handle, //
+        handle,
+        open_rules::{
+            ResourceOpen,
+            ResourceSizes, //
+        }, //
     },
     sys::{
         task::group::ThreadGroup,
@@ -59,35 +47,7 @@ use crate::{
     },
     uapi::*, //
 };
-use kernel::{
-    prelude::*,
-    sync::Arc, //
-};
-
-/// A resource that was found for a device, with a reference of its own.
-struct Found {
-    strong: Strong,
-    resource: Arc<Resource>,
-}
-
-impl Found {
-    /// The resource of `strong`, if a device of `parent` may use it.
-    fn new(strong: Strong, parent: &Parent) -> DxgResult<Self> {
-        let Object::Resource(resource) = strong.object() else {
-            return Err(Status::INVALID_PARAMETER.into());
-        };
-        let resource = resource.clone();
-
-        invalid_if(!resource.header.is_for(&parent.device.adapter))?;
-        resource.header.check_adapter()?;
-        Ok(Self { strong, resource })
-    }
-
-    /// By global handle.
-    fn by_global(call: Call<'_>, parent: &Parent, global: u32) -> DxgResult<Self> {
-        Self::new(call.open_global(global)?, parent)
-    }
-}
+use kernel::sync::Arc;
 
 /// The NT handle of a resource in a slot of the caller's struct.
 fn resource_handle(slot: u64) -> DxgResult<Arc<NtHandle>> {
@@ -101,15 +61,13 @@ fn resource_handle(slot: u64) -> DxgResult<Arc<NtHandle>> {
 
 /// Writes the sizes that an opener needs. Both structs name the members alike.
 macro_rules! write_sizes {
-    ($args:ident, $resource:expr) => {{
-        let resource: &Resource = $resource;
-        let (allocations, total_driver_data) = resource.extent();
+    ($args:ident, $found:expr) => {{
+        let sizes = FoundResource::sizes(&$found);
 
-        // CAST: blobs and driver data have at most 64 KiB.
-        $args.PrivateRuntimeDataSize = resource.header.attachments.blob_size() as u32;
-        $args.TotalPrivateDriverDataSize = total_driver_data;
-        $args.ResourcePrivateDriverDataSize = resource.description.driver_data.len() as u32;
-        $args.NumAllocations = allocations;
+        $args.PrivateRuntimeDataSize = sizes.runtime_data;
+        $args.TotalPrivateDriverDataSize = sizes.total_driver_data;
+        $args.ResourcePrivateDriverDataSize = sizes.driver_data;
+        $args.NumAllocations = sizes.count;
     }};
 }
 
@@ -117,9 +75,9 @@ macro_rules! write_sizes {
 /// never written (RES-47).
 pub(super) fn query(call: Call<'_>, args: &mut D3DKMT_QUERYRESOURCEINFO) -> DxgResult {
     let parent = call.process.handles.parent(args.hDevice)?;
-    let found = Found::by_global(call, &parent, args.hGlobalShare)?;
+    let found = parent.found_resource(call.open_global(args.hGlobalShare)?)?;
 
-    write_sizes!(args, &found.resource);
+    write_sizes!(args, found);
     Ok(())
 }
 
@@ -130,9 +88,9 @@ pub(super) fn query_nt(
 ) -> DxgResult {
     let parent = call.process.handles.parent(args.hDevice)?;
     let handle = resource_handle(args.hNtHandle)?;
-    let found = Found::new(handle.strong()?, &parent)?;
+    let found = parent.found_resource(handle.strong()?)?;
 
-    write_sizes!(args, &found.resource);
+    write_sizes!(args, found);
     Ok(())
 }
 
@@ -161,22 +119,6 @@ struct OpenRequest {
     total_driver_data: Buffer,
 }
 
-/// What is copied out, taken at one moment.
-struct Contents {
-    resource: Arc<Resource>,
-    allocations: KVVec<Arc<Allocation>>,
-    runtime_data: Option<Arc<Value>>,
-    total_driver_data: u32,
-}
-
-impl Contents {
-    fn runtime_data(&self) -> &[u8] {
-        self.runtime_data
-            .as_ref()
-            .map_or(&[], |value| value.bytes())
-    }
-}
-
 /// Both structs name the members alike, except the array.
 macro_rules! open_request {
     ($args:ident, $infos:expr) => {
@@ -200,37 +142,20 @@ macro_rules! open_request {
 }
 
 impl OpenRequest {
-    /// Checks the sizes (RES-48). `exact`: the NT variant, which cannot leave data out.
-    fn check(&self, resource: &Arc<Resource>, exact: bool) -> DxgResult<Contents> {
-        let allocations = resource.allocations()?;
-        let runtime_data = resource.header.attachments.blob();
-        let total = allocations
-            .iter()
-            .map(|allocation| allocation.description.driver_data.len())
-            .fold(0, usize::saturating_add);
-        let contents = Contents {
-            resource: resource.clone(),
-            // CAST: 4096 times 64 KiB fit.
-            total_driver_data: total as u32,
-            allocations,
-            runtime_data,
-        };
-        let size = self.runtime_data.size;
-
-        // CAST: 32 bits fit a usize.
-        invalid_if(
-            self.count as usize != contents.allocations.len()
-                || self.infos == 0 && self.count != 0
-                || size as usize != contents.runtime_data().len() && (exact || size != 0)
-                || exact && self.runtime_data.address == 0
-                || self.resource_driver_data.size as usize
-                    != resource.description.driver_data.len()
-                || exact && self.total_driver_data.address == 0,
-        )?;
-        if self.total_driver_data.size < contents.total_driver_data {
-            return Err(Status::NO_MEMORY.into());
+    /// The request as the rules see it.
+    fn rules(&self, by_nt: bool) -> ResourceOpen {
+        ResourceOpen {
+            by_nt,
+            has_infos: self.infos != 0,
+            has_runtime_data: self.runtime_data.address != 0,
+            has_total_driver_data: self.total_driver_data.address != 0,
+            sizes: ResourceSizes {
+                count: self.count,
+                runtime_data: self.runtime_data.size,
+                driver_data: self.resource_driver_data.size,
+                total_driver_data: self.total_driver_data.size,
+            },
         }
-        Ok(contents)
     }
 
     /// Copies everything out but the argument struct itself. `numbers` are the handles of the
@@ -257,30 +182,8 @@ impl OpenRequest {
             user::write(info, &entry)?;
         }
         self.runtime_data.write(contents.runtime_data())?;
-        self.resource_driver_data
-            .write(&contents.resource.description.driver_data)
+        self.resource_driver_data.write(contents.driver_data())
     }
-}
-
-/// Opens a resource: reserves the handle of the resource and those of its allocations. The first
-/// number is that of the resource.
-fn open<'a>(
-    call: Call<'a>,
-    parent: &Parent,
-    found: Found,
-    access: u32,
-    origin: Origin,
-    request: &OpenRequest,
-) -> DxgResult<(ReservedHandles<'a>, Contents)> {
-    let exact = origin != Origin::OpenedByGlobal;
-    let contents = request.check(&found.resource, exact)?;
-    let open_resource =
-        OpenResource::new(found.strong, access, origin, true, &call.process.mappings)?;
-    // Room for the keyed mutex and the synchronisation object too.
-    let mut handles = ReservedHandles::new(&call.process.handles, contents.allocations.len() + 3)?;
-
-    handles.reserve_resource(open_resource, &contents.allocations, Some(parent))?;
-    Ok((handles, contents))
 }
 
 /// D3DKMTOpenResource2 (0x28): opens a resource by its global handle, with handles for its
@@ -290,13 +193,18 @@ pub(super) fn open_global<'a>(
     args: &mut D3DKMT_OPENRESOURCE,
 ) -> DxgResult<impl Commit + 'a> {
     let parent = call.process.handles.parent(args.hDevice)?;
-    let found = Found::by_global(call, &parent, args.hGlobalShare)?;
+    let found = parent.found_resource(call.open_global(args.hGlobalShare)?)?;
     let request = open_request!(args, args.infos());
-    let all = access::resource::ALL;
-    let (handles, contents) = open(call, &parent, found, all, Origin::OpenedByGlobal, &request)?;
+    let (handles, contents) = parent.open_resource(
+        call.process,
+        found,
+        access::resource::ALL,
+        Origin::OpenedByGlobal,
+        &request.rules(false),
+    )?;
 
     request.write(&contents, handles.numbers().skip(1))?;
-    args.TotalPrivateDriverDataBufferSize = contents.total_driver_data;
+    args.TotalPrivateDriverDataBufferSize = contents.sizes().total_driver_data;
     args.hResource = handles.first();
     Ok(handles)
 }
@@ -310,19 +218,18 @@ pub(super) fn open_nt<'a>(
 ) -> DxgResult<impl Commit + 'a> {
     let parent = call.process.handles.parent(args.hDevice)?;
     let handle = resource_handle(args.hNtHandle)?;
-    let found = Found::new(handle.strong()?, &parent)?;
+    let found = parent.found_resource(handle.strong()?)?;
     let request = open_request!(args, args.pOpenAllocationInfo2);
-    let (mut handles, contents) = open(
-        call,
-        &parent,
+    let (mut handles, contents) = parent.open_resource(
+        call.process,
         found,
         handle.access(),
         Origin::Opened,
-        &request,
+        &request.rules(true),
     )?;
 
     let mut filled = D3DKMT_OPENRESOURCEFROMNTHANDLE {
-        TotalPrivateDriverDataBufferSize: contents.total_driver_data,
+        TotalPrivateDriverDataBufferSize: contents.sizes().total_driver_data,
         hResource: handles.first(),
         ..*args
     };
@@ -332,12 +239,19 @@ pub(super) fn open_nt<'a>(
                 args.pKeyedMutexPrivateRuntimeData,
                 args.KeyedMutexPrivateRuntimeDataSize,
             )?;
-            let guards = (mutex, sync);
-            let access = handle.access();
-            let opened = open_guards(&mut handles, call, &parent, guards, access, data)?;
+            let first = match mutex.object() {
+                Object::KeyedMutex(mutex) => data.read_first(call, mutex)?,
+                _ => None,
+            };
 
-            (filled.hKeyedMutex, filled.hSyncObject) = (opened.mutex, opened.sync);
-            opened.first
+            (filled.hKeyedMutex, filled.hSyncObject) = parent.open_guards(
+                call.process,
+                &mut handles,
+                (mutex, sync),
+                handle.access(),
+                first.is_some(),
+            )?;
+            first
         }
         None => {
             (filled.hKeyedMutex, filled.hSyncObject) = (0, 0);
@@ -355,51 +269,6 @@ pub(super) fn open_nt<'a>(
             return Ok(handles);
         }
     }
-}
-
-/// The handles of the keyed mutex and the synchronisation object that were shared with a resource,
-/// and the data that the mutex gets.
-struct Guards {
-    mutex: u32,
-    sync: u32,
-    first: Option<FirstData>,
-}
-
-/// Opens the keyed mutex and the synchronisation object that were shared with a resource. A mutex
-/// without data gets `data` (RES-51).
-fn open_guards(
-    handles: &mut ReservedHandles<'_>,
-    call: Call<'_>,
-    parent: &Parent,
-    guards: (&Strong, &Strong),
-    access: u32,
-    data: Data,
-) -> DxgResult<Guards> {
-    let may_write = access & access::resource::WRITE != 0;
-    let (mutex, sync) = guards;
-    let first = match mutex.object() {
-        Object::KeyedMutex(mutex) => data.read_first(call, mutex)?,
-        _ => None,
-    };
-
-    if first.is_some() && !may_write {
-        return Err(Status::ACCESS_DENIED.into());
-    }
-
-    let open = |strong: &Strong, access| -> DxgResult<OpenSyncObject> {
-        let strong = strong.another().ok_or(Status::INVALID_HANDLE)?;
-        let rights = access::rights(access);
-
-        Ok(OpenSyncObject::new(strong, rights, access, &call.process.mappings)?.0)
-    };
-    let mutex_opening = open(mutex, access)?;
-    let sync_opening = open(sync, access::set::sync_access(access))?;
-
-    Ok(Guards {
-        mutex: handles.reserve(HandleTarget::KeyedMutex(mutex_opening), Some(parent))?,
-        sync: handles.reserve(HandleTarget::Sync(sync_opening), Some(parent))?,
-        first,
-    })
 }
 
 /// D3DKMTGetSharedResourceAdapterLuid (0x23): the adapter that a resource was made on.

@@ -8,4 +8,5 @@ pub(crate) mod backing;
 pub(crate) mod cpu_mapping;
 pub(crate) mod creation;
 pub(crate) mod dma_buf;
+pub(crate) mod opening;
 pub(crate) mod resource;

@@ -2,7 +2,7 @@
 
 //! Sizes of the calls that open shared objects.
 
-use crate::logic::open_rules::check_mutex_data;
+use crate::logic::open_rules::{check_mutex_data, Refusal, ResourceOpen, ResourceSizes};
 use crate::logic::Invalid;
 
 #[test]
@@ -21,5 +21,114 @@ fn res_92_data_for_a_mutex_fits_what_it_has() {
             expected,
             "{own:?} and {given}"
         );
+    }
+}
+
+const OWN: ResourceSizes = ResourceSizes {
+    count: 2,
+    runtime_data: 20,
+    driver_data: 8,
+    total_driver_data: 32,
+};
+
+/// A call that gives exactly what is needed.
+fn good(by_nt: bool) -> ResourceOpen {
+    ResourceOpen {
+        by_nt,
+        has_infos: true,
+        has_runtime_data: true,
+        has_total_driver_data: true,
+        sizes: OWN,
+    }
+}
+
+/// What becomes of the good call after this change, by global handle and by NT handle.
+fn both(change: impl Fn(&mut ResourceOpen)) -> [Result<(), Refusal>; 2] {
+    [false, true].map(|by_nt| {
+        let mut call = good(by_nt);
+        change(&mut call);
+        call.check(&OWN)
+    })
+}
+
+const GOOD: Result<(), Refusal> = Ok(());
+const INVALID: Result<(), Refusal> = Err(Refusal::Invalid);
+const TOO_SMALL: Result<(), Refusal> = Err(Refusal::TooSmall);
+
+#[test]
+fn res_48_exact_sizes_are_good() {
+    assert_eq!(both(|_| ()), [GOOD, GOOD]);
+}
+
+#[test]
+fn res_48_the_count_is_the_stored_one() {
+    for count in [0, 1, 3, u32::MAX] {
+        assert_eq!(both(|call| call.sizes.count = count), [INVALID, INVALID]);
+    }
+}
+
+#[test]
+fn res_48_the_array_is_there_unless_it_is_empty() {
+    assert_eq!(both(|call| call.has_infos = false), [INVALID, INVALID]);
+
+    let empty = ResourceSizes { count: 0, ..OWN };
+    let mut call = good(true);
+    call.sizes.count = 0;
+    call.has_infos = false;
+    assert_eq!(call.check(&empty), GOOD);
+}
+
+#[test]
+fn res_48_only_a_global_open_leaves_the_runtime_data_out() {
+    assert_eq!(both(|call| call.sizes.runtime_data = 0), [GOOD, INVALID]);
+    for size in [1, 19, 21] {
+        assert_eq!(
+            both(|call| call.sizes.runtime_data = size),
+            [INVALID, INVALID]
+        );
+    }
+    assert_eq!(both(|call| call.has_runtime_data = false), [GOOD, INVALID]);
+}
+
+#[test]
+fn res_48_the_driver_data_of_the_resource_fits() {
+    for size in [0, 7, 9] {
+        assert_eq!(
+            both(|call| call.sizes.driver_data = size),
+            [INVALID, INVALID]
+        );
+    }
+}
+
+#[test]
+fn res_48_the_driver_data_of_the_allocations_has_room() {
+    for size in [0, 31] {
+        let change = |call: &mut ResourceOpen| call.sizes.total_driver_data = size;
+        assert_eq!(both(change), [TOO_SMALL, TOO_SMALL]);
+    }
+    for size in [33, u32::MAX] {
+        let change = |call: &mut ResourceOpen| call.sizes.total_driver_data = size;
+        assert_eq!(both(change), [GOOD, GOOD]);
+    }
+    assert_eq!(
+        both(|call| call.has_total_driver_data = false),
+        [GOOD, INVALID]
+    );
+}
+
+/// What is invalid is told before what is too small.
+#[test]
+fn res_48_the_room_is_looked_at_last() {
+    for change in [
+        |call: &mut ResourceOpen| call.sizes.count = 1,
+        |call: &mut ResourceOpen| call.has_infos = false,
+        |call: &mut ResourceOpen| call.sizes.runtime_data = 21,
+        |call: &mut ResourceOpen| call.sizes.driver_data = 9,
+    ] {
+        let small = both(|call| {
+            call.sizes.total_driver_data = 0;
+            change(call);
+        });
+        assert_eq!(small, [INVALID, INVALID]);
     }
 }
