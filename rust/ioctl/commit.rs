@@ -13,7 +13,13 @@ use crate::{
             Reserved, //
         },
         keyed_mutex::Acquired,
-        share::global_table::ReservedGlobal, //
+        share::{
+            global_table::ReservedGlobal,
+            name_table::{
+                Named,
+                ReservedName, //
+            }, //
+        }, //
     },
     sys::file::object_file::PendingFd, //
 };
@@ -41,6 +47,12 @@ impl<A: Commit, B: Commit> Commit for (A, B) {
     fn commit(self) {
         self.0.commit();
         self.1.commit();
+    }
+}
+
+impl<T: Named> Commit for ReservedName<'_, T> {
+    fn commit(self) {
+        ReservedName::commit(self);
     }
 }
 

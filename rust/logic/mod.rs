@@ -25,6 +25,7 @@ pub(crate) mod name;
 pub(crate) mod name_mode;
 pub(crate) mod open_rules;
 pub(crate) mod quota;
+pub(crate) mod share_rules;
 pub(crate) mod sync_flags;
 pub(crate) mod timeout;
 pub(crate) mod upcase;

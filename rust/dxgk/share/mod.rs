@@ -11,6 +11,7 @@ pub(crate) mod global_table;
 pub(crate) mod name;
 pub(crate) mod name_table;
 pub(crate) mod openers;
+pub(crate) mod set;
 pub(crate) mod shared_fences;
 
 use self::{

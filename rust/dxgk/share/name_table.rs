@@ -62,6 +62,29 @@ pub(crate) trait Named: Clone + Unpin {
 /// An opened name: the new handle and its access.
 pub(crate) type Opened<T> = (<T as Named>::Hold, u32);
 
+/// What became of a name that was to be reserved.
+pub(crate) enum Reservation<'a, T: Named> {
+    /// It is reserved.
+    Reserved(ReservedName<'a, T>),
+    /// Another share has it, and was opened.
+    Exists(Opened<T>),
+}
+
+/// A name that is taken and does not resolve yet. The last handle of its share takes it back, so
+/// dropping this does nothing.
+pub(crate) struct ReservedName<'a, T: Named> {
+    table: &'a NameTable<T>,
+    name: Name,
+    share: T,
+}
+
+impl<T: Named> ReservedName<'_, T> {
+    /// Makes the name lead to its share. Cannot fail.
+    pub(crate) fn commit(self) {
+        self.table.commit(&self.name, &self.share);
+    }
+}
+
 struct Entry<T> {
     owner: Credentials,
     rule: Rule,
@@ -124,14 +147,14 @@ impl<T: Named> NameTable<T> {
         rule: Rule,
         share: &T,
         open_if: Option<Wanted>,
-    ) -> DxgResult<Option<Opened<T>>> {
+    ) -> DxgResult<Reservation<'_, T>> {
         loop {
             // Opening charges nothing, so it comes before the charge.
             if let Some(wanted) = open_if {
                 let opened = self.open_settled(name, rule.ty, wanted)?;
 
-                if opened.is_some() {
-                    return Ok(opened);
+                if let Some(opened) = opened {
+                    return Ok(Reservation::Exists(opened));
                 }
             }
 
@@ -148,7 +171,12 @@ impl<T: Named> NameTable<T> {
 
             if names.get(name).is_none() {
                 names.insert(node);
-                return Ok(None);
+                drop(names);
+                return Ok(Reservation::Reserved(ReservedName {
+                    table: self,
+                    name: name.clone(),
+                    share: share.clone(),
+                }));
             }
             if open_if.is_none() {
                 return Err(Status::OBJECT_NAME_COLLISION.into());
@@ -181,7 +209,7 @@ impl<T: Named> NameTable<T> {
     }
 
     /// Makes the name that was reserved for `share` lead to it. Cannot fail.
-    pub(crate) fn commit(&self, name: &Name, share: &T) {
+    fn commit(&self, name: &Name, share: &T) {
         let mut names = self.names.lock();
 
         if let Some(entry) = names.get_mut(name) {
@@ -366,7 +394,7 @@ mod tests {
             .table
             .reserve(&scene.account, &a, RULE, &thing, wanted);
 
-        assert!(opened.is_ok_and(|opened| opened.is_some()));
+        assert!(matches!(opened, Ok(Reservation::Exists(_))));
         drop(rest);
         assert!(scene.account.charge(Limit::Names, limit).is_err());
         scene.table.remove(&a, &thing);

@@ -47,6 +47,7 @@ mod open_rules;
 #[cfg(not(loom))]
 mod quota;
 #[cfg(not(loom))]
+mod share_rules;
 mod sharing;
 #[cfg(not(loom))]
 mod threads;

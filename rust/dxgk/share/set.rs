@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The set of objects that a call shares together (RES-32, RES-33).
+
+use super::Members;
+use crate::{
+    dxgk::{
+        adapter::Luid,
+        handle::Shareable,
+        object::Object, //
+    },
+    error::{
+        DxgResult,
+        Status, //
+    },
+    logic::{
+        share_rules::{
+            self,
+            Kind,
+            Member,
+            Refusal, //
+        },
+        sync_flags::Sharing, //
+    }, //
+};
+use kernel::prelude::*;
+
+/// An object as the rules see it.
+fn member(found: &Shareable) -> Member<Luid> {
+    let object = found.strong.object();
+    let header = object.header();
+
+    Member {
+        kind: match object {
+            _ if found.allocation.is_some() => Kind::Allocation,
+            Object::Resource(_) => Kind::Resource,
+            Object::KeyedMutex(_) => Kind::KeyedMutex,
+            Object::Fence(_) | Object::Legacy(_) => Kind::SyncObject,
+        },
+        adapter: header.adapter.as_ref().map(|adapter| adapter.luid),
+        by_nt: header.sharing == Sharing::Nt,
+        access: found.shareable,
+    }
+}
+
+impl Members {
+    /// The set that these objects make, if it is a legal one, and the access that may be given
+    /// away.
+    pub(crate) fn of(mut objects: KVec<Shareable>) -> DxgResult<(Self, u32)> {
+        let mut members = KVec::with_capacity(objects.len(), GFP_KERNEL_ACCOUNT)?;
+
+        for found in &objects {
+            members.push(member(found), GFP_KERNEL_ACCOUNT)?;
+        }
+
+        let access = share_rules::check_set(&members).map_err(|refusal| match refusal {
+            Refusal::Invalid => Status::INVALID_PARAMETER,
+            Refusal::Denied => Status::ACCESS_DENIED,
+        })?;
+        let mut last = || objects.pop().map(|found| found.strong);
+        let (sync, mutex, first) = (last(), last(), last());
+
+        // A legal set has one member or three.
+        let (first, guards) = match (first, mutex, sync) {
+            (Some(first), Some(mutex), Some(sync)) => (first, Some((mutex, sync))),
+            (None, None, Some(only)) => (only, None),
+            _ => return Err(Status::INVALID_PARAMETER.into()),
+        };
+
+        Ok((Self { first, guards }, access))
+    }
+}
