@@ -342,6 +342,10 @@ mod tests {
 
     use super::*;
 
+    // Threads reach it through a pointer, for which the compiler asks nothing.
+    static_assertions::assert_impl_all!(Registry: Send, Sync);
+    static_assertions::assert_impl_all!(opendxg::node::Node: Send, Sync);
+
     static RUNS: AtomicU32 = AtomicU32::new(0);
 
     unsafe extern "C-unwind" fn count(context: *mut c_void) {

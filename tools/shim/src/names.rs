@@ -32,6 +32,9 @@ struct ShortString {
     buffer: u32,
 }
 
+// As 32-bit programs have them.
+const _: () = assert!(size_of::<ShortAttributes>() == 24 && size_of::<ShortString>() == 8);
+
 const SHORT: u32 = size_of::<ShortAttributes>() as u32;
 const LONG: u32 = size_of::<OBJECT_ATTRIBUTES>() as u32;
 

@@ -36,6 +36,8 @@ mod kmt;
 mod list;
 mod notify;
 mod preference;
+#[cfg(test)]
+mod promises;
 mod property;
 mod roster;
 mod state;
