@@ -49,31 +49,3 @@ pub fn deadline(timeout: Option<i64>, now_ns: impl FnOnce() -> u64) -> Deadline 
         },
     }
 }
-
-impl Deadline {
-    /// The time `wait_ns` from now, if that is before the deadline. The clocks are read only where
-    /// they are needed: CLOCK_MONOTONIC and CLOCK_REALTIME, in nanoseconds.
-    pub fn sooner(
-        self,
-        wait_ns: u64,
-        now_ns: impl FnOnce() -> u64,
-        wall_ns: impl FnOnce() -> u64,
-    ) -> Option<Self> {
-        let after = |now: u64| i64::try_from(now.checked_add(wait_ns)?).ok();
-        let is_sooner = match self {
-            Self::Now => false,
-            Self::Never => true,
-            Self::Monotonic(at) => {
-                let look = after(now_ns())?;
-
-                return (look < at).then_some(Self::Monotonic(look));
-            }
-            Self::Realtime(at) => after(wall_ns())? < at,
-        };
-
-        if !is_sooner {
-            return None;
-        }
-        after(now_ns()).map(Self::Monotonic)
-    }
-}

@@ -2,14 +2,7 @@
 
 //! The clock of the CPU: CLOCK_MONOTONIC in nanoseconds.
 
-use crate::logic::timeout::Deadline;
-use kernel::{
-    bindings,
-    time::{
-        ClockSource,
-        RealTime, //
-    }, //
-};
+use kernel::bindings;
 
 /// Nanoseconds of CLOCK_MONOTONIC.
 pub(crate) fn now_ns() -> u64 {
@@ -18,12 +11,4 @@ pub(crate) fn now_ns() -> u64 {
 
     // The clock starts at boot and counts up, so it is never negative.
     u64::try_from(now).unwrap_or(0)
-}
-
-/// A deadline `wait_ns` from now, if that is before `deadline`.
-pub(crate) fn before(deadline: Deadline, wait_ns: u64) -> Option<Deadline> {
-    // Before 1970 no date is reached.
-    let wall_ns = || u64::try_from(RealTime::ktime_get()).unwrap_or(0);
-
-    deadline.sooner(wait_ns, now_ns, wall_ns)
 }

@@ -14,13 +14,22 @@ use core::ptr::{
 };
 use kernel::{
     bindings,
+    container_of,
     prelude::*,
-    sync::atomic::{
-        Acquire,
-        Atomic,
-        Release, //
+    sync::{
+        atomic::{
+            Acquire,
+            Atomic,
+            Release, //
+        },
+        Arc, //
     },
-    workqueue::Queue, //
+    workqueue::{
+        HasDelayedWork,
+        Queue,
+        Work,
+        WorkItem, //
+    }, //
 };
 
 /// The queue of the one [`Worker`], or null. INVARIANT: valid unless null; code of the module that
@@ -77,4 +86,27 @@ pub(crate) fn worker() -> Option<&'static Queue> {
 pub(crate) fn breathe() {
     // SAFETY: May be called wherever sleeping is allowed.
     unsafe { ffi::dxg_cond_resched() }
+}
+
+/// Takes the delayed work of `this` off the queue, or waits until it has run. It is not started for
+/// this, so it may be called from other work of the worker.
+///
+/// Context: may sleep; not from the work itself.
+pub(crate) fn cancel<T, const ID: u64>(this: &Arc<T>)
+where
+    T: HasDelayedWork<T, ID> + WorkItem<ID, Pointer = Arc<T>>,
+{
+    // SAFETY: The reference makes all pointers valid, and the work was initialised with the object. It
+    // is the work of a `delayed_work`, as `T` says.
+    let was_queued = unsafe {
+        let work = Work::raw_get(T::raw_get_work(Arc::as_ptr(this).cast_mut()));
+
+        bindings::cancel_delayed_work_sync(container_of!(work, bindings::delayed_work, work))
+    };
+
+    if was_queued {
+        // SAFETY: Queueing turned a reference into this pointer, and the work that would turn it back
+        // does not run.
+        drop(unsafe { Arc::from_raw(Arc::as_ptr(this)) });
+    }
 }

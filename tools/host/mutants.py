@@ -51,8 +51,6 @@ MUTANTS = [
     ("keyed_mutex.rs", "            seq: 0,", "            seq: 1,", "unit"),
     ("keyed_mutex.rs", "        self.owner = Some(owner);\n        Some(node)", "        let _ = owner;\n        Some(node)", "unit"),
     ("keyed_mutex.rs", "        self.abandoned = true;\n", "", "unit"),
-    ("timeout.rs", "(look < at)", "(look <= at)", "unit"),
-    ("timeout.rs", "after(wall_ns())? < at", "after(now_ns())? < at", "unit"),
     ("timeout.rs", "UNIT_NS: u64 = 100", "UNIT_NS: u64 = 99", "unit"),
     ("timeout.rs", "Some(0) => Deadline::Now", "Some(0) => Deadline::Never", "unit"),
     ("handle.rs", "if index >= LAST_INDEX {", "if index > LAST_INDEX {", "unit"),

@@ -59,14 +59,15 @@ use crate::{
                 Listener, //
             }, //
         },
-        time,
         trace,
         work, //
     }, //
 };
 use kernel::{
     alloc::AllocError,
+    impl_has_delayed_work,
     impl_has_work,
+    new_delayed_work,
     new_spinlock,
     new_work,
     prelude::*,
@@ -89,7 +90,12 @@ use kernel::{
         SpinLock, //
     },
     task::Task,
+    time::{
+        msecs_to_jiffies,
+        Jiffies, //
+    },
     workqueue::{
+        DelayedWork,
         Work,
         WorkItem, //
     }, //
@@ -124,8 +130,8 @@ const GRANTED: u32 = 1;
 /// [`Sleeper::state`]: the mutex is abandoned.
 const ABANDONED: u32 = 2;
 
-/// How often a waiter looks whether the owner has ended.
-const LOOK_NS: u64 = 1_000_000_000;
+/// How often the module checks whether the owner has ended, while threads wait.
+const LOOK_MS: u32 = 1_000;
 
 type Node = <Queue<Sleeper> as WaitMap>::Node;
 
@@ -156,9 +162,18 @@ struct State {
     rules: Rules<Queue<Sleeper>>,
     /// Follows the owner of `rules`.
     watch: Watch,
+    /// Whether `look_again` is queued or runs.
+    looks_later: bool,
 }
 
 impl State {
+    /// Whether the owner makes no more calls.
+    fn owner_ended(&self) -> bool {
+        self.rules
+            .owner()
+            .is_some_and(|owner| owner.thread.is_dead())
+    }
+
     /// Watches the thread that owns the mutex now, if one does. Gives back a reference to the mutex
     /// that a watch before this one had, which is not the last one.
     fn watch_owner(&mut self, mutex: &Arc<KeyedMutex>) -> Option<Arc<KeyedMutex>> {
@@ -195,10 +210,18 @@ pub(crate) struct KeyedMutex {
     /// Looks whether the owner has ended.
     #[pin]
     look: Work<KeyedMutex, 1>,
+    /// Does the same from time to time while threads wait: the kernel announces the end of a thread
+    /// that leads its process only when all threads of the process have ended.
+    #[pin]
+    look_again: DelayedWork<KeyedMutex, 2>,
 }
 
 impl_has_work! {
     impl HasWork<Self, 1> for KeyedMutex { self.look }
+}
+
+impl_has_delayed_work! {
+    impl HasDelayedWork<Self, 2> for KeyedMutex { self.look_again }
 }
 
 /// An ownership that has not been returned to the caller yet. Dropping it passes the mutex on
@@ -236,6 +259,7 @@ impl KeyedMutex {
         let state = State {
             rules: Rules::new(key, Queue::new()),
             watch: Watch::Idle(Some(Idle::new()?)),
+            looks_later: false,
         };
 
         pin_arc(
@@ -244,6 +268,7 @@ impl KeyedMutex {
                 state <- new_spinlock!(state, "KeyedMutex::state"),
                 retirement <- new_work!("KeyedMutex::retirement"),
                 look <- new_work!("KeyedMutex::look"),
+                look_again <- new_delayed_work!("KeyedMutex::look_again"),
             }),
             GFP_KERNEL_ACCOUNT,
         )
@@ -265,12 +290,17 @@ impl KeyedMutex {
             thread: Thread::of_caller().map_err(DxgError::from_errno)?,
             open: open.clone(),
         };
-        let attempt = self.attempt(&mut self.state.lock(), key, owner)?;
+        let mut state = self.state.lock();
+        let attempt = self.attempt(&mut state, key, owner)?;
+        let owner_ended = matches!(attempt, Attempt::Busy(_)) && state.owner_ended();
 
+        drop(state);
         match attempt {
             Attempt::Acquired(fence) => Ok(self.acquired(fence)),
             Attempt::Abandoned(_) => Err(Status::ABANDONED.into()),
-            Attempt::Busy(_) if self.abandon_if_owner_ended() => Err(Status::ABANDONED.into()),
+            Attempt::Busy(_) if owner_ended && self.abandon_if_owner_ended() => {
+                Err(Status::ABANDONED.into())
+            }
             Attempt::Busy(_) if deadline == Deadline::Now => Err(Status::TIMEOUT.into()),
             Attempt::Busy(owner) => self.wait(key, owner, deadline),
         }
@@ -329,6 +359,10 @@ impl KeyedMutex {
 
         let place = state.rules.queue(key, spare);
 
+        if !state.looks_later {
+            self.look_later(&mut state);
+        }
+
         // Under the lock, so that no wake-up is traced before its wait.
         trace::wait(self.header.id(), key, place.seq);
         drop(state);
@@ -340,7 +374,7 @@ impl KeyedMutex {
             Deadline::Monotonic(_) => Signals::Fatal,
             _ => Signals::All,
         };
-        let early = self.sleep(&sleeper, deadline, signals).err();
+        let early = sleep::until_nonzero(&sleeper.state, deadline, signals).err();
 
         if let Some(early) = early {
             let left = self.state.lock().rules.cancel(&place);
@@ -354,24 +388,15 @@ impl KeyedMutex {
         self.woken(&sleeper)
     }
 
-    /// Sleeps until `sleeper` is granted the mutex or the mutex is abandoned. Checks the owner from
-    /// time to time: the kernel announces the end of a thread that leads its process only when all
-    /// threads of the process have ended.
-    fn sleep(
-        self: &Arc<Self>,
-        sleeper: &Sleeper,
-        deadline: Deadline,
-        signals: Signals,
-    ) -> core::result::Result<(), Early> {
-        loop {
-            let look = time::before(deadline, LOOK_NS);
-            let early = sleep::until_nonzero(&sleeper.state, look.unwrap_or(deadline), signals);
+    /// Checks the owner a little later. LOCK: under `state`, of a mutex that is not abandoned, so that
+    /// nothing is queued once [`Self::abandon`] has looked.
+    fn look_later(self: &Arc<Self>, state: &mut State) {
+        // It fails only if it is queued already.
+        state.looks_later = work::worker().is_some_and(|worker| {
+            let delay: Jiffies = msecs_to_jiffies(LOOK_MS);
 
-            if look.is_none() || early != Err(Early::TimedOut) {
-                return early;
-            }
-            let _now = self.abandon_if_owner_ended();
-        }
+            worker.enqueue_delayed::<_, 2>(self.clone(), delay).is_ok()
+        });
     }
 
     /// The result for a thread that is no longer queued.
@@ -475,9 +500,15 @@ impl KeyedMutex {
 
     /// The last strong reference is gone.
     ///
-    /// Context: no locks held.
-    pub(crate) fn abandon(&self) {
+    /// Context: may sleep, no locks held; not from work of this mutex.
+    pub(crate) fn abandon(self: &Arc<Self>) {
         let _first = self.abandon_if(|_| true);
+        let looks_later = self.state.lock().looks_later;
+
+        if looks_later {
+            // So that no timer is left behind.
+            work::cancel::<_, 2>(self);
+        }
     }
 
     /// Abandons the mutex, if `condition` holds for the owner: ends all waits. True if it did.
@@ -536,6 +567,22 @@ impl Listener for KeyedMutex {
         // It fails only if it is queued already and has not started.
         let _queued = work::worker()
             .is_some_and(|worker| worker.enqueue::<_, 1>(Arc::<Self>::from(this)).is_ok());
+    }
+}
+
+impl WorkItem<2> for KeyedMutex {
+    type Pointer = Arc<Self>;
+
+    fn run(this: Arc<Self>) {
+        let _abandoned = this.abandon_if_owner_ended();
+        let mut state = this.state.lock();
+
+        // An abandoned mutex has no waiters.
+        if state.rules.waiting() == 0 {
+            state.looks_later = false;
+        } else {
+            this.look_later(&mut state);
+        }
     }
 }
 

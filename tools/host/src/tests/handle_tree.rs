@@ -301,7 +301,7 @@ fn any_of(model: &Model, which: prop::sample::Index) -> Option<u32> {
 
 /// A number that no other one has, and not in the order of creation.
 fn scattered(number: u32) -> u32 {
-    number.wrapping_mul(2_654_435_761) >> 8 & 0xff_ffff | 1
+    ((number.wrapping_mul(2_654_435_761) >> 8) & 0xff_ffff) | 1
 }
 
 proptest! {

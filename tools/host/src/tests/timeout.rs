@@ -60,31 +60,3 @@ proptest! {
         }
     }
 }
-
-/// RES-100: a wait is cut into looks, and never made longer.
-#[test]
-fn res_100_looks_are_sooner_than_the_deadline() {
-    const LOOK: u64 = 1_000;
-    const WALL: u64 = 70_000_000_000;
-    let look = Some(Monotonic(5_000_001_000));
-
-    for (deadline, expected) in [
-        (Now, None),
-        (Never, look),
-        (Monotonic(5_000_000_999), None),
-        (Monotonic(5_000_001_000), None),
-        (Monotonic(5_000_001_001), look),
-        (Monotonic(-1), None),
-        (Realtime(70_000_001_000), None),
-        (Realtime(70_000_001_001), look),
-        (Realtime(0), None),
-    ] {
-        assert_eq!(
-            deadline.sooner(LOOK, || NOW, || WALL),
-            expected,
-            "{deadline:?}"
-        );
-    }
-    // What does not fit the clock is no look.
-    assert_eq!(Never.sooner(u64::MAX, || NOW, || WALL), None);
-}
