@@ -70,11 +70,9 @@ impl ChildLinks {
         }
     }
 
-    /// Makes the handle resolve, unless it is ending.
+    /// Makes the handle resolve, unless it is ending: that bit decides.
     pub fn publish(&mut self) {
-        if self.stage() == Stage::Reserved {
-            self.parent_and_stage |= PUBLISHED;
-        }
+        self.parent_and_stage |= PUBLISHED;
     }
 
     /// Marks the handle: it is on its way out.

@@ -77,7 +77,7 @@ MUTANTS = [
     ("handle_tree.rs", "if !entries.get(self.at).is_some_and(Node::is_ending) {", "if false {", "unit"),
     ("handle_tree.rs", "for _ in 0..LEVELS {", "loop {", "unit"),
     ("handle_tree.rs", "if leaf == self.root {", "if false {", "unit"),
-    ("handle_tree.rs", "if self.stage() == Stage::Reserved {", "if true {", "unit"),
+    ("handle_tree.rs", "        _ => Stage::Ending,", "        ENDING => Stage::Ending,\n            _ => Stage::Published,", "unit"),
     ("index_map.rs", "bound.checked_sub(1)?.min(self.end)", "bound.min(self.end)", "unit"),
     ("index_map.rs", "u32::from(*shift).saturating_add(INNER_BITS)", "u32::from(*shift)", "unit"),
     ("bucket_map.rs", "if bucket_of(self.secret.hash(link.key), count) == new {", "if false {", "unit"),

@@ -212,6 +212,11 @@ fn the_end_takes_as_many_steps_as_there_are_entries() {
         assert!(table.add(index - 1, index));
     }
 
+    let mut end = table.begin(1);
+
+    assert_eq!(table.step(&mut end), None, "the leaf is too far down");
+    assert!(!end.is_done());
+
     let (order, steps) = table.end(1);
 
     assert!(order.into_iter().eq((1..=count).rev()));
