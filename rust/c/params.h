@@ -3,9 +3,9 @@
  * The list of module parameters. params.c declares them to the kernel from it, and bindgen gives
  * sys/ffi.rs the struct that holds them.
  *
- * X(type of module_param, type, name, default, description). See Documentation/names.md for the
- * limits of a user, and Documentation/information-store.md for those of an object. Access is decided
- * for each object, so every user may open the node. 0 stands for a limit that follows from the machine.
+ * X(type of module_param, type, name, default, description). Documentation/names.md has the limits
+ * of a user, Documentation/information-store.md those of an object. Access is decided for each
+ * object, so every user may open the node. 0 stands for a limit that follows from the machine.
  */
 #ifndef DXG_PARAMS_H
 #define DXG_PARAMS_H

@@ -31,7 +31,7 @@ use kernel::{
     sync::Arc, //
 };
 
-/// See the module.
+/// A weak reference, behind a descriptor.
 pub(crate) struct WeakFile {
     link: Arc<WeakTarget>,
     access: u32,

@@ -388,7 +388,7 @@ impl KeyedMutex {
         self.woken(&sleeper)
     }
 
-    /// Checks the owner a little later. LOCK: under `state`, of a mutex that is not abandoned, so that
+    /// Checks the owner a little later. LOCK: under `state` of a mutex that is not abandoned, so
     /// nothing is queued once [`Self::abandon`] has looked.
     fn look_later(self: &Arc<Self>, state: &mut State) {
         // It fails only if it is queued already.
