@@ -88,16 +88,16 @@ pub(crate) fn breathe() {
     unsafe { ffi::dxg_cond_resched() }
 }
 
-/// Takes the delayed work of `this` off the queue, or waits until it has run. It is not started for
-/// this, so it may be called from other work of the worker.
+/// Takes the delayed work of `this` off the queue, or waits until it has run. This does not start
+/// it, so it may be called from other work of the worker.
 ///
 /// Context: may sleep; not from the work itself.
 pub(crate) fn cancel<T, const ID: u64>(this: &Arc<T>)
 where
     T: HasDelayedWork<T, ID> + WorkItem<ID, Pointer = Arc<T>>,
 {
-    // SAFETY: The reference makes all pointers valid, and the work was initialised with the object. It
-    // is the work of a `delayed_work`, as `T` says.
+    // SAFETY: The reference makes all pointers valid, and the work was initialised with the object.
+    // It is the work of a `delayed_work`, as `T` says.
     let was_queued = unsafe {
         let work = Work::raw_get(T::raw_get_work(Arc::as_ptr(this).cast_mut()));
 
@@ -105,8 +105,8 @@ where
     };
 
     if was_queued {
-        // SAFETY: Queueing turned a reference into this pointer, and the work that would turn it back
-        // does not run.
+        // SAFETY: Queueing turned a reference into this pointer, and the work that would turn it
+        // back does not run.
         drop(unsafe { Arc::from_raw(Arc::as_ptr(this)) });
     }
 }
