@@ -6,18 +6,18 @@
 //! whom, top down:
 //!
 //! ```text
-//! Driver ── Adapter                      for the life of the module
+//! Driver ── Adapter                      until it is removed
 //!   ├─ Tables ── GlobalTable, NameTable, Accounts
 //!   └─ Process (one per thread group and address space)
 //!        ├─ HandleTable ── Entry ── Adapter | Device | Context
 //!        │                          | OpenSyncObject | OpenResource | OpenAllocation
-//!        ├─ FenceMappings, FenceStoragePool     what is mapped there
+//!        ├─ FenceMappings, FenceStoragePool   what is mapped there
 //!        └─ PendingWaits ── Waiter       waits without a sleeping thread
 //! OpenSyncObject, OpenResource, Share, dma-buf ── Strong ── Object
 //! NtHandle ── Share                      one for each open file description
 //! Object: Fence | LegacySync | KeyedMutex | Resource ── Allocation ── Storage
-//! OpenAllocation ── CpuMapping               where a process has an allocation mapped
-//! WeakFile, Watch ── WeakTarget ··> Object     until its end
+//! OpenAllocation ── CpuMapping           where a process has an allocation mapped
+//! WeakFile, Watch ── WeakTarget ··> Object   until its end
 //! ```
 //!
 //! Locking is described once, in `Documentation/locking.md`.
