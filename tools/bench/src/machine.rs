@@ -42,8 +42,9 @@ pub fn clock_is_exact() -> bool {
         })
         .collect();
     took.sort_unstable();
-    // Interrupts hit some of them.
-    took[LOOPS / 100] == took[LOOPS - LOOPS / 100]
+    // Interrupts hit some of them, and the guest may take the clock for a millionth slower than it is.
+    let (fast, slow) = (took[LOOPS / 100], took[LOOPS - LOOPS / 10]);
+    slow - fast <= fast / 400
 }
 
 /// The hypervisor, as the processor tells it.
