@@ -146,7 +146,7 @@ fn the_program_of_the_documentation_runs() {
 fn l14_the_fragments_compile() {
     let root = install("fragments");
     let watch = fs::read_to_string(source("../../Documentation/metadata.md")).unwrap();
-    let watch = watch.split_once("## Hearing of changes").unwrap().1;
+    let watch = watch.split_once("## Watching for changes").unwrap().1;
     let watch = watch
         .split_once("```c\n")
         .unwrap()
