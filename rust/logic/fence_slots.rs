@@ -2,9 +2,10 @@
 
 //! Which places of a common page of fence values may be given to a fence (FEN-12).
 //!
-//! A place that had a fence is *stale*: a forked child may still read it, and the owner may
-//! have moved the page somewhere else. It is used again after a check that neither is so.
-//! Places that were given back after that look stay stale.
+//! A place that had a fence is *stale*: a forked child may still read it, and the owner may have
+//! moved the page somewhere else. It is used again after a check that neither is so. While a check
+//! runs the places that it is for belong to it, so two checks at the same time never speak of the
+//! same place.
 
 /// Places in a page: one bit each.
 pub const SLOTS: u32 = u64::BITS;
@@ -40,14 +41,30 @@ impl Slots {
         self.stale |= bit;
     }
 
-    /// The places that may be used once no other mapping shows the page, one bit each.
-    pub fn stale(&self) -> u64 {
-        self.stale
+    /// Whether any place waits for a check.
+    pub fn has_stale(&self) -> bool {
+        self.stale != 0
     }
 
-    /// No other mapping shows the page: those of `seen`, which were stale before the look, may be
-    /// used.
-    pub fn refresh(&mut self, seen: u64) {
-        self.stale &= !seen;
+    /// Begins a check of the page: the places that it is for, one bit each. None can be taken before
+    /// [`Slots::end_check`].
+    pub fn begin_check(&mut self) -> u64 {
+        let checked = core::mem::take(&mut self.stale);
+
+        self.taken |= checked;
+        checked
+    }
+
+    /// Ends a check. If no other mapping shows the page, the places may be used.
+    pub fn end_check(&mut self, checked: u64, is_alone: bool) {
+        self.taken &= !checked;
+        if !is_alone {
+            self.stale |= checked;
+        }
+    }
+
+    /// Another mapping shows the page now: the places that could be used wait for a check.
+    pub fn rest(&mut self) {
+        self.stale |= !self.taken;
     }
 }

@@ -11,8 +11,9 @@
 //! when the memory of its fence goes. Any task may do that; it unmaps nothing. Before the slot is
 //! used again the page is checked: a child that was forked meanwhile, or a place that the owner has
 //! moved the page to, would show another fence than before. One check is good for all slots that
-//! came back before it. A page that has a child does not get its slots back before another one
-//! comes back, and then only if the child is gone.
+//! came back before it, as long as no child is forked: a slot is taken only while one mapping shows
+//! the page. A page that has a child is checked again when another of its slots comes back, and in
+//! turn before a new page is taken.
 
 use super::fence_mappings::FenceMappings;
 use crate::dxgk::stats::PAGES;
@@ -49,8 +50,8 @@ use kernel::{
 
 /// Bytes between two slots of a common page.
 const STRIDE: usize = 64;
-/// Pages that one creation looks at for slots before it takes a new page.
-const LOOKS: u32 = 4;
+/// Pages that one creation checks for slots before it takes a new page.
+const CHECKS: u32 = 4;
 
 const _: () = assert!(SLOTS as usize * STRIDE <= PAGE_SIZE);
 
@@ -131,14 +132,19 @@ struct PoolState {
     pages: KVec<Pooled>,
     /// No page before this one has a slot that may be used.
     first_free: usize,
-    /// No page before this one has stale slots that are worth a look.
+    /// No page before this one has slots that came back since it was checked.
     first_stale: usize,
+    /// Where the search for a page whose child is gone goes on.
+    in_turn: usize,
 }
 
 impl PoolState {
     /// Takes a slot of a page that has one, for a handle of the process.
     fn take(&mut self) -> Option<(Arc<StoragePage>, u32)> {
         while let Some(Pooled { page, slots }) = self.pages.get_mut(self.first_free) {
+            if page.counted.page.is_mapped_elsewhere() {
+                slots.rest();
+            }
             if let Some(slot) = slots.take() {
                 page.enter();
                 return Some((page.clone(), slot));
@@ -148,28 +154,45 @@ impl PoolState {
         None
     }
 
-    /// A page to look at, and its stale slots.
-    fn stale(&mut self) -> Option<(Arc<StoragePage>, u64)> {
-        while let Some(Pooled { page, slots }) = self.pages.get(self.first_stale) {
-            match slots.stale() {
-                0 => self.first_stale += 1,
-                stale => return Some((page.clone(), stale)),
+    /// Begins the check of a page: the page, and the slots that the check is for.
+    fn begin_check(&mut self) -> Option<(Arc<StoragePage>, u64)> {
+        while let Some(Pooled { page, slots }) = self.pages.get_mut(self.first_stale) {
+            if slots.has_stale() {
+                return Some((page.clone(), slots.begin_check()));
+            }
+            self.first_stale += 1;
+        }
+        for _ in 0..CHECKS {
+            let index = self.in_turn;
+
+            self.in_turn = if index + 1 < self.pages.len() {
+                index + 1
+            } else {
+                0
+            };
+            if let Some(Pooled { page, slots }) = self.pages.get_mut(index) {
+                if slots.has_stale() {
+                    return Some((page.clone(), slots.begin_check()));
+                }
             }
         }
         None
     }
 
-    /// What the look at a page came to whose slots `stale` came back before.
-    fn looked_at(&mut self, page: &StoragePage, stale: u64, is_alone: bool) {
+    /// Ends the check of a page, if the page is still in the pool.
+    fn end_check(&mut self, page: &StoragePage, checked: u64, is_alone: bool) {
         let index = page.index.load(Relaxed);
+        let Some(Pooled { slots, .. }) = self.pages.get_mut(index) else {
+            return;
+        };
+        let came_back = slots.has_stale();
 
-        if !is_alone {
-            if index == self.first_stale {
-                self.first_stale += 1;
-            }
-        } else if let Some(Pooled { slots, .. }) = self.pages.get_mut(index) {
-            slots.refresh(stale);
+        slots.end_check(checked, is_alone);
+        if is_alone {
             self.first_free = self.first_free.min(index);
+        } else if index == self.first_stale && !came_back {
+            // Not checked again before another slot comes back, or its turn.
+            self.first_stale += 1;
         }
     }
 
@@ -252,6 +275,7 @@ impl FenceStoragePool {
                         pages: KVec::new(),
                         first_free: 0,
                         first_stale: 0,
+                        in_turn: 0,
                     },
                     "FenceStoragePool::state"
                 ),
@@ -277,22 +301,22 @@ impl FenceStoragePool {
 
     /// Takes a slot, of a new page if there is none.
     fn take(self: &Arc<Self>) -> DxgResult<(Arc<StoragePage>, u32)> {
-        for _ in 0..LOOKS {
-            let stale = {
+        for _ in 0..CHECKS {
+            let found = {
                 let mut state = self.state.lock();
 
                 if let Some(found) = state.take() {
                     return Ok(found);
                 }
-                state.stale()
+                state.begin_check()
             };
-            let Some((page, stale)) = stale else {
+            let Some((page, checked)) = found else {
                 break;
             };
             let is_alone = self.mappings.is_alone(page.mapped, &page.counted.page);
             let mut state = self.state.lock();
 
-            state.looked_at(&page, stale, is_alone);
+            state.end_check(&page, checked, is_alone);
             if let Some(found) = state.take() {
                 return Ok(found);
             }

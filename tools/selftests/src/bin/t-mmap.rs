@@ -364,6 +364,37 @@ fn child_sees_no_other_fence(forget: bool) -> Outcome {
     child.join()
 }
 
+/// A child that was forked when places were free sees no later fence of its parent in them.
+fn child_sees_no_later_fence() -> Outcome {
+    let device = fixture::device()?;
+    let (stays, fence) = in_shared_page(&device)?;
+    let page = page_of(stays.value_address());
+    drop(many(&device, 2)?);
+    fence.destroy()?;
+    // The page is checked for this one, and all its other places are free.
+    let last = (0..400).find_map(|_| {
+        let fence = device.create_fence(3).ok()?;
+        (page_of(fence.value_address()) == page).then_some(fence)
+    });
+    ensure!(last.is_some(), "no place is used again");
+    let gate = Gate::new()?;
+    let child = Child::spawn(|| {
+        gate.wait()?;
+        for word in 0..PAGE / 8 {
+            ensure!(
+                look(page.cast::<u64>().wrapping_add(word)) != 0xbad,
+                "word {word}"
+            );
+        }
+        Ok(())
+    })?;
+    let others = many(&device, 0xbad)?;
+    gate.open()?;
+    child.join()?;
+    drop(others);
+    Ok(())
+}
+
 /// Once the child is gone the place is used again.
 fn place_is_free_without_the_child() -> Outcome {
     let device = fixture::device()?;
@@ -375,14 +406,15 @@ fn place_is_free_without_the_child() -> Outcome {
     drop(many(&device, 2)?);
     gate.open()?;
     child.join()?;
-    // The page is looked at when one more place of it comes back.
-    let again = (0..400).any(|_| {
-        device
-            .create_fence(3)
-            .is_ok_and(|fence| fence.value_address() == address)
-    });
+    // The page is checked before a new one is taken.
+    let others = (0..400)
+        .map(|_| device.create_fence(3))
+        .collect::<opendxg::Result<Vec<_>>>()?;
     ensure_eq!(stays.value(), 1);
-    ensure!(again, "the place is not used again");
+    ensure!(
+        others.iter().any(|other| other.value_address() == address),
+        "the place is not used again"
+    );
     Ok(())
 }
 
@@ -499,6 +531,10 @@ pub(crate) fn main() {
         .test(
             "FEN-12 nor if the parent has dropped its view of the page",
             || child_sees_no_other_fence(true),
+        )
+        .test(
+            "FEN-12 nor one that its parent creates later in a free place",
+            child_sees_no_later_fence,
         )
         .test(
             "FEN-12 a place is used again when the child is gone",
