@@ -181,6 +181,11 @@ int dxg_pin_user(unsigned long addr, unsigned long count, bool write, struct pag
 	long ret;
 
 	while (done < count) {
+		/* Pages that are present are pinned without looking at signals. */
+		if (fatal_signal_pending(current)) {
+			ret = -EINTR;
+			goto undo;
+		}
 		/* A chunk at a time, so that others get the lock. */
 		ret = pin_user_pages_fast(addr + done * PAGE_SIZE, min(count - done, 1024UL), flags,
 					  pages + done);
@@ -197,13 +202,20 @@ int dxg_pin_user(unsigned long addr, unsigned long count, bool write, struct pag
 	return 0;
 
 undo:
-	unpin_user_pages(pages, done);
+	dxg_unpin_user(pages, done, false);
 	return ret ?: -EFAULT;
 }
 
 void dxg_unpin_user(struct page **pages, unsigned long count, bool dirty)
 {
-	unpin_user_pages_dirty_lock(pages, count, dirty);
+	while (count) {
+		unsigned long chunk = min(count, 1024UL);
+
+		unpin_user_pages_dirty_lock(pages, chunk, dirty);
+		pages += chunk;
+		count -= chunk;
+		cond_resched();
+	}
 }
 
 /*
