@@ -14,7 +14,7 @@ use super::{
     memory::resource::Resource,
     quota::account::{
         Accounts,
-        Charge, //
+        ObjectCharge, //
     },
     share::{
         global_table::{
@@ -73,7 +73,7 @@ pub(crate) struct Header {
     /// Its global handle, or 0. Set once, before the object can be found.
     global: Atomic<u32>,
     /// The charge to the creator's user.
-    pub(crate) charge: Charge,
+    pub(crate) charge: ObjectCharge,
     /// How many [`Strong`] there are. Never goes up again from 0.
     strong: Atomic<u32>,
     /// The processes that have it open.
@@ -92,7 +92,7 @@ impl Header {
         sharing: Sharing,
         cross_adapter: bool,
         tables: Arc<Tables>,
-        charge: Charge,
+        charge: ObjectCharge,
     ) -> impl PinInit<Self> {
         pin_init!(Self {
             identified: ObjectId::new(kind),

@@ -24,7 +24,10 @@ use super::{
     stats::RETIRING,
     sync::legacy::LegacySync, //
 };
-use crate::sys::work;
+use crate::{
+    logic::sync_flags::Sharing,
+    sys::work, //
+};
 use kernel::{
     impl_has_work,
     sync::Arc,
@@ -41,6 +44,9 @@ impl Object {
 
         if global != 0 {
             header.tables.globals.remove(global);
+        }
+        if let (Self::Fence(fence), Sharing::Nt) = (self, header.sharing) {
+            header.tables.shared_fences.remove(fence);
         }
 
         let attachments = header.attachments.die();
@@ -81,6 +87,7 @@ impl Object {
     fn end(&self) {
         let header = self.header();
 
+        #[cfg(CONFIG_KUNIT = "y")]
         header.attachments.call_back(header.id());
         match self {
             Self::Fence(fence) => fence.orphan(),

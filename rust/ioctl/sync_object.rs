@@ -185,12 +185,6 @@ fn open<'a>(
     Ok((reserved, addresses))
 }
 
-/// An object that is there, unless its adapter is stopped.
-fn existing(strong: Strong) -> DxgResult<Strong> {
-    strong.object().header().check_adapter()?;
-    Ok(strong)
-}
-
 /// D3DKMTOpenSynchronizationObject (0x29): opens a global handle.
 pub(super) fn open_global<'a>(
     call: Call<'a>,
@@ -203,12 +197,7 @@ pub(super) fn open_global<'a>(
     }
 
     let rights = Rights::from_flags(0);
-    let (open, _) = OpenSyncObject::new(
-        existing(strong)?,
-        rights,
-        access::ALL,
-        &call.process.mappings,
-    )?;
+    let (open, _) = OpenSyncObject::new(strong, rights, access::ALL, &call.process.mappings)?;
     let item = HandleTarget::Sync(open.found_by_global());
     let reserved = call.process.handles.reserve(item, None)?;
 
@@ -233,7 +222,7 @@ pub(super) fn open_nt<'a>(
     args: &mut D3DKMT_OPENSYNCOBJECTFROMNTHANDLE,
 ) -> DxgResult<impl Commit + 'a> {
     let share = sync_handle(args.hNtHandle)?;
-    let strong = existing(share.strong()?)?;
+    let strong = share.strong()?;
     let (reserved, _) = open(call, strong, share.rights(), share.access(), None)?;
 
     args.hSyncObject = reserved.handle();
@@ -262,7 +251,7 @@ pub(super) fn open_nt2<'a>(
     }
 
     let rights = Rights::from_flags(args.Flags).and(share.rights());
-    let strong = existing(share.strong()?)?;
+    let strong = share.strong()?;
     let (reserved, addresses) = open(call, strong, rights, share.access(), Some(&parent))?;
 
     if is_fence {

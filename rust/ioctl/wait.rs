@@ -43,6 +43,7 @@ use crate::{
     },
     uapi::*, //
 };
+use core::slice;
 use kernel::prelude::*;
 
 /// Lookups under one hold of the handle table's lock.
@@ -122,6 +123,7 @@ impl Request {
     }
 
     /// Identifies a blocking wait for these objects among the calls of its thread.
+    #[inline(never)]
     fn same_call(&self, mode: Mode) -> Option<SameCall> {
         let handles = Array::<u32>::read(self.handles, self.count).ok()?;
         let values = Array::<u64>::read(self.values, self.count).ok()?;
@@ -152,10 +154,20 @@ impl Request {
         may: impl Fn(Rights) -> bool,
         act: impl FnOnce(&[Element]) -> DxgResult,
     ) -> DxgResult {
-        if self.count != 1 {
-            return act(&self.elements(call, may)?);
-        }
+        let (one, several);
+        let elements = if self.count == 1 {
+            one = self.only_element(call, may)?;
+            slice::from_ref(&one)
+        } else {
+            several = self.elements(call, may)?;
+            &*several
+        };
 
+        act(elements)
+    }
+
+    /// The element, if there is one.
+    fn only_element(&self, call: Call<'_>, may: impl Fn(Rights) -> bool) -> DxgResult<Element> {
         let local = user::read::<u32>(self.handles)?;
         let value = user::read::<u64>(self.values)?;
         let mut check = ElementCheck::default();
@@ -164,10 +176,11 @@ impl Request {
 
         drop(lookup);
         check.result()?;
-        act(element.as_slice())
+        element.ok_or(Status::INVALID_PARAMETER.into())
     }
 
     /// The elements, if there are several.
+    #[inline(never)]
     fn elements(&self, call: Call<'_>, may: impl Fn(Rights) -> bool) -> DxgResult<KVVec<Element>> {
         let handles = Array::<u32>::read(self.handles, self.count)?;
         let values = Array::<u64>::read(self.values, self.count)?;
@@ -192,6 +205,7 @@ impl Request {
     }
 
     /// One of them, unless it is no fence, which `check` sees.
+    #[inline(always)]
     fn element(
         &self,
         lookup: &Lookup<'_>,

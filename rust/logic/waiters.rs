@@ -131,12 +131,19 @@ pub struct Waiters<M> {
     /// The end is left to the worker, too.
     is_ending: bool,
     orphaned: bool,
+    /// AlwaysSignaled is refused.
+    keeps_value: bool,
     always_signaled: bool,
 }
 
 impl<M: WaitMap> Waiters<M> {
     /// No waiters; `map` must be empty.
     pub const fn new(map: M) -> Self {
+        Self::with(map, false)
+    }
+
+    /// The same. With `keeps_value`, which is NoSignalMaxValueOnTdr, AlwaysSignaled does nothing.
+    pub const fn with(map: M, keeps_value: bool) -> Self {
         Self {
             map,
             queued: 0,
@@ -144,6 +151,7 @@ impl<M: WaitMap> Waiters<M> {
             backlog: None,
             is_ending: false,
             orphaned: false,
+            keeps_value,
             always_signaled: false,
         }
     }
@@ -255,13 +263,18 @@ impl<M: WaitMap> Waiters<M> {
     }
 
     /// AlwaysSignaled (FEN-104): stores the highest value, which releases every waiter. From then
-    /// on signals do nothing. The caller goes on as after [`Waiters::signal`].
-    pub fn always_signal(&mut self, current: &Word64) -> Option<Sweep> {
+    /// on signals do nothing. The caller goes on as after [`Waiters::signal`]; `None` if nothing was
+    /// stored.
+    pub fn always_signal(&mut self, current: &Word64) -> Option<Option<Sweep>> {
+        if self.keeps_value || self.always_signaled {
+            return None;
+        }
+
         // Going up is never refused.
-        let sweep = self.signal(current, u64::MAX, true).ok().flatten();
+        let due = self.signal(current, u64::MAX, true).ok().flatten();
 
         self.always_signaled = true;
-        sweep
+        Some(due)
     }
 
     /// Leaves the rest of a signal to the worker. Hands it back if an earlier signal has left

@@ -53,6 +53,18 @@ pub(crate) enum HandleTarget {
 }
 
 impl HandleTarget {
+    /// The adapter of the object that it is an open of, if any.
+    pub(super) fn adapter(&self) -> Option<&Arc<Adapter>> {
+        let object = match self {
+            Self::Sync(open) | Self::KeyedMutex(open) => open.object(),
+            Self::Resource(open_resource) => open_resource.object(),
+            Self::Allocation(opened) => opened.open_resource.object(),
+            Self::Adapter(_) | Self::Device(_) | Self::Context(_) => return None,
+        };
+
+        object.header().adapter.as_ref()
+    }
+
     /// The id of what other handles can be children of.
     fn parent_id(&self) -> Option<u64> {
         match self {

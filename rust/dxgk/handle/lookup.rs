@@ -147,6 +147,7 @@ pub(crate) struct Lookup<'a>(Guard<'a, State, SpinLockBackend>);
 impl Lookup<'_> {
     /// Applies `look` to the entry of a handle. INVALID_PARAMETER if there is none or `look` gives
     /// `None`.
+    #[inline(always)]
     fn find<T>(&self, local: u32, look: impl FnOnce(&Entry) -> Option<T>) -> DxgResult<T> {
         self.0
             .find(local)
@@ -167,6 +168,7 @@ impl Lookup<'_> {
     }
 
     /// The synchronisation object behind a handle.
+    #[inline(always)]
     pub(crate) fn sync_object(&self, local: u32) -> DxgResult<SyncLookup> {
         self.find(local, |entry| match &entry.item {
             HandleTarget::Sync(open) => Some(open.opened(entry.device())),

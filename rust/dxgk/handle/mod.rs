@@ -68,6 +68,7 @@ use kernel::{
             spinlock::SpinLockBackend,
             Guard, //
         },
+        Arc,
         SpinLock, //
     }, //
 };
@@ -289,7 +290,8 @@ impl HandleTable {
     }
 
     /// Gives `item` a number. With `parent`, a device or context of this table, the new handle is a
-    /// child of that one's handle.
+    /// child of that one's handle. DEVICE_REMOVED if the adapter of the parent, or that of the
+    /// object, is removed.
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn reserve(
@@ -297,6 +299,11 @@ impl HandleTable {
         item: HandleTarget,
         parent: Option<&Parent>,
     ) -> DxgResult<Reserved<'_>> {
+        // An object of another adapter than the parent's, or without a parent.
+        let other = item
+            .adapter()
+            .filter(|own| parent.is_none_or(|parent| !Arc::ptr_eq(own, &parent.device.adapter)))
+            .cloned();
         // What is not used is declared before the lock, to be dropped after it.
         let mut entry = Some(Entry::new(item));
         let mut spare = None;
@@ -314,6 +321,9 @@ impl HandleTable {
                     // The end of the adapter has seen the handle, or it shows here.
                     if let Some(parent) = parent {
                         parent.device.adapter.check()?;
+                    }
+                    if let Some(other) = other {
+                        other.check()?;
                     }
                     return Ok(reserved);
                 }
@@ -405,8 +415,16 @@ impl HandleTable {
             .filter(|entry| entry.is_published() && accept(&entry.item))
             .ok_or(Status::INVALID_PARAMETER)?;
 
-        entry.links_mut().mark_ending();
-        self.tear_down(state, index);
+        if entry.links().last_child().is_some() {
+            entry.links_mut().mark_ending();
+            self.tear_down(state, index);
+            return Ok(());
+        }
+
+        let removed = state.take(index);
+
+        drop(state);
+        drop(removed);
         Ok(())
     }
 

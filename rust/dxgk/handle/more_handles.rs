@@ -52,7 +52,6 @@ impl Process {
     ) -> DxgResult<ReservedHandles<'_>> {
         let mut handles = ReservedHandles::new(&self.handles, 1)?;
 
-        strong.object().header().check_adapter()?;
         match strong.object().clone() {
             Object::Fence(_) | Object::Legacy(_) => {
                 let open = self.open_with(strong, access)?;

@@ -156,6 +156,13 @@ impl OpenResource {
         self.access & resource_access::WRITE != 0
     }
 
+    /// Gives a new open resource, which nobody knows yet, the handles of its allocations.
+    pub(in crate::dxgk) fn start_with(&self, numbers: KVVec<u32>) {
+        if let Some(list) = &mut *self.handles.lock() {
+            list.numbers = numbers;
+        }
+    }
+
     /// Makes room for handles that are about to be added.
     fn make_room(&self, more: usize) -> DxgResult {
         let mut handles = self.handles.lock();
@@ -202,53 +209,41 @@ impl OpenResource {
     }
 }
 
-/// Handles that an open resource is about to get, and allocations for its resource. Room for them
-/// is reserved, and they cannot be found there yet (RES-3). Dropping this leaves nothing behind.
+/// Handles and allocations that an open resource and its resource are about to get. Room for them is
+/// reserved, and they cannot be found there yet (RES-3). Dropping this leaves nothing behind.
 pub(crate) struct PendingAllocations {
     open_resource: Arc<OpenResource>,
     handles: KVVec<u32>,
     allocations: KVVec<Arc<Allocation>>,
-    /// Whether other calls can find the open resource already.
-    known: bool,
     done: bool,
 }
 
 impl PendingAllocations {
-    /// Makes room for the handles of the allocations that the resource of a new open resource has.
+    /// Makes room for these allocations in the resource of `open_resource`, and for their handles
+    /// in the open resource.
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn reserve(
         open_resource: Arc<OpenResource>,
         handles: KVVec<u32>,
+        allocations: KVVec<Arc<Allocation>>,
     ) -> DxgResult<Self> {
         open_resource.make_room(handles.len())?;
-        Ok(Self {
+
+        // Its drop gives back what both have.
+        let mut pending = Self {
             open_resource,
             handles,
             allocations: KVVec::new(),
-            known: false,
             done: false,
-        })
-    }
+        };
 
-    /// Makes room for these allocations in the resource of `open_resource`, and for their handles
-    /// in the open resource.
-    ///
-    /// Context: may sleep, no locks held.
-    pub(crate) fn reserve_more(
-        open_resource: Arc<OpenResource>,
-        handles: KVVec<u32>,
-        allocations: KVVec<Arc<Allocation>>,
-    ) -> DxgResult<Self> {
-        let mut added = Self::reserve(open_resource, handles)?;
-
-        added
+        pending
             .open_resource
             .resource()
             .make_room(allocations.len())?;
-        added.allocations = allocations;
-        added.known = true;
-        Ok(added)
+        pending.allocations = allocations;
+        Ok(pending)
     }
 
     /// Adds them. Cannot fail.
@@ -262,10 +257,9 @@ impl PendingAllocations {
         self.done = true;
     }
 
-    /// Whether the open resource is being destroyed, or was. A new one cannot be, until its own
-    /// handle is committed, which is the last step.
+    /// Whether the open resource is being destroyed, or was.
     pub(crate) fn is_too_late(&self) -> bool {
-        self.known && self.open_resource.handles.lock().is_none()
+        self.open_resource.handles.lock().is_none()
     }
 }
 

@@ -31,7 +31,7 @@ pub(crate) struct ReservedHandles<'a> {
     reserved: KVVec<Reserved<'a>>,
     /// Global handle of the same object, if it gets one.
     pub(crate) global: Option<ReservedGlobal<'a>>,
-    /// What an open resource gets. Dropped after the handles.
+    /// What an open resource gets that others know. Dropped after the handles.
     pending: Option<PendingAllocations>,
 }
 
@@ -59,28 +59,38 @@ impl<'a> ReservedHandles<'a> {
         Ok(number)
     }
 
-    /// Reserves handles of these allocations, and returns their numbers. An open resource with a
-    /// handle of its own has still to get them.
+    /// Reserves handles of these allocations. An open resource with a handle of its own has still to
+    /// get their numbers.
     pub(crate) fn reserve_allocations(
         &mut self,
         open_resource: &Arc<OpenResource>,
         allocations: &[Arc<Allocation>],
         parent: Option<&Parent>,
-    ) -> DxgResult<KVVec<u32>> {
-        let mut numbers = KVVec::with_capacity(allocations.len(), GFP_KERNEL_ACCOUNT)?;
-
+    ) -> DxgResult {
         let device = parent.map(|parent| &*parent.device);
 
         for allocation in allocations {
             let opened = OpenAllocation::new(open_resource, allocation, device)?;
-            let number = self.reserve(HandleTarget::Allocation(opened), parent)?;
 
+            self.reserve(HandleTarget::Allocation(opened), parent)?;
+        }
+        Ok(())
+    }
+
+    /// The numbers of the last handles, in a list of their own.
+    fn last_numbers(&self, count: usize) -> DxgResult<KVVec<u32>> {
+        let mut numbers = KVVec::with_capacity(count, GFP_KERNEL_ACCOUNT)?;
+
+        for number in self
+            .numbers()
+            .skip(self.reserved.len().saturating_sub(count))
+        {
             numbers.push(number, GFP_KERNEL_ACCOUNT)?;
         }
         Ok(numbers)
     }
 
-    /// Reserves the handle of a resource and those of its allocations.
+    /// Reserves the handle of a new open resource and those of its allocations.
     pub(crate) fn reserve_resource(
         &mut self,
         open_resource: Arc<OpenResource>,
@@ -88,10 +98,8 @@ impl<'a> ReservedHandles<'a> {
         parent: Option<&Parent>,
     ) -> DxgResult {
         self.reserve(HandleTarget::Resource(open_resource.clone()), parent)?;
-
-        let numbers = self.reserve_allocations(&open_resource, allocations, parent)?;
-
-        self.pending = Some(PendingAllocations::reserve(open_resource, numbers)?);
+        self.reserve_allocations(&open_resource, allocations, parent)?;
+        open_resource.start_with(self.last_numbers(allocations.len())?);
         Ok(())
     }
 
@@ -102,9 +110,11 @@ impl<'a> ReservedHandles<'a> {
         allocations: KVVec<Arc<Allocation>>,
         parent: Option<&Parent>,
     ) -> DxgResult {
-        let numbers = self.reserve_allocations(&open_resource, &allocations, parent)?;
+        self.reserve_allocations(&open_resource, &allocations, parent)?;
 
-        self.pending = Some(PendingAllocations::reserve_more(
+        let numbers = self.last_numbers(allocations.len())?;
+
+        self.pending = Some(PendingAllocations::reserve(
             open_resource,
             numbers,
             allocations,

@@ -22,7 +22,7 @@ mod tests {
             },
             quota::account::{
                 Accounts,
-                Limit, //
+                ObjectCharge, //
             },
             stats::Kind,
             sync::legacy::{
@@ -48,7 +48,7 @@ mod tests {
     };
 
     fn object(tables: &Arc<Tables>) -> Result<Strong> {
-        let charge = tables.accounts.of_caller()?.charge(Limit::Objects, 1)?;
+        let charge = ObjectCharge::new(&tables.accounts.of_caller()?)?;
         let header = Header::new(
             Kind::Fence,
             None,

@@ -20,7 +20,7 @@ use crate::{
             Strong, //
         },
         process::Process,
-        quota::account::Limit,
+        quota::account::ObjectCharge,
         share::global_table::ReservedGlobal,
         stats::Kind,
         tables::Tables, //
@@ -67,7 +67,7 @@ impl Process {
             request.sharing,
             false,
             tables.clone(),
-            self.account.charge(Limit::Objects, 1)?,
+            ObjectCharge::new(&self.account)?,
         );
         let mutex = KeyedMutex::new(header, request.key)?;
         let strong = Strong::first(Object::KeyedMutex(mutex.clone()));

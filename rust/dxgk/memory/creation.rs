@@ -33,7 +33,7 @@ use crate::{
         },
         process::Process,
         quota::{
-            account::Limit,
+            account::ObjectCharge,
             holder::Amounts, //
         },
         stats::Kind,
@@ -236,7 +236,7 @@ impl Maker<'_> {
             self.creation.sharing(),
             self.creation.is_cross_adapter(),
             self.tables.clone(),
-            self.process.account.charge(Limit::Objects, 1)?,
+            ObjectCharge::new(&self.process.account)?,
         );
         let description = ResourceDescription {
             shared: self.creation.is_shared(),

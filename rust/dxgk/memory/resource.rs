@@ -68,8 +68,6 @@ struct State {
     present_rect: Rectangle,
     /// Processes that may open it although access is restricted.
     admitted: KVec<ThreadGroup>,
-    /// The resource has retired.
-    dead: bool,
 }
 
 /// What allocations belong to, and what is shared.
@@ -105,7 +103,6 @@ impl Resource {
                         expected: 0,
                         present_rect: [0; 4],
                         admitted: KVec::new(),
-                        dead: false,
                     },
                     "Resource::state"
                 ),
@@ -258,7 +255,6 @@ impl Resource {
         let mut allocations = {
             let mut state = self.state.lock();
 
-            state.dead = true;
             core::mem::take(&mut state.allocations)
         };
 

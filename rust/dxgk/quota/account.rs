@@ -403,16 +403,33 @@ pub(crate) struct Charge {
     amount: u32,
 }
 
-impl Charge {
-    /// Whose it is.
-    pub(crate) fn account(&self) -> &Account {
-        &self.account
-    }
-}
-
 impl Drop for Charge {
     fn drop(&mut self) {
         self.account.0.usage(self.limit).give_back(self.amount);
+    }
+}
+
+/// The charge of one object to a user, released on drop. Every object has one, so it says nothing else.
+pub(crate) struct ObjectCharge(Account);
+
+impl ObjectCharge {
+    /// Charges one object.
+    ///
+    /// Context: may sleep, no locks held; not from the worker.
+    pub(crate) fn new(account: &Account) -> core::result::Result<Self, Exceeded> {
+        account.take(Limit::Objects, 1)?;
+        Ok(Self(account.clone()))
+    }
+
+    /// Whose it is.
+    pub(crate) fn account(&self) -> &Account {
+        &self.0
+    }
+}
+
+impl Drop for ObjectCharge {
+    fn drop(&mut self) {
+        self.0.give_back(Limit::Objects, 1);
     }
 }
 

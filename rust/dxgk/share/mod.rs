@@ -26,8 +26,7 @@ use super::{
     stats::{
         Counted,
         SHARES, //
-    },
-    sync::fence::Fence, //
+    }, //
 };
 use crate::{
     error::{
@@ -51,8 +50,7 @@ use kernel::{
             Full,
             Relaxed, //
         },
-        Arc,
-        UniqueArc, //
+        Arc, //
     }, //
 };
 
@@ -71,22 +69,12 @@ impl Members {
 
         Iterator::chain(core::iter::once(&self.first), guards).map(Strong::object)
     }
-
-    /// The fence among them; there is at most one.
-    fn fence(&self) -> Option<&Arc<Fence>> {
-        self.iter().find_map(|object| match object {
-            Object::Fence(fence) => Some(fence),
-            _ => None,
-        })
-    }
 }
 
 /// The objects behind NT handles, and their name.
 pub(crate) struct Share {
     members: Members,
     name: Option<Name>,
-    /// Where its fence is among all that are shared, if it has one.
-    fence: Option<u64>,
     /// How many [`Hold`] there are. Never goes up again from 0.
     handles: Atomic<u32>,
 }
@@ -138,26 +126,16 @@ impl Hold {
     /// The first reference to a new share of these objects. A name still has to be reserved and
     /// committed in the table of names.
     pub(crate) fn first(members: Members, name: Option<Name>) -> Result<Self, AllocError> {
-        let mut share = UniqueArc::new(
+        let share = Arc::new(
             Share {
                 members,
                 name,
-                fence: None,
                 handles: Atomic::new(1),
             },
             GFP_KERNEL_ACCOUNT,
         )?;
-        let fence = share.members.fence().cloned();
 
-        share.fence = match fence {
-            Some(ref fence) => Some(fence.header.tables.shared_fences.add(fence)?),
-            None => None,
-        };
-        if let Some(fence) = fence.filter(|fence| fence.header.check_adapter().is_err()) {
-            // The end of the adapter may have missed it.
-            fence.always_signal();
-        }
-        Ok(Self(share.into()))
+        Ok(Self(share))
     }
 
     /// The share.
@@ -170,9 +148,6 @@ impl Drop for Hold {
     /// Context: may sleep, no locks held.
     fn drop(&mut self) {
         if self.0.handles.fetch_sub(1, Full) == 1 {
-            if let Some(key) = self.0.fence {
-                self.0.object().header().tables.shared_fences.remove(key);
-            }
             if let Some(name) = &self.0.name {
                 self.0.object().header().tables.names.remove(name, &self.0);
             }

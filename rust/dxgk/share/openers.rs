@@ -28,12 +28,8 @@ use kernel::{
     }, //
 };
 
-/// Opens by processes other than the first one.
-struct Others {
-    /// By the address of the process's address space.
-    by_process: RBTree<usize, u32>,
-    sum: u32,
-}
+/// Opens by processes other than the first one, by the address of the process's address space.
+type Others = RBTree<usize, u32>;
 
 /// The processes that have one object open.
 #[pin_data]
@@ -41,6 +37,8 @@ pub(crate) struct Openers {
     /// Which process was the first; 0 before there is any. Never changes after that.
     first: Atomic<usize>,
     total: Atomic<u32>,
+    /// How many of them are not by the first process. LOCK: `others`.
+    by_others: Atomic<u32>,
     #[pin]
     others: SpinLock<Others>,
 }
@@ -57,13 +55,8 @@ impl Openers {
         pin_init!(Self {
             first: Atomic::new(0),
             total: Atomic::new(0),
-            others <- new_spinlock!(
-                Others {
-                    by_process: RBTree::new(),
-                    sum: 0,
-                },
-                "Openers::others"
-            ),
+            by_others: Atomic::new(0),
+            others <- new_spinlock!(RBTree::new(), "Openers::others"),
         })
     }
 
@@ -97,22 +90,22 @@ impl Openers {
 
     /// Counts one more open handle of another process, if it is listed or there is a node for it.
     fn count_other(&self, key: usize, node: Option<RBTreeNode<usize, u32>>) -> bool {
-        let mut guard = self.others.lock();
-        let others = &mut *guard;
+        let mut others = self.others.lock();
         let mut unused = node;
 
-        if others.by_process.get(&key).is_none() {
+        if others.get(&key).is_none() {
             let Some(node) = unused.take() else {
                 return false;
             };
 
-            others.by_process.insert(node);
+            others.insert(node);
         }
-        if let Some(count) = others.by_process.get_mut(&key) {
+        if let Some(count) = others.get_mut(&key) {
             *count = count.saturating_add(1);
         }
-        others.sum = others.sum.saturating_add(1);
-        drop(guard);
+        // OVERFLOW: bounded as the total is.
+        self.by_others.add(1, Relaxed);
+        drop(others);
         drop(unused);
         true
     }
@@ -128,21 +121,20 @@ impl Openers {
             return;
         }
 
-        let mut guard = self.others.lock();
-        let others = &mut *guard;
+        let mut others = self.others.lock();
 
-        others.sum = others.sum.saturating_sub(1);
+        self.by_others.fetch_sub(1, Relaxed);
 
-        let gone = match others.by_process.get_mut(&key) {
+        let gone = match others.get_mut(&key) {
             Some(count) if *count > 1 => {
                 *count -= 1;
                 None
             }
-            Some(_) => others.by_process.remove_node(&key),
+            Some(_) => others.remove_node(&key),
             None => None,
         };
 
-        drop(guard);
+        drop(others);
         drop(gone);
     }
 
@@ -158,9 +150,9 @@ impl Openers {
 
         if self.first.load(Relaxed) == key {
             // The two numbers are not counted in one step.
-            self.total().saturating_sub(others.sum)
+            self.total().saturating_sub(self.by_others.load(Relaxed))
         } else {
-            others.by_process.get(&key).copied().unwrap_or(0)
+            others.get(&key).copied().unwrap_or(0)
         }
     }
 }

@@ -25,6 +25,9 @@ use crate::{
 };
 use kernel::prelude::*;
 
+/// How many objects a call shares at most.
+const MAX: usize = 3;
+
 /// An object as the rules see it.
 fn member(found: &Shareable) -> Member<Luid> {
     let object = found.strong.object();
@@ -47,13 +50,17 @@ impl Members {
     /// The set that these objects make, if it is a legal one, and the access that may be given
     /// away.
     pub(crate) fn of(mut objects: KVec<Shareable>) -> DxgResult<(Self, u32)> {
-        let mut members = KVec::with_capacity(objects.len(), GFP_KERNEL_ACCOUNT)?;
+        let first = objects.first().ok_or(Status::INVALID_PARAMETER)?;
+        let mut members = [member(first); MAX];
 
-        for found in &objects {
-            members.push(member(found), GFP_KERNEL_ACCOUNT)?;
+        for (place, found) in members.iter_mut().zip(&objects) {
+            *place = member(found);
         }
 
-        let access = share_rules::check_set(&members).map_err(|refusal| match refusal {
+        let members = members
+            .get(..objects.len())
+            .ok_or(Status::INVALID_PARAMETER)?;
+        let access = share_rules::check_set(members).map_err(|refusal| match refusal {
             Refusal::Invalid => Status::INVALID_PARAMETER,
             Refusal::Denied => Status::ACCESS_DENIED,
         })?;

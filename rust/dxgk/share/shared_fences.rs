@@ -1,29 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Fences that NT handles keep: with the local handles of all processes these are all fences that
+//! Fences that NT handles may keep. With the local handles of all processes these are all fences that
 //! somebody can still wait for, so that the end of an adapter finds them (FEN-105).
 //!
 //! LOCK: a leaf.
 
-use crate::dxgk::{
-    stats::next_id,
-    sync::fence::Fence, //
+use crate::{
+    dxgk::sync::fence::Fence,
+    sys::alloc::tree_node, //
 };
 use kernel::{
     alloc::AllocError,
     new_spinlock,
     prelude::*,
-    rbtree::{
-        RBTree,
-        RBTreeNode, //
-    },
+    rbtree::RBTree,
     sync::{
         Arc,
         SpinLock, //
     }, //
 };
 
-/// The fences that are members of shares.
+/// The fences that may be members of shares, from their creation until they retire.
 #[pin_data]
 pub(crate) struct SharedFences {
     #[pin]
@@ -38,30 +35,28 @@ impl SharedFences {
         })
     }
 
-    /// Adds the fence of a share. What is returned takes it out again.
-    pub(super) fn add(&self, fence: &Arc<Fence>) -> Result<u64, AllocError> {
-        let key = next_id();
-        let node =
-            RBTreeNode::new(key, fence.clone(), GFP_KERNEL_ACCOUNT).map_err(|_| AllocError)?;
+    /// Adds a fence, which has to be taken out when it retires.
+    pub(in crate::dxgk) fn add(&self, fence: &Arc<Fence>) -> Result<(), AllocError> {
+        let node = tree_node(fence.header.id(), fence.clone())?;
 
-        // Keys are unique, so that nothing is replaced.
+        // Ids are unique, so that nothing is replaced.
         let _nothing = self.fences.lock().insert(node);
-        Ok(key)
+        Ok(())
     }
 
-    /// Takes a fence out.
-    pub(super) fn remove(&self, key: u64) {
-        let node = self.fences.lock().remove_node(&key);
+    /// Takes a fence out, if it was added. The caller has a reference to it.
+    pub(in crate::dxgk) fn remove(&self, fence: &Fence) {
+        let node = self.fences.lock().remove_node(&fence.header.id());
 
         drop(node);
     }
 
-    /// The first fence whose key is above `seen`, and that key. Keys start at 1.
-    pub(crate) fn after(&self, seen: u64) -> Option<(u64, Arc<Fence>)> {
+    /// The first fence whose id is above `seen`, and its id. Ids start at 1.
+    pub(in crate::dxgk) fn after(&self, seen: u64) -> Option<(u64, Arc<Fence>)> {
         let fences = self.fences.lock();
         let next = fences.cursor_lower_bound(&seen.checked_add(1)?)?;
-        let (key, fence) = next.current();
+        let (id, fence) = next.current();
 
-        Some((*key, fence.clone()))
+        Some((*id, fence.clone()))
     }
 }

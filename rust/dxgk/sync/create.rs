@@ -23,7 +23,7 @@ use crate::dxgk::{
     },
     quota::account::{
         Account,
-        Limit, //
+        ObjectCharge, //
     },
     stats::Kind,
     tables::Tables, //
@@ -85,7 +85,12 @@ impl Creation<'_> {
             Start::MonitoredFence(value) => {
                 let binding = FenceBinding::monitored(self.storage(value)?);
 
-                Object::Fence(Fence::new(self.header(kind)?, binding, self.keeps_value)?)
+                let fence = Fence::new(self.header(kind)?, binding, self.keeps_value)?;
+
+                if self.sharing == Sharing::Nt {
+                    self.tables.shared_fences.add(&fence)?;
+                }
+                Object::Fence(fence)
             }
             Start::Legacy(state) => Object::Legacy(LegacySync::new(self.header(kind)?, state)?),
         };
@@ -108,7 +113,7 @@ impl Creation<'_> {
             self.sharing,
             self.cross_adapter,
             self.tables.clone(),
-            self.account.charge(Limit::Objects, 1)?,
+            ObjectCharge::new(self.account)?,
         ))
     }
 }

@@ -598,3 +598,14 @@ fn fen_104_always_signaled_goes_over_what_a_signal_has_left() {
     while fence.catch_up() {}
     assert_eq!(satisfied(&waits), waits.len());
 }
+
+#[test]
+fn fen_104_a_fence_may_keep_its_value() {
+    let word = word64(3);
+    let mut waiters = Waiters::with(Tree::default(), true);
+
+    assert!(waiters.always_signal(&word).is_none());
+    assert_eq!(load_acquire(&word), 3);
+    assert!(waiters.signal(&word, 4, false).is_ok());
+    assert_eq!(load_acquire(&word), 4);
+}

@@ -206,6 +206,8 @@ fn nt_handles() -> Outcome {
     );
     let luid = soft.luid()?;
     let living = fixture::device()?;
+    let dxg = Dxg::open()?;
+    let without_device = dxg.open_nt(&of_fence)?;
     soft.disable()?;
     let removed = Status::DEVICE_REMOVED;
     // Devices of other adapters may not open them, before and after.
@@ -213,7 +215,10 @@ fn nt_handles() -> Outcome {
         fails_with(own.open_fence(&of_fence, SyncFlags::empty()), status)?;
         fails_with(own.open_share(&of_resource).map(drop), status)?;
     }
-    fails_with(Dxg::open()?.open_nt(&of_fence), removed)?;
+    fails_with(dxg.open_nt(&of_fence), removed)?;
+    // Nor is there another handle beside one that belongs to no device.
+    fails_with(without_device.duplicate(), removed)?;
+    fails_with(fence.duplicate(), removed)?;
     // What is asked of the handle itself is answered.
     ensure_eq!(of_fence.query()?.id, fence.query()?.id);
     ensure_eq!(Dxg::open()?.resource_luid(&of_resource)?, luid);
