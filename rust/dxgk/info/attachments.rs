@@ -32,7 +32,10 @@ use crate::{
         BLOB,
         CREATE_ONLY, //
     },
-    sys::task::caller::Credentials, //
+    sys::task::{
+        caller::Credentials,
+        sleep, //
+    }, //
 };
 use kernel::{
     new_spinlock,
@@ -45,7 +48,9 @@ use kernel::{
     }, //
 };
 
-/// A miniport's callback for the end of an object (RES-75).
+/// A KMD's callback for the end of an object (RES-75). The software KMD has nothing of its own to free,
+/// so only the tests have one.
+#[cfg(CONFIG_KUNIT = "y")]
 pub(crate) trait DestroyCallback: Send + Sync {
     /// The object with this id has retired; its contents are there until this returns. Called once,
     /// with no lock held. May sleep and use other objects, but cannot bring this one back.
@@ -59,6 +64,7 @@ struct State {
     store: Option<Arc<Store>>,
     /// `None`: the object never had a weak reference or a watch.
     link: Option<Arc<WeakTarget>>,
+    #[cfg(CONFIG_KUNIT = "y")]
     callback: Option<KBox<dyn DestroyCallback>>,
 }
 
@@ -94,7 +100,8 @@ impl PreparedChange<'_> {
     }
 
     /// Makes the change and signals the watches. False if the store has changed since this was
-    /// prepared; then nothing is done, and the change has to be prepared again.
+    /// prepared; then nothing is done, and the change has to be prepared again, unless the caller
+    /// is killed.
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn commit(self) -> core::result::Result<bool, Failed> {
@@ -111,7 +118,13 @@ impl PreparedChange<'_> {
                 return Err(Failed::Dead);
             }
             if !same {
-                return Ok(false);
+                drop(state);
+                // Others may change it again and again.
+                return if sleep::is_killed() {
+                    Err(Failed::Killed)
+                } else {
+                    Ok(false)
+                };
             }
 
             // `seen` still holds the old one, so that it is not freed here.
@@ -135,6 +148,7 @@ impl Attachments {
                     dead: false,
                     store: None,
                     link: None,
+                    #[cfg(CONFIG_KUNIT = "y")]
                     callback: None,
                 },
                 "Attachments::state"
@@ -247,15 +261,9 @@ impl Attachments {
         Ok(state.link.get_or_insert_with(|| fresh.clone()).clone())
     }
 
-    /// Registers the miniport's callback, at most one for an object. Returns it if there is one
-    /// already or the object has retired.
-    #[cfg_attr(
-        not(CONFIG_KUNIT = "y"),
-        expect(
-            dead_code,
-            reason = "the software adapter has nothing of its own to free"
-        )
-    )]
+    /// Registers the KMD's callback, at most one for an object. Returns it if there is one already or
+    /// the object has retired.
+    #[cfg(CONFIG_KUNIT = "y")]
     pub(crate) fn on_destroy(
         &self,
         callback: KBox<dyn DestroyCallback>,
@@ -281,10 +289,14 @@ impl Attachments {
 
         let link = state.link.clone();
         let alone = match &state.store {
-            _ if state.callback.is_some() => Rest::Much,
             Some(store) if store.has_files() => Rest::Much,
             None if link.is_none() => Rest::Nothing,
             _ => Rest::Little,
+        };
+        #[cfg(CONFIG_KUNIT = "y")]
+        let alone = match &state.callback {
+            Some(_) => Rest::Much,
+            None => alone,
         };
 
         drop(state);
@@ -294,9 +306,10 @@ impl Attachments {
         }
     }
 
-    /// Calls the miniport's callback.
+    /// Calls the KMD's callback.
     ///
     /// Context: may sleep, no locks held. Called once, after [`Attachments::die`].
+    #[cfg(CONFIG_KUNIT = "y")]
     pub(in crate::dxgk) fn call_back(&self, object: u64) {
         let callback = self.state.lock().callback.take();
 

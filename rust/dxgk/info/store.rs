@@ -180,6 +180,8 @@ pub(crate) enum Failed {
     NoMemory,
     /// The object has retired.
     Dead,
+    /// The caller is killed.
+    Killed,
 }
 
 impl From<Refused> for Failed {
@@ -197,6 +199,7 @@ impl From<AllocError> for Failed {
 impl From<Failed> for DxgError {
     fn from(failed: Failed) -> Self {
         match failed {
+            Failed::Killed => return Self::Interrupted,
             Failed::Refused(Refused::Exists) => Status::OBJECT_NAME_COLLISION,
             Failed::Refused(Refused::Sealed) => Status::ACCESS_DENIED,
             Failed::Refused(Refused::Generation(_)) => Status::REVISION_MISMATCH,
