@@ -48,7 +48,7 @@ fn show_totals(_: &(), f: &mut fmt::Formatter<'_>) -> fmt::Result {
         ("shares", &stats::SHARES),
         ("bytes", &stats::BYTES),
         ("dmabufs", &stats::DMABUFS),
-        ("windows", &stats::CPU_MAPPINGS),
+        ("cpu-mappings", &stats::CPU_MAPPINGS),
         ("notices", &stats::NOTICES),
         ("values", &stats::VALUES),
     ] {

@@ -2,7 +2,7 @@
 
 //! How many of everything exist, and the ids of objects.
 //!
-//! fdinfo of the device shows the numbers; tests compare them before and after. Counting happens
+//! debugfs shows the numbers; tests compare them before and after. Counting happens
 //! when things are made and freed, never in signals or in waits of sleeping threads.
 
 use kernel::sync::atomic::{

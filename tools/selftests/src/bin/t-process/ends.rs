@@ -136,7 +136,8 @@ impl Passed {
         ensure_eq!(now.total_objects, start.total_objects);
         ensure_eq!(now.total_handles, start.total_handles);
         ensure_eq!(now.total_waiters, start.total_waiters);
-        for total in ["bytes", "windows"] {
+        for total in ["bytes", "cpu-mappings"] {
+            ensure!(start.other_totals.contains_key(total), "no total {total}");
             ensure_eq!(now.other_totals.get(total), start.other_totals.get(total));
         }
         let resolved = client.resolve_weak(What::Resource, &self.weak);
