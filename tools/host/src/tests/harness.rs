@@ -181,7 +181,7 @@ impl Fence {
 
     /// AlwaysSignaled.
     pub(super) fn always_signal(&self) {
-        let mut rest = self.lock().always_signal(&self.current);
+        let mut rest = self.lock().always_signal(&self.current).flatten();
 
         while let Some(sweep) = rest {
             rest = self.continue_signal(sweep);

@@ -13,7 +13,7 @@ use std::time::Instant;
 
 /// The basic acceptance tests, in IGT's word: one program about each thing that the module has, and those about what
 /// it uses of the kernel, which may differ from version to version.
-const BAT: [&str; 24] = [
+const BAT: [&str; 25] = [
     "t-adapters",
     "t-c-client",
     "t-c-raw",
@@ -34,6 +34,7 @@ const BAT: [&str; 24] = [
     "t-open",
     "t-process",
     "t-security",
+    "t-soft-adapters",
     "t-store",
     "t-tool",
     "t-trace",

@@ -216,7 +216,7 @@ fn fd_info() -> Outcome {
         let fd = client.share_named(&object, NAME)?;
         let info = FdInfo::read(fd.as_fd())?;
         let text = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", fd.as_raw_fd()))?;
-        ensure!(text.contains(shape.type_name()), "no type in {text}");
+        ensure_eq!(info.get("dxg-type"), Some(shape.type_name()), "{text}");
         ensure!(text.contains(NAME), "no name in {text}");
         ensure_eq!(
             info.get("dxg-object"),
@@ -226,13 +226,14 @@ fn fd_info() -> Outcome {
         let access = format!("{:#x}", shape.all_access());
         ensure_eq!(info.get("dxg-access"), Some(access.as_str()), "{text}");
         let kind = match shape {
-            Shape::Mutex => Some("mutex"),
-            Shape::Semaphore => Some("semaphore"),
-            Shape::Fence => Some("fence"),
-            Shape::MonitoredFence => Some("monitored-fence"),
-            Shape::Resource | Shape::KeyedMutex => info.get("dxg-kind"),
+            Shape::Mutex => "mutex",
+            Shape::Semaphore => "semaphore",
+            Shape::Fence => "fence",
+            Shape::MonitoredFence => "monitored-fence",
+            Shape::Resource => "resource",
+            Shape::KeyedMutex => "keyed-mutex",
         };
-        ensure_eq!(info.get("dxg-kind"), kind, "{text}");
+        ensure_eq!(info.get("dxg-kind"), Some(kind), "{text}");
         // No address of the kernel, in no form.
         ensure!(!text.contains("ffff"), "{text}");
     }
