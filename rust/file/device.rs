@@ -66,7 +66,7 @@ impl OpenDevice for OpenFile {
     }
 
     fn ioctl(&self, cmd: u32, arg: u64) -> isize {
-        ioctl::run(self, cmd, arg)
+        ioctl::run(&self.driver, &self.process, cmd, arg)
     }
 
     fn show(&self, m: &SeqFile) {

@@ -3,9 +3,11 @@
 //! Adapters: finding them, opening them, asking them.
 
 use super::{
-    commit::Commit,
-    invalid_if,
-    Call, //
+    call::{
+        invalid_if,
+        Call, //
+    },
+    commit::Commit, //
 };
 use crate::{
     dxgk::{

@@ -3,10 +3,12 @@
 //! Creating and destroying allocations and resources (shared-resources.md sections 3 and 4).
 
 use super::{
-    commit::Commit,
-    entries,
-    invalid_if,
-    Call, //
+    call::{
+        entries,
+        invalid_if,
+        Call, //
+    },
+    commit::Commit, //
 };
 use crate::{
     dxgk::{

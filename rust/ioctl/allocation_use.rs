@@ -3,9 +3,11 @@
 //! Using allocations: CPU mappings, priorities, residency, dma-bufs.
 
 use super::{
-    commit::Commit,
-    invalid_if,
-    Call, //
+    call::{
+        invalid_if,
+        Call, //
+    },
+    commit::Commit, //
 };
 use crate::{
     ddi::types::Place,

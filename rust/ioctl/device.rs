@@ -3,9 +3,11 @@
 //! Devices and contexts.
 
 use super::{
-    commit::Commit,
-    invalid_if,
-    Call, //
+    call::{
+        invalid_if,
+        Call, //
+    },
+    commit::Commit, //
 };
 use crate::{
     dxgk::{

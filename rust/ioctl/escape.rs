@@ -2,7 +2,7 @@
 
 //! Escape: the driver-specific calls that clients use (RES-68, abi.md section 6.8).
 
-use super::{
+use super::call::{
     invalid_if,
     Call, //
 };

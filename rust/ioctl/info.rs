@@ -4,10 +4,12 @@
 //! device and on an NT handle.
 
 use super::{
-    commit::Commit, //
-    invalid_if,
-    target::Receiver,
-    Answer,
+    call::{
+        invalid_if,
+        Answer, //
+    },
+    commit::Commit,
+    target::Receiver, //
 };
 use crate::{
     dxgk::{

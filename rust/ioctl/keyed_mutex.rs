@@ -3,10 +3,12 @@
 //! Keyed mutexes. The first generation of calls is the second one without private data.
 
 use super::{
-    commit::Commit,
-    invalid_if,
-    Answer,
-    Call, //
+    call::{
+        invalid_if,
+        Answer,
+        Call, //
+    },
+    commit::Commit, //
 };
 use crate::{
     dxgk::{

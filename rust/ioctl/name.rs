@@ -3,9 +3,9 @@
 //! Opening shared objects by name (RES-43).
 
 use super::{
+    call::Call,
     commit::Commit,
-    object_attributes,
-    Call, //
+    object_attributes, //
 };
 use crate::{
     dxgk::share::NtHandle,

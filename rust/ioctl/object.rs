@@ -3,12 +3,14 @@
 //! Calls about any object: queries and more handles of it (RES-15, RES-17, RES-78).
 
 use super::{
-    by_descriptor,
+    call::{
+        by_descriptor,
+        invalid_if,
+        nt_handle,
+        Call, //
+    },
     commit::Commit,
-    invalid_if,
-    nt_handle,
-    target::OnHandle,
-    Call, //
+    target::OnHandle, //
 };
 use crate::{
     dxgk::{

@@ -5,7 +5,7 @@
 //! Every structure is copied once. The checks are in the order of the specification's table; memory
 //! is read when its check comes.
 
-use super::invalid_if;
+use super::call::invalid_if;
 use crate::{
     dxgk::share::name::Name,
     error::{

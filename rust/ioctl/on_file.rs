@@ -4,18 +4,22 @@
 //! process that has the descriptor may make them, without opening the device.
 
 use super::{
+    call::{
+        run_answer,
+        run_out,
+        run_report, //
+    },
+    exec::{
+        checked_code,
+        not_ours,
+        result_of,
+        run_exec,
+        EXEC, //
+    },
     info,
-    not_ours,
     object,
-    result_of,
-    run_answer,
-    run_exec,
-    run_out,
-    run_report,
-    table,
     target::OnHandle,
-    weak,
-    EXEC, //
+    weak, //
 };
 use crate::{
     dxgk::{
@@ -72,7 +76,7 @@ pub(crate) fn run_on_watch(watch: &Watch, cmd: u32, arg: u64) -> isize {
 fn run<C: Copy>(context: C, find: fn(u32) -> Option<Handler<C>>, cmd: u32, arg: u64) -> isize {
     if cmd & 0xff == EXEC {
         let known = |number, size| {
-            let handler = find(table::checked_code(number, size)?)?;
+            let handler = find(checked_code(number, size)?)?;
 
             Some(move |arg| handler(context, arg))
         };

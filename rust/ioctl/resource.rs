@@ -3,16 +3,18 @@
 //! Querying and opening shared resources (shared-resources.md section 7).
 
 use super::{
+    call::{
+        entries,
+        invalid_if,
+        nt_handle,
+        Answer,
+        Call, //
+    },
     commit::Commit,
-    entries,
-    invalid_if,
     keyed_mutex::{
         self,
         Data, //
-    },
-    nt_handle,
-    Answer,
-    Call, //
+    }, //
 };
 use crate::{
     dxgk::{

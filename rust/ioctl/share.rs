@@ -3,10 +3,12 @@
 //! ShareObjects: NT handles for objects (RES-32 to RES-37).
 
 use super::{
+    call::{
+        invalid_if,
+        Call, //
+    },
     commit::Commit,
-    invalid_if,
-    object_attributes,
-    Call, //
+    object_attributes, //
 };
 use crate::{
     dxgk::share::{

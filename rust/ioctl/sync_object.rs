@@ -3,9 +3,11 @@
 //! Creating, opening and destroying synchronisation objects.
 
 use super::{
-    commit::Commit,
-    nt_handle,
-    Call, //
+    call::{
+        nt_handle,
+        Call, //
+    },
+    commit::Commit, //
 };
 use crate::{
     dxgk::{

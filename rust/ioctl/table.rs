@@ -7,24 +7,29 @@ use super::{
     adapter,
     allocation,
     allocation_use,
+    call::{
+        run_answer,
+        run_in,
+        run_out,
+        run_report,
+        Call, //
+    },
     device,
     escape,
+    exec::{
+        code,
+        EXEC, //
+    },
     info,
     keyed_mutex,
     name,
     object,
     resource,
-    run_answer,
-    run_in,
-    run_out,
-    run_report,
     share,
     sync_object,
     transport,
     wait,
-    weak,
-    Call,
-    EXEC, //
+    weak, //
 };
 use crate::{
     error::DxgResult,
@@ -46,19 +51,6 @@ impl Entry {
     pub(super) fn code(&self, number: u32) -> u32 {
         code(number, self.size)
     }
-}
-
-/// `_IOWR('G', number, size)`. The numbers and sizes are those of the header, which the generated
-/// codes confirm at build time below.
-pub(super) const fn code(number: u32, size: usize) -> u32 {
-    // CAST: an ioctl size has 14 bits.
-    0xc000_0000 | (size as u32) << 16 | (DXG_IOCTL_TYPE as u32) << 8 | number
-}
-
-/// The code of a number and a size from a caller; `None` if there is no such code.
-pub(super) fn checked_code(number: u32, size: u32) -> Option<u32> {
-    // CAST: 32 bits fit a usize.
-    (number < 1 << 8 && size < 1 << 14).then(|| code(number, size as usize))
 }
 
 /// Numbers are one byte.

@@ -2,7 +2,7 @@
 
 //! The object of a call that can be made on the device with a handle, and on an NT handle itself.
 
-use super::{
+use super::call::{
     invalid_if,
     nt_handle,
     Call, //

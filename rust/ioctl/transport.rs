@@ -2,7 +2,7 @@
 
 //! Calls about the interface itself.
 
-use super::{
+use super::call::{
     invalid_if,
     Call, //
 };

@@ -3,9 +3,9 @@
 //! CPU waits and signals.
 
 use super::{
+    call::Call,
     commit::Commit,
-    sync_object::event,
-    Call, //
+    sync_object::event, //
 };
 use crate::{
     dxgk::{

@@ -3,12 +3,14 @@
 //! Weak references and watches (shared-resources.md section 10).
 
 use super::{
-    by_descriptor,
+    call::{
+        by_descriptor,
+        invalid_if,
+        Call, //
+    },
     commit::Commit,
-    invalid_if,
     sync_object,
-    target::Receiver,
-    Call, //
+    target::Receiver, //
 };
 use crate::{
     dxgk::info::{

@@ -33,6 +33,11 @@ class Imports(unittest.TestCase):
         in_dxgk = [circle for circle in circles if circle[0][0] == "dxgk"]
         self.assertLessEqual(max(map(len, in_dxgk), default=0), LARGEST_IN_DXGK)
 
+    def test_handlers_are_in_no_circle(self):
+        """Files of ioctl and of file, the way in, which nothing below may name."""
+        for circle in imports.Modules(imports.TOP / "rust").circles():
+            self.assertFalse({name[0] for name in circle} & {"ioctl", "file"}, circle)
+
     def test_the_rules_can_fail(self):
         """An import of every form is seen, and so is a circle."""
         with tempfile.TemporaryDirectory() as directory:
