@@ -46,8 +46,8 @@ impl Slots {
         self.stale != 0
     }
 
-    /// Begins a check of the page: the places that it is for, one bit each. None can be taken before
-    /// [`Slots::end_check`].
+    /// Begins a check of the page: the places that it is for, one bit each. None can be taken
+    /// before [`Slots::end_check`].
     pub fn begin_check(&mut self) -> u64 {
         let checked = core::mem::take(&mut self.stale);
 

@@ -61,8 +61,8 @@ pub enum Admission<S> {
 #[derive(Debug, PartialEq, Eq)]
 pub struct WouldRewind;
 
-/// How many waiters one hold of the fence lock looks at. A signal that releases more drops the lock
-/// in between.
+/// How many waiters one hold of the fence lock looks at. A signal that releases more drops the
+/// lock in between.
 pub const BATCH: u32 = 64;
 
 /// How many times a signal takes the fence lock for the waiters that it releases. It leaves the
@@ -213,8 +213,8 @@ impl<M: WaitMap> Waiters<M> {
         }
         if value != before {
             // ORDERING: release: a thread that sees the value also sees what its signaller wrote
-            // before (FEN-10). Pairs with `load_acquire` in `enqueue`, and with the acquire load of
-            // a user that polls the mapped page.
+            // before (FEN-10). Pairs with `load_acquire` in `enqueue`, and with the acquire load
+            // of a user that polls the mapped page.
             store_release(current, value);
         }
 
@@ -263,8 +263,8 @@ impl<M: WaitMap> Waiters<M> {
     }
 
     /// AlwaysSignaled (FEN-104): stores the highest value, which releases every waiter. From then
-    /// on signals do nothing. The caller goes on as after [`Waiters::signal`]; `None` if nothing was
-    /// stored.
+    /// on signals do nothing. The caller goes on as after [`Waiters::signal`]; `None` if nothing
+    /// was stored.
     pub fn always_signal(&mut self, current: &Word64) -> Option<Option<Sweep>> {
         if self.keeps_value || self.always_signaled {
             return None;

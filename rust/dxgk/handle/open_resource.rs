@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! One open of a resource in one process: the handle of the resource with those of its allocations,
-//! or one handle that was made by duplication (RES-78). It holds one strong reference, for all its
-//! handles.
+//! One open of a resource in one process: the handle of the resource with those of its
+//! allocations, or one handle that was made by duplication (RES-78). It holds one strong
+//! reference, for all its handles.
 
 use crate::dxgk::{
     memory::{
@@ -209,8 +209,8 @@ impl OpenResource {
     }
 }
 
-/// Handles and allocations that an open resource and its resource are about to get. Room for them is
-/// reserved, and they cannot be found there yet (RES-3). Dropping this leaves nothing behind.
+/// Handles and allocations that an open resource and its resource are about to get. Room for them
+/// is reserved, and they cannot be found there yet (RES-3). Dropping this leaves nothing behind.
 pub(crate) struct PendingAllocations {
     open_resource: Arc<OpenResource>,
     handles: KVVec<u32>,

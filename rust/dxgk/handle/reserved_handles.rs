@@ -59,8 +59,8 @@ impl<'a> ReservedHandles<'a> {
         Ok(number)
     }
 
-    /// Reserves handles of these allocations. An open resource with a handle of its own has still to
-    /// get their numbers.
+    /// Reserves handles of these allocations. An open resource with a handle of its own has still
+    /// to get their numbers.
     pub(crate) fn reserve_allocations(
         &mut self,
         open_resource: &Arc<OpenResource>,

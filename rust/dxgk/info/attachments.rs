@@ -48,12 +48,12 @@ use kernel::{
     }, //
 };
 
-/// A KMD's callback for the end of an object (RES-75). The software KMD has nothing of its own to free,
-/// so only the tests have one.
+/// A KMD's callback for the end of an object (RES-75). The software KMD has nothing of its own to
+/// free, so only the tests have one.
 #[cfg(CONFIG_KUNIT = "y")]
 pub(crate) trait DestroyCallback: Send + Sync {
-    /// The object with this id has retired; its contents are there until this returns. Called once,
-    /// with no lock held. May sleep and use other objects, but cannot bring this one back.
+    /// The object with this id has retired; its contents are there until this returns. Called
+    /// once, with no lock held. May sleep and use other objects, but cannot bring this one back.
     fn destroyed(&self, object: u64);
 }
 
@@ -261,8 +261,8 @@ impl Attachments {
         Ok(state.link.get_or_insert_with(|| fresh.clone()).clone())
     }
 
-    /// Registers the KMD's callback, at most one for an object. Returns it if there is one already or
-    /// the object has retired.
+    /// Registers the KMD's callback, at most one for an object. Returns it if there is one already
+    /// or the object has retired.
     #[cfg(CONFIG_KUNIT = "y")]
     pub(crate) fn on_destroy(
         &self,
@@ -278,8 +278,8 @@ impl Attachments {
     }
 
     /// Called when the last strong reference is gone and the object's handles no longer resolve.
-    /// From now on weak references do not resolve either, and nothing can be attached. Returns what
-    /// is left for [`Attachments::call_back`] and [`Attachments::finish`].
+    /// From now on weak references do not resolve either, and nothing can be attached. Returns
+    /// what is left for [`Attachments::call_back`] and [`Attachments::finish`].
     ///
     /// Context: no locks held. Called once.
     pub(in crate::dxgk) fn die(&self) -> Rest {

@@ -6,8 +6,8 @@
 //! task that calls on an NT handle. Quotas are per kuid, so creating a user namespace does not
 //! raise them.
 //!
-//! The record of a user exists while something is charged or a reference to it exists. A charge and
-//! its release are one atomic operation each.
+//! The record of a user exists while something is charged or a reference to it exists. A charge
+//! and its release are one atomic operation each.
 //!
 //! LOCK: `users` is a leaf, taken when a reference is looked up and when the last one of a user
 //! goes.
@@ -149,7 +149,8 @@ struct User {
     retirements: Retirements,
 }
 
-/// Objects of a user that can no longer be used. They stay charged until the worker has ended them.
+/// Objects of a user that can no longer be used. They stay charged until the worker has ended
+/// them.
 #[pin_data]
 struct Retirements {
     /// How many have begun so far, modulo 2^32.
@@ -169,8 +170,8 @@ impl Retirements {
         })
     }
 
-    /// Waits until as many have ended as have begun. False if there was nothing to wait for, or the
-    /// caller is killed.
+    /// Waits until as many have ended as have begun. False if there was nothing to wait for, or
+    /// the caller is killed.
     fn wait(&self) -> bool {
         let begun = self.begun.load(Acquire);
 
@@ -323,8 +324,8 @@ impl Account {
         self.0.retirements.progress.wake();
     }
 
-    /// Waits until the worker has ended what it has of this user, so that the charges are released.
-    /// False if there is nothing to wait for, or the caller is killed.
+    /// Waits until the worker has ended what it has of this user, so that the charges are
+    /// released. False if there is nothing to wait for, or the caller is killed.
     ///
     /// Context: may sleep, no locks held; not from the worker.
     pub(crate) fn wait_for_retirements(&self) -> bool {
@@ -409,7 +410,8 @@ impl Drop for Charge {
     }
 }
 
-/// The charge of one object to a user, released on drop. Every object has one, so it says nothing else.
+/// The charge of one object to a user, released on drop. Every object has one, so it says nothing
+/// else.
 pub(crate) struct ObjectCharge(Account);
 
 impl ObjectCharge {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Fences that NT handles may keep. With the local handles of all processes these are all fences that
-//! somebody can still wait for, so that the end of an adapter finds them (FEN-105).
+//! Fences that NT handles may keep. With the local handles of all processes these are all fences
+//! that somebody can still wait for, so that the end of an adapter finds them (FEN-105).
 //!
 //! LOCK: a leaf.
 

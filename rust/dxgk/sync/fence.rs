@@ -65,8 +65,8 @@ use kernel::{
 /// A node that is not queued yet, and the waiter it will hold.
 pub(crate) type Spare = queue::Spare<dyn FenceWaiter>;
 
-/// A wait as its fences know it. Each element is reported once, by the call that has taken its node
-/// out.
+/// A wait as its fences know it. Each element is reported once, by the call that has taken its
+/// node out.
 ///
 /// Context: may sleep, no locks held.
 pub(crate) trait FenceWaiter: Send + Sync {
@@ -89,8 +89,8 @@ fn release(due: &FenceQueue) {
     }
 }
 
-// With the counts of its `Arc` it takes 256 bytes; the next larger piece of memory is 512, all of which
-// is zeroed where the kernel is set up so. Checks of locks need more.
+// With the counts of its `Arc` it takes 256 bytes; the next larger piece of memory is 512, all of
+// which is zeroed where the kernel is set up so. Checks of locks need more.
 #[cfg(not(CONFIG_LOCKDEP))]
 const _: () = assert!(size_of::<Fence>() <= 248);
 

@@ -58,8 +58,8 @@ impl ValuePage {
         unsafe { Word64::from_ptr(self.words.as_ptr().add(index % WORDS)) }
     }
 
-    /// Whether more than one mapping shows the page, in this process or another one. Only a hint: it
-    /// may change at once, unless the caller's mmap lock is held.
+    /// Whether more than one mapping shows the page, in this process or another one. Only a hint:
+    /// it may change at once, unless the caller's mmap lock is held.
     pub(crate) fn is_mapped_elsewhere(&self) -> bool {
         // SAFETY: The page is valid; the helper reads a counter.
         unsafe { ffi::dxg_page_mapcount(self.page.as_ptr()) > 1 }
