@@ -42,8 +42,12 @@ def expand(tree):
 
 
 def paths(source):
-    """All paths that start at the crate or are relative, outside comments."""
+    """All paths that start at the crate or are relative, outside comments.
+
+    `super::*` is what a module inside a file takes from that file.
+    """
     source = re.sub(r"//[^\n]*", "", source)
+    source = re.sub(r"\buse super::\*;", "", source)
     source = re.sub(r"pub\(in [\w:]+\)", "", source)
     for tree in re.findall(r"\buse\s+([^;]+);", source):
         yield from expand(" ".join(tree.split()))

@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import imports  # noqa: E402
 
 # The object graph itself is one circle of eight. What is above that is still to be cut.
-LARGEST_IN_DXGK = 16
+LARGEST_IN_DXGK = 11
 
 
 class Imports(unittest.TestCase):
@@ -47,13 +47,15 @@ class Imports(unittest.TestCase):
                 "sys/file.rs": "use crate::{\n    dxgk::{self, object::Object}, //\n};\n",
                 "dxgk/mod.rs": "mod object; // use crate::ioctl;\n",
                 "dxgk/object.rs": "use super::table::Table;\nfn f() { crate::sys::file::g() }\n",
-                "dxgk/table.rs": "pub(in crate::ioctl) struct T;\nuse super::object as other;\n",
+                "dxgk/table.rs": "pub(in crate::ioctl) struct T;\nuse super::object as other;\n"
+                                 "mod tests {\n    use super::*;\n}\n",
                 "ioctl/mod.rs": "",
             }.items():
                 (root / name).parent.mkdir(exist_ok=True)
                 (root / name).write_text(source)
             modules = imports.Modules(root)
         self.assertEqual(modules.between_folders(), {"sys": {"dxgk": 1}, "dxgk": {"sys": 1}})
+        self.assertEqual(modules.imports["dxgk", "table"], {("dxgk", "object")})
         circle = [("dxgk", "object"), ("dxgk", "table"), ("sys", "file")]
         self.assertIn(circle[0], modules.circles()[0])
         self.assertEqual(set(circle) - set(modules.circles()[0]), set())
