@@ -7,6 +7,7 @@
 //! more, and what was made on it stays until its users have destroyed it. It is found as long as it
 //! runs, see [`Driver`](super::driver::Driver).
 
+use super::share::shared_fences::SharedFences;
 use crate::{
     ddi::{
         caps::{
@@ -38,7 +39,8 @@ use crate::{
             Answer,
             FeatureSet, //
         }, //
-    }, //
+    },
+    sys::alloc::pin_arc, //
 };
 use kernel::{
     prelude::*,
@@ -61,6 +63,7 @@ fn luid_of(index: u32) -> Luid {
 }
 
 /// A GPU, and the KMD that drives it.
+#[pin_data]
 pub(crate) struct Adapter {
     /// Its number, from 0.
     pub(crate) index: u32,
@@ -72,6 +75,9 @@ pub(crate) struct Adapter {
     features: FeatureSet,
     /// The KMD.
     pub(in crate::dxgk) port: Arc<Port>,
+    /// Its fences that NT handles keep.
+    #[pin]
+    pub(in crate::dxgk) shared_fences: SharedFences,
 }
 
 impl Adapter {
@@ -93,14 +99,15 @@ impl Adapter {
             )
         };
 
-        Ok(Arc::new(
-            Self {
+        Ok(pin_arc(
+            pin_init!(Self {
                 index,
                 luid,
                 caps,
                 features,
                 port,
-            },
+                shared_fences <- SharedFences::new(),
+            }),
             GFP_KERNEL,
         )?)
     }

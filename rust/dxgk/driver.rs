@@ -69,7 +69,7 @@ pub(crate) struct Driver {
     #[pin]
     adapters: SpinLock<Adapters>,
     /// What all processes share.
-    pub(crate) tables: Arc<Tables>,
+    pub(crate) tables: Tables,
     #[pin]
     processes: SpinLock<RBTree<(usize, usize), Listed>>,
 }
@@ -149,14 +149,7 @@ impl Driver {
             seen = Some(key);
         }
 
-        let mut seen = 0;
-
-        while let Some((key, fence)) = self.tables.shared_fences.after(seen) {
-            if fence.header.is_of(adapter) {
-                fence.always_signal();
-            }
-            seen = key;
-        }
+        adapter.shared_fences.adapter_removed();
     }
 
     /// The process after the one with this key, in any order.

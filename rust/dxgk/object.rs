@@ -18,8 +18,8 @@ use super::{
     },
     share::{
         global_table::{
-            GlobalTable,
-            ReservedGlobal, //
+            self,
+            GlobalTable, //
         },
         openers::Openers, //
     },
@@ -30,8 +30,7 @@ use super::{
     sync::{
         fence::Fence,
         legacy::LegacySync, //
-    },
-    tables::Tables, //
+    }, //
 };
 use crate::{
     error::DxgResult,
@@ -56,6 +55,11 @@ use kernel::{
     }, //
 };
 
+/// The table of global handles.
+pub(crate) type Globals = GlobalTable<Object>;
+/// A global handle that does not resolve yet.
+pub(crate) type ReservedGlobal<'a> = global_table::ReservedGlobal<'a, Object>;
+
 /// The common part of a shareable object.
 #[pin_data]
 pub(crate) struct Header {
@@ -68,8 +72,8 @@ pub(crate) struct Header {
     pub(crate) cross_adapter: bool,
     /// Who made it.
     pub(crate) creator: Credentials,
-    /// Where its global handle and its name are.
-    pub(crate) tables: Arc<Tables>,
+    /// Where its global handle is, if it has one.
+    pub(crate) globals: Arc<Globals>,
     /// Its global handle, or 0. Set once, before the object can be found.
     global: Atomic<u32>,
     /// The charge to the creator's user.
@@ -91,7 +95,7 @@ impl Header {
         adapter: Option<Arc<Adapter>>,
         sharing: Sharing,
         cross_adapter: bool,
-        tables: Arc<Tables>,
+        globals: Arc<Globals>,
         charge: ObjectCharge,
     ) -> impl PinInit<Self> {
         pin_init!(Self {
@@ -100,7 +104,7 @@ impl Header {
             sharing,
             cross_adapter,
             creator: Credentials::of_caller(),
-            tables,
+            globals,
             global: Atomic::new(0),
             charge,
             strong: Atomic::new(1),
@@ -269,12 +273,9 @@ impl Strong {
     }
 
     /// Gives the object a global handle, which still has to be committed.
-    pub(crate) fn name_globally<'a>(
-        &self,
-        globals: &'a GlobalTable,
-    ) -> DxgResult<ReservedGlobal<'a>> {
+    pub(crate) fn name_globally<'a>(&self, globals: &'a Globals) -> DxgResult<ReservedGlobal<'a>> {
         let header = self.object.header();
-        let global = globals.reserve(&self.object)?;
+        let global = globals.reserve(self.object.clone(), header.id(), header.charge.account())?;
 
         // On failure the object's end takes the handle back.
         header

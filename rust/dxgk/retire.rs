@@ -43,10 +43,12 @@ impl Object {
         let global = header.global();
 
         if global != 0 {
-            header.tables.globals.remove(global);
+            header.globals.remove(global);
         }
-        if let (Self::Fence(fence), Sharing::Nt) = (self, header.sharing) {
-            header.tables.shared_fences.remove(fence);
+        if let (Self::Fence(_), Sharing::Nt, Some(adapter)) =
+            (self, header.sharing, &header.adapter)
+        {
+            adapter.shared_fences.remove(header.id());
         }
 
         let attachments = header.attachments.die();

@@ -3,13 +3,9 @@
 //! The tables that are shared by all processes.
 
 use super::{
+    object::Globals,
     quota::account::Accounts,
-    share::{
-        global_table::GlobalTable,
-        name_table::NameTable,
-        shared_fences::SharedFences,
-        Share, //
-    }, //
+    share::Names, //
 };
 use crate::sys::alloc::pin_arc;
 use kernel::{
@@ -18,35 +14,24 @@ use kernel::{
     sync::Arc, //
 };
 
-/// The tables of the module. Every object has a reference, to remove itself at its end.
-#[pin_data]
+/// The tables of the module. What is in one of them has a reference to it, to remove itself at its
+/// end.
 pub(crate) struct Tables {
     /// Global handles.
-    #[pin]
-    pub(crate) globals: GlobalTable,
+    pub(crate) globals: Arc<Globals>,
     /// Names of shares.
-    #[pin]
-    pub(crate) names: NameTable<Arc<Share>>,
-    /// Fences that NT handles keep.
-    #[pin]
-    pub(crate) shared_fences: SharedFences,
+    pub(crate) names: Arc<Names>,
     /// What each user has.
     pub(crate) accounts: Arc<Accounts>,
 }
 
 impl Tables {
     /// Empty tables.
-    pub(crate) fn new() -> Result<Arc<Self>, AllocError> {
-        let accounts = Accounts::new()?;
-
-        pin_arc(
-            pin_init!(Self {
-                globals <- GlobalTable::new(),
-                names <- NameTable::new(),
-                shared_fences <- SharedFences::new(),
-                accounts,
-            }),
-            GFP_KERNEL,
-        )
+    pub(crate) fn new() -> Result<Self, AllocError> {
+        Ok(Self {
+            globals: pin_arc(Globals::new(), GFP_KERNEL)?,
+            names: pin_arc(Names::new(), GFP_KERNEL)?,
+            accounts: Accounts::new()?,
+        })
     }
 }

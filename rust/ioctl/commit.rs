@@ -13,12 +13,10 @@ use crate::{
             Reserved, //
         },
         keyed_mutex::Acquired,
-        share::{
-            global_table::ReservedGlobal,
-            name_table::{
-                Named,
-                ReservedName, //
-            }, //
+        object::ReservedGlobal,
+        share::name_table::{
+            Named,
+            ReservedName, //
         }, //
     },
     sys::file::object_file::PendingFd, //

@@ -26,7 +26,7 @@ use crate::{
         },
         object::Object,
         share::{
-            global_table::may_group_open,
+            global_access::may_group_open,
             NtHandle, //
         }, //
     },

@@ -77,10 +77,12 @@ fn share<'a>(call: Call<'a>, args: &D3DKMT_SHAREOBJECTS, mode: u32) -> DxgResult
     let ty = members.first.object().access_type();
     let wanted = Wanted::new(ty, args.DesiredAccess).ok_or(Status::INVALID_PARAMETER)?;
     let access = wanted.within(may).ok_or(Status::ACCESS_DENIED)?;
-    let hold = Hold::first(members, attributes.name.clone())?;
+    let names = &call.driver.tables.names;
+    let name = attributes.name.clone().map(|name| (name, names.clone()));
+    let hold = Hold::first(members, name)?;
     let reservation = match &attributes.name {
         None => None,
-        Some(name) => Some(call.driver.tables.names.reserve(
+        Some(name) => Some(names.reserve(
             &call.process.account,
             name,
             Rule { ty, mode, may },

@@ -141,7 +141,7 @@ pub(super) fn create<'a>(
         sharing,
         cross_adapter: info.Flags & bits::CROSS_ADAPTER != 0,
         keeps_value: info.Flags & bits::NO_SIGNAL_MAX_VALUE_ON_TDR != 0,
-        tables: &call.driver.tables,
+        globals: &call.driver.tables.globals,
         account: &call.process.account,
         pool: &call.process.fence_storage,
     };

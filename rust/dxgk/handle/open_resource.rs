@@ -10,12 +10,10 @@ use crate::dxgk::{
         resource::Resource, //
     },
     object::{
+        Globals,
         Object,
+        ReservedGlobal,
         Strong, //
-    },
-    share::global_table::{
-        GlobalTable,
-        ReservedGlobal, //
     },
     sync::fence_mappings::FenceMappings, //
 };
@@ -136,10 +134,7 @@ impl OpenResource {
     }
 
     /// Gives the resource a global handle, which still has to be committed.
-    pub(crate) fn name_globally<'a>(
-        &self,
-        globals: &'a GlobalTable,
-    ) -> DxgResult<ReservedGlobal<'a>> {
+    pub(crate) fn name_globally<'a>(&self, globals: &'a Globals) -> DxgResult<ReservedGlobal<'a>> {
         self.strong.name_globally(globals)
     }
 

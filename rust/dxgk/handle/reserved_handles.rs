@@ -16,7 +16,7 @@ use super::{
 use crate::{
     dxgk::{
         memory::allocation::Allocation,
-        share::global_table::ReservedGlobal, //
+        object::ReservedGlobal, //
     },
     error::DxgResult, //
 };

@@ -47,14 +47,14 @@ mod tests {
         }, //
     };
 
-    fn object(tables: &Arc<Tables>) -> Result<Strong> {
+    fn object(tables: &Tables) -> Result<Strong> {
         let charge = ObjectCharge::new(&tables.accounts.of_caller()?)?;
         let header = Header::new(
             Kind::Fence,
             None,
             Sharing::Global,
             false,
-            tables.clone(),
+            tables.globals.clone(),
             charge,
         );
         let fence = LegacySync::new(header, SyncState::Fence { value: 0 })?;
@@ -119,7 +119,7 @@ mod tests {
     /// RES-75: once, with the id, free to use the module, unable to revive the object.
     #[test]
     fn the_destroy_callback_may_use_the_module() -> Result {
-        let tables = Tables::new()?;
+        let tables = Arc::new(Tables::new()?, GFP_KERNEL)?;
         let strong = object(&tables)?;
         let id = strong.object().header().id();
         let link = WeakTarget::of(strong.object()).map_err(|_| EINVAL)?;

@@ -17,11 +17,11 @@ use crate::{
         object::{
             Header,
             Object,
+            ReservedGlobal,
             Strong, //
         },
         process::Process,
         quota::account::ObjectCharge,
-        share::global_table::ReservedGlobal,
         stats::Kind,
         tables::Tables, //
     },
@@ -58,7 +58,7 @@ impl Process {
     /// Context: a system call of the process, no locks held.
     pub(crate) fn create_keyed_mutex<'a>(
         &'a self,
-        tables: &'a Arc<Tables>,
+        tables: &'a Tables,
         request: CreateRequest,
     ) -> DxgResult<Created<'a>> {
         let header = Header::new(
@@ -66,7 +66,7 @@ impl Process {
             None,
             request.sharing,
             false,
-            tables.clone(),
+            tables.globals.clone(),
             ObjectCharge::new(&self.account)?,
         );
         let mutex = KeyedMutex::new(header, request.key)?;

@@ -106,7 +106,7 @@ impl Parent {
     pub(crate) fn create_allocations<'a>(
         &self,
         process: &'a Process,
-        tables: &'a Arc<Tables>,
+        tables: &'a Tables,
         request: CreateRequest,
     ) -> DxgResult<ReservedHandles<'a>> {
         let count = request.allocations.len();
@@ -167,7 +167,7 @@ fn copy(allocations: &[Arc<Allocation>]) -> DxgResult<KVVec<Arc<Allocation>>> {
 struct Maker<'a> {
     parent: &'a Parent,
     process: &'a Process,
-    tables: &'a Arc<Tables>,
+    tables: &'a Tables,
     creation: Creation,
 }
 
@@ -235,7 +235,7 @@ impl Maker<'_> {
             Some(self.parent.device.adapter.clone()),
             self.creation.sharing(),
             self.creation.is_cross_adapter(),
-            self.tables.clone(),
+            self.tables.globals.clone(),
             ObjectCharge::new(&self.process.account)?,
         );
         let description = ResourceDescription {

@@ -4,19 +4,12 @@
 //! RES-12).
 //!
 //! LOCK: the table's lock is a leaf, taken when a global handle is made, opened or removed, never
-//! when an object is used. An entry goes with the last strong reference to its object; opening
-//! takes a strong reference unless that has happened, so a lookup gets a living object or nothing.
+//! when an object is used. The end of the last strong reference to an object removes its entry.
 
-use crate::dxgk::{
-    memory::resource::Resource,
-    object::{
-        Object,
-        Strong, //
-    },
-    quota::account::{
-        Charge,
-        Limit, //
-    }, //
+use crate::dxgk::quota::account::{
+    Account,
+    Charge,
+    Limit, //
 };
 use crate::{
     error::{
@@ -28,23 +21,10 @@ use crate::{
             BucketMap,
             ChainNode, //
         },
-        global_access::{
-            self,
-            OpenPolicy,
-            Opener,
-            Policy, //
-        },
         handle,
         index_map::NewNode, //
     },
-    sys::{
-        params,
-        random,
-        task::{
-            caller::Credentials,
-            group::ThreadGroup, //
-        }, //
-    }, //
+    sys::random, //
 };
 use kernel::{
     alloc::AllocError,
@@ -56,22 +36,23 @@ use kernel::{
 /// How often a random index is tried before the space counts as full.
 const TRIES: u32 = 64;
 
-struct Entry {
+struct Entry<T> {
     handle: u32,
-    object: Object,
+    id: u64,
+    object: T,
     published: bool,
     _charge: Charge,
 }
 
 /// A number that is reserved for an object and does not resolve yet. The object gives it back at
 /// its end.
-pub(crate) struct ReservedGlobal<'a> {
-    table: &'a GlobalTable,
+pub(crate) struct ReservedGlobal<'a, T> {
+    table: &'a GlobalTable<T>,
     handle: u32,
-    object: u64,
+    id: u64,
 }
 
-impl ReservedGlobal<'_> {
+impl<T> ReservedGlobal<'_, T> {
     /// The number.
     pub(crate) fn handle(&self) -> u32 {
         self.handle
@@ -86,20 +67,20 @@ impl ReservedGlobal<'_> {
         // The object may have been destroyed already, through a guessed local handle, and the
         // number may belong to another object.
         if let Some(entry) = self.table.entries.lock().get_mut(index) {
-            entry.published |= entry.object.header().id() == self.object;
+            entry.published |= entry.id == self.id;
         }
     }
 }
 
-/// The table of global handles.
+/// The table of global handles of objects, each of which is found as a `T`.
 #[pin_data]
-pub(crate) struct GlobalTable {
+pub(crate) struct GlobalTable<T> {
     /// By index.
     #[pin]
-    entries: SpinLock<BucketMap<Entry>>,
+    entries: SpinLock<BucketMap<Entry<T>>>,
 }
 
-impl GlobalTable {
+impl<T: Clone> GlobalTable<T> {
     /// An empty table.
     pub(crate) fn new() -> impl PinInit<Self> {
         pin_init!(Self {
@@ -107,15 +88,21 @@ impl GlobalTable {
         })
     }
 
-    /// Takes a random free number for `object`.
+    /// Takes a random free number for `object`, which has this id. Charged to `account`.
     ///
     /// Context: may sleep, no locks held.
-    pub(crate) fn reserve(&self, object: &Object) -> DxgResult<ReservedGlobal<'_>> {
+    pub(crate) fn reserve(
+        &self,
+        object: T,
+        id: u64,
+        account: &Account,
+    ) -> DxgResult<ReservedGlobal<'_, T>> {
         let entry = Entry {
             handle: 0,
-            object: object.clone(),
+            id,
+            object,
             published: false,
-            _charge: object.header().charge.account().charge(Limit::Globals, 1)?,
+            _charge: account.charge(Limit::Globals, 1)?,
         };
         // What is not used is declared before the lock, to be dropped after it.
         let mut link = KBox::new(ChainNode::new(0, entry), GFP_KERNEL_ACCOUNT)?;
@@ -145,7 +132,7 @@ impl GlobalTable {
             return Ok(ReservedGlobal {
                 table: self,
                 handle,
-                object: object.header().id(),
+                id,
             });
         }
     }
@@ -162,68 +149,12 @@ impl GlobalTable {
         drop(removed);
     }
 
-    /// A strong reference to the object that a global handle names, if the caller may have it.
-    ///
-    /// A refusal looks like a dead handle (RES-103).
-    pub(crate) fn open(&self, global: u32) -> Option<Strong> {
+    /// The object that a global handle names. It may be retiring.
+    pub(crate) fn find(&self, global: u32) -> Option<T> {
         let (index, _) = handle::global_parts(global)?;
-        let object = {
-            let entries = self.entries.lock();
-            let entry = entries.get(index)?;
+        let entries = self.entries.lock();
+        let entry = entries.get(index)?;
 
-            (entry.published && entry.handle == global).then(|| entry.object.clone())?
-        };
-
-        if !may_open(&object) {
-            return None;
-        }
-        Strong::upgrade(&object)
+        (entry.published && entry.handle == global).then(|| entry.object.clone())
     }
-}
-
-/// What the administrator allows.
-fn policy() -> Policy {
-    Policy {
-        global_access: params::global_access(),
-        allow_nonsecure: params::allow_nonsecure(),
-    }
-}
-
-/// Whether the caller may open `object` by its global handle.
-fn may_open(object: &Object) -> bool {
-    let creator = &object.header().creator;
-    let caller = Credentials::of_caller();
-    let (audience, admitted) = match object {
-        Object::Resource(resource) => {
-            let audience = resource.description.audience;
-
-            (
-                audience,
-                audience == OpenPolicy::Restricted && resource.allows_caller(),
-            )
-        }
-        _ => (OpenPolicy::Default, false),
-    };
-    let opener = Opener {
-        same_namespace: caller.shares_ipc_with(creator),
-        same_user: caller.acts_as(creator) || Credentials::caller_is_ipc_owner(),
-        admitted,
-    };
-
-    global_access::may_open(policy(), audience, opener)
-}
-
-/// Whether the process `group` may open `resource` by its global handle.
-pub(crate) fn may_group_open(resource: &Resource, group: &ThreadGroup) -> bool {
-    let creator = &resource.header.creator;
-    let Some((credentials, ipc_owner)) = group.credentials() else {
-        return false;
-    };
-    let opener = Opener {
-        same_namespace: credentials.shares_ipc_with(creator),
-        same_user: credentials.acts_as(creator) || ipc_owner,
-        admitted: resource.allows(group),
-    };
-
-    global_access::may_open(policy(), resource.description.audience, opener)
 }

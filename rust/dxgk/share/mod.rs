@@ -7,6 +7,7 @@
 //! A share has a name as long as NT handles hold it. Calls in flight may keep the share a little
 //! longer, without a name.
 
+pub(crate) mod global_access;
 pub(crate) mod global_table;
 pub(crate) mod name;
 pub(crate) mod name_table;
@@ -16,7 +17,10 @@ pub(crate) mod shared_fences;
 
 use self::{
     name::Name,
-    name_table::Named, //
+    name_table::{
+        NameTable,
+        Named, //
+    }, //
 };
 use super::{
     object::{
@@ -71,10 +75,14 @@ impl Members {
     }
 }
 
+/// The table of names.
+pub(crate) type Names = NameTable<Arc<Share>>;
+
 /// The objects behind NT handles, and their name.
 pub(crate) struct Share {
     members: Members,
-    name: Option<Name>,
+    /// With the table that it may be in.
+    name: Option<(Name, Arc<Names>)>,
     /// How many [`Hold`] there are. Never goes up again from 0.
     handles: Atomic<u32>,
 }
@@ -82,7 +90,7 @@ pub(crate) struct Share {
 impl Share {
     /// The name it was given, if any.
     pub(crate) fn name(&self) -> Option<&Name> {
-        self.name.as_ref()
+        self.name.as_ref().map(|(name, _)| name)
     }
 
     /// The objects.
@@ -124,8 +132,11 @@ pub(crate) struct Hold(Arc<Share>);
 
 impl Hold {
     /// The first reference to a new share of these objects. A name still has to be reserved and
-    /// committed in the table of names.
-    pub(crate) fn first(members: Members, name: Option<Name>) -> Result<Self, AllocError> {
+    /// committed in the table that comes with it.
+    pub(crate) fn first(
+        members: Members,
+        name: Option<(Name, Arc<Names>)>,
+    ) -> Result<Self, AllocError> {
         let share = Arc::new(
             Share {
                 members,
@@ -148,8 +159,8 @@ impl Drop for Hold {
     /// Context: may sleep, no locks held.
     fn drop(&mut self) {
         if self.0.handles.fetch_sub(1, Full) == 1 {
-            if let Some(name) = &self.0.name {
-                self.0.object().header().tables.names.remove(name, &self.0);
+            if let Some((name, names)) = &self.0.name {
+                names.remove(name, &self.0);
             }
         }
     }

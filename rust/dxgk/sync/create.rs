@@ -17,6 +17,7 @@ use super::{
 use crate::dxgk::{
     adapter::Adapter,
     object::{
+        Globals,
         Header,
         Object,
         Strong, //
@@ -25,8 +26,7 @@ use crate::dxgk::{
         Account,
         ObjectCharge, //
     },
-    stats::Kind,
-    tables::Tables, //
+    stats::Kind, //
 };
 use crate::{
     error::DxgResult,
@@ -67,8 +67,8 @@ pub(crate) struct Creation<'a> {
     pub(crate) cross_adapter: bool,
     /// NoSignalMaxValueOnTdr: it is not signalled when a device is lost.
     pub(crate) keeps_value: bool,
-    /// Where it is named.
-    pub(crate) tables: &'a Arc<Tables>,
+    /// Where its global handle will be.
+    pub(crate) globals: &'a Arc<Globals>,
     /// Who is charged for it.
     pub(crate) account: &'a Account,
     /// Where a value goes that nobody else is shown.
@@ -88,7 +88,9 @@ impl Creation<'_> {
                 let fence = Fence::new(self.header(kind)?, binding, self.keeps_value)?;
 
                 if self.sharing == Sharing::Nt {
-                    self.tables.shared_fences.add(&fence)?;
+                    self.adapter
+                        .shared_fences
+                        .add(fence.header.id(), fence.clone())?;
                 }
                 Object::Fence(fence)
             }
@@ -112,7 +114,7 @@ impl Creation<'_> {
             Some(self.adapter.clone()),
             self.sharing,
             self.cross_adapter,
-            self.tables.clone(),
+            self.globals.clone(),
             ObjectCharge::new(self.account)?,
         ))
     }

@@ -19,7 +19,8 @@ use crate::dxgk::{
     object::{
         Header,
         Object, //
-    }, //
+    },
+    share::shared_fences::SharedFence, //
 };
 use crate::{
     logic::{
@@ -308,6 +309,12 @@ impl Fence {
         self.waiters.lock().leave_end();
         // It fails only if it is queued already and has not started: then it sees that.
         let _queued = worker.enqueue(self).is_ok();
+    }
+}
+
+impl SharedFence for Fence {
+    fn adapter_removed(self: Arc<Self>) {
+        self.always_signal();
     }
 }
 
