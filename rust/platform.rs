@@ -68,6 +68,9 @@ pub(crate) fn without_sleep<T>(run: impl FnOnce() -> T) -> T {
 
 pub(crate) use crate::sys::time::now_ns;
 
+#[cfg(CONFIG_KUNIT = "y")]
+pub(crate) use crate::sys::task::sleep::may_sleep;
+
 /// An array of nothing, made in place; `None` if there is no memory. May sleep.
 pub(crate) fn none_array<T, const N: usize>() -> Option<Boxed<[Option<T>; N]>> {
     let nothing = pin_init::init_array_from_fn(|_| Ok::<_, Error>(None));

@@ -94,6 +94,7 @@ void dxg_exit_watch(struct wait_queue_entry *entry, void *thread, wait_queue_fun
 void dxg_exit_unwatch(struct wait_queue_entry *entry, void *thread);
 bool dxg_is_killed(void);
 void dxg_cond_resched(void);
+bool dxg_may_sleep(void);
 struct workqueue_struct *dxg_workqueue(const char *name);
 
 #endif

@@ -67,6 +67,14 @@ void dxg_cond_resched(void)
 	cond_resched();
 }
 
+#if IS_ENABLED(CONFIG_KUNIT)
+/* For tests; RCU readers are seen with CONFIG_PREEMPT_RCU only. */
+bool dxg_may_sleep(void)
+{
+	return !in_atomic() && !irqs_disabled() && !rcu_preempt_depth();
+}
+#endif
+
 /*
  * For work whose amount users decide: a few threads that compete with all others. Not
  * WQ_MEM_RECLAIM, although it frees memory: it calls other drivers, which may flush their own

@@ -110,7 +110,12 @@ impl Driver {
             index
         };
         let kmd = SoftKmd::add_device(Config { index, ..config });
-        let adapter = Adapter::start(index, KBox::new(kmd, GFP_KERNEL)?).map_err(|_| ENOMEM)?;
+
+        self.add(Adapter::start(index, KBox::new(kmd, GFP_KERNEL)?).map_err(|_| ENOMEM)?)
+    }
+
+    /// From now on a started adapter is found; ENOSPC as above.
+    pub(super) fn add(&self, adapter: Arc<Adapter>) -> Result<Arc<Adapter>> {
         let added = self
             .adapters
             .lock()

@@ -42,3 +42,4 @@ pub(crate) mod share;
 pub(crate) mod stats;
 pub(crate) mod sync;
 pub(crate) mod tables;
+mod tests;

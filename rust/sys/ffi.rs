@@ -152,6 +152,7 @@ unsafe extern "C" {
     pub fn dxg_exit_unwatch(entry: *mut wait_queue_entry, thread: *mut kernel::ffi::c_void);
     pub fn dxg_is_killed() -> bool;
     pub fn dxg_cond_resched();
+    pub fn dxg_may_sleep() -> bool;
     pub fn dxg_workqueue(name: *const kernel::ffi::c_char) -> *mut workqueue_struct;
     pub fn dxg_total_pages() -> kernel::ffi::c_ulonglong;
     pub fn dxg_max_files() -> kernel::ffi::c_ulonglong;

@@ -45,6 +45,13 @@ pub enum Entry {
     Query,
 }
 
+impl Entry {
+    /// Whether it is of class P; the others are of class D.
+    fn is_passive(self) -> bool {
+        self != Self::CalibrateGpuClock
+    }
+}
+
 /// A rule that the OS part broke.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
@@ -59,6 +66,8 @@ pub enum Broken {
     Together,
     /// RemoveDevice while something is left, or without StopDevice.
     NotEmpty,
+    /// An entry of class P where it may not sleep, or one of class D where it might.
+    WrongClass,
     /// More objects or calls than the double has room for: the test is too large.
     TooMany,
 }
@@ -151,7 +160,12 @@ impl Journal {
         self.broken() == 0 && platform::load32_acquire(&self.stage) == REMOVED
     }
 
-    pub(super) fn record(&self, entry: Entry) {
+    /// Every entry begins with this.
+    fn record(&self, entry: Entry) {
+        if platform::may_sleep().is_some_and(|may_sleep| may_sleep != entry.is_passive()) {
+            self.break_rule(Broken::WrongClass);
+        }
+
         // CAST: 32 bits fit a usize, and the number of the variant.
         let place = platform::fetch_add(&self.count, 1) as usize;
 

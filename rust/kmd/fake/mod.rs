@@ -42,23 +42,62 @@ use crate::{
     },
     platform::{
         self,
+        Completion,
         Shared,
         Word32, //
     },
 };
 use journal::{
+    Call,
     Entry,
     Journal,
     Kind, //
 };
 
 /// How a double behaves.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Behaviour {
     /// The n-th call that may fail does, counted from 1.
     pub fail: Option<(u32, KmdError)>,
     /// Every call takes so many rounds longer.
     pub rounds: u32,
+    /// Where calls wait until the test lets them go on.
+    pub pause: Option<Shared<Pause>>,
+}
+
+/// The calls of one entry wait here, so that a test can look at what happens meanwhile.
+pub struct Pause {
+    entry: Entry,
+    arrived: Completion,
+    released: Completion,
+}
+
+impl Pause {
+    /// A pause in this entry, which must be of class P; `None` if there is no memory.
+    pub fn new(entry: Entry) -> Option<Self> {
+        Some(Self {
+            entry,
+            arrived: platform::completion()?,
+            released: platform::completion()?,
+        })
+    }
+
+    /// Returns when a call waits, or has waited.
+    pub fn wait_for_call(&self) {
+        self.arrived.wait_for_completion();
+    }
+
+    /// Lets the calls go on, and later ones pass.
+    pub fn release(&self) {
+        self.released.complete_all();
+    }
+
+    fn pass(&self, entry: Entry) {
+        if entry == self.entry {
+            self.arrived.complete_all();
+            self.released.wait_for_completion();
+        }
+    }
 }
 
 /// A test double of one adapter.
@@ -78,6 +117,23 @@ impl FakeKmd {
             may_fail: platform::word32(0),
             started: false,
         }
+    }
+
+    /// A call begins that is no destroy.
+    fn enter(&self, entry: Entry) -> Call<'_> {
+        self.pause(self.journal.enter(entry), entry)
+    }
+
+    /// A destroy begins.
+    fn enter_to_destroy(&self, entry: Entry) -> Call<'_> {
+        self.pause(self.journal.enter_to_destroy(entry), entry)
+    }
+
+    fn pause<'a>(&self, call: Call<'a>, entry: Entry) -> Call<'a> {
+        if let Some(pause) = &self.behaviour.pause {
+            pause.pass(entry);
+        }
+        call
     }
 
     /// Takes its time.
@@ -121,7 +177,7 @@ impl Kmd for FakeKmd {
     }
 
     fn query_adapter_info(&self, _: &Passive, query: AdapterQuery<'_>) {
-        let _call = self.journal.enter(Entry::Query);
+        let _call = self.enter(Entry::Query);
 
         match query {
             AdapterQuery::DriverCaps(caps) => {
@@ -140,7 +196,7 @@ impl Kmd for FakeKmd {
     }
 
     fn get_node_metadata(&self, _: &Passive, _: u32) -> NodeMetadata {
-        let _call = self.journal.enter(Entry::Query);
+        let _call = self.enter(Entry::Query);
 
         NodeMetadata {
             engine_type: EngineType::Other,
@@ -149,13 +205,13 @@ impl Kmd for FakeKmd {
     }
 
     fn query_feature_support(&self, _: &Passive, _: u32) -> bool {
-        let _call = self.journal.enter(Entry::Query);
+        let _call = self.enter(Entry::Query);
 
         false
     }
 
     fn create_device(&self, _: &Passive, _: DeviceId) -> KmdResult<DeviceCookie> {
-        let _call = self.journal.enter(Entry::CreateDevice);
+        let _call = self.enter(Entry::CreateDevice);
 
         self.try_to()?;
         Ok(DeviceCookie(self.journal.create(Kind::Device, [0; 2])))
@@ -167,7 +223,7 @@ impl Kmd for FakeKmd {
         device: DeviceCookie,
         _: &CreateContext<'_>,
     ) -> KmdResult<ContextCookie> {
-        let _call = self.journal.enter(Entry::CreateContext);
+        let _call = self.enter(Entry::CreateContext);
         let _alone = self.journal.alone(device.0);
 
         self.try_to()?;
@@ -177,7 +233,7 @@ impl Kmd for FakeKmd {
     }
 
     fn get_standard_allocation_driver_data(&self, _: &Passive, size: u64, out: &mut [u8]) {
-        let _call = self.journal.enter(Entry::Query);
+        let _call = self.enter(Entry::Query);
 
         for (place, byte) in out.iter_mut().zip(size.to_le_bytes()) {
             *place = byte;
@@ -190,7 +246,7 @@ impl Kmd for FakeKmd {
         _: &Passive,
         private_data: &[u8],
     ) -> KmdResult<(AllocationCookie, AllocationInfo)> {
-        let _call = self.journal.enter(Entry::CreateAllocation);
+        let _call = self.enter(Entry::CreateAllocation);
         let size = private_data
             .try_into()
             .map_err(|_| KmdError::InvalidParameter)?;
@@ -211,7 +267,7 @@ impl Kmd for FakeKmd {
         _: &Passive,
         what: &OpenAllocation,
     ) -> KmdResult<OpenAllocationCookie> {
-        let _call = self.journal.enter(Entry::OpenAllocation);
+        let _call = self.enter(Entry::OpenAllocation);
         let _alone = self.journal.alone(what.device.0);
 
         self.try_to()?;
@@ -224,7 +280,7 @@ impl Kmd for FakeKmd {
     }
 
     fn calibrate_gpu_clock(&self, _: &Dispatch, _: u32, _: u32) -> ClockData {
-        let _call = self.journal.enter(Entry::CalibrateGpuClock);
+        let _call = self.enter(Entry::CalibrateGpuClock);
 
         ClockData {
             gpu_frequency: 1,
@@ -236,7 +292,7 @@ impl Kmd for FakeKmd {
 
     /// Every byte is turned round.
     fn escape(&self, _: &Passive, _: u32, data: &mut [u8]) -> KmdResult {
-        let _call = self.journal.enter(Entry::Escape);
+        let _call = self.enter(Entry::Escape);
 
         self.try_to()?;
         for byte in data {
@@ -248,14 +304,14 @@ impl Kmd for FakeKmd {
 
 impl Destroy for FakeKmd {
     fn destroy_device(&self, _: &Passive, device: DeviceCookie) {
-        let _call = self.journal.enter_to_destroy(Entry::DestroyDevice);
+        let _call = self.enter_to_destroy(Entry::DestroyDevice);
 
         self.linger();
         self.journal.destroy(Kind::Device, device.0);
     }
 
     fn destroy_context(&self, _: &Passive, context: ContextCookie) {
-        let _call = self.journal.enter_to_destroy(Entry::DestroyContext);
+        let _call = self.enter_to_destroy(Entry::DestroyContext);
         let device = self.journal.parent(Kind::Context, context.0);
         let _alone = self.journal.alone(device);
 
@@ -264,14 +320,14 @@ impl Destroy for FakeKmd {
     }
 
     fn destroy_allocation(&self, _: &Passive, allocation: AllocationCookie) {
-        let _call = self.journal.enter_to_destroy(Entry::DestroyAllocation);
+        let _call = self.enter_to_destroy(Entry::DestroyAllocation);
 
         self.linger();
         self.journal.destroy(Kind::Allocation, allocation.0);
     }
 
     fn close_allocation(&self, _: &Passive, open: OpenAllocationCookie) {
-        let _call = self.journal.enter_to_destroy(Entry::CloseAllocation);
+        let _call = self.enter_to_destroy(Entry::CloseAllocation);
         let device = self.journal.parent(Kind::Open, open.0);
         let _alone = self.journal.alone(device);
 

@@ -73,6 +73,13 @@ pub(crate) fn group_is_dead() -> bool {
     unsafe { ffi::dxg_group_is_dead() }
 }
 
+/// Gives the calling kernel thread, which runs a test, an address space that ends with it.
+#[cfg(CONFIG_KUNIT = "y")]
+pub(crate) fn attach_mm() -> Result {
+    // SAFETY: The caller is the thread of a test.
+    kernel::error::to_result(unsafe { bindings::kunit_attach_mm() })
+}
+
 fn current_mm() -> *mut bindings::mm_struct {
     // SAFETY: Reads a pointer of the current task.
     unsafe { ffi::dxg_current_mm() }

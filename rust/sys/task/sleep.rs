@@ -100,3 +100,10 @@ pub(crate) fn is_killed() -> bool {
 pub(crate) fn wake(task: &Task) {
     task.wake_up();
 }
+
+/// Whether the caller may sleep here, in tests; `None` if the kernel does not keep count.
+#[cfg(CONFIG_KUNIT = "y")]
+pub(crate) fn may_sleep() -> Option<bool> {
+    // SAFETY: Looks at the current task only.
+    cfg!(CONFIG_PREEMPT_RCU).then(|| unsafe { ffi::dxg_may_sleep() })
+}

@@ -40,6 +40,11 @@ pub(crate) fn might_sleep() {
     assert_eq!(SLEEPLESS.get(), 0, "sleeps where it must not");
 }
 
+/// Whether the caller may sleep here.
+pub(crate) fn may_sleep() -> Option<bool> {
+    Some(SLEEPLESS.get() == 0)
+}
+
 /// Runs what must not sleep.
 pub(crate) fn without_sleep<T>(run: impl FnOnce() -> T) -> T {
     SLEEPLESS.set(SLEEPLESS.get() + 1);

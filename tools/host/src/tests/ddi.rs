@@ -17,7 +17,7 @@ use crate::{
     kmd::{
         fake::{
             journal::{Broken, Entry, Journal},
-            Behaviour, FakeKmd,
+            Behaviour, FakeKmd, Pause,
         },
         soft::{Config, SoftKmd},
     },
@@ -100,7 +100,7 @@ fn gpu_106_when_the_nth_call_fails_nothing_is_left() {
     for (number, error) in (1..=6).flat_map(|number| errors.map(|error| (number, error))) {
         let (journal, port) = start(Behaviour {
             fail: Some((number, error)),
-            rounds: 0,
+            ..Behaviour::default()
         });
         let result = port.and_then(|port| scene(&port, &TWO_PAGES));
 
@@ -111,7 +111,7 @@ fn gpu_106_when_the_nth_call_fails_nothing_is_left() {
 
     let (journal, port) = start(Behaviour {
         fail: Some((7, KmdError::NoMemory)),
-        rounds: 0,
+        ..Behaviour::default()
     });
 
     assert_eq!(scene(&port.unwrap(), &TWO_PAGES), Ok(()), "there are six");
@@ -166,8 +166,8 @@ fn gpu_105_after_stop_device_there_are_only_destroys() {
 fn gpu_101_calls_for_one_device_come_one_after_the_other() {
     for round in 0..20 {
         let (journal, port) = start(Behaviour {
-            fail: None,
             rounds: 2000,
+            ..Behaviour::default()
         });
         let port = port.unwrap();
         let class = Passive::here();
@@ -197,6 +197,40 @@ fn gpu_101_calls_for_one_device_come_one_after_the_other() {
     }
 }
 
+/// StopDevice waits for the call that is inside, and refuses others meanwhile.
+#[test]
+fn gpu_101_stop_device_waits_for_the_call_inside() {
+    let pause = Shared::new(Pause::new(Entry::CreateContext).unwrap());
+    let (journal, port) = start(Behaviour {
+        pause: Some(pause.clone()),
+        ..Behaviour::default()
+    });
+    let port = port.unwrap();
+    let device = Device::create(&port, &Passive::here(), DeviceId(1)).unwrap();
+
+    thread::scope(|scope| {
+        let creation =
+            scope.spawn(|| Context::create(&device, &Passive::here(), &CONTEXT).map(drop));
+
+        pause.wait_for_call();
+        scope.spawn(|| port.stop(&Passive::here()));
+        while port.is_started() {
+            thread::yield_now();
+        }
+
+        let refused = Device::create(&port, &Passive::here(), DeviceId(2)).map(drop);
+        let stops = journal.count(Entry::StopDevice);
+
+        pause.release();
+        assert_eq!(refused, Err(KmdError::DeviceRemoved));
+        assert_eq!(stops, 0);
+        assert_eq!(creation.join().unwrap(), Ok(()));
+    });
+    assert_eq!(journal.count(Entry::StopDevice), 1);
+    drop((device, port));
+    assert!(journal.is_good_end(), "broken: {}", journal.broken());
+}
+
 /// An allocation that crosses adapters is unknown to the KMD of the other adapter.
 #[test]
 fn gpu_103_no_kmd_gets_the_cookie_of_another() {
@@ -219,7 +253,7 @@ fn gpu_103_no_kmd_gets_the_cookie_of_another() {
 #[test]
 fn gpu_105_a_double_finds_what_breaks_the_rules() {
     type Wrong = fn(&mut FakeKmd, &Passive);
-    let cases: [(Broken, Wrong); 6] = [
+    let cases: [(Broken, Wrong); 7] = [
         (Broken::NotStarted, |kmd, class| {
             let _device = kmd.create_device(class, DeviceId(1));
         }),
@@ -252,6 +286,10 @@ fn gpu_105_a_double_finds_what_breaks_the_rules() {
         (Broken::NotEmpty, |kmd, class| {
             kmd.start_device(class, &INFO).unwrap();
         }),
+        (Broken::WrongClass, |kmd, class| {
+            kmd.start_device(class, &INFO).unwrap();
+            Dispatch::below(class, |_| kmd.query_feature_support(class, 1));
+        }),
     ];
 
     for (rule, wrong) in cases {
@@ -272,8 +310,8 @@ fn gpu_101_a_double_finds_calls_at_the_same_time() {
     let mut kmd = FakeKmd::add_device(
         journal.clone(),
         Behaviour {
-            fail: None,
             rounds: 200_000,
+            ..Behaviour::default()
         },
     );
     let class = Passive::here();

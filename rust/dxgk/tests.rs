@@ -1,0 +1,493 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The OS part over a test double of a KMD. Run by every load of the module in a kernel with KUnit.
+
+#[kernel::macros::kunit_tests(opendxg_kmd)]
+mod tests {
+    use crate::{
+        ddi::{
+            caps::{
+                Luid,
+                StartInfo, //
+            },
+            class::{
+                Dispatch,
+                Passive, //
+            },
+            types::{
+                DeviceId,
+                KmdError, //
+            },
+            Kmd, //
+        },
+        dxgk::{
+            adapter::Adapter,
+            context::{
+                Context,
+                Description,
+                Scheduling, //
+            },
+            device::Device,
+            driver::Driver,
+            handle::{
+                HandleTarget,
+                Parent, //
+            },
+            memory::{
+                allocation,
+                creation::{
+                    CreateRequest,
+                    Destination,
+                    NewAllocation, //
+                }, //
+            },
+            process::Process,
+            quota::account::Limit, //
+        },
+        error::{
+            DxgResult,
+            Status, //
+        },
+        kmd::fake::{
+            journal::{
+                Broken,
+                Entry,
+                Journal, //
+            },
+            Behaviour,
+            FakeKmd,
+            Pause, //
+        },
+        logic::allocation_rules::{
+            bits,
+            Creation,
+            Source, //
+        },
+        platform::{
+            completion,
+            Completion, //
+        },
+        sys::{
+            task::caller,
+            work, //
+        }, //
+    };
+    use kernel::{
+        prelude::*,
+        sync::{
+            atomic::{
+                Atomic,
+                Relaxed, //
+            },
+            Arc, //
+        },
+        workqueue, //
+    };
+
+    /// Private data that the double understands: two pages.
+    const TWO_PAGES: [u8; 8] = 0x2000u64.to_le_bytes();
+
+    fn started(behaviour: Behaviour) -> Result<(Arc<Journal>, DxgResult<Arc<Adapter>>)> {
+        let journal = Arc::new(Journal::new(), GFP_KERNEL)?;
+        let kmd = FakeKmd::add_device(journal.clone(), behaviour);
+
+        Ok((journal, Adapter::start(0, KBox::new(kmd, GFP_KERNEL)?)))
+    }
+
+    fn bytes(of: &[u8]) -> Result<KVVec<u8>> {
+        let mut all = KVVec::new();
+
+        all.extend_from_slice(of, GFP_KERNEL)?;
+        Ok(all)
+    }
+
+    fn is(result: DxgResult, status: Status) -> bool {
+        result.is_err_and(|error| error.is(status))
+    }
+
+    /// A driver without adapters, and the process of the test, which has the device open.
+    struct Client {
+        driver: Arc<Driver>,
+        process: Arc<Process>,
+    }
+
+    impl Client {
+        fn new() -> Result<Self> {
+            caller::attach_mm()?;
+
+            let driver = Driver::new(0)?;
+            let process = driver.open_process()?;
+
+            Ok(Self { driver, process })
+        }
+
+        /// The handle of a new device, and the device.
+        fn create_device(&self, adapter: &Arc<Adapter>) -> DxgResult<(u32, Parent)> {
+            let device = HandleTarget::Device(Device::new(adapter.clone())?);
+            let reserved = self.process.handles.reserve(device, None)?;
+            let handle = reserved.handle();
+
+            reserved.commit();
+            Ok((handle, self.process.handles.parent(handle)?))
+        }
+
+        fn create_context(&self, parent: &Parent) -> DxgResult {
+            let context = HandleTarget::Context(context(parent.device.clone())?);
+
+            self.process
+                .handles
+                .reserve(context, Some(parent))?
+                .commit();
+            Ok(())
+        }
+
+        /// A resource with two allocations.
+        fn create_resource(&self, parent: &Parent) -> DxgResult {
+            let mut allocations = KVVec::new();
+
+            for _ in 0..2 {
+                let new = NewAllocation {
+                    driver_data: bytes(&TWO_PAGES).map_err(|_| Status::NO_MEMORY)?,
+                    source: Source::New,
+                    priority: None,
+                };
+
+                allocations.push(new, GFP_KERNEL)?;
+            }
+
+            let request = CreateRequest {
+                creation: Creation {
+                    flags: bits::CREATE_RESOURCE,
+                    count: 2,
+                    has_infos: true,
+                    driver_data_size: 0,
+                    runtime_data_size: 0,
+                    standard: None,
+                },
+                allocations,
+                destination: Destination::New {
+                    driver_data: KVVec::new(),
+                    runtime_data: KVVec::new(),
+                },
+            };
+
+            parent
+                .create_allocations(&self.process, &self.driver.tables, request)?
+                .commit();
+            Ok(())
+        }
+
+        /// What a call that failed must not have changed.
+        fn has(&self, journal: &Journal) -> (usize, u32, [u32; 4]) {
+            let limits = [
+                Limit::Objects,
+                Limit::Allocations,
+                Limit::Claimed,
+                Limit::Files,
+            ];
+
+            (
+                journal.alive(),
+                self.process.handles.count(),
+                limits.map(|limit| self.process.account.used(limit)),
+            )
+        }
+
+        /// One call after the other; the first that fails must have changed nothing.
+        fn make_everything(
+            &self,
+            adapter: &Arc<Adapter>,
+            journal: &Journal,
+        ) -> Result<DxgResult<(u32, Parent)>> {
+            let unchanged = |before, result: DxgResult| match result {
+                Err(error) if self.has(journal) == before => Ok(Err(error)),
+                Err(_) => Err(EINVAL),
+                Ok(()) => Ok(Ok(())),
+            };
+
+            let before = self.has(journal);
+            let (device, parent) = match self.create_device(adapter) {
+                Ok(made) => made,
+                Err(error) => return Ok(unchanged(before, Err(error))?.and(Err(error))),
+            };
+            let calls: [fn(&Self, &Parent) -> DxgResult; 2] =
+                [Self::create_context, Self::create_resource];
+
+            for call in calls {
+                let before = self.has(journal);
+
+                if let Err(error) = unchanged(before, call(self, &parent))? {
+                    return Ok(Err(error));
+                }
+            }
+            Ok(Ok((device, parent)))
+        }
+    }
+
+    impl Drop for Client {
+        fn drop(&mut self) {
+            self.driver.release_process(&self.process);
+        }
+    }
+
+    fn context(device: Arc<Device>) -> DxgResult<Arc<Context>> {
+        let description = Description {
+            scheduling: Scheduling::HwQueues,
+            node: 0,
+            engines: 1,
+            private_data: KVVec::new(),
+        };
+
+        Context::new(device, &description)
+    }
+
+    /// GPU-105: what a device has is destroyed with it, each before what it was made on.
+    #[test]
+    fn every_create_has_its_destroy() -> Result {
+        let client = Client::new()?;
+        let (journal, adapter) = started(Behaviour::default())?;
+        let adapter = adapter.map_err(|_| EINVAL)?;
+        let (device, parent) = client
+            .make_everything(&adapter, &journal)?
+            .map_err(|_| EINVAL)?;
+
+        assert_eq!(journal.alive(), 6);
+        assert_eq!(client.process.handles.count(), 5);
+
+        drop(parent);
+        assert!(client
+            .process
+            .handles
+            .destroy(device, |item| matches!(item, HandleTarget::Device(_)))
+            .is_ok());
+        assert_eq!(client.has(&journal), (0, 0, [0; 4]));
+        for (create, destroy, count) in [
+            (Entry::CreateDevice, Entry::DestroyDevice, 1),
+            (Entry::CreateContext, Entry::DestroyContext, 1),
+            (Entry::CreateAllocation, Entry::DestroyAllocation, 2),
+            (Entry::OpenAllocation, Entry::CloseAllocation, 2),
+        ] {
+            assert_eq!(journal.count(create), count);
+            assert_eq!(journal.count(destroy), count);
+        }
+        drop(adapter);
+        assert!(journal.is_good_end());
+        Ok(())
+    }
+
+    /// GPU-104, GPU-106: each call that may fail does once, with each error.
+    #[test]
+    fn when_the_nth_call_fails_nothing_is_left() -> Result {
+        let errors = [
+            (KmdError::NoMemory, Status::NO_MEMORY),
+            (KmdError::InvalidParameter, Status::INVALID_PARAMETER),
+            (KmdError::NotSupported, Status::NOT_SUPPORTED),
+            (KmdError::DeviceRemoved, Status::DEVICE_REMOVED),
+        ];
+        // StartDevice, a device, a context, two allocations and two opens of them.
+        const MAY_FAIL: u32 = 7;
+
+        for number in 1..=MAY_FAIL + 1 {
+            for (error, status) in errors {
+                let client = Client::new()?;
+                let (journal, adapter) = started(Behaviour {
+                    fail: Some((number, error)),
+                    ..Behaviour::default()
+                })?;
+                let result = match adapter {
+                    Ok(adapter) => client.make_everything(&adapter, &journal)?.map(drop),
+                    Err(error) => Err(error),
+                };
+
+                if number <= MAY_FAIL {
+                    assert!(is(result, status));
+                } else {
+                    assert!(result.is_ok());
+                }
+                drop(client);
+                assert_eq!(journal.alive(), 0);
+                assert!(journal.is_good_end());
+            }
+        }
+        Ok(())
+    }
+
+    /// GPU-105: a removed adapter makes nothing, and what it has made is destroyed later.
+    #[test]
+    fn after_stop_device_there_are_only_destroys() -> Result {
+        let client = Client::new()?;
+        let (journal, adapter) = started(Behaviour::default())?;
+        let adapter = client.driver.add(adapter.map_err(|_| EINVAL)?)?;
+        let (_device, parent) = client
+            .make_everything(&adapter, &journal)?
+            .map_err(|_| EINVAL)?;
+        let before = client.has(&journal);
+
+        assert_eq!(client.driver.adapter_count(), 1);
+        client.driver.remove_adapter(&adapter);
+        assert_eq!(client.driver.adapter_count(), 0);
+        assert_eq!(journal.count(Entry::StopDevice), 1);
+
+        let removed = Status::DEVICE_REMOVED;
+
+        assert!(is(client.create_device(&adapter).map(drop), removed));
+        assert!(is(client.create_context(&parent), removed));
+        assert!(is(client.create_resource(&parent), removed));
+        assert!(is(adapter.calibrate_clock(0, 0).map(drop), removed));
+        assert!(is(adapter.escape(0, &mut []), removed));
+        assert!(is(adapter.standard_allocation_data(1).map(drop), removed));
+        assert_eq!(client.has(&journal), before);
+
+        drop((parent, adapter));
+        assert_eq!(journal.count(Entry::RemoveDevice), 0);
+        drop(client);
+        assert_eq!(journal.count(Entry::StopDevice), 1);
+        assert!(journal.is_good_end());
+        Ok(())
+    }
+
+    /// Something that other threads do, and how often it succeeded.
+    struct Beside {
+        succeeded: Atomic<u32>,
+        done: Completion,
+    }
+
+    impl Beside {
+        /// `run` must not keep what the test looks at afterwards.
+        fn start(run: impl FnOnce() -> bool + Send + 'static) -> Result<Arc<Self>> {
+            let this = Arc::new(
+                Self {
+                    succeeded: Atomic::new(0),
+                    done: completion().ok_or(ENOMEM)?,
+                },
+                GFP_KERNEL,
+            )?;
+            let theirs = this.clone();
+
+            workqueue::system_unbound().try_spawn(GFP_KERNEL, move || {
+                theirs.succeeded.store(u32::from(run()), Relaxed);
+                theirs.done.complete_all();
+            })?;
+            Ok(this)
+        }
+
+        fn wait(&self) -> bool {
+            self.done.wait_for_completion();
+            self.succeeded.load(Relaxed) != 0
+        }
+    }
+
+    /// GPU-101: StopDevice waits for the call that is inside, and refuses others meanwhile.
+    #[test]
+    fn a_removal_waits_for_the_call_inside() -> Result {
+        let client = Client::new()?;
+        let pause = Arc::new(Pause::new(Entry::CreateContext).ok_or(ENOMEM)?, GFP_KERNEL)?;
+        let (journal, adapter) = started(Behaviour {
+            pause: Some(pause.clone()),
+            ..Behaviour::default()
+        })?;
+        let adapter = client.driver.add(adapter.map_err(|_| EINVAL)?)?;
+        let device = Device::new(adapter.clone()).map_err(|_| EINVAL)?;
+        let creation = Beside::start({
+            let device = device.clone();
+            move || context(device).is_ok()
+        })?;
+
+        pause.wait_for_call();
+
+        let removal = Beside::start({
+            let (driver, adapter) = (client.driver.clone(), adapter.clone());
+            move || {
+                driver.remove_adapter(&adapter);
+                true
+            }
+        })?;
+
+        while !adapter.is_removed() {
+            work::breathe();
+        }
+
+        let refused = context(device.clone()).map(drop);
+        let stops = journal.count(Entry::StopDevice);
+
+        pause.release();
+        assert!(is(refused, Status::DEVICE_REMOVED));
+        assert_eq!(stops, 0);
+        // The call ends as if nothing had happened; its context goes at once.
+        assert!(creation.wait());
+        assert!(removal.wait());
+        assert_eq!(journal.count(Entry::StopDevice), 1);
+        assert_eq!(journal.count(Entry::DestroyContext), 1);
+        drop((device, adapter));
+        assert!(journal.is_good_end());
+        Ok(())
+    }
+
+    /// GPU-101, GPU-105: many calls of several threads, and the removal among them.
+    #[test]
+    fn a_removal_among_calls() -> Result {
+        for _ in 0..8 {
+            let client = Client::new()?;
+            let (journal, adapter) = started(Behaviour {
+                rounds: 2000,
+                ..Behaviour::default()
+            })?;
+            let adapter = client.driver.add(adapter.map_err(|_| EINVAL)?)?;
+            let device = Device::new(adapter.clone()).map_err(|_| EINVAL)?;
+            let use_it = || {
+                let device = device.clone();
+
+                move || {
+                    for _ in 0..8 {
+                        let _context = context(device.clone());
+                        let _allocation = allocation::described(&device.adapter, &TWO_PAGES);
+                    }
+                    true
+                }
+            };
+            let users = [
+                Beside::start(use_it())?,
+                Beside::start(use_it())?,
+                Beside::start(use_it())?,
+            ];
+
+            client.driver.remove_adapter(&adapter);
+            drop((device, adapter));
+            assert!(users.iter().all(|user| user.wait()));
+            assert!(journal.is_good_end());
+        }
+        Ok(())
+    }
+
+    /// GPU-100: the double finds an entry that is called in the wrong class, where RCU readers are
+    /// counted.
+    #[test]
+    fn classes_are_checked() -> Result {
+        let (journal, adapter) = started(Behaviour::default())?;
+        let adapter = adapter.map_err(|_| EINVAL)?;
+
+        assert!(adapter.calibrate_clock(0, 0).is_ok());
+        assert_eq!(journal.count(Entry::CalibrateGpuClock), 1);
+        assert!(is(
+            adapter.calibrate_clock(1, 0).map(drop),
+            Status::INVALID_PARAMETER
+        ));
+        drop(adapter);
+        assert!(journal.is_good_end());
+
+        let journal = Arc::new(Journal::new(), GFP_KERNEL)?;
+        let mut kmd = FakeKmd::add_device(journal.clone(), Behaviour::default());
+        let class = Passive::here();
+        let luid = Luid::default();
+
+        assert!(kmd.start_device(&class, &StartInfo { luid }).is_ok());
+
+        let device = Dispatch::below(&class, |_| kmd.create_device(&class, DeviceId(1)));
+
+        assert!(device.is_ok());
+        if cfg!(CONFIG_PREEMPT_RCU) {
+            assert_eq!(journal.broken(), Broken::WrongClass as u32);
+        }
+        Ok(())
+    }
+}
