@@ -9,7 +9,10 @@
 
 use super::{
     adapter::Adapter,
-    info::attachments::Attachments,
+    info::{
+        attachments::Attachments,
+        weak::WeakTarget, //
+    },
     keyed_mutex::KeyedMutex,
     memory::resource::Resource,
     quota::account::{
@@ -85,7 +88,7 @@ pub(crate) struct Header {
     pub(crate) openers: Openers,
     /// What its users have attached to it.
     #[pin]
-    pub(crate) attachments: Attachments,
+    pub(crate) attachments: Attachments<Object>,
 }
 
 impl Header {
@@ -223,6 +226,23 @@ impl Object {
         }
     }
 
+    /// What weak references and watches refer to; made if there is none yet.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn weak_target(&self) -> DxgResult<Arc<WeakTarget<Self>>> {
+        let header = self.header();
+
+        if let Some(known) = header.attachments.link() {
+            return Ok(known);
+        }
+        header.attachments.keep_link(&WeakTarget::new(
+            self.clone(),
+            header.id(),
+            header.kind(),
+            header.creator,
+        )?)
+    }
+
     /// How many waits there are on it now.
     pub(crate) fn waiting(&self) -> usize {
         match self {
@@ -260,6 +280,14 @@ impl Strong {
         object.header().grab().then(|| Self {
             object: object.clone(),
         })
+    }
+
+    /// A reference to the object of a weak reference, unless it has retired (RES-73).
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn of_weak(target: &WeakTarget<Object>) -> Option<Self> {
+        // The count decides; the pointer may be there a moment longer.
+        Self::upgrade(&target.object()?)
     }
 
     /// One more reference to the same object.

@@ -3,7 +3,10 @@
 //! The file behind a watch.
 
 use crate::{
-    dxgk::info::watch::Watch,
+    dxgk::{
+        info::watch::Watch,
+        object::Object, //
+    },
     ioctl,
     sys::{
         file::object_file::ObjectFile,
@@ -15,7 +18,7 @@ use kernel::{
     seq_file::SeqFile, //
 };
 
-impl ObjectFile for Watch {
+impl ObjectFile for Watch<Object> {
     fn name(&self) -> &'static CStr {
         c"[DxgkWatch]"
     }

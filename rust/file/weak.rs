@@ -8,6 +8,7 @@ use crate::{
             store::charge,
             weak::WeakTarget, //
         },
+        object::Object,
         quota::account::{
             Accounts,
             Charge,
@@ -33,7 +34,7 @@ use kernel::{
 
 /// A weak reference, behind a descriptor.
 pub(crate) struct WeakFile {
-    link: Arc<WeakTarget>,
+    link: Arc<WeakTarget<Object>>,
     access: u32,
     _counted: Counted,
     _charge: Charge,
@@ -45,7 +46,7 @@ impl WeakFile {
     /// Context: may sleep, no locks held.
     pub(crate) fn new(
         accounts: &Arc<Accounts>,
-        link: Arc<WeakTarget>,
+        link: Arc<WeakTarget<Object>>,
         access: u32,
     ) -> DxgResult<Arc<Self>> {
         let charge = charge(accounts, Limit::Watches, 1)?;
@@ -62,7 +63,7 @@ impl WeakFile {
     }
 
     /// The weak target of the object.
-    pub(crate) fn link(&self) -> &Arc<WeakTarget> {
+    pub(crate) fn link(&self) -> &Arc<WeakTarget<Object>> {
         &self.link
     }
 

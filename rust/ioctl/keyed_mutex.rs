@@ -114,7 +114,7 @@ impl Data {
 }
 
 /// Prepares to give a mutex its first data: `None` if there is nothing to do.
-pub(super) fn prepare(first: &Option<FirstData>) -> DxgResult<Option<PreparedChange<'_>>> {
+pub(super) fn prepare(first: &Option<FirstData>) -> DxgResult<Option<PreparedChange<'_, Object>>> {
     match first {
         Some(first) => first.prepare(),
         None => Ok(None),

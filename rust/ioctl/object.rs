@@ -181,7 +181,7 @@ fn query_weak(call: Call<'_>, args: &mut opendxg_query_object) -> DxgResult {
     let weak = by_descriptor::<WeakFile>(args.handle)?;
     let link = weak.link();
 
-    if let Some(strong) = link.resolve() {
+    if let Some(strong) = Strong::of_weak(link) {
         return Subject::one(strong, link.kind(), weak.access()).answer(Some(call.process), args);
     }
     *args = opendxg_query_object {

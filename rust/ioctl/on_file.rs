@@ -24,6 +24,7 @@ use super::{
 use crate::{
     dxgk::{
         info::watch::Watch,
+        object::Object,
         share::NtHandle, //
     },
     error::DxgResult,
@@ -55,7 +56,7 @@ fn on_handle<'a>(code: u32) -> Option<Handler<OnHandle<'a>>> {
 }
 
 /// The calls on a watch, by code.
-fn on_watch<'a>(code: u32) -> Option<Handler<&'a Watch>> {
+fn on_watch<'a>(code: u32) -> Option<Handler<&'a Watch<Object>>> {
     match code {
         DXG_IOCTL_WATCH_STATE => Some(weak::watch_state),
         _ => None,
@@ -68,7 +69,7 @@ pub(crate) fn run_on_nt_handle(handle: &NtHandle, cmd: u32, arg: u64) -> isize {
 }
 
 /// The `ioctl` operation of a watch.
-pub(crate) fn run_on_watch(watch: &Watch, cmd: u32, arg: u64) -> isize {
+pub(crate) fn run_on_watch(watch: &Watch<Object>, cmd: u32, arg: u64) -> isize {
     run(watch, on_watch, cmd, arg)
 }
 

@@ -13,12 +13,15 @@ use super::{
     target::Receiver, //
 };
 use crate::{
-    dxgk::info::{
-        watch::{
+    dxgk::{
+        info::watch::{
             self,
             Watch, //
         },
-        weak::WeakTarget, //
+        object::{
+            Object,
+            Strong, //
+        }, //
     },
     error::{
         DxgResult,
@@ -38,7 +41,7 @@ pub(super) fn open(from: impl Receiver, args: &mut opendxg_open_weak) -> DxgResu
     invalid_if(args.flags != 0 || args.reserved != 0)?;
 
     let target = from.target(args.handle, args.handle_type)?;
-    let link = WeakTarget::of(target.object())?;
+    let link = target.object().weak_target()?;
     let weak = WeakFile::new(target.header().accounts(), link, target.access())?;
     let fd = PendingFd::new(weak, handle::LAST_FD, true)?;
 
@@ -60,7 +63,7 @@ pub(super) fn resolve<'a>(
     };
     let fd = u64::try_from(args.fd).map_err(|_| Status::INVALID_HANDLE)?;
     let weak = by_descriptor::<WeakFile>(fd)?;
-    let strong = weak.link().resolve().ok_or(Status::NOT_FOUND)?;
+    let strong = Strong::of_weak(weak.link()).ok_or(Status::NOT_FOUND)?;
 
     if let Some(parent) = &parent {
         invalid_if(!strong.object().header().is_for(&parent.device.adapter))?;
@@ -85,7 +88,7 @@ pub(super) fn watch(from: impl Receiver, args: &mut opendxg_watch) -> DxgResult<
     let target = from.target(args.handle, args.handle_type)?;
     let event_fd = u64::try_from(args.event_fd).map_err(|_| Status::INVALID_HANDLE)?;
     let event = sync_object::event(event_fd)?;
-    let link = WeakTarget::of(target.object())?;
+    let link = target.object().weak_target()?;
     let watch = Watch::new(
         target.header().accounts(),
         link,
@@ -102,7 +105,7 @@ pub(super) fn watch(from: impl Receiver, args: &mut opendxg_watch) -> DxgResult<
 
 /// DXG_IOCTL_WATCH_STATE (0xab) on a watch: returns and clears the events. If they cannot be copied
 /// out, they stay.
-pub(super) fn watch_state(watch: &Watch, arg: u64) -> DxgResult {
+pub(super) fn watch_state(watch: &Watch<Object>, arg: u64) -> DxgResult {
     let mut args = user::read::<opendxg_watch_state>(arg)?;
 
     invalid_if(args.reserved != 0)?;

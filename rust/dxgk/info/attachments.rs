@@ -16,8 +16,10 @@ use super::{
         Store,
         EMPTY, //
     },
-    watch::Event,
-    weak::WeakTarget, //
+    weak::{
+        Event,
+        WeakTarget, //
+    }, //
 };
 use crate::dxgk::at_once::Rest;
 use crate::{
@@ -57,22 +59,22 @@ pub(crate) trait DestroyCallback: Send + Sync {
     fn destroyed(&self, object: u64);
 }
 
-struct State {
+struct State<T> {
     /// The object has retired: nothing may be attached.
     dead: bool,
     /// `None`: nothing was ever stored.
     store: Option<Arc<Store>>,
     /// `None`: the object never had a weak reference or a watch.
-    link: Option<Arc<WeakTarget>>,
+    link: Option<Arc<WeakTarget<T>>>,
     #[cfg(CONFIG_KUNIT = "y")]
     callback: Option<KBox<dyn DestroyCallback>>,
 }
 
-/// The attachments of one object.
+/// The attachments of one object, which weak references keep as a `T`.
 #[pin_data]
-pub(crate) struct Attachments {
+pub(crate) struct Attachments<T> {
     #[pin]
-    state: SpinLock<State>,
+    state: SpinLock<State<T>>,
 }
 
 /// The store of an object at one moment.
@@ -87,13 +89,13 @@ impl core::ops::Deref for Snapshot {
 }
 
 /// A prepared change of the store, not visible yet. Dropping it leaves no trace.
-pub(crate) struct PreparedChange<'a> {
-    attachments: &'a Attachments,
+pub(crate) struct PreparedChange<'a, T> {
+    attachments: &'a Attachments<T>,
     seen: Snapshot,
     new: Arc<Store>,
 }
 
-impl PreparedChange<'_> {
+impl<T: Unpin> PreparedChange<'_, T> {
     /// The generation of the object after the change.
     pub(crate) fn generation(&self) -> u64 {
         self.new.generation()
@@ -139,7 +141,7 @@ impl PreparedChange<'_> {
     }
 }
 
-impl Attachments {
+impl<T: Unpin> Attachments<T> {
     /// Nothing attached.
     pub(crate) fn new() -> impl PinInit<Self> {
         pin_init!(Self {
@@ -174,7 +176,7 @@ impl Attachments {
     fn prepare(
         &self,
         make: impl FnOnce(&Store) -> core::result::Result<Store, Failed>,
-    ) -> core::result::Result<PreparedChange<'_>, Failed> {
+    ) -> core::result::Result<PreparedChange<'_, T>, Failed> {
         let seen = self.store();
         let new = Arc::new(make(&seen)?, GFP_KERNEL_ACCOUNT)?;
 
@@ -191,7 +193,7 @@ impl Attachments {
     pub(crate) fn prepare_set(
         &self,
         changes: &[Change],
-    ) -> core::result::Result<PreparedChange<'_>, Failed> {
+    ) -> core::result::Result<PreparedChange<'_, T>, Failed> {
         let writer = Credentials::of_caller();
 
         self.prepare(|store| store.with(changes, writer))
@@ -204,7 +206,7 @@ impl Attachments {
         &self,
         id: Id,
         expected: u64,
-    ) -> core::result::Result<PreparedChange<'_>, Failed> {
+    ) -> core::result::Result<PreparedChange<'_, T>, Failed> {
         self.prepare(|store| store.without(id, expected))
     }
 
@@ -237,7 +239,7 @@ impl Attachments {
     pub(crate) fn prepare_first_blob(
         &self,
         value: &Arc<Value>,
-    ) -> DxgResult<Option<PreparedChange<'_>>> {
+    ) -> DxgResult<Option<PreparedChange<'_, T>>> {
         match self.prepare_set(&[blob(value.clone(), CREATE_ONLY)]) {
             Ok(change) => Ok(Some(change)),
             Err(Failed::Refused(Refused::Exists)) => Ok(None),
@@ -246,13 +248,16 @@ impl Attachments {
     }
 
     /// The object's weak target, if it has one.
-    pub(in crate::dxgk) fn link(&self) -> Option<Arc<WeakTarget>> {
+    pub(in crate::dxgk) fn link(&self) -> Option<Arc<WeakTarget<T>>> {
         self.state.lock().link.clone()
     }
 
     /// Makes `fresh` the object's weak target. If it has one already, returns that. Fails if the
     /// object has retired.
-    pub(in crate::dxgk) fn keep_link(&self, fresh: &Arc<WeakTarget>) -> DxgResult<Arc<WeakTarget>> {
+    pub(in crate::dxgk) fn keep_link(
+        &self,
+        fresh: &Arc<WeakTarget<T>>,
+    ) -> DxgResult<Arc<WeakTarget<T>>> {
         let mut state = self.state.lock();
 
         if state.dead {

@@ -62,7 +62,7 @@ mod tests {
         Ok(Strong::first(Object::Legacy(fence)))
     }
 
-    fn attachments(strong: &Strong) -> &Attachments {
+    fn attachments(strong: &Strong) -> &Attachments<Object> {
         &strong.object().header().attachments
     }
 
@@ -83,7 +83,7 @@ mod tests {
     struct Curious {
         tables: Arc<Tables>,
         own: Object,
-        link: Arc<WeakTarget>,
+        link: Arc<WeakTarget<Object>>,
         seen: Arc<Seen>,
     }
 
@@ -96,9 +96,10 @@ mod tests {
                 .map_err(|_| ENOMEM)?
                 .commit();
 
-            let weak = WeakTarget::of(other.object()).map_err(|_| EINVAL)?;
-            let opened = weak.resolve().is_some();
-            let revived = self.link.resolve().is_some() || Strong::upgrade(&self.own).is_some();
+            let weak = other.object().weak_target().map_err(|_| EINVAL)?;
+            let opened = Strong::of_weak(&weak).is_some();
+            let revived =
+                Strong::of_weak(&self.link).is_some() || Strong::upgrade(&self.own).is_some();
             let value = value(&self.tables.accounts, 1)?;
             let stored = self.own.header().attachments.set_blob(value).is_ok();
 
@@ -122,7 +123,7 @@ mod tests {
         let tables = Arc::new(Tables::new()?, GFP_KERNEL)?;
         let strong = object(&tables)?;
         let id = strong.object().header().id();
-        let link = WeakTarget::of(strong.object()).map_err(|_| EINVAL)?;
+        let link = strong.object().weak_target().map_err(|_| EINVAL)?;
         let seen = Arc::new(
             Seen {
                 calls: Atomic::new(0),
@@ -164,33 +165,33 @@ mod tests {
         let tables = Tables::new()?;
         let strong = object(&tables)?;
         let id = strong.object().header().id();
-        let link = WeakTarget::of(strong.object()).map_err(|_| EINVAL)?;
-        let again = WeakTarget::of(strong.object()).map_err(|_| EINVAL)?;
+        let link = strong.object().weak_target().map_err(|_| EINVAL)?;
+        let again = strong.object().weak_target().map_err(|_| EINVAL)?;
 
         assert!(Arc::ptr_eq(&link, &again));
         assert_eq!(link.events(), 0);
 
-        let resolved = link.resolve().ok_or(EINVAL)?;
+        let resolved = Strong::of_weak(&link).ok_or(EINVAL)?;
 
         assert_eq!(resolved.object().header().id(), id);
         drop(strong);
-        assert!(link.resolve().is_some());
+        assert!(Strong::of_weak(&link).is_some());
         drop(resolved);
-        assert!(link.resolve().is_none());
+        assert!(Strong::of_weak(&link).is_none());
         assert_ne!(link.events(), 0);
         assert_eq!(link.object_id(), id);
         Ok(())
     }
 
     /// Removes the private runtime data, which must have this generation.
-    fn delete(attachments: &Attachments, generation: u64) -> Result<bool> {
+    fn delete(attachments: &Attachments<Object>, generation: u64) -> Result<bool> {
         let change = attachments.prepare_delete(BLOB, generation);
 
         change.and_then(PreparedChange::commit).map_err(|_| EINVAL)
     }
 
     /// Gives the object its first private runtime data.
-    fn give(attachments: &Attachments, value: &Arc<Value>) -> Result<bool> {
+    fn give(attachments: &Attachments<Object>, value: &Arc<Value>) -> Result<bool> {
         let change = attachments.prepare_first_blob(value).map_err(|_| EINVAL)?;
 
         change.ok_or(EINVAL)?.commit().map_err(|_| EINVAL)

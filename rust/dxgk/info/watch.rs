@@ -7,7 +7,12 @@
 
 use super::{
     store::charge,
-    weak::WeakTarget, //
+    weak::{
+        next_number,
+        Event,
+        Listener,
+        WeakTarget, //
+    }, //
 };
 use crate::dxgk::{
     quota::account::{
@@ -34,31 +39,10 @@ use kernel::{
     seq_file::SeqFile,
     seq_print,
     sync::{
-        atomic::{
-            Atomic,
-            Full, //
-        },
         Arc,
         SpinLock, //
     }, //
 };
-
-/// A new watch id. Ids only grow.
-pub(in crate::dxgk) fn next_number() -> u64 {
-    static NEXT: Atomic<u64> = Atomic::new(1);
-
-    // OVERFLOW: 2^64 watches take longer than any machine runs.
-    NEXT.fetch_add(1, Full)
-}
-
-/// What can happen to an object.
-#[derive(Clone, Copy)]
-pub(crate) enum Event {
-    /// It has retired.
-    Destroy,
-    /// Its store has this generation now.
-    Change(u64),
-}
 
 /// Bit of [`Event::Destroy`].
 pub(crate) const DESTROY: u32 = 1 << 0;
@@ -76,8 +60,8 @@ pub(crate) struct Seen {
 
 /// The object behind the descriptor of a watch.
 #[pin_data]
-pub(crate) struct Watch {
-    link: Arc<WeakTarget>,
+pub(crate) struct Watch<T> {
+    link: Arc<WeakTarget<T>>,
     number: u64,
     event: EventFd,
     mask: u32,
@@ -88,14 +72,14 @@ pub(crate) struct Watch {
     _charge: Charge,
 }
 
-impl Watch {
+impl<T: Unpin + Send + 'static> Watch<T> {
     /// Starts to watch the object behind `link` for the events in `mask`, charged to the calling
     /// user. [`Watch::end`] ends the watch.
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn new(
         accounts: &Arc<Accounts>,
-        link: Arc<WeakTarget>,
+        link: Arc<WeakTarget<T>>,
         event: EventFd,
         mask: u32,
         cookie: u64,
@@ -121,13 +105,8 @@ impl Watch {
             GFP_KERNEL_ACCOUNT,
         )?;
 
-        watch.link.add(&watch)?;
+        watch.link.add(watch.number, watch.clone())?;
         Ok(watch)
-    }
-
-    /// Its id.
-    pub(in crate::dxgk) fn number(&self) -> u64 {
-        self.number
     }
 
     /// The cookie that its user gave.
@@ -136,33 +115,8 @@ impl Watch {
     }
 
     /// The weak target of the object.
-    pub(crate) fn link(&self) -> &WeakTarget {
+    pub(crate) fn link(&self) -> &WeakTarget<T> {
         &self.link
-    }
-
-    /// Records the event and signals the eventfd, if the watch asked for it. Nothing comes after
-    /// the end of the object.
-    ///
-    /// Context: no locks held.
-    pub(in crate::dxgk) fn tell(&self, event: Event) {
-        let bit = match event {
-            Event::Destroy => DESTROY,
-            Event::Change(_) => CHANGE,
-        };
-
-        if self.mask & bit == 0 {
-            return;
-        }
-        {
-            let mut seen = self.seen.lock();
-
-            seen.events |= bit;
-            if let Event::Change(generation) = event {
-                // Two changes may arrive in another order than they were made.
-                seen.generation = seen.generation.max(generation);
-            }
-        }
-        self.event.signal();
     }
 
     /// What was seen since the last call.
@@ -201,5 +155,29 @@ impl Watch {
     /// Ends the watch: it gets no more events.
     pub(crate) fn end(&self) {
         self.link.remove(self.number);
+    }
+}
+
+impl<T: Send> Listener for Watch<T> {
+    /// Records the event and signals the eventfd, if the watch asked for it.
+    fn tell(&self, event: Event) {
+        let bit = match event {
+            Event::Destroy => DESTROY,
+            Event::Change(_) => CHANGE,
+        };
+
+        if self.mask & bit == 0 {
+            return;
+        }
+        {
+            let mut seen = self.seen.lock();
+
+            seen.events |= bit;
+            if let Event::Change(generation) = event {
+                // Two changes may arrive in another order than they were made.
+                seen.generation = seen.generation.max(generation);
+            }
+        }
+        self.event.signal();
     }
 }

@@ -9,17 +9,8 @@
 //!
 //! LOCK: `WeakTarget::state` is a leaf.
 
-use super::watch::{
-    next_number,
-    Event,
-    Watch, //
-};
 use crate::dxgk::{
     at_once::AT_ONCE,
-    object::{
-        Object,
-        Strong, //
-    },
     stats::Kind, //
 };
 use crate::{
@@ -39,6 +30,7 @@ use crate::{
     }, //
 };
 use kernel::{
+    alloc::AllocError,
     new_spinlock,
     prelude::*,
     rbtree::RBTree,
@@ -48,6 +40,7 @@ use kernel::{
         atomic::{
             Acquire,
             Atomic,
+            Full,
             Release, //
         },
         Arc,
@@ -55,22 +48,48 @@ use kernel::{
     }, //
 };
 
-struct State {
-    /// `None`: the object has retired.
-    object: Option<Object>,
-    /// By id; ids only grow.
-    watches: RBTree<u64, Arc<Watch>>,
+/// What can happen to an object.
+#[derive(Clone, Copy)]
+pub(crate) enum Event {
+    /// It has retired.
+    Destroy,
+    /// Its store has this generation now.
+    Change(u64),
 }
 
-/// What weak references and watches of one object refer to.
+/// Who is told what happens to an object: a watch.
+pub(in crate::dxgk) trait Listener: Send + Sync {
+    /// This has happened. Nothing comes after the end of the object.
+    ///
+    /// Context: no locks held.
+    fn tell(&self, event: Event);
+}
+
+/// A new watch id. Ids only grow.
+pub(in crate::dxgk) fn next_number() -> u64 {
+    static NEXT: Atomic<u64> = Atomic::new(1);
+
+    // OVERFLOW: 2^64 watches take longer than any machine runs.
+    NEXT.fetch_add(1, Full)
+}
+
+struct State<T> {
+    /// `None`: the object has retired.
+    object: Option<T>,
+    /// By id; ids only grow.
+    watches: RBTree<u64, Arc<dyn Listener>>,
+}
+
+/// What weak references and watches of one object refer to. It keeps the memory of the object, as
+/// a `T`, until the object retires.
 #[pin_data]
-pub(crate) struct WeakTarget {
+pub(crate) struct WeakTarget<T> {
     object_id: u64,
     kind: Kind,
     /// Who made the object.
     creator: Credentials,
     #[pin]
-    state: SpinLock<State>,
+    state: SpinLock<State<T>>,
     /// Polls of weak references and watches.
     #[pin]
     pollers: WaitQueue,
@@ -78,26 +97,24 @@ pub(crate) struct WeakTarget {
     gone: Atomic<u32>,
 }
 
-impl WeakTarget {
-    /// The weak target of a live object; makes it if it is missing.
+impl<T: Unpin> WeakTarget<T> {
+    /// A weak target of a live object with this id.
     ///
     /// Context: may sleep, no locks held.
-    pub(crate) fn of(object: &Object) -> DxgResult<Arc<Self>> {
-        let header = object.header();
-
-        if let Some(link) = header.attachments.link() {
-            return Ok(link);
-        }
-
-        let back = object.clone();
-        let fresh = pin_arc(
+    pub(in crate::dxgk) fn new(
+        object: T,
+        object_id: u64,
+        kind: Kind,
+        creator: Credentials,
+    ) -> Result<Arc<Self>, AllocError> {
+        pin_arc(
             pin_init!(Self {
-                object_id: header.id(),
-                kind: header.kind(),
-                creator: header.creator,
+                object_id,
+                kind,
+                creator,
                 state <- new_spinlock!(
                     State {
-                        object: Some(back),
+                        object: Some(object),
                         watches: RBTree::new(),
                     },
                     "WeakTarget::state"
@@ -106,9 +123,7 @@ impl WeakTarget {
                 gone: Atomic::new(0),
             }),
             GFP_KERNEL_ACCOUNT,
-        )?;
-
-        header.attachments.keep_link(&fresh)
+        )
     }
 
     /// The id of the object.
@@ -121,14 +136,12 @@ impl WeakTarget {
         self.kind
     }
 
-    /// A strong reference to the object, unless it has retired (RES-73).
-    ///
-    /// Context: may sleep, no locks held.
-    pub(crate) fn resolve(&self) -> Option<Strong> {
-        let object = self.state.lock().object.clone()?;
-
-        // The count decides; the pointer may be there a moment longer.
-        Strong::upgrade(&object)
+    /// The object, unless it has retired. It may be retiring.
+    pub(in crate::dxgk) fn object(&self) -> Option<T>
+    where
+        T: Clone,
+    {
+        self.state.lock().object.clone()
     }
 
     /// Prints the id into fdinfo, for readers that may inspect the object's creator (RES-15).
@@ -157,11 +170,11 @@ impl WeakTarget {
         &self.pollers
     }
 
-    /// Adds a watch.
+    /// Adds the watch with this id.
     ///
     /// Context: may sleep, no locks held.
-    pub(in crate::dxgk) fn add(&self, watch: &Arc<Watch>) -> DxgResult {
-        let node = tree_node(watch.number(), watch.clone())?;
+    pub(in crate::dxgk) fn add(&self, number: u64, watch: Arc<dyn Listener>) -> DxgResult {
+        let node = tree_node(number, watch)?;
         let mut state = self.state.lock();
 
         if state.object.is_none() {
@@ -182,12 +195,13 @@ impl WeakTarget {
         drop(node);
     }
 
-    /// The watch with the lowest number that is at least `number`.
-    fn at_or_after(&self, number: u64) -> Option<Arc<Watch>> {
+    /// The watch with the lowest number that is at least `number`, and its number.
+    fn at_or_after(&self, number: u64) -> Option<(u64, Arc<dyn Listener>)> {
         let state = self.state.lock();
         let cursor = state.watches.cursor_lower_bound(&number)?;
+        let (number, watch) = cursor.current();
 
-        Some(cursor.current().1.clone())
+        Some((*number, watch.clone()))
     }
 
     /// Reports `event` to every watch that was there when this began.
@@ -197,9 +211,9 @@ impl WeakTarget {
         let end = next_number();
         let mut number = 0;
 
-        while let Some(watch) = self.at_or_after(number).filter(|next| next.number() < end) {
+        while let Some((at, watch)) = self.at_or_after(number).filter(|(at, _)| *at < end) {
             watch.tell(event);
-            number = watch.number() + 1;
+            number = at + 1;
         }
     }
 
@@ -225,10 +239,10 @@ impl WeakTarget {
     /// Context: may sleep, no locks held.
     pub(in crate::dxgk) fn finish(&self) {
         self.gone.store(1, Release);
-        while let Some(watch) = self.at_or_after(0) {
+        while let Some((number, watch)) = self.at_or_after(0) {
             // Both this and the watch's release may remove it; the one that does decides whether it
             // is signalled.
-            let node = self.state.lock().watches.remove_node(&watch.number());
+            let node = self.state.lock().watches.remove_node(&number);
 
             if node.is_some() {
                 watch.tell(Event::Destroy);

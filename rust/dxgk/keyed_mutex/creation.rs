@@ -128,7 +128,7 @@ impl FirstData {
     }
 
     /// Prepares to give the data: `None` if the mutex has got some meanwhile.
-    pub(crate) fn prepare(&self) -> DxgResult<Option<PreparedChange<'_>>> {
+    pub(crate) fn prepare(&self) -> DxgResult<Option<PreparedChange<'_, Object>>> {
         shortage(
             self.mutex
                 .header
