@@ -62,7 +62,6 @@ module! {
 struct OpenDxg {
     _node: Registration<OpenFile>,
     _configfs: Configfs,
-    _debugfs: Debugfs,
     /// Dropped last: what is queued runs to its end, and without the node nothing new is queued.
     _worker: Worker,
 }
@@ -85,8 +84,7 @@ impl kernel::Module for OpenDxg {
         }
 
         let worker = Worker::start(c"opendxg")?;
-        let driver = Driver::new(adapters)?;
-        let debugfs = Debugfs::new()?;
+        let driver = Driver::new(adapters, Some(Debugfs::new()?))?;
         let configfs = Configfs::new(driver.clone())?;
         let node = Registration::new(name, driver)?;
 
@@ -94,7 +92,6 @@ impl kernel::Module for OpenDxg {
         Ok(Self {
             _node: node,
             _configfs: configfs,
-            _debugfs: debugfs,
             _worker: worker,
         })
     }

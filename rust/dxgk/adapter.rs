@@ -7,7 +7,17 @@
 //! more, and what was made on it stays until its users have destroyed it. It is found as long as it
 //! runs, see [`Driver`](super::driver::Driver).
 
-use super::share::shared_fences::SharedFences;
+use super::{
+    debugfs::{
+        AdapterFile,
+        Debugfs, //
+    },
+    share::shared_fences::SharedFences,
+    stats::{
+        CountedOn,
+        Stats, //
+    }, //
+};
 use crate::{
     ddi::{
         caps::{
@@ -78,15 +88,39 @@ pub(crate) struct Adapter {
     /// Its fences that NT handles keep.
     #[pin]
     pub(in crate::dxgk) shared_fences: SharedFences,
+    /// How much exists that belongs to it.
+    stats: Arc<Stats>,
+    /// Shows that until the last object of the adapter is gone.
+    _file: Option<AdapterFile>,
+}
+
+impl CountedOn for Adapter {
+    fn stats(&self) -> Option<&Arc<Stats>> {
+        Some(&self.stats)
+    }
 }
 
 impl Adapter {
-    /// The adapter with the number `index` that `kmd` drives. Starts it.
+    /// The adapter with the number `index` that `kmd` drives. Starts it. `debugfs` shows its
+    /// counters.
     ///
     /// Context: may sleep, no locks held.
-    pub(crate) fn start(index: u32, kmd: KBox<dyn Kmd>) -> DxgResult<Arc<Self>> {
+    pub(crate) fn start(
+        index: u32,
+        kmd: KBox<dyn Kmd>,
+        debugfs: Option<&Debugfs>,
+    ) -> DxgResult<Arc<Self>> {
         let class = Passive::here();
         let luid = luid_of(index);
+        let stats = Stats::of_adapter()?;
+        let file = match debugfs {
+            Some(debugfs) => Some(
+                debugfs
+                    .adapter_file(luid, &stats)
+                    .map_err(|_| Status::NO_MEMORY)?,
+            ),
+            None => None,
+        };
         let port = Port::start(kmd, &class, &StartInfo { luid })?;
         let (caps, features) = {
             let kmd = port.enter()?;
@@ -107,6 +141,8 @@ impl Adapter {
                 features,
                 port,
                 shared_fences <- SharedFences::new(),
+                stats,
+                _file: file,
             }),
             GFP_KERNEL,
         )?)

@@ -5,8 +5,12 @@
 use super::{
     device::Device,
     stats::{
+        Counted,
+        CountedOn,
         Kind,
-        ObjectId, //
+        ObjectId,
+        Stats,
+        OBJECTS, //
     }, //
 };
 use crate::{
@@ -45,9 +49,15 @@ pub(crate) struct Context {
     /// The context as the KMD has it, which keeps the device there.
     _kmd: object::Context,
     /// Lives at least as long as its contexts.
-    _device: Arc<Device>,
+    device: Counted<Arc<Device>, OBJECTS>,
     /// How it takes work.
     pub(crate) scheduling: Scheduling,
+}
+
+impl CountedOn for Context {
+    fn stats(&self) -> Option<&Arc<Stats>> {
+        self.device.stats()
+    }
 }
 
 impl Context {
@@ -69,7 +79,7 @@ impl Context {
             Self {
                 identified,
                 _kmd: kmd,
-                _device: device,
+                device: Counted::new(device),
                 scheduling: description.scheduling,
             },
             GFP_KERNEL_ACCOUNT,

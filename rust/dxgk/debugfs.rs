@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What the module as a whole tells, in debugfs: `/sys/kernel/debug/opendxg`.
+//! What the module as a whole and each adapter tell, in debugfs: `/sys/kernel/debug/opendxg`.
 //!
 //! What one process has is in the fdinfo of its own descriptors. What all processes have together
 //! is for root, who is the only one that may look at each of them (RES-107).
@@ -8,18 +8,29 @@
 //! A kernel without debugfs, or one that is locked down, has no such directory, and nothing else
 //! changes.
 
-use super::stats;
+use super::stats::{
+    Stats,
+    TOTALS, //
+};
+use crate::ddi::caps::Luid;
 use kernel::{
     debugfs::{
         Dir,
         File, //
     },
     fmt,
-    prelude::*, //
+    prelude::*,
+    str::CString,
+    sync::Arc, //
 };
 
-/// The directory. Dropping it removes it, and waits for those who read.
+/// Shows the counters of an adapter until it is dropped. The drop waits for those who read.
+pub(crate) type AdapterFile = Pin<KBox<File<Arc<Stats>>>>;
+
+/// The directory. Dropping it removes it, when the files of adapters are gone too, and waits for
+/// those who read.
 pub(crate) struct Debugfs {
+    adapters: Dir,
     _totals: Pin<KBox<File<()>>>,
 }
 
@@ -30,29 +41,43 @@ impl Debugfs {
         let totals = dir.read_callback_file(c"totals", (), &show_totals);
 
         Ok(Self {
+            adapters: dir.subdir(c"adapters"),
             _totals: KBox::pin_init(totals, GFP_KERNEL)?,
         })
+    }
+
+    /// The file of the adapter with this LUID, which has these counters.
+    pub(in crate::dxgk) fn adapter_file(
+        &self,
+        luid: Luid,
+        stats: &Arc<Stats>,
+    ) -> Result<AdapterFile> {
+        // As configfs and the tool write it.
+        let name = CString::try_from_fmt(fmt!("{:08x}:{:08x}", luid.high, luid.low))?;
+        let file = self
+            .adapters
+            .read_callback_file(&name, stats.clone(), &show_adapter);
+
+        KBox::pin_init(file, GFP_KERNEL)
     }
 }
 
 /// How many of everything there are.
 fn show_totals(_: &(), f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    for (name, counter) in [
-        // First: if it is 0, what the worker has ended is in none of the others.
-        ("retiring", &stats::RETIRING),
-        ("processes", &stats::PROCESSES),
-        ("objects", &stats::OBJECTS),
-        ("handles", &stats::HANDLES),
-        ("waiters", &stats::WAITERS),
-        ("pages", &stats::PAGES),
-        ("shares", &stats::SHARES),
-        ("bytes", &stats::BYTES),
-        ("dmabufs", &stats::DMABUFS),
-        ("cpu-mappings", &stats::CPU_MAPPINGS),
-        ("notices", &stats::NOTICES),
-        ("values", &stats::VALUES),
-    ] {
-        writeln!(f, "{name}:\t{}", counter.get())?;
+    show(TOTALS.each(), f)
+}
+
+/// How many of everything belong to an adapter.
+fn show_adapter(stats: &Arc<Stats>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    show(stats.each_of_adapter(), f)
+}
+
+fn show(
+    numbers: impl Iterator<Item = (&'static str, u64)>,
+    f: &mut fmt::Formatter<'_>,
+) -> fmt::Result {
+    for (name, number) in numbers {
+        writeln!(f, "{name}:\t{number}")?;
     }
     Ok(())
 }

@@ -6,8 +6,12 @@
 use super::{
     adapter::Adapter,
     stats::{
+        Counted,
+        CountedOn,
         Kind,
-        ObjectId, //
+        ObjectId,
+        Stats,
+        OBJECTS, //
     }, //
 };
 use crate::{
@@ -28,8 +32,14 @@ pub(crate) struct Device {
     identified: ObjectId,
     /// The device as the KMD has it.
     pub(in crate::dxgk) kmd: Arc<object::Device>,
-    /// The adapter it is on.
-    pub(crate) adapter: Arc<Adapter>,
+    /// The adapter it is on, where it is counted.
+    pub(crate) adapter: Counted<Arc<Adapter>, OBJECTS>,
+}
+
+impl CountedOn for Device {
+    fn stats(&self) -> Option<&Arc<Stats>> {
+        self.adapter.stats()
+    }
 }
 
 impl Device {
@@ -45,7 +55,7 @@ impl Device {
             Self {
                 identified,
                 kmd,
-                adapter,
+                adapter: Counted::new(adapter),
             },
             GFP_KERNEL_ACCOUNT,
         )?)

@@ -11,6 +11,7 @@ use super::{
         Adapter,
         Luid, //
     },
+    debugfs::Debugfs,
     process::Process,
     tables::Tables, //
 };
@@ -68,6 +69,8 @@ impl Listed {
 pub(crate) struct Driver {
     #[pin]
     adapters: SpinLock<Adapters>,
+    /// Shows what exists, if anything does.
+    debugfs: Option<Debugfs>,
     /// What all processes share.
     pub(crate) tables: Tables,
     #[pin]
@@ -75,8 +78,8 @@ pub(crate) struct Driver {
 }
 
 impl Driver {
-    /// A driver with this many adapters.
-    pub(crate) fn new(adapter_count: u32) -> Result<Arc<Self>> {
+    /// A driver with this many adapters, whose counters `debugfs` shows.
+    pub(crate) fn new(adapter_count: u32, debugfs: Option<Debugfs>) -> Result<Arc<Self>> {
         let tables = Tables::new()?;
         let adapters = Adapters {
             // CAST: 16.
@@ -86,6 +89,7 @@ impl Driver {
         let driver = pin_arc(
             pin_init!(Self {
                 adapters <- new_spinlock!(adapters, "Driver::adapters"),
+                debugfs,
                 tables,
                 processes <- new_spinlock!(RBTree::new(), "Driver::processes"),
             }),
@@ -110,8 +114,9 @@ impl Driver {
             index
         };
         let kmd = SoftKmd::add_device(Config { index, ..config });
+        let kmd = KBox::new(kmd, GFP_KERNEL)?;
 
-        self.add(Adapter::start(index, KBox::new(kmd, GFP_KERNEL)?).map_err(|_| ENOMEM)?)
+        self.add(Adapter::start(index, kmd, self.debugfs.as_ref()).map_err(|_| ENOMEM)?)
     }
 
     /// From now on a started adapter is found; ENOSPC as above.

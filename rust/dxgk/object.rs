@@ -27,8 +27,13 @@ use super::{
         openers::Openers, //
     },
     stats::{
+        Counted,
+        CountedOn,
         Kind,
-        ObjectId, //
+        ObjectId,
+        OwnStats,
+        Stats,
+        OBJECTS, //
     },
     sync::{
         fence::Fence,
@@ -67,8 +72,8 @@ pub(crate) type ReservedGlobal<'a> = global_table::ReservedGlobal<'a, Object>;
 #[pin_data]
 pub(crate) struct Header {
     identified: ObjectId,
-    /// The adapter it was made on; a keyed mutex has none.
-    pub(crate) adapter: Option<Arc<Adapter>>,
+    /// The adapter it was made on, where it is counted; a keyed mutex has none.
+    pub(crate) adapter: Counted<Option<Arc<Adapter>>, OBJECTS>,
     /// How it may be shared.
     pub(crate) sharing: Sharing,
     /// Whether devices of other adapters may use it.
@@ -91,6 +96,12 @@ pub(crate) struct Header {
     pub(crate) attachments: Attachments<Object>,
 }
 
+impl CountedOn for Header {
+    fn stats(&self) -> Option<&Arc<Stats>> {
+        self.adapter.stats()
+    }
+}
+
 impl Header {
     /// The header of a new object that nothing refers to yet.
     pub(crate) fn new(
@@ -103,7 +114,7 @@ impl Header {
     ) -> impl PinInit<Self> {
         pin_init!(Self {
             identified: ObjectId::new(kind),
-            adapter,
+            adapter: Counted::new(adapter),
             sharing,
             cross_adapter,
             creator: Credentials::of_caller(),
@@ -145,7 +156,7 @@ impl Header {
     /// DEVICE_REMOVED if its adapter is removed. Existing handles stay valid; the object cannot be
     /// opened again.
     pub(crate) fn check_adapter(&self) -> DxgResult {
-        match &self.adapter {
+        match &*self.adapter {
             Some(adapter) => adapter.check(),
             None => Ok(()),
         }
@@ -240,6 +251,7 @@ impl Object {
             header.id(),
             header.kind(),
             header.creator,
+            OwnStats::of(header),
         )?)
     }
 
@@ -266,6 +278,12 @@ impl Object {
 /// A reference that keeps an object alive in the D3DKMT sense.
 pub(crate) struct Strong {
     object: Object,
+}
+
+impl CountedOn for Strong {
+    fn stats(&self) -> Option<&Arc<Stats>> {
+        self.object.header().stats()
+    }
 }
 
 impl Strong {

@@ -14,8 +14,10 @@ use super::{
         holder::Holder, //
     },
     stats::{
+        self,
         next_id,
         Counted,
+        Module,
         PROCESSES,
         RETIRING, //
     },
@@ -82,7 +84,7 @@ pub(crate) struct Process {
     released: Atomic<bool>,
     #[pin]
     emptying: Work<Process>,
-    _counted: Counted,
+    _counted: Counted<Module, PROCESSES>,
 }
 
 impl_has_work! {
@@ -111,7 +113,7 @@ impl Process {
                 end <- new_spinlock!(None, "Process::end"),
                 released: Atomic::new(false),
                 emptying <- new_work!("Process::emptying"),
-                _counted: PROCESSES.enter(),
+                _counted: Counted::new(Module),
             }),
             GFP_KERNEL_ACCOUNT,
         )?;
@@ -147,12 +149,12 @@ impl Process {
             return self.empty_now();
         }
 
-        RETIRING.add(1);
+        stats::add::<RETIRING>(&Module, 1);
         // It fails if that is queued already, and has not started.
         let queued = work::worker().is_some_and(|worker| worker.enqueue(self.clone()).is_ok());
 
         if !queued {
-            RETIRING.sub(1);
+            stats::sub::<RETIRING>(&Module, 1);
         }
     }
 
@@ -174,7 +176,7 @@ impl WorkItem for Process {
     fn run(this: Arc<Self>) {
         this.empty_now();
         drop(this);
-        RETIRING.sub(1);
+        stats::sub::<RETIRING>(&Module, 1);
     }
 }
 

@@ -21,7 +21,10 @@ use super::{
     keyed_mutex::KeyedMutex,
     memory::resource::Resource,
     object::Object,
-    stats::RETIRING,
+    stats::{
+        self,
+        RETIRING, //
+    },
     sync::legacy::LegacySync, //
 };
 use crate::{
@@ -46,7 +49,7 @@ impl Object {
             header.globals.remove(global);
         }
         if let (Self::Fence(_), Sharing::Nt, Some(adapter)) =
-            (self, header.sharing, &header.adapter)
+            (self, header.sharing, &*header.adapter)
         {
             adapter.shared_fences.remove(header.id());
         }
@@ -102,7 +105,7 @@ impl Object {
 
     /// Hands step two to the worker.
     fn end_later(self) {
-        RETIRING.add(1);
+        stats::add::<RETIRING>(self.header(), 1);
         self.header().charge.account().begin_retirement();
 
         let Some(worker) = work::worker() else {
@@ -121,12 +124,13 @@ impl Object {
     /// Step two, by the worker.
     pub(super) fn end_now(self) {
         let account = self.header().charge.account().clone();
+        let adapter = self.header().adapter.clone();
 
         self.end();
         // This drop releases the charge, unless a call in flight has the object.
         drop(self);
         account.end_retirement();
-        RETIRING.sub(1);
+        stats::sub::<RETIRING>(&adapter, 1);
     }
 }
 

@@ -2,107 +2,226 @@
 
 //! How many of everything exist, and the ids of objects.
 //!
-//! debugfs shows the numbers; tests compare them before and after. Counting happens
-//! when things are made and freed, never in signals or in waits of sleeping threads.
+//! What belongs to an adapter is counted twice: for the module, and for its adapter. What belongs
+//! to none is counted for the module only: processes, their pending waits and pages, and keyed
+//! mutexes. The counters of an adapter live as long as anything that they count, so they may
+//! outlive the adapter.
+//!
+//! debugfs shows the numbers; tests compare them before and after. Counting happens when things are
+//! made and freed, never in signals or in waits of sleeping threads.
 
-use kernel::sync::atomic::{
-    Atomic,
-    Relaxed, //
+use core::ops::Deref;
+use kernel::{
+    alloc::AllocError,
+    prelude::*,
+    sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
+        Arc, //
+    }, //
 };
 
-/// A number of existing things.
-pub(crate) struct Counter(Atomic<u64>);
+/// Objects and processes that the worker still has to end. While this is 0, all other numbers are
+/// final. It is the first one, so that it is read before the others.
+pub(crate) const RETIRING: usize = 0;
+/// Devices, contexts, allocations and shareable objects.
+pub(crate) const OBJECTS: usize = 1;
+/// Local handles.
+pub(crate) const HANDLES: usize = 2;
+/// Shares, that is open file descriptions of NT handles.
+pub(crate) const SHARES: usize = 3;
+/// Bytes of storage, resident or not.
+pub(crate) const BYTES: usize = 4;
+/// dma-bufs that we exported.
+pub(crate) const DMABUFS: usize = 5;
+/// CPU mappings that have been locked, until they are revoked.
+pub(crate) const CPU_MAPPINGS: usize = 6;
+/// Weak references and watches.
+pub(crate) const NOTICES: usize = 7;
+/// Values in information stores.
+pub(crate) const VALUES: usize = 8;
+/// How many of these an adapter has; the others belong to processes.
+const OF_ADAPTER: usize = 9;
+/// Process objects.
+pub(crate) const PROCESSES: usize = 9;
+/// Pending waits that no thread sleeps in. One may be for fences of several adapters.
+pub(crate) const WAITERS: usize = 10;
+/// Pages of fence values. Fences of several adapters may share one.
+pub(crate) const PAGES: usize = 11;
 
-impl Counter {
+/// What debugfs calls them.
+const NAMES: [&str; 12] = [
+    "retiring",
+    "objects",
+    "handles",
+    "shares",
+    "bytes",
+    "dmabufs",
+    "cpu-mappings",
+    "notices",
+    "values",
+    "processes",
+    "waiters",
+    "pages",
+];
+
+/// How many things of each sort exist.
+pub(crate) struct Stats([Atomic<u64>; NAMES.len()]);
+
+/// Those of the module.
+pub(crate) static TOTALS: Stats = Stats::new();
+
+impl Stats {
     const fn new() -> Self {
-        Self(Atomic::new(0))
+        Self([const { Atomic::new(0) }; NAMES.len()])
     }
 
-    /// The present number.
-    pub(crate) fn get(&self) -> u64 {
-        self.0.load(Relaxed)
+    /// Those of a new adapter.
+    pub(crate) fn of_adapter() -> Result<Arc<Self>, AllocError> {
+        Arc::new(Self::new(), GFP_KERNEL)
     }
 
-    /// Adds to the number.
-    pub(crate) fn add(&self, number: u64) {
-        self.0.fetch_add(number, Relaxed);
+    /// The names and present numbers of everything that belongs to an adapter.
+    pub(crate) fn each_of_adapter(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+        self.each().take(OF_ADAPTER)
     }
 
-    /// Subtracts from the number.
-    pub(crate) fn sub(&self, number: u64) {
-        self.0.fetch_sub(number, Relaxed);
+    /// All names and present numbers.
+    pub(crate) fn each(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+        let numbers = self.0.iter().map(|number| number.load(Relaxed));
+
+        NAMES.into_iter().zip(numbers)
     }
 
-    /// Counts one more until the result is dropped.
-    pub(crate) fn enter(&'static self) -> Counted {
-        self.enter_by(1)
-    }
-
-    /// Counts this many more until the result is dropped.
-    pub(crate) fn enter_by(&'static self, number: u64) -> Counted {
-        self.add(number);
-        Counted {
-            gauge: self,
-            number,
+    #[inline(always)]
+    fn add(&self, what: usize, number: u64) {
+        if let Some(count) = self.0.get(what) {
+            count.add(number, Relaxed);
         }
     }
-}
 
-/// One or more existing things, counted until this is dropped.
-pub(crate) struct Counted {
-    gauge: &'static Counter,
-    number: u64,
-}
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        self.gauge.sub(self.number);
+    #[inline(always)]
+    fn sub(&self, what: usize, number: u64) {
+        // It wraps, as the counter does.
+        self.add(what, number.wrapping_neg());
     }
 }
 
-/// One local handle, counted until this is dropped. Unlike [`Counted`] it takes no space.
-pub(crate) struct CountedHandle(());
+/// What something is counted on.
+pub(crate) trait CountedOn {
+    /// The counters of the adapter that it belongs to, if it belongs to one.
+    fn stats(&self) -> Option<&Arc<Stats>>;
+}
 
-impl CountedHandle {
+impl<T: CountedOn> CountedOn for Arc<T> {
+    fn stats(&self) -> Option<&Arc<Stats>> {
+        (**self).stats()
+    }
+}
+
+impl<T: CountedOn> CountedOn for Option<T> {
+    fn stats(&self) -> Option<&Arc<Stats>> {
+        self.as_ref().and_then(T::stats)
+    }
+}
+
+/// The counters of an adapter, kept by what does not keep the adapter.
+#[derive(Clone)]
+pub(crate) struct OwnStats(Option<Arc<Stats>>);
+
+impl OwnStats {
+    /// Those that `owner` is counted on.
+    pub(crate) fn of(owner: &impl CountedOn) -> Self {
+        Self(owner.stats().cloned())
+    }
+}
+
+impl CountedOn for OwnStats {
+    fn stats(&self) -> Option<&Arc<Stats>> {
+        self.0.as_ref()
+    }
+}
+
+/// What belongs to no adapter.
+pub(crate) struct Module;
+
+impl CountedOn for Module {
+    fn stats(&self) -> Option<&Arc<Stats>> {
+        None
+    }
+}
+
+/// Counts so many more.
+#[inline(always)]
+pub(crate) fn add<const WHAT: usize>(on: &impl CountedOn, number: u64) {
+    TOTALS.add(WHAT, number);
+    if let Some(stats) = on.stats() {
+        stats.add(WHAT, number);
+    }
+}
+
+/// Counts so many less. `on` is counted on the same adapter as before.
+#[inline(always)]
+pub(crate) fn sub<const WHAT: usize>(on: &impl CountedOn, number: u64) {
+    if let Some(stats) = on.stats() {
+        stats.sub(WHAT, number);
+    }
+    TOTALS.sub(WHAT, number);
+}
+
+/// Counts one thing until this is dropped: on the adapter of what it has, which is a field that the
+/// thing has anyway.
+pub(crate) struct Counted<T: CountedOn, const WHAT: usize>(T);
+
+impl<T: CountedOn, const WHAT: usize> Counted<T, WHAT> {
     /// Counts one more until the result is dropped.
-    pub(crate) fn enter() -> Self {
-        HANDLES.add(1);
-        Self(())
+    pub(crate) fn new(on: T) -> Self {
+        add::<WHAT>(&on, 1);
+        Self(on)
     }
 }
 
-impl Drop for CountedHandle {
+impl<T: CountedOn, const WHAT: usize> Deref for Counted<T, WHAT> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T: CountedOn, const WHAT: usize> Drop for Counted<T, WHAT> {
     fn drop(&mut self) {
-        HANDLES.sub(1);
+        sub::<WHAT>(&self.0, 1);
     }
 }
 
-/// Process objects.
-pub(crate) static PROCESSES: Counter = Counter::new();
-/// Devices, contexts, allocations and shareable objects.
-pub(crate) static OBJECTS: Counter = Counter::new();
-/// Local handles.
-pub(crate) static HANDLES: Counter = Counter::new();
-/// Pending waits that no thread sleeps in.
-pub(crate) static WAITERS: Counter = Counter::new();
-/// Pages of fence values.
-pub(crate) static PAGES: Counter = Counter::new();
-/// Bytes of storage, resident or not.
-pub(crate) static BYTES: Counter = Counter::new();
-/// dma-bufs that we exported.
-pub(crate) static DMABUFS: Counter = Counter::new();
-/// CPU mappings that have been locked, until they are revoked.
-pub(crate) static CPU_MAPPINGS: Counter = Counter::new();
-/// Shares, that is open file descriptions of NT handles.
-pub(crate) static SHARES: Counter = Counter::new();
+/// Bytes of storage, counted until this is dropped.
+pub(crate) struct CountedBytes {
+    stats: OwnStats,
+    bytes: u64,
+}
 
-/// Weak references and watches.
-pub(crate) static NOTICES: Counter = Counter::new();
-/// Objects and processes that the worker still has to end. While this is 0, all other numbers are
-/// final.
-pub(crate) static RETIRING: Counter = Counter::new();
-/// Values in information stores.
-pub(crate) static VALUES: Counter = Counter::new();
+impl CountedBytes {
+    /// Counts so many more until the result is dropped.
+    pub(crate) fn new(stats: OwnStats, bytes: u64) -> Self {
+        add::<BYTES>(&stats, bytes);
+        Self { stats, bytes }
+    }
+}
+
+impl CountedOn for CountedBytes {
+    fn stats(&self) -> Option<&Arc<Stats>> {
+        self.stats.stats()
+    }
+}
+
+impl Drop for CountedBytes {
+    fn drop(&mut self) {
+        sub::<BYTES>(&self.stats, self.bytes);
+    }
+}
 
 /// A unique id, starting at 1 (RES-2).
 pub(crate) fn next_id() -> u64 {
@@ -165,7 +284,7 @@ impl Kind {
     }
 }
 
-/// The id of an object, counted as long as the object lives.
+/// The id of an object. Traces show its life.
 pub(crate) struct ObjectId {
     /// Never used for anything else.
     pub(crate) id: u64,
@@ -179,14 +298,12 @@ impl ObjectId {
         let id = next_id();
 
         crate::sys::trace::create(id, kind.number());
-        OBJECTS.add(1);
         Self { id, kind }
     }
 }
 
 impl Drop for ObjectId {
     fn drop(&mut self) {
-        OBJECTS.sub(1);
         crate::sys::trace::destroy(self.id, self.kind.number());
     }
 }

@@ -91,7 +91,10 @@ mod tests {
         let journal = Arc::new(Journal::new(), GFP_KERNEL)?;
         let kmd = FakeKmd::add_device(journal.clone(), behaviour);
 
-        Ok((journal, Adapter::start(0, KBox::new(kmd, GFP_KERNEL)?)))
+        Ok((
+            journal,
+            Adapter::start(0, KBox::new(kmd, GFP_KERNEL)?, None),
+        ))
     }
 
     fn bytes(of: &[u8]) -> Result<KVVec<u8>> {
@@ -115,7 +118,7 @@ mod tests {
         fn new() -> Result<Self> {
             caller::attach_mm()?;
 
-            let driver = Driver::new(0)?;
+            let driver = Driver::new(0, None)?;
             let process = driver.open_process()?;
 
             Ok(Self { driver, process })

@@ -34,9 +34,8 @@ use kernel::{
 
 /// A weak reference, behind a descriptor.
 pub(crate) struct WeakFile {
-    link: Arc<WeakTarget<Object>>,
+    link: Counted<Arc<WeakTarget<Object>>, NOTICES>,
     access: u32,
-    _counted: Counted,
     _charge: Charge,
 }
 
@@ -53,9 +52,8 @@ impl WeakFile {
 
         Ok(Arc::new(
             Self {
-                link,
+                link: Counted::new(link),
                 access,
-                _counted: NOTICES.enter(),
                 _charge: charge,
             },
             GFP_KERNEL_ACCOUNT,

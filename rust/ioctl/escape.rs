@@ -39,9 +39,10 @@ fn update_resource(call: Call<'_>, args: &D3DKMT_ESCAPE) -> DxgResult {
 
     // CAST: bounded above.
     let bytes = user::read_bytes(args.pPrivateDriverData, args.PrivateDriverDataSize as usize)?;
-    let value = shortage(Value::new(&call.driver.tables.accounts, bytes))?;
+    let header = &open_resource.resource().header;
+    let value = shortage(Value::new(header.accounts(), header, bytes))?;
 
-    shortage(open_resource.resource().header.attachments.set_blob(value))
+    shortage(header.attachments.set_blob(value))
 }
 
 /// Keeps a rectangle with the resource whose local handle is in `hContext`.

@@ -23,7 +23,7 @@ use crate::{
                 Failed, //
             }, //
         },
-        quota::account::Accounts, //
+        object::Header, //
     },
     error::{
         DxgResult,
@@ -51,10 +51,7 @@ use crate::{
 use kernel::{
     fs::File,
     prelude::*,
-    sync::{
-        aref::ARef,
-        Arc, //
-    }, //
+    sync::aref::ARef, //
 };
 
 /// The name of an item's entry.
@@ -71,7 +68,8 @@ fn attachable(fd: i32) -> DxgResult<ARef<File>> {
 }
 
 /// Copies in what an item wants to store.
-fn change(accounts: &Arc<Accounts>, item: &opendxg_info_item) -> DxgResult<Change> {
+fn change(header: &Header, item: &opendxg_info_item) -> DxgResult<Change> {
+    let accounts = header.accounts();
     // CAST: 32 bits fit a usize.
     let size = item.size as usize;
 
@@ -86,7 +84,7 @@ fn change(accounts: &Arc<Accounts>, item: &opendxg_info_item) -> DxgResult<Chang
             expected: item.expected_generation,
             size,
         },
-        value: Value::new(accounts, user::read_bytes(item.data, size)?)?,
+        value: Value::new(accounts, header, user::read_bytes(item.data, size)?)?,
         file: match item.flags & OPENDXG_INFO_ATTACH_FD {
             0 => None,
             _ => Some(Attachment::new(accounts, attachable(item.fd)?)?),
@@ -132,10 +130,7 @@ pub(super) fn set(
     }
     invalid_if(!info_rules::are_distinct(items, id_of))?;
     for item in &*items {
-        changes.push(
-            change(target.header().accounts(), item)?,
-            GFP_KERNEL_ACCOUNT,
-        )?;
+        changes.push(change(target.header(), item)?, GFP_KERNEL_ACCOUNT)?;
     }
 
     let attachments = &target.header().attachments;

@@ -29,7 +29,8 @@ use crate::{
             KeyedMutex, //
         },
         object::Object,
-        share::global_table::ReservedGlobal, //
+        share::global_table::ReservedGlobal,
+        stats::Module, //
     },
     error::{
         shortage,
@@ -80,6 +81,7 @@ impl Data {
 
         Ok(Some(shortage(Value::new(
             &call.driver.tables.accounts,
+            &Module,
             bytes,
         ))?))
     }

@@ -15,7 +15,12 @@ use crate::dxgk::{
     context::Context,
     device::Device,
     object::Strong,
-    stats::CountedHandle, //
+    stats::{
+        self,
+        CountedOn,
+        Stats,
+        HANDLES, //
+    }, //
 };
 use crate::error::{
     DxgResult,
@@ -75,13 +80,26 @@ impl HandleTarget {
     }
 }
 
+impl CountedOn for HandleTarget {
+    /// A handle is counted where its target is.
+    fn stats(&self) -> Option<&Arc<Stats>> {
+        match self {
+            Self::Adapter(adapter) => adapter.stats(),
+            Self::Device(device) => device.stats(),
+            Self::Context(context) => context.stats(),
+            Self::Sync(open) | Self::KeyedMutex(open) => open.object().header().stats(),
+            Self::Resource(open_resource) => open_resource.resource().header.stats(),
+            Self::Allocation(opened) => opened.open_resource.resource().header.stats(),
+        }
+    }
+}
+
 /// One handle. It takes a line of the processor's cache.
 pub(super) struct Entry {
     /// What it stands for.
     pub(super) item: HandleTarget,
     /// Its parent, its children, and whether it resolves.
     links: ChildLinks,
-    _counted: CountedHandle,
 }
 
 const _: () = assert!(size_of::<Option<Entry>>() <= 64);
@@ -99,10 +117,10 @@ impl Node for Entry {
 impl Entry {
     /// A reserved handle, without relatives yet.
     pub(super) fn new(item: HandleTarget) -> Self {
+        stats::add::<HANDLES>(&item, 1);
         Self {
             item,
             links: ChildLinks::default(),
-            _counted: CountedHandle::enter(),
         }
     }
 
@@ -171,6 +189,7 @@ impl Drop for Entry {
     ///
     /// Context: may sleep, no locks held.
     fn drop(&mut self) {
+        stats::sub::<HANDLES>(&self.item, 1);
         match &self.item {
             HandleTarget::Allocation(opened) => opened.leave(),
             HandleTarget::Resource(open_resource) => open_resource.leave(),

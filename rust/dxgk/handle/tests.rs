@@ -32,7 +32,7 @@ mod tests {
         let journal = Arc::new(Journal::new(), GFP_KERNEL)?;
         let kmd = FakeKmd::add_device(journal, Behaviour::default());
 
-        Adapter::start(0, KBox::new(kmd, GFP_KERNEL)?).map_err(|_| EINVAL)
+        Adapter::start(0, KBox::new(kmd, GFP_KERNEL)?, None).map_err(|_| EINVAL)
     }
 
     fn adapter() -> Result<HandleTarget> {

@@ -14,6 +14,8 @@ use crate::dxgk::{
     },
     stats::{
         Counted,
+        CountedOn,
+        OwnStats,
         VALUES, //
     }, //
 };
@@ -54,19 +56,24 @@ use kernel::{
 pub(crate) struct Value {
     bytes: KVVec<u8>,
     _charge: Charge,
-    _counted: Counted,
+    _counted: Counted<OwnStats, VALUES>,
 }
 
 impl Value {
-    /// A value, charged to the calling user; QUOTA_EXCEEDED over the limit.
+    /// A value for an object that is counted `on` the same adapter, charged to the calling user;
+    /// QUOTA_EXCEEDED over the limit.
     ///
     /// Context: may sleep, no locks held.
-    pub(crate) fn new(accounts: &Arc<Accounts>, bytes: KVVec<u8>) -> DxgResult<Arc<Self>> {
+    pub(crate) fn new(
+        accounts: &Arc<Accounts>,
+        on: &impl CountedOn,
+        bytes: KVVec<u8>,
+    ) -> DxgResult<Arc<Self>> {
         let size = u32::try_from(bytes.len()).map_err(|_| Status::QUOTA_EXCEEDED)?;
         let value = Self {
             bytes,
             _charge: charge(accounts, Limit::Store, size)?,
-            _counted: VALUES.enter(),
+            _counted: Counted::new(OwnStats::of(on)),
         };
 
         Ok(Arc::new(value, GFP_KERNEL_ACCOUNT)?)

@@ -24,7 +24,10 @@ mod tests {
                 Accounts,
                 ObjectCharge, //
             },
-            stats::Kind,
+            stats::{
+                Kind,
+                Module, //
+            },
             sync::legacy::{
                 LegacySync,
                 State as SyncState, //
@@ -69,7 +72,7 @@ mod tests {
     fn value(accounts: &Arc<Accounts>, size: usize) -> Result<Arc<Value>> {
         let bytes = KVVec::from_elem(7, size, GFP_KERNEL)?;
 
-        Value::new(accounts, bytes).map_err(|_| ENOMEM)
+        Value::new(accounts, &Module, bytes).map_err(|_| ENOMEM)
     }
 
     /// What the callback has seen, for the test to look at.

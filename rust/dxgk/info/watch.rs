@@ -61,14 +61,13 @@ pub(crate) struct Seen {
 /// The object behind the descriptor of a watch.
 #[pin_data]
 pub(crate) struct Watch<T> {
-    link: Arc<WeakTarget<T>>,
+    link: Counted<Arc<WeakTarget<T>>, NOTICES>,
     number: u64,
     event: EventFd,
     mask: u32,
     cookie: u64,
     #[pin]
     seen: SpinLock<Seen>,
-    _counted: Counted,
     _charge: Charge,
 }
 
@@ -87,7 +86,7 @@ impl<T: Unpin + Send + 'static> Watch<T> {
         let charge = charge(accounts, Limit::Watches, 1)?;
         let watch = pin_arc(
             pin_init!(Self {
-                link,
+                link: Counted::new(link),
                 number: next_number(),
                 event,
                 mask,
@@ -99,7 +98,6 @@ impl<T: Unpin + Send + 'static> Watch<T> {
                     },
                     "Watch::seen"
                 ),
-                _counted: NOTICES.enter(),
                 _charge: charge,
             }),
             GFP_KERNEL_ACCOUNT,

@@ -11,7 +11,12 @@
 
 use crate::dxgk::{
     at_once::AT_ONCE,
-    stats::Kind, //
+    stats::{
+        CountedOn,
+        Kind,
+        OwnStats,
+        Stats, //
+    }, //
 };
 use crate::{
     error::{
@@ -88,6 +93,8 @@ pub(crate) struct WeakTarget<T> {
     kind: Kind,
     /// Who made the object.
     creator: Credentials,
+    /// Where weak references and watches are counted.
+    stats: OwnStats,
     #[pin]
     state: SpinLock<State<T>>,
     /// Polls of weak references and watches.
@@ -95,6 +102,12 @@ pub(crate) struct WeakTarget<T> {
     pollers: WaitQueue,
     /// 1 once polls report the object's end.
     gone: Atomic<u32>,
+}
+
+impl<T> CountedOn for WeakTarget<T> {
+    fn stats(&self) -> Option<&Arc<Stats>> {
+        self.stats.stats()
+    }
 }
 
 impl<T: Unpin> WeakTarget<T> {
@@ -106,12 +119,14 @@ impl<T: Unpin> WeakTarget<T> {
         object_id: u64,
         kind: Kind,
         creator: Credentials,
+        stats: OwnStats,
     ) -> Result<Arc<Self>, AllocError> {
         pin_arc(
             pin_init!(Self {
                 object_id,
                 kind,
                 creator,
+                stats,
                 state <- new_spinlock!(
                     State {
                         object: Some(object),

@@ -15,8 +15,10 @@ use crate::dxgk::{
     object::Strong,
     quota::holder::Claim,
     stats::{
+        Counted,
         Kind,
-        ObjectId, //
+        ObjectId,
+        OBJECTS, //
     }, //
 };
 use crate::{
@@ -65,6 +67,8 @@ pub(crate) struct AllocationDescription {
 #[pin_data]
 pub(crate) struct Allocation {
     _identified: ObjectId,
+    /// Where it is counted.
+    _adapter: Counted<Arc<Adapter>, OBJECTS>,
     _claim: Claim,
     /// What was fixed at creation.
     pub(crate) description: AllocationDescription,
@@ -91,8 +95,9 @@ pub(crate) fn described(adapter: &Adapter, driver_data: &[u8]) -> DxgResult<obje
 }
 
 impl Allocation {
-    /// An allocation of these bytes, charged by `claim`, which `kmd` was made for.
+    /// An allocation of these bytes, charged by `claim`, which `kmd` was made for on `adapter`.
     pub(crate) fn new(
+        adapter: Arc<Adapter>,
         claim: Claim,
         description: AllocationDescription,
         kmd: object::Allocation,
@@ -104,6 +109,7 @@ impl Allocation {
         pin_arc(
             pin_init!(Self {
                 _identified: ObjectId::new(Kind::Allocation),
+                _adapter: Counted::new(adapter),
                 _claim: claim,
                 description,
                 kmd,

@@ -17,8 +17,10 @@ use crate::dxgk::{
         Holder, //
     },
     stats::{
-        self,
-        Counted, //
+        CountedBytes,
+        CountedOn,
+        OwnStats,
+        Stats, //
     }, //
 };
 use crate::{
@@ -78,19 +80,19 @@ pub(crate) struct Storage {
     backing: Backing,
     /// Its dma-bufs.
     exports: Exports,
-    _bytes: Counted,
+    bytes: CountedBytes,
     _claim: Claim,
 }
 
 impl Storage {
-    /// A storage with `pages` pages of its own, charged by `claim`.
-    fn new(backing: Backing, claim: Claim, pages: usize) -> DxgResult<Arc<Self>> {
+    /// A storage with `pages` pages of its own, charged by `claim` and counted in `stats`.
+    fn new(backing: Backing, stats: OwnStats, claim: Claim, pages: usize) -> DxgResult<Arc<Self>> {
         Ok(Arc::new(
             Self {
                 backing,
                 exports: Exports::new()?,
                 // CAST: a usize fits 64 bits.
-                _bytes: stats::BYTES.enter_by(pages as u64 * PAGE_SIZE as u64),
+                bytes: CountedBytes::new(stats, pages as u64 * PAGE_SIZE as u64),
                 _claim: claim,
             },
             GFP_KERNEL_ACCOUNT,
@@ -107,12 +109,12 @@ impl Storage {
     }
 
     /// New zeroed memory. Its size is reserved; pages are taken when they are touched (MEM-6).
-    pub(crate) fn system(holder: &Arc<Holder>, size: u64) -> DxgResult<Arc<Self>> {
+    pub(crate) fn system(holder: &Arc<Holder>, stats: OwnStats, size: u64) -> DxgResult<Arc<Self>> {
         let count = pages_of(size)?;
         let claim = Self::claim(holder, count, 1)?;
         let pages = Shmem::new(count, holder.clone()).map_err(DxgError::from_errno)?;
 
-        Self::new(Backing::System(pages), claim, count)
+        Self::new(Backing::System(pages), stats, claim, count)
     }
 
     /// Memory of the caller, pinned where it is and charged to `holder`.
@@ -120,6 +122,7 @@ impl Storage {
     /// Context: a system call, no locks held.
     pub(crate) fn user(
         holder: &Arc<Holder>,
+        stats: OwnStats,
         addr: u64,
         size: u64,
         write: bool,
@@ -139,7 +142,12 @@ impl Storage {
             _ => Status::INVALID_PARAMETER.into(),
         })?;
 
-        Self::new(Backing::User(pinned), Self::claim(holder, count, 0)?, count)
+        Self::new(
+            Backing::User(pinned),
+            stats,
+            Self::claim(holder, count, 0)?,
+            count,
+        )
     }
 
     /// The first `size` bytes of a shmem file or a dma-buf. A dma-buf of ours gives the storage
@@ -148,6 +156,7 @@ impl Storage {
     /// Context: a system call, no locks held.
     pub(crate) fn section(
         holder: &Arc<Holder>,
+        stats: OwnStats,
         fd: u32,
         size: u64,
         write: bool,
@@ -160,7 +169,7 @@ impl Storage {
 
         match own {
             Ok((_, false)) if write => return Err(BadSection::Denied.into()),
-            Ok((storage, _)) => return storage.part(holder, count),
+            Ok((storage, _)) => return storage.part(holder, stats, count),
             Err(NotOurs::Closed) => return Err(BadSection::Closed.into()),
             Err(NotOurs::Mismatch) => {}
         }
@@ -169,7 +178,7 @@ impl Storage {
                 let buffer = Arc::new(buffer, GFP_KERNEL_ACCOUNT)?;
                 let claim = Self::claim(holder, count, 1)?;
 
-                return Self::new(Backing::DmaBuf(buffer), claim, count);
+                return Self::new(Backing::DmaBuf(buffer), stats, claim, count);
             }
             Err(BadSection::Mismatch) => {}
             Err(bad) => return Err(bad.into()),
@@ -179,13 +188,19 @@ impl Storage {
 
         Self::new(
             Backing::Section(pages),
+            stats,
             Self::claim(holder, count, 1)?,
             count,
         )
     }
 
     /// The first `count` pages of this storage; if these are all, the storage itself.
-    fn part(self: Arc<Self>, holder: &Arc<Holder>, count: usize) -> DxgResult<Arc<Self>> {
+    fn part(
+        self: Arc<Self>,
+        holder: &Arc<Holder>,
+        stats: OwnStats,
+        count: usize,
+    ) -> DxgResult<Arc<Self>> {
         if count > self.count() {
             return Err(BadSection::TooShort.into());
         }
@@ -200,7 +215,12 @@ impl Storage {
             _ => self,
         };
 
-        Self::new(Backing::Part(whole, count), Self::claim(holder, 0, 0)?, 0)
+        Self::new(
+            Backing::Part(whole, count),
+            stats,
+            Self::claim(holder, 0, 0)?,
+            0,
+        )
     }
 
     /// The pages, unless they are another driver's.
@@ -315,6 +335,12 @@ impl Storage {
             seq_print!(m, " exporter={}", buffer.exporter());
         }
         seq_print!(m, " size={} resident={}", self.size(), self.resident());
+    }
+}
+
+impl CountedOn for Storage {
+    fn stats(&self) -> Option<&Arc<Stats>> {
+        self.bytes.stats()
     }
 }
 

@@ -19,6 +19,7 @@ use crate::dxgk::{
     },
     stats::{
         Counted,
+        OwnStats,
         CPU_MAPPINGS, //
     }, //
 };
@@ -43,7 +44,7 @@ use kernel::{
 /// A file to map, counted. When it goes, mappings of it show no bytes any more.
 struct CountedFile {
     file: RevocableFile,
-    _counted: Counted,
+    _counted: Counted<OwnStats, CPU_MAPPINGS>,
     _claim: Claim,
 }
 
@@ -137,7 +138,7 @@ impl CpuMapping {
             CountedFile {
                 file: RevocableFile::new(storage.source(), self.write)
                     .map_err(DxgError::from_errno)?,
-                _counted: CPU_MAPPINGS.enter(),
+                _counted: Counted::new(OwnStats::of(storage)),
                 _claim: claim,
             },
             GFP_KERNEL_ACCOUNT,

@@ -17,6 +17,7 @@ use super::{
 };
 use crate::{
     dxgk::{
+        adapter::Adapter,
         handle::{
             open_resource::{
                 OpenResource,
@@ -36,7 +37,10 @@ use crate::{
             account::ObjectCharge,
             holder::Amounts, //
         },
-        stats::Kind,
+        stats::{
+            Kind,
+            OwnStats, //
+        },
         tables::Tables, //
     },
     error::{
@@ -133,7 +137,8 @@ impl Parent {
                 let open_resource = maker.resource(false, copy(&allocations)?, driver_data)?;
 
                 if !runtime_data.is_empty() {
-                    let value = shortage(Value::new(&tables.accounts, runtime_data))?;
+                    let value =
+                        shortage(Value::new(&tables.accounts, &*self.device, runtime_data))?;
 
                     shortage(open_resource.resource().header.attachments.set_blob(value))?;
                 }
@@ -176,21 +181,22 @@ impl Maker<'_> {
     fn storage(&self, source: Source, size: u64) -> DxgResult<Arc<Storage>> {
         let write = !self.creation.is_read_only();
         let holder = &self.process.holder;
+        let stats = OwnStats::of(&*self.parent.device);
 
         match source {
-            Source::New => Storage::system(holder, size),
-            Source::Caller(address) => Storage::user(holder, address, size, write),
+            Source::New => Storage::system(holder, stats, size),
+            Source::Caller(address) => Storage::user(holder, stats, address, size, write),
             Source::Section(value) => {
                 let fd = handle::nt_fd(value).ok_or(Status::INVALID_HANDLE)?;
 
-                Storage::section(holder, fd, size, write)
+                Storage::section(holder, stats, fd, size, write)
             }
         }
     }
 
     /// An allocation that belongs to no resource yet.
     fn allocation(&self, new: NewAllocation) -> DxgResult<Arc<Allocation>> {
-        let adapter = &self.parent.device.adapter;
+        let adapter: &Arc<Adapter> = &self.parent.device.adapter;
         let driver_data = match &self.creation.standard {
             Some(standard) => adapter.standard_allocation_data(standard.size)?,
             None => new.driver_data,
@@ -209,6 +215,7 @@ impl Maker<'_> {
         let storage = self.storage(new.source, size)?;
 
         Ok(Allocation::new(
+            adapter.clone(),
             claim,
             description,
             kmd,

@@ -40,8 +40,7 @@ use kernel::{
 pub(crate) struct Export {
     storage: Arc<Storage>,
     pages: Whole,
-    _strong: Strong,
-    _counted: Counted,
+    _strong: Counted<Strong, DMABUFS>,
 }
 
 impl Export {
@@ -84,8 +83,7 @@ impl Exports {
             Ok(Export {
                 storage: storage.clone(),
                 pages: Whole::new(storage.clone()).map_err(DxgError::from_errno)?,
-                _strong: keep()?,
-                _counted: DMABUFS.enter(),
+                _strong: Counted::new(keep()?),
             })
         };
         let file = storage

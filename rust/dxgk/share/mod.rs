@@ -29,6 +29,8 @@ use super::{
     },
     stats::{
         Counted,
+        CountedOn,
+        Stats,
         SHARES, //
     }, //
 };
@@ -155,6 +157,12 @@ impl Hold {
     }
 }
 
+impl CountedOn for Hold {
+    fn stats(&self) -> Option<&Arc<Stats>> {
+        self.0.object().header().stats()
+    }
+}
+
 impl Drop for Hold {
     /// Context: may sleep, no locks held.
     fn drop(&mut self) {
@@ -168,9 +176,8 @@ impl Drop for Hold {
 
 /// One open file description.
 pub(crate) struct NtHandle {
-    hold: Hold,
+    hold: Counted<Hold, SHARES>,
     access: u32,
-    _counted: Counted,
 }
 
 impl NtHandle {
@@ -178,9 +185,8 @@ impl NtHandle {
     pub(crate) fn new(hold: Hold, access: u32) -> Result<Arc<Self>, AllocError> {
         Arc::new(
             Self {
-                hold,
+                hold: Counted::new(hold),
                 access,
-                _counted: SHARES.enter(),
             },
             GFP_KERNEL_ACCOUNT,
         )

@@ -16,7 +16,11 @@
 //! turn before a new page is taken.
 
 use super::fence_mappings::FenceMappings;
-use crate::dxgk::stats::PAGES;
+use crate::dxgk::stats::{
+    Counted,
+    Module,
+    PAGES, //
+};
 use crate::{
     error::DxgResult,
     logic::fence_slots::{
@@ -58,20 +62,15 @@ const _: () = assert!(SLOTS as usize * STRIDE <= PAGE_SIZE);
 /// A page and its place in the stats.
 pub(crate) struct CountedPage {
     page: Arc<ValuePage>,
+    _counted: Counted<Module, PAGES>,
 }
 
 impl CountedPage {
     fn new() -> Result<Self, AllocError> {
-        let page = Arc::new(ValuePage::new()?, GFP_KERNEL_ACCOUNT)?;
-
-        PAGES.add(1);
-        Ok(Self { page })
-    }
-}
-
-impl Drop for CountedPage {
-    fn drop(&mut self) {
-        PAGES.sub(1);
+        Ok(Self {
+            page: Arc::new(ValuePage::new()?, GFP_KERNEL_ACCOUNT)?,
+            _counted: Counted::new(Module),
+        })
     }
 }
 

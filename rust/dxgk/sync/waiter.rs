@@ -21,6 +21,7 @@ use crate::dxgk::{
     stats::{
         next_id,
         Counted,
+        Module,
         WAITERS, //
     }, //
 };
@@ -55,7 +56,7 @@ pub(crate) struct Pending {
     /// The elements that its user was charged for.
     elements: u32,
     /// There unless a thread sleeps in it.
-    asynchronous: Option<Counted>,
+    asynchronous: Option<Counted<Module, WAITERS>>,
 }
 
 impl Pending {
@@ -68,7 +69,7 @@ impl Pending {
         Self {
             waits,
             elements,
-            asynchronous: is_asynchronous.then(|| WAITERS.enter()),
+            asynchronous: is_asynchronous.then(|| Counted::new(Module)),
         }
     }
 }
