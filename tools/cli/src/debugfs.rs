@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the driver tells of all processes together: files in debugfs, for root.
+//! What the driver tells of all processes together, and of each adapter: files in debugfs, for root.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,7 +15,20 @@ pub const MOUNT: &str = "/sys/kernel/debug";
 ///
 /// The file cannot be read: there is no debugfs, or this user may not look into it.
 pub fn totals(mount: &Path) -> io::Result<BTreeMap<String, u64>> {
-    let text = fs::read_to_string(mount.join("opendxg/totals"))?;
+    counts(&mount.join("opendxg/totals"))
+}
+
+/// The same of the adapter with this LUID.
+///
+/// # Errors
+///
+/// The file cannot be read, or there is no such adapter.
+pub fn adapter(mount: &Path, luid: &str) -> io::Result<BTreeMap<String, u64>> {
+    counts(&mount.join("opendxg/adapters").join(luid))
+}
+
+fn counts(file: &Path) -> io::Result<BTreeMap<String, u64>> {
+    let text = fs::read_to_string(file)?;
     Ok(text.lines().filter_map(total).collect())
 }
 

@@ -61,6 +61,8 @@ pub struct Adapter {
     pub state: String,
     /// What it is.
     pub description: String,
+    /// The driver's own counts of what belongs to it, by name; empty if they could not be read.
+    pub counts: BTreeMap<String, u64>,
 }
 
 /// A line `dxg-handle`.
@@ -293,6 +295,7 @@ fn adapter(line: &str) -> Option<Adapter> {
         luid: words.next()?.trim_start_matches("luid=").into(),
         state: "running".into(),
         description: words.next().unwrap_or_default().into(),
+        counts: BTreeMap::new(),
     })
 }
 

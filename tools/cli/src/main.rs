@@ -57,6 +57,10 @@ fn run(args: &Args) -> Result<String, Failure> {
             Ok(totals) => world.totals = totals,
             Err(error) => world.no_totals = Some(format!("{}: {error}", mount.display())),
         }
+        for adapter in &mut world.adapters {
+            // Without them, the reason stands beside the totals.
+            adapter.counts = debugfs::adapter(mount, &adapter.luid).unwrap_or_default();
+        }
     }
     show::answer(&world, args.command.unwrap_or_default(), args.json).map_err(Failure::Error)
 }

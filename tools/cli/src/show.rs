@@ -187,7 +187,16 @@ fn overview(world: &World) -> String {
 }
 
 fn adapters(world: &World) -> String {
-    let mut table = Table::new(&["ID", "LUID", "STATE", "HANDLES", "PROCESSES", "DESCRIPTION"]);
+    let mut table = Table::new(&[
+        "ID",
+        "LUID",
+        "STATE",
+        "OBJECTS",
+        "BYTES",
+        "HANDLES",
+        "PROCESSES",
+        "DESCRIPTION",
+    ]);
     for adapter in &world.adapters {
         let is_its = |handle: &&Handle| handle.kind == "adapter" && handle.object == adapter.id;
         let count = |process: &Process| process.handles.iter().filter(is_its).count();
@@ -197,10 +206,16 @@ fn adapters(world: &World) -> String {
             .iter()
             .filter(|process| count(process) > 0)
             .count();
+        let known = |name: &str| {
+            let count = adapter.counts.get(name);
+            count.map_or("?".into(), u64::to_string)
+        };
         table.row([
             adapter.id.to_string(),
             adapter.luid.clone(),
             adapter.state.clone(),
+            known("objects"),
+            known("bytes"),
             handles.to_string(),
             processes.to_string(),
             adapter.description.clone(),

@@ -341,6 +341,7 @@ impl Builder {
                 luid: "?".into(),
                 state: "removed".into(),
                 description: "-".into(),
+                counts: BTreeMap::new(),
             }));
     }
 

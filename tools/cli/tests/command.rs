@@ -18,6 +18,9 @@ impl Proc {
         fs::create_dir_all(path.join("sys")).unwrap();
         fs::create_dir_all(path.join("debug/opendxg")).unwrap();
         fs::write(path.join("debug/opendxg/totals"), "objects:\t6\n").unwrap();
+        fs::create_dir_all(path.join("debug/opendxg/adapters")).unwrap();
+        let counts = path.join("debug/opendxg/adapters/00000000:0000a4c1");
+        fs::write(counts, "objects:\t5\nbytes:\t12288\n").unwrap();
         Self(path)
     }
 
@@ -237,7 +240,14 @@ fn tables() {
     };
     has(
         &["adapters"],
-        &["1", "00000000:0000a4c1", "running", "Software adapter"],
+        &[
+            "1",
+            "00000000:0000a4c1",
+            "running",
+            "5",
+            "12288",
+            "Software adapter",
+        ],
     );
     // The reader has a handle of one that the driver does not list.
     has(&["adapters"], &["5", "?", "removed", "1"]);
@@ -395,7 +405,7 @@ fn members(value: &serde_json::Value, names: &mut std::collections::BTreeSet<Str
             for (name, value) in map {
                 names.insert(name.clone());
                 // The names of counts are the driver's.
-                if !["totals", "users"].contains(&name.as_str()) {
+                if !["totals", "users", "counts"].contains(&name.as_str()) {
                     members(value, names);
                 }
             }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::path::Path;
 
-use crate::{Error, Result};
+use crate::{Error, Luid, Result};
 
 /// What is alive in the driver. Two equal readings around a piece of work prove that it left nothing
 /// behind. The totals are in debugfs, which only root may read.
@@ -37,6 +37,17 @@ impl Counters {
     /// Where the driver shows its totals, as lines of a name and a count.
     pub const TOTALS: &str = "/sys/kernel/debug/opendxg/totals";
 
+    /// Where the driver shows the counts of each adapter: a file whose name is the LUID, until the last object
+    /// of the adapter is gone.
+    pub const ADAPTERS: &str = "/sys/kernel/debug/opendxg/adapters";
+
+    /// What exists of an adapter, also of a removed one, by name: `objects`, `handles`, `shares`, `bytes` and
+    /// so on. Of processes, keyed mutexes, waits and pages of fence values there are totals only. Only root may
+    /// read it.
+    pub fn of_adapter(luid: Luid) -> Result<BTreeMap<String, u64>> {
+        FdInfo::parse(&read(&Path::new(Self::ADAPTERS).join(luid.to_string()))?).numbers()
+    }
+
     /// Reads the counters behind an open node, and the totals.
     pub(crate) fn read(fd: BorrowedFd<'_>) -> Result<Self> {
         let totals = read(Path::new(Self::TOTALS))?;
@@ -44,14 +55,8 @@ impl Counters {
     }
 
     fn from_fields(info: &FdInfo, totals: &FdInfo) -> Result<Self> {
-        const MALFORMED: Error = Error::Protocol("missing or malformed counter");
-        let parse = |value: &str| value.parse().map_err(|_| MALFORMED);
-        let field = |name: &str| info.get(name).ok_or(MALFORMED).and_then(parse);
-        let mut totals = totals
-            .0
-            .iter()
-            .map(|(name, value)| Ok((name.clone(), parse(value)?)))
-            .collect::<Result<BTreeMap<String, u64>>>()?;
+        let field = |name: &str| info.get(name).ok_or(MALFORMED).and_then(number);
+        let mut totals = totals.numbers()?;
         let mut total = |name: &str| totals.remove(name).ok_or(MALFORMED);
         Ok(Self {
             process_handles: field("dxg-process-handles")?,
@@ -65,6 +70,12 @@ impl Counters {
             other_totals: totals,
         })
     }
+}
+
+const MALFORMED: Error = Error::Protocol("missing or malformed counter");
+
+fn number(text: &str) -> Result<u64> {
+    text.parse().map_err(|_| MALFORMED)
 }
 
 fn read(path: &Path) -> Result<String> {
@@ -87,6 +98,14 @@ impl FdInfo {
     /// The value of `key`, without surrounding blanks.
     pub fn get(&self, key: &str) -> Option<&str> {
         self.0.get(key).map(String::as_str)
+    }
+
+    /// All values, which are numbers.
+    fn numbers(&self) -> Result<BTreeMap<String, u64>> {
+        let pairs = self.0.iter();
+        pairs
+            .map(|(name, value)| Ok((name.clone(), number(value)?)))
+            .collect()
     }
 
     fn parse(text: &str) -> Self {
