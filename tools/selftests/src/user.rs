@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Other users and other namespaces, for children that end soon.
 
-use crate::{ensure, skip, Outcome};
+use crate::{ensure, ensure_eq, skip, Outcome};
 
 /// A user of the guest.
 pub const USER: u32 = 1000;
@@ -31,6 +31,17 @@ pub fn become_member(user: u32, group: u32) -> Outcome {
             && libc::setuid(user) == 0
     };
     ensure!(done, "setuid: {}", std::io::Error::last_os_error());
+    Ok(())
+}
+
+/// Gives up every capability, and stays root: what root owns can still be read.
+pub fn drop_capabilities() -> Outcome {
+    // `_LINUX_CAPABILITY_VERSION_3`, for this process.
+    let header = [0x2008_0522u32, 0];
+    let none = [0u32; 6];
+    // SAFETY: the addresses are of a header and two sets, of the layout of this version.
+    let done = unsafe { libc::syscall(libc::SYS_capset, header.as_ptr(), none.as_ptr()) };
+    ensure_eq!(done, 0, "capset: {}", std::io::Error::last_os_error());
     Ok(())
 }
 

@@ -2,6 +2,7 @@
 //! Software adapters that are made and removed at run time, with clients inside.
 
 mod attributes;
+mod counters;
 mod removal;
 mod storm;
 
@@ -10,6 +11,7 @@ use selftests::Suite;
 pub(crate) fn main() {
     Suite::new("soft adapters")
         .with(attributes::tests)
+        .with(counters::tests)
         .with(removal::tests)
         .with(storm::tests)
         .run()
