@@ -66,7 +66,14 @@ pub(crate) fn without_sleep<T>(run: impl FnOnce() -> T) -> T {
     run()
 }
 
-pub(crate) use crate::sys::time::now_ns;
+pub(crate) use crate::sys::{
+    lockdep::{
+        gate_closed,
+        gate_entered,
+        GateHeld, //
+    },
+    time::now_ns, //
+};
 
 #[cfg(CONFIG_KUNIT = "y")]
 pub(crate) use crate::sys::task::sleep::may_sleep;

@@ -95,6 +95,10 @@ void dxg_exit_unwatch(struct wait_queue_entry *entry, void *thread);
 bool dxg_is_killed(void);
 void dxg_cond_resched(void);
 bool dxg_may_sleep(void);
+void dxg_gate_enter(bool may_wait);
+void dxg_gate_close(void);
+void dxg_gate_leave(void);
+bool dxg_gate_is_held(void);
 struct workqueue_struct *dxg_workqueue(const char *name);
 
 #endif

@@ -67,6 +67,34 @@ void dxg_cond_resched(void)
 	cond_resched();
 }
 
+#ifdef CONFIG_LOCKDEP
+static struct lock_class_key gate_key;
+static struct lockdep_map gate_map = STATIC_LOCKDEP_MAP_INIT("ddi::Gate", &gate_key);
+
+void dxg_gate_enter(bool may_wait)
+{
+	if (may_wait)
+		lock_map_acquire_read(&gate_map);
+	else
+		lock_map_acquire_tryread(&gate_map);
+}
+
+void dxg_gate_close(void)
+{
+	lock_map_acquire(&gate_map);
+}
+
+void dxg_gate_leave(void)
+{
+	lock_map_release(&gate_map);
+}
+
+bool dxg_gate_is_held(void)
+{
+	return lock_is_held(&gate_map) == LOCK_STATE_HELD;
+}
+#endif
+
 #if IS_ENABLED(CONFIG_KUNIT)
 /* For tests; RCU readers are seen with CONFIG_PREEMPT_RCU only. */
 bool dxg_may_sleep(void)

@@ -32,9 +32,10 @@ impl Passive {
 pub struct Dispatch(OfThisThread);
 
 impl Dispatch {
-    /// Runs something as class D from where more is allowed. Debug kernels complain about a sleep
-    /// in it.
-    pub fn below<T>(_: &Passive, run: impl FnOnce(&Self) -> T) -> T {
+    /// Runs something as class D from where more is allowed, and where the token that says so
+    /// cannot be used. It runs as an RCU reader: debug kernels complain about a sleep in it, and
+    /// lockdep about a lock that may sleep, even if it does not.
+    pub fn below<T>(_: &mut Passive, run: impl FnOnce(&Self) -> T) -> T {
         platform::without_sleep(|| run(&Self(PhantomData)))
     }
 }

@@ -14,6 +14,11 @@
 //!
 //! A call that is inside may enter again for a destroy: the gate does not become STOPPING while it
 //! is inside.
+//!
+//! To lockdep the gates are one read-write lock: a call tries to take it for reading, a destroy
+//! takes it for reading, which also a reader may, and closing takes it for writing until the gate
+//! is STOPPED. So a kernel with lockdep reports who stops a KMD, or destroys in StopDevice, where
+//! that could wait for itself: even if it does not at that moment.
 
 use super::types::{
     KmdError,
@@ -22,6 +27,7 @@ use super::types::{
 use crate::platform::{
     self,
     Completion,
+    GateHeld,
     Word32, //
 };
 
@@ -40,7 +46,16 @@ pub struct Gate {
 }
 
 /// A call that is inside. Dropping it leaves.
-pub struct Inside<'a>(&'a Gate);
+pub struct Inside<'a> {
+    gate: &'a Gate,
+    _held: GateHeld,
+}
+
+/// Nobody is inside a KMD that may be stopped now. Dropping it says that this is done.
+pub struct Closed<'a> {
+    gate: &'a Gate,
+    _held: GateHeld,
+}
 
 impl Gate {
     /// An open gate; `None` if there is no memory.
@@ -55,7 +70,10 @@ impl Gate {
     /// Enters for a call; DeviceRemoved once the gate was closed.
     pub fn enter(&self) -> KmdResult<Inside<'_>> {
         self.change(|state| (state & (CLOSED | STOPPING | STOPPED) == 0).then(|| count(state)))
-            .map(|_| Inside(self))
+            .map(|_| Inside {
+                gate: self,
+                _held: platform::gate_entered(false),
+            })
             .ok_or(KmdError::DeviceRemoved)
     }
 
@@ -63,38 +81,38 @@ impl Gate {
     ///
     /// Context: may sleep.
     pub fn enter_to_destroy(&self) -> Inside<'_> {
+        let held = platform::gate_entered(true);
+
         while self
             .change(|state| (state & STOPPING == 0).then(|| count(state)))
             .is_none()
         {
             self.stopped.wait_for_completion();
         }
-        Inside(self)
+        Inside {
+            gate: self,
+            _held: held,
+        }
     }
 
-    /// Refuses new calls and returns when no call is inside; false if another call has done so.
+    /// Refuses new calls and returns when no call is inside; `None` if another call has done so.
     ///
     /// Context: may sleep; not inside.
-    pub fn close(&self) -> bool {
+    pub fn close(&self) -> Option<Closed<'_>> {
         let closed = self.change(|state| match state {
             0 => Some(STOPPING),
             _ if state & (CLOSED | STOPPING | STOPPED) == 0 => Some(state | CLOSED),
             _ => None,
-        });
+        })?;
+        let held = platform::gate_closed();
 
-        match closed {
-            None => return false,
-            Some(STOPPING) => {}
-            Some(_) => self.drained.wait_for_completion(),
+        if closed != STOPPING {
+            self.drained.wait_for_completion();
         }
-        true
-    }
-
-    /// The KMD is stopped, after [`Gate::close`].
-    pub fn stopped(&self) {
-        let _state = self.change(|_| Some(STOPPED));
-
-        self.stopped.complete_all();
+        Some(Closed {
+            gate: self,
+            _held: held,
+        })
     }
 
     /// Whether the gate is still open.
@@ -134,6 +152,14 @@ fn count(state: u32) -> u32 {
 
 impl Drop for Inside<'_> {
     fn drop(&mut self) {
-        self.0.leave();
+        self.gate.leave();
+    }
+}
+
+impl Drop for Closed<'_> {
+    fn drop(&mut self) {
+        let _state = self.gate.change(|_| Some(STOPPED));
+
+        self.gate.stopped.complete_all();
     }
 }

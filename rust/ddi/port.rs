@@ -65,9 +65,8 @@ impl Port {
     /// Stops the KMD: waits for the calls inside, refuses all others but destroys, and calls
     /// StopDevice. Nothing happens if it was stopped before.
     pub fn stop(&self, class: &Passive) {
-        if self.gate.close() {
+        if let Some(_closed) = self.gate.close() {
             self.kmd.stop_device(class);
-            self.gate.stopped();
         }
     }
 

@@ -231,7 +231,7 @@ impl Adapter {
 
         let kmd = self.port.enter()?;
 
-        Ok(Dispatch::below(&Passive::here(), |class| {
+        Ok(Dispatch::below(&mut Passive::here(), |class| {
             kmd.calibrate_gpu_clock(class, node, physical_adapter)
         }))
     }

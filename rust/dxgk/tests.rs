@@ -485,12 +485,40 @@ mod tests {
 
         assert!(kmd.start_device(&class, &StartInfo { luid }).is_ok());
 
-        let device = Dispatch::below(&class, |_| kmd.create_device(&class, DeviceId(1)));
+        let device = Dispatch::below(&mut Passive::here(), |_| {
+            kmd.create_device(&class, DeviceId(1))
+        });
 
         assert!(device.is_ok());
         if cfg!(CONFIG_PREEMPT_RCU) {
             assert_eq!(journal.broken(), Broken::WrongClass as u32);
         }
+        Ok(())
+    }
+
+    /// GPU-100: lockdep knows who is inside a KMD.
+    #[cfg(CONFIG_LOCKDEP)]
+    #[test]
+    fn lockdep_knows_who_is_inside() -> Result {
+        use crate::sys::lockdep::is_gate_held;
+
+        let (journal, adapter) = started(Behaviour::default())?;
+        let adapter = adapter.map_err(|_| EINVAL)?;
+        let device = Device::new(adapter.clone()).map_err(|_| EINVAL)?;
+
+        assert!(!is_gate_held());
+
+        let calls = adapter.port.enter().map_err(|_| EINVAL)?;
+
+        assert!(is_gate_held());
+        // A destroy inside a call.
+        drop(device);
+        assert!(is_gate_held());
+        drop(calls);
+        assert!(!is_gate_held());
+        drop(adapter);
+        assert!(!is_gate_held());
+        assert!(journal.is_good_end());
         Ok(())
     }
 }

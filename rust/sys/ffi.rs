@@ -153,6 +153,10 @@ unsafe extern "C" {
     pub fn dxg_is_killed() -> bool;
     pub fn dxg_cond_resched();
     pub fn dxg_may_sleep() -> bool;
+    pub fn dxg_gate_enter(may_wait: bool);
+    pub fn dxg_gate_close();
+    pub fn dxg_gate_leave();
+    pub fn dxg_gate_is_held() -> bool;
     pub fn dxg_workqueue(name: *const kernel::ffi::c_char) -> *mut workqueue_struct;
     pub fn dxg_total_pages() -> kernel::ffi::c_ulonglong;
     pub fn dxg_max_files() -> kernel::ffi::c_ulonglong;

@@ -8,6 +8,7 @@
 pub(crate) mod alloc;
 mod ffi;
 pub(crate) mod file;
+pub(crate) mod lockdep;
 pub(crate) mod mem;
 pub(crate) mod params;
 pub(crate) mod random;

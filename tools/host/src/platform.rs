@@ -55,6 +55,44 @@ pub(crate) fn without_sleep<T>(run: impl FnOnce() -> T) -> T {
     result
 }
 
+thread_local! {
+    /// How many gates the thread is inside of; negative if it has closed one.
+    static GATES: std::cell::Cell<i32> = const { std::cell::Cell::new(0) };
+}
+
+/// Until this is dropped, the thread is inside of a gate or has closed one.
+pub(crate) struct GateHeld(i32);
+
+impl GateHeld {
+    /// loom runs all threads of a model on one thread, so it counts for nothing there.
+    fn new(change: i32) -> Self {
+        if cfg!(not(loom)) {
+            GATES.set(GATES.get() + change);
+        }
+        Self(change)
+    }
+}
+
+impl Drop for GateHeld {
+    fn drop(&mut self) {
+        if cfg!(not(loom)) {
+            GATES.set(GATES.get() - self.0);
+        }
+    }
+}
+
+/// The thread is inside of a gate. Panics if it may wait for one that it has closed itself.
+pub(crate) fn gate_entered(may_wait: bool) -> GateHeld {
+    assert!(!may_wait || GATES.get() >= 0, "a thread waits for itself");
+    GateHeld::new(1)
+}
+
+/// The thread waits for those inside of a gate. Panics if it is one of them.
+pub(crate) fn gate_closed() -> GateHeld {
+    assert_eq!(GATES.get(), 0, "a thread waits for itself");
+    GateHeld::new(-1)
+}
+
 /// Nanoseconds of a clock that does not go back.
 pub(crate) fn now_ns() -> u64 {
     static START: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();

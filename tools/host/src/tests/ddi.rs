@@ -9,6 +9,7 @@ use crate::{
     ddi::{
         caps::{Luid, StartInfo},
         class::{Dispatch, Passive},
+        gate::Gate,
         object::{Allocation, Context, Device, OpenAllocation},
         port::Port,
         types::{ContextId, CreateContext, DeviceId, KmdError, KmdResult, Place, Scheduling},
@@ -288,7 +289,9 @@ fn gpu_105_a_double_finds_what_breaks_the_rules() {
         }),
         (Broken::WrongClass, |kmd, class| {
             kmd.start_device(class, &INFO).unwrap();
-            Dispatch::below(class, |_| kmd.query_feature_support(class, 1));
+            Dispatch::below(&mut Passive::here(), |_| {
+                kmd.query_feature_support(class, 1)
+            });
         }),
     ];
 
@@ -334,7 +337,28 @@ fn gpu_101_a_double_finds_calls_at_the_same_time() {
 #[test]
 #[should_panic(expected = "sleeps where it must not")]
 fn gpu_100_class_d_does_not_sleep() {
-    Dispatch::below(&Passive::here(), |_| Passive::here());
+    Dispatch::below(&mut Passive::here(), |_| Passive::here());
+}
+
+/// GPU-101: a call that is inside cannot stop its KMD, because StopDevice waits for it.
+#[test]
+#[should_panic(expected = "a thread waits for itself")]
+fn gpu_101_a_call_inside_does_not_stop() {
+    let (_, port) = start(Behaviour::default());
+    let port = port.unwrap();
+    let _calls = port.enter().unwrap();
+
+    port.stop(&Passive::here());
+}
+
+/// GPU-101: StopDevice cannot destroy, because a destroy waits for its end.
+#[test]
+#[should_panic(expected = "a thread waits for itself")]
+fn gpu_101_stop_device_does_not_destroy() {
+    let gate = Gate::new().unwrap();
+    let _closed = gate.close().unwrap();
+
+    gate.enter_to_destroy();
 }
 
 #[test]
@@ -378,7 +402,7 @@ fn escapes_of_the_software_adapter() {
 fn clocks_of_the_software_adapter() {
     let kmd = SoftKmd::add_device(Config::default());
     let clock = || {
-        Dispatch::below(&Passive::here(), |class| {
+        Dispatch::below(&mut Passive::here(), |class| {
             kmd.calibrate_gpu_clock(class, 0, 0)
         })
     };

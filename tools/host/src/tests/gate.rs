@@ -63,9 +63,10 @@ impl Scene {
     }
 
     fn stop(&self) -> bool {
-        if !self.gate.close() {
+        let Some(_closed) = self.gate.close() else {
             return false;
-        }
+        };
+
         self.stopping.store(RUNNING, Ordering::SeqCst);
         assert_eq!(
             self.inside.load(Ordering::SeqCst),
@@ -73,7 +74,6 @@ impl Scene {
             "StopDevice beside a call"
         );
         self.stopping.store(DONE, Ordering::SeqCst);
-        self.gate.stopped();
         true
     }
 }
