@@ -297,11 +297,6 @@ bool dxg_unmap_page(struct file *file, unsigned long addr, unsigned long token)
 	return ours && !vm_munmap(addr, PAGE_SIZE);
 }
 
-int dxg_page_mapcount(struct page *page)
-{
-	return folio_mapcount(page_folio(page));
-}
-
 /*
  * Whether that mapping is still ours, shows the page, and is the only one that does. If so, no
  * forked child has the page, nor does the owner have it anywhere else. A fork waits for the mmap

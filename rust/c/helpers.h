@@ -64,7 +64,6 @@ bool dxg_read_words(void *to, u64 from, size_t size);
 bool dxg_write_words(u64 to, const void *from, size_t size);
 
 void *dxg_page_address(struct page *page);
-int dxg_page_mapcount(struct page *page);
 unsigned long dxg_map_page(struct file *file, unsigned long token);
 bool dxg_unmap_page(struct file *file, unsigned long addr, unsigned long token);
 bool dxg_page_is_alone(struct file *file, unsigned long addr, unsigned long token,

@@ -6,6 +6,9 @@
 //! moved the page somewhere else. It is used again after a check that neither is so. While a check
 //! runs the places that it is for belong to it, so two checks at the same time never speak of the
 //! same place.
+//!
+//! The page counts how often its mapping was copied, by a fork or a move. After a copy nothing
+//! that was found out before counts: all free places become stale.
 
 /// Places in a page: one bit each.
 pub const SLOTS: u32 = u64::BITS;
@@ -15,16 +18,32 @@ pub const SLOTS: u32 = u64::BITS;
 pub struct Slots {
     taken: u64,
     stale: u64,
+    /// How often the mapping had been copied when the free places were found to be free.
+    copies: u64,
+}
+
+/// A check that has begun, with the places that it is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Check {
+    places: u64,
+    copies: u64,
 }
 
 impl Slots {
     /// Those of a new page, whose first place is taken.
     pub const fn with_first_taken() -> Self {
-        Self { taken: 1, stale: 0 }
+        Self {
+            taken: 1,
+            stale: 0,
+            copies: 0,
+        }
     }
 
-    /// Takes a place that may be used, if there is one.
-    pub fn take(&mut self) -> Option<u32> {
+    /// Takes a place that may be used, if there is one. `copies` is how often the mapping of the
+    /// page was copied until now.
+    pub fn take(&mut self, copies: u64) -> Option<u32> {
+        self.look(copies);
+
         let slot = (self.taken | self.stale).trailing_ones();
 
         (slot < SLOTS).then(|| {
@@ -41,30 +60,41 @@ impl Slots {
         self.stale |= bit;
     }
 
+    /// Whether any place may be used, as far as is known.
+    pub fn has_free(&self) -> bool {
+        self.taken | self.stale != u64::MAX
+    }
+
     /// Whether any place waits for a check.
     pub fn has_stale(&self) -> bool {
         self.stale != 0
     }
 
-    /// Begins a check of the page: the places that it is for, one bit each. None can be taken
+    /// Begins a check of the page for all places that wait for one. None of them can be taken
     /// before [`Slots::end_check`].
-    pub fn begin_check(&mut self) -> u64 {
-        let checked = core::mem::take(&mut self.stale);
+    pub fn begin_check(&mut self, copies: u64) -> Check {
+        self.look(copies);
 
-        self.taken |= checked;
-        checked
+        let places = core::mem::take(&mut self.stale);
+
+        self.taken |= places;
+        Check { places, copies }
     }
 
-    /// Ends a check. If no other mapping shows the page, the places may be used.
-    pub fn end_check(&mut self, checked: u64, is_alone: bool) {
-        self.taken &= !checked;
-        if !is_alone {
-            self.stale |= checked;
+    /// Ends a check. If no other mapping shows the page, and none was made of it since the check
+    /// began, its places may be used.
+    pub fn end_check(&mut self, check: Check, is_alone: bool) {
+        self.taken &= !check.places;
+        if !is_alone || check.copies != self.copies {
+            self.stale |= check.places;
         }
     }
 
-    /// Another mapping shows the page now: the places that could be used wait for a check.
-    pub fn rest(&mut self) {
-        self.stale |= !self.taken;
+    /// Another mapping may show the page since the free places were found to be free.
+    fn look(&mut self, copies: u64) {
+        if copies != self.copies {
+            self.copies = copies;
+            self.stale |= !self.taken;
+        }
     }
 }

@@ -107,7 +107,6 @@ unsafe extern "C" {
         size: usize,
     ) -> bool;
     pub fn dxg_page_address(page: *mut page) -> *mut kernel::ffi::c_void;
-    pub fn dxg_page_mapcount(page: *mut page) -> kernel::ffi::c_int;
     pub fn dxg_map_page(file: *mut file, token: kernel::ffi::c_ulong) -> kernel::ffi::c_ulong;
     pub fn dxg_unmap_page(
         file: *mut file,

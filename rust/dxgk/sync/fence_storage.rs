@@ -11,9 +11,8 @@
 //! when the memory of its fence goes. Any task may do that; it unmaps nothing. Before the slot is
 //! used again the page is checked: a child that was forked meanwhile, or a place that the owner has
 //! moved the page to, would show another fence than before. One check is good for all slots that
-//! came back before it, as long as no child is forked: a slot is taken only while one mapping shows
-//! the page. A page that has a child is checked again when another of its slots comes back, and in
-//! turn before a new page is taken.
+//! came back before it, until the mapping of the page is copied again. A page that has a child is
+//! checked again when another of its slots comes back, and in turn before a new page is taken.
 
 use super::fence_mappings::FenceMappings;
 use crate::dxgk::stats::{
@@ -23,9 +22,16 @@ use crate::dxgk::stats::{
 };
 use crate::{
     error::DxgResult,
-    logic::fence_slots::{
-        Slots,
-        SLOTS, //
+    logic::{
+        classes::{
+            Class,
+            Classes, //
+        },
+        fence_slots::{
+            Check,
+            Slots,
+            SLOTS, //
+        }, //
     },
     platform::{
         store_release,
@@ -127,71 +133,108 @@ struct Pooled {
 }
 
 struct PoolState {
-    /// Pages in any order.
+    /// Pages in the order of `classes`.
     pages: KVec<Pooled>,
-    /// No page before this one has a slot that may be used.
-    first_free: usize,
-    /// No page before this one has slots that came back since it was checked.
-    first_stale: usize,
+    classes: Classes,
     /// Where the search for a page whose child is gone goes on.
     in_turn: usize,
 }
 
+/// Exchanges two pages in the list.
+fn exchange(pages: &mut [Pooled], one: usize, other: usize) {
+    pages.swap(one, other);
+    for index in [one, other] {
+        if let Some(Pooled { page, .. }) = pages.get(index) {
+            page.index.store(index, Relaxed);
+        }
+    }
+}
+
 impl PoolState {
-    /// Takes a slot of a page that has one, for a handle of the process.
+    /// Puts a page into the class that its slots make of it. `came_back`: stale slots came back
+    /// since it was checked.
+    fn sort(&mut self, index: usize, came_back: bool) {
+        let Some(Pooled { slots, .. }) = self.pages.get(index) else {
+            return;
+        };
+        let class = if slots.has_free() {
+            Class::Free
+        } else if came_back && slots.has_stale() {
+            Class::Stale
+        } else {
+            Class::Rest
+        };
+
+        self.move_to(index, class);
+    }
+
+    /// Puts a page into a class; returns its new index.
+    fn move_to(&mut self, index: usize, class: Class) -> usize {
+        let pages = &mut self.pages;
+
+        self.classes
+            .sort(index, class, |from, to| exchange(pages, from, to))
+    }
+
+    /// Takes a slot of a page that has one, for a handle of the process. Looks at a few pages only:
+    /// after a fork none of them may have any more.
     fn take(&mut self) -> Option<(Arc<StoragePage>, u32)> {
-        while let Some(Pooled { page, slots }) = self.pages.get_mut(self.first_free) {
-            if page.counted.page.is_mapped_elsewhere() {
-                slots.rest();
-            }
-            if let Some(slot) = slots.take() {
+        for _ in 0..CHECKS {
+            let index = self.classes.first(Class::Free)?;
+            let Pooled { page, slots } = self.pages.get_mut(index)?;
+            let slot = slots.take(page.counted.page.copies());
+            let page = page.clone();
+
+            self.sort(index, true);
+            if let Some(slot) = slot {
                 page.enter();
-                return Some((page.clone(), slot));
+                return Some((page, slot));
             }
-            self.first_free += 1;
         }
         None
     }
 
-    /// Begins the check of a page: the page, and the slots that the check is for.
-    fn begin_check(&mut self) -> Option<(Arc<StoragePage>, u64)> {
-        while let Some(Pooled { page, slots }) = self.pages.get_mut(self.first_stale) {
-            if slots.has_stale() {
-                return Some((page.clone(), slots.begin_check()));
-            }
-            self.first_stale += 1;
-        }
-        for _ in 0..CHECKS {
-            let index = self.in_turn;
+    /// Begins the check of a page.
+    fn begin_check(&mut self) -> Option<(Arc<StoragePage>, Check)> {
+        let index = self
+            .classes
+            .first(Class::Stale)
+            .or_else(|| self.next_in_turn())?;
+        let Pooled { page, slots } = self.pages.get_mut(index)?;
+        let check = slots.begin_check(page.counted.page.copies());
+        let page = page.clone();
 
-            self.in_turn = if index + 1 < self.pages.len() {
-                index + 1
-            } else {
-                0
+        self.sort(index, false);
+        Some((page, check))
+    }
+
+    /// The next page with stale slots, of those that had a child when they were checked.
+    fn next_in_turn(&mut self) -> Option<usize> {
+        let first = self.classes.first(Class::Rest)?;
+
+        for _ in 0..CHECKS {
+            let index = self.in_turn.max(first);
+            let Some(Pooled { slots, .. }) = self.pages.get(index) else {
+                self.in_turn = 0;
+                return None;
             };
-            if let Some(Pooled { page, slots }) = self.pages.get_mut(index) {
-                if slots.has_stale() {
-                    return Some((page.clone(), slots.begin_check()));
-                }
+
+            self.in_turn = index + 1;
+            if slots.has_stale() {
+                return Some(index);
             }
         }
         None
     }
 
     /// Ends the check of a page, if the page is still in the pool.
-    fn end_check(&mut self, page: &StoragePage, checked: u64, is_alone: bool) {
+    fn end_check(&mut self, page: &StoragePage, check: Check, is_alone: bool) {
         let index = page.index.load(Relaxed);
-        let Some(Pooled { slots, .. }) = self.pages.get_mut(index) else {
-            return;
-        };
-        let came_back = slots.has_stale();
+        let came_back = self.classes.of(index) == Class::Stale;
 
-        slots.end_check(checked, is_alone);
-        if is_alone {
-            self.first_free = self.first_free.min(index);
-        } else if index == self.first_stale && !came_back {
-            // Not checked again before another slot comes back, or its turn.
-            self.first_stale += 1;
+        if let Some(Pooled { slots, .. }) = self.pages.get_mut(index) {
+            slots.end_check(check, is_alone);
+            self.sort(index, came_back);
         }
     }
 
@@ -215,6 +258,7 @@ impl PoolState {
 
         if added {
             page.index.store(index, Relaxed);
+            self.sort(index, false);
         }
         added
     }
@@ -225,7 +269,7 @@ impl PoolState {
 
         if let Some(Pooled { slots, .. }) = self.pages.get_mut(index) {
             slots.put(slot);
-            self.first_stale = self.first_stale.min(index);
+            self.sort(index, true);
         }
     }
 
@@ -245,19 +289,15 @@ impl PoolState {
             return None;
         }
 
-        let index = page.index.xchg(NOWHERE, Relaxed);
+        // Behind all others, so that the order stays.
+        let index = page.index.load(Relaxed);
+        let index = self.move_to(index, Class::Rest);
+        let last = self.pages.len().checked_sub(1)?;
 
-        self.first_free = self.first_free.min(index);
-        self.first_stale = self.first_stale.min(index);
-        // The last page takes the place of the one that goes.
-        let last = self.pages.pop()?;
-        let gone = match self.pages.get_mut(index) {
-            Some(place) => {
-                last.page.index.store(index, Relaxed);
-                core::mem::replace(place, last)
-            }
-            None => last,
-        };
+        exchange(&mut self.pages, index, last);
+        page.index.store(NOWHERE, Relaxed);
+
+        let gone = self.pages.pop()?;
 
         Some(gone.page)
     }
@@ -272,8 +312,7 @@ impl FenceStoragePool {
                 state <- new_spinlock!(
                     PoolState {
                         pages: KVec::new(),
-                        first_free: 0,
-                        first_stale: 0,
+                        classes: Classes::new(),
                         in_turn: 0,
                     },
                     "FenceStoragePool::state"
@@ -309,13 +348,13 @@ impl FenceStoragePool {
                 }
                 state.begin_check()
             };
-            let Some((page, checked)) = found else {
+            let Some((page, check)) = found else {
                 break;
             };
             let is_alone = self.mappings.is_alone(page.mapped, &page.counted.page);
             let mut state = self.state.lock();
 
-            state.end_check(&page, checked, is_alone);
+            state.end_check(&page, check, is_alone);
             if let Some(found) = state.take() {
                 return Ok(found);
             }

@@ -10,7 +10,13 @@
 //! token, and the announcement is withdrawn. The file's `mmap` operation inserts the announced
 //! page, so no VMA has to be looked up.
 
-use super::value_page::ValuePage;
+use super::{
+    pages::{
+        Faults,
+        NO_FAULTS, //
+    },
+    value_page::ValuePage, //
+};
 use crate::compat;
 use crate::sys::{
     ffi,
@@ -165,8 +171,43 @@ unsafe extern "C" fn mmap(file: *mut bindings::file, vma: *mut bindings::vm_area
         let page = page.filter(|_| whole).ok_or(EINVAL)?;
 
         show(new, &page)?;
+        // SAFETY: The VMA is valid and not yet visible to others. `COPIES` expects an
+        // `Arc<ValuePage>`, which `close` drops.
+        unsafe {
+            (*vma).vm_ops = &raw const COPIES.0;
+            (*vma).vm_private_data = page.into_foreign();
+        }
         Ok(0)
     })
+}
+
+/// What the kernel tells of mappings of value pages, each of which owns an `Arc<ValuePage>`.
+static COPIES: Faults = Faults(bindings::vm_operations_struct {
+    open: Some(open),
+    close: Some(close),
+    ..NO_FAULTS
+});
+
+/// # Safety
+///
+/// Called by the kernel as `vm_operations_struct::open` of a copy of a mapping that [`mmap`] made,
+/// under the mmap lock, before the copy shows the page.
+unsafe extern "C" fn open(vma: *mut bindings::vm_area_struct) {
+    // SAFETY: The mapping that was copied owns an `Arc<ValuePage>`.
+    let page = unsafe { Arc::<ValuePage>::borrow((*vma).vm_private_data) };
+
+    page.add_copy();
+    // The copy has the same pointer and owns a reference of its own.
+    let _same = Arc::from(page).into_foreign();
+}
+
+/// # Safety
+///
+/// Called by the kernel as `vm_operations_struct::close` of a mapping that [`mmap`] or [`open`]
+/// prepared, as the last call for it.
+unsafe extern "C" fn close(vma: *mut bindings::vm_area_struct) {
+    // SAFETY: The mapping owns this reference.
+    drop(unsafe { Arc::<ValuePage>::from_foreign((*vma).vm_private_data) });
 }
 
 /// Shows `page` in a new mapping, never writable (FEN-8) and inherited by fork (FEN-11).

@@ -15,7 +15,12 @@ use kernel::{
         Page,
         PAGE_SIZE, //
     },
-    prelude::*, //
+    prelude::*,
+    sync::atomic::{
+        Acquire,
+        Atomic,
+        Release, //
+    }, //
 };
 
 /// 64-bit words in a page.
@@ -30,6 +35,7 @@ pub(crate) const WORDS: usize = PAGE_SIZE / size_of::<u64>();
 pub(crate) struct ValuePage {
     page: Page,
     words: NonNull<u64>,
+    copies: Atomic<u64>,
 }
 
 // SAFETY: The page is only accessed through atomics.
@@ -48,7 +54,11 @@ impl ValuePage {
 
         // INVARIANT: A page of the direct map stays mapped while it is allocated, and a page is
         // aligned for words.
-        Ok(Self { page, words })
+        Ok(Self {
+            page,
+            words,
+            copies: Atomic::new(0),
+        })
     }
 
     /// The word at `index`, counted modulo [`WORDS`].
@@ -58,11 +68,15 @@ impl ValuePage {
         unsafe { Word64::from_ptr(self.words.as_ptr().add(index % WORDS)) }
     }
 
-    /// Whether more than one mapping shows the page, in this process or another one. Only a hint:
-    /// it may change at once, unless the caller's mmap lock is held.
-    pub(crate) fn is_mapped_elsewhere(&self) -> bool {
-        // SAFETY: The page is valid; the helper reads a counter.
-        unsafe { ffi::dxg_page_mapcount(self.page.as_ptr()) > 1 }
+    /// How often a mapping of the page was copied: by a fork, or because its owner moved it. A copy
+    /// counts before it shows the page.
+    pub(crate) fn copies(&self) -> u64 {
+        self.copies.load(Acquire)
+    }
+
+    /// Counts a copy.
+    pub(in crate::sys) fn add_copy(&self) {
+        self.copies.fetch_add(1, Release);
     }
 
     /// The page itself, for mapping it.

@@ -9,35 +9,37 @@ use crate::logic::fence_slots::{Slots, SLOTS};
 #[test]
 fn fen_12_a_place_is_used_again_after_a_check() {
     let mut slots = Slots::with_first_taken();
-    let all: Vec<_> = std::iter::from_fn(|| slots.take()).collect();
+    let all: Vec<_> = std::iter::from_fn(|| slots.take(0)).collect();
 
     assert_eq!(all, (1..SLOTS).collect::<Vec<_>>());
+    assert!(!slots.has_free());
     slots.put(0);
     slots.put(63);
-    assert_eq!(slots.take(), None, "nobody has checked");
+    assert_eq!(slots.take(0), None, "nobody has checked");
+    assert!(!slots.has_free());
 
-    let checked = slots.begin_check();
+    let check = slots.begin_check(0);
 
-    assert_eq!(checked, 1 | (1 << 63));
-    assert_eq!(slots.take(), None, "a check runs");
+    assert!(!slots.has_stale());
+    assert_eq!(slots.take(0), None, "a check runs");
     // Given back after the check began: a child that was forked in between may have it.
     slots.put(7);
-    slots.end_check(checked, true);
-    assert!(slots.has_stale());
+    slots.end_check(check, true);
+    assert!(slots.has_stale() && slots.has_free());
     assert_eq!(
-        [slots.take(), slots.take(), slots.take()],
+        [slots.take(0), slots.take(0), slots.take(0)],
         [Some(0), Some(63), None]
     );
 
-    let checked = slots.begin_check();
+    let check = slots.begin_check(0);
 
-    slots.end_check(checked, false);
-    assert_eq!(slots.take(), None, "there is a child");
+    slots.end_check(check, false);
+    assert_eq!(slots.take(0), None, "there is a child");
 
-    let checked = slots.begin_check();
+    let check = slots.begin_check(0);
 
-    slots.end_check(checked, true);
-    assert_eq!([slots.take(), slots.take()], [Some(7), None]);
+    slots.end_check(check, true);
+    assert_eq!([slots.take(0), slots.take(0)], [Some(7), None]);
 }
 
 /// A check that takes long says nothing of a place that was used and came back meanwhile.
@@ -47,32 +49,42 @@ fn fen_12_two_checks_share_no_place() {
 
     slots.put(0);
 
-    let (slow, fast) = (slots.begin_check(), slots.begin_check());
+    let (slow, fast) = (slots.begin_check(0), slots.begin_check(0));
 
-    assert_eq!((slow, fast), (1, 0));
     slots.end_check(fast, true);
     assert_eq!(
-        slots.take(),
+        slots.take(0),
         Some(1),
         "the first place belongs to the other check"
     );
     slots.end_check(slow, true);
-    assert_eq!(slots.take(), Some(0));
+    assert_eq!(slots.take(0), Some(0));
 }
 
-/// A place that is free waits for a check once a child has been forked.
+/// A place that is free waits for a check once the mapping has been copied.
 #[test]
-fn fen_12_free_places_rest() {
+fn fen_12_a_copy_makes_free_places_stale() {
     let mut slots = Slots::with_first_taken();
 
-    slots.rest();
-    assert_eq!(slots.take(), None);
+    assert_eq!(slots.take(1), None);
 
-    let checked = slots.begin_check();
+    // A copy between the beginning and the end of a check, which another check has seen.
+    let slow = slots.begin_check(1);
 
-    assert_eq!(checked, !1);
-    slots.end_check(checked, true);
-    assert_eq!(slots.take(), Some(1));
+    assert!(!slots.has_stale());
+    slots.put(0);
+
+    let fast = slots.begin_check(2);
+
+    slots.end_check(fast, false);
+    slots.end_check(slow, true);
+    assert_eq!(slots.take(2), None, "the first check is too old");
+
+    let check = slots.begin_check(2);
+
+    slots.end_check(check, true);
+    assert_eq!(slots.take(2), Some(0));
+    assert_eq!(slots.take(3), None);
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -81,7 +93,7 @@ enum Step {
     Put(u32),
     Begin(usize),
     End(usize, bool),
-    Rest,
+    Copy,
 }
 
 /// Checks that run at the same time.
@@ -93,7 +105,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         6 => (0..SLOTS).prop_map(Step::Put),
         2 => (0..CHECKS).prop_map(Step::Begin),
         2 => (0..CHECKS, any::<bool>()).prop_map(|(check, alone)| Step::End(check, alone)),
-        1 => Just(Step::Rest),
+        1 => Just(Step::Copy),
     ];
 
     proptest::collection::vec(step, 0..400)
@@ -102,28 +114,30 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 /// What a place is, as the model has it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Place {
-    Free,
+    /// Found to be free when there had been so many copies.
+    Free(u64),
     Taken,
     Stale,
     Checked(usize),
 }
 
 proptest! {
-    /// Against a list: what is taken was free, and a place that had a fence becomes free only by a
-    /// check that began after the fence went.
+    /// Against a list: what is taken was free, no copy was made since, and a place that had a fence
+    /// becomes free only by a check that began after the fence went.
     #[test]
     fn fen_12_a_place_has_one_fence_and_rests(steps in steps()) {
         let mut slots = Slots::with_first_taken();
-        let mut places = [Place::Free; SLOTS as usize];
+        let mut places = [Place::Free(0); SLOTS as usize];
         let mut checks = [None; CHECKS];
+        let mut copies = 0;
 
         places[0] = Place::Taken;
         for step in steps {
             match step {
                 Step::Take => {
-                    let free = places.iter().position(|place| *place == Place::Free);
+                    let free = places.iter().position(|place| *place == Place::Free(copies));
 
-                    prop_assert_eq!(slots.take(), free.map(|at| at as u32));
+                    prop_assert_eq!(slots.take(copies), free.map(|at| at as u32));
                     if let Some(at) = free {
                         places[at] = Place::Taken;
                     }
@@ -133,28 +147,26 @@ proptest! {
                     places[slot as usize] = Place::Stale;
                 }
                 Step::Begin(check) if checks[check].is_none() => {
-                    checks[check] = Some(slots.begin_check());
-                    for place in places.iter_mut().filter(|place| **place == Place::Stale) {
-                        *place = Place::Checked(check);
+                    checks[check] = Some((slots.begin_check(copies), copies));
+                    for place in &mut places {
+                        match *place {
+                            Place::Stale => *place = Place::Checked(check),
+                            Place::Free(then) if then != copies => *place = Place::Checked(check),
+                            _ => {}
+                        }
                     }
                 }
                 Step::End(check, alone) => {
-                    if let Some(checked) = checks[check].take() {
-                        slots.end_check(checked, alone);
-                    }
+                    let Some((begun, then)) = checks[check].take() else {
+                        continue;
+                    };
 
-                    let after = if alone { Place::Free } else { Place::Stale };
-
+                    slots.end_check(begun, alone);
                     for place in places.iter_mut().filter(|place| **place == Place::Checked(check)) {
-                        *place = after;
+                        *place = if alone { Place::Free(then) } else { Place::Stale };
                     }
                 }
-                Step::Rest => {
-                    slots.rest();
-                    for place in places.iter_mut().filter(|place| **place == Place::Free) {
-                        *place = Place::Stale;
-                    }
-                }
+                Step::Copy => copies += 1,
                 Step::Put(_) | Step::Begin(_) => {}
             }
         }

@@ -2,6 +2,7 @@
 
 //! Tests of `ddi`, `kmd` and `logic`. Requirement numbers (FEN, RES, GPU) are those of the specification.
 
+mod classes;
 mod harness;
 mod keyed_mutex;
 

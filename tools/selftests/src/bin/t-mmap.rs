@@ -364,8 +364,9 @@ fn child_sees_no_other_fence(forget: bool) -> Outcome {
     child.join()
 }
 
-/// A child that was forked when places were free sees no later fence of its parent in them.
-fn child_sees_no_later_fence() -> Outcome {
+/// A child that was forked when places were free sees no later fence of its parent in them. With
+/// `forget` the parent drops its own view of the page.
+fn child_sees_no_later_fence(forget: bool) -> Outcome {
     let device = fixture::device()?;
     let (stays, fence) = in_shared_page(&device)?;
     let page = page_of(stays.value_address());
@@ -388,6 +389,10 @@ fn child_sees_no_later_fence() -> Outcome {
         }
         Ok(())
     })?;
+    if forget {
+        // SAFETY: nobody in this process reads a value in that page any more.
+        ensure_eq!(unsafe { libc::madvise(page, PAGE, libc::MADV_DONTNEED) }, 0);
+    }
     let others = many(&device, 0xbad)?;
     gate.open()?;
     child.join()?;
@@ -534,7 +539,11 @@ pub(crate) fn main() {
         )
         .test(
             "FEN-12 nor one that its parent creates later in a free place",
-            child_sees_no_later_fence,
+            || child_sees_no_later_fence(false),
+        )
+        .test(
+            "FEN-12 nor if the parent has dropped its view of that page",
+            || child_sees_no_later_fence(true),
         )
         .test(
             "FEN-12 a place is used again when the child is gone",
