@@ -42,7 +42,7 @@ const BAT: [&str; 25] = [
 ];
 
 /// Programs about user space and the runner. All that they do in the kernel others do too.
-const USER_SPACE: [&str; 11] = [
+const USER_SPACE: [&str; 12] = [
     "t-c-client",
     "t-c-names",
     "t-crate",
@@ -52,6 +52,7 @@ const USER_SPACE: [&str; 11] = [
     "t-four-apis",
     "t-harness",
     "t-library",
+    "t-library-cleanup",
     "t-questions",
     "t-tool",
 ];

@@ -5,14 +5,14 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use opendxg::raw::Argument;
 use opendxg::uapi::*;
-use opendxg::Status;
+use opendxg::{Access, Status, SyncFlags};
 use selftests::call::refused;
 use selftests::leak::{open_descriptors, Watch};
 use selftests::memory::{Page, KERNEL_HALF, UNMAPPED};
 use selftests::poison::bytes;
 use selftests::sharing::share_call;
 use selftests::sharing::{access, Acquired, Client, How, Shape, What};
-use selftests::{ensure, ensure_eq, fails_with, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fails_with, fixture, Outcome, Suite};
 
 const REFUSE: Status = Status::INVALID_PARAMETER;
 
@@ -354,5 +354,12 @@ fn alone() -> Outcome {
         ensure_eq!(kept.bytes, b"kept");
         ensure_eq!(client.references(mutex.target())?, 2);
     }
+    // And the value of a fence.
+    let device = fixture::device()?;
+    let fence = device.create_shareable_fence(1)?;
+    let shared = fence.share(Access::ALL)?;
+    fence.signal(8)?;
+    fence.destroy()?;
+    ensure_eq!(device.open_fence(&shared, SyncFlags::empty())?.value(), 8);
     Ok(())
 }
