@@ -43,11 +43,11 @@ pub struct DriverCaps {
     pub wddm_version: u32,
     /// `VendorID` of `D3DKMT_DEVICE_IDS`.
     pub vendor_id: u32,
-    /// `DeviceID`.
+    /// `DeviceID` of the same.
     pub device_id: u32,
-    /// `RevisionID`.
+    /// `RevisionID` of the same.
     pub revision_id: u32,
-    /// `BusType`.
+    /// `BusType` of the same.
     pub bus_type: u32,
     /// Whether it is a software device.
     pub is_software: bool,

@@ -64,7 +64,7 @@ pub trait Kmd: Destroy + Send + Sync {
     /// StopDevice, once: from now on there are only destroys. Nothing else is inside.
     fn stop_device(&self, class: &Passive);
 
-    /// QueryAdapterInfo.
+    /// QueryAdapterInfo: writes the answer to its place in `query`.
     fn query_adapter_info(&self, class: &Passive, query: AdapterQuery<'_>);
 
     /// GetNodeMetadata of a node that there is.
@@ -73,7 +73,7 @@ pub trait Kmd: Destroy + Send + Sync {
     /// QueryFeatureSupport: whether the driver has this feature (`DXGK_FEATURE_ID`).
     fn query_feature_support(&self, class: &Passive, feature: u32) -> bool;
 
-    /// CreateDevice.
+    /// CreateDevice, for what the OS part calls `id`.
     fn create_device(&self, class: &Passive, id: DeviceId) -> KmdResult<DeviceCookie>;
 
     /// CreateContext, and CreateHwContext. One at a time for each device.
@@ -112,13 +112,13 @@ pub trait Kmd: Destroy + Send + Sync {
 /// The destroys: the only entries that are called after StopDevice too. They cannot fail. What was
 /// made is destroyed exactly once, after everything that was made on it.
 pub trait Destroy {
-    /// DestroyDevice.
+    /// DestroyDevice, after its contexts and open allocations.
     fn destroy_device(&self, class: &Passive, device: DeviceCookie);
 
     /// DestroyContext and DestroyHwContext. One at a time for each device.
     fn destroy_context(&self, class: &Passive, context: ContextCookie);
 
-    /// DestroyAllocation.
+    /// DestroyAllocation, after everybody has closed it.
     fn destroy_allocation(&self, class: &Passive, allocation: AllocationCookie);
 
     /// CloseAllocation. One at a time for each device.

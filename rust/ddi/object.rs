@@ -27,7 +27,7 @@ use crate::platform::{
     Turns, //
 };
 
-/// A device.
+/// What CreateDevice has made.
 pub struct Device {
     cookie: DeviceCookie,
     /// One call for the device at a time (GPU-101).
@@ -60,7 +60,7 @@ impl Drop for Device {
     }
 }
 
-/// A context.
+/// What CreateContext has made.
 pub struct Context {
     cookie: ContextCookie,
     device: Shared<Device>,
@@ -93,7 +93,7 @@ impl Drop for Context {
     }
 }
 
-/// An allocation.
+/// What CreateAllocation has made.
 pub struct Allocation {
     cookie: AllocationCookie,
     /// What the KMD said about it.

@@ -42,7 +42,7 @@ impl<const N: usize> Text<N> {
         Self(all)
     }
 
-    /// Its characters.
+    /// What stands before the first NUL.
     pub fn characters(&self) -> impl ExactSizeIterator<Item = u8> + '_ {
         let end = self.0.iter().position(|byte| *byte == 0).unwrap_or(N);
 

@@ -13,7 +13,6 @@ pub(crate) const AT_ONCE: usize = BATCH as usize;
 /// What is left of an object, or of a part of it, for step two.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Rest {
-    /// Nothing.
     Nothing,
     /// Not more than may be done at once.
     Little,

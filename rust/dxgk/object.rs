@@ -208,7 +208,6 @@ pub(crate) enum Object {
     Legacy(Arc<LegacySync>),
     /// A resource, also that of a standalone allocation.
     Resource(Arc<Resource>),
-    /// A keyed mutex.
     KeyedMutex(Arc<KeyedMutex>),
 }
 

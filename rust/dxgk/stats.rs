@@ -245,17 +245,11 @@ pub(crate) enum Kind {
     CpuNotification = 4,
     /// `D3DDDI_MONITORED_FENCE`.
     MonitoredFence = 5,
-    /// An adapter.
     Adapter = 15,
-    /// A device.
     Device = 16,
-    /// A context.
     Context = 17,
-    /// A resource.
     Resource = 32,
-    /// An allocation.
     Allocation = 33,
-    /// A keyed mutex.
     KeyedMutex = 34,
 }
 

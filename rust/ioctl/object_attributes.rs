@@ -31,7 +31,7 @@ pub(super) struct Attributes {
     pub(super) inherit: bool,
     /// An existing object of this name is opened.
     pub(super) open_if: bool,
-    /// The name.
+    /// `None` for an object without a name.
     pub(super) name: Option<Name>,
 }
 

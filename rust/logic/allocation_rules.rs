@@ -70,7 +70,7 @@ pub const PAGE: u64 = 4096;
 /// of their own.
 #[derive(Clone, Copy)]
 pub struct Creation {
-    /// `Flags`.
+    /// `D3DKMT_CREATEALLOCATIONFLAGS`.
     pub flags: u32,
     /// `NumAllocations`.
     pub count: u32,

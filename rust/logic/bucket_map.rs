@@ -25,7 +25,6 @@ use crate::platform::Boxed;
 pub struct ChainNode<T> {
     /// The number.
     pub key: u32,
-    /// The value.
     pub value: T,
     next: Chain<T>,
 }

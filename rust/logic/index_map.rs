@@ -62,7 +62,7 @@ fn slot_of(index: u32) -> usize {
     index as usize % LEAF
 }
 
-/// A node that is missing.
+/// What an insertion needs and the map does not have; [`NewNode`] is made of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MissingNode {
     bits: u32,
@@ -95,7 +95,6 @@ pub struct FreedNodes<T>(#[allow(dead_code)] Node<T>);
 
 /// A value that was taken out, with what is to be dropped together with it.
 pub struct Removed<T> {
-    /// The value.
     pub value: T,
     freed: Option<FreedNodes<T>>,
 }

@@ -84,7 +84,7 @@ pub struct Limits {
     pub entries: usize,
     /// Bytes of all entries.
     pub bytes: usize,
-    /// Bytes of one entry.
+    /// The most bytes of a single entry.
     pub entry_bytes: usize,
     /// Attached files.
     pub files: usize,

@@ -28,7 +28,7 @@ pub trait ClaimMap: WaitMap {
 pub enum Attempt<O> {
     /// The caller owns the mutex now; this is the fence value of the last release.
     Acquired(u64),
-    /// It is abandoned.
+    /// Its owner went without releasing it. The would-be owner comes back.
     Abandoned(O),
     /// It has an owner or another key.
     Busy(O),

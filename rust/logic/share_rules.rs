@@ -7,11 +7,9 @@ use super::access;
 /// What an object is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A resource.
     Resource,
     /// An allocation of a resource, which cannot be shared by itself.
     Allocation,
-    /// A keyed mutex.
     KeyedMutex,
     /// A synchronisation object.
     SyncObject,

@@ -100,7 +100,6 @@ pub enum Contents {
         /// Whether it does.
         owned: bool,
     },
-    /// A semaphore.
     Semaphore {
         /// The count it starts with.
         initial: u32,
@@ -112,12 +111,10 @@ pub enum Contents {
         /// The value it starts with.
         value: u64,
     },
-    /// A CPU notification.
     CpuNotification {
         /// The event HANDLE that it fires.
         event: u64,
     },
-    /// A monitored fence.
     MonitoredFence {
         /// The value it starts with.
         value: u64,
@@ -138,7 +135,6 @@ pub enum Contents {
 pub enum Unusable {
     /// INVALID_PARAMETER.
     Invalid,
-    /// NOT_SUPPORTED.
     NotSupported,
 }
 

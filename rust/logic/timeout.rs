@@ -16,7 +16,6 @@ const UNIX_EPOCH: i64 = 116_444_736_000_000_000;
 pub enum Deadline {
     /// At once: it only tests.
     Now,
-    /// Never.
     Never,
     /// At this many nanoseconds of CLOCK_MONOTONIC.
     Monotonic(i64),

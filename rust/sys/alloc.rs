@@ -38,7 +38,7 @@ pub(crate) fn pin_box<T>(init: impl PinInit<T>, flags: Flags) -> Result<Pin<KBox
     }
 }
 
-/// A node of a tree.
+/// [`RBTreeNode::new`], which fails for want of memory only.
 pub(crate) fn tree_node<K, V>(key: K, value: V) -> Result<RBTreeNode<K, V>, AllocError> {
     Ok(tree_place()?.into_node(key, value))
 }

@@ -41,17 +41,12 @@ use kernel::{
 
 /// What a local handle can stand for.
 pub(crate) enum HandleTarget {
-    /// An adapter.
     Adapter(Arc<Adapter>),
-    /// A device.
     Device(Arc<Device>),
-    /// A context.
     Context(Arc<Context>),
     /// A synchronisation object.
     Sync(OpenSyncObject),
-    /// A keyed mutex.
     KeyedMutex(OpenSyncObject),
-    /// A resource.
     Resource(Arc<OpenResource>),
     /// An allocation, in a resource or by itself.
     Allocation(Arc<OpenAllocation>),

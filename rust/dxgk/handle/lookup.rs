@@ -179,7 +179,7 @@ impl Lookup<'_> {
 
 /// What new handles become children of, and the device that it is or belongs to.
 pub(crate) struct Parent {
-    /// The device.
+    /// The one they are made on.
     pub(crate) device: Arc<Device>,
     /// The handle.
     pub(super) index: u32,

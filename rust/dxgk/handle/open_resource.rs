@@ -128,7 +128,7 @@ impl OpenResource {
         self.strong.object()
     }
 
-    /// The resource.
+    /// What this is an open of.
     pub(crate) fn resource(&self) -> &Arc<Resource> {
         &self.resource
     }

@@ -135,7 +135,7 @@ impl OpenSyncObject {
         }
     }
 
-    /// The object.
+    /// What the handle stands for.
     pub(crate) fn object(&self) -> &Object {
         self.strong.object()
     }

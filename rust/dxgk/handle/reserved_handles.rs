@@ -122,7 +122,7 @@ impl<'a> ReservedHandles<'a> {
         Ok(())
     }
 
-    /// The numbers.
+    /// The handles as user space will see them, in the order in which they were reserved.
     pub(crate) fn numbers(&self) -> impl Iterator<Item = u32> + '_ {
         self.reserved.iter().map(Reserved::handle)
     }

@@ -141,7 +141,7 @@ impl<T: Unpin> WeakTarget<T> {
         )
     }
 
-    /// The id of the object.
+    /// The id that the object has, or had.
     pub(crate) fn object_id(&self) -> u64 {
         self.object_id
     }

@@ -96,7 +96,7 @@ pub(crate) enum Destination {
 pub(crate) struct CreateRequest {
     /// What the flags say.
     pub(crate) creation: Creation,
-    /// The allocations.
+    /// What to make, in the order of the handles.
     pub(crate) allocations: KVVec<NewAllocation>,
     /// What they belong to.
     pub(crate) destination: Destination,

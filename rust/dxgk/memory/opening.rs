@@ -66,7 +66,7 @@ impl FoundResource {
 /// What an opener gets of a resource, taken at one moment.
 pub(crate) struct Contents {
     resource: Arc<Resource>,
-    /// Its allocations.
+    /// Those that it had then.
     pub(crate) allocations: KVVec<Arc<Allocation>>,
     runtime_data: Option<Arc<Value>>,
 }

@@ -35,7 +35,7 @@ pub(crate) struct Holder {
 /// How much something takes.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Amounts {
-    /// Allocations.
+    /// Allocations, standalone or in resources.
     pub(crate) allocations: u32,
     /// Pages, touched or not.
     pub(crate) pages: u32,

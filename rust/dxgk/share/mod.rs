@@ -151,7 +151,7 @@ impl Hold {
         Ok(Self(share))
     }
 
-    /// The share.
+    /// What the reference keeps.
     pub(crate) fn share(&self) -> &Arc<Share> {
         &self.0
     }
@@ -192,7 +192,7 @@ impl NtHandle {
         )
     }
 
-    /// The share.
+    /// What the reference keeps.
     pub(crate) fn share(&self) -> &Arc<Share> {
         self.hold.share()
     }

@@ -64,7 +64,7 @@ pub(crate) type Opened<T> = (<T as Named>::Hold, u32);
 
 /// What became of a name that was to be reserved.
 pub(crate) enum Reservation<'a, T: Named> {
-    /// It is reserved.
+    /// Nobody had it. It is taken, and does not resolve before it is committed.
     Reserved(ReservedName<'a, T>),
     /// Another share has it, and was opened.
     Exists(Opened<T>),

@@ -58,7 +58,7 @@ use kernel::{
 /// One (object, value) of a wait.
 #[derive(Clone)]
 pub(crate) struct Element {
-    /// The fence.
+    /// What is waited for.
     pub(crate) fence: Arc<Fence>,
     /// The value to wait for.
     pub(crate) value: u64,

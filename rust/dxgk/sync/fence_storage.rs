@@ -424,7 +424,6 @@ pub(crate) enum FenceStorage {
     Own(CountedPage),
     /// A slot of a common page of a process.
     Pooled {
-        /// The page.
         page: Arc<StoragePage>,
         /// Its place in the page.
         slot: u32,

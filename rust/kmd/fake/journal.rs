@@ -15,31 +15,18 @@ use core::array;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Entry {
-    /// StartDevice.
     StartDevice = 1,
-    /// StopDevice.
     StopDevice,
-    /// RemoveDevice.
     RemoveDevice,
-    /// CreateDevice.
     CreateDevice,
-    /// DestroyDevice.
     DestroyDevice,
-    /// CreateContext.
     CreateContext,
-    /// DestroyContext.
     DestroyContext,
-    /// CreateAllocation.
     CreateAllocation,
-    /// DestroyAllocation.
     DestroyAllocation,
-    /// OpenAllocation.
     OpenAllocation,
-    /// CloseAllocation.
     CloseAllocation,
-    /// CalibrateGpuClock.
     CalibrateGpuClock,
-    /// Escape.
     Escape,
     /// Any of the queries.
     Query,

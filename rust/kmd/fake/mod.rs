@@ -109,7 +109,7 @@ pub struct FakeKmd {
 }
 
 impl FakeKmd {
-    /// AddDevice.
+    /// AddDevice: a KMD that has not been started.
     pub fn add_device(journal: Shared<Journal>, behaviour: Behaviour) -> Self {
         Self {
             journal,

@@ -111,7 +111,7 @@ pub struct SoftKmd {
 }
 
 impl SoftKmd {
-    /// AddDevice.
+    /// AddDevice: a KMD that has not been started.
     pub fn add_device(config: Config) -> Self {
         Self {
             config,

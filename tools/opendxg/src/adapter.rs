@@ -189,11 +189,11 @@ bitflags::bitflags! {
     /// What an adapter is and can do.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct AdapterType: u32 {
-        /// Renders.
+        /// It has engines that draw or compute.
         const RENDER_SUPPORTED = D3DKMT_ADAPTERTYPE_RenderSupported;
-        /// Displays.
+        /// It has outputs that show pictures.
         const DISPLAY_SUPPORTED = D3DKMT_ADAPTERTYPE_DisplaySupported;
-        /// Is software.
+        /// There is no hardware: the CPU does the work.
         const SOFTWARE_DEVICE = D3DKMT_ADAPTERTYPE_SoftwareDevice;
         /// Is a virtual adapter of a guest.
         const PARAVIRTUALIZED = D3DKMT_ADAPTERTYPE_Paravirtualized;
@@ -207,17 +207,17 @@ bitflags::bitflags! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DeviceIds {
-    /// Vendor.
+    /// PCI number of the vendor.
     pub vendor: u32,
-    /// Device.
+    /// PCI number of the device, as the vendor gave it.
     pub device: u32,
     /// Subsystem vendor.
     pub sub_vendor: u32,
     /// Subsystem.
     pub sub_system: u32,
-    /// Revision.
+    /// PCI revision of the device.
     pub revision: u32,
-    /// Bus type.
+    /// What the device is connected by, as in `D3DKMT_DEVICE_IDS`.
     pub bus_type: u32,
 }
 
@@ -227,9 +227,9 @@ pub struct DeviceIds {
 pub struct ClockCalibration {
     /// Ticks of the GPU clock per second.
     pub gpu_frequency: u64,
-    /// The GPU clock.
+    /// Ticks of the GPU clock at the moment of the call.
     pub gpu_clock_counter: u64,
-    /// The CPU clock.
+    /// Ticks of the CPU clock at the same moment.
     pub cpu_clock_counter: u64,
     /// `DXGK_GPUCLOCKDATA_FLAGS`.
     pub flags: u32,

@@ -138,7 +138,7 @@ pub(crate) fn query_adapter_info(
     unsafe { call_with_addresses(node, &mut arg) }
 }
 
-/// CreateContextVirtual.
+/// D3DKMTCreateContextVirtual; the handle of the context.
 pub(crate) fn create_context_virtual(
     node: &Node,
     mut arg: D3DKMT_CREATECONTEXTVIRTUAL,
@@ -150,7 +150,7 @@ pub(crate) fn create_context_virtual(
     Ok(LocalHandle(arg.hContext))
 }
 
-/// CreateHwContext.
+/// D3DKMTCreateHwContext; the handle of the context.
 pub(crate) fn create_hw_context(
     node: &Node,
     mut arg: D3DKMT_CREATEHWCONTEXT,

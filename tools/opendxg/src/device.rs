@@ -182,7 +182,7 @@ pub enum ExecutionState {
     Active,
     /// It was reset.
     Reset,
-    /// It hung.
+    /// It did not answer in time.
     Hung,
     /// It was stopped.
     Stopped,

@@ -205,13 +205,13 @@ pub(crate) fn name_buffer() -> Vec<u16> {
 pub struct ObjectKind(pub u32);
 
 impl ObjectKind {
-    /// A resource.
+    /// A resource with a handle of its own.
     pub const RESOURCE: Self = Self(OPENDXG_KIND_RESOURCE);
     /// An allocation, in a resource or by itself.
     pub const ALLOCATION: Self = Self(OPENDXG_KIND_ALLOCATION);
-    /// A keyed mutex.
+    /// A mutex that is released with a key for the next owner.
     pub const KEYED_MUTEX: Self = Self(OPENDXG_KIND_KEYED_MUTEX);
-    /// A monitored fence.
+    /// A fence whose value can be waited for; other synchronisation objects have the numbers of `D3DDDI_SYNCHRONIZATIONOBJECT_TYPE`.
     pub const MONITORED_FENCE: Self = Self(D3DDDI_MONITORED_FENCE);
 }
 
@@ -223,7 +223,7 @@ pub enum AnyObject {
     Resource(Resource),
     /// An allocation by itself, or one of a resource.
     Allocation(Allocation),
-    /// A keyed mutex.
+    /// A mutex that is released with a key for the next owner.
     KeyedMutex(KeyedMutex),
     /// A synchronisation object.
     Sync(SyncObject),

@@ -69,7 +69,7 @@ pub struct Resource {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct OpenedShare {
-    /// The resource.
+    /// The first member, which is always there.
     pub resource: Resource,
     /// The keyed mutex, if there is one.
     pub keyed_mutex: Option<KeyedMutex>,

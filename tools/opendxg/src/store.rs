@@ -125,7 +125,7 @@ pub enum Update {
 pub struct Info {
     /// Layout of the bytes.
     pub schema: u32,
-    /// The bytes.
+    /// What was stored.
     pub bytes: Vec<u8>,
     /// Generation of the object when the entry was stored.
     pub generation: u64,

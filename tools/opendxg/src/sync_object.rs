@@ -49,9 +49,9 @@ bitflags! {
     /// What the holder of an NT handle may do with the object.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Access: u32 {
-        /// Wait.
+        /// The right to wait for it.
         const WAIT = 0x1;
-        /// Signal.
+        /// The right to change the value or state.
         const SIGNAL = 0x2;
         /// Everything that can be done with a synchronisation object.
         const ALL = 0x001f_0003;
@@ -101,7 +101,7 @@ pub enum SyncKind<'a> {
         /// The eventfd; `None` sends 0, which the driver refuses.
         event: Option<&'a EventFd>,
     },
-    /// A monitored fence.
+    /// A 64-bit value that grows, and can be waited for.
     MonitoredFence {
         /// First value.
         initial_value: u64,

@@ -76,7 +76,7 @@ pub struct Watch(OwnedFd);
 pub struct WatchState {
     /// The number given to [`Object::watch`](crate::Object::watch).
     pub cookie: u64,
-    /// Id of the object.
+    /// Which object it is about, also when it is gone.
     pub object_id: u64,
     /// Generation of the store at the last change.
     pub generation: u64,
