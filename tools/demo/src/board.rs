@@ -27,8 +27,8 @@ struct Frame {
     pixels: [AtomicU64; PIXELS as usize],
 }
 
-/// The shared memory. Nothing here is locked: whose turn it is, is what the fence says. All accesses are
-/// relaxed, so that only the fence keeps them in order.
+/// The shared memory. Nothing here is locked: whose turn it is, is what the fence says. All
+/// accesses are relaxed, so that only the fence keeps them in order.
 #[repr(C)]
 pub struct Board {
     frame: Frame,
@@ -115,7 +115,8 @@ impl Deref for MappedBoard {
     type Target = Board;
 
     fn deref(&self) -> &Board {
-        // SAFETY: mapped until drop, large enough, page aligned; atomics may change under a reference.
+        // SAFETY: mapped until drop, large enough, page aligned; atomics may change under a
+        // reference.
         unsafe { self.0.as_ref() }
     }
 }

@@ -6,4 +6,4 @@ pub mod link;
 pub mod screen;
 
 /// What every step of the demo returns: anything unexpected ends it.
-pub type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
+pub type Result<T = (), E = Box<dyn std::error::Error>> = core::result::Result<T, E>;

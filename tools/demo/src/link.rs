@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the two programs tell each other besides frames: short messages over a Unix socket, which can
-//! carry file descriptors. `c/link.h` is the same thing in C.
+//! What the two programs tell each other besides frames: short messages over a Unix socket, which
+//! can carry file descriptors. `c/link.h` is the same thing in C.
 
 use core::mem::MaybeUninit;
 use std::io::{IoSlice, IoSliceMut};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The Rust half of the demo: it opens the fence that the C half made and draws every frame with an
-//! even number. It also tells what happens.
+//! The Rust half of the demo: it opens the fence that the C half made and draws every frame with
+//! an even number. It also tells what happens.
 //!
 //! ```text
 //! demo-rust SOCKET
@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use board::{Board, MappedBoard, FRAMES_PER_WAY};
 use demo::link::{Kind, Link};
 use demo::screen::{self, heading, say, Progress, Row};
-use demo::{alive, Outcome};
+use demo::{alive, Result};
 use opendxg::{Adapter, Device, Dxg, GlobalHandle, Luid, MonitoredFence, Status, SyncFlags};
 
 fn main() -> ExitCode {
@@ -32,7 +32,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn demo(path: &str) -> Outcome {
+fn demo(path: &str) -> Result {
     heading("1. Two programs share a fence. A fence is a number that only goes up; programs wait for it.");
     let link = Link::connect(path)?;
     let (luid, fds) = link.expect_with_fds(Kind::Hello)?;
@@ -73,7 +73,7 @@ fn demo(path: &str) -> Outcome {
 }
 
 /// The adapter that the other program uses.
-fn find_adapter(dxg: &Dxg, luid: u64) -> Outcome<Adapter> {
+fn find_adapter(dxg: &Dxg, luid: u64) -> Result<Adapter> {
     let luid = Luid {
         high: (luid >> 32) as i32,
         low: luid as u32,
@@ -84,7 +84,7 @@ fn find_adapter(dxg: &Dxg, luid: u64) -> Outcome<Adapter> {
 }
 
 /// Checks the odd frames of a way and draws the even ones.
-fn hand_over(fence: &MonitoredFence, board: &Board, index: u64, way: &mut dyn way::Way) -> Outcome {
+fn hand_over(fence: &MonitoredFence, board: &Board, index: u64, way: &mut dyn way::Way) -> Result {
     let progress = Progress::begin(FRAMES_PER_WAY);
     let before = index * FRAMES_PER_WAY;
     for frame in (1..=FRAMES_PER_WAY).step_by(2) {
@@ -105,7 +105,7 @@ fn hand_over(fence: &MonitoredFence, board: &Board, index: u64, way: &mut dyn wa
 }
 
 /// A semaphore of the other program, opened by its global handle, lives on here and then is gone.
-fn open_by_number(link: &Link, dxg: &Dxg, device: &Device) -> Outcome {
+fn open_by_number(link: &Link, dxg: &Dxg, device: &Device) -> Result {
     link.send(Kind::NumberPlease, 0)?;
     let number = GlobalHandle(link.expect(Kind::Number)?.try_into()?);
     let first = dxg.open_global(number)?;

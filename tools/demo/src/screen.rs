@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the demo prints. Plain text that only ever grows, so that it reads well on a serial line and in
-//! a log.
+//! What the demo prints. Plain text that only ever grows, so that it reads well on a serial line
+//! and in a log.
 
 use std::io::{stdout, Write};
 

@@ -5,7 +5,7 @@ use opendxg::{EventFd, MonitoredFence};
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll;
 
-use demo::Outcome;
+use demo::Result;
 
 /// A way to wait until a fence has reached a value.
 pub trait Way {
@@ -14,11 +14,11 @@ pub trait Way {
     /// What happens, for a newcomer.
     fn story(&self) -> &'static str;
     /// Waits.
-    fn wait(&mut self, fence: &MonitoredFence, value: u64) -> Outcome;
+    fn wait(&mut self, fence: &MonitoredFence, value: u64) -> Result;
 }
 
 /// All ways, in the order of `fence_wait` in `c/fence.c`.
-pub fn all() -> Outcome<[Box<dyn Way>; 4]> {
+pub fn all() -> Result<[Box<dyn Way>; 4]> {
     Ok([
         Box::new(Blocking),
         Box::new(EventLoop::new()?),
@@ -39,7 +39,7 @@ impl Way for Blocking {
         "each program sleeps inside the wait call until the other has signalled"
     }
 
-    fn wait(&mut self, fence: &MonitoredFence, value: u64) -> Outcome {
+    fn wait(&mut self, fence: &MonitoredFence, value: u64) -> Result {
         Ok(fence.wait(value)?)
     }
 }
@@ -52,7 +52,7 @@ struct EventLoop {
 }
 
 impl EventLoop {
-    fn new() -> Outcome<Self> {
+    fn new() -> Result<Self> {
         let event = EventFd::new()?;
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let data = epoll::EventData::new_u64(0);
@@ -75,7 +75,7 @@ impl Way for EventLoop {
         "the wait call returns at once; later the driver signals an eventfd in an epoll loop"
     }
 
-    fn wait(&mut self, fence: &MonitoredFence, value: u64) -> Outcome {
+    fn wait(&mut self, fence: &MonitoredFence, value: u64) -> Result {
         fence.wait_async(value, &self.event)?;
         self.ready.clear();
         epoll::wait(&self.epoll, spare_capacity(&mut self.ready), None)?;
@@ -98,7 +98,7 @@ impl Way for Descriptor {
         "a descriptor made for one fence value becomes readable; the program polls it"
     }
 
-    fn wait(&mut self, fence: &MonitoredFence, value: u64) -> Outcome {
+    fn wait(&mut self, fence: &MonitoredFence, value: u64) -> Result {
         fence.point(value)?.wait(None)?;
         Ok(())
     }
@@ -116,7 +116,7 @@ impl Way for Polling {
         "the value is mapped into both programs: they just read it, without a system call"
     }
 
-    fn wait(&mut self, fence: &MonitoredFence, value: u64) -> Outcome {
+    fn wait(&mut self, fence: &MonitoredFence, value: u64) -> Result {
         let mut looks = 0u32;
         while !fence.is_reached(value) {
             core::hint::spin_loop();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How a frame lies in the shared memory: its number and checksum, then the pixels.
 
-use demo::Outcome;
+use demo::Result;
 
 /// Where the pixels begin: on a page of their own.
 pub const PIXELS: usize = 4096;
@@ -17,7 +17,7 @@ pub fn head(number: u64, checksum: u64) -> [u8; HEAD] {
 }
 
 /// Checks that this is frame `number` and that its pixels are those that were drawn.
-pub fn check(head: &[u8; HEAD], number: u64, pixels: &[u8]) -> Outcome {
+pub fn check(head: &[u8; HEAD], number: u64, pixels: &[u8]) -> Result {
     let word = |at: usize| u64::from_ne_bytes(std::array::from_fn(|byte| head[at + byte]));
     if word(0) != number {
         return Err(format!("frame {number} was due, but frame {} is there", word(0)).into());

@@ -5,11 +5,11 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::path::Path;
 
-use demo::Outcome;
+use demo::Result;
 use png::{BitDepth, ColorType, Compression, Encoder};
 
 /// Writes XRGB pixels, rows of `width`.
-pub fn write(path: &Path, width: usize, pixels: &[u32]) -> Outcome {
+pub fn write(path: &Path, width: usize, pixels: &[u32]) -> Result {
     let height = pixels.len() / width;
     let file = File::create(path).map_err(|error| format!("{}: {error}", path.display()))?;
     let mut encoder = Encoder::new(BufWriter::new(file), width.try_into()?, height.try_into()?);

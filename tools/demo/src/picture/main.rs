@@ -5,9 +5,9 @@
 //! demo-picture FOLDER [FRAME]
 //! ```
 //!
-//! This process renders and starts three readers, each of which opens the picture in its own way. Each
-//! writes a frame as it saw it into FOLDER. FRAME is the number of a frame to damage, to show that the
-//! readers would notice.
+//! This process renders and starts three readers, each of which opens the picture in its own way.
+//! Each writes a frame as it saw it into FOLDER. FRAME is the number of a frame to damage, to show
+//! that the readers would notice.
 
 mod drawing;
 mod frame;
@@ -20,7 +20,7 @@ mod share;
 use std::path::Path;
 use std::process::ExitCode;
 
-use demo::{alive, Outcome};
+use demo::{alive, Result};
 use plan::Way;
 
 fn main() -> ExitCode {
@@ -39,7 +39,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(args: &[String]) -> Outcome {
+fn run(args: &[String]) -> Result {
     let (folder, rest) = args
         .split_first()
         .ok_or("usage: demo-picture FOLDER [FRAME]")?;

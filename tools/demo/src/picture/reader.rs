@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use demo::link::{Kind, Link};
-use demo::{alive, Outcome};
+use demo::{alive, Result};
 use opendxg::{Access, Device, Dxg, KeyedMutex, NtHandle, Resource, SyncObject};
 
 use crate::plan::{drawn, looked_at, Way, DRAW, KEPT, LOOK, NAME, PICTURES, TURNS};
@@ -20,14 +20,14 @@ enum Turn {
 }
 
 impl Turn {
-    fn take(&self, number: u64) -> Outcome {
+    fn take(&self, number: u64) -> Result {
         match self {
             Self::Mutex(mutex) => acquire(mutex, LOOK, number),
             Self::Fence(_, fence) => wait(fence, drawn(number)),
         }
     }
 
-    fn pass_on(&self, number: u64) -> Outcome {
+    fn pass_on(&self, number: u64) -> Result {
         match self {
             Self::Mutex(mutex) => Ok(mutex.release(DRAW, number)?),
             Self::Fence(device, fence) => signal(device, fence, looked_at(number)),
@@ -36,7 +36,7 @@ impl Turn {
 }
 
 /// The whole process.
-pub fn run(folder: &Path, way: Way, numbers: &[String]) -> Outcome {
+pub fn run(folder: &Path, way: Way, numbers: &[String]) -> Result {
     let link = Link::to_parent()?;
     let (dxg, device) = device()?;
     let (resource, turn) = open(way, &link, &dxg, &device, numbers)?;
@@ -86,7 +86,7 @@ fn open(
     dxg: &Dxg,
     device: &Device,
     numbers: &[String],
-) -> Outcome<(Resource, Turn)> {
+) -> Result<(Resource, Turn)> {
     let (_, mut fds) = link.expect_with_fds(Kind::Picture)?;
     let nt_handle = match way {
         Way::NtHandle => NtHandle::from(fds.pop().ok_or("a descriptor was due")?),
@@ -111,8 +111,8 @@ fn open(
 fn series(
     frames: RangeInclusive<u64>,
     turn: &Turn,
-    mut look: impl FnMut(u64) -> Outcome,
-) -> Outcome<u64> {
+    mut look: impl FnMut(u64) -> Result,
+) -> Result<u64> {
     let mut began = None;
     for number in frames {
         alive::step();

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 use demo::link::{Kind, Link};
 use demo::screen::{heading, Progress};
-use demo::{alive, Outcome};
+use demo::{alive, Result};
 use opendxg::{KeyedMutex, MappingMut, MonitoredFence, Resource};
 
 use crate::drawing::{Drawing, WIDTH};
@@ -23,7 +23,7 @@ struct Reader {
 }
 
 impl Reader {
-    fn start(folder: &Path, way: Way, arguments: &[String]) -> Outcome<Self> {
+    fn start(folder: &Path, way: Way, arguments: &[String]) -> Result<Self> {
         let (link, socket) = Link::to_child()?;
         let program = std::env::current_exe()?;
         let child = Command::new(program)
@@ -35,7 +35,7 @@ impl Reader {
         Ok(Self { way, child, link })
     }
 
-    fn finish(mut self) -> Outcome {
+    fn finish(mut self) -> Result {
         let status = self.child.wait()?;
         match status.success() {
             true => Ok(()),
@@ -53,7 +53,7 @@ impl Drop for Reader {
 }
 
 /// The whole process.
-pub fn run(folder: &Path, spoil: Option<u64>) -> Outcome {
+pub fn run(folder: &Path, spoil: Option<u64>) -> Result {
     heading("4. Four processes share a picture: one renders, three look, each opening it in its own way.");
     let (dxg, device) = device()?;
     let triple = Triple::create(&dxg, &device)?;
@@ -100,7 +100,7 @@ pub fn run(folder: &Path, spoil: Option<u64>) -> Outcome {
     readers.into_iter().try_for_each(Reader::finish)
 }
 
-fn lock(resource: &Resource) -> Outcome<MappingMut<'_>> {
+fn lock(resource: &Resource) -> Result<MappingMut<'_>> {
     let allocation = resource
         .allocations()
         .first()
@@ -118,7 +118,7 @@ struct Studio<'a> {
 
 impl Studio<'_> {
     /// Frames with a new picture each.
-    fn pictures(&self, folder: &Path, progress: &Progress) -> Outcome {
+    fn pictures(&self, folder: &Path, progress: &Progress) -> Result {
         let drawing = Drawing::new();
         let (mut pixels, mut bytes) = (Vec::new(), Vec::new());
         for number in PICTURES {
@@ -135,7 +135,7 @@ impl Studio<'_> {
     }
 
     /// Frames in which nothing but the number changes.
-    fn turns(&self) -> Outcome {
+    fn turns(&self) -> Result {
         for number in TURNS {
             self.hand_over(number, &[])?;
         }
@@ -143,7 +143,7 @@ impl Studio<'_> {
     }
 
     /// Puts a frame into both resources as soon as everybody has looked at the last one.
-    fn hand_over(&self, number: u64, pixels: &[u8]) -> Outcome {
+    fn hand_over(&self, number: u64, pixels: &[u8]) -> Result {
         alive::step();
         let head = frame::head(number, frame::checksum(number, pixels));
         self.looked_at(number - 1)?;
@@ -158,9 +158,9 @@ impl Studio<'_> {
         Ok(self.fence.signal(drawn(number))?)
     }
 
-    /// Waits until everybody has looked at a frame, and takes the mutexes. A reader that died with a mutex
-    /// shows at once.
-    fn looked_at(&self, number: u64) -> Outcome {
+    /// Waits until everybody has looked at a frame, and takes the mutexes. A reader that died with
+    /// a mutex shows at once.
+    fn looked_at(&self, number: u64) -> Result {
         for (_, mutex) in &self.walls {
             acquire(mutex, DRAW, number)?;
         }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The shared objects: the picture with what synchronises it, as the renderer makes them and as readers
-//! open them.
+//! The shared objects: the picture with what synchronises it, as the renderer makes them and as
+//! readers open them.
 
-use demo::Outcome;
+use demo::Result;
 use opendxg::{
     Access, Acquired, Device, Dxg, FenceValues, GlobalHandle, InfoItem, KeyedMutex, MonitoredFence,
     NtHandle, Object, Resource, ShareOptions, SignalFlags, SyncObject, Timeout,
@@ -13,7 +13,7 @@ use crate::frame;
 use crate::plan::{DESCRIPTION, DRAW, NAME, PATIENCE};
 
 /// The driver and a device on its first adapter.
-pub fn device() -> Outcome<(Dxg, Device)> {
+pub fn device() -> Result<(Dxg, Device)> {
     let dxg = Dxg::open()?;
     let adapters = dxg.adapters()?;
     let adapter = adapters.first().ok_or("there is no adapter")?;
@@ -35,7 +35,7 @@ pub struct Triple {
 
 impl Triple {
     /// Makes and shares them.
-    pub fn create(dxg: &Dxg, device: &Device) -> Outcome<Self> {
+    pub fn create(dxg: &Dxg, device: &Device) -> Result<Self> {
         let resource = device.new_resource().linear(size()).nt_shared().create()?;
         describe(&resource)?;
         let mutex = dxg.create_keyed_mutex_with(DRAW, &[], true)?;
@@ -52,7 +52,8 @@ impl Triple {
     }
 }
 
-/// A picture shared by number. A resource is shared either so or by NT handle, so this is a second one.
+/// A picture shared by number. A resource is shared either so or by NT handle, so this is a second
+/// one.
 pub struct Numbered {
     /// The picture.
     pub resource: Resource,
@@ -62,7 +63,7 @@ pub struct Numbered {
 
 impl Numbered {
     /// Makes them.
-    pub fn create(dxg: &Dxg, device: &Device) -> Outcome<Self> {
+    pub fn create(dxg: &Dxg, device: &Device) -> Result<Self> {
         let resource = device.new_resource().linear(size()).shared().create()?;
         describe(&resource)?;
         Ok(Self {
@@ -72,7 +73,7 @@ impl Numbered {
     }
 
     /// Their numbers, as arguments of a program.
-    pub fn numbers(&self) -> Outcome<[String; 2]> {
+    pub fn numbers(&self) -> Result<[String; 2]> {
         let numbers = self
             .resource
             .global_handle()
@@ -82,7 +83,7 @@ impl Numbered {
     }
 
     /// Opens them by their numbers.
-    pub fn open(dxg: &Dxg, device: &Device, numbers: &[String]) -> Outcome<Self> {
+    pub fn open(dxg: &Dxg, device: &Device, numbers: &[String]) -> Result<Self> {
         let [resource, mutex] = numbers else {
             return Err("two numbers were due".into());
         };
@@ -110,14 +111,14 @@ pub struct Description {
 }
 
 /// Stores the description with the object itself: whoever opens the picture in any way finds it.
-fn describe(resource: &Resource) -> Outcome {
+fn describe(resource: &Resource) -> Result {
     let words = [WIDTH, HEIGHT, frame::PIXELS].map(|number| (number as u64).to_ne_bytes());
     resource.set_info(&[InfoItem::new(DESCRIPTION, 1, &words.concat())])?;
     Ok(())
 }
 
 /// Reads the description.
-pub fn description(resource: &Resource) -> Outcome<Description> {
+pub fn description(resource: &Resource) -> Result<Description> {
     let bytes = resource.get_info(DESCRIPTION, 1)?.bytes;
     let word = |at: usize| {
         let bytes = bytes.get(at * 8..)?.first_chunk()?;
@@ -133,7 +134,7 @@ pub fn description(resource: &Resource) -> Outcome<Description> {
 }
 
 /// Takes a keyed mutex whose last owner was done with frame `done`.
-pub fn acquire(mutex: &KeyedMutex, key: u64, done: u64) -> Outcome {
+pub fn acquire(mutex: &KeyedMutex, key: u64, done: u64) -> Result {
     match mutex.acquire(key, Timeout::After(PATIENCE))? {
         Acquired::Owned(value) if value == done => Ok(()),
         Acquired::Owned(value) => {
@@ -146,7 +147,7 @@ pub fn acquire(mutex: &KeyedMutex, key: u64, done: u64) -> Outcome {
 }
 
 /// Waits until a fence has reached a value.
-pub fn wait(fence: &SyncObject, value: u64) -> Outcome {
+pub fn wait(fence: &SyncObject, value: u64) -> Result {
     match fence.point(value)?.wait(Some(PATIENCE))? {
         true => Ok(()),
         false => Err(format!("the fence did not reach {value} in time").into()),
@@ -154,6 +155,6 @@ pub fn wait(fence: &SyncObject, value: u64) -> Outcome {
 }
 
 /// Raises a fence.
-pub fn signal(device: &Device, fence: &SyncObject, value: u64) -> Outcome {
+pub fn signal(device: &Device, fence: &SyncObject, value: u64) -> Result {
     Ok(device.signal(&FenceValues::new().with(fence, value), SignalFlags::empty())?)
 }
