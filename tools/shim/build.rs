@@ -4,7 +4,7 @@
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libd3dkmt.so.1");
-    // After dlclose other threads may still be in its functions, and handles live on. So nothing is undone then, and
-    // there is nothing to undo when the process ends.
+    // After dlclose other threads may still be in its functions, and handles live on. So nothing
+    // is undone then, and there is nothing to undo when the process ends.
     println!("cargo:rustc-cdylib-link-arg=-Wl,-z,nodelete");
 }

@@ -40,7 +40,8 @@ fn conditions(demand: &Demand) -> Vec<String> {
                 .chain(size)
                 .collect()
         }
-        // As signed 64-bit numbers a negative constant keeps its sign and an unsigned one its bits.
+        // As signed 64-bit numbers a negative constant keeps its sign and an unsigned one its
+        // bits.
         Demand::Value { name, value } => {
             vec![format!(
                 "(long long)({name}) == (long long){:#x}ULL",

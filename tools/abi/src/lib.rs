@@ -2,8 +2,8 @@
 //! Compares `uapi/*.h` and `rust/uapi/generated.rs` with the tables in `Documentation/abi/`.
 //!
 //! The tables are facts about the interface: [`table`] reads them, [`check`] turns every row into
-//! checks, [`c`] and [`rust`] write the checks as compile-time assertions, and [`compiler`] lets the
-//! compilers judge them.
+//! checks, [`c`] and [`rust`] write the checks as compile-time assertions, and [`compiler`] lets
+//! the compilers judge them.
 
 pub mod c;
 pub mod check;

@@ -14,7 +14,8 @@ use abi::generated::Generated;
 use abi::{root, table};
 use libtest_mimic::{Arguments, Failed, Trial};
 
-/// L12: standards in which each header must compile alone, the oldest and the newest, without an extension.
+/// Standards in which each header must compile alone, the oldest and the newest, without an
+/// extension.
 const STANDARDS: [(&str, Compiler); 10] = [
     (
         "gcc-c89",

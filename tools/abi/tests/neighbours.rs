@@ -47,8 +47,8 @@ const fn cpp(program: &'static str, options: &'static [&'static str]) -> Compile
 const OURS: &str = "#include <opendxg.h>\n#include <opendxg/metadata.h>\n";
 const LATER: &str = "#define DXG_NO_WINDOWS_TYPES\n";
 
-/// Every file does this in `program`: statuses are compared, a handle is received in 8 bytes, and a function has the
-/// calling convention of C whatever APIENTRY is.
+/// Every file does this in `program`: statuses are compared, a handle is received in 8 bytes, and
+/// a function has the calling convention of C whatever APIENTRY is.
 const USE: &str = "
 static int (*const close_adapter)(const D3DKMT_CLOSEADAPTER *) = D3DKMTCloseAdapter;
 int program(D3DKMT_HANDLE object);
@@ -103,7 +103,8 @@ fn both_orders(compiler: &Compiler, theirs: &str, include: &[PathBuf]) -> Result
     Ok(())
 }
 
-/// Our structs and those of another d3dkmthk.h cannot be in one file: the additions can, and d3dkmt.h says so.
+/// Our structs and those of another d3dkmthk.h cannot be in one file: the additions can, and
+/// d3dkmt.h says so.
 fn with_another_d3dkmthk(compiler: &Compiler, include: &[PathBuf]) -> Result<(), Failed> {
     compiler.compile_beside(&[KERNEL, OURS, USE_ADDITIONS].concat(), include)?;
     let later = [
@@ -201,7 +202,7 @@ fn main() -> ExitCode {
                 let test = Arc::new(test);
                 for (name, compiler) in compilers {
                     let (compiler, test): (Compiler, _) = (*compiler, Arc::clone(&test));
-                    let name = format!("M2 {world}/{subject}/{name}");
+                    let name = format!("{world}/{subject}/{name}");
                     let found = found.clone().and_then(|include| {
                         let missing = || format!("{} does not work here", compiler.name);
                         compiler

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The nearest objects that the kernel has without us: dma-bufs (linux/udmabuf.h), and how they travel.
+//! The nearest objects that the kernel has without us: dma-bufs (linux/udmabuf.h), and how they
+//! travel.
 
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 
@@ -74,7 +75,8 @@ fn memory() -> Result<OwnedFd> {
     Ok(memory)
 }
 
-/// Sends a descriptor through a socket to itself, as one process would to another, but without its wake-up.
+/// Sends a descriptor through a socket to itself, as one process would to another, but without its
+/// wake-up.
 pub struct Passing(OwnedFd, OwnedFd);
 
 impl Passing {

@@ -13,7 +13,8 @@ struct Request {
     arg: *mut c_void,
 }
 
-// SAFETY: code and pointer are passed on unchanged; that they suit each other is the contract of `ioctl`.
+// SAFETY: code and pointer are passed on unchanged; that they suit each other is the contract of
+// `ioctl`.
 unsafe impl Ioctl for Request {
     type Output = i32;
 

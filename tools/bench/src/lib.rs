@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Measurements of fences and shared objects against other ways to synchronise and to share.
 //!
-//! The program `bench` runs in the virtual machine and prints a [`result::Report`] as JSON; `bench-report`
-//! runs outside and turns it into a table and plots. `Documentation/benchmarks.md` says what is measured and
-//! how to read it.
+//! The program `bench` runs in the virtual machine and prints a [`result::Report`] as JSON;
+//! `bench-report` runs outside and turns it into a table and plots. `Documentation/benchmarks.md`
+//! says what is measured and how to read it.
 
 pub mod dmabuf;
 pub mod fds;

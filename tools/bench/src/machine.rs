@@ -28,8 +28,8 @@ pub fn cpus() -> usize {
     available_parallelism().map_or(0, usize::from)
 }
 
-/// Whether the clock passes equally in equal work, as one that counts instructions does: a loop takes as long
-/// nearly every time, to the nanosecond.
+/// Whether the clock passes equally in equal work, as one that counts instructions does: a loop
+/// takes as long nearly every time, to the nanosecond.
 pub fn clock_is_exact() -> bool {
     const LOOPS: usize = 1000;
     let mut took: Vec<u128> = (0..LOOPS)
@@ -42,7 +42,8 @@ pub fn clock_is_exact() -> bool {
         })
         .collect();
     took.sort_unstable();
-    // Interrupts hit some of them, and the guest may take the clock for a millionth slower than it is.
+    // Interrupts hit some of them, and the guest may take the clock for a millionth slower than it
+    // is.
     let (fast, slow) = (took[LOOPS / 100], took[LOOPS - LOOPS / 10]);
     slow - fast <= fast / 400
 }

@@ -31,7 +31,8 @@ impl<F: FnMut()> Subject for F {
     }
 }
 
-/// A subject that does its operation many times in one run, for operations shorter than the clock's step.
+/// A subject that does its operation many times in one run, for operations shorter than the
+/// clock's step.
 pub struct Batch<F>(pub u32, pub F);
 
 impl<F: FnMut()> Subject for Batch<F> {
@@ -161,7 +162,8 @@ impl Runner {
         }
     }
 
-    /// Measures a group: every participant has one block per round, in an order shuffled every round.
+    /// Measures a group: every participant has one block per round, in an order shuffled every
+    /// round.
     pub fn group(
         &mut self,
         name: &str,
@@ -184,9 +186,9 @@ impl Runner {
         self.finish(name, title, progress, participants);
     }
 
-    /// As [`Runner::group`], for parameters that are expensive to set up: all participants of a round with
-    /// the same parameter run together, after `set_up`. The parameters rise and then fall, so that the
-    /// largest crowd is made only every other time.
+    /// As [`Runner::group`], for parameters that are expensive to set up: all participants of a
+    /// round with the same parameter run together, after `set_up`. The parameters rise and then
+    /// fall, so that the largest crowd is made only every other time.
     pub fn staged_group(
         &mut self,
         name: &str,

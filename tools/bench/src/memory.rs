@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Kernel memory per object: many objects are made, and what the kernel's own accounts grow by is divided by
-//! their number.
+//! Kernel memory per object: many objects are made, and what the kernel's own accounts grow by is
+//! divided by their number.
 //!
-//! What an object takes is its share of the slab caches (`Slab` of /proc/meminfo) and of the pages that
-//! hold fence values (a counter of the driver). What is charged to the process is `kernel` in `memory.stat` of
-//! a memory cgroup of its own.
+//! What an object takes is its share of the slab caches (`Slab` of /proc/meminfo) and of the pages
+//! that hold fence values (a counter of the driver). What is charged to the process is `kernel` in
+//! `memory.stat` of a memory cgroup of its own.
 
 use std::fs;
 use std::path::Path;

@@ -101,7 +101,8 @@ impl Ntsync {
             owner: OWNER,
             ..WaitArgs::default()
         };
-        // SAFETY: the argument of this code; its address is that of `count` live descriptor numbers.
+        // SAFETY: the argument of this code; its address is that of `count` live descriptor
+        // numbers.
         unsafe { ioctl(&self.0, WAIT_ANY, &mut args) }?;
         Ok(())
     }

@@ -88,7 +88,8 @@ impl Drop for Peer {
     }
 }
 
-/// What the second process does: a message with descriptors is a new ball, one without starts a game.
+/// What the second process does: a message with descriptors is a new ball, one without starts a
+/// game.
 ///
 /// # Panics
 ///

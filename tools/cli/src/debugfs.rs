@@ -8,8 +8,8 @@ use std::{fs, io};
 /// Where debugfs is mounted as a rule.
 pub const MOUNT: &str = "/sys/kernel/debug";
 
-/// The counts of what is alive, by name: lines of a name and a count. A line that this version does not
-/// understand is left out.
+/// The counts of what is alive, by name: lines of a name and a count. A line that this version
+/// does not understand is left out.
 ///
 /// # Errors
 ///

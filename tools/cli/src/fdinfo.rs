@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The `dxg-` lines that the driver writes into the fdinfo of its descriptors.
 //!
-//! A line that is missing or that this version does not understand is left out; it never hides the others.
+//! A line that is missing or that this version does not understand is left out; it never hides the
+//! others.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +22,8 @@ pub enum Descriptor {
 /// An open device node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Device {
-    /// Which process object it belongs to; the same in all descriptors of it, inherited ones included.
+    /// Which process object it belongs to; the same in all descriptors of it, inherited ones
+    /// included.
     pub process: Option<u64>,
     /// `dxg-process-NAME: COUNT`.
     pub counts: BTreeMap<String, u64>,
@@ -244,8 +246,8 @@ impl ObjectFile {
     }
 }
 
-/// `HANDLE KIND OBJECT refs=N access=MASK waiters=N owner=THREAD name=TEXT`, of which all from `refs` on may
-/// be missing; the name comes last and may hold blanks.
+/// `HANDLE KIND OBJECT refs=N access=MASK waiters=N owner=THREAD name=TEXT`, of which all from
+/// `refs` on may be missing; the name comes last and may hold blanks.
 fn handle(line: &str) -> Option<Handle> {
     let (line, text) = match line.split_once(" name=") {
         Some((line, text)) => (line, name(text)),

@@ -33,8 +33,8 @@ pub struct Scan {
     pub hidden: usize,
 }
 
-/// Looks at all processes but this one for descriptors of `node` and of what the driver hands out. A process that ends
-/// meanwhile is left out.
+/// Looks at all processes but this one for descriptors of `node` and of what the driver hands out.
+/// A process that ends meanwhile is left out.
 ///
 /// # Errors
 ///
@@ -118,8 +118,8 @@ const ANONYMOUS: [&str; 5] = [
 
 /// Whether a descriptor is of the driver, or a dma-buf, which has to be asked for its exporter.
 ///
-/// The fdinfo of any other file may be stuck with its own driver: it is not read. A device is known by its number,
-/// because its node may have any name; stat(2) does not open it.
+/// The fdinfo of any other file may be stuck with its own driver: it is not read. A device is
+/// known by its number, because its node may have any name; stat(2) does not open it.
 fn is_ours(link: &Path, target: &Path, node: Option<DeviceNumber>) -> bool {
     let target = target.to_string_lossy();
     if target.starts_with("/dev/") {
@@ -141,12 +141,13 @@ fn stat(task: &Path) -> (String, char) {
     })
 }
 
-/// The driver's own account, seen through a descriptor of this process: there is one even if nobody else
-/// has the device open. Opening the node makes no call and waits for nobody.
+/// The driver's own account, seen through a descriptor of this process: there is one even if
+/// nobody else has the device open. Opening the node makes no call and waits for nobody.
 ///
 /// # Errors
 ///
-/// [`io::ErrorKind::NotFound`] if there is no driver behind `path`; any other if the node cannot be opened.
+/// [`io::ErrorKind::NotFound`] if there is no driver behind `path`; any other if the node cannot
+/// be opened.
 pub fn own_view(path: &Path) -> io::Result<Descriptor> {
     let absent = |why: &str| io::Error::new(io::ErrorKind::NotFound, why);
     if !fs::metadata(path)?.file_type().is_char_device() {

@@ -49,7 +49,8 @@ fn as_text(world: &World, command: Command) -> Result<String, String> {
     Ok(text)
 }
 
-/// Version of the JSON document: it rises when a member goes or changes its meaning, not when one comes.
+/// Version of the JSON document: it rises when a member goes or changes its meaning, not when one
+/// comes.
 pub const JSON_VERSION: u32 = 1;
 
 /// What every JSON document has.

@@ -60,7 +60,8 @@ pub fn harmless(text: &str) -> String {
     clean
 }
 
-/// The same for a JSON document, whose own newlines stay: such characters stand in its strings only.
+/// The same for a JSON document, whose own newlines stay: such characters stand in its strings
+/// only.
 pub fn harmless_json(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
     for character in text.chars() {
@@ -76,8 +77,9 @@ pub fn harmless_json(text: &str) -> String {
     clean
 }
 
-/// Whether a character controls what is around it instead of being seen: control characters (Cc), format characters
-/// (Cf: direction, joining, invisible marks), and the separators of lines and paragraphs.
+/// Whether a character controls what is around it instead of being seen: control characters (Cc),
+/// format characters (Cf: direction, joining, invisible marks), and the separators of lines and
+/// paragraphs.
 fn acts(character: char) -> bool {
     character.is_control()
         || matches!(character,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Everything that was found, put together.
 //!
-//! The descriptors are read one after the other while the rest of the system goes on, so what they say may
-//! differ a little. Where they do, the larger number is taken.
+//! The descriptors are read one after the other while the rest of the system goes on, so what they
+//! say may differ a little. Where they do, the larger number is taken.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 

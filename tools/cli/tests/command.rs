@@ -84,7 +84,8 @@ fn opendxg() -> Command {
     Command::new(env!("CARGO_BIN_EXE_opendxg"))
 }
 
-/// The output of a command that comes to an end, or a failure after a time that no machine needs for it.
+/// The output of a command that comes to an end, or a failure after a time that no machine needs
+/// for it.
 fn output_of(command: &mut Command) -> Output {
     let child = command
         .stdout(Stdio::piped())

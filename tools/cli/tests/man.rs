@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The manual page `man/opendxg.1` is made from the command line and from `man/extra.roff`, the completions of the
-//! shells from the command line. With `OPENDXG_UPDATE=1` these tests write them; otherwise they fail when one is not up
-//! to date.
+//! The manual page `man/opendxg.1` is made from the command line and from `man/extra.roff`, the
+//! completions of the shells from the command line. With `OPENDXG_UPDATE=1` these tests write
+//! them; otherwise they fail when one is not up to date.
 
 use std::path::Path;
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Two processes share a picture: one draws, the other one looks, and a fence says whose turn it is.
+//! Two processes share a picture: one draws, the other one looks, and a fence says whose turn it
+//! is.
 //!
-//! The second process is this program again. It inherits two descriptors, the NT handles of the picture and of the
-//! fence, and learns their numbers from its arguments.
+//! The second process is this program again. It inherits two descriptors, the NT handles of the
+//! picture and of the fence, and learns their numbers from its arguments.
 
 use std::error::Error;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};

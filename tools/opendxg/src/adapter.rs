@@ -98,8 +98,8 @@ impl Adapter {
         self.0.owned.handle()
     }
 
-    /// Closes the adapter and reports what the driver said. NOT closed, and `Ok`, while clones or devices
-    /// still use it.
+    /// Closes the adapter and reports what the driver said. NOT closed, and `Ok`, while clones or
+    /// devices still use it.
     pub fn close(self) -> Result<()> {
         Arc::into_inner(self.0).map_or(Ok(()), |inner| inner.owned.destroy())
     }

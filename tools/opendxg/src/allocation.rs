@@ -33,8 +33,9 @@ pub enum Residency {
 
 /// An allocation with a local handle.
 ///
-/// One that is part of a [`Resource`](crate::Resource) bundle ends with the bundle; one made by
-/// [`duplicate`](Allocation::duplicate) is a reference of its own and keeps the whole resource alive.
+/// One that came with a [`Resource`](crate::Resource) is destroyed with it. One made by
+/// [`duplicate`](Allocation::duplicate) is a reference of its own and keeps the whole resource
+/// alive.
 #[derive(Debug)]
 pub struct Allocation {
     owned: Owned,
@@ -48,9 +49,9 @@ impl Allocation {
         Self::with_kind(device, handle, size, Kind::Allocation(device.handle()))
     }
 
-    /// An allocation whose handle belongs to a bundle.
-    pub(crate) fn in_bundle(device: &Device, handle: u32, size: Option<usize>) -> Self {
-        Self::with_kind(device, handle, size, Kind::InBundle)
+    /// An allocation whose handle is part of an open resource.
+    pub(crate) fn in_open_resource(device: &Device, handle: u32, size: Option<usize>) -> Self {
+        Self::with_kind(device, handle, size, Kind::InOpenResource)
     }
 
     fn with_kind(device: &Device, handle: u32, size: Option<usize>, kind: Kind) -> Self {
@@ -66,7 +67,7 @@ impl Allocation {
         &self.device
     }
 
-    /// The local handle. Stays owned by this object, or by the bundle.
+    /// The local handle. Stays owned by this object, or by the open resource.
     pub fn handle(&self) -> LocalHandle {
         self.owned.handle()
     }
@@ -84,8 +85,8 @@ impl Allocation {
         unsafe { self.lock_size(self.known_size()?) }
     }
 
-    /// As [`lock`](Self::lock), to write as well. ACCESS_DENIED when the allocation is read-only, or was opened
-    /// read-only.
+    /// As [`lock`](Self::lock), to write as well. ACCESS_DENIED when the allocation is read-only,
+    /// or was opened read-only.
     pub fn lock_write(&self) -> Result<MappingMut<'_>> {
         // SAFETY: the size of the allocation.
         unsafe { self.lock_write_size(self.known_size()?) }
@@ -106,7 +107,8 @@ impl Allocation {
         })
     }
 
-    /// As [`lock_write`](Self::lock_write), for the first `size` bytes of an allocation of unknown size.
+    /// As [`lock_write`](Self::lock_write), for the first `size` bytes of an allocation of unknown
+    /// size.
     ///
     /// # Safety
     ///
@@ -154,7 +156,8 @@ impl Allocation {
         unsafe { calls::resource::unlock(self.device.node(), self.device.handle(), self.handle()) }
     }
 
-    /// A dma-buf of the memory, which other drivers and processes can use. It keeps the allocation alive.
+    /// A dma-buf of the memory, which other drivers and processes can use. It keeps the allocation
+    /// alive.
     pub fn export_dmabuf(&self) -> Result<OwnedFd> {
         self.export(0)
     }
@@ -172,14 +175,14 @@ impl Allocation {
         adopt_checked(arg.fd)
     }
 
-    /// Another local handle, a reference to the container of its own.
+    /// Another local handle, with a reference of its own to the container.
     pub fn duplicate(&self) -> Result<Self> {
         let handle = duplicate(self.device.node(), self.handle(), OPENDXG_WHOLE)?;
         Ok(Self::own(&self.device, handle, self.size))
     }
 
-    /// The resource that the allocation is part of, or the allocation itself if it is part of none, as a
-    /// new local handle.
+    /// The resource that the allocation is part of, or the allocation itself if it is part of
+    /// none, as a new local handle.
     pub fn container(&self) -> Result<AnyObject> {
         let mut arg = opendxg_get_container::zeroed();
         arg.allocation = self.handle().0;
@@ -210,8 +213,8 @@ impl Allocation {
         })
     }
 
-    /// Destroys the local handle and reports what the driver said. In a bundle this takes the allocation
-    /// out of the resource.
+    /// Destroys the local handle and reports what the module said. If the handle came with a
+    /// resource, this takes the allocation out of that resource.
     pub fn destroy(self) -> Result<()> {
         let (node, device) = (self.device.node(), self.device.handle());
         let none = (device, LocalHandle::NONE);
@@ -234,14 +237,14 @@ struct Locked<'a>(&'a Allocation);
 
 impl Drop for Locked<'_> {
     fn drop(&mut self) {
-        // SAFETY: the bytes of this lock are borrowed from the mapping, which is going away. Refused in a
-        // forked child, where the memory stays mapped.
+        // SAFETY: the bytes of this lock are borrowed from the mapping, which is going away.
+        // Refused in a forked child, where the memory stays mapped.
         let _ = unsafe { self.0.unlock_raw() };
     }
 }
 
-/// A mapped allocation to read; unmapped when dropped. When somebody destroys the allocation all the same, the
-/// next access raises SIGBUS.
+/// A mapped allocation to read; unmapped when dropped. When somebody destroys the allocation all
+/// the same, the next access raises SIGBUS.
 #[derive(Debug)]
 pub struct Mapping<'a> {
     bytes: SharedBytes,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The calls the typed interface makes, as safe functions.
 //!
-//! Whether a call is safe depends on the addresses in its argument. Here every address is 0 or comes from
-//! a slice or struct that is borrowed for as long as the call lasts.
+//! Whether a call is safe depends on the addresses in its argument. Here every address is 0 or
+//! comes from a slice or struct that is borrowed for as long as the call lasts.
 
 pub(crate) mod info;
 pub(crate) mod keyed_mutex;
@@ -19,7 +19,7 @@ use crate::handle::{adopt, LocalHandle};
 use crate::node::Node;
 use crate::raw::Argument;
 use crate::uapi::*;
-use crate::value::ValueCell;
+use crate::value::FenceValue;
 use crate::{Error, Result, Status};
 
 /// Turns what the driver answered into a result. Success-class statuses are successes.
@@ -34,7 +34,8 @@ pub(crate) fn check(answer: rustix::io::Result<Status>) -> Result<Status> {
 ///
 /// # Safety
 ///
-/// The handler of the call reads and writes the argument itself and no other memory of the process.
+/// The handler of the call reads and writes the argument itself and no other memory of the
+/// process.
 pub(crate) unsafe trait SelfContained: Argument {}
 
 macro_rules! self_contained {
@@ -100,7 +101,8 @@ unsafe fn call_with_addresses<T: Argument>(node: &Node, arg: &mut T) -> Result<S
     check(unsafe { node.call(T::NR, (&raw mut *arg).cast::<c_void>(), T::SIZE) })
 }
 
-/// EnumAdapters3: fills `adapters` and returns how many there are. With an empty slice only counts.
+/// EnumAdapters3: fills `adapters` and returns how many there are. With an empty slice only
+/// counts.
 pub(crate) fn enum_adapters(
     node: &Node,
     filter: D3DKMT_ENUMADAPTERS_FILTER,
@@ -166,27 +168,27 @@ pub(crate) fn create_hw_context(
 pub(crate) fn create_monitored_fence(
     node: &Node,
     arg: &mut D3DKMT_CREATESYNCHRONIZATIONOBJECT2,
-) -> Result<ValueCell> {
+) -> Result<FenceValue> {
     debug_assert_eq!(arg.Info.Type, D3DDDI_MONITORED_FENCE);
     call(node, arg)?;
     // SAFETY: the arm of the type in the argument; all arms are integers.
     let address = unsafe { arg.Info.__bindgen_anon_1.MonitoredFence }.FenceValueCPUVirtualAddress;
     // SAFETY: the driver mapped the value there for as long as the object is open in this process,
-    // and the caller keeps cell and object together.
-    unsafe { ValueCell::at(address) }.ok_or(Error::Protocol("fence without a value mapping"))
+    // and the caller keeps value and object together.
+    unsafe { FenceValue::at(address) }.ok_or(Error::Protocol("fence without a value mapping"))
 }
 
 /// OpenSyncObjectFromNtHandle2; also returns where the value is mapped if it is a monitored fence.
 pub(crate) fn open_from_nt_handle(
     node: &Node,
     arg: &mut D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2,
-) -> Result<Option<ValueCell>> {
+) -> Result<Option<FenceValue>> {
     call(node, arg)?;
     // SAFETY: all arms are integers; the arm was zeroed and the driver writes it for monitored
     // fences only.
     let address = unsafe { arg.__bindgen_anon_1.MonitoredFence }.FenceValueCPUVirtualAddress;
     // SAFETY: as in `create_monitored_fence`.
-    Ok(unsafe { ValueCell::at(address) })
+    Ok(unsafe { FenceValue::at(address) })
 }
 
 /// WaitForSynchronizationObjectFromCpu.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is alive in the driver right now: what this process has, from the fdinfo of its open node, and
-//! what all processes have, from debugfs.
+//! What is alive in the driver right now: what this process has, from the fdinfo of its open node,
+//! and what all processes have, from debugfs.
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -8,8 +8,8 @@ use std::path::Path;
 
 use crate::{Error, Luid, Result};
 
-/// What is alive in the driver. Two equal readings around a piece of work prove that it left nothing
-/// behind. The totals are in debugfs, which only root may read.
+/// What is alive in the driver. Two equal readings around a piece of work prove that it left
+/// nothing behind. The totals are in debugfs, which only root may read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Counters {

@@ -9,8 +9,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use rustix::fs::{fcntl_setfl, fstat, FileType, Mode, OFlags, Stat};
 use rustix::io::{fcntl_dupfd_cloexec, Errno, Result};
 
-/// Where descriptors of the node are put: above those that programs expect to get, close in a loop or hand
-/// to `select`.
+/// Where descriptors of the node are put: above those that programs expect to get, close in a loop
+/// or hand to `select`.
 const HIGH: RawFd = 200;
 
 /// The lowest number for it: 0 to 2 are the standard streams.
@@ -18,8 +18,8 @@ const LOWEST: RawFd = 3;
 
 /// Opens the character device at `path`.
 ///
-/// Nothing else is opened, not even for a moment: opening a FIFO would wake its writer, some devices act when
-/// they are opened. ENOTTY for what is no character device.
+/// Nothing else is opened, not even for a moment: opening a FIFO would wake its writer, some
+/// devices act when they are opened. ENOTTY for what is no character device.
 pub(crate) fn open_device(path: &CStr) -> Result<OwnedFd> {
     let place = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
     let expected = fstat(&place)?;
@@ -97,12 +97,12 @@ impl Write for Link {
     }
 }
 
-/// How to know the open file of a [`Node`](crate::node::Node) again: the program may have closed the number and
-/// opened something else.
+/// How to know the open file of a [`Node`](crate::node::Node) again: the program may have closed
+/// the number and opened something else.
 ///
-/// Device and inode do not tell a node from another open of the same device. So the file is marked, with the
-/// number of the signal that it would send if it was ever asked to send one (`F_SETSIG`). It is not.
-/// The mark belongs to the open file, so a forked child finds it, too.
+/// Device and inode do not tell a node from another open of the same device. So the file is
+/// marked, with the number of the signal that it would send if it was ever asked to send one
+/// (`F_SETSIG`). It is not. The mark belongs to the open file, so a forked child finds it, too.
 #[derive(Debug)]
 pub(crate) struct Identity {
     device: [AtomicU64; 3],
@@ -126,8 +126,8 @@ impl Identity {
         let device = device_of(&fstat(fd)?);
         set_signal(fd, self.mark)?;
         for (place, word) in self.device.iter().zip(device) {
-            // ORDERING: published with the number of the descriptor. Two threads that open at once write the
-            // same; if not, the file is taken for a stranger, which is safe.
+            // ORDERING: published with the number of the descriptor. Two threads that open at once
+            // write the same; if not, the file is taken for a stranger, which is safe.
             place.store(word, Ordering::Relaxed);
         }
         Ok(())
@@ -162,7 +162,8 @@ fn signal(fd: BorrowedFd<'_>) -> Option<i32> {
 
 /// What rustix does not have. Leaves the `errno` of C programs alone.
 fn fcntl(fd: BorrowedFd<'_>, command: i32, argument: i32) -> Result<i32> {
-    // SAFETY: the two commands above take an integer and touch no memory; `errno` is that of this thread.
+    // SAFETY: the two commands above take an integer and touch no memory; `errno` is that of this
+    // thread.
     unsafe {
         let errno = libc::__errno_location();
         let before = *errno;

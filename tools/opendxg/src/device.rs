@@ -13,11 +13,11 @@ use crate::owned::{Kind, Owned};
 use crate::raw::Argument;
 use crate::sync_object::{SyncFlags, SyncKind, SyncObject};
 use crate::uapi::*;
-use crate::value::ValueCell;
+use crate::value::FenceValue;
 use crate::{Error, Result, Status};
 
-/// A device: what owns the work and the objects of one client on an adapter. Cheap to clone; destroyed
-/// with the last clone and the last object made from it.
+/// A device: what owns the work and the objects of one client on an adapter. Cheap to clone;
+/// destroyed with the last clone and the last object made from it.
 #[derive(Clone, Debug)]
 pub struct Device(Arc<Inner>);
 
@@ -52,8 +52,8 @@ impl Device {
         self.0.owned.handle()
     }
 
-    /// Destroys the device and reports what the driver said. NOT destroyed, and `Ok`, while clones or
-    /// objects still use it.
+    /// Destroys the device and reports what the driver said. NOT destroyed, and `Ok`, while clones
+    /// or objects still use it.
     pub fn destroy(self) -> Result<()> {
         Arc::into_inner(self.0).map_or(Ok(()), |inner| inner.owned.destroy())
     }
@@ -122,7 +122,8 @@ impl Device {
 
     /// Makes a synchronisation object of any kind.
     ///
-    /// For monitored fences prefer [`Device::create_fence`], which gives access to the mapped value.
+    /// For monitored fences prefer [`Device::create_fence`], which gives access to the mapped
+    /// value.
     pub fn create_sync_object(&self, kind: SyncKind<'_>, flags: SyncFlags) -> Result<SyncObject> {
         let mut arg = kind.argument(self.handle(), flags);
         call(self.node(), &mut arg)?;
@@ -159,7 +160,7 @@ impl Device {
         &self,
         handle: impl AsFd,
         flags: SyncFlags,
-    ) -> Result<(D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2, Option<ValueCell>)> {
+    ) -> Result<(D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2, Option<FenceValue>)> {
         let mut arg = D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2::zeroed();
         arg.hNtHandle = slot(handle.as_fd());
         arg.hDevice = self.handle().0;

@@ -40,8 +40,9 @@ bitflags! {
 
 /// An open `/dev/dxg`. Cheap to clone; objects made through it keep it open.
 ///
-/// It belongs to the process that opened it. In a forked child every call fails with an error for which
-/// [`Error::is_foreign_process`](crate::Error::is_foreign_process) holds; the child opens its own.
+/// It belongs to the process that opened it. In a forked child every call fails with an error for
+/// which [`Error::is_foreign_process`](crate::Error::is_foreign_process) holds; the child opens
+/// its own.
 #[derive(Clone, Debug)]
 pub struct Dxg {
     node: Arc<Node>,
@@ -184,8 +185,8 @@ impl Dxg {
         Ok(ObjectInfo::new(&arg, &name))
     }
 
-    /// Asks whether a feature of the system as a whole (`DXGK_FEATURE_ID` outside the category of drivers) is
-    /// there; [`Adapter::feature`] asks for one of a driver.
+    /// Asks whether a feature of the system as a whole (`DXGK_FEATURE_ID` outside the category of
+    /// drivers) is there; [`Adapter::feature`] asks for one of a driver.
     pub fn feature(&self, id: u32) -> Result<Feature> {
         Feature::query(&self.node, 0, id)
     }
@@ -207,9 +208,9 @@ impl Dxg {
     ///
     /// # Safety
     ///
-    /// Every argument passed to a method of [`Raw`] holds only addresses that the call may read and write
-    /// as the specification says, or at which nothing is mapped; and no call destroys a handle
-    /// whose typed object (with its mapped value) is used afterwards.
+    /// Every argument passed to a method of [`Raw`] holds only addresses that the call may read
+    /// and write as the specification says, or at which nothing is mapped; and no call destroys a
+    /// handle whose typed object (with its mapped value) is used afterwards.
     #[cfg(feature = "raw")]
     pub unsafe fn raw(&self) -> Raw {
         Raw::new(self.node.clone())

@@ -12,8 +12,8 @@ use crate::{Error, Result, Status};
 
 /// An eventfd: the counter that the driver increments when an asynchronous wait is over.
 ///
-/// It can be watched with poll or epoll ([`AsFd`]) and belongs to its owner alone; the driver keeps its
-/// own reference for as long as a wait is pending.
+/// It can be watched with poll or epoll ([`AsFd`]) and belongs to its owner alone; the driver
+/// keeps its own reference for as long as a wait is pending.
 #[derive(Debug)]
 pub struct EventFd(OwnedFd);
 
@@ -53,8 +53,8 @@ impl EventFd {
     }
 }
 
-/// Takes over a descriptor that is expected to be an eventfd. The driver refuses any other kind when
-/// it is used.
+/// Takes over a descriptor that is expected to be an eventfd. The driver refuses any other kind
+/// when it is used.
 impl From<OwnedFd> for EventFd {
     fn from(fd: OwnedFd) -> Self {
         Self(fd)
@@ -81,8 +81,8 @@ impl AsRawFd for EventFd {
 
 /// A pollable descriptor that becomes readable, for good, when a fence reaches a value.
 ///
-/// It can be passed to another process. It does not keep the fence alive: when nobody is left who could
-/// signal, it hangs up.
+/// It can be passed to another process. It does not keep the fence alive: when nobody is left who
+/// could signal, it hangs up.
 #[derive(Debug)]
 pub struct FencePoint(OwnedFd);
 
@@ -94,8 +94,8 @@ impl FencePoint {
 
     /// Waits until the fence has reached the value; false after `timeout`.
     ///
-    /// [`Status::INVALID_HANDLE`] if it never will, because nobody is left who could signal; a blocking
-    /// wait on the fence itself ends the same way.
+    /// [`Status::INVALID_HANDLE`] if it never will, because nobody is left who could signal; a
+    /// blocking wait on the fence itself ends the same way.
     pub fn wait(&self, timeout: Option<Duration>) -> Result<bool> {
         wait_readable(self.as_fd(), timeout)
     }
@@ -125,8 +125,8 @@ impl AsRawFd for FencePoint {
     }
 }
 
-/// Polls for readability; false after `timeout`. A signal handler ends it with EINTR, the end of the
-/// other side with INVALID_HANDLE.
+/// Polls for readability; false after `timeout`. A signal handler ends it with EINTR, the end of
+/// the other side with INVALID_HANDLE.
 fn wait_readable(fd: BorrowedFd<'_>, timeout: Option<Duration>) -> Result<bool> {
     let timeout = match timeout.map(Timespec::try_from) {
         Some(Ok(timeout)) => Some(timeout),

@@ -12,7 +12,7 @@ use crate::event::EventFd;
 use crate::handle::{slot, LocalHandle};
 use crate::sync_object::SyncObject;
 use crate::uapi::*;
-use crate::value::ValueCell;
+use crate::value::FenceValue;
 use crate::{Result, Status};
 
 bitflags! {
@@ -34,13 +34,13 @@ bitflags! {
 /// All the methods of [`SyncObject`] are available as well.
 #[derive(Debug)]
 pub struct MonitoredFence {
-    value: ValueCell,
+    value: FenceValue,
     /// Keeps the mapping in place.
     object: SyncObject,
 }
 
 impl MonitoredFence {
-    pub(crate) fn new(object: SyncObject, value: ValueCell) -> Self {
+    pub(crate) fn new(object: SyncObject, value: FenceValue) -> Self {
         Self { value, object }
     }
 
@@ -50,8 +50,8 @@ impl MonitoredFence {
             .map_or(LocalHandle::NONE, Device::handle)
     }
 
-    /// The current value, read without a system call. Who sees the value of a signal also sees what
-    /// the signaller wrote before it.
+    /// The current value, read without a system call. Who sees the value of a signal also sees
+    /// what the signaller wrote before it.
     pub fn value(&self) -> u64 {
         self.value.load()
     }
@@ -66,8 +66,8 @@ impl MonitoredFence {
         self.value() >= value
     }
 
-    /// Waits until the fence reaches `value`. Always asks the driver; look at [`Self::is_reached`] first
-    /// to spare the system call.
+    /// Waits until the fence reaches `value`. Always asks the driver; look at [`Self::is_reached`]
+    /// first to spare the system call.
     ///
     /// A signal handler without `SA_RESTART` ends it with an error for which
     /// [`Error::is_interrupted`](crate::Error::is_interrupted) holds: wait again.
@@ -124,8 +124,8 @@ type Pairs<'a> = (&'a [u32], &'a [u64]);
 
 /// A list of objects with a value for each, for one call over several fences. Can be used again.
 ///
-/// It refers to the objects by handle and does not keep them alive: a handle that was destroyed is refused
-/// by the driver.
+/// It refers to the objects by handle and does not keep them alive: a handle that was destroyed is
+/// refused by the driver.
 #[derive(Clone, Debug, Default)]
 pub struct FenceValues {
     objects: Vec<u32>,

@@ -13,8 +13,8 @@ use crate::error::OrOs;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LocalHandle(pub u32);
 
-/// A system-wide number of a shared object (a *global* KMT handle). It owns no reference and is dead
-/// as soon as the object is.
+/// A system-wide number of a shared object (a *global* KMT handle). It owns no reference and is
+/// dead as soon as the object is.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct GlobalHandle(pub u32);
 
@@ -35,8 +35,8 @@ impl fmt::Debug for GlobalHandle {
     }
 }
 
-/// A shared object as a file descriptor: an *NT handle*. It holds a reference, can be passed over a
-/// socket, and is closed when dropped.
+/// A shared object as a file descriptor: an *NT handle*. It holds a reference, can be passed over
+/// a socket, and is closed when dropped.
 #[derive(Debug)]
 pub struct NtHandle(OwnedFd);
 
@@ -90,7 +90,8 @@ pub(crate) fn slot(fd: BorrowedFd<'_>) -> u64 {
 
 /// Takes over a descriptor that the driver made for a call that has just succeeded.
 pub(crate) fn adopt_checked(fd: i32) -> crate::Result<OwnedFd> {
-    // SAFETY: only used on outputs of successful calls that make descriptors: nobody else knows it.
+    // SAFETY: only used on outputs of successful calls that make descriptors: nobody else knows
+    // it.
     unsafe { adopt(fd) }
 }
 

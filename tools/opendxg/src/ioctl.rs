@@ -30,8 +30,8 @@ struct Request {
     arg: *mut c_void,
 }
 
-// SAFETY: the code and the pointer are passed on unchanged and the return value is a plain int. That
-// `arg` suits the code is the contract of `issue`, the only place where a `Request` is made.
+// SAFETY: the code and the pointer are passed on unchanged and the return value is a plain int.
+// That `arg` suits the code is the contract of `issue`, the only place where a `Request` is made.
 unsafe impl Ioctl for Request {
     type Output = i32;
 

@@ -61,8 +61,8 @@ pub enum Acquired {
     Abandoned,
 }
 
-/// An open keyed mutex. Its local handle is destroyed when it is dropped, which abandons a mutex that was
-/// acquired through it.
+/// An open keyed mutex. Its local handle is destroyed when it is dropped, which abandons a mutex
+/// that was acquired through it.
 #[derive(Debug)]
 pub struct KeyedMutex {
     owned: Owned,
@@ -96,8 +96,8 @@ impl KeyedMutex {
         acquired(answer?)
     }
 
-    /// As [`acquire`](Self::acquire), with a guard: what fails or panics while the mutex is held gives it back as it
-    /// was. TIMEOUT and ABANDONED are errors here.
+    /// As [`acquire`](Self::acquire), with a guard: what fails or panics while the mutex is held
+    /// gives it back as it was. TIMEOUT and ABANDONED are errors here.
     pub fn lock(&self, key: u64, timeout: Timeout) -> Result<KeyedMutexGuard<'_>> {
         match self.acquire(key, timeout)? {
             Acquired::Owned(fence_value) => Ok(KeyedMutexGuard {
@@ -111,8 +111,8 @@ impl KeyedMutex {
         }
     }
 
-    /// As [`acquire`](Self::acquire), and reads the private data, for which the buffer must be large
-    /// enough.
+    /// As [`acquire`](Self::acquire), and reads the private data, for which the buffer must be
+    /// large enough.
     pub fn acquire_with_data(
         &self,
         key: u64,
@@ -160,8 +160,8 @@ impl KeyedMutex {
     }
 }
 
-/// A keyed mutex that the calling thread has. Dropped without [`release`](Self::release) it is released with the key
-/// and the fence value with which it was acquired, as if nobody had had it.
+/// A keyed mutex that the calling thread has. Dropped without [`release`](Self::release) it is
+/// released with the key and the fence value with which it was acquired, as if nobody had had it.
 #[derive(Debug)]
 #[must_use = "the mutex is released when the guard is dropped"]
 pub struct KeyedMutexGuard<'a> {
@@ -216,8 +216,8 @@ impl Dxg {
         ))
     }
 
-    /// Makes a keyed mutex with private data; `nt_sharing` makes it a possible part of an NT handle
-    /// instead of giving it a global handle.
+    /// Makes a keyed mutex with private data; `nt_sharing` makes it a possible part of an NT
+    /// handle instead of giving it a global handle.
     pub fn create_keyed_mutex_with(
         &self,
         key: u64,

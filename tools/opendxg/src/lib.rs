@@ -9,15 +9,15 @@
 //! | [`SyncObject`] | any synchronisation object: mutex, semaphore, legacy fence, … |
 //! | [`FenceValues`] | several fences for one wait or signal |
 //! | [`Resource`], [`Allocation`] | memory, and what is shared of it as a whole |
-//! | [`KeyedMutex`] | a lock whose owner says with a key who goes on |
-//! | [`Object`] | what all of them can do: be asked, described ([`InfoItem`]), watched ([`Watch`], [`WeakRef`]) |
+//! | [`KeyedMutex`] | a mutex that its owner hands over with a key |
+//! | [`Object`] | queries, the store ([`InfoItem`]), watches ([`Watch`]), [`WeakRef`] |
 //! | [`ShareOptions`] | names and rights of NT handles |
-//! | [`NtHandle`], [`GlobalHandle`] | how an object reaches another process: as a descriptor, or by number |
+//! | [`NtHandle`], [`GlobalHandle`] | how processes share: by descriptor or by number |
 //! | [`EventFd`], [`FencePoint`] | descriptors to poll |
-//! | [`Status`], [`Error`] | what the driver answered |
+//! | [`Status`], [`Error`] | what the module answered |
 //!
-//! Objects own their handles and destroy them when dropped. Every object keeps alive what it was made
-//! from. All types can be used from several threads.
+//! Objects own their handles and destroy them when dropped. Every object keeps alive what it was
+//! made from. All types can be used from several threads.
 //!
 //! # Example
 //!
@@ -60,21 +60,23 @@
 //!
 //! # Fork
 //!
-//! A [`Dxg`] belongs to the process that opened it. In a forked child every call through it, and through the
-//! objects made from it, fails with an error for which [`Error::is_foreign_process`] holds, without asking the
-//! kernel; reading a mapped fence value still works. The child opens its own [`Dxg`]. Dropping inherited objects is
-//! harmless, also in a child that has closed all descriptors and got the same numbers again.
+//! A [`Dxg`] belongs to the process that opened it. In a forked child every call through it, and
+//! through the objects made from it, fails with an error for which [`Error::is_foreign_process`]
+//! holds, without asking the kernel; reading a mapped fence value still works. The child opens its
+//! own [`Dxg`]. Dropping inherited objects is harmless, also in a child that has closed all
+//! descriptors and got the same numbers again.
 //!
 //! # Features
 //!
-//! `raw` makes the modules `raw`, `uapi` and `node` public: calls by number with the structs of the C headers,
-//! for the tests, the C library and tracers of this project. They follow the headers and are no part of
-//! what the version number of this crate promises.
+//! `raw` makes the modules `raw`, `uapi` and `node` public: calls by number with the structs of
+//! the C headers, for the tests, the C library and tracers of this project. They follow the
+//! headers and are no part of what the version number of this crate promises.
 //!
 //! # Kernels without the exec extension
 //!
-//! The module reports every NTSTATUS exactly. Behind another driver with the same interface the crate
-//! falls back to plain ioctls, whose errno can stand for several statuses ([`Dxg::protocol`] tells).
+//! The module reports every NTSTATUS exactly. Behind another driver with the same interface the
+//! crate falls back to plain ioctls, whose errno can stand for several statuses ([`Dxg::protocol`]
+//! tells).
 
 // With the feature `raw` everything is reachable, and what is not is a mistake.
 #![cfg_attr(feature = "raw", warn(unreachable_pub))]

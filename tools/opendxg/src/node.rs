@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The open device node: which protocol it speaks, and how it is opened again after a fork.
 //!
-//! Reading the descriptor takes no lock, because a lock that another thread holds during `fork` would
-//! stay locked in the child for ever. Opening again replaces the file *behind* the descriptor
-//! number with `dup3`, so that no thread can ever use a number that was closed and given away.
+//! Reading the descriptor takes no lock, because a lock that another thread holds during `fork`
+//! would stay locked in the child for ever. Opening again replaces the file *behind* the
+//! descriptor number with `dup3`, so that no thread can ever use a number that was closed and
+//! given away.
 //!
-//! A program may close descriptors that it does not know, and open files of its own under their numbers. So the
-//! node knows its file again (`Identity`) before it closes or replaces it.
+//! A program may close descriptors that it does not know, and open files of its own under their
+//! numbers. So the node knows its file again (`Identity`) before it closes or replaces it.
 
 use core::ffi::{c_void, CStr};
 use core::mem::ManuallyDrop;
@@ -30,8 +31,9 @@ use crate::Status;
 /// The node that is opened unless the environment variable [`DEVICE_VARIABLE`] names another.
 pub const DEFAULT_DEVICE: &str = "/dev/dxg";
 
-/// Environment variable with the path of the device node. An empty value means that there is none, and
-/// programs with the rights of somebody else than their caller (set-user-ID and the like) do not read it.
+/// Environment variable with the path of the device node. An empty value means that there is none,
+/// and programs with the rights of somebody else than their caller (set-user-ID and the like) do
+/// not read it.
 pub const DEVICE_VARIABLE: &str = "OPENDXG_DEVICE";
 
 /// How calls travel to the kernel.
@@ -127,8 +129,8 @@ impl Node {
     pub fn fd(&self) -> Option<BorrowedFd<'_>> {
         match self.fd.load(Ordering::Acquire) {
             CLOSED => None,
-            // SAFETY: the number stays open until `close` or the drop of the node; the caller of `close`
-            // promises that no call is in progress.
+            // SAFETY: the number stays open until `close` or the drop of the node; the caller of
+            // `close` promises that no call is in progress.
             fd => Some(unsafe { BorrowedFd::borrow_raw(fd) }),
         }
     }
@@ -138,11 +140,11 @@ impl Node {
         self.opener.load() != Process::current()
     }
 
-    /// Opens the node, unless this process has it open; in a forked child puts a freshly opened file behind the
-    /// descriptor.
+    /// Opens the node, unless this process has it open; in a forked child puts a freshly opened
+    /// file behind the descriptor.
     ///
-    /// Fails with ENOTTY when the file is not a D3DKMT device, and in a child of `vfork`, whose parent
-    /// would get the new number.
+    /// Fails with ENOTTY when the file is not a D3DKMT device, and in a child of `vfork`, whose
+    /// parent would get the new number.
     pub fn open(&self) -> Result<()> {
         let new = open_device(&self.path)?;
         let plain = identify(new.as_fd())? == Protocol::Plain;
@@ -177,8 +179,8 @@ impl Node {
         Ok(())
     }
 
-    /// Gives the node a number: nothing is open, or the old one now belongs to a file that is none of our
-    /// business.
+    /// Gives the node a number: nothing is open, or the old one now belongs to a file that is none
+    /// of our business.
     fn publish(&self, old: RawFd, new: OwnedFd) {
         let fd = new.into_raw_fd();
         let (success, failure) = (Ordering::AcqRel, Ordering::Acquire);
@@ -206,13 +208,13 @@ impl Node {
     /// Runs call `nr` by the protocol of this kernel.
     ///
     /// `Ok` is the handler's answer, which includes its refusals; a number the kernel does not
-    /// implement is NOT_SUPPORTED. `Err` means that no handler ran: ENOTTY in a process that did not
-    /// open the node, EINTR for an interrupted wait, ENXIO when the node is not open.
+    /// implement is NOT_SUPPORTED. `Err` means that no handler ran: ENOTTY in a process that did
+    /// not open the node, EINTR for an interrupted wait, ENXIO when the node is not open.
     ///
     /// # Safety
     ///
-    /// `arg` addresses `size` bytes; they and every address in them are something the call may read
-    /// and write, or an address at which nothing is mapped.
+    /// `arg` addresses `size` bytes; they and every address in them are something the call may
+    /// read and write, or an address at which nothing is mapped.
     pub unsafe fn call(&self, nr: u32, arg: *mut c_void, size: u32) -> Result<Status> {
         let fd = self.fd().ok_or(Errno::NXIO)?;
         if self.is_foreign() {
@@ -227,8 +229,9 @@ impl Node {
         interpret(self.protocol(), result, || identify(fd))
     }
 
-    /// As [`Node::call`], but opens the node again and repeats the call once when it turns out that
-    /// this process has not opened it: a forked child, or a client that closed the descriptor.
+    /// As [`Node::call`], but opens the node again and repeats the call once when it turns out
+    /// that this process has not opened it: a forked child, or a client that closed the
+    /// descriptor.
     ///
     /// Only for calls that use no handle: EnumAdapters2, EnumAdapters3 and OpenAdapterFromLuid.
     ///
@@ -306,8 +309,8 @@ fn interpret(
     }
 }
 
-/// Puts the file of `new` behind the number `old`. Threads that are inside a call keep the file they
-/// entered with; the next call finds the new one.
+/// Puts the file of `new` behind the number `old`. Threads that are inside a call keep the file
+/// they entered with; the next call finds the new one.
 fn replace(old: RawFd, new: &OwnedFd) -> Result<()> {
     debug_assert_ne!(old, new.as_raw_fd());
     // SAFETY: `old` is our own number; `ManuallyDrop` keeps it from being closed here.

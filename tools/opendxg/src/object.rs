@@ -26,8 +26,8 @@ use crate::{Error, Guid, Result};
 #[derive(Clone, Copy, Debug)]
 pub struct Target<'a>(pub(crate) Place<'a>);
 
-/// What every shareable object offers, through a local handle as well as on the descriptor of an NT handle
-/// (which needs no [`Dxg`] and works in every process).
+/// What every shareable object offers, through a local handle as well as on the descriptor of an
+/// NT handle (which needs no [`Dxg`] and works in every process).
 pub trait Object {
     /// Where calls about the object go.
     fn target(&self) -> Target<'_>;
@@ -45,7 +45,8 @@ pub trait Object {
         store::set(self.target(), items).0
     }
 
-    /// As [`set_info`](Object::set_info), for items that expect a generation: a mismatch is an answer.
+    /// As [`set_info`](Object::set_info), for items that expect a generation: a mismatch is an
+    /// answer.
     fn update_info(&self, items: &[InfoItem<'_>]) -> Result<Update> {
         store::update(self.target(), items)
     }

@@ -12,7 +12,7 @@ use crate::raw::Argument;
 use crate::uapi::*;
 use crate::Result;
 
-/// What a handle refers to, as far as destroying it goes.
+/// What kind of object a handle refers to: each kind is destroyed by another call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Adapter,
@@ -21,12 +21,12 @@ pub(crate) enum Kind {
     HwContext,
     SyncObject,
     KeyedMutex,
-    /// With the device it goes with.
+    /// Holds the device that the destroying call names.
     Resource(LocalHandle),
-    /// With the device it goes with.
+    /// Holds the device that the destroying call names.
     Allocation(LocalHandle),
-    /// Ends with the resource it was opened with.
-    InBundle,
+    /// Destroyed with the open resource that it is part of.
+    InOpenResource,
 }
 
 /// A local handle with the duty to destroy it.
@@ -85,7 +85,7 @@ impl Owned {
                 let list = [self.handle.0];
                 destroy(&self.node, (device, LocalHandle::NONE), &list, 0).map(|_| ())
             }
-            Kind::InBundle => Ok(()),
+            Kind::InOpenResource => Ok(()),
         }
     }
 }

@@ -10,8 +10,8 @@ use crate::error::OrOs;
 use crate::shared_bytes::SharedBytesMut;
 use crate::{Error, Result};
 
-/// Page-aligned zeroed memory of this process. Unmapped when dropped; an allocation made of it keeps the
-/// memory itself.
+/// Page-aligned zeroed memory of this process. Unmapped when dropped; an allocation made of it
+/// keeps the memory itself.
 #[derive(Debug)]
 pub struct Pages(SharedBytesMut);
 

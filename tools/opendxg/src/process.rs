@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which process this is, without a system call.
 //!
-//! A process id is not enough: the first process of every PID namespace is number 1, and numbers are used
-//! again. So a page that the kernel clears in a forked child (`MADV_WIPEONFORK`) holds a number, and
-//! a child that finds it cleared takes the next one. No process has the number of an ancestor.
+//! A process id is not enough: the first process of every PID namespace is number 1, and numbers
+//! are used again. So a page that the kernel clears in a forked child (`MADV_WIPEONFORK`) holds a
+//! number, and a child that finds it cleared takes the next one. No process has the number of an
+//! ancestor.
 
 use core::ptr::{dangling_mut, null_mut};
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
-/// A process among itself and its ancestors. The children that `vfork` makes are the same one, as long as they
-/// share the memory.
+/// A process among itself and its ancestors. The children that `vfork` makes are the same one, as
+/// long as they share the memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Process(u64);
 
@@ -44,7 +45,8 @@ impl AtomicProcess {
     }
 
     pub(crate) fn load(&self) -> Process {
-        // ORDERING: callers compare it with the current process and draw no conclusion about other memory.
+        // ORDERING: callers compare it with the current process and draw no conclusion about other
+        // memory.
         Process(self.0.load(Ordering::Relaxed))
     }
 
@@ -182,7 +184,8 @@ mod tests {
 
     /// What `test` says in a forked child.
     fn in_child(test: impl FnOnce() -> bool) -> bool {
-        // SAFETY: the child does nothing but system calls and atomic accesses, and leaves by `_exit`.
+        // SAFETY: the child does nothing but system calls and atomic accesses, and leaves by
+        // `_exit`.
         unsafe {
             let child = libc::fork();
             if child == 0 {

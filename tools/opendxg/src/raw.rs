@@ -54,8 +54,8 @@ impl Raw {
         unsafe { self.node.call(T::NR, pointer(arg), T::SIZE) }
     }
 
-    /// Runs the call through the exec extension: the handler's exact answer, or the errno if no handler
-    /// ran.
+    /// Runs the call through the exec extension: the handler's exact answer, or the errno if no
+    /// handler ran.
     pub fn exec<T: Argument>(&self, arg: &mut T) -> Result<Status> {
         // SAFETY: promised when `self` was made.
         unsafe { ioctl::exec(self.fd()?, T::NR, pointer(arg), T::SIZE) }
@@ -73,13 +73,15 @@ impl Raw {
         unsafe { ioctl::exec_request(self.fd()?, request) }
     }
 
-    /// Issues an ioctl with any code and any argument (an address or not); returns what the kernel returned.
+    /// Issues an ioctl with any code and any argument (an address or not); returns what the kernel
+    /// returned.
     pub fn ioctl(&self, code: u32, arg: u64) -> Result<i32> {
         // SAFETY: promised when `self` was made.
         unsafe { ioctl::issue(self.fd()?, code, arg as usize as *mut c_void) }
     }
 
-    /// Issues an ioctl on another descriptor, for example one inherited or received from another process.
+    /// Issues an ioctl on another descriptor, for example one inherited or received from another
+    /// process.
     pub fn ioctl_on(&self, fd: impl AsFd, code: u32, arg: u64) -> Result<i32> {
         // SAFETY: promised when `self` was made.
         unsafe { ioctl::issue(fd.as_fd(), code, arg as usize as *mut c_void) }
@@ -91,8 +93,8 @@ impl Raw {
     }
 }
 
-/// Runs a call on a descriptor of the driver that is not the node: an NT handle or a watch. The status is
-/// exact where the descriptor serves the exec extension. ENOTTY for any other file.
+/// Runs a call on a descriptor of the driver that is not the node: an NT handle or a watch. The
+/// status is exact where the descriptor serves the exec extension. ENOTTY for any other file.
 ///
 /// # Safety
 ///

@@ -52,8 +52,8 @@ impl<'a> From<&'a NtHandle> for ResourceName<'a> {
     }
 }
 
-/// One open of a resource: a handle of the resource and one of each allocation. All are destroyed when it is
-/// dropped.
+/// One open of a resource: a handle of the resource and one of each allocation. All are destroyed
+/// when it is dropped.
 #[derive(Debug)]
 pub struct Resource {
     /// Dropped before the handle that ends them.
@@ -110,7 +110,7 @@ impl Resource {
         let allocations = opened
             .allocations
             .iter()
-            .map(|(handle, data)| Allocation::in_bundle(device, *handle, size(data)));
+            .map(|(handle, data)| Allocation::in_open_resource(device, *handle, size(data)));
         let mut resource = Self::created(device, opened.resource, allocations.collect());
         resource.runtime_data = opened.runtime;
         resource.driver_data = opened
@@ -136,7 +136,8 @@ impl Resource {
         self.global
     }
 
-    /// The allocations of this bundle, in order. None for a duplicate of the resource handle.
+    /// The allocations of this open resource, in order. None for a duplicate of the resource
+    /// handle.
     pub fn allocations(&self) -> &[Allocation] {
         &self.allocations
     }
@@ -183,12 +184,12 @@ impl Resource {
     /// A handle of one of its allocations, a reference of its own to the resource.
     pub fn duplicate_allocation(&self, index: u32) -> Result<Allocation> {
         let handle = duplicate(self.device.node(), self.handle(), index)?;
-        let bundled = self.allocations.get(index as usize);
-        let size = bundled.and_then(Allocation::size);
+        let opened = self.allocations.get(index as usize);
+        let size = opened.and_then(Allocation::size);
         Ok(Allocation::own(&self.device, handle, size))
     }
 
-    /// Takes an allocation out of the bundle and destroys it; the resource lives on.
+    /// Takes an allocation out of the resource and destroys it; the resource lives on.
     ///
     /// # Panics
     ///
@@ -197,7 +198,8 @@ impl Resource {
         self.allocations.remove(position).destroy()
     }
 
-    /// Replaces the runtime data for whoever opens the resource later (the escape of existing runtimes).
+    /// Replaces the runtime data for whoever opens the resource later (the escape of existing
+    /// runtimes).
     pub fn update_runtime_data(&self, data: &[u8]) -> Result<()> {
         self.escape(D3DKMT_ESCAPE_UPDATE_RESOURCE_WINE, data)
     }
@@ -236,12 +238,13 @@ impl Resource {
         call(self.device.node(), &mut arg).map(|_| ())
     }
 
-    /// Destroys the bundle and reports what the driver said.
+    /// Destroys the handle of the resource and those of its allocations, and returns what the
+    /// module said.
     pub fn destroy(self) -> Result<()> {
         self.owned.destroy()
     }
 
-    /// Destroys the bundle with `D3DDDICB_DESTROYALLOCATION2FLAGS_*`.
+    /// Destroys them with `D3DDDICB_DESTROYALLOCATION2FLAGS_*`.
     pub fn destroy_with(self, flags: u32) -> Result<()> {
         let handles = (self.device.handle(), self.handle());
         let result = calls::resource::destroy(self.device.node(), handles, &[], flags);
@@ -273,14 +276,14 @@ impl Device {
         Ok(resource)
     }
 
-    /// Opens what is behind an NT handle: a resource, perhaps with a keyed mutex and a synchronisation
-    /// object.
+    /// Opens what is behind an NT handle: a resource, perhaps with a keyed mutex and a
+    /// synchronisation object.
     pub fn open_share(&self, handle: impl AsFd) -> Result<OpenedShare> {
         self.open_share_with(handle, &[])
     }
 
-    /// As [`open_share`](Self::open_share); `mutex_data` becomes the private data of the keyed mutex if it
-    /// has none.
+    /// As [`open_share`](Self::open_share); `mutex_data` becomes the private data of the keyed
+    /// mutex if it has none.
     pub fn open_share_with(&self, handle: impl AsFd, mutex_data: &[u8]) -> Result<OpenedShare> {
         let opened = self.open_attempts(Name::Nt(slot(handle.as_fd())), mutex_data)?;
         let (mutex, sync) = (opened.keyed_mutex, opened.sync_object);

@@ -90,7 +90,8 @@ impl<'a> ResourceBuilder<'a> {
         self.described(size, size, size, 1)
     }
 
-    /// Adds an allocation for rows of `pitch` bytes on the software adapter, rounded up to whole pages.
+    /// Adds an allocation for rows of `pitch` bytes on the software adapter, rounded up to whole
+    /// pages.
     pub fn image(self, width: u32, height: u32, pitch: u64) -> Self {
         let size = (pitch * u64::from(height)).next_multiple_of(4096);
         self.described(size, width.into(), pitch, height)
@@ -132,7 +133,8 @@ impl<'a> ResourceBuilder<'a> {
             .item(Vec::new(), memory, usize::try_from(size).ok())
     }
 
-    /// Makes one standard allocation of new memory, of `size` bytes, that devices of every adapter can open.
+    /// Makes one standard allocation of new memory, of `size` bytes, that devices of every adapter
+    /// can open.
     pub fn cross_adapter_memory(mut self, size: u64) -> Self {
         self.standard = Some(Standard::CrossAdapter(size));
         self.flags(AllocationFlags::STANDARD_ALLOCATION).item(
@@ -188,7 +190,7 @@ impl<'a> ResourceBuilder<'a> {
         let (arg, handles) = self.run(0)?;
         let allocations = handles.into_iter().zip(sizes);
         let allocations =
-            allocations.map(|(handle, size)| Allocation::in_bundle(device, handle, size));
+            allocations.map(|(handle, size)| Allocation::in_open_resource(device, handle, size));
         let mut resource = Resource::created(device, arg.hResource, allocations.collect());
         resource.set_global(arg.hGlobalShare);
         Ok(resource)
@@ -215,7 +217,8 @@ impl<'a> ResourceBuilder<'a> {
         let (device, sizes) = (self.device, self.sizes());
         let (_, handles) = self.run(resource.handle().0)?;
         let pairs = handles.into_iter().zip(sizes);
-        resource.add(pairs.map(|(handle, size)| Allocation::in_bundle(device, handle, size)));
+        resource
+            .add(pairs.map(|(handle, size)| Allocation::in_open_resource(device, handle, size)));
         Ok(())
     }
 

@@ -46,7 +46,8 @@ impl ShareOptions {
         }
     }
 
-    /// A full name, such as `\BaseNamedObjects\picture`. It lives as long as some NT handle of the share.
+    /// A full name, such as `\BaseNamedObjects\picture`. It lives as long as some NT handle of the
+    /// share.
     pub fn name(self, name: &str) -> Self {
         self.name_units(name.encode_utf16().collect())
     }
@@ -85,8 +86,8 @@ impl ShareOptions {
 }
 
 impl Dxg {
-    /// Makes an NT handle for one resource, one synchronisation object, or a resource, a keyed mutex and a
-    /// synchronisation object in this order.
+    /// Makes an NT handle for one resource, one synchronisation object, or a resource, a keyed
+    /// mutex and a synchronisation object in this order.
     pub fn share(&self, objects: &[LocalHandle], options: &ShareOptions) -> Result<NtHandle> {
         self.share_or_open(objects, options)
             .map(|(_, handle)| handle)
@@ -140,8 +141,8 @@ impl Dxg {
 impl NtHandle {
     /// Another NT handle with at most the rights of this one: an open file description of its own.
     ///
-    /// ACCESS_DENIED for more rights. [`try_clone`](Self::try_clone) makes another descriptor of the same
-    /// description.
+    /// ACCESS_DENIED for more rights. [`try_clone`](Self::try_clone) makes another descriptor of
+    /// the same description.
     pub fn duplicate(&self, access: Access) -> Result<Self> {
         self.duplicate_with(access, 0)
     }

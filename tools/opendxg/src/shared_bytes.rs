@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Memory that other processes may read and write at any time.
 //!
-//! Every access is a relaxed atomic access of one byte, because two that overlap at the same time must have the
-//! same size: which bytes another thread is copying is not known. Long copies on x86-64 are one
-//! instruction, which does for Rust's memory model what the loop of bytes beside it does.
+//! Every access is a relaxed atomic access of one byte, because two that overlap at the same time
+//! must have the same size: which bytes another thread is copying is not known. Long copies on
+//! x86-64 are one instruction, which does for Rust's memory model what the loop of bytes beside it
+//! does.
 
 use core::ops::{Deref, Range};
 use core::ptr::NonNull;
@@ -11,8 +12,8 @@ use core::sync::atomic::AtomicU8;
 
 /// A piece of memory that this process shares with others, to be read.
 ///
-/// It is never borrowed as ordinary bytes, only copied. A copy that another process writes into mixes old
-/// and new bytes: use a keyed mutex or a fence to take turns.
+/// It is never borrowed as ordinary bytes, only copied. A copy that another process writes into
+/// mixes old and new bytes: use a keyed mutex or a fence to take turns.
 #[derive(Debug)]
 pub struct SharedBytes {
     start: NonNull<AtomicU8>,
@@ -33,8 +34,8 @@ impl SharedBytes {
     ///
     /// # Safety
     ///
-    /// `len` bytes are mapped there, and stay mapped and readable for as long as the object is used; nothing in this
-    /// process accesses them other than by atomic accesses of one byte.
+    /// `len` bytes are mapped there, and stay mapped and readable for as long as the object is
+    /// used; nothing in this process accesses them other than by atomic accesses of one byte.
     pub(crate) unsafe fn at(start: *mut u8, len: usize) -> Option<Self> {
         let start = NonNull::new(start.cast())?;
         Some(Self { start, len })
@@ -106,7 +107,8 @@ impl SharedBytesMut {
     /// If the range is not inside.
     pub fn write(&self, offset: usize, bytes: &[u8]) {
         let range = self.range(offset, bytes.len());
-        // SAFETY: inside the memory, which is mapped and writable for as long as the object is used.
+        // SAFETY: inside the memory, which is mapped and writable for as long as the object is
+        // used.
         unsafe { copy::store(self.0.start.as_ptr().add(range.start), bytes) };
     }
 
@@ -125,8 +127,8 @@ impl Deref for SharedBytesMut {
     }
 }
 
-/// Copies of single bytes with relaxed atomic accesses. Whoever takes turns orders them with a call; within a
-/// turn no order is needed.
+/// Copies of single bytes with relaxed atomic accesses. Whoever takes turns orders them with a
+/// call; within a turn no order is needed.
 mod copy {
     use core::sync::atomic::{AtomicU8, Ordering};
 
@@ -138,12 +140,13 @@ mod copy {
     ///
     /// # Safety
     ///
-    /// As many bytes at `from` can be read, and nothing accesses them other than atomically by bytes.
+    /// As many bytes at `from` can be read, and nothing accesses them other than atomically by
+    /// bytes.
     pub(super) unsafe fn load(from: *const AtomicU8, to: &mut [u8]) {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         if to.len() >= LONG {
-            // SAFETY: reads and writes exactly what the loop below does, each byte once; the direction flag is
-            // clear.
+            // SAFETY: reads and writes exactly what the loop below does, each byte once; the
+            // direction flag is clear.
             unsafe {
                 core::arch::asm!(
                     "rep movsb",
@@ -165,7 +168,8 @@ mod copy {
     ///
     /// # Safety
     ///
-    /// As many bytes at `to` can be written, and nothing accesses them other than atomically by bytes.
+    /// As many bytes at `to` can be written, and nothing accesses them other than atomically by
+    /// bytes.
     pub(super) unsafe fn store(to: *const AtomicU8, from: &[u8]) {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         if from.len() >= LONG {
@@ -250,8 +254,8 @@ mod tests {
         });
     }
 
-    /// The two writes of the audit, and a reader: accesses of different sizes would be undefined behaviour, which
-    /// Miri reports. Without Miri, every byte is one that somebody wrote.
+    /// The two writes of the audit, and a reader: accesses of different sizes would be undefined
+    /// behaviour, which Miri reports. Without Miri, every byte is one that somebody wrote.
     #[test]
     fn h4_copies_that_overlap_at_the_same_time() {
         let rounds = if cfg!(miri) { 3 } else { 2000 };

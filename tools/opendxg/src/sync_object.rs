@@ -200,13 +200,14 @@ impl SyncObject {
         self.device.as_ref()
     }
 
-    /// The number by which any process can open it, if it was made with [`SyncFlags::SHARED`] alone.
+    /// The number by which any process can open it, if it was made with [`SyncFlags::SHARED`]
+    /// alone.
     pub fn global_handle(&self) -> Option<GlobalHandle> {
         self.global
     }
 
-    /// Makes an NT handle for it: a descriptor that keeps the object alive and can be passed to other
-    /// processes.
+    /// Makes an NT handle for it: a descriptor that keeps the object alive and can be passed to
+    /// other processes.
     pub fn share(&self, access: Access) -> Result<NtHandle> {
         let fd = calls::share::share(self.node(), &[self.handle().0], access.bits())?;
         Ok(NtHandle::from(fd))

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The structs, flags and numbers of the C headers `d3dkmthk.h` and `dxg.h`, generated from them and
-//! shared with the kernel module.
+//! The structs, flags and numbers of the C headers `d3dkmthk.h` and `dxg.h`, generated from them
+//! and shared with the kernel module.
 //!
-//! Addresses and NT handles are plain `u64`, handles `u32`, and the names are those of the headers.
+//! Addresses and NT handles are plain `u64`, handles `u32`, and the names are those of the
+//! headers.
 
 pub use generated::*;
 

@@ -18,8 +18,8 @@ use crate::raw::Argument;
 use crate::uapi::*;
 use crate::Result;
 
-/// A descriptor that refers to an object, dead or alive, without keeping it alive. It hangs up when the
-/// object dies.
+/// A descriptor that refers to an object, dead or alive, without keeping it alive. It hangs up
+/// when the object dies.
 #[derive(Debug)]
 pub struct WeakRef(OwnedFd);
 
@@ -65,8 +65,8 @@ bitflags! {
     }
 }
 
-/// A watch of an object. Dropping it ends the watch. It does not keep the object alive and hangs up when
-/// the object dies.
+/// A watch of an object. Dropping it ends the watch. It does not keep the object alive and hangs
+/// up when the object dies.
 #[derive(Debug)]
 pub struct Watch(OwnedFd);
 

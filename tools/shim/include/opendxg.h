@@ -46,7 +46,7 @@ DXG_NTSTATUS opendxg_resolve_weak(struct opendxg_resolve_weak *args);
 DXG_NTSTATUS opendxg_watch(struct opendxg_watch *args);
 DXG_NTSTATUS opendxg_watch_state(int fd, struct opendxg_watch_state *args);
 
-/* More local handles of an object, its container. */
+/* Another local handle of an object; a handle of an allocation's resource. */
 DXG_NTSTATUS opendxg_dup_local(struct opendxg_dup_local *args);
 DXG_NTSTATUS opendxg_get_container(struct opendxg_get_container *args);
 
@@ -62,10 +62,11 @@ DXG_NTSTATUS opendxg_share_objects(struct opendxg_share_objects *args);
 DXG_NTSTATUS opendxg_fence_point(struct opendxg_fence_point *args);
 
 /*
- * Runs function(context) once, when the last local handle that this process has
- * of the container of the handle is gone: the bundle it was created or opened
- * with, handles of opendxg_dup_local and opendxg_get_container, whichever is
- * last. NT handles and other descriptors do not count.
+ * Runs function(context) once, when this process has no local handle of the
+ * handle's container any more. The container is the resource, or an allocation
+ * without one. Handles from create and open calls count, and those from
+ * opendxg_dup_local and opendxg_get_container. NT handles and other descriptors
+ * do not.
  *
  * The function runs after the call that ended the last handle, in the thread of
  * that call and without a lock of the library: it may call every function of

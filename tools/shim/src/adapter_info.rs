@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! D3DKMTQueryAdapterInfo for programs whose WCHAR has four bytes.
 //!
-//! The kernel knows the 16-bit forms only. Which form a caller uses shows in the size it passes, because
-//! the two sizes of a payload never are the same. Payloads without text go through unchanged.
+//! The kernel knows the 16-bit forms only. Which form a caller uses shows in the size it passes,
+//! because the two sizes of a payload never are the same. Payloads without text go through
+//! unchanged.
 
 use core::slice;
 
@@ -80,7 +81,8 @@ pub(crate) unsafe fn query(arg: &mut D3DKMT_QUERYADAPTERINFO) -> Status {
 ///
 /// # Safety
 ///
-/// The argument's address is not 0, its size is right, and nothing else uses that memory during `'a`.
+/// The argument's address is not 0, its size is right, and nothing else uses that memory during
+/// `'a`.
 unsafe fn payload<'a>(arg: &D3DKMT_QUERYADAPTERINFO) -> &'a mut [u8] {
     let start = arg.pPrivateDriverData as usize as *mut u8;
     // SAFETY: the caller's promise.

@@ -49,8 +49,8 @@ const _: () = assert!(size_of::<DisplayName<u32>>() == 144);
 const _: () =
     assert!(size_of::<DisplayName<u16>>() == size_of::<D3DKMT_OPENADAPTERFROMGDIDISPLAYNAME>());
 
-/// D3DKMTOpenAdapterFromGdiDisplayName: displays are numbered through all adapters. A name that is not that of
-/// a display is UNSUCCESSFUL, whatever is wrong with it.
+/// D3DKMTOpenAdapterFromGdiDisplayName: displays are numbered through all adapters. A name that is
+/// not that of a display is UNSUCCESSFUL, whatever is wrong with it.
 pub(crate) unsafe fn open_from_gdi_display_name<U: Unit>(arg: &mut DisplayName<U>) -> Status {
     let Some(mut left) = display_index(&Text::new(arg.name.iter().copied())) else {
         return Status::UNSUCCESSFUL;

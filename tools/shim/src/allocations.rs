@@ -59,7 +59,8 @@ pub(crate) unsafe fn open_resource(arg: &mut D3DKMT_OPENRESOURCE) -> Status {
     unsafe { with_long_entries(arg, address, count, lengthen_opened, shorten_opened, call) }
 }
 
-/// Runs `call` with a long copy of the caller's short entries, and copies the results back on success.
+/// Runs `call` with a long copy of the caller's short entries, and copies the results back on
+/// success.
 ///
 /// # Safety
 ///
@@ -121,7 +122,8 @@ fn lengthen(short: &D3DDDI_ALLOCATIONINFO) -> Result<D3DDDI_ALLOCATIONINFO2, Sta
 }
 
 fn shorten(long: &D3DDDI_ALLOCATIONINFO2, short: &mut D3DDDI_ALLOCATIONINFO) {
-    // The only member the kernel writes that the first version has; driver data were written in place.
+    // The only member the kernel writes that the first version has; driver data were written in
+    // place.
     short.hAllocation = long.hAllocation;
 }
 

@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Functions of the program that run when its last local handle of a container is gone.
 //!
-//! The kernel counts, so it does not matter which handle is the last one, nor who made it. The library asks only
-//! about the containers whose handles a call destroys, however many others there are:
+//! The kernel counts, so it does not matter which handle is the last one, nor who made it. The
+//! library asks only about the containers whose handles a call destroys, however many others there
+//! are:
 //!
-//! 1. Before the call it asks what is behind each handle (QueryObject). If functions wait for the end of that
+//! 1. Before the call it asks what is behind each handle (QueryObject). If functions wait for the
+//! end of that
 //!    container, it opens a weak reference, for the length of the call.
-//! 2. After the call it asks through the weak reference how many handles are left. If two threads destroy the last
+//! 2. After the call it asks through the weak reference how many handles are left. If two threads
+//! destroy the last
 //!    two, the second one to ask finds none, and who takes the functions out of the table runs them.
 //!
 //! DestroyDevice does not say which containers it is about, so it asks about all (`sweep`).
 //!
-//! The lock is held over no call and no allocation, and with all signals blocked: destroying is allowed in a signal
-//! handler.
+//! The lock is held over no call and no allocation, and with all signals blocked: destroying is
+//! allowed in a signal handler.
 
 mod lock;
 mod sweep;
@@ -32,12 +35,12 @@ use crate::library;
 use lock::Lock;
 use table::{Cleanup, Table};
 
-/// A function of the program. An exception that leaves it ends the process: it would have to pass functions that
-/// C programs may call.
+/// A function of the program. An exception that leaves it ends the process: it would have to pass
+/// functions that C programs may call.
 pub type Function = unsafe extern "C-unwind" fn(*mut c_void);
 
-/// The functions of one process. A forked child has none, and must not touch the lock of its parent, which
-/// another thread may have held.
+/// The functions of one process. A forked child has none, and must not touch the lock of its
+/// parent, which another thread may have held.
 struct Registry {
     process: Process,
     table: Lock<Table>,
@@ -202,7 +205,8 @@ pub(crate) struct Suspects {
 }
 
 impl Suspects {
-    /// Looks at what a call is about to destroy; `None` if it destroys nothing, or nobody waits for it.
+    /// Looks at what a call is about to destroy; `None` if it destroys nothing, or nobody waits
+    /// for it.
     ///
     /// # Safety
     ///
@@ -295,8 +299,8 @@ impl Suspects {
     }
 }
 
-/// Other handles are left. If the one that was set is not among them, the weak reference stands for them when a
-/// device is destroyed.
+/// Other handles are left. If the one that was set is not among them, the weak reference stands
+/// for them when a device is destroyed.
 fn keep(registry: &Registry, suspect: Suspect) {
     let is_witness = registry.with(|table| {
         let witness = table.witness(suspect.id);

@@ -4,9 +4,9 @@
 //! | row | what the function does |
 //! |---|---|
 //! | `direct NAME(STRUCT);` | runs the call that STRUCT belongs to |
-//! | `object NAME(STRUCT);` | the same, on the descriptor of an NT handle if the argument says so |
+//! | `object NAME(STRUCT);` | the same, or the descriptor's ioctl for an NT handle |
 //! | `reopening NAME(STRUCT);` | the same, and opens the node again in a forked child |
-//! | `translated NAME(STRUCT) via OTHER = path;` | `path` turns it into the call that OTHER belongs to |
+//! | `translated NAME(STRUCT) via OTHER = path;` | `path` makes it the call of OTHER |
 //! | `answered NAME(STRUCT) = path;` | `path` answers without the kernel |
 //! | `pending NAME(STRUCT);` | NOT_SUPPORTED until the kernel has a call for it |
 //! | `unsupported NAME(STRUCT);` | NOT_SUPPORTED: displays, or nothing a kernel could do |

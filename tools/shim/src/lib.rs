@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `libd3dkmt.so`: the D3DKMT functions for C programs, on `/dev/dxg`.
 //!
-//! [`functions`] is the whole of it: a table with a row per exported function. Most rows pass their
-//! argument to the kernel as it is. The few that do not are in the modules below, one per subject.
+//! [`functions`] is the whole of it: a table with a row per exported function. Most rows pass
+//! their argument to the kernel as it is. The few that do not are in the modules below, one per
+//! subject.
 //!
 //! Rules for every function:
 //! * Without a device it returns UNSUCCESSFUL; with a NULL argument INVALID_PARAMETER.
@@ -24,7 +25,8 @@ pub mod signatures;
 mod sync_objects;
 mod text;
 
-/// Compiles the examples of the page. The crate that they use is a package of its own, without the page.
+/// Compiles the examples of the page. The crate that they use is a package of its own, without the
+/// page.
 #[cfg(doctest)]
 #[doc = include_str!("../../../Documentation/metadata.md")]
 struct MetadataPage;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The one open node of the process, opened when the library is loaded, and how a C call reaches it.
+//! The one open node of the process, opened when the library is loaded, and how a C call reaches
+//! it.
 
 use core::ffi::{c_char, c_void, CStr};
 use std::os::fd::BorrowedFd;
@@ -12,8 +13,8 @@ use opendxg::{Error, Status};
 
 use crate::cleanup::{self, Suspects};
 
-/// Never dropped: nothing happens at the end of the process, when numbers of descriptors may mean other files, and
-/// the library is never unloaded (`build.rs`). The kernel closes the node.
+/// Never dropped: nothing happens at the end of the process, when numbers of descriptors may mean
+/// other files, and the library is never unloaded (`build.rs`). The kernel closes the node.
 static NODE: OnceLock<Node> = OnceLock::new();
 
 /// Run by the dynamic loader.
@@ -30,8 +31,8 @@ extern "C" {
     fn secure_getenv(name: *const c_char) -> *const c_char;
 }
 
-/// The node that the environment asks for. Unlike the crate's function this one is run while the program
-/// is loaded, and does not end it when there is no memory.
+/// The node that the environment asks for. Unlike the crate's function this one is run while the
+/// program is loaded, and does not end it when there is no memory.
 fn from_env() -> Node {
     // SAFETY: the name is terminated; nobody changes the environment while the library is loaded.
     let asked = unsafe { secure_getenv(c"OPENDXG_DEVICE".as_ptr()) };
@@ -108,8 +109,8 @@ pub(crate) unsafe fn direct<T: Argument>(arg: *mut c_void) -> Status {
     }
 }
 
-/// Passes the argument on as it is: to the descriptor in the member `handle` where the type of that handle is
-/// SELF, which needs no device, otherwise to the device.
+/// Passes the argument on as it is: to the descriptor in the member `handle` where the type of
+/// that handle is SELF, which needs no device, otherwise to the device.
 ///
 /// # Safety
 ///

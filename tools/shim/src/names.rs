@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Functions that take OBJECT_ATTRIBUTES: the kernel takes the form of 64-bit programs, and a mode instead of a
-//! security descriptor.
+//! Functions that take OBJECT_ATTRIBUTES: the kernel takes the form of 64-bit programs, and a mode
+//! instead of a security descriptor.
 
 use core::mem::size_of;
 
@@ -38,8 +38,8 @@ const _: () = assert!(size_of::<ShortAttributes>() == 24 && size_of::<ShortStrin
 const SHORT: u32 = size_of::<ShortAttributes>() as u32;
 const LONG: u32 = size_of::<OBJECT_ATTRIBUTES>() as u32;
 
-/// Runs `run` with the address of attributes in the long form, and with the mode that their security
-/// descriptor asks for, if they have one.
+/// Runs `run` with the address of attributes in the long form, and with the mode that their
+/// security descriptor asks for, if they have one.
 ///
 /// What is not recognised is passed on, for the kernel to refuse.
 ///

@@ -5,7 +5,7 @@
 //! |---|---|
 //! | none | none: the kernel uses 0600 |
 //! | an access list that is present and NULL | 0666 |
-//! | entries that allow Everyone (S-1-1-0) something, up to one that denies it something | 0600 and that |
+//! | entries that allow Everyone (S-1-1-0) something, until one denies it | 0600 and that |
 //! | anything else, also what cannot be read | 0600 |
 //!
 //! Everyone includes the owner's group, so the group gets the same bits as others.
@@ -40,12 +40,13 @@ const SIGNAL: u32 = 0x2;
 /// All rights to a resource, whose write bit is the wait bit of a synchronisation object.
 const RESOURCE_ALL: u32 = 0x000f_0001;
 
-/// The mode for a descriptor at `address`; `None` without one. `wide` is the form of 64-bit programs, whose
-/// absolute descriptors have members of eight bytes.
+/// The mode for a descriptor at `address`; `None` without one. `wide` is the form of 64-bit
+/// programs, whose absolute descriptors have members of eight bytes.
 ///
 /// # Safety
 ///
-/// `address` is 0 or that of a readable descriptor, whose access list is readable as far as it says.
+/// `address` is 0 or that of a readable descriptor, whose access list is readable as far as it
+/// says.
 pub(crate) unsafe fn mode(address: u64, wide: bool) -> Option<u32> {
     if address == 0 {
         return None;

@@ -17,8 +17,8 @@ const SOME: *mut c_void = core::ptr::NonNull::<c_void>::dangling().as_ptr();
 
 /// `void D3DKMTCloseDxCoreDevice(void)`: closes the device. No other call may be in progress.
 ///
-/// Functions fail with UNSUCCESSFUL afterwards, until one of those that find adapters opens the device
-/// again.
+/// Functions fail with UNSUCCESSFUL afterwards, until one of those that find adapters opens the
+/// device again.
 #[no_mangle]
 pub extern "C" fn D3DKMTCloseDxCoreDevice() {
     library::close_for_program();
@@ -30,7 +30,8 @@ pub extern "C" fn D3DKMTCheckExclusiveOwnership() -> c_char {
     0
 }
 
-/// `NTSTATUS D3DKMTShareObjects(UINT, const D3DKMT_HANDLE *, OBJECT_ATTRIBUTES *, DWORD, HANDLE *)`
+/// `NTSTATUS D3DKMTShareObjects(UINT, const D3DKMT_HANDLE *, OBJECT_ATTRIBUTES *, DWORD, HANDLE
+/// *)`
 ///
 /// # Safety
 ///
@@ -72,8 +73,8 @@ pub unsafe extern "C" fn opendxg_watch_state(fd: i32, state: *mut opendxg_watch_
     unsafe { library::descriptor(slot, &mut *state) }
 }
 
-/// `NTSTATUS opendxg_set_cleanup(D3DKMT_HANDLE, void (*)(void *), void *)`: runs the function once when the
-/// process's last local handle of the container is gone.
+/// `NTSTATUS opendxg_set_cleanup(D3DKMT_HANDLE, void (*)(void *), void *)`: runs the function once
+/// when the process's last local handle of the container is gone.
 ///
 /// # Safety
 ///

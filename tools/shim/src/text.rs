@@ -70,8 +70,8 @@ impl core::ops::Deref for Text {
     }
 }
 
-/// Narrows a text of 4-byte units to UTF-16 up to its terminator, for as much as fits; the rest of `to` is
-/// cleared. Both are bytes, in units of their own.
+/// Narrows a text of 4-byte units to UTF-16 up to its terminator, for as much as fits; the rest of
+/// `to` is cleared. Both are bytes, in units of their own.
 pub(crate) fn narrow(from: &[u8], to: &mut [u8]) {
     to.fill(0);
     let units = units_of_4(from).take_while(|&unit| unit != 0);

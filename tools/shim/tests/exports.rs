@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The table of functions, the built library and the C header agree with the list of functions that programs
-//! expect.
+//! The table of functions, the built library and the C header agree with the list of functions
+//! that programs expect.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -90,8 +90,8 @@ fn header() {
     }
 }
 
-/// L8: a program that calls the functions under their plain names reaches the forms with 16-bit text. No macro
-/// changes the names, so members and texts of a program keep theirs.
+/// A program that calls the functions under their plain names reaches the forms with 16-bit
+/// text. No macro changes the names, so members and texts of a program keep theirs.
 #[test]
 fn plain_names_lead_to_16_bit_text() {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR"));

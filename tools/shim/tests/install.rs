@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What `tools/install` installs is enough to build and run the C program of the documentation; it copies, and nothing
-//! of others is lost.
+//! What `tools/install` installs is enough to build and run the C program of the documentation; it
+//! copies, and nothing of others is lost.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -141,7 +141,7 @@ fn the_program_of_the_documentation_runs() {
     );
 }
 
-/// L14: the fragments are statements of a function, after the headers that they name.
+/// The fragments are statements of a function, after the headers that they name.
 #[test]
 fn l14_the_fragments_compile() {
     let root = install("fragments");
@@ -396,7 +396,8 @@ fn m10_the_cache_of_the_user_under_sudo() {
     assert_eq!(Path::new(found.trim()), real);
 }
 
-/// Two checkouts in different directories make the same library, and nothing of it says where they were.
+/// Two checkouts in different directories make the same library, and nothing of it says where they
+/// were.
 #[test]
 fn m10_the_place_of_the_sources_does_not_matter() {
     let Some(tree) = std::env::var_os("OPENDXG_TREE") else {

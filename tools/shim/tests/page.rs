@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `Documentation/shim-functions.md` is what the table of functions and the kernel's table of calls say.
+//! `Documentation/shim-functions.md` is what the table of functions and the kernel's table of
+//! calls say.
 //!
 //! To bring the page up to date: `OPENDXG_UPDATE=1 cargo test -p opendxg-shim --test page`.
 
@@ -43,7 +44,8 @@ fn read(path: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Numbers of the calls the kernel module implements: the rows of its table, numbered by the header.
+/// Numbers of the calls the kernel module implements: the rows of its table, numbered by the
+/// header.
 fn implemented() -> BTreeSet<u32> {
     let table = read("rust/ioctl/table.rs");
     let types = read("rust/uapi/generated.rs");

@@ -5,9 +5,9 @@
 //! bench-report MEASURED.json FOLDER [CONDITION=VALUE]...
 //! ```
 //!
-//! Conditions are what `bench` cannot know, such as the version of QEMU; they go into the result as
-//! they are. Writes `results.json`, `table.txt`, `ratios.svg`, `waiters.svg` and `population.svg`
-//! into the folder.
+//! Conditions are what `bench` cannot know, such as the version of QEMU; they go into the result
+//! as they are. Writes `results.json`, `table.txt`, `ratios.svg`, `waiters.svg` and
+//! `population.svg` into the folder.
 
 use std::collections::BTreeMap;
 use std::error::Error;

@@ -5,8 +5,9 @@
 //! bench [--seed N] [--percent P] [--instructions] [GROUP]...
 //! ```
 //!
-//! `--percent` scales how much is measured. `--instructions` says that the clock of this machine counts
-//! instructions (`tools/vm/run --accel count`); then little has to be measured. The exit status depends on counts alone, never on times.
+//! `--percent` scales how much is measured. `--instructions` says that the clock of this machine
+//! counts instructions (`tools/vm/run --accel count`); then little has to be measured. The exit
+//! status depends on counts alone, never on times.
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -26,7 +27,8 @@ struct Options {
     groups: Vec<String>,
 }
 
-/// What is counted in instructions unless groups are named: the calls of which others have something alike.
+/// What is counted in instructions unless groups are named: the calls of which others have
+/// something alike.
 const COUNTED: [&str; 7] = [
     "signal",
     "satisfied",

@@ -172,7 +172,8 @@ fn draw_curves(publication: &Publication, group: &Group, axis: &str) -> Drawn {
                 ends.push((chart.backend_coord(last), name, color));
             }
         }
-        // A name stands at the end of its curve, but never on top of another, and not below the axis.
+        // A name stands at the end of its curve, but never on top of another, and not below the
+        // axis.
         ends.sort_by_key(|((_, y), ..)| *y);
         let mut free = i32::MIN;
         for ((_, y), ..) in &mut ends {

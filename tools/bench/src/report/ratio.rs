@@ -19,15 +19,16 @@ pub struct Ratio {
 
 const RESAMPLES: usize = 2000;
 
-/// The ratio of two series of a group: the median over the blocks of the ratio of the block medians. Blocks
-/// with the same index were measured close to each other, so that load of the host cancels out. The
-/// interval comes from drawing the blocks again and again with replacement (bootstrap).
+/// The ratio of two series of a group: the median over the blocks of the ratio of the block
+/// medians. Blocks with the same index were measured close to each other, so that load of the host
+/// cancels out. The interval comes from drawing the blocks again and again with replacement
+/// (bootstrap).
 pub fn ratio(ours: &Series, theirs: &Series) -> Ratio {
     of_blocks(&ours.blocks, &theirs.blocks)
 }
 
-/// The same of two series that were not measured close to each other: each in units of a reference that was
-/// measured beside it, so that a change of the machine's speed in between cancels out.
+/// The same of two series that were not measured close to each other: each in units of a reference
+/// that was measured beside it, so that a change of the machine's speed in between cancels out.
 pub fn ratio_in_units(ours: (&Series, &Series), theirs: (&Series, &Series)) -> Ratio {
     let in_units = |(series, unit): (&Series, &Series)| -> Vec<f64> {
         let pairs = series.blocks.iter().zip(&unit.blocks);

@@ -14,7 +14,8 @@ pub struct Row {
     pub ours: (&'static str, u64),
     /// Name and parameter of what it is compared with.
     pub theirs: (&'static str, u64),
-    /// Both are compared in units of this participant with the same parameter, which was measured beside them.
+    /// Both are compared in units of this participant with the same parameter, which was measured
+    /// beside them.
     pub unit: Option<&'static str>,
     /// The ratio must not be higher; `None` for ratios that are only shown.
     pub target: Option<f64>,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Ways for two processes to wake each other in turn. Every way has two sides that are made from the same
-//! descriptors: one serves, the other returns.
+//! Ways for two processes to wake each other in turn. Every way has two sides that are made from
+//! the same descriptors: one serves, the other returns.
 
 mod keyed_mutex;
 mod socket;
@@ -85,7 +85,8 @@ pub struct Fence {
 }
 
 impl Fence {
-    /// Makes the fence. With `by_event` the sides wait for an eventfd instead of blocking in the call.
+    /// Makes the fence. With `by_event` the sides wait for an eventfd instead of blocking in the
+    /// call.
     pub fn new(device: &Device, by_event: bool) -> Self {
         let fence = device.create_shareable_fence(0).expect("create a fence");
         let nt_handle = fence.share(Access::ALL).expect("share a fence");
@@ -230,8 +231,8 @@ impl Syncobj {
         }
     }
 
-    /// Opens the timeline in an open file of this process: one that two processes use would change its
-    /// owner with every call, which waits for RCU.
+    /// Opens the timeline in an open file of this process: one that two processes use would change
+    /// its owner with every call, which waits for RCU.
     fn import(exported: OwnedFd) -> Self {
         let (drm, _) = Drm::find().expect("a device that offers timelines");
         Self {

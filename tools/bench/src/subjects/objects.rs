@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Shared objects: opening them in every name space, sharing, asking, metadata, keyed mutexes, making and
-//! destroying.
+//! Shared objects: opening them in every name space, sharing, asking, metadata, keyed mutexes,
+//! making and destroying.
 //!
-//! The same operations are measured against other ways ([`measure`]) and among more and more unrelated
-//! objects ([`super::population`]).
+//! The same operations are measured against other ways ([`measure`]) and among more and more
+//! unrelated objects ([`super::population`]).
 
 use opendxg::{
     Access, Acquired, Device, Dxg, GlobalHandle, Guid, InfoItem, KeyedMutex, NtHandle, Object,

@@ -4,8 +4,8 @@
 use super::{names, Bench};
 use crate::measure::{Batch, Participant, Plan, Runner};
 
-/// Loads in one timed run: one alone is shorter than the clock's step. They are atomic, so that every one
-/// of them is made.
+/// Loads in one timed run: one alone is shorter than the clock's step. They are atomic, so that
+/// every one of them is made.
 const LOADS: u32 = 1000;
 
 /// Measures the group.

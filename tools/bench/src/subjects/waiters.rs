@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Signals of an object that others wait for, at values that are not reached: what a signal costs, and
-//! whom it wakes.
+//! Signals of an object that others wait for, at values that are not reached: what a signal costs,
+//! and whom it wakes.
 
 use std::cell::RefCell;
 use std::rc::Rc;

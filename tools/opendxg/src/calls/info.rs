@@ -18,8 +18,8 @@ pub(crate) fn set(place: Place<'_>, items: &[InfoItem<'_>]) -> (Result<Status>, 
         let raw = raw.collect::<Result<Vec<opendxg_info_item>>>()?;
         arg.item_count = count(raw.len())?;
         arg.items = raw.as_ptr() as u64;
-        // SAFETY: the items are those of `raw`, only read; their addresses and sizes are those of the
-        // slices that `items` borrows, only read.
+        // SAFETY: the items are those of `raw`, only read; their addresses and sizes are those of
+        // the slices that `items` borrows, only read.
         unsafe { about_with_addresses(place, arg) }
     };
     let mut arg = opendxg_set_info::zeroed();

@@ -65,7 +65,8 @@ pub(crate) enum Memory<'a> {
     Section(u64),
 }
 
-/// CreateAllocation; returns the handles of the allocations. The other outputs stay in the argument.
+/// CreateAllocation; returns the handles of the allocations. The other outputs stay in the
+/// argument.
 pub(crate) fn create(
     node: &Node,
     arg: &mut D3DKMT_CREATEALLOCATION,
@@ -91,8 +92,8 @@ pub(crate) fn create(
     if !infos.is_empty() {
         arg.__bindgen_anon_2.pAllocationInfo2 = infos.as_mut_ptr() as u64;
     }
-    // SAFETY: the addresses are those of borrowed slices and of the live locals above, each with its
-    // size; existing memory is shared bytes, which anybody may write.
+    // SAFETY: the addresses are those of borrowed slices and of the live locals above, each with
+    // its size; existing memory is shared bytes, which anybody may write.
     unsafe { call_with_addresses(node, arg) }?;
     Ok(infos.iter().map(|info| info.hAllocation).collect())
 }
@@ -127,8 +128,8 @@ pub(crate) fn destroy(
         arg.phAllocationList = allocations.as_ptr() as u64;
     }
     arg.Flags = flags;
-    // SAFETY: the address is 0 or that of the borrowed slice, only read. Mappings of the memory that
-    // goes away are revoked: who still reads them gets a signal, never other memory.
+    // SAFETY: the address is 0 or that of the borrowed slice, only read. Mappings of the memory
+    // that goes away are revoked: who still reads them gets a signal, never other memory.
     unsafe { call_with_addresses(node, &mut arg) }
 }
 

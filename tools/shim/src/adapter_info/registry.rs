@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! QUERYREGISTRY, whose payload ends with a value of any length.
 //!
-//! The size alone does not tell the two forms apart here. From the smallest size of the 4-byte form on it is
-//! taken for that form; programs with 16-bit WCHAR that need long values call
+//! The size alone does not tell the two forms apart here. From the smallest size of the 4-byte
+//! form on it is taken for that form; programs with 16-bit WCHAR that need long values call
 //! D3DKMTQueryAdapterInfo16.
 
 use opendxg::uapi::*;
@@ -37,7 +37,8 @@ pub(super) fn query(arg: &D3DKMT_QUERYADAPTERINFO, wide: &mut [u8]) -> Status {
 }
 
 fn query_with(wide: &mut [u8], ask: impl FnOnce(&mut [u8]) -> Status) -> Status {
-    // With as many bytes for the value as the caller has, whatever fits after widening fits before.
+    // With as many bytes for the value as the caller has, whatever fits after widening fits
+    // before.
     let mut narrow = match zeroed(NARROW_VALUE + (wide.len() - WIDE_VALUE)) {
         Ok(narrow) => narrow,
         Err(refused) => return refused,

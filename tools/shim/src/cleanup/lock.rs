@@ -4,8 +4,8 @@
 use core::mem::MaybeUninit;
 use std::sync::{Mutex, PoisonError};
 
-/// A mutex whose holder is not interrupted, so that a handler never waits for the thread that it has interrupted.
-/// Held for a few accesses of memory: no allocation, no call of the driver.
+/// A mutex whose holder is not interrupted, so that a handler never waits for the thread that it
+/// has interrupted. Held for a few accesses of memory: no allocation, no call of the driver.
 pub(super) struct Lock<T>(Mutex<T>);
 
 impl<T> Lock<T> {
@@ -31,8 +31,8 @@ impl Blocked {
     fn new() -> Self {
         let mut all = MaybeUninit::uninit();
         let mut before = MaybeUninit::uninit();
-        // SAFETY: both are written before they are read: `sigfillset` cannot fail, nor can `pthread_sigmask` with
-        // a valid command.
+        // SAFETY: both are written before they are read: `sigfillset` cannot fail, nor can
+        // `pthread_sigmask` with a valid command.
         unsafe {
             libc::sigfillset(all.as_mut_ptr());
             libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());

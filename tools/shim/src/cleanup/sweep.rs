@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Asking about every container: a device and all handles that go with it are destroyed.
 //!
-//! A container keeps no descriptor for this. The handle that was set tells before the call whether it is the only
-//! one, and after the call whether it is gone. Where there are others, or the handle was destroyed earlier, a weak
-//! reference tells.
+//! A container keeps no descriptor for this. The handle that was set tells before the call whether
+//! it is the only one, and after the call whether it is gone. Where there are others, or the
+//! handle was destroyed earlier, a weak reference tells.
 
 use std::os::fd::OwnedFd;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which functions wait for the end of which container: a hash table whose places never move.
 //!
-//! Everything but [`Table::with_capacity`] and dropping leaves the heap alone, so that it can be done under a
-//! lock that signal handlers take, too.
+//! Everything but [`Table::with_capacity`] and dropping leaves the heap alone, so that it can be
+//! done under a lock that signal handlers take, too.
 
 use core::ffi::c_void;
 use std::os::fd::OwnedFd;
@@ -19,7 +19,8 @@ pub(super) struct Cleanup {
     pub(super) context: *mut c_void,
 }
 
-/// How a container is found again when its device is destroyed. Only the first function of a container needs it.
+/// How a container is found again when its device is destroyed. Only the first function of a
+/// container needs it.
 #[derive(Default)]
 pub(super) struct Witness {
     /// A local handle of it, which may be gone by now.
@@ -101,7 +102,8 @@ impl Table {
         true
     }
 
-    /// Puts a place at the end of its bucket, so that functions run in the order in which they were set.
+    /// Puts a place at the end of its bucket, so that functions run in the order in which they
+    /// were set.
     fn append(&mut self, index: u32) {
         let bucket = self.bucket(self.slots[index as usize].id);
         self.slots[index as usize].next = NONE;
@@ -170,7 +172,8 @@ impl Table {
         }
     }
 
-    /// Takes out a function that is due, of a container or of any; also what is to be dropped later.
+    /// Takes out a function that is due, of a container or of any; also what is to be dropped
+    /// later.
     pub(super) fn take_due(&mut self, id: Option<u64>) -> Option<(Cleanup, Witness)> {
         let is_due = |slot: &Slot| slot.cleanup.is_some() && slot.is_due;
         let index = match id {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Adapter attributes, and the filters that lists are made with.
 //!
-//! An adapter's type says what it is for (`D3DKMT_ADAPTERTYPE`): one that renders has the graphics attributes and
-//! core compute, one that only computes has core compute. Whether a user-mode driver is installed does
-//! not matter. Machine learning, media and the type of the hardware are what the driver declares: GUIDs as
-//! text in the value `DXCoreAttributes` of the adapter's key (QUERYREGISTRY). Without a declared type an adapter
-//! that renders is a GPU, and any other a compute accelerator.
+//! An adapter's type says what it is for (`D3DKMT_ADAPTERTYPE`): one that renders has the graphics
+//! attributes and core compute, one that only computes has core compute. Whether a user-mode
+//! driver is installed does not matter. Machine learning, media and the type of the hardware are
+//! what the driver declares: GUIDs as text in the value `DXCoreAttributes` of the adapter's key
+//! (QUERYREGISTRY). Without a declared type an adapter that renders is a GPU, and any other a
+//! compute accelerator.
 
 use core::mem::size_of;
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Objects as C++ programs see them: an address that holds the address of a table of functions.
 //!
-//! The tables have the order of the declarations in the header, as the Itanium C++ ABI lays out a class
-//! without virtual bases: no destructor, and in front of the functions the offset to the top and the type
-//! information, of which there is none.
+//! The tables have the order of the declarations in the header, as the Itanium C++ ABI lays out a
+//! class without virtual bases: no destructor, and in front of the functions the offset to the top
+//! and the type information, of which there is none.
 
 use core::ffi::c_void;
 use core::ops::Deref;
@@ -90,8 +90,8 @@ pub(super) trait Class: Send + Sync + Sized + 'static {
     ///
     /// `object` has no reference, and this is the only call for it.
     unsafe fn finish(object: NonNull<Object<Self>>) {
-        // SAFETY: the caller's promise; all objects but the one of a class that overrides this are made by
-        // `Reference::new`.
+        // SAFETY: the caller's promise; all objects but the one of a class that overrides this are
+        // made by `Reference::new`.
         unsafe { free(object) }
     }
 }
@@ -246,7 +246,8 @@ pub(super) unsafe fn has_interface<C: Class>(iid: *const Guid) -> bool {
     if iid.is_null() {
         return false;
     }
-    // SAFETY: the caller's promise; programs do not always align what they took from a byte buffer.
+    // SAFETY: the caller's promise; programs do not always align what they took from a byte
+    // buffer.
     let iid = unsafe { iid.read_unaligned() };
     iid == IID_UNKNOWN || C::INTERFACES.contains(&iid)
 }

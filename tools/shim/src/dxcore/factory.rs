@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `IDXCoreAdapterFactory` and `IDXCoreAdapterFactory1`. There is one factory, and it is always there.
+//! `IDXCoreAdapterFactory` and `IDXCoreAdapterFactory1`. There is one factory, and it is always
+//! there.
 
 use core::ffi::c_void;
 use core::ptr::NonNull;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What an adapter says about itself. It is read once, when the adapter is first seen: properties do not change
-//! while an adapter lives, and can be asked for when it is gone.
+//! What an adapter says about itself. It is read once, when the adapter is first seen: properties
+//! do not change while an adapter lives, and can be asked for when it is gone.
 
 use opendxg::uapi::*;
 

@@ -2,12 +2,13 @@
 //! What a developer makes the software adapter look like: `OPENDXG_DXCORE_IDENTITY`.
 //!
 //! ```text
-//! OPENDXG_DXCORE_IDENTITY='vendor=0x8086,device=0x56a0,is-hardware=1,description=Intel(R) Arc(TM) A770'
+//! OPENDXG_DXCORE_IDENTITY='vendor=0x8086,device=0x56a0,is-hardware=1,description=Arc A770'
 //! ```
 //!
-//! Items are separated by commas. `description` comes last, because it takes the rest, commas included. A value
-//! that is not understood changes nothing, and the library says so once on standard error: whoever sets the
-//! variable is there to read it. Programs that run with more rights than their caller do not read it.
+//! Items are separated by commas. `description` comes last, because it takes the rest, commas
+//! included. A value that is not understood changes nothing, and the library says so once on
+//! standard error: whoever sets the variable is there to read it. Programs that run with more
+//! rights than their caller do not read it.
 
 use core::ffi::{c_char, CStr};
 use std::io::Write;
@@ -35,8 +36,8 @@ pub(super) struct Identity<'a> {
 
 /// Runs `with` with what the environment asks for.
 pub(super) fn from_environment<T>(with: impl FnOnce(Identity<'_>) -> T) -> T {
-    // SAFETY: a terminated name. As with every use of the environment, the program does not change the
-    // variable meanwhile.
+    // SAFETY: a terminated name. As with every use of the environment, the program does not change
+    // the variable meanwhile.
     let value = unsafe { secure_getenv(VARIABLE.as_ptr()) };
     if value.is_null() {
         return with(Identity::default());

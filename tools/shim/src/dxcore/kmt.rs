@@ -16,7 +16,8 @@ use crate::library;
 /// As many adapters as the kernel ever returns.
 const MAX_ADAPTERS: usize = 64;
 
-/// Counts the beginnings and ends of looks: what is compared where two threads look at the same time.
+/// Counts the beginnings and ends of looks: what is compared where two threads look at the same
+/// time.
 static CLOCK: AtomicU64 = AtomicU64::new(1);
 
 fn tick() -> u64 {
@@ -60,7 +61,8 @@ impl Present {
     }
 }
 
-/// The kernel could not be asked, for a reason that says nothing about adapters: no memory, no descriptor.
+/// The kernel could not be asked, for a reason that says nothing about adapters: no memory, no
+/// descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Unknown;
 

@@ -20,10 +20,11 @@
 //!
 //! Rules:
 //! * An object has one address for all its interfaces.
-//! * No lock is held during a call to the kernel, a callback, or the last release of an object; except one that
-//!   the thread of the callbacks holds while it looks at the device ([`undisturbed`]).
-//! * What cannot be allocated is E_OUTOFMEMORY. What is refused changes nothing, except that a pointer or
-//!   cookie to be returned becomes 0.
+//! * No lock is held during a call to the kernel, a callback, or the last release of an object;
+//!   except one that the thread of the callbacks holds while it looks at the device
+//!   ([`undisturbed`]).
+//! * What cannot be allocated is E_OUTOFMEMORY. What is refused changes nothing, except that a
+//!   pointer or cookie to be returned becomes 0.
 
 mod abi;
 mod adapter;

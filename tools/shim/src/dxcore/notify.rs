@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Callbacks that programs register, and the thread that runs them.
 //!
-//! The thread exists while something is registered. It looks once a second whether an adapter has come or gone,
-//! and whenever another thread has noticed that: nothing in the kernel tells it today. It does not keep
-//! the device open. All callbacks run in it, one after the other, so those of a registration
-//! never overlap.
+//! The thread exists while something is registered. It looks once a second whether an adapter has
+//! come or gone, and whenever another thread has noticed that: nothing in the kernel tells it
+//! today. It does not keep the device open. All callbacks run in it, one after the other, so those
+//! of a registration never overlap.
 //!
-//! A registration keeps its object. Unregistering waits for the callback if it runs, except inside it.
+//! A registration keeps its object. Unregistering waits for the callback if it runs, except inside
+//! it.
 
 use core::ffi::c_void;
 use core::mem::MaybeUninit;
@@ -20,7 +21,8 @@ use super::list::AdapterList;
 use super::state;
 use super::world::{undisturbed, world};
 
-/// `PFN_DXCORE_NOTIFICATION_CALLBACK`: type, object, context. An exception that leaves it ends the process.
+/// `PFN_DXCORE_NOTIFICATION_CALLBACK`: type, object, context. An exception that leaves it ends the
+/// process.
 pub(super) type Callback = unsafe extern "C-unwind" fn(u32, *mut c_void, *mut c_void);
 
 /// How long the thread sleeps between looks.
@@ -288,7 +290,8 @@ impl Notifier {
             let (object, context) = (due.subject.address(), due.context);
             inner.running = Some(id);
             drop(inner);
-            // SAFETY: promised when it was registered; the registration, or who unregisters it, keeps the object.
+            // SAFETY: promised when it was registered; the registration, or who unregisters it,
+            // keeps the object.
             unsafe { callback(kind as u32, object, context.0) };
             inner = self.lock();
             inner.running = None;
@@ -348,12 +351,13 @@ extern "C" fn thread_main(_: *mut c_void) -> *mut c_void {
     null_mut()
 }
 
-/// Starts the thread, which gets no signals: handlers of the program run in the program's threads. The program
-/// may close the library while the thread ends, because the library is never unloaded.
+/// Starts the thread, which gets no signals: handlers of the program run in the program's threads.
+/// The program may close the library while the thread ends, because the library is never unloaded.
 fn start_thread() -> Result<(), HResult> {
     let (mut all, mut before) = (MaybeUninit::uninit(), MaybeUninit::uninit());
     let mut thread = MaybeUninit::uninit();
-    // SAFETY: live variables; `before` is written before it is read; a thread that was made is detached once.
+    // SAFETY: live variables; `before` is written before it is read; a thread that was made is
+    // detached once.
     let refused = unsafe {
         libc::sigfillset(all.as_mut_ptr());
         libc::pthread_sigmask(libc::SIG_BLOCK, all.as_ptr(), before.as_mut_ptr());

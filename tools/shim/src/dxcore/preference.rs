@@ -13,8 +13,8 @@ pub(super) fn is_supported(preference: u32) -> bool {
     preference <= HIGH_PERFORMANCE
 }
 
-/// The place of an adapter by one preference: smaller is better. A preference that is not known puts all
-/// adapters into the same place.
+/// The place of an adapter by one preference: smaller is better. A preference that is not known
+/// puts all adapters into the same place.
 fn place(facts: &Facts, preference: u32) -> u8 {
     let software = u8::from(!facts.is_hardware);
     match preference {

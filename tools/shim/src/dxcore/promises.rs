@@ -13,8 +13,8 @@ use super::notify::Notifier;
 use super::roster::Roster;
 use super::{abi, com};
 
-// Programs use every object from any thread. `Object` and `Reference` say so for all classes, so the classes
-// themselves have to be fit for it.
+// Programs use every object from any thread. `Object` and `Reference` say so for all classes, so
+// the classes themselves have to be fit for it.
 assert_impl_all!(Adapter: Send, Sync);
 assert_impl_all!(Factory: Send, Sync);
 assert_impl_all!(AdapterList: Send, Sync);

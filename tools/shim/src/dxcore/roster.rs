@@ -51,7 +51,8 @@ impl Roster {
         if let Some(adapter) = Self::find(&self.lock(), luid) {
             return Ok(adapter);
         }
-        // Declared before the lock, so that a second object of the same adapter is released after it.
+        // Declared before the lock, so that a second object of the same adapter is released after
+        // it.
         let new = make()?;
         let mut held = self.lock();
         if let Some(adapter) = Self::find(&held, luid) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Adapter states. The kernel-mode driver decides which ones there are: a state is supported when the call
-//! behind it succeeds.
+//! Adapter states. The kernel-mode driver decides which ones there are: a state is supported when
+//! the call behind it succeeds.
 //!
-//! Memory usage and running times would need D3DKMTQueryStatistics, which the module does not have: they are known
-//! and not supported.
+//! Memory usage and running times would need D3DKMTQueryStatistics, which the module does not
+//! have: they are known and not supported.
 
 use opendxg::raw::Argument;
 use opendxg::uapi::*;
@@ -136,7 +136,8 @@ fn refused(status: Status) -> HResult {
 ///
 /// # Safety
 ///
-/// Both buffers are NULL or have their sizes, and what the input points to has the size the input says.
+/// Both buffers are NULL or have their sizes, and what the input points to has the size the input
+/// says.
 pub(super) unsafe fn query(
     adapter: &Adapter,
     state: u32,

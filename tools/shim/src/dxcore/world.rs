@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the objects of a process share: the adapters that somebody holds, and the registered callbacks.
+//! What the objects of a process share: the adapters that somebody holds, and the registered
+//! callbacks.
 //!
-//! A forked child starts anew: a lock that another thread of the parent held would stay locked in it, and the
-//! thread of the callbacks does not exist. Objects of the parent can still be asked for their properties, and
-//! released.
+//! A forked child starts anew: a lock that another thread of the parent held would stay locked in
+//! it, and the thread of the callbacks does not exist. Objects of the parent can still be asked
+//! for their properties, and released.
 
 use core::cell::UnsafeCell;
 use core::ffi::c_int;
@@ -21,7 +22,8 @@ pub(super) struct World {
 
 struct Shared(UnsafeCell<World>);
 
-// SAFETY: both parts lock themselves. They are replaced only in a forked child, which has one thread.
+// SAFETY: both parts lock themselves. They are replaced only in a forked child, which has one
+// thread.
 unsafe impl Sync for Shared {}
 
 static WORLD: Shared = Shared(UnsafeCell::new(World {
@@ -62,8 +64,8 @@ extern "C" fn release_background() {
     unsafe { libc::pthread_mutex_unlock(BACKGROUND.0.get()) };
 }
 
-/// What must not happen at the same time: looks of the thread of the callbacks, the program's closing the
-/// device, and a fork, whose child would keep a device that is open for a moment only.
+/// What must not happen at the same time: looks of the thread of the callbacks, the program's
+/// closing the device, and a fork, whose child would keep a device that is open for a moment only.
 pub(crate) fn undisturbed<T>(what: impl FnOnce() -> T) -> T {
     hold_background();
     let result = what();
@@ -78,8 +80,8 @@ extern "C" fn begin_anew() {
         roster: Roster::new(),
         notifier: Notifier::new(),
     };
-    // SAFETY: the only thread of the child. What was there belongs to the parent, and is not dropped: its locks
-    // may be held.
+    // SAFETY: the only thread of the child. What was there belongs to the parent, and is not
+    // dropped: its locks may be held.
     unsafe { WORLD.0.get().write(new) };
 }
 

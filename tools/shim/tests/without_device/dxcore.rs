@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! DXCore without a device: there is a factory, and its lists are empty. What cannot be allocated is
-//! E_OUTOFMEMORY.
+//! DXCore without a device: there is a factory, and its lists are empty. What cannot be allocated
+//! is E_OUTOFMEMORY.
 //!
-//! Functions are called by their place in the tables of `directx/dxcore_interface.h`, as C++ programs do.
+//! Functions are called by their place in the tables of `directx/dxcore_interface.h`, as C++
+//! programs do.
 
 use core::ffi::c_void;
 use core::ptr::{null, null_mut};

@@ -27,8 +27,8 @@ fn call_all() {
         };
         let before = Argument([0xa5; 4096]);
         let mut argument = before.clone();
-        // SAFETY: large enough and aligned for every argument struct; its bogus addresses are not followed
-        // without a device, which is what this test is about.
+        // SAFETY: large enough and aligned for every argument struct; its bogus addresses are not
+        // followed without a device, which is what this test is about.
         let status = unsafe { entry((&raw mut argument).cast()) };
         assert_eq!(status, Status::UNSUCCESSFUL, "{}", function.name);
         assert!(argument == before, "{} wrote its argument", function.name);

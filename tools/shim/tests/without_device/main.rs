@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The library where there is no device.
 //!
-//! It opens the device when it is loaded, before a test can choose another node. So a test runs itself again
-//! with the environment it wants.
+//! It opens the device when it is loaded, before a test can choose another node. So a test runs
+//! itself again with the environment it wants.
 
 mod dxcore;
 mod functions;
@@ -14,7 +14,8 @@ use opendxg::node::DEVICE_VARIABLE;
 /// Set for the run that tests.
 const CHILD: &str = "OPENDXG_TEST_CHILD";
 
-/// Runs `body` in processes that have no device, each for another reason. `test` is the test that calls this.
+/// Runs `body` in processes that have no device, each for another reason. `test` is the test that
+/// calls this.
 fn without_a_device(test: &str, body: fn()) {
     if std::env::var_os(CHILD).is_some() {
         return body();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a server process would need: a request and a reply over a socket, with or without a descriptor.
+//! What a server process would need: a request and a reply over a socket, with or without a
+//! descriptor.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -72,8 +73,8 @@ impl Ball for Socket {
     }
 }
 
-/// A request of 16 bytes and a reply with a descriptor: what a server process would need for a call that
-/// opens or shares something.
+/// A request of 16 bytes and a reply with a descriptor: what a server process would need for a
+/// call that opens or shares something.
 pub struct FileServer {
     here: OwnedFd,
     there: Option<OwnedFd>,
