@@ -5,8 +5,8 @@
 //! The kernel's "fully ordered" is modelled as acquire and release on the operation itself. That
 //! is weaker than the kernel's full barrier on both sides, so a proof here holds there.
 //!
-//! Under loom, [`mutation::without`] leaves one kind of ordering out. A test that still passes then
-//! would not notice its absence in the code.
+//! Under loom, [`mutation::without`] leaves one kind of ordering out. A test that still passes
+//! then would not notice its absence in the code.
 
 #[cfg(loom)]
 use loom::sync::{

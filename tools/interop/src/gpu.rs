@@ -4,7 +4,7 @@
 use std::ffi::CStr;
 
 use ash::{ext, khr, vk, Device, Entry, Instance};
-use selftests::{Failure, Outcome};
+use selftests::{Failure, TestResult};
 
 use crate::failed;
 
@@ -36,14 +36,15 @@ pub struct Gpu {
 
 impl Gpu {
     /// Opens the first driver with the extensions. The error names what is missing.
-    pub fn open() -> Outcome<Self> {
+    pub fn open() -> TestResult<Self> {
         // SAFETY: loads the system's Vulkan loader, which is a sound library.
         let entry = unsafe { Entry::load() }
             .map_err(|error| Failure::Failed(format!("libvulkan: {error}")))?;
         let application = vk::ApplicationInfo::default().api_version(vk::API_VERSION_1_1);
         let info = vk::InstanceCreateInfo::default().application_info(&application);
         let instance =
-            // SAFETY: a complete description; likewise below. Objects are ended in the opposite order by `drop`.
+            // SAFETY: a complete description; likewise below. Objects are ended in the opposite
+            // order by `drop`.
             unsafe { entry.create_instance(&info, None) }.map_err(failed("vkCreateInstance"))?;
         let found =
             // SAFETY: as above.
@@ -104,7 +105,7 @@ impl Gpu {
     }
 
     /// A memory type among the allowed ones.
-    pub fn memory_type(&self, allowed: u32) -> Outcome<u32> {
+    pub fn memory_type(&self, allowed: u32) -> TestResult<u32> {
         // SAFETY: the device of this instance.
         let all = unsafe {
             self.instance
@@ -122,7 +123,7 @@ impl Gpu {
     }
 
     /// Records commands, runs them and waits for their end.
-    pub fn run(&self, record: impl FnOnce(vk::CommandBuffer)) -> Outcome {
+    pub fn run(&self, record: impl FnOnce(vk::CommandBuffer)) -> TestResult {
         let info = vk::CommandBufferAllocateInfo::default()
             .command_pool(self.pool)
             .command_buffer_count(1);
@@ -175,7 +176,7 @@ fn text(characters: &[core::ffi::c_char]) -> String {
 }
 
 /// Which of the extensions a device does not have.
-fn lacks(instance: &Instance, physical: vk::PhysicalDevice) -> Outcome<Option<String>> {
+fn lacks(instance: &Instance, physical: vk::PhysicalDevice) -> TestResult<Option<String>> {
     // SAFETY: a device of this instance.
     let offered = unsafe { instance.enumerate_device_extension_properties(physical) }
         .map_err(failed("extensions"))?;
@@ -192,7 +193,7 @@ fn lacks(instance: &Instance, physical: vk::PhysicalDevice) -> Outcome<Option<St
     Ok((!missing.is_empty()).then(|| format!("the driver has no {}", missing.join(", "))))
 }
 
-fn drawing_family(instance: &Instance, physical: vk::PhysicalDevice) -> Outcome<u32> {
+fn drawing_family(instance: &Instance, physical: vk::PhysicalDevice) -> TestResult<u32> {
     // SAFETY: a device of this instance.
     let families = unsafe { instance.get_physical_device_queue_family_properties(physical) };
     let place = families

@@ -4,7 +4,7 @@
 use std::os::fd::{FromRawFd, IntoRawFd, OwnedFd};
 
 use ash::vk;
-use selftests::{ensure, Outcome};
+use selftests::{ensure, TestResult};
 
 use crate::failed;
 use crate::gpu::{Gpu, DMA_BUF};
@@ -21,7 +21,7 @@ const BUFFER_USE: vk::BufferUsageFlags = vk::BufferUsageFlags::from_raw(
 );
 
 /// What the driver says about images in dma-bufs.
-pub fn image_features(gpu: &Gpu) -> Outcome<vk::ExternalMemoryFeatureFlags> {
+pub fn image_features(gpu: &Gpu) -> TestResult<vk::ExternalMemoryFeatureFlags> {
     let mut external = vk::PhysicalDeviceExternalImageFormatInfo::default().handle_type(DMA_BUF);
     let info = vk::PhysicalDeviceImageFormatInfo2::default()
         .format(FORMAT)
@@ -52,7 +52,7 @@ pub struct Image<'a> {
 
 impl<'a> Image<'a> {
     /// A linear picture that will be in a dma-buf.
-    pub fn new(gpu: &'a Gpu, width: u32, height: u32) -> Outcome<Self> {
+    pub fn new(gpu: &'a Gpu, width: u32, height: u32) -> TestResult<Self> {
         let mut external = vk::ExternalMemoryImageCreateInfo::default().handle_types(DMA_BUF);
         let info = vk::ImageCreateInfo::default()
             .image_type(vk::ImageType::TYPE_2D)
@@ -96,7 +96,7 @@ impl<'a> Image<'a> {
     }
 
     /// Puts it into a dma-buf.
-    pub fn import(&mut self, file: OwnedFd, size: u64) -> Outcome {
+    pub fn import(&mut self, file: OwnedFd, size: u64) -> TestResult {
         // SAFETY: an image of this device.
         let needs = unsafe { self.gpu.device.get_image_memory_requirements(self.image) };
         ensure!(needs.size <= size, "the image needs {} bytes", needs.size);
@@ -137,14 +137,14 @@ pub struct Buffer<'a> {
 
 impl<'a> Buffer<'a> {
     /// A buffer over somebody's dma-buf.
-    pub fn import(gpu: &'a Gpu, file: OwnedFd, size: u64) -> Outcome<Self> {
+    pub fn import(gpu: &'a Gpu, file: OwnedFd, size: u64) -> TestResult<Self> {
         Self::with(gpu, size, |needs| {
             import(gpu, file, size, needs.memory_type_bits, None)
         })
     }
 
     /// A buffer of the driver that can be exported.
-    pub fn new(gpu: &'a Gpu, size: u64) -> Outcome<Self> {
+    pub fn new(gpu: &'a Gpu, size: u64) -> TestResult<Self> {
         Self::with(gpu, size, |needs| {
             let mut export = vk::ExportMemoryAllocateInfo::default().handle_types(DMA_BUF);
             let info = vk::MemoryAllocateInfo::default()
@@ -159,8 +159,8 @@ impl<'a> Buffer<'a> {
     fn with(
         gpu: &'a Gpu,
         size: u64,
-        make: impl FnOnce(vk::MemoryRequirements) -> Outcome<vk::DeviceMemory>,
-    ) -> Outcome<Self> {
+        make: impl FnOnce(vk::MemoryRequirements) -> TestResult<vk::DeviceMemory>,
+    ) -> TestResult<Self> {
         let mut external = vk::ExternalMemoryBufferCreateInfo::default().handle_types(DMA_BUF);
         let info = vk::BufferCreateInfo::default()
             .size(size)
@@ -183,7 +183,7 @@ impl<'a> Buffer<'a> {
     }
 
     /// The memory as a dma-buf.
-    pub fn export(&self) -> Outcome<OwnedFd> {
+    pub fn export(&self) -> TestResult<OwnedFd> {
         let info = vk::MemoryGetFdInfoKHR::default()
             .memory(self.memory)
             .handle_type(DMA_BUF);
@@ -195,7 +195,7 @@ impl<'a> Buffer<'a> {
     }
 
     /// Lets the driver fill it with a word.
-    pub fn fill(&self, word: u32) -> Outcome {
+    pub fn fill(&self, word: u32) -> TestResult {
         // SAFETY: a buffer of this device, inside its size.
         self.gpu.run(|commands| unsafe {
             self.gpu
@@ -205,7 +205,7 @@ impl<'a> Buffer<'a> {
     }
 
     /// Lets the driver copy all of it into another one.
-    pub fn copy_to(&self, other: &Buffer<'_>) -> Outcome {
+    pub fn copy_to(&self, other: &Buffer<'_>) -> TestResult {
         let all = [vk::BufferCopy::default().size(self.size.min(other.size))];
         // SAFETY: buffers of this device, inside their sizes.
         self.gpu.run(|commands| unsafe {
@@ -232,7 +232,7 @@ fn import(
     size: u64,
     allowed: u32,
     image: Option<vk::Image>,
-) -> Outcome<vk::DeviceMemory> {
+) -> TestResult<vk::DeviceMemory> {
     let fd = file.into_raw_fd();
     let mut properties = vk::MemoryFdPropertiesKHR::default();
     // SAFETY: our descriptor, which this call only looks at.

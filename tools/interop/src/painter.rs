@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use ash::vk;
-use selftests::{Failure, Outcome};
+use selftests::{Failure, TestResult};
 
 use crate::failed;
 use crate::gpu::Gpu;
@@ -16,13 +16,14 @@ pub const GROUND: [u8; 4] = [0, 0, 255, 255];
 pub const TRIANGLE: [u8; 4] = [255, 128, 0, 255];
 
 /// Draws into the picture and waits until it is there.
-pub fn draw(gpu: &Gpu, image: &Image<'_>, width: u32, height: u32) -> Outcome {
+pub fn draw(gpu: &Gpu, image: &Image<'_>, width: u32, height: u32) -> TestResult {
     let device = &gpu.device;
     let area = vk::Rect2D {
         offset: vk::Offset2D::default(),
         extent: vk::Extent2D { width, height },
     };
-    // SAFETY: complete descriptions of objects of one device; all are ended below, after the queue is idle.
+    // SAFETY: complete descriptions of objects of one device; all are ended below, after the queue
+    // is idle.
     unsafe {
         let pass = render_pass(gpu)?;
         let view = device
@@ -86,7 +87,7 @@ pub fn draw(gpu: &Gpu, image: &Image<'_>, width: u32, height: u32) -> Outcome {
 /// # Safety
 ///
 /// The caller ends it before the device.
-unsafe fn render_pass(gpu: &Gpu) -> Outcome<vk::RenderPass> {
+unsafe fn render_pass(gpu: &Gpu) -> TestResult<vk::RenderPass> {
     let attachments = [vk::AttachmentDescription::default()
         .format(FORMAT)
         .samples(vk::SampleCountFlags::TYPE_1)
@@ -105,7 +106,7 @@ unsafe fn render_pass(gpu: &Gpu) -> Outcome<vk::RenderPass> {
 }
 
 /// A compiled shader, which lies beside this program.
-fn shader(gpu: &Gpu, name: &str) -> Outcome<vk::ShaderModule> {
+fn shader(gpu: &Gpu, name: &str) -> TestResult<vk::ShaderModule> {
     let own = std::env::current_exe()?;
     let path = own.parent().unwrap_or(Path::new("/")).join(name);
     let bytes =
@@ -127,7 +128,7 @@ unsafe fn pipeline(
     pass: vk::RenderPass,
     layout: vk::PipelineLayout,
     area: vk::Rect2D,
-) -> Outcome<vk::Pipeline> {
+) -> TestResult<vk::Pipeline> {
     let shaders = [
         shader(gpu, "triangle.vert.spv")?,
         shader(gpu, "triangle.frag.spv")?,

@@ -37,13 +37,13 @@ impl Counters {
     /// Where the driver shows its totals, as lines of a name and a count.
     pub const TOTALS: &str = "/sys/kernel/debug/opendxg/totals";
 
-    /// Where the driver shows the counts of each adapter: a file whose name is the LUID, until the last object
-    /// of the adapter is gone.
+    /// Where the driver shows the counts of each adapter: a file whose name is the LUID, until the
+    /// last object of the adapter is gone.
     pub const ADAPTERS: &str = "/sys/kernel/debug/opendxg/adapters";
 
-    /// What exists of an adapter, also of a removed one, by name: `objects`, `handles`, `shares`, `bytes` and
-    /// so on. Of processes, keyed mutexes, waits and pages of fence values there are totals only. Only root may
-    /// read it.
+    /// What exists of an adapter, also of a removed one, by name: `objects`, `handles`, `shares`,
+    /// `bytes` and so on. Of processes, keyed mutexes, waits and pages of fence values there are
+    /// totals only. Only root may read it.
     pub fn of_adapter(luid: Luid) -> Result<BTreeMap<String, u64>> {
         FdInfo::parse(&read(&Path::new(Self::ADAPTERS).join(luid.to_string()))?).numbers()
     }

@@ -212,7 +212,8 @@ impl ObjectKind {
     pub const ALLOCATION: Self = Self(OPENDXG_KIND_ALLOCATION);
     /// A mutex that is released with a key for the next owner.
     pub const KEYED_MUTEX: Self = Self(OPENDXG_KIND_KEYED_MUTEX);
-    /// A fence whose value can be waited for; other synchronisation objects have the numbers of `D3DDDI_SYNCHRONIZATIONOBJECT_TYPE`.
+    /// A fence whose value can be waited for; other synchronisation objects have the numbers of
+    /// `D3DDDI_SYNCHRONIZATIONOBJECT_TYPE`.
     pub const MONITORED_FENCE: Self = Self(D3DDDI_MONITORED_FENCE);
 }
 

@@ -310,11 +310,11 @@ static int test_calls(void)
 }
 
 static const struct tap_test tests[] = {
-	{ "H3 RES-76 thousands of cleanup functions need no descriptor", test_descriptors },
-	{ "H3 RES-76 destroying costs the same beside ten functions and hundreds", test_calls },
-	{ "M4 RES-76 the first process of a namespace has none of its parent's functions", test_pid_namespace },
-	{ "M5 a signal handler destroys objects", test_handler },
-	{ "M6 without memory functions return, and say so", test_memory },
+	{ "RES-76 thousands of cleanup functions need no descriptor", test_descriptors },
+	{ "RES-76 destroying costs the same beside ten functions and hundreds", test_calls },
+	{ "RES-76 the first process of a namespace has none of its parent's functions", test_pid_namespace },
+	{ "a signal handler destroys objects", test_handler },
+	{ "without memory functions return, and say so", test_memory },
 	{ NULL, NULL },
 };
 

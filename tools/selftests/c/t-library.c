@@ -314,13 +314,13 @@ static int test_closefrom(void)
 }
 
 static const struct tap_test tests[] = {
-	{ "H1 a log under the number of the node keeps its bytes, at exit and when the device is closed", test_log },
-	{ "H1 L15 a device of the program under that number is neither closed nor replaced", test_own_device },
-	{ "H2 the environment names the device, an empty value does not", test_environment },
-	{ "H2 a FIFO for a device is not opened, and stops nobody", test_fifo },
-	{ "H2 a set-user-ID program does not ask the environment", test_secure },
-	{ "M7 the node is none of the standard streams", test_streams },
-	{ "M7 closing all descriptors, fork and vfork are survived", test_closefrom },
+	{ "a log under the number of the node keeps its bytes, at exit and when the device is closed", test_log },
+	{ "a device of the program under that number is neither closed nor replaced", test_own_device },
+	{ "the environment names the device, an empty value does not", test_environment },
+	{ "a FIFO for a device is not opened, and stops nobody", test_fifo },
+	{ "a set-user-ID program does not ask the environment", test_secure },
+	{ "the node is none of the standard streams", test_streams },
+	{ "closing all descriptors, fork and vfork are survived", test_closefrom },
 	{ NULL, NULL },
 };
 

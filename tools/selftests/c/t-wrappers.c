@@ -377,8 +377,8 @@ static const struct tap_test tests[] = {
 	{ "RES-76 descriptors do not count", test_descriptors },
 	{ "RES-76 a cleanup function may use the library", test_reentry },
 	{ "RES-76 the end of the device is the end of its handles", test_device },
-	{ "H3 RES-76 handles on two devices, one device ends", test_two_devices },
-	{ "H3 RES-76 a hundred containers end in one call", test_many },
+	{ "RES-76 handles on two devices, one device ends", test_two_devices },
+	{ "RES-76 a hundred containers end in one call", test_many },
 	{ "RES-76 a forked child has no cleanup functions", test_fork },
 	{ "RES-76 RES-85 the last two handles at once, one cleanup", test_race },
 };

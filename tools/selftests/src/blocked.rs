@@ -5,7 +5,7 @@ use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
 
 use crate::time::{a_while, eventually};
-use crate::{task, Outcome};
+use crate::{task, TestResult};
 
 /// A thread that was seen asleep in its call.
 pub struct Blocked<T> {
@@ -16,7 +16,7 @@ pub struct Blocked<T> {
 impl<T: Send + 'static> Blocked<T> {
     /// Runs `call` in a new thread and waits until the thread sleeps in the kernel.
     #[track_caller]
-    pub fn new(call: impl FnOnce() -> T + Send + 'static) -> Outcome<Self> {
+    pub fn new(call: impl FnOnce() -> T + Send + 'static) -> TestResult<Self> {
         let (sender, receiver) = channel();
         let thread = std::thread::spawn(move || {
             let _ = sender.send(task::me());
@@ -40,7 +40,7 @@ impl<T: Send + 'static> Blocked<T> {
 
     /// Demands that the call does not return within a while.
     #[track_caller]
-    pub fn stays(&self) -> Outcome {
+    pub fn stays(&self) -> TestResult {
         a_while();
         match self.thread.is_finished() {
             false => Ok(()),
@@ -53,12 +53,12 @@ impl<T: Send + 'static> Blocked<T> {
     }
 
     /// Waits until the call returns.
-    pub fn join(self) -> Outcome<T> {
+    pub fn join(self) -> TestResult<T> {
         Ok(self.thread.join().map_err(|_| "panic in a thread")?)
     }
 
     /// Sends a signal to the thread.
-    pub fn signal(&self, signal: i32) -> Outcome {
+    pub fn signal(&self, signal: i32) -> TestResult {
         let process = std::process::id() as i32;
         // SAFETY: plain system call; the thread is ours.
         if unsafe { libc::syscall(libc::SYS_tgkill, process, self.id, signal) } != 0 {

@@ -8,7 +8,7 @@ use opendxg::Status;
 use rustix::io::Errno;
 
 use crate::poison::{bytes, bytes_mut};
-use crate::{Failure, Outcome};
+use crate::{Failure, TestResult};
 
 /// The errno by which a plain ioctl reports a status (abi.md section 3.1).
 pub fn errno_of(status: Status) -> Errno {
@@ -32,7 +32,7 @@ pub fn errno_of(status: Status) -> Errno {
 
 /// Runs a call that has to succeed.
 #[track_caller]
-pub fn succeeds<T: Argument>(raw: &Raw, arg: &mut T) -> Outcome {
+pub fn succeeds<T: Argument>(raw: &Raw, arg: &mut T) -> TestResult {
     let place = Location::caller();
     match raw.exec(arg) {
         Ok(Status::SUCCESS) => Ok(()),
@@ -41,10 +41,10 @@ pub fn succeeds<T: Argument>(raw: &Raw, arg: &mut T) -> Outcome {
     }
 }
 
-/// Runs a call that has to be refused: through exec with exactly this status, as a plain ioctl with its
-/// errno, both times with the argument left as it was.
+/// Runs a call that has to be refused: through exec with exactly this status, as a plain ioctl
+/// with its errno, both times with the argument left as it was.
 #[track_caller]
-pub fn refused<T: Argument>(raw: &Raw, arg: &mut T, status: Status) -> Outcome {
+pub fn refused<T: Argument>(raw: &Raw, arg: &mut T, status: Status) -> TestResult {
     refuse(raw, arg, status)
         .map_err(|text| Failure::Failed(format!("{}: {}: {text}", Location::caller(), T::NAME)))
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The kernel's test camera (vivid), which captures pictures into dma-bufs of others. It reaches them by a mapping
-//! in the kernel.
+//! The kernel's test camera (vivid), which captures pictures into dma-bufs of others. It reaches
+//! them by a mapping in the kernel.
 
 use std::fs::{File, OpenOptions};
 use std::os::fd::{AsFd, AsRawFd};
@@ -10,7 +10,7 @@ use rustix::event::PollFlags;
 use rustix::io::Errno;
 
 use crate::fds::poll_events;
-use crate::{ensure, skip, Outcome};
+use crate::{ensure, skip, TestResult};
 
 /// Pixels in a row.
 pub const WIDTH: u32 = 320;
@@ -84,7 +84,7 @@ pub struct Camera {
 
 impl Camera {
     /// The first camera; skips the test if there is none.
-    pub fn open() -> Outcome<Self> {
+    pub fn open() -> TestResult<Self> {
         const SET_FORMAT: u64 = 0xc0d0_5605;
         for number in 0..8 {
             let path = format!("/dev/video{number}");
@@ -118,7 +118,7 @@ impl Camera {
     }
 
     /// Makes room for this many buffers, which others bring. 0 gives those back that are there.
-    pub fn request(&self, count: u32) -> Outcome {
+    pub fn request(&self, count: u32) -> TestResult {
         const REQUEST: u64 = 0xc014_5608;
         let mut request = Request {
             count,
@@ -146,19 +146,19 @@ impl Camera {
     }
 
     /// Begins to take pictures.
-    pub fn start(&self) -> Outcome {
+    pub fn start(&self) -> TestResult {
         const START: u64 = 0x4004_5612;
         Ok(ioctl(&self.node, START, &mut { CAPTURE })?)
     }
 
     /// Ends, with all buffers that are still queued.
-    pub fn stop(&self) -> Outcome {
+    pub fn stop(&self) -> TestResult {
         const STOP: u64 = 0x4004_5613;
         Ok(ioctl(&self.node, STOP, &mut { CAPTURE })?)
     }
 
     /// Waits for a picture; which buffer it is in.
-    pub fn picture(&self) -> Outcome<u32> {
+    pub fn picture(&self) -> TestResult<u32> {
         const DEQUEUE: u64 = 0xc058_5611;
         let limit = crate::time::scaled(Duration::from_secs(20));
         let events = poll_events(self.node.as_fd(), limit)?;
@@ -173,7 +173,8 @@ impl Camera {
         Ok(buffer.index)
     }
 
-    /// How many colours the middle row of a picture has. The camera shows colour bars: several colours side by side.
+    /// How many colours the middle row of a picture has. The camera shows colour bars: several
+    /// colours side by side.
     pub fn colours(&self, picture: &crate::region::Region) -> usize {
         let row = (HEIGHT / 2 * self.pitch) as usize;
         let pixel = |x: u32| picture.word(row + 4 * x as usize) & 0xff_ffff;

@@ -9,7 +9,7 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 
 use crate::time::{eventually, soon};
-use crate::{fds, Failure, Outcome};
+use crate::{fds, Failure, TestResult};
 
 /// A forked child. Killed and reaped when dropped.
 pub struct Child {
@@ -22,16 +22,17 @@ pub struct Child {
 const REPORTED: i32 = 0;
 
 impl Child {
-    /// Runs `body` in a forked child. What it returns arrives at [`Child::join`]. The child dies with its parent.
-    pub fn spawn(body: impl FnOnce() -> Outcome) -> Outcome<Self> {
+    /// Runs `body` in a forked child. What it returns arrives at [`Child::join`]. The child dies
+    /// with its parent.
+    pub fn spawn(body: impl FnOnce() -> TestResult) -> TestResult<Self> {
         let (report, mut output) = {
             let (reader, writer) = fds::pipe()?;
             (reader, std::fs::File::from(writer))
         };
         let parent = std::process::id();
-        // SAFETY: the child runs `body` on the only thread it has and then `_exit`s. The C library keeps
-        // its allocator usable in it; other locks of this process are not held by threads that use
-        // what the tests use.
+        // SAFETY: the child runs `body` on the only thread it has and then `_exit`s. The C library
+        // keeps its allocator usable in it; other locks of this process are not held by threads
+        // that use what the tests use.
         let pid = unsafe { libc::fork() };
         if pid < 0 {
             return Err(std::io::Error::last_os_error().into());
@@ -67,7 +68,7 @@ impl Child {
     }
 
     /// Sends a signal.
-    pub fn signal(&self, signal: i32) -> Outcome {
+    pub fn signal(&self, signal: i32) -> TestResult {
         // SAFETY: our own child, not reaped yet.
         if unsafe { libc::kill(self.pid, signal) } != 0 {
             return Err(std::io::Error::last_os_error().into());
@@ -75,9 +76,10 @@ impl Child {
         Ok(())
     }
 
-    /// Waits until the child has reported or died, without reaping it. Fails if that does not come soon.
+    /// Waits until the child has reported or died, without reaping it. Fails if that does not come
+    /// soon.
     #[track_caller]
-    pub fn ends_soon(&self) -> Outcome {
+    pub fn ends_soon(&self) -> TestResult {
         let stat = format!("/proc/{}/stat", self.pid);
         eventually("the child ends", || {
             // The state follows the name, which may hold anything.
@@ -91,7 +93,7 @@ impl Child {
     }
 
     /// Waits for the end of the child and returns what its body returned.
-    pub fn join(mut self) -> Outcome {
+    pub fn join(mut self) -> TestResult {
         let mut text = String::new();
         std::fs::File::from(self.report.try_clone()?).read_to_string(&mut text)?;
         let status = self.reap()?;
@@ -106,7 +108,7 @@ impl Child {
     }
 
     /// Kills the child and waits for its end.
-    pub fn kill(mut self) -> Outcome {
+    pub fn kill(mut self) -> TestResult {
         self.signal(libc::SIGKILL)?;
         let status = self.reap()?;
         if !libc::WIFSIGNALED(status) || libc::WTERMSIG(status) != libc::SIGKILL {
@@ -116,7 +118,7 @@ impl Child {
     }
 
     /// Waits for the end of the child, which has to come by this signal.
-    pub fn dies_of(mut self, signal: i32) -> Outcome {
+    pub fn dies_of(mut self, signal: i32) -> TestResult {
         let status = self.reap()?;
         if !libc::WIFSIGNALED(status) || libc::WTERMSIG(status) != signal {
             return Err(format!("wait status {status:#x}, not signal {signal}").into());
@@ -124,7 +126,7 @@ impl Child {
         Ok(())
     }
 
-    fn reap(&mut self) -> Outcome<i32> {
+    fn reap(&mut self) -> TestResult<i32> {
         let mut status = 0;
         loop {
             // SAFETY: `status` is a live int.
@@ -154,7 +156,7 @@ impl Drop for Child {
 }
 
 /// Runs `body` in a forked child and waits for it.
-pub fn in_child(body: impl FnOnce() -> Outcome) -> Outcome {
+pub fn in_child(body: impl FnOnce() -> TestResult) -> TestResult {
     Child::spawn(body)?.join()
 }
 
@@ -166,19 +168,19 @@ pub struct Gate {
 
 impl Gate {
     /// A closed gate.
-    pub fn new() -> Outcome<Self> {
+    pub fn new() -> TestResult<Self> {
         let (reader, writer) = fds::pipe()?;
         Ok(Self { reader, writer })
     }
 
     /// Lets one waiter through.
-    pub fn open(&self) -> Outcome {
+    pub fn open(&self) -> TestResult {
         rustix::io::write(&self.writer, &[1])?;
         Ok(())
     }
 
     /// Waits for [`Gate::open`]. Fails if that does not come soon: then the other side has failed.
-    pub fn wait(&self) -> Outcome {
+    pub fn wait(&self) -> TestResult {
         let limit = Timespec::try_from(soon()).map_err(|_| "time limit too long")?;
         loop {
             let mut fds = [PollFd::new(&self.reader, PollFlags::IN)];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! dma-bufs: what every one can do, whoever exports it, and the kernel's own exporters: udmabuf, heaps, drivers of
-//! cards.
+//! dma-bufs: what every one can do, whoever exports it, and the kernel's own exporters: udmabuf,
+//! heaps, drivers of cards.
 
 use std::fs::{File, OpenOptions};
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
@@ -10,7 +10,7 @@ use rustix::fs::{fcntl_add_seals, ftruncate, memfd_create, MemfdFlags, SealFlags
 use rustix::io::Errno;
 
 use crate::fds::poll_events;
-use crate::{ensure, skip, Outcome};
+use crate::{ensure, skip, TestResult};
 
 /// Access that is announced by DMA_BUF_IOCTL_SYNC.
 pub const READ: u64 = 1;
@@ -34,7 +34,11 @@ fn ioctl<T>(fd: impl AsFd, code: u64, arg: &mut T) -> rustix::io::Result<i32> {
 }
 
 /// Runs `body` between the announcements of an access of the processor.
-pub fn accessed<T>(fd: impl AsFd, access: u64, body: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
+pub fn accessed<T>(
+    fd: impl AsFd,
+    access: u64,
+    body: impl FnOnce() -> TestResult<T>,
+) -> TestResult<T> {
     ioctl(&fd, SYNC, &mut access.clone())?;
     let result = body()?;
     ioctl(&fd, SYNC, &mut (access | SYNC_END))?;
@@ -73,7 +77,7 @@ pub fn import_sync_file(fd: impl AsFd, access: u64, file: impl AsFd) -> rustix::
 }
 
 /// Whether a sync file has signalled.
-pub fn is_signalled(file: impl AsFd) -> Outcome<bool> {
+pub fn is_signalled(file: impl AsFd) -> TestResult<bool> {
     let events = poll_events(file.as_fd(), core::time::Duration::ZERO)?;
     Ok(events.contains(PollFlags::IN))
 }
@@ -86,12 +90,12 @@ pub fn size(fd: impl AsFd) -> rustix::io::Result<u64> {
 }
 
 /// A number that tells dma-bufs apart.
-pub fn identity(fd: impl AsFd) -> Outcome<u64> {
+pub fn identity(fd: impl AsFd) -> TestResult<u64> {
     Ok(rustix::fs::fstat(fd)?.st_ino)
 }
 
 /// Who exports it.
-pub fn exporter(fd: impl AsFd) -> Outcome<String> {
+pub fn exporter(fd: impl AsFd) -> TestResult<String> {
     let path = format!("/proc/self/fdinfo/{}", fd.as_fd().as_raw_fd());
     let text = std::fs::read_to_string(path)?;
     let name = text.lines().find_map(|line| line.strip_prefix("exp_name:"));
@@ -107,7 +111,7 @@ struct UdmabufCreate {
 }
 
 /// A dma-buf of udmabuf, and the memory file behind it.
-pub fn udmabuf(size: u64) -> Outcome<(OwnedFd, OwnedFd)> {
+pub fn udmabuf(size: u64) -> TestResult<(OwnedFd, OwnedFd)> {
     const CREATE: u64 = 0x4018_7542;
     const CLOEXEC: u32 = 1;
     let memory = memfd_create("udmabuf", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
@@ -129,7 +133,7 @@ pub fn udmabuf(size: u64) -> Outcome<(OwnedFd, OwnedFd)> {
 }
 
 /// A buffer of a heap; skips the test where the kernel does not have it.
-pub fn heap(name: &str, size: u64) -> Outcome<OwnedFd> {
+pub fn heap(name: &str, size: u64) -> TestResult<OwnedFd> {
     #[repr(C)]
     struct Allocation {
         size: u64,
@@ -217,7 +221,7 @@ struct Version {
 
 impl Card {
     /// The card of this driver, if there is one.
-    pub fn of_driver(driver: &str) -> Outcome<Option<Self>> {
+    pub fn of_driver(driver: &str) -> TestResult<Option<Self>> {
         for entry in std::fs::read_dir("/dev/dri").into_iter().flatten() {
             let path = entry?.path();
             let Ok(node) = OpenOptions::new().read(true).write(true).open(path) else {
@@ -245,7 +249,7 @@ impl Card {
     }
 
     /// A new buffer of this many pages.
-    pub fn create(&self, pages: u32) -> Outcome<u32> {
+    pub fn create(&self, pages: u32) -> TestResult<u32> {
         const CREATE_DUMB: u64 = 0xc020_64b2;
         let mut arg = Dumb {
             height: pages,
@@ -259,7 +263,7 @@ impl Card {
     }
 
     /// A buffer as a dma-buf.
-    pub fn export(&self, handle: u32) -> Outcome<OwnedFd> {
+    pub fn export(&self, handle: u32) -> TestResult<OwnedFd> {
         const HANDLE_TO_FD: u64 = 0xc00c_642d;
         let flags = (libc::O_CLOEXEC | libc::O_RDWR) as u32;
         let mut arg = Prime {
@@ -285,7 +289,7 @@ impl Card {
     }
 
     /// Ends a buffer or an attachment.
-    pub fn close(&self, handle: u32) -> Outcome {
+    pub fn close(&self, handle: u32) -> TestResult {
         const GEM_CLOSE: u64 = 0x4008_6409;
         ioctl(&self.node, GEM_CLOSE, &mut Close { handle, pad: 0 })?;
         Ok(())
@@ -294,13 +298,14 @@ impl Card {
 
 impl Vgem {
     /// Opens its node.
-    pub fn open() -> Outcome<Self> {
+    pub fn open() -> TestResult<Self> {
         let card = Card::of_driver("vgem")?;
         Ok(Self(card.ok_or("no vgem: load it with --modules vgem")?))
     }
 
-    /// Puts a fence into a buffer, as if a device was writing to it. The driver signals it after ten seconds.
-    pub fn fence(&self, handle: u32) -> Outcome<u32> {
+    /// Puts a fence into a buffer, as if a device was writing to it. The driver signals it after
+    /// ten seconds.
+    pub fn fence(&self, handle: u32) -> TestResult<u32> {
         const FENCE_ATTACH: u64 = 0xc010_6441;
         let flags = 1;
         let mut arg = Attach {
@@ -313,7 +318,7 @@ impl Vgem {
     }
 
     /// Signals a fence.
-    pub fn signal(&self, fence: u32) -> Outcome {
+    pub fn signal(&self, fence: u32) -> TestResult {
         const FENCE_SIGNAL: u64 = 0x4008_6442;
         let handle = fence;
         ioctl(&self.node, FENCE_SIGNAL, &mut Close { handle, pad: 0 })?;

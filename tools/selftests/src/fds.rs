@@ -13,27 +13,27 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags,
 };
 
-use crate::{ensure, ensure_eq, Failure, Outcome};
+use crate::{ensure, ensure_eq, Failure, TestResult};
 
 /// A pipe: its reading and its writing end.
-pub fn pipe() -> Outcome<(OwnedFd, OwnedFd)> {
+pub fn pipe() -> TestResult<(OwnedFd, OwnedFd)> {
     Ok(rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?)
 }
 
 /// A memory file.
-pub fn memfd() -> Outcome<OwnedFd> {
+pub fn memfd() -> TestResult<OwnedFd> {
     Ok(rustix::fs::memfd_create("selftests", MemfdFlags::CLOEXEC)?)
 }
 
 /// A number that no descriptor of this process has, and that none gets before hundreds are open.
-pub fn closed_number() -> Outcome<RawFd> {
+pub fn closed_number() -> TestResult<RawFd> {
     let (reader, _) = pipe()?;
     let high = rustix::io::fcntl_dupfd_cloexec(&reader, 900)?;
     Ok(high.as_raw_fd())
 }
 
 /// Two connected sockets that keep messages apart.
-pub fn socket_pair() -> Outcome<(OwnedFd, OwnedFd)> {
+pub fn socket_pair() -> TestResult<(OwnedFd, OwnedFd)> {
     use rustix::net::{AddressFamily, SocketFlags, SocketType};
     let (kind, flags) = (SocketType::SEQPACKET, SocketFlags::CLOEXEC);
     Ok(rustix::net::socketpair(
@@ -45,7 +45,7 @@ pub fn socket_pair() -> Outcome<(OwnedFd, OwnedFd)> {
 }
 
 /// Sends a descriptor.
-pub fn send(socket: impl AsFd, fd: impl AsFd) -> Outcome {
+pub fn send(socket: impl AsFd, fd: impl AsFd) -> TestResult {
     let fds = [fd.as_fd()];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = SendAncillaryBuffer::new(&mut space);
@@ -62,7 +62,7 @@ pub fn send(socket: impl AsFd, fd: impl AsFd) -> Outcome {
 }
 
 /// Receives a descriptor.
-pub fn receive(socket: impl AsFd) -> Outcome<OwnedFd> {
+pub fn receive(socket: impl AsFd) -> TestResult<OwnedFd> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let mut byte = [0];
@@ -81,7 +81,7 @@ pub fn receive(socket: impl AsFd) -> Outcome<OwnedFd> {
 }
 
 /// What `poll` says about a descriptor, asked for everything.
-pub fn poll_events(fd: BorrowedFd<'_>, timeout: Duration) -> Outcome<PollFlags> {
+pub fn poll_events(fd: BorrowedFd<'_>, timeout: Duration) -> TestResult<PollFlags> {
     let timeout = Timespec::try_from(timeout).map_err(|_| "time limit too long")?;
     let asked = PollFlags::IN | PollFlags::OUT | PollFlags::PRI;
     let mut fds = [PollFd::from_borrowed_fd(fd, asked)];
@@ -90,7 +90,7 @@ pub fn poll_events(fd: BorrowedFd<'_>, timeout: Duration) -> Outcome<PollFlags> 
 }
 
 /// Demands that a descriptor is for nothing that files are for.
-pub fn refuses_io(fd: BorrowedFd<'_>) -> Outcome {
+pub fn refuses_io(fd: BorrowedFd<'_>) -> TestResult {
     ensure!(rustix::io::read(fd, &mut [0u8; 16]).is_err(), "read");
     ensure!(rustix::io::write(fd, &[0u8; 16]).is_err(), "write");
     let number = fd.as_raw_fd();

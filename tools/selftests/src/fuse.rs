@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A file system whose server does not answer, and processes that are stuck in it: a page fault of theirs
-//! holds the lock of their address space for as long as the server likes.
+//! A file system whose server does not answer, and processes that are stuck in it: a page fault of
+//! theirs holds the lock of their address space for as long as the server likes.
 
 use std::ffi::CString;
 use std::fs::{create_dir, read_to_string, remove_dir, File, OpenOptions};
@@ -15,7 +15,7 @@ use crate::child::{Child, Gate};
 use crate::region::Region;
 use crate::time::{eventually, soon};
 use crate::user::{become_user, needs_root, USER};
-use crate::{fds, skip, task, Outcome};
+use crate::{fds, skip, task, TestResult};
 
 /// Requests of the kernel, by number.
 mod request {
@@ -28,8 +28,8 @@ mod request {
     pub(super) const BATCH_FORGET: u32 = 42;
 }
 
-/// How many reads fail before one is never answered. The kernel gives up the lock of the address space for the
-/// first one, and tries again with it.
+/// How many reads fail before one is never answered. The kernel gives up the lock of the address
+/// space for the first one, and tries again with it.
 const FAILED_READS: usize = 1;
 /// The file's inode; that of the directory is 1.
 const FILE: u64 = 2;
@@ -46,7 +46,7 @@ struct Mount {
 }
 
 impl Mount {
-    fn new() -> Outcome<Self> {
+    fn new() -> TestResult<Self> {
         needs_root()?;
         // A kernel without FUSE does not list it. One that has it has to let root use it.
         if !read_to_string("/proc/filesystems")?.contains("\tfuse\n") {
@@ -93,7 +93,7 @@ impl Mount {
     }
 
     /// Waits until the kernel has asked for the page so often that it holds the lock.
-    fn until_asked(&self) -> Outcome {
+    fn until_asked(&self) -> TestResult {
         let mut count = 0;
         let mut reads = File::from(self.reads.try_clone()?);
         while count <= FAILED_READS {
@@ -119,14 +119,14 @@ impl Drop for Mount {
 }
 
 /// Serves until the file system is gone.
-fn serve(device: File, mut report: File) -> Outcome {
+fn serve(device: File, mut report: File) -> TestResult {
     let mut message = vec![0; 1 << 17];
     let mut reads = 0;
     loop {
         let Ok(length) = (&device).read(&mut message) else {
             return Ok(());
         };
-        let word = |at: usize| -> Outcome<u32> {
+        let word = |at: usize| -> TestResult<u32> {
             let bytes = message.get(at..at + 4).ok_or("a short request")?;
             Ok(u32::from_ne_bytes(bytes.try_into().map_err(|_| "size")?))
         };
@@ -195,8 +195,8 @@ fn attributes(node: u64) -> Vec<u8> {
     bytes
 }
 
-/// A process of an ordinary user whose own page fault holds the lock of its address space. All of it goes when this
-/// is dropped.
+/// A process of an ordinary user whose own page fault holds the lock of its address space. All of
+/// it goes when this is dropped.
 pub struct Stuck {
     /// Goes first: the process does not die before.
     _mount: Mount,
@@ -207,9 +207,9 @@ pub struct Stuck {
 impl Stuck {
     /// Starts the process. It runs `prepare`, gets stuck, and then runs `act` in a second thread.
     pub fn new<T: Send + 'static>(
-        prepare: impl FnOnce() -> Outcome<T>,
+        prepare: impl FnOnce() -> TestResult<T>,
         act: impl FnOnce(T) + Send + 'static,
-    ) -> Outcome<Self> {
+    ) -> TestResult<Self> {
         let mount = Mount::new()?;
         let go = Arc::new(Gate::new()?);
         let signal = go.clone();
@@ -255,16 +255,17 @@ impl Stuck {
 
     /// Waits until the second thread sleeps in the system call with this number.
     #[track_caller]
-    pub fn until_in(&self, call: i64) -> Outcome {
+    pub fn until_in(&self, call: i64) -> TestResult {
         let thread = self.thread;
         eventually("the thread sleeps in the call", || {
             task::is_in(thread, call)
         })
     }
 
-    /// Kills the process and waits for the end of the second thread; the first one is the file system's.
+    /// Kills the process and waits for the end of the second thread; the first one is the file
+    /// system's.
     #[track_caller]
-    pub fn kill(&self) -> Outcome {
+    pub fn kill(&self) -> TestResult {
         self.attacker.signal(libc::SIGKILL)?;
         let thread = format!("/proc/{}/task/{}", self.attacker.pid(), self.thread);
         eventually("the killed thread ends", || {
@@ -273,9 +274,10 @@ impl Stuck {
     }
 }
 
-/// Demands that a process ends by itself while another one is stuck, which goes before the process is waited for.
+/// Demands that a process ends by itself while another one is stuck, which goes before the process
+/// is waited for.
 #[track_caller]
-pub fn ends_beside(stuck: Stuck, process: Child) -> Outcome {
+pub fn ends_beside(stuck: Stuck, process: Child) -> TestResult {
     let ended = process.ends_soon();
     drop(stuck);
     let outcome = process.join();

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use opendxg::{Counters, Dxg};
 
 use crate::time::scaled;
-use crate::Outcome;
+use crate::TestResult;
 
 /// How long things may take to end after the call that ended them.
 pub(crate) const SETTLE: Duration = Duration::from_secs(3);
@@ -23,7 +23,7 @@ pub struct Watch {
 
 impl Watch {
     /// Reads the counters. Holds the node open, so that this process stays known to the driver.
-    pub fn start() -> Outcome<Self> {
+    pub fn start() -> TestResult<Self> {
         let dxg = Dxg::open()?;
         let start = dxg.counters()?;
         let descriptors = open_descriptors()?;
@@ -35,7 +35,7 @@ impl Watch {
     }
 
     /// What is alive now, once the driver's worker has ended what nobody can use any more.
-    pub fn now(&self) -> Outcome<Counters> {
+    pub fn now(&self) -> TestResult<Counters> {
         let end = Instant::now() + scaled(SETTLE);
         loop {
             let now = self.dxg.counters()?;
@@ -58,9 +58,10 @@ impl Watch {
         self.start.clone()
     }
 
-    /// Demands that the counters are the same as at the start, now that nothing is on its way out any more.
+    /// Demands that the counters are the same as at the start, now that nothing is on its way out
+    /// any more.
     #[track_caller]
-    pub fn unchanged(&self) -> Outcome {
+    pub fn unchanged(&self) -> TestResult {
         let now = self.now()?;
         if now != self.start {
             return Err(difference(&self.start, &now).into());
@@ -68,14 +69,15 @@ impl Watch {
         Ok(())
     }
 
-    /// Demands that the counters and the number of descriptors come back to what they were. Some things end
-    /// a moment after the call that ended them (the last close of a file, the exit of a process).
-    pub fn ends_clean(&self) -> Outcome {
+    /// Demands that the counters and the number of descriptors come back to what they were. Some
+    /// things end a moment after the call that ended them (the last close of a file, the exit of a
+    /// process).
+    pub fn ends_clean(&self) -> TestResult {
         self.ends_clean_within(scaled(SETTLE))
     }
 
     /// The same with a time limit of its own.
-    pub(crate) fn ends_clean_within(&self, limit: Duration) -> Outcome {
+    pub(crate) fn ends_clean_within(&self, limit: Duration) -> TestResult {
         let end = Instant::now() + limit;
         loop {
             let now = self.dxg.counters()?;
@@ -97,7 +99,7 @@ impl Watch {
 }
 
 /// How many descriptors this process has open.
-pub fn open_descriptors() -> Outcome<usize> {
+pub fn open_descriptors() -> TestResult<usize> {
     Ok(std::fs::read_dir("/proc/self/fd")?.count())
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the test programs have in common. Each program (`src/bin/t-*.rs`) is one [`Suite`] about one subject
-//! and prints TAP 13; `run-all` runs them one after the other.
+//! What the test programs have in common. Each program (`src/bin/t-*.rs`) is one [`Suite`] about
+//! one subject and prints TAP 13; `run-all` runs them one after the other.
 //!
 //! ```no_run
 //! use selftests::{ensure_eq, fixture, Suite};
@@ -14,12 +14,14 @@
 //!     .run()
 //! ```
 //!
-//! A test passes when it returns `Ok`. It fails by an error (every error of the client crate and of the
-//! system converts with `?`), by [`ensure!`], by a panic, or by leaving anything behind in the driver: the
-//! runner compares the driver's counters around each test. It is skipped by [`skip!`].
+//! A test passes when it returns `Ok`. It fails by an error (every error of the client crate and
+//! of the system converts with `?`), by [`ensure!`], by a panic, or by leaving anything behind in
+//! the driver: the runner compares the driver's counters around each test. It is skipped by
+//! [`skip!`].
 //!
-//! Arguments of a program select the tests whose name contains one of them. `OPENDXG_TEST_SCALE` multiplies
-//! every time limit, for slow machines; [`rounds`] and [`stress`] say what makes races longer.
+//! Arguments of a program select the tests whose name contains one of them. `OPENDXG_TEST_SCALE`
+//! multiplies every time limit, for slow machines; [`rounds`] and [`stress`] say what makes races
+//! longer.
 
 #![warn(unreachable_pub)]
 
@@ -34,11 +36,11 @@ pub mod fuse;
 pub mod leak;
 pub mod memory;
 pub mod module;
-mod outcome;
 pub mod poison;
 pub mod program;
 pub mod region;
 pub mod resource;
+mod result;
 pub mod rounds;
 pub mod sharing;
 pub mod soft_adapter;
@@ -52,5 +54,5 @@ pub mod uring;
 pub mod user;
 mod watchdog;
 
-pub use outcome::{fails_with, Failure, Outcome};
+pub use result::{fails_with, Failure, TestResult};
 pub use suite::Suite;

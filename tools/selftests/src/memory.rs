@@ -7,7 +7,7 @@ use core::ptr::null_mut;
 
 use rustix::mm::{mmap_anonymous, mprotect, munmap, MapFlags, MprotectFlags, ProtFlags};
 
-use crate::Outcome;
+use crate::TestResult;
 
 /// Size of a page.
 pub const PAGE: usize = 4096;
@@ -16,7 +16,7 @@ pub const PAGE: usize = 4096;
 struct Mapping(*mut c_void);
 
 impl Mapping {
-    fn new() -> Outcome<Self> {
+    fn new() -> TestResult<Self> {
         let rights = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a new mapping, anywhere.
         let start = unsafe { mmap_anonymous(null_mut(), 2 * PAGE, rights, MapFlags::PRIVATE) }?;
@@ -49,7 +49,7 @@ pub struct Page {
 
 impl Page {
     /// A readable and writable page of zeroes.
-    pub fn new() -> Outcome<Self> {
+    pub fn new() -> TestResult<Self> {
         let mapping = match SPARE.with_borrow_mut(Vec::pop) {
             Some(spare) => spare,
             None => Mapping::new()?,
@@ -64,7 +64,7 @@ impl Page {
     }
 
     /// A page whose last bytes are these, so that what follows them faults.
-    pub fn ending_with(bytes: &[u8]) -> Outcome<Self> {
+    pub fn ending_with(bytes: &[u8]) -> TestResult<Self> {
         let mut page = Self::new()?;
         let offset = PAGE - bytes.len();
         page.bytes_mut()[offset..].copy_from_slice(bytes);
@@ -72,14 +72,14 @@ impl Page {
     }
 
     /// A page that begins with these bytes.
-    pub fn beginning_with(bytes: &[u8]) -> Outcome<Self> {
+    pub fn beginning_with(bytes: &[u8]) -> TestResult<Self> {
         let mut page = Self::new()?;
         page.bytes_mut()[..bytes.len()].copy_from_slice(bytes);
         Ok(page)
     }
 
     /// Takes the right to write away. From now on [`Page::bytes_mut`] must not be used.
-    pub fn read_only(mut self) -> Outcome<Self> {
+    pub fn read_only(mut self) -> TestResult<Self> {
         self.writable = false;
         // SAFETY: our own mapping; nobody holds a reference into it.
         unsafe { mprotect(self.start, PAGE, MprotectFlags::READ) }?;
@@ -104,8 +104,8 @@ impl Page {
 
     /// What the page holds, to be changed.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: mapped writable as long as `self` lives, unless `read_only` was called, which consumes it
-        // and whose users do not write.
+        // SAFETY: mapped writable as long as `self` lives, unless `read_only` was called, which
+        // consumes it and whose users do not write.
         unsafe { core::slice::from_raw_parts_mut(self.start.cast(), PAGE) }
     }
 }

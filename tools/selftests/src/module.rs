@@ -8,27 +8,27 @@ use std::path::Path;
 
 use rustix::io::Errno;
 
-use crate::{program, Failure, Outcome};
+use crate::{program, Failure, TestResult};
 
 const NAME: &str = "opendxg";
 /// Where `tools/vm/run` puts the module file in the guest.
 const FILE: &str = "/opendxg/opendxg.ko";
 
 /// A parameter as the module shows it.
-pub fn parameter(name: &str) -> Outcome<String> {
+pub fn parameter(name: &str) -> TestResult<String> {
     let text = read_to_string(format!("/sys/module/{NAME}/parameters/{name}"))?;
     Ok(text.trim().into())
 }
 
 /// A parameter that is a number.
-pub fn number(name: &str) -> Outcome<usize> {
+pub fn number(name: &str) -> TestResult<usize> {
     let text = parameter(name)?;
     text.parse()
         .map_err(|_| Failure::Failed(format!("parameter {name} is not a number: {text}")))
 }
 
 /// All parameters, in the form that loading takes.
-pub fn parameters() -> Outcome<String> {
+pub fn parameters() -> TestResult<String> {
     let mut all = Vec::new();
     for entry in read_dir(format!("/sys/module/{NAME}/parameters"))? {
         let name = entry?.file_name().to_string_lossy().into_owned();
@@ -37,7 +37,8 @@ pub fn parameters() -> Outcome<String> {
     Ok(all.join(" "))
 }
 
-/// Whether the module can be taken out and put back here: root, and the file is where the guest has it.
+/// Whether the module can be taken out and put back here: root, and the file is where the guest
+/// has it.
 pub fn is_replaceable() -> bool {
     // SAFETY: plain system call.
     Path::new(FILE).exists() && unsafe { libc::geteuid() } == 0
@@ -46,9 +47,9 @@ pub fn is_replaceable() -> bool {
 /// Set in a program that [`with_parameters`] runs.
 const MARK: &str = "OPENDXG_TEST_PARAMETERS";
 
-/// Runs `suite` with the module loaded with these parameters besides those it has: this program runs itself once
-/// more, and loads the module as it was afterwards. Where the module cannot be replaced, `suite` runs as
-/// things are.
+/// Runs `suite` with the module loaded with these parameters besides those it has: this program
+/// runs itself once more, and loads the module as it was afterwards. Where the module cannot be
+/// replaced, `suite` runs as things are.
 pub fn with_parameters(parameters: &str, suite: impl FnOnce()) {
     if !is_replaceable() || std::env::var_os(MARK).is_some() {
         return suite();
@@ -60,7 +61,7 @@ pub fn with_parameters(parameters: &str, suite: impl FnOnce()) {
     std::process::exit(status);
 }
 
-fn run_again(more: &str) -> Outcome<i32> {
+fn run_again(more: &str) -> TestResult<i32> {
     let parameters = parameters()?;
     unload()?;
     load(&format!("{parameters} {more}"))?;
@@ -84,12 +85,12 @@ pub fn unload() -> rustix::io::Result<()> {
 }
 
 /// Puts the module back.
-pub fn load(parameters: &str) -> Outcome {
+pub fn load(parameters: &str) -> TestResult {
     load_file(Path::new(FILE), parameters)
 }
 
 /// Loads a module.
-pub fn load_file(path: &Path, parameters: &str) -> Outcome {
+pub fn load_file(path: &Path, parameters: &str) -> TestResult {
     let file = File::open(path)?;
     let parameters = CString::new(parameters).unwrap_or_default();
     // SAFETY: an open file and a live string.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which test program this process runs, and how it runs itself once more. All programs are one file
-//! with many names, so what leads to the file does not tell.
+//! Which test program this process runs, and how it runs itself once more. All programs are one
+//! file with many names, so what leads to the file does not tell.
 
 use std::ffi::CString;
 use std::path::Path;

@@ -7,12 +7,12 @@ use std::os::fd::AsFd;
 
 use rustix::mm::{mmap, mmap_anonymous, munmap, MapFlags, ProtFlags};
 
-use crate::Outcome;
+use crate::TestResult;
 
 /// A mapping, undone when dropped.
 ///
-/// Other processes and the driver may write to the same memory at any time, so it is read and written byte by
-/// byte through these methods and never borrowed.
+/// Other processes and the driver may write to the same memory at any time, so it is read and
+/// written byte by byte through these methods and never borrowed.
 #[derive(Debug)]
 pub struct Region {
     start: *mut c_void,
@@ -28,21 +28,21 @@ const BOTH: ProtFlags = ProtFlags::READ.union(ProtFlags::WRITE);
 
 impl Region {
     /// Memory of this process alone; children of a fork get copies.
-    pub fn private(size: usize) -> Outcome<Self> {
+    pub fn private(size: usize) -> TestResult<Self> {
         // SAFETY: a new mapping, anywhere.
         let start = unsafe { mmap_anonymous(null_mut(), size, BOTH, MapFlags::PRIVATE) }?;
         Ok(Self { start, size })
     }
 
     /// Memory that children of a fork share.
-    pub fn shared(size: usize) -> Outcome<Self> {
+    pub fn shared(size: usize) -> TestResult<Self> {
         // SAFETY: a new mapping, anywhere.
         let start = unsafe { mmap_anonymous(null_mut(), size, BOTH, MapFlags::SHARED) }?;
         Ok(Self { start, size })
     }
 
     /// The first bytes of a file, shared with everybody who maps it.
-    pub fn of_file(file: impl AsFd, size: usize) -> Outcome<Self> {
+    pub fn of_file(file: impl AsFd, size: usize) -> TestResult<Self> {
         Ok(Self::map(file, size, BOTH)?)
     }
 
@@ -124,7 +124,7 @@ impl Region {
 
     /// Demands what [`Region::fill`] wrote.
     #[track_caller]
-    pub fn holds(&self, seed: u32) -> Outcome {
+    pub fn holds(&self, seed: u32) -> TestResult {
         let place = core::panic::Location::caller();
         match self.difference(seed) {
             None => Ok(()),
@@ -139,7 +139,7 @@ impl Region {
 
     /// Demands that every byte is 0.
     #[track_caller]
-    pub fn is_zero(&self) -> Outcome {
+    pub fn is_zero(&self) -> TestResult {
         let place = core::panic::Location::caller();
         match (0..self.size).step_by(4).find(|&at| self.word(at) != 0) {
             None => Ok(()),

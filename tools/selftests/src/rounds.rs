@@ -5,13 +5,13 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::{Barrier, OnceLock};
 
 use crate::time::factor;
-use crate::Outcome;
+use crate::TestResult;
 
 /// Environment variable with the factor of all numbers of rounds.
 pub const ROUNDS_VARIABLE: &str = "OPENDXG_TEST_ROUNDS";
 
-/// Environment variable of a brief run: one that is after code paths, where the same were already tried with all
-/// values and figures elsewhere.
+/// Environment variable of a brief run: one that is after code paths, where the same were already
+/// tried with all values and figures elsewhere.
 pub const BRIEF_VARIABLE: &str = "OPENDXG_TEST_BRIEF";
 
 /// Whether a test may leave out values and figures that lead through the same code again.
@@ -19,7 +19,8 @@ pub fn is_brief() -> bool {
     std::env::var_os(BRIEF_VARIABLE).is_some()
 }
 
-/// A number of rounds, multiplied by what the environment asks for (a quarter in a slow kernel); at least 1.
+/// A number of rounds, multiplied by what the environment asks for (a quarter in a slow kernel);
+/// at least 1.
 pub fn rounds(count: u32) -> u32 {
     static FACTOR: OnceLock<f64> = OnceLock::new();
     let factor = FACTOR.get_or_init(|| factor(ROUNDS_VARIABLE, 0.25));
@@ -32,11 +33,11 @@ pub(crate) fn longer() -> f64 {
 }
 
 /// One part of a race.
-pub type Part<'a> = Box<dyn FnOnce() -> Outcome + Send + 'a>;
+pub type Part<'a> = Box<dyn FnOnce() -> TestResult + Send + 'a>;
 
-/// Runs every part in a thread of its own, all beginning at the same moment, and waits for all of them. The
-/// first failure is the result.
-pub fn together(parts: Vec<Part<'_>>) -> Outcome {
+/// Runs every part in a thread of its own, all beginning at the same moment, and waits for all of
+/// them. The first failure is the result.
+pub fn together(parts: Vec<Part<'_>>) -> TestResult {
     let start = Barrier::new(parts.len());
     let run = |part: Part<'_>| {
         start.wait();
@@ -47,7 +48,7 @@ pub fn together(parts: Vec<Part<'_>>) -> Outcome {
             .into_iter()
             .map(|part| scope.spawn(|| run(part)))
             .collect();
-        let join = |thread: std::thread::ScopedJoinHandle<'_, Outcome>| {
+        let join = |thread: std::thread::ScopedJoinHandle<'_, TestResult>| {
             thread
                 .join()
                 .unwrap_or_else(|_| Err("lost a thread".into()))
@@ -57,7 +58,7 @@ pub fn together(parts: Vec<Part<'_>>) -> Outcome {
 }
 
 /// The same part for each number below `count`.
-pub fn crowd<'a>(count: usize, part: impl Fn(usize) -> Outcome + Sync + 'a) -> Outcome {
+pub fn crowd<'a>(count: usize, part: impl Fn(usize) -> TestResult + Sync + 'a) -> TestResult {
     let part = &part;
     together(
         (0..count)

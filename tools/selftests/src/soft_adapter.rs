@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use opendxg::{Adapter, Device, Dxg, Luid};
 
 use crate::user::needs_root;
-use crate::{skip, Outcome};
+use crate::{skip, TestResult};
 
 /// Where adapters are made.
 pub const ROOT: &str = "/sys/kernel/config/opendxg";
@@ -21,7 +21,7 @@ pub struct SoftAdapter {
 
 impl SoftAdapter {
     /// A new directory, whose adapter is not enabled. Skips the test where there cannot be one.
-    pub fn new(name: &str) -> Outcome<Self> {
+    pub fn new(name: &str) -> TestResult<Self> {
         needs_root()?;
         if !Path::new(ROOT).exists() {
             skip!("configfs is not mounted");
@@ -35,7 +35,7 @@ impl SoftAdapter {
     }
 
     /// The same with the adapter enabled.
-    pub fn enabled(name: &str) -> Outcome<Self> {
+    pub fn enabled(name: &str) -> TestResult<Self> {
         let adapter = Self::new(name)?;
         adapter.set("enabled", "1")?;
         Ok(adapter)
@@ -62,12 +62,12 @@ impl SoftAdapter {
     }
 
     /// Removes the adapter; the directory stays.
-    pub fn disable(&self) -> Outcome {
+    pub fn disable(&self) -> TestResult {
         Ok(self.set("enabled", "0")?)
     }
 
     /// The LUID of the enabled adapter.
-    pub fn luid(&self) -> Outcome<Luid> {
+    pub fn luid(&self) -> TestResult<Luid> {
         let text = self.get("luid")?;
         for adapter in Dxg::open()?.adapters()? {
             if adapter.luid().to_string() == text {
@@ -78,17 +78,17 @@ impl SoftAdapter {
     }
 
     /// Opens the adapter.
-    pub fn open(&self) -> Outcome<Adapter> {
+    pub fn open(&self) -> TestResult<Adapter> {
         Ok(Dxg::open()?.open_adapter(self.luid()?)?)
     }
 
     /// A device on it.
-    pub fn device(&self) -> Outcome<Device> {
+    pub fn device(&self) -> TestResult<Device> {
         Ok(self.open()?.create_device()?)
     }
 
     /// Removes the directory, and the adapter with it.
-    pub fn remove(mut self) -> Outcome {
+    pub fn remove(mut self) -> TestResult {
         self.owner = 0;
         Ok(fs::remove_dir(&self.path)?)
     }

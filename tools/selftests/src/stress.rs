@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests for which the specification says how often or how long. Ordinary runs do less; `make stress` does it all.
+//! Tests for which the specification says how often or how long. Ordinary runs do less; `make
+//! stress` does it all.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -7,8 +8,8 @@ use std::time::Duration;
 use crate::rounds::ROUNDS_VARIABLE;
 use crate::time::factor;
 
-/// Environment variable of a stress run: how many rounds to run where the specification says a million. Other
-/// figures shrink in proportion, but never below what ordinary runs do.
+/// Environment variable of a stress run: how many rounds to run where the specification says a
+/// million. Other figures shrink in proportion, but never below what ordinary runs do.
 pub const STRESS_VARIABLE: &str = "OPENDXG_TEST_STRESS";
 
 /// The part of the specification's figures that is asked for; none in ordinary runs.

@@ -12,7 +12,7 @@ use crate::rounds::longer;
 use crate::stress::{is_stress, Figure};
 use crate::time::scaled;
 use crate::watchdog::Watchdog;
-use crate::{Failure, Outcome};
+use crate::{Failure, TestResult};
 
 /// Time a test may take unless it asks for more.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -30,7 +30,7 @@ struct Test {
     limit: Duration,
     /// Has a figure of the specification.
     is_stress: bool,
-    body: Box<dyn FnOnce() -> Outcome>,
+    body: Box<dyn FnOnce() -> TestResult>,
 }
 
 thread_local! {
@@ -54,7 +54,11 @@ impl Suite {
     }
 
     /// Adds a test. Its name begins with the requirements it is about.
-    pub fn test(self, name: impl Into<String>, body: impl FnOnce() -> Outcome + 'static) -> Self {
+    pub fn test(
+        self,
+        name: impl Into<String>,
+        body: impl FnOnce() -> TestResult + 'static,
+    ) -> Self {
         self.slow(name, LIMIT, body)
     }
 
@@ -63,7 +67,7 @@ impl Suite {
         self,
         name: impl Into<String>,
         limit: Duration,
-        body: impl FnOnce() -> Outcome + 'static,
+        body: impl FnOnce() -> TestResult + 'static,
     ) -> Self {
         self.add(Test {
             name: name.into(),
@@ -79,7 +83,7 @@ impl Suite {
         name: impl Into<String>,
         limit: Duration,
         figure: Figure,
-        body: impl FnOnce(Figure) -> Outcome + 'static,
+        body: impl FnOnce(Figure) -> TestResult + 'static,
     ) -> Self {
         self.add(Test {
             name: name.into(),
@@ -99,8 +103,8 @@ impl Suite {
         tests(self)
     }
 
-    /// Runs the tests that the arguments of the program select, and ends the program: status 0 if nothing
-    /// failed.
+    /// Runs the tests that the arguments of the program select, and ends the program: status 0 if
+    /// nothing failed.
     pub fn run(self) -> ! {
         let wanted: Vec<String> = std::env::args().skip(1).collect();
         self.run_selected(&wanted)
@@ -147,7 +151,7 @@ impl Suite {
 }
 
 /// Runs one test: catches panics, and looks for what it left behind.
-fn isolated(body: Box<dyn FnOnce() -> Outcome>, settle: Duration) -> Outcome {
+fn isolated(body: Box<dyn FnOnce() -> TestResult>, settle: Duration) -> TestResult {
     let watch = Watch::start()?;
     catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|_| Err(panicked()))?;
     watch.ends_clean_within(settle)
@@ -159,7 +163,7 @@ fn panicked() -> Failure {
 }
 
 /// Prints the result of a test; true if it failed.
-fn report(number: usize, name: &str, outcome: Outcome) -> bool {
+fn report(number: usize, name: &str, outcome: TestResult) -> bool {
     match outcome {
         Ok(()) => {
             line(&format!("ok {number} - {name}"));

@@ -4,7 +4,7 @@
 use std::fs::read_to_string;
 
 use crate::time::eventually;
-use crate::Outcome;
+use crate::TestResult;
 
 /// The id of the calling thread.
 pub fn me() -> i32 {
@@ -12,8 +12,8 @@ pub fn me() -> i32 {
     unsafe { libc::gettid() }
 }
 
-/// Whether a thread of any process is asleep inside an ioctl. This is what the kernel says, not a guess from the
-/// time that has passed.
+/// Whether a thread of any process is asleep inside an ioctl. This is what the kernel says, not a
+/// guess from the time that has passed.
 pub fn is_blocked(thread: i32) -> bool {
     is_in(thread, libc::SYS_ioctl)
 }
@@ -27,12 +27,12 @@ pub fn is_in(thread: i32, call: i64) -> bool {
 
 /// Waits until a thread is asleep inside an ioctl.
 #[track_caller]
-pub fn until_blocked(thread: i32) -> Outcome {
+pub fn until_blocked(thread: i32) -> TestResult {
     eventually("the thread sleeps in the call", || is_blocked(thread))
 }
 
 /// Waits for the end of a process that was handed to us because its parent died.
-pub fn reap(pid: i32) -> Outcome {
+pub fn reap(pid: i32) -> TestResult {
     let mut status = 0;
     // SAFETY: `status` is a live int.
     if unsafe { libc::waitpid(pid, &mut status, 0) } != pid {
@@ -42,7 +42,7 @@ pub fn reap(pid: i32) -> Outcome {
 }
 
 /// From now on this process inherits the children of its dying children.
-pub fn adopt_orphans() -> Outcome {
+pub fn adopt_orphans() -> TestResult {
     // SAFETY: plain system call.
     if unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) } != 0 {
         return Err(std::io::Error::last_os_error().into());
@@ -51,7 +51,7 @@ pub fn adopt_orphans() -> Outcome {
 }
 
 /// Makes a child that outlives this process: it runs `body` and ends. Returns its process id.
-pub fn fork_survivor(body: impl FnOnce() -> Outcome) -> Outcome<i32> {
+pub fn fork_survivor(body: impl FnOnce() -> TestResult) -> TestResult<i32> {
     // SAFETY: as in `Child::spawn`.
     match unsafe { libc::fork() } {
         0 => {

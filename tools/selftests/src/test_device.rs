@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The other side of dma-bufs, made for tests: `tools/selftests/kmod`. It exports buffers as drivers of graphics cards
-//! do, and tells how they were used.
+//! The other side of dma-bufs, made for tests: `tools/selftests/kmod`. It exports buffers as
+//! drivers of graphics cards do, and tells how they were used.
 
 use std::fs::{File, OpenOptions};
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 
 use rustix::io::Errno;
 
-use crate::{module, skip, Outcome};
+use crate::{module, skip, TestResult};
 
 const NODE: &str = "/dev/dxg_test_dmabuf";
 
@@ -74,7 +74,7 @@ pub struct TestDevice(File);
 
 impl TestDevice {
     /// Opens it, and loads its driver before; skips the test where there is none.
-    pub fn open() -> Outcome<Self> {
+    pub fn open() -> TestResult<Self> {
         if File::open(NODE).is_err() {
             let driver = std::env::current_exe()?.with_file_name("dxg_test_dmabuf.ko");
             if !driver.exists() || !module::is_replaceable() {
@@ -96,7 +96,7 @@ impl TestDevice {
     }
 
     /// A new buffer with these [limits](cannot).
-    pub fn create(&self, size: u64, flags: u32) -> Outcome<OwnedFd> {
+    pub fn create(&self, size: u64, flags: u32) -> TestResult<OwnedFd> {
         let mut arg = Create {
             size,
             flags,
@@ -108,7 +108,7 @@ impl TestDevice {
     }
 
     /// How often a buffer of its own was used.
-    pub fn uses(&self, file: impl AsFd) -> Outcome<Uses> {
+    pub fn uses(&self, file: impl AsFd) -> TestResult<Uses> {
         let fd = file.as_fd().as_raw_fd();
         let mut uses = Uses {
             fd,

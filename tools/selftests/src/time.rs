@@ -4,7 +4,7 @@
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use crate::{Failure, Outcome};
+use crate::{Failure, TestResult};
 
 /// Environment variable with the factor of all time limits.
 pub const SCALE_VARIABLE: &str = "OPENDXG_TEST_SCALE";
@@ -12,7 +12,8 @@ pub const SCALE_VARIABLE: &str = "OPENDXG_TEST_SCALE";
 /// How long something may take that should happen soon.
 const SOON: Duration = Duration::from_secs(10);
 
-/// Whether this is a kernel whose checks make everything slow: the project's debug kernel is named so.
+/// Whether this is a kernel whose checks make everything slow: the project's debug kernel is named
+/// so.
 pub fn is_slow_kernel() -> bool {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     release.trim_end().ends_with("debug")
@@ -40,7 +41,7 @@ pub fn soon() -> Duration {
 
 /// Waits until the condition holds.
 #[track_caller]
-pub fn eventually(what: &str, mut condition: impl FnMut() -> bool) -> Outcome {
+pub fn eventually(what: &str, mut condition: impl FnMut() -> bool) -> TestResult {
     let place = core::panic::Location::caller();
     let end = Instant::now() + soon();
     while !condition() {
@@ -52,8 +53,8 @@ pub fn eventually(what: &str, mut condition: impl FnMut() -> bool) -> Outcome {
     Ok(())
 }
 
-/// Time in which something that must not happen would have happened. A test may only use it to show an
-/// absence, never to make an order likely.
+/// Time in which something that must not happen would have happened. A test may only use it to
+/// show an absence, never to make an order likely.
 pub const A_WHILE: Duration = Duration::from_millis(100);
 
 /// Sleeps for [`A_WHILE`].

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs::{create_dir, read_to_string, remove_dir, write};
 use std::path::{Path, PathBuf};
 
-use crate::{ensure, skip, Outcome};
+use crate::{ensure, skip, TestResult};
 
 /// Where the kernel has its tracing files.
 pub const ROOT: &str = "/sys/kernel/tracing";
@@ -21,7 +21,7 @@ pub struct Event {
 
 impl Event {
     /// A line of the trace.
-    pub fn parse(line: &str) -> Outcome<Self> {
+    pub fn parse(line: &str) -> TestResult<Self> {
         let (head, tail) = line
             .split_once(": dxg_")
             .ok_or(format!("not ours: {line}"))?;
@@ -56,7 +56,7 @@ impl Event {
 struct Trace(PathBuf);
 
 impl Trace {
-    fn start() -> Outcome<Self> {
+    fn start() -> TestResult<Self> {
         if !Path::new(ROOT).join("events/dxg").is_dir() {
             skip!("no tracepoints at {ROOT}");
         }
@@ -68,7 +68,7 @@ impl Trace {
     }
 
     /// What was recorded.
-    fn stop(self) -> Outcome<Vec<Event>> {
+    fn stop(self) -> TestResult<Vec<Event>> {
         write(self.0.join("events/dxg/enable"), "0")?;
         let text = read_to_string(self.0.join("trace"))?;
         let lines = text.lines().filter(|line| !line.starts_with('#'));
@@ -83,7 +83,7 @@ impl Drop for Trace {
 }
 
 /// Everything that `work` causes.
-pub fn traced(work: impl FnOnce() -> Outcome) -> Outcome<Vec<Event>> {
+pub fn traced(work: impl FnOnce() -> TestResult) -> TestResult<Vec<Event>> {
     let trace = Trace::start()?;
     work()?;
     trace.stop()

@@ -12,7 +12,7 @@ use rustix::io_uring::{
 };
 use rustix::mm::{mmap, munmap, MapFlags, ProtFlags};
 
-use crate::{Failure, Outcome};
+use crate::{Failure, TestResult};
 
 /// Entries of the rings.
 const ENTRIES: u32 = 8;
@@ -24,7 +24,7 @@ struct Shared {
 }
 
 impl Shared {
-    fn map(fd: &OwnedFd, length: usize, offset: u64) -> Outcome<Self> {
+    fn map(fd: &OwnedFd, length: usize, offset: u64) -> TestResult<Self> {
         let rights = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a new mapping, anywhere.
         let start = unsafe { mmap(null_mut(), length, rights, MapFlags::SHARED, fd, offset) }?;
@@ -33,7 +33,8 @@ impl Shared {
 
     /// A word of the ring.
     fn word(&self, offset: u32) -> &AtomicU32 {
-        // SAFETY: the kernel gave the offset of an aligned word inside the mapping, which lives as long.
+        // SAFETY: the kernel gave the offset of an aligned word inside the mapping, which lives as
+        // long.
         unsafe { &*self.start.byte_add(offset as usize).cast() }
     }
 }
@@ -56,7 +57,7 @@ pub struct Ring {
 
 impl Ring {
     /// A small ring. Skips the test where the kernel has none.
-    pub fn new() -> Outcome<Self> {
+    pub fn new() -> TestResult<Self> {
         let mut params = io_uring_params::default();
         // SAFETY: `params` asks for no memory of ours.
         let fd = unsafe { io_uring_setup(ENTRIES, &mut params) }
@@ -75,7 +76,7 @@ impl Ring {
     }
 
     /// Asks once for `POLLIN` of a descriptor; `data` comes back with the answer.
-    pub fn poll_add(&mut self, fd: BorrowedFd<'_>, data: u64) -> Outcome {
+    pub fn poll_add(&mut self, fd: BorrowedFd<'_>, data: u64) -> TestResult {
         let offsets = &self.params.sq_off;
         let tail = self.submissions.word(offsets.tail);
         let mask = self
@@ -90,7 +91,8 @@ impl Ring {
         };
         entry.op_flags.poll32_events = libc::POLLIN as u32;
         entry.user_data.u64_ = data;
-        // SAFETY: `index` is below the number of entries; the kernel does not read it before the tail moves.
+        // SAFETY: `index` is below the number of entries; the kernel does not read it before the
+        // tail moves.
         unsafe {
             let slot = self
                 .entries
@@ -112,7 +114,7 @@ impl Ring {
     }
 
     /// The next answer that is there, as (data, result).
-    pub fn completed(&mut self) -> Outcome<Option<(u64, i32)>> {
+    pub fn completed(&mut self) -> TestResult<Option<(u64, i32)>> {
         let offsets = &self.params.cq_off;
         let head = self.completions.word(offsets.head);
         let now = head.load(Ordering::Relaxed);
@@ -134,7 +136,7 @@ impl Ring {
     }
 
     /// Waits for the next answer.
-    pub fn wait(&mut self) -> Outcome<(u64, i32)> {
+    pub fn wait(&mut self) -> TestResult<(u64, i32)> {
         loop {
             if let Some(answer) = self.completed()? {
                 return Ok(answer);

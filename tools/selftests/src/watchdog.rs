@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Ends the program when a test does not end: a thread blocked in the kernel cannot be stopped otherwise.
+//! Ends the program when a test does not end: a thread blocked in the kernel cannot be stopped
+//! otherwise.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};

@@ -73,8 +73,8 @@ fn chains_stay_short() {
     assert!(longest(&map) <= 16, "{}", longest(&map));
 }
 
-/// RES-12: who keeps only handles whose numbers have all low, or all high, bits in common gets no long
-/// chain either. 2^24 numbers exist.
+/// RES-12: who keeps only handles whose numbers have all low, or all high, bits in common gets no
+/// long chain either. 2^24 numbers exist.
 #[test]
 fn chosen_numbers_are_spread() {
     for secret in [SECRET, 0x1234_5679, 0xdead_beef, 0x0bad_cafe] {

@@ -48,7 +48,8 @@ fn an_unknown_id_cannot_be_enabled() {
     }
 }
 
-/// Without an adapter there are no features of its driver; what is global is answered, and not known so far.
+/// Without an adapter there are no features of its driver; what is global is answered, and not
+/// known so far.
 #[test]
 fn fen_113_global_features_need_no_adapter() {
     let unknown = Answer {

@@ -122,8 +122,8 @@ enum Place {
 }
 
 proptest! {
-    /// Against a list: what is taken was free, no copy was made since, and a place that had a fence
-    /// becomes free only by a check that began after the fence went.
+    /// Against a list: what is taken was free, no copy was made since, and a place that had a
+    /// fence becomes free only by a check that began after the fence went.
     #[test]
     fn fen_12_a_place_has_one_fence_and_rests(steps in steps()) {
         let mut slots = Slots::with_first_taken();

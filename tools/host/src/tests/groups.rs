@@ -36,7 +36,7 @@ proptest! {
     }
 }
 
-/// M3, M5: in proportion to the list, whatever it looks like.
+/// In proportion to the list, whatever it looks like.
 #[test]
 fn each_pair_is_looked_at_once() {
     for groups in [1, 2, 500, 1000] {

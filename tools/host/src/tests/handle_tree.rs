@@ -111,12 +111,14 @@ impl Model {
             .retain(|child| *child != index);
     }
 
-    /// Everything below and with `root`, in the order of RES-31. Without recursion, because trees are deep.
+    /// Everything below and with `root`, in the order of RES-31. Without recursion, because trees
+    /// are deep.
     fn order(&self, root: u32) -> Vec<u32> {
         let mut order = Vec::new();
         let mut open = vec![root];
 
-        // The root, then its children from the first to the last: read backwards it is the order of the end.
+        // The root, then its children from the first to the last: read backwards it is the order
+        // of the end.
         while let Some(index) = open.pop() {
             order.push(index);
             open.extend(self.children[&index].iter().rev());
@@ -384,8 +386,9 @@ proptest! {
         prop_assert!(table.0.first_from(0).is_none());
     }
 
-    /// Several ends inside and beside each other, in any order of their steps, while others add and leave:
-    /// all come to an end, take each entry once and after its children, and nothing else.
+    /// Several ends inside and beside each other, in any order of their steps, while others add
+    /// and leave: all come to an end, take each entry once and after its children, and nothing
+    /// else.
     #[test]
     fn ends_may_meet(
         shape in prop::collection::vec(any::<prop::sample::Index>(), 1..120),

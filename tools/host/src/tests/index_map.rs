@@ -205,8 +205,8 @@ fn indices() -> impl Strategy<Value = u32> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 300 }))]
 
-    /// Every answer is that of a `BTreeMap`, after every step; when all has been taken, at most the
-    /// last leaf is left.
+    /// Every answer is that of a `BTreeMap`, after every step; when all has been taken, at most
+    /// the last leaf is left.
     #[test]
     fn the_map_matches_a_model(ops in prop::collection::vec(
         prop_oneof![

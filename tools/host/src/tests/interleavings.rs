@@ -571,7 +571,7 @@ fn mutant_relaxed_count_of_missing_elements() {
     });
 }
 
-/// M4: a thread that leaves its wait for a signal handler and comes back, while somebody ends the
+/// A thread that leaves its wait for a signal handler and comes back, while somebody ends the
 /// wait.
 fn away_and_back() {
     use crate::logic::wait_set::WaitSet;

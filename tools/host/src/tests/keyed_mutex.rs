@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Keyed mutexes: their state machine with the locking and waking that `rust/dxgk/keyed_mutex/mod.rs`
-//! puts around it, alone, against a model, and in all interleavings of small scenes (RES-102).
+//! Keyed mutexes: their state machine with the locking and waking that
+//! `rust/dxgk/keyed_mutex/mod.rs` puts around it, alone, against a model, and in all interleavings
+//! of small scenes (RES-102).
 
 use std::{
     collections::BTreeMap,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Tests of `ddi`, `kmd` and `logic`. Requirement numbers (FEN, RES, GPU) are those of the specification.
+//! Tests of `ddi`, `kmd` and `logic`. Requirement numbers (FEN, RES, GPU) are those of the
+//! specification.
 
 mod classes;
 mod harness;

@@ -4,7 +4,7 @@
 use selftests::camera::Camera;
 use selftests::child::in_child;
 use selftests::resource::{export, flags, Create, OpenNt, PAGE_SIZE};
-use selftests::{ensure, ensure_eq, fixture, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fixture, Suite, TestResult};
 
 fn main() {
     Suite::new("camera")
@@ -15,7 +15,7 @@ fn main() {
         .run()
 }
 
-fn captured() -> Outcome {
+fn captured() -> TestResult {
     let camera = Camera::open()?;
     let size = u64::from(camera.size).next_multiple_of(PAGE_SIZE);
     let device = fixture::device()?;

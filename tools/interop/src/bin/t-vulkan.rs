@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A Vulkan driver that did not expect us draws into our memory, and another process sees the picture (RES-87,
-//! RES-90).
+//! A Vulkan driver that did not expect us draws into our memory, and another process sees the
+//! picture (RES-87, RES-90).
 
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
@@ -17,7 +17,7 @@ use selftests::dma_buf::{accessed, exporter, READ};
 use selftests::fds::{receive, send, socket_pair};
 use selftests::region::Region;
 use selftests::resource::{export, flags, lock, Create, OpenNt, PAGE_SIZE};
-use selftests::{ensure, ensure_eq, fixture, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fixture, Suite, TestResult};
 
 const WIDTH: u32 = 64;
 const HEIGHT: u32 = 48;
@@ -56,11 +56,11 @@ fn main() {
 }
 
 /// In a process of its own: the driver leaves threads and files behind.
-fn apart(body: fn() -> Outcome) -> Outcome {
+fn apart(body: fn() -> TestResult) -> TestResult {
     in_child(body)
 }
 
-fn offered() -> Outcome {
+fn offered() -> TestResult {
     let gpu = Gpu::open()?;
     println!("# {}", gpu.name());
     let features = image_features(&gpu)?;
@@ -89,7 +89,7 @@ impl Layout {
         bytes
     }
 
-    fn from_bytes(bytes: [u8; 16]) -> Outcome<Self> {
+    fn from_bytes(bytes: [u8; 16]) -> TestResult<Self> {
         let number = |at: usize| {
             u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
         };
@@ -102,7 +102,7 @@ impl Layout {
 }
 
 /// Two processes that know each other only by a socket: one draws, one looks.
-fn drawn() -> Outcome {
+fn drawn() -> TestResult {
     let (here, there) = socket_pair()?;
     let painter = Child::spawn(|| paint(&there))?;
     let viewer = Child::spawn(|| view(&here))?;
@@ -111,7 +111,7 @@ fn drawn() -> Outcome {
     viewer.join()
 }
 
-fn paint(socket: &OwnedFd) -> Outcome {
+fn paint(socket: &OwnedFd) -> TestResult {
     let gpu = Gpu::open()?;
     let mut image = Image::new(&gpu, WIDTH, HEIGHT)?;
     let (offset, pitch) = image.layout();
@@ -132,7 +132,8 @@ fn paint(socket: &OwnedFd) -> Outcome {
 
     image.import(export(made.raw(), made.first(), 0)?, size)?;
     draw(&gpu, &image, WIDTH, HEIGHT)?;
-    // The allocation has to live until the viewer has opened it; the NT handle in the socket does that.
+    // The allocation has to live until the viewer has opened it; the NT handle in the socket does
+    // that.
     drop(image);
     made.destroy()?;
     done.signal(1)?;
@@ -140,7 +141,7 @@ fn paint(socket: &OwnedFd) -> Outcome {
 }
 
 /// Attaches the layout to the resource.
-fn describe(resource: u32, layout: Layout) -> Outcome {
+fn describe(resource: u32, layout: Layout) -> TestResult {
     let bytes = layout.to_bytes();
     let item = opendxg_info_item {
         key: IMAGE_LAYOUT,
@@ -155,7 +156,7 @@ fn describe(resource: u32, layout: Layout) -> Outcome {
     succeeds(&fixture::raw()?, &mut arg)
 }
 
-fn description(nt: &OwnedFd) -> Outcome<Layout> {
+fn description(nt: &OwnedFd) -> TestResult<Layout> {
     let mut bytes = [0u8; 16];
     let mut arg = opendxg_get_info::zeroed();
     (arg.handle, arg.handle_type) = (nt.as_raw_fd() as u64, OPENDXG_HANDLE_NT);
@@ -166,7 +167,7 @@ fn description(nt: &OwnedFd) -> Outcome<Layout> {
     Layout::from_bytes(bytes)
 }
 
-fn view(socket: &OwnedFd) -> Outcome {
+fn view(socket: &OwnedFd) -> TestResult {
     let (nt, fence) = (receive(socket)?, receive(socket)?);
     let device = fixture::device()?;
     let done = device.open_fence(&fence, SyncFlags::empty())?;
@@ -211,7 +212,7 @@ fn view(socket: &OwnedFd) -> Outcome {
 
 const SIZE: u64 = 16 * PAGE_SIZE;
 
-fn filled() -> Outcome {
+fn filled() -> TestResult {
     let gpu = Gpu::open()?;
     let device = fixture::device()?;
     let made = Create::sized(&device, flags::RESOURCE, &[SIZE]).run()?;
@@ -228,7 +229,7 @@ fn filled() -> Outcome {
     Ok(())
 }
 
-fn read() -> Outcome {
+fn read() -> TestResult {
     let device = fixture::device()?;
     let made = Create::sized(&device, flags::NT, &[SIZE]).run()?;
     let target = Create::sized(&device, flags::RESOURCE, &[SIZE]).run()?;
@@ -246,7 +247,7 @@ fn read() -> Outcome {
     target.lock()?.holds(3)
 }
 
-fn driver_memory() -> Outcome {
+fn driver_memory() -> TestResult {
     let gpu = Gpu::open()?;
     let buffer = Buffer::new(&gpu, SIZE)?;
     let file = buffer.export()?;

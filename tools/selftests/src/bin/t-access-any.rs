@@ -4,9 +4,9 @@
 use selftests::child::in_child;
 use selftests::sharing::{Client, How, Shape};
 use selftests::user::{become_user, needs_root, OTHER};
-use selftests::{ensure_eq, fails_with, module, skip, Outcome, Suite};
+use selftests::{ensure_eq, fails_with, module, skip, Suite, TestResult};
 
-fn needs_parameter() -> Outcome {
+fn needs_parameter() -> TestResult {
     needs_root()?;
     if module::number("global_access")? != 1 {
         skip!("global handles are not open to anybody");
@@ -14,7 +14,7 @@ fn needs_parameter() -> Outcome {
     Ok(())
 }
 
-fn another_user() -> Outcome {
+fn another_user() -> TestResult {
     needs_parameter()?;
     let client = Client::new()?;
     for shape in Shape::GLOBAL {
@@ -31,7 +31,7 @@ fn another_user() -> Outcome {
     Ok(())
 }
 
-fn another_namespace() -> Outcome {
+fn another_namespace() -> TestResult {
     needs_parameter()?;
     let client = Client::new()?;
     for shape in Shape::GLOBAL {

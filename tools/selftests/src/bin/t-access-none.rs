@@ -3,9 +3,9 @@
 
 use opendxg::Status;
 use selftests::sharing::{Client, How, Shape, Target};
-use selftests::{fails_with, module, skip, Outcome, Suite};
+use selftests::{fails_with, module, skip, Suite, TestResult};
 
-fn nobody() -> Outcome {
+fn nobody() -> TestResult {
     if module::number("global_access")? != 2 {
         skip!("global handles may be opened");
     }

@@ -1,33 +1,30 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the client crate promises to safe programs: read-only memory cannot be written, inherited objects are
-//! harmless, guards give back what they hold; and its examples run.
+//! What the client crate promises to safe programs: read-only memory cannot be written, inherited
+//! objects are harmless, guards give back what they hold; and its examples run.
 
 use std::process::Command;
 
 use opendxg::{Access, Dxg, Error, Status, Timeout};
-use selftests::{ensure, ensure_eq, fixture, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fixture, Suite, TestResult};
 
 const SIZE: u64 = 8192;
 
 pub(crate) fn main() {
     Suite::new("crate")
         .test(
-            "M1 RES-35 what was opened read-only is read, and not locked to write",
+            "RES-35 what was opened read-only is read, and not locked to write",
             read_only,
         )
         .test(
-            "M8 a child that closed all descriptors drops what it inherited, and keeps its own",
+            "a child that closed all descriptors drops what it inherited, and keeps its own",
             inherited,
         )
-        .test(
-            "L17 a keyed mutex whose guard is dropped is as it was",
-            guard,
-        )
-        .test("M11 the examples of the package run", examples)
+        .test("a keyed mutex whose guard is dropped is as it was", guard)
+        .test("the examples of the package run", examples)
         .run()
 }
 
-fn read_only() -> Outcome {
+fn read_only() -> TestResult {
     let device = fixture::device()?;
     let picture = device.new_resource().linear(SIZE).nt_shared().create()?;
     let own = &picture.allocations()[0];
@@ -36,25 +33,25 @@ fn read_only() -> Outcome {
     let nt_handle = picture.share(Access::READ_CONTROL)?;
     let opened = device.open_share(&nt_handle)?.resource;
     let theirs = &opened.allocations()[0];
-    let view = theirs.lock()?;
-    ensure_eq!(view.to_vec(), vec![7; SIZE as usize]);
+    let mapping = theirs.lock()?;
+    ensure_eq!(mapping.to_vec(), vec![7; SIZE as usize]);
     let refused = theirs.lock_write().map(drop);
     ensure_eq!(refused, Err(Error::Status(Status::ACCESS_DENIED)));
     // The refused lock was undone, this one was not.
     own.lock_write()?.write(4095, &[1, 2]);
     ensure!(
-        view.to_vec()[4094..4098] == [7, 1, 2, 7],
+        mapping.to_vec()[4094..4098] == [7, 1, 2, 7],
         "the bytes are not those written"
     );
 
     let writable = picture.share(Access::RESOURCE_ALL)?;
     let opened = device.open_share(&writable)?.resource;
     opened.allocations()[0].lock_write()?.fill(9);
-    ensure_eq!(view.to_vec(), vec![9; SIZE as usize]);
+    ensure_eq!(mapping.to_vec(), vec![9; SIZE as usize]);
     Ok(())
 }
 
-fn inherited() -> Outcome {
+fn inherited() -> TestResult {
     let device = fixture::device()?;
     let fence = device.create_fence(0)?;
     // SAFETY: the child leaves by `_exit`, and this process has one thread.
@@ -105,7 +102,7 @@ fn in_child(device: opendxg::Device, inherited: opendxg::MonitoredFence) -> i32 
     }
 }
 
-fn guard() -> Outcome {
+fn guard() -> TestResult {
     let dxg = Dxg::open()?;
     let mutex = dxg.create_keyed_mutex(3)?;
     let now = Timeout::After(std::time::Duration::ZERO);
@@ -127,7 +124,7 @@ fn guard() -> Outcome {
     Ok(())
 }
 
-fn examples() -> Outcome {
+fn examples() -> TestResult {
     for (name, line) in [
         ("example-adapters", "is software"),
         ("example-picture", "frame 8: 16384 bytes as drawn"),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The runner itself: that a test which should fail does fail. Each case is a suite that runs in a child process.
+//! The runner itself: that a test which should fail does fail. Each case is a suite that runs in a
+//! child process.
 
 use std::io::Read;
 use std::os::fd::AsRawFd;
@@ -10,7 +11,7 @@ use selftests::child::{in_child, Child};
 use selftests::rounds::ROUNDS_VARIABLE;
 use selftests::stress::{Figure, STRESS_VARIABLE};
 use selftests::time::SCALE_VARIABLE;
-use selftests::{ensure, ensure_eq, fds, fixture, program, skip, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fds, fixture, program, skip, Suite, TestResult};
 
 pub(crate) fn main() {
     // Most of these tests run into a time limit, so that stretching it has no use.
@@ -38,7 +39,7 @@ pub(crate) fn main() {
 }
 
 /// Runs a suite in a child process; returns its output and its exit status.
-fn run(suite: Suite, wanted: &[&str]) -> Outcome<(String, i32)> {
+fn run(suite: Suite, wanted: &[&str]) -> TestResult<(String, i32)> {
     let wanted: Vec<String> = wanted.iter().map(|part| part.to_string()).collect();
     let (reader, writer) = fds::pipe()?;
     // SAFETY: as in `Child::spawn`: the child has one thread and ends by itself.
@@ -61,17 +62,17 @@ fn run(suite: Suite, wanted: &[&str]) -> Outcome<(String, i32)> {
 }
 
 /// A suite of one test, of whose output the lines with results are returned.
-fn results(body: fn() -> Outcome) -> Outcome<(Vec<String>, i32)> {
+fn results(body: fn() -> TestResult) -> TestResult<(Vec<String>, i32)> {
     results_of(Suite::new("inner").test("subject", body))
 }
 
-fn results_of(suite: Suite) -> Outcome<(Vec<String>, i32)> {
+fn results_of(suite: Suite) -> TestResult<(Vec<String>, i32)> {
     let (text, status) = run(suite, &[])?;
     let lines = text.lines().filter(|line| line.contains("ok "));
     Ok((lines.map(str::to_owned).collect(), status))
 }
 
-fn passing() -> Outcome {
+fn passing() -> TestResult {
     let (text, status) = run(Suite::new("inner").test("subject", || Ok(())), &[])?;
     let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
     let last = "ok 2 - inner: the driver is as it was at the start";
@@ -81,7 +82,7 @@ fn passing() -> Outcome {
 }
 
 /// The inner test failed and the suite with it; nothing is left at its end.
-fn fails(body: fn() -> Outcome) -> Outcome {
+fn fails(body: fn() -> TestResult) -> TestResult {
     let (lines, status) = results(body)?;
     ensure!(lines[0].starts_with("not ok 1 - subject"), "{lines:?}");
     ensure!(lines[1].starts_with("ok 2"), "{lines:?}");
@@ -89,25 +90,25 @@ fn fails(body: fn() -> Outcome) -> Outcome {
     Ok(())
 }
 
-fn condition() -> Outcome {
+fn condition() -> TestResult {
     fails(|| {
         ensure_eq!(1 + 1, 3);
         Ok(())
     })
 }
 
-fn panic() -> Outcome {
+fn panic() -> TestResult {
     fails(|| panic!("on purpose"))
 }
 
-fn skipped() -> Outcome {
+fn skipped() -> TestResult {
     let (lines, status) = results(|| skip!("no {}", "reason"))?;
     ensure_eq!(lines[0], "ok 1 - subject # SKIP no reason");
     ensure_eq!(status, 0);
     Ok(())
 }
 
-fn hanging() -> Outcome {
+fn hanging() -> TestResult {
     let suite = Suite::new("inner").slow("subject", Duration::from_millis(50), || {
         let fence = fixture::device()?.create_fence(0)?;
         Ok(fence.wait(1)?)
@@ -122,7 +123,7 @@ fn hanging() -> Outcome {
 }
 
 /// The inner test left something, and it is still there at the end.
-fn leaks(body: fn() -> Outcome) -> Outcome {
+fn leaks(body: fn() -> TestResult) -> TestResult {
     // What is left behind stays there however long one waits.
     let suite = Suite::new("inner").settle(Duration::from_millis(50));
     let (lines, status) = results_of(suite.test("subject", body))?;
@@ -132,7 +133,7 @@ fn leaks(body: fn() -> Outcome) -> Outcome {
     Ok(())
 }
 
-fn leaked_descriptor() -> Outcome {
+fn leaked_descriptor() -> TestResult {
     leaks(|| {
         let shared = fixture::device()?
             .create_shareable_fence(0)?
@@ -142,7 +143,7 @@ fn leaked_descriptor() -> Outcome {
     })
 }
 
-fn leaked_object() -> Outcome {
+fn leaked_object() -> TestResult {
     leaks(|| {
         let fence = fixture::device()?.create_shareable_fence(0)?;
         // An opening that belongs to no device, in the process object that the runner keeps.
@@ -151,7 +152,7 @@ fn leaked_object() -> Outcome {
     })
 }
 
-fn children() -> Outcome {
+fn children() -> TestResult {
     fails(|| in_child(|| Err("on purpose".into())))?;
     fails(|| in_child(|| panic!("on purpose")))?;
     fails(|| {
@@ -163,7 +164,7 @@ fn children() -> Outcome {
     })
 }
 
-fn selection() -> Outcome {
+fn selection() -> TestResult {
     let suite = Suite::new("inner")
         .test("one", || Err("not selected".into()))
         .test("two", || Ok(()))
@@ -177,8 +178,9 @@ fn selection() -> Outcome {
     Ok(())
 }
 
-/// In a child of its own this test prints what its figure is, in a stress run and in an ordinary one.
-fn figures(figure: Figure) -> Outcome {
+/// In a child of its own this test prints what its figure is, in a stress run and in an ordinary
+/// one.
+fn figures(figure: Figure) -> TestResult {
     const INNER: &str = "OPENDXG_TEST_INNER";
     if std::env::var_os(INNER).is_some() {
         println!("# {} rounds, {:?}", figure.rounds(), figure.time());

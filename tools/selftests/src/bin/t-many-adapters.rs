@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs the tests about adapters again with as many adapters as the module allows: loads it anew for them, and
-//! afterwards as it was.
+//! Runs the tests about adapters again with as many adapters as the module allows: loads it anew
+//! for them, and afterwards as it was.
 
 use std::process::{exit, Command};
 
-use selftests::{module, Failure, Outcome};
+use selftests::{module, Failure, TestResult};
 
 /// Parameter with the highest number of adapters.
 const MANY: &str = "adapters=16";
@@ -17,22 +17,22 @@ const PROGRAMS: [(&str, &[&str]); 3] = [
 ];
 
 /// Loads the module with other parameters, which come after its present ones.
-fn reload(before: &str, more: &str) -> Outcome {
+fn reload(before: &str, more: &str) -> TestResult {
     module::unload()?;
     module::load(&format!("{before} {more}"))
 }
 
 /// Runs one program, whose output is ours; true if nothing failed.
-fn run(program: &str, tests: &[&str]) -> Outcome<bool> {
+fn run(program: &str, tests: &[&str]) -> TestResult<bool> {
     let own = std::env::current_exe()?;
     let path = own.with_file_name(program);
     Ok(Command::new(path).args(tests).status()?.success())
 }
 
-fn run_all() -> Outcome<bool> {
+fn run_all() -> TestResult<bool> {
     let before = module::parameters()?;
     reload(&before, MANY)?;
-    let results: Vec<Outcome<bool>> = PROGRAMS
+    let results: Vec<TestResult<bool>> = PROGRAMS
         .iter()
         .map(|(program, tests)| run(program, tests))
         .collect();

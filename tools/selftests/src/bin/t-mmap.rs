@@ -10,10 +10,10 @@ use opendxg::{Access, Device, Dxg, MonitoredFence, SyncFlags};
 use selftests::child::{Child, Gate};
 use selftests::memory::PAGE;
 use selftests::rounds::{crowd, rounds};
-use selftests::{ensure, ensure_eq, fixture, skip, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fixture, skip, Suite, TestResult};
 
 /// A fence that shares a page with others, and one with a page of its own.
-fn fences(device: &Device) -> Outcome<[MonitoredFence; 2]> {
+fn fences(device: &Device) -> TestResult<[MonitoredFence; 2]> {
     Ok([device.create_fence(7)?, device.create_shareable_fence(7)?])
 }
 
@@ -30,7 +30,7 @@ fn errno() -> i32 {
 }
 
 /// Runs `check` for both kinds of fences and demands that the value is still the same afterwards.
-fn with_fences(check: impl Fn(&MonitoredFence) -> Outcome) -> Outcome {
+fn with_fences(check: impl Fn(&MonitoredFence) -> TestResult) -> TestResult {
     let device = fixture::device()?;
     for fence in fences(&device)? {
         check(&fence)?;
@@ -42,7 +42,7 @@ fn with_fences(check: impl Fn(&MonitoredFence) -> Outcome) -> Outcome {
 }
 
 /// The line of `/proc/self/maps` for an address.
-fn maps_line(address: *const u64) -> Outcome<String> {
+fn maps_line(address: *const u64) -> TestResult<String> {
     let maps = std::fs::read_to_string("/proc/self/maps")?;
     let holds = |line: &&str| {
         let range = line
@@ -58,7 +58,7 @@ fn maps_line(address: *const u64) -> Outcome<String> {
     Ok(line.into())
 }
 
-fn shared_and_read_only(fence: &MonitoredFence) -> Outcome {
+fn shared_and_read_only(fence: &MonitoredFence) -> TestResult {
     let line = maps_line(fence.value_address())?;
     let rights = line.split(' ').nth(1);
     // With the file open for reading only the kernel shows `s` for a shared mapping all the same.
@@ -67,7 +67,7 @@ fn shared_and_read_only(fence: &MonitoredFence) -> Outcome {
     Ok(())
 }
 
-fn mprotect_fails(fence: &MonitoredFence) -> Outcome {
+fn mprotect_fails(fence: &MonitoredFence) -> TestResult {
     let page = page_of(fence.value_address());
     for rights in [
         libc::PROT_WRITE,
@@ -81,7 +81,7 @@ fn mprotect_fails(fence: &MonitoredFence) -> Outcome {
     Ok(())
 }
 
-fn write_faults(fence: &MonitoredFence) -> Outcome {
+fn write_faults(fence: &MonitoredFence) -> TestResult {
     let address = fence.value_address().cast_mut();
     let (tell, ready) = (Gate::new()?, Gate::new()?);
     let child = Child::spawn(|| {
@@ -101,7 +101,7 @@ fn write_faults(fence: &MonitoredFence) -> Outcome {
     Ok(())
 }
 
-fn proc_mem_fails(fence: &MonitoredFence) -> Outcome {
+fn proc_mem_fails(fence: &MonitoredFence) -> TestResult {
     let address = fence.value_address();
     let memory = std::fs::OpenOptions::new()
         .read(true)
@@ -115,7 +115,7 @@ fn proc_mem_fails(fence: &MonitoredFence) -> Outcome {
     Ok(())
 }
 
-fn write_of_another_process_fails(fence: &MonitoredFence) -> Outcome {
+fn write_of_another_process_fails(fence: &MonitoredFence) -> TestResult {
     let address = fence.value_address();
     let parent = std::process::id() as i32;
     let child = Child::spawn(|| {
@@ -140,7 +140,7 @@ fn write_of_another_process_fails(fence: &MonitoredFence) -> Outcome {
     child.join()
 }
 
-fn ptrace_fails(fence: &MonitoredFence) -> Outcome {
+fn ptrace_fails(fence: &MonitoredFence) -> TestResult {
     let address = fence.value_address();
     let stop = Gate::new()?;
     let child = Child::spawn(|| {
@@ -171,7 +171,7 @@ fn ptrace_fails(fence: &MonitoredFence) -> Outcome {
     Ok(())
 }
 
-fn does_not_grow(fence: &MonitoredFence) -> Outcome {
+fn does_not_grow(fence: &MonitoredFence) -> TestResult {
     let page = page_of(fence.value_address());
     for (old, new) in [(PAGE, 2 * PAGE), (0, PAGE), (0, 4 * PAGE)] {
         // SAFETY: refused; a new mapping elsewhere would be nobody's.
@@ -182,7 +182,7 @@ fn does_not_grow(fence: &MonitoredFence) -> Outcome {
 }
 
 /// Tries to map the device, or any descriptor of ours, at an offset.
-fn try_map(fd: impl AsFd, rights: i32, length: usize, page_offset: u64) -> Outcome<bool> {
+fn try_map(fd: impl AsFd, rights: i32, length: usize, page_offset: u64) -> TestResult<bool> {
     let (fd, offset) = (fd.as_fd().as_raw_fd(), (page_offset * PAGE as u64) as i64);
     // SAFETY: a new mapping, anywhere, taken back below.
     let start = unsafe { libc::mmap(null_mut(), length, rights, libc::MAP_SHARED, fd, offset) };
@@ -200,7 +200,7 @@ fn offsets() -> impl Iterator<Item = u64> {
     (0..3000).chain(powers)
 }
 
-fn cannot_be_mapped_by_hand() -> Outcome {
+fn cannot_be_mapped_by_hand() -> TestResult {
     let device = fixture::device()?;
     let fences = fences(&device)?;
     let nt = fences[1].share(Access::ALL)?;
@@ -231,7 +231,7 @@ fn cannot_be_mapped_by_hand() -> Outcome {
 }
 
 /// One thread maps the device by hand at the offsets that come next, while others make fences.
-fn cannot_be_guessed() -> Outcome {
+fn cannot_be_guessed() -> TestResult {
     let device = fixture::device()?;
     let dxg = Dxg::open()?;
     let stop = std::sync::atomic::AtomicBool::new(false);
@@ -256,7 +256,7 @@ fn cannot_be_guessed() -> Outcome {
 }
 
 /// Replaces the page at an address with memory of the test's own.
-fn put_own_memory(page: *mut c_void) -> Outcome {
+fn put_own_memory(page: *mut c_void) -> TestResult {
     let rights = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
     // SAFETY: takes the place of a mapping that nobody reads from now on.
@@ -267,7 +267,7 @@ fn put_own_memory(page: *mut c_void) -> Outcome {
     Ok(())
 }
 
-fn foreign_memory_survives(unmap_first: bool, shareable: bool) -> Outcome {
+fn foreign_memory_survives(unmap_first: bool, shareable: bool) -> TestResult {
     let device = fixture::device()?;
     let fence = match shareable {
         true => device.create_shareable_fence(1)?,
@@ -291,7 +291,7 @@ fn foreign_memory_survives(unmap_first: bool, shareable: bool) -> Outcome {
     Ok(())
 }
 
-fn unmapped_by_destroy() -> Outcome {
+fn unmapped_by_destroy() -> TestResult {
     let device = fixture::device()?;
     for fence in fences(&device)? {
         let address = fence.value_address();
@@ -302,7 +302,7 @@ fn unmapped_by_destroy() -> Outcome {
     Ok(())
 }
 
-fn one_mapping_for_all_openings() -> Outcome {
+fn one_mapping_for_all_openings() -> TestResult {
     let device = fixture::device()?;
     let fence = device.create_shareable_fence(4)?;
     let nt = fence.share(Access::ALL)?;
@@ -323,7 +323,7 @@ fn look(address: *const u64) -> u64 {
 }
 
 /// A fence for 7 in a page in which another fence stays, so that the page stays mapped.
-fn in_shared_page(device: &Device) -> Outcome<(MonitoredFence, MonitoredFence)> {
+fn in_shared_page(device: &Device) -> TestResult<(MonitoredFence, MonitoredFence)> {
     let stays = device.create_fence(1)?;
     let fence = device.create_fence(7)?;
     ensure_eq!(
@@ -334,15 +334,15 @@ fn in_shared_page(device: &Device) -> Outcome<(MonitoredFence, MonitoredFence)> 
 }
 
 /// Fences for `value`, more than any page has room for.
-fn many(device: &Device, value: u64) -> Outcome<Vec<MonitoredFence>> {
+fn many(device: &Device, value: u64) -> TestResult<Vec<MonitoredFence>> {
     Ok((0..200)
         .map(|_| device.create_fence(value))
         .collect::<opendxg::Result<_>>()?)
 }
 
 /// A child that was forked while a fence existed goes on to see the last value of that one,
-/// whatever its parent creates. With `forget` the parent drops its own view of the page.
-fn child_sees_no_other_fence(forget: bool) -> Outcome {
+/// whatever its parent creates. With `forget` the parent drops its own mapping of the page.
+fn child_sees_no_other_fence(forget: bool) -> TestResult {
     let device = fixture::device()?;
     let (_stays, fence) = in_shared_page(&device)?;
     let address = fence.value_address();
@@ -365,8 +365,8 @@ fn child_sees_no_other_fence(forget: bool) -> Outcome {
 }
 
 /// A child that was forked when places were free sees no later fence of its parent in them. With
-/// `forget` the parent drops its own view of the page.
-fn child_sees_no_later_fence(forget: bool) -> Outcome {
+/// `forget` the parent drops its own mapping of the page.
+fn child_sees_no_later_fence(forget: bool) -> TestResult {
     let device = fixture::device()?;
     let (stays, fence) = in_shared_page(&device)?;
     let page = page_of(stays.value_address());
@@ -401,7 +401,7 @@ fn child_sees_no_later_fence(forget: bool) -> Outcome {
 }
 
 /// Once the child is gone the place is used again.
-fn place_is_free_without_the_child() -> Outcome {
+fn place_is_free_without_the_child() -> TestResult {
     let device = fixture::device()?;
     let (stays, fence) = in_shared_page(&device)?;
     let address = fence.value_address();
@@ -424,7 +424,7 @@ fn place_is_free_without_the_child() -> Outcome {
 }
 
 /// Where the client has moved the page to, it sees the last value of its fence.
-fn moved_page_shows_no_other_fence() -> Outcome {
+fn moved_page_shows_no_other_fence() -> TestResult {
     let device = fixture::device()?;
     let (_stays, fence) = in_shared_page(&device)?;
     let address = fence.value_address();
@@ -454,7 +454,7 @@ fn moved_page_shows_no_other_fence() -> Outcome {
 }
 
 /// A process that makes and destroys one fence after the other stays in one page.
-fn places_are_used_again() -> Outcome {
+fn places_are_used_again() -> TestResult {
     let device = fixture::device()?;
     let (stays, fence) = in_shared_page(&device)?;
     let page = page_of(stays.value_address());
@@ -469,7 +469,7 @@ fn places_are_used_again() -> Outcome {
 }
 
 /// Threads that unmap the value while others signal and destroy the fence.
-fn unmapped_while_used() -> Outcome {
+fn unmapped_while_used() -> TestResult {
     let device = fixture::device()?;
     for _ in 0..rounds(100) {
         let fence = device.create_shareable_fence(0)?;
@@ -500,27 +500,27 @@ pub(crate) fn main() {
         .test("FEN-8 the value is mapped shared and read-only", || {
             with_fences(shared_and_read_only)
         })
-        .test("FEN-8 M4 mprotect to writable or executable fails", || {
+        .test("FEN-8 mprotect to writable or executable fails", || {
             with_fences(mprotect_fails)
         })
-        .test("FEN-8 M4 a write is SIGSEGV", || with_fences(write_faults))
-        .test("FEN-8 M4 a write through /proc/self/mem fails", || {
+        .test("FEN-8 a write is SIGSEGV", || with_fences(write_faults))
+        .test("FEN-8 a write through /proc/self/mem fails", || {
             with_fences(proc_mem_fails)
         })
-        .test("FEN-8 M4 process_vm_writev fails", || {
+        .test("FEN-8 process_vm_writev fails", || {
             with_fences(write_of_another_process_fails)
         })
-        .test("FEN-8 M4 ptrace reads and does not write", || {
+        .test("FEN-8 ptrace reads and does not write", || {
             with_fences(ptrace_fails)
         })
-        .test("M1 the mapping does not grow and is not doubled", || {
+        .test("the mapping does not grow and is not doubled", || {
             with_fences(does_not_grow)
         })
         .test(
-            "M5 M1 no descriptor of ours can be mapped by hand",
+            "no descriptor of this module can be mapped by hand",
             cannot_be_mapped_by_hand,
         )
-        .test("M3 M5 nor while the driver maps", cannot_be_guessed)
+        .test("nor while the module maps", cannot_be_guessed)
         .test(
             "FEN-12 destroying a fence unmaps its value",
             unmapped_by_destroy,
@@ -534,7 +534,7 @@ pub(crate) fn main() {
             || child_sees_no_other_fence(false),
         )
         .test(
-            "FEN-12 nor if the parent has dropped its view of the page",
+            "FEN-12 nor if the parent has dropped its mapping of the page",
             || child_sees_no_other_fence(true),
         )
         .test(
@@ -542,7 +542,7 @@ pub(crate) fn main() {
             || child_sees_no_later_fence(false),
         )
         .test(
-            "FEN-12 nor if the parent has dropped its view of that page",
+            "FEN-12 nor if the parent has dropped its mapping of that page",
             || child_sees_no_later_fence(true),
         )
         .test(
@@ -558,19 +558,19 @@ pub(crate) fn main() {
             places_are_used_again,
         )
         .test(
-            "FEN-12 M2 memory mapped over a shareable fence's value survives",
+            "FEN-12 memory mapped over a shareable fence's value survives",
             || foreign_memory_survives(false, true),
         )
         .test(
-            "FEN-12 M2 memory mapped over a private fence's value survives",
+            "FEN-12 memory mapped over a private fence's value survives",
             || foreign_memory_survives(false, false),
         )
         .test(
-            "FEN-12 M2 memory mapped where a value was unmapped survives",
+            "FEN-12 memory mapped where a value was unmapped survives",
             || foreign_memory_survives(true, true),
         )
         .test(
-            "M2 the value is unmapped while the fence is signalled and destroyed",
+            "the value is unmapped while the fence is signalled and destroyed",
             unmapped_while_used,
         )
         .run()

@@ -9,12 +9,12 @@ use selftests::child::in_child;
 use selftests::fds::memfd;
 use selftests::sharing::{access, key, Client, How, Item, Shape, Target, What};
 use selftests::time::soon;
-use selftests::{ensure, ensure_eq, fails_with, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fails_with, Suite, TestResult};
 
 const NAME: &str = r"\BaseNamedObjects\Questions";
 
 /// Is the data structure fixed, with a descriptor, a layer count and a level count?
-fn structure() -> Outcome {
+fn structure() -> TestResult {
     let client = Client::new()?;
     let resource = client.create(Shape::Resource, How::Nt)?;
     // The structure is one entry among others, and may grow or change beside its old form.
@@ -30,7 +30,7 @@ fn structure() -> Outcome {
 }
 
 /// How do OpenCL, OpenGL and Direct3D 9 to 12 describe one object to each other?
-fn sharing_extensions() -> Outcome {
+fn sharing_extensions() -> TestResult {
     let client = Client::new()?;
     let (object, fd) = client.shared(Shape::Resource)?;
     let apis = ["Direct3D", "Vulkan", "OpenGL", "OpenCL"];
@@ -57,7 +57,7 @@ fn sharing_extensions() -> Outcome {
 }
 
 /// Are descriptors that the APIs export compatible with one another?
-fn descriptors() -> Outcome {
+fn descriptors() -> TestResult {
     use opendxg::raw::Argument;
     use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
     let client = Client::new()?;
@@ -72,15 +72,15 @@ fn descriptors() -> Outcome {
     let device = client.device();
     let mut create =
         selftests::resource::Create::section(device, 0, buffer.as_raw_fd() as u64, 4096);
-    let bundle = create.run()?;
-    ensure_eq!(client.peek(bundle.first())?, 123);
-    client.poke(bundle.first(), 124)?;
+    let created = create.run()?;
+    ensure_eq!(client.peek(created.first())?, 123);
+    client.poke(created.first(), 124)?;
     ensure_eq!(client.peek(resource.allocations()[0])?, 124);
     Ok(())
 }
 
 /// How is metadata tied to an NT handle and found by KMT handle and by name?
-fn three_ways() -> Outcome {
+fn three_ways() -> TestResult {
     let client = Client::new()?;
     // By NT handle and by name …
     let object = client.create(Shape::Resource, How::Nt)?;
@@ -102,7 +102,7 @@ fn three_ways() -> Outcome {
 }
 
 /// Can one go from an NT handle to the object behind a KMT handle?
-fn same_object() -> Outcome {
+fn same_object() -> TestResult {
     let client = Client::new()?;
     let object = client.create(Shape::Resource, How::Global)?;
     let opened = client.open_global(Shape::Resource, object.global())?;
@@ -118,7 +118,7 @@ fn same_object() -> Outcome {
 }
 
 /// Why weak references; could destruction be notified instead?
-fn weak_or_notice() -> Outcome {
+fn weak_or_notice() -> TestResult {
     let client = Client::new()?;
     for shape in Shape::ALL {
         let object = client.create(shape, How::Private)?;
@@ -133,7 +133,7 @@ fn weak_or_notice() -> Outcome {
 }
 
 /// What does NtQueryObject say; are names in the NT name space?
-fn query() -> Outcome {
+fn query() -> TestResult {
     let client = Client::new()?;
     for shape in Shape::NT {
         let object = client.create(shape, How::Nt)?;
@@ -151,7 +151,7 @@ fn query() -> Outcome {
 }
 
 /// Are KMT handles cross-process? Can NT handles stand in for them?
-fn kmt_handles() -> Outcome {
+fn kmt_handles() -> TestResult {
     use std::os::fd::AsRawFd;
     let client = Client::new()?;
     for shape in Shape::GLOBAL {
@@ -171,7 +171,7 @@ fn kmt_handles() -> Outcome {
 }
 
 /// How are previously non-existing, possibly unnamed objects created?
-fn creation() -> Outcome {
+fn creation() -> TestResult {
     let client = Client::new()?;
     for shape in Shape::NT {
         let object = client.create(shape, How::Nt)?;
@@ -195,7 +195,7 @@ fn creation() -> Outcome {
 }
 
 /// Semaphores and fences?
-fn synchronisation() -> Outcome {
+fn synchronisation() -> TestResult {
     let client = Client::new()?;
     for shape in [
         Shape::Mutex,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The command `opendxg` on live objects: it shows what other processes have, also while they are stopped or
-//! blocked in the driver. `PATH` has to lead to it.
+//! The command `opendxg` on live objects: it shows what other processes have, also while they are
+//! stopped or blocked in the driver. `PATH` has to lead to it.
 
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Output};
@@ -11,7 +11,7 @@ use opendxg::{
 };
 use selftests::child::{Child, Gate};
 use selftests::time::eventually;
-use selftests::{ensure, ensure_eq, fixture, task, Failure, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fixture, task, Failure, Suite, TestResult};
 use serde_json::Value;
 
 const NAME: &str = r"\BaseNamedObjects\t-tool picture";
@@ -27,7 +27,7 @@ pub(crate) fn main() {
         .test("RES-15 RES-107 other users see neither objects nor names", other_user)
         .test("RES-86 exported dma-bufs are listed with their sizes", dma_bufs)
         .test("RES-15 adapters with their LUIDs, also without any handle", adapters)
-        .test("M3 L3 RES-15 the node under another name, and no node", other_names)
+        .test("RES-15 the node under another name, and no node", other_names)
         .run()
 }
 
@@ -38,7 +38,7 @@ fn tool(args: &[&str]) -> Command {
     command
 }
 
-fn text(output: Output) -> Outcome<String> {
+fn text(output: Output) -> TestResult<String> {
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     ensure!(output.status.success(), "{}: {error}", output.status);
     ensure_eq!(error, "");
@@ -46,7 +46,7 @@ fn text(output: Output) -> Outcome<String> {
 }
 
 /// The content of a document: the member of this name.
-fn json(args: &[&str], member: &str) -> Outcome<Value> {
+fn json(args: &[&str], member: &str) -> TestResult<Value> {
     let args: Vec<&str> = args.iter().copied().chain(["--json"]).collect();
     let mut document = parse(tool(&args).output()?)?;
     ensure_eq!(document["version"].as_u64(), Some(1));
@@ -54,7 +54,7 @@ fn json(args: &[&str], member: &str) -> Outcome<Value> {
     Ok(document[member].take())
 }
 
-fn parse(output: Output) -> Outcome<Value> {
+fn parse(output: Output) -> TestResult<Value> {
     serde_json::from_str(&text(output)?).map_err(|error| Failure::Failed(error.to_string()))
 }
 
@@ -71,7 +71,7 @@ struct Picture {
 }
 
 impl Picture {
-    fn new() -> Outcome<Self> {
+    fn new() -> TestResult<Self> {
         let device = fixture::device()?;
         let dxg = Dxg::open()?;
         let resource = device.new_resource().linear(8192).nt_shared().create()?;
@@ -89,7 +89,7 @@ impl Picture {
 }
 
 /// A child that has a picture until the gate opens; ready when this returns.
-fn child_with_picture(end: &Gate) -> Outcome<Child> {
+fn child_with_picture(end: &Gate) -> TestResult<Child> {
     let ready = Gate::new()?;
     let child = Child::spawn(|| {
         let _picture = Picture::new()?;
@@ -101,7 +101,7 @@ fn child_with_picture(end: &Gate) -> Outcome<Child> {
 }
 
 /// Checks the picture of a child, whose state the tool has to name; returns the object's number.
-fn check_picture(child: &Child, state: &str) -> Outcome<u64> {
+fn check_picture(child: &Child, state: &str) -> TestResult<u64> {
     let names = json(&["names"], "objects")?;
     let [object] = list(&names) else {
         return Err(format!("one name was due: {names}").into());
@@ -122,7 +122,7 @@ fn check_picture(child: &Child, state: &str) -> Outcome<u64> {
         (entry["schema"].as_u64(), entry["size"].as_u64()),
         (Some(3), Some(48))
     );
-    // The bundle and the share.
+    // The open resource and the share.
     ensure_eq!(object["references"].as_u64(), Some(2));
     let pid = u64::try_from(child.pid()).map_err(|_| "a process id")?;
     for holder in list(&object["handles"])
@@ -146,7 +146,7 @@ fn check_picture(child: &Child, state: &str) -> Outcome<u64> {
     Ok(id)
 }
 
-fn from_outside() -> Outcome {
+fn from_outside() -> TestResult {
     let end = Gate::new()?;
     let child = child_with_picture(&end)?;
     let id = eventually_sleeping(&child).and_then(|()| check_picture(&child, "sleeping"))?;
@@ -165,7 +165,7 @@ fn from_outside() -> Outcome {
     Ok(())
 }
 
-fn eventually_sleeping(child: &Child) -> Outcome {
+fn eventually_sleeping(child: &Child) -> TestResult {
     eventually("the child sleeps", || state_of(child.pid()) == 'S')
 }
 
@@ -175,7 +175,7 @@ fn state_of(pid: i32) -> char {
     after.chars().next().unwrap_or('?')
 }
 
-fn stopped() -> Outcome {
+fn stopped() -> TestResult {
     let end = Gate::new()?;
     let child = child_with_picture(&end)?;
     child.signal(libc::SIGSTOP)?;
@@ -185,12 +185,12 @@ fn stopped() -> Outcome {
 }
 
 /// The owner is stopped, and the other process sleeps in the driver for ever.
-fn stuck() -> Outcome {
+fn stuck() -> TestResult {
     let mutex = Dxg::open()?.create_keyed_mutex(0)?;
     let number = mutex.global_handle().ok_or("no global handle")?;
     let id = mutex.query()?.id;
     let (owns, never) = (Gate::new()?, Gate::new()?);
-    let open = || -> Outcome<KeyedMutex> { Ok(Dxg::open()?.open_keyed_mutex(number)?) };
+    let open = || -> TestResult<KeyedMutex> { Ok(Dxg::open()?.open_keyed_mutex(number)?) };
     let owner = Child::spawn(|| {
         let mutex = open()?;
         ensure_eq!(mutex.acquire(0, Timeout::Forever)?, Acquired::Owned(0));
@@ -231,7 +231,7 @@ fn stuck() -> Outcome {
     Ok(mutex.destroy()?)
 }
 
-fn inherited() -> Outcome {
+fn inherited() -> TestResult {
     let picture = Picture::new()?;
     let LocalHandle(handle) = picture.resource.handle();
     let (ready, end) = (Gate::new()?, Gate::new()?);
@@ -269,11 +269,11 @@ fn inherited() -> Outcome {
     Ok(())
 }
 
-fn other_user() -> Outcome {
+fn other_user() -> TestResult {
     let end = Gate::new()?;
     let child = child_with_picture(&end)?;
     let as_user =
-        |args: &[&str]| -> Outcome<Output> { Ok(tool(args).uid(1000).gid(1000).output()?) };
+        |args: &[&str]| -> TestResult<Output> { Ok(tool(args).uid(1000).gid(1000).output()?) };
     let world = parse(as_user(&["--json"])?)?;
     ensure!(world["hidden_processes"].as_u64() > Some(0), "{world}");
     ensure_eq!(world["processes"], serde_json::json!([]));
@@ -281,7 +281,7 @@ fn other_user() -> Outcome {
     for command in ["objects", "names", "info", "handles"] {
         let table = text(as_user(&[command])?)?;
         ensure!(!table.contains("t-tool"), "{table}");
-        // L2: every document says that something is missing.
+        // Every document says that something is missing.
         let document = parse(as_user(&[command, "--json"])?)?;
         ensure!(
             document["hidden_processes"].as_u64() > Some(0),
@@ -292,7 +292,7 @@ fn other_user() -> Outcome {
     child.join()
 }
 
-fn dma_bufs() -> Outcome {
+fn dma_bufs() -> TestResult {
     let (ready, end) = (Gate::new()?, Gate::new()?);
     let child = Child::spawn(|| {
         let device = fixture::device()?;
@@ -318,7 +318,7 @@ fn dma_bufs() -> Outcome {
 }
 
 /// The node has any name, and other descriptors of the process are not of the driver.
-fn other_names() -> Outcome {
+fn other_names() -> TestResult {
     let node = std::env::temp_dir().join(format!("t-tool-{}", std::process::id()));
     let copied = Command::new("cp")
         .arg("-a")
@@ -335,7 +335,7 @@ fn other_names() -> Outcome {
     Ok(())
 }
 
-fn adapters() -> Outcome {
+fn adapters() -> TestResult {
     let luids = |shown: &Value| -> Vec<String> {
         list(shown)
             .iter()

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tracepoints: what happens to a fence shows up in order, by numbers that say nothing about the kernel.
+//! Tracepoints: what happens to a fence shows up in order, by numbers that say nothing about the
+//! kernel.
 
 use std::fs::{read_dir, read_to_string};
 use std::path::Path;
 
 use opendxg::{Access, Device, EventFd};
 use selftests::trace::{traced, Event, ROOT};
-use selftests::{ensure, ensure_eq, fixture, skip, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fixture, skip, Suite, TestResult};
 
 const EVENTS: [&str; 5] = [
     "dxg_create",
@@ -19,7 +20,7 @@ const EVENTS: [&str; 5] = [
 const MONITORED_FENCE: u64 = 5;
 
 /// Demands that the trace is exactly this: (name, fields) in order.
-fn expect(events: &[Event], expected: &[(&str, &[(&str, u64)])]) -> Outcome {
+fn expect(events: &[Event], expected: &[(&str, &[(&str, u64)])]) -> TestResult {
     let matches = events.len() == expected.len()
         && events
             .iter()
@@ -29,7 +30,7 @@ fn expect(events: &[Event], expected: &[(&str, &[(&str, u64)])]) -> Outcome {
     Ok(())
 }
 
-fn formats() -> Outcome {
+fn formats() -> TestResult {
     if !Path::new(ROOT).join("events/dxg").is_dir() {
         skip!("no tracepoints at {ROOT}");
     }
@@ -57,7 +58,7 @@ fn formats() -> Outcome {
 }
 
 /// One fence from its beginning to its end.
-fn life(device: &Device) -> Outcome {
+fn life(device: &Device) -> TestResult {
     let event = EventFd::new()?;
     let events = traced(|| {
         let fence = device.create_fence(0)?;
@@ -86,7 +87,7 @@ fn life(device: &Device) -> Outcome {
 }
 
 /// The other ways a wait ends: its owner gives up, nobody is left to signal.
-fn ends(device: &Device) -> Outcome {
+fn ends(device: &Device) -> TestResult {
     let fence = device.create_fence(0)?;
     let point = fence.point(5)?;
     let event = EventFd::new()?;
@@ -102,7 +103,7 @@ fn ends(device: &Device) -> Outcome {
 }
 
 /// A satisfied wait queues nothing, and a refused signal stores nothing.
-fn nothing_to_tell(device: &Device) -> Outcome {
+fn nothing_to_tell(device: &Device) -> TestResult {
     let fence = device.create_fence(5)?;
     let event = EventFd::new()?;
     let events = traced(|| {
@@ -114,7 +115,7 @@ fn nothing_to_tell(device: &Device) -> Outcome {
 }
 
 /// Waiters on higher values: not one of them wakes.
-fn no_spurious_wakes(device: &Device) -> Outcome {
+fn no_spurious_wakes(device: &Device) -> TestResult {
     const WAITERS: u64 = 1000;
     let fence = device.create_shareable_fence(0)?;
     let nt = fence.share(Access::ALL)?;
@@ -137,7 +138,7 @@ fn no_spurious_wakes(device: &Device) -> Outcome {
 }
 
 pub(crate) fn main() {
-    let on_device = |test: fn(&Device) -> Outcome| move || test(&fixture::device()?);
+    let on_device = |test: fn(&Device) -> TestResult| move || test(&fixture::device()?);
     Suite::new("trace")
         .test(
             "FEN-174 RES-107 every event has numbers and no addresses",
@@ -156,7 +157,7 @@ pub(crate) fn main() {
             on_device(nothing_to_tell),
         )
         .test(
-            "FEN-30 W7 a signal wakes nobody who waits for more",
+            "FEN-30 a signal wakes nobody who waits for more",
             on_device(no_spurious_wakes),
         )
         .run()

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Taking the module out: refused as long as anything of it is open or mapped, possible right afterwards, and
-//! possible again and again.
+//! Taking the module out: refused as long as anything of it is open or mapped, possible right
+//! afterwards, and possible again and again.
 //!
-//! The runner keeps the device open to watch for leaks, so everything here happens in this program's own
-//! main function, before the suite reports it.
+//! The runner keeps the device open to watch for leaks, so everything here happens in this
+//! program's own main function, before the suite reports it.
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
@@ -17,27 +17,27 @@ use selftests::dma_buf::Vgem;
 use selftests::region::Region;
 use selftests::resource::{export, flags, Create, PAGE_SIZE};
 use selftests::rounds::rounds;
-use selftests::{ensure_eq, fixture, module, Failure, Outcome, Suite};
+use selftests::{ensure_eq, fixture, module, Failure, Suite, TestResult};
 
 /// Demands that the module cannot be taken out now.
-fn is_pinned() -> Outcome {
+fn is_pinned() -> TestResult {
     ensure_eq!(module::unload(), Err(Errno::WOULDBLOCK));
     Ok(())
 }
 
 /// Demands that the module can be taken out now, and puts it back.
-fn is_free(parameters: &str) -> Outcome {
+fn is_free(parameters: &str) -> TestResult {
     module::unload()?;
     module::load(parameters)?;
     selftests::time::eventually("the node is there", || Dxg::open().is_ok())
 }
 
-fn device_descriptor() -> Outcome {
+fn device_descriptor() -> TestResult {
     let _dxg = Dxg::open()?;
     is_pinned()
 }
 
-fn nt_handle() -> Outcome {
+fn nt_handle() -> TestResult {
     let nt: NtHandle = fixture::device()?
         .create_shareable_fence(0)?
         .share(Access::ALL)?;
@@ -46,7 +46,7 @@ fn nt_handle() -> Outcome {
     Ok(())
 }
 
-fn fence_point() -> Outcome {
+fn fence_point() -> TestResult {
     let point: FencePoint = fixture::device()?.create_fence(0)?.point(1)?;
     is_pinned()?;
     drop(point);
@@ -54,7 +54,7 @@ fn fence_point() -> Outcome {
 }
 
 /// A forked child has only the mapping: its owner and every descriptor are gone.
-fn mapping() -> Outcome {
+fn mapping() -> TestResult {
     selftests::task::adopt_orphans()?;
     let (ready, done) = (Gate::new()?, Gate::new()?);
     let (reader, writer) = selftests::fds::pipe()?;
@@ -90,7 +90,7 @@ fn mapping() -> Outcome {
 }
 
 /// Only the dma-buf, then only its mapping, then only another driver that uses it.
-fn dma_buf() -> Outcome {
+fn dma_buf() -> TestResult {
     const SIZE: u64 = 4 * PAGE_SIZE;
     let file = {
         let device = fixture::device()?;
@@ -111,7 +111,7 @@ fn dma_buf() -> Outcome {
 }
 
 /// Descriptors that do not keep the object, but need the module.
-fn weak_and_watch() -> Outcome {
+fn weak_and_watch() -> TestResult {
     let event = opendxg::EventFd::new()?;
     let (weak, watch) = {
         let raw = fixture::raw()?;
@@ -139,8 +139,9 @@ fn weak_and_watch() -> Outcome {
     Ok(())
 }
 
-/// Waits of all kinds that are pending when their process is killed, and the module taken out at once.
-fn busy(parameters: &str) -> Outcome {
+/// Waits of all kinds that are pending when their process is killed, and the module taken out at
+/// once.
+fn busy(parameters: &str) -> TestResult {
     for _ in 0..rounds(10) {
         let ready = Gate::new()?;
         let child = Child::spawn(|| {
@@ -161,7 +162,7 @@ fn busy(parameters: &str) -> Outcome {
 }
 
 /// The administrator may say who opens the node.
-fn node_mode(parameters: &str) -> Outcome {
+fn node_mode(parameters: &str) -> TestResult {
     use std::os::unix::fs::PermissionsExt;
     for (given, expected) in [("mode=0640", 0o640), ("", 0o666)] {
         module::unload()?;
@@ -174,16 +175,16 @@ fn node_mode(parameters: &str) -> Outcome {
 }
 
 /// All tests, with the outcome of each. The node is not open before the first and after the last.
-fn outcomes() -> Vec<(&'static str, Outcome)> {
+fn outcomes() -> Vec<(&'static str, TestResult)> {
     let names = [
-        "L9 the module stays while the device is open, and goes after the last close",
-        "L9 the module stays while an NT handle is open, and goes after the last close",
-        "L9 the module stays while a fence point is open, and goes after the last close",
-        "L9 the module stays while a process has only a mapping, and goes after its end",
+        "the module stays while the device is open, and goes after the last close",
+        "the module stays while an NT handle is open, and goes after the last close",
+        "the module stays while a fence point is open, and goes after the last close",
+        "the module stays while a process has only a mapping, and goes after its end",
         "RES-110 the module stays while a dma-buf is open, mapped or used by another driver",
         "RES-110 the module stays while a weak reference or a watch is open",
-        "M1 the mode of the node is a parameter",
-        "L10 the module goes right after its users were killed, again and again",
+        "the mode of the node is a parameter",
+        "the module goes right after its users were killed, again and again",
     ];
     if !module::is_replaceable() {
         let reason = "needs root and the module file of tools/vm/run";
@@ -195,7 +196,7 @@ fn outcomes() -> Vec<(&'static str, Outcome)> {
         Ok(parameters) => parameters,
         Err(error) => return names.map(|name| (name, Err(error.clone()))).into(),
     };
-    let then_free = |outcome: Outcome| outcome.and_then(|()| is_free(&parameters));
+    let then_free = |outcome: TestResult| outcome.and_then(|()| is_free(&parameters));
     let outcomes = [
         then_free(device_descriptor()),
         then_free(nt_handle()),

@@ -9,7 +9,7 @@ use super::{destroy, flags, lock, Locked, PAGE_SIZE};
 use crate::call::{refused, succeeds};
 use crate::poison::POISON;
 use crate::sharing::share_raw;
-use crate::{ensure, ensure_eq, fixture, Outcome};
+use crate::{ensure, ensure_eq, fixture, TestResult};
 
 /// A call of CreateAllocation and all it points to.
 ///
@@ -148,22 +148,22 @@ impl Create {
 
     /// Runs the call, which has to succeed.
     #[track_caller]
-    pub fn run(&mut self) -> Outcome<Bundle> {
+    pub fn run(&mut self) -> TestResult<OpenResource> {
         let mut arg = self.argument();
         self.run_argument(&mut arg)
     }
 
     /// Runs the call with an argument of [`Create::argument`] that was changed.
     #[track_caller]
-    pub fn run_argument(&mut self, arg: &mut D3DKMT_CREATEALLOCATION) -> Outcome<Bundle> {
+    pub fn run_argument(&mut self, arg: &mut D3DKMT_CREATEALLOCATION) -> TestResult<OpenResource> {
         let raw = fixture::raw()?;
         succeeds(&raw, arg)?;
         Ok(self.adopt(&raw, arg))
     }
 
     /// What a call with this argument has made.
-    pub fn adopt(&self, raw: &Raw, arg: &D3DKMT_CREATEALLOCATION) -> Bundle {
-        Bundle {
+    pub fn adopt(&self, raw: &Raw, arg: &D3DKMT_CREATEALLOCATION) -> OpenResource {
+        OpenResource {
             raw: raw.clone(),
             keep: self.device.clone(),
             device: self.device.handle().0,
@@ -180,7 +180,7 @@ impl Create {
 
     /// Runs the call, which has to be refused without an effect on the outputs.
     #[track_caller]
-    pub fn is_refused(&mut self, status: Status) -> Outcome {
+    pub fn is_refused(&mut self, status: Status) -> TestResult {
         let mut arg = self.argument();
         self.is_refused_with(&mut arg, status)
     }
@@ -191,7 +191,7 @@ impl Create {
         &mut self,
         arg: &mut D3DKMT_CREATEALLOCATION,
         status: Status,
-    ) -> Outcome {
+    ) -> TestResult {
         refused(&fixture::raw()?, arg, status)?;
         for info in &self.infos {
             ensure_eq!(info.hAllocation, POISON, "hAllocation after a refusal");
@@ -213,9 +213,9 @@ fn bytes_of(bytes: &[u8]) -> (u64, u32) {
     (address, bytes.len() as u32)
 }
 
-/// What one call created or opened: a resource with its allocations, or allocations alone. Destroyed when
-/// dropped.
-pub struct Bundle {
+/// What one call created or opened: a resource with its allocations, or allocations alone.
+/// Destroyed when dropped.
+pub struct OpenResource {
     pub(super) raw: Raw,
     /// Destroyed after the handles that go with it.
     pub(super) keep: Device,
@@ -230,7 +230,7 @@ pub struct Bundle {
     pub(super) sizes: Vec<u64>,
 }
 
-impl Bundle {
+impl OpenResource {
     /// The device it goes with.
     pub fn owner(&self) -> &Device {
         &self.keep
@@ -247,23 +247,23 @@ impl Bundle {
     }
 
     /// Maps the first allocation.
-    pub fn lock(&self) -> Outcome<Locked> {
+    pub fn lock(&self) -> TestResult<Locked> {
         self.lock_nth(0)
     }
 
     /// Maps an allocation.
-    pub fn lock_nth(&self, index: usize) -> Outcome<Locked> {
+    pub fn lock_nth(&self, index: usize) -> TestResult<Locked> {
         let size = self.sizes[index] as usize;
         lock(&self.raw, self.device, self.allocations[index], size)
     }
 
     /// Makes an NT handle with all access.
-    pub fn share(&self) -> Outcome<std::os::fd::OwnedFd> {
+    pub fn share(&self) -> TestResult<std::os::fd::OwnedFd> {
         share_raw(&self.raw, &[self.resource], super::ALL_ACCESS, 0)
     }
 
     /// Destroys it, which has to succeed.
-    pub fn destroy(mut self) -> Outcome {
+    pub fn destroy(mut self) -> TestResult {
         let status = self.release();
         ensure_eq!(status, Ok(Status::SUCCESS));
         Ok(())
@@ -275,8 +275,9 @@ impl Bundle {
         (resource, core::mem::take(&mut self.allocations))
     }
 
-    /// The handles are in the order RES-6 demands: resource, then allocations, with equal distances.
-    pub fn is_in_order(&self) -> Outcome {
+    /// The handles are in the order RES-6 demands: resource, then allocations, with equal
+    /// distances.
+    pub fn is_in_order(&self) -> TestResult {
         let all = [self.resource].into_iter().chain(self.allocations.clone());
         let all: Vec<u32> = all.filter(|&handle| handle != 0).collect();
         for pair in all.windows(2) {
@@ -298,13 +299,13 @@ impl Bundle {
     }
 }
 
-impl Drop for Bundle {
+impl Drop for OpenResource {
     fn drop(&mut self) {
         let _ = self.release();
     }
 }
 
 /// A resource with one allocation of a page.
-pub fn page_resource(device: &Device, flags: u32) -> Outcome<Bundle> {
+pub fn page_resource(device: &Device, flags: u32) -> TestResult<OpenResource> {
     Create::sized(device, flags, &[PAGE_SIZE]).run()
 }

@@ -11,7 +11,7 @@ use super::PAGE_SIZE;
 use crate::call::succeeds;
 use crate::child::Child;
 use crate::region::Region;
-use crate::{ensure, ensure_eq, Outcome};
+use crate::{ensure, ensure_eq, TestResult};
 
 /// An allocation that is mapped. Unlocked when dropped.
 pub struct Locked {
@@ -24,7 +24,7 @@ pub struct Locked {
 
 /// Maps an allocation of `size` bytes.
 #[track_caller]
-pub fn lock(raw: &Raw, device: u32, allocation: u32, size: usize) -> Outcome<Locked> {
+pub fn lock(raw: &Raw, device: u32, allocation: u32, size: usize) -> TestResult<Locked> {
     let mut arg = D3DKMT_LOCK2::zeroed();
     (arg.hDevice, arg.hAllocation) = (device, allocation);
     succeeds(raw, &mut arg)?;
@@ -54,7 +54,7 @@ pub fn locked_again(raw: &Raw, device: u32, allocation: u32) -> rustix::io::Resu
 
 impl Locked {
     /// Unlocks it, which has to succeed.
-    pub fn unlock(mut self) -> Outcome {
+    pub fn unlock(mut self) -> TestResult {
         ensure_eq!(self.release(), Ok(Status::SUCCESS));
         Ok(())
     }
@@ -92,7 +92,7 @@ impl Drop for Locked {
 }
 
 /// Touching this address, which was that of a locked allocation, kills, and by SIGBUS.
-pub fn is_revoked(address: u64) -> Outcome {
+pub fn is_revoked(address: u64) -> TestResult {
     no_core();
     for write in [false, true] {
         Child::spawn(|| {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Resources and allocations by raw calls, each with everything it points to, so that tests can make any part
-//! of a call wrong. What a call made is destroyed when dropped.
+//! Resources and allocations by raw calls, each with everything it points to, so that tests can
+//! make any part of a call wrong. What a call made is destroyed when dropped.
 
 mod create;
 mod lock;
 mod open;
 
-pub use create::{driver_data, page_resource, Bundle, Create};
+pub use create::{driver_data, page_resource, Create, OpenResource};
 pub use lock::{is_revoked, lock, locked_again, no_core, Locked};
 pub use open::{query_global, query_nt, Buffers, OpenGlobal, OpenNt, Shape, UNTOUCHED};
 
@@ -18,7 +18,7 @@ use opendxg::Status;
 
 use crate::call::succeeds;
 use crate::memory::PAGE;
-use crate::Outcome;
+use crate::TestResult;
 
 /// Short names of the flags of CreateAllocation.
 pub mod flags {
@@ -80,12 +80,12 @@ pub fn destruction(
 }
 
 /// What QUERY_OBJECT says about a local handle.
-pub fn query_local(raw: &Raw, handle: u32) -> Outcome<opendxg_query_object> {
+pub fn query_local(raw: &Raw, handle: u32) -> TestResult<opendxg_query_object> {
     query_object(raw, u64::from(handle), OPENDXG_HANDLE_LOCAL)
 }
 
 /// What QUERY_OBJECT says about a handle of any type.
-pub fn query_object(raw: &Raw, handle: u64, handle_type: u32) -> Outcome<opendxg_query_object> {
+pub fn query_object(raw: &Raw, handle: u64, handle_type: u32) -> TestResult<opendxg_query_object> {
     let mut arg = opendxg_query_object::zeroed();
     arg.handle = handle;
     arg.handle_type = handle_type;
@@ -94,7 +94,7 @@ pub fn query_object(raw: &Raw, handle: u64, handle_type: u32) -> Outcome<opendxg
 }
 
 /// A dma-buf of an allocation.
-pub fn export(raw: &Raw, allocation: u32, flags: u32) -> Outcome<OwnedFd> {
+pub fn export(raw: &Raw, allocation: u32, flags: u32) -> TestResult<OwnedFd> {
     let mut arg = opendxg_export_dmabuf::zeroed();
     arg.allocation = allocation;
     arg.flags = flags;

@@ -7,9 +7,9 @@ use opendxg::raw::Argument;
 use opendxg::uapi::*;
 use opendxg::{Device, Status};
 
-use super::Bundle;
+use super::OpenResource;
 use crate::call::{refused, succeeds};
-use crate::{ensure, fixture, Outcome};
+use crate::{ensure, fixture, TestResult};
 
 /// The sizes of what a resource consists of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub struct Shape {
 
 /// QueryResourceInfo.
 #[track_caller]
-pub fn query_global(device: &Device, global: u32) -> Outcome<Shape> {
+pub fn query_global(device: &Device, global: u32) -> TestResult<Shape> {
     let mut arg = D3DKMT_QUERYRESOURCEINFO::zeroed();
     (arg.hDevice, arg.hGlobalShare) = (device.handle().0, global);
     succeeds(&fixture::raw()?, &mut arg)?;
@@ -40,7 +40,7 @@ pub fn query_global(device: &Device, global: u32) -> Outcome<Shape> {
 
 /// QueryResourceInfoFromNtHandle.
 #[track_caller]
-pub fn query_nt(device: &Device, fd: impl AsFd) -> Outcome<Shape> {
+pub fn query_nt(device: &Device, fd: impl AsFd) -> TestResult<Shape> {
     let mut arg = D3DKMT_QUERYRESOURCEINFOFROMNTHANDLE::zeroed();
     arg.hDevice = device.handle().0;
     arg.hNtHandle = fd.as_fd().as_raw_fd() as u64;
@@ -80,7 +80,7 @@ impl Buffers {
     }
 
     /// The driver data of an allocation, where its element points.
-    pub fn driver_data(&self, index: usize) -> Outcome<&[u8]> {
+    pub fn driver_data(&self, index: usize) -> TestResult<&[u8]> {
         let info = &self.infos[index];
         let start = self.total.as_ptr() as u64;
         let space = size_of_val(self.total.as_slice());
@@ -106,12 +106,12 @@ impl Buffers {
             && self.infos.iter().all(|info| info.hAllocation == 0)
     }
 
-    fn bundle(&self, device: &Device, resource: u32) -> Outcome<Bundle> {
+    fn opened(&self, device: &Device, resource: u32) -> TestResult<OpenResource> {
         let mut sizes = Vec::new();
         for index in 0..self.infos.len() {
             sizes.push(described_size(self.driver_data(index)?));
         }
-        Ok(Bundle {
+        Ok(OpenResource {
             raw: fixture::raw()?,
             keep: device.clone(),
             device: device.handle().0,
@@ -150,7 +150,7 @@ pub struct OpenGlobal {
 
 impl OpenGlobal {
     /// An opening that should succeed.
-    pub fn new(device: &Device, global: u32) -> Outcome<Self> {
+    pub fn new(device: &Device, global: u32) -> TestResult<Self> {
         let shape = query_global(device, global)?;
         let mut buffers = Buffers::new(shape);
         let mut arg = D3DKMT_OPENRESOURCE::zeroed();
@@ -173,16 +173,16 @@ impl OpenGlobal {
 
     /// Opens.
     #[track_caller]
-    pub fn run(&mut self) -> Outcome<Bundle> {
+    pub fn run(&mut self) -> TestResult<OpenResource> {
         succeeds(&fixture::raw()?, &mut self.arg)?;
-        let mut bundle = self.buffers.bundle(&self.device, self.arg.hResource)?;
-        bundle.global = self.arg.hGlobalShare;
-        Ok(bundle)
+        let mut opened = self.buffers.opened(&self.device, self.arg.hResource)?;
+        opened.global = self.arg.hGlobalShare;
+        Ok(opened)
     }
 
     /// Has to be refused, with nothing written anywhere.
     #[track_caller]
-    pub fn is_refused(&mut self, status: Status) -> Outcome {
+    pub fn is_refused(&mut self, status: Status) -> TestResult {
         refused(&fixture::raw()?, &mut self.arg, status)?;
         ensure!(self.buffers.untouched(), "a refused opening wrote");
         Ok(())
@@ -200,7 +200,7 @@ pub struct OpenNt {
 
 impl OpenNt {
     /// An opening that should succeed.
-    pub fn new(device: &Device, fd: impl AsFd) -> Outcome<Self> {
+    pub fn new(device: &Device, fd: impl AsFd) -> TestResult<Self> {
         let shape = query_nt(device, &fd)?;
         let mut buffers = Buffers::new(shape);
         // These may not be NULL, whatever the size.
@@ -226,14 +226,14 @@ impl OpenNt {
 
     /// Opens.
     #[track_caller]
-    pub fn run(&mut self) -> Outcome<Bundle> {
+    pub fn run(&mut self) -> TestResult<OpenResource> {
         succeeds(&fixture::raw()?, &mut self.arg)?;
-        self.buffers.bundle(&self.device, self.arg.hResource)
+        self.buffers.opened(&self.device, self.arg.hResource)
     }
 
     /// Has to be refused, with nothing written anywhere.
     #[track_caller]
-    pub fn is_refused(&mut self, status: Status) -> Outcome {
+    pub fn is_refused(&mut self, status: Status) -> TestResult {
         refused(&fixture::raw()?, &mut self.arg, status)?;
         ensure!(self.buffers.untouched(), "a refused opening wrote");
         Ok(())

@@ -13,7 +13,7 @@ use super::local::{Local, What};
 use super::share::share_call;
 use super::Attributes;
 use crate::resource::Create;
-use crate::{fixture, Outcome};
+use crate::{fixture, TestResult};
 
 /// Every kind of shareable object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,12 +126,12 @@ pub struct Client {
 
 impl Client {
     /// A new node and a device on the first adapter.
-    pub fn new() -> Outcome<Self> {
+    pub fn new() -> TestResult<Self> {
         Self::on(fixture::device()?)
     }
 
     /// The same with this device.
-    pub fn on(device: Device) -> Outcome<Self> {
+    pub fn on(device: Device) -> TestResult<Self> {
         let device = Arc::new(device);
         let raw = fixture::raw()?;
         Ok(Self { raw, device })
@@ -228,7 +228,8 @@ impl Client {
         Ok((arg, create.infos))
     }
 
-    /// Shares these handles with these attributes; also returns the status, which may be OBJECT_NAME_EXISTS.
+    /// Shares these handles with these attributes; also returns the status, which may be
+    /// OBJECT_NAME_EXISTS.
     pub fn share_with(
         &self,
         handles: &[u32],

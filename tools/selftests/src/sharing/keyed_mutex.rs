@@ -60,7 +60,8 @@ impl Client {
         Ok(local.with_global(arg.hSharedHandle))
     }
 
-    /// Acquires with a raw timeout; `None` waits for ever. A signal's EINTR is an error of the system.
+    /// Acquires with a raw timeout; `None` waits for ever. A signal's EINTR is an error of the
+    /// system.
     pub fn acquire(&self, handle: u32, key: u64, timeout: Option<i64>) -> Result<Acquired> {
         let mut arg = D3DKMT_ACQUIREKEYEDMUTEX::zeroed();
         (arg.hKeyedMutex, arg.Key, arg.FenceValue) = (handle, key, STALE);

@@ -68,7 +68,7 @@ impl Local {
         self.global
     }
 
-    /// The allocations of the bundle, for a resource.
+    /// The allocations of the open resource, for a resource.
     pub fn allocations(&self) -> &[u32] {
         &self.allocations
     }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Shareable objects of every kind behind one interface, by raw calls: what the tests of sharing have in common.
+//! Shareable objects of every kind behind one interface, by raw calls: what the tests of sharing
+//! have in common.
 //!
-//! [`Client`] makes, shares and opens objects; [`Local`] is one local handle, destroyed when dropped; [`Target`]
-//! is a handle of any kind for the calls that take any. Results are those of the client crate, so that
-//! [`fails_with`](crate::fails_with) checks them.
+//! [`Client`] makes, shares and opens objects; [`Local`] is one local handle, destroyed when
+//! dropped; [`Target`] is a handle of any kind for the calls that take any. Results are those of
+//! the client crate, so that [`fails_with`](crate::fails_with) checks them.
 
 mod attributes;
 mod client;

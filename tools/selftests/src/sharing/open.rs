@@ -147,7 +147,8 @@ impl Client {
         Ok(local.with_allocations(buffers.allocations(count)))
     }
 
-    /// Opens an NT handle by name, by the call for synchronisation objects or the one for resources.
+    /// Opens an NT handle by name, by the call for synchronisation objects or the one for
+    /// resources.
     pub fn open_name(&self, what: What, name: &str, access: u32) -> Result<OwnedFd> {
         self.open_attributes(what, Some(&mut Attributes::named(name)), access)
     }

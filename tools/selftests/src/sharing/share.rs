@@ -7,9 +7,10 @@ use opendxg::raw::{Argument, Raw};
 use opendxg::uapi::*;
 
 use crate::call::succeeds;
-use crate::Outcome;
+use crate::TestResult;
 
-/// The argument for a set of local handles, with attributes at an address or 0. The handle goes into the slot.
+/// The argument for a set of local handles, with attributes at an address or 0. The handle goes
+/// into the slot.
 pub fn share_call(
     objects: &[u32],
     access: u32,
@@ -27,7 +28,7 @@ pub fn share_call(
 
 /// Makes an NT handle, which has to succeed.
 #[track_caller]
-pub fn share_raw(raw: &Raw, objects: &[u32], access: u32, attributes: u64) -> Outcome<OwnedFd> {
+pub fn share_raw(raw: &Raw, objects: &[u32], access: u32, attributes: u64) -> TestResult<OwnedFd> {
     let mut slot = u64::MAX;
     succeeds(raw, &mut share_call(objects, access, attributes, &mut slot))?;
     // SAFETY: written by the call; read anew because the compiler does not see that.

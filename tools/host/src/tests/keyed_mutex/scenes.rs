@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! All interleavings of small scenes (RES-102). A thread that sleeps looks at its wake-up only, so a
-//! lost one never ends and loom reports it.
+//! All interleavings of small scenes (RES-102). A thread that sleeps looks at its wake-up only, so
+//! a lost one never ends and loom reports it.
 
 use loom::thread::{spawn, JoinHandle};
 

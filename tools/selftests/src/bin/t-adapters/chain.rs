@@ -2,7 +2,7 @@
 //! Local handles: one increasing chain over all kinds (RES-4, RES-6, FEN-2, FEN-52).
 
 use opendxg::{Dxg, EventFd, Status, SyncFlags, SyncKind};
-use selftests::{ensure, ensure_eq, fails_with, fixture, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fails_with, fixture, Suite, TestResult};
 
 /// Adds the tests of this file.
 pub(crate) fn tests(suite: Suite) -> Suite {
@@ -19,7 +19,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         .test("RES-7 two opens of the node share one table", one_table)
 }
 
-fn all_kinds() -> Outcome {
+fn all_kinds() -> TestResult {
     let event = EventFd::new()?;
     let adapter = fixture::adapter()?;
     let mut expected = adapter.handle().0;
@@ -67,7 +67,7 @@ fn all_kinds() -> Outcome {
     Ok(())
 }
 
-fn not_reused() -> Outcome {
+fn not_reused() -> TestResult {
     let device = fixture::device()?;
     let mut last = device.create_fence(0)?.into_raw();
     let first = last;
@@ -81,7 +81,7 @@ fn not_reused() -> Outcome {
     Ok(())
 }
 
-fn failures() -> Outcome {
+fn failures() -> TestResult {
     let device = fixture::device()?;
     let adapter = device.adapter();
     let before = device.create_fence(0)?;
@@ -114,7 +114,7 @@ fn failures() -> Outcome {
     Ok(())
 }
 
-fn one_table() -> Outcome {
+fn one_table() -> TestResult {
     let first = fixture::adapter()?;
     let second = fixture::adapter()?;
     ensure_eq!(second.handle().0, first.handle().0 + 0x40);

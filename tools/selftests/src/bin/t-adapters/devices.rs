@@ -7,7 +7,7 @@ use opendxg::{ExecutionState, Status};
 use selftests::call::{refused, succeeds};
 use selftests::memory::KERNEL_HALF;
 use selftests::poison::{bytes, poisoned, POISON};
-use selftests::{ensure, ensure_eq, fixture, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fixture, Suite, TestResult};
 
 /// Adds the tests of this file.
 pub(crate) fn tests(suite: Suite) -> Suite {
@@ -51,7 +51,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         )
 }
 
-fn create_device() -> Outcome {
+fn create_device() -> TestResult {
     let raw = fixture::raw()?;
     let adapter = fixture::adapter()?;
     let mut arg: D3DKMT_CREATEDEVICE = poisoned();
@@ -86,7 +86,7 @@ fn create_device() -> Outcome {
     )
 }
 
-fn device_flags() -> Outcome {
+fn device_flags() -> TestResult {
     let raw = fixture::raw()?;
     let adapter = fixture::adapter()?;
     for bit in 0..32 {
@@ -108,7 +108,7 @@ fn device_flags() -> Outcome {
     Ok(())
 }
 
-fn kernel_pointer() -> Outcome {
+fn kernel_pointer() -> TestResult {
     let raw = fixture::raw()?;
     let mut arg = D3DKMT_CREATEDEVICE::zeroed();
     arg.__bindgen_anon_1.pAdapter = KERNEL_HALF;
@@ -131,7 +131,7 @@ fn hw_context(device: u32, node: u32, affinity: u32) -> D3DKMT_CREATEHWCONTEXT {
     arg
 }
 
-fn contexts() -> Outcome {
+fn contexts() -> TestResult {
     let raw = fixture::raw()?;
     let device = fixture::device()?;
     let handle = device.handle().0;
@@ -178,7 +178,7 @@ fn contexts() -> Outcome {
     Ok(())
 }
 
-fn context_flags() -> Outcome {
+fn context_flags() -> TestResult {
     let raw = fixture::raw()?;
     let device = fixture::device()?;
     for bit in 0..32 {
@@ -202,7 +202,7 @@ fn context_flags() -> Outcome {
     Ok(())
 }
 
-fn context_kinds() -> Outcome {
+fn context_kinds() -> TestResult {
     let raw = fixture::raw()?;
     let device = fixture::device()?;
     let context = device.create_context(0)?;
@@ -245,7 +245,7 @@ fn context_kinds() -> Outcome {
     Ok(())
 }
 
-fn destroy_order() -> Outcome {
+fn destroy_order() -> TestResult {
     let raw = fixture::raw()?;
     let device = fixture::device()?;
     let handle = device.handle().0;
@@ -287,7 +287,7 @@ fn destroy_order() -> Outcome {
     Ok(())
 }
 
-fn fence_survives() -> Outcome {
+fn fence_survives() -> TestResult {
     let raw = fixture::raw()?;
     let device = fixture::device()?;
     let doomed = device.adapter().create_device()?;
@@ -307,7 +307,7 @@ fn fence_survives() -> Outcome {
     Ok(())
 }
 
-fn close_adapter_first() -> Outcome {
+fn close_adapter_first() -> TestResult {
     let raw = fixture::raw()?;
     let device = fixture::device()?;
     let adapter = device.adapter().handle().0;
@@ -321,7 +321,7 @@ fn close_adapter_first() -> Outcome {
     refused(&raw, &mut arg, Status::INVALID_PARAMETER)
 }
 
-fn device_state() -> Outcome {
+fn device_state() -> TestResult {
     let raw = fixture::raw()?;
     let device = fixture::device()?;
     let ask = |state: u32| {

@@ -7,7 +7,7 @@ use opendxg::{AdapterFilter, Dxg, Luid, Status};
 use selftests::call::{refused, succeeds};
 use selftests::memory::{Page, UNMAPPED};
 use selftests::poison::POISON;
-use selftests::{ensure, ensure_eq, fails_with, fixture, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fails_with, fixture, Suite, TestResult};
 
 /// An entry that no call has written.
 fn poisoned_entry() -> D3DKMT_ADAPTERINFO {
@@ -33,7 +33,7 @@ fn enum2(capacity: u32, adapters: u64) -> D3DKMT_ENUMADAPTERS2 {
     arg
 }
 
-fn close(raw: &Raw, handle: u32) -> Outcome {
+fn close(raw: &Raw, handle: u32) -> TestResult {
     succeeds(raw, &mut D3DKMT_CLOSEADAPTER { hAdapter: handle })
 }
 
@@ -79,7 +79,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         )
 }
 
-fn count() -> Outcome {
+fn count() -> TestResult {
     let raw = fixture::raw()?;
     let expected = Dxg::open()?.adapters()?.len() as u32;
     ensure!(expected >= 1, "there is no adapter");
@@ -99,7 +99,7 @@ fn count() -> Outcome {
     Ok(())
 }
 
-fn too_small() -> Outcome {
+fn too_small() -> TestResult {
     let raw = fixture::raw()?;
     let count = Dxg::open()?.adapter_count()?;
     let before = fixture::next_handle()?;
@@ -120,7 +120,7 @@ fn too_small() -> Outcome {
     Ok(())
 }
 
-fn fills() -> Outcome {
+fn fills() -> TestResult {
     let raw = fixture::raw()?;
     let count = Dxg::open()?.adapter_count()?;
     let mut next = fixture::next_handle()?;
@@ -145,7 +145,7 @@ fn fills() -> Outcome {
     Ok(())
 }
 
-fn unwritable() -> Outcome {
+fn unwritable() -> TestResult {
     let raw = fixture::raw()?;
     let count = Dxg::open()?.adapter_count()? as u32;
     let before = fixture::next_handle()?;
@@ -160,7 +160,7 @@ fn unwritable() -> Outcome {
     Ok(())
 }
 
-fn filters() -> Outcome {
+fn filters() -> TestResult {
     let dxg = Dxg::open()?;
     let all: Vec<Luid> = dxg
         .adapters()?
@@ -175,7 +175,7 @@ fn filters() -> Outcome {
     Ok(())
 }
 
-fn filter_bits() -> Outcome {
+fn filter_bits() -> TestResult {
     let raw = fixture::raw()?;
     for bit in 2..64 {
         let mut arg = D3DKMT_ENUMADAPTERS3::zeroed();
@@ -185,7 +185,7 @@ fn filter_bits() -> Outcome {
     Ok(())
 }
 
-fn luids() -> Outcome {
+fn luids() -> TestResult {
     let dxg = Dxg::open()?;
     let first: Vec<Luid> = dxg
         .adapters()?
@@ -205,7 +205,7 @@ fn luids() -> Outcome {
     Ok(())
 }
 
-fn open_luid() -> Outcome {
+fn open_luid() -> TestResult {
     let dxg = Dxg::open()?;
     for adapter in dxg.adapters()? {
         let first = dxg.open_adapter(adapter.luid())?;
@@ -218,7 +218,7 @@ fn open_luid() -> Outcome {
     Ok(())
 }
 
-fn open_unknown() -> Outcome {
+fn open_unknown() -> TestResult {
     let raw = fixture::raw()?;
     let known = fixture::adapter()?.luid();
     let high = known.high;
@@ -245,7 +245,7 @@ fn open_unknown() -> Outcome {
     Ok(())
 }
 
-fn close_refused() -> Outcome {
+fn close_refused() -> TestResult {
     let raw = fixture::raw()?;
     let device = fixture::device()?;
     let fence = device.create_fence(0)?;

@@ -10,7 +10,7 @@ use rustix::time::{clock_gettime, ClockId};
 use selftests::call::{refused, succeeds};
 use selftests::memory::{Page, UNMAPPED};
 use selftests::poison::POISON;
-use selftests::{ensure, ensure_eq, fixture, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fixture, Suite, TestResult};
 
 /// The types that existing Linux clients ask for, with the size of the payload the kernel sees
 /// (abi.md sections 6.10 and 7.5).
@@ -90,7 +90,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         )
 }
 
-fn sizes() -> Outcome {
+fn sizes() -> TestResult {
     let raw = fixture::raw()?;
     let adapter = fixture::adapter()?;
     for (kind, size) in ASKED {
@@ -120,7 +120,7 @@ fn sizes() -> Outcome {
     Ok(())
 }
 
-fn bad_payloads() -> Outcome {
+fn bad_payloads() -> TestResult {
     let raw = fixture::raw()?;
     let adapter = fixture::adapter()?;
     let handle = adapter.handle().0;
@@ -150,7 +150,7 @@ fn bad_payloads() -> Outcome {
     Ok(())
 }
 
-fn unknown_types() -> Outcome {
+fn unknown_types() -> TestResult {
     let raw = fixture::raw()?;
     let adapter = fixture::adapter()?;
     let mut payload = [0xa5u8; 64];
@@ -163,7 +163,7 @@ fn unknown_types() -> Outcome {
     Ok(())
 }
 
-fn driver_version() -> Outcome {
+fn driver_version() -> TestResult {
     let adapter = fixture::adapter()?;
     let version = adapter.driver_version()?;
     ensure!((2800..=3200).contains(&version), "version {version}");
@@ -171,7 +171,7 @@ fn driver_version() -> Outcome {
     Ok(())
 }
 
-fn adapter_type() -> Outcome {
+fn adapter_type() -> TestResult {
     let adapter = fixture::adapter()?;
     let kind = adapter.adapter_type()?;
     ensure!(kind.contains(AdapterType::RENDER_SUPPORTED | AdapterType::SOFTWARE_DEVICE));
@@ -183,7 +183,7 @@ fn adapter_type() -> Outcome {
     Ok(())
 }
 
-fn device_ids() -> Outcome {
+fn device_ids() -> TestResult {
     let raw = fixture::raw()?;
     let adapter = fixture::adapter()?;
     ensure_eq!(adapter.physical_adapter_count()?, 1);
@@ -212,7 +212,7 @@ mod registry {
     pub(super) const BUFFER_OVERFLOW: u32 = 1;
 }
 
-fn driver_store() -> Outcome {
+fn driver_store() -> TestResult {
     let adapter = fixture::adapter()?;
     let mut payload = vec![0; registry::SIZE];
     let kind = registry::DRIVER_STORE_PATH.to_ne_bytes();
@@ -245,7 +245,7 @@ fn driver_store() -> Outcome {
     Ok(())
 }
 
-fn description() -> Outcome {
+fn description() -> TestResult {
     let text = fixture::adapter()?.description()?;
     ensure!(
         !text.is_empty() && text.chars().all(|c| c.is_ascii_graphic() || c == ' '),
@@ -254,7 +254,7 @@ fn description() -> Outcome {
     Ok(())
 }
 
-fn features() -> Outcome {
+fn features() -> TestResult {
     let raw = fixture::raw()?;
     let adapter = fixture::adapter()?;
     for id in 0..100 {
@@ -298,7 +298,7 @@ fn features() -> Outcome {
 }
 
 /// hAdapter 0: a feature of the system as a whole. One of a driver needs an adapter.
-fn global_features() -> Outcome {
+fn global_features() -> TestResult {
     let raw = fixture::raw()?;
     for (id, expected) in [
         (0x1000_0000, Status::SUCCESS),
@@ -324,7 +324,7 @@ fn global_features() -> Outcome {
     Ok(())
 }
 
-fn clock() -> Outcome {
+fn clock() -> TestResult {
     let adapter = fixture::adapter()?;
     let first = adapter.clock_calibration(0)?;
     let begin = clock_gettime(ClockId::Monotonic);
@@ -354,7 +354,7 @@ fn clock() -> Outcome {
     Ok(())
 }
 
-fn bad_clock() -> Outcome {
+fn bad_clock() -> TestResult {
     let raw = fixture::raw()?;
     let adapter = fixture::adapter()?;
     for (handle, node, physical) in [

@@ -5,7 +5,7 @@ use std::hint::black_box;
 use std::sync::OnceLock;
 
 use rustix::time::{clock_gettime, ClockId};
-use selftests::{skip, Failure, Outcome};
+use selftests::{skip, Failure, TestResult};
 
 /// A number of instructions.
 pub(crate) type Cost = u64;
@@ -16,8 +16,8 @@ fn ran() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Whether a nanosecond is an instruction: nearly every time, equal work takes as long as ever. With
-/// OPENDXG_TEST_COUNTS in the environment it has to be.
+/// Whether a nanosecond is an instruction: nearly every time, equal work takes as long as ever.
+/// With OPENDXG_TEST_COUNTS in the environment it has to be.
 fn is_counted() -> bool {
     const TIMES: usize = 1000;
     static COUNTED: OnceLock<bool> = OnceLock::new();
@@ -40,7 +40,7 @@ fn is_counted() -> bool {
 }
 
 /// Skips a test that is nothing but a comparison, where nothing can be compared.
-pub(crate) fn needs_counting() -> Outcome {
+pub(crate) fn needs_counting() -> TestResult {
     if !is_counted() {
         skip!("the clock counts no instructions: tools/vm/run --accel count");
     }
@@ -48,12 +48,12 @@ pub(crate) fn needs_counting() -> Outcome {
 }
 
 /// What `work` costs this thread; the least of a few attempts.
-pub(crate) fn least(mut work: impl FnMut() -> Outcome) -> Outcome<Cost> {
+pub(crate) fn least(mut work: impl FnMut() -> TestResult) -> TestResult<Cost> {
     (0..3).try_fold(Cost::MAX, |best, _| Ok(best.min(of(&mut work)?)))
 }
 
 /// What `work` costs this thread.
-pub(crate) fn of(work: impl FnOnce() -> Outcome) -> Outcome<Cost> {
+pub(crate) fn of(work: impl FnOnce() -> TestResult) -> TestResult<Cost> {
     let began = ran();
     work()?;
     Ok(ran() - began)
@@ -61,7 +61,7 @@ pub(crate) fn of(work: impl FnOnce() -> Outcome) -> Outcome<Cost> {
 
 /// Demands that `much` is little more than `little`, if they are instructions.
 #[track_caller]
-pub(crate) fn hardly_more(what: &str, little: Cost, much: Cost) -> Outcome {
+pub(crate) fn hardly_more(what: &str, little: Cost, much: Cost) -> TestResult {
     let place = core::panic::Location::caller();
     println!("# {what}: {little} and {much}");
     if is_counted() && much > 2 * little + 10_000 {

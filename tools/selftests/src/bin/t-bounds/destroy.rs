@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! M2 and M3: a call that fails leaves nothing in its resource, and long lists are destroyed in proportion.
+//! A call that fails leaves nothing in its resource, and long lists are destroyed in
+//! proportion.
 
 use std::time::Duration;
 
@@ -7,8 +8,8 @@ use opendxg::{Device, Status};
 use selftests::call::succeeds;
 use selftests::child::in_child;
 use selftests::memory::Page;
-use selftests::resource::{destruction, flags, Bundle, Create, PAGE_SIZE};
-use selftests::{ensure_eq, fixture, Outcome, Suite};
+use selftests::resource::{destruction, flags, Create, OpenResource, PAGE_SIZE};
+use selftests::{ensure_eq, fixture, Suite, TestResult};
 
 use crate::t_bounds::cost::{self, hardly_more, needs_counting, Cost};
 use crate::t_bounds::duplicate;
@@ -17,23 +18,23 @@ use crate::t_bounds::duplicate;
 pub(crate) fn tests(suite: Suite) -> Suite {
     suite
         .slow(
-            "M2 RES-3 RES-24 calls that fail leave nothing in their resource",
+            "RES-3 RES-24 calls that fail leave nothing in their resource",
             Duration::from_secs(60),
             nothing_left,
         )
         .slow(
-            "M3 RES-28 a list costs the same in whatever order its handles were made",
+            "RES-28 a list costs the same in whatever order its handles were made",
             Duration::from_secs(60),
             orders,
         )
 }
 
 /// What the destruction of a resource without allocations costs.
-fn destroy_empty(resource: Bundle) -> Outcome<Cost> {
+fn destroy_empty(resource: OpenResource) -> TestResult<Cost> {
     cost::of(|| resource.destroy())
 }
 
-fn nothing_left() -> Outcome {
+fn nothing_left() -> TestResult {
     /// Allocations of one failing call: an array of so many fits a page.
     const COUNT: usize = 40;
     needs_counting()?;
@@ -66,26 +67,27 @@ fn nothing_left() -> Outcome {
 }
 
 /// Adds an allocation to a resource.
-fn add(device: &Device, resource: u32) -> Outcome<u32> {
+fn add(device: &Device, resource: u32) -> TestResult<u32> {
     let mut create = Create::sized(device, 0, &[PAGE_SIZE]);
     create.resource = resource;
     Ok(create.run()?.leak().1[0])
 }
 
 /// What the destruction of a list costs.
-fn destroy(device: &Device, list: &[u32]) -> Outcome<Cost> {
+fn destroy(device: &Device, list: &[u32]) -> TestResult<Cost> {
     let raw = fixture::raw()?;
     cost::of(|| succeeds(&raw, &mut destruction(device.handle().0, 0, list, 0)))
 }
 
 /// How many handles of each kind are in the list.
 const MANY: usize = 1000;
-/// How many calls make handles of the same bundle that are not in it, and how many each.
+/// How many calls make handles of the same resource that its open resource does not have, and how
+/// many each.
 const OTHERS: (usize, usize) = (3, 2000);
 
-/// What it costs to destroy some of the allocations of a large resource together with duplicates of one of
-/// them. The handles were made one kind after the other, or in turns.
-fn mixture(in_turns: bool) -> Outcome<Cost> {
+/// What it costs to destroy some of the allocations of a large resource together with duplicates
+/// of one of them. The handles were made one kind after the other, or in turns.
+fn mixture(in_turns: bool) -> TestResult<Cost> {
     let raw = fixture::raw()?;
     let device = fixture::device()?;
     let resource = Create::sized(&device, flags::RESOURCE, &[]).run()?;
@@ -111,7 +113,7 @@ fn mixture(in_turns: bool) -> Outcome<Cost> {
     Ok(cost)
 }
 
-fn orders() -> Outcome {
+fn orders() -> TestResult {
     needs_counting()?;
     in_child(|| {
         let grouped = mixture(false)?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! H3: what is read about a process costs what is read, and the reader can be killed.
+//! What is read about a process costs what is read, and the reader can be killed.
 
 use std::fs::read_to_string;
 use std::os::fd::AsRawFd;
@@ -11,7 +11,7 @@ use selftests::call::succeeds;
 use selftests::child::{in_child, Child};
 use selftests::sharing::{key, Client, How, Local, Shape, What};
 use selftests::time::eventually;
-use selftests::{ensure, ensure_eq, fixture, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fixture, Suite, TestResult};
 
 use crate::t_bounds::cost::{hardly_more, least, needs_counting};
 use crate::t_bounds::duplicate;
@@ -19,38 +19,29 @@ use crate::t_bounds::duplicate;
 /// Adds the tests of this file.
 pub(crate) fn tests(suite: Suite) -> Suite {
     suite
+        .test("RES-15 what is attached to an object is shown once", once)
         .test(
-            "H3 RES-15 what is attached to an object is shown once",
-            once,
-        )
-        .test(
-            "H3 the first handles are shown, and how many more there are",
+            "the first handles are shown, and how many more there are",
             capped,
         )
         .test(
-            "H3 as many entries are shown, and how many more there are",
+            "as many entries are shown, and how many more there are",
             capped_entries,
         )
+        .test("handles cost the same to show however many wait", waiters)
+        .test("who looks at many handles and waits can be killed", killed)
         .test(
-            "H3 handles cost the same to show however many wait",
-            waiters,
-        )
-        .test(
-            "H3 who looks at many handles and waits can be killed",
-            killed,
-        )
-        .test(
-            "H3 RES-15 a query costs the same however many handles there are",
+            "RES-15 a query costs the same however many handles there are",
             queries,
         )
         .test(
-            "H3 RES-15 local references count those of the asking process",
+            "RES-15 local references count those of the asking process",
             references,
         )
 }
 
 /// The text behind the descriptor of a new node. All nodes of a process show the same.
-pub(crate) fn text() -> Outcome<String> {
+pub(crate) fn text() -> TestResult<String> {
     let dxg = std::fs::File::open("/dev/dxg")?;
     Ok(read_to_string(format!(
         "/proc/self/fdinfo/{}",
@@ -67,7 +58,7 @@ fn value(text: &str, key: &str) -> Option<usize> {
     line.trim().parse().ok()
 }
 
-fn once() -> Outcome {
+fn once() -> TestResult {
     let client = Client::new()?;
     let object = client.create(Shape::Semaphore, How::Private)?;
     for number in 0..20 {
@@ -85,7 +76,7 @@ fn once() -> Outcome {
 }
 
 /// Opens an adapter so often.
-fn open_adapters(raw: &Raw, luid: Luid, count: u32) -> Outcome {
+fn open_adapters(raw: &Raw, luid: Luid, count: u32) -> TestResult {
     for _ in 0..count {
         let mut arg = D3DKMT_OPENADAPTERFROMLUID::zeroed();
         arg.AdapterLuid = luid.into();
@@ -94,7 +85,7 @@ fn open_adapters(raw: &Raw, luid: Luid, count: u32) -> Outcome {
     Ok(())
 }
 
-fn capped() -> Outcome {
+fn capped() -> TestResult {
     const SHOWN: usize = 16384;
     in_child(|| {
         let adapter = fixture::adapter()?;
@@ -107,7 +98,7 @@ fn capped() -> Outcome {
     })
 }
 
-fn capped_entries() -> Outcome {
+fn capped_entries() -> TestResult {
     const SHOWN: usize = 16384;
     in_child(|| {
         let client = Client::new()?;
@@ -125,8 +116,9 @@ fn capped_entries() -> Outcome {
     })
 }
 
-/// A fence with many handles, and what it costs to look at them before and after many waits were added.
-fn waiters() -> Outcome {
+/// A fence with many handles, and what it costs to look at them before and after many waits were
+/// added.
+fn waiters() -> TestResult {
     in_child(|| {
         let raw = fixture::raw()?;
         let device = fixture::device()?;
@@ -146,7 +138,7 @@ fn waiters() -> Outcome {
     })
 }
 
-fn killed() -> Outcome {
+fn killed() -> TestResult {
     in_child(|| {
         let raw = fixture::raw()?;
         let device = fixture::device()?;
@@ -179,7 +171,7 @@ fn killed() -> Outcome {
     })
 }
 
-fn query(raw: &Raw, handle: u32) -> Outcome<opendxg_query_object> {
+fn query(raw: &Raw, handle: u32) -> TestResult<opendxg_query_object> {
     let mut arg = opendxg_query_object {
         handle: handle.into(),
         handle_type: OPENDXG_HANDLE_LOCAL,
@@ -189,7 +181,7 @@ fn query(raw: &Raw, handle: u32) -> Outcome<opendxg_query_object> {
     Ok(arg)
 }
 
-fn queries() -> Outcome {
+fn queries() -> TestResult {
     needs_counting()?;
     in_child(|| {
         let raw = fixture::raw()?;
@@ -204,7 +196,7 @@ fn queries() -> Outcome {
     })
 }
 
-fn references() -> Outcome {
+fn references() -> TestResult {
     let client = Client::new()?;
     for shape in Shape::NT {
         let (object, fd) = client.shared(shape)?;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What one user can make others pay for, and what a call may cost that is not its caller's doing.
 //!
-//! Costs are numbers of instructions, and so they are compared only in a machine whose clock counts these
-//! (`tools/vm/run --accel count`). No time decides a test.
+//! Costs are numbers of instructions, and so they are compared only in a machine whose clock
+//! counts these (`tools/vm/run --accel count`). No time decides a test.
 
 mod cost;
 mod destroy;
@@ -12,7 +12,7 @@ mod waits;
 use opendxg::raw::Raw;
 use opendxg::uapi::*;
 use selftests::call::succeeds;
-use selftests::{Outcome, Suite};
+use selftests::{Suite, TestResult};
 
 pub(crate) fn main() {
     Suite::new("bounds")
@@ -23,7 +23,7 @@ pub(crate) fn main() {
 }
 
 /// Another handle of what a handle stands for.
-fn duplicate(raw: &Raw, handle: u32) -> Outcome<u32> {
+fn duplicate(raw: &Raw, handle: u32) -> TestResult<u32> {
     let mut arg = opendxg_dup_local {
         handle,
         index: OPENDXG_WHOLE,

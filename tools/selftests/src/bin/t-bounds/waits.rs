@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! M5: nobody pays for the waits that others have piled up.
+//! Nobody pays for the waits that others have piled up.
 
 use std::time::Duration;
 
 use opendxg::{EventFd, FenceValues, Status};
 use selftests::child::in_child;
 use selftests::time::eventually;
-use selftests::{ensure, ensure_eq, fails_with, fixture, module, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fails_with, fixture, module, Suite, TestResult};
 
 use crate::t_bounds::cost::{self, hardly_more};
 
@@ -14,22 +14,22 @@ use crate::t_bounds::cost::{self, hardly_more};
 pub(crate) fn tests(suite: Suite) -> Suite {
     suite
         .test(
-            "M5 FEN-17 a wait for one fence many times is queued once",
+            "FEN-17 a wait for one fence many times is queued once",
             doubles,
         )
         .test(
-            "M5 RES-105 the elements of waits are charged to the user",
+            "RES-105 the elements of waits are charged to the user",
             charged,
         )
         .slow(
-            "M5 FEN-31 a signal costs the same however many waits others have",
+            "FEN-31 a signal costs the same however many waits others have",
             Duration::from_secs(60),
             signals,
         )
 }
 
 /// How many waits are queued, as fdinfo says.
-fn queued() -> Outcome<Vec<String>> {
+fn queued() -> TestResult<Vec<String>> {
     let text = crate::t_bounds::fdinfo::text()?;
     let words = text.lines().filter(|line| line.starts_with("dxg-handle:"));
     let words = words.flat_map(|line| line.split_whitespace());
@@ -37,7 +37,7 @@ fn queued() -> Outcome<Vec<String>> {
     Ok(counts.map(Into::into).collect())
 }
 
-fn doubles() -> Outcome {
+fn doubles() -> TestResult {
     in_child(|| {
         let device = fixture::device()?;
         let fences = [device.create_fence(0)?, device.create_fence(0)?];
@@ -66,7 +66,7 @@ fn doubles() -> Outcome {
 /// Elements of one call.
 const MANY: usize = 4096;
 
-fn charged() -> Outcome {
+fn charged() -> TestResult {
     let limit = module::number("max_user_wait_elements")?;
     in_child(|| {
         let device = fixture::device()?;
@@ -107,7 +107,7 @@ fn charged() -> Outcome {
 /// How many waits one process has that pays for none of the signals.
 const PILE: u64 = 60_000;
 
-fn signals() -> Outcome {
+fn signals() -> TestResult {
     let waits = module::number("max_waiters")? as u64;
     ensure!(PILE <= waits);
     in_child(|| {

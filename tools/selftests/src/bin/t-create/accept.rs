@@ -9,7 +9,7 @@ use selftests::child::in_child;
 use selftests::poison::POISON;
 use selftests::region::Region;
 use selftests::resource::{flags, Create, PAGE_SIZE};
-use selftests::{ensure, ensure_eq, fixture, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fixture, Suite, TestResult};
 
 /// Adds the tests of this file.
 pub(crate) fn tests(suite: Suite) -> Suite {
@@ -51,7 +51,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         )
 }
 
-fn existing_heap() -> Outcome {
+fn existing_heap() -> TestResult {
     let device = fixture::device()?;
     let memory = Region::private(0x3000)?;
     for bits in [0, flags::RESOURCE] {
@@ -80,7 +80,7 @@ fn existing_heap() -> Outcome {
     Ok(())
 }
 
-fn global() -> Outcome {
+fn global() -> TestResult {
     let device = fixture::device()?;
     for (bits, is_global) in [
         (0, false),
@@ -101,7 +101,7 @@ fn global() -> Outcome {
     Ok(())
 }
 
-fn sizes() -> Outcome {
+fn sizes() -> TestResult {
     let device = fixture::device()?;
     let memory = Region::private(0x1000)?;
     let mut create = Create::over(&device, flags::RESOURCE, memory.address(), 0x1000);
@@ -117,7 +117,7 @@ fn sizes() -> Outcome {
     Ok(())
 }
 
-fn order() -> Outcome {
+fn order() -> TestResult {
     let device = fixture::device()?;
     for (bits, count) in [
         (flags::RESOURCE, 1),
@@ -136,7 +136,7 @@ fn order() -> Outcome {
     Ok(())
 }
 
-fn accepted() -> Outcome {
+fn accepted() -> TestResult {
     let device = fixture::device()?;
     for bits in [
         D3DKMT_CREATEALLOCATIONFLAGS_SwapChainBackBuffer,
@@ -174,7 +174,7 @@ fn accepted() -> Outcome {
 }
 
 /// Memory of ours, zero, which the kernel describes. t-many-adapters opens it on others.
-fn cross_adapter() -> Outcome {
+fn cross_adapter() -> TestResult {
     let device = fixture::device()?;
     for bits in [0, flags::RESOURCE, flags::GLOBAL, flags::NT] {
         let mut create = Create::cross_adapter(&device, bits, 4 * PAGE_SIZE);
@@ -184,17 +184,17 @@ fn cross_adapter() -> Outcome {
             arg.Flags,
             create.flags | D3DKMT_CREATEALLOCATIONFLAGS_Zeroed
         );
-        let view = made.lock()?;
-        view.is_zero()?;
-        view.fill(9);
-        view.unlock()?;
+        let mapping = made.lock()?;
+        mapping.is_zero()?;
+        mapping.fill(9);
+        mapping.unlock()?;
         made.lock()?.holds(9)?;
         made.destroy()?;
     }
     Ok(())
 }
 
-fn back_buffer() -> Outcome {
+fn back_buffer() -> TestResult {
     let device = fixture::device()?;
     for (bits, expected) in [
         (0, "0"),
@@ -208,7 +208,7 @@ fn back_buffer() -> Outcome {
     Ok(())
 }
 
-fn zeroed_flag() -> Outcome {
+fn zeroed_flag() -> TestResult {
     let device = fixture::device()?;
     let memory = Region::private(0x1000)?;
     memory.fill(1);
@@ -231,7 +231,7 @@ fn zeroed_flag() -> Outcome {
     Ok(())
 }
 
-fn unsupported() -> Outcome {
+fn unsupported() -> TestResult {
     let device = fixture::device()?;
     let reserved = (0..32)
         .map(|bit| 1 << bit)
@@ -253,7 +253,7 @@ fn unsupported() -> Outcome {
     Ok(())
 }
 
-fn zeroed() -> Outcome {
+fn zeroed() -> TestResult {
     let device = fixture::device()?;
     let size = 64 * PAGE_SIZE;
     for bits in [0, D3DKMT_CREATEALLOCATIONFLAGS_AllowNotZeroed] {
@@ -270,7 +270,7 @@ fn zeroed() -> Outcome {
     Ok(())
 }
 
-fn never_seen() -> Outcome {
+fn never_seen() -> TestResult {
     let size = 256 * PAGE_SIZE;
     for seed in 0..3 {
         in_child(|| {

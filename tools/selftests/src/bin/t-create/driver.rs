@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Private driver data and private runtime data (RES-23, RES-26), allocations added later (RES-24), all or
-//! nothing (RES-25).
+//! Private driver data and private runtime data (RES-23, RES-26), allocations added later
+//! (RES-24), all or nothing (RES-25).
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -13,7 +13,7 @@ use selftests::resource::{
     destroy, driver_data, flags, query_global, query_nt, Create, OpenGlobal, OpenNt, PAGE_SIZE,
 };
 use selftests::rounds::{crowd, rounds};
-use selftests::{ensure, ensure_eq, fixture, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fixture, Suite, TestResult};
 
 const IP: Status = Status::INVALID_PARAMETER;
 
@@ -58,7 +58,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
 /// Makes driver data wrong.
 type Spoil = fn(&mut opendxg_allocation_data);
 
-fn driver_refuses() -> Outcome {
+fn driver_refuses() -> TestResult {
     let device = fixture::device()?;
     let spoilt: [(&str, Spoil); 9] = [
         ("magic", |data| data.magic += 1),
@@ -118,7 +118,7 @@ fn driver_refuses() -> Outcome {
     Ok(())
 }
 
-fn empty() -> Outcome {
+fn empty() -> TestResult {
     let device = fixture::device()?;
     Create::sized(&device, 0, &[]).is_refused(IP)?;
     let before = fixture::next_handle()?;
@@ -128,7 +128,7 @@ fn empty() -> Outcome {
     made.destroy()
 }
 
-fn added() -> Outcome {
+fn added() -> TestResult {
     let device = fixture::device()?;
     let made = Create::sized(&device, flags::RESOURCE, &[PAGE_SIZE]).run()?;
     let mut create = Create::sized(&device, 0, &[2 * PAGE_SIZE, PAGE_SIZE]);
@@ -150,7 +150,7 @@ fn added() -> Outcome {
     Ok(())
 }
 
-fn not_to_shared() -> Outcome {
+fn not_to_shared() -> TestResult {
     let device = fixture::device()?;
     for bits in [flags::GLOBAL, flags::NT] {
         let made = Create::sized(&device, bits, &[PAGE_SIZE]).run()?;
@@ -162,7 +162,7 @@ fn not_to_shared() -> Outcome {
     Ok(())
 }
 
-fn other_device() -> Outcome {
+fn other_device() -> TestResult {
     let (device, other) = (fixture::device()?, fixture::device()?);
     let made = Create::sized(&device, flags::RESOURCE, &[PAGE_SIZE]).run()?;
     let mut create = Create::sized(&other, 0, &[PAGE_SIZE]);
@@ -171,12 +171,13 @@ fn other_device() -> Outcome {
     made.destroy()
 }
 
-fn added_too_late() -> Outcome {
+fn added_too_late() -> TestResult {
     let device = fixture::device()?;
     let (raw, owner) = (fixture::raw()?, device.handle().0);
     let watch = Watch::start()?;
     let mut added = 0;
-    // When the resource is destroyed: sooner after an addition, later after a refusal, so that the two meet.
+    // When the resource is destroyed: sooner after an addition, later after a refusal, so that the
+    // two meet.
     let mut moment = 1000u32;
     for _ in 0..rounds(300) {
         let (resource, _) = Create::sized(&device, flags::RESOURCE, &[PAGE_SIZE])
@@ -213,7 +214,7 @@ fn added_too_late() -> Outcome {
     watch.unchanged()
 }
 
-fn all_or_nothing() -> Outcome {
+fn all_or_nothing() -> TestResult {
     let device = fixture::device()?;
     let watch = Watch::start()?;
     let before = fixture::next_handle()?;
@@ -229,7 +230,7 @@ fn all_or_nothing() -> Outcome {
     Ok(())
 }
 
-fn copied() -> Outcome {
+fn copied() -> TestResult {
     let device = fixture::device()?;
     let runtime: Vec<u8> = (0..0x68).collect();
     let mut create =
@@ -253,7 +254,7 @@ fn copied() -> Outcome {
     opened.destroy()
 }
 
-fn dropped() -> Outcome {
+fn dropped() -> TestResult {
     let device = fixture::device()?;
     let made = Create::sized(&device, 0, &[PAGE_SIZE])
         .with_runtime(&[1; 100])
@@ -262,7 +263,7 @@ fn dropped() -> Outcome {
     made.destroy()
 }
 
-fn standard() -> Outcome {
+fn standard() -> TestResult {
     let device = fixture::device()?;
     let memory = Region::private(0x5000)?;
     let made = Create::over(&device, flags::GLOBAL, memory.address(), 0x5000).run()?;
@@ -284,8 +285,9 @@ fn standard() -> Outcome {
     made.destroy()
 }
 
-/// Six bytes of anything, or an address that leads nowhere: the core's own description is what peers get.
-fn standard_ignores() -> Outcome {
+/// Six bytes of anything, or an address that leads nowhere: the core's own description is what
+/// peers get.
+fn standard_ignores() -> TestResult {
     let device = fixture::device()?;
     let memory = Region::private(PAGE_SIZE as usize)?;
     let junk = [0xee_u8; 6];
@@ -314,7 +316,7 @@ fn standard_ignores() -> Outcome {
     Ok(())
 }
 
-fn described(bytes: Outcome<&[u8]>) -> opendxg_allocation_data {
+fn described(bytes: TestResult<&[u8]>) -> opendxg_allocation_data {
     let wrong = driver_data(u64::from(POISON));
     let Ok(bytes) = bytes else { return wrong };
     if bytes.len() != size_of::<opendxg_allocation_data>() {
@@ -329,7 +331,7 @@ fn described(bytes: Outcome<&[u8]>) -> opendxg_allocation_data {
     }
 }
 
-fn largest() -> Outcome {
+fn largest() -> TestResult {
     let device = fixture::device()?;
     let runtime = vec![0x5a; 64 << 10];
     let made = Create::sized(&device, flags::GLOBAL, &[PAGE_SIZE])

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What allocations over memory files do to the pages of the file, and to others who have it (RES-22).
+//! What allocations over memory files do to the pages of the file, and to others who have it
+//! (RES-22).
 
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
@@ -11,7 +12,7 @@ use rustix::io::Errno;
 use rustix::pipe::{splice, SpliceFlags};
 use selftests::region::Region;
 use selftests::resource::{flags, Create, PAGE_SIZE};
-use selftests::{ensure, ensure_eq, fixture, skip, Failure, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fixture, skip, Failure, Suite, TestResult};
 
 /// Adds the tests of this file.
 pub(crate) fn tests(suite: Suite) -> Suite {
@@ -30,7 +31,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
 const SIZE: u64 = 4 * PAGE_SIZE;
 
 /// A file with something in it, and a descriptor that can only be read.
-fn lent() -> Outcome<(OwnedFd, OwnedFd)> {
+fn lent() -> TestResult<(OwnedFd, OwnedFd)> {
     let file = memfd_create("lent", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
     ftruncate(&file, SIZE)?;
     Region::of_file(&file, SIZE as usize)?.fill(1);
@@ -47,7 +48,7 @@ fn seal(file: &OwnedFd) -> rustix::io::Result<()> {
     fcntl_add_seals(file, SealFlags::WRITE)
 }
 
-fn sealed() -> Outcome {
+fn sealed() -> TestResult {
     let device = fixture::device()?;
     let borrow =
         |reading: &OwnedFd| Create::section(&device, flags::READ_ONLY, slot(reading), SIZE).run();
@@ -84,7 +85,7 @@ fn sealed() -> Outcome {
 }
 
 /// What fdinfo says of the first allocation of a shared resource.
-fn resident(nt: &OwnedFd) -> Outcome<u64> {
+fn resident(nt: &OwnedFd) -> TestResult<u64> {
     let text = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", nt.as_raw_fd()))?;
     let line = text
         .lines()
@@ -97,13 +98,13 @@ fn resident(nt: &OwnedFd) -> Outcome<u64> {
         .ok_or(Failure::Failed("no resident= in fdinfo".into()))
 }
 
-fn holes() -> Outcome {
+fn holes() -> TestResult {
     let device = fixture::device()?;
     let (file, _) = lent()?;
     let made = Create::section(&device, flags::NT, slot(&file), SIZE).run()?;
     let nt = made.share()?;
-    let view = made.lock()?;
-    view.holds(1)?;
+    let mapping = made.lock()?;
+    mapping.holds(1)?;
     ensure_eq!(resident(&nt)?, SIZE);
     for seed in 2..8 {
         fallocate(
@@ -114,18 +115,18 @@ fn holes() -> Outcome {
         )?;
         Region::of_file(&file, SIZE as usize)?.fill(seed);
         // It has the pages it took, and takes no others.
-        view.holds(1)?;
+        mapping.holds(1)?;
     }
     ensure_eq!(resident(&nt)?, SIZE);
-    view.unlock()?;
-    let view = made.lock()?;
-    view.holds(1)?;
+    mapping.unlock()?;
+    let mapping = made.lock()?;
+    mapping.holds(1)?;
     ensure_eq!(resident(&nt)?, SIZE);
-    view.unlock()
+    mapping.unlock()
 }
 
 /// How many pages are pinned in the whole machine.
-fn pins() -> Outcome<i64> {
+fn pins() -> TestResult<i64> {
     // Brings what each processor has counted together.
     std::fs::read("/proc/sys/vm/stat_refresh")?;
     let text = std::fs::read_to_string("/proc/vmstat")?;
@@ -142,19 +143,19 @@ fn pins() -> Outcome<i64> {
     }
 }
 
-/// A pin of a small page is 1024 references, and all users together may have more allocations of one page
-/// than its count has room for.
-fn plain() -> Outcome {
+/// A pin of a small page is 1024 references, and all users together may have more allocations of
+/// one page than its count has room for.
+fn plain() -> TestResult {
     const PAGES: u64 = 512;
     let file = memfd_create("pages", MemfdFlags::CLOEXEC)?;
     ftruncate(&file, PAGES * PAGE_SIZE)?;
     let device = fixture::device()?;
     let made = Create::section(&device, 0, slot(&file), PAGES * PAGE_SIZE).run()?;
     let before = pins()?;
-    let view = made.lock()?;
-    view.fill(1);
+    let mapping = made.lock()?;
+    mapping.fill(1);
     let more = pins()? - before;
     ensure!(more < PAGES as i64 / 2, "{more} pins more");
-    view.holds(1)?;
-    view.unlock()
+    mapping.holds(1)?;
+    mapping.unlock()
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Nothing is to be had before the caller has its answer (RES-3), and everything is read once (RES-5).
+//! Nothing is to be had before the caller has its answer (RES-3), and everything is read once
+//! (RES-5).
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
@@ -12,7 +13,7 @@ use selftests::memory::{Page, KERNEL_HALF, UNMAPPED};
 use selftests::poison::bytes;
 use selftests::resource::{destroy, flags, query_local, Create, PAGE_SIZE};
 use selftests::rounds::{crowd, rounds};
-use selftests::{ensure, ensure_eq, fixture, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fixture, Suite, TestResult};
 
 /// Adds the tests of this file.
 pub(crate) fn tests(suite: Suite) -> Suite {
@@ -36,7 +37,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
 
 const CODE: u32 = code(D3DKMT_CREATEALLOCATION::NR, D3DKMT_CREATEALLOCATION::SIZE);
 
-fn undone() -> Outcome {
+fn undone() -> TestResult {
     let raw = fixture::raw()?;
     let device = fixture::device()?;
     let watch = Watch::start()?;
@@ -51,7 +52,7 @@ fn undone() -> Outcome {
     Ok(())
 }
 
-fn arrays() -> Outcome {
+fn arrays() -> TestResult {
     let device = fixture::device()?;
     let watch = Watch::start()?;
     let fault = Status::ACCESS_VIOLATION;
@@ -93,7 +94,7 @@ fn arrays() -> Outcome {
     watch.unchanged()
 }
 
-fn guessed() -> Outcome {
+fn guessed() -> TestResult {
     let device = fixture::device()?;
     let (next, done) = (AtomicU32::new(0), AtomicBool::new(false));
     crowd(2, |part| {
@@ -132,7 +133,7 @@ fn guessed() -> Outcome {
 }
 
 /// The allocations of a resource, and a handle of the second one if there is one.
-fn second(raw: &Raw, resource: u32) -> Outcome<(u32, Option<u32>)> {
+fn second(raw: &Raw, resource: u32) -> TestResult<(u32, Option<u32>)> {
     let count = query_local(raw, resource)?.allocation_count;
     let mut dup = opendxg_dup_local {
         handle: resource,
@@ -143,7 +144,7 @@ fn second(raw: &Raw, resource: u32) -> Outcome<(u32, Option<u32>)> {
     Ok((count, found.then_some(dup.new_handle)))
 }
 
-fn added_unseen() -> Outcome {
+fn added_unseen() -> TestResult {
     let raw = fixture::raw()?;
     let device = fixture::device()?;
     let made = Create::sized(&device, flags::RESOURCE, &[PAGE_SIZE]).run()?;
@@ -184,9 +185,9 @@ fn added_unseen() -> Outcome {
 /// Runs `call` `count` times while another thread runs `flip` all the time, with 0 and 1 in turn.
 fn while_flipping(
     count: u32,
-    call: impl Fn() -> Outcome + Sync,
+    call: impl Fn() -> TestResult + Sync,
     flip: impl Fn(u32) + Sync,
-) -> Outcome {
+) -> TestResult {
     let done = AtomicBool::new(false);
     crowd(2, |part| {
         if part == 0 {
@@ -209,12 +210,12 @@ unsafe fn word<'a>(address: u64) -> &'a AtomicU32 {
     unsafe { &*(address as usize as *const AtomicU32) }
 }
 
-fn release(raw: &Raw, device: u32, resource: u32) -> Outcome {
+fn release(raw: &Raw, device: u32, resource: u32) -> TestResult {
     ensure_eq!(destroy(raw, device, resource, &[], 0), Ok(Status::SUCCESS));
     Ok(())
 }
 
-fn count_flips() -> Outcome {
+fn count_flips() -> TestResult {
     let raw = fixture::raw()?;
     let device = fixture::device()?;
     let mut create = Create::sized(&device, flags::RESOURCE, &[PAGE_SIZE; 2]);
@@ -250,7 +251,7 @@ fn count_flips() -> Outcome {
     Ok(())
 }
 
-fn data_flip() -> Outcome {
+fn data_flip() -> TestResult {
     let raw = fixture::raw()?;
     let device = fixture::device()?;
     let mut create = Create::sized(&device, flags::GLOBAL, &[PAGE_SIZE]);
@@ -278,14 +279,14 @@ fn data_flip() -> Outcome {
             let mut open =
                 selftests::resource::OpenGlobal::new(&device, global.load(Ordering::Relaxed))?;
             let opened = open.run()?;
-            let view = opened.lock()?;
+            let mapping = opened.lock()?;
             ensure!(
-                matches!(view.size(), 0x1000 | 0x4000),
+                matches!(mapping.size(), 0x1000 | 0x4000),
                 "{:#x} bytes",
-                view.size()
+                mapping.size()
             );
-            view.set(view.size() - 1, 1);
-            view.unlock()?;
+            mapping.set(mapping.size() - 1, 1);
+            mapping.unlock()?;
             opened.destroy()?;
             release(&raw, device.handle().0, resource.load(Ordering::Relaxed))
         },

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The table of refusals of CreateAllocation, line by line and in its order (RES-19), and that a refusal uses no
-//! handle number (RES-4).
+//! The table of refusals of CreateAllocation, line by line and in its order (RES-19), and that a
+//! refusal uses no handle number (RES-4).
 
 use opendxg::raw::Argument;
 use opendxg::uapi::*;
@@ -9,7 +9,7 @@ use selftests::call::refused;
 use selftests::leak::Watch;
 use selftests::region::Region;
 use selftests::resource::{flags, Create, PAGE_SIZE};
-use selftests::{ensure_eq, fixture, Outcome, Suite};
+use selftests::{ensure_eq, fixture, Suite, TestResult};
 
 const IP: Status = Status::INVALID_PARAMETER;
 const IH: Status = Status::INVALID_HANDLE;
@@ -58,7 +58,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
 }
 
 /// Runs refusals: no handle number is used, nothing is left, the device still works.
-fn without_effect(refusals: impl Fn(&Device) -> Outcome) -> Outcome {
+fn without_effect(refusals: impl Fn(&Device) -> TestResult) -> TestResult {
     let device = fixture::device()?;
     let watch = Watch::start()?;
     let before = fixture::next_handle()?;
@@ -78,14 +78,14 @@ fn without_effect(refusals: impl Fn(&Device) -> Outcome) -> Outcome {
         .destroy()
 }
 
-fn page() -> Outcome<Region> {
+fn page() -> TestResult<Region> {
     Region::private(0x2000)
 }
 
 /// A wrong version of a call that is otherwise right.
 type Spoil = fn(&mut Create, &mut D3DKMT_CREATEALLOCATION);
 
-fn device(device: &Device) -> Outcome {
+fn device(device: &Device) -> TestResult {
     let raw = fixture::raw()?;
     refused(&raw, &mut D3DKMT_CREATEALLOCATION::zeroed(), IP)?;
     let mut create = Create::sized(device, flags::RESOURCE, &[PAGE_SIZE]);
@@ -106,7 +106,7 @@ fn device(device: &Device) -> Outcome {
     Ok(())
 }
 
-fn contradictions(device: &Device) -> Outcome {
+fn contradictions(device: &Device) -> TestResult {
     let memory = page()?;
     for bits in [
         flags::NT_SECURITY,
@@ -120,7 +120,7 @@ fn contradictions(device: &Device) -> Outcome {
     Create::over(device, 0x8000_0000, memory.address(), PAGE_SIZE).is_refused(IP)
 }
 
-fn standard(device: &Device) -> Outcome {
+fn standard(device: &Device) -> TestResult {
     let memory = page()?;
     let spoilt: [(&str, Spoil); 17] = [
         ("driver data size 1", |_, arg| arg.PrivateDriverDataSize = 1),
@@ -183,7 +183,7 @@ fn standard(device: &Device) -> Outcome {
     Ok(())
 }
 
-fn cross_adapter(device: &Device) -> Outcome {
+fn cross_adapter(device: &Device) -> TestResult {
     let memory = page()?;
     let address = memory.address();
     let mut existing = Create::cross_adapter(device, flags::RESOURCE, PAGE_SIZE);
@@ -214,7 +214,7 @@ fn cross_adapter(device: &Device) -> Outcome {
     create.is_refused_with(&mut arg, IP)
 }
 
-fn not_standard(device: &Device) -> Outcome {
+fn not_standard(device: &Device) -> TestResult {
     for kind in [flags::SYSTEM_MEMORY, flags::SECTION] {
         for bits in [0, flags::RESOURCE, flags::NT] {
             Create::sized(device, kind | bits, &[PAGE_SIZE]).is_refused(IP)?;
@@ -238,7 +238,7 @@ fn strangers(device: &Device) -> [u32; 7] {
     ]
 }
 
-fn no_resource(device: &Device) -> Outcome {
+fn no_resource(device: &Device) -> TestResult {
     let memory = page()?;
     for handle in strangers(device) {
         for bits in [0, flags::RESOURCE] {
@@ -258,7 +258,7 @@ fn no_resource(device: &Device) -> Outcome {
 }
 
 /// Runs refusals that concern an existing resource.
-fn with_resource(device: &Device, bits: u32, refusals: impl Fn(u32) -> Outcome) -> Outcome {
+fn with_resource(device: &Device, bits: u32, refusals: impl Fn(u32) -> TestResult) -> TestResult {
     let own = Create::sized(device, bits, &[PAGE_SIZE]).run()?;
     let before = fixture::next_handle()?;
     refusals(own.resource)?;
@@ -270,7 +270,7 @@ fn with_resource(device: &Device, bits: u32, refusals: impl Fn(u32) -> Outcome) 
     own.destroy()
 }
 
-fn two_resources(_: &Device) -> Outcome {
+fn two_resources(_: &Device) -> TestResult {
     elsewhere(|device| {
         with_resource(device, flags::RESOURCE, |resource| {
             let mut create = Create::sized(device, flags::RESOURCE, &[PAGE_SIZE]);
@@ -280,7 +280,7 @@ fn two_resources(_: &Device) -> Outcome {
     })
 }
 
-fn shared_alone(device: &Device) -> Outcome {
+fn shared_alone(device: &Device) -> TestResult {
     let memory = page()?;
     for bits in [flags::SHARED, flags::SHARED | flags::NT_SECURITY] {
         Create::sized(device, bits, &[PAGE_SIZE]).is_refused(IP)?;
@@ -289,7 +289,7 @@ fn shared_alone(device: &Device) -> Outcome {
     Ok(())
 }
 
-fn standard_added(_: &Device) -> Outcome {
+fn standard_added(_: &Device) -> TestResult {
     let memory = page()?;
     elsewhere(|device| {
         with_resource(device, flags::RESOURCE, |resource| {
@@ -301,11 +301,11 @@ fn standard_added(_: &Device) -> Outcome {
 }
 
 /// Runs `body` in a child process, whose handle numbers are its own: it may use some up.
-fn elsewhere(body: impl FnOnce(&Device) -> Outcome) -> Outcome {
+fn elsewhere(body: impl FnOnce(&Device) -> TestResult) -> TestResult {
     selftests::child::in_child(|| body(&fixture::device()?))
 }
 
-fn too_much(device: &Device) -> Outcome {
+fn too_much(device: &Device) -> TestResult {
     let mut create = Create::sized(device, flags::RESOURCE, &[PAGE_SIZE]);
     for count in [4097, 0x1_0000, u32::MAX / 96 + 1, u32::MAX] {
         let mut arg = create.argument();
@@ -337,7 +337,7 @@ fn too_much(device: &Device) -> Outcome {
 }
 
 /// Two conditions at once: the status is that of the line further up.
-fn order(device: &Device) -> Outcome {
+fn order(device: &Device) -> TestResult {
     let memory = page()?;
     let bogus = 0x1ead_beed;
     let both: [(&str, Status, u32, Spoil); 9] = [

@@ -13,7 +13,7 @@ use selftests::fds::closed_number;
 use selftests::leak::Watch;
 use selftests::region::Region;
 use selftests::resource::{flags, Create, PAGE_SIZE};
-use selftests::{ensure, ensure_eq, fixture, skip, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fixture, skip, Suite, TestResult};
 
 /// Adds the tests of this file.
 pub(crate) fn tests(suite: Suite) -> Suite {
@@ -25,7 +25,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         .test("RES-22 the allocation keeps the file", keeps_the_file)
         .test("RES-22 the size is at most the file's", size)
         .test(
-            "RES-22 a file that shrinks ends the view, nothing else",
+            "RES-22 a file that shrinks ends the mapping, nothing else",
             shrinks,
         )
         .test(
@@ -46,7 +46,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         )
 }
 
-fn memory_file(size: u64) -> Outcome<OwnedFd> {
+fn memory_file(size: u64) -> TestResult<OwnedFd> {
     let file = memfd_create("section", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
     ftruncate(&file, size)?;
     Ok(file)
@@ -56,7 +56,7 @@ fn slot(fd: impl AsFd) -> u64 {
     fd.as_fd().as_raw_fd() as u64
 }
 
-fn the_same_memory() -> Outcome {
+fn the_same_memory() -> TestResult {
     let device = fixture::device()?;
     let size = 8 * PAGE_SIZE;
     let file = memory_file(size)?;
@@ -64,13 +64,13 @@ fn the_same_memory() -> Outcome {
     memory.fill(1);
     for bits in [0, flags::RESOURCE, flags::GLOBAL, flags::NT] {
         let made = Create::section(&device, bits, slot(&file), size).run()?;
-        let view = made.lock()?;
-        view.holds(1)?;
-        view.fill(2);
+        let mapping = made.lock()?;
+        mapping.holds(1)?;
+        mapping.fill(2);
         memory.holds(2)?;
         memory.fill(1);
-        view.holds(1)?;
-        view.unlock()?;
+        mapping.holds(1)?;
+        mapping.unlock()?;
         made.destroy()?;
     }
     // Two allocations over one file are the same memory, also in part.
@@ -81,7 +81,7 @@ fn the_same_memory() -> Outcome {
     Ok(())
 }
 
-fn keeps_the_file() -> Outcome {
+fn keeps_the_file() -> TestResult {
     let device = fixture::device()?;
     let file = memory_file(PAGE_SIZE)?;
     Region::of_file(&file, PAGE_SIZE as usize)?.fill(5);
@@ -91,7 +91,7 @@ fn keeps_the_file() -> Outcome {
     made.destroy()
 }
 
-fn size() -> Outcome {
+fn size() -> TestResult {
     let device = fixture::device()?;
     let file = memory_file(4 * PAGE_SIZE)?;
     let watch = Watch::start()?;
@@ -109,7 +109,7 @@ fn size() -> Outcome {
         .destroy()
 }
 
-fn shrinks() -> Outcome {
+fn shrinks() -> TestResult {
     let device = fixture::device()?;
     let file = memory_file(4 * PAGE_SIZE)?;
     let memory = Region::of_file(&file, PAGE_SIZE as usize)?;
@@ -117,36 +117,36 @@ fn shrinks() -> Outcome {
     let made = Create::section(&device, 0, slot(&file), 4 * PAGE_SIZE).run()?;
     ftruncate(&file, PAGE_SIZE)?;
     match made.lock() {
-        Ok(view) => {
+        Ok(mapping) => {
             let first = (0..PAGE_SIZE as usize)
                 .step_by(4)
-                .all(|at| view.word(at) == memory.word(at));
+                .all(|at| mapping.word(at) == memory.word(at));
             ensure!(first, "the rest of the file is seen");
-            view.unlock()?;
+            mapping.unlock()?;
         }
         Err(_) => println!("# a lock after the file shrank is refused"),
     }
     made.destroy()
 }
 
-/// fallocate() leaves pages in the file as they were found; the file fills them with zeros when they are touched.
-/// Whoever takes them before shows what they held, and loses what is written.
-fn reserved() -> Outcome {
+/// fallocate() leaves pages in the file as they were found; the file fills them with zeros when
+/// they are touched. Whoever takes them before shows what they held, and loses what is written.
+fn reserved() -> TestResult {
     let device = fixture::device()?;
     let size = 4 * PAGE_SIZE;
     let file = memory_file(size)?;
     fallocate(&file, FallocateFlags::empty(), 0, size)?;
     let made = Create::section(&device, 0, slot(&file), size).run()?;
-    let view = made.lock()?;
-    view.is_zero()?;
-    view.fill(7);
+    let mapping = made.lock()?;
+    mapping.is_zero()?;
+    mapping.fill(7);
     Region::of_file(&file, size as usize)?.holds(7)?;
-    view.holds(7)?;
-    view.unlock()?;
+    mapping.holds(7)?;
+    mapping.unlock()?;
     made.destroy()
 }
 
-fn other_files() -> Outcome {
+fn other_files() -> TestResult {
     let device = fixture::device()?;
     let (reader, writer) = selftests::fds::pipe()?;
     let (socket, _other) = selftests::fds::socket_pair()?;
@@ -192,13 +192,13 @@ fn other_files() -> Outcome {
 }
 
 /// Another open file description of the file.
-fn reopen(file: &OwnedFd, flags: OFlags) -> Outcome<OwnedFd> {
+fn reopen(file: &OwnedFd, flags: OFlags) -> TestResult<OwnedFd> {
     let path = format!("/proc/self/fd/{}", file.as_raw_fd());
     let mode = rustix::fs::Mode::empty();
     Ok(rustix::fs::open(path, flags | OFlags::CLOEXEC, mode)?)
 }
 
-fn read_only() -> Outcome {
+fn read_only() -> TestResult {
     let file = memory_file(PAGE_SIZE)?;
     Region::of_file(&file, PAGE_SIZE as usize)?.fill(8);
     let reading = reopen(&file, OFlags::RDONLY)?;
@@ -215,7 +215,7 @@ fn read_only() -> Outcome {
     })
 }
 
-fn write_only() -> Outcome {
+fn write_only() -> TestResult {
     let device = fixture::device()?;
     let file = memory_file(PAGE_SIZE)?;
     let writing = reopen(&file, OFlags::WRONLY)?;

@@ -9,7 +9,7 @@ use selftests::leak::Watch;
 use selftests::memory::{KERNEL_HALF, UNMAPPED};
 use selftests::region::Region;
 use selftests::resource::{flags, Create, PAGE_SIZE};
-use selftests::{ensure, ensure_eq, fixture, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fixture, Suite, TestResult};
 
 const IP: Status = Status::INVALID_PARAMETER;
 
@@ -49,7 +49,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         .test("RES-21 a killed process unpins", killed)
 }
 
-fn the_same_memory() -> Outcome {
+fn the_same_memory() -> TestResult {
     let device = fixture::device()?;
     let size = 16 * PAGE_SIZE;
     for memory in [
@@ -58,13 +58,13 @@ fn the_same_memory() -> Outcome {
     ] {
         memory.fill(1);
         let made = Create::over(&device, 0, memory.address(), size).run()?;
-        let view = made.lock()?;
-        view.holds(1)?;
-        view.fill(2);
+        let mapping = made.lock()?;
+        mapping.holds(1)?;
+        mapping.fill(2);
         memory.holds(2)?;
         memory.fill(3);
-        view.holds(3)?;
-        view.unlock()?;
+        mapping.holds(3)?;
+        mapping.unlock()?;
         made.destroy()?;
         memory.holds(3)?;
         // A part in the middle.
@@ -76,8 +76,9 @@ fn the_same_memory() -> Outcome {
     Ok(())
 }
 
-/// Existing clients give an address alone, and expect their own pages (two entries, one with memory of ours).
-fn without_flag() -> Outcome {
+/// Existing clients give an address alone, and expect their own pages (two entries, one with
+/// memory of ours).
+fn without_flag() -> TestResult {
     let device = fixture::device()?;
     let size = 4 * PAGE_SIZE;
     let memory = Region::private(size as usize)?;
@@ -92,31 +93,31 @@ fn without_flag() -> Outcome {
             0,
             "it is not all zero"
         );
-        let view = made.lock_nth(0)?;
-        view.holds(1)?;
-        view.fill(2);
+        let mapping = made.lock_nth(0)?;
+        mapping.holds(1)?;
+        mapping.fill(2);
         memory.holds(2)?;
         memory.fill(1);
-        view.holds(1)?;
+        mapping.holds(1)?;
         made.lock_nth(1)?.is_zero()?;
-        view.unlock()?;
+        mapping.unlock()?;
         made.destroy()?;
         memory.holds(1)?;
     }
     Ok(())
 }
 
-fn without_flag_refused() -> Outcome {
+fn without_flag_refused() -> TestResult {
     let device = fixture::device()?;
     let memory = Region::private(4 * PAGE_SIZE as usize)?;
     let address = memory.address();
     let made = Create::sized(&device, 0, &[PAGE_SIZE]).run()?;
-    let view = made.lock()?;
+    let mapping = made.lock()?;
     let watch = Watch::start()?;
     for (address, size) in [
         (address + 8, PAGE_SIZE),
         (address, 1 << 30),
-        (view.address(), PAGE_SIZE),
+        (mapping.address(), PAGE_SIZE),
         (UNMAPPED, PAGE_SIZE),
         (KERNEL_HALF, PAGE_SIZE),
     ] {
@@ -134,7 +135,7 @@ fn without_flag_refused() -> Outcome {
         .destroy()
 }
 
-fn fork() -> Outcome {
+fn fork() -> TestResult {
     let device = fixture::device()?;
     let size = 4 * PAGE_SIZE;
     let memory = Region::private(size as usize)?;
@@ -150,19 +151,19 @@ fn fork() -> Outcome {
         checked.open()
     })?;
     memory.fill(20);
-    let view = made.lock()?;
-    view.holds(20)?;
+    let mapping = made.lock()?;
+    mapping.holds(20)?;
     written.open()?;
     checked.wait()?;
     child.join()?;
-    view.holds(20)?;
+    mapping.holds(20)?;
     memory.fill(40);
-    view.holds(40)?;
-    view.fill(50);
+    mapping.holds(40)?;
+    mapping.fill(50);
     memory.holds(50)
 }
 
-fn unmapped() -> Outcome {
+fn unmapped() -> TestResult {
     let device = fixture::device()?;
     let memory = Region::private(PAGE_SIZE as usize)?;
     memory.fill(7);
@@ -172,7 +173,7 @@ fn unmapped() -> Outcome {
     made.destroy()
 }
 
-fn cannot_be_pinned() -> Outcome {
+fn cannot_be_pinned() -> TestResult {
     let device = fixture::device()?;
     let memory = Region::private(4 * PAGE_SIZE as usize)?;
     let hole = memory.address() + 2 * PAGE_SIZE;
@@ -204,7 +205,7 @@ fn cannot_be_pinned() -> Outcome {
         .destroy()
 }
 
-fn read_only() -> Outcome {
+fn read_only() -> TestResult {
     let device = fixture::device()?;
     let memory = Region::private(PAGE_SIZE as usize)?;
     memory.fill(4);
@@ -217,18 +218,18 @@ fn read_only() -> Outcome {
     made.destroy()
 }
 
-fn our_own() -> Outcome {
+fn our_own() -> TestResult {
     let device = fixture::device()?;
     let made = Create::sized(&device, 0, &[4 * PAGE_SIZE]).run()?;
-    let view = made.lock()?;
+    let locked = made.lock()?;
     let fence = device.create_fence(1)?;
     let mut mapping = mapped_fence(&device)?;
     let watch = Watch::start()?;
     for bits in [0, flags::READ_ONLY] {
-        Create::over(&device, bits, view.address(), PAGE_SIZE)
+        Create::over(&device, bits, locked.address(), PAGE_SIZE)
             .is_refused(IP)
             .map_err(|error| format!("a page of an allocation, flags {bits:#x}: {error}"))?;
-        Create::over(&device, bits, view.address(), 4 * PAGE_SIZE).is_refused(IP)?;
+        Create::over(&device, bits, locked.address(), 4 * PAGE_SIZE).is_refused(IP)?;
         Create::over(&device, bits, mapping.page(), PAGE_SIZE)
             .is_refused(IP)
             .map_err(|error| format!("the page of a fence, flags {bits:#x}: {error}"))?;
@@ -236,7 +237,7 @@ fn our_own() -> Outcome {
     watch.unchanged()?;
     mapping.end()?;
     ensure_eq!(fence.value(), 1);
-    view.unlock()?;
+    locked.unlock()?;
     made.destroy()
 }
 
@@ -246,7 +247,7 @@ struct Mapping {
     address: u64,
 }
 
-fn mapped_fence(device: &opendxg::Device) -> Outcome<Mapping> {
+fn mapped_fence(device: &opendxg::Device) -> TestResult<Mapping> {
     use opendxg::raw::Argument;
     let mut arg = D3DKMT_CREATESYNCHRONIZATIONOBJECT2::zeroed();
     arg.hDevice = device.handle().0;
@@ -271,7 +272,7 @@ impl Mapping {
         self.address & !0xfff
     }
 
-    fn end(&mut self) -> Outcome {
+    fn end(&mut self) -> TestResult {
         use opendxg::raw::Argument;
         let mut arg = D3DKMT_DESTROYSYNCHRONIZATIONOBJECT::zeroed();
         arg.hSyncObject = self.handle;
@@ -279,7 +280,7 @@ impl Mapping {
     }
 }
 
-fn limit() -> Outcome {
+fn limit() -> TestResult {
     in_child(|| {
         let most = 16 * PAGE_SIZE;
         let limit = libc::rlimit {
@@ -307,7 +308,7 @@ fn limit() -> Outcome {
 }
 
 /// Pinned pages of the system.
-fn pinned() -> Outcome<i64> {
+fn pinned() -> TestResult<i64> {
     // Each processor counts by itself for a while.
     std::fs::read("/proc/sys/vm/stat_refresh")?;
     let text = std::fs::read_to_string("/proc/vmstat")?;
@@ -320,7 +321,7 @@ fn pinned() -> Outcome<i64> {
     Ok(pinned - released)
 }
 
-fn killed() -> Outcome {
+fn killed() -> TestResult {
     let before = pinned()?;
     let ready = Gate::new()?;
     let child = Child::spawn(|| {

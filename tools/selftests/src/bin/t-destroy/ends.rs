@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The end of a device or a process ends what is left in it, and nothing that somebody else holds (RES-31).
+//! The end of a device or a process ends what is left in it, and nothing that somebody else holds
+//! (RES-31).
 
 use opendxg::uapi::*;
 use selftests::child::{in_child, Child, Gate};
@@ -8,7 +9,7 @@ use selftests::leak::Watch;
 use selftests::region::Region;
 use selftests::resource::{export, flags, Create, OpenGlobal, OpenNt, PAGE_SIZE};
 use selftests::rounds::{rounds, Dice};
-use selftests::{ensure_eq, fixture, Outcome, Suite};
+use selftests::{ensure_eq, fixture, Suite, TestResult};
 
 /// Adds the tests of this file.
 pub(crate) fn tests(suite: Suite) -> Suite {
@@ -36,7 +37,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
 }
 
 /// Some of everything, left behind.
-fn clutter(device: &opendxg::Device, memory: &Region) -> Outcome {
+fn clutter(device: &opendxg::Device, memory: &Region) -> TestResult {
     let mixed = Create::sized(device, flags::RESOURCE, &[PAGE_SIZE, 5 * PAGE_SIZE]).run()?;
     mixed.lock_nth(1)?.leak();
     mixed.leak();
@@ -54,7 +55,7 @@ fn clutter(device: &opendxg::Device, memory: &Region) -> Outcome {
     Ok(())
 }
 
-fn with_the_device() -> Outcome {
+fn with_the_device() -> TestResult {
     let memory = Region::private(PAGE_SIZE as usize)?;
     let watch = Watch::start()?;
     for _ in 0..5 {
@@ -66,7 +67,7 @@ fn with_the_device() -> Outcome {
     Ok(())
 }
 
-fn with_the_process() -> Outcome {
+fn with_the_process() -> TestResult {
     let watch = Watch::start()?;
     for _ in 0..rounds(5) {
         in_child(|| {
@@ -81,7 +82,7 @@ fn with_the_process() -> Outcome {
     Ok(())
 }
 
-fn nt_survives() -> Outcome {
+fn nt_survives() -> TestResult {
     let other = fixture::device()?;
     let nt = {
         let device = fixture::device()?;
@@ -100,7 +101,7 @@ fn nt_survives() -> Outcome {
     opened.destroy()
 }
 
-fn opening_survives() -> Outcome {
+fn opening_survives() -> TestResult {
     let told = Region::shared(PAGE_SIZE as usize)?;
     let created = Gate::new()?;
     let (opened, left) = (Gate::new()?, Gate::new()?);
@@ -128,7 +129,7 @@ fn opening_survives() -> Outcome {
     own.destroy()
 }
 
-fn dma_buf_survives() -> Outcome {
+fn dma_buf_survives() -> TestResult {
     let watch = Watch::start()?;
     let (here, there) = socket_pair()?;
     let creator = Child::spawn(|| {
@@ -150,7 +151,7 @@ fn dma_buf_survives() -> Outcome {
     watch.ends_clean()
 }
 
-fn duplicate_survives() -> Outcome {
+fn duplicate_survives() -> TestResult {
     use opendxg::raw::Argument;
     let device = fixture::device()?;
     let raw = fixture::raw()?;
@@ -169,7 +170,7 @@ fn duplicate_survives() -> Outcome {
     Ok(())
 }
 
-fn killed_creator() -> Outcome {
+fn killed_creator() -> TestResult {
     let watch = Watch::start()?;
     for round in 0..rounds(10) {
         let (here, there) = socket_pair()?;
@@ -177,9 +178,9 @@ fn killed_creator() -> Outcome {
             let device = fixture::device()?;
             let made = Create::sized(&device, flags::NT, &[16 * PAGE_SIZE]).run()?;
             send(&there, made.share()?)?;
-            let view = made.lock()?;
+            let mapping = made.lock()?;
             for seed in 0.. {
-                view.set_word(0, seed);
+                mapping.set_word(0, seed);
             }
             Ok(())
         })?;
@@ -188,24 +189,24 @@ fn killed_creator() -> Outcome {
         let nt = receive(&here)?;
         let opened = OpenNt::new(&device, &nt)?.run()?;
         drop(nt);
-        let view = opened.lock()?;
+        let mapping = opened.lock()?;
         // The rest of the picture is ours.
-        for at in (4..view.size()).step_by(4) {
-            view.set_word(at, round);
+        for at in (4..mapping.size()).step_by(4) {
+            mapping.set_word(at, round);
         }
         creator.kill()?;
-        for at in (4..view.size()).step_by(4) {
-            ensure_eq!(view.word(at), round);
+        for at in (4..mapping.size()).step_by(4) {
+            ensure_eq!(mapping.word(at), round);
         }
-        view.fill(round);
-        view.holds(round)?;
-        view.unlock()?;
+        mapping.fill(round);
+        mapping.holds(round)?;
+        mapping.unlock()?;
         opened.destroy()?;
     }
     watch.ends_clean()
 }
 
-fn killed_anywhere() -> Outcome {
+fn killed_anywhere() -> TestResult {
     let watch = Watch::start()?;
     let mut dice = Dice::new(31);
     for _ in 0..rounds(60) {

@@ -8,9 +8,11 @@ use opendxg::{Device, Status};
 use selftests::call::{refused, succeeds};
 use selftests::leak::Watch;
 use selftests::memory::{Page, KERNEL_HALF, UNMAPPED};
-use selftests::resource::{destroy, destruction, flags, locked_again, Bundle, Create, PAGE_SIZE};
+use selftests::resource::{
+    destroy, destruction, flags, locked_again, Create, OpenResource, PAGE_SIZE,
+};
 use selftests::rounds::{crowd, rounds, Dice};
-use selftests::{ensure, ensure_eq, fixture, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fixture, Suite, TestResult};
 
 const OK: Status = Status::SUCCESS;
 const IP: Status = Status::INVALID_PARAMETER;
@@ -41,11 +43,11 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         .test("RES-30 flags that are refused", bad_flags)
 }
 
-fn page_allocation(device: &Device) -> Outcome<Bundle> {
+fn page_allocation(device: &Device) -> TestResult<OpenResource> {
     Create::sized(device, 0, &[PAGE_SIZE]).run()
 }
 
-fn nothing() -> Outcome {
+fn nothing() -> TestResult {
     let device = fixture::device()?;
     let raw = fixture::raw()?;
     succeeds(&raw, &mut destruction(device.handle().0, 0, &[], 0))?;
@@ -54,7 +56,7 @@ fn nothing() -> Outcome {
     succeeds(&raw, &mut arg)
 }
 
-fn no_list() -> Outcome {
+fn no_list() -> TestResult {
     let device = fixture::device()?;
     let raw = fixture::raw()?;
     let made = page_allocation(&device)?;
@@ -78,7 +80,7 @@ fn no_list() -> Outcome {
     made.destroy()
 }
 
-fn bad_handles() -> Outcome {
+fn bad_handles() -> TestResult {
     let device = fixture::device()?;
     let raw = fixture::raw()?;
     let made = Create::sized(&device, flags::GLOBAL, &[PAGE_SIZE]).run()?;
@@ -119,7 +121,7 @@ fn bad_handles() -> Outcome {
     Ok(())
 }
 
-fn one_by_one() -> Outcome {
+fn one_by_one() -> TestResult {
     let device = fixture::device()?;
     let raw = fixture::raw()?;
     let made = Create::sized(&device, flags::RESOURCE, &[PAGE_SIZE]).run()?;
@@ -140,7 +142,7 @@ fn one_by_one() -> Outcome {
     Ok(())
 }
 
-fn by_resource() -> Outcome {
+fn by_resource() -> TestResult {
     let device = fixture::device()?;
     let raw = fixture::raw()?;
     for bits in [flags::RESOURCE, flags::GLOBAL, flags::NT] {
@@ -160,7 +162,7 @@ fn by_resource() -> Outcome {
     Ok(())
 }
 
-fn list_ignored() -> Outcome {
+fn list_ignored() -> TestResult {
     let device = fixture::device()?;
     let raw = fixture::raw()?;
     let other = page_allocation(&device)?;
@@ -180,7 +182,7 @@ fn list_ignored() -> Outcome {
     other.destroy()
 }
 
-fn two_resources() -> Outcome {
+fn two_resources() -> TestResult {
     let device = fixture::device()?;
     let raw = fixture::raw()?;
     let one = Create::sized(&device, flags::RESOURCE, &[PAGE_SIZE; 2]).run()?;
@@ -207,7 +209,7 @@ fn two_resources() -> Outcome {
     two.destroy()
 }
 
-fn bad_devices() -> Outcome {
+fn bad_devices() -> TestResult {
     let device = fixture::device()?;
     let raw = fixture::raw()?;
     let made = Create::sized(&device, flags::RESOURCE, &[PAGE_SIZE]).run()?;
@@ -229,7 +231,7 @@ fn bad_devices() -> Outcome {
     made.destroy()
 }
 
-fn all_or_nothing() -> Outcome {
+fn all_or_nothing() -> TestResult {
     let device = fixture::device()?;
     let raw = fixture::raw()?;
     let (first, last) = (page_allocation(&device)?, page_allocation(&device)?);
@@ -252,7 +254,7 @@ fn all_or_nothing() -> Outcome {
     last.destroy()
 }
 
-fn overlapping() -> Outcome {
+fn overlapping() -> TestResult {
     const THREADS: usize = 3;
     const COUNT: usize = 9;
     let device = fixture::device()?;
@@ -291,7 +293,7 @@ fn overlapping() -> Outcome {
     Ok(())
 }
 
-fn kinds() -> Outcome {
+fn kinds() -> TestResult {
     let device = fixture::device()?;
     let raw = fixture::raw()?;
     let watch = Watch::start()?;
@@ -324,7 +326,7 @@ fn kinds() -> Outcome {
     Ok(())
 }
 
-fn bad_flags() -> Outcome {
+fn bad_flags() -> TestResult {
     let device = fixture::device()?;
     let raw = fixture::raw()?;
     let made = page_allocation(&device)?;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! dma-bufs of each exporter that there is as allocations (RES-87 to RES-90). A buffer stays its exporter's: it is not
-//! attached, not mapped in the kernel, and processors see it through the exporter's own mapping.
+//! dma-bufs of each exporter that there is as allocations (RES-87 to RES-90). A buffer stays its
+//! exporter's: it is not attached, not mapped in the kernel, and processors see it through the
+//! exporter's own mapping.
 
 use std::any::Any;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -19,21 +20,21 @@ use selftests::dma_buf::{
 use selftests::leak::Watch;
 use selftests::region::Region;
 use selftests::resource::{
-    destroy, export, flags, is_revoked, locked_again, Bundle, Create, OpenNt, PAGE_SIZE,
+    destroy, export, flags, is_revoked, locked_again, Create, OpenNt, OpenResource, PAGE_SIZE,
     READ_ACCESS,
 };
 use selftests::sharing::share_raw;
 use selftests::test_device::{cannot, direction, TestDevice, Uses};
-use selftests::{ensure, ensure_eq, fixture, skip, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fixture, skip, Suite, TestResult};
 
 const PAGES: u32 = 8;
 const SIZE: u64 = PAGES as u64 * PAGE_SIZE;
 
 /// Somebody else's dma-buf, and what keeps it usable.
 type Made = (OwnedFd, Box<dyn Any>);
-type Maker = fn() -> Outcome<Made>;
+type Maker = fn() -> TestResult<Made>;
 /// A test with what a maker makes.
-type Body = fn(Maker) -> Outcome;
+type Body = fn(Maker) -> TestResult;
 
 const MAKERS: [(&str, Maker); 8] = [
     ("udmabuf", from_udmabuf),
@@ -63,41 +64,41 @@ pub(crate) fn tests(mut suite: Suite) -> Suite {
     ];
     for (exporter, make) in MAKERS {
         for (name, body) in all {
-            suite = suite.test(format!("H5 {name} ({exporter})"), move || body(make));
+            suite = suite.test(format!("{name} ({exporter})"), move || body(make));
         }
     }
     suite
         .test(
-            "H5 RES-87 no attachment, no mapping but that of a lock",
+            "RES-87 no attachment, no mapping but that of a lock",
             untouched,
         )
         .test(
-            "H5 RES-87 RES-89 a buffer that processors cannot reach",
+            "RES-87 RES-89 a buffer that processors cannot reach",
             out_of_reach,
         )
         .test(
-            "H5 RES-87 RES-108 a read-only buffer is taken with ReadOnly",
+            "RES-87 RES-108 a read-only buffer is taken with ReadOnly",
             only_read_only,
         )
         .test(
-            "H4 RES-86 a device that writes gets no read-only dma-bufs",
+            "RES-86 a device that writes gets no read-only dma-bufs",
             devices,
         )
 }
 
-fn from_udmabuf() -> Outcome<Made> {
+fn from_udmabuf() -> TestResult<Made> {
     let (file, memory) = udmabuf(SIZE)?;
     Ok((file, Box::new(memory)))
 }
 
-fn from_vgem() -> Outcome<Made> {
+fn from_vgem() -> TestResult<Made> {
     let vgem = Vgem::open()?;
     let handle = vgem.create(PAGES)?;
     let file = vgem.export(handle)?;
     Ok((file, Box::new(vgem)))
 }
 
-fn from_card(driver: &str) -> Outcome<Made> {
+fn from_card(driver: &str) -> TestResult<Made> {
     let Some(card) = Card::of_driver(driver)? else {
         skip!("no card of {driver}");
     };
@@ -106,11 +107,11 @@ fn from_card(driver: &str) -> Outcome<Made> {
     Ok((file, Box::new(card)))
 }
 
-fn from_heap(name: &str) -> Outcome<Made> {
+fn from_heap(name: &str) -> TestResult<Made> {
     Ok((heap(name, SIZE)?, Box::new(())))
 }
 
-fn from_driver(flags: u32) -> Outcome<Made> {
+fn from_driver(flags: u32) -> TestResult<Made> {
     Ok((TestDevice::open()?.create(SIZE, flags)?, Box::new(())))
 }
 
@@ -118,7 +119,7 @@ fn slot(fd: impl AsFd) -> u64 {
     fd.as_fd().as_raw_fd() as u64
 }
 
-fn both_ways(make: Maker) -> Outcome {
+fn both_ways(make: Maker) -> TestResult {
     let (file, _keep) = make()?;
     let theirs = Region::of_file(&file, SIZE as usize)?;
     theirs.fill(1);
@@ -144,7 +145,7 @@ fn both_ways(make: Maker) -> Outcome {
     Ok(())
 }
 
-fn kept(make: Maker) -> Outcome {
+fn kept(make: Maker) -> TestResult {
     let watch = Watch::start()?;
     let device = fixture::device()?;
     let (file, keep) = make()?;
@@ -159,7 +160,7 @@ fn kept(make: Maker) -> Outcome {
     watch.ends_clean()
 }
 
-fn shared(make: Maker) -> Outcome {
+fn shared(make: Maker) -> TestResult {
     let device = fixture::device()?;
     let (file, _keep) = make()?;
     let theirs = Region::of_file(&file, SIZE as usize)?;
@@ -180,7 +181,7 @@ fn shared(make: Maker) -> Outcome {
     theirs.holds(8)
 }
 
-fn original(make: Maker) -> Outcome {
+fn original(make: Maker) -> TestResult {
     let device = fixture::device()?;
     let (file, keep) = make()?;
     let same = identity(&file)?;
@@ -202,13 +203,13 @@ fn original(make: Maker) -> Outcome {
 }
 
 /// Demands that a dma-buf of the allocation is refused.
-fn not_exported(made: &Bundle, bits: u32) -> Outcome {
+fn not_exported(made: &OpenResource, bits: u32) -> TestResult {
     let mut arg = opendxg_export_dmabuf::zeroed();
     (arg.allocation, arg.flags) = (made.first(), bits);
     refused(made.raw(), &mut arg, Status::ACCESS_DENIED)
 }
 
-fn no_wider(make: Maker) -> Outcome {
+fn no_wider(make: Maker) -> TestResult {
     let device = fixture::device()?;
     let (file, _keep) = make()?;
     // A part is not the whole.
@@ -229,7 +230,7 @@ fn no_wider(make: Maker) -> Outcome {
 }
 
 /// Demands that a mapping cannot become writable.
-fn stays_read_only(memory: &Region) -> Outcome {
+fn stays_read_only(memory: &Region) -> TestResult {
     let start = memory.address() as usize as *mut _;
     for more in [
         MprotectFlags::READ | MprotectFlags::WRITE,
@@ -242,7 +243,7 @@ fn stays_read_only(memory: &Region) -> Outcome {
     Ok(())
 }
 
-fn read_only(make: Maker) -> Outcome {
+fn read_only(make: Maker) -> TestResult {
     let device = fixture::device()?;
     let (file, _keep) = make()?;
     let theirs = Region::of_file(&file, SIZE as usize)?;
@@ -251,13 +252,13 @@ fn read_only(make: Maker) -> Outcome {
     let nt = share_raw(made.raw(), &[made.resource], READ_ACCESS, 0)?;
     let opened = OpenNt::new(&device, &nt)?.run()?;
     let reading = Create::section(&device, flags::READ_ONLY, slot(&file), SIZE).run()?;
-    for bundle in [&opened, &reading] {
-        let view = bundle.lock()?;
-        view.holds(3)?;
-        stays_read_only(&view)?;
-        let address = view.leak();
+    for open in [&opened, &reading] {
+        let mapping = open.lock()?;
+        mapping.holds(3)?;
+        stays_read_only(&mapping)?;
+        let address = mapping.leak();
         // Nor does it become so by its end.
-        by_list(bundle)?;
+        by_list(open)?;
         is_unwritable(address)?;
     }
     opened.leak();
@@ -266,7 +267,7 @@ fn read_only(make: Maker) -> Outcome {
 }
 
 /// Writing there kills: a mapping for reading only, or one that was revoked.
-fn is_unwritable(address: u64) -> Outcome {
+fn is_unwritable(address: u64) -> TestResult {
     selftests::resource::no_core();
     Child::spawn(|| {
         // SAFETY: this process dies of it, or the test fails.
@@ -278,7 +279,7 @@ fn is_unwritable(address: u64) -> Outcome {
     .dies_of(libc::SIGSEGV)
 }
 
-fn by_list(made: &Bundle) -> Outcome {
+fn by_list(made: &OpenResource) -> TestResult {
     let done = destroy(made.raw(), made.device, 0, &[made.first()], 0);
     ensure_eq!(done, Ok(Status::SUCCESS));
     Ok(())
@@ -296,7 +297,7 @@ fn is_mapped(address: u64) -> bool {
     }
 }
 
-fn ends(make: Maker) -> Outcome {
+fn ends(make: Maker) -> TestResult {
     let device = fixture::device()?;
     let (file, _keep) = make()?;
     let theirs = Region::of_file(&file, SIZE as usize)?;
@@ -304,19 +305,19 @@ fn ends(make: Maker) -> Outcome {
     let import = || Create::section(&device, flags::RESOURCE, slot(&file), SIZE).run();
     // The last of two unlocks removes it.
     let made = import()?;
-    let view = made.lock()?;
-    let address = view.address();
+    let mapping = made.lock()?;
+    let address = mapping.address();
     let (status, again) = locked_again(made.raw(), made.device, made.first())?;
     ensure_eq!((status, again), (Status::SUCCESS, address));
     let mut unlock = D3DKMT_UNLOCK2::zeroed();
     (unlock.hDevice, unlock.hAllocation) = (made.device, made.first());
     selftests::call::succeeds(made.raw(), &mut unlock)?;
-    view.holds(4)?;
-    view.unlock()?;
+    mapping.holds(4)?;
+    mapping.unlock()?;
     ensure!(!is_mapped(address), "still mapped");
     made.destroy()?;
     // Destroyed while locked, in each way.
-    let ways: [fn(Bundle) -> Outcome; 2] = [Bundle::destroy, |made| {
+    let ways: [fn(OpenResource) -> TestResult; 2] = [OpenResource::destroy, |made| {
         by_list(&made)?;
         made.destroy()
     }];
@@ -353,9 +354,9 @@ fn ends(make: Maker) -> Outcome {
     is_revoked(address + 2 * PAGE_SIZE)?;
     // A child has the exporter's mapping, as if it had made it itself.
     let made = import()?;
-    let view = made.lock()?;
+    let mapping = made.lock()?;
     let go = Gate::new()?;
-    let address = view.leak();
+    let address = mapping.leak();
     let child = Child::spawn(|| {
         go.wait()?;
         // SAFETY: inherited.
@@ -369,7 +370,7 @@ fn ends(make: Maker) -> Outcome {
     child.join()
 }
 
-fn untouched() -> Outcome {
+fn untouched() -> TestResult {
     let test = TestDevice::open()?;
     let file = test.create(SIZE, cannot::VMAP_FAILS)?;
     let device = fixture::device()?;
@@ -390,7 +391,7 @@ fn untouched() -> Outcome {
     Ok(())
 }
 
-fn out_of_reach() -> Outcome {
+fn out_of_reach() -> TestResult {
     let test = TestDevice::open()?;
     let file = test.create(SIZE, cannot::VMAP | cannot::MMAP)?;
     let device = fixture::device()?;
@@ -405,7 +406,7 @@ fn out_of_reach() -> Outcome {
     Ok(())
 }
 
-fn only_read_only() -> Outcome {
+fn only_read_only() -> TestResult {
     let file = TestDevice::open()?.create(SIZE, cannot::VMAP | cannot::WRITE)?;
     let device = fixture::device()?;
     Create::section(&device, 0, slot(&file), SIZE).is_refused(Status::ACCESS_DENIED)?;
@@ -418,7 +419,7 @@ fn only_read_only() -> Outcome {
     Ok(())
 }
 
-fn devices() -> Outcome {
+fn devices() -> TestResult {
     let test = TestDevice::open()?;
     let device = fixture::device()?;
     let made = Create::sized(&device, 0, &[SIZE]).run()?;

@@ -16,11 +16,11 @@ use selftests::fds::{receive, send, socket_pair};
 use selftests::leak::Watch;
 use selftests::region::Region;
 use selftests::resource::{
-    export, flags, query_local, Bundle, Create, OpenNt, PAGE_SIZE, READ_ACCESS,
+    export, flags, query_local, Create, OpenNt, OpenResource, PAGE_SIZE, READ_ACCESS,
 };
 use selftests::rounds::{crowd, rounds, Dice};
 use selftests::sharing::share_raw;
-use selftests::{ensure, ensure_eq, fixture, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fixture, Suite, TestResult};
 
 const SIZE: u64 = 8 * PAGE_SIZE;
 
@@ -59,15 +59,15 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         .test("RES-86 RES-110 the exporter is killed", killed)
 }
 
-fn sample(device: &Device, bits: u32) -> Outcome<Bundle> {
+fn sample(device: &Device, bits: u32) -> TestResult<OpenResource> {
     Create::sized(device, bits, &[SIZE]).run()
 }
 
-fn the_same_memory() -> Outcome {
+fn the_same_memory() -> TestResult {
     let device = fixture::device()?;
     let made = sample(&device, 0)?;
-    let view = made.lock()?;
-    view.fill(1);
+    let mapping = made.lock()?;
+    mapping.fill(1);
     let file = export(made.raw(), made.first(), 0)?;
     ensure_eq!(exporter(&file)?, "opendxg");
     ensure_eq!(size(&file)?, SIZE);
@@ -82,13 +82,13 @@ fn the_same_memory() -> Outcome {
         memory.fill(2);
         Ok(())
     })?;
-    view.holds(2)?;
+    mapping.holds(2)?;
     for wrong in [0, 4, 8, 1 << 32, u64::MAX] {
         ensure_eq!(sync(&file, wrong), Err(Errno::INVAL), "flags {wrong:#x}");
     }
     // In part, but not beyond the end.
     Region::of_file(&file, PAGE_SIZE as usize)?.set(0, 9);
-    ensure_eq!(view.get(0), 9);
+    ensure_eq!(mapping.get(0), 9);
     ensure!(Region::of_file(&file, SIZE as usize + PAGE_SIZE as usize).is_err());
     // Reading and writing as a file are no operations of a dma-buf.
     ensure!(rustix::io::read(&file, &mut [0u8; 4]).is_err());
@@ -96,7 +96,7 @@ fn the_same_memory() -> Outcome {
     Ok(())
 }
 
-fn each_allocation() -> Outcome {
+fn each_allocation() -> TestResult {
     let device = fixture::device()?;
     let made = Create::sized(
         &device,
@@ -123,7 +123,7 @@ fn ask(allocation: u32, bits: u32) -> opendxg_export_dmabuf {
     arg
 }
 
-fn refusals() -> Outcome {
+fn refusals() -> TestResult {
     let device = fixture::device()?;
     let raw = fixture::raw()?;
     let made = sample(&device, flags::GLOBAL)?;
@@ -158,7 +158,7 @@ fn refusals() -> Outcome {
     Ok(())
 }
 
-fn one_reference() -> Outcome {
+fn one_reference() -> TestResult {
     let device = fixture::device()?;
     let raw = fixture::raw()?;
     let made = sample(&device, flags::RESOURCE)?;
@@ -179,7 +179,7 @@ fn one_reference() -> Outcome {
     })
 }
 
-fn the_same_twice() -> Outcome {
+fn the_same_twice() -> TestResult {
     let device = fixture::device()?;
     let made = sample(&device, flags::NT)?;
     let nt = made.share()?;
@@ -199,7 +199,7 @@ fn the_same_twice() -> Outcome {
     Region::of_file(&again, SIZE as usize)?.holds(4)
 }
 
-fn read_only() -> Outcome {
+fn read_only() -> TestResult {
     let device = fixture::device()?;
     let made = sample(&device, flags::NT)?;
     made.lock()?.fill(3);
@@ -237,10 +237,10 @@ fn read_only() -> Outcome {
 }
 
 /// A path keeps a dma-buf, but not its file.
-fn kept_by_a_path() -> Outcome {
+fn kept_by_a_path() -> TestResult {
     let device = fixture::device()?;
     let made = sample(&device, 0)?;
-    let paths = || -> Outcome<(u64, OwnedFd)> {
+    let paths = || -> TestResult<(u64, OwnedFd)> {
         let file = export(made.raw(), made.first(), 0)?;
         let path = format!("/proc/self/fd/{}", file.as_raw_fd());
         let kept = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
@@ -264,13 +264,13 @@ fn kept_by_a_path() -> Outcome {
     Region::of_file(&file, SIZE as usize)?.holds(2)
 }
 
-fn keeps_the_memory() -> Outcome {
+fn keeps_the_memory() -> TestResult {
     let watch = Watch::start()?;
     let device = fixture::device()?;
     let made = sample(&device, flags::RESOURCE)?;
     made.lock()?.fill(6);
     let file = export(made.raw(), made.first(), 0)?;
-    let view = made.lock()?.leak();
+    let mapping = made.lock()?.leak();
     made.destroy()?;
     device.destroy()?;
     let memory = Region::of_file(&file, SIZE as usize)?;
@@ -278,18 +278,19 @@ fn keeps_the_memory() -> Outcome {
     memory.fill(7);
     drop(file);
     memory.holds(7)?;
-    // SAFETY: the view was revoked with the handles, or is only a mapping now; nobody uses it.
-    unsafe { rustix::mm::munmap(view as usize as *mut _, SIZE as usize) }?;
+    // SAFETY: the mapping was revoked when the handles ended, or shows only the dma-buf now;
+    // nobody uses it.
+    unsafe { rustix::mm::munmap(mapping as usize as *mut _, SIZE as usize) }?;
     drop(memory);
     watch.ends_clean()
 }
 
-fn vgem_imports() -> Outcome {
+fn vgem_imports() -> TestResult {
     let vgem = Vgem::open()?;
     let device = fixture::device()?;
     let made = sample(&device, 0)?;
-    let view = made.lock()?;
-    view.fill(8);
+    let mapping = made.lock()?;
+    mapping.fill(8);
     let file = export(made.raw(), made.first(), 0)?;
     let handle = vgem.import(&file)?;
     ensure_eq!(vgem.import(&file)?, handle, "the same buffer");
@@ -299,11 +300,11 @@ fn vgem_imports() -> Outcome {
     let memory = Region::of_file(&again, SIZE as usize)?;
     memory.holds(8)?;
     memory.fill(9);
-    view.holds(9)?;
+    mapping.holds(9)?;
     vgem.close(handle)
 }
 
-fn pinned_while_attached() -> Outcome {
+fn pinned_while_attached() -> TestResult {
     let watch = Watch::start()?;
     let vgem = Vgem::open()?;
     let device = fixture::device()?;
@@ -328,7 +329,7 @@ fn pinned_while_attached() -> Outcome {
     watch.ends_clean()
 }
 
-fn while_destroyed() -> Outcome {
+fn while_destroyed() -> TestResult {
     let device = fixture::device()?;
     let watch = Watch::start()?;
     for round in 0..rounds(200) {
@@ -358,7 +359,7 @@ fn while_destroyed() -> Outcome {
     watch.ends_clean()
 }
 
-fn killed() -> Outcome {
+fn killed() -> TestResult {
     let watch = Watch::start()?;
     for _ in 0..rounds(10) {
         let (here, there) = socket_pair()?;

@@ -7,7 +7,7 @@ use selftests::dma_buf::{export_sync_file, is_signalled, READ, WRITE};
 use selftests::fds::poll_events;
 use selftests::resource::{export, flags, Create, ALL_ACCESS, PAGE_SIZE};
 use selftests::sharing::share_raw;
-use selftests::{ensure, ensure_eq, fixture, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fixture, Suite, TestResult};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         )
 }
 
-fn signalled() -> Outcome {
+fn signalled() -> TestResult {
     let device = fixture::device()?;
     let made = Create::sized(&device, 0, &[PAGE_SIZE]).run()?;
     let file = export(made.raw(), made.first(), 0)?;
@@ -33,7 +33,7 @@ fn signalled() -> Outcome {
     Ok(())
 }
 
-fn is_idle(file: impl AsFd) -> Outcome {
+fn is_idle(file: impl AsFd) -> TestResult {
     let events = poll_events(file.as_fd(), Duration::ZERO)?;
     ensure_eq!(
         events & (PollFlags::IN | PollFlags::OUT),
@@ -42,19 +42,20 @@ fn is_idle(file: impl AsFd) -> Outcome {
     Ok(())
 }
 
-fn never_busy() -> Outcome {
+fn never_busy() -> TestResult {
     let device = fixture::device()?;
     let made = Create::sized(&device, 0, &[PAGE_SIZE]).run()?;
     let file = export(made.raw(), made.first(), 0)?;
     is_idle(&file)?;
-    let view = made.lock()?;
+    let mapping = made.lock()?;
     is_idle(&file)?;
-    view.unlock()?;
+    mapping.unlock()?;
     is_idle(&file)
 }
 
-/// A fence shared with the buffer is a NT handle, and pending for ever; the buffer is idle all the same.
-fn beside_a_fence() -> Outcome {
+/// A fence shared with the buffer is a NT handle, and pending for ever; the buffer is idle all the
+/// same.
+fn beside_a_fence() -> TestResult {
     let device = fixture::device()?;
     let fence = device.create_shareable_fence(0)?;
     let made = Create::sized(&device, flags::NT, &[PAGE_SIZE]).run()?;

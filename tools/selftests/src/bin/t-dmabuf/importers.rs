@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What importers do with dma-bufs of ours. The kernel takes it for a bug if an operation of an exporter fails for
-//! another reason than want of memory, and says so in its log: the run of the machine fails then.
+//! What importers do with dma-bufs of ours. The kernel takes it for a bug if an operation of an
+//! exporter fails for another reason than want of memory, and says so in its log: the run of the
+//! machine fails then.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 
@@ -13,32 +14,32 @@ use selftests::call::refused;
 use selftests::camera::Camera;
 use selftests::leak::Watch;
 use selftests::region::Region;
-use selftests::resource::{export, flags, Bundle, Create, PAGE_SIZE};
-use selftests::{ensure, ensure_eq, fixture, Outcome, Suite};
+use selftests::resource::{export, flags, Create, OpenResource, PAGE_SIZE};
+use selftests::{ensure, ensure_eq, fixture, Suite, TestResult};
 
 /// Adds the tests of this file.
 pub(crate) fn tests(suite: Suite) -> Suite {
     suite
         .test(
-            "H4 RES-86 RES-90 a camera maps our memory in the kernel",
+            "RES-86 RES-90 a camera maps our memory in the kernel",
             captured,
         )
         .test(
-            "H4 RES-86 a camera gets no mapping of a read-only dma-buf",
+            "RES-86 a camera gets no mapping of a read-only dma-buf",
             not_captured,
         )
         .test(
-            "H4 RES-22 RES-86 a dma-buf owns its pages: its file may shrink",
+            "RES-22 RES-86 a dma-buf owns its pages: its file may shrink",
             owned,
         )
         .test(
-            "H4 RES-22 RES-86 a file that has shrunk is not exported",
+            "RES-22 RES-86 a file that has shrunk is not exported",
             too_late,
         )
 }
 
 /// Captures a picture and ends.
-fn capture(camera: &Camera, files: [&OwnedFd; 2], size: u64) -> Outcome {
+fn capture(camera: &Camera, files: [&OwnedFd; 2], size: u64) -> TestResult {
     camera.request(2)?;
     for (index, file) in (0..).zip(files) {
         camera.queue(index, file, size)?;
@@ -49,7 +50,7 @@ fn capture(camera: &Camera, files: [&OwnedFd; 2], size: u64) -> Outcome {
     camera.request(0)
 }
 
-fn captured() -> Outcome {
+fn captured() -> TestResult {
     let camera = Camera::open()?;
     let size = u64::from(camera.size).next_multiple_of(PAGE_SIZE);
     let device = fixture::device()?;
@@ -57,12 +58,12 @@ fn captured() -> Outcome {
     let file = export(made.raw(), made.first(), 0)?;
     let other = export(made.raw(), made.allocations[1], 0)?;
     capture(&camera, [&file, &other], size)?;
-    let view = made.lock()?;
-    ensure!(camera.colours(&view) >= 5, "no picture");
-    view.unlock()
+    let mapping = made.lock()?;
+    ensure!(camera.colours(&mapping) >= 5, "no picture");
+    mapping.unlock()
 }
 
-fn not_captured() -> Outcome {
+fn not_captured() -> TestResult {
     let camera = Camera::open()?;
     let size = u64::from(camera.size).next_multiple_of(PAGE_SIZE);
     let device = fixture::device()?;
@@ -75,14 +76,14 @@ fn not_captured() -> Outcome {
 }
 
 /// A file, an allocation over it, and the dma-buf.
-fn section(device: &Device, size: u64) -> Outcome<(OwnedFd, Bundle)> {
+fn section(device: &Device, size: u64) -> TestResult<(OwnedFd, OpenResource)> {
     let file = memfd_create("section", MemfdFlags::CLOEXEC)?;
     ftruncate(&file, size)?;
     let made = Create::section(device, 0, file.as_raw_fd() as u64, size).run()?;
     Ok((file, made))
 }
 
-fn owned() -> Outcome {
+fn owned() -> TestResult {
     let camera = Camera::open()?;
     let size = u64::from(camera.size).next_multiple_of(PAGE_SIZE);
     let device = fixture::device()?;
@@ -94,15 +95,15 @@ fn owned() -> Outcome {
     ftruncate(&other_memory, 0)?;
     // Never touched before, and there.
     capture(&camera, [&file, &other], size)?;
-    let view = made.lock()?;
-    ensure!(camera.colours(&view) >= 5, "no picture");
+    let mapping = made.lock()?;
+    ensure!(camera.colours(&mapping) >= 5, "no picture");
     let seen = Region::of_file(&other, size as usize)?;
     seen.fill(1);
     other_made.lock()?.holds(1)?;
-    view.unlock()
+    mapping.unlock()
 }
 
-fn too_late() -> Outcome {
+fn too_late() -> TestResult {
     let size = 4 * PAGE_SIZE;
     let device = fixture::device()?;
     let (memory, made) = section(&device, size)?;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! dma-bufs as allocations (RES-87, RES-22): our own ones, and what is the same for all others. What each exporter
-//! could do otherwise is in `exporters.rs`.
+//! dma-bufs as allocations (RES-87, RES-22): our own ones, and what is the same for all others.
+//! What each exporter could do otherwise is in `exporters.rs`.
 
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 
@@ -14,7 +14,7 @@ use selftests::dma_buf::{exporter, udmabuf, Vgem};
 use selftests::leak::Watch;
 use selftests::region::Region;
 use selftests::resource::{export, flags, query_object, Create, PAGE_SIZE};
-use selftests::{ensure_eq, fixture, Outcome, Suite};
+use selftests::{ensure_eq, fixture, Suite, TestResult};
 
 const PAGES: u32 = 8;
 const SIZE: u64 = PAGES as u64 * PAGE_SIZE;
@@ -32,7 +32,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
             destroyed_while_busy,
         )
         .test(
-            "H5 RES-89 a signal while a lock waits for the exporter's device",
+            "RES-89 a signal while a lock waits for the exporter's device",
             signalled_while_busy,
         )
         .test(
@@ -45,7 +45,7 @@ fn slot(fd: impl AsFd) -> u64 {
     fd.as_fd().as_raw_fd() as u64
 }
 
-fn our_own() -> Outcome {
+fn our_own() -> TestResult {
     let device = fixture::device()?;
     let made = Create::sized(&device, flags::RESOURCE, &[SIZE]).run()?;
     made.lock()?.fill(3);
@@ -66,7 +66,7 @@ fn our_own() -> Outcome {
     imported.destroy()
 }
 
-fn too_large() -> Outcome {
+fn too_large() -> TestResult {
     let device = fixture::device()?;
     let (file, _memory) = udmabuf(SIZE)?;
     let watch = Watch::start()?;
@@ -82,7 +82,7 @@ fn too_large() -> Outcome {
     Ok(())
 }
 
-fn not_pinned() -> Outcome {
+fn not_pinned() -> TestResult {
     let device = fixture::device()?;
     let made = Create::sized(&device, 0, &[SIZE]).run()?;
     let file = export(made.raw(), made.first(), 0)?;
@@ -95,7 +95,7 @@ fn not_pinned() -> Outcome {
     memory.holds(1)
 }
 
-fn destroyed_while_busy() -> Outcome {
+fn destroyed_while_busy() -> TestResult {
     let vgem = Vgem::open()?;
     let buffer = vgem.create(PAGES)?;
     let file = vgem.export(buffer)?;
@@ -123,7 +123,7 @@ fn destroyed_while_busy() -> Outcome {
         let raw = made.raw().clone();
         let other = raw.clone();
         let locking = Blocked::new(move || other.exec(&mut lock))?;
-        let local = || -> Outcome<u32> {
+        let local = || -> TestResult<u32> {
             let seen = query_object(&raw, slot(&weak), OPENDXG_HANDLE_WEAK)?;
             Ok(seen.local_references)
         };
@@ -150,7 +150,7 @@ fn destroyed_while_busy() -> Outcome {
 extern "C" fn nothing(_: libc::c_int) {}
 
 /// A lock that waits is interrupted by a handler, and begins again if the handler asks for that.
-fn signalled_while_busy() -> Outcome {
+fn signalled_while_busy() -> TestResult {
     let vgem = Vgem::open()?;
     let buffer = vgem.create(PAGES)?;
     let file = vgem.export(buffer)?;

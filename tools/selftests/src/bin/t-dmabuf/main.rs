@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! dma-bufs: those that we export, those of others that we import, and what the others do with ours.
+//! dma-bufs: those that we export, those of others that we import, and what the others do with
+//! ours.
 
 mod exporters;
 mod exports;

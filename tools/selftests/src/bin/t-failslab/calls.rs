@@ -9,7 +9,7 @@ use opendxg::uapi::*;
 use opendxg::{Access, Device, EventFd, MonitoredFence, Status, SyncFlags, SyncKind};
 use selftests::sharing::share_call;
 use selftests::task::{is_blocked, me};
-use selftests::{ensure_eq, fixture, Outcome};
+use selftests::{ensure_eq, fixture, TestResult};
 
 use crate::t_failslab::plain::{close, keep, Maker, Plain, Sweep};
 use crate::t_failslab::Call;
@@ -23,7 +23,7 @@ macro_rules! destroy {
     }};
 }
 
-fn destroy_object(raw: &Raw, handle: u32) -> Outcome {
+fn destroy_object(raw: &Raw, handle: u32) -> TestResult {
     destroy!(raw, D3DKMT_DESTROYSYNCHRONIZATIONOBJECT hSyncObject, handle);
     Ok(())
 }
@@ -183,7 +183,7 @@ pub(crate) const ALL: &[(&str, Maker)] = &[
     }),
 ];
 
-fn enumerate(sweep: Sweep<'_>) -> Outcome {
+fn enumerate(sweep: Sweep<'_>) -> TestResult {
     let count = opendxg::Dxg::open()?.adapter_count()?;
     let mut infos = vec![D3DKMT_ADAPTERINFO::default(); count];
     let mut arg = D3DKMT_ENUMADAPTERS3::zeroed();
@@ -208,7 +208,7 @@ fn creation(device: &Device, kind: u32, flags: SyncFlags) -> D3DKMT_CREATESYNCHR
     arg
 }
 
-fn create(sweep: Sweep<'_>, kind: u32, flags: SyncFlags) -> Outcome {
+fn create(sweep: Sweep<'_>, kind: u32, flags: SyncFlags) -> TestResult {
     let device = fixture::device()?;
     let arg = creation(&device, kind, flags);
     sweep(&mut Plain::new(arg, 1, |raw, arg| {
@@ -216,7 +216,7 @@ fn create(sweep: Sweep<'_>, kind: u32, flags: SyncFlags) -> Outcome {
     })?)
 }
 
-fn open_nt2(sweep: Sweep<'_>, device: &Device, slot: u64) -> Outcome {
+fn open_nt2(sweep: Sweep<'_>, device: &Device, slot: u64) -> TestResult {
     let mut arg = D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2::zeroed();
     arg.hDevice = device.handle().0;
     arg.hNtHandle = slot;
@@ -236,7 +236,8 @@ impl Call for Open {
         let fd = unsafe { libc::open(c"/dev/dxg".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
         if fd < 0 {
             let error = std::io::Error::last_os_error();
-            // The path is looked up by the kernel before our part begins, and any of its ways to fail is fine.
+            // The path is looked up by the kernel before our part begins, and any of its ways to
+            // fail is fine.
             return match rustix::io::Errno::from_io_error(&error) {
                 Some(rustix::io::Errno::NOMEM | rustix::io::Errno::NFILE) => Ok(Status::NO_MEMORY),
                 Some(errno) => Err(errno),
@@ -248,7 +249,7 @@ impl Call for Open {
         Ok(Status::SUCCESS)
     }
 
-    fn undo(&mut self) -> Outcome {
+    fn undo(&mut self) -> TestResult {
         self.fd = None;
         Ok(())
     }
@@ -275,7 +276,7 @@ struct Listed {
 }
 
 impl Listed {
-    fn new(purpose: Purpose) -> Outcome<Self> {
+    fn new(purpose: Purpose) -> TestResult<Self> {
         let device = fixture::device()?;
         let fences = (0..MANY).map(|_| device.create_fence(0));
         let fences = fences.collect::<Result<Vec<_>, _>>()?;
@@ -315,7 +316,7 @@ impl Call for Listed {
         }
     }
 
-    fn undo(&mut self) -> Outcome {
+    fn undo(&mut self) -> TestResult {
         for fence in &self.fences {
             if let Purpose::Wait = self.purpose {
                 fence.signal(self.rounds)?;
@@ -339,11 +340,11 @@ struct Asleep<'a> {
 }
 
 impl Asleep<'_> {
-    fn sweep(sweep: Sweep<'_>) -> Outcome {
+    fn sweep(sweep: Sweep<'_>) -> TestResult {
         let fence = fixture::device()?.create_fence(0)?;
         let (value, done, sleeper) = (AtomicU64::new(1), AtomicBool::new(false), me());
         std::thread::scope(|scope| {
-            let signaller = scope.spawn(|| -> Outcome {
+            let signaller = scope.spawn(|| -> TestResult {
                 while !done.load(Ordering::Acquire) {
                     if is_blocked(sleeper) {
                         fence.signal(value.load(Ordering::Acquire))?;
@@ -373,7 +374,7 @@ impl Call for Asleep<'_> {
         self.raw.exec(&mut arg)
     }
 
-    fn undo(&mut self) -> Outcome {
+    fn undo(&mut self) -> TestResult {
         let value = self.value.load(Ordering::Relaxed);
         ensure_eq!(self.fence.value(), value);
         self.value.store(value + 1, Ordering::Release);

@@ -10,7 +10,7 @@ use selftests::call::succeeds;
 use selftests::resource::{destruction, flags, ALL_ACCESS};
 use selftests::sharing::Attributes;
 use selftests::sharing::{share_call, share_raw};
-use selftests::{ensure_eq, fixture, Outcome};
+use selftests::{ensure_eq, fixture, TestResult};
 
 use crate::t_failslab::plain::{close, keep, Maker, Plain, Sweep};
 use crate::t_failslab::resources::{sample, slot};
@@ -130,7 +130,7 @@ pub(crate) const ALL: &[(&str, Maker)] = &[
 ];
 
 /// Destroys a handle that stands alone, whatever it is of.
-fn end_handle(raw: &Raw, device: u32, handle: u32) -> Outcome {
+fn end_handle(raw: &Raw, device: u32, handle: u32) -> TestResult {
     for mut arg in [
         destruction(device, handle, &[], 0),
         destruction(device, 0, &[handle], 0),
@@ -142,7 +142,7 @@ fn end_handle(raw: &Raw, device: u32, handle: u32) -> Outcome {
     Err(format!("{handle:#x} can be destroyed neither as a resource nor as an allocation").into())
 }
 
-fn end_mutex(raw: &Raw, handle: u32) -> Outcome {
+fn end_mutex(raw: &Raw, handle: u32) -> TestResult {
     let mut arg = D3DKMT_DESTROYKEYEDMUTEX::zeroed();
     arg.hKeyedMutex = handle;
     succeeds(raw, &mut arg)
@@ -153,7 +153,7 @@ fn name() -> Box<Attributes> {
     Attributes::named(r"\BaseNamedObjects\failslab")
 }
 
-fn shared(sweep: Sweep<'_>, set: &[u32], attributes: u64) -> Outcome {
+fn shared(sweep: Sweep<'_>, set: &[u32], attributes: u64) -> TestResult {
     let mut out = 0u64;
     let arg = share_call(set, ALL_ACCESS, attributes, &mut out);
     sweep(&mut Plain::new(arg, 0, |_, arg| {
@@ -162,12 +162,12 @@ fn shared(sweep: Sweep<'_>, set: &[u32], attributes: u64) -> Outcome {
     })?)
 }
 
-fn named(sweep: Sweep<'_>) -> Outcome {
+fn named(sweep: Sweep<'_>) -> TestResult {
     let made = sample(&fixture::device()?, flags::NT)?;
     shared(sweep, &[made.resource], name().address())
 }
 
-fn opened_by_name(sweep: Sweep<'_>) -> Outcome {
+fn opened_by_name(sweep: Sweep<'_>) -> TestResult {
     let made = sample(&fixture::device()?, flags::NT)?;
     let raw = fixture::raw()?;
     let mut named = name();
@@ -177,7 +177,7 @@ fn opened_by_name(sweep: Sweep<'_>) -> Outcome {
     sweep(&mut Plain::new(arg, 0, |_, arg| close(arg.hNtHandle))?)
 }
 
-fn acquired(sweep: Sweep<'_>) -> Outcome {
+fn acquired(sweep: Sweep<'_>) -> TestResult {
     let raw = fixture::raw()?;
     let mut mutex = D3DKMT_CREATEKEYEDMUTEX::zeroed();
     succeeds(&raw, &mut mutex)?;
@@ -197,7 +197,7 @@ fn acquired(sweep: Sweep<'_>) -> Outcome {
     outcome
 }
 
-fn set_info(resource: u32) -> Outcome {
+fn set_info(resource: u32) -> TestResult {
     let file = selftests::fds::memfd()?;
     let item = opendxg_info_item {
         key: [9; 16],
@@ -211,7 +211,7 @@ fn set_info(resource: u32) -> Outcome {
     succeeds(&fixture::raw()?, &mut arg)
 }
 
-fn got(sweep: Sweep<'_>) -> Outcome {
+fn got(sweep: Sweep<'_>) -> TestResult {
     let made = sample(&fixture::device()?, flags::RESOURCE)?;
     set_info(made.resource)?;
     let mut data = [0u8; 600];

@@ -6,12 +6,13 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use rustix::io::Errno;
-use selftests::{Failure, Outcome};
+use selftests::{Failure, TestResult};
 
 const DEBUGFS: &str = "/sys/kernel/debug";
 const FAIL_NTH: &str = "/proc/thread-self/fail-nth";
 
-/// Makes sleeping allocations fail too, and quietly. The error says why there is no injection here.
+/// Makes sleeping allocations fail too, and quietly. The error says why there is no injection
+/// here.
 pub(crate) fn prepare() -> Result<(), String> {
     if !Path::new(FAIL_NTH).exists() {
         return Err("the kernel has no fault injection".into());
@@ -40,17 +41,18 @@ pub(crate) fn prepare() -> Result<(), String> {
 pub(crate) struct Injector(File);
 
 impl Injector {
-    pub(crate) fn new() -> Outcome<Self> {
+    pub(crate) fn new() -> TestResult<Self> {
         let file = OpenOptions::new().read(true).write(true).open(FAIL_NTH)?;
         Ok(Self(file))
     }
 
     /// Runs `call` with its step number `step` failing. Also tells whether there was such a step.
-    pub(crate) fn fail<T>(&self, step: u32, call: impl FnOnce() -> T) -> Outcome<(T, bool)> {
+    pub(crate) fn fail<T>(&self, step: u32, call: impl FnOnce() -> T) -> TestResult<(T, bool)> {
         self.0.write_all_at(step.to_string().as_bytes(), 0)?;
         let result = call();
         let mut text = [0; 16];
-        // Reading copies to us, which is a step as well: if it fails, the call had not used up its steps.
+        // Reading copies to us, which is a step as well: if it fails, the call had not used up its
+        // steps.
         let injected = match self.0.read_at(&mut text, 0) {
             Ok(_) => text.starts_with(b"0"),
             Err(error) if Errno::from_io_error(&error) == Some(Errno::FAULT) => false,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Every allocation and every copy from and to user memory fails once, in every call: the call is refused with the
-//! documented status, consumes no handle, and leaves nothing behind.
+//! Every allocation and every copy from and to user memory fails once, in every call: the call is
+//! refused with the documented status, consumes no handle, and leaves nothing behind.
 
 mod calls;
 mod handles;
@@ -16,13 +16,13 @@ use opendxg::raw::Argument;
 use opendxg::uapi::*;
 use opendxg::{Luid, Status};
 use selftests::leak::Watch;
-use selftests::{ensure, ensure_eq, fixture, skip, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fixture, skip, Suite, TestResult};
 
 /// More steps than this in one call are a mistake.
 const MOST: u32 = 1000;
 
 /// The next handle number of this process, told by opening an adapter, which uses it up.
-fn next_handle(luid: Luid) -> Outcome<u32> {
+fn next_handle(luid: Luid) -> TestResult<u32> {
     let raw = fixture::raw()?;
     let mut arg = D3DKMT_OPENADAPTERFROMLUID::zeroed();
     arg.AdapterLuid = luid.into();
@@ -39,7 +39,7 @@ pub(crate) trait Call {
     fn run(&mut self) -> rustix::io::Result<Status>;
 
     /// Undoes a success.
-    fn undo(&mut self) -> Outcome {
+    fn undo(&mut self) -> TestResult {
         Ok(())
     }
 
@@ -50,7 +50,7 @@ pub(crate) trait Call {
 }
 
 /// Raises the number of the step that fails until the call meets no failure any more.
-fn sweep(call: &mut dyn Call) -> Outcome {
+fn sweep(call: &mut dyn Call) -> TestResult {
     let injector = Injector::new()?;
     let luid = fixture::adapter()?.luid();
     // Once without failures: everything this process needs for the first time is there.
@@ -100,7 +100,7 @@ pub(crate) fn main() {
     let test = |suite: Suite, (name, make): (&'static str, plain::Maker)| {
         let unavailable = unavailable.clone();
         suite.slow(
-            format!("L4 RES-25 FEN-54 {name}"),
+            format!("RES-25 FEN-54 {name}"),
             Duration::from_secs(120),
             move || match unavailable {
                 Some(reason) => skip!("{reason}"),

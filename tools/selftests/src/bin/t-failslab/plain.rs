@@ -5,18 +5,18 @@ use std::os::fd::{FromRawFd, OwnedFd};
 
 use opendxg::raw::{Argument, Raw};
 use opendxg::Status;
-use selftests::{fixture, Outcome};
+use selftests::{fixture, TestResult};
 
 use crate::t_failslab::Call;
 
 /// What raises the number of the step that fails, as long as one does.
-pub(crate) type Sweep<'a> = &'a mut dyn FnMut(&mut dyn Call) -> Outcome;
+pub(crate) type Sweep<'a> = &'a mut dyn FnMut(&mut dyn Call) -> TestResult;
 
 /// Makes a call and gives it to the sweep.
-pub(crate) type Maker = fn(Sweep<'_>) -> Outcome;
+pub(crate) type Maker = fn(Sweep<'_>) -> TestResult;
 
 /// What a success is undone with.
-type Undo<T> = Box<dyn Fn(&Raw, &T) -> Outcome>;
+type Undo<T> = Box<dyn Fn(&Raw, &T) -> TestResult>;
 
 /// A call with an argument struct, filled in anew each time.
 pub(crate) struct Plain<T> {
@@ -31,8 +31,8 @@ impl<T: Argument + Copy> Plain<T> {
     pub(crate) fn new(
         fresh: T,
         handles: u32,
-        undo: impl Fn(&Raw, &T) -> Outcome + 'static,
-    ) -> Outcome<Self> {
+        undo: impl Fn(&Raw, &T) -> TestResult + 'static,
+    ) -> TestResult<Self> {
         let undo = Box::new(undo);
         let raw = fixture::raw()?;
         let arg = fresh;
@@ -52,7 +52,7 @@ impl<T: Argument + Copy> Call for Plain<T> {
         self.raw.exec(&mut self.arg)
     }
 
-    fn undo(&mut self) -> Outcome {
+    fn undo(&mut self) -> TestResult {
         (self.undo)(&self.raw, &self.arg)
     }
 
@@ -62,12 +62,12 @@ impl<T: Argument + Copy> Call for Plain<T> {
 }
 
 /// Undoes nothing.
-pub(crate) fn keep<T>(_: &Raw, _: &T) -> Outcome {
+pub(crate) fn keep<T>(_: &Raw, _: &T) -> TestResult {
     Ok(())
 }
 
 /// Closes a descriptor that a call returned.
-pub(crate) fn close(fd: u64) -> Outcome {
+pub(crate) fn close(fd: u64) -> TestResult {
     let fd = i32::try_from(fd).map_err(|_| "not a descriptor")?;
     // SAFETY: made by the call for us.
     drop(unsafe { OwnedFd::from_raw_fd(fd) });

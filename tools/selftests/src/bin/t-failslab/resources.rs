@@ -10,9 +10,9 @@ use selftests::call::succeeds;
 use selftests::dma_buf::udmabuf;
 use selftests::region::Region;
 use selftests::resource::{
-    destruction, export, flags, Bundle, Create, OpenGlobal, OpenNt, PAGE_SIZE,
+    destruction, export, flags, Create, OpenGlobal, OpenNt, OpenResource, PAGE_SIZE,
 };
-use selftests::{fixture, Outcome};
+use selftests::{fixture, TestResult};
 
 use crate::t_failslab::plain::{close, keep, Maker, Plain, Sweep};
 use crate::t_failslab::Call;
@@ -175,32 +175,37 @@ pub(crate) fn slot(fd: impl AsFd) -> u64 {
 }
 
 /// Two allocations of a page.
-pub(crate) fn sample(device: &Device, bits: u32) -> Outcome<Bundle> {
+pub(crate) fn sample(device: &Device, bits: u32) -> TestResult<OpenResource> {
     Create::sized(device, bits, &[PAGE_SIZE; 2])
         .with_runtime(&[1; 40])
         .run()
 }
 
-fn created(sweep: Sweep<'_>, make: impl Fn(&Device) -> Outcome<Create>, handles: u32) -> Outcome {
+fn created(
+    sweep: Sweep<'_>,
+    make: impl Fn(&Device) -> TestResult<Create>,
+    handles: u32,
+) -> TestResult {
     let device = fixture::device()?;
     let mut create = make(&device)?;
     let arg = create.argument();
-    let undo: fn(&Raw, &D3DKMT_CREATEALLOCATION) -> Outcome = if create.flags & flags::RESOURCE != 0
-    {
-        |raw, arg| end_resource(raw, arg.hDevice, arg.hResource)
-    } else {
-        end_allocations
-    };
+    let undo: fn(&Raw, &D3DKMT_CREATEALLOCATION) -> TestResult =
+        if create.flags & flags::RESOURCE != 0 {
+            |raw, arg| end_resource(raw, arg.hDevice, arg.hResource)
+        } else {
+            end_allocations
+        };
     sweep(&mut Plain::new(arg, handles, undo)?)
 }
 
-fn end_resource(raw: &Raw, device: u32, resource: u32) -> Outcome {
+fn end_resource(raw: &Raw, device: u32, resource: u32) -> TestResult {
     succeeds(raw, &mut destruction(device, resource, &[], 0))
 }
 
 /// Destroys the allocations that a call has written to its array.
-fn end_allocations(raw: &Raw, arg: &D3DKMT_CREATEALLOCATION) -> Outcome {
-    // SAFETY: the arm that this call uses; an array of as many elements, which the call has written.
+fn end_allocations(raw: &Raw, arg: &D3DKMT_CREATEALLOCATION) -> TestResult {
+    // SAFETY: the arm that this call uses; an array of as many elements, which the call has
+    // written.
     let infos = unsafe {
         let start = arg.__bindgen_anon_2.pAllocationInfo2 as usize as *const D3DDDI_ALLOCATIONINFO2;
         core::slice::from_raw_parts(start, arg.NumAllocations as usize)
@@ -219,7 +224,7 @@ struct Destroy {
     list: Vec<u32>,
 }
 
-fn destroyed(sweep: Sweep<'_>, bits: u32, count: usize) -> Outcome {
+fn destroyed(sweep: Sweep<'_>, bits: u32, count: usize) -> TestResult {
     let mut call = Destroy {
         device: fixture::device()?,
         raw: fixture::raw()?,
@@ -256,7 +261,7 @@ impl Call for Destroy {
         ))
     }
 
-    fn undo(&mut self) -> Outcome {
+    fn undo(&mut self) -> TestResult {
         (self.resource, self.list) = Create::sized(&self.device, self.flags, &self.sizes)
             .run()?
             .leak();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! More calls about sharing that are made to fail: sets of three, keyed mutexes that are free or waited for, long lists.
+//! More calls about sharing that are made to fail: sets of three, keyed mutexes that are free or
+//! waited for, long lists.
 
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 
@@ -9,7 +10,7 @@ use opendxg::Status;
 use rustix::io::Errno;
 use selftests::fds::memfd;
 use selftests::sharing::{access, key, Attributes, Client, How, Item, Local, Shape, What};
-use selftests::{ensure_eq, Outcome};
+use selftests::{ensure_eq, TestResult};
 
 use crate::t_failslab::plain::{Maker, Sweep};
 use crate::t_failslab::Call;
@@ -23,7 +24,7 @@ struct Repeated<'a, T> {
     fresh: T,
     arg: T,
     handles: u32,
-    undo: Box<dyn FnMut(&T) -> Outcome + 'a>,
+    undo: Box<dyn FnMut(&T) -> TestResult + 'a>,
 }
 
 impl<T: Argument + Copy> Call for Repeated<'_, T> {
@@ -32,7 +33,7 @@ impl<T: Argument + Copy> Call for Repeated<'_, T> {
         self.raw.exec(&mut self.arg)
     }
 
-    fn undo(&mut self) -> Outcome {
+    fn undo(&mut self) -> TestResult {
         (self.undo)(&self.arg)
     }
 
@@ -47,8 +48,8 @@ fn repeat<'a, T: Argument + Copy>(
     client: &Client,
     fresh: T,
     handles: u32,
-    undo: impl FnMut(&T) -> Outcome + 'a,
-) -> Outcome {
+    undo: impl FnMut(&T) -> TestResult + 'a,
+) -> TestResult {
     sweep(&mut Repeated {
         raw: client.raw().clone(),
         fresh,
@@ -58,7 +59,7 @@ fn repeat<'a, T: Argument + Copy>(
     })
 }
 
-fn close(fd: u64) -> Outcome {
+fn close(fd: u64) -> TestResult {
     let fd = i32::try_from(fd).map_err(|_| "not a descriptor")?;
     // SAFETY: made by the call for us.
     drop(unsafe { OwnedFd::from_raw_fd(fd) });
@@ -128,7 +129,7 @@ pub(crate) const ALL: &[(&str, Maker)] = &[
     }),
 ];
 
-fn open_triple(sweep: Sweep<'_>) -> Outcome {
+fn open_triple(sweep: Sweep<'_>) -> TestResult {
     let client = Client::new()?;
     let members = client.triple()?;
     let handles = members.each_ref().map(Local::handle);
@@ -148,7 +149,7 @@ fn open_triple(sweep: Sweep<'_>) -> Outcome {
     arg.pResourcePrivateDriverData = buffer.as_mut_ptr() as u64;
     arg.pTotalPrivateDriverDataBuffer = buffer.as_mut_ptr() as u64;
     arg.TotalPrivateDriverDataBufferSize = total;
-    let undo = |arg: &D3DKMT_OPENRESOURCEFROMNTHANDLE| -> Outcome {
+    let undo = |arg: &D3DKMT_OPENRESOURCEFROMNTHANDLE| -> TestResult {
         client.destroy(What::Resource, arg.hResource)?;
         client.destroy(What::KeyedMutex, arg.hKeyedMutex)?;
         Ok(client.destroy(What::Sync, arg.hSyncObject)?)
@@ -156,7 +157,7 @@ fn open_triple(sweep: Sweep<'_>) -> Outcome {
     repeat(sweep, &client, arg, 4, undo)
 }
 
-fn set_info(sweep: Sweep<'_>) -> Outcome {
+fn set_info(sweep: Sweep<'_>) -> TestResult {
     let client = Client::new()?;
     let (object, file) = (client.create(Shape::Resource, How::Private)?, memfd()?);
     let bytes = [6u8; 5000];
@@ -194,7 +195,7 @@ impl Call for Uncontended {
         }
     }
 
-    fn undo(&mut self) -> Outcome {
+    fn undo(&mut self) -> TestResult {
         Ok(self.client.release(self.object.handle(), 0, 0)?)
     }
 }

@@ -8,7 +8,7 @@ use rustix::event::EventfdFlags;
 use selftests::call::refused;
 use selftests::leak::Watch;
 use selftests::time::{a_while, soon};
-use selftests::{ensure, ensure_eq, fails_with, fds, fixture, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fails_with, fds, fixture, Suite, TestResult};
 use std::os::fd::{AsRawFd, OwnedFd};
 
 /// Adds the tests of this file.
@@ -40,7 +40,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         .test("FEN-25 an opening without the right to wait", no_wait)
 }
 
-fn satisfied() -> Outcome {
+fn satisfied() -> TestResult {
     let device = fixture::device()?;
     let fence = device.create_fence(1)?;
     let event = EventFd::new()?;
@@ -58,7 +58,7 @@ fn satisfied() -> Outcome {
     Ok(())
 }
 
-fn no_waiter() -> Outcome {
+fn no_waiter() -> TestResult {
     let device = fixture::device()?;
     let event = EventFd::new()?;
     for (current, value) in [(0, 0), (5, 0), (5, 4), (5, 5), (u64::MAX, u64::MAX)] {
@@ -80,7 +80,7 @@ fn no_waiter() -> Outcome {
     Ok(())
 }
 
-fn higher() -> Outcome {
+fn higher() -> TestResult {
     let fence = fixture::device()?.create_fence(0)?;
     let event = EventFd::new()?;
     fence.wait_async(1, &event)?;
@@ -92,7 +92,7 @@ fn higher() -> Outcome {
     Ok(())
 }
 
-fn far_ahead() -> Outcome {
+fn far_ahead() -> TestResult {
     let device = fixture::device()?;
     for value in [0x7fff_ffff_ffff_ffff, 1 << 63, u64::MAX - 1, u64::MAX] {
         let fence = device.create_fence(0)?;
@@ -107,7 +107,7 @@ fn far_ahead() -> Outcome {
     Ok(())
 }
 
-fn rewind() -> Outcome {
+fn rewind() -> TestResult {
     let fence = fixture::device()?.create_fence(2)?;
     let event = EventFd::new()?;
     fence.signal_rewind(1)?;
@@ -119,7 +119,7 @@ fn rewind() -> Outcome {
     Ok(())
 }
 
-fn thousand() -> Outcome {
+fn thousand() -> TestResult {
     let fence = fixture::device()?.create_fence(0)?;
     let event = EventFd::new()?;
     // Some are satisfied at once, most by one signal each, the rest by one signal for all.
@@ -139,7 +139,7 @@ fn thousand() -> Outcome {
     Ok(())
 }
 
-fn reference() -> Outcome {
+fn reference() -> TestResult {
     let fence = fixture::device()?.create_fence(0)?;
     let event = EventFd::new()?;
     let kept = rustix::io::fcntl_dupfd_cloexec(&event, 0)?;
@@ -161,7 +161,7 @@ fn reference() -> Outcome {
     Ok(())
 }
 
-fn semaphore_event() -> Outcome {
+fn semaphore_event() -> TestResult {
     let fence = fixture::device()?.create_fence(0)?;
     let flags = EventfdFlags::SEMAPHORE | EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC;
     let event = EventFd::from(rustix::event::eventfd(0, flags)?);
@@ -176,7 +176,7 @@ fn semaphore_event() -> Outcome {
     Ok(())
 }
 
-fn full_event() -> Outcome {
+fn full_event() -> TestResult {
     let fence = fixture::device()?.create_fence(0)?;
     let event = EventFd::new()?;
     // The highest count a write can leave.
@@ -212,7 +212,7 @@ fn wait(
     arg
 }
 
-fn bad_events() -> Outcome {
+fn bad_events() -> TestResult {
     let raw = fixture::raw()?;
     let device = fixture::device()?;
     let fence = device.create_shareable_fence(1)?;
@@ -249,7 +249,7 @@ fn bad_events() -> Outcome {
     Ok(())
 }
 
-fn bystanders() -> Outcome {
+fn bystanders() -> TestResult {
     const WAITERS: u64 = 4096;
     let fence = fixture::device()?.create_fence(0)?;
     let event = EventFd::new()?;
@@ -271,12 +271,12 @@ fn bystanders() -> Outcome {
     Ok(())
 }
 
-fn no_wait() -> Outcome {
+fn no_wait() -> TestResult {
     let device = fixture::device()?;
     let event = EventFd::new()?;
     let flags = SyncFlags::SHARED | SyncFlags::NT_SECURITY_SHARING;
     let creator = device.create_fence_with(5, flags | SyncFlags::NO_WAIT)?;
-    let denied = |fence: &MonitoredFence| -> Outcome {
+    let denied = |fence: &MonitoredFence| -> TestResult {
         // Also a wait that is satisfied already.
         for value in [0, 5, 6] {
             fails_with(fence.wait_async(value, &event), Status::ACCESS_DENIED)?;

@@ -8,7 +8,7 @@ use opendxg::{Error, FenceValues};
 use selftests::blocked::Blocked;
 use selftests::child::in_child;
 use selftests::time::eventually;
-use selftests::{ensure, ensure_eq, fixture, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fixture, Suite, TestResult};
 
 /// Adds the tests of this file.
 pub(crate) fn tests(suite: Suite) -> Suite {
@@ -27,12 +27,12 @@ pub(crate) fn tests(suite: Suite) -> Suite {
             interrupting,
         )
         .test(
-            "FEN-33 W3 one signal wakes sleepers, events and descriptors alike",
+            "FEN-33 one signal wakes sleepers, events and descriptors alike",
             all_kinds,
         )
 }
 
-fn satisfied() -> Outcome {
+fn satisfied() -> TestResult {
     let device = fixture::device()?;
     for (current, value) in [(0, 0), (1, 0), (1, 1), (u64::MAX, 1), (u64::MAX, u64::MAX)] {
         device.create_fence(current)?.wait(value)?;
@@ -40,7 +40,7 @@ fn satisfied() -> Outcome {
     Ok(())
 }
 
-fn blocks() -> Outcome {
+fn blocks() -> TestResult {
     let fence = Arc::new(fixture::device()?.create_fence(0)?);
     let waiter = fence.clone();
     let blocked = Blocked::new(move || waiter.wait(3))?;
@@ -53,7 +53,7 @@ fn blocks() -> Outcome {
     Ok(())
 }
 
-fn above() -> Outcome {
+fn above() -> TestResult {
     let device = fixture::device()?;
     for (value, signalled) in [
         (1, 2),
@@ -70,7 +70,7 @@ fn above() -> Outcome {
     Ok(())
 }
 
-fn rewind() -> Outcome {
+fn rewind() -> TestResult {
     let fence = Arc::new(fixture::device()?.create_fence(2)?);
     fence.wait(2)?;
     fence.signal_rewind(1)?;
@@ -82,7 +82,7 @@ fn rewind() -> Outcome {
     Ok(())
 }
 
-fn pulse() -> Outcome {
+fn pulse() -> TestResult {
     let fence = Arc::new(fixture::device()?.create_fence(0)?);
     for _ in 0..20 {
         let waiter = fence.clone();
@@ -104,7 +104,7 @@ extern "C" fn handler(_: i32) {
 }
 
 /// Installs the counting handler. Only in a child process: handlers belong to the process.
-fn install(flags: i32) -> Outcome {
+fn install(flags: i32) -> TestResult {
     HANDLED.store(0, Ordering::Relaxed);
     // SAFETY: a zeroed sigaction is a valid value; the handler only adds to an atomic.
     let done = unsafe {
@@ -117,7 +117,7 @@ fn install(flags: i32) -> Outcome {
     Ok(())
 }
 
-fn restarting() -> Outcome {
+fn restarting() -> TestResult {
     in_child(|| {
         install(libc::SA_RESTART)?;
         let fence = Arc::new(fixture::device()?.create_fence(0)?);
@@ -136,7 +136,7 @@ fn restarting() -> Outcome {
     })
 }
 
-fn interrupting() -> Outcome {
+fn interrupting() -> TestResult {
     in_child(|| {
         install(0)?;
         let device = fixture::device()?;
@@ -162,14 +162,14 @@ fn interrupting() -> Outcome {
                 "round {round}: {ended:?}"
             );
         }
-        // Nothing is left that a signal could touch, and nothing that keeps the objects alive: the runner
-        // of the parent compares the counters.
+        // Nothing is left that a signal could touch, and nothing that keeps the objects alive: the
+        // runner of the parent compares the counters.
         fence.signal(5)?;
         Ok(())
     })
 }
 
-fn all_kinds() -> Outcome {
+fn all_kinds() -> TestResult {
     let fence = Arc::new(fixture::device()?.create_fence(0)?);
     for round in 0..20 {
         let value = round + 1;

@@ -5,7 +5,7 @@ use opendxg::uapi::*;
 use opendxg::{Status, SyncFlags};
 use selftests::call::{refused, succeeds};
 use selftests::poison::{bytes, poisoned};
-use selftests::{ensure, ensure_eq, fixture, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fixture, Suite, TestResult};
 
 /// Adds the tests of this file.
 pub(crate) fn tests(suite: Suite) -> Suite {
@@ -26,7 +26,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         .test("FEN-13 shareable fences never share a page", own_pages)
 }
 
-fn initial_values() -> Outcome {
+fn initial_values() -> TestResult {
     let device = fixture::device()?;
     for value in [0, 1, 1 << 63, u64::MAX - 1, u64::MAX] {
         for flags in [
@@ -51,7 +51,7 @@ fn creation(device: u32) -> D3DKMT_CREATESYNCHRONIZATIONOBJECT2 {
     arg
 }
 
-fn outputs() -> Outcome {
+fn outputs() -> TestResult {
     let raw = fixture::raw()?;
     let device = fixture::device()?;
     let mut arg = creation(device.handle().0);
@@ -77,7 +77,7 @@ fn outputs() -> Outcome {
     succeeds(&raw, &mut destroy)
 }
 
-fn affinity() -> Outcome {
+fn affinity() -> TestResult {
     let raw = fixture::raw()?;
     let device = fixture::device()?;
     for affinity in [0, 1] {
@@ -99,7 +99,7 @@ fn affinity() -> Outcome {
     Ok(())
 }
 
-fn no_gpu_access() -> Outcome {
+fn no_gpu_access() -> TestResult {
     let raw = fixture::raw()?;
     let device = fixture::device()?;
     let mut arg = creation(device.handle().0);
@@ -119,7 +119,7 @@ fn page(address: *const u64) -> usize {
     address as usize & !(selftests::memory::PAGE - 1)
 }
 
-fn own_pages() -> Outcome {
+fn own_pages() -> TestResult {
     let device = fixture::device()?;
     let plain = device.create_fence(0)?;
     let shareable: Vec<_> = (0..16)

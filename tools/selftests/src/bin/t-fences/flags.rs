@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which flags each type accepts at creation: every combination, against the text of the specification.
+//! Which flags each type accepts at creation: every combination, against the text of the
+//! specification.
 
 use opendxg::raw::Raw;
 use opendxg::uapi::*;
 use opendxg::{EventFd, Status, SyncFlags};
 use selftests::call::{refused, succeeds};
 use selftests::poison::{poisoned, POISON};
-use selftests::{ensure, ensure_eq, fixture, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fixture, Suite, TestResult};
 use std::os::fd::AsRawFd;
 
 /// Adds the tests of this file.
@@ -23,8 +24,8 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         .test("FEN-49 type 0 and types above 6 are refused", types)
 }
 
-/// What FEN-3, FEN-4, FEN-135, CPU-1, CPU-4, CPU-6 and section 2.6 say about a creation with otherwise good
-/// arguments.
+/// What FEN-3, FEN-4, FEN-135, CPU-1, CPU-4, CPU-6 and section 2.6 say about a creation with
+/// otherwise good arguments.
 fn expected(kind: u32, flags: SyncFlags) -> Status {
     let has = |flag: SyncFlags| flags.intersects(flag);
     let fence = kind == D3DDDI_MONITORED_FENCE || kind == D3DDDI_PERIODIC_MONITORED_FENCE;
@@ -92,7 +93,7 @@ fn creation(
     arg
 }
 
-fn matrix() -> Outcome {
+fn matrix() -> TestResult {
     let raw = fixture::raw()?;
     let device = fixture::device()?;
     let event = EventFd::new()?;
@@ -124,7 +125,7 @@ fn check_shared_handle(
     arg: &D3DKMT_CREATESYNCHRONIZATIONOBJECT2,
     kind: u32,
     flags: SyncFlags,
-) -> Outcome {
+) -> TestResult {
     let handle = arg.Info.SharedHandle;
     if flags.contains(SyncFlags::NT_SECURITY_SHARING) {
         ensure_eq!(handle, 0, "type {kind}, {flags:?}");
@@ -140,7 +141,7 @@ fn check_shared_handle(
     Ok(())
 }
 
-fn destroy(raw: &Raw, handle: u32) -> Outcome {
+fn destroy(raw: &Raw, handle: u32) -> TestResult {
     succeeds(
         raw,
         &mut D3DKMT_DESTROYSYNCHRONIZATIONOBJECT {
@@ -149,7 +150,7 @@ fn destroy(raw: &Raw, handle: u32) -> Outcome {
     )
 }
 
-fn reserved() -> Outcome {
+fn reserved() -> TestResult {
     let raw = fixture::raw()?;
     let device = fixture::device()?;
     let event = EventFd::new()?;
@@ -162,7 +163,7 @@ fn reserved() -> Outcome {
     Ok(())
 }
 
-fn types() -> Outcome {
+fn types() -> TestResult {
     let raw = fixture::raw()?;
     let device = fixture::device()?;
     let event = EventFd::new()?;

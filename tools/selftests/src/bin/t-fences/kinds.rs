@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The other types of objects: their own creation rules, and that CPU calls refuse them (section 2.6).
+//! The other types of objects: their own creation rules, and that CPU calls refuse them (section
+//! 2.6).
 
 use opendxg::raw::Argument;
 use opendxg::uapi::*;
 use opendxg::{Device, EventFd, FenceValues, SignalFlags, Status, SyncFlags, SyncKind, SyncObject};
 use selftests::call::{refused, succeeds};
-use selftests::{ensure_eq, fails_with, fds, fixture, Outcome, Suite};
+use selftests::{ensure_eq, fails_with, fds, fixture, Suite, TestResult};
 use std::os::fd::{AsRawFd, OwnedFd};
 
 /// Adds the tests of this file.
@@ -43,7 +44,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
 }
 
 /// One object of each type that CPU calls refuse.
-fn others(device: &Device, event: &EventFd) -> Outcome<Vec<SyncObject>> {
+fn others(device: &Device, event: &EventFd) -> TestResult<Vec<SyncObject>> {
     let kinds = [
         SyncKind::Mutex {
             initially_owned: false,
@@ -61,7 +62,7 @@ fn others(device: &Device, event: &EventFd) -> Outcome<Vec<SyncObject>> {
         .collect()
 }
 
-fn cpu_calls() -> Outcome {
+fn cpu_calls() -> TestResult {
     let device = fixture::device()?;
     let event = EventFd::new()?;
     for object in others(&device, &event)? {
@@ -82,7 +83,7 @@ fn cpu_calls() -> Outcome {
     Ok(())
 }
 
-fn mixtures() -> Outcome {
+fn mixtures() -> TestResult {
     let device = fixture::device()?;
     let event = EventFd::new()?;
     let fence = device.create_fence(5)?;
@@ -107,7 +108,7 @@ fn mixtures() -> Outcome {
     Ok(())
 }
 
-fn points() -> Outcome {
+fn points() -> TestResult {
     let device = fixture::device()?;
     let event = EventFd::new()?;
     for object in others(&device, &event)? {
@@ -116,7 +117,7 @@ fn points() -> Outcome {
     Ok(())
 }
 
-fn semaphores() -> Outcome {
+fn semaphores() -> TestResult {
     let device = fixture::device()?;
     for (max_count, initial_count, legal) in [
         (0, 0, true),
@@ -149,7 +150,7 @@ fn notification(device: &Device, event: u64) -> D3DKMT_CREATESYNCHRONIZATIONOBJE
     arg
 }
 
-fn events() -> Outcome {
+fn events() -> TestResult {
     let raw = fixture::raw()?;
     let device = fixture::device()?;
     let closed = fds::closed_number()? as u64;
@@ -188,7 +189,7 @@ fn events() -> Outcome {
     Ok(())
 }
 
-fn event_reference() -> Outcome {
+fn event_reference() -> TestResult {
     let device = fixture::device()?;
     let event = EventFd::new()?;
     let kind = SyncKind::CpuNotification {
@@ -200,7 +201,7 @@ fn event_reference() -> Outcome {
     Ok(())
 }
 
-fn periodic() -> Outcome {
+fn periodic() -> TestResult {
     let raw = fixture::raw()?;
     let device = fixture::device()?;
     let kind = SyncKind::PeriodicMonitoredFence {
@@ -216,7 +217,7 @@ fn periodic() -> Outcome {
     refused(&raw, &mut arg, Status::INVALID_PARAMETER)
 }
 
-fn destroy() -> Outcome {
+fn destroy() -> TestResult {
     let raw = fixture::raw()?;
     let device = fixture::device()?;
     let fence = device.create_shareable_fence(0)?;

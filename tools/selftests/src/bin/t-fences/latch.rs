@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! M4: what a wait has seen stays seen while a signal handler runs.
+//! What a wait has seen stays seen while a signal handler runs.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
@@ -9,29 +9,26 @@ use opendxg::{Device, FenceValues, MonitoredFence, Status};
 use selftests::blocked::Blocked;
 use selftests::child::{in_child, Child, Gate};
 use selftests::time::{a_while, eventually};
-use selftests::{ensure, ensure_eq, fails_with, fds, fixture, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fails_with, fds, fixture, Suite, TestResult};
 
 /// Adds the tests of this file.
 pub(crate) fn tests(suite: Suite) -> Suite {
     suite
         .test(
-            "M4 FEN-16 FEN-19 a handler does not make a wait forget",
+            "FEN-16 FEN-19 a handler does not make a wait forget",
             latched,
         )
+        .test("FEN-34 a pulse while the handler runs is not lost", pulse)
         .test(
-            "M4 FEN-34 a pulse while the handler runs is not lost",
-            pulse,
-        )
-        .test(
-            "M4 FEN-19 a handler without SA_RESTART ends the wait for good",
+            "FEN-19 a handler without SA_RESTART ends the wait for good",
             forgotten,
         )
         .test(
-            "M4 FEN-28 the last handle goes while the handler runs",
+            "FEN-28 the last handle goes while the handler runs",
             orphaned,
         )
-        .test("M4 FEN-16 another wait is not the interrupted one", another)
-        .test("M4 FEN-89 a process dies while handlers run", killed)
+        .test("FEN-16 another wait is not the interrupted one", another)
+        .test("FEN-89 a process dies while handlers run", killed)
 }
 
 /// How often the handler ran.
@@ -50,7 +47,7 @@ extern "C" fn handler(_: i32) {
 }
 
 /// Installs the handler. Only in a child process: handlers belong to the process.
-fn install(flags: i32) -> Outcome {
+fn install(flags: i32) -> TestResult {
     // SAFETY: a zeroed sigaction is a valid value; the handler does what a handler may do.
     let done = unsafe {
         let mut action: libc::sigaction = core::mem::zeroed();
@@ -66,13 +63,13 @@ fn install(flags: i32) -> Outcome {
 struct Held(OwnedFd, OwnedFd);
 
 impl Held {
-    fn new() -> Outcome<Self> {
+    fn new() -> TestResult<Self> {
         let (reader, writer) = fds::pipe()?;
         PIPE.store(reader.as_raw_fd(), Ordering::Relaxed);
         Ok(Self(reader, writer))
     }
 
-    fn let_go(self) -> Outcome {
+    fn let_go(self) -> TestResult {
         PIPE.store(-1, Ordering::Relaxed);
         rustix::io::write(&self.1, &[1])?;
         // The handler reads from the other end still.
@@ -91,7 +88,7 @@ impl Held {
 }
 
 /// Sends the signal and waits until the handler runs.
-fn interrupt<T: Send + 'static>(blocked: &Blocked<T>) -> Outcome {
+fn interrupt<T: Send + 'static>(blocked: &Blocked<T>) -> TestResult {
     let before = HANDLED.load(Ordering::Relaxed);
     blocked.signal(libc::SIGUSR1)?;
     eventually("the handler runs", || {
@@ -101,20 +98,20 @@ fn interrupt<T: Send + 'static>(blocked: &Blocked<T>) -> Outcome {
 
 type Fence = Arc<MonitoredFence>;
 
-fn two() -> Outcome<(Device, Fence, Fence)> {
+fn two() -> TestResult<(Device, Fence, Fence)> {
     let device = fixture::device()?;
     let (a, b) = (device.create_fence(0)?, device.create_fence(0)?);
     Ok((device, Arc::new(a), Arc::new(b)))
 }
 
 /// A thread that waits for 1 of both.
-fn both(device: &Device, a: &Fence, b: &Fence) -> Outcome<Blocked<opendxg::Result<()>>> {
+fn both(device: &Device, a: &Fence, b: &Fence) -> TestResult<Blocked<opendxg::Result<()>>> {
     let list = FenceValues::new().with(a, 1).with(b, 1);
     let device = device.clone();
     Blocked::new(move || device.wait_all(&list))
 }
 
-fn latched() -> Outcome {
+fn latched() -> TestResult {
     in_child(|| {
         install(libc::SA_RESTART)?;
         let (device, a, b) = two()?;
@@ -136,7 +133,7 @@ fn latched() -> Outcome {
     })
 }
 
-fn pulse() -> Outcome {
+fn pulse() -> TestResult {
     in_child(|| {
         install(libc::SA_RESTART)?;
         let (_device, fence, _) = two()?;
@@ -155,7 +152,7 @@ fn pulse() -> Outcome {
     })
 }
 
-fn forgotten() -> Outcome {
+fn forgotten() -> TestResult {
     in_child(|| {
         install(0)?;
         let (device, a, b) = two()?;
@@ -182,7 +179,7 @@ fn forgotten() -> Outcome {
     })
 }
 
-fn orphaned() -> Outcome {
+fn orphaned() -> TestResult {
     in_child(|| {
         install(libc::SA_RESTART)?;
         let device = fixture::device()?;
@@ -208,7 +205,7 @@ extern "C" fn waiting_handler(_: i32) {
     HANDLED.fetch_add(1, Ordering::Relaxed);
 }
 
-fn another() -> Outcome {
+fn another() -> TestResult {
     in_child(|| {
         install(libc::SA_RESTART)?;
         let (device, a, b) = two()?;
@@ -239,14 +236,14 @@ fn another() -> Outcome {
     })
 }
 
-fn killed() -> Outcome {
+fn killed() -> TestResult {
     let gate = Gate::new()?;
     let child = Child::spawn(|| {
         install(libc::SA_RESTART)?;
         let (device, a, b) = two()?;
         let blocked: Vec<_> = (0..4)
             .map(|_| both(&device, &a, &b))
-            .collect::<Outcome<_>>()?;
+            .collect::<TestResult<_>>()?;
         let _held = Held::new()?;
         blocked.iter().try_for_each(interrupt)?;
         gate.open()?;

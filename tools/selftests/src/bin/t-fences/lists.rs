@@ -12,7 +12,7 @@ use selftests::call::{refused, succeeds};
 use selftests::memory::{Page, KERNEL_HALF, UNMAPPED};
 use selftests::rounds::rounds;
 use selftests::time::a_while;
-use selftests::{ensure, ensure_eq, fails_with, fixture, skip, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fails_with, fixture, skip, Suite, TestResult};
 
 /// Objects one call may name (FEN-18).
 const MAX: usize = 4096;
@@ -27,9 +27,9 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         .test("FEN-18 4096 objects", maximum)
         .test("FEN-18 no objects, too many, no arrays", counts)
         .test("FEN-18 arrays that cannot be read", unreadable)
-        .test("FEN-18 A3 the arrays are read once", read_once)
+        .test("FEN-18 the arrays are read once", read_once)
         .test("FEN-15 unknown flags are refused", flags)
-        .test("FEN-26 A10 one bad object refuses the call", one_bad)
+        .test("FEN-26 one bad object refuses the call", one_bad)
         .test(
             "FEN-26 objects of several devices of one adapter",
             several_devices,
@@ -40,11 +40,11 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         )
 }
 
-fn fences(device: &Device, count: usize) -> Outcome<Vec<MonitoredFence>> {
+fn fences(device: &Device, count: usize) -> TestResult<Vec<MonitoredFence>> {
     (0..count).map(|_| Ok(device.create_fence(0)?)).collect()
 }
 
-fn any() -> Outcome {
+fn any() -> TestResult {
     let device = fixture::device()?;
     for winner in 0..3 {
         let fences = fences(&device, 3)?;
@@ -71,7 +71,7 @@ fn any() -> Outcome {
     Ok(())
 }
 
-fn all() -> Outcome {
+fn all() -> TestResult {
     let device = fixture::device()?;
     // In every order of three.
     for order in [
@@ -100,7 +100,7 @@ fn all() -> Outcome {
     Ok(())
 }
 
-fn latched() -> Outcome {
+fn latched() -> TestResult {
     let device = fixture::device()?;
     let (a, b) = (device.create_fence(0)?, device.create_fence(0)?);
     let event = EventFd::new()?;
@@ -129,7 +129,7 @@ fn latched() -> Outcome {
     Ok(())
 }
 
-fn duplicates() -> Outcome {
+fn duplicates() -> TestResult {
     let device = fixture::device()?;
     let fence = device.create_fence(0)?;
     let (any, all) = (EventFd::new()?, EventFd::new()?);
@@ -143,7 +143,7 @@ fn duplicates() -> Outcome {
     let (same_any, same_all) = (EventFd::new()?, EventFd::new()?);
     device.wait_any_async(&same, &same_any)?;
     device.wait_all_async(&same, &same_all)?;
-    let counts = || -> Outcome<[u64; 4]> {
+    let counts = || -> TestResult<[u64; 4]> {
         Ok([any.take()?, all.take()?, same_any.take()?, same_all.take()?])
     };
     for (value, expected) in [
@@ -159,7 +159,7 @@ fn duplicates() -> Outcome {
     Ok(())
 }
 
-fn maximum() -> Outcome {
+fn maximum() -> TestResult {
     let device = fixture::device()?;
     let fences = fences(&device, MAX)?;
     let list = fences
@@ -220,14 +220,14 @@ impl Lists {
     }
 
     /// Both calls are refused.
-    fn refused(&self, device: &Device, event: &EventFd, status: Status) -> Outcome {
+    fn refused(&self, device: &Device, event: &EventFd, status: Status) -> TestResult {
         let raw = fixture::raw()?;
         refused(&raw, &mut self.wait(device, event), status)?;
         refused(&raw, &mut self.signal(device), status)
     }
 }
 
-fn counts() -> Outcome {
+fn counts() -> TestResult {
     let device = fixture::device()?;
     let fence = device.create_fence(1)?;
     let event = EventFd::new()?;
@@ -263,7 +263,7 @@ fn counts() -> Outcome {
     Ok(())
 }
 
-fn unreadable() -> Outcome {
+fn unreadable() -> TestResult {
     let device = fixture::device()?;
     let fence = device.create_fence(1)?;
     let event = EventFd::new()?;
@@ -320,7 +320,7 @@ fn unreadable() -> Outcome {
     Ok(())
 }
 
-fn read_once() -> Outcome {
+fn read_once() -> TestResult {
     let raw = fixture::raw()?;
     let device = fixture::device()?;
     let fence = device.create_fence(0)?;
@@ -361,7 +361,7 @@ fn read_once() -> Outcome {
     result
 }
 
-fn flags() -> Outcome {
+fn flags() -> TestResult {
     let raw = fixture::raw()?;
     let device = fixture::device()?;
     let fence = device.create_fence(1)?;
@@ -383,7 +383,7 @@ fn flags() -> Outcome {
     Ok(())
 }
 
-fn one_bad() -> Outcome {
+fn one_bad() -> TestResult {
     let device = fixture::device()?;
     let fence = device.create_fence(1)?;
     let event = EventFd::new()?;
@@ -414,7 +414,7 @@ fn one_bad() -> Outcome {
     Ok(())
 }
 
-fn several_devices() -> Outcome {
+fn several_devices() -> TestResult {
     let first = fixture::device()?;
     let second = first.adapter().create_device()?;
     let third = fixture::device()?;
@@ -427,7 +427,7 @@ fn several_devices() -> Outcome {
     Ok(())
 }
 
-fn other_adapter() -> Outcome {
+fn other_adapter() -> TestResult {
     let adapters = Dxg::open()?.adapters()?;
     let [first, second, ..] = &adapters[..] else {
         skip!("needs two adapters");

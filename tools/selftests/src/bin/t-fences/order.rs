@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use opendxg::{Error, EventFd, Status};
 use selftests::rounds::{rounds, together, Part};
-use selftests::{ensure, ensure_eq, fixture, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fixture, Suite, TestResult};
 
 /// Adds the tests of this file.
 pub(crate) fn tests(suite: Suite) -> Suite {
@@ -24,25 +24,25 @@ pub(crate) fn tests(suite: Suite) -> Suite {
             message_passing,
         )
         .slow(
-            "FEN-20 W5 the last signal of a round is never lost",
+            "FEN-20 the last signal of a round is never lost",
             limit,
             last_signal,
         )
 }
 
-fn torn() -> Outcome {
+fn torn() -> TestResult {
     const LOW: u64 = 0x0000_0000_ffff_ffff;
     const HIGH: u64 = 0xffff_ffff_0000_0000;
     let fence = fixture::device()?.create_fence(LOW)?;
     let done = AtomicBool::new(false);
-    let write = |value: u64| -> Outcome {
+    let write = |value: u64| -> TestResult {
         for _ in 0..rounds(5000) {
             fence.signal_rewind(value)?;
         }
         done.store(true, Ordering::Relaxed);
         Ok(())
     };
-    let read = || -> Outcome {
+    let read = || -> TestResult {
         let mut seen = [0u64; 2];
         while !done.load(Ordering::Relaxed) || seen.contains(&0) {
             match fence.value() {
@@ -65,11 +65,11 @@ fn torn() -> Outcome {
     together(parts)
 }
 
-fn monotonic() -> Outcome {
+fn monotonic() -> TestResult {
     let fence = fixture::device()?.create_fence(0)?;
     let writers = AtomicU64::new(2);
     let last = 2 * u64::from(rounds(5000));
-    let write = |first: u64| -> Outcome {
+    let write = |first: u64| -> TestResult {
         let result = (first..=last)
             .step_by(2)
             .try_for_each(|value| match fence.signal(value) {
@@ -79,7 +79,7 @@ fn monotonic() -> Outcome {
         writers.fetch_sub(1, Ordering::Relaxed);
         result
     };
-    let read = || -> Outcome {
+    let read = || -> TestResult {
         let mut highest = 0;
         while writers.load(Ordering::Relaxed) > 0 {
             let value = fence.value();
@@ -97,12 +97,12 @@ fn monotonic() -> Outcome {
     Ok(())
 }
 
-fn message_passing() -> Outcome {
+fn message_passing() -> TestResult {
     let fence = fixture::device()?.create_fence(0)?;
     let back = fixture::device()?.create_fence(0)?;
     let message = AtomicU64::new(0);
     let last = u64::from(rounds(2000));
-    let send = || -> Outcome {
+    let send = || -> TestResult {
         for value in 1..=last {
             message.store(value * 3, Ordering::Relaxed);
             fence.signal(value)?;
@@ -110,7 +110,7 @@ fn message_passing() -> Outcome {
         }
         Ok(())
     };
-    let receive = || -> Outcome {
+    let receive = || -> TestResult {
         for value in 1..=last {
             // Every other time by looking, else by sleeping.
             match value % 2 {
@@ -133,14 +133,14 @@ fn message_passing() -> Outcome {
     together(vec![Box::new(send), Box::new(receive)])
 }
 
-fn last_signal() -> Outcome {
+fn last_signal() -> TestResult {
     let device = fixture::device()?;
     let fence = device.create_fence(0)?;
     let event = EventFd::new()?;
     let last = u64::from(rounds(2000));
     // The waiter registers while the signaller signals, and nobody signals a second time.
     let turn = AtomicU64::new(0);
-    let signal = || -> Outcome {
+    let signal = || -> TestResult {
         for value in 1..=last {
             while turn.load(Ordering::Acquire) < value {
                 std::hint::spin_loop();
@@ -149,7 +149,7 @@ fn last_signal() -> Outcome {
         }
         Ok(())
     };
-    let wait = || -> Outcome {
+    let wait = || -> TestResult {
         for value in 1..=last {
             turn.store(value, Ordering::Release);
             match value % 2 {

@@ -8,7 +8,7 @@ use opendxg::{Access, EventFd, FenceValues, MonitoredFence, Status, SyncFlags};
 use selftests::blocked::Blocked;
 use selftests::call::succeeds;
 use selftests::time::{a_while, eventually};
-use selftests::{ensure_eq, fails_with, fixture, Outcome, Suite};
+use selftests::{ensure_eq, fails_with, fixture, Suite, TestResult};
 
 /// Adds the tests of this file.
 pub(crate) fn tests(suite: Suite) -> Suite {
@@ -44,7 +44,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
 }
 
 /// Destroys a fence that other threads still hold by its handle.
-fn destroy(fence: &MonitoredFence) -> Outcome {
+fn destroy(fence: &MonitoredFence) -> TestResult {
     let handle = fence.handle().0;
     let mut arg = D3DKMT_DESTROYSYNCHRONIZATIONOBJECT {
         hSyncObject: handle,
@@ -52,7 +52,7 @@ fn destroy(fence: &MonitoredFence) -> Outcome {
     succeeds(&fixture::raw()?, &mut arg)
 }
 
-fn event_fires() -> Outcome {
+fn event_fires() -> TestResult {
     let fence = fixture::device()?.create_fence(0)?;
     let event = EventFd::new()?;
     fence.wait_async(5, &event)?;
@@ -64,7 +64,7 @@ fn event_fires() -> Outcome {
     Ok(())
 }
 
-fn sleeper_ends() -> Outcome {
+fn sleeper_ends() -> TestResult {
     let fence = Arc::new(fixture::device()?.create_fence(0)?);
     let waiter = fence.clone();
     let blocked = Blocked::new(move || waiter.wait(5))?;
@@ -72,7 +72,7 @@ fn sleeper_ends() -> Outcome {
     fails_with(blocked.join()?, Status::INVALID_HANDLE)
 }
 
-fn all_released() -> Outcome {
+fn all_released() -> TestResult {
     let device = fixture::device()?;
     let fence = Arc::new(device.create_fence(0)?);
     let event = EventFd::new()?;
@@ -104,7 +104,7 @@ fn all_released() -> Outcome {
     Ok(())
 }
 
-fn device_destroyed() -> Outcome {
+fn device_destroyed() -> TestResult {
     let device = fixture::device()?;
     let fence = Arc::new(device.create_fence(0)?);
     let event = EventFd::new()?;
@@ -119,7 +119,7 @@ fn device_destroyed() -> Outcome {
     fails_with(blocked.join()?, Status::INVALID_HANDLE)
 }
 
-fn other_opening() -> Outcome {
+fn other_opening() -> TestResult {
     let device = fixture::device()?;
     let fence = Arc::new(device.create_shareable_fence(0)?);
     let other = device.open_fence(&fence.share(Access::ALL)?, SyncFlags::empty())?;
@@ -136,7 +136,7 @@ fn other_opening() -> Outcome {
     Ok(())
 }
 
-fn nt_handle() -> Outcome {
+fn nt_handle() -> TestResult {
     let device = fixture::device()?;
     let fence = device.create_shareable_fence(0)?;
     let shared = fence.share(Access::ALL)?;
@@ -153,7 +153,7 @@ fn nt_handle() -> Outcome {
     Ok(())
 }
 
-fn wait_for_all() -> Outcome {
+fn wait_for_all() -> TestResult {
     let device = fixture::device()?;
     let lost = Arc::new(device.create_fence(0)?);
     let kept = device.create_fence(0)?;

@@ -16,7 +16,7 @@ use selftests::memory::Page;
 use selftests::poison::{bytes, POISON};
 use selftests::time::{a_while, soon};
 use selftests::uring::Ring;
-use selftests::{ensure, ensure_eq, fails_with, fixture, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fails_with, fixture, Suite, TestResult};
 
 /// Adds the tests of this file.
 pub(crate) fn tests(suite: Suite) -> Suite {
@@ -26,10 +26,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         .test("FEN-168 readable stays readable after a rewind", latched)
         .test("FEN-168 epoll, level and edge triggered", with_epoll)
         .test("FEN-168 io_uring POLL_ADD", with_uring)
-        .test(
-            "FEN-169 W10 an event in an epoll set in an io_uring",
-            nested,
-        )
+        .test("FEN-169 an event in an epoll set in an io_uring", nested)
         .test("FEN-28 hang-up when nobody is left to signal", hang_up)
         .test("FEN-168 many points of one fence", many)
         .test(
@@ -43,18 +40,18 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         )
         .test("FEN-168 refusals", refusals)
         .test(
-            "RES-3 A6 no descriptor if its number cannot be written",
+            "RES-3 no descriptor if its number cannot be written",
             unwritable,
         )
-        .test("L6 closing a point in every state leaves nothing", closing)
+        .test("closing a point in every state leaves nothing", closing)
 }
 
 /// What `poll` says now.
-fn events(point: &FencePoint) -> Outcome<PollFlags> {
+fn events(point: &FencePoint) -> TestResult<PollFlags> {
     poll_events(point.as_fd(), Duration::ZERO)
 }
 
-fn poll() -> Outcome {
+fn poll() -> TestResult {
     let fence = fixture::device()?.create_fence(0)?;
     let point = fence.point(3)?;
     for value in [1, 2] {
@@ -72,7 +69,7 @@ fn poll() -> Outcome {
     Ok(())
 }
 
-fn reached() -> Outcome {
+fn reached() -> TestResult {
     let device = fixture::device()?;
     for (current, value) in [(0, 0), (5, 0), (5, 5), (5, 4), (u64::MAX, u64::MAX)] {
         let fence = device.create_fence(current)?;
@@ -85,7 +82,7 @@ fn reached() -> Outcome {
     Ok(())
 }
 
-fn latched() -> Outcome {
+fn latched() -> TestResult {
     let fence = fixture::device()?.create_fence(0)?;
     let (point, higher) = (fence.point(5)?, fence.point(6)?);
     fence.signal(5)?;
@@ -96,7 +93,7 @@ fn latched() -> Outcome {
     Ok(())
 }
 
-fn with_epoll() -> Outcome {
+fn with_epoll() -> TestResult {
     let fence = fixture::device()?.create_fence(0)?;
     for (round, trigger) in (1..).zip([epoll::EventFlags::empty(), epoll::EventFlags::ET]) {
         let points = [
@@ -109,7 +106,7 @@ fn with_epoll() -> Outcome {
             let data = epoll::EventData::new_u64(number);
             epoll::add(&set, point, data, epoll::EventFlags::IN | trigger)?;
         }
-        let ready = |timeout: Duration| -> Outcome<Vec<u64>> {
+        let ready = |timeout: Duration| -> TestResult<Vec<u64>> {
             let timeout = rustix::event::Timespec::try_from(timeout).map_err(|_| "timeout")?;
             let mut space = [epoll::Event {
                 flags: epoll::EventFlags::empty(),
@@ -141,7 +138,7 @@ fn with_epoll() -> Outcome {
     Ok(())
 }
 
-fn with_uring() -> Outcome {
+fn with_uring() -> TestResult {
     let fence = fixture::device()?.create_fence(0)?;
     let mut ring = Ring::new()?;
     let point = fence.point(2)?;
@@ -157,7 +154,7 @@ fn with_uring() -> Outcome {
     Ok(())
 }
 
-fn nested() -> Outcome {
+fn nested() -> TestResult {
     let fence = fixture::device()?.create_fence(0)?;
     let event = EventFd::new()?;
     let set = epoll::create(epoll::CreateFlags::CLOEXEC)?;
@@ -186,7 +183,7 @@ fn nested() -> Outcome {
     Ok(())
 }
 
-fn hang_up() -> Outcome {
+fn hang_up() -> TestResult {
     let device = fixture::device()?;
     let fence = device.create_shareable_fence(0)?;
     let (reached, pending) = (fence.point(1)?, fence.point(5)?);
@@ -216,12 +213,12 @@ fn hang_up() -> Outcome {
     Ok(())
 }
 
-fn many() -> Outcome {
+fn many() -> TestResult {
     let fence = fixture::device()?.create_fence(0)?;
     let points: Vec<FencePoint> = (1..=200)
         .map(|value| fence.point(value * 37 % 200 + 1))
         .collect::<Result<_, _>>()?;
-    let count = || -> Outcome<usize> {
+    let count = || -> TestResult<usize> {
         let states: Vec<bool> = points
             .iter()
             .map(FencePoint::is_signalled)
@@ -235,7 +232,7 @@ fn many() -> Outcome {
     Ok(())
 }
 
-fn sent() -> Outcome {
+fn sent() -> TestResult {
     let device = fixture::device()?;
     let fence = device.create_shareable_fence(0)?;
     let shared = fence.share(Access::ALL)?;
@@ -264,11 +261,11 @@ fn sent() -> Outcome {
     Ok(())
 }
 
-fn fd_info() -> Outcome {
+fn fd_info() -> TestResult {
     let device = fixture::device()?;
     let fence = device.create_shareable_fence(0)?;
     let point = fence.point(u64::MAX)?;
-    let field = |key: &str| -> Outcome<String> {
+    let field = |key: &str| -> TestResult<String> {
         let info = FdInfo::read(point.as_fd())?;
         let value = info.get(key).map(str::to_owned);
         value.ok_or_else(|| format!("no {key} in {info:?}").into())
@@ -286,7 +283,7 @@ fn fd_info() -> Outcome {
     Ok(())
 }
 
-fn no_io() -> Outcome {
+fn no_io() -> TestResult {
     let point = fixture::device()?.create_fence(0)?.point(1)?;
     let flags = rustix::io::fcntl_getfd(&point)?;
     ensure!(flags.contains(rustix::io::FdFlags::CLOEXEC));
@@ -300,7 +297,7 @@ fn call(object: u32, value: u64) -> opendxg_fence_point {
     arg
 }
 
-fn refusals() -> Outcome {
+fn refusals() -> TestResult {
     let raw = fixture::raw()?;
     let device = fixture::device()?;
     let fence = device.create_fence(0)?;
@@ -328,7 +325,7 @@ fn refusals() -> Outcome {
     fails_with(denied.point(0), Status::ACCESS_DENIED)
 }
 
-fn unwritable() -> Outcome {
+fn unwritable() -> TestResult {
     let raw = fixture::raw()?;
     let fence = fixture::device()?.create_fence(0)?;
     let watch = Watch::start()?;
@@ -346,7 +343,7 @@ fn unwritable() -> Outcome {
     watch.unchanged()
 }
 
-fn closing() -> Outcome {
+fn closing() -> TestResult {
     let device = fixture::device()?;
     let watch = Watch::start()?;
     for _ in 0..100 {

@@ -2,7 +2,7 @@
 //! Signals of the CPU.
 
 use opendxg::{EventFd, FenceValues, MonitoredFence, SignalFlags, Status, SyncFlags};
-use selftests::{ensure_eq, fails_with, fixture, Outcome, Suite};
+use selftests::{ensure_eq, fails_with, fixture, Suite, TestResult};
 
 /// Adds the tests of this file.
 pub(crate) fn tests(suite: Suite) -> Suite {
@@ -33,7 +33,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         )
 }
 
-fn visible() -> Outcome {
+fn visible() -> TestResult {
     let device = fixture::device()?;
     let fence = device.create_shareable_fence(0)?;
     let shared = fence.share(opendxg::Access::ALL)?;
@@ -45,7 +45,7 @@ fn visible() -> Outcome {
     Ok(())
 }
 
-fn rewind() -> Outcome {
+fn rewind() -> TestResult {
     let device = fixture::device()?;
     for (current, lower) in [
         (1, 0),
@@ -69,7 +69,7 @@ fn rewind() -> Outcome {
     Ok(())
 }
 
-fn equal() -> Outcome {
+fn equal() -> TestResult {
     let fence = fixture::device()?.create_fence(5)?;
     let event = EventFd::new()?;
     fence.wait_async(6, &event)?;
@@ -80,7 +80,7 @@ fn equal() -> Outcome {
     Ok(())
 }
 
-fn pulse() -> Outcome {
+fn pulse() -> TestResult {
     let fence = fixture::device()?.create_fence(0)?;
     let event = EventFd::new()?;
     for value in [3, 4, 10, 11] {
@@ -94,7 +94,7 @@ fn pulse() -> Outcome {
     Ok(())
 }
 
-fn flags() -> Outcome {
+fn flags() -> TestResult {
     let fence = fixture::device()?.create_fence(0)?;
     for bit in 0..32 {
         let flag = SignalFlags::from_bits_retain(1 << bit);
@@ -109,7 +109,7 @@ fn flags() -> Outcome {
     Ok(())
 }
 
-fn partial() -> Outcome {
+fn partial() -> TestResult {
     let device = fixture::device()?;
     let fences: Vec<MonitoredFence> = (0..4)
         .map(|_| device.create_fence(5))
@@ -130,7 +130,7 @@ fn partial() -> Outcome {
     Ok(())
 }
 
-fn rights_first() -> Outcome {
+fn rights_first() -> TestResult {
     let device = fixture::device()?;
     let first = device.create_fence(0)?;
     let second = device.create_fence_with(0, SyncFlags::NO_SIGNAL)?;
@@ -152,11 +152,11 @@ fn rights_first() -> Outcome {
     )
 }
 
-fn no_signal() -> Outcome {
+fn no_signal() -> TestResult {
     let device = fixture::device()?;
     let flags = SyncFlags::SHARED | SyncFlags::NT_SECURITY_SHARING;
     let creator = device.create_fence_with(5, flags | SyncFlags::NO_SIGNAL)?;
-    let denied = |fence: &MonitoredFence| -> Outcome {
+    let denied = |fence: &MonitoredFence| -> TestResult {
         for value in [0, 5, 6] {
             fails_with(fence.signal(value), Status::ACCESS_DENIED)?;
             fails_with(fence.signal_rewind(value), Status::ACCESS_DENIED)?;
@@ -173,7 +173,7 @@ fn no_signal() -> Outcome {
     Ok(())
 }
 
-fn duplicates() -> Outcome {
+fn duplicates() -> TestResult {
     let device = fixture::device()?;
     let fence = device.create_fence(0)?;
     let event = EventFd::new()?;

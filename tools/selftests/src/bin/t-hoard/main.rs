@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A user who takes all that can be had, with the limits that the module has by itself: what it costs the machine,
-//! and whether others notice (M1). In a small machine this invoked the OOM killer, which took others first.
+//! A user who takes all that can be had, with the limits that the module has by itself: what it
+//! costs the machine, and whether others notice. In a small machine this invoked the OOM
+//! killer, which took others first.
 
 use std::fs::{read_to_string, write, File};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -10,9 +11,9 @@ use opendxg::{Device, Status};
 use selftests::child::{in_child, Child, Gate};
 use selftests::fds::memfd;
 use selftests::region::Region;
-use selftests::resource::{Bundle, Create, PAGE_SIZE};
+use selftests::resource::{Create, OpenResource, PAGE_SIZE};
 use selftests::user::{become_user, needs_root, OTHER, USER};
-use selftests::{ensure, fixture, module, skip, Outcome, Suite};
+use selftests::{ensure, fixture, module, skip, Suite, TestResult};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -20,17 +21,17 @@ const GIB: u64 = 1 << 30;
 
 pub(crate) fn main() {
     Suite::new("hoard")
-        .test("M1 a sparse section costs what was touched of it", sparse)
+        .test("a sparse section costs what was touched of it", sparse)
         .test(
-            "M1 sections of a sparse memfd: no OOM, and others live",
+            "sections of a sparse memfd: no OOM, and others live",
             sections,
         )
-        .test("M1 files: others can still open some", files)
+        .test("files: others can still open some", files)
         .run();
 }
 
 /// A number of a file like /proc/meminfo, in bytes.
-fn meminfo(name: &str) -> Outcome<u64> {
+fn meminfo(name: &str) -> TestResult<u64> {
     let text = read_to_string("/proc/meminfo")?;
     let line = text.lines().find_map(|line| line.strip_prefix(name));
     let number = line.and_then(|line| {
@@ -41,19 +42,19 @@ fn meminfo(name: &str) -> Outcome<u64> {
 }
 
 /// What the kernel has taken for itself: tables of pages are in one of the two.
-fn kernel_memory() -> Outcome<u64> {
+fn kernel_memory() -> TestResult<u64> {
     Ok(meminfo("VmallocUsed")? + meminfo("SUnreclaim")?)
 }
 
 /// A memfd of this size without a single page.
-fn sparse_file(size: u64) -> Outcome<OwnedFd> {
+fn sparse_file(size: u64) -> TestResult<OwnedFd> {
     let file = memfd()?;
     rustix::fs::ftruncate(&file, size)?;
     Ok(file)
 }
 
 /// Runs a creation; `None` if it was refused with NO_MEMORY.
-fn attempt(raw: &Raw, mut create: Create) -> Outcome<Option<Bundle>> {
+fn attempt(raw: &Raw, mut create: Create) -> TestResult<Option<OpenResource>> {
     let mut arg = create.argument();
     match raw.exec(&mut arg)? {
         Status::SUCCESS => Ok(Some(create.adopt(raw, &arg))),
@@ -62,7 +63,7 @@ fn attempt(raw: &Raw, mut create: Create) -> Outcome<Option<Bundle>> {
     }
 }
 
-fn sparse() -> Outcome {
+fn sparse() -> TestResult {
     let (device, raw) = (fixture::device()?, fixture::raw()?);
     let file = sparse_file(GIB)?;
     let before = kernel_memory()?;
@@ -82,19 +83,19 @@ fn sparse() -> Outcome {
     println!("# {} KiB for each GiB that is claimed", grown / KIB);
     ensure!(grown < MIB, "{grown} bytes for each GiB");
     // A page in every 64 MiB: its table of slots, not that of all pages.
-    let view = made[0].lock()?;
+    let mapping = made[0].lock()?;
     for at in (0..GIB).step_by(64 * MIB as usize) {
-        view.set(at as usize, 1);
+        mapping.set(at as usize, 1);
     }
     let grown = kernel_memory()?.saturating_sub(before) / claimed;
     println!("# {} KiB with 16 pages touched", grown / KIB);
     ensure!(grown < MIB, "{grown} bytes for 16 pages");
-    ensure!(view.get(64 * MIB as usize) == 1 && view.get(63 * MIB as usize) == 0);
+    ensure!(mapping.get(64 * MIB as usize) == 1 && mapping.get(63 * MIB as usize) == 0);
     Ok(())
 }
 
 /// Somebody else's program with some memory, the first that an OOM killer would look at.
-fn bystander(bytes: usize, done: &Gate) -> Outcome<Child> {
+fn bystander(bytes: usize, done: &Gate) -> TestResult<Child> {
     let ready = Gate::new()?;
     let child = Child::spawn(|| {
         become_user(OTHER)?;
@@ -109,7 +110,7 @@ fn bystander(bytes: usize, done: &Gate) -> Outcome<Child> {
 }
 
 /// Claims as much as there is to claim, in ever smaller steps.
-fn claim_all(device: &Device, raw: &Raw) -> Outcome<Vec<Bundle>> {
+fn claim_all(device: &Device, raw: &Raw) -> TestResult<Vec<OpenResource>> {
     let file = sparse_file(64 * GIB)?;
     let mut made = Vec::new();
     for size in [64 * GIB, 8 * GIB, GIB, 128 * MIB] {
@@ -124,7 +125,7 @@ fn claim_all(device: &Device, raw: &Raw) -> Outcome<Vec<Bundle>> {
     Ok(made)
 }
 
-fn sections() -> Outcome {
+fn sections() -> TestResult {
     needs_root()?;
     let done = Gate::new()?;
     let other = bystander(100 * MIB as usize, &done)?;
@@ -152,7 +153,7 @@ const FILE_MAX: &str = "/proc/sys/fs/file-max";
 
 impl FileMax {
     /// So many more than there are now.
-    fn above_present(more: u64) -> Outcome<Self> {
+    fn above_present(more: u64) -> TestResult<Self> {
         let used = read_to_string("/proc/sys/fs/file-nr")?;
         let used = used
             .split_whitespace()
@@ -171,7 +172,7 @@ impl Drop for FileMax {
     }
 }
 
-fn files() -> Outcome {
+fn files() -> TestResult {
     needs_root()?;
     if module::number("max_user_files").is_ok_and(|limit| limit != 0) {
         skip!("max_user_files is set");
@@ -183,15 +184,15 @@ fn files() -> Outcome {
         let (device, raw) = (fixture::device()?, fixture::raw()?);
         let mut made = Vec::new();
         // The mapping of each is another file.
-        let mut views = Vec::new();
+        let mut mappings = Vec::new();
         while let Some(one) = attempt(&raw, Create::sized(&device, 0, &[PAGE_SIZE]))? {
-            if let Ok(view) = one.lock() {
-                views.push(view);
+            if let Ok(mapping) = one.lock() {
+                mappings.push(mapping);
             }
             made.push(one);
             ensure!(made.len() < 10_000, "no limit");
         }
-        println!("# {} allocations, {} mappings", made.len(), views.len());
+        println!("# {} allocations, {} mappings", made.len(), mappings.len());
         full.open()?;
         done.wait()
     })?;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whoever drops the last reference to something waits for nobody, and the kernel's own threads neither.
+//! Whoever drops the last reference to something waits for nobody, and the kernel's own threads
+//! neither.
 
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -12,27 +13,27 @@ use selftests::region::Region;
 use selftests::resource::{flags, Create, PAGE_SIZE};
 use selftests::time::eventually;
 use selftests::user::needs_root;
-use selftests::{ensure_eq, fixture, Outcome, Suite};
+use selftests::{ensure_eq, fixture, Suite, TestResult};
 
 /// Adds the tests of this file.
 pub(crate) fn tests(suite: Suite) -> Suite {
     suite
         .test(
-            "H2 RES-14 closing a descriptor of memory whose owner is stuck",
+            "RES-14 closing a descriptor of memory whose owner is stuck",
             closed_by_receiver,
         )
         .test(
-            "H2 RES-14 a socket takes a descriptor of memory along whose owner is stuck",
+            "RES-14 a socket takes a descriptor of memory along whose owner is stuck",
             closed_by_kernel,
         )
         .test(
-            "H2 RES-8 closing the last descriptor of a process that is stuck",
+            "RES-8 closing the last descriptor of a process that is stuck",
             closed_device,
         )
 }
 
 /// A page of this process, pinned, and nothing left of it but its NT handle.
-fn pinned_page() -> Outcome<OwnedFd> {
+fn pinned_page() -> TestResult<OwnedFd> {
     let device = fixture::device()?;
     let memory = Region::private(PAGE_SIZE as usize)?;
     let made = Create::over(&device, flags::NT, memory.address(), PAGE_SIZE).run()?;
@@ -42,7 +43,7 @@ fn pinned_page() -> Outcome<OwnedFd> {
 }
 
 /// Another process closes the last copy of a descriptor, beside a process that is stuck.
-fn closes(stuck: Stuck, fd: OwnedFd) -> Outcome {
+fn closes(stuck: Stuck, fd: OwnedFd) -> TestResult {
     let gate = Gate::new()?;
     let closer = Child::spawn(|| {
         gate.wait()?;
@@ -56,7 +57,7 @@ fn closes(stuck: Stuck, fd: OwnedFd) -> Outcome {
     }
 }
 
-fn closed_by_receiver() -> Outcome {
+fn closed_by_receiver() -> TestResult {
     needs_root()?;
     let watch = Watch::start()?;
     let (ours, theirs) = socket_pair()?;
@@ -72,9 +73,9 @@ fn closed_by_receiver() -> Outcome {
     closes(stuck, fd)
 }
 
-/// A pair of sockets one of which holds itself and this descriptor, so that only the kernel's garbage collector
-/// can close it once both are closed.
-fn in_a_circle(fd: OwnedFd) -> Outcome<(OwnedFd, OwnedFd)> {
+/// A pair of sockets one of which holds itself and this descriptor, so that only the kernel's
+/// garbage collector can close it once both are closed.
+fn in_a_circle(fd: OwnedFd) -> TestResult<(OwnedFd, OwnedFd)> {
     let (sender, holder) = socket_pair()?;
     send(&sender, fd)?;
     send(&sender, &holder)?;
@@ -86,11 +87,11 @@ fn collect() {
     drop(socket_pair());
 }
 
-fn closed_by_kernel() -> Outcome {
+fn closed_by_kernel() -> TestResult {
     needs_root()?;
     let watch = Watch::start()?;
     let stuck = Stuck::new(|| in_a_circle(pinned_page()?), drop)?;
-    let freed = || -> Outcome {
+    let freed = || -> TestResult {
         eventually("the kernel frees the memory", || {
             collect();
             let now = watch.now();
@@ -110,7 +111,7 @@ fn closed_by_kernel() -> Outcome {
     outcome
 }
 
-fn closed_device() -> Outcome {
+fn closed_device() -> TestResult {
     needs_root()?;
     let (ours, theirs) = socket_pair()?;
     let stuck = Stuck::new(

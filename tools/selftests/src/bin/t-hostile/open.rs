@@ -1,31 +1,32 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Opening the device waits for the caller's address space, and nobody waits for that but its own threads.
+//! Opening the device waits for the caller's address space, and nobody waits for that but its own
+//! threads.
 
 use std::fs::{File, OpenOptions};
 
 use selftests::child::Child;
 use selftests::fuse::{ends_beside, Stuck};
-use selftests::{fixture, Outcome, Suite};
+use selftests::{fixture, Suite, TestResult};
 
 /// Adds the tests of this file.
 pub(crate) fn tests(suite: Suite) -> Suite {
     suite
         .test(
-            "H1 an open that waits for its own address space stops no open of another device",
+            "an open that waits for its own address space stops no open of another device",
             others_open,
         )
         .test(
-            "H1 an open that waits for its own address space stops no other process",
+            "an open that waits for its own address space stops no other process",
             others_work,
         )
         .test(
-            "H1 an open that waits for its own address space can be killed",
+            "an open that waits for its own address space can be killed",
             killed,
         )
 }
 
 /// A process whose second thread waits in its first open.
-fn opener() -> Outcome<Stuck> {
+fn opener() -> TestResult<Stuck> {
     let stuck = Stuck::new(
         || Ok(()),
         |()| {
@@ -36,7 +37,7 @@ fn opener() -> Outcome<Stuck> {
     Ok(stuck)
 }
 
-fn others_open() -> Outcome {
+fn others_open() -> TestResult {
     let stuck = opener()?;
     let other = Child::spawn(|| {
         OpenOptions::new()
@@ -51,7 +52,7 @@ fn others_open() -> Outcome {
     }
 }
 
-fn others_work() -> Outcome {
+fn others_work() -> TestResult {
     let stuck = opener()?;
     let other = Child::spawn(|| {
         let fence = fixture::device()?.create_shareable_fence(0)?;
@@ -64,6 +65,6 @@ fn others_work() -> Outcome {
     }
 }
 
-fn killed() -> Outcome {
+fn killed() -> TestResult {
     opener()?.kill()
 }

@@ -9,7 +9,7 @@ use selftests::fds::{receive, send, socket_pair};
 use selftests::region::Region;
 use selftests::resource::{flags, Create, PAGE_SIZE};
 use selftests::user::{become_user, needs_root, OTHER, USER};
-use selftests::{ensure_eq, fixture, Outcome, Suite};
+use selftests::{ensure_eq, fixture, Suite, TestResult};
 
 /// What the user may pin.
 const LIMIT: u64 = 64 * PAGE_SIZE;
@@ -18,18 +18,18 @@ const LIMIT: u64 = 64 * PAGE_SIZE;
 pub(crate) fn tests(suite: Suite) -> Suite {
     suite
         .test(
-            "H2 RES-21 MEM-109 RLIMIT_MEMLOCK holds for memory whose owner is gone",
+            "RES-21 MEM-109 RLIMIT_MEMLOCK holds for memory whose owner is gone",
             owner_is_gone,
         )
         .test(
-            "H2 RES-21 MEM-109 pinned memory that is on its way out does not count",
+            "RES-21 MEM-109 pinned memory that is on its way out does not count",
             on_its_way_out,
         )
-        .test("H2 RES-21 VmPin shows what is pinned", shown)
+        .test("RES-21 VmPin shows what is pinned", shown)
 }
 
 /// Makes the calling process one of an ordinary user who may pin that much.
-fn limited(user: u32) -> Outcome {
+fn limited(user: u32) -> TestResult {
     let limit = libc::rlimit {
         rlim_cur: LIMIT,
         rlim_max: LIMIT,
@@ -40,7 +40,7 @@ fn limited(user: u32) -> Outcome {
 }
 
 /// Pins as much as there may be; the NT handle of it.
-fn pin() -> Outcome<OwnedFd> {
+fn pin() -> TestResult<OwnedFd> {
     let device = fixture::device()?;
     let memory = Region::private(LIMIT as usize)?;
     let made = Create::over(&device, flags::NT, memory.address(), LIMIT).run()?;
@@ -50,13 +50,13 @@ fn pin() -> Outcome<OwnedFd> {
 }
 
 /// Demands that nothing more can be pinned.
-fn refused() -> Outcome {
+fn refused() -> TestResult {
     let device = fixture::device()?;
     let memory = Region::private(PAGE_SIZE as usize)?;
     Create::over(&device, flags::NT, memory.address(), PAGE_SIZE).is_refused(Status::NO_MEMORY)
 }
 
-fn owner_is_gone() -> Outcome {
+fn owner_is_gone() -> TestResult {
     needs_root()?;
     in_child(|| {
         limited(USER)?;
@@ -83,7 +83,7 @@ fn owner_is_gone() -> Outcome {
     Ok(())
 }
 
-fn on_its_way_out() -> Outcome {
+fn on_its_way_out() -> TestResult {
     needs_root()?;
     in_child(|| {
         limited(USER)?;
@@ -94,8 +94,8 @@ fn on_its_way_out() -> Outcome {
     })
 }
 
-fn shown() -> Outcome {
-    let pinned = || -> Outcome<u64> {
+fn shown() -> TestResult {
+    let pinned = || -> TestResult<u64> {
         let text = std::fs::read_to_string("/proc/self/status")?;
         let line = text.lines().find_map(|line| line.strip_prefix("VmPin:"));
         let words = line.and_then(|line| line.split_whitespace().next());

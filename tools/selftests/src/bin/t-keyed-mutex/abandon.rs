@@ -9,7 +9,7 @@ use selftests::blocked::Blocked;
 use selftests::child::{Child, Gate};
 use selftests::sharing::{Acquired, Client, How, Local, Shape};
 use selftests::time::scaled;
-use selftests::{ensure, ensure_eq, fails_with, fds, program, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fails_with, fds, program, Suite, TestResult};
 
 const REFUSE: Status = Status::INVALID_PARAMETER;
 /// Word that makes this program a helper that lives until a pipe is closed.
@@ -73,7 +73,7 @@ pub(crate) fn as_helper() -> Option<i32> {
 }
 
 /// Waiters in this process: of the key the mutex had, and of another one.
-fn waiters(client: &Client, handle: u32) -> Outcome<Vec<Blocked<Outcome<Acquired>>>> {
+fn waiters(client: &Client, handle: u32) -> TestResult<Vec<Blocked<TestResult<Acquired>>>> {
     let wait = |key| {
         let client = client.clone();
         Blocked::new(move || Ok(client.acquire(handle, key, None)?))
@@ -82,7 +82,7 @@ fn waiters(client: &Client, handle: u32) -> Outcome<Vec<Blocked<Outcome<Acquired
 }
 
 /// Demands that every acquire says so at once.
-fn is_abandoned(client: &Client, mutex: &Local) -> Outcome {
+fn is_abandoned(client: &Client, mutex: &Local) -> TestResult {
     // Whoever waits does not come back in the time of a test.
     const AN_HOUR: i64 = -36_000_000_000;
     for key in [0, 5, 77] {
@@ -94,8 +94,9 @@ fn is_abandoned(client: &Client, mutex: &Local) -> Outcome {
     fails_with(client.release(mutex.handle(), 0, 0), REFUSE)
 }
 
-/// Demands that what `end` does abandons the mutex, for those who wait through a handle of it and for all later.
-fn abandoned_when(client: &Client, mutex: &Local, end: impl FnOnce() -> Outcome) -> Outcome {
+/// Demands that what `end` does abandons the mutex, for those who wait through a handle of it and
+/// for all later.
+fn abandoned_when(client: &Client, mutex: &Local, end: impl FnOnce() -> TestResult) -> TestResult {
     let waiters = waiters(client, mutex.handle())?;
     waiters[0].stays()?;
     let start = Instant::now();
@@ -110,7 +111,7 @@ fn abandoned_when(client: &Client, mutex: &Local, end: impl FnOnce() -> Outcome)
     is_abandoned(client, mutex)
 }
 
-fn handle_destroyed() -> Outcome {
+fn handle_destroyed() -> TestResult {
     let client = Client::new()?;
     let mutex = client.create(Shape::KeyedMutex, How::Global)?;
     let opened = client.open_global(Shape::KeyedMutex, mutex.global())?;
@@ -119,7 +120,7 @@ fn handle_destroyed() -> Outcome {
     Ok(opened.destroy()?)
 }
 
-fn other_handle() -> Outcome {
+fn other_handle() -> TestResult {
     let client = Client::new()?;
     let mutex = client.create(Shape::KeyedMutex, How::Global)?;
     let opened = client.open_global(Shape::KeyedMutex, mutex.global())?;
@@ -127,7 +128,7 @@ fn other_handle() -> Outcome {
     client.try_acquire(mutex.handle(), 0)?;
     let other = client.clone();
     let handle = waited.handle();
-    let waiter = Blocked::new(move || -> Outcome<Acquired> {
+    let waiter = Blocked::new(move || -> TestResult<Acquired> {
         let acquired = other.acquire(handle, 3, None)?;
         other.release(handle, 0, 4)?;
         Ok(acquired)
@@ -140,7 +141,7 @@ fn other_handle() -> Outcome {
     Ok(())
 }
 
-fn sticky() -> Outcome {
+fn sticky() -> TestResult {
     let client = Client::new()?;
     let mutex = client.create(Shape::KeyedMutex, How::Global)?;
     let owner = client.open_global(Shape::KeyedMutex, mutex.global())?;
@@ -154,15 +155,15 @@ fn sticky() -> Outcome {
     Ok(())
 }
 
-fn thread_exits() -> Outcome {
+fn thread_exits() -> TestResult {
     let client = Client::new()?;
     let mutex = client.create(Shape::KeyedMutex, How::Global)?;
     let (owner, handle) = (client.clone(), mutex.handle());
     let go = Gate::new()?;
-    std::thread::scope(|scope| -> Outcome {
+    std::thread::scope(|scope| -> TestResult {
         let (sender, receiver) = std::sync::mpsc::channel();
         let go = &go;
-        let thread = scope.spawn(move || -> Outcome {
+        let thread = scope.spawn(move || -> TestResult {
             ensure_eq!(owner.try_acquire(handle, 0)?, Acquired::with(0));
             let _ = sender.send(());
             go.wait()
@@ -175,7 +176,7 @@ fn thread_exits() -> Outcome {
     })
 }
 
-fn idle_thread_exits() -> Outcome {
+fn idle_thread_exits() -> TestResult {
     let client = Client::new()?;
     let mutex = client.create(Shape::KeyedMutex, How::Global)?;
     let handle = mutex.handle();
@@ -189,7 +190,7 @@ fn idle_thread_exits() -> Outcome {
     client.release(handle, 1, 2)?;
     // One that had it and gave it back.
     let other = client.clone();
-    let thread = std::thread::spawn(move || -> Outcome {
+    let thread = std::thread::spawn(move || -> TestResult {
         ensure_eq!(other.try_acquire(handle, 1)?, Acquired::with(2));
         Ok(other.release(handle, 0, 3)?)
     });
@@ -208,7 +209,7 @@ enum Ended {
 }
 
 /// The owner is another process, which ends in one of these ways while this one waits.
-fn by_process(ended: Ended) -> Outcome {
+fn by_process(ended: Ended) -> TestResult {
     let client = Client::new()?;
     let mutex = client.create(Shape::KeyedMutex, How::Global)?;
     let opened = client.open_global(Shape::KeyedMutex, mutex.global())?;
@@ -247,7 +248,7 @@ fn by_process(ended: Ended) -> Outcome {
 }
 
 /// Runs this program again as the helper. Returns only an error.
-fn become_helper(client: &Client, closes: bool, alive: i32) -> Outcome {
+fn become_helper(client: &Client, closes: bool, alive: i32) -> TestResult {
     // SAFETY: our own descriptors, whose flags nobody else changes.
     unsafe {
         libc::fcntl(alive, libc::F_SETFD, 0);
@@ -258,7 +259,7 @@ fn become_helper(client: &Client, closes: bool, alive: i32) -> Outcome {
     Err(program::become_again(&[HELPER, &alive.to_string()]))
 }
 
-fn leader_exits() -> Outcome {
+fn leader_exits() -> TestResult {
     let client = Client::new()?;
     let mutex = client.create(Shape::KeyedMutex, How::Global)?;
     let (acquired, go, end) = (Gate::new()?, Gate::new()?, Gate::new()?);
@@ -289,7 +290,7 @@ fn leader_exits() -> Outcome {
     outcome
 }
 
-fn closes_device() -> Outcome {
+fn closes_device() -> TestResult {
     let client = Client::new()?;
     let mutex = client.create(Shape::KeyedMutex, How::Global)?;
     let (acquired, go, end) = (Gate::new()?, Gate::new()?, Gate::new()?);
@@ -312,7 +313,7 @@ fn closes_device() -> Outcome {
     outcome
 }
 
-fn fork() -> Outcome {
+fn fork() -> TestResult {
     let client = Client::new()?;
     let mutex = client.create(Shape::KeyedMutex, How::Global)?;
     client.try_acquire(mutex.handle(), 0)?;
@@ -330,7 +331,7 @@ fn fork() -> Outcome {
     Ok(())
 }
 
-fn other_handle_release() -> Outcome {
+fn other_handle_release() -> TestResult {
     let client = Client::new()?;
     let mutex = client.create(Shape::KeyedMutex, How::Global)?;
     let opened = client.open_global(Shape::KeyedMutex, mutex.global())?;
@@ -344,7 +345,7 @@ fn other_handle_release() -> Outcome {
     Ok(())
 }
 
-fn handed_over() -> Outcome {
+fn handed_over() -> TestResult {
     let client = Client::new()?;
     let mutex = client.create(Shape::KeyedMutex, How::Global)?;
     let handle = mutex.handle();

@@ -8,7 +8,7 @@ use selftests::blocked::Blocked;
 use selftests::call::refused;
 use selftests::memory::UNMAPPED;
 use selftests::sharing::{Acquired, Client, How, Shape};
-use selftests::{ensure_eq, fails_with, Outcome, Suite};
+use selftests::{ensure_eq, fails_with, Suite, TestResult};
 
 const REFUSE: Status = Status::INVALID_PARAMETER;
 
@@ -30,7 +30,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         .test("RES-95 extreme keys and fence values", extremes)
 }
 
-fn sequence() -> Outcome {
+fn sequence() -> TestResult {
     let client = Client::new()?;
     let mutex = client.create(Shape::KeyedMutex, How::Global)?;
     let handle = mutex.handle();
@@ -48,7 +48,7 @@ fn sequence() -> Outcome {
     Ok(())
 }
 
-fn refusals() -> Outcome {
+fn refusals() -> TestResult {
     let client = Client::new()?;
     let mutex = client.create(Shape::KeyedMutex, How::Global)?;
     let fence = client.create(Shape::Fence, How::Global)?;
@@ -80,7 +80,7 @@ fn refusals() -> Outcome {
     Ok(())
 }
 
-fn busy() -> Outcome {
+fn busy() -> TestResult {
     let client = Client::new()?;
     let mutex = client.create(Shape::KeyedMutex, How::Global)?;
     let handle = mutex.handle();
@@ -89,7 +89,7 @@ fn busy() -> Outcome {
     }
     ensure_eq!(client.try_acquire(handle, 0)?, Acquired::with(0));
     let other = client.clone();
-    let outcome = std::thread::spawn(move || -> Outcome {
+    let outcome = std::thread::spawn(move || -> TestResult {
         for key in [0, 1] {
             for timeout in [0, 10] {
                 ensure_eq!(other.acquire_ms(handle, key, timeout)?, Acquired::TIMEOUT);
@@ -108,7 +108,7 @@ fn waiter(
     handle: u32,
     key: u64,
     next: u64,
-) -> Outcome<Blocked<Outcome<Acquired>>> {
+) -> TestResult<Blocked<TestResult<Acquired>>> {
     let client = client.clone();
     Blocked::new(move || {
         let acquired = client.acquire(handle, key, None)?;
@@ -119,7 +119,7 @@ fn waiter(
     })
 }
 
-fn own_key() -> Outcome {
+fn own_key() -> TestResult {
     let client = Client::new()?;
     let mutex = client.create(Shape::KeyedMutex, How::Global)?;
     let handle = mutex.handle();
@@ -137,7 +137,7 @@ fn own_key() -> Outcome {
     Ok(())
 }
 
-fn not_owner() -> Outcome {
+fn not_owner() -> TestResult {
     let client = Client::new()?;
     let mutex = client.create(Shape::KeyedMutex, How::Global)?;
     let handle = mutex.handle();
@@ -155,7 +155,7 @@ fn not_owner() -> Outcome {
     Ok(())
 }
 
-fn no_recursion() -> Outcome {
+fn no_recursion() -> TestResult {
     let client = Client::new()?;
     let mutex = client.create(Shape::KeyedMutex, How::Global)?;
     let opened = client.open_global(Shape::KeyedMutex, mutex.global())?;
@@ -171,14 +171,14 @@ fn no_recursion() -> Outcome {
     Ok(())
 }
 
-fn hand_over() -> Outcome {
+fn hand_over() -> TestResult {
     let client = Client::new()?;
     let mutex = client.create(Shape::KeyedMutex, How::Global)?;
     let handle = mutex.handle();
     client.try_acquire(handle, 0)?;
     let other = client.clone();
     let (sender, receiver) = std::sync::mpsc::channel();
-    let blocked = Blocked::new(move || -> Outcome {
+    let blocked = Blocked::new(move || -> TestResult {
         ensure_eq!(other.acquire(handle, 9, None)?, Acquired::with(u64::MAX));
         let _ = sender.send(());
         // Holds it until this thread is told to go on.
@@ -196,7 +196,7 @@ fn hand_over() -> Outcome {
     blocked.join()?
 }
 
-fn extremes() -> Outcome {
+fn extremes() -> TestResult {
     let client = Client::new()?;
     let mutex = client.create_keyed_mutex(How::Global, u64::MAX, b"")?;
     let handle = mutex.handle();

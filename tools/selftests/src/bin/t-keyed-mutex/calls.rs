@@ -11,7 +11,7 @@ use selftests::fds::{closed_number, memfd};
 use selftests::memory::{KERNEL_HALF, UNMAPPED};
 use selftests::poison::poisoned;
 use selftests::sharing::{access, Acquired, Client, How, Shape, What};
-use selftests::{ensure, ensure_eq, fails_with, fixture, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fails_with, fixture, Suite, TestResult};
 
 const REFUSE: Status = Status::INVALID_PARAMETER;
 
@@ -44,7 +44,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         )
 }
 
-fn zeroed() -> Outcome {
+fn zeroed() -> TestResult {
     // No adapter and no device in this process yet, and none is needed.
     let raw = fixture::raw()?;
     let mut arg = D3DKMT_CREATEKEYEDMUTEX::zeroed();
@@ -67,9 +67,9 @@ fn zeroed() -> Outcome {
     Ok(())
 }
 
-fn null() -> Outcome {
+fn null() -> TestResult {
     let raw = fixture::raw()?;
-    let null = |nr: u32, size: u32| -> Outcome {
+    let null = |nr: u32, size: u32| -> TestResult {
         let code = opendxg::raw::code(nr, size);
         for address in [0, UNMAPPED, KERNEL_HALF] {
             ensure_eq!(
@@ -89,7 +89,7 @@ fn null() -> Outcome {
     null(D3DKMT_DESTROYKEYEDMUTEX::NR, D3DKMT_DESTROYKEYEDMUTEX::SIZE)
 }
 
-fn create2() -> Outcome {
+fn create2() -> TestResult {
     let client = Client::new()?;
     let raw = client.raw();
     let data = [7u8; 16];
@@ -114,7 +114,7 @@ fn create2() -> Outcome {
     Ok(())
 }
 
-fn first_key() -> Outcome {
+fn first_key() -> TestResult {
     let client = Client::new()?;
     for first in [0, 1, 0xdead_beef, u64::MAX] {
         let mutex = client.create_keyed_mutex(How::Global, first, b"")?;
@@ -132,7 +132,7 @@ fn first_key() -> Outcome {
     Ok(())
 }
 
-fn handles() -> Outcome {
+fn handles() -> TestResult {
     let client = Client::new()?;
     let next = fixture::next_handle()?;
     let mutex = client.create_keyed_mutex(How::Global, 0, b"")?;
@@ -142,7 +142,7 @@ fn handles() -> Outcome {
     Ok(())
 }
 
-fn open_refused() -> Outcome {
+fn open_refused() -> TestResult {
     let client = Client::new()?;
     let raw = client.raw();
     let mutex = client.create(Shape::KeyedMutex, How::Global)?;
@@ -174,7 +174,7 @@ fn open_refused() -> Outcome {
     fails_with(client.open_global(Shape::Resource, mutex.global()), REFUSE)
 }
 
-fn open() -> Outcome {
+fn open() -> TestResult {
     let client = Client::new()?;
     let mutex = client.create(Shape::KeyedMutex, How::Global)?;
     let id = client.id(mutex.target())?;
@@ -200,7 +200,7 @@ fn open() -> Outcome {
     Ok(())
 }
 
-fn by_nt_handle() -> Outcome {
+fn by_nt_handle() -> TestResult {
     let client = Client::new()?;
     let (_resource, resource) = client.shared(Shape::Resource)?;
     let (_fence, fence) = client.shared(Shape::MonitoredFence)?;
@@ -228,7 +228,7 @@ fn by_nt_handle() -> Outcome {
     Ok(())
 }
 
-fn destroy() -> Outcome {
+fn destroy() -> TestResult {
     let client = Client::new()?;
     let mutex = client.create(Shape::KeyedMutex, How::Global)?;
     let fence = client.create(Shape::Fence, How::Private)?;
@@ -252,7 +252,7 @@ fn destroy() -> Outcome {
     fails_with(client.destroy(What::KeyedMutex, handle), REFUSE)
 }
 
-fn dies() -> Outcome {
+fn dies() -> TestResult {
     let client = Client::new()?;
     let mutex = client.create(Shape::KeyedMutex, How::Global)?;
     let (global, opened) = (

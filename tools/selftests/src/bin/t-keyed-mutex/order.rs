@@ -8,7 +8,7 @@ use opendxg::Status;
 use selftests::blocked::Blocked;
 use selftests::rounds::rounds;
 use selftests::sharing::{Acquired, Client, How, Shape};
-use selftests::{ensure, ensure_eq, task, Outcome, Suite};
+use selftests::{ensure, ensure_eq, task, Suite, TestResult};
 
 const MANY: usize = 8;
 
@@ -28,7 +28,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         )
 }
 
-fn fifo() -> Outcome {
+fn fifo() -> TestResult {
     let client = Client::new()?;
     let mutex = client.create(Shape::KeyedMutex, How::Global)?;
     let handle = mutex.handle();
@@ -37,7 +37,7 @@ fn fifo() -> Outcome {
     let mut waiters = Vec::new();
     for number in 0..MANY {
         let (client, served) = (client.clone(), served.clone());
-        waiters.push(Blocked::new(move || -> Outcome {
+        waiters.push(Blocked::new(move || -> TestResult {
             let acquired = client.acquire(handle, 1, None)?;
             ensure_eq!(acquired, Acquired::with(number as u64));
             served.lock().map_err(|_| "poisoned")?.push(number);
@@ -53,7 +53,7 @@ fn fifo() -> Outcome {
     Ok(())
 }
 
-fn gives_up() -> Outcome {
+fn gives_up() -> TestResult {
     let client = Client::new()?;
     let mutex = client.create(Shape::KeyedMutex, How::Global)?;
     let handle = mutex.handle();
@@ -63,7 +63,7 @@ fn gives_up() -> Outcome {
     for number in 0..MANY {
         let (client, served) = (client.clone(), served.clone());
         let limit = if number % 2 == 0 { 600_000 } else { 300 };
-        waiters.push(Blocked::new(move || -> Outcome {
+        waiters.push(Blocked::new(move || -> TestResult {
             let acquired = client.acquire_ms(handle, 1, limit)?;
             if acquired.status == Status::SUCCESS {
                 served.lock().map_err(|_| "poisoned")?.push(number);
@@ -89,7 +89,7 @@ fn gives_up() -> Outcome {
 }
 
 /// How often a thread has gone to sleep.
-fn sleeps(thread: i32) -> Outcome<u64> {
+fn sleeps(thread: i32) -> TestResult<u64> {
     let text = std::fs::read_to_string(format!("/proc/self/task/{thread}/status"))?;
     let line = text
         .lines()
@@ -99,10 +99,10 @@ fn sleeps(thread: i32) -> Outcome<u64> {
 }
 
 /// Threads that wait for key 1 for ever, and a way to end them: each releases with key 1.
-fn crowd(client: &Client, handle: u32) -> Outcome<Vec<Blocked<Outcome>>> {
+fn crowd(client: &Client, handle: u32) -> TestResult<Vec<Blocked<TestResult>>> {
     let wait = || {
         let client = client.clone();
-        Blocked::new(move || -> Outcome {
+        Blocked::new(move || -> TestResult {
             ensure_eq!(client.acquire(handle, 1, None)?.status, Status::SUCCESS);
             // The others must be seen to sleep on before the next one is woken.
             selftests::time::a_while();
@@ -112,11 +112,11 @@ fn crowd(client: &Client, handle: u32) -> Outcome<Vec<Blocked<Outcome>>> {
     (0..MANY).map(|_| wait()).collect()
 }
 
-fn counts(waiters: &[Blocked<Outcome>]) -> Outcome<Vec<u64>> {
+fn counts(waiters: &[Blocked<TestResult>]) -> TestResult<Vec<u64>> {
     waiters.iter().map(|waiter| sleeps(waiter.id())).collect()
 }
 
-fn one_wake() -> Outcome {
+fn one_wake() -> TestResult {
     let client = Client::new()?;
     let mutex = client.create(Shape::KeyedMutex, How::Global)?;
     let handle = mutex.handle();
@@ -134,7 +134,7 @@ fn one_wake() -> Outcome {
     Ok(())
 }
 
-fn no_wake() -> Outcome {
+fn no_wake() -> TestResult {
     let client = Client::new()?;
     let mutex = client.create(Shape::KeyedMutex, How::Global)?;
     let handle = mutex.handle();
@@ -157,13 +157,13 @@ fn no_wake() -> Outcome {
     Ok(())
 }
 
-fn ping_pong() -> Outcome {
+fn ping_pong() -> TestResult {
     let client = Client::new()?;
     let mutex = client.create(Shape::KeyedMutex, How::Global)?;
     let handle = mutex.handle();
     let hand_overs = u64::from(rounds(5000));
     let player = |client: Client, mine: u64, theirs: u64| {
-        move || -> Outcome<u64> {
+        move || -> TestResult<u64> {
             let start = sleeps(task::me())?;
             for round in 0..hand_overs {
                 let acquired = client.acquire(handle, mine, None)?;
@@ -175,7 +175,7 @@ fn ping_pong() -> Outcome {
     };
     let ping = std::thread::spawn(player(client.clone(), 0, 1));
     let pong = std::thread::spawn(player(client.clone(), 1, 0));
-    let join = |thread: std::thread::JoinHandle<Outcome<u64>>| -> Outcome<u64> {
+    let join = |thread: std::thread::JoinHandle<TestResult<u64>>| -> TestResult<u64> {
         thread.join().map_err(|_| "panic in a thread")?
     };
     let slept = join(ping)? + join(pong)?;

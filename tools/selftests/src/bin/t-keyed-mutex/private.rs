@@ -9,7 +9,7 @@ use selftests::leak::Watch;
 use selftests::memory::{Page, UNMAPPED};
 use selftests::poison::bytes;
 use selftests::sharing::{key as other_key, Acquired, Client, How, Local, What};
-use selftests::{ensure_eq, fails_with, Outcome, Suite};
+use selftests::{ensure_eq, fails_with, Suite, TestResult};
 
 const REFUSE: Status = Status::INVALID_PARAMETER;
 
@@ -86,14 +86,14 @@ fn release2(client: &Client, handle: u32, key: u64, fence: u64, data: &[u8]) -> 
 }
 
 /// What acquire 2 gives for a mutex with `expected` as its data; released again with the same key.
-fn holds(client: &Client, handle: u32, expected: &[u8]) -> Outcome {
+fn holds(client: &Client, handle: u32, expected: &[u8]) -> TestResult {
     let (acquired, buffer) = acquire2(client, handle, 0, expected.len())?;
     ensure_eq!(acquired.status, Status::SUCCESS);
     ensure_eq!(buffer, expected);
     Ok(client.release(handle, 0, 0)?)
 }
 
-fn initial_data() -> Outcome {
+fn initial_data() -> TestResult {
     let client = Client::new()?;
     let mutex = client.create_keyed_mutex(How::Global, 0, b"")?;
     let (opened, buffer, size) = open2(&client, mutex.global(), &[0x61; 64]);
@@ -109,7 +109,7 @@ fn initial_data() -> Outcome {
     holds(&client, mutex.handle(), &[0x61; 64])
 }
 
-fn unwritable_answer() -> Outcome {
+fn unwritable_answer() -> TestResult {
     const CODE: u32 = code(D3DKMT_OPENKEYEDMUTEX2::NR, D3DKMT_OPENKEYEDMUTEX2::SIZE);
     let client = Client::new()?;
     let mutex = client.create_keyed_mutex(How::Global, 0, b"")?;
@@ -129,7 +129,7 @@ fn unwritable_answer() -> Outcome {
     holds(&client, mutex.handle(), &data)
 }
 
-fn with_data() -> Outcome {
+fn with_data() -> TestResult {
     let client = Client::new()?;
     let mutex = client.create_keyed_mutex(How::Global, 0, b"sixsix")?;
     let (opened, _, size) = open2(&client, mutex.global(), b"");
@@ -152,7 +152,7 @@ fn with_data() -> Outcome {
     fails_with(client.call(&mut arg), REFUSE)
 }
 
-fn copied_out() -> Outcome {
+fn copied_out() -> TestResult {
     let client = Client::new()?;
     let mutex = client.create_keyed_mutex(How::Global, 5, b"private")?;
     let (timeout, buffer) = acquire2(&client, mutex.handle(), 6, 7)?;
@@ -178,7 +178,7 @@ fn copied_out() -> Outcome {
     Ok(())
 }
 
-fn small_buffer() -> Outcome {
+fn small_buffer() -> TestResult {
     let client = Client::new()?;
     let mutex = client.create_keyed_mutex(How::Global, 0, b"private")?;
     for size in [1, 6] {
@@ -194,7 +194,7 @@ fn small_buffer() -> Outcome {
     Ok(())
 }
 
-fn replaced() -> Outcome {
+fn replaced() -> TestResult {
     let client = Client::new()?;
     let mutex = client.create_keyed_mutex(How::Global, 0, b"first")?;
     let handle = mutex.handle();
@@ -210,7 +210,7 @@ fn replaced() -> Outcome {
     Ok(())
 }
 
-fn release_refused() -> Outcome {
+fn release_refused() -> TestResult {
     let client = Client::new()?;
     let mutex = client.create_keyed_mutex(How::Global, 0, b"data")?;
     let handle = mutex.handle();
@@ -228,7 +228,7 @@ fn release_refused() -> Outcome {
     holds(&client, handle, b"data")
 }
 
-fn mixed() -> Outcome {
+fn mixed() -> TestResult {
     let client = Client::new()?;
     let mutex = client.create_keyed_mutex(How::Global, 0, b"")?;
     let handle = mutex.handle();
@@ -250,7 +250,7 @@ fn mixed() -> Outcome {
     Ok(())
 }
 
-fn zero_key() -> Outcome {
+fn zero_key() -> TestResult {
     let client = Client::new()?;
     let mutex = client.create_keyed_mutex(How::Global, 0, b"created")?;
     let zero = [0; 16];

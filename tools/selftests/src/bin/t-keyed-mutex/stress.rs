@@ -13,7 +13,7 @@ use selftests::rounds::{crowd, rounds, Dice};
 use selftests::sharing::{Acquired, Client, How, Shape};
 use selftests::stress::Figure;
 use selftests::time::scaled;
-use selftests::{ensure, ensure_eq, Failure, Outcome, Suite};
+use selftests::{ensure, ensure_eq, Failure, Suite, TestResult};
 
 const PROCESSES: usize = 4;
 const THREADS: usize = 16;
@@ -51,13 +51,14 @@ struct Protected {
     successes: AtomicU64,
 }
 
-// SAFETY: the cells are only used by the owner of the mutex; that this is so is what the tests check.
+// SAFETY: the cells are only used by the owner of the mutex; that this is so is what the tests
+// check.
 unsafe impl Sync for Protected {}
 
 struct Shared(*mut core::ffi::c_void);
 
 impl Shared {
-    fn new() -> Outcome<Self> {
+    fn new() -> TestResult<Self> {
         let rights = ProtFlags::READ | ProtFlags::WRITE;
         let size = size_of::<Protected>();
         // SAFETY: a new mapping, anywhere.
@@ -79,7 +80,7 @@ impl Drop for Shared {
 }
 
 /// What the owner does: checks that it is alone and that it got the last fence value, and counts.
-fn inside(protected: &Protected, fence: u64) -> Outcome<u64> {
+fn inside(protected: &Protected, fence: u64) -> TestResult<u64> {
     // SAFETY: the caller owns the mutex, so nobody else touches the cells.
     unsafe {
         let alone = protected.inside.get().replace(1);
@@ -95,7 +96,7 @@ fn inside(protected: &Protected, fence: u64) -> Outcome<u64> {
 }
 
 /// Runs `body` in 16 threads of each of 4 processes.
-fn everywhere(body: impl Fn(&Client, u32, usize) -> Outcome + Sync, global: u32) -> Outcome {
+fn everywhere(body: impl Fn(&Client, u32, usize) -> TestResult + Sync, global: u32) -> TestResult {
     let body = &body;
     let start = |process: usize| {
         Child::spawn(move || {
@@ -109,14 +110,14 @@ fn everywhere(body: impl Fn(&Client, u32, usize) -> Outcome + Sync, global: u32)
             outcome
         })
     };
-    let children = (0..PROCESSES).map(start).collect::<Outcome<Vec<_>>>()?;
+    let children = (0..PROCESSES).map(start).collect::<TestResult<Vec<_>>>()?;
     children.into_iter().try_for_each(Child::join)
 }
 
 /// How often the mutex is owned at least.
 const ENOUGH: u64 = 100;
 
-fn counter(figure: Figure) -> Outcome {
+fn counter(figure: Figure) -> TestResult {
     let client = Client::new()?;
     let mutex = client.create(Shape::KeyedMutex, How::Global)?;
     let shared = Shared::new()?;
@@ -156,7 +157,7 @@ fn counter(figure: Figure) -> Outcome {
     Ok(())
 }
 
-fn ring() -> Outcome {
+fn ring() -> TestResult {
     let client = Client::new()?;
     let mutex = client.create(Shape::KeyedMutex, How::Global)?;
     let shared = Shared::new()?;
@@ -183,7 +184,7 @@ fn ring() -> Outcome {
     Ok(())
 }
 
-fn timeouts() -> Outcome {
+fn timeouts() -> TestResult {
     let client = Client::new()?;
     let mutex = client.create(Shape::KeyedMutex, How::Global)?;
     let handle = mutex.handle();
@@ -192,7 +193,7 @@ fn timeouts() -> Outcome {
         ensure_eq!(client.acquire(handle, 0, None)?.status, Status::SUCCESS);
         let other = client.clone();
         let limit = i64::from(round % 20) * -1000 - 1000;
-        let waiter = std::thread::spawn(move || -> Outcome<bool> {
+        let waiter = std::thread::spawn(move || -> TestResult<bool> {
             let acquired = other.acquire(handle, 1, Some(limit))?;
             if acquired.status != Status::SUCCESS {
                 return Ok(false);
@@ -216,14 +217,14 @@ fn timeouts() -> Outcome {
     Ok(())
 }
 
-fn abandonment() -> Outcome {
+fn abandonment() -> TestResult {
     let client = Client::new()?;
     for round in 0..rounds(200) {
         let mutex = client.create(Shape::KeyedMutex, How::Global)?;
         let waited = client.open_global(Shape::KeyedMutex, mutex.global())?;
         ensure_eq!(client.try_acquire(mutex.handle(), 0)?, Acquired::with(0));
         let handle = waited.handle();
-        std::thread::scope(|scope| -> Outcome {
+        std::thread::scope(|scope| -> TestResult {
             let waiters: Vec<_> = (0..3)
                 .map(|key| {
                     let client = client.clone();
@@ -242,7 +243,7 @@ fn abandonment() -> Outcome {
     Ok(())
 }
 
-fn kills() -> Outcome {
+fn kills() -> TestResult {
     let client = Client::new()?;
     let mut abandoned = 0;
     for round in 0..rounds(60) {

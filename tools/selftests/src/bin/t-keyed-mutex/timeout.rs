@@ -9,7 +9,7 @@ use selftests::blocked::Blocked;
 use selftests::child::{Child, Gate};
 use selftests::sharing::{Acquired, Client, How, Shape};
 use selftests::time::{a_while, scaled};
-use selftests::{ensure, ensure_eq, Outcome, Suite};
+use selftests::{ensure, ensure_eq, Suite, TestResult};
 
 /// Units of a timeout in a second.
 const SECOND: i64 = 10_000_000;
@@ -38,13 +38,13 @@ pub(crate) fn tests(suite: Suite) -> Suite {
 }
 
 /// How long an acquire of a key that never comes takes.
-fn timed(client: &Client, handle: u32, timeout: i64) -> Outcome<Duration> {
+fn timed(client: &Client, handle: u32, timeout: i64) -> TestResult<Duration> {
     let start = Instant::now();
     ensure_eq!(client.acquire(handle, 9, Some(timeout))?, Acquired::TIMEOUT);
     Ok(start.elapsed())
 }
 
-fn is_about(took: Duration, limit: Duration) -> Outcome {
+fn is_about(took: Duration, limit: Duration) -> TestResult {
     ensure!(took >= limit, "early: {took:?} of {limit:?}");
     ensure!(
         took <= limit + scaled(Duration::from_millis(200)),
@@ -53,7 +53,7 @@ fn is_about(took: Duration, limit: Duration) -> Outcome {
     Ok(())
 }
 
-fn relative() -> Outcome {
+fn relative() -> TestResult {
     let client = Client::new()?;
     let mutex = client.create(Shape::KeyedMutex, How::Global)?;
     let mut best = Duration::MAX;
@@ -72,14 +72,14 @@ fn relative() -> Outcome {
 }
 
 /// The present time as a timeout.
-fn now() -> Outcome<i64> {
+fn now() -> TestResult<i64> {
     let since = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_err(|_| "the clock")?;
     Ok(EPOCH + (since.as_nanos() / 100) as i64)
 }
 
-fn absolute() -> Outcome {
+fn absolute() -> TestResult {
     let client = Client::new()?;
     let mutex = client.create(Shape::KeyedMutex, How::Global)?;
     let start = now()?;
@@ -104,7 +104,7 @@ fn absolute() -> Outcome {
     Ok(())
 }
 
-fn zero() -> Outcome {
+fn zero() -> TestResult {
     let client = Client::new()?;
     let mutex = client.create(Shape::KeyedMutex, How::Global)?;
     let start = Instant::now();
@@ -117,9 +117,9 @@ fn zero() -> Outcome {
 }
 
 /// A thread that waits for `key` with this timeout; the mutex is released with that key later.
-fn waits(client: &Client, handle: u32, timeout: Option<i64>) -> Outcome {
+fn waits(client: &Client, handle: u32, timeout: Option<i64>) -> TestResult {
     let other = client.clone();
-    let blocked = Blocked::new(move || -> Outcome {
+    let blocked = Blocked::new(move || -> TestResult {
         ensure_eq!(other.acquire(handle, 1, timeout)?, Acquired::with(1));
         Ok(other.release(handle, 0, 0)?)
     })?;
@@ -129,7 +129,7 @@ fn waits(client: &Client, handle: u32, timeout: Option<i64>) -> Outcome {
     blocked.join()?
 }
 
-fn extremes() -> Outcome {
+fn extremes() -> TestResult {
     let client = Client::new()?;
     let mutex = client.create(Shape::KeyedMutex, How::Global)?;
     for timeout in [
@@ -145,7 +145,7 @@ fn extremes() -> Outcome {
     Ok(())
 }
 
-fn infinite() -> Outcome {
+fn infinite() -> TestResult {
     let client = Client::new()?;
     let mutex = client.create(Shape::KeyedMutex, How::Global)?;
     waits(&client, mutex.handle(), None)
@@ -158,7 +158,7 @@ extern "C" fn count(_: i32) {
 }
 
 /// Handles a signal by counting; with or without the restart of calls.
-fn handle(signal: i32, flags: i32) -> Outcome {
+fn handle(signal: i32, flags: i32) -> TestResult {
     // SAFETY: a handler that only touches an atomic.
     let done = unsafe {
         let mut action: libc::sigaction = core::mem::zeroed();
@@ -171,7 +171,7 @@ fn handle(signal: i32, flags: i32) -> Outcome {
 }
 
 /// A timer of this process with this period, or none.
-fn alarm_every(period: Duration) -> Outcome {
+fn alarm_every(period: Duration) -> TestResult {
     let period = libc::timeval {
         tv_sec: 0,
         tv_usec: period.as_micros() as i64,
@@ -186,7 +186,7 @@ fn alarm_every(period: Duration) -> Outcome {
     Ok(())
 }
 
-fn storm() -> Outcome {
+fn storm() -> TestResult {
     selftests::child::in_child(|| {
         let client = Client::new()?;
         let mutex = client.create(Shape::KeyedMutex, How::Global)?;
@@ -213,13 +213,13 @@ fn storm() -> Outcome {
     })
 }
 
-fn signals() -> Outcome {
+fn signals() -> TestResult {
     let client = Client::new()?;
     let mutex = client.create(Shape::KeyedMutex, How::Global)?;
     let lock = mutex.handle();
     handle(libc::SIGUSR1, libc::SA_RESTART)?;
     let other = client.clone();
-    let blocked = Blocked::new(move || -> Outcome {
+    let blocked = Blocked::new(move || -> TestResult {
         ensure_eq!(other.acquire(lock, 1, None)?, Acquired::with(1));
         Ok(other.release(lock, 0, 0)?)
     })?;
@@ -232,7 +232,7 @@ fn signals() -> Outcome {
     blocked.join()?
 }
 
-fn fatal() -> Outcome {
+fn fatal() -> TestResult {
     let client = Client::new()?;
     let mutex = client.create(Shape::KeyedMutex, How::Global)?;
     let global = mutex.global();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A picture from one process to another, in every way that one of the graphics interfaces needs (RES-90): the form
-//! of the handle, the descriptions attached to it, and who may touch it when.
+//! A picture from one process to another, in every way that one of the graphics interfaces needs
+//! (RES-90): the form of the handle, the descriptions attached to it, and who may touch it when.
 
 mod handle;
 mod maker;
@@ -13,7 +13,7 @@ use selftests::child::Child;
 use selftests::fds::socket_pair;
 use selftests::region::Region;
 use selftests::resource::PAGE_SIZE;
-use selftests::{Outcome, Suite};
+use selftests::{Suite, TestResult};
 
 /// How the other process gets the picture.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -220,7 +220,7 @@ impl Told {
     const MUTEX: usize = 4;
 }
 
-fn handed_over(line: Line) -> Outcome {
+fn handed_over(line: Line) -> TestResult {
     let (here, there) = socket_pair()?;
     let told = Told(Region::shared(PAGE_SIZE as usize)?);
     let first = Child::spawn(|| maker::run(line, &there, &told))?;
@@ -236,14 +236,14 @@ fn description(key: &[u8; 16]) -> Vec<u8> {
     [&key[..], b" describes the picture"].concat()
 }
 
-fn acquire(raw: &Raw, mutex: u32, key: u64) -> Outcome {
+fn acquire(raw: &Raw, mutex: u32, key: u64) -> TestResult {
     let timeout = -10_000_000 * selftests::time::soon().as_secs() as i64;
     let mut arg = D3DKMT_ACQUIREKEYEDMUTEX::zeroed();
     (arg.hKeyedMutex, arg.Key, arg.pTimeout) = (mutex, key, (&raw const timeout) as u64);
     succeeds(raw, &mut arg)
 }
 
-fn release(raw: &Raw, mutex: u32, key: u64) -> Outcome {
+fn release(raw: &Raw, mutex: u32, key: u64) -> TestResult {
     let mut arg = D3DKMT_RELEASEKEYEDMUTEX::zeroed();
     (arg.hKeyedMutex, arg.Key) = (mutex, key);
     succeeds(raw, &mut arg)

@@ -9,10 +9,10 @@ use opendxg::{EventFd, Status};
 use rustix::event::PollFlags;
 use selftests::fds::poll_events;
 use selftests::sharing::{access, Attributes, Client, How, Local, Shape, Target, What};
-use selftests::{ensure, ensure_eq, fails_with, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fails_with, Suite, TestResult};
 
 /// A property, shown on one kind.
-type Property = fn(Shape) -> Outcome;
+type Property = fn(Shape) -> TestResult;
 
 const PROPERTIES: [(&str, Property); 9] = [
     ("RES-1 the common header", header),
@@ -49,7 +49,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
 
 const KEY: [u8; 16] = *b"sixteen bytes ok";
 
-fn header(shape: Shape) -> Outcome {
+fn header(shape: Shape) -> TestResult {
     let client = Client::new()?;
     for how in [How::Global, How::Nt] {
         if !can_be(shape, how) {
@@ -78,7 +78,7 @@ fn can_be(shape: Shape, how: How) -> bool {
     how != How::Global || Shape::GLOBAL.contains(&shape)
 }
 
-fn ids(shape: Shape) -> Outcome {
+fn ids(shape: Shape) -> TestResult {
     let client = Client::new()?;
     let mut last = 0;
     for round in 0..50 {
@@ -96,7 +96,7 @@ fn ids(shape: Shape) -> Outcome {
     Ok(())
 }
 
-fn store(shape: Shape) -> Outcome {
+fn store(shape: Shape) -> TestResult {
     let client = Client::new()?;
     let object = client.create(shape, How::Nt)?;
     let target = object.target();
@@ -116,7 +116,7 @@ fn store(shape: Shape) -> Outcome {
     Ok(())
 }
 
-fn global(shape: Shape) -> Outcome {
+fn global(shape: Shape) -> TestResult {
     let client = Client::new()?;
     ensure_eq!(client.create(shape, How::Nt)?.global(), 0);
     if !can_be(shape, How::Global) {
@@ -131,12 +131,12 @@ fn global(shape: Shape) -> Outcome {
     fails_with(client.id(target), Status::INVALID_PARAMETER)
 }
 
-fn duplicate(shape: Shape) -> Outcome {
+fn duplicate(shape: Shape) -> TestResult {
     let client = Client::new()?;
     let object = client.create(shape, How::Nt)?;
     let id = client.id(object.target())?;
     let second = client.dup_local(shape.what(), object.handle())?;
-    let counts = |object: &Local| -> Outcome<_> {
+    let counts = |object: &Local| -> TestResult<_> {
         let seen = client.query(object.target())?.object;
         Ok((seen.object_id, seen.references, seen.local_references))
     };
@@ -146,7 +146,7 @@ fn duplicate(shape: Shape) -> Outcome {
     Ok(())
 }
 
-fn weak(shape: Shape) -> Outcome {
+fn weak(shape: Shape) -> TestResult {
     let client = Client::new()?;
     let object = client.create(shape, How::Nt)?;
     let weak = client.open_weak(object.target())?;
@@ -161,14 +161,14 @@ fn weak(shape: Shape) -> Outcome {
     fails_with(client.resolve_weak(shape.what(), &weak), Status::NOT_FOUND)
 }
 
-fn watch(shape: Shape) -> Outcome {
+fn watch(shape: Shape) -> TestResult {
     const COOKIE: u64 = 0x1234;
     let client = Client::new()?;
     let object = client.create(shape, How::Nt)?;
     let event = EventFd::new()?;
     let events = OPENDXG_WATCH_CHANGE | OPENDXG_WATCH_DESTROY;
     let watch = client.watch(object.target(), events, COOKIE, &event)?;
-    let heard = |expected: u32| -> Outcome {
+    let heard = |expected: u32| -> TestResult {
         ensure_eq!(event.take()?, 1);
         let state = client.watch_state(&watch)?;
         ensure_eq!((state.cookie, state.events), (COOKIE, expected));
@@ -186,7 +186,7 @@ fn share(
     shape: Shape,
     object: &Local,
     attributes: Option<&mut Attributes>,
-) -> Outcome<OwnedFd> {
+) -> TestResult<OwnedFd> {
     if shape != Shape::KeyedMutex {
         let access = shape.all_access();
         return Ok(client.share_with(&[object.handle()], attributes, access)?.0);
@@ -197,7 +197,7 @@ fn share(
     Ok(client.share_with(&set, attributes, access::ALL_RESOURCE)?.0)
 }
 
-fn nt(shape: Shape) -> Outcome {
+fn nt(shape: Shape) -> TestResult {
     let client = Client::new()?;
     let object = client.create(shape, How::Nt)?;
     let id = client.id(object.target())?;
@@ -221,7 +221,7 @@ fn nt(shape: Shape) -> Outcome {
     Ok(())
 }
 
-fn name(shape: Shape) -> Outcome {
+fn name(shape: Shape) -> TestResult {
     let client = Client::new()?;
     let object = client.create(shape, How::Nt)?;
     let name = format!(r"\BaseNamedObjects\every-kind-{shape:?}");
@@ -239,7 +239,7 @@ fn name(shape: Shape) -> Outcome {
     Ok(())
 }
 
-fn runtime_data() -> Outcome {
+fn runtime_data() -> TestResult {
     const NIL: [u8; 16] = [0; 16];
     let client = Client::new()?;
     for shape in Shape::ALL {

@@ -10,7 +10,7 @@ pub(crate) struct Held {
     pub(crate) object: usize,
     pub(crate) what: What,
     pub(crate) handle: u32,
-    /// One of its allocations, for a bundle.
+    /// One of its allocations, for an open resource.
     pub(crate) part: u32,
 }
 

@@ -9,7 +9,7 @@ use selftests::rounds::Dice;
 use selftests::sharing::{Client, Shape, Target, What};
 use selftests::stress::Figure;
 use selftests::time::soon;
-use selftests::{ensure, ensure_eq, Outcome, Suite};
+use selftests::{ensure, ensure_eq, Suite, TestResult};
 
 use crate::t_lifetime::model::{Held, Model, Nt};
 use crate::t_lifetime::worker::{Order, Worker};
@@ -49,7 +49,7 @@ impl World {
     }
 
     /// One random operation; the object it was about.
-    fn step(&mut self) -> Outcome<Option<usize>> {
+    fn step(&mut self) -> TestResult<Option<usize>> {
         let crowded = self.model.held.len() + self.model.nts.len() > CROWDED;
         let operation = match self.dice.below(100) {
             0..=9 if !crowded => 0,
@@ -82,7 +82,7 @@ impl World {
         }
     }
 
-    fn create(&mut self, process: usize) -> Outcome<usize> {
+    fn create(&mut self, process: usize) -> TestResult<usize> {
         let shape = SHAPES[self.dice.below(3) as usize];
         let (handle, part) = self.workers[process].run(Order::Create(shape))?;
         self.weak.push(self.workers[process].take()?);
@@ -99,7 +99,7 @@ impl World {
         Ok(object)
     }
 
-    fn kill(&mut self, process: usize) -> Outcome {
+    fn kill(&mut self, process: usize) -> TestResult {
         let worker = core::mem::replace(&mut self.workers[process], Worker::start()?);
         worker.kill()?;
         self.model.killed(process);
@@ -107,7 +107,7 @@ impl World {
     }
 
     /// Duplicates, containers, shares, releases.
-    fn with_held(&mut self, operation: usize, at: usize, held: Held) -> Outcome<usize> {
+    fn with_held(&mut self, operation: usize, at: usize, held: Held) -> TestResult<usize> {
         let worker = &self.workers[held.process];
         match operation {
             1 => {
@@ -160,7 +160,13 @@ impl World {
     }
 
     /// Openings, names, copies, closes.
-    fn with_nt(&mut self, operation: usize, process: usize, at: usize, nt: Nt) -> Outcome<usize> {
+    fn with_nt(
+        &mut self,
+        operation: usize,
+        process: usize,
+        at: usize,
+        nt: Nt,
+    ) -> TestResult<usize> {
         let object = self.model.shares[nt.share];
         let shape = self.model.objects[object];
         let worker = &self.workers[nt.process];
@@ -205,7 +211,7 @@ impl World {
     }
 
     /// Demands that the driver counts what the model counts.
-    fn agrees(&self, object: usize) -> Outcome {
+    fn agrees(&self, object: usize) -> TestResult {
         let expected = self.model.references(object);
         let end = Instant::now() + soon();
         loop {
@@ -228,12 +234,12 @@ impl World {
     }
 }
 
-fn random(seed: u64, operations: u32) -> Outcome {
+fn random(seed: u64, operations: u32) -> TestResult {
     let watch = Watch::start()?;
     {
         let workers = (0..PROCESSES)
             .map(|_| Worker::start())
-            .collect::<Outcome<_>>()?;
+            .collect::<TestResult<_>>()?;
         let mut world = World {
             workers,
             model: Model::default(),

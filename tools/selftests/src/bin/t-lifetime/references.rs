@@ -8,7 +8,7 @@ use opendxg::uapi::*;
 use opendxg::{EventFd, Status};
 use selftests::leak::Watch;
 use selftests::sharing::{access, key, Client, How, Local, Shape, Target, What};
-use selftests::{ensure, ensure_eq, fails_with, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fails_with, Suite, TestResult};
 
 pub(crate) fn tests(suite: Suite) -> Suite {
     suite
@@ -24,12 +24,12 @@ pub(crate) fn tests(suite: Suite) -> Suite {
             stand_alone,
         )
         .test(
-            "RES-79 a view that is a reference keeps the container",
-            views,
+            "RES-79 a dma-buf and its mapping keep the container",
+            dma_bufs,
         )
         .test(
-            "RES-79 a view that is none goes with the allocation",
-            mappings,
+            "RES-79 a mapping of Lock2 does not keep the allocation",
+            locked,
         )
         .test(
             "RES-80 a part leads to its container for as long as it lives",
@@ -39,7 +39,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
 }
 
 /// Exports an allocation as a dma-buf.
-fn export(client: &Client, allocation: u32) -> Outcome<OwnedFd> {
+fn export(client: &Client, allocation: u32) -> TestResult<OwnedFd> {
     let mut arg = opendxg_export_dmabuf::zeroed();
     arg.allocation = allocation;
     client.call(&mut arg)?;
@@ -47,10 +47,10 @@ fn export(client: &Client, allocation: u32) -> Outcome<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(arg.fd) })
 }
 
-fn one_count() -> Outcome {
+fn one_count() -> TestResult {
     let client = Client::new()?;
     let resource = client.create_resource(How::Nt, 4, b"")?;
-    let check = |expected: u32| -> Outcome {
+    let check = |expected: u32| -> TestResult {
         for handle in resource
             .allocations()
             .iter()
@@ -83,8 +83,8 @@ fn one_count() -> Outcome {
         last.destroy()?;
         check(extra.len() as u32 + 1)?;
     }
-    // Two threads that take and drop references: never two numbers for one moment is beyond a reader;
-    // that both ends are exact is not.
+    // Two threads that take and drop references: never two numbers for one moment is beyond a
+    // reader; that both ends are exact is not.
     selftests::rounds::crowd(4, |index| {
         for _ in 0..100 {
             drop(client.dup_local(What::Allocation, resource.allocations()[index])?);
@@ -94,12 +94,12 @@ fn one_count() -> Outcome {
     check(1)
 }
 
-fn references() -> Outcome {
+fn references() -> TestResult {
     let client = Client::new()?;
     let resource = client.create_resource(How::Nt, 2, b"")?;
     let allocation = resource.allocations()[0];
     let count = || client.references(resource.target());
-    ensure_eq!(count()?, 1, "a bundle");
+    ensure_eq!(count()?, 1, "an open resource");
     let whole = client.dup_local(What::Resource, resource.handle())?;
     ensure_eq!(count()?, 2, "DUP_LOCAL of the resource");
     let part = client.dup_local(What::Allocation, allocation)?;
@@ -111,7 +111,7 @@ fn references() -> Outcome {
     let copy = fd.try_clone()?;
     ensure_eq!(count()?, 5, "a copy of its descriptor is the same share");
     let opened = client.open_resource(&fd)?.resource;
-    ensure_eq!(count()?, 6, "another bundle");
+    ensure_eq!(count()?, 6, "another open resource");
     let buffer = export(&client, allocation)?;
     ensure_eq!(count()?, 7, "a dma-buf");
     drop(buffer);
@@ -128,7 +128,7 @@ fn references() -> Outcome {
     Ok(())
 }
 
-fn no_references() -> Outcome {
+fn no_references() -> TestResult {
     let client = Client::new()?;
     let resource = client.create_resource(How::Global, 1, b"blob")?;
     let allocation = resource.allocations()[0];
@@ -151,12 +151,12 @@ fn no_references() -> Outcome {
     Ok(())
 }
 
-fn ensure_count(count: &dyn Fn() -> opendxg::Result<u32>, expected: u32) -> Outcome {
+fn ensure_count(count: &dyn Fn() -> opendxg::Result<u32>, expected: u32) -> TestResult {
     ensure_eq!(count()?, expected, "a lock");
     Ok(())
 }
 
-fn duplicates() -> Outcome {
+fn duplicates() -> TestResult {
     let client = Client::new()?;
     for shape in Shape::ALL {
         let object = client.create(shape, How::Private)?;
@@ -188,7 +188,7 @@ fn duplicates() -> Outcome {
     Ok(())
 }
 
-fn stand_alone() -> Outcome {
+fn stand_alone() -> TestResult {
     let client = Client::new()?;
     let allocation = client.create_allocation(8192)?;
     let id = client.id(allocation.target())?;
@@ -207,7 +207,7 @@ fn stand_alone() -> Outcome {
     Ok(())
 }
 
-fn views() -> Outcome {
+fn dma_bufs() -> TestResult {
     let client = Client::new()?;
     let event = EventFd::new()?;
     let (buffer, _watch) = {
@@ -238,7 +238,7 @@ fn views() -> Outcome {
     Ok(())
 }
 
-fn map(fd: &OwnedFd) -> Outcome<*const u8> {
+fn map(fd: &OwnedFd) -> TestResult<*const u8> {
     use rustix::mm::{mmap, MapFlags, ProtFlags};
     // SAFETY: a new mapping, anywhere.
     let start = unsafe {
@@ -254,7 +254,7 @@ fn map(fd: &OwnedFd) -> Outcome<*const u8> {
     Ok(start.cast_const().cast())
 }
 
-fn first_byte(fd: &OwnedFd) -> Outcome<u8> {
+fn first_byte(fd: &OwnedFd) -> TestResult<u8> {
     let start = map(fd)?;
     // SAFETY: just mapped.
     let byte = unsafe { start.read_volatile() };
@@ -263,7 +263,7 @@ fn first_byte(fd: &OwnedFd) -> Outcome<u8> {
     Ok(byte)
 }
 
-fn mappings() -> Outcome {
+fn locked() -> TestResult {
     let client = Client::new()?;
     let watch = Watch::start()?;
     let resource = client.create_resource(How::Private, 1, b"")?;
@@ -276,7 +276,7 @@ fn mappings() -> Outcome {
     Ok(())
 }
 
-fn upwards() -> Outcome {
+fn upwards() -> TestResult {
     let client = Client::new()?;
     let (part, id) = {
         let resource = client.create_resource(How::Private, 3, b"up")?;
@@ -296,7 +296,7 @@ fn upwards() -> Outcome {
     Ok(())
 }
 
-fn deep() -> Outcome {
+fn deep() -> TestResult {
     let client = Client::new()?;
     let resource = client.create_resource(How::Private, 2, b"")?;
     let mut handles = Vec::new();

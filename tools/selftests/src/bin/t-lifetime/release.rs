@@ -9,7 +9,7 @@ use opendxg::{EventFd, Status};
 use selftests::leak::Watch;
 use selftests::rounds::{rounds, together, Dice};
 use selftests::sharing::{access, key, Client, How, Shape, Target, What};
-use selftests::{ensure_eq, fails_with, Outcome, Suite};
+use selftests::{ensure_eq, fails_with, Suite, TestResult};
 
 pub(crate) fn tests(suite: Suite) -> Suite {
     suite
@@ -33,13 +33,13 @@ pub(crate) fn tests(suite: Suite) -> Suite {
 }
 
 /// Bytes of storage that exist.
-fn bytes(watch: &Watch) -> Outcome<u64> {
+fn bytes(watch: &Watch) -> TestResult<u64> {
     let totals = watch.now()?.other_totals;
     let bytes = totals.iter().find(|(name, _)| name.ends_with("bytes"));
     Ok(*bytes.ok_or("the driver tells no bytes")?.1)
 }
 
-fn part_release() -> Outcome {
+fn part_release() -> TestResult {
     let client = Client::new()?;
     let watch = Watch::start()?;
     let before = bytes(&watch)?;
@@ -72,7 +72,7 @@ fn permutations(count: usize) -> Vec<Vec<usize>> {
     all
 }
 
-fn orders() -> Outcome {
+fn orders() -> TestResult {
     let client = Client::new()?;
     let orders = permutations(5);
     ensure_eq!(orders.len(), 120);
@@ -84,8 +84,8 @@ fn orders() -> Outcome {
         let part = client.dup_local(What::Allocation, allocation)?;
         let container = client.container(allocation)?;
         let opened = client.open_resource(&fd)?.resource;
-        let end = |result: opendxg::Result<()>| -> Outcome { Ok(result?) };
-        let mut releases: Vec<Option<Box<dyn FnOnce() -> Outcome>>> = vec![
+        let end = |result: opendxg::Result<()>| -> TestResult { Ok(result?) };
+        let mut releases: Vec<Option<Box<dyn FnOnce() -> TestResult>>> = vec![
             Some(Box::new(move || end(resource.destroy()))),
             Some(Box::new(move || {
                 drop(fd);
@@ -110,7 +110,7 @@ fn orders() -> Outcome {
     Ok(())
 }
 
-fn both_at_once() -> Outcome {
+fn both_at_once() -> TestResult {
     let client = Client::new()?;
     for round in 0..rounds(150) {
         let resource = client.create_resource(How::Private, 3, b"")?;
@@ -137,7 +137,7 @@ fn both_at_once() -> Outcome {
     Ok(())
 }
 
-fn storage() -> Outcome {
+fn storage() -> TestResult {
     let client = Client::new()?;
     let watch = Watch::start()?;
     let before = bytes(&watch)?;
@@ -159,7 +159,7 @@ fn storage() -> Outcome {
     Ok(resource.destroy()?)
 }
 
-fn duplicated() -> Outcome {
+fn duplicated() -> TestResult {
     let client = Client::new()?;
     let watch = Watch::start()?;
     let before = bytes(&watch)?;
@@ -177,7 +177,7 @@ fn duplicated() -> Outcome {
     Ok(())
 }
 
-fn exported() -> Outcome {
+fn exported() -> TestResult {
     let client = Client::new()?;
     let watch = Watch::start()?;
     let before = bytes(&watch)?;
@@ -201,7 +201,7 @@ fn exported() -> Outcome {
     selftests::time::eventually("the storage goes with the dma-buf", freed)
 }
 
-fn shared() -> Outcome {
+fn shared() -> TestResult {
     let client = Client::new()?;
     let watch = Watch::start()?;
     let before = bytes(&watch)?;
@@ -215,7 +215,7 @@ fn shared() -> Outcome {
     Ok(())
 }
 
-fn device_first() -> Outcome {
+fn device_first() -> TestResult {
     let client = Client::new()?;
     let watch = Watch::start()?;
     let event = EventFd::new()?;

@@ -11,7 +11,7 @@ use selftests::leak::Watch;
 use selftests::sharing::{key, Client, How, Local, Target, What};
 use selftests::time::soon;
 use selftests::trace::traced;
-use selftests::{ensure, ensure_eq, fails_with, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fails_with, Suite, TestResult};
 
 const REFUSE: Status = Status::INVALID_PARAMETER;
 
@@ -57,7 +57,7 @@ struct Scene {
     watch: std::os::fd::OwnedFd,
 }
 
-type Step = fn(&mut Scene) -> Outcome;
+type Step = fn(&mut Scene) -> TestResult;
 
 /// The rows of the table after the first, which makes the scene.
 const STEPS: [(&str, Step); 6] = [
@@ -139,7 +139,7 @@ const STEPS: [(&str, Step); 6] = [
 
 impl Scene {
     /// A texture of three levels, with a description and a watch on its end.
-    fn new() -> Outcome<Self> {
+    fn new() -> TestResult<Self> {
         let client = Client::new()?;
         let texture = client.create_resource(How::Private, 3, b"blob")?;
         client.set(texture.target(), key(1), 0, b"description")?;
@@ -163,7 +163,7 @@ impl Scene {
     }
 
     /// Demands this number from every live handle, and the same object.
-    fn counts(&self, expected: u32) -> Outcome {
+    fn counts(&self, expected: u32) -> TestResult {
         let live = [&self.texture, &self.surface, &self.container];
         let mut handles: Vec<u32> = live.into_iter().flatten().map(Local::handle).collect();
         if self.texture.is_some() {
@@ -180,7 +180,7 @@ impl Scene {
     }
 
     /// Writes and reads through the surface.
-    fn works(&self, value: u8) -> Outcome {
+    fn works(&self, value: u8) -> TestResult {
         let surface = self.surface.as_ref().ok_or("no surface")?.handle();
         self.client.poke(surface, value)?;
         ensure_eq!(self.client.peek(surface)?, value);
@@ -189,7 +189,7 @@ impl Scene {
 }
 
 /// The first steps, each with what must hold.
-fn walk(count: usize) -> Outcome {
+fn walk(count: usize) -> TestResult {
     let watch = Watch::start()?;
     let mut scene = Scene::new()?;
     for (_, step) in &STEPS[..count] {
@@ -199,7 +199,7 @@ fn walk(count: usize) -> Outcome {
     watch.ends_clean()
 }
 
-fn order() -> Outcome {
+fn order() -> TestResult {
     let client = Client::new()?;
     let resource = client.create_resource(How::Private, 3, b"")?;
     let surface = client.dup_local(What::Allocation, resource.allocations()[1])?;
@@ -223,7 +223,7 @@ fn order() -> Outcome {
     Ok(())
 }
 
-fn surface_first() -> Outcome {
+fn surface_first() -> TestResult {
     let watch = Watch::start()?;
     let mut scene = Scene::new()?;
     STEPS[1].1(&mut scene)?;
@@ -236,7 +236,7 @@ fn surface_first() -> Outcome {
     watch.ends_clean()
 }
 
-fn crosswise() -> Outcome {
+fn crosswise() -> TestResult {
     let client = Client::new()?;
     // Taken through the resource, released through the part, and the reverse.
     for through_resource in [true, false] {
@@ -269,7 +269,7 @@ fn crosswise() -> Outcome {
 }
 
 /// Step 3 by the end of the creating process, with the surface in this one.
-fn without_creator(end: impl FnOnce(Child, Gate) -> Outcome) -> Outcome {
+fn without_creator(end: impl FnOnce(Child, Gate) -> TestResult) -> TestResult {
     let (left, right) = socket_pair()?;
     let (ready, go) = (Gate::new()?, Gate::new()?);
     let creator = Child::spawn(|| {
@@ -298,7 +298,7 @@ fn without_creator(end: impl FnOnce(Child, Gate) -> Outcome) -> Outcome {
         let watch = client.watch(Target::Nt(fd.as_fd()), OPENDXG_WATCH_DESTROY, 0, &event)?;
         (surface, event, watch)
     };
-    // The creator's bundle and the surface.
+    // The creator's open resource and the surface.
     ensure_eq!(client.references(surface.target())?, 2);
     ensure_eq!(client.query(surface.target())?.object.local_references, 1);
     end(creator, go)?;
@@ -318,13 +318,13 @@ fn without_creator(end: impl FnOnce(Child, Gate) -> Outcome) -> Outcome {
     Ok(())
 }
 
-fn creator_exits() -> Outcome {
+fn creator_exits() -> TestResult {
     without_creator(|creator, go| {
         go.open()?;
         creator.join()
     })
 }
 
-fn creator_killed() -> Outcome {
+fn creator_killed() -> TestResult {
     without_creator(|creator, _| creator.kill())
 }

@@ -7,7 +7,7 @@ use rustix::net::{RecvFlags, SendFlags};
 use selftests::child::Child;
 use selftests::fds::{receive, send, socket_pair};
 use selftests::sharing::{Client, How, Shape, Target, What};
-use selftests::{Failure, Outcome};
+use selftests::{Failure, TestResult};
 
 /// What a worker can do. Arguments and answers are numbers; descriptors travel beside them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    pub(crate) fn start() -> Outcome<Self> {
+    pub(crate) fn start() -> TestResult<Self> {
         let (socket, theirs) = socket_pair()?;
         // The orders are the parent's memory of the moment of the fork; new ones travel as bytes.
         let child = Child::spawn(|| serve(&theirs))?;
@@ -51,7 +51,7 @@ impl Worker {
     }
 
     /// Gives an order; the two numbers of the answer.
-    pub(crate) fn run(&self, order: Order) -> Outcome<(u32, u32)> {
+    pub(crate) fn run(&self, order: Order) -> TestResult<(u32, u32)> {
         rustix::net::send(&self.socket, &encode(order), SendFlags::empty())?;
         if order == Order::Receive {
             return Err("use hand".into());
@@ -60,22 +60,22 @@ impl Worker {
     }
 
     /// Gives the order to receive, and what there is to receive.
-    pub(crate) fn hand(&self, fd: impl AsFd) -> Outcome<u32> {
+    pub(crate) fn hand(&self, fd: impl AsFd) -> TestResult<u32> {
         rustix::net::send(&self.socket, &encode(Order::Receive), SendFlags::empty())?;
         send(&self.socket, fd)?;
         Ok(self.answer(Order::Receive)?.0)
     }
 
     /// Takes the descriptor that follows an answer.
-    pub(crate) fn take(&self) -> Outcome<OwnedFd> {
+    pub(crate) fn take(&self) -> TestResult<OwnedFd> {
         receive(&self.socket)
     }
 
-    pub(crate) fn kill(self) -> Outcome {
+    pub(crate) fn kill(self) -> TestResult {
         self.child.kill()
     }
 
-    fn answer(&self, order: Order) -> Outcome<(u32, u32)> {
+    fn answer(&self, order: Order) -> TestResult<(u32, u32)> {
         let mut answer = [0u8; 512];
         let (_, length) = rustix::net::recv(&self.socket, &mut answer[..], RecvFlags::empty())?;
         match answer[..length].split_first() {
@@ -140,7 +140,7 @@ fn name(number: u64) -> String {
     format!(r"\BaseNamedObjects\random {number}")
 }
 
-fn serve(socket: &OwnedFd) -> Outcome {
+fn serve(socket: &OwnedFd) -> TestResult {
     let client = Client::new()?;
     loop {
         let mut bytes = [0u8; 32];
@@ -177,13 +177,13 @@ fn obey(
     socket: &OwnedFd,
     [number, kind, value, name_number]: [u64; 4],
     follows: &mut Option<OwnedFd>,
-) -> Outcome<(u32, u32)> {
+) -> TestResult<(u32, u32)> {
     let shape = SHAPES[kind as usize % SHAPES.len()];
     let what = WHATS[kind as usize % WHATS.len()];
     let value = value as u32;
     // SAFETY: a descriptor of this process, which the coordinator keeps track of.
     let borrowed = || unsafe { BorrowedFd::borrow_raw(value as i32) };
-    let bundle = |local: selftests::sharing::Local| {
+    let handles = |local: selftests::sharing::Local| {
         let part = local.allocations().first().copied().unwrap_or(0);
         (local.into_raw(), part)
     };
@@ -191,7 +191,7 @@ fn obey(
         0 => {
             let object = client.create(shape, How::Nt)?;
             *follows = Some(client.open_weak(object.target())?);
-            bundle(object)
+            handles(object)
         }
         1 => (client.dup_local(what, value)?.into_raw(), 0),
         2 => (client.container(value)?.into_raw(), 0),
@@ -216,7 +216,7 @@ fn obey(
             (0, 0)
         }
         7 => (receive(socket)?.into_raw_fd() as u32, 0),
-        8 => bundle(client.open(shape, borrowed())?),
+        8 => handles(client.open(shape, borrowed())?),
         9 => {
             client.destroy(what, value)?;
             (0, 0)

@@ -13,7 +13,7 @@ use selftests::resource::{export, Create, PAGE_SIZE};
 use selftests::rounds::is_brief;
 use selftests::sharing::{key, Client, How, Shape};
 use selftests::test_device::{direction, TestDevice};
-use selftests::{ensure, fixture, module, skip, Outcome, Suite};
+use selftests::{ensure, fixture, module, skip, Suite, TestResult};
 
 const ROOT: &str = "/sys/fs/cgroup";
 
@@ -21,7 +21,7 @@ const ROOT: &str = "/sys/fs/cgroup";
 struct Group(PathBuf);
 
 impl Group {
-    fn new(name: &str) -> Outcome<Self> {
+    fn new(name: &str) -> TestResult<Self> {
         let controllers = read_to_string(format!("{ROOT}/cgroup.controllers")).unwrap_or_default();
         if !controllers.split_whitespace().any(|name| name == "memory") {
             skip!("no memory controller at {ROOT}");
@@ -32,17 +32,17 @@ impl Group {
         Ok(Self(path))
     }
 
-    fn set(&self, file: &str, value: &str) -> Outcome {
+    fn set(&self, file: &str, value: &str) -> TestResult {
         Ok(write(self.0.join(file), value)?)
     }
 
     /// Puts the calling process into the group.
-    fn enter(&self) -> Outcome {
+    fn enter(&self) -> TestResult {
         self.set("cgroup.procs", &std::process::id().to_string())
     }
 
     /// Bytes charged now.
-    fn charged(&self) -> Outcome<u64> {
+    fn charged(&self) -> TestResult<u64> {
         let text = read_to_string(self.0.join("memory.current"))?;
         text.trim()
             .parse()
@@ -50,7 +50,7 @@ impl Group {
     }
 
     /// The most bytes that were charged at one time.
-    fn peak(&self) -> Outcome<u64> {
+    fn peak(&self) -> TestResult<u64> {
         let Ok(text) = read_to_string(self.0.join("memory.peak")) else {
             skip!("no memory.peak");
         };
@@ -60,7 +60,7 @@ impl Group {
     }
 
     /// How often a process of this group was killed for want of memory.
-    fn kills(&self) -> Outcome<u64> {
+    fn kills(&self) -> TestResult<u64> {
         let text = read_to_string(self.0.join("memory.events"))?;
         let kills = text.lines().find_map(|line| line.strip_prefix("oom_kill "));
         kills
@@ -79,9 +79,9 @@ impl Drop for Group {
 /// How many of each are made.
 const MANY: u64 = 3000;
 
-/// Makes many of something in a child in a cgroup of its own, and demands that each is charged at least with
-/// `bytes`.
-fn charged(name: &str, bytes: u64, make: impl Fn(&Device, u64) -> Outcome) -> Outcome {
+/// Makes many of something in a child in a cgroup of its own, and demands that each is charged at
+/// least with `bytes`.
+fn charged(name: &str, bytes: u64, make: impl Fn(&Device, u64) -> TestResult) -> TestResult {
     for limit in ["max_handles", "max_waiters"] {
         if module::number(limit)? < 2 * MANY as usize {
             skip!("{limit} is too small to measure anything");
@@ -107,7 +107,7 @@ fn charged(name: &str, bytes: u64, make: impl Fn(&Device, u64) -> Outcome) -> Ou
     })
 }
 
-fn create(kind: SyncKind<'_>) -> impl Fn(&Device, u64) -> Outcome + '_ {
+fn create(kind: SyncKind<'_>) -> impl Fn(&Device, u64) -> TestResult + '_ {
     move |device, _| {
         let object = device.create_sync_object(kind, SyncFlags::SHARED)?;
         object.into_raw();
@@ -115,9 +115,9 @@ fn create(kind: SyncKind<'_>) -> impl Fn(&Device, u64) -> Outcome + '_ {
     }
 }
 
-/// A table of all pages, for a device that is given a dma-buf, is charged to who gives it. Other memory is not: it is
-/// there already.
-fn device_mappings() -> Outcome {
+/// A table of all pages, for a device that is given a dma-buf, is charged to who gives it. Other
+/// memory is not: it is there already.
+fn device_mappings() -> TestResult {
     const PAGES: usize = 40_000;
     let size = PAGES * PAGE_SIZE as usize;
     let test = TestDevice::open()?;
@@ -147,7 +147,7 @@ fn device_mappings() -> Outcome {
     })
 }
 
-fn limited(name: &str, make: impl Fn(&Device, u64) -> Outcome) -> Outcome {
+fn limited(name: &str, make: impl Fn(&Device, u64) -> TestResult) -> TestResult {
     let group = Group::new(name)?;
     group.set("memory.max", "16777216")?;
     // Without swap there is no such file.
@@ -174,7 +174,7 @@ fn limited(name: &str, make: impl Fn(&Device, u64) -> Outcome) -> Outcome {
 }
 
 /// The client of a child, made when it is first asked for.
-fn client(slot: &std::cell::OnceCell<Client>) -> Outcome<&Client> {
+fn client(slot: &std::cell::OnceCell<Client>) -> TestResult<&Client> {
     if slot.get().is_none() {
         let _ = slot.set(Client::new()?);
     }
@@ -182,7 +182,7 @@ fn client(slot: &std::cell::OnceCell<Client>) -> Outcome<&Client> {
 }
 
 /// Refused for want of memory or of a place in a table: the end of a flood.
-fn flood_of_pages(device: &Device, number: u64) -> Outcome {
+fn flood_of_pages(device: &Device, number: u64) -> TestResult {
     match device.create_shareable_fence(number) {
         Ok(fence) => {
             fence.into_raw();
@@ -208,21 +208,21 @@ pub(crate) fn tests(suite: Suite) -> Suite {
     }
     suite
         .test(
-            "RES-106 L5 mutexes with their handles are charged",
+            "RES-106 mutexes with their handles are charged",
             move || charged("mutexes", 150, create(mutex)),
         )
         .test(
             "L RES-106 where a device has a dma-buf mapped is charged",
             device_mappings,
         )
-        .test("RES-106 L5 private fences are charged", || {
+        .test("RES-106 private fences are charged", || {
             charged("fences", 150, |device, number| {
                 device.create_fence(number)?.into_raw();
                 Ok(())
             })
         })
         .test(
-            "RES-106 L5 shareable fences are charged with their page",
+            "RES-106 shareable fences are charged with their page",
             || {
                 charged("pages", 4096, |device, number| {
                     device.create_shareable_fence(number)?.into_raw();
@@ -230,7 +230,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
                 })
             },
         )
-        .test("RES-106 L5 pending waits are charged", || {
+        .test("RES-106 pending waits are charged", || {
             let event = EventFd::new()?;
             let slot = std::cell::OnceCell::new();
             charged("waits", 150, |device, number| {

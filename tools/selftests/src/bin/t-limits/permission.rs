@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Opening by global handle: the same user in the same IPC namespace, or nobody can tell it from a dead handle.
+//! Opening by global handle: the same user in the same IPC namespace, or nobody can tell it from a
+//! dead handle.
 
 use opendxg::uapi::*;
 use opendxg::{Access, Dxg, GlobalHandle, Status, SyncFlags, SyncKind, SyncObject};
 use selftests::child::{in_child, Child, Gate};
 use selftests::poison::{bytes, poisoned};
 use selftests::user::{become_user, needs_root, unshare, OTHER, USER};
-use selftests::{ensure_eq, fixture, module, skip, Outcome, Suite};
+use selftests::{ensure_eq, fixture, module, skip, Suite, TestResult};
 
-fn needs_root_and_default_access() -> Outcome {
+fn needs_root_and_default_access() -> TestResult {
     needs_root()?;
     let access = module::number("global_access")?;
     if access != 0 {
@@ -17,7 +18,7 @@ fn needs_root_and_default_access() -> Outcome {
     Ok(())
 }
 
-fn named() -> Outcome<(SyncObject, GlobalHandle)> {
+fn named() -> TestResult<(SyncObject, GlobalHandle)> {
     let mutex = SyncKind::Mutex {
         initially_owned: false,
     };
@@ -27,7 +28,7 @@ fn named() -> Outcome<(SyncObject, GlobalHandle)> {
 }
 
 /// Tries to open by number; the status, and all bytes of the argument afterwards.
-fn attempt(handle: GlobalHandle) -> Outcome<(Status, Vec<u8>)> {
+fn attempt(handle: GlobalHandle) -> TestResult<(Status, Vec<u8>)> {
     let mut arg: D3DKMT_OPENSYNCHRONIZATIONOBJECT = poisoned();
     arg.hSharedHandle = handle.0;
     let answer = fixture::raw()?.exec(&mut arg)?;
@@ -35,7 +36,7 @@ fn attempt(handle: GlobalHandle) -> Outcome<(Status, Vec<u8>)> {
     Ok((answer, bytes(&arg).to_vec()))
 }
 
-fn is_refused_like_a_dead_one(handle: GlobalHandle) -> Outcome {
+fn is_refused_like_a_dead_one(handle: GlobalHandle) -> TestResult {
     let dead = {
         let (_object, dead) = named()?;
         dead
@@ -46,7 +47,7 @@ fn is_refused_like_a_dead_one(handle: GlobalHandle) -> Outcome {
     Ok(())
 }
 
-fn by_another_user() -> Outcome {
+fn by_another_user() -> TestResult {
     needs_root_and_default_access()?;
     let (object, handle) = named()?;
     in_child(|| {
@@ -59,7 +60,7 @@ fn by_another_user() -> Outcome {
 }
 
 /// Runs `check` while a process of `USER` has an object with this number.
-fn with_object_of_user(check: impl FnOnce(GlobalHandle) -> Outcome) -> Outcome {
+fn with_object_of_user(check: impl FnOnce(GlobalHandle) -> TestResult) -> TestResult {
     needs_root_and_default_access()?;
     let (reader, writer) = selftests::fds::pipe()?;
     let done = Gate::new()?;
@@ -77,7 +78,7 @@ fn with_object_of_user(check: impl FnOnce(GlobalHandle) -> Outcome) -> Outcome {
     outcome
 }
 
-fn by_users() -> Outcome {
+fn by_users() -> TestResult {
     with_object_of_user(|handle| {
         in_child(|| {
             become_user(OTHER)?;
@@ -94,7 +95,7 @@ fn by_users() -> Outcome {
     })
 }
 
-fn from_another_ipc_namespace() -> Outcome {
+fn from_another_ipc_namespace() -> TestResult {
     with_object_of_user(|handle| {
         in_child(|| {
             unshare(libc::CLONE_NEWIPC)?;
@@ -108,7 +109,7 @@ fn from_another_ipc_namespace() -> Outcome {
     })
 }
 
-fn descriptors_need_no_permission() -> Outcome {
+fn descriptors_need_no_permission() -> TestResult {
     needs_root_and_default_access()?;
     let fence = fixture::device()?.create_shareable_fence(4)?;
     let nt = fence.share(Access::ALL)?;
@@ -125,15 +126,15 @@ fn descriptors_need_no_permission() -> Outcome {
 pub(crate) fn tests(suite: Suite) -> Suite {
     suite
         .test(
-            "RES-103 F8 another user's attempt looks like a dead handle",
+            "RES-103 another user's attempt looks like a dead handle",
             by_another_user,
         )
         .test(
-            "RES-103 F8 between two users, the same user, and root",
+            "RES-103 between two users, the same user, and root",
             by_users,
         )
         .test(
-            "RES-103 F8 another IPC namespace: a dead handle, for the same user and for root",
+            "RES-103 another IPC namespace: a dead handle, for the same user and for root",
             from_another_ipc_namespace,
         )
         .test(

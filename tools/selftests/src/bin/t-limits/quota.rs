@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Limits of a process: reached, refused, and everything usable again once something is given back.
+//! Limits of a process: reached, refused, and everything usable again once something is given
+//! back.
 
 use std::time::Duration;
 
@@ -10,13 +11,13 @@ use selftests::child::in_child;
 use selftests::leak::Watch;
 use selftests::rounds::Dice;
 use selftests::time::eventually;
-use selftests::{ensure, ensure_eq, fails_with, fixture, module, skip, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fails_with, fixture, module, skip, Suite, TestResult};
 
 /// Limits above this are not worth the time.
 const REACHABLE: usize = 100_000;
 
 /// The limit that a module parameter sets.
-fn limit(parameter: &str) -> Outcome<usize> {
+fn limit(parameter: &str) -> TestResult<usize> {
     let limit = module::number(parameter)?;
     if limit > REACHABLE {
         skip!("{parameter} is {limit}: load the module with a smaller one");
@@ -27,7 +28,7 @@ fn limit(parameter: &str) -> Outcome<usize> {
     Ok(limit)
 }
 
-fn open_adapter(raw: &Raw, luid: Luid) -> Outcome<Result<u32, Status>> {
+fn open_adapter(raw: &Raw, luid: Luid) -> TestResult<Result<u32, Status>> {
     let mut arg = D3DKMT_OPENADAPTERFROMLUID::zeroed();
     arg.AdapterLuid = luid.into();
     let answer = raw.exec(&mut arg)?;
@@ -37,13 +38,13 @@ fn open_adapter(raw: &Raw, luid: Luid) -> Outcome<Result<u32, Status>> {
     })
 }
 
-fn close_adapter(raw: &Raw, handle: u32) -> Outcome<Status> {
+fn close_adapter(raw: &Raw, handle: u32) -> TestResult<Status> {
     let mut arg = D3DKMT_CLOSEADAPTER::zeroed();
     arg.hAdapter = handle;
     Ok(raw.exec(&mut arg)?)
 }
 
-fn handles() -> Outcome {
+fn handles() -> TestResult {
     let limit = limit("max_handles")?;
     in_child(|| {
         let raw = fixture::raw()?;
@@ -97,7 +98,7 @@ fn handles() -> Outcome {
         handles.push(last + 0x40);
         ensure_eq!(open_adapter(&raw, adapter.luid())?, Err(Status::NO_MEMORY));
 
-        // L12: everything given back in any order, then filled again; no old number is alive.
+        // Everything given back in any order, then filled again; no old number is alive.
         let mut dice = Dice::new(12);
         for index in (1..handles.len()).rev() {
             handles.swap(index, dice.below(index as u32 + 1) as usize);
@@ -114,7 +115,7 @@ fn handles() -> Outcome {
     })
 }
 
-fn waits() -> Outcome {
+fn waits() -> TestResult {
     let limit = limit("max_waiters")?;
     in_child(|| {
         let device = fixture::device()?;
@@ -158,7 +159,7 @@ fn waits() -> Outcome {
 }
 
 /// Lets this process have no more descriptors than it has.
-fn no_more_descriptors() -> Outcome {
+fn no_more_descriptors() -> TestResult {
     let highest = (0..).find(|fd| {
         // SAFETY: only asks.
         unsafe { libc::fcntl(*fd, libc::F_GETFD) < 0 }
@@ -172,7 +173,7 @@ fn no_more_descriptors() -> Outcome {
     Ok(())
 }
 
-fn descriptors() -> Outcome {
+fn descriptors() -> TestResult {
     in_child(|| {
         let dxg = Dxg::open()?;
         let device = fixture::device()?;
@@ -199,7 +200,7 @@ fn descriptors() -> Outcome {
     })
 }
 
-fn never_number_zero() -> Outcome {
+fn never_number_zero() -> TestResult {
     in_child(|| {
         use std::os::fd::AsRawFd;
         let fence = fixture::device()?.create_shareable_fence(0)?;
@@ -220,17 +221,13 @@ pub(crate) fn tests(suite: Suite) -> Suite {
     let minute = Duration::from_secs(60);
     suite
         .slow(
-            "L5 L12 RES-6 as many handles as max_handles, and all of them again",
+            "RES-6 as many handles as max_handles, and all of them again",
             minute,
             handles,
         )
-        .slow(
-            "L5 FEN-45 as many pending waits as max_waiters",
-            minute,
-            waits,
-        )
+        .slow("FEN-45 as many pending waits as max_waiters", minute, waits)
         .test(
-            "RES-13 A6 no descriptor left: refused, and nothing is left behind",
+            "RES-13 no descriptor left: refused, and nothing is left behind",
             descriptors,
         )
         .test(

@@ -8,8 +8,8 @@ use selftests::call::{refused, succeeds};
 use selftests::leak::Watch;
 use selftests::memory::{Page, UNMAPPED};
 use selftests::poison::{bytes, poisoned, POISON};
-use selftests::resource::{flags, locked_again, Bundle, Create, PAGE_SIZE};
-use selftests::{ensure, ensure_eq, fixture, Outcome, Suite};
+use selftests::resource::{flags, locked_again, Create, OpenResource, PAGE_SIZE};
+use selftests::{ensure, ensure_eq, fixture, Suite, TestResult};
 
 const OK: Status = Status::SUCCESS;
 const IP: Status = Status::INVALID_PARAMETER;
@@ -53,11 +53,11 @@ fn unlock2(device: u32, allocation: u32) -> D3DKMT_UNLOCK2 {
     }
 }
 
-fn sample(device: &Device) -> Outcome<Bundle> {
+fn sample(device: &Device) -> TestResult<OpenResource> {
     Create::sized(device, flags::RESOURCE, &[2 * PAGE_SIZE, PAGE_SIZE]).run()
 }
 
-fn only_the_address() -> Outcome {
+fn only_the_address() -> TestResult {
     let device = fixture::device()?;
     let raw = fixture::raw()?;
     let made = sample(&device)?;
@@ -73,7 +73,7 @@ fn only_the_address() -> Outcome {
     succeeds(&raw, &mut unlock2(made.device, made.first()))
 }
 
-fn refusals() -> Outcome {
+fn refusals() -> TestResult {
     let device = fixture::device()?;
     let raw = fixture::raw()?;
     let made = sample(&device)?;
@@ -107,7 +107,7 @@ fn refusals() -> Outcome {
 }
 
 /// Whether something is mapped at an address.
-fn is_mapped(address: u64) -> Outcome<bool> {
+fn is_mapped(address: u64) -> TestResult<bool> {
     let maps = std::fs::read_to_string("/proc/self/maps")?;
     let holds = |line: &str| {
         let (start, rest) = line.split_once('-')?;
@@ -118,7 +118,7 @@ fn is_mapped(address: u64) -> Outcome<bool> {
     Ok(maps.lines().any(|line| holds(line) == Some(true)))
 }
 
-fn nesting() -> Outcome {
+fn nesting() -> TestResult {
     let device = fixture::device()?;
     let raw = fixture::raw()?;
     let made = sample(&device)?;
@@ -147,23 +147,23 @@ fn nesting() -> Outcome {
     made.lock()?.holds(1)
 }
 
-fn not_locked() -> Outcome {
+fn not_locked() -> TestResult {
     let device = fixture::device()?;
     let raw = fixture::raw()?;
     let made = sample(&device)?;
     refused(&raw, &mut unlock2(made.device, made.first()), IP)?;
-    let view = made.lock()?;
+    let mapping = made.lock()?;
     // The other allocation is not locked.
     refused(&raw, &mut unlock2(made.device, made.allocations[1]), IP)?;
-    view.unlock()?;
+    mapping.unlock()?;
     refused(&raw, &mut unlock2(made.device, made.first()), IP)
 }
 
-fn mappings() -> Outcome<usize> {
+fn mappings() -> TestResult<usize> {
     Ok(std::fs::read_to_string("/proc/self/maps")?.lines().count())
 }
 
-fn undone() -> Outcome {
+fn undone() -> TestResult {
     let device = fixture::device()?;
     let raw = fixture::raw()?;
     let made = sample(&device)?;
@@ -219,7 +219,7 @@ fn get(
     arg
 }
 
-fn read_priorities(raw: &Raw, made: &Bundle) -> Outcome<Vec<u32>> {
+fn read_priorities(raw: &Raw, made: &OpenResource) -> TestResult<Vec<u32>> {
     let mut values = vec![POISON; made.allocations.len()];
     succeeds(
         raw,
@@ -228,7 +228,7 @@ fn read_priorities(raw: &Raw, made: &Bundle) -> Outcome<Vec<u32>> {
     Ok(values)
 }
 
-fn priorities() -> Outcome {
+fn priorities() -> TestResult {
     let device = fixture::device()?;
     let raw = fixture::raw()?;
     let made = sample(&device)?;
@@ -266,7 +266,7 @@ fn priorities() -> Outcome {
     Ok(())
 }
 
-fn bad_priorities() -> Outcome {
+fn bad_priorities() -> TestResult {
     let device = fixture::device()?;
     let raw = fixture::raw()?;
     let made = sample(&device)?;
@@ -335,7 +335,7 @@ fn ask(
     arg
 }
 
-fn residency() -> Outcome {
+fn residency() -> TestResult {
     let device = fixture::device()?;
     let raw = fixture::raw()?;
     let made = sample(&device)?;
@@ -353,7 +353,7 @@ fn residency() -> Outcome {
     Ok(())
 }
 
-fn bad_residency() -> Outcome {
+fn bad_residency() -> TestResult {
     let device = fixture::device()?;
     let raw = fixture::raw()?;
     let made = sample(&device)?;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a mapping is: shared, inherited, out of core dumps, read-only where it has to be (RES-89, RES-108).
+//! What a mapping is: shared, inherited, out of core dumps, read-only where it has to be (RES-89,
+//! RES-108).
 
 use core::ffi::c_void;
 
@@ -8,9 +9,11 @@ use rustix::mm::{mprotect, munmap, MprotectFlags};
 use selftests::child::{in_child, Child};
 use selftests::leak::Watch;
 use selftests::region::Region;
-use selftests::resource::{flags, Bundle, Create, OpenGlobal, OpenNt, PAGE_SIZE, READ_ACCESS};
+use selftests::resource::{
+    flags, Create, OpenGlobal, OpenNt, OpenResource, PAGE_SIZE, READ_ACCESS,
+};
 use selftests::sharing::share_raw;
-use selftests::{ensure, ensure_eq, fixture, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fixture, Suite, TestResult};
 
 /// Adds the tests of this file.
 pub(crate) fn tests(suite: Suite) -> Suite {
@@ -46,12 +49,12 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         )
 }
 
-fn sample(bits: u32) -> Outcome<Bundle> {
+fn sample(bits: u32) -> TestResult<OpenResource> {
     Create::sized(&fixture::device()?, bits, &[4 * PAGE_SIZE]).run()
 }
 
 /// The flags that the kernel shows for the mapping at an address.
-fn vm_flags(address: u64) -> Outcome<Vec<String>> {
+fn vm_flags(address: u64) -> TestResult<Vec<String>> {
     let smaps = std::fs::read_to_string("/proc/self/smaps")?;
     let start = format!("{address:x}-");
     let mut lines = smaps.lines().skip_while(|line| !line.starts_with(&start));
@@ -64,10 +67,10 @@ fn has(flags: &[String], flag: &str) -> bool {
     flags.iter().any(|other| other == flag)
 }
 
-fn flags_of_the_mapping() -> Outcome {
+fn flags_of_the_mapping() -> TestResult {
     let made = sample(0)?;
-    let view = made.lock()?;
-    let flags = vm_flags(view.address())?;
+    let mapping = made.lock()?;
+    let flags = vm_flags(mapping.address())?;
     for flag in ["rd", "wr", "sh", "dd"] {
         ensure!(has(&flags, flag), "{flag} is not in {flags:?}");
     }
@@ -77,19 +80,19 @@ fn flags_of_the_mapping() -> Outcome {
     Ok(())
 }
 
-fn inherited() -> Outcome {
+fn inherited() -> TestResult {
     let made = sample(0)?;
-    let view = made.lock()?;
-    view.fill(1);
+    let mapping = made.lock()?;
+    mapping.fill(1);
     in_child(|| {
-        view.holds(1)?;
-        view.fill(2);
+        mapping.holds(1)?;
+        mapping.fill(2);
         Ok(())
     })?;
-    view.holds(2)?;
+    mapping.holds(2)?;
     // It stays in the child after the unlock, with the memory.
-    let address = view.address();
-    let size = view.size();
+    let address = mapping.address();
+    let size = mapping.size();
     let gate = selftests::child::Gate::new()?;
     let child = Child::spawn(|| {
         gate.wait()?;
@@ -97,12 +100,12 @@ fn inherited() -> Outcome {
         let own = unsafe { Region::adopt(address, size) };
         own.holds(2)
     })?;
-    view.unlock()?;
+    mapping.unlock()?;
     gate.open()?;
     child.join()
 }
 
-fn openers() -> Outcome {
+fn openers() -> TestResult {
     let named = sample(flags::GLOBAL)?;
     let shared = sample(flags::NT)?;
     let nt = shared.share()?;
@@ -112,46 +115,46 @@ fn openers() -> Outcome {
     in_child(|| {
         let device = fixture::device()?;
         let opened = OpenGlobal::new(&device, named.global)?.run()?;
-        let view = opened.lock()?;
-        view.holds(1)?;
-        view.fill(3);
-        drop(view);
+        let mapping = opened.lock()?;
+        mapping.holds(1)?;
+        mapping.fill(3);
+        drop(mapping);
         let opened = OpenNt::new(&device, &nt)?.run()?;
-        let view = opened.lock()?;
-        view.holds(2)?;
-        view.fill(4);
+        let mapping = opened.lock()?;
+        mapping.holds(2)?;
+        mapping.fill(4);
         Ok(())
     })?;
     first.holds(3)?;
     second.holds(4)
 }
 
-fn rights(view: &Region, rights: MprotectFlags) -> rustix::io::Result<()> {
-    let start = view.address() as usize as *mut c_void;
+fn rights(mapping: &Region, rights: MprotectFlags) -> rustix::io::Result<()> {
+    let start = mapping.address() as usize as *mut c_void;
     // SAFETY: a mapping that nobody borrows from.
-    unsafe { mprotect(start, view.size(), rights) }
+    unsafe { mprotect(start, mapping.size(), rights) }
 }
 
-fn read_only() -> Outcome {
+fn read_only() -> TestResult {
     let device = fixture::device()?;
     let made = sample(flags::NT)?;
     made.lock()?.fill(5);
     let nt = share_raw(made.raw(), &[made.resource], READ_ACCESS, 0)?;
     let opened = OpenNt::new(&device, &nt)?.run()?;
-    let view = opened.lock()?;
-    view.holds(5)?;
-    let flags = vm_flags(view.address())?;
+    let mapping = opened.lock()?;
+    mapping.holds(5)?;
+    let flags = vm_flags(mapping.address())?;
     for flag in ["wr", "mw"] {
         ensure!(!has(&flags, flag), "{flag} is in {flags:?}");
     }
     ensure_eq!(
-        rights(&view, MprotectFlags::READ | MprotectFlags::WRITE),
+        rights(&mapping, MprotectFlags::READ | MprotectFlags::WRITE),
         Err(Errno::ACCESS)
     );
-    rights(&view, MprotectFlags::READ)?;
+    rights(&mapping, MprotectFlags::READ)?;
     no_core();
     Child::spawn(|| {
-        view.set(0, 1);
+        mapping.set(0, 1);
         Ok(())
     })?
     .dies_of(libc::SIGSEGV)?;
@@ -160,9 +163,9 @@ fn read_only() -> Outcome {
         .read(true)
         .write(true)
         .open("/proc/self/mem")?;
-    let forced = std::os::unix::fs::FileExt::write_all_at(&own, &[1], view.address());
+    let forced = std::os::unix::fs::FileExt::write_all_at(&own, &[1], mapping.address());
     ensure!(forced.is_err(), "written through /proc/self/mem");
-    view.holds(5)
+    mapping.holds(5)
 }
 
 /// Children that die of a signal leave no file.
@@ -175,7 +178,7 @@ fn no_core() {
     unsafe { libc::setrlimit(libc::RLIMIT_CORE, &none) };
 }
 
-fn standard() -> Outcome {
+fn standard() -> TestResult {
     let device = fixture::device()?;
     let memory = Region::private(4 * PAGE_SIZE as usize)?;
     memory.fill(7);
@@ -186,35 +189,35 @@ fn standard() -> Outcome {
         memory.size() as u64,
     )
     .run()?;
-    let view = made.lock()?;
-    view.holds(7)?;
-    let flags = vm_flags(view.address())?;
+    let mapping = made.lock()?;
+    mapping.holds(7)?;
+    let flags = vm_flags(mapping.address())?;
     ensure!(!has(&flags, "mw"), "{flags:?}");
     memory.fill(8);
-    view.holds(8)
+    mapping.holds(8)
 }
 
-fn unmapped_by_client() -> Outcome {
+fn unmapped_by_client() -> TestResult {
     let watch = Watch::start()?;
     let device = fixture::device()?;
     let made = Create::sized(&device, 0, &[8 * PAGE_SIZE]).run()?;
     made.lock()?.fill(3);
     // All of it, and a part in the middle.
     for (offset, size) in [(0, 8 * PAGE_SIZE), (3 * PAGE_SIZE, 2 * PAGE_SIZE)] {
-        let view = made.lock()?;
-        let start = (view.address() + offset) as usize as *mut c_void;
+        let mapping = made.lock()?;
+        let start = (mapping.address() + offset) as usize as *mut c_void;
         // SAFETY: nobody borrows from it.
         unsafe { munmap(start, size as usize) }?;
         let other = Region::private(size as usize)?;
         other.fill(4);
-        view.unlock()?;
+        mapping.unlock()?;
         other.holds(4)?;
         made.lock()?.holds(3)?;
     }
     // Rights may be given up; the next lock has them again.
-    let view = made.lock()?;
-    rights(&view, MprotectFlags::READ)?;
-    view.unlock()?;
+    let mapping = made.lock()?;
+    rights(&mapping, MprotectFlags::READ)?;
+    mapping.unlock()?;
     made.lock()?.fill(5);
     made.lock()?.holds(5)?;
     made.destroy()?;
@@ -222,14 +225,14 @@ fn unmapped_by_client() -> Outcome {
     watch.ends_clean()
 }
 
-fn left_locked() -> Outcome {
+fn left_locked() -> TestResult {
     let watch = Watch::start()?;
     for _ in 0..5 {
         in_child(|| {
             let made = sample(flags::RESOURCE)?;
-            let view = made.lock()?;
-            view.fill(1);
-            view.leak();
+            let mapping = made.lock()?;
+            mapping.fill(1);
+            mapping.leak();
             made.leak();
             Ok(())
         })?;
@@ -237,17 +240,17 @@ fn left_locked() -> Outcome {
     watch.ends_clean()
 }
 
-fn large() -> Outcome {
+fn large() -> TestResult {
     let device = fixture::device()?;
     let size = 64 << 20;
     let made = Create::sized(&device, 0, &[size]).run()?;
-    let view = made.lock()?;
+    let mapping = made.lock()?;
     for at in (0..size as usize).step_by(1 << 20) {
-        view.set_word(at, at as u32 + 1);
+        mapping.set_word(at, at as u32 + 1);
     }
     for at in (0..size as usize).step_by(1 << 20) {
-        ensure_eq!(view.word(at), at as u32 + 1);
-        ensure_eq!(view.word(at + 0x8000), 0);
+        ensure_eq!(mapping.word(at), at as u32 + 1);
+        ensure_eq!(mapping.word(at + 0x8000), 0);
     }
     Ok(())
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The end of a locked allocation revokes its mappings in every process: SIGBUS, never other data (RES-89).
+//! The end of a locked allocation revokes its mappings in every process: SIGBUS, never other data
+//! (RES-89).
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -8,10 +9,10 @@ use selftests::child::{Child, Gate};
 use selftests::leak::Watch;
 use selftests::region::Region;
 use selftests::resource::{
-    destroy, flags, is_revoked, locked_again, no_core, Bundle, Create, OpenNt, PAGE_SIZE,
+    destroy, flags, is_revoked, locked_again, no_core, Create, OpenNt, OpenResource, PAGE_SIZE,
 };
 use selftests::rounds::{crowd, rounds, Dice};
-use selftests::{ensure, ensure_eq, fixture, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fixture, Suite, TestResult};
 
 /// Adds the tests of this file.
 pub(crate) fn tests(suite: Suite) -> Suite {
@@ -45,7 +46,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         )
 }
 
-fn by_list(made: Bundle) -> Outcome {
+fn by_list(made: OpenResource) -> TestResult {
     let (raw, device) = (fixture::raw()?, made.device);
     let (resource, list) = made.leak();
     ensure_eq!(destroy(&raw, device, 0, &list, 0), Ok(Status::SUCCESS));
@@ -55,11 +56,11 @@ fn by_list(made: Bundle) -> Outcome {
     Ok(())
 }
 
-fn by_resource(made: Bundle) -> Outcome {
+fn by_resource(made: OpenResource) -> TestResult {
     made.destroy()
 }
 
-fn revoked(end: fn(Bundle) -> Outcome) -> Outcome {
+fn revoked(end: fn(OpenResource) -> TestResult) -> TestResult {
     let device = fixture::device()?;
     let memory = Region::private(2 * PAGE_SIZE as usize)?;
     let file = selftests::fds::memfd()?;
@@ -70,9 +71,9 @@ fn revoked(end: fn(Bundle) -> Outcome) -> Outcome {
         Create::over(&device, flags::RESOURCE, memory.address(), 2 * PAGE_SIZE).run()?,
         Create::section(&device, flags::RESOURCE, slot, 2 * PAGE_SIZE).run()?,
     ] {
-        let view = made.lock()?;
-        view.fill(1);
-        let address = view.leak();
+        let mapping = made.lock()?;
+        mapping.fill(1);
+        let address = mapping.leak();
         end(made)?;
         is_revoked(address)?;
         is_revoked(address + PAGE_SIZE)?;
@@ -81,7 +82,7 @@ fn revoked(end: fn(Bundle) -> Outcome) -> Outcome {
     memory.holds(1)
 }
 
-fn by_device() -> Outcome {
+fn by_device() -> TestResult {
     let device = fixture::device()?;
     let made = Create::sized(&device, flags::RESOURCE, &[PAGE_SIZE]).run()?;
     let address = made.lock()?.leak();
@@ -90,13 +91,13 @@ fn by_device() -> Outcome {
     is_revoked(address)
 }
 
-fn in_a_child() -> Outcome {
+fn in_a_child() -> TestResult {
     let device = fixture::device()?;
     let made = Create::sized(&device, 0, &[PAGE_SIZE]).run()?;
-    let view = made.lock()?;
-    view.fill(9);
+    let mapping = made.lock()?;
+    mapping.fill(9);
     let (seen, go) = (Gate::new()?, Gate::new()?);
-    let address = view.leak();
+    let address = mapping.leak();
     no_core();
     let child = Child::spawn(|| {
         // SAFETY: inherited.
@@ -114,18 +115,18 @@ fn in_a_child() -> Outcome {
     child.dies_of(libc::SIGBUS)
 }
 
-fn never_other_data() -> Outcome {
+fn never_other_data() -> TestResult {
     let device = fixture::device()?;
     let mut addresses = Vec::new();
     for seed in 0..20 {
         let made = Create::sized(&device, 0, &[PAGE_SIZE]).run()?;
-        let view = made.lock()?;
+        let mapping = made.lock()?;
         ensure!(
-            !addresses.contains(&view.address()),
+            !addresses.contains(&mapping.address()),
             "the address of a revoked mapping was used again"
         );
-        view.fill(seed);
-        addresses.push(view.leak());
+        mapping.fill(seed);
+        addresses.push(mapping.leak());
         by_list(made)?;
         // New memory, perhaps the same pages.
         let other = Create::sized(&device, 0, &[PAGE_SIZE]).run()?;
@@ -135,7 +136,7 @@ fn never_other_data() -> Outcome {
     Ok(())
 }
 
-fn not_the_others() -> Outcome {
+fn not_the_others() -> TestResult {
     let device = fixture::device()?;
     let made = Create::sized(&device, flags::NT, &[PAGE_SIZE]).run()?;
     let nt = made.share()?;
@@ -150,7 +151,7 @@ fn not_the_others() -> Outcome {
     other.holds(2)
 }
 
-fn racing() -> Outcome {
+fn racing() -> TestResult {
     let watch = Watch::start()?;
     let device = fixture::device()?;
     for round in 0..rounds(150) {
@@ -189,7 +190,7 @@ fn racing() -> Outcome {
     watch.ends_clean()
 }
 
-fn while_used() -> Outcome {
+fn while_used() -> TestResult {
     no_core();
     let watch = Watch::start()?;
     let mut dice = Dice::new(7);

@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 
 use opendxg::Status;
 use selftests::sharing::{access, Client, How, Shape, Target};
-use selftests::{ensure_eq, fails_with, Outcome, Suite};
+use selftests::{ensure_eq, fails_with, Suite, TestResult};
 
 pub(crate) fn tests(suite: Suite) -> Suite {
     suite
@@ -33,7 +33,7 @@ const SAME: &[&[&str]] = &[
     ],
 ];
 
-fn links() -> Outcome {
+fn links() -> TestResult {
     let client = Client::new()?;
     for shape in [Shape::Fence, Shape::Resource] {
         for paths in SAME {
@@ -56,7 +56,7 @@ fn links() -> Outcome {
     Ok(())
 }
 
-fn sessions() -> Outcome {
+fn sessions() -> TestResult {
     let client = Client::new()?;
     let object = client.create(Shape::Fence, How::Nt)?;
     let paths = [
@@ -76,7 +76,7 @@ fn sessions() -> Outcome {
     Ok(())
 }
 
-fn unknown() -> Outcome {
+fn unknown() -> TestResult {
     let client = Client::new()?;
     let object = client.create(Shape::Fence, How::Nt)?;
     for path in [
@@ -98,7 +98,7 @@ fn unknown() -> Outcome {
     Ok(())
 }
 
-fn as_given() -> Outcome {
+fn as_given() -> TestResult {
     let client = Client::new()?;
     for shape in Shape::NT {
         let object = client.create(shape, How::Nt)?;
@@ -119,7 +119,7 @@ fn as_given() -> Outcome {
     Ok(())
 }
 
-fn directories() -> Outcome {
+fn directories() -> TestResult {
     let client = Client::new()?;
     for shape in [Shape::Fence, Shape::Resource] {
         let object = client.create(shape, How::Nt)?;

@@ -11,7 +11,7 @@ use selftests::child::in_child;
 use selftests::fds::{receive, send, socket_pair};
 use selftests::rounds::{crowd, rounds, together, Dice};
 use selftests::sharing::{access, Attributes, Client, How, Shape, Target};
-use selftests::{ensure, ensure_eq, fails_with, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fails_with, Suite, TestResult};
 
 /// Time for the races.
 const LIMIT: Duration = Duration::from_secs(120);
@@ -47,12 +47,12 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         )
 }
 
-fn is_free(client: &Client, shape: Shape) -> Outcome {
+fn is_free(client: &Client, shape: Shape) -> TestResult {
     let open = client.open_name(shape.what(), NAME, access::READ_CONTROL);
     fails_with(open, Status::OBJECT_NAME_NOT_FOUND)
 }
 
-fn dies() -> Outcome {
+fn dies() -> TestResult {
     let client = Client::new()?;
     for shape in Shape::NT {
         let object = client.create(shape, How::Nt)?;
@@ -70,7 +70,7 @@ fn dies() -> Outcome {
     Ok(())
 }
 
-fn copies() -> Outcome {
+fn copies() -> TestResult {
     let client = Client::new()?;
     for shape in Shape::NT {
         let object = client.create(shape, How::Nt)?;
@@ -88,7 +88,7 @@ fn copies() -> Outcome {
     Ok(())
 }
 
-fn nt_only() -> Outcome {
+fn nt_only() -> TestResult {
     let client = Client::new()?;
     for shape in Shape::NT {
         let object = client.create(shape, How::Nt)?;
@@ -103,7 +103,7 @@ fn nt_only() -> Outcome {
     Ok(())
 }
 
-fn in_flight() -> Outcome {
+fn in_flight() -> TestResult {
     let client = Client::new()?;
     for shape in Shape::NT {
         let object = client.create(shape, How::Nt)?;
@@ -123,7 +123,7 @@ fn in_flight() -> Outcome {
     Ok(())
 }
 
-fn survives_owner() -> Outcome {
+fn survives_owner() -> TestResult {
     let client = Client::new()?;
     for shape in Shape::NT {
         let (left, right) = socket_pair()?;
@@ -140,7 +140,7 @@ fn survives_owner() -> Outcome {
     Ok(())
 }
 
-fn race_close() -> Outcome {
+fn race_close() -> TestResult {
     let client = Client::new()?;
     for shape in [Shape::MonitoredFence, Shape::Resource] {
         let object = client.create(shape, How::Nt)?;
@@ -179,7 +179,7 @@ fn race_close() -> Outcome {
     Ok(())
 }
 
-fn race_share() -> Outcome {
+fn race_share() -> TestResult {
     const MANY: usize = 4;
     let client = Client::new()?;
     let objects: Vec<_> = (0..MANY)
@@ -205,7 +205,7 @@ fn race_share() -> Outcome {
     Ok(())
 }
 
-fn race_open_if() -> Outcome {
+fn race_open_if() -> TestResult {
     const MANY: usize = 4;
     let client = Client::new()?;
     for round in 0..rounds(100) {

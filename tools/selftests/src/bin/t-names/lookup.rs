@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 use opendxg::uapi::*;
 use opendxg::Status;
 use selftests::sharing::{access, Attributes, Client, How, Shape, Target, What};
-use selftests::{ensure, ensure_eq, fails_with, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fails_with, Suite, TestResult};
 
 const NAME: &str = r"\BaseNamedObjects\lookup";
 
@@ -30,7 +30,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         .test("RES-34 an opened object under another name", other_name)
 }
 
-fn any_case() -> Outcome {
+fn any_case() -> TestResult {
     let client = Client::new()?;
     for shape in Shape::NT {
         let object = client.create(shape, How::Nt)?;
@@ -49,7 +49,7 @@ fn any_case() -> Outcome {
     Ok(())
 }
 
-fn letters() -> Outcome {
+fn letters() -> TestResult {
     let client = Client::new()?;
     let object = client.create(Shape::Fence, How::Nt)?;
     let path = |name: &str| format!(r"\BaseNamedObjects\{name}");
@@ -78,7 +78,7 @@ fn letters() -> Outcome {
     Ok(())
 }
 
-fn surrogates() -> Outcome {
+fn surrogates() -> TestResult {
     let client = Client::new()?;
     let object = client.create(Shape::Fence, How::Nt)?;
     let units = |tail: &[u16]| -> Vec<u16> {
@@ -105,7 +105,7 @@ fn surrogates() -> Outcome {
     Ok(())
 }
 
-fn collision() -> Outcome {
+fn collision() -> TestResult {
     let client = Client::new()?;
     for first in Shape::NT {
         let object = client.create(first, How::Nt)?;
@@ -130,7 +130,7 @@ fn share_open_if(
     client.share_with(&[handle], Some(&mut attributes), access)
 }
 
-fn open_if() -> Outcome {
+fn open_if() -> TestResult {
     let client = Client::new()?;
     for shape in Shape::NT {
         let (first, second) = (
@@ -154,7 +154,7 @@ fn open_if() -> Outcome {
     Ok(())
 }
 
-fn open_if_other_type() -> Outcome {
+fn open_if_other_type() -> TestResult {
     let client = Client::new()?;
     let fence = client.create(Shape::Fence, How::Nt)?;
     let resource = client.create(Shape::Resource, How::Nt)?;
@@ -176,7 +176,7 @@ fn open_if_other_type() -> Outcome {
     Ok(())
 }
 
-fn opening() -> Outcome {
+fn opening() -> TestResult {
     let client = Client::new()?;
     for shape in Shape::NT {
         let missing = client.open_name(shape.what(), NAME, 1);
@@ -200,7 +200,7 @@ fn opening() -> Outcome {
     Ok(())
 }
 
-fn access_masks() -> Outcome {
+fn access_masks() -> TestResult {
     use access::*;
     let client = Client::new()?;
     for (shape, asked, granted) in [
@@ -227,7 +227,7 @@ fn access_masks() -> Outcome {
     Ok(())
 }
 
-fn maximum() -> Outcome {
+fn maximum() -> TestResult {
     let client = Client::new()?;
     for shape in Shape::NT {
         let object = client.create(shape, How::Nt)?;
@@ -243,7 +243,7 @@ fn maximum() -> Outcome {
     Ok(())
 }
 
-fn other_name() -> Outcome {
+fn other_name() -> TestResult {
     let client = Client::new()?;
     for shape in Shape::NT {
         let object = client.create(shape, How::Nt)?;
@@ -251,7 +251,7 @@ fn other_name() -> Outcome {
         let opened = client.open(shape, &first)?;
         let other = r"\BaseNamedObjects\other";
         let _second = client.share_named(&opened, other)?;
-        let ids = [NAME, other].map(|name| -> Outcome<u64> {
+        let ids = [NAME, other].map(|name| -> TestResult<u64> {
             let found = client.open_name(shape.what(), name, 1)?;
             Ok(client.id(Target::Nt(found.as_fd()))?)
         });

@@ -9,7 +9,7 @@ use opendxg::Status;
 use selftests::child::{in_child, Child, Gate};
 use selftests::sharing::{access, Client, How, Shape, Target, What};
 use selftests::user::{become_member, become_user, needs_root, OTHER, USER};
-use selftests::{ensure_eq, fails_with, Outcome, Suite};
+use selftests::{ensure_eq, fails_with, Suite, TestResult};
 
 const NAME: &str = r"\BaseNamedObjects\modes";
 
@@ -30,7 +30,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
 }
 
 /// Runs `check` while a process of `USER` has a `shape` of this mode under the name.
-fn with_name(shape: Shape, mode: Option<u32>, check: impl FnOnce() -> Outcome) -> Outcome {
+fn with_name(shape: Shape, mode: Option<u32>, check: impl FnOnce() -> TestResult) -> TestResult {
     needs_root()?;
     let (ready, done) = (Gate::new()?, Gate::new()?);
     let owner = Child::spawn(|| {
@@ -61,7 +61,7 @@ fn write_right(shape: Shape) -> u32 {
 }
 
 /// Demands that the caller can open exactly what the three bits allow.
-fn attempt(client: &Client, shape: Shape, bits: u32) -> Outcome {
+fn attempt(client: &Client, shape: Shape, bits: u32) -> TestResult {
     let (read, write) = (bits & 4 != 0, bits & 2 != 0);
     let refuse = match read {
         true => Status::ACCESS_DENIED,
@@ -81,7 +81,7 @@ fn attempt(client: &Client, shape: Shape, bits: u32) -> Outcome {
     Ok(())
 }
 
-fn every_mode() -> Outcome {
+fn every_mode() -> TestResult {
     for shape in [Shape::MonitoredFence, Shape::Resource] {
         for mode in [
             0o000, 0o600, 0o400, 0o200, 0o640, 0o620, 0o660, 0o604, 0o602, 0o606, 0o644, 0o664,
@@ -109,7 +109,7 @@ fn every_mode() -> Outcome {
     Ok(())
 }
 
-fn default_mode() -> Outcome {
+fn default_mode() -> TestResult {
     for shape in Shape::NT {
         with_name(shape, None, || {
             in_child(|| {
@@ -126,7 +126,7 @@ fn default_mode() -> Outcome {
     Ok(())
 }
 
-fn rights() -> Outcome {
+fn rights() -> TestResult {
     let shape = Shape::MonitoredFence;
     with_name(shape, Some(0o604), || {
         in_child(|| {
@@ -154,7 +154,7 @@ fn rights() -> Outcome {
     })
 }
 
-fn maximum() -> Outcome {
+fn maximum() -> TestResult {
     for (shape, mode, granted) in [
         (Shape::MonitoredFence, 0o604, access::WAIT),
         (Shape::MonitoredFence, 0o606, access::WAIT | access::SIGNAL),
@@ -181,7 +181,7 @@ fn maximum() -> Outcome {
     })
 }
 
-fn bad_modes() -> Outcome {
+fn bad_modes() -> TestResult {
     let client = Client::new()?;
     let object = client.create(Shape::Fence, How::Nt)?;
     for mode in [0o1, 0o100, 0o777, 0o1000, 0o4666, 1 << 31, u32::MAX] {
@@ -201,7 +201,7 @@ fn bad_modes() -> Outcome {
     fails_with(client.call(&mut arg), Status::INVALID_PARAMETER)
 }
 
-fn user_namespace() -> Outcome {
+fn user_namespace() -> TestResult {
     // Root of a user namespace of its own has every capability there, and none here.
     with_name(Shape::MonitoredFence, Some(0o600), || {
         in_child(|| {

@@ -6,7 +6,7 @@ use selftests::child::{in_child, Child, Gate};
 use selftests::fds::{receive, send, socket_pair};
 use selftests::sharing::{access, Client, How, Shape, Target};
 use selftests::user::{needs_root, unshare};
-use selftests::{ensure_eq, fails_with, Outcome, Suite};
+use selftests::{ensure_eq, fails_with, Suite, TestResult};
 
 const NAME: &str = r"\BaseNamedObjects\namespaces";
 
@@ -25,12 +25,12 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         )
 }
 
-fn missing(client: &Client, shape: Shape) -> Outcome {
+fn missing(client: &Client, shape: Shape) -> TestResult {
     let open = client.open_name(shape.what(), NAME, access::READ_CONTROL);
     fails_with(open, Status::OBJECT_NAME_NOT_FOUND)
 }
 
-fn two_names() -> Outcome {
+fn two_names() -> TestResult {
     needs_root()?;
     for shape in Shape::NT {
         let client = Client::new()?;
@@ -54,7 +54,7 @@ fn two_names() -> Outcome {
     Ok(())
 }
 
-fn handle_travels() -> Outcome {
+fn handle_travels() -> TestResult {
     needs_root()?;
     for shape in Shape::NT {
         let (left, right) = socket_pair()?;
@@ -68,7 +68,7 @@ fn handle_travels() -> Outcome {
             done.wait()
         })?;
         sent.wait()?;
-        let outcome = (|| -> Outcome {
+        let outcome = (|| -> TestResult {
             let client = Client::new()?;
             let fd = receive(&right)?;
             let opened = client.open(shape, &fd)?;
@@ -86,7 +86,7 @@ fn handle_travels() -> Outcome {
     Ok(())
 }
 
-fn at_call_time() -> Outcome {
+fn at_call_time() -> TestResult {
     needs_root()?;
     in_child(|| {
         let client = Client::new()?;
@@ -101,7 +101,7 @@ fn at_call_time() -> Outcome {
     })
 }
 
-fn namespace_ends() -> Outcome {
+fn namespace_ends() -> TestResult {
     needs_root()?;
     for shape in Shape::NT {
         let (left, right) = socket_pair()?;
@@ -130,7 +130,7 @@ fn namespace_ends() -> Outcome {
     Ok(())
 }
 
-fn same_namespace() -> Outcome {
+fn same_namespace() -> TestResult {
     let client = Client::new()?;
     for shape in Shape::NT {
         let (object, _) = client.shared(shape)?;

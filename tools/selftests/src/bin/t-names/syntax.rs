@@ -4,11 +4,12 @@
 use opendxg::uapi::*;
 use opendxg::{Error, Status};
 use selftests::sharing::{access, Attributes, Client, How, Shape, What};
-use selftests::{ensure_eq, fails_with, Outcome, Suite};
+use selftests::{ensure_eq, fails_with, Suite, TestResult};
 
 /// Longest name in UTF-16 units.
 const LONGEST: usize = 1024;
-/// What good attributes give: the object is shared, then found as what it is, and not found as what it is not.
+/// What good attributes give: the object is shared, then found as what it is, and not found as
+/// what it is not.
 const GOOD: [Status; 3] = [
     Status::SUCCESS,
     Status::SUCCESS,
@@ -58,8 +59,9 @@ impl Spec {
         }
     }
 
-    /// Calls with these attributes: ShareObjects, and both ways to open while the new handle is there.
-    fn statuses(&self, client: &Client, object: u32) -> Outcome<[Status; 3]> {
+    /// Calls with these attributes: ShareObjects, and both ways to open while the new handle is
+    /// there.
+    fn statuses(&self, client: &Client, object: u32) -> TestResult<[Status; 3]> {
         let descriptor = [u64::from(self.revision.unwrap_or(1)), 0, 0, 0, 0];
         let mut units: Vec<u16> = self.text.encode_utf16().collect();
         units.extend(core::iter::repeat_n(u16::from(b'a'), self.padding));
@@ -91,7 +93,7 @@ impl Spec {
 }
 
 /// The status of a result.
-pub(crate) fn status(result: opendxg::Result<()>) -> Outcome<Status> {
+pub(crate) fn status(result: opendxg::Result<()>) -> TestResult<Status> {
     match result {
         Ok(()) => Ok(Status::SUCCESS),
         Err(Error::Status(status)) => Ok(status),
@@ -99,7 +101,8 @@ pub(crate) fn status(result: opendxg::Result<()>) -> Outcome<Status> {
     }
 }
 
-/// Which part of the attributes a row spoils; two rows that need the same part cannot be wrong together.
+/// Which part of the attributes a row spoils; two rows that need the same part cannot be wrong
+/// together.
 #[derive(Clone, Copy, PartialEq)]
 enum Part {
     Head,
@@ -216,13 +219,13 @@ fn opening(shared: Status) -> Status {
     }
 }
 
-fn refused(client: &Client, object: u32, spec: &Spec, status: Status, what: &str) -> Outcome {
+fn refused(client: &Client, object: u32, spec: &Spec, status: Status, what: &str) -> TestResult {
     let expected = [status, opening(status), opening(status)];
     ensure_eq!(spec.statuses(client, object)?, expected, "{what}");
     Ok(())
 }
 
-fn rows() -> Outcome {
+fn rows() -> TestResult {
     let client = Client::new()?;
     let object = client.create(Shape::Fence, How::Nt)?;
     for (name, _, spoil, status) in TABLE {
@@ -238,13 +241,14 @@ fn rows() -> Outcome {
     Ok(())
 }
 
-fn order() -> Outcome {
+fn order() -> TestResult {
     let client = Client::new()?;
     let object = client.create(Shape::Fence, How::Nt)?;
     let mut pairs = 0;
     for (first, (name, part, spoil, status)) in TABLE.iter().enumerate() {
         for (other, other_part, spoil_too, _) in &TABLE[first + 1..] {
-            // Without a name there is nothing wrong with the name; row 7 is tried with what is not about it.
+            // Without a name there is nothing wrong with the name; row 7 is tried with what is not
+            // about it.
             let names = [Part::Name, Part::Text, Part::Root];
             let nameless = *part == Part::NoName && names.contains(other_part)
                 || *other_part == Part::NoName && names.contains(part);
@@ -281,7 +285,7 @@ fn order() -> Outcome {
     Ok(())
 }
 
-fn bits() -> Outcome {
+fn bits() -> TestResult {
     let client = Client::new()?;
     let object = client.create(Shape::Fence, How::Nt)?;
     for bit in 0..32 {
@@ -298,7 +302,7 @@ fn bits() -> Outcome {
     Ok(())
 }
 
-fn none() -> Outcome {
+fn none() -> TestResult {
     let client = Client::new()?;
     let invalid = Status::INVALID_PARAMETER;
     for shape in Shape::NT {
@@ -313,7 +317,7 @@ fn none() -> Outcome {
     Ok(())
 }
 
-fn longest() -> Outcome {
+fn longest() -> TestResult {
     let client = Client::new()?;
     for shape in [Shape::Fence, Shape::Resource] {
         let object = client.create(shape, How::Nt)?;
@@ -332,7 +336,7 @@ fn longest() -> Outcome {
     Ok(())
 }
 
-fn paths() -> Outcome {
+fn paths() -> TestResult {
     let client = Client::new()?;
     let object = client.create(Shape::Fence, How::Nt)?;
     for (text, status) in [

@@ -3,13 +3,13 @@
 
 use opendxg::Status;
 use selftests::memory::{KERNEL_HALF, UNMAPPED};
-use selftests::Outcome;
+use selftests::TestResult;
 
 use crate::t_negative::image::Image;
 use crate::t_negative::table::Field;
 
 /// A change of the argument.
-type Change<'a> = Box<dyn Fn(&mut Image) -> Outcome + 'a>;
+type Change<'a> = Box<dyn Fn(&mut Image) -> TestResult + 'a>;
 
 /// One value of one field.
 pub(crate) struct Case<'a> {
@@ -46,7 +46,7 @@ impl<'a> Cases<'a> {
         &mut self,
         what: String,
         status: Option<Status>,
-        change: impl Fn(&mut Image) -> Outcome + 'a,
+        change: impl Fn(&mut Image) -> TestResult + 'a,
     ) {
         let change = Box::new(change);
         self.list.push(Case {

@@ -9,7 +9,7 @@ use opendxg::Status;
 use selftests::call::errno_of;
 use selftests::leak::open_descriptors;
 use selftests::memory::{Page, KERNEL_HALF, UNMAPPED};
-use selftests::{ensure, ensure_eq, Outcome};
+use selftests::{ensure, ensure_eq, TestResult};
 
 use crate::t_negative::cases::Case;
 use crate::t_negative::image::Image;
@@ -21,7 +21,7 @@ use crate::t_negative::world::{Object, State, World};
 const FAULT: Status = Status::ACCESS_VIOLATION;
 
 /// All cases of one form.
-pub(crate) fn form(form: &'static Form, state: State) -> Outcome {
+pub(crate) fn form(form: &'static Form, state: State) -> TestResult {
     let world = World::new(state)?;
     let before = open_descriptors()?;
     accepted(&world, form, &good(&world, form)?, form.status)
@@ -40,7 +40,7 @@ pub(crate) fn form(form: &'static Form, state: State) -> Outcome {
 }
 
 /// All refused calls have changed nothing, and what the others made is gone.
-fn unchanged(world: &World, descriptors: usize) -> Outcome {
+fn unchanged(world: &World, descriptors: usize) -> TestResult {
     world.is_untouched()?;
     world.watch.unchanged()?;
     ensure_eq!(open_descriptors()?, descriptors, "descriptors");
@@ -48,7 +48,7 @@ fn unchanged(world: &World, descriptors: usize) -> Outcome {
 }
 
 /// Good arguments of a form.
-fn good(world: &World, form: &Form) -> Outcome<Image> {
+fn good(world: &World, form: &Form) -> TestResult<Image> {
     let mut image = Image::zeroed(form.size);
     // What the kernel only writes holds a pattern.
     for field in form
@@ -62,7 +62,7 @@ fn good(world: &World, form: &Form) -> Outcome<Image> {
     Ok(image)
 }
 
-fn one(world: &World, form: &Form, case: &Case<'_>) -> Outcome {
+fn one(world: &World, form: &Form, case: &Case<'_>) -> TestResult {
     let mut image = good(world, form)?;
     (case.change)(&mut image)?;
     match case.status {
@@ -80,7 +80,7 @@ enum Way {
 }
 
 /// Makes the call on what the argument says; the answer of an exec that says no is an error here.
-fn call(world: &World, form: &Form, image: &Image, address: u64, way: Way) -> Outcome<Answer> {
+fn call(world: &World, form: &Form, image: &Image, address: u64, way: Way) -> TestResult<Answer> {
     let fd = match image.descriptor() {
         Some(fd) => fd,
         None => world.raw.fd()?,
@@ -123,7 +123,13 @@ impl Answer {
 }
 
 /// Both ways of calling are refused.
-fn refused_at(world: &World, form: &Form, image: &Image, address: u64, status: Status) -> Outcome {
+fn refused_at(
+    world: &World,
+    form: &Form,
+    image: &Image,
+    address: u64,
+    status: Status,
+) -> TestResult {
     for way in [Way::Exec, Way::Plain] {
         let answer = call(world, form, image, address, way)?;
         ensure_eq!(answer, Answer::of(way, status));
@@ -132,7 +138,7 @@ fn refused_at(world: &World, form: &Form, image: &Image, address: u64, status: S
 }
 
 /// The same, and the argument stays as it was.
-fn refused(world: &World, form: &Form, image: &Image, status: Status) -> Outcome {
+fn refused(world: &World, form: &Form, image: &Image, status: Status) -> TestResult {
     // What was made for this argument alone would hide that the call destroyed it.
     let before = image.has_objects().then(|| world.watch.now()).transpose()?;
     for way in [Way::Exec, Way::Plain] {
@@ -156,7 +162,7 @@ fn refused(world: &World, form: &Form, image: &Image, status: Status) -> Outcome
 }
 
 /// The call answers as with good arguments; what it makes is destroyed again.
-fn accepted(world: &World, form: &Form, image: &Image, status: Status) -> Outcome {
+fn accepted(world: &World, form: &Form, image: &Image, status: Status) -> TestResult {
     if status != Status::SUCCESS {
         return refused(world, form, image, status);
     }
@@ -183,7 +189,7 @@ fn accepted(world: &World, form: &Form, image: &Image, status: Status) -> Outcom
 }
 
 /// Destroys what a call made.
-fn undo(world: &World, form: &Form, image: &Image, after: &Image) -> Outcome {
+fn undo(world: &World, form: &Form, image: &Image, after: &Image) -> TestResult {
     for field in &form.fields {
         match field.kind {
             Kind::Output(Made::Handle(kind)) => {
@@ -212,7 +218,7 @@ fn undo(world: &World, form: &Form, image: &Image, after: &Image) -> Outcome {
     Ok(())
 }
 
-fn destroy(world: &World, kind: Object, handle: u32) -> Outcome {
+fn destroy(world: &World, kind: Object, handle: u32) -> TestResult {
     let nr = match kind {
         Object::Adapter => 0x15,
         Object::Device => 0x19,
@@ -235,7 +241,7 @@ fn destroy(world: &World, kind: Object, handle: u32) -> Outcome {
 }
 
 /// DestroyAllocation2 of a resource or an allocation.
-fn destroy_memory(world: &World, kind: Object, handle: u32) -> Outcome {
+fn destroy_memory(world: &World, kind: Object, handle: u32) -> TestResult {
     let list = [handle];
     let mut arg = D3DKMT_DESTROYALLOCATION2 {
         hDevice: world.device.handle().0,
@@ -256,7 +262,7 @@ fn destroy_memory(world: &World, kind: Object, handle: u32) -> Outcome {
     Ok(())
 }
 
-fn close(number: u64) -> Outcome {
+fn close(number: u64) -> TestResult {
     ensure!((1..0x4000_0000).contains(&number), "descriptor {number:#x}");
     // SAFETY: the call under test made the descriptor for us.
     let fd = unsafe { OwnedFd::from_raw_fd(number as i32) };
@@ -265,7 +271,7 @@ fn close(number: u64) -> Outcome {
 }
 
 /// The argument struct itself is at a bad place.
-fn pointers(world: &World, form: &Form) -> Outcome {
+fn pointers(world: &World, form: &Form) -> TestResult {
     let page = Page::new()?;
     let cut_off = page.end() + 1 - u64::from(form.size);
     let image = good(world, form)?;

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use opendxg::raw::{CALLS, EXEC};
 use opendxg::uapi::DXG_NR_WATCH_STATE;
 use opendxg::{Dxg, NO_OP};
-use selftests::{ensure, ensure_eq, Outcome, Suite};
+use selftests::{ensure, ensure_eq, Suite, TestResult};
 
 use crate::t_negative::layout;
 use crate::t_negative::table::{forms, Form};
@@ -26,7 +26,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         )
 }
 
-fn numbers() -> Outcome {
+fn numbers() -> TestResult {
     let implemented: BTreeSet<u32> = Dxg::open()?.version()?.numbers().collect();
     let mut described: BTreeSet<u32> = forms().iter().map(|form| form.nr).collect();
     // Tested in a file of its own; has no argument.
@@ -37,7 +37,7 @@ fn numbers() -> Outcome {
     Ok(())
 }
 
-fn bytes() -> Outcome {
+fn bytes() -> TestResult {
     for form in forms() {
         let mut next = 0;
         for field in &form.fields {
@@ -60,7 +60,7 @@ fn fits(form: &Form, start: usize, end: usize) -> bool {
         && form.fields.iter().any(|field| field.at + field.size == end)
 }
 
-fn members() -> Outcome {
+fn members() -> TestResult {
     let mut checked = 0;
     for name in forms().iter().map(|form| form.name) {
         let of_struct: Vec<&Form> = forms().iter().filter(|form| form.name == name).collect();
@@ -78,7 +78,7 @@ fn members() -> Outcome {
     Ok(())
 }
 
-fn headers() -> Outcome {
+fn headers() -> TestResult {
     for form in forms() {
         let call = CALLS.iter().find(|(nr, ..)| *nr == form.nr);
         ensure_eq!(call, Some(&(form.nr, form.size, form.name)));

@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use selftests::fixture;
 use selftests::leak::Watch;
 use selftests::memory::{Page, KERNEL_HALF, UNMAPPED};
-use selftests::{ensure_eq, Outcome, Suite};
+use selftests::{ensure_eq, Suite, TestResult};
 
 /// Adds the tests of this file.
 pub(crate) fn tests(suite: Suite) -> Suite {
@@ -55,7 +55,7 @@ struct Probe {
 }
 
 impl Probe {
-    fn new() -> Outcome<Self> {
+    fn new() -> TestResult<Self> {
         Ok(Self {
             raw: fixture::raw()?,
             adapter: fixture::adapter()?,
@@ -64,7 +64,7 @@ impl Probe {
     }
 
     /// The changed request gives this errno and writes nothing.
-    fn refused(&self, change: impl Fn(&mut opendxg_exec), errno: Errno) -> Outcome {
+    fn refused(&self, change: impl Fn(&mut opendxg_exec), errno: Errno) -> TestResult {
         let mut arg = D3DKMT_CREATEDEVICE::zeroed();
         arg.__bindgen_anon_1.hAdapter = self.adapter.handle().0;
         arg.hDevice = 0x5a5a_5a5a;
@@ -82,12 +82,12 @@ impl Probe {
     }
 
     /// Nothing was made in all this.
-    fn ends(self) -> Outcome {
+    fn ends(self) -> TestResult {
         self.watch.unchanged()
     }
 }
 
-fn numbers() -> Outcome {
+fn numbers() -> TestResult {
     let probe = Probe::new()?;
     let version = Dxg::open()?.version()?;
     for nr in (0..256).filter(|nr| !version.implements(*nr)) {
@@ -103,7 +103,7 @@ fn numbers() -> Outcome {
     probe.ends()
 }
 
-fn itself() -> Outcome {
+fn itself() -> TestResult {
     let probe = Probe::new()?;
     for size in [0, 24, 64] {
         probe.refused(
@@ -117,7 +117,7 @@ fn itself() -> Outcome {
     probe.ends()
 }
 
-fn sizes() -> Outcome {
+fn sizes() -> TestResult {
     let probe = Probe::new()?;
     let version = Dxg::open()?.version()?;
     let calls = CALLS.iter().filter(|(nr, ..)| version.implements(*nr));
@@ -143,7 +143,7 @@ fn sizes() -> Outcome {
     probe.ends()
 }
 
-fn arguments() -> Outcome {
+fn arguments() -> TestResult {
     let raw = fixture::raw()?;
     let page = Page::new()?;
     let mut arg = D3DKMT_CREATEDEVICE::zeroed();
@@ -160,7 +160,7 @@ fn arguments() -> Outcome {
     Ok(())
 }
 
-fn status() -> Outcome {
+fn status() -> TestResult {
     let raw = fixture::raw()?;
     let adapter = fixture::adapter()?;
     for before in [0, 1, -1, i32::MIN] {
@@ -178,7 +178,7 @@ fn status() -> Outcome {
     Ok(())
 }
 
-fn reserved() -> Outcome {
+fn reserved() -> TestResult {
     let probe = Probe::new()?;
     for bit in 0..32 {
         probe.refused(|request| request.reserved = 1 << bit, Errno::INVAL)?;
@@ -186,7 +186,7 @@ fn reserved() -> Outcome {
     probe.ends()
 }
 
-fn unreadable() -> Outcome {
+fn unreadable() -> TestResult {
     let raw = fixture::raw()?;
     let code = code(EXEC, 24);
     let page = Page::new()?;
@@ -208,7 +208,7 @@ fn unreadable() -> Outcome {
     Ok(())
 }
 
-fn unwritable() -> Outcome {
+fn unwritable() -> TestResult {
     let raw = fixture::raw()?;
     let adapter = fixture::adapter()?;
     let watch = Watch::start()?;
@@ -227,7 +227,7 @@ fn unwritable() -> Outcome {
     watch.unchanged()
 }
 
-fn no_op() -> Outcome {
+fn no_op() -> TestResult {
     let raw = fixture::raw()?;
     for arg in [0, UNMAPPED, u64::MAX] {
         ensure_eq!(raw.ioctl(code(NO_OP, 0), arg), Ok(0));

@@ -5,7 +5,7 @@ use std::any::Any;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use selftests::memory::Page;
-use selftests::Outcome;
+use selftests::TestResult;
 
 /// An argument being put together.
 pub(crate) struct Image {
@@ -56,14 +56,14 @@ impl Image {
     }
 
     /// Points to a copy of `contents`, after which nothing is mapped.
-    pub(crate) fn point(&mut self, at: usize, contents: &[u8]) -> Outcome {
+    pub(crate) fn point(&mut self, at: usize, contents: &[u8]) -> TestResult {
         let address = self.place(contents)?;
         self.put64(at, address);
         Ok(())
     }
 
     /// Where a copy of `contents` is, after which nothing is mapped.
-    pub(crate) fn place(&mut self, contents: &[u8]) -> Outcome<u64> {
+    pub(crate) fn place(&mut self, contents: &[u8]) -> TestResult<u64> {
         let page = Page::ending_with(contents)?;
         let address = page.end() - contents.len() as u64;
         self.memory.push(page);
@@ -71,7 +71,7 @@ impl Image {
     }
 
     /// Points to the beginning of a page that may be read but not written.
-    pub(crate) fn point_read_only(&mut self, at: usize, contents: &[u8]) -> Outcome {
+    pub(crate) fn point_read_only(&mut self, at: usize, contents: &[u8]) -> TestResult {
         let page = Page::beginning_with(contents)?.read_only()?;
         self.put64(at, page.address());
         self.memory.push(page);

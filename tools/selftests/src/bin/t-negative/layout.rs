@@ -27,8 +27,8 @@ const NESTED: [(&str, &str, usize); 2] = [
 /// A member of a struct: its name, where it begins and how many bytes it has.
 pub(crate) type Member = (&'static str, usize, usize);
 
-/// The members of a struct and of the struct that is part of it. Bit fields are not there: they are described by
-/// what holds them.
+/// The members of a struct and of the struct that is part of it. Bit fields are not there: they
+/// are described by what holds them.
 pub(crate) fn members(name: &str) -> impl Iterator<Item = Member> + '_ {
     static STRUCTS: OnceLock<HashMap<&str, Vec<Member>>> = OnceLock::new();
     let structs = STRUCTS.get_or_init(|| {
@@ -55,7 +55,8 @@ pub(crate) fn members(name: &str) -> impl Iterator<Item = Member> + '_ {
     })
 }
 
-/// Puts every field where the layout has the member of its name, and describes bytes of no member as ignored.
+/// Puts every field where the layout has the member of its name, and describes bytes of no member
+/// as ignored.
 pub(crate) fn place(form: &Described) -> Form {
     let call = CALLS.iter().find(|(nr, ..)| *nr == form.nr);
     let size = call.map_or(0, |(_, size, _)| *size);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Negative tests of every field of every call, generated from a description of the fields.
 //!
-//! [`table`] describes each call: where its fields are and what kind of thing each of them is. [`mutate`] turns the kind
-//! of a field into wrong (and into acceptable) values; [`check`] makes the call with each of them and
-//! looks at the status, the errno, the argument and the driver's counters. [`complete`] compares the
-//! description with the documented layouts and with what the driver says it implements, so that a new call or
-//! field without a description fails.
+//! [`table`] describes each call: where its fields are and what kind of thing each of them is.
+//! [`mutate`] turns the kind of a field into wrong (and into acceptable) values; [`check`] makes
+//! the call with each of them and looks at the status, the errno, the argument and the driver's
+//! counters. [`complete`] compares the description with the documented layouts and with what the
+//! driver says it implements, so that a new call or field without a description fails.
 
 mod cases;
 mod check;
@@ -33,7 +33,8 @@ pub(crate) fn main() {
         .with(order::tests);
     for (number, state) in State::ALL.into_iter().enumerate() {
         for (place, form) in table::forms().iter().enumerate() {
-            // What is refused is refused before the state matters: a brief run has each form in one of them.
+            // What is refused is refused before the state matters: a brief run has each form in
+            // one of them.
             if is_brief() && place % State::ALL.len() != number {
                 continue;
             }

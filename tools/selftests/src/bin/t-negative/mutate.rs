@@ -4,7 +4,7 @@
 use opendxg::Status;
 use selftests::fds::closed_number;
 use selftests::poison::POISON;
-use selftests::Outcome;
+use selftests::TestResult;
 use std::os::fd::AsRawFd;
 
 use crate::t_negative::cases::{Case, Cases};
@@ -13,7 +13,7 @@ use crate::t_negative::table::{Field, Kind};
 use crate::t_negative::world::World;
 
 /// Everything to be tried with one field.
-pub(crate) fn cases<'a>(world: &'a World, field: &'a Field) -> Outcome<Vec<Case<'a>>> {
+pub(crate) fn cases<'a>(world: &'a World, field: &'a Field) -> TestResult<Vec<Case<'a>>> {
     let invalid = Some(Status::INVALID_PARAMETER);
     let mut cases = Cases::of(field);
     match field.kind {

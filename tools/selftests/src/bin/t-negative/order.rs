@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Two things wrong at once: the first check that fails decides (FEN-53: struct, sizes and reserved bits, handles,
-//! types, rights, values).
+//! Two things wrong at once: the first check that fails decides (FEN-53: struct, sizes and
+//! reserved bits, handles, types, rights, values).
 
 use opendxg::raw::Argument;
 use opendxg::uapi::*;
@@ -8,7 +8,7 @@ use opendxg::{Access, FenceValues, SignalFlags, Status, SyncFlags, SyncKind};
 use selftests::call::refused;
 use selftests::memory::UNMAPPED;
 use selftests::sharing::share_call;
-use selftests::{ensure_eq, fails_with, fds, fixture, Outcome, Suite};
+use selftests::{ensure_eq, fails_with, fds, fixture, Suite, TestResult};
 
 /// Adds the tests of this file.
 pub(crate) fn tests(suite: Suite) -> Suite {
@@ -31,7 +31,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         )
 }
 
-fn reserved_first() -> Outcome {
+fn reserved_first() -> TestResult {
     let raw = fixture::raw()?;
     let device = fixture::device()?;
     let mut wait = D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU::zeroed();
@@ -61,7 +61,7 @@ fn reserved_first() -> Outcome {
     refused(&raw, &mut create, Status::INVALID_HANDLE)
 }
 
-fn device_first() -> Outcome {
+fn device_first() -> TestResult {
     let raw = fixture::raw()?;
     let mut open = D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2::zeroed();
     open.hNtHandle = fds::closed_number()? as u64;
@@ -71,7 +71,7 @@ fn device_first() -> Outcome {
     refused(&raw, &mut create, Status::INVALID_PARAMETER)
 }
 
-fn types_first() -> Outcome {
+fn types_first() -> TestResult {
     let device = fixture::device()?;
     let kind = SyncKind::Mutex {
         initially_owned: false,
@@ -94,7 +94,7 @@ fn types_first() -> Outcome {
     Ok(())
 }
 
-fn output_last() -> Outcome {
+fn output_last() -> TestResult {
     let raw = fixture::raw()?;
     let fence = fixture::device()?.create_shareable_fence(0)?;
     let (good, bad) = ([fence.handle().0], [0u32]);

@@ -1,33 +1,30 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Codes that are no call: wrong size, direction, type or number (A8).
+//! Codes that are no call: wrong size, direction, type or number.
 
 use opendxg::raw::{code, Raw, CALLS, EXEC};
 use opendxg::{Dxg, NO_OP};
 use rustix::io::Errno;
 use selftests::leak::Watch;
 use selftests::memory::{Page, UNMAPPED};
-use selftests::{ensure, ensure_eq, fixture, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fixture, Suite, TestResult};
 
 /// Adds the tests of this file.
 pub(crate) fn tests(suite: Suite) -> Suite {
     suite
-        .test("A8 ABI-1 a code with another size is ENOTTY", sizes)
+        .test("ABI-1 a code with another size is ENOTTY", sizes)
         .test(
-            "A8 ABI-1 a code with another direction or type is ENOTTY",
+            "ABI-1 a code with another direction or type is ENOTTY",
             directions,
         )
+        .test("ABI-1 numbers that are not implemented are ENOTTY", numbers)
         .test(
-            "A8 ABI-1 numbers that are not implemented are ENOTTY",
-            numbers,
-        )
-        .test(
-            "A8 ABI-1 the code is checked before the argument",
+            "ABI-1 the code is checked before the argument",
             before_argument,
         )
 }
 
 /// Every implemented number with the size of its argument.
-fn implemented() -> Outcome<Vec<(u32, u32)>> {
+fn implemented() -> TestResult<Vec<(u32, u32)>> {
     let numbers = Dxg::open()?.version()?;
     let calls = CALLS.iter().map(|(nr, size, _)| (*nr, *size));
     let own = [(EXEC, 24), (NO_OP, 0)];
@@ -44,13 +41,13 @@ struct Probe {
 }
 
 impl Probe {
-    fn new() -> Outcome<Self> {
+    fn new() -> TestResult<Self> {
         let (raw, page) = (fixture::raw()?, Page::new()?);
         Ok(Self { raw, page })
     }
 
     /// The code is refused, and nothing is written to the argument.
-    fn not_a_call(&self, code: u32) -> Outcome {
+    fn not_a_call(&self, code: u32) -> TestResult {
         let result = self.raw.ioctl(code, self.page.address());
         ensure_eq!(result, Err(Errno::NOTTY), "code {code:#x}");
         let written = self.page.bytes().iter().any(|byte| *byte != 0);
@@ -59,7 +56,7 @@ impl Probe {
     }
 }
 
-fn sizes() -> Outcome {
+fn sizes() -> TestResult {
     let probe = Probe::new()?;
     let watch = Watch::start()?;
     for (nr, size) in implemented()? {
@@ -81,7 +78,7 @@ fn sizes() -> Outcome {
     watch.unchanged()
 }
 
-fn directions() -> Outcome {
+fn directions() -> TestResult {
     let probe = Probe::new()?;
     let watch = Watch::start()?;
     for (nr, size) in implemented()? {
@@ -96,7 +93,7 @@ fn directions() -> Outcome {
     watch.unchanged()
 }
 
-fn numbers() -> Outcome {
+fn numbers() -> TestResult {
     let version = Dxg::open()?.version()?;
     let probe = Probe::new()?;
     let watch = Watch::start()?;
@@ -110,7 +107,7 @@ fn numbers() -> Outcome {
     watch.unchanged()
 }
 
-fn before_argument() -> Outcome {
+fn before_argument() -> TestResult {
     let raw = fixture::raw()?;
     for (nr, size) in implemented()? {
         for address in [0, UNMAPPED, u64::MAX] {

@@ -19,7 +19,7 @@ mod weak;
 use std::sync::OnceLock;
 
 use opendxg::Status;
-use selftests::Outcome;
+use selftests::TestResult;
 
 use crate::t_negative::image::Image;
 use crate::t_negative::layout;
@@ -36,7 +36,7 @@ pub(crate) struct Described {
     /// Its members, in any order.
     pub(crate) fields: &'static [Field],
     /// Fills in good arguments.
-    pub(crate) good: fn(&World, &mut Image) -> Outcome,
+    pub(crate) good: fn(&World, &mut Image) -> TestResult,
     /// What good arguments are answered with.
     pub(crate) status: Status,
 }
@@ -54,7 +54,7 @@ pub(crate) struct Form {
     /// Every byte of the struct, in order.
     pub(crate) fields: Vec<Field>,
     /// Fills in good arguments.
-    pub(crate) good: fn(&World, &mut Image) -> Outcome,
+    pub(crate) good: fn(&World, &mut Image) -> TestResult,
     /// What good arguments are answered with.
     pub(crate) status: Status,
 }

@@ -9,7 +9,7 @@ use opendxg::{
 };
 use selftests::child::{Child, Gate};
 use selftests::leak::Watch;
-use selftests::{fds, fixture, Outcome};
+use selftests::{fds, fixture, TestResult};
 use std::os::fd::{AsRawFd, OwnedFd};
 
 /// What is going on around the fence while calls are refused.
@@ -126,7 +126,7 @@ pub(crate) struct World {
 
 impl World {
     /// A new world.
-    pub(crate) fn new(state: State) -> Outcome<Self> {
+    pub(crate) fn new(state: State) -> TestResult<Self> {
         let adapter = fixture::adapter()?;
         let device = adapter.create_device()?;
         let fence = device.create_shareable_fence(VALUE)?;
@@ -184,7 +184,7 @@ impl World {
     }
 
     /// Nothing happened to the fence, and nobody was woken.
-    pub(crate) fn is_untouched(&self) -> Outcome {
+    pub(crate) fn is_untouched(&self) -> TestResult {
         selftests::ensure_eq!(self.fence.value(), VALUE, "value of the fence");
         selftests::ensure_eq!(self.pending.take()?, 0, "event of the pending wait");
         Ok(())
@@ -232,7 +232,7 @@ impl World {
     }
 
     /// A handle of a kind that was destroyed a moment ago.
-    fn destroyed(&self, kind: Object) -> Outcome<u32> {
+    fn destroyed(&self, kind: Object) -> TestResult<u32> {
         let handle = match kind {
             Object::Adapter => fixture::adapter()?.handle(),
             Object::Device => self.adapter.create_device()?.handle(),
@@ -256,7 +256,7 @@ impl World {
     }
 
     /// Everything that is no handle of a kind, with a word that says why.
-    pub(crate) fn bad_handles(&self, kind: Object) -> Outcome<Vec<(&'static str, u32)>> {
+    pub(crate) fn bad_handles(&self, kind: Object) -> TestResult<Vec<(&'static str, u32)>> {
         let good = self.handle(kind);
         let mut bad = vec![
             ("zero", 0),
@@ -302,7 +302,7 @@ impl World {
     }
 
     /// Numbers that are no open descriptor.
-    pub(crate) fn closed_numbers(&self) -> Outcome<Vec<u64>> {
+    pub(crate) fn closed_numbers(&self) -> TestResult<Vec<u64>> {
         let closed = fds::closed_number()? as u64;
         Ok(vec![
             closed,
@@ -317,7 +317,7 @@ impl World {
     }
 
     /// Descriptors of this process that are neither events nor NT handles.
-    pub(crate) fn foreign_numbers(&self) -> Outcome<Vec<u64>> {
+    pub(crate) fn foreign_numbers(&self) -> TestResult<Vec<u64>> {
         let own = [self.raw.fd()?.as_raw_fd(), self.point.as_raw_fd()];
         let foreign = self.foreign.iter().map(AsRawFd::as_raw_fd);
         Ok(foreign.chain(own).map(|fd| fd as u64).collect())
@@ -335,13 +335,13 @@ impl Drop for World {
 }
 
 /// A named NT handle.
-fn name(name: Named, object: LocalHandle, access: Access) -> Outcome<NtHandle> {
+fn name(name: Named, object: LocalHandle, access: Access) -> TestResult<NtHandle> {
     let options = ShareOptions::new(access).name(&name.path());
     Ok(Dxg::open()?.share(&[object], &options)?)
 }
 
 /// Opens the fence in another process, until the gate is opened.
-fn open_elsewhere(shared: &NtHandle) -> Outcome<(Child, Gate)> {
+fn open_elsewhere(shared: &NtHandle) -> TestResult<(Child, Gate)> {
     let (opened, done) = (Gate::new()?, Gate::new()?);
     let child = Child::spawn(|| {
         let fence = fixture::device()?.open_fence(shared, SyncFlags::empty())?;

@@ -8,7 +8,7 @@ use opendxg::uapi::*;
 use opendxg::{EventFd, MonitoredFence, Status, SyncFlags};
 use selftests::sharing::access::*;
 use selftests::sharing::{key, Attributes, Client, How, Local, Shape, Target};
-use selftests::{ensure_eq, fails_with, Outcome, Suite};
+use selftests::{ensure_eq, fails_with, Suite, TestResult};
 
 pub(crate) fn tests(suite: Suite) -> Suite {
     suite
@@ -39,7 +39,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
 }
 
 /// What a handle shared with this mask says of itself.
-fn granted(client: &Client, shape: Shape, mask: u32) -> Outcome<u32> {
+fn granted(client: &Client, shape: Shape, mask: u32) -> TestResult<u32> {
     let object = client.create(shape, How::Nt)?;
     let fd = client.share(&object, mask)?;
     let seen = client.query(Target::Nt(fd.as_fd()))?.object.access;
@@ -47,7 +47,7 @@ fn granted(client: &Client, shape: Shape, mask: u32) -> Outcome<u32> {
     Ok(seen)
 }
 
-fn generic() -> Outcome {
+fn generic() -> TestResult {
     let client = Client::new()?;
     for shape in Shape::NT {
         let (read, write) = match shape {
@@ -71,7 +71,7 @@ fn generic() -> Outcome {
     Ok(())
 }
 
-fn unknown() -> Outcome {
+fn unknown() -> TestResult {
     let client = Client::new()?;
     for shape in Shape::NT {
         ensure_eq!(granted(&client, shape, 0)?, READ_CONTROL, "{shape:?}");
@@ -93,7 +93,7 @@ fn unknown() -> Outcome {
 }
 
 /// Callers pass them for every type. SYNCHRONIZE is no right of a resource and is dropped.
-fn standard_rights() -> Outcome {
+fn standard_rights() -> TestResult {
     let client = Client::new()?;
     for shape in Shape::NT {
         let object = client.create(shape, How::Nt)?;
@@ -121,7 +121,7 @@ fn standard_rights() -> Outcome {
     Ok(())
 }
 
-fn sync_rights() -> Outcome {
+fn sync_rights() -> TestResult {
     let client = Client::new()?;
     for (mask, may_wait, may_signal) in [
         (0, false, false),
@@ -147,7 +147,7 @@ fn sync_rights() -> Outcome {
 }
 
 /// Checks what an opening may do. Reading the mapped value needs no right.
-fn may(fence: &MonitoredFence, wait: bool, signal: bool) -> Outcome {
+fn may(fence: &MonitoredFence, wait: bool, signal: bool) -> TestResult {
     let expect = |result: opendxg::Result<()>, allowed: bool| match allowed {
         true => Ok(result?),
         false => fails_with(result, Status::ACCESS_DENIED),
@@ -162,7 +162,7 @@ fn may(fence: &MonitoredFence, wait: bool, signal: bool) -> Outcome {
     Ok(())
 }
 
-fn flags() -> Outcome {
+fn flags() -> TestResult {
     let client = Client::new()?;
     let object = client.create(Shape::MonitoredFence, How::Nt)?;
     for (mask, flags, wait, signal) in [
@@ -177,7 +177,7 @@ fn flags() -> Outcome {
     Ok(())
 }
 
-fn no_growth() -> Outcome {
+fn no_growth() -> TestResult {
     let client = Client::new()?;
     for shape in Shape::NT {
         let object = client.create(shape, How::Nt)?;
@@ -190,7 +190,7 @@ fn no_growth() -> Outcome {
     Ok(())
 }
 
-fn read_only() -> Outcome {
+fn read_only() -> TestResult {
     let client = Client::new()?;
     let resource = client.create(Shape::Resource, How::Nt)?;
     client.poke(resource.allocations()[0], 77)?;
@@ -241,7 +241,7 @@ fn read_only() -> Outcome {
     fails_with(again, denied)
 }
 
-fn transfer() -> Outcome {
+fn transfer() -> TestResult {
     let client = Client::new()?;
     for shape in Shape::NT {
         let object = client.create(shape, How::Nt)?;
@@ -261,9 +261,9 @@ fn transfer() -> Outcome {
     Ok(())
 }
 
-/// Shares a set of three whose synchronisation object was opened with `mask`; the access to the set is
-/// `desired`. What the opener may do: wait, signal.
-fn through_a_set(mask: u32, desired: u32) -> Outcome<opendxg::Result<(bool, bool)>> {
+/// Shares a set of three whose synchronisation object was opened with `mask`; the access to the
+/// set is `desired`. What the opener may do: wait, signal.
+fn through_a_set(mask: u32, desired: u32) -> TestResult<opendxg::Result<(bool, bool)>> {
     let client = Client::new()?;
     let [resource, mutex, sync] = client.triple()?;
     let opened = client.open_sync(client.share(&sync, mask)?)?;
@@ -291,7 +291,7 @@ fn through_a_set(mask: u32, desired: u32) -> Outcome<opendxg::Result<(bool, bool
     Ok(Ok((may(client.call(&mut wait))?, may_signal)))
 }
 
-fn of_a_set() -> Outcome {
+fn of_a_set() -> TestResult {
     for (mask, desired, expected) in [
         (WAIT | SIGNAL, READ_CONTROL | WRITE, Some((true, true))),
         (ALL_SYNC, ALL_RESOURCE, Some((true, true))),

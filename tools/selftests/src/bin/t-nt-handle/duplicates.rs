@@ -9,7 +9,7 @@ use opendxg::Status;
 use rustix::io::FdFlags;
 use selftests::leak::Watch;
 use selftests::sharing::{access, key, Client, How, Shape, Target};
-use selftests::{ensure, ensure_eq, fails_with, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fails_with, Suite, TestResult};
 
 const REFUSE: Status = Status::INVALID_PARAMETER;
 
@@ -25,7 +25,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         .test("RES-17 of a set of three", triple)
 }
 
-fn subset() -> Outcome {
+fn subset() -> TestResult {
     let client = Client::new()?;
     for shape in Shape::NT {
         let (_object, fd) = client.shared(shape)?;
@@ -54,7 +54,7 @@ fn subset() -> Outcome {
     Ok(())
 }
 
-fn never_more() -> Outcome {
+fn never_more() -> TestResult {
     let client = Client::new()?;
     for shape in Shape::NT {
         let object = client.create(shape, How::Nt)?;
@@ -81,7 +81,7 @@ fn never_more() -> Outcome {
     Ok(())
 }
 
-fn flags() -> Outcome {
+fn flags() -> TestResult {
     let client = Client::new()?;
     let (object, fd) = client.shared(Shape::Fence)?;
     let target = Target::Nt(fd.as_fd());
@@ -112,7 +112,7 @@ fn flags() -> Outcome {
     fails_with(client.call(&mut arg), REFUSE)
 }
 
-fn lives() -> Outcome {
+fn lives() -> TestResult {
     let client = Client::new()?;
     for shape in Shape::NT {
         let (object, fd) = client.shared(shape)?;
@@ -126,7 +126,7 @@ fn lives() -> Outcome {
     Ok(())
 }
 
-fn triple() -> Outcome {
+fn triple() -> TestResult {
     let client = Client::new()?;
     let other = {
         let [resource, mutex, sync] = client.triple()?;

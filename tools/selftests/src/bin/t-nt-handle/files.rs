@@ -13,7 +13,7 @@ use selftests::leak::Watch;
 use selftests::rounds::{rounds, together, Dice};
 use selftests::sharing::{Attributes, Client, How, Shape, Target};
 use selftests::stress::Figure;
-use selftests::{ensure, ensure_eq, fails_with, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fails_with, Suite, TestResult};
 
 pub(crate) fn tests(suite: Suite) -> Suite {
     suite
@@ -51,7 +51,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         .test("RES-110 kill -9 of a creator at any point", killed)
 }
 
-fn numbers() -> Outcome {
+fn numbers() -> TestResult {
     let client = Client::new()?;
     in_child(|| {
         let client = Client::new()?;
@@ -80,7 +80,7 @@ fn numbers() -> Outcome {
     Ok(())
 }
 
-fn no_descriptor() -> Outcome {
+fn no_descriptor() -> TestResult {
     in_child(|| {
         let client = Client::new()?;
         let objects = Shape::NT.map(|shape| client.create(shape, How::Nt));
@@ -114,7 +114,7 @@ fn no_descriptor() -> Outcome {
     })
 }
 
-fn copies() -> Outcome {
+fn copies() -> TestResult {
     let client = Client::new()?;
     for shape in Shape::NT {
         let (object, fd) = client.shared(shape)?;
@@ -146,7 +146,7 @@ fn copies() -> Outcome {
     Ok(())
 }
 
-fn pidfd() -> Outcome {
+fn pidfd() -> TestResult {
     let client = Client::new()?;
     for shape in Shape::NT {
         let (ready, done) = (Gate::new()?, Gate::new()?);
@@ -183,7 +183,7 @@ fn pidfd() -> Outcome {
     Ok(())
 }
 
-fn in_flight() -> Outcome {
+fn in_flight() -> TestResult {
     let client = Client::new()?;
     for shape in Shape::NT {
         let (left, right) = socket_pair()?;
@@ -206,12 +206,13 @@ fn in_flight() -> Outcome {
     Ok(())
 }
 
-fn collected() -> Outcome {
+fn collected() -> TestResult {
     let client = Client::new()?;
     for shape in Shape::NT {
         let (object, fd) = client.shared(shape)?;
         let weak = client.open_weak(object.target())?;
-        // Each socket lies in the other one's queue, with our handle: only the collector finds them.
+        // Each socket lies in the other one's queue, with our handle: only the collector finds
+        // them.
         let (left, right) = socket_pair()?;
         send(&left, &fd)?;
         send(&left, &left)?;
@@ -228,7 +229,7 @@ fn collected() -> Outcome {
     Ok(())
 }
 
-fn no_io() -> Outcome {
+fn no_io() -> TestResult {
     let client = Client::new()?;
     for shape in Shape::NT {
         let (_object, fd) = client.shared(shape)?;
@@ -237,9 +238,9 @@ fn no_io() -> Outcome {
     Ok(())
 }
 
-fn no_poll() -> Outcome {
+fn no_poll() -> TestResult {
     let client = Client::new()?;
-    let silent = |fd: &OwnedFd, what: &str| -> Outcome {
+    let silent = |fd: &OwnedFd, what: &str| -> TestResult {
         let events = poll_events(fd.as_fd(), Duration::from_millis(20))?;
         ensure_eq!(events, PollFlags::empty(), "{what}");
         Ok(())
@@ -256,7 +257,7 @@ fn no_poll() -> Outcome {
     silent(&fd, "signalled")
 }
 
-fn node_closed() -> Outcome {
+fn node_closed() -> TestResult {
     in_child(|| {
         // The last node of this process is closed here: its process object ends.
         let shared: Vec<OwnedFd> = {
@@ -275,7 +276,7 @@ fn node_closed() -> Outcome {
     })
 }
 
-fn ids_grow(figure: Figure) -> Outcome {
+fn ids_grow(figure: Figure) -> TestResult {
     let client = Client::new()?;
     let mut last = 0;
     for _ in 0..figure.rounds() {
@@ -287,7 +288,7 @@ fn ids_grow(figure: Figure) -> Outcome {
     Ok(())
 }
 
-fn close_race() -> Outcome {
+fn close_race() -> TestResult {
     use opendxg::Error;
     use selftests::sharing::key;
     let client = Client::new()?;
@@ -326,7 +327,7 @@ fn close_race() -> Outcome {
     Ok(())
 }
 
-fn killed() -> Outcome {
+fn killed() -> TestResult {
     use selftests::sharing::key;
     for round in 0..rounds(100) {
         let victim = Child::spawn(|| {

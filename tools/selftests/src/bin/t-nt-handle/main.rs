@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The three name spaces, and sharing, over all kinds of objects (RES-6 to RES-17, RES-32 to RES-37).
+//! The three name spaces, and sharing, over all kinds of objects (RES-6 to RES-17, RES-32 to
+//! RES-37).
 
 mod access;
 mod duplicates;

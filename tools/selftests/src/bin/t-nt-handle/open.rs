@@ -8,7 +8,7 @@ use opendxg::uapi::*;
 use opendxg::{Access, Dxg, EventFd, Status, SyncFlags, SyncKind};
 use selftests::call::{refused, succeeds};
 use selftests::poison::{bytes, poisoned};
-use selftests::{ensure, ensure_eq, fails_with, fds, fixture, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fails_with, fds, fixture, Suite, TestResult};
 
 /// Adds the tests of this file.
 pub(crate) fn tests(suite: Suite) -> Suite {
@@ -45,7 +45,7 @@ fn opening1(handle: u64) -> D3DKMT_OPENSYNCOBJECTFROMNTHANDLE {
     arg
 }
 
-fn zeroed() -> Outcome {
+fn zeroed() -> TestResult {
     let raw = fixture::raw()?;
     refused(
         &raw,
@@ -67,7 +67,7 @@ fn zeroed() -> Outcome {
     )
 }
 
-fn foreign() -> Outcome {
+fn foreign() -> TestResult {
     let raw = fixture::raw()?;
     let device = fixture::device()?;
     let fence = device.create_shareable_fence(0)?;
@@ -111,7 +111,7 @@ fn foreign() -> Outcome {
     Ok(())
 }
 
-fn outputs() -> Outcome {
+fn outputs() -> TestResult {
     let raw = fixture::raw()?;
     let device = fixture::device()?;
     let fence = device.create_shareable_fence(4)?;
@@ -140,7 +140,7 @@ fn outputs() -> Outcome {
     )
 }
 
-fn handles() -> Outcome {
+fn handles() -> TestResult {
     let device = fixture::device()?;
     let fence = device.create_shareable_fence(4)?;
     let shared = fence.share(Access::ALL)?;
@@ -156,7 +156,7 @@ fn handles() -> Outcome {
     Ok(())
 }
 
-fn flags() -> Outcome {
+fn flags() -> TestResult {
     let raw = fixture::raw()?;
     let device = fixture::device()?;
     let fence = device.create_shareable_fence(4)?;
@@ -187,7 +187,7 @@ fn flags() -> Outcome {
     Ok(())
 }
 
-fn affinity() -> Outcome {
+fn affinity() -> TestResult {
     let raw = fixture::raw()?;
     let device = fixture::device()?;
     let shared = device.create_shareable_fence(4)?.share(Access::ALL)?;
@@ -199,7 +199,7 @@ fn affinity() -> Outcome {
     Ok(())
 }
 
-fn without_device() -> Outcome {
+fn without_device() -> TestResult {
     let raw = fixture::raw()?;
     let device = fixture::device()?;
     let shared = device.create_shareable_fence(4)?.share(Access::ALL)?;

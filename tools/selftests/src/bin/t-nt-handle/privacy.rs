@@ -9,7 +9,7 @@ use opendxg::{Counters, Status};
 use selftests::child::{in_child, Child, Gate};
 use selftests::sharing::{key, Client, How, Shape, Target};
 use selftests::user::{become_user, needs_root, OTHER, USER};
-use selftests::{ensure, ensure_eq, fails_with, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fails_with, Suite, TestResult};
 
 const NAME: &str = r"\BaseNamedObjects\Private Name";
 
@@ -38,13 +38,13 @@ pub(crate) fn tests(suite: Suite) -> Suite {
 }
 
 /// Lines of the fdinfo of a new node that begin with this.
-fn lines(key: &str) -> Outcome<usize> {
+fn lines(key: &str) -> TestResult<usize> {
     let dxg = std::fs::File::open("/dev/dxg")?;
     let text = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", dxg.as_raw_fd()))?;
     Ok(text.lines().filter(|line| line.starts_with(key)).count())
 }
 
-fn totals() -> Outcome {
+fn totals() -> TestResult {
     needs_root()?;
     ensure!(std::fs::read_to_string(Counters::TOTALS)?.contains("objects:\t"));
     ensure_eq!(lines("dxg-total")?, 0);
@@ -59,7 +59,7 @@ fn totals() -> Outcome {
 }
 
 /// What a process of `USER` shares: the fdinfo of its handle as another process reads it.
-fn with_handle(shape: Shape, check: impl FnOnce(&str, u64) -> Outcome) -> Outcome {
+fn with_handle(shape: Shape, check: impl FnOnce(&str, u64) -> TestResult) -> TestResult {
     needs_root()?;
     let (ready, done) = (Gate::new()?, Gate::new()?);
     let (reader, writer) = selftests::fds::pipe()?;
@@ -88,7 +88,7 @@ fn with_handle(shape: Shape, check: impl FnOnce(&str, u64) -> Outcome) -> Outcom
     outcome
 }
 
-fn fd_info() -> Outcome {
+fn fd_info() -> TestResult {
     for shape in [Shape::MonitoredFence, Shape::Resource] {
         with_handle(shape, |path, id| {
             // Root has CAP_SYS_PTRACE.
@@ -111,11 +111,12 @@ fn fd_info() -> Outcome {
 }
 
 /// What the fdinfo of its own descriptor tells another user.
-fn told_to_another_user(fd: impl AsFd, hidden: &[&str]) -> Outcome {
+fn told_to_another_user(fd: impl AsFd, hidden: &[&str]) -> TestResult {
     let path = format!("/proc/self/fdinfo/{}", fd.as_fd().as_raw_fd());
     in_child(|| {
         become_user(OTHER)?;
-        // SAFETY: plain system call. A process that has changed its user does not own its files in /proc otherwise.
+        // SAFETY: plain system call. A process that has changed its user does not own its files in
+        // /proc otherwise.
         ensure_eq!(unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 1) }, 0);
         let text = std::fs::read_to_string(&path)?;
         ensure!(text.contains("dxg-"), "no fdinfo of ours: {text}");
@@ -127,7 +128,7 @@ fn told_to_another_user(fd: impl AsFd, hidden: &[&str]) -> Outcome {
 }
 
 /// Possession does not tell names and ids either.
-fn possession() -> Outcome {
+fn possession() -> TestResult {
     needs_root()?;
     let client = Client::new()?;
     for shape in [Shape::MonitoredFence, Shape::Resource] {
@@ -154,7 +155,7 @@ fn possession() -> Outcome {
     told_to_another_user(&fence.point(1)?, &[&format!("\t{id}\n")])
 }
 
-fn global() -> Outcome {
+fn global() -> TestResult {
     needs_root()?;
     if selftests::module::number("global_access")? != 0 {
         selftests::skip!("global handles are open to any user, or to none");
@@ -181,7 +182,7 @@ fn global() -> Outcome {
     Ok(())
 }
 
-fn creator() -> Outcome {
+fn creator() -> TestResult {
     needs_root()?;
     let client = Client::new()?;
     let (_object, fd) = client.shared(Shape::Resource)?;

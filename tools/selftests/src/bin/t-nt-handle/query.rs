@@ -8,7 +8,7 @@ use opendxg::uapi::*;
 use opendxg::{FdInfo, Status, SyncFlags};
 use selftests::fds::{closed_number, memfd};
 use selftests::sharing::{access, Client, How, Shape, Target};
-use selftests::{ensure, ensure_eq, fails_with, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fails_with, Suite, TestResult};
 
 const REFUSE: Status = Status::INVALID_PARAMETER;
 const NAME: &str = r"\BaseNamedObjects\Query";
@@ -33,7 +33,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         )
 }
 
-fn every_handle() -> Outcome {
+fn every_handle() -> TestResult {
     let client = Client::new()?;
     let luid = client.device().adapter().luid();
     for shape in Shape::ALL {
@@ -103,7 +103,7 @@ fn every_handle() -> Outcome {
     Ok(())
 }
 
-fn triple() -> Outcome {
+fn triple() -> TestResult {
     let client = Client::new()?;
     let [resource, mutex, sync] = client.triple()?;
     let handles = [resource.handle(), mutex.handle(), sync.handle()];
@@ -119,7 +119,7 @@ fn triple() -> Outcome {
     Ok(())
 }
 
-fn ids() -> Outcome {
+fn ids() -> TestResult {
     let client = Client::new()?;
     let mut last = 0;
     for round in 0..60 {
@@ -134,7 +134,7 @@ fn ids() -> Outcome {
     Ok(())
 }
 
-fn small_name() -> Outcome {
+fn small_name() -> TestResult {
     let client = Client::new()?;
     let object = client.create(Shape::Fence, How::Nt)?;
     let fd = client.share_named(&object, NAME)?;
@@ -162,7 +162,7 @@ fn small_name() -> Outcome {
     Ok(())
 }
 
-fn refused() -> Outcome {
+fn refused() -> TestResult {
     let client = Client::new()?;
     let (object, fd) = client.shared(Shape::Fence)?;
     let file = memfd()?;
@@ -208,7 +208,7 @@ fn refused() -> Outcome {
     Ok(())
 }
 
-fn fd_info() -> Outcome {
+fn fd_info() -> TestResult {
     let client = Client::new()?;
     for shape in Shape::NT {
         let object = client.create(shape, How::Nt)?;
@@ -238,7 +238,7 @@ fn fd_info() -> Outcome {
         ensure!(!text.contains("ffff"), "{text}");
     }
     let (object, fd) = client.shared(Shape::MonitoredFence)?;
-    let is = |value: u64, openings: u32| -> Outcome {
+    let is = |value: u64, openings: u32| -> TestResult {
         let info = FdInfo::read(fd.as_fd())?;
         let (value, openings) = (value.to_string(), openings.to_string());
         ensure_eq!(info.get("dxg-value"), Some(value.as_str()));
@@ -253,7 +253,7 @@ fn fd_info() -> Outcome {
     is(u64::MAX, 0)
 }
 
-fn poisoned_answers() -> Outcome {
+fn poisoned_answers() -> TestResult {
     let client = Client::new()?;
     for shape in Shape::ALL {
         let object = client.create(shape, How::Private)?;

@@ -12,7 +12,7 @@ use selftests::memory::{Page, KERNEL_HALF, UNMAPPED};
 use selftests::poison::bytes;
 use selftests::sharing::share_call;
 use selftests::sharing::{access, Acquired, Client, How, Shape, What};
-use selftests::{ensure, ensure_eq, fails_with, fixture, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fails_with, fixture, Suite, TestResult};
 
 const REFUSE: Status = Status::INVALID_PARAMETER;
 
@@ -35,7 +35,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
             by_global,
         )
         .test(
-            "RES-5 A6 memory that cannot be read or written makes no handle",
+            "RES-5 memory that cannot be read or written makes no handle",
             memory,
         )
         .test("ABI-2.2 only the slot of the handle is written", only_slot)
@@ -45,7 +45,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
 }
 
 /// ShareObjects must refuse this set, make nothing and leave the output alone.
-fn is_refused(client: &Client, handles: &[u32]) -> Outcome {
+fn is_refused(client: &Client, handles: &[u32]) -> TestResult {
     for access in [access::ALL_SYNC, access::ALL_RESOURCE, 1] {
         let result = client.share_with(handles, None, access).map(|_| ());
         fails_with(result, REFUSE).map_err(|error| format!("{handles:x?}: {error}"))?;
@@ -53,7 +53,7 @@ fn is_refused(client: &Client, handles: &[u32]) -> Outcome {
     Ok(())
 }
 
-fn legal() -> Outcome {
+fn legal() -> TestResult {
     let client = Client::new()?;
     for shape in Shape::NT {
         let (_object, fd) = client.shared(shape)?;
@@ -81,7 +81,7 @@ fn legal() -> Outcome {
     Ok(())
 }
 
-fn thirds() -> Outcome {
+fn thirds() -> TestResult {
     let client = Client::new()?;
     for shape in [
         Shape::Mutex,
@@ -99,7 +99,7 @@ fn thirds() -> Outcome {
     Ok(())
 }
 
-fn single() -> Outcome {
+fn single() -> TestResult {
     let client = Client::new()?;
     for shape in Shape::ALL {
         let private = client.create(shape, How::Private)?;
@@ -131,7 +131,7 @@ fn single() -> Outcome {
     is_refused(&client, &[notification.handle().0])
 }
 
-fn sets() -> Outcome {
+fn sets() -> TestResult {
     let client = Client::new()?;
     let watch = Watch::start()?;
     {
@@ -176,7 +176,7 @@ fn sets() -> Outcome {
     Ok(())
 }
 
-fn members() -> Outcome {
+fn members() -> TestResult {
     let client = Client::new()?;
     let kinds = [Shape::Resource, Shape::KeyedMutex, Shape::MonitoredFence];
     for bad in 0..3 {
@@ -206,7 +206,7 @@ fn members() -> Outcome {
     Ok(())
 }
 
-fn numbers() -> Outcome {
+fn numbers() -> TestResult {
     let client = Client::new()?;
     let (resource, fd) = client.shared(Shape::Resource)?;
     let global = client.create(Shape::Resource, How::Global)?;
@@ -243,7 +243,7 @@ fn numbers() -> Outcome {
     Ok(())
 }
 
-fn memory() -> Outcome {
+fn memory() -> TestResult {
     let client = Client::new()?;
     let object = client.create(Shape::MonitoredFence, How::Nt)?;
     let (watch, descriptors) = (Watch::start()?, open_descriptors()?);
@@ -266,7 +266,7 @@ fn memory() -> Outcome {
     watch.unchanged()
 }
 
-fn only_slot() -> Outcome {
+fn only_slot() -> TestResult {
     let client = Client::new()?;
     let object = client.create(Shape::MonitoredFence, How::Nt)?;
     let (objects, mut slot) = ([object.handle()], u64::MAX);
@@ -281,7 +281,7 @@ fn only_slot() -> Outcome {
     Ok(())
 }
 
-fn by_global() -> Outcome {
+fn by_global() -> TestResult {
     let client = Client::new()?;
     for shape in Shape::GLOBAL {
         let object = client.create(shape, How::Global)?;
@@ -291,7 +291,7 @@ fn by_global() -> Outcome {
     Ok(())
 }
 
-fn again() -> Outcome {
+fn again() -> TestResult {
     let client = Client::new()?;
     for shape in Shape::NT {
         let (object, fd) = client.shared(shape)?;
@@ -320,7 +320,7 @@ fn again() -> Outcome {
     is_refused(&client, &[mutex.handle()])
 }
 
-fn host() -> Outcome {
+fn host() -> TestResult {
     let client = Client::new()?;
     for shape in Shape::NT {
         let object = client.create(shape, How::Nt)?;
@@ -332,7 +332,7 @@ fn host() -> Outcome {
     Ok(())
 }
 
-fn alone() -> Outcome {
+fn alone() -> TestResult {
     let client = Client::new()?;
     for shape in Shape::NT {
         let (object, fd) = client.shared(shape)?;

@@ -11,7 +11,7 @@ use selftests::call::refused;
 use selftests::child::{in_child, Child, Gate};
 use selftests::poison::{bytes, poisoned};
 use selftests::sharing::{key, Client, How, Local, Shape, Target, What};
-use selftests::{ensure, ensure_eq, fails_with, fixture, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fails_with, fixture, Suite, TestResult};
 
 const REFUSE: Status = Status::INVALID_PARAMETER;
 
@@ -20,7 +20,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         .test("RES-6 one table of numbers for all kinds", one_table)
         .test(
             "RES-6 a resource first, then its allocations in order",
-            bundle_order,
+            resource_order,
         )
         .test("RES-6 freed numbers are not used again", not_reused)
         .test(
@@ -59,7 +59,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         )
 }
 
-fn one_table() -> Outcome {
+fn one_table() -> TestResult {
     let client = Client::new()?;
     let mut next = fixture::next_handle()?;
     for how in [How::Private, How::Global, How::Nt] {
@@ -89,7 +89,7 @@ fn one_table() -> Outcome {
     Ok(())
 }
 
-fn bundle_order() -> Outcome {
+fn resource_order() -> TestResult {
     let client = Client::new()?;
     for count in [0, 1, 5, 40] {
         let next = fixture::next_handle()?;
@@ -113,7 +113,7 @@ fn bundle_order() -> Outcome {
     Ok(())
 }
 
-fn not_reused() -> Outcome {
+fn not_reused() -> TestResult {
     let client = Client::new()?;
     let mut last = 0;
     for round in 0..200 {
@@ -139,7 +139,7 @@ fn strangers(objects: &[Local], client: &Client, what: What) -> Vec<u32> {
     handles
 }
 
-fn wrong_kinds() -> Outcome {
+fn wrong_kinds() -> TestResult {
     let client = Client::new()?;
     let objects: Vec<Local> = Shape::ALL
         .iter()
@@ -184,7 +184,7 @@ fn wrong_kinds() -> Outcome {
         .try_for_each(|object| Ok(object.destroy()?))
 }
 
-fn other_process() -> Outcome {
+fn other_process() -> TestResult {
     let client = Client::new()?;
     let mut far = Vec::new();
     for _ in 0..20 {
@@ -208,7 +208,7 @@ fn other_process() -> Outcome {
     Ok(())
 }
 
-fn two_nodes() -> Outcome {
+fn two_nodes() -> TestResult {
     let (first, second) = (Client::new()?, Client::new()?);
     for shape in Shape::ALL {
         let object = first.create(shape, How::Private)?;
@@ -226,7 +226,7 @@ fn two_nodes() -> Outcome {
     Ok(())
 }
 
-fn forked() -> Outcome {
+fn forked() -> TestResult {
     let client = Client::new()?;
     let objects: Vec<Local> = Shape::ALL
         .iter()
@@ -254,7 +254,7 @@ fn forked() -> Outcome {
     Ok(())
 }
 
-fn last_close() -> Outcome {
+fn last_close() -> TestResult {
     let watch = selftests::leak::Watch::start()?;
     let (ready, go) = (Gate::new()?, Gate::new()?);
     let before = watch.now()?.total_objects;
@@ -285,7 +285,7 @@ fn is_global(value: u32) -> bool {
     value & 0xc000_0000 != 0 && value & 0x3f == 2
 }
 
-fn global_form() -> Outcome {
+fn global_form() -> TestResult {
     let client = Client::new()?;
     for shape in Shape::GLOBAL {
         for _ in 0..20 {
@@ -307,7 +307,7 @@ fn global_form() -> Outcome {
     fails_with(client.create(Shape::MonitoredFence, How::Global), REFUSE)
 }
 
-fn global_dies() -> Outcome {
+fn global_dies() -> TestResult {
     let client = Client::new()?;
     for shape in Shape::GLOBAL {
         let object = client.create(shape, How::Global)?;
@@ -323,7 +323,7 @@ fn global_dies() -> Outcome {
     Ok(())
 }
 
-fn opener_exits() -> Outcome {
+fn opener_exits() -> TestResult {
     let client = Client::new()?;
     for shape in Shape::GLOBAL {
         let object = client.create(shape, How::Global)?;
@@ -338,7 +338,7 @@ fn opener_exits() -> Outcome {
     Ok(())
 }
 
-fn survives() -> Outcome {
+fn survives() -> TestResult {
     let client = Client::new()?;
     for shape in Shape::GLOBAL {
         let object = client.create(shape, How::Global)?;
@@ -367,7 +367,7 @@ fn opening_of(handle: u32) -> D3DKMT_OPENSYNCHRONIZATIONOBJECT {
     arg
 }
 
-fn opening() -> Outcome {
+fn opening() -> TestResult {
     let client = Client::new()?;
     let object = client.create(Shape::Semaphore, How::Global)?;
     for step in 1..=3 {
@@ -381,7 +381,7 @@ fn opening() -> Outcome {
     Ok(())
 }
 
-fn no_global() -> Outcome {
+fn no_global() -> TestResult {
     let client = Client::new()?;
     let object = client.create(Shape::Semaphore, How::Global)?;
     let (fence, nt) = client.shared(Shape::MonitoredFence)?;
@@ -408,7 +408,7 @@ fn no_global() -> Outcome {
     refused(client.raw(), &mut point, REFUSE)
 }
 
-fn no_mixing() -> Outcome {
+fn no_mixing() -> TestResult {
     let client = Client::new()?;
     for shape in Shape::GLOBAL {
         let object = client.create(shape, How::Global)?;
@@ -445,7 +445,7 @@ fn no_mixing() -> Outcome {
     Ok(())
 }
 
-fn random_numbers() -> Outcome {
+fn random_numbers() -> TestResult {
     let client = Client::new()?;
     for shape in Shape::GLOBAL {
         let mut seen = BTreeSet::new();

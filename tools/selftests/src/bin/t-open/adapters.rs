@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Resources and adapters (RES-53). With one adapter only a part can be shown; t-many-adapters runs this again.
+//! Resources and adapters (RES-53). With one adapter only a part can be shown; t-many-adapters
+//! runs this again.
 
 use std::os::fd::{AsFd, AsRawFd};
 
@@ -9,7 +10,7 @@ use selftests::call::{refused, succeeds};
 use selftests::fds::closed_number;
 use selftests::poison::poisoned;
 use selftests::resource::{flags, Create, OpenGlobal, OpenNt, PAGE_SIZE};
-use selftests::{ensure, ensure_eq, fixture, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fixture, Suite, TestResult};
 
 const IP: Status = Status::INVALID_PARAMETER;
 
@@ -42,7 +43,7 @@ fn ask(global: u32, nt: u64) -> D3DKMT_GETSHAREDRESOURCEADAPTERLUID {
     arg
 }
 
-fn luid() -> Outcome {
+fn luid() -> TestResult {
     let raw = fixture::raw()?;
     for adapter in Dxg::open()?.adapters()? {
         let expected = adapter.luid();
@@ -60,7 +61,7 @@ fn luid() -> Outcome {
     Ok(())
 }
 
-fn not_luid() -> Outcome {
+fn not_luid() -> TestResult {
     let raw = fixture::raw()?;
     let device = fixture::device()?;
     let made = Create::sized(&device, flags::GLOBAL, &[PAGE_SIZE]).run()?;
@@ -90,7 +91,7 @@ fn not_luid() -> Outcome {
     Ok(())
 }
 
-fn two_devices() -> Outcome<(Device, Device)> {
+fn two_devices() -> TestResult<(Device, Device)> {
     let adapters = Dxg::open()?.adapters()?;
     let [one, two, ..] = adapters.as_slice() else {
         return Err("fewer than two adapters".into());
@@ -99,7 +100,7 @@ fn two_devices() -> Outcome<(Device, Device)> {
     Ok((one.create_device()?, two.create_device()?))
 }
 
-fn other_adapter() -> Outcome {
+fn other_adapter() -> TestResult {
     let (here, there) = two_devices()?;
     let made = Create::sized(&here, flags::GLOBAL, &[PAGE_SIZE]).run()?;
     let shared = Create::sized(&here, flags::NT, &[PAGE_SIZE]).run()?;
@@ -112,7 +113,7 @@ fn other_adapter() -> Outcome {
     open.is_refused(IP)
 }
 
-fn cross_adapter() -> Outcome {
+fn cross_adapter() -> TestResult {
     let (here, there) = two_devices()?;
     let cross = flags::CROSS_ADAPTER;
     let made = Create::sized(&here, flags::GLOBAL | cross, &[PAGE_SIZE]).run()?;
@@ -126,16 +127,16 @@ fn cross_adapter() -> Outcome {
     opened.lock()?.holds(2)
 }
 
-fn cross_adapter_type() -> Outcome {
+fn cross_adapter_type() -> TestResult {
     let (here, there) = two_devices()?;
     let made = Create::cross_adapter(&here, flags::GLOBAL, PAGE_SIZE).run()?;
     let shared = Create::cross_adapter(&here, flags::NT, PAGE_SIZE).run()?;
     let nt = shared.share()?;
     made.lock()?.fill(1);
     let opened = OpenGlobal::new(&there, made.global)?.run()?;
-    let view = opened.lock()?;
-    view.holds(1)?;
-    view.fill(2);
+    let mapping = opened.lock()?;
+    mapping.holds(1)?;
+    mapping.fill(2);
     made.lock()?.holds(2)?;
     let opened = OpenNt::new(&there, &nt)?.run()?;
     opened.lock()?.is_zero()

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The private runtime data of a resource are one entry of its store, which an escape replaces (RES-67 to RES-70).
+//! The private runtime data of a resource are one entry of its store, which an escape replaces
+//! (RES-67 to RES-70).
 
 use std::os::fd::{AsRawFd, OwnedFd};
 
@@ -14,7 +15,7 @@ use selftests::resource::{
 };
 use selftests::rounds::{crowd, rounds};
 use selftests::sharing::share_raw;
-use selftests::{ensure, ensure_eq, fixture, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fixture, Suite, TestResult};
 
 const IP: Status = Status::INVALID_PARAMETER;
 
@@ -61,7 +62,7 @@ fn escape(kind: u32, handle: u32, data: &[u8]) -> D3DKMT_ESCAPE {
     arg
 }
 
-fn replace(raw: &Raw, resource: u32, data: &[u8]) -> Outcome {
+fn replace(raw: &Raw, resource: u32, data: &[u8]) -> TestResult {
     succeeds(
         raw,
         &mut escape(D3DKMT_ESCAPE_UPDATE_RESOURCE_WINE, resource, data),
@@ -69,7 +70,7 @@ fn replace(raw: &Raw, resource: u32, data: &[u8]) -> Outcome {
 }
 
 /// The entry with the zero key.
-fn get(raw: &Raw, handle: u64, handle_type: u32) -> Outcome<(Vec<u8>, u64)> {
+fn get(raw: &Raw, handle: u64, handle_type: u32) -> TestResult<(Vec<u8>, u64)> {
     let mut data = vec![0u8; 0x1_0000];
     let mut arg = opendxg_get_info::zeroed();
     (arg.handle, arg.handle_type) = (handle, handle_type);
@@ -81,7 +82,7 @@ fn get(raw: &Raw, handle: u64, handle_type: u32) -> Outcome<(Vec<u8>, u64)> {
 }
 
 /// Sets the entry with the zero key; the status and the generation.
-fn set(raw: &Raw, resource: u32, data: &[u8], bits: u32) -> Outcome<(Status, u64)> {
+fn set(raw: &Raw, resource: u32, data: &[u8], bits: u32) -> TestResult<(Status, u64)> {
     let mut item = opendxg_info_item {
         flags: bits,
         size: data.len() as u32,
@@ -95,19 +96,19 @@ fn set(raw: &Raw, resource: u32, data: &[u8], bits: u32) -> Outcome<(Status, u64
     Ok((status, arg.generation))
 }
 
-fn read_global(device: &Device, global: u32) -> Outcome<Vec<u8>> {
+fn read_global(device: &Device, global: u32) -> TestResult<Vec<u8>> {
     let mut open = OpenGlobal::new(device, global)?;
     open.run()?.destroy()?;
     Ok(open.buffers.runtime)
 }
 
-fn read_nt(device: &Device, nt: &OwnedFd) -> Outcome<Vec<u8>> {
+fn read_nt(device: &Device, nt: &OwnedFd) -> TestResult<Vec<u8>> {
     let mut open = OpenNt::new(device, nt)?;
     open.run()?.destroy()?;
     Ok(open.buffers.runtime)
 }
 
-fn one_truth() -> Outcome {
+fn one_truth() -> TestResult {
     let device = fixture::device()?;
     let raw = fixture::raw()?;
     let runtime: Vec<u8> = (0..0x58).collect();
@@ -127,7 +128,7 @@ fn one_truth() -> Outcome {
     Ok(())
 }
 
-fn set_info() -> Outcome {
+fn set_info() -> TestResult {
     let device = fixture::device()?;
     let raw = fixture::raw()?;
     let made = Create::sized(&device, flags::GLOBAL, &[PAGE_SIZE]).run()?;
@@ -138,7 +139,7 @@ fn set_info() -> Outcome {
     Ok(())
 }
 
-fn update() -> Outcome {
+fn update() -> TestResult {
     let device = fixture::device()?;
     let raw = fixture::raw()?;
     let made = Create::sized(&device, flags::GLOBAL, &[PAGE_SIZE])
@@ -165,7 +166,7 @@ fn update() -> Outcome {
     Ok(())
 }
 
-fn old_copies() -> Outcome {
+fn old_copies() -> TestResult {
     let device = fixture::device()?;
     let made = Create::sized(&device, flags::GLOBAL, &[PAGE_SIZE])
         .with_runtime(b"old")
@@ -178,7 +179,7 @@ fn old_copies() -> Outcome {
     opened.destroy()
 }
 
-fn refusals() -> Outcome {
+fn refusals() -> TestResult {
     let device = fixture::device()?;
     let raw = fixture::raw()?;
     let made = Create::sized(&device, flags::GLOBAL, &[PAGE_SIZE])
@@ -224,7 +225,7 @@ fn refusals() -> Outcome {
     Ok(())
 }
 
-fn needs_write() -> Outcome {
+fn needs_write() -> TestResult {
     let device = fixture::device()?;
     let raw = fixture::raw()?;
     let made = Create::sized(&device, flags::NT, &[PAGE_SIZE])
@@ -248,7 +249,7 @@ fn needs_write() -> Outcome {
     Ok(())
 }
 
-fn present_rectangle() -> Outcome {
+fn present_rectangle() -> TestResult {
     let device = fixture::device()?;
     let raw = fixture::raw()?;
     let made = Create::sized(&device, flags::GLOBAL, &[PAGE_SIZE])
@@ -274,7 +275,7 @@ fn present_rectangle() -> Outcome {
     Ok(())
 }
 
-fn size_changes() -> Outcome {
+fn size_changes() -> TestResult {
     let device = fixture::device()?;
     let raw = fixture::raw()?;
     let made = Create::sized(&device, flags::NT, &[PAGE_SIZE])
@@ -302,7 +303,7 @@ fn size_changes() -> Outcome {
     peer.join()
 }
 
-fn while_changing() -> Outcome {
+fn while_changing() -> TestResult {
     let device = fixture::device()?;
     let made = Create::sized(&device, flags::GLOBAL, &[PAGE_SIZE])
         .with_runtime(&[1; 64])
@@ -340,7 +341,7 @@ fn while_changing() -> Outcome {
     })
 }
 
-fn sealed() -> Outcome {
+fn sealed() -> TestResult {
     let device = fixture::device()?;
     let raw = fixture::raw()?;
     let made = Create::sized(&device, flags::NT, &[PAGE_SIZE])

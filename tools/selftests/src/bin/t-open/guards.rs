@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Opening a resource with a keyed mutex and a synchronisation object: the data that the mutex may get (RES-51).
+//! Opening a resource with a keyed mutex and a synchronisation object: the data that the mutex may
+//! get (RES-51).
 
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -12,7 +13,7 @@ use selftests::memory::{Page, UNMAPPED};
 use selftests::poison::bytes;
 use selftests::resource::{OpenNt, ALL_ACCESS, READ_ACCESS};
 use selftests::sharing::{Client, Local, What};
-use selftests::{ensure_eq, fails_with, fixture, Outcome, Suite};
+use selftests::{ensure_eq, fails_with, fixture, Suite, TestResult};
 
 /// Adds the tests of this file.
 pub(crate) fn tests(suite: Suite) -> Suite {
@@ -50,13 +51,13 @@ struct Set {
 }
 
 impl Set {
-    fn new() -> Outcome<Self> {
+    fn new() -> TestResult<Self> {
         let client = Client::new()?;
         let members = client.triple()?;
         Ok(Self { client, members })
     }
 
-    fn share(&self, access: u32) -> Outcome<OwnedFd> {
+    fn share(&self, access: u32) -> TestResult<OwnedFd> {
         let handles = self.members.each_ref().map(Local::handle);
         Ok(self.client.share_with(&handles, None, access)?.0)
     }
@@ -66,7 +67,7 @@ impl Set {
     }
 
     /// An opening with these data for the mutex.
-    fn opening(&self, fd: impl AsFd, data: &[u8]) -> Outcome<OpenNt> {
+    fn opening(&self, fd: impl AsFd, data: &[u8]) -> TestResult<OpenNt> {
         let mut open = OpenNt::new(self.client.device(), fd)?;
         open.arg.pKeyedMutexPrivateRuntimeData = data.as_ptr() as u64;
         open.arg.KeyedMutexPrivateRuntimeDataSize = data.len() as u32;
@@ -75,20 +76,20 @@ impl Set {
 
     /// Demands that the mutex has no data.
     #[track_caller]
-    fn is_bare(&self) -> Outcome {
+    fn is_bare(&self) -> TestResult {
         let found = self.client.get(self.mutex().target(), [0; 16], 0);
         fails_with(found, Status::NOT_FOUND)
     }
 
     /// Demands that the mutex has these data.
-    fn holds(&self, data: &[u8]) -> Outcome {
+    fn holds(&self, data: &[u8]) -> TestResult {
         let found = self.client.get(self.mutex().target(), [0; 16], 0)?;
         ensure_eq!(found.bytes, data);
         Ok(())
     }
 
     /// Opens, and destroys what was opened.
-    fn open(&self, mut open: OpenNt) -> Outcome {
+    fn open(&self, mut open: OpenNt) -> TestResult {
         let opened = open.run()?;
         self.client
             .destroy(What::KeyedMutex, open.arg.hKeyedMutex)?;
@@ -99,7 +100,7 @@ impl Set {
 
 const DATA: [u8; 20] = [0x66; 20];
 
-fn unwritable_struct() -> Outcome {
+fn unwritable_struct() -> TestResult {
     const CODE: u32 = code(
         D3DKMT_OPENRESOURCEFROMNTHANDLE::NR,
         D3DKMT_OPENRESOURCEFROMNTHANDLE::SIZE,
@@ -119,7 +120,7 @@ fn unwritable_struct() -> Outcome {
     set.holds(&DATA)
 }
 
-fn unwritable_buffer() -> Outcome {
+fn unwritable_buffer() -> TestResult {
     let set = Set::new()?;
     let nt = set.share(ALL_ACCESS)?;
     let page = Page::new()?.read_only()?;
@@ -133,7 +134,7 @@ fn unwritable_buffer() -> Outcome {
     set.is_bare()
 }
 
-fn refused_data() -> Outcome {
+fn refused_data() -> TestResult {
     let set = Set::new()?;
     let nt = set.share(ALL_ACCESS)?;
     let long = vec![1; 65537];
@@ -155,7 +156,7 @@ fn refused_data() -> Outcome {
     set.is_bare()
 }
 
-fn unused_data() -> Outcome {
+fn unused_data() -> TestResult {
     let set = Set::new()?;
     let nt = set.share(ALL_ACCESS)?;
     set.open(set.opening(&nt, &DATA)?)?;
@@ -166,7 +167,7 @@ fn unused_data() -> Outcome {
     set.holds(&DATA)
 }
 
-fn without_write() -> Outcome {
+fn without_write() -> TestResult {
     let set = Set::new()?;
     let nt = set.share(READ_ACCESS)?;
     set.opening(&nt, &DATA)?.is_refused(Status::ACCESS_DENIED)?;
@@ -179,7 +180,7 @@ fn without_write() -> Outcome {
     set.holds(b"of the maker")
 }
 
-fn release_without_write() -> Outcome {
+fn release_without_write() -> TestResult {
     let set = Set::new()?;
     let nt = set.share(READ_ACCESS)?;
     let mut open = set.opening(&nt, b"")?;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Asking about shared resources and opening them, by global and by NT handle; the one blob of runtime data.
+//! Asking about shared resources and opening them, by global and by NT handle; the one blob of
+//! runtime data.
 
 mod adapters;
 mod blob;

@@ -12,8 +12,8 @@ use selftests::leak::Watch;
 use selftests::memory::UNMAPPED;
 use selftests::poison::{bytes, poisoned};
 use selftests::region::Region;
-use selftests::resource::{flags, query_global, query_nt, Bundle, Create, Shape, PAGE_SIZE};
-use selftests::{ensure, ensure_eq, fixture, Outcome, Suite};
+use selftests::resource::{flags, query_global, query_nt, Create, OpenResource, Shape, PAGE_SIZE};
+use selftests::{ensure, ensure_eq, fixture, Suite, TestResult};
 
 const IP: Status = Status::INVALID_PARAMETER;
 const DRIVER_DATA: u32 = size_of::<opendxg_allocation_data>() as u32;
@@ -33,7 +33,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         .test("RES-47 a query leaves nothing behind", nothing_left)
 }
 
-fn sizes() -> Outcome {
+fn sizes() -> TestResult {
     let device = fixture::device()?;
     for (runtime, count) in [(0, 1), (1, 2), (0x58, 7), (0x108, 64)] {
         let expected = Shape {
@@ -56,7 +56,7 @@ fn sizes() -> Outcome {
     Ok(())
 }
 
-fn standard() -> Outcome {
+fn standard() -> TestResult {
     let device = fixture::device()?;
     let memory = Region::private(0x3000)?;
     let named = Create::over(&device, flags::GLOBAL, memory.address(), 0x3000).run()?;
@@ -71,7 +71,7 @@ fn standard() -> Outcome {
     Ok(())
 }
 
-fn never_written() -> Outcome {
+fn never_written() -> TestResult {
     let device = fixture::device()?;
     let raw = fixture::raw()?;
     let named = Create::sized(&device, flags::GLOBAL, &[PAGE_SIZE])
@@ -117,7 +117,7 @@ fn never_written() -> Outcome {
 }
 
 /// Numbers that are no handle of a device.
-fn no_devices(device: &Device, made: &Bundle) -> [u32; 6] {
+fn no_devices(device: &Device, made: &OpenResource) -> [u32; 6] {
     let adapter = device.adapter().handle().0;
     [
         0,
@@ -129,7 +129,7 @@ fn no_devices(device: &Device, made: &Bundle) -> [u32; 6] {
     ]
 }
 
-fn global_refused() -> Outcome {
+fn global_refused() -> TestResult {
     let device = fixture::device()?;
     let raw = fixture::raw()?;
     let made = Create::sized(&device, flags::GLOBAL, &[PAGE_SIZE]).run()?;
@@ -168,7 +168,7 @@ fn global_refused() -> Outcome {
     Ok(())
 }
 
-fn nt_refused() -> Outcome {
+fn nt_refused() -> TestResult {
     let device = fixture::device()?;
     let raw = fixture::raw()?;
     let made = Create::sized(&device, flags::NT, &[PAGE_SIZE]).run()?;
@@ -200,7 +200,7 @@ fn nt_refused() -> Outcome {
     Ok(())
 }
 
-fn no_local_handles() -> Outcome {
+fn no_local_handles() -> TestResult {
     let device = fixture::device()?;
     let made = Create::sized(&device, flags::NT, &[PAGE_SIZE; 3])
         .with_runtime(&[1; 8])
@@ -212,7 +212,7 @@ fn no_local_handles() -> Outcome {
     Ok(())
 }
 
-fn nothing_left() -> Outcome {
+fn nothing_left() -> TestResult {
     let device = fixture::device()?;
     let made = Create::sized(&device, flags::NT, &[PAGE_SIZE]).run()?;
     let nt = made.share()?;

@@ -11,8 +11,8 @@ use selftests::fds::closed_number;
 use selftests::leak::Watch;
 use selftests::memory::{KERNEL_HALF, UNMAPPED};
 use selftests::region::Region;
-use selftests::resource::{flags, Bundle, Create, OpenGlobal, OpenNt, PAGE_SIZE};
-use selftests::{ensure_eq, fixture, Outcome, Suite};
+use selftests::resource::{flags, Create, OpenGlobal, OpenNt, OpenResource, PAGE_SIZE};
+use selftests::{ensure_eq, fixture, Suite, TestResult};
 
 const IP: Status = Status::INVALID_PARAMETER;
 
@@ -130,14 +130,14 @@ const NT_DRIVER: [Spoil<D3DKMT_OPENRESOURCEFROMNTHANDLE>; 5] = [
     }),
 ];
 
-fn sample(device: &Device, bits: u32) -> Outcome<Bundle> {
+fn sample(device: &Device, bits: u32) -> TestResult<OpenResource> {
     Create::sized(device, bits, &[PAGE_SIZE; 2])
         .with_runtime(&[5; 0x58])
         .run()
 }
 
 /// Each refusal uses no handle and leaves nothing; afterwards the resource can be opened.
-fn without_effect(refusals: impl FnOnce() -> Outcome) -> Outcome {
+fn without_effect(refusals: impl FnOnce() -> TestResult) -> TestResult {
     let watch = Watch::start()?;
     let before = fixture::next_handle()?;
     refusals()?;
@@ -149,7 +149,7 @@ fn without_effect(refusals: impl FnOnce() -> Outcome) -> Outcome {
     watch.unchanged()
 }
 
-fn by_global(spoilt: &[Spoil<D3DKMT_OPENRESOURCE>]) -> Outcome {
+fn by_global(spoilt: &[Spoil<D3DKMT_OPENRESOURCE>]) -> TestResult {
     let device = fixture::device()?;
     let made = sample(&device, flags::GLOBAL)?;
     without_effect(|| {
@@ -164,7 +164,7 @@ fn by_global(spoilt: &[Spoil<D3DKMT_OPENRESOURCE>]) -> Outcome {
     OpenGlobal::new(&device, made.global)?.run()?.destroy()
 }
 
-fn by_nt(spoilt: &[Spoil<D3DKMT_OPENRESOURCEFROMNTHANDLE>]) -> Outcome {
+fn by_nt(spoilt: &[Spoil<D3DKMT_OPENRESOURCEFROMNTHANDLE>]) -> TestResult {
     let device = fixture::device()?;
     let made = sample(&device, flags::NT)?;
     let nt = made.share()?;
@@ -180,7 +180,7 @@ fn by_nt(spoilt: &[Spoil<D3DKMT_OPENRESOURCEFROMNTHANDLE>]) -> Outcome {
     OpenNt::new(&device, &nt)?.run()?.destroy()
 }
 
-fn without_runtime() -> Outcome {
+fn without_runtime() -> TestResult {
     let device = fixture::device()?;
     let made = sample(&device, flags::GLOBAL)?;
     for (size, is_null) in [(0, false), (0, true), (0x58, true)] {
@@ -196,7 +196,7 @@ fn without_runtime() -> Outcome {
     Ok(())
 }
 
-fn larger() -> Outcome {
+fn larger() -> TestResult {
     let device = fixture::device()?;
     let made = sample(&device, flags::GLOBAL)?;
     let shared = sample(&device, flags::NT)?;
@@ -227,7 +227,7 @@ fn larger() -> Outcome {
     Ok(())
 }
 
-fn standard() -> Outcome {
+fn standard() -> TestResult {
     let device = fixture::device()?;
     let memory = Region::private(0x1000)?;
     let made = Create::over(&device, flags::GLOBAL, memory.address(), 0x1000).run()?;
@@ -242,7 +242,7 @@ fn standard() -> Outcome {
     open.run()?.destroy()
 }
 
-fn global_refused() -> Outcome {
+fn global_refused() -> TestResult {
     let device = fixture::device()?;
     let made = sample(&device, flags::GLOBAL)?;
     let shared = sample(&device, flags::NT)?;
@@ -281,7 +281,7 @@ fn global_refused() -> Outcome {
     })
 }
 
-fn nt_refused() -> Outcome {
+fn nt_refused() -> TestResult {
     let device = fixture::device()?;
     let named = sample(&device, flags::GLOBAL)?;
     let made = sample(&device, flags::NT)?;
@@ -323,7 +323,7 @@ fn nt_refused() -> Outcome {
     })
 }
 
-fn faults() -> Outcome {
+fn faults() -> TestResult {
     let device = fixture::device()?;
     let named = sample(&device, flags::GLOBAL)?;
     let made = sample(&device, flags::NT)?;

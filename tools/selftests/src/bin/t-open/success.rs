@@ -13,14 +13,17 @@ use selftests::resource::{
     flags, query_global, Create, OpenGlobal, OpenNt, ALL_ACCESS, PAGE_SIZE, READ_ACCESS, UNTOUCHED,
 };
 use selftests::sharing::share_raw;
-use selftests::{ensure, ensure_eq, fixture, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fixture, Suite, TestResult};
 
 /// Adds the tests of this file.
 pub(crate) fn tests(suite: Suite) -> Suite {
     suite
         .test("RES-49 OpenResource: every output", by_global)
         .test("RES-49 OpenResourceFromNtHandle: every output", by_nt)
-        .test("RES-49 each opening is a bundle of its own", own_bundles)
+        .test(
+            "RES-49 each open makes an open resource of its own",
+            own_open_resources,
+        )
         .test(
             "RES-49 RES-51 a plain resource has no mutex and no fence",
             plain,
@@ -34,7 +37,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         .test("RES-54 runtime data of every size survive", descriptors)
 }
 
-fn by_global() -> Outcome {
+fn by_global() -> TestResult {
     let device = fixture::device()?;
     let runtime: Vec<u8> = (1..=0x68).collect();
     let made = Create::sized(
@@ -75,7 +78,7 @@ fn by_global() -> Outcome {
     made.lock_nth(1)?.holds(4)
 }
 
-fn by_nt() -> Outcome {
+fn by_nt() -> TestResult {
     let device = fixture::device()?;
     let runtime: Vec<u8> = (1..=0x58).collect();
     let made = Create::sized(&device, flags::NT, &[PAGE_SIZE; 2])
@@ -101,7 +104,7 @@ fn by_nt() -> Outcome {
     opened.destroy()
 }
 
-fn own_bundles() -> Outcome {
+fn own_open_resources() -> TestResult {
     let device = fixture::device()?;
     let made = Create::sized(&device, flags::GLOBAL, &[PAGE_SIZE]).run()?;
     let global = made.global;
@@ -120,7 +123,7 @@ fn own_bundles() -> Outcome {
     selftests::call::refused(&fixture::raw()?, &mut arg, dead)
 }
 
-fn plain() -> Outcome {
+fn plain() -> TestResult {
     let device = fixture::device()?;
     let made = Create::sized(&device, flags::NT, &[PAGE_SIZE]).run()?;
     let nt = made.share()?;
@@ -133,7 +136,7 @@ fn plain() -> Outcome {
     opened.destroy()
 }
 
-fn triple() -> Outcome {
+fn triple() -> TestResult {
     let device = fixture::device()?;
     let raw = fixture::raw()?;
     let made = Create::sized(&device, flags::NT, &[PAGE_SIZE; 2]).run()?;
@@ -186,7 +189,7 @@ fn triple() -> Outcome {
     opened.destroy()
 }
 
-fn other_process() -> Outcome {
+fn other_process() -> TestResult {
     let device = fixture::device()?;
     let made = Create::sized(&device, flags::GLOBAL, &[8 * PAGE_SIZE])
         .with_runtime(&[3; 17])
@@ -212,24 +215,24 @@ fn other_process() -> Outcome {
     shared.lock()?.holds(22)
 }
 
-fn read_only() -> Outcome {
+fn read_only() -> TestResult {
     let device = fixture::device()?;
     let made = Create::sized(&device, flags::NT, &[PAGE_SIZE]).run()?;
     made.lock()?.fill(5);
     let nt = share_raw(made.raw(), &[made.resource], READ_ACCESS, 0)?;
     let opened = OpenNt::new(&device, &nt)?.run()?;
-    let view = opened.lock()?;
-    view.holds(5)?;
+    let mapping = opened.lock()?;
+    mapping.holds(5)?;
     made.lock()?.fill(6);
-    view.holds(6)?;
-    view.unlock()?;
+    mapping.holds(6)?;
+    mapping.unlock()?;
     // The fence of another set is not concerned.
     let fence = device.create_shareable_fence(0)?;
     fence.share(Access::ALL)?;
     opened.destroy()
 }
 
-fn descriptors() -> Outcome {
+fn descriptors() -> TestResult {
     let device = fixture::device()?;
     for size in [0usize, 1, 0x58, 0x68, 0x108, 0x1000, 0x1_0000] {
         let runtime: Vec<u8> = (0..size).map(|at| (at * 7 + size) as u8).collect();

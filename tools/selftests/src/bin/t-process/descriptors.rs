@@ -10,11 +10,11 @@ use opendxg::{Access, Device, Dxg, EventFd, MonitoredFence, NtHandle, SyncFlags,
 use selftests::child::{Child, Gate};
 use selftests::fds::{receive, send, socket_pair};
 use selftests::leak::Watch;
-use selftests::{ensure, ensure_eq, fixture, skip, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fixture, skip, Suite, TestResult};
 
 const NOP: u32 = raw::code(DXG_NR_NOP, 0);
 
-fn device_fd_over_a_socket() -> Outcome {
+fn device_fd_over_a_socket() -> TestResult {
     let (here, there) = socket_pair()?;
     let (done, raw) = (Gate::new()?, fixture::raw()?);
     let child = Child::spawn(|| {
@@ -31,7 +31,7 @@ fn device_fd_over_a_socket() -> Outcome {
     child.join()
 }
 
-fn nt_handle_over_a_socket() -> Outcome {
+fn nt_handle_over_a_socket() -> TestResult {
     let fence = fixture::device()?.create_shareable_fence(0)?;
     let (here, there) = socket_pair()?;
     let child = Child::spawn(|| {
@@ -48,7 +48,7 @@ fn nt_handle_over_a_socket() -> Outcome {
     child.join()
 }
 
-fn in_flight_keeps_the_object() -> Outcome {
+fn in_flight_keeps_the_object() -> TestResult {
     let device = fixture::device()?;
     let (here, there) = socket_pair()?;
     for round in 0..20 {
@@ -62,8 +62,9 @@ fn in_flight_keeps_the_object() -> Outcome {
     Ok(())
 }
 
-/// A descriptor that is only in the socket it was sent over: the kernel has to find that nobody can receive it.
-fn unreachable_in_a_socket() -> Outcome {
+/// A descriptor that is only in the socket it was sent over: the kernel has to find that nobody
+/// can receive it.
+fn unreachable_in_a_socket() -> TestResult {
     let device = fixture::device()?;
     let (here, there) = socket_pair()?;
     let fence = device.create_shareable_fence(0)?;
@@ -73,7 +74,7 @@ fn unreachable_in_a_socket() -> Outcome {
     // The runner sees whether the share and the object go.
 }
 
-fn duplicates() -> Outcome {
+fn duplicates() -> TestResult {
     let device = fixture::device()?;
     let (dxg, raw) = (Dxg::open()?, fixture::raw()?);
     let copy = dxg.as_fd().try_clone_to_owned()?;
@@ -92,7 +93,7 @@ fn duplicates() -> Outcome {
 }
 
 /// Takes a descriptor of another process by number.
-fn take(pid: i32, fd: i32) -> Outcome<OwnedFd> {
+fn take(pid: i32, fd: i32) -> TestResult<OwnedFd> {
     // SAFETY: plain system calls; the results are descriptors that are ours alone.
     let taken = unsafe {
         let process = libc::syscall(libc::SYS_pidfd_open, pid, 0);
@@ -109,7 +110,7 @@ fn take(pid: i32, fd: i32) -> Outcome<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(taken as i32) })
 }
 
-fn taken_by_pidfd() -> Outcome {
+fn taken_by_pidfd() -> TestResult {
     // SAFETY: plain system call.
     if unsafe { libc::geteuid() } != 0 {
         skip!("needs root");
@@ -128,7 +129,7 @@ fn taken_by_pidfd() -> Outcome {
         }
         done.wait()
     })?;
-    let mut number = || -> Outcome<i32> {
+    let mut number = || -> TestResult<i32> {
         let mut bytes = [0; 4];
         std::io::Read::read_exact(&mut numbers, &mut bytes)?;
         Ok(i32::from_ne_bytes(bytes))
@@ -144,9 +145,9 @@ fn taken_by_pidfd() -> Outcome {
     child.join()
 }
 
-/// Runs `work`, whose objects are forgotten, in a process that then closes its only descriptor of the device and
-/// lives on. Demands that the driver forgets all that the process had.
-fn last_close_forgets<T>(work: impl Fn(&Device) -> Outcome<T>) -> Outcome {
+/// Runs `work`, whose objects are forgotten, in a process that then closes its only descriptor of
+/// the device and lives on. Demands that the driver forgets all that the process had.
+fn last_close_forgets<T>(work: impl Fn(&Device) -> TestResult<T>) -> TestResult {
     let watch = Watch::start()?;
     let (closed, checked) = (Gate::new()?, Gate::new()?);
     let child = Child::spawn(|| {
@@ -170,7 +171,7 @@ fn last_close_forgets<T>(work: impl Fn(&Device) -> Outcome<T>) -> Outcome {
     outcome
 }
 
-fn last_close_without_mappings() -> Outcome {
+fn last_close_without_mappings() -> TestResult {
     last_close_forgets(|device| {
         let initially_owned = false;
         let mutex = SyncKind::Mutex { initially_owned };
@@ -179,7 +180,7 @@ fn last_close_without_mappings() -> Outcome {
 }
 
 /// A fence with a pending wait.
-fn awaited(fence: MonitoredFence) -> Outcome<(MonitoredFence, EventFd)> {
+fn awaited(fence: MonitoredFence) -> TestResult<(MonitoredFence, EventFd)> {
     let event = EventFd::new()?;
     fence.wait_async(5, &event)?;
     Ok((fence, event))
@@ -203,7 +204,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
             "RES-110 an NT handle that only an unreachable socket holds is collected",
             unreachable_in_a_socket,
         )
-        .test("RES-14 F5 copies of descriptors work", duplicates)
+        .test("RES-14 copies of descriptors work", duplicates)
         .test(
             "RES-8 RES-14 pidfd_getfd: device ENOTTY, NT handle works",
             taken_by_pidfd,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Owners that end while another process has their descriptor of the device: what they owned is gone at once, and
-//! the descriptor stays as useless as it was.
+//! Owners that end while another process has their descriptor of the device: what they owned is
+//! gone at once, and the descriptor stays as useless as it was.
 
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::time::Duration;
@@ -18,7 +18,7 @@ use selftests::rounds::{rounds, Dice};
 use selftests::sharing::{Acquired, Client, How, Local, Shape, What};
 use selftests::task::{adopt_orphans, reap};
 use selftests::time::eventually;
-use selftests::{ensure, ensure_eq, fails_with, fixture, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fails_with, fixture, Suite, TestResult};
 
 use crate::t_process::exec::{become_living_helper, LIVES};
 use crate::t_process::kill::busy;
@@ -43,7 +43,7 @@ enum Own {
 }
 
 /// The descriptors of the device that this process has, as numbers.
-fn device_descriptors() -> Outcome<Vec<i32>> {
+fn device_descriptors() -> TestResult<Vec<i32>> {
     let node = Dxg::open()?;
     let path = |fd: i32| std::fs::read_link(format!("/proc/self/fd/{fd}"));
     let device = path(node.as_fd().as_raw_fd())?;
@@ -57,7 +57,7 @@ fn device_descriptors() -> Outcome<Vec<i32>> {
 
 impl Own {
     /// Does it. What uses the descriptors must not be used or dropped any more.
-    fn prepare(self) -> Outcome {
+    fn prepare(self) -> TestResult {
         let fds = device_descriptors()?;
         ensure!(!fds.is_empty());
         for fd in fds {
@@ -90,7 +90,7 @@ struct Way {
 }
 
 impl Way {
-    fn new() -> Outcome<Self> {
+    fn new() -> TestResult<Self> {
         let (here, there) = socket_pair()?;
         let numbers = pipe()?;
         Ok(Self {
@@ -101,14 +101,14 @@ impl Way {
     }
 
     /// In the owner: passes the device, and two ways to a resource that it owns.
-    fn pass(&self, client: &Client, resource: &Local) -> Outcome {
+    fn pass(&self, client: &Client, resource: &Local) -> TestResult {
         send(&self.there, Dxg::open()?)?;
         send(&self.there, client.open_weak(resource.target())?)?;
         rustix::io::write(&self.numbers.1, &resource.global().to_ne_bytes())?;
         Ok(())
     }
 
-    fn receive(&self) -> Outcome<Passed> {
+    fn receive(&self) -> TestResult<Passed> {
         let (device, weak) = (receive(&self.here)?, receive(&self.here)?);
         let mut global = [0; 4];
         rustix::io::read(&self.numbers.0, &mut global)?;
@@ -123,7 +123,7 @@ impl Way {
 
 impl Passed {
     /// Demands that the resource is there, by every way.
-    fn is_alive(&self, client: &Client) -> Outcome {
+    fn is_alive(&self, client: &Client) -> TestResult {
         client.resolve_weak(What::Resource, &self.weak)?.destroy()?;
         Ok(client
             .open_global(Shape::Resource, self.global)?
@@ -131,7 +131,7 @@ impl Passed {
     }
 
     /// Demands that nothing of the owner is left.
-    fn is_dead(&self, client: &Client, watch: &Watch) -> Outcome {
+    fn is_dead(&self, client: &Client, watch: &Watch) -> TestResult {
         let (now, start) = (watch.now()?, watch.at_start());
         ensure_eq!(now.total_objects, start.total_objects);
         ensure_eq!(now.total_handles, start.total_handles);
@@ -147,7 +147,7 @@ impl Passed {
     }
 
     /// Demands that the descriptor is refused as before, and shows a process that has nothing.
-    fn is_useless(&self) -> Outcome {
+    fn is_useless(&self) -> TestResult {
         let code = raw::code(DXG_NR_NOP, 0);
         let answer = fixture::raw()?.ioctl_on(&self.device, code, 0);
         ensure_eq!(answer, Err(Errno::NOTTY));
@@ -159,9 +159,9 @@ impl Passed {
     }
 }
 
-/// Everything that is kept by handles: a mapped resource, a fence with a pending wait, an acquired mutex. Never
-/// dropped.
-fn own_things(mutex: u32, way: &Way) -> Outcome {
+/// Everything that is kept by handles: a mapped resource, a fence with a pending wait, an acquired
+/// mutex. Never dropped.
+fn own_things(mutex: u32, way: &Way) -> TestResult {
     let client = Client::new()?;
     let resource = client.create(Shape::Resource, How::Global)?;
     let allocation = resource.allocations()[0];
@@ -176,7 +176,7 @@ fn own_things(mutex: u32, way: &Way) -> Outcome {
     Ok(())
 }
 
-fn owner_ends(end: End, own: Own) -> Outcome {
+fn owner_ends(end: End, own: Own) -> TestResult {
     let client = Client::new()?;
     let mutex = client.create(Shape::KeyedMutex, How::Global)?;
     let watch = Watch::start()?;
@@ -238,7 +238,7 @@ extern "C" fn sleeps(_: *mut libc::c_void) -> libc::c_int {
 }
 
 /// The owner's memory lives on in a process that shares it, and so do copies of its descriptors.
-fn memory_is_shared() -> Outcome {
+fn memory_is_shared() -> TestResult {
     adopt_orphans()?;
     let watch = Watch::start()?;
     let (told, tell) = pipe()?;
@@ -272,7 +272,7 @@ fn memory_is_shared() -> Outcome {
 }
 
 /// The owner ends in the middle of calls, with its threads running.
-fn in_the_middle(end: End) -> Outcome {
+fn in_the_middle(end: End) -> TestResult {
     let fence = fixture::device()?.create_shareable_fence(0)?;
     let nt = fence.share(Access::ALL)?;
     let mut dice = Dice::new(2);
@@ -297,7 +297,7 @@ fn in_the_middle(end: End) -> Outcome {
             })
         })?;
         let device = receive(&here)?;
-        let is_empty = || -> Outcome {
+        let is_empty = || -> TestResult {
             let (now, start) = (watch.now()?, watch.at_start());
             ensure_eq!(now.total_objects, start.total_objects);
             ensure_eq!(now.total_handles, start.total_handles);

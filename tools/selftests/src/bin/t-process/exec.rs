@@ -10,7 +10,7 @@ use opendxg::{Access, Dxg, NtHandle, SyncFlags};
 use rustix::io::FdFlags;
 use selftests::child::{in_child, Child, Gate};
 use selftests::sharing::share_raw;
-use selftests::{ensure, ensure_eq, fixture, program, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fixture, program, Suite, TestResult};
 
 const HELPER: &str = "--exec-helper";
 /// What a helper has for a descriptor that must be closed.
@@ -21,14 +21,15 @@ pub(crate) const LIVES: &str = "lives-until-closed";
 const OBJ_INHERIT: u32 = 2;
 
 /// Runs this program again with the two descriptors by number. Returns only an error.
-fn become_helper(what: &str, device: BorrowedFd<'_>, nt: BorrowedFd<'_>) -> Outcome {
+fn become_helper(what: &str, device: BorrowedFd<'_>, nt: BorrowedFd<'_>) -> TestResult {
     let device = device.as_raw_fd().to_string();
     let nt = nt.as_raw_fd().to_string();
     Err(program::become_again(&[HELPER, what, &device, &nt]))
 }
 
-/// Runs this program again, for as long as the other end of `alive` is open. Returns only an error.
-pub(crate) fn become_living_helper(alive: &OwnedFd) -> Outcome {
+/// Runs this program again, for as long as the other end of `alive` is open. Returns only an
+/// error.
+pub(crate) fn become_living_helper(alive: &OwnedFd) -> TestResult {
     rustix::io::fcntl_setfd(alive, FdFlags::empty())?;
     become_helper(LIVES, alive.as_fd(), alive.as_fd())
 }
@@ -52,7 +53,7 @@ pub(crate) fn as_helper() -> Option<i32> {
     }
 }
 
-fn helper(what: &str, device: i32, nt: i32) -> Outcome {
+fn helper(what: &str, device: i32, nt: i32) -> TestResult {
     if what == LIVES {
         // SAFETY: inherited for us, and nobody else in this program knows it.
         let alive = unsafe { OwnedFd::from_raw_fd(nt) };
@@ -93,7 +94,7 @@ fn helper(what: &str, device: i32, nt: i32) -> Outcome {
 }
 
 /// Shares a fence with OBJ_INHERIT.
-fn share_inherited(handle: u32) -> Outcome<NtHandle> {
+fn share_inherited(handle: u32) -> TestResult<NtHandle> {
     let attributes = OBJECT_ATTRIBUTES {
         Length: size_of::<OBJECT_ATTRIBUTES>() as u32,
         Attributes: OBJ_INHERIT,
@@ -104,7 +105,7 @@ fn share_inherited(handle: u32) -> Outcome<NtHandle> {
     Ok(share_raw(&raw, &[handle], Access::ALL.bits(), attributes)?.into())
 }
 
-fn closes_on_exec() -> Outcome {
+fn closes_on_exec() -> TestResult {
     in_child(|| {
         let dxg = Dxg::open()?;
         let fence = fixture::device()?.create_shareable_fence(1)?;
@@ -114,7 +115,7 @@ fn closes_on_exec() -> Outcome {
     })
 }
 
-fn kept_over_exec() -> Outcome {
+fn kept_over_exec() -> TestResult {
     let fence = fixture::device()?.create_shareable_fence(1)?;
     let nt = share_inherited(fence.handle().0)?;
     ensure!(!rustix::io::fcntl_getfd(&nt)?.contains(FdFlags::CLOEXEC));
@@ -129,7 +130,7 @@ fn kept_over_exec() -> Outcome {
 }
 
 /// A program that execs in the middle of waits: the sleeping threads and pending waits go with it.
-fn exec_while_waiting() -> Outcome {
+fn exec_while_waiting() -> TestResult {
     let fence = fixture::device()?.create_shareable_fence(1)?;
     let nt = fence.share(Access::ALL)?;
     let ready = Gate::new()?;

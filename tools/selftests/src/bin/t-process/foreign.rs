@@ -9,10 +9,10 @@ use opendxg::uapi::*;
 use opendxg::{Dxg, Status};
 use selftests::child::in_child;
 use selftests::memory::UNMAPPED;
-use selftests::{ensure, ensure_eq, fails_with, fixture, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fails_with, fixture, Suite, TestResult};
 
 /// Every call that the module implements, as ioctl codes.
-fn implemented() -> Outcome<Vec<u32>> {
+fn implemented() -> TestResult<Vec<u32>> {
     let version = Dxg::open()?.version()?;
     let known = raw::CALLS.iter();
     let mut codes: Vec<u32> = known
@@ -30,7 +30,7 @@ fn implemented() -> Outcome<Vec<u32>> {
 }
 
 /// Demands that every call is refused because of who calls, before its argument is looked at.
-pub(crate) fn refuses_everything(raw: &Raw, fd: impl AsFd, codes: &[u32]) -> Outcome {
+pub(crate) fn refuses_everything(raw: &Raw, fd: impl AsFd, codes: &[u32]) -> TestResult {
     for code in codes {
         for address in [UNMAPPED, 0] {
             let answer = raw.ioctl_on(&fd, *code, address);
@@ -40,7 +40,7 @@ pub(crate) fn refuses_everything(raw: &Raw, fd: impl AsFd, codes: &[u32]) -> Out
     Ok(())
 }
 
-fn forked_child_is_refused() -> Outcome {
+fn forked_child_is_refused() -> TestResult {
     let device = fixture::device()?;
     let fence = device.create_fence(0)?;
     let (dxg, raw, codes) = (Dxg::open()?, fixture::raw()?, implemented()?);
@@ -57,7 +57,7 @@ fn forked_child_is_refused() -> Outcome {
     Ok(())
 }
 
-fn child_reopens() -> Outcome {
+fn child_reopens() -> TestResult {
     let device = fixture::device()?;
     let fence = device.create_fence(0)?;
 
@@ -100,7 +100,7 @@ extern "C" fn call_in_clone(argument: *mut libc::c_void) -> libc::c_int {
 }
 
 /// Runs the call that does nothing in a task made by clone with these flags.
-fn call_from_clone(flags: libc::c_int) -> Outcome<Cloned> {
+fn call_from_clone(flags: libc::c_int) -> TestResult<Cloned> {
     let dxg = Dxg::open()?;
     let mut stack = vec![0u128; 4096];
     let mut cloned = Cloned {
@@ -110,8 +110,8 @@ fn call_from_clone(flags: libc::c_int) -> Outcome<Cloned> {
         errno: 0,
     };
     dxg.no_op()?;
-    // SAFETY: a stack of its own, whose top is aligned; the argument outlives the task, which is waited
-    // for below.
+    // SAFETY: a stack of its own, whose top is aligned; the argument outlives the task, which is
+    // waited for below.
     let pid = unsafe {
         let top = stack.as_mut_ptr_range().end.cast();
         let argument = (&raw mut cloned).cast();
@@ -123,13 +123,13 @@ fn call_from_clone(flags: libc::c_int) -> Outcome<Cloned> {
     Ok(cloned)
 }
 
-fn clones_are_refused(flags: libc::c_int) -> Outcome {
+fn clones_are_refused(flags: libc::c_int) -> TestResult {
     let cloned = call_from_clone(flags)?;
     ensure_eq!((cloned.result, cloned.errno), (-1, libc::ENOTTY));
     Ok(())
 }
 
-fn threads_are_the_process() -> Outcome {
+fn threads_are_the_process() -> TestResult {
     let device = fixture::device()?;
     let fence = device.create_fence(0)?;
     std::thread::scope(|scope| scope.spawn(|| fence.signal(1)).join())
@@ -138,7 +138,7 @@ fn threads_are_the_process() -> Outcome {
     Ok(())
 }
 
-fn opens_share_the_table() -> Outcome {
+fn opens_share_the_table() -> TestResult {
     let (first, second) = (fixture::device()?, Dxg::open()?);
     let fence = first.create_fence(0)?;
     // SAFETY: the arguments hold no address, and `fence` is not used after it is destroyed.

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 use opendxg::{Device, Dxg, MonitoredFence};
 use selftests::child::{Child, Gate};
 use selftests::time::soon;
-use selftests::{ensure, ensure_eq, fixture, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fixture, Suite, TestResult};
 
 /// Reads the value until it is there.
-fn poll_for(fence: &MonitoredFence, value: u64) -> Outcome {
+fn poll_for(fence: &MonitoredFence, value: u64) -> TestResult {
     let end = Instant::now() + soon();
     while fence.value() != value {
         ensure!(
@@ -22,7 +22,7 @@ fn poll_for(fence: &MonitoredFence, value: u64) -> Outcome {
     Ok(())
 }
 
-fn child_sees_later_signals(fence: &MonitoredFence) -> Outcome {
+fn child_sees_later_signals(fence: &MonitoredFence) -> TestResult {
     let seen = Gate::new()?;
     let child = Child::spawn(|| {
         for value in 1..=20 {
@@ -41,9 +41,9 @@ fn child_sees_later_signals(fence: &MonitoredFence) -> Outcome {
 /// What the fence shows in the child while the parent destroys it.
 const LAST: u64 = 0x5eed;
 
-/// The parent destroys `fence` while a child reads it, and makes many others, whose values must never show up
-/// in the child.
-fn destroyed_while_read(device: &Device, fence: MonitoredFence, shareable: bool) -> Outcome {
+/// The parent destroys `fence` while a child reads it, and makes many others, whose values must
+/// never show up in the child.
+fn destroyed_while_read(device: &Device, fence: MonitoredFence, shareable: bool) -> TestResult {
     let (reading, destroyed) = (Gate::new()?, Gate::new()?);
     fence.signal(LAST)?;
     let address = fence.value_address();
@@ -71,7 +71,7 @@ fn destroyed_while_read(device: &Device, fence: MonitoredFence, shareable: bool)
     outcome
 }
 
-fn owner_killed_while_child_reads() -> Outcome {
+fn owner_killed_while_child_reads() -> TestResult {
     let (ready, dead) = (Gate::new()?, Gate::new()?);
     let (mut result, writer) = {
         let (reader, writer) = selftests::fds::pipe()?;

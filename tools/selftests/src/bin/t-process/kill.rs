@@ -12,7 +12,7 @@ use selftests::fds::{poll_events, receive, send, socket_pair};
 use selftests::leak::Watch;
 use selftests::rounds::{rounds, Dice};
 use selftests::task::{adopt_orphans, fork_survivor, me, reap, until_blocked};
-use selftests::{ensure, ensure_eq, fixture, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fixture, Suite, TestResult};
 
 /// What a child tells about its thread that sleeps.
 struct Sleeper {
@@ -21,27 +21,27 @@ struct Sleeper {
 }
 
 impl Sleeper {
-    fn new() -> Outcome<Self> {
+    fn new() -> TestResult<Self> {
         let (reader, writer) = selftests::fds::pipe()?;
         let (thread, tell) = (reader.into(), writer.into());
         Ok(Self { thread, tell })
     }
 
     /// In the child: this thread is about to sleep.
-    fn announce(&self) -> Outcome {
+    fn announce(&self) -> TestResult {
         std::io::Write::write_all(&mut &self.tell, &me().to_ne_bytes())?;
         Ok(())
     }
 
     /// In the parent: waits until that thread sleeps in the driver.
-    fn until_asleep(&self) -> Outcome {
+    fn until_asleep(&self) -> TestResult {
         let mut bytes = [0; 4];
         std::io::Read::read_exact(&mut &self.thread, &mut bytes)?;
         until_blocked(i32::from_ne_bytes(bytes))
     }
 }
 
-fn killed_asleep(sleep: impl Fn(&Device, &FenceValues) -> Outcome) -> Outcome {
+fn killed_asleep(sleep: impl Fn(&Device, &FenceValues) -> TestResult) -> TestResult {
     for _ in 0..rounds(5) {
         let watch = Watch::start()?;
         let sleeper = Sleeper::new()?;
@@ -66,7 +66,7 @@ fn killed_asleep(sleep: impl Fn(&Device, &FenceValues) -> Outcome) -> Outcome {
     Ok(())
 }
 
-fn killed_with_pending_waits() -> Outcome {
+fn killed_with_pending_waits() -> TestResult {
     let fence = fixture::device()?.create_shareable_fence(0)?;
     let nt = fence.share(Access::ALL)?;
     let watch = Watch::start()?;
@@ -95,7 +95,7 @@ fn killed_with_pending_waits() -> Outcome {
 }
 
 /// Everything a process can have open at once, and three threads asleep.
-fn everything(nt: &NtHandle, sleeper: &Sleeper) -> Outcome {
+fn everything(nt: &NtHandle, sleeper: &Sleeper) -> TestResult {
     let device = fixture::device()?;
     let (event, contexts) = (
         EventFd::new()?,
@@ -134,7 +134,7 @@ fn everything(nt: &NtHandle, sleeper: &Sleeper) -> Outcome {
     Ok(())
 }
 
-fn killed_with_everything_open() -> Outcome {
+fn killed_with_everything_open() -> TestResult {
     let fence = fixture::device()?.create_shareable_fence(0)?;
     let nt = fence.share(Access::ALL)?;
     let watch = Watch::start()?;
@@ -152,8 +152,9 @@ fn killed_with_everything_open() -> Outcome {
     Ok(())
 }
 
-/// The owner dies while a child that it forked lives on with the inherited descriptor and mappings.
-fn killed_with_a_surviving_child(closes_first: bool) -> Outcome {
+/// The owner dies while a child that it forked lives on with the inherited descriptor and
+/// mappings.
+fn killed_with_a_surviving_child(closes_first: bool) -> TestResult {
     adopt_orphans()?;
     let watch = Watch::start()?;
     let (ready, done) = (Gate::new()?, Gate::new()?);
@@ -167,7 +168,8 @@ fn killed_with_a_surviving_child(closes_first: bool) -> Outcome {
         let pid = fork_survivor(|| done.wait())?;
         rustix::io::write(&writer, &pid.to_ne_bytes())?;
         if closes_first {
-            // SAFETY: this process does nothing with descriptors any more, whatever their owners think.
+            // SAFETY: this process does nothing with descriptors any more, whatever their owners
+            // think.
             unsafe { libc::close_range(0, u32::MAX, 0) };
         } else {
             ready.open()?;
@@ -197,7 +199,7 @@ fn killed_with_a_surviving_child(closes_first: bool) -> Outcome {
     watch.unchanged()
 }
 
-fn killed_last_signaller() -> Outcome {
+fn killed_last_signaller() -> TestResult {
     let (here, there) = socket_pair()?;
     let child = Child::spawn(|| {
         let fence = fixture::device()?.create_shareable_fence(0)?;
@@ -218,11 +220,11 @@ fn killed_last_signaller() -> Outcome {
 }
 
 /// Threads that use the driver in every way without end.
-pub(crate) fn busy(nt: &NtHandle, ready: &Gate) -> Outcome {
+pub(crate) fn busy(nt: &NtHandle, ready: &Gate) -> TestResult {
     let device = fixture::device()?;
     let event = EventFd::new()?;
     std::thread::scope(|scope| {
-        scope.spawn(|| -> Outcome {
+        scope.spawn(|| -> TestResult {
             let mut points = std::collections::VecDeque::new();
             loop {
                 let fence = device.create_fence(0)?;
@@ -234,14 +236,14 @@ pub(crate) fn busy(nt: &NtHandle, ready: &Gate) -> Outcome {
                 }
             }
         });
-        scope.spawn(|| -> Outcome {
+        scope.spawn(|| -> TestResult {
             loop {
                 let fence = device.open_fence(nt, SyncFlags::empty())?;
                 drop(fence.share(Access::WAIT)?);
                 let _ = fence.wait_async(u64::MAX, &event);
             }
         });
-        scope.spawn(|| -> Outcome {
+        scope.spawn(|| -> TestResult {
             loop {
                 drop(fixture::device()?.create_shareable_fence(1)?);
             }
@@ -250,7 +252,7 @@ pub(crate) fn busy(nt: &NtHandle, ready: &Gate) -> Outcome {
     })
 }
 
-fn killed_anywhere() -> Outcome {
+fn killed_anywhere() -> TestResult {
     let fence = fixture::device()?.create_shareable_fence(0)?;
     let nt = fence.share(Access::ALL)?;
     let mut dice = Dice::new(1);
@@ -269,10 +271,10 @@ fn killed_anywhere() -> Outcome {
 
 pub(crate) fn tests(suite: Suite) -> Suite {
     suite
-        .test("FEN-19 FEN-89 F3 kill -9 in a wait for all", || {
+        .test("FEN-19 FEN-89 kill -9 in a wait for all", || {
             killed_asleep(|device, list| Ok(device.wait_all(list)?))
         })
-        .test("FEN-19 FEN-89 F3 kill -9 in a wait for any", || {
+        .test("FEN-19 FEN-89 kill -9 in a wait for any", || {
             killed_asleep(|device, list| Ok(device.wait_any(list)?))
         })
         .test(
@@ -280,7 +282,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
             killed_with_pending_waits,
         )
         .test(
-            "F6 RES-31 kill -9 with everything open",
+            "RES-31 kill -9 with everything open",
             killed_with_everything_open,
         )
         .test(

@@ -11,7 +11,7 @@ use selftests::child::in_child;
 use selftests::region::Region;
 use selftests::rounds::{rounds, Dice};
 use selftests::task::{me, until_blocked};
-use selftests::{ensure, ensure_eq, fixture, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fixture, Suite, TestResult};
 
 /// How many signals the handler has seen.
 static HANDLED: AtomicU32 = AtomicU32::new(0);
@@ -26,7 +26,7 @@ fn alarm(thread: i32) {
     unsafe { libc::syscall(libc::SYS_tgkill, std::process::id(), thread, libc::SIGALRM) };
 }
 
-fn handle_alarms(flags: libc::c_int) -> Outcome {
+fn handle_alarms(flags: libc::c_int) -> TestResult {
     // SAFETY: zero bytes are an empty action; the handler does nothing but count.
     let done = unsafe {
         let mut action: libc::sigaction = core::mem::zeroed();
@@ -38,11 +38,12 @@ fn handle_alarms(flags: libc::c_int) -> Outcome {
     Ok(())
 }
 
-/// Runs `wait` in a thread under a storm of signals, then `end`, which has to end it. Returns what `wait` did.
+/// Runs `wait` in a thread under a storm of signals, then `end`, which has to end it. Returns what
+/// `wait` did.
 fn under_storm<T: Send>(
-    wait: impl FnOnce() -> Outcome<T> + Send,
-    end: impl FnOnce() -> Outcome,
-) -> Outcome<T> {
+    wait: impl FnOnce() -> TestResult<T> + Send,
+    end: impl FnOnce() -> TestResult,
+) -> TestResult<T> {
     std::thread::scope(|scope| {
         let (tell, told) = mpsc::channel();
         let waiter = scope.spawn(move || {
@@ -60,7 +61,7 @@ fn under_storm<T: Send>(
     })
 }
 
-fn restarts() -> Outcome {
+fn restarts() -> TestResult {
     in_child(|| {
         handle_alarms(libc::SA_RESTART)?;
         let fence = fixture::device()?.create_fence(0)?;
@@ -71,7 +72,7 @@ fn restarts() -> Outcome {
 }
 
 /// Waits until the value is there, however often that is interrupted; returns how often it was.
-fn wait_through(fence: &MonitoredFence, value: u64) -> Outcome<u32> {
+fn wait_through(fence: &MonitoredFence, value: u64) -> TestResult<u32> {
     let mut interrupted = 0;
     loop {
         match fence.wait(value) {
@@ -81,7 +82,7 @@ fn wait_through(fence: &MonitoredFence, value: u64) -> Outcome<u32> {
     }
 }
 
-fn interrupted_waits_leave_nothing() -> Outcome {
+fn interrupted_waits_leave_nothing() -> TestResult {
     in_child(|| {
         handle_alarms(0)?;
         let fence = fixture::device()?.create_fence(0)?;
@@ -94,14 +95,14 @@ fn interrupted_waits_leave_nothing() -> Outcome {
 }
 
 /// The signal handler and the value arrive at the same time, over and over.
-fn success_wins() -> Outcome {
+fn success_wins() -> TestResult {
     in_child(|| {
         handle_alarms(0)?;
         let fence = fixture::device()?.create_fence(0)?;
         let rounds = u64::from(rounds(300));
         std::thread::scope(|scope| {
             let (tell, told) = mpsc::channel();
-            let waiter = scope.spawn(move || -> Outcome<(u32, u32)> {
+            let waiter = scope.spawn(move || -> TestResult<(u32, u32)> {
                 let fence = &fence;
                 let (mut at_once, mut later) = (0, 0);
                 let mut dice = Dice::new(7);
@@ -136,7 +137,7 @@ fn success_wins() -> Outcome {
     })
 }
 
-fn event_outlives_its_thread() -> Outcome {
+fn event_outlives_its_thread() -> TestResult {
     let fence = fixture::device()?.create_fence(0)?;
     let event = EventFd::new()?;
     std::thread::scope(|scope| scope.spawn(|| fence.wait_async(1, &event)).join())
@@ -146,7 +147,7 @@ fn event_outlives_its_thread() -> Outcome {
     Ok(())
 }
 
-fn exit_while_threads_sleep() -> Outcome {
+fn exit_while_threads_sleep() -> TestResult {
     in_child(|| {
         let device = fixture::device()?;
         let fence = device.create_shareable_fence(0)?;
@@ -169,8 +170,9 @@ fn exit_while_threads_sleep() -> Outcome {
     })
 }
 
-/// Memory in so many mappings that the first open of the device, which takes the locks of all, takes its time.
-fn many_mappings() -> Outcome<Region> {
+/// Memory in so many mappings that the first open of the device, which takes the locks of all,
+/// takes its time.
+fn many_mappings() -> TestResult<Region> {
     const PAGE: usize = 4096;
     const PAGES: usize = 6000;
     let region = Region::private(PAGES * PAGE)?;
@@ -183,7 +185,7 @@ fn many_mappings() -> Outcome<Region> {
 }
 
 /// Sends one SIGALRM to this process after this time.
-fn alarm_after(delay: Duration) -> Outcome {
+fn alarm_after(delay: Duration) -> TestResult {
     // SAFETY: zero bytes are a timer that is off.
     let done = unsafe {
         let mut timer: libc::itimerval = core::mem::zeroed();
@@ -194,7 +196,7 @@ fn alarm_after(delay: Duration) -> Outcome {
     Ok(())
 }
 
-fn open_restarts() -> Outcome {
+fn open_restarts() -> TestResult {
     let _mappings = many_mappings()?;
     for step in 1..=rounds(20) {
         in_child(|| {
@@ -210,19 +212,19 @@ fn open_restarts() -> Outcome {
 pub(crate) fn tests(suite: Suite) -> Suite {
     suite
         .test(
-            "RES-8 W11 the first open of a process starts over after a signal",
+            "RES-8 the first open of a process starts over after a signal",
             open_restarts,
         )
         .test(
-            "FEN-19 W11 a wait restarts after handlers with SA_RESTART",
+            "FEN-19 a wait restarts after handlers with SA_RESTART",
             restarts,
         )
         .test(
-            "FEN-19 W11 a wait ends with EINTR otherwise, and leaves no waiter",
+            "FEN-19 a wait ends with EINTR otherwise, and leaves no waiter",
             interrupted_waits_leave_nothing,
         )
         .test(
-            "W11 FEN-85 success wins over a signal at the same time",
+            "FEN-85 success wins over a signal at the same time",
             success_wins,
         )
         .test(

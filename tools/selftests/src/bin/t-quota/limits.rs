@@ -4,7 +4,7 @@
 use opendxg::{EventFd, Status};
 use selftests::leak::Watch;
 use selftests::sharing::{access, key, Client, How, Shape, Target};
-use selftests::{ensure, ensure_eq, fails_with, module, skip, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fails_with, module, skip, Suite, TestResult};
 
 /// Limits above this are not tried.
 const REACHABLE: usize = 5000;
@@ -24,13 +24,13 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         )
         .test("RES-105 many threads at the limit never pass it", threads)
         .test(
-            "H2 RES-105 objects that are on their way out make nobody fail",
+            "RES-105 objects that are on their way out make nobody fail",
             on_their_way_out,
         )
 }
 
 /// The limit of a parameter, if it can be reached.
-pub(crate) fn limit(parameter: &str) -> Outcome<usize> {
+pub(crate) fn limit(parameter: &str) -> TestResult<usize> {
     let limit = module::number(parameter)?;
     if limit > REACHABLE && parameter != "max_user_store" || limit > 10_000_000 {
         skip!("{parameter} is {limit}: load the module with a smaller one");
@@ -38,12 +38,13 @@ pub(crate) fn limit(parameter: &str) -> Outcome<usize> {
     Ok(limit)
 }
 
-/// Makes things until one is refused with `status`, at exactly the limit, then gives one back and takes it again.
+/// Makes things until one is refused with `status`, at exactly the limit, then gives one back and
+/// takes it again.
 fn reaches<T>(
     limit: usize,
     status: Status,
     mut make: impl FnMut(usize) -> opendxg::Result<T>,
-) -> Outcome<Vec<T>> {
+) -> TestResult<Vec<T>> {
     let mut made = Vec::new();
     let refused = loop {
         match make(made.len()) {
@@ -68,8 +69,9 @@ fn reaches<T>(
     Ok(made)
 }
 
-/// Makes objects at the limit and destroys them with so much left to be ended that the driver's worker does it.
-fn on_their_way_out() -> Outcome {
+/// Makes objects at the limit and destroys them with so much left to be ended that the driver's
+/// worker does it.
+fn on_their_way_out() -> TestResult {
     let limit = limit("max_user_objects")?;
     let client = Client::new()?;
     let event = EventFd::new()?;
@@ -97,7 +99,7 @@ fn on_their_way_out() -> Outcome {
     })
 }
 
-fn objects() -> Outcome {
+fn objects() -> TestResult {
     let limit = limit("max_user_objects")?;
     let client = Client::new()?;
     let made = reaches(limit, Status::NO_MEMORY, |number| {
@@ -115,7 +117,7 @@ fn objects() -> Outcome {
     Ok(())
 }
 
-fn globals() -> Outcome {
+fn globals() -> TestResult {
     let limit = limit("max_user_globals")?;
     let client = Client::new()?;
     let made = reaches(limit, Status::NO_MEMORY, |number| {
@@ -127,7 +129,7 @@ fn globals() -> Outcome {
     Ok(())
 }
 
-fn names() -> Outcome {
+fn names() -> TestResult {
     let limit = limit("max_user_names")?;
     let client = Client::new()?;
     let objects = [
@@ -158,7 +160,7 @@ fn names() -> Outcome {
     Ok(())
 }
 
-fn store() -> Outcome {
+fn store() -> TestResult {
     let limit = limit("max_user_store")?;
     let client = Client::new()?;
     const ENTRY: usize = 10_000;
@@ -197,7 +199,7 @@ fn store() -> Outcome {
     Ok(())
 }
 
-fn watches() -> Outcome {
+fn watches() -> TestResult {
     let limit = limit("max_user_watches")?;
     let client = Client::new()?;
     let object = client.create(Shape::Fence, How::Private)?;
@@ -222,7 +224,7 @@ fn watches() -> Outcome {
     Ok(())
 }
 
-fn threads() -> Outcome {
+fn threads() -> TestResult {
     let limit = limit("max_user_objects")?;
     let client = Client::new()?;
     let made = std::sync::Mutex::new(Vec::new());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Limits of what has a size of its own: allocations, bytes, pages that stay in memory, files (M1, RES-105).
+//! Limits of what has a size of its own: allocations, bytes, pages that stay in memory, files
+//! (RES-105).
 
 use std::os::fd::{AsFd, AsRawFd};
 
@@ -9,9 +10,9 @@ use selftests::child::in_child;
 use selftests::fds::memfd;
 use selftests::leak::Watch;
 use selftests::region::Region;
-use selftests::resource::{flags, Bundle, Create, PAGE_SIZE};
+use selftests::resource::{flags, Create, OpenResource, PAGE_SIZE};
 use selftests::sharing::{key, Client, How, Item, Shape};
-use selftests::{ensure, ensure_eq, fails_with, fixture, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fails_with, fixture, Suite, TestResult};
 
 use crate::t_quota::limits::limit;
 
@@ -20,27 +21,27 @@ const MIB: u64 = 1 << 20;
 pub(crate) fn tests(suite: Suite) -> Suite {
     suite
         .test(
-            "M1 RES-105 allocations, also those of one resource: NO_MEMORY",
+            "RES-105 allocations, also those of one resource: NO_MEMORY",
             allocations,
         )
-        .test("M1 RES-105 bytes, touched or not: NO_MEMORY", claimed)
+        .test("RES-105 bytes, touched or not: NO_MEMORY", claimed)
         .test(
-            "M1 RES-105 pages that stay in memory: touching more is SIGBUS",
+            "RES-105 pages that stay in memory: touching more is SIGBUS",
             resident,
         )
         .test(
-            "M1 RES-105 files behind allocations and their mappings: NO_MEMORY",
+            "RES-105 files behind allocations and their mappings: NO_MEMORY",
             files,
         )
         .test(
-            "M1 RES-105 files attached to objects: QUOTA_EXCEEDED",
+            "RES-105 files attached to objects: QUOTA_EXCEEDED",
             attached,
         )
-        .test("M1 fdinfo shows what a process and its user have", shown)
+        .test("fdinfo shows what a process and its user have", shown)
 }
 
 /// Makes resources until one is refused, which leaves nothing behind.
-fn fill(mut make: impl FnMut() -> Create) -> Outcome<Vec<Bundle>> {
+fn fill(mut make: impl FnMut() -> Create) -> TestResult<Vec<OpenResource>> {
     let raw = fixture::raw()?;
     let mut made = Vec::new();
     loop {
@@ -59,7 +60,7 @@ fn fill(mut make: impl FnMut() -> Create) -> Outcome<Vec<Bundle>> {
     }
 }
 
-fn allocations() -> Outcome {
+fn allocations() -> TestResult {
     let limit = limit("max_user_allocations")?;
     let device = fixture::device()?;
     // One container for fifty.
@@ -78,7 +79,7 @@ fn allocations() -> Outcome {
     added.is_refused(Status::NO_MEMORY)
 }
 
-fn claimed() -> Outcome {
+fn claimed() -> TestResult {
     let limit = limit("max_user_claimed_mb")? as u64;
     let device = fixture::device()?;
     let file = memfd()?;
@@ -104,13 +105,13 @@ fn claimed() -> Outcome {
 }
 
 /// Touches pages of an allocation from the first one on until one is refused.
-fn touch(device: &Device, size: u64) -> Outcome<u64> {
+fn touch(device: &Device, size: u64) -> TestResult<u64> {
     let made = Create::sized(device, 0, &[size]).run()?;
-    let view = made.lock()?;
+    let mapping = made.lock()?;
     let (_reader, writer) = rustix::pipe::pipe()?;
     for page in 0..size / PAGE_SIZE {
-        let at = (view.address() + page * PAGE_SIZE) as usize as *const libc::c_void;
-        // SAFETY: one byte of a mapping that is held by `view`, read by the kernel.
+        let at = (mapping.address() + page * PAGE_SIZE) as usize as *const libc::c_void;
+        // SAFETY: one byte of a mapping that is held by `mapping`, read by the kernel.
         let written = unsafe { libc::write(writer.as_raw_fd(), at, 1) };
         match Errno::from_io_error(&std::io::Error::last_os_error()) {
             _ if written == 1 => {}
@@ -121,14 +122,15 @@ fn touch(device: &Device, size: u64) -> Outcome<u64> {
     Ok(size / PAGE_SIZE)
 }
 
-fn resident() -> Outcome {
+fn resident() -> TestResult {
     let limit = limit("max_user_resident_mb")? as u64 * MIB;
     let device = fixture::device()?;
     for _ in 0..2 {
         // What was touched is given back with the allocation.
         ensure_eq!(touch(&device, 2 * limit)?, limit / PAGE_SIZE);
     }
-    // A program that touches more itself is told by a signal, and is not kept in the fault for ever.
+    // A program that touches more itself is told by a signal, and is not kept in the fault for
+    // ever.
     let child = selftests::child::Child::spawn(|| {
         let made = Create::sized(&fixture::device()?, 0, &[2 * limit]).run()?;
         made.lock()?.fill(1);
@@ -139,7 +141,7 @@ fn resident() -> Outcome {
     Ok(())
 }
 
-fn files() -> Outcome {
+fn files() -> TestResult {
     let limit = limit("max_user_files")?;
     let device = fixture::device()?;
     let mut mapped = Vec::new();
@@ -165,7 +167,7 @@ fn files() -> Outcome {
     over.destroy()
 }
 
-fn attached() -> Outcome {
+fn attached() -> TestResult {
     let limit = limit("max_user_files")?;
     let client = Client::new()?;
     let file = memfd()?;
@@ -196,17 +198,17 @@ fn attached() -> Outcome {
     Ok(())
 }
 
-fn shown() -> Outcome {
+fn shown() -> TestResult {
     in_child(|| {
         let device = fixture::device()?;
         let node = std::fs::File::open(Dxg::open()?.path())?;
-        let read = |name: &str| -> Outcome<u64> {
+        let read = |name: &str| -> TestResult<u64> {
             let info = FdInfo::read(node.as_fd())?;
             let text = info.get(name).unwrap_or("").to_owned();
             let number = text.split(' ').next().and_then(|word| word.parse().ok());
             number.ok_or_else(|| format!("{name}: {text:?}").into())
         };
-        let all = |process: &str| -> Outcome<[u64; 4]> {
+        let all = |process: &str| -> TestResult<[u64; 4]> {
             let name = |what: &str| format!("{process}-{what}");
             Ok([
                 read(&name("allocations"))?,
@@ -218,12 +220,12 @@ fn shown() -> Outcome {
         ensure_eq!(all("dxg-process")?, [0; 4]);
         let before = read("dxg-user-pages")?;
         let made = Create::sized(&device, 0, &[PAGE_SIZE, 3 * PAGE_SIZE]).run()?;
-        let view = made.lock_nth(1)?;
-        view.set(5, 1);
+        let mapping = made.lock_nth(1)?;
+        mapping.set(5, 1);
         let expected = [2, 4 * PAGE_SIZE, PAGE_SIZE, 3];
         ensure_eq!(all("dxg-process")?, expected);
         ensure_eq!(read("dxg-user-pages")?, before + 4);
-        view.unlock()?;
+        mapping.unlock()?;
         made.destroy()?;
         let done = || all("dxg-process").is_ok_and(|left| left == [0; 4]);
         selftests::time::eventually("everything is given back", done)

@@ -5,7 +5,7 @@ use opendxg::{EventFd, Status};
 use selftests::child::{in_child, Child, Gate};
 use selftests::sharing::{access, key, Client, How, Local, Shape};
 use selftests::user::{become_user, needs_root, OTHER, USER};
-use selftests::{ensure, ensure_eq, Outcome, Suite};
+use selftests::{ensure, ensure_eq, Suite, TestResult};
 
 use crate::t_quota::limits::limit;
 
@@ -17,7 +17,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
 }
 
 /// Takes everything that there is for this user.
-fn exhaust(client: &Client, kept: &mut Vec<Local>) -> Outcome<Vec<std::os::fd::OwnedFd>> {
+fn exhaust(client: &Client, kept: &mut Vec<Local>) -> TestResult<Vec<std::os::fd::OwnedFd>> {
     for parameter in [
         "max_user_objects",
         "max_user_names",
@@ -60,7 +60,7 @@ fn exhaust(client: &Client, kept: &mut Vec<Local>) -> Outcome<Vec<std::os::fd::O
 }
 
 /// A little of everything.
-fn works(name: &str) -> Outcome {
+fn works(name: &str) -> TestResult {
     let client = Client::new()?;
     for shape in Shape::ALL {
         let object = client.create(shape, How::Nt)?;
@@ -82,7 +82,7 @@ fn works(name: &str) -> Outcome {
     Ok(())
 }
 
-fn two_users() -> Outcome {
+fn two_users() -> TestResult {
     needs_root()?;
     let (full, done) = (Gate::new()?, Gate::new()?);
     let greedy = Child::spawn(|| {
@@ -111,7 +111,7 @@ fn two_users() -> Outcome {
     })
 }
 
-fn one_user() -> Outcome {
+fn one_user() -> TestResult {
     needs_root()?;
     let (full, done) = (Gate::new()?, Gate::new()?);
     let greedy = Child::spawn(|| {
@@ -136,7 +136,7 @@ fn one_user() -> Outcome {
     outcome
 }
 
-fn killed() -> Outcome {
+fn killed() -> TestResult {
     needs_root()?;
     for _ in 0..3 {
         let full = Gate::new()?;

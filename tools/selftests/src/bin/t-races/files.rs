@@ -11,10 +11,10 @@ use rustix::event::{epoll, Timespec};
 use selftests::child::in_child;
 use selftests::rounds::{crowd, rounds, Dice};
 use selftests::task::{me, until_blocked};
-use selftests::{ensure, ensure_eq, fixture, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fixture, Suite, TestResult};
 
 /// Opening an NT handle by number while its descriptor is closed and the number used again.
-fn opened_while_closed() -> Outcome {
+fn opened_while_closed() -> TestResult {
     let device = fixture::device()?;
     let fence = device.create_shareable_fence(0)?;
     let (number, done) = (AtomicI32::new(i32::MAX), AtomicBool::new(false));
@@ -44,7 +44,7 @@ fn opened_while_closed() -> Outcome {
 }
 
 /// The device descriptor is closed while a thread sleeps in a call on it.
-fn device_closed_during_a_wait() -> Outcome {
+fn device_closed_during_a_wait() -> TestResult {
     in_child(|| {
         let fence = fixture::device()?.create_fence(0)?;
         let fd = Dxg::open()?.as_fd().try_clone_to_owned()?;
@@ -55,7 +55,7 @@ fn device_closed_during_a_wait() -> Outcome {
         std::thread::scope(|scope| {
             let (tell, told) = mpsc::channel();
             let (handles, values) = (&handles, &values);
-            let waiter = scope.spawn(move || -> Outcome {
+            let waiter = scope.spawn(move || -> TestResult {
                 use opendxg::raw::{code, Argument};
                 use opendxg::uapi::D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU as Wait;
                 let mut arg = Wait::zeroed();
@@ -80,7 +80,7 @@ fn device_closed_during_a_wait() -> Outcome {
     })
 }
 
-fn epoll_with(points: &[OwnedFd]) -> Outcome<OwnedFd> {
+fn epoll_with(points: &[OwnedFd]) -> TestResult<OwnedFd> {
     let queue = epoll::create(epoll::CreateFlags::CLOEXEC)?;
     for (index, point) in (0u64..).zip(points) {
         let data = epoll::EventData::new_u64(index);
@@ -90,12 +90,12 @@ fn epoll_with(points: &[OwnedFd]) -> Outcome<OwnedFd> {
 }
 
 /// Takes what is in a slot that several threads share.
-fn take<T>(slot: &Mutex<Option<T>>) -> Outcome<Option<T>> {
+fn take<T>(slot: &Mutex<Option<T>>) -> TestResult<Option<T>> {
     Ok(slot.lock().map_err(|_| "poisoned")?.take())
 }
 
 /// Fence points in an epoll, while they are signalled, they are closed, and the epoll is closed.
-fn closed_while_polled() -> Outcome {
+fn closed_while_polled() -> TestResult {
     let device = fixture::device()?;
     for round in 0..rounds(40) {
         let fence = device.create_fence(0)?;
@@ -136,7 +136,7 @@ fn closed_while_polled() -> Outcome {
 }
 
 /// Closing a fence point (which cancels it) against the signal and against the end of the fence.
-fn cancelled_while_signalled() -> Outcome {
+fn cancelled_while_signalled() -> TestResult {
     let device = fixture::device()?;
     for round in 0..rounds(60) {
         let fence = device.create_fence(0)?;
@@ -160,7 +160,7 @@ fn cancelled_while_signalled() -> Outcome {
 }
 
 /// Forks in the middle of calls of other threads.
-fn forked_during_calls() -> Outcome {
+fn forked_during_calls() -> TestResult {
     let device = fixture::device()?;
     let fence = device.create_shareable_fence(0)?;
     let (dxg, done) = (Dxg::open()?, AtomicBool::new(false));
@@ -204,7 +204,7 @@ fn forked_during_calls() -> Outcome {
 pub(crate) fn tests(suite: Suite) -> Suite {
     suite
         .test(
-            "RES-110 F1 an NT handle is opened while it is closed",
+            "RES-110 an NT handle is opened while it is closed",
             opened_while_closed,
         )
         .test(
@@ -212,7 +212,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
             device_closed_during_a_wait,
         )
         .test(
-            "L6 fence points are closed, signalled and polled at once",
+            "fence points are closed, signalled and polled at once",
             closed_while_polled,
         )
         .test(
@@ -220,7 +220,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
             cancelled_while_signalled,
         )
         .test(
-            "RES-110 F5 fork in the middle of other threads' calls",
+            "RES-110 fork in the middle of other threads' calls",
             forked_during_calls,
         )
 }

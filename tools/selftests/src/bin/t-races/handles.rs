@@ -8,7 +8,7 @@ use opendxg::uapi::*;
 use opendxg::{Dxg, Error, EventFd, FenceValues, Status, SyncFlags, SyncKind};
 use selftests::memory::Page;
 use selftests::rounds::{crowd, rounds};
-use selftests::{ensure, ensure_eq, fixture, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fixture, Suite, TestResult};
 
 /// The argument that makes a monitored fence.
 fn creation(device: u32) -> D3DKMT_CREATESYNCHRONIZATIONOBJECT2 {
@@ -19,7 +19,7 @@ fn creation(device: u32) -> D3DKMT_CREATESYNCHRONIZATIONOBJECT2 {
 }
 
 /// Destroys a handle; false if there was nothing to destroy.
-fn destroy(raw: &Raw, handle: u32) -> Outcome<bool> {
+fn destroy(raw: &Raw, handle: u32) -> TestResult<bool> {
     let mut arg = D3DKMT_DESTROYSYNCHRONIZATIONOBJECT::zeroed();
     arg.hSyncObject = handle;
     let answer = raw.exec(&mut arg)?;
@@ -31,7 +31,7 @@ fn destroy(raw: &Raw, handle: u32) -> Outcome<bool> {
 }
 
 /// One thread makes fences, another destroys the handle that comes next.
-fn guessed() -> Outcome {
+fn guessed() -> TestResult {
     let device = fixture::device()?;
     let raw = fixture::raw()?;
     let next = AtomicU32::new(fixture::next_handle()?);
@@ -60,7 +60,7 @@ fn guessed() -> Outcome {
 }
 
 /// As above, but the handle cannot be copied out, so it must never have been usable.
-fn guessed_unpublished() -> Outcome {
+fn guessed_unpublished() -> TestResult {
     let device = fixture::device()?;
     let raw = fixture::raw()?;
     let arg = creation(device.handle().0);
@@ -89,7 +89,7 @@ fn guessed_unpublished() -> Outcome {
     })
 }
 
-fn destroyed_once() -> Outcome {
+fn destroyed_once() -> TestResult {
     let device = fixture::device()?;
     let raw = fixture::raw()?;
     for _ in 0..rounds(60) {
@@ -107,7 +107,7 @@ fn destroyed_once() -> Outcome {
 }
 
 /// Only refusals that say "this is gone".
-fn gone_or_done<T>(result: opendxg::Result<T>) -> Outcome<bool> {
+fn gone_or_done<T>(result: opendxg::Result<T>) -> TestResult<bool> {
     match result {
         Ok(_) => Ok(true),
         Err(Error::Status(Status::INVALID_PARAMETER | Status::INVALID_HANDLE)) => Ok(false),
@@ -116,7 +116,7 @@ fn gone_or_done<T>(result: opendxg::Result<T>) -> Outcome<bool> {
 }
 
 /// A device is destroyed while other threads make, signal and await what belongs to it.
-fn device_destroyed_with_children() -> Outcome {
+fn device_destroyed_with_children() -> TestResult {
     for _ in 0..rounds(40) {
         let device = fixture::device()?;
         let fence = device.create_fence(0)?;
@@ -153,7 +153,7 @@ fn device_destroyed_with_children() -> Outcome {
 }
 
 /// Openers by global handle against the last destroy.
-fn opened_by_number_while_destroyed() -> Outcome {
+fn opened_by_number_while_destroyed() -> TestResult {
     let device = fixture::device()?;
     let (number, done) = (AtomicU32::new(0), AtomicBool::new(false));
     let opened = AtomicU32::new(0);
@@ -188,12 +188,12 @@ fn opened_by_number_while_destroyed() -> Outcome {
 }
 
 /// Many openings of one object at once; every one is counted.
-fn many_openings() -> Outcome {
+fn many_openings() -> TestResult {
     let device = fixture::device()?;
     let fence = device.create_shareable_fence(0)?;
     let nt = fence.share(opendxg::Access::ALL)?;
     let each = rounds(2000) as usize;
-    let openings = || -> Outcome<usize> {
+    let openings = || -> TestResult<usize> {
         let info = opendxg::FdInfo::read(std::os::fd::AsFd::as_fd(&nt))?;
         let count = info.get("dxg-openings").and_then(|text| text.parse().ok());
         count.ok_or("no number of openings".into())
@@ -215,25 +215,19 @@ fn many_openings() -> Outcome {
 
 pub(crate) fn tests(suite: Suite) -> Suite {
     suite
+        .test("RES-3 a guessed handle is destroyed exactly once", guessed)
         .test(
-            "L3 RES-3 a guessed handle is destroyed exactly once",
-            guessed,
-        )
-        .test(
-            "L3 RES-3 a handle that cannot be copied out is never usable",
+            "RES-3 a handle that cannot be copied out is never usable",
             guessed_unpublished,
         )
         .test("RES-29 four threads destroy one handle", destroyed_once)
         .test(
-            "RES-31 L1 a device is destroyed while its children are used",
+            "RES-31 a device is destroyed while its children are used",
             device_destroyed_with_children,
         )
         .test(
             "RES-10 RES-110 opening by global handle against the last destroy",
             opened_by_number_while_destroyed,
         )
-        .test(
-            "L7 thousands of openings are counted exactly",
-            many_openings,
-        )
+        .test("thousands of openings are counted exactly", many_openings)
 }

@@ -10,14 +10,14 @@ use selftests::fds::poll_events;
 use selftests::rounds::{crowd, rounds, Dice};
 use selftests::task::{me, until_blocked};
 use selftests::time::soon;
-use selftests::{ensure_eq, fixture, Outcome, Suite};
+use selftests::{ensure_eq, fixture, Suite, TestResult};
 
 /// How many fences one wait is about.
 const FENCES: usize = 4;
 
-/// One asynchronous wait over several fences, each signalled by a thread of its own, one of them while the wait is
-/// registered: the event gets exactly 1.
-fn told_once(any: bool) -> Outcome {
+/// One asynchronous wait over several fences, each signalled by a thread of its own, one of them
+/// while the wait is registered: the event gets exactly 1.
+fn told_once(any: bool) -> TestResult {
     let device = fixture::device()?;
     let event = EventFd::new()?;
     for round in 0..rounds(60) {
@@ -45,7 +45,7 @@ fn told_once(any: bool) -> Outcome {
 }
 
 /// One signal per round, and then silence until the other side has answered.
-fn last_signal(wait: impl Fn(&MonitoredFence, u64) -> Outcome + Sync) -> Outcome {
+fn last_signal(wait: impl Fn(&MonitoredFence, u64) -> TestResult + Sync) -> TestResult {
     let device = fixture::device()?;
     let fences = [device.create_fence(0)?, device.create_fence(0)?];
     let rounds = u64::from(rounds(1000));
@@ -66,20 +66,20 @@ fn last_signal(wait: impl Fn(&MonitoredFence, u64) -> Outcome + Sync) -> Outcome
     Ok(())
 }
 
-fn by_event(fence: &MonitoredFence, value: u64) -> Outcome {
+fn by_event(fence: &MonitoredFence, value: u64) -> TestResult {
     let event = EventFd::new()?;
     fence.wait_async(value, &event)?;
     ensure_eq!(event.wait(Some(soon()))?, Some(1));
     Ok(())
 }
 
-fn by_point(fence: &MonitoredFence, value: u64) -> Outcome {
+fn by_point(fence: &MonitoredFence, value: u64) -> TestResult {
     let point = fence.point(value)?;
     ensure_eq!(poll_events(point.as_fd(), soon())?, PollFlags::IN);
     Ok(())
 }
 
-fn many_pairs() -> Outcome {
+fn many_pairs() -> TestResult {
     let device = fixture::device()?;
     let pairs = (0..32).map(|_| Ok([device.create_fence(0)?, device.create_fence(0)?]));
     let pairs = pairs.collect::<opendxg::Result<Vec<_>>>()?;
@@ -100,7 +100,7 @@ fn many_pairs() -> Outcome {
 }
 
 /// Many threads asleep on different values of one fence; signals that each release one of them.
-fn one_by_one() -> Outcome {
+fn one_by_one() -> TestResult {
     let fence = fixture::device()?.create_fence(0)?;
     let woken = AtomicU32::new(0);
     let sleepers = 16;
@@ -140,7 +140,7 @@ fn one_by_one() -> Outcome {
 }
 
 /// A waiter of each kind; one signal wakes each once.
-fn all_kinds() -> Outcome {
+fn all_kinds() -> TestResult {
     let fence = fixture::device()?.create_fence(0)?;
     let event = EventFd::new()?;
     for value in 1..=u64::from(rounds(100)) {
@@ -170,7 +170,7 @@ fn all_kinds() -> Outcome {
 }
 
 /// The woken thread destroys the fence at once, while the signaller may still be in its call.
-fn destroyed_on_wake() -> Outcome {
+fn destroyed_on_wake() -> TestResult {
     let device = fixture::device()?;
     for _ in 0..rounds(150) {
         let fence = device.create_shareable_fence(0)?;
@@ -190,7 +190,7 @@ fn destroyed_on_wake() -> Outcome {
 }
 
 /// The last handle is destroyed at any moment of a wait, with or without a signal before.
-fn destroyed_during_a_wait(any: bool) -> Outcome {
+fn destroyed_during_a_wait(any: bool) -> TestResult {
     let device = fixture::device()?;
     let mut outcomes = [0u32; 2];
     for round in 0..rounds(100) {
@@ -240,31 +240,31 @@ pub(crate) fn tests(suite: Suite) -> Suite {
             "FEN-20 FEN-16 a wait for all of several fences tells its event once",
             || told_once(false),
         )
-        .test("W5 M1 no last signal is lost: sleeping waits", || {
+        .test("M1 no last signal is lost: sleeping waits", || {
             last_signal(|fence, value| Ok(fence.wait(value)?))
         })
-        .test("W5 M1 no last signal is lost: events", || {
+        .test("M1 no last signal is lost: events", || {
             last_signal(by_event)
         })
-        .test("W5 M1 no last signal is lost: fence points", || {
+        .test("M1 no last signal is lost: fence points", || {
             last_signal(by_point)
         })
-        .test("W5 64 threads hand values to each other", many_pairs)
+        .test("64 threads hand values to each other", many_pairs)
         .test(
-            "FEN-30 W7 M16 each signal releases exactly its own waiter",
+            "FEN-30 M16 each signal releases exactly its own waiter",
             one_by_one,
         )
-        .test("W3 a waiter of each kind wakes once", all_kinds)
+        .test("a waiter of each kind wakes once", all_kinds)
         .test(
-            "W4 FEN-27 the woken thread destroys the fence at once",
+            "FEN-27 the woken thread destroys the fence at once",
             destroyed_on_wake,
         )
         .test(
-            "L1 FEN-27 FEN-28 M15 the fence ends at any moment of a wait for any",
+            "FEN-27 FEN-28 M15 the fence ends at any moment of a wait for any",
             || destroyed_during_a_wait(true),
         )
         .test(
-            "L1 FEN-27 FEN-28 M15 the fence ends at any moment of a wait for all",
+            "FEN-27 FEN-28 M15 the fence ends at any moment of a wait for all",
             || destroyed_during_a_wait(false),
         )
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Who may open what, and what nobody is told (RES-103, RES-104, RES-107 to RES-109); a removed adapter.
+//! Who may open what, and what nobody is told (RES-103, RES-104, RES-107 to RES-109); a removed
+//! adapter.
 
 mod outputs;
 mod removed;

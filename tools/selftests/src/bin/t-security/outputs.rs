@@ -6,7 +6,7 @@ use opendxg::uapi::*;
 use opendxg::Status;
 use selftests::poison::{bytes, bytes_mut};
 use selftests::sharing::{key, Client, How, Shape};
-use selftests::{ensure, ensure_eq, Outcome, Suite};
+use selftests::{ensure, ensure_eq, Suite, TestResult};
 
 pub(crate) fn tests(suite: Suite) -> Suite {
     suite
@@ -24,9 +24,9 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         )
 }
 
-/// Runs a call twice on arguments that were filled with two patterns. Bytes that differ afterwards were not written,
-/// and must still be the pattern: an output that is written in part would show.
-fn twice<T: Argument>(client: &Client, prepare: impl Fn(&mut T)) -> Outcome {
+/// Runs a call twice on arguments that were filled with two patterns. Bytes that differ afterwards
+/// were not written, and must still be the pattern: an output that is written in part would show.
+fn twice<T: Argument>(client: &Client, prepare: impl Fn(&mut T)) -> TestResult {
     let mut answers = Vec::new();
     for pattern in [0x55u8, 0xaa] {
         let mut arg = T::zeroed();
@@ -47,7 +47,7 @@ fn twice<T: Argument>(client: &Client, prepare: impl Fn(&mut T)) -> Outcome {
     Ok(())
 }
 
-fn arguments() -> Outcome {
+fn arguments() -> TestResult {
     let client = Client::new()?;
     for shape in Shape::ALL {
         let object = client.create(shape, How::Private)?;
@@ -71,7 +71,7 @@ fn arguments() -> Outcome {
     Ok(())
 }
 
-fn buffers() -> Outcome {
+fn buffers() -> TestResult {
     let client = Client::new()?;
     let object = client.create(Shape::Resource, How::Nt)?;
     client.set(object.target(), key(1), 0, b"seven b")?;
@@ -101,7 +101,7 @@ fn buffers() -> Outcome {
     Ok(())
 }
 
-fn memory() -> Outcome {
+fn memory() -> TestResult {
     const SIZE: usize = 64 << 10;
     let client = Client::new()?;
     for round in 0..20 {

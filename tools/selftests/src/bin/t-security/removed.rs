@@ -8,7 +8,7 @@ use opendxg::uapi::*;
 use opendxg::Status;
 use selftests::sharing::{access, key, Client, How, Shape, Target, What};
 use selftests::soft_adapter::SoftAdapter;
-use selftests::{ensure_eq, fails_with, Outcome, Suite};
+use selftests::{ensure_eq, fails_with, Suite, TestResult};
 
 pub(crate) fn tests(suite: Suite) -> Suite {
     suite.test(
@@ -33,7 +33,7 @@ fn resolution(weak: &impl AsRawFd) -> opendxg_resolve_weak {
     }
 }
 
-fn removed() -> Outcome {
+fn removed() -> TestResult {
     let name = r"\BaseNamedObjects\removed";
     for shape in Shape::NT {
         let soft = SoftAdapter::enabled("security")?;

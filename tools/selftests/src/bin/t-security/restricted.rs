@@ -9,7 +9,7 @@ use opendxg::Status;
 use selftests::child::{in_child, Child, Gate};
 use selftests::sharing::{Client, How, Local, Shape};
 use selftests::user::{become_user, needs_root, unshare, OTHER};
-use selftests::{ensure_eq, fails_with, module, skip, Outcome, Suite};
+use selftests::{ensure_eq, fails_with, module, skip, Suite, TestResult};
 
 const REFUSE: Status = Status::INVALID_PARAMETER;
 const RESTRICT: u32 = D3DKMT_CREATEALLOCATIONFLAGS_RestrictSharedAccess;
@@ -45,7 +45,7 @@ fn check_access(client: &Client, resource: &Local, pid: u32) -> opendxg::Result<
 }
 
 /// A pidfd.
-fn pidfd(pid: i32) -> Outcome<OwnedFd> {
+fn pidfd(pid: i32) -> TestResult<OwnedFd> {
     // SAFETY: plain system call.
     let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) } as i32;
     if fd < 0 {
@@ -62,7 +62,7 @@ fn configure(client: &Client, resource: u32, process: i32, allow: u8) -> opendxg
     client.call(&mut arg).map(|_| ())
 }
 
-fn non_secure() -> Outcome {
+fn non_secure() -> TestResult {
     needs_root()?;
     if module::parameter("allow_nonsecure")? != "Y" {
         skip!("the administrator does not allow it");
@@ -78,7 +78,7 @@ fn non_secure() -> Outcome {
     })
 }
 
-fn restricted() -> Outcome {
+fn restricted() -> TestResult {
     let client = Client::new()?;
     let resource = create(&client, RESTRICT)?;
     let global = resource.global();
@@ -90,7 +90,7 @@ fn restricted() -> Outcome {
     })
 }
 
-fn admitted() -> Outcome {
+fn admitted() -> TestResult {
     let client = Client::new()?;
     let resource = create(&client, RESTRICT)?;
     let global = resource.global();
@@ -119,7 +119,7 @@ fn admitted() -> Outcome {
     other.join()
 }
 
-fn check() -> Outcome {
+fn check() -> TestResult {
     let client = Client::new()?;
     let (own, other) = (std::process::id(), Gate::new()?);
     let done = Gate::new()?;
@@ -129,7 +129,7 @@ fn check() -> Outcome {
         done.wait()
     })?;
     other.wait()?;
-    let outcome = (|| -> Outcome {
+    let outcome = (|| -> TestResult {
         let open = create(&client, 0)?;
         for pid in [own, child.pid() as u32] {
             check_access(&client, &open, pid)?;
@@ -151,8 +151,9 @@ fn check() -> Outcome {
     outcome
 }
 
-/// The owner of an IPC namespace may open what users of namespaces below make in it, and the check says so.
-fn check_owner() -> Outcome {
+/// The owner of an IPC namespace may open what users of namespaces below make in it, and the check
+/// says so.
+fn check_owner() -> TestResult {
     needs_root()?;
     let (done, checked) = (Gate::new()?, Gate::new()?);
     let (reader, writer) = selftests::fds::pipe()?;
@@ -188,7 +189,7 @@ fn check_owner() -> Outcome {
     })
 }
 
-fn refused() -> Outcome {
+fn refused() -> TestResult {
     let client = Client::new()?;
     let closed = create(&client, RESTRICT)?;
     let open = create(&client, 0)?;

@@ -10,7 +10,7 @@ use selftests::child::in_child;
 use selftests::poison::{bytes, poisoned};
 use selftests::sharing::{access, key, Client, How, Shape, Target};
 use selftests::user::{become_user, needs_root, OTHER, USER};
-use selftests::{ensure, ensure_eq, fails_with, module, skip, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fails_with, module, skip, Suite, TestResult};
 
 const REFUSE: Status = Status::INVALID_PARAMETER;
 
@@ -39,7 +39,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         .test("RES-109 entries tell who wrote them", writers)
 }
 
-fn needs_users() -> Outcome {
+fn needs_users() -> TestResult {
     needs_root()?;
     if module::number("global_access")? != 0 {
         skip!("global handles are open to any user, or to none");
@@ -48,7 +48,7 @@ fn needs_users() -> Outcome {
 }
 
 /// What every call that takes a global handle answers, with all bytes of its argument.
-fn attempts(client: &Client, global: u32) -> Outcome<Vec<(Status, Vec<u8>)>> {
+fn attempts(client: &Client, global: u32) -> TestResult<Vec<(Status, Vec<u8>)>> {
     let mut answers = Vec::new();
     macro_rules! attempt {
         ($name:ident, $member:ident $(, $more:ident = $value:expr)*) => {{
@@ -93,7 +93,7 @@ fn attempts(client: &Client, global: u32) -> Outcome<Vec<(Status, Vec<u8>)>> {
     Ok(answers)
 }
 
-fn indistinguishable() -> Outcome {
+fn indistinguishable() -> TestResult {
     needs_users()?;
     let client = Client::new()?;
     for shape in Shape::GLOBAL {
@@ -116,7 +116,7 @@ fn indistinguishable() -> Outcome {
     Ok(())
 }
 
-fn own_namespace() -> Outcome {
+fn own_namespace() -> TestResult {
     needs_users()?;
     let client = Client::new()?;
     let object = client.create(Shape::Resource, How::Global)?;
@@ -128,7 +128,7 @@ fn own_namespace() -> Outcome {
     })
 }
 
-fn possession() -> Outcome {
+fn possession() -> TestResult {
     needs_root()?;
     let client = Client::new()?;
     for shape in Shape::NT {
@@ -151,7 +151,7 @@ fn possession() -> Outcome {
     Ok(())
 }
 
-fn read_only_node() -> Outcome {
+fn read_only_node() -> TestResult {
     let node = std::fs::File::open(opendxg::node::DEFAULT_DEVICE)?;
     let flags = rustix::fs::fcntl_getfl(&node)?;
     ensure_eq!(
@@ -171,7 +171,7 @@ fn read_only_node() -> Outcome {
     Ok(())
 }
 
-fn read_only_buffer() -> Outcome {
+fn read_only_buffer() -> TestResult {
     let client = Client::new()?;
     let resource = client.create(Shape::Resource, How::Nt)?;
     let fd = client.share(&resource, access::READ_CONTROL)?;
@@ -212,7 +212,7 @@ fn read_only_buffer() -> Outcome {
     Ok(())
 }
 
-fn writers() -> Outcome {
+fn writers() -> TestResult {
     needs_root()?;
     let client = Client::new()?;
     for shape in Shape::NT {

@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use selftests::child::in_child;
 use selftests::soft_adapter::{SoftAdapter, ROOT};
 use selftests::user::{become_user, needs_root, USER};
-use selftests::{ensure, ensure_eq, fails_with, module, Failure, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fails_with, module, Failure, Suite, TestResult};
 
 /// `KMTQAITYPE_GETSEGMENTSIZE`: three 64-bit sizes.
 const SEGMENT_SIZE: u32 = 3;
@@ -36,7 +36,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
 
 /// Demands an error of the system.
 #[track_caller]
-fn errs<T: core::fmt::Debug>(result: std::io::Result<T>, errno: Errno) -> Outcome {
+fn errs<T: core::fmt::Debug>(result: std::io::Result<T>, errno: Errno) -> TestResult {
     let place = core::panic::Location::caller();
     match result {
         Err(error) if Errno::from_io_error(&error) == Some(errno) => Ok(()),
@@ -47,12 +47,12 @@ fn errs<T: core::fmt::Debug>(result: std::io::Result<T>, errno: Errno) -> Outcom
 }
 
 /// The LUIDs of an enumeration.
-fn listed() -> Outcome<Vec<Luid>> {
+fn listed() -> TestResult<Vec<Luid>> {
     let adapters = Dxg::open()?.adapters()?;
     Ok(adapters.iter().map(|adapter| adapter.luid()).collect())
 }
 
-fn configured() -> Outcome {
+fn configured() -> TestResult {
     let soft = SoftAdapter::new("configured")?;
     ensure_eq!(soft.get("enabled")?, "0");
     ensure_eq!(soft.get("local_memory")?, "0");
@@ -96,12 +96,12 @@ fn configured() -> Outcome {
     Ok(())
 }
 
-fn bad_values() -> Outcome {
+fn bad_values() -> TestResult {
     let soft = SoftAdapter::new("bad")?;
     soft.set("local_memory", "8192")?;
     soft.set("system_memory", "12288")?;
     soft.set("nodes", "2")?;
-    let state = || -> Outcome<Vec<String>> {
+    let state = || -> TestResult<Vec<String>> {
         ["enabled", "local_memory", "system_memory", "nodes"]
             .into_iter()
             .map(|name| Ok(soft.get(name)?))
@@ -146,7 +146,7 @@ fn bad_values() -> Outcome {
         .or_else(|_| errs(soft.set("name", "x"), Errno::NOENT))
 }
 
-fn fixed() -> Outcome {
+fn fixed() -> TestResult {
     let soft = SoftAdapter::enabled("fixed")?;
     for attribute in ["local_memory", "system_memory", "nodes"] {
         let value = soft.get(attribute)?;
@@ -158,7 +158,7 @@ fn fixed() -> Outcome {
     Ok(soft.set("nodes", "1")?)
 }
 
-fn found() -> Outcome {
+fn found() -> TestResult {
     let before = listed()?;
     let soft = SoftAdapter::new("found")?;
     ensure_eq!(listed()?, before);
@@ -184,7 +184,7 @@ fn found() -> Outcome {
     Ok(())
 }
 
-fn luids() -> Outcome {
+fn luids() -> TestResult {
     let mut seen = listed()?;
     for round in 0..20 {
         let (a, b) = (
@@ -205,7 +205,7 @@ fn luids() -> Outcome {
     Ok(())
 }
 
-fn limit() -> Outcome {
+fn limit() -> TestResult {
     let mut all = Vec::new();
     let start = Dxg::open()?.adapter_count()?;
     for number in start..16 {
@@ -224,7 +224,7 @@ fn limit() -> Outcome {
     Ok(())
 }
 
-fn root_only() -> Outcome {
+fn root_only() -> TestResult {
     let soft = SoftAdapter::new("root")?;
     in_child(|| {
         become_user(USER)?;
@@ -241,12 +241,12 @@ fn root_only() -> Outcome {
     Ok(())
 }
 
-fn pinned() -> Outcome {
+fn pinned() -> TestResult {
     needs_root()?;
     let soft = SoftAdapter::new("pinned")?;
-    // Nothing of this process has the node open: the watches of the runner do, so that this only shows
-    // the directory when they are gone. The use count tells.
-    let uses = || -> Outcome<usize> {
+    // Nothing of this process has the node open: the watches of the runner do, so that this only
+    // shows the directory when they are gone. The use count tells.
+    let uses = || -> TestResult<usize> {
         let text = std::fs::read_to_string("/sys/module/opendxg/refcnt")?;
         Ok(text.trim().parse().map_err(|_| "no count")?)
     };

@@ -15,7 +15,7 @@ use selftests::sharing::{Client, How, Shape};
 use selftests::soft_adapter::SoftAdapter;
 use selftests::time::eventually;
 use selftests::user::{become_user, drop_capabilities, USER};
-use selftests::{ensure, ensure_eq, fixture, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fixture, Suite, TestResult};
 
 pub(crate) fn tests(suite: Suite) -> Suite {
     suite
@@ -41,7 +41,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
 type Counts = BTreeMap<String, u64>;
 
 /// The counts that are not 0.
-fn counts(luid: Luid) -> Outcome<Counts> {
+fn counts(luid: Luid) -> TestResult<Counts> {
     let all = Counters::of_adapter(luid)?;
     ensure_eq!(all.len(), 9, "{all:?}");
     Ok(all.into_iter().filter(|(_, count)| *count != 0).collect())
@@ -59,7 +59,7 @@ fn file(luid: Luid) -> PathBuf {
 }
 
 /// Makes one of everything on `device`, looks, and destroys it.
-fn with_everything(device: &Device, look: impl FnOnce() -> Outcome) -> Outcome {
+fn with_everything(device: &Device, look: impl FnOnce() -> TestResult) -> TestResult {
     let context = device.create_context(0)?;
     let fence = device.create_shareable_fence(0)?;
     let nt = fence.share(Access::ALL)?;
@@ -68,10 +68,10 @@ fn with_everything(device: &Device, look: impl FnOnce() -> Outcome) -> Outcome {
     let event = EventFd::new()?;
     let watch = fence.watch(WatchEvents::DESTROY, 0, &event)?;
     let made = Create::sized(device, flags::RESOURCE, &[2 * PAGE_SIZE, PAGE_SIZE]).run()?;
-    let view = made.lock()?;
+    let mapping = made.lock()?;
     let buffer = selftests::resource::export(made.raw(), made.first(), 0)?;
     look()?;
-    drop((view, buffer, weak, watch, nt));
+    drop((mapping, buffer, weak, watch, nt));
     made.destroy()?;
     context.destroy()?;
     Ok(fence.destroy()?)
@@ -93,7 +93,7 @@ fn everything() -> Counts {
     ])
 }
 
-fn apart() -> Outcome {
+fn apart() -> TestResult {
     let (one, two) = (SoftAdapter::enabled("one")?, SoftAdapter::enabled("two")?);
     let (first, second) = (one.luid()?, two.luid()?);
     ensure_eq!((counts(first)?, counts(second)?), Default::default());
@@ -118,7 +118,7 @@ fn apart() -> Outcome {
     Ok(())
 }
 
-fn counts_at(path: &Path) -> Outcome<Counts> {
+fn counts_at(path: &Path) -> TestResult<Counts> {
     let text = fs::read_to_string(path)?;
     let lines = text.lines().filter_map(|line| line.split_once(':'));
     lines
@@ -132,7 +132,7 @@ fn counts_at(path: &Path) -> Outcome<Counts> {
         .collect()
 }
 
-fn sums() -> Outcome {
+fn sums() -> TestResult {
     let (one, two) = (SoftAdapter::enabled("one")?, SoftAdapter::enabled("two")?);
     let (device, other) = (one.device()?, two.device()?);
     let client = Client::new()?;
@@ -160,7 +160,7 @@ fn sums() -> Outcome {
     })
 }
 
-fn across() -> Outcome {
+fn across() -> TestResult {
     let (one, two) = (SoftAdapter::enabled("one")?, SoftAdapter::enabled("two")?);
     let (maker, user) = (one.device()?, two.device()?);
     let crossing = SyncFlags::SHARED | SyncFlags::NT_SECURITY_SHARING | SyncFlags::CROSS_ADAPTER;
@@ -183,7 +183,7 @@ fn across() -> Outcome {
     Ok(())
 }
 
-fn removed() -> Outcome {
+fn removed() -> TestResult {
     let watch = Watch::start()?;
     let soft = SoftAdapter::enabled("removed")?;
     let luid = soft.luid()?;
@@ -207,7 +207,7 @@ fn removed() -> Outcome {
     watch.unchanged()
 }
 
-fn readers() -> Outcome {
+fn readers() -> TestResult {
     let soft = SoftAdapter::enabled("readers")?;
     let device = soft.device()?;
     let luid = soft.luid()?;

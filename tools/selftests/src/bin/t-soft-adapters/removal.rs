@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An adapter goes with clients inside: everything ends as the specification says, and only what was its.
+//! An adapter goes with clients inside: everything ends as the specification says, and only what
+//! was its.
 
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use opendxg::{
 use selftests::blocked::Blocked;
 use selftests::resource::{flags, is_revoked, locked_again, Create, PAGE_SIZE};
 use selftests::soft_adapter::SoftAdapter;
-use selftests::{ensure, ensure_eq, fails_with, fixture, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fails_with, fixture, Suite, TestResult};
 
 pub(crate) fn tests(suite: Suite) -> Suite {
     suite
@@ -41,11 +42,11 @@ pub(crate) fn tests(suite: Suite) -> Suite {
 const NOW: Duration = Duration::from_millis(0);
 
 /// Whether the event was signalled since the last look.
-fn fired(event: &EventFd) -> Outcome<bool> {
+fn fired(event: &EventFd) -> TestResult<bool> {
     Ok(event.wait(Some(NOW))?.is_some())
 }
 
-fn statuses() -> Outcome {
+fn statuses() -> TestResult {
     let soft = SoftAdapter::enabled("statuses")?;
     let (adapter, device) = (soft.open()?, soft.device()?);
     let luid = adapter.luid();
@@ -89,7 +90,7 @@ fn statuses() -> Outcome {
     Ok(())
 }
 
-fn waits() -> Outcome {
+fn waits() -> TestResult {
     let soft = SoftAdapter::enabled("waits")?;
     let device = soft.device()?;
     let shared = device.create_shareable_fence(0)?;
@@ -122,7 +123,7 @@ fn waits() -> Outcome {
     Ok(())
 }
 
-fn keeps_value() -> Outcome {
+fn keeps_value() -> TestResult {
     let soft = SoftAdapter::enabled("keeps")?;
     let device = soft.device()?;
     let keeps = device.create_fence_with(3, SyncFlags::NO_SIGNAL_MAX_VALUE_ON_TDR)?;
@@ -140,7 +141,7 @@ fn keeps_value() -> Outcome {
     Ok(())
 }
 
-fn only_shared() -> Outcome {
+fn only_shared() -> TestResult {
     let soft = SoftAdapter::enabled("shared")?;
     let device = soft.device()?;
     let fence = device.create_shareable_fence(0)?;
@@ -156,7 +157,7 @@ fn only_shared() -> Outcome {
     fails_with(removed, Status::DEVICE_REMOVED)
 }
 
-fn many_waiters() -> Outcome {
+fn many_waiters() -> TestResult {
     const WAITS: u64 = 5000;
     let soft = SoftAdapter::enabled("many")?;
     let fence = soft.device()?.create_fence(0)?;
@@ -173,15 +174,15 @@ fn many_waiters() -> Outcome {
     })
 }
 
-fn mappings() -> Outcome {
+fn mappings() -> TestResult {
     let soft = SoftAdapter::enabled("mappings")?;
     let device = soft.device()?;
     let made = Create::sized(&device, flags::RESOURCE, &[2 * PAGE_SIZE, PAGE_SIZE]).run()?;
     let (raw, allocation) = (made.raw().clone(), made.first());
-    let (view, second) = (made.lock()?, made.lock_nth(1)?);
-    view.fill(7);
+    let (mapping, second) = (made.lock()?, made.lock_nth(1)?);
+    mapping.fill(7);
     second.fill(8);
-    let address = view.address();
+    let address = mapping.address();
     soft.disable()?;
     is_revoked(address)?;
     is_revoked(address + PAGE_SIZE)?;
@@ -189,13 +190,13 @@ fn mappings() -> Outcome {
     let refused = locked_again(&raw, device.handle().0, allocation)?;
     ensure_eq!(refused.0, Status::DEVICE_REMOVED);
     // One lock that was there before is taken back, the other goes with the allocation.
-    view.unlock()?;
+    mapping.unlock()?;
     let second = second.leak();
     made.destroy()?;
     is_revoked(second)
 }
 
-fn nt_handles() -> Outcome {
+fn nt_handles() -> TestResult {
     let soft = SoftAdapter::enabled("nt")?;
     let device = soft.device()?;
     let fence = device.create_shareable_fence(1)?;
@@ -229,12 +230,12 @@ fn nt_handles() -> Outcome {
 }
 
 /// A fence of `device` that other adapters may use.
-fn crossing(device: &Device) -> Outcome<MonitoredFence> {
+fn crossing(device: &Device) -> TestResult<MonitoredFence> {
     let flags = SyncFlags::SHARED | SyncFlags::NT_SECURITY_SHARING | SyncFlags::CROSS_ADAPTER;
     Ok(device.create_fence_with(0, flags)?)
 }
 
-fn cross_adapter() -> Outcome {
+fn cross_adapter() -> TestResult {
     let soft = SoftAdapter::enabled("cross")?;
     let (lost, living) = (soft.device()?, fixture::device()?);
     let made_there = crossing(&lost)?;
@@ -257,7 +258,7 @@ fn cross_adapter() -> Outcome {
     Ok(())
 }
 
-fn undisturbed() -> Outcome {
+fn undisturbed() -> TestResult {
     let (first, second) = (
         SoftAdapter::enabled("first")?,
         SoftAdapter::enabled("second")?,
@@ -266,8 +267,8 @@ fn undisturbed() -> Outcome {
         let fence = device.create_shareable_fence(0)?;
         let nt = fence.share(Access::ALL)?;
         let made = Create::sized(&device, flags::RESOURCE, &[PAGE_SIZE]).run()?;
-        let view = made.lock()?;
-        view.set(0, 9);
+        let mapping = made.lock()?;
+        mapping.set(0, 9);
         let (event, point) = (EventFd::new()?, fence.point(1)?);
         fence.wait_async(1, &event)?;
         let sleeper = {
@@ -280,12 +281,12 @@ fn undisturbed() -> Outcome {
         ensure_eq!(lost.value(), u64::MAX);
         sleeper.stays()?;
         ensure!(!fired(&event)? && !point.is_signalled()? && fence.value() == 0);
-        ensure_eq!(view.get(0), 9);
+        ensure_eq!(mapping.get(0), 9);
         ensure_eq!(device.execution_state()?, ExecutionState::Active);
         device.open_fence(&nt, SyncFlags::empty())?.signal(1)?;
         sleeper.join()??;
         ensure!(fired(&event)? && point.is_signalled()?);
-        drop(view);
+        drop(mapping);
         second.set("enabled", "1")?;
     }
     Ok(())

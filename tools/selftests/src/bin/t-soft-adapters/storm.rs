@@ -9,7 +9,7 @@ use selftests::child::{Child, Gate};
 use selftests::resource::{flags, Create, PAGE_SIZE};
 use selftests::rounds::{rounds, together, Part};
 use selftests::soft_adapter::SoftAdapter;
-use selftests::{ensure_eq, fixture, Failure, Outcome, Suite};
+use selftests::{ensure_eq, fixture, Failure, Suite, TestResult};
 
 pub(crate) fn tests(suite: Suite) -> Suite {
     suite
@@ -33,11 +33,11 @@ struct Things {
     _nt: opendxg::NtHandle,
     event: EventFd,
     _point: opendxg::FencePoint,
-    made: selftests::resource::Bundle,
+    made: selftests::resource::OpenResource,
 }
 
 impl Things {
-    fn new(device: Device) -> Outcome<Self> {
+    fn new(device: Device) -> TestResult<Self> {
         let context = device.create_context(0)?;
         let fence = device.create_shareable_fence(0)?;
         let nt = fence.share(Access::ALL)?;
@@ -60,32 +60,33 @@ impl Things {
 }
 
 /// A client that is in a wait when its adapter goes; it ends by itself, or is killed.
-fn client(soft: &SoftAdapter, ready: &Gate) -> Outcome {
+fn client(soft: &SoftAdapter, ready: &Gate) -> TestResult {
     let things = Things::new(soft.device()?)?;
-    let view = things.made.lock()?;
-    view.fill(1);
+    let mapping = things.made.lock()?;
+    mapping.fill(1);
     ready.open()?;
     let list = FenceValues::new().with(&things.fence, 1000);
     things.device.wait_all(&list)?;
     ensure_eq!(things.fence.value(), u64::MAX);
     ensure_eq!(things.event.take()?, 20);
-    view.unlock()
+    mapping.unlock()
 }
 
-fn again_and_again() -> Outcome {
+fn again_and_again() -> TestResult {
     let bystander = Things::new(fixture::device()?)?;
     for round in 0..rounds(100) {
         let soft = SoftAdapter::enabled("again")?;
         let ready = Gate::new()?;
         let clients = (0..3)
             .map(|_| Child::spawn(|| client(&soft, &ready)))
-            .collect::<Outcome<Vec<Child>>>()?;
+            .collect::<TestResult<Vec<Child>>>()?;
         for _ in &clients {
             ready.wait()?;
         }
         let own = Things::new(soft.device()?)?;
         for (number, child) in clients.into_iter().enumerate() {
-            // One is killed before the removal, one is removed from under, one is killed about then.
+            // One is killed before the removal, one is removed from under, one is killed about
+            // then.
             match number {
                 0 => child.kill()?,
                 1 => {
@@ -109,7 +110,7 @@ fn again_and_again() -> Outcome {
 }
 
 /// Whether a client of an adapter that may go ended as it may.
-fn is_fine(outcome: opendxg::Result<()>) -> Outcome {
+fn is_fine(outcome: opendxg::Result<()>) -> TestResult {
     match outcome {
         // Found by a LUID that is gone, or gone later.
         Ok(())
@@ -118,7 +119,7 @@ fn is_fine(outcome: opendxg::Result<()>) -> Outcome {
     }
 }
 
-fn racing() -> Outcome {
+fn racing() -> TestResult {
     let soft = SoftAdapter::new("race")?;
     let first = Dxg::open()?.adapters()?[0].luid();
     let end = AtomicBool::new(false);
@@ -138,14 +139,14 @@ fn racing() -> Outcome {
         }
         Ok(())
     };
-    let client = || -> Outcome {
+    let client = || -> TestResult {
         while !end.load(Ordering::Relaxed) {
             is_fine(use_it())?;
         }
         Ok(())
     };
-    let administrator = || -> Outcome {
-        let switch = || -> Outcome {
+    let administrator = || -> TestResult {
+        let switch = || -> TestResult {
             for _ in 0..rounds(200) {
                 soft.set("enabled", "1")?;
                 std::thread::sleep(Duration::from_micros(300));

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use selftests::rounds::{together, Part};
 use selftests::sharing::{key, Client, Entry, Item, Shape};
 use selftests::stress::Figure;
-use selftests::{ensure, ensure_eq, Outcome, Suite};
+use selftests::{ensure, ensure_eq, Suite, TestResult};
 
 const SIZE: usize = 64 << 10;
 const WRITERS: usize = 2;
@@ -31,13 +31,13 @@ fn pattern(number: u32, length: usize) -> Vec<u8> {
 }
 
 /// A memory file of as many bytes as its number.
-fn numbered(number: u32) -> Outcome<OwnedFd> {
+fn numbered(number: u32) -> TestResult<OwnedFd> {
     let file = selftests::fds::memfd()?;
     rustix::fs::ftruncate(&file, number.into())?;
     Ok(file)
 }
 
-fn check(entry: &Entry, number: u32) -> Outcome {
+fn check(entry: &Entry, number: u32) -> TestResult {
     // Bytes, schema and file all carry one number; its length depends on it, too.
     let length = SIZE - (number as usize % 64) * 4;
     ensure_eq!(entry.bytes.len(), length);
@@ -50,11 +50,11 @@ fn check(entry: &Entry, number: u32) -> Outcome {
     Ok(())
 }
 
-fn whole(figure: Figure) -> Outcome {
+fn whole(figure: Figure) -> TestResult {
     let client = Client::new()?;
     let (object, fd) = client.shared(Shape::Resource)?;
     let target = object.target();
-    let store = |number: u32| -> Outcome<u64> {
+    let store = |number: u32| -> TestResult<u64> {
         let bytes = pattern(number, SIZE - (number as usize % 64) * 4);
         let file = numbered(number)?;
         let item = Item::new(key(1), 0, &bytes).file(file.as_fd());
@@ -66,7 +66,7 @@ fn whole(figure: Figure) -> Outcome {
     let end = Instant::now() + figure.time();
     let write = |index: usize| {
         let (stop, sets, store) = (&stop, &sets, &store);
-        move || -> Outcome {
+        move || -> TestResult {
             let mut number = 2 + index as u32;
             while !stop.load(Ordering::Relaxed) {
                 store(number)?;
@@ -78,7 +78,7 @@ fn whole(figure: Figure) -> Outcome {
     };
     let read = |index: usize| {
         let (stop, sets, gets, client, fd) = (&stop, &sets, &gets, &client, &fd);
-        move || -> Outcome {
+        move || -> TestResult {
             let target = match index % 2 {
                 0 => target,
                 _ => selftests::sharing::Target::This(fd.as_fd()),

@@ -9,7 +9,7 @@ use opendxg::{EventFd, Status};
 use selftests::fds::{memfd, pipe, socket_pair};
 use selftests::sharing::{key, Client, How, Item, Shape, Target};
 use selftests::uring::Ring;
-use selftests::{ensure, ensure_eq, fails_with, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fails_with, Suite, TestResult};
 
 use crate::t_store::files::is_same_file;
 
@@ -47,7 +47,7 @@ fn opened(path: &str) -> Option<OwnedFd> {
 }
 
 /// A dma-buf of a page of this process.
-fn own_buffer(client: &Client, allocation: u32) -> Outcome<OwnedFd> {
+fn own_buffer(client: &Client, allocation: u32) -> TestResult<OwnedFd> {
     let mut export = opendxg_export_dmabuf::zeroed();
     export.allocation = allocation;
     client.call(&mut export)?;
@@ -56,7 +56,7 @@ fn own_buffer(client: &Client, allocation: u32) -> Outcome<OwnedFd> {
 }
 
 /// Attaches the file and takes it back.
-fn is_accepted(client: &Client, file: &OwnedFd) -> Outcome {
+fn is_accepted(client: &Client, file: &OwnedFd) -> TestResult {
     for shape in Shape::ALL {
         let object = client.create(shape, How::Private)?;
         attach(client, object.target(), file)?;
@@ -66,11 +66,11 @@ fn is_accepted(client: &Client, file: &OwnedFd) -> Outcome {
     Ok(())
 }
 
-fn memory_file() -> Outcome {
+fn memory_file() -> TestResult {
     is_accepted(&Client::new()?, &memfd()?)
 }
 
-fn sync_file() -> Outcome {
+fn sync_file() -> TestResult {
     /// `struct dma_buf_export_sync_file`.
     #[repr(C)]
     struct Export {
@@ -95,7 +95,7 @@ fn sync_file() -> Outcome {
     is_accepted(&client, &file)
 }
 
-fn foreign_buffer() -> Outcome {
+fn foreign_buffer() -> TestResult {
     /// `struct udmabuf_create`.
     #[repr(C)]
     struct Create {
@@ -125,7 +125,7 @@ fn foreign_buffer() -> Outcome {
     is_accepted(&client, &unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-fn own_buffers() -> Outcome {
+fn own_buffers() -> TestResult {
     // A dma-buf of ours holds its container: in that one's store it would keep it for ever.
     let client = Client::new()?;
     let resource = client.create(Shape::Resource, How::Private)?;
@@ -138,7 +138,7 @@ fn own_buffers() -> Outcome {
     Ok(())
 }
 
-fn refused() -> Outcome {
+fn refused() -> TestResult {
     let client = Client::new()?;
     let object = client.create(Shape::Fence, How::Private)?;
     let target = object.target();
@@ -194,7 +194,7 @@ fn refused() -> Outcome {
     Ok(())
 }
 
-fn cycle() -> Outcome {
+fn cycle() -> TestResult {
     let client = Client::new()?;
     for shape in Shape::NT {
         let (object, fd) = client.shared(shape)?;

@@ -7,7 +7,7 @@ use opendxg::Status;
 use selftests::call::refused;
 use selftests::memory::{Page, UNMAPPED};
 use selftests::sharing::{key, Client, How, Item, Shape};
-use selftests::{ensure, ensure_eq, fails_with, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fails_with, Suite, TestResult};
 
 pub(crate) fn tests(suite: Suite) -> Suite {
     suite
@@ -27,7 +27,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         .test("RES-5 memory that cannot be read or written", bad_memory)
 }
 
-fn every_kind() -> Outcome {
+fn every_kind() -> TestResult {
     let client = Client::new()?;
     for shape in Shape::ALL {
         for how in [How::Private, How::Nt] {
@@ -49,7 +49,7 @@ fn every_kind() -> Outcome {
     Ok(())
 }
 
-fn sizes() -> Outcome {
+fn sizes() -> TestResult {
     let client = Client::new()?;
     let object = client.create(Shape::Resource, How::Private)?;
     let all: Vec<u8> = (0..65536u32).map(|at| (at * 7 + at / 256) as u8).collect();
@@ -75,7 +75,7 @@ fn sizes() -> Outcome {
     Ok(())
 }
 
-fn counts() -> Outcome {
+fn counts() -> TestResult {
     let client = Client::new()?;
     let object = client.create(Shape::Fence, How::Private)?;
     let items: Vec<_> = (0..9)
@@ -97,7 +97,7 @@ fn counts() -> Outcome {
     Ok(())
 }
 
-fn all_or_none() -> Outcome {
+fn all_or_none() -> TestResult {
     let client = Client::new()?;
     let object = client.create(Shape::Fence, How::Private)?;
     let target = object.target();
@@ -134,7 +134,7 @@ fn all_or_none() -> Outcome {
     Ok(())
 }
 
-fn create_only() -> Outcome {
+fn create_only() -> TestResult {
     let client = Client::new()?;
     let object = client.create(Shape::Fence, How::Private)?;
     let target = object.target();
@@ -152,7 +152,7 @@ fn create_only() -> Outcome {
     Ok(())
 }
 
-fn sealed() -> Outcome {
+fn sealed() -> TestResult {
     let client = Client::new()?;
     let object = client.create(Shape::Fence, How::Private)?;
     let target = object.target();
@@ -177,7 +177,7 @@ fn sealed() -> Outcome {
     Ok(())
 }
 
-fn expected() -> Outcome {
+fn expected() -> TestResult {
     let client = Client::new()?;
     let object = client.create(Shape::Fence, How::Private)?;
     let target = object.target();
@@ -202,7 +202,7 @@ fn expected() -> Outcome {
     Ok(())
 }
 
-fn twice() -> Outcome {
+fn twice() -> TestResult {
     let client = Client::new()?;
     let object = client.create(Shape::Fence, How::Private)?;
     let items = [Item::new(key(1), 0, b"a"), Item::new(key(1), 0, b"b")];
@@ -212,7 +212,7 @@ fn twice() -> Outcome {
     Ok(())
 }
 
-fn list() -> Outcome {
+fn list() -> TestResult {
     let client = Client::new()?;
     let object = client.create(Shape::Resource, How::Private)?;
     let target = object.target();
@@ -247,7 +247,7 @@ fn list() -> Outcome {
     Ok(())
 }
 
-fn small_list() -> Outcome {
+fn small_list() -> TestResult {
     let client = Client::new()?;
     let object = client.create(Shape::Fence, How::Private)?;
     for number in 0..5 {
@@ -263,7 +263,7 @@ fn small_list() -> Outcome {
     Ok(())
 }
 
-fn delete() -> Outcome {
+fn delete() -> TestResult {
     let client = Client::new()?;
     let object = client.create(Shape::Fence, How::Private)?;
     let target = object.target();
@@ -282,7 +282,7 @@ fn delete() -> Outcome {
     Ok(())
 }
 
-fn generations() -> Outcome {
+fn generations() -> TestResult {
     let client = Client::new()?;
     let object = client.create(Shape::Fence, How::Private)?;
     let target = object.target();
@@ -309,7 +309,7 @@ fn generations() -> Outcome {
     Ok(())
 }
 
-fn bad_handles() -> Outcome {
+fn bad_handles() -> TestResult {
     use selftests::sharing::Target;
     use std::os::fd::AsFd;
     let client = Client::new()?;
@@ -340,7 +340,7 @@ fn bad_handles() -> Outcome {
     Ok(())
 }
 
-fn bad_memory() -> Outcome {
+fn bad_memory() -> TestResult {
     let client = Client::new()?;
     let object = client.create(Shape::Fence, How::Private)?;
     let target = object.target();

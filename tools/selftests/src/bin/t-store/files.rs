@@ -11,7 +11,7 @@ use selftests::child::{Child, Gate};
 use selftests::fds::{memfd, socket_pair};
 use selftests::leak::open_descriptors;
 use selftests::sharing::{key, Client, How, Item, Shape, Target};
-use selftests::{ensure, ensure_eq, fails_with, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fails_with, Suite, TestResult};
 
 pub(crate) fn tests(suite: Suite) -> Suite {
     suite
@@ -30,7 +30,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
 }
 
 /// Whether two descriptors are of one open file, as the kernel sees it.
-pub(crate) fn is_same_file(first: impl AsFd, second: impl AsFd) -> Outcome<bool> {
+pub(crate) fn is_same_file(first: impl AsFd, second: impl AsFd) -> TestResult<bool> {
     const KCMP_FILE: i32 = 0;
     let pid = std::process::id() as i32;
     let (first, second) = (first.as_fd().as_raw_fd(), second.as_fd().as_raw_fd());
@@ -46,7 +46,7 @@ pub(crate) fn is_same_file(first: impl AsFd, second: impl AsFd) -> Outcome<bool>
     }
 }
 
-fn same_file() -> Outcome {
+fn same_file() -> TestResult {
     let client = Client::new()?;
     for shape in Shape::ALL {
         let object = client.create(shape, How::Private)?;
@@ -70,7 +70,10 @@ fn same_file() -> Outcome {
 }
 
 /// Maps a page of a file and runs `body` on its first byte.
-fn with_page<R>(fd: &OwnedFd, body: impl FnOnce(&std::sync::atomic::AtomicU8) -> R) -> Outcome<R> {
+fn with_page<R>(
+    fd: &OwnedFd,
+    body: impl FnOnce(&std::sync::atomic::AtomicU8) -> R,
+) -> TestResult<R> {
     use rustix::mm::{mmap, munmap, MapFlags, ProtFlags};
     let rights = ProtFlags::READ | ProtFlags::WRITE;
     // SAFETY: a new mapping, anywhere.
@@ -82,7 +85,7 @@ fn with_page<R>(fd: &OwnedFd, body: impl FnOnce(&std::sync::atomic::AtomicU8) ->
     Ok(result)
 }
 
-fn two_processes() -> Outcome {
+fn two_processes() -> TestResult {
     use std::sync::atomic::Ordering::SeqCst;
     let client = Client::new()?;
     for shape in Shape::NT {
@@ -115,7 +118,7 @@ fn two_processes() -> Outcome {
     Ok(())
 }
 
-fn asked() -> Outcome {
+fn asked() -> TestResult {
     let client = Client::new()?;
     let object = client.create(Shape::Fence, How::Private)?;
     let file = memfd()?;
@@ -132,12 +135,13 @@ fn asked() -> Outcome {
     fails_with(refused, Status::INVALID_PARAMETER)
 }
 
-fn replace() -> Outcome {
+fn replace() -> TestResult {
     let client = Client::new()?;
     let object = client.create(Shape::Fence, How::Private)?;
     let target = object.target();
     let (first, second) = (memfd()?, memfd()?);
-    let attached = || -> Outcome<Option<OwnedFd>> { Ok(client.get_file(target, key(1), 0)?.file) };
+    let attached =
+        || -> TestResult<Option<OwnedFd>> { Ok(client.get_file(target, key(1), 0)?.file) };
     client.set_info(target, &[Item::new(key(1), 0, b"a").file(first.as_fd())])?;
     client.set(target, key(1), 0, b"b")?;
     ensure!(is_same_file(
@@ -171,7 +175,7 @@ fn replace() -> Outcome {
     Ok(())
 }
 
-fn no_descriptor() -> Outcome {
+fn no_descriptor() -> TestResult {
     let client = Client::new()?;
     let object = client.create(Shape::Fence, How::Private)?;
     let file = memfd()?;
@@ -191,9 +195,9 @@ fn no_descriptor() -> Outcome {
     Ok(())
 }
 
-fn released() -> Outcome {
+fn released() -> TestResult {
     // The blocks of a memory file are given back with its last reference.
-    let used = || -> Outcome<u64> {
+    let used = || -> TestResult<u64> {
         let text = std::fs::read_to_string("/proc/meminfo")?;
         let line = text.lines().find_map(|line| line.strip_prefix("Shmem:"));
         let number = line.and_then(|line| line.split_whitespace().next()?.parse().ok());

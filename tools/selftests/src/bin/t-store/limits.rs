@@ -7,7 +7,7 @@ use opendxg::uapi::*;
 use opendxg::Status;
 use selftests::fds::memfd;
 use selftests::sharing::{key, Client, How, Item, Shape};
-use selftests::{ensure_eq, fails_with, Outcome, Suite};
+use selftests::{ensure_eq, fails_with, Suite, TestResult};
 
 const ENTRIES: u8 = 64;
 const BYTES: usize = 256 << 10;
@@ -22,7 +22,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         .test("RES-64 limits are of each object", each)
 }
 
-fn entries() -> Outcome {
+fn entries() -> TestResult {
     let client = Client::new()?;
     let object = client.create(Shape::Fence, How::Private)?;
     let target = object.target();
@@ -45,7 +45,7 @@ fn entries() -> Outcome {
     fails_with(client.set(target, key(201), 0, b""), more)
 }
 
-fn bytes() -> Outcome {
+fn bytes() -> TestResult {
     let client = Client::new()?;
     let object = client.create(Shape::Resource, How::Private)?;
     let target = object.target();
@@ -76,7 +76,7 @@ fn bytes() -> Outcome {
     Ok(())
 }
 
-fn files() -> Outcome {
+fn files() -> TestResult {
     let client = Client::new()?;
     let object = client.create(Shape::Fence, How::Private)?;
     let target = object.target();
@@ -95,7 +95,7 @@ fn files() -> Outcome {
     fails_with(client.set_info(target, &item(1)), more)
 }
 
-fn each() -> Outcome {
+fn each() -> TestResult {
     let client = Client::new()?;
     let full = vec![3; ENTRY];
     let objects = [

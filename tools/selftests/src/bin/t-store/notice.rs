@@ -10,7 +10,7 @@ use rustix::event::PollFlags;
 use selftests::child::in_child;
 use selftests::fds::{memfd, poll_events};
 use selftests::sharing::{key, Client, How, Item, Shape};
-use selftests::{ensure, ensure_eq, Outcome, Suite};
+use selftests::{ensure, ensure_eq, Suite, TestResult};
 
 pub(crate) fn tests(suite: Suite) -> Suite {
     suite
@@ -25,7 +25,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         .test("RES-65 FEN-168 an NT handle itself never polls", no_poll)
 }
 
-fn every_change() -> Outcome {
+fn every_change() -> TestResult {
     let client = Client::new()?;
     for shape in Shape::ALL {
         let object = client.create(shape, How::Private)?;
@@ -35,7 +35,7 @@ fn every_change() -> Outcome {
         let first = client.watch(target, change, 11, &events[0])?;
         let second = client.watch(target, change | OPENDXG_WATCH_DESTROY, 22, &events[1])?;
         let mut generation = 0;
-        let mut seen = |what: &str| -> Outcome {
+        let mut seen = |what: &str| -> TestResult {
             generation += 1;
             for (event, watch, cookie) in [(&events[0], &first, 11), (&events[1], &second, 22)] {
                 ensure_eq!(event.take()?, 1, "{shape:?}: {what}");
@@ -68,7 +68,7 @@ fn every_change() -> Outcome {
     Ok(())
 }
 
-fn no_change() -> Outcome {
+fn no_change() -> TestResult {
     let client = Client::new()?;
     let object = client.create(Shape::Fence, How::Private)?;
     let event = EventFd::new()?;
@@ -84,7 +84,7 @@ fn no_change() -> Outcome {
     Ok(())
 }
 
-fn unread() -> Outcome {
+fn unread() -> TestResult {
     let client = Client::new()?;
     let object = client.create(Shape::Fence, How::Private)?;
     let event = EventFd::new()?;
@@ -105,7 +105,7 @@ fn unread() -> Outcome {
     Ok(())
 }
 
-fn other_process() -> Outcome {
+fn other_process() -> TestResult {
     let client = Client::new()?;
     for shape in Shape::NT {
         let (object, fd) = client.shared(shape)?;
@@ -123,7 +123,7 @@ fn other_process() -> Outcome {
     Ok(())
 }
 
-fn only_asked() -> Outcome {
+fn only_asked() -> TestResult {
     let client = Client::new()?;
     let object = client.create(Shape::Fence, How::Private)?;
     let event = EventFd::new()?;
@@ -135,7 +135,7 @@ fn only_asked() -> Outcome {
     Ok(())
 }
 
-fn no_poll() -> Outcome {
+fn no_poll() -> TestResult {
     let client = Client::new()?;
     for shape in Shape::NT {
         let (object, fd) = client.shared(shape)?;

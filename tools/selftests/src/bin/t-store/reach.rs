@@ -8,7 +8,7 @@ use selftests::child::{in_child, Child, Gate};
 use selftests::fds::{receive, send, socket_pair};
 use selftests::sharing::{access, key, Client, How, Shape, Target};
 use selftests::user::{become_user, needs_root, OTHER};
-use selftests::{ensure_eq, fails_with, Outcome, Suite};
+use selftests::{ensure_eq, fails_with, Suite, TestResult};
 
 pub(crate) fn tests(suite: Suite) -> Suite {
     suite
@@ -34,7 +34,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         .test("RES-55 the members of a set of three have one each", triple)
 }
 
-fn every_handle() -> Outcome {
+fn every_handle() -> TestResult {
     let client = Client::new()?;
     for shape in Shape::NT {
         let (object, fd) = client.shared(shape)?;
@@ -67,7 +67,7 @@ fn every_handle() -> Outcome {
     Ok(())
 }
 
-fn other_process() -> Outcome {
+fn other_process() -> TestResult {
     let client = Client::new()?;
     for shape in Shape::NT {
         let object = client.create(shape, How::Nt)?;
@@ -91,7 +91,7 @@ fn other_process() -> Outcome {
     Ok(())
 }
 
-fn without_device() -> Outcome {
+fn without_device() -> TestResult {
     let client = Client::new()?;
     for shape in Shape::NT {
         let (object, fd) = client.shared(shape)?;
@@ -112,7 +112,7 @@ fn without_device() -> Outcome {
     Ok(())
 }
 
-fn rights() -> Outcome {
+fn rights() -> TestResult {
     let client = Client::new()?;
     for shape in Shape::NT {
         let object = client.create(shape, How::Nt)?;
@@ -152,7 +152,7 @@ fn rights() -> Outcome {
     Ok(())
 }
 
-fn writer() -> Outcome {
+fn writer() -> TestResult {
     needs_root()?;
     let client = Client::new()?;
     let (object, fd) = client.shared(Shape::Resource)?;
@@ -175,7 +175,7 @@ fn writer() -> Outcome {
     Ok(())
 }
 
-fn life() -> Outcome {
+fn life() -> TestResult {
     for shape in Shape::NT {
         let (left, right) = socket_pair()?;
         let (sent, done) = (Gate::new()?, Gate::new()?);
@@ -201,7 +201,7 @@ fn life() -> Outcome {
     Ok(())
 }
 
-fn allocations() -> Outcome {
+fn allocations() -> TestResult {
     let client = Client::new()?;
     let resource = client.create_resource(How::Nt, 3, b"")?;
     client.set(resource.target(), key(1), 0, b"container")?;
@@ -214,7 +214,7 @@ fn allocations() -> Outcome {
     Ok(())
 }
 
-fn triple() -> Outcome {
+fn triple() -> TestResult {
     let client = Client::new()?;
     let members = client.triple()?;
     for (number, member) in members.iter().enumerate() {

@@ -3,7 +3,7 @@
 
 use opendxg::Status;
 use selftests::sharing::{key, Client, How, Key, Shape};
-use selftests::{ensure_eq, fails_with, Outcome, Suite};
+use selftests::{ensure_eq, fails_with, Suite, TestResult};
 
 pub(crate) fn tests(suite: Suite) -> Suite {
     suite
@@ -21,7 +21,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         .test("RES-61 RES-67 the zero key is the runtime data", zero_key)
 }
 
-fn highest() -> Outcome {
+fn highest() -> TestResult {
     let client = Client::new()?;
     for shape in Shape::ALL {
         let object = client.create(shape, How::Private)?;
@@ -47,7 +47,7 @@ fn highest() -> Outcome {
     Ok(())
 }
 
-fn only_higher() -> Outcome {
+fn only_higher() -> TestResult {
     let client = Client::new()?;
     let object = client.create(Shape::Fence, How::Private)?;
     for schema in [9, 4, 6] {
@@ -61,7 +61,7 @@ fn only_higher() -> Outcome {
     Ok(())
 }
 
-fn absent() -> Outcome {
+fn absent() -> TestResult {
     let client = Client::new()?;
     let object = client.create(Shape::Fence, How::Private)?;
     client.set(object.target(), key(1), 0, b"x")?;
@@ -73,7 +73,7 @@ fn absent() -> Outcome {
     Ok(())
 }
 
-fn evolution() -> Outcome {
+fn evolution() -> TestResult {
     let client = Client::new()?;
     let object = client.create(Shape::Resource, How::Nt)?;
     let target = object.target();
@@ -91,7 +91,7 @@ fn evolution() -> Outcome {
 }
 
 /// A GUID in memory order, from its text without dashes.
-fn guid(text: &str) -> Outcome<Key> {
+fn guid(text: &str) -> TestResult<Key> {
     let mut bytes = [0; 16];
     for (at, byte) in bytes.iter_mut().enumerate() {
         *byte = u8::from_str_radix(&text[2 * at..2 * at + 2], 16).map_err(|_| "no GUID")?;
@@ -102,7 +102,7 @@ fn guid(text: &str) -> Outcome<Key> {
     Ok(bytes)
 }
 
-fn reserved() -> Outcome {
+fn reserved() -> TestResult {
     let client = Client::new()?;
     for shape in Shape::ALL {
         let object = client.create(shape, How::Private)?;
@@ -125,7 +125,7 @@ fn reserved() -> Outcome {
     Ok(())
 }
 
-fn zero_key() -> Outcome {
+fn zero_key() -> TestResult {
     let client = Client::new()?;
     let zero = [0; 16];
     let resource = client.create_resource(How::Nt, 1, b"created with")?;

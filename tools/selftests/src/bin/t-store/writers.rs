@@ -8,7 +8,7 @@ use opendxg::{Error, Status};
 use selftests::child::Child;
 use selftests::rounds::{crowd, rounds};
 use selftests::sharing::{key, Client, How, Item, Shape};
-use selftests::{ensure_eq, Outcome, Suite};
+use selftests::{ensure_eq, Suite, TestResult};
 
 /// Time for the races.
 const LIMIT: std::time::Duration = std::time::Duration::from_secs(120);
@@ -37,7 +37,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         )
 }
 
-fn one_wins() -> Outcome {
+fn one_wins() -> TestResult {
     let client = Client::new()?;
     let object = client.create(Shape::Fence, How::Private)?;
     let target = object.target();
@@ -62,7 +62,7 @@ fn one_wins() -> Outcome {
     Ok(())
 }
 
-fn one_creates() -> Outcome {
+fn one_creates() -> TestResult {
     let client = Client::new()?;
     for round in 0..rounds(200) {
         let object = client.create(Shape::Fence, How::Private)?;
@@ -82,7 +82,7 @@ fn one_creates() -> Outcome {
     Ok(())
 }
 
-fn counter() -> Outcome {
+fn counter() -> TestResult {
     const WRITERS: u64 = 4;
     let client = Client::new()?;
     let (object, fd) = client.shared(Shape::Resource)?;
@@ -107,7 +107,7 @@ fn counter() -> Outcome {
             Ok(())
         })
     };
-    let writers = (0..WRITERS).map(write).collect::<Outcome<Vec<_>>>()?;
+    let writers = (0..WRITERS).map(write).collect::<TestResult<Vec<_>>>()?;
     writers.into_iter().try_for_each(Child::join)?;
     let entry = client.get(object.target(), key(1), 0)?;
     ensure_eq!(entry.bytes, (WRITERS * each).to_ne_bytes());
@@ -115,7 +115,7 @@ fn counter() -> Outcome {
     Ok(())
 }
 
-fn killed() -> Outcome {
+fn killed() -> TestResult {
     let client = Client::new()?;
     for round in 0..rounds(100) {
         let (object, fd) = client.shared(Shape::Resource)?;

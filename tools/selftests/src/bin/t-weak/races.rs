@@ -9,7 +9,7 @@ use opendxg::{Error, EventFd, Status};
 use selftests::rounds::{rounds, together, Dice, Part};
 use selftests::sharing::{key, Client, How, Shape};
 use selftests::stress::Figure;
-use selftests::{ensure_eq, Failure, Outcome, Suite};
+use selftests::{ensure_eq, Failure, Suite, TestResult};
 
 /// Threads against the one that ends the object.
 const MANY: usize = 8;
@@ -45,7 +45,7 @@ fn race(
     count: u32,
     attempt: impl Fn(&Client, Shape, u32, &std::os::fd::OwnedFd) -> opendxg::Result<()> + Sync,
     dead: Status,
-) -> Outcome {
+) -> TestResult {
     let client = Client::new()?;
     for shape in shapes {
         let (worked, missed) = (AtomicU64::new(0), AtomicU64::new(0));
@@ -85,7 +85,7 @@ fn race(
     Ok(())
 }
 
-fn resolve(figure: Figure) -> Outcome {
+fn resolve(figure: Figure) -> TestResult {
     race(
         &Shape::ALL,
         How::Private,
@@ -100,7 +100,7 @@ fn resolve(figure: Figure) -> Outcome {
     )
 }
 
-fn open(figure: Figure) -> Outcome {
+fn open(figure: Figure) -> TestResult {
     race(
         &Shape::GLOBAL,
         How::Global,
@@ -114,7 +114,7 @@ fn open(figure: Figure) -> Outcome {
     )
 }
 
-fn watch() -> Outcome {
+fn watch() -> TestResult {
     race(
         &[Shape::MonitoredFence, Shape::Resource],
         How::Private,
@@ -132,7 +132,7 @@ fn watch() -> Outcome {
     )
 }
 
-fn get() -> Outcome {
+fn get() -> TestResult {
     race(
         &[Shape::Semaphore, Shape::Resource],
         How::Private,

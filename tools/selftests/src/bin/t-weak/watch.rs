@@ -12,7 +12,7 @@ use selftests::child::{in_child, Child, Gate};
 use selftests::fds::{closed_number, memfd, poll_events};
 use selftests::sharing::{Client, How, Shape, Target};
 use selftests::time::{eventually, soon};
-use selftests::{ensure, ensure_eq, fails_with, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fails_with, Suite, TestResult};
 
 const DESTROY: u32 = OPENDXG_WATCH_DESTROY;
 
@@ -42,14 +42,14 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         )
 }
 
-fn told(event: &EventFd) -> Outcome {
+fn told(event: &EventFd) -> TestResult {
     ensure_eq!(event.wait(Some(soon()))?, Some(1));
     selftests::time::a_while();
     ensure_eq!(event.take()?, 0, "told twice");
     Ok(())
 }
 
-fn once() -> Outcome {
+fn once() -> TestResult {
     let client = Client::new()?;
     for shape in Shape::ALL {
         let object = client.create(shape, How::Nt)?;
@@ -67,7 +67,7 @@ fn once() -> Outcome {
     Ok(())
 }
 
-fn order() -> Outcome {
+fn order() -> TestResult {
     let client = Client::new()?;
     for shape in Shape::GLOBAL {
         for _ in 0..50 {
@@ -105,7 +105,7 @@ fn order() -> Outcome {
     Ok(())
 }
 
-fn closed() -> Outcome {
+fn closed() -> TestResult {
     let client = Client::new()?;
     for shape in Shape::ALL {
         let object = client.create(shape, How::Private)?;
@@ -121,7 +121,7 @@ fn closed() -> Outcome {
     Ok(())
 }
 
-fn watcher_alone() -> Outcome {
+fn watcher_alone() -> TestResult {
     let client = Client::new()?;
     for shape in Shape::NT {
         let (object, fd) = client.shared(shape)?;
@@ -146,7 +146,7 @@ fn watcher_alone() -> Outcome {
     Ok(())
 }
 
-fn killed() -> Outcome {
+fn killed() -> TestResult {
     let client = Client::new()?;
     for shape in Shape::NT {
         let (object, fd) = client.shared(shape)?;
@@ -171,7 +171,7 @@ fn killed() -> Outcome {
     Ok(())
 }
 
-fn many() -> Outcome {
+fn many() -> TestResult {
     let client = Client::new()?;
     let object = client.create(Shape::Fence, How::Private)?;
     let mut watches = Vec::new();
@@ -207,7 +207,7 @@ fn many() -> Outcome {
     })
 }
 
-fn delayed() -> Outcome {
+fn delayed() -> TestResult {
     let client = Client::new()?;
     for shape in Shape::NT {
         let (object, fd) = client.shared(shape)?;
@@ -227,7 +227,7 @@ fn delayed() -> Outcome {
     Ok(())
 }
 
-fn polls() -> Outcome {
+fn polls() -> TestResult {
     let client = Client::new()?;
     let object = client.create(Shape::Fence, How::Private)?;
     let event = EventFd::new()?;
@@ -242,7 +242,7 @@ fn polls() -> Outcome {
     Ok(())
 }
 
-fn refused() -> Outcome {
+fn refused() -> TestResult {
     let client = Client::new()?;
     let object = client.create(Shape::Fence, How::Private)?;
     let event = EventFd::new()?;
@@ -273,7 +273,7 @@ fn refused() -> Outcome {
     Ok(())
 }
 
-fn reenters() -> Outcome {
+fn reenters() -> TestResult {
     let client = Client::new()?;
     let mut event = EventFd::new()?;
     let mut object = client.create(Shape::Resource, How::Nt)?;

@@ -14,7 +14,7 @@ use selftests::fds::{closed_number, memfd, poll_events, receive, send, socket_pa
 use selftests::leak::Watch;
 use selftests::sharing::{access, key, Client, How, Item, Shape, Target, What};
 use selftests::stress::Figure;
-use selftests::{ensure, ensure_eq, fails_with, Outcome, Suite};
+use selftests::{ensure, ensure_eq, fails_with, Suite, TestResult};
 
 pub(crate) fn tests(suite: Suite) -> Suite {
     suite
@@ -39,7 +39,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         )
         .test("RES-72 in another process", other_process)
         .test(
-            "M6 FEN-12 RES-72 a private fence in another process is mapped as long as its owner has it",
+            "FEN-12 RES-72 a private fence in another process is mapped as long as its owner has it",
             private_fence_elsewhere,
         )
         .test("RES-72 after the process that opened it", opener_gone)
@@ -56,11 +56,11 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         )
 }
 
-fn is_dead(client: &Client, what: What, weak: impl AsFd) -> Outcome {
+fn is_dead(client: &Client, what: What, weak: impl AsFd) -> TestResult {
     fails_with(client.resolve_weak(what, weak), Status::NOT_FOUND)
 }
 
-fn resolves() -> Outcome {
+fn resolves() -> TestResult {
     let client = Client::new()?;
     for shape in Shape::ALL {
         let object = client.create(shape, How::Private)?;
@@ -86,11 +86,11 @@ fn resolves() -> Outcome {
     Ok(())
 }
 
-fn survives() -> Outcome {
+fn survives() -> TestResult {
     let client = Client::new()?;
     for shape in Shape::ALL {
         let watch = Watch::start()?;
-        let objects = || -> Outcome<u64> { Ok(watch.now()?.total_objects) };
+        let objects = || -> TestResult<u64> { Ok(watch.now()?.total_objects) };
         let before = objects()?;
         let object = client.create(shape, How::Private)?;
         let weak = client.open_weak(object.target())?;
@@ -104,7 +104,7 @@ fn survives() -> Outcome {
     Ok(())
 }
 
-fn polls() -> Outcome {
+fn polls() -> TestResult {
     let client = Client::new()?;
     for shape in Shape::ALL {
         let object = client.create(shape, How::Private)?;
@@ -134,7 +134,7 @@ fn polls() -> Outcome {
     Ok(())
 }
 
-fn holds_nothing() -> Outcome {
+fn holds_nothing() -> TestResult {
     let client = Client::new()?;
     for shape in Shape::ALL {
         let before = Watch::start()?;
@@ -161,7 +161,7 @@ fn holds_nothing() -> Outcome {
     Ok(())
 }
 
-fn handles() -> Outcome {
+fn handles() -> TestResult {
     let client = Client::new()?;
     for shape in Shape::NT {
         let (object, fd) = client.shared(shape)?;
@@ -188,7 +188,7 @@ fn handles() -> Outcome {
     Ok(())
 }
 
-fn refused() -> Outcome {
+fn refused() -> TestResult {
     let client = Client::new()?;
     let (object, fd) = client.shared(Shape::Fence)?;
     let file = memfd()?;
@@ -226,7 +226,7 @@ fn refused() -> Outcome {
     fails_with(client.open_sync(&weak), mismatch)
 }
 
-fn file() -> Outcome {
+fn file() -> TestResult {
     let client = Client::new()?;
     let object = client.create(Shape::Fence, How::Private)?;
     let weak = client.open_weak(object.target())?;
@@ -243,7 +243,7 @@ fn file() -> Outcome {
     Ok(())
 }
 
-fn other_process() -> Outcome {
+fn other_process() -> TestResult {
     let client = Client::new()?;
     for shape in Shape::NT {
         let (left, right) = socket_pair()?;
@@ -274,7 +274,7 @@ fn other_process() -> Outcome {
 }
 
 /// How many mappings of fence values this process has.
-fn mapped_values() -> Outcome<usize> {
+fn mapped_values() -> TestResult<usize> {
     let maps = std::fs::read_to_string("/proc/self/maps")?;
     Ok(maps
         .lines()
@@ -282,7 +282,7 @@ fn mapped_values() -> Outcome<usize> {
         .count())
 }
 
-fn private_fence_elsewhere() -> Outcome {
+fn private_fence_elsewhere() -> TestResult {
     let client = Client::new()?;
     let (left, right) = socket_pair()?;
     let (opened, destroyed) = (Gate::new()?, Gate::new()?);
@@ -331,7 +331,7 @@ fn private_fence_elsewhere() -> Outcome {
     Ok(())
 }
 
-fn opener_gone() -> Outcome {
+fn opener_gone() -> TestResult {
     let client = Client::new()?;
     let (object, fd) = client.shared(Shape::Resource)?;
     let (left, right) = socket_pair()?;
@@ -343,7 +343,7 @@ fn opener_gone() -> Outcome {
     is_dead(&client, What::Resource, &weak)
 }
 
-fn rights() -> Outcome {
+fn rights() -> TestResult {
     let client = Client::new()?;
     for shape in Shape::NT {
         let object = client.create(shape, How::Nt)?;
@@ -364,7 +364,7 @@ fn rights() -> Outcome {
     Ok(())
 }
 
-fn query() -> Outcome {
+fn query() -> TestResult {
     let client = Client::new()?;
     for shape in Shape::ALL {
         let object = client.create(shape, How::Private)?;
@@ -383,15 +383,16 @@ fn query() -> Outcome {
 }
 
 /// Bytes of kernel memory in slabs.
-fn slabs() -> Outcome<u64> {
+fn slabs() -> TestResult<u64> {
     let text = std::fs::read_to_string("/proc/meminfo")?;
     let line = text.lines().find_map(|line| line.strip_prefix("Slab:"));
     let number = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
     number.map(|kib| kib * 1024).ok_or_else(|| "no Slab".into())
 }
 
-fn small(figure: Figure) -> Outcome {
-    // Each descriptor costs the kernel a file, whatever it is: compare with as many of another kind.
+fn small(figure: Figure) -> TestResult {
+    // Each descriptor costs the kernel a file, whatever it is: compare with as many of another
+    // kind.
     let many = figure.rounds();
     if selftests::time::is_slow_kernel() {
         selftests::skip!("KASAN keeps freed memory, so that it cannot be measured");

@@ -9,10 +9,16 @@ use opendxg::Status;
 use selftests::call::succeeds;
 use selftests::resource::ALL_ACCESS;
 use selftests::sharing::Attributes;
-use selftests::{ensure_eq, Outcome};
+use selftests::{ensure_eq, TestResult};
 
 /// Stores an entry through any kind of handle.
-pub(super) fn set(raw: &Raw, handle: u64, handle_type: u32, key: [u8; 16], data: &[u8]) -> Outcome {
+pub(super) fn set(
+    raw: &Raw,
+    handle: u64,
+    handle_type: u32,
+    key: [u8; 16],
+    data: &[u8],
+) -> TestResult {
     let item = opendxg_info_item {
         key,
         schema: 1,
@@ -32,7 +38,7 @@ pub(super) fn get(
     handle: u64,
     handle_type: u32,
     key: [u8; 16],
-) -> Outcome<Result<Vec<u8>, Status>> {
+) -> TestResult<Result<Vec<u8>, Status>> {
     let mut data = vec![0u8; 256];
     let mut arg = opendxg_get_info::zeroed();
     (arg.handle, arg.handle_type, arg.key, arg.max_schema) = (handle, handle_type, key, 1);
@@ -73,7 +79,7 @@ impl Name {
     }
 
     /// Opens the resource that has this name.
-    pub(super) fn open(&self, raw: &Raw) -> Outcome<OwnedFd> {
+    pub(super) fn open(&self, raw: &Raw) -> TestResult<OwnedFd> {
         let mut arg = D3DKMT_OPENNTHANDLEFROMNAME::zeroed();
         (arg.dwDesiredAccess, arg.pObjAttrib) = (ALL_ACCESS, self.address());
         succeeds(raw, &mut arg)?;

@@ -8,35 +8,35 @@ use opendxg::uapi::*;
 use opendxg::{Access, Device, MonitoredFence};
 use selftests::call::succeeds;
 use selftests::fds::{receive, send};
-use selftests::resource::{export, flags, Bundle, Create, ALL_ACCESS};
+use selftests::resource::{export, flags, Create, OpenResource, ALL_ACCESS};
 use selftests::sharing::share_raw;
-use selftests::{fixture, Outcome};
+use selftests::{fixture, TestResult};
 
 use super::handle::{set, Name};
 use super::{acquire, description, release, Form, Line, Told, Turn, BACK, SIZE, THERE};
 
 /// What the first process keeps until the second one is done.
 struct Made {
-    bundle: Bundle,
+    picture: OpenResource,
     mutex: u32,
     fence: Option<MonitoredFence>,
 }
 
-fn make(line: Line, device: &Device, raw: &Raw) -> Outcome<Made> {
+fn make(line: Line, device: &Device, raw: &Raw) -> TestResult<Made> {
     let bits = if line.form == Form::Global {
         flags::GLOBAL
     } else {
         flags::NT
     };
     let blob = line.runtime();
-    let bundle = Create::sized(device, bits, &[SIZE])
+    let picture = Create::sized(device, bits, &[SIZE])
         .with_runtime(&blob)
         .run()?;
     for key in line.keys {
         let text = description(key);
         set(
             raw,
-            u64::from(bundle.resource),
+            u64::from(picture.resource),
             OPENDXG_HANDLE_LOCAL,
             *key,
             &text,
@@ -47,14 +47,14 @@ fn make(line: Line, device: &Device, raw: &Raw) -> Outcome<Made> {
         _ => None,
     };
     Ok(Made {
-        bundle,
+        picture,
         mutex: 0,
         fence,
     })
 }
 
 /// Makes the picture, hands it over, and waits for the answer.
-pub(super) fn run(line: Line, socket: &OwnedFd, told: &Told) -> Outcome {
+pub(super) fn run(line: Line, socket: &OwnedFd, told: &Told) -> TestResult {
     let device = fixture::device()?;
     let raw = fixture::raw()?;
     let mut made = make(line, &device, &raw)?;
@@ -67,12 +67,12 @@ pub(super) fn run(line: Line, socket: &OwnedFd, told: &Told) -> Outcome {
         made.mutex = arg.hKeyedMutex;
         told.0.set_word(Told::MUTEX, arg.hSharedHandle);
     }
-    let resource = made.bundle.resource;
-    told.0.set_word(Told::RESOURCE, made.bundle.global);
+    let resource = made.picture.resource;
+    told.0.set_word(Told::RESOURCE, made.picture.global);
     if made.mutex != 0 {
         acquire(&raw, made.mutex, 0)?;
     }
-    made.bundle.lock()?.fill(1);
+    made.picture.lock()?.fill(1);
 
     // The NT handle carries the descriptions also where the memory goes another way.
     let name = Name::new("a-picture");
@@ -88,7 +88,7 @@ pub(super) fn run(line: Line, socket: &OwnedFd, told: &Told) -> Outcome {
             )?)
         }
         Form::Name => Some(share_raw(&raw, &[resource], ALL_ACCESS, name.address())?),
-        Form::Nt | Form::DmaBuf => Some(made.bundle.share()?),
+        Form::Nt | Form::DmaBuf => Some(made.picture.share()?),
     };
     match &nt {
         Some(nt) if line.form != Form::Name => send(socket, nt)?,
@@ -96,7 +96,7 @@ pub(super) fn run(line: Line, socket: &OwnedFd, told: &Told) -> Outcome {
         _ => send(socket, selftests::fds::memfd()?)?,
     }
     if line.form == Form::DmaBuf {
-        send(socket, export(&raw, made.bundle.first(), 0)?)?;
+        send(socket, export(&raw, made.picture.first(), 0)?)?;
     }
     if let (Some(fence), Turn::Fence) = (&made.fence, line.turn) {
         send(socket, fence.share(Access::ALL)?)?;
@@ -109,7 +109,7 @@ pub(super) fn run(line: Line, socket: &OwnedFd, told: &Told) -> Outcome {
         // Explicitly: the other side says so.
         drop(receive(socket)?);
     }
-    made.bundle.lock()?.holds(2)?;
+    made.picture.lock()?.holds(2)?;
     if made.mutex != 0 {
         release(&raw, made.mutex, 0)?;
         succeeds(

@@ -11,13 +11,13 @@ use selftests::dma_buf::{accessed, export_sync_file, is_signalled, READ, WRITE};
 use selftests::fds::{receive, send};
 use selftests::region::Region;
 use selftests::resource::{destruction, Locked, OpenGlobal, OpenNt};
-use selftests::{ensure, ensure_eq, fixture, Outcome};
+use selftests::{ensure, ensure_eq, fixture, TestResult};
 
 use super::handle::{get, slot, Name};
 use super::{acquire, description, release, Form, Line, Told, Turn, BACK, SIZE, THERE};
 
 /// The descriptions, through a handle of any type.
-fn described(line: Line, raw: &Raw, handle: u64, handle_type: u32) -> Outcome {
+fn described(line: Line, raw: &Raw, handle: u64, handle_type: u32) -> TestResult {
     for key in line.keys {
         let text = description(key);
         ensure_eq!(get(raw, handle, handle_type, *key)?, Ok(text));
@@ -33,7 +33,7 @@ enum Picture {
 
 impl Picture {
     /// The first process's bytes are there; ours take their place.
-    fn answer(&self) -> Outcome {
+    fn answer(&self) -> TestResult {
         match self {
             Self::Mapped(memory) => {
                 memory.holds(1)?;
@@ -50,7 +50,7 @@ impl Picture {
 }
 
 /// Gets the picture, looks at it, and answers.
-pub(super) fn run(line: Line, socket: &OwnedFd, told: &Told) -> Outcome {
+pub(super) fn run(line: Line, socket: &OwnedFd, told: &Told) -> TestResult {
     let first = receive(socket)?;
     let device = fixture::device()?;
     let raw = fixture::raw()?;
@@ -60,13 +60,18 @@ pub(super) fn run(line: Line, socket: &OwnedFd, told: &Told) -> Outcome {
     match line.form {
         Form::Global => {
             let mut open = OpenGlobal::new(&device, told.0.word(Told::RESOURCE))?;
-            let bundle = open.run()?;
+            let resource = open.run()?;
             ensure_eq!(open.buffers.runtime, blob);
-            described(line, &raw, u64::from(bundle.resource), OPENDXG_HANDLE_LOCAL)?;
+            described(
+                line,
+                &raw,
+                u64::from(resource.resource),
+                OPENDXG_HANDLE_LOCAL,
+            )?;
             let mut arg = D3DKMT_OPENKEYEDMUTEX::zeroed();
             arg.hSharedHandle = told.0.word(Told::MUTEX);
             succeeds(&raw, &mut arg)?;
-            (mutex, opened) = (arg.hKeyedMutex, Some(bundle));
+            (mutex, opened) = (arg.hKeyedMutex, Some(resource));
         }
         Form::Nt | Form::Triple | Form::Name => {
             let nt = match line.form {
@@ -83,7 +88,7 @@ pub(super) fn run(line: Line, socket: &OwnedFd, told: &Told) -> Outcome {
         Form::DmaBuf => described(line, &raw, slot(&first), OPENDXG_HANDLE_NT)?,
     }
     let picture = match &opened {
-        Some(bundle) => Picture::Mapped(bundle.lock()?),
+        Some(resource) => Picture::Mapped(resource.lock()?),
         None => {
             let file = receive(socket)?;
             let memory = Region::of_file(&file, SIZE as usize)?;
@@ -121,8 +126,8 @@ pub(super) fn run(line: Line, socket: &OwnedFd, told: &Told) -> Outcome {
         )?;
     }
     drop(picture);
-    if let Some(bundle) = opened {
-        let (resource, _) = bundle.leak();
+    if let Some(resource) = opened {
+        let (resource, _) = resource.leak();
         succeeds(&raw, &mut destruction(device.handle().0, resource, &[], 0))?;
     }
     Ok(())

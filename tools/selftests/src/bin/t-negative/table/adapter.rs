@@ -137,7 +137,7 @@ pub(super) const FORMS: &[Described] = &[
 ];
 
 /// Room for exactly the adapters there are.
-fn room(image: &mut Image, count_at: usize, array_at: usize) -> Outcome {
+fn room(image: &mut Image, count_at: usize, array_at: usize) -> TestResult {
     let count = Dxg::open()?.adapter_count()?;
     image.put32(count_at, count as u32);
     image.point(array_at, &vec![0x5a; 20 * count])

@@ -66,7 +66,7 @@ const fn infos(inside: &'static [Inside]) -> Field {
 const fn create(
     variant: &'static str,
     fields: &'static [Field],
-    good: fn(&World, &mut Image) -> Outcome,
+    good: fn(&World, &mut Image) -> TestResult,
 ) -> Described {
     Described {
         nr: 0x06,
@@ -81,7 +81,7 @@ const fn create(
 const fn destroy(
     variant: &'static str,
     fields: &'static [Field],
-    good: fn(&World, &mut Image) -> Outcome,
+    good: fn(&World, &mut Image) -> TestResult,
 ) -> Described {
     Described {
         nr: 0x13,
@@ -361,7 +361,7 @@ pub(super) const FORMS: &[Described] = &[
 ];
 
 /// Entries that the software adapter understands.
-fn entries(image: &mut Image) -> Outcome<Vec<u8>> {
+fn entries(image: &mut Image) -> TestResult<Vec<u8>> {
     let mut data = vec![0; 48];
     data[0..4].copy_from_slice(&OPENDXG_ALLOCATION_MAGIC.to_ne_bytes());
     data[4] = 1;

@@ -61,7 +61,7 @@ const fn flags(accept: &'static [u64], refuse: &'static [u64]) -> Field {
 const fn create(
     variant: &'static str,
     fields: &'static [Field],
-    good: fn(&World, &mut Image) -> Outcome,
+    good: fn(&World, &mut Image) -> TestResult,
     status: Status,
 ) -> Described {
     Described {

@@ -7,7 +7,7 @@ use opendxg::Status;
 use super::*;
 
 /// Creates something on an adapter or device whose handle comes first.
-const ON_DEVICE: fn(&World, &mut Image) -> Outcome = |world, image| {
+const ON_DEVICE: fn(&World, &mut Image) -> TestResult = |world, image| {
     image.put32(0, world.device.handle().0);
     Ok(())
 };
@@ -213,7 +213,7 @@ const fn state(variant: &'static str, kind: u32, fields: &'static [Field]) -> De
     }
 }
 
-fn ask(world: &World, image: &mut Image, kind: u32) -> Outcome {
+fn ask(world: &World, image: &mut Image, kind: u32) -> TestResult {
     image.put32(4, kind);
     ON_DEVICE(world, image)
 }

@@ -25,7 +25,7 @@ const TYPE: Field = listed(
 const fn escape(
     variant: &'static str,
     fields: &'static [Field],
-    good: fn(&World, &mut Image) -> Outcome,
+    good: fn(&World, &mut Image) -> TestResult,
 ) -> Described {
     Described {
         nr: 0x0d,
@@ -141,7 +141,7 @@ pub(super) const FORMS: &[Described] = &[
 ];
 
 /// A resource that the call may change.
-fn own_resource(world: &World, image: &mut Image) -> Outcome {
+fn own_resource(world: &World, image: &mut Image) -> TestResult {
     let resource = world.device.new_resource().linear(4096).create()?;
     image.put32(28, resource.handle().0);
     image.keep(resource);

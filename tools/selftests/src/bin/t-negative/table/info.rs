@@ -63,7 +63,7 @@ macro_rules! form {
                     image.put64(0, fence.handle().0.into());
                     image.put32(8, OPENDXG_HANDLE_LOCAL);
                     image.keep(fence);
-                    let fill: fn(&mut Image) -> Outcome = $fill;
+                    let fill: fn(&mut Image) -> TestResult = $fill;
                     fill(image)
                 },
                 status: Status::SUCCESS,
@@ -77,7 +77,7 @@ macro_rules! form {
                     let fence = described(world)?;
                     image.on(fence.share(Access::ALL)?.into());
                     image.keep(fence);
-                    let fill: fn(&mut Image) -> Outcome = $fill;
+                    let fill: fn(&mut Image) -> TestResult = $fill;
                     fill(image)
                 },
                 status: Status::SUCCESS,
@@ -166,7 +166,7 @@ const DELETE: [Described; 2] = form!(0xa7 "opendxg_delete_info", [
 pub(super) const FORMS: &[[Described; 2]] = &[SET, GET, ENUM, DELETE];
 
 /// An object with one entry, for one call.
-fn described(world: &World) -> Outcome<MonitoredFence> {
+fn described(world: &World) -> TestResult<MonitoredFence> {
     let fence = world.device.create_shareable_fence(0)?;
     fence.set_info(&[InfoItem::new(ENTRY, 5, &BYTES)])?;
     Ok(fence)

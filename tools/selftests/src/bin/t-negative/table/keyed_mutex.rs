@@ -35,7 +35,7 @@ const TIMEOUT: Field = field(
 const FENCE_VALUE: Field = reported(output("FenceValue"));
 
 /// A mutex for one call.
-fn own(image: &mut Image) -> Outcome<u32> {
+fn own(image: &mut Image) -> TestResult<u32> {
     let mutex = Dxg::open()?.create_keyed_mutex_with(KEY, &MUTEX_DATA, false)?;
     let handle = mutex.handle().0;
     image.put32(0, handle);
@@ -44,7 +44,7 @@ fn own(image: &mut Image) -> Outcome<u32> {
 }
 
 /// A mutex that this thread owns.
-fn owned(image: &mut Image) -> Outcome {
+fn owned(image: &mut Image) -> TestResult {
     let mutex: KeyedMutex = Dxg::open()?.create_keyed_mutex_with(KEY, &MUTEX_DATA, false)?;
     mutex.acquire(KEY, Timeout::Forever)?;
     image.put32(0, mutex.handle().0);
@@ -53,7 +53,7 @@ fn owned(image: &mut Image) -> Outcome {
 }
 
 /// Key and limit of a good acquisition.
-fn acquisition(image: &mut Image) -> Outcome {
+fn acquisition(image: &mut Image) -> TestResult {
     own(image)?;
     image.put64(8, KEY);
     image.point(16, &[0; 8])

@@ -35,7 +35,7 @@ const fn attributes(name: &'static str, null: Option<Status>) -> Field {
 }
 
 /// Attributes with a name.
-fn point_to_name(image: &mut Image, at: usize, name: &str) -> Outcome {
+fn point_to_name(image: &mut Image, at: usize, name: &str) -> TestResult {
     let units: Vec<u8> = name.encode_utf16().flat_map(u16::to_ne_bytes).collect();
     let buffer = image.place(&units)?;
     let length = (units.len() as u16).to_ne_bytes();

@@ -99,7 +99,7 @@ pub(super) const FORMS: &[Described] = &[
 ];
 
 /// The fence several times, with its present value: a signal changes nothing, a wait is satisfied.
-fn lists(world: &World, image: &mut Image) -> Outcome {
+fn lists(world: &World, image: &mut Image) -> TestResult {
     image.put32(0, world.device.handle().0);
     image.put32(4, COUNT as u32);
     image.point(8, &world.fence.handle().0.to_ne_bytes().repeat(COUNT))?;

@@ -27,14 +27,14 @@ const EVENT: Field = field(
 );
 
 /// The resource through its local handle.
-fn local(world: &World, image: &mut Image) -> Outcome {
+fn local(world: &World, image: &mut Image) -> TestResult {
     image.put64(0, world.resource.handle().0.into());
     image.put32(8, OPENDXG_HANDLE_LOCAL);
     Ok(())
 }
 
 /// The resource on its NT handle.
-fn on_handle(world: &World, image: &mut Image) -> Outcome {
+fn on_handle(world: &World, image: &mut Image) -> TestResult {
     image.on(world.resource.share(Access::RESOURCE_ALL)?.into());
     Ok(())
 }

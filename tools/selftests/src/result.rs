@@ -7,7 +7,7 @@ use opendxg::Status;
 use rustix::io::Errno;
 
 /// What a test returns.
-pub type Outcome<T = ()> = Result<T, Failure>;
+pub type TestResult<T = ()> = Result<T, Failure>;
 
 /// Why a test did not pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,7 +62,7 @@ impl From<std::io::Error> for Failure {
 
 /// Demands that a call of the typed interface is refused with exactly this status.
 #[track_caller]
-pub fn fails_with<T>(result: opendxg::Result<T>, status: Status) -> Outcome {
+pub fn fails_with<T>(result: opendxg::Result<T>, status: Status) -> TestResult {
     let place = core::panic::Location::caller();
     match result {
         Err(opendxg::Error::Status(got)) if got == status => Ok(()),
