@@ -18,6 +18,7 @@
 #include <linux/nsproxy.h>
 #include <linux/pid.h>
 #include <linux/poll.h>
+#include <linux/refcount.h>
 #include <linux/sched.h>
 #include <linux/ptrace.h>
 #include <linux/sched/signal.h>
@@ -402,6 +403,11 @@ void dxg_call_site(u64 site[2])
 
 	site[0] = instruction_pointer(regs);
 	site[1] = user_stack_pointer(regs);
+}
+
+bool dxg_refcount_inc_not_zero(struct refcount_struct *count)
+{
+	return refcount_inc_not_zero(count);
 }
 
 static int dxg_compare(const void *left, const void *right)

@@ -19,6 +19,7 @@ struct mm_struct;
 struct mmu_interval_notifier;
 struct mmu_interval_notifier_ops;
 struct page;
+struct refcount_struct;
 struct poll_table_struct;
 struct vm_area_struct;
 struct workqueue_struct;
@@ -75,6 +76,7 @@ int dxg_sleep_until(const atomic_t *word, const s64 *deadline, bool realtime, bo
 
 bool dxg_call_restarts(void);
 void dxg_call_site(u64 site[2]);
+bool dxg_refcount_inc_not_zero(struct refcount_struct *count);
 void dxg_sort(u32 *words, size_t count);
 void dxg_sort_pairs(u64 (*pairs)[2], size_t count);
 

@@ -46,7 +46,10 @@ use crate::{
         access,
         sync_flags::Sharing, //
     },
-    sys::task::caller::Credentials, //
+    sys::{
+        strong_count::StrongCount,
+        task::caller::Credentials, //
+    }, //
 };
 use kernel::{
     prelude::*,
@@ -55,9 +58,7 @@ use kernel::{
     sync::{
         atomic::{
             Acquire,
-            Atomic,
-            Full,
-            Relaxed, //
+            Atomic, //
         },
         Arc, //
     }, //
@@ -86,8 +87,8 @@ pub(crate) struct Header {
     global: Atomic<u32>,
     /// The charge to the creator's user.
     pub(crate) charge: ObjectCharge,
-    /// How many [`Strong`] there are. Never goes up again from 0.
-    strong: Atomic<u32>,
+    /// How many [`Strong`] there are.
+    strong: StrongCount,
     /// The processes that have it open.
     #[pin]
     pub(crate) openers: Openers,
@@ -121,7 +122,7 @@ impl Header {
             globals,
             global: Atomic::new(0),
             charge,
-            strong: Atomic::new(1),
+            strong: StrongCount::new(),
             openers <- Openers::new(),
             attachments <- Attachments::new(),
         })
@@ -129,7 +130,7 @@ impl Header {
 
     /// How many strong references there are.
     pub(crate) fn references(&self) -> u32 {
-        self.strong.load(Relaxed)
+        self.strong.get()
     }
 
     /// The object's global handle, or 0.
@@ -175,27 +176,6 @@ impl Header {
     /// What it is.
     pub(crate) fn kind(&self) -> Kind {
         self.identified.kind
-    }
-
-    /// Adds a reference, unless the last one is gone. True on success.
-    fn grab(&self) -> bool {
-        let mut count = self.strong.load(Relaxed);
-
-        loop {
-            // The count is bounded by handles and open files; refusing to overflow costs nothing.
-            if count == 0 || count == u32::MAX {
-                return false;
-            }
-            match self.strong.cmpxchg(count, count + 1, Full) {
-                Ok(_) => return true,
-                Err(now) => count = now,
-            }
-        }
-    }
-
-    /// Drops a reference; true if it was the last one.
-    fn drop_one(&self) -> bool {
-        self.strong.fetch_sub(1, Full) == 1
     }
 }
 
@@ -294,7 +274,7 @@ impl Strong {
 
     /// A reference to an object that was found by its global handle; `None` if it is retiring.
     pub(crate) fn upgrade(object: &Object) -> Option<Self> {
-        object.header().grab().then(|| Self {
+        object.header().strong.inc_not_zero().then(|| Self {
             object: object.clone(),
         })
     }
@@ -334,7 +314,7 @@ impl Drop for Strong {
     /// Context: may sleep, no locks held; any task, as [`Object::retire`] does no work that others
     /// have sized.
     fn drop(&mut self) {
-        if self.object.header().drop_one() {
+        if self.object.header().strong.dec_and_test() {
             self.object.retire();
         }
     }

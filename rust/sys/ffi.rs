@@ -129,6 +129,7 @@ unsafe extern "C" {
     ) -> kernel::ffi::c_int;
     pub fn dxg_call_restarts() -> bool;
     pub fn dxg_call_site(site: *mut kernel::ffi::c_ulonglong);
+    pub fn dxg_refcount_inc_not_zero(count: *mut refcount_struct) -> bool;
     pub fn dxg_sort(words: *mut kernel::ffi::c_uint, count: usize);
     pub fn dxg_sort_pairs(pairs: *mut [kernel::ffi::c_ulonglong; 2usize], count: usize);
     pub fn dxg_waitqueue_init(wq: *mut wait_queue_head);

@@ -15,6 +15,7 @@ pub(crate) mod random;
 pub(crate) mod seq;
 pub(crate) mod shared;
 pub(crate) mod sort;
+pub(crate) mod strong_count;
 pub(crate) mod task;
 pub(crate) mod time;
 pub(crate) mod trace;

@@ -24,6 +24,7 @@ use crate::{
             tree_node, //
         },
         params,
+        strong_count::StrongCount,
         task::caller::Credentials,
         wait_queue::WaitQueue, //
     }, //
@@ -39,8 +40,7 @@ use kernel::{
         atomic::{
             Acquire,
             Atomic,
-            Full,
-            Relaxed, //
+            Full, //
         },
         Arc,
         SpinLock, //
@@ -134,7 +134,7 @@ struct User {
     accounts: Arc<Accounts>,
     uid: u32,
     /// How many [`Account`] there are. Goes to 0 under the lock only, together with the entry.
-    references: Atomic<u32>,
+    references: StrongCount,
     objects: Usage,
     names: Usage,
     globals: Usage,
@@ -225,7 +225,7 @@ impl Accounts {
             pin_init!(User {
                 accounts: self.clone(),
                 uid,
-                references: Atomic::new(1),
+                references: StrongCount::new(),
                 objects: Usage::new(),
                 names: Usage::new(),
                 globals: Usage::new(),
@@ -265,8 +265,7 @@ pub(crate) struct Account(Arc<User>);
 impl Account {
     /// One more reference to a record that has one, or is in the table and the table is locked.
     fn of(user: &Arc<User>) -> Self {
-        // OVERFLOW: bounded by processes and by what can be charged, each of which takes memory.
-        user.references.fetch_add(1, Relaxed);
+        user.references.inc();
         Self(user.clone())
     }
 
@@ -378,18 +377,14 @@ impl Drop for Account {
     /// Context: no locks held.
     fn drop(&mut self) {
         let user = &self.0;
-        let mut count = user.references.load(Relaxed);
 
         // The last one is dropped under the lock, so that no lookup finds a record that goes.
-        while count > 1 {
-            match user.references.cmpxchg(count, count - 1, Full) {
-                Ok(_) => return,
-                Err(now) => count = now,
-            }
+        if user.references.dec_not_one() {
+            return;
         }
 
         let mut users = user.accounts.users.lock();
-        let last = user.references.fetch_sub(1, Full) == 1;
+        let last = user.references.dec_and_test();
         let removed = last.then(|| users.remove_node(&user.uid)).flatten();
 
         drop(users);

@@ -43,21 +43,17 @@ use crate::{
         access,
         sync_flags::Rights, //
     },
-    sys::task::caller::Credentials, //
+    sys::{
+        strong_count::StrongCount,
+        task::caller::Credentials, //
+    }, //
 };
 use kernel::{
     alloc::AllocError,
     prelude::*,
     seq_file::SeqFile,
     seq_print,
-    sync::{
-        atomic::{
-            Atomic,
-            Full,
-            Relaxed, //
-        },
-        Arc, //
-    }, //
+    sync::Arc, //
 };
 
 /// The objects of a share: one of the legal sets (RES-32).
@@ -85,8 +81,8 @@ pub(crate) struct Share {
     members: Members,
     /// With the table that it may be in.
     name: Option<(Name, Arc<Names>)>,
-    /// How many [`Hold`] there are. Never goes up again from 0.
-    handles: Atomic<u32>,
+    /// How many [`Hold`] there are.
+    handles: StrongCount,
 }
 
 impl Share {
@@ -110,18 +106,7 @@ impl Named for Arc<Share> {
     type Hold = Hold;
 
     fn hold(&self) -> Option<Hold> {
-        let mut count = self.handles.load(Relaxed);
-
-        loop {
-            // The count is bounded by open files; refusing to overflow costs nothing.
-            if count == 0 || count == u32::MAX {
-                return None;
-            }
-            match self.handles.cmpxchg(count, count + 1, Full) {
-                Ok(_) => return Some(Hold(self.clone())),
-                Err(now) => count = now,
-            }
-        }
+        self.handles.inc_not_zero().then(|| Hold(self.clone()))
     }
 
     fn is(&self, other: &Self) -> bool {
@@ -143,7 +128,7 @@ impl Hold {
             Share {
                 members,
                 name,
-                handles: Atomic::new(1),
+                handles: StrongCount::new(),
             },
             GFP_KERNEL_ACCOUNT,
         )?;
@@ -166,7 +151,7 @@ impl CountedOn for Hold {
 impl Drop for Hold {
     /// Context: may sleep, no locks held.
     fn drop(&mut self) {
-        if self.0.handles.fetch_sub(1, Full) == 1 {
+        if self.0.handles.dec_and_test() {
             if let Some((name, names)) = &self.0.name {
                 names.remove(name, &self.0);
             }

@@ -37,9 +37,12 @@ use crate::{
         store_release,
         Word64, //
     },
-    sys::mem::{
-        mapping::Mapped,
-        value_page::ValuePage, //
+    sys::{
+        mem::{
+            mapping::Mapped,
+            value_page::ValuePage, //
+        },
+        strong_count::StrongCount, //
     }, //
 };
 use kernel::{
@@ -50,7 +53,6 @@ use kernel::{
     sync::{
         atomic::{
             Atomic,
-            Full,
             Relaxed, //
         },
         Arc,
@@ -88,34 +90,13 @@ pub(crate) struct StoragePage {
     mapped: Mapped,
     /// How many handles the process has of fences in it. The page leaves the pool with the last
     /// one. Goes up, and to 0, under the lock only.
-    open: Atomic<u32>,
+    open: StrongCount,
     /// Where the page is in `PoolState::pages`; [`NOWHERE`] once it has left.
     index: Atomic<usize>,
 }
 
 /// Instead of a place in the pool.
 const NOWHERE: usize = usize::MAX;
-
-impl StoragePage {
-    /// Counts one more handle of the process.
-    fn enter(&self) {
-        // OVERFLOW: bounded by the handles of the process.
-        self.open.add(1, Relaxed);
-    }
-
-    /// Counts one less, unless that is the last one.
-    fn leave(&self) -> bool {
-        let mut count = self.open.load(Relaxed);
-
-        while count > 1 {
-            match self.open.cmpxchg(count, count - 1, Full) {
-                Ok(_) => return true,
-                Err(now) => count = now,
-            }
-        }
-        false
-    }
-}
 
 /// The common pages of one process.
 #[pin_data]
@@ -187,7 +168,7 @@ impl PoolState {
 
             self.sort(index, true);
             if let Some(slot) = slot {
-                page.enter();
+                page.open.inc();
                 return Some((page, slot));
             }
         }
@@ -278,14 +259,14 @@ impl PoolState {
         let mapped = page.index.load(Relaxed) != NOWHERE;
 
         if mapped {
-            page.enter();
+            page.open.inc();
         }
         mapped
     }
 
     /// Removes a handle of the process; returns the page if that was the last one.
     fn leave(&mut self, page: &StoragePage) -> Option<Arc<StoragePage>> {
-        if page.open.fetch_sub(1, Full) != 1 {
+        if !page.open.dec_and_test() {
             return None;
         }
 
@@ -371,7 +352,7 @@ impl FenceStoragePool {
                 pool: self.clone(),
                 counted,
                 mapped,
-                open: Atomic::new(1),
+                open: StrongCount::new(),
                 index: Atomic::new(NOWHERE),
             },
             GFP_KERNEL_ACCOUNT,
@@ -403,7 +384,7 @@ impl FenceStoragePool {
     ///
     /// Context: may sleep, no locks held.
     fn leave(&self, page: &StoragePage) {
-        if page.leave() {
+        if page.open.dec_not_one() {
             return;
         }
 
