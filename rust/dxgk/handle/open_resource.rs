@@ -30,7 +30,7 @@ use kernel::{
     prelude::*,
     sync::{
         atomic::{
-            Atomic,
+            AtomicFlag,
             Relaxed, //
         },
         Arc,
@@ -62,8 +62,8 @@ pub(crate) struct OpenResource {
     pub(crate) origin: Origin,
     /// Whether it has the handle of the resource; handles of allocations are then part of it.
     pub(crate) has_resource_handle: bool,
-    /// Whether it is still one of the process's open resources: 1, or 0 once its handles are gone.
-    counted: Atomic<u32>,
+    /// Whether it is still one of the process's open resources: until its handles are gone.
+    counted: AtomicFlag,
     /// The handles of its allocations, if it has the handle of the resource; `None` once the open
     /// resource is being destroyed. LOCK: the handle table is not touched under it.
     #[pin]
@@ -107,7 +107,7 @@ impl OpenResource {
                 access,
                 origin,
                 has_resource_handle,
-                counted: Atomic::new(1),
+                counted: AtomicFlag::new(true),
                 handles <- new_mutex!(
                     Some(List {
                         numbers: KVVec::new(),
@@ -193,7 +193,7 @@ impl OpenResource {
     ///
     /// Context: may sleep, no locks held.
     pub(in crate::dxgk) fn leave(&self) {
-        if self.counted.xchg(0, Relaxed) != 0 {
+        if self.counted.xchg(false, Relaxed) {
             self.resource.header.openers.leave(&self.mappings);
         }
     }

@@ -100,8 +100,8 @@ pub(crate) struct WeakTarget<T> {
     /// Polls of weak references and watches.
     #[pin]
     pollers: WaitQueue,
-    /// 1 once polls report the object's end.
-    gone: Atomic<u32>,
+    /// Whether polls report the object's end.
+    gone: Atomic<bool>,
 }
 
 impl<T> CountedOn for WeakTarget<T> {
@@ -135,7 +135,7 @@ impl<T: Unpin> WeakTarget<T> {
                     "WeakTarget::state"
                 ),
                 pollers <- WaitQueue::new(),
-                gone: Atomic::new(0),
+                gone: Atomic::new(false),
             }),
             GFP_KERNEL_ACCOUNT,
         )
@@ -173,7 +173,7 @@ impl<T: Unpin> WeakTarget<T> {
 
     /// Events of a poll.
     pub(crate) fn events(&self) -> u32 {
-        if self.gone.load(Acquire) != 0 {
+        if self.gone.load(Acquire) {
             events::HANG_UP
         } else {
             0
@@ -253,7 +253,7 @@ impl<T: Unpin> WeakTarget<T> {
     ///
     /// Context: may sleep, no locks held.
     pub(in crate::dxgk) fn finish(&self) {
-        self.gone.store(1, Release);
+        self.gone.store(true, Release);
         while let Some((number, watch)) = self.at_or_after(0) {
             // Both this and the watch's release may remove it; the one that does decides whether it
             // is signalled.

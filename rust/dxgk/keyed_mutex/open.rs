@@ -26,7 +26,7 @@ pub(crate) struct OpenKeyedMutex {
     /// Whether it may replace the private data of the mutex (RES-64).
     pub(crate) may_write: bool,
     /// The handle was destroyed. LOCK: changed under the lock of the mutex.
-    closed: Atomic<u32>,
+    closed: Atomic<bool>,
 }
 
 impl OpenKeyedMutex {
@@ -36,7 +36,7 @@ impl OpenKeyedMutex {
             Self {
                 process,
                 may_write: access & resource::WRITE != 0,
-                closed: Atomic::new(0),
+                closed: Atomic::new(false),
             },
             GFP_KERNEL_ACCOUNT,
         )
@@ -49,11 +49,11 @@ impl OpenKeyedMutex {
 
     /// The handle is gone.
     pub(in crate::dxgk) fn close(&self) {
-        self.closed.store(1, Relaxed);
+        self.closed.store(true, Relaxed);
     }
 
     /// Whether the handle is gone. Exact under the lock of the mutex.
     pub(in crate::dxgk) fn is_closed(&self) -> bool {
-        self.closed.load(Relaxed) != 0
+        self.closed.load(Relaxed)
     }
 }
