@@ -51,8 +51,8 @@ pub(super) fn open_sync_object(
 
 fn open(call: Call<'_>, ty: Type, desired: u32, attributes: u64) -> DxgResult<PendingFd> {
     let (name, inherit) = object_attributes::for_open(attributes)?;
-    let (hold, access) = call.driver.tables.names.open(&name, ty, desired)?;
-    let handle = NtHandle::new(hold, access)?;
+    let (share, access) = call.driver.tables.names.open(&name, ty, desired)?;
+    let handle = NtHandle::new(share, access)?;
 
     Ok(PendingFd::new(handle, handle::LAST_FD, !inherit)?)
 }

@@ -274,8 +274,8 @@ fn dup_description(source: &NtHandle, args: &mut opendxg_dup_nt) -> DxgResult<im
             .ok_or(Status::ACCESS_DENIED)?
     };
     let inherit = args.flags & OPENDXG_DUP_INHERIT != 0;
-    let hold = source.share().hold().ok_or(Status::INVALID_HANDLE)?;
-    let handle = NtHandle::new(hold, access)?;
+    let share = source.share().new_ref().ok_or(Status::INVALID_HANDLE)?;
+    let handle = NtHandle::new(share, access)?;
     let fd = PendingFd::new(handle, handle::LAST_FD, !inherit)?;
 
     args.new_handle = u64::from(fd.fd());

@@ -235,7 +235,7 @@ pub(super) fn open_nt<'a>(
         hResource: handles.first(),
         ..*args
     };
-    let first = match &handle.share().members().guards {
+    let first = match &handle.share().members().others {
         Some((mutex, sync)) => {
             let data = Data::new(
                 args.pKeyedMutexPrivateRuntimeData,

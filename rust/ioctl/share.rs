@@ -13,9 +13,9 @@ use super::{
 use crate::{
     dxgk::share::{
         name_table::Reservation,
-        Hold,
         Members,
-        NtHandle, //
+        NtHandle,
+        ShareRef, //
     },
     error::{
         DxgResult,
@@ -79,23 +79,23 @@ fn share<'a>(call: Call<'a>, args: &D3DKMT_SHAREOBJECTS, mode: u32) -> DxgResult
     let access = wanted.within(may).ok_or(Status::ACCESS_DENIED)?;
     let names = &call.driver.tables.names;
     let name = attributes.name.clone().map(|name| (name, names.clone()));
-    let hold = Hold::first(members, name)?;
+    let share = ShareRef::first(members, name)?;
     let reservation = match &attributes.name {
         None => None,
         Some(name) => Some(names.reserve(
             &call.process.account,
             name,
             Rule { ty, mode, may },
-            hold.share(),
+            &share,
             attributes.open_if.then_some(wanted),
         )?),
     };
-    let (hold, access, name, exists) = match reservation {
-        None => (hold, access, None, false),
-        Some(Reservation::Reserved(name)) => (hold, access, Some(name), false),
-        Some(Reservation::Exists((hold, access))) => (hold, access, None, true),
+    let (share, access, name, exists) = match reservation {
+        None => (share, access, None, false),
+        Some(Reservation::Reserved(name)) => (share, access, Some(name), false),
+        Some(Reservation::Exists((share, access))) => (share, access, None, true),
     };
-    let handle = NtHandle::new(hold, access)?;
+    let handle = NtHandle::new(share, access)?;
     let fd = PendingFd::new(handle, handle::LAST_FD, !attributes.inherit)?;
 
     user::write(args.pSharedNtHandle, &u64::from(fd.fd()))?;

@@ -61,15 +61,15 @@ pub(crate) struct Members {
     /// A synchronisation object, or a resource.
     pub(crate) first: Strong,
     /// The keyed mutex and the synchronisation object that are shared with a resource.
-    pub(crate) guards: Option<(Strong, Strong)>,
+    pub(crate) others: Option<(Strong, Strong)>,
 }
 
 impl Members {
     /// All of them, in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Object> {
-        let guards = self.guards.iter().flat_map(|(mutex, sync)| [mutex, sync]);
+        let others = self.others.iter().flat_map(|(mutex, sync)| [mutex, sync]);
 
-        Iterator::chain(core::iter::once(&self.first), guards).map(Strong::object)
+        Iterator::chain(core::iter::once(&self.first), others).map(Strong::object)
     }
 }
 
@@ -81,7 +81,7 @@ pub(crate) struct Share {
     members: Members,
     /// With the table that it may be in.
     name: Option<(Name, Arc<Names>)>,
-    /// How many [`Hold`] there are.
+    /// How many [`ShareRef`] there are.
     handles: StrongCount,
 }
 
@@ -103,10 +103,10 @@ impl Share {
 }
 
 impl Named for Arc<Share> {
-    type Hold = Hold;
+    type Ref = ShareRef;
 
-    fn hold(&self) -> Option<Hold> {
-        self.handles.inc_not_zero().then(|| Hold(self.clone()))
+    fn new_ref(&self) -> Option<ShareRef> {
+        self.handles.inc_not_zero().then(|| ShareRef(self.clone()))
     }
 
     fn is(&self, other: &Self) -> bool {
@@ -115,9 +115,9 @@ impl Named for Arc<Share> {
 }
 
 /// One NT handle's reference to a share. The last one removes the name (RES-42).
-pub(crate) struct Hold(Arc<Share>);
+pub(crate) struct ShareRef(Arc<Share>);
 
-impl Hold {
+impl ShareRef {
     /// The first reference to a new share of these objects. A name still has to be reserved and
     /// committed in the table that comes with it.
     pub(crate) fn first(
@@ -135,20 +135,23 @@ impl Hold {
 
         Ok(Self(share))
     }
+}
 
-    /// What the reference keeps.
-    pub(crate) fn share(&self) -> &Arc<Share> {
+impl core::ops::Deref for ShareRef {
+    type Target = Arc<Share>;
+
+    fn deref(&self) -> &Arc<Share> {
         &self.0
     }
 }
 
-impl CountedOn for Hold {
+impl CountedOn for ShareRef {
     fn stats(&self) -> Option<&Arc<Stats>> {
-        self.0.object().header().stats()
+        self.object().header().stats()
     }
 }
 
-impl Drop for Hold {
+impl Drop for ShareRef {
     /// Context: may sleep, no locks held.
     fn drop(&mut self) {
         if self.0.handles.dec_and_test() {
@@ -161,25 +164,25 @@ impl Drop for Hold {
 
 /// One open file description.
 pub(crate) struct NtHandle {
-    hold: Counted<Hold, SHARES>,
+    share: Counted<ShareRef, SHARES>,
     access: u32,
 }
 
 impl NtHandle {
     /// An open file description of a share with this granted access.
-    pub(crate) fn new(hold: Hold, access: u32) -> Result<Arc<Self>, AllocError> {
+    pub(crate) fn new(share: ShareRef, access: u32) -> Result<Arc<Self>, AllocError> {
         Arc::new(
             Self {
-                hold: Counted::new(hold),
+                share: Counted::new(share),
                 access,
             },
             GFP_KERNEL_ACCOUNT,
         )
     }
 
-    /// What the reference keeps.
+    /// What all NT handles of the objects have in common.
     pub(crate) fn share(&self) -> &Arc<Share> {
-        self.hold.share()
+        &self.share
     }
 
     /// The object that decides about the type.

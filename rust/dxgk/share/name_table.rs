@@ -50,17 +50,17 @@ use kernel::{
 /// The target of a name.
 pub(crate) trait Named: Clone + Unpin {
     /// One handle that keeps the name.
-    type Hold;
+    type Ref;
 
     /// Counts one more handle, unless the last one is gone already. Called with the table locked.
-    fn hold(&self) -> Option<Self::Hold>;
+    fn new_ref(&self) -> Option<Self::Ref>;
 
     /// Whether both are the same.
     fn is(&self, other: &Self) -> bool;
 }
 
 /// An opened name: the new handle and its access.
-pub(crate) type Opened<T> = (<T as Named>::Hold, u32);
+pub(crate) type Opened<T> = (<T as Named>::Ref, u32);
 
 /// What became of a name that was to be reserved.
 pub(crate) enum Reservation<'a, T: Named> {
@@ -198,8 +198,8 @@ impl<T: Named> NameTable<T> {
                     shown => status(shown),
                 })?;
 
-            if let Some(hold) = entry.published.then(|| entry.share.hold()).flatten() {
-                return Ok(Some((hold, access)));
+            if let Some(share) = entry.published.then(|| entry.share.new_ref()).flatten() {
+                return Ok(Some((share, access)));
             }
             if self.settled.wait_interruptible(&mut names) {
                 return Err(DxgError::Interrupted);
@@ -235,9 +235,9 @@ impl<T: Named> NameTable<T> {
             .filter(|entry| entry.published)
             .ok_or(Status::OBJECT_NAME_NOT_FOUND)?;
         let access = entry.check_access(ty, wanted).map_err(status)?;
-        let hold = entry.share.hold().ok_or(Status::OBJECT_NAME_NOT_FOUND)?;
+        let share = entry.share.new_ref().ok_or(Status::OBJECT_NAME_NOT_FOUND)?;
 
-        Ok((hold, access))
+        Ok((share, access))
     }
 
     /// Takes the entry of `share` out, if it is there.
@@ -281,9 +281,9 @@ mod tests {
     type Thing = Arc<Atomic<bool>>;
 
     impl Named for Thing {
-        type Hold = Self;
+        type Ref = Self;
 
-        fn hold(&self) -> Option<Self> {
+        fn new_ref(&self) -> Option<Self> {
             self.load(Relaxed).then(|| self.clone())
         }
 
@@ -320,7 +320,7 @@ mod tests {
         fn opens(&self, name: &Name, thing: &Thing) -> bool {
             self.table
                 .open(name, Type::Resource, crate::logic::access::READ_CONTROL)
-                .is_ok_and(|(hold, _)| hold.is(thing))
+                .is_ok_and(|(share, _)| share.is(thing))
         }
     }
 

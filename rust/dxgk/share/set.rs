@@ -68,12 +68,12 @@ impl Members {
         let (sync, mutex, first) = (last(), last(), last());
 
         // A legal set has one member or three.
-        let (first, guards) = match (first, mutex, sync) {
+        let (first, others) = match (first, mutex, sync) {
             (Some(first), Some(mutex), Some(sync)) => (first, Some((mutex, sync))),
             (None, None, Some(only)) => (only, None),
             _ => return Err(Status::INVALID_PARAMETER.into()),
         };
 
-        Ok((Self { first, guards }, access))
+        Ok((Self { first, others }, access))
     }
 }
