@@ -29,7 +29,7 @@ pub enum AdapterQuery<'a> {
     UmdDriverPrivate(&'a mut [u8]),
 }
 
-/// What an adapter is and can do (`DXGK_DRIVERCAPS` and what goes with it). A number that is 0
+/// What an adapter is and can do (`DXGK_DRIVERCAPS` and its parts). A number that is 0
 /// means that there is nothing of the kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DriverCaps {

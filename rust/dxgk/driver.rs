@@ -22,7 +22,10 @@ use crate::{
     },
     sys::{
         alloc::pin_arc,
-        task::caller::Identity, //
+        task::caller::{
+            Identity,
+            ProcessKey, //
+        }, //
     }, //
 };
 use kernel::{
@@ -74,7 +77,7 @@ pub(crate) struct Driver {
     /// What all processes share.
     pub(crate) tables: Tables,
     #[pin]
-    processes: SpinLock<RBTree<(usize, usize), Listed>>,
+    processes: SpinLock<RBTree<ProcessKey, Listed>>,
 }
 
 impl Driver {
@@ -163,15 +166,11 @@ impl Driver {
     }
 
     /// The process after the one with this key, in any order.
-    fn process_after(
-        &self,
-        seen: Option<(usize, usize)>,
-    ) -> Option<((usize, usize), Arc<Process>)> {
+    fn process_after(&self, seen: Option<ProcessKey>) -> Option<(ProcessKey, Arc<Process>)> {
         let processes = self.processes.lock();
         let next = match seen {
             None => processes.cursor_front(),
-            // Keys are addresses, which are not that high.
-            Some((group, mm)) => processes.cursor_lower_bound(&(group, mm.saturating_add(1))),
+            Some(key) => processes.cursor_lower_bound(&key.next()),
         }?;
         let (key, listed) = next.current();
 
@@ -239,7 +238,7 @@ impl Driver {
         Ok(process)
     }
 
-    fn reopen(&self, key: (usize, usize)) -> Option<Arc<Process>> {
+    fn reopen(&self, key: ProcessKey) -> Option<Arc<Process>> {
         self.processes.lock().get_mut(&key).map(Listed::reopen)
     }
 

@@ -131,7 +131,7 @@ mod tests {
         Ok(handle)
     }
 
-    /// RES-31: what was made on a device goes with it, and nothing else.
+    /// RES-31: what was made on a device is destroyed with it, and nothing else.
     #[test]
     fn a_device_takes_its_children_along() -> Result {
         let table = table()?;
@@ -200,7 +200,7 @@ mod tests {
         })
     }
 
-    /// RES-31: four levels, and what is in the middle goes with what is below it only.
+    /// RES-31: four levels, and what is in the middle is destroyed with what is below it only.
     #[test]
     fn children_have_children() -> Result {
         let table = table()?;
@@ -269,7 +269,7 @@ mod tests {
         Ok(())
     }
 
-    /// A child that is only reserved goes with its device, and does not come back.
+    /// A child that is only reserved is destroyed with its device, and does not come back.
     #[test]
     fn a_device_takes_reserved_children_along() -> Result {
         let table = table()?;

@@ -5,7 +5,10 @@
 //!
 //! An owner refers to it, so it is not reused while a mutex remembers it.
 
-use crate::logic::access::resource;
+use crate::{
+    logic::access::resource,
+    sys::task::caller::ProcessKey, //
+};
 use kernel::{
     alloc::AllocError,
     prelude::*,
@@ -22,7 +25,7 @@ use kernel::{
 pub(crate) struct OpenKeyedMutex {
     /// The process, by the key of its identity. A process empties its handle table before it goes,
     /// so equal keys are the same process until the handle is closed.
-    process: (usize, usize),
+    process: ProcessKey,
     /// Whether it may replace the private data of the mutex (RES-64).
     pub(crate) may_write: bool,
     /// The handle was destroyed. LOCK: changed under the lock of the mutex.
@@ -31,7 +34,7 @@ pub(crate) struct OpenKeyedMutex {
 
 impl OpenKeyedMutex {
     /// An open handle in this process, with this access.
-    pub(crate) fn new(process: (usize, usize), access: u32) -> Result<Arc<Self>, AllocError> {
+    pub(crate) fn new(process: ProcessKey, access: u32) -> Result<Arc<Self>, AllocError> {
         Arc::new(
             Self {
                 process,

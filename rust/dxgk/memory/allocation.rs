@@ -2,7 +2,7 @@
 
 //! An allocation: bytes that belong to a resource, and what its driver knows about them.
 //!
-//! An allocation has no count of its own: a reference to it goes with a reference to its resource
+//! An allocation has no count of its own: who refers to it refers to its resource as well
 //! (RES-77). Its storage ends with the resource. It ends before it when an unshared resource gives
 //! one of its allocations up (RES-82).
 

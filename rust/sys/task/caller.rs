@@ -53,10 +53,31 @@ impl Identity {
         &self.mm
     }
 
-    /// A key that is unique among the identities that exist. It is made of addresses: never show
-    /// it.
-    pub(crate) fn key(&self) -> (usize, usize) {
-        (self.tgid.as_ptr().addr(), self.mm.as_raw().addr())
+    /// Which process it is.
+    pub(crate) fn key(&self) -> ProcessKey {
+        ProcessKey {
+            tgid: self.tgid.as_ptr().addr(),
+            mm: self.mm.as_raw().addr(),
+        }
+    }
+}
+
+/// Which process it is, among the identities that exist. It is made of addresses, so there is no
+/// way to show it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct ProcessKey {
+    tgid: usize,
+    mm: usize,
+}
+
+impl ProcessKey {
+    /// The next higher key.
+    pub(crate) fn next(self) -> Self {
+        Self {
+            // Addresses are not that high.
+            mm: self.mm.saturating_add(1),
+            ..self
+        }
     }
 }
 
