@@ -122,11 +122,9 @@ impl Request {
         })
     }
 
-    /// Identifies a blocking wait for these objects among the calls of its thread.
+    /// Identifies a blocking wait among the calls of its thread, by these copies of its arrays.
     #[inline(never)]
-    fn same_call(&self, mode: Mode) -> Option<SameCall> {
-        let handles = Array::<u32>::read(self.handles, self.count).ok()?;
-        let values = Array::<u64>::read(self.values, self.count).ok()?;
+    fn same_call(&self, mode: Mode, locals: &[u32], values: impl Iterator<Item = u64>) -> SameCall {
         let own = [
             self.device.into(),
             self.handles,
@@ -134,41 +132,55 @@ impl Request {
             self.count.into(),
             u64::from(mode == Mode::Any),
         ];
-        let handles = handles.as_slice().iter().copied().map(u64::from);
-        let values = values.as_slice().iter().copied();
+        let locals = locals.iter().copied().map(u64::from);
         let digest = own.into_iter().fold(Digest::new(), Digest::with);
-        let digest = values.fold(handles.fold(digest, Digest::with), Digest::with);
+        let digest = values.fold(locals.fold(digest, Digest::with), Digest::with);
 
-        Some(SameCall {
+        SameCall {
             site: sleep::call_site(),
             digest: digest.get(),
-        })
+        }
     }
 
-    /// Copies both arrays, looks every handle up, and does `act` with the elements. The first
-    /// check that fails decides (FEN-53): handles of all, then types of all, then rights of all.
-    /// One element takes no memory.
+    /// Identifies the call that begins now, for the comparison with an interrupted one.
+    #[inline(never)]
+    fn this_call(&self, mode: Mode) -> DxgResult<SameCall> {
+        let locals = Array::<u32>::read(self.handles, self.count)?;
+        let values = Array::<u64>::read(self.values, self.count)?;
+        let values = values.as_slice().iter().copied();
+
+        Ok(self.same_call(mode, locals.as_slice(), values))
+    }
+
+    /// Copies both arrays, looks every handle up, and does `act` with the handles and the
+    /// elements. The first check that fails decides (FEN-53): handles of all, then types of all,
+    /// then rights of all. One element takes no memory.
     fn with_elements(
         &self,
         call: Call<'_>,
         may: impl Fn(Rights) -> bool,
-        act: impl FnOnce(&[Element]) -> DxgResult,
+        act: impl FnOnce(&[u32], &[Element]) -> DxgResult,
     ) -> DxgResult {
-        let (one, several);
-        let elements = if self.count == 1 {
-            one = self.only_element(call, may)?;
-            slice::from_ref(&one)
-        } else {
-            several = self.elements(call, may)?;
-            &*several
-        };
+        if self.count == 1 {
+            let local = user::read::<u32>(self.handles)?;
+            let element = self.only_element(call, local, may)?;
 
-        act(elements)
+            act(slice::from_ref(&local), slice::from_ref(&element))
+        } else {
+            let locals = Array::<u32>::read(self.handles, self.count)?;
+            let elements = self.elements(call, locals.as_slice(), may)?;
+
+            act(locals.as_slice(), &elements)
+        }
     }
 
     /// The element, if there is one.
-    fn only_element(&self, call: Call<'_>, may: impl Fn(Rights) -> bool) -> DxgResult<Element> {
-        let local = user::read::<u32>(self.handles)?;
+    fn only_element(
+        &self,
+        call: Call<'_>,
+        local: u32,
+        may: impl Fn(Rights) -> bool,
+    ) -> DxgResult<Element> {
         let value = user::read::<u64>(self.values)?;
         let mut check = ElementCheck::default();
         let lookup = call.process.handles.lookup();
@@ -179,13 +191,17 @@ impl Request {
         element.ok_or(Status::INVALID_PARAMETER.into())
     }
 
-    /// The elements, if there are several.
+    /// The elements, if there are several, in the order of the call.
     #[inline(never)]
-    fn elements(&self, call: Call<'_>, may: impl Fn(Rights) -> bool) -> DxgResult<KVVec<Element>> {
-        let handles = Array::<u32>::read(self.handles, self.count)?;
+    fn elements(
+        &self,
+        call: Call<'_>,
+        locals: &[u32],
+        may: impl Fn(Rights) -> bool,
+    ) -> DxgResult<KVVec<Element>> {
         let values = Array::<u64>::read(self.values, self.count)?;
-        let pairs = handles.as_slice().iter().zip(values.as_slice());
-        let mut elements = KVVec::with_capacity(handles.len, GFP_KERNEL_ACCOUNT)?;
+        let pairs = locals.iter().zip(values.as_slice());
+        let mut elements = KVVec::with_capacity(locals.len(), GFP_KERNEL_ACCOUNT)?;
         let mut check = ElementCheck::default();
         let mut lookup = call.process.handles.lookup();
 
@@ -244,7 +260,7 @@ pub(super) fn signal_from_cpu(
     request.with_elements(
         call,
         |rights| rights.signal,
-        |elements| {
+        |_, elements| {
             elements.iter().try_for_each(|Element { fence, value }| {
                 fence
                     .signal(*value, allow_rewind)
@@ -270,9 +286,10 @@ pub(super) fn wait_from_cpu(
     let waits = &call.process.waits;
 
     if !waits.interrupted.is_empty() {
-        let same = (args.hAsyncEvent == 0)
-            .then(|| request.same_call(mode))
-            .flatten();
+        let same = match args.hAsyncEvent {
+            0 => request.this_call(mode).ok(),
+            _ => None,
+        };
 
         if let (Some(waiter), Some(same)) = (waits.interrupted.take(same), same) {
             return cpu_wait::resume(waits, &waiter, same);
@@ -282,8 +299,12 @@ pub(super) fn wait_from_cpu(
     request.with_elements(
         call,
         |rights| rights.wait,
-        |elements| match args.hAsyncEvent {
-            0 => cpu_wait::block(waits, mode, elements, || request.same_call(mode)),
+        |locals, elements| match args.hAsyncEvent {
+            0 => cpu_wait::block(waits, mode, elements, || {
+                let values = elements.iter().map(|element| element.value);
+
+                request.same_call(mode, locals, values)
+            }),
             slot => cpu_wait::notify(waits, mode, elements, event(slot)?),
         },
     )

@@ -160,7 +160,8 @@ fn register<W: Wake + 'static>(
     Ok(())
 }
 
-/// Sleeps until the condition holds. `call` identifies the call if a signal interrupts it.
+/// Sleeps until the condition holds. `call` identifies the call if a signal interrupts it, by what
+/// was copied for `elements`: by then the caller's memory may hold something else.
 ///
 /// INVALID_HANDLE if a fence has retired, so that the wait can never end;
 /// [`DxgError::Interrupted`] on a signal. If the call will be restarted, the wait is kept, see
@@ -169,7 +170,7 @@ pub(crate) fn block(
     waits: &Arc<PendingWaits>,
     mode: Mode,
     elements: &[Element],
-    call: impl FnOnce() -> Option<SameCall>,
+    call: impl FnOnce() -> SameCall,
 ) -> DxgResult {
     if holds(mode, elements) {
         return Ok(());
@@ -194,14 +195,14 @@ pub(crate) fn resume(
     call: SameCall,
 ) -> DxgResult {
     waiter.set.come_back();
-    sleep_on(waits, waiter, || Some(call))
+    sleep_on(waits, waiter, || call)
 }
 
 /// Sleeps until the queued wait ends.
 fn sleep_on(
     waits: &PendingWaits,
     waiter: &Arc<Waiter<WakeThread>>,
-    call: impl FnOnce() -> Option<SameCall>,
+    call: impl FnOnce() -> SameCall,
 ) -> DxgResult {
     let slept = sleep::until_nonzero(waiter.set.state(), Deadline::Never, Signals::All);
 
@@ -224,12 +225,12 @@ fn sleep_on(
 fn may_be_kept(
     waits: &PendingWaits,
     waiter: &Arc<Waiter<WakeThread>>,
-    call: impl FnOnce() -> Option<SameCall>,
+    call: impl FnOnce() -> SameCall,
 ) -> bool {
     !sleep::is_killed()
         && sleep::call_restarts()
-        && call()
-            .is_some_and(|call| waiter.set.leave() && waits.interrupted.keep(waiter, call).is_ok())
+        && waiter.set.leave()
+        && waits.interrupted.keep(waiter, call()).is_ok()
 }
 
 /// Adds 1 to `event` as soon as the condition holds, before return if it does now (FEN-20).

@@ -2,11 +2,14 @@
 //! What a wait has seen stays seen while a signal handler runs.
 
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 use std::sync::Arc;
 
+use opendxg::raw::Argument;
+use opendxg::uapi::D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU;
 use opendxg::{Device, FenceValues, MonitoredFence, Status};
 use selftests::blocked::Blocked;
+use selftests::call::succeeds;
 use selftests::child::{in_child, Child, Gate};
 use selftests::time::{a_while, eventually};
 use selftests::{ensure, ensure_eq, fails_with, fds, fixture, Suite, TestResult};
@@ -28,6 +31,14 @@ pub(crate) fn tests(suite: Suite) -> Suite {
             orphaned,
         )
         .test("FEN-16 another wait is not the interrupted one", another)
+        .test(
+            "FEN-18 arrays that change during the sleep are a new wait",
+            changed,
+        )
+        .test(
+            "FEN-18 FEN-34 arrays that change and change back are the same wait",
+            changed_back,
+        )
         .test("FEN-89 a process dies while handlers run", killed)
 }
 
@@ -233,6 +244,92 @@ fn another() -> TestResult {
         ));
         ensure!(!text.unwrap_or_default().contains("waiters=1"));
         Ok(())
+    })
+}
+
+/// The arrays of a wait for one or two fences, which other threads may change.
+struct Arrays {
+    device: u32,
+    handles: Vec<u32>,
+    values: Vec<AtomicU64>,
+}
+
+impl Arrays {
+    /// A wait for `value` of all fences.
+    fn new(device: &Device, fences: &[&Fence], value: u64) -> Arc<Self> {
+        Arc::new(Self {
+            device: device.handle().0,
+            handles: fences.iter().map(|fence| fence.handle().0).collect(),
+            values: fences.iter().map(|_| AtomicU64::new(value)).collect(),
+        })
+    }
+
+    fn set(&self, value: u64) {
+        for place in &self.values {
+            place.store(value, Ordering::SeqCst);
+        }
+    }
+
+    /// A thread that waits with these arrays.
+    fn wait(self: &Arc<Self>) -> TestResult<Blocked<TestResult>> {
+        let raw = fixture::raw()?;
+        let arrays = self.clone();
+        Blocked::new(move || {
+            let mut arg = D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU::zeroed();
+            arg.hDevice = arrays.device;
+            arg.ObjectCount = arrays.handles.len() as u32;
+            arg.ObjectHandleArray = arrays.handles.as_ptr() as u64;
+            arg.FenceValueArray = arrays.values.as_ptr() as u64;
+            succeeds(&raw, &mut arg)
+        })
+    }
+}
+
+/// For the path of one element and that of several.
+fn for_one_and_two(test: impl Fn(&Device, &[&Fence]) -> TestResult + Copy) -> TestResult {
+    in_child(|| {
+        install(libc::SA_RESTART)?;
+        let (device, a, b) = two()?;
+        test(&device, &[&a])?;
+        a.signal_rewind(0)?;
+        test(&device, &[&a, &b])
+    })
+}
+
+fn changed() -> TestResult {
+    for_one_and_two(|device, fences| {
+        let arrays = Arrays::new(device, fences, 1);
+        let blocked = arrays.wait()?;
+        // The thread that sleeps has copied 1; the repeated call reads 5.
+        arrays.set(5);
+        interrupt(&blocked)?;
+        eventually("it sleeps again", || {
+            selftests::task::is_blocked(blocked.id())
+        })?;
+        fences.iter().try_for_each(|fence| fence.signal(1))?;
+        blocked.stays()?;
+        fences.iter().try_for_each(|fence| fence.signal(5))?;
+        blocked.join()?
+    })
+}
+
+fn changed_back() -> TestResult {
+    for_one_and_two(|device, fences| {
+        let arrays = Arrays::new(device, fences, 1);
+        let blocked = arrays.wait()?;
+        // What the memory holds when the thread is interrupted does not matter.
+        arrays.set(5);
+        let held = Held::new()?;
+        interrupt(&blocked)?;
+        arrays.set(1);
+        for fence in fences {
+            fence.signal(1)?;
+            fence.signal_rewind(0)?;
+        }
+        a_while();
+        held.let_go()?;
+        // A new wait would have missed the pulse.
+        blocked.join()?
     })
 }
 
