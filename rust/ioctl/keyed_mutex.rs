@@ -304,12 +304,9 @@ pub(super) fn release2(call: Call<'_>, args: &D3DKMT_RELEASEKEYEDMUTEX2) -> DxgR
     let (mutex, open) = call.process.handles.keyed_mutex(args.hKeyedMutex)?;
 
     invalid_if(!mutex.is_owned_by_caller(&open))?;
-    if let Some(value) = data.read(call)? {
-        if !open.may_write {
-            return Err(Status::ACCESS_DENIED.into());
-        }
-        // Before the release, so that the next owner sees it.
-        shortage(mutex.header.attachments.set_blob(value))?;
+    match data.read(call)? {
+        None => mutex.release(&open, args.Key, args.FenceValue),
+        Some(_) if !open.may_write => Err(Status::ACCESS_DENIED.into()),
+        Some(data) => shortage(mutex.release_with_data(&open, args.Key, args.FenceValue, &data)),
     }
-    mutex.release(&open, args.Key, args.FenceValue)
 }

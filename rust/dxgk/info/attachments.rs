@@ -5,8 +5,8 @@
 //!
 //! Most objects never have any of this, so an object pays for a lock and a few words only.
 //!
-//! LOCK: `state` is a leaf. Everything is allocated before it is taken, and dropped or signalled
-//! after it is released.
+//! LOCK: `state` is a leaf, also inside the lock of a keyed mutex. Everything is allocated before
+//! it is taken, and dropped or signalled after it is released.
 
 pub(crate) use super::store::Value;
 use super::{
@@ -107,37 +107,75 @@ impl<T: Unpin> PreparedChange<'_, T> {
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn commit(self) -> core::result::Result<bool, Failed> {
-        let generation = self.generation();
-        let link = {
-            let mut state = self.attachments.state.lock();
-            let same = match (&self.seen.0, &state.store) {
-                (Some(seen), Some(present)) => Arc::ptr_eq(seen, present),
-                (None, None) => true,
-                _ => false,
-            };
-
-            if state.dead {
-                return Err(Failed::Dead);
+        match self.apply()? {
+            Applied::Done(news) => {
+                news.tell();
+                Ok(true)
             }
-            if !same {
-                drop(state);
-                // Others may change it again and again.
-                return if sleep::is_killed() {
-                    Err(Failed::Killed)
-                } else {
-                    Ok(false)
-                };
-            }
+            Applied::Stale => may_retry(),
+        }
+    }
 
-            // `seen` still holds the old one, so that it is not freed here.
-            state.store = Some(self.new);
-            state.link.clone()
+    /// Makes the change, if the store is what it was when this was prepared. Frees nothing, and
+    /// tells nobody.
+    ///
+    /// Context: any that may take the lock. To be dropped with no locks held, like the result.
+    pub(in crate::dxgk) fn apply(&self) -> core::result::Result<Applied<T>, Failed> {
+        let mut state = self.attachments.state.lock();
+        let same = match (&self.seen.0, &state.store) {
+            (Some(seen), Some(present)) => Arc::ptr_eq(seen, present),
+            (None, None) => true,
+            _ => false,
         };
 
-        if let Some(link) = link {
-            link.tell(Event::Change(generation));
+        if state.dead {
+            return Err(Failed::Dead);
         }
-        Ok(true)
+        if !same {
+            return Ok(Applied::Stale);
+        }
+
+        // `seen` still holds the old one, so that it is not freed here.
+        state.store = Some(self.new.clone());
+        Ok(Applied::Done(News {
+            link: state.link.clone(),
+            generation: self.generation(),
+        }))
+    }
+}
+
+/// What became of a prepared change.
+pub(in crate::dxgk) enum Applied<T> {
+    /// It is made; the watches have to be told.
+    Done(News<T>),
+    /// The store has changed since.
+    Stale,
+}
+
+/// A change of which the watches have not been told.
+pub(in crate::dxgk) struct News<T> {
+    link: Option<Arc<WeakTarget<T>>>,
+    generation: u64,
+}
+
+impl<T: Unpin> News<T> {
+    /// Signals the watches.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(in crate::dxgk) fn tell(self) {
+        if let Some(link) = self.link {
+            link.tell(Event::Change(self.generation));
+        }
+    }
+}
+
+/// Whether to prepare a stale change again. Others may change the store again and again, so a
+/// killed caller gives up. Always false, so that it can be returned.
+pub(in crate::dxgk) fn may_retry() -> core::result::Result<bool, Failed> {
+    if sleep::is_killed() {
+        Err(Failed::Killed)
+    } else {
+        Ok(false)
     }
 }
 
@@ -222,13 +260,22 @@ impl<T: Unpin> Attachments<T> {
         self.blob().map_or(0, |value| value.bytes().len())
     }
 
+    /// Prepares to replace the private runtime data (RES-68). ACCESS_DENIED if it is sealed
+    /// (RES-70).
+    ///
+    /// Context: may sleep, no locks held.
+    pub(in crate::dxgk) fn prepare_blob(
+        &self,
+        value: &Arc<Value>,
+    ) -> core::result::Result<PreparedChange<'_, T>, Failed> {
+        self.prepare_set(&[blob(value.clone(), 0)])
+    }
+
     /// Replaces the private runtime data (RES-68). ACCESS_DENIED if it is sealed (RES-70).
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn set_blob(&self, value: Arc<Value>) -> DxgResult {
-        let changes = [blob(value, 0)];
-
-        while !self.prepare_set(&changes)?.commit()? {}
+        while !self.prepare_blob(&value)?.commit()? {}
         Ok(())
     }
 

@@ -8,8 +8,9 @@
 //!
 //! [`Attachments`]: super::info::attachments::Attachments
 //!
-//! LOCK: `state` is taken alone, with the wait queue of the owner's exit inside. Threads are woken,
-//! and nodes and references dropped, after it is released.
+//! LOCK: inside `state` are only the wait queue of the owner's exit and the lock of the
+//! attachments, one at a time. Threads are woken, and nodes and references dropped, after it is
+//! released.
 
 pub(crate) mod creation;
 pub(crate) mod open;
@@ -17,6 +18,11 @@ pub(crate) mod open;
 use self::open::OpenKeyedMutex;
 use super::{
     at_once::AT_ONCE,
+    info::attachments::{
+        self,
+        Applied,
+        Value, //
+    },
     object::Header,
     sync::queue::{
         self,
@@ -172,6 +178,13 @@ impl State {
         self.rules
             .owner()
             .is_some_and(|owner| owner.thread.is_dead())
+    }
+
+    /// Whether the calling thread owns the mutex, through any handle of the process of `open`.
+    fn is_owned_by_caller(&self, open: &OpenKeyedMutex) -> bool {
+        self.rules
+            .owner()
+            .is_some_and(|owner| owner.is_caller_beside(open))
     }
 
     /// Watches the thread that owns the mutex now, if one does. Gives back a reference to the mutex
@@ -426,12 +439,7 @@ impl KeyedMutex {
     /// Whether the calling thread owns the mutex, through any handle of the process of `open`
     /// (RES-100).
     pub(crate) fn is_owned_by_caller(&self, open: &OpenKeyedMutex) -> bool {
-        let state = self.state.lock();
-
-        state
-            .rules
-            .owner()
-            .is_some_and(|owner| owner.is_caller_beside(open))
+        self.state.lock().is_owned_by_caller(open)
     }
 
     /// Releases the mutex with a new key and fence value (RES-97); INVALID_PARAMETER if the calling
@@ -453,6 +461,46 @@ impl KeyedMutex {
         trace::signal(self.header.id(), key);
         self.hand_over(state, released);
         Ok(())
+    }
+
+    /// The same, and replaces the private data (RES-101): both or neither. QUOTA_EXCEEDED or
+    /// ACCESS_DENIED if the data may not be replaced.
+    ///
+    /// Context: a system call, no locks held.
+    pub(crate) fn release_with_data(
+        self: &Arc<Self>,
+        open: &OpenKeyedMutex,
+        key: u64,
+        fence: u64,
+        data: &Arc<Value>,
+    ) -> DxgResult {
+        loop {
+            let change = self.header.attachments.prepare_blob(data)?;
+            let mut state = self.state.lock();
+
+            if !state.is_owned_by_caller(open) {
+                return Err(Status::INVALID_PARAMETER.into());
+            }
+            // Before the release, so that the next owner sees the data.
+            let news = match change.apply()? {
+                Applied::Done(news) => news,
+                Applied::Stale => {
+                    drop(state);
+                    attachments::may_retry()?;
+                    continue;
+                }
+            };
+            let released = state.rules.release(|_| true, key, fence);
+
+            trace::signal(self.header.id(), key);
+            match released {
+                Ok(released) => self.hand_over(state, released),
+                // Not so: it has an owner.
+                Err(NotOwner) => drop(state),
+            }
+            news.tell();
+            return Ok(());
+        }
     }
 
     /// Passes the mutex on unchanged: the calling thread owns it, unless it was abandoned

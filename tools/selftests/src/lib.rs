@@ -36,6 +36,7 @@ pub mod fuse;
 pub mod leak;
 pub mod memory;
 pub mod module;
+pub mod paused;
 pub mod poison;
 pub mod program;
 pub mod region;

@@ -5,8 +5,10 @@ use opendxg::raw::{code, Argument};
 use opendxg::uapi::*;
 use opendxg::{Result, Status};
 use rustix::io::Errno;
+use selftests::blocked::Blocked;
 use selftests::leak::Watch;
 use selftests::memory::{Page, UNMAPPED};
+use selftests::paused::PausedPage;
 use selftests::poison::bytes;
 use selftests::sharing::{key as other_key, Acquired, Client, How, Local, What};
 use selftests::{ensure_eq, fails_with, Suite, TestResult};
@@ -36,6 +38,10 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         .test(
             "RES-101 release 2 that is refused releases nothing",
             release_refused,
+        )
+        .test(
+            "RES-99 RES-101 release 2 of a mutex that is abandoned meanwhile changes nothing",
+            abandoned_meanwhile,
         )
         .test("RES-101 both generations of calls on one mutex", mixed)
         .test(
@@ -226,6 +232,29 @@ fn release_refused() -> TestResult {
     // Still ours, and as it was.
     release2(&client, handle, 0, 3, b"")?;
     holds(&client, handle, b"data")
+}
+
+fn abandoned_meanwhile() -> TestResult {
+    let client = Client::new()?;
+    let mutex = client.create_keyed_mutex(How::Global, 0, b"before")?;
+    let other = open2(&client, mutex.global(), &[]).0?;
+    let page = PausedPage::new()?;
+    let mut arg = D3DKMT_RELEASEKEYEDMUTEX2::zeroed();
+    arg.hKeyedMutex = mutex.handle();
+    arg.pPrivateRuntimeData = page.address();
+    arg.PrivateRuntimeDataSize = 5;
+    let caller = client.clone();
+    // It owns the mutex, and stops while its data is copied.
+    let owner = Blocked::new(move || {
+        caller.try_acquire(arg.hKeyedMutex, 0)?;
+        caller.call(&mut arg)
+    })?;
+    page.until_read()?;
+    drop(mutex);
+    page.fill(b"after")?;
+    fails_with(owner.join()?, REFUSE)?;
+    ensure_eq!(client.get(other.target(), [0; 16], 0)?.bytes, b"before");
+    Ok(())
 }
 
 fn mixed() -> TestResult {
