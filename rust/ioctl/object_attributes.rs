@@ -9,20 +9,46 @@ use super::call::invalid_if;
 use crate::{
     dxgk::share::name::Name,
     error::{
+        DxgError,
         DxgResult,
         Status, //
     },
-    logic::name::{
-        self,
-        Refusal, //
+    logic::{
+        attribute_rules::{
+            self,
+            bits,
+            Refusal, //
+        },
+        name, //
     },
     sys::user,
     uapi::*, //
 };
 use kernel::prelude::*;
 
-/// Attribute bits that exist.
-const OBJ_KNOWN: u32 = 0x1ff2;
+const _: () = assert!(
+    // CAST: a small number.
+    attribute_rules::LENGTH as usize == size_of::<OBJECT_ATTRIBUTES>()
+        && attribute_rules::STRING_ALIGN as usize == align_of::<UNICODE_STRING>()
+        && bits::INHERIT == OBJ_INHERIT
+        && bits::PERMANENT == OBJ_PERMANENT
+        && bits::OPEN_IF == OBJ_OPENIF
+);
+
+impl From<Refusal> for DxgError {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Invalid => Status::INVALID_PARAMETER,
+            Refusal::Misaligned => Status::DATATYPE_MISALIGNMENT,
+            Refusal::Name => Status::OBJECT_NAME_INVALID,
+            Refusal::TooLong => Status::NAME_TOO_LONG,
+            Refusal::Directory => Status::INVALID_HANDLE,
+            Refusal::Revision => Status::UNKNOWN_REVISION,
+            Refusal::Permanent => Status::PRIVILEGE_NOT_HELD,
+        }
+        .into()
+    }
+}
 
 /// What OBJECT_ATTRIBUTES asks for.
 #[derive(Default)]
@@ -56,84 +82,61 @@ pub(super) fn for_open(addr: u64) -> DxgResult<(Name, bool)> {
 
 /// `directory` is the status for the path of a directory.
 fn read(addr: u64, directory: Status) -> DxgResult<Attributes> {
-    let attributes = user::read::<OBJECT_ATTRIBUTES>(addr)?;
-    let has = |bit: u32| attributes.Attributes & bit != 0;
+    let given = user::read::<OBJECT_ATTRIBUTES>(addr)?;
 
-    // CAST: 48 bytes.
-    invalid_if(attributes.Length != size_of::<OBJECT_ATTRIBUTES>() as u32 || has(!OBJ_KNOWN))?;
+    attribute_rules::check_structure(given.Length, given.Attributes, given.ObjectName)?;
 
-    let string = string(attributes.ObjectName)?;
+    let string = read_string(given.ObjectName)?;
 
-    if attributes.RootDirectory != 0 {
-        // There are no handles of directories.
-        return Err(match string {
-            None => Status::OBJECT_NAME_INVALID,
-            Some(_) => Status::INVALID_HANDLE,
-        }
-        .into());
+    attribute_rules::check_root(given.RootDirectory != 0, string.is_some())?;
+    if given.SecurityDescriptor != 0 {
+        attribute_rules::check_revision(user::read(given.SecurityDescriptor)?)?;
     }
-    if attributes.SecurityDescriptor != 0
-        && user::read::<u8>(attributes.SecurityDescriptor)? != SECURITY_DESCRIPTOR_REVISION
-    {
-        return Err(Status::UNKNOWN_REVISION.into());
-    }
-    if has(OBJ_PERMANENT) {
-        return Err(Status::PRIVILEGE_NOT_HELD.into());
-    }
-
-    let name = match string {
-        None => None,
-        Some(string) => Some(name(&string, directory)?),
-    };
-
+    attribute_rules::check_lifetime(given.Attributes)?;
     Ok(Attributes {
-        inherit: has(OBJ_INHERIT),
-        open_if: has(OBJ_OPENIF),
-        name,
+        inherit: given.Attributes & bits::INHERIT != 0,
+        open_if: given.Attributes & bits::OPEN_IF != 0,
+        name: string
+            .map(|string| string.read_name(directory))
+            .transpose()?,
     })
 }
 
-const SECURITY_DESCRIPTOR_REVISION: u8 = 1;
+/// Where the units of a name are.
+struct NameString {
+    units: usize,
+    buffer: u64,
+}
 
-/// Where the units of a name are; `None` for no name or an empty one.
-fn string(addr: u64) -> DxgResult<Option<UNICODE_STRING>> {
+/// Copies the description of a name; `None` for no name or an empty one.
+fn read_string(addr: u64) -> DxgResult<Option<NameString>> {
     if addr == 0 {
         return Ok(None);
     }
-    // CAST: widens.
-    if addr % align_of::<UNICODE_STRING>() as u64 != 0 {
-        return Err(Status::DATATYPE_MISALIGNMENT.into());
-    }
 
     let string = user::read::<UNICODE_STRING>(addr)?;
-    let bytes = usize::from(string.Length);
+    let units = attribute_rules::check_string(string.Length, string.Buffer)?;
 
-    // CAST: widens.
-    if string.Buffer % size_of::<u16>() as u64 != 0 {
-        return Err(Status::DATATYPE_MISALIGNMENT.into());
-    }
-    if bytes % size_of::<u16>() != 0 {
-        return Err(Status::OBJECT_NAME_INVALID.into());
-    }
-    if bytes / size_of::<u16>() > name::MAX_UNITS {
-        return Err(Status::NAME_TOO_LONG.into());
-    }
-    Ok((bytes != 0).then_some(string))
+    Ok((units != 0).then_some(NameString {
+        units,
+        buffer: string.Buffer,
+    }))
 }
 
-/// Copies a name of good length and looks at its path.
-fn name(string: &UNICODE_STRING, directory: Status) -> DxgResult<Name> {
-    let units = usize::from(string.Length) / size_of::<u16>();
-    let mut path = KVec::from_elem(0u16, units, GFP_KERNEL_ACCOUNT)?;
+impl NameString {
+    /// Copies the name and looks at its path.
+    fn read_name(&self, directory: Status) -> DxgResult<Name> {
+        let mut path = KVec::from_elem(0u16, self.units, GFP_KERNEL_ACCOUNT)?;
 
-    user::read_slice(string.Buffer, &mut path)?;
-    Name::new(path)?.map_err(|refusal| {
-        match refusal {
-            Refusal::Syntax => Status::OBJECT_PATH_SYNTAX_BAD,
-            Refusal::Invalid => Status::OBJECT_NAME_INVALID,
-            Refusal::NoDirectory => Status::OBJECT_PATH_NOT_FOUND,
-            Refusal::Directory => directory,
-        }
-        .into()
-    })
+        user::read_slice(self.buffer, &mut path)?;
+        Name::new(path)?.map_err(|refusal| {
+            match refusal {
+                name::Refusal::Syntax => Status::OBJECT_PATH_SYNTAX_BAD,
+                name::Refusal::Invalid => Status::OBJECT_NAME_INVALID,
+                name::Refusal::NoDirectory => Status::OBJECT_PATH_NOT_FOUND,
+                name::Refusal::Directory => directory,
+            }
+            .into()
+        })
+    }
 }

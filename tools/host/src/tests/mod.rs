@@ -16,6 +16,8 @@ mod allocation_data;
 #[cfg(not(loom))]
 mod allocation_rules;
 #[cfg(not(loom))]
+mod attribute_rules;
+#[cfg(not(loom))]
 mod bucket_map;
 #[cfg(not(loom))]
 mod ddi;
