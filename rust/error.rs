@@ -166,6 +166,9 @@ impl DxgError {
     /// | EINVAL | a file that is shorter by now than it was |
     /// | ESRCH | what needs a thread or memory of the caller, in a task that is on its way out |
     /// | ENODEV | a device that is gone |
+    ///
+    /// A descriptor that cannot be had is an error of its own, [`NoDescriptor`]: EMFILE, ENFILE and
+    /// ENOMEM, all of them NO_MEMORY.
     pub(crate) fn from_errno(error: Error) -> Self {
         // CAST: errnos are small numbers.
         Self::Status(match error.to_errno().unsigned_abs() {

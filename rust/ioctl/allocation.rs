@@ -107,11 +107,12 @@ fn existing(
         return Ok(None);
     }
 
-    let found = call
-        .process
-        .handles
-        .resource(args.hResource)
-        .map_err(|_| Status::INVALID_HANDLE)?;
+    let found = call.process.handles.resource(args.hResource);
+    // The one call for which a number that is no resource is a bad handle.
+    let found = found.map_err(|stop| match stop.is(Status::INVALID_PARAMETER) {
+        true => Status::INVALID_HANDLE.into(),
+        false => stop,
+    })?;
 
     creation.check_existing(Existing {
         same_device: found.device == Some(args.hDevice),
