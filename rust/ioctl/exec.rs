@@ -48,8 +48,8 @@ pub(super) fn result_of(outcome: DxgResult) -> isize {
     }
 }
 
-/// The `exec` ioctl (abi.md section 3.2): 0 and an exact status, or an errno and nothing done.
-/// `find` gives the call with a number and a size of arguments.
+/// DXG_IOCTL_EXEC (0x80): runs another ioctl (abi.md section 3.2). 0 and an exact status, or an
+/// errno and nothing done. `find` gives the call with a number and a size of arguments.
 pub(super) fn run_exec<R: FnOnce(u64) -> DxgResult>(
     cmd: u32,
     arg: u64,

@@ -142,7 +142,7 @@ pub(super) fn create<'a>(
     Ok((local, global))
 }
 
-/// D3DKMTCreateKeyedMutex2 (0x91): the same with private data, or for sharing by NT handle
+/// D3DKMTCreateKeyedMutex2 (0x91): a mutex with private data, shared by global or by NT handle
 /// (RES-91).
 pub(super) fn create2<'a>(
     call: Call<'a>,
@@ -197,8 +197,8 @@ pub(super) fn open<'a>(
     Ok(reserved)
 }
 
-/// D3DKMTOpenKeyedMutex2 (0x93): the same, and gives a mutex that has no private data its first
-/// (RES-92).
+/// D3DKMTOpenKeyedMutex2 (0x93): opens a mutex by its global handle, and gives it private data if
+/// it has none (RES-92).
 pub(super) fn open2<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_OPENKEYEDMUTEX2,
@@ -280,7 +280,7 @@ pub(super) fn acquire(
     report(acquired, &mut args.FenceValue)
 }
 
-/// D3DKMTAcquireKeyedMutex2 (0x97): the same, and reads the private data (RES-101).
+/// D3DKMTAcquireKeyedMutex2 (0x97): waits for the mutex and reads its private data (RES-101).
 pub(super) fn acquire2(
     call: Call<'_>,
     args: &mut D3DKMT_ACQUIREKEYEDMUTEX2,
@@ -298,7 +298,8 @@ pub(super) fn release(call: Call<'_>, args: &D3DKMT_RELEASEKEYEDMUTEX) -> DxgRes
     mutex.release(&open, args.Key, args.FenceValue)
 }
 
-/// D3DKMTReleaseKeyedMutex2 (0x99): the same, and replaces the private data (RES-101).
+/// D3DKMTReleaseKeyedMutex2 (0x99): hands the mutex over with a key, and replaces its private data
+/// (RES-101).
 pub(super) fn release2(call: Call<'_>, args: &D3DKMT_RELEASEKEYEDMUTEX2) -> DxgResult {
     let data = Data::new(args.pPrivateRuntimeData, args.PrivateRuntimeDataSize)?;
     let (mutex, open) = call.process.handles.keyed_mutex(args.hKeyedMutex)?;

@@ -31,7 +31,8 @@ pub(super) fn open_resource(
     Ok(fd)
 }
 
-/// D3DKMTOpenSyncObjectNtHandleFromName (0xa1): the same for a synchronisation object.
+/// D3DKMTOpenSyncObjectNtHandleFromName (0xa1): an NT handle of the synchronisation object
+/// that has a name.
 pub(super) fn open_sync_object(
     call: Call<'_>,
     args: &mut D3DKMT_OPENSYNCOBJECTNTHANDLEFROMNAME,

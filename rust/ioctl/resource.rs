@@ -83,7 +83,7 @@ pub(super) fn query(call: Call<'_>, args: &mut D3DKMT_QUERYRESOURCEINFO) -> DxgR
     Ok(())
 }
 
-/// D3DKMTQueryResourceInfoFromNtHandle (0x41): the same by NT handle.
+/// D3DKMTQueryResourceInfoFromNtHandle (0x41): the sizes that an opener by NT handle needs.
 pub(super) fn query_nt(
     call: Call<'_>,
     args: &mut D3DKMT_QUERYRESOURCEINFOFROMNTHANDLE,

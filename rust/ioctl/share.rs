@@ -45,7 +45,8 @@ pub(super) fn share_objects<'a>(
     share(call, args, name_mode::PRIVATE)
 }
 
-/// DXG_IOCTL_SHARE_OBJECTS (0xaf): the same with a mode, which lets others open the name.
+/// DXG_IOCTL_SHARE_OBJECTS (0xaf): an NT handle whose name has a mode, so that others may
+/// open it (RES-45).
 pub(super) fn share_objects_with_mode<'a>(
     call: Call<'a>,
     args: &opendxg_share_objects,

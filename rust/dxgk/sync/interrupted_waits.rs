@@ -137,8 +137,11 @@ impl InterruptedWaits {
         if replaced.is_none() && self.count.fetch_add(1, Relaxed) >= state.look_at {
             state.take_gone(&mut gone);
 
-            let left = self.count.fetch_sub(count(&gone), Relaxed) - count(&gone);
+            let gone = count(&gone);
+            // OVERFLOW: they were counted when they were kept.
+            let left = self.count.fetch_sub(gone, Relaxed) - gone;
 
+            // OVERFLOW: those left have threads that live: at most 2^22 (PID_MAX_LIMIT).
             state.look_at = FEW.max(2 * left);
         }
         drop(state);
