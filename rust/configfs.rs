@@ -10,10 +10,16 @@
 
 use crate::{
     dxgk::{
-        adapter::Adapter,
+        adapter::{
+            Adapter,
+            AdapterKind, //
+        },
         driver::Driver, //
     },
-    kmd::soft::Config,
+    kmd::soft::{
+        Config,
+        SoftKmd, //
+    },
     sys::shared::{
         Published,
         Shared, //
@@ -51,6 +57,15 @@ use crate::compat::*;
 /// takes the root for a group and hands out a wrong reference to its data; a root without data is
 /// not hurt by that.
 static DRIVER: Shared<Driver> = Shared::new();
+
+/// Starts one more software adapter, as [`Driver::add_adapter`] does.
+pub(crate) fn add_adapter(driver: &Driver, config: Config) -> Result<Arc<Adapter>> {
+    driver.add_adapter(AdapterKind::Software, |index| {
+        let kmd = SoftKmd::add_device(Config { index, ..config });
+
+        Ok(KBox::new(kmd, GFP_KERNEL)?)
+    })
+}
 
 /// The directory. Dropping it removes it; there is nothing in it any more by then.
 pub(crate) struct Configfs {
@@ -155,7 +170,7 @@ impl SoftAdapter {
 impl State {
     fn enable(&mut self) -> Result {
         if self.adapter.is_none() {
-            self.adapter = Some(self.driver.add_soft_adapter(self.config)?);
+            self.adapter = Some(add_adapter(&self.driver, self.config)?);
         }
         Ok(())
     }

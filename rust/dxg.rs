@@ -33,7 +33,10 @@ mod platform;
 mod sys;
 mod uapi;
 
-use configfs::Configfs;
+use configfs::{
+    add_adapter,
+    Configfs, //
+};
 use dxgk::{
     debugfs::Debugfs,
     driver::{
@@ -43,6 +46,7 @@ use dxgk::{
 };
 use file::device::OpenFile;
 use kernel::prelude::*;
+use kmd::soft::Config;
 use sys::{
     file::chardev::Registration,
     params,
@@ -84,7 +88,12 @@ impl kernel::Module for OpenDxg {
         }
 
         let worker = Worker::start(c"opendxg")?;
-        let driver = Driver::new(adapters, Some(Debugfs::new()?))?;
+        let driver = Driver::new(Some(Debugfs::new()?))?;
+
+        for _ in 0..adapters {
+            add_adapter(&driver, Config::default())?;
+        }
+
         let configfs = Configfs::new(driver.clone())?;
         let node = Registration::new(name, driver)?;
 

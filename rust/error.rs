@@ -218,6 +218,19 @@ impl From<KmdError> for DxgError {
     }
 }
 
+/// The same errors where an adapter starts, which is no D3DKMT call.
+impl From<KmdError> for Error {
+    fn from(error: KmdError) -> Self {
+        match error {
+            KmdError::NoMemory => ENOMEM,
+            KmdError::InvalidParameter => EINVAL,
+            // CAST: errnos are small numbers.
+            KmdError::NotSupported => Self::from_errno(-(bindings::EOPNOTSUPP as i32)),
+            KmdError::DeviceRemoved => ENODEV,
+        }
+    }
+}
+
 impl From<NotOurs> for DxgError {
     fn from(reason: NotOurs) -> Self {
         Self::Status(match reason {

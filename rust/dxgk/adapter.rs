@@ -30,7 +30,11 @@ use crate::{
             Passive, //
         },
         port::Port,
-        types::ClockData,
+        types::{
+            ClockData,
+            KmdError,
+            KmdResult, //
+        },
         Kmd, //
     },
     error::{
@@ -48,7 +52,8 @@ use crate::{
             self,
             Answer,
             FeatureSet, //
-        }, //
+        },
+        luid, //
     },
     sys::alloc::pin_arc, //
 };
@@ -57,26 +62,16 @@ use kernel::{
     sync::Arc, //
 };
 
-pub(crate) use crate::ddi::caps::Luid;
-
-/// The low part of the first LUID. The number is our own and only has to be stable.
-const LUID_BASE: u32 = 0x0d9a_0000;
-
-/// The LUID of the software adapter with this number. Numbers are never used again (see
-/// `Documentation/adapters.md`), so neither are LUIDs.
-fn luid_of(index: u32) -> Luid {
-    Luid {
-        low: LUID_BASE | (index & 0xffff),
-        // CAST: 16 bits.
-        high: (index >> 16) as i32,
-    }
-}
+pub(crate) use crate::{
+    ddi::caps::Luid,
+    logic::luid::AdapterKind, //
+};
 
 /// A GPU, and the KMD that drives it.
 #[pin_data]
 pub(crate) struct Adapter {
-    /// Its number, from 0.
-    pub(crate) index: u32,
+    /// Its number among all adapters.
+    pub(crate) id: u64,
     /// Its system-wide name.
     pub(crate) luid: Luid,
     /// What its KMD says about it.
@@ -101,26 +96,24 @@ impl CountedOn for Adapter {
 }
 
 impl Adapter {
-    /// The adapter with the number `index` that `kmd` drives. Starts it. `debugfs` shows its
-    /// counters.
+    /// The adapter of this kind with the number `index`, which `kmd` drives. Starts it. `debugfs`
+    /// shows its counters.
     ///
-    /// Context: may sleep, no locks held.
-    pub(crate) fn start(
+    /// Context: may sleep, no spinlock held.
+    pub(super) fn start(
+        kind: AdapterKind,
         index: u32,
         kmd: KBox<dyn Kmd>,
         debugfs: Option<&Debugfs>,
-    ) -> DxgResult<Arc<Self>> {
+    ) -> KmdResult<Arc<Self>> {
         let class = Passive::here();
-        let luid = luid_of(index);
-        let stats = Stats::of_adapter()?;
-        let file = match debugfs {
-            Some(debugfs) => Some(
-                debugfs
-                    .adapter_file(luid, &stats)
-                    .map_err(|_| Status::NO_MEMORY)?,
-            ),
-            None => None,
-        };
+        let luid = luid::luid_of(kind, index);
+        let stats = Stats::of_adapter().map_err(|_| KmdError::NoMemory)?;
+        // Only memory can be missing.
+        let file = debugfs
+            .map(|debugfs| debugfs.adapter_file(luid, &stats))
+            .transpose()
+            .map_err(|_| KmdError::NoMemory)?;
         let port = Port::start(kmd, &class, &StartInfo { luid })?;
         let (caps, features) = {
             let kmd = port.enter()?;
@@ -133,9 +126,9 @@ impl Adapter {
             )
         };
 
-        Ok(pin_arc(
+        pin_arc(
             pin_init!(Self {
-                index,
+                id: kind.id_of(index),
                 luid,
                 caps,
                 features,
@@ -145,7 +138,8 @@ impl Adapter {
                 _file: file,
             }),
             GFP_KERNEL,
-        )?)
+        )
+        .map_err(|_| KmdError::NoMemory)
     }
 
     /// Stops the KMD: nobody is inside any more, and from now on the adapter counts as removed.

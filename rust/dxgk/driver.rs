@@ -4,11 +4,13 @@
 //! of global handles.
 //!
 //! LOCK: `adapters` and `processes` are leaves. `processes` is taken by open and release, and by
-//! the removal of an adapter.
+//! the removal of an adapter. `numbers` is held while an adapter starts, so adapters arrive one
+//! after the other.
 
 use super::{
     adapter::{
         Adapter,
+        AdapterKind,
         Luid, //
     },
     debugfs::Debugfs,
@@ -16,10 +18,7 @@ use super::{
     tables::Tables, //
 };
 use crate::{
-    kmd::soft::{
-        Config,
-        SoftKmd, //
-    },
+    ddi::Kmd,
     sys::{
         alloc::pin_arc,
         task::caller::{
@@ -30,6 +29,7 @@ use crate::{
 };
 use kernel::{
     alloc::AllocError,
+    new_mutex,
     new_spinlock,
     prelude::*,
     rbtree::{
@@ -38,20 +38,13 @@ use kernel::{
     },
     sync::{
         Arc,
+        Mutex,
         SpinLock, //
     }, //
 };
 
 /// How many adapters may run at the same time.
 pub(crate) const MAX_ADAPTERS: u32 = 16;
-
-/// The adapters that run.
-struct Adapters {
-    /// There is room for [`MAX_ADAPTERS`].
-    running: KVec<Arc<Adapter>>,
-    /// The number of the next one. Numbers are not used again.
-    next: u32,
-}
 
 /// A process and how many open files it has.
 struct Listed {
@@ -70,8 +63,12 @@ impl Listed {
 /// The module's one driver object.
 #[pin_data]
 pub(crate) struct Driver {
+    /// The number of the next adapter of each kind. Numbers are not used again.
     #[pin]
-    adapters: SpinLock<Adapters>,
+    numbers: Mutex<[u32; AdapterKind::COUNT]>,
+    /// The adapters that run. There is room for [`MAX_ADAPTERS`].
+    #[pin]
+    adapters: SpinLock<KVec<Arc<Adapter>>>,
     /// Shows what exists, if anything does.
     debugfs: Option<Debugfs>,
     /// What all processes share.
@@ -81,56 +78,49 @@ pub(crate) struct Driver {
 }
 
 impl Driver {
-    /// A driver with this many adapters, whose counters `debugfs` shows.
-    pub(crate) fn new(adapter_count: u32, debugfs: Option<Debugfs>) -> Result<Arc<Self>> {
+    /// A driver without adapters. `debugfs` shows the counters of those that come.
+    pub(crate) fn new(debugfs: Option<Debugfs>) -> Result<Arc<Self>> {
         let tables = Tables::new()?;
-        let adapters = Adapters {
-            // CAST: 16.
-            running: KVec::with_capacity(MAX_ADAPTERS as usize, GFP_KERNEL)?,
-            next: 0,
-        };
-        let driver = pin_arc(
+        // CAST: 16.
+        let adapters = KVec::with_capacity(MAX_ADAPTERS as usize, GFP_KERNEL)?;
+
+        Ok(pin_arc(
             pin_init!(Self {
+                numbers <- new_mutex!([0; AdapterKind::COUNT], "Driver::numbers"),
                 adapters <- new_spinlock!(adapters, "Driver::adapters"),
                 debugfs,
                 tables,
                 processes <- new_spinlock!(RBTree::new(), "Driver::processes"),
             }),
             GFP_KERNEL,
-        )?;
-
-        for _ in 0..adapter_count {
-            driver.add_soft_adapter(Config::default())?;
-        }
-        Ok(driver)
+        )?)
     }
 
-    /// Starts one more software adapter; ENOSPC if as many as may be run already.
+    /// Starts one more adapter of this kind and makes it known. Its KMD is what `make` returns for
+    /// its number (AddDevice). ENOSPC if as many as may be run already; then there is no KMD, and
+    /// none is started. An adapter that does not start uses no number up.
     ///
-    /// Context: may sleep, no locks held.
-    pub(crate) fn add_soft_adapter(&self, config: Config) -> Result<Arc<Adapter>> {
-        let index = {
-            let mut adapters = self.adapters.lock();
-            let index = adapters.next;
+    /// Context: may sleep, no spinlock held.
+    pub(crate) fn add_adapter(
+        &self,
+        kind: AdapterKind,
+        make: impl FnOnce(u32) -> Result<KBox<dyn Kmd>, AllocError>,
+    ) -> Result<Arc<Adapter>> {
+        let mut numbers = self.numbers.lock();
+        // CAST: the number of the variant.
+        let number = numbers.get_mut(kind as usize).ok_or(EINVAL)?;
+        let (index, next) = (*number, number.checked_add(1).ok_or(ENOSPC)?);
 
-            adapters.next = index.checked_add(1).ok_or(ENOSPC)?;
-            index
-        };
-        let kmd = SoftKmd::add_device(Config { index, ..config });
-        let kmd = KBox::new(kmd, GFP_KERNEL)?;
+        // Until it is known, others can go, and none can come.
+        if self.adapter_count() >= MAX_ADAPTERS {
+            return Err(ENOSPC);
+        }
 
-        self.add(Adapter::start(index, kmd, self.debugfs.as_ref()).map_err(|_| ENOMEM)?)
-    }
+        let adapter = Adapter::start(kind, index, make(index)?, self.debugfs.as_ref())?;
+        let known = self.adapters.lock().push_within_capacity(adapter.clone());
 
-    /// From now on a started adapter is found; ENOSPC as above.
-    pub(super) fn add(&self, adapter: Arc<Adapter>) -> Result<Arc<Adapter>> {
-        let added = self
-            .adapters
-            .lock()
-            .running
-            .push_within_capacity(adapter.clone());
-
-        added.map_err(|_| ENOSPC)?;
+        known.map_err(|_| ENOSPC)?;
+        *number = next;
         Ok(adapter)
     }
 
@@ -143,11 +133,10 @@ impl Driver {
         let running = {
             let mut adapters = self.adapters.lock();
             let place = adapters
-                .running
                 .iter()
                 .position(|running| Arc::ptr_eq(running, adapter));
 
-            place.and_then(|place| adapters.running.remove(place).ok())
+            place.and_then(|place| adapters.remove(place).ok())
         };
 
         drop(running);
@@ -182,7 +171,7 @@ impl Driver {
         // CAST: 16.
         let mut all = KVec::with_capacity(MAX_ADAPTERS as usize, GFP_KERNEL_ACCOUNT)?;
 
-        for adapter in &self.adapters.lock().running {
+        for adapter in self.adapters.lock().iter() {
             // There is room for as many as there can be.
             let _room = all.push_within_capacity(adapter.clone());
         }
@@ -192,7 +181,7 @@ impl Driver {
     /// How many adapters run now.
     pub(crate) fn adapter_count(&self) -> u32 {
         // CAST: at most 16.
-        self.adapters.lock().running.len() as u32
+        self.adapters.lock().len() as u32
     }
 
     /// The adapter with this LUID, if it runs.
@@ -200,7 +189,6 @@ impl Driver {
         let adapters = self.adapters.lock();
 
         adapters
-            .running
             .iter()
             .find(|adapter| adapter.luid == luid)
             .cloned()

@@ -21,14 +21,20 @@ mod tests {
             Kmd, //
         },
         dxgk::{
-            adapter::Adapter,
+            adapter::{
+                Adapter,
+                AdapterKind, //
+            },
             context::{
                 Context,
                 Description,
                 Scheduling, //
             },
             device::Device,
-            driver::Driver,
+            driver::{
+                Driver,
+                MAX_ADAPTERS, //
+            },
             handle::{
                 HandleTarget,
                 Parent, //
@@ -45,6 +51,7 @@ mod tests {
             quota::account::Limit, //
         },
         error::{
+            DxgError,
             DxgResult,
             Status, //
         },
@@ -73,6 +80,7 @@ mod tests {
         }, //
     };
     use kernel::{
+        bindings,
         prelude::*,
         sync::{
             atomic::{
@@ -91,10 +99,10 @@ mod tests {
         let journal = Arc::new(Journal::new(), GFP_KERNEL)?;
         let kmd = FakeKmd::add_device(journal.clone(), behaviour);
 
-        Ok((
-            journal,
-            Adapter::start(0, KBox::new(kmd, GFP_KERNEL)?, None),
-        ))
+        let kmd = KBox::new(kmd, GFP_KERNEL)?;
+        let adapter = Adapter::start(AdapterKind::TestDouble, 0, kmd, None);
+
+        Ok((journal, adapter.map_err(DxgError::from)))
     }
 
     fn bytes(of: &[u8]) -> Result<KVVec<u8>> {
@@ -118,10 +126,22 @@ mod tests {
         fn new() -> Result<Self> {
             caller::attach_mm()?;
 
-            let driver = Driver::new(0, None)?;
+            let driver = Driver::new(None)?;
             let process = driver.open_process()?;
 
             Ok(Self { driver, process })
+        }
+
+        /// Adds an adapter with a double, and has the journal of it.
+        fn add(&self, behaviour: Behaviour) -> Result<(Arc<Journal>, Result<Arc<Adapter>>)> {
+            let journal = Arc::new(Journal::new(), GFP_KERNEL)?;
+            let adapter = self.driver.add_adapter(AdapterKind::TestDouble, |_| {
+                let kmd = FakeKmd::add_device(journal.clone(), behaviour);
+
+                Ok(KBox::new(kmd, GFP_KERNEL)?)
+            });
+
+            Ok((journal, adapter))
         }
 
         /// The handle of a new device, and the device.
@@ -319,8 +339,8 @@ mod tests {
     #[test]
     fn after_stop_device_there_are_only_destroys() -> Result {
         let client = Client::new()?;
-        let (journal, adapter) = started(Behaviour::default())?;
-        let adapter = client.driver.add(adapter.map_err(|_| EINVAL)?)?;
+        let (journal, adapter) = client.add(Behaviour::default())?;
+        let adapter = adapter?;
         let (_device, parent) = client
             .make_everything(&adapter, &journal)?
             .map_err(|_| EINVAL)?;
@@ -346,6 +366,73 @@ mod tests {
         drop(client);
         assert_eq!(journal.count(Entry::StopDevice), 1);
         assert!(journal.is_good_end());
+        Ok(())
+    }
+
+    /// A failed start uses no number up, and its errno says what failed. A number that was in use
+    /// does not come back.
+    #[test]
+    fn an_adapter_that_does_not_start_uses_no_number() -> Result {
+        let client = Client::new()?;
+        let add = |fail: Option<KmdError>| {
+            client.add(Behaviour {
+                fail: fail.map(|error| (1, error)),
+                ..Behaviour::default()
+            })
+        };
+        let (_, first) = add(None)?;
+        let first = first?;
+
+        for (error, errno) in [
+            (KmdError::NoMemory, bindings::ENOMEM),
+            (KmdError::InvalidParameter, bindings::EINVAL),
+            (KmdError::NotSupported, bindings::EOPNOTSUPP),
+            (KmdError::DeviceRemoved, bindings::ENODEV),
+        ] {
+            let (journal, adapter) = add(Some(error))?;
+
+            assert_eq!(
+                adapter.err().map(|error| error.to_errno().unsigned_abs()),
+                Some(errno)
+            );
+            assert!(journal.is_good_end());
+        }
+        assert_eq!(client.driver.adapter_count(), 1);
+        client.driver.remove_adapter(&first);
+
+        let (_, second) = add(None)?;
+        let second = second?;
+
+        assert_eq!(
+            (first.luid.low, second.luid.low),
+            (0x0d9b_0000, 0x0d9b_0001)
+        );
+        client.driver.remove_adapter(&second);
+        Ok(())
+    }
+
+    /// Without room there is no AddDevice and no StartDevice.
+    #[test]
+    fn there_is_room_before_an_adapter_starts() -> Result {
+        let client = Client::new()?;
+        let mut journals = KVec::new();
+
+        for _ in 0..MAX_ADAPTERS {
+            let (journal, adapter) = client.add(Behaviour::default())?;
+
+            adapter?;
+            journals.push(journal, GFP_KERNEL)?;
+        }
+
+        let (journal, adapter) = client.add(Behaviour::default())?;
+
+        assert_eq!(adapter.err(), Some(ENOSPC));
+        assert_eq!(journal.entries().count(), 0);
+        for adapter in &client.driver.adapters()? {
+            client.driver.remove_adapter(adapter);
+        }
+        assert!(journals.iter().all(|journal| journal.is_good_end()));
+        assert!(client.add(Behaviour::default())?.1.is_ok());
         Ok(())
     }
 
@@ -385,11 +472,11 @@ mod tests {
     fn a_removal_waits_for_the_call_inside() -> Result {
         let client = Client::new()?;
         let pause = Arc::new(Pause::new(Entry::CreateContext).ok_or(ENOMEM)?, GFP_KERNEL)?;
-        let (journal, adapter) = started(Behaviour {
+        let (journal, adapter) = client.add(Behaviour {
             pause: Some(pause.clone()),
             ..Behaviour::default()
         })?;
-        let adapter = client.driver.add(adapter.map_err(|_| EINVAL)?)?;
+        let adapter = adapter?;
         let device = Device::new(adapter.clone()).map_err(|_| EINVAL)?;
         let creation = Beside::start({
             let device = device.clone();
@@ -431,11 +518,11 @@ mod tests {
     fn a_removal_among_calls() -> Result {
         for _ in 0..8 {
             let client = Client::new()?;
-            let (journal, adapter) = started(Behaviour {
+            let (journal, adapter) = client.add(Behaviour {
                 rounds: 2000,
                 ..Behaviour::default()
             })?;
-            let adapter = client.driver.add(adapter.map_err(|_| EINVAL)?)?;
+            let adapter = adapter?;
             let device = Device::new(adapter.clone()).map_err(|_| EINVAL)?;
             let use_it = || {
                 let device = device.clone();

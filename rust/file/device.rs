@@ -75,7 +75,7 @@ impl OpenDevice for OpenFile {
         seq_print!(m, "dxg-process:\t{}\n", process.id);
         for adapter in self.driver.adapters().iter().flatten() {
             let (high, low) = (adapter.luid.high, adapter.luid.low);
-            let index = adapter.index;
+            let index = adapter.id;
 
             seq_print!(
                 m,

@@ -23,6 +23,7 @@ pub(crate) mod handle_tree;
 pub(crate) mod index_map;
 pub(crate) mod info_rules;
 pub(crate) mod keyed_mutex;
+pub(crate) mod luid;
 pub(crate) mod name;
 pub(crate) mod name_mode;
 pub(crate) mod open_rules;

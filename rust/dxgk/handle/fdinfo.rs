@@ -92,7 +92,7 @@ impl Line {
     /// The line for a handle of `item`.
     pub(super) fn of(item: &HandleTarget) -> Self {
         match item {
-            HandleTarget::Adapter(adapter) => Self::Other(Kind::Adapter, adapter.index.into()),
+            HandleTarget::Adapter(adapter) => Self::Other(Kind::Adapter, adapter.id),
             HandleTarget::Device(device) => Self::Other(Kind::Device, device.id()),
             HandleTarget::Context(context) => Self::Other(Kind::Context, context.id()),
             HandleTarget::Sync(open) | HandleTarget::KeyedMutex(open) => Self::Object {

@@ -42,6 +42,8 @@ mod index_map;
 #[cfg(not(loom))]
 mod info_rules;
 #[cfg(not(loom))]
+mod luid;
+#[cfg(not(loom))]
 mod model;
 #[cfg(not(loom))]
 mod name;
