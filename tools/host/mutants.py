@@ -56,7 +56,7 @@ MUTANTS = [
     ("fence_slots.rs", " || check.copies != self.copies", "", "unit"),
     ("fence_slots.rs", "            self.stale |= !self.taken;", "", "unit"),
     ("classes.rs", "            self.free += 1;", "", "unit"),
-    ("classes.rs", "            exchange(&mut at, self.free);", "", "unit"),
+    ("classes.rs", "            exchange(&mut at, self.free);\n            self.free += 1;", "            self.free += 1;", "unit"),
     ("waiters.rs", "if self.keeps_value || self.always_signaled {", "if self.always_signaled {", "unit"),
     ("timeout.rs", "UNIT_NS: u64 = 100", "UNIT_NS: u64 = 99", "unit"),
     ("timeout.rs", "Some(0) => Deadline::Now", "Some(0) => Deadline::Never", "unit"),
@@ -167,12 +167,20 @@ MUTANTS = [
     ("ddi/gate.rs", "CLOSED => Some(STOPPING),", "CLOSED => Some(CLOSED),", "loom"),
     ("ddi/gate.rs", "(state & (CLOSED | STOPPING | STOPPED) == 0).then(|| count(state))", "(state & STOPPING == 0).then(|| count(state))", "loom"),
     ("ddi/gate.rs", "(state & STOPPING == 0).then(|| count(state))", "Some(count(state))", "loom"),
+    ("ddi/gate.rs", "if closed != STOPPING {", "if false {", "loom"),
+    ("kmd/fake/journal.rs", "may_sleep != entry.is_passive()", "false", "unit"),
     ("ddi/object.rs", "        if !Shared::ptr_eq(&device.port, &allocation.port) {", "        if false {", "unit"),
     ("ddi/object.rs", "        let _turn = device.turns.take();\n\n        Ok(Self {", "        Ok(Self {", "unit"),
     ("ddi/port.rs", "            self.kmd.stop_device(class);\n", "", "unit"),
     ("kmd/soft/mod.rs", "if flags != KNOWN_ESCAPE ||", "if", "unit"),
     ("adapter_info/payload.rs", "rest.fill(0);", "", "unit"),
 ]
+
+
+def source(top, file):
+    """Where a file of the table is, below `top`."""
+    folder = "" if file.split("/")[0] in FOLDERS else "logic"
+    return top / "rust" / folder / file
 
 
 def copy_tree():
@@ -226,8 +234,7 @@ def cargo(tool, *arguments, limit=None):
 
 def judge(file, old, new, tool, limit):
     """What is wrong with a mutant; None if it was killed."""
-    folder = "" if file.split("/")[0] in FOLDERS else "logic"
-    path = WORK / "rust" / folder / file
+    path = source(WORK, file)
     text = path.read_text()
     if text.count(old) != 1:
         return "the text to replace does not occur exactly once"

@@ -3,7 +3,6 @@
 //! Tests of `ddi`, `kmd` and `logic`. Requirement numbers (FEN, RES, GPU) are those of the
 //! specification.
 
-mod classes;
 mod harness;
 mod keyed_mutex;
 
@@ -19,6 +18,8 @@ mod allocation_rules;
 mod attribute_rules;
 #[cfg(not(loom))]
 mod bucket_map;
+#[cfg(not(loom))]
+mod classes;
 #[cfg(not(loom))]
 mod ddi;
 #[cfg(not(loom))]
