@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueHint};
 
-/// Show what is alive in the opendxg driver.
+/// Show what is alive in the opendxg module.
 #[derive(Debug, Parser)]
 #[command(name = "opendxg", version)]
 pub struct Args {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the driver tells of all processes together, and of each adapter: files in debugfs, for
+//! What the module tells of all processes together, and of each adapter: files in debugfs, for
 //! root.
 
 use std::collections::BTreeMap;

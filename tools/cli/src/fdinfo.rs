@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The `dxg-` lines that the driver writes into the fdinfo of its descriptors.
+//! The `dxg-` lines that the module writes into the fdinfo of its descriptors.
 //!
 //! A line that is missing or that this version does not understand is left out; it never hides the
 //! others.
@@ -15,7 +15,7 @@ pub enum Descriptor {
     Device(Device),
     /// An NT handle, fence point, weak reference or watch.
     Object(ObjectFile),
-    /// A dma-buf of the driver.
+    /// A dma-buf of the module.
     DmaBuf(DmaBuf),
 }
 
@@ -37,9 +37,9 @@ pub struct Device {
     pub handles: Vec<Handle>,
     /// Metadata of the objects behind them.
     pub info: Vec<Info>,
-    /// How many more local handles there are than the driver shows.
+    /// How many more local handles there are than the module shows.
     pub hidden_handles: u64,
-    /// How many more metadata entries there are than the driver shows.
+    /// How many more metadata entries there are than the module shows.
     pub hidden_info: u64,
 }
 
@@ -63,7 +63,7 @@ pub struct Adapter {
     pub state: String,
     /// What it is.
     pub description: String,
-    /// The driver's own counts of what belongs to it, by name; empty if they could not be read.
+    /// The module's own counts of what belongs to it, by name; empty if they could not be read.
     pub counts: BTreeMap<String, u64>,
 }
 
@@ -127,7 +127,7 @@ pub struct ObjectFile {
     pub info: Vec<Info>,
 }
 
-/// A dma-buf that the driver exports.
+/// A dma-buf that the module exports.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DmaBuf {
     /// Bytes.
@@ -136,10 +136,10 @@ pub struct DmaBuf {
     pub references: u64,
 }
 
-/// Name of the driver as exporter of dma-bufs.
+/// Name of the module as exporter of dma-bufs.
 const EXPORTER: &str = "opendxg";
 
-/// Reads the fdinfo of a descriptor; `None` if it is not one of the driver.
+/// Reads the fdinfo of a descriptor; `None` if it is not one of the module.
 pub fn parse(text: &str) -> Option<Descriptor> {
     let fields = || {
         text.lines()

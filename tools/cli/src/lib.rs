@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The command `opendxg`: what is alive in the driver, who holds it and who waits for it.
+//! The command `opendxg`: what is alive in the module, who holds it and who waits for it.
 //!
-//! Everything comes from `/proc/PID/fdinfo` and, for root, debugfs. No call is made to the driver
+//! Everything comes from `/proc/PID/fdinfo` and, for root, debugfs. No call is made to the module
 //! but opening its node, and no process has to answer: the command works while processes are
 //! stopped or blocked.
 //!
 //! | Module | What |
 //! |---|---|
 //! | [`args`] | the command line |
-//! | [`debugfs`] | the driver's own counts of all processes |
-//! | [`fdinfo`] | the lines that the driver writes |
-//! | [`proc`] | finds descriptors of the driver in all processes |
+//! | [`debugfs`] | the module's own counts of all processes |
+//! | [`fdinfo`] | the lines that the module writes |
+//! | [`proc`] | finds descriptors of the module in all processes |
 //! | [`world`] | puts them together: processes, objects, adapters |
 //! | [`show`] | tables, and the same as JSON |
 

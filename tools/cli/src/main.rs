@@ -50,7 +50,7 @@ fn run(args: &Args) -> Result<String, Failure> {
     let scan = proc::scan(&args.proc, DeviceNumber::of(node))
         .map_err(|error| Failure::Error(format!("{}: {error}", args.proc.display())))?;
     let mut world = world::build(scan, own);
-    // A made-up /proc goes with a made-up debugfs, or none.
+    // A made-up /proc comes with a made-up debugfs, or without one.
     let mount = args.debugfs.as_deref();
     if let Some(mount) = mount.or(live.then_some(Path::new(debugfs::MOUNT))) {
         match debugfs::totals(mount) {
@@ -65,7 +65,7 @@ fn run(args: &Args) -> Result<String, Failure> {
     show::answer(&world, args.command.unwrap_or_default(), args.json).map_err(Failure::Error)
 }
 
-/// A node that may not be opened hides the driver's own counts only.
+/// A node that may not be opened hides the module's own counts only.
 fn own_view(node: &Path) -> Result<Option<opendxg_cli::fdinfo::Descriptor>, Failure> {
     match proc::own_view(node) {
         Ok(view) => Ok(Some(view)),

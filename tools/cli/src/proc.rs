@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds the descriptors of the driver in all processes.
+//! Finds the descriptors of the module in all processes.
 
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -11,7 +11,7 @@ use rustix::io::Errno;
 
 use crate::fdinfo::{self, Descriptor};
 
-/// A process that has descriptors of the driver.
+/// A process that has descriptors of the module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Task {
     /// Process id.
@@ -33,7 +33,7 @@ pub struct Scan {
     pub hidden: usize,
 }
 
-/// Looks at all processes but this one for descriptors of `node` and of what the driver hands out.
+/// Looks at all processes but this one for descriptors of `node` and of what the module hands out.
 /// A process that ends meanwhile is left out.
 ///
 /// # Errors
@@ -107,7 +107,7 @@ impl DeviceNumber {
     }
 }
 
-/// What the links of the driver's anonymous files say.
+/// What the links of the module's anonymous files say.
 const ANONYMOUS: [&str; 5] = [
     "anon_inode:[DxgkFencePoint]",
     "anon_inode:[DxgkSharedResource]",
@@ -116,7 +116,7 @@ const ANONYMOUS: [&str; 5] = [
     "anon_inode:[DxgkWeakReference]",
 ];
 
-/// Whether a descriptor is of the driver, or a dma-buf, which has to be asked for its exporter.
+/// Whether a descriptor is of the module, or a dma-buf, which has to be asked for its exporter.
 ///
 /// The fdinfo of any other file may be stuck with its own driver: it is not read. A device is
 /// known by its number, because its node may have any name; stat(2) does not open it.
@@ -141,12 +141,12 @@ fn stat(task: &Path) -> (String, char) {
     })
 }
 
-/// The driver's own account, seen through a descriptor of this process: there is one even if
+/// The module's own account, seen through a descriptor of this process: there is one even if
 /// nobody else has the device open. Opening the node makes no call and waits for nobody.
 ///
 /// # Errors
 ///
-/// [`io::ErrorKind::NotFound`] if there is no driver behind `path`; any other if the node cannot
+/// [`io::ErrorKind::NotFound`] if there is no module behind `path`; any other if the node cannot
 /// be opened.
 pub fn own_view(path: &Path) -> io::Result<Descriptor> {
     let absent = |why: &str| io::Error::new(io::ErrorKind::NotFound, why);

@@ -11,26 +11,26 @@ use serde::Serialize;
 use crate::fdinfo::{Adapter, Descriptor, Device, DmaBuf, Handle, Info, ObjectFile, Share};
 use crate::proc::Scan;
 
-/// The state of the driver.
+/// The state of the module.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct World {
     /// Processes of other users that could not be read.
     #[serde(skip)]
     pub hidden_processes: usize,
-    /// Local handles that the driver did not show, because their process has very many.
+    /// Local handles that the module did not show, because their process has very many.
     #[serde(skip)]
     pub hidden_handles: u64,
-    /// Metadata entries that the driver did not show, for the same reason.
+    /// Metadata entries that the module did not show, for the same reason.
     #[serde(skip)]
     pub hidden_info: u64,
     /// Why there are no totals.
     #[serde(skip)]
     pub no_totals: Option<String>,
-    /// The driver's own counts of all processes, by name.
+    /// The module's own counts of all processes, by name.
     pub totals: BTreeMap<String, u64>,
     /// Adapters.
     pub adapters: Vec<Adapter>,
-    /// Processes with a descriptor of the driver, ordered by process id.
+    /// Processes with a descriptor of the module, ordered by process id.
     pub processes: Vec<Process>,
     /// What the users of these processes have of everything that is limited, by name.
     pub users: BTreeMap<u64, BTreeMap<String, Share>>,
@@ -53,7 +53,7 @@ pub struct Process {
     pub inherited_from: Option<u32>,
     /// Pending asynchronous waits and fence points.
     pub waiters: u64,
-    /// What it has made, whoever uses it by now: allocations.
+    /// What it has made, even if others use it now: allocations.
     pub allocations: u64,
     /// Bytes of these, touched or not.
     pub bytes: u64,
@@ -65,7 +65,7 @@ pub struct Process {
     pub handles: Vec<Handle>,
     /// Descriptors of objects.
     pub files: Vec<File>,
-    /// Descriptors of dma-bufs that the driver exports.
+    /// Descriptors of dma-bufs that the module exports.
     pub dma_bufs: Vec<BufferFile>,
 }
 
@@ -238,7 +238,7 @@ impl Builder {
         self.user(&device);
         process.devices.push(fd);
         if let Some(number) = device.process {
-            // Parents have smaller numbers as a rule, and whoever comes second shows nothing new.
+            // Parents have smaller numbers as a rule, and the second one shows nothing new.
             let first = *self.seen.entry(number).or_insert(process.pid);
             if first != process.pid {
                 process.inherited_from = Some(first);
@@ -326,7 +326,7 @@ impl Builder {
         })
     }
 
-    /// Adapters that the driver does not list any more, although handles of them are open.
+    /// Adapters that the module does not list any more, although handles of them are open.
     fn removed_adapters(&mut self) {
         let handles = self.result.processes.iter().flat_map(|one| &one.handles);
         let left: BTreeSet<u64> = handles

@@ -54,7 +54,7 @@ static void hand_over(const struct fence *fence, struct board *board, uint64_t w
 	}
 }
 
-/* The semaphore lives as long as a real handle is left somewhere. Its number keeps nothing alive. */
+/* The semaphore lives as long as an NT handle of it is open. Its number keeps nothing alive. */
 static void pass_number(int link, D3DKMT_HANDLE device)
 {
 	D3DKMT_CREATESYNCHRONIZATIONOBJECT2 create = {

@@ -36,7 +36,7 @@ void fence_create(struct fence *fence, D3DKMT_HANDLE device)
 	if (epoll_ctl(fence->epoll, EPOLL_CTL_ADD, fence->event, &interest))
 		fail_errno("epoll_ctl");
 
-	/* All descriptors of the node share the handles of the process, so the shim's fence is known here. */
+	/* The handles belong to the process, so the shim's fence is known here. */
 	fence->node = open(node ? node : "/dev/dxg", O_RDONLY | O_CLOEXEC);
 	if (fence->node < 0)
 		fail_errno("/dev/dxg");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Keyed mutexes: whoever releases says with a key who may go on.
+//! Keyed mutexes: the key of a release decides which waiter acquires the mutex next.
 
 use core::marker::PhantomData;
 use std::sync::Arc;

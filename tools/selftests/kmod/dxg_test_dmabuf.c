@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The other side of dma-bufs, for tests: an exporter as drivers of graphics cards are, and an importer that
- * says what became of its attempt. Not for use outside of a test machine.
+ * The other side of dma-bufs, for tests: an exporter like the drivers of graphics cards, and an
+ * importer that reports its result. Not for use outside of a test machine.
  */
 #include <linux/device/faux.h>
 #include <linux/dma-buf.h>

@@ -6,11 +6,10 @@
 //! are:
 //!
 //! 1. Before the call it asks what is behind each handle (QueryObject). If functions wait for the
-//! end of that
-//!    container, it opens a weak reference, for the length of the call.
+//!    end of that container, it opens a weak reference, for the length of the call.
 //! 2. After the call it asks through the weak reference how many handles are left. If two threads
-//! destroy the last
-//!    two, the second one to ask finds none, and who takes the functions out of the table runs them.
+//!    destroy the last two, the second one to ask finds none. The thread that takes the functions
+//!    out of the table runs them.
 //!
 //! DestroyDevice does not say which containers it is about, so it asks about all (`sweep`).
 //!
