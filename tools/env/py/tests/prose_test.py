@@ -24,9 +24,10 @@ def pages():
 
 def sources():
     """Files with comments that people write."""
-    found = [path for place in ("rust", "uapi") for path in (TOP / place).rglob("*")]
+    found = [path for place in ("rust", "uapi", "tools") for path in (TOP / place).rglob("*")]
     return sorted(path for path in found
-                  if path.suffix in (".rs", ".c", ".h") and path.name != "generated.rs")
+                  if path.suffix in (".rs", ".c", ".h") and path.name != "generated.rs"
+                  and "run-all" not in str(path))
 
 
 def prose(text):
@@ -71,13 +72,13 @@ class Prose(unittest.TestCase):
                 self.assertEqual(wide(prose(path.read_text())), [])
 
     def test_comments_are_narrow(self):
-        """No comment of the module or its headers is wider than 100 columns."""
+        """No comment of the module, its headers or the tools is wider than 100 columns."""
         for path in sources():
             with self.subTest(path=str(path.relative_to(TOP))):
                 self.assertEqual(wide(comments(path.read_text())), [])
 
     def test_items_are_described(self):
-        """No item of the module has a comment that only points somewhere else."""
+        """No item has a comment that only points somewhere else."""
         for path in sources():
             with self.subTest(path=str(path.relative_to(TOP))):
                 bare = [number for number, line in comments(path.read_text())
@@ -104,7 +105,7 @@ class Prose(unittest.TestCase):
                         self.assertTrue(any(file.endswith(f"/{name}") for file in known))
 
     def test_named_pages_exist(self):
-        """Every page that a comment of the module names is in the tree."""
+        """Every page that a source names is in the tree."""
         for path in sources():
             for name in re.findall(r"Documentation/[\w/-]+\.\w+", path.read_text()):
                 with self.subTest(path=str(path.relative_to(TOP)), name=name):

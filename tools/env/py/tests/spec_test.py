@@ -1,13 +1,27 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Numbers that code, headers and pages cite are in the specification."""
 
+import re
 import unittest
 
 import spec
 
 # Where citations are looked for. The specification itself is one of them.
 PLACES = ("rust", "uapi", "tools", "Documentation")
+# Ids in front of the title of a test, and what may stand there: requirements, rules of the contract,
+# and the cases for a model checker (M1 to M32 of fences.md) in the tests that force schedules.
+TITLE = re.compile(r'"((?:(?:[A-Z]{3}-\d+|[A-Z]\d{1,2}) )+)')
+ALLOWED = re.compile(r"[A-Z]{3}-\d+")
+CASE = re.compile(r"M([1-9]|[12]\d|3[0-2])")
+SCHEDULES = ("tools/selftests/src/bin/t-races/", "tools/host/src/tests/")
 KINDS = {".rs", ".c", ".h", ".md", ".sh", ".py", ".hpp", ".cpp"}
+
+
+def foreign(text, cases):
+    """Numbers in front of titles that are not of the specification."""
+    ids = [id for title in TITLE.findall(text) for id in title.split()]
+    return [id for id in ids
+            if not ALLOWED.fullmatch(id) and not (cases and CASE.fullmatch(id))]
 
 
 class Citations(unittest.TestCase):
@@ -23,6 +37,23 @@ class Citations(unittest.TestCase):
                     unknown = spec.cited(path.read_text(errors="replace")) - known
                     with self.subTest(path=str(path.relative_to(spec.TOP))):
                         self.assertFalse(unknown)
+
+    def test_titles_cite_the_specification(self):
+        """No test has a number of anything but the specification in front of its title."""
+        for path in sorted((spec.TOP / "tools").rglob("*")):
+            name = str(path.relative_to(spec.TOP))
+            if path.suffix in (".rs", ".c") and path.is_file():
+                with self.subTest(path=name):
+                    cases = name.startswith(SCHEDULES)
+                    self.assertEqual(foreign(path.read_text(errors="replace"), cases), [])
+
+    def test_foreign_numbers_are_found(self):
+        """Numbers of a review are refused; cases only stand where schedules are forced."""
+        self.assertEqual(foreign('"FEN-3 H1 a title"', True), ["H1"])
+        self.assertEqual(foreign('"M4 a title"', True), [])
+        self.assertEqual(foreign('"M4 a title"', False), ["M4"])
+        self.assertEqual(foreign('"ABI-1 A5 paper"', True), ["A5"])
+        self.assertEqual(foreign('"M33 a title"', True), ["M33"])
 
     def test_citations_are_found(self):
         """Ids are found in names of tests of every language."""
