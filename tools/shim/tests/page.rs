@@ -14,7 +14,7 @@ use d3dkmt::functions::GROUPS;
 const HEAD: &str = "\
 # Functions of libd3dkmt.so
 
-<!-- Made by tools/shim/tests/page.rs. Do not edit: OPENDXG_UPDATE=1 cargo test -p opendxg-shim --test page -->
+<!-- Made by tools/shim/tests/page.rs: OPENDXG_UPDATE=1 cargo test -p opendxg-shim --test page -->
 
 | state | meaning |
 |---|---|

@@ -41,7 +41,7 @@ struct Slot {
     next: u32,
 }
 
-/// See the module.
+/// A table of cleanup functions, by the container whose end they wait for.
 pub(super) struct Table {
     slots: Box<[Slot]>,
     /// The first place of each bucket.
