@@ -49,7 +49,8 @@ impl PausedPage {
     }
 
     fn ask<const N: usize>(&self, code: u64, arg: &mut [u64; N]) -> TestResult {
-        // SAFETY: a struct of `N` words, as the code says; the addresses in it are those of pages that live.
+        // SAFETY: a struct of `N` words, as the code says; the addresses in it are those of pages
+        // that live.
         let done = unsafe { libc::ioctl(self.faults.as_raw_fd(), code, arg.as_mut_ptr()) };
         if done != 0 {
             return Err(std::io::Error::last_os_error().into());
