@@ -30,7 +30,8 @@ class Imports(unittest.TestCase):
     def test_circles_do_not_grow(self):
         """Files of dxgk that import each other in a circle."""
         circles = imports.Modules(imports.TOP / "rust").circles()
-        in_dxgk = [circle for circle in circles if circle[0][0] == "dxgk"]
+        # The names of a circle are sorted: those of other folders may come before dxgk.
+        in_dxgk = [circle for circle in circles if any(name[0] == "dxgk" for name in circle)]
         self.assertLessEqual(max(map(len, in_dxgk), default=0), LARGEST_IN_DXGK)
 
     def test_handlers_are_in_no_circle(self):
