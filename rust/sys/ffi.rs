@@ -152,10 +152,16 @@ unsafe extern "C" {
     pub fn dxg_exit_unwatch(entry: *mut wait_queue_entry, thread: *mut kernel::ffi::c_void);
     pub fn dxg_is_killed() -> bool;
     pub fn dxg_cond_resched();
+    #[cfg(CONFIG_KUNIT = "y")]
     pub fn dxg_may_sleep() -> bool;
+    #[cfg(CONFIG_LOCKDEP)]
     pub fn dxg_gate_enter(may_wait: bool);
+    #[cfg(CONFIG_LOCKDEP)]
     pub fn dxg_gate_close();
+    #[cfg(CONFIG_LOCKDEP)]
     pub fn dxg_gate_leave();
+    #[cfg(CONFIG_LOCKDEP)]
+    #[cfg(CONFIG_KUNIT = "y")]
     pub fn dxg_gate_is_held() -> bool;
     pub fn dxg_workqueue(name: *const kernel::ffi::c_char) -> *mut workqueue_struct;
     pub fn dxg_total_pages() -> kernel::ffi::c_ulonglong;

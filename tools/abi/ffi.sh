@@ -50,4 +50,7 @@ END
 		-- -x c -D__BINDGEN__
 } >"$output"
 
+# Only some kernels have these, under the same conditions as in rust/c/threads.c.
+sed -i -e '/pub fn dxg_gate_/i #[cfg(CONFIG_LOCKDEP)]' \
+	-e '/pub fn dxg_gate_is_held\|pub fn dxg_may_sleep/i #[cfg(CONFIG_KUNIT = "y")]' "$output"
 rustfmt --edition 2021 --config newline_style=Unix "$output"
