@@ -24,6 +24,7 @@ pub(crate) mod index_map;
 pub(crate) mod info_rules;
 pub(crate) mod keyed_mutex;
 pub(crate) mod luid;
+pub(crate) mod moving;
 pub(crate) mod name;
 pub(crate) mod name_mode;
 pub(crate) mod open_rules;

@@ -47,6 +47,8 @@ mod luid;
 #[cfg(not(loom))]
 mod model;
 #[cfg(not(loom))]
+mod moving;
+#[cfg(not(loom))]
 mod name;
 #[cfg(not(loom))]
 mod name_mode;
