@@ -183,6 +183,7 @@ impl DxgError {
             bindings::EACCES | bindings::EPERM => Status::ACCESS_DENIED,
             bindings::EINVAL | bindings::ESRCH => Status::INVALID_PARAMETER,
             bindings::ENODEV => Status::DEVICE_REMOVED,
+            bindings::EOPNOTSUPP => Status::NOT_SUPPORTED,
             _ => Status::UNSUCCESSFUL,
         })
     }
@@ -310,6 +311,7 @@ mod tests {
         assert!(is(bindings::EPERM, Status::ACCESS_DENIED));
         assert!(is(bindings::ESRCH, Status::INVALID_PARAMETER));
         assert!(is(bindings::ENODEV, Status::DEVICE_REMOVED));
+        assert!(is(bindings::EOPNOTSUPP, Status::NOT_SUPPORTED));
         assert!(is(bindings::EIO, Status::UNSUCCESSFUL));
     }
 

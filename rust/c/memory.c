@@ -321,10 +321,13 @@ void dxg_cover_file(struct file *file, struct file *cover, unsigned long addr, u
 			return;
 }
 
-/* Removes the file's pages from every process; the mappings stay and fault. */
-void dxg_zap_file(struct file *file)
+/* Removes some of the file's pages from every process; the mappings stay and fault. */
+void dxg_zap_file(struct file *file, unsigned long first, unsigned long count)
 {
-	unmap_mapping_range(file->f_mapping, 0, 0, true);
+	/* A length of 0 would be the rest of the file. */
+	if (count)
+		unmap_mapping_range(file->f_mapping, (loff_t)first << PAGE_SHIFT,
+				    (loff_t)count << PAGE_SHIFT, true);
 }
 
 /* Limits a new shared mapping of at most count pages: it cannot grow or gain rights. */
@@ -373,20 +376,35 @@ unsigned long dxg_page_number(const struct page *page)
 	return page_to_pfn(page);
 }
 
-vm_fault_t dxg_fault_frame(struct vm_fault *vmf, unsigned long number)
+/* The protection of a page table entry for a frame that is cached like this. */
+static pgprot_t frame_prot(const struct vm_area_struct *vma, enum dxg_caching caching)
 {
-	return vmf_insert_pfn(vmf->vma, vmf->address, number);
+	switch (caching) {
+	case DXG_WRITE_COMBINED:
+		return pgprot_writecombine(vma->vm_page_prot);
+	case DXG_UNCACHED:
+		return pgprot_noncached(vma->vm_page_prot);
+	default:
+		return vma->vm_page_prot;
+	}
+}
+
+vm_fault_t dxg_fault_frame(struct vm_fault *vmf, unsigned long number, enum dxg_caching caching)
+{
+	return vmf_insert_pfn_prot(vmf->vma, vmf->address, number, frame_prot(vmf->vma, caching));
 }
 
 /* Shows one more page, some pages after the one that faulted; false where that is not worth it. */
-bool dxg_fault_ahead(struct vm_fault *vmf, unsigned long ahead, unsigned long number)
+bool dxg_fault_ahead(struct vm_fault *vmf, unsigned long ahead, unsigned long number,
+		     enum dxg_caching caching)
 {
 	unsigned long addr = vmf->address + ahead * PAGE_SIZE;
 
 	/* Not past the mapping, nor into another page table. */
 	if (addr < vmf->address || addr >= vmf->vma->vm_end || !(addr & ~PMD_MASK))
 		return false;
-	return !(vmf_insert_pfn(vmf->vma, addr, number) & VM_FAULT_ERROR);
+	return !(vmf_insert_pfn_prot(vmf->vma, addr, number, frame_prot(vmf->vma, caching)) &
+		 VM_FAULT_ERROR);
 }
 
 vm_fault_t dxg_fault_error(int error)

@@ -48,14 +48,23 @@ unsigned long dxg_map_file(struct file *file, unsigned long size, bool write);
 void dxg_unmap_file(struct file *file, unsigned long addr, unsigned long size);
 void dxg_cover_file(struct file *file, struct file *cover, unsigned long addr, unsigned long size,
 		    bool write);
-void dxg_zap_file(struct file *file);
+void dxg_zap_file(struct file *file, unsigned long first, unsigned long count);
 int dxg_show_pages(struct vm_area_struct *vma, unsigned long count, bool write,
 		   const struct vm_operations_struct *ops, void *priv);
 int dxg_show_dma_buf(struct vm_area_struct *vma, unsigned long count, bool write,
 		     struct dma_buf *buf);
 unsigned long dxg_page_number(const struct page *page);
-vm_fault_t dxg_fault_frame(struct vm_fault *vmf, unsigned long number);
-bool dxg_fault_ahead(struct vm_fault *vmf, unsigned long ahead, unsigned long number);
+
+/* How a frame is cached. */
+enum dxg_caching {
+	DXG_CACHED,
+	DXG_WRITE_COMBINED,
+	DXG_UNCACHED,
+};
+
+vm_fault_t dxg_fault_frame(struct vm_fault *vmf, unsigned long number, enum dxg_caching caching);
+bool dxg_fault_ahead(struct vm_fault *vmf, unsigned long ahead, unsigned long number,
+		     enum dxg_caching caching);
 vm_fault_t dxg_fault_error(int error);
 
 /* dma-bufs of ours. */

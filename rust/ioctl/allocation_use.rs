@@ -13,7 +13,10 @@ use crate::{
     ddi::types::Place,
     dxgk::{
         handle::open_allocation::OpenAllocation,
-        memory::allocation::Allocation, //
+        memory::{
+            allocation::Allocation,
+            dma_buf, //
+        }, //
     },
     error::{
         DxgResult,
@@ -197,7 +200,7 @@ pub(super) fn residency(call: Call<'_>, args: &D3DKMT_QUERYALLOCATIONRESIDENCY) 
     let mut answers = KVVec::from_elem(nothing, count, GFP_KERNEL_ACCOUNT)?;
 
     for (answer, allocation) in answers.iter_mut().zip(&allocations) {
-        *answer = residency_status(allocation.place());
+        *answer = residency_status(allocation.place()?);
     }
     invalid_if(args.pResidencyStatus == 0)?;
     user::write_slice(args.pResidencyStatus, &answers)?;
@@ -216,9 +219,9 @@ pub(super) fn export_dmabuf(
     opened.open_resource.object().header().check_adapter()?;
 
     let read_only = args.flags & OPENDXG_EXPORT_READ_ONLY != 0 || !opened.open_resource.may_write();
-    let fd = opened
-        .allocation
-        .export(read_only, || opened.open_resource.another_strong())?;
+    let fd = dma_buf::export(&opened.allocation, read_only, || {
+        opened.open_resource.another_strong()
+    })?;
 
     // CAST: descriptors fit an int.
     args.fd = fd.fd() as i32;

@@ -33,6 +33,10 @@ pub struct dxg_payer {
     pub(crate) user: *mut user_struct,
     pub(crate) mm: *mut mm_struct,
 }
+pub const dxg_caching_DXG_CACHED: dxg_caching = 0;
+pub const dxg_caching_DXG_WRITE_COMBINED: dxg_caching = 1;
+pub const dxg_caching_DXG_UNCACHED: dxg_caching = 2;
+pub type dxg_caching = kernel::ffi::c_uint;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct dxg_params {
@@ -208,7 +212,7 @@ unsafe extern "C" {
         size: kernel::ffi::c_ulong,
         write: bool,
     );
-    pub fn dxg_zap_file(file: *mut file);
+    pub fn dxg_zap_file(file: *mut file, first: kernel::ffi::c_ulong, count: kernel::ffi::c_ulong);
     pub fn dxg_show_pages(
         vma: *mut vm_area_struct,
         count: kernel::ffi::c_ulong,
@@ -223,11 +227,16 @@ unsafe extern "C" {
         buf: *mut dma_buf,
     ) -> kernel::ffi::c_int;
     pub fn dxg_page_number(page: *const page) -> kernel::ffi::c_ulong;
-    pub fn dxg_fault_frame(vmf: *mut vm_fault, number: kernel::ffi::c_ulong) -> vm_fault_t;
+    pub fn dxg_fault_frame(
+        vmf: *mut vm_fault,
+        number: kernel::ffi::c_ulong,
+        caching: dxg_caching,
+    ) -> vm_fault_t;
     pub fn dxg_fault_ahead(
         vmf: *mut vm_fault,
         ahead: kernel::ffi::c_ulong,
         number: kernel::ffi::c_ulong,
+        caching: dxg_caching,
     ) -> bool;
     pub fn dxg_fault_error(error: kernel::ffi::c_int) -> vm_fault_t;
     pub fn dxg_file_try_get(slot: *mut *mut file, inode: *const inode) -> *mut file;

@@ -8,6 +8,8 @@
 pub(crate) mod alloc;
 mod ffi;
 pub(crate) mod file;
+#[cfg(CONFIG_KUNIT = "y")]
+pub(crate) mod kunit;
 pub(crate) mod lockdep;
 pub(crate) mod mem;
 pub(crate) mod params;

@@ -6,13 +6,9 @@
 //! (RES-77). Its storage ends with the resource. It ends before it when an unshared resource gives
 //! one of its allocations up (RES-82).
 
-use super::{
-    backing::Storage,
-    dma_buf::Exports, //
-};
+use super::backing::Storage;
 use crate::dxgk::{
     adapter::Adapter,
-    object::Strong,
     quota::holder::Claim,
     stats::{
         Counted,
@@ -31,8 +27,7 @@ use crate::{
         DxgResult,
         Status, //
     },
-    sys::alloc::pin_arc,
-    sys::file::object_file::PendingFd, //
+    sys::alloc::pin_arc, //
 };
 use kernel::{
     alloc::AllocError,
@@ -78,7 +73,8 @@ pub(crate) struct Allocation {
     pub(crate) priority: Atomic<u32>,
     /// How many handles there are, or [`GIVEN_UP`].
     opens: Atomic<u32>,
-    /// The bytes; `None` after the end. LOCK: `Slots::live` is taken inside.
+    /// The bytes; `None` after the end. LOCK: `Slots::live` is taken inside, and
+    /// `Movable::state` tried.
     #[pin]
     storage: Mutex<Option<Arc<Storage>>>,
 }
@@ -122,9 +118,8 @@ impl Allocation {
     }
 
     /// Where its bytes are now.
-    pub(crate) fn place(&self) -> Place {
-        // Memory does not move yet.
-        self.kmd.info.place
+    pub(crate) fn place(&self) -> DxgResult<Place> {
+        Ok(self.storage()?.place())
     }
 
     /// The bytes, unless they are gone.
@@ -164,9 +159,7 @@ impl Allocation {
     /// opened. True if it did.
     pub(crate) fn give_up(&self) -> bool {
         let storage = self.storage.lock();
-        let exported = storage
-            .as_ref()
-            .is_some_and(|storage| storage.exports().is_exported());
+        let exported = storage.as_ref().is_some_and(Storage::is_exported);
 
         !exported && self.opens.cmpxchg(1, GIVEN_UP, Full).is_ok()
     }
@@ -174,20 +167,6 @@ impl Allocation {
     /// Whether it was given up.
     pub(in crate::dxgk) fn is_given_up(&self) -> bool {
         self.opens.load(Relaxed) == GIVEN_UP
-    }
-
-    /// A descriptor of the dma-buf of the allocation; `keep` makes the strong reference that a new
-    /// dma-buf holds.
-    ///
-    /// Context: a system call, no locks held.
-    pub(crate) fn export(
-        &self,
-        read_only: bool,
-        keep: impl FnOnce() -> DxgResult<Strong>,
-    ) -> DxgResult<PendingFd> {
-        let read_only = read_only || self.description.read_only;
-
-        Exports::export(&self.storage()?, read_only, keep)
     }
 
     /// How many pages its end frees, if at most `most` and nothing else shares them. Only tries the

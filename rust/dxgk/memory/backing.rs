@@ -3,13 +3,9 @@
 //! The bytes of an allocation: in memory of ours, in memory of the caller, in a file, or in a
 //! buffer of another driver (RES-21, RES-22, RES-27, RES-87).
 //!
-//! A storage is freed with its last reference, and does not move before. `Documentation/memory.md`
-//! says who is charged for it.
+//! Memory of ours has a place that may change; everything else stays where it is. A storage is
+//! freed with its last reference. `Documentation/memory.md` says who is charged for it.
 
-use super::dma_buf::{
-    Export,
-    Exports, //
-};
 use crate::dxgk::{
     quota::holder::{
         Amounts,
@@ -23,20 +19,21 @@ use crate::dxgk::{
         Stats, //
     }, //
 };
+#[cfg(CONFIG_KUNIT = "y")]
+use crate::sys::mem::movable::MoveError;
 use crate::{
+    ddi::types::Place,
     error::{
         DxgError,
         DxgResult,
         Status, //
     },
     sys::{
-        file::{
-            object_file::NotOurs,
-            revocable_file::Source, //
-        },
+        file::revocable_file::Source,
         mem::{
-            dma_export,
+            dma_export::Slots,
             dma_import::Imported,
+            movable::Movable,
             pages::{
                 Frame,
                 PageSource, //
@@ -45,6 +42,10 @@ use crate::{
             shmem::{
                 BadSection,
                 Shmem, //
+            },
+            shown::{
+                Memory,
+                ShownFile, //
             }, //
         }, //
     }, //
@@ -63,36 +64,45 @@ use kernel::{
 
 /// Where bytes live.
 enum Backing {
-    /// New memory.
-    System(Shmem<Arc<Holder>>),
+    /// Memory of ours, in the place where it is now.
+    Own(Arc<Movable<Place>>),
     /// Memory of the process that made the allocation.
     User(Pinned),
     /// A memfd or another shmem file.
     Section(Shmem<Arc<Holder>>),
     /// A dma-buf of another driver.
     DmaBuf(Arc<Imported>),
-    /// The first pages of another storage.
-    Part(Arc<Storage>, usize),
+    /// The first pages of another storage, which stays where it is meanwhile.
+    Part(PinnedStorage),
 }
 
 /// The bytes of one or more allocations.
 pub(crate) struct Storage {
+    /// Pages; never changes.
+    count: usize,
     backing: Backing,
     /// Its dma-bufs.
-    exports: Exports,
+    exports: Arc<Slots>,
     bytes: CountedBytes,
     _claim: Claim,
 }
 
 impl Storage {
-    /// A storage with `pages` pages of its own, charged by `claim` and counted in `stats`.
-    fn new(backing: Backing, stats: OwnStats, claim: Claim, pages: usize) -> DxgResult<Arc<Self>> {
+    /// A storage of `count` pages, charged by `claim` and counted in `stats`.
+    fn new(backing: Backing, stats: OwnStats, claim: Claim, count: usize) -> DxgResult<Arc<Self>> {
+        let own = match &backing {
+            // Its bytes are counted already.
+            Backing::Part(_) => 0,
+            _ => count,
+        };
+
         Ok(Arc::new(
             Self {
+                count,
                 backing,
-                exports: Exports::new()?,
+                exports: Slots::new()?,
                 // CAST: a usize fits 64 bits.
-                bytes: CountedBytes::new(stats, pages as u64 * PAGE_SIZE as u64),
+                bytes: CountedBytes::new(stats, own as u64 * PAGE_SIZE as u64),
                 _claim: claim,
             },
             GFP_KERNEL_ACCOUNT,
@@ -113,8 +123,12 @@ impl Storage {
         let count = pages_of(size)?;
         let claim = Self::claim(holder, count, 1)?;
         let pages = Shmem::new(count, holder.clone()).map_err(DxgError::from_errno)?;
+        let memory = Movable::new(
+            Place::SystemMemory,
+            Arc::new(pages, GFP_KERNEL_ACCOUNT)? as Arc<dyn PageSource>,
+        )?;
 
-        Self::new(Backing::System(pages), stats, claim, count)
+        Self::new(Backing::Own(memory), stats, claim, count)
     }
 
     /// Memory of the caller, pinned where it is and charged to `holder`.
@@ -142,16 +156,12 @@ impl Storage {
             _ => Status::INVALID_PARAMETER.into(),
         })?;
 
-        Self::new(
-            Backing::User(pinned),
-            stats,
-            Self::claim(holder, count, 0)?,
-            count,
-        )
+        let claim = Self::claim(holder, count, 0)?;
+
+        Self::new(Backing::User(pinned), stats, claim, count)
     }
 
-    /// The first `size` bytes of a shmem file or a dma-buf. A dma-buf of ours gives the storage
-    /// that it was made of.
+    /// The first `size` bytes of a shmem file or of another driver's dma-buf.
     ///
     /// Context: a system call, no locks held.
     pub(crate) fn section(
@@ -163,16 +173,6 @@ impl Storage {
     ) -> DxgResult<Arc<Self>> {
         let count = pages_of(size)?;
 
-        let own = dma_export::with(fd, |export: &Export, writable| {
-            (export.storage().clone(), writable)
-        });
-
-        match own {
-            Ok((_, false)) if write => return Err(BadSection::Denied.into()),
-            Ok((storage, _)) => return storage.part(holder, stats, count),
-            Err(NotOurs::Closed) => return Err(BadSection::Closed.into()),
-            Err(NotOurs::Mismatch) => {}
-        }
         match Imported::of_fd(fd, count, write) {
             Ok(buffer) => {
                 let buffer = Arc::new(buffer, GFP_KERNEL_ACCOUNT)?;
@@ -186,58 +186,95 @@ impl Storage {
 
         let pages = Shmem::of_fd(fd, count, write, holder.clone())?;
 
+        let claim = Self::claim(holder, count, 1)?;
+
+        Self::new(Backing::Section(pages), stats, claim, count)
+    }
+
+    /// The first `size` bytes of this storage, for another allocation. Where this storage is may
+    /// not suit the adapter of the other one, so it stays in place meanwhile.
+    ///
+    /// Context: a system call, no locks held.
+    pub(super) fn part(
+        self: Arc<Self>,
+        holder: &Arc<Holder>,
+        stats: OwnStats,
+        size: u64,
+    ) -> DxgResult<Arc<Self>> {
+        let count = pages_of(size)?;
+
+        if count > self.count {
+            return Err(BadSection::TooShort.into());
+        }
+
+        // A part of a part becomes a part of the whole, so parts do not nest.
+        let whole = self.whole().clone().pin()?;
+
         Self::new(
-            Backing::Section(pages),
+            Backing::Part(whole),
             stats,
-            Self::claim(holder, count, 1)?,
+            Self::claim(holder, 0, 0)?,
             count,
         )
     }
 
-    /// The first `count` pages of this storage; if these are all, the storage itself.
-    fn part(
-        self: Arc<Self>,
-        holder: &Arc<Holder>,
-        stats: OwnStats,
-        count: usize,
-    ) -> DxgResult<Arc<Self>> {
-        if count > self.count() {
-            return Err(BadSection::TooShort.into());
-        }
-        if count == self.count() {
-            return Ok(self);
-        }
-
-        // Its bytes are counted already. A part of a part becomes a part of the whole, so parts do
-        // not nest.
-        let whole = match &self.backing {
-            Backing::Part(whole, _) => whole.clone(),
-            _ => self,
+    /// Keeps the bytes where they are as long as the result is there. Waits for a move.
+    ///
+    /// Context: a system call, no locks held.
+    pub(super) fn pin(self: Arc<Self>) -> DxgResult<PinnedStorage> {
+        let pages = match &self.backing {
+            Backing::Own(memory) => Some(memory.pin().map_err(DxgError::from_errno)?),
+            _ => None,
         };
 
-        Self::new(
-            Backing::Part(whole, count),
-            stats,
-            Self::claim(holder, 0, 0)?,
-            0,
-        )
+        Ok(PinnedStorage {
+            storage: self,
+            pages,
+        })
     }
 
-    /// The pages, unless they are another driver's.
-    fn pages(&self) -> Result<&dyn PageSource> {
+    /// Moves the bytes to another backing, or says why not and changes nothing. No KMD has a second
+    /// place yet, so only tests do it.
+    ///
+    /// Context: may sleep, no locks held.
+    #[cfg(CONFIG_KUNIT = "y")]
+    pub(super) fn move_to(
+        &self,
+        place: Place,
+        pages: Arc<dyn PageSource>,
+    ) -> core::result::Result<(), MoveError> {
         match &self.backing {
-            Backing::System(pages) | Backing::Section(pages) => Ok(pages),
+            Backing::Own(memory) => memory.move_to(place, pages),
+            // The whole moves, once it has no parts.
+            Backing::Part(_) => Err(MoveError::Pinned),
+            Backing::User(_) | Backing::Section(_) | Backing::DmaBuf(_) => Err(MoveError::Fixed),
+        }
+    }
+
+    /// The pages of a storage that cannot move.
+    fn fixed(&self) -> Result<&dyn PageSource> {
+        match &self.backing {
             Backing::User(pages) => Ok(pages),
-            Backing::DmaBuf(_) => Err(EINVAL),
-            Backing::Part(whole, _) => Ok(&**whole),
+            Backing::Section(pages) => Ok(pages),
+            Backing::Part(whole) => whole.pages(),
+            Backing::Own(_) | Backing::DmaBuf(_) => Err(EINVAL),
         }
     }
 
     /// The bytes, for showing them in a process.
     pub(crate) fn source(self: &Arc<Self>) -> Source {
-        match &self.backing {
-            Backing::DmaBuf(buffer) => Source::Buffer(buffer.clone()),
-            _ => Source::Pages(self.clone()),
+        match (&self.backing, &self.whole().backing) {
+            (Backing::DmaBuf(buffer), _) => Source::Buffer(buffer.clone()),
+            (_, Backing::Own(memory)) => Source::Pages(memory.clone(), self.count),
+            _ => Source::Pages(self.clone(), self.count),
+        }
+    }
+
+    /// Where the bytes are now.
+    pub(crate) fn place(self: &Arc<Self>) -> Place {
+        match &self.whole().backing {
+            Backing::Own(memory) => memory.place(),
+            _ => Place::SystemMemory,
         }
     }
 
@@ -262,37 +299,56 @@ impl Storage {
         }
     }
 
+    /// The storage whose dma-bufs are those of this one: another one if this has all its bytes.
+    pub(super) fn exported(self: &Arc<Self>) -> &Arc<Self> {
+        let whole = self.whole();
+
+        if whole.count == self.count {
+            whole
+        } else {
+            self
+        }
+    }
+
     /// Its dma-bufs.
-    pub(crate) fn exports(&self) -> &Exports {
+    pub(super) fn exports(&self) -> &Arc<Slots> {
         &self.exports
+    }
+
+    /// Whether there is a dma-buf of it.
+    pub(super) fn is_exported(self: &Arc<Self>) -> bool {
+        self.exported().exports.any()
     }
 
     /// Bytes.
     pub(crate) fn size(&self) -> u64 {
         // CAST: a usize fits 64 bits.
-        self.count() as u64 * PAGE_SIZE as u64
+        self.count as u64 * PAGE_SIZE as u64
     }
 
     /// Bytes that this keeps in memory now.
     pub(crate) fn resident(&self) -> u64 {
-        match &self.backing {
-            Backing::System(pages) | Backing::Section(pages) => {
-                // CAST: a usize fits 64 bits.
-                pages.taken() as u64 * PAGE_SIZE as u64
-            }
-            Backing::User(_) => self.size(),
+        let taken = match &self.backing {
+            Backing::Own(memory) => memory.taken(),
+            Backing::Section(pages) => pages.taken(),
+            Backing::User(_) => self.count,
             Backing::DmaBuf(_) => 0,
-            Backing::Part(whole, _) => whole.resident().min(self.size()),
-        }
+            Backing::Part(whole) => return whole.storage.resident().min(self.size()),
+        };
+
+        // CAST: a usize fits 64 bits.
+        taken as u64 * PAGE_SIZE as u64
     }
 
     /// How many pages its end frees, if at most `most` and nothing else shares them: no other
-    /// driver, and no other user of the file or memory.
-    pub(in crate::dxgk) fn pages_at_most(&self, most: usize) -> Option<usize> {
-        match &self.whole().backing {
+    /// driver, and no other user of the file or memory. Only tries locks.
+    pub(in crate::dxgk) fn pages_at_most(self: &Arc<Self>, most: usize) -> Option<usize> {
+        let whole = self.whole();
+
+        match &whole.backing {
             // The table of pages goes too.
-            Backing::System(pages) if pages.count() <= most * 64 => {
-                Some(pages.taken()).filter(|taken| *taken <= most)
+            Backing::Own(memory) if whole.count <= most * 64 => {
+                memory.try_taken().filter(|taken| *taken <= most)
             }
             _ => None,
         }
@@ -313,18 +369,18 @@ impl Storage {
     }
 
     /// The storage that this is a part of, or itself.
-    fn whole(&self) -> &Self {
+    fn whole(self: &Arc<Self>) -> &Arc<Self> {
         match &self.backing {
-            Backing::Part(whole, _) => whole,
+            Backing::Part(whole) => &whole.storage,
             _ => self,
         }
     }
 
     /// Prints where the bytes are, as words of a line.
-    pub(crate) fn show(&self, m: &SeqFile) {
+    pub(crate) fn show(self: &Arc<Self>, m: &SeqFile) {
         let whole = self.whole();
         let backing = match &whole.backing {
-            Backing::Part(..) | Backing::System(_) => c"shmem",
+            Backing::Part(_) | Backing::Own(_) => c"shmem",
             Backing::User(_) => c"user",
             Backing::Section(_) => c"section",
             Backing::DmaBuf(_) => c"dma-buf",
@@ -355,13 +411,50 @@ impl Drop for CpuAccess {
     }
 }
 
-impl PageSource for Storage {
-    fn count(&self) -> usize {
-        match &self.backing {
-            Backing::Part(_, count) => *count,
-            Backing::DmaBuf(buffer) => buffer.count(),
-            _ => self.pages().map_or(0, PageSource::count),
+/// The pages of a storage that cannot move. It need not know who shows them.
+impl Memory for Storage {
+    fn with_page(&self, index: usize, look: &mut dyn FnMut(&dyn PageSource)) -> Result {
+        let pages = self.fixed()?;
+
+        pages.page(index)?;
+        look(pages);
+        Ok(())
+    }
+
+    fn add_file(&self, _file: &ShownFile) -> Result {
+        Ok(())
+    }
+
+    fn remove_file(&self, _file: &ShownFile) {}
+}
+
+/// A storage that stays where it is as long as this is there.
+pub(super) struct PinnedStorage {
+    storage: Arc<Storage>,
+    /// The pages, if they could move otherwise. INVARIANT: the memory is pinned then.
+    pages: Option<Arc<dyn PageSource>>,
+}
+
+impl PinnedStorage {
+    fn pages(&self) -> Result<&dyn PageSource> {
+        match &self.pages {
+            Some(pages) => Ok(&**pages),
+            None => self.storage.fixed(),
         }
+    }
+}
+
+impl Drop for PinnedStorage {
+    fn drop(&mut self) {
+        if let (Backing::Own(memory), Some(_)) = (&self.storage.backing, &self.pages) {
+            memory.unpin();
+        }
+    }
+}
+
+impl PageSource for PinnedStorage {
+    fn count(&self) -> usize {
+        self.storage.count
     }
 
     fn page(&self, index: usize) -> Result<Frame<'_>> {
@@ -377,6 +470,10 @@ impl PageSource for Storage {
         }
         self.pages().ok()?.present(index)
     }
+
+    fn taken(&self) -> usize {
+        self.pages().map_or(0, PageSource::taken).min(self.count())
+    }
 }
 
 /// Whether an errno says nothing about the memory itself: the call may work at another time.
@@ -385,7 +482,7 @@ fn is_passing(error: Error) -> bool {
 }
 
 /// Whole pages, and at least one.
-fn pages_of(size: u64) -> DxgResult<usize> {
+pub(super) fn pages_of(size: u64) -> DxgResult<usize> {
     // No file and no address space is longer than the largest signed number.
     let size = isize::try_from(size).map_err(|_| Status::INVALID_PARAMETER)?;
     let size = size.unsigned_abs();

@@ -10,12 +10,17 @@ use super::{
         AllocationDescription, //
     },
     backing::Storage,
+    dma_buf,
     resource::{
         Resource,
         ResourceDescription, //
     }, //
 };
 use crate::{
+    ddi::types::{
+        AllocationInfo,
+        Place, //
+    },
     dxgk::{
         adapter::Adapter,
         handle::{
@@ -178,18 +183,21 @@ struct Maker<'a> {
 
 impl Maker<'_> {
     /// The memory of an allocation.
-    fn storage(&self, source: Source, size: u64) -> DxgResult<Arc<Storage>> {
+    fn storage(&self, source: Source, info: &AllocationInfo) -> DxgResult<Arc<Storage>> {
         let write = !self.creation.is_read_only();
         let holder = &self.process.holder;
         let stats = OwnStats::of(&*self.parent.device);
+        let size = info.size;
 
         match source {
-            Source::New => Storage::system(holder, stats, size),
+            Source::New => match info.place {
+                Place::SystemMemory => Storage::system(holder, stats, size),
+            },
             Source::Caller(address) => Storage::user(holder, stats, address, size, write),
             Source::Section(value) => {
                 let fd = handle::nt_fd(value).ok_or(Status::INVALID_HANDLE)?;
 
-                Storage::section(holder, stats, fd, size, write)
+                dma_buf::section(holder, stats, fd, size, write)
             }
         }
     }
@@ -212,7 +220,7 @@ impl Maker<'_> {
             allocations: 1,
             ..Amounts::default()
         })?;
-        let storage = self.storage(new.source, size)?;
+        let storage = self.storage(new.source, &kmd.info)?;
 
         Ok(Allocation::new(
             adapter.clone(),

@@ -5,11 +5,19 @@
 //!
 //! No fence is ever put into their reservation object, because ours may never signal (RES-88).
 
-use super::backing::Storage;
+use super::{
+    allocation::Allocation,
+    backing::{
+        pages_of,
+        Storage, //
+    }, //
+};
 use crate::dxgk::{
     object::Strong,
+    quota::holder::Holder,
     stats::{
         Counted,
+        OwnStats,
         DMABUFS, //
     }, //
 };
@@ -20,34 +28,31 @@ use crate::{
     },
     logic::handle,
     sys::{
-        file::object_file::PendingFd,
+        file::object_file::{
+            NotOurs,
+            PendingFd, //
+        },
         mem::{
             dma_export::{
-                Buffer,
-                Slots, //
+                self,
+                Buffer, //
             },
-            pages::Whole, //
+            pages::Whole,
+            shmem::BadSection, //
         }, //
     }, //
 };
 use kernel::{
-    alloc::AllocError,
     prelude::*,
     sync::Arc, //
 };
 
 /// What one dma-buf owns.
-pub(crate) struct Export {
+struct Export {
     storage: Arc<Storage>,
+    /// Its pages, which stay where they are meanwhile.
     pages: Whole,
     _strong: Counted<Strong, DMABUFS>,
-}
-
-impl Export {
-    /// The bytes.
-    pub(crate) fn storage(&self) -> &Arc<Storage> {
-        &self.storage
-    }
 }
 
 impl Buffer for Export {
@@ -56,46 +61,62 @@ impl Buffer for Export {
     }
 }
 
-/// The dma-bufs of one storage: at most one for writing and one for reading only. Allocations with
-/// the same storage, by importing a dma-buf of ours, share them.
-pub(crate) struct Exports(Arc<Slots>);
+/// A descriptor of the dma-buf of an allocation; `keep` makes the strong reference that a new one
+/// holds. There is at most one for writing and one for reading only. Allocations with the same
+/// bytes, by importing a dma-buf of ours, share them. For a dma-buf of another driver it is the
+/// imported one, which holds nothing of ours.
+///
+/// Context: a system call, no locks held.
+pub(crate) fn export(
+    allocation: &Allocation,
+    read_only: bool,
+    keep: impl FnOnce() -> DxgResult<Strong>,
+) -> DxgResult<PendingFd> {
+    let read_only = read_only || allocation.description.read_only;
+    let storage = allocation.storage()?;
 
-impl Exports {
-    /// None yet.
-    pub(crate) fn new() -> Result<Self, AllocError> {
-        Ok(Self(Slots::new()?))
+    if let Some(original) = storage.original(read_only)? {
+        return Ok(PendingFd::of_file(original, handle::LAST_FD, true)?);
     }
 
-    /// A descriptor of the dma-buf of `storage`; `keep` makes the strong reference that a new one
-    /// holds. For a dma-buf of another driver it is the imported one, which holds nothing of ours.
-    ///
-    /// Context: a system call, no locks held.
-    pub(crate) fn export(
-        storage: &Arc<Storage>,
-        read_only: bool,
-        keep: impl FnOnce() -> DxgResult<Strong>,
-    ) -> DxgResult<PendingFd> {
-        if let Some(original) = storage.original(read_only)? {
-            return Ok(PendingFd::of_file(original, handle::LAST_FD, true)?);
-        }
+    let storage = storage.exported();
+    let make = || -> DxgResult<Export> {
+        let pinned = Arc::new(storage.clone().pin()?, GFP_KERNEL_ACCOUNT)?;
 
-        let make = || -> DxgResult<Export> {
-            Ok(Export {
-                storage: storage.clone(),
-                pages: Whole::new(storage.clone()).map_err(DxgError::from_errno)?,
-                _strong: Counted::new(keep()?),
-            })
-        };
-        let file = storage
-            .exports()
-            .0
-            .export(!read_only, make, DxgError::from_errno)?;
+        Ok(Export {
+            storage: storage.clone(),
+            pages: Whole::new(pinned).map_err(DxgError::from_errno)?,
+            _strong: Counted::new(keep()?),
+        })
+    };
+    let file = storage
+        .exports()
+        .export(!read_only, make, DxgError::from_errno)?;
 
-        Ok(PendingFd::of_file(file, handle::LAST_FD, true)?)
-    }
+    Ok(PendingFd::of_file(file, handle::LAST_FD, true)?)
+}
 
-    /// Whether there is a dma-buf.
-    pub(crate) fn is_exported(&self) -> bool {
-        self.0.any()
+/// The storage of an allocation that is made of the first `size` bytes of a shmem file or a
+/// dma-buf. A dma-buf of ours gives those of the storage that it was made of.
+///
+/// Context: a system call, no locks held.
+pub(super) fn section(
+    holder: &Arc<Holder>,
+    stats: OwnStats,
+    fd: u32,
+    size: u64,
+    write: bool,
+) -> DxgResult<Arc<Storage>> {
+    pages_of(size)?;
+
+    let own = dma_export::with(fd, |export: &Export, writable| {
+        (export.storage.clone(), writable)
+    });
+
+    match own {
+        Ok((_, false)) if write => Err(BadSection::Denied.into()),
+        Ok((storage, _)) => storage.part(holder, stats, size),
+        Err(NotOurs::Closed) => Err(BadSection::Closed.into()),
+        Err(NotOurs::Mismatch) => Storage::section(holder, stats, fd, size, write),
     }
 }

@@ -10,3 +10,4 @@ pub(crate) mod creation;
 pub(crate) mod dma_buf;
 pub(crate) mod opening;
 pub(crate) mod resource;
+mod tests;

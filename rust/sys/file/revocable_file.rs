@@ -7,6 +7,9 @@
 //! SIGBUS. The address range stays occupied until its process unmaps it, so nothing else can appear
 //! there.
 //!
+//! Before that, the memory may move. It knows the files that show it and invalidates their mappings
+//! ([`ShownFile::invalidate`]); the next touch shows the pages in their new place.
+//!
 //! The exporter of a foreign dma-buf makes its mappings itself. They hold the dma-buf and nothing
 //! of ours, and their pages cannot be taken out. Revoking replaces the mapping in the calling
 //! process by an empty mapping of our file.
@@ -20,9 +23,10 @@ use crate::sys::{
     ffi,
     mem::{
         dma_import::Imported,
-        pages::{
+        shown::{
             self,
-            PageSource, //
+            Memory,
+            ShownFile, //
         }, //
     },
     task::caller::Identity, //
@@ -57,8 +61,8 @@ use kernel::{
 /// A memory to show.
 #[derive(Clone)]
 pub(crate) enum Source {
-    /// Pages of ours.
-    Pages(Arc<dyn PageSource>),
+    /// The first so many pages of memory of ours.
+    Pages(Arc<dyn Memory>, usize),
     /// A dma-buf of another driver.
     Buffer(Arc<Imported>),
 }
@@ -66,7 +70,7 @@ pub(crate) enum Source {
 impl Source {
     fn count(&self) -> usize {
         match self {
-            Self::Pages(pages) => pages.count(),
+            Self::Pages(_, count) => *count,
             Self::Buffer(buffer) => buffer.count(),
         }
     }
@@ -77,9 +81,10 @@ impl Source {
 struct View {
     count: usize,
     write: bool,
-    /// LOCK: inside the mmap lock of faulting processes. A fault inserts its page under it, and
-    /// only while the memory is there. So after the memory was taken out, zapping finds all pages.
-    /// Nothing that could need an mmap lock is done under it.
+    /// LOCK: inside the mmap lock of faulting processes; the lock of the memory is taken inside. A
+    /// fault inserts its page under it, and only while the memory is there. So after the memory was
+    /// taken out, invalidating finds all pages. Nothing that could need an mmap lock is done under
+    /// it.
     #[pin]
     state: Mutex<State>,
 }
@@ -93,7 +98,7 @@ struct State {
 
 /// A file whose mappings can be revoked. Dropping it revokes.
 pub(crate) struct RevocableFile {
-    file: ARef<File>,
+    file: ShownFile,
     view: Arc<View>,
     /// The process that it is for.
     owner: Identity,
@@ -105,6 +110,10 @@ impl RevocableFile {
     /// Context: a system call.
     pub(crate) fn new(source: Source, write: bool) -> Result<Self> {
         let owner = Identity::of_caller()?;
+        let memory = match &source {
+            Source::Pages(memory, _) => Some(memory.clone()),
+            Source::Buffer(_) => None,
+        };
         let view = Arc::pin_init(
             pin_init!(View {
                 count: source.count(),
@@ -133,12 +142,20 @@ impl RevocableFile {
         });
 
         match file.map(NonNull::new) {
-            Ok(Some(file)) => Ok(Self {
-                // SAFETY: We own the only reference to a new file that nobody can seek.
-                file: unsafe { ARef::from_raw(file.cast()) },
-                view,
-                owner,
-            }),
+            Ok(Some(file)) => {
+                let revocable = Self {
+                    // SAFETY: We own the only reference to a new file that nobody can seek.
+                    file: ShownFile::new(unsafe { ARef::from_raw(file.cast()) }),
+                    view,
+                    owner,
+                };
+
+                // Nobody has mapped it yet.
+                if let Some(memory) = memory {
+                    memory.add_file(&revocable.file)?;
+                }
+                Ok(revocable)
+            }
             failed => {
                 // SAFETY: No file took the reference over.
                 drop(unsafe { Arc::<View>::from_foreign(private) });
@@ -173,11 +190,12 @@ impl RevocableFile {
     /// Context: a system call of the process that mapped it, no locks held.
     pub(crate) fn unmap(&self, addr: usize) {
         let exporters = self.view.state.lock().exporters.clone();
-        let file = exporters.as_ref().unwrap_or(&self.file);
+        let file = exporters.map_or(self.file.as_ptr(), |file| file.as_ptr());
 
         // SAFETY: This runs in the context of the owner of the address space; the helper looks for
-        // mappings of this file only.
-        unsafe { ffi::dxg_unmap_file(file.as_ptr(), addr, self.size()) }
+        // mappings of this file only, and uses the pointer of a file that it has not found for
+        // nothing else.
+        unsafe { ffi::dxg_unmap_file(file, addr, self.size()) }
     }
 
     /// Takes the memory out of every process, for good. A foreign dma-buf is taken out of the
@@ -188,8 +206,11 @@ impl RevocableFile {
         let source = self.view.state.lock().source.take();
 
         match &source {
-            // SAFETY: The file is open.
-            Some(Source::Pages(_)) => unsafe { ffi::dxg_zap_file(self.file.as_ptr()) },
+            Some(Source::Pages(memory, count)) => {
+                self.file.invalidate(0..*count);
+                // Not before: until then, the memory must find the pages to take them out.
+                memory.remove_file(&self.file);
+            }
             Some(Source::Buffer(_)) => {
                 if let Some(addr) = mapped.filter(|_| self.owner.is_caller()) {
                     self.cover(addr);
@@ -266,9 +287,9 @@ unsafe extern "C" fn release(_inode: *mut bindings::inode, file: *mut bindings::
     0
 }
 
-static FAULTS: pages::Faults = pages::Faults(bindings::vm_operations_struct {
+static FAULTS: shown::Faults = shown::Faults(bindings::vm_operations_struct {
     fault: Some(fault),
-    ..pages::NO_FAULTS
+    ..shown::NO_FAULTS
 });
 
 /// # Safety
@@ -282,12 +303,12 @@ unsafe extern "C" fn fault(vmf: *mut bindings::vm_fault) -> bindings::vm_fault_t
         Arc::<View>::borrow((*vma).vm_private_data)
     };
     let state = view.state.lock();
-    let pages = match &state.source {
-        Some(Source::Pages(pages)) => Some(&**pages),
-        _ => None,
+    let Some(Source::Pages(memory, count)) = &state.source else {
+        return shown::fault_error(EFAULT);
     };
 
-    // SAFETY: The mapping was set up by `mmap`. The pages stay in place as long as the memory,
-    // which is not let go before they are zapped; that takes the lock first.
-    unsafe { pages::fault(vmf, pages) }
+    // SAFETY: The mapping was set up by `mmap`. The pages stay in place until they are taken out of
+    // the mappings of this file: by the memory, which knows the file, or by `revoke`, which takes
+    // the source out under the lock held here and lets the memory go afterwards.
+    unsafe { shown::fault(vmf, &**memory, *count) }
 }

@@ -7,10 +7,12 @@
 //! [`Slots`]. These remember the live dma-bufs without keeping them, so there is at most one for
 //! writing and one for reading only.
 
-use super::pages::{
-    self,
-    PageSource,
-    Whole, //
+use super::{
+    pages::{
+        PageSource,
+        Whole, //
+    },
+    shown, //
 };
 use crate::compat::{
     self,
@@ -235,7 +237,7 @@ impl<T: Buffer> Table<T> {
 
     const FAULTS: bindings::vm_operations_struct = bindings::vm_operations_struct {
         fault: Some(Self::fault),
-        ..pages::NO_FAULTS
+        ..shown::NO_FAULTS
     };
 
     /// The one address of each table.
@@ -440,8 +442,10 @@ impl<T: Buffer> Table<T> {
             &*(*vma).vm_private_data.cast::<Private<T>>()
         };
 
+        let pages = private.object.pages();
+
         // SAFETY: The mapping was set up by `mmap`; the dma-buf keeps the pages in place.
-        unsafe { pages::fault(vmf, Some(private.object.pages())) }
+        unsafe { shown::show(vmf, pages, pages.count()) }
     }
 
     /// # Safety

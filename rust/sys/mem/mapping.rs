@@ -11,7 +11,7 @@
 //! page, so no VMA has to be looked up.
 
 use super::{
-    pages::{
+    shown::{
         Faults,
         NO_FAULTS, //
     },

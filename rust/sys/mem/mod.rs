@@ -5,8 +5,10 @@
 pub(crate) mod dma_export;
 pub(crate) mod dma_import;
 pub(crate) mod mapping;
+pub(crate) mod movable;
 mod page_slots;
 pub(crate) mod pages;
 pub(crate) mod pinned;
 pub(crate) mod shmem;
+pub(crate) mod shown;
 pub(crate) mod value_page;

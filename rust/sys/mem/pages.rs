@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Pages that an owner keeps in place, and showing them in processes.
-//!
-//! Pages are inserted into mappings by number when they are touched. The memory manager does not
-//! know them as pages of the process: it neither moves nor reclaims them, and they cannot be pinned
-//! through the mapping (RES-21). So their owner must keep them in place.
+//! Pages that an owner keeps in place.
 
 use crate::sys::{
     ffi,
@@ -20,16 +16,33 @@ use kernel::{
         c_uint,
         c_ulong, //
     },
-    page::PAGE_SIZE,
     prelude::*,
     sync::Arc, //
 };
 
+/// How processors keep the bytes of a frame in their caches.
+///
+/// This is what the owner asks for. Where an architecture knows better, because the same memory is
+/// mapped elsewhere, the kernel decides: x86 looks at its table of memory types.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+// What is not cached comes with the first adapter that has such memory.
+#[cfg_attr(not(CONFIG_KUNIT = "y"), allow(dead_code))]
+pub(crate) enum Caching {
+    /// As any memory.
+    Cached,
+    /// Writes are collected, reads are slow.
+    WriteCombined,
+    /// Not at all.
+    Uncached,
+}
+
 /// One page of memory as page tables know it: a number, which is valid for as long as what the
-/// frame came from. Memory behind a bus has no `struct page`.
+/// frame came from, and how it is cached. Memory behind a bus has no `struct page`.
 #[derive(Clone, Copy)]
 pub(crate) struct Frame<'a> {
     number: c_ulong,
+    caching: Caching,
+    /// INVARIANT: the page of this number, if it has one that the kernel's functions may use.
     page: Option<NonNull<bindings::page>>,
     _keeper: PhantomData<&'a ()>,
 }
@@ -44,16 +57,74 @@ impl Frame<'_> {
         Self {
             // SAFETY: The page is allocated.
             number: unsafe { ffi::dxg_page_number(page.as_ptr()) },
+            caching: Caching::Cached,
             page: Some(page),
             _keeper: PhantomData,
         }
     }
 
-    /// The page, for functions of the kernel that need one.
-    fn page(self) -> Option<NonNull<bindings::page>> {
-        self.page
+    /// A frame without a `struct page`.
+    ///
+    /// # Safety
+    ///
+    /// For the lifetime of the result processes may use whatever is at this number, with this
+    /// caching.
+    #[cfg(CONFIG_KUNIT = "y")]
+    pub(in crate::sys) unsafe fn behind_bus(number: c_ulong, caching: Caching) -> Self {
+        Self {
+            number,
+            caching,
+            page: None,
+            _keeper: PhantomData,
+        }
+    }
+
+    /// Its number in page tables.
+    pub(in crate::sys) fn number(self) -> c_ulong {
+        self.number
+    }
+
+    /// How it is cached, as the C half says it.
+    pub(in crate::sys) fn caching(self) -> ffi::dxg_caching {
+        match self.caching {
+            Caching::Cached => ffi::dxg_caching_DXG_CACHED,
+            Caching::WriteCombined => ffi::dxg_caching_DXG_WRITE_COMBINED,
+            Caching::Uncached => ffi::dxg_caching_DXG_UNCACHED,
+        }
+    }
+
+    /// Whether it has a `struct page`.
+    #[cfg(CONFIG_KUNIT = "y")]
+    pub(in crate::sys) fn has_page(self) -> bool {
+        self.page.is_some()
+    }
+
+    /// The page, for functions of the kernel that need one: EOPNOTSUPP for memory behind a bus.
+    fn page(self) -> Result<NonNull<bindings::page>> {
+        self.page.ok_or(Error::from_errno(-EOPNOTSUPP))
+    }
+
+    /// Copies its bytes to another page: EOPNOTSUPP if one of them has no `struct page`. Does not
+    /// sleep, and fails for no other reason.
+    #[cfg(CONFIG_KUNIT = "y")]
+    pub(in crate::sys) fn copy_to(self, to: Frame<'_>) -> Result {
+        let (from, to) = (self.page()?, to.page()?);
+
+        // SAFETY: Both pages are allocated for the lifetime of their frames. Without high memory
+        // each has an address that is valid for all its bytes, which may be anything at any time.
+        unsafe {
+            let from = ffi::dxg_page_address(from.as_ptr()).cast::<u8>();
+            let to = ffi::dxg_page_address(to.as_ptr()).cast::<u8>();
+
+            core::ptr::copy_nonoverlapping(from, to, kernel::page::PAGE_SIZE);
+        }
+        Ok(())
     }
 }
+
+/// There is no such operation for this kind of memory.
+// CAST: a small number.
+const EOPNOTSUPP: i32 = bindings::EOPNOTSUPP as i32;
 
 /// Memory in pages.
 pub(crate) trait PageSource: Send + Sync {
@@ -66,10 +137,10 @@ pub(crate) trait PageSource: Send + Sync {
 
     /// The page at an index, if it is there already. Does not sleep.
     fn present(&self, index: usize) -> Option<Frame<'_>>;
-}
 
-/// Pages that one fault shows at most: what one page table holds.
-const AHEAD: usize = PAGE_SIZE / size_of::<u64>();
+    /// How many pages are there. Counts a page soon after it is there.
+    fn taken(&self) -> usize;
+}
 
 /// The most pages that one array describes. The kernel's allocator of large arrays ends at 2^31
 /// bytes, and warns above.
@@ -92,7 +163,8 @@ unsafe impl Send for Whole {}
 unsafe impl Sync for Whole {}
 
 impl Whole {
-    /// Takes all pages of `keeper`; EINTR if the caller is killed meanwhile.
+    /// Takes all pages of `keeper`: EINTR if the caller is killed meanwhile, EOPNOTSUPP for memory
+    /// without `struct page`. The pages must stay where they are as long as `keeper`.
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn new(keeper: Arc<dyn PageSource>) -> Result<Self> {
@@ -108,11 +180,11 @@ impl Whole {
             if index % BATCH == 0 && sleep::is_killed() {
                 return Err(EINTR);
             }
-            let page = keeper.page(index)?.page().ok_or(EINVAL)?;
+            let page = keeper.page(index)?.page()?;
 
             pages.push(page.as_ptr(), GFP_KERNEL_ACCOUNT)?;
         }
-        // INVARIANT: Pages of a source stay where they are as long as the source.
+        // INVARIANT: By the requirement of this function.
         Ok(Self {
             pages,
             _keeper: keeper,
@@ -141,58 +213,8 @@ impl PageSource for Whole {
         // SAFETY: By the invariant of `pages`, as long as `self` keeps the keeper.
         Some(unsafe { Frame::of_page(page) })
     }
-}
 
-/// A table without operations.
-pub(in crate::sys) const NO_FAULTS: bindings::vm_operations_struct =
-    // SAFETY: All members are nullable pointers and optional functions.
-    unsafe { core::mem::MaybeUninit::zeroed().assume_init() };
-
-/// A table in static memory.
-pub(in crate::sys) struct Faults(pub(in crate::sys) bindings::vm_operations_struct);
-
-// SAFETY: Nobody writes the table.
-unsafe impl Sync for Faults {}
-
-/// Serves a page fault in a mapping of `source`.
-///
-/// # Safety
-///
-/// `vmf` must be the argument of a `fault` operation of a mapping that `dxg_show_pages` set up, and
-/// the pages must stay in place until they are zapped from the file of the mapping.
-pub(in crate::sys) unsafe fn fault(
-    vmf: *mut bindings::vm_fault,
-    source: Option<&dyn PageSource>,
-) -> bindings::vm_fault_t {
-    // SAFETY: `vmf` is valid during the operation.
-    let index = unsafe { (*vmf).__bindgen_anon_1.pgoff };
-    let frame = match source {
-        Some(source) if index < source.count() => source.page(index),
-        _ => Err(EFAULT),
-    };
-
-    let result = match frame {
-        // SAFETY: As above, and the frame is valid.
-        Ok(frame) => unsafe { ffi::dxg_fault_frame(vmf, frame.number) },
-        // SAFETY: Only computes.
-        Err(error) => return unsafe { ffi::dxg_fault_error(error.to_errno()) },
-    };
-
-    // A mapping of memory that is there already should not fault for each page of it.
-    if let Some(source) = source {
-        for ahead in 1..AHEAD {
-            let Some(frame) = index
-                .checked_add(ahead)
-                .and_then(|index| source.present(index))
-            else {
-                break;
-            };
-
-            // SAFETY: As above; the helper looks whether the mapping is that long.
-            if unsafe { !ffi::dxg_fault_ahead(vmf, ahead, frame.number) } {
-                break;
-            }
-        }
+    fn taken(&self) -> usize {
+        self.pages.len()
     }
-    result
 }

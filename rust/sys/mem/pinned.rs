@@ -123,6 +123,10 @@ impl PageSource for Pinned {
         // SAFETY: By the type invariant the page stays pinned as long as `self` lives.
         Some(unsafe { Frame::of_page(page) })
     }
+
+    fn taken(&self) -> usize {
+        self.pages.len()
+    }
 }
 
 impl Drop for Pinned {

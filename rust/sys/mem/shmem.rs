@@ -13,7 +13,10 @@ use super::{
         MAX_PAGES, //
     }, //
 };
-use crate::sys::ffi;
+use crate::sys::{
+    ffi,
+    work, //
+};
 use core::ptr::NonNull;
 use kernel::{
     bindings,
@@ -65,6 +68,9 @@ pub(crate) trait Payer: Send + Sync {
     /// Releases the charge of so many pages.
     fn give_back(&self, pages: usize);
 }
+
+/// Pages between two pauses of the end of a memory.
+const BATCH: usize = 512;
 
 /// Over a limit.
 // CAST: a small number.
@@ -177,11 +183,6 @@ impl<P: Payer> Shmem<P> {
         })
     }
 
-    /// How many pages have been taken so far.
-    pub(crate) fn taken(&self) -> usize {
-        self.taken.load(Relaxed)
-    }
-
     /// Takes a page from the file and puts it into its slot, which is empty as far as we know.
     fn take(&self, index: usize) -> Result<NonNull<bindings::page>> {
         if !self.payer.take_page() {
@@ -236,6 +237,10 @@ impl<P: Payer> PageSource for Shmem<P> {
         // SAFETY: By the type invariant the page stays pinned as long as `self` lives.
         Some(unsafe { Frame::of_page(page) })
     }
+
+    fn taken(&self) -> usize {
+        self.taken.load(Relaxed)
+    }
 }
 
 impl<P: Payer> Drop for Shmem<P> {
@@ -246,6 +251,9 @@ impl<P: Payer> Drop for Shmem<P> {
             // SAFETY: By the type invariant the slot owns a pin; nobody looks at it again.
             unsafe { ffi::dxg_shmem_unpin(page.as_ptr()) };
             given_back += 1;
+            if given_back % BATCH == 0 {
+                work::breathe();
+            }
         }
         self.payer.give_back(given_back);
     }
