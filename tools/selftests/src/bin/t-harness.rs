@@ -4,11 +4,14 @@
 
 use std::io::Read;
 use std::os::fd::AsRawFd;
+use std::rc::Rc;
 use std::time::Duration;
 
 use opendxg::{Access, Dxg};
-use selftests::child::{in_child, Child};
+use selftests::child::{in_child, Child, Gate};
+use selftests::fixture::ADAPTER_VARIABLE;
 use selftests::rounds::ROUNDS_VARIABLE;
+use selftests::soft_adapter::SoftAdapter;
 use selftests::stress::{Figure, STRESS_VARIABLE};
 use selftests::time::SCALE_VARIABLE;
 use selftests::{ensure, ensure_eq, fds, fixture, program, skip, Suite, TestResult};
@@ -27,6 +30,10 @@ pub(crate) fn main() {
         .test(
             "HARNESS a child process that fails, and one that dies",
             children,
+        )
+        .test(
+            "HARNESS on an adapter of its own, only what is there counts",
+            own_adapter,
         )
         .test("HARNESS only the selected tests run", selection)
         .stress(
@@ -162,6 +169,44 @@ fn children() -> TestResult {
         })?;
         child.join()
     })
+}
+
+/// A suite on the adapter `used`, while another process makes something on `disturbed` that stays.
+fn beside(used: &SoftAdapter, disturbed: &SoftAdapter) -> TestResult<(Vec<String>, i32)> {
+    let (begin, made) = (Rc::new(Gate::new()?), Rc::new(Gate::new()?));
+    let (begun, done) = (begin.clone(), made.clone());
+    let _maker = Child::spawn(|| {
+        begun.wait()?;
+        let _fence = disturbed.device()?.create_fence(0)?;
+        done.open()?;
+        loop {
+            std::thread::park();
+        }
+    })?;
+    let suite = Suite::new("inner").settle(Duration::from_millis(50));
+    let suite = suite.test("subject", move || {
+        begin.open()?;
+        made.wait()
+    });
+    let before = std::env::var_os(ADAPTER_VARIABLE);
+    std::env::set_var(ADAPTER_VARIABLE, used.get("luid")?);
+    let results = results_of(suite);
+    match before {
+        Some(before) => std::env::set_var(ADAPTER_VARIABLE, before),
+        None => std::env::remove_var(ADAPTER_VARIABLE),
+    }
+    results
+}
+
+fn own_adapter() -> TestResult {
+    let (own, other) = (SoftAdapter::enabled("own")?, SoftAdapter::enabled("other")?);
+    let (lines, status) = beside(&own, &other)?;
+    ensure_eq!(status, 0, "{lines:?}");
+    let (lines, status) = beside(&own, &own)?;
+    ensure!(lines[0].starts_with("not ok 1 - subject"), "{lines:?}");
+    ensure!(lines[1].starts_with("not ok 2"), "{lines:?}");
+    ensure_eq!(status, 1);
+    Ok(())
 }
 
 fn selection() -> TestResult {
