@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the test programs have in common. Each program (`src/bin/t-*.rs`) is one [`Suite`] about
-//! one subject and prints TAP 13; `run-all` runs them one after the other.
+//! one subject and prints TAP 13; `run-all` runs them, side by side where they allow it.
 //!
 //! ```no_run
 //! use selftests::{ensure_eq, fixture, Suite};

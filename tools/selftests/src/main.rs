@@ -2,7 +2,7 @@
 //! All test programs in one file. The name it is called by says which one runs, as in busybox:
 //! `tools/selftests/build` makes a link for each of them. `selftests --list` prints the names.
 
-#[path = "bin/run-all.rs"]
+#[path = "bin/run-all/main.rs"]
 mod run_all;
 #[path = "bin/t-access-any.rs"]
 mod t_access_any;

@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs the test programs (`t-*`) of its own directory, one after the other, and passes their TAP on.
+//! Runs the test programs (`t-*`) of its own directory, one after the other, and passes their TAP
+//! on.
 //!
-//! Arguments select the programs whose name contains one of them. `--set` selects by what a run is for: `all`,
-//! `bat` or `paths`, see below. `--part K/N` runs the K-th of N parts, which together are all of them. Ends with
-//! status 1 if anything failed.
+//! Arguments select the programs whose name contains one of them. `--set` selects by what a run is
+//! for: `all`, `bat` or `paths`, see below. `--part K/N` runs the K-th of N parts, which together
+//! are all of them. `--jobs N` runs up to N programs at a time, if they can: each on an adapter of
+//! its own, before the others. Ends with status 1 if anything failed.
 
-use std::io::{BufRead, BufReader, Result};
+mod beside;
+
+use std::io::{BufRead, BufReader, Result, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{exit, Command, Stdio};
 use std::time::Instant;
 
-/// The basic acceptance tests, in IGT's word: one program about each thing that the module has, and those about what
-/// it uses of the kernel, which may differ from version to version.
+/// The basic acceptance tests, in IGT's word: one program about each thing that the module has,
+/// and those about what it uses of the kernel, which may differ from version to version.
 const BAT: [&str; 25] = [
     "t-adapters",
     "t-c-client",
@@ -57,8 +61,8 @@ const USER_SPACE: [&str; 12] = [
     "t-tool",
 ];
 
-/// Programs that compare what calls cost. A kernel with checks costs something else, and takes seven minutes
-/// for these.
+/// Programs that compare what calls cost. A kernel with checks costs something else, and takes
+/// seven minutes for these.
 const COSTS: [&str; 1] = ["t-bounds"];
 
 /// What a run is for.
@@ -91,8 +95,8 @@ impl Set {
     }
 }
 
-/// Programs that run much longer than the others, the longest first. Parts share them out before the rest; a
-/// program that is not here, or not any more, makes a run longer and nothing else.
+/// Programs that run much longer than the others, the longest first. Parts share them out before
+/// the rest; a program that is not here, or not any more, makes a run longer and nothing else.
 const LONG: [&str; 8] = [
     "t-negative",
     "t-limits",
@@ -103,6 +107,14 @@ const LONG: [&str; 8] = [
     "t-keyed-mutex",
     "t-harness",
 ];
+
+/// The place of a program in the order in which they are shared out.
+fn rank(path: &Path) -> usize {
+    let place = LONG
+        .iter()
+        .position(|long| path.file_name().is_some_and(|name| name == *long));
+    place.unwrap_or(LONG.len())
+}
 
 /// What the output of one program told.
 #[derive(Default)]
@@ -128,8 +140,8 @@ impl Part {
         (number < of).then_some(Self { number, of })
     }
 
-    /// Whether the program at an index of the shared-out order belongs here. Back and forth, so that no part
-    /// gets the longer one of every round.
+    /// Whether the program at an index of the shared-out order belongs here. Back and forth, so
+    /// that no part gets the longer one of every round.
     fn has(&self, index: usize) -> bool {
         let (round, place) = (index / self.of, index % self.of);
         let place = if round % 2 == 0 {
@@ -149,8 +161,7 @@ fn programs(directory: &Path, wanted: &[String], set: Set, part: &Part) -> Resul
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let is_wanted = wanted.is_empty() || wanted.iter().any(|part| name.contains(part));
         if name.starts_with("t-") && is_wanted && set.has(&name) {
-            let place = LONG.iter().position(|long| *long == name);
-            programs.push((place.unwrap_or(LONG.len()), path));
+            programs.push((rank(&path), path));
         }
     }
     programs.sort();
@@ -164,46 +175,51 @@ fn programs(directory: &Path, wanted: &[String], set: Set, part: &Part) -> Resul
     Ok(programs)
 }
 
-/// Runs one program; true if it failed. Each result is followed by how long it was in coming, which is what the
-/// test took: a program prints results as it has them.
-fn run(program: &Path) -> Result<bool> {
-    let mut last = Instant::now();
-    let mut child = Command::new(program).stdout(Stdio::piped()).spawn()?;
+/// Runs a program, whose output goes to `out`; true if it failed. Each result is followed by how
+/// long it was in coming, which is what the test took: a program prints results as it has them.
+fn run(program: &Path, mut command: Command, out: &mut dyn Write) -> Result<bool> {
+    let name = program.file_name().unwrap_or_default().to_string_lossy();
+    let began = Instant::now();
+    let mut last = began;
+    writeln!(out, "# program: {name}")?;
+    let mut child = command.stdout(Stdio::piped()).spawn()?;
     let mut told = Told::default();
-    if let Some(output) = child.stdout.take() {
-        for line in BufReader::new(output).split(b'\n') {
-            let line = String::from_utf8_lossy(&line?).into_owned();
-            let failed = line.starts_with("not ok ");
-            told.failure |= failed || line.starts_with("Bail out!");
-            println!("{line}");
-            if failed || line.starts_with("ok ") {
-                println!("# took: {:.2} s", last.elapsed().as_secs_f64());
-                last = Instant::now();
-            }
+    let output = child.stdout.take().into_iter();
+    for line in output.flat_map(|output| BufReader::new(output).split(b'\n')) {
+        let line = String::from_utf8_lossy(&line?).into_owned();
+        let failed = line.starts_with("not ok ");
+        told.failure |= failed || line.starts_with("Bail out!");
+        writeln!(out, "{line}")?;
+        if failed || line.starts_with("ok ") {
+            writeln!(out, "# took: {:.2} s", last.elapsed().as_secs_f64())?;
+            last = Instant::now();
         }
     }
     let status = child.wait()?;
     if !status.success() && !told.failure {
         // Nothing in the output says so: a crash, or a program that is wrong itself.
         match status.signal() {
-            Some(signal) => println!("Bail out! killed by signal {signal}"),
-            None => println!("Bail out! {status}"),
+            Some(signal) => writeln!(out, "Bail out! killed by signal {signal}")?,
+            None => writeln!(out, "Bail out! {status}")?,
         }
     }
+    writeln!(out, "# took: {} s {name}", began.elapsed().as_secs())?;
     Ok(told.failure || !status.success())
 }
 
 fn run_all() -> Result<bool> {
     let own = std::env::current_exe()?;
     let mut wanted: Vec<String> = std::env::args().skip(1).collect();
-    let (mut set, mut part) = (Set::All, Part::WHOLE);
+    let (mut set, mut part, mut jobs) = (Set::All, Part::WHOLE, 1);
     while let Some(word) = wanted.first().filter(|word| word.starts_with("--")) {
         let value = wanted.get(1).map_or("", String::as_str);
-        match (word.as_str(), Set::parse(value), Part::parse(value)) {
-            ("--set", Some(asked), _) => set = asked,
-            ("--part", _, Some(asked)) => part = asked,
+        let (as_set, as_part, as_number) = (Set::parse(value), Part::parse(value), value.parse());
+        match (word.as_str(), as_set, as_part, as_number) {
+            ("--set", Some(asked), _, _) => set = asked,
+            ("--part", _, Some(asked), _) => part = asked,
+            ("--jobs", _, _, Ok(asked @ 1..=beside::MOST)) => jobs = asked,
             _ => {
-                println!("Bail out! {word} {value}: use --set all|bat|paths, --part K/N");
+                println!("Bail out! {word} {value}: use --set all|bat|paths, --part K/N, --jobs N");
                 return Ok(true);
             }
         }
@@ -224,13 +240,15 @@ fn run_all() -> Result<bool> {
         return Ok(true);
     }
     let mut failed = false;
-    for program in programs {
-        let name = program.file_name().unwrap_or_default().to_string_lossy();
-        let began = Instant::now();
-
-        println!("# program: {name}");
-        failed |= run(&program)?;
-        println!("# took: {} s {name}", began.elapsed().as_secs());
+    let (beside, alone) = match jobs {
+        1 => (Vec::new(), programs),
+        _ => programs.into_iter().partition(|path| beside::is_able(path)),
+    };
+    if !beside.is_empty() {
+        failed |= beside::run(beside, jobs)?;
+    }
+    for program in alone {
+        failed |= run(&program, Command::new(&program), &mut std::io::stdout())?;
     }
     Ok(failed)
 }
