@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Software adapters that the administrator makes, in `/sys/kernel/config/opendxg`: a directory for
-//! each, with its properties as files, and `enabled`. `Documentation/adapters.md` describes them.
+//! Software adapters that the administrator makes, in `/sys/kernel/config/opendxg`: a directory
+//! for each, with its properties as files, and `enabled`. `Documentation/adapters.md` describes
+//! them.
 //!
 //! The directories pin the module. Those of the module's parameter are not here.
 //!
-//! LOCK: `SoftAdapter::state` is the outermost lock of ours: adapters start and end under it. The
-//! locks of configfs are outside.
+//! LOCK: `SoftAdapter::state` is the outermost lock of the module: adapters start and end under
+//! it. The locks of configfs are outside.
 
 use crate::{
     dxgk::{
@@ -53,9 +54,9 @@ use kernel::{
 #[allow(unused_imports)] // The macro names it, in some releases of the kernel.
 use crate::compat::*;
 
-/// Whose adapters the directories are. The root's own data would be the place for it, but Linux 7.2
-/// takes the root for a group and hands out a wrong reference to its data; a root without data is
-/// not hurt by that.
+/// Whose adapters the directories are. The root's own data would be the place for it, but Linux
+/// 7.2 takes the root for a group and hands out a wrong reference to its data; a root without data
+/// is not hurt by that.
 static DRIVER: Shared<Driver> = Shared::new();
 
 /// Starts one more software adapter, as [`Driver::add_adapter`] does.

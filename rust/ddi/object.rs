@@ -124,7 +124,7 @@ impl Drop for Allocation {
     }
 }
 
-/// An allocation that a device has open. Whoever has this keeps the allocation and drops it later.
+/// An allocation that a device has open. The holder also keeps the allocation, and drops it later.
 pub struct OpenAllocation {
     cookie: OpenAllocationCookie,
     device: Shared<Device>,

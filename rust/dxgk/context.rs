@@ -39,7 +39,7 @@ pub(crate) struct Description {
     pub(crate) node: u32,
     /// On which physical adapters it runs; the adapter has them.
     pub(crate) engines: u32,
-    /// What its KMD looks at of the client's private data.
+    /// The part of the client's private data that the KMD reads.
     pub(crate) private_data: KVVec<u8>,
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What the module as a whole and each adapter tell, in debugfs: `/sys/kernel/debug/opendxg`.
+//! Module-wide counters, and those of each adapter, in debugfs: `/sys/kernel/debug/opendxg`.
 //!
 //! What one process has is in the fdinfo of its own descriptors. What all processes have together
 //! is for root, who is the only one that may look at each of them (RES-107).

@@ -125,8 +125,8 @@ impl Driver {
     }
 
     /// Removes an adapter, with clients or without: it is found no more, everything that waits for
-    /// it ends, and its memory is taken out of all processes. What was made on it stays, and can be
-    /// destroyed.
+    /// it ends, and its memory is taken out of all processes. What was made on it stays, and can
+    /// be destroyed.
     ///
     /// Context: may sleep, no locks held; once for an adapter.
     pub(crate) fn remove_adapter(&self, adapter: &Arc<Adapter>) {
@@ -142,8 +142,8 @@ impl Driver {
         drop(running);
         adapter.stop();
 
-        // From here on nothing is added to what these find: whoever does looks at the adapter after
-        // it.
+        // From here on nothing is added to what these find: a call that adds something checks the
+        // adapter afterwards.
         let mut seen = None;
 
         while let Some((key, process)) = self.process_after(seen) {

@@ -25,12 +25,12 @@ impl<T> InlineVec<T> {
 
     /// An empty list with room for `count`. May sleep.
     pub(crate) fn with_capacity(count: usize) -> Result<Self, AllocError> {
-        let mut few = Self::new();
+        let mut new = Self::new();
 
         if count > 1 {
-            few.others = Some(KVVec::with_capacity(count - 1, GFP_KERNEL_ACCOUNT)?);
+            new.others = Some(KVVec::with_capacity(count - 1, GFP_KERNEL_ACCOUNT)?);
         }
-        Ok(few)
+        Ok(new)
     }
 
     /// Adds an element, for which there must be room; it is dropped otherwise.

@@ -339,7 +339,7 @@ pub(super) fn configure(call: Call<'_>, args: &D3DKMT_CONFIGURESHAREDRESOURCE) -
     let resource = found.what.resource();
 
     found.check_device(args.hDevice)?;
-    invalid_if(resource.description.audience != OpenPolicy::Restricted)?;
+    invalid_if(resource.description.open_policy != OpenPolicy::Restricted)?;
     if resource.description.creator != ThreadGroup::of_caller() {
         return Err(Status::ACCESS_DENIED.into());
     }

@@ -49,7 +49,7 @@ use kernel::prelude::*;
 /// Lookups under one hold of the handle table's lock.
 const LOOKUPS: usize = 64;
 /// Arrays up to this length are copied to the stack.
-const FEW: usize = 4;
+const ON_STACK: usize = 4;
 
 const _: () = assert!(
     wait_rules::ALLOW_FENCE_REWIND == D3DDDICB_SIGNALFLAGS_AllowFenceRewind
@@ -68,7 +68,7 @@ impl From<Refusal> for DxgError {
 
 /// An array of the caller, copied once. A short one needs no allocation.
 struct Array<T> {
-    few: [T; FEW],
+    on_stack: [T; ON_STACK],
     many: Option<KVVec<T>>,
     len: usize,
 }
@@ -78,13 +78,13 @@ impl<T: user::Plain> Array<T> {
         // CAST: bounded by `MAX_OBJECTS`.
         let len = count as usize;
         let mut array = Self {
-            few: [user::zeroed(); FEW],
+            on_stack: [user::zeroed(); ON_STACK],
             many: None,
             len,
         };
 
-        if let Some(few) = array.few.get_mut(..len) {
-            user::read_slice(addr, few)?;
+        if let Some(short) = array.on_stack.get_mut(..len) {
+            user::read_slice(addr, short)?;
         } else {
             let mut many = KVVec::from_elem(user::zeroed(), len, GFP_KERNEL_ACCOUNT)?;
 
@@ -97,7 +97,7 @@ impl<T: user::Plain> Array<T> {
     fn as_slice(&self) -> &[T] {
         match &self.many {
             Some(many) => many,
-            None => self.few.get(..self.len).unwrap_or_default(),
+            None => self.on_stack.get(..self.len).unwrap_or_default(),
         }
     }
 }
@@ -220,7 +220,7 @@ impl Request {
         Ok(elements)
     }
 
-    /// One of them, unless it is no fence, which `check` sees.
+    /// One element. If the object is not a fence, `check` records it and there is none.
     #[inline(always)]
     fn element(
         &self,

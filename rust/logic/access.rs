@@ -35,7 +35,7 @@ pub mod set {
     }
 
     /// The most access to a set that a sharer with this access to its synchronisation object may
-    /// give away; `None` if even waiting would be too much (RES-104).
+    /// grant; `None` if even waiting would be too much (RES-104).
     pub fn bound(sync: u32) -> Option<u32> {
         let write = match sync & SIGNAL {
             0 => 0,

@@ -34,7 +34,7 @@ pub struct Opener {
 }
 
 /// Whether the handle resolves for the opener.
-pub fn may_open(policy: Policy, audience: OpenPolicy, opener: Opener) -> bool {
+pub fn may_open(policy: Policy, open_policy: OpenPolicy, opener: Opener) -> bool {
     let usual = match policy.global_access {
         0 => opener.same_user,
         1 => true,
@@ -42,7 +42,7 @@ pub fn may_open(policy: Policy, audience: OpenPolicy, opener: Opener) -> bool {
     };
 
     opener.same_namespace
-        && match audience {
+        && match open_policy {
             OpenPolicy::Default => usual,
             OpenPolicy::World => usual || policy.allow_nonsecure,
             OpenPolicy::Restricted => usual && opener.admitted,

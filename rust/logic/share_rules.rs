@@ -24,7 +24,7 @@ pub struct Member<A> {
     pub adapter: Option<A>,
     /// Whether it was made to be shared by NT handle.
     pub by_nt: bool,
-    /// The access that its handle can give away, if it can.
+    /// The access that its handle may grant, if it may grant any.
     pub access: Option<u32>,
 }
 
@@ -37,7 +37,7 @@ pub enum Refusal {
     Denied,
 }
 
-/// The most access to these objects that their sharer can give away, if they make a legal set.
+/// The most access to these objects that their sharer may grant, if they make a legal set.
 pub fn check_set<A: Copy + PartialEq>(members: &[Member<A>]) -> Result<u32, Refusal> {
     let adapter = members.first().and_then(|first| first.adapter);
     let is_elsewhere = |own: &Member<A>| {

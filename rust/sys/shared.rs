@@ -44,7 +44,7 @@ impl<T: Send + Sync + 'static> Shared<T> {
     pub(crate) fn publish(&'static self, object: Arc<T>) -> Option<Published<T>> {
         let raw = Arc::into_raw(object).cast_mut();
 
-        // ORDERING: full, so that whoever finds the object sees all of it.
+        // ORDERING: full, so that a thread that finds the object sees all of it.
         if self.published.cmpxchg(ptr::null_mut(), raw, Full).is_ok() {
             return Some(Published(self));
         }
@@ -80,8 +80,8 @@ impl<T: Send + Sync + 'static> Drop for Published<T> {
 
         // SAFETY: May be called wherever sleeping is allowed.
         unsafe { bindings::synchronize_rcu() };
-        // SAFETY: From `into_raw` of the one who published it, who is us; whoever found it has a
-        // reference of his own by now.
+        // SAFETY: From `into_raw` of the thread that published it, which is this one; a thread that
+        // found it has a reference of its own by now.
         drop(unsafe { Arc::from_raw(raw) });
     }
 }

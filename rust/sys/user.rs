@@ -15,9 +15,9 @@ use kernel::{
     }, //
 };
 
-/// Copies of at most this many bytes are made word by word: every argument struct of the calls that
-/// have to be quick.
-const FEW: usize = 128;
+/// Copies of at most this many bytes are made word by word: every argument struct of the calls
+/// that have to be quick.
+const WORD_BY_WORD: usize = 128;
 
 /// User memory could not be read or written.
 #[derive(Debug)]
@@ -163,7 +163,7 @@ pub(crate) fn write_slice<T: Plain>(addr: u64, values: &[T]) -> core::result::Re
 
 /// Whether a copy is short enough to be made word by word.
 fn in_words(size: usize) -> bool {
-    size <= FEW && size % size_of::<u32>() == 0
+    size <= WORD_BY_WORD && size % size_of::<u32>() == 0
 }
 
 fn done(copied: bool) -> core::result::Result<(), Fault> {

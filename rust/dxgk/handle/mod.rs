@@ -106,7 +106,7 @@ impl Drop for Claimed {
     }
 }
 
-/// What came of putting an entry in.
+/// Result of an insertion.
 enum Insertion {
     Done(u32),
     /// A node is missing.
@@ -289,8 +289,8 @@ impl HandleTable {
         self.state.lock().count
     }
 
-    /// Gives `item` a number. With `parent`, a device or context of this table, the new handle is a
-    /// child of that one's handle. DEVICE_REMOVED if the adapter of the parent, or that of the
+    /// Gives `item` a number. With `parent`, a device or context of this table, the new handle is
+    /// a child of that one's handle. DEVICE_REMOVED if the adapter of the parent, or that of the
     /// object, is removed.
     ///
     /// Context: may sleep, no locks held.
@@ -318,7 +318,7 @@ impl HandleTable {
 
                     let reserved = Reserved { table: self, index };
 
-                    // The end of the adapter has seen the handle, or it shows here.
+                    // The removal of the adapter has seen the handle, or the check fails here.
                     if let Some(parent) = parent {
                         parent.device.adapter.check()?;
                     }
@@ -336,8 +336,8 @@ impl HandleTable {
     }
 
     /// Prints a line for each of the first [`HANDLES_SHOWN`] handles, and how many more there are.
-    /// What belongs to an object comes after its first handle. The lock is held for one handle at a
-    /// time, so a table of any size delays no other call.
+    /// What belongs to an object comes after its first handle. The lock is held for one handle at
+    /// a time, so a table of any size delays no other call.
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn show(&self, m: &SeqFile) {
@@ -386,8 +386,8 @@ impl HandleTable {
         let mut claimed = Claimed(KVVec::with_capacity(sorted.len(), GFP_KERNEL_ACCOUNT)?);
 
         // Checked first in short holds, so a list that will be refused delays no one.
-        for few in sorted.chunks(LOOKUPS) {
-            self.state.lock().check(few, &mut accept)?;
+        for chunk in sorted.chunks(LOOKUPS) {
+            self.state.lock().check(chunk, &mut accept)?;
         }
 
         let mut state = self.state.lock();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! More local handles of objects that are there (RES-17, RES-78).
+//! Duplicates local handles (RES-17, RES-78).
 
 use super::{
     open_allocation::OpenAllocation,
@@ -142,8 +142,8 @@ impl Process {
         self.handles.reserve(item, parent.as_ref())
     }
 
-    /// Reserves a handle of the resource that an allocation belongs to. A standalone allocation is
-    /// its own.
+    /// Reserves a handle of the resource that an allocation belongs to, or of a standalone
+    /// allocation itself.
     ///
     /// Context: a system call of the process, no locks held.
     pub(crate) fn open_container(&self, allocation: u32) -> DxgResult<Reserved<'_>> {

@@ -39,7 +39,7 @@ pub(crate) struct OpenSyncObject {
     mutex: Option<Arc<OpenKeyedMutex>>,
 }
 
-/// What an open handle may do and give away.
+/// The access of an open handle, and what it may grant to others.
 #[derive(Clone, Copy)]
 pub(crate) struct Grant {
     rights: Rights,
@@ -103,7 +103,7 @@ impl OpenSyncObject {
         self
     }
 
-    /// What this open handle may do and give away.
+    /// The access of this open handle, and what it may grant to others.
     pub(crate) fn grant(&self) -> Grant {
         Grant {
             rights: self.rights,
@@ -148,7 +148,7 @@ impl OpenSyncObject {
         }
     }
 
-    /// The access that may be given away, unless nothing may be.
+    /// The access that may be granted to others; `None` if none may.
     pub(crate) fn shareable_access(&self) -> Option<u32> {
         (!self.by_global).then_some(self.access)
     }

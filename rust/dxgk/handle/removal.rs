@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What becomes of the handles of a process when an adapter goes: they stay, and can be destroyed.
+//! The removal of an adapter, for the handles of a process: they stay, and can be destroyed.
 
 use super::{
     entry::{
@@ -20,7 +20,7 @@ use crate::dxgk::{
 };
 use kernel::sync::Arc;
 
-/// What the end of an adapter does something to.
+/// What the removal of an adapter acts on.
 enum Used {
     Fence(Arc<Fence>),
     Allocation(Arc<OpenAllocation>),
@@ -57,9 +57,9 @@ impl Used {
 }
 
 impl HandleTable {
-    /// The adapter is gone: the fences that it could signal are (FEN-105, FEN-143), and its memory
-    /// is taken out of the process. Also for handles that do not resolve yet. The lock is held for
-    /// one handle at a time.
+    /// The adapter is removed. This ends the fences that it could signal (FEN-105, FEN-143), and
+    /// takes its memory out of the process. Also for handles that do not resolve yet. The lock is
+    /// held for one handle at a time.
     ///
     /// Context: may sleep, no locks held; nothing is added on devices of the adapter any more.
     pub(in crate::dxgk) fn lose(&self, adapter: &Arc<Adapter>) {

@@ -31,7 +31,7 @@ pub(crate) struct ReservedHandles<'a> {
     reserved: KVVec<Reserved<'a>>,
     /// Global handle of the same object, if it gets one.
     pub(crate) global: Option<ReservedGlobal<'a>>,
-    /// What an open resource gets that others know. Dropped after the handles.
+    /// The allocations of an open resource, not published yet. Dropped after the handles.
     pending: Option<PendingAllocations>,
 }
 

@@ -62,9 +62,9 @@ pub(crate) trait DestroyCallback: Send + Sync {
 struct State<T> {
     /// The object has retired: nothing may be attached.
     dead: bool,
-    /// `None`: nothing was ever stored.
+    /// `None` until the first entry is stored.
     store: Option<Arc<Store>>,
-    /// `None`: the object never had a weak reference or a watch.
+    /// `None` until the first weak reference or watch.
     link: Option<Arc<WeakTarget<T>>>,
     #[cfg(CONFIG_KUNIT = "y")]
     callback: Option<KBox<dyn DestroyCallback>>,

@@ -155,7 +155,7 @@ impl ClaimMap for Queue<Sleeper> {
     }
 }
 
-/// How the mutex learns that its owner has ended.
+/// Tells the mutex that its owner has ended.
 enum Watch {
     /// There is no owner; nor is there a watch when the mutex is abandoned.
     Idle(Option<Idle<KeyedMutex>>),
@@ -187,8 +187,8 @@ impl State {
             .is_some_and(|owner| owner.is_caller_beside(open))
     }
 
-    /// Watches the thread that owns the mutex now, if one does. Gives back a reference to the mutex
-    /// that a watch before this one had, which is not the last one.
+    /// Watches the thread that owns the mutex now, if one does. Gives back a reference to the
+    /// mutex that a watch before this one had, which is not the last one.
     fn watch_owner(&mut self, mutex: &Arc<KeyedMutex>) -> Option<Arc<KeyedMutex>> {
         let (idle, before) = match core::mem::replace(&mut self.watch, Watch::Idle(None)) {
             Watch::Idle(idle) => (idle, None),
@@ -223,8 +223,8 @@ pub(crate) struct KeyedMutex {
     /// Looks whether the owner has ended.
     #[pin]
     look: Work<KeyedMutex, 1>,
-    /// Does the same from time to time while threads wait: the kernel announces the end of a thread
-    /// that leads its process only when all threads of the process have ended.
+    /// Does the same from time to time while threads wait: the kernel announces the end of a
+    /// thread that leads its process only when all threads of the process have ended.
     #[pin]
     look_again: DelayedWork<KeyedMutex, 2>,
 }
@@ -381,8 +381,8 @@ impl KeyedMutex {
         drop(state);
 
         // A restarted call would start over with the whole relative time-out. So such a sleep
-        // ignores signals that do not kill; it is bounded. All other waits start over with the same
-        // deadline, or without one.
+        // ignores signals that do not kill; it is bounded. All other waits start over with the
+        // same deadline, or without one.
         let signals = match deadline {
             Deadline::Monotonic(_) => Signals::Fatal,
             _ => Signals::All,
@@ -442,8 +442,8 @@ impl KeyedMutex {
         self.state.lock().is_owned_by_caller(open)
     }
 
-    /// Releases the mutex with a new key and fence value (RES-97); INVALID_PARAMETER if the calling
-    /// thread does not own it.
+    /// Releases the mutex with a new key and fence value (RES-97); INVALID_PARAMETER if the
+    /// calling thread does not own it.
     ///
     /// Context: no locks held. Takes no memory.
     pub(crate) fn release(

@@ -108,8 +108,8 @@ pub(crate) struct CreateRequest {
 }
 
 impl Parent {
-    /// Makes what is requested on this device, and reserves its handles. The first one is that of a
-    /// new resource.
+    /// Makes what is requested on this device, and reserves its handles. The first one is that of
+    /// a new resource.
     ///
     /// Context: a system call of the process, no locks held.
     pub(crate) fn create_allocations<'a>(
@@ -256,7 +256,7 @@ impl Maker<'_> {
         let description = ResourceDescription {
             shared: self.creation.is_shared(),
             alone,
-            audience: self.creation.open_policy(),
+            open_policy: self.creation.open_policy(),
             back_buffer: self.creation.is_back_buffer(),
             creator: ThreadGroup::of_caller(),
             driver_data,

@@ -4,8 +4,8 @@
 //!
 //! A standalone allocation has a resource of its own, without a handle. Allocations do not know
 //! their resource. A user of an allocation holds its resource through an
-//! [`OpenResource`](super::super::handle::open_resource::OpenResource). So there are no cycles, and
-//! nothing is recursive.
+//! [`OpenResource`](super::super::handle::open_resource::OpenResource). So there are no cycles,
+//! and nothing is recursive.
 
 use super::allocation::Allocation;
 use crate::dxgk::{
@@ -46,7 +46,7 @@ pub(crate) struct ResourceDescription {
     /// Whether it is the resource of one standalone allocation.
     pub(crate) alone: bool,
     /// Who may open it by global handle.
-    pub(crate) audience: OpenPolicy,
+    pub(crate) open_policy: OpenPolicy,
     /// Whether its creator said that it is a back buffer of a swap chain.
     pub(crate) back_buffer: bool,
     /// The process that made it.
@@ -166,9 +166,9 @@ impl Resource {
         )
     }
 
-    /// Called when a handle of `allocation` is destroyed: an unshared resource gives the allocation
-    /// up if that was its last handle (RES-82). The handle itself counts until it is dropped. True
-    /// if it did; then [`Resource::remove_given_up`] frees the storage.
+    /// Called when a handle of `allocation` is destroyed: an unshared resource gives the
+    /// allocation up if that was its last handle (RES-82). The handle itself counts until it is
+    /// dropped. True if it did; then [`Resource::remove_given_up`] frees the storage.
     ///
     /// Context: may sleep, no locks held.
     pub(in crate::dxgk) fn give_up(&self, allocation: &Allocation) -> bool {

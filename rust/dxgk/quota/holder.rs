@@ -182,7 +182,7 @@ mod tests {
     use super::*;
     use crate::dxgk::quota::account::Accounts;
 
-    /// M1: all or nothing, and everything is given back.
+    /// RES-105: all or nothing, and everything is given back.
     #[test]
     fn a_claim_takes_all_or_nothing() -> kernel::error::Result {
         let account = Accounts::new()?.of_caller()?;
@@ -214,7 +214,7 @@ mod tests {
         Ok(())
     }
 
-    /// M1: a page that is touched is paid for until it is given back.
+    /// RES-105: a page that is touched is charged until it is given back.
     #[test]
     fn pages_are_paid_for() -> kernel::error::Result {
         let account = Accounts::new()?.of_caller()?;

@@ -51,13 +51,13 @@ fn policy() -> Policy {
 fn may_open(object: &Object) -> bool {
     let creator = &object.header().creator;
     let caller = Credentials::of_caller();
-    let (audience, admitted) = match object {
+    let (open_policy, admitted) = match object {
         Object::Resource(resource) => {
-            let audience = resource.description.audience;
+            let open_policy = resource.description.open_policy;
 
             (
-                audience,
-                audience == OpenPolicy::Restricted && resource.allows_caller(),
+                open_policy,
+                open_policy == OpenPolicy::Restricted && resource.allows_caller(),
             )
         }
         _ => (OpenPolicy::Default, false),
@@ -68,7 +68,7 @@ fn may_open(object: &Object) -> bool {
         admitted,
     };
 
-    global_access::may_open(policy(), audience, opener)
+    global_access::may_open(policy(), open_policy, opener)
 }
 
 /// Whether the process `group` may open `resource` by its global handle.
@@ -83,5 +83,5 @@ pub(crate) fn may_group_open(resource: &Resource, group: &ThreadGroup) -> bool {
         admitted: resource.allows(group),
     };
 
-    global_access::may_open(policy(), resource.description.audience, opener)
+    global_access::may_open(policy(), resource.description.open_policy, opener)
 }

@@ -71,7 +71,7 @@ pub(crate) struct Creation<'a> {
     pub(crate) globals: &'a Arc<Globals>,
     /// Who is charged for it.
     pub(crate) account: &'a Account,
-    /// Where a value goes that nobody else is shown.
+    /// Where the value of a private fence is stored.
     pub(crate) pool: &'a Arc<FenceStoragePool>,
 }
 

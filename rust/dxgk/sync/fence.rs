@@ -202,7 +202,7 @@ impl Fence {
         }
     }
 
-    /// Releases whom a signal has reached, under whose lock it begins.
+    /// Releases the waiters that a signal satisfies. Called with the fence lock held; drops it.
     #[inline(never)]
     fn release<'a>(self: &'a Arc<Self>, mut waiters: FenceGuard<'a>, mut sweep: Sweep) {
         for batch in 1.. {

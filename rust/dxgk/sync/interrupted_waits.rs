@@ -2,14 +2,14 @@
 
 //! Waits whose threads run signal handlers (FEN-16, FEN-19, FEN-34).
 //!
-//! A signal ends the sleep of a thread, its handler runs, and then the kernel restarts the call. If
-//! the wait was dropped meanwhile, it would forget which of its elements were satisfied, and miss
-//! signals during the handler. So it stays queued on its fences, and the restarted call continues
-//! with it.
+//! A signal ends the sleep of a thread, its handler runs, and then the kernel restarts the call.
+//! If the wait was dropped meanwhile, it would forget which of its elements were satisfied, and
+//! miss signals during the handler. So it stays queued on its fences, and the restarted call
+//! continues with it.
 //!
 //! The kernel does not tell a driver whether a call is restarted: the handler may be left by a
-//! jump, and a handler without SA_RESTART ends the call with EINTR. So a call continues the wait of
-//! its thread if it is the same in every respect: the place in the program, the stack, the
+//! jump, and a handler without SA_RESTART ends the call with EINTR. So a call continues the wait
+//! of its thread if it is the same in every respect: the place in the program, the stack, the
 //! arguments and what they point to. Any other wait of the thread ends the kept one. So does the
 //! end of the process and, eventually, that of the thread. When a signal without SA_RESTART is
 //! about to be delivered, the wait is not kept.
@@ -77,7 +77,7 @@ struct State {
 }
 
 /// The least number at which to look for threads that are gone.
-const FEW: u32 = 16;
+const LOOK_AT_LEAST: u32 = 16;
 
 /// The interrupted waits of one process.
 #[pin_data]
@@ -96,7 +96,7 @@ impl InterruptedWaits {
             state <- new_spinlock!(
                 State {
                     by_thread: RBTree::new(),
-                    look_at: FEW,
+                    look_at: LOOK_AT_LEAST,
                     closed: false,
                 },
                 "InterruptedWaits::state"
@@ -109,8 +109,8 @@ impl InterruptedWaits {
         self.count.load(Relaxed) == 0
     }
 
-    /// Keeps the wait of the calling thread until its call is restarted. Fails without memory or if
-    /// the process is gone.
+    /// Keeps the wait of the calling thread until its call is restarted. Fails without memory or
+    /// if the process is gone.
     ///
     /// Context: a system call, no locks held.
     pub(in crate::dxgk) fn keep(&self, waiter: &Arc<Waiter<WakeThread>>, call: SameCall) -> Result {
@@ -142,7 +142,7 @@ impl InterruptedWaits {
             let left = self.count.fetch_sub(gone, Relaxed) - gone;
 
             // OVERFLOW: those left have threads that live: at most 2^22 (PID_MAX_LIMIT).
-            state.look_at = FEW.max(2 * left);
+            state.look_at = LOOK_AT_LEAST.max(2 * left);
         }
         drop(state);
         drop(replaced);

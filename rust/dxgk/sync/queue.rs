@@ -92,8 +92,8 @@ impl<T: ?Sized> WaitMap for Queue<T> {
     }
 }
 
-/// The kernel's tree behind the rules that the host tests check with another map. Run by every load
-/// of the module in a kernel with KUnit.
+/// The kernel's tree behind the rules that the host tests check with another map. Run by every
+/// load of the module in a kernel with KUnit.
 #[kernel::macros::kunit_tests(opendxg_wait_queue)]
 mod tests {
     use super::*;
@@ -108,7 +108,7 @@ mod tests {
         }, //
     };
 
-    /// A queue of nobody in particular.
+    /// An empty test queue.
     type Tree = Queue<()>;
 
     fn enqueue(waiters: &mut Waiters<Tree>, word: &Word64, value: u64) -> Result<WaitKey> {

@@ -6,7 +6,7 @@
 //! these fences (FEN-27). The end of the wait breaks the circle: the second of registration and
 //! ending takes the remaining nodes out (see `logic::wait_set`).
 //!
-//! LOCK: `links` is a leaf. Waiters are woken with no lock of ours held (FEN-90).
+//! LOCK: `links` is a leaf. Waiters are woken with no lock of the module held (FEN-90).
 
 use super::{
     fence::{

@@ -19,7 +19,7 @@ use kernel::{
 
 /// The receiver of the end of a wait.
 pub(crate) trait Wake: Send + Sync {
-    /// Whether it takes the wait out of its fences itself, once it is awake.
+    /// Whether the woken thread takes its waiter out of the queues itself.
     const UNLINKS: bool = false;
 
     /// Tells it, once, that the wait has ended. The state of `set` was changed before.

@@ -102,8 +102,8 @@ impl<T: OpenDevice> Registration<T> {
             GFP_KERNEL,
         )?;
         let operations = (&raw const *table).cast::<bindings::file_operations>();
-        // SAFETY: The name is copied during the call. The table is complete, has a place of its own
-        // on the heap, and stays longer than the node.
+        // SAFETY: The name is copied during the call. The table is complete, has a place of its
+        // own on the heap, and stays longer than the node.
         let node = from_err_ptr(unsafe {
             ffi::dxg_node_add(name.as_char_ptr(), params::mode(), operations)
         })?;
@@ -146,8 +146,8 @@ impl<T: OpenDevice> Table<T> {
             // SAFETY: Both are valid for the call.
             to_result(unsafe { bindings::generic_file_open(inode, file) })?;
 
-            // SAFETY: The operations of a file of ours are the first field of a table, which stays
-            // as long as the file keeps the module.
+            // SAFETY: The operations of a file of this module are the first field of a table,
+            // which stays as long as the file keeps the module.
             let shared = unsafe { &(*(*file).f_op.cast::<Self>()).shared };
             let opened = T::open(shared.as_arc_borrow())?;
 

@@ -61,7 +61,7 @@ use kernel::{
 /// A memory to show.
 #[derive(Clone)]
 pub(crate) enum Source {
-    /// The first so many pages of memory of ours.
+    /// The first so many pages of memory of this module.
     Pages(Arc<dyn Memory>, usize),
     /// A dma-buf of another driver.
     Buffer(Arc<Imported>),

@@ -106,7 +106,7 @@ impl Imported {
     ///
     /// # Safety
     ///
-    /// `vma` must be a new mapping of a file of ours, in that file's `mmap` operation.
+    /// `vma` must be a new mapping of a file of this module, in that file's `mmap` operation.
     pub(in crate::sys) unsafe fn show(
         &self,
         vma: *mut bindings::vm_area_struct,

@@ -3,8 +3,8 @@
 //! Maps value pages into a process, read-only for good.
 //!
 //! Each process has an anonymous file for this, without a descriptor. A mapping holds this file,
-//! not the device. So closing the device works while values are mapped, and a mapping that a forked
-//! child inherited does not keep what its parent owned. The file pins the module.
+//! not the device. So closing the device works while values are mapped, and a mapping that a
+//! forked child inherited does not keep what its parent owned. The file pins the module.
 //!
 //! A page is mapped in three steps: it is announced under a token, the file is mapped at that
 //! token, and the announcement is withdrawn. The file's `mmap` operation inserts the announced
@@ -62,7 +62,7 @@ struct Announced {
     pages: SpinLock<RBTree<usize, Arc<ValuePage>>>,
 }
 
-/// A page of ours in a process.
+/// A page of this module in a process.
 #[derive(Clone, Copy)]
 pub(crate) struct Mapped {
     /// The address.

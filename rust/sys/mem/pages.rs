@@ -36,8 +36,8 @@ pub(crate) enum Caching {
     Uncached,
 }
 
-/// One page of memory as page tables know it: a number, which is valid for as long as what the
-/// frame came from, and how it is cached. Memory behind a bus has no `struct page`.
+/// A page frame number, as page tables have it, and how the frame is cached. It is valid while the
+/// object that owns the page is alive. Memory behind a bus has no `struct page`.
 #[derive(Clone, Copy)]
 pub(crate) struct Frame<'a> {
     number: c_ulong,

@@ -9,9 +9,9 @@
 //! was measured with `BENCH_ARGS="--instructions process" make bench`: to open the device and end
 //! costs a process 70,400 instructions with this and 107,800 with that one, because its removal
 //! waits for an SRCU grace period; with an exec in between 51,600 against 93,900. Its
-//! reference-counted form (`mmu_notifier_get`, as amdkfd uses it) has one notifier for each address
-//! space, so processes that share one (`CLONE_VM`) would need a list of listeners, and saves no
-//! lines.
+//! reference-counted form (`mmu_notifier_get`, as amdkfd uses it) has one notifier for each
+//! address space, so processes that share one (`CLONE_VM`) would need a list of listeners, and
+//! saves no lines.
 
 use crate::sys::ffi;
 use core::marker::PhantomData;
@@ -36,15 +36,15 @@ const NOWHERE: usize = usize::MAX - (PAGE_SIZE - 1);
 pub(crate) trait Listener: Send + Sync + Sized + 'static {
     /// The last user is gone, and the memory is about to be freed.
     ///
-    /// Context: may sleep, no locks of ours held; any task, because any task may drop the last
-    /// reference.
+    /// Context: may sleep, no locks of the module held; any task, because any task may drop the
+    /// last reference.
     fn ended(this: ArcBorrow<'_, Self>);
 }
 
 /// Notifies a listener when an address space ends, until this is dropped.
 ///
-/// Dropping it waits for a running listener, so no code of the module runs afterwards. Context: may
-/// sleep; not from the listener.
+/// Dropping it waits for a running listener, so no code of the module runs afterwards. Context:
+/// may sleep; not from the listener.
 #[pin_data(PinnedDrop)]
 pub(crate) struct MmEnd<T: Listener> {
     /// INVARIANT: inserted.
@@ -131,7 +131,7 @@ impl<T: Listener> Table<T> {
 
             T::ended(this.listener.as_arc_borrow());
         }
-        // No page of ours is where the notifier is: nothing to be done, also where sleeping is
+        // The module has no page where the notifier is: nothing to be done, also where sleeping is
         // forbidden.
         true
     }

@@ -116,8 +116,11 @@ fn res_103_restricted_needs_to_be_admitted_and_allowed() {
 fn res_103_nobody_opens_from_another_namespace() {
     for policy in policies() {
         for opener in openers().filter(|opener| !opener.same_namespace) {
-            for audience in AUDIENCES {
-                assert!(!may_open(policy, audience, opener), "{policy:?} {opener:?}");
+            for open_policy in AUDIENCES {
+                assert!(
+                    !may_open(policy, open_policy, opener),
+                    "{policy:?} {opener:?}"
+                );
             }
         }
     }
@@ -128,7 +131,7 @@ fn res_103_restricting_narrows_and_nonsecure_widens() {
     for policy in policies() {
         for opener in openers() {
             let [usual, anybody, admitted] =
-                AUDIENCES.map(|audience| may_open(policy, audience, opener));
+                AUDIENCES.map(|open_policy| may_open(policy, open_policy, opener));
             assert!(usual || !admitted, "{policy:?} {opener:?}");
             assert!(anybody || !usual, "{policy:?} {opener:?}");
         }
