@@ -44,6 +44,7 @@ const _: () = assert!(LAST_INDEX <= INDEX);
 #[derive(Clone, Copy, Default)]
 pub struct ChildLinks {
     parent_and_stage: u32,
+    /// Before the handle is published, which only then can have children: its reservation.
     last_child: u32,
     /// The child of the same parent that was made before.
     older: u32,
@@ -58,7 +59,9 @@ impl ChildLinks {
 
     /// The index of the child that was made last.
     pub fn last_child(&self) -> Option<u32> {
-        some(self.last_child)
+        (self.parent_and_stage & PUBLISHED != 0)
+            .then_some(self.last_child)
+            .and_then(some)
     }
 
     /// How far the handle has come.
@@ -70,9 +73,26 @@ impl ChildLinks {
         }
     }
 
-    /// Makes the handle resolve, unless it is ending: that bit decides.
-    pub fn publish(&mut self) {
-        self.parent_and_stage |= PUBLISHED;
+    /// Says which reservation made the handle, which is new. The same index may have been reserved
+    /// before.
+    pub fn set_reservation(&mut self, reservation: u32) {
+        self.last_child = reservation;
+    }
+
+    /// Whether the handle does not resolve yet, and this reservation made it.
+    pub fn is_reserved_by(&self, reservation: u32) -> bool {
+        self.stage() == Stage::Reserved && self.last_child == reservation
+    }
+
+    /// Makes the handle resolve, if it is still reserved by this reservation. Whether it was.
+    pub fn publish(&mut self, reservation: u32) -> bool {
+        let is_reserved = self.is_reserved_by(reservation);
+
+        if is_reserved {
+            self.parent_and_stage |= PUBLISHED;
+            self.last_child = NONE;
+        }
+        is_reserved
     }
 
     /// Marks the handle: it is on its way out.
@@ -100,7 +120,7 @@ fn some(index: u32) -> Option<u32> {
 }
 
 /// Makes the entry that will be at `index` the last child of the one at `parent`, if that is there
-/// and `accept` agrees with it. The links of the new entry.
+/// and `accept` agrees with it, which must be published. The links of the new entry.
 pub fn attach<T: Node>(
     entries: &mut IndexMap<T>,
     parent: u32,

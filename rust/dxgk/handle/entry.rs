@@ -124,11 +124,6 @@ impl Entry {
         self.links.stage() == Stage::Published
     }
 
-    /// Whether it does not resolve yet.
-    pub(super) fn is_reserved(&self) -> bool {
-        self.links.stage() == Stage::Reserved
-    }
-
     /// The handle of its parent: the device, for what is made on one.
     pub(super) fn device(&self) -> Option<u32> {
         self.links.parent().map(handle::local)

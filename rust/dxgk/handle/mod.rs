@@ -36,6 +36,7 @@ use crate::{
         },
         handle_tree::{
             self,
+            ChildLinks,
             Node,
             Teardown, //
         },
@@ -108,7 +109,10 @@ impl Drop for Claimed {
 
 /// Result of an insertion.
 enum Insertion {
-    Done(u32),
+    Done {
+        index: u32,
+        reservation: u32,
+    },
     /// A node is missing.
     Missing(MissingNode),
 }
@@ -118,6 +122,8 @@ struct State {
     entries: IndexMap<Entry>,
     cursor: Cursor,
     count: u32,
+    /// The number of the last reservation. It tells reservations of one index apart.
+    reservation: u32,
     /// The process is gone; nothing may be added.
     closed: bool,
 }
@@ -180,22 +186,28 @@ impl State {
             }
         }
 
+        let mut links = ChildLinks::default();
+
         if let Some(parent) = parent {
-            let links = handle_tree::attach(entries, parent.index, index, |entry| {
+            links = handle_tree::attach(entries, parent.index, index, |entry| {
                 entry.is_parent(parent.id)
             })
             .ok_or_else(|| {
                 cursor.put_back(index);
                 Status::INVALID_PARAMETER
             })?;
-
-            if let Some(entry) = entry {
-                *entry.links_mut() = links;
-            }
         }
-        entries.put(index, entry);
+        self.reservation = self.reservation.wrapping_add(1);
+        links.set_reservation(self.reservation);
+        if let Some(entry) = entry {
+            *entry.links_mut() = links;
+        }
+        self.entries.put(index, entry);
         self.count += 1;
-        Ok(Insertion::Done(index))
+        Ok(Insertion::Done {
+            index,
+            reservation: self.reservation,
+        })
     }
 
     /// Takes the entries of all these handles out, which are there.
@@ -228,9 +240,13 @@ pub(crate) struct HandleTable {
 }
 
 /// A handle that has a number and does not resolve yet.
+///
+/// Its entry goes with the parent or with the process. The number can be reserved again by then, so
+/// the entry must also be of this reservation.
 pub(crate) struct Reserved<'a> {
     table: &'a HandleTable,
     index: u32,
+    reservation: u32,
 }
 
 impl Reserved<'_> {
@@ -239,12 +255,18 @@ impl Reserved<'_> {
         handle::local(self.index)
     }
 
-    /// Makes it resolve.
-    pub(crate) fn commit(self) {
-        if let Some(entry) = self.table.state.lock().entries.get_mut(self.index) {
-            entry.links_mut().publish();
-        }
+    /// Makes it resolve. False if it was destroyed meanwhile.
+    pub(crate) fn commit(self) -> bool {
+        let is_published = self
+            .table
+            .state
+            .lock()
+            .entries
+            .get_mut(self.index)
+            .is_some_and(|entry| entry.links_mut().publish(self.reservation));
+
         core::mem::forget(self);
+        is_published
     }
 }
 
@@ -254,7 +276,7 @@ impl Drop for Reserved<'_> {
         let is_ours = state
             .entries
             .get(self.index)
-            .is_some_and(Entry::is_reserved);
+            .is_some_and(|entry| entry.links().is_reserved_by(self.reservation));
         let removed = is_ours.then(|| state.take(self.index)).flatten();
 
         state.cursor.put_back(self.index);
@@ -277,6 +299,7 @@ impl HandleTable {
                     entries: IndexMap::new(),
                     cursor,
                     count: 0,
+                    reservation: 0,
                     closed: false,
                 },
                 "HandleTable::state"
@@ -313,10 +336,14 @@ impl HandleTable {
             let mut state = self.state.lock();
 
             match state.insert(&mut entry, parent, spare.take(), &mut freed)? {
-                Insertion::Done(index) => {
+                Insertion::Done { index, reservation } => {
                     drop(state);
 
-                    let reserved = Reserved { table: self, index };
+                    let reserved = Reserved {
+                        table: self,
+                        index,
+                        reservation,
+                    };
 
                     // The removal of the adapter has seen the handle, or the check fails here.
                     if let Some(parent) = parent {

@@ -140,11 +140,11 @@ impl<'a> ReservedHandles<'a> {
         while let Some(handle) = self.reserved.pop() {
             let number = handle.handle();
 
-            handle.commit();
-            if self
-                .pending
-                .as_ref()
-                .is_some_and(PendingAllocations::is_too_late)
+            if handle.commit()
+                && self
+                    .pending
+                    .as_ref()
+                    .is_some_and(PendingAllocations::is_too_late)
             {
                 // A call that destroyed the resource meanwhile could not destroy handles that did
                 // not resolve yet.

@@ -290,6 +290,38 @@ mod tests {
         Ok(())
     }
 
+    /// RES-3, RES-4: a reserved handle that was destroyed with its device, and whose number another
+    /// call has reserved meanwhile: the entry is that of the other call.
+    #[test]
+    fn a_number_that_is_reserved_again_is_another_handle() -> Result {
+        let table = table()?;
+
+        for is_kept in [true, false] {
+            let parent = device(&table)?;
+            let stale = reserve(&table, Some(&parent))?;
+            let number = stale.handle();
+
+            assert!(destroy_device(&table, &parent));
+            // As if all other numbers had been given out since then.
+            table.state.lock().cursor = Cursor::starting_at(stale.index);
+
+            let reserved = reserve(&table, None)?;
+
+            assert_eq!(reserved.handle(), number);
+            if is_kept {
+                assert!(!stale.commit());
+            } else {
+                drop(stale);
+            }
+            assert!(table.adapter(number).is_err());
+            assert_eq!(table.count(), 1);
+            assert!(reserved.commit());
+            assert!(table.adapter(number).is_ok());
+            assert!(table.destroy(number, is_adapter).is_ok());
+        }
+        Ok(())
+    }
+
     /// RES-6: more handles than one level of nodes has room for, and after them.
     #[test]
     fn the_table_grows() -> Result {

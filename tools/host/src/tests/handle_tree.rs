@@ -36,15 +36,25 @@ impl Table {
         self.0.put(index, &mut Some(Entry(links)));
     }
 
-    /// Whether there is such a parent that takes children.
-    fn add(&mut self, parent: u32, index: u32) -> bool {
+    /// Whether there is such a parent that takes children. The new entry is reserved.
+    fn reserve(&mut self, parent: u32, index: u32, reservation: u32) -> bool {
         let links = match parent {
             0 => Some(ChildLinks::default()),
-            _ => attach(&mut self.0, parent, index, |entry| !entry.is_ending()),
+            _ => attach(&mut self.0, parent, index, |entry| {
+                entry.0.stage() == Stage::Published
+            }),
         };
-        let added = links.map(|links| self.put(index, links));
+        let added = links.map(|mut links| {
+            links.set_reservation(reservation);
+            self.put(index, links);
+        });
 
         added.is_some()
+    }
+
+    /// The same; the new entry is published.
+    fn add(&mut self, parent: u32, index: u32) -> bool {
+        self.reserve(parent, index, index) && self.0.get_mut(index).unwrap().0.publish(index)
     }
 
     fn take(&mut self, index: u32) {
@@ -263,26 +273,56 @@ fn stages_go_forward_only() {
     let mut table = Table::new();
 
     assert!(table.add(0, 1));
-    assert!(table.add(1, 0xff_ffff));
+    assert!(table.reserve(1, 0xff_ffff, 7));
+    assert!(!table.add(0xff_ffff, 2), "not published");
 
     let links = &mut table.0.get_mut(0xff_ffff).unwrap().0;
 
     assert_eq!(links.stage(), Stage::Reserved);
-    links.publish();
+    assert!(links.publish(7));
     assert_eq!(links.stage(), Stage::Published);
+    assert!(!links.publish(7), "a second time");
     links.mark_ending();
     assert_eq!(links.stage(), Stage::Ending);
-    links.publish();
+    assert!(!links.publish(7));
     assert_eq!(links.stage(), Stage::Ending);
     assert_eq!(links.parent(), Some(1));
+    assert_eq!(table.last_child(1), Some(0xff_ffff));
 
-    let reserved = &mut table.0.get_mut(1).unwrap().0;
+    assert!(table.reserve(1, 3, 8));
+    let reserved = &mut table.0.get_mut(3).unwrap().0;
 
     reserved.mark_ending();
-    reserved.publish();
+    assert!(!reserved.is_reserved_by(8));
+    assert!(!reserved.publish(8));
     assert_eq!(reserved.stage(), Stage::Ending);
-    assert_eq!(reserved.parent(), None);
-    assert_eq!(reserved.last_child(), Some(0xff_ffff));
+    assert_eq!(reserved.last_child(), None);
+    assert_eq!(table.end(1).0, [3, 0xff_ffff, 1]);
+}
+
+/// RES-3, RES-4: an index that is reserved again is not that of the first reservation, and the
+/// number of a reservation is no child.
+#[test]
+fn a_reservation_knows_its_own_entry() {
+    let mut table = Table::new();
+
+    assert!(table.add(0, 1));
+    assert!(table.reserve(1, 2, 3));
+    assert!(table.add(1, 3));
+    assert_eq!(table.last_child(2), None);
+    assert_eq!(table.end(1).0, [3, 2, 1]);
+
+    assert!(table.reserve(0, 2, 4));
+
+    let links = &mut table.0.get_mut(2).unwrap().0;
+
+    assert!(!links.is_reserved_by(3));
+    assert!(!links.publish(3));
+    assert_eq!(links.stage(), Stage::Reserved);
+    assert!(links.is_reserved_by(4));
+    assert!(links.publish(4));
+    assert!(!links.is_reserved_by(4));
+    assert_eq!(links.last_child(), None);
 }
 
 #[derive(Clone, Debug)]
