@@ -6,7 +6,10 @@
 mod tests {
     use crate::{
         dxgk::{
-            adapter::Adapter,
+            adapter::{
+                Adapter,
+                AdapterKind, //
+            },
             context::{
                 Context,
                 Description,
@@ -32,7 +35,9 @@ mod tests {
         let journal = Arc::new(Journal::new(), GFP_KERNEL)?;
         let kmd = FakeKmd::add_device(journal, Behaviour::default());
 
-        Adapter::start(0, KBox::new(kmd, GFP_KERNEL)?, None).map_err(|_| EINVAL)
+        let kmd = KBox::new(kmd, GFP_KERNEL)?;
+
+        Adapter::start(AdapterKind::TestDouble, 0, kmd, None).map_err(|_| EINVAL)
     }
 
     fn adapter() -> Result<HandleTarget> {
