@@ -7,6 +7,9 @@ from pathlib import Path
 TOP = Path(__file__).resolve().parents[3]
 PREFIXES = ("FEN", "GPU", "CPU", "RES", "MEM")
 
+# The requirements that tests are known to show: `.ci/run` fails if one of them loses its last test.
+SHOWN = TOP / "tools/requirements.shown"
+
 # A requirement stands in bold where it is stated, and only there.
 STATED = re.compile(rf"\*\*((?:{'|'.join(PREFIXES)})-\d+)\*\*")
 # Names of Rust tests have underscores and small letters.
@@ -23,6 +26,12 @@ def requirements():
     """All ids, in order."""
     texts = sorted((TOP / "Documentation/spec").glob("*.md"))
     return sorted({id for text in texts for id in STATED.findall(text.read_text())}, key=order)
+
+
+def shown():
+    """The ids of the list of those that tests show."""
+    lines = (line.partition("#")[0] for line in SHOWN.read_text().splitlines())
+    return {id for line in lines for id in line.split()}
 
 
 def cited(text):

@@ -38,6 +38,11 @@ class Citations(unittest.TestCase):
                     with self.subTest(path=str(path.relative_to(spec.TOP))):
                         self.assertFalse(unknown)
 
+    def test_the_list_of_shown_ones_resolves(self):
+        """Every requirement that is listed as shown is stated, and the list is not empty."""
+        self.assertGreater(len(spec.shown()), 100)
+        self.assertEqual(spec.shown() - set(spec.requirements()), set())
+
     def test_titles_cite_the_specification(self):
         """No test has a number of anything but the specification in front of its title."""
         for path in sorted((spec.TOP / "tools").rglob("*")):
