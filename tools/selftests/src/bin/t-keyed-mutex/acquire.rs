@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Acquire and release (RES-95, RES-97, RES-98).
 
+use std::sync::mpsc::channel;
+
 use opendxg::raw::Argument;
 use opendxg::uapi::*;
 use opendxg::Status;
@@ -177,12 +179,13 @@ fn hand_over() -> TestResult {
     let handle = mutex.handle();
     client.try_acquire(handle, 0)?;
     let other = client.clone();
-    let (sender, receiver) = std::sync::mpsc::channel();
+    let (has_it, it_has) = channel();
+    let (go_on, may_go_on) = channel();
     let blocked = Blocked::new(move || -> TestResult {
         ensure_eq!(other.acquire(handle, 9, None)?, Acquired::with(u64::MAX));
-        let _ = sender.send(());
-        // Holds it until this thread is told to go on.
-        selftests::time::a_while();
+        let _ = has_it.send(());
+        // Holds the mutex until it is told to go on, or the test has failed.
+        let _: Result<(), _> = may_go_on.recv();
         other.release(handle, 0, 5)?;
         Ok(())
     })?;
@@ -191,7 +194,8 @@ fn hand_over() -> TestResult {
     for key in [0, 9] {
         ensure_eq!(client.try_acquire(handle, key)?, Acquired::TIMEOUT);
     }
-    receiver.recv().map_err(|_| "the other thread failed")?;
+    it_has.recv().map_err(|_| "the other thread failed")?;
+    go_on.send(()).map_err(|_| "the other thread failed")?;
     ensure_eq!(client.acquire(handle, 0, None)?, Acquired::with(5));
     blocked.join()?
 }
