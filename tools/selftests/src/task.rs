@@ -12,6 +12,16 @@ pub fn me() -> i32 {
     unsafe { libc::gettid() }
 }
 
+/// How often a thread of this process has gone to sleep.
+pub fn sleeps(thread: i32) -> TestResult<u64> {
+    let text = read_to_string(format!("/proc/self/task/{thread}/status"))?;
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+    let number = line.and_then(|number| number.trim().parse().ok());
+    number.ok_or_else(|| "no count of context switches".into())
+}
+
 /// Whether a thread of any process is asleep inside an ioctl. This is what the kernel says, not a
 /// guess from the time that has passed.
 pub fn is_blocked(thread: i32) -> bool {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Who is next, and how many are woken (RES-97).
 
+use std::sync::mpsc::{channel, Receiver};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -8,6 +9,7 @@ use opendxg::Status;
 use selftests::blocked::Blocked;
 use selftests::rounds::rounds;
 use selftests::sharing::{Acquired, Client, How, Shape};
+use selftests::time::{a_while, scaled};
 use selftests::{ensure, ensure_eq, task, Suite, TestResult};
 
 const MANY: usize = 8;
@@ -58,11 +60,13 @@ fn gives_up() -> TestResult {
     let mutex = client.create(Shape::KeyedMutex, How::Global)?;
     let handle = mutex.handle();
     let served = Arc::new(Mutex::new(Vec::new()));
+    // Long enough to be seen asleep.
+    let short = scaled(Duration::from_millis(300)).as_millis() as i64;
     client.try_acquire(handle, 0)?;
     let mut waiters = Vec::new();
     for number in 0..MANY {
         let (client, served) = (client.clone(), served.clone());
-        let limit = if number % 2 == 0 { 600_000 } else { 300 };
+        let limit = if number % 2 == 0 { 600_000 } else { short };
         waiters.push(Blocked::new(move || -> TestResult {
             let acquired = client.acquire_ms(handle, 1, limit)?;
             if acquired.status == Status::SUCCESS {
@@ -88,32 +92,47 @@ fn gives_up() -> TestResult {
     Ok(())
 }
 
-/// How often a thread has gone to sleep.
-fn sleeps(thread: i32) -> TestResult<u64> {
-    let text = std::fs::read_to_string(format!("/proc/self/task/{thread}/status"))?;
-    let line = text
-        .lines()
-        .find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
-    let number = line.and_then(|number| number.trim().parse().ok());
-    number.ok_or_else(|| "no count of context switches".into())
-}
-
 /// Threads that wait for key 1 for ever, and a way to end them: each releases with key 1.
-fn crowd(client: &Client, handle: u32) -> TestResult<Vec<Blocked<TestResult>>> {
-    let wait = || {
-        let client = client.clone();
-        Blocked::new(move || -> TestResult {
-            ensure_eq!(client.acquire(handle, 1, None)?.status, Status::SUCCESS);
-            // The others must be seen to sleep on before the next one is woken.
-            selftests::time::a_while();
-            Ok(client.release(handle, 1, 0)?)
-        })
-    };
-    (0..MANY).map(|_| wait()).collect()
+struct Crowd {
+    waiters: Vec<Blocked<TestResult>>,
+    /// Who has acquired the mutex holds it until it gets this lock.
+    gate: Arc<Mutex<()>>,
+    /// One message from each thread that has acquired the mutex.
+    acquired: Receiver<()>,
 }
 
-fn counts(waiters: &[Blocked<TestResult>]) -> TestResult<Vec<u64>> {
-    waiters.iter().map(|waiter| sleeps(waiter.id())).collect()
+impl Crowd {
+    fn new(client: &Client, handle: u32) -> TestResult<Self> {
+        let gate = Arc::new(Mutex::new(()));
+        let (sender, acquired) = channel();
+        let wait = |_| {
+            let (client, gate, sender) = (client.clone(), gate.clone(), sender.clone());
+            Blocked::new(move || -> TestResult {
+                ensure_eq!(client.acquire(handle, 1, None)?.status, Status::SUCCESS);
+                let _ = sender.send(());
+                drop(gate.lock());
+                Ok(client.release(handle, 1, 0)?)
+            })
+        };
+        let waiters = (0..MANY).map(wait).collect::<TestResult<_>>()?;
+        Ok(Self {
+            waiters,
+            gate,
+            acquired,
+        })
+    }
+
+    /// How often each thread has gone to sleep.
+    fn sleeps(&self) -> TestResult<Vec<u64>> {
+        let sleeps = |waiter: &Blocked<_>| task::sleeps(waiter.id());
+        self.waiters.iter().map(sleeps).collect()
+    }
+
+    fn join(self) -> TestResult {
+        self.waiters
+            .into_iter()
+            .try_for_each(|waiter| waiter.join()?)
+    }
 }
 
 fn one_wake() -> TestResult {
@@ -121,25 +140,26 @@ fn one_wake() -> TestResult {
     let mutex = client.create(Shape::KeyedMutex, How::Global)?;
     let handle = mutex.handle();
     client.try_acquire(handle, 0)?;
-    let waiters = crowd(&client, handle)?;
-    let before = counts(&waiters)?;
+    let crowd = Crowd::new(&client, handle)?;
+    let gate = crowd.gate.clone();
+    let closed = gate.lock().map_err(|_| "poisoned")?;
+    let before = crowd.sleeps()?;
     client.release(handle, 1, 0)?;
-    // The first one has the mutex and sleeps elsewhere.
-    std::thread::sleep(selftests::time::A_WHILE / 2);
-    let after = counts(&waiters)?;
+    crowd.acquired.recv().map_err(|_| "all waiters failed")?;
+    // The first one has the mutex and sleeps elsewhere. Time for others to show that they were woken.
+    a_while();
+    let after = crowd.sleeps()?;
     ensure_eq!(after[1..], before[1..], "others were woken as well");
-    for waiter in waiters {
-        waiter.join()??;
-    }
-    Ok(())
+    drop(closed);
+    crowd.join()
 }
 
 fn no_wake() -> TestResult {
     let client = Client::new()?;
     let mutex = client.create(Shape::KeyedMutex, How::Global)?;
     let handle = mutex.handle();
-    let waiters = crowd(&client, handle)?;
-    let before = counts(&waiters)?;
+    let crowd = Crowd::new(&client, handle)?;
+    let before = crowd.sleeps()?;
     let mut key = 1 << 40;
     ensure_eq!(client.try_acquire(handle, 0)?.status, Status::SUCCESS);
     client.release(handle, key, 0)?;
@@ -148,13 +168,10 @@ fn no_wake() -> TestResult {
         key += 1;
         client.release(handle, key, 0)?;
     }
-    ensure_eq!(counts(&waiters)?, before, "woken without reason");
+    ensure_eq!(crowd.sleeps()?, before, "woken without reason");
     ensure_eq!(client.try_acquire(handle, key)?.status, Status::SUCCESS);
     client.release(handle, 1, 0)?;
-    for waiter in waiters {
-        waiter.join()??;
-    }
-    Ok(())
+    crowd.join()
 }
 
 fn ping_pong() -> TestResult {
@@ -164,13 +181,13 @@ fn ping_pong() -> TestResult {
     let hand_overs = u64::from(rounds(5000));
     let player = |client: Client, mine: u64, theirs: u64| {
         move || -> TestResult<u64> {
-            let start = sleeps(task::me())?;
+            let start = task::sleeps(task::me())?;
             for round in 0..hand_overs {
                 let acquired = client.acquire(handle, mine, None)?;
                 ensure_eq!(acquired, Acquired::with(2 * round + mine));
                 client.release(handle, theirs, acquired.fence + 1)?;
             }
-            Ok(sleeps(task::me())? - start)
+            Ok(task::sleeps(task::me())? - start)
         }
     };
     let ping = std::thread::spawn(player(client.clone(), 0, 1));
