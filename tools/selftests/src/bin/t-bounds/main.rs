@@ -2,11 +2,13 @@
 //! What one user can make others pay for, and what a call may cost that is not its caller's doing.
 //!
 //! Costs are numbers of instructions, and so they are compared only in a machine whose clock
-//! counts these (`tools/vm/run --accel count`). No time decides a test.
+//! counts these (`tools/vm/run --accel count`). How late a wait ends is a number of instructions
+//! there, too. No time decides a test.
 
 mod cost;
 mod destroy;
 mod fdinfo;
+mod late;
 mod waits;
 
 use opendxg::raw::Raw;
@@ -19,6 +21,7 @@ pub(crate) fn main() {
         .with(fdinfo::tests)
         .with(destroy::tests)
         .with(waits::tests)
+        .with(late::tests)
         .run()
 }
 

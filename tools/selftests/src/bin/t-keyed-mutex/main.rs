@@ -7,7 +7,7 @@ mod calls;
 mod order;
 mod private;
 mod stress;
-mod timeout;
+pub(crate) mod timeout;
 
 use selftests::Suite;
 

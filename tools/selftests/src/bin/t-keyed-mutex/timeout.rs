@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Time limits and signals (RES-96).
+//! Time limits and signals (RES-96). That a wait ends late fails no test here: `t-bounds/late.rs`
+//! compares in a machine that counts instructions.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -8,20 +9,17 @@ use opendxg::Status;
 use selftests::blocked::Blocked;
 use selftests::child::{Child, Gate};
 use selftests::sharing::{Acquired, Client, How, Shape};
-use selftests::time::{a_while, scaled};
-use selftests::{ensure, ensure_eq, Suite, TestResult};
+use selftests::time::a_while;
+use selftests::{ensure, ensure_eq, task, Suite, TestResult};
 
 /// Units of a timeout in a second.
-const SECOND: i64 = 10_000_000;
+pub(crate) const SECOND: i64 = 10_000_000;
 /// 1970 in the calendar of timeouts, which begins in 1601.
 const EPOCH: i64 = 11_644_473_600 * SECOND;
 
 pub(crate) fn tests(suite: Suite) -> Suite {
     suite
-        .test(
-            "RES-96 a relative limit: never early, little late",
-            relative,
-        )
+        .test("RES-96 a relative limit: never early", relative)
         .test(
             "RES-96 an absolute limit, in the future and long past",
             absolute,
@@ -38,33 +36,37 @@ pub(crate) fn tests(suite: Suite) -> Suite {
 }
 
 /// How long an acquire of a key that never comes takes.
-fn timed(client: &Client, handle: u32, timeout: i64) -> TestResult<Duration> {
+pub(crate) fn timed(client: &Client, handle: u32, timeout: i64) -> TestResult<Duration> {
     let start = Instant::now();
     ensure_eq!(client.acquire(handle, 9, Some(timeout))?, Acquired::TIMEOUT);
     Ok(start.elapsed())
 }
 
-fn is_about(took: Duration, limit: Duration) -> TestResult {
+fn not_early(took: Duration, limit: Duration) -> TestResult {
     ensure!(took >= limit, "early: {took:?} of {limit:?}");
-    ensure!(
-        took <= limit + scaled(Duration::from_millis(200)),
-        "late: {took:?} of {limit:?}"
-    );
+    Ok(())
+}
+
+/// Demands that an acquire with this timeout answers without going to sleep. Something else may
+/// put the thread to sleep now and then.
+fn answers_at_once(client: &Client, handle: u32, timeout: i64) -> TestResult {
+    const TIMES: u64 = 100;
+    let before = task::sleeps(task::me())?;
+    for _ in 0..TIMES {
+        timed(client, handle, timeout)?;
+    }
+    let slept = task::sleeps(task::me())? - before;
+    ensure!(slept < TIMES / 2, "{timeout}: {slept} sleeps");
     Ok(())
 }
 
 fn relative() -> TestResult {
     let client = Client::new()?;
     let mutex = client.create(Shape::KeyedMutex, How::Global)?;
-    let mut best = Duration::MAX;
     for _ in 0..20 {
         let took = timed(&client, mutex.handle(), -SECOND / 100)?;
-        is_about(took, Duration::from_millis(10))?;
-        best = best.min(took);
+        not_early(took, Duration::from_millis(10))?;
     }
-    println!("# 10 ms took {best:?} at best");
-    // A timer with the period of the scheduler's tick would take longer each time.
-    ensure!(best <= scaled(Duration::from_millis(12)), "{best:?}");
     // One unit and less than a microsecond.
     timed(&client, mutex.handle(), -1)?;
     timed(&client, mutex.handle(), -9)?;
@@ -72,7 +74,7 @@ fn relative() -> TestResult {
 }
 
 /// The present time as a timeout.
-fn now() -> TestResult<i64> {
+pub(crate) fn now() -> TestResult<i64> {
     let since = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_err(|_| "the clock")?;
@@ -90,11 +92,7 @@ fn absolute() -> TestResult {
     let took = now()? - start;
     ensure!(took >= SECOND / 20, "early: {took}");
     for past in [1, 2, EPOCH, start, now()? - SECOND] {
-        let took = timed(&client, mutex.handle(), past)?;
-        ensure!(
-            took < scaled(Duration::from_millis(200)),
-            "{past}: {took:?}"
-        );
+        answers_at_once(&client, mutex.handle(), past)?;
     }
     // In the past, but nothing to wait for.
     ensure_eq!(
@@ -107,11 +105,7 @@ fn absolute() -> TestResult {
 fn zero() -> TestResult {
     let client = Client::new()?;
     let mutex = client.create(Shape::KeyedMutex, How::Global)?;
-    let start = Instant::now();
-    for _ in 0..100 {
-        ensure_eq!(client.try_acquire(mutex.handle(), 9)?, Acquired::TIMEOUT);
-    }
-    ensure!(start.elapsed() < scaled(Duration::from_millis(500)));
+    answers_at_once(&client, mutex.handle(), 0)?;
     ensure_eq!(client.try_acquire(mutex.handle(), 0)?, Acquired::with(0));
     Ok(())
 }
@@ -186,29 +180,34 @@ fn alarm_every(period: Duration) -> TestResult {
     Ok(())
 }
 
+/// How long a relative and an absolute limit of a tenth of a second take while a SIGALRM comes each
+/// millisecond, and how many came.
+pub(crate) fn in_storm(client: &Client, handle: u32) -> TestResult<([Duration; 2], u32)> {
+    self::handle(libc::SIGALRM, libc::SA_RESTART)?;
+    let before = ALARMS.load(Ordering::Relaxed);
+    alarm_every(Duration::from_millis(1))?;
+    let relative = timed(client, handle, -SECOND / 10)?;
+    let start = Instant::now();
+    timed(client, handle, now()? + SECOND / 10)?;
+    let absolute = start.elapsed();
+    alarm_every(Duration::ZERO)?;
+    let alarms = ALARMS.load(Ordering::Relaxed) - before;
+    Ok(([relative, absolute], alarms))
+}
+
 fn storm() -> TestResult {
     selftests::child::in_child(|| {
         let client = Client::new()?;
         let mutex = client.create(Shape::KeyedMutex, How::Global)?;
-        handle(libc::SIGALRM, libc::SA_RESTART)?;
-        for timeout in [-SECOND / 10, 0] {
-            let limit = Duration::from_millis(100);
-            alarm_every(Duration::from_millis(1))?;
-            let start = Instant::now();
-            let timeout = match timeout {
-                0 => now()? + SECOND / 10,
-                relative => relative,
-            };
-            ensure_eq!(
-                client.acquire(mutex.handle(), 9, Some(timeout))?,
-                Acquired::TIMEOUT
-            );
-            let took = start.elapsed();
-            alarm_every(Duration::ZERO)?;
-            is_about(took, limit)?;
+        // A busy machine drops alarms. Restarted with its whole limit a wait would never end.
+        let mut alarms = 0;
+        while alarms < 20 {
+            let (took, came) = in_storm(&client, mutex.handle())?;
+            for took in took {
+                not_early(took, Duration::from_millis(100))?;
+            }
+            alarms += came;
         }
-        let alarms = ALARMS.load(Ordering::Relaxed);
-        ensure!(alarms >= 20, "only {alarms} signals came");
         Ok(())
     })
 }
@@ -246,7 +245,7 @@ fn fatal() -> TestResult {
             Ok(())
         })?;
         ready.wait()?;
-        selftests::task::until_blocked(child.pid())?;
+        task::until_blocked(child.pid())?;
         a_while();
         child.kill()?;
         // It owned nothing: nothing is abandoned.
