@@ -146,7 +146,8 @@ fn one_wake() -> TestResult {
     let before = crowd.sleeps()?;
     client.release(handle, 1, 0)?;
     crowd.acquired.recv().map_err(|_| "all waiters failed")?;
-    // The first one has the mutex and sleeps elsewhere. Time for others to show that they were woken.
+    // The first one has the mutex and sleeps elsewhere. Others get time to show that they were
+    // woken.
     a_while();
     let after = crowd.sleeps()?;
     ensure_eq!(after[1..], before[1..], "others were woken as well");
