@@ -70,14 +70,14 @@ pub(crate) fn add_adapter(driver: &Driver, config: Config) -> Result<Arc<Adapter
 
 /// The directory. Dropping it removes it; there is nothing in it any more by then.
 pub(crate) struct Configfs {
+    driver: Option<Published<Driver>>,
     _root: Pin<KBox<Subsystem<Root>>>,
-    _driver: Published<Driver>,
 }
 
 impl Configfs {
-    /// Makes the directory.
-    pub(crate) fn new(driver: Arc<Driver>) -> Result<Self> {
-        let driver = DRIVER.publish(driver).ok_or(EBUSY)?;
+    /// Makes the directory, in which nobody can make another one yet (ENODEV). Those pin the
+    /// module, and it must not be pinned while its initialisation can still fail.
+    pub(crate) fn new() -> Result<Self> {
         let item_type = configfs_attrs! {
             container: Subsystem<Root>,
             data: Root,
@@ -87,9 +87,15 @@ impl Configfs {
         let root = Subsystem::new(c"opendxg", item_type, try_pin_init!(Root {}));
 
         Ok(Self {
+            driver: None,
             _root: KBox::pin_init(root, GFP_KERNEL)?,
-            _driver: driver,
         })
+    }
+
+    /// Lets directories be made in it, whose adapters are those of `driver`. Cannot fail: nobody
+    /// else publishes one.
+    pub(crate) fn enable(&mut self, driver: Arc<Driver>) {
+        self.driver = DRIVER.publish(driver);
     }
 }
 

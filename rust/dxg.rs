@@ -86,6 +86,10 @@ impl kernel::Module for OpenDxg {
             );
             return Err(EINVAL);
         }
+        if name.is_empty() {
+            pr_err!("name=: must not be empty\n");
+            return Err(EINVAL);
+        }
 
         let worker = Worker::start(c"opendxg")?;
         let driver = Driver::new(Some(Debugfs::new()?))?;
@@ -94,9 +98,11 @@ impl kernel::Module for OpenDxg {
             add_adapter(&driver, Config::default())?;
         }
 
-        let configfs = Configfs::new(driver.clone())?;
-        let node = Registration::new(name, driver)?;
+        // Both let users pin the module, so nothing may fail from the moment that one of them does.
+        let mut configfs = Configfs::new()?;
+        let node = Registration::new(name, driver.clone())?;
 
+        configfs.enable(driver);
         pr_info!("/dev/{} with {} software adapter(s)\n", name, adapters);
         Ok(Self {
             _node: node,

@@ -89,9 +89,18 @@ pub fn load(parameters: &str) -> TestResult {
     load_file(Path::new(FILE), parameters)
 }
 
+/// The same, with the error of the system.
+pub fn try_load(parameters: &str) -> rustix::io::Result<()> {
+    try_load_file(Path::new(FILE), parameters)
+}
+
 /// Loads a module.
 pub fn load_file(path: &Path, parameters: &str) -> TestResult {
-    let file = File::open(path)?;
+    Ok(try_load_file(path, parameters)?)
+}
+
+fn try_load_file(path: &Path, parameters: &str) -> rustix::io::Result<()> {
+    let file = File::open(path).map_err(|error| errno_of(&error))?;
     let parameters = CString::new(parameters).unwrap_or_default();
     // SAFETY: an open file and a live string.
     let done = unsafe {
@@ -99,11 +108,15 @@ pub fn load_file(path: &Path, parameters: &str) -> TestResult {
         libc::syscall(libc::SYS_finit_module, file.as_raw_fd(), arguments, 0)
     };
     if done != 0 {
-        return Err(last_errno().into());
+        return Err(last_errno());
     }
     Ok(())
 }
 
 fn last_errno() -> Errno {
-    Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::INVAL)
+    errno_of(&std::io::Error::last_os_error())
+}
+
+fn errno_of(error: &std::io::Error) -> Errno {
+    Errno::from_io_error(error).unwrap_or(Errno::INVAL)
 }

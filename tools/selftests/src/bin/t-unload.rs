@@ -6,6 +6,7 @@
 //! program's own main function, before the suite reports it.
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::path::Path;
 
 use opendxg::raw::Argument;
 use opendxg::uapi::*;
@@ -17,7 +18,7 @@ use selftests::dma_buf::Vgem;
 use selftests::region::Region;
 use selftests::resource::{export, flags, Create, PAGE_SIZE};
 use selftests::rounds::rounds;
-use selftests::{ensure_eq, fixture, module, Failure, Suite, TestResult};
+use selftests::{ensure, ensure_eq, fixture, module, soft_adapter, Failure, Suite, TestResult};
 
 /// Demands that the module cannot be taken out now.
 fn is_pinned() -> TestResult {
@@ -174,6 +175,18 @@ fn node_mode(parameters: &str) -> TestResult {
     Ok(())
 }
 
+/// A module that refuses to be loaded leaves nothing behind that is in the way of the next load.
+fn refused_parameters(parameters: &str) -> TestResult {
+    module::unload()?;
+    for given in ["name=", "adapters=0", "global_access=3"] {
+        let refused = module::try_load(&format!("{parameters} {given}"));
+        ensure_eq!(refused, Err(Errno::INVAL), "{given}");
+        ensure!(!Path::new(soft_adapter::ROOT).exists(), "{given}");
+    }
+    module::load(parameters)?;
+    is_free(parameters)
+}
+
 /// All tests, with the outcome of each. The node is not open before the first and after the last.
 fn outcomes() -> Vec<(&'static str, TestResult)> {
     let names = [
@@ -184,6 +197,7 @@ fn outcomes() -> Vec<(&'static str, TestResult)> {
         "RES-110 the module stays while a dma-buf is open, mapped or used by another driver",
         "RES-110 the module stays while a weak reference or a watch is open",
         "the mode of the node is a parameter",
+        "a parameter that is refused leaves nothing behind",
         "the module goes right after its users were killed, again and again",
     ];
     if !module::is_replaceable() {
@@ -205,6 +219,7 @@ fn outcomes() -> Vec<(&'static str, TestResult)> {
         then_free(dma_buf()),
         then_free(weak_and_watch()),
         node_mode(&parameters),
+        refused_parameters(&parameters),
         busy(&parameters),
     ];
     names.into_iter().zip(outcomes).collect()
