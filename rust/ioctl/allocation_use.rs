@@ -168,7 +168,8 @@ pub(super) fn priority(call: Call<'_>, args: &D3DKMT_GETALLOCATIONPRIORITY) -> D
     )?;
     let mut priorities = KVVec::with_capacity(count, GFP_KERNEL_ACCOUNT)?;
 
-    invalid_if(args.pPriorities == 0)?;
+    // A resource whose allocations are all destroyed (RES-82) has none to answer for it.
+    invalid_if(args.pPriorities == 0 || allocations.is_empty())?;
     for allocation in allocations.iter().take(count) {
         priorities.push(allocation.priority.load(Relaxed), GFP_KERNEL_ACCOUNT)?;
     }

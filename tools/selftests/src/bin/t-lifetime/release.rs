@@ -9,7 +9,7 @@ use opendxg::{EventFd, Status};
 use selftests::leak::Watch;
 use selftests::rounds::{rounds, together, Dice};
 use selftests::sharing::{access, key, Client, How, Shape, Target, What};
-use selftests::{ensure_eq, fails_with, Suite, TestResult};
+use selftests::{ensure, ensure_eq, fails_with, Suite, TestResult};
 
 pub(crate) fn tests(suite: Suite) -> Suite {
     suite
@@ -25,6 +25,10 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         .test(
             "RES-82 one allocation of an unshared resource is freed at once",
             storage,
+        )
+        .test(
+            "RES-82 MEM-9 a resource without allocations has no priority",
+            priority,
         )
         .test("RES-82 not while it is duplicated", duplicated)
         .test("RES-82 not while it is exported", exported)
@@ -156,6 +160,28 @@ fn storage() -> TestResult {
     }
     ensure_eq!(bytes(&watch)?, before, "the storage is kept");
     ensure_eq!(client.get(resource.target(), key(1), 0)?.bytes, b"stays");
+    Ok(resource.destroy()?)
+}
+
+fn priority() -> TestResult {
+    const UNTOUCHED: u32 = 0x5555_5555;
+    let client = Client::new()?;
+    let resource = client.create_resource(How::Private, 2, b"")?;
+    let read = || -> opendxg::Result<u32> {
+        let mut priority = UNTOUCHED;
+        let mut arg = D3DKMT_GETALLOCATIONPRIORITY::zeroed();
+        (arg.hDevice, arg.hResource) = (client.device_handle(), resource.handle());
+        arg.pPriorities = (&raw mut priority) as u64;
+        client.call(&mut arg)?;
+        Ok(priority)
+    };
+    let normal = read()?;
+    ensure!(normal != UNTOUCHED);
+    for (gone, allocation) in resource.allocations().to_vec().into_iter().enumerate() {
+        ensure_eq!(read()?, normal, "{gone} of 2 are destroyed");
+        client.destroy(What::Allocation, allocation)?;
+    }
+    fails_with(read(), Status::INVALID_PARAMETER)?;
     Ok(resource.destroy()?)
 }
 
