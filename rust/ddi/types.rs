@@ -44,9 +44,19 @@ impl<const N: usize> Text<N> {
 
     /// What stands before the first NUL.
     pub fn characters(&self) -> impl ExactSizeIterator<Item = u8> + '_ {
+        self.bytes().iter().copied()
+    }
+
+    /// The same as a string.
+    pub fn as_str(&self) -> &str {
+        // It is ASCII.
+        core::str::from_utf8(self.bytes()).unwrap_or_default()
+    }
+
+    fn bytes(&self) -> &[u8] {
         let end = self.0.iter().position(|byte| *byte == 0).unwrap_or(N);
 
-        self.0.get(..end).unwrap_or_default().iter().copied()
+        self.0.get(..end).unwrap_or_default()
     }
 }
 

@@ -3,6 +3,7 @@
 //! A context: a sequence of work for one engine node of a device.
 
 use super::{
+    adapter::Adapter,
     device::Device,
     stats::{
         Counted,
@@ -89,5 +90,10 @@ impl Context {
     /// The context's id.
     pub(crate) fn id(&self) -> u64 {
         self.identified.id
+    }
+
+    /// The adapter of its device.
+    pub(crate) fn adapter(&self) -> &Arc<Adapter> {
+        &self.device.adapter
     }
 }

@@ -73,19 +73,10 @@ impl OpenDevice for OpenFile {
         let process = &self.process;
 
         seq_print!(m, "dxg-process:\t{}\n", process.id);
-        for adapter in self.driver.adapters().iter().flatten() {
-            let (high, low) = (adapter.luid.high, adapter.luid.low);
-            let index = adapter.id;
-
-            seq_print!(
-                m,
-                "dxg-adapter:\t{index} luid={high:08x}:{low:08x} opendxg software adapter\n"
-            );
-        }
         seq_print!(m, "dxg-process-handles:\t{}\n", process.handles.count());
         seq_print!(m, "dxg-process-waiters:\t{}\n", process.waits.count());
         process.holder.show(m);
-        // Handles, ids and keys are for readers that may inspect the opener (RES-15).
+        // Adapters, handles, ids and keys are for readers that may inspect the opener (RES-15).
         if Credentials::of_caller().may_inspect(&self.opener) {
             seq_print!(m, "dxg-user:\t{}\n", self.opener.uid_for_caller());
             process.account.show(m);

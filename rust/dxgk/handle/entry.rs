@@ -65,6 +65,16 @@ impl HandleTarget {
         object.header().adapter.as_ref()
     }
 
+    /// The adapter that it belongs to, if any.
+    pub(super) fn home(&self) -> Option<&Arc<Adapter>> {
+        match self {
+            Self::Adapter(adapter) => Some(adapter),
+            Self::Device(device) => Some(&device.adapter),
+            Self::Context(context) => Some(context.adapter()),
+            _ => self.adapter(),
+        }
+    }
+
     /// The id of what other handles can be children of.
     fn parent_id(&self) -> Option<u64> {
         match self {

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What fdinfo shows of a local handle.
+//! What fdinfo shows of local handles: the adapters, the handles, and what belongs to them.
 
 use super::{
     entry::HandleTarget,
     open_allocation::OpenAllocation, //
 };
 use crate::dxgk::{
+    adapter::{
+        Adapter,
+        Luid, //
+    },
     object::{
         Header,
         Object, //
@@ -71,6 +75,55 @@ impl Infos {
         if self.hidden != 0 {
             seq_print!(m, "dxg-info-more:\t{}\n", self.hidden);
         }
+    }
+}
+
+/// Prints the adapters that handles belong to, each once, before the first handle of it.
+pub(super) struct Adapters {
+    /// Those that were printed.
+    seen: RBTree<u64, ()>,
+}
+
+impl Adapters {
+    /// Nothing was printed yet.
+    pub(super) fn new() -> Self {
+        Self {
+            seen: RBTree::new(),
+        }
+    }
+
+    /// The adapter of `item`, unless it was printed. Does not allocate.
+    pub(super) fn of(&self, item: &HandleTarget) -> Option<Arc<Adapter>> {
+        item.home()
+            .filter(|adapter| self.seen.get(&adapter.id).is_none())
+            .cloned()
+    }
+
+    /// Prints it. If that fails, it is printed before the next handle of it.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(super) fn print(&mut self, m: &SeqFile, adapter: &Adapter) {
+        let is_marked = self
+            .seen
+            .try_create_and_insert(adapter.id, (), GFP_KERNEL_ACCOUNT)
+            .is_ok();
+
+        if !is_marked {
+            return;
+        }
+
+        let (id, Luid { high, low }) = (adapter.id, adapter.luid);
+        let state = if adapter.is_removed() {
+            "removed"
+        } else {
+            "running"
+        };
+        let name = adapter.caps.name.as_str();
+
+        seq_print!(
+            m,
+            "dxg-adapter:\t{id} luid={high:08x}:{low:08x} state={state} {name}\n"
+        );
     }
 }
 

@@ -56,6 +56,7 @@ use crate::{
 };
 use entry::Entry;
 use fdinfo::{
+    Adapters,
     Infos,
     Line, //
 };
@@ -363,17 +364,22 @@ impl HandleTable {
     }
 
     /// Prints a line for each of the first [`HANDLES_SHOWN`] handles, and how many more there are.
-    /// What belongs to an object comes after its first handle. The lock is held for one handle at
-    /// a time, so a table of any size delays no other call.
+    /// An adapter comes before its first handle, what belongs to an object after its first one. The
+    /// lock is held for one handle at a time, so a table of any size delays no other call.
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn show(&self, m: &SeqFile) {
+        let mut adapters = Adapters::new();
         let mut infos = Infos::new();
         let mut seen = 0;
         let mut shown = 0;
 
         while let Some((index, line)) = self.after(seen, |entry| {
-            entry.is_published().then(|| Line::of(&entry.item))
+            let item = &entry.item;
+
+            entry
+                .is_published()
+                .then(|| (adapters.of(item), Line::of(item)))
         }) {
             if !seq::wants_more(m) {
                 return;
@@ -384,7 +390,10 @@ impl HandleTable {
                 seq_print!(m, "dxg-handles-more:\t{more}\n");
                 break;
             }
-            if let Some(line) = line {
+            if let Some((adapter, line)) = line {
+                if let Some(adapter) = adapter {
+                    adapters.print(m, &adapter);
+                }
                 line.print(m, handle::local(index), &mut infos);
                 shown += 1;
             }

@@ -31,7 +31,7 @@ pub struct Device {
     pub user: Option<u64>,
     /// `dxg-user-NAME: COUNT of LIMIT`.
     pub user_counts: BTreeMap<String, Share>,
-    /// Adapters of the system.
+    /// Adapters that the process has handles of, or of what was made on them.
     pub adapters: Vec<Adapter>,
     /// Local handles.
     pub handles: Vec<Handle>,
@@ -52,14 +52,14 @@ pub struct Share {
     pub limit: u64,
 }
 
-/// A line `dxg-adapter`; or an adapter that only handles tell of.
+/// A line `dxg-adapter`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Adapter {
     /// Number of the adapter.
     pub id: u64,
     /// LUID as text.
     pub luid: String,
-    /// `running`, or `removed` if only handles of it are left.
+    /// `running`, or `removed` if only handles are left.
     pub state: String,
     /// What it is.
     pub description: String,
@@ -289,13 +289,13 @@ fn info(line: &str) -> Option<Info> {
     })
 }
 
-/// `ID luid=LUID DESCRIPTION`.
+/// `ID luid=LUID state=STATE DESCRIPTION`.
 fn adapter(line: &str) -> Option<Adapter> {
-    let mut words = line.trim().splitn(3, ' ');
+    let mut words = line.trim().splitn(4, ' ');
     Some(Adapter {
         id: number(words.next()?)?,
-        luid: words.next()?.trim_start_matches("luid=").into(),
-        state: "running".into(),
+        luid: words.next()?.strip_prefix("luid=")?.into(),
+        state: words.next()?.strip_prefix("state=")?.into(),
         description: words.next().unwrap_or_default().into(),
         counts: BTreeMap::new(),
     })
@@ -324,7 +324,7 @@ mod tests {
     use super::*;
 
     const DEVICE: &str = "pos:\t0\nflags:\t02100000\nmnt_id:\t15\ndxg-process:\t9\n\
-        dxg-process-handles:\t2\ndxg-adapter:\t1 luid=00000000:0000a4c1 A b\n\
+        dxg-process-handles:\t2\ndxg-adapter:\t1 luid=00000000:0000a4c1 state=running A b\n\
         dxg-handle:\t0x40000040 adapter 1 refs=1 access=0x0 waiters=0 name=-\n\
         dxg-handle:\t0x40000080 keyed-mutex 7 refs=3 access=0x1f0003 waiters=2 owner=77 name=\\BaseNamedObjects\\a b = c\n\
         dxg-info:\t7 1AD4FDB7-7c6c-4b4f-ae9d-f6a39ab932dd 3 120 5\n";
@@ -347,7 +347,12 @@ mod tests {
     fn a_device() {
         let device = device(DEVICE);
         assert_eq!((device.process, device.counts["handles"]), (Some(9), 2));
-        assert_eq!(device.adapters[0].description, "A b");
+        let adapter = &device.adapters[0];
+        assert_eq!(
+            (adapter.id, adapter.luid.as_str()),
+            (1, "00000000:0000a4c1")
+        );
+        assert_eq!((&*adapter.state, &*adapter.description), ("running", "A b"));
         let mutex = &device.handles[1];
         assert_eq!(
             (mutex.handle, mutex.kind.as_str(), mutex.object),
@@ -382,7 +387,11 @@ mod tests {
         for line in DEVICE.lines() {
             device(&DEVICE.replace(line, ""));
         }
-        let short = device("dxg-handle:\t0x40000040 fence 3\ndxg-handle:\tnonsense\ndxg-new:\t?\n");
+        let short = device(
+            "dxg-handle:\t0x40000040 fence 3\ndxg-handle:\tnonsense\ndxg-new:\t?\n\
+            dxg-adapter:\t1 luid=0:1\n",
+        );
+        assert_eq!(short.adapters, []);
         assert_eq!(short.handles.len(), 1);
         assert_eq!(short.handles[0].references, None);
     }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The command `opendxg`: what is alive in the module, who holds it and who waits for it.
 //!
-//! Everything comes from `/proc/PID/fdinfo` and, for root, debugfs. No call is made to the module
-//! but opening its node, and no process has to answer: the command works while processes are
-//! stopped or blocked.
+//! Everything comes from `/proc/PID/fdinfo` and, for root, debugfs. The only call to the module
+//! lists the adapters, and no process has to answer: the command works while processes are stopped
+//! or blocked.
 //!
 //! | Module | What |
 //! |---|---|

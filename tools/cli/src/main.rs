@@ -65,7 +65,7 @@ fn run(args: &Args) -> Result<String, Failure> {
     show::answer(&world, args.command.unwrap_or_default(), args.json).map_err(Failure::Error)
 }
 
-/// A node that may not be opened hides the module's own counts only.
+/// A node that may not be opened hides only the adapters that no visible process uses.
 fn own_view(node: &Path) -> Result<Option<opendxg_cli::fdinfo::Descriptor>, Failure> {
     match proc::own_view(node) {
         Ok(view) => Ok(Some(view)),
@@ -75,7 +75,7 @@ fn own_view(node: &Path) -> Result<Option<opendxg_cli::fdinfo::Descriptor>, Fail
         ))),
         Err(error) => {
             eprintln!(
-                "opendxg: {}: {error}: the counts of the driver are missing",
+                "opendxg: {}: {error}: adapters may be missing",
                 node.display()
             );
             Ok(None)

@@ -6,6 +6,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 use std::{fs, io};
 
+use opendxg::Dxg;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
@@ -141,13 +142,14 @@ fn stat(task: &Path) -> (String, char) {
     })
 }
 
-/// The module's own account, seen through a descriptor of this process: there is one even if
-/// nobody else has the device open. Opening the node makes no call and waits for nobody.
+/// What the module says of a descriptor of this process, which has opened every adapter: it names
+/// all that run, even if nobody else has the device open. Neither opening the node nor listing the
+/// adapters waits for anybody.
 ///
 /// # Errors
 ///
 /// [`io::ErrorKind::NotFound`] if there is no module behind `path`; any other if the node cannot
-/// be opened.
+/// be opened or the adapters cannot be listed.
 pub fn own_view(path: &Path) -> io::Result<Descriptor> {
     let absent = |why: &str| io::Error::new(io::ErrorKind::NotFound, why);
     if !fs::metadata(path)?.file_type().is_char_device() {
@@ -159,6 +161,14 @@ pub fn own_view(path: &Path) -> io::Result<Descriptor> {
         Err(Errno::NODEV | Errno::NXIO) => Err(absent("no such device")),
         other => other.map_err(io::Error::from),
     }?;
-    let text = fs::read(format!("/proc/self/fdinfo/{}", node.as_raw_fd()))?;
-    fdinfo::parse(&String::from_utf8_lossy(&text)).ok_or_else(|| absent("not the driver's device"))
+    let view = || {
+        let text = fs::read(format!("/proc/self/fdinfo/{}", node.as_raw_fd()))?;
+        let view = fdinfo::parse(&String::from_utf8_lossy(&text));
+        view.ok_or_else(|| absent("not the module's device"))
+    };
+    // No other device is sent a call.
+    view()?;
+    let all = Dxg::open_path(path).and_then(|dxg| dxg.adapters());
+    let _open = all.map_err(io::Error::other)?;
+    view()
 }

@@ -28,7 +28,7 @@ pub struct World {
     pub no_totals: Option<String>,
     /// The module's own counts of all processes, by name.
     pub totals: BTreeMap<String, u64>,
-    /// Adapters.
+    /// Adapters that run, and removed ones that a visible process still uses, ordered by number.
     pub adapters: Vec<Adapter>,
     /// Processes with a descriptor of the module, ordered by process id.
     pub processes: Vec<Process>,
@@ -179,7 +179,7 @@ pub fn build(scan: Scan, own: Option<Descriptor>) -> World {
     let mut world = Builder::default();
     world.result.hidden_processes = scan.hidden;
     if let Some(Descriptor::Device(device)) = &own {
-        world.system(device);
+        world.adapters(device);
     }
     for task in scan.tasks {
         let mut process = Process {
@@ -203,22 +203,22 @@ pub fn build(scan: Scan, own: Option<Descriptor>) -> World {
 #[derive(Default)]
 struct Builder {
     result: World,
+    adapters: BTreeMap<u64, Adapter>,
     objects: BTreeMap<u64, Object>,
     /// Who has shown each process object first.
     seen: BTreeMap<u64, u32>,
 }
 
 impl Builder {
-    /// What every device descriptor says of the whole system.
-    fn system(&mut self, device: &Device) {
+    /// The adapters that a device descriptor names: this process has all that run, others have
+    /// those that they use, also removed ones.
+    fn adapters(&mut self, device: &Device) {
         for adapter in &device.adapters {
-            if !self
-                .result
-                .adapters
-                .iter()
-                .any(|known| known.id == adapter.id)
-            {
-                self.result.adapters.push(adapter.clone());
+            let known = self.adapters.entry(adapter.id);
+            let known = known.or_insert_with(|| adapter.clone());
+            // A removed one does not run again: it went meanwhile.
+            if known.state != adapter.state {
+                known.state = "removed".into();
             }
         }
     }
@@ -234,7 +234,7 @@ impl Builder {
     }
 
     fn device(&mut self, process: &mut Process, fd: u32, device: Device) {
-        self.system(&device);
+        self.adapters(&device);
         self.user(&device);
         process.devices.push(fd);
         if let Some(number) = device.process {
@@ -326,28 +326,8 @@ impl Builder {
         })
     }
 
-    /// Adapters that the module does not list any more, although handles of them are open.
-    fn removed_adapters(&mut self) {
-        let handles = self.result.processes.iter().flat_map(|one| &one.handles);
-        let left: BTreeSet<u64> = handles
-            .filter(|handle| handle.kind == "adapter")
-            .map(|handle| handle.object)
-            .filter(|id| !self.result.adapters.iter().any(|known| known.id == *id))
-            .collect();
-        self.result
-            .adapters
-            .extend(left.into_iter().map(|id| Adapter {
-                id,
-                luid: "?".into(),
-                state: "removed".into(),
-                description: "-".into(),
-                counts: BTreeMap::new(),
-            }));
-    }
-
     fn finish(mut self) -> World {
-        self.removed_adapters();
-        self.result.adapters.sort_by_key(|adapter| adapter.id);
+        self.result.adapters = self.adapters.into_values().collect();
         self.result.objects = self.objects.into_values().collect();
         self.result
     }

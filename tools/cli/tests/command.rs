@@ -120,7 +120,7 @@ const DRAWER: &str = "dxg-process:\t1\ndxg-process-waiters:\t3\n\
     dxg-process-allocations:\t5\ndxg-process-bytes:\t81920\ndxg-process-resident:\t4096\n\
     dxg-process-files:\t6\ndxg-user:\t1000\ndxg-user-allocations:\t7 of 262144\n\
     dxg-user-names:\tnonsense\n\
-    dxg-adapter:\t1 luid=00000000:0000a4c1 Software adapter\n\
+    dxg-adapter:\t1 luid=00000000:0000a4c1 state=running Software adapter\n\
     dxg-handle:\t0x40000040 adapter 1 refs=1 access=0x0 waiters=0 name=-\n\
     dxg-handle:\t0x40000080 device 2 refs=1 access=0x0 waiters=0 name=-\n\
     dxg-handle:\t0x400000c0 resource 7 refs=3 access=0xf0001 waiters=0 name=\\BaseNamedObjects\\picture\n\
@@ -129,6 +129,7 @@ const DRAWER: &str = "dxg-process:\t1\ndxg-process-waiters:\t3\n\
     dxg-info:\t7 98fb6f47-3e6a-46bd-bb3f-2e1890bb948c 1 48 2\n";
 const READER: &str = "dxg-process:\t2\n\
     dxg-handle:\t0x40000040 keyed-mutex 8 refs=4 access=0x1 waiters=2 name=-\n\
+    dxg-adapter:\t5 luid=00000000:0000a4c5 state=removed Old adapter\n\
     dxg-handle:\t0x40000080 adapter 5\n";
 const SHARE: &str =
     "dxg-type:\tDxgkSharedResource\ndxg-object:\t7\ndxg-kind:\tresource\ndxg-object:\t8\n\
@@ -250,8 +251,11 @@ fn tables() {
             "Software adapter",
         ],
     );
-    // The reader has a handle of one that the driver does not list.
-    has(&["adapters"], &["5", "?", "removed", "1"]);
+    // The reader has a handle of one that is gone.
+    has(
+        &["adapters"],
+        &["5", "00000000:0000a4c5", "removed", "?", "1", "Old adapter"],
+    );
     has(
         &["objects"],
         &["7", "resource", "\\BaseNamedObjects\\picture"],

@@ -10,6 +10,7 @@ use opendxg::{
     ShareOptions, Timeout,
 };
 use selftests::child::{Child, Gate};
+use selftests::soft_adapter::SoftAdapter;
 use selftests::time::eventually;
 use selftests::{ensure, ensure_eq, fixture, task, Failure, Suite, TestResult};
 use serde_json::Value;
@@ -27,6 +28,7 @@ pub(crate) fn main() {
         .test("RES-15 RES-107 other users see neither objects nor names", other_user)
         .test("RES-86 exported dma-bufs are listed with their sizes", dma_bufs)
         .test("RES-15 adapters with their LUIDs, also without any handle", adapters)
+        .test("RES-15 a removed adapter is listed while somebody uses it", removed_adapter)
         .test("RES-15 the node under another name, and no node", other_names)
         .run()
 }
@@ -278,6 +280,7 @@ fn other_user() -> TestResult {
     ensure!(world["hidden_processes"].as_u64() > Some(0), "{world}");
     ensure_eq!(world["processes"], serde_json::json!([]));
     ensure_eq!(world["objects"], serde_json::json!([]));
+    ensure_eq!(luids(&world["adapters"]), open_luids()?);
     for command in ["objects", "names", "info", "handles"] {
         let table = text(as_user(&[command])?)?;
         ensure!(!table.contains("t-tool"), "{table}");
@@ -335,20 +338,52 @@ fn other_names() -> TestResult {
     Ok(())
 }
 
+/// The LUIDs of listed adapters.
+fn luids(shown: &Value) -> Vec<String> {
+    let luids = list(shown).iter();
+    luids
+        .filter_map(|adapter| Some(adapter["luid"].as_str()?.to_owned()))
+        .collect()
+}
+
+/// Those of the adapters that can be opened.
+fn open_luids() -> TestResult<Vec<String>> {
+    let adapters = Dxg::open()?.adapters()?;
+    Ok(adapters.iter().map(|one| one.luid().to_string()).collect())
+}
+
 fn adapters() -> TestResult {
-    let luids = |shown: &Value| -> Vec<String> {
-        list(shown)
-            .iter()
-            .filter_map(|adapter| Some(adapter["luid"].as_str()?.to_owned()))
-            .collect()
-    };
-    let shown = luids(&json(&["adapters"], "adapters")?);
-    let mut expected = Vec::new();
-    for adapter in Dxg::open()?.adapters()? {
-        let luid = adapter.luid();
-        expected.push(format!("{:08x}:{:08x}", luid.high, luid.low));
-    }
+    let shown = json(&["adapters"], "adapters")?;
+    let expected = open_luids()?;
     ensure!(!expected.is_empty(), "there is no adapter");
-    ensure_eq!(shown, expected);
+    ensure_eq!(luids(&shown), expected);
+    for adapter in list(&shown) {
+        ensure_eq!(adapter["state"], "running");
+    }
+    Ok(())
+}
+
+fn removed_adapter() -> TestResult {
+    let soft = SoftAdapter::enabled("t-tool")?;
+    let (luid, adapter) = (soft.luid()?.to_string(), soft.open()?);
+    let description = adapter.description()?;
+    let shown = || -> TestResult<Option<Value>> {
+        let all = json(&["adapters"], "adapters")?;
+        let found = list(&all).iter().find(|one| one["luid"] == luid);
+        Ok(found.cloned())
+    };
+    let named = |state: &str| -> TestResult {
+        let shown = shown()?.ok_or("the adapter is not listed")?;
+        ensure_eq!(shown["state"], state);
+        ensure_eq!(shown["description"], description);
+        // The command has closed its own handle.
+        ensure_eq!(shown["counts"]["handles"], 1);
+        Ok(())
+    };
+    named("running")?;
+    soft.disable()?;
+    named("removed")?;
+    drop(adapter);
+    ensure_eq!(shown()?, None);
     Ok(())
 }

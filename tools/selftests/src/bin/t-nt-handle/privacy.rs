@@ -141,6 +141,7 @@ fn possession() -> TestResult {
             format!("\t{}\n", client.id(object.target())?),
             format!("{:#010x}", object.handle()),
             "dxg-info:".to_owned(),
+            "dxg-adapter:".to_owned(),
         ];
         let hidden: Vec<&str> = hidden.iter().map(String::as_str).collect();
         told_to_another_user(&fd, &hidden)?;

@@ -3,6 +3,7 @@
 
 mod attributes;
 mod counters;
+mod fdinfo;
 mod removal;
 mod storm;
 
@@ -12,6 +13,7 @@ pub(crate) fn main() {
     Suite::new("soft adapters")
         .with(attributes::tests)
         .with(counters::tests)
+        .with(fdinfo::tests)
         .with(removal::tests)
         .with(storm::tests)
         .run()
