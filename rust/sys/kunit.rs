@@ -11,7 +11,6 @@ use super::mem::{
     },
     value_page::ValuePage, //
 };
-use crate::platform::Word64;
 use core::ptr::{
     self,
     NonNull, //
@@ -20,7 +19,8 @@ use kernel::{
     bindings,
     error::to_result,
     page::PAGE_SIZE,
-    prelude::*, //
+    prelude::*,
+    sync::atomic::Atomic, //
 };
 
 /// Gives the running test an address space of its own, until the test ends. `sys::user` reaches it.
@@ -59,7 +59,7 @@ impl Ram {
     }
 
     /// The first word of a page.
-    pub(crate) fn word(&self, index: usize) -> Option<&Word64> {
+    pub(crate) fn word(&self, index: usize) -> Option<&Atomic<u64>> {
         Some(self.pages.get(index)?.word(0))
     }
 }

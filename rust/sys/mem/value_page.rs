@@ -3,7 +3,6 @@
 //! One page of fence values, seen by the kernel as atomic words and by processes as read-only
 //! memory.
 
-use crate::platform::Word64;
 use crate::sys::ffi;
 use core::ptr::NonNull;
 use kernel::{
@@ -62,10 +61,10 @@ impl ValuePage {
     }
 
     /// The word at `index`, counted modulo [`WORDS`].
-    pub(crate) fn word(&self, index: usize) -> &Word64 {
+    pub(crate) fn word(&self, index: usize) -> &Atomic<u64> {
         // SAFETY: By the type invariant the word lies in the page and lives as long as `self`; all
         // accesses to it, in the kernel and in processes, are single 64-bit accesses (FEN-9).
-        unsafe { Word64::from_ptr(self.words.as_ptr().add(index % WORDS)) }
+        unsafe { Atomic::from_ptr(self.words.as_ptr().add(index % WORDS)) }
     }
 
     /// How often a mapping of the page was copied: by a fork, or because its owner moved it. A copy

@@ -2,16 +2,16 @@
 
 //! Sleeping until a word changes: the kernel's own sleep and wake-up, no polling, no ticks.
 
+use crate::logic::timeout::Deadline;
 use crate::sys::ffi;
-use crate::{
-    logic::timeout::Deadline,
-    platform::Word32, //
-};
 use core::ptr;
 use kernel::{
     bindings,
     prelude::*,
-    sync::aref::ARef,
+    sync::{
+        aref::ARef,
+        atomic::Atomic, //
+    },
     task::Task, //
 };
 
@@ -43,7 +43,7 @@ pub(crate) fn me() -> ARef<Task> {
 ///
 /// Context: a system call, no locks held.
 pub(crate) fn until_nonzero(
-    word: &Word32,
+    word: &Atomic<u32>,
     deadline: Deadline,
     signals: Signals,
 ) -> Result<(), Early> {
