@@ -412,19 +412,10 @@ vm_fault_t dxg_fault_error(int error)
 	return vmf_error(error);
 }
 
-/*
- * A reference to the file that *slot points to, if it is open and of this inode; NULL otherwise.
- * The struct file may be free or another file by now.
- */
-struct file *dxg_file_try_get(struct file **slot, const struct inode *inode)
+/* Whether the caller has the only reference to the file. */
+bool dxg_file_is_alone(struct file *file)
 {
-	struct file *file = get_file_active(slot);
-
-	if (file && file_inode(file) != inode) {
-		fput(file);
-		file = NULL;
-	}
-	return file;
+	return file_count(file) == 1;
 }
 
 struct sg_table *dxg_sg_map(struct device *dev, struct page **pages, unsigned int count,

@@ -68,7 +68,7 @@ bool dxg_fault_ahead(struct vm_fault *vmf, unsigned long ahead, unsigned long nu
 vm_fault_t dxg_fault_error(int error);
 
 /* dma-bufs of ours. */
-struct file *dxg_file_try_get(struct file **slot, const struct inode *inode);
+bool dxg_file_is_alone(struct file *file);
 struct sg_table *dxg_sg_map(struct device *dev, struct page **pages, unsigned int count,
 			    enum dma_data_direction dir);
 void dxg_sg_unmap(struct device *dev, struct sg_table *sgt, enum dma_data_direction dir);

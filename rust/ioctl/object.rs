@@ -114,8 +114,14 @@ impl Subject {
         args.access = self.access;
         args.object_id = header.id();
         args.generation = header.attachments.generation();
-        // Without the reference that this call has taken.
-        args.references = header.references().saturating_sub(1);
+        // Without the reference that this call has taken, and those of dma-bufs that nobody has.
+        let references = header.references().saturating_sub(1);
+        let unused = match object {
+            Object::Resource(resource) => resource.drop_unused_exports(),
+            _ => 0,
+        };
+
+        args.references = references.saturating_sub(unused);
         args.local_references = process.map_or(0, |process| header.openers.of(&process.mappings));
         args.allocation_count = match object {
             Object::Resource(resource) => resource.extent().0,

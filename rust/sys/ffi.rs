@@ -239,7 +239,7 @@ unsafe extern "C" {
         caching: dxg_caching,
     ) -> bool;
     pub fn dxg_fault_error(error: kernel::ffi::c_int) -> vm_fault_t;
-    pub fn dxg_file_try_get(slot: *mut *mut file, inode: *const inode) -> *mut file;
+    pub fn dxg_file_is_alone(file: *mut file) -> bool;
     pub fn dxg_sg_map(
         dev: *mut device,
         pages: *mut *mut page,

@@ -20,7 +20,8 @@ use crate::{
         class::Passive,
         object, //
     },
-    error::DxgResult, //
+    error::DxgResult,
+    sys::mem::dma_export::User, //
 };
 use kernel::{
     prelude::*,
@@ -32,6 +33,8 @@ pub(crate) struct OpenAllocation {
     /// The open allocation as the KMD of the device has it. Dropped before the allocation.
     _kmd: Option<object::OpenAllocation>,
     mapping: Arc<CpuMapping>,
+    /// Keeps the dma-bufs of the allocation.
+    _user: User,
     /// What the handle opens.
     pub(crate) allocation: Arc<Allocation>,
     /// Keeps the allocation alive. Dropped last, so that the resource frees its allocations in
@@ -50,7 +53,9 @@ impl OpenAllocation {
         device: Option<&Device>,
     ) -> DxgResult<Arc<Self>> {
         let write = open_resource.may_write() && !allocation.description.read_only;
-        let mapping = CpuMapping::new(allocation.storage()?, write)?;
+        let storage = allocation.storage()?;
+        let user = storage.exported().exports().user();
+        let mapping = CpuMapping::new(storage, write)?;
 
         let kmd = match device {
             Some(device) => {
@@ -63,6 +68,7 @@ impl OpenAllocation {
 
         let opened = Self {
             _kmd: kmd,
+            _user: user,
             open_resource: open_resource.clone(),
             allocation: allocation.clone(),
             mapping,

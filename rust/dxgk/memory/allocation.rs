@@ -73,7 +73,7 @@ pub(crate) struct Allocation {
     pub(crate) priority: Atomic<u32>,
     /// How many handles there are, or [`GIVEN_UP`].
     opens: Atomic<u32>,
-    /// The bytes; `None` after the end. LOCK: `Slots::live` is taken inside, and
+    /// The bytes; `None` after the end. LOCK: `Slots::kept` is taken inside, and
     /// `Movable::state` tried.
     #[pin]
     storage: Mutex<Option<Arc<Storage>>>,
@@ -162,6 +162,12 @@ impl Allocation {
         let exported = storage.as_ref().is_some_and(Storage::is_exported);
 
         !exported && self.opens.cmpxchg(1, GIVEN_UP, Full).is_ok()
+    }
+
+    /// Drops the dma-bufs that nobody has any more; says how many.
+    pub(super) fn drop_unused_exports(&self) -> u32 {
+        self.storage()
+            .map_or(0, |storage| storage.exported().exports().drop_unused())
     }
 
     /// Whether it was given up.

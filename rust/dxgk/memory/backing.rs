@@ -300,7 +300,7 @@ impl Storage {
     }
 
     /// The storage whose dma-bufs are those of this one: another one if this has all its bytes.
-    pub(super) fn exported(self: &Arc<Self>) -> &Arc<Self> {
+    pub(in crate::dxgk) fn exported(self: &Arc<Self>) -> &Arc<Self> {
         let whole = self.whole();
 
         if whole.count == self.count {
@@ -311,13 +311,13 @@ impl Storage {
     }
 
     /// Its dma-bufs.
-    pub(super) fn exports(&self) -> &Arc<Slots> {
+    pub(in crate::dxgk) fn exports(&self) -> &Arc<Slots> {
         &self.exports
     }
 
     /// Whether there is a dma-buf of it.
     pub(super) fn is_exported(self: &Arc<Self>) -> bool {
-        self.exported().exports.any()
+        self.exported().exports.is_exported()
     }
 
     /// Bytes.

@@ -62,7 +62,10 @@ use crate::{
         handle,
         sync_flags::Sharing, //
     },
-    sys::task::group::ThreadGroup, //
+    sys::{
+        mem::dma_export::User,
+        task::group::ThreadGroup, //
+    }, //
 };
 use kernel::{
     prelude::*,
@@ -119,11 +122,12 @@ impl Parent {
         request: CreateRequest,
     ) -> DxgResult<ReservedHandles<'a>> {
         let count = request.allocations.len();
-        let maker = Maker {
+        let mut maker = Maker {
             parent: self,
             process,
             tables,
             creation: request.creation,
+            users: KVVec::new(),
         };
         let mut allocations = KVVec::with_capacity(count, GFP_KERNEL_ACCOUNT)?;
         let mut handles = ReservedHandles::new(&process.handles, count.saturating_add(1))?;
@@ -179,11 +183,13 @@ struct Maker<'a> {
     process: &'a Process,
     tables: &'a Tables,
     creation: Creation,
+    /// They keep imported dma-bufs of ours until the allocations have handles.
+    users: KVVec<User>,
 }
 
 impl Maker<'_> {
     /// The memory of an allocation.
-    fn storage(&self, source: Source, info: &AllocationInfo) -> DxgResult<Arc<Storage>> {
+    fn storage(&mut self, source: Source, info: &AllocationInfo) -> DxgResult<Arc<Storage>> {
         let write = !self.creation.is_read_only();
         let holder = &self.process.holder;
         let stats = OwnStats::of(&*self.parent.device);
@@ -197,13 +203,18 @@ impl Maker<'_> {
             Source::Section(value) => {
                 let fd = handle::nt_fd(value).ok_or(Status::INVALID_HANDLE)?;
 
-                dma_buf::section(holder, stats, fd, size, write)
+                let (storage, user) = dma_buf::section(holder, stats, fd, size, write)?;
+
+                if let Some(user) = user {
+                    self.users.push(user, GFP_KERNEL_ACCOUNT)?;
+                }
+                Ok(storage)
             }
         }
     }
 
     /// An allocation that belongs to no resource yet.
-    fn allocation(&self, new: NewAllocation) -> DxgResult<Arc<Allocation>> {
+    fn allocation(&mut self, new: NewAllocation) -> DxgResult<Arc<Allocation>> {
         let adapter: &Arc<Adapter> = &self.parent.device.adapter;
         let driver_data = match &self.creation.standard {
             Some(standard) => adapter.standard_allocation_data(standard.size)?,

@@ -10,10 +10,14 @@ use super::{
     backing::{
         pages_of,
         Storage, //
-    }, //
+    },
+    resource::Resource, //
 };
 use crate::dxgk::{
-    object::Strong,
+    object::{
+        Object,
+        Strong, //
+    },
     quota::holder::Holder,
     stats::{
         Counted,
@@ -35,7 +39,8 @@ use crate::{
         mem::{
             dma_export::{
                 self,
-                Buffer, //
+                Buffer,
+                User, //
             },
             pages::Whole,
             shmem::BadSection, //
@@ -44,7 +49,10 @@ use crate::{
 };
 use kernel::{
     prelude::*,
-    sync::Arc, //
+    sync::{
+        atomic::Relaxed,
+        Arc, //
+    }, //
 };
 
 /// What one dma-buf owns.
@@ -52,7 +60,25 @@ struct Export {
     storage: Arc<Storage>,
     /// Its pages, which stay where they are meanwhile.
     pages: Whole,
-    _strong: Counted<Strong, DMABUFS>,
+    strong: Counted<Strong, DMABUFS>,
+}
+
+impl Export {
+    /// The resource that it is a reference to.
+    fn resource(&self) -> Option<&Resource> {
+        match self.strong.object() {
+            Object::Resource(resource) => Some(resource),
+            _ => None,
+        }
+    }
+}
+
+impl Drop for Export {
+    fn drop(&mut self) {
+        if let Some(resource) = self.resource() {
+            resource.exports.fetch_sub(1, Relaxed);
+        }
+    }
 }
 
 impl Buffer for Export {
@@ -82,22 +108,26 @@ pub(crate) fn export(
     let storage = storage.exported();
     let make = || -> DxgResult<Export> {
         let pinned = Arc::new(storage.clone().pin()?, GFP_KERNEL_ACCOUNT)?;
-
-        Ok(Export {
+        let export = Export {
             storage: storage.clone(),
             pages: Whole::new(pinned).map_err(DxgError::from_errno)?,
-            _strong: Counted::new(keep()?),
-        })
+            strong: Counted::new(keep()?),
+        };
+
+        if let Some(resource) = export.resource() {
+            resource.exports.add(1, Relaxed);
+        }
+        Ok(export)
     };
-    let file = storage
-        .exports()
-        .export(!read_only, make, DxgError::from_errno)?;
+    let user = storage.exports().user();
+    let file = user.export(!read_only, make, DxgError::from_errno)?;
 
     Ok(PendingFd::of_file(file, handle::LAST_FD, true)?)
 }
 
 /// The storage of an allocation that is made of the first `size` bytes of a shmem file or a
-/// dma-buf. A dma-buf of ours gives those of the storage that it was made of.
+/// dma-buf. A dma-buf of ours gives those of the storage that it was made of, with a user of its
+/// dma-bufs, so that this one is found again until the allocation has a handle.
 ///
 /// Context: a system call, no locks held.
 pub(super) fn section(
@@ -106,17 +136,23 @@ pub(super) fn section(
     fd: u32,
     size: u64,
     write: bool,
-) -> DxgResult<Arc<Storage>> {
+) -> DxgResult<(Arc<Storage>, Option<User>)> {
     pages_of(size)?;
 
     let own = dma_export::with(fd, |export: &Export, writable| {
-        (export.storage.clone(), writable)
+        let user = export.storage.exports().user();
+
+        ((export.storage.clone(), writable), Some(user))
     });
 
     match own {
-        Ok((_, false)) if write => Err(BadSection::Denied.into()),
-        Ok((storage, _)) => storage.part(holder, stats, size),
+        Ok(((_, false), _)) if write => Err(BadSection::Denied.into()),
+        Ok(((storage, _), user)) => Ok((storage.part(holder, stats, size)?, user)),
         Err(NotOurs::Closed) => Err(BadSection::Closed.into()),
-        Err(NotOurs::Mismatch) => Storage::section(holder, stats, fd, size, write),
+        Err(NotOurs::Mismatch) => {
+            let storage = Storage::section(holder, stats, fd, size, write)?;
+
+            Ok((storage, None))
+        }
     }
 }

@@ -9,8 +9,8 @@
 
 use super::allocation::Allocation;
 use crate::dxgk::{
-    at_once::AT_ONCE, //
-    object::Header,
+    at_once::AT_ONCE,
+    object::Header, //
 };
 use crate::{
     error::{
@@ -33,6 +33,10 @@ use kernel::{
     seq_file::SeqFile,
     seq_print,
     sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
         Arc,
         Mutex, //
     },
@@ -81,6 +85,8 @@ pub(crate) struct Resource {
     /// LOCK: inside, locks of `Allocation` are only tried.
     #[pin]
     state: Mutex<State>,
+    /// dma-bufs that are references to it.
+    pub(super) exports: Atomic<u32>,
     /// See [`super::retire`].
     #[pin]
     pub(in crate::dxgk) retirement: Work<Resource>,
@@ -106,6 +112,7 @@ impl Resource {
                     },
                     "Resource::state"
                 ),
+                exports: Atomic::new(0),
                 retirement <- new_work!("Resource::retirement"),
             }),
             GFP_KERNEL_ACCOUNT,
@@ -148,6 +155,30 @@ impl Resource {
     pub(crate) fn allocation(&self, index: u32) -> Option<Arc<Allocation>> {
         // CAST: 32 bits fit a usize.
         self.state.lock().allocations.get(index as usize).cloned()
+    }
+
+    /// Drops the dma-bufs of its allocations that nobody has any more; says how many references to
+    /// it they have.
+    ///
+    /// Context: a system call, no locks held.
+    pub(crate) fn drop_unused_exports(&self) -> u32 {
+        let mut left = self.exports.load(Relaxed);
+        let mut dropped = 0;
+
+        for index in 0.. {
+            if left == 0 {
+                break;
+            }
+
+            let Some(allocation) = self.allocation(index) else {
+                break;
+            };
+            let count = allocation.drop_unused_exports();
+
+            left = left.saturating_sub(count);
+            dropped += count;
+        }
+        dropped
     }
 
     /// How many allocations there are, and how many bytes of private driver data they have.

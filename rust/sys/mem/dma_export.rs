@@ -3,9 +3,11 @@
 //! dma-bufs of our memory, for other drivers and for programs (RES-86).
 //!
 //! A dma-buf owns the object that it was made for. All its pages exist before it does, because its
-//! operations may fail for want of memory only. The makers of dma-bufs of one object keep
-//! [`Slots`]. These remember the live dma-bufs without keeping them, so there is at most one for
-//! writing and one for reading only.
+//! operations may fail for want of memory only. While the object has users, its [`Slots`] keep its
+//! dma-bufs, so that there is one for writing and one for reading only.
+//!
+//! A dma-buf is kept by a reference. Its address would not do: the release of a dma-buf comes with
+//! the end of its inode, which may be long after its file was closed for the last time and freed.
 
 use super::{
     pages::{
@@ -51,6 +53,11 @@ use kernel::{
     prelude::*,
     sync::{
         aref::ARef,
+        atomic::{
+            Atomic,
+            Full,
+            Relaxed, //
+        },
         Arc,
         Mutex, //
     }, //
@@ -62,120 +69,141 @@ pub(crate) trait Buffer: Send + Sync + Sized + 'static {
     fn pages(&self) -> &Whole;
 }
 
-/// The live dma-bufs of one object: for reading only, and for writing.
+/// The dma-bufs of one object: one for reading only, one for writing.
+///
+/// They are kept while the object has a [`User`], and dropped with the last one. A dma-buf owns the
+/// object and this, so that without users nothing but the dma-buf's own users keeps them all.
 #[pin_data]
 pub(crate) struct Slots {
-    /// LOCK: leaf. INVARIANT: the dma-buf of an entry has not been freed, because its release
-    /// removes the entry before.
+    /// Goes from 0 to 1 and back at any time.
+    users: Atomic<u32>,
+    /// dma-bufs that have not been released yet, kept here or not.
+    exports: Atomic<u32>,
+    /// LOCK: leaf. No reference is dropped under it.
     #[pin]
-    live: Mutex<[Option<Live>; 2]>,
+    kept: Mutex<Kept>,
 }
 
-/// A dma-buf that may be about to end: how to find it without keeping it.
-struct Live {
-    /// Which dma-buf it is. Only compared.
-    buf: NonNull<bindings::dma_buf>,
-    /// Its file. Its memory may be freed or belong to another file, because other references may
-    /// keep a dma-buf whose file was closed for the last time.
-    file: *mut bindings::file,
-    /// The file's inode, referenced. No other file ever has it.
-    inode: NonNull<bindings::inode>,
+/// The dma-bufs that are kept.
+#[derive(Default)]
+struct Kept {
+    read_only: Option<ARef<File>>,
+    writable: Option<ARef<File>>,
 }
 
-// SAFETY: Files and inodes may be used by any thread; see the functions for what keeps them.
-unsafe impl Send for Live {}
-
-impl Live {
-    /// How to find a dma-buf again. The caller holds its file.
-    fn new(buf: NonNull<bindings::dma_buf>, file: &File) -> Result<Self> {
-        let file = file.as_ptr();
-        // SAFETY: The file is open, and its inode never changes.
-        let inode = NonNull::new(unsafe { (*file).f_inode }).ok_or(EINVAL)?;
-
-        // SAFETY: An open file has a reference to its inode.
-        unsafe { bindings::ihold(inode.as_ptr()) };
-        Ok(Self { buf, file, inode })
-    }
-
-    /// The file, unless it was closed for the last time.
-    fn upgrade(&mut self) -> Option<ARef<File>> {
-        // SAFETY: The helper expects what it finds to be anything or nothing. The inode is
-        // referenced, so that a file that has it is the one it was.
-        let file = unsafe { ffi::dxg_file_try_get(&mut self.file, self.inode.as_ptr()) };
-
-        // SAFETY: We own a reference, and dma-bufs have no position that is shared.
-        Some(unsafe { ARef::from_raw(NonNull::new(file)?.cast()) })
+impl Kept {
+    fn of(&mut self, write: bool) -> &mut Option<ARef<File>> {
+        if write {
+            &mut self.writable
+        } else {
+            &mut self.read_only
+        }
     }
 }
 
-impl Drop for Live {
-    /// Context: may sleep.
-    fn drop(&mut self) {
-        // SAFETY: We own the reference and give it back once.
-        unsafe { bindings::iput(self.inode.as_ptr()) }
-    }
-}
+/// Somebody who uses the object other than through a dma-buf.
+pub(crate) struct User(Arc<Slots>);
 
 impl Slots {
-    /// Without dma-bufs.
+    /// Without dma-bufs and users.
     pub(crate) fn new() -> Result<Arc<Self>, AllocError> {
         pin_arc(
             pin_init!(Self {
-                live <- new_mutex!([None, None], "Slots::live"),
+                users: Atomic::new(0),
+                exports: Atomic::new(0),
+                kept <- new_mutex!(Kept::default(), "Slots::kept"),
             }),
             GFP_KERNEL_ACCOUNT,
         )
     }
 
-    /// Whether there is a dma-buf.
-    pub(crate) fn any(&self) -> bool {
-        self.live.lock().iter().any(Option::is_some)
+    /// Adds a user.
+    pub(crate) fn user(self: &Arc<Self>) -> User {
+        // OVERFLOW: bounded by the handles of all processes.
+        self.users.fetch_add(1, Full);
+        User(self.clone())
     }
 
-    /// The file of the live dma-buf, or of a new one that owns the result of `make`.
+    /// Drops the dma-bufs that nobody has any more; says how many.
+    ///
+    /// Context: may sleep. Their end comes when the caller returns to user mode.
+    pub(crate) fn drop_unused(&self) -> u32 {
+        let mut kept = self.kept.lock();
+        let mut unused = Kept::default();
+        let mut count = 0;
+
+        for write in [false, true] {
+            let is_unused = kept.of(write).as_ref().is_some_and(|file| {
+                // SAFETY: The file is referenced. Another reference is only made of one that there
+                // is, and this one is behind the lock.
+                unsafe { ffi::dxg_file_is_alone(file.as_ptr()) }
+            });
+
+            if is_unused {
+                *unused.of(write) = kept.of(write).take();
+                count += 1;
+            }
+        }
+        drop(kept);
+        drop(unused);
+        count
+    }
+
+    /// Whether anybody has a dma-buf.
+    ///
+    /// Context: as [`Slots::drop_unused`].
+    pub(crate) fn is_exported(&self) -> bool {
+        self.exports.load(Relaxed) > self.drop_unused()
+    }
+}
+
+impl User {
+    /// The file of the dma-buf, or of a new one that owns the result of `make`.
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn export<T: Buffer, E>(
-        self: &Arc<Self>,
+        &self,
         write: bool,
         make: impl FnOnce() -> Result<T, E>,
         refused: impl FnOnce(Error) -> E,
     ) -> Result<ARef<File>, E> {
-        let which = usize::from(write);
-
-        if let Some(file) = Self::upgrade(&mut self.live.lock()[which]) {
-            return Ok(file);
+        if let Some(file) = self.0.kept.lock().of(write) {
+            return Ok(file.clone());
         }
 
-        let (file, fresh) = Table::export(make()?, self.clone(), write).map_err(refused)?;
-        let mut live = self.live.lock();
+        let fresh = Table::export(make()?, self.0.clone(), write).map_err(refused)?;
 
-        // Another thread may have been faster; ours is dropped with no lock held.
-        if let Some(other) = Self::upgrade(&mut live[which]) {
-            drop(live);
-            return Ok(other);
+        // Another thread may have been faster; then the fresh one is dropped.
+        Ok(self.keep(fresh, write))
+    }
+
+    /// Keeps a dma-buf of the object, unless another one is kept already; returns the one that is.
+    fn keep(&self, file: ARef<File>, write: bool) -> ARef<File> {
+        // The one that is not kept is dropped after the lock.
+        let mut kept = self.0.kept.lock();
+        let other = kept.of(write).clone();
+
+        if other.is_none() {
+            *kept.of(write) = Some(file.clone());
+        }
+        drop(kept);
+        other.unwrap_or(file)
+    }
+}
+
+impl Drop for User {
+    /// Context: may sleep, no locks held.
+    fn drop(&mut self) {
+        if self.0.users.fetch_sub(1, Full) != 1 {
+            return;
         }
 
-        let dead = live[which].replace(fresh);
+        let mut kept = self.0.kept.lock();
+        // There may be another user by now.
+        let unused = (self.0.users.load(Relaxed) == 0).then(|| core::mem::take(&mut *kept));
 
-        drop(live);
-        drop(dead);
-        Ok(file)
-    }
-
-    fn upgrade(entry: &mut Option<Live>) -> Option<ARef<File>> {
-        entry.as_mut().and_then(Live::upgrade)
-    }
-
-    fn remove(&self, dead: NonNull<bindings::dma_buf>) {
-        let mut live = self.live.lock();
-        let entry = live
-            .iter_mut()
-            .find(|entry| entry.as_ref().is_some_and(|live| live.buf == dead))
-            .and_then(Option::take);
-
-        drop(live);
-        drop(entry);
+        drop(kept);
+        drop(unused);
     }
 }
 
@@ -257,7 +285,7 @@ impl<T: Buffer> Table<T> {
             .any(|write| operations == Self::address(write))
     }
 
-    fn export(object: T, slots: Arc<Slots>, write: bool) -> Result<(ARef<File>, Live)> {
+    fn export(object: T, slots: Arc<Slots>, write: bool) -> Result<ARef<File>> {
         let size = object
             .pages()
             .count()
@@ -290,14 +318,17 @@ impl<T: Buffer> Table<T> {
 
         match buf.map(NonNull::new) {
             Ok(Some(buf)) => {
+                // SAFETY: The new dma-buf has this table. Nobody else has it, so that it is not
+                // released meanwhile.
+                unsafe { Self::private(buf.as_ptr()) }
+                    .slots
+                    .exports
+                    .add(1, Relaxed);
                 // SAFETY: The new dma-buf holds one file, whose only reference is ours.
                 let file = unsafe { NonNull::new_unchecked((*buf.as_ptr()).file) };
 
                 // SAFETY: As above, and dma-bufs have no position that is shared.
-                let file: ARef<File> = unsafe { ARef::from_raw(file.cast()) };
-                let live = Live::new(buf, &file)?;
-
-                Ok((file, live))
+                Ok(unsafe { ARef::from_raw(file.cast()) })
             }
             failed => {
                 // SAFETY: No dma-buf took it over.
@@ -481,11 +512,10 @@ impl<T: Buffer> Table<T> {
     /// Called by the kernel as `dma_buf_ops::release`.
     unsafe extern "C" fn release(buf: *mut bindings::dma_buf) {
         // SAFETY: The dma-buf has this table.
-        let private = unsafe { Self::private(buf) };
-
-        if let Some(buf) = NonNull::new(buf) {
-            private.slots.remove(buf);
-        }
+        unsafe { Self::private(buf) }
+            .slots
+            .exports
+            .fetch_sub(1, Relaxed);
         // SAFETY: The last call for this dma-buf; the pointer came from `into_foreign`.
         drop(unsafe {
             <Pin<KBox<Private<T>>> as kernel::types::ForeignOwnable>::from_foreign((*buf).priv_)
@@ -494,13 +524,13 @@ impl<T: Buffer> Table<T> {
 }
 
 /// Calls `look` with the object of a dma-buf of ours behind a descriptor, and whether the dma-buf
-/// is for writing.
+/// is for writing. If `look` gives a user of the object, the dma-buf is kept for it.
 ///
 /// Context: a system call.
 pub(crate) fn with<T: Buffer, R>(
     fd: u32,
-    look: impl FnOnce(&T, bool) -> R,
-) -> core::result::Result<R, NotOurs> {
+    look: impl FnOnce(&T, bool) -> (R, Option<User>),
+) -> core::result::Result<(R, Option<User>), NotOurs> {
     let fd = c_int::try_from(fd).map_err(|_| NotOurs::Closed)?;
     // SAFETY: Any number may be asked for; the result is an error or owns a reference.
     let buf = match from_err_ptr(unsafe { bindings::dma_buf_get(fd) }) {
@@ -508,20 +538,28 @@ pub(crate) fn with<T: Buffer, R>(
         Err(error) if error == code::EBADF => return Err(NotOurs::Closed),
         Err(_) => return Err(NotOurs::Mismatch),
     };
+    // SAFETY: The reference is one to the file of the dma-buf, and we own it.
+    let file = unsafe {
+        let file = NonNull::new((*buf).file).ok_or(NotOurs::Mismatch)?;
+
+        ARef::<File>::from_raw(file.cast())
+    };
 
     // SAFETY: The reference keeps the dma-buf; a table does not change. The private data of a
     // dma-buf with our table is what the table says.
-    let result = unsafe {
-        if Table::<T>::is((*buf).ops) {
-            let private = Table::<T>::private(buf);
-
-            Ok(look(&private.object, private.write))
-        } else {
-            Err(NotOurs::Mismatch)
+    let (object, write) = unsafe {
+        if !Table::<T>::is((*buf).ops) {
+            return Err(NotOurs::Mismatch);
         }
-    };
 
-    // SAFETY: We own the reference and give it back once.
-    unsafe { bindings::dma_buf_put(buf) };
-    result
+        let private = Table::<T>::private(buf);
+
+        (&private.object, private.write)
+    };
+    let (result, user) = look(object, write);
+
+    if let Some(user) = &user {
+        drop(user.keep(file, write));
+    }
+    Ok((result, user))
 }

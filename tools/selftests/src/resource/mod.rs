@@ -10,7 +10,7 @@ pub use create::{driver_data, page_resource, Create, OpenResource};
 pub use lock::{is_revoked, lock, locked_again, no_core, Locked};
 pub use open::{query_global, query_nt, Buffers, OpenGlobal, OpenNt, Shape, UNTOUCHED};
 
-use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 
 use opendxg::raw::{Argument, Raw};
 use opendxg::uapi::*;
@@ -91,6 +91,11 @@ pub fn query_object(raw: &Raw, handle: u64, handle_type: u32) -> TestResult<open
     arg.handle_type = handle_type;
     succeeds(raw, &mut arg)?;
     Ok(arg)
+}
+
+/// A descriptor as arguments take it where an NT handle may stand.
+pub fn slot(fd: impl AsFd) -> u64 {
+    fd.as_fd().as_raw_fd() as u64
 }
 
 /// A dma-buf of an allocation.

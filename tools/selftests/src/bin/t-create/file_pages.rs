@@ -2,7 +2,7 @@
 //! What allocations over memory files do to the pages of the file, and to others who have it
 //! (RES-22).
 
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 
 use rustix::fs::{
     fallocate, fcntl_add_seals, ftruncate, memfd_create, FallocateFlags, MemfdFlags, Mode, OFlags,
@@ -11,7 +11,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 use rustix::pipe::{splice, SpliceFlags};
 use selftests::region::Region;
-use selftests::resource::{flags, Create, PAGE_SIZE};
+use selftests::resource::{flags, slot, Create, PAGE_SIZE};
 use selftests::{ensure, ensure_eq, fixture, skip, Failure, Suite, TestResult};
 
 /// Adds the tests of this file.
@@ -38,10 +38,6 @@ fn lent() -> TestResult<(OwnedFd, OwnedFd)> {
     let path = format!("/proc/self/fd/{}", file.as_raw_fd());
     let reading = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
     Ok((file, reading))
-}
-
-fn slot(fd: impl AsFd) -> u64 {
-    fd.as_fd().as_raw_fd() as u64
 }
 
 fn seal(file: &OwnedFd) -> rustix::io::Result<()> {

@@ -12,7 +12,7 @@ use selftests::child::in_child;
 use selftests::fds::closed_number;
 use selftests::leak::Watch;
 use selftests::region::Region;
-use selftests::resource::{flags, Create, PAGE_SIZE};
+use selftests::resource::{flags, slot, Create, PAGE_SIZE};
 use selftests::{ensure, ensure_eq, fixture, skip, Suite, TestResult};
 
 /// Adds the tests of this file.
@@ -50,10 +50,6 @@ fn memory_file(size: u64) -> TestResult<OwnedFd> {
     let file = memfd_create("section", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
     ftruncate(&file, size)?;
     Ok(file)
-}
-
-fn slot(fd: impl AsFd) -> u64 {
-    fd.as_fd().as_raw_fd() as u64
 }
 
 fn the_same_memory() -> TestResult {

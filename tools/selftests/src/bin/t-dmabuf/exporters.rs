@@ -4,7 +4,7 @@
 //! exporter's own mapping.
 
 use std::any::Any;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
 use opendxg::raw::Argument;
 use opendxg::uapi::*;
@@ -20,8 +20,8 @@ use selftests::dma_buf::{
 use selftests::leak::Watch;
 use selftests::region::Region;
 use selftests::resource::{
-    destroy, export, flags, is_revoked, locked_again, Create, OpenNt, OpenResource, PAGE_SIZE,
-    READ_ACCESS,
+    destroy, export, flags, is_revoked, locked_again, slot, Create, OpenNt, OpenResource,
+    PAGE_SIZE, READ_ACCESS,
 };
 use selftests::sharing::share_raw;
 use selftests::test_device::{cannot, direction, TestDevice, Uses};
@@ -113,10 +113,6 @@ fn from_heap(name: &str) -> TestResult<Made> {
 
 fn from_driver(flags: u32) -> TestResult<Made> {
     Ok((TestDevice::open()?.create(SIZE, flags)?, Box::new(())))
-}
-
-fn slot(fd: impl AsFd) -> u64 {
-    fd.as_fd().as_raw_fd() as u64
 }
 
 fn both_ways(make: Maker) -> TestResult {

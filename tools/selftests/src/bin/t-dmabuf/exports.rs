@@ -16,7 +16,7 @@ use selftests::fds::{receive, send, socket_pair};
 use selftests::leak::Watch;
 use selftests::region::Region;
 use selftests::resource::{
-    export, flags, query_local, Create, OpenNt, OpenResource, PAGE_SIZE, READ_ACCESS,
+    export, flags, query_local, slot, Create, OpenNt, OpenResource, PAGE_SIZE, READ_ACCESS,
 };
 use selftests::rounds::{crowd, rounds, Dice};
 use selftests::sharing::share_raw;
@@ -46,8 +46,16 @@ pub(crate) fn tests(suite: Suite) -> Suite {
             read_only,
         )
         .test(
-            "L RES-86 a dma-buf whose file is closed is not found again",
+            "RES-86 an open path does not become the dma-buf",
             kept_by_a_path,
+        )
+        .test(
+            "RES-86 RES-87 the dma-buf is found again as long as there is a handle",
+            is_found_again,
+        )
+        .test(
+            "RES-86 a dma-buf without users keeps nothing",
+            without_users,
         )
         .test("RES-86 the dma-buf keeps the memory", keeps_the_memory)
         .test("RES-86 RES-87 vgem attaches to our dma-buf", vgem_imports)
@@ -153,9 +161,9 @@ fn refusals() -> TestResult {
         selftests::memory::Page::beginning_with(selftests::poison::bytes(&arg))?.read_only()?;
     let code = opendxg::raw::code(opendxg_export_dmabuf::NR, opendxg_export_dmabuf::SIZE);
     ensure_eq!(raw.ioctl(code, page.address()), Err(Errno::FAULT));
-    watch.ends_clean()?;
+    // Asking drops what is only kept for another export.
     ensure_eq!(query_local(&raw, made.resource)?.references, 1);
-    Ok(())
+    watch.ends_clean()
 }
 
 fn one_reference() -> TestResult {
@@ -236,32 +244,70 @@ fn read_only() -> TestResult {
     Region::map(&forced, SIZE as usize, ProtFlags::READ)?.holds(5)
 }
 
-/// A path keeps a dma-buf, but not its file.
+/// A path to `file`, which keeps its inode but not the file.
+fn path_of(file: &impl AsRawFd) -> TestResult<OwnedFd> {
+    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+    Ok(rustix::fs::open(
+        path,
+        OFlags::PATH | OFlags::CLOEXEC,
+        Mode::empty(),
+    )?)
+}
+
+/// A path keeps the inode of a dma-buf, and may be opened again as another file. What is exported
+/// is the dma-buf all the same.
 fn kept_by_a_path() -> TestResult {
     let device = fixture::device()?;
     let made = sample(&device, 0)?;
-    let paths = || -> TestResult<(u64, OwnedFd)> {
-        let file = export(made.raw(), made.first(), 0)?;
-        let path = format!("/proc/self/fd/{}", file.as_raw_fd());
-        let kept = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
-        Ok((identity(&file)?, kept))
-    };
-    let (mut seen, mut kept) = (Vec::new(), Vec::new());
-    for _ in 0..20 {
-        let (identity, path) = paths()?;
-        seen.push(identity);
-        kept.push(path);
-    }
-    // Each time the one before was closed for good.
-    seen.dedup();
-    ensure_eq!(seen.len(), 20);
+    made.lock()?.fill(2);
     let file = export(made.raw(), made.first(), 0)?;
     let same = identity(&file)?;
-    // Their ends leave the living one alone.
-    drop(kept);
-    ensure_eq!(identity(export(made.raw(), made.first(), 0)?)?, same);
-    made.lock()?.fill(2);
-    Region::of_file(&file, SIZE as usize)?.holds(2)
+    let mut kept = vec![path_of(&file)?];
+    drop(file);
+    for _ in 0..50 {
+        // Where the file of the dma-buf was, if it was freed.
+        kept.push(path_of(kept.last().unwrap_or(&kept[0]))?);
+        let file = export(made.raw(), made.first(), 0)?;
+        ensure_eq!(identity(&file)?, same);
+        ensure!(!rustix::fs::fcntl_getfl(&file)?.contains(OFlags::PATH));
+        Region::of_file(&file, SIZE as usize)?.holds(2)?;
+    }
+    Ok(())
+}
+
+/// The dma-buf stays the same one while there is a handle of the allocation, and for a handle of
+/// an allocation that is made of it.
+fn is_found_again() -> TestResult {
+    let device = fixture::device()?;
+    let made = sample(&device, 0)?;
+    let file = export(made.raw(), made.first(), 0)?;
+    let same = identity(&file)?;
+    drop(file);
+    let file = export(made.raw(), made.first(), 0)?;
+    ensure_eq!(identity(&file)?, same, "with a handle only");
+    made.destroy()?;
+    let imported = Create::section(&device, flags::RESOURCE, slot(&file), SIZE).run()?;
+    let again = export(imported.raw(), imported.first(), 0)?;
+    ensure_eq!(identity(&again)?, same, "by an allocation made of it");
+    drop((file, again));
+    ensure_eq!(
+        identity(&export(imported.raw(), imported.first(), 0)?)?,
+        same
+    );
+    Ok(())
+}
+
+/// A dma-buf that nobody has any more does not keep the memory, nor what is destroyed alone.
+fn without_users() -> TestResult {
+    let watch = Watch::start()?;
+    let device = fixture::device()?;
+    let made = sample(&device, flags::RESOURCE)?;
+    for flags in [0, OPENDXG_EXPORT_READ_ONLY] {
+        drop(export(made.raw(), made.first(), flags)?);
+    }
+    made.destroy()?;
+    device.destroy()?;
+    watch.ends_clean()
 }
 
 fn keeps_the_memory() -> TestResult {

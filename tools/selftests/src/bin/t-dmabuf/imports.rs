@@ -2,7 +2,7 @@
 //! dma-bufs as allocations (RES-87, RES-22): our own ones, and what is the same for all others.
 //! What each exporter could do otherwise is in `exporters.rs`.
 
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{FromRawFd, OwnedFd};
 
 use opendxg::raw::Argument;
 use opendxg::uapi::*;
@@ -13,7 +13,7 @@ use selftests::call::succeeds;
 use selftests::dma_buf::{exporter, udmabuf, Vgem};
 use selftests::leak::Watch;
 use selftests::region::Region;
-use selftests::resource::{export, flags, query_object, Create, PAGE_SIZE};
+use selftests::resource::{export, flags, query_object, slot, Create, PAGE_SIZE};
 use selftests::{ensure_eq, fixture, Suite, TestResult};
 
 const PAGES: u32 = 8;
@@ -39,10 +39,6 @@ pub(crate) fn tests(suite: Suite) -> Suite {
             "RES-21 RES-87 a mapping of a dma-buf is no memory to pin",
             not_pinned,
         )
-}
-
-fn slot(fd: impl AsFd) -> u64 {
-    fd.as_fd().as_raw_fd() as u64
 }
 
 fn our_own() -> TestResult {

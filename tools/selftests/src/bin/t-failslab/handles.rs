@@ -13,7 +13,8 @@ use selftests::sharing::{share_call, share_raw};
 use selftests::{ensure_eq, fixture, TestResult};
 
 use crate::t_failslab::plain::{close, keep, Maker, Plain, Sweep};
-use crate::t_failslab::resources::{sample, slot};
+use crate::t_failslab::resources::sample;
+use selftests::resource::slot;
 
 /// All calls, by name.
 pub(crate) const ALL: &[(&str, Maker)] = &[

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The calls of allocations and resources that are made to fail.
 
-use std::os::fd::{AsFd, AsRawFd};
-
 use opendxg::raw::{Argument, Raw};
 use opendxg::uapi::*;
 use opendxg::{Device, Status};
@@ -10,7 +8,7 @@ use selftests::call::succeeds;
 use selftests::dma_buf::udmabuf;
 use selftests::region::Region;
 use selftests::resource::{
-    destruction, export, flags, Create, OpenGlobal, OpenNt, OpenResource, PAGE_SIZE,
+    destruction, export, flags, slot, Create, OpenGlobal, OpenNt, OpenResource, PAGE_SIZE,
 };
 use selftests::{fixture, TestResult};
 
@@ -169,10 +167,6 @@ pub(crate) const ALL: &[(&str, Maker)] = &[
         sweep(&mut Plain::new(arg, 0, keep)?)
     }),
 ];
-
-pub(crate) fn slot(fd: impl AsFd) -> u64 {
-    fd.as_fd().as_raw_fd() as u64
-}
 
 /// Two allocations of a page.
 pub(crate) fn sample(device: &Device, bits: u32) -> TestResult<OpenResource> {
