@@ -220,7 +220,7 @@ pub(super) fn export_dmabuf(
     opened.open_resource.object().header().check_adapter()?;
 
     let read_only = args.flags & OPENDXG_EXPORT_READ_ONLY != 0 || !opened.open_resource.may_write();
-    let fd = dma_buf::export(&opened.allocation, read_only, || {
+    let fd = dma_buf::export(&opened.allocation, &call.process.holder, read_only, || {
         opened.open_resource.another_strong()
     })?;
 

@@ -18,7 +18,11 @@ use crate::dxgk::{
         Object,
         Strong, //
     },
-    quota::holder::Holder,
+    quota::holder::{
+        Amounts,
+        Claim,
+        Holder, //
+    },
     stats::{
         Counted,
         OwnStats,
@@ -61,6 +65,8 @@ struct Export {
     /// Its pages, which stay where they are meanwhile.
     pages: Whole,
     strong: Counted<Strong, DMABUFS>,
+    /// Its file, which is kept without a descriptor.
+    _claim: Claim,
 }
 
 impl Export {
@@ -90,11 +96,12 @@ impl Buffer for Export {
 /// A descriptor of the dma-buf of an allocation; `keep` makes the strong reference that a new one
 /// holds. There is at most one for writing and one for reading only. Allocations with the same
 /// bytes, by importing a dma-buf of ours, share them. For a dma-buf of another driver it is the
-/// imported one, which holds nothing of ours.
+/// imported one, which holds nothing of this module. A new one is charged to `holder` as a file.
 ///
 /// Context: a system call, no locks held.
 pub(crate) fn export(
     allocation: &Allocation,
+    holder: &Arc<Holder>,
     read_only: bool,
     keep: impl FnOnce() -> DxgResult<Strong>,
 ) -> DxgResult<PendingFd> {
@@ -112,6 +119,10 @@ pub(crate) fn export(
             storage: storage.clone(),
             pages: Whole::new(pinned).map_err(DxgError::from_errno)?,
             strong: Counted::new(keep()?),
+            _claim: holder.charge(Amounts {
+                files: 1,
+                ..Amounts::default()
+            })?,
         };
 
         if let Some(resource) = export.resource() {

@@ -4,13 +4,16 @@
 
 use std::os::fd::{AsFd, AsRawFd};
 
+use opendxg::raw::Argument;
+use opendxg::uapi::{opendxg_export_dmabuf, OPENDXG_EXPORT_READ_ONLY};
 use opendxg::{Device, Dxg, FdInfo, Status};
 use rustix::io::Errno;
+use selftests::call::refused;
 use selftests::child::in_child;
 use selftests::fds::memfd;
 use selftests::leak::Watch;
 use selftests::region::Region;
-use selftests::resource::{flags, Create, OpenResource, PAGE_SIZE};
+use selftests::resource::{export, flags, query_local, Create, OpenResource, PAGE_SIZE};
 use selftests::sharing::{key, Client, How, Item, Shape};
 use selftests::{ensure, ensure_eq, fails_with, fixture, Suite, TestResult};
 
@@ -32,6 +35,10 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         .test(
             "RES-105 files behind allocations and their mappings: NO_MEMORY",
             files,
+        )
+        .test(
+            "RES-105 RES-86 dma-bufs that are kept for another export: NO_MEMORY",
+            dma_bufs,
         )
         .test(
             "RES-105 files attached to objects: QUOTA_EXCEEDED",
@@ -165,6 +172,41 @@ fn files() -> TestResult {
     made.pop().ok_or("nothing made")?.destroy()?;
     over.lock()?.unlock()?;
     over.destroy()
+}
+
+fn dma_bufs() -> TestResult {
+    let limit = limit("max_user_files")?;
+    let device = fixture::device()?;
+    let raw = fixture::raw()?;
+    let mut made = Vec::new();
+    let both = |one: &OpenResource| -> TestResult {
+        for flags in [0, OPENDXG_EXPORT_READ_ONLY] {
+            drop(export(&raw, one.first(), flags)?);
+        }
+        Ok(())
+    };
+    // Each is a file, and so are its two dma-bufs, although nobody has a descriptor of them.
+    for _ in 0..limit / 3 {
+        let one = Create::sized(&device, 0, &[PAGE_SIZE]).run()?;
+        both(&one)?;
+        made.push(one);
+    }
+    // There may be room for one or two more files.
+    let mut last = Vec::new();
+    for _ in 0..limit % 3 {
+        last.push(Create::sized(&device, 0, &[PAGE_SIZE]).run()?);
+    }
+    Create::sized(&device, 0, &[PAGE_SIZE]).is_refused(Status::NO_MEMORY)?;
+    // What was exported before costs nothing, and asking drops what is only kept.
+    both(&made[0])?;
+    ensure_eq!(query_local(&raw, made[0].first())?.references, 1);
+    last.push(Create::sized(&device, 0, &[PAGE_SIZE]).run()?);
+    let mut arg = opendxg_export_dmabuf::zeroed();
+    arg.allocation = made[0].first();
+    last.push(Create::sized(&device, 0, &[PAGE_SIZE]).run()?);
+    refused(&raw, &mut arg, Status::NO_MEMORY)?;
+    made.pop().ok_or("nothing made")?.destroy()?;
+    both(&made[0])
 }
 
 fn attached() -> TestResult {
