@@ -177,7 +177,7 @@ fn priority() -> TestResult {
     };
     let normal = read()?;
     ensure!(normal != UNTOUCHED);
-    for (gone, allocation) in resource.allocations().to_vec().into_iter().enumerate() {
+    for (gone, allocation) in resource.allocations().iter().copied().enumerate() {
         ensure_eq!(read()?, normal, "{gone} of 2 are destroyed");
         client.destroy(What::Allocation, allocation)?;
     }
