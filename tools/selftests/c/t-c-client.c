@@ -14,11 +14,7 @@
 #include <sys/wait.h>
 
 #include "../../examples/fdpass.h"
-#include "tap.h"
-
-#define REQUIRE_STATUS(call, expected) \
-	REQUIRE_EQUAL((__u32)(call), (__u32)(expected))
-#define REQUIRE_SUCCESS(call) REQUIRE_STATUS(call, 0)
+#include "d3dkmt-tap.h"
 
 static D3DKMT_HANDLE adapter, device;
 

@@ -11,11 +11,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
-#include "tap.h"
-
-#define REQUIRE_STATUS(call, expected) \
-	REQUIRE_EQUAL((__u32)(call), (__u32)(expected))
-#define REQUIRE_SUCCESS(call) REQUIRE_STATUS(call, 0)
+#include "d3dkmt-tap.h"
 
 enum { WAIT = 0x1, SIGNAL = 0x2, ALL = 0x1f0003, OTHER_USER = 1000 };
 
