@@ -20,20 +20,17 @@ use selftests::{ensure, ensure_eq, fixture, Suite, TestResult};
 pub(crate) fn tests(suite: Suite) -> Suite {
     suite
         .test(
-            "FEN-173 what exists is counted on its adapter, other adapters do not move",
+            "what exists is counted on its adapter, other adapters do not move",
             apart,
         )
-        .test("FEN-173 the totals are the sums", sums)
+        .test("the totals are the sums", sums)
         .test(
-            "FEN-173 an object of one adapter counts there, wherever it is open",
+            "an object of one adapter counts there, wherever it is open",
             across,
         )
+        .test("the counters of a removed adapter reach zero", removed)
         .test(
-            "FEN-173 the counters of a removed adapter reach zero",
-            removed,
-        )
-        .test(
-            "FEN-173 RES-107 root reads them without power over processes, others do not",
+            "RES-107 root reads them without power over processes, others do not",
             readers,
         )
 }
