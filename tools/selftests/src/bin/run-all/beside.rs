@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Programs that run side by side in one machine, each on an adapter of its own.
 
+use std::cmp::Reverse;
 use std::collections::VecDeque;
 use std::fmt::Display;
 use std::fs;
@@ -17,7 +18,7 @@ use selftests::soft_adapter::SoftAdapter;
 use selftests::time::eventually;
 use selftests::Failure;
 
-use super::rank;
+use super::seconds;
 
 /// There can be 16 adapters: this leaves some for the module's parameter, and for those that
 /// programs make.
@@ -54,7 +55,7 @@ pub(super) fn is_able(program: &Path) -> bool {
 pub(super) fn run(mut programs: Vec<PathBuf>, jobs: usize) -> Result<bool> {
     let before = fs::read_to_string(Counters::TOTALS)?;
     // The longest first, so that none of them is left at the end.
-    programs.sort_by_key(|program| rank(program));
+    programs.sort_by_key(|program| Reverse(seconds(program)));
     let queue = Mutex::new(VecDeque::from(programs));
     let failed = AtomicBool::new(false);
     let next = || {
