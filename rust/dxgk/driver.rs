@@ -147,7 +147,7 @@ impl Driver {
         let mut seen = None;
 
         while let Some((key, process)) = self.process_after(seen) {
-            process.handles.lose(adapter);
+            process.handles.adapter_removed(adapter);
             seen = Some(key);
         }
 

@@ -97,8 +97,8 @@ impl OpenAllocation {
     /// The handle stays, and can be unlocked and destroyed.
     ///
     /// Context: may sleep, no locks held.
-    pub(in crate::dxgk) fn lose(&self) {
-        self.mapping.lose();
+    pub(in crate::dxgk) fn adapter_removed(&self) {
+        self.mapping.adapter_removed();
     }
 
     /// Called when the handle is gone; a call in progress may use this a little longer. Takes the

@@ -48,10 +48,10 @@ impl Used {
         }
     }
 
-    fn lose(&self) {
+    fn adapter_removed(&self) {
         match self {
             Self::Fence(fence) => fence.always_signal(),
-            Self::Allocation(opened) => opened.lose(),
+            Self::Allocation(opened) => opened.adapter_removed(),
         }
     }
 }
@@ -62,7 +62,7 @@ impl HandleTable {
     /// held for one handle at a time.
     ///
     /// Context: may sleep, no locks held; nothing is added on devices of the adapter any more.
-    pub(in crate::dxgk) fn lose(&self, adapter: &Arc<Adapter>) {
+    pub(in crate::dxgk) fn adapter_removed(&self, adapter: &Arc<Adapter>) {
         let mut seen = 0;
 
         while let Some((index, used)) = self.after(seen, Used::of) {
@@ -72,7 +72,7 @@ impl HandleTable {
                     || device.is_some_and(|device| self.is_on(device, adapter));
 
                 if is_its {
-                    used.lose();
+                    used.adapter_removed();
                 }
             }
         }

@@ -195,7 +195,7 @@ impl CpuMapping {
     /// unlocking works.
     ///
     /// Context: may sleep, no locks held.
-    pub(crate) fn lose(&self) {
+    pub(crate) fn adapter_removed(&self) {
         let (storage, file, addr) = {
             let mut state = self.state.lock();
             let addr = state.locked.as_ref().map(|locked| locked.addr);

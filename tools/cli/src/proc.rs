@@ -119,8 +119,8 @@ const ANONYMOUS: [&str; 5] = [
 
 /// Whether a descriptor is of the module, or a dma-buf, which has to be asked for its exporter.
 ///
-/// The fdinfo of any other file may be stuck with its own driver: it is not read. A device is
-/// known by its number, because its node may have any name; stat(2) does not open it.
+/// The fdinfo of any other file may be stuck with the driver that made it: it is not read. A device
+/// is known by its number, because its node may have any name; stat(2) does not open it.
 fn is_ours(link: &Path, target: &Path, node: Option<DeviceNumber>) -> bool {
     let target = target.to_string_lossy();
     if target.starts_with("/dev/") {

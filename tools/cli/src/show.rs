@@ -43,7 +43,7 @@ fn as_text(world: &World, command: Command) -> Result<String, String> {
         (world.hidden_info, "metadata entries"),
     ] {
         if count > 0 {
-            text += &format!("({count} more {what} are not included: the driver shows the first 16384 of a process)\n");
+            text += &format!("({count} more {what} are not included: the module shows the first 16384 of a process)\n");
         }
     }
     Ok(text)
@@ -138,7 +138,7 @@ fn chosen(world: &World, pid: Option<u32>) -> Result<Vec<&Process>, String> {
     };
     let process = world.process(pid);
     let missing =
-        || format!("process {pid} does not exist, is hidden, or has nothing of the driver open");
+        || format!("process {pid} does not exist, is hidden, or has nothing of the module open");
     Ok(vec![process.ok_or_else(missing)?])
 }
 

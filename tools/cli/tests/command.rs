@@ -297,7 +297,7 @@ fn tables() {
 }
 
 #[test]
-fn l3_what_does_not_exist() {
+fn what_does_not_exist() {
     let proc = world("nothing");
     let fails = |args: &[&str], status: i32, message: &str| {
         let output = proc.run(args);
@@ -306,7 +306,7 @@ fn l3_what_does_not_exist() {
         assert!(output.stdout.is_empty(), "{args:?}");
     };
     let nobody =
-        "opendxg: process 99999 does not exist, is hidden, or has nothing of the driver open\n";
+        "opendxg: process 99999 does not exist, is hidden, or has nothing of the module open\n";
     let no_object = "opendxg: no visible process has an object 4711\n";
     fails(&["object", "4711"], 1, no_object);
     fails(&["info", "4711"], 1, no_object);
@@ -325,7 +325,7 @@ fn l3_what_does_not_exist() {
 }
 
 #[test]
-fn l3_no_driver() {
+fn no_driver() {
     for node in ["/no/such/node", "/dev/null", "/etc/passwd"] {
         let output = opendxg().env("OPENDXG_DEVICE", node).output().unwrap();
         let errors = String::from_utf8_lossy(&output.stderr);
@@ -340,7 +340,7 @@ fn l3_no_driver() {
 }
 
 #[test]
-fn l3_output_that_cannot_be_written() {
+fn output_that_cannot_be_written() {
     let proc = world("full");
     let full = fs::OpenOptions::new().write(true).open("/dev/full");
     let output = proc.command(&["objects"]).stdout(full.unwrap()).output();
@@ -359,7 +359,7 @@ fn l3_output_that_cannot_be_written() {
 }
 
 #[test]
-fn m3_other_drivers_are_not_asked() {
+fn other_drivers_are_not_asked() {
     let proc = world("stuck");
     proc.stuck(12, 8, "/dev/null")
         .stuck(12, 9, "/dev/shm")
@@ -372,7 +372,7 @@ fn m3_other_drivers_are_not_asked() {
 }
 
 #[test]
-fn l1_no_name_drives_the_terminal() {
+fn no_name_drives_the_terminal() {
     let proc = Proc::new("hostile");
     let text = READER.replace("name=-", "name=\\a\u{9b}2J\u{202e}b\u{200b}");
     proc.task(14, "x\u{9b}\u{feff}y", 'S')
@@ -391,7 +391,7 @@ fn l1_no_name_drives_the_terminal() {
 }
 
 #[test]
-fn l4_many_handles() {
+fn many_handles() {
     const COUNT: u32 = 400_000;
     let proc = Proc::new("many");
     let line = |n: u32| format!("dxg-handle:\t{:#x} device 3\n", 0x4000_0000 | (n << 6));
@@ -421,7 +421,7 @@ fn members(value: &serde_json::Value, names: &mut std::collections::BTreeSet<Str
 }
 
 #[test]
-fn l2_the_document_is_described() {
+fn the_document_is_described() {
     let proc = world("schema");
     let mut names = std::collections::BTreeSet::new();
     for args in [

@@ -81,7 +81,7 @@ fn the_manual_page_is_up_to_date() {
 }
 
 #[test]
-fn l13_the_synopsis_says_what_options_take() {
+fn the_synopsis_says_what_options_take() {
     let page = page();
     let synopsis = page.split_once(".SH SYNOPSIS").expect("a synopsis").1;
     for call in [
@@ -109,7 +109,7 @@ fn every_command_is_explained() {
 }
 
 #[test]
-fn l13_the_completions_are_up_to_date() {
+fn the_completions_are_up_to_date() {
     for (shell, path) in [
         (Shell::Bash, "completions/opendxg.bash"),
         (Shell::Zsh, "completions/_opendxg"),

@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn l17_errors_of_the_standard_library_have_a_kind() {
+    fn errors_of_the_standard_library_have_a_kind() {
         use std::io::{Error as IoError, ErrorKind};
 
         for (error, kind) in [

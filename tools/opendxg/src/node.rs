@@ -440,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn h1_l15_a_file_that_took_the_number_is_not_replaced() {
+    fn a_file_that_took_the_number_is_not_replaced() {
         // Another device, and another open of the same one; in the process itself, and in a child.
         for stranger in ["/dev/zero", "/dev/null"] {
             for opener in [Process::current(), Process::NONE] {
@@ -458,7 +458,7 @@ mod tests {
     }
 
     #[test]
-    fn h1_a_file_that_took_the_number_is_not_closed() {
+    fn a_file_that_took_the_number_is_not_closed() {
         for stranger in ["/dev/zero", "/dev/null"] {
             let node = opened();
             let before = number(&node);
@@ -491,7 +491,7 @@ mod tests {
     }
 
     #[test]
-    fn h2_the_environment_is_read_and_an_empty_value_is_none() {
+    fn the_environment_is_read_and_an_empty_value_is_none() {
         // The only test of this program that reads or writes the environment.
         for (value, path) in [
             (Some("/dev/null"), "/dev/null"),

@@ -257,7 +257,7 @@ mod tests {
     /// The two writes of the audit, and a reader: accesses of different sizes would be undefined
     /// behaviour, which Miri reports. Without Miri, every byte is one that somebody wrote.
     #[test]
-    fn h4_copies_that_overlap_at_the_same_time() {
+    fn copies_that_overlap_at_the_same_time() {
         let rounds = if cfg!(miri) { 3 } else { 2000 };
         with_bytes(96, |shared| {
             for round in 0..rounds {

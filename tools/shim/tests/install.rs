@@ -143,7 +143,7 @@ fn the_program_of_the_documentation_runs() {
 
 /// The fragments are statements of a function, after the headers that they name.
 #[test]
-fn l14_the_fragments_compile() {
+fn the_fragments_compile() {
     let root = install("fragments");
     let watch = fs::read_to_string(source("../../Documentation/metadata.md")).unwrap();
     let watch = watch.split_once("## Watching for changes").unwrap().1;
@@ -205,7 +205,7 @@ fn the_header_is_cplusplus_too() {
 }
 
 #[test]
-fn m10_nothing_is_built_and_nothing_is_copied_when_a_part_is_missing() {
+fn nothing_is_built_and_nothing_is_copied_when_a_part_is_missing() {
     let destination = scratch("unbuilt");
     let mut command = installer("unbuilt", &destination, &[]);
     fs::remove_file(
@@ -229,7 +229,7 @@ fn m10_nothing_is_built_and_nothing_is_copied_when_a_part_is_missing() {
 }
 
 #[test]
-fn m10_directories_of_a_distribution() {
+fn directories_of_a_distribution() {
     let destination = scratch("multiarch");
     let multiarch = "/usr/lib/x86_64-linux-gnu";
     let arguments = [
@@ -265,7 +265,7 @@ fn m10_directories_of_a_distribution() {
 }
 
 #[test]
-fn m10_l10_any_prefix() {
+fn any_prefix() {
     let destination = scratch("strange");
     let prefix = "/opt/a&b|c'd";
     run(&mut installer(
@@ -289,7 +289,7 @@ fn m10_l10_any_prefix() {
 }
 
 #[test]
-fn m10_files_of_others_stay() {
+fn files_of_others_stay() {
     for (name, make) in [
         (
             "libdxcore.so",
@@ -326,7 +326,7 @@ fn m10_files_of_others_stay() {
 }
 
 #[test]
-fn m10_again_and_away() {
+fn again_and_away() {
     let destination = scratch("again");
     let other = destination.join("usr/local/include/dxg/other.h");
     fs::create_dir_all(other.parent().unwrap()).unwrap();
@@ -357,7 +357,7 @@ fn m10_again_and_away() {
 }
 
 #[test]
-fn m10_ldconfig_is_named() {
+fn ldconfig_is_named() {
     let prefix = scratch("real");
     let mut command = Command::new(source("../install"));
     command
@@ -370,7 +370,7 @@ fn m10_ldconfig_is_named() {
 
 /// Root who came through sudo finds the user's cache, and makes no second one.
 #[test]
-fn m10_the_cache_of_the_user_under_sudo() {
+fn the_cache_of_the_user_under_sudo() {
     let users = fs::read_to_string("/etc/passwd").unwrap();
     let home = users
         .lines()
@@ -399,7 +399,7 @@ fn m10_the_cache_of_the_user_under_sudo() {
 /// Two checkouts in different directories make the same library, and nothing of it says where they
 /// were.
 #[test]
-fn m10_the_place_of_the_sources_does_not_matter() {
+fn the_place_of_the_sources_does_not_matter() {
     let Some(tree) = std::env::var_os("OPENDXG_TREE") else {
         eprintln!("not run: this is not the private tree");
         return;

@@ -74,9 +74,9 @@ fn assert_satisfied(wait: &Wait, fences: &[&Arc<Fence>]) {
     }
 }
 
-/// M1: the signal falls anywhere around the registration.
+/// The signal falls anywhere around the registration.
 #[test]
-fn m1_one_waiter_one_signaller() {
+fn one_waiter_one_signaller() {
     explore(|| {
         let fence = Fence::new(0);
         let signaller = signaller(&fence, 1);
@@ -87,9 +87,9 @@ fn m1_one_waiter_one_signaller() {
     });
 }
 
-/// M16: two waiters for different values, two signallers (FEN-33).
+/// Two waiters for different values, two signallers (FEN-33).
 #[test]
-fn m16_two_waiters_two_signallers() {
+fn two_waiters_two_signallers() {
     explore_within(Some(3), || {
         let fence = Fence::new(0);
         let signallers = [signaller(&fence, 1), signaller(&fence, 2)];
@@ -111,9 +111,9 @@ fn m16_two_waiters_two_signallers() {
     });
 }
 
-/// M14, FEN-85: cancel against signal, exactly one outcome.
+/// FEN-85: cancel against signal, exactly one outcome.
 #[test]
-fn m14_cancel_against_signal() {
+fn cancel_against_signal() {
     explore(|| {
         let fence = Fence::new(0);
         let wait = Wait::start(Any, &[(&fence, 1)]);
@@ -241,9 +241,9 @@ fn fen_19_an_interrupted_sleeper_leaves_nothing_behind() {
     });
 }
 
-/// M17, FEN-17: the same fence twice in one wait, reached by two signals.
+/// FEN-17: the same fence twice in one wait, reached by two signals.
 #[test]
-fn m17_one_fence_twice() {
+fn one_fence_twice() {
     explore(|| {
         let fence = Fence::new(0);
         let signaller = {
@@ -263,10 +263,10 @@ fn m17_one_fence_twice() {
     });
 }
 
-/// M6, M7, FEN-34: a queued waiter is released by a pulse, also while another signaller rewinds;
+/// FEN-34: a queued waiter is released by a pulse, also while another signaller rewinds;
 /// the last store wins.
 #[test]
-fn m6_pulse_against_another_signaller() {
+fn pulse_against_another_signaller() {
     explore(|| {
         let fence = Fence::new(0);
         let wait = Wait::start(Any, &[(&fence, 10)]);
@@ -316,9 +316,9 @@ fn fen_34_rewind_and_new_wait_between_batches() {
     });
 }
 
-/// M5, FEN-24: a wait that registers around a pulse is released by it or by the next reach.
+/// FEN-24: a wait that registers around a pulse is released by it or by the next reach.
 #[test]
-fn m5_registration_around_a_pulse() {
+fn registration_around_a_pulse() {
     explore(|| {
         let fence = Fence::new(0);
         let pulse = {
@@ -338,9 +338,9 @@ fn m5_registration_around_a_pulse() {
     });
 }
 
-/// M15, FEN-28: the last handle goes while a wait registers and a signal is under way.
+/// FEN-28: the last handle goes while a wait registers and a signal is under way.
 #[test]
-fn m15_orphan_against_signal_and_registration() {
+fn orphan_against_signal_and_registration() {
     explore_within(Some(3), || {
         let fence = Fence::new(0);
         let signaller = signaller(&fence, 1);
@@ -597,18 +597,18 @@ fn away_and_back() {
 }
 
 #[test]
-fn m4_a_thread_that_was_away_is_woken_or_sees_the_end() {
+fn a_thread_that_was_away_is_woken_or_sees_the_end() {
     explore(away_and_back);
 }
 
 #[test]
 #[should_panic = "it sleeps for ever"]
-fn mutant_m4_leaving_and_coming_back_without_ordering() {
+fn mutant_leaving_and_coming_back_without_ordering() {
     without(Part::FullCmpxchg, || explore(away_and_back));
 }
 
 #[test]
 #[should_panic = "it sleeps for ever"]
-fn mutant_m4_a_look_at_who_is_away_without_ordering() {
+fn mutant_a_look_at_who_is_away_without_ordering() {
     without(Part::FullAdd, || explore(away_and_back));
 }

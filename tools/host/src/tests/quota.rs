@@ -67,7 +67,7 @@ fn machine(bytes: u64, files: u64) -> Machine {
 }
 
 #[test]
-fn m1_limits_of_memory_follow_the_machine() {
+fn limits_of_memory_follow_the_machine() {
     for gib in [1, 16, 2048] {
         let machine = machine(gib * GIB, 1 << 20);
         let pages = gib * (GIB / 4096);
@@ -81,7 +81,7 @@ fn m1_limits_of_memory_follow_the_machine() {
 }
 
 #[test]
-fn m1_a_parameter_is_the_limit_in_mebibytes() {
+fn a_parameter_is_the_limit_in_mebibytes() {
     let small = machine(GIB, 1 << 20);
 
     assert_eq!((small.claimed(1), small.resident(1)), (256, 256));
@@ -96,7 +96,7 @@ fn m1_a_parameter_is_the_limit_in_mebibytes() {
 }
 
 #[test]
-fn m1_half_of_the_files_is_for_others() {
+fn half_of_the_files_is_for_others() {
     // What the administrator set; what the kernel would, where the administrator set no limit.
     assert_eq!(machine(16 * GIB, 40_000).held_files(0), 20_000);
     let unlimited = machine(16 * GIB, u64::MAX);

@@ -299,7 +299,7 @@ fn fen_85_a_cancel_after_the_end_is_refused() {
 }
 
 #[test]
-fn h3_waiters_are_counted_and_not_looked_for() {
+fn waiters_are_counted_and_not_looked_for() {
     let fence = Fence::new(0);
     let is_right = || assert_eq!(fence.counted(), fence.queued());
     let waits: Vec<_> = (1..=u64::from(3 * BATCH))
@@ -358,7 +358,7 @@ fn satisfied(waits: &[Arc<Wait>]) -> usize {
 }
 
 #[test]
-fn m5_the_worker_releases_what_a_signal_has_left() {
+fn the_worker_releases_what_a_signal_has_left() {
     let fence = Fence::new(0);
     let waits = left_over(&fence, 5 * BATCH, 4 * BATCH);
 
@@ -376,7 +376,7 @@ fn m5_the_worker_releases_what_a_signal_has_left() {
 }
 
 #[test]
-fn m5_a_signal_that_finds_a_backlog_looks_at_one_waiter() {
+fn a_signal_that_finds_a_backlog_looks_at_one_waiter() {
     let fence = Fence::new(0);
     let waits = left_over(&fence, 9 * BATCH, 4 * BATCH);
     let before = fence.touched();
@@ -395,7 +395,7 @@ fn m5_a_signal_that_finds_a_backlog_looks_at_one_waiter() {
 }
 
 #[test]
-fn m5_a_signal_that_does_not_go_with_the_backlog_is_handed_back() {
+fn a_signal_that_does_not_go_with_the_backlog_is_handed_back() {
     let fence = Fence::new(0);
     let _old = left_over(&fence, 8 * BATCH, 8 * BATCH);
 
@@ -419,7 +419,7 @@ fn m5_a_signal_that_does_not_go_with_the_backlog_is_handed_back() {
 }
 
 #[test]
-fn m5_fen_28_orphans_that_a_signal_has_reached_are_satisfied() {
+fn fen_28_orphans_that_a_signal_has_reached_are_satisfied() {
     let fence = Fence::new(0);
     let waits = left_over(&fence, 3 * BATCH, 2 * BATCH);
 
@@ -436,7 +436,7 @@ fn m5_fen_28_orphans_that_a_signal_has_reached_are_satisfied() {
 
 /// FEN-17: the rule of `cpu_wait` for elements of one fence, against waits that have all of them.
 #[test]
-fn m5_fen_17_one_value_decides_for_each_fence() {
+fn fen_17_one_value_decides_for_each_fence() {
     for (values, any, all) in [([3, 5], 3, 5), ([5, 3], 3, 5), ([4, 4], 4, 4)] {
         let fence = Fence::new(0);
         let elements = values.map(|value| (&fence, value));
@@ -461,7 +461,7 @@ fn m5_fen_17_one_value_decides_for_each_fence() {
 /// The worker gets past more waiters than one hold of the lock looks at, which came after the
 /// signal.
 #[test]
-fn m5_the_worker_gets_past_who_came_later() {
+fn the_worker_gets_past_who_came_later() {
     let fence = Fence::new(0);
     let waits = left_over(&fence, 3 * BATCH, 3 * BATCH);
 

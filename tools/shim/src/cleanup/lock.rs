@@ -63,7 +63,7 @@ mod tests {
 
     /// A handler runs as soon as signals are not blocked any more, and takes the lock.
     #[test]
-    fn m5_a_handler_finds_the_lock_free() {
+    fn a_handler_finds_the_lock_free() {
         static LOCK: Lock<u32> = Lock(Mutex::new(0));
         extern "C" fn handler(_: i32) {
             LOCK.with(|count| *count += 1);
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn m5_the_holder_is_not_interrupted() {
+    fn the_holder_is_not_interrupted() {
         let lock = Lock::new(());
         assert!(!is_blocked(libc::SIGALRM));
         assert!(lock.with(|()| is_blocked(libc::SIGALRM)));
