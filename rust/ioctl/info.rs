@@ -4,17 +4,17 @@
 //! device and on an NT handle.
 
 use super::{
-    call::{
-        invalid_if,
-        Answer, //
-    },
+    call::Answer,
     commit::Commit,
     target::Receiver, //
 };
 use crate::{
     dxgk::{
         info::{
-            attachments::Value,
+            attachments::{
+                until_applied,
+                Value, //
+            },
             store::{
                 self,
                 Attachment,
@@ -26,60 +26,53 @@ use crate::{
         object::Header, //
     },
     error::{
+        DxgError,
         DxgResult,
         Status, //
     },
     logic::{
-        handle,
+        check_address,
         info_rules::{
             self,
-            Choice,
+            GivenItem,
             Id,
             InfoItem,
+            NotRead,
             Refused, //
         }, //
     },
     sys::{
-        file::{
-            attach,
-            object_file::PendingFd, //
-        },
+        file::attach,
         user, //
     },
     uapi::*, //
 };
-use kernel::{
-    fs::File,
-    prelude::*,
-    sync::aref::ARef, //
-};
+use kernel::prelude::*;
 
-/// The name of an item's entry.
-fn id_of(item: &opendxg_info_item) -> Id {
-    Id {
-        key: item.key,
-        schema: item.schema,
+/// An item as the rules see it.
+fn given(item: &opendxg_info_item) -> GivenItem {
+    GivenItem {
+        id: Id {
+            key: item.key,
+            schema: item.schema,
+        },
+        flags: item.flags,
+        fd: item.fd,
+        data: item.data,
+        size: item.size,
     }
 }
 
-/// The file behind a descriptor of the caller, if it may be attached (RES-63).
-fn attachable(fd: i32) -> DxgResult<ARef<File>> {
-    Ok(attach::get(fd)?)
-}
-
-/// Copies in what an item wants to store.
-fn change(header: &Header, item: &opendxg_info_item) -> DxgResult<Change> {
+/// Copies in what an item wants to store: its bytes, then the file that it attaches (RES-63).
+fn read_change(header: &Header, item: &opendxg_info_item) -> DxgResult<Change> {
     let accounts = header.accounts();
     // CAST: 32 bits fit a usize.
     let size = item.size as usize;
 
-    // The rules would refuse it as well, but then it would be copied in before.
-    if size > store::limits().entry_bytes {
-        return Err(Status::QUOTA_EXCEEDED.into());
-    }
+    store::limits().check_entry(size).map_err(Failed::from)?;
     Ok(Change {
         item: InfoItem {
-            id: id_of(item),
+            id: given(item).id,
             flags: item.flags,
             expected: item.expected_generation,
             size,
@@ -87,9 +80,23 @@ fn change(header: &Header, item: &opendxg_info_item) -> DxgResult<Change> {
         value: Value::new(accounts, header, user::read_bytes(item.data, size)?)?,
         file: match item.flags & OPENDXG_INFO_ATTACH_FD {
             0 => None,
-            _ => Some(Attachment::new(accounts, attachable(item.fd)?)?),
+            _ => Some(Attachment::new(accounts, attach::get(item.fd)?)?),
         },
     })
+}
+
+/// Copies in the items of a call, and what each of them wants to store.
+fn read_changes(header: &Header, array: u64, count: usize) -> DxgResult<KVec<Change>> {
+    let mut items = [user::zeroed::<opendxg_info_item>(); info_rules::MAX_ITEMS];
+    let items = items.get_mut(..count).unwrap_or_default();
+    let mut changes = KVec::with_capacity(count, GFP_KERNEL_ACCOUNT)?;
+
+    user::read_slice(array, items)?;
+    info_rules::check_items(items, given)?;
+    for item in &*items {
+        changes.push(read_change(header, item)?, GFP_KERNEL_ACCOUNT)?;
+    }
+    Ok(changes)
 }
 
 /// With REVISION_MISMATCH the caller gets the generation of the entry.
@@ -109,43 +116,20 @@ pub(super) fn set(
     args: &mut opendxg_set_info,
     answer: Answer<opendxg_set_info>,
 ) -> DxgResult {
-    // CAST: 32 bits fit a usize.
-    let count = args.item_count as usize;
+    let count = info_rules::check_array(args.item_count, args.items)?;
+    let target = from.writable_target(args.handle, args.handle_type)?;
+    let changes = read_changes(target.header(), args.items, count)?;
 
-    invalid_if(count == 0 || count > info_rules::MAX_ITEMS || args.items == 0)?;
-
-    let target = from.target(args.handle, args.handle_type)?;
-
-    target.check_writable()?;
-
-    let mut items = [user::zeroed::<opendxg_info_item>(); info_rules::MAX_ITEMS];
-    let items = items.get_mut(..count).unwrap_or_default();
-    let mut changes = KVec::with_capacity(count, GFP_KERNEL_ACCOUNT)?;
-
-    user::read_slice(args.items, items)?;
-    for item in &*items {
-        invalid_if(
-            !info_rules::are_flags_valid(item.flags, item.fd) || item.size != 0 && item.data == 0,
-        )?;
-    }
-    invalid_if(!info_rules::are_distinct(items, id_of))?;
-    for item in &*items {
-        changes.push(change(target.header(), item)?, GFP_KERNEL_ACCOUNT)?;
-    }
-
-    let attachments = &target.header().attachments;
-
-    loop {
-        let change = report(attachments.prepare_set(&changes), &mut args.generation)?;
+    until_applied(|| {
+        let change = target.header().attachments.prepare_set(&changes);
+        let change = report(change, &mut args.generation)?;
 
         answer.write(&opendxg_set_info {
             generation: change.generation(),
             ..*args
         })?;
-        if change.commit()? {
-            return Ok(());
-        }
-    }
+        Ok(change.commit()?)
+    })
 }
 
 /// DXG_IOCTL_DELETE_INFO (0xa7): removes an entry.
@@ -154,17 +138,14 @@ pub(super) fn delete(
     args: &mut opendxg_delete_info,
     answer: Answer<opendxg_delete_info>,
 ) -> DxgResult {
-    let target = from.target(args.handle, args.handle_type)?;
-
-    target.check_writable()?;
-
+    let target = from.writable_target(args.handle, args.handle_type)?;
     let id = Id {
         key: args.key,
         schema: args.schema,
     };
-    let attachments = &target.header().attachments;
 
-    loop {
+    until_applied(|| {
+        let attachments = &target.header().attachments;
         let change = attachments.prepare_delete(id, args.expected_generation);
         let change = report(change, &mut args.generation)?;
 
@@ -172,72 +153,60 @@ pub(super) fn delete(
             generation: change.generation(),
             ..*args
         })?;
-        if change.commit()? {
-            return Ok(());
-        }
-    }
-}
-
-/// The flags of an entry that users see.
-fn entry_flags(rule: &info_rules::Entry) -> u32 {
-    let sealed = if rule.sealed { OPENDXG_INFO_SEALED } else { 0 };
-    let file = if rule.has_file {
-        OPENDXG_INFO_HAS_FD
-    } else {
-        0
-    };
-
-    sealed | file
+        Ok(change.commit()?)
+    })
 }
 
 /// In bytes, as the ioctls report it.
-fn size_of_entry(rule: &info_rules::Entry) -> u32 {
+fn reported_size(size: usize) -> u32 {
     // CAST: sizes come from 32 bits.
-    rule.size as u32
+    size as u32
+}
+
+/// What the caller gets to know of an entry that it cannot have.
+fn report_not_read(reason: NotRead, args: &mut opendxg_get_info) -> DxgError {
+    match reason {
+        NotRead::Absent => {}
+        NotRead::TooNew(lowest) => args.schema = lowest,
+        NotRead::TooLarge(size) => args.size = reported_size(size),
+    }
+    reason.into()
 }
 
 /// DXG_IOCTL_GET_INFO (0xa5): reads an entry. All outputs come from one change (RES-59).
 pub(super) fn get(from: impl Receiver, args: &mut opendxg_get_info) -> DxgResult<impl Commit> {
-    invalid_if(args.flags & !OPENDXG_GET_FD != 0 || args.size != 0 && args.data == 0)?;
+    info_rules::check_get(args.flags, args.data, args.size)?;
 
     let target = from.target(args.handle, args.handle_type)?;
     let store = target.header().attachments.store();
-    let entry = match store.choose(args.key, args.max_schema) {
-        Ok(entry) => entry,
-        Err(Choice::TooNew(lowest)) => {
-            args.schema = lowest;
-            return Err(Status::REVISION_MISMATCH.into());
-        }
-        Err(_) => return Err(Status::NOT_FOUND.into()),
+    let entry = store
+        // CAST: 32 bits fit a usize.
+        .read(args.key, args.max_schema, args.size as usize)
+        .map_err(|reason| report_not_read(reason, args))?;
+    let fd = match args.flags & OPENDXG_GET_FD {
+        0 => None,
+        _ => entry.new_descriptor()?,
     };
+
+    write_entry(args, entry)?;
+    // CAST: below 2^30.
+    args.fd = fd.as_ref().map_or(-1, |fd| fd.fd() as i32);
+    Ok(fd)
+}
+
+/// Copies out the bytes of an entry for which there is room, and fills in what is known of it.
+fn write_entry(args: &mut opendxg_get_info, entry: &Entry) -> DxgResult {
     let rule = entry.rule();
-    let size = size_of_entry(&rule);
 
-    if size > args.size {
-        args.size = size;
-        return Err(Status::BUFFER_TOO_SMALL.into());
-    }
-
-    let fd = match &entry.file {
-        Some(file) if args.flags & OPENDXG_GET_FD != 0 => Some(PendingFd::of_file(
-            file.file().clone(),
-            handle::LAST_FD,
-            true,
-        )?),
-        _ => None,
-    };
-
-    if size != 0 {
+    if rule.size != 0 {
         user::write_slice(args.data, entry.value.bytes())?;
     }
-    args.size = size;
+    args.size = reported_size(rule.size);
     args.schema = rule.id.schema;
     args.writer_uid = entry.writer.uid_for_caller();
     args.generation = rule.generation;
-    // CAST: below 2^30.
-    args.fd = fd.as_ref().map_or(-1, |fd| fd.fd() as i32);
-    args.entry_flags = entry_flags(&rule);
-    Ok(fd)
+    args.entry_flags = rule.flags();
+    Ok(())
 }
 
 /// One line of the list of entries.
@@ -247,16 +216,16 @@ fn line(entry: &Entry) -> opendxg_info_entry {
     opendxg_info_entry {
         key: rule.id.key,
         schema: rule.id.schema,
-        size: size_of_entry(&rule),
+        size: reported_size(rule.size),
         generation: rule.generation,
-        flags: entry_flags(&rule),
+        flags: rule.flags(),
         writer_uid: entry.writer.uid_for_caller(),
     }
 }
 
 /// DXG_IOCTL_ENUM_INFO (0xa6): lists the entries, as they are at one moment.
 pub(super) fn enumerate(from: impl Receiver, args: &mut opendxg_enum_info) -> DxgResult {
-    invalid_if(args.count != 0 && args.entries == 0)?;
+    check_address(args.entries, args.count)?;
 
     let target = from.target(args.handle, args.handle_type)?;
     let store = target.header().attachments.store();

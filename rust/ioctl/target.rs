@@ -20,7 +20,6 @@ use crate::{
         DxgResult,
         Status, //
     },
-    logic::access,
     uapi::*, //
 };
 
@@ -72,13 +71,8 @@ impl Target {
     }
 
     /// ACCESS_DENIED unless the handle may write (RES-64).
-    pub(super) fn check_writable(&self) -> DxgResult {
-        let right = match self.object() {
-            Object::Resource(_) | Object::KeyedMutex(_) => access::resource::WRITE,
-            Object::Fence(_) | Object::Legacy(_) => access::SIGNAL,
-        };
-
-        if self.access & right == 0 {
+    fn check_writable(&self) -> DxgResult {
+        if self.access & self.object().access_type().write() == 0 {
             return Err(Status::ACCESS_DENIED.into());
         }
         Ok(())
@@ -89,6 +83,14 @@ impl Target {
 pub(super) trait Receiver: Copy {
     /// The object of the handle in the call's arguments.
     fn target(self, handle: u64, handle_type: u32) -> DxgResult<Target>;
+
+    /// The same, if the handle may write (RES-64).
+    fn writable_target(self, handle: u64, handle_type: u32) -> DxgResult<Target> {
+        let target = self.target(handle, handle_type)?;
+
+        target.check_writable()?;
+        Ok(target)
+    }
 }
 
 impl Receiver for Call<'_> {

@@ -71,6 +71,14 @@ impl Type {
         }
     }
 
+    /// The right to change what others see: contents, value and information store (RES-64).
+    pub fn write(self) -> u32 {
+        match self {
+            Self::Resource => resource::WRITE,
+            Self::SyncObject => SIGNAL,
+        }
+    }
+
     /// The rights that allow no change.
     pub fn read(self) -> u32 {
         match self {
@@ -92,14 +100,14 @@ impl Wanted {
     /// Maps the generic rights; `None` for unknown bits. The standard rights are known for both
     /// types; SYNCHRONIZE means nothing on a resource and is dropped (RES-36).
     pub fn new(ty: Type, desired: u32) -> Option<Self> {
-        let (read, write) = match ty {
-            Type::Resource => (0, resource::WRITE),
-            Type::SyncObject => (WAIT, SIGNAL),
+        let read = match ty {
+            Type::Resource => 0,
+            Type::SyncObject => WAIT,
         };
         let generic = [
             (GENERIC_ALL, ty.all()),
             (GENERIC_READ, READ_CONTROL | read),
-            (GENERIC_WRITE, READ_CONTROL | write),
+            (GENERIC_WRITE, READ_CONTROL | ty.write()),
             (GENERIC_EXECUTE, READ_CONTROL),
         ];
         let mut rights = 0;

@@ -1,10 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Rules of the information store of one object (RES-56 to RES-64): which entry a reader gets, and
-//! whether a change is allowed.
+//! Rules of the information store of one object (RES-56 to RES-64): which arguments a call takes,
+//! which entry a reader gets, and whether a change is allowed.
+//!
+//! Arguments come first, then the handle and its right to write, then the store. SET_INFO copies in
+//! between: the items, then the bytes and the file of one after the other.
 //!
 //! A store is a list of [`Entry`]s, ordered by key and schema. The rules do not look at what the
 //! entries hold.
+
+use super::{
+    check_address,
+    invalid_if,
+    Invalid, //
+};
 
 /// A GUID in memory order: whose convention the bytes of an entry follow.
 pub type Key = [u8; 16];
@@ -30,6 +39,12 @@ pub const SEALED: u32 = 1 << 1;
 pub const REMOVE_FD: u32 = 1 << 2;
 /// Attach a file.
 pub const ATTACH_FD: u32 = 1 << 3;
+
+/// An entry has a file.
+pub const HAS_FD: u32 = 1 << 4;
+
+/// Make a descriptor of the attached file.
+pub const GET_FD: u32 = 1 << 0;
 
 /// Most items of one change.
 pub const MAX_ITEMS: usize = 8;
@@ -64,6 +79,31 @@ pub struct Entry {
     pub has_file: bool,
 }
 
+impl Entry {
+    /// The flags that readers see.
+    pub fn flags(&self) -> u32 {
+        let sealed = if self.sealed { SEALED } else { 0 };
+        let file = if self.has_file { HAS_FD } else { 0 };
+
+        sealed | file
+    }
+}
+
+/// An item as SET_INFO is given it.
+#[derive(Clone, Copy, Debug)]
+pub struct GivenItem {
+    /// The entry.
+    pub id: Id,
+    /// What to do with it.
+    pub flags: u32,
+    /// The descriptor of the file to attach.
+    pub fd: i32,
+    /// Where the bytes are.
+    pub data: u64,
+    /// How many bytes.
+    pub size: u32,
+}
+
 /// One wanted change of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InfoItem {
@@ -90,6 +130,17 @@ pub struct Limits {
     pub files: usize,
 }
 
+impl Limits {
+    /// Whether any entry may have so many bytes. Checked before they are copied, and again with the
+    /// other limits.
+    pub fn check_entry(&self, size: usize) -> Result<(), Refused> {
+        if size > self.entry_bytes {
+            return Err(Refused::Full);
+        }
+        Ok(())
+    }
+}
+
 /// Why a change is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
@@ -114,6 +165,43 @@ pub enum Choice {
     TooNew(u32),
     /// The key has no entry.
     Absent,
+}
+
+/// Why a reader gets no entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotRead {
+    /// The key has no entry.
+    Absent,
+    /// The key has only schemas that the reader does not know; the lowest is this.
+    TooNew(u32),
+    /// The entry has so many bytes, more than the reader has room for.
+    TooLarge(usize),
+}
+
+/// Checks where the items of a SET_INFO are, and returns how many.
+pub fn check_array(count: u32, items: u64) -> Result<usize, Invalid> {
+    // CAST: 32 bits fit a usize.
+    let count = count as usize;
+
+    invalid_if(count == 0 || count > MAX_ITEMS || items == 0)?;
+    Ok(count)
+}
+
+/// Checks the items of a SET_INFO by themselves.
+pub fn check_items<T>(items: &[T], given: impl Fn(&T) -> GivenItem) -> Result<(), Invalid> {
+    for item in items {
+        let item = given(item);
+
+        invalid_if(!are_flags_valid(item.flags, item.fd))?;
+        check_address(item.data, item.size)?;
+    }
+    invalid_if(!are_distinct(items, |item| given(item).id))
+}
+
+/// Checks the arguments of a GET_INFO by themselves.
+pub fn check_get(flags: u32, data: u64, size: u32) -> Result<(), Invalid> {
+    invalid_if(flags & !GET_FD != 0)?;
+    check_address(data, size)
 }
 
 /// Whether the flags of an item are known and do not contradict each other or the descriptor.
@@ -161,6 +249,27 @@ pub fn choose<T>(entries: &[T], key: Key, max_schema: u32, entry: impl Fn(&T) ->
     }
 }
 
+/// The place of the entry that [`choose`] finds, if a reader with this much room can have it.
+pub fn read<T>(
+    entries: &[T],
+    key: Key,
+    max_schema: u32,
+    room: usize,
+    entry: impl Fn(&T) -> Entry,
+) -> Result<usize, NotRead> {
+    let place = match choose(entries, key, max_schema, &entry) {
+        Choice::Found(place) => place,
+        Choice::TooNew(lowest) => return Err(NotRead::TooNew(lowest)),
+        Choice::Absent => return Err(NotRead::Absent),
+    };
+    let size = entry(entries.get(place).ok_or(NotRead::Absent)?).size;
+
+    if size > room {
+        return Err(NotRead::TooLarge(size));
+    }
+    Ok(place)
+}
+
 /// Whether a present entry may be changed by a caller that expects this generation (0: any).
 fn check_change(present: &Entry, expected: u64) -> Result<(), Refused> {
     if present.sealed {
@@ -197,7 +306,7 @@ pub fn check_set<T>(
             None => {}
         }
         total.replace(present, &item);
-        fits &= item.size <= limits.entry_bytes;
+        fits &= limits.check_entry(item.size).is_ok();
     }
 
     if fits && total.fits(limits) {

@@ -49,3 +49,8 @@ pub fn invalid_if(refused: bool) -> Result<(), Invalid> {
         Ok(())
     }
 }
+
+/// Refuses an array or a buffer that has a size but no address.
+pub fn check_address(address: u64, size: u32) -> Result<(), Invalid> {
+    invalid_if(size != 0 && address == 0)
+}

@@ -70,6 +70,8 @@ same! {
     info_rules::SEALED => OPENDXG_INFO_SEALED;
     info_rules::REMOVE_FD => OPENDXG_INFO_REMOVE_FD;
     info_rules::ATTACH_FD => OPENDXG_INFO_ATTACH_FD;
+    info_rules::HAS_FD => OPENDXG_INFO_HAS_FD;
+    info_rules::GET_FD => OPENDXG_GET_FD;
 }
 
 same! {

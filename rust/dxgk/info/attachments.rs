@@ -24,6 +24,7 @@ use super::{
 use crate::dxgk::at_once::Rest;
 use crate::{
     error::{
+        DxgError,
         DxgResult,
         Status, //
     },
@@ -102,8 +103,8 @@ impl<T: Unpin> PreparedChange<'_, T> {
     }
 
     /// Makes the change and signals the watches. False if the store has changed since this was
-    /// prepared; then nothing is done, and the change has to be prepared again, unless the caller
-    /// is killed.
+    /// prepared; then nothing is done, and the change has to be prepared again, see
+    /// [`until_applied`].
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn commit(self) -> core::result::Result<bool, Failed> {
@@ -112,7 +113,7 @@ impl<T: Unpin> PreparedChange<'_, T> {
                 news.tell();
                 Ok(true)
             }
-            Applied::Stale => may_retry(),
+            Applied::Stale => Ok(false),
         }
     }
 
@@ -169,14 +170,26 @@ impl<T: Unpin> News<T> {
     }
 }
 
-/// Whether to prepare a stale change again. Others may change the store again and again, so a
-/// killed caller gives up. Always false, so that it can be returned.
-pub(in crate::dxgk) fn may_retry() -> core::result::Result<bool, Failed> {
-    if sleep::is_killed() {
-        Err(Failed::Killed)
-    } else {
-        Ok(false)
+/// Repeats `attempt` until it has changed a store: it prepares the change, does what has to come
+/// before it, such as copying the answer out, and commits. It returns false if another change of
+/// the store came in between.
+///
+/// So all that it does may be done several times, and only the last time counts. What it prepares
+/// leaves no trace, and an answer is written over the one before. Whatever takes something is done
+/// before the first attempt.
+///
+/// It ends: an attempt is lost only to a change that another call has made, so of all calls in
+/// progress one is always done. The others may still be faster each time; a killed caller gives
+/// up.
+///
+/// Context: a system call, no locks held.
+pub(crate) fn until_applied(mut attempt: impl FnMut() -> DxgResult<bool>) -> DxgResult {
+    while !attempt()? {
+        if sleep::is_killed() {
+            return Err(DxgError::Interrupted);
+        }
     }
+    Ok(())
 }
 
 impl<T: Unpin> Attachments<T> {
@@ -275,8 +288,7 @@ impl<T: Unpin> Attachments<T> {
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn set_blob(&self, value: Arc<Value>) -> DxgResult {
-        while !self.prepare_blob(&value)?.commit()? {}
-        Ok(())
+        until_applied(|| Ok(self.prepare_blob(&value)?.commit()?))
     }
 
     /// Prepares to give the object its first private runtime data; `None` if it has some already

@@ -25,17 +25,21 @@ use crate::{
         DxgResult,
         Status, //
     },
-    logic::info_rules::{
-        self,
-        guid_parts,
-        Choice,
-        Id,
-        InfoItem,
-        Key,
-        Limits,
-        Refused, //
+    logic::{
+        handle,
+        info_rules::{
+            self,
+            guid_parts,
+            Id,
+            InfoItem,
+            Key,
+            Limits,
+            NotRead,
+            Refused, //
+        }, //
     },
     sys::{
+        file::object_file::PendingFd,
         params,
         task::caller::Credentials, //
     }, //
@@ -103,11 +107,6 @@ impl Attachment {
 
         Ok(Arc::new(attachment, GFP_KERNEL_ACCOUNT)?)
     }
-
-    /// What is attached.
-    pub(crate) fn file(&self) -> &ARef<File> {
-        &self.file
-    }
 }
 
 /// Charges the calling user. A refusal is QUOTA_EXCEEDED, as in all calls of sections 8 and 10
@@ -135,6 +134,19 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
+    /// A new descriptor of the attached file, which the caller does not have yet (RES-62); `None`
+    /// without a file.
+    pub(crate) fn new_descriptor(&self) -> DxgResult<Option<PendingFd>> {
+        match &self.file {
+            Some(attached) => Ok(Some(PendingFd::of_file(
+                attached.file.clone(),
+                handle::LAST_FD,
+                true,
+            )?)),
+            None => Ok(None),
+        }
+    }
+
     /// The part that the rules need.
     pub(crate) fn rule(&self) -> info_rules::Entry {
         info_rules::Entry {
@@ -187,8 +199,6 @@ pub(crate) enum Failed {
     NoMemory,
     /// The object has retired.
     Dead,
-    /// The caller is killed.
-    Killed,
 }
 
 impl From<Refused> for Failed {
@@ -203,10 +213,20 @@ impl From<AllocError> for Failed {
     }
 }
 
+impl From<NotRead> for DxgError {
+    fn from(reason: NotRead) -> Self {
+        match reason {
+            NotRead::Absent => Status::NOT_FOUND,
+            NotRead::TooNew(_) => Status::REVISION_MISMATCH,
+            NotRead::TooLarge(_) => Status::BUFFER_TOO_SMALL,
+        }
+        .into()
+    }
+}
+
 impl From<Failed> for DxgError {
     fn from(failed: Failed) -> Self {
         match failed {
-            Failed::Killed => return Self::Interrupted,
             Failed::Refused(Refused::Exists) => Status::OBJECT_NAME_COLLISION,
             Failed::Refused(Refused::Sealed) => Status::ACCESS_DENIED,
             Failed::Refused(Refused::Generation(_)) => Status::REVISION_MISMATCH,
@@ -269,14 +289,17 @@ impl Store {
         self.entries.get(place)
     }
 
-    /// The entry that a reader gets who knows schemas up to `max_schema`.
-    pub(crate) fn choose(&self, key: Key, max_schema: u32) -> core::result::Result<&Entry, Choice> {
-        let choice = info_rules::choose(&self.entries, key, max_schema, Entry::rule);
+    /// The entry that a reader gets who knows schemas up to `max_schema` and has `room` for this
+    /// many bytes.
+    pub(crate) fn read(
+        &self,
+        key: Key,
+        max_schema: u32,
+        room: usize,
+    ) -> core::result::Result<&Entry, NotRead> {
+        let place = info_rules::read(&self.entries, key, max_schema, room, Entry::rule)?;
 
-        match choice {
-            Choice::Found(place) => self.entries.get(place).ok_or(Choice::Absent),
-            other => Err(other),
-        }
+        self.entries.get(place).ok_or(NotRead::Absent)
     }
 
     /// The store with all these changes, which name different entries.

@@ -474,7 +474,7 @@ impl KeyedMutex {
         fence: u64,
         data: &Arc<Value>,
     ) -> DxgResult {
-        loop {
+        attachments::until_applied(|| {
             let change = self.header.attachments.prepare_blob(data)?;
             let mut state = self.state.lock();
 
@@ -484,11 +484,7 @@ impl KeyedMutex {
             // Before the release, so that the next owner sees the data.
             let news = match change.apply()? {
                 Applied::Done(news) => news,
-                Applied::Stale => {
-                    drop(state);
-                    attachments::may_retry()?;
-                    continue;
-                }
+                Applied::Stale => return Ok(false),
             };
             let released = state.rules.release(|_| true, key, fence);
 
@@ -499,8 +495,8 @@ impl KeyedMutex {
                 Err(NotOwner) => drop(state),
             }
             news.tell();
-            return Ok(());
-        }
+            Ok(true)
+        })
     }
 
     /// Passes the mutex on unchanged: the calling thread owns it, unless it was abandoned

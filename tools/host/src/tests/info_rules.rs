@@ -7,10 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 
 use crate::logic::info_rules::{
-    are_distinct, are_flags_valid, check_delete, check_set, choose, find, guid_parts,
-    has_file_after, Choice, Entry, Id, InfoItem, Key, Limits, Refused, ATTACH_FD, BLOB,
-    CREATE_ONLY, REMOVE_FD, SEALED,
+    are_distinct, are_flags_valid, check_array, check_delete, check_get, check_items, check_set,
+    choose, find, guid_parts, has_file_after, read, Choice, Entry, GivenItem, Id, InfoItem, Key,
+    Limits, NotRead, Refused, ATTACH_FD, BLOB, CREATE_ONLY, GET_FD, HAS_FD, REMOVE_FD, SEALED,
 };
+use crate::logic::{check_address, Invalid};
 
 const LIMITS: Limits = Limits {
     entries: 6,
@@ -74,6 +75,147 @@ fn res_61_keys_are_written_as_guids() {
         (0x1ad4_fdb7, 0x7c6c, 0x4b4f, 0xae9d, 0xf6a3_9ab9_32dd)
     );
     assert_eq!(guid_parts(BLOB.key), (0, 0, 0, 0, 0));
+}
+
+#[test]
+fn a_size_needs_an_address() {
+    for (address, size, result) in [
+        (0, 0, Ok(())),
+        (1, 0, Ok(())),
+        (1, u32::MAX, Ok(())),
+        (0, 1, Err(Invalid)),
+        (0, u32::MAX, Err(Invalid)),
+    ] {
+        assert_eq!(check_address(address, size), result, "{address} {size}");
+    }
+}
+
+#[test]
+fn res_56_one_to_eight_items() {
+    for (count, items, result) in [
+        (1, 1, Ok(1)),
+        (8, 1, Ok(8)),
+        (0, 1, Err(Invalid)),
+        (9, 1, Err(Invalid)),
+        (u32::MAX, 1, Err(Invalid)),
+        (1, 0, Err(Invalid)),
+    ] {
+        assert_eq!(check_array(count, items), result, "{count} {items}");
+    }
+}
+
+/// An item that is good by itself.
+fn good(first: u8) -> GivenItem {
+    GivenItem {
+        id: id(first, 0),
+        flags: 0,
+        fd: 0,
+        data: 0x1000,
+        size: 7,
+    }
+}
+
+fn items_are_good(items: &[GivenItem]) -> bool {
+    check_items(items, |item| *item).is_ok()
+}
+
+#[test]
+fn res_56_every_item_is_checked() {
+    let empty = GivenItem {
+        data: 0,
+        size: 0,
+        ..good(2)
+    };
+    let attached = GivenItem {
+        flags: ATTACH_FD,
+        fd: 7,
+        ..good(3)
+    };
+
+    assert!(items_are_good(&[good(1), empty, attached]));
+    for bad in [
+        GivenItem { data: 0, ..good(4) },
+        GivenItem { fd: 7, ..good(4) },
+        GivenItem {
+            flags: 1 << 4,
+            ..good(4)
+        },
+        good(1),
+    ] {
+        assert!(!items_are_good(&[good(1), bad]), "{bad:?}");
+        assert!(!items_are_good(&[bad, good(1)]), "{bad:?}");
+    }
+}
+
+#[test]
+fn res_57_arguments_of_a_get() {
+    for (flags, data, size, good) in [
+        (0, 0, 0, true),
+        (GET_FD, 0, 0, true),
+        (GET_FD, 0x1000, 9, true),
+        (0, 0x1000, 0, true),
+        (0, 0, 9, false),
+        (GET_FD << 1, 0x1000, 9, false),
+        (1 << 31 | GET_FD, 0x1000, 9, false),
+    ] {
+        assert_eq!(
+            check_get(flags, data, size).is_ok(),
+            good,
+            "{flags} {data} {size}"
+        );
+    }
+}
+
+/// A key or a schema that is not there comes before the room.
+#[test]
+fn res_57_a_reader_needs_room() {
+    let entries = [entry(id(1, 3), 1), entry(id(1, 5), 2)];
+
+    for (first, max, room, expected) in [
+        (1, 3, 10, Ok(0)),
+        (1, 4, usize::MAX, Ok(0)),
+        (1, 9, 10, Ok(1)),
+        (1, 9, 9, Err(NotRead::TooLarge(10))),
+        (1, 3, 0, Err(NotRead::TooLarge(10))),
+        (1, 2, 0, Err(NotRead::TooNew(3))),
+        (2, 9, 0, Err(NotRead::Absent)),
+    ] {
+        assert_eq!(
+            read(&entries, key(first), max, room, |entry| *entry),
+            expected,
+            "{first} {max} {room}"
+        );
+    }
+}
+
+#[test]
+fn res_58_flags_of_an_entry() {
+    for (sealed, has_file, flags) in [
+        (false, false, 0),
+        (true, false, SEALED),
+        (false, true, HAS_FD),
+        (true, true, SEALED | HAS_FD),
+    ] {
+        let entry = Entry {
+            sealed,
+            has_file,
+            ..entry(BLOB, 1)
+        };
+
+        assert_eq!(entry.flags(), flags, "{sealed} {has_file}");
+    }
+}
+
+#[test]
+fn res_64_the_bytes_of_one_entry() {
+    for (size, result) in [
+        (0, Ok(())),
+        (40, Ok(())),
+        (41, Err(Refused::Full)),
+        (usize::MAX, Err(Refused::Full)),
+    ] {
+        assert_eq!(LIMITS.check_entry(size), result, "{size}");
+    }
 }
 
 #[test]
