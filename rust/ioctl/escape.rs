@@ -7,9 +7,7 @@ use super::call::{
     Call, //
 };
 use crate::{
-    dxgk::info::attachments::Value,
     error::{
-        shortage,
         DxgResult,
         Status, //
     },
@@ -33,16 +31,12 @@ fn update_resource(call: Call<'_>, args: &D3DKMT_ESCAPE) -> DxgResult {
     let open_resource = call.process.handles.resource(args.hContext)?.what;
 
     invalid_if(args.PrivateDriverDataSize > MAX_PRIVATE_DATA)?;
-    if !open_resource.may_write() {
-        return Err(Status::ACCESS_DENIED.into());
-    }
+    open_resource.check_may_write()?;
 
     // CAST: bounded above.
     let bytes = user::read_bytes(args.pPrivateDriverData, args.PrivateDriverDataSize as usize)?;
-    let header = &open_resource.resource().header;
-    let value = shortage(Value::new(header.accounts(), header, bytes))?;
 
-    shortage(header.attachments.set_blob(value))
+    open_resource.replace_runtime_data(bytes)
 }
 
 /// Keeps a rectangle with the resource whose local handle is in `hContext`.
@@ -52,9 +46,7 @@ fn set_present_rect(call: Call<'_>, args: &D3DKMT_ESCAPE) -> DxgResult {
 
     // CAST: 16 bytes.
     invalid_if(args.PrivateDriverDataSize != size_of_val(&rectangle) as u32)?;
-    if !open_resource.may_write() {
-        return Err(Status::ACCESS_DENIED.into());
-    }
+    open_resource.check_may_write()?;
     user::read_slice(args.pPrivateDriverData, &mut rectangle)?;
     open_resource.resource().set_present_rect(rectangle);
     Ok(())

@@ -17,7 +17,7 @@ use crate::{
             Reserved, //
         },
         info::attachments::{
-            PreparedChange,
+            until_applied,
             Value, //
         },
         keyed_mutex::{
@@ -38,9 +38,11 @@ use crate::{
         Status, //
     },
     logic::{
-        allocation_rules::MAX_PRIVATE_DATA,
         handle,
-        open_rules,
+        keyed_mutex_rules::{
+            self,
+            PrivateData, //
+        },
         sync_flags::Sharing,
         timeout, //
     },
@@ -53,74 +55,42 @@ use crate::{
 };
 use kernel::sync::Arc;
 
-/// Private runtime data in the caller's memory.
-#[derive(Clone, Copy)]
-pub(super) struct Data {
-    addr: u64,
-    size: u32,
+/// Copies data in, charged to the caller; `None` if there is none.
+fn read_data(call: Call<'_>, data: PrivateData) -> DxgResult<Option<Arc<Value>>> {
+    let Some((address, size)) = data.input()? else {
+        return Ok(None);
+    };
+    let bytes = user::read_bytes(address, size)?;
+    let value = shortage(Value::new(&call.driver.tables.accounts, &Module, bytes))?;
+
+    Ok(Some(value))
 }
 
-impl Data {
-    const NONE: Self = Self { addr: 0, size: 0 };
-
-    /// INVALID_PARAMETER for a size without an address (RES-91, RES-92, RES-101).
-    pub(super) fn new(addr: u64, size: u32) -> DxgResult<Self> {
-        invalid_if(addr == 0 && size != 0)?;
-        Ok(Self { addr, size })
+/// Copies the data in that `mutex` gets from an open, if it has none.
+pub(super) fn read_first_data(
+    call: Call<'_>,
+    data: PrivateData,
+    mutex: &Arc<KeyedMutex>,
+) -> DxgResult<FirstData> {
+    if mutex.data_size().is_some() {
+        return Ok(FirstData::NONE);
     }
-
-    /// Copies the data in, charged to the caller; `None` if there is none.
-    pub(super) fn read(self, call: Call<'_>) -> DxgResult<Option<Arc<Value>>> {
-        if self.size == 0 {
-            return Ok(None);
-        }
-        invalid_if(self.size > MAX_PRIVATE_DATA)?;
-
-        // CAST: bounded above.
-        let bytes = user::read_bytes(self.addr, self.size as usize)?;
-
-        Ok(Some(shortage(Value::new(
-            &call.driver.tables.accounts,
-            &Module,
-            bytes,
-        ))?))
-    }
-
-    /// Copies the data in that `mutex` gets from an open; `None` if it has data, or there is none.
-    pub(super) fn read_first(
-        self,
-        call: Call<'_>,
-        mutex: &Arc<KeyedMutex>,
-    ) -> DxgResult<Option<FirstData>> {
-        if mutex.data_size().is_some() {
-            return Ok(None);
-        }
-        Ok(self
-            .read(call)?
-            .map(|value| FirstData::new(mutex.clone(), value)))
-    }
-
-    /// Copies the data of `mutex` out, if the caller asks for it and has room for all of it.
-    fn write(self, mutex: &KeyedMutex) -> DxgResult {
-        if self.size == 0 {
-            return Ok(());
-        }
-        let Some(value) = mutex.header.attachments.blob() else {
-            return Ok(());
-        };
-
-        // CAST: 32 bits fit a usize.
-        invalid_if((self.size as usize) < value.bytes().len())?;
-        Ok(user::write_slice(self.addr, value.bytes())?)
-    }
+    Ok(match read_data(call, data)? {
+        Some(value) => FirstData::new(mutex.clone(), value),
+        None => FirstData::NONE,
+    })
 }
 
-/// Prepares to give a mutex its first data: `None` if there is nothing to do.
-pub(super) fn prepare(first: &Option<FirstData>) -> DxgResult<Option<PreparedChange<'_, Object>>> {
-    match first {
-        Some(first) => first.prepare(),
-        None => Ok(None),
+/// Copies the data of `mutex` out, if the caller asks for it.
+fn write_data(data: PrivateData, mutex: &KeyedMutex) -> DxgResult {
+    let Some(value) = mutex.header.attachments.blob() else {
+        return Ok(());
+    };
+
+    if let Some(address) = data.output(value.bytes().len())? {
+        user::write_slice(address, value.bytes())?;
     }
+    Ok(())
 }
 
 /// D3DKMTCreateKeyedMutex (0x90): a mutex with a global handle (RES-91).
@@ -148,16 +118,12 @@ pub(super) fn create2<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_CREATEKEYEDMUTEX2,
 ) -> DxgResult<impl Commit + 'a> {
-    invalid_if(args.Flags & D3DKMT_CREATEKEYEDMUTEX2_FLAGS_Reserved != 0)?;
-
-    let sharing = match args.Flags & D3DKMT_CREATEKEYEDMUTEX2_FLAGS_NtSecuritySharing {
-        0 => Sharing::Global,
-        _ => Sharing::Nt,
-    };
+    let sharing = keyed_mutex_rules::sharing(args.Flags)?;
+    let data = PrivateData::new(args.pPrivateRuntimeData, args.PrivateRuntimeDataSize)?;
     let request = CreateRequest {
         key: args.InitialValue,
         sharing,
-        data: Data::new(args.pPrivateRuntimeData, args.PrivateRuntimeDataSize)?.read(call)?,
+        data: read_data(call, data)?,
     };
     let (local, global) = call
         .process
@@ -172,16 +138,16 @@ pub(super) fn create2<'a>(
 fn open_by_global<'a>(
     call: Call<'a>,
     global: u32,
-    data: Data,
-) -> DxgResult<(Reserved<'a>, Option<FirstData>)> {
+    data: PrivateData,
+) -> DxgResult<(Reserved<'a>, FirstData)> {
     let strong = call.open_global(global)?;
     let Object::KeyedMutex(mutex) = strong.object() else {
         return Err(Status::INVALID_PARAMETER.into());
     };
 
-    open_rules::check_mutex_data(mutex.data_size(), data.size)?;
+    data.check_open(mutex.data_size())?;
 
-    let first = data.read_first(call, mutex)?;
+    let first = read_first_data(call, data, mutex)?;
 
     Ok((call.process.open_keyed_mutex(strong)?, first))
 }
@@ -191,7 +157,7 @@ pub(super) fn open<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_OPENKEYEDMUTEX,
 ) -> DxgResult<impl Commit + 'a> {
-    let (reserved, _) = open_by_global(call, args.hSharedHandle, Data::NONE)?;
+    let (reserved, _) = open_by_global(call, args.hSharedHandle, PrivateData::NONE)?;
 
     args.hKeyedMutex = reserved.handle();
     Ok(reserved)
@@ -204,20 +170,20 @@ pub(super) fn open2<'a>(
     args: &mut D3DKMT_OPENKEYEDMUTEX2,
     answer: Answer<D3DKMT_OPENKEYEDMUTEX2>,
 ) -> DxgResult<impl Commit + 'a> {
-    let data = Data::new(args.pPrivateRuntimeData, args.PrivateRuntimeDataSize)?;
+    let data = PrivateData::new(args.pPrivateRuntimeData, args.PrivateRuntimeDataSize)?;
     let (reserved, first) = open_by_global(call, args.hSharedHandle, data)?;
+    let opened = D3DKMT_OPENKEYEDMUTEX2 {
+        hKeyedMutex: reserved.handle(),
+        ..*args
+    };
 
-    loop {
-        let change = prepare(&first)?;
+    until_applied(|| {
+        let change = first.prepare()?;
 
-        answer.write(&D3DKMT_OPENKEYEDMUTEX2 {
-            hKeyedMutex: reserved.handle(),
-            ..*args
-        })?;
-        if change.map_or(Ok(true), PreparedChange::commit)? {
-            return Ok(reserved);
-        }
-    }
+        answer.write(&opened)?;
+        change.commit()
+    })?;
+    Ok(reserved)
 }
 
 /// D3DKMTOpenKeyedMutexFromNtHandle (0x94): always refused, because a keyed mutex is shared only
@@ -240,7 +206,13 @@ pub(super) fn destroy(call: Call<'_>, args: &D3DKMT_DESTROYKEYEDMUTEX) -> DxgRes
 }
 
 /// Acquires (RES-95, RES-96) and copies the private data out.
-fn take(call: Call<'_>, local: u32, key: u64, timeout: u64, data: Data) -> DxgResult<Acquired> {
+fn take(
+    call: Call<'_>,
+    local: u32,
+    key: u64,
+    timeout: u64,
+    data: PrivateData,
+) -> DxgResult<Acquired> {
     let (mutex, open) = call.process.handles.keyed_mutex(local)?;
     let timeout = match timeout {
         0 => None,
@@ -250,7 +222,7 @@ fn take(call: Call<'_>, local: u32, key: u64, timeout: u64, data: Data) -> DxgRe
     let acquired = mutex.acquire(&open, key, deadline)?;
 
     // A failure passes the mutex on.
-    data.write(&mutex)?;
+    write_data(data, &mutex)?;
     Ok(acquired)
 }
 
@@ -275,7 +247,13 @@ pub(super) fn acquire(
     call: Call<'_>,
     args: &mut D3DKMT_ACQUIREKEYEDMUTEX,
 ) -> DxgResult<impl Commit> {
-    let acquired = take(call, args.hKeyedMutex, args.Key, args.pTimeout, Data::NONE);
+    let acquired = take(
+        call,
+        args.hKeyedMutex,
+        args.Key,
+        args.pTimeout,
+        PrivateData::NONE,
+    );
 
     report(acquired, &mut args.FenceValue)
 }
@@ -285,7 +263,7 @@ pub(super) fn acquire2(
     call: Call<'_>,
     args: &mut D3DKMT_ACQUIREKEYEDMUTEX2,
 ) -> DxgResult<impl Commit> {
-    let data = Data::new(args.pPrivateRuntimeData, args.PrivateRuntimeDataSize)?;
+    let data = PrivateData::new(args.pPrivateRuntimeData, args.PrivateRuntimeDataSize)?;
     let acquired = take(call, args.hKeyedMutex, args.Key, args.pTimeout, data);
 
     report(acquired, &mut args.FenceValue)
@@ -301,13 +279,12 @@ pub(super) fn release(call: Call<'_>, args: &D3DKMT_RELEASEKEYEDMUTEX) -> DxgRes
 /// D3DKMTReleaseKeyedMutex2 (0x99): hands the mutex over with a key, and replaces its private data
 /// (RES-101).
 pub(super) fn release2(call: Call<'_>, args: &D3DKMT_RELEASEKEYEDMUTEX2) -> DxgResult {
-    let data = Data::new(args.pPrivateRuntimeData, args.PrivateRuntimeDataSize)?;
+    let data = PrivateData::new(args.pPrivateRuntimeData, args.PrivateRuntimeDataSize)?;
     let (mutex, open) = call.process.handles.keyed_mutex(args.hKeyedMutex)?;
 
     invalid_if(!mutex.is_owned_by_caller(&open))?;
-    match data.read(call)? {
+    match read_data(call, data)? {
         None => mutex.release(&open, args.Key, args.FenceValue),
-        Some(_) if !open.may_write => Err(Status::ACCESS_DENIED.into()),
         Some(data) => shortage(mutex.release_with_data(&open, args.Key, args.FenceValue, &data)),
     }
 }

@@ -11,15 +11,17 @@ use super::{
         Call, //
     },
     commit::Commit,
-    keyed_mutex::{
-        self,
-        Data, //
-    }, //
+    keyed_mutex::read_first_data, //
 };
 use crate::{
     dxgk::{
-        handle::open_resource::Origin,
-        info::attachments::PreparedChange,
+        handle::{
+            open_resource::Origin,
+            reserved_handles::ReservedHandles,
+            Parent, //
+        },
+        info::attachments::until_applied,
+        keyed_mutex::creation::FirstData,
         memory::opening::{
             Contents,
             FoundResource, //
@@ -36,8 +38,8 @@ use crate::{
     },
     logic::{
         access,
-        global_access::OpenPolicy,
         handle,
+        keyed_mutex_rules::PrivateData,
         open_rules::{
             ResourceOpen,
             ResourceSizes, //
@@ -211,6 +213,52 @@ pub(super) fn open_global<'a>(
     Ok(handles)
 }
 
+/// The handles of what was shared with a resource, and the data that the keyed mutex gets.
+struct Guards {
+    mutex: u32,
+    sync: u32,
+    data_size: u32,
+    first: FirstData,
+}
+
+/// Opens the keyed mutex and the synchronisation object that were shared with a resource (RES-51).
+fn open_guards(
+    call: Call<'_>,
+    args: &D3DKMT_OPENRESOURCEFROMNTHANDLE,
+    parent: &Parent,
+    handle: &NtHandle,
+    handles: &mut ReservedHandles<'_>,
+) -> DxgResult<Guards> {
+    let Some((mutex, sync)) = &handle.share().members().others else {
+        return Ok(Guards {
+            mutex: 0,
+            sync: 0,
+            data_size: 0,
+            first: FirstData::NONE,
+        });
+    };
+    let data_size = args.KeyedMutexPrivateRuntimeDataSize;
+    let data = PrivateData::new(args.pKeyedMutexPrivateRuntimeData, data_size)?;
+    let first = match mutex.object() {
+        Object::KeyedMutex(mutex) => read_first_data(call, data, mutex)?,
+        _ => FirstData::NONE,
+    };
+    let (mutex, sync) = parent.open_guards(
+        call.process,
+        handles,
+        (mutex, sync),
+        handle.access(),
+        first.is_some(),
+    )?;
+
+    Ok(Guards {
+        mutex,
+        sync,
+        data_size,
+        first,
+    })
+}
+
 /// D3DKMTOpenResourceFromNtHandle (0x42): opens a resource, and the keyed mutex and the
 /// synchronisation object that were shared with it.
 pub(super) fn open_nt<'a>(
@@ -230,47 +278,24 @@ pub(super) fn open_nt<'a>(
         &request.rules(true),
     )?;
 
-    let mut filled = D3DKMT_OPENRESOURCEFROMNTHANDLE {
+    let guards = open_guards(call, args, &parent, &handle, &mut handles)?;
+    let opened = D3DKMT_OPENRESOURCEFROMNTHANDLE {
         TotalPrivateDriverDataBufferSize: contents.sizes().total_driver_data,
         hResource: handles.first(),
+        hKeyedMutex: guards.mutex,
+        KeyedMutexPrivateRuntimeDataSize: guards.data_size,
+        hSyncObject: guards.sync,
         ..*args
     };
-    let first = match &handle.share().members().others {
-        Some((mutex, sync)) => {
-            let data = Data::new(
-                args.pKeyedMutexPrivateRuntimeData,
-                args.KeyedMutexPrivateRuntimeDataSize,
-            )?;
-            let first = match mutex.object() {
-                Object::KeyedMutex(mutex) => data.read_first(call, mutex)?,
-                _ => None,
-            };
 
-            (filled.hKeyedMutex, filled.hSyncObject) = parent.open_guards(
-                call.process,
-                &mut handles,
-                (mutex, sync),
-                handle.access(),
-                first.is_some(),
-            )?;
-            first
-        }
-        None => {
-            (filled.hKeyedMutex, filled.hSyncObject) = (0, 0);
-            filled.KeyedMutexPrivateRuntimeDataSize = 0;
-            None
-        }
-    };
-
-    loop {
-        let change = keyed_mutex::prepare(&first)?;
+    until_applied(|| {
+        let change = guards.first.prepare()?;
 
         request.write(&contents, handles.numbers().skip(1))?;
-        answer.write(&filled)?;
-        if change.map_or(Ok(true), PreparedChange::commit)? {
-            return Ok(handles);
-        }
-    }
+        answer.write(&opened)?;
+        change.commit()
+    })?;
+    Ok(handles)
 }
 
 /// D3DKMTGetSharedResourceAdapterLuid (0x23): the adapter that a resource was made on.
@@ -336,16 +361,15 @@ pub(super) fn configure(call: Call<'_>, args: &D3DKMT_CONFIGURESHAREDRESOURCE) -
     call.process.handles.device(args.hDevice)?;
 
     let found = call.process.handles.resource(args.hResource)?;
-    let resource = found.what.resource();
 
     found.check_device(args.hDevice)?;
-    invalid_if(resource.description.open_policy != OpenPolicy::Restricted)?;
-    if resource.description.creator != ThreadGroup::of_caller() {
-        return Err(Status::ACCESS_DENIED.into());
-    }
+    found.what.check_may_admit()?;
 
     let fd = handle::nt_fd(args.hProcess).ok_or(Status::INVALID_HANDLE)?;
     let group = ThreadGroup::by_pidfd(fd).ok_or(Status::INVALID_HANDLE)?;
 
-    resource.set_access(group, args.AllowAccess != 0)
+    found
+        .what
+        .resource()
+        .set_access(group, args.AllowAccess != 0)
 }

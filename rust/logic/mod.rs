@@ -23,6 +23,7 @@ pub(crate) mod handle_tree;
 pub(crate) mod index_map;
 pub(crate) mod info_rules;
 pub(crate) mod keyed_mutex;
+pub(crate) mod keyed_mutex_rules;
 pub(crate) mod luid;
 pub(crate) mod moving;
 pub(crate) mod name;

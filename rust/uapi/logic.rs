@@ -8,6 +8,7 @@ use crate::logic::{
     access,
     allocation_rules,
     info_rules,
+    keyed_mutex_rules,
     sync_flags, //
 };
 
@@ -72,6 +73,11 @@ same! {
     info_rules::ATTACH_FD => OPENDXG_INFO_ATTACH_FD;
     info_rules::HAS_FD => OPENDXG_INFO_HAS_FD;
     info_rules::GET_FD => OPENDXG_GET_FD;
+}
+
+same! {
+    keyed_mutex_rules::NT_SECURITY_SHARING => D3DKMT_CREATEKEYEDMUTEX2_FLAGS_NtSecuritySharing;
+    !keyed_mutex_rules::NT_SECURITY_SHARING => D3DKMT_CREATEKEYEDMUTEX2_FLAGS_Reserved;
 }
 
 same! {

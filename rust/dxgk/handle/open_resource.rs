@@ -5,6 +5,7 @@
 //! reference, for all its handles.
 
 use crate::dxgk::{
+    info::attachments::Value,
     memory::{
         allocation::Allocation,
         resource::Resource, //
@@ -19,11 +20,18 @@ use crate::dxgk::{
 };
 use crate::{
     error::{
+        shortage,
         DxgResult,
         Status, //
     },
-    logic::access::resource as resource_access,
-    sys::alloc::pin_arc, //
+    logic::{
+        access::resource as resource_access,
+        global_access::OpenPolicy, //
+    },
+    sys::{
+        alloc::pin_arc,
+        task::group::ThreadGroup, //
+    }, //
 };
 use kernel::{
     new_mutex,
@@ -149,6 +157,40 @@ impl OpenResource {
     /// Whether its handles may write (RES-35).
     pub(crate) fn may_write(&self) -> bool {
         self.access & resource_access::WRITE != 0
+    }
+
+    /// ACCESS_DENIED unless its handles may write.
+    pub(crate) fn check_may_write(&self) -> DxgResult {
+        if !self.may_write() {
+            return Err(Status::ACCESS_DENIED.into());
+        }
+        Ok(())
+    }
+
+    /// Checks that the calling process decides who may open the resource: access must be
+    /// restricted, which is INVALID_PARAMETER otherwise, and the process must have made it, which
+    /// is ACCESS_DENIED otherwise (RES-103).
+    pub(crate) fn check_may_admit(&self) -> DxgResult {
+        let description = &self.resource.description;
+
+        if description.open_policy != OpenPolicy::Restricted {
+            return Err(Status::INVALID_PARAMETER.into());
+        }
+        if description.creator != ThreadGroup::of_caller() {
+            return Err(Status::ACCESS_DENIED.into());
+        }
+        Ok(())
+    }
+
+    /// Replaces the private runtime data of the resource (RES-68). NO_MEMORY over a limit,
+    /// ACCESS_DENIED if it is sealed.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn replace_runtime_data(&self, bytes: KVVec<u8>) -> DxgResult {
+        let header = &self.resource.header;
+        let value = shortage(Value::new(header.accounts(), header, bytes))?;
+
+        shortage(header.attachments.set_blob(value))
     }
 
     /// Gives a new open resource, which nobody knows yet, the handles of its allocations.

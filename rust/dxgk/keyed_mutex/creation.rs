@@ -115,25 +115,50 @@ impl KeyedMutex {
     }
 }
 
-/// Private data that an open gives to a keyed mutex that has none (RES-51, RES-92).
-pub(crate) struct FirstData {
-    mutex: Arc<KeyedMutex>,
-    value: Arc<Value>,
-}
+/// Private data that an open gives to a keyed mutex that has none (RES-51, RES-92), or no data.
+pub(crate) struct FirstData(Option<(Arc<KeyedMutex>, Arc<Value>)>);
 
 impl FirstData {
+    /// No data.
+    pub(crate) const NONE: Self = Self(None);
+
     /// This data for this mutex.
     pub(crate) fn new(mutex: Arc<KeyedMutex>, value: Arc<Value>) -> Self {
-        Self { mutex, value }
+        Self(Some((mutex, value)))
     }
 
-    /// Prepares to give the data: `None` if the mutex has got some meanwhile.
-    pub(crate) fn prepare(&self) -> DxgResult<Option<PreparedChange<'_, Object>>> {
-        shortage(
-            self.mutex
-                .header
-                .attachments
-                .prepare_first_blob(&self.value),
-        )
+    /// Whether there is any.
+    pub(crate) fn is_some(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Prepares to give the data. A mutex that has got some meanwhile keeps it.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn prepare(&self) -> DxgResult<FirstChange<'_>> {
+        match &self.0 {
+            Some((mutex, value)) => {
+                let change = mutex.header.attachments.prepare_first_blob(value);
+
+                shortage(change).map(FirstChange)
+            }
+            None => Ok(FirstChange(None)),
+        }
+    }
+}
+
+/// Prepared by [`FirstData::prepare`]; `None` if there is nothing to do.
+pub(crate) struct FirstChange<'a>(Option<PreparedChange<'a, Object>>);
+
+impl FirstChange<'_> {
+    /// Gives the data. False if the store of the mutex has changed since this was prepared, as
+    /// with [`PreparedChange::commit`].
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn commit(self) -> DxgResult<bool> {
+        match self.0 {
+            Some(change) => Ok(change.commit()?),
+            None => Ok(true),
+        }
     }
 }

@@ -463,8 +463,8 @@ impl KeyedMutex {
         Ok(())
     }
 
-    /// The same, and replaces the private data (RES-101): both or neither. QUOTA_EXCEEDED or
-    /// ACCESS_DENIED if the data may not be replaced.
+    /// The same, and replaces the private data (RES-101): both or neither. ACCESS_DENIED if the
+    /// handle may not write (RES-64) or the data is sealed; QUOTA_EXCEEDED over a limit.
     ///
     /// Context: a system call, no locks held.
     pub(crate) fn release_with_data(
@@ -474,6 +474,9 @@ impl KeyedMutex {
         fence: u64,
         data: &Arc<Value>,
     ) -> DxgResult {
+        if !open.may_write {
+            return Err(Status::ACCESS_DENIED.into());
+        }
         attachments::until_applied(|| {
             let change = self.header.attachments.prepare_blob(data)?;
             let mut state = self.state.lock();

@@ -43,6 +43,8 @@ mod index_map;
 #[cfg(not(loom))]
 mod info_rules;
 #[cfg(not(loom))]
+mod keyed_mutex_rules;
+#[cfg(not(loom))]
 mod luid;
 #[cfg(not(loom))]
 mod model;
