@@ -29,28 +29,36 @@ pub enum AdapterQuery<'a> {
     UmdDriverPrivate(&'a mut [u8]),
 }
 
-/// What an adapter is and can do (`DXGK_DRIVERCAPS` and its parts). A number that is 0
-/// means that there is nothing of the kind.
+/// What an adapter is and can do (`DXGK_DRIVERCAPS` and its parts). A number that is 0, a flag that
+/// is false and a text that is empty mean that there is nothing of the kind.
+///
+/// What the OS part can do nothing with yet has no field here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DriverCaps {
     /// The name people see.
     pub name: Text<64>,
+    /// Names of its parts.
+    pub hardware: HardwareInformation,
     /// The adapter's GUID, its bytes in the order of the text form.
     pub guid: [u8; 16],
     /// Version of the driver: major, minor, revision, build.
     pub driver_version: [u16; 4],
+    /// Version of the user-mode drivers, in the same form.
+    pub umd_version: [u16; 4],
+    /// File names of the user-mode drivers, by `KMTUMDVERSION`.
+    pub umd_file_names: [Text<64>; UMD_VERSIONS],
     /// `D3DKMT_DRIVERVERSION` whose interface it has.
     pub wddm_version: u32,
-    /// `VendorID` of `D3DKMT_DEVICE_IDS`.
-    pub vendor_id: u32,
-    /// `DeviceID` of the same.
-    pub device_id: u32,
-    /// `RevisionID` of the same.
-    pub revision_id: u32,
-    /// `BusType` of the same.
-    pub bus_type: u32,
-    /// Whether it is a software device.
-    pub is_software: bool,
+    /// Which device it is.
+    pub device_ids: DeviceIds,
+    /// Where on its bus it is; `None` if it is on none.
+    pub bus_address: Option<BusAddress>,
+    /// What kind of adapter it is.
+    pub adapter_type: AdapterType,
+    /// Whether a paravirtualized adapter is used from a secure container (`SecureContainer`).
+    pub secure_container: bool,
+    /// How many video present sources it has (`NumberOfVideoPresentSources`); 0 is headless.
+    pub video_present_sources: u32,
     /// The directory in which user-mode drivers find files of the driver.
     pub driver_store: Text<64>,
     /// How many bytes [`AdapterQuery::UmdDriverPrivate`] has.
@@ -65,19 +73,129 @@ pub struct DriverCaps {
     pub physical_adapters: u32,
     /// How many nodes there are; ordinals are below.
     pub nodes: u32,
-    /// Width of a GPU virtual address in bits.
-    pub gpu_va_bits: u32,
+    /// Where work can be interrupted.
+    pub preemption: PreemptionCaps,
+    /// Whether the GPU cannot change 64 bits at once (`No64BitAtomics`); fences need that (FEN-7).
+    pub no_64_bit_atomics: bool,
+    /// Whether the driver survives the removal of the GPU (`SupportSurpriseRemoval`).
+    pub surprise_removal: bool,
+    /// What it can do with memory of other adapters (`D3DKMT_CROSSADAPTERRESOURCE_SUPPORT_TIER`).
+    pub cross_adapter_tier: u32,
+    /// GPU virtual addresses.
+    pub gpu_mmu: GpuMmuCaps,
+    /// Whether the GPU uses addresses of the CPU (`IoMmuSupported`).
+    pub io_mmu: bool,
     /// Bytes of dedicated video memory.
     pub local_memory: u64,
+    /// Bytes of system memory that the firmware has set aside for it.
+    pub dedicated_system_memory: u64,
     /// Bytes of system memory that allocations of this adapter may take.
     pub system_memory: u64,
 }
 
+/// How many versions of Direct3D have a user-mode driver of their own (`KMTUMDVERSION`).
+pub const UMD_VERSIONS: usize = 4;
+
+/// Texts about the hardware (the registry values `HardwareInformation`, and `DXGK_GPUVERSION`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HardwareInformation {
+    /// `ChipType`: the model of the GPU.
+    pub chip_type: Text<64>,
+    /// `DacType`: what drives its displays.
+    pub dac_type: Text<32>,
+    /// `BiosString`: the firmware by its name.
+    pub bios_string: Text<64>,
+    /// `BiosVersion`: the firmware by its number.
+    pub bios_version: Text<32>,
+    /// `GpuArchitecture`: the generation of the GPU.
+    pub gpu_architecture: Text<32>,
+}
+
+/// `D3DKMT_DEVICE_IDS`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DeviceIds {
+    /// `VendorID`: who has made the GPU.
+    pub vendor: u32,
+    /// `DeviceID`: which GPU of that vendor it is.
+    pub device: u32,
+    /// `SubVendorID`: who has made the board.
+    pub sub_vendor: u32,
+    /// `SubSystemID`: which board of that vendor it is.
+    pub sub_system: u32,
+    /// `RevisionID`: the stepping of the GPU.
+    pub revision: u32,
+    /// `BusType`: the kind of bus that it is on; 0 is none.
+    pub bus_type: u32,
+}
+
+/// A place on a bus (`D3DKMT_ADAPTERADDRESS`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BusAddress {
+    /// `BusNumber`: which bus it is.
+    pub bus: u32,
+    /// `DeviceNumber`: the slot on the bus.
+    pub device: u32,
+    /// `FunctionNumber`: which device it is of those in the slot.
+    pub function: u32,
+}
+
+/// What kind of adapter it is (`D3DKMT_ADAPTERTYPE`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AdapterType {
+    /// `RenderSupported`: it renders.
+    pub render: bool,
+    /// `DisplaySupported`: it has displays.
+    pub display: bool,
+    /// `SoftwareDevice`: there is no hardware.
+    pub software: bool,
+    /// `PostDevice`: the firmware uses it to show something.
+    pub post: bool,
+    /// `HybridDiscrete`: the fast GPU of two.
+    pub hybrid_discrete: bool,
+    /// `HybridIntegrated`: the economical GPU of two.
+    pub hybrid_integrated: bool,
+    /// `IndirectDisplayDevice`: its displays are fed by another driver.
+    pub indirect_display: bool,
+    /// `Paravirtualized`: the GPU is another machine's.
+    pub paravirtualized: bool,
+    /// `ACGSupported`: its user-mode drivers make no code.
+    pub acg: bool,
+    /// `Detachable`: it can be unplugged.
+    pub detachable: bool,
+    /// `ComputeOnly`: it computes and does not render.
+    pub compute_only: bool,
+    /// `Prototype`: it is not for sale yet.
+    pub prototype: bool,
+}
+
+/// Where work can be interrupted (`D3DKMDT_PREEMPTION_CAPS`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PreemptionCaps {
+    /// Of rendering, `D3DKMDT_GRAPHICS_PREEMPTION_GRANULARITY`.
+    pub graphics: u32,
+    /// Of computing, `D3DKMDT_COMPUTE_PREEMPTION_GRANULARITY`.
+    pub compute: u32,
+}
+
+/// GPU virtual addresses (`DXGK_GPUMMUCAPS`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GpuMmuCaps {
+    /// `VirtualAddressBitCount`; 0 without GPU virtual addresses.
+    pub address_bits: u32,
+    /// `ReadOnlyMemorySupported`: pages can refuse stores.
+    pub read_only: bool,
+    /// `NoExecuteMemorySupported`: pages can refuse to be run.
+    pub no_execute: bool,
+    /// `CacheCoherentMemorySupported`: accesses see what is in caches of the CPU.
+    pub cache_coherent: bool,
+}
+
 /// `DXGK_ENGINE_TYPE`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u32)]
 pub enum EngineType {
     /// None of the others.
+    #[default]
     Other = 0,
     /// Rendering.
     ThreeD = 1,
@@ -86,10 +204,20 @@ pub enum EngineType {
 }
 
 /// A node as GetNodeMetadata describes it (`DXGKARG_GETNODEMETADATA`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NodeMetadata {
     /// What kind of engine it has.
     pub engine_type: EngineType,
     /// `FriendlyName`.
     pub name: Text<32>,
+    /// `ContextSchedulingSupported`: its hardware chooses the context that runs.
+    pub context_scheduling: bool,
+    /// `RingBufferFenceRelease`: its ring buffer can signal fences.
+    pub ring_buffer_fence_release: bool,
+    /// `MaxInFlightHwQueueBuffers`: how much work a HW queue takes at once.
+    pub max_in_flight_hw_queue_buffers: u16,
+    /// `GpuMmuSupported`: it uses GPU virtual addresses.
+    pub gpu_mmu: bool,
+    /// `IoMmuSupported`: it uses addresses of the CPU.
+    pub io_mmu: bool,
 }

@@ -7,34 +7,36 @@
 //! client library converts for programs with a 4-byte `wchar_t`. They are the same for all
 //! adapters, and no KMD knows them. Three rules decide every answer:
 //!
-//! - What the OS part or the KMD cannot do is absent: a cap is 0, a name is the empty string.
-//! - No adapter has a video present source. A payload that names one, or a physical adapter that is
-//!   not there, is an invalid parameter.
+//! - What an adapter is comes from its KMD. What the OS part cannot do is absent, whatever the KMD
+//!   can do: a cap is 0, a name is the empty string.
+//! - A payload that names a video present source, a node or a physical adapter that is not there is
+//!   an invalid parameter.
 //! - A refused query leaves the payload as it was. An answered one writes every output of the
 //!   payload, and nothing beyond [`Size::max`].
 //!
 //! ```text
 //! adapter_info.rs             the table: type -> size and answer; the fixed-size answers
 //! adapter_info/payload.rs     bounds-checked access to the caller's buffer
+//! adapter_info/caps.rs        its type, and the caps of the WDDM versions
 //! adapter_info/identity.rs    names, GUIDs, IDs, versions
 //! adapter_info/registry.rs    QUERYREGISTRY and its two-step size protocol
 //! ```
 
+mod caps;
 mod identity;
 mod payload;
 mod registry;
 
 use self::payload::Payload;
-use super::feature::{
-    self,
-    FeatureSet, //
-};
+use super::feature::FeatureSet;
 use crate::ddi::{
     caps::{
         AdapterQuery,
-        DriverCaps, //
+        DriverCaps,
+        UMD_VERSIONS, //
     },
     class::Passive,
+    types::Text,
     Kmd, //
 };
 
@@ -67,9 +69,6 @@ pub struct Size {
     /// Bytes from here on are neither read nor written, so that the caller need not copy them.
     pub max: usize,
 }
-
-/// `KMTUMDVERSION` of the newest Direct3D a client can name.
-const UMD_VERSION_LAST: u32 = 3;
 
 /// Bytes of a 260-character name.
 const PATH_BYTES: usize = 2 * 260;
@@ -119,24 +118,24 @@ fn row(caps: &DriverCaps, ty: u32) -> Option<(Size, AnswerFn)> {
         3       => fixed(24, segment_size),                 // GETSEGMENTSIZE
         4 | 52  => fixed(16, identity::guid),               // ADAPTERGUID
         5       => fixed(12, absent),                       // FLIPQUEUEINFO
-        6 | 53  => fixed(12, no_bus_address),               // ADAPTERADDRESS
+        6 | 53  => fixed(12, identity::bus_address),        // ADAPTERADDRESS
         7       => fixed(12, not_supported),                // SETWORKINGSETINFO
         8 | 54  => fixed(4 * PATH_BYTES, identity::strings), // ADAPTERREGISTRYINFO
-        9       => fixed(48, no_source),                    // CURRENTDISPLAYMODE
-        10      => fixed(8, no_source),                     // MODELIST
+        9       => fixed(48, source),                       // CURRENTDISPLAYMODE
+        10      => fixed(8, source),                        // MODELIST
         11 | 55 => fixed(4, absent),                        // CHECKDRIVERUPDATESTATUS
         12      => fixed(4, absent),                        // VIRTUALADDRESSINFO
         13 | 56 => fixed(4, identity::wddm_version),        // DRIVERVERSION
-        15 | 57 => fixed(4, adapter_type),                  // ADAPTERTYPE
-        16      => fixed(8, no_source),                     // OUTPUTDUPLCONTEXTSCOUNT
-        17 | 58 => fixed(12, absent),                       // WDDM_1_2_CAPS
-        18      => fixed(8, absent),                        // UMD_DRIVER_VERSION
+        15 | 57 => fixed(4, caps::adapter_type),            // ADAPTERTYPE
+        16      => fixed(8, source),                        // OUTPUTDUPLCONTEXTSCOUNT
+        17 | 58 => fixed(12, caps::wddm_1_2_caps),          // WDDM_1_2_CAPS
+        18      => fixed(8, identity::umd_version),         // UMD_DRIVER_VERSION
         19      => fixed(4, absent),                        // DIRECTFLIP_SUPPORT
         20      => fixed(4, absent),                        // MULTIPLANEOVERLAY_SUPPORT
         21      => fixed(PATH_BYTES, absent),               // DLIST_DRIVER_NAME
-        22 | 59 => fixed(4, absent),                        // WDDM_1_3_CAPS
-        23      => fixed(16, no_source),                    // MULTIPLANEOVERLAY_HUD_SUPPORT
-        24      => fixed(4, wddm_2_0_caps),                 // WDDM_2_0_CAPS
+        22 | 59 => fixed(4, caps::wddm_1_3_caps),           // WDDM_1_3_CAPS
+        23      => fixed(16, source),                       // MULTIPLANEOVERLAY_HUD_SUPPORT
+        24      => fixed(4, caps::wddm_2_0_caps),           // WDDM_2_0_CAPS
         25      => fixed(78, node_metadata),                // NODEMETADATA
         26      => fixed(PATH_BYTES, absent),               // CPDRIVERNAME
         27      => fixed(4, absent),                        // XBOX
@@ -146,7 +145,7 @@ fn row(caps: &DriverCaps, ty: u32) -> Option<(Size, AnswerFn)> {
         31      => fixed(28, identity::device_ids),         // PHYSICALADAPTERDEVICEIDS
         32      => fixed(4, absent),                        // DRIVERCAPS_EXT
         33      => fixed(4, absent),                        // QUERY_MIRACAST_DRIVER_TYPE
-        34      => fixed(12, gpu_mmu_caps),                 // QUERY_GPUMMU_CAPS
+        34      => fixed(12, caps::gpu_mmu_caps),           // QUERY_GPUMMU_CAPS
         35      => fixed(4, absent),                        // MULTIPLANEOVERLAY_DECODE_SUPPORT
         37      => fixed(4, absent),                        // ISBADDRIVERFORHWPROTECTIONDISABLED
         38      => fixed(4, absent),                        // MULTIPLANEOVERLAY_SECONDARY_SUPPORT
@@ -157,7 +156,7 @@ fn row(caps: &DriverCaps, ty: u32) -> Option<(Size, AnswerFn)> {
         43      => fixed(4, absent),                        // MPO3DDI_SUPPORT
         44      => fixed(1, absent),                        // HWDRM_SUPPORT
         45      => fixed(4, absent),                        // MPOKERNELCAPS_SUPPORT
-        46      => fixed(12, no_source),                    // MULTIPLANEOVERLAY_STRETCH_SUPPORT
+        46      => fixed(12, source),                       // MULTIPLANEOVERLAY_STRETCH_SUPPORT
         47      => fixed(8, not_supported),                 // GET_DEVICE_VIDPN_OWNERSHIP_INFO
         48      => (registry::size(caps), registry::query), // QUERYREGISTRY
         49      => fixed(8, identity::kmd_version),         // KMD_DRIVER_VERSION
@@ -169,17 +168,17 @@ fn row(caps: &DriverCaps, ty: u32) -> Option<(Size, AnswerFn)> {
         63      => fixed(40, not_supported),                // ADAPTERPERFDATA_CAPS
         64      => fixed(132, identity::gpu_version),       // GPUVERSION
         65 | 66 => fixed(identity::DESCRIPTION_BYTES, identity::description), // DRIVER_DESCRIPTION
-        67      => fixed(8, no_source),                     // SCANOUT_CAPS
-        68      => fixed(1, absent),                        // PARAVIRTUALIZATION
-        70      => fixed(4, wddm_2_7_caps),                 // WDDM_2_7_CAPS
-        71      => fixed(4 + PATH_BYTES, umd_file_name),    // DISPLAY_UMDRIVERNAME
+        67      => fixed(8, source),                        // SCANOUT_CAPS
+        68      => fixed(1, caps::paravirtualization),      // PARAVIRTUALIZATION
+        70      => fixed(4, caps::wddm_2_7_caps),           // WDDM_2_7_CAPS
+        71      => fixed(4 + PATH_BYTES, no_display_umd),   // DISPLAY_UMDRIVERNAME
         72      => fixed(12, tracked_workload),             // TRACKEDWORKLOAD_SUPPORT
         73      => fixed(4, absent),                        // HYBRID_DLIST_DLL_SUPPORT
         74      => fixed(8, absent),                        // DISPLAY_CAPS
-        75      => fixed(4, absent),                        // WDDM_2_9_CAPS
-        76      => fixed(4, absent),                        // CROSSADAPTERRESOURCE_SUPPORT
+        75      => fixed(4, caps::wddm_2_9_caps),           // WDDM_2_9_CAPS
+        76      => fixed(4, caps::cross_adapter_resource),  // CROSSADAPTERRESOURCE_SUPPORT
         77      => fixed(4, absent),                        // WDDM_3_0_CAPS
-        80      => fixed(4, wddm_3_1_caps),                 // WDDM_3_1_CAPS
+        80      => fixed(4, caps::wddm_3_1_caps),           // WDDM_3_1_CAPS
         _ => return None,
     })
 }
@@ -190,9 +189,13 @@ fn absent(_: &Asked<'_>, out: &mut Payload<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The payload names a video present source, and there is none.
-fn no_source(_: &Asked<'_>, _: &mut Payload<'_>) -> Result<(), Refusal> {
-    Err(Refusal::InvalidParameter)
+/// The payload begins with a VidPnSourceId. The OS part does nothing with those that there are.
+fn source(asked: &Asked<'_>, out: &mut Payload<'_>) -> Result<(), Refusal> {
+    Err(if out.u32_at(0)? < asked.caps.video_present_sources {
+        Refusal::NotSupported
+    } else {
+        Refusal::InvalidParameter
+    })
 }
 
 fn not_supported(_: &Asked<'_>, _: &mut Payload<'_>) -> Result<(), Refusal> {
@@ -205,11 +208,6 @@ fn umd_driver_private(asked: &Asked<'_>, out: &mut Payload<'_>) -> Result<(), Re
 
     asked.kmd.query_adapter_info(asked.class, query);
     Ok(())
-}
-
-/// `D3DKMT_ADAPTERTYPE`: RenderSupported (bit 0) and SoftwareDevice (bit 2).
-fn adapter_type(asked: &Asked<'_>, out: &mut Payload<'_>) -> Result<(), Refusal> {
-    out.put_u32(0, (1 << 0) | (u32::from(asked.caps.is_software) << 2))
 }
 
 /// `D3DKMT_PHYSICAL_ADAPTER_COUNT`.
@@ -230,11 +228,25 @@ fn check_physical_adapter(
     }
 }
 
-/// `D3DKMT_UMDFILENAMEINFO`: no user-mode driver for any version of Direct3D, so an empty name.
-fn umd_file_name(_: &Asked<'_>, out: &mut Payload<'_>) -> Result<(), Refusal> {
-    if out.u32_at(0)? > UMD_VERSION_LAST {
-        return Err(Refusal::InvalidParameter);
-    }
+/// The name for the version of Direct3D that a payload begins with.
+fn umd_name(out: &Payload<'_>, names: &[Text<64>; UMD_VERSIONS]) -> Result<Text<64>, Refusal> {
+    // CAST: 32 bits fit a usize.
+    names
+        .get(out.u32_at(0)? as usize)
+        .copied()
+        .ok_or(Refusal::InvalidParameter)
+}
+
+/// `D3DKMT_UMDFILENAMEINFO`.
+fn umd_file_name(asked: &Asked<'_>, out: &mut Payload<'_>) -> Result<(), Refusal> {
+    let name = umd_name(out, &asked.caps.umd_file_names)?;
+
+    out.put_text(4, PATH_BYTES / 2, name.characters())
+}
+
+/// `D3DKMT_DISPLAY_UMD_FILENAMEINFO`: nothing is displayed, so an empty name for every version.
+fn no_display_umd(_: &Asked<'_>, out: &mut Payload<'_>) -> Result<(), Refusal> {
+    umd_name(out, &[Text::default(); UMD_VERSIONS])?;
     out.clear_from(4);
     Ok(())
 }
@@ -242,7 +254,7 @@ fn umd_file_name(_: &Asked<'_>, out: &mut Payload<'_>) -> Result<(), Refusal> {
 /// `D3DKMT_SEGMENTSIZEINFO`.
 fn segment_size(asked: &Asked<'_>, out: &mut Payload<'_>) -> Result<(), Refusal> {
     out.put_u64(0, asked.caps.local_memory)?;
-    out.put_u64(8, 0)?;
+    out.put_u64(8, asked.caps.dedicated_system_memory)?;
     out.put_u64(16, asked.caps.system_memory)
 }
 
@@ -251,52 +263,21 @@ fn segment_group_size(asked: &Asked<'_>, out: &mut Payload<'_>) -> Result<(), Re
     check_physical_adapter(asked, out, 0)?;
     out.clear_from(4);
     out.put_u64(8, asked.caps.local_memory)?;
+    out.put_u64(16, asked.caps.dedicated_system_memory)?;
     out.put_u64(24, asked.caps.system_memory)?;
     out.put_u64(32, asked.caps.local_memory)?;
     out.put_u64(40, asked.caps.system_memory)
 }
 
-/// `D3DKMT_ADAPTERADDRESS`: not on a bus. All ones is what a bus driver reports for an address it
-/// does not know; zeroes would be the address of a real PCI function.
-fn no_bus_address(_: &Asked<'_>, out: &mut Payload<'_>) -> Result<(), Refusal> {
-    out.put_u32(0, u32::MAX)?;
-    out.put_u32(4, u32::MAX)?;
-    out.put_u32(8, u32::MAX)
-}
-
-/// `D3DKMT_WDDM_2_0_CAPS`: Support64BitAtomics (bit 0) always, because fence values have 64 bits
-/// (FEN-7); GpuMmuSupported (bit 1) once there are GPU virtual addresses.
-fn wddm_2_0_caps(asked: &Asked<'_>, out: &mut Payload<'_>) -> Result<(), Refusal> {
-    out.put_u32(0, 1 | (u32::from(asked.caps.gpu_va_bits != 0) << 1))
-}
-
-/// `D3DKMT_QUERY_GPUMMU_CAPS`: no flags, and the width of an address.
-fn gpu_mmu_caps(asked: &Asked<'_>, out: &mut Payload<'_>) -> Result<(), Refusal> {
-    check_physical_adapter(asked, out, 0)?;
-    out.put_u32(4, 0)?;
-    out.put_u32(8, asked.caps.gpu_va_bits)
-}
-
-/// `D3DKMT_WDDM_2_7_CAPS`: HwSchSupported and HwSchEnabled (bits 0 and 1).
-fn wddm_2_7_caps(asked: &Asked<'_>, out: &mut Payload<'_>) -> Result<(), Refusal> {
-    let hwsch = u32::from(asked.features.has(feature::HWSCH));
-
-    out.put_u32(0, hwsch | (hwsch << 1))
-}
-
-/// `D3DKMT_WDDM_3_1_CAPS`: NativeGpuFenceSupported (bit 0, FEN-113).
-fn wddm_3_1_caps(asked: &Asked<'_>, out: &mut Payload<'_>) -> Result<(), Refusal> {
-    out.put_u32(0, u32::from(asked.features.has(feature::NATIVE_FENCE)))
-}
-
-/// `D3DKMT_TRACKEDWORKLOAD_SUPPORT`: physical adapter and engine type in, Support out.
+/// `D3DKMT_TRACKEDWORKLOAD_SUPPORT`: physical adapter and engine type in, Support out. There are no
+/// tracked workloads.
 fn tracked_workload(asked: &Asked<'_>, out: &mut Payload<'_>) -> Result<(), Refusal> {
     check_physical_adapter(asked, out, 0)?;
     out.put_u32(8, 0)
 }
 
 /// `D3DKMT_NODEMETADATA`, packed: the low word of the input is the node, the high word the
-/// physical adapter.
+/// physical adapter. No node has SupportTrackedWorkload (bit 2 of the flags).
 fn node_metadata(asked: &Asked<'_>, out: &mut Payload<'_>) -> Result<(), Refusal> {
     let input = out.u32_at(0)?;
     let (ordinal, adapter) = (input & 0xffff, input >> 16);
@@ -307,9 +288,13 @@ fn node_metadata(asked: &Asked<'_>, out: &mut Payload<'_>) -> Result<(), Refusal
 
     let node = asked.kmd.get_node_metadata(asked.class, ordinal);
 
-    out.clear_from(4); // Flags at 72 and IoMmuSupported at 77 stay 0.
-                       // CAST: the number of the variant.
+    // CAST: the number of the variant.
     out.put_u32(4, node.engine_type as u32)?;
     out.put_text(8, 32, node.name.characters())?;
-    out.put(76, [u8::from(asked.caps.gpu_va_bits != 0)])
+    out.put_bits(
+        72,
+        [node.context_scheduling, node.ring_buffer_fence_release],
+    )?;
+    out.put(74, node.max_in_flight_hw_queue_buffers.to_le_bytes())?;
+    out.put(76, [u8::from(node.gpu_mmu), u8::from(node.io_mmu)])
 }

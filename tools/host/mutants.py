@@ -178,7 +178,7 @@ MUTANTS = [
     ("feature.rs", "self.0 & Self::bit(id) != 0", "self.0 & Self::bit(id & 63) != 0", "unit"),
     ("adapter_info.rs", "buf.len().min(size.max)", "buf.len()", "unit"),
     ("adapter_info.rs", "if payload.u32_at(at)? < asked.caps.physical_adapters {", "if payload.u32_at(at)? <= asked.caps.physical_adapters {", "unit"),
-    ("adapter_info.rs", "if out.u32_at(0)? > UMD_VERSION_LAST {", "if false {", "unit"),
+    ("adapter_info.rs", ".get(out.u32_at(0)? as usize)", ".get(out.u32_at(0)? as usize & 3)", "unit"),
     ("adapter_info/identity.rs", "[d, c, b, a, f, e, h, g, ", "[a, b, c, d, e, f, g, h, ", "unit"),
     ("adapter_info/identity.rs", "matches!(position, 4 | 6 | 8 | 10)", "matches!(position, 4 | 6 | 8)", "unit"),
     ("kmd/soft/identity.rs", "        config.index,\n        luid.low,", "        0,\n        luid.low,", "unit"),

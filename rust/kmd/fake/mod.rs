@@ -7,6 +7,7 @@
 //! need not check at run time that borrowed data is not kept: the lifetimes in the trait forbid
 //! that, and so do the tokens of a class.
 
+mod facts;
 pub mod journal;
 
 use crate::{
@@ -14,7 +15,6 @@ use crate::{
         caps::{
             AdapterQuery,
             DriverCaps,
-            EngineType,
             NodeMetadata,
             StartInfo, //
         },
@@ -34,8 +34,7 @@ use crate::{
             KmdResult,
             OpenAllocation,
             OpenAllocationCookie,
-            Place,
-            Text, //
+            Place, //
         },
         Destroy,
         Kmd, //
@@ -63,6 +62,10 @@ pub struct Behaviour {
     pub rounds: u32,
     /// Where calls wait until the test lets them go on.
     pub pause: Option<Shared<Pause>>,
+    /// What it says of its adapter otherwise than usual.
+    pub change_caps: Option<fn(&mut DriverCaps)>,
+    /// What it says of its nodes otherwise than usual.
+    pub change_node: Option<fn(&mut NodeMetadata)>,
 }
 
 /// The calls of one entry wait here, so that a test can look at what happens meanwhile.
@@ -181,33 +184,30 @@ impl Kmd for FakeKmd {
 
         match query {
             AdapterQuery::DriverCaps(caps) => {
-                *caps = DriverCaps {
-                    name: Text::new("test double"),
-                    standard_data_size: 8,
-                    context_data_size: 16,
-                    max_escape_size: 64,
-                    physical_adapters: 2,
-                    nodes: 1,
-                    ..DriverCaps::default()
-                };
+                *caps = facts::driver_caps();
+                if let Some(change) = self.behaviour.change_caps {
+                    change(caps);
+                }
             }
-            AdapterQuery::UmdDriverPrivate(out) => out.fill(0),
+            AdapterQuery::UmdDriverPrivate(out) => out.fill(facts::UMD_PRIVATE),
         }
     }
 
     fn get_node_metadata(&self, _: &Passive, _: u32) -> NodeMetadata {
         let _call = self.enter(Entry::Query);
 
-        NodeMetadata {
-            engine_type: EngineType::Other,
-            name: Text::new("node"),
+        let mut node = facts::node_metadata();
+
+        if let Some(change) = self.behaviour.change_node {
+            change(&mut node);
         }
+        node
     }
 
-    fn query_feature_support(&self, _: &Passive, _: u32) -> bool {
+    fn query_feature_support(&self, _: &Passive, feature: u32) -> bool {
         let _call = self.enter(Entry::Query);
 
-        false
+        feature == facts::FEATURE
     }
 
     fn create_device(&self, _: &Passive, _: DeviceId) -> KmdResult<DeviceCookie> {

@@ -3,7 +3,10 @@
 //! Who the software adapter is: GUID, IDs, versions, and its data for user-mode drivers.
 
 use super::Config;
-use crate::ddi::caps::Luid;
+use crate::ddi::caps::{
+    DeviceIds,
+    Luid, //
+};
 
 /// `D3DKMT_DRIVERVERSION`: WDDM 3.0, the revision whose structures the legacy interface has.
 ///
@@ -19,13 +22,16 @@ pub(super) const DRIVER_VERSION: [u16; 4] = [0, 1, 0, 0];
 /// Adapters that are not on a PCI bus put four letters where others have their 16-bit PCI vendor.
 /// So this collides with no PCI vendor, and not with 0x1414 either, whose drivers a client may
 /// want to treat in its own way.
-pub(super) const VENDOR_ID: u32 = u32::from_le_bytes(*b"ODXG");
-/// The software GPU.
-pub(super) const DEVICE_ID: u32 = 1;
-/// Its first revision.
-pub(super) const REVISION_ID: u32 = 1;
-/// No bus: the adapter lives in the kernel.
-pub(super) const BUS_INTERNAL: u32 = 0;
+const VENDOR_ID: u32 = u32::from_le_bytes(*b"ODXG");
+/// The first revision of the one device of that vendor. It is on no bus: it lives in the kernel.
+pub(super) const DEVICE_IDS: DeviceIds = DeviceIds {
+    vendor: VENDOR_ID,
+    device: 1,
+    sub_vendor: 0,
+    sub_system: 0,
+    revision: 1,
+    bus_type: 0,
+};
 
 /// The directory in which clients look for files of the driver. It has to exist.
 pub(super) const DRIVER_STORE: &str = "/usr/lib";

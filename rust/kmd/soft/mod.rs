@@ -13,7 +13,9 @@ use crate::{
     ddi::{
         caps::{
             AdapterQuery,
+            AdapterType,
             DriverCaps,
+            HardwareInformation,
             Luid,
             NodeMetadata,
             StartInfo, //
@@ -122,14 +124,20 @@ impl SoftKmd {
     fn driver_caps(&self) -> DriverCaps {
         DriverCaps {
             name: Text::new(NAME),
+            hardware: HardwareInformation {
+                chip_type: Text::new(NAME),
+                gpu_architecture: Text::new(NAME),
+                ..HardwareInformation::default()
+            },
             guid: identity::guid(self.config.index),
             driver_version: identity::DRIVER_VERSION,
             wddm_version: identity::WDDM_VERSION,
-            vendor_id: identity::VENDOR_ID,
-            device_id: identity::DEVICE_ID,
-            revision_id: identity::REVISION_ID,
-            bus_type: identity::BUS_INTERNAL,
-            is_software: true,
+            device_ids: identity::DEVICE_IDS,
+            adapter_type: AdapterType {
+                render: true,
+                software: true,
+                ..AdapterType::default()
+            },
             driver_store: Text::new(identity::DRIVER_STORE),
             umd_private_size: identity::UMD_PRIVATE_SIZE,
             // CAST: small numbers.

@@ -32,5 +32,7 @@ pub(super) fn metadata(node: u32) -> NodeMetadata {
     NodeMetadata {
         engine_type,
         name: Text::new(name),
+        // No flags, no MMU.
+        ..NodeMetadata::default()
     }
 }

@@ -58,6 +58,20 @@ impl<'a> Payload<'a> {
         self.put(at, value.to_le_bytes())
     }
 
+    /// Writes a 32-bit field of flags: the first is bit 0, and those that are not named are 0.
+    pub(super) fn put_bits<const N: usize>(
+        &mut self,
+        at: usize,
+        flags: [bool; N],
+    ) -> Result<(), Refusal> {
+        let value = flags
+            .into_iter()
+            .rev()
+            .fold(0, |bits, flag| (bits << 1) | u32::from(flag));
+
+        self.put_u32(at, value)
+    }
+
     /// Writes a 64-bit field.
     pub(super) fn put_u64(&mut self, at: usize, value: u64) -> Result<(), Refusal> {
         self.put(at, value.to_le_bytes())

@@ -9,6 +9,8 @@ mod keyed_mutex;
 #[cfg(not(loom))]
 mod access;
 #[cfg(not(loom))]
+mod adapter_facts;
+#[cfg(not(loom))]
 mod adapter_info;
 #[cfg(not(loom))]
 mod allocation_data;

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What the double says of its adapter: everything differs from what the software adapter says, so
+//! that a test notices what does not come from the KMD.
+
+use crate::ddi::{
+    caps::{
+        AdapterType,
+        BusAddress,
+        DeviceIds,
+        DriverCaps,
+        EngineType,
+        GpuMmuCaps,
+        HardwareInformation,
+        NodeMetadata,
+        PreemptionCaps, //
+    },
+    types::Text, //
+};
+
+/// The one feature that it has: `DXGK_FEATURE_HWSCH`.
+pub(super) const FEATURE: u32 = 0;
+
+/// All bytes of its data for user-mode drivers.
+pub(super) const UMD_PRIVATE: u8 = 0xfa;
+
+/// A paravirtualized adapter that computes and has displays.
+pub(super) fn driver_caps() -> DriverCaps {
+    DriverCaps {
+        name: Text::new("test double"),
+        hardware: HardwareInformation {
+            chip_type: Text::new("chip"),
+            dac_type: Text::new("dac"),
+            bios_string: Text::new("bios"),
+            bios_version: Text::new("bios version"),
+            gpu_architecture: Text::new("architecture"),
+        },
+        guid: [0xfa; 16],
+        driver_version: [31, 0, 15, 4601],
+        umd_version: [31, 0, 15, 4602],
+        umd_file_names: [
+            Text::new("9.so"),
+            Text::new("10.so"),
+            Text::new("11.so"),
+            Text::new("12.so"),
+        ],
+        wddm_version: 2900,
+        device_ids: DeviceIds {
+            vendor: 0xfa01,
+            device: 0xfa02,
+            sub_vendor: 0xfa03,
+            sub_system: 0xfa04,
+            revision: 0xfa05,
+            bus_type: 3,
+        },
+        bus_address: Some(BusAddress {
+            bus: 1,
+            device: 2,
+            function: 3,
+        }),
+        adapter_type: AdapterType {
+            render: false,
+            display: true,
+            software: false,
+            post: true,
+            hybrid_discrete: true,
+            hybrid_integrated: true,
+            indirect_display: true,
+            paravirtualized: true,
+            acg: true,
+            detachable: true,
+            compute_only: true,
+            prototype: true,
+        },
+        secure_container: true,
+        video_present_sources: 3,
+        driver_store: Text::new("/fake"),
+        umd_private_size: 12,
+        standard_data_size: 8,
+        context_data_size: 16,
+        max_escape_size: 64,
+        physical_adapters: 2,
+        nodes: 1,
+        preemption: PreemptionCaps {
+            graphics: 400,
+            compute: 300,
+        },
+        no_64_bit_atomics: true,
+        surprise_removal: true,
+        cross_adapter_tier: 2,
+        gpu_mmu: GpuMmuCaps {
+            address_bits: 47,
+            read_only: true,
+            no_execute: true,
+            cache_coherent: true,
+        },
+        io_mmu: true,
+        local_memory: 0x1_0000_0000,
+        dedicated_system_memory: 0x2000_0000,
+        system_memory: 0x3_0000_0000,
+    }
+}
+
+/// Its nodes are all alike.
+pub(super) fn node_metadata() -> NodeMetadata {
+    NodeMetadata {
+        engine_type: EngineType::Other,
+        name: Text::new("node"),
+        context_scheduling: true,
+        ring_buffer_fence_release: true,
+        max_in_flight_hw_queue_buffers: 0x1234,
+        gpu_mmu: true,
+        io_mmu: true,
+    }
+}
