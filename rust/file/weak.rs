@@ -10,7 +10,6 @@ use crate::{
         },
         object::Object,
         quota::account::{
-            Accounts,
             Charge,
             Limit, //
         },
@@ -40,15 +39,12 @@ pub(crate) struct WeakFile {
 }
 
 impl WeakFile {
-    /// A weak reference whose handles get this access, charged to the calling user.
+    /// A weak reference to an object, whose handles get this access. Charged to the calling user.
     ///
     /// Context: may sleep, no locks held.
-    pub(crate) fn new(
-        accounts: &Arc<Accounts>,
-        link: Arc<WeakTarget<Object>>,
-        access: u32,
-    ) -> DxgResult<Arc<Self>> {
-        let charge = charge(accounts, Limit::Watches, 1)?;
+    pub(crate) fn new(object: &Object, access: u32) -> DxgResult<Arc<Self>> {
+        let link = object.weak_target()?;
+        let charge = charge(object.header().accounts(), Limit::Watches, 1)?;
 
         Ok(Arc::new(
             Self {

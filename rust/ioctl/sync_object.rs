@@ -42,7 +42,6 @@ use crate::{
     },
     logic::{
         access,
-        handle,
         sync_flags::{
             self,
             bits,
@@ -57,13 +56,6 @@ use crate::{
     uapi::*, //
 };
 use kernel::sync::Arc;
-
-/// An event HANDLE of an argument struct (FEN-21, CPU-3).
-pub(super) fn event(slot: u64) -> DxgResult<EventFd> {
-    let fd = handle::nt_fd(slot).ok_or(Status::INVALID_HANDLE)?;
-
-    Ok(EventFd::from_fd(fd)?)
-}
 
 impl From<Unusable> for DxgError {
     fn from(refusal: Unusable) -> Self {
@@ -119,7 +111,7 @@ fn start(call: Call<'_>, own: &Adapter, contents: Contents, flags: u32) -> DxgRe
         Contents::Semaphore { initial, max } => Start::Legacy(State::Semaphore { initial, max }),
         Contents::Fence { value } => Start::Legacy(State::Fence { value }),
         Contents::CpuNotification { event: slot } => Start::Legacy(State::CpuNotification {
-            _event: event(slot)?,
+            _event: EventFd::from_slot(slot)?,
         }),
         Contents::PeriodicFence { .. } => return Err(Status::NOT_SUPPORTED.into()),
     })

@@ -4,8 +4,7 @@
 
 use super::{
     call::Call,
-    commit::Commit,
-    sync_object::event, //
+    commit::Commit, //
 };
 use crate::{
     dxgk::{
@@ -37,7 +36,10 @@ use crate::{
         wait_set::Mode, //
     },
     sys::{
-        file::object_file::PendingFd,
+        file::{
+            eventfd::EventFd,
+            object_file::PendingFd, //
+        },
         task::sleep,
         user, //
     },
@@ -305,7 +307,7 @@ pub(super) fn wait_from_cpu(
 
                 request.same_call(mode, locals, values)
             }),
-            slot => cpu_wait::notify(waits, mode, elements, event(slot)?),
+            slot => cpu_wait::notify(waits, mode, elements, EventFd::from_slot(slot)?),
         },
     )
 }

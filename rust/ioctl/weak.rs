@@ -9,7 +9,6 @@ use super::{
         Call, //
     },
     commit::Commit,
-    sync_object,
     target::Receiver, //
 };
 use crate::{
@@ -30,7 +29,10 @@ use crate::{
     file::weak::WeakFile,
     logic::handle,
     sys::{
-        file::object_file::PendingFd,
+        file::{
+            eventfd::EventFd,
+            object_file::PendingFd, //
+        },
         user, //
     },
     uapi::*, //
@@ -41,13 +43,17 @@ pub(super) fn open(from: impl Receiver, args: &mut opendxg_open_weak) -> DxgResu
     invalid_if(args.flags != 0 || args.reserved != 0)?;
 
     let target = from.target(args.handle, args.handle_type)?;
-    let link = target.object().weak_target()?;
-    let weak = WeakFile::new(target.header().accounts(), link, target.access())?;
+    let weak = WeakFile::new(target.object(), target.access())?;
     let fd = PendingFd::new(weak, handle::LAST_FD, true)?;
 
     // CAST: below 2^30.
     args.fd = fd.fd() as i32;
     Ok(fd)
+}
+
+/// A descriptor as the slot of a D3DKMT struct would hold it.
+fn slot(fd: i32) -> DxgResult<u64> {
+    u64::try_from(fd).map_err(|_| Status::INVALID_HANDLE.into())
 }
 
 /// DXG_IOCTL_RESOLVE_WEAK (0xa9): a local handle of the object, if it is alive.
@@ -61,14 +67,8 @@ pub(super) fn resolve<'a>(
         0 => None,
         device => Some(call.process.handles.parent(device)?),
     };
-    let fd = u64::try_from(args.fd).map_err(|_| Status::INVALID_HANDLE)?;
-    let weak = by_descriptor::<WeakFile>(fd)?;
+    let weak = by_descriptor::<WeakFile>(slot(args.fd)?)?;
     let strong = Strong::of_weak(weak.link()).ok_or(Status::NOT_FOUND)?;
-
-    if let Some(parent) = &parent {
-        invalid_if(!strong.object().header().is_for(&parent.device.adapter))?;
-    }
-
     let handles = call
         .process
         .open_object(strong, weak.access(), parent.as_ref())?;
@@ -86,16 +86,10 @@ pub(super) fn watch(from: impl Receiver, args: &mut opendxg_watch) -> DxgResult<
     )?;
 
     let target = from.target(args.handle, args.handle_type)?;
-    let event_fd = u64::try_from(args.event_fd).map_err(|_| Status::INVALID_HANDLE)?;
-    let event = sync_object::event(event_fd)?;
+    let event = EventFd::from_slot(slot(args.event_fd)?)?;
     let link = target.object().weak_target()?;
-    let watch = Watch::new(
-        target.header().accounts(),
-        link,
-        event,
-        args.events,
-        args.cookie,
-    )?;
+    let accounts = target.header().accounts();
+    let watch = Watch::new(accounts, link, event, args.events, args.cookie)?;
     let fd = PendingFd::new(watch, handle::LAST_FD, true)?;
 
     // CAST: below 2^30.

@@ -41,7 +41,7 @@ pub(crate) enum Part {
 
 impl Process {
     /// Reserves a new local handle, with the handles of its allocations for a resource. The first
-    /// number is that of the object.
+    /// number is that of the object. The device of `parent` must be one that may use it.
     ///
     /// Context: a system call of the process, no locks held.
     pub(crate) fn open_object(
@@ -50,6 +50,10 @@ impl Process {
         access: u32,
         parent: Option<&Parent>,
     ) -> DxgResult<ReservedHandles<'_>> {
+        if parent.is_some_and(|parent| !strong.object().header().is_for(&parent.device.adapter)) {
+            return Err(Status::INVALID_PARAMETER.into());
+        }
+
         let mut handles = ReservedHandles::new(&self.handles, 1)?;
 
         match strong.object().clone() {

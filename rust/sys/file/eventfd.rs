@@ -2,6 +2,7 @@
 
 //! A counted reference to an eventfd: the event HANDLE of the D3DKMT calls.
 
+use crate::logic::handle;
 use core::ptr::NonNull;
 use kernel::{
     bindings,
@@ -31,11 +32,14 @@ unsafe impl Send for EventFd {}
 unsafe impl Sync for EventFd {}
 
 impl EventFd {
-    /// Takes a reference to the eventfd behind a descriptor of the calling process.
+    /// Takes a reference to the eventfd that the slot of an argument struct names: a descriptor of
+    /// the calling process (FEN-21, CPU-3).
     ///
     /// Context: a system call.
-    pub(crate) fn from_fd(fd: u32) -> core::result::Result<Self, BadEvent> {
-        let fd = i32::try_from(fd).map_err(|_| BadEvent::Closed)?;
+    pub(crate) fn from_slot(slot: u64) -> core::result::Result<Self, BadEvent> {
+        let fd = handle::nt_fd(slot).ok_or(BadEvent::Closed)?;
+        // CAST: below 2^30.
+        let fd = fd as i32;
         // SAFETY: Any number may be asked for; the result owns a reference or is an error.
         let ctx = from_err_ptr(unsafe { bindings::eventfd_ctx_fdget(fd) });
 
