@@ -10,10 +10,7 @@ use super::{
 use crate::{
     dxgk::share::NtHandle,
     error::DxgResult,
-    logic::{
-        access::Type,
-        handle, //
-    },
+    logic::access::Type,
     sys::file::object_file::PendingFd,
     uapi::*, //
 };
@@ -52,8 +49,6 @@ pub(super) fn open_sync_object(
 
 fn open(call: Call<'_>, ty: Type, desired: u32, attributes: u64) -> DxgResult<PendingFd> {
     let (name, inherit) = object_attributes::for_open(attributes)?;
-    let (share, access) = call.driver.tables.names.open(&name, ty, desired)?;
-    let handle = NtHandle::new(share, access)?;
 
-    Ok(PendingFd::new(handle, handle::LAST_FD, !inherit)?)
+    NtHandle::open_by_name(&call.driver.tables.names, &name, ty, desired, inherit)
 }

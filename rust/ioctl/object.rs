@@ -21,7 +21,6 @@ use crate::{
         },
         process::Process,
         share::{
-            name_table::Named,
             NtHandle,
             Share, //
         },
@@ -32,10 +31,7 @@ use crate::{
         Status, //
     },
     file::weak::WeakFile,
-    logic::{
-        access::Wanted,
-        handle, //
-    },
+    logic::share_rules::Duplication,
     sys::{
         file::object_file::PendingFd,
         user, //
@@ -114,14 +110,8 @@ impl Subject {
         args.access = self.access;
         args.object_id = header.id();
         args.generation = header.attachments.generation();
-        // Without the reference that this call has taken, and those of dma-bufs that nobody has.
-        let references = header.references().saturating_sub(1);
-        let unused = match object {
-            Object::Resource(resource) => resource.drop_unused_exports(),
-            _ => 0,
-        };
-
-        args.references = references.saturating_sub(unused);
+        // Without the one that this call has taken.
+        args.references = references(object).saturating_sub(1);
         args.local_references = process.map_or(0, |process| header.openers.of(&process.mappings));
         args.allocation_count = match object {
             Object::Resource(resource) => resource.extent().0,
@@ -153,6 +143,17 @@ impl Subject {
         args.name_size = size;
         Ok(())
     }
+}
+
+/// How many references there are, without those of dma-bufs that nobody has.
+fn references(object: &Object) -> u32 {
+    let references = object.header().references();
+    let unused = match object {
+        Object::Resource(resource) => resource.drop_unused_exports(),
+        _ => 0,
+    };
+
+    references.saturating_sub(unused)
 }
 
 /// Checks what all queries have in common.
@@ -249,10 +250,7 @@ pub(super) fn get_container<'a>(
 /// DXG_IOCTL_DUP_NT (0xa3): another NT handle of the same objects, with the same access or less.
 pub(super) fn dup_nt(_call: Call<'_>, args: &mut opendxg_dup_nt) -> DxgResult<impl Commit> {
     invalid_if(args.handle_type != OPENDXG_HANDLE_NT)?;
-
-    let source = nt_handle(args.handle)?;
-
-    dup_description(&source, args)
+    dup_description(&*nt_handle(args.handle)?, args)
 }
 
 /// DXG_IOCTL_DUP_NT (0xa3) on an NT handle.
@@ -262,27 +260,16 @@ pub(super) fn dup_handle(on: OnHandle<'_>, args: &mut opendxg_dup_nt) -> DxgResu
 }
 
 /// Another open file description of the share of `source`.
-fn dup_description(source: &NtHandle, args: &mut opendxg_dup_nt) -> DxgResult<impl Commit> {
-    let same = args.flags & OPENDXG_DUP_SAME_ACCESS != 0;
-
-    invalid_if(
-        args.flags & !(OPENDXG_DUP_SAME_ACCESS | OPENDXG_DUP_INHERIT) != 0
-            || args.reserved != 0
-            || same && args.access != 0,
-    )?;
-
-    let access = if same {
-        source.access()
-    } else {
-        Wanted::new(source.object().access_type(), args.access)
-            .ok_or(Status::INVALID_PARAMETER)?
-            .within(source.access())
-            .ok_or(Status::ACCESS_DENIED)?
+fn dup_description(source: &NtHandle, args: &mut opendxg_dup_nt) -> DxgResult<PendingFd> {
+    let request = Duplication {
+        flags: args.flags,
+        desired: args.access,
     };
-    let inherit = args.flags & OPENDXG_DUP_INHERIT != 0;
-    let share = source.share().new_ref().ok_or(Status::INVALID_HANDLE)?;
-    let handle = NtHandle::new(share, access)?;
-    let fd = PendingFd::new(handle, handle::LAST_FD, !inherit)?;
+
+    invalid_if(args.reserved != 0)?;
+    request.check()?;
+
+    let fd = source.duplicate(&request)?;
 
     args.new_handle = u64::from(fd.fd());
     Ok(fd)

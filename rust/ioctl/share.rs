@@ -11,31 +11,24 @@ use super::{
     object_attributes, //
 };
 use crate::{
-    dxgk::share::{
-        name_table::Reservation,
-        Members,
-        NtHandle,
-        ShareRef, //
+    dxgk::share::creation::{
+        NewName,
+        ShareRequest, //
     },
     error::{
         DxgResult,
         Status, //
     },
     logic::{
-        access::Wanted,
-        handle,
-        name_mode::{
+        name_mode,
+        share_rules::{
             self,
-            Rule, //
+            MAX_OBJECTS, //
         }, //
     },
-    sys::{
-        file::object_file::PendingFd,
-        user, //
-    },
+    sys::user,
     uapi::*, //
 };
-use kernel::prelude::*;
 
 /// D3DKMTShareObjects (0x3f): an NT handle. A name is for its owner alone.
 pub(super) fn share_objects<'a>(
@@ -56,56 +49,49 @@ pub(super) fn share_objects_with_mode<'a>(
 }
 
 fn share<'a>(call: Call<'a>, args: &D3DKMT_SHAREOBJECTS, mode: u32) -> DxgResult<impl Commit + 'a> {
-    invalid_if(
-        !(1..=D3DKMT_MAX_OBJECTS_PER_HANDLE).contains(&args.ObjectCount)
-            || args.ObjectHandleArray == 0
-            || args.pSharedNtHandle == 0,
+    share_rules::check_arguments(
+        args.ObjectCount,
+        args.ObjectHandleArray,
+        args.pSharedNtHandle,
     )?;
 
     let attributes = object_attributes::for_share(args.pObjectAttributes)?;
-    // CAST: at most 3.
-    let count = args.ObjectCount as usize;
-    let mut locals = [0u32; D3DKMT_MAX_OBJECTS_PER_HANDLE as usize];
-    let locals = locals.get_mut(..count).unwrap_or_default();
-    let mut objects = KVec::with_capacity(count, GFP_KERNEL_ACCOUNT)?;
-
-    user::read_slice(args.ObjectHandleArray, locals)?;
-    for local in locals {
-        objects.push(call.process.handles.shareable(*local)?, GFP_KERNEL_ACCOUNT)?;
-    }
-
-    let (members, may) = Members::of(objects)?;
-    let ty = members.first.object().access_type();
-    let wanted = Wanted::new(ty, args.DesiredAccess).ok_or(Status::INVALID_PARAMETER)?;
-    let access = wanted.within(may).ok_or(Status::ACCESS_DENIED)?;
-    let names = &call.driver.tables.names;
-    let name = attributes.name.clone().map(|name| (name, names.clone()));
-    let share = ShareRef::first(members, name)?;
-    let reservation = match &attributes.name {
-        None => None,
-        Some(name) => Some(names.reserve(
-            &call.process.account,
+    let mut locals = [0; MAX_OBJECTS];
+    let request = ShareRequest {
+        locals: read_locals(args, &mut locals)?,
+        desired: args.DesiredAccess,
+        name: attributes.name.map(|name| NewName {
             name,
-            Rule { ty, mode, may },
-            &share,
-            attributes.open_if.then_some(wanted),
-        )?),
+            mode,
+            open_if: attributes.open_if,
+        }),
+        inherit: attributes.inherit,
     };
-    let (share, access, name, exists) = match reservation {
-        None => (share, access, None, false),
-        Some(Reservation::Reserved(name)) => (share, access, Some(name), false),
-        Some(Reservation::Exists((share, access))) => (share, access, None, true),
-    };
-    let handle = NtHandle::new(share, access)?;
-    let fd = PendingFd::new(handle, handle::LAST_FD, !attributes.inherit)?;
+    let shared = call
+        .process
+        .share_objects(&call.driver.tables.names, request)?;
 
-    user::write(args.pSharedNtHandle, &u64::from(fd.fd()))?;
-    if exists {
+    user::write(args.pSharedNtHandle, &u64::from(shared.fd.fd()))?;
+    if shared.exists {
         // A success with a status of its own.
-        fd.commit();
+        shared.fd.commit();
         return Err(Status::OBJECT_NAME_EXISTS.into());
     }
-    Ok((fd, name))
+    Ok((shared.fd, shared.name))
+}
+
+/// The local handles of the objects, whose number was checked.
+fn read_locals<'a>(
+    args: &D3DKMT_SHAREOBJECTS,
+    locals: &'a mut [u32; MAX_OBJECTS],
+) -> DxgResult<&'a [u32]> {
+    // CAST: at most 3.
+    let locals = locals
+        .get_mut(..args.ObjectCount as usize)
+        .ok_or(Status::INVALID_PARAMETER)?;
+
+    user::read_slice(args.ObjectHandleArray, locals)?;
+    Ok(locals)
 }
 
 /// D3DKMTShareObjectWithHost (0x44): there is no host to share with (RES-34).

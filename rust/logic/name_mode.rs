@@ -7,10 +7,13 @@
 //! grants the other rights. A caller without `r` does not learn from a refusal that the name
 //! exists.
 
-use super::access::{
-    Type,
-    Wanted,
-    READ_CONTROL, //
+use super::{
+    access::{
+        Type,
+        Wanted,
+        READ_CONTROL, //
+    },
+    Invalid, //
 };
 
 /// The mode of a name whose owner gave none.
@@ -23,6 +26,15 @@ const WRITE: u32 = 0o2;
 /// Whether a mode has no bits without a meaning.
 pub fn is_valid(mode: u32) -> bool {
     mode & !ALL == 0
+}
+
+/// What a call that opens a name asks for; `None` is no access at all, which is refused once the
+/// name is found (RES-43).
+pub fn wanted(ty: Type, desired: u32) -> Result<Option<Wanted>, Invalid> {
+    match desired {
+        0 => Ok(None),
+        _ => Wanted::new(ty, desired).map(Some).ok_or(Invalid),
+    }
 }
 
 /// How an opener relates to a name.
@@ -75,7 +87,7 @@ impl Rule {
         (self.may | READ_CONTROL) & (granted(READ, read) | granted(WRITE, all & !read))
     }
 
-    /// The access that an opener of this class gets; `None` is a request for no access at all.
+    /// The access that an opener of this class gets for what it has [`wanted`].
     pub fn open(&self, class: Class, ty: Type, wanted: Option<Wanted>) -> Result<u32, Refusal> {
         let rights = self.rights(class);
         let refuse = |why| {

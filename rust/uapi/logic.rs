@@ -9,6 +9,7 @@ use crate::logic::{
     allocation_rules,
     info_rules,
     keyed_mutex_rules,
+    share_rules,
     sync_flags, //
 };
 
@@ -86,4 +87,11 @@ same! {
     access::ALL => D3DDDI_SYNC_OBJECT_ALL_ACCESS;
     access::resource::WRITE => SHARED_ALLOCATION_WRITE;
     access::resource::ALL => SHARED_ALLOCATION_ALL_ACCESS;
+}
+
+same! {
+    // CAST: a small number.
+    share_rules::MAX_OBJECTS as u32 => D3DKMT_MAX_OBJECTS_PER_HANDLE;
+    share_rules::dup::SAME_ACCESS => OPENDXG_DUP_SAME_ACCESS;
+    share_rules::dup::INHERIT => OPENDXG_DUP_INHERIT;
 }

@@ -7,6 +7,7 @@
 //! A share has a name as long as NT handles hold it. Calls in flight may keep the share a little
 //! longer, without a name.
 
+pub(crate) mod creation;
 pub(crate) mod global_access;
 pub(crate) mod global_table;
 pub(crate) mod name;
@@ -170,7 +171,7 @@ pub(crate) struct NtHandle {
 
 impl NtHandle {
     /// An open file description of a share with this granted access.
-    pub(crate) fn new(share: ShareRef, access: u32) -> Result<Arc<Self>, AllocError> {
+    fn new(share: ShareRef, access: u32) -> Result<Arc<Self>, AllocError> {
         Arc::new(
             Self {
                 share: Counted::new(share),

@@ -28,6 +28,7 @@ use crate::{
             Wanted, //
         },
         name_mode::{
+            self,
             Class,
             Refusal,
             Rule, //
@@ -225,10 +226,7 @@ impl<T: Named> NameTable<T> {
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn open(&self, name: &Name, ty: Type, desired: u32) -> DxgResult<Opened<T>> {
-        let wanted = match desired {
-            0 => None,
-            _ => Some(Wanted::new(ty, desired).ok_or(Status::INVALID_PARAMETER)?),
-        };
+        let wanted = name_mode::wanted(ty, desired)?;
         let names = self.names.lock();
         let entry = names
             .get(name)

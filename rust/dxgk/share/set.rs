@@ -10,6 +10,7 @@ use crate::{
         object::Object, //
     },
     error::{
+        DxgError,
         DxgResult,
         Status, //
     },
@@ -18,15 +19,23 @@ use crate::{
             self,
             Kind,
             Member,
-            Refusal, //
+            Refusal,
+            MAX_OBJECTS, //
         },
         sync_flags::Sharing, //
     }, //
 };
 use kernel::prelude::*;
 
-/// How many objects a call shares at most.
-const MAX: usize = 3;
+impl From<Refusal> for DxgError {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Invalid => Status::INVALID_PARAMETER,
+            Refusal::Denied => Status::ACCESS_DENIED,
+        }
+        .into()
+    }
+}
 
 /// An object as the rules see it.
 fn member(found: &Shareable) -> Member<Luid> {
@@ -51,7 +60,7 @@ impl Members {
     /// away.
     pub(crate) fn of(mut objects: KVec<Shareable>) -> DxgResult<(Self, u32)> {
         let first = objects.first().ok_or(Status::INVALID_PARAMETER)?;
-        let mut members = [member(first); MAX];
+        let mut members = [member(first); MAX_OBJECTS];
 
         for (place, found) in members.iter_mut().zip(&objects) {
             *place = member(found);
@@ -60,10 +69,7 @@ impl Members {
         let members = members
             .get(..objects.len())
             .ok_or(Status::INVALID_PARAMETER)?;
-        let access = share_rules::check_set(members).map_err(|refusal| match refusal {
-            Refusal::Invalid => Status::INVALID_PARAMETER,
-            Refusal::Denied => Status::ACCESS_DENIED,
-        })?;
+        let access = share_rules::check_set(members)?;
         let mut last = || objects.pop().map(|found| found.strong);
         let (sync, mutex, first) = (last(), last(), last());
 

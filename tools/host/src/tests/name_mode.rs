@@ -11,11 +11,12 @@ use crate::logic::{
         Wanted, READ_CONTROL, SIGNAL, WAIT,
     },
     name_mode::{
-        is_valid,
+        is_valid, wanted,
         Class::{self, Group, Other, Owner, Privileged},
         Refusal::{self, Denied, Hidden, Mismatch},
         Rule, PRIVATE,
     },
+    Invalid,
 };
 
 const CLASSES: [Class; 4] = [Owner, Group, Other, Privileged];
@@ -40,6 +41,17 @@ fn res_45_only_permission_bits_are_a_mode() {
     assert!(is_valid(0) && is_valid(PRIVATE) && is_valid(0o666));
     for bit in [0, 3, 6, 9, 10, 11, 15, 31] {
         assert!(!is_valid(1 << bit), "{bit}");
+    }
+}
+
+/// No access is refused only once the name is found, unknown bits are at once.
+#[test]
+fn res_43_what_an_open_asks_for() {
+    for ty in [Resource, SyncObject] {
+        assert_eq!(wanted(ty, 0), Ok(None));
+        assert_eq!(wanted(ty, 1 << 5), Err(Invalid));
+        assert_eq!(wanted(ty, WAIT), Ok(Wanted::new(ty, WAIT)));
+        assert!(wanted(ty, WAIT) != Ok(None));
     }
 }
 

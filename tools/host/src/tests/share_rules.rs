@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Sets of objects that are shared together.
+//! Sets of objects that are shared together, and the access of their NT handles.
 
 use crate::logic::access::{self, resource};
-use crate::logic::share_rules::{check_set, Kind, Member, Refusal};
+use crate::logic::access::{Type, Wanted, READ_CONTROL, SIGNAL, WAIT};
+use crate::logic::share_rules::{
+    check_arguments, check_set, dup, grant, Duplication, Kind, Member, Refusal,
+};
+use crate::logic::Invalid;
 
 const KINDS: [Kind; 4] = [
     Kind::Resource,
@@ -47,6 +51,26 @@ fn sequences() -> Vec<Vec<Kind>> {
         from = until;
     }
     all
+}
+
+#[test]
+fn res_33_one_to_three_objects_and_no_null_pointer() {
+    for (count, handles, output, expected) in [
+        (0, 1, 1, Err(Invalid)),
+        (1, 1, 1, Ok(())),
+        (2, 1, 1, Ok(())),
+        (3, 1, 1, Ok(())),
+        (4, 1, 1, Err(Invalid)),
+        (u32::MAX, 1, 1, Err(Invalid)),
+        (1, 0, 1, Err(Invalid)),
+        (1, 1, 0, Err(Invalid)),
+    ] {
+        assert_eq!(
+            check_arguments(count, handles, output),
+            expected,
+            "{count} {handles} {output}"
+        );
+    }
 }
 
 #[test]
@@ -129,4 +153,56 @@ fn res_104_a_set_gives_what_all_its_handles_have() {
     assert_eq!(check_set(&set), Ok(resource::ALL & !resource::WRITE));
     set[2].access = Some(access::ALL & !access::WAIT);
     assert_eq!(check_set(&set), Err(Refusal::Denied));
+}
+
+/// Unknown bits come before rights that are not there.
+#[test]
+fn res_36_res_104_what_an_nt_handle_gets() {
+    let ty = Type::SyncObject;
+    for (desired, may, expected) in [
+        (0, 0, Ok(READ_CONTROL)),
+        (WAIT, WAIT, Ok(READ_CONTROL | WAIT)),
+        (WAIT | SIGNAL, WAIT, Err(Refusal::Denied)),
+        (1 << 5, access::ALL, Err(Refusal::Invalid)),
+        (1 << 5 | SIGNAL, WAIT, Err(Refusal::Invalid)),
+    ] {
+        let granted = grant(ty, desired, may);
+        assert_eq!(granted.map(|(_, access)| access), expected, "{desired:#x}");
+    }
+    assert_eq!(
+        grant(ty, WAIT, access::ALL).ok().map(|(wanted, _)| wanted),
+        Wanted::new(ty, WAIT)
+    );
+}
+
+#[test]
+fn res_17_a_duplicate_names_an_access_or_takes_the_same() {
+    for (flags, desired, expected) in [
+        (0, 0, Ok(())),
+        (0, u32::MAX, Ok(())),
+        (dup::SAME_ACCESS, 0, Ok(())),
+        (dup::SAME_ACCESS | dup::INHERIT, 0, Ok(())),
+        (dup::SAME_ACCESS, WAIT, Err(Invalid)),
+        (dup::INHERIT, WAIT, Ok(())),
+        (1 << 2, 0, Err(Invalid)),
+        (1 << 31 | dup::INHERIT, 0, Err(Invalid)),
+    ] {
+        let checked = Duplication { flags, desired }.check();
+        assert_eq!(checked, expected, "{flags:#x} {desired:#x}");
+    }
+}
+
+#[test]
+fn res_17_a_duplicate_has_the_same_access_or_less() {
+    let own = READ_CONTROL | WAIT;
+    let access = |flags, desired| Duplication { flags, desired }.access(Type::SyncObject, own);
+    assert_eq!(access(dup::SAME_ACCESS, 0), Ok(own));
+    assert_eq!(access(0, 0), Ok(READ_CONTROL));
+    assert_eq!(access(0, WAIT), Ok(own));
+    assert_eq!(access(0, SIGNAL), Err(Refusal::Denied));
+    assert_eq!(access(0, 1 << 5), Err(Refusal::Invalid));
+
+    let inherits = |flags| Duplication { flags, desired: 0 }.inherits();
+    assert!(inherits(dup::INHERIT | dup::SAME_ACCESS));
+    assert!(!inherits(dup::SAME_ACCESS));
 }
