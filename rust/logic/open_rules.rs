@@ -1,6 +1,57 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Which sizes the calls that open shared resources accept (RES-48).
+//! What the calls that open shared objects refuse (RES-48, RES-52, RES-53).
+
+use super::{
+    invalid_if,
+    sync_flags::bits,
+    Invalid, //
+};
+
+/// Checks the flags of an open of a synchronisation object, which restrict what the handle may do
+/// (FEN-3, FEN-25). They come first. Then the device and the NT handle are looked up, each of which
+/// may fail with a status of its own. The object is last, see [`SyncOpen::check`].
+pub fn check_sync_flags(flags: u32) -> Result<(), Invalid> {
+    invalid_if(
+        flags & (!bits::KNOWN | bits::SIGNAL_BY_KMD) != 0
+            || flags & bits::NO_SIGNAL != 0 && flags & bits::NO_WAIT != 0,
+    )
+}
+
+/// The object of an NT handle that is to be opened as a synchronisation object.
+#[derive(Clone, Copy)]
+pub struct SyncOpen {
+    /// Whether it is a synchronisation object.
+    pub is_sync: bool,
+    /// Whether it may be used with the device; true for a call without a device.
+    pub is_for_device: bool,
+    /// Whether it is a fence: others ignore the engines.
+    pub is_fence: bool,
+    /// Whether the adapter of the device has the engines of the call.
+    pub has_engines: bool,
+}
+
+/// Why a synchronisation object is not opened.
+#[derive(Debug, PartialEq, Eq)]
+pub enum SyncRefusal {
+    /// INVALID_PARAMETER.
+    Invalid,
+    /// OBJECT_TYPE_MISMATCH.
+    Mismatch,
+}
+
+impl SyncOpen {
+    /// Its type (RES-52), its adapter (RES-53), the engines (FEN-5).
+    pub fn check(&self) -> Result<(), SyncRefusal> {
+        if !self.is_sync {
+            return Err(SyncRefusal::Mismatch);
+        }
+        if !self.is_for_device || self.is_fence && !self.has_engines {
+            return Err(SyncRefusal::Invalid);
+        }
+        Ok(())
+    }
+}
 
 /// How much a resource has.
 #[derive(Clone, Copy)]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Which flags a synchronisation object may be created and opened with (FEN-3, FEN-4, FEN-135,
-//! CPU-1, CPU-4), and what an open handle may then do.
+//! Which synchronisation objects may be created (FEN-3 to FEN-6, FEN-135, CPU-1, CPU-4, CPU-6), and
+//! what a handle may then do.
 
 use super::{
     invalid_if,
@@ -63,35 +63,6 @@ pub enum Sharing {
     Nt,
 }
 
-/// Checks the flags of a creation and says how the object may be shared.
-///
-/// `kind` must be one of [`types`].
-pub fn check_create(kind: u32, flags: u32) -> Result<Sharing, Invalid> {
-    use bits::*;
-
-    let has = |mask: u32| flags & mask != 0;
-    let value_fence = matches!(
-        kind,
-        types::MONITORED_FENCE | types::PERIODIC_MONITORED_FENCE
-    );
-    invalid_if(
-        has(!KNOWN)
-            || has(SIGNAL_BY_KMD) && kind != types::CPU_NOTIFICATION
-            || has(SIGNAL_BY_KMD) && has(!SIGNAL_BY_KMD)
-            || has(NT_SECURITY_SHARING) && !has(SHARED)
-            || has(NO_SIGNAL) && has(NO_WAIT)
-            || has(VALUE_FENCES_ONLY) && !value_fence
-            || has(CROSS_ADAPTER) && (!value_fence || !has(NT_SECURITY_SHARING))
-            || has(SHARED) && !has(NT_SECURITY_SHARING) && value_fence
-            || has(SHARED) && kind == types::CPU_NOTIFICATION,
-    )?;
-    Ok(match (has(SHARED), has(NT_SECURITY_SHARING)) {
-        (_, true) => Sharing::Nt,
-        (true, false) => Sharing::Global,
-        (false, false) => Sharing::Private,
-    })
-}
-
 /// What the description of a new object says beside its flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contents {
@@ -130,6 +101,21 @@ pub enum Contents {
     },
 }
 
+impl Contents {
+    /// Whether it is one of the two fences whose value processes see.
+    fn is_value_fence(&self) -> bool {
+        matches!(
+            self,
+            Self::MonitoredFence { .. } | Self::PeriodicFence { .. }
+        )
+    }
+
+    /// Whether it fires an event.
+    fn is_notification(&self) -> bool {
+        matches!(self, Self::CpuNotification { .. })
+    }
+}
+
 /// Why a description is refused.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Unusable {
@@ -138,37 +124,91 @@ pub enum Unusable {
     NotSupported,
 }
 
-/// Checks the description of a new object, whose flags and handles are good.
-///
-/// `has_engines` says whether the adapter in question has all these engines.
-pub fn check_contents(
-    contents: Contents,
-    flags: u32,
-    has_engines: impl Fn(u32) -> bool,
-) -> Result<(), Unusable> {
-    match contents {
-        Contents::Semaphore { initial, max } if initial > max => Err(Unusable::Invalid),
-        Contents::MonitoredFence { engines, .. } | Contents::PeriodicFence { engines, .. }
-            if !has_engines(engines) =>
-        {
-            Err(Unusable::Invalid)
-        }
-        // No adapter has a video present target (fences.md section 2.6).
-        Contents::PeriodicFence { .. } => Err(Unusable::NotSupported),
-        // No adapter offers DXGK_FEATURE_KMD_SIGNAL_CPU_EVENT (CPU-6).
-        Contents::CpuNotification { .. } if flags & bits::SIGNAL_BY_KMD != 0 => {
-            Err(Unusable::NotSupported)
-        }
-        _ => Ok(()),
-    }
+/// A CreateSynchronizationObject2 as the rules see it. They are methods, in the order in which they
+/// are checked; between them the device is looked up, and the adapter of a periodic fence. The
+/// event of a CPU notification comes last.
+#[derive(Clone, Copy, Debug)]
+pub struct Creation {
+    /// What to make.
+    pub contents: Contents,
+    /// [`bits`].
+    pub flags: u32,
 }
 
-/// Checks the flags of an open, which restrict what the handle may do.
-pub fn check_open(flags: u32) -> Result<(), Invalid> {
-    invalid_if(
-        flags & (!bits::KNOWN | bits::SIGNAL_BY_KMD) != 0
-            || flags & bits::NO_SIGNAL != 0 && flags & bits::NO_WAIT != 0,
-    )
+impl Creation {
+    fn has(&self, mask: u32) -> bool {
+        self.flags & mask != 0
+    }
+
+    /// The flags by themselves and with the type: first of all.
+    pub fn check_flags(&self) -> Result<(), Invalid> {
+        use bits::*;
+
+        let is_value_fence = self.contents.is_value_fence();
+        let is_notification = self.contents.is_notification();
+
+        invalid_if(
+            self.has(!KNOWN)
+                || self.has(SIGNAL_BY_KMD) && !is_notification
+                || self.has(SIGNAL_BY_KMD) && self.has(!SIGNAL_BY_KMD)
+                || self.has(NT_SECURITY_SHARING) && !self.has(SHARED)
+                || self.has(NO_SIGNAL) && self.has(NO_WAIT)
+                || self.has(VALUE_FENCES_ONLY) && !is_value_fence
+                || self.has(CROSS_ADAPTER) && (!is_value_fence || !self.has(NT_SECURITY_SHARING))
+                || self.has(SHARED) && !self.has(NT_SECURITY_SHARING) && is_value_fence
+                || self.has(SHARED) && is_notification,
+        )
+    }
+
+    /// The description, once the handles in it are found good.
+    ///
+    /// `has_engines` says whether the adapter in question has all these engines.
+    pub fn check_contents(&self, has_engines: impl Fn(u32) -> bool) -> Result<(), Unusable> {
+        match self.contents {
+            Contents::Semaphore { initial, max } if initial > max => Err(Unusable::Invalid),
+            Contents::MonitoredFence { engines, .. } | Contents::PeriodicFence { engines, .. }
+                if !has_engines(engines) =>
+            {
+                Err(Unusable::Invalid)
+            }
+            // No adapter has a video present target (fences.md section 2.6).
+            Contents::PeriodicFence { .. } => Err(Unusable::NotSupported),
+            // No adapter offers DXGK_FEATURE_KMD_SIGNAL_CPU_EVENT (CPU-6).
+            Contents::CpuNotification { .. } if self.has(bits::SIGNAL_BY_KMD) => {
+                Err(Unusable::NotSupported)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether it can be opened elsewhere.
+    pub fn is_shared(&self) -> bool {
+        self.has(bits::SHARED)
+    }
+
+    /// How it can be opened elsewhere.
+    pub fn sharing(&self) -> Sharing {
+        match (self.is_shared(), self.has(bits::NT_SECURITY_SHARING)) {
+            (_, true) => Sharing::Nt,
+            (true, false) => Sharing::Global,
+            (false, false) => Sharing::Private,
+        }
+    }
+
+    /// Whether devices of other adapters may use it.
+    pub fn is_cross_adapter(&self) -> bool {
+        self.has(bits::CROSS_ADAPTER)
+    }
+
+    /// Whether it keeps its value when the GPU is reset.
+    pub fn keeps_value(&self) -> bool {
+        self.has(bits::NO_SIGNAL_MAX_VALUE_ON_TDR)
+    }
+
+    /// What its first handle may do.
+    pub fn rights(&self) -> Rights {
+        Rights::from_flags(self.flags)
+    }
 }
 
 /// What an open handle may do.

@@ -1,109 +1,164 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Making synchronisation objects.
+//! Making synchronisation objects (FEN-1 to FEN-6).
 
 use super::{
     fence::Fence,
     fence_binding::FenceBinding,
-    fence_storage::{
-        FenceStorage,
-        FenceStoragePool, //
-    },
+    fence_storage::FenceStorage,
     legacy::{
         LegacySync,
         State, //
-    }, //
-};
-use crate::dxgk::{
-    adapter::Adapter,
-    object::{
-        Globals,
-        Header,
-        Object,
-        Strong, //
     },
-    quota::account::{
-        Account,
-        ObjectCharge, //
-    },
-    stats::Kind, //
+    opening::Opened, //
 };
 use crate::{
-    error::DxgResult,
-    logic::sync_flags::Sharing, //
+    dxgk::{
+        adapter::Adapter,
+        handle::Parent,
+        object::{
+            Header,
+            Object,
+            ReservedGlobal,
+            Strong, //
+        },
+        process::Process,
+        quota::account::ObjectCharge,
+        stats::Kind,
+        tables::Tables, //
+    },
+    error::{
+        DxgError,
+        DxgResult,
+        Status, //
+    },
+    logic::{
+        access,
+        sync_flags::{
+            Contents,
+            Creation,
+            Sharing,
+            Unusable, //
+        }, //
+    },
+    sys::file::eventfd::EventFd, //
 };
 use kernel::{
     prelude::*,
     sync::Arc, //
 };
 
-/// What an object starts as.
-pub(crate) enum Start {
-    /// A monitored fence that shows this value.
-    MonitoredFence(u64),
-    /// An object of a type that only queued work uses.
-    Legacy(State),
-}
-
-impl Start {
-    fn kind(&self) -> Kind {
-        match self {
-            Self::MonitoredFence(_) => Kind::MonitoredFence,
-            Self::Legacy(State::Mutex { .. }) => Kind::Mutex,
-            Self::Legacy(State::Semaphore { .. }) => Kind::Semaphore,
-            Self::Legacy(State::Fence { .. }) => Kind::Fence,
-            Self::Legacy(State::CpuNotification { .. }) => Kind::CpuNotification,
+impl From<Unusable> for DxgError {
+    fn from(refusal: Unusable) -> Self {
+        match refusal {
+            Unusable::Invalid => Status::INVALID_PARAMETER,
+            Unusable::NotSupported => Status::NOT_SUPPORTED,
         }
+        .into()
     }
 }
 
-/// Where an object is made, and for whom.
-pub(crate) struct Creation<'a> {
-    /// The adapter of its device.
-    pub(crate) adapter: &'a Arc<Adapter>,
-    /// How it may be shared.
-    pub(crate) sharing: Sharing,
-    /// Whether devices of other adapters may use it.
-    pub(crate) cross_adapter: bool,
-    /// NoSignalMaxValueOnTdr: it is not signalled when a device is lost.
-    pub(crate) keeps_value: bool,
-    /// Where its global handle will be.
-    pub(crate) globals: &'a Arc<Globals>,
-    /// Who is charged for it.
-    pub(crate) account: &'a Account,
-    /// Where the value of a private fence is stored.
-    pub(crate) pool: &'a Arc<FenceStoragePool>,
+/// A new object: its local handle, and its global one if it is shared that way.
+pub(crate) struct Created<'a> {
+    pub(crate) opened: Opened<'a>,
+    pub(crate) global: Option<ReservedGlobal<'a>>,
 }
 
-impl Creation<'_> {
-    /// Makes the object.
+impl Process {
+    /// Makes a synchronisation object on a device and reserves its handles. The flags were checked.
     ///
     /// Context: a system call of the process, no locks held.
-    pub(crate) fn sync_object(&self, start: Start) -> DxgResult<Strong> {
-        let kind = start.kind();
-        let object = match start {
-            Start::MonitoredFence(value) => {
-                let binding = FenceBinding::monitored(self.storage(value)?);
+    pub(crate) fn create_sync_object<'a>(
+        &'a self,
+        tables: &'a Tables,
+        parent: &Parent,
+        creation: &Creation,
+    ) -> DxgResult<Created<'a>> {
+        let maker = Maker {
+            process: self,
+            tables,
+            adapter: &parent.device.adapter,
+            creation,
+        };
+        let strong = maker.sync_object()?;
+        let global = match creation.sharing() {
+            Sharing::Global => Some(strong.name_globally(&tables.globals)?),
+            Sharing::Private | Sharing::Nt => None,
+        };
+        let opened = self.open_sync_object(strong, creation.rights(), access::ALL, Some(parent))?;
 
-                let fence = Fence::new(self.header(kind)?, binding, self.keeps_value)?;
+        Ok(Created { opened, global })
+    }
+}
 
-                if self.sharing == Sharing::Nt {
-                    self.adapter
-                        .shared_fences
-                        .add(fence.header.id(), fence.clone())?;
-                }
-                Object::Fence(fence)
+/// Who makes an object, and where.
+struct Maker<'a> {
+    process: &'a Process,
+    tables: &'a Tables,
+    /// The adapter of its device.
+    adapter: &'a Arc<Adapter>,
+    creation: &'a Creation,
+}
+
+impl Maker<'_> {
+    /// Checks the contents and makes the object.
+    fn sync_object(&self) -> DxgResult<Strong> {
+        self.check_contents()?;
+
+        let object = match self.creation.contents {
+            Contents::MonitoredFence { value, .. } => self.monitored_fence(value)?,
+            Contents::Mutex { owned } => self.legacy(Kind::Mutex, State::Mutex { owned })?,
+            Contents::Semaphore { initial, max } => {
+                self.legacy(Kind::Semaphore, State::Semaphore { initial, max })?
             }
-            Start::Legacy(state) => Object::Legacy(LegacySync::new(self.header(kind)?, state)?),
+            Contents::Fence { value } => self.legacy(Kind::Fence, State::Fence { value })?,
+            Contents::CpuNotification { event } => {
+                let _event = EventFd::from_slot(event)?;
+
+                self.legacy(Kind::CpuNotification, State::CpuNotification { _event })?
+            }
+            Contents::PeriodicFence { .. } => return Err(Status::NOT_SUPPORTED.into()),
         };
 
         Ok(Strong::first(object))
     }
 
+    /// The engines are those of the adapter of the device, or of the one that a periodic fence
+    /// names.
+    fn check_contents(&self) -> DxgResult {
+        let other = match self.creation.contents {
+            Contents::PeriodicFence { adapter, .. } => Some(self.process.handles.adapter(adapter)?),
+            _ => None,
+        };
+        let adapter = other.as_ref().unwrap_or(self.adapter);
+
+        self.creation
+            .check_contents(|engines| adapter.has_engines(engines))?;
+        Ok(())
+    }
+
+    fn monitored_fence(&self, value: u64) -> DxgResult<Object> {
+        let binding = FenceBinding::monitored(self.storage(value)?);
+        let header = self.header(Kind::MonitoredFence)?;
+        let fence = Fence::new(header, binding, self.creation.keeps_value())?;
+
+        if self.creation.sharing() == Sharing::Nt {
+            self.adapter
+                .shared_fences
+                .add(fence.header.id(), fence.clone())?;
+        }
+        Ok(Object::Fence(fence))
+    }
+
+    /// An object of a type that only queued work uses.
+    fn legacy(&self, kind: Kind, state: State) -> DxgResult<Object> {
+        Ok(Object::Legacy(LegacySync::new(self.header(kind)?, state)?))
+    }
+
     /// A shareable fence has a page of its own (FEN-13).
     fn storage(&self, value: u64) -> DxgResult<FenceStorage> {
-        match self.sharing {
-            Sharing::Private => self.pool.slot(value),
+        match self.creation.sharing() {
+            Sharing::Private => self.process.fence_storage.slot(value),
             Sharing::Global | Sharing::Nt => Ok(FenceStorage::own(value)?),
         }
     }
@@ -112,10 +167,10 @@ impl Creation<'_> {
         Ok(Header::new(
             kind,
             Some(self.adapter.clone()),
-            self.sharing,
-            self.cross_adapter,
-            self.globals.clone(),
-            ObjectCharge::new(self.account)?,
+            self.creation.sharing(),
+            self.creation.is_cross_adapter(),
+            self.tables.globals.clone(),
+            ObjectCharge::new(&self.process.account)?,
         ))
     }
 }

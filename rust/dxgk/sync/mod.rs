@@ -10,6 +10,7 @@ pub(crate) mod fence_mappings;
 pub(crate) mod fence_storage;
 pub(crate) mod interrupted_waits;
 pub(crate) mod legacy;
+pub(crate) mod opening;
 pub(crate) mod pending_waits;
 pub(crate) mod queue;
 pub(crate) mod waiter;

@@ -1,8 +1,53 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Sizes of the calls that open shared resources.
+//! What the calls that open shared objects refuse.
 
-use crate::logic::open_rules::{Refusal, ResourceOpen, ResourceSizes};
+use crate::logic::open_rules::{
+    check_sync_flags, Refusal, ResourceOpen, ResourceSizes, SyncOpen, SyncRefusal,
+};
+use crate::logic::sync_flags::bits::{
+    NO_GPU_ACCESS, NO_SIGNAL, NO_WAIT, NT_SECURITY_SHARING, SHARED, SIGNAL_BY_KMD,
+};
+use crate::logic::Invalid;
+
+#[test]
+fn fen_3_an_open_may_only_restrict() {
+    for flags in [
+        0,
+        NO_SIGNAL,
+        NO_WAIT,
+        SHARED | NT_SECURITY_SHARING,
+        NO_GPU_ACCESS,
+    ] {
+        assert_eq!(check_sync_flags(flags), Ok(()), "{flags:#x}");
+    }
+    for flags in [NO_SIGNAL | NO_WAIT, SIGNAL_BY_KMD, 1 << 9, 1 << 31] {
+        assert_eq!(check_sync_flags(flags), Err(Invalid), "{flags:#x}");
+    }
+}
+
+/// Every object that can be found: the type is first, and only a fence needs the engines.
+#[test]
+fn res_52_res_53_fen_5_the_object_of_an_open() {
+    for facts in 0..1u32 << 4 {
+        let is = |bit: u32| facts & 1 << bit != 0;
+        let found = SyncOpen {
+            is_sync: is(0),
+            is_for_device: is(1),
+            is_fence: is(2),
+            has_engines: is(3),
+        };
+        let rules = [
+            ("RES-52", !is(0), SyncRefusal::Mismatch),
+            ("RES-53", !is(1), SyncRefusal::Invalid),
+            ("FEN-5", is(2) && !is(3), SyncRefusal::Invalid),
+        ];
+        let broken = rules.into_iter().find(|(_, broken, _)| *broken);
+        let reason = broken.as_ref().map(|(rule, ..)| *rule);
+        let expected = broken.map_or(Ok(()), |(.., refusal)| Err(refusal));
+        assert_eq!(found.check(), expected, "{facts:#b}: {reason:?}");
+    }
+}
 
 const OWN: ResourceSizes = ResourceSizes {
     count: 2,

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Flags of creations and openings.
+//! Flags and contents of new synchronisation objects, and the rights of their handles.
 
-use crate::logic::sync_flags::{
-    check_contents, check_create, check_open, Contents, Rights, Sharing, Unusable,
-};
+use crate::logic::sync_flags::{Contents, Creation, Rights, Sharing, Unusable};
 use crate::logic::Invalid;
 
 const SHARED: u32 = 1 << 0;
@@ -17,10 +15,24 @@ const NO_SIGNAL_ON_TDR: u32 = 1 << 6;
 const NO_GPU_ACCESS: u32 = 1 << 7;
 const BY_KMD: u32 = 1 << 8;
 
-const MUTEX: u32 = 1;
-const CPU_NOTIFICATION: u32 = 4;
-const MONITORED: u32 = 5;
-const PERIODIC: u32 = 6;
+const MUTEX: Contents = Contents::Mutex { owned: false };
+const SEMAPHORE: Contents = Contents::Semaphore { initial: 0, max: 1 };
+const FENCE: Contents = Contents::Fence { value: 0 };
+const CPU_NOTIFICATION: Contents = Contents::CpuNotification { event: 3 };
+const MONITORED: Contents = Contents::MonitoredFence {
+    value: 0,
+    engines: 0,
+};
+const PERIODIC: Contents = Contents::PeriodicFence {
+    adapter: 1,
+    engines: 0,
+};
+
+/// How an object with these flags can be opened elsewhere, if it may be made.
+fn checked(contents: Contents, flags: u32) -> Result<Sharing, Invalid> {
+    let creation = Creation { contents, flags };
+    creation.check_flags().map(|()| creation.sharing())
+}
 
 #[test]
 fn fen_3_flags_of_a_creation() {
@@ -47,22 +59,29 @@ fn fen_3_flags_of_a_creation() {
         (CPU_NOTIFICATION, BY_KMD, Ok(Sharing::Private)),
         (CPU_NOTIFICATION, BY_KMD | NO_GPU_ACCESS, Err(Invalid)),
     ] {
-        assert_eq!(check_create(kind, flags), expected, "{kind} {flags:#x}");
+        assert_eq!(checked(kind, flags), expected, "{kind:?} {flags:#x}");
     }
 }
 
 #[test]
 fn fen_4_fences_with_a_value_are_shared_by_nt_handle_only() {
     for kind in [MONITORED, PERIODIC] {
-        assert_eq!(check_create(kind, SHARED), Err(Invalid));
-        assert_eq!(check_create(kind, SHARED | NT), Ok(Sharing::Nt));
+        assert_eq!(checked(kind, SHARED), Err(Invalid));
+        assert_eq!(checked(kind, SHARED | NT), Ok(Sharing::Nt));
     }
 }
 
 /// Every flag word of ten bits with every type, against the rules as the specification lists them.
 #[test]
 fn every_combination_of_flags_follows_the_rules() {
-    for kind in 1..=6 {
+    for kind in [
+        MUTEX,
+        SEMAPHORE,
+        FENCE,
+        CPU_NOTIFICATION,
+        MONITORED,
+        PERIODIC,
+    ] {
         for flags in 0..1 << 10 {
             let set = |mask| flags & mask == mask;
             let value_fence = kind == MONITORED || kind == PERIODIC;
@@ -86,21 +105,28 @@ fn every_combination_of_flags_follows_the_rules() {
             let reasons: Vec<_> = broken.iter().filter(|(_, broken)| *broken).collect();
 
             assert_eq!(
-                check_create(kind, flags).is_err(),
+                checked(kind, flags).is_err(),
                 !reasons.is_empty(),
-                "type {kind}, flags {flags:#x}: {reasons:?}"
+                "{kind:?}, flags {flags:#x}: {reasons:?}"
             );
         }
     }
 }
 
+/// What flags of a creation say besides.
 #[test]
-fn an_opening_may_only_restrict() {
-    for flags in [0, NO_SIGNAL, NO_WAIT, SHARED | NT, NO_GPU_ACCESS] {
-        assert_eq!(check_open(flags), Ok(()), "{flags:#x}");
-    }
-    for flags in [NO_SIGNAL | NO_WAIT, BY_KMD, 1 << 9, 1 << 31] {
-        assert_eq!(check_open(flags), Err(Invalid), "{flags:#x}");
+fn fen_3_flags_of_a_creation_have_their_meaning() {
+    let creation = |flags| Creation {
+        contents: MONITORED,
+        flags,
+    };
+    for bit in 0..9 {
+        let flags = 1 << bit;
+        let creation = creation(flags);
+        assert_eq!(creation.is_shared(), flags == SHARED, "{flags:#x}");
+        assert_eq!(creation.is_cross_adapter(), flags == CROSS_ADAPTER);
+        assert_eq!(creation.keeps_value(), flags == NO_SIGNAL_ON_TDR);
+        assert_eq!(creation.rights(), Rights::from_flags(flags));
     }
 }
 
@@ -150,7 +176,7 @@ fn fen_5_contents_of_a_creation() {
         (periodic(2), 0, Err(Unusable::Invalid)),
     ] {
         assert_eq!(
-            check_contents(contents, flags, has_engines),
+            Creation { contents, flags }.check_contents(has_engines),
             expected,
             "{contents:?} {flags:#x}"
         );

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Opening synchronisation objects in a process (RES-52, RES-53, FEN-25).
+
+use super::fence_binding::FenceAddresses;
+use crate::{
+    dxgk::{
+        handle::{
+            open_sync_object::OpenSyncObject,
+            HandleTarget,
+            Parent,
+            Reserved, //
+        },
+        object::{
+            Object,
+            Strong, //
+        },
+        process::Process,
+        share::NtHandle, //
+    },
+    error::{
+        DxgError,
+        DxgResult,
+        Status, //
+    },
+    logic::{
+        access,
+        open_rules::{
+            SyncOpen,
+            SyncRefusal, //
+        },
+        sync_flags::Rights, //
+    }, //
+};
+
+impl From<SyncRefusal> for DxgError {
+    fn from(refusal: SyncRefusal) -> Self {
+        match refusal {
+            SyncRefusal::Invalid => Status::INVALID_PARAMETER,
+            SyncRefusal::Mismatch => Status::OBJECT_TYPE_MISMATCH,
+        }
+        .into()
+    }
+}
+
+/// How an NT handle is opened.
+#[derive(Default)]
+pub(crate) struct OpenRequest<'a> {
+    /// The device, if it is opened on one.
+    pub(crate) parent: Option<&'a Parent>,
+    /// Flags that were checked. They restrict what the handle may do.
+    pub(crate) flags: u32,
+    /// Which physical adapters use it (FEN-5).
+    pub(crate) engines: u32,
+}
+
+/// A handle that does not resolve yet.
+pub(crate) struct Opened<'a> {
+    pub(crate) reserved: Reserved<'a>,
+    /// Where the value of a fence is seen.
+    pub(crate) addresses: Option<FenceAddresses>,
+}
+
+impl Process {
+    /// Reserves a handle of the synchronisation object behind an NT handle.
+    ///
+    /// Context: a system call of the process, no locks held.
+    pub(crate) fn open_shared_sync_object(
+        &self,
+        shared: &NtHandle,
+        request: &OpenRequest<'_>,
+    ) -> DxgResult<Opened<'_>> {
+        let object = shared.object();
+        let adapter = request.parent.map(|parent| &parent.device.adapter);
+
+        SyncOpen {
+            is_sync: object.is_sync(),
+            is_for_device: adapter.is_none_or(|adapter| object.header().is_for(adapter)),
+            is_fence: matches!(object, Object::Fence(_)),
+            has_engines: adapter.is_none_or(|adapter| adapter.has_engines(request.engines)),
+        }
+        .check()?;
+
+        let rights = Rights::from_flags(request.flags).and(shared.rights());
+
+        self.open_sync_object(shared.strong()?, rights, shared.access(), request.parent)
+    }
+
+    /// Reserves a handle of a synchronisation object that was found by its global handle.
+    ///
+    /// Context: a system call of the process, no locks held.
+    pub(crate) fn open_global_sync_object(&self, strong: Strong) -> DxgResult<Reserved<'_>> {
+        if !strong.object().is_sync() {
+            return Err(Status::INVALID_PARAMETER.into());
+        }
+
+        let rights = Rights::from_flags(0);
+        let (open, _) = OpenSyncObject::new(strong, rights, access::ALL, &self.mappings)?;
+
+        self.handles
+            .reserve(HandleTarget::Sync(open.found_by_global()), None)
+    }
+
+    /// Reserves a handle with these rights. `access` is what it may grant to others.
+    ///
+    /// Context: a system call of the process, no locks held.
+    pub(super) fn open_sync_object(
+        &self,
+        strong: Strong,
+        rights: Rights,
+        access: u32,
+        parent: Option<&Parent>,
+    ) -> DxgResult<Opened<'_>> {
+        let is_fence = matches!(strong.object(), Object::Fence(_));
+        let (open, addresses) = OpenSyncObject::new(strong, rights, access, &self.mappings)?;
+
+        Ok(Opened {
+            reserved: self.handles.reserve(HandleTarget::Sync(open), parent)?,
+            addresses: is_fence.then_some(addresses),
+        })
+    }
+}
