@@ -1,22 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! DestroyAllocation of a list of handles (RES-28, RES-29, RES-82).
+//! DestroyAllocation: of a resource, or of a list of handles (RES-28, RES-29, RES-82).
 //!
-//! The handles are grouped by open resource: each open resource forgets its handles in one step,
-//! and the resource gives up its allocations in one step. So the cost is proportional to the length
-//! of the list and to the size of the open resources, in any order. All memory is allocated before
-//! the handles are taken; nothing fails after that.
+//! The handles of a list are grouped by open resource: each open resource forgets its handles in
+//! one step, and the resource gives up its allocations in one step. So the cost is proportional to
+//! the length of the list and to the size of the open resources, in any order. All memory is
+//! allocated before the handles are taken; nothing fails after that.
 
 use super::{
     handle::{
         open_allocation::OpenAllocation,
         Claimed,
+        HandleTable,
         HandleTarget, //
     },
     memory::allocation::Allocation, //
 };
 use crate::{
-    logic::groups,
+    error::{
+        DxgResult,
+        Status, //
+    },
+    logic::{
+        allocation_lists::CommonResource,
+        groups, //
+    },
     sys::sort::sort_pairs, //
 };
 use kernel::{
@@ -25,8 +33,56 @@ use kernel::{
     sync::Arc, //
 };
 
+impl HandleTable {
+    /// Destroys these handles of allocations, all or none. They are different and in increasing
+    /// order.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn destroy_allocations(&self, device: u32, sorted: &[u32]) -> DxgResult {
+        // Nothing may fail any more once the handles are taken.
+        let destruction = Destruction::new(sorted.len())?;
+        let mut common = CommonResource::default();
+        let claimed = self.claim(sorted, |own, item| {
+            allocation(item).is_some_and(|opened| {
+                let resource = opened.open_resource.resource();
+                let id = (!resource.description.alone).then(|| resource.header.id());
+
+                common.accepts(device, own, id)
+            })
+        })?;
+
+        destruction.run(&claimed, sorted);
+        Ok(())
+    }
+
+    /// Destroys the handle of a resource and those of its allocations.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn destroy_resource(&self, device: u32, local: u32) -> DxgResult {
+        let found = self.resource(local)?;
+
+        found.check_device(device)?;
+
+        let destroyed = found.what;
+        // The call that takes the list destroys the resource.
+        let handles = destroyed.take_handles().ok_or(Status::INVALID_PARAMETER)?;
+
+        for local in handles.iter().rev() {
+            // Some may have been destroyed one by one.
+            let _gone = self.destroy(*local, |item| {
+                allocation(item)
+                    .is_some_and(|opened| Arc::ptr_eq(&opened.open_resource, &destroyed))
+            });
+        }
+        self.destroy(
+            local,
+            |item| matches!(item, HandleTarget::Resource(own) if Arc::ptr_eq(own, &destroyed)),
+        )
+    }
+}
+
 /// The destruction of one list of handles, with all memory that it needs.
-pub(crate) struct Destruction {
+struct Destruction {
     /// Pairs of the address of an open resource and the index of one of its handles in the list.
     open_resources: KVVec<[u64; 2]>,
     /// Room for allocations that are given up.
@@ -35,7 +91,7 @@ pub(crate) struct Destruction {
 
 impl Destruction {
     /// Allocates what a list of `count` handles needs.
-    pub(crate) fn new(count: usize) -> Result<Self, AllocError> {
+    fn new(count: usize) -> Result<Self, AllocError> {
         Ok(Self {
             open_resources: KVVec::with_capacity(count, GFP_KERNEL_ACCOUNT)?,
             gone: KVVec::with_capacity(count, GFP_KERNEL_ACCOUNT)?,
@@ -45,7 +101,7 @@ impl Destruction {
     /// Ends the handles in `claimed`, whose numbers are `sorted`. Dropping `claimed` frees them.
     ///
     /// Context: may sleep, no locks held.
-    pub(crate) fn run(mut self, claimed: &Claimed, sorted: &[u32]) {
+    fn run(mut self, claimed: &Claimed, sorted: &[u32]) {
         let opened = |place: usize| claimed.item(place).and_then(allocation);
         let mut common = None;
 

@@ -12,13 +12,9 @@ use super::{
 };
 use crate::{
     dxgk::{
-        destruction::Destruction,
-        handle::{
-            open_resource::{
-                OpenResource,
-                Origin, //
-            },
-            HandleTarget, //
+        handle::open_resource::{
+            OpenResource,
+            Origin, //
         },
         memory::creation::{
             CreateRequest,
@@ -31,14 +27,15 @@ use crate::{
         DxgResult,
         Status, //
     },
-    logic::allocation_rules::{
-        self,
-        bits,
-        Creation,
-        Existing,
-        Source,
-        Standard,
-        MAX_PRIVATE_DATA, //
+    logic::{
+        allocation_lists,
+        allocation_rules::{
+            self,
+            Creation,
+            Existing,
+            Source,
+            Standard, //
+        }, //
     },
     sys::{
         sort,
@@ -52,21 +49,15 @@ use kernel::{
     sync::Arc, //
 };
 
-/// Where the bytes of an entry of the array are.
-fn source(flags: u32, info: &D3DDDI_ALLOCATIONINFO2) -> DxgResult<Source> {
-    // CAST: a usize fits 64 bits.
-    Ok(Source::new(flags, info.existing(), PAGE_SIZE as u64)?)
-}
-
 /// The standard allocation that a call describes, if it does.
 fn read_standard(
     args: &D3DKMT_CREATEALLOCATION,
+    creation: &Creation,
     infos: &[D3DDDI_ALLOCATIONINFO2],
 ) -> DxgResult<Option<Standard>> {
-    if args.Flags & bits::STANDARD_ALLOCATION == 0 {
+    if !creation.describes_standard(args.description())? {
         return Ok(None);
     }
-    invalid_if(args.description() == 0)?;
 
     let given = user::read::<D3DKMT_CREATESTANDARDALLOCATION>(args.description())?;
 
@@ -76,7 +67,7 @@ fn read_standard(
         kind: given.Type,
         size: given.ExistingHeapData.Size,
         flags: given.Flags,
-        existing: infos.first().map_or(0, D3DDDI_ALLOCATIONINFO2::existing),
+        existing: infos.first().map(D3DDDI_ALLOCATIONINFO2::existing),
     }))
 }
 
@@ -122,26 +113,61 @@ fn existing(
     Ok(Some(found.what))
 }
 
-/// The allocation that an entry of the array describes.
-fn read_allocation(creation: &Creation, info: &D3DDDI_ALLOCATIONINFO2) -> DxgResult<NewAllocation> {
-    invalid_if(
-        info.Flags & D3DDDI_ALLOCATIONINFO2_Flags_Reserved != 0
-            || info.Reserved != [0; 5]
-            || info.PrivateDriverDataSize > MAX_PRIVATE_DATA,
-    )?;
+/// Private driver data; that of the caller is ignored for a standard allocation (RES-26).
+fn read_driver_data(creation: &Creation, address: u64, size: u32) -> DxgResult<KVVec<u8>> {
+    match &creation.standard {
+        Some(_) => Ok(KVVec::new()),
+        // CAST: bounded by the rules.
+        None => Ok(user::read_bytes(address, size as usize)?),
+    }
+}
 
-    let driver_data = match &creation.standard {
-        // Driver data of the caller is ignored (RES-26).
-        Some(_) => KVVec::new(),
-        // CAST: bounded above.
-        None => user::read_bytes(info.pPrivateDriverData, info.PrivateDriverDataSize as usize)?,
-    };
+/// What the allocations belong to: `existing`, a new resource, or none.
+fn read_destination(
+    args: &D3DKMT_CREATEALLOCATION,
+    creation: &Creation,
+    existing: Option<Arc<OpenResource>>,
+) -> DxgResult<Destination> {
+    let driver_data = read_driver_data(creation, args.description(), args.PrivateDriverDataSize)?;
 
-    Ok(NewAllocation {
+    if let Some(open_resource) = existing {
+        return Ok(Destination::Existing(open_resource));
+    }
+    if !creation.creates_resource() {
+        return Ok(Destination::Standalone { driver_data });
+    }
+    Ok(Destination::New {
         driver_data,
-        source: source(creation.flags, info)?,
-        priority: info.priority(),
+        runtime_data: user::read_bytes(
+            args.pPrivateRuntimeData,
+            // CAST: bounded by the rules.
+            args.PrivateRuntimeDataSize as usize,
+        )?,
     })
+}
+
+/// The allocations that the entries of the array describe.
+fn read_allocations(
+    creation: &Creation,
+    infos: &[D3DDDI_ALLOCATIONINFO2],
+) -> DxgResult<KVVec<NewAllocation>> {
+    let mut allocations = KVVec::with_capacity(infos.len(), GFP_KERNEL_ACCOUNT)?;
+
+    for info in infos {
+        let size = info.PrivateDriverDataSize;
+
+        Creation::check_entry(info.Flags, info.Reserved == [0; 5], size)?;
+        allocations.push(
+            NewAllocation {
+                driver_data: read_driver_data(creation, info.pPrivateDriverData, size)?,
+                // CAST: a usize fits 64 bits.
+                source: Source::new(creation.flags, info.existing(), PAGE_SIZE as u64)?,
+                priority: info.priority(),
+            },
+            GFP_KERNEL_ACCOUNT,
+        )?;
+    }
+    Ok(allocations)
 }
 
 /// Copies the arguments of a creation and checks them, in the order of RES-19.
@@ -159,45 +185,17 @@ fn read_creation(call: Call<'_>, args: &D3DKMT_CREATEALLOCATION) -> DxgResult<Cr
 
     let infos = read_infos(args, &creation)?;
 
-    creation.standard = read_standard(args, &infos)?;
-    creation.check_standard()?;
-    if creation.standard.is_some() {
-        // The address is checked before the resource.
-        source(args.Flags, infos.first().ok_or(Status::INVALID_PARAMETER)?)?;
-    }
+    creation.standard = read_standard(args, &creation, &infos)?;
+    // CAST: a usize fits 64 bits.
+    creation.check_standard(PAGE_SIZE as u64)?;
 
     let existing = existing(call, args, &creation)?;
 
     creation.check_sizes()?;
-
-    // CAST: both are bounded by the rules.
-    let driver_data = match &creation.standard {
-        Some(_) => KVVec::new(),
-        None => user::read_bytes(args.description(), args.PrivateDriverDataSize as usize)?,
-    };
-    let runtime_data = match creation.creates_resource() {
-        true => user::read_bytes(
-            args.pPrivateRuntimeData,
-            args.PrivateRuntimeDataSize as usize,
-        )?,
-        false => KVVec::new(),
-    };
-    let mut allocations = KVVec::with_capacity(infos.len(), GFP_KERNEL_ACCOUNT)?;
-
-    for info in &infos {
-        allocations.push(read_allocation(&creation, info)?, GFP_KERNEL_ACCOUNT)?;
-    }
     Ok(CreateRequest {
+        destination: read_destination(args, &creation, existing)?,
+        allocations: read_allocations(&creation, &infos)?,
         creation,
-        allocations,
-        destination: match existing {
-            Some(open_resource) => Destination::Existing(open_resource),
-            None if creation.creates_resource() => Destination::New {
-                driver_data,
-                runtime_data,
-            },
-            None => Destination::Standalone { driver_data },
-        },
     })
 }
 
@@ -231,78 +229,27 @@ pub(super) fn create<'a>(
     Ok(handles)
 }
 
-/// Most handles of one DestroyAllocation.
-const MAX_DESTROYED: u32 = 65536;
-
 /// D3DKMTDestroyAllocation2 (0x13): a resource with its allocations, or a list of allocations,
 /// all or none of them.
 pub(super) fn destroy(call: Call<'_>, args: &D3DKMT_DESTROYALLOCATION2) -> DxgResult {
-    let known = D3DDDICB_DESTROYALLOCATION2FLAGS_AssumeNotInUse
-        | D3DDDICB_DESTROYALLOCATION2FLAGS_SynchronousDestroy;
     let table = &call.process.handles;
 
-    invalid_if(args.Flags & !known != 0)?;
+    allocation_lists::check_destroy_flags(args.Flags)?;
     table.device(args.hDevice)?;
     if args.hResource != 0 {
-        return destroy_resource(call, args);
+        return table.destroy_resource(args.hDevice, args.hResource);
     }
-    if args.AllocationCount == 0 {
+
+    let count = allocation_lists::check_destroy_list(args.phAllocationList, args.AllocationCount)?;
+
+    if count == 0 {
         return Ok(());
     }
-    invalid_if(args.phAllocationList == 0 || args.AllocationCount > MAX_DESTROYED)?;
 
-    // CAST: bounded above.
-    let count = args.AllocationCount as usize;
     let mut list = KVVec::from_elem(0u32, count, GFP_KERNEL_ACCOUNT)?;
 
     user::read_slice(args.phAllocationList, &mut list)?;
     sort::sort(&mut list);
-    invalid_if(
-        list.windows(2)
-            .any(|pair| matches!(pair, [one, next] if one == next)),
-    )?;
-    destroy_list(call, args.hDevice, &list)
-}
-
-/// Destroys these handles of allocations, all or none. They are different and in increasing order.
-fn destroy_list(call: Call<'_>, device: u32, sorted: &[u32]) -> DxgResult {
-    // Nothing may fail any more once the handles are taken.
-    let destruction = Destruction::new(sorted.len())?;
-    // The resource that all allocations must belong to, except standalone ones (RES-28).
-    let mut common = None;
-    let claimed = call.process.handles.claim(sorted, |own, item| {
-        let HandleTarget::Allocation(opened) = item else {
-            return false;
-        };
-        let resource = opened.open_resource.resource();
-        let same = resource.description.alone
-            || *common.get_or_insert(resource.header.id()) == resource.header.id();
-
-        same && own.is_none_or(|own| own == device)
-    })?;
-
-    destruction.run(&claimed, sorted);
-    Ok(())
-}
-
-/// Destroys the handle of a resource and those of its allocations.
-fn destroy_resource(call: Call<'_>, args: &D3DKMT_DESTROYALLOCATION2) -> DxgResult {
-    let table = &call.process.handles;
-    let found = table.resource(args.hResource)?;
-
-    found.check_device(args.hDevice)?;
-
-    // The call that takes the list destroys the resource.
-    let handles = found.what.take_handles().ok_or(Status::INVALID_PARAMETER)?;
-
-    for local in handles.iter().rev() {
-        // Some may have been destroyed one by one.
-        let _gone = table.destroy(*local, |item| {
-            matches!(item, HandleTarget::Allocation(opened) if Arc::ptr_eq(&opened.open_resource, &found.what))
-        });
-    }
-    table.destroy(
-        args.hResource,
-        |item| matches!(item, HandleTarget::Resource(open_resource) if Arc::ptr_eq(open_resource, &found.what)),
-    )
+    invalid_if(!allocation_lists::are_different(&list))?;
+    table.destroy_allocations(args.hDevice, &list)
 }

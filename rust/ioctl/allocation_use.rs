@@ -12,17 +12,14 @@ use super::{
 use crate::{
     ddi::types::Place,
     dxgk::{
-        handle::open_allocation::OpenAllocation,
-        memory::{
-            allocation::Allocation,
-            dma_buf, //
-        }, //
+        handle::{
+            chosen_allocations::ChosenAllocations,
+            open_allocation::OpenAllocation, //
+        },
+        memory::dma_buf, //
     },
-    error::{
-        DxgResult,
-        Status, //
-    },
-    logic::allocation_rules::MAX_ALLOCATIONS,
+    error::DxgResult,
+    logic::allocation_lists::Named,
     sys::user,
     uapi::*, //
 };
@@ -38,19 +35,7 @@ use kernel::{
 /// adapter of the device is removed.
 fn find(call: Call<'_>, device: u32, allocation: u32) -> DxgResult<Arc<OpenAllocation>> {
     call.process.handles.running_device(device)?;
-    find_any(call, device, allocation)
-}
-
-/// The same for a device that need not run.
-fn find_any(call: Call<'_>, device: u32, allocation: u32) -> DxgResult<Arc<OpenAllocation>> {
-    let table = &call.process.handles;
-
-    table.device(device)?;
-
-    let found = table.allocation(allocation)?;
-
-    found.check_device(device)?;
-    Ok(found.what)
+    call.process.handles.allocation_of(device, allocation)
 }
 
 /// D3DKMTLock2 (0x25): maps an allocation into the caller's address space.
@@ -68,7 +53,12 @@ pub(super) fn lock(call: Call<'_>, args: &mut D3DKMT_LOCK2) -> DxgResult<impl Co
 /// D3DKMTUnlock2 (0x37): removes one lock; the last one unmaps. Works after the adapter was
 /// removed.
 pub(super) fn unlock(call: Call<'_>, args: &D3DKMT_UNLOCK2) -> DxgResult {
-    find_any(call, args.hDevice, args.hAllocation)?.unlock()
+    let table = &call.process.handles;
+
+    table.device(args.hDevice)?;
+    table
+        .allocation_of(args.hDevice, args.hAllocation)?
+        .unlock()
 }
 
 /// D3DKMTInvalidateCache (0x24): our memory is coherent for every device. The exporter of a foreign
@@ -82,52 +72,26 @@ pub(super) fn invalidate_cache(call: Call<'_>, args: &D3DKMT_INVALIDATECACHE) ->
     Ok(())
 }
 
-/// The allocations that a call names.
-struct Chosen {
-    allocations: KVVec<Arc<Allocation>>,
-    /// How many elements the caller's array has: one for a resource.
-    count: usize,
-    /// Whether all handles may write (RES-35).
-    may_write: bool,
-}
-
-/// The allocations that a resource or a list names: exactly one of the two is given (MEM-9).
-fn chosen(call: Call<'_>, device: u32, resource: u32, list: u64, count: u32) -> DxgResult<Chosen> {
+/// The allocations that a resource or a list names (MEM-9).
+fn chosen(
+    call: Call<'_>,
+    device: u32,
+    resource: u32,
+    list: u64,
+    count: u32,
+) -> DxgResult<ChosenAllocations> {
     let table = &call.process.handles;
 
     table.running_device(device)?;
-    if resource != 0 {
-        invalid_if(list != 0 || count != 0)?;
+    match Named::new(resource, list, count)? {
+        Named::Resource(local) => table.allocations_of_resource(device, local),
+        Named::List(count) => {
+            let mut locals = KVVec::from_elem(0u32, count, GFP_KERNEL_ACCOUNT)?;
 
-        let found = table.resource(resource)?;
-
-        found.check_device(device)?;
-        return Ok(Chosen {
-            allocations: found.what.resource().allocations()?,
-            count: 1,
-            may_write: found.what.may_write(),
-        });
+            user::read_slice(list, &mut locals)?;
+            table.allocations_of_list(device, &locals)
+        }
     }
-    invalid_if(list == 0 || count == 0 || count > MAX_ALLOCATIONS)?;
-
-    // CAST: bounded above.
-    let mut handles = KVVec::from_elem(0u32, count as usize, GFP_KERNEL_ACCOUNT)?;
-    let mut allocations = KVVec::with_capacity(handles.len(), GFP_KERNEL_ACCOUNT)?;
-
-    let mut may_write = true;
-
-    user::read_slice(list, &mut handles)?;
-    for handle in &handles {
-        let opened = find(call, device, *handle)?;
-
-        may_write &= opened.open_resource.may_write();
-        allocations.push(opened.allocation.clone(), GFP_KERNEL_ACCOUNT)?;
-    }
-    Ok(Chosen {
-        allocations,
-        count: handles.len(),
-        may_write,
-    })
 }
 
 /// D3DKMTSetAllocationPriority (0x2e): a resource has one priority for all its allocations. It
@@ -142,9 +106,7 @@ pub(super) fn set_priority(call: Call<'_>, args: &D3DKMT_SETALLOCATIONPRIORITY) 
     )?;
 
     invalid_if(args.pPriorities == 0)?;
-    if !chosen.may_write {
-        return Err(Status::ACCESS_DENIED.into());
-    }
+    chosen.check_may_write()?;
 
     let mut priorities = KVVec::from_elem(0u32, chosen.count, GFP_KERNEL_ACCOUNT)?;
 
@@ -157,7 +119,7 @@ pub(super) fn set_priority(call: Call<'_>, args: &D3DKMT_SETALLOCATIONPRIORITY) 
 
 /// D3DKMTGetAllocationPriority (0x3c): a resource has one answer, that of its first allocation.
 pub(super) fn priority(call: Call<'_>, args: &D3DKMT_GETALLOCATIONPRIORITY) -> DxgResult {
-    let Chosen {
+    let ChosenAllocations {
         allocations, count, ..
     } = chosen(
         call,
@@ -187,7 +149,7 @@ fn residency_status(place: Place) -> u32 {
 /// D3DKMTQueryAllocationResidency (0x2a): says where the bytes are. A resource has one answer, that
 /// of its first allocation.
 pub(super) fn residency(call: Call<'_>, args: &D3DKMT_QUERYALLOCATIONRESIDENCY) -> DxgResult {
-    let Chosen {
+    let ChosenAllocations {
         allocations, count, ..
     } = chosen(
         call,

@@ -67,10 +67,14 @@ pub(super) fn run_exec<R: FnOnce(u64) -> DxgResult>(
         return Status::INVALID_PARAMETER.ioctl_result();
     }
 
-    let Some(run) = find(exec.nr, exec.size) else {
-        return not_ours();
-    };
+    match find(exec.nr, exec.size) {
+        Some(run) => deliver(arg, || run(exec.arg)),
+        None => not_ours(),
+    }
+}
 
+/// Runs the call and writes its exact status into the `opendxg_exec` at `arg`.
+fn deliver(arg: u64, run: impl FnOnce() -> DxgResult) -> isize {
     // CAST: an offset is small.
     let place = arg.wrapping_add(offset_of!(opendxg_exec, ntstatus) as u64);
 
@@ -79,7 +83,7 @@ pub(super) fn run_exec<R: FnOnce(u64) -> DxgResult>(
         return Status::ACCESS_VIOLATION.ioctl_result();
     }
 
-    let status = match run(exec.arg) {
+    let status = match run() {
         Ok(()) => return 0,
         Err(DxgError::Status(status)) => status,
         Err(DxgError::Interrupted) => return interrupted(),

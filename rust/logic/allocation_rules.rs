@@ -58,6 +58,9 @@ pub mod bits {
         | NO_KMD_ACCESS;
 }
 
+/// The flags of an entry of the array that are accepted: Primary, Stereo and OverridePriority.
+pub const KNOWN_ENTRY_FLAGS: u32 = 0x7;
+
 /// Most allocations of one call.
 pub const MAX_ALLOCATIONS: u32 = 4096;
 /// Most bytes of private driver data of one allocation or resource, and of private runtime data.
@@ -111,10 +114,19 @@ impl Creation {
         )
     }
 
-    /// The standard allocation, or that there is none: before the resource.
-    pub fn check_standard(&self) -> Result<(), Invalid> {
+    /// Whether a standard allocation is described at this address.
+    pub fn describes_standard(&self, address: u64) -> Result<bool, Invalid> {
+        let describes = self.has(bits::STANDARD_ALLOCATION);
+
+        invalid_if(describes && address == 0)?;
+        Ok(describes)
+    }
+
+    /// The standard allocation, or that there is none: before the resource. `page` is the size of
+    /// the caller's pages.
+    pub fn check_standard(&self, page: u64) -> Result<(), Invalid> {
         match &self.standard {
-            Some(standard) => standard.check(self.flags),
+            Some(standard) => standard.check(self.flags, page),
             None => {
                 invalid_if(self.has(
                     bits::STANDARD_ALLOCATION | bits::EXISTING_SYS_MEM | bits::EXISTING_SECTION,
@@ -142,6 +154,19 @@ impl Creation {
                 || self.count == 0 && !self.creates_resource()
                 || self.runtime_data_size > MAX_PRIVATE_DATA
                 || self.driver_data_size > MAX_PRIVATE_DATA,
+        )
+    }
+
+    /// An entry of the array by itself, before its private driver data is copied.
+    pub fn check_entry(
+        flags: u32,
+        reserved_is_zero: bool,
+        driver_data_size: u32,
+    ) -> Result<(), Invalid> {
+        invalid_if(
+            flags & !KNOWN_ENTRY_FLAGS != 0
+                || !reserved_is_zero
+                || driver_data_size > MAX_PRIVATE_DATA,
         )
     }
 
@@ -250,8 +275,8 @@ pub struct Standard {
     pub size: u64,
     /// Flags of `D3DKMT_CREATESTANDARDALLOCATION`.
     pub flags: u32,
-    /// The address or descriptor in its entry of the array.
-    pub existing: u64,
+    /// The address or descriptor in its entry of the array; `None` without an array.
+    pub existing: Option<u64>,
 }
 
 /// `D3DKMT_STANDARDALLOCATIONTYPE_EXISTINGHEAP`: memory that is there already.
@@ -260,9 +285,10 @@ pub const EXISTING_HEAP: u32 = 1;
 pub const CROSS_ADAPTER: u32 = 2;
 
 impl Standard {
-    /// Checks it against the flags of its call (RES-19).
-    pub fn check(&self, flags: u32) -> Result<(), Invalid> {
-        let existing = flags & (bits::EXISTING_SYS_MEM | bits::EXISTING_SECTION) != 0;
+    /// Checks it against the flags of its call, and where its bytes are (RES-19).
+    pub fn check(&self, flags: u32, page: u64) -> Result<(), Invalid> {
+        let has_existing = flags & (bits::EXISTING_SYS_MEM | bits::EXISTING_SECTION) != 0;
+        let existing = self.existing.ok_or(Invalid)?;
 
         invalid_if(
             self.driver_data_size != 0
@@ -272,10 +298,11 @@ impl Standard {
                 || self.flags != 0,
         )?;
         match self.kind {
-            EXISTING_HEAP => invalid_if(!existing),
-            CROSS_ADAPTER => invalid_if(existing || self.existing != 0),
-            _ => Err(Invalid),
+            EXISTING_HEAP => invalid_if(!has_existing)?,
+            CROSS_ADAPTER => invalid_if(has_existing || existing != 0)?,
+            _ => return Err(Invalid),
         }
+        Source::new(flags, existing, page).map(drop)
     }
 
     /// Whether devices of every adapter may open it.

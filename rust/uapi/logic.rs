@@ -6,6 +6,7 @@
 use super::generated::*;
 use crate::logic::{
     access,
+    allocation_lists,
     allocation_rules,
     info_rules,
     keyed_mutex_rules,
@@ -44,6 +45,11 @@ same! {
             | D3DKMT_CREATEALLOCATIONFLAGS_WriteWatch
             | D3DKMT_CREATEALLOCATIONFLAGS_SharedDisplayable
             | D3DKMT_CREATEALLOCATIONFLAGS_Reserved;
+    !allocation_rules::KNOWN_ENTRY_FLAGS => D3DDDI_ALLOCATIONINFO2_Flags_Reserved;
+    allocation_lists::destroy::ASSUME_NOT_IN_USE =>
+        D3DDDICB_DESTROYALLOCATION2FLAGS_AssumeNotInUse;
+    allocation_lists::destroy::SYNCHRONOUS =>
+        D3DDDICB_DESTROYALLOCATION2FLAGS_SynchronousDestroy;
     allocation_rules::EXISTING_HEAP => D3DKMT_STANDARDALLOCATIONTYPE_EXISTINGHEAP;
     allocation_rules::CROSS_ADAPTER => D3DKMT_STANDARDALLOCATIONTYPE_CROSSADAPTER;
 }

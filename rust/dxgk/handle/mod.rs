@@ -13,6 +13,7 @@
 //! LOCK: `state` is a leaf. Lookups clone references under it; entries and nodes are allocated
 //! before it and dropped after it.
 
+pub(crate) mod chosen_allocations;
 mod entry;
 mod fdinfo;
 mod lookup;

@@ -23,6 +23,7 @@ fn check_flags(flags: u32) -> Result<(), Invalid> {
     creation(flags).check_flags()
 }
 
+const PAGE: u64 = 4096;
 const CREATE_RESOURCE: u32 = 1 << 0;
 const CREATE_SHARED: u32 = 1 << 1;
 const SYS_MEM: u32 = 1 << 5;
@@ -85,8 +86,6 @@ fn mem_3_the_answer_says_what_is_zero() {
 /// An address is that of the caller's memory, with or without the flag.
 #[test]
 fn res_21_where_the_bytes_are() {
-    const PAGE: u64 = 4096;
-
     for flags in [0, CREATE_SHARED] {
         assert_eq!(Source::new(flags, 0, PAGE), Ok(Source::New));
     }
@@ -121,14 +120,15 @@ fn standard(kind: u32) -> Standard {
         kind,
         size: 0x3000,
         flags: 0,
-        existing: 0,
+        existing: Some(if kind == 1 { PAGE } else { 0 }),
     }
 }
 
 type Change = (&'static str, fn(&mut Standard));
 
 /// What is wrong with either type.
-const WRONG: [Change; 9] = [
+const WRONG: [Change; 10] = [
+    ("no array", |it| it.existing = None),
     ("driver data", |it| it.driver_data_size = 1),
     ("no allocation", |it| it.count = 0),
     ("two allocations", |it| it.count = 2),
@@ -144,7 +144,7 @@ fn spoilt(kind: u32, flags: u32) {
     for (what, change) in WRONG {
         let mut standard = standard(kind);
         change(&mut standard);
-        assert_eq!(standard.check(flags), Err(Invalid), "{kind}: {what}");
+        assert_eq!(standard.check(flags, PAGE), Err(Invalid), "{kind}: {what}");
     }
 }
 
@@ -152,31 +152,39 @@ fn spoilt(kind: u32, flags: u32) {
 fn res_19_an_existing_heap_is_memory_that_is_there() {
     for memory in [SYS_MEM, SECTION] {
         let mut good = standard(1);
-        assert_eq!(good.check(memory), Ok(()));
-        good.existing = 0x1000;
-        assert_eq!(good.check(memory), Ok(()));
+        assert_eq!(good.check(memory, PAGE), Ok(()));
+        good.existing = Some(0x5000);
+        assert_eq!(good.check(memory, PAGE), Ok(()));
         assert!(!good.is_cross_adapter());
         good.size = u64::MAX & !0xfff;
-        assert_eq!(good.check(memory), Ok(()));
+        assert_eq!(good.check(memory, PAGE), Ok(()));
         spoilt(1, memory);
     }
+    for address in [0, 1, PAGE + 8] {
+        let mut unaligned = standard(1);
+        unaligned.existing = Some(address);
+        assert_eq!(unaligned.check(SYS_MEM, PAGE), Err(Invalid), "{address:#x}");
+        // The number of a descriptor is looked at when the file is.
+        assert_eq!(unaligned.check(SECTION, PAGE), Ok(()), "{address:#x}");
+    }
+    assert_eq!(standard(1).check(SYS_MEM, 4 * PAGE), Err(Invalid));
     // Nothing says where the memory is.
-    assert_eq!(standard(1).check(CREATE_SHARED), Err(Invalid));
+    assert_eq!(standard(1).check(CREATE_SHARED, PAGE), Err(Invalid));
 }
 
 #[test]
 fn res_19_a_cross_adapter_allocation_is_memory_of_ours() {
     for flags in [0, CREATE_SHARED, CREATE_SHARED | NT] {
-        assert_eq!(standard(2).check(flags), Ok(()));
+        assert_eq!(standard(2).check(flags, PAGE), Ok(()));
         assert!(standard(2).is_cross_adapter());
         spoilt(2, flags);
 
         let mut existing = standard(2);
-        existing.existing = 0x1000;
-        assert_eq!(existing.check(flags), Err(Invalid));
+        existing.existing = Some(0x1000);
+        assert_eq!(existing.check(flags, PAGE), Err(Invalid));
     }
     for memory in [SYS_MEM, SECTION] {
-        assert_eq!(standard(2).check(memory), Err(Invalid));
+        assert_eq!(standard(2).check(memory, PAGE), Err(Invalid));
     }
 }
 
@@ -188,7 +196,45 @@ fn res_19_existing_memory_only_for_standard_allocations() {
         (SECTION, false),
         (1 << 16, false),
     ] {
-        assert_eq!(creation(flags).check_standard().is_ok(), good, "{flags:#x}");
+        assert_eq!(
+            creation(flags).check_standard(PAGE).is_ok(),
+            good,
+            "{flags:#x}"
+        );
+    }
+}
+
+#[test]
+fn res_19_a_standard_allocation_is_described() {
+    for (flags, address, expected) in [
+        (0, 0, Ok(false)),
+        (0, 0x1000, Ok(false)),
+        (1 << 16, 0x1000, Ok(true)),
+        (1 << 16, 0, Err(Invalid)),
+    ] {
+        assert_eq!(
+            creation(flags).describes_standard(address),
+            expected,
+            "{flags:#x} {address:#x}"
+        );
+    }
+}
+
+#[test]
+fn res_19_every_entry_of_the_array() {
+    for (flags, reserved_is_zero, size, good) in [
+        (0, true, 0, true),
+        (7, true, MAX_PRIVATE_DATA, true),
+        (8, true, 0, false),
+        (1 << 31 | 1, true, 0, false),
+        (0, false, 0, false),
+        (0, true, MAX_PRIVATE_DATA + 1, false),
+    ] {
+        assert_eq!(
+            Creation::check_entry(flags, reserved_is_zero, size).is_ok(),
+            good,
+            "{flags:#x} {reserved_is_zero} {size}"
+        );
     }
 }
 

@@ -15,6 +15,8 @@ mod adapter_info;
 #[cfg(not(loom))]
 mod allocation_data;
 #[cfg(not(loom))]
+mod allocation_lists;
+#[cfg(not(loom))]
 mod allocation_rules;
 #[cfg(not(loom))]
 mod attribute_rules;
