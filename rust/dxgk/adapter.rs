@@ -12,11 +12,11 @@ use super::{
         AdapterFile,
         Debugfs, //
     },
-    share::shared_fences::SharedFences,
     stats::{
         CountedOn,
         Stats, //
-    }, //
+    },
+    sync::fence_binding::FenceBindings, //
 };
 use crate::{
     ddi::{
@@ -80,9 +80,9 @@ pub(crate) struct Adapter {
     features: FeatureSet,
     /// The KMD.
     pub(in crate::dxgk) port: Arc<Port>,
-    /// Its fences that NT handles keep.
+    /// The fences that are bound to it.
     #[pin]
-    pub(in crate::dxgk) shared_fences: SharedFences,
+    pub(in crate::dxgk) fences: FenceBindings,
     /// How much exists that belongs to it.
     stats: Arc<Stats>,
     /// Shows that until the last object of the adapter is gone.
@@ -133,7 +133,7 @@ impl Adapter {
                 caps,
                 features,
                 port,
-                shared_fences <- SharedFences::new(),
+                fences <- FenceBindings::new(),
                 stats,
                 _file: file,
             }),

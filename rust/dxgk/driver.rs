@@ -151,7 +151,7 @@ impl Driver {
             seen = Some(key);
         }
 
-        adapter.shared_fences.adapter_removed();
+        adapter.fences.adapter_removed();
     }
 
     /// The process after the one with this key, in any order.

@@ -6,7 +6,7 @@
 //! whom, top down:
 //!
 //! ```text
-//! Driver ── Adapter ── SharedFences      until it is removed
+//! Driver ── Adapter ── FenceBindings     until it is removed
 //!   ├─ Tables ── GlobalTable, NameTable, Accounts
 //!   └─ Process (one per thread group and address space)
 //!        ├─ HandleTable ── Entry ── Adapter | Device | Context

@@ -27,10 +27,7 @@ use super::{
     },
     sync::legacy::LegacySync, //
 };
-use crate::{
-    logic::sync_flags::Sharing,
-    sys::work, //
-};
+use crate::sys::work;
 use kernel::{
     impl_has_work,
     sync::Arc,
@@ -48,10 +45,8 @@ impl Object {
         if global != 0 {
             header.globals.remove(global);
         }
-        if let (Self::Fence(_), Sharing::Nt, Some(adapter)) =
-            (self, header.sharing, &*header.adapter)
-        {
-            adapter.shared_fences.remove(header.id());
+        if let Self::Fence(fence) = self {
+            fence.unbind();
         }
 
         let attachments = header.attachments.die();

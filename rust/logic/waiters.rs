@@ -247,9 +247,9 @@ impl<M: WaitMap> Waiters<M> {
         })
     }
 
-    /// Looks at a word that others store without the fence lock, and says what is to be done about
-    /// waiters, as [`Waiters::signal`] does. To be called after MonitoredValue was moved (FEN-72),
-    /// and before nobody looks any more.
+    /// Looks at the word again, and says what is to be done about waiters, as [`Waiters::signal`]
+    /// does. For words that were stored by other means than a signal: when a device is lost. And
+    /// for the last look at a word, before nobody looks any more.
     pub fn sample(&mut self, current: &Word64) -> Option<Sweep> {
         let due = self.due(load_acquire(current))?;
 
@@ -269,12 +269,10 @@ impl<M: WaitMap> Waiters<M> {
         if self.keeps_value || self.always_signaled {
             return None;
         }
-
-        // Going up is never refused.
-        let due = self.signal(current, u64::MAX, true).ok().flatten();
-
+        // ORDERING: release, as in `signal`.
+        store_release(current, u64::MAX);
         self.always_signaled = true;
-        Some(due)
+        Some(self.sample(current))
     }
 
     /// Leaves the rest of a signal to the worker. Hands it back if an earlier signal has left
@@ -360,8 +358,7 @@ impl<M: WaitMap> Waiters<M> {
         }
     }
 
-    /// What MonitoredValue has to say (FEN-55). Whoever has stored it looks at the word again, by
-    /// [`Waiters::sample`].
+    /// What MonitoredValue has to say (FEN-55).
     pub fn monitored(&self) -> u64 {
         fence_value::monitored(self.map.first().map(|key| key.value))
     }

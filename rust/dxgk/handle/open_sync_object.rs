@@ -84,7 +84,7 @@ impl OpenSyncObject {
 
         match open.strong.object() {
             Object::Fence(fence) => {
-                if let Some(seen) = fence.binding.open_in(fence.header.id(), mappings)? {
+                if let Some(seen) = fence.open_in(mappings)? {
                     addresses = seen;
                     open.is_mapped = true;
                 }
@@ -166,7 +166,7 @@ impl Drop for OpenSyncObject {
 
         header.openers.leave(&self.mappings);
         if let (Object::Fence(fence), true) = (self.strong.object(), self.is_mapped) {
-            fence.binding.close_in(header.id(), &self.mappings);
+            fence.close_in(&self.mappings);
         }
         if let (Object::KeyedMutex(mutex), Some(open)) = (self.strong.object(), &self.mutex) {
             mutex.close(open);

@@ -14,7 +14,6 @@ pub(crate) mod name;
 pub(crate) mod name_table;
 pub(crate) mod openers;
 pub(crate) mod set;
-pub(crate) mod shared_fences;
 
 use self::{
     name::Name,

@@ -4,7 +4,6 @@
 
 use super::{
     fence::Fence,
-    fence_binding::FenceBinding,
     fence_storage::FenceStorage,
     legacy::{
         LegacySync,
@@ -138,15 +137,11 @@ impl Maker<'_> {
     }
 
     fn monitored_fence(&self, value: u64) -> DxgResult<Object> {
-        let binding = FenceBinding::monitored(self.storage(value)?);
+        let storage = self.storage(value)?;
         let header = self.header(Kind::MonitoredFence)?;
-        let fence = Fence::new(header, binding, self.creation.keeps_value())?;
+        let fence = Fence::new(header, storage, self.creation.keeps_value())?;
 
-        if self.creation.sharing() == Sharing::Nt {
-            self.adapter
-                .shared_fences
-                .add(fence.header.id(), fence.clone())?;
-        }
+        fence.bind()?;
         Ok(Object::Fence(fence))
     }
 

@@ -8,7 +8,12 @@
 //! it is read at any time without it.
 
 use super::{
-    fence_binding::FenceBinding,
+    fence_binding::{
+        BoundFence,
+        FenceAddresses, //
+    },
+    fence_mappings::FenceMappings,
+    fence_storage::FenceStorage,
     queue::{
         self,
         Queue, //
@@ -19,10 +24,10 @@ use crate::dxgk::{
     object::{
         Header,
         Object, //
-    },
-    share::shared_fences::SharedFence, //
+    }, //
 };
 use crate::{
+    error::DxgResult,
     logic::{
         fence_value,
         waiters::{
@@ -49,6 +54,7 @@ use kernel::{
     new_work,
     prelude::*,
     sync::{
+        atomic::Relaxed,
         lock::{
             spinlock::SpinLockBackend,
             Guard, //
@@ -101,8 +107,8 @@ pub(crate) struct Fence {
     /// What it has in common with other objects.
     #[pin]
     pub(crate) header: Header,
-    /// Its values on the adapter it was made on, which are those on all others.
-    pub(crate) binding: FenceBinding,
+    /// CurrentValue, for all adapters.
+    storage: FenceStorage,
     #[pin]
     waiters: SpinLock<Waiters<FenceQueue>>,
     /// What is left to the worker: what signals have begun, and step two of the end, see
@@ -130,16 +136,16 @@ impl WorkItem for Fence {
 }
 
 impl Fence {
-    /// A fence whose values are in `binding`. `keeps_value` is NoSignalMaxValueOnTdr.
+    /// A fence whose value is in `storage`. `keeps_value` is NoSignalMaxValueOnTdr.
     pub(crate) fn new(
         header: impl PinInit<Header>,
-        binding: FenceBinding,
+        storage: FenceStorage,
         keeps_value: bool,
     ) -> Result<Arc<Self>, AllocError> {
         pin_arc(
             pin_init!(Self {
                 header <- header,
-                binding,
+                storage,
                 waiters <- new_spinlock!(
                     Waiters::with(Queue::new(), keeps_value),
                     "Fence::waiters"
@@ -150,9 +156,51 @@ impl Fence {
         )
     }
 
+    /// Binds it to the adapter it was made on, if it may be shared.
+    pub(in crate::dxgk) fn bind(self: &Arc<Self>) -> Result<(), AllocError> {
+        if let (Some(binding), Some(adapter)) = (self.storage.binding(), &*self.header.adapter) {
+            binding.store(adapter.fences.add(self.clone())?, Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Ends what [`Fence::bind`] began. It retires.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(in crate::dxgk) fn unbind(&self) {
+        if let (Some(binding), Some(adapter)) = (self.storage.binding(), &*self.header.adapter) {
+            adapter.fences.remove(binding.load(Relaxed));
+        }
+    }
+
+    /// Shows CurrentValue to the process of `mappings`, if that may see it: then this is ended by
+    /// [`Fence::close_in`].
+    ///
+    /// Context: a system call of the process, no locks held.
+    pub(in crate::dxgk) fn open_in(
+        &self,
+        mappings: &Arc<FenceMappings>,
+    ) -> DxgResult<Option<FenceAddresses>> {
+        let addr = self.storage.open_in(self.header.id(), mappings)?;
+
+        Ok(addr.map(|addr| FenceAddresses {
+            // CAST: an address fits 64 bits.
+            user_cpu: addr as u64,
+            // There are no GPU address spaces yet.
+            process_gpu: 0,
+        }))
+    }
+
+    /// Ends what [`Fence::open_in`] began.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(in crate::dxgk) fn close_in(&self, mappings: &FenceMappings) {
+        self.storage.close_in(self.header.id(), mappings);
+    }
+
     /// CurrentValue now, with acquire ordering.
     pub(crate) fn value(&self) -> u64 {
-        load_acquire(self.binding.current())
+        load_acquire(self.storage.word())
     }
 
     /// How many waits are queued.
@@ -176,7 +224,7 @@ impl Fence {
         allow_rewind: bool,
     ) -> core::result::Result<(), WouldRewind> {
         let mut waiters = self.waiters.lock();
-        let due = waiters.signal(self.binding.current(), value, allow_rewind)?;
+        let due = waiters.signal(self.storage.word(), value, allow_rewind)?;
 
         // Under the lock, so that no wake-up is traced before its signal.
         trace::signal(self.header.id(), value);
@@ -192,7 +240,7 @@ impl Fence {
     /// Context: as [`Fence::signal`].
     pub(in crate::dxgk) fn always_signal(self: &Arc<Self>) {
         let mut waiters = self.waiters.lock();
-        let Some(due) = waiters.always_signal(self.binding.current()) else {
+        let Some(due) = waiters.always_signal(self.storage.word()) else {
             return;
         };
 
@@ -257,7 +305,7 @@ impl Fence {
     /// waiter, for traces.
     pub(in crate::dxgk) fn enqueue(&self, value: u64, spare: Spare, id: u64) -> Admission<Spare> {
         let mut waiters = self.waiters.lock();
-        let admission = waiters.enqueue(self.binding.current(), value, spare);
+        let admission = waiters.enqueue(self.storage.word(), value, spare);
 
         if matches!(admission, Admission::Queued(_)) {
             // Under the lock, so that no signal that ends the wait is traced before it.
@@ -285,7 +333,7 @@ impl Fence {
             return false;
         }
 
-        let orphans = waiters.orphan(self.binding.current(), Queue::new());
+        let orphans = waiters.orphan(self.storage.word(), Queue::new());
 
         drop(waiters);
         tell_orphans(&orphans);
@@ -299,7 +347,7 @@ impl Fence {
         let orphans = self
             .waiters
             .lock()
-            .orphan(self.binding.current(), Queue::new());
+            .orphan(self.storage.word(), Queue::new());
 
         tell_orphans(&orphans);
     }
@@ -312,7 +360,7 @@ impl Fence {
     }
 }
 
-impl SharedFence for Fence {
+impl BoundFence for Fence {
     fn adapter_removed(self: Arc<Self>) {
         self.always_signal();
     }

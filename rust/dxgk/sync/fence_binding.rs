@@ -1,29 +1,38 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A fence on one adapter: where its values are, and who sees them there.
+//! Fences on adapters.
 //!
-//! CurrentValue is one word for all adapters (FEN-136). For a *monitored* fence, which this is, an
-//! adapter has nothing else: what it signals goes through the OS part, which releases the waiters.
-//! A *native* fence is a binding of another kind (FEN-141, FEN-142). It adds a MonitoredValue that
-//! the adapter compares with, the addresses of both values in its address spaces, and the cookie of
-//! its KMD. Waits, signals, sharing and opens use what is here, whatever the kind.
+//! A *binding* is a fence on one adapter. A fence that may be shared is bound to the adapter of the
+//! device that made it, from its creation until it retires. With the local handles of all processes
+//! these are all fences of the adapter that somebody can still wait for, so the removal of the
+//! adapter finds them (FEN-105). It finds a private fence by the handles of its process.
 //!
-//! | who | address of CurrentValue | MonitoredValue |
-//! |---|---|---|
-//! | user CPU | [`FenceAddresses::user_cpu`] | none (FEN-57) |
-//! | kernel CPU | [`FenceBinding::current`] | native only |
-//! | GPU, in the process | [`FenceAddresses::process_gpu`] | native only |
-//! | GPU, in the system process | native only | native only |
+//! A monitored fence has nothing on an adapter but that: CurrentValue is the fence's own, one word
+//! for all adapters (FEN-136). So a device of another adapter that opens it makes no binding. While
+//! that device has it open the adapter could signal it, and the removal of the adapter finds the
+//! handle (FEN-143).
+//!
+//! LOCK: `bindings` is a leaf.
 
-use super::{
-    fence_mappings::FenceMappings,
-    fence_storage::FenceStorage, //
+use crate::logic::{
+    handle::Cursor,
+    index_map::{
+        FreedNodes,
+        IndexMap,
+        MissingNode,
+        NewNode,
+        Place, //
+    }, //
 };
-use crate::{
-    error::DxgResult,
-    platform::Word64, //
+use kernel::{
+    alloc::AllocError,
+    new_spinlock,
+    prelude::*,
+    sync::{
+        Arc,
+        SpinLock, //
+    }, //
 };
-use kernel::sync::Arc;
 
 /// Where a process and its GPU see CurrentValue; 0 where they do not.
 #[derive(Clone, Copy, Default)]
@@ -34,45 +43,131 @@ pub(crate) struct FenceAddresses {
     pub(crate) process_gpu: u64,
 }
 
-/// A fence on one adapter.
-pub(crate) struct FenceBinding {
-    current: FenceStorage,
-}
-
-impl FenceBinding {
-    /// A monitored fence whose value is in `current`.
-    pub(crate) fn monitored(current: FenceStorage) -> Self {
-        Self { current }
-    }
-
-    /// CurrentValue, for the kernel.
-    pub(crate) fn current(&self) -> &Word64 {
-        self.current.word()
-    }
-
-    /// Shows CurrentValue of the fence `id` to the process of `mappings`, if that may see it: then
-    /// this is ended by [`FenceBinding::close_in`].
-    ///
-    /// Context: a system call of the process, no locks held.
-    pub(crate) fn open_in(
-        &self,
-        id: u64,
-        mappings: &Arc<FenceMappings>,
-    ) -> DxgResult<Option<FenceAddresses>> {
-        Ok(self.current.open_in(id, mappings)?.map(|addr| {
-            FenceAddresses {
-                // CAST: an address fits 64 bits.
-                user_cpu: addr as u64,
-                // A monitored fence has none before there are GPU address spaces.
-                process_gpu: 0,
-            }
-        }))
-    }
-
-    /// Ends what [`FenceBinding::open_in`] began.
+/// A fence as its adapter knows it.
+pub(in crate::dxgk) trait BoundFence: Send + Sync {
+    /// The adapter is removed.
     ///
     /// Context: may sleep, no locks held.
-    pub(crate) fn close_in(&self, id: u64, mappings: &FenceMappings) {
-        self.current.close_in(id, mappings);
+    fn adapter_removed(self: Arc<Self>);
+}
+
+/// A fence on one adapter.
+struct FenceBinding {
+    fence: Arc<dyn BoundFence>,
+}
+
+/// The bindings of one adapter.
+#[pin_data]
+pub(crate) struct FenceBindings {
+    #[pin]
+    bindings: SpinLock<Bindings>,
+}
+
+struct Bindings {
+    by_number: IndexMap<FenceBinding>,
+    cursor: Cursor,
+}
+
+/// The result of an insertion.
+enum Insertion {
+    /// It has this number.
+    Done(u32),
+    /// A node is missing.
+    Missing(MissingNode),
+}
+
+impl Bindings {
+    /// Takes the binding, which is there, and gives it a number. `spare` is a node that was missing
+    /// before; `freed` is to be dropped without the lock.
+    fn insert(
+        &mut self,
+        binding: &mut Option<FenceBinding>,
+        spare: Option<NewNode<FenceBinding>>,
+        freed: &mut Option<FreedNodes<FenceBinding>>,
+    ) -> Result<Insertion, AllocError> {
+        let Self { by_number, cursor } = self;
+        let mut place = Place::Taken;
+        let number = cursor
+            .take(|number| {
+                place = by_number.place(number);
+                place != Place::Taken
+            })
+            .ok_or(AllocError)?;
+
+        if place == Place::Missing {
+            *freed = spare.and_then(|spare| by_number.insert_node(number, spare));
+            if let Some(missing_node) = by_number.missing_node(number) {
+                cursor.put_back(number);
+                return Ok(Insertion::Missing(missing_node));
+            }
+        }
+        by_number.put(number, binding);
+        Ok(Insertion::Done(number))
+    }
+}
+
+impl FenceBindings {
+    /// None.
+    pub(crate) fn new() -> impl PinInit<Self> {
+        pin_init!(Self {
+            bindings <- new_spinlock!(
+                Bindings {
+                    by_number: IndexMap::new(),
+                    cursor: Cursor::new(),
+                },
+                "FenceBindings::bindings"
+            ),
+        })
+    }
+
+    /// Binds a fence, until it is taken out by the number that is returned.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(in crate::dxgk) fn add(&self, fence: Arc<dyn BoundFence>) -> Result<u32, AllocError> {
+        let mut binding = Some(FenceBinding { fence });
+        let mut spare = None;
+
+        loop {
+            // Dropped after the lock.
+            let mut freed = None;
+            let mut bindings = self.bindings.lock();
+
+            match bindings.insert(&mut binding, spare.take(), &mut freed)? {
+                Insertion::Done(number) => return Ok(number),
+                Insertion::Missing(missing_node) => {
+                    drop(bindings);
+                    spare = Some(NewNode::new(missing_node).ok_or(AllocError)?);
+                }
+            }
+        }
+    }
+
+    /// Takes a fence out. The caller has a reference to it.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(in crate::dxgk) fn remove(&self, number: u32) {
+        let removed = self.bindings.lock().by_number.take(number);
+
+        drop(removed);
+    }
+
+    /// Tells all fences that their adapter is removed. Nothing is added any more.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(in crate::dxgk) fn adapter_removed(&self) {
+        let mut seen = 0;
+
+        while let Some((number, fence)) = self.after(seen) {
+            fence.adapter_removed();
+            seen = number;
+        }
+    }
+
+    /// The first fence whose number is above `seen`, and its number. Numbers start at 1.
+    fn after(&self, seen: u32) -> Option<(u32, Arc<dyn BoundFence>)> {
+        let bindings = self.bindings.lock();
+        let (number, binding) = bindings.by_number.first_from(seen.checked_add(1)?)?;
+
+        Some((number, binding.fence.clone()))
     }
 }

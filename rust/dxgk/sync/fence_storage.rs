@@ -401,8 +401,13 @@ impl FenceStoragePool {
 /// Written by its fence only, under the fence lock. Read at any time, also by processes through
 /// their read-only mapping.
 pub(crate) enum FenceStorage {
-    /// The first word of a page of its own, mapped wherever the fence is open.
-    Own(CountedPage),
+    /// That of a fence that may be shared: the first word of a page of its own, mapped wherever the
+    /// fence is open.
+    Own {
+        counted: CountedPage,
+        /// The number of the fence's binding.
+        binding: Atomic<u32>,
+    },
     /// A slot of a common page of a process.
     Pooled {
         page: Arc<StoragePage>,
@@ -416,7 +421,10 @@ pub(crate) enum FenceStorage {
 impl FenceStorage {
     /// A page of its own that shows `value`, not mapped anywhere yet.
     pub(crate) fn own(value: u64) -> Result<Self, AllocError> {
-        let storage = Self::Own(CountedPage::new()?);
+        let storage = Self::Own {
+            counted: CountedPage::new()?,
+            binding: Atomic::new(0),
+        };
 
         store_release(storage.word(), value);
         Ok(storage)
@@ -425,13 +433,21 @@ impl FenceStorage {
     /// CurrentValue in the kernel's mapping.
     pub(crate) fn word(&self) -> &Word64 {
         match self {
-            Self::Own(counted) => counted.page.word(0),
+            Self::Own { counted, .. } => counted.page.word(0),
             Self::Pooled { page, slot, .. } => {
                 // CAST: a slot number is below 64.
                 let slot = *slot as usize;
 
                 page.counted.page.word(slot * (STRIDE / size_of::<u64>()))
             }
+        }
+    }
+
+    /// Where a fence that may be shared has the number of its binding; `None` for a private one.
+    pub(crate) fn binding(&self) -> Option<&Atomic<u32>> {
+        match self {
+            Self::Own { binding, .. } => Some(binding),
+            Self::Pooled { .. } => None,
         }
     }
 
@@ -446,7 +462,7 @@ impl FenceStorage {
         mappings: &Arc<FenceMappings>,
     ) -> DxgResult<Option<usize>> {
         match self {
-            Self::Own(counted) => mappings.map_shared(id, &counted.page).map(Some),
+            Self::Own { counted, .. } => mappings.map_shared(id, &counted.page).map(Some),
             Self::Pooled { page, slot, first } => {
                 let pool = &page.pool;
                 let is_open = Arc::ptr_eq(&pool.mappings, mappings)
@@ -464,7 +480,7 @@ impl FenceStorage {
     /// Context: may sleep, no locks held.
     pub(crate) fn close_in(&self, id: u64, mappings: &FenceMappings) {
         match self {
-            Self::Own(_) => mappings.unmap_shared(id),
+            Self::Own { .. } => mappings.unmap_shared(id),
             Self::Pooled { page, .. } => page.pool.leave(page),
         }
     }

@@ -25,6 +25,10 @@ pub(crate) fn tests(suite: Suite) -> Suite {
             keeps_value,
         )
         .test("FEN-29 a fence that only an NT handle keeps", only_shared)
+        .test(
+            "FEN-105 many fences that only NT handles keep",
+            many_only_shared,
+        )
         .test("FEN-29 many waiters of one fence", many_waiters)
         .test(
             "MEM-115 RES-89 mappings are revoked, unlocking and destroying work",
@@ -34,6 +38,14 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         .test(
             "FEN-143 a fence of another adapter that the lost one has open",
             cross_adapter,
+        )
+        .test(
+            "FEN-105 FEN-143 a fence of another adapter that the lost one had open",
+            cross_adapter_closed,
+        )
+        .test(
+            "FEN-136 FEN-140 FEN-143 a fence of the lost adapter that only others have open",
+            only_open_elsewhere,
         )
         .test("GPU-96 other adapters do not notice", undisturbed)
 }
@@ -157,6 +169,28 @@ fn only_shared() -> TestResult {
     fails_with(removed, Status::DEVICE_REMOVED)
 }
 
+fn many_only_shared() -> TestResult {
+    const FENCES: usize = 150;
+    let soft = SoftAdapter::enabled("bound")?;
+    let device = soft.device()?;
+    let event = EventFd::new()?;
+    let mut kept = Vec::new();
+    for number in 0..FENCES {
+        let fence = device.create_shareable_fence(0)?;
+        let nt = fence.share(Access::ALL)?;
+        fence.wait_async(1, &event)?;
+        fence.destroy()?;
+        kept.push((number, nt));
+    }
+    // Some retire, among them all of one stretch. Nobody can signal those: their waits end.
+    kept.retain(|(number, _)| number % 3 == 1 && !(60..130).contains(number));
+    let left = kept.len() as u64;
+    ensure_eq!(event.wait(Some(NOW))?, Some(FENCES as u64 - left));
+    soft.disable()?;
+    ensure_eq!(event.wait(Some(NOW))?, Some(left));
+    Ok(())
+}
+
 fn many_waiters() -> TestResult {
     const WAITS: u64 = 5000;
     let soft = SoftAdapter::enabled("many")?;
@@ -255,6 +289,56 @@ fn cross_adapter() -> TestResult {
     ensure_eq!(apart.value(), 0);
     apart.signal(1)?;
     ensure!(fired(&event)?);
+    Ok(())
+}
+
+fn cross_adapter_closed() -> TestResult {
+    let soft = SoftAdapter::enabled("closed")?;
+    let (lost, living) = (soft.device()?, fixture::device()?);
+    let fence = crossing(&living)?;
+    let nt = fence.share(Access::ALL)?;
+    let (gone, still) = (
+        lost.open_fence(&nt, SyncFlags::empty())?,
+        lost.open_fence(&nt, SyncFlags::empty())?,
+    );
+    gone.destroy()?;
+    still.destroy()?;
+    let event = EventFd::new()?;
+    fence.wait_async(2, &event)?;
+    soft.disable()?;
+    // No device of the lost adapter could signal it.
+    ensure!(!fired(&event)? && fence.value() == 0);
+    fence.signal(2)?;
+    ensure!(fired(&event)?);
+    // One handle of two is enough.
+    soft.set("enabled", "1")?;
+    let again = soft.device()?;
+    let (gone, _still) = (
+        again.open_fence(&nt, SyncFlags::empty())?,
+        again.open_fence(&nt, SyncFlags::empty())?,
+    );
+    gone.destroy()?;
+    fence.wait_async(3, &event)?;
+    soft.disable()?;
+    ensure!(fired(&event)? && fence.value() == u64::MAX);
+    Ok(())
+}
+
+fn only_open_elsewhere() -> TestResult {
+    let soft = SoftAdapter::enabled("elsewhere")?;
+    let (lost, living) = (soft.device()?, fixture::device()?);
+    let fence = crossing(&lost)?;
+    let open = living.open_fence(fence.share(Access::ALL)?, SyncFlags::empty())?;
+    // One value for all of them.
+    fence.signal(4)?;
+    ensure_eq!(open.value(), 4);
+    fence.destroy()?;
+    let event = EventFd::new()?;
+    open.wait_async(5, &event)?;
+    lost.destroy()?;
+    ensure!(!fired(&event)?);
+    soft.disable()?;
+    ensure!(fired(&event)? && open.value() == u64::MAX);
     Ok(())
 }
 
