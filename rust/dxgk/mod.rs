@@ -12,7 +12,7 @@
 //!        ├─ HandleTable ── Entry ── Adapter | Device | Context
 //!        │                          | OpenSyncObject | OpenResource | OpenAllocation
 //!        ├─ FenceMappings, FenceStoragePool   what is mapped there
-//!        └─ PendingWaits ── Waiter       waits without a sleeping thread
+//!        └─ PendingWaits, InterruptedWaits ── Waiter   those that outlast a call
 //! OpenSyncObject, OpenResource, Share, dma-buf ── Strong ── Object
 //! NtHandle ── Share                      one for each open file description
 //! Object: Fence | LegacySync | KeyedMutex | Resource ── Allocation ── Storage

@@ -24,6 +24,7 @@ use super::{
     sync::{
         fence_mappings::FenceMappings,
         fence_storage::FenceStoragePool,
+        interrupted_waits::InterruptedWaits,
         pending_waits::PendingWaits, //
     }, //
 };
@@ -66,8 +67,11 @@ pub(crate) struct Process {
     /// Local handles.
     #[pin]
     pub(crate) handles: HandleTable,
-    /// Waits without a sleeping thread, and interrupted ones.
+    /// Its waits. Those without a sleeping thread are listed.
     pub(crate) waits: Arc<PendingWaits>,
+    /// Waits whose threads run signal handlers.
+    #[pin]
+    pub(crate) interrupted: InterruptedWaits,
     /// Its mappings, and who it is.
     pub(crate) mappings: Arc<FenceMappings>,
     /// Values of fences that are not shareable.
@@ -106,6 +110,7 @@ impl Process {
                 id: next_id(),
                 handles <- HandleTable::new(),
                 waits,
+                interrupted <- InterruptedWaits::new(),
                 mappings,
                 fence_storage,
                 account,
@@ -129,6 +134,7 @@ impl Process {
     /// Context: may sleep, no locks held.
     pub(crate) fn close(&self) {
         self.waits.close();
+        self.interrupted.close();
         self.handles.close();
     }
 }

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     dxgk::{
-        handle::Lookup,
+        handle::lookup::Lookup,
         object::Object,
         sync::{
             cpu_wait::{
@@ -285,16 +285,16 @@ pub(super) fn wait_from_cpu(
         args.FenceValueArray,
         args.ObjectCount,
     )?;
-    let waits = &call.process.waits;
+    let interrupted = &call.process.interrupted;
 
-    if !waits.interrupted.is_empty() {
+    if !interrupted.is_empty() {
         let same = match args.hAsyncEvent {
             0 => request.this_call(mode).ok(),
             _ => None,
         };
 
-        if let (Some(waiter), Some(same)) = (waits.interrupted.take(same), same) {
-            return cpu_wait::resume(waits, &waiter, same);
+        if let (Some(waiter), Some(same)) = (interrupted.take(same), same) {
+            return cpu_wait::resume(interrupted, &waiter, same);
         }
     }
 
@@ -302,12 +302,17 @@ pub(super) fn wait_from_cpu(
         call,
         |rights| rights.wait,
         |locals, elements| match args.hAsyncEvent {
-            0 => cpu_wait::block(waits, mode, elements, || {
+            0 => cpu_wait::block(call.process, mode, elements, || {
                 let values = elements.iter().map(|element| element.value);
 
                 request.same_call(mode, locals, values)
             }),
-            slot => cpu_wait::notify(waits, mode, elements, EventFd::from_slot(slot)?),
+            slot => cpu_wait::notify(
+                &call.process.waits,
+                mode,
+                elements,
+                EventFd::from_slot(slot)?,
+            ),
         },
     )
 }

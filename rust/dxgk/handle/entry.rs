@@ -229,3 +229,13 @@ pub(crate) struct Shareable {
     /// The handle of the device that it was made on, if any.
     pub(crate) device: Option<u32>,
 }
+
+/// What new handles become children of, and the device that it is or belongs to.
+pub(crate) struct Parent {
+    /// The one they are made on.
+    pub(crate) device: Arc<Device>,
+    /// The handle.
+    pub(super) index: u32,
+    /// What the handle stood for when it was looked up.
+    pub(super) id: u64,
+}

@@ -7,6 +7,7 @@ use super::{
         Entry,
         Found,
         HandleTarget,
+        Parent,
         Shareable, //
     },
     open_allocation::OpenAllocation,
@@ -175,14 +176,4 @@ impl Lookup<'_> {
             _ => None,
         })
     }
-}
-
-/// What new handles become children of, and the device that it is or belongs to.
-pub(crate) struct Parent {
-    /// The one they are made on.
-    pub(crate) device: Arc<Device>,
-    /// The handle.
-    pub(super) index: u32,
-    /// What the handle stood for when it was looked up.
-    pub(super) id: u64,
 }

@@ -16,7 +16,7 @@
 pub(crate) mod chosen_allocations;
 mod entry;
 mod fdinfo;
-mod lookup;
+pub(crate) mod lookup;
 pub(crate) mod more_handles;
 pub(crate) mod open_allocation;
 pub(crate) mod open_resource;
@@ -78,11 +78,8 @@ use kernel::{
 
 pub(crate) use entry::{
     HandleTarget,
+    Parent,
     Shareable, //
-};
-pub(crate) use lookup::{
-    Lookup,
-    Parent, //
 };
 
 /// Lookups under one hold of the lock.

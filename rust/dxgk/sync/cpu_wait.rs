@@ -12,7 +12,10 @@ use super::{
         FenceWaiter,
         Spare, //
     },
-    interrupted_waits::SameCall,
+    interrupted_waits::{
+        InterruptedWaits,
+        SameCall, //
+    },
     pending_waits::PendingWaits,
     queue,
     waiter::Waiter,
@@ -23,7 +26,10 @@ use super::{
         WakeThread, //
     }, //
 };
-use crate::dxgk::inline_vec::InlineVec;
+use crate::dxgk::{
+    inline_vec::InlineVec,
+    process::Process, //
+};
 use crate::{
     error::{
         DxgError,
@@ -167,7 +173,7 @@ fn register<W: Wake + 'static>(
 /// [`DxgError::Interrupted`] on a signal. If the call will be restarted, the wait is kept, see
 /// [`resume`]; otherwise nothing is left behind. Context: a system call, no locks held.
 pub(crate) fn block(
-    waits: &Arc<PendingWaits>,
+    process: &Process,
     mode: Mode,
     elements: &[Element],
     call: impl FnOnce() -> SameCall,
@@ -178,11 +184,11 @@ pub(crate) fn block(
 
     let fewer = distinct(mode, elements)?;
     let elements = fewer.as_deref().unwrap_or(elements);
-    let pending = waits.reserve_sleeping(count(elements)?)?;
+    let pending = process.waits.reserve_sleeping(count(elements)?)?;
     let waiter = Waiter::new(mode, elements.len(), WakeThread::of_caller(), pending)?;
 
     register(&waiter, elements, || Ok(()))?;
-    sleep_on(waits, &waiter, call)
+    sleep_on(&process.interrupted, &waiter, call)
 }
 
 /// Continues a wait of the calling thread that a signal interrupted. It has missed nothing
@@ -190,24 +196,24 @@ pub(crate) fn block(
 ///
 /// Context: as [`block`].
 pub(crate) fn resume(
-    waits: &Arc<PendingWaits>,
+    interrupted: &InterruptedWaits,
     waiter: &Arc<Waiter<WakeThread>>,
     call: SameCall,
 ) -> DxgResult {
     waiter.set.come_back();
-    sleep_on(waits, waiter, || call)
+    sleep_on(interrupted, waiter, || call)
 }
 
 /// Sleeps until the queued wait ends.
 fn sleep_on(
-    waits: &PendingWaits,
+    interrupted: &InterruptedWaits,
     waiter: &Arc<Waiter<WakeThread>>,
     call: impl FnOnce() -> SameCall,
 ) -> DxgResult {
     let slept = sleep::until_nonzero(waiter.set.state(), Deadline::Never, Signals::All);
 
     if slept.is_err() {
-        if may_be_kept(waits, waiter, call) {
+        if may_be_kept(interrupted, waiter, call) {
             return Err(DxgError::Interrupted);
         }
         waiter.cancel();
@@ -223,14 +229,14 @@ fn sleep_on(
 /// Keeps an interrupted wait until its call is restarted, if that is expected and the wait has not
 /// ended.
 fn may_be_kept(
-    waits: &PendingWaits,
+    interrupted: &InterruptedWaits,
     waiter: &Arc<Waiter<WakeThread>>,
     call: impl FnOnce() -> SameCall,
 ) -> bool {
     !sleep::is_killed()
         && sleep::call_restarts()
         && waiter.set.leave()
-        && waits.interrupted.keep(waiter, call()).is_ok()
+        && interrupted.keep(waiter, call()).is_ok()
 }
 
 /// Adds 1 to `event` as soon as the condition holds, before return if it does now (FEN-20).
@@ -252,7 +258,7 @@ pub(crate) fn notify(
     let pending = waits.reserve(count(elements)?)?;
     let waiter = Waiter::new(mode, elements.len(), SignalEvent::new(event), pending)?;
 
-    register(&waiter, elements, || waits.list(&waiter))
+    register(&waiter, elements, || waits.list(waiter.id, waiter.clone()))
 }
 
 /// A waiter for those who poll a descriptor, which [`poll`] queues (FEN-168).

@@ -4,24 +4,22 @@
 //!
 //! Asynchronous waits are listed, because they end with their process (FEN-89). A fence point ends
 //! with its descriptor, which may be in another process, and is only counted. Both count against
-//! the limit of the process that made them. A wait of a sleeping thread ends with the thread; it is
-//! kept while a signal handler interrupts it.
+//! the limit of the process that made them. A wait of a sleeping thread ends with the thread.
 //!
 //! The elements of all of them are charged to the user (RES-105), because they are what a wait
 //! costs.
 
-use super::{
-    interrupted_waits::InterruptedWaits,
-    waiter::{
-        Pending,
-        Waiter, //
+use crate::dxgk::{
+    quota::account::{
+        Account,
+        Exceeded,
+        Limit, //
     },
-    wake::SignalEvent, //
-};
-use crate::dxgk::quota::account::{
-    Account,
-    Exceeded,
-    Limit, //
+    stats::{
+        Counted,
+        Module,
+        WAITERS, //
+    }, //
 };
 use crate::{
     error::{
@@ -45,6 +43,31 @@ use kernel::{
     }, //
 };
 
+/// A wait counts against its process and its user until it ends.
+pub(crate) struct Pending {
+    /// The waits of its process.
+    pub(crate) waits: Arc<PendingWaits>,
+    /// The elements that its user was charged for.
+    elements: u32,
+    /// There unless a thread sleeps in it.
+    asynchronous: Option<Counted<Module, WAITERS>>,
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        self.waits
+            .release(self.elements, self.asynchronous.is_some());
+    }
+}
+
+/// An asynchronous wait, as the list of its process knows it.
+pub(in crate::dxgk) trait ListedWait: Send + Sync {
+    /// The process is gone: the wait ends, and nobody is told.
+    ///
+    /// Context: may sleep, no locks held.
+    fn cancel(&self);
+}
+
 /// The waits of one process.
 #[pin_data]
 pub(crate) struct PendingWaits {
@@ -52,16 +75,13 @@ pub(crate) struct PendingWaits {
     count: Atomic<u32>,
     /// The account that their elements are charged to.
     account: Account,
-    /// Waits whose threads run signal handlers.
-    #[pin]
-    pub(crate) interrupted: InterruptedWaits,
     /// Asynchronous waits by id. LOCK: leaf.
     #[pin]
     listed: SpinLock<Listed>,
 }
 
 struct Listed {
-    waits: RBTree<u64, Arc<Waiter<SignalEvent>>>,
+    waits: RBTree<u64, Arc<dyn ListedWait>>,
     closed: bool,
 }
 
@@ -72,7 +92,6 @@ impl PendingWaits {
             pin_init!(Self {
                 count: Atomic::new(0),
                 account,
-                interrupted <- InterruptedWaits::new(),
                 listed <- new_spinlock!(
                     Listed {
                         waits: RBTree::new(),
@@ -100,13 +119,22 @@ impl PendingWaits {
         self.charge(elements).inspect_err(|_| {
             self.count.fetch_sub(1, Relaxed);
         })?;
-        Ok(Pending::new(self.clone(), elements, true))
+        Ok(self.pending(elements, true))
     }
 
     /// The same for the wait of a sleeping thread.
     pub(crate) fn reserve_sleeping(self: &Arc<Self>, elements: u32) -> DxgResult<Pending> {
         self.charge(elements)?;
-        Ok(Pending::new(self.clone(), elements, false))
+        Ok(self.pending(elements, false))
+    }
+
+    /// A wait that was charged.
+    fn pending(self: &Arc<Self>, elements: u32, is_asynchronous: bool) -> Pending {
+        Pending {
+            waits: self.clone(),
+            elements,
+            asynchronous: is_asynchronous.then(|| Counted::new(Module)),
+        }
     }
 
     fn charge(&self, elements: u32) -> core::result::Result<(), Exceeded> {
@@ -114,17 +142,17 @@ impl PendingWaits {
     }
 
     /// Removes a wait.
-    pub(in crate::dxgk) fn release(&self, elements: u32, is_asynchronous: bool) {
+    fn release(&self, elements: u32, is_asynchronous: bool) {
         self.account.give_back(Limit::WaitElements, elements);
         if is_asynchronous {
             self.count.fetch_sub(1, Relaxed);
         }
     }
 
-    /// Lists a wait that is about to be registered, so that it ends with the process.
+    /// Lists a wait with this id that is about to be registered, so that it ends with the process.
     /// INVALID_PARAMETER if the process has ended, as for its handles.
-    pub(in crate::dxgk) fn list(&self, waiter: &Arc<Waiter<SignalEvent>>) -> DxgResult {
-        let node = tree_node(waiter.id, waiter.clone())?;
+    pub(in crate::dxgk) fn list(&self, id: u64, wait: Arc<dyn ListedWait>) -> DxgResult {
+        let node = tree_node(id, wait)?;
         let mut listed = self.listed.lock();
 
         if listed.closed {
@@ -143,7 +171,7 @@ impl PendingWaits {
         drop(node);
     }
 
-    /// Ends every listed or interrupted wait silently. Called when the process is gone.
+    /// Ends every listed wait silently. Called when the process is gone.
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn close(&self) {
@@ -154,9 +182,8 @@ impl PendingWaits {
             core::mem::take(&mut listed.waits)
         };
 
-        for waiter in waits.values() {
-            waiter.cancel();
+        for wait in waits.values() {
+            wait.cancel();
         }
-        self.interrupted.close();
     }
 }

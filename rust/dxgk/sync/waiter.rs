@@ -13,17 +13,15 @@ use super::{
         Fence,
         FenceWaiter, //
     },
-    pending_waits::PendingWaits,
+    pending_waits::{
+        ListedWait,
+        Pending, //
+    },
     wake::Wake, //
 };
 use crate::dxgk::{
     inline_vec::InlineVec,
-    stats::{
-        next_id,
-        Counted,
-        Module,
-        WAITERS, //
-    }, //
+    stats::next_id, //
 };
 use crate::{
     logic::{
@@ -48,38 +46,6 @@ use kernel::{
         SpinLock, //
     }, //
 };
-
-/// A wait counts against its process and its user until it ends.
-pub(crate) struct Pending {
-    /// The waits of its process.
-    pub(crate) waits: Arc<PendingWaits>,
-    /// The elements that its user was charged for.
-    elements: u32,
-    /// There unless a thread sleeps in it.
-    asynchronous: Option<Counted<Module, WAITERS>>,
-}
-
-impl Pending {
-    /// A place among `waits`, which have admitted it.
-    pub(in crate::dxgk) fn new(
-        waits: Arc<PendingWaits>,
-        elements: u32,
-        is_asynchronous: bool,
-    ) -> Self {
-        Self {
-            waits,
-            elements,
-            asynchronous: is_asynchronous.then(|| Counted::new(Module)),
-        }
-    }
-}
-
-impl Drop for Pending {
-    fn drop(&mut self) {
-        self.waits
-            .release(self.elements, self.asynchronous.is_some());
-    }
-}
 
 /// A node of this waiter in a fence.
 struct QueuedOn {
@@ -192,6 +158,12 @@ impl<W: Wake> Waiter<W> {
         if let Some(pending) = links.pending {
             self.receiver.unlinked(self.id, &pending.waits);
         }
+    }
+}
+
+impl<W: Wake> ListedWait for Waiter<W> {
+    fn cancel(&self) {
+        Self::cancel(self);
     }
 }
 
