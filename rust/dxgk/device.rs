@@ -20,12 +20,39 @@ use crate::{
         object,
         types::DeviceId, //
     },
-    error::DxgResult, //
+    error::{
+        DxgResult,
+        Status, //
+    }, //
 };
 use kernel::{
     prelude::*,
     sync::Arc, //
 };
+
+/// What can be asked about a device (`D3DKMT_DEVICESTATE_TYPE`).
+pub(crate) enum StatePart {
+    /// Whether it runs.
+    Execution,
+    /// Whether a reset has taken something from it.
+    Reset,
+    /// Where its work has faulted.
+    PageFault,
+    /// What it has shown.
+    Presentation,
+}
+
+/// How a device is (D3DKMTGetDeviceState).
+pub(crate) enum State {
+    /// Nothing has failed.
+    Active,
+    /// Its adapter was removed (GPU-96, GPU-99).
+    Stopped,
+    /// No reset has hit it.
+    NeverReset,
+    /// No work of it has faulted.
+    NoPageFault,
+}
 
 /// What one client has made on one adapter.
 pub(crate) struct Device {
@@ -59,6 +86,17 @@ impl Device {
             },
             GFP_KERNEL_ACCOUNT,
         )?)
+    }
+
+    /// Part of how it is now. NOT_SUPPORTED for what is about displays: it shows nothing.
+    pub(crate) fn state(&self, part: StatePart) -> DxgResult<State> {
+        match part {
+            StatePart::Execution if self.adapter.is_removed() => Ok(State::Stopped),
+            StatePart::Execution => Ok(State::Active),
+            StatePart::Reset => Ok(State::NeverReset),
+            StatePart::PageFault => Ok(State::NoPageFault),
+            StatePart::Presentation => Err(Status::NOT_SUPPORTED.into()),
+        }
     }
 
     /// The device's id.

@@ -16,7 +16,11 @@ use crate::{
             Context,
             Scheduling, //
         },
-        device::Device,
+        device::{
+            Device,
+            State,
+            StatePart, //
+        },
         handle::{
             HandleTarget,
             Reserved, //
@@ -69,25 +73,24 @@ pub(super) fn destroy(call: Call<'_>, args: &D3DKMT_DESTROYDEVICE) -> DxgResult 
         .destroy(args.hDevice, |item| matches!(item, HandleTarget::Device(_)))
 }
 
-/// D3DKMTGetDeviceState (0x0e): a device without submitted work is active and was never reset. The
-/// states of presentation do not exist on a headless adapter (NOT_SUPPORTED). A device whose
-/// adapter was removed is stopped (GPU-96, GPU-99).
+/// D3DKMTGetDeviceState (0x0e): asks about one part of the state of a device.
 pub(super) fn state(call: Call<'_>, args: &mut D3DKMT_GETDEVICESTATE) -> DxgResult {
     let device = call.process.handles.device(args.hDevice)?;
-
-    match args.StateType {
-        D3DKMT_DEVICESTATE_EXECUTION if device.adapter.is_removed() => {
-            args.set_execution_state(D3DKMT_DEVICEEXECUTION_STOPPED);
-        }
-        D3DKMT_DEVICESTATE_EXECUTION => {
-            args.set_execution_state(D3DKMT_DEVICEEXECUTION_ACTIVE);
-        }
-        D3DKMT_DEVICESTATE_RESET => args.set_reset_state(0),
-        D3DKMT_DEVICESTATE_PAGE_FAULT => args.clear_page_fault_state(),
+    let part = match args.StateType {
+        D3DKMT_DEVICESTATE_EXECUTION => StatePart::Execution,
+        D3DKMT_DEVICESTATE_RESET => StatePart::Reset,
+        D3DKMT_DEVICESTATE_PAGE_FAULT => StatePart::PageFault,
         D3DKMT_DEVICESTATE_PRESENT
         | D3DKMT_DEVICESTATE_PRESENT_DWM
-        | D3DKMT_DEVICESTATE_PRESENT_QUEUE => return Err(Status::NOT_SUPPORTED.into()),
+        | D3DKMT_DEVICESTATE_PRESENT_QUEUE => StatePart::Presentation,
         _ => return Err(Status::INVALID_PARAMETER.into()),
+    };
+
+    match device.state(part)? {
+        State::Active => args.set_execution_state(D3DKMT_DEVICEEXECUTION_ACTIVE),
+        State::Stopped => args.set_execution_state(D3DKMT_DEVICEEXECUTION_STOPPED),
+        State::NeverReset => args.set_reset_state(0),
+        State::NoPageFault => args.clear_page_fault_state(),
     }
     Ok(())
 }
