@@ -10,7 +10,6 @@ use super::{
     commit::Commit, //
 };
 use crate::{
-    ddi::types::Place,
     dxgk::{
         handle::{
             chosen_allocations::ChosenAllocations,
@@ -19,7 +18,10 @@ use crate::{
         memory::dma_buf, //
     },
     error::DxgResult,
-    logic::allocation_lists::Named,
+    logic::{
+        allocation_lists::Named,
+        residency, //
+    },
     sys::user,
     uapi::*, //
 };
@@ -139,34 +141,29 @@ pub(super) fn priority(call: Call<'_>, args: &D3DKMT_GETALLOCATIONPRIORITY) -> D
     Ok(())
 }
 
-/// The `D3DKMT_ALLOCATIONRESIDENCYSTATUS` of bytes that are here.
-fn residency_status(place: Place) -> u32 {
-    match place {
-        Place::SystemMemory => D3DKMT_ALLOCATIONRESIDENCYSTATUS_RESIDENTINSHAREDMEMORY,
-    }
-}
-
-/// D3DKMTQueryAllocationResidency (0x2a): says where the bytes are. A resource has one answer, that
-/// of its first allocation.
+/// D3DKMTQueryAllocationResidency (0x2a): says where the bytes are. A resource has one answer.
 pub(super) fn residency(call: Call<'_>, args: &D3DKMT_QUERYALLOCATIONRESIDENCY) -> DxgResult {
-    let ChosenAllocations {
-        allocations, count, ..
-    } = chosen(
+    let ChosenAllocations { allocations, .. } = chosen(
         call,
         args.hDevice,
         args.hResource,
         args.phAllocationList,
         args.AllocationCount,
     )?;
-    // A resource without allocations has nothing that could be anywhere else.
-    let nothing = residency_status(Place::SystemMemory);
-    let mut answers = KVVec::from_elem(nothing, count, GFP_KERNEL_ACCOUNT)?;
+    let mut statuses = KVVec::with_capacity(allocations.len(), GFP_KERNEL_ACCOUNT)?;
 
-    for (answer, allocation) in answers.iter_mut().zip(&allocations) {
-        *answer = residency_status(allocation.place()?);
+    for allocation in &allocations {
+        let status = residency::of_allocation(allocation.place()?);
+
+        statuses.push(status, GFP_KERNEL_ACCOUNT)?;
     }
     invalid_if(args.pResidencyStatus == 0)?;
-    user::write_slice(args.pResidencyStatus, &answers)?;
+    if args.hResource != 0 {
+        let status = residency::of_resource(statuses.iter().copied());
+
+        return Ok(user::write_slice(args.pResidencyStatus, &[status])?);
+    }
+    user::write_slice(args.pResidencyStatus, &statuses)?;
     Ok(())
 }
 

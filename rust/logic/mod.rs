@@ -31,6 +31,7 @@ pub(crate) mod name;
 pub(crate) mod name_mode;
 pub(crate) mod open_rules;
 pub(crate) mod quota;
+pub(crate) mod residency;
 pub(crate) mod share_rules;
 pub(crate) mod sync_flags;
 pub(crate) mod timeout;

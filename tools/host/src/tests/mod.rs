@@ -62,6 +62,8 @@ mod open_rules;
 #[cfg(not(loom))]
 mod quota;
 #[cfg(not(loom))]
+mod residency;
+#[cfg(not(loom))]
 mod share_rules;
 mod sharing;
 #[cfg(not(loom))]
