@@ -44,6 +44,7 @@ use crate::{
     logic::{
         adapter_info::{
             self,
+            filter::Filter,
             Asked,
             Refusal,
             Size, //
@@ -147,6 +148,11 @@ impl Adapter {
     /// Context: may sleep, no locks held.
     pub(super) fn stop(&self) {
         self.port.stop(&Passive::here());
+    }
+
+    /// Whether an enumeration with this filter lists it.
+    pub(crate) fn passes(&self, filter: Filter) -> bool {
+        filter.includes(&self.caps.adapter_type)
     }
 
     /// Whether it is removed: what exists can be destroyed, and nothing new is created or opened.

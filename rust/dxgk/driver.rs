@@ -19,6 +19,7 @@ use super::{
 };
 use crate::{
     ddi::Kmd,
+    logic::adapter_info::filter::Filter,
     sys::{
         alloc::pin_arc,
         task::caller::{
@@ -112,7 +113,8 @@ impl Driver {
         let (index, next) = (*number, number.checked_add(1).ok_or(ENOSPC)?);
 
         // Until it is known, others can go, and none can come.
-        if self.adapter_count() >= MAX_ADAPTERS {
+        // CAST: 16.
+        if self.adapters.lock().len() >= MAX_ADAPTERS as usize {
             return Err(ENOSPC);
         }
 
@@ -166,22 +168,27 @@ impl Driver {
         Some((*key, listed.process.clone()))
     }
 
-    /// The adapters that run now, in the order in which they came.
-    pub(crate) fn adapters(&self) -> Result<KVec<Arc<Adapter>>, AllocError> {
+    /// The adapters that run now and pass `filter`, in the order in which they came.
+    pub(crate) fn adapters(&self, filter: Filter) -> Result<KVec<Arc<Adapter>>, AllocError> {
         // CAST: 16.
         let mut all = KVec::with_capacity(MAX_ADAPTERS as usize, GFP_KERNEL_ACCOUNT)?;
 
         for adapter in self.adapters.lock().iter() {
-            // There is room for as many as there can be.
-            let _room = all.push_within_capacity(adapter.clone());
+            if adapter.passes(filter) {
+                // There is room for as many as there can be.
+                let _room = all.push_within_capacity(adapter.clone());
+            }
         }
         Ok(all)
     }
 
-    /// How many adapters run now.
-    pub(crate) fn adapter_count(&self) -> u32 {
+    /// How many these are.
+    pub(crate) fn adapter_count(&self, filter: Filter) -> u32 {
+        let adapters = self.adapters.lock();
+        let passing = adapters.iter().filter(|adapter| adapter.passes(filter));
+
         // CAST: at most 16.
-        self.adapters.lock().len() as u32
+        passing.count() as u32
     }
 
     /// The adapter with this LUID, if it runs.

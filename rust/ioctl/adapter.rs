@@ -25,7 +25,10 @@ use crate::{
         DxgResult,
         Status, //
     },
-    logic::feature,
+    logic::{
+        adapter_info::filter::Filter,
+        feature, //
+    },
     sys::user,
     uapi::*, //
 };
@@ -65,18 +68,19 @@ pub(super) fn close(call: Call<'_>, args: &D3DKMT_CLOSEADAPTER) -> DxgResult {
     })
 }
 
-/// The adapters of an enumeration, with a fresh handle each. `capacity` is the number of entries at
-/// `array`; without an array only the number is returned.
+/// The adapters that pass `filter`, with a fresh handle each. `capacity` is the number of entries
+/// at `array`; without an array only the number is returned.
 fn enumerate<'a>(
     call: Call<'a>,
+    filter: Filter,
     array: u64,
     capacity: u32,
 ) -> DxgResult<(u32, Option<ReservedHandles<'a>>)> {
     if array == 0 {
-        return Ok((call.driver.adapter_count(), None));
+        return Ok((call.driver.adapter_count(filter), None));
     }
 
-    let adapters = call.driver.adapters()?;
+    let adapters = call.driver.adapters(filter)?;
     // CAST: at most 16.
     let count = adapters.len() as u32;
 
@@ -94,7 +98,7 @@ fn enumerate<'a>(
                 LowPart: adapter.luid.low,
                 HighPart: adapter.luid.high,
             },
-            NumOfSources: 0,
+            NumOfSources: adapter.caps.video_present_sources,
             bPrecisePresentRegionsPreferred: 0,
         };
 
@@ -104,26 +108,24 @@ fn enumerate<'a>(
     Ok((count, Some(handles)))
 }
 
-/// D3DKMTEnumAdapters2 (0x14): all adapters, each with a new handle.
+/// D3DKMTEnumAdapters2 (0x14): the adapters that render or display, each with a new handle.
 pub(super) fn enumerate2<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_ENUMADAPTERS2,
 ) -> DxgResult<impl Commit + 'a> {
-    let (count, handles) = enumerate(call, args.pAdapters, args.NumAdapters)?;
+    let (count, handles) = enumerate(call, Filter::GRAPHICS, args.pAdapters, args.NumAdapters)?;
 
     args.NumAdapters = count;
     Ok(handles)
 }
 
-/// D3DKMTEnumAdapters3 (0x3e): the same with a filter. Our adapters render and compute, so every
-/// filter includes them.
+/// D3DKMTEnumAdapters3 (0x3e): the same with a filter.
 pub(super) fn enumerate3<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_ENUMADAPTERS3,
 ) -> DxgResult<impl Commit + 'a> {
-    invalid_if(args.Filter & D3DKMT_ENUMADAPTERS_FILTER_Reserved != 0)?;
-
-    let (count, handles) = enumerate(call, args.pAdapters, args.NumAdapters)?;
+    let filter = Filter::decode(args.Filter)?;
+    let (count, handles) = enumerate(call, filter, args.pAdapters, args.NumAdapters)?;
 
     args.NumAdapters = count;
     Ok(handles)

@@ -18,11 +18,13 @@
 //! adapter_info.rs             the table: type -> size and answer; the fixed-size answers
 //! adapter_info/payload.rs     bounds-checked access to the caller's buffer
 //! adapter_info/caps.rs        its type, and the caps of the WDDM versions
+//! adapter_info/filter.rs      which adapters an enumeration lists
 //! adapter_info/identity.rs    names, GUIDs, IDs, versions
 //! adapter_info/registry.rs    QUERYREGISTRY and its two-step size protocol
 //! ```
 
 mod caps;
+pub(crate) mod filter;
 mod identity;
 mod payload;
 mod registry;

@@ -8,8 +8,8 @@ use std::{collections::BTreeMap, fmt::Debug};
 use crate::{
     ddi::{
         caps::{
-            AdapterQuery, BusAddress, DeviceIds, DriverCaps, EngineType, Luid, NodeMetadata,
-            StartInfo,
+            AdapterQuery, AdapterType, BusAddress, DeviceIds, DriverCaps, EngineType, Luid,
+            NodeMetadata, StartInfo,
         },
         class::Passive,
         port::Port,
@@ -21,7 +21,7 @@ use crate::{
         soft::{Config, SoftKmd},
     },
     logic::{
-        adapter_info::{self, Asked, Refusal},
+        adapter_info::{self, filter::Filter, Asked, Refusal},
         feature::FeatureSet,
     },
     platform::Shared,
@@ -403,6 +403,36 @@ fn there_is_a_user_mode_driver_for_each_version() {
         payload[..4].copy_from_slice(&version.to_le_bytes());
         assert_eq!(adapter_info::query(&asked, 1, &mut payload), Ok(()));
         assert_eq!(payload[4..], text(name, 260));
+    }
+}
+
+/// Compute-only and display-only adapters are listed only if the filter includes them; what is both
+/// only computes.
+#[test]
+fn a_filter_chooses_by_the_type_of_an_adapter() {
+    let ty = |render, display, compute_only| AdapterType {
+        render,
+        display,
+        compute_only,
+        ..AdapterType::default()
+    };
+    // For filters 0 to 3, and for D3DKMTEnumAdapters2.
+    for (ty, listed) in [
+        (ty(true, false, false), [true, true, true, true, true]),
+        (ty(true, true, false), [true, true, true, true, true]),
+        (ty(false, true, false), [false, false, true, true, true]),
+        (ty(false, false, true), [false, true, false, true, false]),
+        (ty(false, true, true), [false, true, false, true, false]),
+    ] {
+        let filters = (0..4)
+            .map(|bits| Filter::decode(bits).unwrap())
+            .chain([Filter::GRAPHICS]);
+        let found: Vec<bool> = filters.map(|filter| filter.includes(&ty)).collect();
+
+        assert_eq!(found, listed, "{ty:?}");
+    }
+    for bit in 2..64 {
+        assert!(Filter::decode(1 << bit).is_err(), "bit {bit}");
     }
 }
 
