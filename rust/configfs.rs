@@ -118,6 +118,8 @@ impl GroupOperations for Root {
                 local_memory: 2,
                 system_memory: 3,
                 nodes: 4,
+                compute_only: 5,
+                wddm_version: 6,
             ],
         };
 
@@ -298,5 +300,41 @@ impl AttributeOperations<4> for SoftAdapter {
         let nodes = u32::try_from(number(page)?).map_err(|_| EINVAL)?;
 
         this.configure(|config| config.nodes = nodes)
+    }
+}
+
+/// `compute_only`: whether it computes only, instead of rendering too.
+#[vtable]
+impl AttributeOperations<5> for SoftAdapter {
+    type Data = Self;
+
+    fn show(this: &Self, page: &mut [u8; PAGE_SIZE]) -> Result<usize> {
+        let compute_only = u8::from(this.state.lock().config.compute_only);
+
+        show(page, fmt!("{compute_only}\n"))
+    }
+
+    fn store(this: &Self, page: &[u8]) -> Result {
+        let compute_only = kstrtobool_bytes(page)?;
+
+        this.configure(|config| config.compute_only = compute_only)
+    }
+}
+
+/// `wddm_version`: the version of WDDM that it reports.
+#[vtable]
+impl AttributeOperations<6> for SoftAdapter {
+    type Data = Self;
+
+    fn show(this: &Self, page: &mut [u8; PAGE_SIZE]) -> Result<usize> {
+        let version = this.state.lock().config.wddm_version;
+
+        show(page, fmt!("{version}\n"))
+    }
+
+    fn store(this: &Self, page: &[u8]) -> Result {
+        let version = u32::try_from(number(page)?).map_err(|_| EINVAL)?;
+
+        this.configure(|config| config.wddm_version = version)
     }
 }

@@ -225,6 +225,8 @@ MUTANTS = [
     ("adapter_info/identity.rs", "ids.sub_system", "ids.sub_vendor", "unit"),
     ("adapter_info/filter.rs", "&& !ty.compute_only;", ";", "unit"),
     ("adapter_info/filter.rs", "(self.compute_only || !ty.compute_only)", "self.compute_only", "unit"),
+    ("kmd/soft/identity.rs", "&& version % 100 == 0", "", "unit"),
+    ("kmd/soft/nodes.rs", "(EngineType::ThreeD, _) if compute_only", "(EngineType::ThreeD, _) if false", "unit"),
     ("residency.rs", "status == NOT_RESIDENT", "status == IN_GPU_MEMORY", "unit"),
     ("adapter_info/registry.rs", "& !KNOWN_FLAGS != 0", "& 0 != 0", "unit"),
     ("adapter_info/payload.rs", "capacity.saturating_sub(1)", "capacity", "unit"),

@@ -14,6 +14,14 @@ use crate::ddi::caps::{
 /// which this driver does not have; a client that sees 3000 does not look for them.
 pub(super) const WDDM_VERSION: u32 = 3000;
 
+/// The first version that has what this driver cannot do without: monitored fences.
+const OLDEST_WDDM_VERSION: u32 = 2000;
+
+/// Whether there is such a version between the two, so that the driver has all of its interface.
+pub(super) fn is_wddm_version(version: u32) -> bool {
+    (OLDEST_WDDM_VERSION..=WDDM_VERSION).contains(&version) && version % 100 == 0
+}
+
 /// Version of this driver: major, minor, revision, build.
 pub(super) const DRIVER_VERSION: [u16; 4] = [0, 1, 0, 0];
 

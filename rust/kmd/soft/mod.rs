@@ -74,6 +74,10 @@ pub struct Config {
     pub system_memory: u64,
     /// How many nodes it has, of those that there can be.
     pub nodes: u32,
+    /// Whether it computes only, instead of rendering too.
+    pub compute_only: bool,
+    /// `D3DKMT_DRIVERVERSION` that it reports.
+    pub wddm_version: u32,
 }
 
 /// Sizes of memory are whole pages.
@@ -90,17 +94,20 @@ impl Config {
         is_size(self.local_memory)
             && is_size(self.system_memory)
             && (1..=nodes::COUNT).contains(&self.nodes)
+            && identity::is_wddm_version(self.wddm_version)
     }
 }
 
 impl Default for Config {
-    /// No memory of its own, all nodes.
+    /// No memory of its own, all nodes, the newest version.
     fn default() -> Self {
         Self {
             index: 0,
             local_memory: 0,
             system_memory: 0,
             nodes: nodes::COUNT,
+            compute_only: false,
+            wddm_version: identity::WDDM_VERSION,
         }
     }
 }
@@ -131,11 +138,12 @@ impl SoftKmd {
             },
             guid: identity::guid(self.config.index),
             driver_version: identity::DRIVER_VERSION,
-            wddm_version: identity::WDDM_VERSION,
+            wddm_version: self.config.wddm_version,
             device_ids: identity::DEVICE_IDS,
             adapter_type: AdapterType {
-                render: true,
+                render: !self.config.compute_only,
                 software: true,
+                compute_only: self.config.compute_only,
                 ..AdapterType::default()
             },
             driver_store: Text::new(identity::DRIVER_STORE),
@@ -171,7 +179,7 @@ impl Kmd for SoftKmd {
     }
 
     fn get_node_metadata(&self, _: &Passive, node: u32) -> NodeMetadata {
-        nodes::metadata(node)
+        nodes::metadata(node, self.config.compute_only)
     }
 
     /// A feature counts as there only once the driver implements it (FEN-113, FEN-115).

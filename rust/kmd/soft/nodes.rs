@@ -21,12 +21,19 @@ const NODES: [(EngineType, &str); 4] = [
 /// How many there can be. CAST: four.
 pub(super) const COUNT: u32 = NODES.len() as u32;
 
+/// What the first node is instead if the adapter does not render.
+const COMPUTE_NODE: (EngineType, &str) = (EngineType::Other, "Compute 0");
+
 /// What a node is; one without a name if there is none.
-pub(super) fn metadata(node: u32) -> NodeMetadata {
+pub(super) fn metadata(node: u32, compute_only: bool) -> NodeMetadata {
     // CAST: 32 bits fit a usize.
     let (engine_type, name) = NODES
         .get(node as usize)
         .copied()
+        .map(|node| match node {
+            (EngineType::ThreeD, _) if compute_only => COMPUTE_NODE,
+            node => node,
+        })
         .unwrap_or((EngineType::Other, ""));
 
     NodeMetadata {

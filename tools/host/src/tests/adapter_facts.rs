@@ -436,6 +436,45 @@ fn a_filter_chooses_by_the_type_of_an_adapter() {
     }
 }
 
+/// What can be configured of a software adapter is what it says.
+#[test]
+fn gpu_1_a_software_adapter_is_as_configured() {
+    let config = Config {
+        compute_only: true,
+        wddm_version: 2700,
+        ..Config::default()
+    };
+    let before = answers(SoftKmd::add_device(Config::default())).1;
+    let told = [
+        at(&[15, 57], 0, &0b1000_0000_0100u32.to_le_bytes()),
+        at(&[13, 56], 0, &2700u32.to_le_bytes()),
+        at(&[25], 4, &[0]),
+        at(&[25], 8, &text("Compute 0", 32)),
+    ];
+    let told = told.into_iter().flatten().collect();
+
+    assert!(config.is_valid());
+    same(
+        "configuration",
+        &answers(SoftKmd::add_device(config)).1,
+        &with(&before, told),
+    );
+    for wddm_version in [0, 1300, 1900, 1999, 2050, 2999, 3001, 3100, u32::MAX] {
+        assert!(!Config {
+            wddm_version,
+            ..config
+        }
+        .is_valid());
+    }
+    for wddm_version in (2000..=3000).step_by(100) {
+        assert!(Config {
+            wddm_version,
+            ..config
+        }
+        .is_valid());
+    }
+}
+
 /// A source that exists is not an invalid parameter, but nothing can be done with it.
 #[test]
 fn a_payload_names_a_video_present_source() {

@@ -3,12 +3,24 @@
 
 use std::io::ErrorKind;
 
-use opendxg::{AdapterFilter, Dxg, Luid, Status};
+use opendxg::raw::Argument;
+use opendxg::uapi::*;
+use opendxg::{AdapterFilter, AdapterType, Dxg, Luid, Status};
 use rustix::io::Errno;
+use selftests::call::succeeds;
 use selftests::child::in_child;
 use selftests::soft_adapter::{SoftAdapter, ROOT};
 use selftests::user::{become_user, needs_root, USER};
-use selftests::{ensure, ensure_eq, fails_with, module, Failure, Suite, TestResult};
+use selftests::{ensure, ensure_eq, fails_with, fixture, module, Failure, Suite, TestResult};
+
+/// What can be configured.
+const CONFIGURATION: [&str; 5] = [
+    "local_memory",
+    "system_memory",
+    "nodes",
+    "compute_only",
+    "wddm_version",
+];
 
 /// `KMTQAITYPE_GETSEGMENTSIZE`: three 64-bit sizes.
 const SEGMENT_SIZE: u32 = 3;
@@ -25,6 +37,11 @@ pub(crate) fn tests(suite: Suite) -> Suite {
             fixed,
         )
         .test("ABI-6.1 an adapter is found while it is enabled", found)
+        .test(
+            "ABI-6.1 an adapter that only computes is listed where it is asked for",
+            compute_only,
+        )
+        .test("ABI-6.10 the version of WDDM is as configured", version)
         .test("ABI-6.1 a LUID never comes back", luids)
         .test("ABI-6.1 no more adapters than the limit", limit)
         .test("RES-107 making adapters is for root", root_only)
@@ -58,6 +75,8 @@ fn configured() -> TestResult {
     ensure_eq!(soft.get("local_memory")?, "0");
     ensure_eq!(soft.get("system_memory")?, "0");
     ensure_eq!(soft.get("nodes")?, "4");
+    ensure_eq!(soft.get("compute_only")?, "0");
+    ensure_eq!(soft.get("wddm_version")?, "3000");
     errs(soft.get("luid"), Errno::NODEV)?;
     for (local, system, nodes) in [(64 << 20, 1 << 30, 1u32), (0, 4096, 3)] {
         soft.set("local_memory", &format!("{local}\n"))?;
@@ -101,9 +120,11 @@ fn bad_values() -> TestResult {
     soft.set("local_memory", "8192")?;
     soft.set("system_memory", "12288")?;
     soft.set("nodes", "2")?;
+    soft.set("compute_only", "1")?;
+    soft.set("wddm_version", "2600")?;
     let state = || -> TestResult<Vec<String>> {
-        ["enabled", "local_memory", "system_memory", "nodes"]
-            .into_iter()
+        let all = CONFIGURATION.iter().copied();
+        all.chain(["enabled"])
             .map(|name| Ok(soft.get(name)?))
             .collect()
     };
@@ -135,8 +156,13 @@ fn bad_values() -> TestResult {
     for value in ["0", "5", "-1", "4294967297", "two", "1.5"] {
         errs(soft.set("nodes", value), Errno::INVAL)?;
     }
-    for value in ["2", "-1", "maybe", "\n"] {
-        errs(soft.set("enabled", value), Errno::INVAL)?;
+    for flag in ["enabled", "compute_only"] {
+        for value in ["2", "-1", "maybe", "\n"] {
+            errs(soft.set(flag, value), Errno::INVAL)?;
+        }
+    }
+    for value in ["0", "1300", "1999", "2050", "3001", "3100", "4294970296"] {
+        errs(soft.set("wddm_version", value), Errno::INVAL)?;
     }
     errs(soft.set("luid", "00000000:0d9a0000"), Errno::ACCESS)?;
     ensure_eq!(state()?, before);
@@ -148,7 +174,7 @@ fn bad_values() -> TestResult {
 
 fn fixed() -> TestResult {
     let soft = SoftAdapter::enabled("fixed")?;
-    for attribute in ["local_memory", "system_memory", "nodes"] {
+    for attribute in CONFIGURATION {
         let value = soft.get(attribute)?;
         errs(soft.set(attribute, &value), Errno::BUSY)?;
         errs(soft.set(attribute, "1"), Errno::BUSY)?;
@@ -181,6 +207,75 @@ fn found() -> TestResult {
     ensure_eq!(listed()?.len(), with.len());
     soft.remove()?;
     ensure_eq!(listed()?, before);
+    Ok(())
+}
+
+/// The adapters that D3DKMTEnumAdapters2 lists, and how many it says there are.
+fn graphics() -> TestResult<(Vec<Luid>, usize)> {
+    let raw = fixture::raw()?;
+    let mut entries = [D3DKMT_ADAPTERINFO::default(); 16];
+    let mut arg = D3DKMT_ENUMADAPTERS2::zeroed();
+    succeeds(&raw, &mut arg)?;
+    let count = arg.NumAdapters as usize;
+    (arg.NumAdapters, arg.pAdapters) = (16, entries.as_mut_ptr() as u64);
+    succeeds(&raw, &mut arg)?;
+    let listed = entries.iter().take(arg.NumAdapters as usize);
+    let mut luids = Vec::new();
+    for entry in listed {
+        let mut close = D3DKMT_CLOSEADAPTER::zeroed();
+        close.hAdapter = entry.hAdapter;
+        succeeds(&raw, &mut close)?;
+        luids.push(Luid::from(entry.AdapterLuid));
+    }
+    Ok((luids, count))
+}
+
+fn compute_only() -> TestResult {
+    let dxg = Dxg::open()?;
+    let before = listed()?;
+    let soft = SoftAdapter::new("compute-only")?;
+    for (only, kind, engine, name) in [
+        ("1", AdapterType::COMPUTE_ONLY, 0, "Compute 0"),
+        ("0", AdapterType::RENDER_SUPPORTED, 1, "3D"),
+    ] {
+        soft.set("compute_only", only)?;
+        soft.set("enabled", "1")?;
+        let luid = soft.luid()?;
+        let with: Vec<Luid> = before.iter().copied().chain([luid]).collect();
+        for bits in 0..4 {
+            let filter = AdapterFilter::from_bits_truncate(bits);
+            let found = dxg.adapters_filtered(filter)?;
+            let found: Vec<Luid> = found.iter().map(|adapter| adapter.luid()).collect();
+            let hidden = only == "1" && !filter.contains(AdapterFilter::INCLUDE_COMPUTE_ONLY);
+            let expected = if hidden { &before } else { &with };
+            ensure_eq!(&found, expected, "filter {bits}");
+        }
+        let expected = if only == "1" { &before } else { &with };
+        ensure_eq!(graphics()?, (expected.clone(), expected.len()));
+        // Its LUID finds it in any case.
+        let adapter = dxg.open_adapter(luid)?;
+        ensure_eq!(adapter.adapter_type()?, kind | AdapterType::SOFTWARE_DEVICE);
+        let mut node = [0; 78];
+        adapter.query(KMTQAITYPE_NODEMETADATA, &mut node)?;
+        ensure_eq!(node[4], engine);
+        let text: Vec<u8> = name.bytes().flat_map(|byte| [byte, 0]).chain([0]).collect();
+        ensure_eq!(node[8..8 + text.len()], text);
+        adapter.create_device()?.create_context(0)?;
+        soft.disable()?;
+    }
+    Ok(())
+}
+
+fn version() -> TestResult {
+    let soft = SoftAdapter::new("version")?;
+    for version in [2000, 2700, 3000] {
+        soft.set("wddm_version", &version.to_string())?;
+        soft.set("enabled", "1")?;
+        let adapter = soft.open()?;
+        ensure_eq!(adapter.query_u32(KMTQAITYPE_DRIVERVERSION)?, version);
+        ensure_eq!(adapter.query_u32(KMTQAITYPE_DRIVERVERSION_RENDER)?, version);
+        soft.disable()?;
+    }
     Ok(())
 }
 
