@@ -29,6 +29,8 @@ mod identity;
 mod payload;
 mod registry;
 
+pub use self::payload::Refusal;
+
 use self::payload::Payload;
 use super::feature::FeatureSet;
 use crate::ddi::{
@@ -52,15 +54,6 @@ pub struct Asked<'a> {
     pub kmd: &'a dyn Kmd,
     /// Where the question is asked.
     pub class: &'a Passive,
-}
-
-/// Why a query is not answered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
-    /// Unknown type, short payload, or an input that names something that does not exist.
-    InvalidParameter,
-    /// A known type whose subject this adapter does not have.
-    NotSupported,
 }
 
 /// How much of the caller's payload a query type uses.

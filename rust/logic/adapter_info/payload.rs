@@ -5,7 +5,14 @@
 //! The table in `adapter_info.rs` guarantees the size, so that a refusal from here is a mistake in
 //! an answer; it is reported like any other bad payload instead of a panic.
 
-use super::Refusal;
+/// Why a query is not answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// Unknown type, short payload, or an input that names something that does not exist.
+    InvalidParameter,
+    /// A known type whose subject this adapter does not have.
+    NotSupported,
+}
 
 /// The part of the caller's buffer that a query type uses.
 pub(super) struct Payload<'a> {
