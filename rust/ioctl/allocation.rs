@@ -207,11 +207,7 @@ pub(super) fn create<'a>(
     let parent = call.process.handles.parent(args.hDevice)?;
     let request = read_creation(call, args)?;
     let creates_resource = request.creation.creates_resource();
-    // Whether every entry has new memory, which is zero.
-    let zeroed = request
-        .allocations
-        .iter()
-        .all(|new| new.source == Source::New);
+    let zeroed = request.is_zeroed();
     let handles = parent.create_allocations(call.process, &call.driver.tables, request)?;
 
     if creates_resource {

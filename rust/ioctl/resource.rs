@@ -221,6 +221,16 @@ struct Guards {
     first: FirstData,
 }
 
+impl Guards {
+    /// Of a resource that was shared alone.
+    const NONE: Self = Self {
+        mutex: 0,
+        sync: 0,
+        data_size: 0,
+        first: FirstData::NONE,
+    };
+}
+
 /// Opens the keyed mutex and the synchronisation object that were shared with a resource (RES-51).
 fn open_guards(
     call: Call<'_>,
@@ -230,12 +240,7 @@ fn open_guards(
     handles: &mut ReservedHandles<'_>,
 ) -> DxgResult<Guards> {
     let Some((mutex, sync)) = &handle.share().members().others else {
-        return Ok(Guards {
-            mutex: 0,
-            sync: 0,
-            data_size: 0,
-            first: FirstData::NONE,
-        });
+        return Ok(Guards::NONE);
     };
     let data_size = args.KeyedMutexPrivateRuntimeDataSize;
     let data = PrivateData::new(args.pKeyedMutexPrivateRuntimeData, data_size)?;

@@ -3,19 +3,28 @@
 //! CPU waits and signals.
 
 use super::{
-    call::Call,
+    call::{
+        invalid_if,
+        Call, //
+    },
     commit::Commit, //
 };
 use crate::{
     dxgk::{
-        handle::lookup::Lookup,
+        handle::{
+            lookup::Lookup,
+            open_sync_object::SyncLookup, //
+        },
         object::Object,
         sync::{
             cpu_wait::{
                 self,
                 Element, //
             },
-            interrupted_waits::SameCall, //
+            interrupted_waits::{
+                InterruptedWaits,
+                SameCall, //
+            }, //
         }, //
     },
     error::{
@@ -154,6 +163,19 @@ impl Request {
         Ok(self.same_call(mode, locals.as_slice(), values))
     }
 
+    /// Goes on with the wait of this thread that a signal has interrupted, if this call is that one
+    /// again. Any other call ends it for good.
+    #[inline(never)]
+    fn resume(&self, interrupted: &InterruptedWaits, mode: Mode, event: u64) -> Option<DxgResult> {
+        let same = match event {
+            0 => self.this_call(mode).ok(),
+            _ => None,
+        };
+        let waiter = interrupted.take(same)?;
+
+        Some(cpu_wait::resume(interrupted, &waiter, same?))
+    }
+
     /// Copies both arrays, looks every handle up, and does `act` with the handles and the
     /// elements. The first check that fails decides (FEN-53): handles of all, then types of all,
     /// then rights of all. One element takes no memory.
@@ -288,13 +310,8 @@ pub(super) fn wait_from_cpu(
     let interrupted = &call.process.interrupted;
 
     if !interrupted.is_empty() {
-        let same = match args.hAsyncEvent {
-            0 => request.this_call(mode).ok(),
-            _ => None,
-        };
-
-        if let (Some(waiter), Some(same)) = (interrupted.take(same), same) {
-            return cpu_wait::resume(interrupted, &waiter, same);
+        if let Some(result) = request.resume(interrupted, mode, args.hAsyncEvent) {
+            return result;
         }
     }
 
@@ -317,29 +334,25 @@ pub(super) fn wait_from_cpu(
     )
 }
 
+/// The object that was looked up as an element of a wait, if it is a fence and its handle may wait.
+fn element_to_wait_for(opened: SyncLookup, value: u64) -> DxgResult<Element> {
+    match opened.object {
+        Object::Fence(_) if !opened.rights.wait => Err(Refusal::Denied.into()),
+        Object::Fence(fence) => Ok(Element { fence, value }),
+        _ => Err(Refusal::Mismatch.into()),
+    }
+}
+
 /// DXG_IOCTL_FENCE_POINT (0xb8): a descriptor that becomes readable when a fence has reached a
 /// value (FEN-168).
 pub(super) fn create_fence_point(
     call: Call<'_>,
     args: &mut opendxg_fence_point,
 ) -> DxgResult<impl Commit> {
-    if args.flags != 0 || args.reserved != 0 {
-        return Err(Status::INVALID_PARAMETER.into());
-    }
+    invalid_if(args.flags != 0 || args.reserved != 0)?;
 
     let opened = call.process.handles.sync_object(args.sync_object)?;
-    let Object::Fence(fence) = opened.object else {
-        return Err(Refusal::Mismatch.into());
-    };
-
-    if !opened.rights.wait {
-        return Err(Refusal::Denied.into());
-    }
-
-    let element = Element {
-        fence,
-        value: args.value,
-    };
+    let element = element_to_wait_for(opened, args.value)?;
     let point = FencePoint::new(&call.process.waits, &element)?;
     let fd = PendingFd::new(point, handle::LAST_FD, true)?;
 

@@ -110,6 +110,13 @@ pub(crate) struct CreateRequest {
     pub(crate) destination: Destination,
 }
 
+impl CreateRequest {
+    /// Whether all the memory is new, which is zero.
+    pub(crate) fn is_zeroed(&self) -> bool {
+        self.allocations.iter().all(|new| new.source == Source::New)
+    }
+}
+
 impl Parent {
     /// Makes what is requested on this device, and reserves its handles. The first one is that of
     /// a new resource.
