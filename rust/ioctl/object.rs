@@ -99,11 +99,7 @@ impl Subject {
         let header = object.header();
 
         self.answer_name(args)?;
-        args.type_ = match object {
-            Object::Fence(_) | Object::Legacy(_) => OPENDXG_TYPE_SYNC_OBJECT,
-            Object::Resource(_) => OPENDXG_TYPE_RESOURCE,
-            Object::KeyedMutex(_) => OPENDXG_TYPE_KEYED_MUTEX,
-        };
+        args.type_ = type_of(header.kind());
         [args.kind, ..] = self.kinds;
         args.member_count = self.members;
         args.member_kinds = self.kinds;
@@ -142,6 +138,15 @@ impl Subject {
         }
         args.name_size = size;
         Ok(())
+    }
+}
+
+/// The type of an object of this kind.
+fn type_of(kind: Kind) -> u32 {
+    match kind {
+        Kind::Resource | Kind::Allocation => OPENDXG_TYPE_RESOURCE,
+        Kind::KeyedMutex => OPENDXG_TYPE_KEYED_MUTEX,
+        _ => OPENDXG_TYPE_SYNC_OBJECT,
     }
 }
 
@@ -195,11 +200,7 @@ fn query_weak(call: Call<'_>, args: &mut opendxg_query_object) -> DxgResult {
         handle: args.handle,
         handle_type: args.handle_type,
         name: args.name,
-        type_: match link.kind() {
-            Kind::Resource => OPENDXG_TYPE_RESOURCE,
-            Kind::KeyedMutex => OPENDXG_TYPE_KEYED_MUTEX,
-            _ => OPENDXG_TYPE_SYNC_OBJECT,
-        },
+        type_: type_of(link.kind()),
         kind: link.kind().number(),
         member_count: 1,
         member_kinds: [link.kind().number(), 0, 0],

@@ -12,7 +12,7 @@ use rustix::io::{Errno, FdFlags};
 use selftests::child::{in_child, Child, Gate};
 use selftests::fds::{closed_number, memfd, poll_events, receive, send, socket_pair};
 use selftests::leak::Watch;
-use selftests::sharing::{access, key, Client, How, Item, Shape, Target, What};
+use selftests::sharing::{access, key, Client, How, Item, Local, Shape, Target, What};
 use selftests::stress::Figure;
 use selftests::{ensure, ensure_eq, fails_with, Suite, TestResult};
 
@@ -367,18 +367,26 @@ fn rights() -> TestResult {
 fn query() -> TestResult {
     let client = Client::new()?;
     for shape in Shape::ALL {
-        let object = client.create(shape, How::Private)?;
-        let direct = client.query(object.target())?.object;
-        let weak = client.open_weak(object.target())?;
-        let through = client.query(Target::Weak(weak.as_fd()))?.object;
-        ensure_eq!(through.object_id, direct.object_id);
-        ensure_eq!((through.alive, through.kind), (1, direct.kind));
-        ensure_eq!(through.references, 1, "{shape:?}");
-        object.destroy()?;
-        let after = client.query(Target::Weak(weak.as_fd()))?.object;
-        ensure_eq!((after.alive, after.object_id), (0, direct.object_id));
-        ensure_eq!(after.references, 0);
+        query_of(&client, client.create(shape, How::Private)?)
+            .map_err(|error| format!("{shape:?}: {error}"))?;
     }
+    query_of(&client, client.create_allocation(4096)?)
+}
+
+/// What a weak reference says of an object before and after its end.
+fn query_of(client: &Client, object: Local) -> TestResult {
+    let direct = client.query(object.target())?.object;
+    let weak = client.open_weak(object.target())?;
+    let through = client.query(Target::Weak(weak.as_fd()))?.object;
+    ensure_eq!(through.object_id, direct.object_id);
+    ensure_eq!((through.alive, through.kind), (1, direct.kind));
+    ensure_eq!(through.type_, direct.type_);
+    ensure_eq!(through.references, 1);
+    object.destroy()?;
+    let after = client.query(Target::Weak(weak.as_fd()))?.object;
+    ensure_eq!((after.alive, after.object_id), (0, direct.object_id));
+    ensure_eq!((after.type_, after.kind), (direct.type_, direct.kind));
+    ensure_eq!(after.references, 0);
     Ok(())
 }
 
