@@ -49,27 +49,10 @@ pub(super) fn share_objects_with_mode<'a>(
 }
 
 fn share<'a>(call: Call<'a>, args: &D3DKMT_SHAREOBJECTS, mode: u32) -> DxgResult<impl Commit + 'a> {
-    share_rules::check_arguments(
-        args.ObjectCount,
-        args.ObjectHandleArray,
-        args.pSharedNtHandle,
-    )?;
-
-    let attributes = object_attributes::for_share(args.pObjectAttributes)?;
     let mut locals = [0; MAX_OBJECTS];
-    let request = ShareRequest {
-        locals: read_locals(args, &mut locals)?,
-        desired: args.DesiredAccess,
-        name: attributes.name.map(|name| NewName {
-            name,
-            mode,
-            open_if: attributes.open_if,
-        }),
-        inherit: attributes.inherit,
-    };
-    let shared = call
-        .process
-        .share_objects(&call.driver.tables.names, request)?;
+    let request = read_request(args, mode, &mut locals)?;
+    let names = &call.driver.tables.names;
+    let shared = call.process.share_objects(names, request)?;
 
     user::write(args.pSharedNtHandle, &u64::from(shared.fd.fd()))?;
     if shared.exists {
@@ -80,18 +63,33 @@ fn share<'a>(call: Call<'a>, args: &D3DKMT_SHAREOBJECTS, mode: u32) -> DxgResult
     Ok((shared.fd, shared.name))
 }
 
-/// The local handles of the objects, whose number was checked.
-fn read_locals<'a>(
+/// Reads what to share; `locals` is room for the handles of the objects.
+fn read_request<'a>(
     args: &D3DKMT_SHAREOBJECTS,
+    mode: u32,
     locals: &'a mut [u32; MAX_OBJECTS],
-) -> DxgResult<&'a [u32]> {
-    // CAST: at most 3.
-    let locals = locals
-        .get_mut(..args.ObjectCount as usize)
-        .ok_or(Status::INVALID_PARAMETER)?;
+) -> DxgResult<ShareRequest<'a>> {
+    let (count, handles) = (args.ObjectCount, args.ObjectHandleArray);
 
-    user::read_slice(args.ObjectHandleArray, locals)?;
-    Ok(locals)
+    share_rules::check_arguments(count, handles, args.pSharedNtHandle)?;
+
+    let attributes = object_attributes::for_share(args.pObjectAttributes)?;
+    let open_if = attributes.open_if;
+    let new_name = |name| NewName {
+        name,
+        mode,
+        open_if,
+    };
+    // CAST: at most 3.
+    let locals = locals.get_mut(..count as usize).unwrap_or_default();
+
+    user::read_slice(handles, locals)?;
+    Ok(ShareRequest {
+        locals,
+        desired: args.DesiredAccess,
+        name: attributes.name.map(new_name),
+        inherit: attributes.inherit,
+    })
 }
 
 /// D3DKMTShareObjectWithHost (0x44): there is no host to share with (RES-34).

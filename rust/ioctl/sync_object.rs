@@ -64,13 +64,7 @@ pub(super) fn create<'a>(
     args: &mut D3DKMT_CREATESYNCHRONIZATIONOBJECT2,
 ) -> DxgResult<impl Commit + 'a> {
     let info = &mut args.Info;
-    let creation = Creation {
-        contents: contents(info)?,
-        flags: info.Flags,
-    };
-
-    creation.check_flags()?;
-
+    let creation = Creation::new(contents(info)?, info.Flags)?;
     let parent = call.process.handles.parent(args.hDevice)?;
     let new = call
         .process

@@ -124,24 +124,34 @@ pub enum Unusable {
     NotSupported,
 }
 
-/// A CreateSynchronizationObject2 as the rules see it. They are methods, in the order in which they
-/// are checked; between them the device is looked up, and the adapter of a periodic fence. The
-/// event of a CPU notification comes last.
+/// A CreateSynchronizationObject2 whose flags are good. They are checked first. Then the device is
+/// looked up, and the adapter of a periodic fence, and the contents are checked. The event of a CPU
+/// notification comes last.
 #[derive(Clone, Copy, Debug)]
 pub struct Creation {
-    /// What to make.
-    pub contents: Contents,
-    /// [`bits`].
-    pub flags: u32,
+    contents: Contents,
+    flags: u32,
 }
 
 impl Creation {
+    /// A request to make this, if the flags are good by themselves and with the type.
+    pub fn new(contents: Contents, flags: u32) -> Result<Self, Invalid> {
+        let new = Self { contents, flags };
+
+        new.check_flags()?;
+        Ok(new)
+    }
+
+    /// What to make.
+    pub fn contents(&self) -> Contents {
+        self.contents
+    }
+
     fn has(&self, mask: u32) -> bool {
         self.flags & mask != 0
     }
 
-    /// The flags by themselves and with the type: first of all.
-    pub fn check_flags(&self) -> Result<(), Invalid> {
+    fn check_flags(&self) -> Result<(), Invalid> {
         use bits::*;
 
         let is_value_fence = self.contents.is_value_fence();
@@ -160,7 +170,7 @@ impl Creation {
         )
     }
 
-    /// The description, once the handles in it are found good.
+    /// Checks the contents, once the handles in them are found good.
     ///
     /// `has_engines` says whether the adapter in question has all these engines.
     pub fn check_contents(&self, has_engines: impl Fn(u32) -> bool) -> Result<(), Unusable> {

@@ -64,7 +64,7 @@ pub(crate) struct Created<'a> {
 }
 
 impl Process {
-    /// Makes a synchronisation object on a device and reserves its handles. The flags were checked.
+    /// Makes a synchronisation object on a device and reserves its handles.
     ///
     /// Context: a system call of the process, no locks held.
     pub(crate) fn create_sync_object<'a>(
@@ -104,7 +104,7 @@ impl Maker<'_> {
     fn sync_object(&self) -> DxgResult<Strong> {
         self.check_contents()?;
 
-        let object = match self.creation.contents {
+        let object = match self.creation.contents() {
             Contents::MonitoredFence { value, .. } => self.monitored_fence(value)?,
             Contents::Mutex { owned } => self.legacy(Kind::Mutex, State::Mutex { owned })?,
             Contents::Semaphore { initial, max } => {
@@ -125,7 +125,7 @@ impl Maker<'_> {
     /// The engines are those of the adapter of the device, or of the one that a periodic fence
     /// names.
     fn check_contents(&self) -> DxgResult {
-        let other = match self.creation.contents {
+        let other = match self.creation.contents() {
             Contents::PeriodicFence { adapter, .. } => Some(self.process.handles.adapter(adapter)?),
             _ => None,
         };
