@@ -83,6 +83,11 @@ pub(super) fn read_first_data(
 
 /// Copies the data of `mutex` out, if the caller asks for it.
 fn write_data(data: PrivateData, mutex: &KeyedMutex) -> DxgResult {
+    if data.is_empty() {
+        // Without a look at the store of the mutex.
+        return Ok(());
+    }
+
     let Some(value) = mutex.header.attachments.blob() else {
         return Ok(());
     };

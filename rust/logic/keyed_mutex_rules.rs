@@ -44,6 +44,11 @@ impl PrivateData {
         Ok(Self { address, size })
     }
 
+    /// Whether the call neither brings data nor has room for any.
+    pub fn is_empty(self) -> bool {
+        self.size == 0
+    }
+
     /// Compares what an open by global handle brings with what the mutex has. No data is always
     /// good; other data must be as long as what is there.
     pub fn check_open(self, own: Option<usize>) -> Result<(), Invalid> {

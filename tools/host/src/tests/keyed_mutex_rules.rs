@@ -85,5 +85,6 @@ fn res_101_all_of_the_data_or_none_is_copied_out() {
         (data(u32::MAX), 6, Ok(Some(ADDRESS))),
     ] {
         assert_eq!(data.output(own), expected, "{data:?} {own}");
+        assert_eq!(data.is_empty(), expected == Ok(None), "{data:?}");
     }
 }
