@@ -76,7 +76,7 @@ impl Process {
                 if alone {
                     handles.reserve_allocations(&open_resource, &allocations, parent)?;
                 } else {
-                    handles.reserve_resource(open_resource, &allocations, parent)?;
+                    handles.reserve_resource(&open_resource, &allocations, parent)?;
                 }
             }
         }

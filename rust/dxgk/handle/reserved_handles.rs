@@ -93,12 +93,12 @@ impl<'a> ReservedHandles<'a> {
     /// Reserves the handle of a new open resource and those of its allocations.
     pub(crate) fn reserve_resource(
         &mut self,
-        open_resource: Arc<OpenResource>,
+        open_resource: &Arc<OpenResource>,
         allocations: &[Arc<Allocation>],
         parent: Option<&Parent>,
     ) -> DxgResult {
         self.reserve(HandleTarget::Resource(open_resource.clone()), parent)?;
-        self.reserve_allocations(&open_resource, allocations, parent)?;
+        self.reserve_allocations(open_resource, allocations, parent)?;
         open_resource.start_with(self.last_numbers(allocations.len())?);
         Ok(())
     }

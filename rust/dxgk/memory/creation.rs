@@ -150,7 +150,7 @@ impl Parent {
                 driver_data,
                 runtime_data,
             } => {
-                let open_resource = maker.resource(false, copy(&allocations)?, driver_data)?;
+                let open_resource = maker.resource(false, driver_data)?;
 
                 if !runtime_data.is_empty() {
                     let value =
@@ -161,27 +161,22 @@ impl Parent {
                 if maker.creation.sharing() == Sharing::Global {
                     handles.global = Some(open_resource.name_globally(&tables.globals)?);
                 }
-                handles.reserve_resource(open_resource, &allocations, Some(self))?;
+                handles.reserve_resource(&open_resource, &allocations, Some(self))?;
+                open_resource.resource().start_with(allocations);
             }
             Destination::Standalone { mut driver_data } => {
-                for allocation in &allocations {
-                    let one = core::slice::from_ref(allocation);
+                for allocation in allocations {
                     let driver_data = core::mem::take(&mut driver_data);
-                    let open_resource = maker.resource(true, copy(one)?, driver_data)?;
+                    let open_resource = maker.resource(true, driver_data)?;
+                    let one = KVVec::from_elem(allocation, 1, GFP_KERNEL_ACCOUNT)?;
 
-                    handles.reserve_allocations(&open_resource, one, Some(self))?;
+                    handles.reserve_allocations(&open_resource, &one, Some(self))?;
+                    open_resource.resource().start_with(one);
                 }
             }
         }
         Ok(handles)
     }
-}
-
-fn copy(allocations: &[Arc<Allocation>]) -> DxgResult<KVVec<Arc<Allocation>>> {
-    let mut all = KVVec::with_capacity(allocations.len(), GFP_KERNEL_ACCOUNT)?;
-
-    all.extend_from_slice(allocations, GFP_KERNEL_ACCOUNT)?;
-    Ok(all)
 }
 
 /// Who makes the parts of a request.
@@ -250,14 +245,9 @@ impl Maker<'_> {
         )?)
     }
 
-    /// The resource of these allocations, and an open of it. `alone`: it is the resource of one
+    /// A resource without allocations yet, and an open of it. `alone`: it is the resource of one
     /// standalone allocation.
-    fn resource(
-        &self,
-        alone: bool,
-        allocations: KVVec<Arc<Allocation>>,
-        driver_data: KVVec<u8>,
-    ) -> DxgResult<Arc<OpenResource>> {
+    fn resource(&self, alone: bool, driver_data: KVVec<u8>) -> DxgResult<Arc<OpenResource>> {
         let kind = if alone {
             Kind::Allocation
         } else {
@@ -279,7 +269,7 @@ impl Maker<'_> {
             creator: ThreadGroup::of_caller(),
             driver_data,
         };
-        let resource = Resource::new(header, description, allocations)?;
+        let resource = Resource::new(header, description)?;
         let strong = Strong::first(Object::Resource(resource));
 
         OpenResource::new(

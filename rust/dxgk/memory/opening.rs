@@ -151,7 +151,7 @@ impl Parent {
         // Room for the keyed mutex and the synchronisation object too.
         let mut handles = ReservedHandles::new(&process.handles, contents.allocations.len() + 3)?;
 
-        handles.reserve_resource(open_resource, &contents.allocations, Some(self))?;
+        handles.reserve_resource(&open_resource, &contents.allocations, Some(self))?;
         Ok((handles, contents))
     }
 

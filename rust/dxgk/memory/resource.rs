@@ -97,7 +97,6 @@ impl Resource {
     pub(crate) fn new(
         header: impl PinInit<Header>,
         description: ResourceDescription,
-        allocations: KVVec<Arc<Allocation>>,
     ) -> Result<Arc<Self>, AllocError> {
         pin_arc(
             pin_init!(Self {
@@ -105,7 +104,7 @@ impl Resource {
                 description,
                 state <- new_mutex!(
                     State {
-                        allocations,
+                        allocations: KVVec::new(),
                         expected: 0,
                         present_rect: [0; 4],
                         admitted: KVec::new(),
@@ -117,6 +116,11 @@ impl Resource {
             }),
             GFP_KERNEL_ACCOUNT,
         )
+    }
+
+    /// Gives a new resource, which nobody knows yet, its allocations.
+    pub(super) fn start_with(&self, allocations: KVVec<Arc<Allocation>>) {
+        self.state.lock().allocations = allocations;
     }
 
     /// Makes room for allocations that are added to an unshared resource (RES-24).
