@@ -11,7 +11,8 @@ use crate::dxgk::{
     device::Device,
     memory::{
         allocation::Allocation,
-        cpu_mapping::CpuMapping, //
+        cpu_mapping::CpuMapping,
+        storage::Storage, //
     },
     quota::holder::Holder, //
 };
@@ -21,7 +22,7 @@ use crate::{
         object, //
     },
     error::DxgResult,
-    sys::mem::dma_export::User, //
+    sys::mem::dma_slots::User, //
 };
 use kernel::{
     prelude::*,
@@ -34,7 +35,7 @@ pub(crate) struct OpenAllocation {
     _kmd: Option<object::OpenAllocation>,
     mapping: Arc<CpuMapping>,
     /// Keeps the dma-bufs of the allocation.
-    _user: User,
+    _user: User<Storage>,
     /// What the handle opens.
     pub(crate) allocation: Arc<Allocation>,
     /// Keeps the allocation alive. Dropped last, so that the resource frees its allocations in
@@ -54,7 +55,7 @@ impl OpenAllocation {
     ) -> DxgResult<Arc<Self>> {
         let write = open_resource.may_write() && !allocation.description.read_only;
         let storage = allocation.storage()?;
-        let user = storage.exported().exports().user();
+        let user = storage.add_user();
         let mapping = CpuMapping::new(storage, write)?;
 
         let kmd = match device {

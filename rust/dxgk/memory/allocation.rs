@@ -6,7 +6,7 @@
 //! (RES-77). Its storage ends with the resource. It ends before it when an unshared resource gives
 //! one of its allocations up (RES-82).
 
-use super::backing::Storage;
+use super::storage::Storage;
 use crate::dxgk::{
     adapter::Adapter,
     quota::holder::Claim,
@@ -167,7 +167,7 @@ impl Allocation {
     /// Drops the dma-bufs that nobody has any more; says how many.
     pub(super) fn drop_unused_exports(&self) -> u32 {
         self.storage()
-            .map_or(0, |storage| storage.exported().exports().drop_unused())
+            .map_or(0, |storage| storage.drop_unused_exports())
     }
 
     /// Whether it was given up.

@@ -7,7 +7,7 @@
 //! bytes away, also from children that inherited it; only the mapping of a foreign dma-buf stays
 //! with the children.
 
-use super::backing::{
+use super::storage::{
     CpuAccess,
     Storage, //
 };

@@ -9,12 +9,12 @@ use super::{
         Allocation,
         AllocationDescription, //
     },
-    backing::Storage,
     dma_buf,
     resource::{
         Resource,
         ResourceDescription, //
-    }, //
+    },
+    storage::Storage, //
 };
 use crate::{
     ddi::types::{
@@ -63,7 +63,7 @@ use crate::{
         sync_flags::Sharing, //
     },
     sys::{
-        mem::dma_export::User,
+        mem::dma_slots::User,
         task::group::ThreadGroup, //
     }, //
 };
@@ -185,8 +185,8 @@ struct Maker<'a> {
     process: &'a Process,
     tables: &'a Tables,
     creation: Creation,
-    /// They keep imported dma-bufs of ours until the allocations have handles.
-    users: KVVec<User>,
+    /// They keep imported dma-bufs of this module until the allocations have handles.
+    users: KVVec<User<Storage>>,
 }
 
 impl Maker<'_> {

@@ -3,15 +3,14 @@
 //! dma-bufs of allocations (RES-86). A dma-buf is a strong reference to the resource like any
 //! other, in the form that other drivers and programs understand.
 //!
-//! No fence is ever put into their reservation object, because ours may never signal (RES-88).
+//! No fence is ever put into their reservation object: fences of this module may never signal
+//! (RES-88).
 
 use super::{
     allocation::Allocation,
-    backing::{
-        pages_of,
-        Storage, //
-    },
-    resource::Resource, //
+    backing::pages_of,
+    resource::Resource,
+    storage::Storage, //
 };
 use crate::dxgk::{
     object::{
@@ -43,9 +42,9 @@ use crate::{
         mem::{
             dma_export::{
                 self,
-                Buffer,
-                User, //
+                Buffer, //
             },
+            dma_slots::User,
             pages::Whole,
             shmem::BadSection, //
         }, //
@@ -88,6 +87,12 @@ impl Drop for Export {
 }
 
 impl Buffer for Export {
+    type Object = Storage;
+
+    fn object(&self) -> &Arc<Storage> {
+        &self.storage
+    }
+
     fn pages(&self) -> &Whole {
         &self.pages
     }
@@ -95,8 +100,9 @@ impl Buffer for Export {
 
 /// A descriptor of the dma-buf of an allocation; `keep` makes the strong reference that a new one
 /// holds. There is at most one for writing and one for reading only. Allocations with the same
-/// bytes, by importing a dma-buf of ours, share them. For a dma-buf of another driver it is the
-/// imported one, which holds nothing of this module. A new one is charged to `holder` as a file.
+/// bytes, by importing a dma-buf of this module, share them. For a dma-buf of another driver it is
+/// the imported one, which holds nothing of this module. A new one is charged to `holder` as a
+/// file.
 ///
 /// Context: a system call, no locks held.
 pub(crate) fn export(
@@ -112,9 +118,10 @@ pub(crate) fn export(
         return Ok(PendingFd::of_file(original, handle::LAST_FD, true)?);
     }
 
-    let storage = storage.exported();
+    let user = storage.add_user();
     let make = || -> DxgResult<Export> {
-        let pinned = Arc::new(storage.clone().pin()?, GFP_KERNEL_ACCOUNT)?;
+        let storage = user.object();
+        let pinned = Arc::new(storage.pin()?, GFP_KERNEL_ACCOUNT)?;
         let export = Export {
             storage: storage.clone(),
             pages: Whole::new(pinned).map_err(DxgError::from_errno)?,
@@ -130,15 +137,14 @@ pub(crate) fn export(
         }
         Ok(export)
     };
-    let user = storage.exports().user();
-    let file = user.export(!read_only, make, DxgError::from_errno)?;
+    let file = dma_export::export(&user, !read_only, make, DxgError::from_errno)?;
 
     Ok(PendingFd::of_file(file, handle::LAST_FD, true)?)
 }
 
 /// The storage of an allocation that is made of the first `size` bytes of a shmem file or a
-/// dma-buf. A dma-buf of ours gives those of the storage that it was made of, with a user of its
-/// dma-bufs, so that this one is found again until the allocation has a handle.
+/// dma-buf. A dma-buf of this module gives those of the storage that it was made of, with a user of
+/// its dma-bufs, so that this one is found again until the allocation has a handle.
 ///
 /// Context: a system call, no locks held.
 pub(super) fn section(
@@ -147,18 +153,12 @@ pub(super) fn section(
     fd: u32,
     size: u64,
     write: bool,
-) -> DxgResult<(Arc<Storage>, Option<User>)> {
+) -> DxgResult<(Arc<Storage>, Option<User<Storage>>)> {
     pages_of(size)?;
 
-    let own = dma_export::with(fd, |export: &Export, writable| {
-        let user = export.storage.exports().user();
-
-        ((export.storage.clone(), writable), Some(user))
-    });
-
-    match own {
-        Ok(((_, false), _)) if write => Err(BadSection::Denied.into()),
-        Ok(((storage, _), user)) => Ok((storage.part(holder, stats, size)?, user)),
+    match dma_export::imported::<Export>(fd) {
+        Ok((_, false)) if write => Err(BadSection::Denied.into()),
+        Ok((user, _)) => Ok((user.object().part(holder, stats, size)?, Some(user))),
         Err(NotOurs::Closed) => Err(BadSection::Closed.into()),
         Err(NotOurs::Mismatch) => {
             let storage = Storage::section(holder, stats, fd, size, write)?;

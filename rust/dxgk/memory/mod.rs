@@ -4,10 +4,11 @@
 //! them.
 
 pub(crate) mod allocation;
-pub(crate) mod backing;
+mod backing;
 pub(crate) mod cpu_mapping;
 pub(crate) mod creation;
 pub(crate) mod dma_buf;
 pub(crate) mod opening;
 pub(crate) mod resource;
+pub(crate) mod storage;
 mod tests;

@@ -8,7 +8,7 @@ mod tests {
     use crate::{
         ddi::types::Place,
         dxgk::{
-            memory::backing::Storage,
+            memory::storage::Storage,
             quota::{
                 account::Accounts,
                 holder::Holder, //
@@ -22,6 +22,7 @@ mod tests {
         logic::moving::STEP,
         platform::load_acquire,
         sys::{
+            alloc::pin_arc,
             file::revocable_file::{
                 RevocableFile,
                 Source, //
@@ -34,8 +35,8 @@ mod tests {
             },
             mem::{
                 movable::{
-                    Movable,
-                    MoveError, //
+                    moving::MoveError,
+                    Movable, //
                 },
                 pages::{
                     Caching,
@@ -108,6 +109,10 @@ mod tests {
         Ok(Arc::new(Ram::new(COUNT, None)?, GFP_KERNEL)?)
     }
 
+    fn movable(place: u8, pages: Arc<dyn PageSource>) -> Result<Arc<Movable<u8>>> {
+        Ok(pin_arc(Movable::new(place, pages), GFP_KERNEL)?)
+    }
+
     /// A memory that a process has mapped.
     struct Mapped {
         file: RevocableFile,
@@ -118,7 +123,7 @@ mod tests {
         fn new(memory: &Arc<Movable<u8>>) -> Result<Self> {
             attach_address_space()?;
 
-            let file = RevocableFile::new(Source::Pages(memory.clone(), COUNT), true)?;
+            let file = RevocableFile::new(Source::Pages(memory.clone()), true)?;
             let addr = file.map()?;
 
             Ok(Self { file, addr })
@@ -164,7 +169,7 @@ mod tests {
     /// MEM-97: content and address are kept.
     #[test]
     fn bytes_survive_a_move() -> Result {
-        let memory = Movable::new(SYSTEM, shmem(COUNT as isize)?)?;
+        let memory = movable(SYSTEM, shmem(COUNT as isize)?)?;
         let mapped = Mapped::new(&memory)?;
 
         fill(&mapped, 1000)?;
@@ -189,7 +194,7 @@ mod tests {
     #[test]
     fn mappings_show_the_new_pages() -> Result {
         let (old, new) = (ram()?, ram()?);
-        let memory = Movable::new(SYSTEM, old.clone())?;
+        let memory = movable(SYSTEM, old.clone())?;
         let first = Mapped::new(&memory)?;
         let second = Mapped::new(&memory)?;
 
@@ -208,7 +213,7 @@ mod tests {
     /// MEM-97: what did not work out has changed nothing.
     #[test]
     fn a_failed_move_changes_nothing() -> Result {
-        let memory = Movable::new(SYSTEM, shmem(COUNT as isize)?)?;
+        let memory = movable(SYSTEM, shmem(COUNT as isize)?)?;
         let mapped = Mapped::new(&memory)?;
         let unchanged = || -> Result<bool> {
             Ok(memory.place() == SYSTEM && memory.taken() == EDGES.len() && has(&mapped, 1000)?)
@@ -247,7 +252,7 @@ mod tests {
     /// MEM-27: pinned memory stays where it is.
     #[test]
     fn pinned_memory_does_not_move() -> Result {
-        let memory = Movable::new(SYSTEM, ram()?)?;
+        let memory = movable(SYSTEM, ram()?)?;
         let _pages = memory.pin()?;
         let _again = memory.pin()?;
 
@@ -328,7 +333,7 @@ mod tests {
     /// MEM-99: a process counts in a memory that moves all the time.
     #[test]
     fn no_write_is_lost_while_memory_moves() -> Result {
-        let memory = Movable::new(SYSTEM, shmem(COUNT as isize)?)?;
+        let memory = movable(SYSTEM, shmem(COUNT as isize)?)?;
         let mapped = Mapped::new(&memory)?;
         let mover = Mover::start(&memory)?;
         let mut count = 0;
@@ -357,7 +362,7 @@ mod tests {
     /// and others go on.
     #[test]
     fn a_mapping_is_revoked_during_moves() -> Result {
-        let memory = Movable::new(SYSTEM, shmem(COUNT as isize)?)?;
+        let memory = movable(SYSTEM, shmem(COUNT as isize)?)?;
         let other = Mapped::new(&memory)?;
         let mover = Mover::start(&memory)?;
         let mut seen = 0;
@@ -389,8 +394,8 @@ mod tests {
 
         for caching in [Caching::Uncached, Caching::WriteCombined] {
             let registers = Arc::new(TimerRegisters(caching), GFP_KERNEL)?;
-            let memory = Movable::new(SEGMENT, registers.clone())?;
-            let file = RevocableFile::new(Source::Pages(memory.clone(), 1), false)?;
+            let memory = movable(SEGMENT, registers.clone())?;
+            let file = RevocableFile::new(Source::Pages(memory.clone()), false)?;
             let addr = file.map()? as u64;
             let vendor = user::read::<u32>(addr).map(|word| word >> 16).ok();
 
@@ -445,7 +450,6 @@ mod tests {
         assert_eq!(own.place(), Place::SystemMemory);
 
         let part = own
-            .clone()
             .part(&holder, uncounted(), PAGE_SIZE as u64)
             .map_err(|_| EINVAL)?;
 
@@ -454,7 +458,7 @@ mod tests {
         assert_eq!(part.size(), PAGE_SIZE as u64);
         drop(part);
 
-        let pinned = own.clone().pin().map_err(|_| EINVAL)?;
+        let pinned = own.pin().map_err(|_| EINVAL)?;
 
         assert_eq!(own.move_to(to, pages()?), Err(MoveError::Pinned));
         assert_eq!(pinned.count(), 4);

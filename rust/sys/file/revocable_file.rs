@@ -11,8 +11,8 @@
 //! ([`ShownFile::invalidate`]); the next touch shows the pages in their new place.
 //!
 //! The exporter of a foreign dma-buf makes its mappings itself. They hold the dma-buf and nothing
-//! of ours, and their pages cannot be taken out. Revoking replaces the mapping in the calling
-//! process by an empty mapping of our file.
+//! of this module, and their pages cannot be taken out. Revoking replaces the mapping in the
+//! calling process by an empty mapping of the revocable file.
 
 use super::object_file::{
     Operations,
@@ -23,6 +23,7 @@ use crate::sys::{
     ffi,
     mem::{
         dma_import::Imported,
+        pages::PageSource,
         shown::{
             self,
             Memory,
@@ -61,8 +62,8 @@ use kernel::{
 /// A memory to show.
 #[derive(Clone)]
 pub(crate) enum Source {
-    /// The first so many pages of memory of this module.
-    Pages(Arc<dyn Memory>, usize),
+    /// Memory of which this module knows the pages.
+    Pages(Arc<dyn Memory>),
     /// A dma-buf of another driver.
     Buffer(Arc<Imported>),
 }
@@ -70,15 +71,15 @@ pub(crate) enum Source {
 impl Source {
     fn count(&self) -> usize {
         match self {
-            Self::Pages(_, count) => *count,
+            Self::Pages(memory) => memory.count(),
             Self::Buffer(buffer) => buffer.count(),
         }
     }
 }
 
-/// What mappings of the file show.
+/// What mappings of the file show, until it is revoked.
 #[pin_data]
-struct View {
+struct Revocable {
     count: usize,
     write: bool,
     /// LOCK: inside the mmap lock of faulting processes; the lock of the memory is taken inside. A
@@ -99,7 +100,7 @@ struct State {
 /// A file whose mappings can be revoked. Dropping it revokes.
 pub(crate) struct RevocableFile {
     file: ShownFile,
-    view: Arc<View>,
+    revocable: Arc<Revocable>,
     /// The process that it is for.
     owner: Identity,
 }
@@ -111,11 +112,11 @@ impl RevocableFile {
     pub(crate) fn new(source: Source, write: bool) -> Result<Self> {
         let owner = Identity::of_caller()?;
         let memory = match &source {
-            Source::Pages(memory, _) => Some(memory.clone()),
+            Source::Pages(memory) => Some(memory.clone()),
             Source::Buffer(_) => None,
         };
-        let view = Arc::pin_init(
-            pin_init!(View {
+        let revocable = Arc::pin_init(
+            pin_init!(Revocable {
                 count: source.count(),
                 write,
                 state <- new_mutex!(
@@ -123,15 +124,15 @@ impl RevocableFile {
                         source: Some(source),
                         exporters: None,
                     },
-                    "View::state"
+                    "Revocable::state"
                 ),
             }),
             GFP_KERNEL_ACCOUNT,
         )?;
-        let private = view.clone().into_foreign();
+        let private = revocable.clone().into_foreign();
         let access = if write { O_RDWR } else { O_RDONLY };
         // SAFETY: Table and name live as long as the module, which the file pins. The table takes
-        // the private data for an `Arc<View>`.
+        // the private data for an `Arc<Revocable>`.
         let file = from_err_ptr(unsafe {
             ffi::dxg_revocable_file(
                 c"[DxgkMemory]".as_char_ptr(),
@@ -143,22 +144,22 @@ impl RevocableFile {
 
         match file.map(NonNull::new) {
             Ok(Some(file)) => {
-                let revocable = Self {
+                let made = Self {
                     // SAFETY: We own the only reference to a new file that nobody can seek.
                     file: ShownFile::new(unsafe { ARef::from_raw(file.cast()) }),
-                    view,
+                    revocable,
                     owner,
                 };
 
                 // Nobody has mapped it yet.
                 if let Some(memory) = memory {
-                    memory.add_file(&revocable.file)?;
+                    memory.add_file(&made.file)?;
                 }
-                Ok(revocable)
+                Ok(made)
             }
             failed => {
                 // SAFETY: No file took the reference over.
-                drop(unsafe { Arc::<View>::from_foreign(private) });
+                drop(unsafe { Arc::<Revocable>::from_foreign(private) });
                 failed?;
                 Err(ENOMEM)
             }
@@ -167,7 +168,7 @@ impl RevocableFile {
 
     fn size(&self) -> usize {
         // OVERFLOW: mapping checks the size again; what fits in no address space is refused there.
-        self.view.count.saturating_mul(PAGE_SIZE)
+        self.revocable.count.saturating_mul(PAGE_SIZE)
     }
 
     /// Maps the memory into the caller.
@@ -175,7 +176,8 @@ impl RevocableFile {
     /// Context: a system call, no locks held.
     pub(crate) fn map(&self) -> Result<usize> {
         // SAFETY: The file is open, and this runs in the context of a process.
-        let addr = unsafe { ffi::dxg_map_file(self.file.as_ptr(), self.size(), self.view.write) };
+        let addr =
+            unsafe { ffi::dxg_map_file(self.file.as_ptr(), self.size(), self.revocable.write) };
 
         // The last page of the address space holds error values.
         if addr.wrapping_neg() < PAGE_SIZE {
@@ -189,7 +191,7 @@ impl RevocableFile {
     ///
     /// Context: a system call of the process that mapped it, no locks held.
     pub(crate) fn unmap(&self, addr: usize) {
-        let exporters = self.view.state.lock().exporters.clone();
+        let exporters = self.revocable.state.lock().exporters.clone();
         let file = exporters.map_or(self.file.as_ptr(), |file| file.as_ptr());
 
         // SAFETY: This runs in the context of the owner of the address space; the helper looks for
@@ -203,11 +205,11 @@ impl RevocableFile {
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn revoke(&self, mapped: Option<usize>) {
-        let source = self.view.state.lock().source.take();
+        let source = self.revocable.state.lock().source.take();
 
         match &source {
-            Some(Source::Pages(memory, count)) => {
-                self.file.invalidate(0..*count);
+            Some(Source::Pages(memory)) => {
+                self.file.invalidate(0..memory.count());
                 // Not before: until then, the memory must find the pages to take them out.
                 memory.remove_file(&self.file);
             }
@@ -224,14 +226,14 @@ impl RevocableFile {
 
     /// Replaces the exporter's mapping by one that shows nothing.
     fn cover(&self, addr: usize) {
-        let Some(exporters) = self.view.state.lock().exporters.clone() else {
+        let Some(exporters) = self.revocable.state.lock().exporters.clone() else {
             return;
         };
-        let (theirs, ours) = (exporters.as_ptr(), self.file.as_ptr());
+        let (old, new) = (exporters.as_ptr(), self.file.as_ptr());
 
         // SAFETY: Both files are open, and this runs in the context of the owner of the address
         // space; the helper replaces mappings of the first file only.
-        unsafe { ffi::dxg_cover_file(theirs, ours, addr, self.size(), self.view.write) }
+        unsafe { ffi::dxg_cover_file(old, new, addr, self.size(), self.revocable.write) }
     }
 }
 
@@ -250,22 +252,22 @@ static OPERATIONS: Operations = Operations(bindings::file_operations {
 
 /// # Safety
 ///
-/// Called by the kernel as `file_operations::mmap` of a file with an `Arc<View>`.
+/// Called by the kernel as `file_operations::mmap` of a file with an `Arc<Revocable>`.
 unsafe extern "C" fn mmap(file: *mut bindings::file, vma: *mut bindings::vm_area_struct) -> c_int {
-    // SAFETY: The file is open and holds an `Arc<View>`.
-    let (private, view) = unsafe {
+    // SAFETY: The file is open and holds an `Arc<Revocable>`.
+    let (private, revocable) = unsafe {
         let private = (*file).private_data;
 
-        (private, Arc::<View>::borrow(private))
+        (private, Arc::<Revocable>::borrow(private))
     };
 
-    let source = view.state.lock().source.clone();
+    let source = revocable.state.lock().source.clone();
 
     if let Some(Source::Buffer(buffer)) = source {
         // SAFETY: The VMA is being set up for the duration of the call.
-        return match unsafe { buffer.show(vma, view.write) } {
+        return match unsafe { buffer.show(vma, revocable.write) } {
             Ok(file) => {
-                let known = view.state.lock().exporters.replace(file);
+                let known = revocable.state.lock().exporters.replace(file);
 
                 drop(known);
                 0
@@ -274,16 +276,24 @@ unsafe extern "C" fn mmap(file: *mut bindings::file, vma: *mut bindings::vm_area
         };
     }
     // SAFETY: The VMA is being set up for the duration of the call. It holds the file, which holds
-    // the view.
-    unsafe { ffi::dxg_show_pages(vma, view.count, view.write, &raw const FAULTS.0, private) }
+    // what it shows.
+    unsafe {
+        ffi::dxg_show_pages(
+            vma,
+            revocable.count,
+            revocable.write,
+            &raw const FAULTS.0,
+            private,
+        )
+    }
 }
 
 /// # Safety
 ///
-/// Called by the kernel as `file_operations::release` of a file with an `Arc<View>`.
+/// Called by the kernel as `file_operations::release` of a file with an `Arc<Revocable>`.
 unsafe extern "C" fn release(_inode: *mut bindings::inode, file: *mut bindings::file) -> c_int {
     // SAFETY: The last call for this file; the pointer came from `into_foreign`.
-    drop(unsafe { Arc::<View>::from_foreign((*file).private_data) });
+    drop(unsafe { Arc::<Revocable>::from_foreign((*file).private_data) });
     0
 }
 
@@ -296,19 +306,19 @@ static FAULTS: shown::Faults = shown::Faults(bindings::vm_operations_struct {
 ///
 /// Called by the kernel as `vm_operations_struct::fault` of a mapping that [`mmap`] made.
 unsafe extern "C" fn fault(vmf: *mut bindings::vm_fault) -> bindings::vm_fault_t {
-    // SAFETY: The mapping holds the file, and so the view.
-    let view = unsafe {
+    // SAFETY: The mapping holds the file, and so what it shows.
+    let revocable = unsafe {
         let vma = (*vmf).__bindgen_anon_1.vma;
 
-        Arc::<View>::borrow((*vma).vm_private_data)
+        Arc::<Revocable>::borrow((*vma).vm_private_data)
     };
-    let state = view.state.lock();
-    let Some(Source::Pages(memory, count)) = &state.source else {
+    let state = revocable.state.lock();
+    let Some(Source::Pages(memory)) = &state.source else {
         return shown::fault_error(EFAULT);
     };
 
     // SAFETY: The mapping was set up by `mmap`. The pages stay in place until they are taken out of
     // the mappings of this file: by the memory, which knows the file, or by `revoke`, which takes
     // the source out under the lock held here and lets the memory go afterwards.
-    unsafe { shown::fault(vmf, &**memory, *count) }
+    unsafe { shown::fault(vmf, &**memory) }
 }

@@ -6,7 +6,13 @@
 //! when they move. Processors reach it by mappings that the exporter makes. It is attached to no
 //! device, because no engine uses it yet.
 
-use super::shmem::BadSection;
+use super::{
+    pages::{
+        Frame,
+        PageSource, //
+    },
+    shmem::BadSection, //
+};
 use crate::compat::dma;
 use crate::sys::ffi;
 use core::ptr::NonNull;
@@ -52,7 +58,7 @@ impl Imported {
         let fd = c_int::try_from(fd).map_err(|_| BadSection::Closed)?;
         // SAFETY: Any number may be asked for; the result is an error or owns a reference.
         let buf = match from_err_ptr(unsafe { bindings::dma_buf_get(fd) }) {
-            // INVARIANT: The reference is ours from here on.
+            // INVARIANT: This owns the reference from here on.
             Ok(buf) => Self {
                 buf: NonNull::new(buf).ok_or(BadSection::Closed)?,
                 count,
@@ -69,11 +75,6 @@ impl Imported {
             return Err(BadSection::Denied);
         }
         Ok(buf)
-    }
-
-    /// How many pages of it are used.
-    pub(crate) fn count(&self) -> usize {
-        self.count
     }
 
     /// Its bytes, all of them.
@@ -152,6 +153,25 @@ impl Imported {
     pub(crate) fn exporter(&self) -> &CStr {
         // SAFETY: The name of a dma-buf's exporter is a string that lives as long as the dma-buf.
         unsafe { CStr::from_char_ptr((*self.buf.as_ptr()).exp_name) }
+    }
+}
+
+/// Nobody here knows its pages: the exporter makes its mappings.
+impl PageSource for Imported {
+    fn count(&self) -> usize {
+        self.count
+    }
+
+    fn page(&self, _index: usize) -> Result<Frame<'_>> {
+        Err(EINVAL)
+    }
+
+    fn present(&self, _index: usize) -> Option<Frame<'_>> {
+        None
+    }
+
+    fn taken(&self) -> usize {
+        0
     }
 }
 

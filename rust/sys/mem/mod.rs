@@ -4,6 +4,7 @@
 
 pub(crate) mod dma_export;
 pub(crate) mod dma_import;
+pub(crate) mod dma_slots;
 pub(crate) mod mapping;
 pub(crate) mod movable;
 mod page_slots;

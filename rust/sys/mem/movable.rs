@@ -22,23 +22,14 @@ use super::{
         ShownFile, //
     }, //
 };
-#[cfg(CONFIG_KUNIT = "y")]
-use crate::sys::{
-    task::sleep,
-    work, //
-};
 use crate::{
     logic::moving::{
         Progress,
         Side, //
     },
-    sys::alloc::{
-        pin_arc,
-        tree_node, //
-    }, //
+    sys::alloc::tree_node, //
 };
 use kernel::{
-    alloc::AllocError,
     new_condvar,
     new_mutex,
     prelude::*,
@@ -54,6 +45,9 @@ use kernel::{
         Mutex, //
     }, //
 };
+
+#[cfg(CONFIG_KUNIT = "y")]
+pub(crate) mod moving;
 
 /// Pages, and where they are.
 struct Placed<P> {
@@ -71,7 +65,8 @@ struct Moving<P> {
 struct State<P> {
     /// The backing; during a move, the old one.
     now: Placed<P>,
-    moving: Option<Moving<P>>,
+    /// Boxed, because it is rare.
+    moving: Option<KBox<Moving<P>>>,
     /// Faults that take pages at this moment, without the lock. INVARIANT: while it is not 0, no
     /// move starts to copy. So the old backing gets no page after that, and a page is taken from
     /// the backing that has it in the end.
@@ -86,7 +81,7 @@ struct State<P> {
 ///
 /// While `state` is not locked, an entry for page `i` in a mapping leads to the page that
 /// `State::page(i)` answers. For: entries are made by faults only, which make them under the lock
-/// for what it answers. The answer for a page changes in one place, [`Movable::step`], which under
+/// for what it answers. The answer for a page changes in one place, `Movable::step`, which under
 /// the lock takes the page out of all mappings before it changes the answer. A fault that waits for
 /// the lock meanwhile has read nothing yet. So the old backing can be freed after the last step.
 ///
@@ -96,8 +91,8 @@ pub(crate) struct Movable<P> {
     count: usize,
     /// How often it is pinned. Pins are added under `state`, while nothing is being copied.
     pins: Atomic<usize>,
-    /// LOCK: taken by page faults, inside the mmap lock and `View::state`. No page is taken under
-    /// it. Mappings are invalidated under it, which takes no mmap lock.
+    /// LOCK: taken by page faults, inside the mmap lock and `Revocable::state`. No page is taken
+    /// under it. Mappings are invalidated under it, which takes no mmap lock.
     #[pin]
     state: Mutex<State<P>>,
     /// A move has ended.
@@ -105,51 +100,24 @@ pub(crate) struct Movable<P> {
     moved: CondVar,
 }
 
-/// Why memory does not move. It is as it was before.
-#[cfg(CONFIG_KUNIT = "y")]
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum MoveError {
-    /// It stays where it is for good.
-    Fixed,
-    /// Somebody has addresses of its pages, such as a dma-buf.
-    Pinned,
-    /// It is being moved, or gets new pages all the time. Try again later.
-    Busy,
-    /// The new backing has another size.
-    Size,
-    /// Processors cannot copy the bytes, because one of the backings has no `struct page`.
-    NoPage,
-    /// There is no memory, or the caller was killed.
-    Failed(Error),
-}
-
-/// How often a move looks for pages that were touched while it prepared the others.
-#[cfg(CONFIG_KUNIT = "y")]
-const ROUNDS: usize = 4;
-
 impl<P: Copy + Send + Unpin> Movable<P> {
     /// Memory whose pages are these.
-    pub(crate) fn new(place: P, pages: Arc<dyn PageSource>) -> Result<Arc<Self>, AllocError> {
-        let count = pages.count();
-
+    pub(crate) fn new(place: P, pages: Arc<dyn PageSource>) -> impl PinInit<Self> {
         // INVARIANT: There is no file yet, and so no mapping.
-        pin_arc(
-            pin_init!(Self {
-                count,
-                pins: Atomic::new(0),
-                state <- new_mutex!(
-                    State {
-                        now: Placed { place, pages },
-                        moving: None,
-                        taking: 0,
-                        files: RBTree::new(),
-                    },
-                    "Movable::state"
-                ),
-                moved <- new_condvar!("Movable::moved"),
-            }),
-            GFP_KERNEL_ACCOUNT,
-        )
+        pin_init!(Self {
+            count: pages.count(),
+            pins: Atomic::new(0),
+            state <- new_mutex!(
+                State {
+                    now: Placed { place, pages },
+                    moving: None,
+                    taking: 0,
+                    files: RBTree::new(),
+                },
+                "Movable::state"
+            ),
+            moved <- new_condvar!("Movable::moved"),
+        })
     }
 
     /// Where the bytes are; during a move, where they come from.
@@ -193,126 +161,6 @@ impl<P: Copy + Send + Unpin> Movable<P> {
     }
 }
 
-/// Moving. No KMD has a second place yet, so only tests do it.
-#[cfg(CONFIG_KUNIT = "y")]
-impl<P: Copy + Send + Unpin> Movable<P> {
-    /// Moves the bytes to another backing, whose pages are zeros and which nobody else uses. When
-    /// this returns, no mapping leads to a page of the old one. Either everything has moved, or
-    /// everything is as it was before.
-    ///
-    /// Context: may sleep, no locks held. Other users of the memory wait for one step at most,
-    /// except those that pin it.
-    pub(crate) fn move_to(&self, place: P, pages: Arc<dyn PageSource>) -> Result<(), MoveError> {
-        if pages.count() != self.count {
-            return Err(MoveError::Size);
-        }
-        let from = self.begin(Placed {
-            place,
-            pages: pages.clone(),
-        })?;
-
-        if let Err(error) = self.prepare(&*from, &*pages) {
-            let given_up = self.state.lock().moving.take();
-
-            drop(given_up);
-            return Err(error);
-        }
-        while self.step() {
-            work::breathe();
-        }
-        Ok(())
-    }
-
-    /// Announces a move. Nothing changes yet. Returns the pages to move.
-    fn begin(&self, to: Placed<P>) -> Result<Arc<dyn PageSource>, MoveError> {
-        let mut state = self.state.lock();
-
-        if state.moving.is_some() {
-            return Err(MoveError::Busy);
-        }
-        state.moving = Some(Moving { to, progress: None });
-        Ok(state.now.pages.clone())
-    }
-
-    /// Takes a new page for each old one, and starts the move. From then on nothing can fail.
-    fn prepare(&self, from: &dyn PageSource, to: &dyn PageSource) -> Result<(), MoveError> {
-        for _ in 0..ROUNDS {
-            let mut ready = 0;
-
-            for index in 0..self.count {
-                if index % crate::logic::moving::STEP == 0 {
-                    if sleep::is_killed() {
-                        return Err(MoveError::Failed(EINTR));
-                    }
-                    work::breathe();
-                }
-                if let Some(old) = from.present(index) {
-                    let new = to.page(index).map_err(MoveError::Failed)?;
-
-                    if !old.has_page() || !new.has_page() {
-                        return Err(MoveError::NoPage);
-                    }
-                    ready += 1;
-                }
-            }
-
-            let mut state = self.state.lock();
-
-            // ORDERING: pairs with `unpin`. Without pins and faults that take pages, their number
-            // stays what it is.
-            if self.pins.load(kernel::sync::atomic::Acquire) != 0 {
-                return Err(MoveError::Pinned);
-            }
-            if state.taking == 0 && state.now.pages.taken() == ready {
-                if let Some(moving) = &mut state.moving {
-                    moving.progress = Some(Progress::new(self.count));
-                }
-                return Ok(());
-            }
-        }
-        Err(MoveError::Busy)
-    }
-
-    /// Moves the next pages, or ends the move. False if that was the end.
-    fn step(&self) -> bool {
-        let mut state = self.state.lock();
-        let State {
-            now, moving, files, ..
-        } = &mut *state;
-        let Some(Moving {
-            to,
-            progress: Some(progress),
-        }) = moving
-        else {
-            return false;
-        };
-
-        if let Some(step) = progress.next() {
-            for (_, file) in files.iter() {
-                file.invalidate(step.clone());
-            }
-            // INVARIANT: No mapping has these pages any more.
-            for index in step.clone() {
-                if let Some((old, new)) = now.pages.present(index).zip(to.pages.present(index)) {
-                    // `prepare` has looked whether both have a page.
-                    let _copied = old.copy_to(new);
-                }
-            }
-            progress.advance(step);
-            return true;
-        }
-
-        let old = moving
-            .take()
-            .map(|moving| core::mem::replace(now, moving.to));
-
-        drop(state);
-        self.moved.notify_all();
-        drop(old);
-        false
-    }
-}
-
 impl<P> State<P> {
     fn taken(&self) -> usize {
         let to = self
@@ -325,13 +173,9 @@ impl<P> State<P> {
 
     /// Whether bytes are in two places.
     fn is_copying(&self) -> bool {
-        matches!(
-            self.moving,
-            Some(Moving {
-                progress: Some(_),
-                ..
-            })
-        )
+        self.moving
+            .as_ref()
+            .is_some_and(|moving| moving.progress.is_some())
     }
 
     /// The backing that has the bytes of a page.
@@ -339,7 +183,7 @@ impl<P> State<P> {
         if let Some(Moving {
             to,
             progress: Some(progress),
-        }) = &self.moving
+        }) = self.moving.as_deref()
         {
             let present = self.now.pages.present(index).is_some();
 
@@ -370,6 +214,10 @@ impl<P: Send + Sync> PageSource for State<P> {
 }
 
 impl<P: Send + Sync + Unpin> Memory for Movable<P> {
+    fn count(&self) -> usize {
+        self.count
+    }
+
     fn with_page(&self, index: usize, look: &mut dyn FnMut(&dyn PageSource)) -> Result {
         let mut state = self.state.lock();
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Memory of a shmem file: one of our own, or a memfd of a client.
+//! Memory of a shmem file: a new one, or a memfd of a client.
 //!
 //! A page is taken from the file at its first touch, charged to the memory cgroup of the task that
 //! touches it, and pinned until the memory goes. [`Payer`] is charged for each page as long.
@@ -198,7 +198,7 @@ impl<P: Payer> Shmem<P> {
         let placed = self.slots.put(index, fresh);
 
         if !matches!(placed, Ok(Ok(()))) {
-            // SAFETY: The pin is ours, and nobody has seen it.
+            // SAFETY: This owns the pin, and nobody has seen it.
             unsafe { ffi::dxg_shmem_unpin(fresh.as_ptr()) };
         }
         match placed? {

@@ -20,6 +20,9 @@ use kernel::{
 
 /// Memory that files show to processes, and that may change its place meanwhile.
 pub(crate) trait Memory: Send + Sync {
+    /// How many pages it has; never changes.
+    fn count(&self) -> usize;
+
     /// Takes the page at `index` if it is not there yet, and calls `look` with the pages where they
     /// are now. That page is present, and all pages stay where they are until it returns.
     ///
@@ -85,7 +88,7 @@ pub(in crate::sys) struct Faults(pub(in crate::sys) bindings::vm_operations_stru
 // SAFETY: Nobody writes the table.
 unsafe impl Sync for Faults {}
 
-/// Serves a page fault in a mapping of the first `count` pages of a memory.
+/// Serves a page fault in a mapping of a memory.
 ///
 /// # Safety
 ///
@@ -93,25 +96,23 @@ unsafe impl Sync for Faults {}
 pub(in crate::sys) unsafe fn fault(
     vmf: *mut bindings::vm_fault,
     memory: &dyn Memory,
-    count: usize,
 ) -> bindings::vm_fault_t {
     // SAFETY: `vmf` is valid during the operation.
     let index = unsafe { (*vmf).__bindgen_anon_1.pgoff };
     let mut result = 0;
 
-    if index >= count {
+    if index >= memory.count() {
         return fault_error(EFAULT);
     }
     memory
         .with_page(index, &mut |pages| {
             // SAFETY: By the caller's promise.
-            result = unsafe { show(vmf, pages, count) };
+            result = unsafe { show(vmf, pages) };
         })
         .map_or_else(fault_error, |()| result)
 }
 
-/// Shows the page that is touched, if it is present, in a mapping of the first `count` pages of
-/// `source`.
+/// Shows the page that is touched, if it is present, in a mapping of `source`.
 ///
 /// # Safety
 ///
@@ -120,12 +121,10 @@ pub(in crate::sys) unsafe fn fault(
 pub(in crate::sys) unsafe fn show(
     vmf: *mut bindings::vm_fault,
     source: &dyn PageSource,
-    count: usize,
 ) -> bindings::vm_fault_t {
     // SAFETY: `vmf` is valid during the operation.
     let index = unsafe { (*vmf).__bindgen_anon_1.pgoff };
-    let at = |index: usize| (index < count).then(|| source.present(index)).flatten();
-    let Some(frame) = at(index) else {
+    let Some(frame) = source.present(index) else {
         return fault_error(EFAULT);
     };
 
@@ -134,7 +133,10 @@ pub(in crate::sys) unsafe fn show(
 
     // A mapping of memory that is there already should not fault for each page of it.
     for ahead in 1..AHEAD {
-        let Some(frame) = index.checked_add(ahead).and_then(at) else {
+        let Some(frame) = index
+            .checked_add(ahead)
+            .and_then(|index| source.present(index))
+        else {
             break;
         };
 

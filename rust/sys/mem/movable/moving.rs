@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Moves memory to another backing. No KMD has a second place yet, so only tests do it.
+
+use super::{
+    super::pages::PageSource,
+    Movable,
+    Moving,
+    Placed,
+    State, //
+};
+use crate::{
+    logic::moving::{
+        Progress,
+        STEP, //
+    },
+    sys::{
+        task::sleep,
+        work, //
+    }, //
+};
+use kernel::{
+    prelude::*,
+    sync::{
+        atomic::Acquire,
+        Arc, //
+    }, //
+};
+
+/// Why memory does not move. It is as it was before.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum MoveError {
+    /// It stays where it is for good.
+    Fixed,
+    /// Somebody has addresses of its pages, such as a dma-buf.
+    Pinned,
+    /// It is being moved, or gets new pages all the time. Try again later.
+    Busy,
+    /// The new backing has another size.
+    Size,
+    /// Processors cannot copy the bytes, because one of the backings has no `struct page`.
+    NoPage,
+    /// There is no memory, or the caller was killed.
+    Failed(Error),
+}
+
+/// How often a move looks for pages that were touched while it prepared the others.
+const ROUNDS: usize = 4;
+
+impl<P: Copy + Send + Unpin> Movable<P> {
+    /// Moves the bytes to another backing, whose pages are zeros and which nobody else uses. When
+    /// this returns, no mapping leads to a page of the old one. Either everything has moved, or
+    /// everything is as it was before.
+    ///
+    /// Context: may sleep, no locks held. Other users of the memory wait for one step at most,
+    /// except those that pin it.
+    pub(crate) fn move_to(&self, place: P, pages: Arc<dyn PageSource>) -> Result<(), MoveError> {
+        if pages.count() != self.count {
+            return Err(MoveError::Size);
+        }
+
+        let to = Placed {
+            place,
+            pages: pages.clone(),
+        };
+        let from = self.begin(to)?;
+
+        if let Err(error) = self.prepare(&*from, &*pages) {
+            let given_up = self.state.lock().moving.take();
+
+            drop(given_up);
+            return Err(error);
+        }
+        while self.step() {
+            work::breathe();
+        }
+        Ok(())
+    }
+
+    /// Announces a move. Nothing changes yet. Returns the pages to move.
+    fn begin(&self, to: Placed<P>) -> Result<Arc<dyn PageSource>, MoveError> {
+        let moving = KBox::new(Moving { to, progress: None }, GFP_KERNEL)
+            .map_err(|_| MoveError::Failed(ENOMEM))?;
+        // If there is another move, this one is dropped after the lock.
+        let mut state = self.state.lock();
+
+        if state.moving.is_some() {
+            return Err(MoveError::Busy);
+        }
+        state.moving = Some(moving);
+        Ok(state.now.pages.clone())
+    }
+
+    /// Takes a new page for each old one, and starts the move. From then on nothing can fail.
+    fn prepare(&self, from: &dyn PageSource, to: &dyn PageSource) -> Result<(), MoveError> {
+        for _ in 0..ROUNDS {
+            let mut ready = 0;
+
+            for index in 0..self.count {
+                if index % STEP == 0 {
+                    if sleep::is_killed() {
+                        return Err(MoveError::Failed(EINTR));
+                    }
+                    work::breathe();
+                }
+                if let Some(old) = from.present(index) {
+                    let new = to.page(index).map_err(MoveError::Failed)?;
+
+                    if !old.has_page() || !new.has_page() {
+                        return Err(MoveError::NoPage);
+                    }
+                    ready += 1;
+                }
+            }
+
+            let mut state = self.state.lock();
+
+            // ORDERING: pairs with `unpin`. Without pins and faults that take pages, their number
+            // stays what it is.
+            if self.pins.load(Acquire) != 0 {
+                return Err(MoveError::Pinned);
+            }
+            if state.taking == 0 && state.now.pages.taken() == ready {
+                if let Some(moving) = &mut state.moving {
+                    moving.progress = Some(Progress::new(self.count));
+                }
+                return Ok(());
+            }
+        }
+        Err(MoveError::Busy)
+    }
+
+    /// Moves the next pages, or ends the move. False if that was the end.
+    fn step(&self) -> bool {
+        let mut state = self.state.lock();
+        let State {
+            now, moving, files, ..
+        } = &mut *state;
+        let Some(Moving {
+            to,
+            progress: Some(progress),
+        }) = moving.as_deref_mut()
+        else {
+            return false;
+        };
+
+        if let Some(step) = progress.next() {
+            for (_, file) in files.iter() {
+                file.invalidate(step.clone());
+            }
+            // INVARIANT: No mapping has these pages any more.
+            for index in step.clone() {
+                if let Some((old, new)) = now.pages.present(index).zip(to.pages.present(index)) {
+                    // `prepare` has looked whether both have a page.
+                    let _copied = old.copy_to(new);
+                }
+            }
+            progress.advance(step);
+            return true;
+        }
+
+        core::mem::swap(now, to);
+
+        // It has the old backing now.
+        let old = moving.take();
+
+        drop(state);
+        self.moved.notify_all();
+        drop(old);
+        false
+    }
+}
