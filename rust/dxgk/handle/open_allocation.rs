@@ -22,18 +22,24 @@ use crate::{
         object, //
     },
     error::DxgResult,
-    sys::mem::dma_slots::User, //
+    sys::{
+        alloc::pin_arc,
+        mem::dma_slots::User, //
+    }, //
 };
 use kernel::{
     prelude::*,
-    sync::Arc, //
+    sync::Arc,
+    types::ScopeGuard, //
 };
 
 /// One handle's open of an allocation.
+#[pin_data(PinnedDrop)]
 pub(crate) struct OpenAllocation {
     /// The open allocation as the KMD of the device has it. Dropped before the allocation.
     _kmd: Option<object::OpenAllocation>,
-    mapping: Arc<CpuMapping>,
+    #[pin]
+    mapping: CpuMapping,
     /// Keeps the dma-bufs of the allocation.
     _user: User<Storage>,
     /// What the handle opens.
@@ -56,8 +62,6 @@ impl OpenAllocation {
         let write = open_resource.may_write() && !allocation.description.read_only;
         let storage = allocation.storage()?;
         let user = storage.add_user();
-        let mapping = CpuMapping::new(storage, write)?;
-
         let kmd = match device {
             Some(device) => {
                 object::OpenAllocation::open(&device.kmd, &Passive::here(), &allocation.kmd)?
@@ -67,16 +71,21 @@ impl OpenAllocation {
 
         allocation.open()?;
 
-        let opened = Self {
-            _kmd: kmd,
-            _user: user,
-            open_resource: open_resource.clone(),
-            allocation: allocation.clone(),
-            mapping,
-        };
+        // If allocating fails, the drop of the open allocation does not run.
+        let undo = ScopeGuard::new(|| allocation.close());
+        let opened = pin_arc(
+            pin_init!(Self {
+                _kmd: kmd,
+                mapping <- CpuMapping::new(storage, write),
+                _user: user,
+                allocation: allocation.clone(),
+                open_resource: open_resource.clone(),
+            }),
+            GFP_KERNEL_ACCOUNT,
+        )?;
 
-        // A failure drops `opened`, which counts back.
-        Ok(Arc::new(opened, GFP_KERNEL_ACCOUNT)?)
+        undo.dismiss();
+        Ok(opened)
     }
 
     /// Maps the allocation, or adds a lock to the mapping (RES-89). Dropping the result takes the
@@ -125,9 +134,10 @@ impl OpenAllocation {
     }
 }
 
-impl Drop for OpenAllocation {
+#[pinned_drop]
+impl PinnedDrop for OpenAllocation {
     /// Context: may sleep, no locks held.
-    fn drop(&mut self) {
+    fn drop(self: Pin<&mut Self>) {
         self.mapping.revoke();
         self.allocation.close();
     }

@@ -29,7 +29,6 @@ use crate::{
         DxgResult,
         Status, //
     },
-    sys::alloc::pin_arc,
     sys::file::revocable_file::RevocableFile, //
 };
 use kernel::{
@@ -75,21 +74,18 @@ pub(crate) struct CpuMapping {
 
 impl CpuMapping {
     /// A mapping that shows nothing yet.
-    pub(crate) fn new(storage: Arc<Storage>, write: bool) -> DxgResult<Arc<Self>> {
-        Ok(pin_arc(
-            pin_init!(Self {
-                write,
-                state <- new_mutex!(
-                    State {
-                        storage: Some(storage),
-                        file: None,
-                        locked: None,
-                    },
-                    "CpuMapping::state"
-                ),
-            }),
-            GFP_KERNEL_ACCOUNT,
-        )?)
+    pub(crate) fn new(storage: Arc<Storage>, write: bool) -> impl PinInit<Self> {
+        pin_init!(Self {
+            write,
+            state <- new_mutex!(
+                State {
+                    storage: Some(storage),
+                    file: None,
+                    locked: None,
+                },
+                "CpuMapping::state"
+            ),
+        })
     }
 
     /// Adds a lock and returns the address of the mapping. `holder` is the process.
