@@ -65,8 +65,9 @@ impl<W: PageSource + 'static> Backing<W> {
     ) -> DxgResult<Pages<W>> {
         let addr = usize::try_from(addr).map_err(|_| Status::INVALID_PARAMETER)?;
         let pinned = match Pinned::new(addr, count, write) {
-            // Retirements may release pins.
-            Err(error) if error == ENOMEM && holder.account().wait_for_retirements() => {
+            // Retirements release pins, also one that has ended since.
+            Err(error) if error == ENOMEM => {
+                holder.account().wait_for_retirements();
                 Pinned::new(addr, count, write)
             }
             other => other,

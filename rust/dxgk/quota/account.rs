@@ -297,12 +297,11 @@ impl Account {
         limit: Limit,
         amount: u32,
     ) -> core::result::Result<(), Exceeded> {
-        let taken = self.take_now(limit, amount);
-
-        if taken.is_ok() || !self.wait_for_retirements() {
-            return taken;
-        }
-        self.take_now(limit, amount)
+        self.take_now(limit, amount).or_else(|Exceeded| {
+            // Retirements release charges, also one that has ended since.
+            self.wait_for_retirements();
+            self.take_now(limit, amount)
+        })
     }
 
     /// Releases what was taken.
