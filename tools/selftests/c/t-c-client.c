@@ -11,10 +11,14 @@
 #include <pthread.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "../../examples/fdpass.h"
 #include "d3dkmt-tap.h"
+
+/* Where test_device_names makes an adapter. */
+#define COMPUTE_ONLY "/sys/kernel/config/opendxg/c-client"
 
 static D3DKMT_HANDLE adapter, device;
 
@@ -57,6 +61,80 @@ static int test_enumerate(void)
 	REQUIRE_EQUAL(count3.NumAdapters, count.NumAdapters);
 	REQUIRE_STATUS(D3DKMTEnumAdapters2(NULL), STATUS_INVALID_PARAMETER);
 	return open_device();
+}
+
+/* Writes a word to an attribute of the software adapter of test_device_names. */
+static int configure(const char *attribute, const char *word)
+{
+	char path[96];
+	FILE *file;
+	int bad;
+
+	snprintf(path, sizeof(path), "%s/%s", COMPUTE_ONLY, attribute);
+	file = fopen(path, "w");
+	REQUIRE(file);
+	bad = fputs(word, file) < 0;
+	REQUIRE(!fclose(file) && !bad);
+	return 0;
+}
+
+/* The name of an adapter is its GUID, with or without a prefix. */
+static int open_by_guid(const D3DKMT_ADAPTERINFO *info)
+{
+	D3DKMT_QUERY_ADAPTER_UNIQUE_GUID guid = { 0 };
+	D3DKMT_QUERYADAPTERINFO query = {
+		.hAdapter = info->hAdapter,
+		.Type = KMTQAITYPE_QUERY_ADAPTER_UNIQUE_GUID,
+		.pPrivateDriverData = (uintptr_t)&guid,
+		.PrivateDriverDataSize = sizeof(guid),
+	};
+	__u16 name[48] = { '\\', '\\', '?', '\\' };
+	int prefix;
+
+	REQUIRE_SUCCESS(D3DKMTQueryAdapterInfo(&query));
+	memcpy(name + 4, guid.AdapterUniqueGUID, sizeof(guid.AdapterUniqueGUID));
+	for (prefix = 0; prefix <= 4; prefix += 4) {
+		D3DKMT_OPENADAPTERFROMDEVICENAME open = { .pDeviceName = (uintptr_t)(name + prefix) };
+		D3DKMT_CLOSEADAPTER close = { 0 };
+
+		REQUIRE_SUCCESS(D3DKMTOpenAdapterFromDeviceName(&open));
+		REQUIRE(!memcmp(&open.AdapterLuid, &info->AdapterLuid, sizeof(open.AdapterLuid)));
+		close.hAdapter = open.hAdapter;
+		REQUIRE_SUCCESS(D3DKMTCloseAdapter(&close));
+	}
+	return 0;
+}
+
+/* Every adapter has a name, also one that D3DKMTEnumAdapters2 leaves out. */
+static int test_device_names(void)
+{
+	static const __u16 unknown[] = { '\\', '\\', '?', '\\', 'x', 0 };
+	D3DKMT_OPENADAPTERFROMDEVICENAME open = { .pDeviceName = (uintptr_t)unknown };
+	D3DKMT_ADAPTERINFO infos[16];
+	D3DKMT_ENUMADAPTERS3 enumerate = {
+		.Filter = D3DKMT_ENUMADAPTERS_FILTER_IncludeComputeOnly,
+		.NumAdapters = 16,
+		.pAdapters = (uintptr_t)infos,
+	};
+	D3DKMT_ENUMADAPTERS2 graphics = { 0 };
+	D3DKMT_CLOSEADAPTER close = { 0 };
+	unsigned int i;
+
+	REQUIRE_STATUS(D3DKMTOpenAdapterFromDeviceName(&open), STATUS_INVALID_PARAMETER);
+	REQUIRE(!mkdir(COMPUTE_ONLY, 0755));
+	if (configure("compute_only", "1") || configure("enabled", "1"))
+		return -1;
+	REQUIRE_SUCCESS(D3DKMTEnumAdapters2(&graphics));
+	REQUIRE_SUCCESS(D3DKMTEnumAdapters3(&enumerate));
+	REQUIRE_EQUAL(enumerate.NumAdapters, graphics.NumAdapters + 1);
+	for (i = 0; i < enumerate.NumAdapters; i++) {
+		if (open_by_guid(&infos[i]))
+			return -1;
+		close.hAdapter = infos[i].hAdapter;
+		REQUIRE_SUCCESS(D3DKMTCloseAdapter(&close));
+	}
+	REQUIRE(!rmdir(COMPUTE_ONLY));
+	return 0;
 }
 
 /* There are no displays: whatever is asked for is not there. */
@@ -403,6 +481,7 @@ int main(void)
 		{ "ABI-7 C: adapters and a device", test_enumerate },
 		{ "ABI-7 C: what an adapter tells", test_query },
 		{ "ABI-7 C: displays that do not exist", test_display_names },
+		{ "ABI-7 C: the names of all adapters", test_device_names },
 		{ "ABI-7 C: a context and the state of the device", test_context },
 		{ "FEN-1 FEN-31 C: values are read through the address", test_values },
 		{ "FEN-20 FEN-21 C: waits with an event, any and all", test_events },

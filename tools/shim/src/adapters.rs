@@ -24,7 +24,8 @@ const DEVICE_PREFIX: &str = r"\\?\";
 
 /// D3DKMTEnumAdapters: the first 16 adapters.
 pub(crate) unsafe fn enum_adapters(arg: &mut D3DKMT_ENUMADAPTERS) -> Status {
-    let adapters = match enumerate() {
+    // What D3DKMTEnumAdapters2 lists.
+    let adapters = match enumerate(D3DKMT_ENUMADAPTERS_FILTER_IncludeDisplayOnly) {
         Ok(adapters) => adapters,
         Err(refused) => return refused,
     };
@@ -113,7 +114,9 @@ fn display_index(name: &str) -> Option<u32> {
 fn find<T>(
     mut choose: impl FnMut(&D3DKMT_ADAPTERINFO) -> Option<T>,
 ) -> Result<Option<(LUID, T)>, Status> {
-    let adapters = enumerate()?;
+    let everything = D3DKMT_ENUMADAPTERS_FILTER_IncludeComputeOnly
+        | D3DKMT_ENUMADAPTERS_FILTER_IncludeDisplayOnly;
+    let adapters = enumerate(everything)?;
     let found = adapters
         .iter()
         .find_map(|adapter| Some((adapter.AdapterLuid, choose(adapter)?)));
@@ -135,9 +138,10 @@ impl core::ops::Deref for Adapters {
     }
 }
 
-fn enumerate() -> Result<Adapters, Status> {
+fn enumerate(filter: D3DKMT_ENUMADAPTERS_FILTER) -> Result<Adapters, Status> {
     let mut all = [D3DKMT_ADAPTERINFO::default(); MAX_ADAPTERS];
-    let mut arg = D3DKMT_ENUMADAPTERS2::zeroed();
+    let mut arg = D3DKMT_ENUMADAPTERS3::zeroed();
+    arg.Filter = filter;
     arg.NumAdapters = MAX_ADAPTERS as u32;
     arg.pAdapters = all.as_mut_ptr() as u64;
     // SAFETY: the address is that of `MAX_ADAPTERS` live entries.
