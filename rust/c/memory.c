@@ -41,7 +41,7 @@ struct file *dxg_shmem_new(u64 size)
 
 	file = shmem_kernel_file_setup("opendxg", size, EMPTY_VMA_FLAGS);
 	if (!IS_ERR(file)) {
-		/* Pages stay pinned from the first touch on: none from movable zones. */
+		/* Pages stay where they are once they are touched: none from movable zones. */
 		mapping_set_gfp_mask(file->f_mapping, GFP_HIGHUSER | __GFP_RECLAIMABLE);
 		mapping_set_unevictable(file->f_mapping);
 	}
@@ -76,8 +76,11 @@ void dxg_shmem_put_write(struct file *file)
 	mapping_unmap_writable(file->f_mapping);
 }
 
-/* The page at an index, kept where it is; allocated and charged to the caller if it is a hole. */
-struct page *dxg_shmem_pin(struct file *file, pgoff_t index)
+/*
+ * The page at an index, with a reference that keeps it where it is. It is allocated, and charged to
+ * the caller, if it is a hole.
+ */
+struct page *dxg_shmem_get_page(struct file *file, pgoff_t index)
 {
 	loff_t start = (loff_t)index << PAGE_SHIFT;
 
@@ -120,7 +123,7 @@ struct page *dxg_shmem_pin(struct file *file, pgoff_t index)
 }
 
 /* Others may have written to the page without the file's knowledge. */
-void dxg_shmem_unpin(struct page *page)
+void dxg_shmem_put_page(struct page *page)
 {
 	struct folio *folio = page_folio(page);
 

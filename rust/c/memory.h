@@ -26,8 +26,8 @@ bool dxg_is_shmem(struct file *file);
 u64 dxg_file_size(struct file *file);
 int dxg_shmem_get_write(struct file *file);
 void dxg_shmem_put_write(struct file *file);
-struct page *dxg_shmem_pin(struct file *file, pgoff_t index);
-void dxg_shmem_unpin(struct page *page);
+struct page *dxg_shmem_get_page(struct file *file, pgoff_t index);
+void dxg_shmem_put_page(struct page *page);
 
 /* Pages of the caller, and what they are charged to: references to both. */
 struct dxg_payer {

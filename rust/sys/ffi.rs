@@ -175,8 +175,8 @@ unsafe extern "C" {
     pub fn dxg_file_size(file: *mut file) -> kernel::ffi::c_ulonglong;
     pub fn dxg_shmem_get_write(file: *mut file) -> kernel::ffi::c_int;
     pub fn dxg_shmem_put_write(file: *mut file);
-    pub fn dxg_shmem_pin(file: *mut file, index: kernel::ffi::c_ulong) -> *mut page;
-    pub fn dxg_shmem_unpin(page: *mut page);
+    pub fn dxg_shmem_get_page(file: *mut file, index: kernel::ffi::c_ulong) -> *mut page;
+    pub fn dxg_shmem_put_page(page: *mut page);
     pub fn dxg_check_ordinary(
         addr: kernel::ffi::c_ulong,
         end: kernel::ffi::c_ulong,

@@ -2,8 +2,9 @@
 
 //! Memory of a shmem file: a new one, or a memfd of a client.
 //!
-//! A page is taken from the file at its first touch, charged to the memory cgroup of the task that
-//! touches it, and pinned until the memory goes. [`Payer`] is charged for each page as long.
+//! A page is taken from the file at its first touch and charged to the memory cgroup of the task
+//! that touches it. A reference keeps it, and keeps it in place, until the memory is freed.
+//! [`Payer`] is charged for it as long.
 
 use super::{
     page_slots::PageSlots,
@@ -99,7 +100,7 @@ impl Drop for Backing {
 ///
 /// # Invariants
 ///
-/// Each page of `slots` is pinned once for its slot, and paid for. There are `taken` of them,
+/// Each page of `slots` has a reference for its slot, and is paid for. There are `taken` of them,
 /// unless one is being taken.
 pub(crate) struct Shmem<P: Payer> {
     slots: PageSlots,
@@ -191,15 +192,15 @@ impl<P: Payer> Shmem<P> {
         }
 
         let unpaid = ScopeGuard::new(|| self.payer.give_back(1));
-        // SAFETY: The file is an open shmem file; the result is an error or owns a pin.
-        let fresh = unsafe { ffi::dxg_shmem_pin(self.backing.file.as_ptr(), index) };
+        // SAFETY: The file is an open shmem file; the result is an error or owns a reference.
+        let fresh = unsafe { ffi::dxg_shmem_get_page(self.backing.file.as_ptr(), index) };
         let fresh = NonNull::new(from_err_ptr(fresh)?).ok_or(EINVAL)?;
-        // INVARIANT: The slot takes the pin over, which is paid for.
+        // INVARIANT: The slot takes the reference over, which is paid for.
         let placed = self.slots.put(index, fresh);
 
         if !matches!(placed, Ok(Ok(()))) {
-            // SAFETY: This owns the pin, and nobody has seen it.
-            unsafe { ffi::dxg_shmem_unpin(fresh.as_ptr()) };
+            // SAFETY: This owns the reference, and nobody has seen the page here.
+            unsafe { ffi::dxg_shmem_put_page(fresh.as_ptr()) };
         }
         match placed? {
             Ok(()) => {
@@ -227,14 +228,14 @@ impl<P: Payer> PageSource for Shmem<P> {
 
         let page = self.take(index)?;
 
-        // SAFETY: By the type invariant the page stays pinned as long as `self` lives.
+        // SAFETY: By the type invariant a reference keeps the page as long as `self` lives.
         Ok(unsafe { Frame::of_page(page) })
     }
 
     fn present(&self, index: usize) -> Option<Frame<'_>> {
         let page = self.slots.get(index)?;
 
-        // SAFETY: By the type invariant the page stays pinned as long as `self` lives.
+        // SAFETY: By the type invariant a reference keeps the page as long as `self` lives.
         Some(unsafe { Frame::of_page(page) })
     }
 
@@ -248,8 +249,8 @@ impl<P: Payer> Drop for Shmem<P> {
         let mut given_back = 0;
 
         for page in self.slots.pages() {
-            // SAFETY: By the type invariant the slot owns a pin; nobody looks at it again.
-            unsafe { ffi::dxg_shmem_unpin(page.as_ptr()) };
+            // SAFETY: By the type invariant the slot owns a reference; nobody looks at it again.
+            unsafe { ffi::dxg_shmem_put_page(page.as_ptr()) };
             given_back += 1;
             if given_back % BATCH == 0 {
                 work::breathe();
