@@ -75,12 +75,12 @@ u32 dxg_uid_for_caller(u32 uid)
 }
 
 /* The identity of the thread group; released with put_pid(). */
-void *dxg_tgid_get(void)
+struct pid *dxg_tgid_get(void)
 {
 	return get_task_pid(current, PIDTYPE_TGID);
 }
 
-bool dxg_tgid_is(void *tgid)
+bool dxg_tgid_is(struct pid *tgid)
 {
 	return task_tgid(current) == tgid;
 }
@@ -109,7 +109,7 @@ int dxg_notifier_insert(struct mmu_interval_notifier *notifier, struct mm_struct
 }
 
 /* The identity of a live process; released with put_pid(). */
-void *dxg_group_by_number(u32 number)
+struct pid *dxg_group_by_number(u32 number)
 {
 	struct pid *pid = find_get_pid(number);
 
@@ -127,7 +127,7 @@ void *dxg_group_by_number(u32 number)
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 4, 0)
 #error "look at pidfd_pid() in fs/pidfs.c: dxg_group_by_pidfd() does what it does"
 #endif
-void *dxg_group_by_pidfd(u32 fd)
+struct pid *dxg_group_by_pidfd(u32 fd)
 {
 	CLASS(fd, f)(fd);
 	struct pid *pid;
@@ -152,7 +152,7 @@ static bool is_capable(const struct cred *cred, struct user_namespace *ns, int c
  * The credentials of a process, as dxg_caller() and dxg_caller_is_ipc_owner() report those of
  * the caller. False if it is gone.
  */
-bool dxg_group_credentials(void *group, struct dxg_caller *out, bool *ipc_owner)
+bool dxg_group_credentials(struct pid *group, struct dxg_caller *out, bool *ipc_owner)
 {
 	struct task_struct *task = get_pid_task(group, PIDTYPE_TGID);
 	struct user_namespace *owner = NULL;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * C helpers of opendxg: kernel inlines, macros and varargs that Rust cannot call.
- *
- * They hold no policy and no state.
+ * C helpers of opendxg: kernel inlines, macros and varargs that Rust cannot call, and short
+ * sequences that need fields of the kernel's structs. The rules of D3DKMT objects are not here.
  */
 #ifndef DXG_HELPERS_H
 #define DXG_HELPERS_H
@@ -19,6 +18,7 @@ struct mm_struct;
 struct mmu_interval_notifier;
 struct mmu_interval_notifier_ops;
 struct page;
+struct pid;
 struct refcount_struct;
 struct poll_table_struct;
 struct vm_area_struct;
@@ -39,16 +39,16 @@ bool dxg_caller_is_ipc_owner(void);
 bool dxg_caller_may_ptrace(u64 user_ns);
 bool dxg_caller_in_group(u32 gid);
 u32 dxg_uid_for_caller(u32 uid);
-void *dxg_tgid_get(void);
-bool dxg_tgid_is(void *tgid);
+struct pid *dxg_tgid_get(void);
+bool dxg_tgid_is(struct pid *tgid);
 bool dxg_group_is_dead(void);
 struct mm_struct *dxg_current_mm(void);
 int dxg_notifier_insert(struct mmu_interval_notifier *notifier, struct mm_struct *mm,
 			unsigned long start, unsigned long length,
 			const struct mmu_interval_notifier_ops *ops);
-void *dxg_group_by_number(u32 number);
-void *dxg_group_by_pidfd(u32 fd);
-bool dxg_group_credentials(void *group, struct dxg_caller *out, bool *ipc_owner);
+struct pid *dxg_group_by_number(u32 number);
+struct pid *dxg_group_by_pidfd(u32 fd);
+bool dxg_group_credentials(struct pid *group, struct dxg_caller *out, bool *ipc_owner);
 
 struct file *dxg_anon_file(const char *name, const struct file_operations *fops,
 			   void *priv, int flags);
@@ -87,12 +87,12 @@ void dxg_poll_wait(struct file *file, struct wait_queue_head *wq,
 		   struct poll_table_struct *table);
 
 /* threads.c */
-void *dxg_thread_get(void);
-bool dxg_thread_is(void *thread);
-void dxg_thread_ref(void *thread);
-bool dxg_thread_is_dead(void *thread);
-void dxg_exit_watch(struct wait_queue_entry *entry, void *thread, wait_queue_func_t wake);
-void dxg_exit_unwatch(struct wait_queue_entry *entry, void *thread);
+struct pid *dxg_thread_get(void);
+bool dxg_thread_is(struct pid *thread);
+void dxg_thread_ref(struct pid *thread);
+bool dxg_thread_is_dead(struct pid *thread);
+void dxg_exit_watch(struct wait_queue_entry *entry, struct pid *thread, wait_queue_func_t wake);
+void dxg_exit_unwatch(struct wait_queue_entry *entry, struct pid *thread);
 bool dxg_is_killed(void);
 void dxg_cond_resched(void);
 bool dxg_may_sleep(void);

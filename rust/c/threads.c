@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* C helpers for threads: identities, their end, and a work queue of our own. */
+/* C helpers for threads: identities, their end, and the module's work queue. */
 #include <linux/errno.h>
 #include <linux/pid.h>
 #include <linux/rcupdate.h>
@@ -11,23 +11,23 @@
 #include "helpers.h"
 
 /* The identity of the current thread; released with put_pid(). */
-void *dxg_thread_get(void)
+struct pid *dxg_thread_get(void)
 {
 	return get_task_pid(current, PIDTYPE_PID);
 }
 
-bool dxg_thread_is(void *thread)
+bool dxg_thread_is(struct pid *thread)
 {
 	return task_pid(current) == thread;
 }
 
-void dxg_thread_ref(void *thread)
+void dxg_thread_ref(struct pid *thread)
 {
 	get_pid(thread);
 }
 
 /* It has exited, or called exec and taken over another identity: it makes no more calls. */
-bool dxg_thread_is_dead(void *thread)
+bool dxg_thread_is_dead(struct pid *thread)
 {
 	struct task_struct *task;
 	bool dead;
@@ -40,21 +40,17 @@ bool dxg_thread_is_dead(void *thread)
 }
 
 /* Runs `wake` when the thread ends. A poll on its pidfd is woken at the same place. */
-void dxg_exit_watch(struct wait_queue_entry *entry, void *thread, wait_queue_func_t wake)
+void dxg_exit_watch(struct wait_queue_entry *entry, struct pid *thread, wait_queue_func_t wake)
 {
-	struct pid *pid = thread;
-
 	init_waitqueue_func_entry(entry, wake);
 	INIT_LIST_HEAD(&entry->entry);
-	add_wait_queue(&pid->wait_pidfd, entry);
+	add_wait_queue(&thread->wait_pidfd, entry);
 }
 
 /* `wake` does not run any more when this returns. */
-void dxg_exit_unwatch(struct wait_queue_entry *entry, void *thread)
+void dxg_exit_unwatch(struct wait_queue_entry *entry, struct pid *thread)
 {
-	struct pid *pid = thread;
-
-	remove_wait_queue(&pid->wait_pidfd, entry);
+	remove_wait_queue(&thread->wait_pidfd, entry);
 }
 
 bool dxg_is_killed(void)

@@ -68,8 +68,8 @@ unsafe extern "C" {
     pub fn dxg_caller_may_ptrace(user_ns: kernel::ffi::c_ulonglong) -> bool;
     pub fn dxg_caller_in_group(gid: kernel::ffi::c_uint) -> bool;
     pub fn dxg_uid_for_caller(uid: kernel::ffi::c_uint) -> kernel::ffi::c_uint;
-    pub fn dxg_tgid_get() -> *mut kernel::ffi::c_void;
-    pub fn dxg_tgid_is(tgid: *mut kernel::ffi::c_void) -> bool;
+    pub fn dxg_tgid_get() -> *mut pid;
+    pub fn dxg_tgid_is(tgid: *mut pid) -> bool;
     pub fn dxg_group_is_dead() -> bool;
     pub fn dxg_current_mm() -> *mut mm_struct;
     pub fn dxg_notifier_insert(
@@ -79,10 +79,10 @@ unsafe extern "C" {
         length: kernel::ffi::c_ulong,
         ops: *const mmu_interval_notifier_ops,
     ) -> kernel::ffi::c_int;
-    pub fn dxg_group_by_number(number: kernel::ffi::c_uint) -> *mut kernel::ffi::c_void;
-    pub fn dxg_group_by_pidfd(fd: kernel::ffi::c_uint) -> *mut kernel::ffi::c_void;
+    pub fn dxg_group_by_number(number: kernel::ffi::c_uint) -> *mut pid;
+    pub fn dxg_group_by_pidfd(fd: kernel::ffi::c_uint) -> *mut pid;
     pub fn dxg_group_credentials(
-        group: *mut kernel::ffi::c_void,
+        group: *mut pid,
         out: *mut dxg_caller,
         ipc_owner: *mut bool,
     ) -> bool;
@@ -144,16 +144,12 @@ unsafe extern "C" {
         target: kernel::ffi::c_uint,
     ) -> kernel::ffi::c_int;
     pub fn dxg_poll_wait(file: *mut file, wq: *mut wait_queue_head, table: *mut poll_table_struct);
-    pub fn dxg_thread_get() -> *mut kernel::ffi::c_void;
-    pub fn dxg_thread_is(thread: *mut kernel::ffi::c_void) -> bool;
-    pub fn dxg_thread_ref(thread: *mut kernel::ffi::c_void);
-    pub fn dxg_thread_is_dead(thread: *mut kernel::ffi::c_void) -> bool;
-    pub fn dxg_exit_watch(
-        entry: *mut wait_queue_entry,
-        thread: *mut kernel::ffi::c_void,
-        wake: wait_queue_func_t,
-    );
-    pub fn dxg_exit_unwatch(entry: *mut wait_queue_entry, thread: *mut kernel::ffi::c_void);
+    pub fn dxg_thread_get() -> *mut pid;
+    pub fn dxg_thread_is(thread: *mut pid) -> bool;
+    pub fn dxg_thread_ref(thread: *mut pid);
+    pub fn dxg_thread_is_dead(thread: *mut pid) -> bool;
+    pub fn dxg_exit_watch(entry: *mut wait_queue_entry, thread: *mut pid, wake: wait_queue_func_t);
+    pub fn dxg_exit_unwatch(entry: *mut wait_queue_entry, thread: *mut pid);
     pub fn dxg_is_killed() -> bool;
     pub fn dxg_cond_resched();
     #[cfg(CONFIG_KUNIT = "y")]

@@ -16,7 +16,7 @@ use kernel::{
 ///
 /// Both parts are referenced, so neither address is reused while this exists.
 pub(crate) struct Identity {
-    tgid: NonNull<kernel::ffi::c_void>,
+    tgid: NonNull<bindings::pid>,
     mm: ARef<Mm>,
 }
 
@@ -84,7 +84,7 @@ impl ProcessKey {
 impl Drop for Identity {
     fn drop(&mut self) {
         // SAFETY: `tgid` owns a reference to a `struct pid`, given back once.
-        unsafe { bindings::put_pid(self.tgid.as_ptr().cast()) }
+        unsafe { bindings::put_pid(self.tgid.as_ptr()) }
     }
 }
 

@@ -5,13 +5,10 @@
 use super::caller::Credentials;
 use crate::sys::ffi;
 use core::ptr::NonNull;
-use kernel::{
-    bindings,
-    ffi::c_void, //
-};
+use kernel::bindings;
 
 /// The identity of a thread group: its referenced `struct pid`, because numbers are reused.
-pub(crate) struct ThreadGroup(NonNull<c_void>);
+pub(crate) struct ThreadGroup(NonNull<bindings::pid>);
 
 // SAFETY: Only compared and at the end released; both may be done anywhere.
 unsafe impl Send for ThreadGroup {}
@@ -60,6 +57,6 @@ impl PartialEq for ThreadGroup {
 impl Drop for ThreadGroup {
     fn drop(&mut self) {
         // SAFETY: Owns a reference to a `struct pid`, given back once.
-        unsafe { bindings::put_pid(self.0.as_ptr().cast()) }
+        unsafe { bindings::put_pid(self.0.as_ptr()) }
     }
 }

@@ -6,7 +6,6 @@ use crate::sys::ffi;
 use core::ptr::NonNull;
 use kernel::{
     bindings,
-    ffi::c_void,
     prelude::*, //
 };
 
@@ -14,7 +13,7 @@ use kernel::{
 ///
 /// It outlives the thread. After exec by a thread that does not lead its process, the caller has
 /// the leader's identity, and its own `struct pid` has no task.
-pub(crate) struct Thread(NonNull<c_void>);
+pub(crate) struct Thread(NonNull<bindings::pid>);
 
 // SAFETY: Only compared, asked for numbers and at the end released; all of that may be done
 // anywhere.
@@ -40,7 +39,7 @@ impl Thread {
     /// Its number as the calling task sees it; 0 if it is in another pid namespace.
     pub(crate) fn number_for_caller(&self) -> i32 {
         // SAFETY: Valid because we own a reference.
-        unsafe { bindings::pid_vnr(self.0.as_ptr().cast()) }
+        unsafe { bindings::pid_vnr(self.0.as_ptr()) }
     }
 
     /// Whether the thread will make no more calls: it has exited, or called exec and taken over
@@ -50,8 +49,8 @@ impl Thread {
         unsafe { ffi::dxg_thread_is_dead(self.0.as_ptr()) }
     }
 
-    /// The address of the `struct pid`, for comparison.
-    pub(crate) fn as_ptr(&self) -> *const c_void {
+    /// The `struct pid`.
+    pub(crate) fn as_ptr(&self) -> *mut bindings::pid {
         self.0.as_ptr()
     }
 }
@@ -73,6 +72,6 @@ impl PartialEq for Thread {
 impl Drop for Thread {
     fn drop(&mut self) {
         // SAFETY: Owns a reference to a `struct pid`, given back once.
-        unsafe { bindings::put_pid(self.0.as_ptr().cast()) }
+        unsafe { bindings::put_pid(self.0.as_ptr()) }
     }
 }

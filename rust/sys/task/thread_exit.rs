@@ -91,7 +91,7 @@ impl<T: Listener> Idle<T> {
     /// exit. Allocates nothing.
     ///
     /// Context: any in which interrupts are on. LOCK: takes that of the thread's wait queue, which
-    /// is inside all of ours.
+    /// is inside all locks of the module.
     pub(crate) fn watch(mut self, thread: Thread, listener: Arc<T>) -> ExitWatch<T> {
         // SAFETY: Nothing is moved.
         let entry = unsafe { self.0.as_mut().get_unchecked_mut() };
@@ -99,13 +99,7 @@ impl<T: Listener> Idle<T> {
         entry.listener = Arc::as_ptr(&listener);
         // SAFETY: The entry is pinned and not queued. It stays until the watch is dropped, which
         // takes it off; the thread's identity is kept as long.
-        unsafe {
-            ffi::dxg_exit_watch(
-                entry.entry.get(),
-                thread.as_ptr().cast_mut(),
-                Some(wake::<T>),
-            )
-        };
+        unsafe { ffi::dxg_exit_watch(entry.entry.get(), thread.as_ptr(), Some(wake::<T>)) };
         ExitWatch {
             entry: self.0,
             thread,
@@ -140,7 +134,7 @@ impl<T: Listener> ExitWatch<T> {
         // SAFETY: Queued by the invariant, on a wait queue that the thread's identity keeps. A
         // function that runs has the lock that this takes.
         unsafe {
-            ffi::dxg_exit_unwatch(self.entry.entry.get(), self.thread.as_ptr().cast_mut());
+            ffi::dxg_exit_unwatch(self.entry.entry.get(), self.thread.as_ptr());
         }
     }
 }

@@ -13,7 +13,7 @@ LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
 # A file that is named as code, from any folder on.
 NAMED = re.compile(r"`([\w.-]+(?:/[\w.-]+)+\.(?:c|h|md|png|py|rs|svg|tsv)|[\w-]+\.(?:md|rs))`")
 # Files that a build makes, and those of other projects.
-ELSEWHERE = re.compile(r"build/|ddk/|include/|wsl/|directx/|linux/")
+ELSEWHERE = re.compile(r"build/|ddk/|fs/|include/|wsl/|directx/|linux/")
 
 
 def pages():
