@@ -11,6 +11,7 @@
 //! - `logic`: pure rules; these three are also compiled on the host;
 //! - `sys`: the kernel, wrapped; the only place with `unsafe`, apart from the wrapper of generated
 //!   code in `uapi`;
+//! - `error`: statuses, and how they travel;
 //! - `dxgk`: the objects;
 //! - `uapi`, `ioctl`: the contract with user space and its thin handlers;
 //! - `file`: from a descriptor to its object;

@@ -166,6 +166,7 @@ impl DxgError {
     /// | EINVAL | a file that is shorter by now than it was |
     /// | ESRCH | what needs a thread or memory of the caller, in a task that is on its way out |
     /// | ENODEV | a device that is gone |
+    /// | EOPNOTSUPP | memory without a `struct page`, where the kernel needs one |
     ///
     /// A descriptor that cannot be had is an error of its own, [`NoDescriptor`]: EMFILE, ENFILE and
     /// ENOMEM, all of them NO_MEMORY.
@@ -219,7 +220,7 @@ impl From<KmdError> for DxgError {
     }
 }
 
-/// The same errors where an adapter starts, which is no D3DKMT call.
+/// The same errors where an adapter starts, which is not a D3DKMT call.
 impl From<KmdError> for Error {
     fn from(error: KmdError) -> Self {
         match error {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The OS part: one file per kernel object.
+//! The OS part: the objects, in a folder for each subject.
 //!
 //! These files know the rules of D3DKMT objects and nothing of ioctls or user memory. Who owns
 //! whom, top down:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The kernel, wrapped: the only folder with `unsafe`.
+//! The kernel, wrapped: the only folder with `unsafe`, apart from the wrapper of generated code in
+//! `uapi`.
 //!
 //! Each file makes one kernel facility safe to use and holds no policy. Everything above sees
 //! owning types and plain functions.

@@ -8,13 +8,13 @@
 //! The notifier for whole address spaces (`mmu_notifier`, with `release`) would say the same. It
 //! was measured with `BENCH_ARGS="--instructions process" make bench`: to open the device and end
 //! costs a process 70,400 instructions with this and 107,800 with that one, because its removal
-//! waits for an SRCU grace period; with an exec in between 51,600 against 93,900. The
-//! reference-counted form (`mmu_notifier_get` and `mmu_notifier_put`, as amdkfd uses it) was
-//! measured in another run of the same bench: 81,800 with this and 15.5 million with that one. It
-//! is removed without waiting, but the exit of the process waits, after it has called `release`,
-//! for a grace period (time in which the processor has nothing to do counts here). It takes 30
-//! lines less, but has one notifier for each address space: processes that share one (`CLONE_VM`)
-//! would need a list of listeners, and the module a wait for the last of them when it goes.
+//! waits for an SRCU grace period; with an exec in between 51,600 against 93,900.
+//!
+//! The reference-counted form (`mmu_notifier_get` and `mmu_notifier_put`, as amdkfd uses it) is
+//! removed without waiting. But the exit of each process then waits for an SRCU grace period
+//! (`mn_hlist_release`), about 15 ms in such a measurement; that is why it loses. It takes 30 lines
+//! less, but has one notifier for each address space: processes that share one (`CLONE_VM`) would
+//! need a list of listeners, and the module a wait for the last of them when it is unloaded.
 
 use crate::sys::ffi;
 use core::marker::PhantomData;
