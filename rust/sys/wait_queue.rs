@@ -36,14 +36,15 @@ impl WaitQueue {
         })
     }
 
-    /// Sleeps until `count` reaches `target`. The count goes up one by one and wraps;
-    /// [`WaitQueue::wake`] is called after each step. False if the caller is killed.
+    /// Sleeps until `count` reaches `target`, or the caller is killed. The count goes up one by one
+    /// and wraps; [`WaitQueue::wake`] is called after each step.
     ///
     /// Context: may sleep, no locks held.
-    pub(crate) fn wait_until_reached(&self, count: &Atomic<u32>, target: u32) -> bool {
+    pub(crate) fn wait_until_reached(&self, count: &Atomic<u32>, target: u32) {
+        let head = self.head.get();
         // SAFETY: The queue was initialised in `new` and is pinned, and `Atomic<u32>` has the
         // layout of the kernel's counter.
-        unsafe { ffi::dxg_wait_reached(self.head.get(), count.as_ptr().cast(), target) == 0 }
+        let _is_killed = unsafe { ffi::dxg_wait_reached(head, count.as_ptr().cast(), target) } != 0;
     }
 
     /// Wakes every poller. Context: none of our locks held.

@@ -170,12 +170,13 @@ impl Retirements {
         })
     }
 
-    /// Waits until as many have ended as have begun. False if there was nothing to wait for, or
-    /// the caller is killed.
-    fn wait(&self) -> bool {
+    /// Waits until as many have ended as have begun, or the caller is killed.
+    fn wait(&self) {
         let begun = self.begun.load(Acquire);
 
-        self.ended.load(Acquire) != begun && self.progress.wait_until_reached(&self.ended, begun)
+        if self.ended.load(Acquire) != begun {
+            self.progress.wait_until_reached(&self.ended, begun);
+        }
     }
 }
 
@@ -323,11 +324,11 @@ impl Account {
     }
 
     /// Waits until the worker has ended what it has of this user, so that the charges are
-    /// released. False if there is nothing to wait for, or the caller is killed.
+    /// released. A caller that is killed goes on at once.
     ///
     /// Context: may sleep, no locks held; not from the worker.
-    pub(crate) fn wait_for_retirements(&self) -> bool {
-        self.0.retirements.wait()
+    pub(crate) fn wait_for_retirements(&self) {
+        self.0.retirements.wait();
     }
 
     /// As [`Account::take`], for callers that cannot wait.
