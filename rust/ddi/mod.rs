@@ -44,11 +44,11 @@ use types::{
     AllocationInfo,
     ClockData,
     ContextCookie,
-    CreateContext,
+    CreateContextArgs,
     DeviceCookie,
     DeviceId,
     KmdResult,
-    OpenAllocation,
+    OpenAllocationArgs,
     OpenAllocationCookie, //
 };
 
@@ -81,7 +81,7 @@ pub trait Kmd: Destroy + Send + Sync {
         &self,
         class: &Passive,
         device: DeviceCookie,
-        context: &CreateContext<'_>,
+        context: &CreateContextArgs<'_>,
     ) -> KmdResult<ContextCookie>;
 
     /// GetStandardAllocationDriverData: the private data of a plain allocation of so many bytes, as
@@ -99,7 +99,7 @@ pub trait Kmd: Destroy + Send + Sync {
     fn open_allocation(
         &self,
         class: &Passive,
-        what: &OpenAllocation,
+        what: &OpenAllocationArgs,
     ) -> KmdResult<OpenAllocationCookie>;
 
     /// CalibrateGpuClock of a node of a physical adapter that there is.

@@ -13,7 +13,7 @@ use super::{
         AllocationCookie,
         AllocationInfo,
         ContextCookie,
-        CreateContext,
+        CreateContextArgs,
         DeviceCookie,
         DeviceId,
         KmdError,
@@ -71,7 +71,7 @@ impl Context {
     pub fn create(
         device: &Shared<Device>,
         class: &Passive,
-        context: &CreateContext<'_>,
+        context: &CreateContextArgs<'_>,
     ) -> KmdResult<Self> {
         let kmd = device.port.enter()?;
         let _turn = device.turns.take();
@@ -143,7 +143,7 @@ impl OpenAllocation {
         }
 
         let kmd = device.port.enter()?;
-        let what = types::OpenAllocation {
+        let what = types::OpenAllocationArgs {
             device: device.cookie,
             allocation: allocation.cookie,
         };

@@ -104,7 +104,7 @@ pub enum Scheduling {
 
 /// What CreateContext and CreateHwContext get.
 #[derive(Clone, Copy, Debug)]
-pub struct CreateContext<'a> {
+pub struct CreateContextArgs<'a> {
     /// Its name.
     pub id: ContextId,
     /// How it takes work.
@@ -137,9 +137,9 @@ pub struct AllocationInfo {
     pub place: Place,
 }
 
-/// What OpenAllocation gets.
+/// What OpenAllocation gets (`DXGKARG_OPENALLOCATION`).
 #[derive(Clone, Copy, Debug)]
-pub struct OpenAllocation {
+pub struct OpenAllocationArgs {
     /// The device that opens it.
     pub device: DeviceCookie,
     /// What is opened.

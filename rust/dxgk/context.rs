@@ -20,7 +20,7 @@ use crate::{
         object,
         types::{
             ContextId,
-            CreateContext, //
+            CreateContextArgs, //
         }, //
     },
     error::DxgResult, //
@@ -67,7 +67,7 @@ impl Context {
     /// Context: may sleep, no locks held.
     pub(crate) fn new(device: Arc<Device>, description: &Description) -> DxgResult<Arc<Self>> {
         let identified = ObjectId::new(Kind::Context);
-        let create = CreateContext {
+        let create = CreateContextArgs {
             id: ContextId(identified.id),
             scheduling: description.scheduling,
             node: description.node,

@@ -48,7 +48,7 @@ use crate::{
             NewNode,
             Place,
             Removed, //
-        },
+        }, //
     },
     sys::{
         params,

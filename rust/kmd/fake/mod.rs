@@ -27,12 +27,12 @@ use crate::{
             AllocationInfo,
             ClockData,
             ContextCookie,
-            CreateContext,
+            CreateContextArgs,
             DeviceCookie,
             DeviceId,
             KmdError,
             KmdResult,
-            OpenAllocation,
+            OpenAllocationArgs,
             OpenAllocationCookie,
             Place, //
         },
@@ -44,7 +44,7 @@ use crate::{
         Completion,
         Shared,
         Word32, //
-    },
+    }, //
 };
 use journal::{
     Call,
@@ -221,7 +221,7 @@ impl Kmd for FakeKmd {
         &self,
         _: &Passive,
         device: DeviceCookie,
-        _: &CreateContext<'_>,
+        _: &CreateContextArgs<'_>,
     ) -> KmdResult<ContextCookie> {
         let _call = self.enter(Entry::CreateContext);
         let _alone = self.journal.alone(device.0);
@@ -265,7 +265,7 @@ impl Kmd for FakeKmd {
     fn open_allocation(
         &self,
         _: &Passive,
-        what: &OpenAllocation,
+        what: &OpenAllocationArgs,
     ) -> KmdResult<OpenAllocationCookie> {
         let _call = self.enter(Entry::OpenAllocation);
         let _alone = self.journal.alone(what.device.0);

@@ -29,12 +29,12 @@ use crate::{
             AllocationInfo,
             ClockData,
             ContextCookie,
-            CreateContext,
+            CreateContextArgs,
             DeviceCookie,
             DeviceId,
             KmdError,
             KmdResult,
-            OpenAllocation,
+            OpenAllocationArgs,
             OpenAllocationCookie,
             Place,
             Text, //
@@ -198,7 +198,7 @@ impl Kmd for SoftKmd {
         &self,
         _: &Passive,
         _: DeviceCookie,
-        _: &CreateContext<'_>,
+        _: &CreateContextArgs<'_>,
     ) -> KmdResult<ContextCookie> {
         Ok(ContextCookie(0))
     }
@@ -223,7 +223,11 @@ impl Kmd for SoftKmd {
         Ok((AllocationCookie(0), info))
     }
 
-    fn open_allocation(&self, _: &Passive, _: &OpenAllocation) -> KmdResult<OpenAllocationCookie> {
+    fn open_allocation(
+        &self,
+        _: &Passive,
+        _: &OpenAllocationArgs,
+    ) -> KmdResult<OpenAllocationCookie> {
         Ok(OpenAllocationCookie(0))
     }
 

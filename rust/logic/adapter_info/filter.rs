@@ -7,7 +7,7 @@ use crate::{
     logic::{
         invalid_if,
         Invalid, //
-    },
+    }, //
 };
 
 /// Bits of `D3DKMT_ENUMADAPTERS_FILTER`.

@@ -12,7 +12,7 @@ use crate::{
         gate::Gate,
         object::{Allocation, Context, Device, OpenAllocation},
         port::Port,
-        types::{ContextId, CreateContext, DeviceId, KmdError, KmdResult, Place, Scheduling},
+        types::{ContextId, CreateContextArgs, DeviceId, KmdError, KmdResult, Place, Scheduling},
         Kmd,
     },
     kmd::{
@@ -29,7 +29,7 @@ const INFO: StartInfo = StartInfo {
     luid: Luid { low: 1, high: 2 },
 };
 
-const CONTEXT: CreateContext<'static> = CreateContext {
+const CONTEXT: CreateContextArgs<'static> = CreateContextArgs {
     id: ContextId(7),
     scheduling: Scheduling::HwQueues,
     node: 0,
