@@ -32,8 +32,8 @@ use crate::sys::{
     task::{
         caller::Identity,
         mm_end::{
-            Listener,
-            MmEnd, //
+            MmEnd,
+            MmEndListener, //
         }, //
     },
     work, //
@@ -186,7 +186,7 @@ impl WorkItem for Process {
     }
 }
 
-impl Listener for Process {
+impl MmEndListener for Process {
     fn ended(this: ArcBorrow<'_, Self>) {
         // The callback must not wait for its own end; the release that runs meanwhile does.
         if this.mappings.identity.is_caller_group() {

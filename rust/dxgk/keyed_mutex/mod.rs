@@ -60,9 +60,9 @@ use crate::{
             },
             thread::Thread,
             thread_exit::{
+                ExitListener,
                 ExitWatch,
-                Idle,
-                Listener, //
+                Idle, //
             }, //
         },
         trace,
@@ -156,7 +156,7 @@ impl ClaimMap for Queue<Sleeper> {
 }
 
 /// Tells the mutex that its owner has ended.
-enum Watch {
+enum OwnerWatch {
     /// There is no owner; nor is there a watch when the mutex is abandoned.
     Idle(Option<Idle<KeyedMutex>>),
     /// The owner is watched.
@@ -167,7 +167,7 @@ enum Watch {
 struct State {
     rules: Rules<Queue<Sleeper>>,
     /// Follows the owner of `rules`.
-    watch: Watch,
+    watch: OwnerWatch,
     /// Whether `look_again` is queued or runs.
     looks_later: bool,
 }
@@ -190,9 +190,9 @@ impl State {
     /// Watches the thread that owns the mutex now, if one does. Gives back a reference to the
     /// mutex that a watch before this one had, which is not the last one.
     fn watch_owner(&mut self, mutex: &Arc<KeyedMutex>) -> Option<Arc<KeyedMutex>> {
-        let (idle, before) = match core::mem::replace(&mut self.watch, Watch::Idle(None)) {
-            Watch::Idle(idle) => (idle, None),
-            Watch::Owner(watch) => {
+        let (idle, before) = match core::mem::replace(&mut self.watch, OwnerWatch::Idle(None)) {
+            OwnerWatch::Idle(idle) => (idle, None),
+            OwnerWatch::Owner(watch) => {
                 let (idle, mutex) = watch.end();
 
                 (Some(idle), Some(mutex))
@@ -201,9 +201,9 @@ impl State {
 
         self.watch = match (self.rules.owner(), idle) {
             (Some(owner), Some(idle)) => {
-                Watch::Owner(idle.watch(owner.thread.clone(), mutex.clone()))
+                OwnerWatch::Owner(idle.watch(owner.thread.clone(), mutex.clone()))
             }
-            (_, idle) => Watch::Idle(idle),
+            (_, idle) => OwnerWatch::Idle(idle),
         };
         before
     }
@@ -271,7 +271,7 @@ impl KeyedMutex {
     pub(crate) fn new(header: impl PinInit<Header>, key: u64) -> Result<Arc<Self>, AllocError> {
         let state = State {
             rules: Rules::new(key, Queue::new()),
-            watch: Watch::Idle(Some(Idle::new()?)),
+            watch: OwnerWatch::Idle(Some(Idle::new()?)),
             looks_later: false,
         };
 
@@ -569,7 +569,7 @@ impl KeyedMutex {
         let Some(abandoned) = state.rules.abandon(Queue::new()) else {
             return false;
         };
-        let watch = core::mem::replace(&mut state.watch, Watch::Idle(None));
+        let watch = core::mem::replace(&mut state.watch, OwnerWatch::Idle(None));
 
         drop(state);
         drop((watch, abandoned.before));
@@ -609,7 +609,7 @@ impl KeyedMutex {
     }
 }
 
-impl Listener for KeyedMutex {
+impl ExitListener for KeyedMutex {
     fn may_have_ended(this: ArcBorrow<'_, Self>) {
         // It fails only if it is queued already and has not started.
         let _queued = work::worker()

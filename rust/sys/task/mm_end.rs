@@ -36,7 +36,7 @@ use kernel::{
 const NOWHERE: usize = usize::MAX - (PAGE_SIZE - 1);
 
 /// Is notified of the end of an address space.
-pub(crate) trait Listener: Send + Sync + Sized + 'static {
+pub(crate) trait MmEndListener: Send + Sync + Sized + 'static {
     /// The last user is gone, and the memory is about to be freed.
     ///
     /// Context: may sleep, no locks of the module held; any task, because any task may drop the
@@ -49,7 +49,7 @@ pub(crate) trait Listener: Send + Sync + Sized + 'static {
 /// Dropping it waits for a running listener, so no code of the module runs afterwards. Context:
 /// may sleep; not from the listener.
 #[pin_data(PinnedDrop)]
-pub(crate) struct MmEnd<T: Listener> {
+pub(crate) struct MmEnd<T: MmEndListener> {
     /// INVARIANT: inserted.
     #[pin]
     notifier: Opaque<bindings::mmu_interval_notifier>,
@@ -58,11 +58,11 @@ pub(crate) struct MmEnd<T: Listener> {
 
 // SAFETY: The notifier is only touched by the kernel, under its own locks, and may be removed by
 // any task; the listener may be used anywhere.
-unsafe impl<T: Listener> Send for MmEnd<T> {}
+unsafe impl<T: MmEndListener> Send for MmEnd<T> {}
 // SAFETY: As above; there is nothing to call.
-unsafe impl<T: Listener> Sync for MmEnd<T> {}
+unsafe impl<T: MmEndListener> Sync for MmEnd<T> {}
 
-impl<T: Listener> MmEnd<T> {
+impl<T: MmEndListener> MmEnd<T> {
     /// From the return on, `listener` is notified of the end of `mm`.
     ///
     /// Context: a system call of a task that uses `mm`, no locks held. It may wait for the mmap
@@ -92,7 +92,7 @@ impl<T: Listener> MmEnd<T> {
 }
 
 #[pinned_drop]
-impl<T: Listener> PinnedDrop for MmEnd<T> {
+impl<T: MmEndListener> PinnedDrop for MmEnd<T> {
     fn drop(self: Pin<&mut Self>) {
         // SAFETY: Inserted in `new`.
         unsafe { bindings::mmu_interval_notifier_remove(self.notifier.get()) }
@@ -102,7 +102,7 @@ impl<T: Listener> PinnedDrop for MmEnd<T> {
 /// The operations of notifiers that tell a `T`.
 struct Table<T>(PhantomData<T>);
 
-impl<T: Listener> Table<T> {
+impl<T: MmEndListener> Table<T> {
     const OPERATIONS: bindings::mmu_interval_notifier_ops = bindings::mmu_interval_notifier_ops {
         invalidate: Some(Self::invalidate),
         invalidate_start: None,

@@ -34,7 +34,7 @@ use kernel::{
 };
 
 /// Is notified that a thread may have ended.
-pub(crate) trait Listener: Send + Sync + Sized + 'static {
+pub(crate) trait ExitListener: Send + Sync + Sized + 'static {
     /// The watched thread may have ended; [`Thread::is_dead`] says whether it has. May be called
     /// more than once.
     ///
@@ -45,7 +45,7 @@ pub(crate) trait Listener: Send + Sync + Sized + 'static {
 
 /// What the wait queue of a thread points to.
 #[pin_data]
-struct Entry<T: Listener> {
+struct Entry<T: ExitListener> {
     #[pin]
     entry: Opaque<bindings::wait_queue_entry>,
     /// INVARIANT: points to a `T` in an `Arc` that [`ExitWatch`] owns a reference of, while the
@@ -54,15 +54,15 @@ struct Entry<T: Listener> {
 }
 
 /// Memory for a watch on a thread, allocated beforehand.
-pub(crate) struct Idle<T: Listener>(Pin<KBox<Entry<T>>>);
+pub(crate) struct Idle<T: ExitListener>(Pin<KBox<Entry<T>>>);
 
 // SAFETY: The entry is not queued anywhere, and its pointer is not used.
-unsafe impl<T: Listener> Send for Idle<T> {}
+unsafe impl<T: ExitListener> Send for Idle<T> {}
 // SAFETY: As above; there is nothing to call by reference.
-unsafe impl<T: Listener> Sync for Idle<T> {}
+unsafe impl<T: ExitListener> Sync for Idle<T> {}
 
 /// A watch on a thread. Dropping it ends it.
-pub(crate) struct ExitWatch<T: Listener> {
+pub(crate) struct ExitWatch<T: ExitListener> {
     /// INVARIANT: queued on `thread`.
     entry: Pin<KBox<Entry<T>>>,
     thread: Thread,
@@ -71,11 +71,11 @@ pub(crate) struct ExitWatch<T: Listener> {
 
 // SAFETY: The entry is touched under the lock of the wait queue only, by any thread; the listener
 // may be used anywhere.
-unsafe impl<T: Listener> Send for ExitWatch<T> {}
+unsafe impl<T: ExitListener> Send for ExitWatch<T> {}
 // SAFETY: As above; there is nothing to call by reference.
-unsafe impl<T: Listener> Sync for ExitWatch<T> {}
+unsafe impl<T: ExitListener> Sync for ExitWatch<T> {}
 
-impl<T: Listener> Idle<T> {
+impl<T: ExitListener> Idle<T> {
     /// Allocates it. May sleep.
     pub(crate) fn new() -> Result<Self, AllocError> {
         Ok(Self(pin_box(
@@ -108,7 +108,7 @@ impl<T: Listener> Idle<T> {
     }
 }
 
-impl<T: Listener> ExitWatch<T> {
+impl<T: ExitListener> ExitWatch<T> {
     /// Ends the watch: after the return the listener is not called. Allocates and frees nothing;
     /// the caller drops what it gets.
     ///
@@ -139,7 +139,7 @@ impl<T: Listener> ExitWatch<T> {
     }
 }
 
-impl<T: Listener> Drop for ExitWatch<T> {
+impl<T: ExitListener> Drop for ExitWatch<T> {
     fn drop(&mut self) {
         self.take_off();
     }
@@ -149,7 +149,7 @@ impl<T: Listener> Drop for ExitWatch<T> {
 ///
 /// Called by the kernel as the function of a queued [`Entry`] of `T`, under the lock of the wait
 /// queue.
-unsafe extern "C" fn wake<T: Listener>(
+unsafe extern "C" fn wake<T: ExitListener>(
     entry: *mut bindings::wait_queue_entry,
     _mode: c_uint,
     _flags: c_int,
