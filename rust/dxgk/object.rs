@@ -222,10 +222,10 @@ impl Object {
     pub(crate) fn weak_target(&self) -> DxgResult<Arc<WeakTarget<Self>>> {
         let header = self.header();
 
-        if let Some(known) = header.attachments.link() {
+        if let Some(known) = header.attachments.weak_target() {
             return Ok(known);
         }
-        header.attachments.keep_link(&WeakTarget::new(
+        header.attachments.keep_weak_target(&WeakTarget::new(
             self.clone(),
             header.id(),
             header.kind(),

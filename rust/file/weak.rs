@@ -33,7 +33,7 @@ use kernel::{
 
 /// A weak reference, behind a descriptor.
 pub(crate) struct WeakFile {
-    link: Counted<Arc<WeakTarget<Object>>, NOTICES>,
+    weak_target: Counted<Arc<WeakTarget<Object>>, NOTICES>,
     access: u32,
     _charge: Charge,
 }
@@ -43,12 +43,12 @@ impl WeakFile {
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn new(object: &Object, access: u32) -> DxgResult<Arc<Self>> {
-        let link = object.weak_target()?;
+        let weak_target = object.weak_target()?;
         let charge = charge(object.header().accounts(), Limit::Watches, 1)?;
 
         Ok(Arc::new(
             Self {
-                link: Counted::new(link),
+                weak_target: Counted::new(weak_target),
                 access,
                 _charge: charge,
             },
@@ -57,8 +57,8 @@ impl WeakFile {
     }
 
     /// The weak target of the object.
-    pub(crate) fn link(&self) -> &Arc<WeakTarget<Object>> {
-        &self.link
+    pub(crate) fn weak_target(&self) -> &Arc<WeakTarget<Object>> {
+        &self.weak_target
     }
 
     /// The access of the handle that this was made from.
@@ -74,16 +74,20 @@ impl ObjectFile for WeakFile {
 
     fn show(&self, m: &SeqFile) {
         seq_print!(m, "dxg-type:\tDxgkWeakReference\n");
-        self.link.show_id(m);
+        self.weak_target.show_id(m);
         seq_print!(m, "dxg-access:\t{:#x}\n", self.access);
-        seq_print!(m, "dxg-alive:\t{}\n", u32::from(self.link.events() == 0));
+        seq_print!(
+            m,
+            "dxg-alive:\t{}\n",
+            u32::from(self.weak_target.events() == 0)
+        );
     }
 
     fn pollers(&self) -> Option<&WaitQueue> {
-        Some(self.link.pollers())
+        Some(self.weak_target.pollers())
     }
 
     fn events(&self) -> u32 {
-        self.link.events()
+        self.weak_target.events()
     }
 }

@@ -191,21 +191,22 @@ fn number(handle: u64) -> DxgResult<u32> {
 /// A retired object has only an id, a kind and the access of its handles left.
 fn query_weak(call: Call<'_>, args: &mut opendxg_query_object) -> DxgResult {
     let weak = by_descriptor::<WeakFile>(args.handle)?;
-    let link = weak.link();
+    let weak_target = weak.weak_target();
 
-    if let Some(strong) = Strong::of_weak(link) {
-        return Subject::one(strong, link.kind(), weak.access()).answer(Some(call.process), args);
+    if let Some(strong) = Strong::of_weak(weak_target) {
+        return Subject::one(strong, weak_target.kind(), weak.access())
+            .answer(Some(call.process), args);
     }
     *args = opendxg_query_object {
         handle: args.handle,
         handle_type: args.handle_type,
         name: args.name,
-        type_: type_of(link.kind()),
-        kind: link.kind().number(),
+        type_: type_of(weak_target.kind()),
+        kind: weak_target.kind().number(),
         member_count: 1,
-        member_kinds: [link.kind().number(), 0, 0],
+        member_kinds: [weak_target.kind().number(), 0, 0],
         access: weak.access(),
-        object_id: link.object_id(),
+        object_id: weak_target.object_id(),
         ..user::zeroed()
     };
     Ok(())

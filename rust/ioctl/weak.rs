@@ -68,7 +68,7 @@ pub(super) fn resolve<'a>(
         device => Some(call.process.handles.parent(device)?),
     };
     let weak = by_descriptor::<WeakFile>(slot(args.fd)?)?;
-    let strong = Strong::of_weak(weak.link()).ok_or(Status::NOT_FOUND)?;
+    let strong = Strong::of_weak(weak.weak_target()).ok_or(Status::NOT_FOUND)?;
     let handles = call
         .process
         .open_object(strong, weak.access(), parent.as_ref())?;
@@ -87,9 +87,9 @@ pub(super) fn watch(from: impl Receiver, args: &mut opendxg_watch) -> DxgResult<
 
     let target = from.target(args.handle, args.handle_type)?;
     let event = EventFd::from_slot(slot(args.event_fd)?)?;
-    let link = target.object().weak_target()?;
+    let weak_target = target.object().weak_target()?;
     let accounts = target.header().accounts();
-    let watch = Watch::new(accounts, link, event, args.events, args.cookie)?;
+    let watch = Watch::new(accounts, weak_target, event, args.events, args.cookie)?;
     let fd = PendingFd::new(watch, handle::LAST_FD, true)?;
 
     // CAST: below 2^30.
@@ -107,7 +107,7 @@ pub(super) fn watch_state(watch: &Watch<Object>, arg: u64) -> DxgResult {
     let seen = watch.take_seen();
 
     args.cookie = watch.cookie();
-    args.object_id = watch.link().object_id();
+    args.object_id = watch.weak_target().object_id();
     args.generation = seen.generation;
     args.events = seen.events;
     user::write(arg, &args).inspect_err(|_| watch.put_back(seen.events))?;

@@ -66,7 +66,7 @@ struct State<T> {
     /// `None` until the first entry is stored.
     store: Option<Arc<Store>>,
     /// `None` until the first weak reference or watch.
-    link: Option<Arc<WeakTarget<T>>>,
+    weak_target: Option<Arc<WeakTarget<T>>>,
     #[cfg(CONFIG_KUNIT = "y")]
     callback: Option<KBox<dyn DestroyCallback>>,
 }
@@ -139,7 +139,7 @@ impl<T: Unpin> PreparedChange<'_, T> {
         // `seen` still holds the old one, so that it is not freed here.
         state.store = Some(self.new.clone());
         Ok(Applied::Done(News {
-            link: state.link.clone(),
+            weak_target: state.weak_target.clone(),
             generation: self.generation(),
         }))
     }
@@ -155,7 +155,7 @@ pub(in crate::dxgk) enum Applied<T> {
 
 /// A change of which the watches have not been told.
 pub(in crate::dxgk) struct News<T> {
-    link: Option<Arc<WeakTarget<T>>>,
+    weak_target: Option<Arc<WeakTarget<T>>>,
     generation: u64,
 }
 
@@ -164,8 +164,8 @@ impl<T: Unpin> News<T> {
     ///
     /// Context: may sleep, no locks held.
     pub(in crate::dxgk) fn tell(self) {
-        if let Some(link) = self.link {
-            link.tell(Event::Change(self.generation));
+        if let Some(weak_target) = self.weak_target {
+            weak_target.tell(Event::Change(self.generation));
         }
     }
 }
@@ -200,7 +200,7 @@ impl<T: Unpin> Attachments<T> {
                 State {
                     dead: false,
                     store: None,
-                    link: None,
+                    weak_target: None,
                     #[cfg(CONFIG_KUNIT = "y")]
                     callback: None,
                 },
@@ -307,13 +307,13 @@ impl<T: Unpin> Attachments<T> {
     }
 
     /// The object's weak target, if it has one.
-    pub(in crate::dxgk) fn link(&self) -> Option<Arc<WeakTarget<T>>> {
-        self.state.lock().link.clone()
+    pub(in crate::dxgk) fn weak_target(&self) -> Option<Arc<WeakTarget<T>>> {
+        self.state.lock().weak_target.clone()
     }
 
     /// Makes `fresh` the object's weak target. If it has one already, returns that. Fails if the
     /// object has retired.
-    pub(in crate::dxgk) fn keep_link(
+    pub(in crate::dxgk) fn keep_weak_target(
         &self,
         fresh: &Arc<WeakTarget<T>>,
     ) -> DxgResult<Arc<WeakTarget<T>>> {
@@ -322,7 +322,10 @@ impl<T: Unpin> Attachments<T> {
         if state.dead {
             return Err(Status::INVALID_PARAMETER.into());
         }
-        Ok(state.link.get_or_insert_with(|| fresh.clone()).clone())
+        Ok(state
+            .weak_target
+            .get_or_insert_with(|| fresh.clone())
+            .clone())
     }
 
     /// Registers the KMD's callback, at most one for an object. Returns it if there is one already
@@ -351,10 +354,10 @@ impl<T: Unpin> Attachments<T> {
 
         state.dead = true;
 
-        let link = state.link.clone();
+        let weak_target = state.weak_target.clone();
         let alone = match &state.store {
             Some(store) if store.has_files() => Rest::Much,
-            None if link.is_none() => Rest::Nothing,
+            None if weak_target.is_none() => Rest::Nothing,
             _ => Rest::Little,
         };
         #[cfg(CONFIG_KUNIT = "y")]
@@ -364,8 +367,8 @@ impl<T: Unpin> Attachments<T> {
         };
 
         drop(state);
-        match link {
-            Some(link) if !link.die() => Rest::Much,
+        match weak_target {
+            Some(weak_target) if !weak_target.die() => Rest::Much,
             _ => alone,
         }
     }
@@ -387,15 +390,15 @@ impl<T: Unpin> Attachments<T> {
     ///
     /// Context: may sleep, no locks held. Called once, after [`Attachments::die`].
     pub(crate) fn finish(&self) {
-        let (store, link) = {
+        let (store, weak_target) = {
             let mut state = self.state.lock();
 
-            (state.store.take(), state.link.take())
+            (state.store.take(), state.weak_target.take())
         };
 
         drop(store);
-        if let Some(link) = link {
-            link.finish();
+        if let Some(weak_target) = weak_target {
+            weak_target.finish();
         }
     }
 
@@ -403,8 +406,8 @@ impl<T: Unpin> Attachments<T> {
     pub(crate) fn show(&self, m: &SeqFile, object: u64) {
         seq_print!(m, "dxg-generation:\t{}\n", self.generation());
         self.store().show(m, object);
-        if let Some(link) = self.link() {
-            seq_print!(m, "dxg-watches:\t{}\n", link.watches());
+        if let Some(weak_target) = self.weak_target() {
+            seq_print!(m, "dxg-watches:\t{}\n", weak_target.watches());
         }
     }
 }

@@ -2,7 +2,7 @@
 
 //! Run by every load of the module in a kernel with KUnit.
 
-#[kernel::macros::kunit_tests(opendxg_attached)]
+#[kernel::macros::kunit_tests(opendxg_attachments)]
 mod tests {
     use crate::{
         dxgk::{
@@ -86,7 +86,7 @@ mod tests {
     struct Curious {
         tables: Arc<Tables>,
         own: Object,
-        link: Arc<WeakTarget<Object>>,
+        weak_target: Arc<WeakTarget<Object>>,
         seen: Arc<Seen>,
     }
 
@@ -101,8 +101,8 @@ mod tests {
 
             let weak = other.object().weak_target().map_err(|_| EINVAL)?;
             let opened = Strong::of_weak(&weak).is_some();
-            let revived =
-                Strong::of_weak(&self.link).is_some() || Strong::upgrade(&self.own).is_some();
+            let revived = Strong::of_weak(&self.weak_target).is_some()
+                || Strong::upgrade(&self.own).is_some();
             let value = value(&self.tables.accounts, 1)?;
             let stored = self.own.header().attachments.set_blob(value).is_ok();
 
@@ -126,7 +126,7 @@ mod tests {
         let tables = Arc::new(Tables::new()?, GFP_KERNEL)?;
         let strong = object(&tables)?;
         let id = strong.object().header().id();
-        let link = strong.object().weak_target().map_err(|_| EINVAL)?;
+        let weak_target = strong.object().weak_target().map_err(|_| EINVAL)?;
         let seen = Arc::new(
             Seen {
                 calls: Atomic::new(0),
@@ -140,7 +140,7 @@ mod tests {
                 Curious {
                     tables: tables.clone(),
                     own: strong.object().clone(),
-                    link: link.clone(),
+                    weak_target: weak_target.clone(),
                     seen: seen.clone(),
                 },
                 GFP_KERNEL,
@@ -162,27 +162,28 @@ mod tests {
         Ok(())
     }
 
-    /// RES-72: one link, which resolves until the last strong reference goes and hangs up then.
+    /// RES-72: one weak target, which resolves until the last strong reference goes and hangs up
+    /// then.
     #[test]
     fn a_link_outlives_its_object() -> Result {
         let tables = Tables::new()?;
         let strong = object(&tables)?;
         let id = strong.object().header().id();
-        let link = strong.object().weak_target().map_err(|_| EINVAL)?;
+        let weak_target = strong.object().weak_target().map_err(|_| EINVAL)?;
         let again = strong.object().weak_target().map_err(|_| EINVAL)?;
 
-        assert!(Arc::ptr_eq(&link, &again));
-        assert_eq!(link.events(), 0);
+        assert!(Arc::ptr_eq(&weak_target, &again));
+        assert_eq!(weak_target.events(), 0);
 
-        let resolved = Strong::of_weak(&link).ok_or(EINVAL)?;
+        let resolved = Strong::of_weak(&weak_target).ok_or(EINVAL)?;
 
         assert_eq!(resolved.object().header().id(), id);
         drop(strong);
-        assert!(Strong::of_weak(&link).is_some());
+        assert!(Strong::of_weak(&weak_target).is_some());
         drop(resolved);
-        assert!(Strong::of_weak(&link).is_none());
-        assert_ne!(link.events(), 0);
-        assert_eq!(link.object_id(), id);
+        assert!(Strong::of_weak(&weak_target).is_none());
+        assert_ne!(weak_target.events(), 0);
+        assert_eq!(weak_target.object_id(), id);
         Ok(())
     }
 

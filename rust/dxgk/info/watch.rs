@@ -10,7 +10,7 @@ use super::{
     weak::{
         next_number,
         Event,
-        Listener,
+        EventListener,
         WeakTarget, //
     }, //
 };
@@ -61,7 +61,7 @@ pub(crate) struct Seen {
 /// The object behind the descriptor of a watch.
 #[pin_data]
 pub(crate) struct Watch<T> {
-    link: Counted<Arc<WeakTarget<T>>, NOTICES>,
+    weak_target: Counted<Arc<WeakTarget<T>>, NOTICES>,
     number: u64,
     event: EventFd,
     mask: u32,
@@ -72,13 +72,13 @@ pub(crate) struct Watch<T> {
 }
 
 impl<T: Unpin + Send + 'static> Watch<T> {
-    /// Starts to watch the object behind `link` for the events in `mask`, charged to the calling
-    /// user. [`Watch::end`] ends the watch.
+    /// Starts to watch the object behind `weak_target` for the events in `mask`, charged to the
+    /// calling user. [`Watch::end`] ends the watch.
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn new(
         accounts: &Arc<Accounts>,
-        link: Arc<WeakTarget<T>>,
+        weak_target: Arc<WeakTarget<T>>,
         event: EventFd,
         mask: u32,
         cookie: u64,
@@ -86,7 +86,7 @@ impl<T: Unpin + Send + 'static> Watch<T> {
         let charge = charge(accounts, Limit::Watches, 1)?;
         let watch = pin_arc(
             pin_init!(Self {
-                link: Counted::new(link),
+                weak_target: Counted::new(weak_target),
                 number: next_number(),
                 event,
                 mask,
@@ -103,7 +103,7 @@ impl<T: Unpin + Send + 'static> Watch<T> {
             GFP_KERNEL_ACCOUNT,
         )?;
 
-        watch.link.add(watch.number, watch.clone())?;
+        watch.weak_target.add(watch.number, watch.clone())?;
         Ok(watch)
     }
 
@@ -113,8 +113,8 @@ impl<T: Unpin + Send + 'static> Watch<T> {
     }
 
     /// The weak target of the object.
-    pub(crate) fn link(&self) -> &WeakTarget<T> {
-        &self.link
+    pub(crate) fn weak_target(&self) -> &WeakTarget<T> {
+        &self.weak_target
     }
 
     /// What was seen since the last call.
@@ -134,7 +134,7 @@ impl<T: Unpin + Send + 'static> Watch<T> {
     /// Prints into fdinfo.
     pub(crate) fn show(&self, m: &SeqFile) {
         seq_print!(m, "dxg-type:\tDxgkWatch\n");
-        self.link.show_id(m);
+        self.weak_target.show_id(m);
         seq_print!(m, "dxg-events:\t{:#x}\n", self.mask);
         seq_print!(m, "dxg-cookie:\t{:#x}\n", self.cookie);
         seq_print!(m, "dxg-alive:\t{}\n", u32::from(self.events() == 0));
@@ -142,21 +142,21 @@ impl<T: Unpin + Send + 'static> Watch<T> {
 
     /// What wakes up polls.
     pub(crate) fn pollers(&self) -> &WaitQueue {
-        self.link.pollers()
+        self.weak_target.pollers()
     }
 
     /// Events of a poll.
     pub(crate) fn events(&self) -> u32 {
-        self.link.events()
+        self.weak_target.events()
     }
 
     /// Ends the watch: it gets no more events.
     pub(crate) fn end(&self) {
-        self.link.remove(self.number);
+        self.weak_target.remove(self.number);
     }
 }
 
-impl<T: Send> Listener for Watch<T> {
+impl<T: Send> EventListener for Watch<T> {
     /// Records the event and signals the eventfd, if the watch asked for it.
     fn tell(&self, event: Event) {
         let bit = match event {

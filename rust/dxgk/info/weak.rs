@@ -4,8 +4,8 @@
 //! end, and give a strong reference while it lives.
 //!
 //! The first weak reference or watch of an object makes its [`WeakTarget`], which points to the
-//! object until the object retires. After that the weak target stays as long as a descriptor refers
-//! to it.
+//! object until the object retires. After that the weak target stays as long as a descriptor
+//! refers to it.
 //!
 //! LOCK: `WeakTarget::state` is a leaf.
 
@@ -63,7 +63,7 @@ pub(crate) enum Event {
 }
 
 /// Who is told what happens to an object: a watch.
-pub(in crate::dxgk) trait Listener: Send + Sync {
+pub(in crate::dxgk) trait EventListener: Send + Sync {
     /// This has happened. Nothing comes after the end of the object.
     ///
     /// Context: no locks held.
@@ -82,7 +82,7 @@ struct State<T> {
     /// `None`: the object has retired.
     object: Option<T>,
     /// By id; ids only grow.
-    watches: RBTree<u64, Arc<dyn Listener>>,
+    watches: RBTree<u64, Arc<dyn EventListener>>,
 }
 
 /// What weak references and watches of one object refer to. It keeps the memory of the object, as
@@ -188,7 +188,7 @@ impl<T: Unpin> WeakTarget<T> {
     /// Adds the watch with this id.
     ///
     /// Context: may sleep, no locks held.
-    pub(in crate::dxgk) fn add(&self, number: u64, watch: Arc<dyn Listener>) -> DxgResult {
+    pub(in crate::dxgk) fn add(&self, number: u64, watch: Arc<dyn EventListener>) -> DxgResult {
         let node = tree_node(number, watch)?;
         let mut state = self.state.lock();
 
@@ -211,7 +211,7 @@ impl<T: Unpin> WeakTarget<T> {
     }
 
     /// The watch with the lowest number that is at least `number`, and its number.
-    fn at_or_after(&self, number: u64) -> Option<(u64, Arc<dyn Listener>)> {
+    fn at_or_after(&self, number: u64) -> Option<(u64, Arc<dyn EventListener>)> {
         let state = self.state.lock();
         let cursor = state.watches.cursor_lower_bound(&number)?;
         let (number, watch) = cursor.current();
@@ -255,8 +255,8 @@ impl<T: Unpin> WeakTarget<T> {
     pub(in crate::dxgk) fn finish(&self) {
         self.gone.store(true, Release);
         while let Some((number, watch)) = self.at_or_after(0) {
-            // Both this and the watch's release may remove it; the one that does decides whether it
-            // is signalled.
+            // Both this and the watch's release may remove it; the one that does decides whether
+            // it is signalled.
             let node = self.state.lock().watches.remove_node(&number);
 
             if node.is_some() {

@@ -56,7 +56,7 @@ REPORTS = [
 ]
 ORDINARY = [
     "[   26.132831]     ok 1 the_destroy_callback_may_use_the_module",
-    "[   26.304159] # opendxg_attached: pass:4 fail:0 skip:0 total:4",
+    "[   26.304159] # opendxg_attachments: pass:4 fail:0 skip:0 total:4",
     "Linux version 7.2.12+deb13-amd64 (x86_64-linux-gnu-gcc-14) #1 SMP PREEMPT_DYNAMIC",
     "Kernel command line: console=ttyS0 loglevel=5 panic=-1 oops=panic sysrq_always_enabled",
     "RETBleed: WARNING: Spectre v2 mitigation leaves CPU vulnerable to RETBleed attacks, data leaks possible!",
