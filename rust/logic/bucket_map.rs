@@ -166,8 +166,8 @@ impl<T> BucketMap<T> {
     }
 
     /// Inserts a node, if it is still the one that is missing.
-    pub fn insert_node(&mut self, spare: NewNode<Bucket<T>>) -> Option<FreedNodes<Bucket<T>>> {
-        self.buckets.insert_node(self.count, spare)
+    pub fn insert_node(&mut self, new_node: NewNode<Bucket<T>>) -> Option<FreedNodes<Bucket<T>>> {
+        self.buckets.insert_node(self.count, new_node)
     }
 
     /// Inserts a value whose number is not in the map. No node may be missing.

@@ -102,14 +102,14 @@ pub struct Removed<T> {
 #[cfg(test)]
 impl<T> Removed<T> {
     /// Whether nodes went with the value.
-    pub fn has_waste(&self) -> bool {
+    pub fn has_freed_nodes(&self) -> bool {
         self.freed.is_some()
     }
 }
 
 /// Whether a value can be put at an index.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum SlotState {
     /// There is one.
     Taken,
     /// Nothing is missing.
@@ -246,11 +246,11 @@ impl<T> IndexMap<T> {
     }
 
     /// Whether a value can be put at an index.
-    pub fn place(&self, index: u32) -> Place {
+    pub fn slot_state(&self, index: u32) -> SlotState {
         match self.look(index) {
-            Look::Value(_) => Place::Taken,
-            Look::Nothing(0) => Place::Free,
-            _ => Place::Missing,
+            Look::Value(_) => SlotState::Taken,
+            Look::Nothing(0) => SlotState::Free,
+            _ => SlotState::Missing,
         }
     }
 
@@ -275,8 +275,8 @@ impl<T> IndexMap<T> {
     }
 
     /// Inserts a node for an index, if it is still the one that is missing.
-    pub fn insert_node(&mut self, index: u32, spare: NewNode<T>) -> Option<FreedNodes<T>> {
-        let NewNode(mut node) = spare;
+    pub fn insert_node(&mut self, index: u32, new_node: NewNode<T>) -> Option<FreedNodes<T>> {
+        let NewNode(mut node) = new_node;
         let bits = node.bits();
 
         if self.missing_node(index) != Some(MissingNode { bits }) {

@@ -46,8 +46,8 @@ use crate::{
             IndexMap,
             MissingNode,
             NewNode,
-            Place,
-            Removed, //
+            Removed,
+            SlotState, //
         }, //
     },
     sys::{
@@ -153,13 +153,13 @@ impl State {
         }
     }
 
-    /// Gives an entry, which is there, its number and puts it in. `spare` is a node that was made
+    /// Gives an entry, which is there, its number and puts it in. `new_node` is a node that was made
     /// because it was missing before; `freed` is to be dropped without the lock.
     fn insert(
         &mut self,
         entry: &mut Option<Entry>,
         parent: Option<&Parent>,
-        spare: Option<NewNode<Entry>>,
+        new_node: Option<NewNode<Entry>>,
         freed: &mut Option<FreedNodes<Entry>>,
     ) -> DxgResult<Insertion> {
         if self.closed || self.count >= params::max_handles() {
@@ -169,16 +169,16 @@ impl State {
         let Self {
             entries, cursor, ..
         } = self;
-        let mut place = Place::Taken;
+        let mut slot = SlotState::Taken;
         let index = cursor
             .take(|index| {
-                place = entries.place(index);
-                place != Place::Taken
+                slot = entries.slot_state(index);
+                slot != SlotState::Taken
             })
             .ok_or(Status::NO_MEMORY)?;
 
-        if place == Place::Missing {
-            *freed = spare.and_then(|spare| entries.insert_node(index, spare));
+        if slot == SlotState::Missing {
+            *freed = new_node.and_then(|new_node| entries.insert_node(index, new_node));
             if let Some(missing_node) = entries.missing_node(index) {
                 cursor.put_back(index);
                 return Ok(Insertion::Missing(missing_node));
@@ -328,13 +328,13 @@ impl HandleTable {
             .cloned();
         // What is not used is declared before the lock, to be dropped after it.
         let mut entry = Some(Entry::new(item));
-        let mut spare = None;
+        let mut new_node = None;
 
         loop {
             let mut freed = None;
             let mut state = self.state.lock();
 
-            match state.insert(&mut entry, parent, spare.take(), &mut freed)? {
+            match state.insert(&mut entry, parent, new_node.take(), &mut freed)? {
                 Insertion::Done { index, reservation } => {
                     drop(state);
 
@@ -355,7 +355,7 @@ impl HandleTable {
                 }
                 Insertion::Missing(missing_node) => {
                     drop(state);
-                    spare = Some(NewNode::new(missing_node).ok_or(Status::NO_MEMORY)?);
+                    new_node = Some(NewNode::new(missing_node).ok_or(Status::NO_MEMORY)?);
                 }
             }
         }

@@ -106,16 +106,18 @@ impl<T: Clone> GlobalTable<T> {
         };
         // What is not used is declared before the lock, to be dropped after it.
         let mut link = KBox::new(ChainNode::new(0, entry), GFP_KERNEL_ACCOUNT)?;
-        let mut spare = None;
+        let mut new_node = None;
 
         loop {
-            let _waste;
+            let _freed;
             let mut entries = self.entries.lock();
 
-            _waste = spare.take().and_then(|spare| entries.insert_node(spare));
+            _freed = new_node
+                .take()
+                .and_then(|new_node| entries.insert_node(new_node));
             if let Some(missing_node) = entries.missing_node() {
                 drop(entries);
-                spare = Some(NewNode::new(missing_node).ok_or(AllocError)?);
+                new_node = Some(NewNode::new(missing_node).ok_or(AllocError)?);
                 continue;
             }
 

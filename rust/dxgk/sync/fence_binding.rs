@@ -21,7 +21,7 @@ use crate::logic::{
         IndexMap,
         MissingNode,
         NewNode,
-        Place, //
+        SlotState, //
     }, //
 };
 use kernel::{
@@ -77,25 +77,25 @@ enum Insertion {
 }
 
 impl Bindings {
-    /// Takes the binding, which is there, and gives it a number. `spare` is a node that was missing
+    /// Takes the binding, which is there, and gives it a number. `new_node` is a node that was missing
     /// before; `freed` is to be dropped without the lock.
     fn insert(
         &mut self,
         binding: &mut Option<FenceBinding>,
-        spare: Option<NewNode<FenceBinding>>,
+        new_node: Option<NewNode<FenceBinding>>,
         freed: &mut Option<FreedNodes<FenceBinding>>,
     ) -> Result<Insertion, AllocError> {
         let Self { by_number, cursor } = self;
-        let mut place = Place::Taken;
+        let mut slot = SlotState::Taken;
         let number = cursor
             .take(|number| {
-                place = by_number.place(number);
-                place != Place::Taken
+                slot = by_number.slot_state(number);
+                slot != SlotState::Taken
             })
             .ok_or(AllocError)?;
 
-        if place == Place::Missing {
-            *freed = spare.and_then(|spare| by_number.insert_node(number, spare));
+        if slot == SlotState::Missing {
+            *freed = new_node.and_then(|new_node| by_number.insert_node(number, new_node));
             if let Some(missing_node) = by_number.missing_node(number) {
                 cursor.put_back(number);
                 return Ok(Insertion::Missing(missing_node));
@@ -125,18 +125,18 @@ impl FenceBindings {
     /// Context: may sleep, no locks held.
     pub(in crate::dxgk) fn add(&self, fence: Arc<dyn BoundFence>) -> Result<u32, AllocError> {
         let mut binding = Some(FenceBinding { fence });
-        let mut spare = None;
+        let mut new_node = None;
 
         loop {
             // Dropped after the lock.
             let mut freed = None;
             let mut bindings = self.bindings.lock();
 
-            match bindings.insert(&mut binding, spare.take(), &mut freed)? {
+            match bindings.insert(&mut binding, new_node.take(), &mut freed)? {
                 Insertion::Done(number) => return Ok(number),
                 Insertion::Missing(missing_node) => {
                     drop(bindings);
-                    spare = Some(NewNode::new(missing_node).ok_or(AllocError)?);
+                    new_node = Some(NewNode::new(missing_node).ok_or(AllocError)?);
                 }
             }
         }

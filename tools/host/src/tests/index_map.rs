@@ -7,7 +7,7 @@ use std::collections::{btree_map::Entry, BTreeMap};
 use proptest::prelude::*;
 
 use crate::logic::handle::LAST_INDEX;
-use crate::logic::index_map::{IndexMap, NewNode, Place};
+use crate::logic::index_map::{IndexMap, NewNode, SlotState};
 
 /// Values per leaf, and indices below one node above the leaves.
 const LEAF: u32 = 32;
@@ -25,9 +25,9 @@ fn try_put(map: &mut IndexMap<u32>, index: u32, value: u32) -> bool {
 fn put(map: &mut IndexMap<u32>, index: u32, value: u32) -> usize {
     let mut nodes = 0;
 
-    assert_ne!(map.place(index), Place::Taken);
+    assert_ne!(map.slot_state(index), SlotState::Taken);
     assert_eq!(
-        map.place(index) == Place::Free,
+        map.slot_state(index) == SlotState::Free,
         map.missing_node(index).is_none()
     );
 
@@ -36,9 +36,9 @@ fn put(map: &mut IndexMap<u32>, index: u32, value: u32) -> usize {
         nodes += 1;
         assert!(nodes <= 8, "every node closes a missing_node");
     }
-    assert_eq!(map.place(index), Place::Free);
+    assert_eq!(map.slot_state(index), SlotState::Free);
     assert!(try_put(map, index, value));
-    assert_eq!(map.place(index), Place::Taken);
+    assert_eq!(map.slot_state(index), SlotState::Taken);
     nodes
 }
 
@@ -66,7 +66,7 @@ fn an_empty_map_has_nothing() {
         assert_eq!(take(&mut map, index), None);
         assert_eq!(map.first_from(index), None);
         assert_eq!(map.last_below(index), None);
-        assert_eq!(map.place(index), Place::Missing);
+        assert_eq!(map.slot_state(index), SlotState::Missing);
         assert!(!try_put(&mut map, index, 7), "there is a missing_node");
     }
 }
@@ -106,7 +106,7 @@ fn the_last_leaf_stays() {
 
         let removed = map.take(index).unwrap();
 
-        assert!(!removed.has_waste());
+        assert!(!removed.has_freed_nodes());
     }
     assert_eq!(leaves, SPAN as usize / LEAF as usize, "and the root");
     // All of them but the first and the last have gone.
@@ -122,9 +122,9 @@ fn the_last_leaf_stays() {
 fn empty_nodes_go() {
     let mut map = map_of(&[1, SPAN + 1, SPAN + LEAF, 3 * SPAN]);
 
-    assert!(map.take(SPAN + 1).unwrap().has_waste());
+    assert!(map.take(SPAN + 1).unwrap().has_freed_nodes());
     assert_eq!(map.get(SPAN + LEAF), Some(&(SPAN + LEAF)));
-    assert!(map.take(SPAN + LEAF).unwrap().has_waste());
+    assert!(map.take(SPAN + LEAF).unwrap().has_freed_nodes());
     assert_eq!(put(&mut map, SPAN + 1, 0), 2, "the node above has gone too");
     assert_eq!(map.get(1), Some(&1));
     assert_eq!(map.get(3 * SPAN), Some(&(3 * SPAN)));
@@ -135,7 +135,7 @@ fn empty_nodes_go() {
 fn the_last_leaf_goes_when_another_one_comes() {
     let mut map = map_of(&[1, SPAN]);
 
-    assert!(!map.take(SPAN).unwrap().has_waste());
+    assert!(!map.take(SPAN).unwrap().has_freed_nodes());
 
     let index = 2 * SPAN;
     let inner = NewNode::new(map.missing_node(index).unwrap()).unwrap();
