@@ -122,7 +122,7 @@ impl<M: ClaimMap> KeyedMutex<M> {
     ///
     /// Under the same hold of the lock as the [`KeyedMutex::acquire`] that found the mutex busy, so
     /// that no release falls in between.
-    pub fn queue(&mut self, key: u64, spare: M::Spare) -> WaitKey {
+    pub fn queue(&mut self, key: u64, new_node: M::NewNode) -> WaitKey {
         let place = WaitKey {
             value: key,
             seq: self.next_seq,
@@ -132,7 +132,7 @@ impl<M: ClaimMap> KeyedMutex<M> {
         self.next_seq = self.next_seq.wrapping_add(1);
         // OVERFLOW: bounded by the number of threads.
         self.waiting = self.waiting.saturating_add(1);
-        self.waiters.put(M::name(spare, place));
+        self.waiters.put(M::name(new_node, place));
         place
     }
 

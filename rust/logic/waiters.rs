@@ -28,10 +28,10 @@ pub struct WaitKey {
 ///
 /// In the module this is a red-black tree of preallocated nodes, on the host a `BTreeMap`.
 pub trait WaitMap {
-    /// A waiter together with its key and its preallocated place.
+    /// A waiter and its key, in the map or taken out.
     type Node;
-    /// A preallocated place without a key.
-    type Spare;
+    /// A node without a key, allocated before the lock.
+    type NewNode;
 
     /// The smallest key.
     fn first(&self) -> Option<WaitKey>;
@@ -43,15 +43,15 @@ pub trait WaitMap {
     fn take(&mut self, key: &WaitKey) -> Option<Self::Node>;
     /// Puts in a waiter whose key is not in the map.
     fn put(&mut self, node: Self::Node);
-    /// Gives a spare place its key.
-    fn name(spare: Self::Spare, key: WaitKey) -> Self::Node;
+    /// Gives a new node its key.
+    fn name(new_node: Self::NewNode, key: WaitKey) -> Self::Node;
 }
 
 /// What became of a wait that asked to be queued.
 pub enum Admission<S> {
-    /// The value was there: not queued, the place comes back.
+    /// The value was there: not queued, the node comes back.
     Satisfied(S),
-    /// The fence has retired (FEN-28): not queued, the place comes back.
+    /// The fence has retired (FEN-28): not queued, the node comes back.
     Orphaned(S),
     /// Queued under this key.
     Queued(WaitKey),
@@ -169,13 +169,13 @@ impl<M: WaitMap> Waiters<M> {
         &mut self,
         current: &Word64,
         value: u64,
-        spare: M::Spare,
-    ) -> Admission<M::Spare> {
+        new_node: M::NewNode,
+    ) -> Admission<M::NewNode> {
         if fence_value::satisfies(load_acquire(current), value) {
-            return Admission::Satisfied(spare);
+            return Admission::Satisfied(new_node);
         }
         if self.orphaned {
-            return Admission::Orphaned(spare);
+            return Admission::Orphaned(new_node);
         }
 
         let key = WaitKey {
@@ -187,7 +187,7 @@ impl<M: WaitMap> Waiters<M> {
         self.next_seq = self.next_seq.wrapping_add(1);
         // OVERFLOW: each takes memory, and users have limits.
         self.queued = self.queued.saturating_add(1);
-        self.map.put(M::name(spare, key));
+        self.map.put(M::name(new_node, key));
         Admission::Queued(key)
     }
 

@@ -357,7 +357,7 @@ impl KeyedMutex {
             },
             GFP_KERNEL_ACCOUNT,
         )?;
-        let spare = queue::spare(sleeper.clone())?;
+        let new_node = queue::new_node(sleeper.clone())?;
         let mut state = self.state.lock();
 
         // The mutex may be free by now.
@@ -370,7 +370,7 @@ impl KeyedMutex {
             Attempt::Busy(_) => {}
         }
 
-        let place = state.rules.queue(key, spare);
+        let place = state.rules.queue(key, new_node);
 
         if !state.looks_later {
             self.look_later(&mut state);

@@ -10,7 +10,7 @@ use super::{
     fence::{
         Fence,
         FenceWaiter,
-        Spare, //
+        NewNode, //
     },
     interrupted_waits::{
         InterruptedWaits,
@@ -144,16 +144,18 @@ fn register<W: Wake + 'static>(
     elements: &[Element],
     last: impl FnOnce() -> DxgResult,
 ) -> DxgResult {
-    let mut spares = InlineVec::<Spare>::with_capacity(elements.len())?;
+    let mut new_nodes = InlineVec::<NewNode>::with_capacity(elements.len())?;
 
     for _ in 0..elements.len() {
-        spares.push(queue::spare(waiter.clone() as Arc<dyn FenceWaiter>)?);
+        new_nodes.push(queue::new_node(waiter.clone() as Arc<dyn FenceWaiter>)?);
     }
     last()?;
     for Element { fence, value } in elements.iter() {
-        let Some(spare) = spares.pop() else { break };
+        let Some(new_node) = new_nodes.pop() else {
+            break;
+        };
 
-        match fence.enqueue(*value, spare, waiter.id) {
+        match fence.enqueue(*value, new_node, waiter.id) {
             Admission::Queued(key) => waiter.queued(fence.clone(), key),
             Admission::Satisfied(_) => waiter.satisfied(),
             Admission::Orphaned(_) => waiter.orphaned(),

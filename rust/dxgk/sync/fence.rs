@@ -70,7 +70,7 @@ use kernel::{
 };
 
 /// A node that is not queued yet, and the waiter it will hold.
-pub(crate) type Spare = queue::Spare<dyn FenceWaiter>;
+pub(crate) type NewNode = queue::NewNode<dyn FenceWaiter>;
 
 /// A wait as its fences know it. Each element is reported once, by the call that has taken its
 /// node out.
@@ -303,9 +303,14 @@ impl Fence {
 
     /// Queues a waiter for `value`, unless there is nothing to wait for. `id` is that of the
     /// waiter, for traces.
-    pub(in crate::dxgk) fn enqueue(&self, value: u64, spare: Spare, id: u64) -> Admission<Spare> {
+    pub(in crate::dxgk) fn enqueue(
+        &self,
+        value: u64,
+        new_node: NewNode,
+        id: u64,
+    ) -> Admission<NewNode> {
         let mut waiters = self.waiters.lock();
-        let admission = waiters.enqueue(self.storage.word(), value, spare);
+        let admission = waiters.enqueue(self.storage.word(), value, new_node);
 
         if matches!(admission, Admission::Queued(_)) {
             // Under the lock, so that no signal that ends the wait is traced before it.

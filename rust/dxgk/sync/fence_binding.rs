@@ -77,8 +77,8 @@ enum Insertion {
 }
 
 impl Bindings {
-    /// Takes the binding, which is there, and gives it a number. `new_node` is a node that was missing
-    /// before; `freed` is to be dropped without the lock.
+    /// Takes the binding, which is there, and gives it a number. `new_node` is what was
+    /// missing before; `freed` is to be dropped without the lock.
     fn insert(
         &mut self,
         binding: &mut Option<FenceBinding>,

@@ -22,16 +22,16 @@ use kernel::{
 /// Waiters in order.
 pub(crate) struct Queue<T: ?Sized>(RBTree<WaitKey, Arc<T>>);
 
-/// A waiter in its place.
+/// A waiter in its node.
 pub(crate) type Node<T> = RBTreeNode<WaitKey, Arc<T>>;
 
-/// A place that is not in a queue yet, and the waiter it will hold.
-pub(crate) type Spare<T> = (RBTreeNodeReservation<WaitKey, Arc<T>>, Arc<T>);
+/// A node that is not in a queue yet, and the waiter it will hold.
+pub(crate) type NewNode<T> = (RBTreeNodeReservation<WaitKey, Arc<T>>, Arc<T>);
 
-/// Allocates a place for a waiter.
+/// Allocates a node for a waiter.
 ///
 /// Context: may sleep.
-pub(crate) fn spare<T: ?Sized>(waiter: Arc<T>) -> Result<Spare<T>, AllocError> {
+pub(crate) fn new_node<T: ?Sized>(waiter: Arc<T>) -> Result<NewNode<T>, AllocError> {
     Ok((tree_place()?, waiter))
 }
 
@@ -54,7 +54,7 @@ impl<T: ?Sized> Queue<T> {
 
 impl<T: ?Sized> WaitMap for Queue<T> {
     type Node = Node<T>;
-    type Spare = Spare<T>;
+    type NewNode = NewNode<T>;
 
     fn first(&self) -> Option<WaitKey> {
         self.0.cursor_front().map(|cursor| *cursor.current().0)
@@ -87,8 +87,8 @@ impl<T: ?Sized> WaitMap for Queue<T> {
         let _nothing = self.0.insert(node);
     }
 
-    fn name(spare: Self::Spare, key: WaitKey) -> Self::Node {
-        spare.0.into_node(key, spare.1)
+    fn name(new_node: Self::NewNode, key: WaitKey) -> Self::Node {
+        new_node.0.into_node(key, new_node.1)
     }
 }
 
@@ -112,9 +112,9 @@ mod tests {
     type Tree = Queue<()>;
 
     fn enqueue(waiters: &mut Waiters<Tree>, word: &Word64, value: u64) -> Result<WaitKey> {
-        let spare = spare(Arc::new((), GFP_KERNEL)?)?;
+        let new_node = new_node(Arc::new((), GFP_KERNEL)?)?;
 
-        match waiters.enqueue(word, value, spare) {
+        match waiters.enqueue(word, value, new_node) {
             Admission::Queued(key) => Ok(key),
             Admission::Satisfied(_) | Admission::Orphaned(_) => Err(EINVAL),
         }

@@ -73,7 +73,7 @@ impl Tree {
 
 impl WaitMap for Tree {
     type Node = Node;
-    type Spare = Arc<Wait>;
+    type NewNode = Arc<Wait>;
 
     fn first(&self) -> Option<WaitKey> {
         self.count();

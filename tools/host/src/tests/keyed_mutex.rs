@@ -72,7 +72,7 @@ struct Line(BTreeMap<WaitKey, Arc<Waiter>>);
 
 impl WaitMap for Line {
     type Node = (WaitKey, Arc<Waiter>);
-    type Spare = Arc<Waiter>;
+    type NewNode = Arc<Waiter>;
 
     fn first(&self) -> Option<WaitKey> {
         self.0.keys().next().copied()
