@@ -14,13 +14,13 @@ use super::waiters::{
 };
 
 /// A map of waiters that can be made owners. Keys are keys of the mutex, each with its arrivals.
-pub trait ClaimMap: WaitMap {
+pub trait OwnerMap: WaitMap {
     /// The owner of a mutex.
     type Owner;
 
     /// Removes a waiter, records that it owns the mutex now, with this fence value, and returns it
     /// as the owner. Wakes no thread.
-    fn grant(&mut self, key: &WaitKey, fence: u64) -> Option<(Self::Owner, Self::Node)>;
+    fn make_owner(&mut self, key: &WaitKey, fence: u64) -> Option<(Self::Owner, Self::Node)>;
 }
 
 /// What became of an attempt to acquire.
@@ -55,7 +55,7 @@ pub struct Abandoned<O, M> {
 }
 
 /// The state of one keyed mutex. Protected by the lock of the mutex.
-pub struct KeyedMutex<M: ClaimMap> {
+pub struct KeyedMutex<M: OwnerMap> {
     key: u64,
     fence: u64,
     owner: Option<M::Owner>,
@@ -65,7 +65,7 @@ pub struct KeyedMutex<M: ClaimMap> {
     next_seq: u64,
 }
 
-impl<M: ClaimMap> KeyedMutex<M> {
+impl<M: OwnerMap> KeyedMutex<M> {
     /// Without owner, with this first key and fence value 0 (RES-91); `waiters` must be empty.
     pub const fn new(key: u64, waiters: M) -> Self {
         Self {
@@ -184,7 +184,7 @@ impl<M: ClaimMap> KeyedMutex<M> {
             .waiters
             .next(&before_all)
             .filter(|place| place.value == self.key)?;
-        let (owner, node) = self.waiters.grant(&first, self.fence)?;
+        let (owner, node) = self.waiters.make_owner(&first, self.fence)?;
 
         self.waiting = self.waiting.saturating_sub(1);
         self.owner = Some(owner);

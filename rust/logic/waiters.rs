@@ -48,7 +48,7 @@ pub trait WaitMap {
 }
 
 /// What became of a wait that asked to be queued.
-pub enum Admission<S> {
+pub enum EnqueueResult<S> {
     /// The value was there: not queued, the node comes back.
     Satisfied(S),
     /// The fence has retired (FEN-28): not queued, the node comes back.
@@ -170,12 +170,12 @@ impl<M: WaitMap> Waiters<M> {
         current: &Word64,
         value: u64,
         new_node: M::NewNode,
-    ) -> Admission<M::NewNode> {
+    ) -> EnqueueResult<M::NewNode> {
         if fence_value::satisfies(load_acquire(current), value) {
-            return Admission::Satisfied(new_node);
+            return EnqueueResult::Satisfied(new_node);
         }
         if self.orphaned {
-            return Admission::Orphaned(new_node);
+            return EnqueueResult::Orphaned(new_node);
         }
 
         let key = WaitKey {
@@ -188,7 +188,7 @@ impl<M: WaitMap> Waiters<M> {
         // OVERFLOW: each takes memory, and users have limits.
         self.queued = self.queued.saturating_add(1);
         self.map.put(M::name(new_node, key));
-        Admission::Queued(key)
+        EnqueueResult::Queued(key)
     }
 
     /// Stores `value` and returns what is left to do about waiters; `None` if no waiter is

@@ -153,8 +153,8 @@ impl State {
         }
     }
 
-    /// Gives an entry, which is there, its number and puts it in. `new_node` is a node that was made
-    /// because it was missing before; `freed` is to be dropped without the lock.
+    /// Gives an entry, which is there, its number and puts it in. `new_node` is a node that was
+    /// made because it was missing before; `freed` is to be dropped without the lock.
     fn insert(
         &mut self,
         entry: &mut Option<Entry>,

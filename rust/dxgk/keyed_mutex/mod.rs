@@ -38,9 +38,9 @@ use crate::{
     logic::{
         keyed_mutex::{
             Attempt,
-            ClaimMap,
             KeyedMutex as Rules,
             NotOwner,
+            OwnerMap,
             Released, //
         },
         timeout::Deadline,
@@ -127,7 +127,7 @@ pub(crate) struct Sleeper {
     task: ARef<Task>,
     /// 0 while it waits; then one of the values below, stored before the thread is woken.
     state: Word32,
-    /// The fence value, once granted.
+    /// The fence value, once it is owner.
     fence: Atomic<u64>,
 }
 
@@ -141,10 +141,10 @@ const LOOK_MS: u32 = 1_000;
 
 type Node = <Queue<Sleeper> as WaitMap>::Node;
 
-impl ClaimMap for Queue<Sleeper> {
+impl OwnerMap for Queue<Sleeper> {
     type Owner = Owner;
 
-    fn grant(&mut self, key: &WaitKey, fence: u64) -> Option<(Owner, Node)> {
+    fn make_owner(&mut self, key: &WaitKey, fence: u64) -> Option<(Owner, Node)> {
         let sleeper = self.get(key)?;
         let owner = sleeper.owner.clone();
 

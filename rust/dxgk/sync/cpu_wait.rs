@@ -43,7 +43,7 @@ use crate::{
             Mode,
             WaitEnd, //
         },
-        waiters::Admission, //
+        waiters::EnqueueResult, //
     },
     sys::{
         file::eventfd::EventFd,
@@ -156,9 +156,9 @@ fn register<W: Wake + 'static>(
         };
 
         match fence.enqueue(*value, new_node, waiter.id) {
-            Admission::Queued(key) => waiter.queued(fence.clone(), key),
-            Admission::Satisfied(_) => waiter.satisfied(),
-            Admission::Orphaned(_) => waiter.orphaned(),
+            EnqueueResult::Queued(key) => waiter.queued(fence.clone(), key),
+            EnqueueResult::Satisfied(_) => waiter.satisfied(),
+            EnqueueResult::Orphaned(_) => waiter.orphaned(),
         }
         if waiter.set.outcome().is_some() {
             break;

@@ -31,7 +31,7 @@ use crate::{
     logic::{
         fence_value,
         waiters::{
-            Admission,
+            EnqueueResult,
             Orphans,
             Sweep,
             WaitKey,
@@ -308,15 +308,15 @@ impl Fence {
         value: u64,
         new_node: NewNode,
         id: u64,
-    ) -> Admission<NewNode> {
+    ) -> EnqueueResult<NewNode> {
         let mut waiters = self.waiters.lock();
-        let admission = waiters.enqueue(self.storage.word(), value, new_node);
+        let result = waiters.enqueue(self.storage.word(), value, new_node);
 
-        if matches!(admission, Admission::Queued(_)) {
+        if matches!(result, EnqueueResult::Queued(_)) {
             // Under the lock, so that no signal that ends the wait is traced before it.
             trace::wait(self.header.id(), value, id);
         }
-        admission
+        result
     }
 
     /// Takes a waiter out, if it is still queued.

@@ -99,7 +99,7 @@ mod tests {
     use super::*;
     use crate::{
         logic::waiters::{
-            Admission,
+            EnqueueResult,
             Waiters, //
         },
         platform::{
@@ -115,8 +115,8 @@ mod tests {
         let new_node = new_node(Arc::new((), GFP_KERNEL)?)?;
 
         match waiters.enqueue(word, value, new_node) {
-            Admission::Queued(key) => Ok(key),
-            Admission::Satisfied(_) | Admission::Orphaned(_) => Err(EINVAL),
+            EnqueueResult::Queued(key) => Ok(key),
+            EnqueueResult::Satisfied(_) | EnqueueResult::Orphaned(_) => Err(EINVAL),
         }
     }
 

@@ -19,7 +19,7 @@ use std::sync::{atomic::fence, Arc, Mutex, MutexGuard};
 use crate::{
     logic::{
         wait_set::{Mode, WaitEnd, WaitSet},
-        waiters::{Admission, Sweep, WaitKey, WaitMap, Waiters, WouldRewind},
+        waiters::{EnqueueResult, Sweep, WaitKey, WaitMap, Waiters, WouldRewind},
     },
     platform::{load_acquire, word64, Word64},
 };
@@ -357,12 +357,12 @@ impl Wait {
         let mut ended = false;
 
         for (fence, value) in elements {
-            let admission = fence.lock().enqueue(&fence.current, *value, wait.clone());
+            let result = fence.lock().enqueue(&fence.current, *value, wait.clone());
 
-            match admission {
-                Admission::Satisfied(_) => ended = wait.set.satisfy(),
-                Admission::Orphaned(_) => ended = wait.set.orphan(),
-                Admission::Queued(key) => queued.push(((*fence).clone(), key)),
+            match result {
+                EnqueueResult::Satisfied(_) => ended = wait.set.satisfy(),
+                EnqueueResult::Orphaned(_) => ended = wait.set.orphan(),
+                EnqueueResult::Queued(key) => queued.push(((*fence).clone(), key)),
             }
             if ended {
                 break;

@@ -22,7 +22,7 @@ use std::{
 
 use crate::{
     logic::{
-        keyed_mutex::{Attempt, ClaimMap, KeyedMutex, NotOwner, Released},
+        keyed_mutex::{Attempt, KeyedMutex, NotOwner, OwnerMap, Released},
         waiters::{WaitKey, WaitMap},
     },
     platform::{cmpxchg, load32_acquire, load_acquire, store_release, word32, word64},
@@ -103,10 +103,10 @@ impl WaitMap for Line {
     }
 }
 
-impl ClaimMap for Line {
+impl OwnerMap for Line {
     type Owner = u32;
 
-    fn grant(&mut self, key: &WaitKey, fence: u64) -> Option<(u32, Self::Node)> {
+    fn make_owner(&mut self, key: &WaitKey, fence: u64) -> Option<(u32, Self::Node)> {
         let (key, waiter) = self.0.remove_entry(key)?;
 
         store_release(&waiter.fence, fence);
