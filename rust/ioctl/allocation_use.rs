@@ -19,7 +19,7 @@ use crate::{
     },
     error::DxgResult,
     logic::{
-        allocation_lists::Named,
+        allocation_lists::NamedAllocations,
         residency, //
     },
     sys::user,
@@ -85,9 +85,9 @@ fn chosen(
     let table = &call.process.handles;
 
     table.running_device(device)?;
-    match Named::new(resource, list, count)? {
-        Named::Resource(local) => table.allocations_of_resource(device, local),
-        Named::List(count) => {
+    match NamedAllocations::new(resource, list, count)? {
+        NamedAllocations::Resource(local) => table.allocations_of_resource(device, local),
+        NamedAllocations::List(count) => {
             let mut locals = KVVec::from_elem(0u32, count, GFP_KERNEL_ACCOUNT)?;
 
             user::read_slice(list, &mut locals)?;

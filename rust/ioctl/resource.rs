@@ -115,7 +115,7 @@ impl Buffer {
 }
 
 /// The arguments that both open calls have.
-struct OpenRequest {
+struct OpenResourceRequest {
     count: u32,
     infos: u64,
     runtime_data: Buffer,
@@ -126,7 +126,7 @@ struct OpenRequest {
 /// Both structs name the members alike, except the array.
 macro_rules! open_request {
     ($args:ident, $infos:expr) => {
-        OpenRequest {
+        OpenResourceRequest {
             count: $args.NumAllocations,
             infos: $infos,
             runtime_data: Buffer {
@@ -145,7 +145,7 @@ macro_rules! open_request {
     };
 }
 
-impl OpenRequest {
+impl OpenResourceRequest {
     /// The request as the rules see it.
     fn rules(&self, by_nt: bool) -> ResourceOpen {
         ResourceOpen {

@@ -13,7 +13,7 @@ use crate::{
     dxgk::{
         handle::HandleTarget,
         object::ReservedGlobal,
-        sync::opening::OpenRequest, //
+        sync::opening::OpenSyncRequest, //
     },
     error::{
         DxgResult,
@@ -105,7 +105,7 @@ pub(super) fn open_nt<'a>(
     args: &mut D3DKMT_OPENSYNCOBJECTFROMNTHANDLE,
 ) -> DxgResult<impl Commit + 'a> {
     let shared = nt_handle(args.hNtHandle)?;
-    let request = OpenRequest::default();
+    let request = OpenSyncRequest::default();
     let opened = call.process.open_shared_sync_object(&shared, &request)?;
 
     args.hSyncObject = opened.reserved.handle();
@@ -122,7 +122,7 @@ pub(super) fn open_nt2<'a>(
 
     let parent = call.process.handles.parent(args.hDevice)?;
     let shared = nt_handle(args.hNtHandle)?;
-    let request = OpenRequest {
+    let request = OpenSyncRequest {
         parent: Some(&parent),
         flags: args.Flags,
         engines: args.engine_affinity(),

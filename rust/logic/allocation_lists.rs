@@ -11,14 +11,14 @@ use super::{
 
 /// What a call on allocations names.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Named {
+pub enum NamedAllocations {
     /// All those of the resource with this handle.
     Resource(u32),
     /// Those in a list of this length.
     List(usize),
 }
 
-impl Named {
+impl NamedAllocations {
     /// Exactly one of the two is given: the handle of a resource, or a list with a length.
     pub fn new(resource: u32, list: u64, count: u32) -> Result<Self, Invalid> {
         if resource != 0 {

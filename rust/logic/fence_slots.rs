@@ -15,7 +15,7 @@ pub const SLOTS: u32 = u64::BITS;
 
 /// The places of one page.
 #[derive(Clone, Copy, Debug)]
-pub struct Slots {
+pub struct FenceSlots {
     taken: u64,
     stale: u64,
     /// How often the mapping had been copied when the free places were found to be free.
@@ -29,7 +29,7 @@ pub struct Check {
     copies: u64,
 }
 
-impl Slots {
+impl FenceSlots {
     /// Those of a new page, whose first place is taken.
     pub const fn with_first_taken() -> Self {
         Self {
@@ -71,7 +71,7 @@ impl Slots {
     }
 
     /// Begins a check of the page for all places that wait for one. None of them can be taken
-    /// before [`Slots::end_check`].
+    /// before [`FenceSlots::end_check`].
     pub fn begin_check(&mut self, copies: u64) -> Check {
         self.look(copies);
 

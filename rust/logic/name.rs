@@ -36,7 +36,7 @@ pub enum Refusal {
 
 /// Where a path leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place<'a> {
+pub struct ResolvedName<'a> {
     /// The session whose directory it is in.
     pub session: u32,
     /// The last component, as it was written.
@@ -92,7 +92,7 @@ fn number(component: &[u16]) -> Option<u32> {
 const ZERO: u16 = b'0' as u16; // CAST: widens.
 
 /// Where a path leads to. Its length is for the caller to check.
-pub fn resolve(path: &[u16]) -> Result<Place<'_>, Refusal> {
+pub fn resolve(path: &[u16]) -> Result<ResolvedName<'_>, Refusal> {
     let Some((&BACKSLASH, inner)) = path.split_first() else {
         return Err(Refusal::Syntax);
     };
@@ -110,7 +110,7 @@ pub fn resolve(path: &[u16]) -> Result<Place<'_>, Refusal> {
         match (directory.enter(component), directory) {
             (Some(next), _) => directory = next,
             (None, Directory::Names(session)) if rest.peek().is_none() => {
-                return Ok(Place {
+                return Ok(ResolvedName {
                     session,
                     leaf: component,
                 });

@@ -23,7 +23,7 @@ pub const MAX_OBJECTS: usize = 3;
 
 /// What an object is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum MemberKind {
     Resource,
     /// An allocation of a resource, which cannot be shared by itself.
     Allocation,
@@ -36,7 +36,7 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug)]
 pub struct Member<A> {
     /// What it is.
-    pub kind: Kind,
+    pub kind: MemberKind,
     /// The adapter that it was made on; a keyed mutex has none.
     pub adapter: Option<A>,
     /// Whether it was made to be shared by NT handle.
@@ -81,11 +81,11 @@ pub fn check_set<A: Copy + PartialEq>(members: &[Member<A>]) -> Result<u32, Refu
     let may = |member: &Member<A>| member.access.ok_or(Refusal::Invalid);
 
     match members {
-        [one] if matches!(one.kind, Kind::Resource | Kind::SyncObject) => may(one),
+        [one] if matches!(one.kind, MemberKind::Resource | MemberKind::SyncObject) => may(one),
         [first, mutex, sync]
-            if first.kind == Kind::Resource
-                && mutex.kind == Kind::KeyedMutex
-                && sync.kind == Kind::SyncObject =>
+            if first.kind == MemberKind::Resource
+                && mutex.kind == MemberKind::KeyedMutex
+                && sync.kind == MemberKind::SyncObject =>
         {
             let (first, mutex, sync) = (may(first)?, may(mutex)?, may(sync)?);
             let bound = access::set::bound(sync).ok_or(Refusal::Denied)?;

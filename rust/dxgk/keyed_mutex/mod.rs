@@ -132,7 +132,7 @@ pub(crate) struct Sleeper {
 }
 
 /// [`Sleeper::state`]: it owns the mutex.
-const GRANTED: u32 = 1;
+const MADE_OWNER: u32 = 1;
 /// [`Sleeper::state`]: the mutex is abandoned.
 const ABANDONED: u32 = 2;
 
@@ -150,7 +150,7 @@ impl OwnerMap for Queue<Sleeper> {
 
         sleeper.fence.store(fence, Relaxed);
         // ORDERING: release, for the fence value. Pairs with the acquire load in the sleep.
-        sleeper.state.store(GRANTED, Release);
+        sleeper.state.store(MADE_OWNER, Release);
         Some((owner, self.take(key)?))
     }
 }
@@ -415,7 +415,7 @@ impl KeyedMutex {
     /// The result for a thread that is no longer queued.
     fn woken(self: &Arc<Self>, sleeper: &Sleeper) -> DxgResult<Acquired> {
         // An abandonment takes all sleepers out first and wakes them later.
-        if sleeper.state.load(Acquire) != GRANTED {
+        if sleeper.state.load(Acquire) != MADE_OWNER {
             return Err(Status::ABANDONED.into());
         }
 

@@ -61,14 +61,14 @@ pub(crate) trait Named: Clone + Unpin {
 }
 
 /// An opened name: the new handle and its access.
-pub(crate) type Opened<T> = (<T as Named>::Ref, u32);
+pub(crate) type OpenedName<T> = (<T as Named>::Ref, u32);
 
 /// What became of a name that was to be reserved.
 pub(crate) enum Reservation<'a, T: Named> {
     /// Nobody had it. It is taken, and does not resolve before it is committed.
     Reserved(ReservedName<'a, T>),
     /// Another share has it, and was opened.
-    Exists(Opened<T>),
+    Exists(OpenedName<T>),
 }
 
 /// A name that is taken and does not resolve yet. The last handle of its share takes it back, so
@@ -187,7 +187,12 @@ impl<T: Named> NameTable<T> {
 
     /// Opens the share that has a name, if the name is taken; waits while that one is between
     /// reserved and published, or on its way out.
-    fn open_settled(&self, name: &Name, ty: Type, wanted: Wanted) -> DxgResult<Option<Opened<T>>> {
+    fn open_settled(
+        &self,
+        name: &Name,
+        ty: Type,
+        wanted: Wanted,
+    ) -> DxgResult<Option<OpenedName<T>>> {
         let mut names = self.names.lock();
 
         while let Some(entry) = names.get(name) {
@@ -225,7 +230,7 @@ impl<T: Named> NameTable<T> {
     /// Opens the share that a name leads to, with a desired access as the caller gives it.
     ///
     /// Context: may sleep, no locks held.
-    pub(crate) fn open(&self, name: &Name, ty: Type, desired: u32) -> DxgResult<Opened<T>> {
+    pub(crate) fn open(&self, name: &Name, ty: Type, desired: u32) -> DxgResult<OpenedName<T>> {
         let wanted = name_mode::wanted(ty, desired)?;
         let names = self.names.lock();
         let entry = names

@@ -17,8 +17,8 @@ use crate::{
     logic::{
         share_rules::{
             self,
-            Kind,
             Member,
+            MemberKind,
             Refusal,
             MAX_OBJECTS, //
         },
@@ -44,10 +44,10 @@ fn member(found: &Shareable) -> Member<Luid> {
 
     Member {
         kind: match object {
-            _ if found.allocation.is_some() => Kind::Allocation,
-            Object::Resource(_) => Kind::Resource,
-            Object::KeyedMutex(_) => Kind::KeyedMutex,
-            Object::Fence(_) | Object::Legacy(_) => Kind::SyncObject,
+            _ if found.allocation.is_some() => MemberKind::Allocation,
+            Object::Resource(_) => MemberKind::Resource,
+            Object::KeyedMutex(_) => MemberKind::KeyedMutex,
+            Object::Fence(_) | Object::Legacy(_) => MemberKind::SyncObject,
         },
         adapter: header.adapter.as_ref().map(|adapter| adapter.luid),
         by_nt: header.sharing == Sharing::Nt,

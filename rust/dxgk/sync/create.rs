@@ -9,7 +9,7 @@ use super::{
         LegacySync,
         State, //
     },
-    opening::Opened, //
+    opening::ReservedSync, //
 };
 use crate::{
     dxgk::{
@@ -59,7 +59,7 @@ impl From<Unusable> for DxgError {
 
 /// A new object: its local handle, and its global one if it is shared that way.
 pub(crate) struct Created<'a> {
-    pub(crate) opened: Opened<'a>,
+    pub(crate) opened: ReservedSync<'a>,
     pub(crate) global: Option<ReservedGlobal<'a>>,
 }
 

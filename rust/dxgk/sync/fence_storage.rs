@@ -29,7 +29,7 @@ use crate::{
         },
         fence_slots::{
             Check,
-            Slots,
+            FenceSlots,
             SLOTS, //
         }, //
     },
@@ -110,7 +110,7 @@ pub(crate) struct FenceStoragePool {
 /// A page in the pool.
 struct Pooled {
     page: Arc<StoragePage>,
-    slots: Slots,
+    slots: FenceSlots,
 }
 
 struct PoolState {
@@ -233,7 +233,7 @@ impl PoolState {
         let index = self.pages.len();
         let pooled = Pooled {
             page: page.clone(),
-            slots: Slots::with_first_taken(),
+            slots: FenceSlots::with_first_taken(),
         };
         let added = self.pages.push_within_capacity(pooled).is_ok();
 

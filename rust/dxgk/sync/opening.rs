@@ -45,7 +45,7 @@ impl From<SyncRefusal> for DxgError {
 
 /// How an NT handle is opened.
 #[derive(Default)]
-pub(crate) struct OpenRequest<'a> {
+pub(crate) struct OpenSyncRequest<'a> {
     /// The device, if it is opened on one.
     pub(crate) parent: Option<&'a Parent>,
     /// Flags that were checked. They restrict what the handle may do.
@@ -54,8 +54,8 @@ pub(crate) struct OpenRequest<'a> {
     pub(crate) engines: u32,
 }
 
-/// A handle that does not resolve yet.
-pub(crate) struct Opened<'a> {
+/// A handle of a synchronisation object that does not resolve yet.
+pub(crate) struct ReservedSync<'a> {
     pub(crate) reserved: Reserved<'a>,
     /// Where the value of a fence is seen.
     pub(crate) addresses: Option<FenceAddresses>,
@@ -68,8 +68,8 @@ impl Process {
     pub(crate) fn open_shared_sync_object(
         &self,
         shared: &NtHandle,
-        request: &OpenRequest<'_>,
-    ) -> DxgResult<Opened<'_>> {
+        request: &OpenSyncRequest<'_>,
+    ) -> DxgResult<ReservedSync<'_>> {
         let object = shared.object();
         let adapter = request.parent.map(|parent| &parent.device.adapter);
 
@@ -110,11 +110,11 @@ impl Process {
         rights: Rights,
         access: u32,
         parent: Option<&Parent>,
-    ) -> DxgResult<Opened<'_>> {
+    ) -> DxgResult<ReservedSync<'_>> {
         let is_fence = matches!(strong.object(), Object::Fence(_));
         let (open, addresses) = OpenSyncObject::new(strong, rights, access, &self.mappings)?;
 
-        Ok(Opened {
+        Ok(ReservedSync {
             reserved: self.handles.reserve(HandleTarget::Sync(open), parent)?,
             addresses: is_fence.then_some(addresses),
         })

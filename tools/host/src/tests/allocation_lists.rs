@@ -3,7 +3,8 @@
 //! Calls on allocations that are there.
 
 use crate::logic::allocation_lists::{
-    are_different, check_destroy_flags, check_destroy_list, CommonResource, Named, MAX_DESTROYED,
+    are_different, check_destroy_flags, check_destroy_list, CommonResource, NamedAllocations,
+    MAX_DESTROYED,
 };
 use crate::logic::allocation_rules::MAX_ALLOCATIONS;
 use crate::logic::Invalid;
@@ -13,20 +14,20 @@ const LIST: u64 = 0x1000;
 #[test]
 fn mem_9_a_resource_or_a_list() {
     for (resource, list, count, expected) in [
-        (5, 0, 0, Ok(Named::Resource(5))),
+        (5, 0, 0, Ok(NamedAllocations::Resource(5))),
         (5, LIST, 0, Err(Invalid)),
         (5, 0, 1, Err(Invalid)),
         (5, LIST, 1, Err(Invalid)),
         (0, 0, 0, Err(Invalid)),
         (0, LIST, 0, Err(Invalid)),
         (0, 0, 1, Err(Invalid)),
-        (0, LIST, 1, Ok(Named::List(1))),
-        (0, LIST, MAX_ALLOCATIONS, Ok(Named::List(4096))),
+        (0, LIST, 1, Ok(NamedAllocations::List(1))),
+        (0, LIST, MAX_ALLOCATIONS, Ok(NamedAllocations::List(4096))),
         (0, LIST, MAX_ALLOCATIONS + 1, Err(Invalid)),
         (0, LIST, u32::MAX, Err(Invalid)),
     ] {
         assert_eq!(
-            Named::new(resource, list, count),
+            NamedAllocations::new(resource, list, count),
             expected,
             "{resource} {list} {count}"
         );

@@ -4,11 +4,11 @@
 
 use proptest::prelude::*;
 
-use crate::logic::fence_slots::{Slots, SLOTS};
+use crate::logic::fence_slots::{FenceSlots, SLOTS};
 
 #[test]
 fn fen_12_a_place_is_used_again_after_a_check() {
-    let mut slots = Slots::with_first_taken();
+    let mut slots = FenceSlots::with_first_taken();
     let all: Vec<_> = std::iter::from_fn(|| slots.take(0)).collect();
 
     assert_eq!(all, (1..SLOTS).collect::<Vec<_>>());
@@ -45,7 +45,7 @@ fn fen_12_a_place_is_used_again_after_a_check() {
 /// A check that takes long says nothing of a place that was used and came back meanwhile.
 #[test]
 fn fen_12_two_checks_share_no_place() {
-    let mut slots = Slots::with_first_taken();
+    let mut slots = FenceSlots::with_first_taken();
 
     slots.put(0);
 
@@ -64,7 +64,7 @@ fn fen_12_two_checks_share_no_place() {
 /// A place that is free waits for a check once the mapping has been copied.
 #[test]
 fn fen_12_a_copy_makes_free_places_stale() {
-    let mut slots = Slots::with_first_taken();
+    let mut slots = FenceSlots::with_first_taken();
 
     assert_eq!(slots.take(1), None);
 
@@ -126,7 +126,7 @@ proptest! {
     /// fence becomes free only by a check that began after the fence went.
     #[test]
     fn fen_12_a_place_has_one_fence_and_rests(steps in steps()) {
-        let mut slots = Slots::with_first_taken();
+        let mut slots = FenceSlots::with_first_taken();
         let mut places = [Place::Free(0); SLOTS as usize];
         let mut checks = [None; CHECKS];
         let mut copies = 0;

@@ -5,23 +5,23 @@
 use crate::logic::access::{self, resource};
 use crate::logic::access::{Type, Wanted, READ_CONTROL, SIGNAL, WAIT};
 use crate::logic::share_rules::{
-    check_arguments, check_set, dup, grant, Duplication, Kind, Member, Refusal,
+    check_arguments, check_set, dup, grant, Duplication, Member, MemberKind, Refusal,
 };
 use crate::logic::Invalid;
 
-const KINDS: [Kind; 4] = [
-    Kind::Resource,
-    Kind::Allocation,
-    Kind::KeyedMutex,
-    Kind::SyncObject,
+const KINDS: [MemberKind; 4] = [
+    MemberKind::Resource,
+    MemberKind::Allocation,
+    MemberKind::KeyedMutex,
+    MemberKind::SyncObject,
 ];
 
 /// A member that may be shared with all access.
-fn member(kind: Kind) -> Member<u8> {
+fn member(kind: MemberKind) -> Member<u8> {
     let (adapter, access) = match kind {
-        Kind::SyncObject => (Some(1), access::ALL),
-        Kind::KeyedMutex => (None, resource::ALL),
-        Kind::Resource | Kind::Allocation => (Some(1), resource::ALL),
+        MemberKind::SyncObject => (Some(1), access::ALL),
+        MemberKind::KeyedMutex => (None, resource::ALL),
+        MemberKind::Resource | MemberKind::Allocation => (Some(1), resource::ALL),
     };
     Member {
         kind,
@@ -32,11 +32,16 @@ fn member(kind: Kind) -> Member<u8> {
 }
 
 fn triple() -> [Member<u8>; 3] {
-    [Kind::Resource, Kind::KeyedMutex, Kind::SyncObject].map(member)
+    [
+        MemberKind::Resource,
+        MemberKind::KeyedMutex,
+        MemberKind::SyncObject,
+    ]
+    .map(member)
 }
 
 /// Every sequence of up to four kinds.
-fn sequences() -> Vec<Vec<Kind>> {
+fn sequences() -> Vec<Vec<MemberKind>> {
     let mut all = vec![vec![]];
     let mut from = 0;
     for _ in 0..4 {
@@ -87,9 +92,13 @@ fn res_32_three_sets_are_legal() {
     assert_eq!(
         legal,
         [
-            vec![Kind::Resource],
-            vec![Kind::SyncObject],
-            vec![Kind::Resource, Kind::KeyedMutex, Kind::SyncObject],
+            vec![MemberKind::Resource],
+            vec![MemberKind::SyncObject],
+            vec![
+                MemberKind::Resource,
+                MemberKind::KeyedMutex,
+                MemberKind::SyncObject
+            ],
         ]
     );
 }
@@ -127,7 +136,7 @@ fn res_33_all_members_are_of_one_adapter() {
 #[test]
 fn res_104_one_object_gives_what_its_handle_has() {
     for access in [0, 1, 0x2_0000, resource::ALL] {
-        for kind in [Kind::Resource, Kind::SyncObject] {
+        for kind in [MemberKind::Resource, MemberKind::SyncObject] {
             let one = Member {
                 access: Some(access),
                 ..member(kind)
