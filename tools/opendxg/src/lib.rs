@@ -17,7 +17,7 @@
 //! | [`Status`], [`Error`] | what the module answered |
 //!
 //! Objects own their handles and destroy them when dropped. Every object keeps alive what it was
-//! made from. All types can be used from several threads.
+//! made from. All types can be used from several threads, except [`KeyedMutexGuard`].
 //!
 //! # Example
 //!
