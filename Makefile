@@ -4,8 +4,8 @@
 
 # Kernel that the module is built for and the tests run on: 7.2, 7.3 or debug.
 KERNEL ?= 7.2
-# Programs of the virtual machine: all, bat (basic ones, and what depends on the version of the kernel)
-# or paths (all that reaches code of the module). The last two are brief.
+# Programs of the virtual machine: all, bat (basic ones, and what depends on the version of the
+# kernel) or paths (all that reaches code of the module). The last two are brief.
 SET ?= all
 # What a stress run does where the specification asks for a million rounds.
 ROUNDS ?= 1000000

@@ -17,8 +17,8 @@ die() {
 	exit 1
 }
 
-# The cache holds everything that is not part of the repository. Root who came through sudo takes the user's, where the
-# tree is already.
+# The cache holds everything that is not part of the repository. Root who came through sudo takes
+# the user's, where the tree is already.
 find_cache() {
 	home=${HOME:-/root}
 	if [ "$(id -u)" -eq 0 ] && [ -n "${SUDO_USER-}" ]; then

@@ -12,9 +12,10 @@ scan() {
 
 # lost DIR: true if memory is lost; DIR/leaks says what.
 #
-# A scan excuses what is younger than 5 seconds and what changed since the scan before, which is everything the
-# first time; and it takes so long that memory on its way from one list to another can look lost. So an object
-# counts that two scans, one after the other, find lost, and there are three.
+# A scan excuses what is younger than 5 seconds and what changed since the scan before, which is
+# everything the first time; and it takes so long that memory on its way from one list to another
+# can look lost. So an object counts that two scans, one after the other, find lost, and there are
+# three.
 lost() {
 	: >"$1/lost"
 	for _ in 1 2 3; do

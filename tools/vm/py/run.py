@@ -82,7 +82,7 @@ def find_kernel(kind):
 
 
 def find_module(options, kernel):
-    """The module to load. Unless a file was named it is built first, which is quick when nothing changed."""
+    """The module to load. Unless a file was named it is built first: quick if nothing changed."""
     if options.no_module:
         return None
     path = BUILD / kernel["KREL"] / "opendxg.ko"

@@ -20,7 +20,7 @@ class Mutants(unittest.TestCase):
     """Every line of the table; that it is killed is for tools/host/check mutants."""
 
     def test_texts_apply(self):
-        """What a mutant replaces stands exactly once in its file, and something else takes its place."""
+        """What a mutant replaces is in its file exactly once, and something takes its place."""
         mutants = load()
         self.assertGreater(len(mutants.MUTANTS), 100)
         for file, old, new, tool in mutants.MUTANTS:

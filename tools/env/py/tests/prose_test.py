@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Pages and comments are narrow enough to read, and what pages point at is there."""
 
+import ast
 import re
 import unittest
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 TOP = Path(__file__).resolve().parents[4]
 WIDTH = 100
 
+REMARK = re.compile(r"\s*#(?!!)")
 COMMENT = re.compile(r"\s*(//|/?\*)")
 LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
 # A file that is named as code, from any folder on.
@@ -17,9 +19,9 @@ ELSEWHERE = re.compile(r"build/|ddk/|fs/|include/|wsl/|directx/|linux/")
 
 
 def pages():
-    """The pages; the specification has rules of its own."""
-    return sorted([*TOP.glob("*.md"), *(TOP / "Documentation").glob("*.md"),
-                   *(TOP / "Documentation/images").glob("*.md")])
+    """The pages. The texts of the specification are kept as they are."""
+    return sorted(path for name in files() if (path := TOP / name).suffix == ".md"
+                  and (path.parent.name != "spec" or path.name == "README.md"))
 
 
 def sources():
@@ -27,6 +29,15 @@ def sources():
     found = [path for place in ("rust", "uapi", "tools") for path in (TOP / place).rglob("*")]
     return sorted(path for path in found
                   if path.suffix in (".rs", ".c", ".h") and path.name != "generated.rs")
+
+
+def scripts():
+    """Files whose comments begin with a hash: of shells, Python, make and cargo, and lists."""
+    for name in files():
+        path = TOP / name
+        if path.suffix in ("", ".config", ".py", ".sh", ".toml", ".txt") and \
+                path.parts[len(TOP.parts)] != "LICENSES" and path.name != "COPYING":
+            yield path
 
 
 def prose(text):
@@ -48,6 +59,28 @@ def comments(text):
             yield number, line.expandtabs(8)
 
 
+def remarks(text):
+    """Numbers and lines of a script that are comments."""
+    for number, line in enumerate(text.splitlines(), 1):
+        if REMARK.match(line) and len(line.split()) > 2:
+            yield number, line.expandtabs(8)
+
+
+def docstrings(text):
+    """Numbers and lines of a Python source that describe a module, a class or a function."""
+    lines = text.splitlines()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(node):
+            first = node.body[0]
+            for number in range(first.lineno, first.end_lineno + 1):
+                yield number, lines[number - 1]
+
+
+def is_python(path):
+    """Whether it is a Python source."""
+    return path.suffix == ".py" or path.read_text().startswith("#!/usr/bin/env python3\n")
+
+
 def wide(lines):
     """What of these is too wide."""
     return [f"{number}: {len(line)} columns" for number, line in lines if len(line) > WIDTH]
@@ -57,7 +90,8 @@ def files():
     """Every file of the tree, as a path from its top."""
     for path in TOP.rglob("*"):
         name = path.relative_to(TOP)
-        if name.parts[0] not in (".git", "build") and path.is_file():
+        if name.parts[0] not in (".git", "build") and "__pycache__" not in name.parts and \
+                path.is_file():
             yield str(name)
 
 
@@ -75,6 +109,18 @@ class Prose(unittest.TestCase):
         for path in sources():
             with self.subTest(path=str(path.relative_to(TOP))):
                 self.assertEqual(wide(comments(path.read_text())), [])
+
+    def test_remarks_are_narrow(self):
+        """No comment of a script or a makefile, and no docstring, is wider than 100 columns."""
+        found = sorted(scripts())
+        self.assertIn(TOP / ".ci/run", found)
+        self.assertIn(TOP / "Makefile", found)
+        for path in found:
+            with self.subTest(path=str(path.relative_to(TOP))):
+                text = path.read_text()
+                self.assertEqual(wide(remarks(text)), [])
+                if is_python(path):
+                    self.assertEqual(wide(docstrings(text)), [])
 
     def test_items_are_described(self):
         """No item has a comment that only points somewhere else."""
@@ -117,6 +163,10 @@ class Prose(unittest.TestCase):
         self.assertEqual(wide(prose(page)), ["1: 150 columns", "8: 152 columns"])
         source = f"// {long}\n/* {long}*/\n\t * {long}\nlet x = \"{long}\";\n"
         self.assertEqual([line.split(":")[0] for line in wide(comments(source))], ["1", "2", "3"])
+        script = f"#!{long}\n# {long}\n\t# {long}\necho {long} # x\n"
+        self.assertEqual([line.split(":")[0] for line in wide(remarks(script))], ["2", "3"])
+        python = f'def f():\n    """{long}"""\n    return """{long}"""\n'
+        self.assertEqual([line.split(":")[0] for line in wide(docstrings(python))], ["2"])
         self.assertEqual(LINK.findall("[a](b.md#c) ![d](e/f.svg)"), ["b.md", "e/f.svg"])
         self.assertEqual(NAMED.findall("`a/b.rs`, `c.md`, `d`, `e.c`"), ["a/b.rs", "c.md"])
 

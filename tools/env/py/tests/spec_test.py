@@ -8,8 +8,9 @@ import spec
 
 # Where citations are looked for. The specification itself is one of them.
 PLACES = ("rust", "uapi", "tools", "Documentation")
-# Ids in front of the title of a test, and what may stand there: requirements, rules of the contract,
-# and the cases for a model checker (M1 to M32 of fences.md) in the tests that force schedules.
+# Ids in front of the title of a test, and what may stand there: requirements, rules of the
+# contract, and the cases for a model checker (M1 to M32 of fences.md) in the tests that force
+# schedules.
 TITLE = re.compile(r'"((?:(?:[A-Z]{3}-\d+|[A-Z]\d{1,2}) )+)')
 ALLOWED = re.compile(r"[A-Z]{3}-\d+")
 CASE = re.compile(r"M([1-9]|[12]\d|3[0-2])")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""When lost memory counts: tools/vm/leaks.sh under the shell of the guest, with scans that are made up."""
+"""When lost memory counts: tools/vm/leaks.sh under the shell of the guest, with made-up scans."""
 
 import subprocess
 import tempfile

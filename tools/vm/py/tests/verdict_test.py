@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What in a kernel log fails a run. Lines are as the kernel prints them, with numbers that are made up."""
+"""What in a kernel log fails a run. Lines are as the kernel prints them, with made-up numbers."""
 
 import re
 import unittest
