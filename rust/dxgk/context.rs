@@ -92,6 +92,11 @@ impl Context {
         self.identified.id
     }
 
+    /// What it was made on.
+    pub(crate) fn device(&self) -> &Arc<Device> {
+        &self.device
+    }
+
     /// The adapter of its device.
     pub(crate) fn adapter(&self) -> &Arc<Adapter> {
         &self.device.adapter

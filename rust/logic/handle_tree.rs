@@ -33,11 +33,14 @@ pub enum Stage {
 }
 
 /// The bits of [`ChildLinks::parent_and_stage`] that are an index.
-const INDEX: u32 = (1 << 30) - 1;
+const INDEX: u32 = LAST_INDEX;
+const ENDING: u32 = 1 << 29;
 const PUBLISHED: u32 = 1 << 30;
-const ENDING: u32 = 1 << 31;
+const STAGE: u32 = PUBLISHED | ENDING;
+/// The parent is a root. The top bit, which is the cheapest one to look at.
+const BELOW_ROOT: u32 = 1 << 31;
 
-const _: () = assert!(LAST_INDEX <= INDEX);
+const _: () = assert!(LAST_INDEX < ENDING && (LAST_INDEX + 1).is_power_of_two());
 
 /// The place of an entry in its tree, and its stage. The default is that of a reserved handle
 /// without relatives.
@@ -57,6 +60,11 @@ impl ChildLinks {
         some(self.parent_and_stage & INDEX)
     }
 
+    /// The index of the parent, if that is a root. Without a look at the parent.
+    pub fn parent_if_root(&self) -> Option<u32> {
+        (self.parent_and_stage & BELOW_ROOT != 0).then_some(self.parent_and_stage & INDEX)
+    }
+
     /// The index of the child that was made last.
     pub fn last_child(&self) -> Option<u32> {
         (self.parent_and_stage & PUBLISHED != 0)
@@ -66,7 +74,7 @@ impl ChildLinks {
 
     /// How far the handle has come.
     pub fn stage(&self) -> Stage {
-        match self.parent_and_stage & !INDEX {
+        match self.parent_and_stage & STAGE {
             0 => Stage::Reserved,
             PUBLISHED => Stage::Published,
             _ => Stage::Ending,
@@ -132,15 +140,32 @@ pub fn attach<T: Node>(
         .filter(|entry| accept(entry))?
         .links_mut();
     let older = core::mem::replace(&mut links.last_child, index);
+    let below_root = match links.parent() {
+        None => BELOW_ROOT,
+        Some(_) => 0,
+    };
 
     if let Some(entry) = some(older).and_then(|older| entries.get_mut(older)) {
         entry.links_mut().younger = index;
     }
     Some(ChildLinks {
-        parent_and_stage: parent & INDEX,
+        parent_and_stage: parent & INDEX | below_root,
         older,
         ..ChildLinks::default()
     })
+}
+
+/// The index of the root that an entry with these links is below; `None` for a root. One lookup for
+/// each level between them.
+pub fn root<T: Node>(entries: &IndexMap<T>, links: &ChildLinks) -> Option<u32> {
+    let mut links = links;
+
+    loop {
+        if let Some(root) = links.parent_if_root() {
+            return Some(root);
+        }
+        links = entries.get(links.parent()?)?.links();
+    }
 }
 
 /// An entry with these links, which has no children, was taken out.

@@ -75,11 +75,11 @@ impl HandleTarget {
         }
     }
 
-    /// The id of what other handles can be children of.
-    fn parent_id(&self) -> Option<u64> {
+    /// What other handles can be children of: its device, and its id.
+    pub(super) fn as_parent(&self) -> Option<(&Arc<Device>, u64)> {
         match self {
-            Self::Device(device) => Some(device.id()),
-            Self::Context(context) => Some(context.id()),
+            Self::Device(device) => Some((device, device.id())),
+            Self::Context(context) => Some((context.device(), context.id())),
             _ => None,
         }
     }
@@ -134,22 +134,20 @@ impl Entry {
         self.links.stage() == Stage::Published
     }
 
-    /// The handle of its parent: the device, for what is made on one.
-    pub(super) fn device(&self) -> Option<u32> {
+    /// The handle of what it was made on.
+    pub(super) fn parent(&self) -> Option<u32> {
         self.links.parent().map(handle::local)
+    }
+
+    /// The same, if that is a device. See [`State::device_of`](super::State::device_of) for what is
+    /// further below.
+    pub(super) fn parent_device(&self) -> Option<u32> {
+        self.links.parent_if_root().map(handle::local)
     }
 
     /// Whether it resolves, to what has this id and can have children.
     pub(super) fn is_parent(&self, id: u64) -> bool {
-        self.is_published() && self.item.parent_id() == Some(id)
-    }
-
-    /// What a lookup hands out.
-    pub(super) fn found<T>(&self, what: T) -> Found<T> {
-        Found {
-            what,
-            device: self.device(),
-        }
+        self.is_published() && self.item.as_parent().is_some_and(|(_, own)| own == id)
     }
 
     /// The shareable object, with a reference of its own.
@@ -179,7 +177,7 @@ impl Entry {
                 HandleTarget::Allocation(opened) => Some(opened.clone()),
                 _ => None,
             },
-            device: self.device(),
+            parent: self.parent(),
         })
     }
 }
@@ -198,16 +196,18 @@ impl Drop for Entry {
     }
 }
 
-/// What a lookup found, and the handle of the device it is a child of.
+/// What a lookup found, and its place in the tree.
 pub(crate) struct Found<T> {
     /// What the handle stands for.
     pub(crate) what: T,
-    /// The handle of the device that it was made on, if any.
+    /// The handle of what it was made on, if anything.
+    pub(super) parent: Option<u32>,
+    /// The handle of the device that it is below, at any depth, if any.
     pub(crate) device: Option<u32>,
 }
 
 impl<T> Found<T> {
-    /// INVALID_PARAMETER if it was made on another device than `device`.
+    /// INVALID_PARAMETER if it is below another device than `device`.
     pub(crate) fn check_device(&self, device: u32) -> DxgResult {
         match self.device {
             Some(own) if own != device => Err(Status::INVALID_PARAMETER.into()),
@@ -226,8 +226,8 @@ pub(crate) struct Shareable {
     pub(crate) shareable: Option<u32>,
     /// The allocation, if the handle is of one; the object is its container.
     pub(crate) allocation: Option<Arc<OpenAllocation>>,
-    /// The handle of the device that it was made on, if any.
-    pub(crate) device: Option<u32>,
+    /// The handle of what it was made on, if anything.
+    pub(super) parent: Option<u32>,
 }
 
 /// What new handles become children of, and the device that it is or belongs to.

@@ -78,12 +78,32 @@ impl HandleTable {
     /// The device behind a handle, as the parent of new handles. DEVICE_REMOVED if its adapter is
     /// removed.
     pub(crate) fn parent(&self, local: u32) -> DxgResult<Parent> {
-        let device = self.running_device(local)?;
+        self.parent_if(local, |item| matches!(item, HandleTarget::Device(_)))
+    }
 
+    /// What a handle was made on, as the parent of a handle beside it. DEVICE_REMOVED if its
+    /// adapter is removed.
+    pub(super) fn parent_beside(&self, parent: u32) -> DxgResult<Parent> {
+        self.parent_if(parent, |_| true)
+    }
+
+    /// What is behind a handle, as the parent of new handles, if `accept` agrees with it.
+    fn parent_if(
+        &self,
+        local: u32,
+        accept: impl FnOnce(&HandleTarget) -> bool,
+    ) -> DxgResult<Parent> {
+        let (device, id) = self.lookup().find(local, |entry| {
+            let (device, id) = entry.item.as_parent()?;
+
+            accept(&entry.item).then(|| (device.clone(), id))
+        })?;
+
+        device.adapter.check()?;
         Ok(Parent {
-            id: device.id(),
-            index: handle::local_index(local).ok_or(Status::INVALID_PARAMETER)?,
             device,
+            index: handle::local_index(local).ok_or(Status::INVALID_PARAMETER)?,
+            id,
         })
     }
 
@@ -105,16 +125,16 @@ impl HandleTable {
 
     /// The open resource behind the handle of a resource.
     pub(crate) fn resource(&self, local: u32) -> DxgResult<Found<Arc<OpenResource>>> {
-        self.lookup().find(local, |entry| match &entry.item {
-            HandleTarget::Resource(open_resource) => Some(entry.found(open_resource.clone())),
+        self.lookup().find_placed(local, |item| match item {
+            HandleTarget::Resource(open_resource) => Some(open_resource.clone()),
             _ => None,
         })
     }
 
     /// What the handle of an allocation stands for.
     pub(crate) fn allocation(&self, local: u32) -> DxgResult<Found<Arc<OpenAllocation>>> {
-        self.lookup().find(local, |entry| match &entry.item {
-            HandleTarget::Allocation(opened) => Some(entry.found(opened.clone())),
+        self.lookup().find_placed(local, |item| match item {
+            HandleTarget::Allocation(opened) => Some(opened.clone()),
             _ => None,
         })
     }
@@ -156,9 +176,25 @@ impl Lookup<'_> {
             .ok_or(Status::INVALID_PARAMETER.into())
     }
 
+    /// The same for the target of a handle, with its place in the tree.
+    fn find_placed<T>(
+        &self,
+        local: u32,
+        look: impl FnOnce(&HandleTarget) -> Option<T>,
+    ) -> DxgResult<Found<T>> {
+        self.find(local, |entry| {
+            Some(Found {
+                what: look(&entry.item)?,
+                parent: entry.parent(),
+                device: self.0.device_of(entry),
+            })
+        })
+    }
+
     /// Whether an object that was looked up may be used with the device behind a handle (FEN-26).
     pub(crate) fn is_for(&self, opened: &SyncLookup, device: u32) -> DxgResult<bool> {
         // Most objects are used with the device they were made on: that one exists, and they fit.
+        // What was made on a child of a device takes the long way.
         if opened.device == Some(device) {
             return Ok(true);
         }
@@ -172,7 +208,7 @@ impl Lookup<'_> {
     #[inline(always)]
     pub(crate) fn sync_object(&self, local: u32) -> DxgResult<SyncLookup> {
         self.find(local, |entry| match &entry.item {
-            HandleTarget::Sync(open) => Some(open.opened(entry.device())),
+            HandleTarget::Sync(open) => Some(open.opened(entry.parent_device())),
             _ => None,
         })
     }

@@ -135,6 +135,12 @@ impl State {
         self.entries.get(index).filter(|entry| entry.is_published())
     }
 
+    /// The handle of the device that an entry is below, at any depth: a device is the root of all
+    /// that is made on it. What was made on the device itself costs no lookup.
+    fn device_of(&self, entry: &Entry) -> Option<u32> {
+        handle_tree::root(&self.entries, entry.links()).map(handle::local)
+    }
+
     /// INVALID_PARAMETER unless all of these resolve and `accept` agrees with each.
     fn check(
         &self,
@@ -143,7 +149,7 @@ impl State {
     ) -> DxgResult {
         let good = locals.iter().all(|local| {
             self.find(*local)
-                .is_some_and(|entry| accept(entry.device(), &entry.item))
+                .is_some_and(|entry| accept(self.device_of(entry), &entry.item))
         });
 
         if good {
@@ -372,7 +378,7 @@ impl HandleTable {
         let mut seen = 0;
         let mut shown = 0;
 
-        while let Some((index, line)) = self.after(seen, |entry| {
+        while let Some((index, line)) = self.after(seen, |_, entry| {
             let item = &entry.item;
 
             entry
@@ -401,11 +407,11 @@ impl HandleTable {
     }
 
     /// What `look` says about the first entry above the index `seen`, and its index.
-    fn after<T>(&self, seen: u32, look: impl FnOnce(&Entry) -> T) -> Option<(u32, T)> {
+    fn after<T>(&self, seen: u32, look: impl FnOnce(&State, &Entry) -> T) -> Option<(u32, T)> {
         let state = self.state.lock();
         let (index, entry) = state.entries.first_from(seen.checked_add(1)?)?;
 
-        Some((index, look(entry)))
+        Some((index, look(&state, entry)))
     }
 
     /// Takes the entries of all these handles out at once, if `accept` agrees with each; otherwise

@@ -98,7 +98,7 @@ impl Process {
     /// Context: a system call of the process, no locks held.
     pub(crate) fn duplicate(&self, local: u32, part: Part) -> DxgResult<Reserved<'_>> {
         let found = self.handles.shareable(local)?;
-        let parent = self.parent(found.device)?;
+        let parent = self.parent(found.parent)?;
         let item = match (found.strong.object().clone(), found.allocation) {
             (Object::Resource(resource), allocation) => {
                 let allocation = match (allocation, part) {
@@ -158,7 +158,7 @@ impl Process {
             return self.duplicate(allocation, Part::Whole);
         }
 
-        let parent = self.parent(found.device)?;
+        let parent = self.parent(found.parent)?;
         let strong = open_resource.another_strong()?;
         let container = self.open_duplicate(strong, open_resource.access, true)?;
 
@@ -167,8 +167,10 @@ impl Process {
     }
 
     /// The parent of a handle that is made beside one with this parent.
-    fn parent(&self, device: Option<u32>) -> DxgResult<Option<Parent>> {
-        device.map(|device| self.handles.parent(device)).transpose()
+    fn parent(&self, parent: Option<u32>) -> DxgResult<Option<Parent>> {
+        parent
+            .map(|parent| self.handles.parent_beside(parent))
+            .transpose()
     }
 
     /// The open resource of one handle, made from another one.

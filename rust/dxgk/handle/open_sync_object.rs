@@ -53,8 +53,8 @@ pub(crate) struct SyncLookup {
     pub(crate) object: Object,
     /// What this handle may do with it.
     pub(crate) rights: Rights,
-    /// The handle of the device that it was opened on, if any. It is alive, because this handle is
-    /// its child.
+    /// The handle of the device that it was opened on, if it was opened on a device itself. It is
+    /// alive, because this handle is its child.
     pub(crate) device: Option<u32>,
 }
 

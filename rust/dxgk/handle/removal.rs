@@ -8,7 +8,8 @@ use super::{
         HandleTarget, //
     },
     open_allocation::OpenAllocation,
-    HandleTable, //
+    HandleTable,
+    State, //
 };
 use crate::dxgk::{
     adapter::Adapter,
@@ -27,8 +28,8 @@ enum Used {
 }
 
 impl Used {
-    /// What the handle stands for, and the device that it was made on.
-    fn of(entry: &Entry) -> Option<(Self, Option<u32>)> {
+    /// What the handle stands for, and the device that it is below.
+    fn of(state: &State, entry: &Entry) -> Option<(Self, Option<u32>)> {
         let used = match &entry.item {
             HandleTarget::Sync(open) => match open.object() {
                 Object::Fence(fence) => Self::Fence(fence.clone()),
@@ -38,7 +39,7 @@ impl Used {
             _ => return None,
         };
 
-        Some((used, entry.device()))
+        Some((used, state.device_of(entry)))
     }
 
     fn header(&self) -> &Header {

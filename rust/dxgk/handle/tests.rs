@@ -16,13 +16,38 @@ mod tests {
                 Scheduling, //
             },
             device::Device,
-            handle::*, //
+            driver::Driver,
+            handle::{
+                more_handles::Part,
+                *, //
+            },
+            memory::creation::{
+                CreateRequest,
+                Destination,
+                NewAllocation, //
+            },
+            object::Object,
+            process::Process, //
         },
         kmd::fake::{
             journal::Journal,
             Behaviour,
             FakeKmd, //
-        }, //
+        },
+        logic::{
+            access,
+            allocation_rules::{
+                bits as allocation_bits,
+                Creation as AllocationCreation,
+                Source, //
+            },
+            sync_flags::{
+                bits,
+                Contents,
+                Creation, //
+            }, //
+        },
+        sys::task::caller, //
     };
     use kernel::sync::Arc;
 
@@ -219,7 +244,6 @@ mod tests {
             publish(&table, Some(&third))?,
         ];
         let beside = publish(&table, Some(&second))?;
-        let is_context = |item: &HandleTarget| matches!(item, HandleTarget::Context(_));
 
         assert_eq!(table.count(), 8);
         assert!(table
@@ -271,6 +295,222 @@ mod tests {
         publish(&table, Some(&context(&table, &middle)?))?;
         table.close();
         assert_eq!(table.count(), 0);
+        Ok(())
+    }
+
+    /// A driver without adapters, and the process of the test, which has the device open.
+    struct Client {
+        driver: Arc<Driver>,
+        process: Arc<Process>,
+    }
+
+    impl Client {
+        fn new() -> Result<Self> {
+            caller::attach_mm()?;
+
+            let driver = Driver::new(None)?;
+            let process = driver.open_process()?;
+
+            Ok(Self { driver, process })
+        }
+
+        /// A fence that devices of all adapters may use.
+        fn create_fence(&self, parent: &Parent) -> Result<u32> {
+            let contents = Contents::MonitoredFence {
+                value: 1,
+                engines: 1,
+            };
+            let flags = bits::SHARED | bits::NT_SECURITY_SHARING | bits::CROSS_ADAPTER;
+            let creation = Creation::new(contents, flags).map_err(|_| EINVAL)?;
+            let reserved = self
+                .process
+                .create_sync_object(&self.driver.tables, parent, &creation)
+                .map_err(|_| EINVAL)?
+                .opened
+                .reserved;
+            let handle = reserved.handle();
+
+            reserved.commit();
+            Ok(handle)
+        }
+
+        /// Opens it on something else as well.
+        fn open_fence(&self, handle: u32, parent: &Parent) -> Result<u32> {
+            let shareable = self.process.handles.shareable(handle);
+            let opened = self
+                .process
+                .open_object(
+                    shareable.map_err(|_| EINVAL)?.strong,
+                    access::ALL,
+                    Some(parent),
+                )
+                .map_err(|_| EINVAL)?;
+            let handle = opened.first();
+
+            opened.commit();
+            Ok(handle)
+        }
+
+        fn duplicate(&self, handle: u32) -> Result<u32> {
+            let reserved = self
+                .process
+                .duplicate(handle, Part::Whole)
+                .map_err(|_| EINVAL)?;
+            let handle = reserved.handle();
+
+            reserved.commit();
+            Ok(handle)
+        }
+
+        fn fence_value(&self, handle: u32) -> Option<u64> {
+            match self.process.handles.shareable(handle).ok()?.strong.object() {
+                Object::Fence(fence) => Some(fence.value()),
+                _ => None,
+            }
+        }
+
+        /// A resource with one allocation: the handles of both.
+        fn create_resource(&self, parent: &Parent) -> Result<[u32; 2]> {
+            let mut driver_data = KVVec::new();
+            let mut allocations = KVVec::new();
+
+            driver_data.extend_from_slice(&0x1000u64.to_le_bytes(), GFP_KERNEL)?;
+            allocations.push(
+                NewAllocation {
+                    driver_data,
+                    source: Source::New,
+                    priority: None,
+                },
+                GFP_KERNEL,
+            )?;
+
+            let request = CreateRequest {
+                creation: AllocationCreation {
+                    flags: allocation_bits::CREATE_RESOURCE,
+                    count: 1,
+                    has_infos: true,
+                    driver_data_size: 0,
+                    runtime_data_size: 0,
+                    standard: None,
+                },
+                allocations,
+                destination: Destination::New {
+                    driver_data: KVVec::new(),
+                    runtime_data: KVVec::new(),
+                },
+            };
+            let handles = parent
+                .create_allocations(&self.process, &self.driver.tables, request)
+                .map_err(|_| EINVAL)?;
+            let resource = handles.first();
+            let allocation = handles.numbers().nth(1).ok_or(EINVAL)?;
+
+            handles.commit();
+            Ok([resource, allocation])
+        }
+    }
+
+    impl Drop for Client {
+        fn drop(&mut self) {
+            self.driver.release_process(&self.process);
+        }
+    }
+
+    fn is_context(item: &HandleTarget) -> bool {
+        matches!(item, HandleTarget::Context(_))
+    }
+
+    /// The handles of the parent and of the device.
+    fn place(table: &HandleTable, local: u32) -> Option<(Option<u32>, Option<u32>)> {
+        let state = table.state.lock();
+        let entry = state.find(local)?;
+
+        Some((entry.parent(), state.device_of(entry)))
+    }
+
+    /// RES-17, RES-31, FEN-26, FEN-105: a fence below a context, and what is made beside it, is one
+    /// of the device, and ends with the context.
+    #[test]
+    fn a_fence_below_a_context_belongs_to_its_device() -> Result {
+        let client = Client::new()?;
+        let table = &client.process.handles;
+        let (home, top) = (device(table)?, device(table)?);
+        let middle = context(table, &top)?;
+        let below = context(table, &middle)?;
+        let [home_device, top_device, context_handle] =
+            [home.index, top.index, below.index].map(handle::local);
+        let first = client.create_fence(&home)?;
+        let fence = client.open_fence(first, &below)?;
+        let copy = client.duplicate(fence)?;
+
+        assert_eq!(
+            place(table, first),
+            Some((Some(home_device), Some(home_device)))
+        );
+        for local in [fence, copy] {
+            assert_eq!(
+                place(table, local),
+                Some((Some(context_handle), Some(top_device)))
+            );
+
+            let opened = table.sync_object(local).map_err(|_| EINVAL)?;
+            let is_for = |device| table.lookup().is_for(&opened, device).ok();
+
+            assert_eq!(is_for(top_device), Some(true));
+            assert_eq!(is_for(home_device), Some(true));
+            // A context is no device.
+            assert_eq!(is_for(context_handle), None);
+        }
+
+        assert_eq!(client.fence_value(first), Some(1));
+        table.adapter_removed(&top.device.adapter);
+        assert_eq!(client.fence_value(first), Some(u64::MAX));
+
+        assert!(table
+            .destroy(handle::local(middle.index), is_context)
+            .is_ok());
+        for local in [context_handle, fence, copy] {
+            assert!(place(table, local).is_none());
+        }
+        assert!(place(table, first).is_some());
+        assert!(place(table, top_device).is_some());
+        Ok(())
+    }
+
+    /// RES-31: a resource below a context is found and destroyed by the device alone.
+    #[test]
+    fn a_resource_below_a_context_belongs_to_its_device() -> Result {
+        let client = Client::new()?;
+        let table = &client.process.handles;
+        let (other, top) = (device(table)?, device(table)?);
+        let below = context(table, &top)?;
+        let device = handle::local(top.index);
+
+        for wrong in [other.index, below.index].map(handle::local) {
+            let [resource, allocation] = client.create_resource(&below)?;
+
+            assert!(table.allocation_of(wrong, allocation).is_err());
+            assert!(table.allocations_of_resource(wrong, resource).is_err());
+            assert!(table.destroy_allocations(wrong, &[allocation]).is_err());
+            assert!(table.destroy_resource(wrong, resource).is_err());
+
+            assert!(table.allocation_of(device, allocation).is_ok());
+            assert!(table.allocations_of_resource(device, resource).is_ok());
+            assert!(table.destroy_allocations(device, &[allocation]).is_ok());
+            assert!(table.destroy_resource(device, resource).is_ok());
+        }
+
+        let [resource, allocation] = client.create_resource(&below)?;
+        let copy = client.duplicate(allocation)?;
+
+        assert!(table.allocation_of(device, copy).is_ok());
+        assert!(table
+            .destroy(handle::local(below.index), is_context)
+            .is_ok());
+        for local in [resource, allocation, copy] {
+            assert!(place(table, local).is_none());
+        }
+        assert_eq!(table.count(), 2);
         Ok(())
     }
 
@@ -356,7 +596,7 @@ mod tests {
 
         let mut seen = 0;
 
-        while let Some((index, ())) = table.after(seen, |_| ()) {
+        while let Some((index, ())) = table.after(seen, |_, _| ()) {
             assert_eq!(index, seen + 64);
             seen = index;
         }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
-use crate::logic::handle_tree::{attach, detach, ChildLinks, Node, Stage, Teardown, LEVELS};
+use crate::logic::handle_tree::{attach, detach, root, ChildLinks, Node, Stage, Teardown, LEVELS};
 use crate::logic::index_map::{IndexMap, NewNode};
 
 struct Entry(ChildLinks);
@@ -65,6 +65,10 @@ impl Table {
 
     fn last_child(&self, index: u32) -> Option<u32> {
         self.0.get(index).unwrap().0.last_child()
+    }
+
+    fn root(&self, index: u32) -> Option<u32> {
+        root(&self.0, &self.0.get(index).unwrap().0)
     }
 
     fn begin(&mut self, root: u32) -> Teardown {
@@ -137,6 +141,16 @@ impl Model {
         order
     }
 
+    /// `None` for a root.
+    fn root(&self, index: u32) -> Option<u32> {
+        let mut at = index;
+
+        while self.parents[&at] != 0 {
+            at = self.parents[&at];
+        }
+        (at != index).then_some(at)
+    }
+
     fn is_below(&self, index: u32, root: u32) -> bool {
         let mut at = index;
 
@@ -183,6 +197,32 @@ fn grandchildren_end_before_children() {
     assert_eq!(table.end(3).0, [7, 9, 6, 5, 4, 3]);
     assert_eq!(table.last_child(1), Some(8));
     assert_eq!(table.end(1).0, [8, 2, 1]);
+}
+
+/// What is directly below the root knows it, all others ask their parents; at every stage.
+#[test]
+fn the_root_is_known_at_any_depth() {
+    let mut table = Table::new();
+
+    for (parent, index) in [(0, 0xff_ffff), (0, 1), (0xff_ffff, 2), (2, 3), (3, 4)] {
+        assert!(table.add(parent, index));
+    }
+    assert!(table.reserve(3, 5, 7));
+    assert_eq!(table.root(0xff_ffff), None);
+    assert_eq!(table.root(1), None);
+    for index in 2..=5 {
+        let links = table.0.get(index).unwrap().0;
+
+        assert_eq!(table.root(index), Some(0xff_ffff));
+        assert_eq!(links.parent_if_root(), (index == 2).then_some(0xff_ffff));
+    }
+
+    let mut teardown = table.begin(2);
+
+    assert_eq!(table.step(&mut teardown), Some(5));
+    for index in 2..=4 {
+        assert_eq!(table.root(index), Some(0xff_ffff));
+    }
 }
 
 #[test]
@@ -408,10 +448,17 @@ proptest! {
                     }
                 },
             }
+            if model.parents.contains_key(&index) {
+                prop_assert_eq!(table.root(index), model.root(index));
+            }
             for (index, parent) in &model.parents {
                 let links = table.0.get(*index).unwrap().0;
 
                 prop_assert_eq!(links.parent().unwrap_or(0), *parent);
+                prop_assert_eq!(
+                    links.parent_if_root(),
+                    Some(*parent).filter(|parent| model.parents.get(parent) == Some(&0))
+                );
                 prop_assert_eq!(links.last_child(), model.children[index].last().copied());
             }
         }
