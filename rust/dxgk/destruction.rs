@@ -10,9 +10,9 @@
 use super::{
     handle::{
         open_allocation::OpenAllocation,
-        Claimed,
         HandleTable,
-        HandleTarget, //
+        HandleTarget,
+        TakenHandles, //
     },
     memory::allocation::Allocation, //
 };
@@ -42,7 +42,7 @@ impl HandleTable {
         // Nothing may fail any more once the handles are taken.
         let destruction = Destruction::new(sorted.len())?;
         let mut common = CommonResource::default();
-        let claimed = self.claim(sorted, |own, item| {
+        let taken = self.take_all_if(sorted, |own, item| {
             allocation(item).is_some_and(|opened| {
                 let resource = opened.open_resource.resource();
                 let id = (!resource.description.alone).then(|| resource.header.id());
@@ -51,7 +51,7 @@ impl HandleTable {
             })
         })?;
 
-        destruction.run(&claimed, sorted);
+        destruction.run(&taken, sorted);
         Ok(())
     }
 
@@ -98,11 +98,11 @@ impl Destruction {
         })
     }
 
-    /// Ends the handles in `claimed`, whose numbers are `sorted`. Dropping `claimed` frees them.
+    /// Ends the handles in `taken`, whose numbers are `sorted`. Dropping `taken` frees them.
     ///
     /// Context: may sleep, no locks held.
-    fn run(mut self, claimed: &Claimed, sorted: &[u32]) {
-        let opened = |place: usize| claimed.item(place).and_then(allocation);
+    fn run(mut self, taken: &TakenHandles, sorted: &[u32]) {
+        let opened = |place: usize| taken.item(place).and_then(allocation);
         let mut common = None;
 
         for place in 0..sorted.len() {

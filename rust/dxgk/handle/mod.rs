@@ -89,16 +89,16 @@ const LOOKUPS: usize = 64;
 const HANDLES_SHOWN: u32 = 16384;
 
 /// Entries that were taken out of a table. Dropping it ends them, last one first.
-pub(crate) struct Claimed(KVVec<Removed<Entry>>);
+pub(crate) struct TakenHandles(KVVec<Removed<Entry>>);
 
-impl Claimed {
+impl TakenHandles {
     /// What one of them stands for, in the order of their numbers.
     pub(crate) fn item(&self, place: usize) -> Option<&HandleTarget> {
         self.0.get(place).map(|removed| &removed.value.item)
     }
 }
 
-impl Drop for Claimed {
+impl Drop for TakenHandles {
     fn drop(&mut self) {
         while let Some(removed) = self.0.pop() {
             drop(removed);
@@ -216,13 +216,13 @@ impl State {
     }
 
     /// Takes the entries of all these handles out, which are there.
-    fn take_all(&mut self, handles: &[u32], claimed: &mut Claimed) {
+    fn take_all(&mut self, handles: &[u32], taken: &mut TakenHandles) {
         for local in handles {
             let removed = handle::local_index(*local).and_then(|index| self.take(index));
 
             // There is room for all of them.
             if let Some(removed) = removed {
-                let _room = claimed.0.push_within_capacity(removed);
+                let _room = taken.0.push_within_capacity(removed);
             }
         }
     }
@@ -418,12 +418,12 @@ impl HandleTable {
     /// nothing is taken. `sorted` are different numbers in increasing order.
     ///
     /// Context: may sleep, no locks held.
-    pub(crate) fn claim(
+    pub(crate) fn take_all_if(
         &self,
         sorted: &[u32],
         mut accept: impl FnMut(Option<u32>, &HandleTarget) -> bool,
-    ) -> DxgResult<Claimed> {
-        let mut claimed = Claimed(KVVec::with_capacity(sorted.len(), GFP_KERNEL_ACCOUNT)?);
+    ) -> DxgResult<TakenHandles> {
+        let mut taken = TakenHandles(KVVec::with_capacity(sorted.len(), GFP_KERNEL_ACCOUNT)?);
 
         // Checked first in short holds, so a list that will be refused delays no one.
         for chunk in sorted.chunks(LOOKUPS) {
@@ -433,8 +433,8 @@ impl HandleTable {
         let mut state = self.state.lock();
 
         state.check(sorted, accept)?;
-        state.take_all(sorted, &mut claimed);
-        Ok(claimed)
+        state.take_all(sorted, &mut taken);
+        Ok(taken)
     }
 
     /// Destroys a handle whose target satisfies `accept`: its children first, last created first
