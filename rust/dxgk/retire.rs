@@ -6,9 +6,9 @@
 //! *Step one* runs in the drop and costs the same for every object. It takes no lock that is held
 //! while a task sleeps. From then on the object cannot be found.
 //!
-//! *Step two* ends waits, frees contents and sends notices, in this order (RES-74). The users of
-//! the object decided how much that is. So the module's worker does it, unless it is at most
-//! [`AT_ONCE`]. The work item is part of the object: dropping allocates nothing.
+//! *Step two*, the *cleanup*, ends waits, frees contents and sends notices, in this order (RES-74).
+//! The users of the object decided how much that is. So the module's worker does it, unless it is
+//! at most [`AT_ONCE`]. The work item is part of the object: dropping allocates nothing.
 //!
 //! Step two releases the user's charges. A call at a limit waits for the retirements that have
 //! begun before it is refused; see [`Account::charge`](super::quota::account::Account::charge).
@@ -49,18 +49,18 @@ impl Object {
             fence.unbind();
         }
 
-        let attachments = header.attachments.die();
+        let attachments = header.attachments.retire();
 
-        if attachments == Rest::Much || !self.end_contents_at_once() {
-            return self.clone().end_later();
+        if attachments == Rest::Much || !self.cleanup_contents_at_once() {
+            return self.clone().cleanup_later();
         }
         if attachments == Rest::Little {
-            header.attachments.finish();
+            header.attachments.cleanup();
         }
     }
 
     /// Ends waits and frees contents, if that is little. True if it was.
-    fn end_contents_at_once(&self) -> bool {
+    fn cleanup_contents_at_once(&self) -> bool {
         match self {
             Self::Fence(fence) => fence.orphan_at_once(),
             Self::Legacy(_) => true,
@@ -83,8 +83,8 @@ impl Object {
         }
     }
 
-    /// Step two.
-    fn end(&self) {
+    /// Step two, the cleanup.
+    fn cleanup(&self) {
         let header = self.header();
 
         #[cfg(CONFIG_KUNIT = "y")]
@@ -95,21 +95,21 @@ impl Object {
             Self::Resource(resource) => resource.cleanup(),
             Self::KeyedMutex(mutex) => mutex.abandon(),
         }
-        header.attachments.finish();
+        header.attachments.cleanup();
     }
 
     /// Hands step two to the worker.
-    fn end_later(self) {
+    fn cleanup_later(self) {
         stats::add::<RETIRING>(self.header(), 1);
         self.header().charge.account().begin_retirement();
 
         let Some(worker) = work::worker() else {
-            return self.end_now();
+            return self.cleanup_now();
         };
 
         // An object retires once, so its work cannot be queued already.
         let _queued = match self {
-            Self::Fence(fence) => return fence.end_by(worker),
+            Self::Fence(fence) => return fence.cleanup_by(worker),
             Self::Legacy(object) => worker.enqueue(object).is_ok(),
             Self::Resource(resource) => worker.enqueue(resource).is_ok(),
             Self::KeyedMutex(mutex) => worker.enqueue::<_, 0>(mutex).is_ok(),
@@ -117,11 +117,11 @@ impl Object {
     }
 
     /// Step two, by the worker.
-    pub(super) fn end_now(self) {
+    pub(super) fn cleanup_now(self) {
         let account = self.header().charge.account().clone();
         let adapter = self.header().adapter.clone();
 
-        self.end();
+        self.cleanup();
         // This drop releases the charge, unless a call in flight has the object.
         drop(self);
         account.end_retirement();
@@ -141,7 +141,7 @@ macro_rules! retired_by_worker {
             type Pointer = Arc<Self>;
 
             fn run(this: Arc<Self>) {
-                Object::$variant(this).end_now();
+                Object::$variant(this).cleanup_now();
             }
         }
     )*};

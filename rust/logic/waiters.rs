@@ -128,8 +128,8 @@ pub struct Waiters<M> {
     next_seq: u64,
     /// What a signal has left to the worker.
     backlog: Option<Due>,
-    /// The end is left to the worker, too.
-    is_ending: bool,
+    /// The cleanup is left to the worker, too.
+    has_cleanup: bool,
     orphaned: bool,
     /// AlwaysSignaled is refused.
     keeps_value: bool,
@@ -149,7 +149,7 @@ impl<M: WaitMap> Waiters<M> {
             queued: 0,
             next_seq: 0,
             backlog: None,
-            is_ending: false,
+            has_cleanup: false,
             orphaned: false,
             keeps_value,
             always_signaled: false,
@@ -286,14 +286,14 @@ impl<M: WaitMap> Waiters<M> {
         None
     }
 
-    /// Leaves the end of the fence to the worker.
-    pub fn leave_end(&mut self) {
-        self.is_ending = true;
+    /// Leaves the cleanup of the fence to the worker.
+    pub fn leave_cleanup(&mut self) {
+        self.has_cleanup = true;
     }
 
-    /// Whether the end was left to the worker, who does it now.
-    pub fn take_end(&mut self) -> bool {
-        core::mem::take(&mut self.is_ending)
+    /// Whether the cleanup was left to the worker, who does it now.
+    pub fn take_cleanup(&mut self) -> bool {
+        core::mem::take(&mut self.has_cleanup)
     }
 
     /// The worker's next step: moves waiters that were left to it into `released`. `last` is how

@@ -62,7 +62,7 @@ pub(crate) trait DestroyCallback: Send + Sync {
 
 struct State<T> {
     /// The object has retired: nothing may be attached.
-    dead: bool,
+    retired: bool,
     /// `None` until the first entry is stored.
     store: Option<Arc<Store>>,
     /// `None` until the first weak reference or watch.
@@ -129,7 +129,7 @@ impl<T: Unpin> PreparedChange<'_, T> {
             _ => false,
         };
 
-        if state.dead {
+        if state.retired {
             return Err(Failed::Dead);
         }
         if !same {
@@ -198,7 +198,7 @@ impl<T: Unpin> Attachments<T> {
         pin_init!(Self {
             state <- new_spinlock!(
                 State {
-                    dead: false,
+                    retired: false,
                     store: None,
                     weak_target: None,
                     #[cfg(CONFIG_KUNIT = "y")]
@@ -319,7 +319,7 @@ impl<T: Unpin> Attachments<T> {
     ) -> DxgResult<Arc<WeakTarget<T>>> {
         let mut state = self.state.lock();
 
-        if state.dead {
+        if state.retired {
             return Err(Status::INVALID_PARAMETER.into());
         }
         Ok(state
@@ -337,7 +337,7 @@ impl<T: Unpin> Attachments<T> {
     ) -> core::result::Result<(), KBox<dyn DestroyCallback>> {
         let mut state = self.state.lock();
 
-        if state.dead || state.callback.is_some() {
+        if state.retired || state.callback.is_some() {
             return Err(callback);
         }
         state.callback = Some(callback);
@@ -346,36 +346,36 @@ impl<T: Unpin> Attachments<T> {
 
     /// Called when the last strong reference is gone and the object's handles no longer resolve.
     /// From now on weak references do not resolve either, and nothing can be attached. Returns
-    /// what is left for [`Attachments::call_back`] and [`Attachments::finish`].
+    /// what is left for [`Attachments::call_back`] and [`Attachments::cleanup`].
     ///
     /// Context: no locks held. Called once.
-    pub(in crate::dxgk) fn die(&self) -> Rest {
+    pub(in crate::dxgk) fn retire(&self) -> Rest {
         let mut state = self.state.lock();
 
-        state.dead = true;
+        state.retired = true;
 
         let weak_target = state.weak_target.clone();
-        let alone = match &state.store {
+        let rest = match &state.store {
             Some(store) if store.has_files() => Rest::Much,
             None if weak_target.is_none() => Rest::Nothing,
             _ => Rest::Little,
         };
         #[cfg(CONFIG_KUNIT = "y")]
-        let alone = match &state.callback {
+        let rest = match &state.callback {
             Some(_) => Rest::Much,
-            None => alone,
+            None => rest,
         };
 
         drop(state);
         match weak_target {
-            Some(weak_target) if !weak_target.die() => Rest::Much,
-            _ => alone,
+            Some(weak_target) if !weak_target.retire() => Rest::Much,
+            _ => rest,
         }
     }
 
     /// Calls the KMD's callback.
     ///
-    /// Context: may sleep, no locks held. Called once, after [`Attachments::die`].
+    /// Context: may sleep, no locks held. Called once, after [`Attachments::retire`].
     #[cfg(CONFIG_KUNIT = "y")]
     pub(in crate::dxgk) fn call_back(&self, object: u64) {
         let callback = self.state.lock().callback.take();
@@ -388,8 +388,8 @@ impl<T: Unpin> Attachments<T> {
     /// Called when the contents of the object are gone: signals watches and polls, and drops the
     /// entries and their files.
     ///
-    /// Context: may sleep, no locks held. Called once, after [`Attachments::die`].
-    pub(crate) fn finish(&self) {
+    /// Context: may sleep, no locks held. Called once, after [`Attachments::retire`].
+    pub(crate) fn cleanup(&self) {
         let (store, weak_target) = {
             let mut state = self.state.lock();
 
@@ -398,7 +398,7 @@ impl<T: Unpin> Attachments<T> {
 
         drop(store);
         if let Some(weak_target) = weak_target {
-            weak_target.finish();
+            weak_target.cleanup();
         }
     }
 

@@ -82,7 +82,7 @@ mod tests {
         good: Atomic<u64>,
     }
 
-    /// Uses everything it can while its object dies.
+    /// Uses everything it can while its object retires.
     struct Curious {
         tables: Arc<Tables>,
         own: Object,

@@ -234,7 +234,7 @@ impl<T: Unpin> WeakTarget<T> {
 
     /// Called when the object has retired: nothing resolves any more. True if there are only a few
     /// watches; looks at no more than that.
-    pub(in crate::dxgk) fn die(&self) -> bool {
+    pub(in crate::dxgk) fn retire(&self) -> bool {
         let (object, watches) = {
             let mut state = self.state.lock();
 
@@ -252,7 +252,7 @@ impl<T: Unpin> WeakTarget<T> {
     /// (RES-74).
     ///
     /// Context: may sleep, no locks held.
-    pub(in crate::dxgk) fn finish(&self) {
+    pub(in crate::dxgk) fn cleanup(&self) {
         self.gone.store(true, Release);
         while let Some((number, watch)) = self.at_or_after(0) {
             // Both this and the watch's release may remove it; the one that does decides whether

@@ -111,7 +111,7 @@ pub(crate) struct Fence {
     storage: FenceStorage,
     #[pin]
     waiters: SpinLock<Waiters<FenceQueue>>,
-    /// What is left to the worker: what signals have begun, and step two of the end, see
+    /// What is left to the worker: what signals have begun, and the cleanup, see
     /// [`crate::dxgk::retire`]. `waiters` knows which.
     #[pin]
     work: Work<Fence>,
@@ -127,10 +127,10 @@ impl WorkItem for Fence {
     fn run(this: Arc<Self>) {
         this.catch_up();
 
-        let is_ending = this.waiters.lock().take_end();
+        let has_cleanup = this.waiters.lock().take_cleanup();
 
-        if is_ending {
-            Object::Fence(this).end_now();
+        if has_cleanup {
+            Object::Fence(this).cleanup_now();
         }
     }
 }
@@ -357,9 +357,9 @@ impl Fence {
         tell_orphans(&orphans);
     }
 
-    /// Hands step two of the end to the worker.
-    pub(in crate::dxgk) fn end_by(self: Arc<Self>, worker: &work_queue::Queue) {
-        self.waiters.lock().leave_end();
+    /// Hands the cleanup to the worker.
+    pub(in crate::dxgk) fn cleanup_by(self: Arc<Self>, worker: &work_queue::Queue) {
+        self.waiters.lock().leave_cleanup();
         // It fails only if it is queued already and has not started: then it sees that.
         let _queued = worker.enqueue(self).is_ok();
     }

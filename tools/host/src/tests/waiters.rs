@@ -482,10 +482,13 @@ fn the_end_that_is_left_to_the_worker_is_taken_once() {
     let word = word64(0);
     let mut waiters = Waiters::new(Tree::default());
 
-    assert!(!waiters.take_end());
-    waiters.leave_end();
+    assert!(!waiters.take_cleanup());
+    waiters.leave_cleanup();
     assert!(waiters.sample(&word).is_none());
-    assert_eq!([waiters.take_end(), waiters.take_end()], [true, false]);
+    assert_eq!(
+        [waiters.take_cleanup(), waiters.take_cleanup()],
+        [true, false]
+    );
 }
 
 /// FEN-72: somebody stores the word without the lock, and whoever looks at it releases who is due.
