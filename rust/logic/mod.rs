@@ -30,6 +30,7 @@ pub(crate) mod moving;
 pub(crate) mod name;
 pub(crate) mod name_mode;
 pub(crate) mod open_rules;
+mod promises;
 pub(crate) mod quota;
 pub(crate) mod residency;
 pub(crate) mod share_rules;
