@@ -45,7 +45,7 @@ impl HandleTable {
         let taken = self.take_all_if(sorted, |own, item| {
             allocation(item).is_some_and(|opened| {
                 let resource = opened.open_resource.resource();
-                let id = (!resource.description.alone).then(|| resource.header.id());
+                let id = (!resource.description.standalone).then(|| resource.header.id());
 
                 common.accepts(device, own, id)
             })
@@ -120,7 +120,7 @@ impl Destruction {
             if !opened.give_up() {
                 continue;
             }
-            if open_resource.resource().description.alone {
+            if open_resource.resource().description.standalone {
                 open_resource.resource().remove_given_up(&mut self.gone);
             } else {
                 // All allocations that are not standalone share this resource.

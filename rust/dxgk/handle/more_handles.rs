@@ -68,12 +68,12 @@ impl Process {
                 handles.reserve(HandleTarget::KeyedMutex(open), parent)?;
             }
             Object::Resource(resource) => {
-                let alone = resource.description.alone;
+                let standalone = resource.description.standalone;
                 let open_resource =
-                    OpenResource::new(strong, access, Origin::Opened, !alone, &self.mappings)?;
+                    OpenResource::new(strong, access, Origin::Opened, !standalone, &self.mappings)?;
                 let allocations = resource.allocations()?;
 
-                if alone {
+                if standalone {
                     handles.reserve_allocations(&open_resource, &allocations, parent)?;
                 } else {
                     handles.reserve_resource(&open_resource, &allocations, parent)?;
@@ -154,7 +154,7 @@ impl Process {
         let found = self.handles.allocation(allocation)?;
         let open_resource = &found.what.open_resource;
 
-        if open_resource.resource().description.alone {
+        if open_resource.resource().description.standalone {
             return self.duplicate(allocation, Part::Whole);
         }
 

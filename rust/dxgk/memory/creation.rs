@@ -245,10 +245,10 @@ impl Maker<'_> {
         )?)
     }
 
-    /// A resource without allocations yet, and an open of it. `alone`: it is the resource of one
+    /// A resource without allocations yet, and an open of it. `standalone`: it is the resource of one
     /// standalone allocation.
-    fn resource(&self, alone: bool, driver_data: KVVec<u8>) -> DxgResult<Arc<OpenResource>> {
-        let kind = if alone {
+    fn resource(&self, standalone: bool, driver_data: KVVec<u8>) -> DxgResult<Arc<OpenResource>> {
+        let kind = if standalone {
             Kind::Allocation
         } else {
             Kind::Resource
@@ -263,7 +263,7 @@ impl Maker<'_> {
         );
         let description = ResourceDescription {
             shared: self.creation.is_shared(),
-            alone,
+            standalone,
             open_policy: self.creation.open_policy(),
             back_buffer: self.creation.is_back_buffer(),
             creator: ThreadGroup::of_caller(),
@@ -276,7 +276,7 @@ impl Maker<'_> {
             strong,
             access::resource::ALL,
             Origin::Opened,
-            !alone,
+            !standalone,
             &self.process.mappings,
         )
     }

@@ -48,7 +48,7 @@ pub(crate) struct ResourceDescription {
     /// Whether it can be opened elsewhere.
     pub(crate) shared: bool,
     /// Whether it is the resource of one standalone allocation.
-    pub(crate) alone: bool,
+    pub(crate) standalone: bool,
     /// Who may open it by global handle.
     pub(crate) open_policy: OpenPolicy,
     /// Whether its creator said that it is a back buffer of a swap chain.
