@@ -3,8 +3,8 @@
 //! DestroyAllocation: of a resource, or of a list of handles (RES-28, RES-29, RES-82).
 //!
 //! The handles of a list are grouped by open resource: each open resource forgets its handles in
-//! one step, and the resource gives up its allocations in one step. So the cost is proportional to
-//! the length of the list and to the size of the open resources, in any order. All memory is
+//! one step, and the resource withdraws its allocations in one step. So the cost is proportional
+//! to the length of the list and to the size of the open resources, in any order. All memory is
 //! allocated before the handles are taken; nothing fails after that.
 
 use super::{
@@ -85,7 +85,7 @@ impl HandleTable {
 struct Destruction {
     /// Pairs of the address of an open resource and the index of one of its handles in the list.
     open_resources: KVVec<[u64; 2]>,
-    /// Room for allocations that are given up.
+    /// Room for allocations that are withdrawn.
     gone: KVVec<Arc<Allocation>>,
 }
 
@@ -117,11 +117,11 @@ impl Destruction {
                     .open_resources
                     .push_within_capacity([Arc::as_ptr(open_resource).addr() as u64, place as u64]);
             }
-            if !opened.give_up() {
+            if !opened.withdraw() {
                 continue;
             }
             if open_resource.resource().description.standalone {
-                open_resource.resource().remove_given_up(&mut self.gone);
+                open_resource.resource().remove_withdrawn(&mut self.gone);
             } else {
                 // All allocations that are not standalone share this resource.
                 common = Some(open_resource.resource());
@@ -136,7 +136,7 @@ impl Destruction {
             }
         }
         if let Some(resource) = common {
-            resource.remove_given_up(&mut self.gone);
+            resource.remove_withdrawn(&mut self.gone);
         }
     }
 }

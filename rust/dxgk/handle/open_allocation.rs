@@ -123,14 +123,14 @@ impl OpenAllocation {
         }
     }
 
-    /// DestroyAllocation of this handle: the resource gives the allocation up if it has no other
+    /// DestroyAllocation of this handle: the resource withdraws the allocation if it has no other
     /// user (RES-82). True if it did.
     ///
     /// Context: may sleep, no locks held.
-    pub(in crate::dxgk) fn give_up(&self) -> bool {
+    pub(in crate::dxgk) fn withdraw(&self) -> bool {
         self.mapping.revoke();
         self.open_resource.origin != Origin::Duplicated
-            && self.open_resource.resource().give_up(&self.allocation)
+            && self.open_resource.resource().withdraw(&self.allocation)
     }
 }
 

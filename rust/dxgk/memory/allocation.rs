@@ -46,7 +46,7 @@ use kernel::{
 };
 
 /// Instead of a number of handles: the allocation no longer belongs to its resource.
-const GIVEN_UP: u32 = u32::MAX;
+const WITHDRAWN: u32 = u32::MAX;
 
 /// What is fixed at creation.
 pub(crate) struct AllocationDescription {
@@ -71,7 +71,7 @@ pub(crate) struct Allocation {
     pub(in crate::dxgk) kmd: object::Allocation,
     /// Its priority: how late it would be evicted (MEM-9).
     pub(crate) priority: Atomic<u32>,
-    /// How many handles there are, or [`GIVEN_UP`].
+    /// How many handles there are, or [`WITHDRAWN`].
     opens: Atomic<u32>,
     /// The bytes; `None` after the end. LOCK: `Slots::kept` is taken inside, and
     /// `Movable::state` tried.
@@ -129,11 +129,11 @@ impl Allocation {
         storage.ok_or(Status::INVALID_PARAMETER.into())
     }
 
-    /// Adds a handle; INVALID_PARAMETER if the allocation was given up.
+    /// Adds a handle; INVALID_PARAMETER if the allocation was withdrawn.
     pub(crate) fn open(&self) -> DxgResult {
         let mut count = self.opens.load(Relaxed);
 
-        while count != GIVEN_UP {
+        while count != WITHDRAWN {
             // OVERFLOW: bounded by the handles of all processes.
             match self.opens.cmpxchg(count, count + 1, Full) {
                 Ok(_) => return Ok(()),
@@ -147,7 +147,7 @@ impl Allocation {
     pub(crate) fn close(&self) {
         let mut count = self.opens.load(Relaxed);
 
-        while count != GIVEN_UP {
+        while count != WITHDRAWN {
             match self.opens.cmpxchg(count, count - 1, Full) {
                 Ok(_) => return,
                 Err(now) => count = now,
@@ -155,13 +155,13 @@ impl Allocation {
         }
     }
 
-    /// Gives the allocation up if it has one handle and no dma-buf (RES-82): it can no longer be
+    /// Withdraws the allocation if it has one handle and no dma-buf (RES-82): it can no longer be
     /// opened. True if it did.
-    pub(crate) fn give_up(&self) -> bool {
+    pub(crate) fn withdraw(&self) -> bool {
         let storage = self.storage.lock();
         let exported = storage.as_ref().is_some_and(Storage::is_exported);
 
-        !exported && self.opens.cmpxchg(1, GIVEN_UP, Full).is_ok()
+        !exported && self.opens.cmpxchg(1, WITHDRAWN, Full).is_ok()
     }
 
     /// Drops the dma-bufs that nobody has any more; says how many.
@@ -170,9 +170,9 @@ impl Allocation {
             .map_or(0, |storage| storage.drop_unused_exports())
     }
 
-    /// Whether it was given up.
-    pub(in crate::dxgk) fn is_given_up(&self) -> bool {
-        self.opens.load(Relaxed) == GIVEN_UP
+    /// Whether it was withdrawn.
+    pub(in crate::dxgk) fn is_withdrawn(&self) -> bool {
+        self.opens.load(Relaxed) == WITHDRAWN
     }
 
     /// How many pages its end frees, if at most `most` and nothing else shares them. Only tries the

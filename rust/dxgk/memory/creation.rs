@@ -245,8 +245,8 @@ impl Maker<'_> {
         )?)
     }
 
-    /// A resource without allocations yet, and an open of it. `standalone`: it is the resource of one
-    /// standalone allocation.
+    /// A resource without allocations yet, and an open of it. `standalone`: it is the resource of
+    /// one standalone allocation.
     fn resource(&self, standalone: bool, driver_data: KVVec<u8>) -> DxgResult<Arc<OpenResource>> {
         let kind = if standalone {
             Kind::Allocation

@@ -201,23 +201,23 @@ impl Resource {
         )
     }
 
-    /// Called when a handle of `allocation` is destroyed: an unshared resource gives the
-    /// allocation up if that was its last handle (RES-82). The handle itself counts until it is
-    /// dropped. True if it did; then [`Resource::remove_given_up`] frees the storage.
+    /// Called when a handle of `allocation` is destroyed: an unshared resource withdraws the
+    /// allocation if that was its last handle (RES-82). The handle itself counts until it is
+    /// dropped. True if it did; then [`Resource::remove_withdrawn`] frees the storage.
     ///
     /// Context: may sleep, no locks held.
-    pub(in crate::dxgk) fn give_up(&self, allocation: &Allocation) -> bool {
-        !self.description.shared && allocation.give_up()
+    pub(in crate::dxgk) fn withdraw(&self, allocation: &Allocation) -> bool {
+        !self.description.shared && allocation.withdraw()
     }
 
-    /// Removes allocations that were given up, as many as `gone` has room for, and frees their
+    /// Removes allocations that were withdrawn, as many as `gone` has room for, and frees their
     /// storage. Walks the allocations once.
     ///
     /// Context: may sleep, no locks held.
-    pub(in crate::dxgk) fn remove_given_up(&self, gone: &mut KVVec<Arc<Allocation>>) {
-        // Without room, another call has given it up and removes it.
+    pub(in crate::dxgk) fn remove_withdrawn(&self, gone: &mut KVVec<Arc<Allocation>>) {
+        // Without room, another call has withdrawn it and removes it.
         self.state.lock().allocations.retain(|allocation| {
-            !allocation.is_given_up() || gone.push_within_capacity(allocation.clone()).is_err()
+            !allocation.is_withdrawn() || gone.push_within_capacity(allocation.clone()).is_err()
         });
         for allocation in gone.iter() {
             allocation.cleanup();
