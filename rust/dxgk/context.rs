@@ -8,8 +8,8 @@ use super::{
     stats::{
         Counted,
         CountedOn,
-        Kind,
         ObjectId,
+        ObjectKind,
         Stats,
         OBJECTS, //
     }, //
@@ -66,7 +66,7 @@ impl Context {
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn new(device: Arc<Device>, description: &Description) -> DxgResult<Arc<Self>> {
-        let identified = ObjectId::new(Kind::Context);
+        let identified = ObjectId::new(ObjectKind::Context);
         let create = CreateContextArgs {
             id: ContextId(identified.id),
             scheduling: description.scheduling,

@@ -8,8 +8,8 @@ use super::{
     stats::{
         Counted,
         CountedOn,
-        Kind,
         ObjectId,
+        ObjectKind,
         Stats,
         OBJECTS, //
     }, //
@@ -74,7 +74,7 @@ impl Device {
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn new(adapter: Arc<Adapter>) -> DxgResult<Arc<Self>> {
-        let identified = ObjectId::new(Kind::Device);
+        let identified = ObjectId::new(ObjectKind::Device);
         let id = DeviceId(identified.id);
         let kmd = object::Device::create(&adapter.port, &Passive::here(), id)?;
 

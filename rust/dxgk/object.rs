@@ -29,8 +29,8 @@ use super::{
     stats::{
         Counted,
         CountedOn,
-        Kind,
         ObjectId,
+        ObjectKind,
         OwnStats,
         Stats,
         OBJECTS, //
@@ -106,7 +106,7 @@ impl CountedOn for Header {
 impl Header {
     /// The header of a new object that nothing refers to yet.
     pub(crate) fn new(
-        kind: Kind,
+        kind: ObjectKind,
         adapter: Option<Arc<Adapter>>,
         sharing: Sharing,
         cross_adapter: bool,
@@ -174,7 +174,7 @@ impl Header {
     }
 
     /// What it is.
-    pub(crate) fn kind(&self) -> Kind {
+    pub(crate) fn kind(&self) -> ObjectKind {
         self.identified.kind
     }
 }

@@ -234,7 +234,7 @@ pub(crate) fn next_id() -> u64 {
 /// What an object is, as shown in traces.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
-pub(crate) enum Kind {
+pub(crate) enum ObjectKind {
     /// `D3DDDI_SYNCHRONIZATION_MUTEX`.
     Mutex = 1,
     /// `D3DDDI_SEMAPHORE`.
@@ -253,7 +253,7 @@ pub(crate) enum Kind {
     KeyedMutex = 34,
 }
 
-impl Kind {
+impl ObjectKind {
     /// The name shown in fdinfo.
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -283,12 +283,12 @@ pub(crate) struct ObjectId {
     /// Never used for anything else.
     pub(crate) id: u64,
     /// What it is.
-    pub(crate) kind: Kind,
+    pub(crate) kind: ObjectKind,
 }
 
 impl ObjectId {
     /// A new object of this kind.
-    pub(crate) fn new(kind: Kind) -> Self {
+    pub(crate) fn new(kind: ObjectKind) -> Self {
         let id = next_id();
 
         crate::sys::trace::create(id, kind.number());

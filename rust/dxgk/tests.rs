@@ -42,7 +42,7 @@ mod tests {
             memory::{
                 allocation,
                 creation::{
-                    CreateRequest,
+                    CreateAllocationsRequest,
                     Destination,
                     NewAllocation, //
                 }, //
@@ -188,7 +188,7 @@ mod tests {
                 allocations.push(new, GFP_KERNEL)?;
             }
 
-            let request = CreateRequest {
+            let request = CreateAllocationsRequest {
                 creation: Creation {
                     flags: bits::CREATE_RESOURCE,
                     count: 2,

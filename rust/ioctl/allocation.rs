@@ -17,7 +17,7 @@ use crate::{
             Origin, //
         },
         memory::creation::{
-            CreateRequest,
+            CreateAllocationsRequest,
             Destination,
             NewAllocation, //
         },
@@ -171,7 +171,10 @@ fn read_allocations(
 }
 
 /// Copies the arguments of a creation and checks them, in the order of RES-19.
-fn read_creation(call: Call<'_>, args: &D3DKMT_CREATEALLOCATION) -> DxgResult<CreateRequest> {
+fn read_creation(
+    call: Call<'_>,
+    args: &D3DKMT_CREATEALLOCATION,
+) -> DxgResult<CreateAllocationsRequest> {
     let mut creation = Creation {
         flags: args.Flags,
         count: args.NumAllocations,
@@ -192,7 +195,7 @@ fn read_creation(call: Call<'_>, args: &D3DKMT_CREATEALLOCATION) -> DxgResult<Cr
     let existing = existing(call, args, &creation)?;
 
     creation.check_sizes()?;
-    Ok(CreateRequest {
+    Ok(CreateAllocationsRequest {
         destination: read_destination(args, &creation, existing)?,
         allocations: read_allocations(&creation, &infos)?,
         creation,

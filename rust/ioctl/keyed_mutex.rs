@@ -22,7 +22,7 @@ use crate::{
         },
         keyed_mutex::{
             creation::{
-                CreateRequest,
+                CreateKeyedMutexRequest,
                 FirstData, //
             },
             Acquired,
@@ -103,7 +103,7 @@ pub(super) fn create<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_CREATEKEYEDMUTEX,
 ) -> DxgResult<impl Commit + 'a> {
-    let request = CreateRequest {
+    let request = CreateKeyedMutexRequest {
         key: args.InitialValue,
         sharing: Sharing::Global,
         data: None,
@@ -125,7 +125,7 @@ pub(super) fn create2<'a>(
 ) -> DxgResult<impl Commit + 'a> {
     let sharing = keyed_mutex_rules::sharing(args.Flags)?;
     let data = PrivateData::new(args.pPrivateRuntimeData, args.PrivateRuntimeDataSize)?;
-    let request = CreateRequest {
+    let request = CreateKeyedMutexRequest {
         key: args.InitialValue,
         sharing,
         data: read_data(call, data)?,

@@ -24,7 +24,7 @@ use crate::{
             NtHandle,
             Share, //
         },
-        stats::Kind, //
+        stats::ObjectKind, //
     },
     error::{
         DxgResult,
@@ -51,7 +51,7 @@ struct Subject {
 }
 
 impl Subject {
-    fn one(strong: Strong, kind: Kind, access: u32) -> Self {
+    fn one(strong: Strong, kind: ObjectKind, access: u32) -> Self {
         Self {
             strong,
             kinds: [kind.number(), 0, 0],
@@ -64,7 +64,7 @@ impl Subject {
     fn local(call: Call<'_>, local: u32) -> DxgResult<Self> {
         let found = call.process.handles.shareable(local)?;
         let kind = match &found.allocation {
-            Some(_) => Kind::Allocation,
+            Some(_) => ObjectKind::Allocation,
             None => found.strong.object().header().kind(),
         };
 
@@ -142,10 +142,10 @@ impl Subject {
 }
 
 /// The type of an object of this kind.
-fn type_of(kind: Kind) -> u32 {
+fn type_of(kind: ObjectKind) -> u32 {
     match kind {
-        Kind::Resource | Kind::Allocation => OPENDXG_TYPE_RESOURCE,
-        Kind::KeyedMutex => OPENDXG_TYPE_KEYED_MUTEX,
+        ObjectKind::Resource | ObjectKind::Allocation => OPENDXG_TYPE_RESOURCE,
+        ObjectKind::KeyedMutex => OPENDXG_TYPE_KEYED_MUTEX,
         _ => OPENDXG_TYPE_SYNC_OBJECT,
     }
 }

@@ -15,7 +15,7 @@ use crate::dxgk::{
         Header,
         Object, //
     },
-    stats::Kind, //
+    stats::ObjectKind, //
 };
 use kernel::{
     prelude::*,
@@ -131,30 +131,30 @@ impl Adapters {
 pub(super) enum Line {
     /// A shareable object.
     Object {
-        kind: Kind,
+        kind: ObjectKind,
         object: Object,
         access: u32,
     },
     /// An allocation, which shows the id and the references of its resource.
     Allocation(Arc<OpenAllocation>),
     /// Something else, and its id.
-    Other(Kind, u64),
+    Other(ObjectKind, u64),
 }
 
 impl Line {
     /// The line for a handle of `item`.
     pub(super) fn of(item: &HandleTarget) -> Self {
         match item {
-            HandleTarget::Adapter(adapter) => Self::Other(Kind::Adapter, adapter.id),
-            HandleTarget::Device(device) => Self::Other(Kind::Device, device.id()),
-            HandleTarget::Context(context) => Self::Other(Kind::Context, context.id()),
+            HandleTarget::Adapter(adapter) => Self::Other(ObjectKind::Adapter, adapter.id),
+            HandleTarget::Device(device) => Self::Other(ObjectKind::Device, device.id()),
+            HandleTarget::Context(context) => Self::Other(ObjectKind::Context, context.id()),
             HandleTarget::Sync(open) | HandleTarget::KeyedMutex(open) => Self::Object {
                 kind: open.object().header().kind(),
                 object: open.object().clone(),
                 access: open.access(),
             },
             HandleTarget::Resource(open_resource) => Self::Object {
-                kind: Kind::Resource,
+                kind: ObjectKind::Resource,
                 object: open_resource.object().clone(),
                 access: open_resource.access,
             },
@@ -187,7 +187,7 @@ impl Line {
                 Self::print_object(
                     m,
                     handle,
-                    Kind::Allocation,
+                    ObjectKind::Allocation,
                     open_resource.object(),
                     open_resource.access,
                 );
@@ -197,7 +197,7 @@ impl Line {
         }
     }
 
-    fn print_object(m: &SeqFile, handle: u32, kind: Kind, object: &Object, access: u32) {
+    fn print_object(m: &SeqFile, handle: u32, kind: ObjectKind, object: &Object, access: u32) {
         let header = object.header();
         let (id, references) = (header.id(), header.references());
         let waiters = object.waiting();

@@ -22,7 +22,7 @@ mod tests {
                 *, //
             },
             memory::creation::{
-                CreateRequest,
+                CreateAllocationsRequest,
                 Destination,
                 NewAllocation, //
             },
@@ -384,7 +384,7 @@ mod tests {
                 GFP_KERNEL,
             )?;
 
-            let request = CreateRequest {
+            let request = CreateAllocationsRequest {
                 creation: AllocationCreation {
                     flags: allocation_bits::CREATE_RESOURCE,
                     count: 1,

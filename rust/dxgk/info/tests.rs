@@ -25,8 +25,8 @@ mod tests {
                 ObjectCharge, //
             },
             stats::{
-                Kind,
-                Module, //
+                Module,
+                ObjectKind, //
             },
             sync::legacy::{
                 LegacySync,
@@ -53,7 +53,7 @@ mod tests {
     fn object(tables: &Tables) -> Result<Strong> {
         let charge = ObjectCharge::new(&tables.accounts.of_caller()?)?;
         let header = Header::new(
-            Kind::Fence,
+            ObjectKind::Fence,
             None,
             Sharing::Global,
             false,

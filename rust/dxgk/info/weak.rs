@@ -13,7 +13,7 @@ use crate::dxgk::{
     at_once::AT_ONCE,
     stats::{
         CountedOn,
-        Kind,
+        ObjectKind,
         OwnStats,
         Stats, //
     }, //
@@ -90,7 +90,7 @@ struct State<T> {
 #[pin_data]
 pub(crate) struct WeakTarget<T> {
     object_id: u64,
-    kind: Kind,
+    kind: ObjectKind,
     /// Who made the object.
     creator: Credentials,
     /// Where weak references and watches are counted.
@@ -117,7 +117,7 @@ impl<T: Unpin> WeakTarget<T> {
     pub(in crate::dxgk) fn new(
         object: T,
         object_id: u64,
-        kind: Kind,
+        kind: ObjectKind,
         creator: Credentials,
         stats: OwnStats,
     ) -> Result<Arc<Self>, AllocError> {
@@ -147,7 +147,7 @@ impl<T: Unpin> WeakTarget<T> {
     }
 
     /// What the object is.
-    pub(crate) fn kind(&self) -> Kind {
+    pub(crate) fn kind(&self) -> ObjectKind {
         self.kind
     }
 

@@ -22,7 +22,7 @@ use crate::{
         },
         process::Process,
         quota::account::ObjectCharge,
-        stats::Kind,
+        stats::ObjectKind,
         tables::Tables, //
     },
     error::{
@@ -40,7 +40,7 @@ use crate::{
 use kernel::sync::Arc;
 
 /// What a keyed mutex starts as.
-pub(crate) struct CreateRequest {
+pub(crate) struct CreateKeyedMutexRequest {
     /// The key for which it is free.
     pub(crate) key: u64,
     /// By which kind of handle it is shared.
@@ -59,10 +59,10 @@ impl Process {
     pub(crate) fn create_keyed_mutex<'a>(
         &'a self,
         tables: &'a Tables,
-        request: CreateRequest,
+        request: CreateKeyedMutexRequest,
     ) -> DxgResult<Created<'a>> {
         let header = Header::new(
-            Kind::KeyedMutex,
+            ObjectKind::KeyedMutex,
             None,
             request.sharing,
             false,

@@ -12,8 +12,8 @@ use crate::dxgk::{
     quota::holder::Claim,
     stats::{
         Counted,
-        Kind,
         ObjectId,
+        ObjectKind,
         OBJECTS, //
     }, //
 };
@@ -104,7 +104,7 @@ impl Allocation {
 
         pin_arc(
             pin_init!(Self {
-                _identified: ObjectId::new(Kind::Allocation),
+                _identified: ObjectId::new(ObjectKind::Allocation),
                 _adapter: Counted::new(adapter),
                 _claim: claim,
                 description,

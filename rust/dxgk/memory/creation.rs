@@ -43,7 +43,7 @@ use crate::{
             holder::Amounts, //
         },
         stats::{
-            Kind,
+            ObjectKind,
             OwnStats, //
         },
         tables::Tables, //
@@ -101,7 +101,7 @@ pub(crate) enum Destination {
 }
 
 /// What a device is to make.
-pub(crate) struct CreateRequest {
+pub(crate) struct CreateAllocationsRequest {
     /// What the flags say.
     pub(crate) creation: Creation,
     /// What to make, in the order of the handles.
@@ -110,7 +110,7 @@ pub(crate) struct CreateRequest {
     pub(crate) destination: Destination,
 }
 
-impl CreateRequest {
+impl CreateAllocationsRequest {
     /// Whether all the memory is new, which is zero.
     pub(crate) fn is_zeroed(&self) -> bool {
         self.allocations.iter().all(|new| new.source == Source::New)
@@ -126,7 +126,7 @@ impl Parent {
         &self,
         process: &'a Process,
         tables: &'a Tables,
-        request: CreateRequest,
+        request: CreateAllocationsRequest,
     ) -> DxgResult<ReservedHandles<'a>> {
         let count = request.allocations.len();
         let mut maker = Maker {
@@ -249,9 +249,9 @@ impl Maker<'_> {
     /// one standalone allocation.
     fn resource(&self, standalone: bool, driver_data: KVVec<u8>) -> DxgResult<Arc<OpenResource>> {
         let kind = if standalone {
-            Kind::Allocation
+            ObjectKind::Allocation
         } else {
-            Kind::Resource
+            ObjectKind::Resource
         };
         let header = Header::new(
             kind,

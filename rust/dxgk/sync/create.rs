@@ -23,7 +23,7 @@ use crate::{
         },
         process::Process,
         quota::account::ObjectCharge,
-        stats::Kind,
+        stats::ObjectKind,
         tables::Tables, //
     },
     error::{
@@ -106,15 +106,18 @@ impl Maker<'_> {
 
         let object = match self.creation.contents() {
             Contents::MonitoredFence { value, .. } => self.monitored_fence(value)?,
-            Contents::Mutex { owned } => self.legacy(Kind::Mutex, State::Mutex { owned })?,
+            Contents::Mutex { owned } => self.legacy(ObjectKind::Mutex, State::Mutex { owned })?,
             Contents::Semaphore { initial, max } => {
-                self.legacy(Kind::Semaphore, State::Semaphore { initial, max })?
+                self.legacy(ObjectKind::Semaphore, State::Semaphore { initial, max })?
             }
-            Contents::Fence { value } => self.legacy(Kind::Fence, State::Fence { value })?,
+            Contents::Fence { value } => self.legacy(ObjectKind::Fence, State::Fence { value })?,
             Contents::CpuNotification { event } => {
                 let _event = EventFd::from_slot(event)?;
 
-                self.legacy(Kind::CpuNotification, State::CpuNotification { _event })?
+                self.legacy(
+                    ObjectKind::CpuNotification,
+                    State::CpuNotification { _event },
+                )?
             }
             Contents::PeriodicFence { .. } => return Err(Status::NOT_SUPPORTED.into()),
         };
@@ -138,7 +141,7 @@ impl Maker<'_> {
 
     fn monitored_fence(&self, value: u64) -> DxgResult<Object> {
         let storage = self.storage(value)?;
-        let header = self.header(Kind::MonitoredFence)?;
+        let header = self.header(ObjectKind::MonitoredFence)?;
         let fence = Fence::new(header, storage, self.creation.keeps_value())?;
 
         fence.bind()?;
@@ -146,7 +149,7 @@ impl Maker<'_> {
     }
 
     /// An object of a type that only queued work uses.
-    fn legacy(&self, kind: Kind, state: State) -> DxgResult<Object> {
+    fn legacy(&self, kind: ObjectKind, state: State) -> DxgResult<Object> {
         Ok(Object::Legacy(LegacySync::new(self.header(kind)?, state)?))
     }
 
@@ -158,7 +161,7 @@ impl Maker<'_> {
         }
     }
 
-    fn header(&self, kind: Kind) -> DxgResult<impl PinInit<Header>> {
+    fn header(&self, kind: ObjectKind) -> DxgResult<impl PinInit<Header>> {
         Ok(Header::new(
             kind,
             Some(self.adapter.clone()),
