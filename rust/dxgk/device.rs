@@ -43,7 +43,7 @@ pub(crate) enum StatePart {
 }
 
 /// How a device is (D3DKMTGetDeviceState).
-pub(crate) enum State {
+pub(crate) enum DeviceState {
     /// Nothing has failed.
     Active,
     /// Its adapter was removed (GPU-96, GPU-99).
@@ -89,12 +89,12 @@ impl Device {
     }
 
     /// Part of how it is now. NOT_SUPPORTED for what is about displays: it shows nothing.
-    pub(crate) fn state(&self, part: StatePart) -> DxgResult<State> {
+    pub(crate) fn state(&self, part: StatePart) -> DxgResult<DeviceState> {
         match part {
-            StatePart::Execution if self.adapter.is_removed() => Ok(State::Stopped),
-            StatePart::Execution => Ok(State::Active),
-            StatePart::Reset => Ok(State::NeverReset),
-            StatePart::PageFault => Ok(State::NoPageFault),
+            StatePart::Execution if self.adapter.is_removed() => Ok(DeviceState::Stopped),
+            StatePart::Execution => Ok(DeviceState::Active),
+            StatePart::Reset => Ok(DeviceState::NeverReset),
+            StatePart::PageFault => Ok(DeviceState::NoPageFault),
             StatePart::Presentation => Err(Status::NOT_SUPPORTED.into()),
         }
     }

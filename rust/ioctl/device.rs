@@ -18,7 +18,7 @@ use crate::{
         },
         device::{
             Device,
-            State,
+            DeviceState,
             StatePart, //
         },
         handle::{
@@ -87,10 +87,10 @@ pub(super) fn state(call: Call<'_>, args: &mut D3DKMT_GETDEVICESTATE) -> DxgResu
     };
 
     match device.state(part)? {
-        State::Active => args.set_execution_state(D3DKMT_DEVICEEXECUTION_ACTIVE),
-        State::Stopped => args.set_execution_state(D3DKMT_DEVICEEXECUTION_STOPPED),
-        State::NeverReset => args.set_reset_state(0),
-        State::NoPageFault => args.clear_page_fault_state(),
+        DeviceState::Active => args.set_execution_state(D3DKMT_DEVICEEXECUTION_ACTIVE),
+        DeviceState::Stopped => args.set_execution_state(D3DKMT_DEVICEEXECUTION_STOPPED),
+        DeviceState::NeverReset => args.set_reset_state(0),
+        DeviceState::NoPageFault => args.clear_page_fault_state(),
     }
     Ok(())
 }

@@ -19,8 +19,8 @@ use crate::{
                 self,
                 Attachment,
                 Change,
-                Entry,
-                Failed, //
+                Failed,
+                StoreEntry, //
             }, //
         },
         object::Header, //
@@ -195,7 +195,7 @@ pub(super) fn get(from: impl Receiver, args: &mut opendxg_get_info) -> DxgResult
 }
 
 /// Copies out the bytes of an entry for which there is room, and fills in what is known of it.
-fn write_entry(args: &mut opendxg_get_info, entry: &Entry) -> DxgResult {
+fn write_entry(args: &mut opendxg_get_info, entry: &StoreEntry) -> DxgResult {
     let rule = entry.rule();
 
     if rule.size != 0 {
@@ -210,7 +210,7 @@ fn write_entry(args: &mut opendxg_get_info, entry: &Entry) -> DxgResult {
 }
 
 /// One line of the list of entries.
-fn line(entry: &Entry) -> opendxg_info_entry {
+fn line(entry: &StoreEntry) -> opendxg_info_entry {
     let rule = entry.rule();
 
     opendxg_info_entry {

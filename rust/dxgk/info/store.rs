@@ -120,7 +120,7 @@ pub(crate) fn charge(accounts: &Arc<Accounts>, limit: Limit, amount: u32) -> Dxg
 /// One entry. All of it comes from one change, except that a file stays attached until it is
 /// replaced.
 #[derive(Clone)]
-pub(crate) struct Entry {
+pub(crate) struct StoreEntry {
     id: Id,
     sealed: bool,
     /// Generation of the object when it was set.
@@ -133,7 +133,7 @@ pub(crate) struct Entry {
     pub(crate) file: Option<Arc<Attachment>>,
 }
 
-impl Entry {
+impl StoreEntry {
     /// A new descriptor of the attached file, which the caller does not have yet (RES-62); `None`
     /// without a file.
     pub(crate) fn new_descriptor(&self) -> DxgResult<Option<PendingFd>> {
@@ -171,7 +171,7 @@ pub(crate) struct Change {
 
 impl Change {
     /// The entry after the change. `old` is the one it replaces.
-    fn entry(&self, old: Option<&Entry>, writer: Credentials, generation: u64) -> Entry {
+    fn entry(&self, old: Option<&StoreEntry>, writer: Credentials, generation: u64) -> StoreEntry {
         let file = if self.item.flags & info_rules::ATTACH_FD != 0 {
             self.file.clone()
         } else if self.item.flags & info_rules::REMOVE_FD != 0 {
@@ -180,7 +180,7 @@ impl Change {
             old.and_then(|old| old.file.clone())
         };
 
-        Entry {
+        StoreEntry {
             id: self.item.id,
             sealed: self.item.flags & info_rules::SEALED != 0,
             generation,
@@ -243,7 +243,7 @@ impl From<Failed> for DxgError {
 pub(crate) struct Store {
     generation: u64,
     /// In the order of their ids.
-    entries: KVVec<Entry>,
+    entries: KVVec<StoreEntry>,
 }
 
 /// The store of an object without entries.
@@ -264,7 +264,7 @@ impl Store {
     }
 
     /// All entries, in the order of key and schema.
-    pub(crate) fn entries(&self) -> &[Entry] {
+    pub(crate) fn entries(&self) -> &[StoreEntry] {
         &self.entries
     }
 
@@ -283,8 +283,8 @@ impl Store {
     }
 
     /// The entry with this name.
-    pub(crate) fn entry(&self, id: Id) -> Option<&Entry> {
-        let place = info_rules::find(&self.entries, id, Entry::rule).ok()?;
+    pub(crate) fn entry(&self, id: Id) -> Option<&StoreEntry> {
+        let place = info_rules::find(&self.entries, id, StoreEntry::rule).ok()?;
 
         self.entries.get(place)
     }
@@ -296,8 +296,8 @@ impl Store {
         key: Key,
         max_schema: u32,
         room: usize,
-    ) -> core::result::Result<&Entry, NotRead> {
-        let place = info_rules::read(&self.entries, key, max_schema, room, Entry::rule)?;
+    ) -> core::result::Result<&StoreEntry, NotRead> {
+        let place = info_rules::read(&self.entries, key, max_schema, room, StoreEntry::rule)?;
 
         self.entries.get(place).ok_or(NotRead::Absent)
     }
@@ -310,14 +310,14 @@ impl Store {
     ) -> core::result::Result<Self, Failed> {
         let items = changes.iter().map(|change| change.item);
 
-        info_rules::check_set(&self.entries, items, &limits(), Entry::rule)?;
+        info_rules::check_set(&self.entries, items, &limits(), StoreEntry::rule)?;
 
         // OVERFLOW: 2^64 changes take longer than any machine runs.
         let generation = self.generation + 1;
         let mut entries = self.copy(changes.len())?;
 
         for change in changes {
-            let place = info_rules::find(&entries, change.item.id, Entry::rule);
+            let place = info_rules::find(&entries, change.item.id, StoreEntry::rule);
             let old = place.ok().and_then(|place| entries.get_mut(place));
             let new = change.entry(old.as_deref(), writer, generation);
 
@@ -336,7 +336,7 @@ impl Store {
 
     /// The store without one entry; `expected` is 0 or the generation it must have.
     pub(crate) fn without(&self, id: Id, expected: u64) -> core::result::Result<Self, Failed> {
-        let place = info_rules::check_delete(&self.entries, id, expected, Entry::rule)?;
+        let place = info_rules::check_delete(&self.entries, id, expected, StoreEntry::rule)?;
         let mut entries = self.copy(0)?;
 
         drop(entries.remove(place));
@@ -347,7 +347,7 @@ impl Store {
     }
 
     /// The entries, and room for more.
-    fn copy(&self, more: usize) -> core::result::Result<KVVec<Entry>, AllocError> {
+    fn copy(&self, more: usize) -> core::result::Result<KVVec<StoreEntry>, AllocError> {
         let room = self.entries.len().saturating_add(more);
         let mut entries = KVVec::with_capacity(room, GFP_KERNEL_ACCOUNT)?;
 

@@ -29,8 +29,8 @@ mod tests {
                 ObjectKind, //
             },
             sync::legacy::{
+                LegacyState, //
                 LegacySync,
-                State as SyncState, //
             },
             tables::Tables, //
         },
@@ -60,7 +60,7 @@ mod tests {
             tables.globals.clone(),
             charge,
         );
-        let fence = LegacySync::new(header, SyncState::Fence { value: 0 })?;
+        let fence = LegacySync::new(header, LegacyState::Fence { value: 0 })?;
 
         Ok(Strong::first(Object::Legacy(fence)))
     }

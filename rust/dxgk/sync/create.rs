@@ -6,8 +6,8 @@ use super::{
     fence::Fence,
     fence_storage::FenceStorage,
     legacy::{
-        LegacySync,
-        State, //
+        LegacyState,
+        LegacySync, //
     },
     opening::ReservedSync, //
 };
@@ -106,17 +106,22 @@ impl Maker<'_> {
 
         let object = match self.creation.contents() {
             Contents::MonitoredFence { value, .. } => self.monitored_fence(value)?,
-            Contents::Mutex { owned } => self.legacy(ObjectKind::Mutex, State::Mutex { owned })?,
-            Contents::Semaphore { initial, max } => {
-                self.legacy(ObjectKind::Semaphore, State::Semaphore { initial, max })?
+            Contents::Mutex { owned } => {
+                self.legacy(ObjectKind::Mutex, LegacyState::Mutex { owned })?
             }
-            Contents::Fence { value } => self.legacy(ObjectKind::Fence, State::Fence { value })?,
+            Contents::Semaphore { initial, max } => self.legacy(
+                ObjectKind::Semaphore,
+                LegacyState::Semaphore { initial, max },
+            )?,
+            Contents::Fence { value } => {
+                self.legacy(ObjectKind::Fence, LegacyState::Fence { value })?
+            }
             Contents::CpuNotification { event } => {
                 let _event = EventFd::from_slot(event)?;
 
                 self.legacy(
                     ObjectKind::CpuNotification,
-                    State::CpuNotification { _event },
+                    LegacyState::CpuNotification { _event },
                 )?
             }
             Contents::PeriodicFence { .. } => return Err(Status::NOT_SUPPORTED.into()),
@@ -149,7 +154,7 @@ impl Maker<'_> {
     }
 
     /// An object of a type that only queued work uses.
-    fn legacy(&self, kind: ObjectKind, state: State) -> DxgResult<Object> {
+    fn legacy(&self, kind: ObjectKind, state: LegacyState) -> DxgResult<Object> {
         Ok(Object::Legacy(LegacySync::new(self.header(kind)?, state)?))
     }
 

@@ -17,7 +17,7 @@ use kernel::{
 };
 
 /// The initial state of an object.
-pub(crate) enum State {
+pub(crate) enum LegacyState {
     /// A mutex: whether it starts owned.
     Mutex { owned: bool },
     /// A semaphore; `initial` is at most `max`.
@@ -34,7 +34,7 @@ pub(crate) struct LegacySync {
     /// What it has in common with other objects.
     #[pin]
     pub(crate) header: Header,
-    state: State,
+    state: LegacyState,
     /// See [`super::retire`].
     #[pin]
     pub(in crate::dxgk) retirement: Work<LegacySync>,
@@ -42,7 +42,10 @@ pub(crate) struct LegacySync {
 
 impl LegacySync {
     /// A new object.
-    pub(crate) fn new(header: impl PinInit<Header>, state: State) -> Result<Arc<Self>, AllocError> {
+    pub(crate) fn new(
+        header: impl PinInit<Header>,
+        state: LegacyState,
+    ) -> Result<Arc<Self>, AllocError> {
         pin_arc(
             pin_init!(Self {
                 header <- header,
@@ -56,13 +59,13 @@ impl LegacySync {
     /// Prints the state into the fdinfo of an NT handle.
     pub(crate) fn show(&self, m: &SeqFile) {
         match &self.state {
-            State::Mutex { owned } => seq_print!(m, "dxg-owned:\t{}\n", u32::from(*owned)),
-            State::Semaphore { initial, max } => {
+            LegacyState::Mutex { owned } => seq_print!(m, "dxg-owned:\t{}\n", u32::from(*owned)),
+            LegacyState::Semaphore { initial, max } => {
                 seq_print!(m, "dxg-count:\t{}\n", initial);
                 seq_print!(m, "dxg-max-count:\t{}\n", max);
             }
-            State::Fence { value } => seq_print!(m, "dxg-value:\t{}\n", value),
-            State::CpuNotification { .. } => {}
+            LegacyState::Fence { value } => seq_print!(m, "dxg-value:\t{}\n", value),
+            LegacyState::CpuNotification { .. } => {}
         }
     }
 }
