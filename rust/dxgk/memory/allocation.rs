@@ -73,7 +73,7 @@ pub(crate) struct Allocation {
     pub(crate) priority: Atomic<u32>,
     /// How many handles there are, or [`WITHDRAWN`].
     opens: Atomic<u32>,
-    /// The bytes; `None` after the end. LOCK: `Slots::kept` is taken inside, and
+    /// The bytes; `None` after the end. LOCK: `DmaSlots::kept` is taken inside, and
     /// `Movable::state` tried.
     #[pin]
     storage: Mutex<Option<Arc<Storage>>>,

@@ -36,8 +36,8 @@ use crate::{
         file::revocable_file::Source,
         mem::{
             dma_slots::{
+                DmaSlots,
                 Exported,
-                Slots,
                 User, //
             },
             movable::Movable,
@@ -78,7 +78,7 @@ pub(crate) struct Storage {
     #[pin]
     memory: Movable<Place>,
     #[pin]
-    slots: Slots,
+    slots: DmaSlots,
     bytes: CountedBytes,
     _claim: Claim,
 }
@@ -101,7 +101,7 @@ impl Storage {
             pin_init!(Self {
                 backing,
                 memory <- Movable::new(place, pages),
-                slots <- Slots::new(),
+                slots <- DmaSlots::new(),
                 // CAST: a usize fits 64 bits.
                 bytes: CountedBytes::new(stats, counted as u64 * PAGE_SIZE as u64),
                 _claim: claim,
@@ -335,7 +335,7 @@ impl CountedOn for Storage {
 }
 
 impl Exported for Storage {
-    fn slots(&self) -> &Slots {
+    fn slots(&self) -> &DmaSlots {
         &self.slots
     }
 }

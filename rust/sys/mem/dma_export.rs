@@ -4,7 +4,7 @@
 //!
 //! A dma-buf owns the object that it was made of. All its pages exist before it does, because its
 //! operations may fail for want of memory only. While the object has users, its
-//! [`Slots`](super::dma_slots::Slots) keep the dma-buf.
+//! [`DmaSlots`](super::dma_slots::DmaSlots) keep the dma-buf.
 
 use super::dma_slots::User;
 use crate::sys::file::object_file::NotOurs;

@@ -25,7 +25,7 @@ use kernel::{
 /// An object that dma-bufs are made of.
 pub(crate) trait Exported: Send + Sync + 'static {
     /// Its dma-bufs.
-    fn slots(&self) -> &Slots;
+    fn slots(&self) -> &DmaSlots;
 }
 
 /// The dma-bufs of one object: one for reading only, one for writing.
@@ -33,7 +33,7 @@ pub(crate) trait Exported: Send + Sync + 'static {
 /// They are kept while the object has a [`User`], and dropped with the last one. A dma-buf owns the
 /// object and this with it. So without users, nothing but the users of a dma-buf keeps them all.
 #[pin_data]
-pub(crate) struct Slots {
+pub(crate) struct DmaSlots {
     /// Goes from 0 to 1 and back at any time.
     users: Atomic<u32>,
     /// dma-bufs that have not been released yet, kept here or not.
@@ -60,13 +60,13 @@ impl Kept {
     }
 }
 
-impl Slots {
+impl DmaSlots {
     /// Without dma-bufs and users.
     pub(crate) fn new() -> impl PinInit<Self> {
         pin_init!(Self {
             users: Atomic::new(0),
             exports: Atomic::new(0),
-            kept <- new_mutex!(Kept::default(), "Slots::kept"),
+            kept <- new_mutex!(Kept::default(), "DmaSlots::kept"),
         })
     }
 
@@ -107,7 +107,7 @@ impl Slots {
 
     /// Whether anybody has a dma-buf.
     ///
-    /// Context: as [`Slots::drop_unused`].
+    /// Context: as [`DmaSlots::drop_unused`].
     pub(crate) fn is_exported(&self) -> bool {
         self.exports.load(Relaxed) > self.drop_unused()
     }

@@ -81,15 +81,15 @@ const EDQUOT: i32 = bindings::EDQUOT as i32;
 const FMODE_READ: u32 = 1 << 0;
 
 /// A shmem file that we may write to, if that was asked for.
-struct Backing {
+struct ShmemFile {
     file: ARef<File>,
-    /// The right to write was claimed from a file that others can seal.
-    claimed: bool,
+    /// The right to write was taken: others can seal the file.
+    has_write_right: bool,
 }
 
-impl Drop for Backing {
+impl Drop for ShmemFile {
     fn drop(&mut self) {
-        if self.claimed {
+        if self.has_write_right {
             // SAFETY: `dxg_shmem_get_write` succeeded for this file.
             unsafe { ffi::dxg_shmem_put_write(self.file.as_ptr()) }
         }
@@ -106,7 +106,7 @@ pub(crate) struct Shmem<P: Payer> {
     slots: PageSlots,
     taken: Atomic<usize>,
     payer: P,
-    backing: Backing,
+    file: ShmemFile,
 }
 
 impl<P: Payer> Shmem<P> {
@@ -120,9 +120,9 @@ impl<P: Payer> Shmem<P> {
         let file = unsafe { ARef::from_raw(file.cast()) };
 
         Self::over(
-            Backing {
+            ShmemFile {
                 file,
-                claimed: false,
+                has_write_right: false,
             },
             count,
             payer,
@@ -157,22 +157,22 @@ impl<P: Payer> Shmem<P> {
             return Err(BadSection::TooShort);
         }
         if write {
-            // SAFETY: This is an open shmem file; `Backing` gives the right back.
+            // SAFETY: This is an open shmem file; `ShmemFile` gives the right back.
             to_result(unsafe { ffi::dxg_shmem_get_write(file.as_ptr()) })
                 .map_err(|_| BadSection::Denied)?;
         }
 
         // SAFETY: We never use the position of the file.
         let file = unsafe { LocalFile::assume_no_fdget_pos(file) };
-        let backing = Backing {
+        let file = ShmemFile {
             file,
-            claimed: write,
+            has_write_right: write,
         };
 
-        Ok(Self::over(backing, count, payer)?)
+        Ok(Self::over(file, count, payer)?)
     }
 
-    fn over(backing: Backing, count: usize, payer: P) -> Result<Self> {
+    fn over(file: ShmemFile, count: usize, payer: P) -> Result<Self> {
         if count > MAX_PAGES {
             return Err(ENOMEM);
         }
@@ -180,7 +180,7 @@ impl<P: Payer> Shmem<P> {
             slots: PageSlots::new(count)?,
             taken: Atomic::new(0),
             payer,
-            backing,
+            file,
         })
     }
 
@@ -193,7 +193,7 @@ impl<P: Payer> Shmem<P> {
 
         let unpaid = ScopeGuard::new(|| self.payer.give_back(1));
         // SAFETY: The file is an open shmem file; the result is an error or owns a reference.
-        let fresh = unsafe { ffi::dxg_shmem_get_page(self.backing.file.as_ptr(), index) };
+        let fresh = unsafe { ffi::dxg_shmem_get_page(self.file.file.as_ptr(), index) };
         let fresh = NonNull::new(from_err_ptr(fresh)?).ok_or(EINVAL)?;
         // INVARIANT: The slot takes the reference over, which is paid for.
         let placed = self.slots.put(index, fresh);

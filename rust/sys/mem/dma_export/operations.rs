@@ -4,8 +4,8 @@
 
 use super::super::{
     dma_slots::{
-        Exported,
-        Slots, //
+        DmaSlots,
+        Exported, //
     },
     pages::{
         PageSource,
@@ -86,7 +86,7 @@ pub(super) struct Private<T> {
 }
 
 impl<T: Buffer> Private<T> {
-    fn slots(&self) -> &Slots {
+    fn slots(&self) -> &DmaSlots {
         self.buffer.object().slots()
     }
 
