@@ -69,7 +69,7 @@ struct file *dxg_attachable(int fd)
 	if (!IS_ERR(buf)) {
 		if (buf->owner != THIS_MODULE)
 			return buf->file;
-		/* One of our own exports, which holds its object. */
+		/* Exported by this module: it holds its object. */
 		dma_buf_put(buf);
 		return ERR_PTR(-EPROTOTYPE);
 	}

@@ -67,7 +67,7 @@ bool dxg_fault_ahead(struct vm_fault *vmf, unsigned long ahead, unsigned long nu
 		     enum dxg_caching caching);
 vm_fault_t dxg_fault_error(int error);
 
-/* dma-bufs of ours. */
+/* dma-bufs that this module exports. */
 bool dxg_file_is_alone(struct file *file);
 struct sg_table *dxg_sg_map(struct device *dev, struct page **pages, unsigned int count,
 			    enum dma_data_direction dir);

@@ -99,7 +99,7 @@ fn existing(
     }
 
     let found = call.process.handles.resource(args.hResource);
-    // The one call for which a number that is no resource is a bad handle.
+    // The only call for which a number that is not a resource is a bad handle.
     let found = found.map_err(|stop| match stop.is(Status::INVALID_PARAMETER) {
         true => Status::INVALID_HANDLE.into(),
         false => stop,

@@ -30,7 +30,7 @@ use crate::{
     uapi::*, //
 };
 
-/// What the caller describes. INVALID_PARAMETER if that is no type.
+/// What the caller describes. INVALID_PARAMETER if its type does not exist.
 fn contents(info: &D3DDDI_SYNCHRONIZATIONOBJECTINFO2) -> DxgResult<Contents> {
     Ok(match info.Type {
         types::MUTEX => Contents::Mutex {

@@ -238,7 +238,7 @@ pub fn answered_flags(flags: u32, zeroed: bool) -> u32 {
 /// Where the bytes of an allocation are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// In memory of our own.
+    /// In memory of the module.
     New,
     /// In pages of the caller, at this address.
     Caller(u64),
@@ -281,7 +281,7 @@ pub struct Standard {
 
 /// `D3DKMT_STANDARDALLOCATIONTYPE_EXISTINGHEAP`: memory that is there already.
 pub const EXISTING_HEAP: u32 = 1;
-/// `D3DKMT_STANDARDALLOCATIONTYPE_CROSSADAPTER`: memory of our own that every adapter can use.
+/// `D3DKMT_STANDARDALLOCATIONTYPE_CROSSADAPTER`: memory of the module, which all adapters can use.
 pub const CROSS_ADAPTER: u32 = 2;
 
 impl Standard {

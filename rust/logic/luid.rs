@@ -8,7 +8,7 @@
 
 use crate::ddi::caps::Luid;
 
-/// What adapters are counted by. Whoever adds an adapter says it; nothing else depends on it.
+/// What adapters are counted by. It is given when an adapter is added; nothing else depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum AdapterKind {

@@ -36,7 +36,7 @@ pub(crate) fn map_ordinary(count: usize) -> usize {
     /// MAP_PRIVATE and MAP_ANONYMOUS.
     const FLAGS: usize = 0x22;
 
-    // SAFETY: The test has an address space, which goes with it.
+    // SAFETY: The test has an address space, which ends with it.
     unsafe { bindings::vm_mmap(ptr::null_mut(), 0, count * PAGE_SIZE, PROT, FLAGS, 0) }
 }
 

@@ -246,8 +246,8 @@ pub(crate) struct HandleTable {
 
 /// A handle that has a number and does not resolve yet.
 ///
-/// Its entry goes with the parent or with the process. The number can be reserved again by then, so
-/// the entry must also be of this reservation.
+/// Its entry is taken out with the parent or with the process. The number can be reserved again by
+/// then, so the entry must also be of this reservation.
 pub(crate) struct Reserved<'a> {
     table: &'a HandleTable,
     index: u32,

@@ -43,7 +43,7 @@ impl Entry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Broken {
-    /// A call before StartDevice or after StopDevice that is no destroy.
+    /// A call that is not a destroy, before StartDevice or after StopDevice.
     NotStarted = 1,
     /// A cookie that this KMD did not give, or of another kind, or that was destroyed before.
     BadCookie,
@@ -167,7 +167,7 @@ impl Journal {
         platform::cmpxchg(&self.broken, 0, rule as u32);
     }
 
-    /// A call begins that is no destroy.
+    /// A call begins that is not a destroy.
     pub(super) fn enter(&self, entry: Entry) -> Call<'_> {
         if platform::load32_acquire(&self.stage) != STARTED {
             self.break_rule(Broken::NotStarted);

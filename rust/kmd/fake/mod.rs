@@ -122,7 +122,7 @@ impl FakeKmd {
         }
     }
 
-    /// A call begins that is no destroy.
+    /// A call begins that is not a destroy.
     fn enter(&self, entry: Entry) -> Call<'_> {
         self.pause(self.journal.enter(entry), entry)
     }

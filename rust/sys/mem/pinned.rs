@@ -83,7 +83,7 @@ impl Pinned {
             .and_then(|size| addr.checked_add(size))
             .ok_or(EFAULT)?;
 
-        // An address that is no memory must not fail as too much memory. Pinning checks it again.
+        // An address without memory must not fail as too much memory. Pinning checks it again.
         // SAFETY: Looks at numbers and at the caller's address space only.
         to_result(unsafe { ffi::dxg_check_ordinary(addr, end) })?;
         if count > MAX_PAGES {

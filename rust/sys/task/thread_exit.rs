@@ -2,8 +2,8 @@
 
 //! Notification that one thread ends: it exits or calls exec.
 //!
-//! An entry of our own waits on `pid->wait_pidfd` of the thread, where a poll on the thread's pidfd
-//! waits, too. Only threads with an entry pay, in their own exit.
+//! An entry of this module waits on `pid->wait_pidfd` of the thread, where a poll on the thread's
+//! pidfd waits, too. Only threads with an entry pay, in their own exit.
 //!
 //! The kernel announces a thread that leads its process only when the other threads have ended as
 //! well. Callers that cannot wait for that use [`Thread::is_dead`].

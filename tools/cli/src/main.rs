@@ -34,7 +34,7 @@ fn print(text: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     match written {
-        // Whoever reads may have seen enough.
+        // The reader may have seen enough.
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
             Err(Failure::Error(format!("standard output: {error}")))
         }

@@ -349,7 +349,7 @@ fn output_that_cannot_be_written() {
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(errors.starts_with("opendxg: standard output: "), "{errors}");
 
-    // Whoever reads has seen enough: that is no error.
+    // The reader has seen enough: not an error.
     let mut child = proc.command(&["objects"]);
     let child = child.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = child.stdin(Stdio::null()).spawn().unwrap();

@@ -23,7 +23,7 @@ void fence_destroy(struct fence *fence);
 /* The NT handle of the fence: a file descriptor that another process can open. */
 int fence_share(const struct fence *fence);
 
-/* Set the value, which wakes whoever waits for it. */
+/* Set the value, which wakes all that wait for it. */
 void fence_signal(const struct fence *fence, uint64_t value);
 
 /* Wait until the fence has reached `value`. The order is that of ways in way.rs. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /*
- * The Vulkan layer learns what the picture is from the image layout, whoever
- * wrote it, and attaches the descriptor of its memory to its own description.
+ * The Vulkan layer learns what the picture is from the image layout, no
+ * matter who wrote it, and attaches the descriptor of its memory to its own description.
  */
 #define _GNU_SOURCE
 #include "layers.h"

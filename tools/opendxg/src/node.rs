@@ -179,8 +179,8 @@ impl Node {
         Ok(())
     }
 
-    /// Gives the node a number: nothing is open, or the old one now belongs to a file that is none
-    /// of our business.
+    /// Gives the node a number: nothing is open, or the old one now belongs to a file of
+    /// somebody else.
     fn publish(&self, old: RawFd, new: OwnedFd) {
         let fd = new.into_raw_fd();
         let (success, failure) = (Ordering::AcqRel, Ordering::Acquire);

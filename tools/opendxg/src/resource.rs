@@ -198,7 +198,7 @@ impl Resource {
         self.allocations.remove(position).destroy()
     }
 
-    /// Replaces the runtime data for whoever opens the resource later (the escape of existing
+    /// Replaces the runtime data that later opens of the resource see (the escape of existing
     /// runtimes).
     pub fn update_runtime_data(&self, data: &[u8]) -> Result<()> {
         self.escape(D3DKMT_ESCAPE_UPDATE_RESOURCE_WINE, data)

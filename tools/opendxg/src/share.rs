@@ -158,7 +158,7 @@ impl NtHandle {
         arg.access = access.bits();
         arg.flags = flags;
         call_about(Place::Own(self.as_fd()), &mut arg)?;
-        // A slot that is no descriptor becomes a negative one, which is refused.
+        // A slot that is not a descriptor becomes a negative one, which is refused.
         let fd = i32::try_from(arg.new_handle).unwrap_or(-1);
         adopt_checked(fd).map(Self::from)
     }

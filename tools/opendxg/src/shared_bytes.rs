@@ -127,8 +127,8 @@ impl Deref for SharedBytesMut {
     }
 }
 
-/// Copies of single bytes with relaxed atomic accesses. Whoever takes turns orders them with a
-/// call; within a turn no order is needed.
+/// Copies of single bytes with relaxed atomic accesses. Processes that take turns order them
+/// with a call; within a turn no order is needed.
 mod copy {
     use core::sync::atomic::{AtomicU8, Ordering};
 

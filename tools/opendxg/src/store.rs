@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The information store of an object: entries by key and schema.
 //!
-//! Every object has one. Whoever has a handle reads it; writing needs a handle with write (signal)
-//! access. Methods are those of [`Object`](crate::Object).
+//! Every object has one. Every holder of a handle can read it; writing needs a handle with write
+//! (signal) access. Methods are those of [`Object`](crate::Object).
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 

@@ -168,7 +168,7 @@ static int test_identity()
 	REQUIRE_OK(list->GetAdapter(0, adapter.out()));
 	const LUID luid = luid_of(adapter);
 
-	// One object whoever asks, and one address whatever is asked for.
+	// One object for all who ask, and one address for all interfaces.
 	REQUIRE_OK(other->GetAdapter(0, same.out()));
 	REQUIRE(same.it == adapter.it);
 	REQUIRE_OK(factory->GetAdapterByLuid(luid, same.out()));

@@ -65,7 +65,7 @@ struct Buffer {
 }
 
 fn ioctl<T>(node: &File, code: u64, arg: &mut T) -> rustix::io::Result<()> {
-    // SAFETY: each caller names the code that goes with its struct.
+    // SAFETY: each caller names the code of its struct.
     if unsafe { libc::ioctl(node.as_raw_fd(), code, &raw mut *arg) } < 0 {
         let error = std::io::Error::last_os_error();
         return Err(Errno::from_io_error(&error).unwrap_or(Errno::IO));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! dma-bufs: what every one can do, whoever exports it, and the kernel's own exporters: udmabuf,
+//! dma-bufs: what every one can do, from any exporter, and the kernel's own exporters: udmabuf,
 //! heaps, drivers of cards.
 
 use std::fs::{File, OpenOptions};
@@ -24,7 +24,7 @@ const IMPORT_SYNC_FILE: u64 = 0x4008_6203;
 
 /// Issues an ioctl with an argument struct.
 fn ioctl<T>(fd: impl AsFd, code: u64, arg: &mut T) -> rustix::io::Result<i32> {
-    // SAFETY: each caller names the code that goes with its struct.
+    // SAFETY: each caller names the code of its struct.
     let answer = unsafe { libc::ioctl(fd.as_fd().as_raw_fd(), code, &raw mut *arg) };
     if answer < 0 {
         let error = std::io::Error::last_os_error();

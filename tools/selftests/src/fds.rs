@@ -103,7 +103,7 @@ pub fn refuses_io(fd: BorrowedFd<'_>) -> TestResult {
                 ensure_eq!(start, libc::MAP_FAILED, "mmap {rights} {sharing}");
             }
         }
-        // Calls of the device: create, enumerate, wait; and one that no file of ours has.
+        // Calls of the device: create, enumerate, wait; and one that no file of the module has.
         for code in [
             0xc060_4710u32,
             0xc010_4714,

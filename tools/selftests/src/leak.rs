@@ -29,7 +29,7 @@ fn counters(dxg: &Dxg) -> TestResult<Counters> {
     let mut take = |name: &str| counts.remove(name).ok_or(format!("no counter {name}"));
     all.total_objects = take("objects")?;
     all.total_shares = take("shares")?;
-    // Whoever enumerates adapters has a handle of each of them for a moment.
+    // A process that enumerates adapters has a handle of each of them for a moment.
     take("handles")?;
     all.total_handles = all.process_handles;
     all.total_waiters = all.process_waiters;

@@ -87,7 +87,7 @@ impl TestDevice {
     }
 
     fn ioctl<T>(&self, code: u64, arg: &mut T) -> rustix::io::Result<()> {
-        // SAFETY: each caller names the code that goes with its struct.
+        // SAFETY: each caller names the code of its struct.
         if unsafe { libc::ioctl(self.0.as_raw_fd(), code, &raw mut *arg) } < 0 {
             let error = std::io::Error::last_os_error();
             return Err(Errno::from_io_error(&error).unwrap_or(Errno::IO));

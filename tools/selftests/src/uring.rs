@@ -59,7 +59,7 @@ impl Ring {
     /// A small ring. Skips the test where the kernel has none.
     pub fn new() -> TestResult<Self> {
         let mut params = io_uring_params::default();
-        // SAFETY: `params` asks for no memory of ours.
+        // SAFETY: `params` asks for no memory of this process.
         let fd = unsafe { io_uring_setup(ENTRIES, &mut params) }
             .map_err(|errno| Failure::Skipped(format!("no io_uring: {errno}")))?;
         let sq = params.sq_off.array as usize + params.sq_entries as usize * size_of::<u32>();

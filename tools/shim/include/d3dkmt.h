@@ -34,7 +34,7 @@
 extern "C" {
 #endif
 
-/* What every function returns: NTSTATUS, whoever declares that. */
+/* What every function returns: NTSTATUS, no matter which header declares that. */
 typedef __s32 DXG_NTSTATUS;
 
 /* See <dxg/base.h> for files that include headers of Windows or Wine too. */
@@ -62,7 +62,7 @@ typedef LONG NTSTATUS;
  *
  * The structs of these headers hold UTF-16 text. Functions whose plain name
  * belongs to programs with a WCHAR of four bytes lead to a symbol of another
- * name: whoever looks one up by name takes the one that ends in 16.
+ * name: a program that looks one up by name takes the one that ends in 16.
  */
 /* Adapters and queries */
 DXG_NTSTATUS D3DKMTOpenAdapterFromLuid(D3DKMT_OPENADAPTERFROMLUID *args);

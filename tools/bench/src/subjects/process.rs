@@ -38,7 +38,7 @@ fn thread() {
 
 /// Runs `act` in a child, which then ends, and waits for it. `act` may make system calls only.
 fn child(act: impl FnOnce()) {
-    // SAFETY: The child makes system calls and ends without running anything of ours.
+    // SAFETY: The child makes system calls and ends without running anything of the bench.
     unsafe {
         let pid = libc::fork();
         if pid == 0 {

@@ -110,7 +110,7 @@ pub struct Description {
     pub offset: usize,
 }
 
-/// Stores the description with the object itself: whoever opens the picture in any way finds it.
+/// Stores the description with the object itself: all who open the picture, in any way, find it.
 fn describe(resource: &Resource) -> Result {
     let words = [WIDTH, HEIGHT, frame::PIXELS].map(|number| (number as u64).to_ne_bytes());
     resource.set_info(&[InfoItem::new(DESCRIPTION, 1, &words.concat())])?;

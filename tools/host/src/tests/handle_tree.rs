@@ -282,7 +282,7 @@ fn the_end_takes_as_many_steps_as_there_are_entries() {
     assert_eq!(table.end(1).1, count as usize);
 }
 
-/// Whoever ends a part of a tree that another one ends helps, and both come to an end.
+/// Ending a part of a tree that another thread ends helps it, and both come to an end.
 #[test]
 fn an_end_inside_another_one_helps() {
     let mut table = Table::new();
@@ -307,7 +307,7 @@ fn an_end_inside_another_one_helps() {
     assert!(outer.is_done());
 }
 
-/// RES-3: a handle that is ending is not published any more, whoever tries.
+/// RES-3: a handle that is ending is not published any more, no matter who tries.
 #[test]
 fn stages_go_forward_only() {
     let mut table = Table::new();

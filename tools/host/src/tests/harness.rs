@@ -27,8 +27,8 @@ use crate::{
 /// Who takes the remaining elements out when a wait has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Glue {
-    /// As in the module for a wait that no thread sleeps in: whoever comes second of registration
-    /// and ending takes the remaining elements out.
+    /// As in the module for a wait that no thread sleeps in: the second of registration and ending
+    /// takes the remaining elements out.
     Complete,
     /// As in the module for a thread that sleeps: it takes its elements out itself.
     #[cfg(loom)]
@@ -36,7 +36,7 @@ pub(super) enum Glue {
     /// Mutation: the registration does not look whether the wait has ended meanwhile.
     #[cfg(loom)]
     NoSecondLook,
-    /// Mutation: whoever ends a wait takes the elements out at once, without waiting for the
+    /// Mutation: the one that ends a wait takes the elements out at once, without waiting for the
     /// registration.
     #[cfg(loom)]
     NoHandOver,
@@ -400,7 +400,7 @@ impl Wait {
         self.deliveries.load(Relaxed)
     }
 
-    /// Whoever ended the wait tells its owner, once.
+    /// The one that ended the wait tells its owner, once.
     fn finish(&self) {
         self.deliveries.fetch_add(1, Relaxed);
         self.pass();

@@ -95,7 +95,7 @@ fn levels_come_with_the_indices() {
     }
 }
 
-/// Whoever makes and destroys one thing after the other takes a leaf for every 32nd.
+/// Making and destroying one thing after the other takes a leaf for every 32nd.
 #[test]
 fn the_last_leaf_stays() {
     let mut map = map_of(&[1]);

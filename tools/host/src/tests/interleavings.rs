@@ -169,7 +169,7 @@ fn fen_15_a_wait_over_two_signalled_fences() {
     explore(|| two_fences(All));
 }
 
-/// The hand-over: one fence ends the wait, and whoever comes second cleans the silent one.
+/// The hand-over: one fence ends the wait, and the second party cleans the silent one.
 fn silent_second_fence(glue: Glue) {
     let (a, b) = (Fence::new(0), Fence::new(0));
     let signaller = signaller(&a, 1);

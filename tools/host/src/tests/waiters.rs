@@ -363,7 +363,7 @@ fn the_worker_releases_what_a_signal_has_left() {
     let waits = left_over(&fence, 5 * BATCH, 4 * BATCH);
 
     assert_eq!(satisfied(&waits), BATCH as usize);
-    // FEN-34: a pulse loses nobody, and who comes after it is none of its business.
+    // FEN-34: a pulse loses nobody, and does not count for one that comes after it.
     fence.signal(0, true).unwrap();
 
     let late = wait_for(&fence, 2 * u64::from(BATCH));
@@ -491,7 +491,7 @@ fn the_end_that_is_left_to_the_worker_is_taken_once() {
     );
 }
 
-/// FEN-72: somebody stores the word without the lock, and whoever looks at it releases who is due.
+/// FEN-72: somebody stores the word without the lock, and the next one to look releases who is due.
 #[test]
 fn fen_72_a_look_at_the_word_releases_who_is_due() {
     let fence = Fence::new(0);

@@ -181,7 +181,7 @@ fn does_not_grow(fence: &MonitoredFence) -> TestResult {
     Ok(())
 }
 
-/// Tries to map the device, or any descriptor of ours, at an offset.
+/// Tries to map the device, or any descriptor of the module, at an offset.
 fn try_map(fd: impl AsFd, rights: i32, length: usize, page_offset: u64) -> TestResult<bool> {
     let (fd, offset) = (fd.as_fd().as_raw_fd(), (page_offset * PAGE as u64) as i64);
     // SAFETY: a new mapping, anywhere, taken back below.

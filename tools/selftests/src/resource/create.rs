@@ -231,7 +231,7 @@ pub struct OpenResource {
 }
 
 impl OpenResource {
-    /// The device it goes with.
+    /// The device it is destroyed with.
     pub fn owner(&self) -> &Device {
         &self.keep
     }

@@ -33,7 +33,7 @@ impl Client {
         Ok(unsafe { OwnedFd::from_raw_fd(arg.fd) })
     }
 
-    /// RESOLVE_WEAK; the new handle goes with the device of this client.
+    /// RESOLVE_WEAK; the new handle is destroyed with the device of this client.
     pub fn resolve_weak(&self, what: What, fd: impl AsFd) -> Result<Local> {
         let mut arg = opendxg_resolve_weak::zeroed();
         arg.fd = fd.as_fd().as_raw_fd();

@@ -7,7 +7,7 @@
 //!
 //! Items are separated by commas. `description` comes last, because it takes the rest, commas
 //! included. A value that is not understood changes nothing, and the library says so once on
-//! standard error: whoever sets the variable is there to read it. Programs that run with more
+//! standard error: the one who set the variable reads it there. Programs that run with more
 //! rights than their caller do not read it.
 
 use core::ffi::{c_char, CStr};

@@ -173,7 +173,7 @@ fn accepted() -> TestResult {
     Ok(())
 }
 
-/// Memory of ours, zero, which the kernel describes. t-many-adapters opens it on others.
+/// Memory of the module, zero, which the kernel describes. t-many-adapters opens it on others.
 fn cross_adapter() -> TestResult {
     let device = fixture::device()?;
     for bits in [0, flags::RESOURCE, flags::GLOBAL, flags::NT] {

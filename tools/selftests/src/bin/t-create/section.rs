@@ -126,7 +126,7 @@ fn shrinks() -> TestResult {
 }
 
 /// fallocate() leaves pages in the file as they were found; the file fills them with zeros when
-/// they are touched. Whoever takes them before shows what they held, and loses what is written.
+/// they are touched. A user that takes them before shows what they held, and loses what is written.
 fn reserved() -> TestResult {
     let device = fixture::device()?;
     let size = 4 * PAGE_SIZE;

@@ -77,7 +77,7 @@ fn the_same_memory() -> TestResult {
 }
 
 /// Existing clients give an address alone, and expect their own pages (two entries, one with
-/// memory of ours).
+/// memory of the module).
 fn without_flag() -> TestResult {
     let device = fixture::device()?;
     let size = 4 * PAGE_SIZE;

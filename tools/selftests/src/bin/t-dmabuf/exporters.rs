@@ -133,7 +133,7 @@ fn both_ways(make: Maker) -> TestResult {
         theirs.fill(1);
         ours.holds(1)?;
         ours.unlock()?;
-        // No fence of ours comes into it.
+        // No fence of the module comes into it.
         ensure!(is_signalled(export_sync_file(&file, READ)?)?);
         again.destroy()?;
         made.destroy()?;
@@ -170,7 +170,7 @@ fn shared(make: Maker) -> TestResult {
         let opened = OpenNt::new(&device, &nt)?.run()?;
         opened.lock()?.holds(7)?;
         opened.lock()?.fill(8);
-        // Whoever has it in another interface knows it again.
+        // A user who has it in another interface knows it again.
         ensure_eq!(identity(export(opened.raw(), opened.first(), 0)?)?, same);
         opened.destroy()
     })?;
@@ -189,7 +189,7 @@ fn original(make: Maker) -> TestResult {
     ensure_eq!(identity(&more)?, same);
     drop((back, more));
     watch.unchanged()?;
-    // It holds nothing of ours, and is there when we are gone.
+    // It holds nothing of the module, and outlives the client.
     let back = export(made.raw(), made.first(), 0)?;
     made.destroy()?;
     drop((file, keep));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! No fence that a user can delay is in a dma-buf of ours (RES-88).
+//! No fence that a user can delay is in a dma-buf of the module (RES-88).
 
 use opendxg::SyncFlags;
 use rustix::event::PollFlags;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What importers do with dma-bufs of ours. The kernel takes it for a bug if an operation of an
-//! exporter fails for another reason than want of memory, and says so in its log: the run of the
+//! What importers do with dma-bufs of the module. The kernel takes it for a bug if an operation of
+//! an exporter fails for another reason than want of memory, and says so in its log: the run of the
 //! machine fails then.
 
 use std::os::fd::{AsRawFd, OwnedFd};

@@ -50,7 +50,7 @@ fn our_own() -> TestResult {
     imported.lock()?.holds(3)?;
     imported.lock()?.fill(4);
     made.lock()?.holds(4)?;
-    // Exported again it is a dma-buf of ours, not one around one.
+    // Exported again it is the module's dma-buf, not one around one.
     let again = export(imported.raw(), imported.first(), 0)?;
     ensure_eq!(exporter(&again)?, exporter(&file)?);
     Region::of_file(&again, SIZE as usize)?.holds(4)?;

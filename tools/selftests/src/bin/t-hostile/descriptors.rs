@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whoever drops the last reference to something waits for nobody, and the kernel's own threads
-//! neither.
+//! The thread that drops the last reference to something waits for nobody, and neither do the
+//! kernel's own threads.
 
 use std::os::fd::{AsFd, OwnedFd};
 

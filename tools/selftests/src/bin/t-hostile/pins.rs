@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Pinned memory counts as long as it is pinned, whoever has it (MEM-109).
+//! Pinned memory counts as long as it is pinned, no matter who has it (MEM-109).
 
 use std::os::fd::OwnedFd;
 
@@ -65,7 +65,7 @@ fn owner_is_gone() -> TestResult {
         let handle = receive(&ours)?;
         in_child(refused)?;
         refused()?;
-        // Whoever has the handle, and whoever closes it.
+        // No matter who has the handle, and who closes it.
         drop(handle);
         in_child(|| pin().map(drop))
     })?;

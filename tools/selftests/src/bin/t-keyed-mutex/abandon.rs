@@ -83,7 +83,7 @@ fn waiters(client: &Client, handle: u32) -> TestResult<Vec<Blocked<TestResult<Ac
 
 /// Demands that every acquire says so at once.
 fn is_abandoned(client: &Client, mutex: &Local) -> TestResult {
-    // Whoever waits does not come back in the time of a test.
+    // A waiter does not come back in the time of a test.
     const AN_HOUR: i64 = -36_000_000_000;
     for key in [0, 5, 77] {
         for timeout in [Some(0), Some(AN_HOUR), Some(1), None] {
@@ -148,7 +148,7 @@ fn sticky() -> TestResult {
     client.try_acquire(owner.handle(), 0)?;
     owner.destroy()?;
     is_abandoned(&client, &mutex)?;
-    // Also for whoever comes later, while the number still leads there.
+    // Also for one who comes later, while the number still leads there.
     let late = client.open_global(Shape::KeyedMutex, mutex.global())?;
     is_abandoned(&client, &late)?;
     ensure_eq!(client.id(late.target())?, client.id(mutex.target())?);

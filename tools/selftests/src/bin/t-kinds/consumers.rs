@@ -31,7 +31,7 @@ enum Form {
 enum Turn {
     KeyedMutex,
     Fence,
-    /// The implicit fences of a dma-buf, which are none.
+    /// The implicit fences of a dma-buf: there are none.
     SyncFile,
 }
 

@@ -255,7 +255,7 @@ impl World {
         Ok(handle.0)
     }
 
-    /// Everything that is no handle of a kind, with a word that says why.
+    /// Everything that is not a handle of a kind, with a word that says why.
     pub(crate) fn bad_handles(&self, kind: Object) -> TestResult<Vec<(&'static str, u32)>> {
         let good = self.handle(kind);
         let mut bad = vec![

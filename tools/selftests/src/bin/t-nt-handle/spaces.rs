@@ -128,7 +128,7 @@ fn not_reused() -> TestResult {
     Ok(())
 }
 
-/// Every handle of this process that is no object of this kind.
+/// Every handle of this process that is not an object of this kind.
 fn strangers(objects: &[Local], client: &Client, what: What) -> Vec<u32> {
     let others = objects.iter().filter(|object| object.what() != what);
     let mut handles: Vec<u32> = others.map(Local::handle).collect();
@@ -217,7 +217,7 @@ fn two_nodes() -> TestResult {
         // Destroyed through the other node.
         let handle = object.into_raw();
         match shape {
-            // A resource goes with its device, which the other client has another one of.
+            // A resource is destroyed with its device, and the other client has another device.
             Shape::Resource => first.destroy(shape.what(), handle)?,
             _ => second.destroy(shape.what(), handle)?,
         }

@@ -89,7 +89,7 @@ fn publishes() -> TestResult {
     })
 }
 
-/// A value is reached and left again at once: whoever was waiting by then is told.
+/// A value is reached and left again at once: all that were waiting by then are told.
 fn pulses() -> TestResult {
     let fence = fixture::device()?.create_fence(0)?;
     let events = [EventFd::new()?, EventFd::new()?];

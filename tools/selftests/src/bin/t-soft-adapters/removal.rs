@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An adapter goes with clients inside: everything ends as the specification says, and only what
-//! was its.
+//! An adapter is removed with clients inside: everything ends as the specification says, and only
+//! what was its.
 
 use std::time::Duration;
 
@@ -223,7 +223,7 @@ fn mappings() -> TestResult {
     is_revoked(second.address())?;
     let refused = locked_again(&raw, device.handle().0, allocation)?;
     ensure_eq!(refused.0, Status::DEVICE_REMOVED);
-    // One lock that was there before is taken back, the other goes with the allocation.
+    // One lock that was there before is taken back, the other ends with the allocation.
     mapping.unlock()?;
     let second = second.leak();
     made.destroy()?;

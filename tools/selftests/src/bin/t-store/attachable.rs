@@ -126,7 +126,7 @@ fn foreign_buffer() -> TestResult {
 }
 
 fn own_buffers() -> TestResult {
-    // A dma-buf of ours holds its container: in that one's store it would keep it for ever.
+    // A dma-buf of the module holds its container: in that one's store it would keep it for ever.
     let client = Client::new()?;
     let resource = client.create(Shape::Resource, How::Private)?;
     let buffer = own_buffer(&client, resource.allocations()[0])?;

@@ -132,7 +132,7 @@ pub(super) const FORMS: &[Described] = &[
                         0x1, 0x3, 0x5, 0x7, 0x13, 0x43, 0x81, 0x401, 0x801, 0x4001, 0x4_0001,
                         0x8_0001, 0x10_0001,
                     ],
-                    // Sharing without what it needs, standard allocations that are none.
+                    // Sharing without what it needs, standard allocations of no type.
                     refuse: &[0x2, 0x41, 0x42, 0x21, 0x2_0001, 0x3_0021, KNOWN_FLAGS],
                 },
             )),

@@ -11,7 +11,7 @@ use crate::t_negative::world::Named;
 /// A local handle of something with an information store.
 pub(super) const HANDLE: Field = field("handle", Kind::WideHandle(Object::Shareable));
 
-/// The type of a local handle: as another kind it is none.
+/// The type of a local handle: of another kind it is not a handle.
 pub(super) const TYPE: Field = listed(
     "handle_type",
     &[],
@@ -283,7 +283,7 @@ const DUP_ACCESS: Field = listed(
     &[(2, INVALID), (0x20_0000, INVALID), (0x100_0000, INVALID)],
 );
 
-/// SAME_ACCESS goes without an access.
+/// With SAME_ACCESS no access may be given.
 const DUP_FLAGS: Field = field(
     "flags",
     Kind::Flags {
