@@ -41,7 +41,11 @@ fn res_30_flags_of_a_destruction() {
     }
     for bit in 2..32 {
         assert_eq!(check_destroy_flags(1 << bit), Err(Invalid), "bit {bit}");
-        assert_eq!(check_destroy_flags(1 << bit | 3), Err(Invalid), "bit {bit}");
+        assert_eq!(
+            check_destroy_flags((1 << bit) | 3),
+            Err(Invalid),
+            "bit {bit}"
+        );
     }
 }
 

@@ -226,7 +226,7 @@ fn res_19_every_entry_of_the_array() {
         (0, true, 0, true),
         (7, true, MAX_PRIVATE_DATA, true),
         (8, true, 0, false),
-        (1 << 31 | 1, true, 0, false),
+        ((1 << 31) | 1, true, 0, false),
         (0, false, 0, false),
         (0, true, MAX_PRIVATE_DATA + 1, false),
     ] {

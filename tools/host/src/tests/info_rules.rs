@@ -156,7 +156,7 @@ fn res_57_arguments_of_a_get() {
         (0, 0x1000, 0, true),
         (0, 0, 9, false),
         (GET_FD << 1, 0x1000, 9, false),
-        (1 << 31 | GET_FD, 0x1000, 9, false),
+        ((1 << 31) | GET_FD, 0x1000, 9, false),
     ] {
         assert_eq!(
             check_get(flags, data, size).is_ok(),

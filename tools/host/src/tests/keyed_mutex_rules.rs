@@ -20,7 +20,7 @@ fn res_91_flags_of_a_creation() {
     for bit in 1..32 {
         assert_eq!(sharing(1 << bit), Err(Invalid), "bit {bit}");
         assert_eq!(
-            sharing(NT_SECURITY_SHARING | 1 << bit),
+            sharing(NT_SECURITY_SHARING | (1 << bit)),
             Err(Invalid),
             "bit {bit}"
         );

@@ -30,7 +30,7 @@ fn fen_3_an_open_may_only_restrict() {
 #[test]
 fn res_52_res_53_fen_5_the_object_of_an_open() {
     for facts in 0..1u32 << 4 {
-        let is = |bit: u32| facts & 1 << bit != 0;
+        let is = |bit: u32| facts & (1 << bit) != 0;
         let found = SyncOpen {
             is_sync: is(0),
             is_for_device: is(1),

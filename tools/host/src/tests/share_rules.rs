@@ -173,7 +173,7 @@ fn res_36_res_104_what_an_nt_handle_gets() {
         (WAIT, WAIT, Ok(READ_CONTROL | WAIT)),
         (WAIT | SIGNAL, WAIT, Err(Refusal::Denied)),
         (1 << 5, access::ALL, Err(Refusal::Invalid)),
-        (1 << 5 | SIGNAL, WAIT, Err(Refusal::Invalid)),
+        ((1 << 5) | SIGNAL, WAIT, Err(Refusal::Invalid)),
     ] {
         let granted = grant(ty, desired, may);
         assert_eq!(granted.map(|(_, access)| access), expected, "{desired:#x}");
@@ -194,7 +194,7 @@ fn res_17_a_duplicate_names_an_access_or_takes_the_same() {
         (dup::SAME_ACCESS, WAIT, Err(Invalid)),
         (dup::INHERIT, WAIT, Ok(())),
         (1 << 2, 0, Err(Invalid)),
-        (1 << 31 | dup::INHERIT, 0, Err(Invalid)),
+        ((1 << 31) | dup::INHERIT, 0, Err(Invalid)),
     ] {
         let checked = Duplication { flags, desired }.check();
         assert_eq!(checked, expected, "{flags:#x} {desired:#x}");
