@@ -41,6 +41,8 @@ use class::{
 };
 use types::{
     AllocationCookie,
+    AllocationEndCookie,
+    AllocationId,
     AllocationInfo,
     ClockData,
     ContextCookie,
@@ -88,10 +90,11 @@ pub trait Kmd: Destroy + Send + Sync {
     /// many of them as [`caps::DriverCaps::standard_data_size`] says.
     fn get_standard_allocation_driver_data(&self, class: &Passive, size: u64, out: &mut [u8]);
 
-    /// CreateAllocation, of what these private data describe.
+    /// CreateAllocation, of what these private data describe, for what the OS part calls `id`.
     fn create_allocation(
         &self,
         class: &Passive,
+        id: AllocationId,
         private_data: &[u8],
     ) -> KmdResult<(AllocationCookie, AllocationInfo)>;
 
@@ -117,6 +120,12 @@ pub trait Destroy {
 
     /// DestroyContext and DestroyHwContext. One at a time for each device.
     fn destroy_context(&self, class: &Passive, context: ContextCookie);
+
+    /// NotifyAllocationEnd, if [`types::AllocationInfo::notify_end`] asked for it: once, when the
+    /// last strong reference is gone and before the bytes are (RES-75). No lock is held: whatever
+    /// this leads to may make and open other objects of the adapter. The allocation cannot be
+    /// found or opened any more, and DestroyAllocation is still to come.
+    fn notify_allocation_end(&self, class: &Passive, end: AllocationEndCookie, id: AllocationId);
 
     /// DestroyAllocation, after everybody has closed it.
     fn destroy_allocation(&self, class: &Passive, allocation: AllocationCookie);

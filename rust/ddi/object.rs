@@ -11,6 +11,7 @@ use super::{
     types::{
         self,
         AllocationCookie,
+        AllocationId,
         AllocationInfo,
         ContextCookie,
         CreateContextArgs,
@@ -24,7 +25,8 @@ use super::{
 use crate::platform::{
     self,
     Shared,
-    Turns, //
+    Turns,
+    Word32, //
 };
 
 /// What CreateDevice has made.
@@ -95,7 +97,10 @@ impl Drop for Context {
 
 /// What CreateAllocation has made.
 pub struct Allocation {
+    id: AllocationId,
     cookie: AllocationCookie,
+    /// Not 0 once NotifyAllocationEnd was called.
+    told: Word32,
     /// What the KMD said about it.
     pub info: AllocationInfo,
     port: Shared<Port>,
@@ -103,14 +108,35 @@ pub struct Allocation {
 
 impl Allocation {
     /// CreateAllocation.
-    pub fn create(port: &Shared<Port>, class: &Passive, private_data: &[u8]) -> KmdResult<Self> {
-        let (cookie, info) = port.enter()?.create_allocation(class, private_data)?;
+    pub fn create(
+        port: &Shared<Port>,
+        class: &Passive,
+        id: AllocationId,
+        private_data: &[u8],
+    ) -> KmdResult<Self> {
+        let (cookie, info) = port.enter()?.create_allocation(class, id, private_data)?;
 
         Ok(Self {
+            id,
             cookie,
+            told: platform::word32(0),
             info,
             port: port.clone(),
         })
+    }
+
+    /// NotifyAllocationEnd, if the KMD has asked for it; not a second time. The last strong
+    /// reference is gone, and the bytes are still there (RES-75).
+    pub fn notify_end(&self, class: &Passive) {
+        let Some(end) = self.info.notify_end else {
+            return;
+        };
+
+        if platform::cmpxchg(&self.told, 0, 1) {
+            self.port
+                .enter_to_destroy(class)
+                .notify_allocation_end(class, end, self.id);
+        }
     }
 }
 
@@ -118,6 +144,8 @@ impl Drop for Allocation {
     fn drop(&mut self) {
         let class = Passive::here();
 
+        // It may never have belonged to an object.
+        self.notify_end(&class);
         self.port
             .enter_to_destroy(&class)
             .allocation(&class, self.cookie);

@@ -11,6 +11,8 @@ use super::{
     },
     types::{
         AllocationCookie,
+        AllocationEndCookie,
+        AllocationId,
         ContextCookie,
         DeviceCookie,
         KmdError,
@@ -112,6 +114,16 @@ impl Destroys<'_> {
     /// DestroyContext.
     pub(super) fn context(&self, class: &Passive, context: ContextCookie) {
         self.port.kmd.destroy_context(class, context);
+    }
+
+    /// NotifyAllocationEnd, which a KMD is owed after StopDevice as well.
+    pub(super) fn notify_allocation_end(
+        &self,
+        class: &Passive,
+        end: AllocationEndCookie,
+        id: AllocationId,
+    ) {
+        self.port.kmd.notify_allocation_end(class, end, id);
     }
 
     /// DestroyAllocation.

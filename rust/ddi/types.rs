@@ -87,8 +87,12 @@ numbers! {
     ContextId;
     /// A context, to the KMD.
     ContextCookie;
+    /// An allocation, to the OS part.
+    AllocationId;
     /// An allocation, to the KMD.
     AllocationCookie;
+    /// What a KMD wants to be told when an allocation ends.
+    AllocationEndCookie;
     /// An allocation that a device has open, to the KMD (`hDeviceSpecificAllocation`).
     OpenAllocationCookie;
 }
@@ -135,6 +139,8 @@ pub struct AllocationInfo {
     pub priority: u32,
     /// Where it may be.
     pub place: Place,
+    /// Registers the KMD for NotifyAllocationEnd, which brings this cookie (RES-75).
+    pub notify_end: Option<AllocationEndCookie>,
 }
 
 /// What OpenAllocation gets (`DXGKARG_OPENALLOCATION`).

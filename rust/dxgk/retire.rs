@@ -87,8 +87,6 @@ impl Object {
     fn cleanup(&self) {
         let header = self.header();
 
-        #[cfg(CONFIG_KUNIT = "y")]
-        header.attachments.call_back(header.id());
         match self {
             Self::Fence(fence) => fence.orphan(),
             Self::Legacy(_) => {}

@@ -51,15 +51,6 @@ use kernel::{
     }, //
 };
 
-/// A KMD's callback for the end of an object (RES-75). The software KMD has nothing of its own to
-/// free, so only the tests have one.
-#[cfg(CONFIG_KUNIT = "y")]
-pub(crate) trait DestroyCallback: Send + Sync {
-    /// The object with this id has retired; its contents are there until this returns. Called
-    /// once, with no lock held. May sleep and use other objects, but cannot bring this one back.
-    fn destroyed(&self, object: u64);
-}
-
 struct State<T> {
     /// The object has retired: nothing may be attached.
     retired: bool,
@@ -67,8 +58,6 @@ struct State<T> {
     store: Option<Arc<Store>>,
     /// `None` until the first weak reference or watch.
     weak_target: Option<Arc<WeakTarget<T>>>,
-    #[cfg(CONFIG_KUNIT = "y")]
-    callback: Option<KBox<dyn DestroyCallback>>,
 }
 
 /// The attachments of one object, which weak references keep as a `T`.
@@ -201,8 +190,6 @@ impl<T: Unpin> Attachments<T> {
                     retired: false,
                     store: None,
                     weak_target: None,
-                    #[cfg(CONFIG_KUNIT = "y")]
-                    callback: None,
                 },
                 "Attachments::state"
             ),
@@ -328,25 +315,9 @@ impl<T: Unpin> Attachments<T> {
             .clone())
     }
 
-    /// Registers the KMD's callback, at most one for an object. Returns it if there is one already
-    /// or the object has retired.
-    #[cfg(CONFIG_KUNIT = "y")]
-    pub(crate) fn on_destroy(
-        &self,
-        callback: KBox<dyn DestroyCallback>,
-    ) -> core::result::Result<(), KBox<dyn DestroyCallback>> {
-        let mut state = self.state.lock();
-
-        if state.retired || state.callback.is_some() {
-            return Err(callback);
-        }
-        state.callback = Some(callback);
-        Ok(())
-    }
-
     /// Called when the last strong reference is gone and the object's handles no longer resolve.
     /// From now on weak references do not resolve either, and nothing can be attached. Returns
-    /// what is left for [`Attachments::call_back`] and [`Attachments::cleanup`].
+    /// what is left for [`Attachments::cleanup`].
     ///
     /// Context: no locks held. Called once.
     pub(in crate::dxgk) fn retire(&self) -> Rest {
@@ -360,28 +331,11 @@ impl<T: Unpin> Attachments<T> {
             None if weak_target.is_none() => Rest::Nothing,
             _ => Rest::Little,
         };
-        #[cfg(CONFIG_KUNIT = "y")]
-        let rest = match &state.callback {
-            Some(_) => Rest::Much,
-            None => rest,
-        };
 
         drop(state);
         match weak_target {
             Some(weak_target) if !weak_target.retire() => Rest::Much,
             _ => rest,
-        }
-    }
-
-    /// Calls the KMD's callback.
-    ///
-    /// Context: may sleep, no locks held. Called once, after [`Attachments::retire`].
-    #[cfg(CONFIG_KUNIT = "y")]
-    pub(in crate::dxgk) fn call_back(&self, object: u64) {
-        let callback = self.state.lock().callback.take();
-
-        if let Some(callback) = callback {
-            callback.destroyed(object);
         }
     }
 

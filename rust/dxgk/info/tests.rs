@@ -9,11 +9,9 @@ mod tests {
             info::{
                 attachments::{
                     Attachments,
-                    DestroyCallback,
                     PreparedChange, //
                 },
-                store::Value,
-                weak::WeakTarget, //
+                store::Value, //
             },
             object::{
                 Header,
@@ -29,8 +27,8 @@ mod tests {
                 ObjectKind, //
             },
             sync::legacy::{
-                LegacyState, //
-                LegacySync,
+                LegacyState,
+                LegacySync, //
             },
             tables::Tables, //
         },
@@ -42,10 +40,6 @@ mod tests {
     use kernel::{
         prelude::*,
         sync::{
-            atomic::{
-                Atomic,
-                Relaxed, //
-            },
             Arc, //
         }, //
     };
@@ -73,93 +67,6 @@ mod tests {
         let bytes = KVVec::from_elem(7, size, GFP_KERNEL)?;
 
         Value::new(accounts, &Module, bytes).map_err(|_| ENOMEM)
-    }
-
-    /// What the callback has seen, for the test to look at.
-    struct Seen {
-        calls: Atomic<u64>,
-        object: Atomic<u64>,
-        good: Atomic<u64>,
-    }
-
-    /// Uses everything it can while its object retires.
-    struct Curious {
-        tables: Arc<Tables>,
-        own: Object,
-        weak_target: Arc<WeakTarget<Object>>,
-        seen: Arc<Seen>,
-    }
-
-    impl Curious {
-        /// Makes, names, opens and destroys another object; the own one stays dead.
-        fn try_all(&self) -> Result<bool> {
-            let other = object(&self.tables)?;
-            other
-                .name_globally(&self.tables.globals)
-                .map_err(|_| ENOMEM)?
-                .commit();
-
-            let weak = other.object().weak_target().map_err(|_| EINVAL)?;
-            let opened = Strong::of_weak(&weak).is_some();
-            let revived = Strong::of_weak(&self.weak_target).is_some()
-                || Strong::upgrade(&self.own).is_some();
-            let value = value(&self.tables.accounts, 1)?;
-            let stored = self.own.header().attachments.set_blob(value).is_ok();
-
-            Ok(opened && !revived && !stored)
-        }
-    }
-
-    impl DestroyCallback for Curious {
-        fn destroyed(&self, object: u64) {
-            self.seen.calls.add(1, Relaxed);
-            self.seen.object.store(object, Relaxed);
-            self.seen
-                .good
-                .store(u64::from(self.try_all().unwrap_or(false)), Relaxed);
-        }
-    }
-
-    /// RES-75: once, with the id, free to use the module, unable to revive the object.
-    #[test]
-    fn the_destroy_callback_may_use_the_module() -> Result {
-        let tables = Arc::new(Tables::new()?, GFP_KERNEL)?;
-        let strong = object(&tables)?;
-        let id = strong.object().header().id();
-        let weak_target = strong.object().weak_target().map_err(|_| EINVAL)?;
-        let seen = Arc::new(
-            Seen {
-                calls: Atomic::new(0),
-                object: Atomic::new(0),
-                good: Atomic::new(0),
-            },
-            GFP_KERNEL,
-        )?;
-        let curious = || -> Result<KBox<dyn DestroyCallback>> {
-            Ok(KBox::new(
-                Curious {
-                    tables: tables.clone(),
-                    own: strong.object().clone(),
-                    weak_target: weak_target.clone(),
-                    seen: seen.clone(),
-                },
-                GFP_KERNEL,
-            )?)
-        };
-
-        assert!(attachments(&strong).on_destroy(curious()?).is_ok());
-        assert!(attachments(&strong).on_destroy(curious()?).is_err());
-
-        let second = strong.another().ok_or(EINVAL)?;
-
-        drop(strong);
-        assert_eq!(seen.calls.load(Relaxed), 0);
-        drop(second);
-        tables.accounts.of_caller()?.wait_for_retirements();
-        assert_eq!(seen.calls.load(Relaxed), 1);
-        assert_eq!(seen.object.load(Relaxed), id);
-        assert_eq!(seen.good.load(Relaxed), 1);
-        Ok(())
     }
 
     /// RES-72: one weak target, which resolves until the last strong reference goes and hangs up

@@ -21,7 +21,10 @@ use crate::{
     ddi::{
         class::Passive,
         object,
-        types::Place, //
+        types::{
+            AllocationId,
+            Place, //
+        }, //
     },
     error::{
         DxgResult,
@@ -79,32 +82,40 @@ pub(crate) struct Allocation {
     storage: Mutex<Option<Arc<Storage>>>,
 }
 
-/// What the KMD of `adapter` makes of private driver data; it says how large the allocation is.
+/// An allocation that the KMD has made, and that has no bytes yet.
+pub(crate) struct Described {
+    identified: ObjectId,
+    /// What the KMD has made of it; it says how large it is.
+    pub(crate) kmd: object::Allocation,
+}
+
+/// What the KMD of `adapter` makes of private driver data.
 ///
 /// Context: may sleep, no locks held.
-pub(crate) fn described(adapter: &Adapter, driver_data: &[u8]) -> DxgResult<object::Allocation> {
-    Ok(object::Allocation::create(
-        &adapter.port,
-        &Passive::here(),
-        driver_data,
-    )?)
+pub(crate) fn described(adapter: &Adapter, driver_data: &[u8]) -> DxgResult<Described> {
+    let identified = ObjectId::new(ObjectKind::Allocation);
+    let id = AllocationId(identified.id);
+    let kmd = object::Allocation::create(&adapter.port, &Passive::here(), id, driver_data)?;
+
+    Ok(Described { identified, kmd })
 }
 
 impl Allocation {
-    /// An allocation of these bytes, charged by `claim`, which `kmd` was made for on `adapter`.
+    /// An allocation of these bytes, charged by `claim`, which was `described` on `adapter`.
     pub(crate) fn new(
         adapter: Arc<Adapter>,
         claim: Claim,
         description: AllocationDescription,
-        kmd: object::Allocation,
+        described: Described,
         priority: Option<u32>,
         storage: Arc<Storage>,
     ) -> Result<Arc<Self>, AllocError> {
+        let Described { identified, kmd } = described;
         let priority = priority.unwrap_or(kmd.info.priority);
 
         pin_arc(
             pin_init!(Self {
-                _identified: ObjectId::new(ObjectKind::Allocation),
+                _identified: identified,
                 _adapter: Counted::new(adapter),
                 _claim: claim,
                 description,
@@ -175,9 +186,13 @@ impl Allocation {
         self.opens.load(Relaxed) == WITHDRAWN
     }
 
-    /// How many pages its end frees, if at most `most` and nothing else shares them. Only tries the
-    /// lock.
+    /// How many pages its end frees, if at most `most`, nothing else shares them, and the KMD need
+    /// not be told. Only tries the lock.
     pub(in crate::dxgk) fn pages_at_most(&self, most: usize) -> Option<usize> {
+        if self.kmd.info.notify_end.is_some() {
+            return None;
+        }
+
         let storage = self.storage.try_lock()?;
 
         storage
@@ -185,10 +200,15 @@ impl Allocation {
             .map_or(Some(0), |storage| storage.pages_at_most(most))
     }
 
-    /// Drops the storage: nothing can reach the bytes through this allocation any more.
+    /// Tells the KMD if it wants to know (RES-75), and drops the storage: nothing can reach the
+    /// bytes through this allocation any more.
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn cleanup(&self) {
+        if self.kmd.info.notify_end.is_some() {
+            self.kmd.notify_end(&Passive::here());
+        }
+
         let storage = self.storage.lock().take();
 
         drop(storage);

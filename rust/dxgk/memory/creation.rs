@@ -222,8 +222,8 @@ impl Maker<'_> {
             Some(standard) => adapter.standard_allocation_data(standard.size)?,
             None => new.driver_data,
         };
-        let kmd = allocation::described(adapter, &driver_data)?;
-        let size = kmd.info.size;
+        let described = allocation::described(adapter, &driver_data)?;
+        let size = described.kmd.info.size;
         let description = AllocationDescription {
             size,
             read_only: self.creation.is_read_only(),
@@ -233,13 +233,13 @@ impl Maker<'_> {
             allocations: 1,
             ..Amounts::default()
         })?;
-        let storage = self.storage(new.source, &kmd.info)?;
+        let storage = self.storage(new.source, &described.kmd.info)?;
 
         Ok(Allocation::new(
             adapter.clone(),
             claim,
             description,
-            kmd,
+            described,
             new.priority,
             storage,
         )?)

@@ -23,6 +23,7 @@ pub enum Entry {
     CreateContext,
     DestroyContext,
     CreateAllocation,
+    NotifyAllocationEnd,
     DestroyAllocation,
     OpenAllocation,
     CloseAllocation,
@@ -240,7 +241,23 @@ impl Journal {
         for word in &slot.parents {
             set(word, 0);
         }
+        set(&slot.busy, 0);
         set(&slot.kind, 0);
+    }
+
+    /// The end of the one allocation that `is_it` names by its cookie, which is still there.
+    pub(super) fn allocation_ends(&self, is_it: impl Fn(u64) -> bool) {
+        match (1u64..).zip(&self.slots).find(|(cookie, _)| is_it(*cookie)) {
+            Some((cookie, slot)) => {
+                // Told twice, which nothing else shows: `busy` is for devices.
+                if self.find(Kind::Allocation, cookie).is_some()
+                    && !platform::cmpxchg(&slot.busy, 0, 1)
+                {
+                    self.break_rule(Broken::Together);
+                }
+            }
+            None => self.break_rule(Broken::BadCookie),
+        }
     }
 
     /// The devices that an object was made on.

@@ -24,6 +24,8 @@ use crate::{
         },
         types::{
             AllocationCookie,
+            AllocationEndCookie,
+            AllocationId,
             AllocationInfo,
             ClockData,
             ContextCookie,
@@ -62,6 +64,10 @@ pub struct Behaviour {
     pub rounds: u32,
     /// Where calls wait until the test lets them go on.
     pub pause: Option<Shared<Pause>>,
+    /// It wants to be told when an allocation ends.
+    pub notify_end: bool,
+    /// What it does when it is told so.
+    pub at_end: Option<Shared<dyn Fn() + Send + Sync>>,
     /// What it says of its adapter otherwise than usual.
     pub change_caps: Option<fn(&mut DriverCaps)>,
     /// What it says of its nodes otherwise than usual.
@@ -101,6 +107,11 @@ impl Pause {
             self.released.wait_for_completion();
         }
     }
+}
+
+/// What the double is told at the end of an allocation: it belongs to its own cookie and to the id.
+fn end_cookie(cookie: u64, id: AllocationId) -> AllocationEndCookie {
+    AllocationEndCookie(!(cookie << 48 ^ id.0))
 }
 
 /// A test double of one adapter.
@@ -244,6 +255,7 @@ impl Kmd for FakeKmd {
     fn create_allocation(
         &self,
         _: &Passive,
+        id: AllocationId,
         private_data: &[u8],
     ) -> KmdResult<(AllocationCookie, AllocationInfo)> {
         let _call = self.enter(Entry::CreateAllocation);
@@ -252,12 +264,16 @@ impl Kmd for FakeKmd {
             .map_err(|_| KmdError::InvalidParameter)?;
 
         self.try_to()?;
+
+        let cookie = self.journal.create(Kind::Allocation, [0; 2]);
+
         Ok((
-            AllocationCookie(self.journal.create(Kind::Allocation, [0; 2])),
+            AllocationCookie(cookie),
             AllocationInfo {
                 size: u64::from_le_bytes(size),
                 priority: 1,
                 place: Place::SystemMemory,
+                notify_end: self.behaviour.notify_end.then_some(end_cookie(cookie, id)),
             },
         ))
     }
@@ -317,6 +333,17 @@ impl Destroy for FakeKmd {
 
         self.linger();
         self.journal.destroy(Kind::Context, context.0);
+    }
+
+    fn notify_allocation_end(&self, _: &Passive, end: AllocationEndCookie, id: AllocationId) {
+        let _call = self.enter_to_destroy(Entry::NotifyAllocationEnd);
+
+        self.linger();
+        self.journal
+            .allocation_ends(|cookie| end_cookie(cookie, id) == end);
+        if let Some(at_end) = &self.behaviour.at_end {
+            at_end();
+        }
     }
 
     fn destroy_allocation(&self, _: &Passive, allocation: AllocationCookie) {

@@ -26,6 +26,8 @@ use crate::{
         },
         types::{
             AllocationCookie,
+            AllocationEndCookie,
+            AllocationId,
             AllocationInfo,
             ClockData,
             ContextCookie,
@@ -212,12 +214,14 @@ impl Kmd for SoftKmd {
     fn create_allocation(
         &self,
         _: &Passive,
+        _: AllocationId,
         private_data: &[u8],
     ) -> KmdResult<(AllocationCookie, AllocationInfo)> {
         let info = AllocationInfo {
             size: DriverData::decode(private_data)?.size,
             priority: PRIORITY_NORMAL,
             place: Place::SystemMemory,
+            notify_end: None,
         };
 
         Ok((AllocationCookie(0), info))
@@ -256,6 +260,8 @@ impl Destroy for SoftKmd {
     fn destroy_device(&self, _: &Passive, _: DeviceCookie) {}
 
     fn destroy_context(&self, _: &Passive, _: ContextCookie) {}
+
+    fn notify_allocation_end(&self, _: &Passive, _: AllocationEndCookie, _: AllocationId) {}
 
     fn destroy_allocation(&self, _: &Passive, _: AllocationCookie) {}
 

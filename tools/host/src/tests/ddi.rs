@@ -12,7 +12,10 @@ use crate::{
         gate::Gate,
         object::{Allocation, Context, Device, OpenAllocation},
         port::Port,
-        types::{ContextId, CreateContextArgs, DeviceId, KmdError, KmdResult, Place, Scheduling},
+        types::{
+            AllocationId, ContextId, CreateContextArgs, DeviceId, KmdError, KmdResult, Place,
+            Scheduling,
+        },
         Kmd,
     },
     kmd::{
@@ -52,7 +55,7 @@ fn scene(port: &Shared<Port>, data: &[u8]) -> KmdResult {
     let class = Passive::here();
     let device = Device::create(port, &class, DeviceId(1))?;
     let _first = Context::create(&device, &class, &CONTEXT)?;
-    let allocation = Allocation::create(port, &class, data)?;
+    let allocation = Allocation::create(port, &class, AllocationId(9), data)?;
     let _second = Context::create(&device, &class, &CONTEXT)?;
     let _open = OpenAllocation::open(&device, &class, &allocation)?;
 
@@ -85,6 +88,37 @@ fn gpu_105_every_create_has_its_destroy_in_order() {
     ];
 
     assert!(journal.entries().eq(expected.map(|entry| entry as u32)));
+}
+
+/// RES-75: once, while the allocation is there; also if its owner never says that it ends.
+#[test]
+fn res_75_a_kmd_that_asks_is_told_of_the_end_once() {
+    let ends = |asks, tell: usize| {
+        let (journal, port) = start(Behaviour {
+            notify_end: asks,
+            ..Behaviour::default()
+        });
+        let port = port.unwrap();
+        let class = Passive::here();
+        let allocation = Allocation::create(&port, &class, AllocationId(9), &TWO_PAGES).unwrap();
+
+        if tell > 1 {
+            port.stop(&class);
+        }
+        for _ in 0..tell {
+            allocation.notify_end(&class);
+            assert_eq!(journal.count(Entry::NotifyAllocationEnd), asks.into());
+        }
+        assert_eq!(journal.count(Entry::DestroyAllocation), 0);
+        drop((allocation, port));
+        assert!(journal.is_good_end(), "broken: {}", journal.broken());
+        journal.count(Entry::NotifyAllocationEnd)
+    };
+
+    for tell in 0..3 {
+        assert_eq!(ends(true, tell), 1);
+        assert_eq!(ends(false, tell), 0);
+    }
 }
 
 /// Each call that may fail does once, with each error: the error comes out, and what was made
@@ -126,7 +160,7 @@ fn gpu_105_after_stop_device_there_are_only_destroys() {
     let class = Passive::here();
     let device = Device::create(&port, &class, DeviceId(1)).unwrap();
     let context = Context::create(&device, &class, &CONTEXT).unwrap();
-    let allocation = Allocation::create(&port, &class, &TWO_PAGES).unwrap();
+    let allocation = Allocation::create(&port, &class, AllocationId(9), &TWO_PAGES).unwrap();
     let removed = Err(KmdError::DeviceRemoved);
 
     port.stop(&class);
@@ -142,7 +176,7 @@ fn gpu_105_after_stop_device_there_are_only_destroys() {
         removed
     );
     assert_eq!(
-        Allocation::create(&port, &class, &TWO_PAGES).map(drop),
+        Allocation::create(&port, &class, AllocationId(9), &TWO_PAGES).map(drop),
         removed
     );
     assert_eq!(
@@ -182,7 +216,8 @@ fn gpu_101_calls_for_one_device_come_one_after_the_other() {
                     for _ in 0..5 {
                         let class = Passive::here();
                         let _context = Context::create(device, &class, &CONTEXT);
-                        let allocation = Allocation::create(port, &class, &TWO_PAGES);
+                        let allocation =
+                            Allocation::create(port, &class, AllocationId(9), &TWO_PAGES);
                         let _open = allocation
                             .as_ref()
                             .map(|allocation| OpenAllocation::open(device, &class, allocation));
@@ -239,7 +274,7 @@ fn gpu_103_no_kmd_gets_the_cookie_of_another() {
     let (other_journal, other_port) = start(Behaviour::default());
     let (port, other_port) = (port.unwrap(), other_port.unwrap());
     let class = Passive::here();
-    let allocation = Allocation::create(&port, &class, &TWO_PAGES).unwrap();
+    let allocation = Allocation::create(&port, &class, AllocationId(9), &TWO_PAGES).unwrap();
     let device = Device::create(&other_port, &class, DeviceId(1)).unwrap();
 
     assert!(OpenAllocation::open(&device, &class, &allocation)
