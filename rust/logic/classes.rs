@@ -8,7 +8,7 @@
 
 /// What a page of fence values has places for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Class {
+pub enum PageClass {
     /// Places that may be used.
     Free,
     /// Places that came back since the page was checked.
@@ -33,22 +33,22 @@ impl Classes {
     }
 
     /// The class of the entry at `index`.
-    pub fn of(&self, index: usize) -> Class {
+    pub fn of(&self, index: usize) -> PageClass {
         if index < self.free {
-            Class::Free
+            PageClass::Free
         } else if index < self.stale {
-            Class::Stale
+            PageClass::Stale
         } else {
-            Class::Rest
+            PageClass::Rest
         }
     }
 
     /// An entry of a class: the first one. The rest is all that comes after it.
-    pub fn first(&self, class: Class) -> Option<usize> {
+    pub fn first(&self, class: PageClass) -> Option<usize> {
         match class {
-            Class::Free => (self.free > 0).then_some(0),
-            Class::Stale => (self.stale > self.free).then_some(self.free),
-            Class::Rest => Some(self.stale),
+            PageClass::Free => (self.free > 0).then_some(0),
+            PageClass::Stale => (self.stale > self.free).then_some(self.free),
+            PageClass::Rest => Some(self.stale),
         }
     }
 
@@ -57,7 +57,7 @@ impl Classes {
     pub fn sort(
         &mut self,
         index: usize,
-        class: Class,
+        class: PageClass,
         mut swap: impl FnMut(usize, usize),
     ) -> usize {
         let mut at = index;
@@ -69,20 +69,20 @@ impl Classes {
         };
 
         // To the left: in the place of the first entry after the boundary.
-        if self.of(at) == Class::Rest && class < Class::Rest {
+        if self.of(at) == PageClass::Rest && class < PageClass::Rest {
             exchange(&mut at, self.stale);
             self.stale += 1;
         }
-        if self.of(at) == Class::Stale && class < Class::Stale {
+        if self.of(at) == PageClass::Stale && class < PageClass::Stale {
             exchange(&mut at, self.free);
             self.free += 1;
         }
         // To the right: in the place of the last entry before the boundary.
-        if self.of(at) == Class::Free && class > Class::Free {
+        if self.of(at) == PageClass::Free && class > PageClass::Free {
             self.free -= 1;
             exchange(&mut at, self.free);
         }
-        if self.of(at) == Class::Stale && class > Class::Stale {
+        if self.of(at) == PageClass::Stale && class > PageClass::Stale {
             self.stale -= 1;
             exchange(&mut at, self.stale);
         }

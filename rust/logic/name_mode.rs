@@ -39,7 +39,7 @@ pub fn wanted(ty: Type, desired: u32) -> Result<Option<Wanted>, Invalid> {
 
 /// How an opener relates to a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Class {
+pub enum ModeClass {
     /// The user who gave it.
     Owner,
     /// A member of the group of that user.
@@ -74,12 +74,12 @@ pub enum Refusal {
 
 impl Rule {
     /// The rights that a class has.
-    fn rights(&self, class: Class) -> u32 {
+    fn rights(&self, class: ModeClass) -> u32 {
         let bits = match class {
-            Class::Owner => self.mode >> 6,
-            Class::Group => self.mode >> 3,
-            Class::Other => self.mode,
-            Class::Privileged => READ | WRITE,
+            ModeClass::Owner => self.mode >> 6,
+            ModeClass::Group => self.mode >> 3,
+            ModeClass::Other => self.mode,
+            ModeClass::Privileged => READ | WRITE,
         };
         let granted = |bit, rights| if bits & bit != 0 { rights } else { 0 };
         let (read, all) = (self.ty.read(), self.ty.all());
@@ -88,7 +88,7 @@ impl Rule {
     }
 
     /// The access that an opener of this class gets for what it has [`wanted`].
-    pub fn open(&self, class: Class, ty: Type, wanted: Option<Wanted>) -> Result<u32, Refusal> {
+    pub fn open(&self, class: ModeClass, ty: Type, wanted: Option<Wanted>) -> Result<u32, Refusal> {
         let rights = self.rights(class);
         let refuse = |why| {
             if rights & READ_CONTROL != 0 {

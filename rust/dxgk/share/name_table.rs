@@ -29,7 +29,7 @@ use crate::{
         },
         name_mode::{
             self,
-            Class,
+            ModeClass,
             Refusal,
             Rule, //
         }, //
@@ -99,16 +99,16 @@ impl<T> Entry<T> {
     fn check_access(&self, ty: Type, wanted: Option<Wanted>) -> core::result::Result<u32, Refusal> {
         let caller = Credentials::of_caller();
         let class = if caller.acts_as(&self.owner) {
-            Class::Owner
+            ModeClass::Owner
         } else if caller.in_group_of(&self.owner) {
-            Class::Group
+            ModeClass::Group
         } else {
-            Class::Other
+            ModeClass::Other
         };
 
         self.rule.open(class, ty, wanted).or_else(|refusal| {
             if Credentials::caller_is_ipc_owner() {
-                self.rule.open(Class::Privileged, ty, wanted)
+                self.rule.open(ModeClass::Privileged, ty, wanted)
             } else {
                 Err(refusal)
             }

@@ -24,8 +24,8 @@ use crate::{
     error::DxgResult,
     logic::{
         classes::{
-            Class,
-            Classes, //
+            Classes,
+            PageClass, //
         },
         fence_slots::{
             Check,
@@ -139,18 +139,18 @@ impl PoolState {
             return;
         };
         let class = if slots.has_free() {
-            Class::Free
+            PageClass::Free
         } else if came_back && slots.has_stale() {
-            Class::Stale
+            PageClass::Stale
         } else {
-            Class::Rest
+            PageClass::Rest
         };
 
         self.move_to(index, class);
     }
 
     /// Puts a page into a class; returns its new index.
-    fn move_to(&mut self, index: usize, class: Class) -> usize {
+    fn move_to(&mut self, index: usize, class: PageClass) -> usize {
         let pages = &mut self.pages;
 
         self.classes
@@ -161,7 +161,7 @@ impl PoolState {
     /// after a fork none of them may have any more.
     fn take(&mut self) -> Option<(Arc<StoragePage>, u32)> {
         for _ in 0..CHECKS {
-            let index = self.classes.first(Class::Free)?;
+            let index = self.classes.first(PageClass::Free)?;
             let Pooled { page, slots } = self.pages.get_mut(index)?;
             let slot = slots.take(page.counted.page.copies());
             let page = page.clone();
@@ -179,7 +179,7 @@ impl PoolState {
     fn begin_check(&mut self) -> Option<(Arc<StoragePage>, Check)> {
         let index = self
             .classes
-            .first(Class::Stale)
+            .first(PageClass::Stale)
             .or_else(|| self.next_in_turn())?;
         let Pooled { page, slots } = self.pages.get_mut(index)?;
         let check = slots.begin_check(page.counted.page.copies());
@@ -191,7 +191,7 @@ impl PoolState {
 
     /// The next page with stale slots, of those that had a child when they were checked.
     fn next_in_turn(&mut self) -> Option<usize> {
-        let first = self.classes.first(Class::Rest)?;
+        let first = self.classes.first(PageClass::Rest)?;
 
         for _ in 0..CHECKS {
             let index = self.in_turn.max(first);
@@ -211,7 +211,7 @@ impl PoolState {
     /// Ends the check of a page, if the page is still in the pool.
     fn end_check(&mut self, page: &StoragePage, check: Check, is_alone: bool) {
         let index = page.index.load(Relaxed);
-        let came_back = self.classes.of(index) == Class::Stale;
+        let came_back = self.classes.of(index) == PageClass::Stale;
 
         if let Some(Pooled { slots, .. }) = self.pages.get_mut(index) {
             slots.end_check(check, is_alone);
@@ -272,7 +272,7 @@ impl PoolState {
 
         // Behind all others, so that the order stays.
         let index = page.index.load(Relaxed);
-        let index = self.move_to(index, Class::Rest);
+        let index = self.move_to(index, PageClass::Rest);
         let last = self.pages.len().checked_sub(1)?;
 
         exchange(&mut self.pages, index, last);

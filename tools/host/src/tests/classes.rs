@@ -4,9 +4,9 @@
 
 use proptest::prelude::*;
 
-use crate::logic::classes::{Class, Classes};
+use crate::logic::classes::{Classes, PageClass};
 
-const CLASSES: [Class; 3] = [Class::Free, Class::Stale, Class::Rest];
+const CLASSES: [PageClass; 3] = [PageClass::Free, PageClass::Stale, PageClass::Rest];
 
 proptest! {
     /// Against the classes that the entries were last put into: the list stays sorted, an entry
@@ -16,7 +16,7 @@ proptest! {
         steps in proptest::collection::vec((any::<prop::sample::Index>(), 0..3usize), 0..200),
         size in 1..40usize,
     ) {
-        let mut list: Vec<(usize, Class)> = (0..size).map(|id| (id, Class::Rest)).collect();
+        let mut list: Vec<(usize, PageClass)> = (0..size).map(|id| (id, PageClass::Rest)).collect();
         let mut classes = Classes::new();
 
         for (which, class) in steps {
@@ -41,7 +41,7 @@ proptest! {
             for class in CLASSES {
                 let first = list.iter().position(|entry| entry.1 == class);
                 // Where the rest would begin if there were any.
-                let expected = first.or((class == Class::Rest).then_some(size));
+                let expected = first.or((class == PageClass::Rest).then_some(size));
 
                 prop_assert_eq!(classes.first(class), expected);
             }

@@ -12,14 +12,14 @@ use crate::logic::{
     },
     name_mode::{
         is_valid, wanted,
-        Class::{self, Group, Other, Owner, Privileged},
+        ModeClass::{self, Group, Other, Owner, Privileged},
         Refusal::{self, Denied, Hidden, Mismatch},
         Rule, PRIVATE,
     },
     Invalid,
 };
 
-const CLASSES: [Class; 4] = [Owner, Group, Other, Privileged];
+const CLASSES: [ModeClass; 4] = [Owner, Group, Other, Privileged];
 const MAXIMUM_ALLOWED: u32 = 0x0200_0000;
 const GENERIC_WRITE: u32 = 0x4000_0000;
 const GENERIC_ALL: u32 = 0x1000_0000;
@@ -32,7 +32,7 @@ fn rule(ty: Type, mode: u32) -> Rule {
     }
 }
 
-fn open(rule: Rule, class: Class, desired: u32) -> Result<u32, Refusal> {
+fn open(rule: Rule, class: ModeClass, desired: u32) -> Result<u32, Refusal> {
     rule.open(class, rule.ty, Wanted::new(rule.ty, desired))
 }
 
