@@ -111,7 +111,7 @@ impl Pause {
 
 /// What the double is told at the end of an allocation: it belongs to its own cookie and to the id.
 fn end_cookie(cookie: u64, id: AllocationId) -> AllocationEndCookie {
-    AllocationEndCookie(!(cookie << 48 ^ id.0))
+    AllocationEndCookie(!((cookie << 48) ^ id.0))
 }
 
 /// A test double of one adapter.
