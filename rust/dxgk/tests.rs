@@ -49,7 +49,10 @@ mod tests {
             },
             object::Strong,
             process::Process,
-            quota::account::Limit, //
+            quota::account::{
+                Account,
+                Limit, //
+            }, //
         },
         error::{
             DxgError,
@@ -328,6 +331,18 @@ mod tests {
         }
     }
 
+    /// Takes all the objects that a user may still have, and says how many that were.
+    fn all_objects_of(account: &Account) -> u32 {
+        let mut taken = 0;
+
+        for bit in (0..u32::BITS).rev() {
+            if account.take_now(Limit::Objects, 1 << bit).is_ok() {
+                taken += 1 << bit;
+            }
+        }
+        taken
+    }
+
     /// RES-75: the KMD is told of the end once, when the last strong reference is gone and the
     /// bytes are there, with no lock held: while it is inside, other calls make the like, and so
     /// does it.
@@ -347,13 +362,21 @@ mod tests {
                     return;
                 }
 
-                let parent = process.handles.parent(handle::local(handle::FIRST_INDEX));
-                let made = parent.and_then(|parent| {
+                let create = || {
+                    let parent = process.handles.parent(handle::local(handle::FIRST_INDEX))?;
+
                     context(parent.device.clone())?;
                     Client::create_resource_in(&driver, &process, &parent)
-                });
+                };
+                // At its limit the user is refused: the worker does not wait for itself.
+                let taken = all_objects_of(&process.account);
+                let refused = create();
 
-                reentered.store(u32::from(made.is_ok()), Relaxed);
+                process.account.give_back(Limit::Objects, taken);
+
+                let made = create();
+
+                reentered.store(u32::from(refused.is_err() && made.is_ok()), Relaxed);
             }
         };
         let (journal, adapter) = started(Behaviour {
@@ -403,7 +426,8 @@ mod tests {
         assert_eq!(destroyed, 0);
 
         client.process.account.wait_for_retirements();
-        assert_eq!(journal.count(end), 2);
+        // Its two allocations, and the two of the call that was refused.
+        assert_eq!(journal.count(end), 4);
         assert_eq!(reentered.load(Relaxed), 1);
         assert!(allocation.storage().is_err());
         drop(allocation);
@@ -412,8 +436,8 @@ mod tests {
         drop((parent, adapter));
         drop(client);
         wait_for_good_end(&journal);
-        assert_eq!(journal.count(end), 6);
-        assert_eq!(journal.count(Entry::DestroyAllocation), 6);
+        assert_eq!(journal.count(end), 8);
+        assert_eq!(journal.count(Entry::DestroyAllocation), 8);
         assert!(journal.is_good_end());
         Ok(())
     }

@@ -80,6 +80,14 @@ pub(crate) fn worker() -> Option<&'static Queue> {
     (!queue.is_null()).then(|| unsafe { Queue::from_raw(queue) })
 }
 
+/// Whether the caller is a worker of a workqueue, and so perhaps that of the module.
+pub(crate) fn is_worker() -> bool {
+    // SAFETY: The current task is valid, and only it changes this flag.
+    let flags = unsafe { (*current!().as_ptr()).flags };
+
+    flags & bindings::PF_WQ_WORKER != 0
+}
+
 /// Lets other tasks run. Called between the steps of work whose length users decide.
 ///
 /// Context: may sleep, no spinlocks held.

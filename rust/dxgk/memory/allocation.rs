@@ -3,8 +3,8 @@
 //! An allocation: bytes that belong to a resource, and what its driver knows about them.
 //!
 //! An allocation has no count of its own: who refers to it refers to its resource as well
-//! (RES-77). Its storage ends with the resource. It ends before it when an unshared resource gives
-//! one of its allocations up (RES-82).
+//! (RES-77). Its storage ends with the resource. It ends before it when an unshared resource
+//! withdraws one of its allocations (RES-82).
 
 use super::storage::Storage;
 use crate::dxgk::{
@@ -205,9 +205,7 @@ impl Allocation {
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn cleanup(&self) {
-        if self.kmd.info.notify_end.is_some() {
-            self.kmd.notify_end(&Passive::here());
-        }
+        self.kmd.notify_end(&Passive::here());
 
         let storage = self.storage.lock().take();
 

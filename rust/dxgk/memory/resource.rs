@@ -203,15 +203,15 @@ impl Resource {
 
     /// Called when a handle of `allocation` is destroyed: an unshared resource withdraws the
     /// allocation if that was its last handle (RES-82). The handle itself counts until it is
-    /// dropped. True if it did; then [`Resource::remove_withdrawn`] frees the storage.
+    /// dropped. True if it did; then [`Resource::remove_withdrawn`] lets go of the storage.
     ///
     /// Context: may sleep, no locks held.
     pub(in crate::dxgk) fn withdraw(&self, allocation: &Allocation) -> bool {
         !self.description.shared && allocation.withdraw()
     }
 
-    /// Removes allocations that were withdrawn, as many as `gone` has room for, and frees their
-    /// storage. Walks the allocations once.
+    /// Removes allocations that were withdrawn, as many as `gone` has room for, and lets go
+    /// of their storage. Walks the allocations once.
     ///
     /// Context: may sleep, no locks held.
     pub(in crate::dxgk) fn remove_withdrawn(&self, gone: &mut KVVec<Arc<Allocation>>) {

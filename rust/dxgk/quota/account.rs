@@ -26,7 +26,8 @@ use crate::{
         params,
         strong_count::StrongCount,
         task::caller::Credentials,
-        wait_queue::WaitQueue, //
+        wait_queue::WaitQueue,
+        work, //
     }, //
 };
 use kernel::{
@@ -170,11 +171,12 @@ impl Retirements {
         })
     }
 
-    /// Waits until as many have ended as have begun, or the caller is killed.
+    /// Waits until as many have ended as have begun, or the caller is killed. The worker, which
+    /// would wait for itself, goes on at once.
     fn wait(&self) {
         let begun = self.begun.load(Acquire);
 
-        if self.ended.load(Acquire) != begun {
+        if self.ended.load(Acquire) != begun && !work::is_worker() {
             self.progress.wait_until_reached(&self.ended, begun);
         }
     }
@@ -324,9 +326,10 @@ impl Account {
     }
 
     /// Waits until the worker has ended what it has of this user, so that the charges are
-    /// released. A caller that is killed goes on at once.
+    /// released. A caller that is killed goes on at once, and so does the worker: a KMD that it has
+    /// told of the end of an allocation may make something.
     ///
-    /// Context: may sleep, no locks held; not from the worker.
+    /// Context: may sleep, no locks held.
     pub(crate) fn wait_for_retirements(&self) {
         self.0.retirements.wait();
     }
