@@ -103,20 +103,22 @@ impl Cursor {
     ///
     /// Before the chain has wrapped for the first time every index is free, so that this looks at
     /// one candidate. `None` if no index is free.
-    pub fn take(&mut self, mut free: impl FnMut(u32) -> bool) -> Option<u32> {
-        let first = self.next;
+    pub fn take(&mut self, free: impl FnMut(u32) -> bool) -> Option<u32> {
+        self.take_among(LAST_INDEX, free)
+    }
 
-        loop {
+    /// The same, but looks at the next `count` candidates only, for who holds a lock. If none of
+    /// them is free, the next call goes on behind them.
+    pub fn take_among(&mut self, count: u32, mut free: impl FnMut(u32) -> bool) -> Option<u32> {
+        for _ in 0..count {
             let index = self.next;
 
             self.next = Self::after(index);
             if free(index) {
                 return Some(index);
             }
-            if self.next == first {
-                return None;
-            }
         }
+        None
     }
 
     /// Gives back `index`, if nothing was taken after it.

@@ -160,12 +160,13 @@ impl State {
     }
 
     /// Gives an entry, which is there, its number and puts it in. `new_node` is a node that was
-    /// made because it was missing before; `freed` is to be dropped without the lock.
+    /// made because it was missing before, and is taken if it is used; `freed` is to be dropped
+    /// without the lock.
     fn insert(
         &mut self,
         entry: &mut Option<Entry>,
         parent: Option<&Parent>,
-        new_node: Option<NewNode<Entry>>,
+        new_node: &mut Option<NewNode<Entry>>,
         freed: &mut Option<FreedNodes<Entry>>,
     ) -> DxgResult<Insertion> {
         if self.closed || self.count >= params::max_handles() {
@@ -184,7 +185,9 @@ impl State {
             .ok_or(Status::NO_MEMORY)?;
 
         if slot == SlotState::Missing {
-            *freed = new_node.and_then(|new_node| entries.insert_node(index, new_node));
+            *freed = new_node
+                .take()
+                .and_then(|new_node| entries.insert_node(index, new_node));
             if let Some(missing_node) = entries.missing_node(index) {
                 cursor.put_back(index);
                 return Ok(Insertion::Missing(missing_node));
@@ -340,7 +343,7 @@ impl HandleTable {
             let mut freed = None;
             let mut state = self.state.lock();
 
-            match state.insert(&mut entry, parent, new_node.take(), &mut freed)? {
+            match state.insert(&mut entry, parent, &mut new_node, &mut freed)? {
                 Insertion::Done { index, reservation } => {
                     drop(state);
 

@@ -14,15 +14,21 @@
 //!
 //! LOCK: `bindings` is a leaf.
 
-use crate::logic::{
-    handle::Cursor,
-    index_map::{
-        FreedNodes,
-        IndexMap,
-        MissingNode,
-        NewNode,
-        SlotState, //
-    }, //
+use crate::{
+    logic::{
+        handle::{
+            Cursor,
+            LAST_INDEX, //
+        },
+        index_map::{
+            FreedNodes,
+            IndexMap,
+            MissingNode,
+            NewNode,
+            SlotState, //
+        }, //
+    },
+    sys::work, //
 };
 use kernel::{
     alloc::AllocError,
@@ -68,41 +74,50 @@ struct Bindings {
     cursor: Cursor,
 }
 
+/// How many numbers an insertion looks at in one hold of the lock: all users of the adapter share
+/// it, and after the first round of numbers many in a row may be taken.
+const CANDIDATES: u32 = 64;
+
 /// The result of an insertion.
 enum Insertion {
     /// It has this number.
     Done(u32),
     /// A node is missing.
     Missing(MissingNode),
+    /// The next [`CANDIDATES`] numbers are taken.
+    Taken,
 }
 
 impl Bindings {
-    /// Takes the binding, which is there, and gives it a number. `new_node` is what was
-    /// missing before; `freed` is to be dropped without the lock.
+    /// Takes the binding, which is there, and gives it a number. `new_node` is what was missing
+    /// before, and is taken if it is used; `freed` is to be dropped without the lock.
     fn insert(
         &mut self,
         binding: &mut Option<FenceBinding>,
-        new_node: Option<NewNode<FenceBinding>>,
+        new_node: &mut Option<NewNode<FenceBinding>>,
         freed: &mut Option<FreedNodes<FenceBinding>>,
-    ) -> Result<Insertion, AllocError> {
+    ) -> Insertion {
         let Self { by_number, cursor } = self;
         let mut slot = SlotState::Taken;
-        let number = cursor
-            .take(|number| {
-                slot = by_number.slot_state(number);
-                slot != SlotState::Taken
-            })
-            .ok_or(AllocError)?;
+        let free = cursor.take_among(CANDIDATES, |number| {
+            slot = by_number.slot_state(number);
+            slot != SlotState::Taken
+        });
+        let Some(number) = free else {
+            return Insertion::Taken;
+        };
 
         if slot == SlotState::Missing {
-            *freed = new_node.and_then(|new_node| by_number.insert_node(number, new_node));
+            *freed = new_node
+                .take()
+                .and_then(|new_node| by_number.insert_node(number, new_node));
             if let Some(missing_node) = by_number.missing_node(number) {
                 cursor.put_back(number);
-                return Ok(Insertion::Missing(missing_node));
+                return Insertion::Missing(missing_node);
             }
         }
         by_number.put(number, binding);
-        Ok(Insertion::Done(number))
+        Insertion::Done(number)
     }
 }
 
@@ -126,20 +141,27 @@ impl FenceBindings {
     pub(in crate::dxgk) fn add(&self, fence: Arc<dyn BoundFence>) -> Result<u32, AllocError> {
         let mut binding = Some(FenceBinding { fence });
         let mut new_node = None;
+        let mut seen = 0;
 
-        loop {
+        while seen < LAST_INDEX {
             // Dropped after the lock.
             let mut freed = None;
             let mut bindings = self.bindings.lock();
 
-            match bindings.insert(&mut binding, new_node.take(), &mut freed)? {
+            match bindings.insert(&mut binding, &mut new_node, &mut freed) {
                 Insertion::Done(number) => return Ok(number),
                 Insertion::Missing(missing_node) => {
                     drop(bindings);
                     new_node = Some(NewNode::new(missing_node).ok_or(AllocError)?);
                 }
+                Insertion::Taken => {
+                    drop(bindings);
+                    seen += CANDIDATES;
+                    work::breathe();
+                }
             }
         }
+        Err(AllocError)
     }
 
     /// Takes a fence out. The caller has a reference to it.

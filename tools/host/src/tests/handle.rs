@@ -119,6 +119,33 @@ fn numbers_are_one_chain() {
     assert_eq!(cursor.take(|_| true), Some(third + 2), "not the last one");
 }
 
+/// A look at a few candidates takes the first free one of them. The next look goes on behind them,
+/// also across the wrap.
+#[test]
+fn a_few_candidates_at_a_time() {
+    let mut cursor = Cursor::starting_at(LAST_INDEX - 2);
+    let mut looked_at = Vec::new();
+
+    for free in [false, false, true] {
+        let taken = cursor.take_among(2, |index| {
+            looked_at.push(index);
+            free
+        });
+
+        assert_eq!(taken, free.then_some(FIRST_INDEX + 1));
+    }
+    assert_eq!(
+        looked_at,
+        [
+            LAST_INDEX - 2,
+            LAST_INDEX - 1,
+            LAST_INDEX,
+            FIRST_INDEX,
+            FIRST_INDEX + 1
+        ]
+    );
+}
+
 /// The chain starts over after 24 bits and then takes the next free index upwards.
 #[test]
 #[cfg_attr(miri, ignore = "16 million rounds")]
