@@ -98,7 +98,12 @@ fn release(due: &FenceQueue) {
 
 // With the counts of its `Arc` it takes 256 bytes; the next larger piece of memory is 512, all of
 // which is zeroed where the kernel is set up so. Checks of locks need more.
-#[cfg(not(CONFIG_LOCKDEP))]
+#[cfg(not(any(
+    CONFIG_LOCKDEP,
+    CONFIG_DEBUG_SPINLOCK,
+    CONFIG_DEBUG_MUTEXES,
+    CONFIG_PREEMPT_RT
+)))]
 const _: () = assert!(size_of::<Fence>() <= 248);
 
 /// A monitored fence.
