@@ -153,9 +153,12 @@ pub(super) fn residency(call: Call<'_>, args: &D3DKMT_QUERYALLOCATIONRESIDENCY) 
     let mut statuses = KVVec::with_capacity(allocations.len(), GFP_KERNEL_ACCOUNT)?;
 
     for allocation in &allocations {
-        let status = residency::of_allocation(allocation.place()?);
-
-        statuses.push(status, GFP_KERNEL_ACCOUNT)?;
+        match allocation.place() {
+            Ok(place) => statuses.push(residency::of_allocation(place), GFP_KERNEL_ACCOUNT)?,
+            // Another thread destroys this one; the resource is valid without it.
+            Err(_) if args.hResource != 0 => {}
+            Err(error) => return Err(error),
+        }
     }
     invalid_if(args.pResidencyStatus == 0)?;
     if args.hResource != 0 {
