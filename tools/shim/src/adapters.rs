@@ -24,8 +24,7 @@ const DEVICE_PREFIX: &str = r"\\?\";
 
 /// D3DKMTEnumAdapters: the first 16 adapters.
 pub(crate) unsafe fn enum_adapters(arg: &mut D3DKMT_ENUMADAPTERS) -> Status {
-    // What D3DKMTEnumAdapters2 lists.
-    let adapters = match enumerate(D3DKMT_ENUMADAPTERS_FILTER_IncludeDisplayOnly) {
+    let adapters = match graphics() {
         Ok(adapters) => adapters,
         Err(refused) => return refused,
     };
@@ -114,9 +113,7 @@ fn display_index(name: &str) -> Option<u32> {
 fn find<T>(
     mut choose: impl FnMut(&D3DKMT_ADAPTERINFO) -> Option<T>,
 ) -> Result<Option<(LUID, T)>, Status> {
-    let everything = D3DKMT_ENUMADAPTERS_FILTER_IncludeComputeOnly
-        | D3DKMT_ENUMADAPTERS_FILTER_IncludeDisplayOnly;
-    let adapters = enumerate(everything)?;
+    let adapters = everything()?;
     let found = adapters
         .iter()
         .find_map(|adapter| Some((adapter.AdapterLuid, choose(adapter)?)));
@@ -138,18 +135,36 @@ impl core::ops::Deref for Adapters {
     }
 }
 
-fn enumerate(filter: D3DKMT_ENUMADAPTERS_FILTER) -> Result<Adapters, Status> {
+/// What D3DKMTEnumAdapters2 lists: not those that only compute.
+fn graphics() -> Result<Adapters, Status> {
+    enumerate(|count, infos| {
+        let mut arg = D3DKMT_ENUMADAPTERS2::zeroed();
+        (arg.NumAdapters, arg.pAdapters) = (count, infos);
+        // SAFETY: the address is that of `count` live entries.
+        (unsafe { call_reopening(&mut arg) }, arg.NumAdapters)
+    })
+}
+
+/// All adapters, by D3DKMTEnumAdapters3.
+fn everything() -> Result<Adapters, Status> {
+    enumerate(|count, infos| {
+        let mut arg = D3DKMT_ENUMADAPTERS3::zeroed();
+        arg.Filter = D3DKMT_ENUMADAPTERS_FILTER_IncludeComputeOnly
+            | D3DKMT_ENUMADAPTERS_FILTER_IncludeDisplayOnly;
+        (arg.NumAdapters, arg.pAdapters) = (count, infos);
+        // SAFETY: the address is that of `count` live entries.
+        (unsafe { call_reopening(&mut arg) }, arg.NumAdapters)
+    })
+}
+
+/// Runs a call that fills as many entries as it is told, at an address, and answers how many.
+fn enumerate(list: impl FnOnce(u32, u64) -> (Status, u32)) -> Result<Adapters, Status> {
     let mut all = [D3DKMT_ADAPTERINFO::default(); MAX_ADAPTERS];
-    let mut arg = D3DKMT_ENUMADAPTERS3::zeroed();
-    arg.Filter = filter;
-    arg.NumAdapters = MAX_ADAPTERS as u32;
-    arg.pAdapters = all.as_mut_ptr() as u64;
-    // SAFETY: the address is that of `MAX_ADAPTERS` live entries.
-    let status = unsafe { call_reopening(&mut arg) };
+    let (status, count) = list(MAX_ADAPTERS as u32, all.as_mut_ptr() as u64);
     if !status.is_success() {
         return Err(status);
     }
-    let count = arg.NumAdapters as usize;
+    let count = count as usize;
     Ok(Adapters { all, count })
 }
 
