@@ -6,10 +6,12 @@
 use super::generated::*;
 use crate::logic::{
     access,
+    adapter_info::filter,
     allocation_lists,
     allocation_rules,
     info_rules,
     keyed_mutex_rules,
+    residency,
     share_rules,
     sync_flags, //
 };
@@ -80,6 +82,16 @@ same! {
     info_rules::ATTACH_FD => OPENDXG_INFO_ATTACH_FD;
     info_rules::HAS_FD => OPENDXG_INFO_HAS_FD;
     info_rules::GET_FD => OPENDXG_GET_FD;
+}
+
+same! {
+    filter::INCLUDE_COMPUTE_ONLY => D3DKMT_ENUMADAPTERS_FILTER_IncludeComputeOnly;
+    filter::INCLUDE_DISPLAY_ONLY => D3DKMT_ENUMADAPTERS_FILTER_IncludeDisplayOnly;
+    !(filter::INCLUDE_COMPUTE_ONLY | filter::INCLUDE_DISPLAY_ONLY) =>
+        D3DKMT_ENUMADAPTERS_FILTER_Reserved;
+    residency::IN_GPU_MEMORY => D3DKMT_ALLOCATIONRESIDENCYSTATUS_RESIDENTINGPUMEMORY;
+    residency::IN_SHARED_MEMORY => D3DKMT_ALLOCATIONRESIDENCYSTATUS_RESIDENTINSHAREDMEMORY;
+    residency::NOT_RESIDENT => D3DKMT_ALLOCATIONRESIDENCYSTATUS_NOTRESIDENT;
 }
 
 same! {

@@ -10,9 +10,12 @@ use crate::{
     }, //
 };
 
-/// Bits of `D3DKMT_ENUMADAPTERS_FILTER`.
-const INCLUDE_COMPUTE_ONLY: u64 = 1 << 0;
-const INCLUDE_DISPLAY_ONLY: u64 = 1 << 1;
+// Bits of `D3DKMT_ENUMADAPTERS_FILTER`.
+
+/// Those that only compute, too.
+pub const INCLUDE_COMPUTE_ONLY: u64 = 1 << 0;
+/// Those that only display, too.
+pub const INCLUDE_DISPLAY_ONLY: u64 = 1 << 1;
 
 /// What is listed besides the adapters that render.
 #[derive(Clone, Copy)]
