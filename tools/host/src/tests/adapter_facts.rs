@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What a KMD says of its adapter reaches the answers of QueryAdapterInfo (GPU-102): each fact is
-//! changed, and exactly the answers that tell it change.
+//! What a KMD says of its adapter reaches the answers of QueryAdapterInfo (gpu.md section 10): each
+//! fact is changed, and exactly the answers that tell it change.
 
 use std::{collections::BTreeMap, fmt::Debug};
 
@@ -281,7 +281,7 @@ fn same(fact: &str, found: &Answers, expected: &Answers) {
 }
 
 #[test]
-fn gpu_102_each_fact_of_an_adapter_reaches_its_answers() {
+fn each_fact_of_an_adapter_reaches_its_answers() {
     let before = fake(None, None);
 
     for (fact, change, told) in facts() {
@@ -290,7 +290,7 @@ fn gpu_102_each_fact_of_an_adapter_reaches_its_answers() {
 }
 
 #[test]
-fn gpu_102_each_fact_of_a_node_reaches_its_answers() {
+fn each_fact_of_a_node_reaches_its_answers() {
     let before = fake(None, None);
 
     for (fact, change, told) in node_facts() {

@@ -44,7 +44,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
             cross_adapter_closed,
         )
         .test(
-            "FEN-136 FEN-140 FEN-143 a fence of the lost adapter that only others have open",
+            "FEN-143 a fence of the lost adapter that only others have open",
             only_open_elsewhere,
         )
         .test("GPU-96 other adapters do not notice", undisturbed)
