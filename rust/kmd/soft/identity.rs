@@ -17,7 +17,7 @@ pub(super) const WDDM_VERSION: u32 = 3000;
 /// The first version that has what this driver cannot do without: monitored fences.
 const OLDEST_WDDM_VERSION: u32 = 2000;
 
-/// Whether there is such a version between the two, so that the driver has all of its interface.
+/// Whether this is a version of WDDM, from the oldest to the newest that the driver can be.
 pub(super) fn is_wddm_version(version: u32) -> bool {
     (OLDEST_WDDM_VERSION..=WDDM_VERSION).contains(&version) && version % 100 == 0
 }
