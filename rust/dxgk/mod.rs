@@ -42,4 +42,6 @@ pub(crate) mod share;
 pub(crate) mod stats;
 pub(crate) mod sync;
 pub(crate) mod tables;
+#[cfg(CONFIG_KUNIT = "y")]
+mod test_client;
 mod tests;

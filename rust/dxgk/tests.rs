@@ -25,37 +25,23 @@ mod tests {
                 Adapter,
                 AdapterKind, //
             },
-            context::{
-                Context,
-                Description,
-                Scheduling, //
-            },
             device::Device,
-            driver::{
-                Driver,
-                MAX_ADAPTERS, //
-            },
+            driver::MAX_ADAPTERS,
             handle::{
                 HandleTarget,
                 Parent, //
             },
-            memory::{
-                allocation,
-                creation::{
-                    CreateAllocationsRequest,
-                    Destination,
-                    NewAllocation, //
-                }, //
-            },
-            object::Strong,
-            process::Process,
-            quota::account::{
-                Account,
-                Limit, //
+            memory::allocation,
+            quota::account::Limit,
+            test_client::{
+                context,
+                is,
+                started,
+                Client,
+                TWO_PAGES, //
             }, //
         },
         error::{
-            DxgError,
             DxgResult,
             Status, //
         },
@@ -69,23 +55,12 @@ mod tests {
             FakeKmd,
             Pause, //
         },
-        logic::{
-            adapter_info::filter::Filter,
-            allocation_rules::{
-                bits,
-                Creation,
-                Source, //
-            },
-            handle, //
-        },
+        logic::adapter_info::filter::Filter,
         platform::{
             completion,
             Completion, //
         },
-        sys::{
-            task::caller,
-            work, //
-        }, //
+        sys::work, //
     };
     use kernel::{
         bindings,
@@ -97,53 +72,10 @@ mod tests {
             },
             Arc, //
         },
-        time::{
-            delay::fsleep,
-            Delta, //
-        },
         workqueue, //
     };
 
-    /// Private data that the double understands: two pages.
-    const TWO_PAGES: [u8; 8] = 0x2000u64.to_le_bytes();
-
-    fn started(behaviour: Behaviour) -> Result<(Arc<Journal>, DxgResult<Arc<Adapter>>)> {
-        let journal = Arc::new(Journal::new(), GFP_KERNEL)?;
-        let kmd = FakeKmd::add_device(journal.clone(), behaviour);
-
-        let kmd = KBox::new(kmd, GFP_KERNEL)?;
-        let adapter = Adapter::start(AdapterKind::TestDouble, 0, kmd, None);
-
-        Ok((journal, adapter.map_err(DxgError::from)))
-    }
-
-    fn bytes(of: &[u8]) -> Result<KVVec<u8>> {
-        let mut all = KVVec::new();
-
-        all.extend_from_slice(of, GFP_KERNEL)?;
-        Ok(all)
-    }
-
-    fn is(result: DxgResult, status: Status) -> bool {
-        result.is_err_and(|error| error.is(status))
-    }
-
-    /// A driver without adapters, and the process of the test, which has the device open.
-    struct Client {
-        driver: Arc<Driver>,
-        process: Arc<Process>,
-    }
-
     impl Client {
-        fn new() -> Result<Self> {
-            caller::attach_mm()?;
-
-            let driver = Driver::new(None)?;
-            let process = driver.open_process()?;
-
-            Ok(Self { driver, process })
-        }
-
         /// All adapters that run; the double, which only computes, has to be asked for.
         fn adapters(&self) -> Result<KVec<Arc<Adapter>>> {
             let filter = Filter::decode(0b11).map_err(|_| EINVAL)?;
@@ -161,66 +93,6 @@ mod tests {
             });
 
             Ok((journal, adapter))
-        }
-
-        /// The handle of a new device, and the device.
-        fn create_device(&self, adapter: &Arc<Adapter>) -> DxgResult<(u32, Parent)> {
-            let device = HandleTarget::Device(Device::new(adapter.clone())?);
-            let reserved = self.process.handles.reserve(device, None)?;
-            let handle = reserved.handle();
-
-            reserved.commit();
-            Ok((handle, self.process.handles.parent(handle)?))
-        }
-
-        fn create_context(&self, parent: &Parent) -> DxgResult {
-            let context = HandleTarget::Context(context(parent.device.clone())?);
-
-            self.process
-                .handles
-                .reserve(context, Some(parent))?
-                .commit();
-            Ok(())
-        }
-
-        /// A resource with two allocations.
-        fn create_resource(&self, parent: &Parent) -> DxgResult {
-            Self::create_resource_in(&self.driver, &self.process, parent)
-        }
-
-        fn create_resource_in(driver: &Driver, process: &Process, parent: &Parent) -> DxgResult {
-            let mut allocations = KVVec::new();
-
-            for _ in 0..2 {
-                let new = NewAllocation {
-                    driver_data: bytes(&TWO_PAGES).map_err(|_| Status::NO_MEMORY)?,
-                    source: Source::New,
-                    priority: None,
-                };
-
-                allocations.push(new, GFP_KERNEL)?;
-            }
-
-            let request = CreateAllocationsRequest {
-                creation: Creation {
-                    flags: bits::CREATE_RESOURCE,
-                    count: 2,
-                    has_infos: true,
-                    driver_data_size: 0,
-                    runtime_data_size: 0,
-                    standard: None,
-                },
-                allocations,
-                destination: Destination::New {
-                    driver_data: KVVec::new(),
-                    runtime_data: KVVec::new(),
-                },
-            };
-
-            parent
-                .create_allocations(process, &driver.tables, request)?
-                .commit();
-            Ok(())
         }
 
         /// What a call that failed must not have changed.
@@ -270,23 +142,6 @@ mod tests {
         }
     }
 
-    impl Drop for Client {
-        fn drop(&mut self) {
-            self.driver.release_process(&self.process);
-        }
-    }
-
-    fn context(device: Arc<Device>) -> DxgResult<Arc<Context>> {
-        let description = Description {
-            scheduling: Scheduling::HwQueues,
-            node: 0,
-            engines: 1,
-            private_data: KVVec::new(),
-        };
-
-        Context::new(device, &description)
-    }
-
     /// GPU-105: what a device has is destroyed with it, each before what it was made on.
     #[test]
     fn every_create_has_its_destroy() -> Result {
@@ -317,163 +172,6 @@ mod tests {
             assert_eq!(journal.count(destroy), count);
         }
         drop(adapter);
-        assert!(journal.is_good_end());
-        Ok(())
-    }
-
-    /// Lets the worker drop the last references to an adapter, for some seconds at most.
-    fn wait_for_good_end(journal: &Journal) {
-        for _ in 0..1000 {
-            if journal.is_good_end() {
-                return;
-            }
-            fsleep(Delta::from_millis(10));
-        }
-    }
-
-    /// Takes all the objects that a user may still have, and says how many that were.
-    fn all_objects_of(account: &Account) -> u32 {
-        let mut taken = 0;
-
-        for bit in (0..u32::BITS).rev() {
-            if account.take_now(Limit::Objects, 1 << bit).is_ok() {
-                taken += 1 << bit;
-            }
-        }
-        taken
-    }
-
-    /// RES-75: the KMD is told of the end once, when the last strong reference is gone and the
-    /// bytes are there, with no lock held: while it is inside, other calls make the like, and so
-    /// does it.
-    #[test]
-    fn a_kmd_that_asks_is_told_of_the_end() -> Result {
-        let client = Client::new()?;
-        let end = Entry::NotifyAllocationEnd;
-        let pause = Arc::new(Pause::new(end).ok_or(ENOMEM)?, GFP_KERNEL)?;
-        let reentered = Arc::new(Atomic::new(0u32), GFP_KERNEL)?;
-        let at_end = {
-            let (driver, process) = (client.driver.clone(), client.process.clone());
-            let (reentered, turn) = (reentered.clone(), Atomic::new(0u32));
-
-            // The first time only. The device is the first handle of the process.
-            move || {
-                if turn.cmpxchg(0, 1, Relaxed).is_err() {
-                    return;
-                }
-
-                let create = || {
-                    let parent = process.handles.parent(handle::local(handle::FIRST_INDEX))?;
-
-                    context(parent.device.clone())?;
-                    Client::create_resource_in(&driver, &process, &parent)
-                };
-                // At its limit the user is refused: the worker does not wait for itself.
-                let taken = all_objects_of(&process.account);
-                let refused = create();
-
-                process.account.give_back(Limit::Objects, taken);
-
-                let made = create();
-
-                reentered.store(u32::from(refused.is_err() && made.is_ok()), Relaxed);
-            }
-        };
-        let (journal, adapter) = started(Behaviour {
-            notify_end: true,
-            at_end: Some(Arc::new(at_end, GFP_KERNEL)?),
-            pause: Some(pause.clone()),
-            ..Behaviour::default()
-        })?;
-        let adapter = adapter.map_err(|_| EINVAL)?;
-        let (device, parent) = client.create_device(&adapter).map_err(|_| EINVAL)?;
-        let handles = &client.process.handles;
-
-        // The handle of the resource comes after that of the device, then those of its allocations.
-        client.create_resource(&parent).map_err(|_| EINVAL)?;
-
-        let [resource, first, second] = [1, 2, 3].map(|place| device + place * 0x40);
-        let strong = handles.shareable(resource).map_err(|_| EINVAL)?.strong;
-        let link = strong.object().weak_target().map_err(|_| EINVAL)?;
-        let allocation = {
-            let opened = handles.allocation_of(device, second).map_err(|_| EINVAL)?;
-
-            opened.allocation.clone()
-        };
-
-        assert!(handles.allocation_of(device, first).is_ok());
-        assert!(handles.destroy_resource(device, resource).is_ok());
-        assert_eq!(journal.count(end), 0);
-        assert!(Strong::of_weak(&link).is_some());
-
-        // The last strong reference. The worker goes into the KMD, and this task goes on.
-        drop(strong);
-        pause.wait_for_call();
-
-        let inside = journal.count(end);
-        let revived = Strong::of_weak(&link).is_some();
-        let has_bytes = allocation.storage().is_ok();
-        let other = client.create_resource(&parent);
-        let context = client.create_context(&parent);
-        let escaped = adapter.escape(0, &mut []);
-        let destroyed = journal.count(Entry::DestroyAllocation);
-
-        pause.release();
-        assert_eq!(inside, 1);
-        assert!(!revived);
-        assert!(has_bytes);
-        assert!(other.is_ok() && context.is_ok() && escaped.is_ok());
-        assert_eq!(destroyed, 0);
-
-        client.process.account.wait_for_retirements();
-        // Its two allocations, and the two of the call that was refused.
-        assert_eq!(journal.count(end), 4);
-        assert_eq!(reentered.load(Relaxed), 1);
-        assert!(allocation.storage().is_err());
-        drop(allocation);
-
-        // The others end with the process.
-        drop((parent, adapter));
-        drop(client);
-        wait_for_good_end(&journal);
-        assert_eq!(journal.count(end), 8);
-        assert_eq!(journal.count(Entry::DestroyAllocation), 8);
-        assert!(journal.is_good_end());
-        Ok(())
-    }
-
-    /// RES-75, RES-82: one that ends before its resource, and those of a call that fails.
-    #[test]
-    fn a_kmd_is_told_of_each_allocation_once() -> Result {
-        let client = Client::new()?;
-        let end = Entry::NotifyAllocationEnd;
-        let (journal, adapter) = started(Behaviour {
-            notify_end: true,
-            // The second OpenAllocation.
-            fail: Some((11, KmdError::NoMemory)),
-            ..Behaviour::default()
-        })?;
-        let adapter = adapter.map_err(|_| EINVAL)?;
-        // StartDevice, CreateDevice, and four for the first resource.
-        let (device, parent) = client.create_device(&adapter).map_err(|_| EINVAL)?;
-        let handles = &client.process.handles;
-
-        client.create_resource(&parent).map_err(|_| EINVAL)?;
-        assert!(handles
-            .destroy_allocations(device, &[device + 0x80])
-            .is_ok());
-        assert_eq!(journal.count(end), 1);
-        // Two allocations, one open, and the one that fails.
-        client.create_context(&parent).map_err(|_| EINVAL)?;
-        assert!(is(client.create_resource(&parent), Status::NO_MEMORY));
-        client.process.account.wait_for_retirements();
-        assert_eq!(journal.count(Entry::CreateAllocation), 4);
-        assert_eq!(journal.count(end), 3);
-        drop((parent, adapter));
-        drop(client);
-        wait_for_good_end(&journal);
-        assert_eq!(journal.count(end), 4);
-        assert_eq!(journal.count(Entry::DestroyAllocation), 4);
         assert!(journal.is_good_end());
         Ok(())
     }

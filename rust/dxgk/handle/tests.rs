@@ -6,48 +6,32 @@
 mod tests {
     use crate::{
         dxgk::{
-            adapter::{
-                Adapter,
-                AdapterKind, //
-            },
+            adapter::Adapter,
             context::{
                 Context,
                 Description,
                 Scheduling, //
             },
             device::Device,
-            driver::Driver,
             handle::{
                 more_handles::Part,
                 *, //
             },
-            memory::creation::{
-                CreateAllocationsRequest,
-                Destination,
-                NewAllocation, //
-            },
             object::Object,
-            process::Process, //
+            test_client::{
+                started,
+                Client, //
+            }, //
         },
-        kmd::fake::{
-            journal::Journal,
-            Behaviour,
-            FakeKmd, //
-        },
+        kmd::fake::Behaviour,
         logic::{
             access,
-            allocation_rules::{
-                bits as allocation_bits,
-                Creation as AllocationCreation,
-                Source, //
-            },
             sync_flags::{
                 bits,
                 Contents,
                 Creation, //
             }, //
         },
-        sys::task::caller, //
     };
     use kernel::sync::Arc;
 
@@ -56,17 +40,14 @@ mod tests {
     }
 
     /// An adapter with a test double below it.
-    fn started() -> Result<Arc<Adapter>> {
-        let journal = Arc::new(Journal::new(), GFP_KERNEL)?;
-        let kmd = FakeKmd::add_device(journal, Behaviour::default());
+    fn adapter_with_double() -> Result<Arc<Adapter>> {
+        let (_, adapter) = started(Behaviour::default())?;
 
-        let kmd = KBox::new(kmd, GFP_KERNEL)?;
-
-        Adapter::start(AdapterKind::TestDouble, 0, kmd, None).map_err(|_| EINVAL)
+        adapter.map_err(|_| EINVAL)
     }
 
     fn adapter() -> Result<HandleTarget> {
-        Ok(HandleTarget::Adapter(started()?))
+        Ok(HandleTarget::Adapter(adapter_with_double()?))
     }
 
     fn reserve<'a>(table: &'a HandleTable, parent: Option<&Parent>) -> Result<Reserved<'a>> {
@@ -137,7 +118,7 @@ mod tests {
 
     /// A published handle of a new device.
     fn device(table: &HandleTable) -> Result<Parent> {
-        let item = HandleTarget::Device(Device::new(started()?).map_err(|_| EINVAL)?);
+        let item = HandleTarget::Device(Device::new(adapter_with_double()?).map_err(|_| EINVAL)?);
         let reserved = table.reserve(item, None).map_err(|_| EINVAL)?;
         let handle = reserved.handle();
 
@@ -298,22 +279,7 @@ mod tests {
         Ok(())
     }
 
-    /// A driver without adapters, and the process of the test, which has the device open.
-    struct Client {
-        driver: Arc<Driver>,
-        process: Arc<Process>,
-    }
-
     impl Client {
-        fn new() -> Result<Self> {
-            caller::attach_mm()?;
-
-            let driver = Driver::new(None)?;
-            let process = driver.open_process()?;
-
-            Ok(Self { driver, process })
-        }
-
         /// A fence that devices of all adapters may use.
         fn create_fence(&self, parent: &Parent) -> Result<u32> {
             let contents = Contents::MonitoredFence {
@@ -370,49 +336,11 @@ mod tests {
         }
 
         /// A resource with one allocation: the handles of both.
-        fn create_resource(&self, parent: &Parent) -> Result<[u32; 2]> {
-            let mut driver_data = KVVec::new();
-            let mut allocations = KVVec::new();
+        fn create_one(&self, parent: &Parent) -> Result<[u32; 2]> {
+            let made = Self::create_resource_in(&self.driver, &self.process, parent, 1);
+            let made = made.map_err(|_| EINVAL)?;
 
-            driver_data.extend_from_slice(&0x1000u64.to_le_bytes(), GFP_KERNEL)?;
-            allocations.push(
-                NewAllocation {
-                    driver_data,
-                    source: Source::New,
-                    priority: None,
-                },
-                GFP_KERNEL,
-            )?;
-
-            let request = CreateAllocationsRequest {
-                creation: AllocationCreation {
-                    flags: allocation_bits::CREATE_RESOURCE,
-                    count: 1,
-                    has_infos: true,
-                    driver_data_size: 0,
-                    runtime_data_size: 0,
-                    standard: None,
-                },
-                allocations,
-                destination: Destination::New {
-                    driver_data: KVVec::new(),
-                    runtime_data: KVVec::new(),
-                },
-            };
-            let handles = parent
-                .create_allocations(&self.process, &self.driver.tables, request)
-                .map_err(|_| EINVAL)?;
-            let resource = handles.first();
-            let allocation = handles.numbers().nth(1).ok_or(EINVAL)?;
-
-            handles.commit();
-            Ok([resource, allocation])
-        }
-    }
-
-    impl Drop for Client {
-        fn drop(&mut self) {
-            self.driver.release_process(&self.process);
+            made.as_slice().try_into().map_err(|_| EINVAL)
         }
     }
 
@@ -487,7 +415,7 @@ mod tests {
         let device = handle::local(top.index);
 
         for wrong in [other.index, below.index].map(handle::local) {
-            let [resource, allocation] = client.create_resource(&below)?;
+            let [resource, allocation] = client.create_one(&below)?;
 
             assert!(table.allocation_of(wrong, allocation).is_err());
             assert!(table.allocations_of_resource(wrong, resource).is_err());
@@ -500,7 +428,7 @@ mod tests {
             assert!(table.destroy_resource(device, resource).is_ok());
         }
 
-        let [resource, allocation] = client.create_resource(&below)?;
+        let [resource, allocation] = client.create_one(&below)?;
         let copy = client.duplicate(allocation)?;
 
         assert!(table.allocation_of(device, copy).is_ok());
@@ -573,7 +501,7 @@ mod tests {
         const MANY: u32 = 4_200;
 
         let table = table()?;
-        let adapter = started()?;
+        let adapter = adapter_with_double()?;
         let mut handles = KVVec::new();
 
         for _ in 0..MANY {

@@ -8,6 +8,7 @@ mod backing;
 pub(crate) mod cpu_mapping;
 pub(crate) mod creation;
 pub(crate) mod dma_buf;
+mod end_tests;
 pub(crate) mod opening;
 pub(crate) mod resource;
 pub(crate) mod storage;
