@@ -1,0 +1,505 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! An engine: what runs the packets of queues.
+
+use super::{
+    fault::{
+        FaultKind,
+        FaultRecord,
+        Illegal,
+        PageFault, //
+    },
+    fields::Fields,
+    memory::Memory,
+    operation::{
+        poll_after_ns,
+        Atomic,
+        AtomicOp,
+        Entries,
+        Move,
+        Operation,
+        Release,
+        Source,
+        Transfer,
+        Wait,
+        Width,
+        Word,
+        Write, //
+    },
+    packet::Header,
+    page_table::Profile,
+    queue::{
+        PacketPlace,
+        Privilege,
+        Queue,
+        Submission, //
+    },
+    shell::{
+        Clock,
+        Interrupts,
+        Record, //
+    },
+    space::Space,
+    translation::{
+        Scope,
+        Tlb, //
+    }, //
+};
+use crate::platform::full_fence;
+
+/// A budget after which shells look whether the engine has to stop: 4096 dwords of packets, or 64
+/// KiB of transfers (GPU-41).
+pub const SLICE: u32 = 4096;
+
+/// Bytes of a transfer that cost as much as one dword of a packet.
+const BYTES_PER_UNIT: u32 = 16;
+
+/// How a step ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The budget is used up, and there is more to do.
+    Ran,
+    /// The queue waits for a word ([`Queue::blocked_on`]). Each further step looks again.
+    Blocked {
+        /// Nanoseconds after which that makes sense (GPU-43).
+        poll_after_ns: u64,
+    },
+    /// Translations have to go (INVALIDATE_TLBS). They are gone from this engine. Before the queue
+    /// gets another step, the shell has every other engine of the adapter
+    /// [invalidate](Engine::invalidate) them, outside of its steps.
+    Invalidate(Scope),
+    /// The submission has been retired, and its progress value is stored. The queue takes another.
+    Done(Submission),
+    /// The queue has no submission.
+    Idle,
+    /// A fault has stopped the queue.
+    Faulted(FaultRecord),
+}
+
+/// What runs queues, one step of one queue at a time.
+pub struct Engine {
+    tlb: Tlb,
+}
+
+impl Engine {
+    /// An engine for page tables of this format; `None` if there is no memory. May sleep.
+    pub fn new(profile: Profile) -> Option<Self> {
+        Some(Self {
+            tlb: Tlb::new(profile)?,
+        })
+    }
+
+    /// Forgets the translations of some pages.
+    ///
+    /// # Arguments
+    ///
+    /// * `scope` - whose.
+    /// * `first`, `last` - an address in the first page, and one in the last one.
+    pub fn invalidate(&mut self, scope: Scope, first: u64, last: u64) {
+        self.tlb.invalidate(scope, first, last);
+    }
+
+    /// Runs a queue until it ends, has to wait, or has used up a budget.
+    ///
+    /// # Arguments
+    ///
+    /// * `queue` - it is in no other step.
+    /// * `memory`, `interrupts`, `clock` - the adapter's.
+    /// * `budget` - how much may be done: a dword of a packet costs 1, and so do 16 bytes of a
+    ///   transfer. What is begun with the last of it is done, which is at most a packet's fields or
+    ///   what a transfer moves within one page.
+    ///
+    /// Context: as the traits.
+    pub fn step<M: Memory>(
+        &mut self,
+        queue: &mut Queue,
+        memory: &M,
+        interrupts: &mut impl Interrupts,
+        clock: &impl Clock,
+        budget: u32,
+    ) -> Outcome {
+        if let Some(fault) = queue.fault() {
+            return Outcome::Faulted(*fault);
+        }
+        let Some(submission) = queue.submission().copied() else {
+            return Outcome::Idle;
+        };
+        let mut step = Step {
+            space: Space {
+                memory,
+                root: *queue.root(),
+                system: queue.privilege() == Privilege::Paging,
+                tlb: &mut self.tlb,
+            },
+            queue,
+            interrupts,
+            clock,
+            budget: Budget(budget),
+        };
+
+        match step.run(submission) {
+            Ok(outcome) => outcome,
+            Err(kind) => Outcome::Faulted(step.queue.stop(kind)),
+        }
+    }
+}
+
+/// What is left of a budget.
+struct Budget(u32);
+
+impl Budget {
+    fn spend(&mut self, units: u32) {
+        self.0 = self.0.saturating_sub(units);
+    }
+
+    fn spend_bytes(&mut self, bytes: u32) {
+        self.spend(bytes.div_ceil(BYTES_PER_UNIT));
+    }
+
+    fn is_spent(&self) -> bool {
+        self.0 == 0
+    }
+}
+
+impl From<PageFault> for FaultKind {
+    fn from(fault: PageFault) -> Self {
+        Self::Page(fault)
+    }
+}
+
+impl From<Illegal> for FaultKind {
+    fn from(illegal: Illegal) -> Self {
+        Self::Packet(illegal)
+    }
+}
+
+/// How far an operation has got.
+enum Course {
+    /// Nothing is left of it.
+    Through,
+    /// The rest is for later: the budget is used up.
+    Later(Operation),
+    /// It has to wait, and this is the interval of its packet.
+    Waits(Operation, u16),
+}
+
+/// One step of a queue.
+struct Step<'a, M, I, C> {
+    space: Space<'a, M>,
+    queue: &'a mut Queue,
+    interrupts: &'a mut I,
+    clock: &'a C,
+    budget: Budget,
+}
+
+impl<M: Memory, I: Interrupts, C: Clock> Step<'_, M, I, C> {
+    fn run(&mut self, submission: Submission) -> Result<Outcome, FaultKind> {
+        loop {
+            let operation = match self.queue.operation.take() {
+                Some(operation) => operation,
+                None => match self.queue.frame() {
+                    None => return self.retire(submission),
+                    Some(_) if self.budget.is_spent() => return Ok(Outcome::Ran),
+                    Some(frame) => self.fetch(frame.va, frame.dwords)?,
+                },
+            };
+
+            if let Operation::Invalidate(scope) = operation {
+                self.space.tlb.invalidate(scope, 0, u64::MAX);
+                return Ok(Outcome::Invalidate(scope));
+            }
+            match self.execute(operation)? {
+                Course::Through => {}
+                Course::Later(rest) => {
+                    self.queue.operation = Some(rest);
+                    return Ok(Outcome::Ran);
+                }
+                Course::Waits(wait, interval) => {
+                    self.queue.operation = Some(wait);
+                    return Ok(Outcome::Blocked {
+                        poll_after_ns: poll_after_ns(interval),
+                    });
+                }
+            }
+        }
+    }
+
+    /// The submission has ended: stores the progress value.
+    fn retire(&mut self, submission: Submission) -> Result<Outcome, FaultKind> {
+        self.queue.packet = PacketPlace {
+            va: self.queue.position(),
+            header: 0,
+        };
+        if let Some(progress) = submission.progress {
+            // ORDERING: all that the buffer did is visible before its progress value is, by the
+            // barrier behind each packet.
+            self.space
+                .as_system()
+                .store64(progress.va, progress.value)?;
+        }
+        // ORDERING: and that is visible before the shell reports anything.
+        full_fence();
+        self.queue.retire();
+        Ok(Outcome::Done(submission))
+    }
+
+    /// Reads the packet at an address, with so many dwords left in its buffer, and goes on behind
+    /// it. Each dword is read once (GPU-16).
+    fn fetch(&mut self, va: u64, left: u32) -> Result<Operation, FaultKind> {
+        self.queue.packet = PacketPlace { va, header: 0 };
+
+        let header = self.space.load32(va)?;
+
+        self.queue.packet.header = header;
+        self.budget.spend(1);
+
+        let Header::Packet {
+            packet,
+            dwords,
+            fields: count,
+        } = Header::decode(header, self.queue.privilege())?
+        else {
+            self.queue.skip(1);
+            return Ok(Operation::Nothing);
+        };
+        let size = dwords.saturating_add(1);
+
+        if size > left {
+            return Err(Illegal::Extent.into());
+        }
+
+        let mut fields = Fields::default();
+        // OVERFLOW: what wraps is beyond every page table.
+        let mut from = va.wrapping_add(4);
+
+        for place in fields.places(count) {
+            *place = self.space.load32(from)?;
+            from = from.wrapping_add(4);
+        }
+        fields.rest_va = from;
+        fields.rest = dwords.saturating_sub(count);
+        self.budget.spend(count);
+
+        let operation = packet.decode(&fields)?;
+
+        self.queue.skip(size).ok_or(Illegal::Extent)?;
+        Ok(operation)
+    }
+
+    /// Carries out an operation, or some of it.
+    fn execute(&mut self, operation: Operation) -> Result<Course, FaultKind> {
+        let course = match operation {
+            Operation::Nothing | Operation::Invalidate(_) => return Ok(Course::Through),
+            Operation::Call(frame) => {
+                self.queue.call(frame).ok_or(Illegal::Nesting)?;
+                return Ok(Course::Through);
+            }
+            Operation::Chain(frame) => {
+                self.queue.chain(frame);
+                return Ok(Course::Through);
+            }
+            Operation::Delay(steps) => return Ok(self.delay(steps)),
+            Operation::Write(write) => self.write(write)?,
+            Operation::WriteQword { from, to } => self.write_qword(from, to)?,
+            Operation::Transfer(transfer) => self.transfer(transfer)?,
+            Operation::Move(word) => self.move_word(word)?,
+            Operation::Wait(wait) => self.wait(wait)?,
+            Operation::Release(release) => self.release(release)?,
+            Operation::Barrier => Course::Through,
+            Operation::Atomic(atomic) => self.atomic(atomic)?,
+            Operation::SkipIfZero { va, dwords } => self.skip_if_zero(va, dwords)?,
+            Operation::Trap { class, argument } => {
+                self.interrupts.report(Record::Trap { class, argument });
+                Course::Through
+            }
+            Operation::Entries(entries) => self.entries(entries)?,
+        };
+
+        // ORDERING: what a packet loads and stores comes before all that later packets do
+        // (GPU-38). Pairs with the same barrier of other engines.
+        full_fence();
+        Ok(course)
+    }
+
+    fn delay(&mut self, steps: u32) -> Course {
+        match steps.checked_sub(1) {
+            None => Course::Through,
+            Some(rest) => {
+                self.budget.spend(u32::MAX);
+                Course::Later(Operation::Delay(rest))
+            }
+        }
+    }
+
+    fn write(&mut self, mut write: Write) -> Result<Course, FaultKind> {
+        while write.dwords != 0 {
+            if self.budget.is_spent() {
+                return Ok(Course::Later(Operation::Write(write)));
+            }
+
+            let dword = self.space.load32(write.from)?;
+
+            self.space.store32(write.to, dword)?;
+            self.budget.spend(1);
+            write.dwords = write.dwords.saturating_sub(1);
+            // OVERFLOW: what wraps is beyond every page table.
+            write.from = write.from.wrapping_add(4);
+            if !write.fixed {
+                write.to = write.to.wrapping_add(4);
+            }
+        }
+        Ok(Course::Through)
+    }
+
+    fn write_qword(&mut self, from: u64, to: u64) -> Result<Course, FaultKind> {
+        let low = self.space.load32(from)?;
+        // OVERFLOW: what wraps is beyond every page table.
+        let high = self.space.load32(from.wrapping_add(4))?;
+
+        self.space
+            .store64(to, (u64::from(high) << 32) | u64::from(low))?;
+        self.budget.spend(2);
+        Ok(Course::Through)
+    }
+
+    fn transfer(&mut self, mut transfer: Transfer) -> Result<Course, FaultKind> {
+        while transfer.bytes != 0 {
+            if self.budget.is_spent() {
+                return Ok(Course::Later(Operation::Transfer(transfer)));
+            }
+
+            let bytes = self.transfer_some(&transfer)?;
+
+            transfer.bytes = transfer.bytes.saturating_sub(bytes);
+            // OVERFLOW: what wraps is beyond every page table.
+            if !transfer.fixed {
+                transfer.to = transfer.to.wrapping_add(bytes.into());
+            }
+            if let Source::Memory { va, fixed: false } = &mut transfer.source {
+                *va = va.wrapping_add(bytes.into());
+            }
+        }
+        Ok(Course::Through)
+    }
+
+    /// Moves the next bytes of a transfer. How many that were, at least one.
+    fn transfer_some(&mut self, transfer: &Transfer) -> Result<u32, FaultKind> {
+        let bytes = match transfer.source {
+            Source::Pattern(pattern) if !transfer.fixed => {
+                self.space.fill_some(transfer.to, pattern, transfer.bytes)?
+            }
+            Source::Memory { va, fixed: false } if !transfer.fixed => {
+                self.space.copy_some(va, transfer.to, transfer.bytes)?
+            }
+            source => {
+                let dword = match source {
+                    Source::Pattern(pattern) => pattern,
+                    Source::Memory { va, .. } => self.space.load32(va)?,
+                };
+
+                self.space.store32(transfer.to, dword)?;
+                self.budget.spend(1);
+                return Ok(4);
+            }
+        };
+
+        self.budget.spend_bytes(bytes);
+        Ok(bytes)
+    }
+
+    fn move_word(&mut self, word: Move) -> Result<Course, FaultKind> {
+        let value = match (word.source, word.width) {
+            (Word::Memory(va), Width::Dword) => self.space.load32(va)?.into(),
+            (Word::Memory(va), Width::Qword) => self.space.load64(va)?,
+            (Word::Value(value), _) => value,
+            (Word::Clock, _) => self.clock.ticks(),
+        };
+
+        match word.width {
+            // CAST: the lower half is what is asked for.
+            Width::Dword => self.space.store32(word.to, value as u32)?,
+            Width::Qword => self.space.store64(word.to, value)?,
+        }
+        Ok(Course::Through)
+    }
+
+    fn wait(&mut self, wait: Wait) -> Result<Course, FaultKind> {
+        let value = match wait.width {
+            Width::Dword => self.space.load32(wait.va)?.into(),
+            Width::Qword => self.space.load64(wait.va)?,
+        };
+
+        if wait.function.holds(value & wait.mask, wait.reference) {
+            Ok(Course::Through)
+        } else {
+            Ok(Course::Waits(Operation::Wait(wait), wait.interval))
+        }
+    }
+
+    fn release(&mut self, release: Release) -> Result<Course, FaultKind> {
+        // ORDERING: all earlier packets are visible before the word is, by the barrier behind each.
+        if let Some(word) = release.data {
+            self.move_word(word)?;
+        }
+        // ORDERING: the word is visible before the interrupt is reported (GPU-62).
+        full_fence();
+        if release.interrupt {
+            self.interrupts.report(Record::MonitoredFenceSignaled);
+        }
+        Ok(Course::Through)
+    }
+
+    /// There is no load: an exchange that fails says what there is. Others may change the word
+    /// before the next one, so each costs something.
+    fn atomic(&mut self, mut atomic: Atomic) -> Result<Course, FaultKind> {
+        while !self.budget.is_spent() {
+            let Atomic {
+                expected, source, ..
+            } = atomic;
+            let after = match atomic.op {
+                AtomicOp::Swap | AtomicOp::CompareSwap | AtomicOp::CompareSwapLoop => source,
+                AtomicOp::Add => expected.wrapping_add(source),
+                AtomicOp::Sub => expected.wrapping_sub(source),
+                AtomicOp::Max => expected.max(source),
+                AtomicOp::And => expected & source,
+                AtomicOp::Or => expected | source,
+            };
+            let found = self.space.compare_exchange64(atomic.va, expected, after)?;
+
+            self.budget.spend(1);
+            if found == expected || atomic.op == AtomicOp::CompareSwap {
+                return Ok(Course::Through);
+            }
+            if atomic.op == AtomicOp::CompareSwapLoop {
+                return Ok(Course::Waits(Operation::Atomic(atomic), atomic.interval));
+            }
+            atomic.expected = found;
+        }
+        Ok(Course::Later(Operation::Atomic(atomic)))
+    }
+
+    fn skip_if_zero(&mut self, va: u64, dwords: u32) -> Result<Course, FaultKind> {
+        if !self.queue.has(dwords) {
+            return Err(Illegal::Extent.into());
+        }
+        if self.space.load32(va)? == 0 {
+            self.queue.skip(dwords);
+        }
+        Ok(Course::Through)
+    }
+
+    fn entries(&mut self, mut entries: Entries) -> Result<Course, FaultKind> {
+        while entries.count != 0 {
+            if self.budget.is_spent() {
+                return Ok(Course::Later(Operation::Entries(entries)));
+            }
+            self.space.store64(entries.to, entries.entry)?;
+            self.budget.spend(1);
+            entries.count = entries.count.saturating_sub(1);
+            // OVERFLOW: addresses that wrap are beyond every page table; entries count as they may.
+            entries.to = entries.to.wrapping_add(8);
+            entries.entry = entries.entry.wrapping_add(entries.increment);
+        }
+        Ok(Course::Through)
+    }
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What the engine wants of physical memory.
+
+/// Bytes of a page of GPU virtual memory.
+pub const PAGE_SIZE: u64 = 1 << PAGE_SHIFT;
+/// The same as a number of bits.
+pub const PAGE_SHIFT: u32 = 12;
+
+/// Where something is in physical memory, with the numbers of page table entries (GPU-64).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Place {
+    /// Pages of the CPU. An address is a page frame number, shifted, and an offset.
+    System = 0,
+    /// The adapter's own memory, VRAM. An address is an offset in it.
+    Local = 1,
+    /// The aperture, a table of system pages. An address is an offset in it.
+    Aperture = 2,
+    /// Memory of another function. The highest 12 bits of an address name the function.
+    Peer = 3,
+}
+
+/// A physical address, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Physical {
+    /// What `address` counts in.
+    pub place: Place,
+    /// Bytes from the start of the place.
+    pub address: u64,
+}
+
+impl Physical {
+    /// An address in a place.
+    pub const fn new(place: Place, address: u64) -> Self {
+        Self { place, address }
+    }
+
+    /// The address this many bytes further on.
+    #[must_use]
+    pub const fn plus(self, bytes: u64) -> Self {
+        Self {
+            place: self.place,
+            // OVERFLOW: nothing is at the end of any place, so what wraps is refused like the rest.
+            address: self.address.wrapping_add(bytes),
+        }
+    }
+}
+
+/// Physical memory. `None` says that nothing is there; the engine reports a page fault.
+///
+/// Other processors and engines use the same memory at the same time. So every word is loaded and
+/// stored by one access that others cannot see half of (GPU-39, FEN-9). No ordering is asked for:
+/// the engine has its own barriers (`platform::full_fence`).
+///
+/// Words are aligned to their size. The ranges of `copy` and `fill` may begin anywhere, but none of
+/// them crosses the border of a 4-KiB page.
+pub trait Memory {
+    /// One 32-bit load.
+    fn load32(&self, at: Physical) -> Option<u32>;
+
+    /// One 64-bit load.
+    fn load64(&self, at: Physical) -> Option<u64>;
+
+    /// One 32-bit store.
+    fn store32(&self, at: Physical, value: u32) -> Option<()>;
+
+    /// One 64-bit store.
+    fn store64(&self, at: Physical, value: u64) -> Option<()>;
+
+    /// Replaces `old` by `new`, in one 64-bit access. Returns what was there: `old` if it did.
+    fn compare_exchange64(&self, at: Physical, old: u64, new: u64) -> Option<u64>;
+
+    /// Copies some bytes, 1 to 4096. If both addresses and the size are multiples of 8, every 8
+    /// bytes are one load and one store (GPU-39). If the ranges overlap, what the overlap holds
+    /// then is open, but nothing else is touched (GPU-42).
+    fn copy(&self, from: Physical, to: Physical, bytes: u32) -> Option<()>;
+
+    /// Fills some bytes, 1 to 4096, with a pattern that begins at `to` with its lowest byte. If
+    /// address and size are multiples of 8, every 8 bytes are one store; of 4, every 4 bytes.
+    fn fill(&self, to: Physical, pattern: u32, bytes: u32) -> Option<()>;
+}

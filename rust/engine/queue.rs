@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Where a queue has got to.
+//!
+//! A queue runs one submission at a time. Which one comes next is for the shell, that queues them.
+
+use super::{
+    fault::{
+        FaultKind,
+        FaultRecord, //
+    },
+    operation::{
+        Frame,
+        Operation, //
+    },
+    translation::Root, //
+};
+
+pub use super::operation::BlockedOn;
+
+/// How many indirect buffers may be open at once (GPU-40).
+pub const MAX_NESTING: usize = 4;
+
+/// What a queue may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Privilege {
+    /// Everything but the packets of the paging node.
+    Normal,
+    /// The kernel's queue of the paging node: page tables, invalidations, and pages that are for
+    /// the system only (GPU-46).
+    Paging,
+}
+
+/// The value that a queue's progress fence has when a submission has been retired (GPU-8).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// GPU virtual address of the fence's value, a multiple of 8. The page may be one for the
+    /// system only.
+    pub va: u64,
+    /// What is stored there.
+    pub value: u64,
+}
+
+/// A command buffer for a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Submission {
+    /// GPU virtual address of its first packet, a multiple of 4.
+    pub va: u64,
+    /// Its size in bytes, a multiple of 4.
+    pub length: u32,
+    /// What is stored when it has been retired.
+    pub progress: Option<Progress>,
+}
+
+/// Why a queue does not take a submission.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SubmitError {
+    /// It has one.
+    Busy,
+    /// A fault has stopped it.
+    Faulted,
+    /// An address or a size is not aligned.
+    Alignment,
+}
+
+/// A packet, for a fault record.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct PacketPlace {
+    pub(super) va: u64,
+    pub(super) header: u32,
+}
+
+/// The state of one queue's command processor. Plain memory; the shell serialises its use.
+#[derive(Clone, Debug)]
+pub struct Queue {
+    root: Root,
+    privilege: Privilege,
+    submission: Option<Submission>,
+    /// The buffer that is read.
+    current: Frame,
+    /// The buffers that go on when that one ends, the innermost last.
+    callers: [Frame; MAX_NESTING],
+    nesting: usize,
+    /// The packet that is executed.
+    pub(super) packet: PacketPlace,
+    /// What of it is still to be done.
+    pub(super) operation: Option<Operation>,
+    fault: Option<FaultRecord>,
+}
+
+impl Queue {
+    /// A queue with nothing to do.
+    pub const fn new(root: Root, privilege: Privilege) -> Self {
+        const EMPTY: Frame = Frame { va: 0, dwords: 0 };
+
+        Self {
+            root,
+            privilege,
+            submission: None,
+            current: EMPTY,
+            callers: [EMPTY; MAX_NESTING],
+            nesting: 0,
+            packet: PacketPlace { va: 0, header: 0 },
+            operation: None,
+            fault: None,
+        }
+    }
+
+    /// The root of its address space.
+    pub fn root(&self) -> &Root {
+        &self.root
+    }
+
+    /// SetRootPageTable: another root from the next step on. The shell invalidates.
+    pub fn set_root(&mut self, root: Root) {
+        self.root = root;
+    }
+
+    /// What it may do.
+    pub fn privilege(&self) -> Privilege {
+        self.privilege
+    }
+
+    /// What it runs, or was stopped in.
+    pub fn submission(&self) -> Option<&Submission> {
+        self.submission.as_ref()
+    }
+
+    /// What stopped it.
+    pub fn fault(&self) -> Option<&FaultRecord> {
+        self.fault.as_ref()
+    }
+
+    /// What it waits for, after a step that found it blocked.
+    pub fn blocked_on(&self) -> Option<BlockedOn> {
+        self.operation.as_ref().and_then(Operation::blocked_on)
+    }
+
+    /// Takes a submission, which the next steps run.
+    pub fn submit(&mut self, submission: Submission) -> Result<(), SubmitError> {
+        let progress = submission.progress.map_or(0, |progress| progress.va);
+
+        if self.fault.is_some() {
+            return Err(SubmitError::Faulted);
+        }
+        if self.submission.is_some() {
+            return Err(SubmitError::Busy);
+        }
+        if submission.va % 4 != 0 || submission.length % 4 != 0 || progress % 8 != 0 {
+            return Err(SubmitError::Alignment);
+        }
+        self.current = Frame {
+            va: submission.va,
+            dwords: submission.length / 4,
+        };
+        self.submission = Some(submission);
+        Ok(())
+    }
+
+    /// Forgets what it runs and what stopped it; nothing more of it is executed. What it was.
+    pub fn reset(&mut self) -> Option<Submission> {
+        let submission = self.submission.take();
+
+        *self = Self::new(self.root, self.privilege);
+        submission
+    }
+
+    /// The submission has been retired.
+    pub(super) fn retire(&mut self) {
+        self.submission = None;
+    }
+
+    /// A fault stops the queue in the current packet.
+    pub(super) fn stop(&mut self, kind: FaultKind) -> FaultRecord {
+        let record = FaultRecord {
+            kind,
+            packet: self.packet.va,
+            header: self.packet.header,
+        };
+
+        self.operation = None;
+        self.fault = Some(record);
+        record
+    }
+
+    /// What is left of the innermost buffer that has not ended, after returns from those that
+    /// have. `None` if all have.
+    pub(super) fn frame(&mut self) -> Option<Frame> {
+        // At most MAX_NESTING returns.
+        while self.current.dwords == 0 {
+            let caller = self.nesting.checked_sub(1)?;
+
+            self.current = self.callers.get(caller).copied()?;
+            self.nesting = caller;
+        }
+        Some(self.current)
+    }
+
+    /// Goes on behind so many dwords of the buffer; `None`, and nothing happens, if it has fewer.
+    pub(super) fn skip(&mut self, dwords: u32) -> Option<()> {
+        self.current = Frame {
+            dwords: self.current.dwords.checked_sub(dwords)?,
+            // OVERFLOW: what wraps is beyond every page table, and the next fetch faults.
+            va: self.current.va.wrapping_add(u64::from(dwords) * 4),
+        };
+        Some(())
+    }
+
+    /// Whether so many dwords are left in the buffer.
+    pub(super) fn has(&self, dwords: u32) -> bool {
+        dwords <= self.current.dwords
+    }
+
+    /// Goes on in another buffer instead of this one.
+    pub(super) fn chain(&mut self, frame: Frame) {
+        self.current = frame;
+    }
+
+    /// Goes on in another buffer, and here when that has ended; `None` if too many are open.
+    pub(super) fn call(&mut self, frame: Frame) -> Option<()> {
+        *self.callers.get_mut(self.nesting)? = self.current;
+        // OVERFLOW: not more than MAX_NESTING, which is checked above.
+        self.nesting = self.nesting.saturating_add(1);
+        self.current = frame;
+        Some(())
+    }
+
+    /// GPU virtual address behind what has been read.
+    pub(super) fn position(&self) -> u64 {
+        self.current.va
+    }
+}
