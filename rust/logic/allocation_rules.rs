@@ -123,15 +123,17 @@ impl Creation {
     }
 
     /// The standard allocation, or that there is none: before the resource. `page` is the size of
-    /// the caller's pages.
-    pub fn check_standard(&self, page: u64) -> Result<(), Invalid> {
+    /// the caller's pages. Without one, ExistingSysMem needs an address and `driver_data` for each
+    /// allocation, which the KMD need not know (RES-23).
+    pub fn check_standard(&self, page: u64, driver_data: bool) -> Result<(), Invalid> {
+        let existing = match driver_data {
+            true => bits::EXISTING_SECTION,
+            false => bits::EXISTING_SYS_MEM | bits::EXISTING_SECTION,
+        };
+
         match &self.standard {
             Some(standard) => standard.check(self.flags, page),
-            None => {
-                invalid_if(self.has(
-                    bits::STANDARD_ALLOCATION | bits::EXISTING_SYS_MEM | bits::EXISTING_SECTION,
-                ))
-            }
+            None => invalid_if(self.has(bits::STANDARD_ALLOCATION | existing)),
         }
     }
 

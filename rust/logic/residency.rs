@@ -2,7 +2,7 @@
 
 //! What D3DKMTQueryAllocationResidency says (MEM-9).
 
-use crate::ddi::types::Place;
+use crate::ddi::segments::SYSTEM_MEMORY;
 
 // Values of `D3DKMT_ALLOCATIONRESIDENCYSTATUS`.
 
@@ -13,10 +13,13 @@ pub const IN_SHARED_MEMORY: u32 = 2;
 /// Where the GPU cannot use it.
 pub const NOT_RESIDENT: u32 = 3;
 
-/// The status of an allocation whose bytes are here.
-pub fn of_allocation(place: Place) -> u32 {
-    match place {
-        Place::SystemMemory => IN_SHARED_MEMORY,
+/// The status of an allocation that GPUs can use in the segment with this number; `None`: they
+/// cannot use it now.
+pub fn of_allocation(segment: Option<u32>) -> u32 {
+    match segment {
+        None => NOT_RESIDENT,
+        Some(SYSTEM_MEMORY) => IN_SHARED_MEMORY,
+        Some(_) => IN_GPU_MEMORY,
     }
 }
 

@@ -215,10 +215,20 @@ impl Creation {
         self.has(bits::NO_SIGNAL_MAX_VALUE_ON_TDR)
     }
 
+    /// Whether the GPU sees its value.
+    pub fn has_gpu_access(&self) -> bool {
+        has_gpu_access(self.flags)
+    }
+
     /// What its first handle may do.
     pub fn rights(&self) -> Rights {
         Rights::from_flags(self.flags)
     }
+}
+
+/// Whether the GPU sees the value of a fence that is made or opened with these flags (FEN-6).
+pub fn has_gpu_access(flags: u32) -> bool {
+    flags & bits::NO_GPU_ACCESS == 0
 }
 
 /// What an open handle may do.
