@@ -42,3 +42,15 @@ pub(crate) mod dma {
     pub(crate) const FROM_DEVICE: Direction = Direction::DMA_FROM_DEVICE;
     pub(crate) const TO_DEVICE: Direction = Direction::DMA_TO_DEVICE;
 }
+
+/// A full barrier among the processors.
+#[cfg(not(DXG_KERNEL_7_3))]
+pub(crate) fn full_fence() {
+    kernel::sync::barrier::smp_mb();
+}
+
+/// A full barrier among the processors.
+#[cfg(DXG_KERNEL_7_3)]
+pub(crate) fn full_fence() {
+    kernel::sync::barrier::smp_mb(kernel::sync::barrier::Full);
+}

@@ -44,6 +44,10 @@ macro_rules! statuses {
 }
 
 statuses! {
+    /// It is done.
+    SUCCESS = STATUS_SUCCESS;
+    /// It is under way, and a fence says when it is done. Success class.
+    PENDING = STATUS_PENDING;
     /// The owner of a keyed mutex went without releasing it. Success class.
     ABANDONED = STATUS_ABANDONED;
     /// The time-out of a wait has passed. Success class.

@@ -7,7 +7,9 @@
 
 use kernel::{
     new_mutex,
+    new_spinlock,
     prelude::*,
+    str::CString,
     sync::{
         atomic::{
             Acquire,
@@ -17,11 +19,15 @@ use kernel::{
         },
         rcu,
         Arc,
-        Mutex, //
+        Mutex,
+        SpinLock, //
     }, //
 };
 
 pub(crate) use kernel::task::might_sleep;
+
+/// A full barrier among the processors: `smp_mb`.
+pub(crate) use crate::compat::full_fence;
 
 /// Something in allocated memory.
 pub(crate) type Boxed<T> = KBox<T>;
@@ -59,12 +65,102 @@ impl Turns {
     }
 }
 
+/// A lock around calls that must not sleep.
+pub(crate) struct ShortTurns(Pin<KBox<SpinLock<()>>>);
+
+/// Such a lock; `None` if there is no memory. May sleep.
+pub(crate) fn short_turns() -> Option<ShortTurns> {
+    KBox::pin_init(new_spinlock!((), "ddi::ShortTurns"), GFP_KERNEL_ACCOUNT)
+        .ok()
+        .map(ShortTurns)
+}
+
+impl ShortTurns {
+    /// Takes it until the result is dropped. Nothing sleeps meanwhile.
+    pub(crate) fn take(&self) -> impl Drop + '_ {
+        self.0.lock()
+    }
+}
+
+/// Makes something in allocated memory that stays there; `None` if there is no memory. May sleep.
+pub(crate) fn pinned<T>(init: impl PinInit<T>) -> Option<Pin<KBox<T>>> {
+    pin_box(init, GFP_KERNEL_ACCOUNT).ok()
+}
+
+/// A lock under which nothing sleeps, and what it protects: by `lock()`.
+pub(crate) type ShortLock<T> = Pin<KBox<SpinLock<T>>>;
+
+/// Makes a [`ShortLock`] around a value, with a name for lockdep; `None` if there is no memory. May
+/// sleep.
+macro_rules! short_lock {
+    ($value:expr, $name:literal) => {
+        crate::platform::pinned(kernel::new_spinlock!($value, $name))
+    };
+}
+pub(crate) use short_lock;
+
+/// A lock under which one may sleep, and what it protects: by `lock()`.
+pub(crate) type Lock<T> = Pin<KBox<Mutex<T>>>;
+
+/// Makes a [`Lock`] around a value, with a name for lockdep; `None` if there is no memory. May
+/// sleep.
+macro_rules! lock {
+    ($value:expr, $name:literal) => {
+        crate::platform::pinned(kernel::new_mutex!($value, $name))
+    };
+}
+pub(crate) use lock;
+
+pub(crate) use crate::sys::task::kthread::{
+    breathe,
+    Run,
+    Thread,
+    Wakeup, //
+};
+
+/// A [`Wakeup`] in allocated memory.
+pub(crate) type BoxedWakeup = Pin<KBox<Wakeup>>;
+
+/// Such a wakeup; `None` if there is no memory. May sleep.
+pub(crate) fn wakeup() -> Option<BoxedWakeup> {
+    pinned(Wakeup::new())
+}
+
+/// Starts a thread for a part of the software adapter with this number; `None` if there is no
+/// memory. May sleep.
+pub(crate) fn thread<T: Run>(adapter: u32, part: &str, body: Shared<T>) -> Option<Thread<T>> {
+    let name = CString::try_from_fmt(fmt!("opendxg/{adapter}:{part}")).ok()?;
+
+    Thread::start(&name, body).ok()
+}
+
+pub(crate) use crate::sys::mem::physical::PhysicalMemory;
+
+/// How processors reach the memory of a segment.
+pub(crate) type SegmentMemory = Arc<LocalMemory>;
+
+/// Zeroed memory of so many bytes for a segment, whose pages are taken at their first use; `None`
+/// if there is no memory, or these are not whole pages. May sleep.
+pub(crate) fn segment_memory(bytes: u64) -> Option<SegmentMemory> {
+    let memory = LocalMemory::new(local_memory::page_count(bytes)?).ok()?;
+
+    Arc::new(memory, GFP_KERNEL).ok()
+}
+
 /// Runs what must not sleep: as an RCU reader, in which debug kernels complain about a sleep.
 pub(crate) fn without_sleep<T>(run: impl FnOnce() -> T) -> T {
     let _reader = rcu::read_lock();
 
     run()
 }
+
+use crate::sys::{
+    alloc::pin_box,
+    mem::local_memory::{
+        self,
+        LocalMemory, //
+    }, //
+};
 
 pub(crate) use crate::sys::{
     lockdep::{
@@ -90,6 +186,11 @@ pub(crate) type Word64 = Atomic<u64>;
 
 /// A shared 32-bit word.
 pub(crate) type Word32 = Atomic<u32>;
+
+/// A new 64-bit word.
+pub(crate) fn word64(value: u64) -> Word64 {
+    Atomic::new(value)
+}
 
 /// A new 32-bit word.
 pub(crate) fn word32(value: u32) -> Word32 {

@@ -85,6 +85,12 @@ bool dxg_tgid_is(struct pid *tgid)
 	return task_tgid(current) == tgid;
 }
 
+/* Its number in the initial namespace of process ids; 0 if the thread group is gone. */
+u32 dxg_tgid_number(struct pid *tgid)
+{
+	return pid_has_task(tgid, PIDTYPE_TGID) ? pid_nr(tgid) : 0;
+}
+
 /* True in the exit path of a thread group's last thread, and in that of the others after it. */
 bool dxg_group_is_dead(void)
 {

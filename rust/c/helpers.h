@@ -20,6 +20,7 @@ struct mmu_interval_notifier_ops;
 struct page;
 struct pid;
 struct refcount_struct;
+struct task_struct;
 struct poll_table_struct;
 struct vm_area_struct;
 struct workqueue_struct;
@@ -41,6 +42,7 @@ bool dxg_caller_in_group(u32 gid);
 u32 dxg_uid_for_caller(u32 uid);
 struct pid *dxg_tgid_get(void);
 bool dxg_tgid_is(struct pid *tgid);
+u32 dxg_tgid_number(struct pid *tgid);
 bool dxg_group_is_dead(void);
 struct mm_struct *dxg_current_mm(void);
 int dxg_notifier_insert(struct mmu_interval_notifier *notifier, struct mm_struct *mm,
@@ -100,6 +102,13 @@ void dxg_gate_enter(bool may_wait);
 void dxg_gate_close(void);
 void dxg_gate_leave(void);
 bool dxg_gate_is_held(void);
+struct task_struct *dxg_kthread_start(int (*run)(void *data), void *data, const char *name);
+int dxg_kthread_stop(struct task_struct *task);
+void dxg_kthread_begin(void);
+void dxg_kthread_breathe(void);
+void dxg_thread_wait(struct wait_queue_head *wq, const atomic_t *word, const s64 *deadline);
 struct workqueue_struct *dxg_workqueue(const char *name);
+struct workqueue_struct *dxg_ordered_workqueue(const char *name);
+bool dxg_caller_may_raise_priority(void);
 
 #endif

@@ -379,6 +379,14 @@ unsigned long dxg_page_number(const struct page *page)
 	return page_to_pfn(page);
 }
 
+/* The address of a frame in the direct map; NULL if there is no memory with a struct page. */
+void *dxg_direct_map(unsigned long frame)
+{
+	if (!pfn_valid(frame) || PageHighMem(pfn_to_page(frame)))
+		return NULL;
+	return page_address(pfn_to_page(frame));
+}
+
 /* The protection of a page table entry for a frame that is cached like this. */
 static pgprot_t frame_prot(const struct vm_area_struct *vma, enum dxg_caching caching)
 {

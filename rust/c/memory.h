@@ -54,6 +54,7 @@ int dxg_show_pages(struct vm_area_struct *vma, unsigned long count, bool write,
 int dxg_show_dma_buf(struct vm_area_struct *vma, unsigned long count, bool write,
 		     struct dma_buf *buf);
 unsigned long dxg_page_number(const struct page *page);
+void *dxg_direct_map(unsigned long frame);
 
 /* How a frame is cached. */
 enum dxg_caching {

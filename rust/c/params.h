@@ -43,6 +43,12 @@
 	  "MiB of allocations that may stay in memory for a user (default: 0, half of the memory)") \
 	X(uint, unsigned int, max_user_files, 0, \
 	  "files kept open for a user without a descriptor (default: 0, half of fs.file-max)") \
+	X(uint, unsigned int, max_user_queues, 65536, \
+	  "contexts and HW queues a user may have (default: 65536)") \
+	X(uint, unsigned int, max_user_queued_items, 1 << 20, \
+	  "submissions, waits and signals a user may have queued (default: 1048576)") \
+	X(uint, unsigned int, max_user_queued_bytes, 1 << 30, \
+	  "bytes that these may take (default: 1073741824)") \
 	X(uint, unsigned int, max_info_entries, 64, \
 	  "entries in the store of an object (default: 64)") \
 	X(uint, unsigned int, max_info_bytes, 256 << 10, \

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /* C helpers for threads: identities, their end, and the module's work queue. */
+#include <linux/err.h>
 #include <linux/errno.h>
+#include <linux/freezer.h>
+#include <linux/hrtimer.h>
+#include <linux/kthread.h>
 #include <linux/pid.h>
 #include <linux/rcupdate.h>
+#include <linux/capability.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/wait.h>
@@ -63,6 +68,61 @@ void dxg_cond_resched(void)
 	cond_resched();
 }
 
+/*
+ * Starts a thread of the kernel, and takes a reference to it. It runs `run` with `data`, unless it
+ * is stopped before it has begun.
+ */
+struct task_struct *dxg_kthread_start(int (*run)(void *data), void *data, const char *name)
+{
+	struct task_struct *task = kthread_create(run, data, "%s", name);
+
+	if (!IS_ERR(task)) {
+		get_task_struct(task);
+		wake_up_process(task);
+	}
+	return task;
+}
+
+/* Waits for the end of a thread, and gives the reference back. Not 0 if it had not begun. */
+int dxg_kthread_stop(struct task_struct *task)
+{
+	return kthread_stop_put(task);
+}
+
+/* A thread begins: it freezes with the processes. */
+void dxg_kthread_begin(void)
+{
+	set_freezable();
+}
+
+/* Between two steps of a thread. */
+void dxg_kthread_breathe(void)
+{
+	try_to_freeze();
+	cond_resched();
+}
+
+/*
+ * Sleeps until the word is not 0, or until the deadline on CLOCK_MONOTONIC, or until somebody wakes
+ * the thread for another reason. Freezes if that is wanted.
+ */
+void dxg_thread_wait(struct wait_queue_head *wq, const atomic_t *word, const s64 *deadline)
+{
+	DEFINE_WAIT(wait);
+	ktime_t expires = deadline ? ns_to_ktime(*deadline) : 0;
+
+	prepare_to_wait(wq, &wait, TASK_INTERRUPTIBLE | TASK_FREEZABLE);
+	if (!atomic_read_acquire(word)) {
+		if (deadline)
+			schedule_hrtimeout_range(&expires, current->timer_slack_ns,
+						 HRTIMER_MODE_ABS);
+		else
+			schedule();
+	}
+	finish_wait(wq, &wait);
+	try_to_freeze();
+}
+
 #ifdef CONFIG_LOCKDEP
 static struct lock_class_key gate_key;
 static struct lockdep_map gate_map = STATIC_LOCKDEP_MAP_INIT("ddi::Gate", &gate_key);
@@ -107,4 +167,16 @@ bool dxg_may_sleep(void)
 struct workqueue_struct *dxg_workqueue(const char *name)
 {
 	return alloc_workqueue("%s", WQ_UNBOUND, 4, name);
+}
+
+/* The work queue of an adapter: its work runs one at a time, in the order it was queued in. */
+struct workqueue_struct *dxg_ordered_workqueue(const char *name)
+{
+	return alloc_ordered_workqueue("%s", 0, name);
+}
+
+/* Whether the caller may make its work go before that of other processes. */
+bool dxg_caller_may_raise_priority(void)
+{
+	return capable(CAP_SYS_NICE);
 }

@@ -32,3 +32,33 @@ void dxg_trace_wake(u64 waiter, u32 outcome)
 {
 	trace_dxg_wake(waiter, outcome);
 }
+
+void dxg_trace_queue(u64 queue)
+{
+	trace_dxg_queue(queue);
+}
+
+void dxg_trace_run(u64 queue, u64 number)
+{
+	trace_dxg_run(queue, number);
+}
+
+void dxg_trace_complete(u64 queue, u64 number)
+{
+	trace_dxg_complete(queue, number);
+}
+
+void dxg_trace_block(u64 queue, u64 object, u64 value)
+{
+	trace_dxg_block(queue, object, value);
+}
+
+void dxg_trace_unblock(u64 queue)
+{
+	trace_dxg_unblock(queue);
+}
+
+void dxg_trace_fault(u64 queue, u64 packet)
+{
+	trace_dxg_fault(queue, packet);
+}

@@ -75,6 +75,84 @@ TRACE_EVENT(dxg_wake,
 	TP_printk("waiter=%llu outcome=%u", __entry->waiter, __entry->outcome)
 );
 
+/* Something was queued. queue is the id of a context or HW queue. */
+TRACE_EVENT(dxg_queue,
+	TP_PROTO(u64 queue),
+	TP_ARGS(queue),
+	TP_STRUCT__entry(
+		__field(u64, queue)
+	),
+	TP_fast_assign(
+		__entry->queue = queue;
+	),
+	TP_printk("queue=%llu", __entry->queue)
+);
+
+DECLARE_EVENT_CLASS(dxg_submission,
+	TP_PROTO(u64 queue, u64 number),
+	TP_ARGS(queue, number),
+	TP_STRUCT__entry(
+		__field(u64, queue)
+		__field(u64, number)
+	),
+	TP_fast_assign(
+		__entry->queue = queue;
+		__entry->number = number;
+	),
+	TP_printk("queue=%llu number=%llu", __entry->queue, __entry->number)
+);
+
+/* The submission with this number went to the KMD. */
+DEFINE_EVENT(dxg_submission, dxg_run, TP_PROTO(u64 queue, u64 number), TP_ARGS(queue, number));
+/* Everything up to this number has completed. */
+DEFINE_EVENT(dxg_submission, dxg_complete, TP_PROTO(u64 queue, u64 number), TP_ARGS(queue, number));
+
+/* A queue waits for an object; value is 0 for a mutex or a semaphore. */
+TRACE_EVENT(dxg_block,
+	TP_PROTO(u64 queue, u64 object, u64 value),
+	TP_ARGS(queue, object, value),
+	TP_STRUCT__entry(
+		__field(u64, queue)
+		__field(u64, object)
+		__field(u64, value)
+	),
+	TP_fast_assign(
+		__entry->queue = queue;
+		__entry->object = object;
+		__entry->value = value;
+	),
+	TP_printk("queue=%llu object=%llu value=%llu",
+		  __entry->queue, __entry->object, __entry->value)
+);
+
+/* A queue goes on after a wait. */
+TRACE_EVENT(dxg_unblock,
+	TP_PROTO(u64 queue),
+	TP_ARGS(queue),
+	TP_STRUCT__entry(
+		__field(u64, queue)
+	),
+	TP_fast_assign(
+		__entry->queue = queue;
+	),
+	TP_printk("queue=%llu", __entry->queue)
+);
+
+/* A queue has stopped for good. packet is a GPU virtual address. */
+TRACE_EVENT(dxg_fault,
+	TP_PROTO(u64 queue, u64 packet),
+	TP_ARGS(queue, packet),
+	TP_STRUCT__entry(
+		__field(u64, queue)
+		__field(u64, packet)
+	),
+	TP_fast_assign(
+		__entry->queue = queue;
+		__entry->packet = packet;
+	),
+	TP_printk("queue=%llu packet=%#llx", __entry->queue, __entry->packet)
+);
+
 #endif
 
 #undef TRACE_INCLUDE_PATH

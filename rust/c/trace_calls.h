@@ -14,5 +14,11 @@ void dxg_trace_destroy(u64 object, u32 kind);
 void dxg_trace_wait(u64 object, u64 value, u64 waiter);
 void dxg_trace_signal(u64 object, u64 value);
 void dxg_trace_wake(u64 waiter, u32 outcome);
+void dxg_trace_queue(u64 queue);
+void dxg_trace_run(u64 queue, u64 number);
+void dxg_trace_complete(u64 queue, u64 number);
+void dxg_trace_block(u64 queue, u64 object, u64 value);
+void dxg_trace_unblock(u64 queue);
+void dxg_trace_fault(u64 queue, u64 packet);
 
 #endif

@@ -57,6 +57,9 @@ pub struct dxg_params {
     pub(crate) max_user_claimed_mb: kernel::ffi::c_uint,
     pub(crate) max_user_resident_mb: kernel::ffi::c_uint,
     pub(crate) max_user_files: kernel::ffi::c_uint,
+    pub(crate) max_user_queues: kernel::ffi::c_uint,
+    pub(crate) max_user_queued_items: kernel::ffi::c_uint,
+    pub(crate) max_user_queued_bytes: kernel::ffi::c_uint,
     pub(crate) max_info_entries: kernel::ffi::c_uint,
     pub(crate) max_info_bytes: kernel::ffi::c_uint,
     pub(crate) max_info_entry_bytes: kernel::ffi::c_uint,
@@ -70,6 +73,7 @@ unsafe extern "C" {
     pub fn dxg_uid_for_caller(uid: kernel::ffi::c_uint) -> kernel::ffi::c_uint;
     pub fn dxg_tgid_get() -> *mut pid;
     pub fn dxg_tgid_is(tgid: *mut pid) -> bool;
+    pub fn dxg_tgid_number(tgid: *mut pid) -> kernel::ffi::c_uint;
     pub fn dxg_group_is_dead() -> bool;
     pub fn dxg_current_mm() -> *mut mm_struct;
     pub fn dxg_notifier_insert(
@@ -163,7 +167,24 @@ unsafe extern "C" {
     #[cfg(CONFIG_LOCKDEP)]
     #[cfg(CONFIG_KUNIT = "y")]
     pub fn dxg_gate_is_held() -> bool;
+    pub fn dxg_kthread_start(
+        run: ::core::option::Option<
+            unsafe extern "C" fn(data: *mut kernel::ffi::c_void) -> kernel::ffi::c_int,
+        >,
+        data: *mut kernel::ffi::c_void,
+        name: *const kernel::ffi::c_char,
+    ) -> *mut task_struct;
+    pub fn dxg_kthread_stop(task: *mut task_struct) -> kernel::ffi::c_int;
+    pub fn dxg_kthread_begin();
+    pub fn dxg_kthread_breathe();
+    pub fn dxg_thread_wait(
+        wq: *mut wait_queue_head,
+        word: *const atomic_t,
+        deadline: *const kernel::ffi::c_longlong,
+    );
     pub fn dxg_workqueue(name: *const kernel::ffi::c_char) -> *mut workqueue_struct;
+    pub fn dxg_ordered_workqueue(name: *const kernel::ffi::c_char) -> *mut workqueue_struct;
+    pub fn dxg_caller_may_raise_priority() -> bool;
     pub fn dxg_total_pages() -> kernel::ffi::c_ulonglong;
     pub fn dxg_max_files() -> kernel::ffi::c_ulonglong;
     pub fn dxg_shmem_new(size: kernel::ffi::c_ulonglong) -> *mut file;
@@ -223,6 +244,7 @@ unsafe extern "C" {
         buf: *mut dma_buf,
     ) -> kernel::ffi::c_int;
     pub fn dxg_page_number(page: *const page) -> kernel::ffi::c_ulong;
+    pub fn dxg_direct_map(frame: kernel::ffi::c_ulong) -> *mut kernel::ffi::c_void;
     pub fn dxg_fault_frame(
         vmf: *mut vm_fault,
         number: kernel::ffi::c_ulong,
@@ -261,4 +283,14 @@ unsafe extern "C" {
     );
     pub fn dxg_trace_signal(object: kernel::ffi::c_ulonglong, value: kernel::ffi::c_ulonglong);
     pub fn dxg_trace_wake(waiter: kernel::ffi::c_ulonglong, outcome: kernel::ffi::c_uint);
+    pub fn dxg_trace_queue(queue: kernel::ffi::c_ulonglong);
+    pub fn dxg_trace_run(queue: kernel::ffi::c_ulonglong, number: kernel::ffi::c_ulonglong);
+    pub fn dxg_trace_complete(queue: kernel::ffi::c_ulonglong, number: kernel::ffi::c_ulonglong);
+    pub fn dxg_trace_block(
+        queue: kernel::ffi::c_ulonglong,
+        object: kernel::ffi::c_ulonglong,
+        value: kernel::ffi::c_ulonglong,
+    );
+    pub fn dxg_trace_unblock(queue: kernel::ffi::c_ulonglong);
+    pub fn dxg_trace_fault(queue: kernel::ffi::c_ulonglong, packet: kernel::ffi::c_ulonglong);
 }

@@ -112,6 +112,24 @@ pub(crate) fn max_user_files() -> u32 {
     machine().held_files(unsafe { ffi::dxg_params.max_user_files })
 }
 
+/// How many contexts and HW queues a user may have.
+pub(crate) fn max_user_queues() -> u32 {
+    // SAFETY: An aligned integer that nothing writes after load.
+    unsafe { ffi::dxg_params.max_user_queues }
+}
+
+/// How many items a user may have queued in them.
+pub(crate) fn max_user_queued_items() -> u32 {
+    // SAFETY: An aligned integer that nothing writes after load.
+    unsafe { ffi::dxg_params.max_user_queued_items }
+}
+
+/// How many bytes these may take.
+pub(crate) fn max_user_queued_bytes() -> u32 {
+    // SAFETY: An aligned integer that nothing writes after load.
+    unsafe { ffi::dxg_params.max_user_queued_bytes }
+}
+
 /// What the machine has at this moment: memory is plugged, and the limit of files is changed.
 fn machine() -> Machine {
     // SAFETY: Both only read numbers of the kernel.
@@ -123,6 +141,14 @@ fn machine() -> Machine {
         page_size: PAGE_SIZE as u64,
         files,
     }
+}
+
+/// Bytes of memory that an adapter may use without one of its own to say how many: half of what
+/// there is.
+pub(crate) fn shared_memory() -> u64 {
+    let machine = machine();
+
+    (machine.pages / 2).saturating_mul(machine.page_size)
 }
 
 /// How many entries the store of an object may have.

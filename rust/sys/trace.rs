@@ -33,3 +33,39 @@ pub(crate) fn wake(waiter: u64, outcome: u32) {
     // SAFETY: Takes plain numbers and may be called anywhere.
     unsafe { ffi::dxg_trace_wake(waiter, outcome) }
 }
+
+/// Something was queued in a context or HW queue.
+pub(crate) fn queue(queue: u64) {
+    // SAFETY: Takes plain numbers and may be called anywhere.
+    unsafe { ffi::dxg_trace_queue(queue) }
+}
+
+/// A submission of a queue went to the KMD.
+pub(crate) fn run(queue: u64, number: u64) {
+    // SAFETY: Takes plain numbers and may be called anywhere.
+    unsafe { ffi::dxg_trace_run(queue, number) }
+}
+
+/// The KMD has told that everything up to a submission of a queue has completed.
+pub(crate) fn complete(queue: u64, number: u64) {
+    // SAFETY: Takes plain numbers and may be called anywhere.
+    unsafe { ffi::dxg_trace_complete(queue, number) }
+}
+
+/// A queue waits for an object.
+pub(crate) fn block(queue: u64, object: u64, value: u64) {
+    // SAFETY: Takes plain numbers and may be called anywhere.
+    unsafe { ffi::dxg_trace_block(queue, object, value) }
+}
+
+/// A queue goes on after a wait.
+pub(crate) fn unblock(queue: u64) {
+    // SAFETY: Takes plain numbers and may be called anywhere.
+    unsafe { ffi::dxg_trace_unblock(queue) }
+}
+
+/// A queue has stopped for good, at a packet.
+pub(crate) fn fault(queue: u64, packet: u64) {
+    // SAFETY: Takes plain numbers and may be called anywhere.
+    unsafe { ffi::dxg_trace_fault(queue, packet) }
+}

@@ -47,6 +47,11 @@ impl WaitQueue {
         let _is_killed = unsafe { ffi::dxg_wait_reached(head, count.as_ptr().cast(), target) } != 0;
     }
 
+    /// The queue itself, for functions of the C half.
+    pub(in crate::sys) fn as_ptr(&self) -> *mut bindings::wait_queue_head {
+        self.head.get()
+    }
+
     /// Wakes every poller. Context: none of our locks held.
     pub(crate) fn wake(&self) {
         // SAFETY: The queue was initialised in `new` and is pinned.

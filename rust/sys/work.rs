@@ -7,14 +7,20 @@
 //! module goes. Any code may queue by [`worker`]. Queueing allocates nothing, because the items are
 //! part of the objects.
 
-use super::ffi;
+use super::{
+    alloc::pin_arc,
+    ffi, //
+};
 use core::ptr::{
     self,
     NonNull, //
 };
 use kernel::{
+    alloc::AllocError,
     bindings,
     container_of,
+    impl_has_work,
+    new_work,
     prelude::*,
     sync::{
         atomic::{
@@ -26,6 +32,7 @@ use kernel::{
     },
     workqueue::{
         HasDelayedWork,
+        HasWork,
         Queue,
         Work,
         WorkItem, //
@@ -78,6 +85,100 @@ pub(crate) fn worker() -> Option<&'static Queue> {
 
     // SAFETY: By the invariant of `QUEUE` it is valid as long as the caller can run.
     (!queue.is_null()).then(|| unsafe { Queue::from_raw(queue) })
+}
+
+/// A work queue whose work runs in the order in which it was queued, one at a time.
+pub(crate) struct OrderedWorker(Option<Arc<OrderedQueue>>);
+
+/// The queue of an [`OrderedWorker`].
+#[pin_data(PinnedDrop)]
+struct OrderedQueue {
+    queue: NonNull<bindings::workqueue_struct>,
+    #[pin]
+    ending: Work<OrderedQueue>,
+}
+
+// SAFETY: Work queues may be used from any thread.
+unsafe impl Send for OrderedQueue {}
+// SAFETY: As above.
+unsafe impl Sync for OrderedQueue {}
+
+impl_has_work! {
+    impl HasWork<Self> for OrderedQueue { self.ending }
+}
+
+impl WorkItem for OrderedQueue {
+    type Pointer = Arc<Self>;
+
+    fn run(this: Arc<Self>) {
+        drop(this);
+    }
+}
+
+#[pinned_drop]
+impl PinnedDrop for OrderedQueue {
+    fn drop(self: Pin<&mut Self>) {
+        // SAFETY: Owned, and nobody queues anything any more, or waits in it for this.
+        unsafe { bindings::destroy_workqueue(self.queue.as_ptr()) }
+    }
+}
+
+impl OrderedWorker {
+    /// Starts a worker whose threads carry this name.
+    ///
+    /// Context: may sleep.
+    pub(crate) fn start(name: &CStr) -> Result<Self, AllocError> {
+        // SAFETY: The name is copied during the call.
+        let queue = unsafe { ffi::dxg_ordered_workqueue(name.as_char_ptr()) };
+        let queue = NonNull::new(queue).ok_or(AllocError)?;
+        let ordered = pin_arc(
+            pin_init!(OrderedQueue {
+                queue,
+                ending <- new_work!("OrderedQueue::ending"),
+            }),
+            GFP_KERNEL,
+        )
+        .inspect_err(|_| {
+            // SAFETY: Nobody else knows it.
+            unsafe { bindings::destroy_workqueue(queue.as_ptr()) }
+        })?;
+
+        Ok(Self(Some(ordered)))
+    }
+
+    /// Queues the work of `item`, unless it is queued already. In any context.
+    pub(crate) fn enqueue<T: WorkItem<Pointer = Arc<T>> + HasWork<T> + Send + Sync + 'static>(
+        &self,
+        item: Arc<T>,
+    ) {
+        if let Some(ordered) = &self.0 {
+            // SAFETY: It is valid as long as `ordered` is.
+            let queue = unsafe { Queue::from_raw(ordered.queue.as_ptr()) };
+            // It fails only if it is queued already and has not started.
+            let _queued = queue.enqueue::<_, 0>(item).is_ok();
+        }
+    }
+
+    /// Waits until everything has run that is queued now.
+    ///
+    /// Context: may sleep, no locks held; not from the work of this worker.
+    pub(crate) fn flush(&self) {
+        if let Some(ordered) = &self.0 {
+            // SAFETY: It is valid as long as `ordered` is.
+            unsafe { bindings::__flush_workqueue(ordered.queue.as_ptr()) }
+        }
+    }
+}
+
+impl Drop for OrderedWorker {
+    /// What is queued runs before the worker ends. The module's worker waits for that, because this
+    /// may be called by the work that drops the owner of the worker.
+    fn drop(&mut self) {
+        if let (Some(ordered), Some(worker)) = (self.0.take(), worker()) {
+            // It was never queued before.
+            let _queued = worker.enqueue::<_, 0>(ordered).is_ok();
+        }
+    }
 }
 
 /// Whether the caller is a worker of a workqueue, and so perhaps that of the module.

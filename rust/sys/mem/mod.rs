@@ -2,13 +2,16 @@
 
 //! Memory: pages, pins, mappings and dma-bufs.
 
+pub(crate) mod blocks;
 pub(crate) mod dma_export;
 pub(crate) mod dma_import;
 pub(crate) mod dma_slots;
+pub(crate) mod local_memory;
 pub(crate) mod mapping;
 pub(crate) mod movable;
 mod page_slots;
 pub(crate) mod pages;
+pub(crate) mod physical;
 pub(crate) mod pinned;
 pub(crate) mod shmem;
 pub(crate) mod shown;

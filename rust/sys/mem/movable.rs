@@ -46,7 +46,6 @@ use kernel::{
     }, //
 };
 
-#[cfg(CONFIG_KUNIT = "y")]
 pub(crate) mod moving;
 
 /// Pages, and where they are.
@@ -136,6 +135,11 @@ impl<P: Copy + Send + Unpin> Movable<P> {
             .try_lock()
             .filter(|state| state.moving.is_none())
             .map(|state| state.taken())
+    }
+
+    /// The pages now; during a move, the old ones.
+    pub(crate) fn pages(&self) -> Arc<dyn PageSource> {
+        self.state.lock().now.pages.clone()
     }
 
     /// Keeps the memory where it is until [`Movable::unpin`], and returns its pages. Waits for a

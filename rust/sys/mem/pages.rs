@@ -16,6 +16,7 @@ use kernel::{
         c_uint,
         c_ulong, //
     },
+    page::PAGE_SIZE,
     prelude::*,
     sync::Arc, //
 };
@@ -84,6 +85,12 @@ impl Frame<'_> {
         self.number
     }
 
+    /// Its address, as page tables of the GPU have it.
+    pub(crate) fn physical(self) -> u64 {
+        // CAST: a page frame number has at most 52 bits.
+        (self.number as u64) * (PAGE_SIZE as u64)
+    }
+
     /// How it is cached, as the C half says it.
     pub(in crate::sys) fn caching(self) -> ffi::dxg_caching {
         match self.caching {
@@ -94,7 +101,6 @@ impl Frame<'_> {
     }
 
     /// Whether it has a `struct page`.
-    #[cfg(CONFIG_KUNIT = "y")]
     pub(in crate::sys) fn has_page(self) -> bool {
         self.page.is_some()
     }
@@ -104,9 +110,23 @@ impl Frame<'_> {
         self.page.ok_or(Error::from_errno(-EOPNOTSUPP))
     }
 
+    /// Fills it with zeros: EOPNOTSUPP if it has no `struct page`. Does not sleep, and fails for no
+    /// other reason.
+    pub(crate) fn clear(self) -> Result {
+        let page = self.page()?;
+
+        // SAFETY: The page is allocated for the lifetime of its frame. Without high memory it has
+        // an address that is valid for all its bytes, which may be anything at any time.
+        unsafe {
+            let bytes = ffi::dxg_page_address(page.as_ptr()).cast::<u8>();
+
+            core::ptr::write_bytes(bytes, 0, PAGE_SIZE);
+        }
+        Ok(())
+    }
+
     /// Copies its bytes to another page: EOPNOTSUPP if one of them has no `struct page`. Does not
     /// sleep, and fails for no other reason.
-    #[cfg(CONFIG_KUNIT = "y")]
     pub(in crate::sys) fn copy_to(self, to: Frame<'_>) -> Result {
         let (from, to) = (self.page()?, to.page()?);
 
@@ -116,7 +136,7 @@ impl Frame<'_> {
             let from = ffi::dxg_page_address(from.as_ptr()).cast::<u8>();
             let to = ffi::dxg_page_address(to.as_ptr()).cast::<u8>();
 
-            core::ptr::copy_nonoverlapping(from, to, kernel::page::PAGE_SIZE);
+            core::ptr::copy_nonoverlapping(from, to, PAGE_SIZE);
         }
         Ok(())
     }

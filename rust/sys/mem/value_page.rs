@@ -3,13 +3,18 @@
 //! One page of fence values, seen by the kernel as atomic words and by processes as read-only
 //! memory.
 
+use super::pages::Frame;
 use crate::sys::ffi;
-use core::ptr::NonNull;
+use core::{
+    ptr::NonNull,
+    slice, //
+};
 use kernel::{
     alloc::{
         flags::__GFP_ZERO,
         AllocError, //
     },
+    bindings,
     page::{
         Page,
         PAGE_SIZE, //
@@ -65,6 +70,24 @@ impl ValuePage {
         // SAFETY: By the type invariant the word lies in the page and lives as long as `self`; all
         // accesses to it, in the kernel and in processes, are single 64-bit accesses (FEN-9).
         unsafe { Atomic::from_ptr(self.words.as_ptr().add(index % WORDS)) }
+    }
+
+    /// All words, for the driver that keeps page tables in them.
+    pub(crate) fn words(&self) -> &[Atomic<u64>] {
+        // SAFETY: By the type invariant these words lie in the page and live as long as `self`; all
+        // accesses to them are single 64-bit accesses. An atomic has the layout of its word.
+        unsafe { slice::from_raw_parts(self.words.as_ptr().cast::<Atomic<u64>>(), WORDS) }
+    }
+
+    /// Its place in system memory: what page tables of the GPU have.
+    pub(crate) fn physical(&self) -> u64 {
+        // SAFETY: The page is allocated as long as `self`.
+        unsafe { Frame::of_page(self.raw_page()) }.physical()
+    }
+
+    fn raw_page(&self) -> NonNull<bindings::page> {
+        // SAFETY: The address of a page that there is.
+        unsafe { NonNull::new_unchecked(self.page.as_ptr()) }
     }
 
     /// How often a mapping of the page was copied: by a fork, or because its owner moved it. A copy

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The caller: the process identity that handles belong to, and the credentials that decide about
-//! global handles.
+//! The process identity that handles belong to.
 
+use super::group::ThreadGroup;
 use crate::sys::ffi;
 use core::ptr::NonNull;
 use kernel::{
@@ -46,6 +46,18 @@ impl Identity {
     pub(crate) fn is_caller_group(&self) -> bool {
         // SAFETY: Only compares the pointer, which is valid because we own a reference.
         unsafe { ffi::dxg_tgid_is(self.tgid.as_ptr()) }
+    }
+
+    /// Whether it is the process of this thread group.
+    pub(crate) fn is_group(&self, group: &ThreadGroup) -> bool {
+        group.is(self.tgid)
+    }
+
+    /// The number of the process, as the first namespace of process ids has it; 0 if the process is
+    /// gone.
+    pub(crate) fn number(&self) -> u32 {
+        // SAFETY: Only looks at the `struct pid`, which is valid because we own a reference.
+        unsafe { ffi::dxg_tgid_number(self.tgid.as_ptr()) }
     }
 
     /// The address space. The caller uses it if it is this process.
@@ -104,71 +116,4 @@ pub(crate) fn attach_mm() -> Result {
 fn current_mm() -> *mut bindings::mm_struct {
     // SAFETY: Reads a pointer of the current task.
     unsafe { ffi::dxg_current_mm() }
-}
-
-/// Credentials and namespaces, as plain numbers that are never reused.
-#[derive(Clone, Copy)]
-pub(crate) struct Credentials {
-    ids: ffi::dxg_caller,
-}
-
-impl Credentials {
-    /// Those of the calling task.
-    pub(crate) fn of_caller() -> Self {
-        let mut ids = ffi::dxg_caller::default();
-
-        // SAFETY: `ids` is valid for the write.
-        unsafe { ffi::dxg_caller(&mut ids) };
-        Self { ids }
-    }
-
-    /// Those that were read from a task.
-    pub(in crate::sys) fn of(ids: ffi::dxg_caller) -> Self {
-        Self { ids }
-    }
-
-    /// Whether both live in one IPC namespace.
-    pub(crate) fn shares_ipc_with(&self, creator: &Self) -> bool {
-        self.ids.ipc_ns == creator.ids.ipc_ns
-    }
-
-    /// Whether the caller acts as the user that created something (RES-103).
-    pub(crate) fn acts_as(&self, creator: &Self) -> bool {
-        self.ids.user_ns == creator.ids.user_ns && self.ids.fsuid == creator.ids.euid
-    }
-
-    /// The id of the IPC namespace, which is never used for another one.
-    pub(crate) fn ipc_ns(&self) -> u64 {
-        self.ids.ipc_ns
-    }
-
-    /// The effective user, as the kernel numbers users of all namespaces.
-    pub(crate) fn user(&self) -> u32 {
-        self.ids.euid
-    }
-
-    /// The effective user, as the calling task sees it.
-    pub(crate) fn uid_for_caller(&self) -> u32 {
-        // SAFETY: Looks at the current task only.
-        unsafe { ffi::dxg_uid_for_caller(self.ids.euid) }
-    }
-
-    /// Whether the calling task, whose credentials these are, is in the group of `owner` (RES-45).
-    pub(crate) fn in_group_of(&self, owner: &Self) -> bool {
-        // SAFETY: Looks at the current task only.
-        self.ids.user_ns == owner.ids.user_ns && unsafe { ffi::dxg_caller_in_group(owner.ids.egid) }
-    }
-
-    /// Whether the calling task, whose credentials these are, may see ids and names of what
-    /// `creator` made (RES-15).
-    pub(crate) fn may_inspect(&self, creator: &Self) -> bool {
-        // SAFETY: Looks at the current task only.
-        self.acts_as(creator) || unsafe { ffi::dxg_caller_may_ptrace(creator.ids.user_ns) }
-    }
-
-    /// Whether the calling task has CAP_IPC_OWNER over its IPC namespace.
-    pub(crate) fn caller_is_ipc_owner() -> bool {
-        // SAFETY: Looks at the current task only.
-        unsafe { ffi::dxg_caller_is_ipc_owner() }
-    }
 }

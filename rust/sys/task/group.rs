@@ -2,7 +2,7 @@
 
 //! Identities of processes other than the caller.
 
-use super::caller::Credentials;
+use super::credentials::Credentials;
 use crate::sys::ffi;
 use core::ptr::NonNull;
 use kernel::bindings;
@@ -34,6 +34,11 @@ impl ThreadGroup {
     pub(crate) fn by_pidfd(fd: u32) -> Option<Self> {
         // SAFETY: Any descriptor may be asked for; the result owns a reference.
         NonNull::new(unsafe { ffi::dxg_group_by_pidfd(fd) }).map(Self)
+    }
+
+    /// Whether this is its number.
+    pub(super) fn is(&self, tgid: NonNull<bindings::pid>) -> bool {
+        self.0 == tgid
     }
 
     /// The credentials of the process, unless it is gone, and whether it may act for every user.

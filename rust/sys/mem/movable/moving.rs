@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Moves memory to another backing. No KMD has a second place yet, so only tests do it.
+//! Moves memory to another backing.
 
 use super::{
     super::pages::PageSource,
