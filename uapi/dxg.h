@@ -106,7 +106,8 @@ struct opendxg_share_objects {
  * @pitch: bytes of a row, for those who open the resource
  * @height: rows, for those who open the resource
  * @alignment: 0 or a power of two up to 65536
- * @flags: 0
+ * @flags: 0, or OPENDXG_ALLOCATION_LOCAL for memory of the adapter instead of
+ *	system memory
  * @reserved: 0
  *
  * Clients of the software adapter pass it to CreateAllocation. The kernel makes
@@ -125,6 +126,8 @@ struct opendxg_allocation_data {
 };
 
 #define OPENDXG_ALLOCATION_MAGIC			0x41475844
+
+#define OPENDXG_ALLOCATION_LOCAL			0x1
 
 /**
  * enum dxg_ext_nr - numbers of the additions

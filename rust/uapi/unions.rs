@@ -70,6 +70,96 @@ impl D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2 {
     }
 }
 
+impl D3DDDI_RESERVEGPUVIRTUALADDRESS {
+    /// The handle of a paging queue, or of an adapter.
+    pub(crate) fn queue_or_adapter(&self) -> u32 {
+        // SAFETY: Plain bytes, see the module.
+        unsafe { self.__bindgen_anon_1.hPagingQueue }
+    }
+
+    /// The kind, with a paging queue.
+    pub(crate) fn reservation_type(&self) -> u32 {
+        // SAFETY: Plain bytes, see the module.
+        unsafe { self.__bindgen_anon_2.ReservationType }
+    }
+
+    /// Whether one of the members is set that must be 0 with an adapter.
+    pub(crate) fn has_reserved(&self) -> bool {
+        // SAFETY: Plain bytes, see the module.
+        unsafe {
+            self.__bindgen_anon_2.Reserved0 != 0
+                || self.__bindgen_anon_3.Reserved1 != 0
+                || self.__bindgen_anon_4.Reserved2 != 0
+        }
+    }
+
+    /// What the caller waits for.
+    pub(crate) fn set_fence_value(&mut self, value: u64) {
+        self.__bindgen_anon_4.PagingFenceValue = value;
+    }
+}
+
+impl D3DKMT_QUERYSTATISTICS {
+    /// Which segment, node or group is asked about.
+    pub(crate) fn selector(&self) -> u32 {
+        // SAFETY: Plain bytes, see the module.
+        unsafe { self.__bindgen_anon_1.QuerySegment.SegmentId }
+    }
+
+    pub(crate) fn set_adapter_information(
+        &mut self,
+        info: D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION,
+    ) {
+        self.QueryResult = zeroed();
+        self.QueryResult.__bindgen_anon_1.AdapterInformation = info;
+    }
+
+    pub(crate) fn set_segment_information(
+        &mut self,
+        info: D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION,
+    ) {
+        self.QueryResult = zeroed();
+        self.QueryResult.__bindgen_anon_1.SegmentInformation = info;
+    }
+
+    pub(crate) fn set_node_information(&mut self, info: D3DKMT_QUERYSTATISTICS_NODE_INFORMATION) {
+        self.QueryResult = zeroed();
+        self.QueryResult.__bindgen_anon_1.NodeInformation = info;
+    }
+
+    pub(crate) fn set_group_information(
+        &mut self,
+        info: D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_GROUP_INFORMATION,
+    ) {
+        self.QueryResult = zeroed();
+        self.QueryResult
+            .__bindgen_anon_1
+            .ProcessSegmentGroupInformation = info;
+    }
+}
+
+impl D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION {
+    pub(crate) fn map(&self) -> D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Map {
+        // SAFETY: Plain bytes, see the module.
+        unsafe { self.__bindgen_anon_1.Map }
+    }
+
+    pub(crate) fn map_protect(&self) -> D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_MapProtect {
+        // SAFETY: Plain bytes, see the module.
+        unsafe { self.__bindgen_anon_1.MapProtect }
+    }
+
+    pub(crate) fn unmap(&self) -> D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Unmap {
+        // SAFETY: Plain bytes, see the module.
+        unsafe { self.__bindgen_anon_1.Unmap }
+    }
+
+    pub(crate) fn copy(&self) -> D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION_Copy {
+        // SAFETY: Plain bytes, see the module.
+        unsafe { self.__bindgen_anon_1.Copy }
+    }
+}
+
 impl D3DKMT_CREATEDEVICE {
     /// The adapter; the union's kernel pointer is never looked at.
     pub(crate) fn adapter_handle(&self) -> u32 {
@@ -85,6 +175,11 @@ impl D3DKMT_GETDEVICESTATE {
 
     pub(crate) fn set_reset_state(&mut self, state: D3DKMT_DEVICERESET_STATE) {
         self.__bindgen_anon_1.ResetState = state;
+    }
+
+    /// What has faulted.
+    pub(crate) fn set_page_fault_state(&mut self, state: D3DKMT_DEVICEPAGEFAULT_STATE) {
+        self.__bindgen_anon_1.PageFaultState = state;
     }
 
     /// No fault to report.
@@ -128,5 +223,45 @@ impl D3DKMT_OPENRESOURCE {
     pub(crate) fn infos(&self) -> u64 {
         // SAFETY: Plain bytes, see the module.
         unsafe { self.__bindgen_anon_1.pOpenAllocationInfo2 }
+    }
+}
+
+impl D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2 {
+    /// The value of a legacy fence, or the event.
+    pub(crate) fn value(&self) -> u64 {
+        // SAFETY: Plain bytes, see the module.
+        unsafe { self.__bindgen_anon_1.CpuEventHandle }
+    }
+}
+
+impl D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2 {
+    /// The value of a legacy fence.
+    pub(crate) fn value(&self) -> u64 {
+        // SAFETY: Plain bytes, see the module.
+        unsafe { self.__bindgen_anon_1.Fence.FenceValue }
+    }
+}
+
+impl D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU {
+    /// Address of the values, or the value of a legacy fence.
+    pub(crate) fn values(&self) -> u64 {
+        // SAFETY: Plain bytes, see the module.
+        unsafe { self.__bindgen_anon_1.MonitoredFenceValueArray }
+    }
+}
+
+impl D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2 {
+    /// Address of the values, the value of a legacy fence, or the event.
+    pub(crate) fn values(&self) -> u64 {
+        // SAFETY: Plain bytes, see the module.
+        unsafe { self.__bindgen_anon_1.MonitoredFenceValueArray }
+    }
+}
+
+impl D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMGPU {
+    /// Address of the values, or the value of a legacy fence.
+    pub(crate) fn values(&self) -> u64 {
+        // SAFETY: Plain bytes, see the module.
+        unsafe { self.__bindgen_anon_1.MonitoredFenceValueArray }
     }
 }
