@@ -2,7 +2,10 @@
 
 //! What a KMD says about its adapter.
 
-use super::types::Text;
+use super::{
+    segments::Segments,
+    types::Text, //
+};
 
 /// Who an adapter is, system-wide. The OS part gives it at StartDevice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,12 +24,13 @@ pub struct StartInfo {
 }
 
 /// What QueryAdapterInfo asks for (`DXGK_QUERYADAPTERINFOTYPE`), with the place for the answer.
-#[derive(Debug)]
 pub enum AdapterQuery<'a> {
     /// DRIVERCAPS. Asked once, after StartDevice; the answer is for the life of the adapter.
     DriverCaps(&'a mut DriverCaps),
     /// UMDRIVERPRIVATE: [`DriverCaps::umd_private_size`] bytes for user-mode drivers.
     UmdDriverPrivate(&'a mut [u8]),
+    /// QUERYSEGMENT4. Asked once, after StartDevice; the answer is for the life of the adapter.
+    Segments(&'a mut Segments),
 }
 
 /// What an adapter is and can do (`DXGK_DRIVERCAPS` and its parts). A number that is 0, a flag that
@@ -188,6 +192,23 @@ pub struct GpuMmuCaps {
     pub no_execute: bool,
     /// `CacheCoherentMemorySupported`: accesses see what is in caches of the CPU.
     pub cache_coherent: bool,
+    /// `PageTableLevelCount`: how many levels of page tables there are.
+    pub page_table_levels: u32,
+    /// The tables of each level, from that of the pages on (`DXGK_PAGE_TABLE_LEVEL_DESC`).
+    pub levels: [PageTableLevel; MAX_PAGE_TABLE_LEVELS],
+}
+
+/// Most levels of page tables.
+pub const MAX_PAGE_TABLE_LEVELS: usize = 6;
+
+/// The page tables of one level (`DXGK_PAGE_TABLE_LEVEL_DESC`). All are in system memory, and the
+/// processor updates them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PageTableLevel {
+    /// `PageTableIndexBitCount`: how many bits of an address choose the entry.
+    pub index_bits: u32,
+    /// `PageTableSizeInBytes`: how large a table is, at most a page.
+    pub table_bytes: u32,
 }
 
 /// `DXGK_ENGINE_TYPE`.

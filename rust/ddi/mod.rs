@@ -15,19 +15,25 @@
 //!   nothing else. It takes no lock of the OS part and wakes nobody; the adapter's worker does.
 //!
 //! ```text
-//! class.rs   the context classes
-//! types.rs   errors, ids, cookies
-//! caps.rs    what a KMD says about its adapter
-//! gate.rs    who is inside
-//! port.rs    a started KMD, from StartDevice to RemoveDevice
-//! object.rs  what a KMD has made, from its create to its destroy
+//! class.rs    the context classes
+//! types.rs    errors, ids, cookies
+//! caps.rs     what a KMD says about its adapter
+//! segments.rs its memory segments
+//! queue.rs    submissions, and what a KMD tells about them
+//! paging.rs   page tables
+//! gate.rs     who is inside
+//! port.rs     a started KMD, from StartDevice to RemoveDevice
+//! object/     what a KMD has made, from its create to its destroy
 //! ```
 
 pub mod caps;
 pub mod class;
 pub mod gate;
 pub mod object;
+pub mod paging;
 pub mod port;
+pub mod queue;
+pub mod segments;
 pub mod types;
 
 use caps::{
@@ -39,6 +45,15 @@ use class::{
     Dispatch,
     Passive, //
 };
+use paging::{
+    PagingOperation,
+    RootPageTable, //
+};
+use queue::{
+    NodeStatus,
+    Submission,
+    Suspend, //
+};
 use types::{
     AllocationCookie,
     AllocationEndCookie,
@@ -46,12 +61,17 @@ use types::{
     AllocationInfo,
     ClockData,
     ContextCookie,
+    CreateAllocationArgs,
     CreateContextArgs,
+    CreateDeviceArgs,
+    CreateHwQueueArgs,
     DeviceCookie,
-    DeviceId,
+    HwQueueCookie,
     KmdResult,
     OpenAllocationArgs,
-    OpenAllocationCookie, //
+    OpenAllocationCookie,
+    ProcessCookie,
+    ProcessId, //
 };
 
 /// What a kernel-mode driver implements for one adapter.
@@ -75,8 +95,11 @@ pub trait Kmd: Destroy + Send + Sync {
     /// QueryFeatureSupport: whether the driver has this feature (`DXGK_FEATURE_ID`).
     fn query_feature_support(&self, class: &Passive, feature: u32) -> bool;
 
-    /// CreateDevice, for what the OS part calls `id`.
-    fn create_device(&self, class: &Passive, id: DeviceId) -> KmdResult<DeviceCookie>;
+    /// CreateProcess, for what the OS part calls `id`: a process, once on each adapter it uses.
+    fn create_process(&self, class: &Passive, id: ProcessId) -> KmdResult<ProcessCookie>;
+
+    /// CreateDevice, of a process that there is.
+    fn create_device(&self, class: &Passive, device: &CreateDeviceArgs) -> KmdResult<DeviceCookie>;
 
     /// CreateContext, and CreateHwContext. One at a time for each device.
     fn create_context(
@@ -86,16 +109,58 @@ pub trait Kmd: Destroy + Send + Sync {
         context: &CreateContextArgs<'_>,
     ) -> KmdResult<ContextCookie>;
 
+    /// SetRootPageTable, before the first submission. One at a time for each device.
+    fn set_root_page_table(&self, class: &Passive, context: ContextCookie, root: &RootPageTable);
+
+    /// SetContextSchedulingProperties: the priority of the context's work, from -7 to 31 as in
+    /// D3DKMTSetContextSchedulingPriority. One at a time for each device.
+    fn set_context_priority(&self, class: &Passive, context: ContextCookie, priority: i32);
+
+    /// CreateHwQueue, on a context of HW queues. One at a time for each device.
+    fn create_hw_queue(
+        &self,
+        class: &Passive,
+        context: ContextCookie,
+        queue: &CreateHwQueueArgs<'_>,
+    ) -> KmdResult<HwQueueCookie>;
+
+    /// SubmitCommandVirtual, to a context of packets. One at a time for each context. The KMD has
+    /// at most [`caps::NodeMetadata::max_in_flight_hw_queue_buffers`] submissions of a queue that
+    /// have not completed, this one included.
+    fn submit_command(&self, class: &Dispatch, context: ContextCookie, submission: &Submission);
+
+    /// SubmitCommandToHwQueue. As [`Kmd::submit_command`].
+    fn submit_command_to_hw_queue(
+        &self,
+        class: &Dispatch,
+        queue: HwQueueCookie,
+        submission: &Submission,
+    );
+
+    /// SuspendContext (GPU-51): its queues stop at the end of a packet. `id` comes back in
+    /// [`queue::QueueCallbacks::suspended`]. One of this and ResumeContext at a time for each
+    /// context.
+    fn suspend_context(&self, class: &Dispatch, context: ContextCookie, id: u64) -> Suspend;
+
+    /// ResumeContext (GPU-52): its queues go on.
+    fn resume_context(&self, class: &Dispatch, context: ContextCookie);
+
+    /// BuildPagingBuffer. The KMD writes entries as it is told: the OS part sees to it that nobody
+    /// else changes the same table at the same time.
+    fn build_paging_buffer(&self, class: &Passive, operation: PagingOperation<'_>);
+
+    /// What a node does that there is. Not an entry of the WDK.
+    fn query_node_status(&self, class: &Passive, node: u32) -> NodeStatus;
+
     /// GetStandardAllocationDriverData: the private data of a plain allocation of so many bytes, as
     /// many of them as [`caps::DriverCaps::standard_data_size`] says.
     fn get_standard_allocation_driver_data(&self, class: &Passive, size: u64, out: &mut [u8]);
 
-    /// CreateAllocation, of what these private data describe, for what the OS part calls `id`.
+    /// CreateAllocation, of what the private data describe.
     fn create_allocation(
         &self,
         class: &Passive,
-        id: AllocationId,
-        private_data: &[u8],
+        allocation: &CreateAllocationArgs<'_>,
     ) -> KmdResult<(AllocationCookie, AllocationInfo)>;
 
     /// OpenAllocation. One at a time for each device.
@@ -115,11 +180,19 @@ pub trait Kmd: Destroy + Send + Sync {
 /// The destroys: the only entries that are called after StopDevice too. They cannot fail. What was
 /// made is destroyed exactly once, after everything that was made on it.
 pub trait Destroy {
+    /// DestroyProcess, after its devices. Nothing of its address space is used any more.
+    fn destroy_process(&self, class: &Passive, process: ProcessCookie);
+
     /// DestroyDevice, after its contexts and open allocations.
     fn destroy_device(&self, class: &Passive, device: DeviceCookie);
 
-    /// DestroyContext and DestroyHwContext. One at a time for each device.
+    /// DestroyContext and DestroyHwContext, after its HW queues. One at a time for each device.
+    /// What runs is stopped at the end of a packet. On return no engine runs work of it, and no
+    /// callback of it is inside or comes any more.
     fn destroy_context(&self, class: &Passive, context: ContextCookie);
+
+    /// DestroyHwQueue, in the same way. One at a time for each device.
+    fn destroy_hw_queue(&self, class: &Passive, queue: HwQueueCookie);
 
     /// NotifyAllocationEnd, if [`types::AllocationInfo::notify_end`] asked for it: once, when the
     /// last strong reference is gone and before the bytes are (RES-75). No lock is held: whatever

@@ -15,9 +15,11 @@ use super::{
         AllocationId,
         ContextCookie,
         DeviceCookie,
+        HwQueueCookie,
         KmdError,
         KmdResult,
-        OpenAllocationCookie, //
+        OpenAllocationCookie,
+        ProcessCookie, //
     },
     Kmd, //
 };
@@ -106,6 +108,11 @@ pub(super) struct Destroys<'a> {
 }
 
 impl Destroys<'_> {
+    /// DestroyProcess.
+    pub(super) fn process(&self, class: &Passive, process: ProcessCookie) {
+        self.port.kmd.destroy_process(class, process);
+    }
+
     /// DestroyDevice.
     pub(super) fn device(&self, class: &Passive, device: DeviceCookie) {
         self.port.kmd.destroy_device(class, device);
@@ -114,6 +121,11 @@ impl Destroys<'_> {
     /// DestroyContext.
     pub(super) fn context(&self, class: &Passive, context: ContextCookie) {
         self.port.kmd.destroy_context(class, context);
+    }
+
+    /// DestroyHwQueue.
+    pub(super) fn hw_queue(&self, class: &Passive, queue: HwQueueCookie) {
+        self.port.kmd.destroy_hw_queue(class, queue);
     }
 
     /// NotifyAllocationEnd, which a KMD is owed after StopDevice as well.

@@ -3,6 +3,9 @@
 //! What goes through the driver interface: plain values that the caller owns for the call only
 //! (GPU-103).
 
+use super::queue::QueueCallbacks;
+use crate::platform::Shared;
+
 /// Why a KMD does not do what an entry asks for. Only entries whose result has it may fail
 /// (GPU-104).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +82,10 @@ macro_rules! numbers {
 // An id is what the OS part calls an object, a cookie what the KMD calls it. Neither is a pointer
 // for the other side, and 0 is a good one (GPU-103).
 numbers! {
+    /// A process on one adapter, to the OS part.
+    ProcessId;
+    /// A process on one adapter, to the KMD.
+    ProcessCookie;
     /// A device, to the OS part.
     DeviceId;
     /// A device, to the KMD.
@@ -87,6 +94,10 @@ numbers! {
     ContextId;
     /// A context, to the KMD.
     ContextCookie;
+    /// A HW queue, to the OS part.
+    HwQueueId;
+    /// A HW queue, to the KMD.
+    HwQueueCookie;
     /// An allocation, to the OS part.
     AllocationId;
     /// An allocation, to the KMD.
@@ -95,6 +106,15 @@ numbers! {
     AllocationEndCookie;
     /// An allocation that a device has open, to the KMD (`hDeviceSpecificAllocation`).
     OpenAllocationCookie;
+}
+
+/// What CreateDevice gets (`DXGKARG_CREATEDEVICE`).
+#[derive(Clone, Copy, Debug)]
+pub struct CreateDeviceArgs {
+    /// Its name.
+    pub id: DeviceId,
+    /// Whose it is.
+    pub process: ProcessCookie,
 }
 
 /// How a context takes work. The two kinds have handles that do not stand for each other.
@@ -107,7 +127,7 @@ pub enum Scheduling {
 }
 
 /// What CreateContext and CreateHwContext get.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct CreateContextArgs<'a> {
     /// Its name.
     pub id: ContextId,
@@ -121,6 +141,23 @@ pub struct CreateContextArgs<'a> {
     ///
     /// [`DriverCaps::context_data_size`]: super::caps::DriverCaps::context_data_size
     pub private_data: &'a [u8],
+    /// What the KMD tells about its work. For a context of HW queues only the end of a suspension.
+    pub callbacks: &'a Shared<dyn QueueCallbacks>,
+}
+
+/// What CreateHwQueue gets (`DXGKARG_CREATEHWQUEUE`).
+#[derive(Clone, Copy)]
+pub struct CreateHwQueueArgs<'a> {
+    /// Its name.
+    pub id: HwQueueId,
+    /// `DisableGpuTimeout`: its work may take for ever.
+    pub disable_gpu_timeout: bool,
+    /// GPU virtual address of the value of its progress fence.
+    pub progress_fence: u64,
+    /// The client's data.
+    pub private_data: &'a [u8],
+    /// What the KMD tells about its work.
+    pub callbacks: &'a Shared<dyn QueueCallbacks>,
 }
 
 /// Where the bytes of an allocation may be.
@@ -128,17 +165,38 @@ pub struct CreateContextArgs<'a> {
 pub enum Place {
     /// In system memory, in no segment of the adapter.
     SystemMemory,
+    /// In the segment of the adapter with this number.
+    Segment(u32),
+}
+
+/// What CreateAllocation gets (`DXGKARG_CREATEALLOCATION`).
+#[derive(Clone, Copy, Debug)]
+pub struct CreateAllocationArgs<'a> {
+    /// Its name.
+    pub id: AllocationId,
+    /// What describes it to the KMD.
+    pub private_data: &'a [u8],
+    /// It is over memory of the caller, whose size the OS part finds out if the KMD cannot
+    /// (RES-23).
+    pub existing: bool,
 }
 
 /// What a KMD reads from the private data of an allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AllocationInfo {
-    /// Bytes, a multiple of the page size and not 0.
+    /// Bytes, a multiple of the page size. 0 if the allocation is over memory of the caller and the
+    /// KMD does not know the data (RES-23).
     pub size: u64,
+    /// Its place is a multiple of this: a power of two, at least the page size.
+    pub alignment: u32,
     /// How late it is evicted unless a client says otherwise (`D3DDDI_ALLOCATIONPRIORITY`).
     pub priority: u32,
-    /// Where it may be.
-    pub place: Place,
+    /// Where it may be: bit n is segment n, bit 0 system memory. Not 0.
+    pub supported_segments: u32,
+    /// Which of these it had best be in.
+    pub preferred_segment: u32,
+    /// `CpuVisible`: processors access it.
+    pub cpu_visible: bool,
     /// Registers the KMD for NotifyAllocationEnd, which brings this cookie (RES-75).
     pub notify_end: Option<AllocationEndCookie>,
 }

@@ -13,7 +13,14 @@ use crate::ddi::{
         GpuMmuCaps,
         HardwareInformation,
         NodeMetadata,
+        PageTableLevel,
         PreemptionCaps, //
+    },
+    paging::PageTableEntry,
+    queue::NodeStatus,
+    segments::{
+        SegmentDescriptor,
+        SegmentKind, //
     },
     types::Text, //
 };
@@ -90,9 +97,11 @@ pub(super) fn driver_caps() -> DriverCaps {
         cross_adapter_tier: 2,
         gpu_mmu: GpuMmuCaps {
             address_bits: 47,
-            read_only: true,
+            read_only: false,
             no_execute: true,
-            cache_coherent: true,
+            cache_coherent: false,
+            page_table_levels: 5,
+            levels: [LEVEL; 6],
         },
         io_mmu: true,
         local_memory: 0x1_0000_0000,
@@ -101,15 +110,57 @@ pub(super) fn driver_caps() -> DriverCaps {
     }
 }
 
+/// Tables of 128 entries: five of them and the pages make 47 bits.
+const LEVEL: PageTableLevel = PageTableLevel {
+    index_bits: 7,
+    table_bytes: 1024,
+};
+
+/// It has no memory, and a small aperture.
+pub(super) fn aperture() -> SegmentDescriptor {
+    SegmentDescriptor {
+        kind: SegmentKind::Aperture,
+        size: 0x10_0000,
+        commit_limit: 0x8_0000,
+        cpu_visible: false,
+        cache_coherent: true,
+        application_target: true,
+        local_budget_group: false,
+        memory: None,
+    }
+}
+
+/// A valid entry is the place of its page and this; of the others each has a number.
+const VALID: u64 = 0xfa << 56;
+
+/// How it writes an entry of a page table.
+pub(super) fn entry(entry: &PageTableEntry) -> u64 {
+    match entry {
+        PageTableEntry::Invalid => 0,
+        PageTableEntry::Zero => 1,
+        PageTableEntry::Page(page) => page.address | VALID,
+    }
+}
+
+/// What all its nodes do.
+pub(super) const NODE_STATUS: NodeStatus = NodeStatus {
+    running: Some(0xfa),
+    busy_ns: 1,
+    submissions: 2,
+    switches: 3,
+    ready: 4,
+    blocked: 5,
+};
+
 /// Its nodes are all alike.
 pub(super) fn node_metadata() -> NodeMetadata {
     NodeMetadata {
         engine_type: EngineType::Other,
         name: Text::new("node"),
         context_scheduling: true,
-        ring_buffer_fence_release: true,
+        ring_buffer_fence_release: false,
         max_in_flight_hw_queue_buffers: 0x1234,
-        gpu_mmu: true,
+        gpu_mmu: false,
         io_mmu: true,
     }
 }

@@ -5,9 +5,13 @@
 //! Only atomics, so that the double may be called in every context class, and a wrong order of
 //! calls is found rather than waited for.
 
-use crate::platform::{
-    self,
-    Word32, //
+use crate::{
+    ddi::queue::Submission,
+    platform::{
+        self,
+        Word32,
+        Word64, //
+    }, //
 };
 use core::array;
 
@@ -18,10 +22,21 @@ pub enum Entry {
     StartDevice = 1,
     StopDevice,
     RemoveDevice,
+    CreateProcess,
+    DestroyProcess,
     CreateDevice,
     DestroyDevice,
     CreateContext,
     DestroyContext,
+    SetRootPageTable,
+    SetContextPriority,
+    CreateHwQueue,
+    DestroyHwQueue,
+    SubmitCommand,
+    SuspendContext,
+    ResumeContext,
+    UpdatePageTable,
+    FlushTlb,
     CreateAllocation,
     NotifyAllocationEnd,
     DestroyAllocation,
@@ -36,7 +51,13 @@ pub enum Entry {
 impl Entry {
     /// Whether it is of class P; the others are of class D.
     fn is_passive(self) -> bool {
-        self != Self::CalibrateGpuClock
+        !matches!(
+            self,
+            Self::CalibrateGpuClock
+                | Self::SubmitCommand
+                | Self::SuspendContext
+                | Self::ResumeContext
+        )
     }
 }
 
@@ -58,28 +79,41 @@ pub enum Broken {
     WrongClass,
     /// More objects or calls than the double has room for: the test is too large.
     TooMany,
+    /// A submission whose number does not follow that of the last one of its queue.
+    OutOfOrder,
+    /// More submissions of a queue at a time than the node takes.
+    InFlight,
+    /// Values that no entry may get: commands that are not aligned, entries beyond a table.
+    BadValue,
 }
 
 /// What a cookie stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(super) enum Kind {
-    Device = 1,
+    Process = 1,
+    Device,
     Context,
+    HwQueue,
     Allocation,
     Open,
 }
 
 /// How many objects there can be in one test, and how many calls are recorded.
 const OBJECTS: usize = 32;
-const CALLS: usize = 160;
+const CALLS: usize = 256;
 
 /// An object: its kind, and the one or two it was made on, each by number from 1.
 struct Slot {
     kind: Word32,
     parents: [Word32; 2],
-    /// Somebody is in a call for it.
+    /// Somebody is in a call for it, one of class P or one of class D.
     busy: Word32,
+    busy_short: Word32,
+    /// Number of its last submission, if it takes any.
+    submitted: Word64,
+    /// Up to which it has completed them.
+    completed: Word64,
 }
 
 /// The journal of one double. The test and the double share it.
@@ -107,6 +141,9 @@ impl Journal {
                 kind: word(),
                 parents: [word(), word()],
                 busy: word(),
+                busy_short: word(),
+                submitted: platform::word64(0),
+                completed: platform::word64(0),
             }),
             calls: array::from_fn(|_| word()),
             count: word(),
@@ -161,6 +198,11 @@ impl Journal {
             Some(call) => set(call, entry as u32),
             None => self.break_rule(Broken::TooMany),
         }
+    }
+
+    /// Values that no entry may get.
+    pub(super) fn bad_value(&self) {
+        self.break_rule(Broken::BadValue);
     }
 
     pub(super) fn break_rule(&self, rule: Broken) {
@@ -242,7 +284,67 @@ impl Journal {
             set(word, 0);
         }
         set(&slot.busy, 0);
+        set(&slot.busy_short, 0);
+        platform::store_release(&slot.submitted, 0);
+        platform::store_release(&slot.completed, 0);
         set(&slot.kind, 0);
+    }
+
+    /// More queues than there is room for.
+    pub(super) fn too_many(&self) {
+        self.break_rule(Broken::TooMany);
+    }
+
+    /// A queue gets work, of which it takes so much at a time.
+    pub(super) fn submit(&self, kind: Kind, cookie: u64, submission: &Submission, most: u64) {
+        let _alone = self.alone_in_short(kind, cookie);
+        let Some(slot) = self.find(kind, cookie) else {
+            return;
+        };
+        let last = platform::load_acquire(&slot.submitted);
+        let completed = platform::load_acquire(&slot.completed);
+
+        if submission.number != last.wrapping_add(1) {
+            self.break_rule(Broken::OutOfOrder);
+        }
+        if submission.number.saturating_sub(completed) > most {
+            self.break_rule(Broken::InFlight);
+        }
+        if submission.length == 0
+            || submission.length % 4 != 0
+            || submission.commands % 4 != 0
+            || submission.progress.is_some() != (kind == Kind::HwQueue)
+        {
+            self.break_rule(Broken::BadValue);
+        }
+        platform::store_release(&slot.submitted, submission.number);
+    }
+
+    /// A queue has done work; false if it was not given so much, or it is done.
+    pub(super) fn complete(&self, cookie: u64, number: u64) -> bool {
+        let Some(slot) = self.slot(cookie) else {
+            return false;
+        };
+        let due = platform::load_acquire(&slot.completed) < number
+            && number <= platform::load_acquire(&slot.submitted);
+
+        if due {
+            platform::store_release(&slot.completed, number);
+        }
+        due
+    }
+
+    /// The number of the last submission of a queue.
+    pub(super) fn submitted(&self, cookie: u64) -> u64 {
+        self.slot(cookie)
+            .map_or(0, |slot| platform::load_acquire(&slot.submitted))
+    }
+
+    fn slot(&self, cookie: u64) -> Option<&Slot> {
+        cookie
+            .checked_sub(1)
+            .and_then(|place| usize::try_from(place).ok())
+            .and_then(|place| self.slots.get(place))
     }
 
     /// The end of the one allocation that `is_it` names by its cookie, which is still there.
@@ -260,7 +362,12 @@ impl Journal {
         }
     }
 
-    /// The devices that an object was made on.
+    /// An object that a call names has to be there.
+    pub(super) fn check(&self, kind: Kind, cookie: u64) {
+        let _slot = self.find(kind, cookie);
+    }
+
+    /// The first of those that an object was made on.
     pub(super) fn parent(&self, kind: Kind, cookie: u64) -> u64 {
         self.find(kind, cookie)
             .and_then(|slot| slot.parents.first())
@@ -268,10 +375,8 @@ impl Journal {
     }
 
     fn find(&self, kind: Kind, cookie: u64) -> Option<&Slot> {
-        let slot = cookie
-            .checked_sub(1)
-            .and_then(|place| usize::try_from(place).ok())
-            .and_then(|place| self.slots.get(place))
+        let slot = self
+            .slot(cookie)
             // CAST: the number of the variant.
             .filter(|slot| platform::load32_acquire(&slot.kind) == kind as u32);
 
@@ -285,11 +390,22 @@ impl Journal {
     pub(super) fn alone(&self, device: u64) -> Option<Alone<'_>> {
         let slot = self.find(Kind::Device, device)?;
 
-        if !platform::cmpxchg(&slot.busy, 0, 1) {
+        self.alone_in(&slot.busy)
+    }
+
+    /// A submit, suspend or resume for this queue alone.
+    pub(super) fn alone_in_short(&self, kind: Kind, cookie: u64) -> Option<Alone<'_>> {
+        let slot = self.find(kind, cookie)?;
+
+        self.alone_in(&slot.busy_short)
+    }
+
+    fn alone_in<'a>(&self, busy: &'a Word32) -> Option<Alone<'a>> {
+        if !platform::cmpxchg(busy, 0, 1) {
             self.break_rule(Broken::Together);
             return None;
         }
-        Some(Alone(slot))
+        Some(Alone(busy))
     }
 }
 
@@ -308,12 +424,12 @@ impl Drop for Call<'_> {
     }
 }
 
-/// A call in progress that is the only one for its device.
-pub(super) struct Alone<'a>(&'a Slot);
+/// A call in progress that is the only one of its kind for its object.
+pub(super) struct Alone<'a>(&'a Word32);
 
 impl Drop for Alone<'_> {
     fn drop(&mut self) {
-        set(&self.0.busy, 0);
+        set(self.0, 0);
     }
 }
 

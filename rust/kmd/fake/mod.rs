@@ -9,6 +9,7 @@
 
 mod facts;
 pub mod journal;
+pub mod queues;
 
 use crate::{
     ddi::{
@@ -22,6 +23,17 @@ use crate::{
             Dispatch,
             Passive, //
         },
+        paging::{
+            PagingOperation,
+            RootPageTable,
+            MAX_ENTRIES, //
+        },
+        queue::{
+            NodeStatus,
+            Submission,
+            Suspend, //
+        },
+        segments::SYSTEM_MEMORY,
         types::{
             AllocationCookie,
             AllocationEndCookie,
@@ -29,14 +41,18 @@ use crate::{
             AllocationInfo,
             ClockData,
             ContextCookie,
+            CreateAllocationArgs,
             CreateContextArgs,
+            CreateDeviceArgs,
+            CreateHwQueueArgs,
             DeviceCookie,
-            DeviceId,
+            HwQueueCookie,
             KmdError,
             KmdResult,
             OpenAllocationArgs,
             OpenAllocationCookie,
-            Place, //
+            ProcessCookie,
+            ProcessId, //
         },
         Destroy,
         Kmd, //
@@ -49,11 +65,16 @@ use crate::{
     }, //
 };
 use journal::{
+    Alone,
     Call,
     Entry,
     Journal,
     Kind, //
 };
+use queues::Queues;
+
+/// Bytes of a page.
+const PAGE_SIZE: u64 = 4096;
 
 /// How a double behaves.
 #[derive(Clone, Default)]
@@ -72,6 +93,8 @@ pub struct Behaviour {
     pub change_caps: Option<fn(&mut DriverCaps)>,
     /// What it says of its nodes otherwise than usual.
     pub change_node: Option<fn(&mut NodeMetadata)>,
+    /// Its queues, whose work the test completes. Without it no work is ever completed.
+    pub queues: Option<Shared<Queues>>,
 }
 
 /// The calls of one entry wait here, so that a test can look at what happens meanwhile.
@@ -150,6 +173,44 @@ impl FakeKmd {
         call
     }
 
+    /// A call for the device of this context alone.
+    fn alone_for(&self, context: ContextCookie) -> Option<Alone<'_>> {
+        self.journal
+            .alone(self.journal.parent(Kind::Context, context.0))
+    }
+
+    /// There are no more callbacks of this queue.
+    fn forget(&self, kind: Kind, cookie: u64) {
+        if let Some(queues) = &self.behaviour.queues {
+            queues.remove(kind, cookie);
+        }
+    }
+
+    fn submit(&self, kind: Kind, cookie: u64, submission: &Submission) {
+        let _call = self.enter(Entry::SubmitCommand);
+
+        self.linger();
+        if let Some(queues) = &self.behaviour.queues {
+            queues.submit(kind, cookie, submission);
+        }
+        self.journal
+            .submit(kind, cookie, submission, self.max_in_flight());
+    }
+
+    /// How many submissions of a queue it takes at a time.
+    fn max_in_flight(&self) -> u64 {
+        self.node_metadata().max_in_flight_hw_queue_buffers.into()
+    }
+
+    fn node_metadata(&self) -> NodeMetadata {
+        let mut node = facts::node_metadata();
+
+        if let Some(change) = self.behaviour.change_node {
+            change(&mut node);
+        }
+        node
+    }
+
     /// Takes its time.
     fn linger(&self) {
         for _ in 0..self.behaviour.rounds {
@@ -201,18 +262,16 @@ impl Kmd for FakeKmd {
                 }
             }
             AdapterQuery::UmdDriverPrivate(out) => out.fill(facts::UMD_PRIVATE),
+            AdapterQuery::Segments(segments) => {
+                let _id = segments.add(facts::aperture());
+            }
         }
     }
 
     fn get_node_metadata(&self, _: &Passive, _: u32) -> NodeMetadata {
         let _call = self.enter(Entry::Query);
 
-        let mut node = facts::node_metadata();
-
-        if let Some(change) = self.behaviour.change_node {
-            change(&mut node);
-        }
-        node
+        self.node_metadata()
     }
 
     fn query_feature_support(&self, _: &Passive, feature: u32) -> bool {
@@ -221,26 +280,155 @@ impl Kmd for FakeKmd {
         feature == facts::FEATURE
     }
 
-    fn create_device(&self, _: &Passive, _: DeviceId) -> KmdResult<DeviceCookie> {
+    fn create_process(&self, _: &Passive, _: ProcessId) -> KmdResult<ProcessCookie> {
+        let _call = self.enter(Entry::CreateProcess);
+
+        self.try_to()?;
+        Ok(ProcessCookie(self.journal.create(Kind::Process, [0; 2])))
+    }
+
+    fn create_device(&self, _: &Passive, device: &CreateDeviceArgs) -> KmdResult<DeviceCookie> {
         let _call = self.enter(Entry::CreateDevice);
 
         self.try_to()?;
-        Ok(DeviceCookie(self.journal.create(Kind::Device, [0; 2])))
+        self.journal.check(Kind::Process, device.process.0);
+        Ok(DeviceCookie(
+            self.journal.create(Kind::Device, [device.process.0, 0]),
+        ))
     }
 
     fn create_context(
         &self,
         _: &Passive,
         device: DeviceCookie,
-        _: &CreateContextArgs<'_>,
+        context: &CreateContextArgs<'_>,
     ) -> KmdResult<ContextCookie> {
         let _call = self.enter(Entry::CreateContext);
         let _alone = self.journal.alone(device.0);
 
         self.try_to()?;
-        Ok(ContextCookie(
-            self.journal.create(Kind::Context, [device.0, 0]),
-        ))
+
+        let cookie = self.journal.create(Kind::Context, [device.0, 0]);
+
+        if let Some(queues) = &self.behaviour.queues {
+            queues.add(Kind::Context, cookie, context.id.0, context.callbacks);
+        }
+        Ok(ContextCookie(cookie))
+    }
+
+    fn set_root_page_table(&self, _: &Passive, context: ContextCookie, root: &RootPageTable) {
+        let _call = self.enter(Entry::SetRootPageTable);
+        let _alone = self.alone_for(context);
+
+        self.linger();
+        if root.entries == 0 || root.address % PAGE_SIZE != 0 {
+            self.journal.bad_value();
+        }
+    }
+
+    fn set_context_priority(&self, _: &Passive, context: ContextCookie, priority: i32) {
+        let _call = self.enter(Entry::SetContextPriority);
+        let _alone = self.alone_for(context);
+
+        self.linger();
+        if !(-7..=31).contains(&priority) {
+            self.journal.bad_value();
+        }
+    }
+
+    fn create_hw_queue(
+        &self,
+        _: &Passive,
+        context: ContextCookie,
+        queue: &CreateHwQueueArgs<'_>,
+    ) -> KmdResult<HwQueueCookie> {
+        let _call = self.enter(Entry::CreateHwQueue);
+        let _alone = self.alone_for(context);
+
+        self.try_to()?;
+
+        let cookie = self.journal.create(Kind::HwQueue, [context.0, 0]);
+
+        if let Some(queues) = &self.behaviour.queues {
+            queues.add(Kind::HwQueue, cookie, queue.id.0, queue.callbacks);
+        }
+        Ok(HwQueueCookie(cookie))
+    }
+
+    fn submit_command(&self, _: &Dispatch, context: ContextCookie, submission: &Submission) {
+        self.submit(Kind::Context, context.0, submission);
+    }
+
+    fn submit_command_to_hw_queue(
+        &self,
+        _: &Dispatch,
+        queue: HwQueueCookie,
+        submission: &Submission,
+    ) {
+        self.submit(Kind::HwQueue, queue.0, submission);
+    }
+
+    /// It is pending until the test says that it is done, if the test can.
+    fn suspend_context(&self, _: &Dispatch, context: ContextCookie, _: u64) -> Suspend {
+        let _call = self.enter(Entry::SuspendContext);
+        let _alone = self.journal.alone_in_short(Kind::Context, context.0);
+
+        self.linger();
+        match self.behaviour.queues {
+            Some(_) => Suspend::Pending,
+            None => Suspend::Done,
+        }
+    }
+
+    fn resume_context(&self, _: &Dispatch, context: ContextCookie) {
+        let _call = self.enter(Entry::ResumeContext);
+        let _alone = self.journal.alone_in_short(Kind::Context, context.0);
+
+        self.linger();
+    }
+
+    /// An entry is its kind, and the place of the page. There is no other format.
+    fn build_paging_buffer(&self, _: &Passive, operation: PagingOperation<'_>) {
+        match operation {
+            PagingOperation::UpdatePageTable(update) => {
+                let _call = self.enter(Entry::UpdatePageTable);
+
+                self.linger();
+                self.journal.check(Kind::Process, update.process.0);
+
+                // CAST: 32 bits fit a usize.
+                let words = update.table.iter().skip(update.start as usize);
+
+                if update.entries.len() > MAX_ENTRIES
+                    || words.len() < update.entries.len()
+                    || update.address % PAGE_SIZE != 0
+                {
+                    self.journal.bad_value();
+                }
+                for (word, entry) in words.zip(update.entries) {
+                    platform::store_release(word, facts::entry(entry));
+                }
+            }
+            PagingOperation::FlushTlb {
+                process,
+                first,
+                last,
+            } => {
+                let _call = self.enter(Entry::FlushTlb);
+
+                self.linger();
+                self.journal.check(Kind::Process, process.0);
+                if first > last {
+                    self.journal.bad_value();
+                }
+            }
+        }
+    }
+
+    fn query_node_status(&self, _: &Passive, _: u32) -> NodeStatus {
+        let _call = self.enter(Entry::Query);
+
+        facts::NODE_STATUS
     }
 
     fn get_standard_allocation_driver_data(&self, _: &Passive, size: u64, out: &mut [u8]) {
@@ -251,17 +439,19 @@ impl Kmd for FakeKmd {
         }
     }
 
-    /// The private data are the size.
+    /// The private data are the size. Memory of the caller may have none.
     fn create_allocation(
         &self,
         _: &Passive,
-        id: AllocationId,
-        private_data: &[u8],
+        allocation: &CreateAllocationArgs<'_>,
     ) -> KmdResult<(AllocationCookie, AllocationInfo)> {
         let _call = self.enter(Entry::CreateAllocation);
-        let size = private_data
-            .try_into()
-            .map_err(|_| KmdError::InvalidParameter)?;
+        let id = allocation.id;
+        let size = match allocation.private_data.try_into() {
+            Ok(size) => u64::from_le_bytes(size),
+            Err(_) if allocation.existing => 0,
+            Err(_) => return Err(KmdError::InvalidParameter),
+        };
 
         self.try_to()?;
 
@@ -270,9 +460,13 @@ impl Kmd for FakeKmd {
         Ok((
             AllocationCookie(cookie),
             AllocationInfo {
-                size: u64::from_le_bytes(size),
+                size,
+                // CAST: 4096.
+                alignment: PAGE_SIZE as u32,
                 priority: 1,
-                place: Place::SystemMemory,
+                supported_segments: 1 << SYSTEM_MEMORY,
+                preferred_segment: SYSTEM_MEMORY,
+                cpu_visible: true,
                 notify_end: self.behaviour.notify_end.then_some(end_cookie(cookie, id)),
             },
         ))
@@ -319,6 +513,13 @@ impl Kmd for FakeKmd {
 }
 
 impl Destroy for FakeKmd {
+    fn destroy_process(&self, _: &Passive, process: ProcessCookie) {
+        let _call = self.enter_to_destroy(Entry::DestroyProcess);
+
+        self.linger();
+        self.journal.destroy(Kind::Process, process.0);
+    }
+
     fn destroy_device(&self, _: &Passive, device: DeviceCookie) {
         let _call = self.enter_to_destroy(Entry::DestroyDevice);
 
@@ -332,7 +533,18 @@ impl Destroy for FakeKmd {
         let _alone = self.journal.alone(device);
 
         self.linger();
+        self.forget(Kind::Context, context.0);
         self.journal.destroy(Kind::Context, context.0);
+    }
+
+    fn destroy_hw_queue(&self, _: &Passive, queue: HwQueueCookie) {
+        let _call = self.enter_to_destroy(Entry::DestroyHwQueue);
+        let context = self.journal.parent(Kind::HwQueue, queue.0);
+        let _alone = self.alone_for(ContextCookie(context));
+
+        self.linger();
+        self.forget(Kind::HwQueue, queue.0);
+        self.journal.destroy(Kind::HwQueue, queue.0);
     }
 
     fn notify_allocation_end(&self, _: &Passive, end: AllocationEndCookie, id: AllocationId) {

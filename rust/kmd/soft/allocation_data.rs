@@ -23,7 +23,12 @@ pub struct DriverData {
     pub height: u32,
     /// 0 or a power of two.
     pub alignment: u32,
+    /// Whether it is in the adapter's own memory instead of system memory.
+    pub local: bool,
 }
+
+/// The one flag: [`DriverData::local`], `OPENDXG_ALLOCATION_LOCAL`.
+const LOCAL: u32 = 1 << 0;
 
 /// Bytes of private driver data that the software adapter understands.
 pub const DRIVER_DATA_SIZE: usize = 48;
@@ -39,7 +44,14 @@ impl DriverData {
             pitch: size,
             height: 1,
             alignment: 0,
+            local: false,
         }
+    }
+
+    /// Whether bytes say that they are for the software adapter. Others may be for the driver of
+    /// another vendor, whose clients run here too (RES-23).
+    pub fn is_ours(bytes: &[u8]) -> bool {
+        bytes.starts_with(&MAGIC.to_le_bytes())
     }
 
     /// What the software adapter reads from a client's bytes.
@@ -59,6 +71,7 @@ impl DriverData {
             pitch: long(24),
             height: word(32),
             alignment: word(36),
+            local: word(40) & LOCAL != 0,
         };
 
         if word(0) != MAGIC
@@ -67,7 +80,7 @@ impl DriverData {
             || data.size % PAGE != 0
             || data.alignment > MAX_ALIGNMENT
             || data.alignment != 0 && !data.alignment.is_power_of_two()
-            || word(40) != 0
+            || word(40) & !LOCAL != 0
             || word(44) != 0
         {
             return Err(KmdError::InvalidParameter);
@@ -89,6 +102,7 @@ impl DriverData {
             high(self.pitch),
             self.height,
             self.alignment,
+            if self.local { LOCAL } else { 0 },
         ];
 
         for (place, word) in bytes.chunks_exact_mut(4).zip(words) {

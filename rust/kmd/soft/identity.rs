@@ -2,7 +2,7 @@
 
 //! Who the software adapter is: GUID, IDs, versions, and its data for user-mode drivers.
 
-use super::Config;
+use super::config::Config;
 use crate::ddi::caps::{
     DeviceIds,
     Luid, //

@@ -5,9 +5,18 @@
 //! What it cannot do is absent: a cap is 0, a name is the empty string. Nothing is reported that a
 //! client could then fail to use.
 
+mod adapter;
 pub mod allocation_data;
+mod cmp;
+mod config;
+mod context;
 mod identity;
+mod memory;
 mod nodes;
+mod polls;
+mod queue;
+mod shell;
+pub mod slab;
 
 use crate::{
     ddi::{
@@ -24,6 +33,16 @@ use crate::{
             Dispatch,
             Passive, //
         },
+        paging::{
+            PagingOperation,
+            RootPageTable, //
+        },
+        queue::{
+            NodeStatus,
+            Submission,
+            Suspend, //
+        },
+        segments::SYSTEM_MEMORY,
         types::{
             AllocationCookie,
             AllocationEndCookie,
@@ -31,14 +50,18 @@ use crate::{
             AllocationInfo,
             ClockData,
             ContextCookie,
+            CreateAllocationArgs,
             CreateContextArgs,
+            CreateDeviceArgs,
+            CreateHwQueueArgs,
             DeviceCookie,
-            DeviceId,
+            HwQueueCookie,
             KmdError,
             KmdResult,
             OpenAllocationArgs,
             OpenAllocationCookie,
-            Place,
+            ProcessCookie,
+            ProcessId,
             Text, //
         },
         Destroy,
@@ -46,10 +69,12 @@ use crate::{
     },
     platform, //
 };
+use adapter::Adapter;
 use allocation_data::{
     DriverData,
     DRIVER_DATA_SIZE, //
 };
+pub use config::Config;
 
 /// The name people see.
 const NAME: &str = "opendxg software GPU";
@@ -65,25 +90,11 @@ const KNOWN_ESCAPE_SIZE: usize = 8;
 /// Ticks of the clock in one second.
 const CLOCK_HZ: u64 = 1_000_000_000;
 
-/// What distinguishes one software adapter from another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Config {
-    /// Number of the adapter, from 0.
-    pub index: u32,
-    /// Bytes of dedicated video memory that it reports.
-    pub local_memory: u64,
-    /// Bytes of system memory that it reports to be able to use.
-    pub system_memory: u64,
-    /// How many nodes it has, of those that there can be.
-    pub nodes: u32,
-    /// Whether it computes only, instead of rendering too.
-    pub compute_only: bool,
-    /// `D3DKMT_DRIVERVERSION` that it reports.
-    pub wddm_version: u32,
-}
-
 /// Sizes of memory are whole pages.
 const PAGE_SIZE: u64 = 4096;
+
+/// Bytes of its own that an adapter has unless it is made otherwise.
+const LOCAL_MEMORY: u64 = 64 << 20;
 
 /// No memory is larger: what processors can address.
 const MAX_MEMORY: u64 = 1 << 48;
@@ -101,11 +112,11 @@ impl Config {
 }
 
 impl Default for Config {
-    /// No memory of its own, all nodes, the newest version.
+    /// 64 MiB of its own, all nodes, the newest version.
     fn default() -> Self {
         Self {
             index: 0,
-            local_memory: 0,
+            local_memory: LOCAL_MEMORY,
             system_memory: 0,
             nodes: nodes::COUNT,
             compute_only: false,
@@ -119,6 +130,8 @@ pub struct SoftKmd {
     config: Config,
     /// The adapter's name, from StartDevice on.
     luid: Luid,
+    /// What runs, from StartDevice on.
+    adapter: Option<Adapter>,
 }
 
 impl SoftKmd {
@@ -127,7 +140,13 @@ impl SoftKmd {
         Self {
             config,
             luid: Luid::default(),
+            adapter: None,
         }
+    }
+
+    /// What runs. The OS part calls nothing that needs it before StartDevice.
+    fn adapter(&self) -> KmdResult<&Adapter> {
+        self.adapter.as_ref().ok_or(KmdError::DeviceRemoved)
     }
 
     fn driver_caps(&self) -> DriverCaps {
@@ -155,6 +174,7 @@ impl SoftKmd {
             max_escape_size: KNOWN_ESCAPE_SIZE as u32,
             physical_adapters: 1,
             nodes: self.config.nodes,
+            gpu_mmu: memory::mmu_caps(),
             local_memory: self.config.local_memory,
             system_memory: self.config.system_memory,
             // Nothing that is not written here.
@@ -166,16 +186,26 @@ impl SoftKmd {
 impl Kmd for SoftKmd {
     fn start_device(&mut self, _: &Passive, info: &StartInfo) -> KmdResult {
         self.luid = info.luid;
+        self.adapter = Some(Adapter::start(&self.config).ok_or(KmdError::NoMemory)?);
         Ok(())
     }
 
-    fn stop_device(&self, _: &Passive) {}
+    fn stop_device(&self, _: &Passive) {
+        if let Ok(adapter) = self.adapter() {
+            adapter.stop();
+        }
+    }
 
     fn query_adapter_info(&self, _: &Passive, query: AdapterQuery<'_>) {
         match query {
             AdapterQuery::DriverCaps(caps) => *caps = self.driver_caps(),
             AdapterQuery::UmdDriverPrivate(out) => {
                 identity::umd_driver_private(&self.config, self.luid, out);
+            }
+            AdapterQuery::Segments(segments) => {
+                if let Ok(adapter) = self.adapter() {
+                    adapter.describe_segments(segments);
+                }
             }
         }
     }
@@ -189,20 +219,85 @@ impl Kmd for SoftKmd {
         false
     }
 
-    // Without engines there is nothing to remember of a device, a context or an allocation, and
-    // all cookies are 0.
+    fn create_process(&self, _: &Passive, _: ProcessId) -> KmdResult<ProcessCookie> {
+        self.adapter()?.create_process()
+    }
 
-    fn create_device(&self, _: &Passive, _: DeviceId) -> KmdResult<DeviceCookie> {
-        Ok(DeviceCookie(0))
+    /// There is nothing to remember of a device but its process.
+    fn create_device(&self, _: &Passive, device: &CreateDeviceArgs) -> KmdResult<DeviceCookie> {
+        Ok(DeviceCookie(device.process.0))
     }
 
     fn create_context(
         &self,
         _: &Passive,
-        _: DeviceCookie,
-        _: &CreateContextArgs<'_>,
+        device: DeviceCookie,
+        context: &CreateContextArgs<'_>,
     ) -> KmdResult<ContextCookie> {
-        Ok(ContextCookie(0))
+        self.adapter()?.create_context(device, context)
+    }
+
+    fn set_root_page_table(&self, _: &Passive, context: ContextCookie, root: &RootPageTable) {
+        if let Ok(adapter) = self.adapter() {
+            adapter.set_root_page_table(context, root);
+        }
+    }
+
+    fn set_context_priority(&self, _: &Passive, context: ContextCookie, priority: i32) {
+        if let Ok(adapter) = self.adapter() {
+            adapter.set_context_priority(context, priority);
+        }
+    }
+
+    fn create_hw_queue(
+        &self,
+        _: &Passive,
+        context: ContextCookie,
+        queue: &CreateHwQueueArgs<'_>,
+    ) -> KmdResult<HwQueueCookie> {
+        self.adapter()?.create_hw_queue(context, queue)
+    }
+
+    fn submit_command(&self, _: &Dispatch, context: ContextCookie, submission: &Submission) {
+        if let Ok(adapter) = self.adapter() {
+            adapter.submit_command(context, submission);
+        }
+    }
+
+    fn submit_command_to_hw_queue(
+        &self,
+        _: &Dispatch,
+        queue: HwQueueCookie,
+        submission: &Submission,
+    ) {
+        if let Ok(adapter) = self.adapter() {
+            adapter.submit_command_to_hw_queue(queue, submission);
+        }
+    }
+
+    fn suspend_context(&self, _: &Dispatch, context: ContextCookie, id: u64) -> Suspend {
+        self.adapter().map_or(Suspend::Done, |adapter| {
+            adapter.suspend_context(context, id)
+        })
+    }
+
+    fn resume_context(&self, _: &Dispatch, context: ContextCookie) {
+        if let Ok(adapter) = self.adapter() {
+            adapter.resume_context(context);
+        }
+    }
+
+    fn build_paging_buffer(&self, _: &Passive, operation: PagingOperation<'_>) {
+        if let Ok(adapter) = self.adapter() {
+            adapter.build_paging_buffer(&operation);
+        }
+    }
+
+    fn query_node_status(&self, _: &Passive, node: u32) -> NodeStatus {
+        self.adapter().map_or_else(
+            |_| NodeStatus::default(),
+            |adapter| adapter.node_status(node),
+        )
     }
 
     fn get_standard_allocation_driver_data(&self, _: &Passive, size: u64, out: &mut [u8]) {
@@ -211,16 +306,39 @@ impl Kmd for SoftKmd {
         }
     }
 
+    /// There is nothing to remember of an allocation, or of an open one: their cookies are 0.
+    ///
+    /// Memory of the caller may be described by data of another driver, whose clients run here too:
+    /// the size is then for the OS part to find out (RES-23).
     fn create_allocation(
         &self,
         _: &Passive,
-        _: AllocationId,
-        private_data: &[u8],
+        allocation: &CreateAllocationArgs<'_>,
     ) -> KmdResult<(AllocationCookie, AllocationInfo)> {
+        let ids = self.adapter()?.segment_ids();
+        let (size, alignment, local) = match DriverData::decode(allocation.private_data) {
+            Ok(data) => (data.size, data.alignment, data.local),
+            Err(_) if allocation.existing && !DriverData::is_ours(allocation.private_data) => {
+                (0, 0, false)
+            }
+            Err(error) => return Err(error),
+        };
+        let segment = match local {
+            false => SYSTEM_MEMORY,
+            // Memory of the caller is where it is.
+            true => ids
+                .local
+                .filter(|_| !allocation.existing)
+                .ok_or(KmdError::InvalidParameter)?,
+        };
         let info = AllocationInfo {
-            size: DriverData::decode(private_data)?.size,
+            size,
+            // CAST: 4096.
+            alignment: alignment.max(PAGE_SIZE as u32),
             priority: PRIORITY_NORMAL,
-            place: Place::SystemMemory,
+            supported_segments: 1_u32.wrapping_shl(segment),
+            preferred_segment: segment,
+            cpu_visible: true,
             notify_end: None,
         };
 
@@ -257,9 +375,25 @@ impl Kmd for SoftKmd {
 }
 
 impl Destroy for SoftKmd {
+    fn destroy_process(&self, _: &Passive, process: ProcessCookie) {
+        if let Ok(adapter) = self.adapter() {
+            adapter.destroy_process(process);
+        }
+    }
+
     fn destroy_device(&self, _: &Passive, _: DeviceCookie) {}
 
-    fn destroy_context(&self, _: &Passive, _: ContextCookie) {}
+    fn destroy_context(&self, _: &Passive, context: ContextCookie) {
+        if let Ok(adapter) = self.adapter() {
+            adapter.destroy_context(context);
+        }
+    }
+
+    fn destroy_hw_queue(&self, _: &Passive, queue: HwQueueCookie) {
+        if let Ok(adapter) = self.adapter() {
+            adapter.destroy_hw_queue(queue);
+        }
+    }
 
     fn notify_allocation_end(&self, _: &Passive, _: AllocationEndCookie, _: AllocationId) {}
 

@@ -2,6 +2,7 @@
 
 //! The nodes of the software adapter (GPU-1).
 
+use super::queue::MAX_IN_FLIGHT;
 use crate::ddi::{
     caps::{
         EngineType,
@@ -10,13 +11,17 @@ use crate::ddi::{
     types::Text, //
 };
 
-/// By node ordinal. The paging node is of type OTHER, because user work never runs there.
+/// By node ordinal. The paging node is of type OTHER: work of users runs there as anywhere, but
+/// what only the system may do is refused (GPU-46).
 const NODES: [(EngineType, &str); 4] = [
     (EngineType::ThreeD, "3D"),
     (EngineType::Other, "Compute"),
     (EngineType::Copy, "Copy"),
     (EngineType::Other, "Paging"),
 ];
+
+/// What their threads are called.
+pub(super) const PARTS: [&str; NODES.len()] = ["3d", "compute", "copy", "paging"];
 
 /// How many there can be. CAST: four.
 pub(super) const COUNT: u32 = NODES.len() as u32;
@@ -39,7 +44,10 @@ pub(super) fn metadata(node: u32, compute_only: bool) -> NodeMetadata {
     NodeMetadata {
         engine_type,
         name: Text::new(name),
-        // No flags, no MMU.
+        ring_buffer_fence_release: true,
+        max_in_flight_hw_queue_buffers: MAX_IN_FLIGHT,
+        gpu_mmu: true,
+        // Nothing that is not written here.
         ..NodeMetadata::default()
     }
 }

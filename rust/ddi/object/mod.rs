@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What a KMD has made for the OS part. Each of these is one create, and its drop is the destroy
+//! (GPU-105); it keeps what it was made on.
+//!
+//! Context: creates and drops may sleep, with no locks held.
+
+mod allocation;
+mod context;
+mod device;
+mod hw_queue;
+mod process;
+
+pub use allocation::{
+    Allocation,
+    OpenAllocation, //
+};
+pub use context::Context;
+pub use device::Device;
+pub use hw_queue::HwQueue;
+pub use process::{
+    Process,
+    TableUpdate, //
+};

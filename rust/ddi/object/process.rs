@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A process on one adapter, and its GPU address space there.
+
+use crate::{
+    ddi::{
+        class::Passive,
+        paging::{
+            PageTableEntry,
+            PagingOperation,
+            UpdatePageTable, //
+        },
+        port::Port,
+        types::{
+            KmdError,
+            KmdResult,
+            ProcessCookie,
+            ProcessId, //
+        }, //
+    },
+    platform::{
+        self,
+        Shared,
+        Word64, //
+    }, //
+};
+
+/// What CreateProcess has made.
+pub struct Process {
+    pub(super) cookie: ProcessCookie,
+    pub(super) port: Shared<Port>,
+}
+
+/// Entries for one page table of a process.
+#[derive(Clone, Copy)]
+pub struct TableUpdate<'a> {
+    /// Level of the table; 0 has the pages.
+    pub level: u32,
+    /// The whole table, as the processor sees it.
+    pub table: &'a [Word64],
+    /// Index of the first entry; all that are to be written are in the table.
+    pub start: u32,
+    /// What to write: at most [`MAX_ENTRIES`](crate::ddi::paging::MAX_ENTRIES).
+    pub entries: &'a [PageTableEntry],
+    /// GPU virtual address that the first entry is for.
+    pub address: u64,
+}
+
+impl Process {
+    /// CreateProcess.
+    pub fn create(port: &Shared<Port>, class: &Passive, id: ProcessId) -> KmdResult<Shared<Self>> {
+        let process = Self {
+            cookie: port.enter()?.create_process(class, id)?,
+            port: port.clone(),
+        };
+
+        // Without memory it is dropped, and so destroyed.
+        platform::shared(process).ok_or(KmdError::NoMemory)
+    }
+
+    /// UpdatePageTable. A stopped adapter looks at no table any more.
+    pub fn update_page_table(&self, class: &Passive, update: &TableUpdate<'_>) -> KmdResult {
+        let update = UpdatePageTable {
+            process: self.cookie,
+            level: update.level,
+            table: update.table,
+            start: update.start,
+            entries: update.entries,
+            address: update.address,
+        };
+
+        self.port
+            .enter()?
+            .build_paging_buffer(class, PagingOperation::UpdatePageTable(update));
+        Ok(())
+    }
+
+    /// FlushTlb of the addresses from `first` to before `last`; of all if both are 0. A stopped
+    /// adapter has no translations any more.
+    pub fn flush_tlb(&self, class: &Passive, first: u64, last: u64) -> KmdResult {
+        let flush = PagingOperation::FlushTlb {
+            process: self.cookie,
+            first,
+            last,
+        };
+
+        self.port.enter()?.build_paging_buffer(class, flush);
+        Ok(())
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let class = Passive::here();
+
+        self.port
+            .enter_to_destroy(&class)
+            .process(&class, self.cookie);
+    }
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Page tables of GPU address spaces (MEM-51 to MEM-59).
+//!
+//! The OS part decides what is mapped where, and owns the tables. The KMD knows the format of their
+//! entries. Tables are updated by the processor: mode CPU_VIRTUAL, the only one so far. So the work
+//! of BuildPagingBuffer is done on its return, and no paging buffer is built.
+
+use super::types::ProcessCookie;
+use crate::platform::Word64;
+
+/// Most entries of one [`PagingOperation::UpdatePageTable`].
+pub const MAX_ENTRIES: usize = 64;
+
+/// What is to be done to a GPU address space (`DXGKARG_BUILDPAGINGBUFFER`).
+pub enum PagingOperation<'a> {
+    /// DXGK_OPERATION_UPDATE_PAGE_TABLE: writes entries. It does not flush.
+    UpdatePageTable(UpdatePageTable<'a>),
+    /// DXGK_OPERATION_FLUSH_TLB: when this returns, no engine has or uses a translation that the
+    /// tables do not have any more, and no access that has used one is in progress (MEM-58,
+    /// GPU-97). Engines may run meanwhile.
+    FlushTlb {
+        /// Whose address space it is.
+        process: ProcessCookie,
+        /// GPU virtual address of the first byte.
+        first: u64,
+        /// GPU virtual address after the last byte. Both 0: the whole address space.
+        last: u64,
+    },
+}
+
+/// Entries for one page table.
+#[derive(Clone, Copy)]
+pub struct UpdatePageTable<'a> {
+    /// Whose address space it is.
+    pub process: ProcessCookie,
+    /// Level of the table; 0 has the pages.
+    pub level: u32,
+    /// The whole table, as the processor sees it.
+    pub table: &'a [Word64],
+    /// Index of the first entry; all that are to be written are in the table.
+    pub start: u32,
+    /// What to write: at most [`MAX_ENTRIES`].
+    pub entries: &'a [PageTableEntry],
+    /// GPU virtual address that the first entry is for.
+    pub address: u64,
+}
+
+/// An entry of a page table, as the OS part means it (`DXGK_PTE`). The KMD encodes it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PageTableEntry {
+    /// Nothing is there: an access faults.
+    #[default]
+    Invalid,
+    /// A page that reads as zero, and whose stores are dropped.
+    Zero,
+    /// A page, or a table of the next level.
+    Page(PageEntry),
+}
+
+/// A page, or a table of the next level below, of which only the place counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PageEntry {
+    /// The segment it is in; 0 is system memory.
+    pub segment: u32,
+    /// Where it is: the physical address in system memory, or the offset in the segment. A
+    /// multiple of the page size.
+    pub address: u64,
+    /// Stores fault.
+    pub read_only: bool,
+    /// Instructions are not fetched from it.
+    pub no_execute: bool,
+    /// Only the system may access it (`SystemUseOnly`).
+    pub system_use_only: bool,
+}
+
+/// Where the page tables of a context begin (`DXGKARG_SETROOTPAGETABLE`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RootPageTable {
+    /// The segment that the root table is in; 0 is system memory.
+    pub segment: u32,
+    /// Where it is, as in [`PageEntry::address`].
+    pub address: u64,
+    /// How many entries it has. An access whose index is not below faults.
+    pub entries: u32,
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Work on its way through the driver interface: what is submitted, and what a KMD tells about it.
+//!
+//! A *queue* is what takes submissions: a context of packets, or a HW queue.
+
+/// A DMA buffer for a queue (SubmitCommandVirtual, SubmitCommandToHwQueue).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Submission {
+    /// `SubmissionFenceId`: which submission of its queue it is, from 1 without gaps.
+    pub number: u64,
+    /// GPU virtual address of the commands, a multiple of 4.
+    pub commands: u64,
+    /// Bytes of the commands, a multiple of 4 and not 0.
+    pub length: u32,
+    /// What is stored to the progress fence of a HW queue when the buffer retires: FEN-126, for
+    /// nodes with [`RingBufferFenceRelease`]. `None` for a context of packets.
+    ///
+    /// [`RingBufferFenceRelease`]: super::caps::NodeMetadata::ring_buffer_fence_release
+    pub progress: Option<u64>,
+}
+
+/// What SuspendContext has done; both are success (GPU-51).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Suspend {
+    /// No queue of the context runs any more.
+    Done,
+    /// [`QueueCallbacks::suspended`] comes when that is so.
+    Pending,
+}
+
+/// Calls from a KMD to the OS part about one queue: NotifyInterrupt, with the record that belongs
+/// to the queue.
+///
+/// They may be called in any context class and under locks of the KMD. They obey the interrupt
+/// rule: they touch atomics and queue work, nothing else. What implements this keeps neither the
+/// adapter nor the object, because the KMD keeps it until the object is destroyed.
+pub trait QueueCallbacks: Send + Sync {
+    /// Work of the queue has run for so many nanoseconds more. Not one of the WDK; comes before
+    /// what that work has led to is told. Who does not count them need not.
+    fn ran(&self, _ns: u64) {}
+
+    /// DMA_COMPLETED: this submission and all before it have retired. Their stores are visible to
+    /// who has been told so. Numbers do not go back, and may leave some out.
+    fn completed(&self, number: u64);
+
+    /// MONITORED_FENCE_SIGNALED: values were stored to monitored fences, and the client asked for
+    /// an interrupt. Which ones is not said.
+    fn monitored_fence_signaled(&self);
+
+    /// DMA_PAGE_FAULTED, HWQUEUE_PAGE_FAULTED, or an illegal packet: the queue has stopped for
+    /// good, once (GPU-36, GPU-68).
+    fn faulted(&self, fault: &Fault);
+
+    /// SUSPEND_CONTEXT_COMPLETED: no queue of the context runs any more, after the SuspendContext
+    /// with this id.
+    fn suspended(&self, id: u64);
+}
+
+/// Why a queue has stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// What went wrong.
+    pub kind: FaultKind,
+    /// GPU virtual address of the packet.
+    pub packet: u64,
+    /// The submission whose commands it was.
+    pub number: u64,
+    /// `DXGK_PAGE_FAULT_*`.
+    pub flags: u32,
+}
+
+/// What went wrong in a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FaultKind {
+    /// An access that the page tables do not allow (GPU-67).
+    PageFault {
+        /// The GPU virtual address.
+        address: u64,
+        /// Whether it was to be written to.
+        write: bool,
+        /// Which level of page tables had no valid entry; 0 is that of the pages.
+        level: u32,
+    },
+    /// A packet that is none (GPU-36).
+    IllegalPacket {
+        /// Its first dword.
+        header: u32,
+    },
+}
+
+/// `DXGK_PAGE_FAULT_WRITE`: it was a store.
+pub const PAGE_FAULT_WRITE: u32 = 0x1;
+
+/// What a node does, for people who watch it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NodeStatus {
+    /// Whose work it runs: the number of a [`ContextId`] or a [`HwQueueId`].
+    ///
+    /// [`ContextId`]: super::types::ContextId
+    /// [`HwQueueId`]: super::types::HwQueueId
+    pub running: Option<u64>,
+    /// Nanoseconds that it has run work since the start of the adapter.
+    pub busy_ns: u64,
+    /// Submissions that have retired.
+    pub submissions: u64,
+    /// How often it went on with the work of another queue.
+    pub switches: u64,
+    /// Queues that could run.
+    pub ready: u32,
+    /// Queues that wait for a value in memory.
+    pub blocked: u32,
+}

@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A software adapter from StartDevice on: its engines, its memory, and what was made on it.
+
+use super::{
+    cmp::Cmp,
+    config::Config,
+    context::Context,
+    memory::{
+        self,
+        SegmentIds, //
+    },
+    nodes,
+    polls::Polls,
+    queue::Queue,
+    shell::{
+        NewQueue,
+        Shell, //
+    },
+    slab::{
+        self,
+        SharedSlab,
+        Slab, //
+    }, //
+};
+use crate::{
+    ddi::{
+        paging::{
+            PagingOperation,
+            RootPageTable, //
+        },
+        queue::{
+            NodeStatus,
+            Submission,
+            Suspend, //
+        },
+        segments::Segments,
+        types::{
+            ContextCookie,
+            CreateContextArgs,
+            CreateHwQueueArgs,
+            DeviceCookie,
+            HwQueueCookie,
+            KmdError,
+            KmdResult,
+            ProcessCookie,
+            Scheduling, //
+        }, //
+    },
+    engine::{
+        run_list::PRIORITIES,
+        translation::{
+            Scope,
+            ALL_PROCESSES, //
+        }, //
+    },
+    platform::{
+        self,
+        Lock,
+        PhysicalMemory,
+        SegmentMemory,
+        Shared,
+        Thread, //
+    }, //
+};
+use core::array;
+
+/// How many engines there can be.
+const ENGINES: usize = nodes::COUNT as usize;
+
+/// A started adapter.
+pub(super) struct Adapter {
+    config: Config,
+    local: Option<SegmentMemory>,
+    ids: SegmentIds,
+    engines: [Option<Shared<Shell>>; ENGINES],
+    /// Until StopDevice.
+    threads: Lock<Option<Threads>>,
+    processes: SharedSlab<()>,
+    contexts: SharedSlab<Shared<Context>>,
+    queues: SharedSlab<Shared<Queue>>,
+}
+
+/// The threads of an adapter. Dropping them ends them.
+struct Threads {
+    _cmp: Thread<Cmp>,
+    _engines: [Option<Thread<Shell>>; ENGINES],
+}
+
+/// The number that a cookie is.
+fn number(cookie: u64) -> u32 {
+    u32::try_from(cookie).unwrap_or(u32::MAX)
+}
+
+/// The PASID of a process.
+fn pasid(cookie: u64) -> u16 {
+    u16::try_from(cookie).unwrap_or(ALL_PROCESSES)
+}
+
+impl Adapter {
+    /// Makes the engines and starts the threads; `None` if there is no memory. May sleep.
+    pub(super) fn start(config: &Config) -> Option<Self> {
+        let local = match config.local_memory {
+            0 => None,
+            bytes => Some(platform::segment_memory(bytes)?),
+        };
+        let memory = platform::shared(PhysicalMemory::new(local.clone()))?;
+        let polls = platform::shared(Polls::new()?)?;
+        let mut engines = [const { None }; ENGINES];
+
+        // CAST: four at most.
+        for (number, place) in engines.iter_mut().enumerate().take(config.nodes as usize) {
+            *place = Some(Shell::new(number, memory.clone(), polls.clone())?);
+        }
+
+        let threads = Threads::start(config.index, polls, &engines)?;
+
+        Some(Self {
+            config: *config,
+            ids: SegmentIds::new(local.is_some()),
+            local,
+            engines,
+            threads: platform::lock!(Some(threads), "soft::Adapter::threads")?,
+            processes: platform::short_lock!(Slab::new()?, "soft::Adapter::processes")?,
+            contexts: platform::short_lock!(Slab::new()?, "soft::Adapter::contexts")?,
+            queues: platform::short_lock!(Slab::new()?, "soft::Adapter::queues")?,
+        })
+    }
+
+    /// Ends the threads: on return nothing runs and nothing is told any more. May sleep.
+    pub(super) fn stop(&self) {
+        let threads = self.threads.lock().take();
+
+        drop(threads);
+    }
+
+    /// Describes its segments.
+    pub(super) fn describe_segments(&self, segments: &mut Segments) {
+        memory::describe(segments, self.local.as_ref(), self.config.local_memory);
+    }
+
+    /// Which segments it has.
+    pub(super) fn segment_ids(&self) -> &SegmentIds {
+        &self.ids
+    }
+
+    /// CreateProcess. There can be as many as PASIDs.
+    pub(super) fn create_process(&self) -> KmdResult<ProcessCookie> {
+        let number = slab::insert(&self.processes, ()).ok_or(KmdError::NoMemory)?;
+
+        if number >= ALL_PROCESSES.into() {
+            self.processes.lock().remove(number);
+            return Err(KmdError::NoMemory);
+        }
+        Ok(ProcessCookie(number.into()))
+    }
+
+    /// DestroyProcess. Its PASID is used again.
+    pub(super) fn destroy_process(&self, process: ProcessCookie) {
+        self.invalidate(Scope::Process(pasid(process.0)), 0, u64::MAX);
+        self.processes.lock().remove(number(process.0));
+    }
+
+    /// CreateContext, on a device whose cookie is that of its process.
+    pub(super) fn create_context(
+        &self,
+        device: DeviceCookie,
+        args: &CreateContextArgs<'_>,
+    ) -> KmdResult<ContextCookie> {
+        // CAST: 32 bits fit a usize.
+        let engine = args.node as usize;
+        let shell = self.engine(engine).ok_or(KmdError::InvalidParameter)?;
+        let packets = match args.scheduling {
+            Scheduling::Packets => {
+                Some(Queue::new(args.id.0, engine, None).ok_or(KmdError::NoMemory)?)
+            }
+            Scheduling::HwQueues => None,
+        };
+        let context = Context::new(engine, packets).ok_or(KmdError::NoMemory)?;
+
+        shell
+            .add_context(&context, pasid(device.0), args.callbacks)
+            .ok_or(KmdError::NoMemory)?;
+        match slab::insert(&self.contexts, context.clone()) {
+            Some(number) => Ok(ContextCookie(number.into())),
+            None => {
+                shell.remove_context(&context);
+                Err(KmdError::NoMemory)
+            }
+        }
+    }
+
+    /// DestroyContext. Without such a context nothing happens.
+    pub(super) fn destroy_context(&self, cookie: ContextCookie) {
+        let context = self.contexts.lock().remove(number(cookie.0));
+
+        if let Some(context) = context {
+            if let Some(shell) = self.engine(context.engine) {
+                shell.remove_context(&context);
+            }
+        }
+    }
+
+    /// SetRootPageTable. Without such a context nothing happens.
+    pub(super) fn set_root_page_table(&self, cookie: ContextCookie, root: &RootPageTable) {
+        let at = self.ids.physical(root.segment, root.address);
+
+        if let (Some((shell, context)), Some(at)) = (self.context(cookie), at) {
+            shell.set_root(&context, at, root.entries);
+        }
+    }
+
+    /// SetContextSchedulingProperties.
+    pub(super) fn set_context_priority(&self, cookie: ContextCookie, priority: i32) {
+        if let Some((shell, context)) = self.context(cookie) {
+            shell.set_priority(&context, run_list_priority(priority));
+        }
+    }
+
+    /// CreateHwQueue, on the engine of its context.
+    pub(super) fn create_hw_queue(
+        &self,
+        cookie: ContextCookie,
+        args: &CreateHwQueueArgs<'_>,
+    ) -> KmdResult<HwQueueCookie> {
+        let (shell, context) = self.context(cookie).ok_or(KmdError::InvalidParameter)?;
+        let queue = Queue::new(args.id.0, context.engine, Some(args.progress_fence))
+            .ok_or(KmdError::NoMemory)?;
+        let new = NewQueue {
+            object: &queue,
+            callbacks: args.callbacks,
+        };
+
+        shell.add_queue(&context, &new).ok_or(KmdError::NoMemory)?;
+        match slab::insert(&self.queues, queue.clone()) {
+            Some(number) => Ok(HwQueueCookie(number.into())),
+            None => {
+                shell.remove_queue(&queue);
+                Err(KmdError::NoMemory)
+            }
+        }
+    }
+
+    /// DestroyHwQueue. Without such a queue nothing happens.
+    pub(super) fn destroy_hw_queue(&self, cookie: HwQueueCookie) {
+        let queue = self.queues.lock().remove(number(cookie.0));
+
+        if let Some(queue) = queue {
+            if let Some(shell) = self.engine(queue.engine) {
+                shell.remove_queue(&queue);
+            }
+        }
+    }
+
+    /// SubmitCommandVirtual. Does not sleep.
+    pub(super) fn submit_command(&self, cookie: ContextCookie, submission: &Submission) {
+        let context = self.contexts.lock().get(number(cookie.0)).cloned();
+
+        if let Some(queue) = context
+            .as_ref()
+            .and_then(|context| context.packets.as_ref())
+        {
+            self.submit(queue, submission);
+        }
+    }
+
+    /// SubmitCommandToHwQueue. Does not sleep.
+    pub(super) fn submit_command_to_hw_queue(
+        &self,
+        cookie: HwQueueCookie,
+        submission: &Submission,
+    ) {
+        let queue = self.queues.lock().get(number(cookie.0)).cloned();
+
+        if let Some(queue) = &queue {
+            self.submit(queue, submission);
+        }
+    }
+
+    /// SuspendContext. Does not sleep.
+    pub(super) fn suspend_context(&self, cookie: ContextCookie, id: u64) -> Suspend {
+        let Some((shell, context)) = self.context(cookie) else {
+            return Suspend::Done;
+        };
+        let (suspend, tell) = context.suspend(id);
+
+        if tell {
+            shell.context_has_wish(&context);
+        }
+        suspend
+    }
+
+    /// ResumeContext. Does not sleep.
+    pub(super) fn resume_context(&self, cookie: ContextCookie) {
+        if let Some((shell, context)) = self.context(cookie) {
+            if context.resume() {
+                shell.context_has_wish(&context);
+            }
+        }
+    }
+
+    /// BuildPagingBuffer. The processor does the operation at once.
+    pub(super) fn build_paging_buffer(&self, operation: &PagingOperation<'_>) {
+        match operation {
+            PagingOperation::UpdatePageTable(update) => memory::update(&self.ids, update),
+            PagingOperation::FlushTlb {
+                process,
+                first,
+                last,
+            } => {
+                let all = *first == 0 && *last == 0;
+                let last = if all {
+                    u64::MAX
+                } else {
+                    last.saturating_sub(1)
+                };
+
+                self.invalidate(Scope::Process(pasid(process.0)), *first, last);
+            }
+        }
+    }
+
+    /// What a node does.
+    pub(super) fn node_status(&self, node: u32) -> NodeStatus {
+        // CAST: 32 bits fit a usize.
+        self.engine(node as usize)
+            .map(|shell| shell.status())
+            .unwrap_or_default()
+    }
+
+    fn engine(&self, number: usize) -> Option<&Shared<Shell>> {
+        self.engines.get(number)?.as_ref()
+    }
+
+    fn context(&self, cookie: ContextCookie) -> Option<(&Shared<Shell>, Shared<Context>)> {
+        let context = self.contexts.lock().get(number(cookie.0)).cloned()?;
+
+        Some((self.engine(context.engine)?, context))
+    }
+
+    fn submit(&self, queue: &Shared<Queue>, submission: &Submission) {
+        if queue.push(submission) {
+            if let Some(shell) = self.engine(queue.engine) {
+                shell.queue_has_work(queue);
+            }
+        }
+    }
+
+    /// Has one engine after the other forget translations.
+    fn invalidate(&self, scope: Scope, first: u64, last: u64) {
+        for shell in self.engines.iter().flatten() {
+            shell.invalidate(scope, first, last);
+        }
+    }
+}
+
+impl Threads {
+    /// Starts a thread for each engine, and one for the CMP; `None` if there is no memory, and then
+    /// there are none. May sleep.
+    fn start(
+        adapter: u32,
+        polls: Shared<Polls>,
+        engines: &[Option<Shared<Shell>>; ENGINES],
+    ) -> Option<Self> {
+        let mut threads = [const { None }; ENGINES];
+        let parts = nodes::PARTS.iter();
+
+        for ((thread, engine), part) in threads.iter_mut().zip(engines).zip(parts) {
+            if let Some(engine) = engine {
+                *thread = Some(platform::thread(adapter, part, engine.clone())?);
+            }
+        }
+
+        let cmp = Cmp::new(polls, array::from_fn(|number| engines.get(number)?.clone()));
+
+        Some(Self {
+            _cmp: platform::thread(adapter, "cmp", platform::shared(cmp)?)?,
+            _engines: threads,
+        })
+    }
+}
+
+/// The first priority of D3DKMT that is one for real time.
+const FIRST_REAL_TIME: i32 = 8;
+
+/// A priority of the run list for one of D3DKMT, which has -7 to 7, and 8 to 31 for real time. None
+/// of the first is above one of the second.
+fn run_list_priority(priority: i32) -> u8 {
+    // OVERFLOW: small numbers.
+    let priority = priority.clamp(-7, 31);
+    let place = if priority < FIRST_REAL_TIME {
+        priority + 7
+    } else {
+        15 + (priority - FIRST_REAL_TIME) * 16 / 23
+    };
+
+    // CAST: 0 to 31.
+    (place as u8).min(PRIORITIES as u8 - 1)
+}

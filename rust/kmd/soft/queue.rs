@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What takes submissions: a context of packets, or a HW queue. It is the part of a queue that
+//! submits reach without sleeping; the rest belongs to its engine.
+
+use crate::{
+    ddi::queue::Submission,
+    platform::{
+        self,
+        Shared,
+        ShortLock, //
+    }, //
+};
+
+/// Most submissions of a queue that have not completed (`MaxInFlightHwQueueBuffers`).
+pub(super) const MAX_IN_FLIGHT: u16 = 4;
+
+/// What an engine and the OS part share of a queue.
+pub(super) struct Queue {
+    /// What the OS part calls it.
+    pub(super) id: u64,
+    /// Which engine has it.
+    pub(super) engine: usize,
+    /// GPU virtual address of its progress fence, if it has one.
+    pub(super) progress_fence: Option<u64>,
+    waiting: ShortLock<Waiting>,
+}
+
+/// What waits for the engine.
+struct Waiting {
+    /// The submissions that the engine has not begun, the next one first.
+    submissions: [Option<Submission>; MAX_IN_FLIGHT as usize],
+    /// The engine has it on its list of queues to look at.
+    listed: bool,
+    /// The next one of that list.
+    next: Option<Shared<Queue>>,
+    /// Its number in the engine.
+    number: Option<u32>,
+}
+
+impl Queue {
+    /// A queue that its engine does not know yet; `None` if there is no memory. May sleep.
+    pub(super) fn new(id: u64, engine: usize, progress_fence: Option<u64>) -> Option<Shared<Self>> {
+        let waiting = Waiting {
+            submissions: [None; MAX_IN_FLIGHT as usize],
+            listed: false,
+            next: None,
+            number: None,
+        };
+
+        platform::shared(Self {
+            id,
+            engine,
+            progress_fence,
+            waiting: platform::short_lock!(waiting, "soft::Queue::waiting")?,
+        })
+    }
+
+    /// Adds a submission. True if the engine has to be told of the queue. A submission beyond
+    /// [`MAX_IN_FLIGHT`] is a mistake of the OS part, and lost.
+    pub(super) fn push(&self, submission: &Submission) -> bool {
+        let mut waiting = self.waiting.lock();
+
+        if let Some(place) = waiting.submissions.iter_mut().find(|place| place.is_none()) {
+            *place = Some(*submission);
+        }
+        !core::mem::replace(&mut waiting.listed, true)
+    }
+
+    /// Takes the next submission.
+    pub(super) fn pop(&self) -> Option<Submission> {
+        let mut waiting = self.waiting.lock();
+        let next = waiting.submissions.first_mut()?.take();
+
+        waiting.submissions.rotate_left(1);
+        next
+    }
+
+    /// Puts it in front of a list of queues to look at.
+    pub(super) fn list_before(&self, next: Option<Shared<Self>>) {
+        self.waiting.lock().next = next;
+    }
+
+    /// Takes it off its list, of which it is the first one. The next one, and its number.
+    pub(super) fn unlist(&self) -> (Option<Shared<Self>>, Option<u32>) {
+        let mut waiting = self.waiting.lock();
+
+        waiting.listed = false;
+        (waiting.next.take(), waiting.number)
+    }
+
+    /// Its number in the engine; `None` once the engine does not have it any more.
+    pub(super) fn number(&self) -> Option<u32> {
+        self.waiting.lock().number
+    }
+
+    /// The engine has it by this number, or not any more.
+    pub(super) fn set_number(&self, number: Option<u32>) {
+        self.waiting.lock().number = number;
+    }
+}
