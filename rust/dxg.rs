@@ -8,7 +8,8 @@
 //! - `platform`, `compat`: names from the kernel that differ between builds and releases;
 //! - `ddi`: what is between the objects and the drivers of GPUs;
 //! - `kmd`: these drivers;
-//! - `logic`: pure rules; these three are also compiled on the host;
+//! - `engine`: the core of the software GPU;
+//! - `logic`: pure rules; these four are also compiled on the host;
 //! - `sys`: the kernel, wrapped; the only place with `unsafe`, apart from the wrapper of generated
 //!   code in `uapi`;
 //! - `error`: statuses, and how they travel;
@@ -23,6 +24,8 @@ mod configfs;
 #[allow(dead_code, unreachable_pub)] // As `logic`.
 mod ddi;
 mod dxgk;
+#[allow(dead_code, unreachable_pub)] // As `logic`.
+mod engine;
 mod error;
 mod file;
 mod ioctl;

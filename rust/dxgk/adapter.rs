@@ -12,11 +12,16 @@ use super::{
         AdapterFile,
         Debugfs, //
     },
+    sched::{
+        last_faults::LastFaults,
+        list::Queues, //
+    },
     stats::{
         CountedOn,
         Stats, //
     },
-    sync::fence_binding::FenceBindings, //
+    sync::fence_binding::FenceBindings,
+    vidmm::segment::AdapterMemory, //
 };
 use crate::{
     ddi::{
@@ -56,7 +61,13 @@ use crate::{
         },
         luid, //
     },
-    sys::alloc::pin_arc, //
+    sys::{
+        alloc::pin_arc,
+        work::{
+            self,
+            OrderedWorker, //
+        }, //
+    }, //
 };
 use kernel::{
     prelude::*,
@@ -81,9 +92,19 @@ pub(crate) struct Adapter {
     features: FeatureSet,
     /// The KMD.
     pub(in crate::dxgk) port: Arc<Port>,
+    /// What it has of memory.
+    pub(in crate::dxgk) memory: AdapterMemory,
     /// The fences that are bound to it.
     #[pin]
     pub(in crate::dxgk) fences: FenceBindings,
+    /// The queues that take work for it.
+    #[pin]
+    pub(crate) queues: Queues,
+    /// Why such queues have stopped.
+    #[pin]
+    pub(in crate::dxgk) last_faults: LastFaults,
+    /// Does what its KMD has told, one after the other (GPU-114).
+    pub(in crate::dxgk) worker: OrderedWorker,
     /// How much exists that belongs to it.
     stats: Arc<Stats>,
     /// Shows that until the last object of the adapter is gone.
@@ -115,8 +136,9 @@ impl Adapter {
             .map(|debugfs| debugfs.adapter_file(luid, &stats))
             .transpose()
             .map_err(|_| KmdError::NoMemory)?;
+        let worker = OrderedWorker::start(c"dxg-sched").map_err(|_| KmdError::NoMemory)?;
         let port = Port::start(kmd, &class, &StartInfo { luid })?;
-        let (caps, features) = {
+        let (caps, features, memory) = {
             let kmd = port.enter()?;
             let mut caps = DriverCaps::default();
 
@@ -124,6 +146,7 @@ impl Adapter {
             (
                 caps,
                 FeatureSet::supported(|id| kmd.query_feature_support(&class, id)),
+                AdapterMemory::new(&caps, &*kmd, &class)?,
             )
         };
 
@@ -134,7 +157,11 @@ impl Adapter {
                 caps,
                 features,
                 port,
+                memory,
                 fences <- FenceBindings::new(),
+                queues <- Queues::new(),
+                last_faults <- LastFaults::new(),
+                worker,
                 stats,
                 _file: file,
             }),
@@ -148,6 +175,29 @@ impl Adapter {
     /// Context: may sleep, no locks held.
     pub(super) fn stop(&self) {
         self.port.stop(&Passive::here());
+    }
+
+    /// Ends all queues: the KMD is stopped, and none is added any more.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(super) fn end_queues(&self) {
+        for queue in self.queues.iter() {
+            queue.stop();
+        }
+        // Others may end some of them, who are at it now.
+        while !self.queues.is_empty() {
+            self.worker.flush();
+            work::breathe();
+        }
+    }
+
+    /// How many submissions of a queue the KMD has at a time, at a node that there is.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(in crate::dxgk) fn most_in_flight(&self, node: u32) -> DxgResult<u32> {
+        let metadata = self.port.enter()?.get_node_metadata(&Passive::here(), node);
+
+        Ok(metadata.max_in_flight_hw_queue_buffers.into())
     }
 
     /// Whether an enumeration with this filter lists it.

@@ -1,10 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A context: a sequence of work for one engine node of a device.
+//! A context: a sequence of work for one engine node of a device, or what HW queues are made on.
 
 use super::{
     adapter::Adapter,
     device::Device,
+    sched::{
+        callbacks::NoCallbacks,
+        queue::{
+            self,
+            KmdQueue,
+            Queue, //
+        }, //
+    },
     stats::{
         Counted,
         CountedOn,
@@ -12,30 +20,52 @@ use super::{
         ObjectKind,
         Stats,
         OBJECTS, //
-    }, //
+    },
+    vidmm::update::UpdateQueue, //
 };
 use crate::{
     ddi::{
         class::Passive,
         object,
+        queue::QueueCallbacks,
         types::{
             ContextId,
             CreateContextArgs, //
         }, //
     },
-    error::DxgResult, //
+    error::{
+        DxgResult,
+        Status, //
+    }, //
 };
 use kernel::{
     prelude::*,
-    sync::Arc, //
+    sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
+        Arc, //
+    }, //
 };
 
 pub(crate) use crate::ddi::types::Scheduling;
+
+/// The call that makes a context. Handles of one class do not stand for the other.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Class {
+    /// D3DKMTCreateContextVirtual.
+    Context,
+    /// D3DKMTCreateHwContext.
+    HwContext,
+}
 
 /// What a context is made of, after all checks.
 pub(crate) struct Description {
     /// How it takes work.
     pub(crate) scheduling: Scheduling,
+    /// Which call makes it, and so which one destroys it.
+    pub(crate) class: Class,
     /// Its node, which the adapter has.
     pub(crate) node: u32,
     /// On which physical adapters it runs; the adapter has them.
@@ -44,15 +74,30 @@ pub(crate) struct Description {
     pub(crate) private_data: KVVec<u8>,
 }
 
+/// Who takes the work of a context.
+enum Taker {
+    /// Its own queue.
+    Packets(Arc<Queue>),
+    /// The HW queues that are made on it, by the context as the KMD has it.
+    HwQueues(Arc<object::Context>),
+}
+
 /// A sequence of work for one node of a device.
 pub(crate) struct Context {
     identified: ObjectId,
-    /// The context as the KMD has it, which keeps the device there.
-    _kmd: object::Context,
+    taker: Taker,
+    /// Changes of GPU addresses behind its fences.
+    pub(crate) updates: Arc<UpdateQueue>,
     /// Lives at least as long as its contexts.
     device: Counted<Arc<Device>, OBJECTS>,
-    /// How it takes work.
-    pub(crate) scheduling: Scheduling,
+    /// Which call has made it.
+    pub(crate) class: Class,
+    /// Where its work runs.
+    pub(crate) node: u32,
+    /// Its priority among all contexts, as the client has set it.
+    priority: Atomic<i32>,
+    /// Its priority among those of its process. It has no effect.
+    in_process_priority: Atomic<i32>,
 }
 
 impl CountedOn for Context {
@@ -61,30 +106,82 @@ impl CountedOn for Context {
     }
 }
 
+/// Makes the context in the KMD, with the GPU addresses of its process (GPU-3).
+fn create(
+    device: &Device,
+    id: u64,
+    description: &Description,
+    callbacks: &Arc<dyn QueueCallbacks>,
+) -> DxgResult<Arc<object::Context>> {
+    let create = CreateContextArgs {
+        id: ContextId(id),
+        scheduling: description.scheduling,
+        node: description.node,
+        engines: description.engines,
+        private_data: &description.private_data,
+        callbacks,
+    };
+
+    let class = Passive::here();
+    let context = object::Context::create(&device.kmd, &class, &create)?;
+
+    if let Ok(space) = device.space() {
+        context.set_root_page_table(&class, &space.root_page_table())?;
+    }
+    Ok(context)
+}
+
 impl Context {
     /// A new context of `device`.
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn new(device: Arc<Device>, description: &Description) -> DxgResult<Arc<Self>> {
-        let identified = ObjectId::new(ObjectKind::Context);
-        let create = CreateContextArgs {
-            id: ContextId(identified.id),
-            scheduling: description.scheduling,
-            node: description.node,
-            engines: description.engines,
-            private_data: &description.private_data,
-        };
-        let kmd = object::Context::create(&device.kmd, &Passive::here(), &create)?;
+        device.check()?;
 
-        Ok(Arc::new(
+        let identified = ObjectId::new(ObjectKind::Context);
+        let id = identified.id;
+        let updates = UpdateQueue::new()?;
+        let taker = match description.scheduling {
+            Scheduling::Packets => {
+                let own = queue::Description {
+                    id,
+                    node: description.node,
+                    is_hw: false,
+                };
+
+                Taker::Packets(Queue::new(&device, own, |callbacks| {
+                    create(&device, id, description, callbacks).map(KmdQueue::Context)
+                })?)
+            }
+            Scheduling::HwQueues => {
+                let callbacks: Arc<dyn QueueCallbacks> = Arc::new(NoCallbacks, GFP_KERNEL_ACCOUNT)?;
+
+                Taker::HwQueues(create(&device, id, description, &callbacks)?)
+            }
+        };
+        let queue = match &taker {
+            Taker::Packets(queue) => Some(queue.clone()),
+            Taker::HwQueues(_) => None,
+        };
+        let context = Arc::new(
             Self {
                 identified,
-                _kmd: kmd,
+                taker,
                 device: Counted::new(device),
-                scheduling: description.scheduling,
+                updates,
+                class: description.class,
+                node: description.node,
+                priority: Atomic::new(0),
+                in_process_priority: Atomic::new(0),
             },
             GFP_KERNEL_ACCOUNT,
-        )?)
+        );
+
+        Ok(context.inspect_err(|_| {
+            if let Some(queue) = queue {
+                queue.close();
+            }
+        })?)
     }
 
     /// The context's id.
@@ -100,5 +197,73 @@ impl Context {
     /// The adapter of its device.
     pub(crate) fn adapter(&self) -> &Arc<Adapter> {
         &self.device.adapter
+    }
+
+    /// Its queue, if work is submitted to the context itself.
+    pub(crate) fn queue(&self) -> Option<&Arc<Queue>> {
+        match &self.taker {
+            Taker::Packets(queue) => Some(queue),
+            Taker::HwQueues(_) => None,
+        }
+    }
+
+    /// Whether HW queues can be made on it.
+    pub(crate) fn takes_hw_queues(&self) -> bool {
+        self.of_hw_queues().is_some()
+    }
+
+    /// The context that HW queues are made on; `None` if it takes packets.
+    pub(in crate::dxgk) fn of_hw_queues(&self) -> Option<&Arc<object::Context>> {
+        match &self.taker {
+            Taker::Packets(_) => None,
+            Taker::HwQueues(kmd) => Some(kmd),
+        }
+    }
+
+    /// Its priority among all contexts, as it was set.
+    pub(crate) fn priority(&self) -> i32 {
+        self.priority.load(Relaxed)
+    }
+
+    /// Sets its priority among all contexts: `asked` as a client says it, `priority` as a KMD.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn set_priority(&self, asked: i32, priority: i32) -> DxgResult {
+        let set = |kmd: &object::Context| kmd.set_priority(&Passive::here(), priority);
+
+        self.device.check()?;
+        match &self.taker {
+            Taker::Packets(queue) => queue.with_context(set).ok_or(Status::DEVICE_REMOVED)??,
+            Taker::HwQueues(kmd) => set(kmd)?,
+        }
+        self.priority.store(asked, Relaxed);
+        Ok(())
+    }
+
+    /// Its priority among the contexts of its process, as it was set.
+    pub(crate) fn in_process_priority(&self) -> i32 {
+        self.in_process_priority.load(Relaxed)
+    }
+
+    /// Sets its priority among the contexts of its process.
+    pub(crate) fn set_in_process_priority(&self, priority: i32) {
+        self.in_process_priority.store(priority, Relaxed);
+    }
+
+    /// Called when the handle is gone, although a call in progress may use this a little longer.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(in crate::dxgk) fn leave(&self) {
+        self.updates.close();
+        if let Taker::Packets(queue) = &self.taker {
+            queue.close();
+        }
+    }
+}
+
+impl Drop for Context {
+    /// It may never have had a handle.
+    fn drop(&mut self) {
+        self.leave();
     }
 }

@@ -22,7 +22,10 @@ use crate::{
         Status, //
     },
     logic::{
-        allocation_lists::CommonResource,
+        allocation_lists::{
+            destroy,
+            CommonResource, //
+        },
         groups, //
     },
     sys::sort::sort_pairs, //
@@ -35,12 +38,13 @@ use kernel::{
 
 impl HandleTable {
     /// Destroys these handles of allocations, all or none. They are different and in increasing
-    /// order.
+    /// order. `flags` say what becomes of commands that may use them (RES-30).
     ///
-    /// Context: may sleep, no locks held.
-    pub(crate) fn destroy_allocations(&self, device: u32, sorted: &[u32]) -> DxgResult {
+    /// Context: a system call, no locks held.
+    pub(crate) fn destroy_allocations(&self, device: u32, sorted: &[u32], flags: u32) -> DxgResult {
         // Nothing may fail any more once the handles are taken.
         let destruction = Destruction::new(sorted.len())?;
+        let mut ends = Ends::new(sorted.len(), flags)?;
         let mut common = CommonResource::default();
         let taken = self.take_all_if(sorted, |own, item| {
             allocation(item).is_some_and(|opened| {
@@ -51,14 +55,21 @@ impl HandleTable {
             })
         })?;
 
+        for place in 0..sorted.len() {
+            if let Some(HandleTarget::Allocation(opened)) = taken.item(place) {
+                ends.add(opened);
+            }
+        }
         destruction.run(&taken, sorted);
+        drop(taken);
+        ends.wait();
         Ok(())
     }
 
     /// Destroys the handle of a resource and those of its allocations.
     ///
-    /// Context: may sleep, no locks held.
-    pub(crate) fn destroy_resource(&self, device: u32, local: u32) -> DxgResult {
+    /// Context: as [`HandleTable::destroy_allocations`].
+    pub(crate) fn destroy_resource(&self, device: u32, local: u32, flags: u32) -> DxgResult {
         let found = self.resource(local)?;
 
         found.check_device(device)?;
@@ -66,8 +77,13 @@ impl HandleTable {
         let destroyed = found.what;
         // The call that takes the list destroys the resource.
         let handles = destroyed.take_handles().ok_or(Status::INVALID_PARAMETER)?;
+        // Without memory nobody waits, and the end comes by itself.
+        let mut ends = Ends::new(handles.len(), flags).unwrap_or_default();
 
         for local in handles.iter().rev() {
+            if let Ok(found) = self.allocation(*local) {
+                ends.add(&found.what);
+            }
             // Some may have been destroyed one by one.
             let _gone = self.destroy(*local, |item| {
                 allocation(item)
@@ -77,7 +93,50 @@ impl HandleTable {
         self.destroy(
             local,
             |item| matches!(item, HandleTarget::Resource(own) if Arc::ptr_eq(own, &destroyed)),
-        )
+        )?;
+        ends.wait();
+        Ok(())
+    }
+}
+
+/// How allocations of one call end.
+#[derive(Default)]
+struct Ends {
+    assume_not_in_use: bool,
+    /// Those that the call waits for (SynchronousDestroy).
+    waited: KVVec<Arc<OpenAllocation>>,
+}
+
+impl Ends {
+    /// For so many of them.
+    fn new(count: usize, flags: u32) -> Result<Self, AllocError> {
+        let count = match flags & destroy::SYNCHRONOUS {
+            0 => 0,
+            _ => count,
+        };
+
+        Ok(Self {
+            assume_not_in_use: flags & destroy::ASSUME_NOT_IN_USE != 0,
+            waited: KVVec::with_capacity(count, GFP_KERNEL_ACCOUNT)?,
+        })
+    }
+
+    /// One of them, whose handle is still there.
+    fn add(&mut self, opened: &Arc<OpenAllocation>) {
+        if self.assume_not_in_use {
+            opened.assume_not_in_use();
+        }
+        // There is room for all of them, if any is waited for.
+        if self.waited.len() < self.waited.capacity() {
+            let _room = self.waited.push_within_capacity(opened.clone());
+        }
+    }
+
+    /// Waits as long as it was asked for.
+    fn wait(self) {
+        for opened in &self.waited {
+            opened.wait_for_end();
+        }
     }
 }
 

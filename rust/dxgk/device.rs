@@ -5,29 +5,61 @@
 
 use super::{
     adapter::Adapter,
+    gpu_process::GpuProcessUse,
+    process::Process,
     stats::{
+        self,
         Counted,
         CountedOn,
         ObjectId,
         ObjectKind,
         Stats,
-        OBJECTS, //
+        OBJECTS,
+        RETIRING, //
+    },
+    sync::fence_viewer::FenceViewer,
+    vidmm::{
+        address_space::AddressSpace,
+        paging_queue::DeviceQueues, //
     }, //
 };
 use crate::{
     ddi::{
         class::Passive,
         object,
+        queue::{
+            Fault,
+            FaultKind, //
+        },
         types::DeviceId, //
     },
     error::{
         DxgResult,
         Status, //
+    },
+    sys::{
+        alloc::pin_arc,
+        work, //
     }, //
 };
 use kernel::{
+    impl_has_work,
+    new_spinlock,
+    new_work,
     prelude::*,
-    sync::Arc, //
+    sync::{
+        atomic::{
+            Acquire,
+            Atomic,
+            Release, //
+        },
+        Arc,
+        SpinLock, //
+    },
+    workqueue::{
+        Work,
+        WorkItem, //
+    }, //
 };
 
 /// What can be asked about a device (`D3DKMT_DEVICESTATE_TYPE`).
@@ -48,19 +80,57 @@ pub(crate) enum DeviceState {
     Active,
     /// Its adapter was removed (GPU-96, GPU-99).
     Stopped,
+    /// It was put in error without a fault of its work.
+    Hung,
+    /// Memory that it was promised is not there.
+    OutOfMemory,
+    /// Its work had an illegal packet (GPU-36).
+    DmaFault,
+    /// Its work accessed what is not there (GPU-68).
+    DmaPageFault,
     /// No reset has hit it.
     NeverReset,
     /// No work of it has faulted.
     NoPageFault,
+    /// Where its work has faulted.
+    Faulted(Fault),
+}
+
+/// Why a device is in error.
+#[derive(Clone, Copy)]
+enum Failure {
+    /// Its work has faulted.
+    Fault(Fault),
+    /// A client said so (D3DKMTMarkDeviceAsError).
+    Marked,
+    /// Memory that it was promised is not there (MEM-21).
+    OutOfMemory,
 }
 
 /// What one client has made on one adapter.
+#[pin_data]
 pub(crate) struct Device {
     identified: ObjectId,
     /// The device as the KMD has it.
     pub(in crate::dxgk) kmd: Arc<object::Device>,
+    /// The process on this adapter, which it shares with other devices.
+    pub(in crate::dxgk) process: GpuProcessUse,
+    /// The process that has made it. That is emptied when it ends, which breaks the circle.
+    pub(in crate::dxgk) owner: Arc<Process>,
+    /// Who sees the value of a fence that it opens.
+    pub(in crate::dxgk) viewer: Arc<FenceViewer>,
+    /// Its paging queues.
+    pub(in crate::dxgk) paging: Arc<DeviceQueues>,
     /// The adapter it is on, where it is counted.
     pub(crate) adapter: Counted<Arc<Adapter>, OBJECTS>,
+    /// Whether it is in error, which it stays. LOCK: leaf.
+    #[pin]
+    failure: SpinLock<Option<Failure>>,
+    /// The same, for those who need not know why.
+    has_failed: Atomic<bool>,
+    /// Ends what it has, when it is in error.
+    #[pin]
+    failing: Work<Device>,
 }
 
 impl CountedOn for Device {
@@ -69,34 +139,160 @@ impl CountedOn for Device {
     }
 }
 
+impl_has_work! {
+    impl HasWork<Self> for Device { self.failing }
+}
+
+impl WorkItem for Device {
+    type Pointer = Arc<Self>;
+
+    fn run(this: Arc<Self>) {
+        this.end_work();
+        stats::sub::<RETIRING>(&this, 1);
+    }
+}
+
 impl Device {
-    /// A new device on `adapter`.
+    /// A new device of `owner` on `adapter`.
     ///
     /// Context: may sleep, no locks held.
-    pub(crate) fn new(adapter: Arc<Adapter>) -> DxgResult<Arc<Self>> {
+    pub(crate) fn new(adapter: Arc<Adapter>, owner: &Arc<Process>) -> DxgResult<Arc<Self>> {
         let identified = ObjectId::new(ObjectKind::Device);
-        let id = DeviceId(identified.id);
-        let kmd = object::Device::create(&adapter.port, &Passive::here(), id)?;
+        let class = Passive::here();
+        let process = owner.gpu_processes.enter(&adapter)?;
+        let kmd = object::Device::create(&process.kmd, &class, DeviceId(identified.id))?;
+        let viewer = Arc::new(
+            FenceViewer {
+                mappings: owner.mappings.clone(),
+                gpu: Some(process.clone()),
+            },
+            GFP_KERNEL_ACCOUNT,
+        )?;
+        let paging = DeviceQueues::new(&adapter.memory.worker)?;
 
-        Ok(Arc::new(
-            Self {
+        Ok(pin_arc(
+            pin_init!(Self {
                 identified,
                 kmd,
+                process,
+                owner: owner.clone(),
+                viewer,
+                paging,
                 adapter: Counted::new(adapter),
-            },
+                failure <- new_spinlock!(None, "Device::failure"),
+                has_failed: Atomic::new(false),
+                failing <- new_work!("Device::failing"),
+            }),
             GFP_KERNEL_ACCOUNT,
         )?)
     }
 
+    /// DEVICE_REMOVED if it is in error, or if its adapter is removed (GPU-12).
+    pub(crate) fn check(&self) -> DxgResult {
+        if self.has_failed.load(Acquire) {
+            return Err(Status::DEVICE_REMOVED.into());
+        }
+        self.adapter.check()
+    }
+
+    /// The GPU addresses of its process; NOT_SUPPORTED if the adapter has none.
+    pub(crate) fn space(&self) -> DxgResult<&Arc<AddressSpace>> {
+        self.process
+            .space
+            .as_ref()
+            .ok_or(Status::NOT_SUPPORTED.into())
+    }
+
+    /// Memory that it was promised is not there: nothing of it goes on (MEM-21).
+    ///
+    /// Context: may sleep, no locks held.
+    pub(in crate::dxgk) fn out_of_memory(self: &Arc<Self>) {
+        self.fail_later(Failure::OutOfMemory);
+    }
+
     /// Part of how it is now. NOT_SUPPORTED for what is about displays: it shows nothing.
     pub(crate) fn state(&self, part: StatePart) -> DxgResult<DeviceState> {
+        let failure = *self.failure.lock();
+
         match part {
-            StatePart::Execution if self.adapter.is_removed() => Ok(DeviceState::Stopped),
-            StatePart::Execution => Ok(DeviceState::Active),
+            StatePart::Execution => Ok(match failure {
+                Some(Failure::Fault(fault)) => match fault.kind {
+                    FaultKind::PageFault { .. } => DeviceState::DmaPageFault,
+                    FaultKind::IllegalPacket { .. } => DeviceState::DmaFault,
+                },
+                _ if self.adapter.is_removed() => DeviceState::Stopped,
+                Some(Failure::Marked) => DeviceState::Hung,
+                Some(Failure::OutOfMemory) => DeviceState::OutOfMemory,
+                None => DeviceState::Active,
+            }),
             StatePart::Reset => Ok(DeviceState::NeverReset),
-            StatePart::PageFault => Ok(DeviceState::NoPageFault),
+            StatePart::PageFault => Ok(match failure {
+                Some(Failure::Fault(fault)) => DeviceState::Faulted(fault),
+                _ => DeviceState::NoPageFault,
+            }),
             StatePart::Presentation => Err(Status::NOT_SUPPORTED.into()),
         }
+    }
+
+    /// Puts it in error, if it is not yet; the first reason stays. True if it was not.
+    fn fail(&self, why: Failure) -> bool {
+        let mut failure = self.failure.lock();
+        let is_first = failure.is_none();
+
+        failure.get_or_insert(why);
+        // ORDERING: release: a queue that is made later sees it, or is seen by `end_work`.
+        self.has_failed.store(true, Release);
+        is_first
+    }
+
+    /// Work of it has faulted (GPU-36, GPU-68). The module's worker ends what it has, because users
+    /// decide how much that is, and the adapter's worker has others to serve.
+    pub(in crate::dxgk) fn faulted(self: &Arc<Self>, fault: &Fault) {
+        self.fail_later(Failure::Fault(*fault));
+    }
+
+    /// Puts it in error, if it is not yet; the module's worker ends what it has.
+    fn fail_later(self: &Arc<Self>, why: Failure) {
+        if !self.fail(why) {
+            return;
+        }
+        stats::add::<RETIRING>(self, 1);
+
+        let queued = work::worker().is_some_and(|worker| worker.enqueue(self.clone()).is_ok());
+
+        if !queued {
+            self.end_work();
+            stats::sub::<RETIRING>(self, 1);
+        }
+    }
+
+    /// Puts it in error because a client says so (GPU-99).
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn mark_as_error(&self) {
+        if self.fail(Failure::Marked) {
+            self.end_work();
+        }
+    }
+
+    /// It is about to be destroyed: its queues do what they can do and end. All of them before the
+    /// first fence that one of them waits for, or else the end of one would let another one go on.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn close_queues(&self) {
+        for queue in self.adapter.queues.of_device(self.id()) {
+            queue.close();
+        }
+    }
+
+    /// Steps (3) and (4) of a recovery (GPU-95): its queues do nothing more, and whoever waits for
+    /// what it could signal goes on. Queues of other devices are not touched.
+    fn end_work(&self) {
+        for queue in self.adapter.queues.of_device(self.id()) {
+            queue.stop();
+        }
+        self.paging.fail();
+        self.owner.handles.device_failed(self);
     }
 
     /// The device's id.

@@ -22,9 +22,12 @@ use crate::{
     logic::adapter_info::filter::Filter,
     sys::{
         alloc::pin_arc,
-        task::caller::{
-            Identity,
-            ProcessKey, //
+        task::{
+            caller::{
+                Identity,
+                ProcessKey, //
+            },
+            group::ThreadGroup, //
         }, //
     }, //
 };
@@ -62,7 +65,7 @@ impl Listed {
 }
 
 /// The module's one driver object.
-#[pin_data]
+#[pin_data(PinnedDrop)]
 pub(crate) struct Driver {
     /// The number of the next adapter of each kind. Numbers are not used again.
     #[pin]
@@ -71,7 +74,7 @@ pub(crate) struct Driver {
     #[pin]
     adapters: SpinLock<KVec<Arc<Adapter>>>,
     /// Shows what exists, if anything does.
-    debugfs: Option<Debugfs>,
+    debugfs: Option<Pin<KBox<Debugfs>>>,
     /// What all processes share.
     pub(crate) tables: Tables,
     #[pin]
@@ -80,7 +83,7 @@ pub(crate) struct Driver {
 
 impl Driver {
     /// A driver without adapters. `debugfs` shows the counters of those that come.
-    pub(crate) fn new(debugfs: Option<Debugfs>) -> Result<Arc<Self>> {
+    pub(crate) fn new(debugfs: Option<Pin<KBox<Debugfs>>>) -> Result<Arc<Self>> {
         let tables = Tables::new()?;
         // CAST: 16.
         let adapters = KVec::with_capacity(MAX_ADAPTERS as usize, GFP_KERNEL)?;
@@ -118,11 +121,15 @@ impl Driver {
             return Err(ENOSPC);
         }
 
-        let adapter = Adapter::start(kind, index, make(index)?, self.debugfs.as_ref())?;
+        let adapter = Adapter::start(kind, index, make(index)?, self.debugfs.as_deref())?;
         let known = self.adapters.lock().push_within_capacity(adapter.clone());
 
         known.map_err(|_| ENOSPC)?;
         *number = next;
+        // Without memory for the files they are missing, and nothing else is.
+        if let Some(debugfs) = self.debugfs.as_deref() {
+            let _shown = debugfs.show(&adapter);
+        }
         Ok(adapter)
     }
 
@@ -142,7 +149,16 @@ impl Driver {
         };
 
         drop(running);
+        self.end_adapter(adapter);
+    }
+
+    /// The end of an adapter that is not found any more.
+    fn end_adapter(&self, adapter: &Arc<Adapter>) {
+        if let Some(debugfs) = self.debugfs.as_deref() {
+            debugfs.hide(adapter);
+        }
         adapter.stop();
+        adapter.end_queues();
 
         // From here on nothing is added to what these find: a call that adds something checks the
         // adapter afterwards.
@@ -166,6 +182,19 @@ impl Driver {
         let (key, listed) = next.current();
 
         Some((*key, listed.process.clone()))
+    }
+
+    /// The process of a thread group, if that has the device open.
+    pub(crate) fn process_of(&self, group: &ThreadGroup) -> Option<Arc<Process>> {
+        let mut seen = None;
+
+        while let Some((key, process)) = self.process_after(seen) {
+            if process.mappings.identity.is_group(group) {
+                return Some(process);
+            }
+            seen = Some(key);
+        }
+        None
     }
 
     /// The adapters that run now and pass `filter`, in the order in which they came.
@@ -255,6 +284,24 @@ impl Driver {
         drop(processes);
         if let Some(node) = last {
             node.to_key_value().1.process.release();
+        }
+    }
+}
+
+#[pinned_drop]
+impl PinnedDrop for Driver {
+    /// The end of the module. Queues whose handles are gone may still work, so the adapters end as
+    /// if they were removed.
+    ///
+    /// Context: may sleep, no locks held.
+    fn drop(self: Pin<&mut Self>) {
+        loop {
+            let last = self.adapters.lock().pop();
+            let Some(adapter) = last else {
+                return;
+            };
+
+            self.end_adapter(&adapter);
         }
     }
 }

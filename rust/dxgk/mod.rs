@@ -7,11 +7,13 @@
 //!
 //! ```text
 //! Driver ── Adapter ── FenceBindings     until it is removed
+//!   │         └─ Queues ── Queue         until their end, see `sched`
 //!   ├─ Tables ── GlobalTable, NameTable, Accounts
 //!   └─ Process (one per thread group and address space)
-//!        ├─ HandleTable ── Entry ── Adapter | Device | Context
+//!        ├─ HandleTable ── Entry ── Adapter | Device | Context | HwQueue
 //!        │                          | OpenSyncObject | OpenResource | OpenAllocation
 //!        ├─ FenceMappings, FenceStoragePool   what is mapped there
+//!        ├─ GpuProcesses ── GpuProcess   what its devices on an adapter share
 //!        └─ PendingWaits, InterruptedWaits ── Waiter   those that outlast a call
 //! OpenSyncObject, OpenResource, Share, dma-buf ── Strong ── Object
 //! NtHandle ── Share                      one for each open file description
@@ -29,7 +31,9 @@ pub(crate) mod debugfs;
 pub(crate) mod destruction;
 pub(crate) mod device;
 pub(crate) mod driver;
+pub(crate) mod gpu_process;
 pub(crate) mod handle;
+pub(crate) mod hw_queue;
 pub(crate) mod info;
 pub(crate) mod inline_vec;
 pub(crate) mod keyed_mutex;
@@ -38,6 +42,7 @@ pub(crate) mod object;
 pub(crate) mod process;
 pub(crate) mod quota;
 pub(crate) mod retire;
+pub(crate) mod sched;
 pub(crate) mod share;
 pub(crate) mod stats;
 pub(crate) mod sync;
@@ -45,3 +50,4 @@ pub(crate) mod tables;
 #[cfg(CONFIG_KUNIT = "y")]
 mod test_client;
 mod tests;
+pub(crate) mod vidmm;

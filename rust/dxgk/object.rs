@@ -27,9 +27,9 @@ use super::{
         openers::Openers, //
     },
     stats::{
+        self,
         Counted,
         CountedOn,
-        ObjectId,
         ObjectKind,
         OwnStats,
         Stats,
@@ -48,7 +48,8 @@ use crate::{
     },
     sys::{
         strong_count::StrongCount,
-        task::caller::Credentials, //
+        task::credentials::Credentials,
+        trace, //
     }, //
 };
 use kernel::{
@@ -70,9 +71,12 @@ pub(crate) type Globals = GlobalTable<Object>;
 pub(crate) type ReservedGlobal<'a> = global_table::ReservedGlobal<'a, Object>;
 
 /// The common part of a shareable object.
-#[pin_data]
+#[pin_data(PinnedDrop)]
 pub(crate) struct Header {
-    identified: ObjectId,
+    /// Never used for anything else.
+    id: u64,
+    /// What it is.
+    kind: ObjectKind,
     /// The adapter it was made on, where it is counted; a keyed mutex has none.
     pub(crate) adapter: Counted<Option<Arc<Adapter>>, OBJECTS>,
     /// How it may be shared.
@@ -114,7 +118,9 @@ impl Header {
         charge: ObjectCharge,
     ) -> impl PinInit<Self> {
         pin_init!(Self {
-            identified: ObjectId::new(kind),
+            // Not an `ObjectId`, which has room that nothing else could use.
+            id: stats::created(kind),
+            kind,
             adapter: Counted::new(adapter),
             sharing,
             cross_adapter,
@@ -170,12 +176,19 @@ impl Header {
 
     /// The object's id.
     pub(crate) fn id(&self) -> u64 {
-        self.identified.id
+        self.id
     }
 
     /// What it is.
     pub(crate) fn kind(&self) -> ObjectKind {
-        self.identified.kind
+        self.kind
+    }
+}
+
+#[pinned_drop]
+impl PinnedDrop for Header {
+    fn drop(self: Pin<&mut Self>) {
+        trace::destroy(self.id, self.kind.number());
     }
 }
 

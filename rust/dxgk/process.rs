@@ -8,6 +8,7 @@
 //! process does not keep what its opener owned.
 
 use super::{
+    gpu_process::GpuProcesses,
     handle::HandleTable,
     quota::{
         account::Account,
@@ -24,6 +25,7 @@ use super::{
     sync::{
         fence_mappings::FenceMappings,
         fence_storage::FenceStoragePool,
+        fence_viewer::FenceViewer,
         interrupted_waits::InterruptedWaits,
         pending_waits::PendingWaits, //
     }, //
@@ -74,12 +76,16 @@ pub(crate) struct Process {
     pub(crate) interrupted: InterruptedWaits,
     /// Its mappings, and who it is.
     pub(crate) mappings: Arc<FenceMappings>,
+    /// The process alone, as who sees the value of a fence.
+    pub(crate) viewer: Arc<FenceViewer>,
     /// Values of fences that are not shareable.
     pub(crate) fence_storage: Arc<FenceStoragePool>,
     /// The account of the user who opened the device.
     pub(crate) account: Account,
     /// What the process has made that takes memory or files.
     pub(crate) holder: Arc<Holder>,
+    /// What it is on each adapter.
+    pub(crate) gpu_processes: Arc<GpuProcesses>,
     /// Notifies us when the address space ends, until the last file of the process is closed. LOCK:
     /// leaf.
     #[pin]
@@ -104,6 +110,14 @@ impl Process {
         let fence_storage = FenceStoragePool::new(mappings.clone())?;
         let waits = PendingWaits::new(account.clone())?;
         let holder = Holder::new(account.clone())?;
+        let gpu_processes = GpuProcesses::new(holder.clone())?;
+        let viewer = Arc::new(
+            FenceViewer {
+                mappings: mappings.clone(),
+                gpu: None,
+            },
+            GFP_KERNEL_ACCOUNT,
+        )?;
 
         let process = Arc::pin_init(
             pin_init!(Self {
@@ -112,9 +126,11 @@ impl Process {
                 waits,
                 interrupted <- InterruptedWaits::new(),
                 mappings,
+                viewer,
                 fence_storage,
                 account,
                 holder,
+                gpu_processes,
                 end <- new_spinlock!(None, "Process::end"),
                 released: Atomic::new(false),
                 emptying <- new_work!("Process::emptying"),
@@ -129,12 +145,16 @@ impl Process {
         Ok(process)
     }
 
-    /// Releases everything: waits first, then handles (FEN-89). May be called more than once.
+    /// Releases everything: waits first, then queues, then handles (FEN-89). May be called more
+    /// than once.
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn close(&self) {
         self.waits.close();
         self.interrupted.close();
+        if self.gpu_processes.are_in_use() {
+            self.handles.close_queues();
+        }
         self.handles.close();
     }
 }

@@ -63,7 +63,14 @@ impl Object {
     fn cleanup_contents_at_once(&self) -> bool {
         match self {
             Self::Fence(fence) => fence.orphan_at_once(),
-            Self::Legacy(_) => true,
+            Self::Legacy(object) => {
+                let little = object.has_few_waits();
+
+                if little {
+                    object.orphan();
+                }
+                little
+            }
             Self::Resource(resource) => {
                 let little = resource.has_little();
 
@@ -89,7 +96,7 @@ impl Object {
 
         match self {
             Self::Fence(fence) => fence.orphan(),
-            Self::Legacy(_) => {}
+            Self::Legacy(object) => object.orphan(),
             Self::Resource(resource) => resource.cleanup(),
             Self::KeyedMutex(mutex) => mutex.abandon(),
         }

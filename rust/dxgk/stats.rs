@@ -231,6 +231,14 @@ pub(crate) fn next_id() -> u64 {
     NEXT.fetch_add(1, Relaxed)
 }
 
+/// The id of a new object of this kind, for one that traces its end by itself.
+pub(in crate::dxgk) fn created(kind: ObjectKind) -> u64 {
+    let id = next_id();
+
+    crate::sys::trace::create(id, kind.number());
+    id
+}
+
 /// What an object is, as shown in traces.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
@@ -248,6 +256,8 @@ pub(crate) enum ObjectKind {
     Adapter = 15,
     Device = 16,
     Context = 17,
+    HwQueue = 18,
+    PagingQueue = 19,
     Resource = 32,
     Allocation = 33,
     KeyedMutex = 34,
@@ -265,6 +275,8 @@ impl ObjectKind {
             Self::Adapter => "adapter",
             Self::Device => "device",
             Self::Context => "context",
+            Self::HwQueue => "hw-queue",
+            Self::PagingQueue => "paging-queue",
             Self::Resource => "resource",
             Self::Allocation => "allocation",
             Self::KeyedMutex => "keyed-mutex",
@@ -289,10 +301,10 @@ pub(crate) struct ObjectId {
 impl ObjectId {
     /// A new object of this kind.
     pub(crate) fn new(kind: ObjectKind) -> Self {
-        let id = next_id();
-
-        crate::sys::trace::create(id, kind.number());
-        Self { id, kind }
+        Self {
+            id: created(kind),
+            kind,
+        }
     }
 }
 

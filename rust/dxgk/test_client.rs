@@ -9,6 +9,7 @@ use super::{
         AdapterKind, //
     },
     context::{
+        Class,
         Context,
         Description,
         Scheduling, //
@@ -95,7 +96,7 @@ impl Client {
         &self,
         adapter: &Arc<Adapter>,
     ) -> DxgResult<(u32, Parent)> {
-        let device = HandleTarget::Device(Device::new(adapter.clone())?);
+        let device = HandleTarget::Device(Device::new(adapter.clone(), &self.process)?);
         let reserved = self.process.handles.reserve(device, None)?;
         let handle = reserved.handle();
 
@@ -178,6 +179,7 @@ impl Drop for Client {
 pub(in crate::dxgk) fn context(device: Arc<Device>) -> DxgResult<Arc<Context>> {
     let description = Description {
         scheduling: Scheduling::HwQueues,
+        class: Class::HwContext,
         node: 0,
         engines: 1,
         private_data: KVVec::new(),

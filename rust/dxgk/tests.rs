@@ -15,8 +15,8 @@ mod tests {
                 Passive, //
             },
             types::{
-                DeviceId,
-                KmdError, //
+                KmdError,
+                ProcessId, //
             },
             Kmd, //
         },
@@ -152,7 +152,7 @@ mod tests {
             .make_everything(&adapter, &journal)?
             .map_err(|_| EINVAL)?;
 
-        assert_eq!(journal.alive(), 6);
+        assert_eq!(journal.alive(), 7);
         assert_eq!(client.process.handles.count(), 5);
 
         drop(parent);
@@ -163,6 +163,7 @@ mod tests {
             .is_ok());
         assert_eq!(client.has(&journal), (0, 0, [0; 4]));
         for (create, destroy, count) in [
+            (Entry::CreateProcess, Entry::DestroyProcess, 1),
             (Entry::CreateDevice, Entry::DestroyDevice, 1),
             (Entry::CreateContext, Entry::DestroyContext, 1),
             (Entry::CreateAllocation, Entry::DestroyAllocation, 2),
@@ -185,8 +186,8 @@ mod tests {
             (KmdError::NotSupported, Status::NOT_SUPPORTED),
             (KmdError::DeviceRemoved, Status::DEVICE_REMOVED),
         ];
-        // StartDevice, a device, a context, two allocations and two opens of them.
-        const MAY_FAIL: u32 = 7;
+        // StartDevice, a process, a device, a context, two allocations and two opens of them.
+        const MAY_FAIL: u32 = 8;
 
         for number in 1..=MAY_FAIL + 1 {
             for (error, status) in errors {
@@ -355,7 +356,7 @@ mod tests {
             ..Behaviour::default()
         })?;
         let adapter = adapter?;
-        let device = Device::new(adapter.clone()).map_err(|_| EINVAL)?;
+        let device = Device::new(adapter.clone(), &client.process).map_err(|_| EINVAL)?;
         let creation = Beside::start({
             let device = device.clone();
             move || context(device).is_ok()
@@ -381,8 +382,9 @@ mod tests {
         pause.release();
         assert!(is(refused, Status::DEVICE_REMOVED));
         assert_eq!(stops, 0);
-        // The call ends as if nothing had happened; its context goes at once.
-        assert!(creation.wait());
+        // The KMD has made the context. What the call does with it after that is refused, so that
+        // it goes at once.
+        assert!(!creation.wait());
         assert!(removal.wait());
         assert_eq!(journal.count(Entry::StopDevice), 1);
         assert_eq!(journal.count(Entry::DestroyContext), 1);
@@ -401,14 +403,14 @@ mod tests {
                 ..Behaviour::default()
             })?;
             let adapter = adapter?;
-            let device = Device::new(adapter.clone()).map_err(|_| EINVAL)?;
+            let device = Device::new(adapter.clone(), &client.process).map_err(|_| EINVAL)?;
             let use_it = || {
                 let device = device.clone();
 
                 move || {
                     for _ in 0..8 {
                         let _context = context(device.clone());
-                        let _allocation = allocation::described(&device.adapter, &TWO_PAGES);
+                        let _allocation = allocation::described(&device.adapter, &TWO_PAGES, false);
                     }
                     true
                 }
@@ -450,11 +452,11 @@ mod tests {
 
         assert!(kmd.start_device(&class, &StartInfo { luid }).is_ok());
 
-        let device = Dispatch::below(&mut Passive::here(), |_| {
-            kmd.create_device(&class, DeviceId(1))
+        let process = Dispatch::below(&mut Passive::here(), |_| {
+            kmd.create_process(&class, ProcessId(1))
         });
 
-        assert!(device.is_ok());
+        assert!(process.is_ok());
         if cfg!(CONFIG_PREEMPT_RCU) {
             assert_eq!(journal.broken(), Broken::WrongClass as u32);
         }
@@ -467,9 +469,10 @@ mod tests {
     fn lockdep_knows_who_is_inside() -> Result {
         use crate::sys::lockdep::is_gate_held;
 
+        let client = Client::new()?;
         let (journal, adapter) = started(Behaviour::default())?;
         let adapter = adapter.map_err(|_| EINVAL)?;
-        let device = Device::new(adapter.clone()).map_err(|_| EINVAL)?;
+        let device = Device::new(adapter.clone(), &client.process).map_err(|_| EINVAL)?;
 
         assert!(!is_gate_held());
 

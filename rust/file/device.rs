@@ -10,9 +10,9 @@ use crate::{
     ioctl,
     sys::{
         file::chardev::OpenDevice,
-        task::caller::{
-            self,
-            Credentials, //
+        task::{
+            caller,
+            credentials::Credentials, //
         }, //
     }, //
 };
@@ -76,6 +76,7 @@ impl OpenDevice for OpenFile {
         seq_print!(m, "dxg-process-handles:\t{}\n", process.handles.count());
         seq_print!(m, "dxg-process-waiters:\t{}\n", process.waits.count());
         process.holder.show(m);
+        process.gpu_processes.show(m);
         // Adapters, handles, ids and keys are for readers that may inspect the opener (RES-15).
         if Credentials::of_caller().may_inspect(&self.opener) {
             seq_print!(m, "dxg-user:\t{}\n", self.opener.uid_for_caller());

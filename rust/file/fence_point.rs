@@ -23,7 +23,7 @@ use crate::{
             events,
             ObjectFile, //
         },
-        task::caller::Credentials,
+        task::credentials::Credentials,
         wait_queue::WaitQueue, //
     }, //
 };

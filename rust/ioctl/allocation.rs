@@ -189,8 +189,13 @@ fn read_creation(
     let infos = read_infos(args, &creation)?;
 
     creation.standard = read_standard(args, &creation, &infos)?;
+
+    let describes_callers =
+        |info: &D3DDDI_ALLOCATIONINFO2| info.existing() != 0 && info.PrivateDriverDataSize != 0;
+    let has_data = !infos.is_empty() && infos.iter().all(describes_callers);
+
     // CAST: a usize fits 64 bits.
-    creation.check_standard(PAGE_SIZE as u64)?;
+    creation.check_standard(PAGE_SIZE as u64, has_data)?;
 
     let existing = existing(call, args, &creation)?;
 
@@ -236,7 +241,7 @@ pub(super) fn destroy(call: Call<'_>, args: &D3DKMT_DESTROYALLOCATION2) -> DxgRe
     allocation_lists::check_destroy_flags(args.Flags)?;
     table.device(args.hDevice)?;
     if args.hResource != 0 {
-        return table.destroy_resource(args.hDevice, args.hResource);
+        return table.destroy_resource(args.hDevice, args.hResource, args.Flags);
     }
 
     let count = allocation_lists::check_destroy_list(args.phAllocationList, args.AllocationCount)?;
@@ -250,5 +255,5 @@ pub(super) fn destroy(call: Call<'_>, args: &D3DKMT_DESTROYALLOCATION2) -> DxgRe
     user::read_slice(args.phAllocationList, &mut list)?;
     sort::sort(&mut list);
     invalid_if(!allocation_lists::are_different(&list))?;
-    table.destroy_allocations(args.hDevice, &list)
+    table.destroy_allocations(args.hDevice, &list, args.Flags)
 }

@@ -69,7 +69,7 @@ pub(super) fn invalidate_cache(call: Call<'_>, args: &D3DKMT_INVALIDATECACHE) ->
     let allocation = find(call, args.hDevice, args.hAllocation)?;
     let end = args.Offset.checked_add(args.Length);
 
-    invalid_if(end.is_none_or(|end| end > allocation.allocation.description.size))?;
+    invalid_if(end.is_none_or(|end| end > allocation.allocation.size()))?;
     drop(allocation.allocation.storage()?.begin_cpu_access()?);
     Ok(())
 }
@@ -153,12 +153,7 @@ pub(super) fn residency(call: Call<'_>, args: &D3DKMT_QUERYALLOCATIONRESIDENCY) 
     let mut statuses = KVVec::with_capacity(allocations.len(), GFP_KERNEL_ACCOUNT)?;
 
     for allocation in &allocations {
-        match allocation.place() {
-            Ok(place) => statuses.push(residency::of_allocation(place), GFP_KERNEL_ACCOUNT)?,
-            // Another thread destroys this one; the resource is valid without it.
-            Err(_) if args.hResource != 0 => {}
-            Err(error) => return Err(error),
-        }
+        statuses.push(allocation.residency(), GFP_KERNEL_ACCOUNT)?;
     }
     invalid_if(args.pResidencyStatus == 0)?;
     if args.hResource != 0 {

@@ -106,6 +106,24 @@ pub(super) fn run_report<C, T: Plain, R: Commit>(
     Ok(())
 }
 
+/// Runs a handler that writes outputs into its argument struct and says with which status the call
+/// ends: its effect may still be to come, or there is none and the outputs say why.
+pub(super) fn run_status<C, T: Plain, R: Commit>(
+    receiver: C,
+    arg: u64,
+    handler: impl FnOnce(C, &mut T) -> DxgResult<(R, Status)>,
+) -> DxgResult {
+    let mut args = user::read::<T>(arg)?;
+    let (reserved, status) = handler(receiver, &mut args)?;
+
+    user::write(arg, &args)?;
+    reserved.commit();
+    match status {
+        Status::SUCCESS => Ok(()),
+        other => Err(other.into()),
+    }
+}
+
 /// Runs a handler that copies its answer out itself, between preparing its effect and committing
 /// it. After a failure the struct is written as its rules say.
 pub(super) fn run_answer<C, T: Plain, R: Commit>(

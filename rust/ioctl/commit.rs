@@ -18,6 +18,13 @@ use crate::{
             Named,
             ReservedName, //
         }, //
+        vidmm::{
+            create::NewPagingQueue,
+            resident_list::{
+                Evicted,
+                MadeResident, //
+            }, //
+        },
     },
     sys::file::object_file::PendingFd, //
 };
@@ -69,7 +76,10 @@ macro_rules! commit {
 
 commit!(
     Acquired,
+    Evicted,
     Locked,
+    MadeResident,
+    NewPagingQueue<'_>,
     PendingFd,
     Reserved<'_>,
     ReservedGlobal<'_>,

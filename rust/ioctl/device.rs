@@ -10,9 +10,14 @@ use super::{
     commit::Commit, //
 };
 use crate::{
+    ddi::queue::{
+        Fault,
+        FaultKind, //
+    },
     dxgk::{
         context::{
             self,
+            Class,
             Context,
             Scheduling, //
         },
@@ -50,7 +55,7 @@ pub(super) fn create<'a>(
 
     adapter.check()?;
 
-    let device = Device::new(adapter)?;
+    let device = Device::new(adapter, call.process)?;
     let reserved = call
         .process
         .handles
@@ -68,6 +73,7 @@ pub(super) fn create<'a>(
 
 /// D3DKMTDestroyDevice (0x19): destroys the device with everything that was made on it.
 pub(super) fn destroy(call: Call<'_>, args: &D3DKMT_DESTROYDEVICE) -> DxgResult {
+    call.process.handles.device(args.hDevice)?.close_queues();
     call.process
         .handles
         .destroy(args.hDevice, |item| matches!(item, HandleTarget::Device(_)))
@@ -89,9 +95,47 @@ pub(super) fn state(call: Call<'_>, args: &mut D3DKMT_GETDEVICESTATE) -> DxgResu
     match device.state(part)? {
         DeviceState::Active => args.set_execution_state(D3DKMT_DEVICEEXECUTION_ACTIVE),
         DeviceState::Stopped => args.set_execution_state(D3DKMT_DEVICEEXECUTION_STOPPED),
+        DeviceState::Hung => args.set_execution_state(D3DKMT_DEVICEEXECUTION_HUNG),
+        DeviceState::OutOfMemory => {
+            args.set_execution_state(D3DKMT_DEVICEEXECUTION_ERROR_OUTOFMEMORY);
+        }
+        DeviceState::DmaFault => {
+            args.set_execution_state(D3DKMT_DEVICEEXECUTION_ERROR_DMAFAULT);
+        }
+        DeviceState::DmaPageFault => {
+            args.set_execution_state(D3DKMT_DEVICEEXECUTION_ERROR_DMAPAGEFAULT);
+        }
         DeviceState::NeverReset => args.set_reset_state(0),
         DeviceState::NoPageFault => args.clear_page_fault_state(),
+        DeviceState::Faulted(fault) => args.set_page_fault_state(page_fault_state(&fault)),
     }
+    Ok(())
+}
+
+/// The record of a fault (GPU-67): the address that was accessed, or that of the packet.
+fn page_fault_state(fault: &Fault) -> D3DKMT_DEVICEPAGEFAULT_STATE {
+    let (address, error) = match fault.kind {
+        FaultKind::PageFault { address, .. } => (address, DXGK_GENERAL_ERROR_PAGE_FAULT),
+        FaultKind::IllegalPacket { .. } => (fault.packet, DXGK_GENERAL_ERROR_INVALID_INSTRUCTION),
+    };
+
+    D3DKMT_DEVICEPAGEFAULT_STATE {
+        FaultedPipelineStage: DXGK_RENDER_PIPELINE_STAGE_UNKNOWN,
+        PageFaultFlags: fault.flags,
+        // Bit 0 says that this is a general code.
+        FaultErrorCode: error << 1,
+        FaultedVirtualAddress: address,
+        ..user::zeroed()
+    }
+}
+
+/// D3DKMTMarkDeviceAsError (0x26): puts a device in error (GPU-99). All reasons are one.
+pub(super) fn mark_as_error(call: Call<'_>, args: &D3DKMT_MARKDEVICEASERROR) -> DxgResult {
+    invalid_if(!matches!(
+        args.Reason,
+        D3DKMT_DEVICE_ERROR_REASON_GENERIC | D3DKMT_DEVICE_ERROR_REASON_DRIVER_ERROR
+    ))?;
+    call.process.handles.device(args.hDevice)?.mark_as_error();
     Ok(())
 }
 
@@ -101,6 +145,7 @@ struct ContextRequest {
     node: u32,
     engines: u32,
     scheduling: Scheduling,
+    class: Class,
     private_data: (u64, u32),
 }
 
@@ -119,6 +164,7 @@ fn create_context<'a>(call: Call<'a>, request: &ContextRequest) -> DxgResult<Res
     let size = size.min(adapter.caps.context_data_size) as usize;
     let description = context::Description {
         scheduling: request.scheduling,
+        class: request.class,
         node: request.node,
         engines: request.engines,
         private_data: user::read_bytes(data, size)?,
@@ -130,7 +176,8 @@ fn create_context<'a>(call: Call<'a>, request: &ContextRequest) -> DxgResult<Res
         .reserve(HandleTarget::Context(context), Some(&parent))
 }
 
-/// D3DKMTCreateContextVirtual (0x04): a context whose work is submitted in packets.
+/// D3DKMTCreateContextVirtual (0x04): a context whose work is submitted in packets, or to HW queues
+/// if the client says so: kernels without D3DKMTCreateHwContext make HW contexts in this way.
 pub(super) fn create_context_virtual<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_CREATECONTEXTVIRTUAL,
@@ -141,7 +188,12 @@ pub(super) fn create_context_virtual<'a>(
         device: args.hDevice,
         node: args.NodeOrdinal,
         engines: args.EngineAffinity,
-        scheduling: Scheduling::Packets,
+        scheduling: if args.Flags & D3DDDI_CREATECONTEXTFLAGS_HwQueueSupported != 0 {
+            Scheduling::HwQueues
+        } else {
+            Scheduling::Packets
+        },
+        class: Class::Context,
         private_data: (args.pPrivateDriverData, args.PrivateDriverDataSize),
     };
     let reserved = create_context(call, &request)?;
@@ -162,6 +214,7 @@ pub(super) fn create_hw_context<'a>(
         node: args.NodeOrdinal,
         engines: args.EngineAffinity,
         scheduling: Scheduling::HwQueues,
+        class: Class::HwContext,
         private_data: (args.pPrivateDriverData, args.PrivateDriverDataSize),
     };
     let reserved = create_context(call, &request)?;
@@ -170,19 +223,19 @@ pub(super) fn create_hw_context<'a>(
     Ok(reserved)
 }
 
-fn destroy_kind(call: Call<'_>, handle: u32, scheduling: Scheduling) -> DxgResult {
+fn destroy_kind(call: Call<'_>, handle: u32, class: Class) -> DxgResult {
     call.process.handles.destroy(
         handle,
-        |item| matches!(item, HandleTarget::Context(context) if context.scheduling == scheduling),
+        |item| matches!(item, HandleTarget::Context(context) if context.class == class),
     )
 }
 
-/// D3DKMTDestroyContext (0x05): destroys a context that takes packets, and no other.
+/// D3DKMTDestroyContext (0x05): destroys what D3DKMTCreateContextVirtual has made, and no other.
 pub(super) fn destroy_context(call: Call<'_>, args: &D3DKMT_DESTROYCONTEXT) -> DxgResult {
-    destroy_kind(call, args.hContext, Scheduling::Packets)
+    destroy_kind(call, args.hContext, Class::Context)
 }
 
-/// D3DKMTDestroyHwContext (0x1a): destroys a context with HW queues, and no other.
+/// D3DKMTDestroyHwContext (0x1a): destroys what D3DKMTCreateHwContext has made, and no other.
 pub(super) fn destroy_hw_context(call: Call<'_>, args: &D3DKMT_DESTROYHWCONTEXT) -> DxgResult {
-    destroy_kind(call, args.hHwContext, Scheduling::HwQueues)
+    destroy_kind(call, args.hHwContext, Class::HwContext)
 }

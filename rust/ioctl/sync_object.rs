@@ -82,9 +82,10 @@ pub(super) fn create<'a>(
 
 /// D3DKMTDestroySynchronizationObject (0x1d): destroys a handle (FEN-2, FEN-52).
 pub(super) fn destroy(call: Call<'_>, args: &D3DKMT_DESTROYSYNCHRONIZATIONOBJECT) -> DxgResult {
-    call.process.handles.destroy(args.hSyncObject, |item| {
-        matches!(item, HandleTarget::Sync(_))
-    })
+    call.process.handles.destroy(
+        args.hSyncObject,
+        |item| matches!(item, HandleTarget::Sync(open) if !open.is_of_queue()),
+    )
 }
 
 /// D3DKMTOpenSynchronizationObject (0x29): opens a global handle.

@@ -12,6 +12,7 @@ use super::{
         run_in,
         run_out,
         run_report,
+        run_status,
         Call, //
     },
     device,
@@ -20,12 +21,18 @@ use super::{
         code,
         EXEC, //
     },
+    gpu_memory,
+    hw_queue,
     info,
     keyed_mutex,
     name,
     object,
+    priority,
+    queued_sync,
     resource,
     share,
+    statistics,
+    submit,
     sync_object,
     transport,
     wait,
@@ -96,6 +103,34 @@ table! {
     DXG_IOCTL_DESTROYCONTEXT: run_in D3DKMT_DESTROYCONTEXT => device::destroy_context;
     DXG_IOCTL_CREATEHWCONTEXT: run_out D3DKMT_CREATEHWCONTEXT => device::create_hw_context;
     DXG_IOCTL_DESTROYHWCONTEXT: run_in D3DKMT_DESTROYHWCONTEXT => device::destroy_hw_context;
+    DXG_IOCTL_MARKDEVICEASERROR: run_in D3DKMT_MARKDEVICEASERROR => device::mark_as_error;
+    DXG_IOCTL_CREATEHWQUEUE: run_out D3DKMT_CREATEHWQUEUE => hw_queue::create;
+    DXG_IOCTL_DESTROYHWQUEUE: run_in D3DKMT_DESTROYHWQUEUE => hw_queue::destroy;
+    DXG_IOCTL_SUBMITCOMMAND: run_in D3DKMT_SUBMITCOMMAND => submit::submit;
+    DXG_IOCTL_SUBMITCOMMANDTOHWQUEUE:
+        run_in D3DKMT_SUBMITCOMMANDTOHWQUEUE => submit::submit_to_hw_queue;
+    DXG_IOCTL_SIGNALSYNCHRONIZATIONOBJECT2:
+        run_in D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2 => queued_sync::signal2;
+    DXG_IOCTL_WAITFORSYNCHRONIZATIONOBJECT2:
+        run_in D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2 => queued_sync::wait2;
+    DXG_IOCTL_SIGNALSYNCHRONIZATIONOBJECTFROMGPU:
+        run_in D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU => queued_sync::signal_from_gpu;
+    DXG_IOCTL_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2:
+        run_in D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2 => queued_sync::signal_from_gpu2;
+    DXG_IOCTL_WAITFORSYNCHRONIZATIONOBJECTFROMGPU:
+        run_in D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMGPU => queued_sync::wait_from_gpu;
+    DXG_IOCTL_SUBMITSIGNALSYNCOBJECTSTOHWQUEUE:
+        run_in D3DKMT_SUBMITSIGNALSYNCOBJECTSTOHWQUEUE => queued_sync::signal_in_hw_queue;
+    DXG_IOCTL_SUBMITWAITFORSYNCOBJECTSTOHWQUEUE:
+        run_in D3DKMT_SUBMITWAITFORSYNCOBJECTSTOHWQUEUE => queued_sync::wait_in_hw_queue;
+    DXG_IOCTL_SETCONTEXTSCHEDULINGPRIORITY:
+        run_in D3DKMT_SETCONTEXTSCHEDULINGPRIORITY => priority::set;
+    DXG_IOCTL_GETCONTEXTSCHEDULINGPRIORITY:
+        run_out D3DKMT_GETCONTEXTSCHEDULINGPRIORITY => priority::get;
+    DXG_IOCTL_SETCONTEXTINPROCESSSCHEDULINGPRIORITY:
+        run_in D3DKMT_SETCONTEXTINPROCESSSCHEDULINGPRIORITY => priority::set_in_process;
+    DXG_IOCTL_GETCONTEXTINPROCESSSCHEDULINGPRIORITY:
+        run_out D3DKMT_GETCONTEXTINPROCESSSCHEDULINGPRIORITY => priority::get_in_process;
     DXG_IOCTL_CREATESYNCHRONIZATIONOBJECT2:
         run_out D3DKMT_CREATESYNCHRONIZATIONOBJECT2 => sync_object::create;
     DXG_IOCTL_DESTROYSYNCHRONIZATIONOBJECT:
@@ -123,6 +158,25 @@ table! {
         run_in D3DKMT_CONFIGURESHAREDRESOURCE => resource::configure;
     DXG_IOCTL_SHAREOBJECTWITHHOST:
         run_in D3DKMT_SHAREOBJECTWITHHOST => share::share_with_host;
+    DXG_IOCTL_CREATEPAGINGQUEUE:
+        run_out D3DKMT_CREATEPAGINGQUEUE => gpu_memory::create_paging_queue;
+    DXG_IOCTL_DESTROYPAGINGQUEUE:
+        run_in D3DDDI_DESTROYPAGINGQUEUE => gpu_memory::destroy_paging_queue;
+    DXG_IOCTL_MAKERESIDENT: run_status D3DDDI_MAKERESIDENT => gpu_memory::make_resident;
+    DXG_IOCTL_EVICT: run_out D3DKMT_EVICT => gpu_memory::evict;
+    DXG_IOCTL_RESERVEGPUVIRTUALADDRESS:
+        run_status D3DDDI_RESERVEGPUVIRTUALADDRESS => gpu_memory::reserve;
+    DXG_IOCTL_MAPGPUVIRTUALADDRESS:
+        run_status D3DDDI_MAPGPUVIRTUALADDRESS => gpu_memory::map;
+    DXG_IOCTL_FREEGPUVIRTUALADDRESS:
+        run_in D3DKMT_FREEGPUVIRTUALADDRESS => gpu_memory::free;
+    DXG_IOCTL_UPDATEGPUVIRTUALADDRESS:
+        run_in D3DKMT_UPDATEGPUVIRTUALADDRESS => gpu_memory::update;
+    DXG_IOCTL_QUERYVIDEOMEMORYINFO:
+        run_out D3DKMT_QUERYVIDEOMEMORYINFO => statistics::video_memory;
+    DXG_IOCTL_FLUSHHEAPTRANSITIONS:
+        run_in D3DKMT_FLUSHHEAPTRANSITIONS => statistics::flush_heap_transitions;
+    DXG_IOCTL_QUERYSTATISTICS: run_out D3DKMT_QUERYSTATISTICS => statistics::statistics;
     DXG_IOCTL_LOCK2: run_out D3DKMT_LOCK2 => allocation_use::lock;
     DXG_IOCTL_UNLOCK2: run_in D3DKMT_UNLOCK2 => allocation_use::unlock;
     DXG_IOCTL_INVALIDATECACHE:

@@ -262,7 +262,8 @@ impl Request {
             return Ok(None);
         };
 
-        check.see(is_for, may);
+        // Only its queue signals the fence of a paging queue (MEM-11).
+        check.see(is_for && (may || !opened.of_queue), may);
         Ok(Some(Element { fence, value }))
     }
 }

@@ -14,13 +14,15 @@ use crate::dxgk::{
     adapter::Adapter,
     context::Context,
     device::Device,
+    hw_queue::HwQueue,
     object::Strong,
     stats::{
         self,
         CountedOn,
         Stats,
         HANDLES, //
-    }, //
+    },
+    vidmm::paging_queue::PagingQueue, //
 };
 use crate::error::{
     DxgResult,
@@ -44,6 +46,8 @@ pub(crate) enum HandleTarget {
     Adapter(Arc<Adapter>),
     Device(Arc<Device>),
     Context(Arc<Context>),
+    HwQueue(Arc<HwQueue>),
+    PagingQueue(Arc<PagingQueue>),
     /// A synchronisation object.
     Sync(OpenSyncObject),
     KeyedMutex(OpenSyncObject),
@@ -59,7 +63,13 @@ impl HandleTarget {
             Self::Sync(open) | Self::KeyedMutex(open) => open.object(),
             Self::Resource(open_resource) => open_resource.object(),
             Self::Allocation(opened) => opened.open_resource.object(),
-            Self::Adapter(_) | Self::Device(_) | Self::Context(_) => return None,
+            Self::Adapter(_)
+            | Self::Device(_)
+            | Self::Context(_)
+            | Self::HwQueue(_)
+            | Self::PagingQueue(_) => {
+                return None;
+            }
         };
 
         object.header().adapter.as_ref()
@@ -71,6 +81,8 @@ impl HandleTarget {
             Self::Adapter(adapter) => Some(adapter),
             Self::Device(device) => Some(&device.adapter),
             Self::Context(context) => Some(context.adapter()),
+            Self::HwQueue(queue) => Some(&queue.device().adapter),
+            Self::PagingQueue(queue) => Some(&queue.device.adapter),
             _ => self.adapter(),
         }
     }
@@ -92,6 +104,8 @@ impl CountedOn for HandleTarget {
             Self::Adapter(adapter) => adapter.stats(),
             Self::Device(device) => device.stats(),
             Self::Context(context) => context.stats(),
+            Self::HwQueue(queue) => queue.stats(),
+            Self::PagingQueue(queue) => queue.stats(),
             Self::Sync(open) | Self::KeyedMutex(open) => open.object().header().stats(),
             Self::Resource(open_resource) => open_resource.resource().header.stats(),
             Self::Allocation(opened) => opened.open_resource.resource().header.stats(),
@@ -191,6 +205,9 @@ impl Drop for Entry {
         match &self.item {
             HandleTarget::Allocation(opened) => opened.leave(),
             HandleTarget::Resource(open_resource) => open_resource.leave(),
+            HandleTarget::Context(context) => context.leave(),
+            HandleTarget::HwQueue(queue) => queue.leave(),
+            HandleTarget::PagingQueue(queue) => queue.close(),
             _ => {}
         }
     }

@@ -148,6 +148,8 @@ impl Line {
             HandleTarget::Adapter(adapter) => Self::Other(ObjectKind::Adapter, adapter.id),
             HandleTarget::Device(device) => Self::Other(ObjectKind::Device, device.id()),
             HandleTarget::Context(context) => Self::Other(ObjectKind::Context, context.id()),
+            HandleTarget::HwQueue(queue) => Self::Other(ObjectKind::HwQueue, queue.id()),
+            HandleTarget::PagingQueue(queue) => Self::Other(ObjectKind::PagingQueue, queue.id()),
             HandleTarget::Sync(open) | HandleTarget::KeyedMutex(open) => Self::Object {
                 kind: open.object().header().kind(),
                 object: open.object().clone(),

@@ -21,13 +21,15 @@ use super::{
 };
 use crate::dxgk::{
     adapter::Adapter,
+    context::Context,
     device::Device,
+    hw_queue::HwQueue,
     keyed_mutex::{
         open::OpenKeyedMutex,
         KeyedMutex, //
     },
     object::Strong,
-    sync::fence_mappings::FenceMappings, //
+    vidmm::paging_queue::PagingQueue, //
 };
 use crate::{
     error::{
@@ -67,22 +69,39 @@ impl HandleTable {
         })
     }
 
-    /// The device behind a handle; DEVICE_REMOVED if its adapter is removed.
+    /// The device behind a handle; DEVICE_REMOVED if its adapter is removed, or it is in error.
     pub(crate) fn running_device(&self, local: u32) -> DxgResult<Arc<Device>> {
         let device = self.device(local)?;
 
-        device.adapter.check()?;
+        device.check()?;
         Ok(device)
     }
 
     /// The device behind a handle, as the parent of new handles. DEVICE_REMOVED if its adapter is
-    /// removed.
+    /// removed, or it is in error (GPU-12).
     pub(crate) fn parent(&self, local: u32) -> DxgResult<Parent> {
         self.parent_if(local, |item| matches!(item, HandleTarget::Device(_)))
     }
 
-    /// What a handle was made on, as the parent of a handle beside it. DEVICE_REMOVED if its
-    /// adapter is removed.
+    /// The paging queue behind a handle. DEVICE_REMOVED if its adapter is removed or its device is
+    /// in error; INVALID_PARAMETER if it is being destroyed.
+    pub(crate) fn paging_queue(&self, local: u32) -> DxgResult<Found<Arc<PagingQueue>>> {
+        let found = self.any_paging_queue(local)?;
+
+        found.what.check()?;
+        Ok(found)
+    }
+
+    /// The paging queue behind a handle, whatever has become of it.
+    pub(crate) fn any_paging_queue(&self, local: u32) -> DxgResult<Found<Arc<PagingQueue>>> {
+        self.lookup().find_placed(local, |item| match item {
+            HandleTarget::PagingQueue(queue) => Some(queue.clone()),
+            _ => None,
+        })
+    }
+
+    /// What a handle was made on, as the parent of a handle beside it. DEVICE_REMOVED as for
+    /// [`HandleTable::parent`].
     pub(super) fn parent_beside(&self, parent: u32) -> DxgResult<Parent> {
         self.parent_if(parent, |_| true)
     }
@@ -99,11 +118,39 @@ impl HandleTable {
             accept(&entry.item).then(|| (device.clone(), id))
         })?;
 
-        device.adapter.check()?;
+        device.check()?;
         Ok(Parent {
             device,
             index: handle::local_index(local).ok_or(Status::INVALID_PARAMETER)?,
             id,
+        })
+    }
+
+    /// The context behind a handle.
+    pub(crate) fn context(&self, local: u32) -> DxgResult<Arc<Context>> {
+        self.lookup().find(local, |entry| match &entry.item {
+            HandleTarget::Context(context) => Some(context.clone()),
+            _ => None,
+        })
+    }
+
+    /// The context behind a handle, and as the parent of new handles. DEVICE_REMOVED as for
+    /// [`HandleTable::parent`].
+    pub(crate) fn context_as_parent(&self, local: u32) -> DxgResult<(Arc<Context>, Parent)> {
+        let context = self.context(local)?;
+        let parent = self.parent_if(
+            local,
+            |item| matches!(item, HandleTarget::Context(own) if Arc::ptr_eq(own, &context)),
+        )?;
+
+        Ok((context, parent))
+    }
+
+    /// The HW queue behind a handle.
+    pub(crate) fn hw_queue(&self, local: u32) -> DxgResult<Arc<HwQueue>> {
+        self.lookup().find(local, |entry| match &entry.item {
+            HandleTarget::HwQueue(queue) => Some(queue.clone()),
+            _ => None,
         })
     }
 
@@ -151,14 +198,13 @@ impl HandleTable {
         &self,
         local: u32,
         strong: Strong,
-        mappings: &Arc<FenceMappings>,
     ) -> DxgResult<OpenSyncObject> {
         let like = self.lookup().find(local, |entry| match &entry.item {
             HandleTarget::Sync(open) | HandleTarget::KeyedMutex(open) => Some(open.grant()),
             _ => None,
         })?;
 
-        OpenSyncObject::granted(strong, like, mappings)
+        OpenSyncObject::granted(strong, &like)
     }
 }
 

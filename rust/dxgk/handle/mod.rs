@@ -353,9 +353,10 @@ impl HandleTable {
                         reservation,
                     };
 
-                    // The removal of the adapter has seen the handle, or the check fails here.
+                    // The removal of the adapter, or the error of the device, has seen the handle,
+                    // or the check fails here.
                     if let Some(parent) = parent {
-                        parent.device.adapter.check()?;
+                        parent.device.check()?;
                     }
                     if let Some(other) = other {
                         other.check()?;

@@ -58,12 +58,12 @@ impl Process {
 
         match strong.object().clone() {
             Object::Fence(_) | Object::Legacy(_) => {
-                let open = self.open_with(strong, access)?;
+                let open = self.open_with(strong, access, parent)?;
 
                 handles.reserve(HandleTarget::Sync(open), parent)?;
             }
             Object::KeyedMutex(_) => {
-                let open = self.open_with(strong, access)?;
+                let open = self.open_with(strong, access, parent)?;
 
                 handles.reserve(HandleTarget::KeyedMutex(open), parent)?;
             }
@@ -83,12 +83,19 @@ impl Process {
         Ok(handles)
     }
 
-    /// An open of a synchronisation object or keyed mutex with the rights that this access gives.
+    /// An open of a synchronisation object or keyed mutex with the rights that this access gives,
+    /// for a device if there is one.
     ///
     /// Context: a system call of the process, no locks held.
-    pub(crate) fn open_with(&self, strong: Strong, access: u32) -> DxgResult<OpenSyncObject> {
+    pub(crate) fn open_with(
+        &self,
+        strong: Strong,
+        access: u32,
+        parent: Option<&Parent>,
+    ) -> DxgResult<OpenSyncObject> {
         let rights = access::rights(access);
-        let (open, _) = OpenSyncObject::new(strong, rights, access, &self.mappings)?;
+        let viewer = parent.map_or(&self.viewer, |parent| &parent.device.viewer);
+        let (open, _) = OpenSyncObject::new(strong, rights, access, viewer)?;
 
         Ok(open)
     }
@@ -132,9 +139,7 @@ impl Process {
                     return Err(Status::INVALID_PARAMETER.into());
                 }
 
-                let open = self
-                    .handles
-                    .duplicate_opening(local, found.strong, &self.mappings)?;
+                let open = self.handles.duplicate_opening(local, found.strong)?;
 
                 match object {
                     Object::KeyedMutex(_) => HandleTarget::KeyedMutex(open),

@@ -14,14 +14,18 @@ use crate::dxgk::{
         cpu_mapping::CpuMapping,
         storage::Storage, //
     },
-    quota::holder::Holder, //
+    quota::holder::Holder,
+    vidmm::opened::Opened, //
 };
 use crate::{
     ddi::{
         class::Passive,
         object, //
     },
-    error::DxgResult,
+    error::{
+        DxgResult,
+        Status, //
+    },
     sys::{
         alloc::pin_arc,
         mem::dma_slots::User, //
@@ -29,7 +33,13 @@ use crate::{
 };
 use kernel::{
     prelude::*,
-    sync::Arc,
+    sync::{
+        atomic::{
+            AtomicFlag,
+            Relaxed, //
+        },
+        Arc, //
+    },
     types::ScopeGuard, //
 };
 
@@ -38,10 +48,15 @@ use kernel::{
 pub(crate) struct OpenAllocation {
     /// The open allocation as the KMD of the device has it. Dropped before the allocation.
     _kmd: Option<object::OpenAllocation>,
+    /// The open allocation as the memory manager has it, if the handle is one of a device that has
+    /// GPU addresses.
+    gpu: Option<Arc<Opened>>,
+    /// Whether its end does not wait for commands that are queued (AssumeNotInUse).
+    assume_not_in_use: AtomicFlag,
     #[pin]
     mapping: CpuMapping,
     /// Keeps the dma-bufs of the allocation.
-    _user: User<Storage>,
+    _user: Option<User<Storage>>,
     /// What the handle opens.
     pub(crate) allocation: Arc<Allocation>,
     /// Keeps the allocation alive. Dropped last, so that the resource frees its allocations in
@@ -60,8 +75,12 @@ impl OpenAllocation {
         device: Option<&Device>,
     ) -> DxgResult<Arc<Self>> {
         let write = open_resource.may_write() && !allocation.description.read_only;
-        let storage = allocation.storage()?;
-        let user = storage.add_user();
+        // Without a size it has no bytes yet.
+        let storage = match allocation.size() {
+            0 => None,
+            _ => Some(allocation.storage()?),
+        };
+        let user = storage.as_ref().map(Storage::add_user);
         let kmd = match device {
             Some(device) => {
                 object::OpenAllocation::open(&device.kmd, &Passive::here(), &allocation.kmd)?
@@ -69,13 +88,25 @@ impl OpenAllocation {
             None => None,
         };
 
+        let gpu = match device {
+            Some(device) => Opened::new(device, &allocation.memory, write)?,
+            None => None,
+        };
+        // If a later step fails, the drop of the open allocation does not run.
+        let undo = ScopeGuard::new_with_data(gpu.clone(), |gpu| {
+            if let Some(opened) = gpu {
+                opened.end(true);
+            }
+        });
+
         allocation.open()?;
 
-        // If allocating fails, the drop of the open allocation does not run.
-        let undo = ScopeGuard::new(|| allocation.close());
+        let close = ScopeGuard::new(|| allocation.close());
         let opened = pin_arc(
             pin_init!(Self {
                 _kmd: kmd,
+                gpu,
+                assume_not_in_use: AtomicFlag::new(false),
                 mapping <- CpuMapping::new(storage, write),
                 _user: user,
                 allocation: allocation.clone(),
@@ -85,7 +116,37 @@ impl OpenAllocation {
         )?;
 
         undo.dismiss();
+        close.dismiss();
         Ok(opened)
+    }
+
+    /// The open allocation as the memory manager has it. INVALID_PARAMETER unless the handle is one
+    /// of a device; NOT_SUPPORTED if its adapter has no GPU addresses.
+    pub(crate) fn opened(&self) -> DxgResult<&Arc<Opened>> {
+        self.gpu.as_ref().ok_or(Status::INVALID_PARAMETER.into())
+    }
+
+    /// Its end will not wait for commands that are queued, which fault if they still use it.
+    pub(in crate::dxgk) fn assume_not_in_use(&self) {
+        self.assume_not_in_use.store(true, Relaxed);
+    }
+
+    /// Waits until the memory manager has ended it, or the caller is killed.
+    ///
+    /// Context: a system call; the handle is gone.
+    pub(in crate::dxgk) fn wait_for_end(&self) {
+        if let Some(opened) = &self.gpu {
+            opened.wait_for_end();
+        }
+    }
+
+    /// The handle is gone, for the memory manager.
+    ///
+    /// Context: may sleep, no locks held.
+    fn end_gpu(&self) {
+        if let Some(opened) = &self.gpu {
+            opened.end(self.assume_not_in_use.load(Relaxed));
+        }
     }
 
     /// Maps the allocation, or adds a lock to the mapping (RES-89). Dropping the result takes the
@@ -93,6 +154,7 @@ impl OpenAllocation {
     ///
     /// Context: an ioctl of the process, no locks held.
     pub(crate) fn lock(self: &Arc<Self>, holder: &Arc<Holder>) -> DxgResult<(usize, Locked)> {
+        self.mapping.start_with(&self.allocation);
         Ok((self.mapping.lock(holder)?, Locked(Some(self.clone()))))
     }
 
@@ -118,6 +180,7 @@ impl OpenAllocation {
     /// Context: may sleep, no locks held.
     pub(in crate::dxgk) fn leave(&self) {
         self.mapping.revoke();
+        self.end_gpu();
         if !self.open_resource.has_resource_handle {
             self.open_resource.leave();
         }
@@ -139,6 +202,7 @@ impl PinnedDrop for OpenAllocation {
     /// Context: may sleep, no locks held.
     fn drop(self: Pin<&mut Self>) {
         self.mapping.revoke();
+        self.end_gpu();
         self.allocation.close();
     }
 }

@@ -14,7 +14,7 @@ use crate::dxgk::{
     },
     sync::{
         fence_binding::FenceAddresses,
-        fence_mappings::FenceMappings, //
+        fence_viewer::FenceViewer, //
     }, //
 };
 use crate::{
@@ -23,28 +23,48 @@ use crate::{
 };
 use kernel::sync::Arc;
 
+/// Where an open synchronisation object comes from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    /// Creation, or an open.
+    Opened,
+    /// Its global handle. It cannot be shared again (RES-33).
+    OpenedByGlobal,
+    /// It is the fence of a paging queue or the progress fence of a HW queue, which clients may
+    /// only wait for (MEM-11, FEN-127).
+    OfQueue,
+}
+
 /// One local handle's open of a synchronisation object or keyed mutex.
 pub(crate) struct OpenSyncObject {
     strong: Strong,
     rights: Rights,
     /// The most access that an NT handle made from this one may have.
     access: u32,
-    /// Whether the object was found by its global handle, which cannot be shared again (RES-33).
-    by_global: bool,
+    /// Where it comes from.
+    origin: Origin,
     /// Whether it keeps the value mapped in the process.
     is_mapped: bool,
-    /// The process.
-    mappings: Arc<FenceMappings>,
+    /// The process, and who else sees the value through this.
+    viewer: Arc<FenceViewer>,
     /// For a keyed mutex, the identity of this handle.
     mutex: Option<Arc<OpenKeyedMutex>>,
 }
 
-/// The access of an open handle, and what it may grant to others.
-#[derive(Clone, Copy)]
+/// The access of an open handle, what it may grant to others, and who sees the value.
+#[derive(Clone)]
 pub(crate) struct Grant {
     rights: Rights,
     access: u32,
-    by_global: bool,
+    origin: Origin,
+    viewer: Arc<FenceViewer>,
+}
+
+impl Grant {
+    /// What the handle may do.
+    pub(super) fn rights(&self) -> Rights {
+        self.rights
+    }
 }
 
 /// The result of looking a handle up.
@@ -56,41 +76,43 @@ pub(crate) struct SyncLookup {
     /// The handle of the device that it was opened on, if it was opened on a device itself. It is
     /// alive, because this handle is its child.
     pub(crate) device: Option<u32>,
+    /// Whether it is the fence of a paging queue or of a HW queue, which only that signals.
+    pub(crate) of_queue: bool,
 }
 
 impl OpenSyncObject {
-    /// Opens the object behind `strong` in the process of `mappings`. `access` bounds what
-    /// can be shared from here (RES-104). Also returns where the value of a fence is seen.
+    /// Opens the object behind `strong` in the process of `viewer`. `access` bounds what can
+    /// be shared from here (RES-104). Also returns where the value of a fence is seen.
     ///
     /// Context: a system call of the process, no locks held.
     pub(crate) fn new(
         strong: Strong,
         rights: Rights,
         access: u32,
-        mappings: &Arc<FenceMappings>,
+        viewer: &Arc<FenceViewer>,
     ) -> DxgResult<(Self, FenceAddresses)> {
-        strong.object().header().openers.enter(mappings)?;
+        strong.object().header().openers.enter(&viewer.mappings)?;
 
         let mut open = Self {
             strong,
             rights,
             access,
-            by_global: false,
+            origin: Origin::Opened,
             is_mapped: false,
-            mappings: mappings.clone(),
+            viewer: viewer.clone(),
             mutex: None,
         };
         let mut addresses = FenceAddresses::default();
 
         match open.strong.object() {
             Object::Fence(fence) => {
-                if let Some(seen) = fence.open_in(mappings)? {
+                if let Some(seen) = fence.open_in(viewer)? {
                     addresses = seen;
                     open.is_mapped = true;
                 }
             }
             Object::KeyedMutex(_) => {
-                open.mutex = Some(OpenKeyedMutex::new(mappings.identity.key(), access)?);
+                open.mutex = Some(OpenKeyedMutex::new(viewer.mappings.identity.key(), access)?);
             }
             Object::Legacy(_) | Object::Resource(_) => {}
         }
@@ -99,8 +121,19 @@ impl OpenSyncObject {
 
     /// Marks an open handle that was found by a global handle.
     pub(crate) fn found_by_global(mut self) -> Self {
-        self.by_global = true;
+        self.origin = Origin::OpenedByGlobal;
         self
+    }
+
+    /// Marks the fence of a paging queue or of a HW queue.
+    pub(crate) fn of_queue(mut self) -> Self {
+        self.origin = Origin::OfQueue;
+        self
+    }
+
+    /// Whether it is the fence of a queue, which goes with the queue.
+    pub(crate) fn is_of_queue(&self) -> bool {
+        self.origin == Origin::OfQueue
     }
 
     /// The access of this open handle, and what it may grant to others.
@@ -108,21 +141,18 @@ impl OpenSyncObject {
         Grant {
             rights: self.rights,
             access: self.access,
-            by_global: self.by_global,
+            origin: self.origin,
+            viewer: self.viewer.clone(),
         }
     }
 
     /// Another open of the same object with the same grant.
     ///
     /// Context: as [`OpenSyncObject::new`].
-    pub(crate) fn granted(
-        strong: Strong,
-        grant: Grant,
-        mappings: &Arc<FenceMappings>,
-    ) -> DxgResult<Self> {
-        let (mut open, _) = Self::new(strong, grant.rights, grant.access, mappings)?;
+    pub(crate) fn granted(strong: Strong, grant: &Grant) -> DxgResult<Self> {
+        let (mut open, _) = Self::new(strong, grant.rights, grant.access, &grant.viewer)?;
 
-        open.by_global = grant.by_global;
+        open.origin = grant.origin;
         Ok(open)
     }
 
@@ -132,6 +162,7 @@ impl OpenSyncObject {
             object: self.strong.object().clone(),
             rights: self.rights,
             device,
+            of_queue: self.is_of_queue(),
         }
     }
 
@@ -150,7 +181,7 @@ impl OpenSyncObject {
 
     /// The access that may be granted to others; `None` if none may.
     pub(crate) fn shareable_access(&self) -> Option<u32> {
-        (!self.by_global).then_some(self.access)
+        (self.origin == Origin::Opened).then_some(self.access)
     }
 
     /// The access of this open handle.
@@ -164,9 +195,9 @@ impl Drop for OpenSyncObject {
     fn drop(&mut self) {
         let header = self.strong.object().header();
 
-        header.openers.leave(&self.mappings);
+        header.openers.leave(&self.viewer.mappings);
         if let (Object::Fence(fence), true) = (self.strong.object(), self.is_mapped) {
-            fence.close_in(&self.mappings);
+            fence.close_in(&self.viewer);
         }
         if let (Object::KeyedMutex(mutex), Some(open)) = (self.strong.object(), &self.mutex) {
             mutex.close(open);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The removal of an adapter, for the handles of a process: they stay, and can be destroyed.
+//! The removal of an adapter, and the error of a device, for the handles of a process: they stay,
+//! and can be destroyed.
 
 use super::{
     entry::{
@@ -13,6 +14,7 @@ use super::{
 };
 use crate::dxgk::{
     adapter::Adapter,
+    device::Device,
     object::{
         Header,
         Object, //
@@ -57,6 +59,19 @@ impl Used {
     }
 }
 
+/// The fence that work of the handle's device could signal.
+fn signalled_by(entry: &Entry) -> Option<Arc<Fence>> {
+    let open = match &entry.item {
+        HandleTarget::Sync(open) if open.grant().rights().signal || open.is_of_queue() => open,
+        _ => return None,
+    };
+
+    match open.object() {
+        Object::Fence(fence) => Some(fence.clone()),
+        _ => None,
+    }
+}
+
 impl HandleTable {
     /// The adapter is removed. This ends the fences that it could signal (FEN-105, FEN-143), and
     /// takes its memory out of the process. Also for handles that do not resolve yet. The lock is
@@ -75,6 +90,47 @@ impl HandleTable {
                 if is_its {
                     used.adapter_removed();
                 }
+            }
+        }
+    }
+
+    /// The process ends: so do the queues of all its devices, before anything else of them.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(in crate::dxgk) fn close_queues(&self) {
+        let mut seen = 0;
+
+        while let Some((index, device)) = self.after(seen, |_, entry| match &entry.item {
+            HandleTarget::Device(device) => Some(device.clone()),
+            _ => None,
+        }) {
+            seen = index;
+            if let Some(device) = device {
+                device.close_queues();
+            }
+        }
+    }
+
+    /// A device is in error: the fences that it could signal are always signaled from now on
+    /// (FEN-104, FEN-105). The lock is held for one handle at a time.
+    ///
+    /// Context: may sleep, no locks held; nothing is added on the device any more.
+    pub(in crate::dxgk) fn device_failed(&self, device: &Device) {
+        let mut seen = 0;
+
+        while let Some((index, fence)) = self.after(seen, |state, entry| {
+            let fence = signalled_by(entry)?;
+            let root = state.device_of(entry)?;
+
+            matches!(
+                state.find(root).map(|entry| &entry.item),
+                Some(HandleTarget::Device(own)) if core::ptr::eq(&**own, device)
+            )
+            .then_some(fence)
+        }) {
+            seen = index;
+            if let Some(fence) = fence {
+                fence.always_signal();
             }
         }
     }

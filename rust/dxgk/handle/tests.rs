@@ -8,6 +8,7 @@ mod tests {
         dxgk::{
             adapter::Adapter,
             context::{
+                Class,
                 Context,
                 Description,
                 Scheduling, //
@@ -118,7 +119,9 @@ mod tests {
 
     /// A published handle of a new device.
     fn device(table: &HandleTable) -> Result<Parent> {
-        let item = HandleTarget::Device(Device::new(adapter_with_double()?).map_err(|_| EINVAL)?);
+        let client = Client::new()?;
+        let device = Device::new(adapter_with_double()?, &client.process).map_err(|_| EINVAL)?;
+        let item = HandleTarget::Device(device);
         let reserved = table.reserve(item, None).map_err(|_| EINVAL)?;
         let handle = reserved.handle();
 
@@ -193,6 +196,7 @@ mod tests {
     fn context(table: &HandleTable, parent: &Parent) -> Result<Parent> {
         let description = Description {
             scheduling: Scheduling::HwQueues,
+            class: Class::HwContext,
             node: 0,
             engines: 1,
             private_data: KVVec::new(),
@@ -419,13 +423,13 @@ mod tests {
 
             assert!(table.allocation_of(wrong, allocation).is_err());
             assert!(table.allocations_of_resource(wrong, resource).is_err());
-            assert!(table.destroy_allocations(wrong, &[allocation]).is_err());
-            assert!(table.destroy_resource(wrong, resource).is_err());
+            assert!(table.destroy_allocations(wrong, &[allocation], 0).is_err());
+            assert!(table.destroy_resource(wrong, resource, 0).is_err());
 
             assert!(table.allocation_of(device, allocation).is_ok());
             assert!(table.allocations_of_resource(device, resource).is_ok());
-            assert!(table.destroy_allocations(device, &[allocation]).is_ok());
-            assert!(table.destroy_resource(device, resource).is_ok());
+            assert!(table.destroy_allocations(device, &[allocation], 0).is_ok());
+            assert!(table.destroy_resource(device, resource, 0).is_ok());
         }
 
         let [resource, allocation] = client.create_one(&below)?;

@@ -36,7 +36,7 @@ use crate::{
         CREATE_ONLY, //
     },
     sys::task::{
-        caller::Credentials,
+        credentials::Credentials,
         sleep, //
     }, //
 };

@@ -41,7 +41,7 @@ use crate::{
     sys::{
         file::object_file::PendingFd,
         params,
-        task::caller::Credentials, //
+        task::credentials::Credentials, //
     }, //
 };
 use kernel::{

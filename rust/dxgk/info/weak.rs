@@ -29,7 +29,7 @@ use crate::{
             tree_node, //
         },
         file::object_file::events,
-        task::caller::Credentials,
+        task::credentials::Credentials,
         wait_queue::WaitQueue,
         work, //
     }, //

@@ -100,7 +100,7 @@ impl Process {
     /// An open of a keyed mutex with every right there is.
     fn opened(&self, strong: Strong) -> DxgResult<OpenSyncObject> {
         let access = access::Type::Resource.all();
-        let (open, _) = OpenSyncObject::new(strong, Rights::from_flags(0), access, &self.mappings)?;
+        let (open, _) = OpenSyncObject::new(strong, Rights::from_flags(0), access, &self.viewer)?;
 
         Ok(open)
     }

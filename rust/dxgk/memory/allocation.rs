@@ -9,13 +9,18 @@
 use super::storage::Storage;
 use crate::dxgk::{
     adapter::Adapter,
-    quota::holder::Claim,
+    quota::holder::{
+        Claim,
+        Holder, //
+    },
     stats::{
         Counted,
         ObjectId,
         ObjectKind,
+        OwnStats,
         OBJECTS, //
-    }, //
+    },
+    vidmm::residency::AllocationMemory, //
 };
 use crate::{
     ddi::{
@@ -23,12 +28,16 @@ use crate::{
         object,
         types::{
             AllocationId,
-            Place, //
+            CreateAllocationArgs, //
         }, //
     },
     error::{
         DxgResult,
         Status, //
+    },
+    logic::{
+        gpu_ranges::PAGE,
+        residency, //
     },
     sys::alloc::pin_arc, //
 };
@@ -51,10 +60,26 @@ use kernel::{
 /// Instead of a number of handles: the allocation no longer belongs to its resource.
 const WITHDRAWN: u32 = u32::MAX;
 
+/// Memory of the caller whose size is not known yet (RES-23).
+pub(crate) struct Unsized {
+    /// Where it begins in the creator's memory.
+    pub(crate) address: u64,
+    /// Who pays for it.
+    pub(crate) holder: Arc<Holder>,
+    /// Where its bytes are counted.
+    pub(crate) stats: OwnStats,
+}
+
+/// What an allocation is over.
+pub(crate) enum Bytes {
+    /// These.
+    Known(Arc<Storage>),
+    /// Memory whose size the first mapping tells.
+    Unsized(Unsized),
+}
+
 /// What is fixed at creation.
 pub(crate) struct AllocationDescription {
-    /// Bytes.
-    pub(crate) size: u64,
     /// Whether its bytes may only be read.
     pub(crate) read_only: bool,
     /// Private driver data, as given at creation or made for a standard allocation.
@@ -80,6 +105,11 @@ pub(crate) struct Allocation {
     /// `Movable::state` tried.
     #[pin]
     storage: Mutex<Option<Arc<Storage>>>,
+    /// Where GPUs have it.
+    pub(in crate::dxgk) memory: Arc<AllocationMemory>,
+    /// Memory of the caller whose size is not known yet. LOCK: leaf.
+    #[pin]
+    unsized_bytes: Mutex<Option<Unsized>>,
 }
 
 /// An allocation that the KMD has made, and that has no bytes yet.
@@ -89,13 +119,22 @@ pub(crate) struct Described {
     pub(crate) kmd: object::Allocation,
 }
 
-/// What the KMD of `adapter` makes of private driver data.
+/// What the KMD of `adapter` makes of private driver data. `existing`: of an allocation over memory
+/// of the caller, which the KMD need not know the size of (RES-23).
 ///
 /// Context: may sleep, no locks held.
-pub(crate) fn described(adapter: &Adapter, driver_data: &[u8]) -> DxgResult<Described> {
+pub(crate) fn described(
+    adapter: &Adapter,
+    driver_data: &[u8],
+    existing: bool,
+) -> DxgResult<Described> {
     let identified = ObjectId::new(ObjectKind::Allocation);
-    let id = AllocationId(identified.id);
-    let kmd = object::Allocation::create(&adapter.port, &Passive::here(), id, driver_data)?;
+    let create = CreateAllocationArgs {
+        id: AllocationId(identified.id),
+        private_data: driver_data,
+        existing,
+    };
+    let kmd = object::Allocation::create(&adapter.port, &Passive::here(), &create)?;
 
     Ok(Described { identified, kmd })
 }
@@ -108,10 +147,16 @@ impl Allocation {
         description: AllocationDescription,
         described: Described,
         priority: Option<u32>,
-        storage: Arc<Storage>,
+        bytes: Bytes,
     ) -> Result<Arc<Self>, AllocError> {
         let Described { identified, kmd } = described;
         let priority = priority.unwrap_or(kmd.info.priority);
+        let segment = adapter.memory.segment(kmd.info.preferred_segment).cloned();
+        let (storage, unsized_bytes) = match bytes {
+            Bytes::Known(storage) => (Some(storage), None),
+            Bytes::Unsized(bytes) => (None, Some(bytes)),
+        };
+        let memory = AllocationMemory::new(storage.clone(), segment, kmd.info.size)?;
 
         pin_arc(
             pin_init!(Self {
@@ -122,15 +167,17 @@ impl Allocation {
                 kmd,
                 priority: Atomic::new(priority),
                 opens: Atomic::new(0),
-                storage <- new_mutex!(Some(storage), "Allocation::storage"),
+                storage <- new_mutex!(storage, "Allocation::storage"),
+                memory,
+                unsized_bytes <- new_mutex!(unsized_bytes, "Allocation::unsized_bytes"),
             }),
             GFP_KERNEL_ACCOUNT,
         )
     }
 
-    /// Where its bytes are now.
-    pub(crate) fn place(&self) -> DxgResult<Place> {
-        Ok(self.storage()?.place())
+    /// What QueryAllocationResidency says of it (MEM-9).
+    pub(crate) fn residency(&self) -> u32 {
+        residency::of_allocation(self.memory.resident_in())
     }
 
     /// The bytes, unless they are gone.
@@ -138,6 +185,43 @@ impl Allocation {
         let storage = self.storage.lock().clone();
 
         storage.ok_or(Status::INVALID_PARAMETER.into())
+    }
+
+    /// Bytes; 0 as long as they are not known.
+    pub(crate) fn size(&self) -> u64 {
+        self.memory.size()
+    }
+
+    /// The first mapping of an allocation without a size tells it: pins so many pages from its
+    /// start (RES-21, RES-23). Nothing happens if it has one.
+    ///
+    /// Context: a system call of the process that made it, no locks held.
+    pub(crate) fn fix_size(&self, pages: u64) -> DxgResult {
+        let taken = self.unsized_bytes.lock().take();
+        let Some(bytes) = taken else {
+            return Ok(());
+        };
+        let pinned = pages
+            .checked_mul(PAGE)
+            .ok_or(Status::INVALID_PARAMETER.into())
+            .and_then(|size| {
+                let write = !self.description.read_only;
+                let stats = bytes.stats.clone();
+
+                Storage::user(&bytes.holder, stats, bytes.address, size, write)
+            });
+        let storage = match pinned {
+            Ok(storage) => storage,
+            Err(error) => {
+                // Another mapping may be luckier.
+                *self.unsized_bytes.lock() = Some(bytes);
+                return Err(error);
+            }
+        };
+
+        *self.storage.lock() = Some(storage.clone());
+        self.memory.set_storage(storage);
+        Ok(())
     }
 
     /// Adds a handle; INVALID_PARAMETER if the allocation was withdrawn.
@@ -210,6 +294,7 @@ impl Allocation {
         let storage = self.storage.lock().take();
 
         drop(storage);
+        self.memory.end();
     }
 
     /// Prints its storage into fdinfo, as words of a line.

@@ -7,9 +7,12 @@
 //! bytes away, also from children that inherited it; only the mapping of a foreign dma-buf stays
 //! with the children.
 
-use super::storage::{
-    CpuAccess,
-    Storage, //
+use super::{
+    allocation::Allocation,
+    storage::{
+        CpuAccess,
+        Storage, //
+    }, //
 };
 use crate::dxgk::{
     quota::holder::{
@@ -55,8 +58,10 @@ struct Mapped {
 }
 
 struct State {
-    /// `None` after the end.
+    /// `None` after the end, and as long as the bytes have no size.
     storage: Option<Arc<Storage>>,
+    /// Whether the bytes had no size when this was made.
+    awaits_size: bool,
     /// Made by the first lock.
     file: Option<Arc<CountedFile>>,
     /// INVARIANT: a mapping of `file`.
@@ -74,18 +79,35 @@ pub(crate) struct CpuMapping {
 
 impl CpuMapping {
     /// A mapping that shows nothing yet.
-    pub(crate) fn new(storage: Arc<Storage>, write: bool) -> impl PinInit<Self> {
+    pub(crate) fn new(storage: Option<Arc<Storage>>, write: bool) -> impl PinInit<Self> {
         pin_init!(Self {
             write,
             state <- new_mutex!(
                 State {
-                    storage: Some(storage),
+                    awaits_size: storage.is_none(),
+                    storage,
                     file: None,
                     locked: None,
                 },
                 "CpuMapping::state"
             ),
         })
+    }
+
+    /// Takes the bytes of the allocation, if they had no size before and have one now (RES-23).
+    pub(crate) fn start_with(&self, allocation: &Allocation) {
+        if !self.state.lock().awaits_size {
+            return;
+        }
+
+        let Ok(storage) = allocation.storage() else {
+            return;
+        };
+        let mut state = self.state.lock();
+
+        if core::mem::take(&mut state.awaits_size) {
+            state.storage = Some(storage);
+        }
     }
 
     /// Adds a lock and returns the address of the mapping. `holder` is the process.
@@ -174,6 +196,7 @@ impl CpuMapping {
         let (storage, file, locked) = {
             let mut state = self.state.lock();
 
+            state.awaits_size = false;
             (state.storage.take(), state.file.take(), state.locked.take())
         };
 
@@ -196,6 +219,7 @@ impl CpuMapping {
             let mut state = self.state.lock();
             let addr = state.locked.as_ref().map(|locked| locked.addr);
 
+            state.awaits_size = false;
             (state.storage.take(), state.file.clone(), addr)
         };
 

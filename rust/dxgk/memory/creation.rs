@@ -7,7 +7,9 @@ use super::{
     allocation::{
         self,
         Allocation,
-        AllocationDescription, //
+        AllocationDescription,
+        Bytes,
+        Unsized, //
     },
     dma_buf,
     resource::{
@@ -17,10 +19,6 @@ use super::{
     storage::Storage, //
 };
 use crate::{
-    ddi::types::{
-        AllocationInfo,
-        Place, //
-    },
     dxgk::{
         adapter::Adapter,
         handle::{
@@ -191,16 +189,13 @@ struct Maker<'a> {
 
 impl Maker<'_> {
     /// The memory of an allocation.
-    fn storage(&mut self, source: Source, info: &AllocationInfo) -> DxgResult<Arc<Storage>> {
+    fn storage(&mut self, source: Source, size: u64) -> DxgResult<Arc<Storage>> {
         let write = !self.creation.is_read_only();
         let holder = &self.process.holder;
         let stats = OwnStats::of(&*self.parent.device);
-        let size = info.size;
 
         match source {
-            Source::New => match info.place {
-                Place::SystemMemory => Storage::system(holder, stats, size),
-            },
+            Source::New => Storage::system(holder, stats, size),
             Source::Caller(address) => Storage::user(holder, stats, address, size, write),
             Source::Section(value) => {
                 let fd = handle::nt_fd(value).ok_or(Status::INVALID_HANDLE)?;
@@ -222,10 +217,19 @@ impl Maker<'_> {
             Some(standard) => adapter.standard_allocation_data(standard.size)?,
             None => new.driver_data,
         };
-        let described = allocation::described(adapter, &driver_data)?;
-        let size = described.kmd.info.size;
+        let existing = matches!(new.source, Source::Caller(_));
+        let described = allocation::described(adapter, &driver_data, existing)?;
+        let info = &described.kmd.info;
+        let size = info.size;
+
+        // MEM-3: the KMD answers with what the adapter has.
+        if !adapter.memory.has_segments(info.supported_segments)
+            || !info.alignment.is_power_of_two()
+        {
+            return Err(Status::INVALID_PARAMETER.into());
+        }
+
         let description = AllocationDescription {
-            size,
             read_only: self.creation.is_read_only(),
             driver_data,
         };
@@ -233,7 +237,16 @@ impl Maker<'_> {
             allocations: 1,
             ..Amounts::default()
         })?;
-        let storage = self.storage(new.source, &described.kmd.info)?;
+        let bytes = match (new.source, size) {
+            // It cannot be found anywhere else before it has a size (RES-23).
+            (Source::Caller(address), 0) if !self.creation.is_shared() => Bytes::Unsized(Unsized {
+                address,
+                holder: self.process.holder.clone(),
+                stats: OwnStats::of(&*self.parent.device),
+            }),
+            (_, 0) => return Err(Status::INVALID_PARAMETER.into()),
+            (source, size) => Bytes::Known(self.storage(source, size)?),
+        };
 
         Ok(Allocation::new(
             adapter.clone(),
@@ -241,7 +254,7 @@ impl Maker<'_> {
             description,
             described,
             new.priority,
-            storage,
+            bytes,
         )?)
     }
 

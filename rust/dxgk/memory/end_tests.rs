@@ -110,7 +110,7 @@ mod tests {
         };
 
         assert!(handles.allocation_of(device, first).is_ok());
-        assert!(handles.destroy_resource(device, resource).is_ok());
+        assert!(handles.destroy_resource(device, resource, 0).is_ok());
         assert_eq!(journal.count(end), 0);
         assert!(Strong::of_weak(&link).is_some());
 
@@ -158,7 +158,7 @@ mod tests {
         let (journal, adapter) = started(Behaviour {
             notify_end: true,
             // The second OpenAllocation.
-            fail: Some((11, KmdError::NoMemory)),
+            fail: Some((12, KmdError::NoMemory)),
             ..Behaviour::default()
         })?;
         let adapter = adapter.map_err(|_| EINVAL)?;
@@ -168,7 +168,7 @@ mod tests {
 
         client.create_resource(&parent).map_err(|_| EINVAL)?;
         assert!(handles
-            .destroy_allocations(device, &[device + 0x80])
+            .destroy_allocations(device, &[device + 0x80], 0)
             .is_ok());
         assert_eq!(journal.count(end), 1);
         // Two allocations, one open, and the one that fails.

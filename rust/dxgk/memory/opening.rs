@@ -173,8 +173,9 @@ impl Parent {
         }
 
         let another = |strong: &Strong| strong.another().ok_or(Status::INVALID_HANDLE);
-        let mutex = process.open_with(another(mutex)?, access)?;
-        let sync = process.open_with(another(sync)?, access::set::sync_access(access))?;
+        let mutex = process.open_with(another(mutex)?, access, Some(self))?;
+        let sync =
+            process.open_with(another(sync)?, access::set::sync_access(access), Some(self))?;
 
         Ok((
             handles.reserve(HandleTarget::KeyedMutex(mutex), Some(self))?,

@@ -22,8 +22,6 @@ use crate::dxgk::{
         Stats, //
     }, //
 };
-#[cfg(CONFIG_KUNIT = "y")]
-use crate::sys::mem::movable::moving::MoveError;
 use crate::{
     ddi::types::Place,
     error::{
@@ -40,7 +38,10 @@ use crate::{
                 Exported,
                 User, //
             },
-            movable::Movable,
+            movable::{
+                moving::MoveError,
+                Movable, //
+            },
             pages::{
                 Frame,
                 PageSource, //
@@ -61,6 +62,10 @@ use kernel::{
     seq_print,
     sync::{
         aref::ARef,
+        atomic::{
+            AtomicFlag,
+            Full, //
+        },
         Arc, //
     }, //
 };
@@ -194,16 +199,29 @@ impl Storage {
     /// Keeps the bytes where they are as long as the result is there. Waits for a move.
     ///
     /// Context: a system call, no locks held.
-    pub(super) fn pin(self: &Arc<Self>) -> DxgResult<PinnedStorage> {
+    pub(in crate::dxgk) fn pin(self: &Arc<Self>) -> DxgResult<PinnedStorage> {
         PinnedStorage::new(self, self.memory.count())
     }
 
-    /// Moves the bytes to another backing, or says why not and changes nothing. No KMD has a second
-    /// place yet, so only tests do it.
+    /// Whether the bytes may be somewhere else, as long as nothing keeps them where they are.
+    pub(crate) fn may_move(&self) -> bool {
+        matches!(self.backing, Backing::Shmem)
+    }
+
+    /// How many pages it has.
+    pub(crate) fn count(&self) -> usize {
+        self.memory.count()
+    }
+
+    /// The pages now; during a move, those that the bytes come from.
+    pub(crate) fn pages(&self) -> Arc<dyn PageSource> {
+        self.memory.pages()
+    }
+
+    /// Moves the bytes to another backing, or says why not and changes nothing.
     ///
-    /// Context: may sleep, no locks held.
-    #[cfg(CONFIG_KUNIT = "y")]
-    pub(super) fn move_to(
+    /// Context: may sleep, no locks held but `AllocationMemory::turn`.
+    pub(in crate::dxgk) fn move_to(
         &self,
         place: Place,
         pages: Arc<dyn PageSource>,
@@ -377,11 +395,12 @@ impl Drop for CpuAccess {
 
 /// The first pages of a storage, which stays where it is as long as this is there: something has
 /// addresses of its pages outside of page tables (MEM-27).
-pub(super) struct PinnedStorage {
+pub(in crate::dxgk) struct PinnedStorage {
     storage: Arc<Storage>,
     count: usize,
-    /// INVARIANT: the pages of `storage`, whose memory this has pinned.
+    /// INVARIANT: the pages of `storage`, whose memory this has pinned, unless it was unpinned.
     pages: Arc<dyn PageSource>,
+    is_pinned: AtomicFlag,
 }
 
 impl PinnedStorage {
@@ -393,13 +412,23 @@ impl PinnedStorage {
             pages: storage.memory.pin().map_err(DxgError::from_errno)?,
             storage: storage.clone(),
             count,
+            is_pinned: AtomicFlag::new(true),
         })
+    }
+}
+
+impl PinnedStorage {
+    /// Lets the storage move from here on. The pages are used no longer.
+    pub(in crate::dxgk) fn unpin(&self) {
+        if self.is_pinned.xchg(false, Full) {
+            self.storage.memory.unpin();
+        }
     }
 }
 
 impl Drop for PinnedStorage {
     fn drop(&mut self) {
-        self.storage.memory.unpin();
+        self.unpin();
     }
 }
 

@@ -25,7 +25,7 @@ use crate::{
         },
         params,
         strong_count::StrongCount,
-        task::caller::Credentials,
+        task::credentials::Credentials,
         wait_queue::WaitQueue,
         work, //
     }, //
@@ -71,11 +71,17 @@ pub(crate) enum Limit {
     Resident,
     /// Files that are kept open without a descriptor.
     Files,
+    /// Contexts that take packets, and HW queues.
+    Queues,
+    /// What is queued in them.
+    QueuedItems,
+    /// Bytes that this takes.
+    QueuedBytes,
 }
 
 impl Limit {
     /// All of them, with the names that fdinfo shows.
-    const ALL: [(Self, &'static CStr); 10] = [
+    const ALL: [(Self, &'static CStr); 13] = [
         (Self::Objects, c"objects"),
         (Self::Names, c"names"),
         (Self::Globals, c"globals"),
@@ -86,6 +92,9 @@ impl Limit {
         (Self::Claimed, c"pages"),
         (Self::Resident, c"resident-pages"),
         (Self::Files, c"files"),
+        (Self::Queues, c"queues"),
+        (Self::QueuedItems, c"queued-items"),
+        (Self::QueuedBytes, c"queued-bytes"),
     ];
 
     /// The most that a user may have.
@@ -101,6 +110,9 @@ impl Limit {
             Self::Claimed => params::max_user_claimed(),
             Self::Resident => params::max_user_resident(),
             Self::Files => params::max_user_files(),
+            Self::Queues => params::max_user_queues(),
+            Self::QueuedItems => params::max_user_queued_items(),
+            Self::QueuedBytes => params::max_user_queued_bytes(),
         }
     }
 }
@@ -146,6 +158,9 @@ struct User {
     claimed: Usage,
     resident: Usage,
     files: Usage,
+    queues: Usage,
+    queued_items: Usage,
+    queued_bytes: Usage,
     #[pin]
     retirements: Retirements,
 }
@@ -195,6 +210,9 @@ impl User {
             Limit::Claimed => &self.claimed,
             Limit::Resident => &self.resident,
             Limit::Files => &self.files,
+            Limit::Queues => &self.queues,
+            Limit::QueuedItems => &self.queued_items,
+            Limit::QueuedBytes => &self.queued_bytes,
         }
     }
 }
@@ -239,6 +257,9 @@ impl Accounts {
                 claimed: Usage::new(),
                 resident: Usage::new(),
                 files: Usage::new(),
+                queues: Usage::new(),
+                queued_items: Usage::new(),
+                queued_bytes: Usage::new(),
                 retirements <- Retirements::new(),
             }),
             GFP_KERNEL_ACCOUNT,

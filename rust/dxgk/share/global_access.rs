@@ -20,7 +20,7 @@ use crate::{
     sys::{
         params,
         task::{
-            caller::Credentials,
+            credentials::Credentials,
             group::ThreadGroup, //
         }, //
     }, //

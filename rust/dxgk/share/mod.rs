@@ -45,7 +45,7 @@ use crate::{
     },
     sys::{
         strong_count::StrongCount,
-        task::caller::Credentials, //
+        task::credentials::Credentials, //
     }, //
 };
 use kernel::{

@@ -10,7 +10,7 @@ use crate::{
         },
         upcase::upcase, //
     },
-    sys::task::caller::Credentials, //
+    sys::task::credentials::Credentials, //
 };
 use core::cmp::Ordering;
 use kernel::{

@@ -35,7 +35,7 @@ use crate::{
         }, //
     },
     sys::alloc::tree_node,
-    sys::task::caller::Credentials, //
+    sys::task::credentials::Credentials, //
 };
 use kernel::{
     new_condvar,

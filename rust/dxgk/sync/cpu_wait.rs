@@ -135,22 +135,26 @@ fn count(elements: &[Element]) -> DxgResult<u32> {
     u32::try_from(elements.len()).map_err(|_| Status::INVALID_PARAMETER.into())
 }
 
-/// Queues `waiter` on every fence, until the wait has ended. All memory is there before the first
-/// fence is touched.
-///
-/// `last` is the last step that may fail.
-fn register<W: Wake + 'static>(
+/// The nodes of a waiter for so many elements, not queued yet.
+fn new_nodes<W: Wake + 'static>(
     waiter: &Arc<Waiter<W>>,
-    elements: &[Element],
-    last: impl FnOnce() -> DxgResult,
-) -> DxgResult {
-    let mut new_nodes = InlineVec::<NewNode>::with_capacity(elements.len())?;
+    count: usize,
+) -> Result<InlineVec<NewNode>, AllocError> {
+    let mut new_nodes = InlineVec::<NewNode>::with_capacity(count)?;
 
-    for _ in 0..elements.len() {
+    for _ in 0..count {
         new_nodes.push(queue::new_node(waiter.clone() as Arc<dyn FenceWaiter>)?);
     }
-    last()?;
-    for Element { fence, value } in elements.iter() {
+    Ok(new_nodes)
+}
+
+/// Queues `waiter` on every fence, until the wait has ended.
+fn enqueue<'a, W: Wake>(
+    waiter: &Arc<Waiter<W>>,
+    elements: impl Iterator<Item = &'a Element>,
+    mut new_nodes: InlineVec<NewNode>,
+) {
+    for Element { fence, value } in elements {
         let Some(new_node) = new_nodes.pop() else {
             break;
         };
@@ -165,7 +169,84 @@ fn register<W: Wake + 'static>(
         }
     }
     waiter.registered();
+}
+
+/// Queues `waiter` on every fence. All memory is there before the first fence is touched.
+///
+/// `last` is the last step that may fail.
+fn register<W: Wake + 'static>(
+    waiter: &Arc<Waiter<W>>,
+    elements: &[Element],
+    last: impl FnOnce() -> DxgResult,
+) -> DxgResult {
+    let new_nodes = new_nodes(waiter, elements.len())?;
+
+    last()?;
+    enqueue(waiter, elements.iter(), new_nodes);
     Ok(())
+}
+
+/// A wait that begins later, with all memory that it needs.
+pub(in crate::dxgk) struct Registration<W: Wake> {
+    waiter: Arc<Waiter<W>>,
+    elements: InlineVec<Element>,
+    new_nodes: InlineVec<NewNode>,
+}
+
+impl<W: Wake + 'static> Registration<W> {
+    /// A wait for all of these, which tells `receiver`. Its elements are charged to the process of
+    /// `waits`.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(in crate::dxgk) fn new(
+        waits: &Arc<PendingWaits>,
+        elements: &[Element],
+        receiver: impl PinInit<W>,
+    ) -> DxgResult<Self> {
+        let fewer = distinct(Mode::All, elements)?;
+        let elements = fewer.as_deref().unwrap_or(elements);
+        let pending = waits.reserve_sleeping(count(elements)?)?;
+        let waiter = Waiter::new(Mode::All, elements.len(), receiver, pending)?;
+        let new_nodes = new_nodes(&waiter, elements.len())?;
+        let mut kept = InlineVec::with_capacity(elements.len())?;
+
+        for element in elements {
+            kept.push(element.clone());
+        }
+        Ok(Self {
+            waiter,
+            elements: kept,
+            new_nodes,
+        })
+    }
+
+    /// The wait.
+    pub(in crate::dxgk) fn waiter(&self) -> &Arc<Waiter<W>> {
+        &self.waiter
+    }
+
+    /// The first element.
+    pub(in crate::dxgk) fn first(&self) -> Option<&Element> {
+        self.elements.iter().next()
+    }
+
+    /// Whether its condition holds now.
+    pub(in crate::dxgk) fn holds(&self) -> bool {
+        self.elements.iter().all(Element::holds)
+    }
+
+    /// Begins the wait, which may end at once.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(in crate::dxgk) fn begin(self) {
+        let Self {
+            waiter,
+            elements,
+            new_nodes,
+        } = self;
+
+        enqueue(&waiter, elements.iter(), new_nodes);
+    }
 }
 
 /// Sleeps until the condition holds. `call` identifies the call if a signal interrupts it, by what

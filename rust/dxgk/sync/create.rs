@@ -4,6 +4,7 @@
 
 use super::{
     fence::Fence,
+    fence_binding::FenceAddresses,
     fence_storage::FenceStorage,
     legacy::{
         LegacyState,
@@ -14,7 +15,12 @@ use super::{
 use crate::{
     dxgk::{
         adapter::Adapter,
-        handle::Parent,
+        handle::{
+            open_sync_object::OpenSyncObject,
+            HandleTarget,
+            Parent,
+            Reserved, //
+        },
         object::{
             Header,
             Object,
@@ -36,6 +42,7 @@ use crate::{
         sync_flags::{
             Contents,
             Creation,
+            Rights,
             Sharing,
             Unusable, //
         }, //
@@ -84,9 +91,64 @@ impl Process {
             Sharing::Global => Some(strong.name_globally(&tables.globals)?),
             Sharing::Private | Sharing::Nt => None,
         };
-        let opened = self.open_sync_object(strong, creation.rights(), access::ALL, Some(parent))?;
+        let opened = self.open_sync_object(
+            strong,
+            creation.rights(),
+            access::ALL,
+            Some(parent),
+            creation.has_gpu_access(),
+        )?;
 
         Ok(Created { opened, global })
+    }
+}
+
+/// A new progress fence.
+pub(crate) struct CreatedProgress<'a> {
+    pub(crate) reserved: Reserved<'a>,
+    /// Where its value is seen.
+    pub(crate) addresses: FenceAddresses,
+    /// What keeps it there for its queue.
+    pub(crate) kept: OpenSyncObject,
+}
+
+impl Process {
+    /// Makes the progress fence of a HW queue, below the context of the queue (FEN-125).
+    ///
+    /// Context: as [`Process::create_sync_object`].
+    pub(crate) fn create_progress_fence<'a>(
+        &'a self,
+        tables: &'a Tables,
+        parent: &Parent,
+    ) -> DxgResult<CreatedProgress<'a>> {
+        let contents = Contents::MonitoredFence {
+            value: 0,
+            engines: 0,
+        };
+        let maker = Maker {
+            process: self,
+            tables,
+            adapter: &parent.device.adapter,
+            creation: &Creation::new(contents, 0)?,
+        };
+        let strong = maker.sync_object()?;
+        let more = strong.another().ok_or(Status::NO_MEMORY)?;
+        let rights = Rights {
+            wait: true,
+            signal: false,
+        };
+        let viewer = &parent.device.viewer;
+        let (open, addresses) = OpenSyncObject::new(strong, rights, access::ALL, viewer)?;
+        let (kept, _) = OpenSyncObject::new(more, rights, access::ALL, viewer)?;
+        let reserved = self
+            .handles
+            .reserve(HandleTarget::Sync(open.of_queue()), Some(parent))?;
+
+        Ok(CreatedProgress {
+            reserved,
+            addresses,
+            kept,
+        })
     }
 }
 
@@ -117,11 +179,11 @@ impl Maker<'_> {
                 self.legacy(ObjectKind::Fence, LegacyState::Fence { value })?
             }
             Contents::CpuNotification { event } => {
-                let _event = EventFd::from_slot(event)?;
+                let event = EventFd::from_slot(event)?;
 
                 self.legacy(
                     ObjectKind::CpuNotification,
-                    LegacyState::CpuNotification { _event },
+                    LegacyState::CpuNotification { event },
                 )?
             }
             Contents::PeriodicFence { .. } => return Err(Status::NOT_SUPPORTED.into()),

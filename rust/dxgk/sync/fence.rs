@@ -12,8 +12,9 @@ use super::{
         BoundFence,
         FenceAddresses, //
     },
-    fence_mappings::FenceMappings,
     fence_storage::FenceStorage,
+    fence_viewer::FenceViewer,
+    gpu_fences::GpuFences,
     queue::{
         self,
         Queue, //
@@ -43,9 +44,14 @@ use crate::{
     platform::load_acquire,
     sys::{
         alloc::pin_arc,
+        mem::value_page::ValuePage,
         trace,
         work, //
     }, //
+};
+use core::ops::{
+    Deref,
+    DerefMut, //
 };
 use kernel::{
     alloc::AllocError,
@@ -87,7 +93,35 @@ pub(crate) trait FenceWaiter: Send + Sync {
 type FenceQueue = Queue<dyn FenceWaiter>;
 
 /// The fence lock, held.
-type FenceGuard<'a> = Guard<'a, Waiters<FenceQueue>, SpinLockBackend>;
+type FenceGuard<'a> = Guard<'a, State, SpinLockBackend>;
+
+/// What the fence lock protects.
+struct State {
+    waiters: Waiters<FenceQueue>,
+    /// Where engines see CurrentValue; `None` if none ever did.
+    shown: Option<KBox<Shown>>,
+}
+
+/// The GPU address spaces that show CurrentValue.
+struct Shown {
+    spaces: KVec<Arc<GpuFences>>,
+    /// Changes with the list.
+    version: u64,
+}
+
+impl Deref for State {
+    type Target = Waiters<FenceQueue>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.waiters
+    }
+}
+
+impl DerefMut for State {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.waiters
+    }
+}
 
 /// Tells the waiters that a signal has taken out of the fence. No locks held.
 fn release(due: &FenceQueue) {
@@ -115,7 +149,7 @@ pub(crate) struct Fence {
     /// CurrentValue, for all adapters.
     storage: FenceStorage,
     #[pin]
-    waiters: SpinLock<Waiters<FenceQueue>>,
+    waiters: SpinLock<State>,
     /// What is left to the worker: what signals have begun, and the cleanup, see
     /// [`crate::dxgk::retire`]. `waiters` knows which.
     #[pin]
@@ -152,7 +186,10 @@ impl Fence {
                 header <- header,
                 storage,
                 waiters <- new_spinlock!(
-                    Waiters::with(Queue::new(), keeps_value),
+                    State {
+                        waiters: Waiters::with(Queue::new(), keeps_value),
+                        shown: None,
+                    },
                     "Fence::waiters"
                 ),
                 work <- new_work!("Fence::work"),
@@ -178,29 +215,52 @@ impl Fence {
         }
     }
 
-    /// Shows CurrentValue to the process of `mappings`, if that may see it: then this is ended by
+    /// Shows CurrentValue to `viewer`, if that may see it: then this is ended by
     /// [`Fence::close_in`].
     ///
     /// Context: a system call of the process, no locks held.
     pub(in crate::dxgk) fn open_in(
-        &self,
-        mappings: &Arc<FenceMappings>,
+        self: &Arc<Self>,
+        viewer: &FenceViewer,
     ) -> DxgResult<Option<FenceAddresses>> {
-        let addr = self.storage.open_in(self.header.id(), mappings)?;
+        let id = self.header.id();
+        let Some(addr) = self.storage.open_in(id, &viewer.mappings)? else {
+            return Ok(None);
+        };
+        let process_gpu = match viewer
+            .gpu
+            .as_ref()
+            .and_then(|gpu| Some((gpu, gpu.space.as_ref()?)))
+        {
+            Some((gpu, space)) => gpu
+                .views
+                .open(self, gpu, space)
+                .inspect_err(|_| self.storage.close_in(id, &viewer.mappings))?,
+            None => 0,
+        };
 
-        Ok(addr.map(|addr| FenceAddresses {
+        Ok(Some(FenceAddresses {
             // CAST: an address fits 64 bits.
             user_cpu: addr as u64,
-            // There are no GPU address spaces yet.
-            process_gpu: 0,
+            process_gpu,
         }))
+    }
+
+    /// The page that CurrentValue is in, and the offset there in bytes.
+    pub(super) fn place(&self) -> (&Arc<ValuePage>, u64) {
+        self.storage.place()
     }
 
     /// Ends what [`Fence::open_in`] began.
     ///
     /// Context: may sleep, no locks held.
-    pub(in crate::dxgk) fn close_in(&self, mappings: &FenceMappings) {
-        self.storage.close_in(self.header.id(), mappings);
+    pub(in crate::dxgk) fn close_in(&self, viewer: &FenceViewer) {
+        let id = self.header.id();
+
+        if let Some(gpu) = viewer.gpu.as_ref().filter(|gpu| gpu.space.is_some()) {
+            gpu.views.close(id);
+        }
+        self.storage.close_in(id, &viewer.mappings);
     }
 
     /// CurrentValue now, with acquire ordering.
@@ -308,8 +368,10 @@ impl Fence {
 
     /// Queues a waiter for `value`, unless there is nothing to wait for. `id` is that of the
     /// waiter, for traces.
+    ///
+    /// Context: may sleep, no locks held.
     pub(in crate::dxgk) fn enqueue(
-        &self,
+        self: &Arc<Self>,
         value: u64,
         new_node: NewNode,
         id: u64,
@@ -320,8 +382,121 @@ impl Fence {
         if matches!(result, EnqueueResult::Queued(_)) {
             // Under the lock, so that no signal that ends the wait is traced before it.
             trace::wait(self.header.id(), value, id);
+
+            let is_first = waiters.queued() == 1 && waiters.shown.is_some();
+
+            drop(waiters);
+            if is_first {
+                self.wait_for_engines();
+            }
         }
         result
+    }
+
+    /// There is a wait: those who look for stores of engines have to look at this fence.
+    fn wait_for_engines(self: &Arc<Self>) {
+        let mut number = 0;
+        let mut version = None;
+
+        loop {
+            let space = {
+                let waiters = self.waiters.lock();
+                let Some(shown) = &waiters.shown else {
+                    return;
+                };
+
+                // From the start, if the list has changed.
+                if version.replace(shown.version) != Some(shown.version) {
+                    number = 0;
+                }
+                shown.spaces.get(number).cloned()
+            };
+            let Some(space) = space else {
+                return;
+            };
+
+            space.wait_for(self);
+            number += 1;
+        }
+    }
+
+    /// Engines see CurrentValue in the address space of `space`, until [`Fence::hidden_in`].
+    ///
+    /// Context: may sleep, no locks held.
+    pub(super) fn shown_in(&self, space: &Arc<GpuFences>) -> Result<(), AllocError> {
+        let mut new = None;
+        let mut more = KVec::new();
+
+        loop {
+            // What is not used is declared before the lock, to be dropped after it.
+            let mut state = self.waiters.lock();
+
+            if state.shown.is_none() {
+                state.shown = new.take();
+            }
+
+            let Some(shown) = &mut state.shown else {
+                drop(state);
+                new = Some(KBox::new(
+                    Shown {
+                        spaces: KVec::new(),
+                        version: 0,
+                    },
+                    GFP_KERNEL_ACCOUNT,
+                )?);
+                continue;
+            };
+
+            if shown.spaces.len() == shown.spaces.capacity() {
+                if more.capacity() <= shown.spaces.len() {
+                    let room = shown.spaces.len().saturating_mul(2).max(1);
+
+                    drop(state);
+                    more = KVec::with_capacity(room, GFP_KERNEL_ACCOUNT)?;
+                    continue;
+                }
+                core::mem::swap(&mut shown.spaces, &mut more);
+                for space in more.drain_all() {
+                    // There is more room than before.
+                    let _room = shown.spaces.push_within_capacity(space);
+                }
+            }
+
+            let _room = shown.spaces.push_within_capacity(space.clone());
+
+            // OVERFLOW: 2^64 mappings take longer than any machine runs.
+            shown.version = shown.version.wrapping_add(1);
+            return Ok(());
+        }
+    }
+
+    /// Ends what [`Fence::shown_in`] began.
+    pub(super) fn hidden_in(&self, space: &Arc<GpuFences>) {
+        let mut state = self.waiters.lock();
+        let Some(shown) = &mut state.shown else {
+            return;
+        };
+        let place = shown.spaces.iter().position(|own| Arc::ptr_eq(own, space));
+        let gone = place.and_then(|place| shown.spaces.remove(place).ok());
+
+        // OVERFLOW: as above.
+        shown.version = shown.version.wrapping_add(1);
+        drop(state);
+        drop(gone);
+    }
+
+    /// Looks at CurrentValue, which an engine may have stored, and releases the waiters that it
+    /// satisfies (FEN-48).
+    ///
+    /// Context: as [`Fence::signal`].
+    pub(in crate::dxgk) fn sample(self: &Arc<Self>) {
+        let mut waiters = self.waiters.lock();
+        let Some(sweep) = waiters.sample(self.storage.word()) else {
+            return;
+        };
+
+        trace::signal(self.header.id(), self.value());
+        self.release(waiters, sweep);
     }
 
     /// Takes a waiter out, if it is still queued.

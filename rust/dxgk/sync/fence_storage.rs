@@ -443,6 +443,17 @@ impl FenceStorage {
         }
     }
 
+    /// The page that CurrentValue is in, and the offset there in bytes.
+    pub(super) fn place(&self) -> (&Arc<ValuePage>, u64) {
+        match self {
+            Self::Own { counted, .. } => (&counted.page, 0),
+            // CAST: a slot number is below 64.
+            Self::Pooled { page, slot, .. } => {
+                (&page.counted.page, u64::from(*slot) * STRIDE as u64)
+            }
+        }
+    }
+
     /// Where a fence that may be shared has the number of its binding; `None` for a private one.
     pub(crate) fn binding(&self) -> Option<&Atomic<u32>> {
         match self {

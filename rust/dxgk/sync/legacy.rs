@@ -2,17 +2,54 @@
 
 //! The synchronisation objects that the CPU neither waits on nor signals: mutex, semaphore, legacy
 //! fence and CPU notification. Queued work of a context uses them (fences.md section 2.6).
+//!
+//! LOCK: `state` is a leaf. Waits are told with no lock held.
 
-use crate::dxgk::object::Header;
-use crate::sys::alloc::pin_arc;
-use crate::sys::file::eventfd::EventFd;
+use super::{
+    fence::{
+        FenceWaiter,
+        NewNode, //
+    },
+    queue::Queue, //
+};
+use crate::dxgk::{
+    at_once::AT_ONCE,
+    object::Header, //
+};
+use crate::{
+    logic::{
+        legacy_sync::{
+            Supply,
+            SupplyWaiters, //
+        },
+        queued_sync_rules::Kind,
+        waiters::{
+            EnqueueResult,
+            WaitKey,
+            Waiters, //
+        }, //
+    },
+    platform::{
+        load_acquire,
+        Word64, //
+    },
+    sys::{
+        alloc::pin_arc,
+        file::eventfd::EventFd,
+        work, //
+    }, //
+};
 use kernel::{
     alloc::AllocError,
+    new_spinlock,
     new_work,
     prelude::*,
     seq_file::SeqFile,
     seq_print,
-    sync::Arc,
+    sync::{
+        Arc,
+        SpinLock, //
+    },
     workqueue::Work, //
 };
 
@@ -25,7 +62,20 @@ pub(crate) enum LegacyState {
     /// A fence with one value.
     Fence { value: u64 },
     /// The event that a queued signal fires.
-    CpuNotification { _event: EventFd },
+    CpuNotification { event: EventFd },
+}
+
+/// The waits of an object, in order.
+type Waits = Queue<dyn FenceWaiter>;
+
+/// An object and its waits.
+enum State {
+    Supply(SupplyWaiters<Waits>),
+    Fence {
+        value: Word64,
+        waiters: Waiters<Waits>,
+    },
+    CpuNotification,
 }
 
 /// A synchronisation object for queued work only.
@@ -34,10 +84,22 @@ pub(crate) struct LegacySync {
     /// What it has in common with other objects.
     #[pin]
     pub(crate) header: Header,
-    state: LegacyState,
+    /// What it is.
+    pub(crate) kind: Kind,
+    #[pin]
+    state: SpinLock<State>,
+    /// Of a CPU notification.
+    event: Option<EventFd>,
     /// See [`super::retire`].
     #[pin]
     pub(in crate::dxgk) retirement: Work<LegacySync>,
+}
+
+/// Tells those whose wait is over.
+fn tell(due: &Waits) {
+    for (_, waiter) in due.iter() {
+        waiter.satisfied();
+    }
 }
 
 impl LegacySync {
@@ -46,26 +108,166 @@ impl LegacySync {
         header: impl PinInit<Header>,
         state: LegacyState,
     ) -> Result<Arc<Self>, AllocError> {
+        let supply = |supply| State::Supply(SupplyWaiters::new(supply, Queue::new()));
+        let (kind, state, event) = match state {
+            LegacyState::Mutex { owned } => (Kind::Mutex, supply(Supply::Mutex { owned }), None),
+            LegacyState::Semaphore { initial, max } => {
+                let count = initial;
+
+                (
+                    Kind::Semaphore,
+                    supply(Supply::Semaphore { count, max }),
+                    None,
+                )
+            }
+            LegacyState::Fence { value } => (
+                Kind::Fence,
+                State::Fence {
+                    value: Word64::new(value),
+                    waiters: Waiters::new(Queue::new()),
+                },
+                None,
+            ),
+            LegacyState::CpuNotification { event } => {
+                (Kind::CpuNotification, State::CpuNotification, Some(event))
+            }
+        };
+
         pin_arc(
             pin_init!(Self {
                 header <- header,
-                state,
+                kind,
+                state <- new_spinlock!(state, "LegacySync::state"),
+                event,
                 retirement <- new_work!("LegacySync::retirement"),
             }),
             GFP_KERNEL_ACCOUNT,
         )
     }
 
+    /// Queues a wait, unless it is satisfied now. Only a fence looks at `value`. A mutex or a place
+    /// of a semaphore belongs to a wait that is satisfied.
+    pub(in crate::dxgk) fn enqueue(&self, value: u64, new_node: NewNode) -> EnqueueResult<NewNode> {
+        match &mut *self.state.lock() {
+            State::Supply(waiters) => waiters.enqueue(new_node),
+            State::Fence {
+                value: current,
+                waiters,
+            } => waiters.enqueue(current, value, new_node),
+            // No wait names it.
+            State::CpuNotification => EnqueueResult::Orphaned(new_node),
+        }
+    }
+
+    /// Takes a wait out, if it is still queued; true if it was.
+    pub(in crate::dxgk) fn cancel(&self, key: &WaitKey) -> bool {
+        let node = match &mut *self.state.lock() {
+            State::Supply(waiters) => waiters.cancel(key),
+            State::Fence { waiters, .. } => waiters.cancel(key),
+            State::CpuNotification => None,
+        };
+
+        node.is_some()
+    }
+
+    /// Signals it, as a queue does when it is its turn. Only a fence looks at `value`, which may be
+    /// lower than before (FEN-42).
+    ///
+    /// Context: may sleep after the fact, no locks held. Allocates nothing.
+    pub(in crate::dxgk) fn signal(&self, value: u64) {
+        if let Some(event) = &self.event {
+            return event.signal();
+        }
+
+        let mut rest = None;
+        let mut is_first = true;
+
+        loop {
+            let mut due = Queue::new();
+            let has_more = match &mut *self.state.lock() {
+                State::Supply(waiters) => {
+                    if is_first {
+                        waiters.signal();
+                    }
+                    waiters.release(&mut due)
+                }
+                State::Fence {
+                    value: current,
+                    waiters,
+                } => {
+                    if is_first {
+                        // Nothing is refused: it may go down.
+                        rest = waiters.signal(current, value, true).unwrap_or_default();
+                    }
+                    rest = rest.and_then(|sweep| waiters.sweep(sweep, &mut due));
+                    rest.is_some()
+                }
+                State::CpuNotification => false,
+            };
+
+            is_first = false;
+            tell(&due);
+            if !has_more {
+                return;
+            }
+        }
+    }
+
+    /// Undoes what a wait has taken that is discarded after it was satisfied.
+    ///
+    /// Context: as [`LegacySync::signal`].
+    pub(in crate::dxgk) fn give_back(&self) {
+        if matches!(self.kind, Kind::Mutex | Kind::Semaphore) {
+            self.signal(0);
+        }
+    }
+
+    /// Whether there are few enough waits to end them at once.
+    pub(in crate::dxgk) fn has_few_waits(&self) -> bool {
+        let waiting = match &*self.state.lock() {
+            State::Supply(waiters) => waiters.queued(),
+            State::Fence { waiters, .. } => waiters.queued(),
+            State::CpuNotification => 0,
+        };
+
+        // CAST: 32 bits fit a usize.
+        waiting as usize <= AT_ONCE
+    }
+
+    /// Orphans all waits: nobody can signal any more (FEN-28).
+    ///
+    /// Context: may sleep, no locks held.
+    pub(in crate::dxgk) fn orphan(&self) {
+        let orphans = match &mut *self.state.lock() {
+            State::Supply(waiters) => waiters.orphan(Queue::new()),
+            // The end of a queued wait is the same whether it was satisfied or orphaned.
+            State::Fence { value, waiters } => waiters.orphan(value, Queue::new()).map,
+            State::CpuNotification => return,
+        };
+
+        for (number, (_, waiter)) in orphans.iter().enumerate() {
+            if number % AT_ONCE == AT_ONCE - 1 {
+                work::breathe();
+            }
+            waiter.orphaned();
+        }
+    }
+
     /// Prints the state into the fdinfo of an NT handle.
     pub(crate) fn show(&self, m: &SeqFile) {
-        match &self.state {
-            LegacyState::Mutex { owned } => seq_print!(m, "dxg-owned:\t{}\n", u32::from(*owned)),
-            LegacyState::Semaphore { initial, max } => {
-                seq_print!(m, "dxg-count:\t{}\n", initial);
+        let (supply, value) = match &*self.state.lock() {
+            State::Supply(waiters) => (Some(waiters.supply()), 0),
+            State::Fence { value, .. } => (None, load_acquire(value)),
+            State::CpuNotification => return,
+        };
+
+        match supply {
+            Some(Supply::Mutex { owned }) => seq_print!(m, "dxg-owned:\t{}\n", u32::from(owned)),
+            Some(Supply::Semaphore { count, max }) => {
+                seq_print!(m, "dxg-count:\t{}\n", count);
                 seq_print!(m, "dxg-max-count:\t{}\n", max);
             }
-            LegacyState::Fence { value } => seq_print!(m, "dxg-value:\t{}\n", value),
-            LegacyState::CpuNotification { .. } => {}
+            None => seq_print!(m, "dxg-value:\t{}\n", value),
         }
     }
 }

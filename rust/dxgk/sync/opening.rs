@@ -29,7 +29,10 @@ use crate::{
             SyncOpen,
             SyncRefusal, //
         },
-        sync_flags::Rights, //
+        sync_flags::{
+            self,
+            Rights, //
+        }, //
     }, //
 };
 
@@ -83,7 +86,13 @@ impl Process {
 
         let rights = Rights::from_flags(request.flags).and(shared.rights());
 
-        self.open_sync_object(shared.strong()?, rights, shared.access(), request.parent)
+        self.open_sync_object(
+            shared.strong()?,
+            rights,
+            shared.access(),
+            request.parent,
+            sync_flags::has_gpu_access(request.flags),
+        )
     }
 
     /// Reserves a handle of a synchronisation object that was found by its global handle.
@@ -95,13 +104,14 @@ impl Process {
         }
 
         let rights = Rights::from_flags(0);
-        let (open, _) = OpenSyncObject::new(strong, rights, access::ALL, &self.mappings)?;
+        let (open, _) = OpenSyncObject::new(strong, rights, access::ALL, &self.viewer)?;
 
         self.handles
             .reserve(HandleTarget::Sync(open.found_by_global()), None)
     }
 
-    /// Reserves a handle with these rights. `access` is what it may grant to others.
+    /// Reserves a handle with these rights. `access` is what it may grant to others. With
+    /// `gpu_access` the GPU of the device sees the value of a fence (FEN-6).
     ///
     /// Context: a system call of the process, no locks held.
     pub(super) fn open_sync_object(
@@ -110,9 +120,13 @@ impl Process {
         rights: Rights,
         access: u32,
         parent: Option<&Parent>,
+        gpu_access: bool,
     ) -> DxgResult<ReservedSync<'_>> {
         let is_fence = matches!(strong.object(), Object::Fence(_));
-        let (open, addresses) = OpenSyncObject::new(strong, rights, access, &self.mappings)?;
+        let viewer = parent
+            .filter(|_| gpu_access)
+            .map_or(&self.viewer, |parent| &parent.device.viewer);
+        let (open, addresses) = OpenSyncObject::new(strong, rights, access, viewer)?;
 
         Ok(ReservedSync {
             reserved: self.handles.reserve(HandleTarget::Sync(open), parent)?,

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A HW queue: it takes the work of a context of HW queues (GPU-8). Its *progress fence* is a
+//! monitored fence that shows how far it is, and that nobody else signals (FEN-125 to FEN-127).
+
+use super::{
+    context::Context,
+    device::Device,
+    handle::{
+        open_sync_object::OpenSyncObject,
+        HandleTarget, //
+    },
+    sched::queue::{
+        self,
+        KmdQueue,
+        Queue, //
+    },
+    stats::{
+        Counted,
+        CountedOn,
+        ObjectId,
+        ObjectKind,
+        Stats,
+        OBJECTS, //
+    }, //
+};
+use crate::{
+    ddi::{
+        class::Passive,
+        object,
+        types::{
+            CreateHwQueueArgs,
+            HwQueueId, //
+        }, //
+    },
+    error::{
+        DxgResult,
+        Status, //
+    }, //
+};
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
+
+/// What a HW queue is made of, after all checks.
+pub(crate) struct Description {
+    /// Its work may take for ever.
+    pub(crate) disable_gpu_timeout: bool,
+    /// GPU virtual address of the value of its progress fence.
+    pub(crate) progress_fence: u64,
+    /// The part of the client's private data that the KMD reads.
+    pub(crate) private_data: KVVec<u8>,
+    /// The handle of its progress fence.
+    pub(crate) progress_handle: u32,
+}
+
+/// A HW queue of a context.
+pub(crate) struct HwQueue {
+    identified: ObjectId,
+    /// Takes its work.
+    pub(crate) queue: Arc<Queue>,
+    /// The handle of its progress fence, which goes with it.
+    pub(crate) progress_handle: u32,
+    context: Counted<Arc<Context>, OBJECTS>,
+}
+
+impl CountedOn for HwQueue {
+    fn stats(&self) -> Option<&Arc<Stats>> {
+        self.context.stats()
+    }
+}
+
+impl HwQueue {
+    /// A new queue on `context`, which keeps its progress fence open by `progress`.
+    /// INVALID_PARAMETER if that is a context of packets.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn new(
+        context: &Arc<Context>,
+        description: &Description,
+        progress: OpenSyncObject,
+    ) -> DxgResult<Arc<Self>> {
+        let kmd = context.of_hw_queues().ok_or(Status::INVALID_PARAMETER)?;
+
+        context.device().check()?;
+
+        let identified = ObjectId::new(ObjectKind::HwQueue);
+        let id = identified.id;
+        let own = queue::Description {
+            id,
+            node: context.node,
+            is_hw: true,
+        };
+        let queue = Queue::new(context.device(), own, |callbacks| {
+            let create = CreateHwQueueArgs {
+                id: HwQueueId(id),
+                disable_gpu_timeout: description.disable_gpu_timeout,
+                progress_fence: description.progress_fence,
+                private_data: &description.private_data,
+                callbacks,
+            };
+
+            Ok(KmdQueue::HwQueue {
+                kmd: object::HwQueue::create(kmd, &Passive::here(), &create)?,
+                _progress: progress,
+            })
+        })?;
+        let made = Arc::new(
+            Self {
+                identified,
+                queue: queue.clone(),
+                progress_handle: description.progress_handle,
+                context: Counted::new(context.clone()),
+            },
+            GFP_KERNEL_ACCOUNT,
+        );
+
+        Ok(made.inspect_err(|_| queue.close())?)
+    }
+
+    /// What traces and debugfs call it.
+    pub(crate) fn id(&self) -> u64 {
+        self.identified.id
+    }
+
+    /// The device of its context.
+    pub(crate) fn device(&self) -> &Arc<Device> {
+        self.context.device()
+    }
+
+    /// Whether a handle stands for it.
+    pub(crate) fn is_in(&self, item: &HandleTarget) -> bool {
+        matches!(item, HandleTarget::HwQueue(own) if own.id() == self.id())
+    }
+
+    /// Called when the handle is gone, although a call in progress may use this a little longer.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(in crate::dxgk) fn leave(&self) {
+        self.queue.close();
+    }
+}
+
+impl Drop for HwQueue {
+    /// It may never have had a handle.
+    fn drop(&mut self) {
+        self.leave();
+    }
+}

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What the KMD tells about a queue: the record that its callbacks write, in any context class, and
+//! that the adapter's worker reads (GPU-114). Writing it takes no lock and allocates nothing.
+
+use super::queue::Queue;
+use crate::ddi::queue::{
+    Fault,
+    FaultKind,
+    QueueCallbacks, //
+};
+use kernel::{
+    prelude::*,
+    sync::{
+        atomic::{
+            Acquire,
+            Atomic,
+            Full,
+            Relaxed,
+            Release, //
+        },
+        Arc, //
+    }, //
+};
+
+/// What was told. One writer, which is the KMD; any readers.
+pub(super) struct Reported {
+    /// Nanoseconds that an engine has run it.
+    busy_ns: Atomic<u64>,
+    /// The last submission that has completed.
+    completed: Atomic<u64>,
+    /// Engines may have stored to fences.
+    stored: Atomic<bool>,
+    /// There is a fault, in `fault`.
+    faulted: Atomic<bool>,
+    /// Its parts, see [`Reported::fault`].
+    fault: [Atomic<u64>; 6],
+}
+
+/// In the first part of a fault: it is a page fault.
+const IS_PAGE_FAULT: u64 = 1 << 0;
+/// It was a store.
+const IS_WRITE: u64 = 1 << 1;
+
+impl Reported {
+    /// Nothing.
+    pub(super) fn new() -> Self {
+        Self {
+            busy_ns: Atomic::new(0),
+            completed: Atomic::new(0),
+            stored: Atomic::new(false),
+            faulted: Atomic::new(false),
+            fault: [const { Atomic::new(0) }; 6],
+        }
+    }
+
+    /// Nanoseconds that an engine has run it.
+    pub(super) fn busy_ns(&self) -> u64 {
+        self.busy_ns.load(Relaxed)
+    }
+
+    /// The last submission that has completed.
+    pub(super) fn completed(&self) -> u64 {
+        self.completed.load(Acquire)
+    }
+
+    /// Whether engines may have stored to fences since the last time.
+    pub(super) fn take_stored(&self) -> bool {
+        // ORDERING: full, before any value is looked at (FEN-101). Pairs with `set_stored`.
+        self.stored.xchg(false, Full)
+    }
+
+    fn set_stored(&self) {
+        self.stored.store(true, Release);
+    }
+
+    /// The fault, once.
+    pub(super) fn take_fault(&self) -> Option<Fault> {
+        // ORDERING: pairs with the store in `set_fault`.
+        if !self.faulted.xchg(false, Full) {
+            return None;
+        }
+
+        let [what, packet, number, flags, first, second] =
+            self.fault.each_ref().map(|part| part.load(Relaxed));
+
+        Some(Fault {
+            kind: if what & IS_PAGE_FAULT != 0 {
+                FaultKind::PageFault {
+                    address: first,
+                    write: what & IS_WRITE != 0,
+                    // CAST: these were 32 bits.
+                    level: second as u32,
+                }
+            } else {
+                FaultKind::IllegalPacket {
+                    header: first as u32,
+                }
+            },
+            packet,
+            number,
+            flags: flags as u32,
+        })
+    }
+
+    fn set_fault(&self, fault: &Fault) {
+        let (what, first, second) = match fault.kind {
+            FaultKind::PageFault {
+                address,
+                write,
+                level,
+            } => (
+                IS_PAGE_FAULT | if write { IS_WRITE } else { 0 },
+                address,
+                level.into(),
+            ),
+            FaultKind::IllegalPacket { header } => (0, header.into(), 0),
+        };
+        let parts = [
+            what,
+            fault.packet,
+            fault.number,
+            fault.flags.into(),
+            first,
+            second,
+        ];
+
+        for (place, part) in self.fault.iter().zip(parts) {
+            place.store(part, Relaxed);
+        }
+        // ORDERING: release: who sees it sees the parts.
+        self.faulted.store(true, Release);
+    }
+}
+
+/// The callbacks of one queue. The KMD has them until it has destroyed the queue, which the end of
+/// the queue sees to ([`Queue::close`]).
+pub(super) struct Callbacks(Arc<Queue>);
+
+impl Callbacks {
+    /// Those of `queue`.
+    pub(super) fn of(queue: &Arc<Queue>) -> Result<Arc<dyn QueueCallbacks>> {
+        Ok(Arc::new(Self(queue.clone()), GFP_KERNEL_ACCOUNT)?)
+    }
+}
+
+impl QueueCallbacks for Callbacks {
+    fn ran(&self, ns: u64) {
+        // ORDERING: a count for people who watch.
+        let _before = self.0.reported.busy_ns.fetch_add(ns, Relaxed);
+    }
+
+    fn completed(&self, number: u64) {
+        let reported = &self.0.reported;
+
+        // ORDERING: release: who sees the number sees what the commands have stored.
+        reported.completed.store(number, Release);
+        reported.set_stored();
+        self.0.kick();
+    }
+
+    fn monitored_fence_signaled(&self) {
+        self.0.reported.set_stored();
+        self.0.kick();
+    }
+
+    fn faulted(&self, fault: &Fault) {
+        self.0.reported.set_fault(fault);
+        self.0.kick();
+    }
+
+    fn suspended(&self, _id: u64) {}
+}
+
+/// The callbacks of a context of HW queues: its queues have their own.
+pub(crate) struct NoCallbacks;
+
+impl QueueCallbacks for NoCallbacks {
+    fn completed(&self, _number: u64) {}
+
+    fn monitored_fence_signaled(&self) {}
+
+    fn faulted(&self, _fault: &Fault) {}
+
+    fn suspended(&self, _id: u64) {}
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The queues of one adapter, those of one device side by side. A queue is here from its creation
+//! until its end, which may be later than that of its handle.
+//!
+//! LOCK: `queues` is a leaf.
+
+use super::queue::Queue;
+use crate::sys::alloc::tree_node;
+use kernel::{
+    alloc::AllocError,
+    new_spinlock,
+    prelude::*,
+    rbtree::RBTree,
+    sync::{
+        Arc,
+        SpinLock, //
+    }, //
+};
+
+/// The ids of a device and of one of its queues.
+type Key = (u64, u64);
+
+/// The queues of one adapter.
+#[pin_data]
+pub(crate) struct Queues {
+    #[pin]
+    queues: SpinLock<RBTree<Key, Arc<Queue>>>,
+}
+
+fn key(queue: &Queue) -> Key {
+    (queue.device.id(), queue.id)
+}
+
+impl Queues {
+    /// None.
+    pub(in crate::dxgk) fn new() -> impl PinInit<Self> {
+        pin_init!(Self {
+            queues <- new_spinlock!(RBTree::new(), "Queues::queues"),
+        })
+    }
+
+    /// Adds a queue.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(super) fn add(&self, queue: &Arc<Queue>) -> Result<(), AllocError> {
+        let node = tree_node(key(queue), queue.clone())?;
+
+        // Ids are unique, so that nothing is replaced.
+        let _nothing = self.queues.lock().insert(node);
+
+        Ok(())
+    }
+
+    /// Takes a queue out. The caller has a reference to it.
+    pub(super) fn remove(&self, queue: &Queue) {
+        let node = self.queues.lock().remove_node(&key(queue));
+
+        drop(node);
+    }
+
+    /// Whether there are none.
+    pub(in crate::dxgk) fn is_empty(&self) -> bool {
+        self.queues.lock().is_empty()
+    }
+
+    /// The first queue from this key on.
+    fn from(&self, key: Key) -> Option<(Key, Arc<Queue>)> {
+        let queues = self.queues.lock();
+        let cursor = queues.cursor_lower_bound(&key)?;
+        let (key, queue) = cursor.current();
+
+        Some((*key, queue.clone()))
+    }
+
+    /// All queues, one after the other. The lock is held for one at a time.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Arc<Queue>> + '_ {
+        self.iter_from((0, 0)).map(|(_, queue)| queue)
+    }
+
+    /// The queues of the device with this id.
+    pub(in crate::dxgk) fn of_device(&self, device: u64) -> impl Iterator<Item = Arc<Queue>> + '_ {
+        self.iter_from((device, 0))
+            .take_while(move |((own, _), _)| *own == device)
+            .map(|(_, queue)| queue)
+    }
+
+    fn iter_from(&self, mut next: Key) -> impl Iterator<Item = (Key, Arc<Queue>)> + '_ {
+        core::iter::from_fn(move || {
+            let found = self.from(next)?;
+
+            // OVERFLOW: ids never reach the last number.
+            next = (found.0 .0, found.0 .1.saturating_add(1));
+            Some(found)
+        })
+    }
+}

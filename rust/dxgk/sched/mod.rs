@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The scheduler: kernel-mode queues (VidSch; gpu.md section 2, fences.md section 2.5).
+//!
+//! A [`queue::Queue`] serves a context of packets or a HW queue. What is queued is done strictly in
+//! order: commands are handed to the KMD, a few at a time; signals and waits are done here. Whoever
+//! can make a queue go on does so: the call that queues something, and the adapter's worker when
+//! the KMD or a fence has told it.
+//!
+//! ```text
+//! ioctl --- push ---+                      +--- ddi: submit
+//! KMD callback --+  +--> Queue::advance ---+--- signal: Fence, LegacySync, event
+//! end of a wait -+--> worker --^           +--- wait: queued on Fence, LegacySync
+//! ```
+//!
+//! ```text
+//! queue.rs        a queue, and how it goes on
+//! item.rs         what is queued
+//! wait.rs         a wait
+//! signal.rs       a signal, which may be in several queues
+//! callbacks.rs    what the KMD tells about a queue
+//! list.rs         the queues of an adapter
+//! queued_work.rs  what is done when work is through
+//! ```
+
+pub(crate) mod callbacks;
+pub(crate) mod item;
+pub(in crate::dxgk) mod last_faults;
+pub(crate) mod list;
+pub(crate) mod queue;
+pub(crate) mod queued_work;
+pub(in crate::dxgk) mod show;
+pub(crate) mod signal;
+mod tests;
+mod wait;

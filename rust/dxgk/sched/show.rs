@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What people see of engines and queues, in debugfs: a line for each, with words `NAME=VALUE`
+//! behind its number. The tool `opendxg` reads them.
+
+use super::queue::Queue;
+use crate::dxgk::adapter::Adapter;
+use crate::{
+    ddi::{
+        class::Passive,
+        queue::{
+            Fault,
+            FaultKind,
+            NodeStatus, //
+        }, //
+    },
+    sys::task::sleep, //
+};
+use kernel::fmt;
+
+/// How many queues of an adapter are shown.
+const QUEUES_SHOWN: usize = 16384;
+/// More nodes have no lines.
+const NODES_SHOWN: usize = 32;
+
+/// Prints what each engine does.
+///
+/// Context: may sleep, no locks held.
+pub(in crate::dxgk) fn engines(adapter: &Adapter, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let class = Passive::here();
+
+    // CAST: 32.
+    for node in 0..adapter.caps.nodes.min(NODES_SHOWN as u32) {
+        // A removed adapter does nothing.
+        let Ok(kmd) = adapter.port.enter() else {
+            return Ok(());
+        };
+        let name = kmd.get_node_metadata(&class, node).name;
+        let status = kmd.query_node_status(&class, node);
+
+        drop(kmd);
+        engine(node, name.characters(), &status, f)?;
+        if let Some(last) = adapter.last_faults.get(node) {
+            write!(f, " fault_queue={} fault_pid={}", last.queue, last.pid)?;
+            fault(&last.fault, f)?;
+        }
+        writeln!(f)?;
+    }
+    Ok(())
+}
+
+fn engine(
+    node: u32,
+    name: impl Iterator<Item = u8>,
+    status: &NodeStatus,
+    f: &mut fmt::Formatter<'_>,
+) -> fmt::Result {
+    let NodeStatus {
+        running,
+        busy_ns,
+        submissions,
+        switches,
+        ready,
+        blocked,
+    } = *status;
+
+    write!(f, "engine:\t{node} kind=")?;
+    for byte in name {
+        let word = if byte.is_ascii_alphanumeric() {
+            byte.to_ascii_lowercase()
+        } else {
+            b'-'
+        };
+
+        write!(f, "{}", char::from(word))?;
+    }
+    match running {
+        Some(queue) => write!(f, " state=running running={queue}")?,
+        None => write!(f, " state=idle")?,
+    }
+    write!(
+        f,
+        " busy_ns={busy_ns} submissions={submissions} switches={switches} ready={ready} \
+         blocked={blocked}"
+    )
+}
+
+/// Which queue each engine runs.
+fn running(adapter: &Adapter) -> [Option<u64>; NODES_SHOWN] {
+    let mut queues = [None; NODES_SHOWN];
+
+    if let Ok(kmd) = adapter.port.enter() {
+        // CAST: 32.
+        let nodes = 0..adapter.caps.nodes.min(NODES_SHOWN as u32);
+
+        for (queue, node) in queues.iter_mut().zip(nodes) {
+            *queue = kmd.query_node_status(&Passive::here(), node).running;
+        }
+    }
+    queues
+}
+
+/// Prints the queues, the first ones if there are very many.
+///
+/// Context: may sleep, no locks held.
+pub(in crate::dxgk) fn queues(adapter: &Adapter, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let running = running(adapter);
+    let mut hidden: u64 = 0;
+
+    for (index, found) in adapter.queues.iter().enumerate() {
+        // Who does not wait for the rest does not get it.
+        if sleep::is_killed() {
+            return Ok(());
+        }
+        if index >= QUEUES_SHOWN {
+            // OVERFLOW: as many as there is memory for.
+            hidden += 1;
+            continue;
+        }
+        queue(&found, running.contains(&Some(found.id)), f)?;
+    }
+    if hidden != 0 {
+        writeln!(f, "queues-more:\t{hidden}")?;
+    }
+    Ok(())
+}
+
+fn queue(queue: &Queue, runs: bool, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let now = queue.snapshot();
+    let state = match (&now.fault, now.life, &now.blocked) {
+        (Some(_), _, _) => "faulted",
+        (None, "closing" | "stopped" | "ended", _) => now.life,
+        (None, _, Some(_)) => "blocked",
+        (None, _, None) if runs && now.in_flight != 0 => "running",
+        (None, _, None) if now.in_flight != 0 => "submitted",
+        (None, _, None) if now.items != 0 => "queued",
+        (None, _, None) => "idle",
+    };
+    let pid = queue.device.owner.mappings.identity.number();
+    let kind = if queue.is_hw { "hw" } else { "packets" };
+    let (id, node) = (queue.id, queue.node);
+
+    write!(
+        f,
+        "queue:\t{id} pid={pid} kind={kind} node={node} state={state} queued={} in_flight={} \
+         submissions={} busy_ns={}",
+        now.items, now.in_flight, now.completed, now.busy_ns
+    )?;
+    if let Some(blocked) = now.blocked {
+        write!(
+            f,
+            " on={}:{} value={}",
+            blocked.kind, blocked.object, blocked.value
+        )?;
+    }
+    if let Some(found) = &now.fault {
+        fault(found, f)?;
+    }
+    writeln!(f)
+}
+
+fn fault(fault: &Fault, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    match fault.kind {
+        FaultKind::PageFault { address, write, .. } => {
+            write!(
+                f,
+                " fault=page address={address:#x} write={}",
+                u32::from(write)
+            )
+        }
+        FaultKind::IllegalPacket { header } => write!(f, " fault=packet header={header:#x}"),
+    }?;
+    write!(f, " packet={:#x} submission={}", fault.packet, fault.number)
+}

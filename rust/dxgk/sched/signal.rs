@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A signal in one or more queues: it takes effect once, when it has been the turn of it in all of
+//! them (FEN-43). If one of them discards it, it never does (FEN-46).
+
+use crate::dxgk::object::{
+    Object,
+    Strong, //
+};
+use crate::sys::file::eventfd::EventFd;
+use kernel::{
+    alloc::AllocError,
+    prelude::*,
+    sync::{
+        atomic::{
+            Atomic,
+            Full, //
+        },
+        Arc, //
+    }, //
+};
+
+/// One object that is signalled, and its value, if it has one. The reference keeps those waiting
+/// who wait for it: somebody will signal it (FEN-28).
+pub(crate) struct SignalElement {
+    pub(crate) strong: Strong,
+    pub(crate) value: u64,
+}
+
+/// What a signal does.
+pub(crate) enum Effect {
+    /// Signals each of these.
+    Objects(KVVec<SignalElement>),
+    /// Adds 1 to an event.
+    Event(EventFd),
+}
+
+/// A signal in one or more queues.
+pub(crate) struct QueuedSignal {
+    effect: Effect,
+    /// In how many queues it still has to be its turn.
+    missing: Atomic<u32>,
+    /// When the commands before it were submitted, not when they have completed.
+    pub(super) at_submission: bool,
+}
+
+impl Effect {
+    /// A signal that does this, in so many queues.
+    pub(crate) fn into_signal(
+        self,
+        at_submission: bool,
+        queues: u32,
+    ) -> Result<Arc<QueuedSignal>, AllocError> {
+        QueuedSignal::new(self, at_submission, queues)
+    }
+}
+
+impl QueuedSignal {
+    /// A signal in so many queues, at least one.
+    fn new(effect: Effect, at_submission: bool, queues: u32) -> Result<Arc<Self>, AllocError> {
+        Arc::new(
+            Self {
+                effect,
+                missing: Atomic::new(queues),
+                at_submission,
+            },
+            GFP_KERNEL_ACCOUNT,
+        )
+    }
+
+    /// It is its turn in one of the queues.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(super) fn reached(&self) {
+        // ORDERING: full: the last one has seen what all the queues have done before.
+        if self.missing.fetch_sub(1, Full) != 1 {
+            return;
+        }
+        match &self.effect {
+            Effect::Objects(elements) => elements.iter().for_each(SignalElement::signal),
+            Effect::Event(event) => event.signal(),
+        }
+    }
+}
+
+impl SignalElement {
+    fn signal(&self) {
+        match self.strong.object() {
+            Object::Fence(fence) => {
+                // It may go down (FEN-42), so that it is never refused.
+                let _done = fence.signal(self.value, true);
+            }
+            Object::Legacy(object) => object.signal(self.value),
+            Object::Resource(_) | Object::KeyedMutex(_) => {}
+        }
+    }
+}

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A wait in a queue.
+//!
+//! All memory that it needs is there when it is queued. It begins when it is its turn: then it is
+//! queued on its objects. Its end queues the work of its queue, which finds that it is over. So
+//! nothing is done for a queue by those who signal.
+
+use super::queue::Queue;
+use crate::dxgk::sync::{
+    cpu_wait::{
+        Element,
+        Registration, //
+    },
+    fence::{
+        FenceWaiter,
+        NewNode, //
+    },
+    legacy::LegacySync,
+    pending_waits::PendingWaits,
+    queue,
+    waiter::Waiter,
+    wake::Wake, //
+};
+use crate::{
+    error::DxgResult,
+    logic::{
+        wait_set::WaitSet,
+        waiters::{
+            EnqueueResult,
+            WaitKey, //
+        }, //
+    }, //
+};
+use kernel::{
+    prelude::*,
+    sync::{
+        atomic::{
+            Acquire,
+            Atomic,
+            Release, //
+        },
+        Arc, //
+    }, //
+};
+
+/// What a queue is blocked on, for those who look at it.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Blocked {
+    /// What the object is.
+    pub(crate) kind: &'static str,
+    /// The id of the object; the first one, if there are several.
+    pub(crate) object: u64,
+    /// Its value that is waited for; 0 for a mutex or a semaphore.
+    pub(crate) value: u64,
+}
+
+/// A queue that goes on when its wait ends.
+pub(in crate::dxgk) struct WakeQueue(Arc<Queue>);
+
+impl Wake for WakeQueue {
+    fn wake(&self, _set: &WaitSet) {
+        self.0.kick();
+    }
+}
+
+/// Waits for values of fences, all of them.
+struct FenceWait {
+    waiter: Arc<Waiter<WakeQueue>>,
+    /// Until it begins.
+    registration: Option<Registration<WakeQueue>>,
+}
+
+/// How far a wait for an older object is.
+enum Phase {
+    /// It has not begun.
+    New(NewNode),
+    /// It begins.
+    Beginning,
+    /// It was queued on the object.
+    Queued(WaitKey),
+    /// It was satisfied when it began.
+    Satisfied,
+}
+
+/// Waits for one mutex, semaphore or legacy fence.
+struct LegacyWait {
+    object: Arc<LegacySync>,
+    value: u64,
+    waiter: Arc<LegacyWaiter>,
+    phase: Phase,
+}
+
+impl LegacyWait {
+    /// Takes it out of its object, or gives back what it has got.
+    fn undo(&self) {
+        let was_queued = match &self.phase {
+            // Who begins it finds it gone, and undoes it.
+            Phase::New(_) | Phase::Beginning => return,
+            Phase::Queued(key) => self.object.cancel(key),
+            Phase::Satisfied => false,
+        };
+
+        if !was_queued {
+            self.object.give_back();
+        }
+    }
+}
+
+/// A [`LegacyWait`] as its object knows it.
+struct LegacyWaiter {
+    queue: Arc<Queue>,
+    has_ended: Atomic<bool>,
+}
+
+impl FenceWaiter for LegacyWaiter {
+    fn satisfied(&self) {
+        self.has_ended.store(true, Release);
+        self.queue.kick();
+    }
+
+    fn orphaned(&self) {
+        self.satisfied();
+    }
+}
+
+enum Kind {
+    Fences(FenceWait),
+    Legacy(LegacyWait),
+}
+
+/// A wait in a queue. Dropping it ends it: what it has got is given back, unless it was over.
+pub(in crate::dxgk) struct QueuedWait {
+    kind: Kind,
+    blocked: Blocked,
+    /// The queue has gone on.
+    is_over: bool,
+}
+
+/// What begins a wait whose turn it is.
+pub(super) enum Begin {
+    /// On fences.
+    Fences(Registration<WakeQueue>),
+    /// On an object that is no monitored fence.
+    Legacy {
+        object: Arc<LegacySync>,
+        value: u64,
+        new_node: NewNode,
+        waiter: Arc<dyn FenceWaiter>,
+    },
+}
+
+/// A wait for an older object that has begun.
+pub(super) struct Begun {
+    object: Arc<LegacySync>,
+    key: Option<WaitKey>,
+}
+
+impl Begin {
+    /// Queues the wait on its objects. The result is for [`QueuedWait::begun`].
+    ///
+    /// Context: may sleep, no locks held.
+    pub(super) fn run(self) -> Option<Begun> {
+        match self {
+            Self::Fences(registration) => {
+                registration.begin();
+                None
+            }
+            Self::Legacy {
+                object,
+                value,
+                new_node,
+                waiter,
+            } => {
+                let key = match object.enqueue(value, new_node) {
+                    EnqueueResult::Queued(key) => Some(key),
+                    EnqueueResult::Satisfied(_) | EnqueueResult::Orphaned(_) => {
+                        waiter.satisfied();
+                        None
+                    }
+                };
+
+                Some(Begun { object, key })
+            }
+        }
+    }
+}
+
+impl Begun {
+    /// The wait was discarded meanwhile.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(super) fn undo(self) {
+        if !self.key.is_some_and(|key| self.object.cancel(&key)) {
+            self.object.give_back();
+        }
+    }
+}
+
+impl QueuedWait {
+    /// A wait of `queue` for all of these.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(in crate::dxgk) fn for_fences(
+        queue: &Arc<Queue>,
+        waits: &Arc<PendingWaits>,
+        elements: &[Element],
+    ) -> DxgResult<Self> {
+        let registration = Registration::new(waits, elements, WakeQueue(queue.clone()))?;
+        let blocked = registration
+            .first()
+            .map(|element| Blocked {
+                kind: element.fence.header.kind().name(),
+                object: element.fence.header.id(),
+                value: element.value,
+            })
+            .unwrap_or_default();
+
+        Ok(Self {
+            kind: Kind::Fences(FenceWait {
+                waiter: registration.waiter().clone(),
+                registration: Some(registration),
+            }),
+            blocked,
+            is_over: false,
+        })
+    }
+
+    /// A wait of `queue` for one object.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(in crate::dxgk) fn for_legacy(
+        queue: &Arc<Queue>,
+        object: &Arc<LegacySync>,
+        value: u64,
+    ) -> DxgResult<Self> {
+        let waiter = Arc::new(
+            LegacyWaiter {
+                queue: queue.clone(),
+                has_ended: Atomic::new(false),
+            },
+            GFP_KERNEL_ACCOUNT,
+        )?;
+        let new_node = queue::new_node(waiter.clone() as Arc<dyn FenceWaiter>)?;
+
+        Ok(Self {
+            blocked: Blocked {
+                kind: object.header.kind().name(),
+                object: object.header.id(),
+                value,
+            },
+            kind: Kind::Legacy(LegacyWait {
+                object: object.clone(),
+                value,
+                waiter,
+                phase: Phase::New(new_node),
+            }),
+            is_over: false,
+        })
+    }
+
+    /// Whether its condition was met, or never will be.
+    pub(super) fn has_ended(&self) -> bool {
+        match &self.kind {
+            Kind::Fences(wait) => wait.waiter.set.outcome().is_some(),
+            Kind::Legacy(wait) => wait.waiter.has_ended.load(Acquire),
+        }
+    }
+
+    /// Whether it would not block, as far as that is known, if it were its turn now.
+    pub(super) fn might_pass(&self) -> bool {
+        match &self.kind {
+            Kind::Fences(wait) => wait.registration.as_ref().is_none_or(Registration::holds),
+            Kind::Legacy(_) => true,
+        }
+    }
+
+    /// The queue goes on.
+    pub(super) fn pass(&mut self) {
+        self.is_over = true;
+    }
+
+    /// What is to be done now that it is its turn; `None` if that was done.
+    pub(super) fn begin(&mut self) -> Option<Begin> {
+        match &mut self.kind {
+            Kind::Fences(wait) => wait.registration.take().map(Begin::Fences),
+            Kind::Legacy(wait) => match core::mem::replace(&mut wait.phase, Phase::Beginning) {
+                Phase::New(new_node) => Some(Begin::Legacy {
+                    object: wait.object.clone(),
+                    value: wait.value,
+                    new_node,
+                    waiter: wait.waiter.clone(),
+                }),
+                phase => {
+                    wait.phase = phase;
+                    None
+                }
+            },
+        }
+    }
+
+    /// It has begun.
+    pub(super) fn begun(&mut self, begun: &Begun) {
+        if let Kind::Legacy(wait) = &mut self.kind {
+            wait.phase = begun.key.map_or(Phase::Satisfied, Phase::Queued);
+        }
+    }
+
+    /// What it waits for.
+    pub(super) fn blocked(&self) -> Blocked {
+        self.blocked
+    }
+}
+
+impl Drop for QueuedWait {
+    /// Context: may sleep, no locks held.
+    fn drop(&mut self) {
+        match &self.kind {
+            _ if self.is_over => {}
+            // One that has not begun is in no fence.
+            Kind::Fences(wait) if wait.registration.is_some() => {}
+            Kind::Fences(wait) => wait.waiter.cancel(),
+            Kind::Legacy(wait) => wait.undo(),
+        }
+    }
+}

@@ -1,0 +1,601 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The GPU address space of a process on one adapter (MEM-40 to MEM-50). Its devices share it.
+//!
+//! INVARIANT: while `state` is free, the page tables say what the ranges say. An entry for a page
+//! of an allocation is valid exactly if the allocation has a placement. For: a range is changed
+//! with its entries under the lock. A placement is set or taken away first, and then every address
+//! space that shows the allocation is refreshed; who maps it meanwhile sees the new placement.
+//!
+//! A page goes to somebody else only after the refresh, which ends with a flush (MEM-58).
+//!
+//! LOCK: `state` is a mutex, inside `AllocationMemory::turn`; `AllocationMemory::state` is taken
+//! inside. Entries of the KMD are called under it. Memory is allocated under it: only the process
+//! itself waits, and who moves an allocation that it shares.
+
+use super::{
+    fence_pages::FencePages,
+    opened::Opened,
+    page_tables::PageTables,
+    ranges::{
+        places,
+        RangeTree, //
+    }, //
+};
+use crate::{
+    ddi::{
+        object,
+        paging::{
+            PageTableEntry,
+            RootPageTable, //
+        }, //
+    },
+    dxgk::{
+        adapter::Adapter,
+        quota::holder::Holder, //
+    },
+    error::{
+        DxgResult,
+        Status, //
+    },
+    logic::{
+        gpu_ranges::{
+            self,
+            Finder,
+            Mapping,
+            Range,
+            Reservation,
+            Stretch,
+            What,
+            MAX_STRETCHES,
+            PAGE, //
+        },
+        gpu_va_rules::{
+            ClientSpace,
+            Map,
+            Position,
+            Protection,
+            Reserve,
+            Update, //
+        }, //
+    },
+    sys::alloc::{
+        pin_arc,
+        tree_node, //
+    }, //
+};
+use kernel::{
+    new_mutex,
+    prelude::*,
+    rbtree::RBTree,
+    sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
+        Arc,
+        Mutex, //
+    }, //
+};
+
+/// Budget groups (`D3DKMT_MEMORY_SEGMENT_GROUP`).
+pub(crate) const GROUPS: usize = 2;
+
+/// What is under the lock.
+pub(super) struct State {
+    ranges: RangeTree,
+    finder: Finder,
+    pub(super) tables: PageTables,
+    /// The opens that ranges show, or have shown.
+    openings: RBTree<u64, Arc<Opened>>,
+    /// The number of the last reservation.
+    reservations: u64,
+    pub(super) fences: FencePages,
+}
+
+/// The GPU addresses of a process on one adapter.
+#[pin_data]
+pub(crate) struct AddressSpace {
+    /// What clients may have.
+    pub(crate) clients: ClientSpace,
+    root: RootPageTable,
+    /// Bytes that its devices want to be resident, by group.
+    usage: [Atomic<u64>; GROUPS],
+    #[pin]
+    pub(super) state: Mutex<State>,
+}
+
+/// One of this many pages is kept for what the OS part shows.
+const KEPT: u64 = 4;
+
+/// Most pages that the OS part keeps.
+const MOST_KEPT: u64 = 1 << 20;
+
+/// What a page of an open allocation is in the page tables.
+fn write_stretch(state: &State, part: Stretch) {
+    match part.range.what {
+        What::NoAccess => {
+            state
+                .tables
+                .write(part.first, part.end(), |_| PageTableEntry::Invalid);
+        }
+        What::Zero => {
+            state
+                .tables
+                .write(part.first, part.end(), |_| PageTableEntry::Zero);
+        }
+        What::Mapped(mapping) => {
+            let opened = state.openings.get(&mapping.opening);
+            let placement = opened.and_then(|opened| opened.memory.placement());
+
+            state.tables.write(part.first, part.end(), |page| {
+                let further = page.saturating_sub(part.first);
+
+                placement
+                    .as_ref()
+                    .map_or(PageTableEntry::Invalid, |placement| {
+                        placement.entry(&Mapping {
+                            offset: mapping.offset.saturating_add(further),
+                            ..mapping
+                        })
+                    })
+            });
+        }
+    }
+}
+
+impl State {
+    /// Changes what these pages are, and their entries. `change` is as in [`gpu_ranges::edit`].
+    /// `has_entries`: they may have entries in page tables afterwards. It does not flush. Either
+    /// everything is changed, or nothing.
+    fn change(
+        &mut self,
+        first: u64,
+        end: u64,
+        has_entries: bool,
+        change: impl FnMut(Option<Range>, u64) -> Option<Range>,
+    ) -> DxgResult {
+        let count = gpu_ranges::places(&self.ranges, first, end);
+        // What is replaced as a whole takes nothing.
+        let more = u32::try_from(count).map_err(|_| Status::NO_MEMORY)?;
+
+        if self.ranges.count().saturating_add(more) > MAX_STRETCHES + 3 {
+            return Err(Status::NO_MEMORY.into());
+        }
+
+        let mut places = places(count)?;
+
+        if has_entries {
+            self.tables.claim(first, end)?;
+        }
+        self.change_with(first, end, &mut places.drain_all(), has_entries, change);
+        Ok(())
+    }
+
+    /// The same, with all the memory that it takes. `claimed`: all pages were claimed, because some
+    /// of them have entries afterwards.
+    fn change_with(
+        &mut self,
+        first: u64,
+        end: u64,
+        places: &mut impl Iterator<Item = super::ranges::Place>,
+        claimed: bool,
+        change: impl FnMut(Option<Range>, u64) -> Option<Range>,
+    ) {
+        let Self { ranges, tables, .. } = self;
+
+        for part in gpu_ranges::parts(ranges, first, end) {
+            if part.range.has_entries() {
+                tables.unclaim(part.first, part.end());
+            }
+        }
+        gpu_ranges::edit(ranges, places, first, end, change);
+        if claimed {
+            let mut at = first;
+
+            for part in gpu_ranges::parts(ranges, first, end) {
+                tables.unclaim(at, part.first);
+                at = part.end();
+                if !part.range.has_entries() {
+                    tables.unclaim(part.first, at);
+                }
+            }
+            tables.unclaim(at, end);
+        }
+        self.write(first, end);
+        self.tables.sweep(first, end);
+    }
+
+    /// Changes pages of a reservation, `part` of them at a time, to what begins with `what`.
+    fn repeat(&mut self, first: u64, end: u64, part: u64, what: impl Fn(u64) -> What) -> DxgResult {
+        let mut at = first;
+
+        while at < end {
+            let next = at.saturating_add(part.max(1)).min(end);
+            let what = what(at);
+
+            self.change(at, next, true, |old, further| {
+                let reservation = old?.reservation;
+
+                Some(Range { reservation, what }.at(further))
+            })?;
+            at = next;
+        }
+        Ok(())
+    }
+
+    /// Copies what pages are to others, as if all were read before any is written.
+    fn copy(&mut self, source: u64, first: u64, end: u64) -> DxgResult {
+        let stop = source.saturating_add(end.saturating_sub(first));
+        let mut parts = KVVec::new();
+
+        for part in gpu_ranges::parts(&self.ranges, source, stop) {
+            parts.push(part, GFP_KERNEL_ACCOUNT)?;
+        }
+        for part in &parts {
+            let at = first.saturating_add(part.first.saturating_sub(source));
+
+            self.repeat(at, at.saturating_add(part.pages), part.pages, |_| {
+                part.range.what
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Writes the entries of these pages as the ranges say.
+    fn write(&self, first: u64, end: u64) {
+        let mut at = first;
+
+        for part in gpu_ranges::parts(&self.ranges, first, end) {
+            self.tables
+                .write(at, part.first, |_| PageTableEntry::Invalid);
+            write_stretch(self, part);
+            at = part.end();
+        }
+        self.tables.write(at, end, |_| PageTableEntry::Invalid);
+    }
+
+    /// The address of a range: where the caller wants it, or where there is room.
+    fn find(&self, position: Position, pages: u64) -> DxgResult<u64> {
+        match position {
+            Position::Fixed(first) => Ok(first),
+            Position::Picked(bounds) => self
+                .finder
+                .find(&self.ranges, pages, bounds)
+                .ok_or(Status::NO_MEMORY.into()),
+        }
+    }
+
+    /// Remembers what was found.
+    fn found(&mut self, position: Position, first: u64, end: u64) {
+        if let Position::Picked(bounds) = position {
+            self.finder.taken(bounds, first, end);
+        }
+    }
+}
+
+impl AddressSpace {
+    /// An empty address space of the process that `kmd` is to the KMD of `adapter`. What it takes
+    /// is charged to `holder`. `None` if the adapter has no GPU addresses.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn new(
+        adapter: &Adapter,
+        kmd: Arc<object::Process>,
+        holder: Arc<Holder>,
+    ) -> DxgResult<Option<Arc<Self>>> {
+        let Some(levels) = adapter.memory.levels else {
+            return Ok(None);
+        };
+        let kept = (levels.pages() / KEPT).min(MOST_KEPT);
+        let end = levels.pages().saturating_sub(kept);
+        let tables = PageTables::new(levels, kmd, holder)?;
+        let root = tables.root();
+
+        Ok(Some(pin_arc(
+            pin_init!(Self {
+                clients: ClientSpace { end },
+                root,
+                usage: [const { Atomic::new(0) }; GROUPS],
+                state <- new_mutex!(
+                    State {
+                        ranges: RangeTree::new(),
+                        finder: Finder::new(),
+                        tables,
+                        openings: RBTree::new(),
+                        reservations: 0,
+                        fences: FencePages::new(end, kept),
+                    },
+                    "AddressSpace::state"
+                ),
+            }),
+            GFP_KERNEL_ACCOUNT,
+        )?))
+    }
+
+    /// Where its page tables begin. They stay there.
+    pub(crate) fn root_page_table(&self) -> RootPageTable {
+        self.root
+    }
+
+    /// How many bytes its devices want to be resident in a group.
+    pub(crate) fn usage(&self, group: usize) -> u64 {
+        self.usage.get(group).map_or(0, |usage| usage.load(Relaxed))
+    }
+
+    /// So many bytes more of a group are wanted.
+    pub(super) fn add_usage(&self, group: usize, bytes: u64) {
+        if let Some(usage) = self.usage.get(group) {
+            usage.add(bytes, Relaxed);
+        }
+    }
+
+    /// So many bytes less.
+    pub(super) fn sub_usage(&self, group: usize, bytes: u64) {
+        // It wraps, as the counter does.
+        self.add_usage(group, bytes.wrapping_neg());
+    }
+
+    /// ReserveGpuVirtualAddress (MEM-41); returns the address.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn reserve(&self, request: &Reserve) -> DxgResult<u64> {
+        let mut state = self.state.lock();
+        let first = state.find(request.position, request.pages)?;
+        let end = first.saturating_add(request.pages);
+
+        if !gpu_ranges::is_free(&state.ranges, first, end) {
+            return Err(Status::INVALID_PARAMETER.into());
+        }
+
+        let reservation = Reservation {
+            id: state.reservations.wrapping_add(1),
+            zero: request.zero,
+        };
+        let made = state.change(first, end, request.zero, |_, _| {
+            Some(Range {
+                reservation: Some(reservation),
+                what: reservation.bare(),
+            })
+        });
+
+        state.tables.flush(first, end);
+        made?;
+        state.reservations = reservation.id;
+        state.found(request.position, first, end);
+        Ok(first.saturating_mul(PAGE))
+    }
+
+    /// MapGpuVirtualAddress (MEM-43); returns the address. `opened` is there if the protection is
+    /// that of pages.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn map(&self, request: &Map, opened: Option<&Arc<Opened>>) -> DxgResult<u64> {
+        // Dropped after the lock if it is not used.
+        let mut node = match opened {
+            Some(opened) => Some(tree_node(opened.id, opened.clone())?),
+            None => None,
+        };
+        let mut state = self.state.lock();
+        let first = state.find(request.position, request.pages)?;
+        let end = first.saturating_add(request.pages);
+        let what = match (request.protection, opened) {
+            (Protection::Pages { write, execute }, Some(opened)) => What::Mapped(Mapping {
+                opening: opened.id,
+                offset: request.offset,
+                write,
+                execute,
+            }),
+            (Protection::Zero, _) => What::Zero,
+            _ => What::NoAccess,
+        };
+
+        if opened.is_none() && gpu_ranges::has_map(&state.ranges, first, end) {
+            return Err(Status::INVALID_PARAMETER.into());
+        }
+        if let Some(opened) = opened {
+            // The end of the handle takes it out, if it has not come already.
+            if !opened.memory.is_open(opened.id) {
+                return Err(Status::INVALID_PARAMETER.into());
+            }
+            if state.openings.get(&opened.id).is_none() {
+                if let Some(node) = node.take() {
+                    let _nothing = state.openings.insert(node);
+                }
+            }
+        }
+
+        let has_entries =
+            what != What::NoAccess || gpu_ranges::has_zero_reservation(&state.ranges, first, end);
+        let made = state.change(first, end, has_entries, |old, further| {
+            let reservation = old.and_then(|old| old.reservation);
+
+            Some(Range { reservation, what }.at(further))
+        });
+
+        state.tables.flush(first, end);
+        made?;
+        state.found(request.position, first, end);
+        drop(state);
+        drop(node);
+        Ok(first.saturating_mul(PAGE))
+    }
+
+    /// FreeGpuVirtualAddress of these pages (MEM-49).
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn free(&self, first: u64, end: u64) -> DxgResult {
+        let mut state = self.state.lock();
+
+        if !gpu_ranges::is_taken(&state.ranges, first, end) {
+            return Err(Status::INVALID_PARAMETER.into());
+        }
+
+        // The stretch that it is cut out of may become two.
+        let mut places = places(2)?;
+
+        state.change_with(first, end, &mut places.drain_all(), false, |_, _| None);
+        state.finder.freed(first);
+        state.tables.flush(first, end);
+        Ok(())
+    }
+
+    /// Checks that all pages of an update are in one reservation that reads as zero (MEM-45).
+    pub(crate) fn zero_reservation(&self, first: u64, end: u64) -> DxgResult<Reservation> {
+        let state = self.state.lock();
+
+        gpu_ranges::reservation_of(&state.ranges, first, end)
+            .filter(|reservation| reservation.zero)
+            .ok_or(Status::INVALID_PARAMETER.into())
+    }
+
+    /// Does one operation of an update, if its pages are still in the reservations that they were
+    /// in when it was queued.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(super) fn update(
+        &self,
+        update: &Update,
+        opened: Option<&Arc<Opened>>,
+        destination: Reservation,
+        source: Option<Reservation>,
+    ) -> DxgResult {
+        // Dropped after the lock if it is not used.
+        let mut node = match opened {
+            Some(opened) => Some(tree_node(opened.id, opened.clone())?),
+            None => None,
+        };
+        let mut state = self.state.lock();
+        let (first, end) = update.destination();
+        let is_there = |state: &State, (first, end), reservation| {
+            gpu_ranges::reservation_of(&state.ranges, first, end) == reservation
+        };
+
+        if !is_there(&state, (first, end), Some(destination)) {
+            return Ok(());
+        }
+        if let Some(pages) = update.source() {
+            if !is_there(&state, pages, source) {
+                return Ok(());
+            }
+        }
+        if let Some(opened) = opened {
+            if !opened.memory.is_open(opened.id) {
+                return Ok(());
+            }
+            if state.openings.get(&opened.id).is_none() {
+                if let Some(node) = node.take() {
+                    let _nothing = state.openings.insert(node);
+                }
+            }
+        }
+
+        let done = match *update {
+            Update::Map {
+                offset,
+                part,
+                write,
+                execute,
+                ..
+            } => state.repeat(first, end, part, |_| {
+                What::Mapped(Mapping {
+                    opening: opened.map_or(0, |opened| opened.id),
+                    offset,
+                    write,
+                    execute,
+                })
+            }),
+            Update::Unmap { zero, .. } => {
+                let what = match zero {
+                    true => What::Zero,
+                    false => What::NoAccess,
+                };
+
+                state.repeat(first, end, end.saturating_sub(first), |_| what)
+            }
+            Update::Copy { source, .. } => state.copy(source, first, end),
+        };
+
+        state.tables.flush(first, end);
+        drop(state);
+        drop(node);
+        done
+    }
+
+    /// Takes an open out of the address space: its pages are what was reserved there, or nothing.
+    /// On return no engine uses them.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(super) fn end_opening(&self, opening: u64) {
+        let mut state = self.state.lock();
+        let mut at = 0;
+        let mut changed: Option<(u64, u64)> = None;
+
+        while let Some(stretch) = state.ranges.shown_by(opening, at) {
+            let (first, end) = (stretch.first, stretch.end());
+
+            // It is a whole stretch that is there, so that nothing is split and no gap is filled.
+            // What was reserved has entries as before, if it reads as zero.
+            let claimed = stretch
+                .range
+                .reservation
+                .is_some_and(|reservation| reservation.zero);
+
+            if claimed {
+                // The tables are there, so that this takes no memory.
+                let _claimed = state.tables.claim(first, end);
+            }
+            state.change_with(first, end, &mut core::iter::empty(), claimed, |old, _| {
+                let reservation = old?.reservation?;
+
+                Some(Range {
+                    reservation: Some(reservation),
+                    what: reservation.bare(),
+                })
+            });
+            state.finder.freed(first);
+            changed = Some(match changed {
+                Some((lowest, _)) => (lowest, end),
+                None => (first, end),
+            });
+            at = end;
+        }
+        if let Some((first, end)) = changed {
+            state.tables.flush(first, end);
+        }
+
+        let node = state.openings.remove_node(&opening);
+
+        drop(state);
+        drop(node);
+    }
+
+    /// The allocation of an open has got or lost its placement: writes the entries of the ranges
+    /// that show it. On return no engine uses the old ones.
+    ///
+    /// Context: may sleep; `AllocationMemory::turn` of the allocation.
+    pub(super) fn refresh(&self, opening: u64) {
+        let mut state = self.state.lock();
+        let mut at = 0;
+        let mut changed: Option<(u64, u64)> = None;
+
+        while let Some(stretch) = state.ranges.shown_by(opening, at) {
+            write_stretch(&state, stretch);
+            at = stretch.end();
+            changed = Some(match changed {
+                Some((lowest, _)) => (lowest, at),
+                None => (stretch.first, at),
+            });
+        }
+        if let Some((first, end)) = changed {
+            state.tables.flush(first, end);
+        }
+    }
+
+    /// How many stretches and page tables it has.
+    pub(crate) fn extent(&self) -> (u32, usize) {
+        let state = self.state.lock();
+
+        (state.ranges.count(), state.tables.count())
+    }
+}

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The memory manager (VidMm): GPU address spaces, page tables, paging queues, residency and
+//! segments (memory.md sections 1 to 3, 6, 7).
+//!
+//! ```text
+//! GpuProcess ── AddressSpace ── ranges, page tables, pages of fence values
+//!                    └─ Opened ── AllocationMemory ── Placement: pinned pages, or LocalPages
+//! Device ── DeviceQueues ── PagingQueue ── Operation       ▲
+//! Adapter ── Segments ── Segment ──────────────────────────┘ of it
+//! ```
+//!
+//! Page tables are written by the processor, in the call that changes something. So at any time,
+//! while the lock of the space is free, the page tables say what the ranges say: an entry is valid
+//! exactly if its allocation has a placement. Only a MakeResident of much memory is left to the
+//! adapter's worker; other calls on its queue then wait for it only in the values of the queue's
+//! fence.
+
+pub(crate) mod address_space;
+pub(crate) mod create;
+pub(crate) mod fence_pages;
+pub(crate) mod opened;
+mod page_tables;
+pub(crate) mod paging_queue;
+pub(crate) mod paging_worker;
+mod ranges;
+pub(crate) mod residency;
+pub(crate) mod resident_list;
+pub(crate) mod segment;
+pub(crate) mod update;
+pub(crate) mod usage;

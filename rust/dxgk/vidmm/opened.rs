@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! An open of an allocation by a device, as the memory manager knows it: what residency is counted
+//! for, and what ranges of the address space show.
+//!
+//! It ends once, after its handle: behind the work that the process has queued on the adapter
+//! (RES-30), or at once.
+
+use super::{
+    address_space::AddressSpace,
+    residency::AllocationMemory, //
+};
+use crate::{
+    dxgk::{
+        device::Device,
+        sched::queued_work::{
+            AfterWork,
+            Cut, //
+        },
+        stats::next_id, //
+    },
+    error::DxgResult,
+    sys::{
+        alloc::pin_arc,
+        wait_queue::WaitQueue, //
+    }, //
+};
+use kernel::{
+    new_mutex,
+    prelude::*,
+    sync::{
+        atomic::{
+            Atomic,
+            Release, //
+        },
+        Arc,
+        Mutex, //
+    }, //
+};
+
+/// An open of an allocation by a device.
+#[pin_data]
+pub(crate) struct Opened {
+    /// Its number; not 0.
+    pub(crate) id: u64,
+    /// Id of who has opened it.
+    pub(crate) device: u64,
+    /// Whether it may write.
+    pub(crate) write: bool,
+    /// What it opens.
+    pub(crate) memory: Arc<AllocationMemory>,
+    /// Where it can be mapped.
+    pub(crate) space: Arc<AddressSpace>,
+    /// What its end takes; `None` once that has begun. LOCK: leaf.
+    #[pin]
+    cut: Mutex<Option<Cut>>,
+    /// 1 when it has ended.
+    ended: Atomic<u32>,
+    #[pin]
+    over: WaitQueue,
+}
+
+impl Opened {
+    /// An open of `memory` by `device`, if the adapter of the device has GPU addresses.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn new(
+        device: &Device,
+        memory: &Arc<AllocationMemory>,
+        write: bool,
+    ) -> DxgResult<Option<Arc<Self>>> {
+        let Some(space) = &device.process.space else {
+            return Ok(None);
+        };
+        let cut = device.process.work.cut()?;
+        let opened = pin_arc(
+            pin_init!(Self {
+                id: next_id(),
+                device: device.id(),
+                write,
+                memory: memory.clone(),
+                space: space.clone(),
+                cut <- new_mutex!(Some(cut), "Opened::cut"),
+                ended: Atomic::new(0),
+                over <- WaitQueue::new(),
+            }),
+            GFP_KERNEL_ACCOUNT,
+        )?;
+
+        memory.enter(&opened)?;
+        Ok(Some(opened))
+    }
+
+    /// Ends it when the work is gone that is queued now; at once if there is none, or if `at_once`.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn end(self: &Arc<Self>, at_once: bool) {
+        let cut = self.cut.lock().take();
+
+        match cut {
+            Some(cut) if !at_once => cut.after(self.clone()),
+            Some(_) => self.end_now(),
+            None => {}
+        }
+    }
+
+    /// Waits until it has ended, or the caller is killed.
+    ///
+    /// Context: a system call, no locks held.
+    pub(crate) fn wait_for_end(&self) {
+        self.over.wait_until_reached(&self.ended, 1);
+    }
+
+    /// Frees the ranges that show the allocation (MEM-49), and what the device wants to be resident
+    /// of it.
+    fn end_now(&self) {
+        self.space.end_opening(self.id);
+        self.memory.leave(self.id);
+        self.ended.store(1, Release);
+        self.over.wake();
+    }
+}
+
+impl AfterWork for Opened {
+    fn run(self: Arc<Self>) {
+        self.end_now();
+    }
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The worker of the paging queues of an adapter (MEM-14).
+//!
+//! Devices are served one after the other: one operation, then it is the turn of the next device.
+//! So nobody who fills queues delays another device by more than one operation. Which queue of a
+//! device it is says `logic::paging_rules::next_queue`.
+//!
+//! LOCK: `ready` is a leaf, inside `DeviceQueues::state`.
+
+use super::paging_queue::DeviceQueues;
+use crate::sys::{
+    alloc::pin_arc,
+    work, //
+};
+use kernel::{
+    alloc::AllocError,
+    impl_has_work,
+    new_spinlock,
+    new_work,
+    prelude::*,
+    rbtree::{
+        RBTree,
+        RBTreeNodeReservation, //
+    },
+    sync::{
+        Arc,
+        SpinLock, //
+    },
+    workqueue::{
+        Work,
+        WorkItem, //
+    }, //
+};
+
+/// Memory for the place of a device among those that are ready.
+pub(super) type ReadyPlace = RBTreeNodeReservation<u64, Arc<DeviceQueues>>;
+
+struct Ready {
+    /// By turn.
+    devices: RBTree<u64, Arc<DeviceQueues>>,
+    /// The last turn that was given out.
+    turn: u64,
+}
+
+/// The worker of an adapter.
+#[pin_data]
+pub(crate) struct PagingWorker {
+    #[pin]
+    ready: SpinLock<Ready>,
+    #[pin]
+    work: Work<PagingWorker>,
+}
+
+impl_has_work! {
+    impl HasWork<Self> for PagingWorker { self.work }
+}
+
+impl PagingWorker {
+    /// A worker with nothing to do.
+    pub(super) fn new() -> Result<Arc<Self>, AllocError> {
+        pin_arc(
+            pin_init!(Self {
+                ready <- new_spinlock!(
+                    Ready {
+                        devices: RBTree::new(),
+                        turn: 0,
+                    },
+                    "PagingWorker::ready"
+                ),
+                work <- new_work!("PagingWorker::work"),
+            }),
+            GFP_KERNEL,
+        )
+    }
+
+    /// A device has something to do, and is not waiting for its turn. Called with its lock held.
+    pub(super) fn add(self: &Arc<Self>, place: ReadyPlace, device: Arc<DeviceQueues>) {
+        let mut ready = self.ready.lock();
+
+        // OVERFLOW: 2^64 operations take longer than any machine runs.
+        ready.turn = ready.turn.wrapping_add(1);
+
+        let turn = ready.turn;
+        // Turns are different.
+        let _nothing = ready.devices.insert(place.into_node(turn, device));
+
+        drop(ready);
+        // It fails only if it is queued already.
+        let _queued = work::worker().is_some_and(|worker| worker.enqueue(self.clone()).is_ok());
+    }
+
+    /// The device whose turn it is, and the memory for its next place.
+    fn next(&self) -> Option<(ReadyPlace, Arc<DeviceQueues>)> {
+        let mut ready = self.ready.lock();
+        let first = ready.devices.cursor_front_mut()?;
+        let device = first.current().1.clone();
+
+        // Another reference was made above, so that nothing ends here.
+        Some((first.remove_current().1.into_reservation(), device))
+    }
+}
+
+impl WorkItem for PagingWorker {
+    type Pointer = Arc<Self>;
+
+    fn run(this: Arc<Self>) {
+        while let Some((place, device)) = this.next() {
+            device.run_one(place);
+            work::breathe();
+        }
+    }
+}

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! MakeResident and Evict: lists of allocations, all or none of them (MEM-19 to MEM-23).
+
+use super::{
+    opened::Opened,
+    paging_queue::{
+        Operation,
+        PagingQueue, //
+    },
+    residency::Shortage, //
+};
+use crate::{
+    error::{
+        DxgError,
+        DxgResult,
+        Status, //
+    },
+    logic::{
+        gpu_ranges::PAGE,
+        paging_rules::{
+            make_resident::{
+                CANT_TRIM_FURTHER,
+                MUST_SUCCEED, //
+            },
+            over_budget,
+            AT_ONCE_PAGES, //
+        }, //
+    }, //
+};
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
+
+use super::address_space::GROUPS;
+
+/// Allocations that a device wants to be resident, once for each mention. Dropping it takes that
+/// back.
+pub(crate) struct MadeResident {
+    list: KVVec<Arc<Opened>>,
+    /// How many of them count.
+    counted: usize,
+    /// What the caller waits for.
+    pub(crate) value: u64,
+}
+
+/// Why a MakeResident has no effect.
+pub(crate) enum NotResident {
+    /// There is no memory before so many bytes are given up.
+    OverBudget(u64),
+    /// Something else is the matter.
+    Failed(DxgError),
+}
+
+impl<T: Into<DxgError>> From<T> for NotResident {
+    fn from(error: T) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+impl From<Shortage> for NotResident {
+    fn from(shortage: Shortage) -> Self {
+        match shortage {
+            Shortage::Segment(bytes) => Self::OverBudget(bytes),
+            Shortage::Failed(error) => Self::Failed(error),
+        }
+    }
+}
+
+impl MadeResident {
+    /// MakeResident of these, which are opens of the device of `queue`. With MustSucceed the device
+    /// is in error if there is no memory (MEM-21).
+    ///
+    /// Context: a system call, no locks held.
+    pub(crate) fn new(
+        queue: &PagingQueue,
+        list: KVVec<Arc<Opened>>,
+        flags: u32,
+    ) -> Result<Self, NotResident> {
+        let made = Self::try_new(queue, list, flags);
+
+        if matches!(made, Err(NotResident::OverBudget(_))) && flags & MUST_SUCCEED != 0 {
+            queue.device.out_of_memory();
+        }
+        made
+    }
+
+    fn try_new(
+        queue: &PagingQueue,
+        list: KVVec<Arc<Opened>>,
+        flags: u32,
+    ) -> Result<Self, NotResident> {
+        let mut made = Self {
+            list,
+            counted: 0,
+            value: 0,
+        };
+        let more = made.count_all()?;
+        let over = made.over_budget(queue, more, flags & CANT_TRIM_FURTHER != 0);
+
+        if over != 0 {
+            return Err(NotResident::OverBudget(over));
+        }
+
+        let mut pages = 0u64;
+
+        for opened in &made.list {
+            if opened.memory.placement().is_none() {
+                opened.memory.prepare()?;
+                pages = pages.saturating_add(opened.memory.size() / PAGE);
+            }
+        }
+        if pages > AT_ONCE_PAGES || pages != 0 && !queue.is_idle() {
+            made.value = queue.submit(Operation::Finish(made.memories()?))?;
+        } else {
+            for opened in &made.list {
+                opened.memory.finish()?;
+            }
+            made.value = queue.done()?;
+        }
+        Ok(made)
+    }
+
+    /// Counts all mentions; returns how many more bytes the device wants, by group.
+    fn count_all(&mut self) -> Result<[u64; GROUPS], NotResident> {
+        let mut more = [0u64; GROUPS];
+
+        for opened in &self.list {
+            let bytes = opened.memory.more_wanted(opened.id);
+
+            if !opened.memory.want(opened.id) {
+                return Err(Status::INVALID_PARAMETER.into());
+            }
+            self.counted += 1;
+            if let Some(sum) = more.get_mut(opened.memory.group) {
+                *sum = sum.saturating_add(bytes);
+            }
+        }
+        Ok(more)
+    }
+
+    /// How many bytes are too many, which are counted already.
+    fn over_budget(&self, queue: &PagingQueue, more: [u64; GROUPS], cant_trim: bool) -> u64 {
+        let device = &queue.device;
+        let Some(space) = &device.process.space else {
+            return u64::MAX;
+        };
+
+        (0..)
+            .zip(more)
+            .filter(|(_, more)| *more != 0)
+            .map(|(group, more)| {
+                let used = space.usage(group).saturating_sub(more);
+
+                over_budget(
+                    used,
+                    more,
+                    device.adapter.memory.group_size(group),
+                    cant_trim,
+                )
+            })
+            .max()
+            .unwrap_or(0)
+    }
+
+    fn memories(&self) -> DxgResult<KVVec<Arc<super::residency::AllocationMemory>>> {
+        let mut memories = KVVec::with_capacity(self.list.len(), GFP_KERNEL_ACCOUNT)?;
+
+        for opened in &self.list {
+            memories.push(opened.memory.clone(), GFP_KERNEL_ACCOUNT)?;
+        }
+        Ok(memories)
+    }
+
+    /// The caller knows of it.
+    pub(crate) fn commit(mut self) {
+        self.counted = 0;
+    }
+}
+
+impl Drop for MadeResident {
+    /// Context: may sleep, no locks held.
+    fn drop(&mut self) {
+        for opened in self.list.iter().take(self.counted) {
+            // The end of the handle may have taken it back already.
+            let _counted = opened.memory.unwant(opened.id, opened.device);
+        }
+        for opened in self.list.iter().take(self.counted) {
+            opened.memory.trim();
+        }
+    }
+}
+
+/// Mentions of allocations that a device does not want to be resident any more. Dropping it takes
+/// that back.
+pub(crate) struct Evicted {
+    list: KVVec<Arc<Opened>>,
+    /// How many of them do not count any more.
+    counted: usize,
+}
+
+impl Evicted {
+    /// Evict of these, which are opens of one device: all mentions, or none (MEM-23).
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn new(list: KVVec<Arc<Opened>>) -> DxgResult<Self> {
+        let mut evicted = Self { list, counted: 0 };
+
+        for opened in &evicted.list {
+            if !opened.memory.unwant(opened.id, opened.device) {
+                return Err(Status::INVALID_PARAMETER.into());
+            }
+            evicted.counted += 1;
+        }
+        Ok(evicted)
+    }
+
+    /// The caller knows of it.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn commit(mut self) {
+        self.counted = 0;
+        for opened in &self.list {
+            opened.memory.trim();
+        }
+    }
+}
+
+impl Drop for Evicted {
+    /// Context: may sleep, no locks held.
+    fn drop(&mut self) {
+        restore(self.list.get(..self.counted).unwrap_or_default());
+    }
+}
+
+/// Takes the beginning of an Evict back.
+fn restore(list: &[Arc<Opened>]) {
+    for opened in list {
+        // Another call may have taken the placement away meanwhile.
+        if opened.memory.want(opened.id) && opened.memory.prepare().is_ok() {
+            let _ready = opened.memory.finish();
+        }
+    }
+}

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The memory of an adapter: its segments, and how its page tables divide addresses (MEM-1, MEM-2).
+//!
+//! A segment is divided by the kernel's allocator for memory of GPUs. What an allocation gets of it
+//! is filled with zeros before anybody sees it (MEM-7), and goes back with the last reference: when
+//! no page table and no mapping has it any more.
+
+use super::paging_worker::PagingWorker;
+use crate::{
+    ddi::{
+        caps::{
+            AdapterQuery,
+            DriverCaps, //
+        },
+        class::Passive,
+        segments::{
+            self,
+            SegmentDescriptor,
+            SegmentKind, //
+        },
+        types::{
+            KmdError,
+            KmdResult, //
+        },
+        Kmd, //
+    },
+    logic::page_levels::Levels,
+    platform::SegmentMemory,
+    sys::{
+        mem::{
+            blocks::{
+                Blocks,
+                Buddy, //
+            },
+            pages::{
+                Frame,
+                PageSource, //
+            }, //
+        },
+        params,
+        work, //
+    }, //
+};
+use kernel::{
+    page::PAGE_SIZE,
+    prelude::*,
+    sync::Arc, //
+};
+
+/// A memory segment.
+pub(crate) struct Segment {
+    /// Its number; not 0.
+    pub(crate) id: u32,
+    /// Bytes.
+    pub(crate) size: u64,
+    /// Whether it counts in the budget of local memory.
+    pub(crate) is_local_group: bool,
+    buddy: Buddy,
+    memory: SegmentMemory,
+}
+
+impl Segment {
+    fn new(id: u32, descriptor: &SegmentDescriptor) -> KmdResult<Option<Arc<Self>>> {
+        let SegmentDescriptor {
+            kind: SegmentKind::Memory,
+            size,
+            local_budget_group,
+            memory: Some(memory),
+            ..
+        } = descriptor
+        else {
+            return Ok(None);
+        };
+        let segment = Self {
+            id,
+            size: *size,
+            is_local_group: *local_budget_group,
+            buddy: Buddy::new(*size).map_err(|_| KmdError::NoMemory)?,
+            memory: memory.clone(),
+        };
+
+        Arc::new(segment, GFP_KERNEL)
+            .map(Some)
+            .map_err(|_| KmdError::NoMemory)
+    }
+
+    /// How many bytes are not in use.
+    pub(crate) fn available(&self) -> u64 {
+        self.buddy.available()
+    }
+
+    /// Takes so many pages, whose bytes may be those of an earlier owner.
+    ///
+    /// Context: may sleep.
+    pub(super) fn take(self: &Arc<Self>, count: usize) -> Result<Arc<LocalPages>> {
+        let size = count.checked_mul(PAGE_SIZE).ok_or(ENOSPC)?;
+        // CAST: a usize fits 64 bits.
+        let blocks = self.buddy.take(size as u64)?;
+        let mut extents = KVVec::new();
+        let mut first = 0;
+
+        for (offset, size) in blocks.iter() {
+            // CAST: the memory of a segment fits a usize.
+            let (offset, pages) = (offset as usize / PAGE_SIZE, size as usize / PAGE_SIZE);
+
+            extents.push(Extent { first, offset }, GFP_KERNEL_ACCOUNT)?;
+            first += pages;
+        }
+        Ok(Arc::new(
+            LocalPages {
+                count,
+                extents,
+                segment: self.clone(),
+                _blocks: blocks,
+            },
+            GFP_KERNEL_ACCOUNT,
+        )?)
+    }
+}
+
+/// Pages that follow each other in a segment.
+struct Extent {
+    /// The first page of the allocation that is there.
+    first: usize,
+    /// Its place in the segment, in pages.
+    offset: usize,
+}
+
+/// Pages of a segment, for one allocation. The place goes back when this is dropped.
+pub(super) struct LocalPages {
+    count: usize,
+    /// In the order of the pages.
+    extents: KVVec<Extent>,
+    segment: Arc<Segment>,
+    _blocks: Blocks,
+}
+
+impl LocalPages {
+    /// The place of a page in the segment, in pages.
+    fn place(&self, index: usize) -> Option<usize> {
+        if index >= self.count {
+            return None;
+        }
+
+        let after = self.extents.partition_point(|extent| extent.first <= index);
+        let extent = self.extents.get(after.checked_sub(1)?)?;
+
+        extent.offset.checked_add(index - extent.first)
+    }
+
+    /// The offset of a page in the segment, in bytes.
+    pub(super) fn offset(&self, index: usize) -> Option<u64> {
+        // CAST: a usize fits 64 bits.
+        self.place(index).map(|place| (place * PAGE_SIZE) as u64)
+    }
+
+    /// The number of the segment.
+    pub(super) fn segment(&self) -> u32 {
+        self.segment.id
+    }
+
+    /// Fills all of them with zeros. The processor does it, as long as it can.
+    ///
+    /// Context: may sleep, no locks held but `AllocationMemory::turn`.
+    pub(super) fn clear(&self) -> Result {
+        for index in 0..self.count {
+            self.page(index)?.clear()?;
+            if index % 512 == 511 {
+                work::breathe();
+            }
+        }
+        Ok(())
+    }
+}
+
+impl PageSource for LocalPages {
+    fn count(&self) -> usize {
+        self.count
+    }
+
+    fn page(&self, index: usize) -> Result<Frame<'_>> {
+        self.segment.memory.page(self.place(index).ok_or(EINVAL)?)
+    }
+
+    fn present(&self, index: usize) -> Option<Frame<'_>> {
+        self.segment.memory.present(self.place(index)?)
+    }
+
+    /// All of them: they were cleared.
+    fn taken(&self) -> usize {
+        self.count
+    }
+}
+
+/// What an adapter has of memory.
+pub(crate) struct AdapterMemory {
+    /// How its page tables divide addresses; `None` if it has no GPU addresses.
+    pub(crate) levels: Option<Levels>,
+    /// What it has at all, in the order of the ids.
+    pub(crate) reported: segments::Segments,
+    /// Those with memory of their own, in the order of the ids.
+    pub(crate) segments: KVec<Arc<Segment>>,
+    /// Bytes of system memory that its allocations may take.
+    system: u64,
+    /// Runs what is queued.
+    pub(crate) worker: Arc<PagingWorker>,
+}
+
+impl AdapterMemory {
+    /// What the KMD says that its adapter has. InvalidParameter if that makes no sense, so that it
+    /// does not start.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn new(caps: &DriverCaps, kmd: &dyn Kmd, class: &Passive) -> KmdResult<Self> {
+        let levels = match caps.gpu_mmu.page_table_levels {
+            0 => None,
+            _ => Some(Levels::new(&caps.gpu_mmu).ok_or(KmdError::InvalidParameter)?),
+        };
+        let mut reported = segments::Segments::new();
+
+        kmd.query_adapter_info(class, AdapterQuery::Segments(&mut reported));
+
+        let apertures = reported
+            .iter()
+            .filter(|(_, segment)| segment.kind == SegmentKind::Aperture)
+            .count();
+        let mut own = KVec::new();
+
+        // MEM-1: exactly one, if there are GPU addresses.
+        if levels.is_some() && apertures != 1 {
+            return Err(KmdError::InvalidParameter);
+        }
+        for (id, descriptor) in reported.iter() {
+            if let Some(segment) = Segment::new(id, descriptor)? {
+                own.push(segment, GFP_KERNEL)
+                    .map_err(|_| KmdError::NoMemory)?;
+            }
+        }
+        Ok(Self {
+            levels,
+            reported,
+            segments: own,
+            system: match caps.system_memory {
+                0 => params::shared_memory(),
+                bytes => bytes,
+            },
+            worker: PagingWorker::new().map_err(|_| KmdError::NoMemory)?,
+        })
+    }
+
+    /// The memory segment with this id.
+    pub(crate) fn segment(&self, id: u32) -> Option<&Arc<Segment>> {
+        self.segments.iter().find(|segment| segment.id == id)
+    }
+
+    /// Whether all of a set of segments exist, and the set is not empty (MEM-3): bit n is segment
+    /// n.
+    pub(crate) fn has_segments(&self, set: u32) -> bool {
+        let known = self.reported.iter().fold(1u32, |known, (id, _)| {
+            known | 1u32.checked_shl(id).unwrap_or(0)
+        });
+
+        set != 0 && set & !known == 0
+    }
+
+    /// Bytes of a budget group: 0 is local memory, 1 is the rest.
+    pub(crate) fn group_size(&self, group: usize) -> u64 {
+        let local = |is_local| {
+            self.segments
+                .iter()
+                .filter(|segment| segment.is_local_group == is_local)
+                .fold(0u64, |sum, segment| sum.saturating_add(segment.size))
+        };
+
+        match group {
+            0 => local(true),
+            _ => local(false).saturating_add(self.system),
+        }
+    }
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! How much memory there is, and who uses it: QueryVideoMemoryInfo and QueryStatistics (MEM-34 to
+//! MEM-36, MEM-106).
+
+use crate::{
+    ddi::{
+        class::Passive,
+        queue::NodeStatus,
+        segments::SegmentKind, //
+    },
+    dxgk::{
+        adapter::Adapter,
+        process::Process, //
+    },
+    error::{
+        DxgResult,
+        Status, //
+    },
+    logic::paging_rules, //
+};
+
+/// Memory of a budget group, as a process may use it; in bytes.
+pub(crate) struct GroupUsage {
+    /// What it may use.
+    pub(crate) budget: u64,
+    /// What its devices want to be resident.
+    pub(crate) usage: u64,
+}
+
+/// How full a segment is.
+pub(crate) struct SegmentUsage {
+    /// Bytes that it can have.
+    pub(crate) commit_limit: u64,
+    /// Bytes that are in use.
+    pub(crate) used: u64,
+    /// Whether it is an aperture.
+    pub(crate) is_aperture: bool,
+}
+
+impl Process {
+    /// How much of a group of the adapter it may use, and uses.
+    pub(crate) fn group_usage(&self, adapter: &Adapter, group: usize) -> GroupUsage {
+        // Without a device there it uses nothing.
+        let space = self.gpu_processes.space_on(adapter);
+
+        GroupUsage {
+            budget: paging_rules::budget(adapter.memory.group_size(group)),
+            usage: space.map_or(0, |space| space.usage(group)),
+        }
+    }
+}
+
+impl Adapter {
+    /// How many segments it has.
+    pub(crate) fn segment_count(&self) -> u32 {
+        // CAST: at most 31.
+        self.memory.reported.iter().count() as u32
+    }
+
+    /// The segment at a place; INVALID_PARAMETER if there is none.
+    pub(crate) fn segment_usage(&self, place: u32) -> DxgResult<SegmentUsage> {
+        let (id, descriptor) = self
+            .memory
+            .reported
+            .iter()
+            // CAST: 32 bits fit a usize.
+            .nth(place as usize)
+            .ok_or(Status::INVALID_PARAMETER)?;
+        let is_aperture = descriptor.kind == SegmentKind::Aperture;
+        let used = self.memory.segment(id).map_or(0, |segment| {
+            segment.size.saturating_sub(segment.available())
+        });
+
+        Ok(SegmentUsage {
+            commit_limit: match is_aperture {
+                true => descriptor.commit_limit,
+                false => descriptor.size,
+            },
+            used,
+            is_aperture,
+        })
+    }
+
+    /// What a node has done and does; INVALID_PARAMETER if there is none.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn node_status(&self, node: u32) -> DxgResult<NodeStatus> {
+        if node >= self.caps.nodes {
+            return Err(Status::INVALID_PARAMETER.into());
+        }
+        Ok(self.port.enter()?.query_node_status(&Passive::here(), node))
+    }
+}

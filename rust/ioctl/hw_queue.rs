@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! HW queues.
+
+use super::{
+    call::{
+        invalid_if,
+        Call, //
+    },
+    commit::Commit, //
+};
+use crate::{
+    dxgk::{
+        handle::HandleTarget,
+        hw_queue::{
+            self,
+            HwQueue, //
+        }, //
+    },
+    error::{
+        DxgResult,
+        Status, //
+    },
+    logic::check_address,
+    sys::user,
+    uapi::*, //
+};
+
+/// Bits of `D3DDDI_CREATEHWQUEUEFLAGS` that may be set. Those about broadcasts allow the KMD less
+/// than it may do anyway.
+const FLAGS: u32 = D3DDDI_CREATEHWQUEUEFLAGS_DisableGpuTimeout
+    | D3DDDI_CREATEHWQUEUEFLAGS_NoBroadcastSignal
+    | D3DDDI_CREATEHWQUEUEFLAGS_NoBroadcastWait
+    | D3DDDI_CREATEHWQUEUEFLAGS_NoKmdAccess;
+
+/// D3DKMTCreateHwQueue (0x18): a HW queue and its progress fence (GPU-8, FEN-125).
+/// NOT_SUPPORTED for one that a client fills by itself.
+pub(super) fn create<'a>(
+    call: Call<'a>,
+    args: &mut D3DKMT_CREATEHWQUEUE,
+) -> DxgResult<impl Commit + 'a> {
+    invalid_if(args.Flags & !(FLAGS | D3DDDI_CREATEHWQUEUEFLAGS_UserModeSubmission) != 0)?;
+    check_address(args.pPrivateDriverData, args.PrivateDriverDataSize)?;
+
+    let (context, parent) = call.process.handles.context_as_parent(args.hHwContext)?;
+
+    invalid_if(!context.takes_hw_queues())?;
+    if args.Flags & D3DDDI_CREATEHWQUEUEFLAGS_UserModeSubmission != 0 {
+        return Err(Status::NOT_SUPPORTED.into());
+    }
+
+    // What the KMD does not look at is not read. CAST: 32 bits fit a usize.
+    let size = args
+        .PrivateDriverDataSize
+        .min(context.adapter().caps.context_data_size) as usize;
+    let private_data = user::read_bytes(args.pPrivateDriverData, size)?;
+    let progress = call
+        .process
+        .create_progress_fence(&call.driver.tables, &parent)?;
+    let description = hw_queue::Description {
+        disable_gpu_timeout: args.Flags & D3DDDI_CREATEHWQUEUEFLAGS_DisableGpuTimeout != 0,
+        progress_fence: progress.addresses.process_gpu,
+        private_data,
+        progress_handle: progress.reserved.handle(),
+    };
+    let queue = HwQueue::new(&context, &description, progress.kept)?;
+    let reserved = call
+        .process
+        .handles
+        .reserve(HandleTarget::HwQueue(queue), Some(&parent))?;
+
+    args.hHwQueue = reserved.handle();
+    args.hHwQueueProgressFence = progress.reserved.handle();
+    args.HwQueueProgressFenceCPUVirtualAddress = progress.addresses.user_cpu;
+    args.HwQueueProgressFenceGPUVirtualAddress = progress.addresses.process_gpu;
+    Ok((progress.reserved, reserved))
+}
+
+/// D3DKMTDestroyHwQueue (0x1b): destroys a HW queue and its progress fence.
+pub(super) fn destroy(call: Call<'_>, args: &D3DKMT_DESTROYHWQUEUE) -> DxgResult {
+    let handles = &call.process.handles;
+    let queue = handles.hw_queue(args.hHwQueue)?;
+
+    handles.destroy(args.hHwQueue, |item| queue.is_in(item))?;
+    // With its context both may be gone by now.
+    let _gone = handles.destroy(
+        queue.progress_handle,
+        |item| matches!(item, HandleTarget::Sync(open) if open.is_of_queue()),
+    );
+    Ok(())
+}

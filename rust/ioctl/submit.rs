@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Submissions.
+
+use super::{
+    call::{
+        invalid_if,
+        Call, //
+    },
+    queued_sync::{
+        queues_of,
+        Queues, //
+    }, //
+};
+use crate::{
+    dxgk::sched::item::{
+        self,
+        NewItem, //
+    },
+    error::{
+        DxgResult,
+        Status, //
+    },
+    logic::submit_rules::{
+        self,
+        bits,
+        Commands, //
+    },
+    sys::user,
+    uapi::*, //
+};
+
+/// INVALID_PARAMETER unless all of these are allocations of the caller.
+fn check_primaries(call: Call<'_>, primaries: &[u32]) -> DxgResult {
+    for local in primaries {
+        call.process.handles.allocation(*local)?;
+    }
+    Ok(())
+}
+
+/// Looks at private driver data: they are opaque, and no KMD asks for them, but they have to be
+/// readable.
+fn check_private_data(address: u64, size: u32) -> DxgResult {
+    // CAST: 32 bits fit a usize.
+    let _opaque = user::read_bytes(address, size as usize)?;
+
+    Ok(())
+}
+
+/// D3DKMTSubmitCommand (0x0f): commands for one or more contexts of packets, which run them once
+/// each (GPU-6).
+pub(super) fn submit(call: Call<'_>, args: &D3DKMT_SUBMITCOMMAND) -> DxgResult {
+    let commands = Commands {
+        address: args.Commands,
+        length: args.CommandLength,
+        private_data: args.PrivateDriverDataSize,
+        primaries: args.NumPrimaries,
+    };
+
+    submit_rules::check_submit(args.Flags, args.BroadcastContextCount)?;
+    commands.check()?;
+    invalid_if(args.NumHistoryBuffers != 0 && args.HistoryBufferArray == 0)?;
+    check_private_data(args.pPrivateDriverData, args.PrivateDriverDataSize)?;
+
+    // CAST: at most 64, and at most 16.
+    let contexts = args
+        .BroadcastContext
+        .get(..args.BroadcastContextCount as usize)
+        .unwrap_or_default();
+    let primaries = args
+        .WrittenPrimaries
+        .get(..args.NumPrimaries as usize)
+        .unwrap_or_default();
+    let queues = queues_of(call, Queues::Contexts, contexts)?;
+
+    check_primaries(call, primaries)?;
+    if args.NumHistoryBuffers != 0 {
+        return Err(Status::NOT_SUPPORTED.into());
+    }
+    if args.Flags & bits::NULL_RENDERING != 0 {
+        // Nothing is executed, so that there is nothing to queue.
+        return Ok(());
+    }
+    queues.push(|queue| {
+        NewItem::commands(
+            queue,
+            call.process,
+            item::Commands {
+                address: commands.address,
+                length: commands.length,
+                progress: None,
+            },
+        )
+    })
+}
+
+/// D3DKMTSubmitCommandToHwQueue (0x34): commands for a HW queue, whose progress fence shows a value
+/// when they have retired (GPU-8, FEN-126).
+pub(super) fn submit_to_hw_queue(
+    call: Call<'_>,
+    args: &D3DKMT_SUBMITCOMMANDTOHWQUEUE,
+) -> DxgResult {
+    let commands = Commands {
+        address: args.CommandBuffer,
+        length: args.CommandLength,
+        private_data: args.PrivateDriverDataSize,
+        primaries: args.NumPrimaries,
+    };
+
+    commands.check()?;
+    invalid_if(args.NumPrimaries != 0 && args.WrittenPrimaries == 0)?;
+    check_private_data(args.pPrivateDriverData, args.PrivateDriverDataSize)?;
+
+    let queues = queues_of(call, Queues::HwQueues, &[args.hHwQueue])?;
+    let mut primaries = [0; submit_rules::MAX_PRIMARIES as usize];
+    // CAST: at most 16.
+    let primaries = primaries
+        .get_mut(..args.NumPrimaries as usize)
+        .unwrap_or_default();
+
+    user::read_slice(args.WrittenPrimaries, primaries)?;
+    check_primaries(call, primaries)?;
+    queues.push(|queue| {
+        NewItem::commands(
+            queue,
+            call.process,
+            item::Commands {
+                address: commands.address,
+                length: commands.length,
+                progress: Some(args.HwQueueProgressFenceId),
+            },
+        )
+    })
+}
