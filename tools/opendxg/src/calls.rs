@@ -4,6 +4,7 @@
 //! Whether a call is safe depends on the addresses in its argument. Here every address is 0 or
 //! comes from a slice or struct that is borrowed for as long as the call lasts.
 
+pub(crate) mod gpu;
 pub(crate) mod info;
 pub(crate) mod keyed_mutex;
 pub(crate) mod object;
@@ -41,8 +42,8 @@ pub(crate) unsafe trait SelfContained: Argument {}
 macro_rules! self_contained {
     ($($name:ident)*) => {
         $(
-            // SAFETY: the struct has no member that the handler uses as an address (addresses that
-            // the kernel *returns* are harmless here).
+            // SAFETY: the struct has no member that the handler uses as an address of this process
+            // (addresses that the kernel *returns*, and those of the GPU, are harmless here).
             unsafe impl SelfContained for $name {}
         )*
     };
@@ -56,8 +57,23 @@ self_contained! {
     D3DKMT_CREATEDEVICE
     D3DKMT_DESTROYDEVICE
     D3DKMT_GETDEVICESTATE
+    D3DKMT_MARKDEVICEASERROR
+    D3DKMT_QUERYVIDEOMEMORYINFO
+    D3DKMT_QUERYSTATISTICS
+    D3DKMT_FLUSHHEAPTRANSITIONS
     D3DKMT_DESTROYCONTEXT
     D3DKMT_DESTROYHWCONTEXT
+    D3DKMT_DESTROYHWQUEUE
+    D3DKMT_SETCONTEXTSCHEDULINGPRIORITY
+    D3DKMT_GETCONTEXTSCHEDULINGPRIORITY
+    D3DKMT_SETCONTEXTINPROCESSSCHEDULINGPRIORITY
+    D3DKMT_GETCONTEXTINPROCESSSCHEDULINGPRIORITY
+    D3DDDI_DESTROYPAGINGQUEUE
+    D3DDDI_RESERVEGPUVIRTUALADDRESS
+    D3DDDI_MAPGPUVIRTUALADDRESS
+    D3DKMT_FREEGPUVIRTUALADDRESS
+    D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2
+    D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2
     D3DKMT_CREATESYNCHRONIZATIONOBJECT2
     D3DKMT_OPENSYNCHRONIZATIONOBJECT
     D3DKMT_OPENSYNCOBJECTFROMNTHANDLE

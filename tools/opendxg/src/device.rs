@@ -68,6 +68,28 @@ impl Device {
         Ok(unsafe { arg.__bindgen_anon_1.ExecutionState }.into())
     }
 
+    /// The bad memory access that has stopped the device; all 0 if there was none.
+    pub fn page_fault(&self) -> Result<PageFault> {
+        let mut arg = D3DKMT_GETDEVICESTATE::zeroed();
+        arg.hDevice = self.handle().0;
+        arg.StateType = D3DKMT_DEVICESTATE_PAGE_FAULT;
+        call(self.node(), &mut arg)?;
+        // SAFETY: the arm of the state type that was asked for; all arms are integers.
+        let fault = unsafe { arg.__bindgen_anon_1.PageFaultState };
+        Ok(PageFault {
+            address: fault.FaultedVirtualAddress,
+            flags: fault.PageFaultFlags,
+            error_code: fault.FaultErrorCode,
+        })
+    }
+
+    /// Puts the device in error, for `reason` (`D3DKMT_DEVICE_ERROR_REASON_*`).
+    pub fn mark_as_error(&self, reason: u32) -> Result<()> {
+        let mut arg = D3DKMT_MARKDEVICEASERROR::zeroed();
+        (arg.hDevice, arg.Reason) = (self.handle().0, reason);
+        call(self.node(), &mut arg).map(|_| ())
+    }
+
     /// Makes a context on an engine node.
     pub fn create_context(&self, node_ordinal: u32) -> Result<Context> {
         let mut arg = D3DKMT_CREATECONTEXTVIRTUAL::zeroed();
@@ -117,7 +139,10 @@ impl Device {
         let kind = SyncKind::MonitoredFence { initial_value };
         let mut arg = kind.argument(self.handle(), flags);
         let value = calls::create_monitored_fence(self.node(), &mut arg)?;
-        Ok(MonitoredFence::new(self.adopt_object(&arg), value))
+        // SAFETY: the arm of the kind that was made; all arms are integers.
+        let arm = unsafe { arg.Info.__bindgen_anon_1.MonitoredFence };
+        let address = arm.FenceValueGPUVirtualAddress;
+        Ok(MonitoredFence::new(self.adopt_object(&arg), value, address))
     }
 
     /// Makes a synchronisation object of any kind.
@@ -143,8 +168,11 @@ impl Device {
     pub fn open_fence(&self, handle: impl AsFd, flags: SyncFlags) -> Result<MonitoredFence> {
         let (arg, value) = self.open_from_nt_handle(handle, flags)?;
         let object = self.adopt_opened(&arg);
+        // SAFETY: all arms are integers, and were 0.
+        let arm = unsafe { arg.__bindgen_anon_1.MonitoredFence };
+        let address = arm.FenceValueGPUVirtualAddress;
         match value {
-            Some(value) => Ok(MonitoredFence::new(object, value)),
+            Some(value) => Ok(MonitoredFence::new(object, value, address)),
             // Another kind of object: closed again by dropping it.
             None => Err(Error::Status(Status::OBJECT_TYPE_MISMATCH)),
         }
@@ -210,6 +238,18 @@ impl From<u32> for ExecutionState {
             other => Self::Other(other),
         }
     }
+}
+
+/// The bad memory access that has stopped a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PageFault {
+    /// The address that the GPU accessed.
+    pub address: u64,
+    /// `DXGK_PAGE_FAULT_*`.
+    pub flags: u32,
+    /// `DXGK_FAULT_ERROR_CODE`.
+    pub error_code: u32,
 }
 
 /// A context: a queue of work on one engine node. Destroyed when dropped.

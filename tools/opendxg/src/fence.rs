@@ -35,13 +35,18 @@ bitflags! {
 #[derive(Debug)]
 pub struct MonitoredFence {
     value: FenceValue,
+    gpu_address: u64,
     /// Keeps the mapping in place.
     object: SyncObject,
 }
 
 impl MonitoredFence {
-    pub(crate) fn new(object: SyncObject, value: FenceValue) -> Self {
-        Self { value, object }
+    pub(crate) fn new(object: SyncObject, value: FenceValue, gpu_address: u64) -> Self {
+        Self {
+            value,
+            gpu_address,
+            object,
+        }
     }
 
     fn device_handle(&self) -> LocalHandle {
@@ -59,6 +64,11 @@ impl MonitoredFence {
     /// Where the value is mapped, read-only.
     pub fn value_address(&self) -> *const u64 {
         self.value.address()
+    }
+
+    /// The address of the value for the GPU; 0 if the GPU has no access to it.
+    pub fn gpu_address(&self) -> u64 {
+        self.gpu_address
     }
 
     /// Whether the fence has reached `value`.
@@ -120,7 +130,7 @@ impl Deref for MonitoredFence {
 }
 
 /// Handles and values of the same length.
-type Pairs<'a> = (&'a [u32], &'a [u64]);
+pub(crate) type Pairs<'a> = (&'a [u32], &'a [u64]);
 
 /// A list of objects with a value for each, for one call over several fences. Can be used again.
 ///
@@ -174,7 +184,7 @@ impl FenceValues {
         self.objects.is_empty()
     }
 
-    fn pairs(&self) -> Pairs<'_> {
+    pub(crate) fn pairs(&self) -> Pairs<'_> {
         (&self.objects, &self.values)
     }
 }

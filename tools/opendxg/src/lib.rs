@@ -13,6 +13,8 @@
 //! | [`Object`] | queries, the store ([`InfoItem`]), watches ([`Watch`]), [`WeakRef`] |
 //! | [`ShareOptions`] | names and rights of NT handles |
 //! | [`NtHandle`], [`GlobalHandle`] | how processes share: by descriptor or by number |
+//! | [`PagingQueue`], [`GpuMap`] | memory that the GPU can address |
+//! | [`pm4::Pm4`], [`HwQueue`] | work for the GPU and where to submit it ([`Context::submit`]) |
 //! | [`EventFd`], [`FencePoint`] | descriptors to poll |
 //! | [`Status`], [`Error`] | what the module answered |
 //!
@@ -85,6 +87,7 @@
 mod adapter;
 mod allocation;
 mod arguments;
+mod budget;
 mod calls;
 mod counters;
 mod descriptor;
@@ -95,6 +98,7 @@ mod event;
 mod fence;
 mod guid;
 mod handle;
+mod hw_queue;
 mod ioctl;
 mod keyed_mutex;
 #[cfg(feature = "raw")]
@@ -105,6 +109,8 @@ mod object;
 mod object_argument;
 mod owned;
 mod pages;
+mod paging;
+pub mod pm4;
 mod process;
 #[cfg(test)]
 mod promises;
@@ -118,6 +124,7 @@ mod share;
 mod shared_bytes;
 mod status;
 mod store;
+mod submission;
 mod sync_object;
 #[cfg(feature = "raw")]
 pub mod uapi;
@@ -128,18 +135,22 @@ mod weak;
 
 pub use adapter::{Adapter, AdapterType, ClockCalibration, DeviceIds, Feature, Luid};
 pub use allocation::{Allocation, Mapping, MappingMut, Residency};
+pub use budget::{MemoryGroup, SegmentStatistics, VideoMemory};
 pub use counters::{Counters, FdInfo};
-pub use device::{Context, Device, ExecutionState};
+pub use device::{Context, Device, ExecutionState, PageFault};
 pub use dxg::{AdapterFilter, Dxg, Version, NO_OP};
 pub use error::{Errno, Error, Result};
 pub use event::{EventFd, FencePoint};
 pub use fence::{FenceValues, MonitoredFence, SignalFlags};
 pub use guid::{Guid, ParseGuidError};
 pub use handle::{GlobalHandle, LocalHandle, NtHandle};
+pub use hw_queue::HwQueue;
 pub use keyed_mutex::{Acquired, KeyedMutex, KeyedMutexGuard, Timeout};
 pub use node::Protocol;
 pub use object::{AnyObject, Object, ObjectInfo, ObjectKind, ObjectRef, Target};
 pub use pages::Pages;
+pub use paging::{EvictFlags, GpuMap, GpuProtection, GpuRange, GpuReserve};
+pub use paging::{GpuUpdate, PagingPriority, PagingQueue, Reservation, Resident, ResidentFlags};
 pub use resource::{OpenedShare, Resource, ResourceName, ResourceSizes};
 pub use resource_builder::{AllocationFlags, ResourceBuilder};
 pub use share::ShareOptions;

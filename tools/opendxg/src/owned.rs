@@ -19,6 +19,8 @@ pub(crate) enum Kind {
     Device,
     Context,
     HwContext,
+    HwQueue,
+    PagingQueue,
     SyncObject,
     KeyedMutex,
     /// Holds the device that the destroying call names.
@@ -27,6 +29,8 @@ pub(crate) enum Kind {
     Allocation(LocalHandle),
     /// Destroyed with the open resource that it is part of.
     InOpenResource,
+    /// The fence of a queue, which is destroyed with the queue.
+    InQueue,
 }
 
 /// A local handle with the duty to destroy it.
@@ -76,6 +80,8 @@ impl Owned {
             Kind::Device => destroy!(D3DKMT_DESTROYDEVICE hDevice),
             Kind::Context => destroy!(D3DKMT_DESTROYCONTEXT hContext),
             Kind::HwContext => destroy!(D3DKMT_DESTROYHWCONTEXT hHwContext),
+            Kind::HwQueue => destroy!(D3DKMT_DESTROYHWQUEUE hHwQueue),
+            Kind::PagingQueue => destroy!(D3DDDI_DESTROYPAGINGQUEUE hPagingQueue),
             Kind::SyncObject => destroy!(D3DKMT_DESTROYSYNCHRONIZATIONOBJECT hSyncObject),
             Kind::KeyedMutex => destroy!(D3DKMT_DESTROYKEYEDMUTEX hKeyedMutex),
             Kind::Resource(device) => {
@@ -85,7 +91,7 @@ impl Owned {
                 let list = [self.handle.0];
                 destroy(&self.node, (device, LocalHandle::NONE), &list, 0).map(|_| ())
             }
-            Kind::InOpenResource => Ok(()),
+            Kind::InOpenResource | Kind::InQueue => Ok(()),
         }
     }
 }

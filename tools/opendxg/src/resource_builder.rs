@@ -16,6 +16,9 @@ use crate::resource::Resource;
 use crate::uapi::*;
 use crate::{Error, Result, Status};
 
+/// In the description of an allocation: it lives in local memory.
+const LOCAL: u32 = 1;
+
 bitflags! {
     /// Properties of new allocations and of their resource.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -87,17 +90,23 @@ impl<'a> ResourceBuilder<'a> {
 
     /// Adds an allocation of so many bytes, a multiple of 4096, on the software adapter.
     pub fn linear(self, size: u64) -> Self {
-        self.described(size, size, size, 1)
+        self.described(size, size, size, 1, 0)
+    }
+
+    /// Adds an allocation of so many bytes, a multiple of 4096, that lives in memory of the
+    /// software adapter.
+    pub fn local(self, size: u64) -> Self {
+        self.described(size, size, size, 1, LOCAL)
     }
 
     /// Adds an allocation for rows of `pitch` bytes on the software adapter, rounded up to whole
     /// pages.
     pub fn image(self, width: u32, height: u32, pitch: u64) -> Self {
         let size = (pitch * u64::from(height)).next_multiple_of(4096);
-        self.described(size, width.into(), pitch, height)
+        self.described(size, width.into(), pitch, height, 0)
     }
 
-    fn described(self, size: u64, width: u64, pitch: u64, height: u32) -> Self {
+    fn described(self, size: u64, width: u64, pitch: u64, height: u32, flags: u32) -> Self {
         let data = opendxg_allocation_data {
             magic: OPENDXG_ALLOCATION_MAGIC,
             version: 1,
@@ -105,6 +114,7 @@ impl<'a> ResourceBuilder<'a> {
             width,
             pitch,
             height,
+            flags,
             ..opendxg_allocation_data::default()
         };
         self.item(bytes_of(&data), Memory::New, usize::try_from(size).ok())
@@ -122,6 +132,12 @@ impl<'a> ResourceBuilder<'a> {
         let flags = AllocationFlags::STANDARD_ALLOCATION | AllocationFlags::EXISTING_SYS_MEM;
         self.flags(flags)
             .item(Vec::new(), Memory::Existing(pages), Some(pages.len()))
+    }
+
+    /// Adds an allocation of pages of this process that private driver data describe. If the driver
+    /// does not know them, the first mapping for the GPU says how many pages there are.
+    pub fn pages_with_driver_data(self, pages: &'a Pages, data: &[u8]) -> Self {
+        self.item(data.to_vec(), Memory::Existing(pages), None)
     }
 
     /// Makes one standard allocation of a memfd or a dma-buf, of `size` bytes.

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How much memory of an adapter there is, and who uses it.
+
+use crate::adapter::Adapter;
+use crate::calls::call;
+use crate::raw::Argument;
+use crate::uapi::*;
+use crate::Result;
+
+/// Segments that are budgeted together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MemoryGroup {
+    /// Memory of the GPU.
+    Local,
+    /// System memory that the GPU uses.
+    NonLocal,
+}
+
+impl MemoryGroup {
+    fn raw(self) -> D3DKMT_MEMORY_SEGMENT_GROUP {
+        match self {
+            Self::Local => D3DKMT_MEMORY_SEGMENT_GROUP_LOCAL,
+            Self::NonLocal => D3DKMT_MEMORY_SEGMENT_GROUP_NON_LOCAL,
+        }
+    }
+}
+
+/// What this process has of a group, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct VideoMemory {
+    /// What it may use now.
+    pub budget: u64,
+    /// What it uses.
+    pub usage: u64,
+    /// What it has reserved.
+    pub reservation: u64,
+    /// What it could reserve.
+    pub available_for_reservation: u64,
+}
+
+/// A segment of memory, for all processes together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SegmentStatistics {
+    /// Bytes that can be used.
+    pub commit_limit: u64,
+    /// Bytes that belong to allocations.
+    pub bytes_committed: u64,
+    /// Bytes that have a place where the GPU reaches them.
+    pub bytes_resident: u64,
+    /// It makes scattered pages of the system look contiguous.
+    pub is_aperture: bool,
+}
+
+impl Adapter {
+    /// What this process has of the memory of a group.
+    pub fn video_memory(&self, group: MemoryGroup) -> Result<VideoMemory> {
+        let mut arg = D3DKMT_QUERYVIDEOMEMORYINFO::zeroed();
+        arg.hAdapter = self.handle().0;
+        arg.MemorySegmentGroup = group.raw();
+        call(self.node(), &mut arg)?;
+        Ok(VideoMemory {
+            budget: arg.Budget,
+            usage: arg.CurrentUsage,
+            reservation: arg.CurrentReservation,
+            available_for_reservation: arg.AvailableForReservation,
+        })
+    }
+
+    /// Reads statistics (`D3DKMT_QUERYSTATISTICS_*`); the LUID is filled in.
+    ///
+    /// The answer is the arm of the kind; all arms are integers.
+    pub(crate) fn statistics(&self, arg: &mut D3DKMT_QUERYSTATISTICS) -> Result<()> {
+        arg.AdapterLuid = self.luid().raw();
+        call(self.node(), arg).map(|_| ())
+    }
+
+    /// How many segments and nodes the adapter has.
+    pub fn segment_and_node_count(&self) -> Result<(u32, u32)> {
+        let mut arg = D3DKMT_QUERYSTATISTICS::zeroed();
+        arg.Type = D3DKMT_QUERYSTATISTICS_ADAPTER;
+        self.statistics(&mut arg)?;
+        // SAFETY: the arm of the kind that was asked for; all arms are integers.
+        let answer = unsafe { arg.QueryResult.__bindgen_anon_1.AdapterInformation };
+        Ok((answer.NbSegments, answer.NodeCount))
+    }
+
+    /// Statistics of a segment, by its place in the list of segments.
+    pub fn segment_statistics(&self, segment: u32) -> Result<SegmentStatistics> {
+        let mut arg = D3DKMT_QUERYSTATISTICS::zeroed();
+        arg.Type = D3DKMT_QUERYSTATISTICS_SEGMENT;
+        arg.__bindgen_anon_1.QuerySegment.SegmentId = segment;
+        self.statistics(&mut arg)?;
+        // SAFETY: as above.
+        let answer = unsafe { arg.QueryResult.__bindgen_anon_1.SegmentInformation };
+        Ok(SegmentStatistics {
+            commit_limit: answer.CommitLimit,
+            bytes_committed: answer.BytesCommitted,
+            bytes_resident: answer.BytesResident,
+            is_aperture: answer.Aperture != 0,
+        })
+    }
+}
