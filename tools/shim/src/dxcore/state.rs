@@ -326,9 +326,20 @@ pub(super) unsafe fn set(
     })
 }
 
-/// Whether SetState can succeed: a driver that has budgets has reservations.
+/// Whether SetState can succeed: whether the driver takes the reservation that there is.
 pub(super) fn is_set_supported(adapter: &Adapter, state: u32) -> bool {
-    state == state::MEMORY_BUDGET && is_query_supported(adapter, state)
+    if state != state::MEMORY_BUDGET {
+        return false;
+    }
+    let again = adapter.open(|adapter| {
+        let [.., reservation] = budget(adapter, 0, 0)?;
+        let mut arg = D3DKMT_CHANGEVIDEOMEMORYRESERVATION::zeroed();
+        arg.hAdapter = adapter.handle();
+        arg.Reservation = reservation;
+        // SAFETY: the struct holds no addresses.
+        unsafe { adapter.call(&mut arg) }.map_err(refused)
+    });
+    again.is_ok()
 }
 
 #[cfg(test)]
