@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Break one rule at a time in a copy of rust/{ddi,kmd,logic} and see whether a test notices.
+"""Break one rule at a time in a copy of rust/{ddi,engine,kmd,logic} and see whether a test notices.
 
 Arguments select mutants by file name; without any, all are tried. Prints TAP: "ok" is a mutant that
 was killed, with the tool that did it. A mutant whose text is no longer in the source, or that does
@@ -22,7 +22,7 @@ SLOWER, AT_LEAST_SECONDS = 10, 60
 
 # The folders that the host crate includes by path. Files of MUTANTS are relative to logic, or begin
 # with another one of them.
-FOLDERS = ["ddi", "kmd", "logic"]
+FOLDERS = ["ddi", "engine", "kmd", "logic"]
 
 # (file, text that occurs once, what replaces it, the tool that has to notice)
 MUTANTS = [
@@ -238,11 +238,35 @@ MUTANTS = [
     ("ddi/gate.rs", "(state & STOPPING == 0).then(|| count(state))", "Some(count(state))", "loom"),
     ("ddi/gate.rs", "if closed != STOPPING {", "if false {", "loom"),
     ("kmd/fake/journal.rs", "may_sleep != entry.is_passive()", "false", "unit"),
-    ("ddi/object.rs", "        if !Shared::ptr_eq(&device.port, &allocation.port) {", "        if false {", "unit"),
-    ("ddi/object.rs", "        let _turn = device.turns.take();\n\n        Ok(Self {", "        Ok(Self {", "unit"),
+    ("ddi/object/allocation.rs", "        if !Shared::ptr_eq(&device.process.port, &allocation.port) {", "        if false {", "unit"),
+    ("ddi/object/allocation.rs", "        let _turn = device.turns.take();\n\n        Ok(Some(Self {", "        Ok(Some(Self {", "unit"),
     ("ddi/port.rs", "            self.kmd.stop_device(class);\n", "", "unit"),
     ("kmd/soft/mod.rs", "if flags != KNOWN_ESCAPE ||", "if", "unit"),
     ("adapter_info/payload.rs", "rest.fill(0);", "", "unit"),
+    ("engine/packet.rs", "bits(header, 7, 2) != 0 || bit(header, 0)", "bits(header, 7, 2) != 0", "unit"),
+    ("engine/packet.rs", "packet.is_paging && privilege != Privilege::Paging", "false", "unit"),
+    ("engine/packet.rs", "Self::AtLeast(first) if count >= first", "Self::AtLeast(first) if count >= first - 1", "unit"),
+    ("engine/packets.rs", "fields.rest == 2 && to % 8 == 0 && !fixed", "fields.rest == 2 && !fixed", "unit"),
+    ("engine/packets.rs", "    check(bits(command, 27, 26) == 0)?;\n", "", "unit"),
+    ("engine/packets.rs", "        1 | 2 | 4 => true,", "        1 | 2 | 4 | 6 => true,", "unit"),
+    ("engine/command_processor.rs", "if size > left {", "if size > left.saturating_add(1) {", "unit"),
+    ("engine/command_processor.rs", "        full_fence();\n        Ok(course)", "        Ok(course)", "loom"),
+    ("engine/command_processor.rs", "        full_fence();\n        if release.interrupt {", "        if release.interrupt {", "loom"),
+    ("engine/command_processor.rs", "                .as_system()\n", "", "unit"),
+    ("engine/command_processor.rs", "            atomic.expected = found;\n", "", "unit"),
+    ("engine/command_processor.rs", "        if !self.queue.has(dwords) {", "        if false {", "unit"),
+    ("engine/operation.rs", "MIN_POLL_NS.max(u64::from(interval).saturating_mul(TICKS_PER_INTERVAL))", "u64::from(interval).saturating_mul(TICKS_PER_INTERVAL)", "unit"),
+    ("engine/queue.rs", "        *self.callers.get_mut(self.nesting)? = self.current;\n", "        self.callers.get_mut(self.nesting)?;\n", "unit"),
+    ("engine/space.rs", "        let target = self.find(to, true)?;\n", "        let target = self.find(to, false)?;\n", "unit"),
+    ("engine/space.rs", "within_page(to, within_page(from, bytes))", "within_page(to, bytes)", "unit"),
+    ("engine/translation.rs", "slot.process == root.process && slot.root == root.table", "slot.process == root.process", "unit"),
+    ("engine/translation.rs", "|| profile.index(va, top) >= root.entries", "|| profile.index(va, top) > root.entries", "unit"),
+    ("engine/translation.rs", "            *place = Some(slot);\n", "            let _ = (place, slot);\n", "unit"),
+    ("engine/translation.rs", "if self.system_only && !access.system {", "if self.system_only && access.system {", "unit"),
+    ("engine/run_list.rs", "self.slices >= LOWER_EVERY && others != 0", "false && others != 0", "unit"),
+    ("engine/run_list.rs", "        node.has_work = false;\n", "", "unit"),
+    ("engine/run_list.rs", "(class as u64 + 1) * POLL_UNIT_NS", "class as u64 * POLL_UNIT_NS", "unit"),
+    ("engine/run_list.rs", "        node.request = is_running.then_some(fence_id);\n", "        node.request = node.request.or(is_running.then_some(fence_id));\n", "unit"),
 ]
 
 

@@ -10,14 +10,16 @@
 
 #[cfg(loom)]
 use loom::sync::{
-    atomic::{AtomicU32, AtomicU64, Ordering},
+    atomic::{fence, AtomicU32, AtomicU64, Ordering},
     Condvar, Mutex,
 };
 #[cfg(not(loom))]
 use std::sync::{
-    atomic::{AtomicU32, AtomicU64, Ordering},
+    atomic::{fence, AtomicU32, AtomicU64, Ordering},
     Condvar, Mutex,
 };
+
+use std::ops::{Deref, DerefMut};
 
 /// Something in allocated memory.
 pub(crate) type Boxed<T> = Box<T>;
@@ -116,6 +118,103 @@ impl Turns {
     }
 }
 
+/// A lock around calls that must not sleep.
+pub(crate) struct ShortTurns(Mutex<()>);
+
+/// Such a lock.
+pub(crate) fn short_turns() -> Option<ShortTurns> {
+    Some(ShortTurns(Mutex::new(())))
+}
+
+impl ShortTurns {
+    /// Takes it until the result is dropped. Nothing sleeps meanwhile.
+    pub(crate) fn take(&self) -> impl Drop + '_ {
+        Sleepless::new(self.0.lock().expect("nobody panics"))
+    }
+}
+
+/// A lock that is held, while the thread must not sleep.
+pub(crate) struct Sleepless<T>(T);
+
+impl<T> Sleepless<T> {
+    fn new(held: T) -> Self {
+        SLEEPLESS.set(SLEEPLESS.get() + 1);
+        Self(held)
+    }
+}
+
+impl<T> Drop for Sleepless<T> {
+    fn drop(&mut self) {
+        SLEEPLESS.set(SLEEPLESS.get() - 1);
+    }
+}
+
+impl<T: Deref> Deref for Sleepless<T> {
+    type Target = T::Target;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
+}
+
+impl<T: DerefMut> DerefMut for Sleepless<T> {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.0
+    }
+}
+
+/// A lock under which nothing sleeps, and what it protects.
+pub(crate) struct ShortLock<T>(Mutex<T>);
+
+impl<T> ShortLock<T> {
+    /// Such a lock; by [`short_lock`].
+    pub(crate) fn new(value: T) -> Self {
+        Self(Mutex::new(value))
+    }
+
+    /// Takes it until the result is dropped.
+    pub(crate) fn lock(&self) -> impl DerefMut<Target = T> + '_ {
+        Sleepless::new(self.0.lock().expect("nobody panics"))
+    }
+}
+
+/// Makes a [`ShortLock`] around a value.
+macro_rules! short_lock {
+    ($value:expr, $name:literal) => {
+        Some(crate::platform::ShortLock::new($value))
+    };
+}
+pub(crate) use short_lock;
+
+/// A lock under which one may sleep, and what it protects.
+pub(crate) struct Lock<T>(Mutex<T>);
+
+impl<T> Lock<T> {
+    /// Such a lock; by [`lock`].
+    pub(crate) fn new(value: T) -> Self {
+        Self(Mutex::new(value))
+    }
+
+    /// Takes it until the result is dropped.
+    pub(crate) fn lock(&self) -> impl DerefMut<Target = T> + '_ {
+        might_sleep();
+        self.0.lock().expect("nobody panics")
+    }
+}
+
+/// Makes a [`Lock`] around a value.
+macro_rules! lock {
+    ($value:expr, $name:literal) => {
+        Some(crate::platform::Lock::new($value))
+    };
+}
+pub(crate) use lock;
+
+pub(crate) use crate::{
+    physical::{segment_memory, PhysicalMemory, SegmentMemory},
+    thread::{breathe, thread, wakeup, BoxedWakeup, Run, Thread, Wakeup},
+};
+
 /// Something that happens once and can be waited for.
 pub(crate) struct Completion {
     done: Mutex<bool>,
@@ -171,6 +270,8 @@ pub(crate) enum Part {
     FullAdd,
     /// The ordering of `cmpxchg`.
     FullCmpxchg,
+    /// The whole of `full_fence`.
+    FullFence,
 }
 
 /// Orderings left out on purpose.
@@ -258,4 +359,13 @@ pub(crate) fn cmpxchg(word: &Word32, old: u32, new: u32) -> bool {
 
     word.compare_exchange(old, new, order, Ordering::Relaxed)
         .is_ok()
+}
+
+/// A full barrier among the threads.
+pub(crate) fn full_fence() {
+    match ordering(Part::FullFence, Ordering::SeqCst) {
+        // Left out: there is no relaxed barrier.
+        Ordering::Relaxed => {}
+        ordering => fence(ordering),
+    }
 }

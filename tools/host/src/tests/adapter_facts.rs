@@ -215,10 +215,10 @@ fn facts() -> Vec<Fact<DriverCaps>> {
             both(at(&[76], 0, &[0; 4]), wddm_1_3(5))),
         ("gpu_mmu.address_bits", |caps| caps.gpu_mmu.address_bits = 0,
             both(at(&[34], 8, &[0; 4]), wddm_2_0(1))),
-        ("gpu_mmu.read_only", |caps| caps.gpu_mmu.read_only = false, at(&[34], 4, &[0b110])),
-        ("gpu_mmu.no_execute", |caps| caps.gpu_mmu.no_execute = false, at(&[34], 4, &[0b101])),
-        ("gpu_mmu.cache_coherent", |caps| caps.gpu_mmu.cache_coherent = false,
-            at(&[34], 4, &[0b011])),
+        ("gpu_mmu.read_only", |caps| caps.gpu_mmu.read_only = true, at(&[34], 4, &[0b011])),
+        ("gpu_mmu.no_execute", |caps| caps.gpu_mmu.no_execute = false, at(&[34], 4, &[0])),
+        ("gpu_mmu.cache_coherent", |caps| caps.gpu_mmu.cache_coherent = true,
+            at(&[34], 4, &[0b110])),
         ("io_mmu", |caps| caps.io_mmu = false, wddm_2_0(2)),
         ("local_memory", |caps| caps.local_memory = u64::from_le_bytes(SIZE),
             [at(&[3], 0, &SIZE), at(&[42], 8, &SIZE), at(&[42], 32, &SIZE)]
@@ -233,7 +233,14 @@ fn facts() -> Vec<Fact<DriverCaps>> {
 }
 
 /// Facts that other calls than QueryAdapterInfo are about.
-const ELSEWHERE: [&str; 3] = ["standard_data_size", "context_data_size", "max_escape_size"];
+const ELSEWHERE: [&str; 6] = [
+    "standard_data_size",
+    "context_data_size",
+    "max_escape_size",
+    "gpu_mmu.page_table_levels",
+    "gpu_mmu.levels.index_bits",
+    "gpu_mmu.levels.table_bytes",
+];
 
 /// Every fact about a node.
 #[rustfmt::skip]
@@ -241,12 +248,12 @@ fn node_facts() -> Vec<Fact<NodeMetadata>> {
     vec![
         ("engine_type", |node| node.engine_type = EngineType::Copy, at(&[25], 4, &[6, 0, 0, 0])),
         ("name", |node| node.name = Text::new("x"), at(&[25], 8, &text("x", 32))),
-        ("context_scheduling", |node| node.context_scheduling = false, at(&[25], 72, &[0b10])),
-        ("ring_buffer_fence_release", |node| node.ring_buffer_fence_release = false,
-            at(&[25], 72, &[0b01])),
+        ("context_scheduling", |node| node.context_scheduling = false, at(&[25], 72, &[0])),
+        ("ring_buffer_fence_release", |node| node.ring_buffer_fence_release = true,
+            at(&[25], 72, &[0b11])),
         ("max_in_flight_hw_queue_buffers", |node| node.max_in_flight_hw_queue_buffers = 7,
             at(&[25], 74, &[7, 0])),
-        ("gpu_mmu", |node| node.gpu_mmu = false, at(&[25], 76, &[0])),
+        ("gpu_mmu", |node| node.gpu_mmu = true, at(&[25], 76, &[1])),
         ("io_mmu", |node| node.io_mmu = false, at(&[25], 77, &[0])),
     ]
 }
@@ -332,6 +339,8 @@ fn leaves(facts: &impl Debug) -> BTreeMap<String, String> {
             }
         }
     }
+    // An array of groups has its facts in the groups.
+    leaves.retain(|_, value| value != "[");
     leaves
 }
 

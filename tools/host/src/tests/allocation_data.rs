@@ -38,6 +38,7 @@ fn res_20_driver_data_field_by_field() {
         pitch: (2 << 32) | 2560,
         height: 480,
         alignment: 0x1_0000,
+        local: false,
     };
     assert_eq!(&bytes(GOOD)[..4], b"DXGA");
     assert_eq!(DriverData::decode(&bytes(GOOD)), Ok(expected));
@@ -57,7 +58,8 @@ fn res_20_driver_data_that_is_not_understood() {
         (9, 0x1_0001),
         (9, 0x2_0000),
         (9, 0x8000_0000),
-        (10, 1),
+        (10, 2),
+        (10, 1 << 31),
         (11, 1),
     ] {
         let mut words = GOOD;
@@ -97,6 +99,25 @@ fn res_20_alignments_are_powers_of_two() {
 }
 
 #[test]
+fn mem_3_an_allocation_may_ask_for_local_memory() {
+    for (word, local) in [(0, false), (1, true)] {
+        let mut words = GOOD;
+        words[10] = word;
+        let data = DriverData::decode(&bytes(words)).unwrap();
+        assert_eq!(data.local, local);
+        assert_eq!(data.encode().to_vec(), bytes(words));
+    }
+}
+
+#[test]
+fn res_23_data_of_other_drivers_do_not_begin_like_ours() {
+    assert!(DriverData::is_ours(&bytes(GOOD)) && DriverData::is_ours(b"DXGA"));
+    for other in [&b""[..], b"DXG", b"DXGB", b"\0DXGA"] {
+        assert!(!DriverData::is_ours(other));
+    }
+}
+
+#[test]
 fn res_26_a_standard_allocation_is_one_row() {
     let row = DriverData::linear(0x5000);
     assert_eq!((row.size, row.width, row.pitch), (0x5000, 0x5000, 0x5000));
@@ -112,8 +133,10 @@ proptest! {
         pitch in any::<u64>(),
         height in any::<u32>(),
         shift in 0u32..17,
+        local in any::<bool>(),
     ) {
-        let data = DriverData { size: pages << 12, width, pitch, height, alignment: 1 << shift };
+        let alignment = 1 << shift;
+        let data = DriverData { size: pages << 12, width, pitch, height, alignment, local };
         prop_assert_eq!(DriverData::decode(&data.encode()), Ok(data));
     }
 

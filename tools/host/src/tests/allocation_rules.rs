@@ -197,7 +197,7 @@ fn res_19_existing_memory_only_for_standard_allocations() {
         (1 << 16, false),
     ] {
         assert_eq!(
-            creation(flags).check_standard(PAGE).is_ok(),
+            creation(flags).check_standard(PAGE, false).is_ok(),
             good,
             "{flags:#x}"
         );
@@ -347,5 +347,25 @@ fn res_19_numbers_and_sizes() {
         assert_eq!(creation.check_sizes().is_ok(), good);
         // What cannot be copied is refused by the rule.
         assert!(creation.has_readable_infos() || creation.count == 0 || !good);
+    }
+}
+
+/// RES-23 amended: private data that the driver does not know, over memory of the caller, with or
+/// without the flag.
+#[test]
+fn res_23_memory_of_the_caller_with_driver_data() {
+    for (flags, data, good) in [
+        (0, false, true),
+        (0, true, true),
+        (SYS_MEM, true, true),
+        (SYS_MEM, false, false),
+        (SECTION, true, false),
+        (1 << 16, true, false),
+    ] {
+        assert_eq!(
+            creation(flags).check_standard(PAGE, data).is_ok(),
+            good,
+            "{flags:#x} {data}"
+        );
     }
 }

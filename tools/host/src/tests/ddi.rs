@@ -3,42 +3,142 @@
 //! The driver interface, with a double below it and the software adapter below it (GPU-100 to
 //! GPU-106).
 
-use std::thread;
+use std::{
+    sync::{LazyLock, Mutex},
+    thread,
+};
 
 use crate::{
     ddi::{
-        caps::{Luid, StartInfo},
+        caps::{Luid, NodeMetadata, StartInfo},
         class::{Dispatch, Passive},
         gate::Gate,
-        object::{Allocation, Context, Device, OpenAllocation},
+        object::{Allocation, Context, Device, HwQueue, OpenAllocation, Process, TableUpdate},
+        paging::{PageEntry, PageTableEntry, PagingOperation, RootPageTable, UpdatePageTable},
         port::Port,
+        queue::{Fault, FaultKind, QueueCallbacks, Submission, Suspend},
         types::{
-            AllocationId, ContextId, CreateContextArgs, DeviceId, KmdError, KmdResult, Place,
-            Scheduling,
+            AllocationId, ContextCookie, ContextId, CreateAllocationArgs, CreateContextArgs,
+            CreateDeviceArgs, CreateHwQueueArgs, DeviceCookie, DeviceId, HwQueueId, KmdError,
+            KmdResult, ProcessCookie, ProcessId, Scheduling,
         },
-        Kmd,
+        Destroy, Kmd,
     },
     kmd::{
         fake::{
             journal::{Broken, Entry, Journal},
+            queues::Queues,
             Behaviour, FakeKmd, Pause,
         },
         soft::{Config, SoftKmd},
     },
-    platform::Shared,
+    platform::{self, Shared},
 };
 
 const INFO: StartInfo = StartInfo {
     luid: Luid { low: 1, high: 2 },
 };
 
-const CONTEXT: CreateContextArgs<'static> = CreateContextArgs {
-    id: ContextId(7),
-    scheduling: Scheduling::HwQueues,
-    node: 0,
-    engines: 1,
-    private_data: &[],
-};
+/// What a KMD has told about a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Told {
+    Completed(u64),
+    Signaled,
+    Faulted(Fault),
+    Suspended(u64),
+}
+
+/// Callbacks that remember what they were told.
+#[derive(Default)]
+struct Listener(Mutex<Vec<Told>>);
+
+impl Listener {
+    fn told(&self) -> Vec<Told> {
+        self.0.lock().unwrap().clone()
+    }
+
+    fn tell(&self, what: Told) {
+        self.0.lock().unwrap().push(what);
+    }
+}
+
+impl QueueCallbacks for Listener {
+    fn completed(&self, number: u64) {
+        self.tell(Told::Completed(number));
+    }
+
+    fn monitored_fence_signaled(&self) {
+        self.tell(Told::Signaled);
+    }
+
+    fn faulted(&self, fault: &Fault) {
+        self.tell(Told::Faulted(*fault));
+    }
+
+    fn suspended(&self, id: u64) {
+        self.tell(Told::Suspended(id));
+    }
+}
+
+/// Callbacks that nobody asks.
+static NOBODY: LazyLock<Shared<dyn QueueCallbacks>> =
+    LazyLock::new(|| Shared::new(Listener::default()));
+
+fn context_of(
+    scheduling: Scheduling,
+    callbacks: &Shared<dyn QueueCallbacks>,
+) -> CreateContextArgs<'_> {
+    CreateContextArgs {
+        id: ContextId(7),
+        scheduling,
+        node: 0,
+        engines: 1,
+        private_data: &[],
+        callbacks,
+    }
+}
+
+fn context_args() -> CreateContextArgs<'static> {
+    context_of(Scheduling::HwQueues, &NOBODY)
+}
+
+fn queue_of(callbacks: &Shared<dyn QueueCallbacks>) -> CreateHwQueueArgs<'_> {
+    CreateHwQueueArgs {
+        id: HwQueueId(8),
+        disable_gpu_timeout: false,
+        progress_fence: 0x1000,
+        private_data: &[],
+        callbacks,
+    }
+}
+
+/// A device of a process of its own.
+fn device_of(port: &Shared<Port>, id: u64) -> KmdResult<Shared<Device>> {
+    let class = Passive::here();
+    let process = Process::create(port, &class, ProcessId(id))?;
+
+    Device::create(&process, &class, DeviceId(id))
+}
+
+fn allocation_of(port: &Shared<Port>, data: &[u8]) -> KmdResult<Allocation> {
+    let args = CreateAllocationArgs {
+        id: AllocationId(9),
+        private_data: data,
+        existing: false,
+    };
+
+    Allocation::create(port, &Passive::here(), &args)
+}
+
+/// Four bytes of commands.
+fn submission(number: u64, progress: Option<u64>) -> Submission {
+    Submission {
+        number,
+        commands: 0x1_0000,
+        length: 4,
+        progress,
+    }
+}
 
 /// Private data that the double understands: two pages.
 const TWO_PAGES: [u8; 8] = 0x2000u64.to_le_bytes();
@@ -53,14 +153,16 @@ fn start(behaviour: Behaviour) -> (Shared<Journal>, KmdResult<Shared<Port>>) {
 /// Everything that there is, made once and used.
 fn scene(port: &Shared<Port>, data: &[u8]) -> KmdResult {
     let class = Passive::here();
-    let device = Device::create(port, &class, DeviceId(1))?;
-    let _first = Context::create(&device, &class, &CONTEXT)?;
-    let allocation = Allocation::create(port, &class, AllocationId(9), data)?;
-    let _second = Context::create(&device, &class, &CONTEXT)?;
+    let device = device_of(port, 1)?;
+    let first = Context::create(&device, &class, &context_args())?;
+    let allocation = allocation_of(port, data)?;
+    let _second = Context::create(&device, &class, &context_args())?;
     let _open = OpenAllocation::open(&device, &class, &allocation)?;
+    let _queue = HwQueue::create(&first, &class, &queue_of(&NOBODY))?;
 
     assert_eq!(allocation.info.size, 0x2000);
-    assert_eq!(allocation.info.place, Place::SystemMemory);
+    assert_eq!(allocation.info.supported_segments & 1, 1);
+    assert!(allocation.info.alignment.is_power_of_two());
     Ok(())
 }
 
@@ -73,16 +175,20 @@ fn gpu_105_every_create_has_its_destroy_in_order() {
 
     let expected = [
         Entry::StartDevice,
+        Entry::CreateProcess,
         Entry::CreateDevice,
         Entry::CreateContext,
         Entry::CreateAllocation,
         Entry::CreateContext,
         Entry::OpenAllocation,
+        Entry::CreateHwQueue,
+        Entry::DestroyHwQueue,
         Entry::CloseAllocation,
         Entry::DestroyContext,
         Entry::DestroyAllocation,
         Entry::DestroyContext,
         Entry::DestroyDevice,
+        Entry::DestroyProcess,
         Entry::StopDevice,
         Entry::RemoveDevice,
     ];
@@ -100,7 +206,7 @@ fn res_75_a_kmd_that_asks_is_told_of_the_end_once() {
         });
         let port = port.unwrap();
         let class = Passive::here();
-        let allocation = Allocation::create(&port, &class, AllocationId(9), &TWO_PAGES).unwrap();
+        let allocation = allocation_of(&port, &TWO_PAGES).unwrap();
 
         if tell > 1 {
             port.stop(&class);
@@ -131,8 +237,8 @@ fn gpu_106_when_the_nth_call_fails_nothing_is_left() {
         KmdError::NotSupported,
         KmdError::DeviceRemoved,
     ];
-    // StartDevice and five creates.
-    for (number, error) in (1..=6).flat_map(|number| errors.map(|error| (number, error))) {
+    // StartDevice and seven creates.
+    for (number, error) in (1..=8).flat_map(|number| errors.map(|error| (number, error))) {
         let (journal, port) = start(Behaviour {
             fail: Some((number, error)),
             ..Behaviour::default()
@@ -145,11 +251,11 @@ fn gpu_106_when_the_nth_call_fails_nothing_is_left() {
     }
 
     let (journal, port) = start(Behaviour {
-        fail: Some((7, KmdError::NoMemory)),
+        fail: Some((9, KmdError::NoMemory)),
         ..Behaviour::default()
     });
 
-    assert_eq!(scene(&port.unwrap(), &TWO_PAGES), Ok(()), "there are six");
+    assert_eq!(scene(&port.unwrap(), &TWO_PAGES), Ok(()), "there are eight");
     assert!(journal.is_good_end());
 }
 
@@ -158,38 +264,32 @@ fn gpu_105_after_stop_device_there_are_only_destroys() {
     let (journal, port) = start(Behaviour::default());
     let port = port.unwrap();
     let class = Passive::here();
-    let device = Device::create(&port, &class, DeviceId(1)).unwrap();
-    let context = Context::create(&device, &class, &CONTEXT).unwrap();
-    let allocation = Allocation::create(&port, &class, AllocationId(9), &TWO_PAGES).unwrap();
+    let device = device_of(&port, 1).unwrap();
+    let context = Context::create(&device, &class, &context_args()).unwrap();
+    let allocation = allocation_of(&port, &TWO_PAGES).unwrap();
     let removed = Err(KmdError::DeviceRemoved);
 
     port.stop(&class);
     port.stop(&class);
     assert!(!port.is_started());
     assert_eq!(port.enter().map(drop), removed);
+    assert_eq!(device_of(&port, 2).map(drop), removed);
     assert_eq!(
-        Device::create(&port, &class, DeviceId(2)).map(drop),
+        Context::create(&device, &class, &context_args()).map(drop),
         removed
     );
-    assert_eq!(
-        Context::create(&device, &class, &CONTEXT).map(drop),
-        removed
-    );
-    assert_eq!(
-        Allocation::create(&port, &class, AllocationId(9), &TWO_PAGES).map(drop),
-        removed
-    );
+    assert_eq!(allocation_of(&port, &TWO_PAGES).map(drop), removed);
     assert_eq!(
         OpenAllocation::open(&device, &class, &allocation).map(drop),
         removed
     );
-    assert_eq!(journal.alive(), 3);
+    assert_eq!(journal.alive(), 4);
 
     // The KMD is not removed as long as something of it is left.
     drop((port, device, allocation));
     assert_eq!(
         (journal.alive(), journal.count(Entry::RemoveDevice)),
-        (2, 0)
+        (3, 0)
     );
     drop(context);
     assert_eq!(journal.count(Entry::StopDevice), 1);
@@ -206,7 +306,7 @@ fn gpu_101_calls_for_one_device_come_one_after_the_other() {
         });
         let port = port.unwrap();
         let class = Passive::here();
-        let devices = [1, 2].map(|id| Device::create(&port, &class, DeviceId(id)).unwrap());
+        let devices = [1, 2].map(|id| device_of(&port, id).unwrap());
 
         thread::scope(|scope| {
             for device in devices.iter().chain(&devices) {
@@ -215,9 +315,8 @@ fn gpu_101_calls_for_one_device_come_one_after_the_other() {
                 scope.spawn(move || {
                     for _ in 0..5 {
                         let class = Passive::here();
-                        let _context = Context::create(device, &class, &CONTEXT);
-                        let allocation =
-                            Allocation::create(port, &class, AllocationId(9), &TWO_PAGES);
+                        let _context = Context::create(device, &class, &context_args());
+                        let allocation = allocation_of(port, &TWO_PAGES);
                         let _open = allocation
                             .as_ref()
                             .map(|allocation| OpenAllocation::open(device, &class, allocation));
@@ -242,11 +341,11 @@ fn gpu_101_stop_device_waits_for_the_call_inside() {
         ..Behaviour::default()
     });
     let port = port.unwrap();
-    let device = Device::create(&port, &Passive::here(), DeviceId(1)).unwrap();
+    let device = device_of(&port, 1).unwrap();
 
     thread::scope(|scope| {
         let creation =
-            scope.spawn(|| Context::create(&device, &Passive::here(), &CONTEXT).map(drop));
+            scope.spawn(|| Context::create(&device, &Passive::here(), &context_args()).map(drop));
 
         pause.wait_for_call();
         scope.spawn(|| port.stop(&Passive::here()));
@@ -254,7 +353,7 @@ fn gpu_101_stop_device_waits_for_the_call_inside() {
             thread::yield_now();
         }
 
-        let refused = Device::create(&port, &Passive::here(), DeviceId(2)).map(drop);
+        let refused = device_of(&port, 2).map(drop);
         let stops = journal.count(Entry::StopDevice);
 
         pause.release();
@@ -274,8 +373,8 @@ fn gpu_103_no_kmd_gets_the_cookie_of_another() {
     let (other_journal, other_port) = start(Behaviour::default());
     let (port, other_port) = (port.unwrap(), other_port.unwrap());
     let class = Passive::here();
-    let allocation = Allocation::create(&port, &class, AllocationId(9), &TWO_PAGES).unwrap();
-    let device = Device::create(&other_port, &class, DeviceId(1)).unwrap();
+    let allocation = allocation_of(&port, &TWO_PAGES).unwrap();
+    let device = device_of(&other_port, 1).unwrap();
 
     assert!(OpenAllocation::open(&device, &class, &allocation)
         .unwrap()
@@ -285,38 +384,45 @@ fn gpu_103_no_kmd_gets_the_cookie_of_another() {
     assert!(journal.is_good_end() && other_journal.is_good_end());
 }
 
+/// A device of a process of its own, without an owner.
+fn device_on(kmd: &FakeKmd, class: &Passive) -> KmdResult<DeviceCookie> {
+    let process = kmd.create_process(class, ProcessId(1))?;
+    let device = CreateDeviceArgs {
+        id: DeviceId(1),
+        process,
+    };
+
+    kmd.create_device(class, &device)
+}
+
 /// The double finds what it is there to find.
 #[test]
 fn gpu_105_a_double_finds_what_breaks_the_rules() {
     type Wrong = fn(&mut FakeKmd, &Passive);
     let cases: [(Broken, Wrong); 7] = [
         (Broken::NotStarted, |kmd, class| {
-            let _device = kmd.create_device(class, DeviceId(1));
+            let _device = device_on(kmd, class);
         }),
         (Broken::NotStarted, |kmd, class| {
             kmd.start_device(class, &INFO).unwrap();
             kmd.stop_device(class);
-            let _device = kmd.create_device(class, DeviceId(1));
+            let _device = device_on(kmd, class);
         }),
         (Broken::BadCookie, |kmd, class| {
-            use crate::ddi::Destroy;
-
             kmd.start_device(class, &INFO).unwrap();
-            let device = kmd.create_device(class, DeviceId(1)).unwrap();
+            let device = device_on(kmd, class).unwrap();
             kmd.destroy_device(class, device);
             kmd.destroy_device(class, device);
         }),
         (Broken::ChildrenLeft, |kmd, class| {
-            use crate::ddi::Destroy;
-
             kmd.start_device(class, &INFO).unwrap();
-            let device = kmd.create_device(class, DeviceId(1)).unwrap();
-            kmd.create_context(class, device, &CONTEXT).unwrap();
+            let device = device_on(kmd, class).unwrap();
+            kmd.create_context(class, device, &context_args()).unwrap();
             kmd.destroy_device(class, device);
         }),
         (Broken::NotEmpty, |kmd, class| {
             kmd.start_device(class, &INFO).unwrap();
-            kmd.create_device(class, DeviceId(1)).unwrap();
+            device_on(kmd, class).unwrap();
             kmd.stop_device(class);
         }),
         (Broken::NotEmpty, |kmd, class| {
@@ -356,16 +462,368 @@ fn gpu_101_a_double_finds_calls_at_the_same_time() {
 
     kmd.start_device(&class, &INFO).unwrap();
 
-    let device = kmd.create_device(&class, DeviceId(1)).unwrap();
+    let device = device_on(&kmd, &class).unwrap();
 
     for _ in 0..20 {
         thread::scope(|scope| {
             for _ in 0..2 {
-                scope.spawn(|| kmd.create_context(&Passive::here(), device, &CONTEXT));
+                scope.spawn(|| kmd.create_context(&Passive::here(), device, &context_args()));
             }
         });
     }
     assert_eq!(journal.broken(), Broken::Together as u32);
+}
+
+/// A started double whose queues the test works, and a device on it.
+fn worked(change_node: Option<fn(&mut NodeMetadata)>) -> (Shared<Queues>, Worked) {
+    let journal = Shared::new(Journal::new());
+    let queues = Shared::new(Queues::new(journal.clone()).unwrap());
+    let behaviour = Behaviour {
+        queues: Some(queues.clone()),
+        change_node,
+        ..Behaviour::default()
+    };
+    let kmd = FakeKmd::add_device(journal.clone(), behaviour);
+    let port = Port::start(Box::new(kmd), &Passive::here(), &INFO).unwrap();
+    let device = device_of(&port, 1).unwrap();
+
+    (
+        queues,
+        Worked {
+            device,
+            port,
+            journal,
+        },
+    )
+}
+
+struct Worked {
+    device: Shared<Device>,
+    port: Shared<Port>,
+    journal: Shared<Journal>,
+}
+
+impl Worked {
+    fn end(self) {
+        let Self {
+            device,
+            port,
+            journal,
+        } = self;
+
+        drop((device, port));
+        assert!(journal.is_good_end(), "broken: {}", journal.broken());
+    }
+}
+
+fn listener() -> (Shared<Listener>, Shared<dyn QueueCallbacks>) {
+    let listener = Shared::new(Listener::default());
+
+    (listener.clone(), listener)
+}
+
+fn in_dispatch<T>(run: impl FnOnce(&Dispatch) -> T) -> T {
+    Dispatch::below(&mut Passive::here(), run)
+}
+
+#[test]
+fn gpu_6_a_context_of_packets_takes_submissions_and_tells_of_their_end() {
+    let (queues, worked) = worked(None);
+    let (listener, callbacks) = listener();
+    let args = context_of(Scheduling::Packets, &callbacks);
+    let context = Context::create(&worked.device, &Passive::here(), &args).unwrap();
+
+    for number in 1..=3 {
+        let submitted = in_dispatch(|class| context.submit(class, &submission(number, None)));
+
+        assert_eq!(submitted, Ok(()));
+        assert_eq!(queues.submission(7, number), Some(submission(number, None)));
+    }
+    assert_eq!(queues.submitted(7), 3);
+    assert_eq!(listener.told(), []);
+
+    let fault = Fault {
+        kind: FaultKind::IllegalPacket { header: 1 },
+        packet: 0x1_0000,
+        number: 3,
+        flags: 0,
+    };
+
+    assert!(queues.complete(7, 2));
+    assert!(!queues.complete(7, 2), "once");
+    assert!(!queues.complete(7, 4), "not what was not submitted");
+    assert!(!queues.complete(6, 3), "nobody has this id");
+    assert!(queues.signal(7) && queues.fault(7, &fault));
+    assert_eq!(
+        listener.told(),
+        [Told::Completed(2), Told::Signaled, Told::Faulted(fault)]
+    );
+    drop(context);
+    assert!(!queues.complete(7, 3), "nothing after the destroy");
+    worked.end();
+}
+
+#[test]
+fn gpu_8_a_hw_queue_takes_submissions_with_their_progress_value() {
+    let (queues, worked) = worked(None);
+    let (listener, callbacks) = listener();
+    let class = Passive::here();
+    let context = Context::create(&worked.device, &class, &context_args()).unwrap();
+    let queue = HwQueue::create(&context, &class, &queue_of(&callbacks)).unwrap();
+    let submission = submission(1, Some(0));
+
+    assert_eq!(
+        in_dispatch(|class| queue.submit(class, &submission)),
+        Ok(())
+    );
+    assert_eq!(queues.submission(8, 1), Some(submission));
+    assert!(queues.complete(8, 1));
+    assert_eq!(listener.told(), [Told::Completed(1)]);
+
+    worked.port.stop(&class);
+    assert_eq!(
+        in_dispatch(|class| queue.submit(class, &submission)),
+        Err(KmdError::DeviceRemoved)
+    );
+    drop((queue, context));
+    worked.end();
+}
+
+#[test]
+fn gpu_51_a_suspension_is_pending_until_it_is_told() {
+    let (queues, worked) = worked(None);
+    let (listener, callbacks) = listener();
+    let args = context_of(Scheduling::HwQueues, &callbacks);
+    let context = Context::create(&worked.device, &Passive::here(), &args).unwrap();
+
+    assert_eq!(
+        in_dispatch(|class| context.suspend(class, 5)),
+        Ok(Suspend::Pending)
+    );
+    assert!(queues.suspended(7, 5));
+    assert_eq!(listener.told(), [Told::Suspended(5)]);
+    assert_eq!(in_dispatch(|class| context.resume(class)), Ok(()));
+    drop(context);
+    worked.end();
+}
+
+#[test]
+fn mem_52_the_kmd_writes_the_entries_of_page_tables() {
+    let (_, worked) = worked(None);
+    let class = Passive::here();
+    let process = Process::create(&worked.port, &class, ProcessId(2)).unwrap();
+    let table: Vec<platform::Word64> = (0..8).map(|_| platform::word64(7)).collect();
+    let page = PageTableEntry::Page(PageEntry {
+        segment: 0,
+        address: 0x5000,
+        read_only: false,
+        no_execute: false,
+        system_use_only: false,
+    });
+    let update = TableUpdate {
+        level: 0,
+        table: &table,
+        start: 2,
+        entries: &[PageTableEntry::Invalid, page, PageTableEntry::Zero],
+        address: 0x2000,
+    };
+
+    assert_eq!(process.update_page_table(&class, &update), Ok(()));
+    assert_eq!(process.flush_tlb(&class, 0x2000, 0x5000), Ok(()));
+
+    let words: Vec<_> = table.iter().map(platform::load_acquire).collect();
+
+    assert_eq!(words, [7, 7, 0, 0xfa00_0000_0000_5000, 1, 7, 7, 7]);
+
+    let context = Context::create(&worked.device, &class, &context_args()).unwrap();
+    let root = RootPageTable {
+        segment: 0,
+        address: 0x1000,
+        entries: 8,
+    };
+
+    assert_eq!(context.set_root_page_table(&class, &root), Ok(()));
+    assert_eq!(context.set_priority(&class, -7), Ok(()));
+    drop((process, context));
+    worked.end();
+}
+
+/// A submission that breaks a rule, to a context of packets or to a HW queue.
+#[test]
+fn gpu_101_a_double_finds_submissions_that_break_the_rules() {
+    let of_four = |node: &mut NodeMetadata| node.max_in_flight_hw_queue_buffers = 4;
+    let cases: [(Broken, bool, &[Submission]); 8] = [
+        (Broken::OutOfOrder, false, &[submission(2, None)]),
+        (
+            Broken::OutOfOrder,
+            false,
+            &[submission(1, None), submission(1, None)],
+        ),
+        (
+            Broken::InFlight,
+            false,
+            &[1, 2, 3, 4, 5].map(|number| submission(number, None)),
+        ),
+        (Broken::BadValue, false, &[submission(1, Some(1))]),
+        (Broken::BadValue, true, &[submission(1, None)]),
+        (
+            Broken::BadValue,
+            false,
+            &[Submission {
+                length: 0,
+                ..submission(1, None)
+            }],
+        ),
+        (
+            Broken::BadValue,
+            false,
+            &[Submission {
+                length: 6,
+                ..submission(1, None)
+            }],
+        ),
+        (
+            Broken::BadValue,
+            false,
+            &[Submission {
+                commands: 2,
+                ..submission(1, None)
+            }],
+        ),
+    ];
+
+    for (rule, to_hw_queue, submissions) in cases {
+        let (_, worked) = worked(Some(of_four));
+        let class = Passive::here();
+        let context = Context::create(&worked.device, &class, &context_args()).unwrap();
+        let queue = HwQueue::create(&context, &class, &queue_of(&NOBODY)).unwrap();
+
+        for submission in submissions {
+            let submitted = in_dispatch(|class| match to_hw_queue {
+                true => queue.submit(class, submission),
+                false => context.submit(class, submission),
+            });
+
+            assert_eq!(submitted, Ok(()));
+        }
+        assert_eq!(worked.journal.broken(), rule as u32, "{rule:?}");
+    }
+}
+
+/// What was completed leaves room for more.
+#[test]
+fn gpu_101_submissions_in_flight_are_those_that_have_not_completed() {
+    let (queues, worked) = worked(Some(|node| node.max_in_flight_hw_queue_buffers = 2));
+    let context = Context::create(
+        &worked.device,
+        &Passive::here(),
+        &context_of(Scheduling::Packets, &NOBODY),
+    )
+    .unwrap();
+
+    for number in 1..=20 {
+        let submitted = in_dispatch(|class| context.submit(class, &submission(number, None)));
+
+        assert_eq!(submitted, Ok(()));
+        assert_eq!(queues.complete(7, number - 1), number > 1);
+    }
+    drop(context);
+    worked.end();
+}
+
+/// Two threads submit to one queue, and to two: the interface sees to it that each gets one call
+/// at a time.
+#[test]
+fn gpu_101_calls_for_one_queue_come_one_after_the_other() {
+    let journal = Shared::new(Journal::new());
+    let behaviour = Behaviour {
+        rounds: 2000,
+        ..Behaviour::default()
+    };
+    let kmd = FakeKmd::add_device(journal.clone(), behaviour);
+    let port = Port::start(Box::new(kmd), &Passive::here(), &INFO).unwrap();
+    let device = device_of(&port, 1).unwrap();
+    let contexts = [1, 2].map(|_| {
+        let args = context_of(Scheduling::Packets, &NOBODY);
+
+        Context::create(&device, &Passive::here(), &args).unwrap()
+    });
+
+    thread::scope(|scope| {
+        for context in contexts.iter().chain(&contexts) {
+            scope.spawn(|| {
+                for _ in 0..20 {
+                    in_dispatch(|class| context.suspend(class, 1).unwrap());
+                    in_dispatch(|class| context.resume(class).unwrap());
+                }
+            });
+        }
+    });
+    drop((contexts, device, port));
+    assert!(journal.is_good_end(), "broken: {}", journal.broken());
+}
+
+/// GPU-105: what is destroyed is not used any more, and children go before their parents.
+#[test]
+fn gpu_105_a_double_finds_uses_of_what_is_gone() {
+    type Wrong = fn(&FakeKmd, &Passive, ProcessCookie, ContextCookie);
+    let cases: [(Broken, Wrong); 6] = [
+        (Broken::BadCookie, |kmd, class, _, context| {
+            kmd.destroy_context(class, context);
+            in_dispatch(|class| kmd.submit_command(class, context, &submission(1, None)));
+        }),
+        (Broken::BadCookie, |kmd, class, process, _| {
+            let flush = PagingOperation::FlushTlb {
+                process: ProcessCookie(process.0 + 20),
+                first: 0,
+                last: 0,
+            };
+
+            kmd.build_paging_buffer(class, flush);
+        }),
+        (Broken::ChildrenLeft, |kmd, class, _, context| {
+            kmd.create_hw_queue(class, context, &queue_of(&NOBODY))
+                .unwrap();
+            kmd.destroy_context(class, context);
+        }),
+        (Broken::ChildrenLeft, |kmd, class, process, _| {
+            kmd.destroy_process(class, process);
+        }),
+        (Broken::BadValue, |kmd, class, process, _| {
+            kmd.build_paging_buffer(
+                class,
+                PagingOperation::UpdatePageTable(UpdatePageTable {
+                    process,
+                    level: 0,
+                    table: &[],
+                    start: 0,
+                    entries: &[PageTableEntry::Zero],
+                    address: 0,
+                }),
+            );
+        }),
+        (Broken::BadValue, |kmd, class, _, context| {
+            kmd.set_context_priority(class, context, 32);
+        }),
+    ];
+
+    for (rule, wrong) in cases {
+        let journal = Shared::new(Journal::new());
+        let mut kmd = FakeKmd::add_device(journal.clone(), Behaviour::default());
+        let class = Passive::here();
+
+        kmd.start_device(&class, &INFO).unwrap();
+
+        let process = kmd.create_process(&class, ProcessId(1)).unwrap();
+        let id = DeviceId(1);
+        let device = kmd
+            .create_device(&class, &CreateDeviceArgs { id, process })
+            .unwrap();
+        let context = kmd.create_context(&class, device, &context_args()).unwrap();
+
+        wrong(&kmd, &class, process, context);
+        assert_eq!(journal.broken(), rule as u32, "{rule:?}");
+    }
 }
 
 /// GPU-100: where nothing sleeps, nobody gets to say that it may.

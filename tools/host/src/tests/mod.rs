@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Tests of `ddi`, `kmd` and `logic`. Requirement numbers (FEN, RES, GPU) are those of the
-//! specification.
+//! Tests of `ddi`, `engine`, `kmd` and `logic`. Requirement numbers (FEN, RES, GPU) are those of
+//! the specification.
 
+mod engine;
 mod harness;
 mod keyed_mutex;
 
@@ -37,6 +38,10 @@ mod fence_value;
 #[cfg(not(loom))]
 mod global_access;
 #[cfg(not(loom))]
+mod gpu_ranges;
+#[cfg(not(loom))]
+mod gpu_va_rules;
+#[cfg(not(loom))]
 mod groups;
 #[cfg(not(loom))]
 mod handle;
@@ -49,6 +54,8 @@ mod info_rules;
 #[cfg(not(loom))]
 mod keyed_mutex_rules;
 #[cfg(not(loom))]
+mod legacy_sync;
+#[cfg(not(loom))]
 mod luid;
 #[cfg(not(loom))]
 mod model;
@@ -60,12 +67,24 @@ mod name;
 mod name_mode;
 mod open_rules;
 #[cfg(not(loom))]
+mod page_levels;
+#[cfg(not(loom))]
+mod paging_rules;
+#[cfg(not(loom))]
+mod queued_sync_rules;
+#[cfg(not(loom))]
 mod quota;
 #[cfg(not(loom))]
 mod residency;
 #[cfg(not(loom))]
 mod share_rules;
 mod sharing;
+#[cfg(not(loom))]
+mod soft_gpu;
+#[cfg(not(loom))]
+mod submission_order;
+#[cfg(not(loom))]
+mod submit_rules;
 #[cfg(not(loom))]
 mod threads;
 #[cfg(not(loom))]

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! GPU-38: what one engine stores in order, another one sees in order, whichever packets they use.
+//!
+//! Two engines run two queues at the same time. Only the two words that they share are loom's; all
+//! else is memory that does not change, or a page of their own. So what orders the words is what
+//! the engine does, and nothing in its surroundings.
+
+use std::cell::{Cell, RefCell};
+
+use loom::sync::atomic::Ordering;
+use loom::sync::Arc;
+use loom::thread;
+
+use super::program::{Program, DATA_QWORD, EQUAL};
+use crate::engine::command_processor::{Engine, Outcome};
+use crate::engine::memory::{Memory, Physical, Place, PAGE_SIZE};
+use crate::engine::page_table::{Entry, Profile};
+use crate::engine::queue::{Privilege, Queue, Submission};
+use crate::engine::shell::{Clock, Interrupts, Record};
+use crate::engine::translation::Root;
+use crate::platform::mutation::without;
+use crate::platform::{word64, Part, Word64};
+
+/// GPU virtual addresses. A page table that leads to itself translates all of them: each page is
+/// at the address of its number.
+const SHARED: u64 = 0x1000;
+const BUFFER: u64 = 0x2000;
+const OWN: u64 = 0x3000;
+const TABLE: Physical = Physical::new(Place::Local, 0);
+
+/// The shared words: what is passed, and what says that it has been.
+const DATA: u64 = SHARED;
+const FLAG: u64 = SHARED + 8;
+
+type Words = [Word64; 2];
+
+/// The memory of one engine.
+struct Parts {
+    shared: Arc<Words>,
+    program: Vec<u32>,
+    own: RefCell<[u64; 4]>,
+}
+
+impl Parts {
+    fn shared(&self, at: Physical) -> Option<&Word64> {
+        let index = at.address.checked_sub(SHARED)? / 8;
+
+        self.shared.get(index as usize)
+    }
+
+    fn own(&self, at: Physical) -> Option<usize> {
+        let index = at.address.checked_sub(OWN)? / 8;
+
+        (index < 4).then_some(index as usize)
+    }
+}
+
+// Relaxed: the order is the engine's.
+impl Memory for Parts {
+    fn load32(&self, at: Physical) -> Option<u32> {
+        let index = at.address.checked_sub(BUFFER)? / 4;
+
+        self.program.get(index as usize).copied()
+    }
+
+    fn load64(&self, at: Physical) -> Option<u64> {
+        if at.place == Place::Local {
+            // All levels are one table of three entries.
+            return Some(match at.address / 8 {
+                0 => Entry::to(TABLE).bits(),
+                page => Entry::to(Physical::new(Place::System, page * PAGE_SIZE))
+                    .writable()
+                    .bits(),
+            });
+        }
+        if let Some(own) = self.own(at) {
+            return Some(self.own.borrow()[own]);
+        }
+        Some(self.shared(at)?.load(Ordering::Relaxed))
+    }
+
+    fn store32(&self, _: Physical, _: u32) -> Option<()> {
+        None
+    }
+
+    fn store64(&self, at: Physical, value: u64) -> Option<()> {
+        if let Some(own) = self.own(at) {
+            self.own.borrow_mut()[own] = value;
+            return Some(());
+        }
+        self.shared(at)?.store(value, Ordering::Relaxed);
+        Some(())
+    }
+
+    fn compare_exchange64(&self, at: Physical, old: u64, new: u64) -> Option<u64> {
+        let exchanged =
+            self.shared(at)?
+                .compare_exchange(old, new, Ordering::Relaxed, Ordering::Relaxed);
+
+        Some(exchanged.unwrap_or_else(|found| found))
+    }
+
+    /// Of one word.
+    fn copy(&self, from: Physical, to: Physical, bytes: u32) -> Option<()> {
+        assert_eq!(bytes, 8);
+        self.store64(to, self.load64(from)?)
+    }
+
+    fn fill(&self, to: Physical, pattern: u32, bytes: u32) -> Option<()> {
+        assert_eq!(bytes, 8);
+        self.store64(to, u64::from(pattern) << 32 | u64::from(pattern))
+    }
+}
+
+struct NoClock;
+
+impl Clock for NoClock {
+    fn ticks(&self) -> u64 {
+        ONES
+    }
+}
+
+/// What is stored, by packets of every kind.
+const ONES: u64 = 0x1_0000_0001;
+
+/// Tells others of an interrupt by a word that orders nothing.
+struct Line<'a>(&'a Word64);
+
+impl Interrupts for Line<'_> {
+    fn report(&mut self, _: Record) {
+        self.0.store(ONES, Ordering::Relaxed);
+        // Others look now. To loom a barrier is no place for that, and the next one is near.
+        thread::yield_now();
+    }
+}
+
+/// What a queue left in its own page.
+fn run(shared: &Arc<Words>, program: &Program) -> Option<[u64; 4]> {
+    let memory = Parts {
+        shared: shared.clone(),
+        program: program.0.clone(),
+        own: RefCell::new([0; 4]),
+    };
+    let mut engine = Engine::new(Profile::VRAM4).unwrap();
+    let mut queue = Queue::new(
+        Root {
+            table: TABLE,
+            entries: 512,
+            process: 1,
+        },
+        Privilege::Normal,
+    );
+
+    queue
+        .submit(Submission {
+            va: BUFFER,
+            length: program.0.len() as u32 * 4,
+            progress: None,
+        })
+        .unwrap();
+    match engine.step(&mut queue, &memory, &mut Line(&shared[1]), &NoClock, 4096) {
+        Outcome::Done(_) => Some(memory.own.into_inner()),
+        // The other one has not come so far.
+        Outcome::Blocked { .. } => None,
+        outcome => panic!("{outcome:x?}"),
+    }
+}
+
+/// Packets that store [`ONES`] in a shared word.
+fn writers() -> Vec<(&'static str, fn(u64) -> Program)> {
+    vec![
+        ("WRITE_DATA", |va| Program::new().write64(va, ONES)),
+        ("COPY_DATA", |va| Program::new().store_word(ONES, va, true)),
+        ("DMA_DATA", |va| Program::new().fill(va, 1, 8)),
+        ("RELEASE_MEM", |va| {
+            Program::new().release(DATA_QWORD, 0, va, ONES)
+        }),
+        ("ATOMIC_MEM", |va| Program::new().atomic(0x27, va, ONES, 0)),
+    ]
+}
+
+/// Packets that put a shared word into a page of their own, or do not go on before it is there.
+fn readers() -> Vec<(&'static str, fn(u64, u64) -> Program)> {
+    vec![
+        ("COPY_DATA", |from, to| {
+            Program::new().move_word(from, to, true)
+        }),
+        ("DMA_DATA", |from, to| Program::new().copy(from, to, 8)),
+        ("WAIT_REG_MEM64", |from, to| {
+            Program::new()
+                .wait64(from, EQUAL, ONES, !0, 0)
+                .write64(to, ONES)
+        }),
+    ]
+}
+
+/// Two queues, in all interleavings. How often the reader saw the flag.
+fn pass(writer: Program, reader: Program) {
+    let seen = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let counter = seen.clone();
+
+    loom::model(move || {
+        let shared: Arc<Words> = Arc::new([word64(0), word64(0)]);
+        let other = {
+            let (shared, writer) = (shared.clone(), writer.clone());
+
+            thread::spawn(move || run(&shared, &writer))
+        };
+
+        if let Some([flag, data, ..]) = run(&shared, &reader) {
+            if flag == ONES {
+                assert_eq!(data, ONES, "the flag without the data");
+                counter.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            }
+        }
+        other.join().unwrap();
+    });
+    assert_ne!(seen.load(std::sync::atomic::Ordering::Relaxed), 0);
+}
+
+fn joined(first: Program, second: Program) -> Program {
+    first.dwords(&second.0)
+}
+
+#[test]
+fn gpu_38_messages_pass_between_queues_by_each_pair_of_packets() {
+    for (data_name, data) in writers() {
+        for (flag_name, flag) in writers() {
+            for (read_name, read) in readers() {
+                println!("{data_name}, {flag_name}; {read_name}");
+                pass(
+                    joined(data(DATA), flag(FLAG)),
+                    joined(
+                        read(FLAG, OWN),
+                        Program::new().move_word(DATA, OWN + 8, true),
+                    ),
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn gpu_62_what_was_stored_is_visible_before_the_interrupt() {
+    pass(
+        // The interrupt sets the flag.
+        Program::new().release(DATA_QWORD, 2, DATA, ONES),
+        Program::new()
+            .move_word(FLAG, OWN, true)
+            .move_word(DATA, OWN + 8, true),
+    );
+}
+
+#[test]
+#[should_panic = "the flag without the data"]
+fn mutant_no_barrier_between_packets() {
+    without(Part::FullFence, || {
+        pass(
+            Program::new().write64(DATA, ONES).write64(FLAG, ONES),
+            Program::new()
+                .move_word(FLAG, OWN, true)
+                .move_word(DATA, OWN + 8, true),
+        );
+    });
+}
+
+/// Each of two queues stores one word and then looks at the other. Whether it ever happened that
+/// neither saw what the other had stored.
+fn neither_sees(between: fn(Program) -> Program) -> bool {
+    let neither = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let found = neither.clone();
+
+    loom::model(move || {
+        let shared: Arc<Words> = Arc::new([word64(0), word64(0)]);
+        let program = move |own, other| {
+            between(Program::new().write64(own, ONES)).move_word(other, OWN, true)
+        };
+        let other = {
+            let shared = shared.clone();
+
+            thread::spawn(move || run(&shared, &program(DATA, FLAG)).unwrap()[0])
+        };
+        let here = run(&shared, &program(FLAG, DATA)).unwrap()[0];
+
+        if other.join().unwrap() == 0 && here == 0 {
+            found.store(true, std::sync::atomic::Ordering::Relaxed);
+        }
+    });
+    neither.load(std::sync::atomic::Ordering::Relaxed)
+}
+
+#[test]
+fn gpu_38_release_mem_and_acquire_mem_are_full_barriers() {
+    assert!(!neither_sees(|program| program.acquire()));
+    assert!(!neither_sees(|program| program.release(0, 0, 0, 0)));
+}
+
+#[test]
+fn mutant_no_full_barrier() {
+    let seen = Cell::new(false);
+
+    without(Part::FullFence, || {
+        seen.set(neither_sees(|program| program.acquire()));
+    });
+    assert!(seen.get());
+}

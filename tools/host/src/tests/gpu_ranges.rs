@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Ranges of GPU addresses against an array with an element for each page (MEM-41, MEM-43, MEM-45,
+//! MEM-49).
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use crate::logic::gpu_ranges::{
+    edit, has_map, is_free, is_taken, parts, places, reservation_of, Bounds, Finder, Mapping,
+    Range, Ranges, Reservation, Stretch, What, ALIGNMENT, FIRST,
+};
+
+/// Pages of the model.
+const PAGES: u64 = 256;
+
+#[derive(Default)]
+struct Map(BTreeMap<u64, Stretch>);
+
+impl Ranges for Map {
+    type Place = ();
+
+    fn at_or_before(&self, page: u64) -> Option<Stretch> {
+        self.0
+            .range(..=page)
+            .next_back()
+            .map(|(_, stretch)| *stretch)
+    }
+
+    fn at_or_after(&self, page: u64) -> Option<Stretch> {
+        self.0.range(page..).next().map(|(_, stretch)| *stretch)
+    }
+
+    fn insert(&mut self, (): (), stretch: Stretch) {
+        assert!(self.0.insert(stretch.first, stretch).is_none());
+    }
+
+    fn replace(&mut self, stretch: Stretch) {
+        assert!(self.0.insert(stretch.first, stretch).is_some());
+    }
+
+    fn remove(&mut self, first: u64) {
+        assert!(self.0.remove(&first).is_some());
+    }
+}
+
+/// The same, page by page.
+struct Model([Option<Range>; PAGES as usize]);
+
+fn cell(first: u64, end: u64) -> core::ops::Range<usize> {
+    first as usize..end as usize
+}
+
+#[derive(Clone, Debug)]
+enum Action {
+    Reserve {
+        pages: u64,
+        zero: bool,
+    },
+    Map {
+        opening: u64,
+        offset: u64,
+        first: Option<u64>,
+        pages: u64,
+    },
+    Zero {
+        first: u64,
+        pages: u64,
+    },
+    Free {
+        first: u64,
+        pages: u64,
+    },
+    EndOpening {
+        opening: u64,
+    },
+}
+
+fn action() -> impl Strategy<Value = Action> {
+    let place = || (0..PAGES, 1..40u64);
+    prop_oneof![
+        (1..4u64, any::<bool>()).prop_map(|(blocks, zero)| Action::Reserve {
+            pages: blocks * ALIGNMENT,
+            zero
+        }),
+        (0..3u64, 0..4u64, proptest::option::of(0..PAGES), 1..40u64).prop_map(
+            |(opening, offset, first, pages)| Action::Map {
+                opening,
+                offset,
+                first,
+                pages
+            }
+        ),
+        place().prop_map(|(first, pages)| Action::Zero { first, pages }),
+        place().prop_map(|(first, pages)| Action::Free { first, pages }),
+        (0..3u64).prop_map(|opening| Action::EndOpening { opening }),
+    ]
+}
+
+struct Both {
+    map: Map,
+    model: Model,
+    finder: Finder,
+    reservations: u64,
+}
+
+const ALL: Bounds = Bounds {
+    first: FIRST,
+    end: PAGES,
+};
+
+impl Both {
+    fn edit(&mut self, first: u64, end: u64, change: impl Fn(Option<Range>, u64) -> Option<Range>) {
+        let most = places(&self.map, first, end);
+        let mut given = std::iter::repeat_n((), most);
+        edit(&mut self.map, &mut given, first, end, &change);
+        for page in first..end {
+            let cell = &mut self.model.0[page as usize];
+            *cell = change(*cell, 0).map(|range| match change(None, 0) {
+                // What is mapped goes on from the first page.
+                Some(Range {
+                    what: What::Mapped(_),
+                    ..
+                }) => range.at(page - first),
+                _ => range,
+            });
+        }
+    }
+
+    /// The lowest fit by looking at every place.
+    fn lowest(&self, pages: u64) -> Option<u64> {
+        (FIRST..=PAGES.checked_sub(pages)?)
+            .step_by(ALIGNMENT as usize)
+            .find(|first| {
+                self.model.0[cell(*first, first + pages)]
+                    .iter()
+                    .all(Option::is_none)
+            })
+    }
+
+    fn pick(&mut self, pages: u64) -> Option<u64> {
+        let found = self.finder.find(&self.map, pages, ALL);
+        assert_eq!(found, self.lowest(pages), "lowest fit for {pages} pages");
+        if let Some(first) = found {
+            self.finder.taken(ALL, first, first + pages);
+        }
+        found
+    }
+
+    fn run(&mut self, action: Action) {
+        match action {
+            Action::Reserve { pages, zero } => {
+                let Some(first) = self.pick(pages) else {
+                    return;
+                };
+                self.reservations += 1;
+                let reservation = Reservation {
+                    id: self.reservations,
+                    zero,
+                };
+                self.edit(first, first + pages, |_, _| {
+                    Some(Range {
+                        reservation: Some(reservation),
+                        what: reservation.bare(),
+                    })
+                });
+            }
+            Action::Map {
+                opening,
+                offset,
+                first,
+                pages,
+            } => {
+                let first = match first {
+                    Some(first) => first.clamp(FIRST, PAGES - 1),
+                    None => match self.pick(pages) {
+                        Some(first) => first,
+                        None => return,
+                    },
+                };
+                let end = (first + pages).min(PAGES);
+                let mapping = Mapping {
+                    opening,
+                    offset,
+                    write: true,
+                    execute: false,
+                };
+                self.edit(first, end, |old, further| {
+                    let what = What::Mapped(mapping);
+                    let reservation = old.and_then(|old| old.reservation);
+                    Some(Range { reservation, what }.at(further))
+                });
+            }
+            Action::Zero { first, pages } => {
+                let end = (first + pages).min(PAGES);
+                if reservation_of(&self.map, first, end).is_none() {
+                    return;
+                }
+                self.edit(first, end, |old, _| {
+                    old.map(|old| Range {
+                        what: What::Zero,
+                        ..old
+                    })
+                });
+            }
+            Action::Free { first, pages } => {
+                let end = (first + pages).min(PAGES);
+                if !is_taken(&self.map, first, end) {
+                    return;
+                }
+                self.edit(first, end, |_, _| None);
+                self.finder.freed(first);
+            }
+            Action::EndOpening { opening } => {
+                let mapped: Vec<_> = parts(&self.map, 0, PAGES)
+                    .filter(
+                        |part| matches!(part.range.what, What::Mapped(it) if it.opening == opening),
+                    )
+                    .collect();
+                for part in mapped {
+                    self.edit(part.first, part.end(), |old, _| {
+                        let reservation = old?.reservation?;
+                        Some(Range {
+                            reservation: Some(reservation),
+                            what: reservation.bare(),
+                        })
+                    });
+                    self.finder.freed(part.first);
+                }
+            }
+        }
+    }
+
+    /// The map shows what the model shows, with as few stretches as there can be.
+    fn check(&self) {
+        let mut seen = [None; PAGES as usize];
+        let mut last: Option<Stretch> = None;
+        for stretch in self.map.0.values() {
+            assert!(stretch.pages > 0);
+            for page in 0..stretch.pages {
+                let cell = &mut seen[(stretch.first + page) as usize];
+                assert!(
+                    cell.replace(stretch.range.at(page)).is_none(),
+                    "they overlap"
+                );
+            }
+            if let Some(last) = last.filter(|last| last.end() == stretch.first) {
+                assert_ne!(last.range.at(last.pages), stretch.range, "two that are one");
+            }
+            last = Some(*stretch);
+        }
+        assert_eq!(seen, self.model.0);
+    }
+
+    /// Questions about some pages have the answers that the model gives.
+    fn ask(&self, first: u64, end: u64) {
+        let cells = &self.model.0[cell(first, end)];
+        assert_eq!(
+            is_free(&self.map, first, end),
+            cells.iter().all(Option::is_none)
+        );
+        assert_eq!(
+            is_taken(&self.map, first, end),
+            cells.iter().all(Option::is_some)
+        );
+        assert_eq!(
+            has_map(&self.map, first, end),
+            cells
+                .iter()
+                .flatten()
+                .any(|range| range.reservation.is_none() || matches!(range.what, What::Mapped(_)))
+        );
+        let common = cells[0].and_then(|range| range.reservation);
+        let all = cells
+            .iter()
+            .all(|it| it.and_then(|range| range.reservation) == common);
+        assert_eq!(
+            reservation_of(&self.map, first, end),
+            common.filter(|_| all)
+        );
+    }
+}
+
+proptest! {
+    /// MEM-41, MEM-43, MEM-49: reserve, map, unmap, free, and the end of an allocation.
+    #[test]
+    fn mem_41_ranges_are_what_an_array_of_pages_is(
+        actions in proptest::collection::vec(action(), 1..60),
+        questions in proptest::collection::vec((0..PAGES, 1..60u64), 1..8),
+    ) {
+        let mut both = Both {
+            map: Map::default(),
+            model: Model([None; PAGES as usize]),
+            finder: Finder::new(),
+            reservations: 0,
+        };
+        for action in actions {
+            both.run(action);
+            both.check();
+        }
+        for (first, pages) in questions {
+            both.ask(first, (first + pages).min(PAGES));
+        }
+    }
+}
+
+/// MEM-41: Maximum bounds the end, and Minimum the start.
+#[test]
+fn mem_41_minimum_and_maximum() {
+    let map = Map::default();
+    let finder = Finder::new();
+    let bounds = |first, end| Bounds { first, end };
+
+    assert_eq!(finder.find(&map, 16, bounds(FIRST, 32)), Some(16));
+    assert_eq!(finder.find(&map, 16, bounds(FIRST, 31)), None);
+    assert_eq!(finder.find(&map, 1, bounds(17, 64)), Some(32));
+    assert_eq!(finder.find(&map, u64::MAX, bounds(FIRST, u64::MAX)), None);
+    assert_eq!(finder.find(&map, 1, bounds(u64::MAX - 3, u64::MAX)), None);
+}
