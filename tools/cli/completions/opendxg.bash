@@ -21,6 +21,9 @@ _opendxg() {
             opendxg,adapters)
                 cmd="opendxg__subcmd__adapters"
                 ;;
+            opendxg,engines)
+                cmd="opendxg__subcmd__engines"
+                ;;
             opendxg,handles)
                 cmd="opendxg__subcmd__handles"
                 ;;
@@ -45,11 +48,20 @@ _opendxg() {
             opendxg,processes)
                 cmd="opendxg__subcmd__processes"
                 ;;
+            opendxg,queues)
+                cmd="opendxg__subcmd__queues"
+                ;;
+            opendxg,top)
+                cmd="opendxg__subcmd__top"
+                ;;
             opendxg,waiters)
                 cmd="opendxg__subcmd__waiters"
                 ;;
             opendxg__subcmd__help,adapters)
                 cmd="opendxg__subcmd__help__subcmd__adapters"
+                ;;
+            opendxg__subcmd__help,engines)
+                cmd="opendxg__subcmd__help__subcmd__engines"
                 ;;
             opendxg__subcmd__help,handles)
                 cmd="opendxg__subcmd__help__subcmd__handles"
@@ -75,6 +87,12 @@ _opendxg() {
             opendxg__subcmd__help,processes)
                 cmd="opendxg__subcmd__help__subcmd__processes"
                 ;;
+            opendxg__subcmd__help,queues)
+                cmd="opendxg__subcmd__help__subcmd__queues"
+                ;;
+            opendxg__subcmd__help,top)
+                cmd="opendxg__subcmd__help__subcmd__top"
+                ;;
             opendxg__subcmd__help,waiters)
                 cmd="opendxg__subcmd__help__subcmd__waiters"
                 ;;
@@ -85,7 +103,7 @@ _opendxg() {
 
     case "${cmd}" in
         opendxg)
-            opts="-h -V --json --proc --debugfs --help --version overview adapters processes objects object handles names info waiters help"
+            opts="-h -V --json --proc --debugfs --help --version overview adapters processes objects object handles names info waiters queues engines top help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -113,6 +131,34 @@ _opendxg() {
             return 0
             ;;
         opendxg__subcmd__adapters)
+            opts="-h --json --proc --debugfs --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --proc)
+                    COMPREPLY=()
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o plusdirs
+                    fi
+                    return 0
+                    ;;
+                --debugfs)
+                    COMPREPLY=()
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o plusdirs
+                    fi
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        opendxg__subcmd__engines)
             opts="-h --json --proc --debugfs --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -173,7 +219,7 @@ _opendxg() {
             return 0
             ;;
         opendxg__subcmd__help)
-            opts="overview adapters processes objects object handles names info waiters help"
+            opts="overview adapters processes objects object handles names info waiters queues engines top help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -187,6 +233,20 @@ _opendxg() {
             return 0
             ;;
         opendxg__subcmd__help__subcmd__adapters)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        opendxg__subcmd__help__subcmd__engines)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -299,6 +359,34 @@ _opendxg() {
             return 0
             ;;
         opendxg__subcmd__help__subcmd__processes)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        opendxg__subcmd__help__subcmd__queues)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        opendxg__subcmd__help__subcmd__top)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -473,6 +561,74 @@ _opendxg() {
                 return 0
             fi
             case "${prev}" in
+                --proc)
+                    COMPREPLY=()
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o plusdirs
+                    fi
+                    return 0
+                    ;;
+                --debugfs)
+                    COMPREPLY=()
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o plusdirs
+                    fi
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        opendxg__subcmd__queues)
+            opts="-h --pid --json --proc --debugfs --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --pid)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --proc)
+                    COMPREPLY=()
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o plusdirs
+                    fi
+                    return 0
+                    ;;
+                --debugfs)
+                    COMPREPLY=()
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o plusdirs
+                    fi
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        opendxg__subcmd__top)
+            opts="-h --count --once --delay --json --proc --debugfs --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --count)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --delay)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --proc)
                     COMPREPLY=()
                     if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then

@@ -40,6 +40,9 @@ complete -c opendxg -n "__fish_opendxg_needs_command" -f -a "handles" -d 'Local 
 complete -c opendxg -n "__fish_opendxg_needs_command" -f -a "names" -d 'Named objects'
 complete -c opendxg -n "__fish_opendxg_needs_command" -f -a "info" -d 'Metadata entries, of all objects or of one'
 complete -c opendxg -n "__fish_opendxg_needs_command" -f -a "waiters" -d 'Objects that somebody waits for, and who has them open'
+complete -c opendxg -n "__fish_opendxg_needs_command" -f -a "queues" -d 'Queues of work for engines, of all processes or of one, and what they wait for'
+complete -c opendxg -n "__fish_opendxg_needs_command" -f -a "engines" -d 'Engines: what they run, what they have done, and the last fault'
+complete -c opendxg -n "__fish_opendxg_needs_command" -f -a "top" -d 'How busy engines are, and with whose work, again and again'
 complete -c opendxg -n "__fish_opendxg_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c opendxg -n "__fish_opendxg_using_subcommand overview" -l proc -d 'Read this directory instead of /proc' -r -f -a "(__fish_complete_directories)"
 complete -c opendxg -n "__fish_opendxg_using_subcommand overview" -l debugfs -d 'Read this directory instead of /sys/kernel/debug' -r -f -a "(__fish_complete_directories)"
@@ -78,13 +81,32 @@ complete -c opendxg -n "__fish_opendxg_using_subcommand waiters" -l proc -d 'Rea
 complete -c opendxg -n "__fish_opendxg_using_subcommand waiters" -l debugfs -d 'Read this directory instead of /sys/kernel/debug' -r -f -a "(__fish_complete_directories)"
 complete -c opendxg -n "__fish_opendxg_using_subcommand waiters" -l json -d 'Print JSON instead of a table'
 complete -c opendxg -n "__fish_opendxg_using_subcommand waiters" -s h -l help -d 'Print help'
-complete -c opendxg -n "__fish_opendxg_using_subcommand help; and not __fish_seen_subcommand_from overview adapters processes objects object handles names info waiters help" -f -a "overview" -d 'How much of everything there is'
-complete -c opendxg -n "__fish_opendxg_using_subcommand help; and not __fish_seen_subcommand_from overview adapters processes objects object handles names info waiters help" -f -a "adapters" -d 'Adapters and who has them open'
-complete -c opendxg -n "__fish_opendxg_using_subcommand help; and not __fish_seen_subcommand_from overview adapters processes objects object handles names info waiters help" -f -a "processes" -d 'Processes that have the device or an NT handle open'
-complete -c opendxg -n "__fish_opendxg_using_subcommand help; and not __fish_seen_subcommand_from overview adapters processes objects object handles names info waiters help" -f -a "objects" -d 'Shareable objects with references, waiters, names and metadata'
-complete -c opendxg -n "__fish_opendxg_using_subcommand help; and not __fish_seen_subcommand_from overview adapters processes objects object handles names info waiters help" -f -a "object" -d 'One object: every handle of it, and its metadata'
-complete -c opendxg -n "__fish_opendxg_using_subcommand help; and not __fish_seen_subcommand_from overview adapters processes objects object handles names info waiters help" -f -a "handles" -d 'Local handles and NT handles, of all processes or of one'
-complete -c opendxg -n "__fish_opendxg_using_subcommand help; and not __fish_seen_subcommand_from overview adapters processes objects object handles names info waiters help" -f -a "names" -d 'Named objects'
-complete -c opendxg -n "__fish_opendxg_using_subcommand help; and not __fish_seen_subcommand_from overview adapters processes objects object handles names info waiters help" -f -a "info" -d 'Metadata entries, of all objects or of one'
-complete -c opendxg -n "__fish_opendxg_using_subcommand help; and not __fish_seen_subcommand_from overview adapters processes objects object handles names info waiters help" -f -a "waiters" -d 'Objects that somebody waits for, and who has them open'
-complete -c opendxg -n "__fish_opendxg_using_subcommand help; and not __fish_seen_subcommand_from overview adapters processes objects object handles names info waiters help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c opendxg -n "__fish_opendxg_using_subcommand queues" -l pid -d 'Only those of this process' -r
+complete -c opendxg -n "__fish_opendxg_using_subcommand queues" -l proc -d 'Read this directory instead of /proc' -r -f -a "(__fish_complete_directories)"
+complete -c opendxg -n "__fish_opendxg_using_subcommand queues" -l debugfs -d 'Read this directory instead of /sys/kernel/debug' -r -f -a "(__fish_complete_directories)"
+complete -c opendxg -n "__fish_opendxg_using_subcommand queues" -l json -d 'Print JSON instead of a table'
+complete -c opendxg -n "__fish_opendxg_using_subcommand queues" -s h -l help -d 'Print help'
+complete -c opendxg -n "__fish_opendxg_using_subcommand engines" -l proc -d 'Read this directory instead of /proc' -r -f -a "(__fish_complete_directories)"
+complete -c opendxg -n "__fish_opendxg_using_subcommand engines" -l debugfs -d 'Read this directory instead of /sys/kernel/debug' -r -f -a "(__fish_complete_directories)"
+complete -c opendxg -n "__fish_opendxg_using_subcommand engines" -l json -d 'Print JSON instead of a table'
+complete -c opendxg -n "__fish_opendxg_using_subcommand engines" -s h -l help -d 'Print help'
+complete -c opendxg -n "__fish_opendxg_using_subcommand top" -l count -d 'Show it so many times' -r
+complete -c opendxg -n "__fish_opendxg_using_subcommand top" -l delay -d 'Measure for so many seconds each time' -r
+complete -c opendxg -n "__fish_opendxg_using_subcommand top" -l proc -d 'Read this directory instead of /proc' -r -f -a "(__fish_complete_directories)"
+complete -c opendxg -n "__fish_opendxg_using_subcommand top" -l debugfs -d 'Read this directory instead of /sys/kernel/debug' -r -f -a "(__fish_complete_directories)"
+complete -c opendxg -n "__fish_opendxg_using_subcommand top" -l once -d 'Show it once'
+complete -c opendxg -n "__fish_opendxg_using_subcommand top" -l json -d 'Print JSON instead of a table'
+complete -c opendxg -n "__fish_opendxg_using_subcommand top" -s h -l help -d 'Print help'
+complete -c opendxg -n "__fish_opendxg_using_subcommand help; and not __fish_seen_subcommand_from overview adapters processes objects object handles names info waiters queues engines top help" -f -a "overview" -d 'How much of everything there is'
+complete -c opendxg -n "__fish_opendxg_using_subcommand help; and not __fish_seen_subcommand_from overview adapters processes objects object handles names info waiters queues engines top help" -f -a "adapters" -d 'Adapters and who has them open'
+complete -c opendxg -n "__fish_opendxg_using_subcommand help; and not __fish_seen_subcommand_from overview adapters processes objects object handles names info waiters queues engines top help" -f -a "processes" -d 'Processes that have the device or an NT handle open'
+complete -c opendxg -n "__fish_opendxg_using_subcommand help; and not __fish_seen_subcommand_from overview adapters processes objects object handles names info waiters queues engines top help" -f -a "objects" -d 'Shareable objects with references, waiters, names and metadata'
+complete -c opendxg -n "__fish_opendxg_using_subcommand help; and not __fish_seen_subcommand_from overview adapters processes objects object handles names info waiters queues engines top help" -f -a "object" -d 'One object: every handle of it, and its metadata'
+complete -c opendxg -n "__fish_opendxg_using_subcommand help; and not __fish_seen_subcommand_from overview adapters processes objects object handles names info waiters queues engines top help" -f -a "handles" -d 'Local handles and NT handles, of all processes or of one'
+complete -c opendxg -n "__fish_opendxg_using_subcommand help; and not __fish_seen_subcommand_from overview adapters processes objects object handles names info waiters queues engines top help" -f -a "names" -d 'Named objects'
+complete -c opendxg -n "__fish_opendxg_using_subcommand help; and not __fish_seen_subcommand_from overview adapters processes objects object handles names info waiters queues engines top help" -f -a "info" -d 'Metadata entries, of all objects or of one'
+complete -c opendxg -n "__fish_opendxg_using_subcommand help; and not __fish_seen_subcommand_from overview adapters processes objects object handles names info waiters queues engines top help" -f -a "waiters" -d 'Objects that somebody waits for, and who has them open'
+complete -c opendxg -n "__fish_opendxg_using_subcommand help; and not __fish_seen_subcommand_from overview adapters processes objects object handles names info waiters queues engines top help" -f -a "queues" -d 'Queues of work for engines, of all processes or of one, and what they wait for'
+complete -c opendxg -n "__fish_opendxg_using_subcommand help; and not __fish_seen_subcommand_from overview adapters processes objects object handles names info waiters queues engines top help" -f -a "engines" -d 'Engines: what they run, what they have done, and the last fault'
+complete -c opendxg -n "__fish_opendxg_using_subcommand help; and not __fish_seen_subcommand_from overview adapters processes objects object handles names info waiters queues engines top help" -f -a "top" -d 'How busy engines are, and with whose work, again and again'
+complete -c opendxg -n "__fish_opendxg_using_subcommand help; and not __fish_seen_subcommand_from overview adapters processes objects object handles names info waiters queues engines top help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'

@@ -2,8 +2,9 @@
 //! The command line. The manual page is made from it too.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
-use clap::{Parser, Subcommand, ValueHint};
+use clap::{value_parser, Args as ClapArgs, Parser, Subcommand, ValueHint};
 
 /// Show what is alive in the opendxg module.
 #[derive(Debug, Parser)]
@@ -24,6 +25,45 @@ pub struct Args {
     /// What to show; an overview without it
     #[command(subcommand)]
     pub command: Option<Command>,
+}
+
+/// How to show it again and again.
+#[derive(ClapArgs, Clone, Copy, Debug)]
+pub struct Top {
+    /// Show it so many times
+    #[arg(long, value_name = "TIMES", value_parser = value_parser!(u64).range(1..))]
+    pub count: Option<u64>,
+
+    /// Show it once
+    #[arg(long, conflicts_with = "count")]
+    pub once: bool,
+
+    /// Measure for so many seconds each time
+    #[arg(long, value_name = "SECONDS", default_value_t = 1.0, value_parser = seconds)]
+    pub delay: f64,
+}
+
+impl Top {
+    /// How many times; `None` without an end.
+    pub fn times(self) -> Option<u64> {
+        match self.once {
+            true => Some(1),
+            false => self.count,
+        }
+    }
+
+    /// How long to measure.
+    pub fn time(self) -> Duration {
+        Duration::from_secs_f64(self.delay)
+    }
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let seconds: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
+    match (0.01..=86400.0).contains(&seconds) {
+        true => Ok(seconds),
+        false => Err("not between 0.01 and 86400".into()),
+    }
 }
 
 /// What to show.
@@ -58,4 +98,14 @@ pub enum Command {
     },
     /// Objects that somebody waits for, and who has them open
     Waiters,
+    /// Queues of work for engines, of all processes or of one, and what they wait for
+    Queues {
+        /// Only those of this process
+        #[arg(long)]
+        pid: Option<u32>,
+    },
+    /// Engines: what they run, what they have done, and the last fault
+    Engines,
+    /// How busy engines are, and with whose work, again and again
+    Top(Top),
 }

@@ -6,6 +6,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::{fs, io};
 
+use crate::engines::{self, Engine, Queue};
+use crate::top::Reading;
+
 /// Where debugfs is mounted as a rule.
 pub const MOUNT: &str = "/sys/kernel/debug";
 
@@ -27,6 +30,45 @@ pub fn totals(mount: &Path) -> io::Result<BTreeMap<String, u64>> {
 pub fn adapter(mount: &Path, luid: &str) -> io::Result<BTreeMap<String, u64>> {
     counts(&mount.join("opendxg/adapters").join(luid))
 }
+
+/// The engines of the adapter with this LUID.
+///
+/// # Errors
+///
+/// The file cannot be read, or there is no such adapter.
+pub fn engines(mount: &Path, luid: &str) -> io::Result<Vec<Engine>> {
+    let text = fs::read_to_string(mount.join(ENGINES).join(luid))?;
+    Ok(text.lines().filter_map(engines::engine).collect())
+}
+
+/// The engines and queues of all adapters. An adapter that goes meanwhile is left out.
+///
+/// # Errors
+///
+/// The directory of the engines cannot be read: there is no debugfs, or this user may not look into
+/// it.
+pub fn reading(mount: &Path) -> io::Result<Reading> {
+    let mut reading = Reading::default();
+    for entry in fs::read_dir(mount.join(ENGINES))?.flatten() {
+        let Ok(luid) = entry.file_name().into_string() else {
+            continue;
+        };
+        let Ok(engines) = engines(mount, &luid) else {
+            continue;
+        };
+        let queues = fs::read_to_string(mount.join(QUEUES).join(&luid)).unwrap_or_default();
+        reading.hidden_queues += queues.lines().filter_map(engines::hidden).sum::<u64>();
+        let queues: Vec<Queue> = queues.lines().filter_map(engines::queue).collect();
+        reading.queues.insert(luid.clone(), queues);
+        reading.engines.insert(luid, engines);
+    }
+    Ok(reading)
+}
+
+/// The directory of the engines, one file for each adapter.
+const ENGINES: &str = "opendxg/engines";
+/// The directory of the queues.
+const QUEUES: &str = "opendxg/queues";
 
 fn counts(file: &Path) -> io::Result<BTreeMap<String, u64>> {
     let text = fs::read_to_string(file)?;

@@ -8,7 +8,9 @@
 //! | Module | What |
 //! |---|---|
 //! | [`args`] | the command line |
-//! | [`debugfs`] | the module's own counts of all processes |
+//! | [`debugfs`] | the module's own counts of all processes, engines and queues |
+//! | [`engines`] | the lines about engines and queues |
+//! | [`top`] | how busy engines are, and with whose work |
 //! | [`fdinfo`] | the lines that the module writes |
 //! | [`proc`] | finds descriptors of the module in all processes |
 //! | [`world`] | puts them together: processes, objects, adapters |
@@ -16,8 +18,10 @@
 
 pub mod args;
 pub mod debugfs;
+pub mod engines;
 pub mod fdinfo;
 pub mod proc;
 pub mod show;
 pub mod table;
+pub mod top;
 pub mod world;

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The command `opendxg`.
 
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Instant;
 
 use clap::Parser;
 use opendxg::node::Node;
-use opendxg_cli::args::Args;
+use opendxg_cli::args::{Args, Command, Top};
 use opendxg_cli::proc::DeviceNumber;
-use opendxg_cli::{debugfs, proc, show, world};
+use opendxg_cli::top::{self, Reading};
+use opendxg_cli::world::{self, World};
+use opendxg_cli::{debugfs, proc, show};
 
 /// Why there is no answer. Wrong arguments are status 2.
 enum Failure {
@@ -20,7 +23,11 @@ enum Failure {
 }
 
 fn main() -> ExitCode {
-    let answer = run(&Args::parse()).and_then(|text| print(&text));
+    let args = Args::parse();
+    let answer = match args.command {
+        Some(Command::Top(how)) => watch(&args, how),
+        _ => run(&args).and_then(|text| print(&text).map(|_| ())),
+    };
     let (why, status) = match answer {
         Ok(()) => return ExitCode::SUCCESS,
         Err(Failure::Error(why)) => (why, 1),
@@ -30,15 +37,15 @@ fn main() -> ExitCode {
     ExitCode::from(status)
 }
 
-fn print(text: &str) -> Result<(), Failure> {
+/// Returns whether anybody still reads.
+fn print(text: &str) -> Result<bool, Failure> {
     let mut out = std::io::stdout().lock();
     let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     match written {
+        Ok(()) => Ok(true),
         // The reader may have seen enough.
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            Err(Failure::Error(format!("standard output: {error}")))
-        }
-        _ => Ok(()),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(Failure::Error(format!("standard output: {error}"))),
     }
 }
 
@@ -50,9 +57,7 @@ fn run(args: &Args) -> Result<String, Failure> {
     let scan = proc::scan(&args.proc, DeviceNumber::of(node))
         .map_err(|error| Failure::Error(format!("{}: {error}", args.proc.display())))?;
     let mut world = world::build(scan, own);
-    // A made-up /proc comes with a made-up debugfs, or without one.
-    let mount = args.debugfs.as_deref();
-    if let Some(mount) = mount.or(live.then_some(Path::new(debugfs::MOUNT))) {
+    if let Some(mount) = mount(args) {
         match debugfs::totals(mount) {
             Ok(totals) => world.totals = totals,
             Err(error) => world.no_totals = Some(format!("{}: {error}", mount.display())),
@@ -62,7 +67,65 @@ fn run(args: &Args) -> Result<String, Failure> {
             adapter.counts = debugfs::adapter(mount, &adapter.luid).unwrap_or_default();
         }
     }
-    show::answer(&world, args.command.unwrap_or_default(), args.json).map_err(Failure::Error)
+    let command = args.command.unwrap_or_default();
+    if matches!(command, Command::Engines | Command::Queues { .. }) {
+        world.reading = reading(args)?;
+    }
+    show::answer(&world, command, args.json).map_err(Failure::Error)
+}
+
+/// Where debugfs is. A made-up /proc comes with a made-up one, or without.
+fn mount(args: &Args) -> Option<&Path> {
+    let live = args.proc == Path::new("/proc");
+    let mount = args.debugfs.as_deref();
+    mount.or(live.then_some(Path::new(debugfs::MOUNT)))
+}
+
+/// The engines and queues of all adapters.
+fn reading(args: &Args) -> Result<Reading, Failure> {
+    let mount = mount(args).ok_or_else(|| Failure::Error("no debugfs".into()))?;
+    debugfs::reading(mount).map_err(|error| {
+        let node = Node::from_env();
+        match DeviceNumber::of(node.path()) {
+            Some(_) => Failure::Error(format!("{}: {error}: are you root?", mount.display())),
+            None => Failure::NoDriver(format!(
+                "{}: is the module opendxg loaded?",
+                node.path().display()
+            )),
+        }
+    })
+}
+
+/// Moves the cursor of a terminal to its upper left corner and erases what is below.
+const CLEAR: &str = "\x1b[H\x1b[J";
+
+/// Shows again and again how busy engines are.
+fn watch(args: &Args, how: Top) -> Result<(), Failure> {
+    let is_screen = std::io::stdout().is_terminal() && !args.json && how.times() != Some(1);
+    let (mut begin, mut before) = (Instant::now(), reading(args)?);
+    let mut times = 0;
+    while how.times().is_none_or(|most| times < most) {
+        std::thread::sleep(how.time());
+        let (now, after) = (Instant::now(), reading(args)?);
+        let command = |pid| proc::command(&args.proc, pid);
+        let world = World {
+            loads: top::loads(&before, &after, now - begin, command),
+            ..World::default()
+        };
+        let text = show::answer(&world, Command::Top(how), args.json).map_err(Failure::Error)?;
+        let is_next_table = times > 0 && !args.json;
+        let is_read = match (is_screen, is_next_table) {
+            (true, _) => print(&format!("{CLEAR}{text}"))?,
+            (false, true) => print(&format!("\n{text}"))?,
+            (false, false) => print(&text)?,
+        };
+        if !is_read {
+            break;
+        }
+        (begin, before) = (now, after);
+        times += 1;
+    }
+    Ok(())
 }
 
 /// A node that may not be opened hides only the adapters that no visible process uses.

@@ -129,6 +129,12 @@ fn is_ours(link: &Path, target: &Path, node: Option<DeviceNumber>) -> bool {
     target.starts_with("/dmabuf:") || ANONYMOUS.contains(&&*target)
 }
 
+/// Name of the program of a process; `None` if there is no such process.
+pub fn command(root: &Path, pid: u64) -> Option<String> {
+    let (name, _) = stat(&root.join(pid.to_string()));
+    (name != "?").then_some(name)
+}
+
 /// Name and state of a process; both survive anything but its end.
 fn stat(task: &Path) -> (String, char) {
     let text = fs::read(task.join("stat")).unwrap_or_default();

@@ -8,8 +8,10 @@ use opendxg::Guid;
 use serde::Serialize;
 
 use crate::args::Command;
-use crate::fdinfo::{Handle, Info, Share};
+use crate::engines::{Engine, Fault, Queue};
+use crate::fdinfo::{self, Handle, Info};
 use crate::table::{harmless, harmless_json, Table};
+use crate::top::Share;
 use crate::world::{HeldHandle, Object, Process, World};
 
 /// What to print, or why there is nothing.
@@ -31,6 +33,9 @@ fn as_text(world: &World, command: Command) -> Result<String, String> {
         Command::Names => names(world),
         Command::Info { id } => info(world, id)?,
         Command::Waiters => waiters(world),
+        Command::Queues { pid } => queues(world, pid),
+        Command::Engines => engines(world),
+        Command::Top(_) => top(world),
     };
     if world.hidden_processes > 0 {
         let count = world.hidden_processes;
@@ -38,12 +43,13 @@ fn as_text(world: &World, command: Command) -> Result<String, String> {
             "({count} processes of other users are not included: run as root to see them)\n"
         );
     }
-    for (count, what) in [
-        (world.hidden_handles, "handles"),
-        (world.hidden_info, "metadata entries"),
+    for (count, what, of) in [
+        (world.hidden_handles, "handles", "a process"),
+        (world.hidden_info, "metadata entries", "a process"),
+        (world.reading.hidden_queues, "queues", "an adapter"),
     ] {
         if count > 0 {
-            text += &format!("({count} more {what} are not included: the module shows the first 16384 of a process)\n");
+            text += &format!("({count} more {what} are not included: the module shows the first 16384 of {of})\n");
         }
     }
     Ok(text)
@@ -60,6 +66,7 @@ struct Document<T> {
     hidden_processes: usize,
     hidden_handles: u64,
     hidden_info: u64,
+    hidden_queues: u64,
     #[serde(flatten)]
     content: T,
 }
@@ -84,6 +91,13 @@ fn as_json(world: &World, command: Command) -> Result<String, String> {
         }
         Command::Info { id } => member(world, "info", entries(world, id)?),
         Command::Waiters => member(world, "objects", waited(world).collect::<Vec<_>>()),
+        Command::Queues { pid } => {
+            let queues = chosen_queues(world, pid);
+            let queues = queues.map(|(luid, value)| OfAdapter { luid, value });
+            member(world, "queues", queues.collect::<Vec<_>>())
+        }
+        Command::Engines => member(world, "engines", engines_of(world).collect::<Vec<_>>()),
+        Command::Top(_) => member(world, "load", &world.loads),
     })
 }
 
@@ -98,6 +112,7 @@ fn document(world: &World, content: impl Serialize) -> String {
         hidden_processes: world.hidden_processes,
         hidden_handles: world.hidden_handles,
         hidden_info: world.hidden_info,
+        hidden_queues: world.reading.hidden_queues,
         content,
     };
     let text = serde_json::to_string_pretty(&document).expect("plain data with text keys");
@@ -108,7 +123,7 @@ fn document(world: &World, content: impl Serialize) -> String {
 #[derive(Serialize)]
 struct Processes<'a> {
     processes: &'a [Process],
-    users: &'a BTreeMap<u64, BTreeMap<String, Share>>,
+    users: &'a BTreeMap<u64, BTreeMap<String, fdinfo::Share>>,
 }
 
 /// An entry of the store of one of several objects.
@@ -469,6 +484,193 @@ fn waiters(world: &World) -> String {
         ]);
     }
     table.to_string()
+}
+
+/// An engine or a queue with its adapter.
+#[derive(Serialize)]
+struct OfAdapter<'a, T> {
+    luid: &'a str,
+    #[serde(flatten)]
+    value: T,
+}
+
+/// Engines, and the process whose queue each runs.
+#[derive(Serialize)]
+struct EngineRow<'a> {
+    #[serde(flatten)]
+    engine: &'a Engine,
+    running_pid: Option<u64>,
+}
+
+fn engines_of(world: &World) -> impl Iterator<Item = OfAdapter<'_, EngineRow<'_>>> {
+    let reading = &world.reading;
+    let each = reading.engines.iter();
+    let each = each.flat_map(|(luid, engines)| engines.iter().map(move |one| (luid, one)));
+    each.map(|(luid, engine)| {
+        let queues = || reading.queues.get(luid).into_iter().flatten();
+        let running = queues().find(|queue| Some(queue.id) == engine.running);
+        let value = EngineRow {
+            engine,
+            running_pid: running.and_then(|queue| queue.pid),
+        };
+        OfAdapter { luid, value }
+    })
+}
+
+fn engines(world: &World) -> String {
+    let mut table = Table::new(&[
+        "ADAPTER",
+        "NODE",
+        "KIND",
+        "STATE",
+        "QUEUE",
+        "PID",
+        "COMMAND",
+        "READY",
+        "BLOCKED",
+        "SUBMISSIONS",
+        "SWITCHES",
+        "BUSY-MS",
+        "LAST FAULT",
+    ]);
+    for OfAdapter { luid, value } in engines_of(world) {
+        let EngineRow {
+            engine,
+            running_pid,
+        } = value;
+        table.row([
+            luid.into(),
+            engine.node.to_string(),
+            engine.kind.clone(),
+            engine.state.clone(),
+            or_none(engine.running),
+            or_none(running_pid),
+            running_pid.map_or("-".into(), |pid| command_of(world, pid)),
+            known(engine.ready),
+            known(engine.blocked),
+            known(engine.submissions),
+            known(engine.switches),
+            known(engine.busy_ns.map(|ns| ns / 1_000_000)),
+            engine.last_fault.as_ref().map_or("-".into(), |last| {
+                let (queue, pid) = (known(last.queue), or_none(last.pid));
+                format!("queue {queue} of {pid}: {}", describe(&last.fault))
+            }),
+        ]);
+    }
+    table.to_string()
+}
+
+/// The queues of all processes or of one, with the LUIDs of their adapters.
+fn chosen_queues(world: &World, pid: Option<u32>) -> impl Iterator<Item = (&str, &Queue)> {
+    let each = world.reading.queues.iter();
+    let each = each.flat_map(|(luid, queues)| queues.iter().map(move |one| (luid.as_str(), one)));
+    each.filter(move |(_, queue)| pid.is_none() || queue.pid == pid.map(u64::from))
+}
+
+fn queues(world: &World, pid: Option<u32>) -> String {
+    let mut table = Table::new(&[
+        "QUEUE", "ADAPTER", "NODE", "PID", "COMMAND", "KIND", "STATE", "QUEUED", "RUNNING", "DONE",
+        "BUSY-MS", "WHY",
+    ]);
+    for (luid, queue) in chosen_queues(world, pid) {
+        let why = match (&queue.fault, &queue.blocked_on) {
+            (Some(fault), _) => describe(fault),
+            (None, Some(on)) => match on.value {
+                Some(value) => format!("{} {} to reach {value}", on.kind, on.object),
+                None => format!("{} {}", on.kind, on.object),
+            },
+            (None, None) => "-".into(),
+        };
+        table.row([
+            queue.id.to_string(),
+            luid.into(),
+            known(queue.node),
+            or_none(queue.pid),
+            queue.pid.map_or("-".into(), |pid| command_of(world, pid)),
+            queue.kind.clone(),
+            queue.state.clone(),
+            known(queue.queued),
+            known(queue.in_flight),
+            known(queue.submissions),
+            known(queue.busy_ns.map(|ns| ns / 1_000_000)),
+            why,
+        ]);
+    }
+    table.to_string()
+}
+
+/// Why a queue has stopped, in words.
+fn describe(fault: &Fault) -> String {
+    let hex = |word: Option<u64>| word.map_or("?".into(), |word| format!("{word:#x}"));
+    let what = match (fault.header, fault.write) {
+        (Some(header), _) => format!("illegal packet {header:#x}"),
+        (None, Some(true)) => format!("write to {}", hex(fault.address)),
+        (None, _) => format!("read from {}", hex(fault.address)),
+    };
+    format!(
+        "{what}, packet at {}, submission {}",
+        hex(fault.packet),
+        known(fault.submission)
+    )
+}
+
+fn top(world: &World) -> String {
+    let mut table = Table::new(&[
+        "ADAPTER",
+        "NODE",
+        "KIND",
+        "PID",
+        "COMMAND",
+        "BUSY",
+        "SUBMISSIONS",
+        "SWITCHES",
+        "QUEUED",
+        "QUEUES",
+        "BLOCKED",
+    ]);
+    let percent = |part: f64| format!("{part:.1}%");
+    for load in &world.loads {
+        let sum = |value: fn(&Share) -> u64| load.processes.iter().map(value).sum::<u64>();
+        table.row([
+            load.luid.clone(),
+            load.node.to_string(),
+            load.kind.clone(),
+            "all".into(),
+            "-".into(),
+            load.busy.map_or("?".into(), percent),
+            known(load.submissions),
+            known(load.switches),
+            sum(|one| one.queued).to_string(),
+            sum(|one| one.queues).to_string(),
+            sum(|one| one.blocked).to_string(),
+        ]);
+        for share in &load.processes {
+            table.row([
+                String::new(),
+                String::new(),
+                String::new(),
+                or_none(share.pid),
+                share.command.clone().unwrap_or("?".into()),
+                percent(share.busy),
+                share.submissions.to_string(),
+                String::new(),
+                share.queued.to_string(),
+                share.queues.to_string(),
+                share.blocked.to_string(),
+            ]);
+        }
+    }
+    table.to_string()
+}
+
+/// The program of a process, if it was seen.
+fn command_of(world: &World, pid: u64) -> String {
+    let process = u32::try_from(pid).ok().and_then(|pid| world.process(pid));
+    process.map_or("?".into(), |process| process.command.clone())
+}
+
+fn or_none(number: Option<u64>) -> String {
+    number.map_or("-".into(), |number| number.to_string())
 }
 
 fn name_of(object: &Object) -> String {

@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use crate::fdinfo::{Adapter, Descriptor, Device, DmaBuf, Handle, Info, ObjectFile, Share};
 use crate::proc::Scan;
+use crate::top::{Load, Reading};
 
 /// The state of the module.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -23,6 +24,12 @@ pub struct World {
     /// Metadata entries that the module did not show, for the same reason.
     #[serde(skip)]
     pub hidden_info: u64,
+    /// Engines and queues, if they were asked for.
+    #[serde(skip)]
+    pub reading: Reading,
+    /// How busy engines are, if that was asked for.
+    #[serde(skip)]
+    pub loads: Vec<Load>,
     /// Why there are no totals.
     #[serde(skip)]
     pub no_totals: Option<String>,
@@ -172,7 +179,7 @@ impl World {
 }
 
 /// Kinds that belong to one process and are not shareable objects.
-const PRIVATE_KINDS: [&str; 3] = ["adapter", "device", "context"];
+const PRIVATE_KINDS: [&str; 5] = ["adapter", "device", "context", "hw-queue", "paging-queue"];
 
 /// Puts together what was found.
 pub fn build(scan: Scan, own: Option<Descriptor>) -> World {

@@ -21,6 +21,9 @@ impl Proc {
         fs::create_dir_all(path.join("debug/opendxg/adapters")).unwrap();
         let counts = path.join("debug/opendxg/adapters/00000000:0000a4c1");
         fs::write(counts, "objects:\t5\nbytes:\t12288\n").unwrap();
+        for directory in ["engines", "queues"] {
+            fs::create_dir_all(path.join("debug/opendxg").join(directory)).unwrap();
+        }
         Self(path)
     }
 
@@ -41,6 +44,14 @@ impl Proc {
         symlink(target, task.join("fd").join(fd.to_string())).unwrap();
         let info = format!("pos:\t0\nflags:\t02000000\n{info}");
         fs::write(task.join("fdinfo").join(fd.to_string()), info).unwrap();
+        self
+    }
+
+    /// What the module says of the GPU of an adapter.
+    fn gpu(&self, engines: &str, queues: &str) -> &Self {
+        let debug = self.0.join("debug/opendxg");
+        fs::write(debug.join("engines/00000000:0000a4c1"), engines).unwrap();
+        fs::write(debug.join("queues/00000000:0000a4c1"), queues).unwrap();
         self
     }
 
@@ -135,6 +146,18 @@ const SHARE: &str =
     "dxg-type:\tDxgkSharedResource\ndxg-object:\t7\ndxg-kind:\tresource\ndxg-object:\t8\n\
     dxg-kind:\tkeyed-mutex\ndxg-owner:\t10\ndxg-object:\t9\ndxg-kind:\tmonitored-fence\ndxg-access:\t0xf0001\n\
     dxg-name:\t\\BaseNamedObjects\\picture\ndxg-references:\t3\n";
+
+const ENGINES: &str = "engine:\t0 kind=3d state=running running=17 busy_ns=5000000 \
+    submissions=42 switches=7 ready=1 blocked=0\n\
+    engine:\t2 kind=copy state=idle busy_ns=0 submissions=0 switches=0 ready=0 blocked=0 \
+    fault_queue=19 fault_pid=15 fault=page address=0x10f000 write=1 packet=0x20000 submission=2\n";
+const QUEUES: &str = "queue:\t17 pid=10 kind=packets node=0 state=running queued=3 in_flight=1 \
+    submissions=40 busy_ns=4000000\n\
+    queue:\t18 pid=12 kind=hw node=0 state=blocked queued=2 in_flight=0 submissions=2 \
+    busy_ns=1000000 on=fence:23 value=5\n\
+    queue:\t19 pid=0 kind=hw node=2 state=faulted queued=0 in_flight=0 submissions=1 busy_ns=0 \
+    fault=page address=0x10f000 write=1 packet=0x20000 submission=2\n\
+    queues-more:\t3\n";
 
 /// Two processes share a picture; a third has inherited the device of the first.
 fn world(name: &str) -> Proc {
@@ -296,6 +319,108 @@ fn tables() {
     assert!(!proc.text(&["handles", "--pid", "12"]).contains("drawer"));
 }
 
+/// Cells of a line that begins with this one.
+fn cells<'a>(text: &'a str, first: &str) -> Vec<&'a str> {
+    let lines = text.lines().map(|line| line.split("  "));
+    let lines = lines.map(|cells| cells.map(str::trim).filter(|cell| !cell.is_empty()));
+    let mut lines = lines.map(Iterator::collect);
+    lines
+        .find(|cells: &Vec<&str>| cells.first() == Some(&first))
+        .unwrap_or_else(|| panic!("{first} in\n{text}"))
+}
+
+#[test]
+fn engines_and_queues() {
+    let proc = world("engines");
+    proc.gpu(ENGINES, QUEUES);
+    let engines = proc.text(&["engines"]);
+    let line = engines.lines().nth(1).unwrap();
+    for word in ["3d", "running", "17", "10", "drawer) S (x", "42", "7", "5"] {
+        assert!(line.contains(word), "{word} in\n{engines}");
+    }
+    let fault = "queue 19 of 15: write to 0x10f000, packet at 0x20000, submission 2";
+    let line = engines.lines().nth(2).unwrap();
+    assert!(line.ends_with(fault), "{engines}");
+
+    let queues = proc.text(&["queues"]);
+    let blocked = cells(&queues, "18");
+    assert_eq!(blocked[3..6], ["12", "reader", "hw"], "{queues}");
+    assert_eq!(blocked[6], "blocked", "{queues}");
+    assert_eq!(blocked.last(), Some(&"fence 23 to reach 5"), "{queues}");
+    assert_eq!(cells(&queues, "17").last(), Some(&"-"), "{queues}");
+    let left = "(3 more queues are not included: the module shows the first 16384 of an adapter)";
+    assert_eq!(queues.lines().last(), Some(left));
+    let some = proc.text(&["queues", "--pid", "12"]);
+    assert!(some.contains("18") && !some.contains("drawer"), "{some}");
+
+    let document = proc.json(&["queues"]);
+    assert_eq!(document["hidden_queues"], 3);
+    let list = document["queues"].as_array().unwrap();
+    assert_eq!(list.len(), 3);
+    assert_eq!(list[0]["luid"], "00000000:0000a4c1");
+    assert_eq!((&list[1]["id"], &list[1]["pid"]), (&18.into(), &12.into()));
+    assert_eq!(list[1]["blocked_on"]["object"], 23);
+    assert_eq!(list[1]["blocked_on"]["value"], 5);
+    assert!(list[1]["fault"].is_null() && list[2]["pid"].is_null());
+    assert_eq!(list[2]["fault"]["address"], 0x10_f000);
+    let engine = &proc.json(&["engines"])["engines"][0];
+    assert_eq!(
+        (&engine["running"], &engine["running_pid"]),
+        (&17.into(), &10.into())
+    );
+    let hidden = proc.run(&["queues", "--debugfs", "/no/such/directory"]);
+    assert_eq!(hidden.status.code(), Some(1));
+}
+
+#[test]
+fn top() {
+    let proc = world("top");
+    proc.gpu(ENGINES, QUEUES);
+    // Nothing has happened in between.
+    let text = proc.text(&["top", "--once", "--delay", "0.01"]);
+    let engine = cells(&text, "00000000:0000a4c1");
+    assert_eq!(engine[1..6], ["0", "3d", "all", "-", "0.0%"], "{text}");
+    assert_eq!(cells(&text, "12")[1..4], ["reader", "0.0%", "0"], "{text}");
+    let text = proc.text(&["top", "--count", "2", "--delay", "0.01"]);
+    assert_eq!(text.matches("ADAPTER").count(), 2, "{text}");
+
+    let mut child = proc.command(&["top", "--once", "--delay", "2", "--json"]);
+    let child = child.stdout(Stdio::piped()).spawn().unwrap();
+    thread::sleep(Duration::from_millis(1000));
+    let rise = |text: &str, from: &str, to: &str| {
+        assert!(text.contains(from));
+        text.replace(from, to)
+    };
+    let engines = rise(ENGINES, "busy_ns=5000000", "busy_ns=1005000000");
+    let queues = rise(QUEUES, "busy_ns=1000000", "busy_ns=501000000");
+    proc.gpu(&engines, &rise(&queues, "submissions=2 ", "submissions=9 "));
+    let output = child.wait_with_output().unwrap();
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let load = &document["load"][0];
+    // The machine may be slow: more than two seconds have gone, never less.
+    let busy = load["busy"].as_f64().unwrap();
+    assert!(busy > 0.0 && busy <= 50.0, "{load}");
+    let first = &load["processes"][0];
+    assert_eq!(
+        (&first["pid"], &first["submissions"]),
+        (&12.into(), &7.into())
+    );
+    assert_eq!(first["blocked"], 1);
+    let share = first["busy"].as_f64().unwrap();
+    assert!((share - busy / 2.0).abs() <= 0.1, "{load}");
+    assert_eq!(load["processes"][1]["busy"], 0.0);
+
+    for args in [&["--count", "0"][..], &["--delay", "x"], &["--delay", "0"]] {
+        let args: Vec<_> = ["top"].iter().chain(args).copied().collect();
+        assert_eq!(proc.run(&args).status.code(), Some(2), "{args:?}");
+    }
+    // Without an end, until nobody reads.
+    let mut child = proc.command(&["top", "--delay", "0.01"]);
+    let mut child = child.stdout(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
 #[test]
 fn what_does_not_exist() {
     let proc = world("nothing");
@@ -423,6 +548,7 @@ fn members(value: &serde_json::Value, names: &mut std::collections::BTreeSet<Str
 #[test]
 fn the_document_is_described() {
     let proc = world("schema");
+    proc.gpu(ENGINES, QUEUES);
     let mut names = std::collections::BTreeSet::new();
     for args in [
         &[][..],
@@ -434,6 +560,9 @@ fn the_document_is_described() {
         &["names"],
         &["info"],
         &["waiters"],
+        &["queues"],
+        &["engines"],
+        &["top", "--once", "--delay", "0.01"],
     ] {
         let document = proc.json(args);
         assert_eq!(document["version"], 1, "{args:?}");
@@ -467,6 +596,8 @@ fn an_empty_system() {
         ("names", "objects"),
         ("info", "info"),
         ("waiters", "objects"),
+        ("queues", "queues"),
+        ("engines", "engines"),
     ] {
         assert_eq!(
             proc.text(&[command]).lines().count(),
@@ -478,6 +609,7 @@ fn an_empty_system() {
             "hidden_processes": 0,
             "hidden_handles": 0,
             "hidden_info": 0,
+            "hidden_queues": 0,
             member: [],
         });
         let mut document = proc.json(&[command]);
