@@ -435,11 +435,11 @@ static int test_states()
 	REQUIRE_OK(adapter->QueryState(DXCoreAdapterState::IsDriverUpdateInProgress, &updating));
 	REQUIRE_EQUAL(updating, 0);
 
-	// A reservation is as supported as a budget.
+	// Who can reserve has a budget.
 	const DXCoreAdapterState budget = DXCoreAdapterState::AdapterMemoryBudget;
-	const bool supported = adapter->IsQueryStateSupported(budget);
+	const bool supported = adapter->IsSetStateSupported(budget);
 
-	REQUIRE_EQUAL(adapter->IsSetStateSupported(budget), supported);
+	REQUIRE(!supported || adapter->IsQueryStateSupported(budget));
 	REQUIRE_RESULT(adapter->SetState(budget, 8, input, 8, nullptr), E_POINTER);
 	REQUIRE_RESULT(adapter->SetState(budget, 8, nullptr, 8, input), E_POINTER);
 	REQUIRE_RESULT(adapter->SetState(budget, 8, input, 7, input), E_INVALIDARG);

@@ -33,6 +33,8 @@ pub mod dma_buf;
 pub mod fds;
 pub mod fixture;
 pub mod fuse;
+pub mod gpu;
+pub mod hog;
 pub mod leak;
 pub mod memory;
 pub mod module;

@@ -24,6 +24,22 @@ mod t_dmabuf;
 mod t_failslab;
 #[path = "bin/t-fences/main.rs"]
 mod t_fences;
+#[path = "bin/t-gpu-client/main.rs"]
+mod t_gpu_client;
+#[path = "bin/t-gpu-fair/main.rs"]
+mod t_gpu_fair;
+#[path = "bin/t-gpu-faults/main.rs"]
+mod t_gpu_faults;
+#[path = "bin/t-gpu-memory/main.rs"]
+mod t_gpu_memory;
+#[path = "bin/t-gpu-packets/main.rs"]
+mod t_gpu_packets;
+#[path = "bin/t-gpu-races/main.rs"]
+mod t_gpu_races;
+#[path = "bin/t-gpu-random/main.rs"]
+mod t_gpu_random;
+#[path = "bin/t-gpu-submit/main.rs"]
+mod t_gpu_submit;
 #[path = "bin/t-harness.rs"]
 mod t_harness;
 #[path = "bin/t-hoard/main.rs"]
@@ -80,7 +96,7 @@ use std::process::exit;
 use selftests::program;
 
 /// The programs by name.
-const PROGRAMS: [(&str, fn()); 36] = [
+const PROGRAMS: [(&str, fn()); 44] = [
     ("run-all", run_all::main),
     ("t-access-any", t_access_any::main),
     ("t-access-none", t_access_none::main),
@@ -92,6 +108,14 @@ const PROGRAMS: [(&str, fn()); 36] = [
     ("t-dmabuf", t_dmabuf::main),
     ("t-failslab", t_failslab::main),
     ("t-fences", t_fences::main),
+    ("t-gpu-client", t_gpu_client::main),
+    ("t-gpu-fair", t_gpu_fair::main),
+    ("t-gpu-faults", t_gpu_faults::main),
+    ("t-gpu-memory", t_gpu_memory::main),
+    ("t-gpu-packets", t_gpu_packets::main),
+    ("t-gpu-races", t_gpu_races::main),
+    ("t-gpu-random", t_gpu_random::main),
+    ("t-gpu-submit", t_gpu_submit::main),
     ("t-harness", t_harness::main),
     ("t-hoard", t_hoard::main),
     ("t-hostile", t_hostile::main),

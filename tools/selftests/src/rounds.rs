@@ -14,6 +14,24 @@ pub const ROUNDS_VARIABLE: &str = "OPENDXG_TEST_ROUNDS";
 /// tried with all values and figures elsewhere.
 pub const BRIEF_VARIABLE: &str = "OPENDXG_TEST_BRIEF";
 
+/// Environment variable with the number that random tests begin with.
+pub const SEED_VARIABLE: &str = "OPENDXG_TEST_SEED";
+
+/// A number to begin random tests with: the one of the environment, or another one in each run.
+/// Printed, so that a run can be repeated.
+pub fn seed() -> u64 {
+    let given = std::env::var(SEED_VARIABLE).ok();
+    let seed = given.and_then(|text| text.parse().ok()).unwrap_or_else(|| {
+        let now = std::time::SystemTime::now();
+        let since = now
+            .duration_since(std::time::UNIX_EPOCH)
+            .unwrap_or_default();
+        u64::from(since.subsec_nanos()) ^ (since.as_secs() << 20)
+    });
+    println!("# {SEED_VARIABLE}={seed}");
+    seed
+}
+
 /// Whether a test may leave out values and figures that lead through the same code again.
 pub fn is_brief() -> bool {
     std::env::var_os(BRIEF_VARIABLE).is_some()

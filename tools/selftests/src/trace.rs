@@ -29,7 +29,11 @@ impl Event {
         ensure!(!head.is_empty());
         let fields = fields.split_whitespace().map(|field| {
             let (key, value) = field.split_once('=')?;
-            Some((key.into(), value.parse().ok()?))
+            let value = match value.strip_prefix("0x") {
+                Some(digits) => u64::from_str_radix(digits, 16),
+                None => value.parse(),
+            };
+            Some((key.into(), value.ok()?))
         });
         Ok(Self {
             name: name.into(),

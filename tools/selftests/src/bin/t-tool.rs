@@ -5,11 +5,13 @@
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Output};
 
+use opendxg::pm4::Pm4;
 use opendxg::{
-    Access, Acquired, Dxg, Guid, InfoItem, KeyedMutex, LocalHandle, NtHandle, Object, Resource,
-    ShareOptions, Timeout,
+    Access, Acquired, Dxg, ExecutionState, Guid, InfoItem, KeyedMutex, LocalHandle, NtHandle,
+    Object, Resource, ShareOptions, Timeout,
 };
 use selftests::child::{Child, Gate};
+use selftests::gpu::{one, Gpu};
 use selftests::soft_adapter::SoftAdapter;
 use selftests::time::eventually;
 use selftests::{ensure, ensure_eq, fixture, task, Failure, Suite, TestResult};
@@ -30,6 +32,10 @@ pub(crate) fn main() {
         .test("RES-15 adapters with their LUIDs, also without any handle", adapters)
         .test("RES-15 a removed adapter is listed while somebody uses it", removed_adapter)
         .test("RES-15 the node under another name, and no node", other_names)
+        .test("GPU-9 FEN-46 a queue and what it waits for, while nobody signals that", blocked_queue)
+        .test("GPU-36 GPU-67 a queue that has stopped, and why", faulted_queues)
+        .test("GPU-50 how busy an engine is, and with whose work", busy_engine)
+        .test("RES-107 only root sees queues and engines", other_user_sees_no_queues)
         .run()
 }
 
@@ -385,5 +391,181 @@ fn removed_adapter() -> TestResult {
     named("removed")?;
     drop(adapter);
     ensure_eq!(shown()?, None);
+    Ok(())
+}
+
+/// The queues of a process.
+fn queues_of(pid: i32) -> TestResult<Vec<Value>> {
+    let queues = json(&["queues", "--pid", &pid.to_string()], "queues")?;
+    Ok(list(&queues).to_vec())
+}
+
+fn blocked_queue() -> TestResult {
+    let (ready, end) = (Gate::new()?, Gate::new()?);
+    let child = Child::spawn(|| {
+        let gpu = Gpu::new()?;
+        let fence = gpu.device().create_shareable_fence(3)?;
+        gpu.context().wait(&one(&fence, 5))?;
+        gpu.submit(&gpu.commands(&Pm4::new().nop(0))?)?;
+        let hw_context = gpu.device().create_hw_context(2)?;
+        let _idle = hw_context.create_hw_queue()?;
+        ready.open()?;
+        end.wait()?;
+        fence.signal(5)?;
+        gpu.finish()
+    })?;
+    ready.wait()?;
+
+    let found = queues_of(child.pid())?;
+    let [blocked, idle] = &found[..] else {
+        return Err(format!("two queues were due: {found:?}").into());
+    };
+    ensure_eq!(
+        (&blocked["state"], &blocked["kind"]),
+        (&"blocked".into(), &"packets".into())
+    );
+    ensure_eq!(
+        (blocked["queued"].as_u64(), blocked["in_flight"].as_u64()),
+        (Some(2), Some(0))
+    );
+    let on = &blocked["blocked_on"];
+    ensure_eq!(
+        (&on["kind"], on["value"].as_u64()),
+        (&"monitored-fence".into(), Some(5))
+    );
+    ensure_eq!(
+        (&idle["state"], &idle["kind"]),
+        (&"idle".into(), &"hw".into())
+    );
+    ensure_eq!(idle["node"].as_u64(), Some(2));
+    ensure!(idle["blocked_on"].is_null(), "{idle}");
+
+    // The object says who could end the wait.
+    let id = on["object"].as_u64().ok_or("no object")?;
+    let object = json(&["object", &id.to_string()], "object")?;
+    let [handle] = list(&object["handles"]) else {
+        return Err(format!("one handle was due: {object}").into());
+    };
+    ensure_eq!(handle["pid"].as_i64(), Some(child.pid().into()));
+    let table = text(tool(&["queues"]).output()?)?;
+    let why = format!("monitored-fence {id} to reach 5");
+    ensure!(table.lines().any(|line| line.ends_with(&why)), "{table}");
+
+    child.signal(libc::SIGSTOP)?;
+    eventually("the child is stopped", || state_of(child.pid()) == 'T')?;
+    ensure_eq!(queues_of(child.pid())?.len(), 2);
+    child.signal(libc::SIGCONT)?;
+    end.open()?;
+    let pid = child.pid();
+    child.join()?;
+    eventually("the queues are gone", || {
+        queues_of(pid).is_ok_and(|queues| queues.is_empty())
+    })
+}
+
+fn faulted_queues() -> TestResult {
+    const NOWHERE: u64 = 0x7_0000_0000;
+    let (ready, end) = (Gate::new()?, Gate::new()?);
+    let child = Child::spawn(|| {
+        let page = Gpu::node(0)?;
+        page.fails(
+            &Pm4::new().nop(0).write64(NOWHERE, 1),
+            ExecutionState::DmaPageFault,
+        )?;
+        let packet = Gpu::node(1)?;
+        packet.fails(&Pm4::new().word(0x1234_5678), ExecutionState::DmaFault)?;
+        ready.open()?;
+        end.wait()
+    })?;
+    ready.wait()?;
+    let pid = i64::from(child.pid());
+    let engines = json(&["engines"], "engines")?;
+    let fault = &engine_of_node(&engines, 0)?["last_fault"];
+    ensure_eq!(
+        (&fault["kind"], &fault["write"]),
+        (&"page".into(), &true.into())
+    );
+    ensure_eq!(fault["address"].as_u64(), Some(NOWHERE));
+    ensure_eq!(fault["submission"].as_u64(), Some(1));
+    // Behind the NOP.
+    ensure_eq!(fault["packet"].as_u64().map(|at| at % 4096), Some(4));
+    ensure_eq!(fault["pid"].as_i64(), Some(pid));
+    let fault = &engine_of_node(&engines, 1)?["last_fault"];
+    ensure_eq!(
+        (&fault["kind"], fault["header"].as_u64()),
+        (&"packet".into(), Some(0x1234_5678))
+    );
+    ensure!(fault["queue"].is_u64(), "{fault}");
+    end.open()?;
+    child.join()?;
+
+    // It is told of a process that is gone, too.
+    let table = text(tool(&["engines"]).output()?)?;
+    let why = format!("of {pid}: write to {NOWHERE:#x}");
+    ensure!(table.contains(&why), "{table}");
+    Ok(())
+}
+
+fn busy_engine() -> TestResult {
+    let ready = Gate::new()?;
+    let child = Child::spawn(|| {
+        let gpu = Gpu::node(1)?;
+        let buffer = gpu.buffer(1 << 20)?;
+        let fill = Pm4::new().fill(buffer.address(), 7, buffer.bytes());
+        let fills = gpu.commands(&(0..200).fold(Pm4::new(), |all, _| all.append(&fill)))?;
+        ready.open()?;
+        // Until it is killed.
+        loop {
+            gpu.submit(&fills)?;
+            gpu.finish()?;
+        }
+    })?;
+    ready.wait()?;
+    let before = engine_of_node(&json(&["engines"], "engines")?, 1)?;
+    let load = json(&["top", "--once", "--delay", "0.5"], "load")?;
+    let load = engine_of_node(&load, 1)?;
+    let busy = load["busy"].as_f64().ok_or("no time")?;
+    ensure!(busy > 0.0 && busy <= 100.0, "{load}");
+    let pid = i64::from(child.pid());
+    let share = list(&load["processes"])
+        .iter()
+        .find(|one| one["pid"].as_i64() == Some(pid));
+    let share = share.ok_or_else(|| Failure::Failed(format!("no process {pid}: {load}")))?;
+    ensure_eq!(share["command"], "t-tool");
+    // Nobody else has work for this engine.
+    let part = share["busy"].as_f64().ok_or("no time")?;
+    ensure!(part > busy * 0.8 && part < busy * 1.2 + 0.2, "{load}");
+    let idle = json(&["top", "--once", "--delay", "0.1"], "load")?;
+    ensure_eq!(engine_of_node(&idle, 2)?["busy"].as_f64(), Some(0.0));
+    child.kill()?;
+    let now = || engine_of_node(&json(&["engines"], "engines")?, 1);
+    eventually("the engine is idle", || {
+        now().is_ok_and(|engine| engine["state"] == "idle")
+    })?;
+    let after = now()?;
+    for what in ["busy_ns", "submissions"] {
+        ensure!(
+            after[what].as_u64() > before[what].as_u64(),
+            "{what}: {before} {after}"
+        );
+    }
+    Ok(())
+}
+
+/// The engine of a node of the adapter of the tests.
+fn engine_of_node(engines: &Value, node: u64) -> TestResult<Value> {
+    let luid = fixture::device()?.adapter().luid().to_string();
+    let found = list(engines)
+        .iter()
+        .find(|one| one["luid"] == luid && one["node"].as_u64() == Some(node));
+    Ok(found.ok_or("no such engine")?.clone())
+}
+
+fn other_user_sees_no_queues() -> TestResult {
+    for command in ["queues", "engines"] {
+        let output = tool(&[command]).uid(1000).gid(1000).output()?;
+        ensure_eq!(output.status.code(), Some(1));
+        ensure!(output.stdout.is_empty(), "{command}");
+    }
     Ok(())
 }

@@ -1,20 +1,28 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tracepoints: what happens to a fence shows up in order, by numbers that say nothing about the
-//! kernel.
+//! Tracepoints: what happens to a fence or in a queue shows up in order, by numbers that say
+//! nothing about the kernel.
 
 use std::fs::{read_dir, read_to_string};
 use std::path::Path;
 
-use opendxg::{Access, Device, EventFd};
+use opendxg::pm4::Pm4;
+use opendxg::{Access, Device, EventFd, ExecutionState};
+use selftests::gpu::{one, Gpu};
 use selftests::trace::{traced, Event, ROOT};
 use selftests::{ensure, ensure_eq, fixture, skip, Suite, TestResult};
 
-const EVENTS: [&str; 5] = [
+const EVENTS: [&str; 11] = [
     "dxg_create",
     "dxg_destroy",
     "dxg_wait",
     "dxg_signal",
     "dxg_wake",
+    "dxg_queue",
+    "dxg_run",
+    "dxg_complete",
+    "dxg_block",
+    "dxg_unblock",
+    "dxg_fault",
 ];
 /// What `kind` says about a monitored fence.
 const MONITORED_FENCE: u64 = 5;
@@ -137,6 +145,66 @@ fn no_spurious_wakes(device: &Device) -> TestResult {
     Ok(())
 }
 
+/// The events about queues, without those about what is queued.
+fn of_queues(events: Vec<Event>) -> (Vec<Event>, usize) {
+    let all = events.len();
+    let kept: Vec<Event> = events
+        .into_iter()
+        .filter(|event| event.name != "queue")
+        .collect();
+    let queued = all - kept.len();
+    let about = ["run", "complete", "block", "unblock", "fault"];
+    let kept = kept.into_iter();
+    let kept = kept.filter(|event| about.contains(&event.name.as_str()));
+    (kept.collect(), queued)
+}
+
+/// Work behind a wait: it is queued, blocked, goes on, runs and ends.
+fn queued_work(device: &Device) -> TestResult {
+    let gpu = Gpu::on(device, 0)?;
+    let fence = device.create_fence(0)?;
+    let commands = gpu.commands(&Pm4::new().nop(0))?;
+    let events = traced(|| {
+        gpu.context().wait(&one(&fence, 5))?;
+        gpu.submit(&commands)?;
+        fence.signal(5)?;
+        gpu.finish()
+    })?;
+    let object = events.iter().find(|event| event.name == "signal");
+    let object = object.map_or(0, |event| event.get("object"));
+    let (events, queued) = of_queues(events);
+    let queue = events.first().map_or(0, |event| event.get("queue"));
+    // The wait, the commands, and the signal that tells of their end.
+    ensure_eq!(queued, 3);
+    expect(
+        &events,
+        &[
+            (
+                "block",
+                &[("queue", queue), ("object", object), ("value", 5)],
+            ),
+            ("unblock", &[("queue", queue)]),
+            ("run", &[("queue", queue), ("number", 1)]),
+            ("complete", &[("queue", queue), ("number", 1)]),
+        ],
+    )
+}
+
+/// Commands that are none: where the queue has stopped.
+fn fault() -> TestResult {
+    let gpu = Gpu::new()?;
+    let events = traced(|| gpu.fails(&Pm4::new().nop(0).word(7), ExecutionState::DmaFault))?;
+    let (events, _) = of_queues(events);
+    let faults: Vec<_> = events
+        .iter()
+        .filter(|event| event.name == "fault")
+        .collect();
+    ensure_eq!(faults.len(), 1);
+    // Behind the NOP, in a buffer that begins on a page.
+    ensure_eq!(faults[0].get("packet") % 4096, 4);
+    Ok(())
+}
+
 pub(crate) fn main() {
     let on_device = |test: fn(&Device) -> TestResult| move || test(&fixture::device()?);
     Suite::new("trace")
@@ -160,5 +228,10 @@ pub(crate) fn main() {
             "FEN-30 a signal wakes nobody who waits for more",
             on_device(no_spurious_wakes),
         )
+        .test(
+            "FEN-174 GPU-9 work that is queued, blocked, runs and ends",
+            on_device(queued_work),
+        )
+        .test("FEN-174 GPU-36 where a queue has stopped", fault)
         .run()
 }

@@ -18,9 +18,10 @@ use std::time::Instant;
 
 /// The basic acceptance tests, in IGT's word: one program about each thing that the module has,
 /// and those about what it uses of the kernel, which may differ from version to version.
-const BAT: [&str; 25] = [
+const BAT: [&str; 31] = [
     "t-adapters",
     "t-c-client",
+    "t-c-gpu-client",
     "t-c-raw",
     "t-c-raw-32",
     "t-create",
@@ -28,6 +29,11 @@ const BAT: [&str; 25] = [
     "t-destroy",
     "t-dmabuf",
     "t-fences",
+    "t-gpu-client",
+    "t-gpu-faults",
+    "t-gpu-memory",
+    "t-gpu-packets",
+    "t-gpu-submit",
     "t-hostile",
     "t-keyed-mutex",
     "t-limits",
@@ -66,6 +72,10 @@ const USER_SPACE: [&str; 12] = [
 /// seven minutes for these.
 const COSTS: [&str; 1] = ["t-bounds"];
 
+/// Programs that keep all engines and processors busy, to see who still makes progress. What they
+/// call others call too, and with checks it takes many minutes.
+const BUSY: [&str; 1] = ["t-gpu-fair"];
+
 /// What a run is for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Set {
@@ -73,7 +83,7 @@ enum Set {
     All,
     /// Another version of a kernel on which everything runs: [`BAT`].
     Bat,
-    /// A kernel that checks what the module does: all but [`USER_SPACE`] and [`COSTS`].
+    /// A kernel that checks what the module does: all but [`USER_SPACE`], [`COSTS`] and [`BUSY`].
     Paths,
 }
 
@@ -91,7 +101,7 @@ impl Set {
         match self {
             Self::All => true,
             Self::Bat => BAT.contains(&program),
-            Self::Paths => !USER_SPACE.contains(&program) && !COSTS.contains(&program),
+            Self::Paths => ![&USER_SPACE[..], &COSTS, &BUSY].concat().contains(&program),
         }
     }
 }
@@ -99,7 +109,7 @@ impl Set {
 /// How many seconds programs take that run much longer than the others, on the debug kernel, which
 /// takes longest. Parts are shared out by these; a number that is wrong makes a run longer and
 /// nothing else.
-const LONG: [(&str, u32); 20] = [
+const LONG: [(&str, u32); 26] = [
     ("t-failslab", 260),
     ("t-negative", 220),
     ("t-limits", 160),
@@ -108,6 +118,12 @@ const LONG: [(&str, u32); 20] = [
     ("t-lifetime", 120),
     ("t-create", 100),
     ("t-fences", 80),
+    ("t-gpu-fair", 150),
+    ("t-gpu-races", 120),
+    ("t-gpu-memory", 70),
+    ("t-gpu-submit", 70),
+    ("t-gpu-random", 60),
+    ("t-gpu-faults", 60),
     ("t-many-adapters", 60),
     ("t-hoard", 60),
     ("t-dmabuf", 60),

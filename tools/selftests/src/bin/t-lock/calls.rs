@@ -342,14 +342,14 @@ fn residency() -> TestResult {
     for index in 0..2 {
         made.lock_nth(index)?.fill(index as u32);
     }
-    // Without paging everything is where it was made: in system memory.
-    let shared = D3DKMT_ALLOCATIONRESIDENCYSTATUS_RESIDENTINSHAREDMEMORY;
+    // Nobody has made it resident, although its bytes are there.
+    let absent = D3DKMT_ALLOCATIONRESIDENCYSTATUS_NOTRESIDENT;
     let mut out = [POISON; 3];
     succeeds(&raw, &mut ask(made.device, 0, &made.allocations, &mut out))?;
-    ensure_eq!(out, [shared, shared, POISON]);
+    ensure_eq!(out, [absent, absent, POISON]);
     let mut out = [POISON; 2];
     succeeds(&raw, &mut ask(made.device, made.resource, &[], &mut out))?;
-    ensure_eq!(out, [shared, POISON], "one value for the resource");
+    ensure_eq!(out, [absent, POISON], "one value for the resource");
     Ok(())
 }
 

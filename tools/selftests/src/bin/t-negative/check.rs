@@ -174,6 +174,10 @@ fn accepted(world: &World, form: &Form, image: &Image, status: Status) -> TestRe
     after
         .bytes
         .copy_from_slice(&page.bytes()[page.bytes().len() - image.bytes.len()..]);
+    if form.is_queued {
+        world.settle()?;
+    }
+    image.settle()?;
     for field in &form.fields {
         if field.written == Written::Never {
             let range = field.at..field.at + field.size;
@@ -194,6 +198,10 @@ fn undo(world: &World, form: &Form, image: &Image, after: &Image) -> TestResult 
         match field.kind {
             Kind::Output(Made::Handle(kind)) => {
                 destroy(world, kind, after.get(field.at, 4) as u32)?
+            }
+            Kind::Output(Made::Range { size_at, unit }) => {
+                let (address, size) = (after.get(field.at, 8), image.get(size_at, 8));
+                world.adapter.free_gpu_range(address, size * unit)?;
             }
             Kind::Output(Made::Descriptor) => close(after.get(field.at, 4))?,
             Kind::OptionalHandle { kind, .. } if field.written == Written::OnSuccess => {
@@ -222,7 +230,9 @@ fn destroy(world: &World, kind: Object, handle: u32) -> TestResult {
     let nr = match kind {
         Object::Adapter => 0x15,
         Object::Device => 0x19,
-        Object::Context => 0x05,
+        Object::Context | Object::AnyContext => 0x05,
+        Object::PagingQueue => 0x1c,
+        Object::HwQueue => 0x1b,
         Object::HwContext => 0x1a,
         Object::KeyedMutex => 0x95,
         Object::Sync | Object::Fence | Object::Shared => 0x1d,
@@ -300,6 +310,10 @@ fn pointers(world: &World, form: &Form) -> TestResult {
         let answer = call(world, form, &image, page.address(), Way::Plain)?;
         let expected = Answer::of(Way::Plain, Status::SUCCESS);
         ensure_eq!(answer, expected, "read-only struct without outputs");
+        if form.is_queued {
+            world.settle()?;
+        }
+        image.settle()?;
         undo(world, form, &image, &image)?;
     }
     Ok(())

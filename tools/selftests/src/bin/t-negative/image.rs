@@ -19,6 +19,8 @@ pub(crate) struct Image {
     existing: Vec<Box<dyn Any>>,
     /// Objects whose handles are in the struct.
     keep: Vec<Box<dyn Any>>,
+    /// Waits for what an accepted call does later.
+    settled: Vec<Box<dyn Fn() -> TestResult>>,
 }
 
 impl Image {
@@ -30,6 +32,7 @@ impl Image {
             on: None,
             existing: Vec::new(),
             keep: Vec::new(),
+            settled: Vec::new(),
         }
     }
 
@@ -111,5 +114,15 @@ impl Image {
     /// Keeps something alive for as long as the argument.
     pub(crate) fn keep(&mut self, object: impl Any) {
         self.keep.push(Box::new(object));
+    }
+
+    /// What tells that the call has done all it does, once it was accepted.
+    pub(crate) fn settles(&mut self, settled: impl Fn() -> TestResult + 'static) {
+        self.settled.push(Box::new(settled));
+    }
+
+    /// Waits until an accepted call has done all it does.
+    pub(crate) fn settle(&self) -> TestResult {
+        self.settled.iter().try_for_each(|settled| settled())
     }
 }

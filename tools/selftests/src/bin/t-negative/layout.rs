@@ -24,6 +24,9 @@ const NESTED: [(&str, &str, usize); 2] = [
     ("opendxg_share_objects", "D3DKMT_SHAREOBJECTS", 0),
 ];
 
+/// Calls that queues carry out later.
+const QUEUED: [u32; 9] = [0x0f, 0x11, 0x12, 0x32, 0x33, 0x34, 0x35, 0x36, 0x3b];
+
 /// A member of a struct: its name, where it begins and how many bytes it has.
 pub(crate) type Member = (&'static str, usize, usize);
 
@@ -91,6 +94,7 @@ pub(crate) fn place(form: &Described) -> Form {
         fields: joined(fields),
         good: form.good,
         status: form.status,
+        is_queued: QUEUED.contains(&form.nr),
     }
 }
 

@@ -6,12 +6,16 @@ mod allocation;
 mod create;
 mod device;
 mod escape;
+mod gpu_memory;
 mod info;
 mod keyed_mutex;
 mod name;
 mod object;
 mod open;
+mod queue;
+mod queued;
 mod resource;
+mod statistics;
 mod usage;
 mod wait;
 mod weak;
@@ -57,6 +61,8 @@ pub(crate) struct Form {
     pub(crate) good: fn(&World, &mut Image) -> TestResult,
     /// What good arguments are answered with.
     pub(crate) status: Status,
+    /// Whether queues do it later.
+    pub(crate) is_queued: bool,
 }
 
 impl Form {
@@ -337,6 +343,8 @@ pub(crate) enum Made {
     Handle(Object),
     /// A descriptor to be closed.
     Descriptor,
+    /// Addresses of the GPU to be freed: how many units of so many bytes they are.
+    Range { size_at: usize, unit: u64 },
 }
 
 /// Every form of every call.
@@ -362,6 +370,10 @@ fn described() -> impl Iterator<Item = &'static Described> {
         weak::FORMS,
         name::FORMS,
         keyed_mutex::FORMS,
+        queue::FORMS,
+        queued::FORMS,
+        gpu_memory::FORMS,
+        statistics::FORMS,
     ]
     .into_iter()
     .flatten()

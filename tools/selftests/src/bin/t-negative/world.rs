@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The objects that calls are made with, in several states.
 
-use opendxg::raw::Raw;
+use opendxg::pm4::Pm4;
+use opendxg::raw::{Argument, Raw};
+use opendxg::uapi::D3DKMT_SUBMITSIGNALSYNCOBJECTSTOHWQUEUE;
 use opendxg::{
-    Access, Adapter, Context, Device, Dxg, EventFd, FencePoint, KeyedMutex, LocalHandle,
-    MonitoredFence, NtHandle, Object as _, Resource, ShareOptions, SyncFlags, SyncKind, SyncObject,
-    WeakRef,
+    Access, Adapter, Context, Device, Dxg, EventFd, FencePoint, FenceValues, KeyedMutex,
+    LocalHandle, MonitoredFence, NtHandle, Object as _, Resource, ShareOptions, SyncFlags,
+    SyncKind, SyncObject, WeakRef,
 };
+use selftests::call::succeeds;
 use selftests::child::{Child, Gate};
+use selftests::gpu::{Commands, Gpu};
 use selftests::leak::Watch;
 use selftests::{fds, fixture, TestResult};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -47,6 +51,10 @@ pub(crate) enum Object {
     Device,
     Context,
     HwContext,
+    /// A context of any kind.
+    AnyContext,
+    PagingQueue,
+    HwQueue,
     /// A synchronisation object of any kind.
     Sync,
     /// A monitored fence that can be shared.
@@ -119,6 +127,14 @@ pub(crate) struct World {
     /// An event for the calls under test.
     pub(crate) event: EventFd,
     pub(crate) context: Context,
+    /// Commands that do nothing.
+    pub(crate) commands: Commands,
+    /// A paging queue, and another context.
+    pub(crate) gpu: Gpu,
+    /// Tells when queues, or an update, have done everything.
+    pub(crate) settled: MonitoredFence,
+    /// A queue of the next.
+    hw_queue: LocalHandle,
     pub(crate) hw_context: Context,
     pub(crate) device: Device,
     pub(crate) adapter: Adapter,
@@ -154,6 +170,11 @@ impl World {
             .nt_shared()
             .runtime_data(&RUNTIME_DATA);
         let resource = resource.linear(4096).linear(8192).create()?;
+        let gpu = Gpu::on(&device, 1)?;
+        let commands = gpu.commands(&Pm4::new().nop(4))?;
+        let hw_context = device.create_hw_context(0)?;
+        let hw_queue = hw_context.create_hw_queue()?.into_raw();
+        let settled = device.create_fence(0)?;
         let known = device.new_resource().shared().runtime_data(&RUNTIME_DATA);
         Ok(Self {
             raw: fixture::raw()?,
@@ -168,7 +189,11 @@ impl World {
             resource,
             named: device.create_sync_object(kind, SyncFlags::SHARED)?,
             context: device.create_context(0)?,
-            hw_context: device.create_hw_context(0)?,
+            commands,
+            gpu,
+            settled,
+            hw_queue,
+            hw_context,
             point: fence.point(u64::MAX)?,
             foreign: vec![reader, writer, fds::memfd()?],
             event: EventFd::new()?,
@@ -190,6 +215,26 @@ impl World {
         Ok(())
     }
 
+    /// Waits until the queues have done everything.
+    pub(crate) fn settle(&self) -> TestResult {
+        let mut next = self.settled.value();
+        for context in [&self.context, self.gpu.context()] {
+            next += 1;
+            context.signal(&FenceValues::new().with(&self.settled, next))?;
+            self.settled.wait(next)?;
+        }
+        next += 1;
+        let (queue, fence) = ([self.hw_queue.0], [self.settled.handle().0]);
+        let mut arg = D3DKMT_SUBMITSIGNALSYNCOBJECTSTOHWQUEUE::zeroed();
+        arg.BroadcastHwQueueCount = 1;
+        arg.BroadcastHwQueueArray = queue.as_ptr() as u64;
+        arg.ObjectCount = 1;
+        arg.ObjectHandleArray = fence.as_ptr() as u64;
+        arg.FenceValueArray = (&raw const next) as u64;
+        succeeds(&self.raw, &mut arg)?;
+        Ok(self.settled.wait(next)?)
+    }
+
     /// A live handle of a kind.
     pub(crate) fn handle(&self, kind: Object) -> u32 {
         match kind {
@@ -197,6 +242,9 @@ impl World {
             Object::Device => self.device.handle().0,
             Object::Context => self.context.handle().0,
             Object::HwContext => self.hw_context.handle().0,
+            Object::AnyContext => self.context.handle().0,
+            Object::PagingQueue => self.gpu.paging().handle().0,
+            Object::HwQueue => self.hw_queue.0,
             Object::Sync | Object::Fence | Object::Shared => self.fence.handle().0,
             Object::Resource | Object::Shareable => self.resource.handle().0,
             Object::Allocation => self.resource.allocations()[0].handle().0,
@@ -236,7 +284,9 @@ impl World {
         let handle = match kind {
             Object::Adapter => fixture::adapter()?.handle(),
             Object::Device => self.adapter.create_device()?.handle(),
-            Object::Context => self.device.create_context(0)?.handle(),
+            Object::Context | Object::AnyContext => self.device.create_context(0)?.handle(),
+            Object::PagingQueue => self.device.create_paging_queue()?.handle(),
+            Object::HwQueue => self.hw_context.create_hw_queue()?.handle(),
             Object::HwContext => self.device.create_hw_context(0)?.handle(),
             Object::Sync | Object::Fence | Object::Shared => {
                 self.device.create_shareable_fence(0)?.handle()
@@ -277,6 +327,8 @@ impl World {
             ("device", Object::Device),
             ("context", Object::Context),
             ("hardware context", Object::HwContext),
+            ("paging queue", Object::PagingQueue),
+            ("hardware queue", Object::HwQueue),
             ("fence", Object::Sync),
             ("resource", Object::Resource),
             ("allocation", Object::Allocation),
@@ -284,11 +336,14 @@ impl World {
         ];
         // The last four have an information store.
         let others = match kind {
-            Object::Shareable => &others[..4],
+            Object::Shareable => &others[..6],
             _ => &others[..],
         };
         for (name, other) in others {
             if kind == Object::Shared && *other == Object::Resource {
+                continue;
+            }
+            if kind == Object::AnyContext && *other == Object::HwContext {
                 continue;
             }
             if self.handle(*other) != good {

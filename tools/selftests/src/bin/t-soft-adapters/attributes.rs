@@ -72,7 +72,7 @@ fn listed() -> TestResult<Vec<Luid>> {
 fn configured() -> TestResult {
     let soft = SoftAdapter::new("configured")?;
     ensure_eq!(soft.get("enabled")?, "0");
-    ensure_eq!(soft.get("local_memory")?, "0");
+    ensure_eq!(soft.get("local_memory")?, "67108864");
     ensure_eq!(soft.get("system_memory")?, "0");
     ensure_eq!(soft.get("nodes")?, "4");
     ensure_eq!(soft.get("compute_only")?, "0");

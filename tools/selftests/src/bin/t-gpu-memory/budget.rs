@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is told about memory (MEM-34 to MEM-36, MEM-98, MEM-106).
+
+use opendxg::raw::Argument;
+use opendxg::uapi::*;
+use opendxg::{EvictFlags, MemoryGroup, ResidentFlags, Status};
+use selftests::call::refused;
+use selftests::gpu::{reaches, Gpu, PAGE};
+use selftests::{ensure, ensure_eq, fixture, Suite, TestResult};
+
+const IP: Status = Status::INVALID_PARAMETER;
+
+/// Adds the tests of this file.
+pub(crate) fn tests(suite: Suite) -> Suite {
+    suite
+        .test("MEM-34 questions that are refused", refusals)
+        .test("MEM-35 the figures of an idle adapter", idle)
+        .test("MEM-35 residency counts in its group", counts)
+        .test("MEM-36 the budget of local memory without pressure", budget)
+        .test("MEM-98 FlushHeapTransitions is accepted", flush)
+        .test("MEM-106 segments in the statistics", segments)
+}
+
+fn refusals() -> TestResult {
+    let adapter = fixture::adapter()?;
+    let raw = fixture::raw()?;
+    let mut good = D3DKMT_QUERYVIDEOMEMORYINFO::zeroed();
+    good.hAdapter = adapter.handle().0;
+    type Spoil = fn(&mut D3DKMT_QUERYVIDEOMEMORYINFO);
+    let spoilt: [(&str, Spoil, Status); 6] = [
+        ("adapter 0", |arg| arg.hAdapter = 0, IP),
+        ("no adapter", |arg| arg.hAdapter += 0x40_0000, IP),
+        ("group 2", |arg| arg.MemorySegmentGroup = 2, IP),
+        ("group max", |arg| arg.MemorySegmentGroup = u32::MAX, IP),
+        ("second GPU", |arg| arg.PhysicalAdapterIndex = 1, IP),
+        (
+            "no process",
+            |arg| arg.hProcess = 999,
+            Status::INVALID_HANDLE,
+        ),
+    ];
+    for (what, spoil, status) in spoilt {
+        let mut arg = good;
+        spoil(&mut arg);
+        refused(&raw, &mut arg, status).map_err(|error| format!("{what}: {error}"))?;
+    }
+    for process in [0, u64::MAX] {
+        good.hProcess = process;
+        selftests::call::succeeds(&raw, &mut good)?;
+    }
+    Ok(())
+}
+
+fn idle() -> TestResult {
+    let adapter = fixture::adapter()?;
+    for group in [MemoryGroup::Local, MemoryGroup::NonLocal] {
+        let memory = adapter.video_memory(group)?;
+        ensure!(
+            memory.budget >= memory.available_for_reservation,
+            "{memory:?}"
+        );
+        ensure!(
+            memory.usage <= memory.budget && memory.budget != 0,
+            "{memory:?}"
+        );
+        ensure_eq!(memory.reservation, 0);
+        ensure_eq!(memory.available_for_reservation, memory.budget / 2);
+    }
+    Ok(())
+}
+
+fn counts() -> TestResult {
+    let gpu = Gpu::new()?;
+    let adapter = gpu.device().adapter();
+    let groups = [MemoryGroup::Local, MemoryGroup::NonLocal];
+    let usage = || -> TestResult<[u64; 2]> {
+        let [local, system] = groups.map(|group| adapter.video_memory(group));
+        Ok([local?.usage, system?.usage])
+    };
+    let before = usage()?;
+    let (local, system) = (gpu.allocate_local(3 * PAGE)?, gpu.allocate(5 * PAGE)?);
+    ensure_eq!(usage()?, before, "nothing is resident yet");
+    let resident = gpu
+        .paging()
+        .make_resident(&[&local, &system], ResidentFlags::empty())?;
+    reaches(gpu.paging().fence(), resident.value()?)?;
+    ensure_eq!(usage()?, [before[0] + 3 * PAGE, before[1] + 5 * PAGE]);
+    // A second count is no second memory.
+    gpu.paging()
+        .make_resident(&[&local, &system], ResidentFlags::empty())?
+        .value()?;
+    ensure_eq!(usage()?, [before[0] + 3 * PAGE, before[1] + 5 * PAGE]);
+    gpu.device()
+        .evict(&[&local, &system, &local, &system], EvictFlags::empty())?;
+    ensure_eq!(usage()?, before);
+    Ok(())
+}
+
+fn budget() -> TestResult {
+    let adapter = fixture::adapter()?;
+    let (segments, _) = adapter.segment_and_node_count()?;
+    let mut size = 0;
+    for segment in 0..segments {
+        let statistics = adapter.segment_statistics(segment)?;
+        if !statistics.is_aperture {
+            size = size.max(statistics.commit_limit);
+        }
+    }
+    ensure!(size != 0, "no local segment");
+    let memory = adapter.video_memory(MemoryGroup::Local)?;
+    ensure_eq!(memory.budget, size - size / 16);
+    Ok(())
+}
+
+fn flush() -> TestResult {
+    let adapter = fixture::adapter()?;
+    adapter.flush_heap_transitions()?;
+    let raw = fixture::raw()?;
+    let mut arg = D3DKMT_FLUSHHEAPTRANSITIONS::zeroed();
+    for handle in [0, adapter.handle().0 + 0x40_0000] {
+        arg.hAdapter = handle;
+        refused(&raw, &mut arg, IP)?;
+    }
+    Ok(())
+}
+
+fn segments() -> TestResult {
+    let gpu = Gpu::new()?;
+    let adapter = gpu.device().adapter();
+    let (segments, nodes) = adapter.segment_and_node_count()?;
+    ensure!((2..=31).contains(&segments), "{segments} segments");
+    ensure!(nodes >= 3, "{nodes} nodes");
+    let local = || -> TestResult<u64> {
+        let mut resident = 0;
+        for segment in 0..segments {
+            let statistics = adapter.segment_statistics(segment)?;
+            ensure!(
+                statistics.bytes_resident <= statistics.commit_limit,
+                "{statistics:?}"
+            );
+            if !statistics.is_aperture {
+                resident += statistics.bytes_resident;
+            }
+        }
+        Ok(resident)
+    };
+    let before = local()?;
+    let buffer = gpu.local_buffer(7 * PAGE)?;
+    ensure_eq!(local()?, before + 7 * PAGE);
+    drop(buffer);
+    Ok(())
+}

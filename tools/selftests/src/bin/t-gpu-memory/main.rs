@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Paging queues, residency, GPU addresses and local memory.
+
+mod addresses;
+mod budget;
+mod contents;
+mod full;
+mod queues;
+mod reserve;
+mod residency;
+mod updates;
+
+use selftests::Suite;
+
+pub(crate) fn main() {
+    Suite::new("gpu-memory")
+        .with(queues::tests)
+        .with(residency::tests)
+        .with(addresses::tests)
+        .with(reserve::tests)
+        .with(updates::tests)
+        .with(contents::tests)
+        .with(full::tests)
+        .with(budget::tests)
+        .run()
+}
