@@ -7,6 +7,7 @@
 
 pub mod dmabuf;
 pub mod fds;
+pub mod gpu;
 pub mod ioctl;
 pub mod machine;
 pub mod measure;

@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 use bench::measure::{Plan, Runner};
 use bench::result::{Report, Unit};
 use bench::subjects::{
-    crowd, lifecycle, objects, open, ping_pong, population, process, satisfied, signal, waiters,
-    Bench,
+    crowd, gpu, lifecycle, objects, open, ping_pong, population, process, satisfied, signal,
+    waiters, Bench,
 };
 use bench::{machine, memory, peer};
 
@@ -161,6 +161,22 @@ fn measure(options: &Options, bench: Bench) -> Report {
     }
     if wants("crowd") {
         crowd::measure(&mut runner, &bench, options.plan(20, 2_000, 20));
+    }
+    if wants("submit") {
+        gpu::submit(&mut runner, &bench, options.plan(100, 100, 15));
+    }
+    if wants("queued-wait") {
+        let plan = options.plan(50, 5, 15);
+        counts.extend(gpu::queued_wait(&mut runner, &bench, plan));
+    }
+    if wants("bandwidth") {
+        gpu::bandwidth(&mut runner, &bench, options.plan(30, 20, 15));
+    }
+    if wants("queues") {
+        gpu::queues(&mut runner, &bench, options.plan(16, 100, 30));
+    }
+    if wants("idle") {
+        counts.extend(gpu::idle(&bench));
     }
     let memory = if wants("memory") {
         memory::measure(&bench)

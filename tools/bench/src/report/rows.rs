@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which ratios are reported, and which of them have a target.
 
+use crate::subjects::gpu::names_of_work::*;
 use crate::subjects::names::*;
 use crate::subjects::objects::operations::{self, *};
-use crate::subjects::{crowd, population, waiters};
+use crate::subjects::{crowd, gpu, population, waiters};
 
 /// A ratio to report.
 #[derive(Clone, Copy, Debug)]
@@ -106,6 +107,10 @@ const FIXED: &[Row] = &[
     row("objects", CREATE, UDMABUF, None, "udmabuf without the memory"),
     row("objects", NUMBERED, UDMABUF_MEMORY, None, ""),
     row("objects", SHAREABLE_RESOURCE, UDMABUF_MEMORY, None, ""),
+    row("submit", COMMAND, SOCKETPAIR, None, "64 bytes there and back: what asking another process takes"),
+    row("submit", HW_QUEUE, SOCKETPAIR, None, "the same"),
+    row("submit", HW_QUEUE, COMMAND, None, "one call less"),
+    row("queued-wait", HOP, NEXT, None, "what it costs to go on in another engine"),
     row("process", BESIDE_OWNER, THREAD, Some(1.01), "who owns nothing pays nothing"),
     row("process", CHILD_OPENS, CHILD, None, "open, the process's objects, its end"),
     row("process", CHILD_OPENS, CHILD_OPENS_NTSYNC, None, ""),
@@ -160,6 +165,30 @@ pub fn all() -> Vec<Row> {
     let (few, many) = (crowd::OTHERS[0], crowd::OTHERS[crowd::OTHERS.len() - 1]);
     for name in ["signal", "satisfied wait", "create and destroy"] {
         rows.push(flat("crowd", name, few, many, None, ""));
+    }
+    for (ours, theirs) in [(COPY, MEMCPY), (FILL, MEMSET)] {
+        rows.extend(gpu::SIZES.map(|at| Row {
+            group: "bandwidth",
+            ours: (ours, at),
+            theirs: (theirs, at),
+            unit: None,
+            target: None,
+            note: "by size, with submission and wait",
+        }));
+    }
+    let (few, many) = (gpu::QUEUES[0], gpu::QUEUES[gpu::QUEUES.len() - 1]);
+    for name in [HW_QUEUE, COMMAND] {
+        rows.push(Row {
+            unit: Some(NO_OP),
+            ..flat(
+                "queues",
+                name,
+                few,
+                many,
+                FLAT,
+                "flat, each in units of the no-op beside it",
+            )
+        });
     }
     let (few, many) = (
         population::OTHERS[0],

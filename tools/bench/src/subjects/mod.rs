@@ -3,6 +3,7 @@
 
 pub mod balls;
 pub mod crowd;
+pub mod gpu;
 pub mod lifecycle;
 pub mod objects;
 pub mod open;

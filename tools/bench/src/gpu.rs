@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Memory that engines reach, and commands in it.
+
+use std::fs;
+
+use opendxg::pm4::Pm4;
+use opendxg::{
+    Allocation, FenceValues, GpuMap, GpuProtection, PagingQueue, ResidentFlags, SyncObject,
+};
+
+/// Bytes of a page of the GPU.
+pub const PAGE: u64 = 4096;
+
+/// Memory with an address for the GPU.
+#[derive(Debug)]
+pub struct Buffer {
+    /// Whose memory it is.
+    pub allocation: Allocation,
+    /// Where engines find it.
+    pub address: u64,
+}
+
+impl Buffer {
+    /// Zeroed memory of the system, whole pages of it.
+    ///
+    /// # Panics
+    ///
+    /// If there is none.
+    pub fn new(paging: &PagingQueue, bytes: u64) -> Self {
+        let bytes = bytes.next_multiple_of(PAGE);
+        let resource = paging.device().new_resource().linear(bytes);
+        let allocation = resource.create_one().expect("create an allocation");
+        let map = GpuMap {
+            pages: bytes / PAGE,
+            protection: GpuProtection::WRITE,
+            ..GpuMap::default()
+        };
+        let resident = paging.make_resident(&[&allocation], ResidentFlags::empty());
+        let resident = resident.and_then(opendxg::Resident::value);
+        let range = paging
+            .map(Some(&allocation), &map)
+            .expect("map for the GPU");
+        paging
+            .wait(resident.expect("make resident").max(range.value))
+            .expect("wait for the paging queue");
+        let address = range.address;
+        Self {
+            allocation,
+            address,
+        }
+    }
+}
+
+/// A command buffer.
+#[derive(Debug)]
+pub struct Commands {
+    _memory: Buffer,
+    /// Where it is.
+    pub address: u64,
+    /// Its bytes.
+    pub length: u32,
+}
+
+impl Commands {
+    /// Puts commands into memory.
+    ///
+    /// # Panics
+    ///
+    /// If there is none.
+    pub fn new(paging: &PagingQueue, commands: &Pm4) -> Self {
+        let bytes = commands.bytes();
+        let memory = Buffer::new(paging, bytes.len() as u64);
+        memory
+            .allocation
+            .lock_write()
+            .expect("map an allocation")
+            .write(0, &bytes);
+        Self {
+            address: memory.address,
+            length: bytes.len().try_into().expect("a short command buffer"),
+            _memory: memory,
+        }
+    }
+}
+
+/// A list of one fence and its value.
+pub fn one(fence: &SyncObject, value: u64) -> FenceValues {
+    FenceValues::new().with(fence, value)
+}
+
+/// How often this thread has slept until now: each time somebody had to wake it.
+///
+/// # Panics
+///
+/// If the kernel does not count it.
+pub fn wakeups() -> u64 {
+    let status = fs::read_to_string("/proc/thread-self/status").expect("status of this thread");
+    let count = status
+        .lines()
+        .find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+    count
+        .and_then(|count| count.trim().parse().ok())
+        .expect("the kernel counts when a thread sleeps")
+}
+
+/// Nanoseconds that the threads of the software GPU have run until now, and how many there are.
+pub fn engine_time() -> (u64, usize) {
+    let read = |pid: &str, file: &str| fs::read_to_string(format!("/proc/{pid}/{file}")).ok();
+    let pids = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let times = pids.filter_map(|entry| {
+        let pid = entry.file_name().into_string().ok()?;
+        read(&pid, "comm")?.starts_with("opendxg/").then_some(())?;
+        let time = read(&pid, "schedstat")?;
+        time.split_whitespace().next()?.parse::<u64>().ok()
+    });
+    times.fold((0, 0), |(sum, count), time| (sum + time, count + 1))
+}
