@@ -2,6 +2,8 @@
 //! What the Rust programs of the demo have in common.
 
 pub mod alive;
+pub mod drawing;
+pub mod image_file;
 pub mod link;
 pub mod screen;
 

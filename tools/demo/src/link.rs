@@ -41,6 +41,16 @@ pub enum Kind {
     Ready = 10,
     /// Reader: value is the nanoseconds that the last series of hand-overs took.
     Seen = 11,
+    /// Painter: the texture; carries its NT handle.
+    Texture = 12,
+    /// Painter: the fence of the painted tiles; carries its NT handle.
+    Painted = 13,
+    /// Painter: the fence of the tiles that may be painted again; carries its NT handle.
+    Scaled = 14,
+    /// Scaler: all its work is queued; value is how many submissions that was.
+    Queued = 15,
+    /// Scaler: the picture is right; value is how often it was woken.
+    Checked = 16,
 }
 
 /// The socket to the other program.

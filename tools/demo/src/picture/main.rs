@@ -9,9 +9,7 @@
 //! Each writes a frame as it saw it into FOLDER. FRAME is the number of a frame to damage, to show
 //! that the readers would notice.
 
-mod drawing;
 mod frame;
-mod image_file;
 mod plan;
 mod reader;
 mod renderer;

@@ -6,12 +6,12 @@ use std::path::Path;
 use std::time::Instant;
 
 use demo::link::{Kind, Link};
-use demo::{alive, Result};
+use demo::{alive, image_file, Result};
 use opendxg::{Access, Device, Dxg, KeyedMutex, NtHandle, Resource, SyncObject};
 
+use crate::frame;
 use crate::plan::{drawn, looked_at, Way, DRAW, KEPT, LOOK, NAME, PICTURES, TURNS};
 use crate::share::{acquire, description, device, signal, wait, Numbered};
-use crate::{frame, image_file};
 
 /// How a reader knows that it may look.
 enum Turn {

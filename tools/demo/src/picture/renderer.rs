@@ -5,15 +5,15 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+use demo::drawing::{Drawing, WIDTH};
 use demo::link::{Kind, Link};
 use demo::screen::{heading, Progress};
-use demo::{alive, Result};
+use demo::{alive, image_file, Result};
 use opendxg::{KeyedMutex, MappingMut, MonitoredFence, Resource};
 
-use crate::drawing::{Drawing, WIDTH};
+use crate::frame;
 use crate::plan::{drawn, looked_at, Way, DRAW, KEPT, LOOK, NAME, PICTURES, TURNS};
 use crate::share::{acquire, device, wait, Numbered, Triple};
-use crate::{frame, image_file};
 
 /// A reader as the renderer sees it; killed when dropped before its end.
 struct Reader {

@@ -2,13 +2,13 @@
 //! The shared objects: the picture with what synchronises it, as the renderer makes them and as
 //! readers open them.
 
+use demo::drawing::{HEIGHT, WIDTH};
 use demo::Result;
 use opendxg::{
     Access, Acquired, Device, Dxg, FenceValues, GlobalHandle, InfoItem, KeyedMutex, MonitoredFence,
     NtHandle, Object, Resource, ShareOptions, SignalFlags, SyncObject, Timeout,
 };
 
-use crate::drawing::{HEIGHT, WIDTH};
 use crate::frame;
 use crate::plan::{DESCRIPTION, DRAW, NAME, PATIENCE};
 

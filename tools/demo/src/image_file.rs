@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::path::Path;
 
-use demo::Result;
+use crate::Result;
 use png::{BitDepth, ColorType, Compression, Encoder};
 
 /// Writes XRGB pixels, rows of `width`.

@@ -18,6 +18,12 @@ pub struct Drawing {
     distance: Vec<u8>,
 }
 
+impl Default for Drawing {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Drawing {
     /// Makes the tables.
     pub fn new() -> Self {
