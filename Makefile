@@ -9,6 +9,8 @@ KERNEL ?= 7.2
 SET ?= all
 # What a stress run does where the specification asks for a million rounds.
 ROUNDS ?= 1000000
+# How long `make fuzz` runs.
+FUZZ_SECONDS ?= 60
 # A kernel build tree with Rust support makes `modules` a plain external build.
 KDIR ?=
 # Where make install puts things; ALIASES=no leaves out libdxcore.so and libdxg.so,
@@ -35,7 +37,7 @@ modules: ## build opendxg.ko for KERNEL, or for the build tree KDIR
 	@$(module) modules
 
 .PHONY: demo
-demo: vm-parts ## boot a stock kernel and let programs share a fence and a picture
+demo: vm-parts ## boot a stock kernel and let programs share a fence, a picture and the work of engines
 	@tools/demo/run --kernel $(KERNEL)
 
 .PHONY: test
@@ -49,6 +51,10 @@ test-host: ## run the tests that need no virtual machine
 .PHONY: miri
 miri: ## run the rules and the client crate under Miri, where a toolchain of the host has it
 	@tools/host/check miri
+
+.PHONY: fuzz
+fuzz: ## fuzz the core of the software GPU for FUZZ_SECONDS (60), led by coverage
+	@FUZZ_SECONDS=$(FUZZ_SECONDS) tools/fuzz/run
 
 .PHONY: test-vm
 test-vm: ## run the tests in the virtual machine
@@ -86,11 +92,11 @@ clippy: ## lint the module, for both series of kernels, and the tools
 
 .PHONY: fmt
 fmt: ## format the module and the tools
-	@$(enter) sh -c 'tools/env/rustfmt && cd tools && cargo fmt --all'
+	@$(enter) sh -c 'tools/env/rustfmt && cd tools && cargo fmt --all && cd fuzz && cargo fmt'
 
 .PHONY: fmt-check
 fmt-check: ## check the format of the module and the tools
-	@$(enter) sh -c 'tools/env/rustfmt --check && cd tools && cargo fmt --all --check'
+	@$(enter) sh -c 'tools/env/rustfmt --check && cd tools && cargo fmt --all --check && cd fuzz && cargo fmt --check'
 
 .PHONY: rust-analyzer
 rust-analyzer: ## write rust-project.json, which gives an editor the kernel crates
