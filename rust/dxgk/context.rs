@@ -179,7 +179,7 @@ impl Context {
 
         Ok(context.inspect_err(|_| {
             if let Some(queue) = queue {
-                queue.close();
+                queue.leave();
             }
         })?)
     }
@@ -256,7 +256,7 @@ impl Context {
     pub(in crate::dxgk) fn leave(&self) {
         self.updates.close();
         if let Taker::Packets(queue) = &self.taker {
-            queue.close();
+            queue.leave();
         }
     }
 }

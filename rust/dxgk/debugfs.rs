@@ -8,13 +8,9 @@
 //! A kernel without debugfs, or one that is locked down, has no such directory, and nothing else
 //! changes.
 
-use super::{
-    adapter::Adapter,
-    sched::show,
-    stats::{
-        Stats,
-        TOTALS, //
-    }, //
+use super::stats::{
+    Stats,
+    TOTALS, //
 };
 use crate::ddi::caps::Luid;
 use kernel::{
@@ -23,94 +19,39 @@ use kernel::{
         File, //
     },
     fmt,
-    new_mutex,
     prelude::*,
     str::CString,
-    sync::{
-        Arc,
-        Mutex, //
-    }, //
+    sync::Arc, //
 };
 
 /// Shows the counters of an adapter until it is dropped. The drop waits for those who read.
 pub(crate) type AdapterFile = Pin<KBox<File<Arc<Stats>>>>;
 
-/// A file about an adapter that runs. It keeps the adapter.
-type GpuFile = Pin<KBox<File<Arc<Adapter>>>>;
-
-/// Shows the engines and the queues of an adapter.
-struct Shown {
-    adapter: u64,
-    _engines: GpuFile,
-    _queues: GpuFile,
-}
-
 /// The directory. Dropping it removes it, when the files of adapters are gone too, and waits for
 /// those who read.
-///
-/// LOCK: `shown` is a leaf. Files are made and removed without it.
-#[pin_data]
 pub(crate) struct Debugfs {
+    dir: Dir,
     adapters: Dir,
-    engines: Dir,
-    queues: Dir,
     _totals: Pin<KBox<File<()>>>,
-    /// The adapters that run.
-    #[pin]
-    shown: Mutex<KVec<Shown>>,
 }
 
 impl Debugfs {
     /// Makes the directory.
-    pub(crate) fn new() -> Result<Pin<KBox<Self>>> {
+    pub(crate) fn new() -> Result<Self> {
         let dir = Dir::new(c"opendxg");
         let totals = dir.read_callback_file(c"totals", (), &show_totals);
         let totals = KBox::pin_init(totals, GFP_KERNEL)?;
 
-        KBox::pin_init(
-            pin_init!(Self {
-                adapters: dir.subdir(c"adapters"),
-                engines: dir.subdir(c"engines"),
-                queues: dir.subdir(c"queues"),
-                _totals: totals,
-                shown <- new_mutex!(KVec::new(), "Debugfs::shown"),
-            }),
-            GFP_KERNEL,
-        )
+        Ok(Self {
+            adapters: dir.subdir(c"adapters"),
+            dir,
+            _totals: totals,
+        })
     }
 
-    /// Shows the engines and the queues of an adapter, until [`Debugfs::hide`].
-    ///
-    /// Context: may sleep, no locks held but those that make adapters come one after the other.
-    pub(in crate::dxgk) fn show(&self, adapter: &Arc<Adapter>) -> Result {
-        let name = file_name(adapter.luid)?;
-        let engines = self
-            .engines
-            .read_callback_file(&name, adapter.clone(), &show_engines);
-        let queues = self
-            .queues
-            .read_callback_file(&name, adapter.clone(), &show_queues);
-        let shown = Shown {
-            adapter: adapter.id,
-            _engines: KBox::pin_init(engines, GFP_KERNEL)?,
-            _queues: KBox::pin_init(queues, GFP_KERNEL)?,
-        };
-
-        Ok(self.shown.lock().push(shown, GFP_KERNEL)?)
-    }
-
-    /// Shows them no more. Waits for those who read.
-    ///
-    /// Context: may sleep, no locks held.
-    pub(in crate::dxgk) fn hide(&self, adapter: &Adapter) {
-        let hidden = {
-            let mut shown = self.shown.lock();
-            let place = shown.iter().position(|one| one.adapter == adapter.id);
-
-            place.and_then(|place| shown.remove(place).ok())
-        };
-
-        drop(hidden);
+    /// A directory in it.
+    pub(in crate::dxgk) fn subdir(&self, name: &CStr) -> Dir {
+        self.dir.subdir(name)
     }
 
     /// The file of the adapter with this LUID, which has these counters.
@@ -128,19 +69,9 @@ impl Debugfs {
     }
 }
 
-/// As configfs and the tool write it.
-fn file_name(luid: Luid) -> Result<CString> {
+/// The name of an adapter's files: as configfs and the tool write it.
+pub(in crate::dxgk) fn file_name(luid: Luid) -> Result<CString> {
     CString::try_from_fmt(fmt!("{:08x}:{:08x}", luid.high, luid.low))
-}
-
-/// What the engines of an adapter do.
-fn show_engines(adapter: &Arc<Adapter>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    show::engines(adapter, f)
-}
-
-/// The queues of an adapter.
-fn show_queues(adapter: &Arc<Adapter>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    show::queues(adapter, f)
 }
 
 /// How many of everything there are.

@@ -5,8 +5,11 @@
 
 use super::{
     adapter::Adapter,
-    gpu_process::GpuProcessUse,
-    process::Process,
+    gpu_process::{
+        GpuProcessUse,
+        GpuProcesses, //
+    },
+    quota::account::Account,
     stats::{
         self,
         Counted,
@@ -17,7 +20,10 @@ use super::{
         OBJECTS,
         RETIRING, //
     },
-    sync::fence_viewer::FenceViewer,
+    sync::{
+        fence_mappings::FenceMappings,
+        fence_viewer::FenceViewer, //
+    },
     vidmm::{
         address_space::AddressSpace,
         paging_queue::DeviceQueues, //
@@ -107,6 +113,23 @@ enum Failure {
     OutOfMemory,
 }
 
+/// The process that has made a device, as the device knows it.
+pub(crate) trait DeviceOwner: Send + Sync {
+    /// What it is on each adapter.
+    fn gpu_processes(&self) -> &Arc<GpuProcesses>;
+
+    /// Its mappings, and who it is.
+    fn mappings(&self) -> &Arc<FenceMappings>;
+
+    /// The account of its user.
+    fn account(&self) -> &Account;
+
+    /// A device is in error: nobody waits any more for what it could signal.
+    ///
+    /// Context: may sleep, no locks held; nothing is added on the device any more.
+    fn device_failed(&self, device: &Device);
+}
+
 /// What one client has made on one adapter.
 #[pin_data]
 pub(crate) struct Device {
@@ -116,7 +139,7 @@ pub(crate) struct Device {
     /// The process on this adapter, which it shares with other devices.
     pub(in crate::dxgk) process: GpuProcessUse,
     /// The process that has made it. That is emptied when it ends, which breaks the circle.
-    pub(in crate::dxgk) owner: Arc<Process>,
+    pub(in crate::dxgk) owner: Arc<dyn DeviceOwner>,
     /// Who sees the value of a fence that it opens.
     pub(in crate::dxgk) viewer: Arc<FenceViewer>,
     /// Its paging queues.
@@ -156,14 +179,14 @@ impl Device {
     /// A new device of `owner` on `adapter`.
     ///
     /// Context: may sleep, no locks held.
-    pub(crate) fn new(adapter: Arc<Adapter>, owner: &Arc<Process>) -> DxgResult<Arc<Self>> {
+    pub(crate) fn new(adapter: Arc<Adapter>, owner: Arc<dyn DeviceOwner>) -> DxgResult<Arc<Self>> {
         let identified = ObjectId::new(ObjectKind::Device);
         let class = Passive::here();
-        let process = owner.gpu_processes.enter(&adapter)?;
+        let process = owner.gpu_processes().enter(&adapter)?;
         let kmd = object::Device::create(&process.kmd, &class, DeviceId(identified.id))?;
         let viewer = Arc::new(
             FenceViewer {
-                mappings: owner.mappings.clone(),
+                mappings: owner.mappings().clone(),
                 gpu: Some(process.clone()),
             },
             GFP_KERNEL_ACCOUNT,
@@ -175,7 +198,7 @@ impl Device {
                 identified,
                 kmd,
                 process,
-                owner: owner.clone(),
+                owner,
                 viewer,
                 paging,
                 adapter: Counted::new(adapter),
@@ -292,7 +315,7 @@ impl Device {
             queue.stop();
         }
         self.paging.fail();
-        self.owner.handles.device_failed(self);
+        self.owner.device_failed(self);
     }
 
     /// The device's id.

@@ -15,6 +15,7 @@ use super::{
     },
     debugfs::Debugfs,
     process::Process,
+    sched::files::GpuFiles,
     tables::Tables, //
 };
 use crate::{
@@ -74,7 +75,9 @@ pub(crate) struct Driver {
     #[pin]
     adapters: SpinLock<KVec<Arc<Adapter>>>,
     /// Shows what exists, if anything does.
-    debugfs: Option<Pin<KBox<Debugfs>>>,
+    debugfs: Option<Debugfs>,
+    /// Shows what engines and queues do, there too.
+    gpu_files: Option<Pin<KBox<GpuFiles>>>,
     /// What all processes share.
     pub(crate) tables: Tables,
     #[pin]
@@ -83,8 +86,9 @@ pub(crate) struct Driver {
 
 impl Driver {
     /// A driver without adapters. `debugfs` shows the counters of those that come.
-    pub(crate) fn new(debugfs: Option<Pin<KBox<Debugfs>>>) -> Result<Arc<Self>> {
+    pub(crate) fn new(debugfs: Option<Debugfs>) -> Result<Arc<Self>> {
         let tables = Tables::new()?;
+        let gpu_files = debugfs.as_ref().map(GpuFiles::new).transpose()?;
         // CAST: 16.
         let adapters = KVec::with_capacity(MAX_ADAPTERS as usize, GFP_KERNEL)?;
 
@@ -93,6 +97,7 @@ impl Driver {
                 numbers <- new_mutex!([0; AdapterKind::COUNT], "Driver::numbers"),
                 adapters <- new_spinlock!(adapters, "Driver::adapters"),
                 debugfs,
+                gpu_files,
                 tables,
                 processes <- new_spinlock!(RBTree::new(), "Driver::processes"),
             }),
@@ -121,14 +126,14 @@ impl Driver {
             return Err(ENOSPC);
         }
 
-        let adapter = Adapter::start(kind, index, make(index)?, self.debugfs.as_deref())?;
+        let adapter = Adapter::start(kind, index, make(index)?, self.debugfs.as_ref())?;
         let known = self.adapters.lock().push_within_capacity(adapter.clone());
 
         known.map_err(|_| ENOSPC)?;
         *number = next;
         // Without memory for the files they are missing, and nothing else is.
-        if let Some(debugfs) = self.debugfs.as_deref() {
-            let _shown = debugfs.show(&adapter);
+        if let Some(files) = self.gpu_files.as_deref() {
+            let _shown = files.show(&adapter);
         }
         Ok(adapter)
     }
@@ -154,8 +159,8 @@ impl Driver {
 
     /// The end of an adapter that is not found any more.
     fn end_adapter(&self, adapter: &Arc<Adapter>) {
-        if let Some(debugfs) = self.debugfs.as_deref() {
-            debugfs.hide(adapter);
+        if let Some(files) = self.gpu_files.as_deref() {
+            files.hide(adapter);
         }
         adapter.stop();
         adapter.end_queues();

@@ -6,10 +6,7 @@
 use super::{
     context::Context,
     device::Device,
-    handle::{
-        open_sync_object::OpenSyncObject,
-        HandleTarget, //
-    },
+    handle::open_sync_object::OpenSyncObject,
     sched::queue::{
         self,
         KmdQueue,
@@ -116,7 +113,7 @@ impl HwQueue {
             GFP_KERNEL_ACCOUNT,
         );
 
-        Ok(made.inspect_err(|_| queue.close())?)
+        Ok(made.inspect_err(|_| queue.leave())?)
     }
 
     /// What traces and debugfs call it.
@@ -129,16 +126,11 @@ impl HwQueue {
         self.context.device()
     }
 
-    /// Whether a handle stands for it.
-    pub(crate) fn is_in(&self, item: &HandleTarget) -> bool {
-        matches!(item, HandleTarget::HwQueue(own) if own.id() == self.id())
-    }
-
     /// Called when the handle is gone, although a call in progress may use this a little longer.
     ///
     /// Context: may sleep, no locks held.
     pub(in crate::dxgk) fn leave(&self) {
-        self.queue.close();
+        self.queue.leave();
     }
 }
 

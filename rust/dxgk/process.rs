@@ -8,6 +8,10 @@
 //! process does not keep what its opener owned.
 
 use super::{
+    device::{
+        Device,
+        DeviceOwner, //
+    },
     gpu_process::GpuProcesses,
     handle::HandleTable,
     quota::{
@@ -156,6 +160,24 @@ impl Process {
             self.handles.close_queues();
         }
         self.handles.close();
+    }
+}
+
+impl DeviceOwner for Process {
+    fn gpu_processes(&self) -> &Arc<GpuProcesses> {
+        &self.gpu_processes
+    }
+
+    fn mappings(&self) -> &Arc<FenceMappings> {
+        &self.mappings
+    }
+
+    fn account(&self) -> &Account {
+        &self.account
+    }
+
+    fn device_failed(&self, device: &Device) {
+        self.handles.device_failed(device);
     }
 }
 

@@ -96,7 +96,7 @@ impl Client {
         &self,
         adapter: &Arc<Adapter>,
     ) -> DxgResult<(u32, Parent)> {
-        let device = HandleTarget::Device(Device::new(adapter.clone(), &self.process)?);
+        let device = HandleTarget::Device(Device::new(adapter.clone(), self.process.clone())?);
         let reserved = self.process.handles.reserve(device, None)?;
         let handle = reserved.handle();
 

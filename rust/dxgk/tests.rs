@@ -356,7 +356,7 @@ mod tests {
             ..Behaviour::default()
         })?;
         let adapter = adapter?;
-        let device = Device::new(adapter.clone(), &client.process).map_err(|_| EINVAL)?;
+        let device = Device::new(adapter.clone(), client.process.clone()).map_err(|_| EINVAL)?;
         let creation = Beside::start({
             let device = device.clone();
             move || context(device).is_ok()
@@ -403,7 +403,8 @@ mod tests {
                 ..Behaviour::default()
             })?;
             let adapter = adapter?;
-            let device = Device::new(adapter.clone(), &client.process).map_err(|_| EINVAL)?;
+            let device =
+                Device::new(adapter.clone(), client.process.clone()).map_err(|_| EINVAL)?;
             let use_it = || {
                 let device = device.clone();
 
@@ -472,7 +473,7 @@ mod tests {
         let client = Client::new()?;
         let (journal, adapter) = started(Behaviour::default())?;
         let adapter = adapter.map_err(|_| EINVAL)?;
-        let device = Device::new(adapter.clone(), &client.process).map_err(|_| EINVAL)?;
+        let device = Device::new(adapter.clone(), client.process.clone()).map_err(|_| EINVAL)?;
 
         assert!(!is_gate_held());
 

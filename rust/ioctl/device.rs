@@ -55,7 +55,7 @@ pub(super) fn create<'a>(
 
     adapter.check()?;
 
-    let device = Device::new(adapter, call.process)?;
+    let device = Device::new(adapter, call.process.clone())?;
     let reserved = call
         .process
         .handles

@@ -469,7 +469,7 @@ pub(super) fn update(call: Call<'_>, args: &D3DKMT_UPDATEGPUVIRTUALADDRESS) -> D
     let do_not_wait = flags & DO_NOT_WAIT != 0;
 
     context.updates.submit(
-        call.process,
+        &call.process.waits,
         &device,
         steps,
         fence,

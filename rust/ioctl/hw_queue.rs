@@ -25,6 +25,7 @@ use crate::{
     sys::user,
     uapi::*, //
 };
+use kernel::sync::Arc;
 
 /// Bits of `D3DDDI_CREATEHWQUEUEFLAGS` that may be set. Those about broadcasts allow the KMD less
 /// than it may do anyway.
@@ -81,7 +82,10 @@ pub(super) fn destroy(call: Call<'_>, args: &D3DKMT_DESTROYHWQUEUE) -> DxgResult
     let handles = &call.process.handles;
     let queue = handles.hw_queue(args.hHwQueue)?;
 
-    handles.destroy(args.hHwQueue, |item| queue.is_in(item))?;
+    handles.destroy(
+        args.hHwQueue,
+        |item| matches!(item, HandleTarget::HwQueue(own) if Arc::ptr_eq(own, &queue)),
+    )?;
     // With its context both may be gone by now.
     let _gone = handles.destroy(
         queue.progress_handle,

@@ -15,7 +15,7 @@ use crate::{
             Strong, //
         },
         sched::{
-            item::NewItem,
+            new_item::NewItem,
             queue::Queue,
             signal::{
                 Effect,

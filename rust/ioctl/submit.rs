@@ -13,9 +13,9 @@ use super::{
     }, //
 };
 use crate::{
-    dxgk::sched::item::{
-        self,
-        NewItem, //
+    dxgk::sched::{
+        item,
+        new_item::NewItem, //
     },
     error::{
         DxgResult,

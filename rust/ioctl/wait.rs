@@ -320,7 +320,7 @@ pub(super) fn wait_from_cpu(
         call,
         |rights| rights.wait,
         |locals, elements| match args.hAsyncEvent {
-            0 => cpu_wait::block(call.process, mode, elements, || {
+            0 => cpu_wait::block(&call.process.waits, interrupted, mode, elements, || {
                 let values = elements.iter().map(|element| element.value);
 
                 request.same_call(mode, locals, values)

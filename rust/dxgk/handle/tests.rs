@@ -120,7 +120,8 @@ mod tests {
     /// A published handle of a new device.
     fn device(table: &HandleTable) -> Result<Parent> {
         let client = Client::new()?;
-        let device = Device::new(adapter_with_double()?, &client.process).map_err(|_| EINVAL)?;
+        let device =
+            Device::new(adapter_with_double()?, client.process.clone()).map_err(|_| EINVAL)?;
         let item = HandleTarget::Device(device);
         let reserved = table.reserve(item, None).map_err(|_| EINVAL)?;
         let handle = reserved.handle();

@@ -3,7 +3,6 @@
 //! What the KMD tells about a queue: the record that its callbacks write, in any context class, and
 //! that the adapter's worker reads (GPU-114). Writing it takes no lock and allocates nothing.
 
-use super::queue::Queue;
 use crate::ddi::queue::{
     Fault,
     FaultKind,
@@ -19,9 +18,16 @@ use kernel::{
             Relaxed,
             Release, //
         },
-        Arc, //
+        Arc,
+        ArcBorrow, //
     }, //
 };
+
+/// A queue that goes on when it is told to.
+pub(super) trait Kick: Send + Sync {
+    /// Has the adapter's worker look at it. In any context; touches atomics and queues work only.
+    fn kick(self: ArcBorrow<'_, Self>);
+}
 
 /// What was told. One writer, which is the KMD; any readers.
 pub(super) struct Reported {
@@ -133,40 +139,46 @@ impl Reported {
     }
 }
 
-/// The callbacks of one queue. The KMD has them until it has destroyed the queue, which the end of
-/// the queue sees to ([`Queue::close`]).
-pub(super) struct Callbacks(Arc<Queue>);
+/// A queue that the KMD tells something about.
+pub(super) trait Told: Kick {
+    /// Where it is written.
+    fn reported(&self) -> &Reported;
+}
 
-impl Callbacks {
+/// The callbacks of one queue. The KMD has them until it has destroyed the queue, which the end of
+/// the queue sees to.
+pub(super) struct Callbacks<Q>(Arc<Q>);
+
+impl<Q: Told + 'static> Callbacks<Q> {
     /// Those of `queue`.
-    pub(super) fn of(queue: &Arc<Queue>) -> Result<Arc<dyn QueueCallbacks>> {
+    pub(super) fn of(queue: &Arc<Q>) -> Result<Arc<dyn QueueCallbacks>> {
         Ok(Arc::new(Self(queue.clone()), GFP_KERNEL_ACCOUNT)?)
     }
 }
 
-impl QueueCallbacks for Callbacks {
+impl<Q: Told> QueueCallbacks for Callbacks<Q> {
     fn ran(&self, ns: u64) {
         // ORDERING: a count for people who watch.
-        let _before = self.0.reported.busy_ns.fetch_add(ns, Relaxed);
+        let _before = self.0.reported().busy_ns.fetch_add(ns, Relaxed);
     }
 
     fn completed(&self, number: u64) {
-        let reported = &self.0.reported;
+        let reported = self.0.reported();
 
         // ORDERING: release: who sees the number sees what the commands have stored.
         reported.completed.store(number, Release);
         reported.set_stored();
-        self.0.kick();
+        self.0.as_arc_borrow().kick();
     }
 
     fn monitored_fence_signaled(&self) {
-        self.0.reported.set_stored();
-        self.0.kick();
+        self.0.reported().set_stored();
+        self.0.as_arc_borrow().kick();
     }
 
     fn faulted(&self, fault: &Fault) {
-        self.0.reported.set_fault(fault);
-        self.0.kick();
+        self.0.reported().set_fault(fault);
+        self.0.as_arc_borrow().kick();
     }
 
     fn suspended(&self, _id: u64) {}

@@ -4,32 +4,21 @@
 //! user of the process that has queued it, until it is through or discarded (FEN-45).
 
 use super::{
-    queue::Queue,
     queued_work::Epoch,
     signal::QueuedSignal,
     wait::QueuedWait, //
 };
-use crate::dxgk::{
-    process::Process,
-    quota::account::{
+use crate::{
+    dxgk::quota::account::{
         Account,
         Exceeded,
         Limit, //
     },
-    sync::{
-        cpu_wait::Element,
-        legacy::LegacySync, //
-    }, //
-};
-use crate::{
-    error::DxgResult,
-    logic::submission_order::ItemKind,
-    sys::alloc::tree_place, //
+    logic::submission_order::ItemKind, //
 };
 use core::mem::size_of;
 use kernel::{
     prelude::*,
-    rbtree::RBTreeNodeReservation,
     sync::Arc, //
 };
 
@@ -47,7 +36,7 @@ pub(crate) struct Commands {
 pub(super) struct QueuedCommands {
     pub(super) commands: Commands,
     /// Is over when these and all others from before are gone.
-    _epoch: Arc<Epoch>,
+    pub(super) _epoch: Arc<Epoch>,
 }
 
 /// What an item is.
@@ -70,7 +59,7 @@ impl What {
 }
 
 /// What a user is charged for an item, until this is dropped.
-struct ItemCharge {
+pub(super) struct ItemCharge {
     account: Account,
     bytes: u32,
 }
@@ -80,7 +69,7 @@ struct ItemCharge {
 const ELEMENT: usize = 128;
 
 impl ItemCharge {
-    fn new(account: &Account, elements: usize) -> Result<Self, Exceeded> {
+    pub(super) fn new(account: &Account, elements: usize) -> Result<Self, Exceeded> {
         let bytes = elements
             .saturating_mul(ELEMENT)
             .saturating_add(size_of::<Item>());
@@ -108,83 +97,5 @@ impl Drop for ItemCharge {
 /// What is queued.
 pub(super) struct Item {
     pub(super) what: What,
-    _charge: ItemCharge,
-}
-
-/// An item for one queue that is not queued yet. Queueing it allocates nothing.
-pub(crate) struct NewItem {
-    pub(super) queue: Arc<Queue>,
-    pub(super) item: Item,
-    pub(super) place: RBTreeNodeReservation<u64, Item>,
-}
-
-impl NewItem {
-    fn new(
-        queue: &Arc<Queue>,
-        process: &Process,
-        elements: usize,
-        what: impl FnOnce() -> DxgResult<What>,
-    ) -> DxgResult<Self> {
-        let charge = ItemCharge::new(&process.account, elements)?;
-
-        Ok(Self {
-            queue: queue.clone(),
-            item: Item {
-                what: what()?,
-                _charge: charge,
-            },
-            place: tree_place()?,
-        })
-    }
-
-    /// Commands for `queue`.
-    ///
-    /// Context: may sleep, no locks held, as all of these.
-    pub(crate) fn commands(
-        queue: &Arc<Queue>,
-        process: &Process,
-        commands: Commands,
-    ) -> DxgResult<Self> {
-        Self::new(queue, process, 0, || {
-            Ok(What::Commands(QueuedCommands {
-                commands,
-                _epoch: queue.device.process.work.epoch(),
-            }))
-        })
-    }
-
-    /// A wait of `queue` for values of fences.
-    pub(crate) fn fence_wait(
-        queue: &Arc<Queue>,
-        process: &Process,
-        elements: &[Element],
-    ) -> DxgResult<Self> {
-        Self::new(queue, process, elements.len(), || {
-            QueuedWait::for_fences(queue, &process.waits, elements).map(What::Wait)
-        })
-    }
-
-    /// A wait of `queue` for one older object.
-    pub(crate) fn legacy_wait(
-        queue: &Arc<Queue>,
-        process: &Process,
-        object: &Arc<LegacySync>,
-        value: u64,
-    ) -> DxgResult<Self> {
-        Self::new(queue, process, 1, || {
-            QueuedWait::for_legacy(queue, object, value).map(What::Wait)
-        })
-    }
-
-    /// The part of `queue` in a signal.
-    pub(crate) fn signal(
-        queue: &Arc<Queue>,
-        process: &Process,
-        elements: usize,
-        signal: &Arc<QueuedSignal>,
-    ) -> DxgResult<Self> {
-        Self::new(queue, process, elements, || {
-            Ok(What::Signal(signal.clone()))
-        })
-    }
+    pub(super) _charge: ItemCharge,
 }

@@ -5,10 +5,10 @@
 //!
 //! LOCK: `queues` is a leaf.
 
-use super::queue::Queue;
 use crate::sys::alloc::tree_node;
 use kernel::{
     alloc::AllocError,
+    fmt,
     new_spinlock,
     prelude::*,
     rbtree::RBTree,
@@ -19,17 +19,29 @@ use kernel::{
 };
 
 /// The ids of a device and of one of its queues.
-type Key = (u64, u64);
+pub(super) type Key = (u64, u64);
+
+/// A queue, as its adapter and its device know it.
+pub(crate) trait ListedQueue: Send + Sync {
+    /// Its handle is gone: it does what it can do and ends.
+    ///
+    /// Context: may sleep, no locks held.
+    fn close(self: Arc<Self>);
+
+    /// Discards everything and ends: its device is in error, or its adapter is removed.
+    ///
+    /// Context: may sleep, no locks held.
+    fn stop(self: Arc<Self>);
+
+    /// Prints its line of debugfs, see [`super::show`]. `running`: those that engines run.
+    fn show(&self, running: &[Option<u64>], f: &mut fmt::Formatter<'_>) -> fmt::Result;
+}
 
 /// The queues of one adapter.
 #[pin_data]
 pub(crate) struct Queues {
     #[pin]
-    queues: SpinLock<RBTree<Key, Arc<Queue>>>,
-}
-
-fn key(queue: &Queue) -> Key {
-    (queue.device.id(), queue.id)
+    queues: SpinLock<RBTree<Key, Arc<dyn ListedQueue>>>,
 }
 
 impl Queues {
@@ -43,8 +55,8 @@ impl Queues {
     /// Adds a queue.
     ///
     /// Context: may sleep, no locks held.
-    pub(super) fn add(&self, queue: &Arc<Queue>) -> Result<(), AllocError> {
-        let node = tree_node(key(queue), queue.clone())?;
+    pub(super) fn add(&self, key: Key, queue: Arc<dyn ListedQueue>) -> Result<(), AllocError> {
+        let node = tree_node(key, queue)?;
 
         // Ids are unique, so that nothing is replaced.
         let _nothing = self.queues.lock().insert(node);
@@ -53,8 +65,8 @@ impl Queues {
     }
 
     /// Takes a queue out. The caller has a reference to it.
-    pub(super) fn remove(&self, queue: &Queue) {
-        let node = self.queues.lock().remove_node(&key(queue));
+    pub(super) fn remove(&self, key: Key) {
+        let node = self.queues.lock().remove_node(&key);
 
         drop(node);
     }
@@ -65,7 +77,7 @@ impl Queues {
     }
 
     /// The first queue from this key on.
-    fn from(&self, key: Key) -> Option<(Key, Arc<Queue>)> {
+    fn from(&self, key: Key) -> Option<(Key, Arc<dyn ListedQueue>)> {
         let queues = self.queues.lock();
         let cursor = queues.cursor_lower_bound(&key)?;
         let (key, queue) = cursor.current();
@@ -74,18 +86,21 @@ impl Queues {
     }
 
     /// All queues, one after the other. The lock is held for one at a time.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = Arc<Queue>> + '_ {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Arc<dyn ListedQueue>> + '_ {
         self.iter_from((0, 0)).map(|(_, queue)| queue)
     }
 
     /// The queues of the device with this id.
-    pub(in crate::dxgk) fn of_device(&self, device: u64) -> impl Iterator<Item = Arc<Queue>> + '_ {
+    pub(in crate::dxgk) fn of_device(
+        &self,
+        device: u64,
+    ) -> impl Iterator<Item = Arc<dyn ListedQueue>> + '_ {
         self.iter_from((device, 0))
             .take_while(move |((own, _), _)| *own == device)
             .map(|(_, queue)| queue)
     }
 
-    fn iter_from(&self, mut next: Key) -> impl Iterator<Item = (Key, Arc<Queue>)> + '_ {
+    fn iter_from(&self, mut next: Key) -> impl Iterator<Item = (Key, Arc<dyn ListedQueue>)> + '_ {
         core::iter::from_fn(move || {
             let found = self.from(next)?;
 

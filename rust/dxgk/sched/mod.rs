@@ -16,17 +16,22 @@
 //! ```text
 //! queue.rs        a queue, and how it goes on
 //! item.rs         what is queued
+//! new_item.rs     what is about to be queued
 //! wait.rs         a wait
 //! signal.rs       a signal, which may be in several queues
 //! callbacks.rs    what the KMD tells about a queue
 //! list.rs         the queues of an adapter
 //! queued_work.rs  what is done when work is through
+//! show.rs         what debugfs shows of engines and queues
+//! files.rs        its files
 //! ```
 
 pub(crate) mod callbacks;
+pub(in crate::dxgk) mod files;
 pub(crate) mod item;
 pub(in crate::dxgk) mod last_faults;
 pub(crate) mod list;
+pub(crate) mod new_item;
 pub(crate) mod queue;
 pub(crate) mod queued_work;
 pub(in crate::dxgk) mod show;

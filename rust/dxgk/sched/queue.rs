@@ -25,15 +25,24 @@
 use super::{
     callbacks::{
         Callbacks,
-        Reported, //
+        Kick,
+        Reported,
+        Told, //
     },
     item::{
         Commands,
         Item,
-        NewItem,
         What, //
     },
     last_faults::LastFault,
+    list::{
+        Key,
+        ListedQueue, //
+    },
+    show::{
+        self,
+        Snapshot, //
+    },
     signal::QueuedSignal,
     wait::{
         Begin,
@@ -81,6 +90,7 @@ use crate::{
     }, //
 };
 use kernel::{
+    fmt,
     impl_has_delayed_work,
     impl_has_work,
     new_delayed_work,
@@ -90,10 +100,12 @@ use kernel::{
     prelude::*,
     rbtree::{
         RBTree,
-        RBTreeNode, //
+        RBTreeNode,
+        RBTreeNodeReservation, //
     },
     sync::{
         Arc,
+        ArcBorrow,
         Mutex,
         SpinLock, //
     },
@@ -137,6 +149,8 @@ enum Life {
 
 /// An item in the list.
 type Node = RBTreeNode<u64, Item>;
+/// Room for an item in the list.
+pub(super) type Place = RBTreeNodeReservation<u64, Item>;
 
 struct State {
     /// By the order in which they came: first those that are in flight, then those that have not
@@ -304,7 +318,7 @@ pub(crate) struct Queue {
     #[pin]
     state: SpinLock<State>,
     /// What the KMD has told.
-    pub(super) reported: Reported,
+    reported: Reported,
     #[pin]
     work: Work<Queue>,
     /// Ends it when it takes too long to close.
@@ -334,7 +348,7 @@ impl WorkItem for Queue {
                 this.node,
                 LastFault {
                     queue: this.id,
-                    pid: this.device.owner.mappings.identity.number(),
+                    pid: this.device.owner.mappings().identity.number(),
                     fault,
                 },
             );
@@ -351,7 +365,7 @@ impl WorkItem<PATIENCE> for Queue {
     fn run(this: Arc<Self>) {
         if let Some(discarded) = this.lose_patience() {
             this.discard(discarded);
-            this.kick();
+            this.as_arc_borrow().kick();
         }
     }
 }
@@ -366,24 +380,6 @@ pub(in crate::dxgk) struct Description {
     pub(in crate::dxgk) is_hw: bool,
 }
 
-/// How a queue is, for those who look at it.
-pub(crate) struct Snapshot {
-    /// How many items are queued, in flight or not.
-    pub(crate) items: u64,
-    /// How many of them the KMD has.
-    pub(crate) in_flight: u64,
-    /// How many submissions have completed.
-    pub(crate) completed: u64,
-    /// Nanoseconds that an engine has run it.
-    pub(crate) busy_ns: u64,
-    /// What it waits for.
-    pub(crate) blocked: Option<Blocked>,
-    /// Why it has stopped.
-    pub(crate) fault: Option<Fault>,
-    /// Its name.
-    pub(crate) life: &'static str,
-}
-
 impl Queue {
     /// A new queue of `device`, which `make` makes in the KMD with these callbacks.
     ///
@@ -394,7 +390,7 @@ impl Queue {
         make: impl FnOnce(&Arc<dyn QueueCallbacks>) -> DxgResult<KmdQueue>,
     ) -> DxgResult<Arc<Self>> {
         let Description { id, node, is_hw } = description;
-        let charge = device.owner.account.charge(Limit::Queues, 1)?;
+        let charge = device.owner.account().charge(Limit::Queues, 1)?;
         let most = device.adapter.most_in_flight(node)?;
         let queue = pin_arc(
             pin_init!(Self {
@@ -434,7 +430,7 @@ impl Queue {
         // The KMD has the callbacks, and these the queue: from here on its end breaks the circle.
         *queue.kmd.lock() = Some(kmd);
         if let Err(error) = queue.publish() {
-            queue.close();
+            queue.leave();
             return Err(error);
         }
         Ok(queue)
@@ -442,9 +438,14 @@ impl Queue {
 
     /// Lets the end of the device and of the adapter find it.
     fn publish(self: &Arc<Self>) -> DxgResult {
-        self.adapter().queues.add(self)?;
+        self.adapter().queues.add(self.key(), self.clone())?;
         // Either of them has seen the queue, or this fails.
         self.device.check()
+    }
+
+    /// Its place among the queues of its adapter.
+    fn key(&self) -> Key {
+        (self.device.id(), self.id)
     }
 
     /// That of its device.
@@ -452,15 +453,10 @@ impl Queue {
         &self.device.adapter
     }
 
-    /// Has the adapter's worker look at it. In any context; touches atomics and queues work only.
-    pub(super) fn kick(self: &Arc<Self>) {
-        self.adapter().worker.enqueue(self.clone());
-    }
-
     /// Queues an item, and makes the queue go on. DEVICE_REMOVED if its device is in error.
     ///
     /// Context: may sleep, no locks held.
-    fn push(self: &Arc<Self>, item: Item, place: Place) -> DxgResult {
+    pub(super) fn push(self: &Arc<Self>, item: Item, place: Place) -> DxgResult {
         let mut item = Some(item);
         let mut place = Some(place);
         let refusal = self.enqueue(&mut item, &mut place).err();
@@ -554,7 +550,7 @@ impl Queue {
             self.run_step(step);
         }
         self.state.lock().is_busy = false;
-        self.kick();
+        self.as_arc_borrow().kick();
     }
 
     /// The effect of a step.
@@ -652,7 +648,7 @@ impl Queue {
         };
 
         self.discard(rest);
-        self.adapter().queues.remove(self);
+        self.adapter().queues.remove(self.key());
         if is_awaited {
             work::cancel::<_, PATIENCE>(self);
         }
@@ -664,7 +660,7 @@ impl Queue {
     /// Its handle is gone: it does what it can do and ends.
     ///
     /// Context: may sleep, no locks held.
-    pub(in crate::dxgk) fn close(self: &Arc<Self>) {
+    pub(in crate::dxgk) fn leave(self: &Arc<Self>) {
         {
             let mut state = self.state.lock();
 
@@ -710,16 +706,6 @@ impl Queue {
         Some(state.stop())
     }
 
-    /// Discards everything and ends: its device is in error, or its adapter is removed.
-    ///
-    /// Context: may sleep, no locks held.
-    pub(in crate::dxgk) fn stop(self: &Arc<Self>) {
-        let discarded = self.state.lock().stop();
-
-        self.discard(discarded);
-        self.advance();
-    }
-
     /// Looks at fences that engines may have stored to.
     fn look_at_fences(self: &Arc<Self>) {
         let fences = &self.device.process.fences;
@@ -728,7 +714,7 @@ impl Queue {
             fences.stored();
         }
         if fences.look() {
-            self.kick();
+            self.as_arc_borrow().kick();
         }
     }
 
@@ -751,6 +737,10 @@ impl Queue {
         let waiting = state.next.wrapping_sub(state.begin);
 
         Snapshot {
+            id: self.id,
+            node: self.node,
+            is_hw: self.is_hw,
+            pid: self.device.owner.mappings().identity.number(),
             items: state.in_flight.saturating_add(waiting),
             in_flight: state.in_flight,
             completed: state.order.completed(),
@@ -767,6 +757,35 @@ impl Queue {
     }
 }
 
+impl Kick for Queue {
+    fn kick(self: ArcBorrow<'_, Self>) {
+        self.adapter().worker.enqueue(self.into());
+    }
+}
+
+impl Told for Queue {
+    fn reported(&self) -> &Reported {
+        &self.reported
+    }
+}
+
+impl ListedQueue for Queue {
+    fn close(self: Arc<Self>) {
+        self.leave();
+    }
+
+    fn stop(self: Arc<Self>) {
+        let discarded = self.state.lock().stop();
+
+        self.discard(discarded);
+        self.advance();
+    }
+
+    fn show(&self, running: &[Option<u64>], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        show::line(&self.snapshot(), running, f)
+    }
+}
+
 impl State {
     /// Stops it, if it has not ended: returns what is discarded.
     fn stop(&mut self) -> RBTree<u64, Item> {
@@ -775,19 +794,5 @@ impl State {
         }
         self.life = Life::Stopped;
         self.take_waiting()
-    }
-}
-
-/// Room for an item in the list of its queue.
-type Place = kernel::rbtree::RBTreeNodeReservation<u64, Item>;
-
-impl NewItem {
-    /// Queues it.
-    ///
-    /// Context: may sleep, no locks held.
-    pub(crate) fn push(self) -> DxgResult {
-        let Self { queue, item, place } = self;
-
-        queue.push(item, place)
     }
 }

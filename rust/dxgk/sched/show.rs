@@ -3,7 +3,7 @@
 //! What people see of engines and queues, in debugfs: a line for each, with words `NAME=VALUE`
 //! behind its number. The tool `opendxg` reads them.
 
-use super::queue::Queue;
+use super::wait::Blocked;
 use crate::dxgk::adapter::Adapter;
 use crate::{
     ddi::{
@@ -117,7 +117,7 @@ pub(in crate::dxgk) fn queues(adapter: &Adapter, f: &mut fmt::Formatter<'_>) -> 
             hidden += 1;
             continue;
         }
-        queue(&found, running.contains(&Some(found.id)), f)?;
+        found.show(&running, f)?;
     }
     if hidden != 0 {
         writeln!(f, "queues-more:\t{hidden}")?;
@@ -125,8 +125,39 @@ pub(in crate::dxgk) fn queues(adapter: &Adapter, f: &mut fmt::Formatter<'_>) -> 
     Ok(())
 }
 
-fn queue(queue: &Queue, runs: bool, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let now = queue.snapshot();
+/// How a queue is, for those who look at it.
+pub(crate) struct Snapshot {
+    /// The id of its context or HW queue.
+    pub(crate) id: u64,
+    /// Where its work runs.
+    pub(crate) node: u32,
+    /// Whether it is a HW queue.
+    pub(crate) is_hw: bool,
+    /// Who has made it.
+    pub(crate) pid: u32,
+    /// How many items are queued, in flight or not.
+    pub(crate) items: u64,
+    /// How many of them the KMD has.
+    pub(crate) in_flight: u64,
+    /// How many submissions have completed.
+    pub(crate) completed: u64,
+    /// Nanoseconds that an engine has run it.
+    pub(crate) busy_ns: u64,
+    /// What it waits for.
+    pub(crate) blocked: Option<Blocked>,
+    /// Why it has stopped.
+    pub(crate) fault: Option<Fault>,
+    /// Its name.
+    pub(crate) life: &'static str,
+}
+
+/// Prints a queue. `running`: those that engines run.
+pub(super) fn line(
+    now: &Snapshot,
+    running: &[Option<u64>],
+    f: &mut fmt::Formatter<'_>,
+) -> fmt::Result {
+    let runs = running.contains(&Some(now.id));
     let state = match (&now.fault, now.life, &now.blocked) {
         (Some(_), _, _) => "faulted",
         (None, "closing" | "stopped" | "ended", _) => now.life,
@@ -136,9 +167,8 @@ fn queue(queue: &Queue, runs: bool, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (None, _, None) if now.items != 0 => "queued",
         (None, _, None) => "idle",
     };
-    let pid = queue.device.owner.mappings.identity.number();
-    let kind = if queue.is_hw { "hw" } else { "packets" };
-    let (id, node) = (queue.id, queue.node);
+    let kind = if now.is_hw { "hw" } else { "packets" };
+    let Snapshot { id, pid, node, .. } = now;
 
     write!(
         f,
@@ -146,7 +176,7 @@ fn queue(queue: &Queue, runs: bool, f: &mut fmt::Formatter<'_>) -> fmt::Result {
          submissions={} busy_ns={}",
         now.items, now.in_flight, now.completed, now.busy_ns
     )?;
-    if let Some(blocked) = now.blocked {
+    if let Some(blocked) = &now.blocked {
         write!(
             f,
             " on={}:{} value={}",

@@ -35,10 +35,8 @@ mod tests {
             },
             quota::account::Limit,
             sched::{
-                item::{
-                    Commands,
-                    NewItem, //
-                },
+                item::Commands,
+                new_item::NewItem,
                 queue::Queue,
                 queued_work::AfterWork,
                 signal::{

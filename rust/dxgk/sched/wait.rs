@@ -6,7 +6,7 @@
 //! queued on its objects. Its end queues the work of its queue, which finds that it is over. So
 //! nothing is done for a queue by those who signal.
 
-use super::queue::Queue;
+use super::callbacks::Kick;
 use crate::dxgk::sync::{
     cpu_wait::{
         Element,
@@ -56,11 +56,11 @@ pub(crate) struct Blocked {
 }
 
 /// A queue that goes on when its wait ends.
-pub(in crate::dxgk) struct WakeQueue(Arc<Queue>);
+pub(in crate::dxgk) struct WakeQueue(Arc<dyn Kick>);
 
 impl Wake for WakeQueue {
     fn wake(&self, _set: &WaitSet) {
-        self.0.kick();
+        self.0.as_arc_borrow().kick();
     }
 }
 
@@ -109,14 +109,14 @@ impl LegacyWait {
 
 /// A [`LegacyWait`] as its object knows it.
 struct LegacyWaiter {
-    queue: Arc<Queue>,
+    queue: Arc<dyn Kick>,
     has_ended: Atomic<bool>,
 }
 
 impl FenceWaiter for LegacyWaiter {
     fn satisfied(&self) {
         self.has_ended.store(true, Release);
-        self.queue.kick();
+        self.queue.as_arc_borrow().kick();
     }
 
     fn orphaned(&self) {
@@ -202,11 +202,11 @@ impl QueuedWait {
     ///
     /// Context: may sleep, no locks held.
     pub(in crate::dxgk) fn for_fences(
-        queue: &Arc<Queue>,
+        queue: Arc<dyn Kick>,
         waits: &Arc<PendingWaits>,
         elements: &[Element],
     ) -> DxgResult<Self> {
-        let registration = Registration::new(waits, elements, WakeQueue(queue.clone()))?;
+        let registration = Registration::new(waits, elements, WakeQueue(queue))?;
         let blocked = registration
             .first()
             .map(|element| Blocked {
@@ -230,13 +230,13 @@ impl QueuedWait {
     ///
     /// Context: may sleep, no locks held.
     pub(in crate::dxgk) fn for_legacy(
-        queue: &Arc<Queue>,
+        queue: Arc<dyn Kick>,
         object: &Arc<LegacySync>,
         value: u64,
     ) -> DxgResult<Self> {
         let waiter = Arc::new(
             LegacyWaiter {
-                queue: queue.clone(),
+                queue,
                 has_ended: Atomic::new(false),
             },
             GFP_KERNEL_ACCOUNT,

@@ -26,10 +26,7 @@ use super::{
         WakeThread, //
     }, //
 };
-use crate::dxgk::{
-    inline_vec::InlineVec,
-    process::Process, //
-};
+use crate::dxgk::inline_vec::InlineVec;
 use crate::{
     error::{
         DxgError,
@@ -256,7 +253,8 @@ impl<W: Wake + 'static> Registration<W> {
 /// [`DxgError::Interrupted`] on a signal. If the call will be restarted, the wait is kept, see
 /// [`resume`]; otherwise nothing is left behind. Context: a system call, no locks held.
 pub(crate) fn block(
-    process: &Process,
+    waits: &Arc<PendingWaits>,
+    interrupted: &InterruptedWaits,
     mode: Mode,
     elements: &[Element],
     call: impl FnOnce() -> SameCall,
@@ -267,11 +265,11 @@ pub(crate) fn block(
 
     let fewer = distinct(mode, elements)?;
     let elements = fewer.as_deref().unwrap_or(elements);
-    let pending = process.waits.reserve_sleeping(count(elements)?)?;
+    let pending = waits.reserve_sleeping(count(elements)?)?;
     let waiter = Waiter::new(mode, elements.len(), WakeThread::of_caller(), pending)?;
 
     register(&waiter, elements, || Ok(()))?;
-    sleep_on(&process.interrupted, &waiter, call)
+    sleep_on(interrupted, &waiter, call)
 }
 
 /// Continues a wait of the calling thread that a signal interrupted. It has missed nothing

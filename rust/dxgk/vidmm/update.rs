@@ -15,13 +15,13 @@ use super::{
 use crate::{
     dxgk::{
         device::Device,
-        process::Process,
         sync::{
             cpu_wait::{
                 Element,
                 Registration, //
             },
             fence::Fence,
+            pending_waits::PendingWaits,
             waiter::Waiter,
             wake::Wake, //
         }, //
@@ -200,10 +200,10 @@ impl UpdateQueue {
     /// Queues an update of `device` that begins when `fence` has reached `value`, unless it need
     /// not wait, and then signals the next value.
     ///
-    /// Context: a system call of `process`, no locks held.
+    /// Context: a system call of the process of `waits`, no locks held.
     pub(crate) fn submit(
         self: &Arc<Self>,
-        process: &Process,
+        waits: &Arc<PendingWaits>,
         device: &Device,
         steps: Steps,
         fence: Arc<Fence>,
@@ -221,7 +221,7 @@ impl UpdateQueue {
                 };
                 let receiver = WakeUpdates(self.clone());
 
-                Phase::New(Registration::new(&process.waits, &[element], receiver)?)
+                Phase::New(Registration::new(waits, &[element], receiver)?)
             }
         };
         let queued = Queued {

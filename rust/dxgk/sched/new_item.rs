@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! An item that is about to be queued, with all memory that queueing it takes.
+
+use super::{
+    item::{
+        Commands,
+        Item,
+        ItemCharge,
+        QueuedCommands,
+        What, //
+    },
+    queue::{
+        Place,
+        Queue, //
+    },
+    signal::QueuedSignal,
+    wait::QueuedWait, //
+};
+use crate::{
+    dxgk::{
+        process::Process,
+        sync::{
+            cpu_wait::Element,
+            legacy::LegacySync, //
+        }, //
+    },
+    error::DxgResult,
+    sys::alloc::tree_place, //
+};
+use kernel::sync::Arc;
+
+/// An item for one queue that is not queued yet. Queueing it allocates nothing.
+pub(crate) struct NewItem {
+    queue: Arc<Queue>,
+    item: Item,
+    place: Place,
+}
+
+impl NewItem {
+    fn new(
+        queue: &Arc<Queue>,
+        process: &Process,
+        elements: usize,
+        what: impl FnOnce() -> DxgResult<What>,
+    ) -> DxgResult<Self> {
+        let charge = ItemCharge::new(&process.account, elements)?;
+
+        Ok(Self {
+            queue: queue.clone(),
+            item: Item {
+                what: what()?,
+                _charge: charge,
+            },
+            place: tree_place()?,
+        })
+    }
+
+    /// Commands for `queue`.
+    ///
+    /// Context: may sleep, no locks held, as all of these.
+    pub(crate) fn commands(
+        queue: &Arc<Queue>,
+        process: &Process,
+        commands: Commands,
+    ) -> DxgResult<Self> {
+        Self::new(queue, process, 0, || {
+            Ok(What::Commands(QueuedCommands {
+                commands,
+                _epoch: queue.device.process.work.epoch(),
+            }))
+        })
+    }
+
+    /// A wait of `queue` for values of fences.
+    pub(crate) fn fence_wait(
+        queue: &Arc<Queue>,
+        process: &Process,
+        elements: &[Element],
+    ) -> DxgResult<Self> {
+        Self::new(queue, process, elements.len(), || {
+            QueuedWait::for_fences(queue.clone(), &process.waits, elements).map(What::Wait)
+        })
+    }
+
+    /// A wait of `queue` for one older object.
+    pub(crate) fn legacy_wait(
+        queue: &Arc<Queue>,
+        process: &Process,
+        object: &Arc<LegacySync>,
+        value: u64,
+    ) -> DxgResult<Self> {
+        Self::new(queue, process, 1, || {
+            QueuedWait::for_legacy(queue.clone(), object, value).map(What::Wait)
+        })
+    }
+
+    /// The part of `queue` in a signal.
+    pub(crate) fn signal(
+        queue: &Arc<Queue>,
+        process: &Process,
+        elements: usize,
+        signal: &Arc<QueuedSignal>,
+    ) -> DxgResult<Self> {
+        Self::new(queue, process, elements, || {
+            Ok(What::Signal(signal.clone()))
+        })
+    }
+
+    /// Queues it.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn push(self) -> DxgResult {
+        let Self { queue, item, place } = self;
+
+        queue.push(item, place)
+    }
+}
