@@ -26,7 +26,10 @@ use super::{
     },
     vidmm::{
         address_space::AddressSpace,
-        paging_queue::DeviceQueues, //
+        device_queues::{
+            DeviceQueues,
+            QueueOwner, //
+        }, //
     }, //
 };
 use crate::{
@@ -175,6 +178,13 @@ impl WorkItem for Device {
     }
 }
 
+impl QueueOwner for Device {
+    /// Nothing of it goes on.
+    fn out_of_memory(self: Arc<Self>) {
+        self.fail_later(Failure::OutOfMemory);
+    }
+}
+
 impl Device {
     /// A new device of `owner` on `adapter`.
     ///
@@ -224,13 +234,6 @@ impl Device {
             .space
             .as_ref()
             .ok_or(Status::NOT_SUPPORTED.into())
-    }
-
-    /// Memory that it was promised is not there: nothing of it goes on (MEM-21).
-    ///
-    /// Context: may sleep, no locks held.
-    pub(in crate::dxgk) fn out_of_memory(self: &Arc<Self>) {
-        self.fail_later(Failure::OutOfMemory);
     }
 
     /// Part of how it is now. NOT_SUPPORTED for what is about displays: it shows nothing.

@@ -18,6 +18,7 @@
 
 pub(crate) mod address_space;
 pub(crate) mod create;
+pub(crate) mod device_queues;
 pub(crate) mod fence_pages;
 pub(crate) mod opened;
 mod page_tables;

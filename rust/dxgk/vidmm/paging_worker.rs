@@ -8,7 +8,6 @@
 //!
 //! LOCK: `ready` is a leaf, inside `DeviceQueues::state`.
 
-use super::paging_queue::DeviceQueues;
 use crate::sys::{
     alloc::pin_arc,
     work, //
@@ -33,12 +32,21 @@ use kernel::{
     }, //
 };
 
+/// The paging queues of a device, as the worker knows them.
+pub(crate) trait Served: Send + Sync {
+    /// Runs one operation. `place` is the memory of the place that it had among the devices that
+    /// are ready; it takes a new place if there is more to do.
+    ///
+    /// Context: the worker, no locks held.
+    fn run_one(self: Arc<Self>, place: ReadyPlace);
+}
+
 /// Memory for the place of a device among those that are ready.
-pub(super) type ReadyPlace = RBTreeNodeReservation<u64, Arc<DeviceQueues>>;
+pub(crate) type ReadyPlace = RBTreeNodeReservation<u64, Arc<dyn Served>>;
 
 struct Ready {
     /// By turn.
-    devices: RBTree<u64, Arc<DeviceQueues>>,
+    devices: RBTree<u64, Arc<dyn Served>>,
     /// The last turn that was given out.
     turn: u64,
 }
@@ -75,7 +83,7 @@ impl PagingWorker {
     }
 
     /// A device has something to do, and is not waiting for its turn. Called with its lock held.
-    pub(super) fn add(self: &Arc<Self>, place: ReadyPlace, device: Arc<DeviceQueues>) {
+    pub(super) fn add(self: &Arc<Self>, place: ReadyPlace, device: Arc<dyn Served>) {
         let mut ready = self.ready.lock();
 
         // OVERFLOW: 2^64 operations take longer than any machine runs.
@@ -91,7 +99,7 @@ impl PagingWorker {
     }
 
     /// The device whose turn it is, and the memory for its next place.
-    fn next(&self) -> Option<(ReadyPlace, Arc<DeviceQueues>)> {
+    fn next(&self) -> Option<(ReadyPlace, Arc<dyn Served>)> {
         let mut ready = self.ready.lock();
         let first = ready.devices.cursor_front_mut()?;
         let device = first.current().1.clone();

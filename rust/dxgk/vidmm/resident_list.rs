@@ -3,11 +3,12 @@
 //! MakeResident and Evict: lists of allocations, all or none of them (MEM-19 to MEM-23).
 
 use super::{
-    opened::Opened,
-    paging_queue::{
+    device_queues::{
         Operation,
-        PagingQueue, //
+        QueueOwner, //
     },
+    opened::Opened,
+    paging_queue::PagingQueue,
     residency::Shortage, //
 };
 use crate::{
@@ -81,7 +82,7 @@ impl MadeResident {
         let made = Self::try_new(queue, list, flags);
 
         if matches!(made, Err(NotResident::OverBudget(_))) && flags & MUST_SUCCEED != 0 {
-            queue.device.out_of_memory();
+            queue.device.clone().out_of_memory();
         }
         made
     }
