@@ -15,7 +15,7 @@ use super::{
     sched::queued_work::QueuedWork,
     stats::next_id,
     sync::{
-        fence_viewer::FenceViews,
+        fence_views::FenceViews,
         gpu_fences::GpuFences, //
     },
     vidmm::address_space::AddressSpace, //

@@ -278,7 +278,7 @@ pub(super) fn map(
         }
     }
 
-    let address = space.map(&request, opened.as_ref())?;
+    let address = space.map(&request, opened.as_deref().map(Opened::opening))?;
     let picked = Picked::new(&space, request.position, address, request.pages);
     let value = queue.what.done()?;
 

@@ -8,13 +8,8 @@
 //! it is read at any time without it.
 
 use super::{
-    fence_binding::{
-        BoundFence,
-        FenceAddresses, //
-    },
+    fence_binding::BoundFence,
     fence_storage::FenceStorage,
-    fence_viewer::FenceViewer,
-    gpu_fences::GpuFences,
     queue::{
         self,
         Queue, //
@@ -28,7 +23,6 @@ use crate::dxgk::{
     }, //
 };
 use crate::{
-    error::DxgResult,
     logic::{
         fence_value,
         waiters::{
@@ -44,14 +38,16 @@ use crate::{
     platform::load_acquire,
     sys::{
         alloc::pin_arc,
-        mem::value_page::ValuePage,
         trace,
         work, //
     }, //
 };
-use core::ops::{
-    Deref,
-    DerefMut, //
+use core::{
+    ops::{
+        Deref,
+        DerefMut, //
+    },
+    ptr, //
 };
 use kernel::{
     alloc::AllocError,
@@ -102,9 +98,18 @@ struct State {
     shown: Option<KBox<Shown>>,
 }
 
+/// Who notices stores of engines to the fences of one GPU address space.
+pub(super) trait StoreWatch: Send + Sync {
+    /// Somebody waits for `fence`, and is queued on it: from now on it is looked at. What was
+    /// stored before is looked at here.
+    ///
+    /// Context: may sleep, no locks held.
+    fn wait_for(&self, fence: &Arc<Fence>);
+}
+
 /// The GPU address spaces that show CurrentValue.
 struct Shown {
-    spaces: KVec<Arc<GpuFences>>,
+    spaces: KVec<Arc<dyn StoreWatch>>,
     /// Changes with the list.
     version: u64,
 }
@@ -215,52 +220,9 @@ impl Fence {
         }
     }
 
-    /// Shows CurrentValue to `viewer`, if that may see it: then this is ended by
-    /// [`Fence::close_in`].
-    ///
-    /// Context: a system call of the process, no locks held.
-    pub(in crate::dxgk) fn open_in(
-        self: &Arc<Self>,
-        viewer: &FenceViewer,
-    ) -> DxgResult<Option<FenceAddresses>> {
-        let id = self.header.id();
-        let Some(addr) = self.storage.open_in(id, &viewer.mappings)? else {
-            return Ok(None);
-        };
-        let process_gpu = match viewer
-            .gpu
-            .as_ref()
-            .and_then(|gpu| Some((gpu, gpu.space.as_ref()?)))
-        {
-            Some((gpu, space)) => gpu
-                .views
-                .open(self, gpu, space)
-                .inspect_err(|_| self.storage.close_in(id, &viewer.mappings))?,
-            None => 0,
-        };
-
-        Ok(Some(FenceAddresses {
-            // CAST: an address fits 64 bits.
-            user_cpu: addr as u64,
-            process_gpu,
-        }))
-    }
-
-    /// The page that CurrentValue is in, and the offset there in bytes.
-    pub(super) fn place(&self) -> (&Arc<ValuePage>, u64) {
-        self.storage.place()
-    }
-
-    /// Ends what [`Fence::open_in`] began.
-    ///
-    /// Context: may sleep, no locks held.
-    pub(in crate::dxgk) fn close_in(&self, viewer: &FenceViewer) {
-        let id = self.header.id();
-
-        if let Some(gpu) = viewer.gpu.as_ref().filter(|gpu| gpu.space.is_some()) {
-            gpu.views.close(id);
-        }
-        self.storage.close_in(id, &viewer.mappings);
+    /// Where CurrentValue is.
+    pub(super) fn storage(&self) -> &FenceStorage {
+        &self.storage
     }
 
     /// CurrentValue now, with acquire ordering.
@@ -423,7 +385,7 @@ impl Fence {
     /// Engines see CurrentValue in the address space of `space`, until [`Fence::hidden_in`].
     ///
     /// Context: may sleep, no locks held.
-    pub(super) fn shown_in(&self, space: &Arc<GpuFences>) -> Result<(), AllocError> {
+    pub(super) fn shown_in(&self, space: Arc<dyn StoreWatch>) -> Result<(), AllocError> {
         let mut new = None;
         let mut more = KVec::new();
 
@@ -462,7 +424,7 @@ impl Fence {
                 }
             }
 
-            let _room = shown.spaces.push_within_capacity(space.clone());
+            let _room = shown.spaces.push_within_capacity(space);
 
             // OVERFLOW: 2^64 mappings take longer than any machine runs.
             shown.version = shown.version.wrapping_add(1);
@@ -471,12 +433,15 @@ impl Fence {
     }
 
     /// Ends what [`Fence::shown_in`] began.
-    pub(super) fn hidden_in(&self, space: &Arc<GpuFences>) {
+    pub(super) fn hidden_in<W: StoreWatch>(&self, space: &Arc<W>) {
         let mut state = self.waiters.lock();
         let Some(shown) = &mut state.shown else {
             return;
         };
-        let place = shown.spaces.iter().position(|own| Arc::ptr_eq(own, space));
+        let place = shown
+            .spaces
+            .iter()
+            .position(|own| ptr::addr_eq(&raw const **own, &raw const **space));
         let gone = place.and_then(|place| shown.spaces.remove(place).ok());
 
         // OVERFLOW: as above.

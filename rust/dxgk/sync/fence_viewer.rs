@@ -1,42 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! Who sees the value of a fence through a handle: the process, and its GPU addresses on one
-//! adapter (FEN-1, FEN-6, FEN-12).
-//!
-//! A fence that a device opens is seen by the device's adapter. It is mapped there once for all
-//! handles of the process on that adapter; its page is mapped once for all fences in it.
-//!
-//! LOCK: `FenceViews::views` is a mutex and a leaf. Nothing is mapped, unmapped or dropped under
-//! it.
+//! adapter (FEN-1, FEN-6, FEN-12). A fence that a device opens is seen by the device's adapter.
 
 use super::{
     fence::Fence,
-    fence_mappings::FenceMappings,
-    gpu_fences::ShownFence, //
+    fence_binding::FenceAddresses,
+    fence_mappings::FenceMappings, //
 };
 use crate::{
     dxgk::{
         gpu_process::GpuProcess,
-        vidmm::{
-            address_space::AddressSpace,
-            fence_pages::ShownPage, //
-        }, //
+        vidmm::address_space::AddressSpace, //
     },
-    error::{
-        DxgResult,
-        Status, //
-    },
-    sys::alloc::tree_node, //
+    error::DxgResult, //
 };
-use kernel::{
-    new_mutex,
-    prelude::*,
-    rbtree::RBTree,
-    sync::{
-        Arc,
-        Mutex, //
-    }, //
-};
+use kernel::sync::Arc;
 
 /// Who sees the value of a fence.
 pub(crate) struct FenceViewer {
@@ -46,102 +25,48 @@ pub(crate) struct FenceViewer {
     pub(in crate::dxgk) gpu: Option<Arc<GpuProcess>>,
 }
 
-/// A fence in the GPU addresses of a process.
-struct View {
-    /// How many handles show it.
-    opens: u32,
-    address: u64,
-    /// Unmapped before the fence is hidden.
-    _page: ShownPage,
-    _shown: ShownFence,
-}
+impl FenceViewer {
+    /// The process on its adapter, and its GPU addresses there, if it has any.
+    fn gpu(&self) -> Option<(&Arc<GpuProcess>, &Arc<AddressSpace>)> {
+        let gpu = self.gpu.as_ref()?;
 
-/// The fences that GPU addresses of a process show.
-#[pin_data]
-pub(crate) struct FenceViews {
-    /// By the ids of the fences.
-    #[pin]
-    views: Mutex<RBTree<u64, View>>,
-}
-
-impl FenceViews {
-    /// None.
-    pub(in crate::dxgk) fn new() -> impl PinInit<Self> {
-        pin_init!(Self {
-            views <- new_mutex!(RBTree::new(), "FenceViews::views"),
-        })
+        Some((gpu, gpu.space.as_ref()?))
     }
 
-    /// Shows a fence in the GPU addresses of `gpu`, `space`, or adds a handle to those that do;
-    /// returns the GPU address of its value.
+    /// Shows the value of `fence`, if it may be seen: then this is ended by
+    /// [`FenceViewer::close`].
     ///
-    /// Context: may sleep, no locks held.
-    pub(super) fn open(
-        &self,
-        fence: &Arc<Fence>,
-        gpu: &GpuProcess,
-        space: &Arc<AddressSpace>,
-    ) -> DxgResult<u64> {
+    /// Context: a system call of the process, no locks held.
+    pub(in crate::dxgk) fn open(&self, fence: &Arc<Fence>) -> DxgResult<Option<FenceAddresses>> {
         let id = fence.header.id();
-
-        if let Some(address) = self.reopen(id)? {
-            return Ok(address);
-        }
-
-        let (page, offset) = fence.place();
-        let page = space.show_page(page, false)?;
-        let fresh = View {
-            opens: 1,
-            address: page.address(offset),
-            _page: page,
-            _shown: gpu.fences.show(fence)?,
-        };
-        let address = fresh.address;
-        // Dropped after the lock if another thread has been faster.
-        let node = tree_node(id, fresh)?;
-        let mut views = self.views.lock();
-
-        if let Some(other) = views.get_mut(&id) {
-            let opens = other.opens.checked_add(1).ok_or(Status::NO_MEMORY);
-            let known = other.address;
-
-            if let Ok(opens) = opens {
-                other.opens = opens;
-            }
-            drop(views);
-            drop(node);
-            opens?;
-            return Ok(known);
-        }
-
-        let _nothing = views.insert(node);
-
-        Ok(address)
-    }
-
-    fn reopen(&self, id: u64) -> DxgResult<Option<u64>> {
-        let mut views = self.views.lock();
-        let Some(view) = views.get_mut(&id) else {
+        let storage = fence.storage();
+        let Some(addr) = storage.open_in(id, &self.mappings)? else {
             return Ok(None);
         };
+        let process_gpu = match self.gpu() {
+            Some((gpu, space)) => gpu
+                .views
+                .open(fence, &gpu.fences, space)
+                .inspect_err(|_| storage.close_in(id, &self.mappings))?,
+            None => 0,
+        };
 
-        view.opens = view.opens.checked_add(1).ok_or(Status::NO_MEMORY)?;
-        Ok(Some(view.address))
+        Ok(Some(FenceAddresses {
+            // CAST: an address fits 64 bits.
+            user_cpu: addr as u64,
+            process_gpu,
+        }))
     }
 
-    /// One handle less. On return no engine uses the address, if it was the last one and the page
-    /// has no other fence.
+    /// Ends what [`FenceViewer::open`] began.
     ///
     /// Context: may sleep, no locks held.
-    pub(super) fn close(&self, id: u64) {
-        let mut views = self.views.lock();
-        let is_last = views.get_mut(&id).is_some_and(|view| {
-            view.opens -= 1;
-            view.opens == 0
-        });
-        let node = is_last.then(|| views.remove_node(&id)).flatten();
+    pub(in crate::dxgk) fn close(&self, fence: &Fence) {
+        let id = fence.header.id();
 
-        drop(views);
-        drop(node);
+        if let Some((gpu, _)) = self.gpu() {
+            gpu.views.close(id);
+        }
+        fence.storage().close_in(id, &self.mappings);
     }
 }

@@ -16,7 +16,10 @@
 //!
 //! LOCK: `state` is a leaf.
 
-use super::fence::Fence;
+use super::fence::{
+    Fence,
+    StoreWatch, //
+};
 use crate::sys::alloc::{
     pin_arc,
     tree_node, //
@@ -151,7 +154,7 @@ impl GpuFences {
         };
 
         if is_new {
-            fence.shown_in(self)?;
+            fence.shown_in(self.clone())?;
             // Somebody may wait for it already.
             self.wait_for(fence);
         }
@@ -178,24 +181,6 @@ impl GpuFences {
             fence.hidden_in(self);
         }
         drop(node);
-    }
-
-    /// Somebody waits for `fence`, and is queued on it: from now on the worker looks at it. What
-    /// was stored before is looked at here.
-    ///
-    /// Context: may sleep, no locks held.
-    pub(super) fn wait_for(&self, fence: &Arc<Fence>) {
-        let id = fence.header.id();
-
-        if fence.waiting() == 0 {
-            return;
-        }
-        {
-            let State { idle, waited, .. } = &mut *self.state.lock();
-
-            transfer(idle, waited, id);
-        }
-        fence.sample();
     }
 
     /// An engine has stored something, or may have.
@@ -236,6 +221,22 @@ impl GpuFences {
             self.wait_for(&next);
         }
         true
+    }
+}
+
+impl StoreWatch for GpuFences {
+    fn wait_for(&self, fence: &Arc<Fence>) {
+        let id = fence.header.id();
+
+        if fence.waiting() == 0 {
+            return;
+        }
+        {
+            let State { idle, waited, .. } = &mut *self.state.lock();
+
+            transfer(idle, waited, id);
+        }
+        fence.sample();
     }
 }
 

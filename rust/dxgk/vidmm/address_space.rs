@@ -15,11 +15,15 @@
 
 use super::{
     fence_pages::FencePages,
-    opened::Opened,
     page_tables::PageTables,
     ranges::{
         places,
         RangeTree, //
+    },
+    residency::{
+        AllocationMemory,
+        Opening,
+        ResidentIn, //
     }, //
 };
 use crate::{
@@ -85,12 +89,12 @@ pub(crate) const GROUPS: usize = 2;
 pub(super) struct State {
     ranges: RangeTree,
     finder: Finder,
-    pub(super) tables: PageTables,
-    /// The opens that ranges show, or have shown.
-    openings: RBTree<u64, Arc<Opened>>,
+    tables: PageTables,
+    /// What ranges show, or have shown, by the numbers of the opens.
+    openings: RBTree<u64, Arc<AllocationMemory>>,
     /// The number of the last reservation.
     reservations: u64,
-    pub(super) fences: FencePages,
+    fences: FencePages,
 }
 
 /// The GPU addresses of a process on one adapter.
@@ -125,8 +129,8 @@ fn write_stretch(state: &State, part: Stretch) {
                 .write(part.first, part.end(), |_| PageTableEntry::Zero);
         }
         What::Mapped(mapping) => {
-            let opened = state.openings.get(&mapping.opening);
-            let placement = opened.and_then(|opened| opened.memory.placement());
+            let memory = state.openings.get(&mapping.opening);
+            let placement = memory.and_then(|memory| memory.placement());
 
             state.tables.write(part.first, part.end(), |page| {
                 let further = page.saturating_sub(part.first);
@@ -145,6 +149,11 @@ fn write_stretch(state: &State, part: Stretch) {
 }
 
 impl State {
+    /// The pages of fence values, and the page tables to show them in.
+    pub(super) fn fences(&mut self) -> (&mut FencePages, &mut PageTables) {
+        (&mut self.fences, &mut self.tables)
+    }
+
     /// Changes what these pages are, and their entries. `change` is as in [`gpu_ranges::edit`].
     /// `has_entries`: they may have entries in page tables afterwards. It does not flush. Either
     /// everything is changed, or nothing.
@@ -323,19 +332,6 @@ impl AddressSpace {
         self.usage.get(group).map_or(0, |usage| usage.load(Relaxed))
     }
 
-    /// So many bytes more of a group are wanted.
-    pub(super) fn add_usage(&self, group: usize, bytes: u64) {
-        if let Some(usage) = self.usage.get(group) {
-            usage.add(bytes, Relaxed);
-        }
-    }
-
-    /// So many bytes less.
-    pub(super) fn sub_usage(&self, group: usize, bytes: u64) {
-        // It wraps, as the counter does.
-        self.add_usage(group, bytes.wrapping_neg());
-    }
-
     /// ReserveGpuVirtualAddress (MEM-41); returns the address.
     ///
     /// Context: may sleep, no locks held.
@@ -370,10 +366,10 @@ impl AddressSpace {
     /// that of pages.
     ///
     /// Context: may sleep, no locks held.
-    pub(crate) fn map(&self, request: &Map, opened: Option<&Arc<Opened>>) -> DxgResult<u64> {
+    pub(crate) fn map(&self, request: &Map, opened: Option<Opening<'_>>) -> DxgResult<u64> {
         // Dropped after the lock if it is not used.
         let mut node = match opened {
-            Some(opened) => Some(tree_node(opened.id, opened.clone())?),
+            Some(opened) => Some(tree_node(opened.id, opened.memory.clone())?),
             None => None,
         };
         let mut state = self.state.lock();
@@ -456,13 +452,13 @@ impl AddressSpace {
     pub(super) fn update(
         &self,
         update: &Update,
-        opened: Option<&Arc<Opened>>,
+        opened: Option<Opening<'_>>,
         destination: Reservation,
         source: Option<Reservation>,
     ) -> DxgResult {
         // Dropped after the lock if it is not used.
         let mut node = match opened {
-            Some(opened) => Some(tree_node(opened.id, opened.clone())?),
+            Some(opened) => Some(tree_node(opened.id, opened.memory.clone())?),
             None => None,
         };
         let mut state = self.state.lock();
@@ -570,11 +566,16 @@ impl AddressSpace {
         drop(node);
     }
 
-    /// The allocation of an open has got or lost its placement: writes the entries of the ranges
-    /// that show it. On return no engine uses the old ones.
-    ///
-    /// Context: may sleep; `AllocationMemory::turn` of the allocation.
-    pub(super) fn refresh(&self, opening: u64) {
+    /// How many stretches and page tables it has.
+    pub(crate) fn extent(&self) -> (u32, usize) {
+        let state = self.state.lock();
+
+        (state.ranges.count(), state.tables.count())
+    }
+}
+
+impl ResidentIn for AddressSpace {
+    fn refresh(&self, opening: u64) {
         let mut state = self.state.lock();
         let mut at = 0;
         let mut changed: Option<(u64, u64)> = None;
@@ -592,10 +593,14 @@ impl AddressSpace {
         }
     }
 
-    /// How many stretches and page tables it has.
-    pub(crate) fn extent(&self) -> (u32, usize) {
-        let state = self.state.lock();
+    fn add_usage(&self, group: usize, bytes: u64) {
+        if let Some(usage) = self.usage.get(group) {
+            usage.add(bytes, Relaxed);
+        }
+    }
 
-        (state.ranges.count(), state.tables.count())
+    fn sub_usage(&self, group: usize, bytes: u64) {
+        // It wraps, as the counter does.
+        self.add_usage(group, bytes.wrapping_neg());
     }
 }

@@ -6,10 +6,7 @@
 //! however many fences it has, and is taken out with the last of them: then nobody stores to it
 //! before it is used for something else.
 
-use super::address_space::{
-    AddressSpace,
-    State, //
-};
+use super::page_tables::PageTables;
 use crate::{
     ddi::{
         paging::{
@@ -22,7 +19,6 @@ use crate::{
         DxgResult,
         Status, //
     },
-    logic::gpu_ranges::PAGE,
     sys::{
         alloc::tree_node,
         mem::value_page::ValuePage, //
@@ -93,7 +89,8 @@ impl FencePages {
         Ok((place, true))
     }
 
-    /// Takes back what [`FencePages::take_place`] gave last, under the same hold of the lock.
+    /// Takes a place back; if it `is_new`, under the same hold of the lock as
+    /// [`FencePages::take_place`].
     fn put_back(&mut self, place: u32, is_new: bool) {
         if is_new {
             self.used = place;
@@ -102,77 +99,52 @@ impl FencePages {
             let _room = self.free.push_within_capacity(place);
         }
     }
-}
 
-/// A page of fence values that an address space shows, until this is dropped.
-pub(crate) struct ShownPage {
-    space: Arc<AddressSpace>,
-    key: (u64, bool),
-    page: u64,
-}
-
-impl ShownPage {
-    /// The GPU address of a byte of the page.
-    pub(crate) fn address(&self, offset: u64) -> u64 {
-        self.page.saturating_mul(PAGE).saturating_add(offset)
-    }
-}
-
-impl AddressSpace {
-    /// Maps a page of fence values, or adds a user to its mapping. Engines may store to it unless
-    /// it is `read_only`.
+    /// Maps a page, or adds a user to its mapping; returns the number of the page in the address
+    /// space. Engines may store to it unless it is `read_only`.
     ///
-    /// Context: may sleep, no locks held.
-    pub(crate) fn show_page(
-        self: &Arc<Self>,
+    /// Context: a system call, the lock of the address space.
+    pub(super) fn show(
+        &mut self,
+        tables: &mut PageTables,
         page: &Arc<ValuePage>,
         read_only: bool,
-    ) -> DxgResult<ShownPage> {
+    ) -> DxgResult<u64> {
         let key = (page.physical(), read_only);
-        let mut state = self.state.lock();
 
-        if let Some(mapped) = state.fences.mapped.get_mut(&key) {
+        if let Some(mapped) = self.mapped.get_mut(&key) {
             mapped.users = mapped.users.checked_add(1).ok_or(Status::NO_MEMORY)?;
 
             let place = mapped.place;
 
-            return Ok(ShownPage {
-                space: self.clone(),
-                key,
-                page: state.fences.page_of(place),
-            });
+            return Ok(self.page_of(place));
         }
 
-        let (place, is_new) = state.fences.take_place()?;
-        let shown = state.map_page(key, place, is_new, page);
+        let (place, is_new) = self.take_place()?;
+        let shown = self.map(tables, page, read_only, place, is_new);
 
         if shown.is_err() {
-            state.fences.put_back(place, is_new);
+            self.put_back(place, is_new);
         }
         shown?;
-        Ok(ShownPage {
-            space: self.clone(),
-            key,
-            page: state.fences.page_of(place),
-        })
+        Ok(self.page_of(place))
     }
-}
 
-impl State {
     /// Maps a page in its place. The tables for a place are made once and stay: most processes
     /// make and destroy fences all the time, and a place is used again.
-    fn map_page(
+    fn map(
         &mut self,
-        key: (u64, bool),
+        tables: &mut PageTables,
+        page: &Arc<ValuePage>,
+        read_only: bool,
         place: u32,
         is_new: bool,
-        page: &Arc<ValuePage>,
     ) -> DxgResult {
-        let number = self.fences.page_of(place);
+        let number = self.page_of(place);
         let end = number.saturating_add(1);
-        let (address, read_only) = key;
+        let address = page.physical();
         let node = tree_node(
-            key,
+            (address, read_only),
             Mapped {
                 place,
                 users: 1,
@@ -180,14 +152,14 @@ impl State {
             },
         )?;
         let claimed = match is_new {
-            true => self.tables.claim(number, end),
+            true => tables.claim(number, end),
             false => Ok(()),
         };
 
         if claimed.is_ok() {
-            let _nothing = self.fences.mapped.insert(node);
+            let _nothing = self.mapped.insert(node);
 
-            self.tables.write(number, end, |_| {
+            tables.write(number, end, |_| {
                 PageTableEntry::Page(PageEntry {
                     segment: SYSTEM_MEMORY,
                     address,
@@ -197,44 +169,36 @@ impl State {
                 })
             });
         }
-        self.tables.flush(number, end);
+        tables.flush(number, end);
         claimed
     }
-}
 
-impl Drop for ShownPage {
-    /// On return no engine uses the address, if this was the last user of the page.
+    /// One user of a mapping less. The last one unmaps it: on return no engine uses it, and the
+    /// result keeps the page, to be dropped without the lock.
     ///
-    /// Context: may sleep, no locks held.
-    fn drop(&mut self) {
-        let mut state = self.space.state.lock();
-        let is_last = state
-            .fences
-            .mapped
-            .get_mut(&self.key)
-            .is_some_and(|mapped| {
-                mapped.users -= 1;
-                mapped.users == 0
-            });
+    /// Context: may sleep, the lock of the address space.
+    pub(super) fn hide(
+        &mut self,
+        tables: &mut PageTables,
+        page: &Arc<ValuePage>,
+        read_only: bool,
+    ) -> Option<impl Sized> {
+        let key = (page.physical(), read_only);
+        let mapped = self.mapped.get_mut(&key)?;
 
-        if !is_last {
-            return;
+        mapped.users -= 1;
+        if mapped.users != 0 {
+            return None;
         }
 
-        let node = state.fences.mapped.remove_node(&self.key);
-        let (number, end) = (self.page, self.page.saturating_add(1));
+        let place = mapped.place;
+        let number = self.page_of(place);
+        let end = number.saturating_add(1);
+        let node = self.mapped.remove_node(&key);
 
-        state.tables.write(number, end, |_| PageTableEntry::Invalid);
-        state.tables.flush(number, end);
-        if let Some(place) = number
-            .checked_sub(state.fences.first)
-            .and_then(|place| u32::try_from(place).ok())
-        {
-            // There is room.
-            let _room = state.fences.free.push_within_capacity(place);
-        }
-        drop(state);
-        // The page may go now.
-        drop(node);
+        tables.write(number, end, |_| PageTableEntry::Invalid);
+        tables.flush(number, end);
+        self.put_back(place, false);
+        node
     }
 }

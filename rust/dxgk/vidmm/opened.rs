@@ -8,7 +8,10 @@
 
 use super::{
     address_space::AddressSpace,
-    residency::AllocationMemory, //
+    residency::{
+        AllocationMemory,
+        Opening, //
+    }, //
 };
 use crate::{
     dxgk::{
@@ -87,8 +90,16 @@ impl Opened {
             GFP_KERNEL_ACCOUNT,
         )?;
 
-        memory.enter(&opened)?;
+        memory.enter(opened.id, opened.device, space.clone())?;
         Ok(Some(opened))
+    }
+
+    /// It, for those who show the allocation.
+    pub(crate) fn opening(&self) -> Opening<'_> {
+        Opening {
+            id: self.id,
+            memory: &self.memory,
+        }
     }
 
     /// Ends it when the work is gone that is queued now; at once if there is none, or if `at_once`.

@@ -16,13 +16,9 @@
 //! (`AddressSpace::state`), moves (`Movable::state`), pages. `state` is a mutex and a leaf; it is
 //! inside `AddressSpace::state` too. Nothing is dropped under it.
 
-use super::{
-    address_space::AddressSpace,
-    opened::Opened,
-    segment::{
-        LocalPages,
-        Segment, //
-    }, //
+use super::segment::{
+    LocalPages,
+    Segment, //
 };
 use crate::{
     ddi::{
@@ -108,13 +104,37 @@ impl Placement {
     }
 }
 
+/// The address space of an open, as far as residency goes.
+pub(crate) trait ResidentIn: Send + Sync {
+    /// The allocation of an open has got or lost its placement: writes the entries of the ranges
+    /// that show it. On return no engine uses the old ones.
+    ///
+    /// Context: may sleep; `AllocationMemory::turn` of the allocation.
+    fn refresh(&self, opening: u64);
+
+    /// So many bytes more of a budget group are wanted there.
+    fn add_usage(&self, group: usize, bytes: u64);
+
+    /// So many bytes less.
+    fn sub_usage(&self, group: usize, bytes: u64);
+}
+
 /// What an open of a device wants.
 struct User {
     opening: u64,
     device: u64,
     /// How often it wants it to be resident.
     count: u32,
-    space: Arc<AddressSpace>,
+    space: Arc<dyn ResidentIn>,
+}
+
+/// An open of an allocation, for those who show it.
+#[derive(Clone, Copy)]
+pub(crate) struct Opening<'a> {
+    /// Its number; not 0.
+    pub(crate) id: u64,
+    /// What it opens.
+    pub(crate) memory: &'a Arc<AllocationMemory>,
 }
 
 struct State {
@@ -230,16 +250,21 @@ impl AllocationMemory {
         }
     }
 
-    /// Adds an open.
+    /// Adds the open with the number `opening`, of `device` in `space`.
     ///
     /// Context: may sleep, no locks held.
-    pub(in crate::dxgk) fn enter(&self, opened: &Opened) -> Result<(), AllocError> {
+    pub(super) fn enter(
+        &self,
+        opening: u64,
+        device: u64,
+        space: Arc<dyn ResidentIn>,
+    ) -> Result<(), AllocError> {
         self.state.lock().users.push(
             User {
-                opening: opened.id,
-                device: opened.device,
+                opening,
+                device,
                 count: 0,
-                space: opened.space.clone(),
+                space,
             },
             GFP_KERNEL_ACCOUNT,
         )

@@ -326,7 +326,7 @@ impl Queued {
         for step in &self.steps.list {
             let done = self.space.update(
                 &step.update,
-                step.opened.as_ref(),
+                step.opened.as_deref().map(Opened::opening),
                 self.steps.destination,
                 self.steps.source,
             );

@@ -10,10 +10,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import imports  # noqa: E402
 
-# The object graph itself is one circle: what an object can be, and what a resource holds. Queues
-# and the memory manager have joined it: a process has queues, these have items, items name
-# objects, and objects belong to processes. It was 5, and is to become so again.
-LARGEST_IN_DXGK = 40
+# The object graph itself is one circle: what an object can be, and what a resource holds.
+LARGEST_IN_DXGK = 5
 
 
 class Imports(unittest.TestCase):
