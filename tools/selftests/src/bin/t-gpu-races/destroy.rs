@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Objects that are destroyed while engines, queues and other threads use them.
 
+use std::sync::Mutex;
 use std::time::Duration;
 
 use opendxg::pm4::{Atomic, Pm4};
-use opendxg::{EvictFlags, ExecutionState, GpuMap, ResidentFlags};
+use opendxg::{EvictFlags, ExecutionState, GpuMap, ResidentFlags, Status};
+use selftests::call::succeeds;
 use selftests::gpu::{one, reaches, Buffer, Gpu, NODES, PAGE, READ_WRITE};
 use selftests::hog::Hog;
+use selftests::resource::destruction;
 use selftests::rounds::{crowd, rounds, seed, together, Dice};
-use selftests::{ensure, ensure_eq, fixture, Suite, TestResult};
+use selftests::{ensure, ensure_eq, fails_with, fixture, Suite, TestResult};
 
 pub(crate) fn tests(suite: Suite) -> Suite {
     suite
@@ -25,6 +28,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
             Duration::from_secs(60),
             contexts,
         )
+        .test("MEM-49 mapped while its handle goes", mapped)
         .test("MEM-15 a paging queue in use by several threads", paging)
         .test("FEN-28 fences that queues wait for and signal", fences)
         .test(
@@ -126,6 +130,54 @@ fn contexts() -> TestResult {
     Ok(())
 }
 
+/// Whatever was mapped meanwhile is gone with the allocation.
+fn mapped() -> TestResult {
+    let gpu = Gpu::new()?;
+    let raw = fixture::raw()?;
+    let adapter = gpu.device().adapter();
+    let map = GpuMap {
+        pages: 1,
+        protection: READ_WRITE,
+        ..GpuMap::default()
+    };
+    for round in 0..rounds(200) {
+        let memory = gpu.allocate(PAGE)?;
+        gpu.paging()
+            .make_resident(&[&memory], ResidentFlags::empty())?
+            .value()?;
+        let addresses = Mutex::new(Vec::new());
+        let (device, handle) = (gpu.device().handle().0, memory.handle().0);
+        let show = || {
+            // Until the handle is gone.
+            while let Ok(range) = gpu.paging().map(Some(&memory), &map) {
+                addresses
+                    .lock()
+                    .map_err(|_| "poisoned")?
+                    .push(range.address);
+            }
+            Ok(())
+        };
+        together(vec![
+            Box::new(show),
+            Box::new(show),
+            Box::new(|| {
+                for _ in 0..round % 16 {
+                    std::thread::yield_now();
+                }
+                succeeds(&raw, &mut destruction(device, 0, &[handle], 0))
+            }),
+        ])?;
+        memory.into_raw();
+        for address in addresses.into_inner().map_err(|_| "poisoned")? {
+            fails_with(
+                adapter.free_gpu_range(address, PAGE),
+                Status::INVALID_PARAMETER,
+            )?;
+        }
+    }
+    Ok(())
+}
+
 fn paging() -> TestResult {
     for _ in 0..rounds(10) {
         let gpu = Gpu::new()?;
@@ -159,7 +211,7 @@ fn paging() -> TestResult {
                 let mut arg: opendxg::uapi::D3DDDI_DESTROYPAGINGQUEUE =
                     opendxg::raw::Argument::zeroed();
                 arg.hPagingQueue = handle.0;
-                selftests::call::succeeds(&raw, &mut arg)?;
+                succeeds(&raw, &mut arg)?;
                 Ok(())
             }),
         ])?;
