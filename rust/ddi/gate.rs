@@ -9,11 +9,15 @@
 //!
 //! ```text
 //! OPEN --close--> CLOSED --last one out--> STOPPING --stopped--> STOPPED
-//!  calls           only destroys           nobody inside          only destroys
+//!  calls           destroys, paging        nobody inside          only destroys
 //! ```
 //!
 //! A call that is inside may enter again for a destroy: the gate does not become STOPPING while it
 //! is inside.
+//!
+//! Paging passes like a destroy, and is refused only when the gate is STOPPED. Who changes page
+//! tables frees memory afterwards, and engines may use that until StopDevice has returned: a call
+//! that is refused earlier would say nothing about them.
 //!
 //! To lockdep the gates are one read-write lock: a call tries to take it for reading, a destroy
 //! takes it for reading, which also a reader may, and closing takes it for writing until the gate
@@ -92,6 +96,30 @@ impl Gate {
         Inside {
             gate: self,
             _held: held,
+        }
+    }
+
+    /// Enters for paging. Waits while the KMD is being stopped; `None` once that is done, so that
+    /// nothing runs any more.
+    ///
+    /// Context: may sleep.
+    pub fn enter_to_page(&self) -> Option<Inside<'_>> {
+        let held = platform::gate_entered(true);
+
+        loop {
+            let entered =
+                self.change(|state| (state & (STOPPING | STOPPED) == 0).then(|| count(state)));
+
+            if entered.is_some() {
+                return Some(Inside {
+                    gate: self,
+                    _held: held,
+                });
+            }
+            if platform::load32_acquire(&self.state) & STOPPED != 0 {
+                return None;
+            }
+            self.stopped.wait_for_completion();
         }
     }
 

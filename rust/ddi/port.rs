@@ -66,8 +66,17 @@ impl Port {
         }
     }
 
-    /// Stops the KMD: waits for the calls inside, refuses all others but destroys, and calls
-    /// StopDevice. Nothing happens if it was stopped before.
+    /// Access to the entries of the KMD for paging. Waits while it is being stopped; `None` once
+    /// that is done, so that nothing runs any more.
+    pub(super) fn enter_to_page(&self, _: &Passive) -> Option<Calls<'_>> {
+        Some(Calls {
+            _inside: self.gate.enter_to_page()?,
+            port: self,
+        })
+    }
+
+    /// Stops the KMD: waits for the calls inside, refuses all others but destroys and paging, and
+    /// calls StopDevice. Nothing happens if it was stopped before.
     pub fn stop(&self, class: &Passive) {
         if let Some(_closed) = self.gate.close() {
             self.kmd.stop_device(class);

@@ -237,6 +237,8 @@ MUTANTS = [
     ("ddi/gate.rs", "(state & (CLOSED | STOPPING | STOPPED) == 0).then(|| count(state))", "(state & STOPPING == 0).then(|| count(state))", "loom"),
     ("ddi/gate.rs", "(state & STOPPING == 0).then(|| count(state))", "Some(count(state))", "loom"),
     ("ddi/gate.rs", "if closed != STOPPING {", "if false {", "loom"),
+    ("ddi/gate.rs", "if platform::load32_acquire(&self.state) & STOPPED != 0 {", "if true {", "loom"),
+    ("ddi/gate.rs", "(state & (STOPPING | STOPPED) == 0).then(|| count(state))", "(state & (CLOSED | STOPPING | STOPPED) == 0).then(|| count(state))", "loom"),
     ("kmd/fake/journal.rs", "may_sleep != entry.is_passive()", "false", "unit"),
     ("ddi/object/allocation.rs", "        if !Shared::ptr_eq(&device.process.port, &allocation.port) {", "        if false {", "unit"),
     ("ddi/object/allocation.rs", "        let _turn = device.turns.take();\n\n        Ok(Some(Self {", "        Ok(Some(Self {", "unit"),

@@ -58,8 +58,9 @@ impl Process {
         platform::shared(process).ok_or(KmdError::NoMemory)
     }
 
-    /// UpdatePageTable. A stopped adapter looks at no table any more.
-    pub fn update_page_table(&self, class: &Passive, update: &TableUpdate<'_>) -> KmdResult {
+    /// UpdatePageTable. While the adapter is being stopped this waits; a stopped one looks at no
+    /// table any more.
+    pub fn update_page_table(&self, class: &Passive, update: &TableUpdate<'_>) {
         let update = UpdatePageTable {
             process: self.cookie,
             level: update.level,
@@ -69,23 +70,24 @@ impl Process {
             address: update.address,
         };
 
-        self.port
-            .enter()?
-            .build_paging_buffer(class, PagingOperation::UpdatePageTable(update));
-        Ok(())
+        if let Some(kmd) = self.port.enter_to_page(class) {
+            kmd.build_paging_buffer(class, PagingOperation::UpdatePageTable(update));
+        }
     }
 
-    /// FlushTlb of the addresses from `first` to before `last`; of all if both are 0. A stopped
-    /// adapter has no translations any more.
-    pub fn flush_tlb(&self, class: &Passive, first: u64, last: u64) -> KmdResult {
+    /// FlushTlb of the addresses from `first` to before `last`; of all if both are 0. While the
+    /// adapter is being stopped this waits; a stopped one has no translations any more. So on
+    /// return nobody uses an old one, whatever has become of the adapter.
+    pub fn flush_tlb(&self, class: &Passive, first: u64, last: u64) {
         let flush = PagingOperation::FlushTlb {
             process: self.cookie,
             first,
             last,
         };
 
-        self.port.enter()?.build_paging_buffer(class, flush);
-        Ok(())
+        if let Some(kmd) = self.port.enter_to_page(class) {
+            kmd.build_paging_buffer(class, flush);
+        }
     }
 }
 

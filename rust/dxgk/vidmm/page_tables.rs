@@ -141,8 +141,7 @@ impl PageTables {
         self.count
     }
 
-    /// Writes entries of one table, from `start` on. The KMD does nothing once it is stopped: then
-    /// nobody looks at them.
+    /// Writes entries of one table, from `start` on.
     fn update(&self, (level, number): Key, table: &Table, start: u32, entries: &[PageTableEntry]) {
         let first = number.saturating_mul(self.levels.pages_of_table(level));
         let further = u64::from(start).saturating_mul(self.levels.pages_of_entry(level));
@@ -154,7 +153,7 @@ impl PageTables {
             address: first.saturating_add(further).saturating_mul(PAGE),
         };
 
-        let _stopped = self.kmd.update_page_table(&Passive::here(), &update);
+        self.kmd.update_page_table(&Passive::here(), &update);
     }
 
     /// Makes a table in which nothing is, and adds it. Nothing leads to it yet.
@@ -344,8 +343,7 @@ impl PageTables {
             // Tables stand for more than these pages.
             false => (0, 0),
         };
-        let _stopped = self.kmd.flush_tlb(&Passive::here(), first, end);
-
+        self.kmd.flush_tlb(&Passive::here(), first, end);
         self.dead = RBTree::new();
     }
 }

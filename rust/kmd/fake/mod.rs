@@ -248,6 +248,9 @@ impl Kmd for FakeKmd {
 
     fn stop_device(&self, _: &Passive) {
         self.linger();
+        if let Some(pause) = &self.behaviour.pause {
+            pause.pass(Entry::StopDevice);
+        }
         self.journal.stop();
     }
 

@@ -62,6 +62,27 @@ impl Scene {
         drop(inside);
     }
 
+    /// Paging: refused only when nothing runs any more.
+    fn page(&self) {
+        let Some(inside) = self.gate.enter_to_page() else {
+            assert_eq!(
+                self.stopping.load(Ordering::SeqCst),
+                DONE,
+                "refused while engines may run"
+            );
+            return;
+        };
+
+        self.inside.fetch_add(1, Ordering::SeqCst);
+        assert_eq!(
+            self.stopping.load(Ordering::SeqCst),
+            0,
+            "paging beside or after StopDevice"
+        );
+        self.inside.fetch_sub(1, Ordering::SeqCst);
+        drop(inside);
+    }
+
     fn stop(&self) -> bool {
         let Some(_closed) = self.gate.close() else {
             return false;
@@ -96,6 +117,48 @@ fn gpu_101_nothing_is_inside_while_a_kmd_is_stopped() {
         destroyer.join().unwrap();
         assert!(!scene.call(), "nothing after StopDevice");
         scene.destroy();
+    });
+}
+
+/// MEM-58: who frees memory after a flush that was refused finds no engine running.
+#[test]
+fn mem_58_paging_is_refused_when_the_kmd_is_stopped_and_not_before() {
+    explore_within(Some(3), || {
+        let scene = Scene::new();
+        let caller = spawn({
+            let scene = scene.clone();
+            move || scene.call()
+        });
+        let pager = spawn({
+            let scene = scene.clone();
+            move || scene.page()
+        });
+
+        assert!(scene.stop());
+        caller.join().unwrap();
+        pager.join().unwrap();
+        scene.page();
+    });
+}
+
+/// Paging of a call that is inside already, as of one that keeps contexts suspended.
+#[test]
+fn mem_58_paging_inside_a_call_does_not_wait_for_the_stop() {
+    explore_within(None, || {
+        let scene = Scene::new();
+        let caller = spawn({
+            let scene = scene.clone();
+            move || {
+                let inside = scene.gate.enter();
+
+                if inside.is_ok() {
+                    scene.page();
+                }
+            }
+        });
+
+        assert!(scene.stop());
+        caller.join().unwrap();
     });
 }
 
