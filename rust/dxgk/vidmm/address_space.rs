@@ -538,8 +538,7 @@ impl AddressSpace {
                 .is_some_and(|reservation| reservation.zero);
 
             if claimed {
-                // The tables are there, so that this takes no memory.
-                let _claimed = state.tables.claim(first, end);
+                state.tables.claim_again(first, end);
             }
             state.change_with(first, end, &mut core::iter::empty(), claimed, |old, _| {
                 let reservation = old?.reservation?;

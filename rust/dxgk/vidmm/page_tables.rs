@@ -223,12 +223,27 @@ impl PageTables {
                 self.sweep(at, at.saturating_add(1));
                 return Err(error);
             }
-            if let Some(leaf) = self.tables.get_mut(&(0, self.levels.table(0, at))) {
-                leaf.used = leaf.used.saturating_add(pages);
-            }
+            self.count_leaf(at, pages);
             work::breathe();
         }
         Ok(())
+    }
+
+    /// The same for pages whose tables are there because they have a meaning already: this takes no
+    /// memory, whoever does it.
+    ///
+    /// Context: the lock of the address space.
+    pub(super) fn claim_again(&mut self, first: u64, end: u64) {
+        for (at, pages) in self.levels.leaves(first, end) {
+            self.count_leaf(at, pages);
+        }
+    }
+
+    /// So many pages more of the table of level 0 that has `page` have a meaning.
+    fn count_leaf(&mut self, page: u64, pages: u64) {
+        if let Some(leaf) = self.tables.get_mut(&(0, self.levels.table(0, page))) {
+            leaf.used = leaf.used.saturating_add(pages);
+        }
     }
 
     /// These pages have a meaning less. [`PageTables::sweep`] takes out the tables that are for
