@@ -391,7 +391,7 @@ impl AddressSpace {
         }
         if let Some(opened) = opened {
             // The end of the handle takes it out, if it has not come already.
-            if !opened.memory.is_open(opened.id) {
+            if opened.is_closed() {
                 return Err(Status::INVALID_PARAMETER.into());
             }
             if state.openings.get(&opened.id).is_none() {
@@ -476,7 +476,7 @@ impl AddressSpace {
             }
         }
         if let Some(opened) = opened {
-            if !opened.memory.is_open(opened.id) {
+            if opened.is_closed() {
                 return Ok(());
             }
             if state.openings.get(&opened.id).is_none() {
@@ -522,11 +522,13 @@ impl AddressSpace {
     /// On return no engine uses them.
     ///
     /// Context: may sleep, no locks held.
-    pub(super) fn end_opening(&self, opening: u64) {
+    pub(super) fn end_opening(&self, opened: &Opened) {
+        let opening = opened.id;
         let mut state = self.state.lock();
         let mut at = 0;
         let mut changed: Option<(u64, u64)> = None;
 
+        opened.close();
         while let Some(stretch) = state.ranges.shown_by(opening, at) {
             let (first, end) = (stretch.first, stretch.end());
 

@@ -34,6 +34,7 @@ use kernel::{
     sync::{
         atomic::{
             Atomic,
+            Relaxed,
             Release, //
         },
         Arc,
@@ -57,6 +58,8 @@ pub(crate) struct Opened {
     /// What its end takes; `None` once that has begun. LOCK: leaf.
     #[pin]
     cut: Mutex<Option<Cut>>,
+    /// Its ranges were taken out, and there will be no more. Stored under the lock of the space.
+    closed: Atomic<bool>,
     /// 1 when it has ended.
     ended: Atomic<u32>,
     #[pin]
@@ -84,6 +87,7 @@ impl Opened {
                 memory: memory.clone(),
                 space: space.clone(),
                 cut <- new_mutex!(Some(cut), "Opened::cut"),
+                closed: Atomic::new(false),
                 ended: Atomic::new(0),
                 over <- WaitQueue::new(),
             }),
@@ -115,6 +119,20 @@ impl Opened {
         }
     }
 
+    /// Whether ranges may not show it any more.
+    ///
+    /// Context: the lock of its address space.
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed.load(Relaxed)
+    }
+
+    /// Its ranges are taken out, so that from now on there are none.
+    ///
+    /// Context: as [`Opened::is_closed`].
+    pub(super) fn close(&self) {
+        self.closed.store(true, Relaxed);
+    }
+
     /// Waits until it has ended, or the caller is killed.
     ///
     /// Context: a system call, no locks held.
@@ -125,7 +143,7 @@ impl Opened {
     /// Frees the ranges that show the allocation (MEM-49), and what the device wants to be resident
     /// of it.
     fn end_now(&self) {
-        self.space.end_opening(self.id);
+        self.space.end_opening(self);
         self.memory.leave(self.id);
         self.ended.store(1, Release);
         self.over.wake();

@@ -270,15 +270,6 @@ impl AllocationMemory {
         )
     }
 
-    /// Whether an open has not ended.
-    pub(super) fn is_open(&self, opening: u64) -> bool {
-        self.state
-            .lock()
-            .users
-            .iter()
-            .any(|user| user.opening == opening)
-    }
-
     /// Removes an open, with its counts.
     ///
     /// Context: may sleep, no locks held.
