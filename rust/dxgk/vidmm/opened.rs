@@ -20,16 +20,25 @@ use crate::{
             AfterWork,
             Cut, //
         },
-        stats::next_id, //
+        stats::{
+            self,
+            next_id,
+            CountedOn,
+            Stats,
+            RETIRING, //
+        }, //
     },
     error::DxgResult,
     sys::{
         alloc::pin_arc,
-        wait_queue::WaitQueue, //
+        wait_queue::WaitQueue,
+        work, //
     }, //
 };
 use kernel::{
+    impl_has_work,
     new_mutex,
+    new_work,
     prelude::*,
     sync::{
         atomic::{
@@ -39,6 +48,10 @@ use kernel::{
         },
         Arc,
         Mutex, //
+    },
+    workqueue::{
+        Work,
+        WorkItem, //
     }, //
 };
 
@@ -64,6 +77,11 @@ pub(crate) struct Opened {
     ended: Atomic<u32>,
     #[pin]
     over: WaitQueue,
+    /// Ends it, if the adapter's worker would have to.
+    #[pin]
+    work: Work<Opened>,
+    /// The counters of its adapter.
+    stats: Option<Arc<Stats>>,
 }
 
 impl Opened {
@@ -79,6 +97,7 @@ impl Opened {
             return Ok(None);
         };
         let cut = device.process.work.cut()?;
+        let stats = device.stats().cloned();
         let opened = pin_arc(
             pin_init!(Self {
                 id: next_id(),
@@ -90,6 +109,8 @@ impl Opened {
                 closed: Atomic::new(false),
                 ended: Atomic::new(0),
                 over <- WaitQueue::new(),
+                work <- new_work!("Opened::work"),
+                stats,
             }),
             GFP_KERNEL_ACCOUNT,
         )?;
@@ -151,7 +172,35 @@ impl Opened {
 }
 
 impl AfterWork for Opened {
+    /// Users decide how many ranges there are and how many bytes move, and the adapter's worker has
+    /// the queues of others to serve: it leaves this to the module's worker.
     fn run(self: Arc<Self>) {
-        self.end_now();
+        let Some(worker) = work::worker().filter(|_| work::is_worker()) else {
+            self.end_now();
+            return;
+        };
+
+        stats::add::<RETIRING>(&*self, 1);
+        // It is queued once: the cut was taken.
+        let _queued = worker.enqueue::<_, 0>(self).is_ok();
+    }
+}
+
+impl_has_work! {
+    impl HasWork<Self> for Opened { self.work }
+}
+
+impl WorkItem for Opened {
+    type Pointer = Arc<Self>;
+
+    fn run(this: Arc<Self>) {
+        this.end_now();
+        stats::sub::<RETIRING>(&*this, 1);
+    }
+}
+
+impl CountedOn for Opened {
+    fn stats(&self) -> Option<&Arc<Stats>> {
+        self.stats.as_ref()
     }
 }
