@@ -106,8 +106,9 @@ struct opendxg_share_objects {
  * @pitch: bytes of a row, for those who open the resource
  * @height: rows, for those who open the resource
  * @alignment: 0 or a power of two up to 65536
- * @flags: 0, or OPENDXG_ALLOCATION_LOCAL for memory of the adapter instead of
- *	system memory
+ * @flags: OPENDXG_ALLOCATION_LOCAL for memory of the adapter instead of system
+ *	memory, OPENDXG_ALLOCATION_PHYSICAL for memory that is one range to
+ *	physical addresses
  * @reserved: 0
  *
  * Clients of the software adapter pass it to CreateAllocation. The kernel makes
@@ -128,6 +129,7 @@ struct opendxg_allocation_data {
 #define OPENDXG_ALLOCATION_MAGIC			0x41475844
 
 #define OPENDXG_ALLOCATION_LOCAL			0x1
+#define OPENDXG_ALLOCATION_PHYSICAL			0x2
 
 /**
  * enum dxg_ext_nr - numbers of the additions

@@ -303,6 +303,7 @@ pub const OPENDXG_EXPORT_READ_ONLY: u32 = 1;
 pub const OPENDXG_VERSION: u32 = 2;
 pub const OPENDXG_ALLOCATION_MAGIC: u32 = 1095194692;
 pub const OPENDXG_ALLOCATION_LOCAL: u32 = 1;
+pub const OPENDXG_ALLOCATION_PHYSICAL: u32 = 2;
 pub type __u8 = ::core::ffi::c_uchar;
 pub type __u16 = ::core::ffi::c_ushort;
 pub type __s32 = ::core::ffi::c_int;
