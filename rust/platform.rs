@@ -174,6 +174,13 @@ pub(crate) use crate::sys::{
 #[cfg(CONFIG_KUNIT = "y")]
 pub(crate) use crate::sys::task::sleep::may_sleep;
 
+/// A number of the thread that calls this.
+#[cfg(CONFIG_KUNIT = "y")]
+pub(crate) fn thread_id() -> u64 {
+    // CAST: numbers of threads are positive.
+    kernel::current!().pid() as u64
+}
+
 /// An array of nothing, made in place; `None` if there is no memory. May sleep.
 pub(crate) fn none_array<T, const N: usize>() -> Option<Boxed<[Option<T>; N]>> {
     let nothing = pin_init::init_array_from_fn(|_| Ok::<_, Error>(None));

@@ -1,18 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Page tables of GPU address spaces (MEM-51 to MEM-59).
+//! Page tables of GPU address spaces (MEM-51 to MEM-59), and the aperture (MEM-4, MEM-78).
 //!
 //! The OS part decides what is mapped where, and owns the tables. The KMD knows the format of their
 //! entries. Tables are updated by the processor: mode CPU_VIRTUAL, the only one so far. So the work
 //! of BuildPagingBuffer is done on its return, and no paging buffer is built.
 
-use super::types::ProcessCookie;
+use super::types::{
+    AllocationCookie,
+    ProcessCookie, //
+};
 use crate::platform::Word64;
 
 /// Most entries of one [`PagingOperation::UpdatePageTable`].
 pub const MAX_ENTRIES: usize = 64;
 
-/// What is to be done to a GPU address space (`DXGKARG_BUILDPAGINGBUFFER`).
+/// Most pages of one [`PagingOperation::MapApertureSegment`].
+pub const MAX_APERTURE_PAGES: usize = 64;
+
+/// What is to be done to a GPU address space, or to the aperture (`DXGKARG_BUILDPAGINGBUFFER`).
 pub enum PagingOperation<'a> {
     /// DXGK_OPERATION_UPDATE_PAGE_TABLE: writes entries. It does not flush.
     UpdatePageTable(UpdatePageTable<'a>),
@@ -27,6 +33,42 @@ pub enum PagingOperation<'a> {
         /// GPU virtual address after the last byte. Both 0: the whole address space.
         last: u64,
     },
+    /// DXGK_OPERATION_MAP_APERTURE_SEGMENT: the aperture shows pages where it showed none.
+    MapApertureSegment(MapApertureSegment<'a>),
+    /// DXGK_OPERATION_UNMAP_APERTURE_SEGMENT: the aperture does not show them any more. When this
+    /// returns, no access that has gone through it to one of them is in progress (MEM-58).
+    UnmapApertureSegment(UnmapApertureSegment),
+}
+
+/// Pages of an allocation that the aperture is to show. An allocation has one placement, whoever
+/// has opened it (MEM-26), so no device is named.
+#[derive(Clone, Copy)]
+pub struct MapApertureSegment<'a> {
+    /// Whose pages they are.
+    pub allocation: AllocationCookie,
+    /// Which aperture: its id.
+    pub segment: u32,
+    /// Where in the aperture, in pages.
+    pub first: u64,
+    /// Which page of the allocation is there (`MdlOffset`).
+    pub page: u64,
+    /// Physical addresses of the pages, at most [`MAX_APERTURE_PAGES`], multiples of the page size.
+    pub pages: &'a [u64],
+}
+
+/// Part of the aperture that is to show nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnmapApertureSegment {
+    /// Whose pages it shows.
+    pub allocation: AllocationCookie,
+    /// Which aperture: its id.
+    pub segment: u32,
+    /// Where in the aperture, in pages.
+    pub first: u64,
+    /// How many pages.
+    pub count: u64,
+    /// Physical address of a page that belongs to nobody, for hardware that must show something.
+    pub dummy: u64,
 }
 
 /// Entries for one page table.

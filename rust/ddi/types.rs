@@ -191,10 +191,14 @@ pub struct AllocationInfo {
     pub alignment: u32,
     /// How late it is evicted unless a client says otherwise (`D3DDDI_ALLOCATIONPRIORITY`).
     pub priority: u32,
-    /// Where it may be: bit n is segment n, bit 0 system memory. Not 0.
+    /// Where it may be: bit n is segment n, and the bit of the aperture is system memory (MEM-5).
+    /// Not 0, and without bit 0.
     pub supported_segments: u32,
-    /// Which of these it had best be in.
+    /// Which of these it had best be in: its id.
     pub preferred_segment: u32,
+    /// `AccessedPhysically`: engines use physical addresses of it. In a memory segment it is one
+    /// range, in system memory the aperture shows it while it is resident (MEM-4).
+    pub accessed_physically: bool,
     /// `CpuVisible`: processors access it.
     pub cpu_visible: bool,
     /// Registers the KMD for NotifyAllocationEnd, which brings this cookie (RES-75).

@@ -6,6 +6,11 @@ use super::device::Device;
 use crate::{
     ddi::{
         class::Passive,
+        paging::{
+            MapApertureSegment,
+            PagingOperation,
+            UnmapApertureSegment, //
+        },
         port::Port,
         types::{
             AllocationCookie,
@@ -23,6 +28,17 @@ use crate::{
         Word32, //
     }, //
 };
+
+/// A part of an aperture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ApertureRange {
+    /// Id of the aperture.
+    pub segment: u32,
+    /// Its first page.
+    pub first: u64,
+    /// How many pages.
+    pub count: u64,
+}
 
 /// What CreateAllocation has made.
 pub struct Allocation {
@@ -65,6 +81,48 @@ impl Allocation {
                 .enter_to_destroy(class)
                 .notify_allocation_end(class, end, self.id);
         }
+    }
+
+    /// MapApertureSegment: shows pages of the allocation, from `page` on, in the aperture with the
+    /// id `segment`, from its page `first` on. They are physical addresses, at most
+    /// [`MAX_APERTURE_PAGES`](crate::ddi::paging::MAX_APERTURE_PAGES). A stopped adapter looks at
+    /// no aperture any more.
+    pub fn map_aperture(
+        &self,
+        class: &Passive,
+        (segment, first): (u32, u64),
+        page: u64,
+        pages: &[u64],
+    ) -> KmdResult {
+        let map = MapApertureSegment {
+            allocation: self.cookie,
+            segment,
+            first,
+            page,
+            pages,
+        };
+
+        self.port
+            .enter()?
+            .build_paging_buffer(class, PagingOperation::MapApertureSegment(map));
+        Ok(())
+    }
+
+    /// UnmapApertureSegment of a range that shows pages of the allocation. `dummy` is the physical
+    /// address of a page that belongs to nobody.
+    pub fn unmap_aperture(&self, class: &Passive, range: &ApertureRange, dummy: u64) -> KmdResult {
+        let unmap = UnmapApertureSegment {
+            allocation: self.cookie,
+            segment: range.segment,
+            first: range.first,
+            count: range.count,
+            dummy,
+        };
+
+        self.port
+            .enter()?
+            .build_paging_buffer(class, PagingOperation::UnmapApertureSegment(unmap));
+        Ok(())
     }
 }
 

@@ -13,6 +13,7 @@ mod process;
 
 pub use allocation::{
     Allocation,
+    ApertureRange,
     OpenAllocation, //
 };
 pub use context::Context;

@@ -255,9 +255,9 @@ impl AdapterMemory {
     }
 
     /// Whether all of a set of segments exist, and the set is not empty (MEM-3): bit n is segment
-    /// n.
+    /// n. System memory is named by the aperture (MEM-5).
     pub(crate) fn has_segments(&self, set: u32) -> bool {
-        let known = self.reported.iter().fold(1u32, |known, (id, _)| {
+        let known = self.reported.iter().fold(0u32, |known, (id, _)| {
             known | 1u32.checked_shl(id).unwrap_or(0)
         });
 

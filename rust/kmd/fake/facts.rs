@@ -3,6 +3,7 @@
 //! What the double says of its adapter: everything differs from what the software adapter says, so
 //! that a test notices what does not come from the KMD.
 
+use super::PAGE_SIZE;
 use crate::ddi::{
     caps::{
         AdapterType,
@@ -24,6 +25,7 @@ use crate::ddi::{
     },
     types::Text, //
 };
+use crate::platform::SegmentMemory;
 
 /// The one feature that it has: `DXGK_FEATURE_HWSCH`.
 pub(super) const FEATURE: u32 = 0;
@@ -116,17 +118,42 @@ const LEVEL: PageTableLevel = PageTableLevel {
     table_bytes: 1024,
 };
 
-/// It has no memory, and a small aperture.
+/// Its segments: a small aperture, and memory if a test wants it to have any.
+pub(super) const APERTURE: u32 = 1;
+pub(super) const LOCAL: u32 = 2;
+
+/// Pages of the aperture.
+pub(super) const APERTURE_PAGES: usize = 256;
+
+/// Bytes that the aperture shows at a time.
+const COMMIT_LIMIT: u64 = 0x8_0000;
+
+/// Describes the aperture.
 pub(super) fn aperture() -> SegmentDescriptor {
     SegmentDescriptor {
         kind: SegmentKind::Aperture,
-        size: 0x10_0000,
-        commit_limit: 0x8_0000,
+        // CAST: a usize fits 64 bits.
+        size: APERTURE_PAGES as u64 * PAGE_SIZE,
+        commit_limit: COMMIT_LIMIT,
         cpu_visible: false,
         cache_coherent: true,
         application_target: true,
         local_budget_group: false,
         memory: None,
+    }
+}
+
+/// Describes memory of so many bytes.
+pub(super) fn local(size: u64, memory: &SegmentMemory) -> SegmentDescriptor {
+    SegmentDescriptor {
+        kind: SegmentKind::Memory,
+        size,
+        commit_limit: 0,
+        cpu_visible: true,
+        cache_coherent: false,
+        application_target: true,
+        local_budget_group: true,
+        memory: Some(memory.clone()),
     }
 }
 

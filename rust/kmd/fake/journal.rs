@@ -5,6 +5,7 @@
 //! Only atomics, so that the double may be called in every context class, and a wrong order of
 //! calls is found rather than waited for.
 
+use super::facts::APERTURE_PAGES;
 use crate::{
     ddi::queue::Submission,
     platform::{
@@ -37,6 +38,8 @@ pub enum Entry {
     ResumeContext,
     UpdatePageTable,
     FlushTlb,
+    MapApertureSegment,
+    UnmapApertureSegment,
     CreateAllocation,
     NotifyAllocationEnd,
     DestroyAllocation,
@@ -85,6 +88,9 @@ pub enum Broken {
     InFlight,
     /// Values that no entry may get: commands that are not aligned, entries beyond a table.
     BadValue,
+    /// The aperture is to show something where it shows something, or nothing where it shows
+    /// nothing, or what belongs to another allocation.
+    Aperture,
 }
 
 /// What a cookie stands for.
@@ -125,6 +131,8 @@ pub struct Journal {
     /// 0 before StartDevice, then STARTED, then STOPPED, then REMOVED.
     stage: Word32,
     inside: Word32,
+    /// Which allocation each page of the aperture shows, by its cookie; 0 for none.
+    aperture: [Word32; APERTURE_PAGES],
 }
 
 const STARTED: u32 = 1;
@@ -150,6 +158,7 @@ impl Journal {
             broken: word(),
             stage: word(),
             inside: word(),
+            aperture: array::from_fn(|_| word()),
         }
     }
 
@@ -275,6 +284,13 @@ impl Journal {
         };
         let is_parent = |word| u64::from(platform::load32_acquire(word)) == cookie;
 
+        if self
+            .aperture
+            .iter()
+            .any(|page| kind == Kind::Allocation && is_parent(page))
+        {
+            self.break_rule(Broken::ChildrenLeft);
+        }
         if self.slots.iter().any(|other| {
             platform::load32_acquire(&other.kind) != 0 && other.parents.iter().any(is_parent)
         }) {
@@ -288,6 +304,38 @@ impl Journal {
         platform::store_release(&slot.submitted, 0);
         platform::store_release(&slot.completed, 0);
         set(&slot.kind, 0);
+    }
+
+    /// Replaces what pages of the aperture show, each once.
+    fn change_aperture(&self, first: u64, count: u64, old: u32, new: u32) {
+        let number = |page| usize::try_from(page).ok();
+        let pages = number(first)
+            .zip(first.checked_add(count).and_then(number))
+            .and_then(|(first, end)| self.aperture.get(first..end));
+
+        if !pages.is_some_and(|pages| pages.iter().all(|page| platform::cmpxchg(page, old, new))) {
+            self.break_rule(Broken::Aperture);
+        }
+    }
+
+    /// Pages of the aperture show an allocation from now on.
+    pub(super) fn map_aperture(&self, cookie: u64, first: u64, count: u64) {
+        self.check(Kind::Allocation, cookie);
+        self.change_aperture(first, count, 0, number(cookie));
+    }
+
+    /// They show nothing any more.
+    pub(super) fn unmap_aperture(&self, cookie: u64, first: u64, count: u64) {
+        self.check(Kind::Allocation, cookie);
+        self.change_aperture(first, count, number(cookie), 0);
+    }
+
+    /// How many pages the aperture shows.
+    pub fn in_aperture(&self) -> usize {
+        self.aperture
+            .iter()
+            .filter(|page| platform::load32_acquire(page) != 0)
+            .count()
     }
 
     /// More queues than there is room for.
@@ -431,6 +479,11 @@ impl Drop for Alone<'_> {
     fn drop(&mut self) {
         set(self.0, 0);
     }
+}
+
+/// A cookie as a word has it.
+fn number(cookie: u64) -> u32 {
+    u32::try_from(cookie).unwrap_or(u32::MAX)
 }
 
 /// A store, by the names that `platform` has.

@@ -9,6 +9,7 @@
 
 mod facts;
 pub mod journal;
+pub mod operations;
 pub mod queues;
 
 use crate::{
@@ -24,8 +25,12 @@ use crate::{
             Passive, //
         },
         paging::{
+            MapApertureSegment,
             PagingOperation,
             RootPageTable,
+            UnmapApertureSegment,
+            UpdatePageTable,
+            MAX_APERTURE_PAGES,
             MAX_ENTRIES, //
         },
         queue::{
@@ -33,7 +38,6 @@ use crate::{
             Submission,
             Suspend, //
         },
-        segments::SYSTEM_MEMORY,
         types::{
             AllocationCookie,
             AllocationEndCookie,
@@ -60,6 +64,7 @@ use crate::{
     platform::{
         self,
         Completion,
+        SegmentMemory,
         Shared,
         Word32, //
     }, //
@@ -71,10 +76,20 @@ use journal::{
     Journal,
     Kind, //
 };
+use operations::Operations;
 use queues::Queues;
 
 /// Bytes of a page.
 const PAGE_SIZE: u64 = 4096;
+
+/// Flags of [`allocation_data`]: it is in memory of the double, and it is accessed physically.
+pub const IN_LOCAL: u64 = 1 << 0;
+pub const PHYSICAL: u64 = 1 << 1;
+
+/// Private data of an allocation that the double understands.
+pub const fn allocation_data(size: u64, flags: u64) -> [u8; 16] {
+    ((flags as u128) << 64 | size as u128).to_le_bytes()
+}
 
 /// How a double behaves.
 #[derive(Clone, Default)]
@@ -95,6 +110,10 @@ pub struct Behaviour {
     pub change_node: Option<fn(&mut NodeMetadata)>,
     /// Its queues, whose work the test completes. Without it no work is ever completed.
     pub queues: Option<Shared<Queues>>,
+    /// Where it writes down what it is told about page tables and its aperture.
+    pub operations: Option<Shared<Operations>>,
+    /// Bytes of memory that it has.
+    pub local_memory: u64,
 }
 
 /// The calls of one entry wait here, so that a test can look at what happens meanwhile.
@@ -142,6 +161,8 @@ pub struct FakeKmd {
     journal: Shared<Journal>,
     behaviour: Behaviour,
     may_fail: Word32,
+    /// From StartDevice on, if it has any.
+    local: Option<SegmentMemory>,
     started: bool,
 }
 
@@ -152,6 +173,7 @@ impl FakeKmd {
             journal,
             behaviour,
             may_fail: platform::word32(0),
+            local: None,
             started: false,
         }
     }
@@ -195,6 +217,53 @@ impl FakeKmd {
         }
         self.journal
             .submit(kind, cookie, submission, self.max_in_flight());
+    }
+
+    fn update_page_table(&self, update: &UpdatePageTable<'_>) {
+        let _call = self.enter(Entry::UpdatePageTable);
+
+        self.linger();
+        self.journal.check(Kind::Process, update.process.0);
+
+        // CAST: 32 bits fit a usize.
+        let words = update.table.iter().skip(update.start as usize);
+
+        if update.entries.len() > MAX_ENTRIES
+            || words.len() < update.entries.len()
+            || update.address % PAGE_SIZE != 0
+        {
+            self.journal.bad_value();
+        }
+        for (word, entry) in words.zip(update.entries) {
+            platform::store_release(word, facts::entry(entry));
+        }
+    }
+
+    fn map_aperture(&self, map: &MapApertureSegment<'_>) {
+        let _call = self.enter(Entry::MapApertureSegment);
+
+        self.linger();
+        if map.segment != facts::APERTURE
+            || map.pages.is_empty()
+            || map.pages.len() > MAX_APERTURE_PAGES
+            || map.pages.iter().any(|address| address % PAGE_SIZE != 0)
+        {
+            self.journal.bad_value();
+        }
+        // CAST: a usize fits 64 bits.
+        self.journal
+            .map_aperture(map.allocation.0, map.first, map.pages.len() as u64);
+    }
+
+    fn unmap_aperture(&self, unmap: &UnmapApertureSegment) {
+        let _call = self.enter(Entry::UnmapApertureSegment);
+
+        self.linger();
+        if unmap.segment != facts::APERTURE || unmap.count == 0 || unmap.dummy % PAGE_SIZE != 0 {
+            self.journal.bad_value();
+        }
+        self.journal
+            .unmap_aperture(unmap.allocation.0, unmap.first, unmap.count);
     }
 
     /// How many submissions of a queue it takes at a time.
@@ -241,6 +310,11 @@ impl Drop for FakeKmd {
 impl Kmd for FakeKmd {
     fn start_device(&mut self, _: &Passive, _: &StartInfo) -> KmdResult {
         self.try_to()?;
+        if self.behaviour.local_memory != 0 {
+            let local = platform::segment_memory(self.behaviour.local_memory);
+
+            self.local = Some(local.ok_or(KmdError::NoMemory)?);
+        }
         self.journal.start();
         self.started = true;
         Ok(())
@@ -266,7 +340,11 @@ impl Kmd for FakeKmd {
             }
             AdapterQuery::UmdDriverPrivate(out) => out.fill(facts::UMD_PRIVATE),
             AdapterQuery::Segments(segments) => {
-                let _id = segments.add(facts::aperture());
+                let _aperture = segments.add(facts::aperture());
+
+                if let Some(local) = &self.local {
+                    let _id = segments.add(facts::local(self.behaviour.local_memory, local));
+                }
             }
         }
     }
@@ -392,26 +470,13 @@ impl Kmd for FakeKmd {
 
     /// An entry is its kind, and the place of the page. There is no other format.
     fn build_paging_buffer(&self, _: &Passive, operation: PagingOperation<'_>) {
+        if let Some(operations) = &self.behaviour.operations {
+            operations.record(&operation);
+        }
         match operation {
-            PagingOperation::UpdatePageTable(update) => {
-                let _call = self.enter(Entry::UpdatePageTable);
-
-                self.linger();
-                self.journal.check(Kind::Process, update.process.0);
-
-                // CAST: 32 bits fit a usize.
-                let words = update.table.iter().skip(update.start as usize);
-
-                if update.entries.len() > MAX_ENTRIES
-                    || words.len() < update.entries.len()
-                    || update.address % PAGE_SIZE != 0
-                {
-                    self.journal.bad_value();
-                }
-                for (word, entry) in words.zip(update.entries) {
-                    platform::store_release(word, facts::entry(entry));
-                }
-            }
+            PagingOperation::UpdatePageTable(update) => self.update_page_table(&update),
+            PagingOperation::MapApertureSegment(map) => self.map_aperture(&map),
+            PagingOperation::UnmapApertureSegment(unmap) => self.unmap_aperture(&unmap),
             PagingOperation::FlushTlb {
                 process,
                 first,
@@ -442,7 +507,8 @@ impl Kmd for FakeKmd {
         }
     }
 
-    /// The private data are the size. Memory of the caller may have none.
+    /// The private data are the size, or those of [`allocation_data`]. Memory of the caller may have
+    /// none.
     fn create_allocation(
         &self,
         _: &Passive,
@@ -450,10 +516,20 @@ impl Kmd for FakeKmd {
     ) -> KmdResult<(AllocationCookie, AllocationInfo)> {
         let _call = self.enter(Entry::CreateAllocation);
         let id = allocation.id;
-        let size = match allocation.private_data.try_into() {
-            Ok(size) => u64::from_le_bytes(size),
-            Err(_) if allocation.existing => 0,
-            Err(_) => return Err(KmdError::InvalidParameter),
+        let half = |at: usize| {
+            let bytes = allocation.private_data.get(at..)?.first_chunk()?;
+
+            Some(u64::from_le_bytes(*bytes))
+        };
+        let (size, flags) = match (allocation.private_data.len(), half(0), half(8)) {
+            (8, Some(size), _) => (size, 0),
+            (16, Some(size), Some(flags)) => (size, flags),
+            _ if allocation.existing => (0, 0),
+            _ => return Err(KmdError::InvalidParameter),
+        };
+        let segment = match flags & IN_LOCAL != 0 {
+            true => facts::LOCAL,
+            false => facts::APERTURE,
         };
 
         self.try_to()?;
@@ -467,8 +543,9 @@ impl Kmd for FakeKmd {
                 // CAST: 4096.
                 alignment: PAGE_SIZE as u32,
                 priority: 1,
-                supported_segments: 1 << SYSTEM_MEMORY,
-                preferred_segment: SYSTEM_MEMORY,
+                supported_segments: 1 << segment,
+                preferred_segment: segment,
+                accessed_physically: flags & PHYSICAL != 0,
                 cpu_visible: true,
                 notify_end: self.behaviour.notify_end.then_some(end_cookie(cookie, id)),
             },

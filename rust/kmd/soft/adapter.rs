@@ -3,6 +3,7 @@
 //! A software adapter from StartDevice on: its engines, its memory, and what was made on it.
 
 use super::{
+    aperture::Aperture,
     cmp::Cmp,
     config::Config,
     context::Context,
@@ -73,6 +74,7 @@ pub(super) struct Adapter {
     config: Config,
     local: Option<SegmentMemory>,
     ids: SegmentIds,
+    aperture: Shared<Aperture>,
     engines: [Option<Shared<Shell>>; ENGINES],
     /// Until StopDevice.
     threads: Lock<Option<Threads>>,
@@ -105,12 +107,15 @@ impl Adapter {
             bytes => Some(platform::segment_memory(bytes)?),
         };
         let memory = platform::shared(PhysicalMemory::new(local.clone()))?;
+        let aperture = platform::shared(Aperture::new()?)?;
         let polls = platform::shared(Polls::new()?)?;
         let mut engines = [const { None }; ENGINES];
 
         // CAST: four at most.
         for (number, place) in engines.iter_mut().enumerate().take(config.nodes as usize) {
-            *place = Some(Shell::new(number, memory.clone(), polls.clone())?);
+            let (memory, aperture) = (memory.clone(), aperture.clone());
+
+            *place = Some(Shell::new(number, memory, aperture, polls.clone())?);
         }
 
         let threads = Threads::start(config.index, polls, &engines)?;
@@ -119,6 +124,7 @@ impl Adapter {
             config: *config,
             ids: SegmentIds::new(local.is_some()),
             local,
+            aperture,
             engines,
             threads: platform::lock!(Some(threads), "soft::Adapter::threads")?,
             processes: platform::short_lock!(Slab::new()?, "soft::Adapter::processes")?,
@@ -316,6 +322,15 @@ impl Adapter {
                 };
 
                 self.invalidate(Scope::Process(pasid(process.0)), *first, last);
+            }
+            PagingOperation::MapApertureSegment(map) => self.aperture.map(map.first, map.pages),
+            PagingOperation::UnmapApertureSegment(unmap) => {
+                self.aperture.unmap(unmap.first, unmap.count);
+                // No translation leads to the page itself. Who has looked into the aperture before
+                // is done with it after its slice.
+                for shell in self.engines.iter().flatten() {
+                    shell.wait_for_slice();
+                }
             }
         }
     }

@@ -25,10 +25,14 @@ pub struct DriverData {
     pub alignment: u32,
     /// Whether it is in the adapter's own memory instead of system memory.
     pub local: bool,
+    /// Whether engines use physical addresses of it, so that it is one range.
+    pub accessed_physically: bool,
 }
 
-/// The one flag: [`DriverData::local`], `OPENDXG_ALLOCATION_LOCAL`.
+/// The flag for [`DriverData::local`], `OPENDXG_ALLOCATION_LOCAL`.
 const LOCAL: u32 = 1 << 0;
+/// The flag for [`DriverData::accessed_physically`], `OPENDXG_ALLOCATION_PHYSICAL`.
+const PHYSICAL: u32 = 1 << 1;
 
 /// Bytes of private driver data that the software adapter understands.
 pub const DRIVER_DATA_SIZE: usize = 48;
@@ -45,6 +49,7 @@ impl DriverData {
             height: 1,
             alignment: 0,
             local: false,
+            accessed_physically: false,
         }
     }
 
@@ -72,6 +77,7 @@ impl DriverData {
             height: word(32),
             alignment: word(36),
             local: word(40) & LOCAL != 0,
+            accessed_physically: word(40) & PHYSICAL != 0,
         };
 
         if word(0) != MAGIC
@@ -80,7 +86,7 @@ impl DriverData {
             || data.size % PAGE != 0
             || data.alignment > MAX_ALIGNMENT
             || data.alignment != 0 && !data.alignment.is_power_of_two()
-            || word(40) & !LOCAL != 0
+            || word(40) & !(LOCAL | PHYSICAL) != 0
             || word(44) != 0
         {
             return Err(KmdError::InvalidParameter);
@@ -102,13 +108,21 @@ impl DriverData {
             high(self.pitch),
             self.height,
             self.alignment,
-            if self.local { LOCAL } else { 0 },
+            flag(self.local, LOCAL) | flag(self.accessed_physically, PHYSICAL),
         ];
 
         for (place, word) in bytes.chunks_exact_mut(4).zip(words) {
             place.copy_from_slice(&word.to_le_bytes());
         }
         bytes
+    }
+}
+
+fn flag(is_set: bool, flag: u32) -> u32 {
+    if is_set {
+        flag
+    } else {
+        0
     }
 }
 

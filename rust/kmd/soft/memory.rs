@@ -2,6 +2,7 @@
 
 //! Memory segments of the software adapter, and its page tables.
 
+use super::aperture::APERTURE_SIZE;
 use crate::{
     ddi::{
         caps::{
@@ -37,10 +38,6 @@ use crate::{
     }, //
 };
 use core::array;
-
-/// Bytes of the aperture. No engine uses physical addresses, so nothing is ever mapped into it;
-/// each adapter has one (MEM-1).
-const APERTURE_SIZE: u64 = 256 << 20;
 
 /// Which segments an adapter has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

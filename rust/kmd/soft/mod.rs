@@ -7,6 +7,7 @@
 
 mod adapter;
 pub mod allocation_data;
+mod aperture;
 mod cmp;
 mod config;
 mod context;
@@ -42,7 +43,6 @@ use crate::{
             Submission,
             Suspend, //
         },
-        segments::SYSTEM_MEMORY,
         types::{
             AllocationCookie,
             AllocationEndCookie,
@@ -316,15 +316,15 @@ impl Kmd for SoftKmd {
         allocation: &CreateAllocationArgs<'_>,
     ) -> KmdResult<(AllocationCookie, AllocationInfo)> {
         let ids = self.adapter()?.segment_ids();
-        let (size, alignment, local) = match DriverData::decode(allocation.private_data) {
-            Ok(data) => (data.size, data.alignment, data.local),
+        let data = match DriverData::decode(allocation.private_data) {
+            Ok(data) => data,
             Err(_) if allocation.existing && !DriverData::is_ours(allocation.private_data) => {
-                (0, 0, false)
+                DriverData::linear(0)
             }
             Err(error) => return Err(error),
         };
-        let segment = match local {
-            false => SYSTEM_MEMORY,
+        let segment = match data.local {
+            false => ids.aperture,
             // Memory of the caller is where it is.
             true => ids
                 .local
@@ -332,12 +332,13 @@ impl Kmd for SoftKmd {
                 .ok_or(KmdError::InvalidParameter)?,
         };
         let info = AllocationInfo {
-            size,
+            size: data.size,
             // CAST: 4096.
-            alignment: alignment.max(PAGE_SIZE as u32),
+            alignment: data.alignment.max(PAGE_SIZE as u32),
             priority: PRIORITY_NORMAL,
             supported_segments: 1_u32.wrapping_shl(segment),
             preferred_segment: segment,
+            accessed_physically: data.accessed_physically,
             cpu_visible: true,
             notify_end: None,
         };

@@ -9,6 +9,10 @@
 //! is done under it, no access of the engine is in progress. Callbacks are called under it.
 
 use super::{
+    aperture::{
+        Aperture,
+        Reached, //
+    },
     context::{
         Context,
         Wish, //
@@ -85,6 +89,7 @@ pub(super) struct Shell {
     number: usize,
     /// The adapter's memory, and when the CMP has to look.
     memory: Shared<PhysicalMemory>,
+    aperture: Shared<Aperture>,
     polls: Shared<Polls>,
     wakeup: BoxedWakeup,
     listed: ShortLock<Listed>,
@@ -202,6 +207,7 @@ impl Shell {
     pub(super) fn new(
         number: usize,
         memory: Shared<PhysicalMemory>,
+        aperture: Shared<Aperture>,
         polls: Shared<Polls>,
     ) -> Option<Shared<Self>> {
         let core = Core {
@@ -221,6 +227,7 @@ impl Shell {
         platform::shared(Self {
             number,
             memory,
+            aperture,
             polls,
             wakeup: platform::wakeup()?,
             listed: platform::short_lock!(listed, "soft::Shell::listed")?,
@@ -368,6 +375,11 @@ impl Shell {
         self.core.lock().engine.invalidate(scope, first, last);
     }
 
+    /// Returns when no slice is in progress that was when it was called. May sleep.
+    pub(super) fn wait_for_slice(&self) {
+        drop(self.core.lock());
+    }
+
     /// What the engine does. May sleep.
     pub(super) fn status(&self) -> NodeStatus {
         let core = self.core.lock();
@@ -400,7 +412,10 @@ impl Shell {
 
         self.look_at_contexts(&mut core);
         self.look_at_queues(&mut core);
-        core.slice(&self.memory)
+        core.slice(&Reached {
+            memory: &self.memory,
+            aperture: &self.aperture,
+        })
     }
 
     fn look_at_contexts(&self, core: &mut Core) {
@@ -548,7 +563,7 @@ impl Core {
     }
 
     /// Runs one slice of the queue whose turn it is.
-    fn slice(&mut self, memory: &PhysicalMemory) -> Turn {
+    fn slice(&mut self, memory: &Reached<'_>) -> Turn {
         let begin = platform::now_ns();
         let Some(index) = self.run_list.next(&mut self.arena, begin) else {
             return Turn::Idle(self.run_list.next_poll_ns(&mut self.arena));
@@ -581,7 +596,7 @@ impl Core {
         Turn::Ran
     }
 
-    fn step(&mut self, index: QueueIndex, memory: &PhysicalMemory) -> Outcome {
+    fn step(&mut self, index: QueueIndex, memory: &Reached<'_>) -> Outcome {
         let Some(entry) = self.arena.queues.get_mut(index.0) else {
             return Outcome::Idle;
         };

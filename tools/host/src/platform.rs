@@ -47,6 +47,16 @@ pub(crate) fn may_sleep() -> Option<bool> {
     Some(SLEEPLESS.get() == 0)
 }
 
+/// A number of the thread that calls this.
+pub(crate) fn thread_id() -> u64 {
+    static LAST: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+
+    thread_local! {
+        static OWN: u64 = LAST.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1;
+    }
+    OWN.with(|own| *own)
+}
+
 /// Runs what must not sleep.
 pub(crate) fn without_sleep<T>(run: impl FnOnce() -> T) -> T {
     SLEEPLESS.set(SLEEPLESS.get() + 1);

@@ -39,6 +39,7 @@ fn res_20_driver_data_field_by_field() {
         height: 480,
         alignment: 0x1_0000,
         local: false,
+        accessed_physically: false,
     };
     assert_eq!(&bytes(GOOD)[..4], b"DXGA");
     assert_eq!(DriverData::decode(&bytes(GOOD)), Ok(expected));
@@ -58,7 +59,7 @@ fn res_20_driver_data_that_is_not_understood() {
         (9, 0x1_0001),
         (9, 0x2_0000),
         (9, 0x8000_0000),
-        (10, 2),
+        (10, 4),
         (10, 1 << 31),
         (11, 1),
     ] {
@@ -99,12 +100,17 @@ fn res_20_alignments_are_powers_of_two() {
 }
 
 #[test]
-fn mem_3_an_allocation_may_ask_for_local_memory() {
-    for (word, local) in [(0, false), (1, true)] {
+fn mem_3_an_allocation_may_ask_for_local_memory_and_for_one_range() {
+    for (word, local, physical) in [
+        (0, false, false),
+        (1, true, false),
+        (2, false, true),
+        (3, true, true),
+    ] {
         let mut words = GOOD;
         words[10] = word;
         let data = DriverData::decode(&bytes(words)).unwrap();
-        assert_eq!(data.local, local);
+        assert_eq!((data.local, data.accessed_physically), (local, physical));
         assert_eq!(data.encode().to_vec(), bytes(words));
     }
 }
@@ -134,9 +140,17 @@ proptest! {
         height in any::<u32>(),
         shift in 0u32..17,
         local in any::<bool>(),
+        accessed_physically in any::<bool>(),
     ) {
-        let alignment = 1 << shift;
-        let data = DriverData { size: pages << 12, width, pitch, height, alignment, local };
+        let data = DriverData {
+            size: pages << 12,
+            width,
+            pitch,
+            height,
+            alignment: 1 << shift,
+            local,
+            accessed_physically,
+        };
         prop_assert_eq!(DriverData::decode(&data.encode()), Ok(data));
     }
 

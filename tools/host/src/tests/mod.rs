@@ -20,6 +20,8 @@ mod allocation_lists;
 #[cfg(not(loom))]
 mod allocation_rules;
 #[cfg(not(loom))]
+mod aperture;
+#[cfg(not(loom))]
 mod attribute_rules;
 #[cfg(not(loom))]
 mod bucket_map;

@@ -36,6 +36,8 @@ use crate::{
     platform::Shared,
 };
 
+mod aperture;
+
 /// No wait takes longer.
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -952,13 +954,13 @@ fn res_23_sizes_and_places_of_allocations() {
 
     let refused = Err(KmdError::InvalidParameter);
 
-    assert_eq!(describe(&port, system, false), Ok((0x2000, 0x1_0000, 1, 0)));
-    assert_eq!(describe(&port, system, true), Ok((0x2000, 0x1_0000, 1, 0)));
+    assert_eq!(describe(&port, system, false), Ok((0x2000, 0x1_0000, 4, 2)));
+    assert_eq!(describe(&port, system, true), Ok((0x2000, 0x1_0000, 4, 2)));
     assert_eq!(describe(&port, local, false), Ok((0x2000, 0x1_0000, 2, 1)));
     assert_eq!(describe(&port, local, true), refused);
     assert_eq!(describe(&bare, local, false), refused, "it has none");
     assert_eq!(describe(&port, other, false), refused);
-    assert_eq!(describe(&port, other, true), Ok((0, 4096, 1, 0)));
+    assert_eq!(describe(&port, other, true), Ok((0, 4096, 4, 2)));
 
     let mut bad = system;
 

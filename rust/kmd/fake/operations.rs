@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The paging operations that a double was told of, in order, with who told it.
+
+use crate::{
+    ddi::paging::{
+        PageTableEntry,
+        PagingOperation,
+        UnmapApertureSegment, //
+    },
+    platform::{
+        self,
+        Boxed,
+        ShortLock, //
+    }, //
+};
+
+/// Most operations of a test.
+const OPERATIONS: usize = 256;
+
+/// What an operation says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// UpdatePageTable.
+    UpdatePageTable {
+        level: u32,
+        /// GPU virtual address that the first entry is for.
+        address: u64,
+        /// How many entries.
+        count: usize,
+        /// The first of them.
+        first: PageTableEntry,
+    },
+    /// FlushTlb.
+    FlushTlb {
+        /// As in the operation.
+        first: u64,
+        /// As in the operation.
+        last: u64,
+    },
+    /// MapApertureSegment.
+    MapApertureSegment {
+        segment: u32,
+        /// The first page of the aperture.
+        first: u64,
+        /// The first page of the allocation.
+        page: u64,
+        /// How many pages.
+        count: usize,
+    },
+    /// UnmapApertureSegment.
+    UnmapApertureSegment(UnmapApertureSegment),
+}
+
+/// An operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Operation {
+    /// The thread that the entry was called in.
+    pub thread: u64,
+    /// What it says.
+    pub what: What,
+}
+
+struct Log {
+    operations: Boxed<[Option<Operation>; OPERATIONS]>,
+    count: usize,
+}
+
+/// What a double was told. The test and the double share it.
+pub struct Operations {
+    log: ShortLock<Log>,
+}
+
+impl Operations {
+    /// None; `None` if there is no memory. May sleep.
+    pub fn new() -> Option<Self> {
+        let log = Log {
+            operations: platform::none_array()?,
+            count: 0,
+        };
+
+        Some(Self {
+            log: platform::short_lock!(log, "fake::Operations::log")?,
+        })
+    }
+
+    /// How many there were so far. Those that there was no room for count too.
+    pub fn count(&self) -> usize {
+        self.log.lock().count
+    }
+
+    /// The one with this number, from 0 on; `None` if there is no such, or there was no room for
+    /// it.
+    pub fn get(&self, number: usize) -> Option<Operation> {
+        self.log.lock().operations.get(number).copied().flatten()
+    }
+
+    /// Those from the one with this number on.
+    pub fn since(&self, number: usize) -> impl Iterator<Item = Operation> + '_ {
+        (number..).map_while(|number| self.get(number))
+    }
+
+    pub(super) fn record(&self, operation: &PagingOperation<'_>) {
+        let what = match operation {
+            PagingOperation::UpdatePageTable(update) => What::UpdatePageTable {
+                level: update.level,
+                address: update.address,
+                count: update.entries.len(),
+                first: update.entries.first().copied().unwrap_or_default(),
+            },
+            PagingOperation::FlushTlb { first, last, .. } => What::FlushTlb {
+                first: *first,
+                last: *last,
+            },
+            PagingOperation::MapApertureSegment(map) => What::MapApertureSegment {
+                segment: map.segment,
+                first: map.first,
+                page: map.page,
+                count: map.pages.len(),
+            },
+            PagingOperation::UnmapApertureSegment(unmap) => What::UnmapApertureSegment(*unmap),
+        };
+        let operation = Operation {
+            thread: platform::thread_id(),
+            what,
+        };
+        let mut log = self.log.lock();
+        let number = log.count;
+
+        if let Some(place) = log.operations.get_mut(number) {
+            *place = Some(operation);
+        }
+        // OVERFLOW: a test makes few calls.
+        log.count = number.wrapping_add(1);
+    }
+}

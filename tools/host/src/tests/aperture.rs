@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The aperture as the driver interface has it, with a double below (MEM-4, MEM-5, MEM-78).
+
+use crate::{
+    ddi::{
+        caps::{AdapterQuery, Luid, StartInfo},
+        class::Passive,
+        object::{Allocation, ApertureRange},
+        paging::{UnmapApertureSegment, MAX_APERTURE_PAGES},
+        port::Port,
+        segments::{SegmentKind, Segments},
+        types::{AllocationCookie, AllocationId, CreateAllocationArgs, KmdError},
+    },
+    kmd::fake::{
+        allocation_data,
+        journal::{Broken, Entry, Journal},
+        operations::{Operations, What},
+        Behaviour, FakeKmd, IN_LOCAL, PHYSICAL,
+    },
+    platform::{self, Shared},
+};
+
+const INFO: StartInfo = StartInfo {
+    luid: Luid { low: 1, high: 2 },
+};
+
+/// The aperture of the double.
+const APERTURE: u32 = 1;
+
+struct Scene {
+    journal: Shared<Journal>,
+    operations: Shared<Operations>,
+    port: Shared<Port>,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let journal = Shared::new(Journal::new());
+        let operations = Shared::new(Operations::new().unwrap());
+        let behaviour = Behaviour {
+            operations: Some(operations.clone()),
+            local_memory: 0x10_0000,
+            ..Behaviour::default()
+        };
+        let kmd = FakeKmd::add_device(journal.clone(), behaviour);
+
+        Self {
+            journal,
+            operations,
+            port: Port::start(Box::new(kmd), &Passive::here(), &INFO).unwrap(),
+        }
+    }
+
+    fn allocation(&self, flags: u64) -> Allocation {
+        let args = CreateAllocationArgs {
+            id: AllocationId(9),
+            private_data: &allocation_data(0x2000, flags),
+            existing: false,
+        };
+
+        Allocation::create(&self.port, &Passive::here(), &args).unwrap()
+    }
+
+    fn map(&self, allocation: &Allocation, first: u64, pages: &[u64]) {
+        allocation
+            .map_aperture(&Passive::here(), (APERTURE, first), 0, pages)
+            .unwrap();
+    }
+}
+
+fn range(first: u64, count: u64) -> ApertureRange {
+    ApertureRange {
+        segment: APERTURE,
+        first,
+        count,
+    }
+}
+
+/// MEM-5: who is to be in system memory names the aperture, and nobody names segment 0.
+#[test]
+fn mem_5_a_place_is_a_segment_and_system_memory_is_the_aperture() {
+    let scene = Scene::new();
+    let mut segments = Segments::new();
+
+    scene
+        .port
+        .enter()
+        .unwrap()
+        .query_adapter_info(&Passive::here(), AdapterQuery::Segments(&mut segments));
+    for (flags, kind) in [
+        (0, SegmentKind::Aperture),
+        (PHYSICAL, SegmentKind::Aperture),
+        (IN_LOCAL, SegmentKind::Memory),
+        (IN_LOCAL | PHYSICAL, SegmentKind::Memory),
+    ] {
+        let info = scene.allocation(flags).info;
+
+        assert_eq!(segments.get(info.preferred_segment).unwrap().kind, kind);
+        assert_eq!(info.supported_segments, 1 << info.preferred_segment);
+        assert_eq!(info.accessed_physically, flags & PHYSICAL != 0);
+    }
+}
+
+#[test]
+fn mem_78_the_kmd_is_told_what_the_aperture_shows() {
+    let scene = Scene::new();
+    let allocation = scene.allocation(PHYSICAL);
+
+    scene.map(&allocation, 4, &[0x1000, 0x8000, 0x3000]);
+    assert_eq!(scene.journal.in_aperture(), 3);
+    allocation
+        .unmap_aperture(&Passive::here(), &range(4, 3), 0x7000)
+        .unwrap();
+    assert_eq!(scene.journal.in_aperture(), 0);
+
+    let told: Vec<_> = scene.operations.since(0).map(|told| told.what).collect();
+
+    assert_eq!(
+        told,
+        [
+            What::MapApertureSegment {
+                segment: APERTURE,
+                first: 4,
+                page: 0,
+                count: 3,
+            },
+            What::UnmapApertureSegment(UnmapApertureSegment {
+                allocation: AllocationCookie(1),
+                segment: APERTURE,
+                first: 4,
+                count: 3,
+                dummy: 0x7000,
+            }),
+        ]
+    );
+    assert_eq!(scene.journal.count(Entry::MapApertureSegment), 1);
+    assert_eq!(scene.journal.count(Entry::UnmapApertureSegment), 1);
+    drop((allocation, scene.port));
+    assert!(scene.journal.is_good_end());
+}
+
+/// MEM-78: each range is unmapped exactly once, and only what is mapped.
+#[test]
+fn mem_78_a_double_finds_what_is_wrong_with_the_aperture() {
+    type Wrong = fn(&Scene, &Allocation, &Allocation);
+    let unmap = |allocation: &Allocation, first, count| {
+        allocation
+            .unmap_aperture(&Passive::here(), &range(first, count), 0)
+            .unwrap();
+    };
+    let cases: [(Broken, Wrong); 9] = [
+        (Broken::Aperture, |scene, one, other| {
+            scene.map(one, 0, &[0x1000]);
+            scene.map(other, 0, &[0x2000]);
+        }),
+        (Broken::Aperture, |scene, one, _| {
+            scene.map(one, 256, &[0x1000])
+        }),
+        (Broken::Aperture, |scene, one, _| {
+            scene.map(one, u64::MAX, &[0x1000]);
+        }),
+        (Broken::BadValue, |scene, one, _| scene.map(one, 0, &[])),
+        (Broken::BadValue, |scene, one, _| {
+            scene.map(one, 0, &[0x1008])
+        }),
+        (Broken::BadValue, |scene, one, _| {
+            scene.map(one, 0, &[0; MAX_APERTURE_PAGES + 1]);
+        }),
+        (Broken::BadValue, |_, one, _| {
+            one.map_aperture(&Passive::here(), (2, 0), 0, &[0]).unwrap();
+        }),
+        (Broken::BadValue, |_, one, _| {
+            one.unmap_aperture(&Passive::here(), &range(0, 1), 1)
+                .unwrap();
+        }),
+        (Broken::ChildrenLeft, |scene, one, _| {
+            scene.map(one, 0, &[0])
+        }),
+    ];
+
+    for (number, (rule, wrong)) in cases.iter().enumerate() {
+        let scene = Scene::new();
+
+        wrong(&scene, &scene.allocation(PHYSICAL), &scene.allocation(0));
+        assert_eq!(scene.journal.broken(), *rule as u32, "case {number}");
+    }
+
+    // Twice, nothing, another's, and more than there is.
+    for (first, count, other, again) in [
+        (0, 2, false, true),
+        (2, 1, false, false),
+        (0, 1, true, false),
+        (0, 3, false, false),
+    ] {
+        let scene = Scene::new();
+        let (mine, others) = (scene.allocation(PHYSICAL), scene.allocation(PHYSICAL));
+
+        scene.map(&mine, 0, &[0x1000, 0x2000]);
+        assert_eq!(scene.journal.broken(), 0);
+        unmap(if other { &others } else { &mine }, first, count);
+        if again {
+            assert_eq!(scene.journal.broken(), 0);
+            unmap(&mine, first, count);
+        }
+        assert_eq!(scene.journal.broken(), Broken::Aperture as u32);
+    }
+}
+
+#[test]
+fn mem_78_a_stopped_adapter_has_no_aperture() {
+    let scene = Scene::new();
+    let allocation = scene.allocation(PHYSICAL);
+    let class = Passive::here();
+    let removed = Err(KmdError::DeviceRemoved);
+
+    scene.port.stop(&class);
+    assert_eq!(
+        allocation.map_aperture(&class, (APERTURE, 0), 0, &[0]),
+        removed
+    );
+    assert_eq!(allocation.unmap_aperture(&class, &range(0, 1), 0), removed);
+    assert_eq!(scene.operations.count(), 0);
+    drop((allocation, scene.port));
+    assert!(scene.journal.is_good_end());
+}
+
+/// What a test writes down: as much as there is room for, with the thread.
+#[test]
+fn operations_know_who_told_them() {
+    let scene = Scene::new();
+    let allocation = scene.allocation(PHYSICAL);
+    let own = platform::thread_id();
+
+    std::thread::scope(|scope| {
+        scope.spawn(|| scene.map(&allocation, 0, &[0x1000]));
+    });
+    allocation
+        .unmap_aperture(&Passive::here(), &range(0, 1), 0)
+        .unwrap();
+    assert_ne!(scene.operations.get(0).unwrap().thread, own);
+    assert_eq!(scene.operations.get(1).unwrap().thread, own);
+    assert_eq!(scene.operations.get(2), None);
+}
