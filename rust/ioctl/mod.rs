@@ -25,6 +25,7 @@ mod object_attributes;
 mod on_file;
 mod priority;
 mod queued_sync;
+mod queues;
 mod resource;
 mod share;
 mod statistics;

@@ -2,21 +2,25 @@
 
 //! Waits and signals that contexts and HW queues do when it is their turn (FEN-39 to FEN-53).
 
-use super::call::{
-    invalid_if,
-    Call, //
+use super::{
+    call::{
+        invalid_if,
+        Call, //
+    },
+    queues::{
+        QueueKind,
+        Queues, //
+    }, //
 };
 use crate::{
     dxgk::{
         handle::open_sync_object::SyncLookup,
-        inline_vec::InlineVec,
         object::{
             Object,
             Strong, //
         },
         sched::{
             new_item::NewItem,
-            queue::Queue,
             signal::{
                 Effect,
                 SignalElement, //
@@ -55,76 +59,6 @@ use kernel::{
     sync::Arc, //
 };
 
-/// Which kind of handle queues are named by.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Queues {
-    /// Contexts of packets.
-    Contexts,
-    HwQueues,
-}
-
-/// The queues of one call: at least one, and all of one device.
-pub(super) struct Targets(InlineVec<Arc<Queue>>);
-
-/// Looks queues up. INVALID_PARAMETER for one that is none, or is of another device than the first;
-/// DEVICE_REMOVED if that is in error.
-pub(super) fn queues_of(call: Call<'_>, kind: Queues, locals: &[u32]) -> DxgResult<Targets> {
-    let mut queues = InlineVec::<Arc<Queue>>::with_capacity(locals.len())?;
-
-    for local in locals {
-        let queue = match kind {
-            Queues::Contexts => call
-                .process
-                .handles
-                .context(*local)?
-                .queue()
-                .cloned()
-                .ok_or(Status::INVALID_PARAMETER)?,
-            Queues::HwQueues => call.process.handles.hw_queue(*local)?.queue.clone(),
-        };
-
-        if let Some(first) = queues.iter().next() {
-            invalid_if(!Arc::ptr_eq(&first.device, &queue.device))?;
-        }
-        queues.push(queue);
-    }
-    Ok(Targets(queues))
-}
-
-impl Targets {
-    /// The first queue.
-    fn first(&self) -> DxgResult<&Arc<Queue>> {
-        self.0.iter().next().ok_or(Status::INVALID_PARAMETER.into())
-    }
-
-    /// How many they are.
-    fn count(&self) -> u32 {
-        // CAST: at most 65.
-        self.0.iter().count() as u32
-    }
-
-    /// DEVICE_REMOVED if their device is in error (GPU-12).
-    fn check(&self) -> DxgResult {
-        self.first()?.device.check()
-    }
-
-    /// Queues what `make` makes for each queue: in all of them, or in none.
-    pub(super) fn push(
-        &self,
-        mut make: impl FnMut(&Arc<Queue>) -> DxgResult<NewItem>,
-    ) -> DxgResult {
-        self.check()?;
-
-        let mut items = KVVec::with_capacity(self.0.iter().count(), GFP_KERNEL_ACCOUNT)?;
-
-        for queue in self.0.iter() {
-            items.push(make(queue)?, GFP_KERNEL_ACCOUNT)?;
-        }
-        // Only an end of the queue or of its device meanwhile is a reason to refuse one.
-        items.into_iter().try_for_each(NewItem::push)
-    }
-}
-
 /// What an object is to a queued wait or signal.
 fn kind_of(opened: &SyncLookup) -> Kind {
     match &opened.object {
@@ -145,12 +79,12 @@ struct Objects {
 /// FEN-53).
 fn objects_of(
     call: Call<'_>,
-    targets: &Targets,
+    queues: &Queues,
     locals: &[u32],
     mut check: ObjectCheck,
     operation: Operation,
 ) -> DxgResult<Objects> {
-    let adapter = targets.first()?.adapter().clone();
+    let adapter = queues.adapter()?.clone();
     let mut opened = KVVec::with_capacity(locals.len(), GFP_KERNEL_ACCOUNT)?;
 
     for local in locals {
@@ -189,29 +123,17 @@ impl Objects {
     }
 }
 
-/// Reads handles from an array of the caller.
-fn handles(address: u64, count: u32) -> DxgResult<KVVec<u32>> {
-    // CAST: bounded by the rules of each call.
-    let mut handles = KVVec::from_elem(0, count as usize, GFP_KERNEL_ACCOUNT)?;
-
-    invalid_if(address == 0 && count != 0)?;
-    if count != 0 {
-        user::read_slice(address, &mut handles)?;
-    }
-    Ok(handles)
-}
-
 /// Queues a wait for these objects.
 fn wait(
     call: Call<'_>,
-    targets: &Targets,
+    queues: &Queues,
     which: rules::Call,
     locals: &[u32],
     place: u64,
 ) -> DxgResult {
     let operation = Operation::Wait;
     let check = ObjectCheck::new(which, operation);
-    let objects = objects_of(call, targets, locals, check, operation)?;
+    let objects = objects_of(call, queues, locals, check, operation)?;
     let values = objects.values(place)?;
     let mut elements = KVVec::with_capacity(locals.len(), GFP_KERNEL_ACCOUNT)?;
     let mut legacy = KVVec::<(Arc<LegacySync>, u64)>::new();
@@ -230,14 +152,14 @@ fn wait(
         }
     }
     if !elements.is_empty() {
-        return targets.push(|queue| NewItem::fence_wait(queue, call.process, &elements));
+        return queues.push(|queue| NewItem::fence_wait(queue, call.process, &elements));
     }
 
     // Older objects are acquired one after the other, in the order of the call.
-    let queue = targets.first()?;
+    let queue = queues.first()?;
     let mut items = KVVec::with_capacity(legacy.len(), GFP_KERNEL_ACCOUNT)?;
 
-    targets.check()?;
+    queues.check()?;
     for (object, value) in &legacy {
         let item = NewItem::legacy_wait(queue, call.process, object, *value)?;
 
@@ -256,7 +178,7 @@ struct SignalRequest<'a> {
 }
 
 /// Queues a signal.
-fn signal(call: Call<'_>, targets: &Targets, request: &SignalRequest<'_>) -> DxgResult {
+fn signal(call: Call<'_>, queues: &Queues, request: &SignalRequest<'_>) -> DxgResult {
     let SignalRequest {
         which,
         flags,
@@ -270,12 +192,12 @@ fn signal(call: Call<'_>, targets: &Targets, request: &SignalRequest<'_>) -> Dxg
 
         let event = EventFd::from_slot(place)?;
 
-        return targets.push_signal(call, 1, Effect::Event(event), flags);
+        return queues.push_signal(call, 1, Effect::Event(event), flags);
     }
 
     let operation = Operation::Signal;
     let check = ObjectCheck::new(which, operation);
-    let objects = objects_of(call, targets, locals, check, operation)?;
+    let objects = objects_of(call, queues, locals, check, operation)?;
     let values = objects.values(place)?;
     let mut elements = KVVec::with_capacity(locals.len(), GFP_KERNEL_ACCOUNT)?;
 
@@ -285,11 +207,11 @@ fn signal(call: Call<'_>, targets: &Targets, request: &SignalRequest<'_>) -> Dxg
 
         elements.push(SignalElement { strong, value }, GFP_KERNEL_ACCOUNT)?;
     }
-    targets.push_signal(call, locals.len(), Effect::Objects(elements), flags)
+    queues.push_signal(call, locals.len(), Effect::Objects(elements), flags)
 }
 
-impl Targets {
-    /// Queues a signal in all queues.
+impl Queues {
+    /// Queues a signal in all of them.
     fn push_signal(
         &self,
         call: Call<'_>,
@@ -309,13 +231,41 @@ impl Targets {
     }
 }
 
-/// The context of a call, and those that it broadcasts to.
-fn contexts_of(call: Call<'_>, first: u32, others: &[u32]) -> DxgResult<Targets> {
-    let mut locals = KVVec::with_capacity(others.len() + 1, GFP_KERNEL_ACCOUNT)?;
+/// A list of the caller: its address, and how many there are.
+#[derive(Clone, Copy)]
+struct List {
+    address: u64,
+    count: u32,
+}
 
-    locals.push(first, GFP_KERNEL_ACCOUNT)?;
-    locals.extend_from_slice(others, GFP_KERNEL_ACCOUNT)?;
-    queues_of(call, Queues::Contexts, &locals)
+impl List {
+    /// Reads handles.
+    fn handles(self) -> DxgResult<KVVec<u32>> {
+        invalid_if(self.is_missing())?;
+
+        // CAST: bounded by the rules of each call.
+        let mut handles = KVVec::from_elem(0, self.count as usize, GFP_KERNEL_ACCOUNT)?;
+
+        if self.count != 0 {
+            user::read_slice(self.address, &mut handles)?;
+        }
+        Ok(handles)
+    }
+
+    /// There should be something.
+    fn is_missing(self) -> bool {
+        self.address == 0 && self.count != 0
+    }
+}
+
+impl rules::Call {
+    /// What its queues are.
+    fn queue_kind(self) -> QueueKind {
+        match self {
+            Self::FromGpu | Self::Legacy => QueueKind::Contexts,
+            Self::HwQueue => QueueKind::HwQueues,
+        }
+    }
 }
 
 /// D3DKMTSignalSynchronizationObject2 (0x11): mutexes, semaphores, legacy fences, CPU
@@ -334,11 +284,16 @@ pub(super) fn signal2(call: Call<'_>, args: &D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2
         .ObjectHandleArray
         .get(..args.ObjectCount as usize)
         .unwrap_or_default();
-    let targets = contexts_of(call, args.hContext, others)?;
+    let mut contexts = KVVec::with_capacity(others.len() + 1, GFP_KERNEL_ACCOUNT)?;
+
+    contexts.push(args.hContext, GFP_KERNEL_ACCOUNT)?;
+    contexts.extend_from_slice(others, GFP_KERNEL_ACCOUNT)?;
+
+    let queues = Queues::of(call, QueueKind::Contexts, &contexts)?;
 
     signal(
         call,
-        &targets,
+        &queues,
         &SignalRequest {
             which: rules::Call::Legacy,
             flags,
@@ -357,9 +312,9 @@ pub(super) fn wait2(call: Call<'_>, args: &D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2)
         .ObjectHandleArray
         .get(..args.ObjectCount as usize)
         .unwrap_or_default();
-    let targets = contexts_of(call, args.hContext, &[])?;
+    let queues = Queues::of(call, QueueKind::Contexts, &[args.hContext])?;
 
-    wait(call, &targets, rules::Call::Legacy, locals, args.value())
+    wait(call, &queues, rules::Call::Legacy, locals, args.value())
 }
 
 /// D3DKMTSignalSynchronizationObjectFromGpu (0x32): fences, or older objects, in a context.
@@ -368,63 +323,82 @@ pub(super) fn signal_from_gpu(
     args: &D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU,
 ) -> DxgResult {
     let flags = rules::check_signal(0, args.ObjectCount, MAX_OBJECTS)?;
+    let objects = List {
+        address: args.ObjectHandleArray,
+        count: args.ObjectCount,
+    };
 
-    invalid_if(args.ObjectHandleArray == 0)?;
+    invalid_if(objects.is_missing())?;
 
-    let targets = contexts_of(call, args.hContext, &[])?;
-    let locals = handles(args.ObjectHandleArray, args.ObjectCount)?;
+    let queues = Queues::of(call, QueueKind::Contexts, &[args.hContext])?;
 
     signal(
         call,
-        &targets,
+        &queues,
         &SignalRequest {
             which: rules::Call::FromGpu,
             flags,
-            locals: &locals,
+            locals: &objects.handles()?,
             place: args.values(),
         },
     )
 }
 
-/// D3DKMTSignalSynchronizationObjectFromGpu2 (0x33): the same, or an event, in several contexts:
-/// once, when it has been the turn of it in all of them (FEN-43).
+/// A signal in several queues, with everything in lists.
+struct BroadcastRequest {
+    which: rules::Call,
+    flags: u32,
+    queues: List,
+    objects: List,
+    /// See [`SignalRequest`].
+    place: u64,
+}
+
+/// Queues a signal in several queues: it comes once, when it has been the turn of it in all of them
+/// (FEN-43).
+fn broadcast(call: Call<'_>, request: &BroadcastRequest) -> DxgResult {
+    let flags = rules::check_signal(request.flags, request.objects.count, MAX_OBJECTS)?;
+
+    rules::check_broadcast(request.queues.count)?;
+    invalid_if(request.objects.is_missing())?;
+
+    let kind = request.which.queue_kind();
+    let queues = Queues::of(call, kind, &request.queues.handles()?)?;
+
+    signal(
+        call,
+        &queues,
+        &SignalRequest {
+            which: request.which,
+            flags,
+            locals: &request.objects.handles()?,
+            place: request.place,
+        },
+    )
+}
+
+/// D3DKMTSignalSynchronizationObjectFromGpu2 (0x33): fences, older objects or an event, in several
+/// contexts.
 pub(super) fn signal_from_gpu2(
     call: Call<'_>,
     args: &D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2,
 ) -> DxgResult {
-    let flags = rules::check_signal(args.Flags, args.ObjectCount, MAX_OBJECTS)?;
-
-    rules::check_broadcast(args.BroadcastContextCount)?;
-    invalid_if(args.ObjectCount != 0 && args.ObjectHandleArray == 0)?;
-
-    let contexts = handles(args.BroadcastContextArray, args.BroadcastContextCount)?;
-    let targets = queues_of(call, Queues::Contexts, &contexts)?;
-    let locals = handles(args.ObjectHandleArray, args.ObjectCount)?;
-
-    signal(
+    broadcast(
         call,
-        &targets,
-        &SignalRequest {
+        &BroadcastRequest {
             which: rules::Call::FromGpu,
-            flags,
-            locals: &locals,
+            flags: args.Flags,
+            queues: List {
+                address: args.BroadcastContextArray,
+                count: args.BroadcastContextCount,
+            },
+            objects: List {
+                address: args.ObjectHandleArray,
+                count: args.ObjectCount,
+            },
             place: args.values(),
         },
     )
-}
-
-/// D3DKMTWaitForSynchronizationObjectFromGpu (0x3b): makes a context wait.
-pub(super) fn wait_from_gpu(
-    call: Call<'_>,
-    args: &D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMGPU,
-) -> DxgResult {
-    rules::check_wait(args.ObjectCount, MAX_OBJECTS)?;
-    invalid_if(args.ObjectHandleArray == 0)?;
-
-    let targets = contexts_of(call, args.hContext, &[])?;
-    let locals = handles(args.ObjectHandleArray, args.ObjectCount)?;
-
-    wait(call, &targets, rules::Call::FromGpu, &locals, args.values())
 }
 
 /// D3DKMTSubmitSignalSyncObjectsToHwQueue (0x35): fences, in one or more HW queues.
@@ -432,24 +406,56 @@ pub(super) fn signal_in_hw_queue(
     call: Call<'_>,
     args: &D3DKMT_SUBMITSIGNALSYNCOBJECTSTOHWQUEUE,
 ) -> DxgResult {
-    let flags = rules::check_signal(args.Flags, args.ObjectCount, MAX_OBJECTS)?;
-
-    rules::check_broadcast(args.BroadcastHwQueueCount)?;
-    invalid_if(args.ObjectCount != 0 && args.ObjectHandleArray == 0)?;
-
-    let queues = handles(args.BroadcastHwQueueArray, args.BroadcastHwQueueCount)?;
-    let targets = queues_of(call, Queues::HwQueues, &queues)?;
-    let locals = handles(args.ObjectHandleArray, args.ObjectCount)?;
-
-    signal(
+    broadcast(
         call,
-        &targets,
-        &SignalRequest {
+        &BroadcastRequest {
             which: rules::Call::HwQueue,
-            flags,
-            locals: &locals,
+            flags: args.Flags,
+            queues: List {
+                address: args.BroadcastHwQueueArray,
+                count: args.BroadcastHwQueueCount,
+            },
+            objects: List {
+                address: args.ObjectHandleArray,
+                count: args.ObjectCount,
+            },
             place: args.FenceValueArray,
         },
+    )
+}
+
+/// Queues a wait in one queue, with objects in a list. `place` is that of [`Objects::values`].
+fn wait_in(
+    call: Call<'_>,
+    which: rules::Call,
+    queue: u32,
+    objects: List,
+    place: u64,
+) -> DxgResult {
+    rules::check_wait(objects.count, MAX_OBJECTS)?;
+    invalid_if(objects.is_missing())?;
+
+    let queues = Queues::of(call, which.queue_kind(), &[queue])?;
+
+    wait(call, &queues, which, &objects.handles()?, place)
+}
+
+/// D3DKMTWaitForSynchronizationObjectFromGpu (0x3b): makes a context wait.
+pub(super) fn wait_from_gpu(
+    call: Call<'_>,
+    args: &D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMGPU,
+) -> DxgResult {
+    let objects = List {
+        address: args.ObjectHandleArray,
+        count: args.ObjectCount,
+    };
+
+    wait_in(
+        call,
+        rules::Call::FromGpu,
+        args.hContext,
+        objects,
+        args.values(),
     )
 }
 
@@ -458,17 +464,16 @@ pub(super) fn wait_in_hw_queue(
     call: Call<'_>,
     args: &D3DKMT_SUBMITWAITFORSYNCOBJECTSTOHWQUEUE,
 ) -> DxgResult {
-    rules::check_wait(args.ObjectCount, MAX_OBJECTS)?;
-    invalid_if(args.ObjectHandleArray == 0)?;
+    let objects = List {
+        address: args.ObjectHandleArray,
+        count: args.ObjectCount,
+    };
 
-    let targets = queues_of(call, Queues::HwQueues, &[args.hHwQueue])?;
-    let locals = handles(args.ObjectHandleArray, args.ObjectCount)?;
-
-    wait(
+    wait_in(
         call,
-        &targets,
         rules::Call::HwQueue,
-        &locals,
+        args.hHwQueue,
+        objects,
         args.FenceValueArray,
     )
 }

@@ -7,8 +7,8 @@ use super::{
         invalid_if,
         Call, //
     },
-    queued_sync::{
-        queues_of,
+    queues::{
+        QueueKind,
         Queues, //
     }, //
 };
@@ -71,7 +71,7 @@ pub(super) fn submit(call: Call<'_>, args: &D3DKMT_SUBMITCOMMAND) -> DxgResult {
         .WrittenPrimaries
         .get(..args.NumPrimaries as usize)
         .unwrap_or_default();
-    let queues = queues_of(call, Queues::Contexts, contexts)?;
+    let queues = Queues::of(call, QueueKind::Contexts, contexts)?;
 
     check_primaries(call, primaries)?;
     if args.NumHistoryBuffers != 0 {
@@ -111,7 +111,7 @@ pub(super) fn submit_to_hw_queue(
     invalid_if(args.NumPrimaries != 0 && args.WrittenPrimaries == 0)?;
     check_private_data(args.pPrivateDriverData, args.PrivateDriverDataSize)?;
 
-    let queues = queues_of(call, Queues::HwQueues, &[args.hHwQueue])?;
+    let queues = Queues::of(call, QueueKind::HwQueues, &[args.hHwQueue])?;
     let mut primaries = [0; submit_rules::MAX_PRIMARIES as usize];
     // CAST: at most 16.
     let primaries = primaries
