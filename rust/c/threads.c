@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* C helpers for threads: identities, their end, and the module's work queue. */
+#include <linux/capability.h>
 #include <linux/err.h>
 #include <linux/errno.h>
 #include <linux/freezer.h>
@@ -7,7 +8,6 @@
 #include <linux/kthread.h>
 #include <linux/pid.h>
 #include <linux/rcupdate.h>
-#include <linux/capability.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/wait.h>
@@ -63,9 +63,13 @@ bool dxg_is_killed(void)
 	return fatal_signal_pending(current);
 }
 
+/*
+ * Lets others run. It may be called for as long as users like, without ever going to sleep: so it
+ * says that it is no part of a trampoline, which those who free one wait for (RCU tasks).
+ */
 void dxg_cond_resched(void)
 {
-	cond_resched();
+	cond_resched_tasks_rcu_qs();
 }
 
 /*
@@ -99,7 +103,7 @@ void dxg_kthread_begin(void)
 void dxg_kthread_breathe(void)
 {
 	try_to_freeze();
-	cond_resched();
+	dxg_cond_resched();
 }
 
 /*

@@ -3,6 +3,7 @@
 //! counted in rounds: a test ends when the other side has done them all, however long that takes.
 
 mod engines;
+mod kernel;
 mod processors;
 mod queues;
 
@@ -19,5 +20,6 @@ pub(crate) fn main() {
         .with(engines::tests)
         .with(queues::tests)
         .with(processors::tests)
+        .with(kernel::tests)
         .run()
 }
