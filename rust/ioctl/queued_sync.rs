@@ -106,7 +106,7 @@ fn objects_of(
 impl Objects {
     /// The value of each object. `place` is the address of the values, or the value of all legacy
     /// fences.
-    fn values(&self, place: u64) -> DxgResult<KVVec<u64>> {
+    fn values(&self, which: rules::Call, place: u64) -> DxgResult<KVVec<u64>> {
         let count = self.opened.len();
 
         match self.values {
@@ -114,9 +114,14 @@ impl Objects {
             Values::One => Ok(KVVec::from_elem(place, count, GFP_KERNEL_ACCOUNT)?),
             Values::Each => {
                 let mut values = KVVec::from_elem(0, count, GFP_KERNEL_ACCOUNT)?;
+                let array = match which {
+                    // It shares its place with the value of a legacy fence.
+                    rules::Call::FromGpu => user::bare_pointer(place),
+                    rules::Call::Legacy | rules::Call::HwQueue => place,
+                };
 
-                invalid_if(place == 0)?;
-                user::read_slice(place, &mut values)?;
+                invalid_if(array == 0)?;
+                user::read_slice(array, &mut values)?;
                 Ok(values)
             }
         }
@@ -134,7 +139,7 @@ fn wait(
     let operation = Operation::Wait;
     let check = ObjectCheck::new(which, operation);
     let objects = objects_of(call, queues, locals, check, operation)?;
-    let values = objects.values(place)?;
+    let values = objects.values(which, place)?;
     let mut elements = KVVec::with_capacity(locals.len(), GFP_KERNEL_ACCOUNT)?;
     let mut legacy = KVVec::<(Arc<LegacySync>, u64)>::new();
 
@@ -190,7 +195,7 @@ fn signal(call: Call<'_>, queues: &Queues, request: &SignalRequest<'_>) -> DxgRe
         // Only these calls have a member for it.
         invalid_if(which == rules::Call::HwQueue)?;
 
-        let event = EventFd::from_slot(place)?;
+        let event = EventFd::from_slot(user::bare_pointer(place))?;
 
         return queues.push_signal(call, 1, Effect::Event(event), flags);
     }
@@ -198,7 +203,7 @@ fn signal(call: Call<'_>, queues: &Queues, request: &SignalRequest<'_>) -> DxgRe
     let operation = Operation::Signal;
     let check = ObjectCheck::new(which, operation);
     let objects = objects_of(call, queues, locals, check, operation)?;
-    let values = objects.values(place)?;
+    let values = objects.values(which, place)?;
     let mut elements = KVVec::with_capacity(locals.len(), GFP_KERNEL_ACCOUNT)?;
 
     for (object, value) in objects.opened.iter().zip(values) {

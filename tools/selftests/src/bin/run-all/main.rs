@@ -18,10 +18,12 @@ use std::time::Instant;
 
 /// The basic acceptance tests, in IGT's word: one program about each thing that the module has,
 /// and those about what it uses of the kernel, which may differ from version to version.
-const BAT: [&str; 31] = [
+const BAT: [&str; 33] = [
     "t-adapters",
     "t-c-client",
     "t-c-gpu-client",
+    "t-c-gpu-raw",
+    "t-c-gpu-raw-32",
     "t-c-raw",
     "t-c-raw-32",
     "t-create",
