@@ -5,6 +5,10 @@
 use super::{
     adapter::Adapter,
     device::Device,
+    quota::account::{
+        Charge,
+        Limit, //
+    },
     sched::{
         callbacks::NoCallbacks,
         queue::{
@@ -79,7 +83,10 @@ enum Taker {
     /// Its own queue.
     Packets(Arc<Queue>),
     /// The HW queues that are made on it, by the context as the KMD has it.
-    HwQueues(Arc<object::Context>),
+    HwQueues {
+        kmd: Arc<object::Context>,
+        _charge: Charge,
+    },
 }
 
 /// A sequence of work for one node of a device.
@@ -154,14 +161,18 @@ impl Context {
                 })?)
             }
             Scheduling::HwQueues => {
+                let charge = device.owner.account.charge(Limit::Queues, 1)?;
                 let callbacks: Arc<dyn QueueCallbacks> = Arc::new(NoCallbacks, GFP_KERNEL_ACCOUNT)?;
 
-                Taker::HwQueues(create(&device, id, description, &callbacks)?)
+                Taker::HwQueues {
+                    kmd: create(&device, id, description, &callbacks)?,
+                    _charge: charge,
+                }
             }
         };
         let queue = match &taker {
             Taker::Packets(queue) => Some(queue.clone()),
-            Taker::HwQueues(_) => None,
+            Taker::HwQueues { .. } => None,
         };
         let context = Arc::new(
             Self {
@@ -203,7 +214,7 @@ impl Context {
     pub(crate) fn queue(&self) -> Option<&Arc<Queue>> {
         match &self.taker {
             Taker::Packets(queue) => Some(queue),
-            Taker::HwQueues(_) => None,
+            Taker::HwQueues { .. } => None,
         }
     }
 
@@ -216,7 +227,7 @@ impl Context {
     pub(in crate::dxgk) fn of_hw_queues(&self) -> Option<&Arc<object::Context>> {
         match &self.taker {
             Taker::Packets(_) => None,
-            Taker::HwQueues(kmd) => Some(kmd),
+            Taker::HwQueues { kmd, .. } => Some(kmd),
         }
     }
 
@@ -234,7 +245,7 @@ impl Context {
         self.device.check()?;
         match &self.taker {
             Taker::Packets(queue) => queue.with_context(set).ok_or(Status::DEVICE_REMOVED)??,
-            Taker::HwQueues(kmd) => set(kmd)?,
+            Taker::HwQueues { kmd, .. } => set(kmd)?,
         }
         self.priority.store(asked, Relaxed);
         Ok(())

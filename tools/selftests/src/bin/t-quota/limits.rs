@@ -4,7 +4,8 @@
 use opendxg::{EventFd, Status};
 use selftests::leak::Watch;
 use selftests::sharing::{access, key, Client, How, Shape, Target};
-use selftests::{ensure, ensure_eq, fails_with, module, skip, Suite, TestResult};
+use selftests::time::eventually;
+use selftests::{ensure, ensure_eq, fails_with, fixture, module, skip, Suite, TestResult};
 
 /// Limits above this are not tried.
 const REACHABLE: usize = 5000;
@@ -22,6 +23,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
             "RES-105 watches and weak references: QUOTA_EXCEEDED",
             watches,
         )
+        .test("RES-105 contexts and HW queues: NO_MEMORY", queues)
         .test("RES-105 many threads at the limit never pass it", threads)
         .test(
             "RES-105 objects that are on their way out make nobody fail",
@@ -126,6 +128,34 @@ fn globals() -> TestResult {
     // An object without one may be made.
     client.create(Shape::Fence, How::Nt)?;
     client.open_global(Shape::GLOBAL[1], made[1].global())?;
+    Ok(())
+}
+
+/// One limit for contexts of both kinds and for HW queues.
+fn queues() -> TestResult {
+    let limit = limit("max_user_queues")?;
+    let device = fixture::device()?;
+    let parent = device.create_hw_context(0)?;
+    let (mut contexts, mut queues) = (Vec::new(), Vec::new());
+    for number in 1..limit {
+        match number % 3 {
+            0 => contexts.push(device.create_context(0)?),
+            1 => contexts.push(device.create_hw_context(1)?),
+            _ => queues.push(parent.create_hw_queue()?),
+        }
+    }
+    fails_with(device.create_context(0), Status::NO_MEMORY)?;
+    fails_with(device.create_hw_context(0), Status::NO_MEMORY)?;
+    fails_with(parent.create_hw_queue(), Status::NO_MEMORY)?;
+    // The end of each of them makes room for any of them.
+    queues.pop();
+    eventually("a queue has ended", || {
+        device.create_hw_context(0).is_ok()
+    })?;
+    queues.push(parent.create_hw_queue()?);
+    while contexts.pop().is_some() {
+        eventually("a context has ended", || parent.create_hw_queue().is_ok())?;
+    }
     Ok(())
 }
 
