@@ -39,6 +39,11 @@ impl Buddy {
     ///
     /// Context: may sleep.
     pub(crate) fn take(&self, size: u64) -> Result<Blocks> {
+        // The kernel's allocator calls more than it has at all EINVAL.
+        if size > self.0.size() {
+            return Err(ENOSPC);
+        }
+
         let mode = GpuBuddyAllocMode::Simple;
         let page = Alignment::new::<PAGE_SIZE>();
         let blocks = self

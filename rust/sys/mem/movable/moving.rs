@@ -79,7 +79,7 @@ impl<P: Copy + Send + Unpin> Movable<P> {
 
     /// Announces a move. Nothing changes yet. Returns the pages to move.
     fn begin(&self, to: Placed<P>) -> Result<Arc<dyn PageSource>, MoveError> {
-        let moving = KBox::new(Moving { to, progress: None }, GFP_KERNEL)
+        let moving = KBox::new(Moving { to, progress: None }, GFP_KERNEL_ACCOUNT)
             .map_err(|_| MoveError::Failed(ENOMEM))?;
         // If there is another move, this one is dropped after the lock.
         let mut state = self.state.lock();
