@@ -8,6 +8,8 @@
 #include <linux/dma-buf.h>
 #include <linux/dma-mapping.h>
 #include <linux/fs.h>
+#include <linux/gfp.h>
+#include <linux/highmem.h>
 #include <linux/memfd.h>
 #include <linux/mm.h>
 #include <linux/mman.h>
@@ -379,12 +381,37 @@ unsigned long dxg_page_number(const struct page *page)
 	return page_to_pfn(page);
 }
 
-/* The address of a frame in the direct map; NULL if there is no memory with a struct page. */
+/*
+ * The address of a frame in the direct map; NULL if there is no memory with a struct page, or if it
+ * is broken: an access would be a machine check in the kernel.
+ */
 void *dxg_direct_map(unsigned long frame)
 {
-	if (!pfn_valid(frame) || PageHighMem(pfn_to_page(frame)))
+	struct page *page;
+
+	if (!pfn_valid(frame))
 		return NULL;
-	return page_address(pfn_to_page(frame));
+	page = pfn_to_page(frame);
+	return PageHighMem(page) || PageHWPoison(page) ? NULL : page_address(page);
+}
+
+/*
+ * A zeroed page for the memory of a segment, in the direct map. It is charged to nobody and stays
+ * for long, so NULL is better than to end a process for it.
+ */
+struct page *dxg_segment_page(void)
+{
+	return alloc_page(GFP_KERNEL | __GFP_ZERO | __GFP_RETRY_MAYFAIL | __GFP_NOWARN);
+}
+
+void dxg_page_clear(struct page *page)
+{
+	clear_highpage(page);
+}
+
+void dxg_page_copy(struct page *to, struct page *from)
+{
+	copy_highpage(to, from);
 }
 
 /* The protection of a page table entry for a frame that is cached like this. */

@@ -54,7 +54,12 @@ int dxg_show_pages(struct vm_area_struct *vma, unsigned long count, bool write,
 int dxg_show_dma_buf(struct vm_area_struct *vma, unsigned long count, bool write,
 		     struct dma_buf *buf);
 unsigned long dxg_page_number(const struct page *page);
+
+/* Pages as processors use them. */
 void *dxg_direct_map(unsigned long frame);
+struct page *dxg_segment_page(void);
+void dxg_page_clear(struct page *page);
+void dxg_page_copy(struct page *to, struct page *from);
 
 /* How a frame is cached. */
 enum dxg_caching {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The wait queue behind a pollable descriptor.
+//! The wait queue behind a pollable descriptor, or of what sleeps for one thing.
 //!
 //! The drop of the kernel crate's `PollCondVar` waits for an RCU grace period, because it may go
 //! while its file lives. Ours lives in the file's private data: epoll and io_uring leave the queue
@@ -52,7 +52,10 @@ impl WaitQueue {
         self.head.get()
     }
 
-    /// Wakes every poller. Context: none of our locks held.
+    /// Wakes everybody in it. Does not sleep.
+    ///
+    /// Context: none of our locks held if it can be polled, because epoll calls back; otherwise
+    /// spinlocks may be held.
     pub(crate) fn wake(&self) {
         // SAFETY: The queue was initialised in `new` and is pinned.
         unsafe { ffi::dxg_waitqueue_wake(self.head.get()) }

@@ -9,8 +9,8 @@
 //! what was in a segment is back in system memory, unless that had no room.
 //!
 //! An allocation is made ready in two steps. *Prepare* is for the thread that wants it: it takes
-//! the pages, which are charged to that thread, or a place in a segment, and can fail. *Finish*
-//! moves the bytes and writes the page tables; the worker may do it.
+//! the pages, which are charged to that thread, or a place in a segment with its pages, and can
+//! fail. *Finish* moves the bytes and writes the page tables; the worker may do it.
 //!
 //! LOCK: `turn` is a mutex; whoever prepares, finishes or takes away holds it. Inside: page tables
 //! (`AddressSpace::state`), moves (`Movable::state`), pages. `state` is a mutex and a leaf; it is
@@ -476,6 +476,7 @@ impl AllocationMemory {
                 Shortage::Failed(DxgError::from_errno(error))
             })?;
 
+            take_all(&*local)?;
             turn.local = Some(local);
             return Ok(());
         }
@@ -558,8 +559,12 @@ fn pinned(storage: &Arc<Storage>) -> DxgResult<Arc<PinnedStorage>> {
 
 /// Takes all pages of system memory. They stay (MEM-108).
 fn take_pages(storage: &Arc<Storage>) -> DxgResult {
-    let pages = storage.pages();
+    take_all(&*storage.pages())
+}
 
+/// Takes all pages of a memory. That of a segment takes them of the machine at their first use, and
+/// keeps them (MEM-110).
+fn take_all(pages: &dyn PageSource) -> DxgResult {
     for index in 0..pages.count() {
         if index % 512 == 0 {
             if sleep::is_killed() {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The memory of a segment that a software adapter has: pages of the kernel, taken at their first
-//! use and kept until the adapter has done with them (MEM-110).
+//! The memory of a segment that a software adapter has: pages of the kernel, taken when the OS part
+//! first gives their place to an allocation, and kept until the adapter has done with them
+//! (MEM-110). Engines take none: they find only what is there.
 //!
 //! They belong to the adapter, so they are charged to no process. What they hold from an earlier
 //! owner is for the OS part to clear (MEM-7).
@@ -18,20 +19,10 @@ use crate::sys::{
     ffi,
     work, //
 };
-use core::{
-    mem::ManuallyDrop,
-    ptr::NonNull, //
-};
+use core::ptr::NonNull;
 use kernel::{
-    alloc::flags::{
-        __GFP_NOWARN,
-        __GFP_ZERO, //
-    },
     bindings,
-    page::{
-        Page,
-        PAGE_SIZE, //
-    },
+    page::PAGE_SIZE,
     prelude::*,
     sync::atomic::{
         Atomic,
@@ -63,46 +54,40 @@ impl LocalMemory {
         }
         // INVARIANT: There are no pages.
         Ok(Self {
-            slots: PageSlots::new(count)?,
+            // The slots stay as long as the pages, whoever uses them first.
+            slots: PageSlots::new(count, GFP_KERNEL)?,
             taken: Atomic::new(0),
         })
     }
 
     /// Takes a page, and puts it into its slot, which is empty as far as we know.
     fn take(&self, index: usize) -> Result<NonNull<bindings::page>> {
-        // Without __GFP_HIGHMEM the page is part of the direct map on every architecture.
-        let fresh = Page::alloc_page(GFP_KERNEL | __GFP_ZERO | __GFP_NOWARN)?;
-        let raw = NonNull::new(fresh.as_ptr()).ok_or(ENOMEM)?;
+        // SAFETY: May be called wherever sleeping is allowed; the result is null or owned.
+        let fresh = NonNull::new(unsafe { ffi::dxg_segment_page() }).ok_or(ENOMEM)?;
+        // INVARIANT: The slot owns the page if it is put there.
+        let placed = self.slots.put(index, fresh);
 
-        match self.slots.put(index, raw)? {
+        if !matches!(placed, Ok(Ok(()))) {
+            // SAFETY: This owns the page, and nobody has seen it.
+            unsafe { bindings::__free_pages(fresh.as_ptr(), 0) };
+        }
+        match placed? {
             Ok(()) => {
-                // INVARIANT: The slot owns the page from now on.
-                let _owned_by_the_slot = ManuallyDrop::new(fresh);
-
                 self.taken.fetch_add(1, Relaxed);
-                Ok(raw)
+                Ok(fresh)
             }
             Err(known) => Ok(known),
         }
     }
 
-    /// The address of a page in the direct map, taken now if it was not there yet. Valid as long as
-    /// `self`, and aligned. May sleep.
+    /// The address of a page in the direct map, if it was taken. Valid as long as `self`, and
+    /// aligned. Does not sleep.
     pub(in crate::sys) fn address(&self, index: usize) -> Option<NonNull<u8>> {
-        if index >= self.count() {
-            return None;
-        }
-        match self.slots.get(index) {
-            Some(page) => address(page),
-            None => address(self.take(index).ok()?),
-        }
-    }
-}
+        let page = self.slots.get(index)?;
 
-/// The address of a page of a [`LocalMemory`].
-fn address(page: NonNull<bindings::page>) -> Option<NonNull<u8>> {
-    // SAFETY: By the invariant of `LocalMemory` it is allocated, and in the direct map.
-    NonNull::new(unsafe { ffi::dxg_page_address(page.as_ptr()) }.cast())
+        // SAFETY: By the type invariant it is allocated, and in the direct map.
+        NonNull::new(unsafe { ffi::dxg_page_address(page.as_ptr()) }.cast())
+    }
 }
 
 impl PageSource for LocalMemory {

@@ -16,7 +16,10 @@ use core::{
     slice, //
 };
 use kernel::{
-    alloc::flags::__GFP_NOWARN,
+    alloc::{
+        flags::__GFP_NOWARN,
+        Flags, //
+    },
     bindings,
     prelude::*,
     sync::atomic::{
@@ -42,20 +45,22 @@ const RUN: usize = 512;
 /// once.
 pub(in crate::sys) struct PageSlots {
     count: usize,
+    /// How slots are allocated: charged to whoever touches a page first, or to nobody.
+    flags: Flags,
     runs: KVVec<Atomic<*mut Slot>>,
 }
 
 impl PageSlots {
-    /// Empty slots for so many pages.
-    pub(in crate::sys) fn new(count: usize) -> Result<Self> {
+    /// Empty slots for so many pages. `flags` is how they are allocated.
+    pub(in crate::sys) fn new(count: usize, flags: Flags) -> Result<Self> {
         let number = count.div_ceil(RUN);
-        let mut runs = KVVec::with_capacity(number, GFP_KERNEL_ACCOUNT | __GFP_NOWARN)?;
+        let mut runs = KVVec::with_capacity(number, flags | __GFP_NOWARN)?;
 
         for _ in 0..number {
-            runs.push(Atomic::new(ptr::null_mut()), GFP_KERNEL_ACCOUNT)?;
+            runs.push(Atomic::new(ptr::null_mut()), flags)?;
         }
         // INVARIANT: All pointers are null.
-        Ok(Self { count, runs })
+        Ok(Self { count, flags, runs })
     }
 
     /// How many there are.
@@ -117,10 +122,10 @@ impl PageSlots {
         }
 
         let len = self.run_len(number);
-        let mut slots = KVec::with_capacity(len, GFP_KERNEL_ACCOUNT)?;
+        let mut slots = KVec::with_capacity(len, self.flags)?;
 
         for _ in 0..len {
-            slots.push(Atomic::new(ptr::null_mut()), GFP_KERNEL_ACCOUNT)?;
+            slots.push(Atomic::new(ptr::null_mut()), self.flags)?;
         }
 
         let (start, ..) = slots.into_raw_parts();

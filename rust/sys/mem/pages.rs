@@ -115,13 +115,9 @@ impl Frame<'_> {
     pub(crate) fn clear(self) -> Result {
         let page = self.page()?;
 
-        // SAFETY: The page is allocated for the lifetime of its frame. Without high memory it has
-        // an address that is valid for all its bytes, which may be anything at any time.
-        unsafe {
-            let bytes = ffi::dxg_page_address(page.as_ptr()).cast::<u8>();
-
-            core::ptr::write_bytes(bytes, 0, PAGE_SIZE);
-        }
+        // SAFETY: The page is allocated for the lifetime of its frame. C writes to it, so that
+        // others may use it meanwhile.
+        unsafe { ffi::dxg_page_clear(page.as_ptr()) };
         Ok(())
     }
 
@@ -130,14 +126,9 @@ impl Frame<'_> {
     pub(in crate::sys) fn copy_to(self, to: Frame<'_>) -> Result {
         let (from, to) = (self.page()?, to.page()?);
 
-        // SAFETY: Both pages are allocated for the lifetime of their frames. Without high memory
-        // each has an address that is valid for all its bytes, which may be anything at any time.
-        unsafe {
-            let from = ffi::dxg_page_address(from.as_ptr()).cast::<u8>();
-            let to = ffi::dxg_page_address(to.as_ptr()).cast::<u8>();
-
-            core::ptr::copy_nonoverlapping(from, to, PAGE_SIZE);
-        }
+        // SAFETY: Both pages are allocated for the lifetime of their frames. C copies them, so that
+        // others may use them meanwhile.
+        unsafe { ffi::dxg_page_copy(to.as_ptr(), from.as_ptr()) };
         Ok(())
     }
 }

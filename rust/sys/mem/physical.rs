@@ -3,9 +3,14 @@
 //! Physical memory as the software GPU reaches it: system memory by the kernel's direct map, and
 //! the adapter's own memory.
 //!
-//! The engine finds addresses in page tables. The OS part writes their entries, and keeps each
-//! frame where it is until its entry is gone and a flush has made sure that no access to it is in
-//! progress (MEM-58). So what an engine gets from a table may be used for the rest of its step.
+//! INVARIANT: an address is used only in the step of an engine that has found it in a page table of
+//! its adapter, and a step is done under `soft::Shell::core`. The OS part writes the entries, keeps
+//! the page behind each of them allocated and in place, and lets go of it only after the entry is
+//! gone and FlushTlb has returned, which takes `soft::Shell::core` of each engine (MEM-58). So the
+//! memory behind an address stays for the rest of the step. The engine itself has no other
+//! addresses: what packets name are GPU virtual addresses (GPU-65).
+//!
+//! Nothing here allocates or sleeps.
 
 use super::local_memory::LocalMemory;
 use crate::{
@@ -18,9 +23,13 @@ use crate::{
     },
     sys::ffi, //
 };
-use core::ptr::NonNull;
+use core::{
+    marker::PhantomData,
+    ptr::NonNull, //
+};
 use kernel::{
     ffi::c_ulong,
+    page,
     prelude::*,
     sync::{
         atomic::{
@@ -32,39 +41,48 @@ use kernel::{
     }, //
 };
 
+// The page of an entry is a page of the kernel, whose frame number the entry has.
+// CAST: a small number.
+const _: () = assert!(PAGE_SIZE == page::PAGE_SIZE as u64);
+
 /// All memory that page tables of one adapter lead to.
 pub(crate) struct PhysicalMemory {
     local: Option<Arc<LocalMemory>>,
 }
 
 /// Some bytes within one page.
+///
+/// # Invariants
+///
+/// There is memory at `start`, so many bytes of it, all in one page, for `'a`.
 #[derive(Clone, Copy)]
-struct Bytes {
+struct Bytes<'a> {
     start: NonNull<u8>,
     count: usize,
+    _memory: PhantomData<&'a PhysicalMemory>,
 }
 
-impl Bytes {
+impl<'a> Bytes<'a> {
     /// Whether the bytes are whole words of so many bytes.
     fn is_words(self, size: usize) -> bool {
         self.start.addr().get() % size == 0 && self.count % size == 0
     }
 
     /// A word of 64 bits.
-    fn word64(&self, index: usize) -> Option<&Atomic<u64>> {
+    fn word64(self, index: usize) -> Option<&'a Atomic<u64>> {
         let offset = index.checked_mul(size_of::<u64>())?;
 
         if !self.is_words(size_of::<u64>()) || offset >= self.count {
             return None;
         }
-        // SAFETY: The word is aligned and within the bytes, which are memory as long as `self` is
-        // used (see the head of this file). The kernel's and other processors' accesses to it may
-        // be anything at any time, and all of ours are atomic.
+        // SAFETY: The word is aligned and within the bytes, which by the type invariant are memory
+        // for `'a`. Processes, other engines and the kernel access the same bytes at any time; all
+        // accesses to them that this file makes are single ones, atomic or volatile.
         Some(unsafe { Atomic::from_ptr(self.start.as_ptr().add(offset).cast()) })
     }
 
     /// A word of 32 bits.
-    fn word32(&self, index: usize) -> Option<&Atomic<u32>> {
+    fn word32(self, index: usize) -> Option<&'a Atomic<u32>> {
         let offset = index.checked_mul(size_of::<u32>())?;
 
         if !self.is_words(size_of::<u32>()) || offset >= self.count {
@@ -82,7 +100,8 @@ impl Bytes {
         let (to, from) = (self.start.cast::<u64>(), source.start.cast::<u64>());
 
         for index in 0..self.count.min(source.count) / size_of::<u64>() {
-            // SAFETY: Within the bytes of both, and aligned, as `is_words` has said; see `word64`.
+            // SAFETY: Within the bytes of both, and aligned, as `is_words` has said of both; see
+            // `word64` for the rest.
             unsafe {
                 to.add(index)
                     .write_volatile(from.add(index).read_volatile())
@@ -122,9 +141,9 @@ impl PhysicalMemory {
         Self { local }
     }
 
-    /// Where some bytes are, which are in one page; `None` if there is no memory. May sleep: the
-    /// page of local memory is taken now if it was not there yet.
-    fn bytes(&self, at: Physical, count: usize) -> Option<Bytes> {
+    /// Where some bytes are, which are in one page; `None` if there is no memory, or if they are in
+    /// more than one page.
+    fn bytes(&self, at: Physical, count: usize) -> Option<Bytes<'_>> {
         let offset = usize::try_from(at.address % PAGE_SIZE).ok()?;
         let index = at.address >> PAGE_SHIFT;
         let page = match at.place {
@@ -141,19 +160,22 @@ impl PhysicalMemory {
         if count > (PAGE_SIZE as usize).checked_sub(offset)? {
             return None;
         }
+        // INVARIANT: By that of this file the page is memory for the rest of the engine's step,
+        // which has the borrow of `self`.
         Some(Bytes {
             // SAFETY: Within the page, as was just looked at.
             start: unsafe { page.add(offset) },
             count,
+            _memory: PhantomData,
         })
     }
 }
 
-/// The address of a frame in the direct map; `None` if there is no memory at that number.
+/// The address of a frame in the direct map; `None` if processors cannot use memory there.
 fn direct_map(frame: u64) -> Option<NonNull<u8>> {
     let frame = c_ulong::try_from(frame).ok()?;
 
-    // SAFETY: Looks whether there is such a frame.
+    // SAFETY: Any number may be asked for: looks whether there is such a frame.
     NonNull::new(unsafe { ffi::dxg_direct_map(frame) }.cast())
 }
 

@@ -177,7 +177,7 @@ impl<P: Payer> Shmem<P> {
             return Err(ENOMEM);
         }
         Ok(Self {
-            slots: PageSlots::new(count)?,
+            slots: PageSlots::new(count, GFP_KERNEL_ACCOUNT)?,
             taken: Atomic::new(0),
             payer,
             file,
