@@ -522,7 +522,7 @@ impl AddressSpace {
     /// On return no engine uses them.
     ///
     /// Context: may sleep, no locks held.
-    pub(super) fn end_opening(&self, opened: &Opened) {
+    pub(super) fn end_opening(&self, opened: Opening<'_>) {
         let opening = opened.id;
         let mut state = self.state.lock();
         let mut at = 0;

@@ -43,7 +43,6 @@ use kernel::{
     sync::{
         atomic::{
             Atomic,
-            Relaxed,
             Release, //
         },
         Arc,
@@ -71,7 +70,7 @@ pub(crate) struct Opened {
     /// What its end takes; `None` once that has begun. LOCK: leaf.
     #[pin]
     cut: Mutex<Option<Cut>>,
-    /// Its ranges were taken out, and there will be no more. Stored under the lock of the space.
+    /// See [`Opening`].
     closed: Atomic<bool>,
     /// 1 when it has ended.
     ended: Atomic<u32>,
@@ -124,6 +123,7 @@ impl Opened {
         Opening {
             id: self.id,
             memory: &self.memory,
+            closed: &self.closed,
         }
     }
 
@@ -140,20 +140,6 @@ impl Opened {
         }
     }
 
-    /// Whether ranges may not show it any more.
-    ///
-    /// Context: the lock of its address space.
-    pub(super) fn is_closed(&self) -> bool {
-        self.closed.load(Relaxed)
-    }
-
-    /// Its ranges are taken out, so that from now on there are none.
-    ///
-    /// Context: as [`Opened::is_closed`].
-    pub(super) fn close(&self) {
-        self.closed.store(true, Relaxed);
-    }
-
     /// Waits until it has ended, or the caller is killed.
     ///
     /// Context: a system call, no locks held.
@@ -164,7 +150,7 @@ impl Opened {
     /// Frees the ranges that show the allocation (MEM-49), and what the device wants to be resident
     /// of it.
     fn end_now(&self) {
-        self.space.end_opening(self);
+        self.space.end_opening(self.opening());
         self.memory.leave(self.id);
         self.ended.store(1, Release);
         self.over.wake();

@@ -57,6 +57,7 @@ use kernel::{
         atomic::{
             Acquire,
             Atomic,
+            Relaxed,
             Release, //
         },
         Arc,
@@ -132,9 +133,28 @@ struct User {
 #[derive(Clone, Copy)]
 pub(crate) struct Opening<'a> {
     /// Its number; not 0.
-    pub(crate) id: u64,
+    pub(super) id: u64,
     /// What it opens.
-    pub(crate) memory: &'a Arc<AllocationMemory>,
+    pub(super) memory: &'a Arc<AllocationMemory>,
+    /// Its ranges were taken out, and there will be no more. Stored under the lock of the address
+    /// space.
+    pub(super) closed: &'a Atomic<bool>,
+}
+
+impl Opening<'_> {
+    /// Whether ranges may not show it any more.
+    ///
+    /// Context: the lock of its address space.
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed.load(Relaxed)
+    }
+
+    /// Its ranges are taken out, so that from now on there are none.
+    ///
+    /// Context: as [`Opening::is_closed`].
+    pub(super) fn close(&self) {
+        self.closed.store(true, Relaxed);
+    }
 }
 
 struct State {
