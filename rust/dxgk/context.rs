@@ -161,7 +161,7 @@ impl Context {
                 })?)
             }
             Scheduling::HwQueues => {
-                let charge = device.owner.account.charge(Limit::Queues, 1)?;
+                let charge = device.owner.account().charge(Limit::Queues, 1)?;
                 let callbacks: Arc<dyn QueueCallbacks> = Arc::new(NoCallbacks, GFP_KERNEL_ACCOUNT)?;
 
                 Taker::HwQueues {
