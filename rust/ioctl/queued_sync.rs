@@ -430,13 +430,7 @@ pub(super) fn signal_in_hw_queue(
 }
 
 /// Queues a wait in one queue, with objects in a list. `place` is that of [`Objects::values`].
-fn wait_in(
-    call: Call<'_>,
-    which: rules::Call,
-    queue: u32,
-    objects: List,
-    place: u64,
-) -> DxgResult {
+fn wait_in(call: Call<'_>, which: rules::Call, queue: u32, objects: List, place: u64) -> DxgResult {
     rules::check_wait(objects.count, MAX_OBJECTS)?;
     invalid_if(objects.is_missing())?;
 
