@@ -254,6 +254,7 @@ MUTANTS = [
     ("engine/command_processor.rs", "if size > left {", "if size > left.saturating_add(1) {", "unit"),
     ("engine/command_processor.rs", "        full_fence();\n        Ok(course)", "        Ok(course)", "loom"),
     ("engine/command_processor.rs", "        full_fence();\n        if release.interrupt {", "        if release.interrupt {", "loom"),
+    ("engine/command_processor.rs", "        full_fence();\n        self.queue.retire();", "        self.queue.retire();", "loom"),
     ("engine/command_processor.rs", "                .as_system()\n", "", "unit"),
     ("engine/command_processor.rs", "            atomic.expected = found;\n", "", "unit"),
     ("engine/command_processor.rs", "        if !self.queue.has(dwords) {", "        if false {", "unit"),
@@ -265,10 +266,10 @@ MUTANTS = [
     ("engine/translation.rs", "|| profile.index(va, top) >= root.entries", "|| profile.index(va, top) > root.entries", "unit"),
     ("engine/translation.rs", "            *place = Some(slot);\n", "            let _ = (place, slot);\n", "unit"),
     ("engine/translation.rs", "if self.system_only && !access.system {", "if self.system_only && access.system {", "unit"),
-    ("engine/run_list.rs", "self.slices >= LOWER_EVERY && others != 0", "false && others != 0", "unit"),
-    ("engine/run_list.rs", "        node.has_work = false;\n", "", "unit"),
-    ("engine/run_list.rs", "(class as u64 + 1) * POLL_UNIT_NS", "class as u64 * POLL_UNIT_NS", "unit"),
-    ("engine/run_list.rs", "        node.request = is_running.then_some(fence_id);\n", "        node.request = node.request.or(is_running.then_some(fence_id));\n", "unit"),
+    ("engine/run_list/ready.rs", "self.slices < LOWER_EVERY || others == 0", "true || others == 0", "unit"),
+    ("engine/run_list/mod.rs", "        node.has_work = false;\n", "", "unit"),
+    ("engine/run_list/blocked.rs", "(class as u64 + 1) * UNIT_NS", "class as u64 * UNIT_NS", "unit"),
+    ("engine/run_list/suspension.rs", "        node.request = is_running.then_some(fence_id);\n", "        node.request = node.request.or(is_running.then_some(fence_id));\n", "unit"),
 ]
 
 
