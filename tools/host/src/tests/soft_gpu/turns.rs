@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Which queue has the engine.
+
+use std::sync::atomic::Ordering::Release;
+use std::thread;
+use std::time::Instant;
+
+use super::{
+    endless, in_dispatch, runs, stands, started, submit, word, Commands, Ear, Scene, CODE, DATA,
+    WHILE,
+};
+use crate::ddi::class::Passive;
+use crate::ddi::queue::Suspend;
+use crate::kmd::soft::Config;
+use crate::platform::Shared;
+
+#[test]
+fn gpu_43_a_queue_that_waits_gives_the_engine_to_others() {
+    let port = started(Config::default());
+    let scene = Scene::new(&port, 1);
+    let other = Scene::new(&port, 2);
+    let (ear, other_ear) = (Shared::new(Ear::default()), Shared::new(Ear::default()));
+    let waiting = scene.space.packets(0, 7, &ear);
+    let working = other.space.packets(0, 8, &other_ear);
+    let dwords = Commands::default()
+        .wait(DATA, 3)
+        .write(DATA + 8, 9)
+        .into(&scene.code);
+
+    submit(&waiting, 1, CODE, dwords);
+
+    let more = Commands::default().write(DATA, 1).into(&other.code);
+
+    for number in 1..=20 {
+        submit(&working, number, CODE, more);
+        other_ear.completed(number);
+    }
+
+    let status = port.enter().unwrap().query_node_status(&Passive::here(), 0);
+
+    assert_eq!(ear.told().completed, 0);
+    assert_eq!((status.blocked + status.ready, status.running), (1, None));
+    scene.data.words()[0].store(3, Release);
+    ear.completed(1);
+    assert_eq!(word(&scene.data, 1), 9);
+}
+
+/// GPU-43: a wait costs little, and GPU-114: without one the threads sleep.
+#[test]
+fn gpu_43_a_wait_is_polled_now_and_then() {
+    let port = started(Config::default());
+    let scene = Scene::new(&port, 1);
+    let ear = Shared::new(Ear::default());
+    let context = scene.space.packets(2, 7, &ear);
+    let dwords = Commands::default().wait(DATA, 1).into(&scene.code);
+
+    submit(&context, 1, CODE, dwords);
+
+    let begin = Instant::now();
+
+    thread::sleep(WHILE);
+
+    // Each look is a step that tells that it ran.
+    let looks = ear.wait(|told| told.ran_ns > 0).ran_ns;
+    let elapsed = begin.elapsed();
+
+    assert!(
+        u128::from(looks) < elapsed.as_nanos(),
+        "it waits, it does not spin"
+    );
+    scene.data.words()[0].store(1, Release);
+    ear.completed(1);
+}
+
+#[test]
+fn gpu_50_queues_of_one_engine_share_it_by_priority() {
+    let port = started(Config::default());
+    let scenes = [1, 2, 3].map(|id| Scene::new(&port, id));
+    let ears = [(); 3].map(|()| Shared::new(Ear::default()));
+    let contexts: Vec<_> = scenes
+        .iter()
+        .zip(&ears)
+        .map(|(scene, ear)| scene.space.packets(0, 7, ear))
+        .collect();
+
+    for (scene, context) in scenes.iter().zip(&contexts) {
+        submit(context, 1, CODE, endless(scene));
+    }
+    for scene in &scenes {
+        runs(scene);
+    }
+    contexts[1].set_priority(&Passive::here(), 7).unwrap();
+    contexts[2].set_priority(&Passive::here(), -7).unwrap();
+
+    let slices = || {
+        let slices: Vec<_> = ears.iter().map(|ear| ear.told().slices).collect();
+
+        slices
+    };
+    let before = slices();
+
+    // Each of the lower ones has several turns more, however long that takes.
+    for number in [0, 2] {
+        ears[number].wait(|told| told.slices >= before[number] + 3);
+    }
+
+    let ran: Vec<_> = slices()
+        .iter()
+        .zip(before)
+        .map(|(after, before)| after - before)
+        .collect();
+
+    assert!(
+        ran[1] > 2 * (ran[0] + ran[2]),
+        "the highest has most: {ran:?}"
+    );
+
+    let status = port.enter().unwrap().query_node_status(&Passive::here(), 0);
+
+    assert!(status.switches > 3 && status.running == Some(7));
+}
+
+#[test]
+fn gpu_51_a_suspended_context_runs_after_it_is_resumed() {
+    let port = started(Config::default());
+    let scene = Scene::new(&port, 1);
+    let ear = Shared::new(Ear::default());
+    let context = scene.space.packets(0, 7, &ear);
+
+    submit(&context, 1, CODE, endless(&scene));
+    runs(&scene);
+
+    for id in 1..=20 {
+        assert_eq!(
+            in_dispatch(|class| context.suspend(class, id)),
+            Ok(Suspend::Pending)
+        );
+        ear.wait(|told| told.suspended.last() == Some(&id));
+        if id == 1 {
+            stands(&scene);
+        }
+        assert_eq!(
+            in_dispatch(|class| context.suspend(class, 100)),
+            Ok(Suspend::Done)
+        );
+        in_dispatch(|class| context.resume(class)).unwrap();
+        runs(&scene);
+    }
+    assert_eq!(ear.told().suspended, (1..=20).collect::<Vec<_>>());
+}
+
+#[test]
+fn gpu_11_a_suspended_context_takes_submissions() {
+    let port = started(Config::default());
+    let scene = Scene::new(&port, 1);
+    let ear = Shared::new(Ear::default());
+    let context = scene.space.packets(0, 7, &ear);
+    let dwords = Commands::default().write(DATA, 1).into(&scene.code);
+
+    in_dispatch(|class| context.suspend(class, 1)).unwrap();
+    for number in 1..=4 {
+        submit(&context, number, CODE, dwords);
+    }
+    ear.wait(|told| told.suspended == [1]);
+    thread::sleep(WHILE);
+    assert_eq!((ear.told().completed, word(&scene.data, 0)), (0, 0));
+    in_dispatch(|class| context.resume(class)).unwrap();
+    ear.completed(4);
+    assert_eq!(word(&scene.data, 0), 1);
+}
