@@ -188,6 +188,17 @@ pub(crate) fn none_array<T, const N: usize>() -> Option<Boxed<[Option<T>; N]>> {
     KBox::init(nothing, GFP_KERNEL_ACCOUNT).ok()
 }
 
+/// So many places for things, in memory that may be large.
+pub(crate) type Places<T, const N: usize> = KVBox<[Option<T>; N]>;
+
+/// Places with nothing in them, made where they are; `None` if there is no memory. May sleep, as
+/// may their drop.
+pub(crate) fn places<T, const N: usize>() -> Option<Places<T, N>> {
+    let nothing = pin_init::init_array_from_fn(|_| Ok::<_, Error>(None));
+
+    KVBox::init(nothing, GFP_KERNEL_ACCOUNT).ok()
+}
+
 /// A shared 64-bit word, such as CurrentValue.
 pub(crate) type Word64 = Atomic<u64>;
 

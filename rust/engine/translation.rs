@@ -20,8 +20,8 @@ use super::{
     page_table::Profile, //
 };
 use crate::platform::{
-    none_array,
-    Boxed, //
+    places,
+    Places, //
 };
 
 /// The root of an address space, as SetRootPageTable has it (MEM-59).
@@ -100,7 +100,7 @@ impl Slot {
 
 /// The translations that an engine remembers.
 pub struct Tlb {
-    slots: Boxed<[Option<Slot>; SLOTS]>,
+    slots: Places<Slot, SLOTS>,
     profile: Profile,
 }
 
@@ -108,7 +108,7 @@ impl Tlb {
     /// An empty one, for tables of this format; `None` if there is no memory. May sleep.
     pub fn new(profile: Profile) -> Option<Self> {
         Some(Self {
-            slots: none_array()?,
+            slots: places()?,
             profile,
         })
     }

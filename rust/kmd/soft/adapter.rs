@@ -7,6 +7,7 @@ use super::{
     cmp::Cmp,
     config::Config,
     context::Context,
+    engine_core::NewQueue,
     memory::{
         self,
         SegmentIds, //
@@ -14,10 +15,7 @@ use super::{
     nodes,
     polls::Polls,
     queue::Queue,
-    shell::{
-        NewQueue,
-        Shell, //
-    },
+    shell::Shell,
     slab::{
         self,
         SharedSlab,

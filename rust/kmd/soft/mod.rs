@@ -11,11 +11,14 @@ mod aperture;
 mod cmp;
 mod config;
 mod context;
+mod engine_core;
+mod entries;
 mod identity;
 mod memory;
 mod nodes;
 mod polls;
 mod queue;
+mod report;
 mod shell;
 pub mod slab;
 

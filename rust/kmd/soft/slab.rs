@@ -7,7 +7,7 @@
 
 use crate::platform::{
     self,
-    Boxed,
+    Places,
     ShortLock, //
 };
 
@@ -22,18 +22,18 @@ enum Place<T> {
 }
 
 /// Room for some objects.
-pub struct Chunk<T>(Boxed<[Option<Place<T>>; CHUNK]>);
+pub struct Chunk<T>(Places<Place<T>, CHUNK>);
 
 impl<T> Chunk<T> {
     /// Empty room; `None` if there is no memory. May sleep.
     pub fn new() -> Option<Self> {
-        Some(Self(platform::none_array()?))
+        Some(Self(platform::places()?))
     }
 }
 
 /// Objects by number.
 pub struct Slab<T> {
-    chunks: Boxed<[Option<Chunk<T>>; CHUNKS]>,
+    chunks: Places<Chunk<T>, CHUNKS>,
     /// How many chunks there are.
     filled: usize,
     /// The first number that was never used.
@@ -46,11 +46,18 @@ impl<T> Slab<T> {
     /// No objects, and no room; `None` if there is no memory. May sleep.
     pub fn new() -> Option<Self> {
         Some(Self {
-            chunks: platform::none_array()?,
+            chunks: platform::places()?,
             filled: 0,
             fresh: 0,
             free: None,
         })
+    }
+
+    /// Whether an object can be added.
+    pub fn has_room(&mut self) -> bool {
+        let next = self.free.unwrap_or(self.fresh);
+
+        self.place_mut(next).is_some()
     }
 
     /// Adds an object, and returns its number; the object if there is no room.
@@ -115,11 +122,6 @@ impl<T> Slab<T> {
             Some(Place::Used(object)) => Some(object),
             _ => None,
         }
-    }
-
-    /// All objects, by number.
-    pub fn iter(&self) -> impl Iterator<Item = &T> + '_ {
-        (0..self.fresh).filter_map(|number| self.get(number))
     }
 
     fn place_mut(&mut self, number: u32) -> Option<&mut Option<Place<T>>> {

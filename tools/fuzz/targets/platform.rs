@@ -4,11 +4,11 @@
 
 use std::sync::atomic::{fence, Ordering};
 
-/// Something in allocated memory.
-pub(crate) type Boxed<T> = Box<T>;
+/// So many places for things.
+pub(crate) type Places<T, const N: usize> = Box<[Option<T>; N]>;
 
-/// An array of nothing.
-pub(crate) fn none_array<T, const N: usize>() -> Option<Boxed<[Option<T>; N]>> {
+/// Places with nothing in them.
+pub(crate) fn places<T, const N: usize>() -> Option<Places<T, N>> {
     Some(Box::new([const { None }; N]))
 }
 

@@ -261,6 +261,14 @@ pub(crate) fn none_array<T, const N: usize>() -> Option<Boxed<[Option<T>; N]>> {
     Some(Box::new([const { None }; N]))
 }
 
+/// So many places for things.
+pub(crate) type Places<T, const N: usize> = Box<[Option<T>; N]>;
+
+/// Places with nothing in them.
+pub(crate) fn places<T, const N: usize>() -> Option<Places<T, N>> {
+    Some(Box::new([const { None }; N]))
+}
+
 /// A shared 64-bit word, such as CurrentValue.
 pub(crate) type Word64 = AtomicU64;
 

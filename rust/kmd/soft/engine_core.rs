@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! An engine with its run list and its queues: what the thread of a shell works with.
+//!
+//! LOCK: that of the shell ([`super::shell::Shell`]), around each call.
+
+use super::{
+    aperture::Reached,
+    context::{
+        Context,
+        Wish, //
+    },
+    entries::{
+        ContextEntry,
+        Entries,
+        QueueEntry, //
+    },
+    memory::PROFILE,
+    queue::Queue,
+    report::{
+        fault_of,
+        MonotonicClock,
+        Reporter, //
+    },
+    slab::Slab, //
+};
+use crate::{
+    ddi::queue::{
+        NodeStatus,
+        QueueCallbacks, //
+    },
+    engine::{
+        self,
+        command_processor::{
+            Engine,
+            Outcome,
+            SLICE, //
+        },
+        memory::{
+            Physical,
+            Place, //
+        },
+        queue::Privilege,
+        run_list::{
+            ContextIndex,
+            ContextNode,
+            Ended,
+            QueueIndex,
+            QueueNode,
+            RunList,
+            Slice,
+            State,
+            Suspension, //
+        },
+        translation::{
+            Root,
+            Scope, //
+        }, //
+    },
+    platform::{
+        self,
+        Shared, //
+    }, //
+};
+
+/// What runs queues.
+pub(super) struct Core {
+    engine: Engine,
+    run_list: RunList,
+    entries: Entries,
+    status: Status,
+}
+
+/// What people who watch the engine are told.
+#[derive(Default)]
+struct Status {
+    busy_ns: u64,
+    submissions: u64,
+    switches: u64,
+    /// The queue of the last slice.
+    last: Option<QueueIndex>,
+}
+
+/// What a look at the engine has found.
+pub(super) enum Turn {
+    /// It ran a queue.
+    Ran,
+    /// Nothing is ready. When the first of the queues that wait has to be looked at.
+    Idle(Option<u64>),
+}
+
+/// What a context of packets or a HW queue is made of.
+pub(super) struct NewQueue<'a> {
+    pub(super) object: &'a Shared<Queue>,
+    pub(super) callbacks: &'a Shared<dyn QueueCallbacks>,
+}
+
+/// The priority of a context whose client has said nothing: 0 in D3DKMT.
+const DEFAULT_PRIORITY: u8 = 7;
+
+impl Core {
+    /// One without queues; `None` if there is no memory. May sleep.
+    pub(super) fn new() -> Option<Self> {
+        Some(Self {
+            engine: Engine::new(PROFILE)?,
+            run_list: RunList::new(),
+            entries: Entries {
+                queues: Slab::new()?,
+                contexts: Slab::new()?,
+            },
+            status: Status::default(),
+        })
+    }
+
+    /// The places of its contexts.
+    pub(super) fn contexts(&mut self) -> &mut Slab<ContextEntry> {
+        &mut self.entries.contexts
+    }
+
+    /// The places of its queues.
+    pub(super) fn queues(&mut self) -> &mut Slab<QueueEntry> {
+        &mut self.entries.queues
+    }
+
+    /// Adds a context of the process with this PASID; `None` if there is no place.
+    pub(super) fn add_context(
+        &mut self,
+        context: &Shared<Context>,
+        pasid: u16,
+        callbacks: &Shared<dyn QueueCallbacks>,
+    ) -> Option<()> {
+        let entry = ContextEntry {
+            node: ContextNode::default(),
+            root: Root {
+                table: Physical::new(Place::System, 0),
+                entries: 0,
+                process: pasid,
+            },
+            priority: DEFAULT_PRIORITY,
+            object: context.clone(),
+            callbacks: callbacks.clone(),
+        };
+        let number = self.entries.contexts.insert(entry).ok()?;
+
+        context.set_number(Some(number));
+        Some(())
+    }
+
+    /// Removes a context that has no queues.
+    pub(super) fn remove_context(&mut self, context: &Context) -> Option<ContextEntry> {
+        let number = context.number()?;
+
+        context.set_number(None);
+        self.entries.contexts.remove(number)
+    }
+
+    /// Adds a queue of a context; `None` if there is no place.
+    pub(super) fn add_queue(&mut self, context: &Context, new: &NewQueue<'_>) -> Option<()> {
+        let context = context.number()?;
+        let entry = self.entries.contexts.get(context)?;
+        let (root, priority) = (entry.root, entry.priority);
+        let entry = QueueEntry {
+            node: QueueNode::default(),
+            queue: engine::queue::Queue::new(root, Privilege::Normal),
+            running: 0,
+            object: new.object.clone(),
+            callbacks: new.callbacks.clone(),
+        };
+        let number = self.entries.queues.insert(entry).ok()?;
+        let added = self.run_list.add(
+            &mut self.entries,
+            QueueIndex(number),
+            ContextIndex(context),
+            priority,
+        );
+
+        if added.is_err() {
+            drop(self.entries.queues.remove(number));
+            return None;
+        }
+        new.object.set_number(Some(number));
+        Some(())
+    }
+
+    /// Removes a queue.
+    pub(super) fn remove_queue(&mut self, queue: &Queue) -> Option<QueueEntry> {
+        let number = queue.number()?;
+
+        queue.set_number(None);
+
+        // No slice runs now, so it is out of the list at once.
+        let _gone = self.run_list.remove(&mut self.entries, QueueIndex(number));
+
+        if self.status.last == Some(QueueIndex(number)) {
+            self.status.last = None;
+        }
+        self.entries.queues.remove(number)
+    }
+
+    /// The page tables of a context begin there.
+    pub(super) fn set_root(&mut self, context: &Context, table: Physical, entries: u32) {
+        let number = context.number();
+
+        if let Some(entry) = number.and_then(|number| self.entries.contexts.get_mut(number)) {
+            entry.root.table = table;
+            entry.root.entries = entries;
+        }
+    }
+
+    /// The priority of the queues of a context, below [`engine::run_list::PRIORITIES`].
+    pub(super) fn set_priority(&mut self, context: &Context, priority: u8) {
+        let Some(number) = context.number() else {
+            return;
+        };
+
+        if let Some(entry) = self.entries.contexts.get_mut(number) {
+            entry.priority = priority;
+        }
+
+        let index = ContextIndex(number);
+        // The context is there, and the priority is one.
+        let _changed = self
+            .run_list
+            .set_priority(&mut self.entries, index, priority);
+    }
+
+    /// Forgets translations.
+    pub(super) fn invalidate(&mut self, scope: Scope, first: u64, last: u64) {
+        self.engine.invalidate(scope, first, last);
+    }
+
+    /// What the engine does.
+    pub(super) fn status(&self) -> NodeStatus {
+        let last = self
+            .status
+            .last
+            .and_then(|index| self.entries.queues.get(index.0))
+            .filter(|entry| entry.node.state() == State::Ready);
+
+        NodeStatus {
+            running: last.map(|entry| entry.object.id),
+            busy_ns: self.status.busy_ns,
+            submissions: self.status.submissions,
+            switches: self.status.switches,
+            ready: self.run_list.ready(),
+            blocked: self.run_list.blocked(),
+        }
+    }
+
+    /// Suspends or resumes a context.
+    pub(super) fn grant(&mut self, index: ContextIndex, wish: Wish) {
+        match wish {
+            Wish::Suspend(id) => {
+                let suspended = self.run_list.suspend(&mut self.entries, index, id);
+
+                if suspended == Ok(Suspension::Suspended) {
+                    self.suspended(index, id);
+                }
+            }
+            Wish::Resume => {
+                // The context is there.
+                let _resumed = self.run_list.resume(&mut self.entries, index);
+            }
+        }
+    }
+
+    fn suspended(&self, index: ContextIndex, id: u64) {
+        if let Some(entry) = self.entries.contexts.get(index.0) {
+            entry.callbacks.suspended(id);
+        }
+    }
+
+    /// A queue may have a submission that the run list does not know of. One that a fault has
+    /// stopped never has.
+    pub(super) fn has_work(&mut self, index: QueueIndex) {
+        let Some(entry) = self.entries.queues.get_mut(index.0) else {
+            return;
+        };
+
+        if entry.begin_next() {
+            let _stopped = self.run_list.work(&mut self.entries, index);
+        }
+    }
+
+    /// Runs one slice of the queue whose turn it is.
+    pub(super) fn slice(&mut self, memory: &Reached<'_>) -> Turn {
+        let begin = platform::now_ns();
+        let Some(index) = self.run_list.next(&mut self.entries, begin) else {
+            return Turn::Idle(self.run_list.next_poll_ns(&mut self.entries));
+        };
+        let outcome = self.step(index, memory);
+        let end = platform::now_ns();
+
+        if self.status.last != Some(index) {
+            self.status.switches = self.status.switches.wrapping_add(1);
+        }
+        self.status.last = Some(index);
+        self.status.busy_ns = self.status.busy_ns.wrapping_add(end.saturating_sub(begin));
+
+        if let Some(entry) = self.entries.queues.get(index.0) {
+            entry.callbacks.ran(end.saturating_sub(begin));
+        }
+
+        let slice = self.finish(index, outcome);
+        let ended = self
+            .run_list
+            .slice_ended(&mut self.entries, index, slice, end);
+
+        if let Ok(Ended {
+            suspended: Some(suspended),
+            ..
+        }) = ended
+        {
+            self.suspended(suspended.context, suspended.fence_id);
+        }
+        Turn::Ran
+    }
+
+    fn step(&mut self, index: QueueIndex, memory: &Reached<'_>) -> Outcome {
+        let Some(entry) = self.entries.queues.get_mut(index.0) else {
+            return Outcome::Idle;
+        };
+        let root = entry
+            .node
+            .context()
+            .and_then(|context| self.entries.contexts.get(context.0))
+            .map(|context| context.root);
+
+        if let Some(root) = root {
+            entry.queue.set_root(root);
+        }
+        self.engine.step(
+            &mut entry.queue,
+            memory,
+            &mut Reporter(&*entry.callbacks),
+            &MonotonicClock,
+            SLICE,
+        )
+    }
+
+    /// Tells how a step has ended. What its slice was.
+    fn finish(&mut self, index: QueueIndex, outcome: Outcome) -> Slice {
+        let Some(entry) = self.entries.queues.get_mut(index.0) else {
+            return Slice::Empty;
+        };
+        let more = |more| if more { Slice::More } else { Slice::Empty };
+
+        match outcome {
+            // Only a queue of the system may invalidate, and there is none: the processor updates
+            // page tables, and flushes by `Shell::invalidate`.
+            Outcome::Ran | Outcome::Invalidate(_) => Slice::More,
+            Outcome::Blocked { poll_after_ns } => Slice::Blocked { poll_after_ns },
+            Outcome::Idle => more(entry.begin_next()),
+            Outcome::Done(_) => {
+                self.status.submissions = self.status.submissions.wrapping_add(1);
+                entry.callbacks.completed(entry.running);
+                more(entry.begin_next())
+            }
+            Outcome::Faulted(record) => {
+                entry.callbacks.faulted(&fault_of(&record, entry.running));
+                Slice::Faulted
+            }
+        }
+    }
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The queues and contexts of an engine, as it has them.
+
+use super::{
+    context::Context,
+    queue::Queue,
+    slab::Slab, //
+};
+use crate::{
+    ddi::queue::QueueCallbacks,
+    engine::{
+        self,
+        queue::Progress,
+        run_list::{
+            Arena,
+            ContextIndex,
+            ContextNode,
+            QueueIndex,
+            QueueNode, //
+        },
+        translation::Root, //
+    },
+    platform::Shared, //
+};
+
+/// The queues and contexts of an engine.
+pub(super) struct Entries {
+    pub(super) queues: Slab<QueueEntry>,
+    pub(super) contexts: Slab<ContextEntry>,
+}
+
+/// A queue, as its engine has it.
+pub(super) struct QueueEntry {
+    pub(super) node: QueueNode,
+    pub(super) queue: engine::queue::Queue,
+    /// Number of the submission that it runs.
+    pub(super) running: u64,
+    pub(super) object: Shared<Queue>,
+    pub(super) callbacks: Shared<dyn QueueCallbacks>,
+}
+
+/// A context, as its engine has it.
+pub(super) struct ContextEntry {
+    pub(super) node: ContextNode,
+    pub(super) root: Root,
+    pub(super) priority: u8,
+    pub(super) object: Shared<Context>,
+    pub(super) callbacks: Shared<dyn QueueCallbacks>,
+}
+
+impl Arena for Entries {
+    fn queue(&mut self, index: QueueIndex) -> Option<&mut QueueNode> {
+        self.queues.get_mut(index.0).map(|entry| &mut entry.node)
+    }
+
+    fn context(&mut self, index: ContextIndex) -> Option<&mut ContextNode> {
+        self.contexts.get_mut(index.0).map(|entry| &mut entry.node)
+    }
+}
+
+impl QueueEntry {
+    /// Begins the next submission, if there is one and none is running. Whether one is.
+    pub(super) fn begin_next(&mut self) -> bool {
+        if self.queue.submission().is_some() {
+            return true;
+        }
+
+        let Some(next) = self.object.pop() else {
+            return false;
+        };
+        let progress_fence = self.object.progress_fence;
+        let progress = progress_fence.zip(next.progress);
+        let begun = self.queue.submit(engine::queue::Submission {
+            va: next.commands,
+            length: next.length,
+            progress: progress.map(|(va, value)| Progress { va, value }),
+        });
+
+        self.running = next.number;
+        // The OS part has seen to it that addresses are aligned.
+        begun.is_ok()
+    }
+}
