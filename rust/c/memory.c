@@ -19,6 +19,7 @@
 #include <linux/sched/user.h>
 #include <linux/shmem_fs.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 #include <linux/vmalloc.h>
 
 #include "memory.h"
@@ -412,6 +413,23 @@ void dxg_page_clear(struct page *page)
 void dxg_page_copy(struct page *to, struct page *from)
 {
 	copy_highpage(to, from);
+}
+
+/* Stores a word to so many words, each by one store. */
+void dxg_fill_words32(u32 *to, u32 word, size_t count)
+{
+	memset32(to, word, count);
+}
+
+void dxg_fill_words64(u64 *to, u64 word, size_t count)
+{
+	memset64(to, word, count);
+}
+
+/* Copies bytes that others may change meanwhile. The ranges may overlap. */
+void dxg_copy_bytes(void *to, const void *from, size_t count)
+{
+	memmove(to, from, count);
 }
 
 /* The protection of a page table entry for a frame that is cached like this. */

@@ -24,6 +24,7 @@ use crate::{
     sys::ffi, //
 };
 use core::{
+    array,
     marker::PhantomData,
     ptr::NonNull, //
 };
@@ -68,70 +69,94 @@ impl<'a> Bytes<'a> {
         self.start.addr().get() % size == 0 && self.count % size == 0
     }
 
-    /// A word of 64 bits.
-    fn word64(self, index: usize) -> Option<&'a Atomic<u64>> {
-        let offset = index.checked_mul(size_of::<u64>())?;
-
-        if !self.is_words(size_of::<u64>()) || offset >= self.count {
+    /// The word of 64 bits that they are.
+    fn word64(self) -> Option<&'a Atomic<u64>> {
+        if !self.is_words(size_of::<u64>()) || self.count < size_of::<u64>() {
             return None;
         }
         // SAFETY: The word is aligned and within the bytes, which by the type invariant are memory
-        // for `'a`. Processes, other engines and the kernel access the same bytes at any time; all
-        // accesses to them that this file makes are single ones, atomic or volatile.
-        Some(unsafe { Atomic::from_ptr(self.start.as_ptr().add(offset).cast()) })
+        // for `'a`. Processes, other engines and the kernel access the same bytes at any time. What
+        // this file does to words of them are single accesses, atomic, volatile, or of C code.
+        Some(unsafe { Atomic::from_ptr(self.start.as_ptr().cast()) })
     }
 
-    /// A word of 32 bits.
-    fn word32(self, index: usize) -> Option<&'a Atomic<u32>> {
-        let offset = index.checked_mul(size_of::<u32>())?;
-
-        if !self.is_words(size_of::<u32>()) || offset >= self.count {
+    /// The word of 32 bits that they are.
+    fn word32(self) -> Option<&'a Atomic<u32>> {
+        if !self.is_words(size_of::<u32>()) || self.count < size_of::<u32>() {
             return None;
         }
         // SAFETY: As in `word64`.
-        Some(unsafe { Atomic::from_ptr(self.start.as_ptr().add(offset).cast()) })
+        Some(unsafe { Atomic::from_ptr(self.start.as_ptr().cast()) })
     }
 
-    /// Copies all words of 64 bits; both are such words, and there are as many of them.
-    ///
-    /// Volatile accesses are single ones of their size, as those of [`Atomic`] are. These would be
-    /// a call of a function for each word.
-    fn copy_words(self, source: Self) {
-        let (to, from) = (self.start.cast::<u64>(), source.start.cast::<u64>());
+    /// Copies as many bytes as both have. Where all are words of 64 or of 32 bits, each is one load
+    /// and one store.
+    fn copy(self, source: Self) {
+        if self.is_words(size_of::<u64>()) && source.is_words(size_of::<u64>()) {
+            copy_words::<u64>(self, source);
+        } else if self.is_words(size_of::<u32>()) && source.is_words(size_of::<u32>()) {
+            copy_words::<u32>(self, source);
+        } else {
+            let count = self.count.min(source.count);
+            let (to, from) = (self.start.as_ptr(), source.start.as_ptr());
 
-        for index in 0..self.count.min(source.count) / size_of::<u64>() {
-            // SAFETY: Within the bytes of both, and aligned, as `is_words` has said of both; see
-            // `word64` for the rest.
-            unsafe {
-                to.add(index)
-                    .write_volatile(from.add(index).read_volatile())
+            // SAFETY: By the type invariant both are memory of so many bytes. They may overlap, and
+            // be accessed by others meanwhile, which C code does not mind.
+            unsafe { ffi::dxg_copy_bytes(to.cast(), from.cast(), count) }
+        }
+    }
+
+    /// Fills them with a pattern, whose lowest byte is the first one. Where they are words of 64 or
+    /// of 32 bits, each is one store.
+    fn fill(self, pattern: u32) {
+        if self.is_words(size_of::<u64>()) {
+            let word = u64::from(pattern) << 32 | u64::from(pattern);
+            let count = self.count / size_of::<u64>();
+
+            // SAFETY: By the type invariant so many words are within the bytes, and `is_words` says
+            // that they are aligned; see `word64` for the rest.
+            unsafe { ffi::dxg_fill_words64(self.start.as_ptr().cast(), word, count) }
+        } else if self.is_words(size_of::<u32>()) {
+            let count = self.count / size_of::<u32>();
+
+            // SAFETY: As above.
+            unsafe { ffi::dxg_fill_words32(self.start.as_ptr().cast(), pattern, count) }
+        } else {
+            let pattern = pattern.to_le_bytes().into_iter().cycle();
+
+            for (index, byte) in (0..self.count).zip(pattern) {
+                // SAFETY: Within the bytes; see `word64`. A byte cannot be seen half.
+                unsafe { self.start.as_ptr().add(index).write_volatile(byte) }
             }
         }
     }
+}
 
-    /// Stores a word of 64 bits to all; they are such words.
-    fn fill_words(self, word: u64) {
-        let to = self.start.cast::<u64>();
+/// How many words are copied in one turn of a loop.
+const STRIDE: usize = 8;
 
-        for index in 0..self.count / size_of::<u64>() {
-            // SAFETY: As in `copy_words`.
-            unsafe { to.add(index).write_volatile(word) }
+/// Copies as many words as both bytes have, which are aligned to them.
+///
+/// Volatile accesses are single ones of their size, as those of [`Atomic`] are, which would be a
+/// call of a function for each word.
+fn copy_words<T: Copy>(to: Bytes<'_>, from: Bytes<'_>) {
+    let count = to.count.min(from.count) / size_of::<T>();
+    let (mut to, mut from) = (to.start.cast::<T>(), from.start.cast::<T>());
+
+    for _ in 0..count / STRIDE {
+        // SAFETY: So many words are left in both, and aligned; see `word64` for the rest.
+        unsafe {
+            let words: [T; STRIDE] = array::from_fn(|word| from.add(word).read_volatile());
+
+            for (word, value) in words.into_iter().enumerate() {
+                to.add(word).write_volatile(value);
+            }
+            (to, from) = (to.add(STRIDE), from.add(STRIDE));
         }
     }
-
-    fn load_byte(self, index: usize) -> u8 {
-        if index >= self.count {
-            return 0;
-        }
-        // SAFETY: Within the bytes; see `word64`. A byte cannot be seen half.
-        unsafe { self.start.as_ptr().add(index).read_volatile() }
-    }
-
-    fn store_byte(self, index: usize, value: u8) {
-        if index < self.count {
-            // SAFETY: As in `load_byte`.
-            unsafe { self.start.as_ptr().add(index).write_volatile(value) }
-        }
+    for word in 0..count % STRIDE {
+        // SAFETY: As above.
+        unsafe { to.add(word).write_volatile(from.add(word).read_volatile()) }
     }
 }
 
@@ -183,33 +208,33 @@ impl Memory for PhysicalMemory {
     fn load32(&self, at: Physical) -> Option<u32> {
         let bytes = self.bytes(at, size_of::<u32>())?;
 
-        Some(bytes.word32(0)?.load(Relaxed))
+        Some(bytes.word32()?.load(Relaxed))
     }
 
     fn load64(&self, at: Physical) -> Option<u64> {
         let bytes = self.bytes(at, size_of::<u64>())?;
 
-        Some(bytes.word64(0)?.load(Relaxed))
+        Some(bytes.word64()?.load(Relaxed))
     }
 
     fn store32(&self, at: Physical, value: u32) -> Option<()> {
         let bytes = self.bytes(at, size_of::<u32>())?;
 
-        bytes.word32(0)?.store(value, Relaxed);
+        bytes.word32()?.store(value, Relaxed);
         Some(())
     }
 
     fn store64(&self, at: Physical, value: u64) -> Option<()> {
         let bytes = self.bytes(at, size_of::<u64>())?;
 
-        bytes.word64(0)?.store(value, Relaxed);
+        bytes.word64()?.store(value, Relaxed);
         Some(())
     }
 
     fn compare_exchange64(&self, at: Physical, old: u64, new: u64) -> Option<u64> {
         let bytes = self.bytes(at, size_of::<u64>())?;
 
-        Some(match bytes.word64(0)?.cmpxchg(old, new, Full) {
+        Some(match bytes.word64()?.cmpxchg(old, new, Full) {
             Ok(found) | Err(found) => found,
         })
     }
@@ -218,34 +243,14 @@ impl Memory for PhysicalMemory {
         // CAST: 32 bits fit a usize.
         let count = bytes as usize;
         let source = self.bytes(from, count)?;
-        let target = self.bytes(to, count)?;
 
-        if source.is_words(size_of::<u64>()) && target.is_words(size_of::<u64>()) {
-            target.copy_words(source);
-        } else {
-            for index in 0..count {
-                target.store_byte(index, source.load_byte(index));
-            }
-        }
+        self.bytes(to, count)?.copy(source);
         Some(())
     }
 
     fn fill(&self, to: Physical, pattern: u32, bytes: u32) -> Option<()> {
         // CAST: 32 bits fit a usize.
-        let count = bytes as usize;
-        let target = self.bytes(to, count)?;
-
-        if target.is_words(size_of::<u64>()) {
-            target.fill_words(u64::from(pattern) << 32 | u64::from(pattern));
-        } else if target.is_words(size_of::<u32>()) {
-            for index in 0..count / size_of::<u32>() {
-                target.word32(index)?.store(pattern, Relaxed);
-            }
-        } else {
-            for (index, byte) in (0..count).zip(pattern.to_le_bytes().into_iter().cycle()) {
-                target.store_byte(index, byte);
-            }
-        }
+        self.bytes(to, bytes as usize)?.fill(pattern);
         Some(())
     }
 }
