@@ -24,6 +24,7 @@ mod configfs;
 #[allow(dead_code, unreachable_pub)] // As `logic`.
 mod ddi;
 mod dxgk;
+#[forbid(unsafe_code)]
 #[allow(dead_code, unreachable_pub)] // As `logic`.
 mod engine;
 mod error;
@@ -31,6 +32,7 @@ mod file;
 mod ioctl;
 #[allow(dead_code, unreachable_pub)] // As `logic`.
 mod kmd;
+#[forbid(unsafe_code)]
 #[allow(dead_code, unreachable_pub)] // The host tests use all of it, from another crate.
 mod logic;
 mod platform;
