@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! GPU-38: what one engine stores in order, another one sees in order, whichever packets they use.
+//! GPU-38, GPU-109: what one engine stores in order, another one sees in order, whichever packets they use.
 //!
 //! Two engines run two queues at the same time. Only the two words that they share are loom's; all
 //! else is memory that does not change, or a page of their own. So what orders the words is what
@@ -16,7 +16,7 @@ use super::program::{Program, DATA_QWORD, EQUAL};
 use crate::engine::command_processor::{Engine, Outcome};
 use crate::engine::memory::{Memory, Physical, Place, PAGE_SIZE};
 use crate::engine::page_table::{Entry, Profile};
-use crate::engine::queue::{Privilege, Queue, Submission};
+use crate::engine::queue::{Privilege, Progress, Queue, Submission};
 use crate::engine::shell::{Clock, Interrupts, Record};
 use crate::engine::translation::Root;
 use crate::platform::mutation::without;
@@ -137,6 +137,15 @@ impl Interrupts for Line<'_> {
 
 /// What a queue left in its own page.
 fn run(shared: &Arc<Words>, program: &Program) -> Option<[u64; 4]> {
+    run_with(shared, program, None)
+}
+
+/// The same of a submission with a progress value.
+fn run_with(
+    shared: &Arc<Words>,
+    program: &Program,
+    progress: Option<Progress>,
+) -> Option<[u64; 4]> {
     let memory = Parts {
         shared: shared.clone(),
         program: program.0.clone(),
@@ -156,7 +165,7 @@ fn run(shared: &Arc<Words>, program: &Program) -> Option<[u64; 4]> {
         .submit(Submission {
             va: BUFFER,
             length: program.0.len() as u32 * 4,
-            progress: None,
+            progress,
         })
         .unwrap();
     match engine.step(&mut queue, &memory, &mut Line(&shared[1]), &NoClock, 4096) {
@@ -195,17 +204,28 @@ fn readers() -> Vec<(&'static str, fn(u64, u64) -> Program)> {
     ]
 }
 
-/// Two queues, in all interleavings. How often the reader saw the flag.
+/// Two queues, in all interleavings, of which the reader sees the flag in some.
 fn pass(writer: Program, reader: Program) {
+    pass_from(
+        move |shared| {
+            run(shared, &writer);
+        },
+        reader,
+    );
+}
+
+/// A thread and a queue, in all interleavings.
+fn pass_from(writer: impl Fn(&Arc<Words>) + Send + Sync + 'static, reader: Program) {
     let seen = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
     let counter = seen.clone();
+    let writer = std::sync::Arc::new(writer);
 
     loom::model(move || {
         let shared: Arc<Words> = Arc::new([word64(0), word64(0)]);
         let other = {
             let (shared, writer) = (shared.clone(), writer.clone());
 
-            thread::spawn(move || run(&shared, &writer))
+            thread::spawn(move || writer(&shared))
         };
 
         if let Some([flag, data, ..]) = run(&shared, &reader) {
@@ -246,10 +266,38 @@ fn gpu_62_what_was_stored_is_visible_before_the_interrupt() {
     pass(
         // The interrupt sets the flag.
         Program::new().release(DATA_QWORD, 2, DATA, ONES),
-        Program::new()
-            .move_word(FLAG, OWN, true)
-            .move_word(DATA, OWN + 8, true),
+        flag_then_data(),
     );
+}
+
+/// A queue whose progress value is the data, and a shell that tells its end by the flag.
+fn retire(shared: &Arc<Words>) {
+    let progress = Progress {
+        va: DATA,
+        value: ONES,
+    };
+
+    run_with(shared, &Program::new(), Some(progress)).unwrap();
+    // Orders nothing.
+    shared[1].store(ONES, Ordering::Relaxed);
+}
+
+/// The reader of the flag, and then of the data.
+fn flag_then_data() -> Program {
+    Program::new()
+        .move_word(FLAG, OWN, true)
+        .move_word(DATA, OWN + 8, true)
+}
+
+#[test]
+fn gpu_109_the_progress_value_is_visible_before_the_end_is_told() {
+    pass_from(retire, flag_then_data());
+}
+
+#[test]
+#[should_panic = "the flag without the data"]
+fn mutant_no_barrier_behind_the_progress_value() {
+    without(Part::FullFence, || pass_from(retire, flag_then_data()));
 }
 
 #[test]
@@ -258,9 +306,7 @@ fn mutant_no_barrier_between_packets() {
     without(Part::FullFence, || {
         pass(
             Program::new().write64(DATA, ONES).write64(FLAG, ONES),
-            Program::new()
-                .move_word(FLAG, OWN, true)
-                .move_word(DATA, OWN + 8, true),
+            flag_then_data(),
         );
     });
 }
