@@ -449,10 +449,14 @@ void dxg_waitqueue_wake(struct wait_queue_head *wq)
 	wake_up_poll(wq, EPOLLIN | EPOLLRDNORM | EPOLLHUP);
 }
 
-/* Sleeps until a wrapping counter has reached target; an error for a fatal signal. */
+/*
+ * Sleeps until a wrapping counter has reached target; an error for a fatal signal. What it waits
+ * for may be up to processes that are frozen already, so the caller freezes here.
+ */
 int dxg_wait_reached(struct wait_queue_head *wq, const atomic_t *count, u32 target)
 {
-	return wait_event_killable(*wq, (s32)(atomic_read_acquire(count) - target) >= 0);
+	return wait_event_state(*wq, (s32)(atomic_read_acquire(count) - target) >= 0,
+				TASK_KILLABLE | TASK_FREEZABLE);
 }
 
 void dxg_poll_wait(struct file *file, struct wait_queue_head *wq,
