@@ -101,8 +101,8 @@ pub(crate) struct Context {
     pub(crate) class: Class,
     /// Where its work runs.
     pub(crate) node: u32,
-    /// Its priority among all contexts, as the client has set it.
-    priority: Atomic<i32>,
+    /// Its priority among all contexts, as the client has set it. Its queues show it.
+    priority: Arc<Atomic<i32>>,
     /// Its priority among those of its process. It has no effect.
     in_process_priority: Atomic<i32>,
 }
@@ -148,12 +148,14 @@ impl Context {
         let identified = ObjectId::new(ObjectKind::Context);
         let id = identified.id;
         let updates = UpdateQueue::new()?;
+        let priority = Arc::new(Atomic::new(0), GFP_KERNEL_ACCOUNT)?;
         let taker = match description.scheduling {
             Scheduling::Packets => {
                 let own = queue::Description {
                     id,
                     node: description.node,
                     is_hw: false,
+                    priority: priority.clone(),
                 };
 
                 Taker::Packets(Queue::new(&device, own, |callbacks| {
@@ -182,7 +184,7 @@ impl Context {
                 updates,
                 class: description.class,
                 node: description.node,
-                priority: Atomic::new(0),
+                priority,
                 in_process_priority: Atomic::new(0),
             },
             GFP_KERNEL_ACCOUNT,
@@ -234,6 +236,11 @@ impl Context {
     /// Its priority among all contexts, as it was set.
     pub(crate) fn priority(&self) -> i32 {
         self.priority.load(Relaxed)
+    }
+
+    /// The same, for a queue that is made on it.
+    pub(in crate::dxgk) fn shared_priority(&self) -> Arc<Atomic<i32>> {
+        self.priority.clone()
     }
 
     /// Sets its priority among all contexts: `asked` as a client says it, `priority` as a KMD.

@@ -88,6 +88,7 @@ impl HwQueue {
             id,
             node: context.node,
             is_hw: true,
+            priority: context.shared_priority(),
         };
         let queue = Queue::new(context.device(), own, |callbacks| {
             let create = CreateHwQueueArgs {

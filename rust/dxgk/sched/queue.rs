@@ -104,6 +104,10 @@ use kernel::{
         RBTreeNodeReservation, //
     },
     sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
         Arc,
         ArcBorrow,
         Mutex,
@@ -310,6 +314,8 @@ pub(crate) struct Queue {
     pub(crate) node: u32,
     /// Whether it is a HW queue.
     pub(crate) is_hw: bool,
+    /// The priority of its context, as the client has set it.
+    priority: Arc<Atomic<i32>>,
     /// Lives at least as long.
     pub(crate) device: Arc<Device>,
     /// What the KMD has of it, until it ends.
@@ -378,6 +384,8 @@ pub(in crate::dxgk) struct Description {
     pub(in crate::dxgk) node: u32,
     /// Whether it is a HW queue.
     pub(in crate::dxgk) is_hw: bool,
+    /// The priority of its context, as the client has set it.
+    pub(in crate::dxgk) priority: Arc<Atomic<i32>>,
 }
 
 impl Queue {
@@ -389,7 +397,12 @@ impl Queue {
         description: Description,
         make: impl FnOnce(&Arc<dyn QueueCallbacks>) -> DxgResult<KmdQueue>,
     ) -> DxgResult<Arc<Self>> {
-        let Description { id, node, is_hw } = description;
+        let Description {
+            id,
+            node,
+            is_hw,
+            priority,
+        } = description;
         let charge = device.owner.account().charge(Limit::Queues, 1)?;
         let most = device.adapter.most_in_flight(node)?;
         let queue = pin_arc(
@@ -397,6 +410,7 @@ impl Queue {
                 id,
                 node,
                 is_hw,
+                priority,
                 device: device.clone(),
                 kmd <- new_mutex!(None, "Queue::kmd"),
                 state <- new_spinlock!(
@@ -747,6 +761,8 @@ impl Queue {
             busy_ns: self.reported.busy_ns(),
             blocked: state.blocked,
             fault: state.fault,
+            // What was set was checked.
+            priority: submit_rules::priority(self.priority.load(Relaxed)).unwrap_or(0),
             life: match state.life {
                 Life::Open => "open",
                 Life::Closing => "closing",

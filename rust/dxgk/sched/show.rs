@@ -145,6 +145,8 @@ pub(crate) struct Snapshot {
     pub(crate) busy_ns: u64,
     /// What it waits for.
     pub(crate) blocked: Option<Blocked>,
+    /// Its priority among all queues, as a KMD is told.
+    pub(crate) priority: i32,
     /// Why it has stopped.
     pub(crate) fault: Option<Fault>,
     /// Its name.
@@ -172,9 +174,9 @@ pub(super) fn line(
 
     write!(
         f,
-        "queue:\t{id} pid={pid} kind={kind} node={node} state={state} queued={} in_flight={} \
-         submissions={} busy_ns={}",
-        now.items, now.in_flight, now.completed, now.busy_ns
+        "queue:\t{id} pid={pid} kind={kind} node={node} priority={} state={state} queued={} \
+         in_flight={} submissions={} busy_ns={}",
+        now.priority, now.items, now.in_flight, now.completed, now.busy_ns
     )?;
     if let Some(blocked) = &now.blocked {
         write!(
