@@ -52,6 +52,8 @@ pub struct Queue {
     pub kind: String,
     /// The node that it is for.
     pub node: Option<u64>,
+    /// Its priority among all queues: -7 to 7, and up to 31 for real time.
+    pub priority: Option<i64>,
     /// `idle`, `queued`, `submitted`, `running`, `blocked`, `faulted`, `closing` or `stopped`.
     pub state: String,
     /// What is not over: command buffers, waits and signals.
@@ -126,6 +128,7 @@ pub fn queue(line: &str) -> Option<Queue> {
         pid: words.number("pid").filter(|&pid| pid != 0),
         kind: words.text("kind"),
         node: words.number("node"),
+        priority: words.signed("priority"),
         state: words.text("state"),
         queued: words.number("queued"),
         in_flight: words.number("in_flight"),
@@ -185,6 +188,10 @@ impl<'a> Words<'a> {
         self.value(name)?.parse().ok()
     }
 
+    fn signed(&self, name: &str) -> Option<i64> {
+        self.value(name)?.parse().ok()
+    }
+
     fn address(&self, name: &str) -> Option<u64> {
         let digits = self.value(name)?.strip_prefix("0x")?;
         u64::from_str_radix(digits, 16).ok()
@@ -209,10 +216,11 @@ mod tests {
 
     #[test]
     fn queues() {
-        let line = "queue:\t17 pid=1234 kind=packets node=1 state=blocked queued=3 in_flight=1 \
-                    submissions=40 busy_ns=9999 on=fence:23 value=5";
+        let line = "queue:\t17 pid=1234 kind=packets node=1 priority=-7 state=blocked queued=3 \
+                    in_flight=1 submissions=40 busy_ns=9999 on=fence:23 value=5";
         let found = queue(line).unwrap();
         assert_eq!((found.id, found.pid, found.node), (17, Some(1234), Some(1)));
+        assert_eq!(found.priority, Some(-7));
         assert_eq!((found.queued, found.in_flight), (Some(3), Some(1)));
         assert_eq!((found.submissions, found.busy_ns), (Some(40), Some(9999)));
         let blocked = found.blocked_on.unwrap();

@@ -569,8 +569,19 @@ fn chosen_queues(world: &World, pid: Option<u32>) -> impl Iterator<Item = (&str,
 
 fn queues(world: &World, pid: Option<u32>) -> String {
     let mut table = Table::new(&[
-        "QUEUE", "ADAPTER", "NODE", "PID", "COMMAND", "KIND", "STATE", "QUEUED", "RUNNING", "DONE",
-        "BUSY-MS", "WHY",
+        "QUEUE",
+        "ADAPTER",
+        "NODE",
+        "PID",
+        "COMMAND",
+        "KIND",
+        "PRIORITY",
+        "STATE",
+        "QUEUED",
+        "IN-FLIGHT",
+        "DONE",
+        "BUSY-MS",
+        "WHY",
     ]);
     for (luid, queue) in chosen_queues(world, pid) {
         let why = match (&queue.fault, &queue.blocked_on) {
@@ -588,6 +599,7 @@ fn queues(world: &World, pid: Option<u32>) -> String {
             or_none(queue.pid),
             queue.pid.map_or("-".into(), |pid| command_of(world, pid)),
             queue.kind.clone(),
+            queue.priority.map_or("?".into(), |one| one.to_string()),
             queue.state.clone(),
             known(queue.queued),
             known(queue.in_flight),
@@ -657,6 +669,21 @@ fn top(world: &World) -> String {
                 share.queued.to_string(),
                 share.queues.to_string(),
                 share.blocked.to_string(),
+            ]);
+        }
+        if load.ended.queues > 0 {
+            table.row([
+                String::new(),
+                String::new(),
+                String::new(),
+                "ended".into(),
+                "-".into(),
+                percent(load.ended.busy),
+                load.ended.submissions.to_string(),
+                String::new(),
+                "-".into(),
+                load.ended.queues.to_string(),
+                "-".into(),
             ]);
         }
     }

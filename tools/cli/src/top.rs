@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How busy engines are, and with whose work: two readings, and the time between them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use serde::Serialize;
@@ -36,6 +36,19 @@ pub struct Load {
     pub switches: Option<u64>,
     /// Whose work it was, the busiest process first.
     pub processes: Vec<Share>,
+    /// What it has done for queues that have ended meanwhile.
+    pub ended: Ended,
+}
+
+/// What an engine has done, and for no queue that is still there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Ended {
+    /// Queues of the first reading that are not in the second one.
+    pub queues: u64,
+    /// Part of the time that was for no process of the list, in percent.
+    pub busy: f64,
+    /// Command buffers of none of them.
+    pub submissions: u64,
 }
 
 /// What an engine has done for a process.
@@ -73,18 +86,43 @@ pub fn loads(
             let since = |value: fn(&Engine) -> Option<u64>| {
                 Some(value(engine)?.saturating_sub(earlier.and_then(value).unwrap_or(0)))
             };
+            let busy = since(|one| one.busy_ns).map(|ns| percent(ns, time));
+            let submissions = since(|one| one.submissions);
+            let place = (luid.as_str(), engine.node);
+            let processes = shares(before, after, place, time, &command);
+            let shown: f64 = processes.iter().map(|one| one.busy).sum();
+            let done: u64 = processes.iter().map(|one| one.submissions).sum();
+            let ended = match ended(before, after, place) {
+                0 => Ended::default(),
+                queues => Ended {
+                    queues,
+                    busy: tenths((busy.unwrap_or(0.0) - shown).max(0.0)),
+                    submissions: submissions.unwrap_or(0).saturating_sub(done),
+                },
+            };
             loads.push(Load {
                 luid: luid.clone(),
                 node: engine.node,
                 kind: engine.kind.clone(),
-                busy: since(|one| one.busy_ns).map(|ns| percent(ns, time)),
-                submissions: since(|one| one.submissions),
+                busy,
+                submissions,
                 switches: since(|one| one.switches),
-                processes: shares(before, after, (luid, engine.node), time, &command),
+                processes,
+                ended,
             });
         }
     }
     loads
+}
+
+/// How many queues of an engine were there before and are not there after.
+fn ended(before: &Reading, after: &Reading, (luid, node): (&str, u64)) -> u64 {
+    let ids = |reading: &Reading| -> BTreeSet<u64> {
+        let queues = reading.queues.get(luid).into_iter().flatten();
+        let own = queues.filter(|queue| queue.node == Some(node));
+        own.map(|queue| queue.id).collect()
+    };
+    ids(before).difference(&ids(after)).count() as u64
 }
 
 /// What an engine has done for each process that has queues on it.
@@ -137,7 +175,11 @@ fn shares(
 /// little more than the time may seem to have gone.
 fn percent(ns: u64, time: Duration) -> f64 {
     let part = (ns as f64 / time.as_nanos().max(1) as f64).min(1.0);
-    (part * 1000.0).round() / 10.0
+    tenths(part * 100.0)
+}
+
+fn tenths(number: f64) -> f64 {
+    (number * 10.0).round() / 10.0
 }
 
 #[cfg(test)]
@@ -187,6 +229,24 @@ mod tests {
         let first = &load.processes[0];
         assert_eq!((first.queues, first.queued, first.submissions), (2, 4, 30));
         assert_eq!(first.command.as_deref(), Some("drawer"));
+    }
+
+    #[test]
+    fn what_has_ended_meanwhile_is_told_together() {
+        let (before, mut after) = (reading([100, 10, 20, 70]), reading([700, 110, 220, 370]));
+        let time = Duration::from_nanos(1000);
+        let found = |after: &Reading| loads(&before, after, time, |_| None).remove(0);
+        assert_eq!(found(&after).ended, Ended::default());
+        // That of process 8.
+        after.queues.get_mut("a").unwrap().retain(|one| one.id != 3);
+        let load = found(&after);
+        assert_eq!((load.processes.len(), load.busy), (1, Some(60.0)));
+        let ended = Ended {
+            queues: 1,
+            busy: 30.0,
+            submissions: 0,
+        };
+        assert_eq!(load.ended, ended);
     }
 
     #[test]

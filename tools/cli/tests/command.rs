@@ -151,10 +151,10 @@ const ENGINES: &str = "engine:\t0 kind=3d state=running running=17 busy_ns=50000
     submissions=42 switches=7 ready=1 blocked=0\n\
     engine:\t2 kind=copy state=idle busy_ns=0 submissions=0 switches=0 ready=0 blocked=0 \
     fault_queue=19 fault_pid=15 fault=page address=0x10f000 write=1 packet=0x20000 submission=2\n";
-const QUEUES: &str = "queue:\t17 pid=10 kind=packets node=0 state=running queued=3 in_flight=1 \
-    submissions=40 busy_ns=4000000\n\
-    queue:\t18 pid=12 kind=hw node=0 state=blocked queued=2 in_flight=0 submissions=2 \
-    busy_ns=1000000 on=fence:23 value=5\n\
+const QUEUES: &str = "queue:\t17 pid=10 kind=packets node=0 priority=0 state=running queued=3 \
+    in_flight=1 submissions=40 busy_ns=4000000\n\
+    queue:\t18 pid=12 kind=hw node=0 priority=-7 state=blocked queued=2 in_flight=0 \
+    submissions=2 busy_ns=1000000 on=fence:23 value=5\n\
     queue:\t19 pid=0 kind=hw node=2 state=faulted queued=0 in_flight=0 submissions=1 busy_ns=0 \
     fault=page address=0x10f000 write=1 packet=0x20000 submission=2\n\
     queues-more:\t3\n";
@@ -345,7 +345,7 @@ fn engines_and_queues() {
     let queues = proc.text(&["queues"]);
     let blocked = cells(&queues, "18");
     assert_eq!(blocked[3..6], ["12", "reader", "hw"], "{queues}");
-    assert_eq!(blocked[6], "blocked", "{queues}");
+    assert_eq!(blocked[6..8], ["-7", "blocked"], "{queues}");
     assert_eq!(blocked.last(), Some(&"fence 23 to reach 5"), "{queues}");
     assert_eq!(cells(&queues, "17").last(), Some(&"-"), "{queues}");
     let left = "(3 more queues are not included: the module shows the first 16384 of an adapter)";
@@ -359,6 +359,12 @@ fn engines_and_queues() {
     assert_eq!(list.len(), 3);
     assert_eq!(list[0]["luid"], "00000000:0000a4c1");
     assert_eq!((&list[1]["id"], &list[1]["pid"]), (&18.into(), &12.into()));
+    assert_eq!(
+        (&list[0]["priority"], &list[1]["priority"]),
+        (&0.into(), &(-7).into())
+    );
+    // A module that does not say it.
+    assert!(list[2]["priority"].is_null(), "{document}");
     assert_eq!(list[1]["blocked_on"]["object"], 23);
     assert_eq!(list[1]["blocked_on"]["value"], 5);
     assert!(list[1]["fault"].is_null() && list[2]["pid"].is_null());

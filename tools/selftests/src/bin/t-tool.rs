@@ -408,6 +408,7 @@ fn blocked_queue() -> TestResult {
         gpu.context().wait(&one(&fence, 5))?;
         gpu.submit(&gpu.commands(&Pm4::new().nop(0))?)?;
         let hw_context = gpu.device().create_hw_context(2)?;
+        hw_context.set_priority(-3)?;
         let _idle = hw_context.create_hw_queue()?;
         ready.open()?;
         end.wait()?;
@@ -439,6 +440,10 @@ fn blocked_queue() -> TestResult {
     );
     ensure_eq!(idle["node"].as_u64(), Some(2));
     ensure!(idle["blocked_on"].is_null(), "{idle}");
+    ensure_eq!(
+        (blocked["priority"].as_i64(), idle["priority"].as_i64()),
+        (Some(0), Some(-3))
+    );
 
     // The object says who could end the wait.
     let id = on["object"].as_u64().ok_or("no object")?;
