@@ -4,6 +4,7 @@
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::time::Instant;
 
 use demo::link::{Kind, Link};
 use demo::screen::heading;
@@ -51,7 +52,7 @@ impl Drop for Scaler {
 /// The whole process. The tile of step `spoil` is not painted.
 pub fn run(folder: &Path, spoil: Option<u64>) -> Result {
     heading(
-        "6. Two processes share a texture. Engines clear, copy and scale its tiles, and wait for \
+        "5. Two processes share a texture. Engines clear, copy and scale its tiles, and wait for \
          each other.",
     );
     let dxg = Dxg::open()?;
@@ -107,10 +108,10 @@ pub fn run(folder: &Path, spoil: Option<u64>) -> Result {
         "  {submissions} command buffers are queued: {STEPS} tiles of {FRAMES} frames, 3 engines"
     );
 
-    let woken = wakeups::count()?;
+    let (woken, began) = (wakeups::count()?, Instant::now());
     begin.signal(1)?;
     crate::wait(&scaled, STEPS)?;
-    let woken = wakeups::count()? - woken;
+    let (woken, time) = (wakeups::count()? - woken, began.elapsed());
     check(&device)?;
     let after = Adapter::read(adapter.luid());
     let woken_scaler = link.expect(Kind::Checked)?;
@@ -127,6 +128,7 @@ pub fn run(folder: &Path, spoil: Option<u64>) -> Result {
     }
     Table {
         submissions,
+        time,
         engines: before.zip(after),
         wakeups: [("painter", woken), ("scaler", woken_scaler)],
     }

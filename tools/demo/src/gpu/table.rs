@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What happened, in numbers.
 
+use std::time::Duration;
+
 use demo::screen::heading;
 use opendxg::Luid;
 use opendxg_cli::{debugfs, engines::Engine};
@@ -20,6 +22,8 @@ impl Adapter {
 pub struct Table {
     /// Command buffers that were queued.
     pub submissions: u64,
+    /// From the first command to the last one.
+    pub time: Duration,
     /// The engines before and after.
     pub engines: Option<(Adapter, Adapter)>,
     /// How often each process was woken from the first command to the last one.
@@ -38,7 +42,11 @@ impl Table {
             None => println!("  ? (only root sees them, in debugfs)"),
             Some((before, after)) => before.0.iter().zip(&after.0).for_each(row),
         }
-        println!("  {:<12}{:>14}", "queued", self.submissions);
+        let time = format!("in {} ms", self.time.as_millis());
+        println!(
+            "  {:<12}{:>14}{:>18}{time:>14}",
+            "together", self.submissions, ""
+        );
         println!("\n  {:<12}{:>14}", "process", "CPU wake-ups");
         for (name, count) in self.wakeups {
             println!("  {name:<12}{count:>14}");
