@@ -4,7 +4,7 @@
 //!
 //! To bring the page up to date: `OPENDXG_UPDATE=1 cargo test -p opendxg-shim --test page`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::PathBuf;
 
@@ -21,16 +21,60 @@ const HEAD: &str = "\
 | direct | the kernel runs the call with the caller's argument |
 | translated | the library turns it into another call |
 | answered | the library answers without the kernel |
-| not supported yet | returns NOT_SUPPORTED until the kernel has the call |
+| not supported yet: … | returns NOT_SUPPORTED, and why |
 | not supported | returns NOT_SUPPORTED |
 ";
 
-const STATES: [&str; 5] = [
-    "direct",
-    "translated",
-    "answered",
-    "not supported yet",
-    "not supported",
+const PENDING: &str = "not supported yet";
+
+const STATES: [&str; 5] = ["direct", "translated", "answered", PENDING, "not supported"];
+
+/// Why functions are not supported yet, without their prefix.
+const REASONS: [(&str, &str); 10] = [
+    (
+        "comes with eviction under memory pressure",
+        "ChangeVideoMemoryReservation OfferAllocations ReclaimAllocations ReclaimAllocations2 \
+         QueryProcessOfferInfo TrimProcessCommitment RegisterTrimNotification \
+         UnregisterTrimNotification RegisterBudgetChangeNotification \
+         UnregisterBudgetChangeNotification",
+    ),
+    (
+        "comes with moves between segments",
+        "UpdateAllocationProperty",
+    ),
+    (
+        "for adapters without GPU addresses, of which there is none",
+        "CreateContext Render",
+    ),
+    (
+        "Lock2 and Unlock2 do this without allocation lists",
+        "Lock Unlock",
+    ),
+    (
+        "comes with time-outs of the GPU; no known client on Linux calls it",
+        "WaitForIdle SetQueuedLimit",
+    ),
+    (
+        "contexts have priorities; no known client on Linux calls it",
+        "SetProcessSchedulingPriorityClass GetProcessSchedulingPriorityClass",
+    ),
+    (
+        "comes with native fences",
+        "CreateNativeFence OpenNativeFenceFromNtHandle GetNativeFenceLogDetail",
+    ),
+    (
+        "comes with GPU work in the kernel's own fences",
+        "CreateSyncFile WaitSyncFile OpenSyncObjectFromSyncFile",
+    ),
+    (
+        "which processes of other users it may show is not decided",
+        "EnumProcesses",
+    ),
+    (
+        "comes with ownership of displays; no adapter has one",
+        "SetVidPnSourceOwner SetVidPnSourceOwner1 SetVidPnSourceOwner2 CheckVidPnExclusiveOwnership \
+         QueryVidPnExclusiveOwnership ReleaseProcessVidPnSourceOwners",
+    ),
 ];
 
 fn repository(path: &str) -> PathBuf {
@@ -44,13 +88,28 @@ fn read(path: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Numbers of the calls the kernel module implements: the rows of its table, numbered by the
+/// Why each function is not supported yet.
+fn reasons() -> BTreeMap<String, &'static str> {
+    let reasons = REASONS.iter().flat_map(|(why, names)| {
+        let names = names.split_whitespace();
+        names.map(move |name| (format!("D3DKMT{name}"), *why))
+    });
+    reasons.collect()
+}
+
+/// Numbers of the calls the kernel module implements: the rows of its tables, numbered by the
 /// header.
 fn implemented() -> BTreeSet<u32> {
     let table = read("rust/ioctl/table.rs");
     let types = read("rust/uapi/generated.rs");
+    // Calls on descriptors of objects are in a table of their own.
+    let on_file = read("rust/ioctl/on_file.rs");
     let rows = table.lines().filter_map(|line| line.trim().split_once(':'));
+    let arms = on_file
+        .lines()
+        .filter_map(|line| line.trim().split_once(" =>"));
     let names = rows
+        .chain(arms)
         .map(|(name, _)| name)
         .filter(|name| name.starts_with("DXG_IOCTL_"));
     let code = |name: &str| {
@@ -72,12 +131,12 @@ fn state(route: Route, implemented: &BTreeSet<u32>) -> &'static str {
         Route::Direct(nr) | Route::Reopening(nr) | Route::Translated(nr)
             if !implemented.contains(&nr) =>
         {
-            "not supported yet"
+            PENDING
         }
         Route::Direct(_) | Route::Reopening(_) => "direct",
         Route::Translated(_) => "translated",
         Route::Answered => "answered",
-        Route::Pending => "not supported yet",
+        Route::Pending => PENDING,
         Route::Unsupported => "not supported",
     }
 }
@@ -105,6 +164,7 @@ fn page() -> String {
         format!("{count} {wanted}")
     });
 
+    let mut reasons = reasons();
     let mut page = String::from(HEAD);
     writeln!(page, "\n{} functions: {}.", all.len(), counts.join(", ")).unwrap();
     for (group, functions) in GROUPS {
@@ -114,10 +174,21 @@ fn page() -> String {
         )
         .unwrap();
         for function in *functions {
-            let (call, state) = (call(function.route), state(function));
-            writeln!(page, "| {} | {call} | {state} |", function.name).unwrap();
+            let (name, call, state) = (function.name, call(function.route), state(function));
+            let state = match state {
+                PENDING => {
+                    let why = reasons.remove(name);
+                    format!(
+                        "{state}: {}",
+                        why.unwrap_or_else(|| panic!("why not {name}?"))
+                    )
+                }
+                _ => state.to_owned(),
+            };
+            writeln!(page, "| {name} | {call} | {state} |").unwrap();
         }
     }
+    assert!(reasons.is_empty(), "supported by now: {reasons:?}");
     page
 }
 
