@@ -88,21 +88,6 @@ pub fn one(fence: &SyncObject, value: u64) -> FenceValues {
     FenceValues::new().with(fence, value)
 }
 
-/// How often this thread has slept until now: each time somebody had to wake it.
-///
-/// # Panics
-///
-/// If the kernel does not count it.
-pub fn wakeups() -> u64 {
-    let status = fs::read_to_string("/proc/thread-self/status").expect("status of this thread");
-    let count = status
-        .lines()
-        .find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
-    count
-        .and_then(|count| count.trim().parse().ok())
-        .expect("the kernel counts when a thread sleeps")
-}
-
 /// Nanoseconds that the threads of the software GPU have run until now, and how many there are.
 pub fn engine_time() -> (u64, usize) {
     let read = |pid: &str, file: &str| fs::read_to_string(format!("/proc/{pid}/{file}")).ok();

@@ -19,3 +19,4 @@ pub mod result;
 pub mod rng;
 pub mod subjects;
 pub mod syncobj;
+pub mod wakeups;

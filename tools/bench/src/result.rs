@@ -93,7 +93,7 @@ pub struct Summary {
     pub mean: f64,
 }
 
-/// Something that was counted and must have an exact value.
+/// Something that was counted.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Count {
     /// What.
@@ -102,14 +102,14 @@ pub struct Count {
     pub of: u64,
     /// How many there were.
     pub found: u64,
-    /// How many there must be.
-    pub expected: u64,
+    /// How many there must be; `None` for what is only shown.
+    pub expected: Option<u64>,
 }
 
 impl Count {
-    /// Whether the count is as it must be.
+    /// Whether the count is as it must be, if it must be anything.
     pub fn is_right(&self) -> bool {
-        self.found == self.expected
+        self.expected.is_none_or(|expected| self.found == expected)
     }
 }
 

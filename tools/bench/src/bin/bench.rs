@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 use bench::measure::{Plan, Runner};
 use bench::result::{Report, Unit};
 use bench::subjects::{
-    crowd, gpu, lifecycle, objects, open, ping_pong, population, process, satisfied, signal,
-    waiters, Bench,
+    crowd, gpu, idle, lifecycle, objects, open, ping_pong, population, process, queued_wait,
+    satisfied, signal, waiters, Bench,
 };
 use bench::{machine, memory, peer};
 
@@ -28,8 +28,8 @@ struct Options {
 }
 
 /// What is counted in instructions unless groups are named: the calls of which others have
-/// something alike.
-const COUNTED: [&str; 7] = [
+/// something alike, and work of engines.
+const COUNTED: [&str; 10] = [
     "signal",
     "satisfied",
     "ping-pong",
@@ -37,6 +37,9 @@ const COUNTED: [&str; 7] = [
     "open",
     "objects",
     "process",
+    "submit",
+    "queued-wait",
+    "bandwidth",
 ];
 
 impl Options {
@@ -117,7 +120,9 @@ fn main() -> ExitCode {
     for count in wrong.clone() {
         eprintln!(
             "bench: {}: {}, not {}",
-            count.what, count.found, count.expected
+            count.what,
+            count.found,
+            count.expected.unwrap_or_default()
         );
     }
     ExitCode::from(u8::from(wrong.count() > 0))
@@ -167,7 +172,7 @@ fn measure(options: &Options, bench: Bench) -> Report {
     }
     if wants("queued-wait") {
         let plan = options.plan(50, 5, 15);
-        counts.extend(gpu::queued_wait(&mut runner, &bench, plan));
+        counts.extend(queued_wait::measure(&mut runner, &bench, plan));
     }
     if wants("bandwidth") {
         gpu::bandwidth(&mut runner, &bench, options.plan(30, 20, 15));
@@ -176,7 +181,7 @@ fn measure(options: &Options, bench: Bench) -> Report {
         gpu::queues(&mut runner, &bench, options.plan(16, 100, 30));
     }
     if wants("idle") {
-        counts.extend(gpu::idle(&bench));
+        counts.extend(idle::measure(&bench));
     }
     let memory = if wants("memory") {
         memory::measure(&bench)

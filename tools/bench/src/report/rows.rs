@@ -111,6 +111,8 @@ const FIXED: &[Row] = &[
     row("submit", HW_QUEUE, SOCKETPAIR, None, "the same"),
     row("submit", HW_QUEUE, COMMAND, None, "one call less"),
     row("queued-wait", HOP, NEXT, None, "what it costs to go on in another engine"),
+    row("queued-wait", STORE, HOP, None, "the engine stores to the fence itself"),
+    row("queued-wait", POLL, HOP, None, "the engines look at memory again and again"),
     row("process", BESIDE_OWNER, THREAD, Some(1.01), "who owns nothing pays nothing"),
     row("process", CHILD_OPENS, CHILD, None, "open, the process's objects, its end"),
     row("process", CHILD_OPENS, CHILD_OPENS_NTSYNC, None, ""),
@@ -168,7 +170,7 @@ pub fn all() -> Vec<Row> {
     }
     for (ours, theirs) in [(COPY, MEMCPY), (FILL, MEMSET)] {
         rows.extend(gpu::SIZES.map(|at| Row {
-            group: "bandwidth",
+            group: gpu::BANDWIDTH,
             ours: (ours, at),
             theirs: (theirs, at),
             unit: None,

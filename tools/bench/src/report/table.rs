@@ -6,6 +6,7 @@ use std::fmt::{self, Write};
 use super::compare::{label, Comparison, Verdict};
 use super::{cost, three_digits, Publication};
 use crate::result::{Count, Group, Memory, Unit};
+use crate::subjects::gpu::BANDWIDTH;
 
 /// The whole result.
 pub fn table(publication: &Publication) -> String {
@@ -56,17 +57,29 @@ fn write(out: &mut String, publication: &Publication) -> fmt::Result {
 }
 
 fn write_group(out: &mut String, group: &Group, unit: Unit) -> fmt::Result {
+    // An operation of this group moves as many bytes as its parameter says.
+    let moves = group.name == BANDWIDTH && unit == Unit::Nanoseconds;
     writeln!(
         out,
-        "\n{:<44}{:>11}{:>11}{:>11}{:>12}",
-        group.title, "median", "p99", "p99.9", "operations"
+        "\n{:<44}{:>11}{:>11}{:>11}{:>12}{}",
+        group.title,
+        "median",
+        "p99",
+        "p99.9",
+        "operations",
+        if moves { "        MB/s" } else { "" }
     )?;
     let mut series: Vec<_> = group.series.iter().collect();
     series.sort_by(|a, b| a.ns.median.total_cmp(&b.ns.median));
     for series in series {
+        let rate = match moves {
+            // Bytes for each nanosecond are thousands of megabytes for each second.
+            true => format!("{:>12.0}", series.at as f64 / series.ns.median * 1e3),
+            false => String::new(),
+        };
         writeln!(
             out,
-            "  {:<42}{:>11}{:>11}{:>11}{:>12}",
+            "  {:<42}{:>11}{:>11}{:>11}{:>12}{rate}",
             label((&series.name, series.at)),
             cost(unit, series.ns.median),
             cost(unit, series.ns.p99),
@@ -129,15 +142,20 @@ fn write_counts(out: &mut String, counts: &[Count]) -> fmt::Result {
     }
     writeln!(
         out,
-        "\n{:<56}{:>10}{:>10}{:>12}",
-        "counts", "found", "must be", "waits"
+        "\n{:<60}{:>12}{:>9}{:>12}",
+        "counts", "found", "must be", "of"
     )?;
     for count in counts {
-        let verdict = if count.is_right() { "pass" } else { "WRONG" };
+        let must_be = count.expected.map_or("-".into(), |count| count.to_string());
+        let verdict = match (count.expected, count.is_right()) {
+            (None, _) => "",
+            (Some(_), true) => "  pass",
+            (Some(_), false) => "  WRONG",
+        };
         writeln!(
             out,
-            "  {:<54}{:>10}{:>10}{:>12}  {verdict}",
-            count.what, count.found, count.expected, count.of
+            "  {:<58}{:>12}{must_be:>9}{:>12}{verdict}",
+            count.what, count.found, count.of
         )?;
     }
     Ok(())
@@ -149,7 +167,8 @@ fn write_summary(out: &mut String, publication: &Publication) -> fmt::Result {
         rows.filter(|row| row.target.is_some() && verdicts.contains(&row.verdict))
             .count()
     };
-    let counts = &publication.measured.counts;
+    let counts = publication.measured.counts.iter();
+    let counts: Vec<_> = counts.filter(|count| count.expected.is_some()).collect();
     writeln!(
         out,
         "\n{} targets reached, {} missed, {} not measured; {} of {} counts right; {:.0} s",

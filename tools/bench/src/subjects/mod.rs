@@ -4,12 +4,14 @@
 pub mod balls;
 pub mod crowd;
 pub mod gpu;
+pub mod idle;
 pub mod lifecycle;
 pub mod objects;
 pub mod open;
 pub mod ping_pong;
 pub mod population;
 pub mod process;
+pub mod queued_wait;
 pub mod satisfied;
 pub mod signal;
 pub mod waiters;

@@ -151,7 +151,7 @@ pub fn measure(runner: &mut Runner, bench: &Bench, signal: Plan, wake: Plan) -> 
         what: what.into(),
         of: tally.waits,
         found,
-        expected: 0,
+        expected: Some(0),
     };
     vec![
         count(
