@@ -19,4 +19,5 @@ pub mod result;
 pub mod rng;
 pub mod subjects;
 pub mod syncobj;
+pub mod virtgpu;
 pub mod wakeups;

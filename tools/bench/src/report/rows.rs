@@ -27,6 +27,8 @@ pub struct Row {
 const MAPPED: &str = "opendxg mapped value";
 const ONLY: &str = "opendxg only fence";
 const SHAREABLE: &str = "opendxg shareable";
+/// What the device is asked for.
+const VIRTGPU_NOTE: &str = "its only command that can be waited for makes a page of memory";
 /// What the socketpair stands for.
 const PROXY: &str = "proxy for a user-mode object server";
 
@@ -110,6 +112,8 @@ const FIXED: &[Row] = &[
     row("submit", COMMAND, SOCKETPAIR, None, "64 bytes there and back: what asking another process takes"),
     row("submit", HW_QUEUE, SOCKETPAIR, None, "the same"),
     row("submit", HW_QUEUE, COMMAND, None, "one call less"),
+    row("submit", COMMAND, VIRTGPU, None, VIRTGPU_NOTE),
+    row("submit", HW_QUEUE, VIRTGPU, None, "the same"),
     row("queued-wait", HOP, NEXT, None, "what it costs to go on in another engine"),
     row("queued-wait", STORE, HOP, None, "the engine stores to the fence itself"),
     row("queued-wait", POLL, HOP, None, "the engines look at memory again and again"),

@@ -12,8 +12,9 @@ use super::ping_pong::PingPong;
 use super::{names, Bench};
 use crate::gpu::{one, Buffer, Commands};
 use crate::machine;
-use crate::measure::{Participant, Plan, Runner};
+use crate::measure::{Participant, Plan, Runner, Subject};
 use crate::peer::{Peer, Place};
+use crate::virtgpu::{Job, VirtGpu};
 
 /// Numbers of queues that are alive.
 pub const QUEUES: [u64; 3] = [10, 1_000, 10_000];
@@ -31,6 +32,10 @@ pub mod names_of_work {
     pub const COMMAND: &str = "SubmitCommand";
     /// SubmitCommandToHwQueue, and a wait for its progress fence.
     pub const HW_QUEUE: &str = "SubmitCommandToHwQueue";
+    /// A resource of virtio-gpu, until its fence is signalled.
+    pub const VIRTGPU: &str = "virtio-gpu resource";
+    /// The same without waiting for the fence.
+    pub const VIRTGPU_CALL: &str = "virtio-gpu resource, not waited for";
     /// A signal that is queued behind a command buffer releases the next one in another engine.
     pub const HOP: &str = "another engine, queued signal";
     /// A store of a command buffer releases the next one in another engine.
@@ -107,6 +112,29 @@ impl<'a> Line<'a> {
     }
 }
 
+/// A command of virtio-gpu. That the resource goes is not timed.
+struct VirtGpuJob<'a> {
+    device: &'a VirtGpu,
+    job: Option<Job<'a>>,
+    waits: bool,
+}
+
+impl Subject for VirtGpuJob<'_> {
+    fn run(&mut self) {
+        let job = self.device.make().expect("make a resource of virtio-gpu");
+        if self.waits {
+            job.wait().expect("wait for virtio-gpu");
+        }
+        self.job = Some(job);
+    }
+
+    fn after(&mut self) {
+        let job = self.job.take().expect("just made");
+        // The next one begins when nothing is in progress.
+        job.wait().expect("wait for virtio-gpu");
+    }
+}
+
 /// Measures the group `submit`.
 pub fn submit(runner: &mut Runner, bench: &Bench, plan: Plan) {
     let work = Work::new(bench);
@@ -120,7 +148,7 @@ pub fn submit(runner: &mut Runner, bench: &Bench, plan: Plan) {
     let hw_context = hw_context.expect("create a HW context");
     let line = Line::new(&hw_context);
     let mut value = 0;
-    let all = vec![
+    let mut all = vec![
         Participant::new(COMMAND, || {
             value += 1;
             context
@@ -132,6 +160,15 @@ pub fn submit(runner: &mut Runner, bench: &Bench, plan: Plan) {
         Participant::new(HW_QUEUE, || line.run(&work.nothing)),
         Participant::new(names::SOCKETPAIR, PingPong::new(&peer, Socket::new())),
     ];
+    if let Some(device) = &bench.virtgpu {
+        let job = |waits| VirtGpuJob {
+            device,
+            job: None,
+            waits,
+        };
+        all.push(Participant::new(VIRTGPU, job(true)));
+        all.push(Participant::new(VIRTGPU_CALL, job(false)));
+    }
     runner.group(
         "submit",
         "command buffer, until its end is known",

@@ -21,6 +21,7 @@ use opendxg::{Device, Dxg};
 use crate::dmabuf::Udmabuf;
 use crate::ntsync::Ntsync;
 use crate::syncobj::Drm;
+use crate::virtgpu::VirtGpu;
 
 /// The driver and its competitors.
 pub struct Bench {
@@ -32,6 +33,8 @@ pub struct Bench {
     pub ntsync: Option<Ntsync>,
     /// Not everywhere.
     pub drm: Option<Drm>,
+    /// Not everywhere.
+    pub virtgpu: Option<VirtGpu>,
     /// Not everywhere.
     pub udmabuf: Option<Udmabuf>,
     /// What is missing, in words.
@@ -45,6 +48,7 @@ impl Bench {
         let device = dxg.adapters()?[0].create_device()?;
         let ntsync = Ntsync::open();
         let drm = Drm::find();
+        let virtgpu = VirtGpu::find();
         let udmabuf = Udmabuf::open();
         let mut missing = Vec::new();
         if let Err(error) = &ntsync {
@@ -52,6 +56,9 @@ impl Bench {
         }
         if drm.is_none() {
             missing.push("drm_syncobj: no device below /dev/dri offers timelines".into());
+        }
+        if virtgpu.is_none() {
+            missing.push("virtio-gpu: no device below /dev/dri makes its resources".into());
         }
         if let Err(error) = &udmabuf {
             missing.push(format!("udmabuf: /dev/udmabuf: {error}"));
@@ -61,6 +68,7 @@ impl Bench {
             device,
             ntsync: ntsync.ok(),
             drm: drm.map(|(drm, _)| drm),
+            virtgpu,
             udmabuf: udmabuf.ok(),
             missing,
         })
