@@ -33,12 +33,15 @@ ROWS = [
         (1, KERNEL, "ioctl", "handlers: copy in once, check, act, copy out, commit"),
     ]),
     ("", [
-        (1, KERNEL, "dxgk", "objects: fences, resources, allocations, keyed mutexes, handles, shares"),
+        (2, KERNEL, "dxgk", "fences, resources, keyed mutexes, handles, shares"),
+        (1, KERNEL, "dxgk/sched", "queues, waits, signals"),
+        (1, KERNEL, "dxgk/vidmm", "GPU addresses, residency"),
     ]),
     ("", [
-        (1, KERNEL, "logic", "rules, tested on the host"),
+        (1, KERNEL, "logic", "rules without a kernel"),
         (1, KERNEL, "sys", "the only unsafe code"),
-        (1, BELOW, "ddi, kmd", "drivers: a software adapter"),
+        (1, BELOW, "ddi, kmd", "drivers: a software GPU"),
+        (1, BELOW, "engine", "executes packets"),
     ]),
     ("kernel", [
         (1, OTHERS, "Linux 7.2 and 7.3, unmodified", "scheduler, memory, files, dma-buf"),
