@@ -241,7 +241,7 @@ pub(in crate::dxgk) fn created(kind: ObjectKind) -> u64 {
 
 /// What an object is, as shown in traces.
 #[derive(Clone, Copy, PartialEq, Eq)]
-#[repr(u32)]
+#[repr(u8)]
 pub(crate) enum ObjectKind {
     /// `D3DDDI_SYNCHRONIZATION_MUTEX`.
     Mutex = 1,
