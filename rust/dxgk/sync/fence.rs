@@ -94,8 +94,8 @@ type FenceGuard<'a> = Guard<'a, State, SpinLockBackend>;
 /// What the fence lock protects.
 struct State {
     waiters: Waiters<FenceQueue>,
-    /// Where engines see CurrentValue; `None` if none ever did.
-    shown: Option<KBox<Shown>>,
+    /// Where engines see CurrentValue.
+    shown: Shown,
 }
 
 /// Who notices stores of engines to the fences of one GPU address space.
@@ -108,10 +108,83 @@ pub(super) trait StoreWatch: Send + Sync {
 }
 
 /// The GPU address spaces that show CurrentValue.
-struct Shown {
-    spaces: KVec<Arc<dyn StoreWatch>>,
-    /// Changes with the list.
+enum Shown {
+    /// One, as most fences have.
+    In(Arc<dyn StoreWatch>),
+    /// As many as are in the list, since there were two; or none.
+    List(Option<KBox<Spaces>>),
+}
+
+/// A list of GPU address spaces.
+struct Spaces {
+    list: KVec<Arc<dyn StoreWatch>>,
+    /// Changes with the list; not 0.
     version: u64,
+}
+
+impl Spaces {
+    /// An empty list with room for two.
+    fn new() -> Result<KBox<Self>, AllocError> {
+        KBox::new(
+            Self {
+                list: KVec::with_capacity(2, GFP_KERNEL_ACCOUNT)?,
+                version: 1,
+            },
+            GFP_KERNEL_ACCOUNT,
+        )
+    }
+
+    fn changed(&mut self) {
+        // OVERFLOW: 2^64 openings take longer than any machine runs.
+        self.version = self.version.wrapping_add(1);
+    }
+}
+
+impl Shown {
+    /// The space with this number.
+    fn get(&self, number: usize) -> Option<&Arc<dyn StoreWatch>> {
+        match self {
+            Self::In(space) => Some(space).filter(|_| number == 0),
+            Self::List(spaces) => spaces.as_ref()?.list.get(number),
+        }
+    }
+
+    /// Adds a space to a list that has room.
+    fn push(&mut self, space: Arc<dyn StoreWatch>) {
+        if let Self::List(Some(spaces)) = self {
+            let _room = spaces.list.push_within_capacity(space);
+
+            spaces.changed();
+        }
+    }
+
+    /// Takes a space out.
+    fn remove(
+        &mut self,
+        is_it: impl Fn(&Arc<dyn StoreWatch>) -> bool,
+    ) -> Option<Arc<dyn StoreWatch>> {
+        match self {
+            Self::In(space) if is_it(space) => match core::mem::replace(self, Self::List(None)) {
+                Self::In(space) => Some(space),
+                Self::List(_) => None,
+            },
+            Self::List(Some(spaces)) => {
+                let place = spaces.list.iter().position(is_it)?;
+
+                spaces.changed();
+                spaces.list.remove(place).ok()
+            }
+            Self::In(_) | Self::List(None) => None,
+        }
+    }
+
+    /// Changes when spaces change their numbers.
+    fn version(&self) -> u64 {
+        match self {
+            Self::List(Some(spaces)) => spaces.version,
+            Self::In(_) | Self::List(None) => 0,
+        }
+    }
 }
 
 impl Deref for State {
@@ -193,7 +266,7 @@ impl Fence {
                 waiters <- new_spinlock!(
                     State {
                         waiters: Waiters::with(Queue::new(), keeps_value),
-                        shown: None,
+                        shown: Shown::List(None),
                     },
                     "Fence::waiters"
                 ),
@@ -345,7 +418,7 @@ impl Fence {
             // Under the lock, so that no signal that ends the wait is traced before it.
             trace::wait(self.header.id(), value, id);
 
-            let is_first = waiters.queued() == 1 && waiters.shown.is_some();
+            let is_first = waiters.queued() == 1 && !matches!(waiters.shown, Shown::List(None));
 
             drop(waiters);
             if is_first {
@@ -363,15 +436,13 @@ impl Fence {
         loop {
             let space = {
                 let waiters = self.waiters.lock();
-                let Some(shown) = &waiters.shown else {
-                    return;
-                };
+                let now = waiters.shown.version();
 
                 // From the start, if the list has changed.
-                if version.replace(shown.version) != Some(shown.version) {
+                if version.replace(now) != Some(now) {
                     number = 0;
                 }
-                shown.spaces.get(number).cloned()
+                waiters.shown.get(number).cloned()
             };
             let Some(space) = space else {
                 return;
@@ -392,62 +463,49 @@ impl Fence {
         loop {
             // What is not used is declared before the lock, to be dropped after it.
             let mut state = self.waiters.lock();
+            let spaces = match &mut state.shown {
+                Shown::List(Some(spaces)) => spaces,
+                shown @ Shown::List(None) => {
+                    *shown = Shown::In(space);
+                    return Ok(());
+                }
+                shown @ Shown::In(_) => {
+                    let Some(list) = new.take() else {
+                        drop(state);
+                        new = Some(Spaces::new()?);
+                        continue;
+                    };
 
-            if state.shown.is_none() {
-                state.shown = new.take();
-            }
-
-            let Some(shown) = &mut state.shown else {
-                drop(state);
-                new = Some(KBox::new(
-                    Shown {
-                        spaces: KVec::new(),
-                        version: 0,
-                    },
-                    GFP_KERNEL_ACCOUNT,
-                )?);
-                continue;
-            };
-
-            if shown.spaces.len() == shown.spaces.capacity() {
-                if more.capacity() <= shown.spaces.len() {
-                    let room = shown.spaces.len().saturating_mul(2).max(1);
-
-                    drop(state);
-                    more = KVec::with_capacity(room, GFP_KERNEL_ACCOUNT)?;
+                    if let Shown::In(first) = core::mem::replace(shown, Shown::List(Some(list))) {
+                        shown.push(first);
+                    }
                     continue;
                 }
-                core::mem::swap(&mut shown.spaces, &mut more);
+            };
+            let length = spaces.list.len();
+
+            if length == spaces.list.capacity() {
+                if more.capacity() <= length {
+                    drop(state);
+                    more = KVec::with_capacity(length.saturating_mul(2), GFP_KERNEL_ACCOUNT)?;
+                    continue;
+                }
+                core::mem::swap(&mut spaces.list, &mut more);
                 for space in more.drain_all() {
                     // There is more room than before.
-                    let _room = shown.spaces.push_within_capacity(space);
+                    let _room = spaces.list.push_within_capacity(space);
                 }
             }
-
-            let _room = shown.spaces.push_within_capacity(space);
-
-            // OVERFLOW: 2^64 mappings take longer than any machine runs.
-            shown.version = shown.version.wrapping_add(1);
+            state.shown.push(space);
             return Ok(());
         }
     }
 
     /// Ends what [`Fence::shown_in`] began.
     pub(super) fn hidden_in<W: StoreWatch>(&self, space: &Arc<W>) {
-        let mut state = self.waiters.lock();
-        let Some(shown) = &mut state.shown else {
-            return;
-        };
-        let place = shown
-            .spaces
-            .iter()
-            .position(|own| ptr::addr_eq(&raw const **own, &raw const **space));
-        let gone = place.and_then(|place| shown.spaces.remove(place).ok());
-
-        // OVERFLOW: as above.
-        shown.version = shown.version.wrapping_add(1);
-        drop(state);
-        drop(gone);
+        let is_own = |own: &Arc<dyn StoreWatch>| ptr::addr_eq(&raw const **own, &raw const **space);
+        // Dropped after the lock.
+        let _gone = self.waiters.lock().shown.remove(is_own);
     }
 
     /// Looks at CurrentValue, which an engine may have stored, and releases the waiters that it
