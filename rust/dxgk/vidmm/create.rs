@@ -81,8 +81,8 @@ impl Process {
             wait: true,
             signal: false,
         };
-        let (open, addresses) =
-            OpenSyncObject::new(another, rights, access::WAIT, &parent.device.viewer)?;
+        // No GPU sees it.
+        let (open, addresses) = OpenSyncObject::new(another, rights, access::WAIT, &self.viewer)?;
         let queue = PagingQueue::new(parent.device.clone(), priority, strong)?;
         let reserved = self
             .handles
