@@ -14,10 +14,7 @@ use super::{
     quota::holder::Holder,
     sched::queued_work::QueuedWork,
     stats::next_id,
-    sync::{
-        fence_views::FenceViews,
-        gpu_fences::GpuFences, //
-    },
+    sync::gpu_fences::GpuFences,
     vidmm::address_space::AddressSpace, //
 };
 use crate::{
@@ -46,41 +43,34 @@ use kernel::{
 };
 
 /// A process on one adapter.
-#[pin_data]
 pub(crate) struct GpuProcess {
-    /// Its number, which no other process on any adapter has.
-    pub(crate) id: u64,
     /// The process as the KMD has it.
     pub(in crate::dxgk) kmd: Arc<object::Process>,
     /// Its GPU addresses; `None` if the adapter has none.
     pub(in crate::dxgk) space: Option<Arc<AddressSpace>>,
     /// The fences that they show.
     pub(in crate::dxgk) fences: Arc<GpuFences>,
-    /// The handles that these fences are shown for.
-    #[pin]
-    pub(in crate::dxgk) views: FenceViews,
     /// What waits for the work that its queues have.
     pub(in crate::dxgk) work: Arc<QueuedWork>,
 }
 
 impl GpuProcess {
     fn new(adapter: &Adapter, holder: &Arc<Holder>) -> DxgResult<Arc<Self>> {
-        let id = next_id();
-        let kmd = object::Process::create(&adapter.port, &Passive::here(), ProcessId(id))?;
+        // No other process on any adapter has this number.
+        let id = ProcessId(next_id());
+        let kmd = object::Process::create(&adapter.port, &Passive::here(), id)?;
         let space = AddressSpace::new(adapter, kmd.clone(), holder.clone())?;
 
         let fences = GpuFences::new()?;
         let work = QueuedWork::new()?;
 
-        Ok(pin_arc(
-            pin_init!(Self {
-                id,
+        Ok(Arc::new(
+            Self {
                 kmd,
                 space,
                 fences,
-                views <- FenceViews::new(),
                 work,
-            }),
+            },
             GFP_KERNEL_ACCOUNT,
         )?)
     }

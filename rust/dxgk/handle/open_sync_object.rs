@@ -106,7 +106,7 @@ impl OpenSyncObject {
 
         match open.strong.object() {
             Object::Fence(fence) => {
-                if let Some(seen) = viewer.open(fence)? {
+                if let Some(seen) = viewer.open(fence, rights.signal)? {
                     addresses = seen;
                     open.is_mapped = true;
                 }
@@ -197,7 +197,7 @@ impl Drop for OpenSyncObject {
 
         header.openers.leave(&self.viewer.mappings);
         if let (Object::Fence(fence), true) = (self.strong.object(), self.is_mapped) {
-            self.viewer.close(fence);
+            self.viewer.close(fence, self.rights.signal);
         }
         if let (Object::KeyedMutex(mutex), Some(open)) = (self.strong.object(), &self.mutex) {
             mutex.close(open);

@@ -133,13 +133,15 @@ impl Process {
         };
         let strong = maker.sync_object()?;
         let more = strong.another().ok_or(Status::NO_MEMORY)?;
-        let rights = Rights {
-            wait: true,
-            signal: false,
-        };
         let viewer = &parent.device.viewer;
-        let (open, addresses) = OpenSyncObject::new(strong, rights, access::ALL, viewer)?;
-        let (kept, _) = OpenSyncObject::new(more, rights, access::ALL, viewer)?;
+        let open = |strong, signal| {
+            let rights = Rights { wait: true, signal };
+
+            OpenSyncObject::new(strong, rights, access::ALL, viewer)
+        };
+        // Engines store to it for the queue, as long as that is there.
+        let (kept, addresses) = open(more, true)?;
+        let (open, _) = open(strong, false)?;
         let reserved = self
             .handles
             .reserve(HandleTarget::Sync(open.of_queue()), Some(parent))?;

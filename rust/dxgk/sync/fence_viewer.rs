@@ -34,10 +34,14 @@ impl FenceViewer {
     }
 
     /// Shows the value of `fence`, if it may be seen: then this is ended by
-    /// [`FenceViewer::close`].
+    /// [`FenceViewer::close`]. Engines may store to it if it may be signalled, which is `stores`.
     ///
     /// Context: a system call of the process, no locks held.
-    pub(in crate::dxgk) fn open(&self, fence: &Arc<Fence>) -> DxgResult<Option<FenceAddresses>> {
+    pub(in crate::dxgk) fn open(
+        &self,
+        fence: &Arc<Fence>,
+        stores: bool,
+    ) -> DxgResult<Option<FenceAddresses>> {
         let id = fence.header.id();
         let storage = fence.storage();
         let Some(addr) = storage.open_in(id, &self.mappings)? else {
@@ -45,8 +49,8 @@ impl FenceViewer {
         };
         let process_gpu = match self.gpu() {
             Some((gpu, space)) => gpu
-                .views
-                .open(fence, &gpu.fences, space)
+                .fences
+                .open(space, fence, stores)
                 .inspect_err(|_| storage.close_in(id, &self.mappings))?,
             None => 0,
         };
@@ -61,11 +65,11 @@ impl FenceViewer {
     /// Ends what [`FenceViewer::open`] began.
     ///
     /// Context: may sleep, no locks held.
-    pub(in crate::dxgk) fn close(&self, fence: &Fence) {
+    pub(in crate::dxgk) fn close(&self, fence: &Arc<Fence>, stores: bool) {
         let id = fence.header.id();
 
-        if let Some((gpu, _)) = self.gpu() {
-            gpu.views.close(id);
+        if let Some((gpu, space)) = self.gpu() {
+            gpu.fences.close(space, fence, stores);
         }
         fence.storage().close_in(id, &self.mappings);
     }

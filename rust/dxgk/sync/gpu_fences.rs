@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The fences that one GPU address space shows, so that the engines of its adapter can store to
-//! them.
+//! The fences that one GPU address space shows, so that the engines of its adapter can read them
+//! and store to them (FEN-1, FEN-12). Each has one address, for all openings of the process on that
+//! adapter. Engines may store while one of these openings may signal (FEN-133).
 //!
 //! A store of an engine to a monitored fence is noticed late: when the engine says that it has
 //! stored something, or when its commands have completed (FEN-48). Neither says which fence it was.
@@ -14,21 +15,31 @@
 //! later one the worker, which comes after it, finds the fence in `waited`. A fence without waits
 //! leaves `waited` when the worker comes across it, which then looks for waits again.
 //!
-//! LOCK: `state` is a leaf.
+//! LOCK: `state` is a leaf. Nothing is mapped, unmapped or dropped under it.
 
 use super::fence::{
     Fence,
     StoreWatch, //
 };
-use crate::sys::alloc::{
-    pin_arc,
-    tree_node, //
+use crate::{
+    dxgk::vidmm::{
+        address_space::AddressSpace,
+        fence_pages::ShownPage, //
+    },
+    error::DxgResult,
+    sys::alloc::{
+        pin_arc,
+        tree_place, //
+    }, //
 };
 use kernel::{
     alloc::AllocError,
     new_spinlock,
     prelude::*,
-    rbtree::RBTree,
+    rbtree::{
+        RBTree,
+        RBTreeNode, //
+    },
     sync::{
         Arc,
         SpinLock, //
@@ -38,14 +49,17 @@ use kernel::{
 /// How many fences one step looks at.
 const STEP: usize = 64;
 
-/// A fence, and how many mappings show it.
+/// A fence that is shown.
 struct Entry {
     fence: Arc<Fence>,
-    mappings: usize,
+    /// How many openings it is shown for.
+    opens: u32,
+    page: ShownPage,
 }
 
 /// Fences by id.
 type Fences = RBTree<u64, Entry>;
+type Node = RBTreeNode<u64, Entry>;
 
 struct State {
     /// Those that the worker does not look at.
@@ -68,10 +82,37 @@ fn transfer(from: &mut Fences, to: &mut Fences, id: u64) {
 
 impl State {
     fn entry(&mut self, id: u64) -> Option<&mut Entry> {
-        match self.waited.get_mut(&id) {
-            None => self.idle.get_mut(&id),
+        match self.idle.get_mut(&id) {
+            None => self.waited.get_mut(&id),
             found => found,
         }
+    }
+
+    /// One more opening of a fence, if it is shown.
+    fn reopen(&mut self, id: u64) -> Option<ShownPage> {
+        let entry = self.entry(id)?;
+
+        // OVERFLOW: each is a handle of the process.
+        entry.opens += 1;
+        Some(entry.page)
+    }
+
+    /// One opening less; takes the fence out with the last one.
+    fn close(&mut self, id: u64) -> Option<(ShownPage, Option<Node>)> {
+        let entry = self.entry(id)?;
+        let page = entry.page;
+
+        entry.opens -= 1;
+        if entry.opens != 0 {
+            return Some((page, None));
+        }
+
+        let node = match self.idle.remove_node(&id) {
+            None => self.waited.remove_node(&id),
+            found => found,
+        };
+
+        Some((page, node))
     }
 
     /// The next fence that the worker looks at; `None` when it is through.
@@ -119,68 +160,94 @@ impl GpuFences {
         )
     }
 
-    /// The value of `fence` is mapped in the address space, until the result is dropped.
+    /// Shows `fence` in `space`, which is always the same, for one more opening; engines may store
+    /// if that `stores`. Returns the GPU address of its value.
     ///
-    /// Context: may sleep, no locks held.
-    pub(in crate::dxgk) fn show(
+    /// Context: a system call, no locks held.
+    pub(super) fn open(
         self: &Arc<Self>,
+        space: &AddressSpace,
         fence: &Arc<Fence>,
-    ) -> Result<ShownFence, AllocError> {
+        stores: bool,
+    ) -> DxgResult<u64> {
         let id = fence.header.id();
-        let mut node = Some(tree_node(
-            id,
-            Entry {
-                fence: fence.clone(),
-                mappings: 1,
-            },
-        )?);
-        let mut state = self.state.lock();
+        let (page, offset) = fence.storage().place();
 
-        match state.entry(id) {
-            // OVERFLOW: each is a mapping in memory.
-            Some(entry) => entry.mappings += 1,
-            None => {
-                if let Some(node) = node.take() {
-                    let _nothing = state.idle.insert(node);
+        if let Some(shown) = self.reopen(id) {
+            if stores {
+                space.allow_stores(shown);
+            }
+            return Ok(shown.address(offset));
+        }
+
+        let place = tree_place()?;
+        let shown = space.show_page(page, stores)?;
+
+        if let Err(error) = fence.shown_in(self.clone()) {
+            space.hide_page(shown, stores);
+            return Err(error.into());
+        }
+
+        let known = {
+            let mut state = self.state.lock();
+
+            match state.reopen(id) {
+                Some(known) => Some(known),
+                None => {
+                    let entry = Entry {
+                        fence: fence.clone(),
+                        opens: 1,
+                        page: shown,
+                    };
+                    let _nothing = state.idle.insert(place.into_node(id, entry));
+
+                    None
                 }
             }
-        }
-        drop(state);
-
-        let is_new = node.is_none();
-        let shown = ShownFence {
-            fences: self.clone(),
-            fence: fence.clone(),
         };
 
-        if is_new {
-            fence.shown_in(self.clone())?;
-            // Somebody may wait for it already.
-            self.wait_for(fence);
+        if let Some(known) = known {
+            // Another thread has been faster.
+            if stores {
+                space.allow_stores(known);
+            }
+            fence.hidden_in(self);
+            space.hide_page(shown, stores);
+            return Ok(known.address(offset));
         }
-        Ok(shown)
+        // Somebody may wait for it already.
+        self.wait_for(fence);
+        Ok(shown.address(offset))
     }
 
-    /// Ends one mapping of a fence.
-    fn hide(self: &Arc<Self>, fence: &Fence) {
-        let id = fence.header.id();
-        let mut state = self.state.lock();
-        let is_last = state.entry(id).is_some_and(|entry| {
-            entry.mappings -= 1;
-            entry.mappings == 0
-        });
-        let node = is_last
-            .then(|| match state.waited.remove_node(&id) {
-                None => state.idle.remove_node(&id),
-                found => found,
-            })
-            .flatten();
+    /// One more opening of a fence that is shown.
+    fn reopen(&self, id: u64) -> Option<ShownPage> {
+        self.state.lock().reopen(id)
+    }
 
-        drop(state);
-        if node.is_some() {
-            fence.hidden_in(self);
+    /// Ends what [`GpuFences::open`] began. If it was the last opening, engines do not store to the
+    /// fence any more on return.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(super) fn close(self: &Arc<Self>, space: &AddressSpace, fence: &Arc<Fence>, stores: bool) {
+        let id = fence.header.id();
+        let closed = {
+            let mut state = self.state.lock();
+
+            state.close(id)
+        };
+
+        match closed {
+            Some((shown, Some(node))) => {
+                space.hide_page(shown, stores);
+                // What was stored at last: the worker does not find the fence any more.
+                fence.sample();
+                fence.hidden_in(self);
+                drop(node);
+            }
+            Some((shown, None)) if stores => space.forbid_stores(shown),
+            Some((_, None)) | None => {}
         }
-        drop(node);
     }
 
     /// An engine has stored something, or may have.
@@ -237,20 +304,5 @@ impl StoreWatch for GpuFences {
             transfer(idle, waited, id);
         }
         fence.sample();
-    }
-}
-
-/// One mapping of a fence in an address space.
-pub(crate) struct ShownFence {
-    fences: Arc<GpuFences>,
-    fence: Arc<Fence>,
-}
-
-impl Drop for ShownFence {
-    /// Context: may sleep, no locks held. No engine has the mapping any more.
-    fn drop(&mut self) {
-        // What was stored at last is looked at here, because the worker does not find it any more.
-        self.fence.sample();
-        self.fences.hide(&self.fence);
     }
 }

@@ -9,7 +9,6 @@ pub(crate) mod fence_binding;
 pub(crate) mod fence_mappings;
 pub(crate) mod fence_storage;
 pub(crate) mod fence_viewer;
-pub(crate) mod fence_views;
 pub(crate) mod gpu_fences;
 pub(crate) mod interrupted_waits;
 pub(crate) mod legacy;

@@ -5,6 +5,11 @@
 //! They are at the end of the address space, where clients map nothing. A page is mapped once,
 //! however many fences it has, and is taken out with the last of them: then nobody stores to it
 //! before it is used for something else.
+//!
+//! Engines may store to it while one of the openings of its fences may signal (FEN-133). A common
+//! page of private fences is therefore mapped twice, if some of these may be signalled and some may
+//! not: all openings of a private fence have the same rights. A page of a fence that may be shared
+//! is its own: it is mapped once, and what engines may do changes with its openings.
 
 use super::page_tables::PageTables;
 use crate::{
@@ -19,6 +24,7 @@ use crate::{
         DxgResult,
         Status, //
     },
+    logic::gpu_ranges::PAGE,
     sys::{
         alloc::tree_node,
         mem::value_page::ValuePage, //
@@ -30,13 +36,33 @@ use kernel::{
     sync::Arc, //
 };
 
+/// Names a mapping: the physical address of its page, and whether it began without stores.
+type Key = (u64, bool);
+
 /// A page that is mapped.
 struct Mapped {
     /// The place of its address.
     place: u32,
-    /// How many [`ShownPage`] there are.
+    /// How many fences are shown by it.
     users: u32,
-    _page: Arc<ValuePage>,
+    /// How many openings of these let engines store.
+    writers: u32,
+    page: Arc<ValuePage>,
+}
+
+/// A page of fence values that an address space shows for one fence.
+#[derive(Clone, Copy)]
+pub(crate) struct ShownPage {
+    key: Key,
+    /// Its number in the address space.
+    number: u64,
+}
+
+impl ShownPage {
+    /// The GPU address of a byte of the page.
+    pub(crate) fn address(&self, offset: u64) -> u64 {
+        self.number.saturating_mul(PAGE).saturating_add(offset)
+    }
 }
 
 /// The pages of fence values in an address space.
@@ -44,8 +70,7 @@ pub(super) struct FencePages {
     /// The first page of their addresses, and how many there are.
     first: u64,
     room: u64,
-    /// By physical address, and whether it is read-only.
-    mapped: RBTree<(u64, bool), Mapped>,
+    mapped: RBTree<Key, Mapped>,
     /// Places that were used and are not. INVARIANT: there is room for all below `used`.
     free: KVVec<u32>,
     /// Places from here on were never used.
@@ -100,34 +125,62 @@ impl FencePages {
         }
     }
 
-    /// Maps a page, or adds a user to its mapping; returns the number of the page in the address
-    /// space. Engines may store to it unless it is `read_only`.
+    /// Writes the entry of a page. On return no engine uses the old one.
+    fn write(&self, tables: &mut PageTables, number: u64, entry: PageTableEntry) {
+        tables.write_one(number, entry);
+        tables.flush(number, number.saturating_add(1));
+    }
+
+    /// The same for one that is mapped.
+    fn write_mapped(&self, tables: &mut PageTables, key: &Key) {
+        if let Some(mapped) = self.mapped.get(key) {
+            self.write(tables, self.page_of(mapped.place), mapped.entry());
+        }
+    }
+
+    /// Maps a page for one fence. Engines may store to it if `stores`.
     ///
     /// Context: a system call, the lock of the address space.
     pub(super) fn show(
         &mut self,
         tables: &mut PageTables,
         page: &Arc<ValuePage>,
-        read_only: bool,
-    ) -> DxgResult<u64> {
-        let key = (page.physical(), read_only);
+        stores: bool,
+    ) -> DxgResult<ShownPage> {
+        let key = (page.physical(), !stores);
 
         if let Some(mapped) = self.mapped.get_mut(&key) {
-            mapped.users = mapped.users.checked_add(1).ok_or(Status::NO_MEMORY)?;
+            // OVERFLOW: a page has 64 fences at most.
+            mapped.users += 1;
 
-            let place = mapped.place;
+            let shown = ShownPage {
+                key,
+                number: self.first.saturating_add(mapped.place.into()),
+            };
 
-            return Ok(self.page_of(place));
+            if stores {
+                self.allow(tables, shown);
+            }
+            return Ok(shown);
         }
 
         let (place, is_new) = self.take_place()?;
-        let shown = self.map(tables, page, read_only, place, is_new);
+        let mapped = Mapped {
+            place,
+            users: 1,
+            writers: stores.into(),
+            page: page.clone(),
+        };
+        let made = self.map(tables, key, mapped, is_new);
 
-        if shown.is_err() {
+        if made.is_err() {
             self.put_back(place, is_new);
         }
-        shown?;
-        Ok(self.page_of(place))
+        made?;
+        Ok(ShownPage {
+            key,
+            number: self.page_of(place),
+        })
     }
 
     /// Maps a page in its place. The tables for a place are made once and stay: most processes
@@ -135,70 +188,90 @@ impl FencePages {
     fn map(
         &mut self,
         tables: &mut PageTables,
-        page: &Arc<ValuePage>,
-        read_only: bool,
-        place: u32,
+        key: Key,
+        mapped: Mapped,
         is_new: bool,
     ) -> DxgResult {
-        let number = self.page_of(place);
+        let number = self.page_of(mapped.place);
         let end = number.saturating_add(1);
-        let address = page.physical();
-        let node = tree_node(
-            (address, read_only),
-            Mapped {
-                place,
-                users: 1,
-                _page: page.clone(),
-            },
-        )?;
-        let claimed = match is_new {
-            true => tables.claim(number, end),
-            false => Ok(()),
-        };
+        let node = tree_node(key, mapped)?;
 
-        if claimed.is_ok() {
-            let _nothing = self.mapped.insert(node);
-
-            tables.write(number, end, |_| {
-                PageTableEntry::Page(PageEntry {
-                    segment: SYSTEM_MEMORY,
-                    address,
-                    read_only,
-                    no_execute: true,
-                    system_use_only: false,
-                })
-            });
+        if is_new {
+            tables
+                .claim(number, end)
+                .inspect_err(|_| tables.flush(number, end))?;
         }
-        tables.flush(number, end);
-        claimed
+
+        let _nothing = self.mapped.insert(node);
+
+        self.write_mapped(tables, &key);
+        Ok(())
     }
 
-    /// One user of a mapping less. The last one unmaps it: on return no engine uses it, and the
-    /// result keeps the page, to be dropped without the lock.
+    /// One more opening of the fence lets engines store.
+    ///
+    /// Context: may sleep, the lock of the address space.
+    pub(super) fn allow(&mut self, tables: &mut PageTables, shown: ShownPage) {
+        if let Some(mapped) = self.mapped.get_mut(&shown.key) {
+            // OVERFLOW: each is a handle of the process.
+            mapped.writers += 1;
+            if mapped.writers == 1 {
+                self.write_mapped(tables, &shown.key);
+            }
+        }
+    }
+
+    /// One opening less lets engines store. After the last one no engine does.
+    ///
+    /// Context: may sleep, the lock of the address space.
+    pub(super) fn forbid(&mut self, tables: &mut PageTables, shown: ShownPage) {
+        if let Some(mapped) = self.mapped.get_mut(&shown.key) {
+            mapped.writers -= 1;
+            if mapped.writers == 0 {
+                self.write_mapped(tables, &shown.key);
+            }
+        }
+    }
+
+    /// One fence less. The last one unmaps the page: on return no engine uses it, and the result
+    /// keeps the page, to be dropped without the lock. `stores`: the last opening of the fence let
+    /// engines store.
     ///
     /// Context: may sleep, the lock of the address space.
     pub(super) fn hide(
         &mut self,
         tables: &mut PageTables,
-        page: &Arc<ValuePage>,
-        read_only: bool,
+        shown: ShownPage,
+        stores: bool,
     ) -> Option<impl Sized> {
-        let key = (page.physical(), read_only);
-        let mapped = self.mapped.get_mut(&key)?;
+        let mapped = self.mapped.get_mut(&shown.key)?;
 
         mapped.users -= 1;
         if mapped.users != 0 {
+            if stores {
+                self.forbid(tables, shown);
+            }
             return None;
         }
 
         let place = mapped.place;
-        let number = self.page_of(place);
-        let end = number.saturating_add(1);
-        let node = self.mapped.remove_node(&key);
+        let node = self.mapped.remove_node(&shown.key);
 
-        tables.write(number, end, |_| PageTableEntry::Invalid);
-        tables.flush(number, end);
+        self.write(tables, shown.number, PageTableEntry::Invalid);
         self.put_back(place, false);
         node
+    }
+}
+
+impl Mapped {
+    /// Its entry in the page tables.
+    fn entry(&self) -> PageTableEntry {
+        PageTableEntry::Page(PageEntry {
+            segment: SYSTEM_MEMORY,
+            address: self.page.physical(),
+            read_only: self.writers == 0,
+            no_execute: true,
+            system_use_only: false,
+        })
     }
 }

@@ -19,7 +19,7 @@
 pub(crate) mod address_space;
 pub(crate) mod create;
 pub(crate) mod device_queues;
-mod fence_pages;
+pub(in crate::dxgk) mod fence_pages;
 pub(crate) mod opened;
 mod page_tables;
 pub(crate) mod paging_queue;
@@ -28,6 +28,6 @@ mod ranges;
 pub(crate) mod residency;
 pub(crate) mod resident_list;
 pub(crate) mod segment;
-pub(crate) mod shown_page;
+mod shown_page;
 pub(crate) mod update;
 pub(crate) mod usage;

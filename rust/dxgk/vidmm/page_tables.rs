@@ -350,6 +350,15 @@ impl PageTables {
         }
     }
 
+    /// Writes the entry of one page, if there is a table for it.
+    pub(super) fn write_one(&self, page: u64, entry: PageTableEntry) {
+        let leaf = (0, self.levels.table(0, page));
+
+        if let Some(table) = self.tables.get(&leaf) {
+            self.update(leaf, table, self.levels.index(0, page), &[entry]);
+        }
+    }
+
     /// No engine uses what the tables do not have any more. Then tables that are out of use are
     /// freed.
     pub(super) fn flush(&mut self, first: u64, end: u64) {

@@ -1,65 +1,65 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! One use of a page of fence values in a GPU address space.
+//! What fences ask of a GPU address space: to show the pages of their values.
 
-use super::address_space::AddressSpace;
+use super::{
+    address_space::AddressSpace,
+    fence_pages::ShownPage, //
+};
 use crate::{
     error::DxgResult,
-    logic::gpu_ranges::PAGE,
     sys::mem::value_page::ValuePage, //
 };
 use kernel::sync::Arc;
 
-/// A page of fence values that an address space shows, until this is dropped.
-pub(crate) struct ShownPage {
-    space: Arc<AddressSpace>,
-    page: Arc<ValuePage>,
-    read_only: bool,
-    /// Its number in the address space.
-    number: u64,
-}
-
-impl ShownPage {
-    /// Maps a page of fence values, or adds a user to its mapping. Engines may store to it unless
-    /// it is `read_only`.
+impl AddressSpace {
+    /// Maps the page of a fence, or uses its mapping for one more; see [`FencePages`]. Engines may
+    /// store to it if `stores`.
     ///
     /// Context: a system call, no locks held.
-    pub(crate) fn new(
-        space: &Arc<AddressSpace>,
+    ///
+    /// [`FencePages`]: super::fence_pages::FencePages
+    pub(in crate::dxgk) fn show_page(
+        &self,
         page: &Arc<ValuePage>,
-        read_only: bool,
-    ) -> DxgResult<Self> {
-        let number = {
-            let mut state = space.state.lock();
-            let (fences, tables) = state.fences();
+        stores: bool,
+    ) -> DxgResult<ShownPage> {
+        let mut state = self.state.lock();
+        let (fences, tables) = state.fences();
 
-            fences.show(tables, page, read_only)?
-        };
-
-        Ok(Self {
-            space: space.clone(),
-            page: page.clone(),
-            read_only,
-            number,
-        })
+        fences.show(tables, page, stores)
     }
 
-    /// The GPU address of a byte of the page.
-    pub(crate) fn address(&self, offset: u64) -> u64 {
-        self.number.saturating_mul(PAGE).saturating_add(offset)
-    }
-}
-
-impl Drop for ShownPage {
-    /// On return no engine uses the address, if this was the last user of the page.
+    /// One more opening of the fence lets engines store.
     ///
     /// Context: may sleep, no locks held.
-    fn drop(&mut self) {
+    pub(in crate::dxgk) fn allow_stores(&self, shown: ShownPage) {
+        let mut state = self.state.lock();
+        let (fences, tables) = state.fences();
+
+        fences.allow(tables, shown);
+    }
+
+    /// One opening less lets engines store. After the last one no engine does.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(in crate::dxgk) fn forbid_stores(&self, shown: ShownPage) {
+        let mut state = self.state.lock();
+        let (fences, tables) = state.fences();
+
+        fences.forbid(tables, shown);
+    }
+
+    /// Ends what [`AddressSpace::show_page`] began; `stores` is what the last opening of the fence
+    /// let engines do. On return no engine uses the address, if this was the last fence in the page.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(in crate::dxgk) fn hide_page(&self, shown: ShownPage, stores: bool) {
         let gone = {
-            let mut state = self.space.state.lock();
+            let mut state = self.state.lock();
             let (fences, tables) = state.fences();
 
-            fences.hide(tables, &self.page, self.read_only)
+            fences.hide(tables, shown, stores)
         };
 
         drop(gone);

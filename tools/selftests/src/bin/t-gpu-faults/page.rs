@@ -7,8 +7,8 @@ use opendxg::uapi::{
     DXGK_PAGE_FAULT_WRITE,
 };
 use opendxg::{
-    Access, EvictFlags, ExecutionState, GpuMap, GpuProtection, GpuReserve, Reservation,
-    ResidentFlags, SyncFlags,
+    Access, EvictFlags, ExecutionState, GpuMap, GpuProtection, GpuReserve, MonitoredFence,
+    Reservation, ResidentFlags, SyncFlags,
 };
 use selftests::child::in_child;
 use selftests::gpu::{is_in, reaches, Gpu, BLOCK, NODES, PAGE, READ_WRITE};
@@ -27,6 +27,14 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         .test(
             "FEN-6 an opening without access, of a fence that has it",
             opened_without,
+        )
+        .test(
+            "FEN-133 a fence that is open without the right to signal",
+            without_signal,
+        )
+        .test(
+            "FEN-133 the GPU may store while one of the openings may",
+            mixed,
         )
         .test(
             "FEN-125 the GPU reads the value of a hardware queue",
@@ -226,6 +234,81 @@ fn opened_without() -> TestResult {
     ensure_eq!(opened.value(), 5);
     other.context().wait(&selftests::gpu::one(&opened, 5))?;
     other.finish()
+}
+
+/// The GPU reads the value of a fence, and a store to it is a fault. That ends the device.
+fn only_reads(gpu: &Gpu, fence: &MonitoredFence) -> TestResult {
+    let (address, value) = (fence.gpu_address(), fence.value());
+    let word = gpu.buffer(PAGE)?;
+    gpu.run(&Pm4::new().move64(word.at(0), address))?;
+    ensure_eq!(word.get64(0), value);
+    let store = Pm4::new().write64(address, value + 1);
+    gpu.fails(&store, ExecutionState::DmaPageFault)?;
+    let fault = gpu.device().page_fault()?;
+    ensure_eq!(fault.address, address);
+    ensure!(fault.flags & DXGK_PAGE_FAULT_WRITE != 0);
+    ensure_eq!(fence.value(), value);
+    Ok(())
+}
+
+fn without_signal() -> TestResult {
+    // The fences of a process have pages in common.
+    let gpu = Gpu::new()?;
+    let beside = gpu.device().create_fence(1)?;
+    let fence = gpu.device().create_fence_with(3, SyncFlags::NO_SIGNAL)?;
+    let more = gpu.device().create_fence(1)?;
+    for stored in [&beside, &more] {
+        gpu.run(&Pm4::new().write64(stored.gpu_address(), 2))?;
+        ensure_eq!(stored.value(), 2);
+    }
+    only_reads(&gpu, &fence)?;
+    // A fence of another process, which may signal it.
+    let gpu = Gpu::new()?;
+    let fence = gpu.device().create_shareable_fence(5)?;
+    for (access, flags) in [
+        (Access::ALL, SyncFlags::NO_SIGNAL),
+        (Access::WAIT, SyncFlags::empty()),
+    ] {
+        let handle = fence.share(access)?;
+        in_child(|| {
+            let gpu = Gpu::new()?;
+            only_reads(&gpu, &gpu.device().open_fence(&handle, flags)?)
+        })?;
+    }
+    gpu.run(&Pm4::new().write64(fence.gpu_address(), 6))?;
+    ensure_eq!(fence.value(), 6);
+    Ok(())
+}
+
+fn mixed() -> TestResult {
+    // The one that may comes later, on another device of the process.
+    let gpu = Gpu::new()?;
+    let flags = SyncFlags::SHARED | SyncFlags::NT_SECURITY_SHARING | SyncFlags::NO_SIGNAL;
+    let fence = gpu.device().create_fence_with(3, flags)?;
+    let word = gpu.buffer(PAGE)?;
+    gpu.run(&Pm4::new().move64(word.at(0), fence.gpu_address()))?;
+    ensure_eq!(word.get64(0), 3);
+    let handle = fence.share(Access::ALL)?;
+    let other = Gpu::new()?;
+    let writers = [gpu.device(), other.device(), gpu.device()];
+    for (round, device) in writers.into_iter().enumerate() {
+        let writer = device.open_fence(&handle, SyncFlags::empty())?;
+        ensure_eq!(writer.gpu_address(), fence.gpu_address());
+        let value = 4 + round as u64;
+        gpu.run(&Pm4::new().write64(fence.gpu_address(), value))?;
+        ensure_eq!(fence.value(), value);
+    }
+    only_reads(&gpu, &fence)?;
+    // The one that may was first.
+    let gpu = Gpu::new()?;
+    let writer = gpu.device().create_shareable_fence(3)?;
+    let fence = gpu
+        .device()
+        .open_fence(writer.share(Access::ALL)?, SyncFlags::NO_SIGNAL)?;
+    gpu.run(&Pm4::new().write64(fence.gpu_address(), 4))?;
+    ensure_eq!(fence.value(), 4);
+    drop(writer);
+    only_reads(&gpu, &fence)
 }
 
 fn progress() -> TestResult {
