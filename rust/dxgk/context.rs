@@ -133,7 +133,7 @@ fn create(
     let context = object::Context::create(&device.kmd, &class, &create)?;
 
     if let Ok(space) = device.space() {
-        context.set_root_page_table(&class, &space.root_page_table())?;
+        context.set_root_page_table(&class, &space.enter_context())?;
     }
     Ok(context)
 }

@@ -322,8 +322,14 @@ impl AddressSpace {
         )?))
     }
 
-    /// Where its page tables begin. They stay there.
-    pub(crate) fn root_page_table(&self) -> RootPageTable {
+    /// A context is about to use it: where its page tables begin. They stay there.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn enter_context(&self) -> RootPageTable {
+        let mut state = self.state.lock();
+        let (fences, tables) = state.fences();
+
+        fences.walk(tables);
         self.root
     }
 

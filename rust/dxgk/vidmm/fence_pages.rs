@@ -10,6 +10,9 @@
 //! page of private fences is therefore mapped twice, if some of these may be signalled and some may
 //! not: all openings of a private fence have the same rights. A page of a fence that may be shared
 //! is its own: it is mapped once, and what engines may do changes with its openings.
+//!
+//! Engines look at page tables for contexts only. So the entries are written when the process has
+//! its first context, and from then on at once. The addresses are there before.
 
 use super::page_tables::PageTables;
 use crate::{
@@ -75,6 +78,8 @@ pub(super) struct FencePages {
     free: KVVec<u32>,
     /// Places from here on were never used.
     used: u32,
+    /// Engines may look at the page tables, which therefore have the entries.
+    is_walked: bool,
 }
 
 impl FencePages {
@@ -86,6 +91,7 @@ impl FencePages {
             mapped: RBTree::new(),
             free: KVVec::new(),
             used: 0,
+            is_walked: false,
         }
     }
 
@@ -125,10 +131,12 @@ impl FencePages {
         }
     }
 
-    /// Writes the entry of a page. On return no engine uses the old one.
+    /// Writes the entry of a page as it is to be, if anybody looks at it.
     fn write(&self, tables: &mut PageTables, number: u64, entry: PageTableEntry) {
-        tables.write_one(number, entry);
-        tables.flush(number, number.saturating_add(1));
+        if self.is_walked {
+            tables.write_one(number, entry);
+            tables.flush(number, number.saturating_add(1));
+        }
     }
 
     /// The same for one that is mapped.
@@ -136,6 +144,19 @@ impl FencePages {
         if let Some(mapped) = self.mapped.get(key) {
             self.write(tables, self.page_of(mapped.place), mapped.entry());
         }
+    }
+
+    /// Engines may look at the page tables from now on.
+    ///
+    /// Context: may sleep, the lock of the address space.
+    pub(super) fn walk(&mut self, tables: &mut PageTables) {
+        if core::mem::replace(&mut self.is_walked, true) || self.used == 0 {
+            return;
+        }
+        for mapped in self.mapped.values() {
+            tables.write_one(self.page_of(mapped.place), mapped.entry());
+        }
+        tables.flush(self.first, self.page_of(self.used));
     }
 
     /// Maps a page for one fence. Engines may store to it if `stores`.
