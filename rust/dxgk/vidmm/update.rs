@@ -10,6 +10,7 @@
 
 use super::{
     address_space::AddressSpace,
+    device_queues::QueueOwner,
     opened::Opened, //
 };
 use crate::{
@@ -52,13 +53,15 @@ use kernel::{
     new_spinlock,
     new_work,
     prelude::*,
-    rbtree::RBTree,
+    rbtree::{
+        RBTree,
+        RBTreeNodeReservation, //
+    },
     sync::{
         atomic::{
             Atomic,
             Full,
-            Relaxed,
-            Release, //
+            Relaxed, //
         },
         Arc,
         SpinLock, //
@@ -108,9 +111,14 @@ enum Phase {
     Begun(Arc<Waiter<WakeUpdates>>),
 }
 
+/// Memory for an update in its queue.
+type Place = RBTreeNodeReservation<u64, Queued>;
+
 /// An update in a queue.
 struct Queued {
     space: Arc<AddressSpace>,
+    /// Whose it is.
+    device: Arc<Device>,
     steps: Steps,
     fence: Arc<Fence>,
     /// What the fence shows when it is done.
@@ -181,37 +189,44 @@ impl UpdateQueue {
         let _queued = work::worker().is_some_and(|worker| worker.enqueue(self.clone()).is_ok());
     }
 
-    /// Waits until there is room for one more: interrupted if the caller is killed.
-    fn wait_for_room(&self) -> DxgResult {
-        loop {
-            let begun = self.begun.load(Relaxed);
+    /// Queues an update if there is room. How many were queued before it otherwise, of which one
+    /// has to end.
+    fn push(&self, update: &mut Option<(Place, Queued)>) -> DxgResult<Option<u32>> {
+        let mut state = self.state.lock();
+        let begun = self.begun.load(Relaxed);
 
-            if begun.wrapping_sub(self.ended.load(Relaxed)) < MAX_UPDATES {
-                return Ok(());
-            }
-            if sleep::is_killed() {
-                return Err(DxgError::Interrupted);
-            }
-            self.progress
-                .wait_until_reached(&self.ended, begun.wrapping_sub(MAX_UPDATES - 1));
+        if state.closed {
+            return Err(Status::INVALID_PARAMETER.into());
         }
+        if begun.wrapping_sub(self.ended.load(Relaxed)) >= MAX_UPDATES {
+            return Ok(Some(begun));
+        }
+        if let Some((place, queued)) = update.take() {
+            // OVERFLOW: 2^64 updates take longer than any machine runs.
+            state.last = state.last.wrapping_add(1);
+
+            let number = state.last;
+            let _nothing = state.updates.insert(place.into_node(number, queued));
+
+            self.begun.fetch_add(1, Relaxed);
+        }
+        Ok(None)
     }
 
     /// Queues an update of `device` that begins when `fence` has reached `value`, unless it need
-    /// not wait, and then signals the next value.
+    /// not wait, and then signals the next value. Waits until there is room: interrupted if the
+    /// caller is killed.
     ///
     /// Context: a system call of the process of `waits`, no locks held.
     pub(crate) fn submit(
         self: &Arc<Self>,
         waits: &Arc<PendingWaits>,
-        device: &Device,
+        device: &Arc<Device>,
         steps: Steps,
         fence: Arc<Fence>,
         value: u64,
         do_not_wait: bool,
     ) -> DxgResult {
-        self.wait_for_room()?;
-
         let phase = match do_not_wait {
             true => Phase::Ready,
             false => {
@@ -226,26 +241,21 @@ impl UpdateQueue {
         };
         let queued = Queued {
             space: device.space()?.clone(),
+            device: device.clone(),
             steps,
             fence,
             done: value.wrapping_add(1),
             phase,
         };
-        let place = tree_place()?;
-        let mut state = self.state.lock();
+        let mut update = Some((tree_place()?, queued));
 
-        if state.closed {
-            drop(state);
-            return Err(Status::INVALID_PARAMETER.into());
+        while let Some(begun) = self.push(&mut update)? {
+            if sleep::is_killed() {
+                return Err(DxgError::Interrupted);
+            }
+            self.progress
+                .wait_until_reached(&self.ended, begun.wrapping_sub(MAX_UPDATES - 1));
         }
-        // OVERFLOW: 2^64 updates take longer than any machine runs.
-        state.last = state.last.wrapping_add(1);
-
-        let number = state.last;
-        let _nothing = state.updates.insert(place.into_node(number, queued));
-
-        self.begun.fetch_add(1, Relaxed);
-        drop(state);
         self.kick();
         Ok(())
     }
@@ -309,12 +319,16 @@ impl UpdateQueue {
             core::mem::take(&mut state.updates)
         };
 
+        let mut dropped = 0u32;
+
         for queued in updates.values() {
             if let Phase::Begun(waiter) = &queued.phase {
                 waiter.cancel();
             }
+            dropped = dropped.wrapping_add(1);
         }
-        self.ended.store(self.begun.load(Relaxed), Release);
+        // One that runs now ends by itself.
+        self.ended.fetch_add(dropped, Full);
         self.progress.wake();
         drop(updates);
     }
@@ -331,10 +345,12 @@ impl Queued {
                 self.steps.source,
             );
 
-            // There is nobody to tell: the addresses stay what they were, and fault or read as
-            // before.
+            // Only memory can be missing. The call has promised the rest, and work that comes after
+            // the fence would use other pages than it thinks: none of it runs.
             if done.is_err() {
-                break;
+                self.device.clone().out_of_memory();
+                self.fence.always_signal();
+                return;
             }
         }
 

@@ -5,14 +5,14 @@ use opendxg::pm4::Pm4;
 use opendxg::raw::Argument;
 use opendxg::uapi::*;
 use opendxg::{
-    Device, GpuProtection, GpuReserve, GpuUpdate, MonitoredFence, Reservation, ResidentFlags,
-    Status,
+    Device, ExecutionState, GpuProtection, GpuReserve, GpuUpdate, MonitoredFence, Reservation,
+    ResidentFlags, Status,
 };
 use selftests::blocked::Blocked;
 use selftests::call::refused;
-use selftests::gpu::{one, reaches, Buffer, Gpu, BLOCK, PAGE};
-use selftests::time::a_while;
-use selftests::{ensure_eq, fails_with, fixture, Suite, TestResult};
+use selftests::gpu::{is_in, one, reaches, Buffer, Gpu, BLOCK, PAGE};
+use selftests::time::{a_while, eventually};
+use selftests::{ensure, ensure_eq, fails_with, fixture, Suite, TestResult};
 
 const IP: Status = Status::INVALID_PARAMETER;
 
@@ -28,6 +28,10 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         .test("MEM-45 an update waits for its fence", waits)
         .test("MEM-45 updates that are refused", refusals)
         .test("MEM-46 the 129th update blocks until there is room", blocks)
+        .test(
+            "MEM-46 MEM-50 an update beyond the limit of ranges ends its device",
+            beyond_the_limit,
+        )
 }
 
 /// A range of zeros, and a fence for updates of it.
@@ -348,4 +352,47 @@ fn blocks() -> TestResult {
         .make_resident(&[&nothing], ResidentFlags::empty())?
         .value()?;
     Ok(())
+}
+
+/// Every second page is mapped, until there are more ranges than a process may have. The call that
+/// asks for them has succeeded long before, and work behind the fence counts on them: so none runs.
+fn beyond_the_limit() -> TestResult {
+    const LIMIT: u64 = 65_536;
+    let gpu = Gpu::new()?;
+    let other = Gpu::new()?;
+    let pool = gpu.buffer(PAGE)?;
+    let reserve = GpuReserve {
+        size: (LIMIT + BLOCK / PAGE) * PAGE,
+        kind: Reservation::Zero,
+        ..GpuReserve::default()
+    };
+    let range = gpu.paging().reserve(&reserve)?;
+    reaches(gpu.paging().fence(), range.value)?;
+    let fence = gpu.device().create_fence(0)?;
+    let pages: Vec<u64> = (0..=LIMIT).step_by(2).collect();
+    for (value, pages) in (0..).zip(pages.chunks(4096)) {
+        if gpu.works().is_err() {
+            ensure!(value * 2 * 4096 >= LIMIT, "it failed below the limit");
+            break;
+        }
+        let maps: Vec<_> = pages
+            .iter()
+            .map(|page| GpuUpdate::Map {
+                address: range.address + page * PAGE,
+                size: PAGE,
+                allocation: pool.allocation(),
+                offset: 0,
+                length: PAGE,
+                protection: None,
+            })
+            .collect();
+        gpu.context().update_gpu_ranges(&maps, &fence, value)?;
+        reaches(&fence, value + 1)?;
+    }
+    eventually("the device is in error", || {
+        is_in(gpu.device(), ExecutionState::OutOfMemory).is_ok()
+    })?;
+    ensure_eq!(fence.value(), u64::MAX);
+    // The addresses belong to the process, and who does not add to them goes on.
+    other.run(&Pm4::new())
 }
