@@ -44,10 +44,7 @@ fn mem_58_after_a_flush_no_engine_uses_an_old_translation() {
             assert!(is_written(&fresh, LIMIT), "the new frame is not used");
             assert_eq!(word(&scene.data, 0), 0, "the old frame is written to");
             scene.space.map(DATA, &scene.data);
-            scene
-                .space
-                .process
-                .flush_tlb(&Passive::here(), 0, 0);
+            scene.space.process.flush_tlb(&Passive::here(), 0, 0);
             drop(fresh);
         }
     }

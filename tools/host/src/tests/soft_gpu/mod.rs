@@ -193,8 +193,7 @@ impl Space {
     /// As the OS part does it: the entry, the flush, and then the frame may go.
     fn unmap(&self, va: u64) {
         self.set(va, PageTableEntry::Invalid);
-        self.process
-            .flush_tlb(&Passive::here(), va, va + PAGE);
+        self.process.flush_tlb(&Passive::here(), va, va + PAGE);
     }
 
     fn packets(&self, node: u32, id: u64, ear: &Shared<Ear>) -> Shared<Context> {

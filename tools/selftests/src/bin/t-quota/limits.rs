@@ -149,9 +149,7 @@ fn queues() -> TestResult {
     fails_with(parent.create_hw_queue(), Status::NO_MEMORY)?;
     // The end of each of them makes room for any of them.
     queues.pop();
-    eventually("a queue has ended", || {
-        device.create_hw_context(0).is_ok()
-    })?;
+    eventually("a queue has ended", || device.create_hw_context(0).is_ok())?;
     queues.push(parent.create_hw_queue()?);
     while contexts.pop().is_some() {
         eventually("a context has ended", || parent.create_hw_queue().is_ok())?;
