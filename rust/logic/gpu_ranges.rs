@@ -218,11 +218,49 @@ pub fn reservation_of(map: &impl Ranges, first: u64, end: u64) -> Option<Reserva
     common.filter(|_| at == end)
 }
 
-/// How many places [`edit`] takes at most.
-pub fn places(map: &impl Ranges, first: u64, end: u64) -> usize {
-    // A stretch is split at either end, and each gap may be filled: one after each part, and one
-    // before all of them.
-    parts(map, first, end).count().saturating_add(3)
+/// What [`edit`] takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cost {
+    /// How many places, at most.
+    pub places: usize,
+    /// How many more stretches there are afterwards, at most.
+    pub more: usize,
+}
+
+/// Whether `at` is inside of a stretch, not at its beginning.
+fn is_cut(map: &impl Ranges, at: u64) -> bool {
+    map.at_or_before(at)
+        .is_some_and(|stretch| stretch.first != at && stretch.end() > at)
+}
+
+/// What it takes to make something of these pages, and of those between that are free (`fills`), or
+/// to make nothing of them.
+pub fn cost(map: &impl Ranges, first: u64, end: u64, fills: bool) -> Cost {
+    let cuts = usize::from(is_cut(map, first)) + usize::from(is_cut(map, end));
+    let mut found = 0usize;
+    let mut gaps = 0usize;
+    let mut at = first;
+
+    for part in parts(map, first, end) {
+        found = found.saturating_add(1);
+        gaps = gaps.saturating_add(usize::from(part.first != at));
+        at = part.end();
+    }
+    gaps = gaps.saturating_add(usize::from(at != end));
+    match fills {
+        true => {
+            let places = cuts.saturating_add(gaps);
+
+            Cost {
+                places,
+                more: places,
+            }
+        }
+        false => Cost {
+            places: cuts,
+            more: cuts.saturating_sub(found),
+        },
+    }
 }
 
 /// Splits the stretch that goes across `at`.
@@ -231,7 +269,7 @@ fn split<M: Ranges>(map: &mut M, places: &mut impl Iterator<Item = M::Place>, at
         return;
     };
 
-    if stretch.first == at || stretch.end() <= at {
+    if !is_cut(map, at) {
         return;
     }
 
@@ -284,7 +322,7 @@ fn join(map: &mut impl Ranges, first: u64, end: u64) {
 
 /// Changes what these pages are. `change` is asked for each part: what it was, if anything, and how
 /// many pages it is from `first`; it says what the first page of the part becomes, if anything.
-/// There must be as many places as [`places`] says.
+/// There must be as many places as [`cost`] says.
 pub fn edit<M: Ranges>(
     map: &mut M,
     places: &mut impl Iterator<Item = M::Place>,

@@ -18,6 +18,7 @@ use super::{
     page_tables::PageTables,
     ranges::{
         places,
+        Place,
         RangeTree, //
     },
     residency::{
@@ -164,15 +165,7 @@ impl State {
         has_entries: bool,
         change: impl FnMut(Option<Range>, u64) -> Option<Range>,
     ) -> DxgResult {
-        let count = gpu_ranges::places(&self.ranges, first, end);
-        // What is replaced as a whole takes nothing.
-        let more = u32::try_from(count).map_err(|_| Status::NO_MEMORY)?;
-
-        if self.ranges.count().saturating_add(more) > MAX_STRETCHES + 3 {
-            return Err(Status::NO_MEMORY.into());
-        }
-
-        let mut places = places(count)?;
+        let mut places = self.places(first, end, true)?;
 
         if has_entries {
             self.tables.claim(first, end)?;
@@ -181,13 +174,25 @@ impl State {
         Ok(())
     }
 
+    /// Memory for a change of these pages: `fills` is as in [`gpu_ranges::cost`]. NO_MEMORY also if
+    /// there would be too many stretches (MEM-50).
+    fn places(&self, first: u64, end: u64, fills: bool) -> DxgResult<KVVec<Place>> {
+        let cost = gpu_ranges::cost(&self.ranges, first, end, fills);
+        let more = u32::try_from(cost.more).unwrap_or(u32::MAX);
+
+        if more != 0 && self.ranges.count().saturating_add(more) > MAX_STRETCHES {
+            return Err(Status::NO_MEMORY.into());
+        }
+        Ok(places(cost.places)?)
+    }
+
     /// The same, with all the memory that it takes. `claimed`: all pages were claimed, because some
     /// of them have entries afterwards.
     fn change_with(
         &mut self,
         first: u64,
         end: u64,
-        places: &mut impl Iterator<Item = super::ranges::Place>,
+        places: &mut impl Iterator<Item = Place>,
         claimed: bool,
         change: impl FnMut(Option<Range>, u64) -> Option<Range>,
     ) {
@@ -433,8 +438,8 @@ impl AddressSpace {
             return Err(Status::INVALID_PARAMETER.into());
         }
 
-        // The stretch that it is cut out of may become two.
-        let mut places = places(2)?;
+        // What it is cut out of may become two.
+        let mut places = state.places(first, end, false)?;
 
         state.change_with(first, end, &mut places.drain_all(), false, |_, _| None);
         state.finder.freed(first);

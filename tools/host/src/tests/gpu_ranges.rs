@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use crate::logic::gpu_ranges::{
-    edit, has_map, is_free, is_taken, parts, places, reservation_of, Bounds, Finder, Mapping,
-    Range, Ranges, Reservation, Stretch, What, ALIGNMENT, FIRST,
+    cost, edit, has_map, is_free, is_taken, parts, reservation_of, Bounds, Finder, Mapping, Range,
+    Ranges, Reservation, Stretch, What, ALIGNMENT, FIRST,
 };
 
 /// Pages of the model.
@@ -112,9 +112,20 @@ const ALL: Bounds = Bounds {
 
 impl Both {
     fn edit(&mut self, first: u64, end: u64, change: impl Fn(Option<Range>, u64) -> Option<Range>) {
-        let most = places(&self.map, first, end);
-        let mut given = std::iter::repeat_n((), most);
+        let fills = change(None, 0).is_some();
+        let cost = cost(&self.map, first, end, fills);
+        let before = self.map.0.len();
+        let mut given = std::iter::repeat_n((), cost.places);
         edit(&mut self.map, &mut given, first, end, &change);
+        let is_all = self.model.0[cell(first, end)].iter().all(Option::is_some);
+        if fills || is_all {
+            assert_eq!(given.next(), None, "places that nobody takes");
+        }
+        assert!(
+            self.map.0.len() <= before + cost.more,
+            "{before} stretches, {cost:?}, then {}",
+            self.map.0.len()
+        );
         for page in first..end {
             let cell = &mut self.model.0[page as usize];
             *cell = change(*cell, 0).map(|range| match change(None, 0) {

@@ -4,12 +4,10 @@
 use opendxg::pm4::Pm4;
 use opendxg::raw::Argument;
 use opendxg::uapi::*;
-use opendxg::{
-    Adapter, ExecutionState, GpuMap, GpuProtection, GpuReserve, PagingQueue, ResidentFlags, Status,
-};
+use opendxg::{Adapter, ExecutionState, GpuMap, GpuProtection, PagingQueue, ResidentFlags, Status};
 use selftests::call::refused;
 use selftests::child::in_child;
-use selftests::gpu::{one, reaches, Buffer, Gpu, BLOCK, PAGE, READ_WRITE};
+use selftests::gpu::{reaches, Buffer, Gpu, BLOCK, PAGE, READ_WRITE};
 use selftests::rounds::rounds;
 use selftests::{ensure, ensure_eq, fails_with, fixture, Suite, TestResult};
 
@@ -42,7 +40,6 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         .test("MEM-49 GPU-66 freed and used again", reused)
         .test("MEM-49 frees that are refused", frees_refused)
         .test("MEM-49 the end of an allocation frees its ranges", ended)
-        .test("MEM-50 very many ranges", many_ranges)
 }
 
 /// Where and how many pages, writable.
@@ -503,30 +500,4 @@ fn ended() -> TestResult {
         true => gpu.run(&write),
         false => gpu.fails(&write, ExecutionState::DmaPageFault),
     }
-}
-
-fn many_ranges() -> TestResult {
-    let gpu = Gpu::new()?;
-    let gate = gpu.device().create_fence(0)?;
-    gpu.context().signal(&one(&gate, 1))?;
-    let base = 0x4000_0000_0000;
-    let reserve = |index: u64| GpuReserve {
-        base: base + index * BLOCK,
-        size: BLOCK,
-        ..GpuReserve::default()
-    };
-    let count = u64::from(rounds(500)).min(60_000);
-    for index in 0..count {
-        gpu.paging().reserve(&reserve(index))?;
-    }
-    fails_with(gpu.paging().reserve(&reserve(count / 2)), IP)?;
-    adapter(&gpu).free_gpu_range(base, count * BLOCK)?;
-    // One range again.
-    let all = GpuReserve {
-        size: count * BLOCK,
-        ..reserve(0)
-    };
-    gpu.paging().reserve(&all)?;
-    adapter(&gpu).free_gpu_range(base, count * BLOCK)?;
-    Ok(())
 }

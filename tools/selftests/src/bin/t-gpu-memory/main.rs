@@ -5,6 +5,7 @@ mod addresses;
 mod budget;
 mod contents;
 mod full;
+mod many_ranges;
 mod queues;
 mod reserve;
 mod residency;
@@ -18,6 +19,7 @@ pub(crate) fn main() {
         .with(residency::tests)
         .with(addresses::tests)
         .with(reserve::tests)
+        .with(many_ranges::tests)
         .with(updates::tests)
         .with(contents::tests)
         .with(full::tests)
