@@ -14,6 +14,7 @@
 struct cdev;
 struct file;
 struct file_operations;
+struct mem_cgroup;
 struct mm_struct;
 struct mmu_interval_notifier;
 struct mmu_interval_notifier_ops;
@@ -95,6 +96,9 @@ void dxg_thread_ref(struct pid *thread);
 bool dxg_thread_is_dead(struct pid *thread);
 void dxg_exit_watch(struct wait_queue_entry *entry, struct pid *thread, wait_queue_func_t wake);
 void dxg_exit_unwatch(struct wait_queue_entry *entry, struct pid *thread);
+struct mem_cgroup *dxg_memory_group_get(void);
+void dxg_memory_group_put(struct mem_cgroup *group);
+struct mem_cgroup *dxg_memory_group_exchange(struct mem_cgroup *group);
 bool dxg_is_killed(void);
 void dxg_cond_resched(void);
 bool dxg_may_sleep(void);

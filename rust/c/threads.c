@@ -6,9 +6,11 @@
 #include <linux/freezer.h>
 #include <linux/hrtimer.h>
 #include <linux/kthread.h>
+#include <linux/memcontrol.h>
 #include <linux/pid.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
+#include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
@@ -56,6 +58,23 @@ void dxg_exit_watch(struct wait_queue_entry *entry, struct pid *thread, wait_que
 void dxg_exit_unwatch(struct wait_queue_entry *entry, struct pid *thread)
 {
 	remove_wait_queue(&thread->wait_pidfd, entry);
+}
+
+/* The memory cgroup of the current task; released with dxg_memory_group_put(). */
+struct mem_cgroup *dxg_memory_group_get(void)
+{
+	return get_mem_cgroup_from_mm(current->mm);
+}
+
+void dxg_memory_group_put(struct mem_cgroup *group)
+{
+	mem_cgroup_put(group);
+}
+
+/* What the current task allocates is charged to `group`; NULL: to its own. Returns the last one. */
+struct mem_cgroup *dxg_memory_group_exchange(struct mem_cgroup *group)
+{
+	return set_active_memcg(group);
 }
 
 bool dxg_is_killed(void)

@@ -154,6 +154,9 @@ unsafe extern "C" {
     pub fn dxg_thread_is_dead(thread: *mut pid) -> bool;
     pub fn dxg_exit_watch(entry: *mut wait_queue_entry, thread: *mut pid, wake: wait_queue_func_t);
     pub fn dxg_exit_unwatch(entry: *mut wait_queue_entry, thread: *mut pid);
+    pub fn dxg_memory_group_get() -> *mut mem_cgroup;
+    pub fn dxg_memory_group_put(group: *mut mem_cgroup);
+    pub fn dxg_memory_group_exchange(group: *mut mem_cgroup) -> *mut mem_cgroup;
     pub fn dxg_is_killed() -> bool;
     pub fn dxg_cond_resched();
     #[cfg(CONFIG_KUNIT = "y")]

@@ -4,3 +4,4 @@
 
 pub(crate) mod account;
 pub(crate) mod holder;
+pub(in crate::dxgk) mod queued;

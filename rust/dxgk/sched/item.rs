@@ -9,10 +9,12 @@ use super::{
     wait::QueuedWait, //
 };
 use crate::{
-    dxgk::quota::account::{
-        Account,
-        Exceeded,
-        Limit, //
+    dxgk::quota::{
+        account::{
+            Account,
+            Exceeded, //
+        },
+        queued::QueuedCharge, //
     },
     logic::submission_order::ItemKind, //
 };
@@ -58,44 +60,21 @@ impl What {
     }
 }
 
-/// What a user is charged for an item, until this is dropped.
-pub(super) struct ItemCharge {
-    account: Account,
-    bytes: u32,
-}
-
 /// Bytes of one element of a wait or a signal, about: it has a node in an object and an entry in a
 /// list.
 const ELEMENT: usize = 128;
 
-impl ItemCharge {
-    pub(super) fn new(account: &Account, elements: usize) -> Result<Self, Exceeded> {
-        let bytes = elements
-            .saturating_mul(ELEMENT)
-            .saturating_add(size_of::<Item>());
-        // A call has a few thousand elements at most.
-        let bytes = u32::try_from(bytes).map_err(|_| Exceeded)?;
+/// Charges `account` for an item with so many elements, until the result is dropped.
+pub(super) fn charge(account: &Account, elements: usize) -> Result<QueuedCharge, Exceeded> {
+    let bytes = elements
+        .saturating_mul(ELEMENT)
+        .saturating_add(size_of::<Item>());
 
-        account.take(Limit::QueuedItems, 1)?;
-        account.take(Limit::QueuedBytes, bytes).inspect_err(|_| {
-            account.give_back(Limit::QueuedItems, 1);
-        })?;
-        Ok(Self {
-            account: account.clone(),
-            bytes,
-        })
-    }
-}
-
-impl Drop for ItemCharge {
-    fn drop(&mut self) {
-        self.account.give_back(Limit::QueuedBytes, self.bytes);
-        self.account.give_back(Limit::QueuedItems, 1);
-    }
+    QueuedCharge::new(account, bytes)
 }
 
 /// What is queued.
 pub(super) struct Item {
     pub(super) what: What,
-    pub(super) _charge: ItemCharge,
+    pub(super) _charge: QueuedCharge,
 }

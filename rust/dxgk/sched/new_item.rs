@@ -4,9 +4,9 @@
 
 use super::{
     item::{
+        self,
         Commands,
         Item,
-        ItemCharge,
         QueuedCommands,
         What, //
     },
@@ -44,7 +44,7 @@ impl NewItem {
         elements: usize,
         what: impl FnOnce() -> DxgResult<What>,
     ) -> DxgResult<Self> {
-        let charge = ItemCharge::new(&process.account, elements)?;
+        let charge = item::charge(&process.account, elements)?;
 
         Ok(Self {
             queue: queue.clone(),

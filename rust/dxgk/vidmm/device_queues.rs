@@ -18,7 +18,13 @@ use super::{
     residency::AllocationMemory, //
 };
 use crate::{
-    dxgk::sync::fence::Fence,
+    dxgk::{
+        quota::{
+            account::Account,
+            queued::QueuedCharge, //
+        },
+        sync::fence::Fence, //
+    },
     error::{
         DxgResult,
         Status, //
@@ -69,6 +75,16 @@ pub(crate) enum Operation {
 }
 
 impl Operation {
+    /// Bytes that it takes while it is queued.
+    fn bytes(&self) -> usize {
+        let list = match self {
+            Self::Done => 0,
+            Self::Finish(list) => list.len().saturating_mul(size_of::<Arc<AllocationMemory>>()),
+        };
+
+        list.saturating_add(size_of::<Left>())
+    }
+
     /// Context: may sleep, no locks held. False if it failed.
     fn run(self) -> bool {
         match self {
@@ -76,6 +92,12 @@ impl Operation {
             Self::Finish(list) => list.iter().all(|memory| memory.finish().is_ok()),
         }
     }
+}
+
+/// An operation in a queue.
+struct Left {
+    operation: Operation,
+    _charge: QueuedCharge,
 }
 
 /// Whose queues these are.
@@ -148,7 +170,7 @@ impl Progress {
 struct Waiting {
     queue: Arc<Progress>,
     /// By value.
-    operations: RBTree<u64, Operation>,
+    operations: RBTree<u64, Left>,
     /// Whether the worker runs one of its operations.
     running: bool,
     /// The last value that was given out.
@@ -181,6 +203,17 @@ struct State {
 impl State {
     fn has_work(&self) -> bool {
         self.queues.values().any(Waiting::has_work)
+    }
+
+    /// The queue with this number. DEVICE_REMOVED if nothing is taken any more; INVALID_PARAMETER
+    /// if there is no such queue.
+    fn queue(&mut self, id: u64) -> DxgResult<&mut Waiting> {
+        if self.failed {
+            return Err(Status::DEVICE_REMOVED.into());
+        }
+        self.queues
+            .get_mut(&id)
+            .ok_or(Status::INVALID_PARAMETER.into())
     }
 
     /// The number of the queue that is served next.
@@ -271,30 +304,31 @@ impl DeviceQueues {
         drop(node);
     }
 
-    /// Leaves an operation to the worker; returns its value. One that is done has no value, 0, if
-    /// nothing is before it.
+    /// Something of a queue was done: the value that says so, or 0 if nothing is before it.
+    pub(super) fn done(self: &Arc<Self>, queue: &Progress, account: &Account) -> DxgResult<u64> {
+        let is_idle = self.state.lock().queue(queue.id)?.is_idle();
+
+        match is_idle {
+            true => Ok(0),
+            false => self.submit(queue, account, Operation::Done),
+        }
+    }
+
+    /// Leaves an operation to the worker, charged to `account`; returns its value.
     pub(super) fn submit(
         self: &Arc<Self>,
         queue: &Progress,
+        account: &Account,
         operation: Operation,
     ) -> DxgResult<u64> {
-        // Dropped after the lock if it is not used.
+        // Both are dropped after the lock if they are not used.
+        let left = Left {
+            _charge: QueuedCharge::new(account, operation.bytes())?,
+            operation,
+        };
         let place = tree_place()?;
         let mut state = self.state.lock();
-
-        if state.failed {
-            return Err(Status::DEVICE_REMOVED.into());
-        }
-
-        let waiting = state
-            .queues
-            .get_mut(&queue.id)
-            .ok_or(Status::INVALID_PARAMETER)?;
-
-        if waiting.is_idle() && matches!(operation, Operation::Done) {
-            return Ok(0);
-        }
-
+        let waiting = state.queue(queue.id)?;
         let begun = queue.begun.load(Relaxed);
 
         if begun.wrapping_sub(queue.ended.load(Relaxed)) >= MAX_QUEUED {
@@ -308,7 +342,7 @@ impl DeviceQueues {
         waiting.last = waiting.last.wrapping_add(1);
 
         let value = waiting.last;
-        let _nothing = waiting.operations.insert(place.into_node(value, operation));
+        let _nothing = waiting.operations.insert(place.into_node(value, left));
 
         queue.begun.store(begun.wrapping_add(1), Relaxed);
         if let Some(place) = state.place.take() {
@@ -358,11 +392,11 @@ impl Served for DeviceQueues {
         let taken = state.next().and_then(|id| {
             let waiting = state.queues.get_mut(&id)?;
             let value = *waiting.operations.cursor_front()?.current().0;
-            let operation = waiting.operations.remove(&value)?;
+            let left = waiting.operations.remove(&value)?;
 
             waiting.running = true;
             waiting.since = now_ns();
-            Some((waiting.queue.clone(), value, operation))
+            Some((waiting.queue.clone(), value, left))
         });
 
         match state.has_work() {
@@ -371,9 +405,11 @@ impl Served for DeviceQueues {
         }
         drop(state);
 
-        let Some((queue, value, operation)) = taken else {
+        let Some((queue, value, left)) = taken else {
             return;
         };
+        // It is charged as long as it runs.
+        let Left { operation, _charge } = left;
 
         if !operation.run() {
             queue.owner.clone().out_of_memory();

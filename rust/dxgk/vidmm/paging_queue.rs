@@ -127,14 +127,18 @@ impl PagingQueue {
 
     /// Leaves an operation to the worker, see `DeviceQueues::submit`.
     pub(super) fn submit(&self, operation: Operation) -> DxgResult<u64> {
-        self.device.paging.submit(&self.progress, operation)
+        self.device
+            .paging
+            .submit(&self.progress, self.device.owner.account(), operation)
     }
 
     /// Something was done in its call: the value that says so to who waits for it, or 0.
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn done(&self) -> DxgResult<u64> {
-        self.submit(Operation::Done)
+        self.device
+            .paging
+            .done(&self.progress, self.device.owner.account())
     }
 
     /// Whether an operation would be the first to run.

@@ -16,6 +16,7 @@ use super::{
 use crate::{
     dxgk::{
         device::Device,
+        quota::queued::QueuedCharge,
         sync::{
             cpu_wait::{
                 Element,
@@ -42,7 +43,10 @@ use crate::{
             pin_arc,
             tree_place, //
         },
-        task::sleep,
+        task::{
+            memory_group::MemoryGroup,
+            sleep, //
+        },
         wait_queue::WaitQueue,
         work, //
     }, //
@@ -116,6 +120,9 @@ type Place = RBTreeNodeReservation<u64, Queued>;
 
 /// An update in a queue.
 struct Queued {
+    _charge: QueuedCharge,
+    /// What the worker allocates for it is charged to this.
+    group: MemoryGroup,
     space: Arc<AddressSpace>,
     /// Whose it is.
     device: Arc<Device>,
@@ -227,6 +234,12 @@ impl UpdateQueue {
         value: u64,
         do_not_wait: bool,
     ) -> DxgResult {
+        let bytes = steps
+            .list
+            .len()
+            .saturating_mul(size_of::<Step>())
+            .saturating_add(size_of::<Queued>());
+        let charge = QueuedCharge::new(device.owner.account(), bytes)?;
         let phase = match do_not_wait {
             true => Phase::Ready,
             false => {
@@ -240,6 +253,8 @@ impl UpdateQueue {
             }
         };
         let queued = Queued {
+            _charge: charge,
+            group: MemoryGroup::of_caller(),
             space: device.space()?.clone(),
             device: device.clone(),
             steps,
@@ -337,21 +352,25 @@ impl UpdateQueue {
 impl Queued {
     /// Does it, and says so. A fence that is gone says nothing.
     fn run(self) {
-        for step in &self.steps.list {
-            let done = self.space.update(
+        let update = |step: &Step| {
+            self.space.update(
                 &step.update,
                 step.opened.as_deref().map(Opened::opening),
                 self.steps.destination,
                 self.steps.source,
-            );
+            )
+        };
 
-            // Only memory can be missing. The call has promised the rest, and work that comes after
-            // the fence would use other pages than it thinks: none of it runs.
-            if done.is_err() {
-                self.device.clone().out_of_memory();
-                self.fence.always_signal();
-                return;
-            }
+        let done = self
+            .group
+            .charge(|| self.steps.list.iter().try_for_each(update));
+
+        // Only memory can be missing. The call has promised the rest, and work that comes after the
+        // fence would use other pages than it thinks: none of it runs.
+        if done.is_err() {
+            self.device.clone().out_of_memory();
+            self.fence.always_signal();
+            return;
         }
 
         // It may have been signalled further meanwhile.

@@ -6,6 +6,7 @@ pub(crate) mod caller;
 pub(crate) mod credentials;
 pub(crate) mod group;
 pub(crate) mod kthread;
+pub(crate) mod memory_group;
 pub(crate) mod mm_end;
 pub(crate) mod sleep;
 pub(crate) mod thread;

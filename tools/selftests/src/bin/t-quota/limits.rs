@@ -34,7 +34,8 @@ pub(crate) fn tests(suite: Suite) -> Suite {
 /// The limit of a parameter, if it can be reached.
 pub(crate) fn limit(parameter: &str) -> TestResult<usize> {
     let limit = module::number(parameter)?;
-    if limit > REACHABLE && parameter != "max_user_store" || limit > 10_000_000 {
+    let is_bytes = ["max_user_store", "max_user_queued_bytes"].contains(&parameter);
+    if limit > REACHABLE && !is_bytes || limit > 10_000_000 {
         skip!("{parameter} is {limit}: load the module with a smaller one");
     }
     Ok(limit)

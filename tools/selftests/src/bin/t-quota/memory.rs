@@ -20,7 +20,7 @@ use selftests::{ensure, ensure_eq, fails_with, fixture, Suite, TestResult};
 
 use crate::t_quota::limits::limit;
 
-const MIB: u64 = 1 << 20;
+pub(crate) const MIB: u64 = 1 << 20;
 
 pub(crate) fn tests(suite: Suite) -> Suite {
     suite
@@ -131,12 +131,12 @@ fn touch(device: &Device, size: u64) -> TestResult<u64> {
 }
 
 /// The device node, for its fdinfo.
-fn node() -> TestResult<File> {
+pub(crate) fn node() -> TestResult<File> {
     Ok(File::open(Dxg::open()?.path())?)
 }
 
 /// A number in the fdinfo of the node.
-fn number(node: &File, name: &str) -> TestResult<u64> {
+pub(crate) fn number(node: &File, name: &str) -> TestResult<u64> {
     let info = FdInfo::read(node.as_fd())?;
     let text = info.get(name).unwrap_or("").to_owned();
     let number = text.split(' ').next().and_then(|word| word.parse().ok());
