@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Limits: handles, waits, descriptors, memory, and who may open what.
 
+mod gpu;
 mod memory;
 mod permission;
 mod quota;
@@ -15,6 +16,7 @@ pub(crate) fn main() {
         Suite::new("limits")
             .with(quota::tests)
             .with(memory::tests)
+            .with(gpu::tests)
             .with(permission::tests)
             .run()
     });

@@ -13,6 +13,7 @@ use selftests::resource::{export, Create, PAGE_SIZE};
 use selftests::rounds::is_brief;
 use selftests::sharing::{key, Client, How, Shape};
 use selftests::test_device::{direction, TestDevice};
+use selftests::time::eventually;
 use selftests::{ensure, fixture, module, skip, Suite, TestResult};
 
 const ROOT: &str = "/sys/fs/cgroup";
@@ -72,16 +73,20 @@ impl Group {
 impl Drop for Group {
     fn drop(&mut self) {
         let gone = || remove_dir(&self.0).is_ok();
-        let _ = selftests::time::eventually("the group is empty", gone);
+        let _ = eventually("the group is empty", gone);
     }
 }
 
 /// How many of each are made.
-const MANY: u64 = 3000;
+pub(crate) const MANY: u64 = 3000;
 
 /// Makes many of something in a child in a cgroup of its own, and demands that each is charged at
-/// least with `bytes`.
-fn charged(name: &str, bytes: u64, make: impl Fn(&Device, u64) -> TestResult) -> TestResult {
+/// least with `bytes`, and that nothing is when the child is gone.
+pub(crate) fn charged(
+    name: &str,
+    bytes: u64,
+    make: impl Fn(&Device, u64) -> TestResult,
+) -> TestResult {
     for limit in ["max_handles", "max_waiters"] {
         if module::number(limit)? < 2 * MANY as usize {
             skip!("{limit} is too small to measure anything");
@@ -104,7 +109,14 @@ fn charged(name: &str, bytes: u64, make: impl Fn(&Device, u64) -> TestResult) ->
             grown / MANY
         );
         Ok(())
+    })?;
+    let mut left = 0;
+    // A group keeps a little of what it had for every processor.
+    eventually("what a dead process had is given back", || {
+        left = group.charged().unwrap_or(u64::MAX);
+        left < MANY * bytes / 4
     })
+    .map_err(|error| format!("{error}: {left} bytes are charged").into())
 }
 
 fn create(kind: SyncKind<'_>) -> impl Fn(&Device, u64) -> TestResult + '_ {
