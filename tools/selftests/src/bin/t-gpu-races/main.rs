@@ -2,6 +2,7 @@
 //! Ends in the middle of everything: processes that are killed, exec and fork while engines work,
 //! adapters that are removed, objects that are destroyed in use.
 
+mod caller;
 mod destroy;
 mod processes;
 mod removal;

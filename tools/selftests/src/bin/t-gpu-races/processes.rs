@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Processes that end, become another program, or fork, whatever the engines do for them.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use opendxg::pm4::{Atomic, Pm4};
-use opendxg::{Access, Dxg, SyncFlags};
+use opendxg::{Access, Device, Dxg, SyncFlags};
 use selftests::child::{in_child, Child, Gate};
 use selftests::gpu::{one, reaches, Gpu, BLOCK, PAGE};
 use selftests::hog::{Busy, Hog};
 use selftests::program::become_again;
-use selftests::rounds::{rounds, seed, Dice};
+use selftests::rounds::{crowd, rounds, seed, Dice};
 use selftests::{ensure, ensure_eq, fixture, task, Suite, TestResult};
+
+use crate::t_gpu_races::caller::Caller;
 
 pub(crate) fn tests(suite: Suite) -> Suite {
     suite
@@ -33,6 +36,26 @@ pub(crate) fn tests(suite: Suite) -> Suite {
             "GPU-30 processes are killed at random moments",
             Duration::from_secs(90),
             random,
+        )
+        .slow(
+            "GPU-30 MEM-115 killed in the middle of calls",
+            Duration::from_secs(60),
+            || calls(End::Killed),
+        )
+        .slow(
+            "GPU-30 MEM-115 exec in the middle of calls",
+            Duration::from_secs(60),
+            || calls(End::Exec),
+        )
+        .slow(
+            "GPU-30 MEM-115 exit in the middle of calls",
+            Duration::from_secs(60),
+            || calls(End::Exit),
+        )
+        .slow(
+            "GPU-70 MEM-113 fork in the middle of calls",
+            Duration::from_secs(60),
+            fork_in_calls,
         )
         .test("GPU-70 MEM-113 fork while engines work", fork)
         .test(
@@ -140,6 +163,88 @@ fn random() -> TestResult {
         ensure_eq!(word.get64(0), round);
     }
     Ok(())
+}
+
+/// Threads make all calls until it is over: a thread of its own for each, on one device.
+fn call(device: &Device, seed: u64, over: &AtomicBool) -> TestResult {
+    crowd(3, |part| {
+        let mut caller = Caller::new(device, seed.wrapping_add(part as u64))?;
+        while !over.load(Ordering::Relaxed) {
+            caller.step()?;
+        }
+        Ok(())
+    })
+}
+
+/// A process ends while its threads are in calls.
+fn calls(end: End) -> TestResult {
+    let mut dice = Dice::new(seed());
+    let witness = Gpu::new()?;
+    let luid = witness.device().adapter().luid();
+    for _ in 0..rounds(8) {
+        let ready = Gate::new()?;
+        let seed = u64::from(dice.below(u32::MAX));
+        let moment = Duration::from_micros(dice.below(60_000).into());
+        let child = Child::spawn(|| {
+            let device = Dxg::open()?.open_adapter(luid)?.create_device()?;
+            let never = AtomicBool::new(false);
+            std::thread::scope(|scope| {
+                let calls = scope.spawn(|| call(&device, seed, &never));
+                ready.open()?;
+                std::thread::sleep(moment);
+                ensure!(!calls.is_finished(), "the calls have failed");
+                match end {
+                    End::Exec => Err(become_again(&[super::NOTHING])),
+                    // SAFETY: ends this process and what its threads do.
+                    End::Exit => unsafe { libc::_exit(0) },
+                    End::Killed => {
+                        let ended = calls.join().map_err(|_| "panic in a thread")?;
+                        ended.and(Err("calls end by themselves".into()))
+                    }
+                }
+            })
+        })?;
+        ready.wait()?;
+        match end {
+            End::Killed => {
+                std::thread::sleep(moment);
+                child.kill()?;
+            }
+            End::Exit | End::Exec => child.join()?,
+        }
+        witness.run(&Pm4::new().nop(0))?;
+    }
+    Ok(())
+}
+
+/// A process forks while its threads are in calls. The child calls itself, and has nothing of the
+/// parent's.
+fn fork_in_calls() -> TestResult {
+    let device = fixture::device()?;
+    let luid = device.adapter().luid();
+    let (seed, over) = (seed(), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        let calls = scope.spawn(|| call(&device, seed, &over));
+        let forks = || -> TestResult {
+            for round in 0..u64::from(rounds(10)) {
+                in_child(|| {
+                    let device = Dxg::open()?.open_adapter(luid)?.create_device()?;
+                    let mut caller = Caller::new(&device, seed ^ round)?;
+                    for _ in 0..20 {
+                        caller.step()?;
+                    }
+                    Ok(())
+                })?;
+            }
+            Ok(())
+        };
+        let forked = forks();
+        over.store(true, Ordering::Relaxed);
+        calls.join().map_err(|_| "panic in a thread")??;
+        forked
+    })?;
+    // Its own work goes on.
+    Gpu::on(&device, 0)?.run(&Pm4::new().nop(0))
 }
 
 /// An engine writes into memory of the caller while the process forks: the parent's pages stay the

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use opendxg::pm4::Pm4;
-use opendxg::{EventFd, ExecutionState, GpuMap, ResidentFlags, Status};
+use opendxg::{Device, EventFd, ExecutionState, GpuMap, ResidentFlags, Status};
 use selftests::blocked::Blocked;
 use selftests::child::{Child, Gate};
 use selftests::gpu::{is_in, one, reaches, Gpu, PAGE, READ_WRITE};
@@ -13,6 +13,8 @@ use selftests::rounds::{crowd, rounds, seed, Dice};
 use selftests::soft_adapter::SoftAdapter;
 use selftests::time::soon;
 use selftests::{ensure, ensure_eq, fails_with, Suite, TestResult};
+
+use crate::t_gpu_races::caller::Caller;
 
 pub(crate) fn tests(suite: Suite) -> Suite {
     suite
@@ -124,18 +126,27 @@ fn calls() -> TestResult {
     let mut dice = Dice::new(seed());
     for _ in 0..rounds(8) {
         let (luid, ready) = (soft.luid()?, Gate::new()?);
+        let seed = u64::from(dice.below(u32::MAX));
         let child = Child::spawn(|| {
             may_be_revoked();
             let device = opendxg::Dxg::open()?.open_adapter(luid)?.create_device()?;
             ready.open()?;
-            crowd(3, |part| loop {
-                match all_calls(&device, part as u32) {
-                    Ok(()) => {}
-                    // Every error is one of a device that goes.
-                    Err(_) if device.execution_state()? == ExecutionState::Stopped => {
-                        return Ok(());
+            crowd(4, |part| {
+                let mut caller = None;
+                loop {
+                    // One waits for its work, the others do not.
+                    let call = match part {
+                        0 => work(&device),
+                        _ => call(&device, &mut caller, seed.wrapping_add(part as u64)),
+                    };
+                    match call {
+                        Ok(()) => {}
+                        // Every error is one of a device that goes.
+                        Err(_) if device.execution_state()? == ExecutionState::Stopped => {
+                            return Ok(());
+                        }
+                        Err(error) => return Err(error),
                     }
-                    Err(error) => return Err(error),
                 }
             })
         })?;
@@ -148,7 +159,17 @@ fn calls() -> TestResult {
     Ok(())
 }
 
-fn all_calls(device: &opendxg::Device, node: u32) -> TestResult {
+/// The next of all calls.
+fn call(device: &Device, caller: &mut Option<Caller>, seed: u64) -> TestResult {
+    match caller {
+        Some(caller) => caller.step()?,
+        None => *caller = Some(Caller::new(device, seed)?),
+    }
+    Ok(())
+}
+
+fn work(device: &Device) -> TestResult {
+    let node = 1;
     let gpu = Gpu::on(device, node)?;
     let memory = gpu.local_buffer(4 * PAGE)?;
     gpu.run(&Pm4::new().fill(memory.at(0), 1, 4 * PAGE))?;
