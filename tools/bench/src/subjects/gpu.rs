@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Work for engines: how long it takes from its submission to its end, and how fast they move bytes.
+//! Work for engines: how long it takes from its submission to its end, and how fast they move
+//! bytes.
 
 use std::cell::{Cell, RefCell};
 use std::hint::black_box;
