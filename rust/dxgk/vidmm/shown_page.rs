@@ -51,7 +51,8 @@ impl AddressSpace {
     }
 
     /// Ends what [`AddressSpace::show_page`] began; `stores` is what the last opening of the fence
-    /// let engines do. On return no engine uses the address, if this was the last fence in the page.
+    /// let engines do. On return no engine uses the address, if this was the last fence in the
+    /// page.
     ///
     /// Context: may sleep, no locks held.
     pub(in crate::dxgk) fn hide_page(&self, shown: ShownPage, stores: bool) {

@@ -122,7 +122,7 @@ const LEVEL: PageTableLevel = PageTableLevel {
 pub(super) const APERTURE: u32 = 1;
 pub(super) const LOCAL: u32 = 2;
 
-/// Pages of the aperture.
+/// How many pages the aperture shows at a time.
 pub(super) const APERTURE_PAGES: usize = 256;
 
 /// Bytes that the aperture shows at a time.

@@ -507,8 +507,8 @@ impl Kmd for FakeKmd {
         }
     }
 
-    /// The private data are the size, or those of [`allocation_data`]. Memory of the caller may have
-    /// none.
+    /// The private data are the size, or those of [`allocation_data`]. Memory of the caller may
+    /// have none.
     fn create_allocation(
         &self,
         _: &Passive,

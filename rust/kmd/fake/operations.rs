@@ -21,7 +21,7 @@ const OPERATIONS: usize = 256;
 /// What an operation says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
-    /// UpdatePageTable.
+    /// Entries of a table are written.
     UpdatePageTable {
         level: u32,
         /// GPU virtual address that the first entry is for.
@@ -31,14 +31,14 @@ pub enum What {
         /// The first of them.
         first: PageTableEntry,
     },
-    /// FlushTlb.
+    /// Translations are forgotten.
     FlushTlb {
         /// As in the operation.
         first: u64,
         /// As in the operation.
         last: u64,
     },
-    /// MapApertureSegment.
+    /// The aperture shows pages of an allocation.
     MapApertureSegment {
         segment: u32,
         /// The first page of the aperture.
@@ -48,11 +48,11 @@ pub enum What {
         /// How many pages.
         count: usize,
     },
-    /// UnmapApertureSegment.
+    /// It shows them no more.
     UnmapApertureSegment(UnmapApertureSegment),
 }
 
-/// An operation.
+/// What BuildPagingBuffer was called with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operation {
     /// The thread that the entry was called in.

@@ -29,7 +29,7 @@ const CHUNKS: usize = 32;
 /// Physical addresses of pages.
 type Chunk = Boxed<[Option<u64>; CHUNK]>;
 
-/// The table.
+/// What each page of the aperture shows, in parts that are made when they are needed.
 struct Table([Option<Chunk>; CHUNKS]);
 
 impl Table {

@@ -14,7 +14,7 @@ unsafe impl Send for MemoryGroup {}
 unsafe impl Sync for MemoryGroup {}
 
 impl MemoryGroup {
-    /// That of the caller.
+    /// The one that allocations of the calling thread are charged to, with a reference.
     pub(crate) fn of_caller() -> Self {
         // SAFETY: May be called from any task; the result owns a reference, or is null in a kernel
         // without such groups.

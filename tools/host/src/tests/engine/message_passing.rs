@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! GPU-38, GPU-109: what one engine stores in order, another one sees in order, whichever packets they use.
+//! GPU-38, GPU-109: what one engine stores in order, another one sees in order, whichever packets
+//! they use.
 //!
 //! Two engines run two queues at the same time. Only the two words that they share are loom's; all
 //! else is memory that does not change, or a page of their own. So what orders the words is what

@@ -68,7 +68,7 @@ fn driver_refuses() -> TestResult {
         ("size 100", |data| data.size = 100),
         ("alignment 3", |data| data.alignment = 3),
         ("alignment 128 KiB", |data| data.alignment = 0x2_0000),
-        ("flags", |data| data.flags = 2),
+        ("flags", |data| data.flags = 4),
         ("reserved", |data| data.reserved = 1),
     ];
     let watch = Watch::start()?;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What executes, is queued, or is there for the GPU belongs to the client's memory cgroup (RES-106,
-//! MEM-50), also where the driver's worker makes it.
+//! What executes, is queued, or is there for the GPU belongs to the client's memory cgroup
+//! (RES-106, MEM-50), also where the driver's worker makes it.
 
 use std::cell::{OnceCell, RefCell};
 
