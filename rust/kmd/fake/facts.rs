@@ -3,7 +3,6 @@
 //! What the double says of its adapter: everything differs from what the software adapter says, so
 //! that a test notices what does not come from the KMD.
 
-use super::PAGE_SIZE;
 use crate::ddi::{
     caps::{
         AdapterType,
@@ -26,6 +25,9 @@ use crate::ddi::{
     types::Text, //
 };
 use crate::platform::SegmentMemory;
+
+/// Bytes of a page.
+pub(super) const PAGE_SIZE: u64 = 4096;
 
 /// The one feature that it has: `DXGK_FEATURE_HWSCH`.
 pub(super) const FEATURE: u32 = 0;

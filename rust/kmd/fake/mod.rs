@@ -69,6 +69,7 @@ use crate::{
         Word32, //
     }, //
 };
+use facts::PAGE_SIZE;
 use journal::{
     Alone,
     Call,
@@ -78,9 +79,6 @@ use journal::{
 };
 use operations::Operations;
 use queues::Queues;
-
-/// Bytes of a page.
-const PAGE_SIZE: u64 = 4096;
 
 /// Flags of [`allocation_data`]: it is in memory of the double, and it is accessed physically.
 pub const IN_LOCAL: u64 = 1 << 0;
