@@ -62,7 +62,7 @@ impl Queues {
         Ok(Self(queues))
     }
 
-    /// The first one.
+    /// The one that a wait or a signal of a single queue is for.
     pub(super) fn first(&self) -> DxgResult<&Arc<Queue>> {
         self.0.iter().next().ok_or(Status::INVALID_PARAMETER.into())
     }
