@@ -40,7 +40,7 @@ use crate::{
 };
 
 /// Bits of `D3DDDI_CREATECONTEXTFLAGS` that may be set.
-const CONTEXT_FLAGS: u32 = !D3DDDI_CREATECONTEXTFLAGS_Reserved;
+pub(super) const CONTEXT_FLAGS: u32 = !D3DDDI_CREATECONTEXTFLAGS_Reserved;
 /// Bits of `D3DKMT_CREATEDEVICEFLAGS` that may be set.
 const DEVICE_FLAGS: u32 = !D3DKMT_CREATEDEVICEFLAGS_Reserved;
 

@@ -23,6 +23,7 @@ mod name;
 mod object;
 mod object_attributes;
 mod on_file;
+mod patched;
 mod priority;
 mod queued_sync;
 mod queues;

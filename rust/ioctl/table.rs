@@ -27,6 +27,7 @@ use super::{
     keyed_mutex,
     name,
     object,
+    patched,
     priority,
     queued_sync,
     resource,
@@ -98,6 +99,7 @@ table! {
     DXG_IOCTL_CREATEDEVICE: run_out D3DKMT_CREATEDEVICE => device::create;
     DXG_IOCTL_DESTROYDEVICE: run_in D3DKMT_DESTROYDEVICE => device::destroy;
     DXG_IOCTL_GETDEVICESTATE: run_out D3DKMT_GETDEVICESTATE => device::state;
+    DXG_IOCTL_CREATECONTEXT: run_in D3DKMT_CREATECONTEXT => patched::create_context;
     DXG_IOCTL_CREATECONTEXTVIRTUAL:
         run_out D3DKMT_CREATECONTEXTVIRTUAL => device::create_context_virtual;
     DXG_IOCTL_DESTROYCONTEXT: run_in D3DKMT_DESTROYCONTEXT => device::destroy_context;
@@ -106,6 +108,7 @@ table! {
     DXG_IOCTL_MARKDEVICEASERROR: run_in D3DKMT_MARKDEVICEASERROR => device::mark_as_error;
     DXG_IOCTL_CREATEHWQUEUE: run_out D3DKMT_CREATEHWQUEUE => hw_queue::create;
     DXG_IOCTL_DESTROYHWQUEUE: run_in D3DKMT_DESTROYHWQUEUE => hw_queue::destroy;
+    DXG_IOCTL_RENDER: run_in D3DKMT_RENDER => patched::render;
     DXG_IOCTL_SUBMITCOMMAND: run_in D3DKMT_SUBMITCOMMAND => submit::submit;
     DXG_IOCTL_SUBMITCOMMANDTOHWQUEUE:
         run_in D3DKMT_SUBMITCOMMANDTOHWQUEUE => submit::submit_to_hw_queue;

@@ -218,6 +218,14 @@ impl D3DDDI_ALLOCATIONINFO2 {
     }
 }
 
+impl D3DKMT_RENDER {
+    /// The context.
+    pub(crate) fn context(&self) -> u32 {
+        // SAFETY: Plain bytes, see the module.
+        unsafe { self.__bindgen_anon_1.hContext }
+    }
+}
+
 impl D3DKMT_OPENRESOURCE {
     /// Address of the allocation infos.
     pub(crate) fn infos(&self) -> u64 {

@@ -43,10 +43,6 @@ const REASONS: [(&str, &str); 10] = [
         "UpdateAllocationProperty",
     ),
     (
-        "for adapters without GPU addresses, of which there is none",
-        "CreateContext Render",
-    ),
-    (
         "Lock2 and Unlock2 do this without allocation lists",
         "Lock Unlock",
     ),

@@ -89,6 +89,42 @@ pub(super) const FORMS: &[Described] = &[
         ],
     ),
     Described {
+        nr: 0x03,
+        name: "D3DKMT_CREATECONTEXT",
+        variant: "",
+        fields: &[
+            handle("hDevice", Object::Device),
+            below("NodeOrdinal", Limit::Four),
+            below("EngineAffinity", Limit::Two),
+            field(
+                "Flags",
+                Kind::Flags {
+                    known: 0x3f,
+                    accept: &[],
+                    refuse: &[],
+                },
+            ),
+            field("pPrivateDriverData", Kind::Blob),
+            any("PrivateDriverDataSize"),
+            any("ClientHint"),
+            // Outputs of a call that never succeeds.
+            any("hContext"),
+            any("pCommandBuffer"),
+            any("CommandBufferSize"),
+            any("pAllocationList"),
+            any("AllocationListSize"),
+            any("pPatchLocationList"),
+            any("PatchLocationListSize"),
+            any("CommandBuffer"),
+        ],
+        good: |world, image| {
+            image.put32(24, 8);
+            image.point(16, &[0; 8])?;
+            ON_DEVICE(world, image)
+        },
+        status: Status::NOT_SUPPORTED,
+    },
+    Described {
         nr: 0x04,
         name: "D3DKMT_CREATECONTEXTVIRTUAL",
         variant: "",

@@ -54,6 +54,9 @@ const DATA_SIZE: Field = listed(
     ],
 );
 
+/// Lists that work with virtual addresses does not have (MEM-92).
+const NOT_VIRTUAL: &[(u64, Status)] = &[(1, INVALID), (64, INVALID), (0xffff_ffff, INVALID)];
+
 const PRIVATE_DATA: Field = field("pPrivateDriverData", Kind::Blob);
 const PRIVATE_SIZE: Field = field(
     "PrivateDriverDataSize",
@@ -167,6 +170,57 @@ pub(super) const FORMS: &[Described] = &[
             Ok(())
         },
         status: Status::SUCCESS,
+    },
+    Described {
+        nr: 0x2d,
+        name: "D3DKMT_RENDER",
+        variant: "",
+        fields: &[
+            handle("hContext", Object::AnyContext),
+            any("CommandOffset"),
+            any("CommandLength"),
+            listed("AllocationCount", &[0], NOT_VIRTUAL),
+            listed("PatchLocationCount", &[0], NOT_VIRTUAL),
+            any("pNewCommandBuffer"),
+            any("NewCommandBufferSize"),
+            any("pNewAllocationList"),
+            any("NewAllocationListSize"),
+            any("pNewPatchLocationList"),
+            any("NewPatchLocationListSize"),
+            field(
+                "Flags",
+                Kind::Flags {
+                    known: 0x7f,
+                    accept: &[],
+                    refuse: &[],
+                },
+            ),
+            any("PresentHistoryToken"),
+            // Of the context that is there once.
+            listed(
+                "BroadcastContextCount",
+                &[0],
+                &[
+                    (2, INVALID),
+                    (64, INVALID),
+                    (65, INVALID),
+                    (0xffff_ffff, INVALID),
+                ],
+            ),
+            placed(84, 4, handle("BroadcastContext", Object::AnyContext)),
+            ignored(88, 252),
+            any("QueuedBufferCount"),
+            any("NewCommandBuffer"),
+            any("pPrivateDriverData"),
+            any("PrivateDriverDataSize"),
+        ],
+        good: |world, image| {
+            image.put32(0, world.handle(Object::AnyContext));
+            image.put32(80, 1);
+            image.put32(84, world.handle(Object::AnyContext));
+            Ok(())
+        },
+        status: Status::NOT_SUPPORTED,
     },
     Described {
         nr: 0x0f,
