@@ -218,20 +218,23 @@ impl<M: WaitMap> Waiters<M> {
             store_release(current, value);
         }
 
-        let Some(due) = self.due(value) else {
-            return Ok(None);
-        };
+        // The value from before was seen here. If an engine has stored it, this may have been the
+        // only look at it (FEN-82).
+        Ok(self
+            .due(value.max(before))
+            .and_then(|due| self.left_of(due)))
+    }
 
-        // As long as the value does not fall below that of the backlog, no waiter that it would
-        // release arrives.
-        Ok(match &mut self.backlog {
-            Some(backlog) if value >= backlog.value.get() => {
+    /// What the caller has to do about these waiters; `None` if the worker has to release some
+    /// anyway, and releases these as well.
+    fn left_of(&mut self, due: Due) -> Option<Sweep> {
+        match &mut self.backlog {
+            Some(backlog) if due.includes(backlog) => {
                 *backlog = due;
                 None
             }
-            Some(backlog) if before >= backlog.value.get() => None,
             _ => Some(due.into()),
-        })
+        }
     }
 
     /// Those who wait now for at most `value`, if there are any.
@@ -253,13 +256,7 @@ impl<M: WaitMap> Waiters<M> {
     pub fn sample(&mut self, current: &Word64) -> Option<Sweep> {
         let due = self.due(load_acquire(current))?;
 
-        match &mut self.backlog {
-            Some(backlog) if due.includes(backlog) => {
-                *backlog = due;
-                None
-            }
-            _ => Some(due.into()),
-        }
+        self.left_of(due)
     }
 
     /// AlwaysSignaled (FEN-104): stores the highest value, which releases every waiter. From then

@@ -395,6 +395,18 @@ fn a_signal_that_finds_a_backlog_looks_at_one_waiter() {
 }
 
 #[test]
+fn fen_82_a_signal_sees_the_value_that_it_takes_back() {
+    let fence = Fence::new(0);
+    let (reached, higher) = (wait_for(&fence, 5), wait_for(&fence, 6));
+
+    // As an engine does, of which nobody is told.
+    fence.store(5);
+    fence.signal(3, true).unwrap();
+    assert_eq!(reached.outcome(), Some(Satisfied));
+    assert_eq!(higher.outcome(), None);
+}
+
+#[test]
 fn a_signal_that_does_not_go_with_the_backlog_is_handed_back() {
     let fence = Fence::new(0);
     let _old = left_over(&fence, 8 * BATCH, 8 * BATCH);
