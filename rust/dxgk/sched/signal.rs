@@ -7,7 +7,10 @@ use crate::dxgk::object::{
     Object,
     Strong, //
 };
-use crate::sys::file::eventfd::EventFd;
+use crate::{
+    logic::waiters::BATCHES,
+    sys::file::eventfd::EventFd, //
+};
 use kernel::{
     alloc::AllocError,
     prelude::*,
@@ -77,18 +80,25 @@ impl QueuedSignal {
             return;
         }
         match &self.effect {
-            Effect::Objects(elements) => elements.iter().for_each(SignalElement::signal),
+            Effect::Objects(elements) => {
+                let mut batches = BATCHES;
+
+                for element in elements {
+                    element.signal(&mut batches);
+                }
+            }
             Effect::Event(event) => event.signal(),
         }
     }
 }
 
 impl SignalElement {
-    fn signal(&self) {
+    /// Signals it, and releases so many batches of waits, together with others.
+    fn signal(&self, batches: &mut u32) {
         match self.strong.object() {
             Object::Fence(fence) => {
                 // It may go down (FEN-42), so that it is never refused.
-                let _done = fence.signal(self.value, true);
+                let _done = fence.signal_within(self.value, true, batches);
             }
             Object::Legacy(object) => object.signal(self.value),
             Object::Resource(_) | Object::KeyedMutex(_) => {}

@@ -13,6 +13,10 @@ use super::{
     queue::{
         self,
         Queue, //
+    },
+    shown::{
+        Shown,
+        Spaces, //
     }, //
 };
 use crate::dxgk::{
@@ -95,7 +99,7 @@ type FenceGuard<'a> = Guard<'a, State, SpinLockBackend>;
 struct State {
     waiters: Waiters<FenceQueue>,
     /// Where engines see CurrentValue.
-    shown: Shown,
+    shown: Shown<dyn StoreWatch>,
 }
 
 /// Who notices stores of engines to the fences of one GPU address space.
@@ -105,86 +109,6 @@ pub(super) trait StoreWatch: Send + Sync {
     ///
     /// Context: may sleep, no locks held.
     fn wait_for(&self, fence: &Arc<Fence>);
-}
-
-/// The GPU address spaces that show CurrentValue.
-enum Shown {
-    /// One, as most fences have.
-    In(Arc<dyn StoreWatch>),
-    /// As many as are in the list, since there were two; or none.
-    List(Option<KBox<Spaces>>),
-}
-
-/// A list of GPU address spaces.
-struct Spaces {
-    list: KVec<Arc<dyn StoreWatch>>,
-    /// Changes with the list; not 0.
-    version: u64,
-}
-
-impl Spaces {
-    /// An empty list with room for two.
-    fn new() -> Result<KBox<Self>, AllocError> {
-        KBox::new(
-            Self {
-                list: KVec::with_capacity(2, GFP_KERNEL_ACCOUNT)?,
-                version: 1,
-            },
-            GFP_KERNEL_ACCOUNT,
-        )
-    }
-
-    fn changed(&mut self) {
-        // OVERFLOW: 2^64 openings take longer than any machine runs.
-        self.version = self.version.wrapping_add(1);
-    }
-}
-
-impl Shown {
-    /// The space with this number.
-    fn get(&self, number: usize) -> Option<&Arc<dyn StoreWatch>> {
-        match self {
-            Self::In(space) => Some(space).filter(|_| number == 0),
-            Self::List(spaces) => spaces.as_ref()?.list.get(number),
-        }
-    }
-
-    /// Adds a space to a list that has room.
-    fn push(&mut self, space: Arc<dyn StoreWatch>) {
-        if let Self::List(Some(spaces)) = self {
-            let _room = spaces.list.push_within_capacity(space);
-
-            spaces.changed();
-        }
-    }
-
-    /// Takes a space out.
-    fn remove(
-        &mut self,
-        is_it: impl Fn(&Arc<dyn StoreWatch>) -> bool,
-    ) -> Option<Arc<dyn StoreWatch>> {
-        match self {
-            Self::In(space) if is_it(space) => match core::mem::replace(self, Self::List(None)) {
-                Self::In(space) => Some(space),
-                Self::List(_) => None,
-            },
-            Self::List(Some(spaces)) => {
-                let place = spaces.list.iter().position(is_it)?;
-
-                spaces.changed();
-                spaces.list.remove(place).ok()
-            }
-            Self::In(_) | Self::List(None) => None,
-        }
-    }
-
-    /// Changes when spaces change their numbers.
-    fn version(&self) -> u64 {
-        match self {
-            Self::List(Some(spaces)) => spaces.version,
-            Self::In(_) | Self::List(None) => 0,
-        }
-    }
 }
 
 impl Deref for State {
@@ -323,13 +247,26 @@ impl Fence {
         value: u64,
         allow_rewind: bool,
     ) -> core::result::Result<(), WouldRewind> {
+        self.signal_within(value, allow_rewind, &mut { BATCHES })
+    }
+
+    /// The same, one of several signals that release so many batches of waiters altogether: the
+    /// worker releases the rest.
+    ///
+    /// Context: as [`Fence::signal`].
+    pub(in crate::dxgk) fn signal_within(
+        self: &Arc<Self>,
+        value: u64,
+        allow_rewind: bool,
+        batches: &mut u32,
+    ) -> core::result::Result<(), WouldRewind> {
         let mut waiters = self.waiters.lock();
         let due = waiters.signal(self.storage.word(), value, allow_rewind)?;
 
         // Under the lock, so that no wake-up is traced before its signal.
         trace::signal(self.header.id(), value);
         if let Some(sweep) = due {
-            self.release(waiters, sweep);
+            self.release(waiters, sweep, batches);
         }
         Ok(())
     }
@@ -346,23 +283,44 @@ impl Fence {
 
         trace::signal(self.header.id(), u64::MAX);
         if let Some(sweep) = due {
-            self.release(waiters, sweep);
+            self.release(waiters, sweep, &mut { BATCHES });
         }
     }
 
-    /// Releases the waiters that a signal satisfies. Called with the fence lock held; drops it.
+    /// Releases the waiters that a signal satisfies, `batches` of them; the worker releases the
+    /// rest. Called with the fence lock held; drops it.
     #[inline(never)]
-    fn release<'a>(self: &'a Arc<Self>, mut waiters: FenceGuard<'a>, mut sweep: Sweep) {
-        for batch in 1.. {
-            let mut due = Queue::new();
-            let rest = waiters.sweep(sweep, &mut due);
+    fn release<'a>(
+        self: &'a Arc<Self>,
+        mut waiters: FenceGuard<'a>,
+        mut sweep: Sweep,
+        batches: &mut u32,
+    ) {
+        loop {
+            let rest = match batches.checked_sub(1) {
+                Some(fewer) => {
+                    let mut due = Queue::new();
+                    let rest = waiters.sweep(sweep, &mut due);
 
-            drop(waiters);
-            release(&due);
+                    *batches = fewer;
+                    drop(waiters);
+                    release(&due);
+                    rest
+                }
+                None => {
+                    drop(waiters);
+                    Some(sweep)
+                }
+            };
+
             sweep = match rest {
-                Some(rest) if batch < BATCHES => rest,
+                Some(rest) if *batches != 0 => rest,
                 rest => match rest.and_then(|rest| self.defer(rest)) {
-                    Some(own) => own,
+                    // It is for this call alone.
+                    Some(own) => {
+                        *batches = 1;
+                        own
+                    }
                     None => return,
                 },
             };
@@ -418,38 +376,36 @@ impl Fence {
             // Under the lock, so that no signal that ends the wait is traced before it.
             trace::wait(self.header.id(), value, id);
 
-            let is_first = waiters.queued() == 1 && !matches!(waiters.shown, Shown::List(None));
+            let is_first = waiters.queued() == 1;
+            let last = is_first.then(|| waiters.shown.last()).flatten();
 
             drop(waiters);
-            if is_first {
-                self.wait_for_engines();
+            if let Some(last) = last {
+                self.wait_for_engines(last);
             }
         }
         result
     }
 
-    /// There is a wait: those who look for stores of engines have to look at this fence.
-    fn wait_for_engines(self: &Arc<Self>) {
+    /// There is a wait: those who look for stores of engines have to look at this fence, up to the
+    /// last one that there was. Those who come later look for waits by themselves, so that nobody
+    /// can keep this busy.
+    fn wait_for_engines(self: &Arc<Self>, last: u64) {
         let mut number = 0;
-        let mut version = None;
 
-        loop {
+        while number <= last {
             let space = {
                 let waiters = self.waiters.lock();
-                let now = waiters.shown.version();
+                let Some((found, space)) = waiters.shown.from(number) else {
+                    return;
+                };
 
-                // From the start, if the list has changed.
-                if version.replace(now) != Some(now) {
-                    number = 0;
-                }
-                waiters.shown.get(number).cloned()
-            };
-            let Some(space) = space else {
-                return;
+                // OVERFLOW: numbers never reach the last one.
+                number = found.saturating_add(1);
+                space.clone()
             };
 
             space.wait_for(self);
-            number += 1;
         }
     }
 
@@ -513,13 +469,20 @@ impl Fence {
     ///
     /// Context: as [`Fence::signal`].
     pub(in crate::dxgk) fn sample(self: &Arc<Self>) {
+        self.sample_within(&mut { BATCHES });
+    }
+
+    /// The same, as [`Fence::signal_within`].
+    ///
+    /// Context: as [`Fence::signal`].
+    pub(in crate::dxgk) fn sample_within(self: &Arc<Self>, batches: &mut u32) {
         let mut waiters = self.waiters.lock();
         let Some(sweep) = waiters.sample(self.storage.word()) else {
             return;
         };
 
         trace::signal(self.header.id(), self.value());
-        self.release(waiters, sweep);
+        self.release(waiters, sweep, batches);
     }
 
     /// Takes a waiter out, if it is still queued.

@@ -27,6 +27,7 @@ use crate::{
         fence_pages::ShownPage, //
     },
     error::DxgResult,
+    logic::waiters::BATCHES,
     sys::alloc::{
         pin_arc,
         tree_place, //
@@ -265,6 +266,8 @@ impl GpuFences {
     ///
     /// Context: may sleep, no locks held.
     pub(in crate::dxgk) fn look(&self) -> bool {
+        let mut batches = BATCHES;
+
         for _ in 0..STEP {
             let next = {
                 let mut state = self.state.lock();
@@ -276,7 +279,7 @@ impl GpuFences {
             };
 
             if next.waiting() != 0 {
-                next.sample();
+                next.sample_within(&mut batches);
                 continue;
             }
             {

@@ -15,5 +15,6 @@ pub(crate) mod legacy;
 pub(crate) mod opening;
 pub(crate) mod pending_waits;
 pub(crate) mod queue;
+mod shown;
 pub(crate) mod waiter;
 pub(crate) mod wake;
