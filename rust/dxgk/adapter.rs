@@ -63,10 +63,7 @@ use crate::{
     },
     sys::{
         alloc::pin_arc,
-        work::{
-            self,
-            OrderedWorker, //
-        }, //
+        work::OrderedWorker, //
     }, //
 };
 use kernel::{
@@ -185,10 +182,7 @@ impl Adapter {
             queue.stop();
         }
         // Others may end some of them, who are at it now.
-        while !self.queues.is_empty() {
-            self.worker.flush();
-            work::breathe();
-        }
+        self.queues.wait_until_gone();
     }
 
     /// How many submissions of a queue the KMD has at a time, at a node that there is.

@@ -11,9 +11,9 @@ use super::{
     },
     sched::{
         callbacks::NoCallbacks,
+        kmd_queue::KmdQueue,
         queue::{
             self,
-            KmdQueue,
             Queue, //
         }, //
     },
@@ -172,11 +172,9 @@ impl Context {
                 }
             }
         };
-        let queue = match &taker {
-            Taker::Packets(queue) => Some(queue.clone()),
-            Taker::HwQueues { .. } => None,
-        };
-        let context = Arc::new(
+
+        // Without memory it is dropped, which ends its queue.
+        Ok(Arc::new(
             Self {
                 identified,
                 taker,
@@ -188,13 +186,7 @@ impl Context {
                 in_process_priority: Atomic::new(0),
             },
             GFP_KERNEL_ACCOUNT,
-        );
-
-        Ok(context.inspect_err(|_| {
-            if let Some(queue) = queue {
-                queue.leave();
-            }
-        })?)
+        )?)
     }
 
     /// The context's id.

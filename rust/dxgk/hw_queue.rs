@@ -7,10 +7,12 @@ use super::{
     context::Context,
     device::Device,
     handle::open_sync_object::OpenSyncObject,
-    sched::queue::{
-        self,
-        KmdQueue,
-        Queue, //
+    sched::{
+        kmd_queue::KmdQueue,
+        queue::{
+            self,
+            Queue, //
+        }, //
     },
     stats::{
         Counted,
@@ -104,17 +106,17 @@ impl HwQueue {
                 _progress: progress,
             })
         })?;
-        let made = Arc::new(
+
+        // Without memory it is dropped, which ends its queue.
+        Ok(Arc::new(
             Self {
                 identified,
-                queue: queue.clone(),
+                queue,
                 progress_handle: description.progress_handle,
                 context: Counted::new(context.clone()),
             },
             GFP_KERNEL_ACCOUNT,
-        );
-
-        Ok(made.inspect_err(|_| queue.leave())?)
+        )?)
     }
 
     /// What traces and debugfs call it.

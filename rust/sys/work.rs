@@ -159,9 +159,10 @@ impl OrderedWorker {
         }
     }
 
-    /// Waits until everything has run that is queued now.
+    /// Waits until everything has run that is queued now, for tests.
     ///
     /// Context: may sleep, no locks held; not from the work of this worker.
+    #[cfg(CONFIG_KUNIT = "y")]
     pub(crate) fn flush(&self) {
         if let Some(ordered) = &self.0 {
             // SAFETY: It is valid as long as `ordered` is.

@@ -3,7 +3,7 @@
 //! The queues of one adapter, those of one device side by side. A queue is here from its creation
 //! until its end, which may be later than that of its handle.
 //!
-//! LOCK: `queues` is a leaf.
+//! LOCK: `listed` is a leaf.
 
 use crate::sys::alloc::tree_node;
 use kernel::{
@@ -14,6 +14,7 @@ use kernel::{
     rbtree::RBTree,
     sync::{
         Arc,
+        Completion,
         SpinLock, //
     }, //
 };
@@ -37,18 +38,34 @@ pub(crate) trait ListedQueue: Send + Sync {
     fn show(&self, running: &[Option<u64>], f: &mut fmt::Formatter<'_>) -> fmt::Result;
 }
 
+struct Listed {
+    queues: RBTree<Key, Arc<dyn ListedQueue>>,
+    /// Somebody waits for the end of the last one.
+    is_awaited: bool,
+}
+
 /// The queues of one adapter.
 #[pin_data]
 pub(crate) struct Queues {
     #[pin]
-    queues: SpinLock<RBTree<Key, Arc<dyn ListedQueue>>>,
+    listed: SpinLock<Listed>,
+    /// The last one that somebody waits for has ended.
+    #[pin]
+    gone: Completion,
 }
 
 impl Queues {
     /// None.
     pub(in crate::dxgk) fn new() -> impl PinInit<Self> {
         pin_init!(Self {
-            queues <- new_spinlock!(RBTree::new(), "Queues::queues"),
+            listed <- new_spinlock!(
+                Listed {
+                    queues: RBTree::new(),
+                    is_awaited: false,
+                },
+                "Queues::listed"
+            ),
+            gone <- Completion::new(),
         })
     }
 
@@ -59,27 +76,49 @@ impl Queues {
         let node = tree_node(key, queue)?;
 
         // Ids are unique, so that nothing is replaced.
-        let _nothing = self.queues.lock().insert(node);
+        let _nothing = self.listed.lock().queues.insert(node);
 
         Ok(())
     }
 
     /// Takes a queue out. The caller has a reference to it.
     pub(super) fn remove(&self, key: Key) {
-        let node = self.queues.lock().remove_node(&key);
+        let mut listed = self.listed.lock();
+        let node = listed.queues.remove_node(&key);
+        let is_last = listed.is_awaited && listed.queues.is_empty();
 
+        drop(listed);
         drop(node);
+        if is_last {
+            self.gone.complete_all();
+        }
     }
 
     /// Whether there are none.
+    #[cfg(CONFIG_KUNIT = "y")]
     pub(in crate::dxgk) fn is_empty(&self) -> bool {
-        self.queues.lock().is_empty()
+        self.listed.lock().queues.is_empty()
+    }
+
+    /// Waits until all have ended. All were told to, and none is added any more.
+    ///
+    /// Context: may sleep, no locks held; not from a worker, which may have to end them.
+    pub(in crate::dxgk) fn wait_until_gone(&self) {
+        {
+            let mut listed = self.listed.lock();
+
+            if listed.queues.is_empty() {
+                return;
+            }
+            listed.is_awaited = true;
+        }
+        self.gone.wait_for_completion();
     }
 
     /// The first queue from this key on.
     fn from(&self, key: Key) -> Option<(Key, Arc<dyn ListedQueue>)> {
-        let queues = self.queues.lock();
-        let cursor = queues.cursor_lower_bound(&key)?;
+        let listed = self.listed.lock();
+        let cursor = listed.queues.cursor_lower_bound(&key)?;
         let (key, queue) = cursor.current();
 
         Some((*key, queue.clone()))

@@ -5,7 +5,7 @@
 //! A [`queue::Queue`] serves a context of packets or a HW queue. What is queued is done strictly in
 //! order: commands are handed to the KMD, a few at a time; signals and waits are done here. Whoever
 //! can make a queue go on does so: the call that queues something, and the adapter's worker when
-//! the KMD or a fence has told it.
+//! the KMD or a fence has told it. What others must not wait for the module's worker does.
 //!
 //! ```text
 //! ioctl --- push ---+                      +--- ddi: submit
@@ -14,7 +14,8 @@
 //! ```
 //!
 //! ```text
-//! queue.rs        a queue, and how it goes on
+//! queue/          a queue, and how it goes on
+//! kmd_queue.rs    what the KMD has of it
 //! item.rs         what is queued
 //! new_item.rs     what is about to be queued
 //! wait.rs         a wait
@@ -27,14 +28,19 @@
 //! ```
 
 pub(crate) mod callbacks;
+mod ending_tests;
 pub(in crate::dxgk) mod files;
 pub(crate) mod item;
+pub(in crate::dxgk) mod kmd_queue;
 pub(in crate::dxgk) mod last_faults;
 pub(crate) mod list;
 pub(crate) mod new_item;
+mod others_tests;
 pub(crate) mod queue;
 pub(crate) mod queued_work;
 pub(in crate::dxgk) mod show;
 pub(crate) mod signal;
+#[cfg(CONFIG_KUNIT = "y")]
+mod test_scene;
 mod tests;
 mod wait;

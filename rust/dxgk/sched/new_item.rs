@@ -28,7 +28,10 @@ use crate::{
     error::DxgResult,
     sys::alloc::tree_place, //
 };
-use kernel::sync::Arc;
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
 
 /// An item for one queue that is not queued yet. Queueing it allocates nothing.
 pub(crate) struct NewItem {
@@ -114,5 +117,20 @@ impl NewItem {
         let Self { queue, item, place } = self;
 
         queue.push(item, place)
+    }
+
+    /// Queues all of these in this order, or none (FEN-54). A queue that ends in the middle of that
+    /// discards its own, as if it had ended after it.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn push_all(items: KVVec<Self>) -> DxgResult {
+        if items.len() == 1 {
+            return items.into_iter().try_for_each(Self::push);
+        }
+        items.iter().try_for_each(|item| item.queue.check_open())?;
+        for Self { queue, item, place } in items {
+            queue.push_checked(item, place);
+        }
+        Ok(())
     }
 }

@@ -25,7 +25,8 @@ use kernel::{
 pub(crate) trait AfterWork: Send + Sync {
     /// All submissions from before are gone.
     ///
-    /// Context: may sleep, no locks held; any task, mostly the adapter's worker.
+    /// Context: may sleep, no locks held; any task, mostly the adapter's worker, for which the
+    /// queues of others wait: what takes long is left to the module's worker.
     fn run(self: Arc<Self>);
 }
 

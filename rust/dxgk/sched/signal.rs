@@ -71,6 +71,14 @@ impl QueuedSignal {
         )
     }
 
+    /// How many objects it signals.
+    pub(super) fn elements(&self) -> usize {
+        match &self.effect {
+            Effect::Objects(elements) => elements.len(),
+            Effect::Event(_) => 1,
+        }
+    }
+
     /// It is its turn in one of the queues.
     ///
     /// Context: may sleep, no locks held.

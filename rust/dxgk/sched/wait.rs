@@ -75,7 +75,7 @@ struct FenceWait {
 enum Phase {
     /// It has not begun.
     New(NewNode),
-    /// It begins.
+    /// It begins: whoever has the turn of its queue does that, and drops it later.
     Beginning,
     /// It was queued on the object.
     Queued(WaitKey),
@@ -95,7 +95,6 @@ impl LegacyWait {
     /// Takes it out of its object, or gives back what it has got.
     fn undo(&self) {
         let was_queued = match &self.phase {
-            // Who begins it finds it gone, and undoes it.
             Phase::New(_) | Phase::Beginning => return,
             Phase::Queued(key) => self.object.cancel(key),
             Phase::Satisfied => false,
@@ -150,13 +149,18 @@ pub(super) enum Begin {
     },
 }
 
-/// A wait for an older object that has begun.
-pub(super) struct Begun {
-    object: Arc<LegacySync>,
-    key: Option<WaitKey>,
-}
+/// A wait for an older object that has begun: where it is queued, if it was not satisfied.
+pub(super) struct Begun(Option<WaitKey>);
 
 impl Begin {
+    /// How many objects it waits for.
+    pub(super) fn elements(&self) -> usize {
+        match self {
+            Self::Fences(registration) => registration.elements(),
+            Self::Legacy { .. } => 1,
+        }
+    }
+
     /// Queues the wait on its objects. The result is for [`QueuedWait::begun`].
     ///
     /// Context: may sleep, no locks held.
@@ -180,19 +184,8 @@ impl Begin {
                     }
                 };
 
-                Some(Begun { object, key })
+                Some(Begun(key))
             }
-        }
-    }
-}
-
-impl Begun {
-    /// The wait was discarded meanwhile.
-    ///
-    /// Context: may sleep, no locks held.
-    pub(super) fn undo(self) {
-        if !self.key.is_some_and(|key| self.object.cancel(&key)) {
-            self.object.give_back();
         }
     }
 }
@@ -302,7 +295,7 @@ impl QueuedWait {
     /// It has begun.
     pub(super) fn begun(&mut self, begun: &Begun) {
         if let Kind::Legacy(wait) = &mut self.kind {
-            wait.phase = begun.key.map_or(Phase::Satisfied, Phase::Queued);
+            wait.phase = begun.0.map_or(Phase::Satisfied, Phase::Queued);
         }
     }
 

@@ -227,6 +227,11 @@ impl<W: Wake + 'static> Registration<W> {
         self.elements.iter().next()
     }
 
+    /// How many elements it has.
+    pub(in crate::dxgk) fn elements(&self) -> usize {
+        self.elements.iter().count()
+    }
+
     /// Whether its condition holds now.
     pub(in crate::dxgk) fn holds(&self) -> bool {
         self.elements.iter().all(Element::holds)

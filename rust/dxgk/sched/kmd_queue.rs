@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What the KMD has of a queue.
+
+use crate::{
+    ddi::{
+        class::{
+            Dispatch,
+            Passive, //
+        },
+        object,
+        queue::Submission,
+        types::KmdResult, //
+    },
+    dxgk::handle::open_sync_object::OpenSyncObject, //
+};
+use kernel::sync::Arc;
+
+/// A context of packets or a HW queue, as the KMD has it. Dropping it destroys that: then nothing
+/// of it runs any more.
+///
+/// Context of the drop: may sleep, no locks held.
+pub(in crate::dxgk) enum KmdQueue {
+    /// A context of packets.
+    Context(Arc<object::Context>),
+    /// A HW queue, and its progress fence, to which the KMD stores until it has destroyed the
+    /// queue.
+    HwQueue {
+        kmd: object::HwQueue,
+        _progress: OpenSyncObject,
+    },
+}
+
+impl KmdQueue {
+    /// Hands commands to the KMD; DeviceRemoved if the adapter is removed.
+    ///
+    /// Context: may sleep, no locks held; waits for nobody.
+    pub(super) fn submit(&self, submission: &Submission) -> KmdResult {
+        Dispatch::below(&mut Passive::here(), |class| match self {
+            Self::Context(context) => context.submit(class, submission),
+            Self::HwQueue { kmd, .. } => kmd.submit(class, submission),
+        })
+    }
+
+    /// The context, if it is one.
+    pub(super) fn context(&self) -> Option<&object::Context> {
+        match self {
+            Self::Context(context) => Some(context),
+            Self::HwQueue { .. } => None,
+        }
+    }
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The end of a queue.
+//!
+//! ```text
+//! Open --close--> Closing --nothing left--> Ended
+//!   \                |                       ^
+//!    +----stop-------+----stop--> Stopped ---+
+//! ```
+//!
+//! A closing queue has no handle any more. It goes on until everything is done, until a wait is not
+//! satisfied when it is its turn, or until patience with it is at an end (FEN-46). Then the rest is
+//! discarded. Its commands may take [`PATIENCE_MS`] without progress (GPU-30), and [`ROUNDS`] times
+//! that altogether, because nobody is left who could say that it is enough.
+//!
+//! A stopped queue discards everything: its device is in error, its adapter is removed, or patience
+//! is at an end. The end destroys what the KMD has, which stops commands that still run.
+
+use super::{
+    state::{
+        Rest,
+        Runner, //
+    },
+    Queue,
+    PATIENCE, //
+};
+use crate::{
+    dxgk::stats::{
+        self,
+        RETIRING, //
+    },
+    sys::work, //
+};
+use kernel::{
+    sync::Arc,
+    time::msecs_to_jiffies,
+    workqueue::WorkItem, //
+};
+
+/// How long the commands of a closing queue may take without progress.
+const PATIENCE_MS: u32 = 2000;
+/// How many times they may take so long.
+const ROUNDS: u32 = 5;
+
+impl WorkItem<PATIENCE> for Queue {
+    type Pointer = Arc<Self>;
+
+    fn run(this: Arc<Self>) {
+        {
+            let mut state = this.state.lock();
+
+            if state.is_patient(ROUNDS) {
+                return this.look_later();
+            }
+        }
+        this.advance(Runner::Patient);
+    }
+}
+
+impl Queue {
+    /// Its handle is gone: it does what it can do and ends.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(in crate::dxgk) fn leave(self: &Arc<Self>) {
+        {
+            let mut state = self.state.lock();
+
+            if !state.close() {
+                return;
+            }
+            stats::add::<RETIRING>(&self.device, 1);
+        }
+        self.advance(Runner::Patient);
+
+        let mut state = self.state.lock();
+
+        if state.begin_patience() {
+            self.look_later();
+        }
+    }
+
+    /// Looks at the patience later. Called with the lock held, so that the end, which takes it
+    /// back, comes after it.
+    fn look_later(self: &Arc<Self>) {
+        if let Some(worker) = work::worker() {
+            // It fails only if it is queued already.
+            let _queued = worker
+                .enqueue_delayed::<_, PATIENCE>(self.clone(), msecs_to_jiffies(PATIENCE_MS))
+                .is_ok();
+        }
+    }
+
+    /// Discards everything and ends.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(super) fn stop_now(self: &Arc<Self>) {
+        self.state.lock().stop();
+        self.advance(Runner::Patient);
+    }
+
+    /// The end, by who has the turn: the KMD destroys what it has, and nothing is left.
+    pub(super) fn end(self: &Arc<Self>) {
+        // What is in flight is used until the KMD has stopped it, so that goes first.
+        let own = self.state.lock().take_kmd();
+        let last = self.kmd.lock().take();
+
+        drop((own, last));
+
+        let Rest {
+            running,
+            waiting,
+            is_awaited,
+            was_retiring,
+        } = self.state.lock().end();
+
+        Self::discard(running);
+        Self::discard(waiting);
+        if is_awaited {
+            work::cancel::<_, PATIENCE>(self);
+        }
+        if was_retiring {
+            stats::sub::<RETIRING>(&self.device, 1);
+        }
+        // Who waits for the last queue of an adapter goes on.
+        self.adapter().queues.remove(self.key());
+    }
+}

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A kernel-mode queue: a context of packets, or a HW queue.
+//!
+//! `state.rs` says what is queued and what is to be done next, `turn.rs` who does it, `ending.rs`
+//! how a queue ends. Nothing is recursive: the end of a wait only queues work.
+//!
+//! LOCK: `state` is a leaf; items are dropped without it. `kmd` is held while a priority is set,
+//! and is not taken by the adapter's worker.
+
+mod ending;
+mod state;
+mod turn;
+
+use super::{
+    callbacks::{
+        Callbacks,
+        Kick,
+        Reported,
+        Told, //
+    },
+    item::Item,
+    kmd_queue::KmdQueue,
+    list::{
+        Key,
+        ListedQueue, //
+    },
+    show::{
+        self,
+        Snapshot, //
+    }, //
+};
+use crate::dxgk::{
+    adapter::Adapter,
+    device::Device,
+    quota::account::{
+        Charge,
+        Limit, //
+    }, //
+};
+use crate::{
+    ddi::{
+        object,
+        queue::QueueCallbacks, //
+    },
+    error::{
+        DxgResult,
+        Status, //
+    },
+    logic::submit_rules,
+    sys::{
+        alloc::pin_arc,
+        trace, //
+    }, //
+};
+use kernel::{
+    fmt,
+    impl_has_delayed_work,
+    impl_has_work,
+    new_delayed_work,
+    new_mutex,
+    new_spinlock,
+    new_work,
+    prelude::*,
+    sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
+        Arc,
+        ArcBorrow,
+        Mutex,
+        SpinLock, //
+    },
+    workqueue::{
+        DelayedWork,
+        Work, //
+    }, //
+};
+use state::{
+    Runner,
+    State, //
+};
+
+pub(super) use state::Place;
+
+/// The number of the work that looks at the patience with a closing queue.
+const PATIENCE: u64 = 1;
+/// The number of the work that gets the turn of the adapter's worker.
+const HANDED_OVER: u64 = 2;
+
+/// A kernel-mode queue.
+#[pin_data]
+pub(crate) struct Queue {
+    /// That of its context or HW queue.
+    pub(crate) id: u64,
+    /// Where its work runs.
+    pub(crate) node: u32,
+    /// Whether it is a HW queue.
+    pub(crate) is_hw: bool,
+    /// The priority of its context, as the client has set it.
+    priority: Arc<Atomic<i32>>,
+    /// Lives at least as long.
+    pub(crate) device: Arc<Device>,
+    /// What the KMD has of it, until it ends.
+    #[pin]
+    kmd: Mutex<Option<Arc<KmdQueue>>>,
+    #[pin]
+    state: SpinLock<State>,
+    /// What the KMD has told.
+    reported: Reported,
+    /// What the adapter's worker has to do.
+    #[pin]
+    work: Work<Queue>,
+    #[pin]
+    patience: DelayedWork<Queue, PATIENCE>,
+    #[pin]
+    handed_over: Work<Queue, HANDED_OVER>,
+    _charge: Charge,
+}
+
+impl_has_work! {
+    impl HasWork<Self> for Queue { self.work }
+    impl HasWork<Self, 2> for Queue { self.handed_over }
+}
+
+impl_has_delayed_work! {
+    impl HasDelayedWork<Self, 1> for Queue { self.patience }
+}
+
+/// What a queue is made of.
+pub(in crate::dxgk) struct Description {
+    /// The id of its context or HW queue.
+    pub(in crate::dxgk) id: u64,
+    /// Where its work runs.
+    pub(in crate::dxgk) node: u32,
+    /// Whether it is a HW queue.
+    pub(in crate::dxgk) is_hw: bool,
+    /// The priority of its context, as the client has set it.
+    pub(in crate::dxgk) priority: Arc<Atomic<i32>>,
+}
+
+impl Queue {
+    /// A new queue of `device`, which `make` makes in the KMD with these callbacks.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(in crate::dxgk) fn new(
+        device: &Arc<Device>,
+        description: Description,
+        make: impl FnOnce(&Arc<dyn QueueCallbacks>) -> DxgResult<KmdQueue>,
+    ) -> DxgResult<Arc<Self>> {
+        let Description {
+            id,
+            node,
+            is_hw,
+            priority,
+        } = description;
+        let charge = device.owner.account().charge(Limit::Queues, 1)?;
+        let most = device.adapter.most_in_flight(node)?;
+        let queue = pin_arc(
+            pin_init!(Self {
+                id,
+                node,
+                is_hw,
+                priority,
+                device: device.clone(),
+                kmd <- new_mutex!(None, "Queue::kmd"),
+                state <- new_spinlock!(State::new(most), "Queue::state"),
+                reported: Reported::new(),
+                work <- new_work!("Queue::work"),
+                patience <- new_delayed_work!("Queue::patience"),
+                handed_over <- new_work!("Queue::handed_over"),
+                _charge: charge,
+            }),
+            GFP_KERNEL_ACCOUNT,
+        )?;
+        let callbacks = Callbacks::of(&queue).map_err(|_| Status::NO_MEMORY)?;
+        let kmd = Arc::new(make(&callbacks)?, GFP_KERNEL_ACCOUNT)?;
+
+        // The KMD has the callbacks, and these the queue: from here on its end breaks the circle.
+        *queue.kmd.lock() = Some(kmd.clone());
+        queue.state.lock().begin_with(kmd);
+        if let Err(error) = queue.publish() {
+            queue.leave();
+            return Err(error);
+        }
+        Ok(queue)
+    }
+
+    /// Lets the end of the device and of the adapter find it.
+    fn publish(self: &Arc<Self>) -> DxgResult {
+        self.adapter().queues.add(self.key(), self.clone())?;
+        // Either of them has seen the queue, or this fails.
+        self.device.check()
+    }
+
+    /// Its place among the queues of its adapter.
+    fn key(&self) -> Key {
+        (self.device.id(), self.id)
+    }
+
+    /// That of its device.
+    pub(crate) fn adapter(&self) -> &Arc<Adapter> {
+        &self.device.adapter
+    }
+
+    /// Whether an item would be queued. INVALID_PARAMETER if its handle is gone, DEVICE_REMOVED if
+    /// its device is in error.
+    pub(super) fn check_open(&self) -> DxgResult {
+        Ok(self.state.lock().check_open()?)
+    }
+
+    /// Queues an item, and makes the queue go on. Refuses it as [`Queue::check_open`] does, and
+    /// commands for a HW queue whose progress would not go up (FEN-126).
+    ///
+    /// Context: may sleep, no locks held.
+    pub(super) fn push(self: &Arc<Self>, item: Item, place: Place) -> DxgResult {
+        // What is not queued is dropped after the lock.
+        let (mut item, mut place) = (Some(item), Some(place));
+        let accepted = self.state.lock().accept(&mut item, &mut place);
+
+        accepted?;
+        self.queued();
+        Ok(())
+    }
+
+    /// Queues an item for which [`Queue::check_open`] has found no reason to refuse it. If the
+    /// queue has ended meanwhile, it is discarded, as if the queue had ended after this.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(super) fn push_checked(self: &Arc<Self>, item: Item, place: Place) {
+        let (mut item, mut place) = (Some(item), Some(place));
+
+        self.state.lock().append(&mut item, &mut place);
+        self.queued();
+    }
+
+    /// Something was queued.
+    fn queued(self: &Arc<Self>) {
+        trace::queue(self.id);
+        self.advance(Runner::Patient);
+    }
+
+    /// Does something with the context that the KMD has, if it still has one.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(in crate::dxgk) fn with_context<T>(
+        &self,
+        act: impl FnOnce(&object::Context) -> T,
+    ) -> Option<T> {
+        self.kmd.lock().as_ref()?.context().map(act)
+    }
+
+    /// How it is now.
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        let state = self.state.lock();
+        let (in_flight, items) = state.counts();
+
+        Snapshot {
+            id: self.id,
+            node: self.node,
+            is_hw: self.is_hw,
+            pid: self.device.owner.mappings().identity.number(),
+            items,
+            in_flight,
+            completed: state.completed(),
+            busy_ns: self.reported.busy_ns(),
+            blocked: state.blocked(),
+            fault: state.fault(),
+            // What was set was checked.
+            priority: submit_rules::priority(self.priority.load(Relaxed)).unwrap_or(0),
+            life: state.life(),
+        }
+    }
+}
+
+impl Kick for Queue {
+    fn kick(self: ArcBorrow<'_, Self>) {
+        self.adapter().worker.enqueue(self.into());
+    }
+}
+
+impl Told for Queue {
+    fn reported(&self) -> &Reported {
+        &self.reported
+    }
+}
+
+impl ListedQueue for Queue {
+    fn close(self: Arc<Self>) {
+        self.leave();
+    }
+
+    fn stop(self: Arc<Self>) {
+        self.stop_now();
+    }
+
+    fn show(&self, running: &[Option<u64>], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        show::line(&self.snapshot(), running, f)
+    }
+}

@@ -1,0 +1,467 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What is queued in a queue, how far it is, and what is to be done next. All of it is under
+//! `Queue::state`; nothing here waits, and nothing is dropped.
+
+use crate::{
+    ddi::queue::{
+        Fault,
+        Submission, //
+    },
+    dxgk::sched::{
+        item::{
+            Commands,
+            Item,
+            What, //
+        },
+        kmd_queue::KmdQueue,
+        wait::{
+            Begin,
+            Begun,
+            Blocked, //
+        }, //
+    },
+    error::Status,
+    logic::{
+        submission_order::SubmissionOrder,
+        submit_rules, //
+    }, //
+};
+use kernel::{
+    rbtree::{
+        RBTree,
+        RBTreeNode,
+        RBTreeNodeReservation, //
+    },
+    sync::Arc, //
+};
+
+/// Where a queue is in its life.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Life {
+    Open,
+    Closing,
+    Stopped,
+    Ended,
+}
+
+/// Who makes a queue go on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Runner {
+    /// A call, or the module's worker: it may take as long as it takes.
+    Patient,
+    /// The adapter's worker, for which the queues of other users wait. It leaves to the module's
+    /// worker what may take long, or wait for a thread of the user.
+    Adapter,
+}
+
+/// Items by the order in which they came.
+pub(super) type Items = RBTree<u64, Item>;
+/// One of them, taken out.
+pub(super) type Node = RBTreeNode<u64, Item>;
+/// Room for one more.
+pub(in crate::dxgk::sched) type Place = RBTreeNodeReservation<u64, Item>;
+
+/// What is to be done next.
+pub(super) enum Step {
+    /// Nothing.
+    Rest,
+    /// Something that is not for this runner.
+    HandOver,
+    /// Drop this: it is over.
+    Drop(Node),
+    Submit(Submission, Arc<KmdQueue>),
+    /// Its node, and how many elements it has.
+    Signal(Node, usize),
+    /// The wait with this number begins.
+    Begin(u64, Begin),
+    /// Drop these: they are discarded.
+    Discard(Items),
+    End,
+}
+
+impl Step {
+    /// How much it is, in elements of waits and signals.
+    pub(super) fn weight(&self) -> usize {
+        match self {
+            Self::Signal(_, elements) => (*elements).max(1),
+            Self::Begin(_, begin) => begin.elements().max(1),
+            _ => 1,
+        }
+    }
+}
+
+/// The patience with a closing queue.
+#[derive(Default)]
+struct Patience {
+    /// How far the queue was when it was looked at.
+    completed: u64,
+    /// How often that was.
+    rounds: u32,
+    /// It will be looked at.
+    is_queued: bool,
+}
+
+/// What is left of a queue that has ended.
+pub(super) struct Rest {
+    /// What was in flight.
+    pub(super) running: Items,
+    /// What has come in the last moment.
+    pub(super) waiting: Items,
+    /// The patience will be looked at.
+    pub(super) is_awaited: bool,
+    /// It was counted among what is retiring.
+    pub(super) was_retiring: bool,
+}
+
+/// What `Queue::state` protects.
+pub(super) struct State {
+    /// Those that have not begun, without gaps.
+    waiting: Items,
+    /// The number of the first of them, and of the next one that comes.
+    begin: u64,
+    next: u64,
+    /// Submissions that are in flight.
+    running: Items,
+    /// How many these are.
+    in_flight: u64,
+    order: SubmissionOrder,
+    life: Life,
+    /// Its handle is gone.
+    has_no_handle: bool,
+    /// Some thread has the turn: it makes the queue go on until it finds nothing to do. Whoever
+    /// comes meanwhile has nothing to do: what was there before is found then.
+    has_runner: bool,
+    /// What the KMD has. It is for who has the turn; `Queue::kmd` keeps it as well.
+    kmd: Option<Arc<KmdQueue>>,
+    /// The last value of the progress fence that was asked for.
+    progress: u64,
+    /// It waits, for the one at its head.
+    blocked: Option<Blocked>,
+    /// Why it has stopped, if it has faulted.
+    fault: Option<Fault>,
+    /// It is counted among what is retiring.
+    is_retiring: bool,
+    patience: Patience,
+}
+
+impl State {
+    /// Nothing is queued. At most `most` submissions are in flight at a time.
+    pub(super) fn new(most: u32) -> Self {
+        Self {
+            waiting: RBTree::new(),
+            begin: 0,
+            next: 0,
+            running: RBTree::new(),
+            in_flight: 0,
+            order: SubmissionOrder::new(most),
+            life: Life::Open,
+            has_no_handle: false,
+            has_runner: false,
+            kmd: None,
+            progress: 0,
+            blocked: None,
+            fault: None,
+            is_retiring: false,
+            patience: Patience::default(),
+        }
+    }
+
+    /// The KMD has it now.
+    pub(super) fn begin_with(&mut self, kmd: Arc<KmdQueue>) {
+        self.kmd = Some(kmd);
+    }
+
+    /// Takes out what the KMD has. For who has the turn.
+    pub(super) fn take_kmd(&mut self) -> Option<Arc<KmdQueue>> {
+        self.kmd.take()
+    }
+
+    /// Why nothing more is queued, if that is so.
+    pub(super) fn check_open(&self) -> Result<(), Status> {
+        match self.life {
+            // Its handle was destroyed meanwhile.
+            _ if self.has_no_handle => Err(Status::INVALID_PARAMETER),
+            Life::Open | Life::Closing => Ok(()),
+            Life::Stopped | Life::Ended => Err(Status::DEVICE_REMOVED),
+        }
+    }
+
+    /// Takes an item, unless it is refused.
+    pub(super) fn accept(
+        &mut self,
+        item: &mut Option<Item>,
+        place: &mut Option<Place>,
+    ) -> Result<(), Status> {
+        self.check_open()?;
+        if let Some(What::Commands(queued)) = item.as_ref().map(|item| &item.what) {
+            if let Some(next) = queued.commands.progress {
+                if !submit_rules::may_progress(self.progress, next) {
+                    return Err(Status::INVALID_PARAMETER);
+                }
+                self.progress = next;
+            }
+        }
+        self.append(item, place);
+        Ok(())
+    }
+
+    /// Takes an item that was not refused, although the queue may have ended since: then it does
+    /// not take it, and the caller discards it.
+    pub(super) fn append(&mut self, item: &mut Option<Item>, place: &mut Option<Place>) {
+        if matches!(self.life, Life::Stopped | Life::Ended) {
+            return;
+        }
+        if let (Some(item), Some(place)) = (item.take(), place.take()) {
+            let number = self.next;
+            let _nothing = self.waiting.insert(place.into_node(number, item));
+
+            // OVERFLOW: as in `take_head`.
+            self.next = number.wrapping_add(1);
+        }
+    }
+
+    /// Takes the turn; false if some thread has it.
+    pub(super) fn take_turn(&mut self) -> bool {
+        !core::mem::replace(&mut self.has_runner, true)
+    }
+
+    /// Gives the turn back, although there may be something to do.
+    pub(super) fn give_back_turn(&mut self) {
+        self.has_runner = false;
+    }
+
+    /// What is to be done next, now that the KMD has told that everything up to `completed` has
+    /// completed. If that is nothing, the turn is given back.
+    pub(super) fn next(&mut self, completed: u64, runner: Runner) -> Step {
+        let step = self.decide(completed, runner);
+
+        if matches!(step, Step::Rest) {
+            self.give_back_turn();
+        }
+        step
+    }
+
+    fn decide(&mut self, completed: u64, runner: Runner) -> Step {
+        match self.life {
+            Life::Ended => return Step::Rest,
+            Life::Stopped if self.begin != self.next => return self.discard(runner),
+            Life::Stopped => return Self::end_by(runner),
+            Life::Open | Life::Closing => {}
+        }
+        self.order.complete(completed);
+        if self.in_flight > self.order.in_flight() {
+            if let Some(cursor) = self.running.cursor_front_mut() {
+                self.in_flight -= 1;
+                return Step::Drop(cursor.remove_current().1);
+            }
+        }
+
+        let order = self.order;
+        let is_closing = self.life == Life::Closing;
+        let Some(head) = self.head() else {
+            return if is_closing && self.in_flight == 0 {
+                Self::end_by(runner)
+            } else {
+                Step::Rest
+            };
+        };
+
+        if !order.may_begin(head.what.kind()) {
+            // A closing queue does not wait for what is not there now (FEN-46).
+            return match &head.what {
+                What::Wait(wait) if is_closing && !wait.might_pass() => self.discard(runner),
+                _ => Step::Rest,
+            };
+        }
+        match &mut head.what {
+            What::Commands(queued) => {
+                let Commands {
+                    address: commands,
+                    length,
+                    progress,
+                } = queued.commands;
+
+                // Both are there: the queue has not ended.
+                let (Some(kmd), Some(node)) = (self.kmd.clone(), self.take_head()) else {
+                    return Step::Rest;
+                };
+                let _nothing = self.running.insert(node);
+
+                self.in_flight += 1;
+
+                let submission = Submission {
+                    number: self.order.submit(),
+                    commands,
+                    length,
+                    progress,
+                };
+
+                Step::Submit(submission, kmd)
+            }
+            What::Signal(signal) => {
+                let elements = signal.elements();
+
+                self.take_head()
+                    .map_or(Step::Rest, |node| Step::Signal(node, elements))
+            }
+            What::Wait(wait) => {
+                if wait.has_ended() {
+                    wait.pass();
+                    self.blocked = None;
+                    return self.take_head().map_or(Step::Rest, Step::Drop);
+                }
+                if let Some(begin) = wait.begin() {
+                    return Step::Begin(self.begin, begin);
+                }
+                if is_closing {
+                    return self.discard(runner);
+                }
+                self.blocked = Some(wait.blocked());
+                Step::Rest
+            }
+        }
+    }
+
+    /// The item that is next, if there is one.
+    fn head(&mut self) -> Option<&mut Item> {
+        self.waiting.get_mut(&self.begin)
+    }
+
+    /// Takes the head out.
+    fn take_head(&mut self) -> Option<Node> {
+        let node = self.waiting.remove_node(&self.begin);
+
+        // OVERFLOW: 2^64 items take longer than any machine runs.
+        self.begin = self.begin.wrapping_add(1);
+        node
+    }
+
+    /// Everything that has not begun is discarded. Users decide how much that is.
+    fn discard(&mut self, runner: Runner) -> Step {
+        match runner {
+            Runner::Patient => Step::Discard(self.take_waiting()),
+            Runner::Adapter => Step::HandOver,
+        }
+    }
+
+    /// Nothing is left to do. The KMD destroys what it has, in its turn among other calls for the
+    /// device.
+    fn end_by(runner: Runner) -> Step {
+        match runner {
+            Runner::Patient => Step::End,
+            Runner::Adapter => Step::HandOver,
+        }
+    }
+
+    /// Takes what has not begun out.
+    fn take_waiting(&mut self) -> Items {
+        self.blocked = None;
+        self.begin = self.next;
+        core::mem::replace(&mut self.waiting, RBTree::new())
+    }
+
+    /// A wait has begun. For who has the turn, so that it is still there.
+    pub(super) fn wait_began(&mut self, number: u64, begun: &Begun) {
+        if let Some(What::Wait(wait)) = self.waiting.get_mut(&number).map(|item| &mut item.what) {
+            wait.begun(begun);
+        }
+    }
+
+    /// Its handle is gone; false if that is not the first end of it.
+    pub(super) fn close(&mut self) -> bool {
+        let is_open = self.life == Life::Open;
+
+        self.has_no_handle = true;
+        if is_open {
+            self.life = Life::Closing;
+            self.is_retiring = true;
+        }
+        is_open
+    }
+
+    /// Nothing more of it is done.
+    pub(super) fn stop(&mut self) {
+        if self.life != Life::Ended {
+            self.life = Life::Stopped;
+        }
+    }
+
+    /// The same, because of a fault.
+    pub(super) fn stop_for(&mut self, fault: Fault) {
+        self.fault = Some(fault);
+        self.stop();
+    }
+
+    /// It has ended: what is left of it.
+    pub(super) fn end(&mut self) -> Rest {
+        self.life = Life::Ended;
+        self.in_flight = 0;
+        Rest {
+            running: core::mem::replace(&mut self.running, RBTree::new()),
+            waiting: self.take_waiting(),
+            is_awaited: self.patience.is_queued,
+            was_retiring: core::mem::take(&mut self.is_retiring),
+        }
+    }
+
+    /// Begins the patience with a closing queue; false if there is nothing to wait for. If true,
+    /// the caller sees to it that it is looked at.
+    pub(super) fn begin_patience(&mut self) -> bool {
+        self.patience.completed = self.order.completed();
+        self.patience.is_queued = self.life == Life::Closing;
+        self.patience.is_queued
+    }
+
+    /// The patience is looked at, `rounds` times at most: true if it goes on, as above. If not, the
+    /// queue is stopped.
+    pub(super) fn is_patient(&mut self, rounds: u32) -> bool {
+        let Patience {
+            completed,
+            rounds: before,
+            is_queued,
+        } = &mut self.patience;
+
+        // OVERFLOW: a few rounds.
+        *before += 1;
+        *is_queued =
+            self.life == Life::Closing && self.order.completed() != *completed && *before < rounds;
+        *completed = self.order.completed();
+        if self.life == Life::Closing && !*is_queued {
+            self.life = Life::Stopped;
+        }
+        self.patience.is_queued
+    }
+
+    /// How far the submissions are.
+    pub(super) fn completed(&self) -> u64 {
+        self.order.completed()
+    }
+
+    /// How many items the KMD has, and how many there are.
+    pub(super) fn counts(&self) -> (u64, u64) {
+        let waiting = self.next.wrapping_sub(self.begin);
+
+        (self.in_flight, self.in_flight.saturating_add(waiting))
+    }
+
+    /// What it waits for.
+    pub(super) fn blocked(&self) -> Option<Blocked> {
+        self.blocked
+    }
+
+    /// Why it has stopped.
+    pub(super) fn fault(&self) -> Option<Fault> {
+        self.fault
+    }
+
+    /// Where it is in its life, for people.
+    pub(super) fn life(&self) -> &'static str {
+        match self.life {
+            Life::Open => "open",
+            Life::Closing => "closing",
+            Life::Stopped => "stopped",
+            Life::Ended => "ended",
+        }
+    }
+}

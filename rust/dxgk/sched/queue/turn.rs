@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! How a queue goes on. One thread at a time has the turn: it takes one step under the lock and has
+//! its effect without it, until there is nothing to do or it has done enough. Then the adapter's
+//! worker goes on, which serves the queues that have something to do in turn.
+//!
+//! The queues of other users wait for the adapter's worker. So it does a bounded part, and nothing
+//! in which it could wait for a thread of the user: it hands over such a step, and the turn with
+//! it, to the module's worker.
+
+use super::{
+    state::{
+        Items,
+        Runner,
+        Step, //
+    },
+    Queue,
+    HANDED_OVER, //
+};
+use crate::{
+    dxgk::sched::{
+        callbacks::Kick,
+        item::What,
+        last_faults::LastFault,
+        signal::QueuedSignal,
+        wait::Begin, //
+    },
+    sys::{
+        trace,
+        work, //
+    }, //
+};
+use kernel::{
+    sync::Arc,
+    workqueue::WorkItem, //
+};
+
+/// How much one thread does before others have their turn, in elements of waits and signals.
+const ENOUGH: usize = 64;
+
+impl WorkItem for Queue {
+    type Pointer = Arc<Self>;
+
+    /// The adapter's worker: the KMD has told something, a wait has ended, or there was too much to
+    /// do for one thread.
+    fn run(this: Arc<Self>) {
+        this.look_at_fault();
+        this.advance(Runner::Adapter);
+        this.look_at_fences();
+    }
+}
+
+impl WorkItem<HANDED_OVER> for Queue {
+    type Pointer = Arc<Self>;
+
+    /// The module's worker, which gets the turn with the work.
+    fn run(this: Arc<Self>) {
+        this.go_on(Runner::Patient);
+    }
+}
+
+impl Queue {
+    /// Makes it go on as far as it can, or leaves the rest to others.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(super) fn advance(self: &Arc<Self>, runner: Runner) {
+        if self.state.lock().take_turn() {
+            self.go_on(runner);
+        }
+    }
+
+    /// Goes on, with the turn.
+    fn go_on(self: &Arc<Self>, runner: Runner) {
+        let mut done = 0;
+
+        while done < ENOUGH {
+            let step = self.next_step(runner);
+
+            // OVERFLOW: a call has a few thousand elements.
+            done += step.weight();
+            match step {
+                Step::Rest => return,
+                Step::HandOver => return self.hand_over(),
+                Step::Drop(node) => drop(node),
+                Step::Submit(submission, kmd) => {
+                    trace::run(self.id, submission.number);
+                    if kmd.submit(&submission).is_err() {
+                        // The adapter is removed.
+                        self.state.lock().stop();
+                    }
+                }
+                Step::Signal(node, _) => {
+                    let (_, item) = node.to_key_value();
+
+                    if let What::Signal(signal) = &item.what {
+                        QueuedSignal::reached(signal);
+                    }
+                }
+                Step::Begin(number, begin) => self.begin(number, begin),
+                Step::Discard(items) => Self::discard(items),
+                Step::End => self.end(),
+            }
+        }
+        self.state.lock().give_back_turn();
+        self.as_arc_borrow().kick();
+    }
+
+    fn next_step(&self, runner: Runner) -> Step {
+        let mut state = self.state.lock();
+        let (was_blocked, before) = (state.blocked().is_some(), state.completed());
+        // What was told before somebody came and found the turn taken is seen here.
+        let step = state.next(self.reported.completed(), runner);
+        let completed = state.completed();
+
+        if completed != before {
+            trace::complete(self.id, completed);
+        }
+        match state.blocked() {
+            Some(blocked) if !was_blocked => {
+                trace::block(self.id, blocked.object, blocked.value);
+            }
+            None if was_blocked => trace::unblock(self.id),
+            _ => {}
+        }
+        step
+    }
+
+    /// Leaves the next step to the module's worker, and the turn with it.
+    fn hand_over(self: &Arc<Self>) {
+        match work::worker() {
+            Some(worker) => {
+                // Only who has the turn hands it over, so that it cannot be queued already.
+                let _queued = worker.enqueue::<_, HANDED_OVER>(self.clone()).is_ok();
+            }
+            None => self.go_on(Runner::Patient),
+        }
+    }
+
+    /// Begins the wait with this number.
+    fn begin(&self, number: u64, begin: Begin) {
+        if let Some(begun) = begin.run() {
+            self.state.lock().wait_began(number, &begun);
+        }
+    }
+
+    /// Drops items that are not done any more.
+    pub(super) fn discard(mut items: Items) {
+        let mut dropped = 0usize;
+
+        while let Some(cursor) = items.cursor_front_mut() {
+            drop(cursor.remove_current().1);
+            // OVERFLOW: it counts modulo the size of memory.
+            dropped = dropped.wrapping_add(1);
+            if dropped % ENOUGH == 0 {
+                work::breathe();
+            }
+        }
+    }
+
+    /// Stops it if it has faulted, and puts its device in error: first the record of the fault and
+    /// the state of the device, then the end of waits (CPU-45).
+    fn look_at_fault(&self) {
+        let Some(fault) = self.reported.take_fault() else {
+            return;
+        };
+
+        trace::fault(self.id, fault.packet);
+        self.device.adapter.last_faults.set(
+            self.node,
+            LastFault {
+                queue: self.id,
+                pid: self.device.owner.mappings().identity.number(),
+                fault,
+            },
+        );
+        self.device.faulted(&fault);
+        self.state.lock().stop_for(fault);
+    }
+
+    /// Looks at fences that engines may have stored to.
+    fn look_at_fences(self: &Arc<Self>) {
+        let fences = &self.device.process.fences;
+
+        if self.reported.take_stored() {
+            fences.stored();
+        }
+        if fences.look() {
+            self.as_arc_borrow().kick();
+        }
+    }
+}
