@@ -170,7 +170,7 @@ fn wait(
 
         items.push(item, GFP_KERNEL_ACCOUNT)?;
     }
-    items.into_iter().try_for_each(NewItem::push)
+    NewItem::push_all(items)
 }
 
 /// What a signal names.

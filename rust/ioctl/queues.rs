@@ -95,7 +95,6 @@ impl Queues {
         for queue in self.0.iter() {
             items.push(make(queue)?, GFP_KERNEL_ACCOUNT)?;
         }
-        // Only an end of the queue or of its device meanwhile is a reason to refuse one.
-        items.into_iter().try_for_each(NewItem::push)
+        NewItem::push_all(items)
     }
 }
