@@ -79,7 +79,7 @@ pub(super) fn submit(call: Call<'_>, args: &D3DKMT_SUBMITCOMMAND) -> DxgResult {
     }
     if args.Flags & bits::NULL_RENDERING != 0 {
         // Nothing is executed, so that there is nothing to queue.
-        return Ok(());
+        return queues.check();
     }
     queues.push(|queue| {
         NewItem::commands(
