@@ -89,7 +89,8 @@ pub(crate) enum DeviceState {
     Active,
     /// Its adapter was removed (GPU-96, GPU-99).
     Stopped,
-    /// It was put in error without a fault of its work.
+    /// It was put in error without a fault of its work: D3DKMTMarkDeviceAsError counts among hangs
+    /// (cpu-events.md section 8).
     Hung,
     /// Memory that it was promised is not there.
     OutOfMemory,

@@ -15,8 +15,13 @@
 //! wait                         when nothing is in flight
 //! ```
 //!
-//! So items also end in order: what is in flight when a wait is looked at could still take back
-//! what it waits for.
+//! So items also end in order. What is in flight when a wait is looked at could still take back
+//! what it waits for (FEN-42). And a mutex that a wait acquires early would be missing to those for
+//! whom the commands before it wait.
+//!
+//! A TopOfPipeline fence is signalled when the commands before it were fetched. No KMD tells when
+//! that was, and an engine that executes packets one after the other has fetched the last of them
+//! when it has completed. So this is a signal like any other.
 
 /// What an item is, as far as the order is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
