@@ -4,9 +4,12 @@
 use std::time::Duration;
 
 use opendxg::pm4::{header, opcode, Atomic, Pm4};
+use opendxg::raw::Argument;
+use opendxg::uapi::*;
 use opendxg::{Context, ExecutionState, Status};
+use selftests::call::{refused, succeeds};
 use selftests::gpu::{is_in, one, Gpu, NODES, PAGE};
-use selftests::{ensure_eq, fails_with, Suite, TestResult};
+use selftests::{ensure_eq, fails_with, fixture, Suite, TestResult};
 
 /// Bytes of the longest command buffer.
 const LONGEST: u64 = 16 << 20;
@@ -23,6 +26,14 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         .test("GPU-6 a buffer runs once in each context", broadcast)
         .test("GPU-6 private driver data are ignored", private_data)
         .test("GPU-2 GPU-3 contexts of each node and of each kind", nodes)
+        .test(
+            "GPU-5 an adapter that is not linked has one engine of each node",
+            one_engine,
+        )
+        .test(
+            "GPU-6 GPU-12 NullRendering executes nothing",
+            null_rendering,
+        )
         .test("GPU-10 a buffer is read when it is executed", late)
         .test("GPU-12 a device in error takes nothing", in_error)
 }
@@ -124,6 +135,59 @@ fn nodes() -> TestResult {
     Ok(())
 }
 
+/// Engine 0, which a mask names by its bit 0; there is no other.
+fn one_engine() -> TestResult {
+    let gpu = Gpu::new()?;
+    let device = gpu.device();
+    for (engines, is_there) in [
+        (0, true),
+        (1, true),
+        (2, false),
+        (3, false),
+        (1 << 31, false),
+    ] {
+        let mut options = D3DKMT_CREATECONTEXTVIRTUAL::zeroed();
+        options.EngineAffinity = engines;
+        match is_there {
+            true => drop(device.create_context_with(options, &mut [])?),
+            false => fails_with(
+                device.create_context_with(options, &mut []),
+                Status::INVALID_PARAMETER,
+            )?,
+        }
+    }
+    let raw = fixture::raw()?;
+    for node in NODES {
+        let mut clock = D3DKMT_QUERYCLOCKCALIBRATION::zeroed();
+        clock.hAdapter = device.adapter().handle().0;
+        clock.NodeOrdinal = node;
+        clock.PhysicalAdapterIndex = 1;
+        refused(&raw, &mut clock, Status::INVALID_PARAMETER)?;
+        clock.PhysicalAdapterIndex = 0;
+        succeeds(&raw, &mut clock)?;
+    }
+    Ok(())
+}
+
+fn null_rendering() -> TestResult {
+    let gpu = Gpu::new()?;
+    let raw = fixture::raw()?;
+    let buffer = gpu.buffer(PAGE)?;
+    let commands = gpu.commands(&Pm4::new().write(buffer.address(), &[1]))?;
+    let mut submit = D3DKMT_SUBMITCOMMAND::zeroed();
+    submit.Commands = commands.address();
+    submit.CommandLength = commands.length();
+    submit.Flags = D3DKMT_SUBMITCOMMANDFLAGS_NullRendering;
+    submit.BroadcastContextCount = 1;
+    submit.BroadcastContext[0] = gpu.context().handle().0;
+    succeeds(&raw, &mut submit)?;
+    gpu.finish()?;
+    ensure_eq!(buffer.get32(0), 0);
+    gpu.device()
+        .mark_as_error(D3DKMT_DEVICE_ERROR_REASON_GENERIC)?;
+    refused(&raw, &mut submit, Status::DEVICE_REMOVED)
+}
+
 fn late() -> TestResult {
     let gpu = Gpu::new()?;
     let buffer = gpu.buffer(PAGE)?;
@@ -145,7 +209,7 @@ fn in_error() -> TestResult {
     let commands = gpu.commands(&Pm4::new().write(buffer.address(), &[1]))?;
     gpu.finish()?;
     gpu.device()
-        .mark_as_error(opendxg::uapi::D3DKMT_DEVICE_ERROR_REASON_GENERIC)?;
+        .mark_as_error(D3DKMT_DEVICE_ERROR_REASON_GENERIC)?;
     fails_with(
         gpu.context().submit(commands.address(), commands.length()),
         Status::DEVICE_REMOVED,

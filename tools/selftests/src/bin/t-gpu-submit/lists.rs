@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How many objects and contexts one call takes, and what FromGpu2 refuses (FEN-43).
 
+use opendxg::pm4::{Compare, Pm4};
 use opendxg::raw::Argument;
 use opendxg::uapi::*;
-use opendxg::{Context, EventFd, FenceValues, SignalFlags, Status};
+use opendxg::{Context, EventFd, FenceValues, SignalFlags, Status, SyncFlags};
 use selftests::call::{refused, succeeds};
-use selftests::gpu::{one, reaches, Gpu};
+use selftests::gpu::{one, reaches, Gpu, PAGE};
 use selftests::memory::UNMAPPED;
 use selftests::time::soon;
 use selftests::{ensure_eq, fixture, Suite, TestResult};
@@ -17,6 +18,10 @@ const IP: Status = Status::INVALID_PARAMETER;
 pub(crate) fn tests(suite: Suite) -> Suite {
     suite
         .test("FEN-43 FEN-18 many fences in one call", many_fences)
+        .test(
+            "FEN-44 FEN-20 a signal of many fences releases all their waits",
+            many_waits,
+        )
         .test("FEN-43 a signal of up to 64 contexts", many_contexts)
         .test(
             "FEN-43 FEN-35 what a signal of several contexts refuses",
@@ -24,6 +29,10 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         )
         .test("FEN-43 an event comes alone", event)
         .test("FEN-41 a signal at submission", at_submission)
+        .test(
+            "FEN-41 a TopOfPipeline fence comes when the buffers were fetched",
+            top_of_pipeline,
+        )
 }
 
 fn many_fences() -> TestResult {
@@ -48,6 +57,30 @@ fn many_fences() -> TestResult {
         ensure_eq!(fence.value(), 100 + index);
     }
     Ok(())
+}
+
+/// More than one signal releases by itself.
+fn many_waits() -> TestResult {
+    const FENCES: u64 = 128;
+    const WAITS: u64 = 4;
+    let gpu = Gpu::new()?;
+    let event = EventFd::new()?;
+    let fences: Result<Vec<_>, _> = (0..FENCES).map(|_| gpu.device().create_fence(0)).collect();
+    let fences = fences?;
+    let mut list = FenceValues::new();
+    for fence in &fences {
+        for value in 1..=WAITS {
+            fence.wait_async(value, &event)?;
+        }
+        list.push(fence, WAITS);
+    }
+    gpu.context().signal(&list)?;
+    let mut released = 0;
+    while released < FENCES * WAITS {
+        released += event.wait(Some(soon()))?.ok_or("some are not released")?;
+    }
+    ensure_eq!(released, FENCES * WAITS);
+    gpu.finish()
 }
 
 fn many_contexts() -> TestResult {
@@ -163,4 +196,24 @@ fn at_submission() -> TestResult {
     ensure_eq!(fence.value(), 1);
     gate.signal(1)?;
     reaches(&fence, 2)
+}
+
+/// The software GPU fetches a packet when it executes it: the last one here after the wait.
+fn top_of_pipeline() -> TestResult {
+    let gpu = Gpu::new()?;
+    let word = gpu.buffer(PAGE)?;
+    let fence = gpu
+        .device()
+        .create_fence_with(0, SyncFlags::TOP_OF_PIPELINE)?;
+    let commands = Pm4::new()
+        .wait32(word.address(), Compare::Equal, 1, u32::MAX)
+        .nop(0);
+    let commands = gpu.commands(&commands)?;
+    gpu.submit(&commands)?;
+    gpu.context().signal(&one(&fence, 1))?;
+    selftests::time::a_while();
+    ensure_eq!(fence.value(), 0);
+    word.set32(0, 1);
+    reaches(&fence, 1)?;
+    gpu.finish()
 }

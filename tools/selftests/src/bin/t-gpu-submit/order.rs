@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The order of what is queued (FEN-39 to FEN-44, FEN-48).
 
+use std::time::Duration;
+
 use opendxg::pm4::{Compare, Data, Interrupt, Pm4};
 use opendxg::{Access, Context, Dxg, EventFd, FenceValues, SignalFlags, Status, SyncFlags};
 use selftests::child::{Child, Gate};
 use selftests::gpu::{one, reaches, Buffer, Gpu, NODES, PAGE};
-use selftests::rounds::{rounds, Dice};
-use selftests::time::{a_while, soon};
+use selftests::rounds::{is_brief, rounds, Dice};
+use selftests::time::{a_while, eventually, soon};
 use selftests::{ensure, ensure_eq, fails_with, fixture, Suite, TestResult};
 
 /// Adds the tests of this file.
@@ -36,7 +38,20 @@ pub(crate) fn tests(suite: Suite) -> Suite {
             broadcast,
         )
         .test("FEN-43 an event of several contexts", event)
+        .test(
+            "FEN-39 FEN-42 a wait sees what the buffer before it takes back",
+            not_early,
+        )
         .test("FEN-39 a chain through contexts of every node", chain)
+        .slow(
+            "FEN-39 FEN-44 a chain of 10 000 waits through 1000 contexts",
+            Duration::from_secs(180),
+            long_chain,
+        )
+        .test(
+            "FEN-82 FEN-44 a value that a signal takes back was seen",
+            taken_back,
+        )
         .test(
             "FEN-39 FEN-40 queues of several processes wait for each other",
             processes,
@@ -328,6 +343,89 @@ fn chain() -> TestResult {
     fence.signal(1)?;
     reaches(&fence, gpus.len() as u64 + 1)?;
     ensure_eq!(counter.get64(0), gpus.len() as u64);
+    Ok(())
+}
+
+/// The fence has the value while the buffer runs, and not any more when it has run.
+fn not_early() -> TestResult {
+    let gpu = Gpu::new()?;
+    let (gate, fence) = (gpu.buffer(PAGE)?, gpu.device().create_fence(1)?);
+    let commands = gpu.commands(
+        &Pm4::new()
+            .wait32(gate.address(), Compare::Equal, 1, u32::MAX)
+            .write64(fence.gpu_address(), 0),
+    )?;
+    gpu.submit(&commands)?;
+    gpu.context().wait(&one(&fence, 1))?;
+    let mark = gpu.mark()?;
+    a_while();
+    ensure!(!gpu.is_done(mark), "the buffer has not run");
+    gate.set32(0, 1);
+    eventually("the buffer has run", || fence.value() == 0)?;
+    a_while();
+    ensure!(!gpu.is_done(mark), "the fence does not have the value");
+    fence.signal(1)?;
+    gpu.until(mark)
+}
+
+/// Each signal releases the wait of another context, whose signal releases the next one. Nothing
+/// of it nests.
+fn long_chain() -> TestResult {
+    let (links, contexts) = if is_brief() {
+        (1000, 100)
+    } else {
+        (10_000, 1000)
+    };
+    let device = fixture::device()?;
+    let contexts: Result<Vec<Context>, _> = (0..contexts)
+        .map(|index| device.create_context(NODES[index % 3]))
+        .collect();
+    let contexts = contexts?;
+    let fence = device.create_fence(0)?;
+    for (link, context) in (1..=links).zip(contexts.iter().cycle()) {
+        context.wait(&one(&fence, link))?;
+        context.signal(&one(&fence, link + 1))?;
+    }
+    ensure_eq!(fence.value(), 0);
+    fence.signal(1)?;
+    reaches(&fence, links + 1)
+}
+
+/// An engine stores a value that nobody has been told of yet, and a signal of the processor or of a
+/// queue goes down from there.
+fn taken_back() -> TestResult {
+    let device = fixture::device()?;
+    let (gpu, waiter) = (Gpu::on(&device, 0)?, Gpu::on(&device, 1)?);
+    let gate = gpu.buffer(PAGE)?;
+    for queued in [false, true] {
+        let fence = device.create_fence(0)?;
+        let event = EventFd::new()?;
+        fence.wait_async(5, &event)?;
+        waiter.context().wait(&one(&fence, 5))?;
+        let mark = waiter.mark()?;
+        gate.set32(0, 0);
+        let commands = gpu.commands(&Pm4::new().write64(fence.gpu_address(), 5).wait32(
+            gate.address(),
+            Compare::Equal,
+            1,
+            u32::MAX,
+        ))?;
+        gpu.submit(&commands)?;
+        eventually("the engine has stored it", || fence.value() == 5)?;
+        match queued {
+            true => {
+                let other = device.create_context(2)?;
+                other.signal(&one(&fence, 3))?;
+                eventually("it went down", || fence.value() == 3)?;
+            }
+            false => fence.signal_rewind(3)?,
+        }
+        ensure_eq!(event.wait(Some(soon()))?, Some(1), "queued: {queued}");
+        waiter.until(mark)?;
+        gate.set32(0, 1);
+        gpu.finish()?;
+        ensure_eq!(fence.value(), 3);
+    }
     Ok(())
 }
 

@@ -23,6 +23,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         )
         .test("FEN-53 FEN-50 lists of a context that are refused", lists)
         .test("FEN-51 mixtures of types", mixtures)
+        .test("MEM-92 commands with physical addresses", physical)
 }
 
 /// A submission that would count.
@@ -190,6 +191,40 @@ fn to_queues() -> TestResult {
     counted.ran(1)
 }
 
+/// Demands that a call with the lists of a context is refused, whatever is wrong with them.
+macro_rules! refused_lists {
+    ($raw:expr, $good:ident: $argument:ty, $call:literal) => {
+        let spoilt: [(&str, fn(&mut $argument), Status); 8] = [
+            ("context 0", |arg| arg.hContext = 0, IP),
+            ("no context", |arg| arg.hContext += 0x40_0000, IP),
+            ("count 0", |arg| arg.ObjectCount = 0, IP),
+            ("count max", |arg| arg.ObjectCount = u32::MAX, IP),
+            ("objects NULL", |arg| arg.ObjectHandleArray = 0, IP),
+            (
+                "objects unreadable",
+                |arg| arg.ObjectHandleArray = UNMAPPED,
+                AV,
+            ),
+            (
+                "values NULL",
+                |arg| arg.__bindgen_anon_1.MonitoredFenceValueArray = 0,
+                IP,
+            ),
+            (
+                "values unreadable",
+                |arg| arg.__bindgen_anon_1.MonitoredFenceValueArray = UNMAPPED,
+                AV,
+            ),
+        ];
+        for (what, spoil, status) in spoilt {
+            let mut arg = $good;
+            spoil(&mut arg);
+            refused($raw, &mut arg, status)
+                .map_err(|error| format!("{}: {what}: {error}", $call))?;
+        }
+    };
+}
+
 fn lists() -> TestResult {
     let gpu = Gpu::new()?;
     let raw = fixture::raw()?;
@@ -200,67 +235,13 @@ fn lists() -> TestResult {
     good.ObjectCount = 1;
     good.ObjectHandleArray = handles.as_ptr() as u64;
     good.__bindgen_anon_1.MonitoredFenceValueArray = values.as_ptr() as u64;
-    type Spoil = fn(&mut D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMGPU);
-    let spoilt: [(&str, Spoil, Status); 8] = [
-        ("context 0", |arg| arg.hContext = 0, IP),
-        ("no context", |arg| arg.hContext += 0x40_0000, IP),
-        ("count 0", |arg| arg.ObjectCount = 0, IP),
-        ("count max", |arg| arg.ObjectCount = u32::MAX, IP),
-        ("objects NULL", |arg| arg.ObjectHandleArray = 0, IP),
-        (
-            "objects unreadable",
-            |arg| arg.ObjectHandleArray = UNMAPPED,
-            AV,
-        ),
-        (
-            "values NULL",
-            |arg| arg.__bindgen_anon_1.MonitoredFenceValueArray = 0,
-            IP,
-        ),
-        (
-            "values unreadable",
-            |arg| arg.__bindgen_anon_1.MonitoredFenceValueArray = UNMAPPED,
-            AV,
-        ),
-    ];
-    for (what, spoil, status) in spoilt {
-        let mut arg = good;
-        spoil(&mut arg);
-        refused(&raw, &mut arg, status).map_err(|error| format!("wait: {what}: {error}"))?;
-    }
+    refused_lists!(&raw, good: D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMGPU, "wait");
     let mut good = D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU::zeroed();
     good.hContext = gpu.context().handle().0;
     good.ObjectCount = 1;
     good.ObjectHandleArray = handles.as_ptr() as u64;
     good.__bindgen_anon_1.MonitoredFenceValueArray = values.as_ptr() as u64;
-    type SpoilSignal = fn(&mut D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU);
-    let spoilt: [(&str, SpoilSignal, Status); 8] = [
-        ("context 0", |arg| arg.hContext = 0, IP),
-        ("no context", |arg| arg.hContext += 0x40_0000, IP),
-        ("count 0", |arg| arg.ObjectCount = 0, IP),
-        ("count max", |arg| arg.ObjectCount = u32::MAX, IP),
-        ("objects NULL", |arg| arg.ObjectHandleArray = 0, IP),
-        (
-            "objects unreadable",
-            |arg| arg.ObjectHandleArray = UNMAPPED,
-            AV,
-        ),
-        (
-            "values NULL",
-            |arg| arg.__bindgen_anon_1.MonitoredFenceValueArray = 0,
-            IP,
-        ),
-        (
-            "values unreadable",
-            |arg| arg.__bindgen_anon_1.MonitoredFenceValueArray = UNMAPPED,
-            AV,
-        ),
-    ];
-    for (what, spoil, status) in spoilt {
-        let mut arg = good;
-        spoil(&mut arg);
-        refused(&raw, &mut arg, status).map_err(|error| format!("signal: {what}: {error}"))?;
-    }
+    refused_lists!(&raw, good: D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU, "signal");
     for handle in [
         0,
         0x40_0000 + handles[0],
@@ -319,4 +300,24 @@ fn mixtures() -> TestResult {
         }
     }
     gpu.run(&Pm4::new().nop(0))
+}
+
+/// No node takes them; what is wrong with the call itself comes first.
+fn physical() -> TestResult {
+    let gpu = Gpu::new()?;
+    let raw = fixture::raw()?;
+    let mut create = D3DKMT_CREATECONTEXT::zeroed();
+    create.hDevice = gpu.device().handle().0;
+    refused(&raw, &mut create, Status::NOT_SUPPORTED)?;
+    create.NodeOrdinal = 99;
+    refused(&raw, &mut create, IP)?;
+    let mut render = D3DKMT_RENDER::zeroed();
+    render.__bindgen_anon_1.hContext = gpu.context().handle().0;
+    render.CommandLength = 64;
+    refused(&raw, &mut render, Status::NOT_SUPPORTED)?;
+    for (allocations, patches) in [(1, 0), (0, 1), (u32::MAX, u32::MAX)] {
+        (render.AllocationCount, render.PatchLocationCount) = (allocations, patches);
+        refused(&raw, &mut render, IP)?;
+    }
+    gpu.finish()
 }

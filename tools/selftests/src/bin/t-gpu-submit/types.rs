@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which call takes which type of object: the table of section 2.6 (FEN-50).
 
-use opendxg::raw::{Argument, Raw};
+use opendxg::raw::{Argument, Errno, Raw};
 use opendxg::uapi::*;
 use opendxg::{Device, EventFd, Status, SyncFlags, SyncKind, SyncObject};
+use selftests::call::refused;
 use selftests::gpu::Gpu;
-use selftests::{ensure_eq, fixture, Suite, TestResult};
+use selftests::{ensure, ensure_eq, fixture, Suite, TestResult};
 
 const OK: Status = Status::SUCCESS;
 const IP: Status = Status::INVALID_PARAMETER;
@@ -79,6 +80,10 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         suite.test(name, move || answers(row))
     });
     rows.test("FEN-50 hContext 0, foreign or of another process", contexts)
+        .test(
+            "FEN-38 FEN-50 FEN-113 without native fences no CPU signal is the miniport's",
+            no_native_fence,
+        )
 }
 
 /// What the calls are tried with.
@@ -258,5 +263,29 @@ fn contexts() -> TestResult {
         signal.ObjectHandleArray = [object.handle().0; 32];
         ensure_eq!(raw.exec(&mut signal), Ok(IP), "Signal2 of {count}");
     }
+    Ok(())
+}
+
+/// The adapter does not have the feature, and every way to a native fence is closed. So the fences
+/// that a CPU signal can name are those to which the OS part stores by itself.
+fn no_native_fence() -> TestResult {
+    let gpu = Gpu::new()?;
+    let raw = fixture::raw()?;
+    ensure!(
+        !gpu.device()
+            .adapter()
+            .feature(DXGK_FEATURE_NATIVE_FENCE)?
+            .enabled
+    );
+    let mut native = D3DKMT_CREATENATIVEFENCE::zeroed();
+    native.hDevice = gpu.device().handle().0;
+    ensure_eq!(raw.exec(&mut native), Err(Errno::NOTTY));
+    let mut create = D3DKMT_CREATESYNCHRONIZATIONOBJECT2::zeroed();
+    create.hDevice = gpu.device().handle().0;
+    create.Info.Type = D3DDDI_NATIVE_FENCE;
+    refused(&raw, &mut create, IP)?;
+    let fence = gpu.device().create_fence(0)?;
+    fence.signal(7)?;
+    ensure_eq!(fence.value(), 7);
     Ok(())
 }
