@@ -219,7 +219,7 @@ impl D3DDDI_ALLOCATIONINFO2 {
 }
 
 impl D3DKMT_RENDER {
-    /// The context.
+    /// In which the commands would run.
     pub(crate) fn context(&self) -> u32 {
         // SAFETY: Plain bytes, see the module.
         unsafe { self.__bindgen_anon_1.hContext }
