@@ -74,10 +74,7 @@ impl<W: ?Sized> Shown<W> {
     }
 
     /// Takes a space out.
-    pub(super) fn remove(
-        &mut self,
-        is_it: impl Fn(&Arc<W>) -> bool,
-    ) -> Option<Arc<W>> {
+    pub(super) fn remove(&mut self, is_it: impl Fn(&Arc<W>) -> bool) -> Option<Arc<W>> {
         match self {
             Self::In(space) if is_it(space) => match core::mem::replace(self, Self::List(None)) {
                 Self::In(space) => Some(space),
