@@ -3,7 +3,10 @@
 //! A context, as far as suspending and resuming reach it without sleeping; the rest belongs to its
 //! engine.
 
-use super::queue::Queue;
+use super::{
+    listed::Listed,
+    queue::Queue, //
+};
 use crate::{
     ddi::queue::Suspend,
     platform::{
@@ -84,24 +87,6 @@ impl Context {
         !core::mem::replace(&mut control.listed, true)
     }
 
-    /// Puts it in front of a list of contexts to look at.
-    pub(super) fn list_before(&self, next: Option<Shared<Self>>) {
-        self.control.lock().next = next;
-    }
-
-    /// Takes it off its list, of which it is the first one. The next one, what to do with it, and
-    /// its number. What is to be done counts as done.
-    pub(super) fn unlist(&self) -> (Option<Shared<Self>>, Option<Wish>, Option<u32>) {
-        let mut control = self.control.lock();
-        let wish = control.wish.take();
-
-        control.listed = false;
-        if let Some(wish) = wish {
-            control.suspended = wish != Wish::Resume;
-        }
-        (control.next.take(), wish, control.number)
-    }
-
     /// Its number in the engine; `None` once the engine does not have it any more.
     pub(super) fn number(&self) -> Option<u32> {
         self.control.lock().number
@@ -110,5 +95,25 @@ impl Context {
     /// The engine has it by this number, or not any more.
     pub(super) fn set_number(&self, number: Option<u32>) {
         self.control.lock().number = number;
+    }
+}
+
+impl Listed for Context {
+    /// What to do with it, which counts as done, and its number in the engine.
+    type Told = (Option<Wish>, Option<u32>);
+
+    fn follow_by(&self, next: &Shared<Self>) {
+        self.control.lock().next = Some(next.clone());
+    }
+
+    fn unlist(&self) -> (Option<Shared<Self>>, Self::Told) {
+        let mut control = self.control.lock();
+        let wish = control.wish.take();
+
+        control.listed = false;
+        if let Some(wish) = wish {
+            control.suspended = wish != Wish::Resume;
+        }
+        (control.next.take(), (wish, control.number))
     }
 }

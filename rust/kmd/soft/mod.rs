@@ -14,6 +14,7 @@ mod context;
 mod engine_core;
 mod entries;
 mod identity;
+mod listed;
 mod memory;
 mod nodes;
 mod polls;

@@ -3,6 +3,7 @@
 //! What takes submissions: a context of packets, or a HW queue. It is the part of a queue that
 //! submits reach without sleeping; the rest belongs to its engine.
 
+use super::listed::Listed;
 use crate::{
     ddi::queue::Submission,
     platform::{
@@ -76,19 +77,6 @@ impl Queue {
         next
     }
 
-    /// Puts it in front of a list of queues to look at.
-    pub(super) fn list_before(&self, next: Option<Shared<Self>>) {
-        self.waiting.lock().next = next;
-    }
-
-    /// Takes it off its list, of which it is the first one. The next one, and its number.
-    pub(super) fn unlist(&self) -> (Option<Shared<Self>>, Option<u32>) {
-        let mut waiting = self.waiting.lock();
-
-        waiting.listed = false;
-        (waiting.next.take(), waiting.number)
-    }
-
     /// Its number in the engine; `None` once the engine does not have it any more.
     pub(super) fn number(&self) -> Option<u32> {
         self.waiting.lock().number
@@ -97,5 +85,21 @@ impl Queue {
     /// The engine has it by this number, or not any more.
     pub(super) fn set_number(&self, number: Option<u32>) {
         self.waiting.lock().number = number;
+    }
+}
+
+impl Listed for Queue {
+    /// Its number in the engine.
+    type Told = Option<u32>;
+
+    fn follow_by(&self, next: &Shared<Self>) {
+        self.waiting.lock().next = Some(next.clone());
+    }
+
+    fn unlist(&self) -> (Option<Shared<Self>>, Self::Told) {
+        let mut waiting = self.waiting.lock();
+
+        waiting.listed = false;
+        (waiting.next.take(), waiting.number)
     }
 }

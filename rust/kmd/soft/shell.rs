@@ -19,6 +19,7 @@ use super::{
         NewQueue,
         Turn, //
     },
+    listed::List,
     polls::Polls,
     queue::Queue,
     slab::{
@@ -61,15 +62,18 @@ pub(super) struct Shell {
     aperture: Shared<Aperture>,
     polls: Shared<Polls>,
     wakeup: BoxedWakeup,
-    listed: ShortLock<Listed>,
+    listed: ShortLock<ToLookAt>,
     core: Lock<Core>,
 }
 
 /// What the thread has to look at.
-struct Listed {
-    queues: Option<Shared<Queue>>,
-    contexts: Option<Shared<Context>>,
+struct ToLookAt {
+    queues: List<Queue>,
+    contexts: List<Context>,
 }
+
+/// How many queues, and how many contexts, the thread looks at before it runs a slice.
+const LOOKS: u32 = 64;
 
 impl Shell {
     /// An engine without queues; `None` if there is no memory. May sleep.
@@ -79,9 +83,9 @@ impl Shell {
         aperture: Shared<Aperture>,
         polls: Shared<Polls>,
     ) -> Option<Shared<Self>> {
-        let listed = Listed {
-            queues: None,
-            contexts: None,
+        let listed = ToLookAt {
+            queues: List::new(),
+            contexts: List::new(),
         };
 
         platform::shared(Self {
@@ -99,13 +103,7 @@ impl Shell {
     ///
     /// Context: does not sleep.
     pub(super) fn queue_has_work(&self, queue: &Shared<Queue>) {
-        {
-            let mut listed = self.listed.lock();
-            let first = listed.queues.take();
-
-            queue.list_before(first);
-            listed.queues = Some(queue.clone());
-        }
+        self.listed.lock().queues.push(queue);
         self.wakeup.ring();
     }
 
@@ -113,13 +111,7 @@ impl Shell {
     ///
     /// Context: does not sleep.
     pub(super) fn context_has_wish(&self, context: &Shared<Context>) {
-        {
-            let mut listed = self.listed.lock();
-            let first = listed.contexts.take();
-
-            context.list_before(first);
-            listed.contexts = Some(context.clone());
-        }
+        self.listed.lock().contexts.push(context);
         self.wakeup.ring();
     }
 
@@ -222,59 +214,69 @@ impl Shell {
         self.core.lock().status()
     }
 
-    /// Looks at what was listed, and runs one slice.
+    /// Looks at what was listed, and runs one slice. A user may list very much at once, so the rest
+    /// has to wait for the next turn: others want `core`.
     fn turn(&self) -> Turn {
         let mut core = self.core.lock();
-
-        self.look_at_contexts(&mut core);
-        self.look_at_queues(&mut core);
-        core.slice(&Reached {
+        let more = [
+            self.look_at_contexts(&mut core),
+            self.look_at_queues(&mut core),
+        ];
+        let turn = core.slice(&Reached {
             memory: &self.memory,
             aperture: &self.aperture,
-        })
+        });
+
+        match turn {
+            Turn::Idle(_) if more.contains(&true) => Turn::Ran,
+            turn => turn,
+        }
     }
 
-    fn look_at_contexts(&self, core: &mut Core) {
-        let mut first = self.listed.lock().contexts.take();
-
-        while let Some(context) = first {
-            let (next, wish, number) = context.unlist();
+    /// Whether there may be more.
+    fn look_at_contexts(&self, core: &mut Core) -> bool {
+        for _ in 0..LOOKS {
+            let next = self.listed.lock().contexts.pop();
+            let Some((_context, (wish, number))) = next else {
+                return false;
+            };
 
             if let (Some(wish), Some(number)) = (wish, number) {
                 core.grant(ContextIndex(number), wish);
             }
-            first = next;
         }
+        true
     }
 
-    fn look_at_queues(&self, core: &mut Core) {
-        let mut first = self.listed.lock().queues.take();
-
-        while let Some(queue) = first {
-            let (next, number) = queue.unlist();
+    /// Whether there may be more.
+    fn look_at_queues(&self, core: &mut Core) -> bool {
+        for _ in 0..LOOKS {
+            let next = self.listed.lock().queues.pop();
+            let Some((_queue, number)) = next else {
+                return false;
+            };
 
             if let Some(number) = number {
                 core.has_work(QueueIndex(number));
             }
-            first = next;
         }
+        true
     }
 }
 
 impl Drop for Shell {
+    /// One after the other, so that a long list is not dropped by a deep recursion.
     fn drop(&mut self) {
-        // One after the other, so that a long list is not dropped by a deep recursion.
-        let (mut queue, mut context) = {
-            let mut listed = self.listed.lock();
+        loop {
+            let next = {
+                let mut listed = self.listed.lock();
 
-            (listed.queues.take(), listed.contexts.take())
-        };
+                (listed.queues.pop(), listed.contexts.pop())
+            };
 
-        while let Some(first) = queue {
-            queue = first.unlist().0;
-        }
-        while let Some(first) = context {
-            context = first.unlist().0;
+            if let (None, None) = next {
+                return;
+            }
         }
     }
 }

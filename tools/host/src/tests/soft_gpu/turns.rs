@@ -2,16 +2,18 @@
 
 //! Which queue has the engine.
 
-use std::sync::atomic::Ordering::Release;
+use std::sync::{atomic::Ordering::Release, Condvar, Mutex};
 use std::thread;
 use std::time::Instant;
 
 use super::{
     endless, in_dispatch, runs, stands, started, submit, word, Commands, Ear, Scene, CODE, DATA,
-    WHILE,
+    LIMIT, WHILE,
 };
 use crate::ddi::class::Passive;
-use crate::ddi::queue::Suspend;
+use crate::ddi::object::Context;
+use crate::ddi::queue::{Fault, QueueCallbacks, Suspend};
+use crate::ddi::types::{ContextId, CreateContextArgs, Scheduling};
 use crate::kmd::soft::Config;
 use crate::platform::Shared;
 
@@ -168,4 +170,127 @@ fn gpu_11_a_suspended_context_takes_submissions() {
     in_dispatch(|class| context.resume(class)).unwrap();
     ear.completed(4);
     assert_eq!(word(&scene.data, 0), 1);
+}
+
+/// Holds the engine in a callback until it is opened.
+#[derive(Default)]
+struct Gate {
+    /// Whether the engine is here, and whether it may go.
+    state: Mutex<(bool, bool)>,
+    changed: Condvar,
+}
+
+impl Gate {
+    fn change(&self, change: impl FnOnce(&mut (bool, bool))) {
+        change(&mut self.state.lock().unwrap());
+        self.changed.notify_all();
+    }
+
+    fn wait(&self, until: impl Fn(&(bool, bool)) -> bool) {
+        let state = self.state.lock().unwrap();
+        let wait = self.changed.wait_timeout_while(state, LIMIT, |now| !until(now));
+
+        assert!(!wait.unwrap().1.timed_out());
+    }
+}
+
+impl QueueCallbacks for Gate {
+    fn completed(&self, _: u64) {
+        self.change(|state| state.0 = true);
+        self.wait(|state| state.1);
+    }
+
+    fn monitored_fence_signaled(&self) {}
+
+    fn faulted(&self, _: &Fault) {}
+
+    fn suspended(&self, _: u64) {}
+}
+
+/// Writes down that something was told of its queue.
+struct Order {
+    id: u64,
+    seen: Shared<Mutex<Vec<u64>>>,
+}
+
+impl QueueCallbacks for Order {
+    fn completed(&self, _: u64) {
+        self.seen.lock().unwrap().push(self.id);
+    }
+
+    fn monitored_fence_signaled(&self) {}
+
+    fn faulted(&self, _: &Fault) {}
+
+    fn suspended(&self, _: u64) {
+        self.seen.lock().unwrap().push(self.id);
+    }
+}
+
+/// Has something done to very many contexts while their engine is held, which tells of each of them
+/// later, in the order in which that was.
+fn many_at_once(act: impl Fn(&Context, u32)) {
+    const COUNT: u64 = 200;
+
+    let port = started(Config::default());
+    let scene = Scene::new(&port, 1);
+    let gate = Shared::new(Gate::default());
+    let seen = Shared::new(Mutex::new(Vec::new()));
+    let dwords = Commands::default().write(DATA, 1).into(&scene.code);
+    let create = |id, callbacks: Shared<dyn QueueCallbacks>| {
+        let class = Passive::here();
+        let args = CreateContextArgs {
+            id: ContextId(id),
+            scheduling: Scheduling::Packets,
+            node: 0,
+            engines: 0,
+            private_data: &[],
+            callbacks: &callbacks,
+        };
+        let context = Context::create(&scene.space.device, &class, &args).unwrap();
+
+        context
+            .set_root_page_table(&class, &scene.space.root())
+            .unwrap();
+        context
+    };
+    let first = create(1000, gate.clone());
+    let contexts: Vec<_> = (0..COUNT)
+        .map(|id| {
+            let seen = seen.clone();
+
+            create(id, Shared::new(Order { id, seen }))
+        })
+        .collect();
+
+    submit(&first, 1, CODE, dwords);
+    gate.wait(|state| state.0);
+    for context in &contexts {
+        act(context, dwords);
+    }
+    gate.change(|state| state.1 = true);
+
+    let end = Instant::now() + LIMIT;
+
+    while seen.lock().unwrap().len() < COUNT as usize {
+        assert!(Instant::now() < end, "{:?}", seen.lock().unwrap());
+        thread::yield_now();
+    }
+    assert!(seen.lock().unwrap().iter().copied().eq(0..COUNT));
+}
+
+/// An engine looks at a part of many queues before it goes on, and forgets none of them.
+#[test]
+fn gpu_41_many_queues_have_work_at_once() {
+    many_at_once(|context, dwords| submit(context, 1, CODE, dwords));
+}
+
+/// The same where nothing of what it has looked at gives it something to run.
+#[test]
+fn gpu_51_many_contexts_are_suspended_at_once() {
+    many_at_once(|context, _| {
+        let suspend = in_dispatch(|class| context.suspend(class, 1)).unwrap();
+
+        assert_eq!(suspend, Suspend::Pending);
+    });
 }
