@@ -79,7 +79,9 @@ impl Operation {
     fn bytes(&self) -> usize {
         let list = match self {
             Self::Done => 0,
-            Self::Finish(list) => list.len().saturating_mul(size_of::<Arc<AllocationMemory>>()),
+            Self::Finish(list) => list
+                .len()
+                .saturating_mul(size_of::<Arc<AllocationMemory>>()),
         };
 
         list.saturating_add(size_of::<Left>())

@@ -19,7 +19,7 @@ pub(super) trait Listed: Sized {
     fn unlist(&self) -> (Option<Shared<Self>>, Self::Told);
 }
 
-/// A list.
+/// Things that wait for their turn, in the order in which they came.
 pub(super) struct List<T> {
     first: Option<Shared<T>>,
     last: Option<Shared<T>>,

@@ -188,7 +188,9 @@ impl Gate {
 
     fn wait(&self, until: impl Fn(&(bool, bool)) -> bool) {
         let state = self.state.lock().unwrap();
-        let wait = self.changed.wait_timeout_while(state, LIMIT, |now| !until(now));
+        let wait = self
+            .changed
+            .wait_timeout_while(state, LIMIT, |now| !until(now));
 
         assert!(!wait.unwrap().1.timed_out());
     }

@@ -114,8 +114,8 @@ pub(crate) fn charged(
         );
         Ok(())
     })?;
-    // What was leaked would be as much as the most that was ever charged. A dead process leaves some
-    // pages of files, and an adapter keeps room for queues.
+    // What was leaked would be as much as the most that was ever charged. A dead process leaves
+    // some pages of files, and an adapter keeps room for queues.
     let most = (group.peak()? / 2).max(FILES);
     let mut left = 0;
     eventually("what a dead process had is given back", || {
