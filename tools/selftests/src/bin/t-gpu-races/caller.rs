@@ -300,8 +300,8 @@ impl Caller {
             .device()
             .create_sync_object(mutex, SyncFlags::empty())?;
         context.wait_legacy(&[&mutex], 0)?;
-        context.signal_legacy(&[&mutex, semaphore], 0)?;
-        Ok(())
+        context.signal_legacy(&[&mutex], 0)?;
+        Ok(context.signal_legacy(&[semaphore], 0)?)
     }
 
     /// Updates of this context wait for each other, and some for the CPU.
