@@ -111,8 +111,14 @@ const ALL: Bounds = Bounds {
 };
 
 impl Both {
-    fn edit(&mut self, first: u64, end: u64, change: impl Fn(Option<Range>, u64) -> Option<Range>) {
-        let fills = change(None, 0).is_some();
+    /// `fills`: all pages are something afterwards.
+    fn edit(
+        &mut self,
+        first: u64,
+        end: u64,
+        fills: bool,
+        change: impl Fn(Option<Range>, u64) -> Option<Range>,
+    ) {
         let cost = cost(&self.map, first, end, fills);
         let before = self.map.0.len();
         let mut given = std::iter::repeat_n((), cost.places);
@@ -170,7 +176,7 @@ impl Both {
                     id: self.reservations,
                     zero,
                 };
-                self.edit(first, first + pages, |_, _| {
+                self.edit(first, first + pages, true, |_, _| {
                     Some(Range {
                         reservation: Some(reservation),
                         what: reservation.bare(),
@@ -197,7 +203,7 @@ impl Both {
                     write: true,
                     execute: false,
                 };
-                self.edit(first, end, |old, further| {
+                self.edit(first, end, true, |old, further| {
                     let what = What::Mapped(mapping);
                     let reservation = old.and_then(|old| old.reservation);
                     Some(Range { reservation, what }.at(further))
@@ -208,7 +214,7 @@ impl Both {
                 if reservation_of(&self.map, first, end).is_none() {
                     return;
                 }
-                self.edit(first, end, |old, _| {
+                self.edit(first, end, true, |old, _| {
                     old.map(|old| Range {
                         what: What::Zero,
                         ..old
@@ -220,7 +226,7 @@ impl Both {
                 if !is_taken(&self.map, first, end) {
                     return;
                 }
-                self.edit(first, end, |_, _| None);
+                self.edit(first, end, false, |_, _| None);
                 self.finder.freed(first);
             }
             Action::EndOpening { opening } => {
@@ -230,7 +236,7 @@ impl Both {
                     )
                     .collect();
                 for part in mapped {
-                    self.edit(part.first, part.end(), |old, _| {
+                    self.edit(part.first, part.end(), false, |old, _| {
                         let reservation = old?.reservation?;
                         Some(Range {
                             reservation: Some(reservation),
