@@ -394,5 +394,5 @@ fn beyond_the_limit() -> TestResult {
     })?;
     ensure_eq!(fence.value(), u64::MAX);
     // The addresses belong to the process, and who does not add to them goes on.
-    other.run(&Pm4::new())
+    other.run(&Pm4::new().nop(0))
 }
