@@ -456,7 +456,7 @@ void dxg_waitqueue_wake(struct wait_queue_head *wq)
 int dxg_wait_reached(struct wait_queue_head *wq, const atomic_t *count, u32 target)
 {
 	return wait_event_state(*wq, (s32)(atomic_read_acquire(count) - target) >= 0,
-				TASK_KILLABLE | TASK_FREEZABLE);
+				(TASK_KILLABLE | TASK_FREEZABLE));
 }
 
 void dxg_poll_wait(struct file *file, struct wait_queue_head *wq,

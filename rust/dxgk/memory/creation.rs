@@ -229,6 +229,11 @@ impl Maker<'_> {
             return Err(Status::INVALID_PARAMETER.into());
         }
 
+        // MEM-4: nothing is kept in one range, or shown in the aperture, yet.
+        if info.accessed_physically {
+            return Err(Status::NOT_SUPPORTED.into());
+        }
+
         let description = AllocationDescription {
             read_only: self.creation.is_read_only(),
             driver_data,
