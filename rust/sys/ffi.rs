@@ -251,8 +251,12 @@ unsafe extern "C" {
     pub fn dxg_segment_page() -> *mut page;
     pub fn dxg_page_clear(page: *mut page);
     pub fn dxg_page_copy(to: *mut page, from: *mut page);
-    pub fn dxg_fill_words32(to: *mut u32_, word: u32_, count: usize);
-    pub fn dxg_fill_words64(to: *mut u64_, word: u64_, count: usize);
+    pub fn dxg_fill_words32(to: *mut kernel::ffi::c_uint, word: kernel::ffi::c_uint, count: usize);
+    pub fn dxg_fill_words64(
+        to: *mut kernel::ffi::c_ulonglong,
+        word: kernel::ffi::c_ulonglong,
+        count: usize,
+    );
     pub fn dxg_copy_bytes(
         to: *mut kernel::ffi::c_void,
         from: *const kernel::ffi::c_void,

@@ -30,7 +30,7 @@ const PENDING: &str = "not supported yet";
 const STATES: [&str; 5] = ["direct", "translated", "answered", PENDING, "not supported"];
 
 /// Why functions are not supported yet, without their prefix.
-const REASONS: [(&str, &str); 10] = [
+const REASONS: [(&str, &str); 9] = [
     (
         "comes with eviction under memory pressure",
         "ChangeVideoMemoryReservation OfferAllocations ReclaimAllocations ReclaimAllocations2 \
