@@ -86,7 +86,7 @@ pub const PHYSICAL: u64 = 1 << 1;
 
 /// Private data of an allocation that the double understands.
 pub const fn allocation_data(size: u64, flags: u64) -> [u8; 16] {
-    ((flags as u128) << 64 | size as u128).to_le_bytes()
+    (((flags as u128) << 64) | size as u128).to_le_bytes()
 }
 
 /// How a double behaves.
