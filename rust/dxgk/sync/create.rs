@@ -133,15 +133,18 @@ impl Process {
         };
         let strong = maker.sync_object()?;
         let more = strong.another().ok_or(Status::NO_MEMORY)?;
-        let viewer = &parent.device.viewer;
-        let open = |strong, signal| {
-            let rights = Rights { wait: true, signal };
-
-            OpenSyncObject::new(strong, rights, access::ALL, viewer)
+        // Engines store to it for the queue, and see it as long as that is there.
+        let rights = Rights {
+            wait: true,
+            signal: true,
         };
-        // Engines store to it for the queue, as long as that is there.
-        let (kept, addresses) = open(more, true)?;
-        let (open, _) = open(strong, false)?;
+        let (kept, addresses) =
+            OpenSyncObject::new(more, rights, access::ALL, &parent.device.viewer)?;
+        let rights = Rights {
+            signal: false,
+            ..rights
+        };
+        let (open, _) = OpenSyncObject::new(strong, rights, access::ALL, &self.viewer)?;
         let reserved = self
             .handles
             .reserve(HandleTarget::Sync(open.of_queue()), Some(parent))?;

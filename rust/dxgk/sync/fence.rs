@@ -409,10 +409,11 @@ impl Fence {
         }
     }
 
-    /// Engines see CurrentValue in the address space of `space`, until [`Fence::hidden_in`].
+    /// Engines see CurrentValue in the address space of `space`, until [`Fence::hidden_in`]. True
+    /// if somebody waits already.
     ///
     /// Context: may sleep, no locks held.
-    pub(super) fn shown_in(&self, space: Arc<dyn StoreWatch>) -> Result<(), AllocError> {
+    pub(super) fn shown_in(&self, space: Arc<dyn StoreWatch>) -> Result<bool, AllocError> {
         let mut new = None;
         let mut more = KVec::new();
 
@@ -423,7 +424,7 @@ impl Fence {
                 Shown::List(Some(spaces)) => spaces,
                 shown @ Shown::List(None) => {
                     *shown = Shown::In(space);
-                    return Ok(());
+                    return Ok(state.queued() != 0);
                 }
                 shown @ Shown::In(_) => {
                     let Some(list) = new.take() else {
@@ -453,15 +454,21 @@ impl Fence {
                 }
             }
             state.shown.push(space);
-            return Ok(());
+            return Ok(state.queued() != 0);
         }
     }
 
-    /// Ends what [`Fence::shown_in`] began.
-    pub(super) fn hidden_in<W: StoreWatch>(&self, space: &Arc<W>) {
+    /// Ends what [`Fence::shown_in`] began: looks at CurrentValue for the last time, as
+    /// [`Fence::sample`].
+    ///
+    /// Context: as [`Fence::signal`].
+    pub(super) fn hidden_in<W: StoreWatch>(self: &Arc<Self>, space: &Arc<W>) {
         let is_own = |own: &Arc<dyn StoreWatch>| ptr::addr_eq(&raw const **own, &raw const **space);
-        // Dropped after the lock.
-        let _gone = self.waiters.lock().shown.remove(is_own);
+        let mut waiters = self.waiters.lock();
+        let gone = waiters.shown.remove(is_own);
+
+        self.sample_with(waiters, &mut { BATCHES });
+        drop(gone);
     }
 
     /// Looks at CurrentValue, which an engine may have stored, and releases the waiters that it
@@ -476,7 +483,11 @@ impl Fence {
     ///
     /// Context: as [`Fence::signal`].
     pub(in crate::dxgk) fn sample_within(self: &Arc<Self>, batches: &mut u32) {
-        let mut waiters = self.waiters.lock();
+        self.sample_with(self.waiters.lock(), batches);
+    }
+
+    /// The same with the fence lock held; drops it.
+    fn sample_with<'a>(self: &'a Arc<Self>, mut waiters: FenceGuard<'a>, batches: &mut u32) {
         let Some(sweep) = waiters.sample(self.storage.word()) else {
             return;
         };

@@ -443,15 +443,26 @@ impl FenceStorage {
         }
     }
 
-    /// The page that CurrentValue is in, and the offset there in bytes.
-    pub(super) fn place(&self) -> (&Arc<ValuePage>, u64) {
+    /// The page that CurrentValue is in.
+    pub(super) fn page(&self) -> &Arc<ValuePage> {
         match self {
-            Self::Own { counted, .. } => (&counted.page, 0),
-            // CAST: a slot number is below 64.
-            Self::Pooled { page, slot, .. } => {
-                (&page.counted.page, u64::from(*slot) * STRIDE as u64)
-            }
+            Self::Own { counted, .. } => &counted.page,
+            Self::Pooled { page, .. } => &page.counted.page,
         }
+    }
+
+    /// Its place in the page.
+    pub(super) fn slot(&self) -> u32 {
+        match self {
+            Self::Own { .. } => 0,
+            Self::Pooled { slot, .. } => *slot,
+        }
+    }
+
+    /// The same in bytes.
+    pub(super) fn offset(&self) -> u64 {
+        // CAST: 64.
+        u64::from(self.slot()) * STRIDE as u64
     }
 
     /// Where a fence that may be shared has the number of its binding; `None` for a private one.

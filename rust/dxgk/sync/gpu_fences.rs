@@ -10,16 +10,25 @@
 //! shows. It looks at those that somebody waits for, and no others, and at a few in one step, so
 //! that no process can keep it busy with another one's fences, or for long with its own (GPU-60).
 //!
-//! No wake-up is lost. A wait is queued on its fence first. The first one moves the fence into
-//! `waited`. Then the value is looked at again: a store from before is seen by that, and for a
-//! later one the worker, which comes after it, finds the fence in `waited`. A fence without waits
-//! leaves `waited` when the worker comes across it, which then looks for waits again.
+//! No wake-up is lost. A wait is queued on its fence first. The first one marks the fence, and
+//! moves its page into `waited`. Then the value is looked at again: a store from before is seen by
+//! that, and for a later one the worker, which comes after it, finds the mark. A fence without
+//! waits loses its mark when the worker comes across it, which then looks for waits again.
 //!
 //! LOCK: `state` is a leaf. Nothing is mapped, unmapped or dropped under it.
 
-use super::fence::{
-    Fence,
-    StoreWatch, //
+use super::{
+    fence::{
+        Fence,
+        StoreWatch, //
+    },
+    shown_fences::{
+        Entered,
+        Missing,
+        Page,
+        Pages,
+        Places, //
+    }, //
 };
 use crate::{
     dxgk::vidmm::{
@@ -37,10 +46,6 @@ use kernel::{
     alloc::AllocError,
     new_spinlock,
     prelude::*,
-    rbtree::{
-        RBTree,
-        RBTreeNode, //
-    },
     sync::{
         Arc,
         SpinLock, //
@@ -50,96 +55,11 @@ use kernel::{
 /// How many fences one step looks at.
 const STEP: usize = 64;
 
-/// A fence that is shown.
-struct Entry {
-    fence: Arc<Fence>,
-    /// How many openings it is shown for.
-    opens: u32,
-    page: ShownPage,
-}
-
-/// Fences by id.
-type Fences = RBTree<u64, Entry>;
-type Node = RBTreeNode<u64, Entry>;
-
-struct State {
-    /// Those that the worker does not look at.
-    idle: Fences,
-    /// Those that somebody may wait for.
-    waited: Fences,
-    /// Where the worker goes on, if it looks at them now.
-    at: Option<u64>,
-    /// It has to begin again, because something was stored since it began.
-    again: bool,
-}
-
-/// Moves a fence from one to the other, if it is there.
-fn transfer(from: &mut Fences, to: &mut Fences, id: u64) {
-    if let Some(node) = from.remove_node(&id) {
-        // Ids are unique, so that nothing is replaced.
-        let _nothing = to.insert(node);
-    }
-}
-
-impl State {
-    fn entry(&mut self, id: u64) -> Option<&mut Entry> {
-        match self.idle.get_mut(&id) {
-            None => self.waited.get_mut(&id),
-            found => found,
-        }
-    }
-
-    /// One more opening of a fence, if it is shown.
-    fn reopen(&mut self, id: u64) -> Option<ShownPage> {
-        let entry = self.entry(id)?;
-
-        // OVERFLOW: each is a handle of the process.
-        entry.opens += 1;
-        Some(entry.page)
-    }
-
-    /// One opening less; takes the fence out with the last one.
-    fn close(&mut self, id: u64) -> Option<(ShownPage, Option<Node>)> {
-        let entry = self.entry(id)?;
-        let page = entry.page;
-
-        entry.opens -= 1;
-        if entry.opens != 0 {
-            return Some((page, None));
-        }
-
-        let node = match self.idle.remove_node(&id) {
-            None => self.waited.remove_node(&id),
-            found => found,
-        };
-
-        Some((page, node))
-    }
-
-    /// The next fence that the worker looks at; `None` when it is through.
-    fn next(&mut self) -> Option<Arc<Fence>> {
-        let at = self.at?;
-        let next = self.waited.cursor_lower_bound(&at).map(|cursor| {
-            let (id, entry) = cursor.current();
-
-            (*id, entry.fence.clone())
-        });
-
-        if let Some((id, fence)) = next {
-            // OVERFLOW: ids never reach the last number.
-            self.at = Some(id.saturating_add(1));
-            return Some(fence);
-        }
-        self.at = core::mem::take(&mut self.again).then_some(0);
-        None
-    }
-}
-
 /// The fences of one GPU address space.
 #[pin_data]
 pub(crate) struct GpuFences {
     #[pin]
-    state: SpinLock<State>,
+    state: SpinLock<Pages>,
 }
 
 impl GpuFences {
@@ -147,15 +67,7 @@ impl GpuFences {
     pub(in crate::dxgk) fn new() -> Result<Arc<Self>, AllocError> {
         pin_arc(
             pin_init!(Self {
-                state <- new_spinlock!(
-                    State {
-                        idle: RBTree::new(),
-                        waited: RBTree::new(),
-                        at: None,
-                        again: false,
-                    },
-                    "GpuFences::state"
-                ),
+                state <- new_spinlock!(Pages::new(), "GpuFences::state"),
             }),
             GFP_KERNEL_ACCOUNT,
         )
@@ -171,94 +83,115 @@ impl GpuFences {
         fence: &Arc<Fence>,
         stores: bool,
     ) -> DxgResult<u64> {
-        let id = fence.header.id();
-        let (page, offset) = fence.storage().place();
+        let mut more = KVec::new();
+        let shown = loop {
+            let entered = self.state.lock().enter(fence, stores, &mut more);
 
-        if let Some(shown) = self.reopen(id) {
-            if stores {
-                space.allow_stores(shown);
-            }
-            return Ok(shown.address(offset));
-        }
-
-        let place = tree_place()?;
-        let shown = space.show_page(page, stores)?;
-
-        if let Err(error) = fence.shown_in(self.clone()) {
-            space.hide_page(shown, stores);
-            return Err(error.into());
-        }
-
-        let known = {
-            let mut state = self.state.lock();
-
-            match state.reopen(id) {
-                Some(known) => Some(known),
-                None => {
-                    let entry = Entry {
-                        fence: fence.clone(),
-                        opens: 1,
-                        page: shown,
-                    };
-                    let _nothing = state.idle.insert(place.into_node(id, entry));
-
-                    None
+            match entered {
+                Ok(entered) => break self.entered(space, fence, stores, entered)?,
+                Err(Missing::Room(room)) => more = KVec::with_capacity(room, GFP_KERNEL_ACCOUNT)?,
+                Err(Missing::Page) => {
+                    if let Some(shown) = self.open_page(space, fence, stores)? {
+                        break shown;
+                    }
                 }
             }
         };
 
-        if let Some(known) = known {
-            // Another thread has been faster.
-            if stores {
-                space.allow_stores(known);
+        Ok(shown.address(fence.storage().offset()))
+    }
+
+    /// What is left to do when a fence has one more opening.
+    fn entered(
+        self: &Arc<Self>,
+        space: &AddressSpace,
+        fence: &Arc<Fence>,
+        stores: bool,
+        entered: Entered,
+    ) -> DxgResult<ShownPage> {
+        let Entered {
+            shown,
+            tell,
+            is_new,
+        } = entered;
+
+        // When this returns engines may store: who finds the page told does not wait for it.
+        if tell {
+            space.allow_stores(shown);
+            if self.state.lock().told(fence, stores) {
+                space.forbid_stores(shown);
             }
-            fence.hidden_in(self);
-            space.hide_page(shown, stores);
-            return Ok(known.address(offset));
         }
-        // Somebody may wait for it already.
-        self.wait_for(fence);
-        Ok(shown.address(offset))
+        if is_new {
+            match fence.shown_in(self.clone()) {
+                // Who waits for it already has not seen that it is shown.
+                Ok(is_waited) if is_waited => self.wait_for(fence),
+                Ok(_) => {}
+                Err(error) => {
+                    let left = self.state.lock().leave(fence, stores);
+
+                    drop(left.map(|left| left.finish(space)));
+                    return Err(error.into());
+                }
+            }
+        }
+        Ok(shown)
     }
 
-    /// One more opening of a fence that is shown.
-    fn reopen(&self, id: u64) -> Option<ShownPage> {
-        self.state.lock().reopen(id)
+    /// Shows the page of `fence`, because it is not shown; `None` if it was meanwhile.
+    fn open_page(
+        self: &Arc<Self>,
+        space: &AddressSpace,
+        fence: &Arc<Fence>,
+        stores: bool,
+    ) -> DxgResult<Option<ShownPage>> {
+        let place = tree_place()?;
+        let places = Places::for_page_of(fence)?;
+        let shown = space.show_page(fence.storage().page(), stores)?;
+
+        // Before others find the page, because it may fail.
+        if let Err(error) = fence.shown_in(self.clone()) {
+            space.hide_page(shown);
+            return Err(error.into());
+        }
+
+        let page = Page::new(shown, places, fence, stores);
+        let node = place.into_node(Pages::key(fence, stores), page);
+        let refused = self.state.lock().add(node, fence, stores);
+
+        if refused.is_none() {
+            // Somebody may wait for it already.
+            self.wait_for(fence);
+            return Ok(Some(shown));
+        }
+        // Another thread has been faster.
+        fence.hidden_in(self);
+        space.hide_page(shown);
+        Ok(None)
     }
 
-    /// Ends what [`GpuFences::open`] began. If it was the last opening, engines do not store to the
-    /// fence any more on return.
+    /// Ends what [`GpuFences::open`] began. If it was the last opening, what engines have stored is
+    /// looked at for the last time; they store no more, if the page has no other fence.
     ///
     /// Context: may sleep, no locks held.
     pub(super) fn close(self: &Arc<Self>, space: &AddressSpace, fence: &Arc<Fence>, stores: bool) {
-        let id = fence.header.id();
-        let closed = {
-            let mut state = self.state.lock();
-
-            state.close(id)
+        let left = self.state.lock().leave(fence, stores);
+        let Some(left) = left else {
+            return;
         };
+        let is_gone = left.is_gone();
+        let rest = left.finish(space);
 
-        match closed {
-            Some((shown, Some(node))) => {
-                space.hide_page(shown, stores);
-                // What was stored at last: the worker does not find the fence any more.
-                fence.sample();
-                fence.hidden_in(self);
-                drop(node);
-            }
-            Some((shown, None)) if stores => space.forbid_stores(shown),
-            Some((_, None)) | None => {}
+        if is_gone {
+            // The worker does not find it any more.
+            fence.hidden_in(self);
         }
+        drop(rest);
     }
 
     /// An engine has stored something, or may have.
     pub(in crate::dxgk) fn stored(&self) {
-        let mut state = self.state.lock();
-
-        match state.at {
-            Some(_) => state.again = true,
-            None => state.at = Some(0),
-        }
+        self.state.lock().begin();
     }
 
     /// Looks at the next fences after [`GpuFences::stored`]; true if that was not all. Called by
@@ -273,7 +206,7 @@ impl GpuFences {
                 let mut state = self.state.lock();
 
                 match state.next() {
-                    None => return state.at.is_some(),
+                    None => return state.goes_on(),
                     Some(fence) => fence,
                 }
             };
@@ -282,12 +215,8 @@ impl GpuFences {
                 next.sample_within(&mut batches);
                 continue;
             }
-            {
-                let State { idle, waited, .. } = &mut *self.state.lock();
-
-                transfer(waited, idle, next.header.id());
-            }
-            // A wait that was queued meanwhile may have found it in its place.
+            self.state.lock().mark(&next, false);
+            // A wait that was queued meanwhile may have found it marked.
             self.wait_for(&next);
         }
         true
@@ -296,16 +225,10 @@ impl GpuFences {
 
 impl StoreWatch for GpuFences {
     fn wait_for(&self, fence: &Arc<Fence>) {
-        let id = fence.header.id();
-
         if fence.waiting() == 0 {
             return;
         }
-        {
-            let State { idle, waited, .. } = &mut *self.state.lock();
-
-            transfer(idle, waited, id);
-        }
+        self.state.lock().mark(fence, true);
         fence.sample();
     }
 }

@@ -16,5 +16,6 @@ pub(crate) mod opening;
 pub(crate) mod pending_waits;
 pub(crate) mod queue;
 mod shown;
+mod shown_fences;
 pub(crate) mod waiter;
 pub(crate) mod wake;

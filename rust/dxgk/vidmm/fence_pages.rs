@@ -2,14 +2,9 @@
 
 //! Pages of fence values in a GPU address space (FEN-1, FEN-12).
 //!
-//! They are at the end of the address space, where clients map nothing. A page is mapped once,
-//! however many fences it has, and is taken out with the last of them: then nobody stores to it
-//! before it is used for something else.
-//!
-//! Engines may store to it while one of the openings of its fences may signal (FEN-133). A common
-//! page of private fences is therefore mapped twice, if some of these may be signalled and some may
-//! not: all openings of a private fence have the same rights. A page of a fence that may be shared
-//! is its own: it is mapped once, and what engines may do changes with its openings.
+//! They are at the end of the address space, where clients map nothing. A page is taken out with
+//! the last fence in it: then nobody stores to it before it is used for something else. Engines may
+//! store to it as long as somebody says so (FEN-133).
 //!
 //! Engines look at page tables for contexts only. So the entries are written when the process has
 //! its first context, and from then on at once. The addresses are there before.
@@ -28,35 +23,37 @@ use crate::{
         Status, //
     },
     logic::gpu_ranges::PAGE,
-    sys::{
-        alloc::tree_node,
-        mem::value_page::ValuePage, //
-    }, //
+    sys::mem::value_page::ValuePage,
 };
 use kernel::{
     prelude::*,
-    rbtree::RBTree,
     sync::Arc, //
 };
 
-/// Names a mapping: the physical address of its page, and whether it began without stores.
-type Key = (u64, bool);
-
 /// A page that is mapped.
 struct Mapped {
-    /// The place of its address.
-    place: u32,
-    /// How many fences are shown by it.
-    users: u32,
-    /// How many openings of these let engines store.
+    /// How many have said that engines may store, see [`FencePages::allow`].
     writers: u32,
     page: Arc<ValuePage>,
 }
 
-/// A page of fence values that an address space shows for one fence.
+impl Mapped {
+    /// Its entry in the page tables.
+    fn entry(&self) -> PageTableEntry {
+        PageTableEntry::Page(PageEntry {
+            segment: SYSTEM_MEMORY,
+            address: self.page.physical(),
+            read_only: self.writers == 0,
+            no_execute: true,
+            system_use_only: false,
+        })
+    }
+}
+
+/// A page of fence values that an address space shows.
 #[derive(Clone, Copy)]
 pub(crate) struct ShownPage {
-    key: Key,
+    place: u32,
     /// Its number in the address space.
     number: u64,
 }
@@ -73,11 +70,10 @@ pub(super) struct FencePages {
     /// The first page of their addresses, and how many there are.
     first: u64,
     room: u64,
-    mapped: RBTree<Key, Mapped>,
-    /// Places that were used and are not. INVARIANT: there is room for all below `used`.
+    /// What is at each place that was ever used.
+    places: KVVec<Option<Mapped>>,
+    /// Those that are not used. INVARIANT: there is room for all places.
     free: KVVec<u32>,
-    /// Places from here on were never used.
-    used: u32,
     /// Engines may look at the page tables, which therefore have the entries.
     is_walked: bool,
 }
@@ -88,9 +84,8 @@ impl FencePages {
         Self {
             first,
             room,
-            mapped: RBTree::new(),
+            places: KVVec::new(),
             free: KVVec::new(),
-            used: 0,
             is_walked: false,
         }
     }
@@ -99,36 +94,38 @@ impl FencePages {
         self.first.saturating_add(place.into())
     }
 
-    /// A place that is not used, and whether it never was.
-    fn take_place(&mut self) -> DxgResult<(u32, bool)> {
+    /// A place that is not used, and has tables.
+    fn take_place(&mut self, tables: &mut PageTables) -> DxgResult<u32> {
         if let Some(place) = self.free.pop() {
-            return Ok((place, false));
+            return Ok(place);
         }
 
-        let place = self.used;
-        let used = place.checked_add(1).ok_or(Status::NO_MEMORY)?;
+        let place = u32::try_from(self.places.len()).map_err(|_| Status::NO_MEMORY)?;
+        let number = self.page_of(place);
 
-        if u64::from(used) > self.room {
+        if u64::from(place) >= self.room {
             return Err(Status::NO_MEMORY.into());
         }
-        // CAST: 32 bits fit a usize.
-        if self.free.capacity() < used as usize {
-            self.free
-                .reserve((used as usize).max(16), GFP_KERNEL_ACCOUNT)?;
-        }
-        self.used = used;
-        Ok((place, true))
-    }
+        if self.places.len() == self.places.capacity() {
+            let more = self.places.len().max(16);
 
-    /// Takes a place back; if it `is_new`, under the same hold of the lock as
-    /// [`FencePages::take_place`].
-    fn put_back(&mut self, place: u32, is_new: bool) {
-        if is_new {
-            self.used = place;
-        } else {
-            // There is room.
-            let _room = self.free.push_within_capacity(place);
+            self.places.reserve(more, GFP_KERNEL_ACCOUNT)?;
         }
+        if self.free.capacity() < self.places.capacity() {
+            self.free
+                .reserve(self.places.capacity(), GFP_KERNEL_ACCOUNT)?;
+        }
+        // They are made once and stay: most processes make and destroy fences all the time, and a
+        // place is used again.
+        if let Err(error) = tables.claim(number, number.saturating_add(1)) {
+            tables.flush(number, number.saturating_add(1));
+            return Err(error);
+        }
+
+        // There is room.
+        let _room = self.places.push_within_capacity(None);
+
+        Ok(place)
     }
 
     /// Writes the entry of a page as it is to be, if anybody looks at it.
@@ -139,27 +136,33 @@ impl FencePages {
         }
     }
 
-    /// The same for one that is mapped.
-    fn write_mapped(&self, tables: &mut PageTables, key: &Key) {
-        if let Some(mapped) = self.mapped.get(key) {
-            self.write(tables, self.page_of(mapped.place), mapped.entry());
-        }
+    /// What is at a place.
+    fn get(&mut self, shown: ShownPage) -> Option<&mut Mapped> {
+        // CAST: 32 bits fit a usize.
+        self.places.get_mut(shown.place as usize)?.as_mut()
     }
 
     /// Engines may look at the page tables from now on.
     ///
     /// Context: may sleep, the lock of the address space.
     pub(super) fn walk(&mut self, tables: &mut PageTables) {
-        if core::mem::replace(&mut self.is_walked, true) || self.used == 0 {
+        if core::mem::replace(&mut self.is_walked, true) || self.places.is_empty() {
             return;
         }
-        for mapped in self.mapped.values() {
-            tables.write_one(self.page_of(mapped.place), mapped.entry());
+
+        let mut number = self.first;
+
+        for place in &self.places {
+            if let Some(mapped) = place {
+                tables.write_one(number, mapped.entry());
+            }
+            number = number.saturating_add(1);
         }
-        tables.flush(self.first, self.page_of(self.used));
+        tables.flush(self.first, number);
     }
 
-    /// Maps a page for one fence. Engines may store to it if `stores`.
+    /// Maps a page. Engines may store to it if `stores`, which is as a first
+    /// [`FencePages::allow`].
     ///
     /// Context: a system call, the lock of the address space.
     pub(super) fn show(
@@ -168,131 +171,66 @@ impl FencePages {
         page: &Arc<ValuePage>,
         stores: bool,
     ) -> DxgResult<ShownPage> {
-        let key = (page.physical(), !stores);
-
-        if let Some(mapped) = self.mapped.get_mut(&key) {
-            // OVERFLOW: a page has 64 fences at most.
-            mapped.users += 1;
-
-            let shown = ShownPage {
-                key,
-                number: self.first.saturating_add(mapped.place.into()),
-            };
-
-            if stores {
-                self.allow(tables, shown);
-            }
-            return Ok(shown);
-        }
-
-        let (place, is_new) = self.take_place()?;
+        let place = self.take_place(tables)?;
+        let number = self.page_of(place);
         let mapped = Mapped {
-            place,
-            users: 1,
             writers: stores.into(),
             page: page.clone(),
         };
-        let made = self.map(tables, key, mapped, is_new);
 
-        if made.is_err() {
-            self.put_back(place, is_new);
+        self.write(tables, number, mapped.entry());
+        // CAST: 32 bits fit a usize.
+        if let Some(free) = self.places.get_mut(place as usize) {
+            *free = Some(mapped);
         }
-        made?;
-        Ok(ShownPage {
-            key,
-            number: self.page_of(place),
-        })
+        Ok(ShownPage { place, number })
     }
 
-    /// Maps a page in its place. The tables for a place are made once and stay: most processes
-    /// make and destroy fences all the time, and a place is used again.
-    fn map(
-        &mut self,
-        tables: &mut PageTables,
-        key: Key,
-        mapped: Mapped,
-        is_new: bool,
-    ) -> DxgResult {
-        let number = self.page_of(mapped.place);
-        let end = number.saturating_add(1);
-        let node = tree_node(key, mapped)?;
-
-        if is_new {
-            tables
-                .claim(number, end)
-                .inspect_err(|_| tables.flush(number, end))?;
-        }
-
-        let _nothing = self.mapped.insert(node);
-
-        self.write_mapped(tables, &key);
-        Ok(())
-    }
-
-    /// One more opening of the fence lets engines store.
+    /// Engines may store to a page, until as many [`FencePages::forbid`] as there were of this.
     ///
     /// Context: may sleep, the lock of the address space.
     pub(super) fn allow(&mut self, tables: &mut PageTables, shown: ShownPage) {
-        if let Some(mapped) = self.mapped.get_mut(&shown.key) {
-            // OVERFLOW: each is a handle of the process.
-            mapped.writers += 1;
-            if mapped.writers == 1 {
-                self.write_mapped(tables, &shown.key);
-            }
+        let Some(mapped) = self.get(shown) else {
+            return;
+        };
+
+        // OVERFLOW: each is an open in progress, or the first one that stores.
+        mapped.writers += 1;
+        if mapped.writers == 1 {
+            let entry = mapped.entry();
+
+            self.write(tables, shown.number, entry);
         }
     }
 
-    /// One opening less lets engines store. After the last one no engine does.
+    /// Ends one [`FencePages::allow`]. On return from the last one engines do not store.
     ///
     /// Context: may sleep, the lock of the address space.
     pub(super) fn forbid(&mut self, tables: &mut PageTables, shown: ShownPage) {
-        if let Some(mapped) = self.mapped.get_mut(&shown.key) {
-            mapped.writers -= 1;
-            if mapped.writers == 0 {
-                self.write_mapped(tables, &shown.key);
-            }
+        let Some(mapped) = self.get(shown) else {
+            return;
+        };
+
+        mapped.writers -= 1;
+        if mapped.writers == 0 {
+            let entry = mapped.entry();
+
+            self.write(tables, shown.number, entry);
         }
     }
 
-    /// One fence less. The last one unmaps the page: on return no engine uses it, and the result
-    /// keeps the page, to be dropped without the lock. `stores`: the last opening of the fence let
-    /// engines store.
+    /// Unmaps a page: on return no engine uses it. The result keeps the page, to be dropped without
+    /// the lock.
     ///
     /// Context: may sleep, the lock of the address space.
-    pub(super) fn hide(
-        &mut self,
-        tables: &mut PageTables,
-        shown: ShownPage,
-        stores: bool,
-    ) -> Option<impl Sized> {
-        let mapped = self.mapped.get_mut(&shown.key)?;
-
-        mapped.users -= 1;
-        if mapped.users != 0 {
-            if stores {
-                self.forbid(tables, shown);
-            }
-            return None;
-        }
-
-        let place = mapped.place;
-        let node = self.mapped.remove_node(&shown.key);
+    pub(super) fn hide(&mut self, tables: &mut PageTables, shown: ShownPage) -> Option<impl Sized> {
+        // CAST: as above.
+        let gone = self.places.get_mut(shown.place as usize)?.take()?;
 
         self.write(tables, shown.number, PageTableEntry::Invalid);
-        self.put_back(place, false);
-        node
-    }
-}
+        // There is room.
+        let _room = self.free.push_within_capacity(shown.place);
 
-impl Mapped {
-    /// Its entry in the page tables.
-    fn entry(&self) -> PageTableEntry {
-        PageTableEntry::Page(PageEntry {
-            segment: SYSTEM_MEMORY,
-            address: self.page.physical(),
-            read_only: self.writers == 0,
-            no_execute: true,
-            system_use_only: false,
-        })
+        Some(gone)
     }
 }

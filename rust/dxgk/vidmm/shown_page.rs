@@ -13,12 +13,10 @@ use crate::{
 use kernel::sync::Arc;
 
 impl AddressSpace {
-    /// Maps the page of a fence, or uses its mapping for one more; see [`FencePages`]. Engines may
-    /// store to it if `stores`.
+    /// Maps a page of fence values. Engines may store to it if `stores`, which is as
+    /// [`AddressSpace::allow_stores`].
     ///
     /// Context: a system call, no locks held.
-    ///
-    /// [`FencePages`]: super::fence_pages::FencePages
     pub(in crate::dxgk) fn show_page(
         &self,
         page: &Arc<ValuePage>,
@@ -30,7 +28,8 @@ impl AddressSpace {
         fences.show(tables, page, stores)
     }
 
-    /// One more opening of the fence lets engines store.
+    /// Engines may store to a page, until as many [`AddressSpace::forbid_stores`] as there were of
+    /// this.
     ///
     /// Context: may sleep, no locks held.
     pub(in crate::dxgk) fn allow_stores(&self, shown: ShownPage) {
@@ -40,7 +39,7 @@ impl AddressSpace {
         fences.allow(tables, shown);
     }
 
-    /// One opening less lets engines store. After the last one no engine does.
+    /// Ends one [`AddressSpace::allow_stores`]. On return from the last one engines do not store.
     ///
     /// Context: may sleep, no locks held.
     pub(in crate::dxgk) fn forbid_stores(&self, shown: ShownPage) {
@@ -50,17 +49,15 @@ impl AddressSpace {
         fences.forbid(tables, shown);
     }
 
-    /// Ends what [`AddressSpace::show_page`] began; `stores` is what the last opening of the fence
-    /// let engines do. On return no engine uses the address, if this was the last fence in the
-    /// page.
+    /// Unmaps a page. On return no engine uses the address.
     ///
     /// Context: may sleep, no locks held.
-    pub(in crate::dxgk) fn hide_page(&self, shown: ShownPage, stores: bool) {
+    pub(in crate::dxgk) fn hide_page(&self, shown: ShownPage) {
         let gone = {
             let mut state = self.state.lock();
             let (fences, tables) = state.fences();
 
-            fences.hide(tables, shown, stores)
+            fences.hide(tables, shown)
         };
 
         drop(gone);

@@ -2,7 +2,7 @@
 //! RELEASE_MEM, ACQUIRE_MEM and the clock.
 
 use opendxg::pm4::{opcode, Data, Interrupt, Pm4};
-use opendxg::EventFd;
+use opendxg::{EventFd, SyncFlags};
 use selftests::blocked::Blocked;
 use selftests::gpu::{reaches, Gpu, NODES, PAGE};
 use selftests::time::soon;
@@ -27,6 +27,10 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         .test(
             "FEN-48 the end of a command buffer wakes them without an interrupt",
             without_interrupt,
+        )
+        .test(
+            "FEN-48 FEN-133 stores to some of many fences that come and go",
+            many,
         )
         .test("FEN-9 GPU-39 a value is never seen in halves", halves)
 }
@@ -111,6 +115,50 @@ fn clock(place: &Place) -> TestResult {
         behind,
     ];
     ensure!(stamps.is_sorted(), "{stamps:?}");
+    Ok(())
+}
+
+/// Fences of a process have pages in common. Some of these are waited for, and some may not be
+/// signalled.
+fn many() -> TestResult {
+    let gpu = Gpu::new()?;
+    let is_fixed = |number: usize| number % 3 == 0;
+    let make = |number| {
+        let flags = match is_fixed(number) {
+            true => SyncFlags::NO_SIGNAL,
+            false => SyncFlags::empty(),
+        };
+        gpu.device().create_fence_with(0, flags)
+    };
+    let fences: Result<Vec<_>, _> = (0..200).map(make).collect();
+    let mut fences = fences?;
+    for round in 1..=5 {
+        // Some go, and others come to their places.
+        for number in (round..fences.len()).step_by(5) {
+            fences[number] = make(number)?;
+        }
+        let event = EventFd::new()?;
+        let value = round as u64;
+        let waited: Vec<_> = (round % 2..fences.len())
+            .step_by(2)
+            .filter(|number| !is_fixed(*number))
+            .map(|number| &fences[number])
+            .collect();
+        for fence in &waited {
+            fence.wait_async(value, &event)?;
+        }
+        let commands = waited.iter().fold(Pm4::new(), |commands, fence| {
+            commands.write64(fence.gpu_address(), value)
+        });
+        gpu.run(&commands)?;
+        let mut told = 0;
+        while told < waited.len() as u64 {
+            told += event.wait(Some(soon()))?.ok_or("a wait did not end")?;
+        }
+        ensure!(waited.iter().all(|fence| fence.value() == value));
+        let fixed = fences.iter().step_by(3);
+        ensure!(fixed.map(|fence| fence.value()).all(|value| value == 0));
+    }
     Ok(())
 }
 

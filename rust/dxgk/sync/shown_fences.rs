@@ -1,0 +1,447 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The pages of the fences that one GPU address space shows, and which of these fences the
+//! adapter's worker looks at. What is under the lock of [`GpuFences`](super::gpu_fences::GpuFences).
+//!
+//! A page of a fence that may be shared is its own. Private fences of a process have pages in
+//! common, and all openings of a private fence have the same rights. So a page is shown once for
+//! the fences that began with a right to signal, and once for those that began without.
+
+use super::{
+    fence::Fence,
+    fence_storage::FenceStorage, //
+};
+use crate::{
+    dxgk::vidmm::{
+        address_space::AddressSpace,
+        fence_pages::ShownPage, //
+    },
+    logic::fence_slots::SLOTS, //
+};
+use kernel::{
+    alloc::AllocError,
+    prelude::*,
+    rbtree::{
+        RBTree,
+        RBTreeNode, //
+    },
+    sync::Arc, //
+};
+
+/// Names a page: its physical address, and in the lowest bit whether it began without stores.
+type Key = u64;
+
+/// A page in its tree.
+pub(super) type Node = RBTreeNode<Key, Page>;
+
+/// A fence that is shown.
+pub(super) struct ShownFence {
+    fence: Arc<Fence>,
+    /// For how many openings.
+    opens: u32,
+}
+
+/// The fences of a page.
+pub(super) enum Places {
+    /// That of a fence that may be shared.
+    Own(Option<ShownFence>),
+    /// Private ones by their slots, as far as these were used.
+    Common(List),
+}
+
+/// The first slots of a page.
+type List = KVec<Option<ShownFence>>;
+
+/// Room for a slot, and for those that will come next.
+fn room_for(slot: usize) -> usize {
+    slot.saturating_add(1).next_power_of_two().max(4)
+}
+
+/// What a new opening needs first.
+pub(super) enum Missing {
+    /// The page is not shown.
+    Page,
+    /// A list with room for so many fences.
+    Room(usize),
+}
+
+impl Places {
+    /// None, of a page with `fence`, for which there is room.
+    pub(super) fn for_page_of(fence: &Fence) -> Result<Self, AllocError> {
+        Ok(match fence.storage() {
+            FenceStorage::Own { .. } => Self::Own(None),
+            FenceStorage::Pooled { slot, .. } => {
+                // CAST: 32 bits fit a usize.
+                let room = room_for(*slot as usize);
+
+                Self::Common(KVec::with_capacity(room, GFP_KERNEL_ACCOUNT)?)
+            }
+        })
+    }
+
+    /// What is at the place of `fence`, if that was ever used.
+    fn of(&mut self, fence: &Fence) -> Option<&mut Option<ShownFence>> {
+        match self {
+            Self::Own(only) => Some(only),
+            // CAST: 32 bits fit a usize.
+            Self::Common(list) => list.get_mut(fence.storage().slot() as usize),
+        }
+    }
+
+    /// The place of `fence`, for which `more` may be a longer list than the present one. What is
+    /// not needed is left in `more`, to be dropped without the lock.
+    fn make(
+        &mut self,
+        fence: &Fence,
+        more: &mut List,
+    ) -> core::result::Result<&mut Option<ShownFence>, Missing> {
+        let list = match self {
+            Self::Own(only) => return Ok(only),
+            Self::Common(list) => list,
+        };
+        // CAST: 32 bits fit a usize.
+        let slot = fence.storage().slot() as usize;
+
+        if slot >= list.capacity() {
+            if slot >= more.capacity() {
+                return Err(Missing::Room(room_for(slot)));
+            }
+            core::mem::swap(list, more);
+            for place in more.drain_all() {
+                // There is more room than before.
+                let _room = list.push_within_capacity(place);
+            }
+        }
+        while list.len() <= slot {
+            // There is room, as above.
+            let _room = list.push_within_capacity(None);
+        }
+        list.get_mut(slot).ok_or(Missing::Room(room_for(slot)))
+    }
+
+    /// The fence in a slot.
+    fn get(&self, slot: u32) -> Option<&Arc<Fence>> {
+        let place = match self {
+            Self::Own(only) => only,
+            // CAST: 32 bits fit a usize.
+            Self::Common(list) => list.get(slot as usize)?,
+        };
+
+        place.as_ref().map(|shown| &shown.fence)
+    }
+}
+
+/// A page that is shown.
+pub(super) struct Page {
+    shown: ShownPage,
+    places: Places,
+    /// How many places are taken.
+    taken: u32,
+    /// The slots of fences that somebody may wait for.
+    waited: u64,
+    /// How many openings let engines store.
+    writers: u32,
+    /// The address space was told so.
+    is_writable: bool,
+}
+
+impl Page {
+    /// A page with the first opening of one fence.
+    pub(super) fn new(
+        shown: ShownPage,
+        mut places: Places,
+        fence: &Arc<Fence>,
+        stores: bool,
+    ) -> Self {
+        // There is room, so that nothing more is needed.
+        if let Ok(place) = places.make(fence, &mut KVec::new()) {
+            *place = Some(ShownFence {
+                fence: fence.clone(),
+                opens: 1,
+            });
+        }
+        Self {
+            shown,
+            places,
+            taken: 1,
+            waited: 0,
+            writers: stores.into(),
+            is_writable: stores,
+        }
+    }
+}
+
+/// A fence has one more opening.
+pub(super) struct Entered {
+    pub(super) shown: ShownPage,
+    /// The address space has to be told that engines may store.
+    pub(super) tell: bool,
+    /// It is the first one.
+    pub(super) is_new: bool,
+}
+
+/// A fence has one opening less.
+pub(super) struct Left {
+    shown: ShownPage,
+    /// It was the last one of the page that let engines store.
+    was_writable: bool,
+    /// The fence, if it was the last one of that.
+    gone: Option<ShownFence>,
+    /// The page, if it has no fence any more.
+    node: Option<Node>,
+}
+
+impl Left {
+    /// Whether the fence is not shown any more.
+    pub(super) fn is_gone(&self) -> bool {
+        self.gone.is_some()
+    }
+
+    /// Tells the address space, if that was the last one of the page, or the last one that lets
+    /// engines store. The result is to be dropped.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(super) fn finish(self, space: &AddressSpace) -> impl Sized {
+        let Self {
+            shown,
+            was_writable,
+            gone,
+            node,
+        } = self;
+
+        if node.is_some() {
+            space.hide_page(shown);
+        } else if was_writable {
+            space.forbid_stores(shown);
+        }
+        (gone, node)
+    }
+}
+
+/// A set of pages.
+type Tree = RBTree<Key, Page>;
+
+/// The pages of an address space.
+pub(super) struct Pages {
+    /// Those that the worker does not look at.
+    idle: Tree,
+    /// Those with fences that somebody may wait for.
+    waited: Tree,
+    /// Where the worker goes on, if it looks at them now: a page, and a slot.
+    at: Option<(Key, u32)>,
+    /// It has to begin again, because something was stored since it began.
+    again: bool,
+}
+
+/// Before all pages.
+const FIRST: (Key, u32) = (0, 0);
+
+/// The bit of a fence among those of its page.
+fn bit_of(fence: &Fence) -> u64 {
+    1u64.checked_shl(fence.storage().slot()).unwrap_or(0)
+}
+
+/// Moves a page from one to the other, if it is there.
+fn transfer(from: &mut Tree, to: &mut Tree, key: &Key) {
+    if let Some(node) = from.remove_node(key) {
+        // A page is in one of them, so that nothing is replaced.
+        let _nothing = to.insert(node);
+    }
+}
+
+impl Pages {
+    /// None.
+    pub(super) fn new() -> Self {
+        Self {
+            idle: RBTree::new(),
+            waited: RBTree::new(),
+            at: None,
+            again: false,
+        }
+    }
+
+    /// The name of the page of `fence`, if it begins with this opening.
+    pub(super) fn key(fence: &Fence, stores: bool) -> Key {
+        fence.storage().page().physical() | u64::from(!stores)
+    }
+
+    fn get(&mut self, key: Key) -> Option<&mut Page> {
+        match self.idle.get_mut(&key) {
+            None => self.waited.get_mut(&key),
+            found => found,
+        }
+    }
+
+    /// The name of the page that shows `fence` to such an opening, if that is there.
+    fn find(&mut self, fence: &Fence, stores: bool) -> Key {
+        let key = Self::key(fence, stores);
+
+        match fence.storage() {
+            // It may have begun with another opening.
+            FenceStorage::Own { .. } if self.get(key).is_none() => Self::key(fence, !stores),
+            _ => key,
+        }
+    }
+
+    /// Adds a page, or gives it back if another thread has been faster.
+    pub(super) fn add(&mut self, node: Node, fence: &Fence, stores: bool) -> Option<Node> {
+        let key = self.find(fence, stores);
+
+        if self.get(key).is_some() {
+            return Some(node);
+        }
+
+        let _nothing = self.idle.insert(node);
+
+        None
+    }
+
+    /// One more opening of a fence. `more` is as in [`Places::make`].
+    pub(super) fn enter(
+        &mut self,
+        fence: &Arc<Fence>,
+        stores: bool,
+        more: &mut List,
+    ) -> core::result::Result<Entered, Missing> {
+        let key = self.find(fence, stores);
+        let page = self.get(key).ok_or(Missing::Page)?;
+        let place = page.places.make(fence, more)?;
+        let is_new = place.is_none();
+        let shown = place.get_or_insert_with(|| ShownFence {
+            fence: fence.clone(),
+            opens: 0,
+        });
+
+        // OVERFLOW: each is a handle of the process.
+        shown.opens += 1;
+        page.taken += u32::from(is_new);
+        page.writers += u32::from(stores);
+        Ok(Entered {
+            shown: page.shown,
+            tell: stores && !page.is_writable,
+            is_new,
+        })
+    }
+
+    /// The address space was told that engines may store to the page of a fence, for an opening
+    /// that there still is. True if somebody else has told it.
+    pub(super) fn told(&mut self, fence: &Fence, stores: bool) -> bool {
+        let key = self.find(fence, stores);
+
+        self.get(key)
+            .is_some_and(|page| core::mem::replace(&mut page.is_writable, true))
+    }
+
+    /// One opening less.
+    pub(super) fn leave(&mut self, fence: &Fence, stores: bool) -> Option<Left> {
+        let key = self.find(fence, stores);
+        let page = self.get(key)?;
+        let place = page.places.of(fence)?;
+        let shown = place.as_mut()?;
+
+        shown.opens -= 1;
+
+        let gone = match shown.opens {
+            0 => place.take(),
+            _ => None,
+        };
+
+        page.writers -= u32::from(stores);
+
+        let mut left = Left {
+            shown: page.shown,
+            was_writable: page.writers == 0 && core::mem::take(&mut page.is_writable),
+            gone,
+            node: None,
+        };
+
+        if left.gone.is_some() {
+            page.taken -= 1;
+            if page.taken == 0 {
+                left.node = match self.idle.remove_node(&key) {
+                    None => self.waited.remove_node(&key),
+                    found => found,
+                };
+            } else if page.waited & bit_of(fence) != 0 {
+                self.set_mark(key, fence, false);
+            }
+        }
+        Some(left)
+    }
+
+    /// Somebody may wait for a fence, or nobody does: the worker looks at it, or does not.
+    pub(super) fn mark(&mut self, fence: &Arc<Fence>, is_waited: bool) {
+        for stores in [true, false] {
+            let key = Self::key(fence, stores);
+            let is_there = self
+                .get(key)
+                .and_then(|page| page.places.of(fence)?.as_ref())
+                .is_some_and(|shown| Arc::ptr_eq(&shown.fence, fence));
+
+            if is_there {
+                self.set_mark(key, fence, is_waited);
+            }
+        }
+    }
+
+    /// The same for a fence of this page.
+    fn set_mark(&mut self, key: Key, fence: &Fence, is_waited: bool) {
+        let Some(page) = self.get(key) else {
+            return;
+        };
+        let bit = bit_of(fence);
+        let before = page.waited;
+
+        page.waited = match is_waited {
+            true => before | bit,
+            false => before & !bit,
+        };
+
+        let Self { idle, waited, .. } = self;
+
+        match (before == 0, is_waited) {
+            (true, true) => transfer(idle, waited, &key),
+            (false, false) if before == bit => transfer(waited, idle, &key),
+            _ => {}
+        }
+    }
+
+    /// The worker has to look at all that is marked.
+    pub(super) fn begin(&mut self) {
+        match self.at {
+            Some(_) => self.again = true,
+            None => self.at = Some(FIRST),
+        }
+    }
+
+    /// The next fence that the worker looks at; `None` when it is through.
+    pub(super) fn next(&mut self) -> Option<Arc<Fence>> {
+        while let Some((from, first)) = self.at {
+            let Some(cursor) = self.waited.cursor_lower_bound(&from) else {
+                break;
+            };
+            let (key, page) = cursor.current();
+            let passed = match *key == from {
+                true => 1u64.checked_shl(first).map_or(u64::MAX, |bit| bit - 1),
+                false => 0,
+            };
+            let slot = (page.waited & !passed).trailing_zeros();
+            let found = page.places.get(slot).cloned();
+
+            self.at = Some(match (slot, *key) {
+                (0..SLOTS, key) => (key, slot + 1),
+                (_, key) => (key.saturating_add(1), 0),
+            });
+            if slot < SLOTS && found.is_some() {
+                return found;
+            }
+        }
+        self.at = core::mem::take(&mut self.again).then_some(FIRST);
+        None
+    }
+
+    /// Whether the worker is not through.
+    pub(super) fn goes_on(&self) -> bool {
+        self.at.is_some()
+    }
+}
