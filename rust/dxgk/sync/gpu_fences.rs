@@ -156,8 +156,8 @@ impl GpuFences {
         }
 
         let page = Page::new(shown, places, fence, stores);
-        let node = place.into_node(Pages::key(fence, stores), page);
-        let refused = self.state.lock().add(node, fence, stores);
+        let key = Pages::key(fence, stores);
+        let refused = self.state.lock().add(key, place.into_node(key, page));
 
         if refused.is_none() {
             // Somebody may wait for it already.

@@ -28,8 +28,9 @@ use kernel::{
     sync::Arc, //
 };
 
-/// Names a page: its physical address, and in the lowest bit whether it began without stores.
-type Key = u64;
+/// Names a page: where it is described in memory, and in the lowest bit whether it is one of private
+/// fences that may not be signalled.
+type Key = usize;
 
 /// A page in its tree.
 pub(super) type Node = RBTreeNode<Key, Page>;
@@ -63,6 +64,26 @@ pub(super) enum Missing {
     Page,
     /// A list with room for so many fences.
     Room(usize),
+}
+
+/// Makes a list so long that it has this slot.
+#[cold]
+fn lengthen(list: &mut List, slot: usize, more: &mut List) -> core::result::Result<(), Missing> {
+    if slot >= list.capacity() {
+        if slot >= more.capacity() {
+            return Err(Missing::Room(room_for(slot)));
+        }
+        core::mem::swap(list, more);
+        for place in more.drain_all() {
+            // There is more room than before.
+            let _room = list.push_within_capacity(place);
+        }
+    }
+    while list.len() <= slot {
+        // There is room, as above.
+        let _room = list.push_within_capacity(None);
+    }
+    Ok(())
 }
 
 impl Places {
@@ -102,19 +123,8 @@ impl Places {
         // CAST: 32 bits fit a usize.
         let slot = fence.storage().slot() as usize;
 
-        if slot >= list.capacity() {
-            if slot >= more.capacity() {
-                return Err(Missing::Room(room_for(slot)));
-            }
-            core::mem::swap(list, more);
-            for place in more.drain_all() {
-                // There is more room than before.
-                let _room = list.push_within_capacity(place);
-            }
-        }
-        while list.len() <= slot {
-            // There is room, as above.
-            let _room = list.push_within_capacity(None);
+        if slot >= list.len() {
+            lengthen(list, slot, more)?;
         }
         list.get_mut(slot).ok_or(Missing::Room(room_for(slot)))
     }
@@ -260,9 +270,15 @@ impl Pages {
         }
     }
 
-    /// The name of the page of `fence`, if it begins with this opening.
+    /// The name of the page that shows `fence` to such an opening.
     pub(super) fn key(fence: &Fence, stores: bool) -> Key {
-        fence.storage().page().physical() | u64::from(!stores)
+        let page = Arc::as_ptr(fence.storage().page()).addr();
+
+        match fence.storage() {
+            FenceStorage::Own { .. } => page,
+            // A pointer to words has a bit for that.
+            FenceStorage::Pooled { .. } => page | usize::from(!stores),
+        }
     }
 
     fn get(&mut self, key: Key) -> Option<&mut Page> {
@@ -272,21 +288,8 @@ impl Pages {
         }
     }
 
-    /// The name of the page that shows `fence` to such an opening, if that is there.
-    fn find(&mut self, fence: &Fence, stores: bool) -> Key {
-        let key = Self::key(fence, stores);
-
-        match fence.storage() {
-            // It may have begun with another opening.
-            FenceStorage::Own { .. } if self.get(key).is_none() => Self::key(fence, !stores),
-            _ => key,
-        }
-    }
-
     /// Adds a page, or gives it back if another thread has been faster.
-    pub(super) fn add(&mut self, node: Node, fence: &Fence, stores: bool) -> Option<Node> {
-        let key = self.find(fence, stores);
-
+    pub(super) fn add(&mut self, key: Key, node: Node) -> Option<Node> {
         if self.get(key).is_some() {
             return Some(node);
         }
@@ -303,7 +306,7 @@ impl Pages {
         stores: bool,
         more: &mut List,
     ) -> core::result::Result<Entered, Missing> {
-        let key = self.find(fence, stores);
+        let key = Self::key(fence, stores);
         let page = self.get(key).ok_or(Missing::Page)?;
         let place = page.places.make(fence, more)?;
         let is_new = place.is_none();
@@ -326,7 +329,7 @@ impl Pages {
     /// The address space was told that engines may store to the page of a fence, for an opening
     /// that there still is. True if somebody else has told it.
     pub(super) fn told(&mut self, fence: &Fence, stores: bool) -> bool {
-        let key = self.find(fence, stores);
+        let key = Self::key(fence, stores);
 
         self.get(key)
             .is_some_and(|page| core::mem::replace(&mut page.is_writable, true))
@@ -334,7 +337,7 @@ impl Pages {
 
     /// One opening less.
     pub(super) fn leave(&mut self, fence: &Fence, stores: bool) -> Option<Left> {
-        let key = self.find(fence, stores);
+        let key = Self::key(fence, stores);
         let page = self.get(key)?;
         let place = page.places.of(fence)?;
         let shown = place.as_mut()?;
@@ -380,6 +383,7 @@ impl Pages {
 
             if is_there {
                 self.set_mark(key, fence, is_waited);
+                return;
             }
         }
     }
