@@ -414,6 +414,20 @@ impl Fence {
     ///
     /// Context: may sleep, no locks held.
     pub(super) fn shown_in(&self, space: Arc<dyn StoreWatch>) -> Result<bool, AllocError> {
+        {
+            let mut state = self.waiters.lock();
+
+            if let Shown::List(None) = state.shown {
+                state.shown = Shown::In(space);
+                return Ok(state.queued() != 0);
+            }
+        }
+        self.shown_in_another(space)
+    }
+
+    /// The same for one that may not be the first.
+    #[cold]
+    fn shown_in_another(&self, space: Arc<dyn StoreWatch>) -> Result<bool, AllocError> {
         let mut new = None;
         let mut more = KVec::new();
 

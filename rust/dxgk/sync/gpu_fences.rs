@@ -115,12 +115,8 @@ impl GpuFences {
             is_new,
         } = entered;
 
-        // When this returns engines may store: who finds the page told does not wait for it.
         if tell {
-            space.allow_stores(shown);
-            if self.state.lock().told(fence, stores) {
-                space.forbid_stores(shown);
-            }
+            self.tell(space, fence, stores, shown);
         }
         if is_new {
             match fence.shown_in(self.clone()) {
@@ -138,7 +134,19 @@ impl GpuFences {
         Ok(shown)
     }
 
+    /// Tells the address space that engines may store, for an opening. When this returns they may:
+    /// who finds it told does not wait for it.
+    #[cold]
+    fn tell(&self, space: &AddressSpace, fence: &Fence, stores: bool, shown: ShownPage) {
+        space.allow_stores(shown);
+        if self.state.lock().told(fence, stores) {
+            space.forbid_stores(shown);
+        }
+    }
+
     /// Shows the page of `fence`, because it is not shown; `None` if it was meanwhile.
+    #[cold]
+    #[inline(never)]
     fn open_page(
         self: &Arc<Self>,
         space: &AddressSpace,

@@ -335,7 +335,7 @@ impl Pages {
             .is_some_and(|page| core::mem::replace(&mut page.is_writable, true))
     }
 
-    /// One opening less.
+    /// One opening less; `None` if nothing else is left to do.
     pub(super) fn leave(&mut self, fence: &Fence, stores: bool) -> Option<Left> {
         let key = Self::key(fence, stores);
         let page = self.get(key)?;
@@ -351,9 +351,15 @@ impl Pages {
 
         page.writers -= u32::from(stores);
 
+        let was_writable = page.writers == 0 && core::mem::take(&mut page.is_writable);
+
+        if gone.is_none() && !was_writable {
+            return None;
+        }
+
         let mut left = Left {
             shown: page.shown,
-            was_writable: page.writers == 0 && core::mem::take(&mut page.is_writable),
+            was_writable,
             gone,
             node: None,
         };

@@ -10,7 +10,8 @@
 //! kind shows is in `Documentation/testing-host.md`.
 
 // What nobody uses is for the module's own build to report.
-#[allow(dead_code, unused_imports)]
+#[allow(dead_code)]
+#[cfg_attr(not(test), allow(unused_imports))]
 #[forbid(unsafe_code)]
 #[path = "../../../rust/ddi/mod.rs"]
 mod ddi;
