@@ -30,6 +30,8 @@ mod t_gpu_client;
 mod t_gpu_fair;
 #[path = "bin/t-gpu-faults/main.rs"]
 mod t_gpu_faults;
+#[path = "bin/t-gpu-machine/main.rs"]
+mod t_gpu_machine;
 #[path = "bin/t-gpu-memory/main.rs"]
 mod t_gpu_memory;
 #[path = "bin/t-gpu-packets/main.rs"]
@@ -96,7 +98,7 @@ use std::process::exit;
 use selftests::program;
 
 /// The programs by name.
-const PROGRAMS: [(&str, fn()); 44] = [
+const PROGRAMS: [(&str, fn()); 45] = [
     ("run-all", run_all::main),
     ("t-access-any", t_access_any::main),
     ("t-access-none", t_access_none::main),
@@ -111,6 +113,7 @@ const PROGRAMS: [(&str, fn()); 44] = [
     ("t-gpu-client", t_gpu_client::main),
     ("t-gpu-fair", t_gpu_fair::main),
     ("t-gpu-faults", t_gpu_faults::main),
+    ("t-gpu-machine", t_gpu_machine::main),
     ("t-gpu-memory", t_gpu_memory::main),
     ("t-gpu-packets", t_gpu_packets::main),
     ("t-gpu-races", t_gpu_races::main),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which test program this process runs, and how it runs itself once more. All programs are one
-//! file with many names, so what leads to the file does not tell.
+//! Which test program this process runs, and how it runs itself once more, or another one. All
+//! programs are one file with many names, so what leads to the file does not tell.
 
 use std::ffi::CString;
 use std::path::Path;
@@ -19,10 +19,15 @@ pub fn name() -> String {
 
 /// Another process of this program.
 pub fn again() -> std::process::Command {
+    other(&name())
+}
+
+/// A process of another program.
+pub fn other(name: &str) -> std::process::Command {
     use std::os::unix::process::CommandExt;
 
     let mut command = std::process::Command::new(FILE);
-    command.arg0(name());
+    command.arg0(name);
     command
 }
 

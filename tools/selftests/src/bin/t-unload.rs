@@ -15,6 +15,8 @@ use rustix::io::Errno;
 use selftests::call::succeeds;
 use selftests::child::{Child, Gate};
 use selftests::dma_buf::Vgem;
+use selftests::gpu::{Gpu, NODES};
+use selftests::hog::Hog;
 use selftests::region::Region;
 use selftests::resource::{export, flags, Create, PAGE_SIZE};
 use selftests::rounds::rounds;
@@ -162,6 +164,34 @@ fn busy(parameters: &str) -> TestResult {
     Ok(())
 }
 
+/// Engines that have work without end when their process is killed, and the module taken out at
+/// once. As long as the process lives, the module stays.
+fn engines(parameters: &str) -> TestResult {
+    for _ in 0..rounds(3) {
+        let ready = Gate::new()?;
+        let child = Child::spawn(|| {
+            let mut all = Vec::new();
+            for (hog, node) in Hog::ALL.into_iter().zip(NODES.into_iter().cycle()) {
+                let gpu = Gpu::node(node)?;
+                let busy = hog.begin(&gpu)?;
+                if hog.runs() {
+                    busy.runs()?;
+                }
+                all.push((busy, gpu));
+            }
+            ready.open()?;
+            loop {
+                std::thread::park();
+            }
+        })?;
+        ready.wait()?;
+        is_pinned()?;
+        child.kill()?;
+        is_free(parameters)?;
+    }
+    Ok(())
+}
+
 /// The administrator may say who opens the node.
 fn node_mode(parameters: &str) -> TestResult {
     use std::os::unix::fs::PermissionsExt;
@@ -199,6 +229,7 @@ fn outcomes() -> Vec<(&'static str, TestResult)> {
         "the mode of the node is a parameter",
         "a parameter that is refused leaves nothing behind",
         "the module goes right after its users were killed, again and again",
+        "GPU-114 the module stays while engines work, and goes after the end of the process",
     ];
     if !module::is_replaceable() {
         let reason = "needs root and the module file of tools/vm/run";
@@ -221,6 +252,7 @@ fn outcomes() -> Vec<(&'static str, TestResult)> {
         node_mode(&parameters),
         refused_parameters(&parameters),
         busy(&parameters),
+        engines(&parameters),
     ];
     names.into_iter().zip(outcomes).collect()
 }

@@ -107,7 +107,7 @@ impl Set {
 /// How many seconds programs take that run much longer than the others, on the debug kernel, which
 /// takes longest. Parts are shared out by these; a number that is wrong makes a run longer and
 /// nothing else.
-const LONG: [(&str, u32); 26] = [
+const LONG: [(&str, u32); 27] = [
     ("t-failslab", 260),
     ("t-negative", 220),
     ("t-limits", 160),
@@ -117,6 +117,7 @@ const LONG: [(&str, u32); 26] = [
     ("t-create", 100),
     ("t-fences", 80),
     ("t-gpu-fair", 150),
+    ("t-gpu-machine", 120),
     ("t-gpu-races", 120),
     ("t-gpu-memory", 70),
     ("t-gpu-submit", 70),

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Engines with one processor and with all of them (GPU-4).
 
-use std::fs;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use opendxg::pm4::{Atomic, Compare, Pm4};
 use opendxg::Context;
 use selftests::gpu::{one, reaches, Gpu, NODES, PAGE};
 use selftests::hog::Hog;
+use selftests::processors::Offline;
 use selftests::rounds::rounds;
-use selftests::user::needs_root;
-use selftests::{ensure_eq, skip, Suite, TestResult};
+use selftests::{ensure_eq, Suite, TestResult};
 
 pub(crate) fn tests(suite: Suite) -> Suite {
     suite
@@ -37,43 +35,6 @@ pub(crate) fn tests(suite: Suite) -> Suite {
             },
         )
         .test("GPU-4 an engine waits for another one in a packet", engines)
-}
-
-/// Processors that do nothing until this is dropped.
-struct Offline {
-    switches: Vec<PathBuf>,
-}
-
-impl Offline {
-    fn all_but_one() -> TestResult<Self> {
-        needs_root()?;
-        let mut offline = Self {
-            switches: Vec::new(),
-        };
-        for number in 1..64 {
-            let switch = PathBuf::from(format!("/sys/devices/system/cpu/cpu{number}/online"));
-            if fs::read_to_string(&switch).is_ok_and(|text| text.trim() == "1") {
-                fs::write(&switch, "0")?;
-                offline.switches.push(switch);
-            }
-        }
-        // A machine with one processor shows the same.
-        let online = fs::read_to_string("/sys/devices/system/cpu/online")?;
-        if online.trim() != "0" {
-            skip!("processors {} stay", online.trim());
-        }
-        Ok(offline)
-    }
-}
-
-impl Drop for Offline {
-    fn drop(&mut self) {
-        for switch in &self.switches {
-            if let Err(error) = fs::write(switch, "1") {
-                println!("# {}: {error}", switch.display());
-            }
-        }
-    }
 }
 
 /// A ring of the three engines and this process: each waits for the one before.
