@@ -22,7 +22,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         )
         .test("ABI-6.2 pAdapter is never interpreted", kernel_pointer)
         .test(
-            "ABI-6.2 contexts: every node, both kinds, engine affinity",
+            "GPU-5 ABI-6.2 contexts: every node, both kinds, engine affinity",
             contexts,
         )
         .test(

@@ -85,7 +85,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
             clock,
         )
         .test(
-            "GPU-83 QueryClockCalibration refuses nodes and adapters that are not there",
+            "GPU-5 GPU-83 QueryClockCalibration refuses nodes and adapters that are not there",
             bad_clock,
         )
 }

@@ -5,7 +5,7 @@ use opendxg::pm4::{opcode, Data, Interrupt, Pm4};
 use opendxg::{EventFd, SyncFlags};
 use selftests::blocked::Blocked;
 use selftests::gpu::{reaches, Gpu, NODES, PAGE};
-use selftests::time::soon;
+use selftests::time::{eventually, soon, A_WHILE};
 use selftests::{ensure, ensure_eq, Suite, TestResult};
 
 use super::place::{everywhere, Place};
@@ -21,8 +21,12 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         .test("GPU-37 ACQUIRE_MEM of both lengths", || everywhere(acquire))
         .test("GPU-37 the clock of the GPU", || everywhere(clock))
         .test(
-            "FEN-48 GPU-62 an interrupt of RELEASE_MEM wakes who waits for a fence",
+            "GPU-44 FEN-48 GPU-62 an interrupt of RELEASE_MEM wakes who waits for a fence",
             wakes,
+        )
+        .test(
+            "GPU-44 FEN-48 RELEASE_MEM without an interrupt wakes nobody before the end",
+            silent,
         )
         .test(
             "FEN-48 the end of a command buffer wakes them without an interrupt",
@@ -174,16 +178,46 @@ fn wakes() -> TestResult {
             let address = fence.gpu_address();
             (Blocked::new(move || fence.wait(7))?, address)
         };
-        // The buffer does not end before both are awake.
+        // The buffer does not end before all are awake.
+        let only = {
+            let fence = gpu.device().create_fence(0)?;
+            let address = fence.gpu_address();
+            (Blocked::new(move || fence.wait(1))?, address)
+        };
         let commands = Pm4::new()
-            .signal(fence.gpu_address(), 5)
-            .signal(sleeper.1, 7)
+            .release(fence.gpu_address(), Data::Full(5), Interrupt::AfterData)
+            .release(only.1, Data::Full(1), Interrupt::Only)
+            .release(sleeper.1, Data::Full(7), Interrupt::Always)
             .wait32(word.at(0), opendxg::pm4::Compare::Equal, 1, u32::MAX);
         let commands = gpu.commands(&commands)?;
         gpu.submit(&commands)?;
         ensure_eq!(event.wait(Some(soon()))?, Some(1), "node {node}");
+        only.0.join()??;
         sleeper.0.join()??;
         word.set32(0, 1);
+        gpu.finish()?;
+    }
+    Ok(())
+}
+
+fn silent() -> TestResult {
+    for interrupt in [Interrupt::None, Interrupt::Confirm] {
+        let gpu = Gpu::new()?;
+        let fence = gpu.device().create_fence(0)?;
+        let word = gpu.buffer(PAGE)?;
+        let event = EventFd::new()?;
+        fence.wait_async(5, &event)?;
+        let commands = Pm4::new()
+            .release(fence.gpu_address(), Data::Full(5), interrupt)
+            .set32(word.at(4), 1)
+            .wait32(word.at(0), opendxg::pm4::Compare::Equal, 1, u32::MAX);
+        let commands = gpu.commands(&commands)?;
+        gpu.submit(&commands)?;
+        eventually("the engine is past it", || word.get32(4) == 1)?;
+        ensure_eq!(event.wait(Some(A_WHILE))?, None, "{interrupt:?}");
+        ensure_eq!(fence.value(), 5);
+        word.set32(0, 1);
+        ensure_eq!(event.wait(Some(soon()))?, Some(1), "{interrupt:?}");
         gpu.finish()?;
     }
     Ok(())
