@@ -201,8 +201,8 @@ fn processes() -> TestResult {
                         let gpu = Gpu::on(&device, number)?;
                         kept.push((hog.begin(&gpu)?, gpu));
                     }
-                    ready.open()?;
                     let end = device.create_fence(0)?;
+                    ready.open()?;
                     end.wait(1)?;
                     ensure_eq!(device.execution_state()?, ExecutionState::Stopped);
                     core::mem::forget((kept, end));
