@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is told about memory (MEM-34 to MEM-36, MEM-98, MEM-106).
+//! What is told about memory (MEM-6, MEM-34 to MEM-36, MEM-98, MEM-106).
 
 use opendxg::raw::Argument;
 use opendxg::uapi::*;
-use opendxg::{EvictFlags, MemoryGroup, ResidentFlags, Status};
+use opendxg::{Adapter, EvictFlags, MemoryGroup, ResidentFlags, Status};
 use selftests::call::refused;
 use selftests::gpu::{reaches, Gpu, PAGE};
 use selftests::{ensure, ensure_eq, fixture, Suite, TestResult};
@@ -19,6 +19,10 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         .test("MEM-36 the budget of local memory without pressure", budget)
         .test("MEM-98 FlushHeapTransitions is accepted", flush)
         .test("MEM-106 segments in the statistics", segments)
+        .test(
+            "MEM-6 allocations that nobody asks for take no local memory",
+            creation,
+        )
 }
 
 fn refusals() -> TestResult {
@@ -130,23 +134,50 @@ fn segments() -> TestResult {
     let (segments, nodes) = adapter.segment_and_node_count()?;
     ensure!((2..=31).contains(&segments), "{segments} segments");
     ensure!(nodes >= 3, "{nodes} nodes");
-    let local = || -> TestResult<u64> {
-        let mut resident = 0;
-        for segment in 0..segments {
-            let statistics = adapter.segment_statistics(segment)?;
-            ensure!(
-                statistics.bytes_resident <= statistics.commit_limit,
-                "{statistics:?}"
-            );
-            if !statistics.is_aperture {
-                resident += statistics.bytes_resident;
-            }
-        }
-        Ok(resident)
-    };
-    let before = local()?;
+    let before = resident_bytes(adapter)?;
     let buffer = gpu.local_buffer(7 * PAGE)?;
-    ensure_eq!(local()?, before + 7 * PAGE);
+    ensure_eq!(resident_bytes(adapter)?, before + 7 * PAGE);
     drop(buffer);
+    Ok(())
+}
+
+/// The bytes of all local segments that are in use.
+fn resident_bytes(adapter: &Adapter) -> TestResult<u64> {
+    let (segments, _) = adapter.segment_and_node_count()?;
+    let mut resident = 0;
+    for segment in 0..segments {
+        let statistics = adapter.segment_statistics(segment)?;
+        ensure!(
+            statistics.bytes_resident <= statistics.commit_limit,
+            "{statistics:?}"
+        );
+        if !statistics.is_aperture {
+            resident += statistics.bytes_resident;
+        }
+    }
+    Ok(resident)
+}
+
+fn creation() -> TestResult {
+    let gpu = Gpu::new()?;
+    let adapter = gpu.device().adapter();
+    let piece = adapter.video_memory(MemoryGroup::Local)?.budget / 2 / PAGE * PAGE;
+    let before = resident_bytes(adapter)?;
+    // More than there is of local memory.
+    let pieces: TestResult<Vec<_>> = (0..4).map(|_| gpu.allocate_local(piece)).collect();
+    ensure_eq!(
+        resident_bytes(adapter)?,
+        before,
+        "creation takes local memory"
+    );
+    // Each of them has its place when it is asked for.
+    for piece in &pieces? {
+        let resident = gpu
+            .paging()
+            .make_resident(&[piece], ResidentFlags::empty())?;
+        reaches(gpu.paging().fence(), resident.value()?)?;
+        ensure!(resident_bytes(adapter)? > before);
+        gpu.device().evict(&[piece], EvictFlags::empty())?;
+    }
     Ok(())
 }
