@@ -48,6 +48,14 @@ pub(crate) fn completion() -> Option<Completion> {
     KBox::pin_init(kernel::sync::Completion::new(), GFP_KERNEL_ACCOUNT).ok()
 }
 
+/// Counts what happens in any context, and can be waited for.
+pub(crate) type Arrivals = Pin<KBox<wait_queue::Arrivals>>;
+
+/// Such a count; `None` if there is no memory. May sleep.
+pub(crate) fn arrivals() -> Option<Arrivals> {
+    pinned(wait_queue::Arrivals::new())
+}
+
 /// A lock around calls that may sleep.
 pub(crate) struct Turns(Pin<KBox<Mutex<()>>>);
 
@@ -159,7 +167,8 @@ use crate::sys::{
     mem::local_memory::{
         self,
         LocalMemory, //
-    }, //
+    },
+    wait_queue, //
 };
 
 pub(crate) use crate::sys::{

@@ -459,6 +459,12 @@ int dxg_wait_reached(struct wait_queue_head *wq, const atomic_t *count, u32 targ
 				(TASK_KILLABLE | TASK_FREEZABLE));
 }
 
+/* The same, whatever happens to the caller. What it waits for is done by threads of the module. */
+void dxg_wait_surely_reached(struct wait_queue_head *wq, const atomic_t *count, u32 target)
+{
+	wait_event(*wq, (s32)(atomic_read_acquire(count) - target) >= 0);
+}
+
 void dxg_poll_wait(struct file *file, struct wait_queue_head *wq,
 		   struct poll_table_struct *table)
 {

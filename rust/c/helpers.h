@@ -86,6 +86,7 @@ void dxg_sort_pairs(u64 (*pairs)[2], size_t count);
 void dxg_waitqueue_init(struct wait_queue_head *wq);
 void dxg_waitqueue_wake(struct wait_queue_head *wq);
 int dxg_wait_reached(struct wait_queue_head *wq, const atomic_t *count, u32 target);
+void dxg_wait_surely_reached(struct wait_queue_head *wq, const atomic_t *count, u32 target);
 void dxg_poll_wait(struct file *file, struct wait_queue_head *wq,
 		   struct poll_table_struct *table);
 

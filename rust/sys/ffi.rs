@@ -147,6 +147,11 @@ unsafe extern "C" {
         count: *const atomic_t,
         target: kernel::ffi::c_uint,
     ) -> kernel::ffi::c_int;
+    pub fn dxg_wait_surely_reached(
+        wq: *mut wait_queue_head,
+        count: *const atomic_t,
+        target: kernel::ffi::c_uint,
+    );
     pub fn dxg_poll_wait(file: *mut file, wq: *mut wait_queue_head, table: *mut poll_table_struct);
     pub fn dxg_thread_get() -> *mut pid;
     pub fn dxg_thread_is(thread: *mut pid) -> bool;

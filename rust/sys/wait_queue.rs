@@ -11,7 +11,11 @@ use kernel::{
     bindings,
     fs::File,
     prelude::*,
-    sync::atomic::Atomic,
+    sync::atomic::{
+        Acquire,
+        Atomic,
+        Full, //
+    },
     types::Opaque, //
 };
 
@@ -70,5 +74,47 @@ impl WaitQueue {
         // SAFETY: `file` and, by the caller's promise, `table` are valid; the queue outlives the
         // file and so everything that polls it.
         unsafe { ffi::dxg_poll_wait(file.as_ptr(), self.head.get(), table) }
+    }
+}
+
+/// Counts what happens in any context, and can be waited for. Nobody polls it.
+#[pin_data]
+pub(crate) struct Arrivals {
+    count: Atomic<u32>,
+    #[pin]
+    queue: WaitQueue,
+}
+
+impl Arrivals {
+    /// Nothing has happened.
+    pub(crate) fn new() -> impl PinInit<Self> {
+        pin_init!(Self {
+            count: Atomic::new(0),
+            queue <- WaitQueue::new(),
+        })
+    }
+
+    /// How much has happened so far, modulo 2^32.
+    pub(crate) fn count(&self) -> u32 {
+        self.count.load(Acquire)
+    }
+
+    /// One more.
+    ///
+    /// Context: any; it takes no lock but that of the wait queue, with interrupts off.
+    pub(crate) fn arrive(&self) {
+        self.count.fetch_add(1, Full);
+        self.queue.wake();
+    }
+
+    /// Returns when so much has happened, whatever happens to the caller.
+    ///
+    /// Context: may sleep, no spinlocks held.
+    pub(crate) fn wait_until(&self, count: u32) {
+        // SAFETY: The queue was initialised in `new` and is pinned, and `Atomic<u32>` has the
+        // layout of the kernel's counter.
+        unsafe {
+            ffi::dxg_wait_surely_reached(self.queue.head.get(), self.count.as_ptr().cast(), count)
+        }
     }
 }

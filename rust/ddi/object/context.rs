@@ -10,7 +10,10 @@ use crate::{
             Passive, //
         },
         paging::RootPageTable,
-        port::Port,
+        port::{
+            Calls,
+            Port, //
+        },
         queue::{
             Submission,
             Suspend, //
@@ -70,6 +73,16 @@ impl Context {
         Ok(())
     }
 
+    /// SetRootPageTable while no work of the context runs. While the adapter is being stopped this
+    /// waits, as all paging does: the old root is about to go.
+    pub fn move_root_page_table(&self, class: &Passive, root: &RootPageTable) {
+        if let Some(kmd) = self.port().enter_to_page(class) {
+            let _turn = self.device.turns.take();
+
+            kmd.set_root_page_table(class, self.cookie, root);
+        }
+    }
+
     /// SetContextSchedulingProperties.
     pub fn set_priority(&self, class: &Passive, priority: i32) -> KmdResult {
         let kmd = self.port().enter()?;
@@ -88,6 +101,15 @@ impl Context {
 
         kmd.submit_command(class, self.cookie, submission);
         Ok(())
+    }
+
+    /// SuspendContext, for who waits for its end inside `kmd`. See [`Context::suspend`].
+    ///
+    /// Context: does not sleep.
+    pub fn suspend_within(&self, kmd: &Calls<'_>, class: &Dispatch, id: u64) -> Suspend {
+        let _turn = self.turns.take();
+
+        kmd.suspend_context(class, self.cookie, id)
     }
 
     /// SuspendContext. A stopped adapter runs nothing.

@@ -10,6 +10,7 @@ mod context;
 mod device;
 mod hw_queue;
 mod process;
+mod suspension;
 
 // Only tests on the host show anything in the aperture yet.
 #[allow(unused_imports)]
@@ -24,4 +25,8 @@ pub use hw_queue::HwQueue;
 pub use process::{
     Process,
     TableUpdate, //
+};
+pub use suspension::{
+    Suspension,
+    Suspensions, //
 };

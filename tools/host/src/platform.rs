@@ -256,6 +256,44 @@ impl Completion {
     }
 }
 
+/// Counts what happens in any context, and can be waited for.
+pub(crate) struct Arrivals {
+    count: Mutex<u32>,
+    changed: Condvar,
+}
+
+/// Such a count.
+pub(crate) fn arrivals() -> Option<Arrivals> {
+    Some(Arrivals {
+        count: Mutex::new(0),
+        changed: Condvar::new(),
+    })
+}
+
+impl Arrivals {
+    /// How much has happened so far.
+    pub(crate) fn count(&self) -> u32 {
+        *self.count.lock().expect("nobody panics")
+    }
+
+    /// One more.
+    pub(crate) fn arrive(&self) {
+        *self.count.lock().expect("nobody panics") += 1;
+        self.changed.notify_all();
+    }
+
+    /// Returns when so much has happened.
+    pub(crate) fn wait_until(&self, count: u32) {
+        might_sleep();
+
+        let mut now = self.count.lock().expect("nobody panics");
+
+        while (now.wrapping_sub(count) as i32) < 0 {
+            now = self.changed.wait(now).expect("nobody panics");
+        }
+    }
+}
+
 /// An array of nothing.
 pub(crate) fn none_array<T, const N: usize>() -> Option<Boxed<[Option<T>; N]>> {
     Some(Box::new([const { None }; N]))
