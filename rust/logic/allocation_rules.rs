@@ -37,7 +37,8 @@ pub mod bits {
     pub const EXISTING_SECTION: u32 = 1 << 17;
 
     const ALLOW_NOT_ZEROED: u32 = 1 << 18;
-    const PHYSICALLY_CONTIGUOUS: u32 = 1 << 19;
+    /// One range in a memory segment.
+    pub const PHYSICALLY_CONTIGUOUS: u32 = 1 << 19;
     const NO_KMD_ACCESS: u32 = 1 << 20;
 
     /// Every bit that is accepted.
@@ -60,6 +61,9 @@ pub mod bits {
 
 /// The flags of an entry of the array that are accepted: Primary, Stereo and OverridePriority.
 pub const KNOWN_ENTRY_FLAGS: u32 = 0x7;
+
+/// The flag of what is to be displayed: Primary.
+const PRIMARY: u32 = 1 << 0;
 
 /// Most allocations of one call.
 pub const MAX_ALLOCATIONS: u32 = 4096;
@@ -170,6 +174,16 @@ impl Creation {
                 || !reserved_is_zero
                 || driver_data_size > MAX_PRIVATE_DATA,
         )
+    }
+
+    /// Whether an entry of the array is to be displayed.
+    pub fn is_primary(flags: u32) -> bool {
+        flags & PRIMARY != 0
+    }
+
+    /// Whether what is made is to be one range in a memory segment.
+    pub fn is_contiguous(&self) -> bool {
+        self.has(bits::PHYSICALLY_CONTIGUOUS)
     }
 
     /// Whether the array can be copied; if not, [`Creation::check_sizes`] refuses the call, when it

@@ -9,6 +9,7 @@
 pub(crate) mod access;
 pub(crate) mod adapter_info;
 pub(crate) mod allocation_lists;
+pub(crate) mod allocation_properties;
 pub(crate) mod allocation_rules;
 pub(crate) mod attribute_rules;
 pub(crate) mod bucket_map;

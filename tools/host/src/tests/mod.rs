@@ -18,6 +18,8 @@ mod allocation_data;
 #[cfg(not(loom))]
 mod allocation_lists;
 #[cfg(not(loom))]
+mod allocation_properties;
+#[cfg(not(loom))]
 mod allocation_rules;
 #[cfg(not(loom))]
 mod aperture;
