@@ -13,6 +13,7 @@
 
 struct device;
 struct dma_buf;
+struct dma_buf_attachment;
 struct sg_table;
 struct user_struct;
 
@@ -75,6 +76,19 @@ vm_fault_t dxg_fault_frame(struct vm_fault *vmf, unsigned long number, enum dxg_
 bool dxg_fault_ahead(struct vm_fault *vmf, unsigned long ahead, unsigned long number,
 		     enum dxg_caching caching);
 vm_fault_t dxg_fault_error(int error);
+
+/* dma-bufs of other drivers that engines use. */
+struct dxg_attachment {
+	struct dma_buf_attachment *attachment;
+	struct sg_table *table;
+};
+
+int dxg_engines_add(void);
+void dxg_engines_remove(void);
+int dxg_dma_buf_attach(struct dma_buf *buf, enum dma_data_direction dir, u64 *frames, size_t count,
+		       struct dxg_attachment *result);
+void dxg_dma_buf_detach(struct dma_buf *buf, enum dma_data_direction dir,
+			const struct dxg_attachment *what);
 
 /* dma-bufs that this module exports. */
 bool dxg_file_is_alone(struct file *file);

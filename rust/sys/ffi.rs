@@ -39,6 +39,21 @@ pub const dxg_caching_DXG_UNCACHED: dxg_caching = 2;
 pub type dxg_caching = kernel::ffi::c_uint;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
+pub struct dxg_attachment {
+    pub(crate) attachment: *mut dma_buf_attachment,
+    pub(crate) table: *mut sg_table,
+}
+impl Default for dxg_attachment {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
 pub struct dxg_params {
     pub(crate) name: *mut kernel::ffi::c_char,
     pub(crate) mode: kernel::ffi::c_uint,
@@ -279,6 +294,20 @@ unsafe extern "C" {
         caching: dxg_caching,
     ) -> bool;
     pub fn dxg_fault_error(error: kernel::ffi::c_int) -> vm_fault_t;
+    pub fn dxg_engines_add() -> kernel::ffi::c_int;
+    pub fn dxg_engines_remove();
+    pub fn dxg_dma_buf_attach(
+        buf: *mut dma_buf,
+        dir: dma_data_direction,
+        frames: *mut kernel::ffi::c_ulonglong,
+        count: usize,
+        result: *mut dxg_attachment,
+    ) -> kernel::ffi::c_int;
+    pub fn dxg_dma_buf_detach(
+        buf: *mut dma_buf,
+        dir: dma_data_direction,
+        what: *const dxg_attachment,
+    );
     pub fn dxg_file_is_alone(file: *mut file) -> bool;
     pub fn dxg_sg_map(
         dev: *mut device,

@@ -110,7 +110,7 @@ impl PageSource for TimerRegisters {
 
     fn present(&self, index: usize) -> Option<Frame<'_>> {
         // SAFETY: The registers never go. The test reads one that reading does not change.
-        (index == 0).then(|| unsafe { Frame::behind_bus(Self::ADDRESS / PAGE_SIZE, self.0) })
+        (index == 0).then(|| unsafe { Frame::of_number(Self::ADDRESS / PAGE_SIZE, self.0) })
     }
 
     fn taken(&self) -> usize {

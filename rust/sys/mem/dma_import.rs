@@ -3,8 +3,8 @@
 //! dma-bufs of other drivers as memory (RES-87).
 //!
 //! A buffer is only referenced: its exporter decides where its bytes are, how they are cached and
-//! when they move. Processors reach it by mappings that the exporter makes. It is attached to no
-//! device, because no engine uses it yet.
+//! when they move. Processors reach it by mappings that the exporter makes. While engines use it,
+//! it is attached (`dma_attachment.rs`).
 
 use super::{
     pages::{
@@ -36,9 +36,9 @@ const FMODE_WRITE: u32 = 1 << 1;
 /// A reference to a dma-buf of another driver, of which the first pages are used.
 pub(crate) struct Imported {
     /// INVARIANT: referenced.
-    buf: NonNull<bindings::dma_buf>,
-    count: usize,
-    write: bool,
+    pub(super) buf: NonNull<bindings::dma_buf>,
+    pub(super) count: usize,
+    pub(super) write: bool,
 }
 
 // SAFETY: All functions of dma-bufs take the locks they need.

@@ -3,6 +3,7 @@
 //! Memory: pages, pins, mappings and dma-bufs.
 
 pub(crate) mod blocks;
+pub(crate) mod dma_attachment;
 pub(crate) mod dma_export;
 pub(crate) mod dma_import;
 pub(crate) mod dma_slots;

@@ -57,6 +57,8 @@ struct Placed<P> {
 /// A move to another backing.
 struct Moving<P> {
     to: Placed<P>,
+    /// Whether the bytes go with it; otherwise those of the new backing count.
+    copies: bool,
     /// `None` while the new backing is being prepared. Until then nothing has changed.
     progress: Option<Progress>,
 }
@@ -187,6 +189,7 @@ impl<P> State<P> {
         if let Some(Moving {
             to,
             progress: Some(progress),
+            ..
         }) = self.moving.as_deref()
         {
             let present = self.now.pages.present(index).is_some();

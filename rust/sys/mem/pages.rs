@@ -64,14 +64,13 @@ impl Frame<'_> {
         }
     }
 
-    /// A frame without a `struct page`.
+    /// A frame without a `struct page`, or with one that only its owner may use.
     ///
     /// # Safety
     ///
-    /// For the lifetime of the result processes may use whatever is at this number, with this
-    /// caching.
-    #[cfg(CONFIG_KUNIT = "y")]
-    pub(in crate::sys) unsafe fn behind_bus(number: c_ulong, caching: Caching) -> Self {
+    /// For the lifetime of the result processes and engines may use whatever is at this number,
+    /// with this caching.
+    pub(in crate::sys) unsafe fn of_number(number: c_ulong, caching: Caching) -> Self {
         Self {
             number,
             caching,

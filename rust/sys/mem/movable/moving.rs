@@ -55,6 +55,16 @@ impl<P: Copy + Send + Unpin> Movable<P> {
     /// Context: may sleep, no locks held. Other users of the memory wait for one step at most,
     /// except those that pin it.
     pub(crate) fn move_to(&self, place: P, pages: Arc<dyn PageSource>) -> Result<(), MoveError> {
+        self.go_to(place, pages, true)
+    }
+
+    /// The same, but the bytes are dropped, and those of the other backing take their place. What
+    /// it has no page for is zeros.
+    pub(crate) fn replace_by(&self, place: P, pages: Arc<dyn PageSource>) -> Result<(), MoveError> {
+        self.go_to(place, pages, false)
+    }
+
+    fn go_to(&self, place: P, pages: Arc<dyn PageSource>, copies: bool) -> Result<(), MoveError> {
         if pages.count() != self.count {
             return Err(MoveError::Size);
         }
@@ -63,9 +73,9 @@ impl<P: Copy + Send + Unpin> Movable<P> {
             place,
             pages: pages.clone(),
         };
-        let from = self.begin(to)?;
+        let from = self.begin(to, copies)?;
 
-        if let Err(error) = self.prepare(&*from, &*pages) {
+        if let Err(error) = self.prepare(&*from, copies.then_some(&*pages)) {
             let given_up = self.state.lock().moving.take();
 
             drop(given_up);
@@ -78,9 +88,14 @@ impl<P: Copy + Send + Unpin> Movable<P> {
     }
 
     /// Announces a move. Nothing changes yet. Returns the pages to move.
-    fn begin(&self, to: Placed<P>) -> Result<Arc<dyn PageSource>, MoveError> {
-        let moving = KBox::new(Moving { to, progress: None }, GFP_KERNEL_ACCOUNT)
-            .map_err(|_| MoveError::Failed(ENOMEM))?;
+    fn begin(&self, to: Placed<P>, copies: bool) -> Result<Arc<dyn PageSource>, MoveError> {
+        let moving = Moving {
+            to,
+            copies,
+            progress: None,
+        };
+        let moving =
+            KBox::new(moving, GFP_KERNEL_ACCOUNT).map_err(|_| MoveError::Failed(ENOMEM))?;
         // If there is another move, this one is dropped after the lock.
         let mut state = self.state.lock();
 
@@ -91,8 +106,9 @@ impl<P: Copy + Send + Unpin> Movable<P> {
         Ok(state.now.pages.clone())
     }
 
-    /// Takes a new page for each old one, and starts the move. From then on nothing can fail.
-    fn prepare(&self, from: &dyn PageSource, to: &dyn PageSource) -> Result<(), MoveError> {
+    /// Takes a new page for each old one, if bytes are copied there, and starts the move. From then
+    /// on nothing can fail.
+    fn prepare(&self, from: &dyn PageSource, to: Option<&dyn PageSource>) -> Result<(), MoveError> {
         for _ in 0..ROUNDS {
             let mut ready = 0;
 
@@ -103,14 +119,18 @@ impl<P: Copy + Send + Unpin> Movable<P> {
                     }
                     work::breathe();
                 }
-                if let Some(old) = from.present(index) {
+                let Some(old) = from.present(index) else {
+                    continue;
+                };
+
+                if let Some(to) = to {
                     let new = to.page(index).map_err(MoveError::Failed)?;
 
                     if !old.has_page() || !new.has_page() {
                         return Err(MoveError::NoPage);
                     }
-                    ready += 1;
                 }
+                ready += 1;
             }
 
             let mut state = self.state.lock();
@@ -138,6 +158,7 @@ impl<P: Copy + Send + Unpin> Movable<P> {
         } = &mut *state;
         let Some(Moving {
             to,
+            copies,
             progress: Some(progress),
         }) = moving.as_deref_mut()
         else {
@@ -149,7 +170,7 @@ impl<P: Copy + Send + Unpin> Movable<P> {
                 file.invalidate(step.clone());
             }
             // INVARIANT: No mapping has these pages any more.
-            for index in step.clone() {
+            for index in step.clone().filter(|_| *copies) {
                 if let Some((old, new)) = now.pages.present(index).zip(to.pages.present(index)) {
                     // `prepare` has looked whether both have a page.
                     let _copied = old.copy_to(new);
