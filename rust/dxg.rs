@@ -55,6 +55,7 @@ use kernel::prelude::*;
 use kmd::soft::Config;
 use sys::{
     file::chardev::Registration,
+    mem::dma_attachment::EngineDevice,
     params,
     work::Worker, //
 };
@@ -72,8 +73,10 @@ module! {
 struct OpenDxg {
     _node: Registration<OpenFile>,
     _configfs: Configfs,
-    /// Dropped last: what is queued runs to its end, and without the node nothing new is queued.
+    /// What is queued runs to its end, and without the node nothing new is queued.
     _worker: Worker,
+    /// Dropped last: what the worker ends may be attached to it.
+    _engines: EngineDevice,
 }
 
 impl kernel::Module for OpenDxg {
@@ -97,6 +100,7 @@ impl kernel::Module for OpenDxg {
             return Err(EINVAL);
         }
 
+        let engines = EngineDevice::add()?;
         let worker = Worker::start(c"opendxg")?;
         let driver = Driver::new(Some(Debugfs::new()?))?;
 
@@ -114,6 +118,7 @@ impl kernel::Module for OpenDxg {
             _node: node,
             _configfs: configfs,
             _worker: worker,
+            _engines: engines,
         })
     }
 }

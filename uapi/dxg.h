@@ -108,7 +108,7 @@ struct opendxg_share_objects {
  * @alignment: 0 or a power of two up to 65536
  * @flags: OPENDXG_ALLOCATION_LOCAL for memory of the adapter instead of system
  *	memory, OPENDXG_ALLOCATION_PHYSICAL for memory that is one range to
- *	physical addresses, which answers NOT_SUPPORTED so far
+ *	physical addresses
  * @reserved: 0
  *
  * Clients of the software adapter pass it to CreateAllocation. The kernel makes

@@ -129,18 +129,37 @@ impl Client {
         let mut allocations = KVVec::new();
 
         for _ in 0..count {
-            let mut driver_data = KVVec::new();
-
-            driver_data.extend_from_slice(&TWO_PAGES, GFP_KERNEL)?;
-            allocations.push(
-                NewAllocation {
-                    driver_data,
-                    source: Source::New,
-                    priority: None,
-                },
-                GFP_KERNEL,
-            )?;
+            allocations.push(new_allocation(&TWO_PAGES, false)?, GFP_KERNEL)?;
         }
+        Self::create(driver, process, parent, allocations)
+    }
+
+    /// An allocation that these private data describe: its handle.
+    pub(in crate::dxgk) fn create_allocation(
+        &self,
+        parent: &Parent,
+        data: &[u8],
+        primary: bool,
+    ) -> DxgResult<u32> {
+        let mut allocations = KVVec::new();
+
+        allocations.push(new_allocation(data, primary)?, GFP_KERNEL)?;
+
+        let handles = Self::create(&self.driver, &self.process, parent, allocations)?;
+
+        handles
+            .last()
+            .copied()
+            .ok_or(Status::INVALID_PARAMETER.into())
+    }
+
+    fn create(
+        driver: &Driver,
+        process: &Process,
+        parent: &Parent,
+        allocations: KVVec<NewAllocation>,
+    ) -> DxgResult<KVVec<u32>> {
+        let count = allocations.len();
 
         let request = CreateAllocationsRequest {
             creation: Creation {
@@ -167,6 +186,19 @@ impl Client {
         handles.commit();
         Ok(numbers)
     }
+}
+
+/// What makes an allocation that these private data describe.
+fn new_allocation(data: &[u8], primary: bool) -> DxgResult<NewAllocation> {
+    let mut driver_data = KVVec::new();
+
+    driver_data.extend_from_slice(data, GFP_KERNEL)?;
+    Ok(NewAllocation {
+        driver_data,
+        source: Source::New,
+        priority: None,
+        primary,
+    })
 }
 
 impl Drop for Client {

@@ -411,7 +411,8 @@ mod tests {
                 move || {
                     for _ in 0..8 {
                         let _context = context(device.clone());
-                        let _allocation = allocation::described(&device.adapter, &TWO_PAGES, false);
+                        let _allocation =
+                            allocation::described(&device.adapter, &TWO_PAGES, false, false);
                     }
                     true
                 }

@@ -163,6 +163,7 @@ fn read_allocations(
                 // CAST: a usize fits 64 bits.
                 source: Source::new(creation.flags, info.existing(), PAGE_SIZE as u64)?,
                 priority: info.priority(),
+                primary: Creation::is_primary(info.Flags),
             },
             GFP_KERNEL_ACCOUNT,
         )?;

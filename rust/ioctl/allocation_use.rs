@@ -27,10 +27,7 @@ use crate::{
 };
 use kernel::{
     prelude::*,
-    sync::{
-        atomic::Relaxed,
-        Arc, //
-    }, //
+    sync::Arc, //
 };
 
 /// The allocation behind a handle that was made on `device`, or on none; DEVICE_REMOVED if the
@@ -114,7 +111,7 @@ pub(super) fn set_priority(call: Call<'_>, args: &D3DKMT_SETALLOCATIONPRIORITY) 
 
     user::read_slice(args.pPriorities, &mut priorities)?;
     for (allocation, priority) in chosen.allocations.iter().zip(priorities.iter().cycle()) {
-        allocation.priority.store(*priority, Relaxed);
+        allocation.memory.set_priority(*priority);
     }
     Ok(())
 }
@@ -135,7 +132,7 @@ pub(super) fn priority(call: Call<'_>, args: &D3DKMT_GETALLOCATIONPRIORITY) -> D
     // A resource whose allocations are all destroyed (RES-82) has none to answer for it.
     invalid_if(args.pPriorities == 0 || allocations.is_empty())?;
     for allocation in allocations.iter().take(count) {
-        priorities.push(allocation.priority.load(Relaxed), GFP_KERNEL_ACCOUNT)?;
+        priorities.push(allocation.memory.priority(), GFP_KERNEL_ACCOUNT)?;
     }
     user::write_slice(args.pPriorities, &priorities)?;
     Ok(())

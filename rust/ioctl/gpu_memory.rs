@@ -56,7 +56,7 @@ use kernel::{
 };
 
 /// The status of an operation that is complete when a paging fence shows `value`.
-fn status_of(value: u64) -> Status {
+pub(super) fn status_of(value: u64) -> Status {
     match value {
         0 => Status::SUCCESS,
         _ => Status::PENDING,
@@ -146,7 +146,7 @@ pub(super) fn evict(call: Call<'_>, args: &mut D3DKMT_EVICT) -> DxgResult<impl C
     let count = paging_rules::check_evict(args.NumAllocations, args.AllocationList, args.Flags)?;
     let list = read_list(call, args.hDevice, args.AllocationList, count)?;
 
-    let evicted = Evicted::new(list)?;
+    let evicted = Evicted::new(list, args.Flags)?;
 
     args.NumBytesToTrim = 0;
     Ok(evicted)
@@ -421,7 +421,14 @@ fn read_updates(
             _ => None,
         };
 
-        list.push(Step { update, opened }, GFP_KERNEL_ACCOUNT)?;
+        let kept = opened.as_ref().and_then(Opened::keep);
+        let step = Step {
+            update,
+            opened,
+            _kept: kept,
+        };
+
+        list.push(step, GFP_KERNEL_ACCOUNT)?;
     }
     Ok(Steps {
         list,

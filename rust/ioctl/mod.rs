@@ -9,6 +9,7 @@
 
 mod adapter;
 mod allocation;
+mod allocation_property;
 mod allocation_use;
 mod call;
 mod commit;

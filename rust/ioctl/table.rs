@@ -6,6 +6,7 @@
 use super::{
     adapter,
     allocation,
+    allocation_property,
     allocation_use,
     call::{
         run_answer,
@@ -190,6 +191,8 @@ table! {
         run_in D3DKMT_GETALLOCATIONPRIORITY => allocation_use::priority;
     DXG_IOCTL_QUERYALLOCATIONRESIDENCY:
         run_in D3DKMT_QUERYALLOCATIONRESIDENCY => allocation_use::residency;
+    DXG_IOCTL_UPDATEALLOCPROPERTY:
+        run_answer D3DDDI_UPDATEALLOCPROPERTY => allocation_property::update;
     DXG_IOCTL_EXPORT_DMABUF: run_out opendxg_export_dmabuf => allocation_use::export_dmabuf;
     DXG_IOCTL_ESCAPE: run_in D3DKMT_ESCAPE => escape::run;
     DXG_IOCTL_QUERY_OBJECT: run_report opendxg_query_object => object::query;

@@ -85,15 +85,15 @@ impl Allocation {
 
     /// MapApertureSegment: shows pages of the allocation, from `page` on, in the aperture with the
     /// id `segment`, from its page `first` on. They are physical addresses, at most
-    /// [`MAX_APERTURE_PAGES`](crate::ddi::paging::MAX_APERTURE_PAGES). A stopped adapter looks at
-    /// no aperture any more.
+    /// [`MAX_APERTURE_PAGES`](crate::ddi::paging::MAX_APERTURE_PAGES). While the adapter is being
+    /// stopped this waits; a stopped one looks at no aperture any more.
     pub fn map_aperture(
         &self,
         class: &Passive,
         (segment, first): (u32, u64),
         page: u64,
         pages: &[u64],
-    ) -> KmdResult {
+    ) {
         let map = MapApertureSegment {
             allocation: self.cookie,
             segment,
@@ -102,15 +102,15 @@ impl Allocation {
             pages,
         };
 
-        self.port
-            .enter()?
-            .build_paging_buffer(class, PagingOperation::MapApertureSegment(map));
-        Ok(())
+        if let Some(kmd) = self.port.enter_to_page(class) {
+            kmd.build_paging_buffer(class, PagingOperation::MapApertureSegment(map));
+        }
     }
 
     /// UnmapApertureSegment of a range that shows pages of the allocation. `dummy` is the physical
-    /// address of a page that belongs to nobody.
-    pub fn unmap_aperture(&self, class: &Passive, range: &ApertureRange, dummy: u64) -> KmdResult {
+    /// address of a page that belongs to nobody. On return no engine uses the pages, whatever has
+    /// become of the adapter.
+    pub fn unmap_aperture(&self, class: &Passive, range: &ApertureRange, dummy: u64) {
         let unmap = UnmapApertureSegment {
             allocation: self.cookie,
             segment: range.segment,
@@ -119,10 +119,9 @@ impl Allocation {
             dummy,
         };
 
-        self.port
-            .enter()?
-            .build_paging_buffer(class, PagingOperation::UnmapApertureSegment(unmap));
-        Ok(())
+        if let Some(kmd) = self.port.enter_to_page(class) {
+            kmd.build_paging_buffer(class, PagingOperation::UnmapApertureSegment(unmap));
+        }
     }
 }
 

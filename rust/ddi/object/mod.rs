@@ -12,11 +12,9 @@ mod hw_queue;
 mod process;
 mod suspension;
 
-// Only tests on the host show anything in the aperture yet.
-#[allow(unused_imports)]
-pub use allocation::ApertureRange;
 pub use allocation::{
     Allocation,
+    ApertureRange,
     OpenAllocation, //
 };
 pub use context::Context;

@@ -83,7 +83,7 @@ impl OpenAllocation {
         let user = storage.as_ref().map(Storage::add_user);
         let kmd = match device {
             Some(device) => {
-                object::OpenAllocation::open(&device.kmd, &Passive::here(), &allocation.kmd)?
+                object::OpenAllocation::open(&device.kmd, &Passive::here(), &allocation.memory.kmd)?
             }
             None => None,
         };

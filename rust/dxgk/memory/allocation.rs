@@ -20,7 +20,10 @@ use crate::dxgk::{
         OwnStats,
         OBJECTS, //
     },
-    vidmm::residency::AllocationMemory, //
+    vidmm::{
+        residency::AllocationMemory,
+        site::Site, //
+    }, //
 };
 use crate::{
     ddi::{
@@ -36,7 +39,9 @@ use crate::{
         Status, //
     },
     logic::{
+        allocation_properties::Properties,
         gpu_ranges::PAGE,
+        invalid_if,
         residency, //
     },
     sys::alloc::pin_arc, //
@@ -95,10 +100,6 @@ pub(crate) struct Allocation {
     _claim: Claim,
     /// What was fixed at creation.
     pub(crate) description: AllocationDescription,
-    /// The allocation as the KMD of its adapter has it.
-    pub(in crate::dxgk) kmd: object::Allocation,
-    /// Its priority: how late it would be evicted (MEM-9).
-    pub(crate) priority: Atomic<u32>,
     /// How many handles there are, or [`WITHDRAWN`].
     opens: Atomic<u32>,
     /// The bytes; `None` after the end. LOCK: `DmaSlots::kept` is taken inside, and
@@ -106,7 +107,7 @@ pub(crate) struct Allocation {
     #[pin]
     storage: Mutex<Option<Arc<Storage>>>,
     /// Where GPUs have it.
-    pub(in crate::dxgk) memory: Arc<AllocationMemory>,
+    pub(crate) memory: Arc<AllocationMemory>,
     /// Memory of the caller whose size is not known yet. LOCK: leaf.
     #[pin]
     unsized_bytes: Mutex<Option<Unsized>>,
@@ -116,17 +117,21 @@ pub(crate) struct Allocation {
 pub(crate) struct Described {
     identified: ObjectId,
     /// What the KMD has made of it; it says how large it is.
-    pub(crate) kmd: object::Allocation,
+    pub(crate) kmd: Arc<object::Allocation>,
+    /// Where it is to be while it is resident.
+    site: Site,
 }
 
 /// What the KMD of `adapter` makes of private driver data. `existing`: of an allocation over memory
-/// of the caller, which the KMD need not know the size of (RES-23).
+/// of the caller, which the KMD need not know the size of (RES-23). `contiguous`: it is to be one
+/// range in a memory segment, whatever the KMD says.
 ///
 /// Context: may sleep, no locks held.
 pub(crate) fn described(
     adapter: &Adapter,
     driver_data: &[u8],
     existing: bool,
+    contiguous: bool,
 ) -> DxgResult<Described> {
     let identified = ObjectId::new(ObjectKind::Allocation);
     let create = CreateAllocationArgs {
@@ -135,8 +140,25 @@ pub(crate) fn described(
         existing,
     };
     let kmd = object::Allocation::create(&adapter.port, &Passive::here(), &create)?;
+    let info = &kmd.info;
+    // MEM-3: the KMD answers with what the adapter has.
+    let properties = Properties::new(
+        adapter.memory.known_segments(),
+        info.supported_segments,
+        info.preferred_segment,
+        info.accessed_physically,
+        contiguous,
+    )?;
 
-    Ok(Described { identified, kmd })
+    invalid_if(!info.alignment.is_power_of_two())?;
+
+    let site = Site::new(&adapter.memory, properties, info.alignment);
+
+    Ok(Described {
+        identified,
+        kmd: Arc::new(kmd, GFP_KERNEL_ACCOUNT)?,
+        site,
+    })
 }
 
 impl Allocation {
@@ -149,14 +171,18 @@ impl Allocation {
         priority: Option<u32>,
         bytes: Bytes,
     ) -> Result<Arc<Self>, AllocError> {
-        let Described { identified, kmd } = described;
+        let Described {
+            identified,
+            kmd,
+            site,
+        } = described;
         let priority = priority.unwrap_or(kmd.info.priority);
-        let segment = adapter.memory.segment(kmd.info.preferred_segment).cloned();
+        let size = kmd.info.size;
         let (storage, unsized_bytes) = match bytes {
             Bytes::Known(storage) => (Some(storage), None),
             Bytes::Unsized(bytes) => (None, Some(bytes)),
         };
-        let memory = AllocationMemory::new(storage.clone(), segment, kmd.info.size)?;
+        let memory = AllocationMemory::new(kmd, storage.clone(), site, size, priority)?;
 
         pin_arc(
             pin_init!(Self {
@@ -164,8 +190,6 @@ impl Allocation {
                 _adapter: Counted::new(adapter),
                 _claim: claim,
                 description,
-                kmd,
-                priority: Atomic::new(priority),
                 opens: Atomic::new(0),
                 storage <- new_mutex!(storage, "Allocation::storage"),
                 memory,
@@ -273,7 +297,7 @@ impl Allocation {
     /// How many pages its end frees, if at most `most`, nothing else shares them, and the KMD need
     /// not be told. Only tries the lock.
     pub(in crate::dxgk) fn pages_at_most(&self, most: usize) -> Option<usize> {
-        if self.kmd.info.notify_end.is_some() {
+        if self.memory.kmd.info.notify_end.is_some() {
             return None;
         }
 
@@ -289,7 +313,7 @@ impl Allocation {
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn cleanup(&self) {
-        self.kmd.notify_end(&Passive::here());
+        self.memory.kmd.notify_end(&Passive::here());
 
         let storage = self.storage.lock().take();
 

@@ -78,6 +78,8 @@ pub(crate) struct NewAllocation {
     pub(crate) source: Source,
     /// Its priority, if it is given one.
     pub(crate) priority: Option<u32>,
+    /// Whether it is to be displayed.
+    pub(crate) primary: bool,
 }
 
 /// What the allocations of a request belong to.
@@ -218,22 +220,9 @@ impl Maker<'_> {
             None => new.driver_data,
         };
         let existing = matches!(new.source, Source::Caller(_));
-        let described = allocation::described(adapter, &driver_data, existing)?;
-        let info = &described.kmd.info;
-        let size = info.size;
-
-        // MEM-3: the KMD answers with what the adapter has.
-        if !adapter.memory.has_segments(info.supported_segments)
-            || !info.alignment.is_power_of_two()
-        {
-            return Err(Status::INVALID_PARAMETER.into());
-        }
-
-        // MEM-4: nothing is kept in one range, or shown in the aperture, yet.
-        if info.accessed_physically {
-            return Err(Status::NOT_SUPPORTED.into());
-        }
-
+        let contiguous = new.primary || self.creation.is_contiguous();
+        let described = allocation::described(adapter, &driver_data, existing, contiguous)?;
+        let size = described.kmd.info.size;
         let description = AllocationDescription {
             read_only: self.creation.is_read_only(),
             driver_data,

@@ -33,6 +33,7 @@ use crate::{
         alloc::pin_arc,
         file::revocable_file::Source,
         mem::{
+            dma_attachment::Attached,
             dma_slots::{
                 DmaSlots,
                 Exported,
@@ -200,7 +201,14 @@ impl Storage {
     ///
     /// Context: a system call, no locks held.
     pub(in crate::dxgk) fn pin(self: &Arc<Self>) -> DxgResult<PinnedStorage> {
-        PinnedStorage::new(self, self.memory.count())
+        let mut pinned = PinnedStorage::new(self, self.memory.count())?;
+
+        if let Backing::DmaBuf(buffer) = &self.backing {
+            let attached = Attached::new(buffer.clone()).map_err(|error| self.not_shown(error))?;
+
+            pinned.pages = Arc::new(attached, GFP_KERNEL_ACCOUNT)?;
+        }
+        Ok(pinned)
     }
 
     /// Whether the bytes may be somewhere else, as long as nothing keeps them where they are.
@@ -232,6 +240,27 @@ impl Storage {
             Backing::Part(_) => Err(MoveError::Pinned),
             Backing::User | Backing::Section | Backing::DmaBuf(_) => Err(MoveError::Fixed),
         }
+    }
+
+    /// Has the bytes of another backing instead of its own, which are dropped. It fails as
+    /// [`Storage::move_to`] does.
+    ///
+    /// Context: may sleep, no locks held but `AllocationMemory::turn`.
+    pub(in crate::dxgk) fn replace_by(
+        &self,
+        place: Place,
+        pages: Arc<dyn PageSource>,
+    ) -> core::result::Result<(), MoveError> {
+        match &self.backing {
+            Backing::Shmem => self.memory.replace_by(place, pages),
+            // Nothing but the former was ever moved.
+            _ => Err(MoveError::Fixed),
+        }
+    }
+
+    /// Whether the bytes are in a buffer of another driver.
+    pub(in crate::dxgk) fn is_imported(&self) -> bool {
+        matches!(self.backing, Backing::DmaBuf(_))
     }
 
     /// The bytes, for showing them in a process.
@@ -398,7 +427,8 @@ impl Drop for CpuAccess {
 pub(in crate::dxgk) struct PinnedStorage {
     storage: Arc<Storage>,
     count: usize,
-    /// INVARIANT: the pages of `storage`, whose memory this has pinned, unless it was unpinned.
+    /// INVARIANT: the pages of `storage`, whose memory this has pinned, unless it was unpinned. A
+    /// dma-buf of another driver is attached as long as these are there.
     pages: Arc<dyn PageSource>,
     is_pinned: AtomicFlag,
 }

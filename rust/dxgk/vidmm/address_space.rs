@@ -23,9 +23,9 @@ use super::{
     },
     residency::{
         AllocationMemory,
-        Opening,
-        ResidentIn, //
-    }, //
+        Opening, //
+    },
+    users::ResidentIn, //
 };
 use crate::{
     ddi::{

@@ -5,9 +5,10 @@
 //!
 //! ```text
 //! GpuProcess ── AddressSpace ── ranges, page tables, pages of fence values
-//!                    └─ Opened ── AllocationMemory ── Placement: pinned pages, or LocalPages
-//! Device ── DeviceQueues ── PagingQueue ── Operation       ▲
-//! Adapter ── Segments ── Segment ──────────────────────────┘ of it
+//!                    └─ Opened ── AllocationMemory ── Site, Placement
+//! Device ── DeviceQueues ── PagingQueue ── Operation       │
+//! Adapter ── AdapterMemory ┬ Segment ── LocalPages <───────┤
+//!                          └ Aperture ── ShownRange <──────┘
 //! ```
 //!
 //! Page tables are written by the processor, in the call that changes something. So at any time,
@@ -17,17 +18,24 @@
 //! fence.
 
 pub(crate) mod address_space;
+mod aperture;
 pub(crate) mod create;
 pub(crate) mod device_queues;
 pub(in crate::dxgk) mod fence_pages;
+mod idle;
 pub(crate) mod opened;
 mod page_tables;
 pub(crate) mod paging_queue;
 pub(crate) mod paging_worker;
+mod placement;
+mod placement_tests;
+mod properties;
 mod ranges;
 pub(crate) mod residency;
 pub(crate) mod resident_list;
 pub(crate) mod segment;
 mod shown_page;
+pub(crate) mod site;
 pub(crate) mod update;
 pub(crate) mod usage;
+mod users;

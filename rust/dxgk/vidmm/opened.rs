@@ -127,6 +127,14 @@ impl Opened {
         }
     }
 
+    /// Keeps the allocation on the list of the device, if it is there, as long as the result is
+    /// (MEM-47).
+    pub(crate) fn keep(self: &Arc<Self>) -> Option<Kept> {
+        let is_kept = self.memory.keep(self.id, self.device);
+
+        is_kept.then(|| Kept(self.clone()))
+    }
+
     /// Ends it when the work is gone that is queued now; at once if there is none, or if `at_once`.
     ///
     /// Context: may sleep, no locks held.
@@ -154,6 +162,16 @@ impl Opened {
         self.memory.leave(self.id);
         self.ended.store(1, Release);
         self.over.wake();
+    }
+}
+
+/// An allocation that stays on the list of a device, whatever is evicted.
+pub(crate) struct Kept(Arc<Opened>);
+
+impl Drop for Kept {
+    /// Context: may sleep, no locks held.
+    fn drop(&mut self) {
+        self.0.memory.let_go(self.0.id);
     }
 }
 

@@ -1,32 +1,48 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Residency of one allocation: who wants it, and where it is for GPUs (MEM-6, MEM-17, MEM-24 to
+//! Residency of one allocation: who wants it, and where it is for GPUs (MEM-6, MEM-17, MEM-23 to
 //! MEM-26).
 //!
-//! Each open of a device has a count. While one of them is not 0, the allocation has a *placement*:
-//! pages that stay where they are, in a segment or in system memory. Page tables of all address
-//! spaces that show it lead there. Without a count there is no placement and no valid entry, and
-//! what was in a segment is back in system memory, unless that had no room.
+//! While somebody wants it, the allocation has a *placement*: pages that stay where they are, in a
+//! segment or in system memory. Page tables of all address spaces that show it lead there. When
+//! nobody wants it any more, it loses its placement, and what was in a segment goes back to system
+//! memory, unless that has no room; or it stays as it is until its room is wanted for others
+//! (`idle.rs`). Without a placement there is no valid entry.
 //!
 //! An allocation is made ready in two steps. *Prepare* is for the thread that wants it: it takes
 //! the pages, which are charged to that thread, or a place in a segment with its pages, and can
 //! fail. *Finish* moves the bytes and writes the page tables; the worker may do it.
 //!
 //! LOCK: `turn` is a mutex; whoever prepares, finishes or takes away holds it. Inside: page tables
-//! (`AddressSpace::state`), moves (`Movable::state`), pages. `state` is a mutex and a leaf; it is
-//! inside `AddressSpace::state` too. Nothing is dropped under it.
+//! (`AddressSpace::state`), moves (`Movable::state`), pages, entries of the KMD for its aperture.
+//! `state` is a mutex; it is inside `AddressSpace::state` too, and only `IdleList::state` is taken
+//! inside. Nothing is dropped under it.
 
-use super::segment::{
-    LocalPages,
-    Segment, //
+use super::{
+    aperture::ShownRange,
+    idle::{
+        Idle,
+        IdleList,
+        IdlePlace,
+        Key, //
+    },
+    placement::{
+        pinned,
+        take_pages,
+        Placement, //
+    },
+    segment::LocalPages,
+    site::Site,
+    users::{
+        ResidentIn,
+        Usage,
+        User,
+        Users, //
+    }, //
 };
 use crate::{
     ddi::{
-        paging::{
-            PageEntry,
-            PageTableEntry, //
-        },
-        segments::SYSTEM_MEMORY,
+        object,
         types::Place, //
     },
     dxgk::memory::storage::{
@@ -38,15 +54,12 @@ use crate::{
         DxgResult,
         Status, //
     },
-    logic::gpu_ranges::Mapping,
     sys::{
         alloc::pin_arc,
         mem::{
             movable::moving::MoveError,
             pages::PageSource, //
-        },
-        task::sleep,
-        work, //
+        }, //
     }, //
 };
 use kernel::{
@@ -65,69 +78,7 @@ use kernel::{
     }, //
 };
 
-/// Pages that stay where they are.
-#[derive(Clone)]
-pub(super) enum Placement {
-    /// Pages of system memory.
-    System(Arc<PinnedStorage>),
-    /// Pages of a segment, and what keeps the bytes there.
-    Local(Arc<LocalPages>, Arc<PinnedStorage>),
-}
-
-impl Placement {
-    /// The bytes may move from here on, although somebody may still have this.
-    fn unpin(&self) {
-        match self {
-            Self::System(pinned) | Self::Local(_, pinned) => pinned.unpin(),
-        }
-    }
-
-    /// The entry for the first page that a mapping shows.
-    pub(super) fn entry(&self, mapping: &Mapping) -> PageTableEntry {
-        // CAST: 64 bits fit a usize.
-        let index = mapping.offset as usize;
-        let place = match self {
-            Self::System(pages) => pages
-                .present(index)
-                .map(|frame| (SYSTEM_MEMORY, frame.physical())),
-            Self::Local(pages, _) => pages.offset(index).map(|offset| (pages.segment(), offset)),
-        };
-
-        place.map_or(PageTableEntry::Invalid, |(segment, address)| {
-            PageTableEntry::Page(PageEntry {
-                segment,
-                address,
-                read_only: !mapping.write,
-                no_execute: !mapping.execute,
-                system_use_only: false,
-            })
-        })
-    }
-}
-
-/// The address space of an open, as far as residency goes.
-pub(crate) trait ResidentIn: Send + Sync {
-    /// The allocation of an open has got or lost its placement: writes the entries of the ranges
-    /// that show it. On return no engine uses the old ones.
-    ///
-    /// Context: may sleep; `AllocationMemory::turn` of the allocation.
-    fn refresh(&self, opening: u64);
-
-    /// So many bytes more of a budget group are wanted there.
-    fn add_usage(&self, group: usize, bytes: u64);
-
-    /// So many bytes less.
-    fn sub_usage(&self, group: usize, bytes: u64);
-}
-
-/// What an open of a device wants.
-struct User {
-    opening: u64,
-    device: u64,
-    /// How often it wants it to be resident.
-    count: u32,
-    space: Arc<dyn ResidentIn>,
-}
+pub(super) mod change;
 
 /// An open of an allocation, for those who show it.
 #[derive(Clone, Copy)]
@@ -162,29 +113,68 @@ struct State {
     storage: Option<Arc<Storage>>,
     /// The allocation is gone; its bytes go with the last user.
     ended: bool,
-    users: KVec<User>,
-    /// The sum of the counts.
-    wanted: u64,
+    users: Users,
     placement: Option<Placement>,
+    /// Its place in the list of the placement, while nobody wants it and it may give way.
+    idle: Option<Key>,
+    /// Memory for such a place, once there was one.
+    idle_place: Option<IdlePlace>,
+    /// The bytes in a segment may be others than those that came from system memory.
+    is_written: bool,
 }
 
-/// What is held of a segment.
+impl State {
+    /// It gives way to nobody any more.
+    fn leave_idle(&mut self) {
+        if let Some(key) = self.idle.take() {
+            let list = self.placement.as_ref().and_then(Placement::idle);
+
+            self.idle_place = list.and_then(|list| list.remove(key));
+        }
+    }
+
+    /// It has no placement any more, and gives way to nobody.
+    fn take_placement(&mut self) -> Option<Placement> {
+        self.leave_idle();
+        self.placement.take()
+    }
+}
+
+/// What is held for a placement.
 struct Turn {
-    /// The place there; the bytes are in it, or about to be.
+    site: Site,
+    /// The place in a segment; the bytes are in it, or about to be.
     local: Option<Arc<LocalPages>>,
     /// The pages of system memory that the bytes were in before, and go back to.
     home: Option<Arc<dyn PageSource>>,
+    /// The part of the aperture that shows it, or is about to.
+    shown: Option<Arc<ShownRange>>,
+    /// Pages of system memory that are about to be the placement.
+    pinned: Option<Arc<PinnedStorage>>,
+}
+
+/// What was held, to be dropped without locks.
+#[derive(Default)]
+struct Left {
+    _placement: Option<Placement>,
+    _storage: Option<Arc<Storage>>,
+    _local: Option<Arc<LocalPages>>,
+    _home: Option<Arc<dyn PageSource>>,
+    _shown: Option<Arc<ShownRange>>,
+    _pinned: Option<Arc<PinnedStorage>>,
 }
 
 /// An allocation, as the memory manager knows it.
 #[pin_data]
 pub(crate) struct AllocationMemory {
-    /// Where it had best be, if that is a segment.
-    segment: Option<Arc<Segment>>,
-    /// The budget group that it counts in.
-    pub(crate) group: usize,
+    /// The allocation as the KMD of its adapter has it.
+    pub(in crate::dxgk) kmd: Arc<object::Allocation>,
+    /// The budget group that it counts in. Changed under `turn` and `state`.
+    group: Atomic<usize>,
     /// Bytes; 0 as long as they are not known.
     size: Atomic<u64>,
+    /// Its priority: how late it gives way (MEM-9).
+    priority: Atomic<u32>,
     #[pin]
     turn: Mutex<Turn>,
     #[pin]
@@ -193,38 +183,70 @@ pub(crate) struct AllocationMemory {
 
 /// Why an allocation cannot be resident now.
 pub(crate) enum Shortage {
-    /// A segment lacks so many bytes.
-    Segment(u64),
+    /// Its segment or the aperture lacks so many bytes, unless something there gives way.
+    Room(u64, Room),
     /// Something else is the matter.
     Failed(DxgError),
 }
 
-impl From<DxgError> for Shortage {
-    fn from(error: DxgError) -> Self {
-        Self::Failed(error)
+/// Where room may be made.
+pub(crate) struct Room(Arc<IdleList>);
+
+impl Room {
+    /// Has the allocation give way that goes first, of those that nobody wants; false if there is
+    /// none.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(super) fn make(&self) -> bool {
+        self.0.make_room()
+    }
+}
+
+impl Shortage {
+    /// Why there is no room for `bytes` where `available` are not in use.
+    fn of_room(error: Error, bytes: u64, available: u64, idle: &Arc<IdleList>) -> Self {
+        match error == ENOSPC {
+            // What is left may lie in pieces.
+            true => Self::Room(
+                bytes
+                    .checked_sub(available)
+                    .filter(|missing| *missing != 0)
+                    .unwrap_or(bytes),
+                Room(idle.clone()),
+            ),
+            false => Self::Failed(DxgError::from_errno(error)),
+        }
+    }
+}
+
+impl<T: Into<DxgError>> From<T> for Shortage {
+    fn from(error: T) -> Self {
+        Self::Failed(error.into())
     }
 }
 
 impl AllocationMemory {
-    /// An allocation of these bytes, which had best be in `segment`, if that is given.
+    /// An allocation of these bytes, which is to be at `site`.
     pub(crate) fn new(
+        kmd: Arc<object::Allocation>,
         storage: Option<Arc<Storage>>,
-        segment: Option<Arc<Segment>>,
+        site: Site,
         size: u64,
+        priority: u32,
     ) -> Result<Arc<Self>, AllocError> {
-        let is_local = segment
-            .as_ref()
-            .is_some_and(|segment| segment.is_local_group);
-
         pin_arc(
             pin_init!(Self {
-                segment,
-                group: usize::from(!is_local),
+                kmd,
+                group: Atomic::new(site.group()),
                 size: Atomic::new(size),
+                priority: Atomic::new(priority),
                 turn <- new_mutex!(
                     Turn {
+                        site,
                         local: None,
                         home: None,
+                        shown: None,
+                        pinned: None,
                     },
                     "AllocationMemory::turn"
                 ),
@@ -232,9 +254,11 @@ impl AllocationMemory {
                     State {
                         storage,
                         ended: false,
-                        users: KVec::new(),
-                        wanted: 0,
+                        users: Users::new(),
                         placement: None,
+                        idle: None,
+                        idle_place: None,
+                        is_written: false,
                     },
                     "AllocationMemory::state"
                 ),
@@ -246,6 +270,36 @@ impl AllocationMemory {
     /// Bytes.
     pub(crate) fn size(&self) -> u64 {
         self.size.load(Acquire)
+    }
+
+    /// The budget group that it counts in.
+    pub(crate) fn group(&self) -> usize {
+        self.group.load(Relaxed)
+    }
+
+    fn usage(&self) -> Usage {
+        Usage {
+            group: self.group(),
+            bytes: self.size(),
+        }
+    }
+
+    /// Its priority (MEM-9).
+    pub(crate) fn priority(&self) -> u32 {
+        self.priority.load(Relaxed)
+    }
+
+    /// Changes it. What waits to give way does so as late as it says now.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn set_priority(self: &Arc<Self>, priority: u32) {
+        let mut state = self.state.lock();
+
+        self.priority.store(priority, Relaxed);
+        if state.idle.is_some() {
+            state.leave_idle();
+            self.enter_idle(&mut state);
+        }
     }
 
     /// Gives an allocation without a size its bytes. It was not ended meanwhile, because somebody
@@ -264,10 +318,7 @@ impl AllocationMemory {
 
     /// Whether GPUs can use it, and the segment that it is in then; 0 is system memory.
     pub(crate) fn resident_in(&self) -> Option<u32> {
-        match self.state.lock().placement.as_ref()? {
-            Placement::System(_) => Some(SYSTEM_MEMORY),
-            Placement::Local(pages, _) => Some(pages.segment()),
-        }
+        self.state.lock().placement.as_ref().map(Placement::segment)
     }
 
     /// Adds the open with the number `opening`, of `device` in `space`.
@@ -279,15 +330,7 @@ impl AllocationMemory {
         device: u64,
         space: Arc<dyn ResidentIn>,
     ) -> Result<(), AllocError> {
-        self.state.lock().users.push(
-            User {
-                opening,
-                device,
-                count: 0,
-                space,
-            },
-            GFP_KERNEL_ACCOUNT,
-        )
+        self.state.lock().users.enter(opening, device, space)
     }
 
     /// Removes an open, with its counts.
@@ -295,17 +338,13 @@ impl AllocationMemory {
     /// Context: may sleep, no locks held.
     pub(super) fn leave(&self, opening: u64) {
         let mut state = self.state.lock();
-        let place = state.users.iter().position(|user| user.opening == opening);
-        let left = place.and_then(|place| state.users.remove(place).ok());
+        let left: Option<(bool, User)> = state.users.leave(opening, self.usage());
 
-        if let Some(left) = &left {
-            state.wanted -= u64::from(left.count);
-            if left.count != 0 {
-                left.space.sub_usage(self.group, self.size());
-            }
+        if matches!(left, Some((true, _))) {
+            state.is_written = true;
         }
 
-        let is_unwanted = state.wanted == 0;
+        let is_unwanted = !state.users.are_wanted();
         let storage = match state.ended && state.users.is_empty() {
             true => state.storage.take(),
             false => None,
@@ -334,11 +373,7 @@ impl AllocationMemory {
 
         drop(state);
         if storage.is_some() {
-            let mut turn = self.turn.lock();
-            let held = (turn.local.take(), turn.home.take());
-
-            drop(turn);
-            drop(held);
+            self.take_away(false);
         }
         drop(storage);
     }
@@ -346,68 +381,99 @@ impl AllocationMemory {
     /// The open wants it to be resident, once more. False if the open has ended.
     pub(crate) fn want(&self, opening: u64) -> bool {
         let mut state = self.state.lock();
-        let State { users, wanted, .. } = &mut *state;
-        let Some(user) = users.iter_mut().find(|user| user.opening == opening) else {
-            return false;
-        };
-        let Some(count) = user.count.checked_add(1) else {
-            return false;
-        };
+        let is_open = state.users.want(opening, self.usage());
 
-        if user.count == 0 {
-            user.space.add_usage(self.group, self.size());
+        if is_open {
+            state.leave_idle();
         }
-        user.count = count;
-        *wanted += 1;
-        true
+        is_open
     }
 
     /// How many more bytes a device would want with this allocation.
     pub(crate) fn more_wanted(&self, opening: u64) -> u64 {
-        let state = self.state.lock();
-        let is_wanted = state
-            .users
-            .iter()
-            .any(|user| user.opening == opening && user.count != 0);
-
-        match is_wanted {
+        match self.state.lock().users.wants(opening) {
             true => 0,
             false => self.size(),
         }
     }
 
     /// The device wants it once less; false if it did not want it. The caller calls
-    /// [`AllocationMemory::trim`] afterwards.
-    pub(crate) fn unwant(&self, opening: u64, device: u64) -> bool {
+    /// [`AllocationMemory::trim`] afterwards. `not_written`: says that the bytes are those that
+    /// were there before it was wanted. That counts if nobody else can lose anything by it.
+    pub(crate) fn unwant(&self, opening: u64, device: u64, not_written: bool) -> bool {
         let mut state = self.state.lock();
-        let State { users, wanted, .. } = &mut *state;
-        let own = users
-            .iter()
-            .position(|user| user.opening == opening && user.count != 0);
-        // Another handle of the device will do: the device has one list (MEM-17).
-        let place = own.or_else(|| {
-            users
-                .iter()
-                .position(|user| user.device == device && user.count != 0)
-        });
-        let Some(user) = place.and_then(|place| users.get_mut(place)) else {
+
+        if !not_written || !state.users.are_of_one_process() {
+            state.is_written = true;
+        }
+        state.users.unwant(opening, device, self.usage())
+    }
+
+    /// It stays on the list of the device, if it is there, until [`AllocationMemory::let_go`].
+    /// False if it is not there.
+    pub(super) fn keep(&self, opening: u64, device: u64) -> bool {
+        self.state.lock().users.keep(opening, device, self.usage())
+    }
+
+    /// Takes one [`AllocationMemory::keep`] back.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(super) fn let_go(self: &Arc<Self>, opening: u64) {
+        self.state.lock().users.let_go(opening, self.usage());
+        self.trim(false);
+    }
+
+    /// Takes the placement away if nobody wants it any more; on return no engine uses it. With
+    /// `if_necessary` it stays until its room is wanted.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn trim(self: &Arc<Self>, if_necessary: bool) {
+        if self.state.lock().users.are_wanted() || if_necessary && self.become_idle() {
+            return;
+        }
+        self.take_away(true);
+    }
+
+    /// It stays where it is until its room is wanted; false if it cannot. What takes its bytes then
+    /// is there from now on, so that it is charged to the caller, and nobody else has to find it.
+    fn become_idle(self: &Arc<Self>) -> bool {
+        let Ok(place) = IdlePlace::new() else {
             return false;
         };
+        // Dropped after the locks if it is not used.
+        let mut place = Some(place);
+        let turn = self.turn.lock();
 
-        user.count -= 1;
-        if user.count == 0 {
-            user.space.sub_usage(self.group, self.size());
+        if let Some(home) = &turn.home {
+            if take_pages(&**home).is_err() {
+                return false;
+            }
         }
-        *wanted -= 1;
+
+        let mut state = self.state.lock();
+
+        if state.users.are_wanted() || state.idle.is_some() {
+            return true;
+        }
+        if state.placement.is_none() {
+            return false;
+        }
+        if state.idle_place.is_none() {
+            state.idle_place = place.take();
+        }
+        if !turn.site.properties.unmoveable {
+            self.enter_idle(&mut state);
+        }
         true
     }
 
-    /// Takes the placement away if nobody wants it any more. On return no engine uses it.
-    ///
-    /// Context: may sleep, no locks held.
-    pub(crate) fn trim(&self) {
-        if self.state.lock().wanted == 0 {
-            self.take_away(true);
+    fn enter_idle(self: &Arc<Self>, state: &mut State) {
+        let Some(list) = state.placement.as_ref().and_then(Placement::idle) else {
+            return;
+        };
+
+        if let Some(place) = state.idle_place.take() {
+            state.idle = Some(list.add(place, self.priority(), self.clone()));
         }
     }
 
@@ -417,16 +483,9 @@ impl AllocationMemory {
         let mut place = self.state.lock().users.len();
 
         while let Some(next) = place.checked_sub(1) {
-            let user = {
-                let state = self.state.lock();
+            let shown = self.state.lock().users.shown_in(next);
 
-                state
-                    .users
-                    .get(next)
-                    .map(|user| (user.space.clone(), user.opening))
-            };
-
-            if let Some((space, opening)) = user {
+            if let Some((space, opening)) = shown {
                 space.refresh(opening);
             }
             place = next;
@@ -436,33 +495,67 @@ impl AllocationMemory {
     /// Takes the placement away, if nobody wants it. `keep`: the bytes are still needed.
     fn take_away(&self, keep: bool) {
         // Dropped after the lock, like all that is dropped here.
-        let (placement, storage);
+        let _left: Left;
         let mut turn = self.turn.lock();
+        let mut state = self.state.lock();
 
-        {
-            let mut state = self.state.lock();
-
-            if state.wanted != 0 {
-                return;
-            }
-            storage = state.storage.clone();
-            placement = state.placement.take();
+        if state.users.are_wanted() {
+            return;
         }
+
+        let (placement, storage) = (state.take_placement(), state.storage.clone());
+
+        drop(state);
+        _left = self.give_up(&mut turn, placement, storage, keep);
+    }
+
+    /// Gives up what was the placement, and where it was. On return no engine uses it. What has no
+    /// room at home stays where it is, and is used again from there.
+    fn give_up(
+        &self,
+        turn: &mut Turn,
+        placement: Option<Placement>,
+        storage: Option<Arc<Storage>>,
+        keep: bool,
+    ) -> Left {
         if let Some(placement) = &placement {
             self.refresh();
-            placement.unpin();
-        }
-        if let (true, Some(storage), Some(home)) = (keep, &storage, &turn.home) {
-            // What has no room at home stays where it is, and is used again from there.
-            if storage.move_to(Place::SystemMemory, home.clone()).is_err() {
-                return;
-            }
+            placement.release();
         }
 
-        let held = (turn.local.take(), turn.home.take());
+        let pinned = turn.pinned.take();
 
-        drop(turn);
-        drop(held);
+        if keep && !self.go_home(turn, storage.as_ref()) {
+            return Left {
+                _placement: placement,
+                _storage: storage,
+                _pinned: pinned,
+                ..Left::default()
+            };
+        }
+        Left {
+            _placement: placement,
+            _storage: storage,
+            _local: turn.local.take(),
+            _home: turn.home.take(),
+            _shown: turn.shown.take(),
+            _pinned: pinned,
+        }
+    }
+
+    /// The bytes go back to system memory, if they are in a segment; false if they cannot. What was
+    /// not written to is there already.
+    fn go_home(&self, turn: &Turn, storage: Option<&Arc<Storage>>) -> bool {
+        let (Some(storage), Some(home)) = (storage, &turn.home) else {
+            return true;
+        };
+        let is_written = self.state.lock().is_written;
+
+        match is_written {
+            true => storage.move_to(Place::SystemMemory, home.clone()),
+            false => storage.replace_by(Place::SystemMemory, home.clone()),
+        }
+        .is_ok()
     }
 
     /// Takes what residency needs: pages of system memory, or a place in the segment.
@@ -482,26 +575,46 @@ impl AllocationMemory {
             storage = state.storage.clone();
         }
 
-        let storage = storage
-            .as_ref()
-            .ok_or(DxgError::from(Status::INVALID_PARAMETER))?;
+        let storage = storage.as_ref().ok_or(Status::INVALID_PARAMETER)?;
 
-        if let (Some(segment), None, true) = (&self.segment, &turn.local, storage.may_move()) {
-            let local = segment.take(storage.count()).map_err(|error| {
-                if error == ENOSPC {
-                    let missing = self.size().saturating_sub(segment.available());
+        self.take_room(&mut turn, storage)
+    }
 
-                    return Shortage::Segment(missing.max(1));
-                }
-                Shortage::Failed(DxgError::from_errno(error))
-            })?;
+    fn take_room(&self, turn: &mut Turn, storage: &Arc<Storage>) -> Result<(), Shortage> {
+        let Turn {
+            site,
+            local,
+            shown,
+            pinned,
+            ..
+        } = turn;
 
-            take_all(&*local)?;
-            turn.local = Some(local);
+        if let (Some(segment), true) = (&site.segment, storage.may_move()) {
+            if local.is_none() {
+                let taken = segment
+                    .take(storage.count(), site.layout)
+                    .map_err(|error| {
+                        let available = segment.available();
+
+                        Shortage::of_room(error, self.size(), available, &segment.idle)
+                    })?;
+
+                take_pages(&*taken)?;
+                *local = Some(taken);
+            }
             return Ok(());
         }
-        if turn.local.is_none() {
-            take_pages(storage)?;
+        if let (Some(aperture), None) = (&site.aperture, &shown) {
+            let taken = aperture.take(&self.kmd, storage.count()).map_err(|error| {
+                let available = aperture.available();
+
+                Shortage::of_room(error, self.size(), available, &aperture.idle)
+            })?;
+
+            *shown = Some(taken);
+        }
+        if pinned.is_none() {
+            *pinned = Some(in_system_memory(storage)?);
         }
         Ok(())
     }
@@ -518,22 +631,40 @@ impl AllocationMemory {
         {
             let state = self.state.lock();
 
-            if state.wanted == 0 || state.placement.is_some() {
+            if !state.users.are_wanted() || state.placement.is_some() {
                 return Ok(());
             }
             storage = state.storage.clone();
         }
 
         let storage = storage.as_ref().ok_or(Status::INVALID_PARAMETER)?;
+
+        self.place(&mut turn, storage)
+    }
+
+    /// Gives it its placement.
+    fn place(&self, turn: &mut Turn, storage: &Arc<Storage>) -> DxgResult {
         let local = match turn.local.clone() {
-            Some(local) => moved(&mut turn, storage, local)?,
+            Some(local) => self.moved(turn, storage, local)?,
             None => None,
         };
         let placement = match local {
-            Some((local, pinned)) => Placement::Local(local, pinned),
+            Some(placement) => placement,
             None => {
-                take_pages(storage)?;
-                Placement::System(pinned(storage)?)
+                let pinned = match turn.pinned.take() {
+                    Some(pinned) => pinned,
+                    None => in_system_memory(storage)?,
+                };
+
+                if let (Some(aperture), None) = (&turn.site.aperture, &turn.shown) {
+                    let shown = aperture.take(&self.kmd, storage.count());
+
+                    turn.shown = Some(shown.map_err(DxgError::from_errno)?);
+                }
+                if let Some(shown) = &turn.shown {
+                    shown.show(&*pinned)?;
+                }
+                Placement::System(pinned, turn.shown.clone())
             }
         };
 
@@ -542,57 +673,59 @@ impl AllocationMemory {
         self.refresh();
         Ok(())
     }
-}
 
-/// A place in a segment, and what keeps the bytes there.
-type InSegment = (Arc<LocalPages>, Arc<PinnedStorage>);
+    /// Moves the bytes into a segment. `None`: they stay where they are, because something else
+    /// holds them there.
+    fn moved(
+        &self,
+        turn: &mut Turn,
+        storage: &Arc<Storage>,
+        local: Arc<LocalPages>,
+    ) -> DxgResult<Option<Placement>> {
+        let place = Place::Segment(local.segment());
 
-/// Moves the bytes into a segment. `None`: they stay where they are, because something else holds
-/// them there.
-fn moved(
-    turn: &mut Turn,
-    storage: &Arc<Storage>,
-    local: Arc<LocalPages>,
-) -> DxgResult<Option<InSegment>> {
-    let place = Place::Segment(local.segment());
+        if storage.place() != place {
+            let home = storage.pages();
 
-    if storage.place() != place {
-        let home = storage.pages();
-
-        local.clear().map_err(DxgError::from_errno)?;
-        match storage.move_to(place, local.clone()) {
-            Ok(()) => turn.home = Some(home),
-            Err(MoveError::Failed(error)) => return Err(DxgError::from_errno(error)),
-            Err(_) => {
-                turn.local = None;
-                return Ok(None);
+            local.clear().map_err(DxgError::from_errno)?;
+            match storage.move_to(place, local.clone()) {
+                Ok(()) => {
+                    turn.home = Some(home);
+                    self.state.lock().is_written = false;
+                }
+                Err(MoveError::Failed(error)) => return Err(DxgError::from_errno(error)),
+                Err(_) => {
+                    turn.local = None;
+                    return Ok(None);
+                }
             }
         }
+        Ok(Some(Placement::Local(local, pinned(storage)?)))
     }
-    Ok(Some((local, pinned(storage)?)))
 }
 
-/// Keeps the bytes where they are.
-fn pinned(storage: &Arc<Storage>) -> DxgResult<Arc<PinnedStorage>> {
-    Ok(Arc::new(storage.pin()?, GFP_KERNEL_ACCOUNT)?)
-}
+impl Idle for AllocationMemory {
+    fn give_way(&self) {
+        // Dropped after the lock.
+        let _left: Left;
+        let mut turn = self.turn.lock();
+        let mut state = self.state.lock();
 
-/// Takes all pages of system memory. They stay (MEM-108).
-fn take_pages(storage: &Arc<Storage>) -> DxgResult {
-    take_all(&*storage.pages())
-}
-
-/// Takes all pages of a memory. That of a segment takes them of the machine at their first use, and
-/// keeps them (MEM-110).
-fn take_all(pages: &dyn PageSource) -> DxgResult {
-    for index in 0..pages.count() {
-        if index % 512 == 0 {
-            if sleep::is_killed() {
-                return Err(DxgError::Interrupted);
-            }
-            work::breathe();
+        if state.idle.is_none() {
+            return;
         }
-        pages.page(index).map_err(DxgError::from_errno)?;
+
+        let (placement, storage) = (state.take_placement(), state.storage.clone());
+
+        drop(state);
+        _left = self.give_up(&mut turn, placement, storage, true);
     }
-    Ok(())
+}
+
+/// Takes all pages of system memory, and keeps them where they are.
+fn in_system_memory(storage: &Arc<Storage>) -> DxgResult<Arc<PinnedStorage>> {
+    if !storage.is_imported() {
+        take_pages(&*storage.pages())?;
+    }
+    pinned(storage)
 }

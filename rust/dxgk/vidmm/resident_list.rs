@@ -9,7 +9,10 @@ use super::{
     },
     opened::Opened,
     paging_queue::PagingQueue,
-    residency::Shortage, //
+    residency::{
+        AllocationMemory,
+        Shortage, //
+    }, //
 };
 use crate::{
     error::{
@@ -20,6 +23,10 @@ use crate::{
     logic::{
         gpu_ranges::PAGE,
         paging_rules::{
+            evict::{
+                NOT_WRITTEN_TO,
+                ONLY_IF_NECESSARY, //
+            },
             make_resident::{
                 CANT_TRIM_FURTHER,
                 MUST_SUCCEED, //
@@ -27,7 +34,8 @@ use crate::{
             over_budget,
             AT_ONCE_PAGES, //
         }, //
-    }, //
+    },
+    sys::task::sleep, //
 };
 use kernel::{
     prelude::*,
@@ -60,11 +68,25 @@ impl<T: Into<DxgError>> From<T> for NotResident {
     }
 }
 
-impl From<Shortage> for NotResident {
-    fn from(shortage: Shortage) -> Self {
-        match shortage {
-            Shortage::Segment(bytes) => Self::OverBudget(bytes),
-            Shortage::Failed(error) => Self::Failed(error),
+/// Does what may lack room in a segment or the aperture. What is there and wanted by nobody gives
+/// way (MEM-23).
+///
+/// Context: may sleep, no locks held.
+pub(super) fn with_room<T>(
+    mut attempt: impl FnMut() -> Result<T, Shortage>,
+) -> Result<T, NotResident> {
+    loop {
+        match attempt() {
+            Ok(done) => return Ok(done),
+            Err(Shortage::Failed(error)) => return Err(NotResident::Failed(error)),
+            Err(Shortage::Room(bytes, room)) => {
+                if sleep::is_killed() {
+                    return Err(DxgError::Interrupted.into());
+                }
+                if !room.make() {
+                    return Err(NotResident::OverBudget(bytes));
+                }
+            }
         }
     }
 }
@@ -108,7 +130,7 @@ impl MadeResident {
 
         for opened in &made.list {
             if opened.memory.placement().is_none() {
-                opened.memory.prepare()?;
+                with_room(|| opened.memory.prepare())?;
                 pages = pages.saturating_add(opened.memory.size() / PAGE);
             }
         }
@@ -134,7 +156,7 @@ impl MadeResident {
                 return Err(Status::INVALID_PARAMETER.into());
             }
             self.counted += 1;
-            if let Some(sum) = more.get_mut(opened.memory.group) {
+            if let Some(sum) = more.get_mut(opened.memory.group()) {
                 *sum = sum.saturating_add(bytes);
             }
         }
@@ -165,7 +187,7 @@ impl MadeResident {
             .unwrap_or(0)
     }
 
-    fn memories(&self) -> DxgResult<KVVec<Arc<super::residency::AllocationMemory>>> {
+    fn memories(&self) -> DxgResult<KVVec<Arc<AllocationMemory>>> {
         let mut memories = KVVec::with_capacity(self.list.len(), GFP_KERNEL_ACCOUNT)?;
 
         for opened in &self.list {
@@ -184,11 +206,13 @@ impl Drop for MadeResident {
     /// Context: may sleep, no locks held.
     fn drop(&mut self) {
         for opened in self.list.iter().take(self.counted) {
-            // The end of the handle may have taken it back already.
-            let _counted = opened.memory.unwant(opened.id, opened.device);
+            // The end of the handle may have taken it back already. Processors may have written to
+            // the bytes, wherever they were.
+            let _counted = opened.memory.unwant(opened.id, opened.device, false);
         }
+        // What was there before stays until its room is wanted.
         for opened in self.list.iter().take(self.counted) {
-            opened.memory.trim();
+            opened.memory.trim(true);
         }
     }
 }
@@ -199,17 +223,24 @@ pub(crate) struct Evicted {
     list: KVVec<Arc<Opened>>,
     /// How many of them do not count any more.
     counted: usize,
+    /// They stay where they are until their room is wanted.
+    if_necessary: bool,
 }
 
 impl Evicted {
     /// Evict of these, which are opens of one device: all mentions, or none (MEM-23).
     ///
     /// Context: may sleep, no locks held.
-    pub(crate) fn new(list: KVVec<Arc<Opened>>) -> DxgResult<Self> {
-        let mut evicted = Self { list, counted: 0 };
+    pub(crate) fn new(list: KVVec<Arc<Opened>>, flags: u32) -> DxgResult<Self> {
+        let not_written = flags & NOT_WRITTEN_TO != 0;
+        let mut evicted = Self {
+            list,
+            counted: 0,
+            if_necessary: flags & ONLY_IF_NECESSARY != 0,
+        };
 
         for opened in &evicted.list {
-            if !opened.memory.unwant(opened.id, opened.device) {
+            if !opened.memory.unwant(opened.id, opened.device, not_written) {
                 return Err(Status::INVALID_PARAMETER.into());
             }
             evicted.counted += 1;
@@ -223,7 +254,7 @@ impl Evicted {
     pub(crate) fn commit(mut self) {
         self.counted = 0;
         for opened in &self.list {
-            opened.memory.trim();
+            opened.memory.trim(self.if_necessary);
         }
     }
 }
@@ -239,7 +270,7 @@ impl Drop for Evicted {
 fn restore(list: &[Arc<Opened>]) {
     for opened in list {
         // Another call may have taken the placement away meanwhile.
-        if opened.memory.want(opened.id) && opened.memory.prepare().is_ok() {
+        if opened.memory.want(opened.id) && with_room(|| opened.memory.prepare()).is_ok() {
             let _ready = opened.memory.finish();
         }
     }

@@ -6,7 +6,11 @@
 //! is filled with zeros before anybody sees it (MEM-7), and goes back with the last reference: when
 //! no page table and no mapping has it any more.
 
-use super::paging_worker::PagingWorker;
+use super::{
+    aperture::Aperture,
+    idle::IdleList,
+    paging_worker::PagingWorker, //
+};
 use crate::{
     ddi::{
         caps::{
@@ -31,7 +35,8 @@ use crate::{
         mem::{
             blocks::{
                 Blocks,
-                Buddy, //
+                Buddy,
+                Layout, //
             },
             pages::{
                 Frame,
@@ -58,6 +63,8 @@ pub(crate) struct Segment {
     pub(crate) is_local_group: bool,
     buddy: Buddy,
     memory: SegmentMemory,
+    /// What is in it and could give way.
+    pub(super) idle: Arc<IdleList>,
 }
 
 impl Segment {
@@ -78,6 +85,7 @@ impl Segment {
             is_local_group: *local_budget_group,
             buddy: Buddy::new(*size).map_err(|_| KmdError::NoMemory)?,
             memory: memory.clone(),
+            idle: IdleList::new().map_err(|_| KmdError::NoMemory)?,
         };
 
         Arc::new(segment, GFP_KERNEL)
@@ -90,22 +98,31 @@ impl Segment {
         self.buddy.available()
     }
 
-    /// Takes so many pages, whose bytes may be those of an earlier owner.
+    /// Takes so many pages, whose bytes may be those of an earlier owner: ENOSPC if there are not
+    /// as many, or not so.
     ///
     /// Context: may sleep.
-    pub(super) fn take(self: &Arc<Self>, count: usize) -> Result<Arc<LocalPages>> {
+    pub(super) fn take(self: &Arc<Self>, count: usize, layout: Layout) -> Result<Arc<LocalPages>> {
         let size = count.checked_mul(PAGE_SIZE).ok_or(ENOSPC)?;
         // CAST: a usize fits 64 bits.
-        let blocks = self.buddy.take(size as u64)?;
+        let blocks = self.buddy.take(size as u64, layout)?;
         let mut extents = KVVec::new();
-        let mut first = 0;
 
-        for (offset, size) in blocks.iter() {
+        if layout.contiguous {
             // CAST: the memory of a segment fits a usize.
-            let (offset, pages) = (offset as usize / PAGE_SIZE, size as usize / PAGE_SIZE);
+            let offset = blocks.first() as usize / PAGE_SIZE;
 
-            extents.push(Extent { first, offset }, GFP_KERNEL_ACCOUNT)?;
-            first += pages;
+            extents.push(Extent { first: 0, offset }, GFP_KERNEL_ACCOUNT)?;
+        } else {
+            let mut first = 0;
+
+            for (offset, size) in blocks.iter() {
+                // CAST: as above.
+                let (offset, pages) = (offset as usize / PAGE_SIZE, size as usize / PAGE_SIZE);
+
+                extents.push(Extent { first, offset }, GFP_KERNEL_ACCOUNT)?;
+                first += pages;
+            }
         }
         Ok(Arc::new(
             LocalPages {
@@ -160,6 +177,11 @@ impl LocalPages {
         self.segment.id
     }
 
+    /// Where it waits if nobody wants it.
+    pub(super) fn idle(&self) -> &Arc<IdleList> {
+        &self.segment.idle
+    }
+
     /// Fills all of them with zeros. The processor does it, as long as it can.
     ///
     /// Context: may sleep, no locks held but `AllocationMemory::turn`.
@@ -201,6 +223,8 @@ pub(crate) struct AdapterMemory {
     pub(crate) reported: segments::Segments,
     /// Those with memory of their own, in the order of the ids.
     pub(crate) segments: KVec<Arc<Segment>>,
+    /// Shows what engines use by physical addresses in system memory.
+    pub(super) aperture: Arc<Aperture>,
     /// Bytes of system memory that its allocations may take.
     system: u64,
     /// Runs what is queued.
@@ -221,17 +245,15 @@ impl AdapterMemory {
 
         kmd.query_adapter_info(class, AdapterQuery::Segments(&mut reported));
 
-        let apertures = reported
-            .iter()
-            .filter(|(_, segment)| segment.kind == SegmentKind::Aperture)
-            .count();
+        let mut aperture = None;
         let mut own = KVec::new();
 
-        // MEM-1: exactly one, if there are GPU addresses.
-        if levels.is_some() && apertures != 1 {
-            return Err(KmdError::InvalidParameter);
-        }
         for (id, descriptor) in reported.iter() {
+            if descriptor.kind == SegmentKind::Aperture
+                && aperture.replace(Aperture::new(id, descriptor)?).is_some()
+            {
+                return Err(KmdError::InvalidParameter);
+            }
             if let Some(segment) = Segment::new(id, descriptor)? {
                 own.push(segment, GFP_KERNEL)
                     .map_err(|_| KmdError::NoMemory)?;
@@ -241,6 +263,8 @@ impl AdapterMemory {
             levels,
             reported,
             segments: own,
+            // MEM-1: exactly one.
+            aperture: aperture.ok_or(KmdError::InvalidParameter)?,
             system: match caps.system_memory {
                 0 => params::shared_memory(),
                 bytes => bytes,
@@ -254,14 +278,11 @@ impl AdapterMemory {
         self.segments.iter().find(|segment| segment.id == id)
     }
 
-    /// Whether all of a set of segments exist, and the set is not empty (MEM-3): bit n is segment
-    /// n. System memory is named by the aperture (MEM-5).
-    pub(crate) fn has_segments(&self, set: u32) -> bool {
-        let known = self.reported.iter().fold(0u32, |known, (id, _)| {
+    /// The set of its segments: bit n is segment n. System memory is the aperture (MEM-5).
+    pub(crate) fn known_segments(&self) -> u32 {
+        self.reported.iter().fold(0u32, |known, (id, _)| {
             known | 1u32.checked_shl(id).unwrap_or(0)
-        });
-
-        set != 0 && set & !known == 0
+        })
     }
 
     /// Bytes of a budget group: 0 is local memory, 1 is the rest.

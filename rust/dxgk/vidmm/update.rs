@@ -11,7 +11,10 @@
 use super::{
     address_space::AddressSpace,
     device_queues::QueueOwner,
-    opened::Opened, //
+    opened::{
+        Kept,
+        Opened, //
+    }, //
 };
 use crate::{
     dxgk::{
@@ -85,6 +88,8 @@ pub(crate) struct Step {
     pub(crate) update: Update,
     /// What a map shows.
     pub(crate) opened: Option<Arc<Opened>>,
+    /// Keeps that resident if it is, until the update is done (MEM-47).
+    pub(crate) _kept: Option<Kept>,
 }
 
 /// Operations on one reservation, which copy from at most one.
@@ -373,6 +378,8 @@ impl Queued {
             return;
         }
 
+        // What was kept for it may go, before anybody looks.
+        drop(self.steps);
         // It may have been signalled further meanwhile.
         let _rewind = self.fence.signal(self.done, false);
     }

@@ -68,9 +68,11 @@ impl Adapter {
             .nth(place as usize)
             .ok_or(Status::INVALID_PARAMETER)?;
         let is_aperture = descriptor.kind == SegmentKind::Aperture;
-        let used = self.memory.segment(id).map_or(0, |segment| {
-            segment.size.saturating_sub(segment.available())
-        });
+        let used = match self.memory.segment(id) {
+            Some(segment) => segment.size.saturating_sub(segment.available()),
+            None if self.memory.aperture.id == id => self.memory.aperture.used(),
+            None => 0,
+        };
 
         Ok(SegmentUsage {
             commit_limit: match is_aperture {

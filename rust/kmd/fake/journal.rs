@@ -249,6 +249,10 @@ impl Journal {
         if !platform::cmpxchg(&self.stage, STARTED, STOPPED) {
             self.break_rule(Broken::NotStarted);
         }
+        // There is no aperture any more.
+        for page in &self.aperture {
+            set(page, 0);
+        }
     }
 
     /// A KMD that failed to start is removed without StopDevice.

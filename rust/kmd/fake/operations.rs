@@ -2,6 +2,7 @@
 
 //! The paging operations that a double was told of, in order, with who told it.
 
+use super::facts::PAGE_SIZE;
 use crate::{
     ddi::paging::{
         PageTableEntry,
@@ -30,6 +31,8 @@ pub enum What {
         count: usize,
         /// The first of them.
         first: PageTableEntry,
+        /// Whether all of them are pages, each after the one before.
+        is_range: bool,
     },
     /// Translations are forgotten.
     FlushTlb {
@@ -59,6 +62,18 @@ pub struct Operation {
     pub thread: u64,
     /// What it says.
     pub what: What,
+}
+
+/// Whether entries are pages of one segment that follow each other.
+fn is_range(entries: &[PageTableEntry]) -> bool {
+    let follows = |pair: &[PageTableEntry]| match pair {
+        [PageTableEntry::Page(one), PageTableEntry::Page(next)] => {
+            one.segment == next.segment && next.address.checked_sub(one.address) == Some(PAGE_SIZE)
+        }
+        _ => false,
+    };
+
+    matches!(entries.first(), Some(PageTableEntry::Page(_))) && entries.windows(2).all(follows)
 }
 
 struct Log {
@@ -107,6 +122,7 @@ impl Operations {
                 address: update.address,
                 count: update.entries.len(),
                 first: update.entries.first().copied().unwrap_or_default(),
+                is_range: is_range(update.entries),
             },
             PagingOperation::FlushTlb { first, last, .. } => What::FlushTlb {
                 first: *first,

@@ -13,6 +13,10 @@ NUMBER = re.compile(r"\bDXG_NR_(\w+): \w+ = (\d+);")
 NAMED = re.compile(r"(D3DKMT|DXG_IOCTL_)(\w+) \((0x[0-9a-f]{2})\)(?::| on )")
 
 
+# What the number of a call leaves out of its public name.
+SHORTER = {"UPDATEALLOCATIONPROPERTY": "UPDATEALLOCPROPERTY"}
+
+
 def doc(source, function):
     """The first line of the doc comment of a function; None without one."""
     found = re.search(rf"((?:^///.*\n)+)(?:^#\[.*\n)*^pub\(\w+\) fn {function}\b", source, re.M)
@@ -25,7 +29,8 @@ def complaint(line, call, number):
     if not named:
         return "does not begin with the name and the number of the call"
     # The same call has a number at the end in some headers: CreateAllocation is CreateAllocation2.
-    if named[2].upper().rstrip("2") != call.rstrip("2"):
+    name = named[2].upper()
+    if SHORTER.get(name, name).rstrip("2") != call.rstrip("2"):
         return f"is not named after {call}"
     if int(named[3], 16) != number:
         return f"does not have the number {number:#04x}"

@@ -10,7 +10,7 @@ use crate::{
         paging::{UnmapApertureSegment, MAX_APERTURE_PAGES},
         port::Port,
         segments::{SegmentKind, Segments},
-        types::{AllocationCookie, AllocationId, CreateAllocationArgs, KmdError},
+        types::{AllocationCookie, AllocationId, CreateAllocationArgs},
     },
     kmd::fake::{
         allocation_data,
@@ -63,9 +63,7 @@ impl Scene {
     }
 
     fn map(&self, allocation: &Allocation, first: u64, pages: &[u64]) {
-        allocation
-            .map_aperture(&Passive::here(), (APERTURE, first), 0, pages)
-            .unwrap();
+        allocation.map_aperture(&Passive::here(), (APERTURE, first), 0, pages);
     }
 }
 
@@ -109,9 +107,7 @@ fn mem_78_the_kmd_is_told_what_the_aperture_shows() {
 
     scene.map(&allocation, 4, &[0x1000, 0x8000, 0x3000]);
     assert_eq!(scene.journal.in_aperture(), 3);
-    allocation
-        .unmap_aperture(&Passive::here(), &range(4, 3), 0x7000)
-        .unwrap();
+    allocation.unmap_aperture(&Passive::here(), &range(4, 3), 0x7000);
     assert_eq!(scene.journal.in_aperture(), 0);
 
     let told: Vec<_> = scene.operations.since(0).map(|told| told.what).collect();
@@ -145,9 +141,7 @@ fn mem_78_the_kmd_is_told_what_the_aperture_shows() {
 fn mem_78_a_double_finds_what_is_wrong_with_the_aperture() {
     type Wrong = fn(&Scene, &Allocation, &Allocation);
     let unmap = |allocation: &Allocation, first, count| {
-        allocation
-            .unmap_aperture(&Passive::here(), &range(first, count), 0)
-            .unwrap();
+        allocation.unmap_aperture(&Passive::here(), &range(first, count), 0);
     };
     let cases: [(Broken, Wrong); 9] = [
         (Broken::Aperture, |scene, one, other| {
@@ -168,11 +162,10 @@ fn mem_78_a_double_finds_what_is_wrong_with_the_aperture() {
             scene.map(one, 0, &[0; MAX_APERTURE_PAGES + 1]);
         }),
         (Broken::BadValue, |_, one, _| {
-            one.map_aperture(&Passive::here(), (2, 0), 0, &[0]).unwrap();
+            one.map_aperture(&Passive::here(), (2, 0), 0, &[0]);
         }),
         (Broken::BadValue, |_, one, _| {
-            one.unmap_aperture(&Passive::here(), &range(0, 1), 1)
-                .unwrap();
+            one.unmap_aperture(&Passive::here(), &range(0, 1), 1);
         }),
         (Broken::ChildrenLeft, |scene, one, _| {
             scene.map(one, 0, &[0])
@@ -212,14 +205,10 @@ fn mem_78_a_stopped_adapter_has_no_aperture() {
     let scene = Scene::new();
     let allocation = scene.allocation(PHYSICAL);
     let class = Passive::here();
-    let removed = Err(KmdError::DeviceRemoved);
 
     scene.port.stop(&class);
-    assert_eq!(
-        allocation.map_aperture(&class, (APERTURE, 0), 0, &[0]),
-        removed
-    );
-    assert_eq!(allocation.unmap_aperture(&class, &range(0, 1), 0), removed);
+    allocation.map_aperture(&class, (APERTURE, 0), 0, &[0]);
+    allocation.unmap_aperture(&class, &range(0, 1), 0);
     assert_eq!(scene.operations.count(), 0);
     drop((allocation, scene.port));
     assert!(scene.journal.is_good_end());
@@ -235,9 +224,7 @@ fn operations_know_who_told_them() {
     std::thread::scope(|scope| {
         scope.spawn(|| scene.map(&allocation, 0, &[0x1000]));
     });
-    allocation
-        .unmap_aperture(&Passive::here(), &range(0, 1), 0)
-        .unwrap();
+    allocation.unmap_aperture(&Passive::here(), &range(0, 1), 0);
     assert_ne!(scene.operations.get(0).unwrap().thread, own);
     assert_eq!(scene.operations.get(1).unwrap().thread, own);
     assert_eq!(scene.operations.get(2), None);

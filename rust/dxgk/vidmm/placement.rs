@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Where a resident allocation is: pages that stay where they are (MEM-4, MEM-5).
+
+use super::{
+    aperture::ShownRange,
+    idle::IdleList,
+    segment::LocalPages, //
+};
+use crate::{
+    ddi::{
+        paging::{
+            PageEntry,
+            PageTableEntry, //
+        },
+        segments::SYSTEM_MEMORY, //
+    },
+    dxgk::memory::storage::{
+        PinnedStorage,
+        Storage, //
+    },
+    error::{
+        DxgError,
+        DxgResult, //
+    },
+    logic::gpu_ranges::Mapping,
+    sys::{
+        mem::pages::PageSource,
+        task::sleep,
+        work, //
+    }, //
+};
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
+
+/// Pages that stay where they are.
+#[derive(Clone)]
+pub(super) enum Placement {
+    /// Pages of system memory, and the part of the aperture that shows them.
+    System(Arc<PinnedStorage>, Option<Arc<ShownRange>>),
+    /// Pages of a segment, and what keeps the bytes there.
+    Local(Arc<LocalPages>, Arc<PinnedStorage>),
+}
+
+impl Placement {
+    /// The pages are used no longer: the bytes may move from here on, although somebody may still
+    /// have this.
+    ///
+    /// Context: may sleep, no locks held but `AllocationMemory::turn`.
+    pub(super) fn release(&self) {
+        match self {
+            Self::System(pinned, shown) => {
+                if let Some(shown) = shown {
+                    shown.hide();
+                }
+                pinned.unpin();
+            }
+            Self::Local(_, pinned) => pinned.unpin(),
+        }
+    }
+
+    /// The segment that it is in; 0 is system memory.
+    pub(super) fn segment(&self) -> u32 {
+        match self {
+            Self::System(..) => SYSTEM_MEMORY,
+            Self::Local(pages, _) => pages.segment(),
+        }
+    }
+
+    /// Where it waits if nobody wants it. Plain pages of system memory are in nobody's way.
+    pub(super) fn idle(&self) -> Option<&Arc<IdleList>> {
+        match self {
+            Self::System(_, shown) => shown.as_ref().map(|shown| shown.idle()),
+            Self::Local(pages, _) => Some(pages.idle()),
+        }
+    }
+
+    /// The entry for the first page that a mapping shows.
+    pub(super) fn entry(&self, mapping: &Mapping) -> PageTableEntry {
+        // CAST: 64 bits fit a usize.
+        let index = mapping.offset as usize;
+        let place = match self {
+            Self::System(pages, _) => pages
+                .present(index)
+                .map(|frame| (SYSTEM_MEMORY, frame.physical())),
+            Self::Local(pages, _) => pages.offset(index).map(|offset| (pages.segment(), offset)),
+        };
+
+        place.map_or(PageTableEntry::Invalid, |(segment, address)| {
+            PageTableEntry::Page(PageEntry {
+                segment,
+                address,
+                read_only: !mapping.write,
+                no_execute: !mapping.execute,
+                system_use_only: false,
+            })
+        })
+    }
+}
+
+/// Keeps the bytes where they are.
+pub(super) fn pinned(storage: &Arc<Storage>) -> DxgResult<Arc<PinnedStorage>> {
+    Ok(Arc::new(storage.pin()?, GFP_KERNEL_ACCOUNT)?)
+}
+
+/// Takes all pages of a memory. Those of system memory stay (MEM-108). That of a segment takes them
+/// of the machine at their first use, and keeps them (MEM-110).
+///
+/// Context: a system call that is charged.
+pub(super) fn take_pages(pages: &dyn PageSource) -> DxgResult {
+    for index in 0..pages.count() {
+        if index % 512 == 0 {
+            if sleep::is_killed() {
+                return Err(DxgError::Interrupted);
+            }
+            work::breathe();
+        }
+        pages.page(index).map_err(DxgError::from_errno)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Who wants an allocation to be resident (MEM-17).
+//!
+//! Each open of a device has a count. A device's list has the allocation while one of its opens has
+//! a count, or while something keeps it there that the device has queued (MEM-47).
+
+use kernel::{
+    alloc::AllocError,
+    prelude::*,
+    sync::Arc, //
+};
+
+/// The address space of an open, as far as residency goes.
+pub(crate) trait ResidentIn: Send + Sync {
+    /// The allocation of an open has got or lost its placement: writes the entries of the ranges
+    /// that show it. On return no engine uses the old ones.
+    ///
+    /// Context: may sleep; `AllocationMemory::turn` of the allocation.
+    fn refresh(&self, opening: u64);
+
+    /// So many bytes more of a budget group are wanted there.
+    fn add_usage(&self, group: usize, bytes: u64);
+
+    /// So many bytes less.
+    fn sub_usage(&self, group: usize, bytes: u64);
+}
+
+/// Bytes of a budget group: what an allocation is while a device wants it.
+#[derive(Clone, Copy)]
+pub(super) struct Usage {
+    pub(super) group: usize,
+    pub(super) bytes: u64,
+}
+
+/// What an open of a device wants.
+pub(super) struct User {
+    opening: u64,
+    device: u64,
+    /// How often it wants it to be resident.
+    count: u32,
+    /// How often something that it has queued keeps it so.
+    kept: u32,
+    space: Arc<dyn ResidentIn>,
+}
+
+impl User {
+    fn is_listed(&self) -> bool {
+        self.count != 0 || self.kept != 0
+    }
+
+    /// Changes the counts, and what its process uses with them.
+    fn change<T>(&mut self, usage: Usage, change: impl FnOnce(&mut Self) -> T) -> T {
+        let before = self.is_listed();
+        let result = change(self);
+
+        match (before, self.is_listed()) {
+            (false, true) => self.space.add_usage(usage.group, usage.bytes),
+            (true, false) => self.space.sub_usage(usage.group, usage.bytes),
+            _ => {}
+        }
+        result
+    }
+}
+
+/// Those who have an allocation open.
+pub(super) struct Users {
+    all: KVec<User>,
+    /// The sum of all counts.
+    wanted: u64,
+}
+
+impl Users {
+    /// Nobody.
+    pub(super) fn new() -> Self {
+        Self {
+            all: KVec::new(),
+            wanted: 0,
+        }
+    }
+
+    /// Whether somebody wants it to be resident.
+    pub(super) fn are_wanted(&self) -> bool {
+        self.wanted != 0
+    }
+
+    /// Whether nobody has it open.
+    pub(super) fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// How many have it open.
+    pub(super) fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Where it is shown, and by which open, of the one in this place.
+    pub(super) fn shown_in(&self, place: usize) -> Option<(Arc<dyn ResidentIn>, u64)> {
+        let user = self.all.get(place)?;
+
+        Some((user.space.clone(), user.opening))
+    }
+
+    /// Whether all of them are of one process.
+    pub(super) fn are_of_one_process(&self) -> bool {
+        let space = |user: &User| Arc::as_ptr(&user.space).cast::<()>();
+        let mut spaces = self.all.iter().map(space);
+        let first = spaces.next();
+
+        spaces.all(|space| Some(space) == first)
+    }
+
+    /// Adds an open, which wants nothing yet.
+    pub(super) fn enter(
+        &mut self,
+        opening: u64,
+        device: u64,
+        space: Arc<dyn ResidentIn>,
+    ) -> Result<(), AllocError> {
+        self.all.push(
+            User {
+                opening,
+                device,
+                count: 0,
+                kept: 0,
+                space,
+            },
+            GFP_KERNEL_ACCOUNT,
+        )
+    }
+
+    /// Removes an open, with what it wants. Whether it wanted anything, and what it was, which is
+    /// dropped without the lock.
+    pub(super) fn leave(&mut self, opening: u64, usage: Usage) -> Option<(bool, User)> {
+        let place = self.all.iter().position(|user| user.opening == opening)?;
+        let mut left = self.all.remove(place).ok()?;
+        let was_listed = left.is_listed();
+
+        self.wanted -= u64::from(left.count) + u64::from(left.kept);
+        left.change(usage, |left| (left.count, left.kept) = (0, 0));
+        Some((was_listed, left))
+    }
+
+    fn of_open(&mut self, opening: u64) -> Option<&mut User> {
+        self.all.iter_mut().find(|user| user.opening == opening)
+    }
+
+    /// Whether this open wants it.
+    pub(super) fn wants(&self, opening: u64) -> bool {
+        self.all
+            .iter()
+            .any(|user| user.opening == opening && user.is_listed())
+    }
+
+    /// The open wants it once more. False if it has ended.
+    pub(super) fn want(&mut self, opening: u64, usage: Usage) -> bool {
+        let Some(user) = self.of_open(opening) else {
+            return false;
+        };
+        let Some(count) = user.count.checked_add(1) else {
+            return false;
+        };
+
+        user.change(usage, |user| user.count = count);
+        self.wanted += 1;
+        true
+    }
+
+    /// The device wants it once less; false if it did not want it. Another open of it will do: the
+    /// device has one list.
+    pub(super) fn unwant(&mut self, opening: u64, device: u64, usage: Usage) -> bool {
+        let wants = |user: &User| user.count != 0;
+        let own = |user: &User| user.opening == opening && wants(user);
+        let other = |user: &User| user.device == device && wants(user);
+        let place = self.all.iter().position(own);
+        let place = place.or_else(|| self.all.iter().position(other));
+        let Some(user) = place.and_then(|place| self.all.get_mut(place)) else {
+            return false;
+        };
+
+        user.change(usage, |user| user.count -= 1);
+        self.wanted -= 1;
+        true
+    }
+
+    /// It stays on the list of the device, if it is there, until [`Users::let_go`]. False if it is
+    /// not there.
+    pub(super) fn keep(&mut self, opening: u64, device: u64, usage: Usage) -> bool {
+        let is_listed = self
+            .all
+            .iter()
+            .any(|user| user.device == device && user.is_listed());
+        let Some(user) = self.of_open(opening).filter(|_| is_listed) else {
+            return false;
+        };
+        let Some(kept) = user.kept.checked_add(1) else {
+            return false;
+        };
+
+        user.change(usage, |user| user.kept = kept);
+        self.wanted += 1;
+        true
+    }
+
+    /// Takes one [`Users::keep`] back, unless the end of the open has.
+    pub(super) fn let_go(&mut self, opening: u64, usage: Usage) {
+        if let Some(user) = self.of_open(opening).filter(|user| user.kept != 0) {
+            user.change(usage, |user| user.kept -= 1);
+            self.wanted -= 1;
+        }
+    }
+
+    /// What it is counts in another group from now on.
+    pub(super) fn move_usage(&self, from: Usage, to: Usage) {
+        for user in self.all.iter().filter(|user| user.is_listed()) {
+            user.space.sub_usage(from.group, from.bytes);
+            user.space.add_usage(to.group, to.bytes);
+        }
+    }
+}
