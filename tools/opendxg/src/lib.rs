@@ -110,6 +110,7 @@ mod object_argument;
 mod owned;
 mod pages;
 mod paging;
+mod placement;
 pub mod pm4;
 mod process;
 #[cfg(test)]
@@ -151,6 +152,7 @@ pub use object::{AnyObject, Object, ObjectInfo, ObjectKind, ObjectRef, Target};
 pub use pages::Pages;
 pub use paging::{EvictFlags, GpuMap, GpuProtection, GpuRange, GpuReserve};
 pub use paging::{GpuUpdate, PagingPriority, PagingQueue, Reservation, Resident, ResidentFlags};
+pub use placement::Placement;
 pub use resource::{OpenedShare, Resource, ResourceName, ResourceSizes};
 pub use resource_builder::{AllocationFlags, ResourceBuilder};
 pub use share::ShareOptions;

@@ -16,9 +16,6 @@ use crate::resource::Resource;
 use crate::uapi::*;
 use crate::{Error, Result, Status};
 
-/// In the description of an allocation: it lives in local memory.
-const LOCAL: u32 = 1;
-
 bitflags! {
     /// Properties of new allocations and of their resource.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -96,7 +93,17 @@ impl<'a> ResourceBuilder<'a> {
     /// Adds an allocation of so many bytes, a multiple of 4096, that lives in memory of the
     /// software adapter.
     pub fn local(self, size: u64) -> Self {
-        self.described(size, size, size, 1, LOCAL)
+        self.described(size, size, size, 1, OPENDXG_ALLOCATION_LOCAL)
+    }
+
+    /// Adds an allocation of so many bytes, a multiple of 4096, that is one range to physical
+    /// addresses: in memory of the software adapter, or else in its aperture.
+    pub fn physical(self, size: u64, local: bool) -> Self {
+        let local = match local {
+            true => OPENDXG_ALLOCATION_LOCAL,
+            false => 0,
+        };
+        self.described(size, size, size, 1, local | OPENDXG_ALLOCATION_PHYSICAL)
     }
 
     /// Adds an allocation for rows of `pitch` bytes on the software adapter, rounded up to whole

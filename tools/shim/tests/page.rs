@@ -30,17 +30,13 @@ const PENDING: &str = "not supported yet";
 const STATES: [&str; 5] = ["direct", "translated", "answered", PENDING, "not supported"];
 
 /// Why functions are not supported yet, without their prefix.
-const REASONS: [(&str, &str); 9] = [
+const REASONS: [(&str, &str); 8] = [
     (
         "comes with eviction under memory pressure",
         "ChangeVideoMemoryReservation OfferAllocations ReclaimAllocations ReclaimAllocations2 \
          QueryProcessOfferInfo TrimProcessCommitment RegisterTrimNotification \
          UnregisterTrimNotification RegisterBudgetChangeNotification \
          UnregisterBudgetChangeNotification",
-    ),
-    (
-        "comes with moves between segments",
-        "UpdateAllocationProperty",
     ),
     (
         "Lock2 and Unlock2 do this without allocation lists",
