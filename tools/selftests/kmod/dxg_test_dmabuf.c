@@ -36,6 +36,8 @@ struct state {
 	u32 mmapped;
 	u32 begun;
 	u32 ended;
+	u32 detached;
+	u32 unmapped;
 };
 
 /* Attaches to a dma-buf of anybody, maps it in a device for this direction, and ends. */
@@ -65,6 +67,11 @@ static int attach(struct dma_buf *buf, struct dma_buf_attachment *attachment)
 	return buffer->flags & REFUSES_DEVICES ? -EBUSY : 0;
 }
 
+static void detach(struct dma_buf *buf, struct dma_buf_attachment *attachment)
+{
+	((struct buffer *)buf->priv)->state.detached++;
+}
+
 static struct sg_table *map(struct dma_buf_attachment *attachment, enum dma_data_direction dir)
 {
 	struct buffer *buffer = attachment->dmabuf->priv;
@@ -90,6 +97,7 @@ free:
 static void unmap(struct dma_buf_attachment *attachment, struct sg_table *table,
 		  enum dma_data_direction dir)
 {
+	((struct buffer *)attachment->dmabuf->priv)->state.unmapped++;
 	dma_unmap_sgtable(attachment->dev, table, dir, 0);
 	sg_free_table(table);
 	kfree(table);
@@ -157,6 +165,7 @@ static int vmap_refused(struct dma_buf *buf, struct iosys_map *map)
 
 #define COMMON						\
 	.attach = attach,				\
+	.detach = detach,				\
 	.map_dma_buf = map,				\
 	.unmap_dma_buf = unmap,				\
 	.release = release,				\

@@ -54,6 +54,10 @@ pub struct Uses {
     pub begun: u32,
     /// Accesses of processors that ended.
     pub ended: u32,
+    /// Attachments that have ended.
+    pub detached: u32,
+    /// Mappings in devices that have ended.
+    pub unmapped: u32,
 }
 
 #[repr(C)]
@@ -114,7 +118,7 @@ impl TestDevice {
             fd,
             ..Default::default()
         };
-        self.ioctl(0xc01c_7802, &mut uses)?;
+        self.ioctl(0xc024_7802, &mut uses)?;
         uses.fd = 0;
         Ok(uses)
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! dma-bufs of each exporter that there is as allocations (RES-87 to RES-90). A buffer stays its
-//! exporter's: it is not attached, not mapped in the kernel, and processors see it through the
-//! exporter's own mapping.
+//! exporter's: unless engines use it, it is not attached; it is not mapped in the kernel, and
+//! processors see it through the exporter's own mapping.
 
 use std::any::Any;
 use std::os::fd::OwnedFd;

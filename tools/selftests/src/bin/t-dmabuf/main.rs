@@ -2,6 +2,7 @@
 //! dma-bufs: those that we export, those of others that we import, and what the others do with
 //! ours.
 
+mod engines;
 mod exporters;
 mod exports;
 mod fences;
@@ -16,6 +17,7 @@ pub(crate) fn main() {
         .with(importers::tests)
         .with(imports::tests)
         .with(exporters::tests)
+        .with(engines::tests)
         .with(fences::tests)
         .run()
 }

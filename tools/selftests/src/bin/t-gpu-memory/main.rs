@@ -4,8 +4,10 @@
 mod addresses;
 mod budget;
 mod contents;
+mod evictions;
 mod full;
 mod many_ranges;
+mod placement;
 mod queues;
 mod reserve;
 mod residency;
@@ -17,6 +19,8 @@ pub(crate) fn main() {
     Suite::new("gpu-memory")
         .with(queues::tests)
         .with(residency::tests)
+        .with(evictions::tests)
+        .with(placement::tests)
         .with(addresses::tests)
         .with(reserve::tests)
         .with(many_ranges::tests)

@@ -4,9 +4,7 @@
 use opendxg::pm4::Pm4;
 use opendxg::raw::Argument;
 use opendxg::uapi::*;
-use opendxg::{
-    Allocation, EvictFlags, ExecutionState, GpuMap, Residency, Resident, ResidentFlags, Status,
-};
+use opendxg::{Allocation, EvictFlags, ExecutionState, GpuMap, Residency, ResidentFlags, Status};
 use selftests::call::{refused, succeeds};
 use selftests::gpu::{one, reaches, Gpu, PAGE, READ_WRITE};
 use selftests::memory::UNMAPPED;
@@ -28,7 +26,6 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         )
         .test("MEM-23 MEM-24 contents survive an eviction", contents)
         .test("MEM-23 GPU-69 who uses what was evicted faults", fault)
-        .test("MEM-23 an eviction that is not necessary", unnecessary)
         .test(
             "MEM-9 QueryAllocationResidency tells where memory is",
             where_it_is,
@@ -258,18 +255,6 @@ fn fault() -> TestResult {
         );
     }
     Ok(())
-}
-
-fn unnecessary() -> TestResult {
-    let gpu = Gpu::new()?;
-    let buffer = gpu.local_buffer(PAGE)?;
-    gpu.device()
-        .evict(&[buffer.allocation()], EvictFlags::ONLY_IF_NECESSARY)?;
-    let list = [buffer.allocation()];
-    // It has stayed where it was: nothing to do.
-    let resident = gpu.paging().make_resident(&list, ResidentFlags::empty())?;
-    ensure_eq!(resident, Resident::At(0));
-    gpu.run(&Pm4::new().write(buffer.address(), &[2]))
 }
 
 fn where_it_is() -> TestResult {

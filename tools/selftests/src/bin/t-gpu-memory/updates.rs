@@ -5,8 +5,8 @@ use opendxg::pm4::Pm4;
 use opendxg::raw::Argument;
 use opendxg::uapi::*;
 use opendxg::{
-    Device, ExecutionState, GpuProtection, GpuReserve, GpuUpdate, MonitoredFence, Reservation,
-    ResidentFlags, Status,
+    Device, EvictFlags, ExecutionState, GpuProtection, GpuReserve, GpuUpdate, MonitoredFence,
+    Placement, Reservation, Residency, ResidentFlags, Status,
 };
 use selftests::blocked::Blocked;
 use selftests::call::refused;
@@ -31,6 +31,14 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         .test(
             "MEM-46 MEM-50 an update beyond the limit of ranges ends its device",
             beyond_the_limit,
+        )
+        .test(
+            "MEM-47 a pool stays resident while updates with it are queued",
+            kept,
+        )
+        .test(
+            "MEM-47 a queued update finds the pool where it is then",
+            late,
         )
 }
 
@@ -395,4 +403,65 @@ fn beyond_the_limit() -> TestResult {
     ensure_eq!(fence.value(), u64::MAX);
     // The addresses belong to the process, and who does not add to them goes on.
     other.run(&Pm4::new().nop(0))
+}
+
+/// Whatever is evicted, until the last update with it is done.
+fn kept() -> TestResult {
+    let tiles = Tiles::new()?;
+    let pool = pool(&tiles, 4)?;
+    let allocation = pool.allocation();
+    let gate = tiles.device().create_fence(0)?;
+    let context = tiles.gpu.context();
+    for value in [1, 3] {
+        let update = map(&tiles, value, 2, &pool, 0);
+        context.update_gpu_ranges(&[update], &gate, value)?;
+    }
+    tiles.device().evict(&[allocation], EvictFlags::empty())?;
+    ensure_eq!(allocation.residency()?, Residency::GpuMemory);
+    fails_with(tiles.device().evict(&[allocation], EvictFlags::empty()), IP)?;
+    gate.signal(1)?;
+    reaches(&gate, 2)?;
+    // One is still queued, and the addresses of the other work.
+    ensure_eq!(allocation.residency()?, Residency::GpuMemory);
+    ensure_eq!(tiles.seen()?[..4], [0, 100, 101, 0]);
+    gate.signal(3)?;
+    reaches(&gate, 4)?;
+    ensure_eq!(allocation.residency()?, Residency::NotResident);
+    // Nothing is kept that was not there before.
+    context.update_gpu_ranges(&[map(&tiles, 0, 1, &pool, 0)], &gate, 5)?;
+    ensure_eq!(allocation.residency()?, Residency::NotResident);
+    // It goes with its handle, queued or not.
+    drop(pool);
+    gate.signal(5)?;
+    reaches(&gate, 6)?;
+    tiles.gpu.works()
+}
+
+/// The pool has moved in between.
+fn late() -> TestResult {
+    let tiles = Tiles::new()?;
+    let pool = pool(&tiles, 4)?;
+    let gate = tiles.device().create_fence(0)?;
+    let update = map(&tiles, 0, 4, &pool, 0);
+    tiles.gpu.context().update_gpu_ranges(&[update], &gate, 1)?;
+    let adapter = tiles.device().adapter();
+    let mut aperture = 0;
+    for place in 0..adapter.segment_and_node_count()?.0 {
+        if adapter.segment_statistics(place)?.is_aperture {
+            aperture = place + 1;
+        }
+    }
+    let away = Placement::new().segments(&[aperture]);
+    let value = tiles
+        .gpu
+        .paging()
+        .update_placement(pool.allocation(), &away)?;
+    reaches(tiles.gpu.paging().fence(), value)?;
+    ensure_eq!(pool.allocation().residency()?, Residency::SharedMemory);
+    gate.signal(1)?;
+    reaches(&gate, 2)?;
+    ensure_eq!(tiles.seen()?[..5], [100, 101, 102, 103, 0]);
+    tiles.gpu.run(&Pm4::new().write(tiles.page(3), &[999]))?;
+    ensure_eq!(pool.get32(3 * PAGE), 999);
+    Ok(())
 }

@@ -12,6 +12,7 @@ mod keyed_mutex;
 mod name;
 mod object;
 mod open;
+mod placement;
 mod queue;
 mod queued;
 mod resource;
@@ -373,6 +374,7 @@ fn described() -> impl Iterator<Item = &'static Described> {
         queue::FORMS,
         queued::FORMS,
         gpu_memory::FORMS,
+        placement::FORMS,
         statistics::FORMS,
     ]
     .into_iter()
