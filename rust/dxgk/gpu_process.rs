@@ -15,7 +15,10 @@ use super::{
     sched::queued_work::QueuedWork,
     stats::next_id,
     sync::gpu_fences::GpuFences,
-    vidmm::address_space::AddressSpace, //
+    vidmm::{
+        address_space::AddressSpace,
+        reserved::Reservations, //
+    }, //
 };
 use crate::{
     ddi::{
@@ -90,6 +93,9 @@ struct Used {
 pub(crate) struct GpuProcesses {
     /// What its address spaces take is charged to it.
     holder: Arc<Holder>,
+    /// What it has reserved of their memory, with devices there or without.
+    #[pin]
+    pub(in crate::dxgk) reservations: Reservations,
     #[pin]
     list: Mutex<KVec<Used>>,
 }
@@ -100,6 +106,7 @@ impl GpuProcesses {
         pin_arc(
             pin_init!(Self {
                 holder,
+                reservations <- Reservations::new(),
                 list <- new_mutex!(KVec::new(), "GpuProcesses::list"),
             }),
             GFP_KERNEL_ACCOUNT,

@@ -160,6 +160,7 @@ impl Process {
             self.handles.close_queues();
         }
         self.handles.close();
+        self.gpu_processes.reservations.close();
     }
 }
 

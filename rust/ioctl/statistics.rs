@@ -72,9 +72,29 @@ pub(super) fn video_memory(call: Call<'_>, args: &mut D3DKMT_QUERYVIDEOMEMORYINF
         Some(_) => group.usage,
         None => 0,
     };
-    args.CurrentReservation = 0;
-    args.AvailableForReservation = group.budget / 2;
+    args.CurrentReservation = match process {
+        Some(_) => group.reservation,
+        None => 0,
+    };
+    args.AvailableForReservation = paging_rules::reservable(group.budget);
     Ok(())
+}
+
+/// D3DKMTChangeVideoMemoryReservation (0x16): has a part of a group of segments kept for a process
+/// (MEM-37). One that does not have the device open cannot have any.
+pub(super) fn reserve(call: Call<'_>, args: &D3DKMT_CHANGEVIDEOMEMORYRESERVATION) -> DxgResult {
+    let group = paging_rules::check_video_memory_query(
+        args.hAdapter,
+        args.MemorySegmentGroup,
+        args.PhysicalAdapterIndex,
+    )?;
+    let process = process(call, args.hProcess)?;
+    let adapter = call.process.handles.adapter(args.hAdapter)?;
+
+    adapter.check()?;
+    process
+        .ok_or(Status::INVALID_PARAMETER)?
+        .reserve_memory(&adapter, group, args.Reservation)
 }
 
 /// D3DKMTFlushHeapTransitions (0x1f): there are none (MEM-98).

@@ -178,6 +178,8 @@ table! {
         run_in D3DKMT_UPDATEGPUVIRTUALADDRESS => gpu_memory::update;
     DXG_IOCTL_QUERYVIDEOMEMORYINFO:
         run_out D3DKMT_QUERYVIDEOMEMORYINFO => statistics::video_memory;
+    DXG_IOCTL_CHANGEVIDEOMEMORYRESERVATION:
+        run_in D3DKMT_CHANGEVIDEOMEMORYRESERVATION => statistics::reserve;
     DXG_IOCTL_FLUSHHEAPTRANSITIONS:
         run_in D3DKMT_FLUSHHEAPTRANSITIONS => statistics::flush_heap_transitions;
     DXG_IOCTL_QUERYSTATISTICS: run_out D3DKMT_QUERYSTATISTICS => statistics::statistics;

@@ -105,26 +105,41 @@ pub const AT_ONCE_PAGES: u64 = 1024;
 /// Most operations that wait in one queue.
 pub const MAX_QUEUED: u32 = 1 << 17;
 
-/// The budget of a process in a segment group of so many bytes, while nobody is short (MEM-36).
-pub fn budget(group: u64) -> u64 {
-    group - group / 16
+/// Groups of segments that have budgets: local memory, and the rest.
+pub const GROUPS: usize = 2;
+
+/// The budget of a process in a segment group of so many bytes, of which other processes have
+/// reserved some, while nobody is short (MEM-36).
+pub fn budget(group: u64, reserved_by_others: u64) -> u64 {
+    (group - group / 16).saturating_sub(reserved_by_others)
+}
+
+/// How much of its budget a process may reserve (MEM-35).
+pub fn reservable(budget: u64) -> u64 {
+    budget / 2
+}
+
+/// Checks what a process with this budget wants to reserve (MEM-37).
+pub fn check_reservation(wanted: u64, budget: u64) -> Result<(), Invalid> {
+    invalid_if(wanted > reservable(budget))
 }
 
 /// How many bytes a process must evict before it may use `more` in addition to `used` (MEM-20,
 /// MEM-21).
 ///
-/// `group` is the size of the segment group. Without anything left to trim, the process may use all
-/// of it.
-pub fn over_budget(used: u64, more: u64, group: u64, cant_trim_further: bool) -> u64 {
+/// Without anything left to trim, the process may use all of a segment group of `group` bytes
+/// instead of its budget.
+pub fn over_budget(used: u64, more: u64, budget: u64, group: u64, cant_trim_further: bool) -> u64 {
     let most = match cant_trim_further {
         true => group,
-        false => budget(group),
+        false => budget,
     };
 
     used.saturating_add(more).saturating_sub(most)
 }
 
-/// Checks of QueryVideoMemoryInfo that come before its process is looked up (MEM-34).
+/// Checks of QueryVideoMemoryInfo and ChangeVideoMemoryReservation that come before the process is
+/// looked up (MEM-34).
 pub fn check_video_memory_query(
     adapter: u32,
     group: u32,

@@ -62,7 +62,8 @@ use crate::{
             Protection,
             Reserve,
             Update, //
-        }, //
+        },
+        paging_rules::GROUPS, //
     },
     sys::alloc::{
         pin_arc,
@@ -82,9 +83,6 @@ use kernel::{
         Mutex, //
     }, //
 };
-
-/// Budget groups (`D3DKMT_MEMORY_SEGMENT_GROUP`).
-pub(crate) const GROUPS: usize = 2;
 
 /// What is under the lock.
 pub(super) struct State {

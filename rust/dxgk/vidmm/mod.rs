@@ -31,6 +31,7 @@ mod placement;
 mod placement_tests;
 mod properties;
 mod ranges;
+pub(crate) mod reserved;
 pub(crate) mod residency;
 pub(crate) mod resident_list;
 pub(crate) mod segment;

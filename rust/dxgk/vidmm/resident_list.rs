@@ -32,7 +32,8 @@ use crate::{
                 MUST_SUCCEED, //
             },
             over_budget,
-            AT_ONCE_PAGES, //
+            AT_ONCE_PAGES,
+            GROUPS, //
         }, //
     },
     sys::task::sleep, //
@@ -41,8 +42,6 @@ use kernel::{
     prelude::*,
     sync::Arc, //
 };
-
-use super::address_space::GROUPS;
 
 /// Allocations that a device wants to be resident, once for each mention. Dropping it takes that
 /// back.
@@ -134,6 +133,7 @@ impl MadeResident {
                 pages = pages.saturating_add(opened.memory.size() / PAGE);
             }
         }
+
         if pages > AT_ONCE_PAGES || pages != 0 && !queue.is_idle() {
             made.value = queue.submit(Operation::Finish(made.memories()?))?;
         } else {
@@ -169,6 +169,7 @@ impl MadeResident {
         let Some(space) = &device.process.space else {
             return u64::MAX;
         };
+        let reservations = &device.owner.gpu_processes().reservations;
 
         (0..)
             .zip(more)
@@ -179,6 +180,7 @@ impl MadeResident {
                 over_budget(
                     used,
                     more,
+                    device.adapter.budget(reservations, group).0,
                     device.adapter.memory.group_size(group),
                     cant_trim,
                 )

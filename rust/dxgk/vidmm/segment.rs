@@ -9,7 +9,8 @@
 use super::{
     aperture::Aperture,
     idle::IdleList,
-    paging_worker::PagingWorker, //
+    paging_worker::PagingWorker,
+    reserved::ReservedMemory, //
 };
 use crate::{
     ddi::{
@@ -227,6 +228,8 @@ pub(crate) struct AdapterMemory {
     pub(super) aperture: Arc<Aperture>,
     /// Bytes of system memory that its allocations may take.
     system: u64,
+    /// What processes have reserved of it.
+    pub(super) reserved: Arc<ReservedMemory>,
     /// Runs what is queued.
     pub(crate) worker: Arc<PagingWorker>,
 }
@@ -269,6 +272,7 @@ impl AdapterMemory {
                 0 => params::shared_memory(),
                 bytes => bytes,
             },
+            reserved: ReservedMemory::new().map_err(|_| KmdError::NoMemory)?,
             worker: PagingWorker::new().map_err(|_| KmdError::NoMemory)?,
         })
     }

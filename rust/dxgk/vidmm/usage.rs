@@ -3,6 +3,7 @@
 //! How much memory there is, and who uses it: QueryVideoMemoryInfo and QueryStatistics (MEM-34 to
 //! MEM-36, MEM-106).
 
+use super::reserved::Reservations;
 use crate::{
     ddi::{
         class::Passive,
@@ -26,6 +27,8 @@ pub(crate) struct GroupUsage {
     pub(crate) budget: u64,
     /// What its devices want to be resident.
     pub(crate) usage: u64,
+    /// What it has reserved.
+    pub(crate) reservation: u64,
 }
 
 /// How full a segment is.
@@ -44,14 +47,39 @@ impl Process {
         // Without a device there it uses nothing.
         let space = self.gpu_processes.space_on(adapter);
 
+        let (budget, reservation) = adapter.budget(&self.gpu_processes.reservations, group);
+
         GroupUsage {
-            budget: paging_rules::budget(adapter.memory.group_size(group)),
+            budget,
             usage: space.map_or(0, |space| space.usage(group)),
+            reservation,
         }
+    }
+
+    /// Reserves so many bytes of a group of the adapter, instead of what it has reserved there.
+    /// INVALID_PARAMETER if it may not have as much.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn reserve_memory(&self, adapter: &Adapter, group: usize, bytes: u64) -> DxgResult {
+        self.gpu_processes.reservations.change(
+            adapter.id,
+            &adapter.memory.reserved,
+            (group, adapter.memory.group_size(group)),
+            bytes,
+        )
     }
 }
 
 impl Adapter {
+    /// The budget in a group of the process that has these reservations, and what it has reserved
+    /// there.
+    pub(super) fn budget(&self, reservations: &Reservations, group: usize) -> (u64, u64) {
+        let parts = reservations.of_group(self.id, &self.memory.reserved, group);
+        let budget = paging_rules::budget(self.memory.group_size(group), parts.of_others);
+
+        (budget, parts.own)
+    }
+
     /// How many segments it has.
     pub(crate) fn segment_count(&self) -> u32 {
         // CAST: at most 31.

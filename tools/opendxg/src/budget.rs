@@ -68,6 +68,16 @@ impl Adapter {
         })
     }
 
+    /// Keeps so much memory of a group for this process, instead of what was kept before: at most
+    /// [`VideoMemory::available_for_reservation`].
+    pub fn reserve_video_memory(&self, group: MemoryGroup, bytes: u64) -> Result<()> {
+        let mut arg = D3DKMT_CHANGEVIDEOMEMORYRESERVATION::zeroed();
+        arg.hAdapter = self.handle().0;
+        arg.MemorySegmentGroup = group.raw();
+        arg.Reservation = bytes;
+        call(self.node(), &mut arg).map(|_| ())
+    }
+
     /// Reads statistics (`D3DKMT_QUERYSTATISTICS_*`); the LUID is filled in.
     ///
     /// The answer is the arm of the kind; all arms are integers.

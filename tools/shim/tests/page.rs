@@ -33,7 +33,7 @@ const STATES: [&str; 5] = ["direct", "translated", "answered", PENDING, "not sup
 const REASONS: [(&str, &str); 8] = [
     (
         "comes with eviction under memory pressure",
-        "ChangeVideoMemoryReservation OfferAllocations ReclaimAllocations ReclaimAllocations2 \
+        "OfferAllocations ReclaimAllocations ReclaimAllocations2 \
          QueryProcessOfferInfo TrimProcessCommitment RegisterTrimNotification \
          UnregisterTrimNotification RegisterBudgetChangeNotification \
          UnregisterBudgetChangeNotification",

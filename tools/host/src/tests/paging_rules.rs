@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! Paging queues and residency: arguments (MEM-10, MEM-19, MEM-23), turns (MEM-14), budgets
-//! (MEM-20, MEM-21, MEM-36).
+//! (MEM-20, MEM-21, MEM-35 to MEM-37).
 
 use crate::logic::{
     paging_rules::{
-        budget, check_evict, check_make_resident, check_video_memory_query, next_queue,
-        over_budget, Candidate, Priority, MAX_LISTED, PATIENCE,
+        budget, check_evict, check_make_resident, check_reservation, check_video_memory_query,
+        next_queue, over_budget, reservable, Candidate, Priority, MAX_LISTED, PATIENCE,
     },
     Invalid,
 };
@@ -75,7 +75,9 @@ fn mem_14_the_most_urgent_first_unless_another_waited_long() {
 
 #[test]
 fn mem_36_budgets() {
-    assert_eq!(budget(1 << 26), (1 << 26) - (1 << 22));
+    assert_eq!(budget(1 << 26, 0), (1 << 26) - (1 << 22));
+    assert_eq!(budget(1600, 100), 1400);
+    assert_eq!(budget(1600, 1501), 0);
     let group = 1600;
     for (used, more, cant_trim, over) in [
         (0, 1500, false, 0),
@@ -86,10 +88,31 @@ fn mem_36_budgets() {
         (u64::MAX, 1, true, u64::MAX - 1600),
     ] {
         assert_eq!(
-            over_budget(used, more, group, cant_trim),
+            over_budget(used, more, budget(group, 0), group, cant_trim),
             over,
             "{used} {more} {cant_trim}"
         );
+    }
+    // What others have reserved is not for this one, unless it has nothing left to trim.
+    assert_eq!(
+        over_budget(1000, 100, budget(group, 500), group, false),
+        100
+    );
+    assert_eq!(over_budget(1000, 100, budget(group, 500), group, true), 0);
+}
+
+#[test]
+fn mem_35_mem_37_reservations() {
+    for (wanted, budget, fits) in [
+        (0, 0, true),
+        (1, 0, false),
+        (1, 1, false),
+        (50, 100, true),
+        (51, 100, false),
+        (u64::MAX, u64::MAX, false),
+    ] {
+        assert_eq!(check_reservation(wanted, budget).is_ok(), fits, "{wanted}");
+        assert_eq!(wanted <= reservable(budget), fits, "{wanted}");
     }
 }
 

@@ -84,6 +84,28 @@ pub(super) const FORMS: &[Described] = &[
         },
         status: Status::SUCCESS,
     },
+    Described {
+        nr: 0x16,
+        name: "D3DKMT_CHANGEVIDEOMEMORYRESERVATION",
+        variant: "",
+        fields: &[
+            PROCESS,
+            handle("hAdapter", Object::Adapter),
+            below("MemorySegmentGroup", Limit::Two),
+            // More than there is; nothing is kept for the others.
+            listed(
+                "Reservation",
+                &[0],
+                &[(1 << 40, INVALID), (1 << 63, INVALID), (u64::MAX, INVALID)],
+            ),
+            below("PhysicalAdapterIndex", Limit::One),
+        ],
+        good: |world, image| {
+            image.put32(8, world.adapter.handle().0);
+            Ok(())
+        },
+        status: Status::SUCCESS,
+    },
     statistics(
         "adapter",
         &fields(any("hProcess"), any("QuerySegment")),
