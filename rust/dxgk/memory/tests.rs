@@ -96,6 +96,16 @@ mod tests {
             paid
         }
 
+        fn take_pages(&self, pages: usize) -> bool {
+            let pages = pages as isize;
+            let paid = self.0.fetch_sub(pages, Full) >= pages;
+
+            if !paid {
+                self.0.fetch_add(pages, Full);
+            }
+            paid
+        }
+
         fn give_back(&self, pages: usize) {
             self.0.fetch_add(pages as isize, Full);
         }
@@ -186,6 +196,42 @@ mod tests {
         assert_eq!(memory.place(), SYSTEM);
         assert!(has(&mapped, 2000)?);
         assert_eq!(mapped.read(2)?, 0);
+        Ok(())
+    }
+
+    /// RES-105, MEM-20: all pages are paid for before the first is taken, or none is. What is not
+    /// taken goes back.
+    #[test]
+    fn pages_are_paid_for_ahead() -> Result {
+        let pages = shmem(COUNT as isize)?;
+
+        assert!(pages.page(0).is_ok());
+        for _ in 0..2 {
+            assert!(pages.pay_ahead().is_ok());
+        }
+        assert_eq!(pages.taken(), 1);
+        for index in 0..COUNT {
+            assert!(pages.page(index).is_ok());
+        }
+        assert_eq!(pages.taken(), COUNT);
+
+        let poor = shmem(COUNT as isize - 1)?;
+
+        assert!(poor.pay_ahead().is_err());
+        // What it has is enough for one less, and is there again.
+        assert!(poor.page(0).is_ok());
+        assert!(poor.pay_ahead().is_err());
+        poor.pay_back();
+        for index in 1..COUNT - 1 {
+            assert!(poor.page(index).is_ok());
+        }
+        assert!(poor.page(COUNT - 1).is_err());
+
+        let spare = shmem(COUNT as isize)?;
+
+        assert!(spare.pay_ahead().is_ok());
+        spare.pay_back();
+        assert!(spare.pay_ahead().is_ok());
         Ok(())
     }
 

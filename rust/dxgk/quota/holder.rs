@@ -170,8 +170,20 @@ impl Payer for Arc<Holder> {
         taken
     }
 
+    fn take_pages(&self, pages: usize) -> bool {
+        let Ok(pages) = u32::try_from(pages) else {
+            return false;
+        };
+        let taken = self.account.take_now(Limit::Resident, pages).is_ok();
+
+        if taken {
+            self.count(Limit::Resident, pages);
+        }
+        taken
+    }
+
     fn give_back(&self, pages: usize) {
-        // CAST: no more than were taken, one by one, below a limit of 32 bits.
+        // CAST: no more than were taken, below a limit of 32 bits.
         self.put_back(Limit::Resident, pages as u32);
     }
 }
@@ -224,7 +236,10 @@ mod tests {
             assert!(holder.take_page());
         }
         assert_eq!(account.used(Limit::Resident), 3);
-        Payer::give_back(&holder, 3);
+        assert!(holder.take_pages(4));
+        assert!(!holder.take_pages(usize::MAX));
+        assert_eq!(account.used(Limit::Resident), 7);
+        Payer::give_back(&holder, 7);
         assert_eq!(account.used(Limit::Resident), 0);
         Ok(())
     }

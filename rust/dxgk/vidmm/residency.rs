@@ -558,6 +558,42 @@ impl AllocationMemory {
         .is_ok()
     }
 
+    /// Pays for the pages of system memory that [`AllocationMemory::prepare`] will take, until
+    /// [`AllocationMemory::pay_back`].
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn pay_ahead(&self) -> DxgResult {
+        // Dropped after the lock.
+        let storage;
+        let turn = self.turn.lock();
+
+        storage = {
+            let state = self.state.lock();
+
+            match state.placement {
+                Some(_) => None,
+                None => state.storage.clone(),
+            }
+        };
+        match &storage {
+            Some(storage) if turn.site.segment.is_none() || !storage.may_move() => {
+                storage.pages().pay_ahead().map_err(DxgError::from_errno)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Ends what was paid for and not taken.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn pay_back(&self) {
+        let storage = self.state.lock().storage.clone();
+
+        if let Some(storage) = storage {
+            storage.pages().pay_back();
+        }
+    }
+
     /// Takes what residency needs: pages of system memory, or a place in the segment.
     ///
     /// Context: a system call that is charged, no locks held.

@@ -90,6 +90,17 @@ pub(super) fn with_room<T>(
     }
 }
 
+/// What is paid for ahead, until this is dropped.
+struct Paid<'a>(&'a [Arc<Opened>]);
+
+impl Drop for Paid<'_> {
+    fn drop(&mut self) {
+        for opened in self.0 {
+            opened.memory.pay_back();
+        }
+    }
+}
+
 impl MadeResident {
     /// MakeResident of these, which are opens of the device of `queue`. With MustSucceed the device
     /// is in error if there is no memory (MEM-21).
@@ -125,14 +136,7 @@ impl MadeResident {
             return Err(NotResident::OverBudget(over));
         }
 
-        let mut pages = 0u64;
-
-        for opened in &made.list {
-            if opened.memory.placement().is_none() {
-                with_room(|| opened.memory.prepare())?;
-                pages = pages.saturating_add(opened.memory.size() / PAGE);
-            }
-        }
+        let pages = made.prepare()?;
 
         if pages > AT_ONCE_PAGES || pages != 0 && !queue.is_idle() {
             made.value = queue.submit(Operation::Finish(made.memories()?))?;
@@ -143,6 +147,26 @@ impl MadeResident {
             made.value = queue.done()?;
         }
         Ok(made)
+    }
+
+    /// Takes what all of them need; returns how many pages have to be made usable.
+    ///
+    /// What users have limits of is paid for before anything is taken: pages stay with the
+    /// allocations once they are there, and who is refused has none more than before.
+    fn prepare(&self) -> Result<u64, NotResident> {
+        let _paid = Paid(&self.list);
+        let mut pages = 0u64;
+
+        for opened in &self.list {
+            opened.memory.pay_ahead()?;
+        }
+        for opened in &self.list {
+            if opened.memory.placement().is_none() {
+                with_room(|| opened.memory.prepare())?;
+                pages = pages.saturating_add(opened.memory.size() / PAGE);
+            }
+        }
+        Ok(pages)
     }
 
     /// Counts all mentions; returns how many more bytes the device wants, by group.

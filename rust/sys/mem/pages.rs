@@ -150,6 +150,16 @@ pub(crate) trait PageSource: Send + Sync {
 
     /// How many pages are there. Counts a page soon after it is there.
     fn taken(&self) -> usize;
+
+    /// Pays for all pages that are not there yet, where somebody pays for each: until they are
+    /// taken, or [`PageSource::pay_back`]. All or nothing. So whoever wants many pages is refused
+    /// before the first of them is taken.
+    fn pay_ahead(&self) -> Result {
+        Ok(())
+    }
+
+    /// Ends what was paid for and not taken.
+    fn pay_back(&self) {}
 }
 
 /// The most pages that one array describes. The kernel's allocator of large arrays ends at 2^31

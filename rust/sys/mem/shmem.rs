@@ -66,6 +66,9 @@ pub(crate) trait Payer: Send + Sync {
     /// Charges one more page; false over the limit.
     fn take_page(&self) -> bool;
 
+    /// Charges so many more pages, or none; false over the limit.
+    fn take_pages(&self, pages: usize) -> bool;
+
     /// Releases the charge of so many pages.
     fn give_back(&self, pages: usize);
 }
@@ -101,10 +104,11 @@ impl Drop for ShmemFile {
 /// # Invariants
 ///
 /// Each page of `slots` has a reference for its slot, and is paid for. There are `taken` of them,
-/// unless one is being taken.
+/// unless one is being taken. `prepaid` more pages are paid for.
 pub(crate) struct Shmem<P: Payer> {
     slots: PageSlots,
     taken: Atomic<usize>,
+    prepaid: Atomic<usize>,
     payer: P,
     file: ShmemFile,
 }
@@ -179,14 +183,28 @@ impl<P: Payer> Shmem<P> {
         Ok(Self {
             slots: PageSlots::new(count, GFP_KERNEL_ACCOUNT)?,
             taken: Atomic::new(0),
+            prepaid: Atomic::new(0),
             payer,
             file,
         })
     }
 
+    /// Uses one of the pages that are paid for already; false if there are none.
+    fn use_prepaid(&self) -> bool {
+        let mut left = self.prepaid.load(Relaxed);
+
+        while let Some(less) = left.checked_sub(1) {
+            match self.prepaid.cmpxchg(left, less, Relaxed) {
+                Ok(_) => return true,
+                Err(now) => left = now,
+            }
+        }
+        false
+    }
+
     /// Takes a page from the file and puts it into its slot, which is empty as far as we know.
     fn take(&self, index: usize) -> Result<NonNull<bindings::page>> {
-        if !self.payer.take_page() {
+        if !self.use_prepaid() && !self.payer.take_page() {
             // Not ENOMEM: the kernel would retry the page fault for ever.
             return Err(Error::from_errno(-EDQUOT));
         }
@@ -242,6 +260,29 @@ impl<P: Payer> PageSource for Shmem<P> {
     fn taken(&self) -> usize {
         self.taken.load(Relaxed)
     }
+
+    fn pay_ahead(&self) -> Result {
+        let there = self.taken().saturating_add(self.prepaid.load(Relaxed));
+        let missing = self.count().saturating_sub(there);
+
+        // INVARIANT: They are paid for from here on.
+        if missing != 0 {
+            if !self.payer.take_pages(missing) {
+                return Err(Error::from_errno(-EDQUOT));
+            }
+            self.prepaid.fetch_add(missing, Relaxed);
+        }
+        Ok(())
+    }
+
+    fn pay_back(&self) {
+        // INVARIANT: None is any more.
+        let left = self.prepaid.xchg(0, Relaxed);
+
+        if left != 0 {
+            self.payer.give_back(left);
+        }
+    }
 }
 
 impl<P: Payer> Drop for Shmem<P> {
@@ -257,5 +298,6 @@ impl<P: Payer> Drop for Shmem<P> {
             }
         }
         self.payer.give_back(given_back);
+        self.pay_back();
     }
 }
