@@ -128,10 +128,7 @@ fn attached() -> TestResult {
     let file = driver.create(SIZE, cannot::VMAP)?;
     let uses = || -> TestResult<(u32, u32)> {
         let uses = driver.uses(&file)?;
-        Ok((
-            uses.attached - uses.detached,
-            uses.mapped - uses.unmapped,
-        ))
+        Ok((uses.attached - uses.detached, uses.mapped - uses.unmapped))
     };
     for end in 0..3 {
         let gpu = Gpu::new()?;
