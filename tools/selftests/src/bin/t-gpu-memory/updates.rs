@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Queued changes of a reserved range (MEM-45 to MEM-47).
+//! Queued changes of a reserved range (MEM-45 to MEM-48).
 
 use opendxg::pm4::Pm4;
 use opendxg::raw::Argument;
@@ -39,6 +39,10 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         .test(
             "MEM-47 a queued update finds the pool where it is then",
             late,
+        )
+        .test(
+            "MEM-48 updates of a context go on while its commands wait",
+            beside_the_commands,
         )
 }
 
@@ -435,6 +439,32 @@ fn kept() -> TestResult {
     gate.signal(5)?;
     reaches(&gate, 6)?;
     tiles.gpu.works()
+}
+
+/// What does the updates of a context is not what runs its commands.
+fn beside_the_commands() -> TestResult {
+    let tiles = Tiles::new()?;
+    let pool = pool(&tiles, 2)?;
+    let other = Gpu::on(tiles.device(), 0)?;
+    let seen = other.buffer(PAGE)?;
+    let read = Pm4::new()
+        .move32(seen.at(0), tiles.page(0))
+        .move32(seen.at(4), tiles.page(1));
+    let gate = tiles.device().create_fence(0)?;
+    tiles.gpu.context().wait(&one(&gate, 1))?;
+    let late = tiles.gpu.commands(&Pm4::new().write(tiles.page(0), &[7]))?;
+    tiles.gpu.submit(&late)?;
+    tiles.update(&[map(&tiles, 0, 2, &pool, 0)])?;
+    other.run(&read)?;
+    ensure_eq!(seen.read(0, 2), [100, 101]);
+    tiles.update(&[unmap(&tiles, 1, 1)])?;
+    other.run(&read)?;
+    ensure_eq!(seen.read(0, 2), [100, 0]);
+    // The commands find what is there when it is their turn.
+    gate.signal(1)?;
+    tiles.gpu.finish()?;
+    ensure_eq!(pool.get32(0), 7);
+    Ok(())
 }
 
 /// The pool has moved in between.
