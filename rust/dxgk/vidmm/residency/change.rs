@@ -103,10 +103,14 @@ impl AllocationMemory {
             };
         }
 
-        let before = self.usage();
+        {
+            // Whoever counts does so before, in the old group, or after, in the new one.
+            let state = self.state.lock();
+            let before = self.usage();
 
-        self.group.store(new.site.group(), Relaxed);
-        self.state.lock().users.move_usage(before, self.usage());
+            self.group.store(new.site.group(), Relaxed);
+            state.users.move_usage(before, self.usage());
+        }
         _old = core::mem::replace(&mut *turn, new);
 
         match (&storage, place_again) {
