@@ -9,7 +9,7 @@ use opendxg::{GpuMap, ResidentFlags, Status};
 use selftests::child::in_child;
 use selftests::gpu::{reaches, Gpu, PAGE, READ_WRITE};
 use selftests::rounds::rounds;
-use selftests::{ensure, ensure_eq, fails_with, fixture, Suite, TestResult};
+use selftests::{ensure_eq, fails_with, fixture, Suite, TestResult};
 
 /// Adds the tests of this file.
 pub(crate) fn tests(suite: Suite) -> Suite {
