@@ -9,6 +9,7 @@ pub mod dmabuf;
 pub mod fds;
 pub mod gpu;
 pub mod ioctl;
+pub mod library;
 pub mod machine;
 pub mod measure;
 pub mod memory;

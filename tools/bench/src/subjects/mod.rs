@@ -87,6 +87,8 @@ pub mod names {
     pub const NTSYNC: &str = "ntsync";
     /// DRM timelines.
     pub const SYNCOBJ: &str = "drm_syncobj";
+    /// The C library.
+    pub const LIBRARY: &str = "libd3dkmt.so";
     /// eventfd.
     pub const EVENTFD: &str = "eventfd";
     /// futex.

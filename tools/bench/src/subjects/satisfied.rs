@@ -2,6 +2,7 @@
 //! A wait for something that has happened already.
 
 use super::{names, Bench};
+use crate::library::Library;
 use crate::measure::{Batch, Participant, Plan, Runner};
 
 /// Loads in one timed run: one alone is shorter than the clock's step. They are atomic, so that
@@ -21,6 +22,11 @@ pub fn measure(runner: &mut Runner, bench: &Bench, plan: Plan) {
         ),
         Participant::new(names::OPENDXG, || by_call.wait(5).expect("wait")),
     ];
+    if let Some(library) = Library::load() {
+        all.push(Participant::new(names::LIBRARY, || {
+            library.wait(&bench.device, &by_call, 5);
+        }));
+    }
     if let Some(ntsync) = &bench.ntsync {
         let event = ntsync.event(true, true).expect("make an event");
         all.push(Participant::new(names::NTSYNC, move || {

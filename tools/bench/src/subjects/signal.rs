@@ -4,20 +4,19 @@
 use core::sync::atomic::AtomicU32;
 
 use opendxg::raw::code;
-use opendxg::uapi::{
-    opendxg_exec, D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU, DXG_NR_EXEC, DXG_NR_NOP,
-};
+use opendxg::uapi::D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU;
 use opendxg::{Device, Dxg, EventFd, MonitoredFence};
 use rustix::thread::futex;
 
 use super::{names, Bench};
 use crate::ioctl::ioctl;
+use crate::library::Library;
 use crate::measure::{Participant, Plan, Runner};
 
 /// Number of SignalSynchronizationObjectFromCpu.
 const SIGNAL: u32 = 0x31;
 
-/// Signals without the exec extension, as clients of another driver with this interface do.
+/// Signals by the plain code, as clients of another driver with this interface do.
 fn plain_signal(dxg: &Dxg, device: &Device, fence: &MonitoredFence, value: u64) {
     let objects = [fence.handle().0];
     let mut arg = D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU {
@@ -32,29 +31,17 @@ fn plain_signal(dxg: &Dxg, device: &Device, fence: &MonitoredFence, value: u64) 
     unsafe { ioctl(dxg, code(SIGNAL, size), &mut arg) }.expect("signal a fence");
 }
 
-/// The call that does nothing, inside the extension that returns statuses.
-fn exec_no_op(dxg: &Dxg) {
-    let mut arg = opendxg_exec {
-        nr: DXG_NR_NOP,
-        ..Default::default()
-    };
-    let size = size_of_val(&arg) as u32;
-    // SAFETY: the argument of this code, for a call without argument.
-    unsafe { ioctl(dxg, code(DXG_NR_EXEC, size), &mut arg) }.expect("no-op");
-    assert_eq!(arg.ntstatus, 0);
-}
-
 /// Measures the group.
 pub fn measure(runner: &mut Runner, bench: &Bench, plan: Plan) {
     let (dxg, device) = (&bench.dxg, &bench.device);
     let fence = device.create_fence(0).expect("create a fence");
     let plain = device.create_fence(0).expect("create a fence");
-    let (mut value, mut plain_value, mut point) = (0, 0, 0);
+    let own = device.create_fence(0).expect("create a fence");
+    let (mut value, mut plain_value, mut own_value, mut point) = (0, 0, 0, 0);
     let eventfd = EventFd::new().expect("make an eventfd");
     let word = AtomicU32::new(0);
     let mut all = vec![
         Participant::new(names::NO_OP, || dxg.no_op().expect("no-op")),
-        Participant::new("opendxg no-op by exec", || exec_no_op(dxg)),
         Participant::new(names::OPENDXG, || {
             value += 1;
             fence.signal(value).expect("signal a fence");
@@ -70,6 +57,13 @@ pub fn measure(runner: &mut Runner, bench: &Bench, plan: Plan) {
             futex::wake(&word, futex::Flags::empty(), 1).expect("futex wake");
         }),
     ];
+    if let Some(library) = Library::load() {
+        let (own, own_value) = (&own, &mut own_value);
+        all.push(Participant::new(names::LIBRARY, move || {
+            *own_value += 1;
+            library.signal(device, own, *own_value);
+        }));
+    }
     if let Some(ntsync) = &bench.ntsync {
         let event = ntsync.event(true, false).expect("make an event");
         all.push(Participant::new(names::NTSYNC, move || {
@@ -86,4 +80,5 @@ pub fn measure(runner: &mut Runner, bench: &Bench, plan: Plan) {
     runner.group("signal", "signal that nobody waits for", plan, all);
     assert_eq!(fence.value(), value, "value after all signals");
     assert_eq!(plain.value(), plain_value, "value after all signals");
+    assert_eq!(own.value(), own_value, "value after all signals");
 }
