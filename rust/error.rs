@@ -2,8 +2,8 @@
 
 //! How a call ends: an NTSTATUS, and how that travels.
 //!
-//! Handlers produce one NTSTATUS. The `exec` ioctl delivers it unchanged; the plain ioctls map it
-//! to an errno that existing clients map back (abi.md section 3).
+//! Handlers produce one NTSTATUS. An exact ioctl returns it unchanged; a plain one maps it to an
+//! errno that existing clients map back (abi.md section 3).
 
 use crate::{
     ddi::types::KmdError,
@@ -40,6 +40,11 @@ macro_rules! statuses {
         impl Status {
             $($(#[$doc])* pub(crate) const $name: Self = Self(uapi::$value);)*
         }
+
+        // C libraries take such results of a system call for an errno. CAST: 4095.
+        $(const _: () = assert!(
+            uapi::$value >= 0 || uapi::$value < -(bindings::MAX_ERRNO as i32)
+        );)*
     };
 }
 
@@ -101,9 +106,10 @@ statuses! {
 }
 
 impl Status {
-    /// The 32 bits that `exec` returns.
-    pub(crate) fn ntstatus(self) -> i32 {
-        self.0
+    /// What an exact ioctl returns: the 32 bits, and zeros above.
+    pub(crate) fn exact_result(self) -> isize {
+        // CAST: the same bits. Where an isize has 32 of them, the caller gets no more either.
+        self.0 as u32 as isize
     }
 
     /// What a plain ioctl returns: success class as it is, otherwise a negative errno.

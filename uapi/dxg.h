@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
 /*
- * Additions of opendxg to the /dev/dxg contract: ioctls 0x80 and up.
+ * Additions of opendxg to the /dev/dxg contract: ioctls 0x81 and up.
  *
  * Members are __u32, __u64, __s32 and arrays of them; padding is explicit;
  * members called reserved, and flag bits without a meaning, must be 0 or the
@@ -19,31 +19,20 @@
 #include "dxg/object.h"
 
 /**
- * struct opendxg_exec - run another call and get its exact NTSTATUS
- * @nr: [in] number of the call: a legacy number or an addition other than
- *	DXG_NR_EXEC
- * @size: [in] size of the argument struct of that call
- * @arg: [in] address of the argument struct
- * @ntstatus: [out] the NTSTATUS of the call, all 32 bits
- * @reserved: [in] 0
+ * DXG_EXACT - the code of the same call that returns its exact NTSTATUS
+ * @code: a DXG_IOCTL_ code, of a legacy call or of an addition
  *
  * A plain ioctl can only return an errno, which does not tell all statuses
- * apart. This one returns 0 whenever the call ran, successfully or not, and
- * stores its status in @ntstatus; STATUS_ACCESS_VIOLATION means that the
- * struct at @arg is not accessible.
+ * apart. With this code the ioctl does the same and returns the NTSTATUS
+ * itself, all 32 bits of it: the int that ioctl() returns is the status, in
+ * 32-bit programs, too. No NTSTATUS is what C libraries take for an errno.
  *
- * A negative return means that no call ran: ENOTTY for an unknown @nr, a wrong
- * @size or a descriptor of another process, EINVAL for @reserved not 0 or for
- * nesting, EFAULT when this struct is not accessible, EINTR when a wait was
- * interrupted (nothing was consumed).
+ * A result of -1 means that no call ran, and errno says why: ENOTTY for an
+ * unknown number, a wrong size or a descriptor of another process, EINTR when a
+ * wait was interrupted (nothing was consumed). Other results below 0 are
+ * statuses.
  */
-struct opendxg_exec {
-	__u32 nr;
-	__u32 size;
-	__aligned_u64 arg;
-	__s32 ntstatus;
-	__u32 reserved;
-};
+#define DXG_EXACT(code) ((code) | (DXG_IOCTL_TYPE ^ DXG_IOCTL_TYPE_EXACT) << 8)
 
 /**
  * struct opendxg_version - what this kernel offers
@@ -133,7 +122,6 @@ struct opendxg_allocation_data {
 
 /**
  * enum dxg_ext_nr - numbers of the additions
- * @DXG_NR_EXEC: struct opendxg_exec
  * @DXG_NR_VERSION: struct opendxg_version
  * @DXG_NR_QUERY_OBJECT: struct opendxg_query_object; also on an NT handle
  * @DXG_NR_NOP: no argument, does nothing; the cost of a call
@@ -170,11 +158,10 @@ struct opendxg_allocation_data {
  * @DXG_NR_GETRUNTIMEDATA: D3DKMT_GETRUNTIMEDATA
  *
  * "Also on an NT handle" means that the ioctl may be made on the descriptor of
- * an NT handle, by any process and without opening the device; DXG_NR_EXEC
+ * an NT handle, by any process and without opening the device; DXG_EXACT()
  * works there too. 0x4c to 0x7f stay free for the legacy range.
  */
 enum dxg_ext_nr {
-	DXG_NR_EXEC = 0x80,
 	DXG_NR_VERSION = 0x81,
 	DXG_NR_QUERY_OBJECT = 0x82,
 	DXG_NR_NOP = 0x8f,
@@ -213,8 +200,6 @@ enum dxg_ext_nr {
 #ifndef DXG_NO_D3DKMT
 /** enum dxg_ext_ioctl - ioctl codes of the additions */
 __extension__ enum dxg_ext_ioctl {
-	DXG_IOCTL_EXEC =
-		_IOWR(DXG_IOCTL_TYPE, DXG_NR_EXEC, struct opendxg_exec),
 	DXG_IOCTL_VERSION =
 		_IOWR(DXG_IOCTL_TYPE, DXG_NR_VERSION, struct opendxg_version),
 	DXG_IOCTL_QUERY_OBJECT =

@@ -15,7 +15,6 @@ mod call;
 mod commit;
 mod device;
 mod escape;
-mod exec;
 mod gpu_memory;
 mod hw_queue;
 mod info;
@@ -29,6 +28,7 @@ mod priority;
 mod queued_sync;
 mod queues;
 mod resource;
+mod result;
 mod share;
 mod statistics;
 mod submit;
@@ -49,13 +49,12 @@ use crate::dxgk::{
     process::Process, //
 };
 use call::Call;
-use exec::{
+use kernel::sync::Arc;
+use result::{
     not_ours,
     result_of,
-    run_exec,
-    EXEC, //
+    split, //
 };
-use kernel::sync::Arc;
 
 /// The `ioctl` operation of the device, for a file that `process` has opened.
 pub(crate) fn run(driver: &Driver, process: &Arc<Process>, cmd: u32, arg: u64) -> isize {
@@ -63,21 +62,12 @@ pub(crate) fn run(driver: &Driver, process: &Arc<Process>, cmd: u32, arg: u64) -
         return not_ours();
     }
 
-    let number = cmd & 0xff;
+    let (code, form) = split(cmd);
+    let number = code & 0xff;
     let call = Call { driver, process };
-
-    if number == EXEC {
-        return run_exec(cmd, arg, |number, size| {
-            // CAST: usize has 64 bits wherever a size does not fit 32.
-            let entry = table::find(number).filter(|entry| entry.size == size as usize)?;
-
-            Some(move |arg| (entry.run)(call, arg))
-        });
-    }
-
-    let Some(entry) = table::find(number).filter(|entry| entry.code(number) == cmd) else {
+    let Some(entry) = table::find(number).filter(|entry| entry.code(number) == code) else {
         return not_ours();
     };
 
-    result_of((entry.run)(call, arg))
+    result_of((entry.run)(call, arg), form)
 }

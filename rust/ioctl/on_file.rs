@@ -9,15 +9,13 @@ use super::{
         run_out,
         run_report, //
     },
-    exec::{
-        checked_code,
-        not_ours,
-        result_of,
-        run_exec,
-        EXEC, //
-    },
     info,
     object,
+    result::{
+        not_ours,
+        result_of,
+        split, //
+    },
     target::OnHandle,
     weak, //
 };
@@ -73,19 +71,12 @@ pub(crate) fn run_on_watch(watch: &Watch<Object>, cmd: u32, arg: u64) -> isize {
     run(watch, on_watch, cmd, arg)
 }
 
-/// Runs a call of a kind of file, by itself or through `exec`.
-fn run<C: Copy>(context: C, find: fn(u32) -> Option<Handler<C>>, cmd: u32, arg: u64) -> isize {
-    if cmd & 0xff == EXEC {
-        let known = |number, size| {
-            let handler = find(checked_code(number, size)?)?;
+/// Runs a call of a kind of file.
+fn run<C>(context: C, find: fn(u32) -> Option<Handler<C>>, cmd: u32, arg: u64) -> isize {
+    let (code, form) = split(cmd);
 
-            Some(move |arg| handler(context, arg))
-        };
-
-        return run_exec(cmd, arg, known);
-    }
-    match find(cmd) {
-        Some(handler) => result_of(handler(context, arg)),
+    match find(code) {
+        Some(handler) => result_of(handler(context, arg), form),
         None => not_ours(),
     }
 }

@@ -18,10 +18,6 @@ use super::{
     },
     device,
     escape,
-    exec::{
-        code,
-        EXEC, //
-    },
     gpu_memory,
     hw_queue,
     info,
@@ -32,6 +28,7 @@ use super::{
     priority,
     queued_sync,
     resource,
+    result::code,
     share,
     statistics,
     submit,
@@ -243,5 +240,5 @@ pub(super) fn find(number: u32) -> Option<Entry> {
 
 /// DXG_IOCTL_VERSION (0x81): which numbers this table has.
 fn version(_call: Call<'_>, args: &mut opendxg_version) -> DxgResult {
-    transport::version(args, |number| number == EXEC || find(number).is_some())
+    transport::version(args, |number| find(number).is_some())
 }

@@ -288,6 +288,7 @@ pub const D3DKMT_VIDPNSOURCEOWNER_FLAGS_DisableDWMVirtualMode: u32 = 2;
 pub const D3DKMT_VIDPNSOURCEOWNER_FLAGS_UseNtHandles: u32 = 4;
 pub const D3DKMT_VIDPNSOURCEOWNER_FLAGS_Reserved: u32 = 4294967288;
 pub const DXG_IOCTL_TYPE: u8 = 71u8;
+pub const DXG_IOCTL_TYPE_EXACT: u8 = 103u8;
 pub const OPENDXG_INFO_CREATE_ONLY: u32 = 1;
 pub const OPENDXG_INFO_SEALED: u32 = 2;
 pub const OPENDXG_INFO_REMOVE_FD: u32 = 4;
@@ -10154,27 +10155,6 @@ const _: () = {
 };
 #[repr(C)]
 #[derive(Default, Copy, Clone)]
-pub struct opendxg_exec {
-    pub nr: __u32,
-    pub size: __u32,
-    pub arg: __u64,
-    pub ntstatus: __s32,
-    pub reserved: __u32,
-}
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
-const _: () = {
-    ["Size of opendxg_exec"][::core::mem::size_of::<opendxg_exec>() - 24usize];
-    ["Alignment of opendxg_exec"][::core::mem::align_of::<opendxg_exec>() - 8usize];
-    ["Offset of field: opendxg_exec::nr"][::core::mem::offset_of!(opendxg_exec, nr) - 0usize];
-    ["Offset of field: opendxg_exec::size"][::core::mem::offset_of!(opendxg_exec, size) - 4usize];
-    ["Offset of field: opendxg_exec::arg"][::core::mem::offset_of!(opendxg_exec, arg) - 8usize];
-    ["Offset of field: opendxg_exec::ntstatus"]
-        [::core::mem::offset_of!(opendxg_exec, ntstatus) - 16usize];
-    ["Offset of field: opendxg_exec::reserved"]
-        [::core::mem::offset_of!(opendxg_exec, reserved) - 20usize];
-};
-#[repr(C)]
-#[derive(Default, Copy, Clone)]
 pub struct opendxg_version {
     pub version: __u32,
     pub reserved: __u32,
@@ -10272,7 +10252,6 @@ const _: () = {
     ["Offset of field: opendxg_allocation_data::reserved"]
         [::core::mem::offset_of!(opendxg_allocation_data, reserved) - 44usize];
 };
-pub const DXG_NR_EXEC: dxg_ext_nr = 128;
 pub const DXG_NR_VERSION: dxg_ext_nr = 129;
 pub const DXG_NR_QUERY_OBJECT: dxg_ext_nr = 130;
 pub const DXG_NR_NOP: dxg_ext_nr = 143;
@@ -10307,7 +10286,6 @@ pub const DXG_NR_CHECKSHAREDRESOURCEACCESS: dxg_ext_nr = 200;
 pub const DXG_NR_CONFIGURESHAREDRESOURCE: dxg_ext_nr = 201;
 pub const DXG_NR_GETRUNTIMEDATA: dxg_ext_nr = 202;
 pub type dxg_ext_nr = ::core::ffi::c_uint;
-pub const DXG_IOCTL_EXEC: dxg_ext_ioctl = 3222816640;
 pub const DXG_IOCTL_VERSION: dxg_ext_ioctl = 3223865217;
 pub const DXG_IOCTL_QUERY_OBJECT: dxg_ext_ioctl = 3228059522;
 pub const DXG_IOCTL_NOP: dxg_ext_ioctl = 3221243791;

@@ -136,7 +136,6 @@ plain!(
     opendxg_dup_local,
     opendxg_dup_nt,
     UNICODE_STRING,
-    opendxg_exec,
     opendxg_export_dmabuf,
     opendxg_fence_point,
     opendxg_get_container,

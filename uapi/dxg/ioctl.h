@@ -28,11 +28,10 @@
 
 #define DXG_IOCTL_TYPE 'G'
 
-/**
- * enum dxg_nr - numbers of the legacy calls
- *
- * The number is also what struct opendxg_exec takes (dxg.h).
- */
+/* The type of codes that return an exact NTSTATUS: DXG_EXACT() in dxg.h. */
+#define DXG_IOCTL_TYPE_EXACT 'g'
+
+/** enum dxg_nr - numbers of the legacy calls */
 enum dxg_nr {
 	DXG_NR_OPENADAPTERFROMLUID = 0x01,
 	DXG_NR_CREATEDEVICE = 0x02,

@@ -102,7 +102,7 @@ impl Dxg {
         self.node.path()
     }
 
-    /// How calls travel to the kernel. Only [`Protocol::Exec`] delivers every status exactly.
+    /// How calls travel to the kernel. Only [`Protocol::Exact`] delivers every status exactly.
     pub fn protocol(&self) -> Protocol {
         self.node.protocol()
     }

@@ -2,17 +2,13 @@
 //! The ioctl itself: how a call is encoded and the two ways of issuing it.
 
 use core::ffi::c_void;
-use core::mem::size_of;
 use std::os::fd::BorrowedFd;
 
-use rustix::io::{Errno, Result};
+use rustix::io::Result;
 use rustix::ioctl::{Ioctl, IoctlOutput, Opcode};
 
 use crate::uapi;
 use crate::Status;
-
-/// Number of the call that runs another call and returns its exact NTSTATUS.
-pub const EXEC: u32 = uapi::DXG_NR_EXEC;
 
 /// Highest size an ioctl code can carry.
 pub const MAX_SIZE: u32 = (1 << 14) - 1;
@@ -21,7 +17,12 @@ pub const MAX_SIZE: u32 = (1 << 14) - 1;
 ///
 /// That of EnumAdapters2 is 0xc0104714.
 pub const fn code(nr: u32, size: u32) -> u32 {
-    0xc000_0000 | ((size & MAX_SIZE) << 16) | ((b'G' as u32) << 8) | (nr & 0xff)
+    0xc000_0000 | ((size & MAX_SIZE) << 16) | ((uapi::DXG_IOCTL_TYPE as u32) << 8) | (nr & 0xff)
+}
+
+/// The code of the same call that returns its exact NTSTATUS: `_IOWR('g', nr, size)`.
+pub const fn exact_code(nr: u32, size: u32) -> u32 {
+    code(nr, size) | ((uapi::DXG_IOCTL_TYPE ^ uapi::DXG_IOCTL_TYPE_EXACT) as u32) << 8
 }
 
 /// One ioctl with an arbitrary code and argument.
@@ -79,45 +80,20 @@ pub(crate) unsafe fn plain(
     unsafe { issue(fd, code(nr, size), arg) }.map(Status)
 }
 
-/// Runs call `nr` through the exec extension. An error means that no handler ran.
+/// Runs call `nr` as an ioctl that returns the exact status. An error means that no handler ran.
 ///
 /// # Safety
 ///
 /// As for [`plain`].
-pub(crate) unsafe fn exec(
+#[inline]
+pub(crate) unsafe fn exact(
     fd: BorrowedFd<'_>,
     nr: u32,
     arg: *mut c_void,
     size: u32,
 ) -> Result<Status> {
-    let mut request = uapi::opendxg_exec {
-        nr,
-        size,
-        arg: arg as u64,
-        ntstatus: 0,
-        reserved: 0,
-    };
-    // SAFETY: `request` lives across the call; the caller vouches for what it refers to.
-    unsafe { exec_request(fd, &mut request) }?;
-    Ok(Status(request.ntstatus))
-}
-
-/// Issues the exec extension with a request filled in by the caller.
-///
-/// # Safety
-///
-/// As for [`plain`], for the argument that `request` refers to.
-pub(crate) unsafe fn exec_request(
-    fd: BorrowedFd<'_>,
-    request: &mut uapi::opendxg_exec,
-) -> Result<()> {
-    let code = code(EXEC, size_of::<uapi::opendxg_exec>() as u32);
-    // SAFETY: `request` is a live struct of the size in the code; the caller vouches for the rest.
-    match unsafe { issue(fd, code, (&raw mut *request).cast()) }? {
-        0 => Ok(()),
-        // Another driver's call behind the same number.
-        _ => Err(Errno::NOTTY),
-    }
+    // SAFETY: the caller vouches for the argument.
+    unsafe { issue(fd, exact_code(nr, size), arg) }.map(Status)
 }
 
 #[cfg(test)]
@@ -130,10 +106,10 @@ mod tests {
             (0x01, 12, 0xc00c_4701),
             (0x0f, 384, 0xc180_470f),
             (0x43, 808, 0xc328_4743),
-            (EXEC, 24, 0xc018_4780),
             (0x8f, 0, 0xc000_478f),
         ] {
             assert_eq!(code(nr, size), expected, "nr {nr:#x}");
+            assert_eq!(exact_code(nr, size), expected + 0x2000, "nr {nr:#x}");
         }
     }
 }

@@ -40,9 +40,9 @@ pub const DEVICE_VARIABLE: &str = "OPENDXG_DEVICE";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Protocol {
-    /// Through the exec extension: every status arrives exactly.
-    Exec,
-    /// As plain ioctls, whose errno stands for one status or several: the kernel has no exec.
+    /// As ioctls that return the status itself: every status arrives exactly.
+    Exact,
+    /// As plain ioctls, whose errno stands for one status or several: the kernel has no others.
     Plain,
 }
 
@@ -117,15 +117,17 @@ impl Node {
     }
 
     /// How calls travel to the kernel.
+    #[inline]
     pub fn protocol(&self) -> Protocol {
         if self.plain.load(Ordering::Relaxed) {
             Protocol::Plain
         } else {
-            Protocol::Exec
+            Protocol::Exact
         }
     }
 
     /// The descriptor, while the node is open.
+    #[inline]
     pub fn fd(&self) -> Option<BorrowedFd<'_>> {
         match self.fd.load(Ordering::Acquire) {
             CLOSED => None,
@@ -136,6 +138,7 @@ impl Node {
     }
 
     /// Whether another process has opened it: the parent, before a fork.
+    #[inline]
     pub fn is_foreign(&self) -> bool {
         self.opener.load() != Process::current()
     }
@@ -215,18 +218,21 @@ impl Node {
     ///
     /// `arg` addresses `size` bytes; they and every address in them are something the call may
     /// read and write, or an address at which nothing is mapped.
+    #[inline]
     pub unsafe fn call(&self, nr: u32, arg: *mut c_void, size: u32) -> Result<Status> {
         let fd = self.fd().ok_or(Errno::NXIO)?;
         if self.is_foreign() {
             return Err(Errno::NOTTY);
         }
-        let result = match self.protocol() {
-            // SAFETY: the caller's promise is the one that `exec` wants.
-            Protocol::Exec => unsafe { ioctl::exec(fd, nr, arg, size) },
-            // SAFETY: the caller's promise is the one that `plain` wants.
-            Protocol::Plain => unsafe { ioctl::plain(fd, nr, arg, size) },
-        };
-        interpret(self.protocol(), result, || identify(fd))
+        if self.protocol() == Protocol::Plain {
+            // SAFETY: the caller's promise.
+            return unsafe { call_plain(fd, nr, arg, size) };
+        }
+        // SAFETY: the caller's promise is the one that `exact` wants.
+        match unsafe { ioctl::exact(fd, nr, arg, size) } {
+            Ok(status) => Ok(status),
+            Err(errno) => no_handler(fd, errno),
+        }
     }
 
     /// As [`Node::call`], but opens the node again and repeats the call once when it turns out
@@ -278,21 +284,42 @@ fn identify(fd: BorrowedFd<'_>) -> Result<Protocol> {
     let pointer = (&raw mut arg).cast::<c_void>();
     identify_by(
         // SAFETY: `arg` lives across the call and holds no address.
-        || unsafe { ioctl::exec(fd, NR, pointer, SIZE) },
+        || unsafe { ioctl::exact(fd, NR, pointer, SIZE) },
         // SAFETY: as above.
         || unsafe { ioctl::plain(fd, NR, pointer, SIZE) },
     )
 }
 
-/// The rule of [`identify`]: the same call through exec, and as a plain ioctl if there is no exec.
+/// The rule of [`identify`]: the same call with its exact status, and as a plain ioctl if there is no
+/// such code.
 fn identify_by(
-    exec: impl FnOnce() -> Result<Status>,
+    exact: impl FnOnce() -> Result<Status>,
     plain: impl FnOnce() -> Result<Status>,
 ) -> Result<Protocol> {
-    match exec() {
+    match exact() {
         Err(Errno::NOTTY) => plain().map(|_| Protocol::Plain),
-        result => result.map(|_| Protocol::Exec),
+        result => result.map(|_| Protocol::Exact),
     }
+}
+
+/// Runs a call on a kernel that has no exact ones.
+///
+/// # Safety
+///
+/// As for [`Node::call`].
+#[cold]
+#[inline(never)]
+unsafe fn call_plain(fd: BorrowedFd<'_>, nr: u32, arg: *mut c_void, size: u32) -> Result<Status> {
+    // SAFETY: the caller's promise is the one that `plain` wants.
+    let result = unsafe { ioctl::plain(fd, nr, arg, size) };
+    interpret(Protocol::Plain, result, || identify(fd))
+}
+
+/// What an exact call means that no handler ran for.
+#[cold]
+#[inline(never)]
+fn no_handler(fd: BorrowedFd<'_>, errno: Errno) -> Result<Status> {
+    interpret(Protocol::Exact, Err(errno), || identify(fd))
 }
 
 /// What the result of a call means.
@@ -322,35 +349,35 @@ fn replace(old: RawFd, new: &OwnedFd) -> Result<()> {
 mod tests {
     use super::*;
 
-    const NO_EXEC: Result<Status> = Err(Errno::NOTTY);
+    const NOT_EXACT: Result<Status> = Err(Errno::NOTTY);
 
     #[test]
     fn our_kernel_is_asked_once() {
-        let plain = || panic!("exec has answered");
+        let plain = || panic!("the exact call has answered");
         assert_eq!(
             identify_by(|| Ok(Status::SUCCESS), plain),
-            Ok(Protocol::Exec)
+            Ok(Protocol::Exact)
         );
     }
 
     #[test]
-    fn a_kernel_without_exec_gets_plain_ioctls() {
+    fn a_kernel_without_exact_results_gets_plain_ioctls() {
         assert_eq!(
-            identify_by(|| NO_EXEC, || Ok(Status::SUCCESS)),
+            identify_by(|| NOT_EXACT, || Ok(Status::SUCCESS)),
             Ok(Protocol::Plain)
         );
     }
 
     #[test]
     fn foreign_process_or_foreign_file() {
-        assert_eq!(identify_by(|| NO_EXEC, || NO_EXEC), Err(Errno::NOTTY));
+        assert_eq!(identify_by(|| NOT_EXACT, || NOT_EXACT), Err(Errno::NOTTY));
         let dead = || Err(Errno::BADF);
         assert_eq!(identify_by(dead, || panic!("not asked")), Err(Errno::BADF));
     }
 
     #[test]
     fn no_handler_is_not_supported() {
-        for protocol in [Protocol::Exec, Protocol::Plain] {
+        for protocol in [Protocol::Exact, Protocol::Plain] {
             let supported = || Ok(protocol);
             let result = interpret(protocol, Err(Errno::NOTTY), supported);
             assert_eq!(result, Ok(Status::NOT_SUPPORTED));
@@ -366,10 +393,10 @@ mod tests {
         let plain = |errno| interpret(Protocol::Plain, Err(errno), no_need);
         assert_eq!(plain(Errno::INVAL), Ok(Status::INVALID_PARAMETER));
         assert_eq!(plain(Errno::INTR), Err(Errno::INTR));
-        let exec = interpret(Protocol::Exec, Err(Errno::INVAL), no_need);
-        assert_eq!(exec, Err(Errno::INVAL));
+        let exact = interpret(Protocol::Exact, Err(Errno::INVAL), no_need);
+        assert_eq!(exact, Err(Errno::INVAL));
         let refused = Ok(Status::ACCESS_DENIED);
-        assert_eq!(interpret(Protocol::Exec, refused, no_need), refused);
+        assert_eq!(interpret(Protocol::Exact, refused, no_need), refused);
     }
 
     /// Any character device stands in for the node where no call is made.

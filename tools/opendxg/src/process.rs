@@ -19,11 +19,12 @@ impl Process {
     pub const NONE: Self = Self(0);
 
     /// The calling one.
+    #[inline]
     pub fn current() -> Self {
         let page = PAGE.load(Ordering::Acquire);
         let page = if page.is_null() { map() } else { page };
         if page == without_page() {
-            return Self((1 << 63) | u64::from(std::process::id()));
+            return Self::by_id();
         }
         // SAFETY: the page of `map`, which stays mapped and is only accessed atomically.
         let number = unsafe { &*page };
@@ -32,6 +33,13 @@ impl Process {
             0 => Self(take_number(number)),
             known => Self(known),
         }
+    }
+
+    /// The calling one, where there is no page.
+    #[cold]
+    #[inline(never)]
+    fn by_id() -> Self {
+        Self((1 << 63) | u64::from(std::process::id()))
     }
 }
 
@@ -68,6 +76,8 @@ fn without_page() -> *mut AtomicU64 {
 }
 
 /// Takes the next number for a process that has none.
+#[cold]
+#[inline(never)]
 fn take_number(number: &AtomicU64) -> u64 {
     let next = LAST.fetch_add(1, Ordering::Relaxed) + 1;
     match number.compare_exchange(0, next, Ordering::Relaxed, Ordering::Relaxed) {

@@ -28,10 +28,9 @@ use rustix::io::Result;
 
 pub use crate::arguments::{Argument, CALLS};
 use crate::ioctl;
-pub use crate::ioctl::{code, EXEC, MAX_SIZE};
+pub use crate::ioctl::{code, exact_code, MAX_SIZE};
 use crate::node::Node;
 pub use crate::object_argument::ObjectArgument;
-use crate::uapi::opendxg_exec;
 use crate::Status;
 
 /// Permission to issue any call.
@@ -54,23 +53,17 @@ impl Raw {
         unsafe { self.node.call(T::NR, pointer(arg), T::SIZE) }
     }
 
-    /// Runs the call through the exec extension: the handler's exact answer, or the errno if no
-    /// handler ran.
+    /// Runs the call as an ioctl that returns the exact status: the handler's answer, or the errno
+    /// if no handler ran.
     pub fn exec<T: Argument>(&self, arg: &mut T) -> Result<Status> {
         // SAFETY: promised when `self` was made.
-        unsafe { ioctl::exec(self.fd()?, T::NR, pointer(arg), T::SIZE) }
+        unsafe { ioctl::exact(self.fd()?, T::NR, pointer(arg), T::SIZE) }
     }
 
     /// Runs the call as a plain ioctl: 0 or a positive status, or the bare errno.
     pub fn plain<T: Argument>(&self, arg: &mut T) -> Result<Status> {
         // SAFETY: promised when `self` was made.
         unsafe { ioctl::plain(self.fd()?, T::NR, pointer(arg), T::SIZE) }
-    }
-
-    /// Issues the exec extension with a request that may be wrong in any field.
-    pub fn exec_request(&self, request: &mut opendxg_exec) -> Result<()> {
-        // SAFETY: promised when `self` was made.
-        unsafe { ioctl::exec_request(self.fd()?, request) }
     }
 
     /// Issues an ioctl with any code and any argument (an address or not); returns what the kernel
@@ -94,7 +87,7 @@ impl Raw {
 }
 
 /// Runs a call on a descriptor of the driver that is not the node: an NT handle or a watch. The
-/// status is exact where the descriptor serves the exec extension. ENOTTY for any other file.
+/// status is exact where the kernel returns such. ENOTTY for any other file.
 ///
 /// # Safety
 ///
@@ -102,7 +95,7 @@ impl Raw {
 pub unsafe fn call_descriptor<T: Argument>(fd: BorrowedFd<'_>, arg: &mut T) -> Result<Status> {
     let address = pointer(arg);
     // SAFETY: `arg` is a struct of that size; the caller vouches for the addresses in it.
-    match unsafe { ioctl::exec(fd, T::NR, address, T::SIZE) } {
+    match unsafe { ioctl::exact(fd, T::NR, address, T::SIZE) } {
         // SAFETY: as above.
         Err(Errno::NOTTY) => match unsafe { ioctl::plain(fd, T::NR, address, T::SIZE) } {
             Err(errno) => Status::of_errno(errno).ok_or(errno),

@@ -105,7 +105,7 @@ impl Resource {
 
     fn opened(device: &Device, opened: Opened) -> Self {
         // Only the module checks the description of another process before it lets others open it.
-        let is_checked = device.node().protocol() == Protocol::Exec;
+        let is_checked = device.node().protocol() == Protocol::Exact;
         let size = |data: &[u8]| described_size(data).filter(|_| is_checked);
         let allocations = opened
             .allocations

@@ -19,7 +19,7 @@
 _Static_assert(sizeof(D3DKMT_CREATESYNCHRONIZATIONOBJECT2) == 96, "layout");
 _Static_assert(sizeof(D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU) == 40, "layout");
 _Static_assert(sizeof(D3DKMT_SHAREOBJECTS) == 40, "layout");
-_Static_assert(sizeof(struct opendxg_exec) == 24, "layout");
+_Static_assert((unsigned int)DXG_EXACT(DXG_IOCTL_CLOSEADAPTER) == 0xc0046715, "code");
 _Static_assert(sizeof(struct opendxg_fence_point) == 24, "layout");
 
 #define ADDRESS(pointer) ((__u64)(uintptr_t)(pointer))
@@ -166,26 +166,27 @@ static int test_bare_pointer(void)
 	return 0;
 }
 
-static int test_exec(void)
+static int test_exact(void)
 {
 	D3DKMT_DESTROYDEVICE destroy = { .hDevice = device };
-	struct opendxg_exec exec = {
-		.nr = DXG_NR_DESTROYDEVICE,
-		.size = sizeof(destroy),
-		.arg = ADDRESS(&destroy),
-		.ntstatus = -1,
-	};
+	int event = eventfd(0, EFD_CLOEXEC);
 
-	REQUIRE_CALL(DXG_IOCTL_EXEC, &exec);
-	REQUIRE_EQUAL((__u32)exec.ntstatus, 0);
-	REQUIRE_CALL(DXG_IOCTL_EXEC, &exec);
-	REQUIRE_EQUAL((__u32)exec.ntstatus, (__u32)STATUS_INVALID_PARAMETER);
-	/* The whole 64-bit address counts. */
-	exec.arg |= 1ULL << 63;
-	REQUIRE_CALL(DXG_IOCTL_EXEC, &exec);
-	REQUIRE_EQUAL((__u32)exec.ntstatus, (__u32)STATUS_ACCESS_VIOLATION);
+	REQUIRE_CALL(DXG_EXACT(DXG_IOCTL_NOP), NULL);
+	REQUIRE_CALL(DXG_EXACT(DXG_IOCTL_DESTROYDEVICE), &destroy);
+	/* A status is no errno. */
+	errno = 0;
+	REQUIRE(CALL(DXG_EXACT(DXG_IOCTL_DESTROYDEVICE), &destroy) == STATUS_INVALID_PARAMETER);
+	REQUIRE(CALL(DXG_EXACT(DXG_IOCTL_DESTROYDEVICE), NULL) == STATUS_ACCESS_VIOLATION);
+	REQUIRE_EQUAL(errno, 0);
+	REQUIRE(CALL(DXG_IOCTL_DESTROYDEVICE, &destroy) == -1 && errno == EINVAL);
 	REQUIRE(CALL(DXG_IOCTL_DESTROYDEVICE, NULL) == -1 && errno == EFAULT);
+	/* What is no call is an errno. */
 	REQUIRE(CALL(DXG_IOCTL_DESTROYDEVICE + 0x10000, &destroy) == -1 && errno == ENOTTY);
+	errno = 0;
+	REQUIRE(CALL(DXG_EXACT(DXG_IOCTL_DESTROYDEVICE + 0x10000), &destroy) == -1 && errno == ENOTTY);
+	errno = 0;
+	REQUIRE(ioctl(event, DXG_EXACT(DXG_IOCTL_NOP), NULL) == -1 && errno == ENOTTY);
+	close(event);
 	close(node);
 	return 0;
 }
@@ -197,7 +198,7 @@ int main(void)
 		{ "ABI-2.3 ioctl: a fence with values of 64 bits", test_fence },
 		{ "ABI-2.3 ioctl: sharing and a fence point", test_share },
 		{ "ABI-2.3 ioctl: a bare pointer has 32 bits in a 32-bit program", test_bare_pointer },
-		{ "ABI-3.2 ioctl: exec, and codes and addresses that are wrong", test_exec },
+		{ "ABI-3.2 ioctl: exact statuses, and codes and addresses that are wrong", test_exact },
 	};
 
 	return tap_run(tests, sizeof(tests) / sizeof(tests[0]));

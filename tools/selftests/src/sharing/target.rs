@@ -3,7 +3,7 @@
 
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-use opendxg::raw::{code, Argument, Raw, EXEC};
+use opendxg::raw::{exact_code, Argument, Raw};
 use opendxg::uapi::*;
 use opendxg::{Result, Status};
 
@@ -37,25 +37,14 @@ impl Target<'_> {
     }
 }
 
-/// Runs a call through exec on any descriptor.
+/// Runs a call on any descriptor, and gets its exact status.
 pub fn exec_on<T: Argument>(
     raw: &Raw,
     fd: BorrowedFd<'_>,
     arg: &mut T,
 ) -> rustix::io::Result<Status> {
-    let mut request = opendxg_exec {
-        nr: T::NR,
-        size: T::SIZE,
-        arg: (&raw mut *arg) as u64,
-        ntstatus: 0,
-        reserved: 0,
-    };
-    let code = code(EXEC, size_of::<opendxg_exec>() as u32);
-    raw.ioctl_on(fd, code, (&raw mut request) as u64)?;
-    // SAFETY: written by the call.
-    Ok(Status(unsafe {
-        (&raw const request.ntstatus).read_volatile()
-    }))
+    let code = exact_code(T::NR, T::SIZE);
+    raw.ioctl_on(fd, code, (&raw mut *arg) as u64).map(Status)
 }
 
 /// An argument with a handle of any kind.

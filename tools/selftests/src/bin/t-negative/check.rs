@@ -3,8 +3,8 @@
 
 use std::os::fd::{FromRawFd, OwnedFd};
 
-use opendxg::raw::EXEC;
-use opendxg::uapi::{opendxg_exec, D3DKMT_DESTROYALLOCATION2};
+use opendxg::raw::{code, exact_code};
+use opendxg::uapi::D3DKMT_DESTROYALLOCATION2;
 use opendxg::Status;
 use selftests::call::errno_of;
 use selftests::leak::open_descriptors;
@@ -75,11 +75,11 @@ fn one(world: &World, form: &Form, case: &Case<'_>) -> TestResult {
 /// A way of calling.
 #[derive(Clone, Copy)]
 enum Way {
-    Exec,
+    Exact,
     Plain,
 }
 
-/// Makes the call on what the argument says; the answer of an exec that says no is an error here.
+/// Makes the call on what the argument says.
 fn call(world: &World, form: &Form, image: &Image, address: u64, way: Way) -> TestResult<Answer> {
     let fd = match image.descriptor() {
         Some(fd) => fd,
@@ -87,19 +87,12 @@ fn call(world: &World, form: &Form, image: &Image, address: u64, way: Way) -> Te
     };
     Ok(match way {
         Way::Plain => {
-            let code = opendxg::raw::code(form.nr, form.size);
+            let code = code(form.nr, form.size);
             Answer::Plain(world.raw.ioctl_on(fd, code, address))
         }
-        Way::Exec => {
-            let mut request = opendxg_exec {
-                nr: form.nr,
-                size: form.size,
-                arg: address,
-                ..opendxg_exec::default()
-            };
-            let code = opendxg::raw::code(EXEC, size_of::<opendxg_exec>() as u32);
-            let result = world.raw.ioctl_on(fd, code, (&raw mut request) as u64);
-            Answer::Exec(result.map(|_| Status(request.ntstatus)))
+        Way::Exact => {
+            let code = exact_code(form.nr, form.size);
+            Answer::Exact(world.raw.ioctl_on(fd, code, address).map(Status))
         }
     })
 }
@@ -107,7 +100,7 @@ fn call(world: &World, form: &Form, image: &Image, address: u64, way: Way) -> Te
 /// How a call was answered.
 #[derive(Debug, PartialEq)]
 enum Answer {
-    Exec(rustix::io::Result<Status>),
+    Exact(rustix::io::Result<Status>),
     Plain(rustix::io::Result<i32>),
 }
 
@@ -115,7 +108,7 @@ impl Answer {
     /// What a status looks like.
     fn of(way: Way, status: Status) -> Self {
         match way {
-            Way::Exec => Self::Exec(Ok(status)),
+            Way::Exact => Self::Exact(Ok(status)),
             Way::Plain if status == Status::SUCCESS => Self::Plain(Ok(0)),
             Way::Plain => Self::Plain(Err(errno_of(status))),
         }
@@ -130,7 +123,7 @@ fn refused_at(
     address: u64,
     status: Status,
 ) -> TestResult {
-    for way in [Way::Exec, Way::Plain] {
+    for way in [Way::Exact, Way::Plain] {
         let answer = call(world, form, image, address, way)?;
         ensure_eq!(answer, Answer::of(way, status));
     }
@@ -141,7 +134,7 @@ fn refused_at(
 fn refused(world: &World, form: &Form, image: &Image, status: Status) -> TestResult {
     // What was made for this argument alone would hide that the call destroyed it.
     let before = image.has_objects().then(|| world.watch.now()).transpose()?;
-    for way in [Way::Exec, Way::Plain] {
+    for way in [Way::Exact, Way::Plain] {
         // Behind the argument nothing is mapped.
         let page = Page::ending_with(&image.bytes)?;
         let address = page.end() - image.bytes.len() as u64;
@@ -168,8 +161,8 @@ fn accepted(world: &World, form: &Form, image: &Image, status: Status) -> TestRe
     }
     let page = Page::ending_with(&image.bytes)?;
     let address = page.end() - image.bytes.len() as u64;
-    let answer = call(world, form, image, address, Way::Exec)?;
-    ensure_eq!(answer, Answer::of(Way::Exec, Status::SUCCESS));
+    let answer = call(world, form, image, address, Way::Exact)?;
+    ensure_eq!(answer, Answer::of(Way::Exact, Status::SUCCESS));
     let mut after = Image::zeroed(form.size);
     after
         .bytes
@@ -241,7 +234,7 @@ fn destroy(world: &World, kind: Object, handle: u32) -> TestResult {
         }
     };
     let handle = [handle];
-    let code = opendxg::raw::code(nr, 4);
+    let code = code(nr, 4);
     ensure_eq!(
         world.raw.ioctl(code, handle.as_ptr() as u64),
         Ok(0),

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use opendxg::raw::{CALLS, EXEC};
+use opendxg::raw::CALLS;
 use opendxg::uapi::DXG_NR_WATCH_STATE;
 use opendxg::{Dxg, NO_OP};
 use selftests::{ensure, ensure_eq, Suite, TestResult};
@@ -29,8 +29,8 @@ pub(crate) fn tests(suite: Suite) -> Suite {
 fn numbers() -> TestResult {
     let implemented: BTreeSet<u32> = Dxg::open()?.version()?.numbers().collect();
     let mut described: BTreeSet<u32> = forms().iter().map(|form| form.nr).collect();
-    // Tested in a file of its own; has no argument.
-    described.extend([EXEC, NO_OP]);
+    // Has no argument.
+    described.insert(NO_OP);
     // Not a call of the device.
     described.remove(&DXG_NR_WATCH_STATE);
     ensure_eq!(described, implemented, "described, implemented");

@@ -10,7 +10,7 @@
 mod cases;
 mod check;
 mod complete;
-mod exec;
+mod exact;
 mod image;
 mod layout;
 mod mutate;
@@ -29,7 +29,7 @@ pub(crate) fn main() {
     let mut suite = Suite::new("negative")
         .with(complete::tests)
         .with(shapes::tests)
-        .with(exec::tests)
+        .with(exact::tests)
         .with(order::tests);
     for (number, state) in State::ALL.into_iter().enumerate() {
         for (place, form) in table::forms().iter().enumerate() {

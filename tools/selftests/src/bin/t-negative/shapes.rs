@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Codes that are no call: wrong size, direction, type or number.
 
-use opendxg::raw::{code, Raw, CALLS, EXEC};
+use opendxg::raw::{code, exact_code, Raw, CALLS};
 use opendxg::{Dxg, NO_OP};
 use rustix::io::Errno;
 use selftests::leak::Watch;
@@ -27,9 +27,8 @@ pub(crate) fn tests(suite: Suite) -> Suite {
 fn implemented() -> TestResult<Vec<(u32, u32)>> {
     let numbers = Dxg::open()?.version()?;
     let calls = CALLS.iter().map(|(nr, size, _)| (*nr, *size));
-    let own = [(EXEC, 24), (NO_OP, 0)];
     Ok(calls
-        .chain(own)
+        .chain([(NO_OP, 0)])
         .filter(|(nr, _)| numbers.implements(*nr))
         .collect())
 }
@@ -72,6 +71,7 @@ fn sizes() -> TestResult {
         ] {
             if other != size && other <= 0x3fff {
                 probe.not_a_call(code(nr, other))?;
+                probe.not_a_call(exact_code(nr, other))?;
             }
         }
     }
@@ -84,9 +84,13 @@ fn directions() -> TestResult {
     for (nr, size) in implemented()? {
         let right = code(nr, size);
         for direction in 0..3 {
-            probe.not_a_call((right & 0x3fff_ffff) | (direction << 30))?;
+            for right in [right, exact_code(nr, size)] {
+                probe.not_a_call((right & 0x3fff_ffff) | (direction << 30))?;
+            }
         }
-        for kind in [0, 1, b'F', b'H', b'g', 0xff] {
+        // Also those that differ from 'G' or 'g' in one bit.
+        let near = (0..8).flat_map(|bit| [b'G' ^ 1 << bit, b'g' ^ 1 << bit]);
+        for kind in near.chain([0, 1]).filter(|kind| !b"Gg".contains(kind)) {
             probe.not_a_call((right & 0xffff_00ff) | (u32::from(kind) << 8))?;
         }
     }
@@ -102,6 +106,7 @@ fn numbers() -> TestResult {
         let sizes = [0, 4, 8, 16, 24, 40, 96];
         for size in sizes.into_iter().chain(known.map(|(_, size, _)| *size)) {
             probe.not_a_call(code(nr, size))?;
+            probe.not_a_call(exact_code(nr, size))?;
         }
     }
     watch.unchanged()
@@ -111,8 +116,10 @@ fn before_argument() -> TestResult {
     let raw = fixture::raw()?;
     for (nr, size) in implemented()? {
         for address in [0, UNMAPPED, u64::MAX] {
-            let result = raw.ioctl(code(nr, size + 8), address);
-            ensure_eq!(result, Err(Errno::NOTTY), "number {nr:#x}");
+            for code in [code(nr, size + 8), exact_code(nr, size + 8)] {
+                let result = raw.ioctl(code, address);
+                ensure_eq!(result, Err(Errno::NOTTY), "code {code:#x}");
+            }
         }
     }
     Ok(())
