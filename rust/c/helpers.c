@@ -241,6 +241,15 @@ fault:
 	return false;
 }
 
+/* The only elements of two arrays. */
+bool dxg_read_pair(u32 *first, u64 from_first, u64 *second, u64 from_second)
+{
+	if (should_fail_usercopy())
+		return false;
+	return !get_user(*first, (const u32 __user *)u64_to_user_ptr(from_first)) &&
+	       !get_user(*second, (const u64 __user *)u64_to_user_ptr(from_second));
+}
+
 bool dxg_write_words(u64 to, const void *from, size_t size)
 {
 	void __user *dst = u64_to_user_ptr(to);

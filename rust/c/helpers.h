@@ -65,6 +65,7 @@ struct file *dxg_attachable(int fd);
 
 bool dxg_is_compat_call(void);
 bool dxg_read_words(void *to, u64 from, size_t size);
+bool dxg_read_pair(u32 *first, u64 from_first, u64 *second, u64 from_second);
 bool dxg_write_words(u64 to, const void *from, size_t size);
 
 void *dxg_page_address(struct page *page);

@@ -452,16 +452,11 @@ pub(super) fn update(call: Call<'_>, args: &D3DKMT_UPDATEGPUVIRTUALADDRESS) -> D
     invalid_if(context.device().id() != device.id())?;
 
     let lookup = handles.lookup();
-    let found = lookup.sync_object(args.hFenceObject);
-    let is_for = match &found {
-        Ok(found) => lookup.is_for(found, args.hDevice),
-        Err(error) => Err(*error),
-    };
+    let found = lookup.sync_object(args.hFenceObject)?;
+    let is_for = lookup.is_for(&found, args.hDevice);
+    let found = found.cloned();
 
     drop(lookup);
-
-    let found = found?;
-
     invalid_if(!is_for? || found.of_queue)?;
 
     let Object::Fence(fence) = found.object else {

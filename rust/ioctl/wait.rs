@@ -21,6 +21,7 @@ use crate::{
                 self,
                 Element, //
             },
+            fence::Fence,
             interrupted_waits::{
                 InterruptedWaits,
                 SameCall, //
@@ -42,7 +43,8 @@ use crate::{
             ElementCheck,
             Refusal, //
         },
-        wait_set::Mode, //
+        wait_set::Mode,
+        waiters::WouldRewind, //
     },
     sys::{
         file::{
@@ -55,7 +57,10 @@ use crate::{
     uapi::*, //
 };
 use core::slice;
-use kernel::prelude::*;
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
 
 /// Lookups under one hold of the handle table's lock.
 const LOOKUPS: usize = 64;
@@ -114,6 +119,7 @@ impl<T: user::Plain> Array<T> {
 }
 
 /// What CPU waits and signals have in common.
+#[derive(Clone, Copy)]
 struct Request {
     device: u32,
     handles: u64,
@@ -178,47 +184,75 @@ impl Request {
 
     /// Copies both arrays, looks every handle up, and does `act` with the handles and the
     /// elements. The first check that fails decides (FEN-53): handles of all, then types of all,
-    /// then rights of all. One element takes no memory.
+    /// then rights of all.
+    ///
+    /// One element takes no memory. If it is all right, `at_once` comes first, under the lock of
+    /// the handle table: if that is true, everything is done, and the fence needs no reference. What
+    /// is more than that is not inlined, so that this takes few registers and little stack.
+    #[inline(always)]
     fn with_elements(
-        &self,
+        self,
+        call: Call<'_>,
+        may: impl Fn(Rights) -> bool,
+        at_once: impl FnOnce(&Fence, u64) -> DxgResult<bool>,
+        act: impl FnOnce(&[u32], &[Element]) -> DxgResult,
+    ) -> DxgResult {
+        if self.count != 1 {
+            return self.with_all(call, may, act);
+        }
+
+        let (local, value) = user::read_pair(self.handles, self.values)?;
+
+        match self.only_element(call, local, value, may, at_once)? {
+            Some(element) => with_one(local, element, act),
+            None => Ok(()),
+        }
+    }
+
+    /// The same for several elements.
+    #[inline(never)]
+    fn with_all(
+        self,
         call: Call<'_>,
         may: impl Fn(Rights) -> bool,
         act: impl FnOnce(&[u32], &[Element]) -> DxgResult,
     ) -> DxgResult {
-        if self.count == 1 {
-            let local = user::read::<u32>(self.handles)?;
-            let element = self.only_element(call, local, may)?;
+        let locals = Array::<u32>::read(self.handles, self.count)?;
+        let elements = self.elements(call, locals.as_slice(), may)?;
 
-            act(slice::from_ref(&local), slice::from_ref(&element))
-        } else {
-            let locals = Array::<u32>::read(self.handles, self.count)?;
-            let elements = self.elements(call, locals.as_slice(), may)?;
-
-            act(locals.as_slice(), &elements)
-        }
+        act(locals.as_slice(), &elements)
     }
 
-    /// The element, if there is one.
+    /// The element, if there is one; `None` if everything is done.
+    #[inline(always)]
     fn only_element(
-        &self,
+        self,
         call: Call<'_>,
         local: u32,
+        value: u64,
         may: impl Fn(Rights) -> bool,
-    ) -> DxgResult<Element> {
-        let value = user::read::<u64>(self.values)?;
+        at_once: impl FnOnce(&Fence, u64) -> DxgResult<bool>,
+    ) -> DxgResult<Option<Element>> {
         let mut check = ElementCheck::default();
         let lookup = call.process.handles.lookup();
-        let element = self.element(&lookup, local, value, &mut check, may)?;
+        let fence = self.element(&lookup, local, &mut check, may)?;
 
-        drop(lookup);
         check.result()?;
-        element.ok_or(Status::INVALID_PARAMETER.into())
+
+        let fence = fence.ok_or(Status::INVALID_PARAMETER)?;
+
+        if at_once(fence, value)? {
+            return Ok(None);
+        }
+        Ok(Some(Element {
+            fence: fence.clone(),
+            value,
+        }))
     }
 
     /// The elements, if there are several, in the order of the call.
-    #[inline(never)]
     fn elements(
-        &self,
+        self,
         call: Call<'_>,
         locals: &[u32],
         may: impl Fn(Rights) -> bool,
@@ -234,9 +268,12 @@ impl Request {
                 drop(lookup);
                 lookup = call.process.handles.lookup();
             }
-            if let Some(element) = self.element(&lookup, *local, *value, &mut check, &may)? {
+            if let Some(fence) = self.element(&lookup, *local, &mut check, &may)? {
                 // There is room for all of them.
-                let _room = elements.push_within_capacity(element);
+                let _room = elements.push_within_capacity(Element {
+                    fence: fence.clone(),
+                    value: *value,
+                });
             }
         }
         drop(lookup);
@@ -244,16 +281,15 @@ impl Request {
         Ok(elements)
     }
 
-    /// One element. If the object is not a fence, `check` records it and there is none.
+    /// The fence of an element. If the object is not a fence, `check` records it and there is none.
     #[inline(always)]
-    fn element(
-        &self,
-        lookup: &Lookup<'_>,
+    fn element<'a>(
+        self,
+        lookup: &'a Lookup<'_>,
         local: u32,
-        value: u64,
         check: &mut ElementCheck,
         may: impl Fn(Rights) -> bool,
-    ) -> DxgResult<Option<Element>> {
+    ) -> DxgResult<Option<&'a Arc<Fence>>> {
         let opened = lookup.sync_object(local)?;
         let is_for = lookup.is_for(&opened, self.device)?;
         let may = may(opened.rights);
@@ -264,7 +300,23 @@ impl Request {
 
         // Only its queue signals the fence of a paging queue (MEM-11).
         check.see(is_for && (may || !opened.of_queue), may);
-        Ok(Some(Element { fence, value }))
+        Ok(Some(fence))
+    }
+}
+
+/// Does `act` with one element.
+#[inline(never)]
+fn with_one(
+    local: u32,
+    element: Element,
+    act: impl FnOnce(&[u32], &[Element]) -> DxgResult,
+) -> DxgResult {
+    act(slice::from_ref(&local), slice::from_ref(&element))
+}
+
+impl From<WouldRewind> for DxgError {
+    fn from(_: WouldRewind) -> Self {
+        Status::INVALID_PARAMETER.into()
     }
 }
 
@@ -285,12 +337,11 @@ pub(super) fn signal_from_cpu(
     request.with_elements(
         call,
         |rights| rights.signal,
-        |_, elements| {
-            elements.iter().try_for_each(|Element { fence, value }| {
-                fence
-                    .signal(*value, allow_rewind)
-                    .map_err(|_| Status::INVALID_PARAMETER.into())
-            })
+        |fence, value| Ok(fence.signal_alone(value, allow_rewind)?),
+        move |_, elements| {
+            elements
+                .iter()
+                .try_for_each(|Element { fence, value }| Ok(fence.signal(*value, allow_rewind)?))
         },
     )
 }
@@ -319,7 +370,8 @@ pub(super) fn wait_from_cpu(
     request.with_elements(
         call,
         |rights| rights.wait,
-        |locals, elements| match args.hAsyncEvent {
+        |fence, value| Ok(args.hAsyncEvent == 0 && fence.satisfies(value)),
+        move |locals, elements| match args.hAsyncEvent {
             0 => cpu_wait::block(&call.process.waits, interrupted, mode, elements, || {
                 let values = elements.iter().map(|element| element.value);
 

@@ -105,6 +105,28 @@ impl Due {
     }
 }
 
+/// A signal that is not refused.
+struct Step {
+    /// CurrentValue as it was seen.
+    before: u64,
+    /// CurrentValue as it becomes.
+    value: u64,
+    /// Whom that releases.
+    due: Option<Due>,
+}
+
+impl Step {
+    #[inline(always)]
+    fn store(&self, current: &Word64) {
+        if self.value != self.before {
+            // ORDERING: release: a thread that sees the value also sees what its signaller wrote
+            // before (FEN-10). Pairs with `load_acquire` in `enqueue`, and with the acquire load
+            // of a user that polls the mapped page.
+            store_release(current, self.value);
+        }
+    }
+}
+
 /// Those who waited when the last one who could signal was gone.
 pub struct Orphans<M> {
     /// All of them.
@@ -202,6 +224,40 @@ impl<M: WaitMap> Waiters<M> {
         value: u64,
         allow_rewind: bool,
     ) -> Result<Option<Sweep>, WouldRewind> {
+        let Some(step) = self.step(current, value, allow_rewind)? else {
+            return Ok(None);
+        };
+
+        step.store(current);
+        Ok(step.due.and_then(|due| self.left_of(due)))
+    }
+
+    /// The same, if no waiter is satisfied by it; otherwise nothing is done, and it is false.
+    pub fn signal_alone(
+        &mut self,
+        current: &Word64,
+        value: u64,
+        allow_rewind: bool,
+    ) -> Result<bool, WouldRewind> {
+        let Some(step) = self.step(current, value, allow_rewind)? else {
+            return Ok(true);
+        };
+
+        if step.due.is_some() {
+            return Ok(false);
+        }
+        step.store(current);
+        Ok(true)
+    }
+
+    /// What a signal does; `None` if that is nothing.
+    #[inline(always)]
+    fn step(
+        &self,
+        current: &Word64,
+        value: u64,
+        allow_rewind: bool,
+    ) -> Result<Option<Step>, WouldRewind> {
         if self.always_signaled {
             return Ok(None);
         }
@@ -211,18 +267,13 @@ impl<M: WaitMap> Waiters<M> {
         if !fence_value::may_signal(before, value, allow_rewind) {
             return Err(WouldRewind);
         }
-        if value != before {
-            // ORDERING: release: a thread that sees the value also sees what its signaller wrote
-            // before (FEN-10). Pairs with `load_acquire` in `enqueue`, and with the acquire load
-            // of a user that polls the mapped page.
-            store_release(current, value);
-        }
-
-        // The value from before was seen here. If an engine has stored it, this may have been the
-        // only look at it (FEN-82).
-        Ok(self
-            .due(value.max(before))
-            .and_then(|due| self.left_of(due)))
+        Ok(Some(Step {
+            before,
+            value,
+            // The value from before was seen here. If an engine has stored it, this may have been
+            // the only look at it (FEN-82).
+            due: self.due(value.max(before)),
+        }))
     }
 
     /// What the caller has to do about these waiters; `None` if the worker has to release some
@@ -239,6 +290,10 @@ impl<M: WaitMap> Waiters<M> {
 
     /// Those who wait now for at most `value`, if there are any.
     fn due(&self, value: u64) -> Option<Due> {
+        if self.queued == 0 {
+            return None;
+        }
+
         let lowest = self.map.first()?;
 
         if !fence_value::satisfies(value, lowest.value) {

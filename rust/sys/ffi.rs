@@ -124,6 +124,12 @@ unsafe extern "C" {
         from: kernel::ffi::c_ulonglong,
         size: usize,
     ) -> bool;
+    pub fn dxg_read_pair(
+        first: *mut kernel::ffi::c_uint,
+        from_first: kernel::ffi::c_ulonglong,
+        second: *mut kernel::ffi::c_ulonglong,
+        from_second: kernel::ffi::c_ulonglong,
+    ) -> bool;
     pub fn dxg_write_words(
         to: kernel::ffi::c_ulonglong,
         from: *const kernel::ffi::c_void,

@@ -111,6 +111,16 @@ pub(crate) fn read_slice<T: Plain>(addr: u64, values: &mut [T]) -> core::result:
         .map_err(|_| Fault)
 }
 
+/// Copies the only elements of two arrays from user memory.
+#[inline(always)]
+pub(crate) fn read_pair(first: u64, second: u64) -> core::result::Result<(u32, u64), Fault> {
+    let (mut word, mut value) = (0, 0);
+
+    // SAFETY: Both places are valid for writing, whatever the addresses are.
+    done(unsafe { ffi::dxg_read_pair(&raw mut word, first, &raw mut value, second) })?;
+    Ok((word, value))
+}
+
 /// Why bytes could not be read.
 pub(crate) enum ReadError {
     /// The memory is not readable.

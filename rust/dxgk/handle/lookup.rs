@@ -28,7 +28,10 @@ use crate::dxgk::{
         open::OpenKeyedMutex,
         KeyedMutex, //
     },
-    object::Strong,
+    object::{
+        Object,
+        Strong, //
+    },
     vidmm::paging_queue::PagingQueue, //
 };
 use crate::{
@@ -156,7 +159,7 @@ impl HandleTable {
 
     /// The synchronisation object behind a handle.
     pub(crate) fn sync_object(&self, local: u32) -> DxgResult<SyncLookup> {
-        self.lookup().sync_object(local)
+        Ok(self.lookup().sync_object(local)?.cloned())
     }
 
     /// The keyed mutex behind a handle, and the identity of that handle.
@@ -215,7 +218,11 @@ impl Lookup<'_> {
     /// Applies `look` to the entry of a handle. INVALID_PARAMETER if there is none or `look` gives
     /// `None`.
     #[inline(always)]
-    fn find<T>(&self, local: u32, look: impl FnOnce(&Entry) -> Option<T>) -> DxgResult<T> {
+    fn find<'a, T>(
+        &'a self,
+        local: u32,
+        look: impl FnOnce(&'a Entry) -> Option<T>,
+    ) -> DxgResult<T> {
         self.0
             .find(local)
             .and_then(look)
@@ -238,7 +245,8 @@ impl Lookup<'_> {
     }
 
     /// Whether an object that was looked up may be used with the device behind a handle (FEN-26).
-    pub(crate) fn is_for(&self, opened: &SyncLookup, device: u32) -> DxgResult<bool> {
+    #[inline(always)]
+    pub(crate) fn is_for(&self, opened: &SyncLookup<&Object>, device: u32) -> DxgResult<bool> {
         // Most objects are used with the device they were made on: that one exists, and they fit.
         // What was made on a child of a device takes the long way.
         if opened.device == Some(device) {
@@ -252,7 +260,7 @@ impl Lookup<'_> {
 
     /// The synchronisation object behind a handle.
     #[inline(always)]
-    pub(crate) fn sync_object(&self, local: u32) -> DxgResult<SyncLookup> {
+    pub(crate) fn sync_object(&self, local: u32) -> DxgResult<SyncLookup<&Object>> {
         self.find(local, |entry| match &entry.item {
             HandleTarget::Sync(open) => Some(open.opened(entry.parent_device())),
             _ => None,

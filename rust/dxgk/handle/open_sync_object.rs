@@ -67,10 +67,11 @@ impl Grant {
     }
 }
 
-/// The result of looking a handle up.
-pub(crate) struct SyncLookup {
+/// The result of looking a handle up: with a reference to the object, or as long as the lock of the
+/// table is held.
+pub(crate) struct SyncLookup<T = Object> {
     /// What the handle stands for.
-    pub(crate) object: Object,
+    pub(crate) object: T,
     /// What this handle may do with it.
     pub(crate) rights: Rights,
     /// The handle of the device that it was opened on, if it was opened on a device itself. It is
@@ -78,6 +79,18 @@ pub(crate) struct SyncLookup {
     pub(crate) device: Option<u32>,
     /// Whether it is the fence of a paging queue or of a HW queue, which only that signals.
     pub(crate) of_queue: bool,
+}
+
+impl SyncLookup<&Object> {
+    /// The same with a reference.
+    pub(crate) fn cloned(self) -> SyncLookup {
+        SyncLookup {
+            object: self.object.clone(),
+            rights: self.rights,
+            device: self.device,
+            of_queue: self.of_queue,
+        }
+    }
 }
 
 impl OpenSyncObject {
@@ -157,9 +170,10 @@ impl OpenSyncObject {
     }
 
     /// The result of looking this handle up.
-    pub(crate) fn opened(&self, device: Option<u32>) -> SyncLookup {
+    #[inline(always)]
+    pub(super) fn opened(&self, device: Option<u32>) -> SyncLookup<&Object> {
         SyncLookup {
-            object: self.strong.object().clone(),
+            object: self.strong.object(),
             rights: self.rights,
             device,
             of_queue: self.is_of_queue(),

@@ -271,6 +271,25 @@ impl Fence {
         Ok(())
     }
 
+    /// The same, if nobody is released by it; otherwise nothing is done, and it is false.
+    ///
+    /// Context: no lock but that of a handle table. Allocates and frees nothing, wakes nobody.
+    #[inline]
+    pub(crate) fn signal_alone(
+        &self,
+        value: u64,
+        allow_rewind: bool,
+    ) -> core::result::Result<bool, WouldRewind> {
+        let mut waiters = self.waiters.lock();
+        let is_done = waiters.signal_alone(self.storage.word(), value, allow_rewind)?;
+
+        if is_done {
+            // Under the lock, as in `signal_within`.
+            trace::signal(self.header.id(), value);
+        }
+        Ok(is_done)
+    }
+
     /// A device that could signal it is lost: everybody is released, and from now on no signal
     /// changes anything (FEN-104), unless it was made to keep its value.
     ///

@@ -162,6 +162,20 @@ impl Fence {
         Ok(())
     }
 
+    /// A CPU signal as the call about one fence makes it: first without a look at waiters that it
+    /// would have to release.
+    pub(super) fn signal_quickly(&self, value: u64, rewind: bool) -> Result<(), WouldRewind> {
+        if self.signal_alone(value, rewind)? {
+            return Ok(());
+        }
+        self.signal(value, rewind)
+    }
+
+    /// The first part of that: false if there are such waiters, and nothing was done.
+    pub(super) fn signal_alone(&self, value: u64, rewind: bool) -> Result<bool, WouldRewind> {
+        self.lock().signal_alone(&self.current, value, rewind)
+    }
+
     /// A CPU signal up to where it lets go of the fence lock for the first time.
     pub(super) fn begin_signal(
         &self,

@@ -87,6 +87,33 @@ fn one_waiter_one_signaller() {
     });
 }
 
+/// The same, and the signal first tries to do without the waiters, in a hold of its own; meanwhile a
+/// rewind may come.
+#[test]
+fn one_waiter_one_quick_signaller() {
+    for rewound in [false, true] {
+        explore(move || {
+            let fence = Fence::new(0);
+            let signaller = {
+                let fence = fence.clone();
+
+                spawn(move || fence.signal_quickly(1, false).unwrap())
+            };
+            let wait = Wait::start(Any, &[(&fence, 1)]);
+
+            if rewound {
+                fence.signal_quickly(0, true).unwrap();
+            }
+            signaller.join().unwrap();
+            if wait.outcome().is_none() {
+                assert!(rewound, "FEN-83: a wake-up is lost");
+                fence.signal_quickly(1, false).unwrap();
+            }
+            assert_satisfied(&wait, &[&fence]);
+        });
+    }
+}
+
 /// Two waiters for different values, two signallers (FEN-33).
 #[test]
 fn two_waiters_two_signallers() {

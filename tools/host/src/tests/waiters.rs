@@ -265,6 +265,65 @@ fn fen_32_a_rewind_without_leave_changes_nothing() {
 }
 
 #[test]
+fn fen_31_a_signal_alone_does_all_or_nothing() {
+    for (value, rewind) in [(0, false), (0, true), (3, true), (6, false), (7, false)] {
+        // Fences at 5, on which somebody waits for `awaited`.
+        for awaited in [None, Some(6), Some(7), Some(8), Some(u64::MAX)] {
+            let (fence, other) = (Fence::new(5), Fence::new(5));
+            let wait = |fence| awaited.map(|awaited| wait_for(fence, awaited));
+            let (wait, expected) = (wait(&fence), wait(&other));
+            let answer = fence.signal_alone(value, rewind);
+            let is_due = awaited.is_some_and(|awaited| awaited <= value);
+            let refused = value < 5 && !rewind;
+
+            match answer {
+                Err(WouldRewind) => assert!(refused),
+                Ok(is_done) => assert_eq!((refused, is_done), (false, !is_due)),
+            }
+            assert_eq!(wait.as_ref().and_then(|wait| wait.outcome()), None);
+            if refused || is_due {
+                assert_eq!(fence.current(), 5, "nothing was done");
+            }
+
+            // Both ways come to the same.
+            assert_eq!(
+                fence.signal_quickly(value, rewind),
+                other.signal(value, rewind)
+            );
+            assert_eq!(fence.current(), other.current());
+            for (wait, expected) in wait.iter().zip(&expected) {
+                assert_eq!(wait.outcome(), expected.outcome());
+            }
+            fence.orphan();
+            other.orphan();
+        }
+    }
+}
+
+/// Somebody waits for what an engine has stored, and the signal is the only one that looks.
+#[test]
+fn fen_82_a_signal_alone_sees_the_value_that_it_takes_back() {
+    let fence = Fence::new(0);
+    let wait = wait_for(&fence, 5);
+
+    fence.store(5);
+    assert_eq!(fence.signal_alone(3, true), Ok(false));
+    assert_eq!((fence.current(), wait.outcome()), (5, None));
+    fence.signal_quickly(3, true).unwrap();
+    assert_eq!((fence.current(), wait.outcome()), (3, Some(Satisfied)));
+}
+
+/// Signals do nothing any more.
+#[test]
+fn fen_104_a_signal_alone_after_the_adapter_is_gone() {
+    let fence = Fence::new(0);
+
+    fence.always_signal();
+    assert_eq!(fence.signal_alone(3, false), Ok(true));
+    assert_eq!(fence.current(), u64::MAX);
+}
+
+#[test]
 fn fen_34_a_pulse_releases_the_waiter() {
     let fence = Fence::new(0);
     let wait = wait_for(&fence, 10);
