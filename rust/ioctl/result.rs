@@ -40,7 +40,7 @@ pub(super) const fn code(number: u32, size: usize) -> u32 {
 pub(super) enum Form {
     /// As an errno, which old clients map back.
     Plain,
-    /// As it is.
+    /// The number itself.
     Exact,
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! The pages of the fences that one GPU address space shows, and which of these fences the
-//! adapter's worker looks at. What is under the lock of [`GpuFences`](super::gpu_fences::GpuFences).
+//! adapter's worker looks at: what is under the lock of
+//! [`GpuFences`](super::gpu_fences::GpuFences).
 //!
 //! A page of a fence that may be shared is its own. Private fences of a process have pages in
 //! common, and all openings of a private fence have the same rights. So a page is shown once for
@@ -28,14 +29,14 @@ use kernel::{
     sync::Arc, //
 };
 
-/// Names a page: where it is described in memory, and in the lowest bit whether it is one of private
-/// fences that may not be signalled.
+/// Names a page: where it is described in memory, and in the lowest bit whether it is one of
+/// private fences that may not be signalled.
 type Key = usize;
 
 /// A page in its tree.
 pub(super) type Node = RBTreeNode<Key, Page>;
 
-/// A fence that is shown.
+/// A fence that has a place in a page.
 pub(super) struct ShownFence {
     fence: Arc<Fence>,
     /// For how many openings.

@@ -290,8 +290,8 @@ fn identify(fd: BorrowedFd<'_>) -> Result<Protocol> {
     )
 }
 
-/// The rule of [`identify`]: the same call with its exact status, and as a plain ioctl if there is no
-/// such code.
+/// The rule of [`identify`]: the same call with its exact status, and as a plain ioctl if there is
+/// no such code.
 fn identify_by(
     exact: impl FnOnce() -> Result<Status>,
     plain: impl FnOnce() -> Result<Status>,

@@ -87,8 +87,8 @@ fn one_waiter_one_signaller() {
     });
 }
 
-/// The same, and the signal first tries to do without the waiters, in a hold of its own; meanwhile a
-/// rewind may come.
+/// The same, and the signal first tries to do without the waiters, in a hold of its own; meanwhile
+/// a rewind may come.
 #[test]
 fn one_waiter_one_quick_signaller() {
     for rewound in [false, true] {
