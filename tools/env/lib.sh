@@ -31,10 +31,15 @@ find_cache() {
 	cache=$(CDPATH='' cd -- "$cache" && pwd -P)
 }
 
+# The packages of the tree, one a line. OPENDXG_MORE names a file of the repository with more, for
+# what few people need; that is a tree of its own.
+listed() {
+	sed -e 's/#.*//' -e '/^[[:space:]]*$/d' "$repo/tools/env/packages" ${OPENDXG_MORE:+"$repo/$OPENDXG_MORE"}
+}
+
 # Trees are keyed by what goes into them, so clones of different age can share a cache.
 find_tree() {
-	key=$({ echo "$suite $recipe"; sed -e 's/#.*//' -e '/^[[:space:]]*$/d' "$repo/tools/env/packages"; } |
-		sha256sum | cut -c1-12)
+	key=$({ echo "$suite $recipe"; listed; } | sha256sum | cut -c1-12)
 	tree=$cache/trees/$key
 }
 

@@ -45,8 +45,8 @@ def versions(pattern):
             if "Packages" in line}
 
 
-def newest(series):
-    """The newest kernel of a series that has headers, source, image and modules of one version."""
+def offered(series):
+    """The kernels of a series with headers, source, image and modules of one version, in order."""
     found = versions(rf"linux-(headers|binary|binary-unsigned|modules)-{re.escape(series)}\.\d+\+[a-z0-9]+-amd64"
                      rf"|linux-source-{re.escape(series)}")
     sources = {version for name, version in found if name.startswith("linux-source-")}
@@ -61,10 +61,24 @@ def newest(series):
         if binary and (f"linux-modules-{release}", version) in found:
             order = tuple(int(part) for part in match.groups()[1:])
             candidates.append((order, version, Release(release, series, version, binary)))
+    return [release for _, _, release in sorted(candidates, key=lambda entry: entry[:2])]
+
+
+def newest(series):
+    """The newest kernel of a series."""
+    candidates = offered(series)
     if not candidates:
         raise Fail(f"no matching kernel packages for the {series} series",
                    "run tools/env/enter apt-get update, or set OPENDXG_MIRROR to an archive that has it")
-    return max(candidates, key=lambda entry: entry[:2])[2]
+    return candidates[-1]
+
+
+def named(name):
+    """The kernel whose release name this is."""
+    found = [release for release in offered(".".join(name.split(".")[:2])) if release.name == name]
+    if not found:
+        raise Fail(f"the archive has no kernel {name}", "tools/env/kernel --list shows those that it has")
+    return found[-1]
 
 
 def update_index(log):

@@ -12,6 +12,7 @@ KVERSION  version of the Debian source package
 import argparse
 import hashlib
 import json
+import re
 import shlex
 
 import debian
@@ -20,6 +21,8 @@ import stock
 from common import CACHE, lock, main, say
 
 KERNELS = CACHE / "kernels"
+
+SERIES = ("7.2", "7.3")
 
 # Raise this when a kernel that is already in a cache has to be made again.
 RECIPE = 1
@@ -40,8 +43,13 @@ def read(ready):
 
 
 def provide(kind, update):
-    """Find the kernel in the cache, or make the newest one that the archive has."""
+    """Find the kernel in the cache, or make it: of a series the newest one that the archive has."""
     series = "7.3" if kind == "7.3" else "7.2"
+    # The newest kernel of a series has two names.
+    for short in SERIES if kind not in SERIES else ():
+        found = read(KERNELS / f"{short}-{key(short)}.json")
+        if found and found["KREL"] == kind:
+            return found
     ready = KERNELS / f"{kind}-{key(kind)}.json"
     found = read(ready)
     if found and not update:
@@ -52,7 +60,7 @@ def provide(kind, update):
             return found
         log = KERNELS / f"{kind}.log"
         debian.update_index(log)
-        release = debian.newest(series)
+        release = debian.named(kind) if "+" in kind else debian.newest(series)
         say(f"kernel: {release.name} (Debian package version {release.version})")
         name = f"{release.upstream}-debug" if kind == "debug" else release.name
         directory = KERNELS / f"{name}-{key(kind)}"
@@ -65,16 +73,28 @@ def provide(kind, update):
         return made
 
 
+def known(kind):
+    """A kind of kernel, or the name of a release."""
+    if kind not in ("stock", *SERIES, "debug") and not re.fullmatch(r"\d+\.\d+\.\d+\+[a-z0-9]+-amd64", kind):
+        raise argparse.ArgumentTypeError(f"{kind} is not stock, 7.2, 7.3, debug or the name of a release")
+    return kind
+
+
 def run():
     """Parse the command line and print the assignments."""
     parser = argparse.ArgumentParser(prog="tools/env/kernel", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("kind", nargs="?", default="stock", choices=["stock", "7.2", "7.3", "debug"],
-                        help="stock is 7.2")
+    parser.add_argument("kind", nargs="?", default="stock", type=known, metavar="KERNEL",
+                        help="stock (default, 7.2), 7.2, 7.3, debug, or a release name: 7.2.12+deb13-amd64")
     parser.add_argument("--update", action="store_true",
                         help="look for a newer kernel in the archive instead of using the cached one")
     parser.add_argument("--get", metavar="NAME", help="print only this value")
+    parser.add_argument("--list", action="store_true", help="list the stock kernels that the archive offers")
     options = parser.parse_args()
+    if options.list:
+        offered = [release.name for series in SERIES for release in debian.offered(series)]
+        print("\n".join(offered))
+        return
     kind = "7.2" if options.kind == "stock" else options.kind
     found = provide(kind, options.update)
     if options.get:
