@@ -21,6 +21,8 @@ BINDIR ?= $(PREFIX)/bin
 INCLUDEDIR ?= $(PREFIX)/include
 DESTDIR ?=
 WSLDIR ?=
+# In front of /lib/modules.
+INSTALL_MOD_PATH ?=
 ALIASES ?= yes
 
 enter := tools/env/enter
@@ -35,6 +37,12 @@ module := tools/env/module $(if $(KDIR),--kdir $(KDIR),--kernel $(KERNEL))
 .PHONY: modules
 modules: ## build opendxg.ko for KERNEL, or for the build tree KDIR
 	@$(module) modules
+
+# The tree sees the root of the host as /host.
+.PHONY: modules_install
+modules_install: ## install what make modules built in INSTALL_MOD_PATH/lib/modules/RELEASE/updates; depmod is up to you
+	@$(module) modules_install INSTALL_MOD_DIR=updates \
+		INSTALL_MOD_PATH=$(call quoted,$(if $(KDIR),,/host)$(abspath $(INSTALL_MOD_PATH)))
 
 .PHONY: demo
 demo: vm-parts ## boot a stock kernel and let programs share a fence, a picture and the work of engines
@@ -119,6 +127,14 @@ install: ## install what make build built below PREFIX: library, headers, the co
 .PHONY: uninstall
 uninstall: ## remove what make install installed, with the same variables
 	@$(install) --uninstall
+
+.PHONY: deb
+deb: ## build Debian packages in build/deb: modules for all stock kernels that Debian offers, library, command
+	@tools/deb/build
+
+.PHONY: test-deb
+test-deb: ## install, use, upgrade and remove the packages on a Debian machine, on 7.2 and 7.3
+	@tools/deb/test
 
 .PHONY: clean
 clean: ## remove everything that was built, keep the cache
