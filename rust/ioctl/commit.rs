@@ -13,6 +13,7 @@ use crate::{
             Reserved, //
         },
         keyed_mutex::Acquired,
+        memory::allocation::NewSize,
         object::ReservedGlobal,
         share::name_table::{
             Named,
@@ -23,7 +24,8 @@ use crate::{
             resident_list::{
                 Evicted,
                 MadeResident, //
-            }, //
+            },
+            taken::Taken, //
         },
     },
     sys::file::object_file::PendingFd, //
@@ -80,8 +82,10 @@ commit!(
     Locked,
     MadeResident,
     NewPagingQueue<'_>,
+    NewSize,
     PendingFd,
     Reserved<'_>,
     ReservedGlobal<'_>,
     ReservedHandles<'_>,
+    Taken,
 );

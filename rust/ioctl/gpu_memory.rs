@@ -11,6 +11,7 @@ use super::{
 };
 use crate::{
     dxgk::{
+        memory::allocation::NewSize,
         object::Object,
         vidmm::{
             address_space::AddressSpace,
@@ -20,6 +21,7 @@ use crate::{
                 MadeResident,
                 NotResident, //
             },
+            taken::Taken,
             update::{
                 Step,
                 Steps, //
@@ -35,7 +37,6 @@ use crate::{
         gpu_va_rules::{
             self,
             Map,
-            Position,
             Protection,
             Reserve,
             Update,
@@ -152,43 +153,6 @@ pub(super) fn evict(call: Call<'_>, args: &mut D3DKMT_EVICT) -> DxgResult<impl C
     Ok(evicted)
 }
 
-/// A range that was picked, until the caller knows of it.
-pub(super) struct Picked {
-    space: Arc<AddressSpace>,
-    first: u64,
-    end: u64,
-    known: bool,
-}
-
-impl Picked {
-    fn new(space: &Arc<AddressSpace>, position: Position, address: u64, pages: u64) -> Self {
-        let first = address / PAGE;
-
-        Self {
-            space: space.clone(),
-            first,
-            end: first.saturating_add(pages),
-            // What the caller has chosen itself it can free itself.
-            known: matches!(position, Position::Fixed(_)),
-        }
-    }
-}
-
-impl Commit for Picked {
-    fn commit(mut self) {
-        self.known = true;
-    }
-}
-
-impl Drop for Picked {
-    fn drop(&mut self) {
-        if !self.known {
-            // It was taken just now; somebody may have freed it since.
-            let _freed = self.space.free(self.first, self.end);
-        }
-    }
-}
-
 /// D3DKMTReserveGpuVirtualAddress (0x08): keeps addresses (MEM-41). The first member is a paging
 /// queue, or in the older form an adapter.
 pub(super) fn reserve(
@@ -222,13 +186,12 @@ pub(super) fn reserve(
         }
     };
     let request = Reserve::new(space.clients, wish, args.Size, kind)?;
-    let address = space.reserve(&request)?;
-    let picked = Picked::new(&space, request.position, address, request.pages);
+    let taken = Taken::reserve(&space, &request)?;
     let value = queue.map_or(Ok(0), |queue| queue.done())?;
 
-    args.VirtualAddress = address;
+    args.VirtualAddress = taken.address;
     args.set_fence_value(value);
-    Ok((picked, status_of(value)))
+    Ok((taken, status_of(value)))
 }
 
 /// D3DKMTMapGpuVirtualAddress (0x0c): shows pages of an allocation at addresses, or nothing
@@ -254,6 +217,7 @@ pub(super) fn map(
         args.Protection,
         args.hAllocation != 0,
     )?;
+    let mut new_size = None;
     let opened = match args.hAllocation {
         0 => None,
         local => {
@@ -262,14 +226,15 @@ pub(super) fn map(
 
             invalid_if(found.device != queue.device)?;
             if opened.memory.size() == 0 && request.offset == 0 {
-                found.what.allocation.fix_size(request.pages)?;
+                new_size = found.what.allocation.new_size(request.pages)?;
             }
             Some(opened)
         }
     };
 
     if let Some(opened) = &opened {
-        let whole = opened.memory.size() / PAGE;
+        let known = opened.memory.size() / PAGE;
+        let whole = new_size.as_ref().map_or(known, NewSize::pages);
         let writes = matches!(request.protection, Protection::Pages { write: true, .. });
 
         gpu_va_rules::check_part(request.offset, request.pages, whole)?;
@@ -278,13 +243,12 @@ pub(super) fn map(
         }
     }
 
-    let address = space.map(&request, opened.as_deref().map(Opened::opening))?;
-    let picked = Picked::new(&space, request.position, address, request.pages);
+    let taken = Taken::map(&space, &request, opened.as_deref().map(Opened::opening))?;
     let value = queue.what.done()?;
 
-    args.VirtualAddress = address;
+    args.VirtualAddress = taken.address;
     args.PagingFenceValue = value;
-    Ok((picked, status_of(value)))
+    Ok(((taken, new_size), status_of(value)))
 }
 
 /// D3DKMTFreeGpuVirtualAddress (0x20): takes addresses back at once (MEM-49).

@@ -39,6 +39,7 @@ pub(crate) mod paging_rules;
 mod promises;
 pub(crate) mod queued_sync_rules;
 pub(crate) mod quota;
+pub(crate) mod range_undo;
 pub(crate) mod residency;
 pub(crate) mod share_rules;
 pub(crate) mod submission_order;

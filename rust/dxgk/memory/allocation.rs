@@ -161,6 +161,37 @@ pub(crate) fn described(
     })
 }
 
+/// The size of an allocation that had none, until the caller knows of it. Dropping it leaves the
+/// allocation without one.
+pub(crate) struct NewSize {
+    allocation: Arc<Allocation>,
+    storage: Arc<Storage>,
+    /// `None` when the caller knows of it.
+    bytes: Option<Unsized>,
+}
+
+impl NewSize {
+    /// How many pages it has.
+    pub(crate) fn pages(&self) -> u64 {
+        self.storage.size() / PAGE
+    }
+
+    /// The caller knows of it.
+    pub(crate) fn commit(mut self) {
+        self.bytes = None;
+        *self.allocation.storage.lock() = Some(self.storage.clone());
+        self.allocation.memory.set_storage(self.storage.clone());
+    }
+}
+
+impl Drop for NewSize {
+    fn drop(&mut self) {
+        if let Some(bytes) = self.bytes.take() {
+            *self.allocation.unsized_bytes.lock() = Some(bytes);
+        }
+    }
+}
+
 impl Allocation {
     /// An allocation of these bytes, charged by `claim`, which was `described` on `adapter`.
     pub(crate) fn new(
@@ -217,13 +248,13 @@ impl Allocation {
     }
 
     /// The first mapping of an allocation without a size tells it: pins so many pages from its
-    /// start (RES-21, RES-23). Nothing happens if it has one.
+    /// start (RES-21, RES-23). `None` if it has one.
     ///
     /// Context: a system call of the process that made it, no locks held.
-    pub(crate) fn fix_size(&self, pages: u64) -> DxgResult {
+    pub(crate) fn new_size(self: &Arc<Self>, pages: u64) -> DxgResult<Option<NewSize>> {
         let taken = self.unsized_bytes.lock().take();
         let Some(bytes) = taken else {
-            return Ok(());
+            return Ok(None);
         };
         let pinned = pages
             .checked_mul(PAGE)
@@ -234,18 +265,19 @@ impl Allocation {
 
                 Storage::user(&bytes.holder, stats, bytes.address, size, write)
             });
-        let storage = match pinned {
-            Ok(storage) => storage,
+
+        match pinned {
+            Ok(storage) => Ok(Some(NewSize {
+                allocation: self.clone(),
+                bytes: Some(bytes),
+                storage,
+            })),
             Err(error) => {
                 // Another mapping may be luckier.
                 *self.unsized_bytes.lock() = Some(bytes);
-                return Err(error);
+                Err(error)
             }
-        };
-
-        *self.storage.lock() = Some(storage.clone());
-        self.memory.set_storage(storage);
-        Ok(())
+        }
     }
 
     /// Adds a handle; INVALID_PARAMETER if the allocation was withdrawn.

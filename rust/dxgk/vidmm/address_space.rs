@@ -25,6 +25,7 @@ use super::{
         AllocationMemory,
         Opening, //
     },
+    undo::Undo,
     users::ResidentIn, //
 };
 use crate::{
@@ -52,8 +53,7 @@ use crate::{
             Reservation,
             Stretch,
             What,
-            MAX_STRETCHES,
-            PAGE, //
+            MAX_STRETCHES, //
         },
         gpu_va_rules::{
             ClientSpace,
@@ -63,7 +63,11 @@ use crate::{
             Reserve,
             Update, //
         },
-        paging_rules::GROUPS, //
+        paging_rules::GROUPS,
+        range_undo::{
+            Change,
+            Run, //
+        }, //
     },
     sys::alloc::{
         pin_arc,
@@ -218,6 +222,45 @@ impl State {
         self.tables.sweep(first, end);
     }
 
+    /// Makes pages what they were before a change.
+    fn undo(&mut self, undo: &mut Undo, run: &Run) -> DxgResult {
+        let Run { first, end, old } = *run;
+        let old = old.and_then(|old| self.still_there(old));
+        let has_entries = old.is_some_and(Range::has_entries);
+        let cost = gpu_ranges::cost(&self.ranges, first, end, true);
+        let mut missing = undo.missing_places(cost.places)?;
+
+        match (has_entries, undo.made(run).has_entries()) {
+            (true, true) => self.tables.claim_again(first, end),
+            // Pages that read as zero were mapped without access.
+            (true, false) => self.tables.claim(first, end)?,
+            (false, _) => {}
+        }
+
+        let kept = core::iter::from_fn(|| undo.take_place());
+        let mut places = Iterator::chain(missing.drain_all(), kept);
+
+        self.change_with(first, end, &mut places, has_entries, |_, further| {
+            Some(old?.at(further))
+        });
+        Ok(())
+    }
+
+    /// What pages were, if the allocation that they showed may be gone by now.
+    fn still_there(&self, old: Range) -> Option<Range> {
+        match old.what {
+            What::Mapped(mapping) if self.openings.get(&mapping.opening).is_none() => {
+                let reservation = old.reservation?;
+
+                Some(Range {
+                    what: reservation.bare(),
+                    ..old
+                })
+            }
+            _ => Some(old),
+        }
+    }
+
     /// Changes pages of a reservation, `part` of them at a time, to what begins with `what`.
     fn repeat(&mut self, first: u64, end: u64, part: u64, what: impl Fn(u64) -> What) -> DxgResult {
         let mut at = first;
@@ -341,10 +384,10 @@ impl AddressSpace {
         self.usage.get(group).map_or(0, |usage| usage.load(Relaxed))
     }
 
-    /// ReserveGpuVirtualAddress (MEM-41); returns the address.
+    /// ReserveGpuVirtualAddress (MEM-41); returns what takes it back.
     ///
     /// Context: may sleep, no locks held.
-    pub(crate) fn reserve(&self, request: &Reserve) -> DxgResult<u64> {
+    pub(crate) fn reserve(&self, request: &Reserve) -> DxgResult<Undo> {
         let mut state = self.state.lock();
         let first = state.find(request.position, request.pages)?;
         let end = first.saturating_add(request.pages);
@@ -357,25 +400,29 @@ impl AddressSpace {
             id: state.reservations.wrapping_add(1),
             zero: request.zero,
         };
-        let made = state.change(first, end, request.zero, |_, _| {
-            Some(Range {
-                reservation: Some(reservation),
-                what: reservation.bare(),
-            })
+        let change = Change {
+            first,
+            end,
+            reservation: Some(reservation),
+            what: reservation.bare(),
+        };
+        let undo = Undo::new(&state.ranges, change)?;
+        let made = state.change(first, end, request.zero, |old, further| {
+            Some(change.made(old, further))
         });
 
         state.tables.flush(first, end);
         made?;
         state.reservations = reservation.id;
         state.found(request.position, first, end);
-        Ok(first.saturating_mul(PAGE))
+        Ok(undo)
     }
 
-    /// MapGpuVirtualAddress (MEM-43); returns the address. `opened` is there if the protection is
-    /// that of pages.
+    /// MapGpuVirtualAddress (MEM-43); returns what takes it back. `opened` is there if the
+    /// protection is that of pages.
     ///
     /// Context: may sleep, no locks held.
-    pub(crate) fn map(&self, request: &Map, opened: Option<Opening<'_>>) -> DxgResult<u64> {
+    pub(crate) fn map(&self, request: &Map, opened: Option<Opening<'_>>) -> DxgResult<Undo> {
         // Dropped after the lock if it is not used.
         let mut node = match opened {
             Some(opened) => Some(tree_node(opened.id, opened.memory.clone())?),
@@ -412,10 +459,15 @@ impl AddressSpace {
 
         let has_entries =
             what != What::NoAccess || gpu_ranges::has_zero_reservation(&state.ranges, first, end);
+        let change = Change {
+            first,
+            end,
+            reservation: None,
+            what,
+        };
+        let undo = Undo::new(&state.ranges, change)?;
         let made = state.change(first, end, has_entries, |old, further| {
-            let reservation = old.and_then(|old| old.reservation);
-
-            Some(Range { reservation, what }.at(further))
+            Some(change.made(old, further))
         });
 
         state.tables.flush(first, end);
@@ -423,7 +475,25 @@ impl AddressSpace {
         state.found(request.position, first, end);
         drop(state);
         drop(node);
-        Ok(first.saturating_mul(PAGE))
+        Ok(undo)
+    }
+
+    /// Takes a change back where nobody else has changed the pages since.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(super) fn undo(&self, mut undo: Undo) {
+        let mut state = self.state.lock();
+        let (first, end) = undo.pages();
+        let mut at = first;
+
+        while let Some(run) = undo.next_run(&state.ranges, at) {
+            // Others may have used up the memory that was kept. Then the pages stay.
+            let _undone = state.undo(&mut undo, &run);
+
+            at = run.end;
+        }
+        state.finder.freed(first);
+        state.tables.flush(first, end);
     }
 
     /// FreeGpuVirtualAddress of these pages (MEM-49).

@@ -37,6 +37,8 @@ pub(crate) mod resident_list;
 pub(crate) mod segment;
 mod shown_page;
 pub(crate) mod site;
+pub(crate) mod taken;
+mod undo;
 pub(crate) mod update;
 pub(crate) mod usage;
 mod users;

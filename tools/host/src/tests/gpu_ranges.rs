@@ -13,10 +13,10 @@ use crate::logic::gpu_ranges::{
 };
 
 /// Pages of the model.
-const PAGES: u64 = 256;
+pub(super) const PAGES: u64 = 256;
 
 #[derive(Default)]
-struct Map(BTreeMap<u64, Stretch>);
+pub(super) struct Map(BTreeMap<u64, Stretch>);
 
 impl Ranges for Map {
     type Place = ();
@@ -46,14 +46,15 @@ impl Ranges for Map {
 }
 
 /// The same, page by page.
-struct Model([Option<Range>; PAGES as usize]);
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Model(pub(super) [Option<Range>; PAGES as usize]);
 
 fn cell(first: u64, end: u64) -> core::ops::Range<usize> {
     first as usize..end as usize
 }
 
 #[derive(Clone, Debug)]
-enum Action {
+pub(super) enum Action {
     Reserve {
         pages: u64,
         zero: bool,
@@ -77,7 +78,7 @@ enum Action {
     },
 }
 
-fn action() -> impl Strategy<Value = Action> {
+pub(super) fn action() -> impl Strategy<Value = Action> {
     let place = || (0..PAGES, 1..40u64);
     prop_oneof![
         (1..4u64, any::<bool>()).prop_map(|(blocks, zero)| Action::Reserve {
@@ -98,9 +99,9 @@ fn action() -> impl Strategy<Value = Action> {
     ]
 }
 
-struct Both {
-    map: Map,
-    model: Model,
+pub(super) struct Both {
+    pub(super) map: Map,
+    pub(super) model: Model,
     finder: Finder,
     reservations: u64,
 }
@@ -111,8 +112,17 @@ const ALL: Bounds = Bounds {
 };
 
 impl Both {
+    pub(super) fn new() -> Self {
+        Self {
+            map: Map::default(),
+            model: Model([None; PAGES as usize]),
+            finder: Finder::new(),
+            reservations: 0,
+        }
+    }
+
     /// `fills`: all pages are something afterwards.
-    fn edit(
+    pub(super) fn edit(
         &mut self,
         first: u64,
         end: u64,
@@ -165,7 +175,7 @@ impl Both {
         found
     }
 
-    fn run(&mut self, action: Action) {
+    pub(super) fn run(&mut self, action: Action) {
         match action {
             Action::Reserve { pages, zero } => {
                 let Some(first) = self.pick(pages) else {
@@ -250,7 +260,7 @@ impl Both {
     }
 
     /// The map shows what the model shows, with as few stretches as there can be.
-    fn check(&self) {
+    pub(super) fn check(&self) {
         let mut seen = [None; PAGES as usize];
         let mut last: Option<Stretch> = None;
         for stretch in self.map.0.values() {
@@ -306,12 +316,7 @@ proptest! {
         actions in proptest::collection::vec(action(), 1..60),
         questions in proptest::collection::vec((0..PAGES, 1..60u64), 1..8),
     ) {
-        let mut both = Both {
-            map: Map::default(),
-            model: Model([None; PAGES as usize]),
-            finder: Finder::new(),
-            reservations: 0,
-        };
+        let mut both = Both::new();
         for action in actions {
             both.run(action);
             both.check();

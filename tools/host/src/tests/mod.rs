@@ -79,6 +79,8 @@ mod queued_sync_rules;
 #[cfg(not(loom))]
 mod quota;
 #[cfg(not(loom))]
+mod range_undo;
+#[cfg(not(loom))]
 mod residency;
 #[cfg(not(loom))]
 mod share_rules;

@@ -11,6 +11,7 @@ mod placement;
 mod queues;
 mod reserve;
 mod residency;
+mod undone;
 mod updates;
 
 use selftests::Suite;
@@ -25,6 +26,7 @@ pub(crate) fn main() {
         .with(reserve::tests)
         .with(many_ranges::tests)
         .with(updates::tests)
+        .with(undone::tests)
         .with(contents::tests)
         .with(full::tests)
         .with(budget::tests)
