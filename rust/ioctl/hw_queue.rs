@@ -11,7 +11,10 @@ use super::{
 };
 use crate::{
     dxgk::{
-        handle::HandleTarget,
+        handle::{
+            HandleTarget,
+            Reserved, //
+        },
         hw_queue::{
             self,
             HwQueue, //
@@ -33,6 +36,20 @@ const FLAGS: u32 = D3DDDI_CREATEHWQUEUEFLAGS_DisableGpuTimeout
     | D3DDDI_CREATEHWQUEUEFLAGS_NoBroadcastSignal
     | D3DDDI_CREATEHWQUEUEFLAGS_NoBroadcastWait
     | D3DDDI_CREATEHWQUEUEFLAGS_NoKmdAccess;
+
+/// A HW queue that cannot be found yet, and its progress fence. Fields are dropped in order: the
+/// later number is given back first, so that both are (RES-4).
+struct NewHwQueue<'a> {
+    queue: Reserved<'a>,
+    progress_fence: Reserved<'a>,
+}
+
+impl Commit for NewHwQueue<'_> {
+    fn commit(self) {
+        // If the context was destroyed meanwhile, so were they.
+        let _published = self.progress_fence.commit() && self.queue.commit();
+    }
+}
 
 /// D3DKMTCreateHwQueue (0x18): a HW queue and its progress fence (GPU-8, FEN-125).
 /// NOT_SUPPORTED for one that a client fills by itself.
@@ -74,7 +91,10 @@ pub(super) fn create<'a>(
     args.hHwQueueProgressFence = progress.reserved.handle();
     args.HwQueueProgressFenceCPUVirtualAddress = progress.addresses.user_cpu;
     args.HwQueueProgressFenceGPUVirtualAddress = progress.addresses.process_gpu;
-    Ok((progress.reserved, reserved))
+    Ok(NewHwQueue {
+        queue: reserved,
+        progress_fence: progress.reserved,
+    })
 }
 
 /// D3DKMTDestroyHwQueue (0x1b): destroys a HW queue and its progress fence.
