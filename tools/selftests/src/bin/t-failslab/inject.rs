@@ -10,13 +10,19 @@ use selftests::{Failure, TestResult};
 
 const DEBUGFS: &str = "/sys/kernel/debug";
 const FAIL_NTH: &str = "/proc/thread-self/fail-nth";
+const CACHES: &str = "/sys/kernel/slab";
 
-/// Makes sleeping allocations fail too, and quietly. The error says why there is no injection
-/// here.
+/// Blocks of the kernel's allocator for memory of GPUs. Linux 7.2 uses a block after it has freed
+/// it when there is no memory to split another one (`alloc_from_freetree`, mended in 7.3).
+const SPARED: &str = "gpu_buddy_block";
+
+/// Whether the kernel has fault injection.
+pub(crate) fn exists() -> bool {
+    Path::new(FAIL_NTH).exists()
+}
+
+/// Makes sleeping allocations fail too, and quietly.
 pub(crate) fn prepare() -> Result<(), String> {
-    if !Path::new(FAIL_NTH).exists() {
-        return Err("the kernel has no fault injection".into());
-    }
     let set = |name: &str, value: &str| {
         let path = format!("{DEBUGFS}/{name}");
         write(&path, value).map_err(|error| format!("{path}: {error}"))
@@ -34,7 +40,22 @@ pub(crate) fn prepare() -> Result<(), String> {
             set(name, value)?;
         }
     }
-    Ok(())
+    spare()
+}
+
+/// Leaves one cache out: all others are marked, and only those fail.
+fn spare() -> Result<(), String> {
+    let caches = std::fs::read_dir(CACHES).map_err(|error| format!("{CACHES}: {error}"))?;
+    for cache in caches {
+        let cache = cache.map_err(|error| format!("{CACHES}: {error}"))?;
+        if cache.file_name() == SPARED {
+            continue;
+        }
+        let switch = cache.path().join("failslab");
+        write(&switch, "1").map_err(|error| format!("{}: {error}", switch.display()))?;
+    }
+    let filter = format!("{DEBUGFS}/failslab/cache-filter");
+    write(&filter, "Y").map_err(|error| format!("{filter}: {error}"))
 }
 
 /// The switch of the calling thread.
@@ -46,9 +67,14 @@ impl Injector {
         Ok(Self(file))
     }
 
+    /// Has step number `step` of what this thread does next fail.
+    pub(crate) fn arm(&self, step: u32) -> TestResult {
+        Ok(self.0.write_all_at(step.to_string().as_bytes(), 0)?)
+    }
+
     /// Runs `call` with its step number `step` failing. Also tells whether there was such a step.
     pub(crate) fn fail<T>(&self, step: u32, call: impl FnOnce() -> T) -> TestResult<(T, bool)> {
-        self.0.write_all_at(step.to_string().as_bytes(), 0)?;
+        self.arm(step)?;
         let result = call();
         let mut text = [0; 16];
         // Reading copies to us, which is a step as well: if it fails, the call had not used up its

@@ -3,23 +3,31 @@
 //! refused with the documented status, consumes no handle, and leaves nothing behind.
 
 mod calls;
+mod ends;
+mod gpu;
 mod handles;
 mod inject;
 mod plain;
 mod resources;
 mod sharing;
 
-use std::time::Duration;
+use std::fs::File;
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
 
 use inject::Injector;
 use opendxg::raw::Argument;
 use opendxg::uapi::*;
-use opendxg::{Luid, Status};
+use opendxg::{Dxg, FdInfo, Luid, Status};
 use selftests::leak::Watch;
+use selftests::time::scaled;
 use selftests::{ensure, ensure_eq, fixture, skip, Suite, TestResult};
 
 /// More steps than this in one call are a mistake.
 const MOST: u32 = 1000;
+
+/// How long what a call has queued may take to end.
+const SETTLE: Duration = Duration::from_millis(500);
 
 /// The next handle number of this process, told by opening an adapter, which uses it up.
 fn next_handle(luid: Luid) -> TestResult<u32> {
@@ -31,6 +39,39 @@ fn next_handle(luid: Luid) -> TestResult<u32> {
     close.hAdapter = arg.hAdapter;
     ensure_eq!(raw.exec(&mut close), Ok(Status::SUCCESS));
     Ok(arg.hAdapter)
+}
+
+/// What this process and its user have been charged for, and what its GPU addresses are made of.
+fn charges(node: &File) -> TestResult<Vec<String>> {
+    const USER: [&str; 5] = [
+        "objects",
+        "wait-elements",
+        "queues",
+        "queued-items",
+        "queued-bytes",
+    ];
+    let info = FdInfo::read(node.as_fd())?;
+    let user = USER.map(|name| format!("dxg-user-{name}"));
+    let names = user.iter().map(String::as_str).chain(["dxg-gpu-memory"]);
+    Ok(names
+        .map(|name| format!("{name}: {}", info.get(name).unwrap_or("")))
+        .collect())
+}
+
+/// Demands that the charges are as they were. What was queued may take a moment to end.
+fn settled(node: &File, before: &[String]) -> TestResult {
+    let end = Instant::now() + scaled(SETTLE);
+    loop {
+        let now = charges(node)?;
+        if now == before {
+            return Ok(());
+        }
+        if Instant::now() > end {
+            let changed = before.iter().zip(&now).filter(|(old, new)| old != new);
+            return Err(format!("left behind: {:?}", changed.collect::<Vec<_>>()).into());
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
 }
 
 /// What a call does under injection.
@@ -61,7 +102,9 @@ fn sweep(call: &mut dyn Call) -> TestResult {
     );
     call.undo()?;
 
+    let node = File::open(Dxg::open()?.path())?;
     let watch = Watch::start()?;
+    let charged = charges(&node)?;
     let mut refused = 0;
     for step in 1..=MOST {
         let before = next_handle(luid)?;
@@ -80,6 +123,7 @@ fn sweep(call: &mut dyn Call) -> TestResult {
             other => return Err(format!("step {step}: {other:?}").into()),
         };
         watch.unchanged()?;
+        settled(&node, &charged).map_err(|error| format!("step {step}: {error}"))?;
         let after = next_handle(luid)?;
         ensure_eq!(
             after,
@@ -96,20 +140,23 @@ fn sweep(call: &mut dyn Call) -> TestResult {
 }
 
 pub(crate) fn main() {
-    let unavailable = inject::prepare().err();
+    let prepared = inject::exists().then(inject::prepare);
     let test = |suite: Suite, (name, make): (&'static str, plain::Maker)| {
-        let unavailable = unavailable.clone();
+        let prepared = prepared.clone();
         suite.slow(
             format!("RES-25 FEN-54 {name}"),
             Duration::from_secs(120),
-            move || match unavailable {
-                Some(reason) => skip!("{reason}"),
-                None => make(&mut sweep),
+            move || match prepared {
+                None => skip!("the kernel has no fault injection"),
+                Some(Err(error)) => Err(error.into()),
+                Some(Ok(())) => make(&mut sweep),
             },
         )
     };
     calls::ALL
         .iter()
+        .chain(gpu::ALL)
+        .chain(ends::ALL)
         .chain(resources::ALL)
         .chain(handles::ALL)
         .chain(sharing::ALL)
