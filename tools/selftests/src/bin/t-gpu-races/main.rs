@@ -6,6 +6,7 @@ mod caller;
 mod destroy;
 mod processes;
 mod removal;
+mod shared;
 
 use std::time::Duration;
 
@@ -26,5 +27,6 @@ pub(crate) fn main() {
         .with(processes::tests)
         .with(removal::tests)
         .with(destroy::tests)
+        .with(shared::tests)
         .run()
 }
