@@ -386,8 +386,12 @@ mod tests {
                 Some((Some(context_handle), Some(top_device)))
             );
 
-            let opened = table.sync_object(local).map_err(|_| EINVAL)?;
-            let is_for = |device| table.lookup().is_for(&opened, device).ok();
+            let is_for = |device| {
+                let lookup = table.lookup();
+                let opened = lookup.sync_object(local).ok()?;
+
+                lookup.is_for(&opened, device).ok()
+            };
 
             assert_eq!(is_for(top_device), Some(true));
             assert_eq!(is_for(home_device), Some(true));
