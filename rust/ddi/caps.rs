@@ -192,7 +192,18 @@ pub struct GpuMmuCaps {
     pub no_execute: bool,
     /// `CacheCoherentMemorySupported`: accesses see what is in caches of the CPU.
     pub cache_coherent: bool,
-    /// `PageTableLevelCount`: how many levels of page tables there are.
+    /// `PageTableUpdateMode`: who updates page tables.
+    pub page_table_update_mode: PageTableUpdateMode,
+    /// `PageTableUpdateRequireAddressSpaceIdle`: no context of an address space may run while its
+    /// tables are updated and its translations flushed (MEM-56).
+    pub page_table_update_require_address_space_idle: bool,
+    /// `InvalidTlbEntriesNotCached`: no engine remembers that nothing was valid, so that a page
+    /// that becomes valid needs no flush.
+    pub invalid_tlb_entries_not_cached: bool,
+    /// `ExplicitPageTableInvalidation`: the entries of a table are set invalid before it goes.
+    pub explicit_page_table_invalidation: bool,
+    /// `PageTableLevelCount`: how many levels of page tables there are. With two of them the root
+    /// is resizable (MEM-54).
     pub page_table_levels: u32,
     /// The tables of each level, from that of the pages on (`DXGK_PAGE_TABLE_LEVEL_DESC`).
     pub levels: [PageTableLevel; MAX_PAGE_TABLE_LEVELS],
@@ -201,14 +212,27 @@ pub struct GpuMmuCaps {
 /// Most levels of page tables.
 pub const MAX_PAGE_TABLE_LEVELS: usize = 6;
 
-/// The page tables of one level (`DXGK_PAGE_TABLE_LEVEL_DESC`). All are in system memory, and the
-/// processor updates them.
+/// Who updates page tables (`DXGK_PAGETABLEUPDATEMODE`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PageTableUpdateMode {
+    /// `CPU_VIRTUAL`: the processor, so that tables are in system memory.
+    #[default]
+    CpuVirtual,
+    /// `GPU_VIRTUAL`: an engine, by addresses of the paging process.
+    GpuVirtual,
+    /// `GPU_PHYSICAL`: an engine, by physical addresses.
+    GpuPhysical,
+}
+
+/// The page tables of one level (`DXGK_PAGE_TABLE_LEVEL_DESC`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PageTableLevel {
     /// `PageTableIndexBitCount`: how many bits of an address choose the entry.
     pub index_bits: u32,
     /// `PageTableSizeInBytes`: how large a table is, at most a page.
     pub table_bytes: u32,
+    /// `PageTableSegmentId`: where tables of clients are; 0 is system memory.
+    pub segment: u32,
 }
 
 /// `DXGK_ENGINE_TYPE`.

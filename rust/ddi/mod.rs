@@ -109,7 +109,12 @@ pub trait Kmd: Destroy + Send + Sync {
         context: &CreateContextArgs<'_>,
     ) -> KmdResult<ContextCookie>;
 
-    /// SetRootPageTable, before the first submission. One at a time for each device.
+    /// GetRootPageTableSize, for page tables with two levels: how large a root is that has so many
+    /// entries at least. Sets `entries` to how many it has then, and returns its bytes (MEM-54).
+    fn get_root_page_table_size(&self, class: &Passive, entries: &mut u32) -> u32;
+
+    /// SetRootPageTable, before the first submission, and when the root has moved: no work of the
+    /// context runs then (MEM-59). One at a time for each device.
     fn set_root_page_table(&self, class: &Passive, context: ContextCookie, root: &RootPageTable);
 
     /// SetContextSchedulingProperties: the priority of the context's work, from -7 to 31 as in

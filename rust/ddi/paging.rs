@@ -82,10 +82,46 @@ pub struct UpdatePageTable<'a> {
     pub table: &'a [Word64],
     /// Index of the first entry; all that are to be written are in the table.
     pub start: u32,
-    /// What to write: at most [`MAX_ENTRIES`].
-    pub entries: &'a [PageTableEntry],
+    /// What to write.
+    pub entries: Entries<'a>,
+    /// `InitialUpdate`: the table says nothing yet, and nothing leads to it.
+    pub initial_update: bool,
+    /// `NotifyEviction`: the entries become invalid because what they lead to is about to go or to
+    /// move, be it an allocation or the table itself (MEM-55).
+    pub notify_eviction: bool,
+    /// `DriverProtection` of the client's call that shows these pages, unchanged (MEM-43); 0 for
+    /// what the OS part writes by itself.
+    pub driver_protection: u64,
     /// GPU virtual address that the first entry is for.
     pub address: u64,
+}
+
+/// Entries that follow each other in a table.
+#[derive(Clone, Copy, Debug)]
+pub enum Entries<'a> {
+    /// These: at most [`MAX_ENTRIES`].
+    Each(&'a [PageTableEntry]),
+    /// `Repeat`: so many times the same one, at most as many as the table has.
+    Repeat(PageTableEntry, u32),
+}
+
+impl<'a> Entries<'a> {
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        match self {
+            Self::Each(entries) => entries.len(),
+            // CAST: 32 bits fit a usize.
+            Self::Repeat(_, count) => *count as usize,
+        }
+    }
+
+    /// All of them.
+    pub fn iter(self) -> impl Iterator<Item = PageTableEntry> + 'a {
+        (0..self.count()).filter_map(move |index| match self {
+            Self::Each(entries) => entries.get(index).copied(),
+            Self::Repeat(entry, _) => Some(entry),
+        })
+    }
 }
 
 /// An entry of a page table, as the OS part means it (`DXGK_PTE`). The KMD encodes it.
@@ -114,6 +150,8 @@ pub struct PageEntry {
     pub no_execute: bool,
     /// Only the system may access it (`SystemUseOnly`).
     pub system_use_only: bool,
+    /// `CacheCoherent`: accesses see what is in caches of the CPU.
+    pub cache_coherent: bool,
 }
 
 /// Where the page tables of a context begin (`DXGKARG_SETROOTPAGETABLE`).

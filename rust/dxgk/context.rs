@@ -10,7 +10,7 @@ use super::{
         Limit, //
     },
     sched::{
-        callbacks::NoCallbacks,
+        callbacks::ContextCallbacks,
         kmd_queue::KmdQueue,
         queue::{
             self,
@@ -25,12 +25,18 @@ use super::{
         Stats,
         OBJECTS, //
     },
-    vidmm::update::UpdateQueue, //
+    vidmm::{
+        contexts::SpaceContext,
+        update::UpdateQueue, //
+    }, //
 };
 use crate::{
     ddi::{
         class::Passive,
-        object,
+        object::{
+            self,
+            Suspension, //
+        },
         queue::QueueCallbacks,
         types::{
             ContextId,
@@ -84,7 +90,7 @@ enum Taker {
     Packets(Arc<Queue>),
     /// The HW queues that are made on it, by the context as the KMD has it.
     HwQueues {
-        kmd: Arc<object::Context>,
+        kmd: Arc<SpaceContext>,
         _charge: Charge,
     },
 }
@@ -113,13 +119,22 @@ impl CountedOn for Context {
     }
 }
 
+/// Where the end of suspensions of a new context of `device` is told, if it has GPU addresses.
+fn suspension(device: &Device) -> DxgResult<Option<Arc<Suspension>>> {
+    match device.space() {
+        Ok(space) => Ok(Some(space.suspension()?)),
+        Err(_) => Ok(None),
+    }
+}
+
 /// Makes the context in the KMD, with the GPU addresses of its process (GPU-3).
 fn create(
     device: &Device,
     id: u64,
     description: &Description,
     callbacks: &Arc<dyn QueueCallbacks>,
-) -> DxgResult<Arc<object::Context>> {
+    suspension: Option<Arc<Suspension>>,
+) -> DxgResult<SpaceContext> {
     let create = CreateContextArgs {
         id: ContextId(id),
         scheduling: description.scheduling,
@@ -132,10 +147,10 @@ fn create(
     let class = Passive::here();
     let context = object::Context::create(&device.kmd, &class, &create)?;
 
-    if let Ok(space) = device.space() {
-        context.set_root_page_table(&class, &space.enter_context())?;
+    match (device.space(), suspension) {
+        (Ok(space), Some(suspension)) => space.enter_context(id, context, suspension),
+        _ => Ok(SpaceContext::without_addresses(context)),
     }
-    Ok(context)
 }
 
 impl Context {
@@ -149,6 +164,7 @@ impl Context {
         let id = identified.id;
         let updates = UpdateQueue::new()?;
         let priority = Arc::new(Atomic::new(0), GFP_KERNEL_ACCOUNT)?;
+        let suspension = suspension(&device)?;
         let taker = match description.scheduling {
             Scheduling::Packets => {
                 let own = queue::Description {
@@ -156,18 +172,21 @@ impl Context {
                     node: description.node,
                     is_hw: false,
                     priority: priority.clone(),
+                    suspension: suspension.clone(),
                 };
 
                 Taker::Packets(Queue::new(&device, own, |callbacks| {
-                    create(&device, id, description, callbacks).map(KmdQueue::Context)
+                    create(&device, id, description, callbacks, suspension).map(KmdQueue::Context)
                 })?)
             }
             Scheduling::HwQueues => {
                 let charge = device.owner.account().charge(Limit::Queues, 1)?;
-                let callbacks: Arc<dyn QueueCallbacks> = Arc::new(NoCallbacks, GFP_KERNEL_ACCOUNT)?;
+                let callbacks = ContextCallbacks(suspension.clone());
+                let callbacks: Arc<dyn QueueCallbacks> = Arc::new(callbacks, GFP_KERNEL_ACCOUNT)?;
+                let kmd = create(&device, id, description, &callbacks, suspension)?;
 
                 Taker::HwQueues {
-                    kmd: create(&device, id, description, &callbacks)?,
+                    kmd: Arc::new(kmd, GFP_KERNEL_ACCOUNT)?,
                     _charge: charge,
                 }
             }
@@ -218,7 +237,7 @@ impl Context {
     }
 
     /// The context that HW queues are made on; `None` if it takes packets.
-    pub(in crate::dxgk) fn of_hw_queues(&self) -> Option<&Arc<object::Context>> {
+    pub(in crate::dxgk) fn of_hw_queues(&self) -> Option<&Arc<SpaceContext>> {
         match &self.taker {
             Taker::Packets(_) => None,
             Taker::HwQueues { kmd, .. } => Some(kmd),

@@ -91,6 +91,7 @@ impl HwQueue {
             node: context.node,
             is_hw: true,
             priority: context.shared_priority(),
+            suspension: None,
         };
         let queue = Queue::new(context.device(), own, |callbacks| {
             let create = CreateHwQueueArgs {
@@ -104,6 +105,7 @@ impl HwQueue {
             Ok(KmdQueue::HwQueue {
                 kmd: object::HwQueue::create(kmd, &Passive::here(), &create)?,
                 _progress: progress,
+                _context: kmd.clone(),
             })
         })?;
 

@@ -210,13 +210,16 @@ pub(super) fn map(
         minimum: args.MinimumAddress,
         maximum: args.MaximumAddress,
     };
-    let request = Map::new(
-        space.clients,
-        wish,
-        (args.OffsetInPages, args.SizeInPages),
-        args.Protection,
-        args.hAllocation != 0,
-    )?;
+    let request = Map {
+        driver_protection: args.DriverProtection,
+        ..Map::new(
+            space.clients,
+            wish,
+            (args.OffsetInPages, args.SizeInPages),
+            args.Protection,
+            args.hAllocation != 0,
+        )?
+    };
     let mut new_size = None;
     let opened = match args.hAllocation {
         0 => None,
@@ -275,6 +278,7 @@ fn update_of(
                     offset: map.AllocationOffsetInBytes,
                     part: map.AllocationSizeInBytes,
                     protection: gpu_va_rules::protection::WRITE,
+                    driver_protection: 0,
                 },
                 map.hAllocation,
             )
@@ -289,6 +293,7 @@ fn update_of(
                     offset: map.AllocationOffsetInBytes,
                     part: map.AllocationSizeInBytes,
                     protection: map.Protection,
+                    driver_protection: map.DriverProtection,
                 },
                 map.hAllocation,
             )

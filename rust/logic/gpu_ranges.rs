@@ -49,6 +49,8 @@ pub struct Mapping {
     pub write: bool,
     /// Whether they can be executed.
     pub execute: bool,
+    /// What the client says to the KMD about them.
+    pub driver_protection: u64,
 }
 
 /// What pages are.
@@ -405,14 +407,19 @@ fn lowest_from(map: &impl Ranges, pages: u64, bounds: Bounds) -> Option<u64> {
 /// Finds free addresses, the lowest first, and remembers where there are none.
 #[derive(Clone, Copy, Debug)]
 pub struct Finder {
+    /// Nothing below is ever given out.
+    lowest: u64,
     /// INVARIANT: no page at a multiple of 64 KiB below is free.
     full_below: u64,
 }
 
 impl Finder {
-    /// Nothing is taken yet.
-    pub fn new() -> Self {
-        Self { full_below: FIRST }
+    /// Nothing is taken yet, from the page `lowest` on.
+    pub fn new(lowest: u64) -> Self {
+        Self {
+            lowest,
+            full_below: lowest,
+        }
     }
 
     /// The lowest fit (MEM-41).
@@ -437,12 +444,6 @@ impl Finder {
         // The run that it is in may begin up to an alignment before.
         let first = first - first % ALIGNMENT;
 
-        self.full_below = self.full_below.min(first).max(FIRST);
-    }
-}
-
-impl Default for Finder {
-    fn default() -> Self {
-        Self::new()
+        self.full_below = self.full_below.min(first).max(self.lowest);
     }
 }

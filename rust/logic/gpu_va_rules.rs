@@ -7,7 +7,6 @@ use super::{
     gpu_ranges::{
         Bounds,
         ALIGNMENT,
-        FIRST,
         PAGE, //
     },
     invalid_if,
@@ -38,6 +37,8 @@ pub mod reservation {
 /// that the OS part keeps for itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientSpace {
+    /// The first page.
+    pub first: u64,
     /// The page after the last one.
     pub end: u64,
 }
@@ -71,7 +72,7 @@ impl ClientSpace {
     pub fn check(&self, first: u64, pages: u64) -> Result<(u64, u64), Invalid> {
         let end = first.checked_add(pages).ok_or(Invalid)?;
 
-        invalid_if(pages == 0 || first < FIRST || end > self.end)?;
+        invalid_if(pages == 0 || first < self.first || end > self.end)?;
         Ok((first, end))
     }
 
@@ -100,7 +101,7 @@ impl ClientSpace {
         };
 
         Ok(Position::Picked(Bounds {
-            first: FIRST.max(minimum / PAGE),
+            first: self.first.max(minimum / PAGE),
             end,
         }))
     }
@@ -191,10 +192,12 @@ pub struct Map {
     pub offset: u64,
     /// What becomes of them.
     pub protection: Protection,
+    /// What the client says to the KMD about them, whatever it is.
+    pub driver_protection: u64,
 }
 
 impl Map {
-    /// Checks the arguments. `has_allocation`: the call names one.
+    /// Checks the arguments. `has_allocation`: the call names one. DriverProtection is 0.
     pub fn new(
         space: ClientSpace,
         wish: Wish,
@@ -213,6 +216,7 @@ impl Map {
             pages,
             offset,
             protection,
+            driver_protection: 0,
         })
     }
 }
@@ -238,6 +242,8 @@ pub enum UpdateBytes {
         part: u64,
         /// `D3DDDIGPUVIRTUALADDRESS_PROTECTION_TYPE`.
         protection: u64,
+        /// What the client says to the KMD about them.
+        driver_protection: u64,
     },
     /// What was reserved.
     Unmap {
@@ -276,6 +282,8 @@ pub enum Update {
         write: bool,
         /// Whether they can be executed.
         execute: bool,
+        /// What the client says to the KMD about them.
+        driver_protection: u64,
     },
     /// Nothing of an allocation.
     Unmap {
@@ -312,6 +320,7 @@ impl Update {
                 offset,
                 part,
                 protection,
+                driver_protection,
             } => {
                 pages(&[base, size, offset, part])?;
                 space.check(base / PAGE, size / PAGE)?;
@@ -332,6 +341,7 @@ impl Update {
                     part: part / PAGE,
                     write,
                     execute,
+                    driver_protection,
                 })
             }
             UpdateBytes::Unmap {

@@ -3,9 +3,13 @@
 //! How page tables divide GPU addresses (MEM-51). Level 0 is that of the tables with pages; the
 //! level of the root is the last one.
 
-use crate::ddi::caps::{
-    GpuMmuCaps,
-    MAX_PAGE_TABLE_LEVELS, //
+use crate::ddi::{
+    caps::{
+        GpuMmuCaps,
+        PageTableUpdateMode,
+        MAX_PAGE_TABLE_LEVELS, //
+    },
+    segments::SYSTEM_MEMORY, //
 };
 
 /// Bits of an address in a page.
@@ -23,20 +27,23 @@ pub struct Levels {
 
 impl Levels {
     /// What the caps say; `None` if it makes no sense (MEM-51), so that the adapter does not start.
+    /// The processor updates tables, the only mode so far: it finds them in system memory, where
+    /// they are not larger than a page.
     pub fn new(caps: &GpuMmuCaps) -> Option<Self> {
         let count = caps.page_table_levels;
         // CAST: 32 bits fit a usize.
         let used = caps.levels.get(..count as usize)?;
         let mut index_bits = [0; MAX_PAGE_TABLE_LEVELS];
 
-        if count < 2 {
+        if count < 2 || caps.page_table_update_mode != PageTableUpdateMode::CpuVirtual {
             return None;
         }
         for (bits, level) in index_bits.iter_mut().zip(used) {
             let entries = 1u32.checked_shl(level.index_bits)?;
 
             // An entry has 4 bytes at least.
-            if !(1..=MAX_INDEX_BITS).contains(&level.index_bits)
+            if level.segment != SYSTEM_MEMORY
+                || !(1..=MAX_INDEX_BITS).contains(&level.index_bits)
                 || !(entries.checked_mul(4)?..=1 << PAGE_BITS).contains(&level.table_bytes)
             {
                 return None;
@@ -54,6 +61,11 @@ impl Levels {
     /// How many levels there are.
     pub fn count(&self) -> u32 {
         self.count
+    }
+
+    /// Whether the root has only as many entries as are needed (MEM-54).
+    pub fn has_resizable_root(&self) -> bool {
+        self.count == 2
     }
 
     /// The level of the root table.

@@ -6,7 +6,7 @@ use crate::{
     ddi::{
         class::Passive,
         paging::{
-            PageTableEntry,
+            Entries,
             PagingOperation,
             UpdatePageTable, //
         },
@@ -40,8 +40,14 @@ pub struct TableUpdate<'a> {
     pub table: &'a [Word64],
     /// Index of the first entry; all that are to be written are in the table.
     pub start: u32,
-    /// What to write: at most [`MAX_ENTRIES`](crate::ddi::paging::MAX_ENTRIES).
-    pub entries: &'a [PageTableEntry],
+    /// What to write.
+    pub entries: Entries<'a>,
+    /// As in [`UpdatePageTable`].
+    pub initial_update: bool,
+    /// As in [`UpdatePageTable`].
+    pub notify_eviction: bool,
+    /// As in [`UpdatePageTable`].
+    pub driver_protection: u64,
     /// GPU virtual address that the first entry is for.
     pub address: u64,
 }
@@ -58,6 +64,18 @@ impl Process {
         platform::shared(process).ok_or(KmdError::NoMemory)
     }
 
+    /// GetRootPageTableSize: how many entries a root has that is to have so many at least, and its
+    /// bytes.
+    pub fn root_page_table_size(&self, class: &Passive, least: u32) -> KmdResult<(u32, u32)> {
+        let mut entries = least;
+        let bytes = self
+            .port
+            .enter()?
+            .get_root_page_table_size(class, &mut entries);
+
+        Ok((entries, bytes))
+    }
+
     /// UpdatePageTable. While the adapter is being stopped this waits; a stopped one looks at no
     /// table any more.
     pub fn update_page_table(&self, class: &Passive, update: &TableUpdate<'_>) {
@@ -67,6 +85,9 @@ impl Process {
             table: update.table,
             start: update.start,
             entries: update.entries,
+            initial_update: update.initial_update,
+            notify_eviction: update.notify_eviction,
+            driver_protection: update.driver_protection,
             address: update.address,
         };
 

@@ -3,10 +3,13 @@
 //! What the KMD tells about a queue: the record that its callbacks write, in any context class, and
 //! that the adapter's worker reads (GPU-114). Writing it takes no lock and allocates nothing.
 
-use crate::ddi::queue::{
-    Fault,
-    FaultKind,
-    QueueCallbacks, //
+use crate::ddi::{
+    object::Suspension,
+    queue::{
+        Fault,
+        FaultKind,
+        QueueCallbacks, //
+    }, //
 };
 use kernel::{
     prelude::*,
@@ -143,6 +146,9 @@ impl Reported {
 pub(super) trait Told: Kick {
     /// Where it is written.
     fn reported(&self) -> &Reported;
+
+    /// Where the end of a suspension is told, if it is the queue of a context.
+    fn suspension(&self) -> Option<&Suspension>;
 }
 
 /// The callbacks of one queue. The KMD has them until it has destroyed the queue, which the end of
@@ -181,18 +187,26 @@ impl<Q: Told> QueueCallbacks for Callbacks<Q> {
         self.0.as_arc_borrow().kick();
     }
 
-    fn suspended(&self, _id: u64) {}
+    fn suspended(&self, id: u64) {
+        if let Some(suspension) = self.0.suspension() {
+            suspension.ended(id);
+        }
+    }
 }
 
-/// The callbacks of a context of HW queues: its queues have their own.
-pub(crate) struct NoCallbacks;
+/// The callbacks of a context of HW queues: its queues have their own for everything else.
+pub(crate) struct ContextCallbacks(pub(crate) Option<Arc<Suspension>>);
 
-impl QueueCallbacks for NoCallbacks {
+impl QueueCallbacks for ContextCallbacks {
     fn completed(&self, _number: u64) {}
 
     fn monitored_fence_signaled(&self) {}
 
     fn faulted(&self, _fault: &Fault) {}
 
-    fn suspended(&self, _id: u64) {}
+    fn suspended(&self, id: u64) {
+        if let Some(suspension) = &self.0 {
+            suspension.ended(id);
+        }
+    }
 }

@@ -12,7 +12,10 @@ use crate::{
         queue::Submission,
         types::KmdResult, //
     },
-    dxgk::handle::open_sync_object::OpenSyncObject, //
+    dxgk::{
+        handle::open_sync_object::OpenSyncObject,
+        vidmm::contexts::SpaceContext, //
+    }, //
 };
 use kernel::sync::Arc;
 
@@ -22,12 +25,13 @@ use kernel::sync::Arc;
 /// Context of the drop: may sleep, no locks held.
 pub(in crate::dxgk) enum KmdQueue {
     /// A context of packets.
-    Context(Arc<object::Context>),
-    /// A HW queue, and its progress fence, to which the KMD stores until it has destroyed the
-    /// queue.
+    Context(SpaceContext),
+    /// A HW queue, its progress fence, to which the KMD stores until it has destroyed the queue,
+    /// and its context.
     HwQueue {
         kmd: object::HwQueue,
         _progress: OpenSyncObject,
+        _context: Arc<SpaceContext>,
     },
 }
 

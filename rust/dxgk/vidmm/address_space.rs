@@ -14,6 +14,10 @@
 //! itself waits, and who moves an allocation that it shares.
 
 use super::{
+    contexts::{
+        Contexts,
+        SpaceContext, //
+    },
     fence_pages::FencePages,
     page_tables::PageTables,
     ranges::{
@@ -30,11 +34,11 @@ use super::{
 };
 use crate::{
     ddi::{
-        object,
-        paging::{
-            PageTableEntry,
-            RootPageTable, //
-        }, //
+        object::{
+            self,
+            Suspension, //
+        },
+        paging::PageTableEntry, //
     },
     dxgk::{
         adapter::Adapter,
@@ -47,12 +51,14 @@ use crate::{
     logic::{
         gpu_ranges::{
             self,
+            Bounds,
             Finder,
             Mapping,
             Range,
             Reservation,
             Stretch,
             What,
+            FIRST,
             MAX_STRETCHES, //
         },
         gpu_va_rules::{
@@ -63,10 +69,16 @@ use crate::{
             Reserve,
             Update, //
         },
+        page_levels::Levels,
         paging_rules::GROUPS,
         range_undo::{
             Change,
             Run, //
+        },
+        table_tree::{
+            Content,
+            Pages,
+            Rules, //
         }, //
     },
     sys::alloc::{
@@ -105,7 +117,8 @@ pub(super) struct State {
 pub(crate) struct AddressSpace {
     /// What clients may have.
     pub(crate) clients: ClientSpace,
-    root: RootPageTable,
+    /// Who uses its page tables.
+    contexts: Arc<Contexts>,
     /// Bytes that its devices want to be resident, by group.
     usage: [Atomic<u64>; GROUPS],
     #[pin]
@@ -115,38 +128,95 @@ pub(crate) struct AddressSpace {
 /// One of this many pages is kept for what the OS part shows.
 const KEPT: u64 = 4;
 
+/// The same where the root of page tables is as large as addresses are high.
+const KEPT_LOW: u64 = 64;
+
 /// Most pages that the OS part keeps.
 const MOST_KEPT: u64 = 1 << 20;
 
-/// What a page of an open allocation is in the page tables.
-fn write_stretch(state: &State, part: Stretch) {
+/// What clients may have, and what the OS part keeps: at the end, where it is in nobody's way, or
+/// if the root is resizable at the beginning, because it is always used. There the first entry of
+/// the root leads nowhere (MEM-40).
+fn divide(levels: &Levels) -> (ClientSpace, Bounds) {
+    let pages = levels.pages();
+
+    match levels.has_resizable_root() {
+        true => {
+            let first = levels.pages_of_entry(levels.root());
+            let kept = (pages / KEPT_LOW).max(first).min(MOST_KEPT);
+            let end = first.saturating_add(kept);
+
+            (
+                ClientSpace {
+                    first: end,
+                    end: pages,
+                },
+                Bounds { first, end },
+            )
+        }
+        false => {
+            let kept = (pages / KEPT).min(MOST_KEPT);
+            let end = pages.saturating_sub(kept);
+
+            (
+                ClientSpace { first: FIRST, end },
+                Bounds {
+                    first: end,
+                    end: pages,
+                },
+            )
+        }
+    }
+}
+
+/// Why entries are written anew.
+#[derive(Clone, Copy)]
+struct Why {
+    /// Some of them may have been valid.
+    were_valid: bool,
+    /// Their memory is about to go.
+    evicted: bool,
+}
+
+/// Writes the entries of a part of a stretch as the ranges say.
+fn write_stretch(
+    tables: &mut PageTables,
+    openings: &RBTree<u64, Arc<AllocationMemory>>,
+    part: Stretch,
+    why: Why,
+) {
+    let pages = Pages {
+        first: part.first,
+        end: part.end(),
+        were_valid: why.were_valid,
+        evicted: why.evicted,
+        driver_protection: 0,
+    };
+
     match part.range.what {
-        What::NoAccess => {
-            state
-                .tables
-                .write(part.first, part.end(), |_| PageTableEntry::Invalid);
-        }
-        What::Zero => {
-            state
-                .tables
-                .write(part.first, part.end(), |_| PageTableEntry::Zero);
-        }
+        What::NoAccess => tables.write(&pages, Content::All(PageTableEntry::Invalid)),
+        What::Zero => tables.write(&pages, Content::All(PageTableEntry::Zero)),
         What::Mapped(mapping) => {
-            let memory = state.openings.get(&mapping.opening);
-            let placement = memory.and_then(|memory| memory.placement());
+            let memory = openings.get(&mapping.opening);
+            let pages = Pages {
+                driver_protection: mapping.driver_protection,
+                ..pages
+            };
 
-            state.tables.write(part.first, part.end(), |page| {
-                let further = page.saturating_sub(part.first);
+            match memory.and_then(|memory| memory.placement()) {
+                Some(placement) => tables.write(
+                    &pages,
+                    Content::Each(&mut |page| {
+                        let further = page.saturating_sub(part.first);
 
-                placement
-                    .as_ref()
-                    .map_or(PageTableEntry::Invalid, |placement| {
                         placement.entry(&Mapping {
                             offset: mapping.offset.saturating_add(further),
                             ..mapping
                         })
-                    })
-            });
+                    }),
+                ),
+                None => tables.write(&pages, Content::All(PageTableEntry::Invalid)),
+            }
         }
     }
 }
@@ -199,8 +269,10 @@ impl State {
         change: impl FnMut(Option<Range>, u64) -> Option<Range>,
     ) {
         let Self { ranges, tables, .. } = self;
+        let mut were_valid = false;
 
         for part in gpu_ranges::parts(ranges, first, end) {
+            were_valid |= part.range.what != What::NoAccess;
             if part.range.has_entries() {
                 tables.unclaim(part.first, part.end());
             }
@@ -218,7 +290,7 @@ impl State {
             }
             tables.unclaim(at, end);
         }
-        self.write(first, end);
+        self.write(first, end, were_valid);
         self.tables.sweep(first, end);
     }
 
@@ -298,16 +370,35 @@ impl State {
     }
 
     /// Writes the entries of these pages as the ranges say.
-    fn write(&self, first: u64, end: u64) {
+    fn write(&mut self, first: u64, end: u64, were_valid: bool) {
+        let Self {
+            ranges,
+            tables,
+            openings,
+            ..
+        } = self;
+        let why = Why {
+            were_valid,
+            evicted: false,
+        };
         let mut at = first;
+        let nothing = |first, end| Pages {
+            first,
+            end,
+            were_valid,
+            evicted: false,
+            driver_protection: 0,
+        };
 
-        for part in gpu_ranges::parts(&self.ranges, first, end) {
-            self.tables
-                .write(at, part.first, |_| PageTableEntry::Invalid);
-            write_stretch(self, part);
+        for part in gpu_ranges::parts(ranges, first, end) {
+            tables.write(
+                &nothing(at, part.first),
+                Content::All(PageTableEntry::Invalid),
+            );
+            write_stretch(tables, openings, part, why);
             at = part.end();
         }
-        self.tables.write(at, end, |_| PageTableEntry::Invalid);
+        tables.write(&nothing(at, end), Content::All(PageTableEntry::Invalid));
     }
 
     /// The address of a range: where the caller wants it, or where there is room.
@@ -342,24 +433,23 @@ impl AddressSpace {
         let Some(levels) = adapter.memory.levels else {
             return Ok(None);
         };
-        let kept = (levels.pages() / KEPT).min(MOST_KEPT);
-        let end = levels.pages().saturating_sub(kept);
-        let tables = PageTables::new(levels, kmd, holder)?;
-        let root = tables.root();
+        let (clients, kept) = divide(&levels);
+        let rules = Rules::new(&adapter.caps.gpu_mmu);
+        let (tables, contexts) = PageTables::new(levels, rules, kmd, holder)?;
 
         Ok(Some(pin_arc(
             pin_init!(Self {
-                clients: ClientSpace { end },
-                root,
+                clients,
+                contexts,
                 usage: [const { Atomic::new(0) }; GROUPS],
                 state <- new_mutex!(
                     State {
                         ranges: RangeTree::new(),
-                        finder: Finder::new(),
+                        finder: Finder::new(clients.first),
                         tables,
                         openings: RBTree::new(),
                         reservations: 0,
-                        fences: FencePages::new(end, kept),
+                        fences: FencePages::new(kept),
                     },
                     "AddressSpace::state"
                 ),
@@ -368,15 +458,29 @@ impl AddressSpace {
         )?))
     }
 
-    /// A context is about to use it: where its page tables begin. They stay there.
+    /// What the callbacks of a new context tell the end of its suspensions to.
+    ///
+    /// Context: may sleep.
+    pub(in crate::dxgk) fn suspension(&self) -> DxgResult<Arc<Suspension>> {
+        self.contexts.suspension()
+    }
+
+    /// The context with this id uses it from now on: the KMD is told where its page tables begin.
     ///
     /// Context: may sleep, no locks held.
-    pub(crate) fn enter_context(&self) -> RootPageTable {
-        let mut state = self.state.lock();
-        let (fences, tables) = state.fences();
+    pub(in crate::dxgk) fn enter_context(
+        &self,
+        id: u64,
+        kmd: Arc<object::Context>,
+        suspension: Arc<Suspension>,
+    ) -> DxgResult<SpaceContext> {
+        {
+            let mut state = self.state.lock();
+            let (fences, tables) = state.fences();
 
-        fences.walk(tables);
-        self.root
+            fences.walk(tables);
+        }
+        self.contexts.enter(id, kmd, suspension)
     }
 
     /// How many bytes its devices want to be resident in a group.
@@ -411,7 +515,7 @@ impl AddressSpace {
             Some(change.made(old, further))
         });
 
-        state.tables.flush(first, end);
+        state.tables.finish(first, end);
         made?;
         state.reservations = reservation.id;
         state.found(request.position, first, end);
@@ -437,6 +541,7 @@ impl AddressSpace {
                 offset: request.offset,
                 write,
                 execute,
+                driver_protection: request.driver_protection,
             }),
             (Protection::Zero, _) => What::Zero,
             _ => What::NoAccess,
@@ -470,7 +575,7 @@ impl AddressSpace {
             Some(change.made(old, further))
         });
 
-        state.tables.flush(first, end);
+        state.tables.finish(first, end);
         made?;
         state.found(request.position, first, end);
         drop(state);
@@ -493,7 +598,7 @@ impl AddressSpace {
             at = run.end;
         }
         state.finder.freed(first);
-        state.tables.flush(first, end);
+        state.tables.finish(first, end);
     }
 
     /// FreeGpuVirtualAddress of these pages (MEM-49).
@@ -511,7 +616,7 @@ impl AddressSpace {
 
         state.change_with(first, end, &mut places.drain_all(), false, |_, _| None);
         state.finder.freed(first);
-        state.tables.flush(first, end);
+        state.tables.finish(first, end);
         Ok(())
     }
 
@@ -571,6 +676,7 @@ impl AddressSpace {
                 part,
                 write,
                 execute,
+                driver_protection,
                 ..
             } => state.repeat(first, end, part, |_| {
                 What::Mapped(Mapping {
@@ -578,6 +684,7 @@ impl AddressSpace {
                     offset,
                     write,
                     execute,
+                    driver_protection,
                 })
             }),
             Update::Unmap { zero, .. } => {
@@ -591,7 +698,7 @@ impl AddressSpace {
             Update::Copy { source, .. } => state.copy(source, first, end),
         };
 
-        state.tables.flush(first, end);
+        state.tables.finish(first, end);
         drop(state);
         drop(node);
         done
@@ -637,7 +744,7 @@ impl AddressSpace {
             at = end;
         }
         if let Some((first, end)) = changed {
-            state.tables.flush(first, end);
+            state.tables.finish(first, end);
         }
 
         let node = state.openings.remove_node(&opening);
@@ -657,11 +764,25 @@ impl AddressSpace {
 impl ResidentIn for AddressSpace {
     fn refresh(&self, opening: u64) {
         let mut state = self.state.lock();
+        let State {
+            ranges,
+            tables,
+            openings,
+            ..
+        } = &mut *state;
+        let is_placed = openings
+            .get(&opening)
+            .is_some_and(|memory| memory.placement().is_some());
+        // It has got its placement, or it has lost it.
+        let why = Why {
+            were_valid: !is_placed,
+            evicted: !is_placed,
+        };
         let mut at = 0;
         let mut changed: Option<(u64, u64)> = None;
 
-        while let Some(stretch) = state.ranges.shown_by(opening, at) {
-            write_stretch(&state, stretch);
+        while let Some(stretch) = ranges.shown_by(opening, at) {
+            write_stretch(tables, openings, stretch, why);
             at = stretch.end();
             changed = Some(match changed {
                 Some((lowest, _)) => (lowest, at),
@@ -669,7 +790,7 @@ impl ResidentIn for AddressSpace {
             });
         }
         if let Some((first, end)) = changed {
-            state.tables.flush(first, end);
+            tables.finish(first, end);
         }
     }
 

@@ -2,7 +2,7 @@
 
 //! Pages of fence values in a GPU address space (FEN-1, FEN-12).
 //!
-//! They are at the end of the address space, where clients map nothing. A page is taken out with
+//! They are at an end of the address space, where clients map nothing. A page is taken out with
 //! the last fence in it: then nobody stores to it before it is used for something else. Engines may
 //! store to it as long as somebody says so (FEN-133).
 //!
@@ -22,7 +22,10 @@ use crate::{
         DxgResult,
         Status, //
     },
-    logic::gpu_ranges::PAGE,
+    logic::gpu_ranges::{
+        Bounds,
+        PAGE, //
+    },
     sys::mem::value_page::ValuePage,
 };
 use kernel::{
@@ -46,6 +49,7 @@ impl Mapped {
             read_only: self.writers == 0,
             no_execute: true,
             system_use_only: false,
+            cache_coherent: false,
         })
     }
 }
@@ -79,11 +83,11 @@ pub(super) struct FencePages {
 }
 
 impl FencePages {
-    /// None, with `room` pages from `first` on.
-    pub(super) fn new(first: u64, room: u64) -> Self {
+    /// None, at these pages.
+    pub(super) fn new(pages: Bounds) -> Self {
         Self {
-            first,
-            room,
+            first: pages.first,
+            room: pages.end.saturating_sub(pages.first),
             places: KVVec::new(),
             free: KVVec::new(),
             is_walked: false,
@@ -118,7 +122,7 @@ impl FencePages {
         // They are made once and stay: most processes make and destroy fences all the time, and a
         // place is used again.
         if let Err(error) = tables.claim(number, number.saturating_add(1)) {
-            tables.flush(number, number.saturating_add(1));
+            tables.finish(number, number.saturating_add(1));
             return Err(error);
         }
 
@@ -128,12 +132,13 @@ impl FencePages {
         Ok(place)
     }
 
-    /// Writes the entry of a page as it is to be, if anybody looks at it.
-    fn write(&self, tables: &mut PageTables, number: u64, entry: PageTableEntry) {
+    /// Writes the entry of a page as it is to be, if anybody looks at it. `was_valid`: it may have
+    /// had a valid one.
+    fn write(&self, tables: &mut PageTables, number: u64, entry: PageTableEntry, was_valid: bool) {
         if self.is_walked {
-            tables.write_one(number, entry);
-            tables.flush(number, number.saturating_add(1));
+            tables.write_one(number, entry, was_valid);
         }
+        tables.finish(number, number.saturating_add(1));
     }
 
     /// What is at a place.
@@ -154,11 +159,11 @@ impl FencePages {
 
         for place in &self.places {
             if let Some(mapped) = place {
-                tables.write_one(number, mapped.entry());
+                tables.write_one(number, mapped.entry(), false);
             }
             number = number.saturating_add(1);
         }
-        tables.flush(self.first, number);
+        tables.finish(self.first, number);
     }
 
     /// Maps a page. Engines may store to it if `stores`, which is as a first
@@ -178,7 +183,7 @@ impl FencePages {
             page: page.clone(),
         };
 
-        self.write(tables, number, mapped.entry());
+        self.write(tables, number, mapped.entry(), false);
         // CAST: 32 bits fit a usize.
         if let Some(free) = self.places.get_mut(place as usize) {
             *free = Some(mapped);
@@ -199,7 +204,7 @@ impl FencePages {
         if mapped.writers == 1 {
             let entry = mapped.entry();
 
-            self.write(tables, shown.number, entry);
+            self.write(tables, shown.number, entry, true);
         }
     }
 
@@ -215,7 +220,7 @@ impl FencePages {
         if mapped.writers == 0 {
             let entry = mapped.entry();
 
-            self.write(tables, shown.number, entry);
+            self.write(tables, shown.number, entry, true);
         }
     }
 
@@ -227,7 +232,7 @@ impl FencePages {
         // CAST: as above.
         let gone = self.places.get_mut(shown.place as usize)?.take()?;
 
-        self.write(tables, shown.number, PageTableEntry::Invalid);
+        self.write(tables, shown.number, PageTableEntry::Invalid, true);
         // There is room.
         let _room = self.free.push_within_capacity(shown.place);
 

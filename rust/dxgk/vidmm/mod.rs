@@ -19,6 +19,7 @@
 
 pub(crate) mod address_space;
 mod aperture;
+pub(in crate::dxgk) mod contexts;
 pub(crate) mod create;
 pub(crate) mod device_queues;
 pub(in crate::dxgk) mod fence_pages;
@@ -38,6 +39,7 @@ pub(crate) mod segment;
 mod shown_page;
 pub(crate) mod site;
 pub(crate) mod taken;
+mod tests;
 mod undo;
 pub(crate) mod update;
 pub(crate) mod usage;

@@ -95,6 +95,7 @@ impl Placement {
                 read_only: !mapping.write,
                 no_execute: !mapping.execute,
                 system_use_only: false,
+                cache_coherent: false,
             })
         })
     }

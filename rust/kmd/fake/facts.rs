@@ -20,7 +20,8 @@ use crate::ddi::{
     queue::NodeStatus,
     segments::{
         SegmentDescriptor,
-        SegmentKind, //
+        SegmentKind,
+        SYSTEM_MEMORY, //
     },
     types::Text, //
 };
@@ -106,6 +107,7 @@ pub(super) fn driver_caps() -> DriverCaps {
             cache_coherent: false,
             page_table_levels: 5,
             levels: [LEVEL; 6],
+            ..GpuMmuCaps::default()
         },
         io_mmu: true,
         local_memory: 0x1_0000_0000,
@@ -118,7 +120,14 @@ pub(super) fn driver_caps() -> DriverCaps {
 const LEVEL: PageTableLevel = PageTableLevel {
     index_bits: 7,
     table_bytes: 1024,
+    segment: SYSTEM_MEMORY,
 };
+
+/// Roots have one size.
+pub(super) fn root_size(entries: &mut u32) -> u32 {
+    *entries = 128;
+    LEVEL.table_bytes
+}
 
 /// Its segments: a small aperture, and memory if a test wants it to have any.
 pub(super) const APERTURE: u32 = 1;

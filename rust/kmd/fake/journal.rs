@@ -29,6 +29,7 @@ pub enum Entry {
     DestroyDevice,
     CreateContext,
     DestroyContext,
+    GetRootPageTableSize,
     SetRootPageTable,
     SetContextPriority,
     CreateHwQueue,
@@ -91,6 +92,12 @@ pub enum Broken {
     /// The aperture is to show something where it shows something, or nothing where it shows
     /// nothing, or what belongs to another allocation.
     Aperture,
+    /// A context runs while its page tables change, or its root moves (MEM-56, MEM-59).
+    NotIdle,
+    /// Something leads to a page table that is not initialised (MEM-53).
+    Uninitialised,
+    /// A page table goes while engines may look at it, or with entries that are valid (MEM-56).
+    TableInUse,
 }
 
 /// What a cookie stands for.
@@ -128,6 +135,8 @@ pub struct Journal {
     calls: [Word32; CALLS],
     count: Word32,
     broken: Word32,
+    /// Calls are counted, but the first of them are forgotten when there are very many.
+    forgets: Word32,
     /// 0 before StartDevice, then STARTED, then STOPPED, then REMOVED.
     stage: Word32,
     inside: Word32,
@@ -156,6 +165,7 @@ impl Journal {
             calls: array::from_fn(|_| word()),
             count: word(),
             broken: word(),
+            forgets: word(),
             stage: word(),
             inside: word(),
             aperture: array::from_fn(|_| word()),
@@ -201,12 +211,20 @@ impl Journal {
         }
 
         // CAST: 32 bits fit a usize, and the number of the variant.
-        let place = platform::fetch_add(&self.count, 1) as usize;
+        let mut place = platform::fetch_add(&self.count, 1) as usize;
 
+        if platform::load32_acquire(&self.forgets) != 0 {
+            place %= CALLS;
+        }
         match self.calls.get(place) {
             Some(call) => set(call, entry as u32),
             None => self.break_rule(Broken::TooMany),
         }
+    }
+
+    /// A test makes very many calls: only the last of them can be asked for.
+    pub(super) fn forget_calls(&self) {
+        set(&self.forgets, 1);
     }
 
     /// Values that no entry may get.

@@ -9,6 +9,7 @@
 
 mod facts;
 pub mod journal;
+pub mod mmu;
 pub mod operations;
 pub mod queues;
 
@@ -25,6 +26,7 @@ use crate::{
             Passive, //
         },
         paging::{
+            Entries,
             MapApertureSegment,
             PagingOperation,
             RootPageTable,
@@ -77,6 +79,7 @@ use journal::{
     Journal,
     Kind, //
 };
+use mmu::Mmu;
 use operations::Operations;
 use queues::Queues;
 
@@ -112,6 +115,10 @@ pub struct Behaviour {
     pub operations: Option<Shared<Operations>>,
     /// Bytes of memory that it has.
     pub local_memory: u64,
+    /// Its page tables, if a test goes through them.
+    pub mmu: Option<Shared<Mmu>>,
+    /// A suspension ends at once, and its call says that it is pending all the same.
+    pub suspends_at_once: bool,
 }
 
 /// The calls of one entry wait here, so that a test can look at what happens meanwhile.
@@ -223,17 +230,24 @@ impl FakeKmd {
         self.linger();
         self.journal.check(Kind::Process, update.process.0);
 
-        // CAST: 32 bits fit a usize.
-        let words = update.table.iter().skip(update.start as usize);
-
-        if update.entries.len() > MAX_ENTRIES
-            || words.len() < update.entries.len()
+        if matches!(update.entries, Entries::Each(entries) if entries.len() > MAX_ENTRIES)
             || update.address % PAGE_SIZE != 0
         {
             self.journal.bad_value();
         }
-        for (word, entry) in words.zip(update.entries) {
-            platform::store_release(word, facts::entry(entry));
+        if let Some(mmu) = &self.behaviour.mmu {
+            mmu.update(update);
+            return;
+        }
+
+        // CAST: 32 bits fit a usize.
+        let words = update.table.iter().skip(update.start as usize);
+
+        if words.len() < update.entries.count() {
+            self.journal.bad_value();
+        }
+        for (word, entry) in words.zip(update.entries.iter()) {
+            platform::store_release(word, facts::entry(&entry));
         }
     }
 
@@ -262,6 +276,13 @@ impl FakeKmd {
         }
         self.journal
             .unmap_aperture(unmap.allocation.0, unmap.first, unmap.count);
+    }
+
+    /// The context does not run, or runs again.
+    fn set_suspended(&self, context: ContextCookie, suspended: bool) {
+        if let Some(mmu) = &self.behaviour.mmu {
+            mmu.set_suspended(context.0, suspended);
+        }
     }
 
     /// How many submissions of a queue it takes at a time.
@@ -332,6 +353,9 @@ impl Kmd for FakeKmd {
         match query {
             AdapterQuery::DriverCaps(caps) => {
                 *caps = facts::driver_caps();
+                if let Some(mmu) = &self.behaviour.mmu {
+                    mmu.change_caps(&mut caps.gpu_mmu);
+                }
                 if let Some(change) = self.behaviour.change_caps {
                     change(caps);
                 }
@@ -392,7 +416,23 @@ impl Kmd for FakeKmd {
         if let Some(queues) = &self.behaviour.queues {
             queues.add(Kind::Context, cookie, context.id.0, context.callbacks);
         }
+        if let Some(mmu) = &self.behaviour.mmu {
+            mmu.add(
+                cookie,
+                context.id.0,
+                self.journal.parent(Kind::Device, device.0),
+            );
+        }
         Ok(ContextCookie(cookie))
+    }
+
+    fn get_root_page_table_size(&self, _: &Passive, entries: &mut u32) -> u32 {
+        let _call = self.enter(Entry::GetRootPageTableSize);
+
+        match &self.behaviour.mmu {
+            Some(mmu) => mmu.root_size(entries),
+            None => facts::root_size(entries),
+        }
     }
 
     fn set_root_page_table(&self, _: &Passive, context: ContextCookie, root: &RootPageTable) {
@@ -402,6 +442,9 @@ impl Kmd for FakeKmd {
         self.linger();
         if root.entries == 0 || root.address % PAGE_SIZE != 0 {
             self.journal.bad_value();
+        }
+        if let Some(mmu) = &self.behaviour.mmu {
+            mmu.set_root(context.0, root);
         }
     }
 
@@ -448,15 +491,22 @@ impl Kmd for FakeKmd {
     }
 
     /// It is pending until the test says that it is done, if the test can.
-    fn suspend_context(&self, _: &Dispatch, context: ContextCookie, _: u64) -> Suspend {
+    fn suspend_context(&self, _: &Dispatch, context: ContextCookie, id: u64) -> Suspend {
         let _call = self.enter(Entry::SuspendContext);
         let _alone = self.journal.alone_in_short(Kind::Context, context.0);
 
         self.linger();
-        match self.behaviour.queues {
-            Some(_) => Suspend::Pending,
-            None => Suspend::Done,
+
+        let Some(queues) = &self.behaviour.queues else {
+            self.set_suspended(context, true);
+            return Suspend::Done;
+        };
+
+        if self.behaviour.suspends_at_once {
+            self.set_suspended(context, true);
+            queues.end_suspension(context.0, id);
         }
+        Suspend::Pending
     }
 
     fn resume_context(&self, _: &Dispatch, context: ContextCookie) {
@@ -464,6 +514,7 @@ impl Kmd for FakeKmd {
         let _alone = self.journal.alone_in_short(Kind::Context, context.0);
 
         self.linger();
+        self.set_suspended(context, false);
     }
 
     /// An entry is its kind, and the place of the page. There is no other format.
@@ -486,6 +537,9 @@ impl Kmd for FakeKmd {
                 self.journal.check(Kind::Process, process.0);
                 if first > last {
                     self.journal.bad_value();
+                }
+                if let Some(mmu) = &self.behaviour.mmu {
+                    mmu.flush(process.0, first, last);
                 }
             }
         }
@@ -611,6 +665,9 @@ impl Destroy for FakeKmd {
         let _alone = self.journal.alone(device);
 
         self.linger();
+        if let Some(mmu) = &self.behaviour.mmu {
+            mmu.remove(context.0);
+        }
         self.forget(Kind::Context, context.0);
         self.journal.destroy(Kind::Context, context.0);
     }

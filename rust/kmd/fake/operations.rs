@@ -5,6 +5,7 @@
 use super::facts::PAGE_SIZE;
 use crate::{
     ddi::paging::{
+        Entries,
         PageTableEntry,
         PagingOperation,
         UnmapApertureSegment, //
@@ -33,6 +34,12 @@ pub enum What {
         first: PageTableEntry,
         /// Whether all of them are pages, each after the one before.
         is_range: bool,
+        /// As in the operation.
+        initial_update: bool,
+        /// As in the operation.
+        notify_eviction: bool,
+        /// As in the operation.
+        driver_protection: u64,
     },
     /// Translations are forgotten.
     FlushTlb {
@@ -65,7 +72,10 @@ pub struct Operation {
 }
 
 /// Whether entries are pages of one segment that follow each other.
-fn is_range(entries: &[PageTableEntry]) -> bool {
+fn is_range(entries: Entries<'_>) -> bool {
+    let Entries::Each(entries) = entries else {
+        return false;
+    };
     let follows = |pair: &[PageTableEntry]| match pair {
         [PageTableEntry::Page(one), PageTableEntry::Page(next)] => {
             one.segment == next.segment && next.address.checked_sub(one.address) == Some(PAGE_SIZE)
@@ -120,9 +130,12 @@ impl Operations {
             PagingOperation::UpdatePageTable(update) => What::UpdatePageTable {
                 level: update.level,
                 address: update.address,
-                count: update.entries.len(),
-                first: update.entries.first().copied().unwrap_or_default(),
+                count: update.entries.count(),
+                first: update.entries.iter().next().unwrap_or_default(),
                 is_range: is_range(update.entries),
+                initial_update: update.initial_update,
+                notify_eviction: update.notify_eviction,
+                driver_protection: update.driver_protection,
             },
             PagingOperation::FlushTlb { first, last, .. } => What::FlushTlb {
                 first: *first,

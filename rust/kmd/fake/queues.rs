@@ -81,6 +81,24 @@ impl Queues {
         self.tell(id, |callbacks| callbacks.suspended(suspension))
     }
 
+    /// The end of a suspension of the context with this cookie; false if there is no such.
+    pub(super) fn end_suspension(&self, cookie: u64, suspension: u64) -> bool {
+        let callbacks = {
+            let queues = self.queues.lock();
+
+            queues
+                .iter()
+                .flatten()
+                .find(|queue| queue.kind == Kind::Context && queue.cookie == cookie)
+                .map(|queue| queue.callbacks.clone())
+        };
+
+        if let Some(callbacks) = &callbacks {
+            callbacks.suspended(suspension);
+        }
+        callbacks.is_some()
+    }
+
     /// The submission `number` of this context or HW queue, if it is one of the last eight.
     pub fn submission(&self, id: u64, number: u64) -> Option<Submission> {
         let queues = self.queues.lock();

@@ -8,6 +8,7 @@ use crate::{
         caps::{
             GpuMmuCaps,
             PageTableLevel,
+            PageTableUpdateMode,
             MAX_PAGE_TABLE_LEVELS, //
         },
         paging::{
@@ -117,6 +118,7 @@ pub(super) fn mmu_caps() -> GpuMmuCaps {
         index_bits: PROFILE.index_bits.into(),
         // CAST: a page.
         table_bytes: PROFILE.table_bytes() as u32,
+        segment: SYSTEM_MEMORY,
     };
 
     GpuMmuCaps {
@@ -126,6 +128,10 @@ pub(super) fn mmu_caps() -> GpuMmuCaps {
         no_execute: false,
         // It is the processor that reads.
         cache_coherent: true,
+        page_table_update_mode: PageTableUpdateMode::CpuVirtual,
+        page_table_update_require_address_space_idle: false,
+        invalid_tlb_entries_not_cached: false,
+        explicit_page_table_invalidation: false,
         page_table_levels: PROFILE.levels.into(),
         levels: array::from_fn::<_, MAX_PAGE_TABLE_LEVELS, _>(|number| {
             if number < usize::from(PROFILE.levels) {
@@ -142,8 +148,8 @@ pub(super) fn update(ids: &SegmentIds, update: &UpdatePageTable<'_>) {
     // CAST: 32 bits fit a usize.
     let words = update.table.iter().skip(update.start as usize);
 
-    for (word, entry) in words.zip(update.entries) {
-        platform::store_release(word, encode(ids, entry).bits());
+    for (word, entry) in words.zip(update.entries.iter()) {
+        platform::store_release(word, encode(ids, &entry).bits());
     }
 }
 

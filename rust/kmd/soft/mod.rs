@@ -241,6 +241,13 @@ impl Kmd for SoftKmd {
         self.adapter()?.create_context(device, context)
     }
 
+    /// Roots of four levels have one size.
+    fn get_root_page_table_size(&self, _: &Passive, entries: &mut u32) -> u32 {
+        *entries = memory::PROFILE.entries();
+        // CAST: a page.
+        memory::PROFILE.table_bytes() as u32
+    }
+
     fn set_root_page_table(&self, _: &Passive, context: ContextCookie, root: &RootPageTable) {
         if let Ok(adapter) = self.adapter() {
             adapter.set_root_page_table(context, root);

@@ -40,7 +40,10 @@ use crate::dxgk::{
 };
 use crate::{
     ddi::{
-        object,
+        object::{
+            self,
+            Suspension, //
+        },
         queue::QueueCallbacks, //
     },
     error::{
@@ -100,6 +103,8 @@ pub(crate) struct Queue {
     pub(crate) is_hw: bool,
     /// The priority of its context, as the client has set it.
     priority: Arc<Atomic<i32>>,
+    /// Where the end of a suspension is told, if it is the queue of a context.
+    suspension: Option<Arc<Suspension>>,
     /// Lives at least as long.
     pub(crate) device: Arc<Device>,
     /// What the KMD has of it, until it ends.
@@ -138,6 +143,8 @@ pub(in crate::dxgk) struct Description {
     pub(in crate::dxgk) is_hw: bool,
     /// The priority of its context, as the client has set it.
     pub(in crate::dxgk) priority: Arc<Atomic<i32>>,
+    /// Where the end of a suspension is told, if it is the queue of a context.
+    pub(in crate::dxgk) suspension: Option<Arc<Suspension>>,
 }
 
 impl Queue {
@@ -154,6 +161,7 @@ impl Queue {
             node,
             is_hw,
             priority,
+            suspension,
         } = description;
         let charge = device.owner.account().charge(Limit::Queues, 1)?;
         let most = device.adapter.most_in_flight(node)?;
@@ -163,6 +171,7 @@ impl Queue {
                 node,
                 is_hw,
                 priority,
+                suspension,
                 device: device.clone(),
                 kmd <- new_mutex!(None, "Queue::kmd"),
                 state <- new_spinlock!(State::new(most), "Queue::state"),
@@ -283,6 +292,10 @@ impl Kick for Queue {
 impl Told for Queue {
     fn reported(&self) -> &Reported {
         &self.reported
+    }
+
+    fn suspension(&self) -> Option<&Suspension> {
+        self.suspension.as_deref()
     }
 }
 

@@ -116,7 +116,7 @@ impl Both {
         Self {
             map: Map::default(),
             model: Model([None; PAGES as usize]),
-            finder: Finder::new(),
+            finder: Finder::new(FIRST),
             reservations: 0,
         }
     }
@@ -212,6 +212,7 @@ impl Both {
                     offset,
                     write: true,
                     execute: false,
+                    driver_protection: 0,
                 };
                 self.edit(first, end, true, |old, further| {
                     let what = What::Mapped(mapping);
@@ -331,7 +332,7 @@ proptest! {
 #[test]
 fn mem_41_minimum_and_maximum() {
     let map = Map::default();
-    let finder = Finder::new();
+    let finder = Finder::new(FIRST);
     let bounds = |first, end| Bounds { first, end };
 
     assert_eq!(finder.find(&map, 16, bounds(FIRST, 32)), Some(16));

@@ -11,7 +11,10 @@ use crate::logic::{
     Invalid,
 };
 
-const SPACE: ClientSpace = ClientSpace { end: 1 << 36 };
+const SPACE: ClientSpace = ClientSpace {
+    first: FIRST,
+    end: 1 << 36,
+};
 const BLOCK: u64 = 0x1_0000;
 
 fn wish(base: u64, minimum: u64, maximum: u64) -> Wish {
@@ -147,6 +150,7 @@ fn mem_45_updates() {
                 offset,
                 part,
                 protection,
+                driver_protection: 9,
             },
         )
     };
@@ -160,7 +164,8 @@ fn mem_45_updates() {
             offset: 1,
             part: 2,
             write: true,
-            execute: false
+            execute: false,
+            driver_protection: 9,
         }
     );
     assert_eq!(good.destination(), (32, 38));

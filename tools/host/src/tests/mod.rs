@@ -92,6 +92,7 @@ mod submission_order;
 #[cfg(not(loom))]
 mod submit_rules;
 #[cfg(not(loom))]
+mod table_tree;
 mod threads;
 #[cfg(not(loom))]
 mod timeout;

@@ -5,7 +5,7 @@
 use proptest::prelude::*;
 
 use crate::{
-    ddi::caps::{GpuMmuCaps, PageTableLevel},
+    ddi::caps::{GpuMmuCaps, PageTableLevel, PageTableUpdateMode},
     logic::page_levels::Levels,
 };
 
@@ -19,6 +19,7 @@ fn caps(bits: &[u32], table_bytes: u32) -> GpuMmuCaps {
         *level = PageTableLevel {
             index_bits: *bits,
             table_bytes,
+            segment: 0,
         };
     }
     caps
@@ -39,6 +40,18 @@ fn mem_51_what_is_refused() {
             "more than addresses",
             GpuMmuCaps {
                 address_bits: 29,
+                ..caps(&[9, 9], 4096)
+            },
+        ),
+        ("tables in a segment", {
+            let mut caps = caps(&[9, 9], 4096);
+            caps.levels[1].segment = 1;
+            caps
+        }),
+        (
+            "updates by an engine",
+            GpuMmuCaps {
+                page_table_update_mode: PageTableUpdateMode::GpuVirtual,
                 ..caps(&[9, 9], 4096)
             },
         ),

@@ -24,6 +24,7 @@ fn change() -> impl Strategy<Value = Change> {
             offset,
             write: true,
             execute: false,
+            driver_protection: 0,
         })),
     ];
     (FIRST..PAGES, 1..40u64, what).prop_map(|(first, pages, what)| Change {

@@ -8,7 +8,7 @@ use super::{context_args, context_of, in_dispatch, queue_of, submission, worked,
 use crate::ddi::caps::NodeMetadata;
 use crate::ddi::class::{Dispatch, Passive};
 use crate::ddi::object::{Context, HwQueue};
-use crate::ddi::paging::{PageTableEntry, PagingOperation, UpdatePageTable};
+use crate::ddi::paging::{Entries, PageTableEntry, PagingOperation, UpdatePageTable};
 use crate::ddi::queue::Submission;
 use crate::ddi::types::{
     ContextCookie, CreateDeviceArgs, DeviceCookie, DeviceId, KmdResult, ProcessCookie, ProcessId,
@@ -226,7 +226,10 @@ fn gpu_105_a_double_finds_uses_of_what_is_gone() {
                     level: 0,
                     table: &[],
                     start: 0,
-                    entries: &[PageTableEntry::Zero],
+                    entries: Entries::Repeat(PageTableEntry::Zero, 1),
+                    initial_update: false,
+                    notify_eviction: false,
+                    driver_protection: 0,
                     address: 0,
                 }),
             );

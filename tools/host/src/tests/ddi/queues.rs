@@ -5,7 +5,7 @@
 use super::{context_args, context_of, in_dispatch, listener, queue_of, submission, worked, Told};
 use crate::ddi::class::Passive;
 use crate::ddi::object::{Context, HwQueue, Process, TableUpdate};
-use crate::ddi::paging::{PageEntry, PageTableEntry, RootPageTable};
+use crate::ddi::paging::{Entries, PageEntry, PageTableEntry, RootPageTable};
 use crate::ddi::queue::{Fault, FaultKind, Suspend};
 use crate::ddi::types::{KmdError, ProcessId, Scheduling};
 use crate::platform;
@@ -103,12 +103,17 @@ fn mem_52_the_kmd_writes_the_entries_of_page_tables() {
         read_only: false,
         no_execute: false,
         system_use_only: false,
+        cache_coherent: false,
     });
+    let entries = [PageTableEntry::Invalid, page, PageTableEntry::Zero];
     let update = TableUpdate {
         level: 0,
         table: &table,
         start: 2,
-        entries: &[PageTableEntry::Invalid, page, PageTableEntry::Zero],
+        entries: Entries::Each(&entries),
+        initial_update: false,
+        notify_eviction: false,
+        driver_protection: 0,
         address: 0x2000,
     };
 

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use crate::ddi::caps::{Luid, StartInfo};
 use crate::ddi::class::{Dispatch, Passive};
 use crate::ddi::object::{Context, Device, HwQueue, Process, TableUpdate};
-use crate::ddi::paging::{PageEntry, PageTableEntry, RootPageTable};
+use crate::ddi::paging::{Entries, PageEntry, PageTableEntry, RootPageTable};
 use crate::ddi::port::Port;
 use crate::ddi::queue::{Fault, QueueCallbacks, Submission};
 use crate::ddi::types::{
@@ -162,7 +162,10 @@ impl Space {
             level,
             table: table.words(),
             start: (number & 511) as u32,
-            entries: &[to],
+            entries: Entries::Repeat(to, 1),
+            initial_update: false,
+            notify_eviction: false,
+            driver_protection: 0,
             address: va,
         };
 
@@ -233,6 +236,7 @@ fn page(segment: u32, address: u64) -> PageTableEntry {
         read_only: false,
         no_execute: false,
         system_use_only: false,
+        cache_coherent: true,
     })
 }
 

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The contexts of an address space: they know where its page tables begin, and do not run while
+//! that changes (MEM-55, MEM-56, MEM-59).
+//!
+//! LOCK: `state` is a mutex, inside `AddressSpace::state`; SuspendContext, ResumeContext and
+//! SetRootPageTable are called under it. Contexts are dropped without it.
+
+use crate::{
+    ddi::{
+        class::Passive,
+        object::{
+            self,
+            Suspension,
+            Suspensions, //
+        },
+        paging::RootPageTable, //
+    },
+    error::DxgResult,
+    sys::alloc::{
+        pin_arc,
+        tree_node, //
+    }, //
+};
+use core::ops::Deref;
+use kernel::{
+    new_mutex,
+    prelude::*,
+    rbtree::RBTree,
+    sync::{
+        Arc,
+        Mutex, //
+    }, //
+};
+
+/// A context, and where the end of its suspensions is told.
+struct Member {
+    kmd: Arc<object::Context>,
+    suspension: Arc<Suspension>,
+}
+
+struct State {
+    root: RootPageTable,
+    members: RBTree<u64, Member>,
+    /// The id of the last suspension.
+    last: u32,
+    /// They do not run.
+    are_suspended: bool,
+}
+
+/// The contexts of one address space.
+#[pin_data]
+pub(super) struct Contexts {
+    suspensions: Arc<Suspensions>,
+    #[pin]
+    state: Mutex<State>,
+}
+
+impl State {
+    /// The id of the next suspension.
+    fn next_id(&mut self) -> u32 {
+        // 0 is none.
+        self.last = self.last.checked_add(1).unwrap_or(1);
+        self.last
+    }
+}
+
+impl Contexts {
+    /// None, of a process whose page tables begin there.
+    ///
+    /// Context: may sleep.
+    pub(super) fn new(process: &Arc<object::Process>, root: RootPageTable) -> DxgResult<Arc<Self>> {
+        let suspensions = Suspensions::new(process)?;
+
+        Ok(pin_arc(
+            pin_init!(Self {
+                suspensions,
+                state <- new_mutex!(
+                    State {
+                        root,
+                        members: RBTree::new(),
+                        last: 0,
+                        are_suspended: false,
+                    },
+                    "Contexts::state"
+                ),
+            }),
+            GFP_KERNEL_ACCOUNT,
+        )?)
+    }
+
+    /// What the callbacks of a new context tell the end of its suspensions to.
+    ///
+    /// Context: may sleep.
+    pub(super) fn suspension(&self) -> DxgResult<Arc<Suspension>> {
+        Ok(self.suspensions.add()?)
+    }
+
+    /// The context with this id uses the address space from now on, and has had no work yet.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(super) fn enter(
+        self: &Arc<Self>,
+        id: u64,
+        kmd: Arc<object::Context>,
+        suspension: Arc<Suspension>,
+    ) -> DxgResult<SpaceContext> {
+        let member = Member {
+            kmd: kmd.clone(),
+            suspension: suspension.clone(),
+        };
+        let node = tree_node(id, member)?;
+        let mut class = Passive::here();
+        let mut state = self.state.lock();
+
+        if let Err(error) = kmd.set_root_page_table(&class, &state.root) {
+            drop(state);
+            drop(node);
+            return Err(error.into());
+        }
+        if state.are_suspended {
+            let id = state.next_id();
+            let alone = [(&*kmd, &*suspension)];
+
+            self.suspensions.suspend(&mut class, id, alone.into_iter());
+        }
+
+        // Ids are different.
+        let _nothing = state.members.insert(node);
+
+        drop(state);
+        Ok(SpaceContext {
+            id,
+            kmd,
+            contexts: Some(self.clone()),
+        })
+    }
+
+    /// Suspends all of them: on return none runs.
+    ///
+    /// Context: may sleep; the lock of the address space.
+    pub(super) fn suspend(&self) {
+        let mut state = self.state.lock();
+        let id = state.next_id();
+        let members = state.members.values();
+
+        self.suspensions.suspend(
+            &mut Passive::here(),
+            id,
+            members.map(|member| (&*member.kmd, &*member.suspension)),
+        );
+        state.are_suspended = true;
+    }
+
+    /// They go on.
+    ///
+    /// Context: as [`Contexts::suspend`].
+    pub(super) fn resume(&self) {
+        let mut state = self.state.lock();
+        let members = state.members.values();
+
+        self.suspensions
+            .resume(&mut Passive::here(), members.map(|member| &*member.kmd));
+        state.are_suspended = false;
+    }
+
+    /// Page tables begin there now; the contexts are suspended. On return nobody uses the old root.
+    ///
+    /// Context: as [`Contexts::suspend`].
+    pub(super) fn move_root(&self, root: RootPageTable) {
+        let class = Passive::here();
+        let mut state = self.state.lock();
+
+        state.root = root;
+        for member in state.members.values() {
+            member.kmd.move_root_page_table(&class, &root);
+        }
+    }
+
+    fn leave(&self, id: u64) {
+        let node = self.state.lock().members.remove_node(&id);
+
+        drop(node);
+    }
+}
+
+/// A context in the KMD, which uses its address space until this is dropped. That is the last
+/// reference to what the KMD has made.
+pub(in crate::dxgk) struct SpaceContext {
+    id: u64,
+    kmd: Arc<object::Context>,
+    /// `None` if the adapter has no GPU addresses.
+    contexts: Option<Arc<Contexts>>,
+}
+
+impl SpaceContext {
+    /// A context of an adapter without GPU addresses.
+    pub(in crate::dxgk) fn without_addresses(kmd: Arc<object::Context>) -> Self {
+        Self {
+            id: 0,
+            kmd,
+            contexts: None,
+        }
+    }
+}
+
+impl Deref for SpaceContext {
+    type Target = Arc<object::Context>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.kmd
+    }
+}
+
+impl Drop for SpaceContext {
+    /// Context: may sleep, no locks held.
+    fn drop(&mut self) {
+        if let Some(contexts) = &self.contexts {
+            contexts.leave(self.id);
+        }
+    }
+}

@@ -1,0 +1,583 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Which page tables an address space has, and what leads to them (MEM-53 to MEM-56).
+//!
+//! A table is made when the first page below it gets a meaning, and goes with the last one. It is
+//! full of invalid entries before anything leads to it. What is taken out is freed behind the next
+//! flush: an engine may look at it until then.
+//!
+//! A change is any number of claims, writes and sweeps, and then one [`TableTree::finish`]. With two
+//! levels the root has as many entries as are needed, which takes a new one now and then (MEM-54).
+//! Contexts are suspended while that happens, or during every change if the KMD wants it (MEM-56).
+//!
+//! Memory of tables, the KMD and the contexts belong to the caller, which also has the lock
+//! ([`Tables`]).
+
+use super::{
+    gpu_ranges::PAGE,
+    page_levels::Levels, //
+};
+use crate::ddi::{
+    caps::GpuMmuCaps,
+    paging::{
+        Entries,
+        PageEntry,
+        PageTableEntry,
+        MAX_ENTRIES, //
+    },
+    segments::SYSTEM_MEMORY, //
+};
+
+/// A table: its level, and its number among all of the level. In order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Key {
+    /// 0 has the pages.
+    pub level: u32,
+    /// From the lowest address on.
+    pub number: u64,
+}
+
+/// Entries for one table.
+#[derive(Clone, Copy, Debug)]
+pub struct Update<'a> {
+    /// Index of the first one.
+    pub start: u32,
+    /// What to write.
+    pub entries: Entries<'a>,
+    /// GPU virtual address that the first one is for.
+    pub address: u64,
+    /// The table says nothing yet.
+    pub initial: bool,
+    /// What they lead to is about to go or to move.
+    pub evicted: bool,
+    /// That of the client's call.
+    pub driver_protection: u64,
+}
+
+/// The tables of an address space, with all that their changes need.
+pub trait Tables {
+    /// Why something cannot be made.
+    type Error;
+
+    /// How much of a table is used, if it is there: pages that have a meaning, or tables below.
+    fn used(&self, key: Key) -> Option<u64>;
+
+    /// It is so much now.
+    fn set_used(&mut self, key: Key, used: u64);
+
+    /// The first table that is there, from `key` on.
+    fn next(&self, key: Key) -> Option<Key>;
+
+    /// The number of the last table of level 0.
+    fn last_leaf(&self) -> Option<u64>;
+
+    /// Makes a table that is not there. Its entries say anything.
+    fn make(&mut self, key: Key) -> Result<(), Self::Error>;
+
+    /// Takes a table out, which is freed by [`Tables::flush`].
+    fn take_out(&mut self, key: Key);
+
+    /// The entry that leads to a table.
+    fn entry_to(&self, key: Key) -> PageTableEntry;
+
+    /// Has the KMD write entries of a table.
+    fn update(&self, key: Key, update: &Update<'_>);
+
+    /// How many entries a root has that is to have so many at least.
+    fn root_entries(&self, least: u32) -> Result<u32, Self::Error>;
+
+    /// The table `from` becomes the root instead of `to`, which is taken out, with so many entries.
+    /// All contexts, which are suspended, learn of it.
+    fn move_root(&mut self, from: Key, to: Key, entries: u32);
+
+    /// Suspends all contexts: on return none of them runs.
+    fn suspend(&mut self);
+
+    /// They go on.
+    fn resume(&mut self);
+
+    /// On return no engine uses what the tables do not have any more, from the first address to
+    /// before the last one; of all if both are 0. Frees what was taken out.
+    fn flush(&mut self, first: u64, last: u64);
+
+    /// Whether a long claim may go on; lets others run.
+    fn go_on(&self) -> Result<(), Self::Error>;
+}
+
+/// What a KMD wants of changes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rules {
+    /// Contexts are suspended meanwhile.
+    pub is_idle: bool,
+    /// Pages that become valid need no flush.
+    pub invalid_not_cached: bool,
+    /// Entries are set invalid before their table goes.
+    pub explicit_invalidation: bool,
+    /// Entries of system memory see caches of the CPU.
+    pub cache_coherent: bool,
+}
+
+impl Rules {
+    /// What the caps say.
+    pub fn new(caps: &GpuMmuCaps) -> Self {
+        Self {
+            is_idle: caps.page_table_update_require_address_space_idle,
+            invalid_not_cached: caps.invalid_tlb_entries_not_cached,
+            explicit_invalidation: caps.explicit_page_table_invalidation,
+            cache_coherent: caps.cache_coherent,
+        }
+    }
+}
+
+/// What pages become.
+#[derive(Clone, Copy, Debug)]
+pub struct Pages {
+    /// The first one.
+    pub first: u64,
+    /// The one after the last.
+    pub end: u64,
+    /// Whether some of them may have had valid entries.
+    pub were_valid: bool,
+    /// They become invalid because their memory is about to go.
+    pub evicted: bool,
+    /// That of the client's call.
+    pub driver_protection: u64,
+}
+
+/// What their entries are.
+pub enum Content<'a> {
+    /// All the same.
+    All(PageTableEntry),
+    /// By page.
+    Each(&'a mut dyn FnMut(u64) -> PageTableEntry),
+}
+
+/// A root goes when so many times fewer entries would do.
+const SHRINKS: u32 = 4;
+
+/// Why a table is cleared.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Clear {
+    /// It is new.
+    New,
+    /// It is about to go, and nothing leads to it.
+    Goes,
+    /// Another one takes its place.
+    Moves,
+}
+
+/// Which tables there are. All methods get the same [`Tables`].
+pub struct TableTree {
+    levels: Levels,
+    rules: Rules,
+    /// Entries of the root.
+    root_entries: u32,
+    /// Contexts are suspended until the change is finished.
+    is_idle: bool,
+    /// Something was written.
+    is_changed: bool,
+    /// Something that may have been valid is not there any more.
+    is_stale: bool,
+    /// A table was taken out.
+    has_dead: bool,
+}
+
+impl TableTree {
+    /// A root in which nothing is.
+    pub fn new<T: Tables>(levels: Levels, rules: Rules, tables: &mut T) -> Result<Self, T::Error> {
+        let mut tree = Self {
+            levels,
+            rules,
+            root_entries: levels.entries(levels.root()),
+            is_idle: false,
+            is_changed: false,
+            is_stale: false,
+            has_dead: false,
+        };
+        let root = tree.root();
+
+        if levels.has_resizable_root() {
+            tree.root_entries = tree.most_entries(tables.root_entries(1)?);
+        }
+        tables.make(root)?;
+        tree.initialise(tables, root, tree.root_entries);
+        Ok(tree)
+    }
+
+    /// The root.
+    pub fn root(&self) -> Key {
+        Key {
+            level: self.levels.root(),
+            number: 0,
+        }
+    }
+
+    /// How many entries it has.
+    pub fn root_entries(&self) -> u32 {
+        self.root_entries
+    }
+
+    /// As many entries of a root as a KMD says, if there are so many.
+    fn most_entries(&self, entries: u32) -> u32 {
+        entries.clamp(1, self.levels.entries(self.levels.root()))
+    }
+
+    fn entries(&self, key: Key) -> u32 {
+        match key == self.root() {
+            true => self.root_entries,
+            false => self.levels.entries(key.level),
+        }
+    }
+
+    /// The table of this level that has `page`.
+    fn table(&self, level: u32, page: u64) -> Key {
+        Key {
+            level,
+            number: self.levels.table(level, page),
+        }
+    }
+
+    /// The first page of a table, and the one after the last.
+    fn pages_of(&self, key: Key) -> (u64, u64) {
+        let pages = self.levels.pages_of_table(key.level);
+        let first = key.number.saturating_mul(pages);
+
+        (first, first.saturating_add(pages))
+    }
+
+    /// From here on until the change is finished no context runs.
+    fn suspend(&mut self, tables: &mut impl Tables) {
+        if !self.is_idle {
+            tables.suspend();
+            self.is_idle = true;
+        }
+    }
+
+    /// Entries are about to be written.
+    fn begin(&mut self, tables: &mut impl Tables) {
+        self.is_changed = true;
+        if self.rules.is_idle {
+            self.suspend(tables);
+        }
+    }
+
+    /// Makes all entries of a table invalid.
+    fn clear(&mut self, tables: &mut impl Tables, key: Key, entries: u32, why: Clear) {
+        let update = Update {
+            start: 0,
+            entries: Entries::Repeat(PageTableEntry::Invalid, entries),
+            address: self.pages_of(key).0.saturating_mul(PAGE),
+            initial: why == Clear::New,
+            evicted: why == Clear::Moves,
+            driver_protection: 0,
+        };
+
+        self.begin(tables);
+        tables.update(key, &update);
+    }
+
+    /// The table is new.
+    fn initialise(&mut self, tables: &mut impl Tables, key: Key, entries: u32) {
+        self.clear(tables, key, entries, Clear::New);
+    }
+
+    /// Writes the entry of the table above that leads to `key`, or none if that is about to go.
+    fn lead_to(&mut self, tables: &mut impl Tables, key: Key, entry: PageTableEntry) {
+        let page = self.pages_of(key).0;
+        let level = key.level.saturating_add(1);
+        let above = self.table(level, page);
+        let used = tables.used(above).unwrap_or(0);
+        let is_there = entry != PageTableEntry::Invalid;
+        let update = Update {
+            start: self.levels.index(level, page),
+            entries: Entries::Repeat(self.completed(entry), 1),
+            address: page.saturating_mul(PAGE),
+            initial: false,
+            evicted: false,
+            driver_protection: 0,
+        };
+
+        self.begin(tables);
+        self.is_stale |= !is_there;
+        tables.update(above, &update);
+        tables.set_used(
+            above,
+            match is_there {
+                true => used.saturating_add(1),
+                false => used.saturating_sub(1),
+            },
+        );
+    }
+
+    /// Makes the tables above `page` that are missing. Those that were made for nothing are taken
+    /// out by [`TableTree::sweep`].
+    fn make_above<T: Tables>(&mut self, tables: &mut T, page: u64) -> Result<(), T::Error> {
+        let root = self.levels.root();
+        let index = self.levels.index(root, page);
+
+        if index >= self.root_entries {
+            self.resize_root(tables, index.saturating_add(1))?;
+        }
+        for level in (0..root).rev() {
+            let key = self.table(level, page);
+
+            if tables.used(key).is_none() {
+                tables.make(key)?;
+                self.initialise(tables, key, self.entries(key));
+                self.lead_to(tables, key, tables.entry_to(key));
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes a root with so many entries at least, which leads to what the old one led to, and takes
+    /// that out. There are two levels.
+    fn resize_root<T: Tables>(&mut self, tables: &mut T, least: u32) -> Result<(), T::Error> {
+        let entries = self.most_entries(tables.root_entries(least)?).max(least);
+        let old = self.root();
+        // No table has this number: the root is one.
+        let new = Key { number: 1, ..old };
+
+        tables.make(new)?;
+        self.initialise(tables, new, entries);
+
+        let mut at = Key {
+            level: 0,
+            number: 0,
+        };
+
+        while let Some(leaf) = tables.next(at).filter(|leaf| leaf.level == 0) {
+            let page = self.pages_of(leaf).0;
+            let update = Update {
+                start: self.levels.index(old.level, page),
+                entries: Entries::Repeat(self.completed(tables.entry_to(leaf)), 1),
+                address: page.saturating_mul(PAGE),
+                initial: false,
+                evicted: false,
+                driver_protection: 0,
+            };
+
+            tables.update(new, &update);
+            at.number = leaf.number.saturating_add(1);
+        }
+
+        let used = tables.used(old).unwrap_or(0);
+
+        tables.set_used(new, used);
+        // MEM-55, MEM-59.
+        self.suspend(tables);
+        self.clear(tables, old, self.root_entries, Clear::Moves);
+        tables.move_root(new, old, entries);
+        self.root_entries = entries;
+        self.is_stale = true;
+        self.has_dead = true;
+        Ok(())
+    }
+
+    /// Makes the root smaller if it is far too large. It stays if there is no memory for another.
+    fn shrink_root(&mut self, tables: &mut impl Tables) {
+        if !self.levels.has_resizable_root() {
+            return;
+        }
+
+        let root = self.levels.root();
+        let page = |number| self.pages_of(Key { level: 0, number }).0;
+        let least = tables.last_leaf().map_or(1, |last| {
+            self.levels.index(root, page(last)).saturating_add(1)
+        });
+
+        // What goes to and fro is not worth it.
+        if least <= self.root_entries / SHRINKS {
+            if let Ok(entries) = tables.root_entries(least) {
+                if self.most_entries(entries) <= self.root_entries / 2 {
+                    let _resized = self.resize_root(tables, least);
+                }
+            }
+        }
+    }
+
+    /// These pages get a meaning: makes the tables for them. All or nothing.
+    pub fn claim<T: Tables>(
+        &mut self,
+        tables: &mut T,
+        first: u64,
+        end: u64,
+    ) -> Result<(), T::Error> {
+        for (at, pages) in self.levels.leaves(first, end) {
+            let made = match tables.go_on() {
+                Ok(()) => self.make_above(tables, at),
+                error => error,
+            };
+
+            if let Err(error) = made {
+                self.unclaim(tables, first, at);
+                self.sweep(tables, first, at);
+                self.sweep(tables, at, at.saturating_add(1));
+                return Err(error);
+            }
+            self.count(tables, at, |used| used.saturating_add(pages));
+        }
+        Ok(())
+    }
+
+    /// The same for pages whose tables are there because they have a meaning already: this takes no
+    /// memory.
+    pub fn claim_again(&mut self, tables: &mut impl Tables, first: u64, end: u64) {
+        for (at, pages) in self.levels.leaves(first, end) {
+            self.count(tables, at, |used| used.saturating_add(pages));
+        }
+    }
+
+    /// These pages have a meaning less. [`TableTree::sweep`] takes out the tables that are for
+    /// nothing then.
+    pub fn unclaim(&mut self, tables: &mut impl Tables, first: u64, end: u64) {
+        for (at, pages) in self.levels.leaves(first, end) {
+            self.count(tables, at, |used| used.saturating_sub(pages));
+        }
+    }
+
+    /// Changes how much of the table of level 0 with `page` is used, if there is one.
+    fn count(&self, tables: &mut impl Tables, page: u64, change: impl Fn(u64) -> u64) {
+        let leaf = self.table(0, page);
+
+        if let Some(used) = tables.used(leaf) {
+            tables.set_used(leaf, change(used));
+        }
+    }
+
+    /// The first table of level 0 in these pages that is there.
+    fn next_leaf(&self, tables: &impl Tables, first: u64, end: u64) -> Option<Key> {
+        let last = self.table(0, end.checked_sub(1)?);
+
+        tables
+            .next(self.table(0, first))
+            .filter(|leaf| *leaf <= last)
+    }
+
+    /// Takes out the tables above these pages that are for nothing, with those above that are for
+    /// nothing then.
+    pub fn sweep(&mut self, tables: &mut impl Tables, first: u64, end: u64) {
+        let mut at = first;
+
+        while let Some(leaf) = self.next_leaf(tables, at, end) {
+            self.take_out(tables, leaf);
+            at = self.pages_of(leaf).1;
+        }
+        // Where making them failed half way, there may be none of level 0.
+        for level in 1..self.levels.root() {
+            self.take_out(tables, self.table(level, first));
+        }
+        self.shrink_root(tables);
+    }
+
+    /// Takes a table out if it is for nothing, and those above that are for nothing then.
+    fn take_out(&mut self, tables: &mut impl Tables, key: Key) {
+        let mut key = key;
+
+        while key.level < self.levels.root() && tables.used(key) == Some(0) {
+            self.lead_to(tables, key, PageTableEntry::Invalid);
+            if self.rules.explicit_invalidation {
+                self.clear(tables, key, self.entries(key), Clear::Goes);
+            }
+            tables.take_out(key);
+            self.has_dead = true;
+            key = self.table(key.level.saturating_add(1), self.pages_of(key).0);
+        }
+    }
+
+    /// Writes the entries of these pages, where there are tables for them.
+    pub fn write(&mut self, tables: &mut impl Tables, pages: &Pages, mut content: Content<'_>) {
+        let mut at = pages.first;
+
+        while let Some(leaf) = self.next_leaf(tables, at, pages.end) {
+            let (first, end) = self.pages_of(leaf);
+            let mut page = at.max(first);
+            let stop = pages.end.min(end);
+
+            self.begin(tables);
+            self.is_stale |= pages.were_valid;
+            while page < stop {
+                // CAST: at most as many as a table has.
+                let left = (stop - page) as u32;
+                let mut each = [PageTableEntry::Invalid; MAX_ENTRIES];
+                let entries = match &mut content {
+                    Content::All(entry) => Entries::Repeat(self.completed(*entry), left),
+                    Content::Each(entry) => {
+                        // CAST: at most 64.
+                        let count = (left as usize).min(MAX_ENTRIES);
+
+                        for (place, number) in each.iter_mut().take(count).zip(page..) {
+                            *place = self.completed(entry(number));
+                        }
+                        Entries::Each(each.get(..count).unwrap_or_default())
+                    }
+                };
+                let update = Update {
+                    start: self.levels.index(0, page),
+                    entries,
+                    address: page.saturating_mul(PAGE),
+                    initial: false,
+                    evicted: pages.evicted,
+                    driver_protection: pages.driver_protection,
+                };
+
+                tables.update(leaf, &update);
+                // CAST: a usize fits 64 bits.
+                page = page.saturating_add(update.entries.count() as u64);
+            }
+            at = end;
+        }
+    }
+
+    /// An entry, with what only the adapter decides.
+    fn completed(&self, entry: PageTableEntry) -> PageTableEntry {
+        match entry {
+            PageTableEntry::Page(page) => PageTableEntry::Page(PageEntry {
+                cache_coherent: self.rules.cache_coherent && page.segment == SYSTEM_MEMORY,
+                ..page
+            }),
+            other => other,
+        }
+    }
+
+    /// The end of a change of these pages. On return no engine uses what the tables do not have any
+    /// more, what was taken out is freed, and contexts go on.
+    pub fn finish(&mut self, tables: &mut impl Tables, first: u64, end: u64) {
+        if self.is_changed && (self.is_stale || !self.rules.invalid_not_cached) {
+            // Tables stand for more than these pages.
+            match self.has_dead {
+                true => tables.flush(0, 0),
+                false => tables.flush(first.saturating_mul(PAGE), end.saturating_mul(PAGE)),
+            }
+        }
+        if self.is_idle {
+            tables.resume();
+        }
+        self.is_idle = false;
+        self.is_changed = false;
+        self.is_stale = false;
+        self.has_dead = false;
+    }
+
+    /// The end of the address space: its tables are about to go, and no context is there.
+    pub fn end(&mut self, tables: &mut impl Tables) {
+        let mut at = Key {
+            level: 0,
+            number: 0,
+        };
+
+        if !self.rules.explicit_invalidation {
+            return;
+        }
+        while let Some(key) = tables.next(at) {
+            self.clear(tables, key, self.entries(key), Clear::Goes);
+            at = Key {
+                number: key.number.saturating_add(1),
+                ..key
+            };
+        }
+        self.is_stale = true;
+        self.has_dead = true;
+        self.finish(tables, 0, 0);
+    }
+}
