@@ -18,6 +18,7 @@ use crate::{
         driver::Driver, //
     },
     kmd::soft::{
+        AdapterProfile,
         Config,
         SoftKmd, //
     },
@@ -120,6 +121,8 @@ impl GroupOperations for Root {
                 nodes: 4,
                 compute_only: 5,
                 wddm_version: 6,
+                profile: 7,
+                idle_updates: 8,
             ],
         };
 
@@ -336,5 +339,42 @@ impl AttributeOperations<6> for SoftAdapter {
         let version = u32::try_from(number(page)?).map_err(|_| EINVAL)?;
 
         this.configure(|config| config.wddm_version = version)
+    }
+}
+
+/// `profile`: what it does with memory, by the name of the specification.
+#[vtable]
+impl AttributeOperations<7> for SoftAdapter {
+    type Data = Self;
+
+    fn show(this: &Self, page: &mut [u8; PAGE_SIZE]) -> Result<usize> {
+        let profile = this.state.lock().config.profile;
+
+        show(page, fmt!("{}\n", profile.name()))
+    }
+
+    fn store(this: &Self, page: &[u8]) -> Result {
+        let name = core::str::from_utf8(page).map_err(|_| EINVAL)?;
+        let profile = AdapterProfile::named(name.trim()).ok_or(EINVAL)?;
+
+        this.configure(|config| config.profile = profile)
+    }
+}
+
+/// `idle_updates`: whether nothing of an address space may run while its page tables change.
+#[vtable]
+impl AttributeOperations<8> for SoftAdapter {
+    type Data = Self;
+
+    fn show(this: &Self, page: &mut [u8; PAGE_SIZE]) -> Result<usize> {
+        let idle_updates = u8::from(this.state.lock().config.idle_updates);
+
+        show(page, fmt!("{idle_updates}\n"))
+    }
+
+    fn store(this: &Self, page: &[u8]) -> Result {
+        let idle_updates = kstrtobool_bytes(page)?;
+
+        this.configure(|config| config.idle_updates = idle_updates)
     }
 }

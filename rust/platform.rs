@@ -155,6 +155,9 @@ pub(crate) fn segment_memory(bytes: u64) -> Option<SegmentMemory> {
     Arc::new(memory, GFP_KERNEL).ok()
 }
 
+/// The physical address after the last byte of memory that processors always reach.
+pub(crate) use crate::sys::mem::physical::memory_end;
+
 /// Runs what must not sleep: as an RCU reader, in which debug kernels complain about a sleep.
 pub(crate) fn without_sleep<T>(run: impl FnOnce() -> T) -> T {
     let _reader = rcu::read_lock();

@@ -415,6 +415,12 @@ void dxg_page_copy(struct page *to, struct page *from)
 	copy_highpage(to, from);
 }
 
+/* The address after the last byte of the direct map. */
+u64 dxg_memory_end(void)
+{
+	return (u64)__pa(high_memory - 1) + 1;
+}
+
 /* Stores a word to so many words, each by one store. */
 void dxg_fill_words32(u32 *to, u32 word, size_t count)
 {

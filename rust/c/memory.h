@@ -58,6 +58,7 @@ unsigned long dxg_page_number(const struct page *page);
 
 /* Pages as processors use them. */
 void *dxg_direct_map(unsigned long frame);
+u64 dxg_memory_end(void);
 struct page *dxg_segment_page(void);
 void dxg_page_clear(struct page *page);
 void dxg_page_copy(struct page *to, struct page *from);

@@ -274,6 +274,7 @@ unsafe extern "C" {
     ) -> kernel::ffi::c_int;
     pub fn dxg_page_number(page: *const page) -> kernel::ffi::c_ulong;
     pub fn dxg_direct_map(frame: kernel::ffi::c_ulong) -> *mut kernel::ffi::c_void;
+    pub fn dxg_memory_end() -> kernel::ffi::c_ulonglong;
     pub fn dxg_segment_page() -> *mut page;
     pub fn dxg_page_clear(page: *mut page);
     pub fn dxg_page_copy(to: *mut page, from: *mut page);

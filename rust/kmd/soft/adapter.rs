@@ -13,6 +13,7 @@ use super::{
         SegmentIds, //
     },
     nodes,
+    page_tables,
     polls::Polls,
     queue::Queue,
     shell::Shell,
@@ -107,13 +108,14 @@ impl Adapter {
         let memory = platform::shared(PhysicalMemory::new(local.clone()))?;
         let aperture = platform::shared(Aperture::new()?)?;
         let polls = platform::shared(Polls::new()?)?;
+        let format = page_tables::format(config.profile);
         let mut engines = [const { None }; ENGINES];
 
         // CAST: four at most.
         for (number, place) in engines.iter_mut().enumerate().take(config.nodes as usize) {
             let (memory, aperture) = (memory.clone(), aperture.clone());
 
-            *place = Some(Shell::new(number, memory, aperture, polls.clone())?);
+            *place = Some(Shell::new(number, memory, aperture, polls.clone(), format)?);
         }
 
         let threads = Threads::start(config.index, polls, &engines)?;
@@ -306,7 +308,9 @@ impl Adapter {
     /// BuildPagingBuffer. The processor does the operation at once.
     pub(super) fn build_paging_buffer(&self, operation: &PagingOperation<'_>) {
         match operation {
-            PagingOperation::UpdatePageTable(update) => memory::update(&self.ids, update),
+            PagingOperation::UpdatePageTable(update) => {
+                page_tables::update(self.config.profile, &self.ids, update);
+            }
             PagingOperation::FlushTlb {
                 process,
                 first,

@@ -15,7 +15,6 @@ use super::{
         Entries,
         QueueEntry, //
     },
-    memory::PROFILE,
     queue::Queue,
     report::{
         fault_of,
@@ -40,6 +39,7 @@ use crate::{
             Physical,
             Place, //
         },
+        page_table::Profile,
         queue::Privilege,
         run_list::{
             ContextIndex,
@@ -99,10 +99,10 @@ pub(super) struct NewQueue<'a> {
 const DEFAULT_PRIORITY: u8 = 7;
 
 impl Core {
-    /// One without queues; `None` if there is no memory. May sleep.
-    pub(super) fn new() -> Option<Self> {
+    /// One without queues, for page tables of this format; `None` if there is no memory. May sleep.
+    pub(super) fn new(format: Profile) -> Option<Self> {
         Some(Self {
-            engine: Engine::new(PROFILE)?,
+            engine: Engine::new(format)?,
             run_list: RunList::new(),
             entries: Entries {
                 queues: Slab::new()?,

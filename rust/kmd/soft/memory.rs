@@ -1,44 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Memory segments of the software adapter, and its page tables.
+//! Memory segments of the software adapter.
 
 use super::aperture::APERTURE_SIZE;
 use crate::{
-    ddi::{
-        caps::{
-            GpuMmuCaps,
-            PageTableLevel,
-            PageTableUpdateMode,
-            MAX_PAGE_TABLE_LEVELS, //
-        },
-        paging::{
-            PageEntry,
-            PageTableEntry,
-            UpdatePageTable, //
-        },
-        segments::{
-            SegmentDescriptor,
-            SegmentKind,
-            Segments,
-            SYSTEM_MEMORY, //
-        }, //
+    ddi::segments::{
+        SegmentDescriptor,
+        SegmentKind,
+        Segments,
+        SYSTEM_MEMORY, //
     },
-    engine::{
-        memory::{
-            Physical,
-            Place, //
-        },
-        page_table::{
-            Entry,
-            Profile, //
-        }, //
+    engine::memory::{
+        Physical,
+        Place, //
     },
-    platform::{
-        self,
-        SegmentMemory, //
-    }, //
+    platform::SegmentMemory, //
 };
-use core::array;
 
 /// Which segments an adapter has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,72 +84,4 @@ pub(super) fn describe(segments: &mut Segments, local: Option<&SegmentMemory>, b
         local_budget_group: false,
         memory: None,
     });
-}
-
-/// The format of the page tables.
-pub(super) const PROFILE: Profile = Profile::VRAM4;
-
-/// What clients and the OS part know of it.
-pub(super) fn mmu_caps() -> GpuMmuCaps {
-    let level = PageTableLevel {
-        index_bits: PROFILE.index_bits.into(),
-        // CAST: a page.
-        table_bytes: PROFILE.table_bytes() as u32,
-        segment: SYSTEM_MEMORY,
-    };
-
-    GpuMmuCaps {
-        address_bits: PROFILE.va_bits(),
-        read_only: true,
-        // Nothing is fetched from pages but commands, which are data.
-        no_execute: false,
-        // It is the processor that reads.
-        cache_coherent: true,
-        page_table_update_mode: PageTableUpdateMode::CpuVirtual,
-        page_table_update_require_address_space_idle: false,
-        invalid_tlb_entries_not_cached: false,
-        explicit_page_table_invalidation: false,
-        page_table_levels: PROFILE.levels.into(),
-        levels: array::from_fn::<_, MAX_PAGE_TABLE_LEVELS, _>(|number| {
-            if number < usize::from(PROFILE.levels) {
-                level
-            } else {
-                PageTableLevel::default()
-            }
-        }),
-    }
-}
-
-/// Writes entries of a page table.
-pub(super) fn update(ids: &SegmentIds, update: &UpdatePageTable<'_>) {
-    // CAST: 32 bits fit a usize.
-    let words = update.table.iter().skip(update.start as usize);
-
-    for (word, entry) in words.zip(update.entries.iter()) {
-        platform::store_release(word, encode(ids, &entry).bits());
-    }
-}
-
-/// The format of an entry. What leads to no segment is invalid.
-fn encode(ids: &SegmentIds, entry: &PageTableEntry) -> Entry {
-    match entry {
-        PageTableEntry::Invalid => Entry::INVALID,
-        PageTableEntry::Zero => Entry::ZERO,
-        PageTableEntry::Page(page) => ids
-            .physical(page.segment, page.address)
-            .map_or(Entry::INVALID, |at| with_rights(Entry::to(at), page)),
-    }
-}
-
-fn with_rights(mut entry: Entry, page: &PageEntry) -> Entry {
-    if !page.read_only {
-        entry = entry.writable();
-    }
-    if !page.no_execute {
-        entry = entry.executable();
-    }
-    if page.system_use_only {
-        entry = entry.system_only();
-    }
-    entry
 }

@@ -17,6 +17,7 @@ mod identity;
 mod listed;
 mod memory;
 mod nodes;
+mod page_tables;
 mod polls;
 mod queue;
 mod report;
@@ -78,7 +79,10 @@ use allocation_data::{
     DriverData,
     DRIVER_DATA_SIZE, //
 };
-pub use config::Config;
+pub use config::{
+    AdapterProfile,
+    Config, //
+};
 
 /// The name people see.
 const NAME: &str = "opendxg software GPU";
@@ -110,13 +114,14 @@ impl Config {
 
         is_size(self.local_memory)
             && is_size(self.system_memory)
+            && self.local_memory <= self.profile.most_local_memory()
             && (1..=nodes::COUNT).contains(&self.nodes)
             && identity::is_wddm_version(self.wddm_version)
     }
 }
 
 impl Default for Config {
-    /// 64 MiB of its own, all nodes, the newest version.
+    /// `vram4` with 64 MiB of its own, all nodes, the newest version.
     fn default() -> Self {
         Self {
             index: 0,
@@ -125,6 +130,8 @@ impl Default for Config {
             nodes: nodes::COUNT,
             compute_only: false,
             wddm_version: identity::WDDM_VERSION,
+            profile: AdapterProfile::default(),
+            idle_updates: false,
         }
     }
 }
@@ -178,7 +185,7 @@ impl SoftKmd {
             max_escape_size: KNOWN_ESCAPE_SIZE as u32,
             physical_adapters: 1,
             nodes: self.config.nodes,
-            gpu_mmu: memory::mmu_caps(),
+            gpu_mmu: page_tables::mmu_caps(&self.config),
             local_memory: self.config.local_memory,
             system_memory: self.config.system_memory,
             // Nothing that is not written here.
@@ -189,6 +196,9 @@ impl SoftKmd {
 
 impl Kmd for SoftKmd {
     fn start_device(&mut self, _: &Passive, info: &StartInfo) -> KmdResult {
+        if !self.config.profile.reaches(platform::memory_end()) {
+            return Err(KmdError::NotSupported);
+        }
         self.luid = info.luid;
         self.adapter = Some(Adapter::start(&self.config).ok_or(KmdError::NoMemory)?);
         Ok(())
@@ -241,11 +251,8 @@ impl Kmd for SoftKmd {
         self.adapter()?.create_context(device, context)
     }
 
-    /// Roots of four levels have one size.
     fn get_root_page_table_size(&self, _: &Passive, entries: &mut u32) -> u32 {
-        *entries = memory::PROFILE.entries();
-        // CAST: a page.
-        memory::PROFILE.table_bytes() as u32
+        page_tables::root_size(self.config.profile, entries)
     }
 
     fn set_root_page_table(&self, _: &Passive, context: ContextCookie, root: &RootPageTable) {

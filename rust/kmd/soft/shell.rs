@@ -34,6 +34,7 @@ use crate::{
     },
     engine::{
         memory::Physical,
+        page_table::Profile,
         run_list::{
             ContextIndex,
             QueueIndex, //
@@ -76,12 +77,14 @@ struct ToLookAt {
 const LOOKS: u32 = 64;
 
 impl Shell {
-    /// An engine without queues; `None` if there is no memory. May sleep.
+    /// An engine without queues, for page tables of this format; `None` if there is no memory. May
+    /// sleep.
     pub(super) fn new(
         number: usize,
         memory: Shared<PhysicalMemory>,
         aperture: Shared<Aperture>,
         polls: Shared<Polls>,
+        format: Profile,
     ) -> Option<Shared<Self>> {
         let listed = ToLookAt {
             queues: List::new(),
@@ -95,7 +98,7 @@ impl Shell {
             polls,
             wakeup: platform::wakeup()?,
             listed: platform::short_lock!(listed, "soft::Shell::listed")?,
-            core: platform::lock!(Core::new()?, "soft::Shell::core")?,
+            core: platform::lock!(Core::new(format)?, "soft::Shell::core")?,
         })
     }
 

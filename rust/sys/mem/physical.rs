@@ -46,6 +46,12 @@ use kernel::{
 // CAST: a small number.
 const _: () = assert!(PAGE_SIZE == page::PAGE_SIZE as u64);
 
+/// The physical address after the last byte of system memory.
+pub(crate) fn memory_end() -> u64 {
+    // SAFETY: It reads what the kernel has set at boot.
+    unsafe { ffi::dxg_memory_end() }
+}
+
 /// All memory that page tables of one adapter lead to.
 pub(crate) struct PhysicalMemory {
     local: Option<Arc<LocalMemory>>,

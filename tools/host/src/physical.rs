@@ -5,6 +5,7 @@
 //! later reports a fault.
 
 use std::{
+    cell::Cell,
     collections::BTreeMap,
     sync::{
         atomic::{AtomicU64, Ordering::Relaxed},
@@ -98,6 +99,21 @@ impl LocalMemory {
     pub(crate) fn taken(&self) -> usize {
         self.pages.lock().expect("nobody panics").len()
     }
+}
+
+thread_local! {
+    /// Where memory ends for adapters that this thread starts.
+    static MEMORY_END: Cell<u64> = const { Cell::new(1 << 32) };
+}
+
+/// The physical address after the last byte of system memory.
+pub(crate) fn memory_end() -> u64 {
+    MEMORY_END.get()
+}
+
+/// From here on it ends there, for this thread.
+pub(crate) fn set_memory_end(end: u64) {
+    MEMORY_END.set(end);
 }
 
 /// Memory of so many bytes; `None` if these are not whole pages.

@@ -221,7 +221,7 @@ macro_rules! lock {
 pub(crate) use lock;
 
 pub(crate) use crate::{
-    physical::{segment_memory, PhysicalMemory, SegmentMemory},
+    physical::{memory_end, segment_memory, PhysicalMemory, SegmentMemory},
     thread::{breathe, thread, wakeup, BoxedWakeup, Run, Thread, Wakeup},
 };
 

@@ -7,6 +7,7 @@
 mod aperture;
 mod ends;
 mod memory;
+mod profiles;
 mod slab;
 mod submissions;
 mod turns;

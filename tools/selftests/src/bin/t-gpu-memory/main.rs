@@ -8,6 +8,7 @@ mod evictions;
 mod full;
 mod many_ranges;
 mod placement;
+mod profiles;
 mod queues;
 mod reserve;
 mod residency;
@@ -30,5 +31,6 @@ pub(crate) fn main() {
         .with(contents::tests)
         .with(full::tests)
         .with(budget::tests)
+        .with(profiles::tests)
         .run()
 }

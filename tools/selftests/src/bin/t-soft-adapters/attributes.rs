@@ -14,12 +14,14 @@ use selftests::user::{become_user, needs_root, USER};
 use selftests::{ensure, ensure_eq, fails_with, fixture, module, Failure, Suite, TestResult};
 
 /// What can be configured.
-const CONFIGURATION: [&str; 5] = [
+const CONFIGURATION: [&str; 7] = [
     "local_memory",
     "system_memory",
     "nodes",
     "compute_only",
     "wddm_version",
+    "profile",
+    "idle_updates",
 ];
 
 /// `KMTQAITYPE_GETSEGMENTSIZE`: three 64-bit sizes.
@@ -32,6 +34,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
             "GPU-1 bad values are refused and change nothing",
             bad_values,
         )
+        .test("GPU-1 MEM-51 profiles and how much memory", profiles)
         .test(
             "GPU-1 the configuration is fixed while there is the adapter",
             fixed,
@@ -77,6 +80,8 @@ fn configured() -> TestResult {
     ensure_eq!(soft.get("nodes")?, "4");
     ensure_eq!(soft.get("compute_only")?, "0");
     ensure_eq!(soft.get("wddm_version")?, "3000");
+    ensure_eq!(soft.get("profile")?, "vram4");
+    ensure_eq!(soft.get("idle_updates")?, "0");
     errs(soft.get("luid"), Errno::NODEV)?;
     for (local, system, nodes) in [(64 << 20, 1 << 30, 1u32), (0, 4096, 3)] {
         soft.set("local_memory", &format!("{local}\n"))?;
@@ -156,7 +161,7 @@ fn bad_values() -> TestResult {
     for value in ["0", "5", "-1", "4294967297", "two", "1.5"] {
         errs(soft.set("nodes", value), Errno::INVAL)?;
     }
-    for flag in ["enabled", "compute_only"] {
+    for flag in ["enabled", "compute_only", "idle_updates"] {
         for value in ["2", "-1", "maybe", "\n"] {
             errs(soft.set(flag, value), Errno::INVAL)?;
         }
@@ -164,6 +169,11 @@ fn bad_values() -> TestResult {
     for value in ["0", "1300", "1999", "2050", "3001", "3100", "4294970296"] {
         errs(soft.set("wddm_version", value), Errno::INVAL)?;
     }
+    for profile in [" ", "vram", "vram4x", "VRAM4", "doc2 uma", "0", "\u{fc}"] {
+        errs(soft.set("profile", profile), Errno::INVAL)?;
+    }
+    // It has memory of its own.
+    errs(soft.set("profile", "uma"), Errno::INVAL)?;
     errs(soft.set("luid", "00000000:0d9a0000"), Errno::ACCESS)?;
     ensure_eq!(state()?, before);
     // No other files, and no directories inside.
@@ -172,12 +182,34 @@ fn bad_values() -> TestResult {
         .or_else(|_| errs(soft.set("name", "x"), Errno::NOENT))
 }
 
+fn profiles() -> TestResult {
+    let soft = SoftAdapter::new("profiles")?;
+    soft.set("profile", " doc2\n")?;
+    ensure_eq!(soft.get("profile")?, "doc2");
+    soft.set("local_memory", &(4u64 << 30).to_string())?;
+    errs(
+        soft.set("local_memory", &((4u64 << 30) + 4096).to_string()),
+        Errno::INVAL,
+    )?;
+    errs(soft.set("profile", "uma"), Errno::INVAL)?;
+    ensure_eq!(soft.get("profile")?, "doc2");
+    soft.set("local_memory", "0")?;
+    soft.set("profile", "uma")?;
+    errs(soft.set("local_memory", "4096"), Errno::INVAL)?;
+    ensure_eq!(soft.get("local_memory")?, "0");
+    soft.set("enabled", "1")?;
+    ensure_eq!(soft.get("profile")?, "uma");
+    Ok(())
+}
+
 fn fixed() -> TestResult {
     let soft = SoftAdapter::enabled("fixed")?;
     for attribute in CONFIGURATION {
         let value = soft.get(attribute)?;
         errs(soft.set(attribute, &value), Errno::BUSY)?;
-        errs(soft.set(attribute, "1"), Errno::BUSY)?;
+        if attribute != "profile" {
+            errs(soft.set(attribute, "1"), Errno::BUSY)?;
+        }
         ensure_eq!(soft.get(attribute)?, value);
     }
     soft.disable()?;
