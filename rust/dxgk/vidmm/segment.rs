@@ -241,6 +241,8 @@ impl AdapterMemory {
     /// Context: may sleep, no locks held.
     pub(crate) fn new(caps: &DriverCaps, kmd: &dyn Kmd, class: &Passive) -> KmdResult<Self> {
         let levels = match caps.gpu_mmu.page_table_levels {
+            // MEM-51: addresses of the CPU are no model of their own.
+            0 if caps.io_mmu => return Err(KmdError::InvalidParameter),
             0 => None,
             _ => Some(Levels::new(&caps.gpu_mmu).ok_or(KmdError::InvalidParameter)?),
         };
