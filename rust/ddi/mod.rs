@@ -21,6 +21,7 @@
 //! segments.rs its memory segments
 //! queue.rs    submissions, and what a KMD tells about them
 //! paging.rs   page tables
+//! reserve.rs GPU addresses that a KMD reserves
 //! gate.rs     who is inside
 //! port.rs     a started KMD, from StartDevice to RemoveDevice
 //! object/     what a KMD has made, from its create to its destroy
@@ -33,6 +34,7 @@ pub mod object;
 pub mod paging;
 pub mod port;
 pub mod queue;
+pub mod reserve;
 pub mod segments;
 pub mod types;
 
@@ -54,6 +56,7 @@ use queue::{
     Submission,
     Suspend, //
 };
+use reserve::ReserveAddresses;
 use types::{
     AllocationCookie,
     AllocationEndCookie,
@@ -95,8 +98,14 @@ pub trait Kmd: Destroy + Send + Sync {
     /// QueryFeatureSupport: whether the driver has this feature (`DXGK_FEATURE_ID`).
     fn query_feature_support(&self, class: &Passive, feature: u32) -> bool;
 
-    /// CreateProcess, for what the OS part calls `id`: a process, once on each adapter it uses.
-    fn create_process(&self, class: &Passive, id: ProcessId) -> KmdResult<ProcessCookie>;
+    /// CreateProcess, for what the OS part calls `id`: a process, once on each adapter it uses. The
+    /// KMD may reserve some of its GPU addresses.
+    fn create_process(
+        &self,
+        class: &Passive,
+        id: ProcessId,
+        addresses: &mut dyn ReserveAddresses,
+    ) -> KmdResult<ProcessCookie>;
 
     /// CreateDevice, of a process that there is.
     fn create_device(&self, class: &Passive, device: &CreateDeviceArgs) -> KmdResult<DeviceCookie>;

@@ -22,7 +22,6 @@ use super::{
 };
 use crate::{
     ddi::{
-        class::Passive,
         object,
         types::ProcessId, //
     },
@@ -61,8 +60,7 @@ impl GpuProcess {
     fn new(adapter: &Adapter, holder: &Arc<Holder>) -> DxgResult<Arc<Self>> {
         // No other process on any adapter has this number.
         let id = ProcessId(next_id());
-        let kmd = object::Process::create(&adapter.port, &Passive::here(), id)?;
-        let space = AddressSpace::new(adapter, kmd.clone(), holder.clone())?;
+        let (kmd, space) = AddressSpace::with_process(adapter, id, holder.clone())?;
 
         let fences = GpuFences::new()?;
         let work = QueuedWork::new()?;

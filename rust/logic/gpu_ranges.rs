@@ -19,16 +19,35 @@ pub const FIRST: u64 = 16;
 /// Most stretches of an address space (MEM-50).
 pub const MAX_STRETCHES: u32 = 65536;
 
-/// One call of ReserveGpuVirtualAddress.
+/// Who has reserved pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// A client.
+    Client,
+    /// The KMD, which writes the entries (MEM-64). Clients may map there if it is shared.
+    Kmd {
+        /// As it says.
+        is_shared: bool,
+    },
+}
+
+/// One call of ReserveGpuVirtualAddress, or of the KMD.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reservation {
     /// Its number in its address space.
     pub id: u64,
     /// Whether its pages read as zero; otherwise they fault.
     pub zero: bool,
+    /// Who has made it.
+    pub owner: Owner,
 }
 
 impl Reservation {
+    /// Whether its pages have tables whatever is mapped there.
+    pub fn keeps_tables(self) -> bool {
+        self.zero || self.owner != Owner::Client
+    }
+
     /// What its pages are while nothing is mapped there.
     pub fn bare(self) -> What {
         match self.zero {
@@ -90,7 +109,24 @@ impl Range {
     /// Whether page tables have entries for it. What is not there faults by itself. What was
     /// reserved to read as zero keeps its tables, so that no update lacks them.
     pub fn has_entries(self) -> bool {
-        self.what != What::NoAccess || self.reservation.is_some_and(|reservation| reservation.zero)
+        self.what != What::NoAccess || self.reservation.is_some_and(Reservation::keeps_tables)
+    }
+
+    /// What is left when a client frees it: what the KMD has reserved stays.
+    pub fn freed(self) -> Option<Self> {
+        let reservation = self
+            .reservation
+            .filter(|reservation| reservation.owner != Owner::Client)?;
+
+        Some(Self {
+            reservation: Some(reservation),
+            what: reservation.bare(),
+        })
+    }
+
+    /// Whether a client has made something of it.
+    fn is_of_client(self) -> bool {
+        self.freed() != Some(self)
     }
 }
 
@@ -197,11 +233,23 @@ pub fn has_map(map: &impl Ranges, first: u64, end: u64) -> bool {
         .any(|part| part.range.reservation.is_none() || matches!(part.range.what, What::Mapped(_)))
 }
 
-/// Whether some of these pages are in a reservation that reads as zero.
-pub fn has_zero_reservation(map: &impl Ranges, first: u64, end: u64) -> bool {
+/// Whether some of these pages are in a reservation that keeps its tables.
+pub fn keeps_tables(map: &impl Ranges, first: u64, end: u64) -> bool {
     parts(map, first, end)
         .filter_map(|part| part.range.reservation)
-        .any(|reservation| reservation.zero)
+        .any(Reservation::keeps_tables)
+}
+
+/// Whether clients may map there, as far as the KMD is concerned.
+pub fn may_map(map: &impl Ranges, first: u64, end: u64) -> bool {
+    parts(map, first, end)
+        .filter_map(|part| part.range.reservation)
+        .all(|reservation| reservation.owner != Owner::Kmd { is_shared: false })
+}
+
+/// Whether clients have reserved or mapped all of these pages (MEM-49).
+pub fn may_free(map: &impl Ranges, first: u64, end: u64) -> bool {
+    is_taken(map, first, end) && parts(map, first, end).all(|part| part.range.is_of_client())
 }
 
 /// The one reservation that all of these pages are in.

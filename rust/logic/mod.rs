@@ -28,6 +28,7 @@ pub(crate) mod index_map;
 pub(crate) mod info_rules;
 pub(crate) mod keyed_mutex;
 pub(crate) mod keyed_mutex_rules;
+pub(crate) mod kmd_ranges;
 pub(crate) mod legacy_sync;
 pub(crate) mod luid;
 pub(crate) mod moving;

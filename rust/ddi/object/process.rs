@@ -11,6 +11,7 @@ use crate::{
             UpdatePageTable, //
         },
         port::Port,
+        reserve::ReserveAddresses,
         types::{
             KmdError,
             KmdResult,
@@ -53,10 +54,15 @@ pub struct TableUpdate<'a> {
 }
 
 impl Process {
-    /// CreateProcess.
-    pub fn create(port: &Shared<Port>, class: &Passive, id: ProcessId) -> KmdResult<Shared<Self>> {
+    /// CreateProcess, which may reserve some of these addresses.
+    pub fn create(
+        port: &Shared<Port>,
+        class: &Passive,
+        id: ProcessId,
+        addresses: &mut dyn ReserveAddresses,
+    ) -> KmdResult<Shared<Self>> {
         let process = Self {
-            cookie: port.enter()?.create_process(class, id)?,
+            cookie: port.enter()?.create_process(class, id, addresses)?,
             port: port.clone(),
         };
 

@@ -34,11 +34,17 @@ use super::{
 };
 use crate::{
     ddi::{
+        class::Passive,
         object::{
             self,
             Suspension, //
         },
-        paging::PageTableEntry, //
+        paging::PageTableEntry,
+        reserve::{
+            NoAddresses,
+            ReserveAddresses, //
+        },
+        types::ProcessId, //
     },
     dxgk::{
         adapter::Adapter,
@@ -54,6 +60,7 @@ use crate::{
             Bounds,
             Finder,
             Mapping,
+            Owner,
             Range,
             Reservation,
             Stretch,
@@ -68,6 +75,10 @@ use crate::{
             Protection,
             Reserve,
             Update, //
+        },
+        kmd_ranges::{
+            KmdRange,
+            KmdRanges, //
         },
         page_levels::Levels,
         paging_rules::GROUPS,
@@ -421,23 +432,44 @@ impl State {
 }
 
 impl AddressSpace {
-    /// An empty address space of the process that `kmd` is to the KMD of `adapter`. What it takes
-    /// is charged to `holder`. `None` if the adapter has no GPU addresses.
+    /// CreateProcess on `adapter`, with an address space in which is only what the KMD reserves.
+    /// What it takes is charged to `holder`. `None` if the adapter has no GPU addresses.
     ///
     /// Context: may sleep, no locks held.
-    pub(crate) fn new(
+    pub(crate) fn with_process(
         adapter: &Adapter,
-        kmd: Arc<object::Process>,
+        id: ProcessId,
         holder: Arc<Holder>,
-    ) -> DxgResult<Option<Arc<Self>>> {
+    ) -> DxgResult<(Arc<object::Process>, Option<Arc<Self>>)> {
+        let class = Passive::here();
+        let create = |addresses: &mut dyn ReserveAddresses| {
+            object::Process::create(&adapter.port, &class, id, addresses)
+        };
         let Some(levels) = adapter.memory.levels else {
-            return Ok(None);
+            return Ok((create(&mut NoAddresses)?, None));
         };
         let (clients, kept) = divide(&levels);
+        let mut ranges = KmdRanges::new(&levels, clients);
+        let kmd = create(&mut ranges)?;
+        let space = Self::new(adapter, (levels, clients, kept), kmd.clone(), holder)?;
+
+        for range in ranges.iter() {
+            space.reserve_for_kmd(&range)?;
+        }
+        Ok((kmd, Some(space)))
+    }
+
+    /// An empty address space of the process that `kmd` is to the KMD of `adapter`.
+    fn new(
+        adapter: &Adapter,
+        (levels, clients, kept): (Levels, ClientSpace, Bounds),
+        kmd: Arc<object::Process>,
+        holder: Arc<Holder>,
+    ) -> DxgResult<Arc<Self>> {
         let rules = Rules::new(&adapter.caps.gpu_mmu);
         let (tables, contexts) = PageTables::new(levels, rules, kmd, holder)?;
 
-        Ok(Some(pin_arc(
+        Ok(pin_arc(
             pin_init!(Self {
                 clients,
                 contexts,
@@ -455,7 +487,31 @@ impl AddressSpace {
                 ),
             }),
             GFP_KERNEL_ACCOUNT,
-        )?))
+        )?)
+    }
+
+    /// Makes the tables of what the KMD has reserved (MEM-64).
+    fn reserve_for_kmd(&self, range: &KmdRange) -> DxgResult {
+        let mut state = self.state.lock();
+        let Bounds { first, end } = range.pages;
+        let reservation = Reservation {
+            id: state.reservations.wrapping_add(1),
+            zero: false,
+            owner: Owner::Kmd {
+                is_shared: range.is_shared,
+            },
+        };
+        let made = state.change(first, end, true, |_, _| {
+            Some(Range {
+                reservation: Some(reservation),
+                what: reservation.bare(),
+            })
+        });
+
+        state.tables.finish(first, end);
+        made?;
+        state.reservations = reservation.id;
+        Ok(())
     }
 
     /// What the callbacks of a new context tell the end of its suspensions to.
@@ -503,6 +559,7 @@ impl AddressSpace {
         let reservation = Reservation {
             id: state.reservations.wrapping_add(1),
             zero: request.zero,
+            owner: Owner::Client,
         };
         let change = Change {
             first,
@@ -547,7 +604,9 @@ impl AddressSpace {
             _ => What::NoAccess,
         };
 
-        if opened.is_none() && gpu_ranges::has_map(&state.ranges, first, end) {
+        let is_allowed = gpu_ranges::may_map(&state.ranges, first, end);
+
+        if !is_allowed || opened.is_none() && gpu_ranges::has_map(&state.ranges, first, end) {
             return Err(Status::INVALID_PARAMETER.into());
         }
         if let Some(opened) = opened {
@@ -563,7 +622,7 @@ impl AddressSpace {
         }
 
         let has_entries =
-            what != What::NoAccess || gpu_ranges::has_zero_reservation(&state.ranges, first, end);
+            what != What::NoAccess || gpu_ranges::keeps_tables(&state.ranges, first, end);
         let change = Change {
             first,
             end,
@@ -607,14 +666,22 @@ impl AddressSpace {
     pub(crate) fn free(&self, first: u64, end: u64) -> DxgResult {
         let mut state = self.state.lock();
 
-        if !gpu_ranges::is_taken(&state.ranges, first, end) {
+        if !gpu_ranges::may_free(&state.ranges, first, end) {
             return Err(Status::INVALID_PARAMETER.into());
         }
 
+        // What the KMD has reserved stays, and so do its tables.
+        let stays =
+            !gpu_ranges::parts(&state.ranges, first, end).all(|part| part.range.freed().is_none());
         // What it is cut out of may become two.
-        let mut places = state.places(first, end, false)?;
+        let mut places = state.places(first, end, stays)?;
 
-        state.change_with(first, end, &mut places.drain_all(), false, |_, _| None);
+        if stays {
+            state.tables.claim_again(first, end);
+        }
+        state.change_with(first, end, &mut places.drain_all(), stays, |old, _| {
+            old?.freed()
+        });
         state.finder.freed(first);
         state.tables.finish(first, end);
         Ok(())
@@ -719,11 +786,11 @@ impl AddressSpace {
             let (first, end) = (stretch.first, stretch.end());
 
             // It is a whole stretch that is there, so that nothing is split and no gap is filled.
-            // What was reserved has entries as before, if it reads as zero.
+            // What was reserved has entries as before, if it keeps its tables.
             let claimed = stretch
                 .range
                 .reservation
-                .is_some_and(|reservation| reservation.zero);
+                .is_some_and(Reservation::keeps_tables);
 
             if claimed {
                 state.tables.claim_again(first, end);

@@ -10,7 +10,16 @@ mod tests {
         opened::Opened, //
     };
     use crate::{
-        ddi::paging::PageTableEntry,
+        ddi::{
+            caps::{
+                DriverCaps,
+                GpuMmuCaps,
+                PageTableUpdateMode, //
+            },
+            paging::PageTableEntry,
+            reserve::ReserveRange,
+            types::KmdError, //
+        },
         dxgk::{
             adapter::{
                 Adapter,
@@ -41,10 +50,12 @@ mod tests {
                 Wishes, //
             },
             operations::{
+                Operation,
                 Operations,
                 What, //
             },
             queues::Queues,
+            reserves::Reserves,
             Behaviour,
             FakeKmd, //
         },
@@ -105,6 +116,15 @@ mod tests {
 
     impl Scene {
         fn new(tables: Tables, wishes: Wishes, suspends_at_once: bool) -> Result<Self> {
+            Self::with(tables, wishes, suspends_at_once, None)
+        }
+
+        fn with(
+            tables: Tables,
+            wishes: Wishes,
+            suspends_at_once: bool,
+            reserves: Option<Arc<Reserves>>,
+        ) -> Result<Self> {
             let client = Client::new()?;
             let journal = Arc::new(Journal::new(), GFP_KERNEL)?;
             let engines = Arc::new(Queues::new(journal.clone()).ok_or(ENOMEM)?, GFP_KERNEL)?;
@@ -116,6 +136,7 @@ mod tests {
                 operations: Some(operations.clone()),
                 queues: Some(engines.clone()),
                 suspends_at_once,
+                reserves,
                 ..Behaviour::default()
             };
             let adapter = client.driver.add_adapter(AdapterKind::TestDouble, |_| {
@@ -212,6 +233,61 @@ mod tests {
             PageTableEntry::Page(page) => Some(page.address),
             _ => None,
         }
+    }
+
+    /// MEM-51: an adapter whose page tables make no sense does not start, and one with none does.
+    #[test]
+    fn mem_51_bad_levels_are_refused_at_start() -> Result {
+        type Change = fn(&mut DriverCaps);
+
+        let cases: [(Change, bool); 10] = [
+            (|_| (), true),
+            (|caps| caps.gpu_mmu.page_table_levels = 1, false),
+            (|caps| caps.gpu_mmu.page_table_levels = 7, false),
+            (|caps| caps.gpu_mmu.levels[2].index_bits = 0, false),
+            (|caps| caps.gpu_mmu.levels[0].table_bytes = 8192, false),
+            (|caps| caps.gpu_mmu.address_bits = 20, false),
+            // The processor finds no tables in a segment.
+            (|caps| caps.gpu_mmu.levels[1].segment = 1, false),
+            (
+                |caps| caps.gpu_mmu.page_table_update_mode = PageTableUpdateMode::GpuVirtual,
+                false,
+            ),
+            (
+                |caps| (caps.gpu_mmu, caps.io_mmu) = (GpuMmuCaps::default(), true),
+                false,
+            ),
+            (
+                |caps| (caps.gpu_mmu, caps.io_mmu) = (GpuMmuCaps::default(), false),
+                true,
+            ),
+        ];
+
+        for (change, starts) in cases {
+            let client = Client::new()?;
+            let journal = Arc::new(Journal::new(), GFP_KERNEL)?;
+            let behaviour = Behaviour {
+                change_caps: Some(change),
+                ..Behaviour::default()
+            };
+            let added = client.driver.add_adapter(AdapterKind::TestDouble, |_| {
+                let kmd = FakeKmd::add_device(journal.clone(), behaviour);
+
+                Ok(KBox::new(kmd, GFP_KERNEL)?)
+            });
+
+            match added {
+                Ok(adapter) => {
+                    assert!(starts);
+                    client.driver.remove_adapter(&adapter);
+                }
+                Err(error) => assert!(!starts && error == EINVAL),
+            }
+            drop(client);
+            wait_for_good_end(&journal);
+            assert!(journal.is_good_end());
+        }
+        Ok(())
     }
 
     /// Every set of wishes of a KMD, for both kinds of tables.
@@ -425,6 +501,109 @@ mod tests {
             Status::INVALID_PARAMETER
         ));
         assert_eq!(scene.page(&context, base), None);
+        drop((context, opened, space, parent));
+        assert!(scene.end());
+        Ok(())
+    }
+
+    /// What the KMD reserves: two parts of 2 MiB, of which clients may map in the second.
+    const RESERVED: [ReserveRange; 3] = [
+        ReserveRange {
+            size: 2 << 20,
+            alignment: 2 << 20,
+            allow_user_mode_mapping: false,
+        },
+        ReserveRange {
+            size: 2 << 20,
+            alignment: 2 << 20,
+            allow_user_mode_mapping: true,
+        },
+        ReserveRange {
+            size: 1 << 20,
+            alignment: 2 << 20,
+            allow_user_mode_mapping: true,
+        },
+    ];
+
+    /// MEM-64: what the KMD has reserved has tables from the start, full of invalid entries, and
+    /// clients can neither get it nor free it. In a part that is shared they can map.
+    #[test]
+    fn mem_64_what_the_kmd_reserves_is_its_own() -> Result {
+        let reserves = Arc::new(Reserves::new(&RESERVED).ok_or(ENOMEM)?, GFP_KERNEL)?;
+        let scene = Scene::with(Tables::Uma, Wishes::default(), true, Some(reserves.clone()))?;
+        let before = scene.operations.count();
+        let (parent, space) = scene.device()?;
+        let given = |number| {
+            reserves
+                .given(number)
+                .and_then(|given| given.ok())
+                .ok_or(EINVAL)
+        };
+        let (own, shared) = (given(0)?, given(1)?);
+
+        assert_eq!(reserves.given(2), Some(Err(KmdError::InvalidParameter)));
+        assert!(own % (2 << 20) == 0 && shared % (2 << 20) == 0 && own != shared);
+        for base in [own, shared] {
+            let is_initial = |said: Operation| {
+                matches!(
+                    said.what,
+                    What::UpdatePageTable {
+                        level: 0,
+                        address,
+                        count: 512,
+                        first: PageTableEntry::Invalid,
+                        initial_update: true,
+                        ..
+                    } if address == base
+                )
+            };
+
+            assert_eq!(
+                scene
+                    .operations
+                    .since(before)
+                    .filter(|it| is_initial(*it))
+                    .count(),
+                1
+            );
+        }
+
+        let context = ok(context(parent.device.clone()))?;
+        let (_, opened) = scene.allocation(&parent)?;
+        let extent = space.extent();
+        let refused = |result: DxgResult| is(result, Status::INVALID_PARAMETER);
+        let reserve = |base| {
+            let wish = Wish {
+                base,
+                minimum: 0,
+                maximum: 0,
+            };
+            let request = Reserve::new(space.clients, wish, 64 << 10, reservation::ZERO)?;
+
+            space.reserve(&request).map(drop)
+        };
+        let free = |base| space.free(base / PAGE, base / PAGE + 2);
+
+        make_resident(&opened)?;
+        assert!(refused(map(&space, &opened, own).map(drop)));
+        for base in [own, shared] {
+            assert!(refused(reserve(base)));
+            assert!(refused(free(base)));
+        }
+        assert_eq!(space.extent(), extent);
+        for round in 0..3 {
+            assert_eq!(ok(map(&space, &opened, shared))?, shared);
+            assert_eq!(scene.page(&context, shared), physical(&opened, 0));
+            // Not more than what is mapped.
+            assert!(refused(space.free(shared / PAGE, shared / PAGE + 3)));
+            match round {
+                2 => space.end_opening(opened.opening()),
+                _ => ok(free(shared))?,
+            }
+            assert_eq!(scene.page(&context, shared), None);
+            assert_eq!(space.extent(), extent);
+        }
+        assert!(refused(free(shared)));
         drop((context, opened, space, parent));
         assert!(scene.end());
         Ok(())

@@ -12,6 +12,7 @@ pub mod journal;
 pub mod mmu;
 pub mod operations;
 pub mod queues;
+pub mod reserves;
 
 use crate::{
     ddi::{
@@ -40,6 +41,7 @@ use crate::{
             Submission,
             Suspend, //
         },
+        reserve::ReserveAddresses,
         types::{
             AllocationCookie,
             AllocationEndCookie,
@@ -82,6 +84,7 @@ use journal::{
 use mmu::Mmu;
 use operations::Operations;
 use queues::Queues;
+use reserves::Reserves;
 
 /// Flags of [`allocation_data`]: it is in memory of the double, and it is accessed physically.
 pub const IN_LOCAL: u64 = 1 << 0;
@@ -117,6 +120,8 @@ pub struct Behaviour {
     pub local_memory: u64,
     /// Its page tables, if a test goes through them.
     pub mmu: Option<Shared<Mmu>>,
+    /// What it reserves of the addresses of each process.
+    pub reserves: Option<Shared<Reserves>>,
     /// A suspension ends at once, and its call says that it is pending all the same.
     pub suspends_at_once: bool,
 }
@@ -383,10 +388,18 @@ impl Kmd for FakeKmd {
         feature == facts::FEATURE
     }
 
-    fn create_process(&self, _: &Passive, _: ProcessId) -> KmdResult<ProcessCookie> {
+    fn create_process(
+        &self,
+        _: &Passive,
+        _: ProcessId,
+        addresses: &mut dyn ReserveAddresses,
+    ) -> KmdResult<ProcessCookie> {
         let _call = self.enter(Entry::CreateProcess);
 
         self.try_to()?;
+        if let Some(reserves) = &self.behaviour.reserves {
+            reserves.ask(addresses);
+        }
         Ok(ProcessCookie(self.journal.create(Kind::Process, [0; 2])))
     }
 

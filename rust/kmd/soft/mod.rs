@@ -48,6 +48,7 @@ use crate::{
             Submission,
             Suspend, //
         },
+        reserve::ReserveAddresses,
         types::{
             AllocationCookie,
             AllocationEndCookie,
@@ -233,7 +234,13 @@ impl Kmd for SoftKmd {
         false
     }
 
-    fn create_process(&self, _: &Passive, _: ProcessId) -> KmdResult<ProcessCookie> {
+    /// It has no use for addresses of its own.
+    fn create_process(
+        &self,
+        _: &Passive,
+        _: ProcessId,
+        _: &mut dyn ReserveAddresses,
+    ) -> KmdResult<ProcessCookie> {
         self.adapter()?.create_process()
     }
 

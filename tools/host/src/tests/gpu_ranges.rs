@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use crate::logic::gpu_ranges::{
-    cost, edit, has_map, is_free, is_taken, parts, reservation_of, Bounds, Finder, Mapping, Range,
-    Ranges, Reservation, Stretch, What, ALIGNMENT, FIRST,
+    cost, edit, has_map, is_free, is_taken, keeps_tables, may_free, may_map, parts, reservation_of,
+    Bounds, Finder, Mapping, Owner, Range, Ranges, Reservation, Stretch, What, ALIGNMENT, FIRST,
 };
 
 /// Pages of the model.
@@ -59,6 +59,11 @@ pub(super) enum Action {
         pages: u64,
         zero: bool,
     },
+    /// By the KMD.
+    Keep {
+        pages: u64,
+        is_shared: bool,
+    },
     Map {
         opening: u64,
         offset: u64,
@@ -84,6 +89,10 @@ pub(super) fn action() -> impl Strategy<Value = Action> {
         (1..4u64, any::<bool>()).prop_map(|(blocks, zero)| Action::Reserve {
             pages: blocks * ALIGNMENT,
             zero
+        }),
+        (1..3u64, any::<bool>()).prop_map(|(blocks, is_shared)| Action::Keep {
+            pages: blocks * ALIGNMENT,
+            is_shared
         }),
         (0..3u64, 0..4u64, proptest::option::of(0..PAGES), 1..40u64).prop_map(
             |(opening, offset, first, pages)| Action::Map {
@@ -175,23 +184,29 @@ impl Both {
         found
     }
 
+    fn reserve(&mut self, pages: u64, zero: bool, owner: Owner) {
+        let Some(first) = self.pick(pages) else {
+            return;
+        };
+        self.reservations += 1;
+        let reservation = Reservation {
+            id: self.reservations,
+            zero,
+            owner,
+        };
+        self.edit(first, first + pages, true, |_, _| {
+            Some(Range {
+                reservation: Some(reservation),
+                what: reservation.bare(),
+            })
+        });
+    }
+
     pub(super) fn run(&mut self, action: Action) {
         match action {
-            Action::Reserve { pages, zero } => {
-                let Some(first) = self.pick(pages) else {
-                    return;
-                };
-                self.reservations += 1;
-                let reservation = Reservation {
-                    id: self.reservations,
-                    zero,
-                };
-                self.edit(first, first + pages, true, |_, _| {
-                    Some(Range {
-                        reservation: Some(reservation),
-                        what: reservation.bare(),
-                    })
-                });
+            Action::Reserve { pages, zero } => self.reserve(pages, zero, Owner::Client),
+            Action::Keep { pages, is_shared } => {
+                self.reserve(pages, false, Owner::Kmd { is_shared });
             }
             Action::Map {
                 opening,
@@ -207,6 +222,9 @@ impl Both {
                     },
                 };
                 let end = (first + pages).min(PAGES);
+                if !may_map(&self.map, first, end) {
+                    return;
+                }
                 let mapping = Mapping {
                     opening,
                     offset,
@@ -222,7 +240,9 @@ impl Both {
             }
             Action::Zero { first, pages } => {
                 let end = (first + pages).min(PAGES);
-                if reservation_of(&self.map, first, end).is_none() {
+                if reservation_of(&self.map, first, end).is_none()
+                    || !may_map(&self.map, first, end)
+                {
                     return;
                 }
                 self.edit(first, end, true, |old, _| {
@@ -234,10 +254,11 @@ impl Both {
             }
             Action::Free { first, pages } => {
                 let end = (first + pages).min(PAGES);
-                if !is_taken(&self.map, first, end) {
+                if !may_free(&self.map, first, end) {
                     return;
                 }
-                self.edit(first, end, false, |_, _| None);
+                let stays = parts(&self.map, first, end).any(|part| part.range.freed().is_some());
+                self.edit(first, end, stays, |old, _| old?.freed());
                 self.finder.freed(first);
             }
             Action::EndOpening { opening } => {
@@ -299,6 +320,28 @@ impl Both {
                 .flatten()
                 .any(|range| range.reservation.is_none() || matches!(range.what, What::Mapped(_)))
         );
+        // MEM-64: what the KMD has reserved.
+        let owner = |range: &Range| range.reservation.map(|reservation| reservation.owner);
+        assert_eq!(
+            may_map(&self.map, first, end),
+            cells
+                .iter()
+                .flatten()
+                .all(|range| owner(range) != Some(Owner::Kmd { is_shared: false }))
+        );
+        assert_eq!(
+            may_free(&self.map, first, end),
+            cells.iter().all(|it| it.is_some_and(|range| {
+                !matches!(owner(&range), Some(Owner::Kmd { .. })) || range.what != What::NoAccess
+            }))
+        );
+        assert_eq!(
+            keeps_tables(&self.map, first, end),
+            cells.iter().flatten().any(|range| {
+                range.reservation.is_some_and(|it| it.zero)
+                    || matches!(owner(range), Some(Owner::Kmd { .. }))
+            })
+        );
         let common = cells[0].and_then(|range| range.reservation);
         let all = cells
             .iter()
@@ -311,7 +354,7 @@ impl Both {
 }
 
 proptest! {
-    /// MEM-41, MEM-43, MEM-49: reserve, map, unmap, free, and the end of an allocation.
+    /// MEM-41, MEM-43, MEM-49, MEM-64: reserve, map, unmap, free, and the end of an allocation.
     #[test]
     fn mem_41_ranges_are_what_an_array_of_pages_is(
         actions in proptest::collection::vec(action(), 1..60),

@@ -58,6 +58,8 @@ mod info_rules;
 #[cfg(not(loom))]
 mod keyed_mutex_rules;
 #[cfg(not(loom))]
+mod kmd_ranges;
+#[cfg(not(loom))]
 mod legacy_sync;
 #[cfg(not(loom))]
 mod luid;

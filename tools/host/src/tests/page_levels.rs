@@ -9,7 +9,7 @@ use crate::{
     logic::page_levels::Levels,
 };
 
-fn caps(bits: &[u32], table_bytes: u32) -> GpuMmuCaps {
+pub(super) fn caps(bits: &[u32], table_bytes: u32) -> GpuMmuCaps {
     let mut caps = GpuMmuCaps {
         address_bits: 12 + bits.iter().sum::<u32>(),
         page_table_levels: bits.len() as u32,

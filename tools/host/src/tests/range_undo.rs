@@ -4,7 +4,7 @@
 
 use proptest::prelude::*;
 
-use crate::logic::gpu_ranges::{cost, parts, Mapping, Reservation, Stretch, What, FIRST};
+use crate::logic::gpu_ranges::{cost, parts, Mapping, Owner, Reservation, Stretch, What, FIRST};
 use crate::logic::range_undo::Change;
 
 use super::gpu_ranges::{action, Both, PAGES};
@@ -13,6 +13,7 @@ use super::gpu_ranges::{action, Both, PAGES};
 const NEW: Reservation = Reservation {
     id: 1 << 32,
     zero: true,
+    owner: Owner::Client,
 };
 
 fn change() -> impl Strategy<Value = Change> {

@@ -15,6 +15,7 @@ use crate::{
         paging::{PageEntry, PageTableEntry, RootPageTable},
         port::Port,
         queue::{Fault, QueueCallbacks},
+        reserve::NoAddresses,
         segments::SYSTEM_MEMORY,
         types::{ContextId, CreateContextArgs, DeviceId, ProcessId, Scheduling},
     },
@@ -81,7 +82,15 @@ impl Tables for Memory {
     }
 
     fn last_leaf(&self) -> Option<u64> {
-        let (key, _) = self.tables.range(..Key { level: 1, number: 0 }).last()?;
+        let (key, _) = self
+            .tables
+            .range(
+                ..Key {
+                    level: 1,
+                    number: 0,
+                },
+            )
+            .last()?;
 
         Some(key.number)
     }
@@ -93,7 +102,8 @@ impl Tables for Memory {
     }
 
     fn take_out(&mut self, key: Key) {
-        self.dead.push(self.tables.remove(&key).expect("it is there").0);
+        self.dead
+            .push(self.tables.remove(&key).expect("it is there").0);
     }
 
     fn entry_to(&self, key: Key) -> PageTableEntry {
@@ -221,7 +231,7 @@ impl Scene {
             .query_adapter_info(&class, AdapterQuery::DriverCaps(&mut caps));
 
         let levels = Levels::new(&caps.gpu_mmu).expect("good caps");
-        let process = Process::create(&port, &class, ProcessId(1)).unwrap();
+        let process = Process::create(&port, &class, ProcessId(1), &mut NoAddresses).unwrap();
         let device = Device::create(&process, &class, DeviceId(2)).unwrap();
         let mut memory = Memory {
             tables: BTreeMap::new(),

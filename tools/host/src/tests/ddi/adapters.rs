@@ -8,6 +8,7 @@ use super::{
 use crate::ddi::class::{Dispatch, Passive};
 use crate::ddi::object::OpenAllocation;
 use crate::ddi::port::Port;
+use crate::ddi::reserve::NoAddresses;
 use crate::ddi::types::{CreateDeviceArgs, DeviceId, KmdError, ProcessId};
 use crate::ddi::{Destroy, Kmd};
 use crate::kmd::fake::journal::Entry;
@@ -92,7 +93,9 @@ fn gpu_103_a_cookie_of_0_is_a_good_one() {
 
     kmd.start_device(&class, &INFO).unwrap();
 
-    let process = kmd.create_process(&class, ProcessId(5)).unwrap();
+    let process = kmd
+        .create_process(&class, ProcessId(5), &mut NoAddresses)
+        .unwrap();
     let device = CreateDeviceArgs {
         id: DeviceId(6),
         process,

@@ -10,6 +10,7 @@ use crate::ddi::class::{Dispatch, Passive};
 use crate::ddi::object::{Context, HwQueue};
 use crate::ddi::paging::{Entries, PageTableEntry, PagingOperation, UpdatePageTable};
 use crate::ddi::queue::Submission;
+use crate::ddi::reserve::NoAddresses;
 use crate::ddi::types::{
     ContextCookie, CreateDeviceArgs, DeviceCookie, DeviceId, KmdResult, ProcessCookie, ProcessId,
     Scheduling,
@@ -21,7 +22,7 @@ use crate::platform::Shared;
 
 /// A device of a process of its own, without an owner.
 fn device_on(kmd: &FakeKmd, class: &Passive) -> KmdResult<DeviceCookie> {
-    let process = kmd.create_process(class, ProcessId(1))?;
+    let process = kmd.create_process(class, ProcessId(1), &mut NoAddresses)?;
     let device = CreateDeviceArgs {
         id: DeviceId(1),
         process,
@@ -32,7 +33,7 @@ fn device_on(kmd: &FakeKmd, class: &Passive) -> KmdResult<DeviceCookie> {
 
 /// The double finds what it is there to find.
 #[test]
-fn gpu_105_a_double_finds_what_breaks_the_rules() {
+fn gpu_105_mem_95_a_double_finds_what_breaks_the_rules() {
     type Wrong = fn(&mut FakeKmd, &Passive);
     let cases: [(Broken, Wrong); 7] = [
         (Broken::NotStarted, |kmd, class| {
@@ -194,7 +195,7 @@ fn gpu_101_submissions_in_flight_are_those_that_have_not_completed() {
 
 /// GPU-105: what is destroyed is not used any more, and children go before their parents.
 #[test]
-fn gpu_105_a_double_finds_uses_of_what_is_gone() {
+fn gpu_105_mem_95_a_double_finds_uses_of_what_is_gone() {
     type Wrong = fn(&FakeKmd, &Passive, ProcessCookie, ContextCookie);
     let cases: [(Broken, Wrong); 6] = [
         (Broken::BadCookie, |kmd, class, _, context| {
@@ -246,7 +247,9 @@ fn gpu_105_a_double_finds_uses_of_what_is_gone() {
 
         kmd.start_device(&class, &INFO).unwrap();
 
-        let process = kmd.create_process(&class, ProcessId(1)).unwrap();
+        let process = kmd
+            .create_process(&class, ProcessId(1), &mut NoAddresses)
+            .unwrap();
         let id = DeviceId(1);
         let device = kmd
             .create_device(&class, &CreateDeviceArgs { id, process })

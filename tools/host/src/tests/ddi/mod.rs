@@ -16,6 +16,7 @@ use crate::ddi::class::{Dispatch, Passive};
 use crate::ddi::object::{Allocation, Context, Device, HwQueue, OpenAllocation, Process};
 use crate::ddi::port::Port;
 use crate::ddi::queue::{Fault, QueueCallbacks, Submission};
+use crate::ddi::reserve::NoAddresses;
 use crate::ddi::types::{
     AllocationId, ContextId, CreateAllocationArgs, CreateContextArgs, CreateHwQueueArgs, DeviceId,
     HwQueueId, KmdResult, ProcessId, Scheduling,
@@ -105,7 +106,7 @@ fn queue_of(callbacks: &Shared<dyn QueueCallbacks>) -> CreateHwQueueArgs<'_> {
 /// A device of a process of its own.
 fn device_of(port: &Shared<Port>, id: u64) -> KmdResult<Shared<Device>> {
     let class = Passive::here();
-    let process = Process::create(port, &class, ProcessId(id))?;
+    let process = Process::create(port, &class, ProcessId(id), &mut NoAddresses)?;
 
     Device::create(&process, &class, DeviceId(id))
 }

@@ -7,6 +7,7 @@ use crate::ddi::class::Passive;
 use crate::ddi::object::{Context, HwQueue, Process, TableUpdate};
 use crate::ddi::paging::{Entries, PageEntry, PageTableEntry, RootPageTable};
 use crate::ddi::queue::{Fault, FaultKind, Suspend};
+use crate::ddi::reserve::NoAddresses;
 use crate::ddi::types::{KmdError, ProcessId, Scheduling};
 use crate::platform;
 
@@ -95,7 +96,7 @@ fn gpu_51_a_suspension_is_pending_until_it_is_told() {
 fn mem_52_the_kmd_writes_the_entries_of_page_tables() {
     let (_, worked) = worked(None);
     let class = Passive::here();
-    let process = Process::create(&worked.port, &class, ProcessId(2)).unwrap();
+    let process = Process::create(&worked.port, &class, ProcessId(2), &mut NoAddresses).unwrap();
     let table: Vec<platform::Word64> = (0..8).map(|_| platform::word64(7)).collect();
     let page = PageTableEntry::Page(PageEntry {
         segment: 0,

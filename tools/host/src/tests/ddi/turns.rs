@@ -13,6 +13,7 @@ use crate::ddi::class::{Dispatch, Passive};
 use crate::ddi::gate::Gate;
 use crate::ddi::object::{Context, OpenAllocation, Process};
 use crate::ddi::port::Port;
+use crate::ddi::reserve::NoAddresses;
 use crate::ddi::types::{KmdError, ProcessId, Scheduling};
 use crate::kmd::fake::journal::{Entry, Journal};
 use crate::kmd::fake::{Behaviour, FakeKmd, Pause};
@@ -98,7 +99,7 @@ fn mem_58_a_flush_beside_stop_device_returns_after_it() {
         ..Behaviour::default()
     });
     let port = port.unwrap();
-    let process = Process::create(&port, &Passive::here(), ProcessId(1)).unwrap();
+    let process = Process::create(&port, &Passive::here(), ProcessId(1), &mut NoAddresses).unwrap();
     let flushed = AtomicBool::new(false);
 
     thread::scope(|scope| {

@@ -24,6 +24,7 @@ use crate::ddi::object::{Context, Device, HwQueue, Process, TableUpdate};
 use crate::ddi::paging::{Entries, PageEntry, PageTableEntry, RootPageTable};
 use crate::ddi::port::Port;
 use crate::ddi::queue::{Fault, QueueCallbacks, Submission};
+use crate::ddi::reserve::NoAddresses;
 use crate::ddi::types::{
     ContextId, CreateContextArgs, CreateHwQueueArgs, DeviceId, HwQueueId, KmdResult, ProcessId,
     Scheduling,
@@ -131,7 +132,7 @@ const LEVELS: u32 = 4;
 impl Space {
     fn new(port: &Shared<Port>, id: u64) -> Self {
         let class = Passive::here();
-        let process = Process::create(port, &class, ProcessId(id)).unwrap();
+        let process = Process::create(port, &class, ProcessId(id), &mut NoAddresses).unwrap();
         let device = Device::create(&process, &class, DeviceId(id)).unwrap();
         let space = Self {
             process,

@@ -9,6 +9,7 @@ use crate::ddi::object::{Context, Device, Process, TableUpdate};
 use crate::ddi::paging::{Entries, PageTableEntry, RootPageTable};
 use crate::ddi::port::Port;
 use crate::ddi::queue::{FaultKind, QueueCallbacks};
+use crate::ddi::reserve::NoAddresses;
 use crate::ddi::types::{
     ContextId, CreateContextArgs, DeviceId, KmdError, KmdResult, ProcessId, Scheduling,
 };
@@ -83,7 +84,8 @@ fn mem_54_a_root_is_as_large_as_is_asked_for() {
         (AdapterProfile::Doc2, u32::MAX, 1024, 4096),
     ] {
         let port = start(profile).unwrap();
-        let process = Process::create(&port, &Passive::here(), ProcessId(1)).unwrap();
+        let process =
+            Process::create(&port, &Passive::here(), ProcessId(1), &mut NoAddresses).unwrap();
 
         assert_eq!(
             process.root_page_table_size(&Passive::here(), asked),
@@ -102,7 +104,7 @@ fn mem_52_engines_read_entries_of_4_bytes() {
 
     let port = start(AdapterProfile::Doc2).unwrap();
     let class = Passive::here();
-    let process = Process::create(&port, &class, ProcessId(1)).unwrap();
+    let process = Process::create(&port, &class, ProcessId(1), &mut NoAddresses).unwrap();
     let device = Device::create(&process, &class, DeviceId(1)).unwrap();
     let [root, leaf, code, first, second] = [(); 5].map(|()| Frame::new());
     let update = |table: &Frame, level, start, entries: Entries<'_>| {
@@ -179,7 +181,7 @@ fn mem_52_engines_read_entries_of_4_bytes() {
 fn mem_53_an_entry_of_4_bytes_leads_to_no_other_page() {
     let port = start(AdapterProfile::Doc2).unwrap();
     let class = Passive::here();
-    let process = Process::create(&port, &class, ProcessId(1)).unwrap();
+    let process = Process::create(&port, &class, ProcessId(1), &mut NoAddresses).unwrap();
     let table = Frame::new();
 
     for (index, address) in (0..).zip([1u64 << 32, (1 << 32) - PAGE, 1 << 51]) {
