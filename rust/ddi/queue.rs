@@ -40,6 +40,11 @@ pub trait QueueCallbacks: Send + Sync {
     /// what that work has led to is told. Who does not count them need not.
     fn ran(&self, _ns: u64) {}
 
+    /// All commands of this submission and of those before it have been read, and some of them are
+    /// still carried out (FEN-41). Not one of the WDK. What has completed has been read; a KMD that
+    /// does not know more need not call this.
+    fn fetched(&self, _number: u64) {}
+
     /// DMA_COMPLETED: this submission and all before it have retired. Their stores are visible to
     /// who has been told so. Numbers do not go back, and may leave some out.
     fn completed(&self, number: u64);

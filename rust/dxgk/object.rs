@@ -81,8 +81,8 @@ pub(crate) struct Header {
     pub(crate) adapter: Counted<Option<Arc<Adapter>>, OBJECTS>,
     /// How it may be shared.
     pub(crate) sharing: Sharing,
-    /// Whether devices of other adapters may use it.
-    pub(crate) cross_adapter: bool,
+    /// What it was made as.
+    traits: Traits,
     /// Who made it.
     pub(crate) creator: Credentials,
     /// Where its global handle is, if it has one.
@@ -101,6 +101,38 @@ pub(crate) struct Header {
     pub(crate) attachments: Attachments<Object>,
 }
 
+/// What an object was made as, in one byte: a fence has no room for more.
+#[derive(Clone, Copy)]
+pub(crate) struct Traits(u8);
+
+impl Traits {
+    /// Devices of other adapters may use it.
+    const CROSS_ADAPTER: u8 = 1 << 0;
+    /// It is a TopOfPipeline fence.
+    const TOP_OF_PIPELINE: u8 = 1 << 1;
+
+    /// None.
+    pub(crate) const NONE: Self = Self(0);
+
+    /// For other adapters, or not.
+    pub(crate) fn of(is_cross_adapter: bool) -> Self {
+        Self(if is_cross_adapter {
+            Self::CROSS_ADAPTER
+        } else {
+            0
+        })
+    }
+
+    /// The same for a TopOfPipeline fence, or not.
+    pub(crate) fn or_top_of_pipeline(self, is_one: bool) -> Self {
+        Self(self.0 | if is_one { Self::TOP_OF_PIPELINE } else { 0 })
+    }
+
+    fn is(self, bit: u8) -> bool {
+        self.0 & bit != 0
+    }
+}
+
 impl CountedOn for Header {
     fn stats(&self) -> Option<&Arc<Stats>> {
         self.adapter.stats()
@@ -113,7 +145,7 @@ impl Header {
         kind: ObjectKind,
         adapter: Option<Arc<Adapter>>,
         sharing: Sharing,
-        cross_adapter: bool,
+        traits: Traits,
         globals: Arc<Globals>,
         charge: ObjectCharge,
     ) -> impl PinInit<Self> {
@@ -123,7 +155,7 @@ impl Header {
             kind,
             adapter: Counted::new(adapter),
             sharing,
-            cross_adapter,
+            traits,
             creator: Credentials::of_caller(),
             globals,
             global: Atomic::new(0),
@@ -132,6 +164,12 @@ impl Header {
             openers <- Openers::new(),
             attachments <- Attachments::new(),
         })
+    }
+
+    /// Whether queued signals of it take effect when the commands before them were fetched
+    /// (FEN-41).
+    pub(crate) fn is_top_of_pipeline(&self) -> bool {
+        self.traits.is(Traits::TOP_OF_PIPELINE)
     }
 
     /// How many strong references there are.
@@ -146,7 +184,7 @@ impl Header {
 
     /// Whether a device of `adapter` may use it (RES-53).
     pub(crate) fn is_for(&self, adapter: &Arc<Adapter>) -> bool {
-        self.cross_adapter
+        self.traits.is(Traits::CROSS_ADAPTER)
             || self
                 .adapter
                 .as_ref()

@@ -208,6 +208,11 @@ pub(super) enum Operation {
 }
 
 impl Operation {
+    /// Whether some of its packet is still to be read.
+    pub(super) fn reads_buffer(&self) -> bool {
+        matches!(self, Self::Write(_) | Self::WriteQword { .. })
+    }
+
     /// What it waits for, once it has been tried.
     pub(super) fn blocked_on(&self) -> Option<BlockedOn> {
         match self {

@@ -136,6 +136,16 @@ impl Queue {
         self.operation.as_ref().and_then(Operation::blocked_on)
     }
 
+    /// Whether all of its submission has been read, though not all of it may have been done.
+    pub fn is_fetched(&self) -> bool {
+        let callers = self.callers.iter().take(self.nesting);
+
+        self.submission.is_some()
+            && self.current.dwords == 0
+            && callers.copied().all(|caller| caller.dwords == 0)
+            && !self.operation.as_ref().is_some_and(Operation::reads_buffer)
+    }
+
     /// Takes a submission, which the next steps run.
     pub fn submit(&mut self, submission: Submission) -> Result<(), SubmitError> {
         let progress = submission.progress.map_or(0, |progress| progress.va);

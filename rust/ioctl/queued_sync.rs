@@ -46,6 +46,7 @@ use crate::{
             MAX_BROADCAST,
             MAX_INLINE_OBJECTS, //
         },
+        submission_order::Moment,
         wait_rules::MAX_OBJECTS, //
     },
     sys::{
@@ -197,37 +198,58 @@ fn signal(call: Call<'_>, queues: &Queues, request: &SignalRequest<'_>) -> DxgRe
 
         let event = EventFd::from_slot(user::bare_pointer(place))?;
 
-        return queues.push_signal(call, 1, Effect::Event(event), flags);
+        let mut items = KVVec::new();
+
+        queues.check()?;
+        queues.signal(call, &mut items, Effect::Event(event), flags.moment(false))?;
+        return NewItem::push_all(items);
     }
 
     let operation = Operation::Signal;
     let check = ObjectCheck::new(which, operation);
     let objects = objects_of(call, queues, locals, check, operation)?;
     let values = objects.values(which, place)?;
-    let mut elements = KVVec::with_capacity(locals.len(), GFP_KERNEL_ACCOUNT)?;
+    // A call may name fences for which other moments count. An item has one.
+    let mut at_fetch = KVVec::new();
+    let mut at_end = KVVec::with_capacity(locals.len(), GFP_KERNEL_ACCOUNT)?;
 
     for (object, value) in objects.opened.iter().zip(values) {
+        let list = match object.header().is_top_of_pipeline() {
+            true => &mut at_fetch,
+            false => &mut at_end,
+        };
         // The handle may have been destroyed meanwhile.
         let strong = Strong::upgrade(object).ok_or(Status::INVALID_PARAMETER)?;
 
-        elements.push(SignalElement { strong, value }, GFP_KERNEL_ACCOUNT)?;
+        list.push(SignalElement { strong, value }, GFP_KERNEL_ACCOUNT)?;
     }
-    queues.push_signal(call, locals.len(), Effect::Objects(elements), flags)
+
+    let mut items = KVVec::new();
+
+    queues.check()?;
+    for (elements, is_top_of_pipeline) in [(at_fetch, true), (at_end, false)] {
+        if !elements.is_empty() {
+            let moment = flags.moment(is_top_of_pipeline);
+
+            queues.signal(call, &mut items, Effect::Objects(elements), moment)?;
+        }
+    }
+    NewItem::push_all(items)
 }
 
 impl Queues {
-    /// Queues a signal in all of them.
-    fn push_signal(
+    /// Makes a signal in all of them: adds its parts.
+    fn signal(
         &self,
         call: Call<'_>,
-        elements: usize,
+        items: &mut KVVec<NewItem>,
         effect: Effect,
-        flags: SignalFlags,
+        moment: Moment,
     ) -> DxgResult {
-        let signal = effect.into_signal(flags.at_submission, self.count())?;
-        let mut elements = elements;
+        let signal = effect.into_signal(moment, self.count())?;
+        let mut elements = signal.elements();
 
-        self.push(|queue| {
+        self.make(items, |queue| {
             // The first one is charged for the elements.
             let own = core::mem::take(&mut elements);
 

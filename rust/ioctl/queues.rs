@@ -84,17 +84,23 @@ impl Queues {
     }
 
     /// Queues what `make` makes for each of them: in all, or in none.
-    pub(super) fn push(
-        &self,
-        mut make: impl FnMut(&Arc<Queue>) -> DxgResult<NewItem>,
-    ) -> DxgResult {
-        self.check()?;
-
+    pub(super) fn push(&self, make: impl FnMut(&Arc<Queue>) -> DxgResult<NewItem>) -> DxgResult {
         let mut items = KVVec::with_capacity(self.0.iter().count(), GFP_KERNEL_ACCOUNT)?;
 
+        self.check()?;
+        self.make(&mut items, make)?;
+        NewItem::push_all(items)
+    }
+
+    /// Adds what `make` makes for each of them.
+    pub(super) fn make(
+        &self,
+        items: &mut KVVec<NewItem>,
+        mut make: impl FnMut(&Arc<Queue>) -> DxgResult<NewItem>,
+    ) -> DxgResult {
         for queue in self.0.iter() {
             items.push(make(queue)?, GFP_KERNEL_ACCOUNT)?;
         }
-        NewItem::push_all(items)
+        Ok(())
     }
 }

@@ -6,6 +6,7 @@
 
 use super::{
     invalid_if,
+    submission_order::Moment,
     wait_rules::Refusal,
     Invalid, //
 };
@@ -153,6 +154,17 @@ pub struct SignalFlags {
     pub at_submission: bool,
     /// It is an event, and there are no objects.
     pub event: bool,
+}
+
+impl SignalFlags {
+    /// When objects are signalled that are TopOfPipeline fences, or others (FEN-41).
+    pub fn moment(&self, is_top_of_pipeline: bool) -> Moment {
+        match (self.at_submission, is_top_of_pipeline) {
+            (true, _) => Moment::Submitted,
+            (false, true) => Moment::Fetched,
+            (false, false) => Moment::Completed,
+        }
+    }
 }
 
 /// Flags and count of a signal with at most `most` objects (FEN-43).

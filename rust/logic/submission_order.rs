@@ -11,6 +11,7 @@
 //! item                         begins
 //! submission                   when fewer than the most are in flight
 //! signal                       when nothing is in flight
+//! signal at fetch              when all that is in flight has been fetched
 //! signal at submission         at once
 //! wait                         when nothing is in flight
 //! ```
@@ -19,19 +20,25 @@
 //! what it waits for (FEN-42). And a mutex that a wait acquires early would be missing to those for
 //! whom the commands before it wait.
 //!
-//! A TopOfPipeline fence is signalled when the commands before it were fetched. No KMD tells when
-//! that was, and an engine that executes packets one after the other has fetched the last of them
-//! when it has completed. So this is a signal like any other.
+//! A TopOfPipeline fence is signalled when the commands before it were fetched. A KMD may tell when
+//! that was; what has completed has been fetched.
+
+/// When a signal takes effect: when the commands before it have got so far (FEN-41).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moment {
+    Submitted,
+    /// They have been read, and some of them may still be carried out.
+    Fetched,
+    Completed,
+}
 
 /// What an item is, as far as the order is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ItemKind {
     /// Commands for the KMD.
     Submission,
-    /// Values or an event, once the commands before it have completed.
-    Signal,
-    /// The same once the commands before it were submitted.
-    SignalAtSubmission,
+    /// Values or an event.
+    Signal(Moment),
     /// Holds everything behind it until its condition is met.
     Wait,
 }
@@ -43,6 +50,8 @@ pub struct SubmissionOrder {
     most: u32,
     /// The last one that was handed to the KMD.
     submitted: u64,
+    /// The last one whose commands have been fetched, or an earlier one than has completed.
+    fetched: u64,
     /// The last one that has completed.
     completed: u64,
 }
@@ -54,6 +63,7 @@ impl SubmissionOrder {
         Self {
             most: if most == 0 { 1 } else { most },
             submitted: 0,
+            fetched: 0,
             completed: 0,
         }
     }
@@ -72,8 +82,9 @@ impl SubmissionOrder {
     pub fn may_begin(&self, kind: ItemKind) -> bool {
         match kind {
             ItemKind::Submission => self.in_flight() < u64::from(self.most),
-            ItemKind::Signal | ItemKind::Wait => self.in_flight() == 0,
-            ItemKind::SignalAtSubmission => true,
+            ItemKind::Signal(Moment::Completed) | ItemKind::Wait => self.in_flight() == 0,
+            ItemKind::Signal(Moment::Fetched) => self.fetched.max(self.completed) >= self.submitted,
+            ItemKind::Signal(Moment::Submitted) => true,
         }
     }
 
@@ -82,6 +93,12 @@ impl SubmissionOrder {
         // OVERFLOW: 2^64 submissions take longer than any machine runs.
         self.submitted = self.submitted.wrapping_add(1);
         self.submitted
+    }
+
+    /// The KMD says that everything up to `number` has been fetched. It cannot have fetched what
+    /// it did not get.
+    pub fn fetch(&mut self, number: u64) {
+        self.fetched = number.min(self.submitted).max(self.fetched);
     }
 
     /// The KMD says that everything up to `number` has completed. It cannot have completed what it

@@ -215,6 +215,11 @@ impl Creation {
         self.has(bits::NO_SIGNAL_MAX_VALUE_ON_TDR)
     }
 
+    /// Whether a queued signal takes effect when the commands before it were fetched.
+    pub fn is_top_of_pipeline(&self) -> bool {
+        self.has(bits::TOP_OF_PIPELINE)
+    }
+
     /// Whether the GPU sees its value.
     pub fn has_gpu_access(&self) -> bool {
         has_gpu_access(self.flags)

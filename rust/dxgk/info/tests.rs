@@ -16,7 +16,8 @@ mod tests {
             object::{
                 Header,
                 Object,
-                Strong, //
+                Strong,
+                Traits, //
             },
             quota::account::{
                 Accounts,
@@ -50,7 +51,7 @@ mod tests {
             ObjectKind::Fence,
             None,
             Sharing::Global,
-            false,
+            Traits::NONE,
             tables.globals.clone(),
             charge,
         );

@@ -18,7 +18,8 @@ use crate::{
             Header,
             Object,
             ReservedGlobal,
-            Strong, //
+            Strong,
+            Traits, //
         },
         process::Process,
         quota::account::ObjectCharge,
@@ -65,7 +66,7 @@ impl Process {
             ObjectKind::KeyedMutex,
             None,
             request.sharing,
-            false,
+            Traits::NONE,
             tables.globals.clone(),
             ObjectCharge::new(&self.account)?,
         );

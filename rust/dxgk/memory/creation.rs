@@ -33,7 +33,8 @@ use crate::{
         object::{
             Header,
             Object,
-            Strong, //
+            Strong,
+            Traits, //
         },
         process::Process,
         quota::{
@@ -264,7 +265,7 @@ impl Maker<'_> {
             kind,
             Some(self.parent.device.adapter.clone()),
             self.creation.sharing(),
-            self.creation.is_cross_adapter(),
+            Traits::of(self.creation.is_cross_adapter()),
             self.tables.globals.clone(),
             ObjectCharge::new(&self.process.account)?,
         );

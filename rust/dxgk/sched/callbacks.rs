@@ -36,6 +36,8 @@ pub(super) trait Kick: Send + Sync {
 pub(super) struct Reported {
     /// Nanoseconds that an engine has run it.
     busy_ns: Atomic<u64>,
+    /// The last submission whose commands have been read.
+    fetched: Atomic<u64>,
     /// The last submission that has completed.
     completed: Atomic<u64>,
     /// Engines may have stored to fences.
@@ -56,6 +58,7 @@ impl Reported {
     pub(super) fn new() -> Self {
         Self {
             busy_ns: Atomic::new(0),
+            fetched: Atomic::new(0),
             completed: Atomic::new(0),
             stored: Atomic::new(false),
             faulted: Atomic::new(false),
@@ -66,6 +69,11 @@ impl Reported {
     /// Nanoseconds that an engine has run it.
     pub(super) fn busy_ns(&self) -> u64 {
         self.busy_ns.load(Relaxed)
+    }
+
+    /// The last submission whose commands have been read, or one that has completed since.
+    pub(super) fn fetched(&self) -> u64 {
+        self.fetched.load(Acquire)
     }
 
     /// The last submission that has completed.
@@ -166,6 +174,12 @@ impl<Q: Told> QueueCallbacks for Callbacks<Q> {
     fn ran(&self, ns: u64) {
         // ORDERING: a count for people who watch.
         let _before = self.0.reported().busy_ns.fetch_add(ns, Relaxed);
+    }
+
+    fn fetched(&self, number: u64) {
+        // ORDERING: as in `completed`.
+        self.0.reported().fetched.store(number, Release);
+        self.0.as_arc_borrow().kick();
     }
 
     fn completed(&self, number: u64) {

@@ -26,7 +26,8 @@ mod tests {
             }, //
         },
         error::Status,
-        kmd::fake::journal::Entry, //
+        kmd::fake::journal::Entry,
+        logic::submission_order::Moment, //
     };
     use kernel::prelude::*;
 
@@ -51,7 +52,9 @@ mod tests {
         let fence = scene.fence(&parent)?;
 
         assert!(scene.submit(&queue).is_ok());
-        assert!(scene.signal(&[&queue], &fence, 1, false).is_ok());
+        assert!(scene
+            .signal(&[&queue], &fence, 1, Moment::Completed)
+            .is_ok());
         assert!(scene.destroy(handle));
         assert_eq!(scene.journal.count(Entry::DestroyContext), 0);
         assert!(is(scene.submit(&queue), Status::INVALID_PARAMETER));
@@ -72,7 +75,9 @@ mod tests {
         let fence = scene.fence(&parent)?;
 
         assert!(scene.submit(&queue).is_ok());
-        assert!(scene.signal(&[&queue], &fence, 1, false).is_ok());
+        assert!(scene
+            .signal(&[&queue], &fence, 1, Moment::Completed)
+            .is_ok());
         assert!(scene.destroy(handle));
         assert!(comes(|| scene.journal.count(Entry::DestroyContext) == 1));
         assert_eq!(fence.value(), 0);
@@ -93,7 +98,9 @@ mod tests {
         let other_fence = scene.fence(&other)?;
 
         assert!(scene.submit(&queue).is_ok());
-        assert!(scene.signal(&[&queue], &fence, 1, false).is_ok());
+        assert!(scene
+            .signal(&[&queue], &fence, 1, Moment::Completed)
+            .is_ok());
         assert!(scene.wait(&neighbour, &other_fence, 1).is_ok());
         assert!(scene.wait(&stranger, &fence, 7).is_ok());
         assert!(scene.submit(&stranger).is_ok());

@@ -53,8 +53,7 @@ impl What {
     pub(super) fn kind(&self) -> ItemKind {
         match self {
             Self::Commands(_) => ItemKind::Submission,
-            Self::Signal(signal) if signal.at_submission => ItemKind::SignalAtSubmission,
-            Self::Signal(_) => ItemKind::Signal,
+            Self::Signal(signal) => ItemKind::Signal(signal.moment),
             Self::Wait(_) => ItemKind::Wait,
         }
     }

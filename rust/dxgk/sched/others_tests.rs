@@ -21,7 +21,8 @@ mod tests {
         kmd::fake::{
             journal::Entry,
             Pause, //
-        }, //
+        },
+        logic::submission_order::Moment, //
     };
     use kernel::{
         prelude::*,
@@ -43,7 +44,7 @@ mod tests {
 
             scene.submit(&queue).map_err(|_| EINVAL)?;
             scene
-                .signal(&[&queue], &fence, 1, false)
+                .signal(&[&queue], &fence, 1, Moment::Completed)
                 .map_err(|_| EINVAL)?;
             Ok(Self {
                 _parent: parent,

@@ -8,7 +8,10 @@ use crate::dxgk::object::{
     Strong, //
 };
 use crate::{
-    logic::waiters::BATCHES,
+    logic::{
+        submission_order::Moment,
+        waiters::BATCHES, //
+    },
     sys::file::eventfd::EventFd, //
 };
 use kernel::{
@@ -43,36 +46,36 @@ pub(crate) struct QueuedSignal {
     effect: Effect,
     /// In how many queues it still has to be its turn.
     missing: Atomic<u32>,
-    /// When the commands before it were submitted, not when they have completed.
-    pub(super) at_submission: bool,
+    /// When it takes effect.
+    pub(super) moment: Moment,
 }
 
 impl Effect {
     /// A signal that does this, in so many queues.
     pub(crate) fn into_signal(
         self,
-        at_submission: bool,
+        moment: Moment,
         queues: u32,
     ) -> Result<Arc<QueuedSignal>, AllocError> {
-        QueuedSignal::new(self, at_submission, queues)
+        QueuedSignal::new(self, moment, queues)
     }
 }
 
 impl QueuedSignal {
     /// A signal in so many queues, at least one.
-    fn new(effect: Effect, at_submission: bool, queues: u32) -> Result<Arc<Self>, AllocError> {
+    fn new(effect: Effect, moment: Moment, queues: u32) -> Result<Arc<Self>, AllocError> {
         Arc::new(
             Self {
                 effect,
                 missing: Atomic::new(queues),
-                at_submission,
+                moment,
             },
             GFP_KERNEL_ACCOUNT,
         )
     }
 
     /// How many objects it signals.
-    pub(super) fn elements(&self) -> usize {
+    pub(crate) fn elements(&self) -> usize {
         match &self.effect {
             Effect::Objects(elements) => elements.len(),
             Effect::Event(_) => 1,

@@ -51,9 +51,12 @@ use crate::{
         FakeKmd,
         Pause, //
     },
-    logic::sync_flags::{
-        Contents,
-        Creation, //
+    logic::{
+        submission_order::Moment,
+        sync_flags::{
+            Contents,
+            Creation, //
+        }, //
     },
     platform::{
         completion,
@@ -208,7 +211,7 @@ impl Scene {
         queues: &[&Arc<Queue>],
         fence: &Arc<Fence>,
         value: u64,
-        at_submission: bool,
+        moment: Moment,
     ) -> DxgResult<KVVec<NewItem>> {
         let strong =
             Strong::upgrade(&Object::Fence(fence.clone())).ok_or(Status::INVALID_PARAMETER)?;
@@ -218,7 +221,7 @@ impl Scene {
 
         // CAST: few.
         let count = queues.len() as u32;
-        let signal = Effect::Objects(elements).into_signal(at_submission, count)?;
+        let signal = Effect::Objects(elements).into_signal(moment, count)?;
         let mut items = KVVec::new();
 
         for queue in queues {
@@ -235,9 +238,9 @@ impl Scene {
         queues: &[&Arc<Queue>],
         fence: &Arc<Fence>,
         value: u64,
-        at_submission: bool,
+        moment: Moment,
     ) -> DxgResult {
-        NewItem::push_all(self.signal_items(queues, fence, value, at_submission)?)
+        NewItem::push_all(self.signal_items(queues, fence, value, moment)?)
     }
 
     /// How many items the process's user has queued.

@@ -21,7 +21,8 @@ mod tests {
         error::{
             DxgResult,
             Status, //
-        }, //
+        },
+        logic::submission_order::Moment, //
     };
     use kernel::{
         prelude::*,
@@ -45,11 +46,11 @@ mod tests {
 
         ok(scene.submit(&queue))?;
         ok(scene.submit(&queue))?;
-        ok(scene.signal(&[&queue], &second, 1, true))?;
-        ok(scene.signal(&[&queue], &first, 1, false))?;
+        ok(scene.signal(&[&queue], &second, 1, Moment::Submitted))?;
+        ok(scene.signal(&[&queue], &first, 1, Moment::Completed))?;
         ok(scene.wait(&queue, &second, 2))?;
         ok(scene.submit(&queue))?;
-        ok(scene.signal(&[&queue], &first, 2, false))?;
+        ok(scene.signal(&[&queue], &first, 2, Moment::Completed))?;
 
         // The signal at submission waits for those before it in the queue, as all others do.
         assert_eq!(scene.engines.submitted(queue.id), 2);
@@ -66,6 +67,31 @@ mod tests {
         assert_eq!(first.value(), 1);
         assert!(scene.engines.complete(queue.id, 3));
         assert!(comes(|| first.value() == 2 && scene.queued() == 0));
+        Ok(())
+    }
+
+    /// FEN-41: a signal at fetch waits until the KMD says that all has been read, no longer.
+    #[test]
+    fn a_signal_at_fetch_does_not_wait_for_the_end() -> Result {
+        let scene = Scene::new()?;
+        let (_device, parent) = scene.device()?;
+        let (_context, queue) = scene.context(&parent)?;
+        let (top, end) = (scene.fence(&parent)?, scene.fence(&parent)?);
+
+        assert!(scene.submit(&queue).is_ok());
+        assert!(scene.submit(&queue).is_ok());
+        assert!(scene.signal(&[&queue], &top, 1, Moment::Fetched).is_ok());
+        assert!(scene.signal(&[&queue], &end, 1, Moment::Completed).is_ok());
+        assert_eq!(scene.engines.submitted(queue.id), 2);
+        assert!(scene.engines.fetch(queue.id, 1));
+        assert!(scene.engines.complete(queue.id, 1));
+        assert!(comes(|| queue.snapshot().completed == 1));
+        assert_eq!(top.value(), 0);
+        assert!(scene.engines.fetch(queue.id, 2));
+        assert!(comes(|| top.value() == 1));
+        assert_eq!(end.value(), 0);
+        assert!(scene.engines.complete(queue.id, 2));
+        assert!(comes(|| end.value() == 1 && scene.queued() == 0));
         Ok(())
     }
 
@@ -108,7 +134,9 @@ mod tests {
         assert!(scene.submit(&second).is_ok());
         assert_eq!(scene.engines.submitted(first.id), 0);
         assert_eq!(scene.engines.submitted(second.id), 1);
-        assert!(scene.signal(&[&second], &fence, 1, true).is_ok());
+        assert!(scene
+            .signal(&[&second], &fence, 1, Moment::Submitted)
+            .is_ok());
         assert!(comes(|| scene.engines.submitted(first.id) == 1));
         Ok(())
     }
@@ -124,13 +152,17 @@ mod tests {
         let gate = scene.fence(&parent)?;
 
         assert!(scene.submit(&first).is_ok());
-        assert!(scene.signal(&[&first, &second], &fence, 5, false).is_ok());
+        assert!(scene
+            .signal(&[&first, &second], &fence, 5, Moment::Completed)
+            .is_ok());
         assert_eq!(fence.value(), 0);
         assert!(scene.engines.complete(first.id, 1));
         assert!(comes(|| fence.value() == 5));
 
         assert!(scene.wait(&second, &gate, 1).is_ok());
-        assert!(scene.signal(&[&first, &second], &fence, 9, false).is_ok());
+        assert!(scene
+            .signal(&[&first, &second], &fence, 9, Moment::Completed)
+            .is_ok());
         assert!(scene.destroy(handle));
         assert!(gate.signal(1, false).is_ok());
         scene.adapter.worker.flush();
@@ -151,7 +183,7 @@ mod tests {
         assert!(scene.submit(&first).is_ok());
 
         let items = scene
-            .signal_items(&[&first, &second], &fence, 1, false)
+            .signal_items(&[&first, &second], &fence, 1, Moment::Completed)
             .map_err(|_| EINVAL)?;
 
         assert!(scene.destroy(handle));

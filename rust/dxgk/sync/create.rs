@@ -25,7 +25,8 @@ use crate::{
             Header,
             Object,
             ReservedGlobal,
-            Strong, //
+            Strong,
+            Traits, //
         },
         process::Process,
         quota::account::ObjectCharge,
@@ -234,11 +235,14 @@ impl Maker<'_> {
     }
 
     fn header(&self, kind: ObjectKind) -> DxgResult<impl PinInit<Header>> {
+        let traits = Traits::of(self.creation.is_cross_adapter())
+            .or_top_of_pipeline(self.creation.is_top_of_pipeline());
+
         Ok(Header::new(
             kind,
             Some(self.adapter.clone()),
             self.creation.sharing(),
-            self.creation.is_cross_adapter(),
+            traits,
             self.tables.globals.clone(),
             ObjectCharge::new(&self.process.account)?,
         ))

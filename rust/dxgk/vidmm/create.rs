@@ -14,7 +14,8 @@ use crate::{
         object::{
             Header,
             Object,
-            Strong, //
+            Strong,
+            Traits, //
         },
         process::Process,
         quota::account::ObjectCharge,
@@ -105,7 +106,7 @@ impl Process {
             ObjectKind::MonitoredFence,
             Some((*parent.device.adapter).clone()),
             Sharing::Private,
-            false,
+            Traits::NONE,
             tables.globals.clone(),
             ObjectCharge::new(&self.account)?,
         );

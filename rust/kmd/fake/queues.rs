@@ -66,6 +66,11 @@ impl Queues {
         true
     }
 
+    /// All commands of this context or HW queue up to this submission have been read.
+    pub fn fetch(&self, id: u64, number: u64) -> bool {
+        self.tell(id, |callbacks| callbacks.fetched(number))
+    }
+
     /// MONITORED_FENCE_SIGNALED of this context or HW queue.
     pub fn signal(&self, id: u64) -> bool {
         self.tell(id, |callbacks| callbacks.monitored_fence_signaled())

@@ -163,6 +163,7 @@ impl Core {
             node: QueueNode::default(),
             queue: engine::queue::Queue::new(root, Privilege::Normal),
             running: 0,
+            fetched: 0,
             object: new.object.clone(),
             callbacks: new.callbacks.clone(),
         };
@@ -348,8 +349,14 @@ impl Core {
         match outcome {
             // Only a queue of the system may invalidate, and there is none: the processor updates
             // page tables, and flushes by `Shell::invalidate`.
-            Outcome::Ran | Outcome::Invalidate(_) => Slice::More,
-            Outcome::Blocked { poll_after_ns } => Slice::Blocked { poll_after_ns },
+            Outcome::Ran | Outcome::Invalidate(_) => {
+                entry.tell_fetched();
+                Slice::More
+            }
+            Outcome::Blocked { poll_after_ns } => {
+                entry.tell_fetched();
+                Slice::Blocked { poll_after_ns }
+            }
             Outcome::Idle => more(entry.begin_next()),
             Outcome::Done(_) => {
                 self.status.submissions = self.status.submissions.wrapping_add(1);

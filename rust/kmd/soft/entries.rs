@@ -36,6 +36,8 @@ pub(super) struct QueueEntry {
     pub(super) queue: engine::queue::Queue,
     /// Number of the submission that it runs.
     pub(super) running: u64,
+    /// Number of the last submission of which the OS part knows that it has been read.
+    pub(super) fetched: u64,
     pub(super) object: Shared<Queue>,
     pub(super) callbacks: Shared<dyn QueueCallbacks>,
 }
@@ -60,6 +62,14 @@ impl Arena for Entries {
 }
 
 impl QueueEntry {
+    /// Tells once that all of the submission that it runs has been read.
+    pub(super) fn tell_fetched(&mut self) {
+        if self.fetched != self.running && self.queue.is_fetched() {
+            self.fetched = self.running;
+            self.callbacks.fetched(self.running);
+        }
+    }
+
     /// Begins the next submission, if there is one and none is running. Whether one is.
     pub(super) fn begin_next(&mut self) -> bool {
         if self.queue.submission().is_some() {

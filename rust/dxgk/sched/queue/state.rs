@@ -9,6 +9,7 @@ use crate::{
         Submission, //
     },
     dxgk::sched::{
+        callbacks::Reported,
         item::{
             Commands,
             Item,
@@ -231,10 +232,10 @@ impl State {
         self.has_runner = false;
     }
 
-    /// What is to be done next, now that the KMD has told that everything up to `completed` has
-    /// completed. If that is nothing, the turn is given back.
-    pub(super) fn next(&mut self, completed: u64, runner: Runner) -> Step {
-        let step = self.decide(completed, runner);
+    /// What is to be done next, now that the KMD has told this. If that is nothing, the turn is
+    /// given back.
+    pub(super) fn next(&mut self, reported: &Reported, runner: Runner) -> Step {
+        let step = self.decide(reported, runner);
 
         if matches!(step, Step::Rest) {
             self.give_back_turn();
@@ -242,14 +243,15 @@ impl State {
         step
     }
 
-    fn decide(&mut self, completed: u64, runner: Runner) -> Step {
+    fn decide(&mut self, reported: &Reported, runner: Runner) -> Step {
         match self.life {
             Life::Ended => return Step::Rest,
             Life::Stopped if self.begin != self.next => return self.discard(runner),
             Life::Stopped => return Self::end_by(runner),
             Life::Open | Life::Closing => {}
         }
-        self.order.complete(completed);
+        self.order.fetch(reported.fetched());
+        self.order.complete(reported.completed());
         if self.in_flight > self.order.in_flight() {
             if let Some(cursor) = self.running.cursor_front_mut() {
                 self.in_flight -= 1;

@@ -109,7 +109,7 @@ impl Queue {
         let mut state = self.state.lock();
         let (was_blocked, before) = (state.blocked().is_some(), state.completed());
         // What was told before somebody came and found the turn taken is seen here.
-        let step = state.next(self.reported.completed(), runner);
+        let step = state.next(&self.reported, runner);
         let completed = state.completed();
 
         if completed != before {

@@ -5,7 +5,8 @@
 use proptest::prelude::*;
 
 use crate::logic::submission_order::{
-    ItemKind::{self, Signal, SignalAtSubmission, Submission, Wait},
+    ItemKind::{self, Signal, Submission, Wait},
+    Moment::{Completed, Fetched, Submitted},
     SubmissionOrder,
 };
 
@@ -31,23 +32,46 @@ fn gpu_9_a_queue_that_may_have_none_in_flight_does_not_stand_still() {
 }
 
 #[test]
-fn fen_41_a_signal_waits_for_completion_unless_it_is_at_submission() {
+fn fen_41_a_signal_waits_until_the_commands_before_it_are_so_far() {
     let mut order = SubmissionOrder::new(4);
 
-    for kind in [Signal, SignalAtSubmission, Wait] {
+    for kind in [Signal(Completed), Signal(Fetched), Signal(Submitted), Wait] {
         assert!(order.may_begin(kind));
     }
     order.submit();
     order.submit();
-    assert!(order.may_begin(SignalAtSubmission));
+    assert!(order.may_begin(Signal(Submitted)));
     for completed in [0, 1] {
         order.complete(completed);
-        assert!(!order.may_begin(Signal));
-        assert!(!order.may_begin(Wait));
+        order.fetch(1);
+        for kind in [Signal(Completed), Signal(Fetched), Wait] {
+            assert!(!order.may_begin(kind), "{kind:?}");
+        }
     }
+    order.fetch(2);
+    assert!(order.may_begin(Signal(Fetched)));
+    assert!(!order.may_begin(Signal(Completed)));
+    assert!(!order.may_begin(Wait));
     order.complete(2);
-    assert!(order.may_begin(Signal));
+    assert!(order.may_begin(Signal(Completed)));
     assert!(order.may_begin(Wait));
+}
+
+/// What has completed has been fetched, whether the KMD has said so or not.
+#[test]
+fn fen_41_a_driver_need_not_tell_what_was_fetched() {
+    let mut order = SubmissionOrder::new(4);
+
+    order.submit();
+    assert!(!order.may_begin(Signal(Fetched)));
+    // It cannot be the next one already.
+    order.fetch(2);
+    order.submit();
+    assert!(!order.may_begin(Signal(Fetched)));
+    order.complete(2);
+    assert!(order.may_begin(Signal(Fetched)));
+    order.submit();
+    assert!(!order.may_begin(Signal(Fetched)));
 }
 
 /// A KMD that tells more than it got, or goes back, changes nothing for the worse.
@@ -66,11 +90,12 @@ fn gpu_104_a_number_that_cannot_be_is_not_believed() {
     assert_eq!((order.completed(), order.in_flight()), (2, 1));
 }
 
-/// What happens to a queue: the KMD completes its oldest submission, or a wait at the head is
-/// satisfied.
+/// What happens to a queue: the KMD completes its oldest submission, or has read all, or a wait at
+/// the head is satisfied.
 #[derive(Clone, Copy, Debug)]
 enum Event {
     Complete,
+    Fetch,
     Satisfy,
 }
 
@@ -85,10 +110,12 @@ fn actions() -> impl Strategy<Value = Vec<Action>> {
     prop::collection::vec(
         prop_oneof![
             4 => Just(Action::Queue(Submission)),
-            2 => Just(Action::Queue(Signal)),
-            1 => Just(Action::Queue(SignalAtSubmission)),
+            2 => Just(Action::Queue(Signal(Completed))),
+            1 => Just(Action::Queue(Signal(Fetched))),
+            1 => Just(Action::Queue(Signal(Submitted))),
             2 => Just(Action::Queue(Wait)),
             6 => Just(Action::Happens(Event::Complete)),
+            2 => Just(Action::Happens(Event::Fetch)),
             4 => Just(Action::Happens(Event::Satisfy)),
         ],
         0..120,
@@ -118,7 +145,7 @@ impl Queue {
                     self.order.submit();
                     self.in_flight.push(name);
                 }
-                Signal | SignalAtSubmission => self.ended.push(name),
+                Signal(_) => self.ended.push(name),
                 Wait if self.satisfied => {
                     self.satisfied = false;
                     self.ended.push(name);
@@ -162,6 +189,7 @@ proptest! {
                     queued.push(kind);
                 }
                 Action::Happens(Event::Complete) => queue.complete(),
+                Action::Happens(Event::Fetch) => queue.order.fetch(u64::MAX),
                 Action::Happens(Event::Satisfy) => {
                     let is_waiting = queue.items.first().is_some_and(|(_, kind)| *kind == Wait);
 
@@ -180,7 +208,7 @@ proptest! {
             .ended
             .iter()
             .copied()
-            .filter(|name| queued[*name] != SignalAtSubmission)
+            .filter(|name| ![Signal(Submitted), Signal(Fetched)].contains(&queued[*name]))
             .collect();
 
         prop_assert!(in_order.windows(2).all(|pair| pair[0] < pair[1]));

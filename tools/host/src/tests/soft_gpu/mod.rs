@@ -44,6 +44,7 @@ const PAGE: u64 = 4096;
 /// What a queue has told.
 #[derive(Clone, Default)]
 struct Told {
+    fetched: u64,
     completed: u64,
     signaled: u32,
     faults: Vec<Fault>,
@@ -96,6 +97,16 @@ impl QueueCallbacks for Ear {
         self.hear(|told| {
             told.ran_ns += ns;
             told.slices += 1;
+        });
+    }
+
+    fn fetched(&self, number: u64) {
+        self.hear(|told| {
+            assert!(
+                told.fetched < number && told.completed < number,
+                "told once"
+            );
+            told.fetched = number;
         });
     }
 

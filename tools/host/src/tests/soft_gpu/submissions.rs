@@ -2,6 +2,8 @@
 
 //! Submissions, and what they do to memory.
 
+use std::sync::atomic::Ordering::Release;
+
 use super::{
     hw_queue, in_dispatch, started, submit, word, Commands, Ear, Scene, Space, CODE, DATA, PAGE,
 };
@@ -173,4 +175,28 @@ fn gpu_2_there_are_as_many_engines_as_nodes() {
 
         assert_eq!(context.is_ok(), made, "node {node}");
     }
+}
+
+/// FEN-41: what has been read and is not done is told, once. What is done at once is not worth it.
+#[test]
+fn fen_41_a_buffer_that_has_been_read_is_told() {
+    let port = started(Config::default());
+    let scene = Scene::new(&port, 1);
+    let ear = Shared::new(Ear::default());
+    let context = scene.space.packets(0, 7, &ear);
+    let nothing = Commands::default().write(DATA + 8, 1).into(&scene.code);
+
+    submit(&context, 1, CODE, nothing);
+    ear.completed(1);
+    assert_eq!(ear.told().fetched, 0);
+
+    let wait = Commands::default().wait(DATA, 1).into(&scene.code);
+
+    submit(&context, 2, CODE, wait);
+
+    let told = ear.wait(|told| told.fetched == 2);
+
+    assert_eq!(told.completed, 1);
+    scene.data.words()[0].store(1, Release);
+    ear.completed(2);
 }

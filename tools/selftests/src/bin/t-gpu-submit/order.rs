@@ -27,6 +27,10 @@ pub(crate) fn tests(suite: Suite) -> Suite {
             "FEN-41 a signal comes after the buffers before it",
             after_buffers,
         )
+        .test(
+            "FEN-41 a TopOfPipeline fence comes when the buffers before it were fetched",
+            when_fetched,
+        )
         .test("FEN-42 queued and GPU signals may go down", down)
         .test(
             "FEN-44 FEN-48 a store of the GPU releases queued waits",
@@ -535,5 +539,39 @@ fn rights() -> TestResult {
     other.context().signal(&one(&no_wait, 1))?;
     gpu.finish()?;
     ensure_eq!(shared.value(), 1);
+    Ok(())
+}
+
+fn when_fetched() -> TestResult {
+    for node in NODES {
+        let gpu = Gpu::node(node)?;
+        let word = gpu.buffer(PAGE)?;
+        let top = gpu
+            .device()
+            .create_fence_with(0, SyncFlags::TOP_OF_PIPELINE)?;
+        let end = gpu.device().create_fence(0)?;
+        let wait = |value| Pm4::new().wait32(word.at(0), Compare::Equal, value, u32::MAX);
+
+        // All of it has been read when its last packet waits. A call may name both.
+        let commands = gpu.commands(&wait(1))?;
+        gpu.submit(&commands)?;
+        let both = FenceValues::new().with(&end, 1).with(&top, 1);
+        gpu.context().signal(&both)?;
+        reaches(&top, 1)?;
+        a_while();
+        ensure_eq!(end.value(), 0, "node {node}");
+        word.set32(0, 1);
+        reaches(&end, 1)?;
+
+        // What is behind a packet that waits has not been read.
+        let commands = gpu.commands(&wait(2).set32(word.at(8), 1))?;
+        gpu.submit(&commands)?;
+        gpu.context().signal(&one(&top, 2))?;
+        a_while();
+        ensure_eq!(top.value(), 1, "node {node}");
+        word.set32(0, 2);
+        reaches(&top, 2)?;
+        gpu.finish()?;
+    }
     Ok(())
 }

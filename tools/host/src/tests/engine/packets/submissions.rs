@@ -126,3 +126,49 @@ fn gpu_16_every_dword_of_a_packet_is_read_once() {
     assert_eq!(reads, vec![1; program.0.len()]);
     assert_eq!(machine.word(DATA), 8);
 }
+
+#[test]
+fn fen_41_a_buffer_has_been_fetched_when_its_last_packet_has_been_read() {
+    let mut machine = Machine::new();
+    let wait = || Program::new().wait(DATA, EQUAL, 1, !0, 0);
+
+    assert!(!machine.queue.is_fetched(), "there is none");
+
+    // A wait is its last packet.
+    machine.submit(&wait().0);
+    assert!(!machine.queue.is_fetched());
+    assert!(matches!(machine.run(), Outcome::Blocked { .. }));
+    assert!(machine.queue.is_fetched());
+    machine.set_word(DATA, 1);
+    assert!(matches!(machine.run(), Outcome::Done(_)));
+    assert!(!machine.queue.is_fetched());
+
+    // Something is behind it, in the buffer itself or in the one that has called it.
+    let inner = DATA + PAGE_SIZE;
+    let call = Program::new().indirect(inner, wait().0.len() as u32, 0);
+
+    machine.load(inner, &wait().0);
+    for (program, is_fetched) in [
+        (wait().dwords(&[0x8000_0000]), false),
+        (call.clone(), true),
+        (call.dwords(&[0x8000_0000]), false),
+    ] {
+        machine.set_word(DATA, 0);
+        machine.submit(&program.0);
+        assert!(matches!(machine.run(), Outcome::Blocked { .. }));
+        assert_eq!(machine.queue.is_fetched(), is_fetched);
+        machine.set_word(DATA, 1);
+        assert!(matches!(machine.run(), Outcome::Done(_)));
+    }
+
+    // Of WRITE_DATA the rest is still in the buffer, of DMA_DATA nothing is.
+    for (program, is_fetched) in [
+        (Program::new().write(DATA, &[1; 64]), false),
+        (Program::new().fill(DATA, 1, 4 * PAGE_SIZE as u32), true),
+    ] {
+        machine.submit(&program.0);
+        assert_eq!(machine.step(16), Outcome::Ran);
+        assert_eq!(machine.queue.is_fetched(), is_fetched);
+        assert!(matches!(machine.run(), Outcome::Done(_)));
+    }
+}
