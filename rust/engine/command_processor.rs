@@ -63,6 +63,8 @@ pub enum Outcome {
     Blocked {
         /// Nanoseconds after which that makes sense (GPU-43).
         poll_after_ns: u64,
+        /// All that this step did was to look once more.
+        again: bool,
     },
     /// Translations have to go (INVALIDATE_TLBS). They are gone from this engine. Before the queue
     /// gets another step, the shell has every other engine of the adapter
@@ -194,6 +196,9 @@ struct Step<'a, M, I, C> {
 
 impl<M: Memory, I: Interrupts, C: Clock> Step<'_, M, I, C> {
     fn run(&mut self, submission: Submission) -> Result<Outcome, FaultKind> {
+        // Whether the first thing to be done is a wait that was tried before.
+        let mut again = self.queue.blocked_on().is_some();
+
         loop {
             let operation = match self.queue.operation.take() {
                 Some(operation) => operation,
@@ -218,9 +223,11 @@ impl<M: Memory, I: Interrupts, C: Clock> Step<'_, M, I, C> {
                     self.queue.operation = Some(wait);
                     return Ok(Outcome::Blocked {
                         poll_after_ns: poll_after_ns(interval),
+                        again,
                     });
                 }
             }
+            again = false;
         }
     }
 

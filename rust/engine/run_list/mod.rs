@@ -49,10 +49,12 @@ pub enum Slice {
     More,
     /// There is nothing to do.
     Empty,
-    /// It waits for a word, at which to look again after this time.
+    /// It waits for a word, at which to look again after this time, or later: see `blocked.rs`.
     Blocked {
-        /// Nanoseconds, as in `Outcome::Blocked`. More than 1.6 ms count as that.
+        /// Nanoseconds, as in `Outcome::Blocked`.
         poll_after_ns: u64,
+        /// It has waited for the same word before this slice.
+        again: bool,
     },
     /// A fault stopped it.
     Faulted,
@@ -278,8 +280,15 @@ impl RunList {
             self.set(arena, index, State::Faulted)?;
         } else if is_suspended {
             self.set(arena, index, State::Suspended)?;
-        } else if let Slice::Blocked { poll_after_ns } = slice {
+        } else if let Slice::Blocked {
+            poll_after_ns,
+            again,
+        } = slice
+        {
             self.set(arena, index, State::Blocked)?;
+            if !again {
+                arena.queue(index).ok_or(Refused)?.waits_since_ns = now_ns;
+            }
             self.blocked.push(arena, index, poll_after_ns, now_ns);
         } else if has_work {
             self.make_ready(arena, index)?;

@@ -28,6 +28,8 @@ pub struct QueueNode {
     pub(super) turn: Links,
     /// In the list of its context.
     pub(super) sibling: Links,
+    /// When it began to wait for a word, if it does.
+    pub(super) waits_since_ns: u64,
     /// When to look again, and in which list of blocked queues it is for that.
     pub(super) poll_at_ns: u64,
     pub(super) poll_class: usize,

@@ -353,9 +353,15 @@ impl Core {
                 entry.tell_fetched();
                 Slice::More
             }
-            Outcome::Blocked { poll_after_ns } => {
+            Outcome::Blocked {
+                poll_after_ns,
+                again,
+            } => {
                 entry.tell_fetched();
-                Slice::Blocked { poll_after_ns }
+                Slice::Blocked {
+                    poll_after_ns,
+                    again,
+                }
             }
             Outcome::Idle => more(entry.begin_next()),
             Outcome::Done(_) => {

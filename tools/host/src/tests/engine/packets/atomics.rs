@@ -42,11 +42,12 @@ fn atomic_mem_waits_until_the_comparison_holds() {
 
     machine.set_word(DATA, 3);
     machine.submit(&Program::new().atomic(0x28 | LOOP, DATA, 9, 5).0);
-    for _ in 0..3 {
+    for look in 0..3 {
         assert_eq!(
             machine.step(SLICE),
             Outcome::Blocked {
-                poll_after_ns: 100_000
+                poll_after_ns: 100_000,
+                again: look != 0
             }
         );
         assert_eq!(machine.queue.blocked_on().map(|on| on.va), Some(DATA));

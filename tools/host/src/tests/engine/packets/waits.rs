@@ -84,7 +84,13 @@ fn gpu_43_an_unmet_wait_blocks_and_is_looked_at_once_in_a_step() {
 
         let outcome = machine.step(SLICE);
 
-        assert!(matches!(outcome, Outcome::Blocked { .. }));
+        assert_eq!(
+            outcome,
+            Outcome::Blocked {
+                poll_after_ns: 100_000,
+                again: value != 0
+            }
+        );
         assert_eq!(machine.queue.blocked_on().map(|on| on.va), Some(DATA));
 
         let at = machine.find(DATA).unwrap();
@@ -100,6 +106,25 @@ fn gpu_43_an_unmet_wait_blocks_and_is_looked_at_once_in_a_step() {
     assert!(matches!(machine.step(SLICE), Outcome::Done(_)));
     assert_eq!(machine.queue.blocked_on(), None);
     assert_eq!(machine.word(DATA + 8), 1);
+}
+
+/// Who gets what he waits for, and waits for the next value of the same word, has not waited yet.
+#[test]
+fn gpu_43_a_wait_behind_another_is_a_new_one() {
+    let mut machine = Machine::new();
+    let wait = |value| Program::new().wait(DATA, EQUAL, value, !0, 0);
+
+    machine.submit(&wait(1).dwords(&wait(2).0).0);
+    for (value, expected) in [(0, false), (0, true), (1, false), (1, true)] {
+        machine.set_word(DATA, value);
+
+        let outcome = machine.step(SLICE);
+
+        assert!(
+            matches!(outcome, Outcome::Blocked { again, .. } if again == expected),
+            "{outcome:?}"
+        );
+    }
 }
 
 #[test]
@@ -123,7 +148,8 @@ fn gpu_43_the_time_between_two_looks() {
             assert_eq!(
                 machine.run(),
                 Outcome::Blocked {
-                    poll_after_ns: expected
+                    poll_after_ns: expected,
+                    again: false
                 },
                 "interval {interval:#x}"
             );

@@ -14,7 +14,8 @@ fn gpu_43_a_blocked_queue_is_looked_at_when_its_time_has_come() {
         (100_001, 200_000),
         (1_048_560, 1_100_000),
         (1_600_000, 1_600_000),
-        (u64::MAX, 1_600_000),
+        (1_600_001, 3_200_000),
+        (u64::MAX, 12_800_000),
     ] {
         let mut engine = Engine::new(1, 1);
 
@@ -26,6 +27,7 @@ fn gpu_43_a_blocked_queue_is_looked_at_when_its_time_has_come() {
             0,
             Slice::Blocked {
                 poll_after_ns: after_ns,
+                again: false,
             },
         );
         assert_eq!(
@@ -40,6 +42,87 @@ fn gpu_43_a_blocked_queue_is_looked_at_when_its_time_has_come() {
         assert_eq!(engine.next(), Some(0));
         assert_eq!(engine.list.next_poll_ns(&mut engine.nodes), None);
     }
+}
+
+/// A queue that waits for so long, as a packet with this interval: when it is looked at.
+fn looks(interval_ns: u64, until_ns: u64) -> Vec<u64> {
+    const BEGIN: u64 = 7_000_000;
+
+    let mut engine = Engine::new(1, 1);
+    let mut looks = Vec::new();
+
+    engine.now_ns = BEGIN;
+    engine.add(0, 0, 0);
+    engine.work(0);
+    while engine.now_ns < BEGIN + until_ns {
+        assert_eq!(engine.next(), Some(0));
+        looks.push(engine.now_ns - BEGIN);
+        engine.end(
+            0,
+            Slice::Blocked {
+                poll_after_ns: interval_ns,
+                again: looks.len() > 1,
+            },
+        );
+        engine.now_ns = engine.list.next_poll_ns(&mut engine.nodes).unwrap();
+    }
+    looks
+}
+
+#[test]
+fn gpu_43_who_waits_for_long_is_looked_at_seldom() {
+    const MS: u64 = 1_000_000;
+
+    for (until_ns, most) in [(MS, 10), (10 * MS, 33), (100 * MS, 59), (10_000 * MS, 833)] {
+        let looks = looks(100_000, until_ns).len();
+
+        assert!(looks <= most, "{looks} looks in {until_ns} ns");
+    }
+    for interval_ns in [100_000, 1_048_560] {
+        for pair in looks(interval_ns, 1000 * MS).windows(2) {
+            let time = pair[1] - pair[0];
+
+            // Never sooner than the packet says, and not later by more than an eighth of the wait.
+            assert!(time >= interval_ns);
+            assert!(
+                time <= interval_ns.next_multiple_of(100_000).max(pair[0] / 8),
+                "{time} ns after {} ns",
+                pair[0]
+            );
+        }
+    }
+}
+
+/// A wait that comes after another begins with short times again.
+#[test]
+fn gpu_43_a_new_wait_is_looked_at_soon() {
+    let mut engine = Engine::new(1, 1);
+
+    engine.add(0, 0, 0);
+    engine.work(0);
+
+    let mut end = |again| {
+        assert_eq!(engine.next(), Some(0));
+        engine.end(
+            0,
+            Slice::Blocked {
+                poll_after_ns: 100_000,
+                again,
+            },
+        );
+
+        let now_ns = engine.now_ns;
+
+        engine.now_ns = engine.list.next_poll_ns(&mut engine.nodes).unwrap();
+        engine.now_ns - now_ns
+    };
+
+    assert_eq!(end(false), 100_000);
+    for _ in 0..100 {
+        end(true);
+    }
+    assert!(end(true) > 1_000_000);
+    assert_eq!(end(false), 100_000);
 }
 
 #[test]

@@ -124,6 +124,7 @@ impl Engine {
 
 const BLOCKED: Slice = Slice::Blocked {
     poll_after_ns: 100_000,
+    again: false,
 };
 
 const STATES: [State; 7] = [

@@ -30,7 +30,7 @@ fn acts(queues: u32, contexts: u32) -> impl Strategy<Value = Act> {
     let slice = prop_oneof![
         3 => Just(Slice::More),
         2 => Just(Slice::Empty),
-        2 => (0..1_200_000_u64).prop_map(|poll_after_ns| Slice::Blocked { poll_after_ns }),
+        2 => (0..1_200_000_u64).prop_map(|poll_after_ns| Slice::Blocked { poll_after_ns, again: false }),
         1 => Just(Slice::Faulted),
     ];
 
@@ -239,7 +239,7 @@ fn follow_with(queues: u32, before: Vec<Act>, acts: Vec<Act>) {
                         modelled.state = State::Faulted;
                     } else if is_suspended {
                         modelled.state = State::Suspended;
-                    } else if let Slice::Blocked { poll_after_ns } = slice {
+                    } else if let Slice::Blocked { poll_after_ns, .. } = slice {
                         modelled.state = State::Blocked;
                         modelled.due_ns =
                             engine.now_ns + poll_after_ns.max(1).next_multiple_of(100_000);
