@@ -6,24 +6,26 @@ use std::time::Duration;
 
 use selftests::processors::Offline;
 use selftests::program;
-use selftests::rounds::{BRIEF_VARIABLE, ROUNDS_VARIABLE};
+use selftests::rounds::{is_brief, BRIEF_VARIABLE, ROUNDS_VARIABLE};
 use selftests::{ensure, Suite, TestResult};
 
 /// Each of them.
 const LIMIT: Duration = Duration::from_secs(240);
 
 pub(crate) fn tests(suite: Suite) -> Suite {
-    suite
-        .slow(
-            "GPU-4 GPU-114 t-gpu-submit with one processor",
-            LIMIT,
-            || passes("t-gpu-submit"),
-        )
-        .slow(
-            "GPU-4 GPU-114 t-gpu-races with one processor",
-            LIMIT,
-            || passes("t-gpu-races"),
-        )
+    let suite = suite.slow(
+        "GPU-4 GPU-114 t-gpu-submit with one processor",
+        LIMIT,
+        || passes("t-gpu-submit"),
+    );
+    if is_brief() {
+        return suite;
+    }
+    suite.slow(
+        "GPU-4 GPU-114 t-gpu-races with one processor",
+        LIMIT,
+        || passes("t-gpu-races"),
+    )
 }
 
 /// Runs a program of tests briefly.
