@@ -19,6 +19,7 @@ use super::{
     shell::Shell,
     slab::{
         self,
+        Removed,
         SharedSlab,
         Slab, //
     }, //
@@ -155,7 +156,9 @@ impl Adapter {
         let number = slab::insert(&self.processes, ()).ok_or(KmdError::NoMemory)?;
 
         if number >= ALL_PROCESSES.into() {
-            self.processes.lock().remove(number);
+            let removed = self.processes.lock().remove(number);
+
+            drop(removed);
             return Err(KmdError::NoMemory);
         }
         Ok(ProcessCookie(number.into()))
@@ -164,7 +167,10 @@ impl Adapter {
     /// DestroyProcess. Its PASID is used again.
     pub(super) fn destroy_process(&self, process: ProcessCookie) {
         self.invalidate(Scope::Process(pasid(process.0)), 0, u64::MAX);
-        self.processes.lock().remove(number(process.0));
+
+        let removed = self.processes.lock().remove(number(process.0));
+
+        drop(removed);
     }
 
     /// CreateContext, on a device whose cookie is that of its process.
@@ -198,9 +204,12 @@ impl Adapter {
 
     /// DestroyContext. Without such a context nothing happens.
     pub(super) fn destroy_context(&self, cookie: ContextCookie) {
-        let context = self.contexts.lock().remove(number(cookie.0));
+        let removed = self.contexts.lock().remove(number(cookie.0));
 
-        if let Some(context) = context {
+        if let Some(Removed {
+            object: context, ..
+        }) = removed
+        {
             if let Some(shell) = self.engine(context.engine) {
                 shell.remove_context(&context);
             }
@@ -249,9 +258,9 @@ impl Adapter {
 
     /// DestroyHwQueue. Without such a queue nothing happens.
     pub(super) fn destroy_hw_queue(&self, cookie: HwQueueCookie) {
-        let queue = self.queues.lock().remove(number(cookie.0));
+        let removed = self.queues.lock().remove(number(cookie.0));
 
-        if let Some(queue) = queue {
+        if let Some(Removed { object: queue, .. }) = removed {
             if let Some(shell) = self.engine(queue.engine) {
                 shell.remove_queue(&queue);
             }

@@ -21,7 +21,10 @@ use super::{
         MonotonicClock,
         Reporter, //
     },
-    slab::Slab, //
+    slab::{
+        Removed,
+        Slab, //
+    }, //
 };
 use crate::{
     ddi::queue::{
@@ -147,7 +150,7 @@ impl Core {
     }
 
     /// Removes a context that has no queues.
-    pub(super) fn remove_context(&mut self, context: &Context) -> Option<ContextEntry> {
+    pub(super) fn remove_context(&mut self, context: &Context) -> Option<Removed<ContextEntry>> {
         let number = context.number()?;
 
         context.set_number(None);
@@ -184,7 +187,7 @@ impl Core {
     }
 
     /// Removes a queue.
-    pub(super) fn remove_queue(&mut self, queue: &Queue) -> Option<QueueEntry> {
+    pub(super) fn remove_queue(&mut self, queue: &Queue) -> Option<Removed<QueueEntry>> {
         let number = queue.number()?;
 
         queue.set_number(None);
