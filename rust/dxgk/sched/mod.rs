@@ -40,6 +40,7 @@ pub(crate) mod queue;
 pub(crate) mod queued_work;
 pub(in crate::dxgk) mod show;
 pub(crate) mod signal;
+mod suspend_tests;
 #[cfg(CONFIG_KUNIT = "y")]
 mod test_scene;
 mod tests;
