@@ -36,9 +36,10 @@ pub enum Suspend {
 /// rule: they touch atomics and queue work, nothing else. What implements this keeps neither the
 /// adapter nor the object, because the KMD keeps it until the object is destroyed.
 pub trait QueueCallbacks: Send + Sync {
-    /// Work of the queue has run for so many nanoseconds more. Not one of the WDK; comes before
-    /// what that work has led to is told. Who does not count them need not.
-    fn ran(&self, _ns: u64) {}
+    /// Work of the queue has run for so many nanoseconds more; the engine ran another queue before,
+    /// or none, if `switched`. Not one of the WDK; comes before what that work has led to is told.
+    /// Who does not count them need not.
+    fn ran(&self, _ns: u64, _switched: bool) {}
 
     /// All commands of this submission and of those before it have been read, and some of them are
     /// still carried out (FEN-41). Not one of the WDK. What has completed has been read; a KMD that

@@ -4,13 +4,14 @@
 //!
 //! The first device of a process on an adapter makes it, which is CreateProcess. It ends with the
 //! last device, which is DestroyProcess. So it is found in a list of the process, and each device
-//! has a [`GpuProcessUse`].
+//! has a [`GpuProcessUse`]. What engines have done for it stays known for longer.
 //!
 //! LOCK: `GpuProcesses::list` is held while the KMD makes the process on the adapter, so that there
 //! is one for each adapter. Nothing is dropped under it.
 
 use super::{
     adapter::Adapter,
+    engine_use::EngineUse,
     quota::holder::Holder,
     sched::queued_work::QueuedWork,
     stats::next_id,
@@ -54,10 +55,16 @@ pub(crate) struct GpuProcess {
     pub(in crate::dxgk) fences: Arc<GpuFences>,
     /// What waits for the work that its queues have.
     pub(in crate::dxgk) work: Arc<QueuedWork>,
+    /// What engines have done for it.
+    pub(in crate::dxgk) engines: Arc<EngineUse>,
 }
 
 impl GpuProcess {
-    fn new(adapter: &Adapter, holder: &Arc<Holder>) -> DxgResult<Arc<Self>> {
+    fn new(
+        adapter: &Adapter,
+        holder: &Arc<Holder>,
+        engines: &Arc<EngineUse>,
+    ) -> DxgResult<Arc<Self>> {
         // No other process on any adapter has this number.
         let id = ProcessId(next_id());
         let (kmd, space) = AddressSpace::with_process(adapter, id, holder.clone())?;
@@ -71,20 +78,26 @@ impl GpuProcess {
                 space,
                 fences,
                 work,
+                engines: engines.clone(),
             },
             GFP_KERNEL_ACCOUNT,
         )?)
     }
 }
 
-/// One adapter that a process uses.
+/// One adapter that a process uses, or has used.
 struct Used {
     /// The id of the adapter.
     adapter: u64,
-    process: Arc<GpuProcess>,
+    engines: Arc<EngineUse>,
+    /// As long as it has devices.
+    process: Option<Arc<GpuProcess>>,
     /// How many devices use it.
     devices: usize,
 }
+
+/// How many adapters that a process does not use any more are remembered.
+const PAST: usize = 16;
 
 /// A process on all adapters that it uses.
 #[pin_data]
@@ -116,43 +129,69 @@ impl GpuProcesses {
     /// Context: may sleep, no locks held.
     pub(in crate::dxgk) fn enter(self: &Arc<Self>, adapter: &Adapter) -> DxgResult<GpuProcessUse> {
         let mut list = self.list.lock();
+        let used = Self::remember(&mut list, adapter)?;
+        let process = match &used.process {
+            Some(process) => process.clone(),
+            None => GpuProcess::new(adapter, &self.holder, &used.engines)?,
+        };
 
-        if let Some(used) = list.iter_mut().find(|used| used.adapter == adapter.id) {
-            // OVERFLOW: each is a device in memory.
-            used.devices += 1;
-            return Ok(GpuProcessUse {
-                list: self.clone(),
-                process: used.process.clone(),
-            });
-        }
-
-        list.reserve(1, GFP_KERNEL_ACCOUNT)?;
-
-        let process = GpuProcess::new(adapter, &self.holder)?;
-
-        // There is room.
-        let _room = list.push_within_capacity(Used {
-            adapter: adapter.id,
-            process: process.clone(),
-            devices: 1,
-        });
-
+        used.process = Some(process.clone());
+        // OVERFLOW: each is a device in memory.
+        used.devices += 1;
         Ok(GpuProcessUse {
             list: self.clone(),
             process,
         })
     }
 
+    /// The entry of an adapter in the list.
+    fn remember<'a>(list: &'a mut KVec<Used>, adapter: &Adapter) -> DxgResult<&'a mut Used> {
+        let place = match list.iter().position(|used| used.adapter == adapter.id) {
+            Some(place) => place,
+            None => {
+                let engines = EngineUse::new(adapter.caps.nodes)?;
+                let is_past = |used: &Used| used.devices == 0;
+
+                list.reserve(1, GFP_KERNEL_ACCOUNT)?;
+                // Adapters come and go. The oldest one is forgotten.
+                if list.iter().filter(|used| is_past(used)).count() > PAST {
+                    if let Some(oldest) = list.iter().position(is_past) {
+                        drop(list.remove(oldest));
+                    }
+                }
+                // There is room.
+                let _room = list.push_within_capacity(Used {
+                    adapter: adapter.id,
+                    engines,
+                    process: None,
+                    devices: 0,
+                });
+                list.len().saturating_sub(1)
+            }
+        };
+
+        list.get_mut(place).ok_or(Status::NO_MEMORY.into())
+    }
+
+    /// What the engines of an adapter have done for it; `None` if it never had a device there.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn engines_on(&self, adapter: &Adapter) -> Option<Arc<EngineUse>> {
+        let list = self.list.lock();
+        let used = list.iter().find(|used| used.adapter == adapter.id)?;
+
+        Some(used.engines.clone())
+    }
+
     /// The GPU addresses on this adapter; INVALID_PARAMETER if the process has no device there,
     /// which makes them.
     pub(crate) fn space_on(&self, adapter: &Adapter) -> DxgResult<Arc<AddressSpace>> {
         let list = self.list.lock();
-        let used = list
-            .iter()
-            .find(|used| used.adapter == adapter.id)
-            .ok_or(Status::INVALID_PARAMETER)?;
 
-        used.process
+        list.iter()
+            .find(|used| used.adapter == adapter.id)
+            .and_then(|used| used.process.as_ref())
+            .ok_or(Status::INVALID_PARAMETER)?
             .space
             .clone()
             .ok_or(Status::NOT_SUPPORTED.into())
@@ -167,13 +206,13 @@ impl GpuProcesses {
                 let list = self.list.lock();
 
                 list.get(place)
-                    .map(|used| (used.adapter, used.process.space.clone()))
+                    .map(|used| (used.adapter, used.process.clone()))
             };
-            let Some((adapter, space)) = used else {
+            let Some((adapter, process)) = used else {
                 return;
             };
 
-            if let Some(space) = space {
+            if let Some(space) = process.and_then(|process| process.space.clone()) {
                 let (stretches, tables) = space.extent();
                 let [local, system] = [0, 1].map(|group| space.usage(group));
 
@@ -188,23 +227,24 @@ impl GpuProcesses {
 
     /// Whether the process has a device.
     pub(in crate::dxgk) fn are_in_use(&self) -> bool {
-        !self.list.lock().is_empty()
+        self.list.lock().iter().any(|used| used.devices != 0)
     }
 
     /// One device less.
     fn leave(&self, process: &Arc<GpuProcess>) {
         let mut list = self.list.lock();
-        let place = list
-            .iter()
-            .position(|used| Arc::ptr_eq(&used.process, process));
-        let Some(place) = place else {
+        let is_it =
+            |used: &&mut Used| matches!(&used.process, Some(own) if Arc::ptr_eq(own, process));
+        let Some(used) = list.iter_mut().find(is_it) else {
             return;
         };
-        let is_last = list.get_mut(place).is_some_and(|used| {
-            used.devices -= 1;
-            used.devices == 0
-        });
-        let ended = is_last.then(|| list.remove(place));
+
+        used.devices = used.devices.saturating_sub(1);
+
+        let ended = match used.devices {
+            0 => used.process.take(),
+            _ => None,
+        };
 
         drop(list);
         drop(ended);

@@ -8,7 +8,12 @@ use super::call::{
 };
 use crate::{
     ddi::caps::Luid,
-    dxgk::process::Process,
+    dxgk::{
+        adapter::Adapter,
+        engine_use::NodeUse,
+        process::Process,
+        vidmm::usage::GroupUsage, //
+    },
     error::{
         DxgResult,
         Status, //
@@ -33,6 +38,9 @@ const CURRENT: u64 = u64::MAX;
 
 /// Nanoseconds of a unit of time.
 const UNIT: u64 = 100;
+
+/// The group of segments that are not the GPU's own.
+const NON_LOCAL: usize = 1;
 
 /// The process behind a process handle: the caller, or a pidfd of it. `None` if that process does
 /// not have the device open. ACCESS_DENIED unless the caller may look at it (MEM-34).
@@ -105,8 +113,183 @@ pub(super) fn flush_heap_transitions(
     call.process.handles.adapter(args.hAdapter)?.check()
 }
 
-/// D3DKMTQueryStatistics (0x43): what is known of an adapter, its segments and its nodes. What is
-/// not known is 0. The adapter is named by its LUID (MEM-106).
+/// The process whose statistics are asked for.
+struct Asked<'a> {
+    call: Call<'a>,
+    /// `None` if it does not have the device open: nothing of it is known.
+    process: Option<Arc<Process>>,
+}
+
+impl<'a> Asked<'a> {
+    fn new(call: Call<'a>, args: &D3DKMT_QUERYSTATISTICS) -> DxgResult<Self> {
+        Ok(Self {
+            call,
+            process: process(call, args.hProcess)?,
+        })
+    }
+
+    /// What it uses, as `usage` finds it. What it may use is what any process may.
+    fn usage(
+        &self,
+        usage: impl FnOnce(&Process) -> DxgResult<GroupUsage>,
+    ) -> DxgResult<GroupUsage> {
+        match &self.process {
+            Some(process) => usage(process),
+            None => Ok(GroupUsage {
+                usage: 0,
+                ..usage(self.call.process)?
+            }),
+        }
+    }
+}
+
+/// A time in units of 100 ns.
+fn time(ns: u64) -> i64 {
+    i64::try_from(ns / UNIT).unwrap_or(i64::MAX)
+}
+
+/// A count that is as large as it can be at most.
+fn count(count: u64) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+/// Of an adapter: how many parts it has.
+fn adapter_information(adapter: &Adapter, args: &mut D3DKMT_QUERYSTATISTICS) {
+    let mut info = user::zeroed::<D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION>();
+
+    info.NbSegments = adapter.segment_count();
+    info.NodeCount = adapter.caps.nodes;
+    info.VidPnSourceCount = adapter.caps.video_present_sources;
+    args.set_adapter_information(info);
+}
+
+/// Of a process: how many parts the adapter has, and what is resident in the system's memory.
+fn process_information(
+    call: Call<'_>,
+    adapter: &Adapter,
+    args: &mut D3DKMT_QUERYSTATISTICS,
+) -> DxgResult {
+    let asked = Asked::new(call, args)?;
+    let system = asked.usage(|process| Ok(process.group_usage(adapter, NON_LOCAL)))?;
+    let mut info = user::zeroed::<D3DKMT_QUERYSTATISTICS_PROCESS_INFORMATION>();
+
+    info.NodeCount = adapter.caps.nodes;
+    info.VidPnSourceCount = adapter.caps.video_present_sources;
+    info.SystemMemory.BytesAllocated = system.usage;
+    args.set_process_information(info);
+    Ok(())
+}
+
+/// Of a process on the adapter: how many parts that has.
+fn process_adapter_information(
+    call: Call<'_>,
+    adapter: &Adapter,
+    args: &mut D3DKMT_QUERYSTATISTICS,
+) -> DxgResult {
+    let _asked = Asked::new(call, args)?;
+    let mut info = user::zeroed::<D3DKMT_QUERYSTATISTICS_PROCESS_ADAPTER_INFORMATION>();
+
+    info.NbSegments = adapter.segment_count();
+    info.NodeCount = adapter.caps.nodes;
+    info.VidPnSourceCount = adapter.caps.video_present_sources;
+    args.set_process_adapter_information(info);
+    Ok(())
+}
+
+/// Of a segment: how large it is, and how full.
+fn segment_information(adapter: &Adapter, args: &mut D3DKMT_QUERYSTATISTICS) -> DxgResult {
+    let segment = adapter.segment_usage(args.selector())?;
+    let mut info = user::zeroed::<D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION>();
+
+    info.CommitLimit = segment.commit_limit;
+    info.BytesCommitted = segment.used;
+    info.BytesResident = segment.used;
+    info.Aperture = segment.is_aperture.into();
+    args.set_segment_information(info);
+    Ok(())
+}
+
+/// Of a process in a segment: what is resident there.
+fn process_segment_information(
+    call: Call<'_>,
+    adapter: &Adapter,
+    args: &mut D3DKMT_QUERYSTATISTICS,
+) -> DxgResult {
+    let segment = args.selector();
+    let asked = Asked::new(call, args)?;
+    let usage = asked.usage(|process| process.segment_usage(adapter, segment))?;
+    let mut info = user::zeroed::<D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_INFORMATION>();
+
+    info.BytesCommitted = usage.usage;
+    info.MaximumWorkingSet = usage.budget;
+    args.set_process_segment_information(info);
+    Ok(())
+}
+
+/// Of a process in a group of segments: what it may use, and what it uses.
+fn group_information(
+    call: Call<'_>,
+    adapter: &Adapter,
+    args: &mut D3DKMT_QUERYSTATISTICS,
+) -> DxgResult {
+    let group = args.selector();
+
+    invalid_if(group > 1)?;
+
+    let asked = Asked::new(call, args)?;
+    // CAST: 0 or 1.
+    let usage = asked.usage(|process| Ok(process.group_usage(adapter, group as usize)))?;
+    let mut info = user::zeroed::<D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_GROUP_INFORMATION>();
+
+    info.Budget = usage.budget;
+    info.Requested = usage.usage;
+    info.Usage = usage.usage;
+    args.set_group_information(info);
+    Ok(())
+}
+
+/// Of a node: how long it has run.
+fn node_information(adapter: &Adapter, args: &mut D3DKMT_QUERYSTATISTICS) -> DxgResult {
+    let node = adapter.node_status(args.selector())?;
+    let mut info = user::zeroed::<D3DKMT_QUERYSTATISTICS_NODE_INFORMATION>();
+
+    info.GlobalInformation.RunningTime = time(node.busy_ns);
+    info.GlobalInformation.ContextSwitch = count(node.switches);
+    args.set_node_information(info);
+    Ok(())
+}
+
+/// Of a process on a node: how long that has run for it, and its command buffers.
+fn process_node_information(
+    call: Call<'_>,
+    adapter: &Adapter,
+    args: &mut D3DKMT_QUERYSTATISTICS,
+) -> DxgResult {
+    let node = args.selector();
+
+    invalid_if(node >= adapter.caps.nodes)?;
+
+    let asked = Asked::new(call, args)?;
+    let engines = asked
+        .process
+        .and_then(|process| process.gpu_processes.engines_on(adapter));
+    let used = match engines {
+        Some(engines) => engines.node(node)?,
+        None => NodeUse::default(),
+    };
+    let mut info = user::zeroed::<D3DKMT_QUERYSTATISTICS_PROCESS_NODE_INFORMATION>();
+    let [render, ..] = &mut info.PacketStatistics.QueuePacket;
+
+    render.PacketSubmited = count(used.submitted);
+    render.PacketCompleted = count(used.completed);
+    info.RunningTime = time(used.busy_ns);
+    info.ContextSwitch = count(used.switches);
+    args.set_process_node_information(info);
+    Ok(())
+}
+
+/// D3DKMTQueryStatistics (0x43): what is known of an adapter, its segments and its nodes, and of
+/// what processes do there. What is not known is 0. The adapter is named by its LUID (MEM-106).
 pub(super) fn statistics(call: Call<'_>, args: &mut D3DKMT_QUERYSTATISTICS) -> DxgResult {
     let luid = Luid {
         low: args.AdapterLuid.LowPart,
@@ -116,55 +299,20 @@ pub(super) fn statistics(call: Call<'_>, args: &mut D3DKMT_QUERYSTATISTICS) -> D
 
     match args.Type {
         D3DKMT_QUERYSTATISTICS_ADAPTER => {
-            let mut info = user::zeroed::<D3DKMT_QUERYSTATISTICS_ADAPTER_INFORMATION>();
-
-            info.NbSegments = adapter.segment_count();
-            info.NodeCount = adapter.caps.nodes;
-            info.VidPnSourceCount = adapter.caps.video_present_sources;
-            args.set_adapter_information(info);
+            adapter_information(&adapter, args);
+            Ok(())
         }
-        D3DKMT_QUERYSTATISTICS_SEGMENT => {
-            let segment = adapter.segment_usage(args.selector())?;
-            let mut info = user::zeroed::<D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION>();
-
-            info.CommitLimit = segment.commit_limit;
-            info.BytesCommitted = segment.used;
-            info.BytesResident = segment.used;
-            info.Aperture = segment.is_aperture.into();
-            args.set_segment_information(info);
-        }
-        D3DKMT_QUERYSTATISTICS_NODE => {
-            let node = adapter.node_status(args.selector())?;
-            let mut info = user::zeroed::<D3DKMT_QUERYSTATISTICS_NODE_INFORMATION>();
-
-            info.GlobalInformation.RunningTime =
-                i64::try_from(node.busy_ns / UNIT).unwrap_or(i64::MAX);
-            info.GlobalInformation.ContextSwitch = u32::try_from(node.switches).unwrap_or(u32::MAX);
-            args.set_node_information(info);
-        }
-        D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_GROUP => {
-            let group = args.selector();
-
-            invalid_if(group > 1)?;
-
-            let process = process(call, args.hProcess)?;
-            let asked = process.as_ref().unwrap_or(call.process);
-            // CAST: 0 or 1.
-            let usage = asked.group_usage(&adapter, group as usize);
-            let mut info =
-                user::zeroed::<D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_GROUP_INFORMATION>();
-
-            info.Budget = usage.budget;
-            if process.is_some() {
-                info.Requested = usage.usage;
-                info.Usage = usage.usage;
-            }
-            args.set_group_information(info);
-        }
-        D3DKMT_QUERYSTATISTICS_PROCESS..=D3DKMT_QUERYSTATISTICS_PHYSICAL_ADAPTER => {
-            return Err(Status::NOT_SUPPORTED.into());
-        }
-        _ => return Err(Status::INVALID_PARAMETER.into()),
+        D3DKMT_QUERYSTATISTICS_PROCESS => process_information(call, &adapter, args),
+        D3DKMT_QUERYSTATISTICS_PROCESS_ADAPTER => process_adapter_information(call, &adapter, args),
+        D3DKMT_QUERYSTATISTICS_SEGMENT => segment_information(&adapter, args),
+        D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT => process_segment_information(call, &adapter, args),
+        D3DKMT_QUERYSTATISTICS_NODE => node_information(&adapter, args),
+        D3DKMT_QUERYSTATISTICS_PROCESS_NODE => process_node_information(call, &adapter, args),
+        D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_GROUP => group_information(call, &adapter, args),
+        // There are no displays, and no sensors.
+        D3DKMT_QUERYSTATISTICS_VIDPNSOURCE
+        | D3DKMT_QUERYSTATISTICS_PROCESS_VIDPNSOURCE
+        | D3DKMT_QUERYSTATISTICS_PHYSICAL_ADAPTER => Err(Status::NOT_SUPPORTED.into()),
+        _ => Err(Status::INVALID_PARAMETER.into()),
     }
-    Ok(())
 }

@@ -114,6 +114,38 @@ impl D3DKMT_QUERYSTATISTICS {
         self.QueryResult.__bindgen_anon_1.AdapterInformation = info;
     }
 
+    pub(crate) fn set_process_information(
+        &mut self,
+        info: D3DKMT_QUERYSTATISTICS_PROCESS_INFORMATION,
+    ) {
+        self.QueryResult = zeroed();
+        self.QueryResult.__bindgen_anon_1.ProcessInformation = info;
+    }
+
+    pub(crate) fn set_process_adapter_information(
+        &mut self,
+        info: D3DKMT_QUERYSTATISTICS_PROCESS_ADAPTER_INFORMATION,
+    ) {
+        self.QueryResult = zeroed();
+        self.QueryResult.__bindgen_anon_1.ProcessAdapterInformation = info;
+    }
+
+    pub(crate) fn set_process_segment_information(
+        &mut self,
+        info: D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT_INFORMATION,
+    ) {
+        self.QueryResult = zeroed();
+        self.QueryResult.__bindgen_anon_1.ProcessSegmentInformation = info;
+    }
+
+    pub(crate) fn set_process_node_information(
+        &mut self,
+        info: D3DKMT_QUERYSTATISTICS_PROCESS_NODE_INFORMATION,
+    ) {
+        self.QueryResult = zeroed();
+        self.QueryResult.__bindgen_anon_1.ProcessNodeInformation = info;
+    }
+
     pub(crate) fn set_segment_information(
         &mut self,
         info: D3DKMT_QUERYSTATISTICS_SEGMENT_INFORMATION,

@@ -157,6 +157,10 @@ pub(super) trait Told: Kick {
 
     /// Where the end of a suspension is told, if it is the queue of a context.
     fn suspension(&self) -> Option<&Suspension>;
+
+    /// An engine has run it for so long, after another queue if `switched`. In any context; touches
+    /// atomics only.
+    fn ran(&self, ns: u64, switched: bool);
 }
 
 /// The callbacks of one queue. The KMD has them until it has destroyed the queue, which the end of
@@ -171,9 +175,11 @@ impl<Q: Told + 'static> Callbacks<Q> {
 }
 
 impl<Q: Told> QueueCallbacks for Callbacks<Q> {
-    fn ran(&self, ns: u64) {
+    fn ran(&self, ns: u64, switched: bool) {
         // ORDERING: a count for people who watch.
         let _before = self.0.reported().busy_ns.fetch_add(ns, Relaxed);
+
+        self.0.ran(ns, switched);
     }
 
     fn fetched(&self, number: u64) {

@@ -68,6 +68,26 @@ impl Process {
             bytes,
         )
     }
+
+    /// How much of the segment at a place it may use, and uses. That is known by group, so the
+    /// first segment of a group stands for all of it. INVALID_PARAMETER if there is no such one.
+    pub(crate) fn segment_usage(&self, adapter: &Adapter, place: u32) -> DxgResult<GroupUsage> {
+        // CAST: 32 bits fit a usize.
+        let place = place as usize;
+        let groups = || {
+            let reported = adapter.memory.reported.iter();
+
+            reported.map(|(_, descriptor)| usize::from(!descriptor.local_budget_group))
+        };
+        let group = groups().nth(place).ok_or(Status::INVALID_PARAMETER)?;
+        let whole = self.group_usage(adapter, group);
+        let is_first = groups().take(place).all(|other| other != group);
+
+        Ok(GroupUsage {
+            usage: if is_first { whole.usage } else { 0 },
+            ..whole
+        })
+    }
 }
 
 impl Adapter {

@@ -295,14 +295,16 @@ impl Core {
         let outcome = self.step(index, memory);
         let end = platform::now_ns();
 
-        if self.status.last != Some(index) {
+        let switched = self.status.last != Some(index);
+
+        if switched {
             self.status.switches = self.status.switches.wrapping_add(1);
         }
         self.status.last = Some(index);
         self.status.busy_ns = self.status.busy_ns.wrapping_add(end.saturating_sub(begin));
 
         if let Some(entry) = self.entries.queues.get(index.0) {
-            entry.callbacks.ran(end.saturating_sub(begin));
+            entry.callbacks.ran(end.saturating_sub(begin), switched);
         }
 
         let slice = self.finish(index, outcome);

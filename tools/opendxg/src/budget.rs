@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How much memory of an adapter there is, and who uses it.
 
+use std::os::fd::{AsRawFd, BorrowedFd};
+
 use crate::adapter::Adapter;
 use crate::calls::call;
 use crate::raw::Argument;
@@ -51,6 +53,39 @@ pub struct SegmentStatistics {
     pub bytes_resident: u64,
     /// It makes scattered pages of the system look contiguous.
     pub is_aperture: bool,
+}
+
+/// What an engine node has done for a process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ProcessNodeStatistics {
+    /// How long it has run work of the process, in units of 100 ns.
+    pub running_time: u64,
+    /// How often it went on with the process after other work.
+    pub switches: u32,
+    /// Command buffers that it got.
+    pub submitted: u32,
+    /// Command buffers that have completed.
+    pub completed: u32,
+}
+
+/// Whose statistics are asked for.
+#[derive(Clone, Copy, Debug)]
+pub enum StatisticsOf<'a> {
+    /// This process.
+    Caller,
+    /// The process of a pidfd, which this one may look at.
+    Process(BorrowedFd<'a>),
+}
+
+impl StatisticsOf<'_> {
+    fn raw(self) -> u64 {
+        match self {
+            Self::Caller => 0,
+            // A descriptor is not negative.
+            Self::Process(pidfd) => pidfd.as_raw_fd() as u64,
+        }
+    }
 }
 
 impl Adapter {
@@ -109,6 +144,40 @@ impl Adapter {
             bytes_committed: answer.BytesCommitted,
             bytes_resident: answer.BytesResident,
             is_aperture: answer.Aperture != 0,
+        })
+    }
+
+    /// How many bytes of a process are resident in a segment, by its place in the list.
+    pub fn process_segment_bytes(&self, process: StatisticsOf<'_>, segment: u32) -> Result<u64> {
+        let mut arg = D3DKMT_QUERYSTATISTICS::zeroed();
+        arg.Type = D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT;
+        arg.hProcess = process.raw();
+        arg.__bindgen_anon_1.QueryProcessSegment.SegmentId = segment;
+        self.statistics(&mut arg)?;
+        // SAFETY: as above.
+        let answer = unsafe { arg.QueryResult.__bindgen_anon_1.ProcessSegmentInformation };
+        Ok(answer.BytesCommitted)
+    }
+
+    /// What an engine node has done for a process.
+    pub fn process_node_statistics(
+        &self,
+        process: StatisticsOf<'_>,
+        node: u32,
+    ) -> Result<ProcessNodeStatistics> {
+        let mut arg = D3DKMT_QUERYSTATISTICS::zeroed();
+        arg.Type = D3DKMT_QUERYSTATISTICS_PROCESS_NODE;
+        arg.hProcess = process.raw();
+        arg.__bindgen_anon_1.QueryProcessNode.NodeId = node;
+        self.statistics(&mut arg)?;
+        // SAFETY: as above.
+        let answer = unsafe { arg.QueryResult.__bindgen_anon_1.ProcessNodeInformation };
+        let [render, ..] = answer.PacketStatistics.QueuePacket;
+        Ok(ProcessNodeStatistics {
+            running_time: answer.RunningTime.unsigned_abs(),
+            switches: answer.ContextSwitch,
+            submitted: render.PacketSubmited,
+            completed: render.PacketCompleted,
         })
     }
 }

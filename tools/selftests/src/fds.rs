@@ -3,7 +3,7 @@
 
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -23,6 +23,17 @@ pub fn pipe() -> TestResult<(OwnedFd, OwnedFd)> {
 /// A memory file.
 pub fn memfd() -> TestResult<OwnedFd> {
     Ok(rustix::fs::memfd_create("selftests", MemfdFlags::CLOEXEC)?)
+}
+
+/// A pidfd of a process.
+pub fn pidfd(pid: i32) -> TestResult<OwnedFd> {
+    // SAFETY: plain system call.
+    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) } as i32;
+    if fd < 0 {
+        return Err(std::io::Error::last_os_error().into());
+    }
+    // SAFETY: just made.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
 /// A number that no descriptor of this process has, and that none gets before hundreds are open.

@@ -297,6 +297,10 @@ impl Told for Queue {
     fn suspension(&self) -> Option<&Suspension> {
         self.suspension.as_deref()
     }
+
+    fn ran(&self, ns: u64, switched: bool) {
+        self.device.process.engines.ran(self.node, ns, switched);
+    }
 }
 
 impl ListedQueue for Queue {

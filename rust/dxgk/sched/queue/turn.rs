@@ -84,6 +84,7 @@ impl Queue {
                 Step::Drop(node) => drop(node),
                 Step::Submit(submission, kmd) => {
                     trace::run(self.id, submission.number);
+                    self.device.process.engines.submitted(self.node);
                     if kmd.submit(&submission).is_err() {
                         // The adapter is removed.
                         self.state.lock().stop();
@@ -113,6 +114,9 @@ impl Queue {
         let completed = state.completed();
 
         if completed != before {
+            let count = completed.saturating_sub(before);
+
+            self.device.process.engines.completed(self.node, count);
             trace::complete(self.id, completed);
         }
         match state.blocked() {

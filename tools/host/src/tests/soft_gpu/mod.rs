@@ -50,8 +50,9 @@ struct Told {
     faults: Vec<Fault>,
     suspended: Vec<u64>,
     ran_ns: u64,
-    /// Slices.
+    /// Slices, and how many of them came after another queue's.
     slices: u64,
+    switches: u64,
 }
 
 /// Callbacks that a test waits for.
@@ -93,10 +94,11 @@ impl Ear {
 }
 
 impl QueueCallbacks for Ear {
-    fn ran(&self, ns: u64) {
+    fn ran(&self, ns: u64, switched: bool) {
         self.hear(|told| {
             told.ran_ns += ns;
             told.slices += 1;
+            told.switches += u64::from(switched);
         });
     }
 

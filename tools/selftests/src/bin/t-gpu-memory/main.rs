@@ -12,6 +12,7 @@ mod profiles;
 mod queues;
 mod reserve;
 mod residency;
+mod statistics;
 mod undone;
 mod updates;
 
@@ -32,5 +33,6 @@ pub(crate) fn main() {
         .with(full::tests)
         .with(budget::tests)
         .with(profiles::tests)
+        .with(statistics::tests)
         .run()
 }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Resources that are more open, or less, than the rest (RES-103).
 
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 
 use opendxg::raw::Argument;
 use opendxg::uapi::*;
 use opendxg::Status;
 use selftests::child::{in_child, Child, Gate};
+use selftests::fds::pidfd;
 use selftests::sharing::{Client, How, Local, Shape};
 use selftests::user::{become_user, needs_root, unshare, OTHER};
 use selftests::{ensure_eq, fails_with, module, skip, Suite, TestResult};
@@ -42,17 +43,6 @@ fn check_access(client: &Client, resource: &Local, pid: u32) -> opendxg::Result<
     let mut arg = D3DKMT_CHECKSHAREDRESOURCEACCESS::zeroed();
     (arg.hResource, arg.ClientPid) = (resource.handle(), pid);
     client.call(&mut arg).map(|_| ())
-}
-
-/// A pidfd.
-fn pidfd(pid: i32) -> TestResult<OwnedFd> {
-    // SAFETY: plain system call.
-    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) } as i32;
-    if fd < 0 {
-        return Err(std::io::Error::last_os_error().into());
-    }
-    // SAFETY: just made.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
 fn configure(client: &Client, resource: u32, process: i32, allow: u8) -> opendxg::Result<()> {

@@ -18,15 +18,24 @@ const PROCESS: Field = listed(
     ],
 );
 
+/// A segment of the adapter.
+const fn segment(name: &'static str) -> Field {
+    listed(
+        name,
+        &[0],
+        &[
+            (32, INVALID),
+            (0x8000_0000, INVALID),
+            (0xffff_ffff, INVALID),
+        ],
+    )
+}
+
 const TYPE: Field = field(
     "Type",
     Kind::Enum {
         unknown: &[11, 12, 0x7fff_ffff, 0x8000_0000, u32::MAX],
         unsupported: &[
-            D3DKMT_QUERYSTATISTICS_PROCESS,
-            D3DKMT_QUERYSTATISTICS_PROCESS_ADAPTER,
-            D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT,
-            D3DKMT_QUERYSTATISTICS_PROCESS_NODE,
             D3DKMT_QUERYSTATISTICS_VIDPNSOURCE,
             D3DKMT_QUERYSTATISTICS_PROCESS_VIDPNSOURCE,
             D3DKMT_QUERYSTATISTICS_PHYSICAL_ADAPTER,
@@ -113,24 +122,33 @@ pub(super) const FORMS: &[Described] = &[
     ),
     statistics(
         "segment",
-        &fields(
-            any("hProcess"),
-            listed(
-                "QuerySegment",
-                &[0],
-                &[
-                    (32, INVALID),
-                    (0x8000_0000, INVALID),
-                    (0xffff_ffff, INVALID),
-                ],
-            ),
-        ),
+        &fields(any("hProcess"), segment("QuerySegment")),
         |world, image| ask(world, image, D3DKMT_QUERYSTATISTICS_SEGMENT),
     ),
     statistics(
         "node",
         &fields(any("hProcess"), below("QueryNode", Limit::Four)),
         |world, image| ask(world, image, D3DKMT_QUERYSTATISTICS_NODE),
+    ),
+    statistics(
+        "process",
+        &fields(PROCESS, any("QuerySegment")),
+        |world, image| ask(world, image, D3DKMT_QUERYSTATISTICS_PROCESS),
+    ),
+    statistics(
+        "process and adapter",
+        &fields(PROCESS, any("QuerySegment")),
+        |world, image| ask(world, image, D3DKMT_QUERYSTATISTICS_PROCESS_ADAPTER),
+    ),
+    statistics(
+        "process and segment",
+        &fields(PROCESS, segment("QueryProcessSegment")),
+        |world, image| ask(world, image, D3DKMT_QUERYSTATISTICS_PROCESS_SEGMENT),
+    ),
+    statistics(
+        "process and node",
+        &fields(PROCESS, below("QueryProcessNode", Limit::Four)),
+        |world, image| ask(world, image, D3DKMT_QUERYSTATISTICS_PROCESS_NODE),
     ),
     statistics(
         "process and segment group",
