@@ -293,7 +293,14 @@ MUTANTS = [
     ("engine/translation.rs", "if self.system_only && !access.system {", "if self.system_only && access.system {", "unit"),
     ("engine/run_list/ready.rs", "self.slices < LOWER_EVERY || others == 0", "true || others == 0", "unit"),
     ("engine/run_list/mod.rs", "        node.has_work = false;\n", "", "unit"),
-    ("engine/run_list/blocked.rs", "(class as u64 + 1) * UNIT_NS", "class as u64 * UNIT_NS", "unit"),
+    ("kmd/soft/polls.rs", "            self.wakeup.ring();\n", "", "loom"),
+    ("kmd/soft/cmp.rs", "at == NEVER || at == *woken", "at == NEVER || *woken != NEVER", "loom"),
+    ("engine/run_list/blocked.rs", "units * UNIT_NS", "(units - 1) * UNIT_NS", "unit"),
+    ("engine/run_list/blocked.rs", "\n            .max(class_within(waited_ns / LATE_BY / UNIT_NS))", "", "unit"),
+    ("engine/run_list/mod.rs", "            if !again {", "            if false {", "unit"),
+    ("engine/command_processor.rs", "            again = false;\n", "", "unit"),
+    ("kmd/soft/slab.rs", "if is_empty && self.empty >= SPARE {", "if false {", "unit"),
+    ("kmd/soft/slab.rs", "self.there.put(number, gone.is_none());", "", "unit"),
     ("engine/run_list/suspension.rs", "        node.request = is_running.then_some(fence_id);\n", "        node.request = node.request.or(is_running.then_some(fence_id));\n", "unit"),
 ]
 

@@ -4,7 +4,10 @@
 
 use super::{
     aperture::Aperture,
-    cmp::Cmp,
+    cmp::{
+        Cmp,
+        ENGINES, //
+    },
     config::Config,
     context::Context,
     engine_core::NewQueue,
@@ -66,9 +69,6 @@ use crate::{
 };
 use core::array;
 
-/// How many engines there can be.
-const ENGINES: usize = nodes::COUNT as usize;
-
 /// A started adapter.
 pub(super) struct Adapter {
     config: Config,
@@ -85,7 +85,7 @@ pub(super) struct Adapter {
 
 /// The threads of an adapter. Dropping them ends them.
 struct Threads {
-    _cmp: Thread<Cmp>,
+    _cmp: Thread<Cmp<Shell>>,
     _engines: [Option<Thread<Shell>>; ENGINES],
 }
 

@@ -9,8 +9,7 @@ use super::{
     polls::{
         Polls,
         NEVER, //
-    },
-    shell::Shell, //
+    }, //
 };
 use crate::platform::{
     self,
@@ -19,30 +18,30 @@ use crate::platform::{
     Wakeup, //
 };
 
-/// The CMP of an adapter.
-pub(super) struct Cmp {
+/// How many engines there can be.
+pub const ENGINES: usize = nodes::COUNT as usize;
+
+/// The CMP of an adapter with such engines.
+pub struct Cmp<E> {
     polls: Shared<Polls>,
-    engines: [Option<Shared<Shell>>; nodes::COUNT as usize],
+    engines: [Option<Shared<E>>; ENGINES],
 }
 
-impl Cmp {
+impl<E: Run> Cmp<E> {
     /// The CMP of these engines.
-    pub(super) fn new(
-        polls: Shared<Polls>,
-        engines: [Option<Shared<Shell>>; nodes::COUNT as usize],
-    ) -> Self {
+    pub fn new(polls: Shared<Polls>, engines: [Option<Shared<E>>; ENGINES]) -> Self {
         Self { polls, engines }
     }
 }
 
-impl Run for Cmp {
+impl<E: Run> Run for Cmp<E> {
     fn wakeup(&self) -> &Wakeup {
         &self.polls.wakeup
     }
 
     fn run(&self) {
         // For which moment each engine was woken.
-        let mut woken = [NEVER; nodes::COUNT as usize];
+        let mut woken = [NEVER; ENGINES];
         let mut next = None;
 
         while self.polls.wakeup.wait(next) {

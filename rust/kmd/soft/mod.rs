@@ -8,7 +8,7 @@
 mod adapter;
 pub mod allocation_data;
 mod aperture;
-mod cmp;
+pub mod cmp;
 mod config;
 mod context;
 mod engine_core;
@@ -18,7 +18,7 @@ mod listed;
 mod memory;
 mod nodes;
 mod page_tables;
-mod polls;
+pub mod polls;
 mod queue;
 mod report;
 mod shell;

@@ -14,7 +14,7 @@ use core::array;
 pub(super) const NEVER: u64 = u64::MAX;
 
 /// When each engine has to be woken.
-pub(super) struct Polls {
+pub struct Polls {
     /// Nanoseconds, by engine. The engine stores it before it sleeps.
     pub(super) at: [Word64; nodes::COUNT as usize],
     /// Rings when there is a moment that the CMP has not seen.
@@ -23,7 +23,7 @@ pub(super) struct Polls {
 
 impl Polls {
     /// No engine has to be woken; `None` if there is no memory. May sleep.
-    pub(super) fn new() -> Option<Self> {
+    pub fn new() -> Option<Self> {
         Some(Self {
             at: array::from_fn(|_| platform::word64(NEVER)),
             wakeup: platform::wakeup()?,
@@ -31,7 +31,7 @@ impl Polls {
     }
 
     /// An engine sleeps until then, unless it gets work; for ever if that is `None`.
-    pub(super) fn set(&self, engine: usize, at: Option<u64>) {
+    pub fn set(&self, engine: usize, at: Option<u64>) {
         let Some(word) = self.at.get(engine) else {
             return;
         };

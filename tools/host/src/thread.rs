@@ -2,11 +2,11 @@
 
 //! Threads of an object, by the names of `rust/sys/task/kthread.rs`.
 
-use std::{
-    sync::{Arc, Condvar, Mutex},
-    thread::JoinHandle,
-    time::Duration,
-};
+#[cfg(loom)]
+use loom::sync::{Condvar, Mutex, MutexGuard};
+#[cfg(not(loom))]
+use std::sync::{Condvar, Mutex, MutexGuard};
+use std::{sync::Arc, thread::JoinHandle, time::Duration};
 
 use crate::platform::now_ns;
 
@@ -18,7 +18,6 @@ struct State {
 }
 
 /// What one thread sleeps on until somebody has something for it.
-#[derive(Default)]
 pub(crate) struct Wakeup {
     state: Mutex<State>,
     changed: Condvar,
@@ -46,11 +45,7 @@ impl Wakeup {
                 None => self.changed.wait(state).expect("nobody panics"),
                 Some(at) => match at.checked_sub(now_ns()) {
                     None | Some(0) => break,
-                    Some(ns) => {
-                        let wait = self.changed.wait_timeout(state, Duration::from_nanos(ns));
-
-                        wait.expect("nobody panics").0
-                    }
+                    Some(ns) => self.sleep(state, Duration::from_nanos(ns)),
                 },
             };
         }
@@ -58,7 +53,19 @@ impl Wakeup {
         !state.stopped
     }
 
-    fn stop(&self) {
+    /// Sleeps until it rings, or for so long. There is no time under loom.
+    fn sleep<'a>(&'a self, state: MutexGuard<'a, State>, time: Duration) -> MutexGuard<'a, State> {
+        if cfg!(loom) {
+            return self.changed.wait(state).expect("nobody panics");
+        }
+
+        let wait = self.changed.wait_timeout(state, time);
+
+        wait.expect("nobody panics").0
+    }
+
+    /// The thread has to end.
+    pub(crate) fn stop(&self) {
         self.state.lock().expect("nobody panics").stopped = true;
         self.changed.notify_all();
     }
@@ -69,7 +76,10 @@ pub(crate) type BoxedWakeup = Box<Wakeup>;
 
 /// Such a wakeup.
 pub(crate) fn wakeup() -> Option<BoxedWakeup> {
-    Some(Box::default())
+    Some(Box::new(Wakeup {
+        state: Mutex::new(State::default()),
+        changed: Condvar::new(),
+    }))
 }
 
 /// What a thread does.

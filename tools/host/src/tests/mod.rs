@@ -29,6 +29,8 @@ mod attribute_rules;
 mod bucket_map;
 #[cfg(not(loom))]
 mod classes;
+#[cfg(loom)]
+mod cmp;
 #[cfg(not(loom))]
 mod ddi;
 #[cfg(not(loom))]
