@@ -114,9 +114,9 @@ fn one_waiter_one_quick_signaller() {
     }
 }
 
-/// Two waiters for different values, two signallers (FEN-33).
+/// GPU-110: two waiters for different values, two signallers (FEN-33).
 #[test]
-fn two_waiters_two_signallers() {
+fn gpu_110_two_waiters_two_signallers() {
     explore_within(Some(3), || {
         let fence = Fence::new(0);
         let signallers = [signaller(&fence, 1), signaller(&fence, 2)];

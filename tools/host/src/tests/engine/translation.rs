@@ -350,7 +350,7 @@ fn doc2_has_two_levels_of_short_entries() {
 }
 
 #[test]
-fn gpu_66_translations_stay_until_they_are_invalidated() {
+fn gpu_66_gpu_113_the_cache_is_sticky_until_it_is_invalidated() {
     let (mut machine, mut tlb) = new();
     let (old, new) = (machine.new_page(), machine.new_page());
     let find =

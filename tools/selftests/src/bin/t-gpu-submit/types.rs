@@ -81,7 +81,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
     });
     rows.test("FEN-50 hContext 0, foreign or of another process", contexts)
         .test(
-            "FEN-38 FEN-50 FEN-113 without native fences no CPU signal is the miniport's",
+            "FEN-38 FEN-50 FEN-113 GPU-113 without native fences no CPU signal is the miniport's",
             no_native_fence,
         )
 }
