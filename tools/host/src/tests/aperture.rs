@@ -2,6 +2,10 @@
 
 //! The aperture as the driver interface has it, with a double below (MEM-4, MEM-5, MEM-78).
 
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::thread;
+use std::time::Duration;
+
 use crate::{
     ddi::{
         caps::{AdapterQuery, Luid, StartInfo},
@@ -16,7 +20,7 @@ use crate::{
         allocation_data,
         journal::{Broken, Entry, Journal},
         operations::{Operations, What},
-        Behaviour, FakeKmd, IN_LOCAL, PHYSICAL,
+        Behaviour, FakeKmd, Pause, IN_LOCAL, PHYSICAL,
     },
     platform::{self, Shared},
 };
@@ -36,10 +40,16 @@ struct Scene {
 
 impl Scene {
     fn new() -> Self {
+        Self::with(None)
+    }
+
+    /// The same, where calls of the KMD may have to wait.
+    fn with(pause: Option<Shared<Pause>>) -> Self {
         let journal = Shared::new(Journal::new());
         let operations = Shared::new(Operations::new().unwrap());
         let behaviour = Behaviour {
             operations: Some(operations.clone()),
+            pause,
             local_memory: 0x10_0000,
             ..Behaviour::default()
         };
@@ -209,6 +219,33 @@ fn mem_78_a_stopped_adapter_has_no_aperture() {
     scene.port.stop(&class);
     allocation.map_aperture(&class, (APERTURE, 0), 0, &[0]);
     allocation.unmap_aperture(&class, &range(0, 1), 0);
+    assert_eq!(scene.operations.count(), 0);
+    drop((allocation, scene.port));
+    assert!(scene.journal.is_good_end());
+}
+
+/// MEM-58, GPU-96: until StopDevice has returned engines may run. Who takes pages out of the
+/// aperture meanwhile learns only then that nobody uses them.
+#[test]
+fn mem_58_mem_78_an_unmap_beside_stop_device_returns_after_it() {
+    let pause = Shared::new(Pause::new(Entry::StopDevice).unwrap());
+    let scene = Scene::with(Some(pause.clone()));
+    let allocation = scene.allocation(PHYSICAL);
+    let unmapped = AtomicBool::new(false);
+
+    thread::scope(|scope| {
+        scope.spawn(|| scene.port.stop(&Passive::here()));
+        pause.wait_for_call();
+        scope.spawn(|| {
+            allocation.unmap_aperture(&Passive::here(), &range(0, 1), 0);
+            unmapped.store(true, SeqCst);
+        });
+        // What is refused returns long before this.
+        thread::sleep(Duration::from_millis(20));
+        assert!(!unmapped.load(SeqCst), "engines may still run");
+        pause.release();
+    });
+    assert!(unmapped.load(SeqCst));
     assert_eq!(scene.operations.count(), 0);
     drop((allocation, scene.port));
     assert!(scene.journal.is_good_end());
