@@ -46,8 +46,8 @@ fn flags(process: &Path) -> Option<u64> {
     rest.split_whitespace().nth(6)?.parse().ok()
 }
 
-/// Demands that the threads of the software GPU freeze: the kernel waits for all that do, and says
-/// so if one does not come.
+/// Demands that the threads of the software GPU freeze, in a kernel that does so: it waits for all
+/// that do, and says so if one does not come.
 fn all_freeze() -> TestResult {
     let first = flags(Path::new("/proc/2"));
     ensure!(
@@ -90,9 +90,9 @@ fn engines() -> TestResult {
         let fence = fence.clone();
         Blocked::new(move || fence.wait(1))?
     };
-    all_freeze()?;
     for _ in 0..rounds(2) {
         freeze(1)?;
+        all_freeze()?;
         // Nothing was lost, and nothing has ended.
         for (hog, busy, gpu) in &all {
             let turns = busy.turns();
