@@ -188,7 +188,8 @@ fn process_ends() -> TestResult {
             let _busy = hog.begin(&gpu)?;
             let memory = gpu.local_buffer(BLOCK)?;
             let list = [memory.allocation()];
-            gpu.paging().make_resident(&list, ResidentFlags::empty())?;
+            let made = gpu.paging().make_resident(&list, ResidentFlags::empty())?;
+            gpu.paging().wait(made.value()?)?;
             Injector::new()?.arm(step)?;
             // SAFETY: ends this process, which nothing is undone in.
             unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
