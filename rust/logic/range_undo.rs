@@ -28,11 +28,11 @@ pub struct Change {
 /// Pages to take back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// The first one.
+    /// Where they begin.
     pub first: u64,
-    /// The page after the last one.
+    /// The page after them.
     pub end: u64,
-    /// What the first one was; `None` if it was free.
+    /// What the page at `first` was; `None` if it was free.
     pub old: Option<Range>,
 }
 
@@ -87,8 +87,8 @@ impl Change {
             .saturating_add(usize::from(joins_after))
     }
 
-    /// The next pages from `at` on that are still what this change made of them. `before`: what they
-    /// were, in order.
+    /// The next pages from `at` on that are still what this change made of them. `before`: what
+    /// they were, in order.
     pub fn next_run(&self, map: &impl Ranges, before: &[Stretch], at: u64) -> Option<Run> {
         let mut at = at;
 
