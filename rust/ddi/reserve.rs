@@ -21,7 +21,8 @@ pub struct ReserveRange {
 /// Gives GPU addresses of a process to a KMD while CreateProcess runs: a KMD has it at no other
 /// time. DxgkCbReserveGpuVirtualAddressRange.
 ///
-/// The OS part has the tables of what it gave, and writes invalid entries to them when they are new.
+/// The OS part has the tables of what it gave, and writes invalid entries to them when they are
+/// new.
 /// Other entries are for the KMD to write: it is told of each new table (`initial_update`). What
 /// clients map there, if they may, is invalid again when they take it away.
 pub trait ReserveAddresses {

@@ -111,7 +111,7 @@ impl Traits {
     /// It is a TopOfPipeline fence.
     const TOP_OF_PIPELINE: u8 = 1 << 1;
 
-    /// None.
+    /// A fence like any other.
     pub(crate) const NONE: Self = Self(0);
 
     /// For other adapters, or not.
