@@ -187,8 +187,8 @@ impl Request {
     /// then rights of all.
     ///
     /// One element takes no memory. If it is all right, `at_once` comes first, under the lock of
-    /// the handle table: if that is true, everything is done, and the fence needs no reference. What
-    /// is more than that is not inlined, so that this takes few registers and little stack.
+    /// the handle table: if that is true, everything is done, and the fence needs no reference.
+    /// What is more than that is not inlined, so that this takes few registers and little stack.
     #[inline(always)]
     fn with_elements(
         self,

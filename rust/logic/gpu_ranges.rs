@@ -22,7 +22,7 @@ pub const MAX_STRETCHES: u32 = 65536;
 /// Who has reserved pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
-    /// A client.
+    /// The process, by its calls.
     Client,
     /// The KMD, which writes the entries (MEM-64). Clients may map there if it is shared.
     Kmd {

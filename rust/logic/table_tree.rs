@@ -6,8 +6,8 @@
 //! full of invalid entries before anything leads to it. What is taken out is freed behind the next
 //! flush: an engine may look at it until then.
 //!
-//! A change is any number of claims, writes and sweeps, and then one [`TableTree::finish`]. With two
-//! levels the root has as many entries as are needed, which takes a new one now and then (MEM-54).
+//! A change is any number of claims, writes and sweeps, and then one [`TableTree::finish`]. With
+//! two levels the root has as many entries as are needed, which takes a new one now and then (MEM-54).
 //! Contexts are suspended while that happens, or during every change if the KMD wants it (MEM-56).
 //!
 //! Memory of tables, the KMD and the contexts belong to the caller, which also has the lock
@@ -132,7 +132,7 @@ impl Rules {
 /// What pages become.
 #[derive(Clone, Copy, Debug)]
 pub struct Pages {
-    /// The first one.
+    /// Where they begin.
     pub first: u64,
     /// The one after the last.
     pub end: u64,
@@ -158,7 +158,7 @@ const SHRINKS: u32 = 4;
 /// Why a table is cleared.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Clear {
-    /// It is new.
+    /// Nothing was written to it yet.
     New,
     /// It is about to go, and nothing leads to it.
     Goes,
@@ -170,7 +170,7 @@ enum Clear {
 pub struct TableTree {
     levels: Levels,
     rules: Rules,
-    /// Entries of the root.
+    /// How long the table of the highest level is (MEM-59).
     root_entries: u32,
     /// Contexts are suspended until the change is finished.
     is_idle: bool,
@@ -204,7 +204,7 @@ impl TableTree {
         Ok(tree)
     }
 
-    /// The root.
+    /// Names the table of the highest level.
     pub fn root(&self) -> Key {
         Key {
             level: self.levels.root(),
@@ -330,8 +330,8 @@ impl TableTree {
         Ok(())
     }
 
-    /// Makes a root with so many entries at least, which leads to what the old one led to, and takes
-    /// that out. There are two levels.
+    /// Makes a root with so many entries at least, which leads to what the old one led to, and
+    /// takes that out. There are two levels.
     fn resize_root<T: Tables>(&mut self, tables: &mut T, least: u32) -> Result<(), T::Error> {
         let entries = self.most_entries(tables.root_entries(least)?).max(least);
         let old = self.root();

@@ -82,7 +82,7 @@ pub struct Wishes {
 /// What a context finds at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// This page.
+    /// A valid entry that leads to this.
     Page(Entry),
     /// No valid entry in a table of this level.
     Fault(u8),

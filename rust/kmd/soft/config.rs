@@ -50,7 +50,7 @@ impl AdapterProfile {
             .map(|(profile, _)| *profile)
     }
 
-    /// Its name.
+    /// As `profile` in configfs has it.
     pub fn name(self) -> &'static str {
         Self::ALL
             .iter()
