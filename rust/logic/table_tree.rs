@@ -7,8 +7,9 @@
 //! flush: an engine may look at it until then.
 //!
 //! A change is any number of claims, writes and sweeps, and then one [`TableTree::finish`]. With
-//! two levels the root has as many entries as are needed, which takes a new one now and then (MEM-54).
-//! Contexts are suspended while that happens, or during every change if the KMD wants it (MEM-56).
+//! two levels the root has as many entries as are needed, which takes a new one now and then
+//! (MEM-54). Contexts are suspended while that happens, or during every change if the KMD wants it
+//! (MEM-56).
 //!
 //! Memory of tables, the KMD and the contexts belong to the caller, which also has the lock
 //! ([`Tables`]).
