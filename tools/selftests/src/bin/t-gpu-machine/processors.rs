@@ -12,20 +12,23 @@ use selftests::{ensure, Suite, TestResult};
 /// Each of them.
 const LIMIT: Duration = Duration::from_secs(240);
 
+/// A brief run has the tests of t-gpu-fair with one processor. In a kernel with checks these two
+/// would take many minutes.
 pub(crate) fn tests(suite: Suite) -> Suite {
-    let suite = suite.slow(
-        "GPU-4 GPU-114 t-gpu-submit with one processor",
-        LIMIT,
-        || passes("t-gpu-submit"),
-    );
     if is_brief() {
         return suite;
     }
-    suite.slow(
-        "GPU-4 GPU-114 t-gpu-races with one processor",
-        LIMIT,
-        || passes("t-gpu-races"),
-    )
+    suite
+        .slow(
+            "GPU-4 GPU-114 t-gpu-submit with one processor",
+            LIMIT,
+            || passes("t-gpu-submit"),
+        )
+        .slow(
+            "GPU-4 GPU-114 t-gpu-races with one processor",
+            LIMIT,
+            || passes("t-gpu-races"),
+        )
 }
 
 /// Runs a program of tests briefly.
