@@ -119,9 +119,8 @@ mod tests {
             };
             let kmd = KBox::new(SoftKmd::add_device(config), GFP_KERNEL)?;
             let port = Port::start(kmd, &class, &info).map_err(|_| ENOMEM)?;
-            let process =
-                Process::create(&port, &class, ProcessId(next_id()), &mut NoAddresses)
-                    .map_err(|_| ENOMEM)?;
+            let process = Process::create(&port, &class, ProcessId(next_id()), &mut NoAddresses)
+                .map_err(|_| ENOMEM)?;
             let device =
                 Device::create(&process, &class, DeviceId(next_id())).map_err(|_| ENOMEM)?;
 
