@@ -43,15 +43,6 @@ pub struct dxg_attachment {
     pub(crate) attachment: *mut dma_buf_attachment,
     pub(crate) table: *mut sg_table,
 }
-impl Default for dxg_attachment {
-    fn default() -> Self {
-        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
-        unsafe {
-            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
-            s.assume_init()
-        }
-    }
-}
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct dxg_params {

@@ -46,7 +46,7 @@ END
 		--no-recursive-allowlist \
 		--merge-extern-blocks \
 		--with-derive-default \
-		--no-default 'dxg_p.*' \
+		--no-default 'dxg_(p|attachment).*' \
 		-- -x c -D__BINDGEN__
 } >"$output"
 

@@ -23,8 +23,9 @@ pub fn measure(runner: &mut Runner, bench: &Bench, plan: Plan) {
         Participant::new(names::OPENDXG, || by_call.wait(5).expect("wait")),
     ];
     if let Some(library) = Library::load() {
-        all.push(Participant::new(names::LIBRARY, || {
-            library.wait(&bench.device, &by_call, 5);
+        let (device, own) = (&bench.device, &by_call);
+        all.push(Participant::new(names::LIBRARY, move || {
+            library.wait(device, own, 5);
         }));
     }
     if let Some(ntsync) = &bench.ntsync {
