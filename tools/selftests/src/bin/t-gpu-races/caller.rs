@@ -5,12 +5,13 @@
 
 use opendxg::pm4::Pm4;
 use opendxg::{
-    Access, Allocation, Context, Device, EventFd, EvictFlags, GpuMap, GpuReserve, GpuUpdate,
-    MemoryGroup, MonitoredFence, PagingQueue, Reservation, ResidentFlags, SignalFlags, Status,
-    SyncFlags, SyncKind, SyncObject,
+    Access, Allocation, Context, Device, EventFd, EvictFlags, ExecutionState, GpuMap, GpuReserve,
+    GpuUpdate, MemoryGroup, MonitoredFence, PagingQueue, Reservation, ResidentFlags, SignalFlags,
+    Status, SyncFlags, SyncKind, SyncObject,
 };
 use selftests::gpu::{one, Commands, Gpu, BLOCK, PAGE, READ_WRITE};
 use selftests::rounds::Dice;
+use selftests::time::eventually;
 use selftests::TestResult;
 
 /// Contexts, allocations, ranges and paging queues at a time.
@@ -334,8 +335,19 @@ impl Caller {
     fn ask(&mut self) -> TestResult {
         let adapter = self.device().adapter();
         adapter.video_memory(MemoryGroup::Local)?;
-        adapter.segment_statistics(0)?;
-        adapter.segment_and_node_count()?;
+        // These find the adapter by its LUID, which a removal takes away before it stops devices.
+        for asked in [
+            adapter.segment_statistics(0).map(drop),
+            adapter.segment_and_node_count().map(drop),
+        ] {
+            if let Err(error) = asked {
+                let device = self.device();
+                eventually(&format!("{error}, and the end of the device"), || {
+                    matches!(device.execution_state(), Ok(ExecutionState::Stopped))
+                })?;
+                return Err(error.into());
+            }
+        }
         adapter.flush_heap_transitions()?;
         adapter.clock_calibration(0)?;
         self.device().execution_state()?;
