@@ -478,6 +478,6 @@ fn write(profile: &Profile, table: &[Word64], index: u32, bits: u64) -> Option<u
     let shift = if index % 2 == 0 { 0 } else { 32 };
     let mask = u64::from(u32::MAX) << shift;
 
-    platform::store_release(word, old & !mask | bits << shift);
+    platform::store_release(word, (old & !mask) | (bits << shift));
     Some((old & mask) >> shift)
 }

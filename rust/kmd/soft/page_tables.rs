@@ -122,7 +122,7 @@ fn write_short(table: &[Word64], index: usize, bits: u64) {
     if let Some(word) = table.get(index / 2) {
         let other = platform::load_acquire(word) & !mask;
 
-        platform::store_release(word, other | bits << shift);
+        platform::store_release(word, other | (bits << shift));
     }
 }
 

@@ -22,7 +22,7 @@ pub const fn code(nr: u32, size: u32) -> u32 {
 
 /// The code of the same call that returns its exact NTSTATUS: `_IOWR('g', nr, size)`.
 pub const fn exact_code(nr: u32, size: u32) -> u32 {
-    code(nr, size) | ((uapi::DXG_IOCTL_TYPE ^ uapi::DXG_IOCTL_TYPE_EXACT) as u32) << 8
+    code(nr, size) | (((uapi::DXG_IOCTL_TYPE ^ uapi::DXG_IOCTL_TYPE_EXACT) as u32) << 8)
 }
 
 /// One ioctl with an arbitrary code and argument.

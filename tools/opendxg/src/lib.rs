@@ -136,9 +136,8 @@ mod weak;
 
 pub use adapter::{Adapter, AdapterType, ClockCalibration, DeviceIds, Feature, Luid};
 pub use allocation::{Allocation, Mapping, MappingMut, Residency};
-pub use budget::{
-    MemoryGroup, ProcessNodeStatistics, SegmentStatistics, StatisticsOf, VideoMemory,
-};
+pub use budget::{MemoryGroup, ProcessNodeStatistics, SegmentStatistics};
+pub use budget::{StatisticsOf, VideoMemory};
 pub use counters::{Counters, FdInfo};
 pub use device::{Context, Device, ExecutionState, PageFault};
 pub use dxg::{AdapterFilter, Dxg, Version, NO_OP};

@@ -14,14 +14,20 @@ const DELAY: &str = "/sys/module/suspend/parameters/pm_test_delay";
 /// Suspends.
 const STATE: &str = "/sys/power/state";
 
-/// Freezes all processes, and the threads of the kernel that freeze with them, for so many seconds;
-/// only the caller goes on. Fails if something does not freeze within what the kernel allows, which
-/// is 20 s.
-pub fn freeze(seconds: u64) -> TestResult {
+/// Skips the test if the kernel cannot do this. For before anything is made.
+pub fn needs_freezer() -> TestResult {
     needs_root()?;
     if !Path::new(LEVEL).exists() {
         skip!("the kernel has no {LEVEL}");
     }
+    Ok(())
+}
+
+/// Freezes all processes, and the threads of the kernel that freeze with them, for so many seconds;
+/// only the caller goes on. Fails if something does not freeze within what the kernel allows, which
+/// is 20 s.
+pub fn freeze(seconds: u64) -> TestResult {
+    needs_freezer()?;
     let before = fs::read_to_string(DELAY)?;
     fs::write(DELAY, seconds.to_string())?;
     fs::write(LEVEL, "freezer")?;

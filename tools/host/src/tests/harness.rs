@@ -12,9 +12,13 @@ use std::{
 };
 
 #[cfg(loom)]
-use loom::sync::{atomic::fence, Arc, Mutex, MutexGuard};
+pub use loom::sync::Arc;
+#[cfg(loom)]
+use loom::sync::{atomic::fence, Mutex, MutexGuard};
 #[cfg(not(loom))]
-use std::sync::{atomic::fence, Arc, Mutex, MutexGuard};
+pub use std::sync::Arc;
+#[cfg(not(loom))]
+use std::sync::{atomic::fence, Mutex, MutexGuard};
 
 use crate::{
     logic::{

@@ -735,10 +735,7 @@ proptest! {
             }
 
             for page in [first - 1, first, first + count / 2, first + count - 1, first + count] {
-                let expected = model.get(&page).map(|frame| {
-                    let base = *frame;
-                    base
-                });
+                let expected = model.get(&page).copied();
 
                 prop_assert_eq!(scene.frame(page).ok().map(|found| found.0), expected);
             }

@@ -3,9 +3,9 @@
 //! The same scenes with real threads: small under Miri, which looks for undefined behaviour and
 //! stale reads, larger otherwise, as a stress.
 
-use std::{sync::Arc, thread::scope};
+use std::thread::scope;
 
-use super::harness::{Fence, Glue, Wait};
+use super::harness::{Arc, Fence, Glue, Wait};
 use crate::logic::wait_set::{
     Mode::{All, Any},
     WaitEnd::{Cancelled, Satisfied},

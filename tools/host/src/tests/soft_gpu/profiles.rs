@@ -200,6 +200,6 @@ fn mem_53_an_entry_of_4_bytes_leads_to_no_other_page() {
         );
     }
     assert_eq!(super::word(&table, 0) & u64::from(u32::MAX), 0);
-    assert_eq!(super::word(&table, 0) >> 32 & !0xfff, 0xffff_f000);
+    assert_eq!((super::word(&table, 0) >> 32) & !0xfff, 0xffff_f000);
     assert_eq!(super::word(&table, 1), 0);
 }

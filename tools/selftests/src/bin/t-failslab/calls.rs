@@ -8,7 +8,6 @@ use opendxg::raw::{Argument, Raw};
 use opendxg::uapi::*;
 use opendxg::{Access, Device, EventFd, MonitoredFence, Status, SyncFlags, SyncKind};
 use selftests::sharing::share_call;
-use selftests::soft_adapter::SoftAdapter;
 use selftests::task::{is_blocked, me};
 use selftests::{ensure_eq, fixture, TestResult};
 
@@ -153,14 +152,6 @@ pub(crate) const ALL: &[(&str, Maker)] = &[
             open_nt2(sweep, &device, nt.slot())
         },
     ),
-    ("OpenSyncObjectFromNtHandle2 on another adapter", |sweep| {
-        let other = SoftAdapter::enabled("failslab")?;
-        let device = other.device()?;
-        // Its GPU looks at the page.
-        let _context = device.create_context(0)?;
-        let fence = fixture::device()?.create_shareable_fence(0)?;
-        open_nt2(sweep, &device, fence.share(Access::ALL)?.slot())
-    }),
     ("OpenSynchronizationObject", |sweep| {
         let mutex = SyncKind::Mutex {
             initially_owned: false,

@@ -94,7 +94,8 @@ fn queued<T: Argument + Copy + 'static>(
     sweep: Sweep<'_>,
     fill: impl FnOnce(&World, &mut T) -> TestResult,
 ) -> TestResult {
-    sweep_over(sweep, 0, fill, |world, _, _| world.drain())
+    // Draining makes a fence.
+    sweep_over(sweep, 1, fill, |world, _, _| world.drain())
 }
 
 /// All calls, by name.
@@ -546,6 +547,11 @@ impl Call for HwCall {
                 self.raw.exec(&mut arg)
             }
         }
+    }
+
+    /// The fence that is made below.
+    fn handles(&self) -> u32 {
+        1
     }
 
     fn undo(&mut self) -> TestResult {

@@ -11,7 +11,7 @@ use opendxg::raw::Argument;
 use opendxg::uapi::*;
 use opendxg::{GpuProtection, GpuReserve, GpuUpdate, Reservation, Status};
 use selftests::blocked::Blocked;
-use selftests::freezer::freeze;
+use selftests::freezer::{freeze, needs_freezer};
 use selftests::gpu::{Gpu, BLOCK, NODES, PAGE};
 use selftests::hog::{Busy, Hog};
 use selftests::rounds::rounds;
@@ -76,6 +76,7 @@ fn counts(hog: Hog) -> bool {
 }
 
 fn engines() -> TestResult {
+    needs_freezer()?;
     let mut all: Vec<(Hog, Busy, Gpu)> = Vec::new();
     for (hog, node) in Hog::ALL.into_iter().zip(NODES.into_iter().cycle()) {
         let gpu = Gpu::node(node)?;
@@ -137,6 +138,7 @@ fn one_too_many(
 }
 
 fn calls() -> TestResult {
+    needs_freezer()?;
     let gpu = Gpu::new()?;
     let reserve = GpuReserve {
         size: BLOCK,
