@@ -113,7 +113,7 @@ pub(super) enum Kind {
 }
 
 /// How many objects there can be in one test, and how many calls are recorded.
-const OBJECTS: usize = 32;
+const OBJECTS: usize = 48;
 const CALLS: usize = 256;
 
 /// An object: its kind, and the one or two it was made on, each by number from 1.
