@@ -25,9 +25,10 @@ impl Library {
         let function = |name: &CStr| {
             // SAFETY: the name is terminated, and `library` is a loaded library.
             let address = unsafe { libc::dlsym(library, name.as_ptr()) };
-            // SAFETY: the functions that are asked for below take a pointer and return an NTSTATUS.
-            (!address.is_null())
-                .then(|| unsafe { core::mem::transmute::<*mut c_void, Function>(address) })
+            (!address.is_null()).then(|| {
+                // SAFETY: what is asked for below takes a pointer and returns an NTSTATUS.
+                unsafe { core::mem::transmute::<*mut c_void, Function>(address) }
+            })
         };
         if library.is_null() {
             return None;

@@ -58,6 +58,7 @@ assert_impl_all!(GpuMap: Send, Sync, Copy, Default, PartialEq);
 assert_impl_all!(GpuRange: Send, Sync, Copy, PartialEq);
 assert_impl_all!(GpuReserve: Send, Sync, Copy, Default, PartialEq);
 assert_impl_all!(GpuUpdate<'static>: Send, Sync, Copy);
+assert_impl_all!(Placement: Send, Sync, Copy);
 assert_impl_all!(MemoryGroup: Send, Sync, Copy, PartialEq);
 assert_impl_all!(PageFault: Send, Sync, Copy, PartialEq);
 assert_impl_all!(PagingPriority: Send, Sync, Copy, Default, PartialEq);

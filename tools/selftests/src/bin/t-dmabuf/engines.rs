@@ -21,7 +21,10 @@ const SIZE: u64 = PAGES as u64 * PAGE;
 /// Somebody else's dma-buf, and what keeps it usable.
 type Made = (OwnedFd, Box<dyn Any>);
 
-const MAKERS: [(&str, fn() -> TestResult<Made>); 4] = [
+/// Makes one.
+type Maker = fn() -> TestResult<Made>;
+
+const MAKERS: [(&str, Maker); 4] = [
     ("udmabuf", || {
         let (file, memory) = udmabuf(SIZE)?;
         Ok((file, Box::new(memory)))

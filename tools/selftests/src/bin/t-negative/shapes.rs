@@ -89,7 +89,7 @@ fn directions() -> TestResult {
             }
         }
         // Also those that differ from 'G' or 'g' in one bit.
-        let near = (0..8).flat_map(|bit| [b'G' ^ 1 << bit, b'g' ^ 1 << bit]);
+        let near = (0..8).flat_map(|bit| [b'G' ^ (1 << bit), b'g' ^ (1 << bit)]);
         for kind in near.chain([0, 1]).filter(|kind| !b"Gg".contains(kind)) {
             probe.not_a_call((right & 0xffff_00ff) | (u32::from(kind) << 8))?;
         }

@@ -30,7 +30,7 @@ pub(super) const FORMS: &[Described] = &[Described {
         // Five of 6 bits each: the segment, and where to begin.
         listed(
             "PreferredSegment",
-            &[0, 1, 2, 1 << 5 | 1, 2 << 24 | 1 << 6],
+            &[0, 1, 2, (1 << 5) | 1, (2 << 24) | (1 << 6)],
             &[
                 (3, INVALID),
                 (31, INVALID),
