@@ -97,6 +97,7 @@ mod submission_order;
 mod submit_rules;
 #[cfg(not(loom))]
 mod table_tree;
+#[cfg(not(loom))]
 mod threads;
 #[cfg(not(loom))]
 mod timeout;
