@@ -88,6 +88,10 @@ requirements: ## list which tests showed each requirement in the last `make test
 bench: vm-parts ## measure against ntsync, drm_syncobj, dma-buf and others; results in build/bench
 	@tools/bench/run --kernel $(KERNEL)
 
+.PHONY: trace-instructions
+trace-instructions: vm-parts ## count the instructions of one operation of the benchmark: CALL=signal
+	@tools/trace/run "$(CALL)" --kernel $(KERNEL)
+
 .PHONY: images
 images: vm-parts ## make the pictures of Documentation/images again
 	@tools/images/run --kernel $(KERNEL)

@@ -20,5 +20,6 @@ pub mod result;
 pub mod rng;
 pub mod subjects;
 pub mod syncobj;
+pub mod trace;
 pub mod virtgpu;
 pub mod wakeups;

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::result::{Group, Series, Summary};
 use crate::rng::Rng;
+use crate::trace::{self, Trace};
 
 /// An operation to measure. Anything that goes wrong panics, which fails the run.
 pub trait Subject {
@@ -144,6 +145,8 @@ pub struct Runner {
     pub timer_ns: f64,
     /// What was measured so far.
     pub groups: Vec<Group>,
+    /// If set, this is done instead of measuring.
+    pub trace: Option<Trace>,
 }
 
 impl Runner {
@@ -159,7 +162,22 @@ impl Runner {
             rng: Rng::new(seed),
             timer_ns: clock.finish().ns.median,
             groups: Vec::new(),
+            trace: None,
         }
+    }
+
+    /// Whether this group is not to be measured, because an operation is traced: perhaps one of
+    /// this group.
+    fn traces(&mut self, name: &str, participants: &mut [Participant<'_>]) -> bool {
+        let Some(wanted) = &mut self.trace else {
+            return false;
+        };
+        for participant in participants {
+            if wanted.wants(name, &participant.name) {
+                trace::run(&mut *participant.subject);
+            }
+        }
+        true
     }
 
     /// Measures a group: every participant has one block per round, in an order shuffled every
@@ -171,6 +189,9 @@ impl Runner {
         plan: Plan,
         mut participants: Vec<Participant<'_>>,
     ) {
+        if self.traces(name, &mut participants) {
+            return;
+        }
         let progress = Progress::begin(name);
         for participant in &mut participants {
             participant.warm_up(plan.operations / 5 + 1);
@@ -197,6 +218,10 @@ impl Runner {
         mut participants: Vec<Participant<'_>>,
         mut set_up: impl FnMut(u64),
     ) {
+        if self.trace.is_some() {
+            // Its crowds are made for measurements.
+            return;
+        }
         let progress = Progress::begin(name);
         let mut stages: Vec<u64> = participants.iter().map(|one| one.at).collect();
         stages.sort_unstable();

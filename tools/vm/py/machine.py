@@ -85,12 +85,22 @@ class Machine:
                 self.selector.unregister(key.fileobj)
             yield key.data, data
 
+    def ask(self, *commands):
+        """Give QEMU commands of its protocol. Answers are not waited for."""
+        for message in ({"execute": "qmp_capabilities"}, *commands):
+            self.channels["monitor"].sendall(json.dumps(message).encode() + b"\n")
+
+    def log_instructions(self, wanted):
+        """Begin or end the log of executed instructions."""
+        # A line is written where a block of translated instructions is entered.
+        lines = ["one-insn-per-tb on", "log exec,nochain"] if wanted else ["log none", "one-insn-per-tb off"]
+        self.ask(*({"execute": "human-monitor-command", "arguments": {"command-line": line}} for line in lines))
+
     def dump_tasks(self):
         """Make a hanging guest print its blocked tasks: SysRq-w through a serial break."""
         command = {"execute": "chardev-send-break", "arguments": {"id": "serial"}}
         try:
-            for message in ({"execute": "qmp_capabilities"}, command):
-                self.channels["monitor"].sendall(json.dumps(message).encode() + b"\n")
+            self.ask(command)
             time.sleep(0.5)
             self.channels["serial"].sendall(b"w")
         except OSError:

@@ -62,10 +62,15 @@ def parse():
     add("--no-kmemleak", action="store_true", help="debug kernel: do not look for leaks at the end")
     add("--log", metavar="FILE", help="keep the kernel log here")
     add("--verbose", action="store_true", help="show the kernel log as it comes")
+    add("--trace", metavar="FILE", help="one processor, without KVM: while COMMAND has written the line `trace: on` "
+        "and not `trace: off` to standard error, every instruction leaves a line here")
     add("command", nargs="+", metavar="COMMAND", help="what to run, after --")
     options = parser.parse_args()
     if options.cpus < 1:
         parser.error("--cpus must be at least 1")
+    if options.trace:
+        options.accel, options.cpus = "tcg", 1
+        options.append += " nokaslr"
     debug = options.kernel == "debug"
     options.memory = options.memory or (1536 if debug else 512)
     options.timeout = options.timeout or (math.inf if options.interactive else 1800 if debug else 300)
@@ -125,6 +130,8 @@ def qemu_arguments(options, kernel, initrd, accelerator):
         # them and so hide lost memory from kmemleak.
         append += "slab_debug=F "
     append += options.append
+    if options.trace:
+        options.qemu += f" -D {shlex.quote(str(image.host_path(options.trace)))}"
     return [*accel.ARGUMENTS[accelerator], "-smp", str(options.cpus), "-m", f"{options.memory}M",
             "-nodefaults", "-no-user-config", "-display", "none", "-vga", "none", "-net", "none", "-no-reboot",
             "-kernel", kernel["KIMAGE"], "-initrd", initrd, "-append", append.strip(),
@@ -133,7 +140,7 @@ def qemu_arguments(options, kernel, initrd, accelerator):
 
 def boots_with_kvm(kernel):
     """Whether a guest comes up under KVM within a short time."""
-    probe = argparse.Namespace(cpus=1, memory=256, append="", qemu="", timeout=20, boot_timeout=20, modules="",
+    probe = argparse.Namespace(cpus=1, memory=256, append="", qemu="", trace=None, timeout=20, boot_timeout=20, modules="",
                                add=[], command=["true"], interactive=False, verbose=False)
     with tempfile.NamedTemporaryFile() as initrd:
         token = secrets.token_hex(16)

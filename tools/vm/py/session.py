@@ -95,6 +95,20 @@ def write_all(descriptor):
     return write
 
 
+def tracing(machine, sink):
+    """A sink that begins and ends the log of instructions where the text says so."""
+    held = b""
+
+    def write(data):
+        nonlocal held
+        *lines, held = (held + data).split(b"\n")
+        for line in lines:
+            if line in (b"trace: on", b"trace: off"):
+                machine.log_instructions(line == b"trace: on")
+        sink(data)
+    return write
+
+
 def forward_input(channel):
     """Carry standard input to the guest, and its end too."""
     with contextlib.suppress(OSError):
@@ -119,7 +133,8 @@ def run(arguments, options, token):
 
 def _watch(machine, options, token, terminal):
     progress, serial, dmesg = Progress(), bytearray(), bytearray()
-    streams = {"out": Stream(token, write_all(1)), "err": Stream(token, write_all(2)),
+    errors = tracing(machine, write_all(2)) if getattr(options, "trace", None) else write_all(2)
+    streams = {"out": Stream(token, write_all(1)), "err": Stream(token, errors),
                "log": Stream(token, dmesg.extend)}
     control = b""
     deadline = time.monotonic() + options.boot_timeout

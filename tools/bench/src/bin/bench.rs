@@ -3,11 +3,13 @@
 //!
 //! ```text
 //! bench [--seed N] [--percent P] [--instructions] [GROUP]...
+//! bench --trace GROUP[/PARTICIPANT]
 //! ```
 //!
 //! `--percent` scales how much is measured. `--instructions` says that the clock of this machine
 //! counts instructions (`tools/vm/run --accel count`); then little has to be measured. The exit
-//! status depends on counts alone, never on times.
+//! status depends on counts alone, never on times. `--trace` repeats one operation for a log of its
+//! instructions (`tools/vm/run --trace`) and measures nothing.
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -18,6 +20,7 @@ use bench::subjects::{
     crowd, gpu, idle, lifecycle, objects, open, ping_pong, population, process, queued_wait,
     satisfied, signal, waiters, Bench,
 };
+use bench::trace::Trace;
 use bench::{machine, memory, peer};
 
 struct Options {
@@ -25,6 +28,7 @@ struct Options {
     percent: u64,
     unit: Unit,
     groups: Vec<String>,
+    trace: Option<String>,
 }
 
 /// What is counted in instructions unless groups are named: the calls of which others have
@@ -49,8 +53,15 @@ impl Options {
             percent: 100,
             unit: Unit::Nanoseconds,
             groups: Vec::new(),
+            trace: None,
         };
         while let Some(arg) = args.next() {
+            if arg == "--trace" {
+                let call = args.next().ok_or("--trace needs an operation")?;
+                options.groups.push(Trace::new(&call).group().into());
+                options.trace = Some(call);
+                continue;
+            }
             let mut number = || {
                 let value = args.next().and_then(|value| value.parse().ok());
                 value.ok_or_else(|| format!("{arg} needs a number"))
@@ -114,7 +125,18 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let report = measure(&options, bench);
+    let mut runner = Runner::new(options.seed);
+    runner.trace = options.trace.as_deref().map(Trace::new);
+    let report = measure(&options, &mut runner, bench);
+    if let Some(trace) = runner.trace {
+        return match trace.finish() {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("bench: {error}");
+                ExitCode::from(2)
+            }
+        };
+    }
     println!("{}", serde_json::to_string(&report).expect("plain data"));
     let wrong = report.counts.iter().filter(|count| !count.is_right());
     for count in wrong.clone() {
@@ -128,57 +150,56 @@ fn main() -> ExitCode {
     ExitCode::from(u8::from(wrong.count() > 0))
 }
 
-fn measure(options: &Options, bench: Bench) -> Report {
+fn measure(options: &Options, runner: &mut Runner, bench: Bench) -> Report {
     let began = Instant::now();
-    let mut runner = Runner::new(options.seed);
     let mut counts = Vec::new();
     let wants = |group| options.wants(group);
     if wants("signal") {
-        signal::measure(&mut runner, &bench, options.plan(200, 5_000, 30));
+        signal::measure(runner, &bench, options.plan(200, 5_000, 30));
     }
     if wants("satisfied") {
-        satisfied::measure(&mut runner, &bench, options.plan(200, 5_000, 20));
+        satisfied::measure(runner, &bench, options.plan(200, 5_000, 20));
     }
     if wants("ping-pong") {
         let near = options.plan(100, 100, 20);
         let far = options.plan(200, 50, 25);
-        ping_pong::measure(&mut runner, &bench, near, far);
+        ping_pong::measure(runner, &bench, near, far);
     }
     if wants("waiters") {
         let signal = options.plan(50, 200, 20);
         let wake = options.plan(50, 100, 15);
-        counts.extend(waiters::measure(&mut runner, &bench, signal, wake));
+        counts.extend(waiters::measure(runner, &bench, signal, wake));
     }
     if wants("lifecycle") {
-        lifecycle::measure(&mut runner, &bench, options.plan(100, 500, 15));
+        lifecycle::measure(runner, &bench, options.plan(100, 500, 15));
     }
     if wants("open") {
-        open::measure(&mut runner, &bench, options.plan(100, 100, 10));
+        open::measure(runner, &bench, options.plan(100, 100, 10));
     }
     if wants("objects") {
-        objects::measure(&mut runner, &bench, options.plan(100, 100, 25));
+        objects::measure(runner, &bench, options.plan(100, 100, 25));
     }
     if wants("process") {
-        process::measure(&mut runner, &bench, options.plan(50, 50, 20));
+        process::measure(runner, &bench, options.plan(50, 50, 20));
     }
     if wants("population") {
-        population::measure(&mut runner, &bench, options.plan(16, 300, 40));
+        population::measure(runner, &bench, options.plan(16, 300, 40));
     }
     if wants("crowd") {
-        crowd::measure(&mut runner, &bench, options.plan(20, 2_000, 20));
+        crowd::measure(runner, &bench, options.plan(20, 2_000, 20));
     }
     if wants("submit") {
-        gpu::submit(&mut runner, &bench, options.plan(100, 100, 15));
+        gpu::submit(runner, &bench, options.plan(100, 100, 15));
     }
     if wants("queued-wait") {
         let plan = options.plan(50, 5, 15);
-        counts.extend(queued_wait::measure(&mut runner, &bench, plan));
+        counts.extend(queued_wait::measure(runner, &bench, plan));
     }
     if wants("bandwidth") {
-        gpu::bandwidth(&mut runner, &bench, options.plan(30, 20, 15));
+        gpu::bandwidth(runner, &bench, options.plan(30, 20, 15));
     }
     if wants("queues") {
-        gpu::queues(&mut runner, &bench, options.plan(16, 100, 30));
+        gpu::queues(runner, &bench, options.plan(16, 100, 30));
     }
     if wants("idle") {
         counts.extend(idle::measure(&bench));
@@ -194,7 +215,7 @@ fn measure(options: &Options, bench: Bench) -> Report {
         seed: options.seed,
         seconds: began.elapsed().as_secs_f64(),
         timer_ns: runner.timer_ns,
-        groups: runner.groups,
+        groups: std::mem::take(&mut runner.groups),
         counts,
         memory,
         missing: bench.missing,

@@ -50,6 +50,15 @@ class Session(unittest.TestCase):
         """a module that cannot be unloaded is status 120"""
         self.assertEqual(self.status(["start", "ended 0", "failed still in use", "taint 0", "done 0"]), 120)
 
+    def test_tracing(self):
+        """the log of instructions begins and ends with lines of the command, however they arrive"""
+        asked, seen = [], []
+        write = session.tracing(types.SimpleNamespace(log_instructions=asked.append), seen.append)
+        for data in (b"a\ntra", b"ce: on\nx", b"\ntrace: off\nnot trace: on\n"):
+            write(data)
+        self.assertEqual(asked, [True, False])
+        self.assertEqual(b"".join(seen), b"a\ntrace: on\nx\ntrace: off\nnot trace: on\n")
+
     def test_late(self):
         """a command that does not end is status 123, a guest that does not boot 120"""
         self.assertEqual(self.status(["start"], late="no end after 300 s"), 123)
