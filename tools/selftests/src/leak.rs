@@ -14,7 +14,7 @@ use crate::time::scaled;
 use crate::{fixture, TestResult};
 
 /// How long things may take to end after the call that ended them.
-pub(crate) const SETTLE: Duration = Duration::from_secs(3);
+pub(crate) const SETTLE: Duration = Duration::from_secs(10);
 
 /// The counter of what the driver's worker has still to end.
 const RETIRING: &str = "retiring";

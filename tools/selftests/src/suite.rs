@@ -15,7 +15,7 @@ use crate::watchdog::Watchdog;
 use crate::{Failure, TestResult};
 
 /// Time a test may take unless it asks for more.
-const LIMIT: Duration = Duration::from_secs(30);
+const LIMIT: Duration = Duration::from_secs(90);
 
 /// A program of tests.
 pub struct Suite {

@@ -41,12 +41,13 @@ fn waits() -> TestResult {
 fn limit() -> TestResult {
     let gpu = Gpu::new()?;
     let gate = gpu.device().create_fence(0)?;
+    let done = gpu.device().create_fence(0)?;
     gpu.context().wait(&one(&gate, 1))?;
     // A brief run does not come so far.
     let most = if is_brief() { 20_000 } else { 2_000_000 };
     let mut queued = 0;
     let refused = loop {
-        match gpu.context().signal(&one(gpu.done(), 0)) {
+        match gpu.context().signal(&one(&done, queued + 1)) {
             Ok(()) if queued == most => break None,
             Ok(()) => queued += 1,
             Err(error) => break Some(error),
@@ -62,5 +63,13 @@ fn limit() -> TestResult {
     selftests::time::eventually("there is room again", || {
         gpu.context().wait(&one(&gate, 0)).is_ok()
     })?;
+    // So many take their time. None of them may be the last one for long.
+    loop {
+        let seen = done.value();
+        if seen >= queued {
+            break;
+        }
+        selftests::time::eventually("the queue goes on", || done.value() > seen)?;
+    }
     gpu.run(&Pm4::new().nop(0))
 }
