@@ -73,23 +73,6 @@ impl Turns {
     }
 }
 
-/// A lock around calls that must not sleep.
-pub(crate) struct ShortTurns(Pin<KBox<SpinLock<()>>>);
-
-/// Such a lock; `None` if there is no memory. May sleep.
-pub(crate) fn short_turns() -> Option<ShortTurns> {
-    KBox::pin_init(new_spinlock!((), "ddi::ShortTurns"), GFP_KERNEL_ACCOUNT)
-        .ok()
-        .map(ShortTurns)
-}
-
-impl ShortTurns {
-    /// Takes it until the result is dropped. Nothing sleeps meanwhile.
-    pub(crate) fn take(&self) -> impl Drop + '_ {
-        self.0.lock()
-    }
-}
-
 /// Makes something in allocated memory that stays there; `None` if there is no memory. May sleep.
 pub(crate) fn pinned<T>(init: impl PinInit<T>) -> Option<Pin<KBox<T>>> {
     pin_box(init, GFP_KERNEL_ACCOUNT).ok()
@@ -183,8 +166,10 @@ pub(crate) use crate::sys::{
     time::now_ns, //
 };
 
-#[cfg(CONFIG_KUNIT = "y")]
-pub(crate) use crate::sys::task::sleep::may_sleep;
+pub(crate) use crate::sys::task::sleep::{
+    holds_spinlock,
+    may_sleep, //
+};
 
 /// A number of the thread that calls this.
 #[cfg(CONFIG_KUNIT = "y")]

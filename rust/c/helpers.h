@@ -103,6 +103,7 @@ void dxg_memory_group_put(struct mem_cgroup *group);
 struct mem_cgroup *dxg_memory_group_exchange(struct mem_cgroup *group);
 bool dxg_is_killed(void);
 void dxg_cond_resched(void);
+bool dxg_holds_spinlock(void);
 bool dxg_may_sleep(void);
 void dxg_gate_enter(bool may_wait);
 void dxg_gate_close(void);

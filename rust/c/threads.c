@@ -174,13 +174,16 @@ bool dxg_gate_is_held(void)
 }
 #endif
 
-#if IS_ENABLED(CONFIG_KUNIT)
-/* For tests; RCU readers are seen with CONFIG_PREEMPT_RCU only. */
+/* For checks, with CONFIG_PREEMPT_RCU only: without it these are not counted apart. */
+bool dxg_holds_spinlock(void)
+{
+	return in_atomic() || irqs_disabled();
+}
+
 bool dxg_may_sleep(void)
 {
-	return !in_atomic() && !irqs_disabled() && !rcu_preempt_depth();
+	return !dxg_holds_spinlock() && !rcu_preempt_depth();
 }
-#endif
 
 /*
  * For work whose amount users decide: a few threads that compete with all others. Not

@@ -152,11 +152,11 @@ pub trait Kmd: Destroy + Send + Sync {
     );
 
     /// SuspendContext (GPU-51): its queues stop at the end of a packet. `id` comes back in
-    /// [`queue::QueueCallbacks::suspended`]. One of this and ResumeContext at a time for each
-    /// context.
+    /// [`queue::QueueCallbacks::suspended`]. One at a time for each device; submissions may come
+    /// meanwhile.
     fn suspend_context(&self, class: &Dispatch, context: ContextCookie, id: u64) -> Suspend;
 
-    /// ResumeContext (GPU-52): its queues go on.
+    /// ResumeContext (GPU-52): its queues go on. As [`Kmd::suspend_context`].
     fn resume_context(&self, class: &Dispatch, context: ContextCookie);
 
     /// BuildPagingBuffer. The KMD writes entries as it is told: the OS part sees to it that nobody

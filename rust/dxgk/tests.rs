@@ -65,6 +65,7 @@ mod tests {
     };
     use kernel::{
         bindings,
+        new_spinlock,
         prelude::*,
         sync::{
             atomic::{
@@ -462,6 +463,33 @@ mod tests {
         assert!(process.is_ok());
         if cfg!(CONFIG_PREEMPT_RCU) {
             assert_eq!(journal.broken(), Broken::WrongClass as u32);
+        }
+        Ok(())
+    }
+
+    /// MEM-96: the double finds a spinlock over an entry, also over one of class D. So every test
+    /// with it shows that there is none.
+    #[test]
+    fn mem_96_spinlocks_over_entries_are_found() -> Result {
+        let journal = Arc::new(Journal::new(), GFP_KERNEL)?;
+        let mut kmd = FakeKmd::add_device(journal.clone(), Behaviour::default());
+        let luid = Luid::default();
+        let lock = KBox::pin_init(new_spinlock!(()), GFP_KERNEL)?;
+
+        assert!(kmd
+            .start_device(&Passive::here(), &StartInfo { luid })
+            .is_ok());
+        Dispatch::below(&mut Passive::here(), |class| {
+            kmd.calibrate_gpu_clock(class, 0, 0);
+        });
+        assert_eq!(journal.broken(), 0);
+        Dispatch::below(&mut Passive::here(), |class| {
+            let _held = lock.lock();
+
+            kmd.calibrate_gpu_clock(class, 0, 0);
+        });
+        if cfg!(CONFIG_PREEMPT_RCU) {
+            assert_eq!(journal.broken(), Broken::SpinLockHeld as u32);
         }
         Ok(())
     }

@@ -177,6 +177,7 @@ unsafe extern "C" {
     pub fn dxg_is_killed() -> bool;
     pub fn dxg_cond_resched();
     #[cfg(CONFIG_KUNIT = "y")]
+    pub fn dxg_holds_spinlock() -> bool;
     pub fn dxg_may_sleep() -> bool;
     #[cfg(CONFIG_LOCKDEP)]
     pub fn dxg_gate_enter(may_wait: bool);

@@ -27,16 +27,13 @@ use crate::{
     },
     platform::{
         self,
-        Shared,
-        ShortTurns, //
+        Shared, //
     }, //
 };
 
 /// What CreateContext has made.
 pub struct Context {
     pub(super) cookie: ContextCookie,
-    /// One submit, suspend or resume at a time (GPU-101).
-    turns: ShortTurns,
     pub(super) device: Shared<Device>,
 }
 
@@ -47,7 +44,6 @@ impl Context {
         class: &Passive,
         context: &CreateContextArgs<'_>,
     ) -> KmdResult<Shared<Self>> {
-        let turns = platform::short_turns().ok_or(KmdError::NoMemory)?;
         let cookie = {
             let kmd = device.process.port.enter()?;
             let _turn = device.turns.take();
@@ -56,7 +52,6 @@ impl Context {
         };
         let context = Self {
             cookie,
-            turns,
             device: device.clone(),
         };
 
@@ -92,12 +87,12 @@ impl Context {
         Ok(())
     }
 
-    /// SubmitCommandVirtual.
+    /// SubmitCommandVirtual. The caller sees to it that this is the only one for the context
+    /// (GPU-101): no lock is held over the entry (MEM-96).
     ///
     /// Context: does not sleep.
     pub fn submit(&self, class: &Dispatch, submission: &Submission) -> KmdResult {
         let kmd = self.port().enter()?;
-        let _turn = self.turns.take();
 
         kmd.submit_command(class, self.cookie, submission);
         Ok(())
@@ -105,31 +100,28 @@ impl Context {
 
     /// SuspendContext, for who waits for its end inside `kmd`. See [`Context::suspend`].
     ///
-    /// Context: does not sleep.
-    pub fn suspend_within(&self, kmd: &Calls<'_>, class: &Dispatch, id: u64) -> Suspend {
-        let _turn = self.turns.take();
+    /// Context: may sleep.
+    pub fn suspend_within(&self, kmd: &Calls<'_>, class: &mut Passive, id: u64) -> Suspend {
+        let _turn = self.device.turns.take();
 
-        kmd.suspend_context(class, self.cookie, id)
+        Dispatch::below(class, |class| kmd.suspend_context(class, self.cookie, id))
     }
 
     /// SuspendContext. A stopped adapter runs nothing.
     ///
-    /// Context: does not sleep.
-    pub fn suspend(&self, class: &Dispatch, id: u64) -> KmdResult<Suspend> {
-        let kmd = self.port().enter()?;
-        let _turn = self.turns.take();
-
-        Ok(kmd.suspend_context(class, self.cookie, id))
+    /// Context: may sleep.
+    pub fn suspend(&self, class: &mut Passive, id: u64) -> KmdResult<Suspend> {
+        Ok(self.suspend_within(&self.port().enter()?, class, id))
     }
 
     /// ResumeContext.
     ///
-    /// Context: does not sleep.
-    pub fn resume(&self, class: &Dispatch) -> KmdResult {
+    /// Context: may sleep.
+    pub fn resume(&self, class: &mut Passive) -> KmdResult {
         let kmd = self.port().enter()?;
-        let _turn = self.turns.take();
+        let _turn = self.device.turns.take();
 
-        kmd.resume_context(class, self.cookie);
+        Dispatch::below(class, |class| kmd.resume_context(class, self.cookie));
         Ok(())
     }
 

@@ -13,22 +13,15 @@ use crate::{
         types::{
             CreateHwQueueArgs,
             HwQueueCookie,
-            KmdError,
             KmdResult, //
         }, //
     },
-    platform::{
-        self,
-        Shared,
-        ShortTurns, //
-    }, //
+    platform::Shared, //
 };
 
 /// What CreateHwQueue has made.
 pub struct HwQueue {
     cookie: HwQueueCookie,
-    /// One submit at a time (GPU-101).
-    turns: ShortTurns,
     context: Shared<Context>,
 }
 
@@ -39,23 +32,20 @@ impl HwQueue {
         class: &Passive,
         queue: &CreateHwQueueArgs<'_>,
     ) -> KmdResult<Self> {
-        let turns = platform::short_turns().ok_or(KmdError::NoMemory)?;
         let kmd = context.port().enter()?;
         let _turn = context.device.turns.take();
 
         Ok(Self {
             cookie: kmd.create_hw_queue(class, context.cookie, queue)?,
-            turns,
             context: context.clone(),
         })
     }
 
-    /// SubmitCommandToHwQueue.
+    /// SubmitCommandToHwQueue. As [`Context::submit`].
     ///
     /// Context: does not sleep.
     pub fn submit(&self, class: &Dispatch, submission: &Submission) -> KmdResult {
         let kmd = self.context.port().enter()?;
-        let _turn = self.turns.take();
 
         kmd.submit_command_to_hw_queue(class, self.cookie, submission);
         Ok(())

@@ -9,10 +9,7 @@ use super::{
 };
 use crate::{
     ddi::{
-        class::{
-            Dispatch,
-            Passive, //
-        },
+        class::Passive,
         queue::Suspend,
         types::{
             KmdError,
@@ -100,9 +97,7 @@ impl Suspensions {
         for (context, suspension) in contexts {
             platform::cmpxchg(&suspension.awaited, 0, id);
 
-            let suspend = Dispatch::below(class, |class| {
-                context.suspend_within(&kmd, class, id.into())
-            });
+            let suspend = context.suspend_within(&kmd, class, id.into());
 
             // A KMD may tell of the end before it returns.
             if suspend == Suspend::Pending || !suspension.take(id.into()) {
@@ -117,7 +112,7 @@ impl Suspensions {
     pub fn resume<'a>(&self, class: &mut Passive, contexts: impl Iterator<Item = &'a Context>) {
         for context in contexts {
             // A stopped adapter does not go on.
-            let _stopped = Dispatch::below(class, |class| context.resume(class));
+            let _stopped = context.resume(class);
         }
     }
 }

@@ -159,11 +159,11 @@ mod tests {
     }
 
     fn suspend(context: &Context, id: u64) -> KmdResult<Suspend> {
-        Dispatch::below(&mut Passive::here(), |class| context.suspend(class, id))
+        context.suspend(&mut Passive::here(), id)
     }
 
     fn resume(context: &Context) -> bool {
-        Dispatch::below(&mut Passive::here(), |class| context.resume(class)).is_ok()
+        context.resume(&mut Passive::here()).is_ok()
     }
 
     fn submit(context: &Context) -> bool {

@@ -98,6 +98,8 @@ pub enum Broken {
     Uninitialised,
     /// A page table goes while engines may look at it, or with entries that are valid (MEM-56).
     TableInUse,
+    /// An entry under a spinlock of the OS part (MEM-96).
+    SpinLockHeld,
 }
 
 /// What a cookie stands for.
@@ -208,6 +210,9 @@ impl Journal {
     fn record(&self, entry: Entry) {
         if platform::may_sleep().is_some_and(|may_sleep| may_sleep != entry.is_passive()) {
             self.break_rule(Broken::WrongClass);
+        }
+        if platform::holds_spinlock() == Some(true) {
+            self.break_rule(Broken::SpinLockHeld);
         }
 
         // CAST: 32 bits fit a usize, and the number of the variant.
@@ -463,7 +468,7 @@ impl Journal {
         self.alone_in(&slot.busy)
     }
 
-    /// A submit, suspend or resume for this queue alone.
+    /// A submit for this queue alone.
     pub(super) fn alone_in_short(&self, kind: Kind, cookie: u64) -> Option<Alone<'_>> {
         let slot = self.find(kind, cookie)?;
 

@@ -506,7 +506,7 @@ impl Kmd for FakeKmd {
     /// It is pending until the test says that it is done, if the test can.
     fn suspend_context(&self, _: &Dispatch, context: ContextCookie, id: u64) -> Suspend {
         let _call = self.enter(Entry::SuspendContext);
-        let _alone = self.journal.alone_in_short(Kind::Context, context.0);
+        let _alone = self.alone_for(context);
 
         self.linger();
 
@@ -524,7 +524,7 @@ impl Kmd for FakeKmd {
 
     fn resume_context(&self, _: &Dispatch, context: ContextCookie) {
         let _call = self.enter(Entry::ResumeContext);
-        let _alone = self.journal.alone_in_short(Kind::Context, context.0);
+        let _alone = self.alone_for(context);
 
         self.linger();
         self.set_suspended(context, false);

@@ -101,9 +101,15 @@ pub(crate) fn wake(task: &Task) {
     task.wake_up();
 }
 
-/// Whether the caller may sleep here, in tests; `None` if the kernel does not keep count.
-#[cfg(CONFIG_KUNIT = "y")]
+/// Whether the caller may sleep here, for checks; `None` if the kernel does not keep count.
 pub(crate) fn may_sleep() -> Option<bool> {
     // SAFETY: Looks at the current task only.
     cfg!(CONFIG_PREEMPT_RCU).then(|| unsafe { ffi::dxg_may_sleep() })
+}
+
+/// Whether the caller holds a spinlock, or interrupts are off, for checks. RCU readers do not count.
+/// `None` if the kernel does not keep count.
+pub(crate) fn holds_spinlock() -> Option<bool> {
+    // SAFETY: Looks at the current task only.
+    cfg!(CONFIG_PREEMPT_RCU).then(|| unsafe { ffi::dxg_holds_spinlock() })
 }

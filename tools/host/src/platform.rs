@@ -35,6 +35,8 @@ pub(crate) fn shared<T>(value: T) -> Option<Shared<T>> {
 thread_local! {
     /// How many times the thread is in something that must not sleep.
     static SLEEPLESS: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
+    /// How many of these are locks.
+    static SHORT_LOCKS: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
 }
 
 /// Says that the caller may sleep here. Panics if that is not so.
@@ -45,6 +47,11 @@ pub(crate) fn might_sleep() {
 /// Whether the caller may sleep here.
 pub(crate) fn may_sleep() -> Option<bool> {
     Some(SLEEPLESS.get() == 0)
+}
+
+/// Whether the caller holds a lock under which nothing sleeps.
+pub(crate) fn holds_spinlock() -> Option<bool> {
+    Some(SHORT_LOCKS.get() != 0)
 }
 
 /// A number of the thread that calls this.
@@ -128,27 +135,13 @@ impl Turns {
     }
 }
 
-/// A lock around calls that must not sleep.
-pub(crate) struct ShortTurns(Mutex<()>);
-
-/// Such a lock.
-pub(crate) fn short_turns() -> Option<ShortTurns> {
-    Some(ShortTurns(Mutex::new(())))
-}
-
-impl ShortTurns {
-    /// Takes it until the result is dropped. Nothing sleeps meanwhile.
-    pub(crate) fn take(&self) -> impl Drop + '_ {
-        Sleepless::new(self.0.lock().expect("nobody panics"))
-    }
-}
-
 /// A lock that is held, while the thread must not sleep.
 pub(crate) struct Sleepless<T>(T);
 
 impl<T> Sleepless<T> {
     fn new(held: T) -> Self {
         SLEEPLESS.set(SLEEPLESS.get() + 1);
+        SHORT_LOCKS.set(SHORT_LOCKS.get() + 1);
         Self(held)
     }
 }
@@ -156,6 +149,7 @@ impl<T> Sleepless<T> {
 impl<T> Drop for Sleepless<T> {
     fn drop(&mut self) {
         SLEEPLESS.set(SLEEPLESS.get() - 1);
+        SHORT_LOCKS.set(SHORT_LOCKS.get() - 1);
     }
 }
 

@@ -18,7 +18,7 @@ use crate::ddi::types::{
 use crate::ddi::{Destroy, Kmd};
 use crate::kmd::fake::journal::{Broken, Journal};
 use crate::kmd::fake::{Behaviour, FakeKmd};
-use crate::platform::Shared;
+use crate::platform::{self, Shared};
 
 /// A device of a process of its own, without an owner.
 fn device_on(kmd: &FakeKmd, class: &Passive) -> KmdResult<DeviceCookie> {
@@ -81,6 +81,24 @@ fn gpu_105_mem_95_a_double_finds_what_breaks_the_rules() {
         assert_eq!(journal.broken(), rule as u32, "{rule:?}");
         assert!(!journal.is_good_end());
     }
+}
+
+/// MEM-96: no lock is held over an entry under which nothing sleeps, also if the entry does not.
+#[test]
+fn mem_96_a_double_finds_a_spinlock_that_is_held() {
+    let journal = Shared::new(Journal::new());
+    let mut kmd = FakeKmd::add_device(journal.clone(), Behaviour::default());
+    let lock = platform::short_lock!((), "a lock").unwrap();
+
+    kmd.start_device(&Passive::here(), &INFO).unwrap();
+    in_dispatch(|class| kmd.calibrate_gpu_clock(class, 0, 0));
+    assert_eq!(journal.broken(), 0);
+    in_dispatch(|class| {
+        let _held = lock.lock();
+
+        kmd.calibrate_gpu_clock(class, 0, 0);
+    });
+    assert_eq!(journal.broken(), Broken::SpinLockHeld as u32);
 }
 
 /// Two adapters with calls at the same time for one device break the rule.

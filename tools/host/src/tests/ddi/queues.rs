@@ -82,12 +82,12 @@ fn gpu_51_a_suspension_is_pending_until_it_is_told() {
     let context = Context::create(&worked.device, &Passive::here(), &args).unwrap();
 
     assert_eq!(
-        in_dispatch(|class| context.suspend(class, 5)),
+        context.suspend(&mut Passive::here(), 5),
         Ok(Suspend::Pending)
     );
     assert!(queues.suspended(7, 5));
     assert_eq!(listener.told(), [Told::Suspended(5)]);
-    assert_eq!(in_dispatch(|class| context.resume(class)), Ok(()));
+    assert_eq!(context.resume(&mut Passive::here()), Ok(()));
     drop(context);
     worked.end();
 }

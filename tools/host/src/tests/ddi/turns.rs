@@ -6,9 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
 use std::time::Duration;
 
-use super::{
-    allocation_of, context_args, context_of, device_of, in_dispatch, start, INFO, NOBODY, TWO_PAGES,
-};
+use super::{allocation_of, context_args, context_of, device_of, start, INFO, NOBODY, TWO_PAGES};
 use crate::ddi::class::{Dispatch, Passive};
 use crate::ddi::gate::Gate;
 use crate::ddi::object::{Context, OpenAllocation, Process};
@@ -142,8 +140,8 @@ fn gpu_101_calls_for_one_queue_come_one_after_the_other() {
         for context in contexts.iter().chain(&contexts) {
             scope.spawn(|| {
                 for _ in 0..20 {
-                    in_dispatch(|class| context.suspend(class, 1).unwrap());
-                    in_dispatch(|class| context.resume(class).unwrap());
+                    context.suspend(&mut Passive::here(), 1).unwrap();
+                    context.resume(&mut Passive::here()).unwrap();
                 }
             });
         }

@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering::Release;
 use std::thread;
 
 use super::{
-    endless, in_dispatch, is_written, runs, stands, started, submit, word, Commands, Ear, Scene,
-    CODE, DATA, LIMIT, PAGE,
+    endless, is_written, runs, stands, started, submit, word, Commands, Ear, Scene, CODE, DATA,
+    LIMIT, PAGE,
 };
 use crate::ddi::class::Passive;
 use crate::ddi::types::KmdError;
@@ -97,7 +97,7 @@ fn gpu_114_an_adapter_stops_while_its_engines_run() {
         port.stop(&Passive::here());
         stands(&scene);
         assert_eq!(
-            in_dispatch(|class| contexts[0].suspend(class, 1)),
+            contexts[0].suspend(&mut Passive::here(), 1),
             Err(KmdError::DeviceRemoved)
         );
         drop(contexts);

@@ -7,8 +7,7 @@ use std::thread;
 use std::time::Instant;
 
 use super::{
-    endless, in_dispatch, runs, stands, started, submit, word, Commands, Ear, Scene, CODE, DATA,
-    LIMIT, WHILE,
+    endless, runs, stands, started, submit, word, Commands, Ear, Scene, CODE, DATA, LIMIT, WHILE,
 };
 use crate::ddi::class::Passive;
 use crate::ddi::object::Context;
@@ -135,7 +134,7 @@ fn gpu_51_a_suspended_context_runs_after_it_is_resumed() {
 
     for id in 1..=20 {
         assert_eq!(
-            in_dispatch(|class| context.suspend(class, id)),
+            context.suspend(&mut Passive::here(), id),
             Ok(Suspend::Pending)
         );
         ear.wait(|told| told.suspended.last() == Some(&id));
@@ -143,10 +142,10 @@ fn gpu_51_a_suspended_context_runs_after_it_is_resumed() {
             stands(&scene);
         }
         assert_eq!(
-            in_dispatch(|class| context.suspend(class, 100)),
+            context.suspend(&mut Passive::here(), 100),
             Ok(Suspend::Done)
         );
-        in_dispatch(|class| context.resume(class)).unwrap();
+        context.resume(&mut Passive::here()).unwrap();
         runs(&scene);
     }
     assert_eq!(ear.told().suspended, (1..=20).collect::<Vec<_>>());
@@ -160,14 +159,14 @@ fn gpu_11_a_suspended_context_takes_submissions() {
     let context = scene.space.packets(0, 7, &ear);
     let dwords = Commands::default().write(DATA, 1).into(&scene.code);
 
-    in_dispatch(|class| context.suspend(class, 1)).unwrap();
+    context.suspend(&mut Passive::here(), 1).unwrap();
     for number in 1..=4 {
         submit(&context, number, CODE, dwords);
     }
     ear.wait(|told| told.suspended == [1]);
     thread::sleep(WHILE);
     assert_eq!((ear.told().completed, word(&scene.data, 0)), (0, 0));
-    in_dispatch(|class| context.resume(class)).unwrap();
+    context.resume(&mut Passive::here()).unwrap();
     ear.completed(4);
     assert_eq!(word(&scene.data, 0), 1);
 }
@@ -291,7 +290,7 @@ fn gpu_41_many_queues_have_work_at_once() {
 #[test]
 fn gpu_51_many_contexts_are_suspended_at_once() {
     many_at_once(|context, _| {
-        let suspend = in_dispatch(|class| context.suspend(class, 1)).unwrap();
+        let suspend = context.suspend(&mut Passive::here(), 1).unwrap();
 
         assert_eq!(suspend, Suspend::Pending);
     });
