@@ -50,6 +50,15 @@ impl<const N: usize> Text<N> {
         self.bytes().iter().copied()
     }
 
+    /// The same as a word that fits into a line of words: lower case, and `-` for what is neither
+    /// letter nor digit.
+    pub fn word(&self) -> impl Iterator<Item = char> + '_ {
+        self.characters().map(|byte| match byte {
+            _ if byte.is_ascii_alphanumeric() => char::from(byte.to_ascii_lowercase()),
+            _ => '-',
+        })
+    }
+
     /// The same as a string.
     pub fn as_str(&self) -> &str {
         // It is ASCII.

@@ -38,7 +38,8 @@ use crate::{
         types::{
             ClockData,
             KmdError,
-            KmdResult, //
+            KmdResult,
+            Text, //
         },
         Kmd, //
     },
@@ -183,6 +184,15 @@ impl Adapter {
         }
         // Others may end some of them, who are at it now.
         self.queues.wait_until_gone();
+    }
+
+    /// What the KMD calls a node.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(in crate::dxgk) fn node_name(&self, node: u32) -> DxgResult<Text<32>> {
+        let kmd = self.port.enter()?;
+
+        Ok(kmd.get_node_metadata(&Passive::here(), node).name)
     }
 
     /// How many submissions of a queue the KMD has at a time, at a node that there is.

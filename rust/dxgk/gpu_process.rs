@@ -11,7 +11,12 @@
 
 use super::{
     adapter::Adapter,
-    engine_use::EngineUse,
+    engine_use::{
+        EngineUse,
+        NamedUse,
+        NodeName,
+        PastUse, //
+    },
     quota::holder::Holder,
     sched::queued_work::QueuedWork,
     stats::next_id,
@@ -96,6 +101,53 @@ struct Used {
     devices: usize,
 }
 
+impl Used {
+    /// What its engines of a name have done. Those of an adapter that is not used any more do not
+    /// count as engines.
+    fn named(&self, name: &NodeName) -> NamedUse {
+        let all = self.engines.named(name);
+
+        match self.devices {
+            0 => NamedUse { engines: 0, ..all },
+            _ => all,
+        }
+    }
+}
+
+/// The adapters that a process uses or has used.
+struct List {
+    adapters: KVec<Used>,
+    /// Those that are forgotten.
+    past: PastUse,
+}
+
+impl List {
+    /// The name of a node, at a place among all that the process has met.
+    fn name(&self, place: usize) -> Option<NodeName> {
+        let mut place = place;
+
+        for used in &self.adapters {
+            match place.checked_sub(used.engines.nodes()) {
+                Some(rest) => place = rest,
+                None => return used.engines.name(place),
+            }
+        }
+        self.past.name(place)
+    }
+
+    /// Whether no place before this one has the name.
+    fn is_first(&self, name: &NodeName, place: usize) -> bool {
+        (0..place).all(|before| self.name(before).as_ref() != Some(name))
+    }
+
+    /// What the engines of a name have done on all adapters.
+    fn named(&self, name: &NodeName) -> NamedUse {
+        let used = self.adapters.iter().map(|used| used.named(name));
+
+        used.fold(self.past.named(name), NamedUse::and)
+    }
+}
+
 /// How many adapters that a process does not use any more are remembered.
 const PAST: usize = 16;
 
@@ -108,7 +160,7 @@ pub(crate) struct GpuProcesses {
     #[pin]
     pub(in crate::dxgk) reservations: Reservations,
     #[pin]
-    list: Mutex<KVec<Used>>,
+    list: Mutex<List>,
 }
 
 impl GpuProcesses {
@@ -118,7 +170,13 @@ impl GpuProcesses {
             pin_init!(Self {
                 holder,
                 reservations <- Reservations::new(),
-                list <- new_mutex!(KVec::new(), "GpuProcesses::list"),
+                list <- new_mutex!(
+                    List {
+                        adapters: KVec::new(),
+                        past: PastUse::new(),
+                    },
+                    "GpuProcesses::list"
+                ),
             }),
             GFP_KERNEL_ACCOUNT,
         )
@@ -145,17 +203,25 @@ impl GpuProcesses {
     }
 
     /// The entry of an adapter in the list.
-    fn remember<'a>(list: &'a mut KVec<Used>, adapter: &Adapter) -> DxgResult<&'a mut Used> {
+    fn remember<'a>(list: &'a mut List, adapter: &Adapter) -> DxgResult<&'a mut Used> {
+        let List {
+            adapters: list,
+            past,
+        } = list;
         let place = match list.iter().position(|used| used.adapter == adapter.id) {
             Some(place) => place,
             None => {
-                let engines = EngineUse::new(adapter.caps.nodes)?;
+                let engines = EngineUse::new(adapter)?;
                 let is_past = |used: &Used| used.devices == 0;
 
                 list.reserve(1, GFP_KERNEL_ACCOUNT)?;
                 // Adapters come and go. The oldest one is forgotten.
                 if list.iter().filter(|used| is_past(used)).count() > PAST {
                     if let Some(oldest) = list.iter().position(is_past) {
+                        if let Some(used) = list.get(oldest) {
+                            past.reserve(used.engines.nodes())?;
+                            past.add(&used.engines);
+                        }
                         drop(list.remove(oldest));
                     }
                 }
@@ -178,7 +244,8 @@ impl GpuProcesses {
     /// Context: may sleep, no locks held.
     pub(crate) fn engines_on(&self, adapter: &Adapter) -> Option<Arc<EngineUse>> {
         let list = self.list.lock();
-        let used = list.iter().find(|used| used.adapter == adapter.id)?;
+        let mut adapters = list.adapters.iter();
+        let used = adapters.find(|used| used.adapter == adapter.id)?;
 
         Some(used.engines.clone())
     }
@@ -188,7 +255,8 @@ impl GpuProcesses {
     pub(crate) fn space_on(&self, adapter: &Adapter) -> DxgResult<Arc<AddressSpace>> {
         let list = self.list.lock();
 
-        list.iter()
+        list.adapters
+            .iter()
             .find(|used| used.adapter == adapter.id)
             .and_then(|used| used.process.as_ref())
             .ok_or(Status::INVALID_PARAMETER)?
@@ -201,21 +269,29 @@ impl GpuProcesses {
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn show(&self, m: &SeqFile) {
+        let mut resident = None;
+
         for place in 0.. {
             let used = {
                 let list = self.list.lock();
 
-                list.get(place)
+                list.adapters
+                    .get(place)
                     .map(|used| (used.adapter, used.process.clone()))
             };
             let Some((adapter, process)) = used else {
-                return;
+                break;
             };
 
             if let Some(space) = process.and_then(|process| process.space.clone()) {
                 let (stretches, tables) = space.extent();
                 let [local, system] = [0, 1].map(|group| space.usage(group));
+                let (all_local, all_system) = resident.unwrap_or((0_u64, 0_u64));
 
+                resident = Some((
+                    all_local.saturating_add(local),
+                    all_system.saturating_add(system),
+                ));
                 seq_print!(
                     m,
                     "dxg-gpu-memory:\t{adapter} ranges={stretches} page-tables={tables}"
@@ -223,11 +299,38 @@ impl GpuProcesses {
                 seq_print!(m, " resident-local={local} resident-system={system}\n");
             }
         }
+        // What engines reach. Without GPU addresses nothing is known.
+        if let Some((local, system)) = resident {
+            seq_print!(m, "drm-resident-local:\t{} KiB\n", local >> 10);
+            seq_print!(m, "drm-resident-system:\t{} KiB\n", system >> 10);
+        }
+        self.show_engines(m);
+    }
+
+    /// Prints how long engines have worked for it, by their names.
+    fn show_engines(&self, m: &SeqFile) {
+        for place in 0.. {
+            let (name, sum) = {
+                let list = self.list.lock();
+                let Some(name) = list.name(place) else {
+                    return;
+                };
+                let is_first = list.is_first(&name, place);
+
+                (name, is_first.then(|| list.named(&name)))
+            };
+
+            if let Some(sum) = sum {
+                sum.show(&name, m);
+            }
+        }
     }
 
     /// Whether the process has a device.
     pub(in crate::dxgk) fn are_in_use(&self) -> bool {
-        self.list.lock().iter().any(|used| used.devices != 0)
+        let list = self.list.lock();
+
+        list.adapters.iter().any(|used| used.devices != 0)
     }
 
     /// One device less.
@@ -235,7 +338,7 @@ impl GpuProcesses {
         let mut list = self.list.lock();
         let is_it =
             |used: &&mut Used| matches!(&used.process, Some(own) if Arc::ptr_eq(own, process));
-        let Some(used) = list.iter_mut().find(is_it) else {
+        let Some(used) = list.adapters.iter_mut().find(is_it) else {
             return;
         };
 

@@ -72,6 +72,8 @@ impl OpenDevice for OpenFile {
     fn show(&self, m: &SeqFile) {
         let process = &self.process;
 
+        // The keys that DRM drivers have, for the tools that read those.
+        seq_print!(m, "drm-driver:\topendxg\ndrm-client-id:\t{}\n", process.id);
         seq_print!(m, "dxg-process:\t{}\n", process.id);
         seq_print!(m, "dxg-process-handles:\t{}\n", process.handles.count());
         seq_print!(m, "dxg-process-waiters:\t{}\n", process.waits.count());

@@ -39,7 +39,7 @@ pub(in crate::dxgk) fn engines(adapter: &Adapter, f: &mut fmt::Formatter<'_>) ->
         let status = kmd.query_node_status(&class, node);
 
         drop(kmd);
-        engine(node, name.characters(), &status, f)?;
+        engine(node, name.word(), &status, f)?;
         if let Some(last) = adapter.last_faults.get(node) {
             write!(f, " fault_queue={} fault_pid={}", last.queue, last.pid)?;
             fault(&last.fault, f)?;
@@ -51,7 +51,7 @@ pub(in crate::dxgk) fn engines(adapter: &Adapter, f: &mut fmt::Formatter<'_>) ->
 
 fn engine(
     node: u32,
-    name: impl Iterator<Item = u8>,
+    name: impl Iterator<Item = char>,
     status: &NodeStatus,
     f: &mut fmt::Formatter<'_>,
 ) -> fmt::Result {
@@ -65,14 +65,8 @@ fn engine(
     } = *status;
 
     write!(f, "engine:\t{node} kind=")?;
-    for byte in name {
-        let word = if byte.is_ascii_alphanumeric() {
-            byte.to_ascii_lowercase()
-        } else {
-            b'-'
-        };
-
-        write!(f, "{}", char::from(word))?;
+    for character in name {
+        write!(f, "{character}")?;
     }
     match running {
         Some(queue) => write!(f, " state=running running={queue}")?,

@@ -10,6 +10,7 @@ mod many;
 mod order;
 mod refusals;
 mod types;
+mod usage;
 
 use selftests::Suite;
 
@@ -24,5 +25,6 @@ pub(crate) fn main() {
         .with(hw_queues::tests)
         .with(ends::tests)
         .with(many::tests)
+        .with(usage::tests)
         .run()
 }
