@@ -7,7 +7,6 @@
 
 use kernel::{
     new_mutex,
-    new_spinlock,
     prelude::*,
     str::CString,
     sync::{

@@ -24,6 +24,8 @@
 //! reserve.rs GPU addresses that a KMD reserves
 //! gate.rs     who is inside
 //! port.rs     a started KMD, from StartDevice to RemoveDevice
+//! slab.rs     objects by number, for cookies
+//! verifier/   a layer around a KMD that reports broken rules
 //! object/     what a KMD has made, from its create to its destroy
 //! ```
 
@@ -36,7 +38,9 @@ pub mod port;
 pub mod queue;
 pub mod reserve;
 pub mod segments;
+pub mod slab;
 pub mod types;
+pub mod verifier;
 
 use caps::{
     AdapterQuery,

@@ -16,54 +16,7 @@ use crate::{
 };
 use core::array;
 
-/// An entry, as it is recorded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-pub enum Entry {
-    StartDevice = 1,
-    StopDevice,
-    RemoveDevice,
-    CreateProcess,
-    DestroyProcess,
-    CreateDevice,
-    DestroyDevice,
-    CreateContext,
-    DestroyContext,
-    GetRootPageTableSize,
-    SetRootPageTable,
-    SetContextPriority,
-    CreateHwQueue,
-    DestroyHwQueue,
-    SubmitCommand,
-    SuspendContext,
-    ResumeContext,
-    UpdatePageTable,
-    FlushTlb,
-    MapApertureSegment,
-    UnmapApertureSegment,
-    CreateAllocation,
-    NotifyAllocationEnd,
-    DestroyAllocation,
-    OpenAllocation,
-    CloseAllocation,
-    CalibrateGpuClock,
-    Escape,
-    /// Any of the queries.
-    Query,
-}
-
-impl Entry {
-    /// Whether it is of class P; the others are of class D.
-    fn is_passive(self) -> bool {
-        !matches!(
-            self,
-            Self::CalibrateGpuClock
-                | Self::SubmitCommand
-                | Self::SuspendContext
-                | Self::ResumeContext
-        )
-    }
-}
+pub use crate::ddi::verifier::entry::Entry;
 
 /// A rule that the OS part broke.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

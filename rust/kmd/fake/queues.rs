@@ -125,6 +125,16 @@ impl Queues {
             .map_or(0, |(cookie, _)| self.journal.submitted(cookie))
     }
 
+    /// Whatever a KMD may tell of this context or HW queue, or may not.
+    pub fn with(&self, id: u64, what: &dyn Fn(&dyn QueueCallbacks)) -> bool {
+        self.tell(id, what)
+    }
+
+    /// The callbacks of this context or HW queue, to be kept longer than a KMD may.
+    pub fn callbacks(&self, id: u64) -> Option<Shared<dyn QueueCallbacks>> {
+        self.find(id).map(|(_, callbacks)| callbacks)
+    }
+
     fn tell(&self, id: u64, what: impl FnOnce(&dyn QueueCallbacks)) -> bool {
         match self.find(id) {
             Some((_, callbacks)) => {

@@ -19,13 +19,7 @@ use super::{
     page_tables,
     polls::Polls,
     queue::Queue,
-    shell::Shell,
-    slab::{
-        self,
-        Removed,
-        SharedSlab,
-        Slab, //
-    }, //
+    shell::Shell, //
 };
 use crate::{
     ddi::{
@@ -39,6 +33,12 @@ use crate::{
             Suspend, //
         },
         segments::Segments,
+        slab::{
+            self,
+            Removed,
+            SharedSlab,
+            Slab, //
+        },
         types::{
             ContextCookie,
             CreateContextArgs,

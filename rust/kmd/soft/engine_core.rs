@@ -20,16 +20,18 @@ use super::{
         fault_of,
         MonotonicClock,
         Reporter, //
-    },
-    slab::{
-        Removed,
-        Slab, //
     }, //
 };
 use crate::{
-    ddi::queue::{
-        NodeStatus,
-        QueueCallbacks, //
+    ddi::{
+        queue::{
+            NodeStatus,
+            QueueCallbacks, //
+        },
+        slab::{
+            Removed,
+            Slab, //
+        }, //
     },
     engine::{
         self,

@@ -4,11 +4,13 @@
 
 use super::{
     context::Context,
-    queue::Queue,
-    slab::Slab, //
+    queue::Queue, //
 };
 use crate::{
-    ddi::queue::QueueCallbacks,
+    ddi::{
+        queue::QueueCallbacks,
+        slab::Slab, //
+    },
     engine::{
         self,
         queue::Progress,

@@ -22,7 +22,6 @@ pub mod polls;
 mod queue;
 mod report;
 mod shell;
-pub mod slab;
 
 use crate::{
     ddi::{

@@ -21,16 +21,18 @@ use super::{
     },
     listed::List,
     polls::Polls,
-    queue::Queue,
-    slab::{
-        Chunk,
-        Slab, //
-    }, //
+    queue::Queue, //
 };
 use crate::{
-    ddi::queue::{
-        NodeStatus,
-        QueueCallbacks, //
+    ddi::{
+        queue::{
+            NodeStatus,
+            QueueCallbacks, //
+        },
+        slab::{
+            Chunk,
+            Slab, //
+        }, //
     },
     engine::{
         memory::Physical,

@@ -8,6 +8,7 @@ mod double;
 mod ends;
 mod queues;
 mod turns;
+pub(super) mod verifier;
 
 use std::sync::{LazyLock, Mutex};
 

@@ -4,7 +4,7 @@
 
 use std::sync::atomic::Ordering::Acquire;
 
-use super::{page, started, submit, Commands, Ear, Scene, CODE, DATA, PAGE};
+use super::{page, started, started_unverified, submit, Commands, Ear, Scene, CODE, DATA, PAGE};
 use crate::ddi::caps::{AdapterQuery, DriverCaps};
 use crate::ddi::class::Passive;
 use crate::ddi::port::Port;
@@ -94,8 +94,8 @@ fn mem_110_engines_use_local_memory_whose_pages_are_taken_at_first_use() {
 
 #[test]
 fn res_23_sizes_and_places_of_allocations() {
-    let port = started(Config::default());
-    let bare = started(Config {
+    let port = started_unverified(Config::default());
+    let bare = started_unverified(Config {
         local_memory: 0,
         ..Config::default()
     });

@@ -18,6 +18,7 @@ use std::sync::{Condvar, Mutex, MutexGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::ddi::verifier::verified;
 use crate::ddi::caps::{Luid, StartInfo};
 use crate::ddi::class::{Dispatch, Passive};
 use crate::ddi::object::{Context, Device, HwQueue, Process, TableUpdate};
@@ -29,6 +30,7 @@ use crate::ddi::types::{
     ContextId, CreateContextArgs, CreateHwQueueArgs, DeviceId, HwQueueId, KmdResult, ProcessId,
     Scheduling,
 };
+use crate::ddi::Kmd;
 use crate::kmd::soft::{Config, SoftKmd};
 use crate::physical::Frame;
 use crate::platform::Shared;
@@ -268,17 +270,22 @@ fn hw_queue(context: &Shared<Context>, id: u64, fence: u64, ear: &Shared<Ear>) -
     HwQueue::create(context, &Passive::here(), &args).unwrap()
 }
 
+/// A software adapter that is used as the rules are, which is verified.
 fn started(config: Config) -> Shared<Port> {
-    let info = StartInfo {
-        luid: Luid::default(),
-    };
+    let kmd = verified(Box::new(SoftKmd::add_device(config)));
 
-    Port::start(
-        Box::new(SoftKmd::add_device(config)),
-        &Passive::here(),
-        &info,
-    )
-    .unwrap()
+    start(Box::new(kmd)).unwrap()
+}
+
+/// One that is used otherwise.
+fn started_unverified(config: Config) -> Shared<Port> {
+    start(Box::new(SoftKmd::add_device(config))).unwrap()
+}
+
+fn start(kmd: Box<dyn Kmd>) -> KmdResult<Shared<Port>> {
+    let luid = Luid::default();
+
+    Port::start(kmd, &Passive::here(), &StartInfo { luid })
 }
 
 fn in_dispatch<T>(run: impl FnOnce(&Dispatch) -> T) -> T {

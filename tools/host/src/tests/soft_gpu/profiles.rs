@@ -2,8 +2,8 @@
 
 //! What the software adapter does with memory (MEM-51 to MEM-54).
 
-use super::{page, submit, Commands, Ear, Shared, PAGE};
-use crate::ddi::caps::{AdapterQuery, DriverCaps, GpuMmuCaps, Luid, StartInfo};
+use super::{page, submit, verified, Commands, Ear, Shared, PAGE};
+use crate::ddi::caps::{AdapterQuery, DriverCaps, GpuMmuCaps};
 use crate::ddi::class::Passive;
 use crate::ddi::object::{Context, Device, Process, TableUpdate};
 use crate::ddi::paging::{Entries, PageTableEntry, RootPageTable};
@@ -24,14 +24,9 @@ fn start(profile: AdapterProfile) -> KmdResult<Shared<Port>> {
         local_memory: 0,
         ..Config::default()
     };
-    let luid = Luid::default();
 
     assert!(config.is_valid());
-    Port::start(
-        Box::new(SoftKmd::add_device(config)),
-        &Passive::here(),
-        &StartInfo { luid },
-    )
+    super::start(Box::new(verified(Box::new(SoftKmd::add_device(config)))))
 }
 
 fn mmu(port: &Port) -> GpuMmuCaps {

@@ -4,7 +4,7 @@
 
 use proptest::prelude::*;
 
-use crate::kmd::soft::slab::{Chunk, Slab};
+use crate::ddi::slab::{Chunk, Slab};
 
 /// Objects of a chunk.
 const CHUNK: u32 = 256;

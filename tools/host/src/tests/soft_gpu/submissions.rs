@@ -5,7 +5,8 @@
 use std::sync::atomic::Ordering::Release;
 
 use super::{
-    hw_queue, in_dispatch, started, submit, word, Commands, Ear, Scene, Space, CODE, DATA, PAGE,
+    hw_queue, in_dispatch, started, started_unverified, submit, word, Commands, Ear, Scene, Space,
+    CODE, DATA, PAGE,
 };
 use crate::ddi::class::Passive;
 use crate::ddi::queue::{Fault, FaultKind, Submission};
@@ -163,7 +164,7 @@ fn gpu_46_what_only_the_system_may_do_is_illegal_on_the_paging_node_too() {
 
 #[test]
 fn gpu_2_there_are_as_many_engines_as_nodes() {
-    let port = started(Config {
+    let port = started_unverified(Config {
         nodes: 2,
         ..Config::default()
     });

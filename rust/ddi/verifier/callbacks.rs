@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What a KMD tells about a queue, on its way through a verifier.
+//!
+//! The interrupt rule holds here too: nothing but atomics.
+
+use super::{
+    entry::Entry,
+    objects::Work,
+    rule::{
+        Log,
+        Rule, //
+    }, //
+};
+use crate::{
+    ddi::queue::{
+        Fault,
+        QueueCallbacks, //
+    },
+    platform::{
+        self,
+        Shared, //
+    }, //
+};
+
+/// The callbacks of a queue, as its KMD gets them.
+pub(super) struct Verified {
+    /// Those of the OS part.
+    inner: Shared<dyn QueueCallbacks>,
+    work: Shared<Work>,
+    log: Shared<dyn Log>,
+    /// What the OS part calls the queue.
+    id: u64,
+}
+
+impl Verified {
+    /// The callbacks for a KMD; `None` if there is no memory.
+    pub(super) fn around(
+        inner: &Shared<dyn QueueCallbacks>,
+        work: &Shared<Work>,
+        log: &Shared<dyn Log>,
+        id: u64,
+    ) -> Option<Shared<dyn QueueCallbacks>> {
+        let verified: Shared<dyn QueueCallbacks> = platform::shared(Self {
+            inner: inner.clone(),
+            work: work.clone(),
+            log: log.clone(),
+            id,
+        })?;
+
+        Some(verified)
+    }
+
+    /// A callback. What breaks a rule is told all the same: the OS part can stand it.
+    fn tell(&self, entry: Entry, is_good: bool) {
+        self.log.called(entry, self.id);
+        if platform::load32_acquire(&self.work.ended) != 0 {
+            self.log.broken(Rule::CallbackAfterEnd, entry, self.id);
+        }
+        if !is_good {
+            self.log.broken(Rule::BadCallback, entry, self.id);
+        }
+    }
+
+    /// Whether it was given so much.
+    fn has_submitted(&self, number: u64) -> bool {
+        number != 0 && number <= platform::load_acquire(&self.work.submitted)
+    }
+}
+
+impl QueueCallbacks for Verified {
+    fn ran(&self, ns: u64, switched: bool) {
+        self.inner.ran(ns, switched);
+    }
+
+    fn fetched(&self, number: u64) {
+        self.tell(Entry::Fetched, self.has_submitted(number));
+        self.inner.fetched(number);
+    }
+
+    fn completed(&self, number: u64) {
+        let goes_back = number < platform::load_acquire(&self.work.completed);
+
+        self.tell(Entry::Completed, self.has_submitted(number) && !goes_back);
+        if !goes_back {
+            // Before the OS part can submit more.
+            platform::store_release(&self.work.completed, number);
+        }
+        self.inner.completed(number);
+    }
+
+    fn monitored_fence_signaled(&self) {
+        self.tell(Entry::Signaled, true);
+        self.inner.monitored_fence_signaled();
+    }
+
+    fn faulted(&self, fault: &Fault) {
+        let is_first = platform::cmpxchg(&self.work.faulted, 0, 1);
+
+        self.tell(Entry::Faulted, is_first && self.has_submitted(fault.number));
+        self.inner.faulted(fault);
+    }
+
+    fn suspended(&self, id: u64) {
+        let before = platform::fetch_add(&self.work.answers, 1);
+        let asked = platform::load32_acquire(&self.work.suspensions);
+
+        // OVERFLOW: both count modulo 2^32, and the first is not ahead.
+        self.tell(Entry::Suspended, asked.wrapping_sub(before) as i32 > 0);
+        self.inner.suspended(id);
+    }
+}
+
+impl Drop for Verified {
+    fn drop(&mut self) {
+        platform::cmpxchg(&self.work.released, 0, 1);
+    }
+}

@@ -1,0 +1,608 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The entries, verified.
+
+use super::{
+    call::{
+        Call,
+        STARTED,
+        STOPPED, //
+    },
+    callbacks::Verified,
+    entry::Entry,
+    objects::{
+        Kind,
+        New,
+        Object,
+        Work, //
+    },
+    rule::Rule,
+    Verifier, //
+};
+use crate::{
+    ddi::{
+        caps::{
+            AdapterQuery,
+            NodeMetadata,
+            StartInfo, //
+        },
+        class::{
+            Dispatch,
+            Passive, //
+        },
+        paging::{
+            Entries,
+            MapApertureSegment,
+            PagingOperation,
+            RootPageTable,
+            UnmapApertureSegment,
+            UpdatePageTable,
+            MAX_APERTURE_PAGES,
+            MAX_ENTRIES, //
+        },
+        queue::{
+            NodeStatus,
+            Submission,
+            Suspend, //
+        },
+        reserve::{
+            ReserveAddresses,
+            ReserveRange, //
+        },
+        types::{
+            AllocationCookie,
+            AllocationEndCookie,
+            AllocationInfo,
+            ClockData,
+            ContextCookie,
+            CreateAllocationArgs,
+            CreateContextArgs,
+            CreateDeviceArgs,
+            CreateHwQueueArgs,
+            DeviceCookie,
+            HwQueueCookie,
+            KmdError,
+            KmdResult,
+            OpenAllocationArgs,
+            OpenAllocationCookie,
+            ProcessCookie,
+            ProcessId,
+            Scheduling, //
+        },
+        Kmd, //
+    },
+    platform::{
+        self,
+        Shared, //
+    }, //
+};
+
+/// Pages of segments and of page tables.
+const PAGE_SIZE: u64 = 4096;
+
+/// An entry wants a context, whichever kind.
+const ANY_CONTEXT: Kind = Kind::Context(Scheduling::Packets);
+
+/// The addresses that a KMD may reserve, with every reservation in the log.
+struct Reserving<'a> {
+    verifier: &'a Verifier,
+    process: u64,
+    addresses: &'a mut dyn ReserveAddresses,
+}
+
+impl ReserveAddresses for Reserving<'_> {
+    fn reserve(&mut self, range: &ReserveRange) -> KmdResult<u64> {
+        self.verifier
+            .log
+            .called(Entry::ReserveGpuVirtualAddressRange, self.process);
+        self.addresses.reserve(range)
+    }
+}
+
+impl Verifier {
+    /// Something is made. `make` asks the KMD; without memory for what the verifier keeps it is
+    /// not asked.
+    fn create(
+        &self,
+        new: Option<New>,
+        make: impl FnOnce() -> KmdResult<u64>,
+    ) -> KmdResult<(u64, Shared<Object>)> {
+        let new = new.ok_or(KmdError::NoMemory)?;
+        let cookie = make().inspect_err(|_| self.objects.remove(new.cookie))?;
+
+        Ok((self.objects.made(&new, cookie), new.object))
+    }
+
+    fn submit(&self, call: &Call<'_>, queue: &Object, submission: &Submission) {
+        let Some(work) = &queue.queue else {
+            return;
+        };
+        // OVERFLOW: they are numbered from 1 on.
+        let next = platform::load_acquire(&work.submitted).wrapping_add(1);
+        let completed = platform::load_acquire(&work.completed);
+
+        call.check(Rule::OutOfOrder, submission.number == next);
+        call.check(
+            Rule::InFlight,
+            submission.number.saturating_sub(completed) <= work.most,
+        );
+        call.check(
+            Rule::BadValue,
+            submission.length != 0
+                && submission.length % 4 == 0
+                && submission.commands % 4 == 0
+                && submission.progress.is_some() == work.progress,
+        );
+        // Before the KMD can tell that it is done.
+        platform::store_release(&work.submitted, submission.number);
+    }
+
+    fn is_node(&self, node: u32) -> bool {
+        node < self.caps.nodes
+    }
+
+    fn update_page_table(&self, class: &Passive, update: UpdatePageTable<'_>) {
+        let process = update.process.0;
+        let Some((call, process)) = self.enter_on(Entry::UpdatePageTable, Kind::Process, process)
+        else {
+            return;
+        };
+        let count = update.entries.count();
+        // CAST: 32 bits fit a usize. OVERFLOW: a table has two entries in a word at most.
+        let end = (update.start as usize).checked_add(count);
+        let room = update.table.len().saturating_mul(2);
+
+        call.check(
+            Rule::BadValue,
+            update.level < self.caps.gpu_mmu.page_table_levels
+                && update.address % PAGE_SIZE == 0
+                && end.is_some_and(|end| end <= room)
+                && !matches!(update.entries, Entries::Each(entries) if entries.len() > MAX_ENTRIES),
+        );
+        self.kmd.build_paging_buffer(
+            class,
+            PagingOperation::UpdatePageTable(UpdatePageTable {
+                process: ProcessCookie(process.cookie()),
+                ..update
+            }),
+        );
+    }
+
+    fn flush_tlb(&self, class: &Passive, process: ProcessCookie, first: u64, last: u64) {
+        if let Some((call, process)) = self.enter_on(Entry::FlushTlb, Kind::Process, process.0) {
+            call.check(Rule::BadValue, first <= last);
+            self.kmd.build_paging_buffer(
+                class,
+                PagingOperation::FlushTlb {
+                    process: ProcessCookie(process.cookie()),
+                    first,
+                    last,
+                },
+            );
+        }
+    }
+
+    fn map_aperture(&self, class: &Passive, map: MapApertureSegment<'_>) {
+        let entered = self.enter_on(
+            Entry::MapApertureSegment,
+            Kind::Allocation,
+            map.allocation.0,
+        );
+
+        if let Some((call, allocation)) = entered {
+            call.check(
+                Rule::BadValue,
+                map.segment != 0
+                    && (1..=MAX_APERTURE_PAGES).contains(&map.pages.len())
+                    && map.pages.iter().all(|address| address % PAGE_SIZE == 0),
+            );
+            self.kmd.build_paging_buffer(
+                class,
+                PagingOperation::MapApertureSegment(MapApertureSegment {
+                    allocation: AllocationCookie(allocation.cookie()),
+                    ..map
+                }),
+            );
+        }
+    }
+
+    fn unmap_aperture(&self, class: &Passive, unmap: UnmapApertureSegment) {
+        let entered = self.enter_on(
+            Entry::UnmapApertureSegment,
+            Kind::Allocation,
+            unmap.allocation.0,
+        );
+
+        if let Some((call, allocation)) = entered {
+            call.check(
+                Rule::BadValue,
+                unmap.segment != 0 && unmap.count != 0 && unmap.dummy % PAGE_SIZE == 0,
+            );
+            self.kmd.build_paging_buffer(
+                class,
+                PagingOperation::UnmapApertureSegment(UnmapApertureSegment {
+                    allocation: AllocationCookie(allocation.cookie()),
+                    ..unmap
+                }),
+            );
+        }
+    }
+}
+
+/// Whether a KMD can mean this of an allocation.
+fn makes_sense(info: &AllocationInfo, existing: bool) -> bool {
+    let preferred = 1_u32.checked_shl(info.preferred_segment).unwrap_or(0);
+
+    info.size % PAGE_SIZE == 0
+        && (info.size != 0 || existing)
+        && info.alignment.is_power_of_two()
+        && u64::from(info.alignment) >= PAGE_SIZE
+        && info.supported_segments & 1 == 0
+        && info.supported_segments & preferred != 0
+}
+
+impl Kmd for Verifier {
+    fn start_device(&mut self, class: &Passive, info: &StartInfo) -> KmdResult {
+        self.begin(Entry::StartDevice, 0);
+        self.kmd.start_device(class, info)?;
+        if !platform::cmpxchg(&self.stage, 0, STARTED) {
+            self.log.broken(Rule::NotStarted, Entry::StartDevice, 0);
+        }
+        self.kmd
+            .query_adapter_info(class, AdapterQuery::DriverCaps(&mut self.caps));
+        Ok(())
+    }
+
+    fn stop_device(&self, class: &Passive) {
+        self.begin(Entry::StopDevice, 0);
+        if platform::load32_acquire(&self.inside) != 0 {
+            self.log.broken(Rule::Together, Entry::StopDevice, 0);
+        }
+        if !platform::cmpxchg(&self.stage, STARTED, STOPPED) {
+            self.log.broken(Rule::NotStarted, Entry::StopDevice, 0);
+        }
+        self.kmd.stop_device(class);
+    }
+
+    fn query_adapter_info(&self, class: &Passive, query: AdapterQuery<'_>) {
+        let _call = self.enter(Entry::Query, 0);
+
+        self.kmd.query_adapter_info(class, query);
+    }
+
+    fn get_node_metadata(&self, class: &Passive, node: u32) -> NodeMetadata {
+        let call = self.enter(Entry::Query, node.into());
+
+        call.check(Rule::BadValue, self.is_node(node));
+        self.kmd.get_node_metadata(class, node)
+    }
+
+    fn query_feature_support(&self, class: &Passive, feature: u32) -> bool {
+        let _call = self.enter(Entry::Query, feature.into());
+
+        self.kmd.query_feature_support(class, feature)
+    }
+
+    fn create_process(
+        &self,
+        class: &Passive,
+        id: ProcessId,
+        addresses: &mut dyn ReserveAddresses,
+    ) -> KmdResult<ProcessCookie> {
+        let _call = self.enter(Entry::CreateProcess, id.0);
+        let new = self
+            .objects
+            .prepare(Kind::Process, id.0, [None, None], None);
+        let mut reserving = Reserving {
+            verifier: self,
+            process: id.0,
+            addresses,
+        };
+        let (cookie, _) = self.create(new, || {
+            let process = self.kmd.create_process(class, id, &mut reserving)?;
+
+            Ok(process.0)
+        })?;
+
+        Ok(ProcessCookie(cookie))
+    }
+
+    fn create_device(&self, class: &Passive, device: &CreateDeviceArgs) -> KmdResult<DeviceCookie> {
+        let call = self.enter(Entry::CreateDevice, device.id.0);
+        let process = call.find(Kind::Process, device.process.0)?;
+        let args = CreateDeviceArgs {
+            process: ProcessCookie(process.cookie()),
+            ..*device
+        };
+        let new = self
+            .objects
+            .prepare(Kind::Device, device.id.0, [Some(process), None], None);
+        let (cookie, _) = self.create(new, || Ok(self.kmd.create_device(class, &args)?.0))?;
+
+        Ok(DeviceCookie(cookie))
+    }
+
+    fn create_context(
+        &self,
+        class: &Passive,
+        device: DeviceCookie,
+        context: &CreateContextArgs<'_>,
+    ) -> KmdResult<ContextCookie> {
+        let call = self.enter(Entry::CreateContext, context.id.0);
+        let device = call.find(Kind::Device, device.0)?;
+        let _alone = call.alone(&device);
+
+        call.check(
+            Rule::BadValue,
+            // CAST: 32 bits fit a usize.
+            self.is_node(context.node)
+                && context.private_data.len() <= self.caps.context_data_size as usize,
+        );
+
+        let most = match context.scheduling {
+            Scheduling::Packets => self.kmd.get_node_metadata(class, context.node),
+            Scheduling::HwQueues => NodeMetadata::default(),
+        }
+        .max_in_flight_hw_queue_buffers;
+        let work = Work::new(context.node, most.into(), false).ok_or(KmdError::NoMemory)?;
+        let callbacks = Verified::around(context.callbacks, &work, &self.log, context.id.0)
+            .ok_or(KmdError::NoMemory)?;
+        let new = self.objects.prepare(
+            Kind::Context(context.scheduling),
+            context.id.0,
+            [Some(device.clone()), None],
+            Some(work),
+        );
+        let args = CreateContextArgs {
+            callbacks: &callbacks,
+            ..*context
+        };
+        let made = self.create(new, || {
+            let device = DeviceCookie(device.cookie());
+
+            Ok(self.kmd.create_context(class, device, &args)?.0)
+        });
+
+        Ok(ContextCookie(made?.0))
+    }
+
+    fn get_root_page_table_size(&self, class: &Passive, entries: &mut u32) -> u32 {
+        let _call = self.enter(Entry::GetRootPageTableSize, 0);
+
+        self.kmd.get_root_page_table_size(class, entries)
+    }
+
+    fn set_root_page_table(&self, class: &Passive, context: ContextCookie, root: &RootPageTable) {
+        let entered = self.enter_on(Entry::SetRootPageTable, ANY_CONTEXT, context.0);
+
+        if let Some((call, context)) = entered {
+            let _alone = context.parent().and_then(|device| call.alone(device));
+
+            call.check(
+                Rule::BadValue,
+                root.entries != 0 && root.address % PAGE_SIZE == 0,
+            );
+            self.kmd
+                .set_root_page_table(class, ContextCookie(context.cookie()), root);
+        }
+    }
+
+    fn set_context_priority(&self, class: &Passive, context: ContextCookie, priority: i32) {
+        let entered = self.enter_on(Entry::SetContextPriority, ANY_CONTEXT, context.0);
+
+        if let Some((call, context)) = entered {
+            let _alone = context.parent().and_then(|device| call.alone(device));
+
+            call.check(Rule::BadValue, (-7..=31).contains(&priority));
+            self.kmd
+                .set_context_priority(class, ContextCookie(context.cookie()), priority);
+        }
+    }
+
+    fn create_hw_queue(
+        &self,
+        class: &Passive,
+        context: ContextCookie,
+        queue: &CreateHwQueueArgs<'_>,
+    ) -> KmdResult<HwQueueCookie> {
+        let call = self.enter(Entry::CreateHwQueue, queue.id.0);
+        let context = call.find(ANY_CONTEXT, context.0)?;
+        let _alone = context.parent().and_then(|device| call.alone(device));
+        let node = context.queue.as_ref().map_or(0, |work| work.node);
+
+        call.check(
+            Rule::BadCookie,
+            context.kind == Kind::Context(Scheduling::HwQueues),
+        );
+
+        let most = self
+            .kmd
+            .get_node_metadata(class, node)
+            .max_in_flight_hw_queue_buffers;
+        let work = Work::new(node, most.into(), true).ok_or(KmdError::NoMemory)?;
+        let callbacks = Verified::around(queue.callbacks, &work, &self.log, queue.id.0)
+            .ok_or(KmdError::NoMemory)?;
+        let new = self.objects.prepare(
+            Kind::HwQueue,
+            queue.id.0,
+            [Some(context.clone()), None],
+            Some(work),
+        );
+        let args = CreateHwQueueArgs {
+            callbacks: &callbacks,
+            ..*queue
+        };
+        let made = self.create(new, || {
+            let context = ContextCookie(context.cookie());
+
+            Ok(self.kmd.create_hw_queue(class, context, &args)?.0)
+        });
+
+        Ok(HwQueueCookie(made?.0))
+    }
+
+    fn submit_command(&self, class: &Dispatch, context: ContextCookie, submission: &Submission) {
+        let entered = self.enter_on(Entry::SubmitCommand, ANY_CONTEXT, context.0);
+
+        if let Some((call, context)) = entered {
+            let _alone = context
+                .queue
+                .as_ref()
+                .and_then(|work| call.alone_to_submit(work));
+
+            call.check(
+                Rule::BadCookie,
+                context.kind == Kind::Context(Scheduling::Packets),
+            );
+            self.submit(&call, &context, submission);
+            self.kmd
+                .submit_command(class, ContextCookie(context.cookie()), submission);
+        }
+    }
+
+    fn submit_command_to_hw_queue(
+        &self,
+        class: &Dispatch,
+        queue: HwQueueCookie,
+        submission: &Submission,
+    ) {
+        if let Some((call, queue)) = self.enter_on(Entry::SubmitCommand, Kind::HwQueue, queue.0) {
+            let _alone = queue
+                .queue
+                .as_ref()
+                .and_then(|work| call.alone_to_submit(work));
+
+            self.submit(&call, &queue, submission);
+            self.kmd
+                .submit_command_to_hw_queue(class, HwQueueCookie(queue.cookie()), submission);
+        }
+    }
+
+    fn suspend_context(&self, class: &Dispatch, context: ContextCookie, id: u64) -> Suspend {
+        let entered = self.enter_on(Entry::SuspendContext, ANY_CONTEXT, context.0);
+        let Some((call, context)) = entered else {
+            return Suspend::Done;
+        };
+        let _alone = context.parent().and_then(|device| call.alone(device));
+
+        if let Some(work) = &context.queue {
+            // Before the KMD can tell of its end.
+            platform::fetch_add(&work.suspensions, 1);
+        }
+        self.kmd
+            .suspend_context(class, ContextCookie(context.cookie()), id)
+    }
+
+    fn resume_context(&self, class: &Dispatch, context: ContextCookie) {
+        let entered = self.enter_on(Entry::ResumeContext, ANY_CONTEXT, context.0);
+
+        if let Some((call, context)) = entered {
+            let _alone = context.parent().and_then(|device| call.alone(device));
+
+            self.kmd
+                .resume_context(class, ContextCookie(context.cookie()));
+        }
+    }
+
+    fn build_paging_buffer(&self, class: &Passive, operation: PagingOperation<'_>) {
+        match operation {
+            PagingOperation::UpdatePageTable(update) => self.update_page_table(class, update),
+            PagingOperation::FlushTlb {
+                process,
+                first,
+                last,
+            } => self.flush_tlb(class, process, first, last),
+            PagingOperation::MapApertureSegment(map) => self.map_aperture(class, map),
+            PagingOperation::UnmapApertureSegment(unmap) => self.unmap_aperture(class, unmap),
+        }
+    }
+
+    fn query_node_status(&self, class: &Passive, node: u32) -> NodeStatus {
+        let call = self.enter(Entry::Query, node.into());
+
+        call.check(Rule::BadValue, self.is_node(node));
+        self.kmd.query_node_status(class, node)
+    }
+
+    fn get_standard_allocation_driver_data(&self, class: &Passive, size: u64, out: &mut [u8]) {
+        let call = self.enter(Entry::Query, 0);
+
+        call.check(
+            Rule::BadValue,
+            // CAST: 32 bits fit a usize.
+            out.len() == self.caps.standard_data_size as usize,
+        );
+        self.kmd
+            .get_standard_allocation_driver_data(class, size, out);
+    }
+
+    fn create_allocation(
+        &self,
+        class: &Passive,
+        allocation: &CreateAllocationArgs<'_>,
+    ) -> KmdResult<(AllocationCookie, AllocationInfo)> {
+        let call = self.enter(Entry::CreateAllocation, allocation.id.0);
+        let new = self
+            .objects
+            .prepare(Kind::Allocation, allocation.id.0, [None, None], None);
+        let mut answer = None;
+        let (cookie, object) = self.create(new, || {
+            let (cookie, info) = self.kmd.create_allocation(class, allocation)?;
+
+            answer = Some(info);
+            Ok(cookie.0)
+        })?;
+        // It is there, because the creation has succeeded.
+        let mut info = answer.ok_or(KmdError::NoMemory)?;
+
+        call.check(Rule::BadAnswer, makes_sense(&info, allocation.existing));
+        if let Some(end) = &mut info.notify_end {
+            object.want_end(*end);
+            *end = AllocationEndCookie(cookie);
+        }
+        Ok((AllocationCookie(cookie), info))
+    }
+
+    fn open_allocation(
+        &self,
+        class: &Passive,
+        what: &OpenAllocationArgs,
+    ) -> KmdResult<OpenAllocationCookie> {
+        let call = self.enter(Entry::OpenAllocation, 0);
+        let device = call.find(Kind::Device, what.device.0)?;
+        let allocation = call.find(Kind::Allocation, what.allocation.0)?;
+        let _alone = call.alone(&device);
+        let args = OpenAllocationArgs {
+            device: DeviceCookie(device.cookie()),
+            allocation: AllocationCookie(allocation.cookie()),
+        };
+        let parents = [Some(device.clone()), Some(allocation.clone())];
+        let new = self
+            .objects
+            .prepare(Kind::Open, allocation.id, parents, None);
+        let (cookie, _) = self.create(new, || Ok(self.kmd.open_allocation(class, &args)?.0))?;
+
+        Ok(OpenAllocationCookie(cookie))
+    }
+
+    fn calibrate_gpu_clock(&self, class: &Dispatch, node: u32, physical_adapter: u32) -> ClockData {
+        let call = self.enter(Entry::CalibrateGpuClock, node.into());
+
+        call.check(
+            Rule::BadValue,
+            self.is_node(node) && physical_adapter < self.caps.physical_adapters,
+        );
+        self.kmd.calibrate_gpu_clock(class, node, physical_adapter)
+    }
+
+    fn escape(&self, class: &Passive, flags: u32, data: &mut [u8]) -> KmdResult {
+        let call = self.enter(Entry::Escape, 0);
+
+        call.check(
+            Rule::BadValue,
+            // CAST: 32 bits fit a usize.
+            data.len() <= self.caps.max_escape_size as usize,
+        );
+        self.kmd.escape(class, flags, data)
+    }
+}

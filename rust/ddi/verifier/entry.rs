@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The entries and callbacks of the driver interface, by name.
+
+macro_rules! entries {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// An entry of a KMD, or a callback from it, as it is recorded.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(u32)]
+        pub enum Entry {
+            /// None; so that no entry is 0.
+            Nothing,
+            $($(#[$doc])* $name,)*
+        }
+
+        impl Entry {
+            /// Its name, for logs.
+            pub fn name(self) -> &'static core::ffi::CStr {
+                match self {
+                    Self::Nothing => c"Nothing",
+                    $(Self::$name => {
+                        // The macro makes the NUL.
+                        const NAME: &[u8] = concat!(stringify!($name), "\0").as_bytes();
+
+                        core::ffi::CStr::from_bytes_until_nul(NAME).unwrap_or_default()
+                    })*
+                }
+            }
+        }
+    };
+}
+
+entries! {
+    StartDevice,
+    StopDevice,
+    RemoveDevice,
+    CreateProcess,
+    DestroyProcess,
+    CreateDevice,
+    DestroyDevice,
+    CreateContext,
+    DestroyContext,
+    GetRootPageTableSize,
+    SetRootPageTable,
+    SetContextPriority,
+    CreateHwQueue,
+    DestroyHwQueue,
+    SubmitCommand,
+    SuspendContext,
+    ResumeContext,
+    UpdatePageTable,
+    FlushTlb,
+    MapApertureSegment,
+    UnmapApertureSegment,
+    CreateAllocation,
+    NotifyAllocationEnd,
+    DestroyAllocation,
+    OpenAllocation,
+    CloseAllocation,
+    CalibrateGpuClock,
+    Escape,
+    /// Any of the queries.
+    Query,
+    /// A callback: part of CreateProcess.
+    ReserveGpuVirtualAddressRange,
+    /// A callback of a queue, as all below.
+    Completed,
+    Fetched,
+    Signaled,
+    Faulted,
+    Suspended,
+}
+
+impl Entry {
+    /// Whether it is of class P; the others are of class D.
+    pub fn is_passive(self) -> bool {
+        !matches!(
+            self,
+            Self::CalibrateGpuClock
+                | Self::SubmitCommand
+                | Self::SuspendContext
+                | Self::ResumeContext
+        )
+    }
+}
