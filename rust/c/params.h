@@ -55,7 +55,9 @@
 	  "bytes in the store of an object (default: 262144)") \
 	X(uint, unsigned int, max_info_entry_bytes, 64 << 10, \
 	  "bytes in one entry of a store (default: 65536)") \
-	X(uint, unsigned int, max_info_files, 8, "files attached to an object (default: 8)")
+	X(uint, unsigned int, max_info_files, 8, "files attached to an object (default: 8)") \
+	X(bool, bool, verify_kmd, IS_ENABLED(CONFIG_PROVE_LOCKING), \
+	  "report broken rules of the driver interface (default: Y with CONFIG_PROVE_LOCKING)")
 
 #define DXG_PARAM_MEMBER(param, type, name, standard, text) type name;
 

@@ -62,3 +62,8 @@ void dxg_trace_fault(u64 queue, u64 packet)
 {
 	trace_dxg_fault(queue, packet);
 }
+
+void dxg_trace_kmd(u32 kind, u64 object)
+{
+	trace_dxg_kmd(kind, object);
+}

@@ -153,6 +153,21 @@ TRACE_EVENT(dxg_fault,
 	TP_printk("queue=%llu packet=%#llx", __entry->queue, __entry->packet)
 );
 
+/* An entry or a callback of a KMD, with verify_kmd. kind: a number of rust/ddi/verifier/entry.rs. */
+TRACE_EVENT(dxg_kmd,
+	TP_PROTO(u32 kind, u64 object),
+	TP_ARGS(kind, object),
+	TP_STRUCT__entry(
+		__field(u32, kind)
+		__field(u64, object)
+	),
+	TP_fast_assign(
+		__entry->kind = kind;
+		__entry->object = object;
+	),
+	TP_printk("kind=%u object=%llu", __entry->kind, __entry->object)
+);
+
 #endif
 
 #undef TRACE_INCLUDE_PATH

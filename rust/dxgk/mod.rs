@@ -38,6 +38,7 @@ pub(crate) mod hw_queue;
 pub(crate) mod info;
 pub(crate) mod inline_vec;
 pub(crate) mod keyed_mutex;
+mod kmd_log;
 pub(crate) mod memory;
 pub(crate) mod object;
 pub(crate) mod process;
@@ -51,4 +52,5 @@ pub(crate) mod tables;
 #[cfg(CONFIG_KUNIT = "y")]
 mod test_client;
 mod tests;
+mod verifier_tests;
 pub(crate) mod vidmm;

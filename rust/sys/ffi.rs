@@ -70,6 +70,7 @@ pub struct dxg_params {
     pub(crate) max_info_bytes: kernel::ffi::c_uint,
     pub(crate) max_info_entry_bytes: kernel::ffi::c_uint,
     pub(crate) max_info_files: kernel::ffi::c_uint,
+    pub(crate) verify_kmd: bool,
 }
 unsafe extern "C" {
     pub fn dxg_caller(out: *mut dxg_caller);
@@ -343,4 +344,5 @@ unsafe extern "C" {
     );
     pub fn dxg_trace_unblock(queue: kernel::ffi::c_ulonglong);
     pub fn dxg_trace_fault(queue: kernel::ffi::c_ulonglong, packet: kernel::ffi::c_ulonglong);
+    pub fn dxg_trace_kmd(kind: kernel::ffi::c_uint, object: kernel::ffi::c_ulonglong);
 }

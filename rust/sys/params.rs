@@ -175,6 +175,12 @@ pub(crate) fn max_info_files() -> u32 {
     unsafe { ffi::dxg_params.max_info_files }
 }
 
+/// Whether every call to a KMD is verified; see MEM-95.
+pub(crate) fn verify_kmd() -> bool {
+    // SAFETY: A bool that nothing writes after load.
+    unsafe { ffi::dxg_params.verify_kmd }
+}
+
 /// Whether a creator may let every process open a resource; see RES-103.
 pub(crate) fn allow_nonsecure() -> bool {
     // SAFETY: A bool that nothing writes after load.

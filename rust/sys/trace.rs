@@ -69,3 +69,9 @@ pub(crate) fn fault(queue: u64, packet: u64) {
     // SAFETY: Takes plain numbers and may be called anywhere.
     unsafe { ffi::dxg_trace_fault(queue, packet) }
 }
+
+/// An entry or a callback of a KMD, by the number of its variant.
+pub(crate) fn kmd(entry: u32, object: u64) {
+    // SAFETY: Takes plain numbers and may be called anywhere.
+    unsafe { ffi::dxg_trace_kmd(entry, object) }
+}

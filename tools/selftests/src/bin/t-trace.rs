@@ -11,7 +11,7 @@ use selftests::gpu::{one, Gpu};
 use selftests::trace::{traced, Event, ROOT};
 use selftests::{ensure, ensure_eq, fixture, skip, Suite, TestResult};
 
-const EVENTS: [&str; 11] = [
+const EVENTS: [&str; 12] = [
     "dxg_create",
     "dxg_destroy",
     "dxg_wait",
@@ -23,6 +23,7 @@ const EVENTS: [&str; 11] = [
     "dxg_block",
     "dxg_unblock",
     "dxg_fault",
+    "dxg_kmd",
 ];
 /// What `kind` says about a monitored fence.
 const MONITORED_FENCE: u64 = 5;
