@@ -177,7 +177,6 @@ unsafe extern "C" {
     pub fn dxg_memory_group_exchange(group: *mut mem_cgroup) -> *mut mem_cgroup;
     pub fn dxg_is_killed() -> bool;
     pub fn dxg_cond_resched();
-    #[cfg(CONFIG_KUNIT = "y")]
     pub fn dxg_holds_spinlock() -> bool;
     pub fn dxg_may_sleep() -> bool;
     #[cfg(CONFIG_LOCKDEP)]
