@@ -123,6 +123,7 @@ impl GroupOperations for Root {
                 wddm_version: 6,
                 profile: 7,
                 idle_updates: 8,
+                use_64kb_pages: 9,
             ],
         };
 
@@ -376,5 +377,23 @@ impl AttributeOperations<8> for SoftAdapter {
         let idle_updates = kstrtobool_bytes(page)?;
 
         this.configure(|config| config.idle_updates = idle_updates)
+    }
+}
+
+/// `use_64kb_pages`: whether its own memory has pages of 64 KiB.
+#[vtable]
+impl AttributeOperations<9> for SoftAdapter {
+    type Data = Self;
+
+    fn show(this: &Self, page: &mut [u8; PAGE_SIZE]) -> Result<usize> {
+        let use_64kb_pages = u8::from(this.state.lock().config.use_64kb_pages);
+
+        show(page, fmt!("{use_64kb_pages}\n"))
+    }
+
+    fn store(this: &Self, page: &[u8]) -> Result {
+        let use_64kb_pages = kstrtobool_bytes(page)?;
+
+        this.configure(|config| config.use_64kb_pages = use_64kb_pages)
     }
 }

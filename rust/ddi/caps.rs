@@ -205,6 +205,9 @@ pub struct GpuMmuCaps {
     /// `PageTableLevelCount`: how many levels of page tables there are. With two of them the root
     /// is resizable (MEM-54).
     pub page_table_levels: u32,
+    /// `LeafPageTableSizeFor64KPagesInBytes`: how large a table of level 0 is that has pages of 64
+    /// KiB, at most a page; 0 if there are none (MEM-57).
+    pub leaf_table_bytes_64kb: u32,
     /// The tables of each level, from that of the pages on (`DXGK_PAGE_TABLE_LEVEL_DESC`).
     pub levels: [PageTableLevel; MAX_PAGE_TABLE_LEVELS],
 }

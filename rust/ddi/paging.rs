@@ -80,6 +80,8 @@ pub struct UpdatePageTable<'a> {
     pub level: u32,
     /// The whole table, as the processor sees it.
     pub table: &'a [Word64],
+    /// `Use64KBPages`: what each entry of a table of level 0 stands for.
+    pub page_size: PageSize,
     /// Index of the first entry; all that are to be written are in the table.
     pub start: u32,
     /// What to write.
@@ -94,6 +96,34 @@ pub struct UpdatePageTable<'a> {
     pub driver_protection: u64,
     /// GPU virtual address that the first entry is for.
     pub address: u64,
+}
+
+/// How large the pages of a table of level 0 are (`DXGK_PTE_PAGE_SIZE`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PageSize {
+    /// 4 KiB.
+    #[default]
+    Kib4,
+    /// 64 KiB.
+    Kib64,
+}
+
+impl PageSize {
+    /// How many pages of 4 KiB one has.
+    pub const fn pages(self) -> u64 {
+        match self {
+            Self::Kib4 => 1,
+            Self::Kib64 => 16,
+        }
+    }
+
+    /// How many bytes one has.
+    pub const fn bytes(self) -> u64 {
+        match self {
+            Self::Kib4 => 4 << 10,
+            Self::Kib64 => 64 << 10,
+        }
+    }
 }
 
 /// Entries that follow each other in a table.
@@ -144,6 +174,9 @@ pub struct PageEntry {
     /// Where it is: the physical address in system memory, or the offset in the segment. A
     /// multiple of the page size.
     pub address: u64,
+    /// `PageTablePageSize`: how large the pages of the table of level 0 are that it leads to. 4 KiB
+    /// for what leads to anything else.
+    pub page_size: PageSize,
     /// Stores fault.
     pub read_only: bool,
     /// Instructions are not fetched from it.

@@ -33,6 +33,9 @@ pub struct SegmentDescriptor {
     pub cpu_visible: bool,
     /// `CacheCoherent`: accesses through an aperture see what is in caches of the CPU.
     pub cache_coherent: bool,
+    /// `Use64KBPages`: all that is in a memory segment begins at multiples of 64 KiB and takes
+    /// whole ones.
+    pub use_64kb_pages: bool,
     /// `ApplicationTarget`: it counts in budgets.
     pub application_target: bool,
     /// `LocalBudgetGroup`: it counts in the budget of local memory.

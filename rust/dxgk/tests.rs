@@ -56,7 +56,10 @@ mod tests {
             FakeKmd,
             Pause, //
         },
-        logic::adapter_info::filter::Filter,
+        logic::{
+            adapter_info::filter::Filter,
+            allocation_rules::Source, //
+        },
         platform::{
             completion,
             Completion, //
@@ -414,7 +417,7 @@ mod tests {
                     for _ in 0..8 {
                         let _context = context(device.clone());
                         let _allocation =
-                            allocation::described(&device.adapter, &TWO_PAGES, false, false);
+                            allocation::described(&device.adapter, &TWO_PAGES, Source::New, false);
                     }
                     true
                 }

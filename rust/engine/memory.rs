@@ -6,6 +6,8 @@
 pub const PAGE_SIZE: u64 = 1 << PAGE_SHIFT;
 /// The same as a number of bits.
 pub const PAGE_SHIFT: u32 = 12;
+/// Bits of an address in one of the large pages that a table can have instead.
+pub const LARGE_PAGE_SHIFT: u32 = 16;
 
 /// Where something is in physical memory, with the numbers of page table entries (GPU-64).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -8,16 +8,18 @@ use super::memory::{
     Memory,
     Physical,
     Place,
+    LARGE_PAGE_SHIFT,
     PAGE_SHIFT, //
 };
 
-/// Entry: bit 0, 1, 3 and 6, and where the place, the frame and the function are.
+/// Entry: bit 0, 1, 3, 6 and 7, and where the place, the frame and the function are.
 const VALID: u64 = 1 << 0;
 const WRITABLE: u64 = 1 << 1;
 const EXECUTABLE: u64 = 1 << 2;
 const ZERO: u64 = 1 << 3;
 const PLACE_SHIFT: u32 = 4;
 const SYSTEM_ONLY: u64 = 1 << 6;
+const LARGE_PAGES: u64 = 1 << 7;
 const FRAME_MASK: u64 = 0x000f_ffff_ffff_f000;
 const FUNCTION_SHIFT: u32 = 52;
 
@@ -47,7 +49,8 @@ impl Place {
 ///
 /// In a table of pages it leads to a page, in a table of a higher level to the table below. Of the
 /// latter only `valid`, `zero` and where it leads to count; rights are those of the page's entry.
-/// With `zero`, at any level, all that is below the entry are zero pages.
+/// With `zero`, at any level, all that is below the entry are zero pages. With `large pages` the
+/// table of level 0 that it leads to has pages of 64 KiB; nobody looks at that bit elsewhere.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Entry(u64);
 
@@ -89,6 +92,12 @@ impl Entry {
         Self(self.0 | SYSTEM_ONLY)
     }
 
+    /// The same, and the table that it leads to has pages of 64 KiB.
+    #[must_use]
+    pub const fn to_large_pages(self) -> Self {
+        Self(self.0 | LARGE_PAGES)
+    }
+
     /// The entry with these bits.
     pub const fn from_bits(bits: u64) -> Self {
         Self(bits)
@@ -117,6 +126,11 @@ impl Entry {
     /// Whether the page is for the system only.
     pub const fn is_system_only(self) -> bool {
         self.0 & SYSTEM_ONLY != 0
+    }
+
+    /// Whether the table that it leads to has pages of 64 KiB.
+    pub const fn leads_to_large_pages(self) -> bool {
+        self.0 & LARGE_PAGES != 0
     }
 
     /// Where it leads to.
@@ -199,6 +213,16 @@ impl Profile {
 
         // CAST: the mask leaves less than 32 bits.
         (index & (self.entries().wrapping_sub(1) as u64)) as u32
+    }
+
+    /// Entries of a table of level 0 that has pages of 64 KiB: it stands for as much memory.
+    pub const fn large_entries(&self) -> u32 {
+        self.entries() >> (LARGE_PAGE_SHIFT - PAGE_SHIFT)
+    }
+
+    /// The index of the entry of an address in such a table.
+    pub const fn large_index(&self, va: u64) -> u32 {
+        self.index(va, 0) >> (LARGE_PAGE_SHIFT - PAGE_SHIFT)
     }
 
     /// Where the entry with this index is.

@@ -14,8 +14,8 @@ use super::{
     memory::{
         Memory,
         Physical,
-        PAGE_SHIFT,
-        PAGE_SIZE, //
+        LARGE_PAGE_SHIFT,
+        PAGE_SHIFT, //
     },
     page_table::Profile, //
 };
@@ -73,9 +73,63 @@ pub const SLOTS: usize = 256;
 /// So many pages are looked for one by one when they are invalidated.
 const FEW: u64 = 16;
 
+/// A page as the cache numbers it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Page {
+    number: u64,
+    /// Whether it is one of 64 KiB, which are counted by themselves.
+    is_large: bool,
+}
+
+impl Page {
+    fn small(va: u64) -> Self {
+        Self {
+            number: va >> PAGE_SHIFT,
+            is_large: false,
+        }
+    }
+
+    fn large(va: u64) -> Self {
+        Self {
+            number: va >> LARGE_PAGE_SHIFT,
+            is_large: true,
+        }
+    }
+
+    fn shift(self) -> u32 {
+        if self.is_large {
+            LARGE_PAGE_SHIFT
+        } else {
+            PAGE_SHIFT
+        }
+    }
+
+    /// Where the page is whose entry leads to `target`, rounded down to pages of 4 KiB.
+    fn start(self, target: Physical) -> Physical {
+        Physical::new(target.place, target.address & (u64::MAX << self.shift()))
+    }
+
+    /// Whether it has an address of the range from `first` to `last`.
+    fn meets(self, first: u64, last: u64) -> bool {
+        let pages = first >> self.shift()..=last >> self.shift();
+
+        pages.contains(&self.number)
+    }
+
+    /// The slot that this page of a process may have. Neighbours have different ones, and the same
+    /// page of different processes mostly has, too.
+    fn slot(self, process: u16) -> usize {
+        let of_process = u64::from(process).wrapping_mul(0x9d);
+        let number = self.number ^ (self.number >> 9) ^ of_process;
+
+        // CAST: the remainder is less than SLOTS.
+        (number % SLOTS as u64) as usize
+    }
+}
+
 /// A translation that was found.
 struct Slot {
-    page: u64,
+    page: Page,
     process: u16,
     root: Physical,
     target: Target,
@@ -84,8 +138,13 @@ struct Slot {
 }
 
 impl Slot {
-    /// Where an access to the page leads to, `offset` bytes from its start.
-    fn allow(&self, offset: u64, access: Access) -> Result<Target, Cause> {
+    /// Whether it is the translation of a page from a root.
+    fn is_of(&self, page: Page, root: &Root) -> bool {
+        self.page == page && self.process == root.process && self.root == root.table
+    }
+
+    /// Where an access to an address in the page leads to.
+    fn allow(&self, va: u64, access: Access) -> Result<Target, Cause> {
         if self.system_only && !access.system {
             return Err(Cause::SystemUseOnly);
         }
@@ -93,7 +152,11 @@ impl Slot {
             // Whatever its rights are: what is stored is dropped.
             Target::Zero => Ok(Target::Zero),
             Target::Memory(_) if access.write && !self.writable => Err(Cause::WriteProtected),
-            Target::Memory(page) => Ok(Target::Memory(page.plus(offset))),
+            Target::Memory(page) => {
+                let offset = va & !(u64::MAX << self.page.shift());
+
+                Ok(Target::Memory(page.plus(offset)))
+            }
         }
     }
 }
@@ -101,6 +164,8 @@ impl Slot {
 /// The translations that an engine remembers.
 pub struct Tlb {
     slots: Places<Slot, SLOTS>,
+    /// Whether one may be of a large page.
+    has_large: bool,
     profile: Profile,
 }
 
@@ -109,6 +174,7 @@ impl Tlb {
     pub fn new(profile: Profile) -> Option<Self> {
         Some(Self {
             slots: places()?,
+            has_large: false,
             profile,
         })
     }
@@ -127,24 +193,33 @@ impl Tlb {
             level,
             cause,
         };
-        let page = va >> PAGE_SHIFT;
-        let offset = va & (PAGE_SIZE - 1);
-        let place = self.slots.get_mut(slot_of(page, root.process));
+        let known = self.known(Page::small(va), root).or_else(|| {
+            self.has_large
+                .then(|| self.known(Page::large(va), root))
+                .flatten()
+        });
 
-        if let Some(Some(slot)) = &place {
-            if slot.page == page && slot.process == root.process && slot.root == root.table {
-                return slot.allow(offset, access).map_err(|cause| fault(0, cause));
-            }
+        if let Some(slot) = known {
+            return slot.allow(va, access).map_err(|cause| fault(0, cause));
         }
 
         let slot =
             walk(&self.profile, memory, root, va).map_err(|(level, cause)| fault(level, cause))?;
-        let target = slot.allow(offset, access).map_err(|cause| fault(0, cause));
+        let target = slot.allow(va, access).map_err(|cause| fault(0, cause));
 
-        if let Some(place) = place {
+        self.has_large |= slot.page.is_large;
+        if let Some(place) = self.slots.get_mut(slot.page.slot(root.process)) {
             *place = Some(slot);
         }
         target
+    }
+
+    /// The translation of a page, if it is remembered.
+    fn known(&self, page: Page, root: &Root) -> Option<&Slot> {
+        self.slots
+            .get(page.slot(root.process))?
+            .as_ref()
+            .filter(|slot| slot.is_of(page, root))
     }
 
     /// Forgets the translations of some pages.
@@ -159,18 +234,20 @@ impl Tlb {
 
         // A few pages of one process can be in a few slots only.
         if let (Scope::Process(process), true) = (scope, count < FEW) {
-            for page in pages {
-                let place = self.slots.get_mut(slot_of(page, process));
+            for number in pages {
+                let va = number << PAGE_SHIFT;
 
-                if let Some(place) = place {
-                    place.take_if(|slot| slot.page == page && slot.process == process);
+                for page in [Page::small(va), Page::large(va)] {
+                    if let Some(place) = self.slots.get_mut(page.slot(process)) {
+                        place.take_if(|slot| slot.page == page && slot.process == process);
+                    }
                 }
             }
             return;
         }
         for place in self.slots.iter_mut() {
             place.take_if(|slot| {
-                pages.contains(&slot.page)
+                slot.page.meets(first, last)
                     && match scope {
                         Scope::All => true,
                         Scope::Process(process) => slot.process == process,
@@ -181,15 +258,6 @@ impl Tlb {
     }
 }
 
-/// The slot that a page of a process may have. Neighbours have different ones, and the same page
-/// of different processes mostly has, too.
-fn slot_of(page: u64, process: u16) -> usize {
-    let number = page ^ (page >> 9) ^ u64::from(process).wrapping_mul(0x9d);
-
-    // CAST: the remainder is less than SLOTS.
-    (number % SLOTS as u64) as usize
-}
-
 /// Goes through the tables. On failure, the level that it came to and why it ended there.
 fn walk(
     profile: &Profile,
@@ -197,8 +265,8 @@ fn walk(
     root: &Root,
     va: u64,
 ) -> Result<Slot, (u8, Cause)> {
-    let slot = |target, writable, system_only| Slot {
-        page: va >> PAGE_SHIFT,
+    let slot = |page, target, writable, system_only| Slot {
+        page,
         process: root.process,
         root: root.table,
         target,
@@ -212,25 +280,34 @@ fn walk(
     }
 
     let mut table = root.table;
+    let mut page = Page::small(va);
 
     for level in (0..profile.levels).rev() {
-        let at = profile.entry_at(table, profile.index(va, level));
+        let index = match (level, page.is_large) {
+            (0, true) => profile.large_index(va),
+            _ => profile.index(va, level),
+        };
+        let at = profile.entry_at(table, index);
         let entry = profile.load(memory, at).ok_or((level, Cause::NoMemory))?;
 
         if !entry.is_valid() {
             return Err((level, Cause::Invalid));
         }
         if entry.is_zero() {
-            return Ok(slot(Target::Zero, true, entry.is_system_only()));
+            return Ok(slot(page, Target::Zero, true, entry.is_system_only()));
         }
         if level == 0 {
             return Ok(slot(
-                Target::Memory(entry.target()),
+                page,
+                Target::Memory(page.start(entry.target())),
                 entry.is_writable(),
                 entry.is_system_only(),
             ));
         }
         table = entry.target();
+        if level == 1 && entry.leads_to_large_pages() {
+            page = Page::large(va);
+        }
     }
     // A profile without levels.
     Err((0, Cause::Range))

@@ -7,6 +7,8 @@
 //! one way. Stretches do not overlap, and two that go on as one are one. The map that has them
 //! belongs to the caller, which also has the lock and makes the memory ([`Ranges`]).
 
+use crate::ddi::paging::PageSize;
+
 /// Bytes of a page.
 pub const PAGE: u64 = 4096;
 
@@ -15,6 +17,11 @@ pub const ALIGNMENT: u64 = 16;
 
 /// The pages below are never given out: 64 KiB (MEM-40).
 pub const FIRST: u64 = 16;
+
+/// Whether a page is the first of one of 64 KiB.
+pub fn is_64kb(page: u64) -> bool {
+    page % PageSize::Kib64.pages() == 0
+}
 
 /// Most stretches of an address space (MEM-50).
 pub const MAX_STRETCHES: u32 = 65536;

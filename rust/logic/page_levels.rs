@@ -9,6 +9,7 @@ use crate::ddi::{
         PageTableUpdateMode,
         MAX_PAGE_TABLE_LEVELS, //
     },
+    paging::PageSize,
     segments::SYSTEM_MEMORY, //
 };
 
@@ -23,6 +24,7 @@ const MAX_INDEX_BITS: u32 = 10;
 pub struct Levels {
     count: u32,
     index_bits: [u32; MAX_PAGE_TABLE_LEVELS],
+    has_64kb: bool,
 }
 
 impl Levels {
@@ -51,7 +53,20 @@ impl Levels {
             *bits = level.index_bits;
         }
 
-        let levels = Self { count, index_bits };
+        let levels = Self {
+            count,
+            index_bits,
+            has_64kb: caps.leaf_table_bytes_64kb != 0,
+        };
+
+        // A table of pages of 64 KiB stands for as much as one of 4 KiB, which can take its place.
+        if levels.has_64kb {
+            let least = levels.leaf_entries(PageSize::Kib64).checked_mul(4)?;
+
+            if least == 0 || !(least..=1 << PAGE_BITS).contains(&caps.leaf_table_bytes_64kb) {
+                return None;
+            }
+        }
 
         // Addresses that the tables do not reach are nobody's.
         (levels.page_bits() + PAGE_BITS <= caps.address_bits && caps.address_bits < 64)
@@ -91,6 +106,23 @@ impl Levels {
     /// How many entries a table of this level has.
     pub fn entries(&self, level: u32) -> u32 {
         1u32.checked_shl(self.index_bits(level)).unwrap_or(0)
+    }
+
+    /// Whether tables of level 0 can have pages of 64 KiB (MEM-57).
+    pub fn has_64kb_pages(&self) -> bool {
+        self.has_64kb
+    }
+
+    /// How many entries a table of level 0 has with pages of this size.
+    pub fn leaf_entries(&self, size: PageSize) -> u32 {
+        // CAST: at most as many.
+        (u64::from(self.entries(0)) / size.pages()) as u32
+    }
+
+    /// The entry for `page` in its table of level 0, if that has pages of this size.
+    pub fn leaf_index(&self, size: PageSize, page: u64) -> u32 {
+        // CAST: at most as much.
+        (u64::from(self.index(0, page)) / size.pages()) as u32
     }
 
     /// How many bits of a page number are left to the levels below.

@@ -11,6 +11,10 @@
 //! (MEM-54). Contexts are suspended while that happens, or during every change if the KMD wants it
 //! (MEM-56).
 //!
+//! A table of level 0 has pages of 64 KiB if it was made for such and the KMD has them (MEM-57). As
+//! soon as it is to say something else, its owner has it [split](TableTree::split): the same memory
+//! is then a table of 4-KiB pages, as long as it is there.
+//!
 //! Memory of tables, the KMD and the contexts belong to the caller, which also has the lock
 //! ([`Tables`]).
 
@@ -23,6 +27,7 @@ use crate::ddi::{
     paging::{
         Entries,
         PageEntry,
+        PageSize,
         PageTableEntry,
         MAX_ENTRIES, //
     },
@@ -41,6 +46,8 @@ pub struct Key {
 /// Entries for one table.
 #[derive(Clone, Copy, Debug)]
 pub struct Update<'a> {
+    /// What each entry of a table of level 0 stands for.
+    pub page_size: PageSize,
     /// Index of the first one.
     pub start: u32,
     /// What to write.
@@ -66,19 +73,25 @@ pub trait Tables {
     /// It is so much now.
     fn set_used(&mut self, key: Key, used: u64);
 
+    /// How large the pages of a table of level 0 are; 4 KiB for all others.
+    fn page_size(&self, key: Key) -> PageSize;
+
+    /// They are so large now.
+    fn set_page_size(&mut self, key: Key, size: PageSize);
+
     /// The first table that is there, from `key` on.
     fn next(&self, key: Key) -> Option<Key>;
 
     /// The number of the last table of level 0.
     fn last_leaf(&self) -> Option<u64>;
 
-    /// Makes a table that is not there. Its entries say anything.
+    /// Makes a table that is not there, with pages of 4 KiB. Its entries say anything.
     fn make(&mut self, key: Key) -> Result<(), Self::Error>;
 
     /// Takes a table out, which is freed by [`Tables::flush`].
     fn take_out(&mut self, key: Key);
 
-    /// The entry that leads to a table.
+    /// The entry that leads to a table, with the size of its pages.
     fn entry_to(&self, key: Key) -> PageTableEntry;
 
     /// Has the KMD write entries of a table.
@@ -179,7 +192,7 @@ pub struct TableTree {
     is_changed: bool,
     /// Something that may have been valid is not there any more.
     is_stale: bool,
-    /// A table was taken out.
+    /// A table was taken out, or is one of other pages now.
     has_dead: bool,
 }
 
@@ -201,7 +214,7 @@ impl TableTree {
             tree.root_entries = tree.most_entries(tables.root_entries(1)?);
         }
         tables.make(root)?;
-        tree.initialise(tables, root, tree.root_entries);
+        tree.initialise(tables, root);
         Ok(tree)
     }
 
@@ -223,10 +236,11 @@ impl TableTree {
         entries.clamp(1, self.levels.entries(self.levels.root()))
     }
 
-    fn entries(&self, key: Key) -> u32 {
-        match key == self.root() {
-            true => self.root_entries,
-            false => self.levels.entries(key.level),
+    fn entries(&self, tables: &impl Tables, key: Key) -> u32 {
+        match key.level {
+            0 => self.levels.leaf_entries(tables.page_size(key)),
+            _ if key == self.root() => self.root_entries,
+            _ => self.levels.entries(key.level),
         }
     }
 
@@ -265,6 +279,7 @@ impl TableTree {
     /// Makes all entries of a table invalid.
     fn clear(&mut self, tables: &mut impl Tables, key: Key, entries: u32, why: Clear) {
         let update = Update {
+            page_size: tables.page_size(key),
             start: 0,
             entries: Entries::Repeat(PageTableEntry::Invalid, entries),
             address: self.pages_of(key).0.saturating_mul(PAGE),
@@ -278,18 +293,16 @@ impl TableTree {
     }
 
     /// The table is new.
-    fn initialise(&mut self, tables: &mut impl Tables, key: Key, entries: u32) {
-        self.clear(tables, key, entries, Clear::New);
+    fn initialise(&mut self, tables: &mut impl Tables, key: Key) {
+        self.clear(tables, key, self.entries(tables, key), Clear::New);
     }
 
-    /// Writes the entry of the table above that leads to `key`, or none if that is about to go.
-    fn lead_to(&mut self, tables: &mut impl Tables, key: Key, entry: PageTableEntry) {
+    /// Writes the entry of the table above that leads to `key`.
+    fn write_above(&mut self, tables: &mut impl Tables, key: Key, entry: PageTableEntry) {
         let page = self.pages_of(key).0;
         let level = key.level.saturating_add(1);
-        let above = self.table(level, page);
-        let used = tables.used(above).unwrap_or(0);
-        let is_there = entry != PageTableEntry::Invalid;
         let update = Update {
+            page_size: PageSize::Kib4,
             start: self.levels.index(level, page),
             entries: Entries::Repeat(self.completed(entry), 1),
             address: page.saturating_mul(PAGE),
@@ -299,8 +312,18 @@ impl TableTree {
         };
 
         self.begin(tables);
+        tables.update(self.table(level, page), &update);
+    }
+
+    /// Writes the entry of the table above that leads to `key`, or none if that is about to go.
+    fn lead_to(&mut self, tables: &mut impl Tables, key: Key, entry: PageTableEntry) {
+        let page = self.pages_of(key).0;
+        let above = self.table(key.level.saturating_add(1), page);
+        let used = tables.used(above).unwrap_or(0);
+        let is_there = entry != PageTableEntry::Invalid;
+
         self.is_stale |= !is_there;
-        tables.update(above, &update);
+        self.write_above(tables, key, entry);
         tables.set_used(
             above,
             match is_there {
@@ -310,9 +333,14 @@ impl TableTree {
         );
     }
 
-    /// Makes the tables above `page` that are missing. Those that were made for nothing are taken
-    /// out by [`TableTree::sweep`].
-    fn make_above<T: Tables>(&mut self, tables: &mut T, page: u64) -> Result<(), T::Error> {
+    /// Makes the tables above `page` that are missing, that of level 0 with pages of this size.
+    /// Those that were made for nothing are taken out by [`TableTree::sweep`].
+    fn make_above<T: Tables>(
+        &mut self,
+        tables: &mut T,
+        page: u64,
+        size: PageSize,
+    ) -> Result<(), T::Error> {
         let root = self.levels.root();
         let index = self.levels.index(root, page);
 
@@ -324,7 +352,10 @@ impl TableTree {
 
             if tables.used(key).is_none() {
                 tables.make(key)?;
-                self.initialise(tables, key, self.entries(key));
+                if level == 0 && self.levels.has_64kb_pages() {
+                    tables.set_page_size(key, size);
+                }
+                self.initialise(tables, key);
                 self.lead_to(tables, key, tables.entry_to(key));
             }
         }
@@ -340,7 +371,7 @@ impl TableTree {
         let new = Key { number: 1, ..old };
 
         tables.make(new)?;
-        self.initialise(tables, new, entries);
+        self.clear(tables, new, entries, Clear::New);
 
         let mut at = Key {
             level: 0,
@@ -350,6 +381,7 @@ impl TableTree {
         while let Some(leaf) = tables.next(at).filter(|leaf| leaf.level == 0) {
             let page = self.pages_of(leaf).0;
             let update = Update {
+                page_size: PageSize::Kib4,
                 start: self.levels.index(old.level, page),
                 entries: Entries::Repeat(self.completed(tables.entry_to(leaf)), 1),
                 address: page.saturating_mul(PAGE),
@@ -397,16 +429,18 @@ impl TableTree {
         }
     }
 
-    /// These pages get a meaning: makes the tables for them. All or nothing.
+    /// These pages get a meaning: makes the tables for them, those of level 0 with pages of this
+    /// size if the KMD has them. All or nothing.
     pub fn claim<T: Tables>(
         &mut self,
         tables: &mut T,
         first: u64,
         end: u64,
+        size: PageSize,
     ) -> Result<(), T::Error> {
         for (at, pages) in self.levels.leaves(first, end) {
             let made = match tables.go_on() {
-                Ok(()) => self.make_above(tables, at),
+                Ok(()) => self.make_above(tables, at, size),
                 error => error,
             };
 
@@ -478,7 +512,7 @@ impl TableTree {
         while key.level < self.levels.root() && tables.used(key) == Some(0) {
             self.lead_to(tables, key, PageTableEntry::Invalid);
             if self.rules.explicit_invalidation {
-                self.clear(tables, key, self.entries(key), Clear::Goes);
+                self.clear(tables, key, self.entries(tables, key), Clear::Goes);
             }
             tables.take_out(key);
             self.has_dead = true;
@@ -486,7 +520,43 @@ impl TableTree {
         }
     }
 
-    /// Writes the entries of these pages, where there are tables for them.
+    /// The pages of the first table with pages of 64 KiB that is there for some of these pages.
+    pub fn next_64kb(&self, tables: &impl Tables, first: u64, end: u64) -> Option<(u64, u64)> {
+        let mut at = first;
+
+        if !self.levels.has_64kb_pages() {
+            return None;
+        }
+        while let Some(leaf) = self.next_leaf(tables, at, end) {
+            let pages = self.pages_of(leaf);
+
+            if tables.page_size(leaf) == PageSize::Kib64 {
+                return Some(pages);
+            }
+            at = pages.1;
+        }
+        None
+    }
+
+    /// The table of level 0 with `page` has pages of 4 KiB from here on (MEM-57). No context runs
+    /// until the change is finished. The caller writes the entries of all its pages, and then calls
+    /// [`TableTree::end_split`].
+    pub fn split(&mut self, tables: &mut impl Tables, page: u64) {
+        self.suspend(tables);
+        self.is_stale = true;
+        self.has_dead = true;
+        tables.set_page_size(self.table(0, page), PageSize::Kib4);
+    }
+
+    /// What leads to the table that was split says so.
+    pub fn end_split(&mut self, tables: &mut impl Tables, page: u64) {
+        let leaf = self.table(0, page);
+
+        self.write_above(tables, leaf, tables.entry_to(leaf));
+    }
+
+    /// Writes the entries of these pages, where there are tables for them. Where those have pages
+    /// of 64 KiB, these pages are whole ones, and all of each shows what its first one shows.
     pub fn write(&mut self, tables: &mut impl Tables, pages: &Pages, mut content: Content<'_>) {
         let mut at = pages.first;
 
@@ -494,12 +564,14 @@ impl TableTree {
             let (first, end) = self.pages_of(leaf);
             let mut page = at.max(first);
             let stop = pages.end.min(end);
+            let size = tables.page_size(leaf);
+            let step = size.pages();
 
             self.begin(tables);
             self.is_stale |= pages.were_valid;
             while page < stop {
                 // CAST: at most as many as a table has.
-                let left = (stop - page) as u32;
+                let left = (stop - page).div_ceil(step) as u32;
                 let mut each = [PageTableEntry::Invalid; MAX_ENTRIES];
                 let entries = match &mut content {
                     Content::All(entry) => Entries::Repeat(self.completed(*entry), left),
@@ -507,14 +579,17 @@ impl TableTree {
                         // CAST: at most 64.
                         let count = (left as usize).min(MAX_ENTRIES);
 
-                        for (place, number) in each.iter_mut().take(count).zip(page..) {
+                        for (place, index) in each.iter_mut().take(count).zip(0u64..) {
+                            let number = page.saturating_add(index.saturating_mul(step));
+
                             *place = self.completed(entry(number));
                         }
                         Entries::Each(each.get(..count).unwrap_or_default())
                     }
                 };
                 let update = Update {
-                    start: self.levels.index(0, page),
+                    page_size: size,
+                    start: self.levels.leaf_index(size, page),
                     entries,
                     address: page.saturating_mul(PAGE),
                     initial: false,
@@ -524,7 +599,9 @@ impl TableTree {
 
                 tables.update(leaf, &update);
                 // CAST: a usize fits 64 bits.
-                page = page.saturating_add(update.entries.count() as u64);
+                let count = update.entries.count() as u64;
+
+                page = page.saturating_add(count.saturating_mul(step));
             }
             at = end;
         }
@@ -545,7 +622,7 @@ impl TableTree {
     /// more, what was taken out is freed, and contexts go on.
     pub fn finish(&mut self, tables: &mut impl Tables, first: u64, end: u64) {
         if self.is_changed && (self.is_stale || !self.rules.invalid_not_cached) {
-            // Tables stand for more than these pages.
+            // Such a table stands for more than these pages.
             match self.has_dead {
                 true => tables.flush(0, 0),
                 false => tables.flush(first.saturating_mul(PAGE), end.saturating_mul(PAGE)),
@@ -571,7 +648,7 @@ impl TableTree {
             return;
         }
         while let Some(key) = tables.next(at) {
-            self.clear(tables, key, self.entries(key), Clear::Goes);
+            self.clear(tables, key, self.entries(tables, key), Clear::Goes);
             at = Key {
                 number: key.number.saturating_add(1),
                 ..key

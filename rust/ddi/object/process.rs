@@ -7,6 +7,7 @@ use crate::{
         class::Passive,
         paging::{
             Entries,
+            PageSize,
             PagingOperation,
             UpdatePageTable, //
         },
@@ -39,6 +40,8 @@ pub struct TableUpdate<'a> {
     pub level: u32,
     /// The whole table, as the processor sees it.
     pub table: &'a [Word64],
+    /// As in [`UpdatePageTable`].
+    pub page_size: PageSize,
     /// Index of the first entry; all that are to be written are in the table.
     pub start: u32,
     /// What to write.
@@ -89,6 +92,7 @@ impl Process {
             process: self.cookie,
             level: update.level,
             table: update.table,
+            page_size: update.page_size,
             start: update.start,
             entries: update.entries,
             initial_update: update.initial_update,

@@ -40,6 +40,7 @@ use crate::{
     },
     logic::{
         allocation_properties::Properties,
+        allocation_rules::Source,
         gpu_ranges::PAGE,
         invalid_if,
         residency, //
@@ -122,25 +123,25 @@ pub(crate) struct Described {
     site: Site,
 }
 
-/// What the KMD of `adapter` makes of private driver data. `existing`: of an allocation over memory
-/// of the caller, which the KMD need not know the size of (RES-23). `contiguous`: it is to be one
-/// range in a memory segment, whatever the KMD says.
+/// What the KMD of `adapter` makes of private driver data. Of an allocation over memory of the
+/// caller it need not know the size (RES-23). `contiguous`: it is to be one range in a memory
+/// segment, whatever the KMD says.
 ///
 /// Context: may sleep, no locks held.
 pub(crate) fn described(
     adapter: &Adapter,
     driver_data: &[u8],
-    existing: bool,
+    source: Source,
     contiguous: bool,
 ) -> DxgResult<Described> {
     let identified = ObjectId::new(ObjectKind::Allocation);
     let create = CreateAllocationArgs {
         id: AllocationId(identified.id),
         private_data: driver_data,
-        existing,
+        existing: matches!(source, Source::Caller(_)),
     };
-    let kmd = object::Allocation::create(&adapter.port, &Passive::here(), &create)?;
-    let info = &kmd.info;
+    let mut kmd = object::Allocation::create(&adapter.port, &Passive::here(), &create)?;
+    let info = &mut kmd.info;
     // MEM-3: the KMD answers with what the adapter has.
     let properties = Properties::new(
         adapter.memory.known_segments(),
@@ -151,6 +152,12 @@ pub(crate) fn described(
     )?;
 
     invalid_if(!info.alignment.is_power_of_two())?;
+    // What is there already is as large as it is, and never in a segment.
+    if source == Source::New {
+        let page = adapter.memory.page_size(info.supported_segments);
+
+        info.align_to(page).ok_or(Status::NO_MEMORY)?;
+    }
 
     let site = Site::new(&adapter.memory, properties, info.alignment);
 

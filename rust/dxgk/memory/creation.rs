@@ -220,9 +220,8 @@ impl Maker<'_> {
             Some(standard) => adapter.standard_allocation_data(standard.size)?,
             None => new.driver_data,
         };
-        let existing = matches!(new.source, Source::Caller(_));
         let contiguous = new.primary || self.creation.is_contiguous();
-        let described = allocation::described(adapter, &driver_data, existing, contiguous)?;
+        let described = allocation::described(adapter, &driver_data, new.source, contiguous)?;
         let size = described.kmd.info.size;
         let description = AllocationDescription {
             read_only: self.creation.is_read_only(),

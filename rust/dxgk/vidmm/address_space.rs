@@ -234,13 +234,9 @@ impl AddressSpace {
 impl ResidentIn for AddressSpace {
     fn refresh(&self, opening: u64) {
         let mut state = self.state.lock();
-        let State {
-            ranges,
-            tables,
-            openings,
-            ..
-        } = &mut *state;
-        let is_placed = openings
+        let (shown, tables) = state.shown();
+        let is_placed = shown
+            .openings
             .get(&opening)
             .is_some_and(|memory| memory.placement().is_some());
         // It has got its placement, or it has lost it.
@@ -251,8 +247,8 @@ impl ResidentIn for AddressSpace {
         let mut at = 0;
         let mut changed: Option<(u64, u64)> = None;
 
-        while let Some(stretch) = ranges.shown_by(opening, at) {
-            state::write_stretch(tables, openings, stretch, why);
+        while let Some(stretch) = shown.ranges.shown_by(opening, at) {
+            shown.write_stretch(tables, stretch, why);
             at = stretch.end();
             changed = Some(match changed {
                 Some((lowest, _)) => (lowest, at),

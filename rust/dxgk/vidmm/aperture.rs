@@ -15,7 +15,10 @@ use crate::{
             self,
             ApertureRange, //
         },
-        paging::MAX_APERTURE_PAGES,
+        paging::{
+            PageSize,
+            MAX_APERTURE_PAGES, //
+        },
         segments::SegmentDescriptor,
         types::{
             KmdError,
@@ -70,7 +73,7 @@ impl Aperture {
         let aperture = Self {
             id,
             limit,
-            buddy: Buddy::new(limit).map_err(|_| KmdError::InvalidParameter)?,
+            buddy: Buddy::new(limit, PageSize::Kib4).map_err(|_| KmdError::InvalidParameter)?,
             dummy: ValuePage::new().map_err(|_| KmdError::NoMemory)?,
             idle: IdleList::new().map_err(|_| KmdError::NoMemory)?,
         };

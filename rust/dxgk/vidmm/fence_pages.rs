@@ -14,6 +14,7 @@ use crate::{
     ddi::{
         paging::{
             PageEntry,
+            PageSize,
             PageTableEntry, //
         },
         segments::SYSTEM_MEMORY, //
@@ -46,6 +47,7 @@ impl Mapped {
         PageTableEntry::Page(PageEntry {
             segment: SYSTEM_MEMORY,
             address: self.page.physical(),
+            page_size: PageSize::Kib4,
             read_only: self.writers == 0,
             no_execute: true,
             system_use_only: false,
@@ -121,7 +123,7 @@ impl FencePages {
         }
         // They are made once and stay: most processes make and destroy fences all the time, and a
         // place is used again.
-        if let Err(error) = tables.claim(number, number.saturating_add(1)) {
+        if let Err(error) = tables.claim(number, number.saturating_add(1), PageSize::Kib4) {
             tables.finish(number, number.saturating_add(1));
             return Err(error);
         }

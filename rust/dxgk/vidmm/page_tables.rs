@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The page tables of one address space (MEM-51 to MEM-56, MEM-58).
+//! The page tables of one address space (MEM-51 to MEM-58).
 //!
 //! A table is a page of words. The KMD writes its entries; the processor does that, so that they
 //! are there when the call returns (CPU_VIRTUAL). Which tables there are is for `logic::table_tree`
@@ -19,6 +19,7 @@ use crate::{
         },
         paging::{
             PageEntry,
+            PageSize,
             PageTableEntry,
             RootPageTable, //
         },
@@ -81,6 +82,8 @@ impl Drop for Paid {
 struct Table {
     page: ValuePage,
     used: u64,
+    /// Of its entries, if it is one of level 0.
+    page_size: PageSize,
     /// The next one of those that are out of use.
     next: Option<KBox<Table>>,
     _paid: Paid,
@@ -139,6 +142,18 @@ impl Tables for Store {
         }
     }
 
+    fn page_size(&self, key: Key) -> PageSize {
+        self.tables
+            .get(&key)
+            .map_or(PageSize::Kib4, |table| table.page_size)
+    }
+
+    fn set_page_size(&mut self, key: Key, size: PageSize) {
+        if let Some(table) = self.tables.get_mut(&key) {
+            table.page_size = size;
+        }
+    }
+
     fn next(&self, key: Key) -> Option<Key> {
         let next = self.tables.cursor_lower_bound(&key)?;
 
@@ -163,6 +178,7 @@ impl Tables for Store {
         let table = Table {
             page: ValuePage::new()?,
             used: 0,
+            page_size: PageSize::Kib4,
             next: None,
             _paid: paid,
         };
@@ -192,6 +208,7 @@ impl Tables for Store {
                 PageTableEntry::Page(PageEntry {
                     segment: SYSTEM_MEMORY,
                     address: table.page.physical(),
+                    page_size: table.page_size,
                     read_only: false,
                     no_execute: false,
                     system_use_only: false,
@@ -207,6 +224,7 @@ impl Tables for Store {
         let update = TableUpdate {
             level: key.level,
             table: table.page.words(),
+            page_size: update.page_size,
             start: update.start,
             entries: update.entries,
             initial_update: update.initial,
@@ -310,8 +328,8 @@ impl PageTables {
     /// As [`TableTree::claim`].
     ///
     /// Context: a system call, the lock of the address space; so are all of these.
-    pub(super) fn claim(&mut self, first: u64, end: u64) -> DxgResult {
-        self.tree.claim(&mut self.store, first, end)
+    pub(super) fn claim(&mut self, first: u64, end: u64, size: PageSize) -> DxgResult {
+        self.tree.claim(&mut self.store, first, end, size)
     }
 
     /// As [`TableTree::claim_again`].
@@ -327,6 +345,21 @@ impl PageTables {
     /// As [`TableTree::sweep`].
     pub(super) fn sweep(&mut self, first: u64, end: u64) {
         self.tree.sweep(&mut self.store, first, end);
+    }
+
+    /// As [`TableTree::next_64kb`].
+    pub(super) fn next_64kb(&self, first: u64, end: u64) -> Option<(u64, u64)> {
+        self.tree.next_64kb(&self.store, first, end)
+    }
+
+    /// As [`TableTree::split`].
+    pub(super) fn split(&mut self, page: u64) {
+        self.tree.split(&mut self.store, page);
+    }
+
+    /// As [`TableTree::end_split`].
+    pub(super) fn end_split(&mut self, page: u64) {
+        self.tree.end_split(&mut self.store, page);
     }
 
     /// As [`TableTree::write`].

@@ -11,6 +11,7 @@ use crate::{
     ddi::{
         paging::{
             PageEntry,
+            PageSize,
             PageTableEntry, //
         },
         segments::SYSTEM_MEMORY, //
@@ -69,6 +70,14 @@ impl Placement {
         }
     }
 
+    /// Whether it is made of whole pages of 64 KiB, so that page tables can have those.
+    pub(super) fn has_64kb_pages(&self) -> bool {
+        match self {
+            Self::System(..) => false,
+            Self::Local(pages, _) => pages.has_64kb_pages(),
+        }
+    }
+
     /// Where it waits if nobody wants it. Plain pages of system memory are in nobody's way.
     pub(super) fn idle(&self) -> Option<&Arc<IdleList>> {
         match self {
@@ -92,6 +101,7 @@ impl Placement {
             PageTableEntry::Page(PageEntry {
                 segment,
                 address,
+                page_size: PageSize::Kib4,
                 read_only: !mapping.write,
                 no_execute: !mapping.execute,
                 system_use_only: false,

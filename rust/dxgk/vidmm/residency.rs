@@ -171,6 +171,8 @@ pub(crate) struct AllocationMemory {
     pub(in crate::dxgk) kmd: Arc<object::Allocation>,
     /// The budget group that it counts in. Changed under `turn` and `state`.
     group: Atomic<usize>,
+    /// Whether it is to be in a segment with pages of 64 KiB. Changed as the group.
+    wants_64kb: Atomic<bool>,
     /// Bytes; 0 as long as they are not known.
     size: Atomic<u64>,
     /// Its priority: how late it gives way (MEM-9).
@@ -238,6 +240,7 @@ impl AllocationMemory {
             pin_init!(Self {
                 kmd,
                 group: Atomic::new(site.group()),
+                wants_64kb: Atomic::new(site.wants_64kb_pages()),
                 size: Atomic::new(size),
                 priority: Atomic::new(priority),
                 turn <- new_mutex!(
@@ -275,6 +278,11 @@ impl AllocationMemory {
     /// The budget group that it counts in.
     pub(crate) fn group(&self) -> usize {
         self.group.load(Relaxed)
+    }
+
+    /// Whether it is worth while to have page tables for pages of 64 KiB. Its placement decides.
+    pub(super) fn wants_64kb_pages(&self) -> bool {
+        self.wants_64kb.load(Relaxed)
     }
 
     fn usage(&self) -> Usage {

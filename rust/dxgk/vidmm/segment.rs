@@ -4,7 +4,8 @@
 //!
 //! A segment is divided by the kernel's allocator for memory of GPUs. What an allocation gets of it
 //! is filled with zeros before anybody sees it (MEM-7), and goes back with the last reference: when
-//! no page table and no mapping has it any more.
+//! no page table and no mapping has it any more. A segment with pages of 64 KiB is divided into
+//! those, so that an allocation begins at a multiple of 64 KiB and all its pages are whole.
 
 use super::{
     aperture::Aperture,
@@ -19,6 +20,7 @@ use crate::{
             DriverCaps, //
         },
         class::Passive,
+        paging::PageSize,
         segments::{
             self,
             SegmentDescriptor,
@@ -62,6 +64,8 @@ pub(crate) struct Segment {
     pub(crate) size: u64,
     /// Whether it counts in the budget of local memory.
     pub(crate) is_local_group: bool,
+    /// What it is divided into.
+    pub(crate) page_size: PageSize,
     buddy: Buddy,
     memory: SegmentMemory,
     /// What is in it and could give way.
@@ -74,17 +78,28 @@ impl Segment {
             kind: SegmentKind::Memory,
             size,
             local_budget_group,
+            use_64kb_pages,
             memory: Some(memory),
             ..
         } = descriptor
         else {
             return Ok(None);
         };
+        let page_size = match use_64kb_pages {
+            true => PageSize::Kib64,
+            false => PageSize::Kib4,
+        };
+
+        if size.checked_rem(page_size.bytes()) != Some(0) {
+            return Err(KmdError::InvalidParameter);
+        }
+
         let segment = Self {
             id,
             size: *size,
             is_local_group: *local_budget_group,
-            buddy: Buddy::new(*size).map_err(|_| KmdError::NoMemory)?,
+            page_size,
+            buddy: Buddy::new(*size, page_size).map_err(|_| KmdError::NoMemory)?,
             memory: memory.clone(),
             idle: IdleList::new().map_err(|_| KmdError::NoMemory)?,
         };
@@ -176,6 +191,11 @@ impl LocalPages {
     /// The number of the segment.
     pub(super) fn segment(&self) -> u32 {
         self.segment.id
+    }
+
+    /// Whether they are in whole pages of 64 KiB.
+    pub(super) fn has_64kb_pages(&self) -> bool {
+        self.segment.page_size == PageSize::Kib64
     }
 
     /// Where it waits if nobody wants it.
@@ -282,6 +302,21 @@ impl AdapterMemory {
     /// The memory segment with this id.
     pub(crate) fn segment(&self, id: u32) -> Option<&Arc<Segment>> {
         self.segments.iter().find(|segment| segment.id == id)
+    }
+
+    /// What an allocation that can be in these segments begins at a multiple of, and is made of
+    /// (MEM-2).
+    pub(crate) fn page_size(&self, segments: u32) -> PageSize {
+        let has_64kb = self.segments.iter().any(|segment| {
+            let bit = 1u32.checked_shl(segment.id).unwrap_or(0);
+
+            segment.page_size == PageSize::Kib64 && segments & bit != 0
+        });
+
+        match has_64kb {
+            true => PageSize::Kib64,
+            false => PageSize::Kib4,
+        }
     }
 
     /// The set of its segments: bit n is segment n. System memory is the aperture (MEM-5).

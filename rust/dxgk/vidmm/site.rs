@@ -17,6 +17,7 @@ use super::{
     }, //
 };
 use crate::{
+    ddi::paging::PageSize,
     logic::allocation_properties::Properties,
     sys::mem::blocks::Layout, //
 };
@@ -59,6 +60,13 @@ impl Site {
                 Some(_) => self.layout.contiguous && !other.layout.contiguous,
                 None => self.aperture.is_some() != other.aperture.is_some(),
             }
+    }
+
+    /// Whether it is to be in whole pages of 64 KiB.
+    pub(super) fn wants_64kb_pages(&self) -> bool {
+        self.segment
+            .as_ref()
+            .is_some_and(|segment| segment.page_size == PageSize::Kib64)
     }
 
     /// The budget group that it counts in.

@@ -20,6 +20,7 @@ use crate::{
             MAX_PAGE_TABLE_LEVELS, //
         },
         paging::{
+            PageSize,
             PageTableEntry,
             RootPageTable,
             UpdatePageTable, //
@@ -77,6 +78,8 @@ pub struct Wishes {
     pub invalid_not_cached: bool,
     /// `ExplicitPageTableInvalidation`.
     pub explicit_invalidation: bool,
+    /// Tables of pages of 64 KiB.
+    pub pages_64kb: bool,
 }
 
 /// What a context finds at an address.
@@ -243,16 +246,25 @@ impl Mmu {
         let top = profile.levels.saturating_sub(1);
         let address = page << PAGE_SHIFT;
         let mut table = Physical::new(Place::System, root.address);
+        let mut is_64kb = false;
 
         if !profile.has_address(address) || profile.index(address, top) >= root.entries {
             return Found::Fault(top);
         }
         for level in (0..profile.levels).rev() {
-            let entry = self.load(table, profile.index(address, level));
+            let index = match level == 0 && is_64kb {
+                true => profile.large_index(address),
+                false => profile.index(address, level),
+            };
 
-            match entry {
-                Some(entry) if entry.is_valid() && level == 0 => return Found::Page(entry),
-                Some(entry) if entry.is_valid() && !entry.is_zero() => table = entry.target(),
+            match self.load(table, index) {
+                Some(entry) if entry.is_valid() && level == 0 => {
+                    return Found::Page(part_of(entry, is_64kb, page));
+                }
+                Some(entry) if entry.is_valid() && !entry.is_zero() => {
+                    table = entry.target();
+                    is_64kb = level == 1 && entry.leads_to_large_pages();
+                }
                 _ => return Found::Fault(level),
             }
         }
@@ -284,6 +296,13 @@ impl Mmu {
             page_table_update_require_address_space_idle: self.wishes.idle,
             invalid_tlb_entries_not_cached: self.wishes.invalid_not_cached,
             explicit_page_table_invalidation: self.wishes.explicit_invalidation,
+            leaf_table_bytes_64kb: match self.wishes.pages_64kb {
+                // OVERFLOW: less than a page.
+                true => profile
+                    .large_entries()
+                    .wrapping_mul(profile.entry_bytes.into()),
+                false => 0,
+            },
             page_table_levels: profile.levels.into(),
             levels: array::from_fn::<_, MAX_PAGE_TABLE_LEVELS, _>(|number| {
                 if number < usize::from(profile.levels) {
@@ -356,12 +375,17 @@ impl Mmu {
 
     /// Entries are to be written, or translations flushed: nobody runs, if that is wanted.
     fn check_idle(&self, process: u64) {
+        if self.wishes.idle && self.runs(process) {
+            self.journal.break_rule(Broken::NotIdle);
+        }
+    }
+
+    /// Whether a context of a process runs.
+    fn runs(&self, process: u64) -> bool {
         let state = self.state.lock();
         let runs = |context: &Context| context.process == process && !context.suspended;
 
-        if self.wishes.idle && state.contexts.iter().flatten().any(runs) {
-            self.journal.break_rule(Broken::NotIdle);
-        }
+        state.contexts.iter().flatten().any(runs)
     }
 
     /// UpdatePageTable.
@@ -391,7 +415,11 @@ impl Mmu {
 
     /// An entry of a higher level changes: what it leads to now says nothing wrong.
     fn check_table(&self, update: &UpdatePageTable<'_>, old: Entry, new: Entry) {
-        let entries = self.tables.profile().entries();
+        let profile = self.tables.profile();
+        let entries = match new.is_valid() && new.leads_to_large_pages() {
+            true => profile.large_entries(),
+            false => profile.entries(),
+        };
         let first = |table: Physical, index| {
             self.load(table, index)
                 .is_none_or(|entry| entry.is_valid() && entry.target().address == 0)
@@ -401,9 +429,21 @@ impl Mmu {
         if new.is_valid() && (0..entries).any(|index| first(new.target(), index)) {
             self.journal.break_rule(Broken::Uninitialised);
         }
+        // MEM-57: who may look at a table finds it as its entry says.
+        if old.is_valid()
+            && new.is_valid()
+            && old.leads_to_large_pages() != new.leads_to_large_pages()
+            && (new.leads_to_large_pages() || self.runs(update.process.0))
+        {
+            self.journal.break_rule(Broken::NotIdle);
+        }
         // When a root moves, its tables stay.
         if old.is_valid() && !new.is_valid() && !update.notify_eviction {
             let mut state = self.state.lock();
+            let entries = match old.leads_to_large_pages() {
+                true => profile.large_entries(),
+                false => entries,
+            };
             let gone = Some((update.process.0, old.target(), entries));
 
             if let Some(place) = state.gone.iter_mut().find(|place| place.is_none()) {
@@ -443,6 +483,21 @@ impl Mmu {
     }
 }
 
+/// The entry that a table of pages of 4 KiB would have for `page`, instead of one of 64 KiB.
+fn part_of(entry: Entry, is_64kb: bool, page: u64) -> Entry {
+    if !is_64kb || entry.is_zero() {
+        return entry;
+    }
+
+    let offset = (page % PageSize::Kib64.pages()) << PAGE_SHIFT;
+    let part = Entry::to(entry.target().plus(offset));
+
+    match entry.is_writable() {
+        true => part.writable(),
+        false => part,
+    }
+}
+
 /// The format of an entry.
 fn encode(entry: &PageTableEntry) -> Entry {
     match entry {
@@ -450,10 +505,14 @@ fn encode(entry: &PageTableEntry) -> Entry {
         PageTableEntry::Zero => Entry::ZERO,
         PageTableEntry::Page(page) => {
             let entry = Entry::to(Physical::new(Place::System, page.address));
-
-            match page.read_only {
+            let entry = match page.read_only {
                 true => entry,
                 false => entry.writable(),
+            };
+
+            match page.page_size {
+                PageSize::Kib4 => entry,
+                PageSize::Kib64 => entry.to_large_pages(),
             }
         }
     }

@@ -6,6 +6,7 @@ use super::facts::PAGE_SIZE;
 use crate::{
     ddi::paging::{
         Entries,
+        PageSize,
         PageTableEntry,
         PagingOperation,
         UnmapApertureSegment, //
@@ -26,6 +27,8 @@ pub enum What {
     /// Entries of a table are written.
     UpdatePageTable {
         level: u32,
+        /// As in the operation.
+        page_size: PageSize,
         /// GPU virtual address that the first entry is for.
         address: u64,
         /// How many entries.
@@ -129,6 +132,7 @@ impl Operations {
         let what = match operation {
             PagingOperation::UpdatePageTable(update) => What::UpdatePageTable {
                 level: update.level,
+                page_size: update.page_size,
                 address: update.address,
                 count: update.entries.count(),
                 first: update.entries.iter().next().unwrap_or_default(),

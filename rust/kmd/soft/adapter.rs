@@ -143,7 +143,7 @@ impl Adapter {
 
     /// Describes its segments.
     pub(super) fn describe_segments(&self, segments: &mut Segments) {
-        memory::describe(segments, self.local.as_ref(), self.config.local_memory);
+        memory::describe(segments, self.local.as_ref(), &self.config);
     }
 
     /// Which segments it has.

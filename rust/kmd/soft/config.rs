@@ -2,6 +2,8 @@
 
 //! What one software adapter has.
 
+use crate::ddi::paging::PageSize;
+
 /// What distinguishes one software adapter from another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
@@ -21,6 +23,18 @@ pub struct Config {
     pub profile: AdapterProfile,
     /// Whether nothing of an address space may run while its page tables change.
     pub idle_updates: bool,
+    /// Whether its own memory has pages of 64 KiB.
+    pub use_64kb_pages: bool,
+}
+
+impl Config {
+    /// What its own memory is divided into.
+    pub(super) fn page_size(&self) -> PageSize {
+        match self.use_64kb_pages {
+            true => PageSize::Kib64,
+            false => PageSize::Kib4,
+        }
+    }
 }
 
 /// What an adapter does with memory: the profiles of the specification that it can be.

@@ -2,7 +2,10 @@
 
 //! Memory segments of the software adapter.
 
-use super::aperture::APERTURE_SIZE;
+use super::{
+    aperture::APERTURE_SIZE,
+    config::Config, //
+};
 use crate::{
     ddi::segments::{
         SegmentDescriptor,
@@ -59,15 +62,16 @@ impl SegmentIds {
 }
 
 /// Describes the segments, in the order of their ids.
-pub(super) fn describe(segments: &mut Segments, local: Option<&SegmentMemory>, bytes: u64) {
+pub(super) fn describe(segments: &mut Segments, local: Option<&SegmentMemory>, config: &Config) {
     if let Some(memory) = local {
         // There is room for two.
         let _id = segments.add(SegmentDescriptor {
             kind: SegmentKind::Memory,
-            size: bytes,
+            size: config.local_memory,
             commit_limit: 0,
             cpu_visible: true,
             cache_coherent: false,
+            use_64kb_pages: config.use_64kb_pages,
             application_target: true,
             local_budget_group: true,
             memory: Some(memory.clone()),
@@ -80,6 +84,7 @@ pub(super) fn describe(segments: &mut Segments, local: Option<&SegmentMemory>, b
         commit_limit: APERTURE_SIZE,
         cpu_visible: false,
         cache_coherent: true,
+        use_64kb_pages: false,
         application_target: true,
         local_budget_group: false,
         memory: None,

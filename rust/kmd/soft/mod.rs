@@ -113,6 +113,7 @@ impl Config {
         let is_size = |bytes| bytes % PAGE_SIZE == 0 && bytes <= MAX_MEMORY;
 
         is_size(self.local_memory)
+            && self.local_memory % self.page_size().bytes() == 0
             && is_size(self.system_memory)
             && self.local_memory <= self.profile.most_local_memory()
             && (1..=nodes::COUNT).contains(&self.nodes)
@@ -132,6 +133,7 @@ impl Default for Config {
             wddm_version: identity::WDDM_VERSION,
             profile: AdapterProfile::default(),
             idle_updates: false,
+            use_64kb_pages: false,
         }
     }
 }

@@ -19,6 +19,7 @@ use crate::{
         },
         paging::{
             PageEntry,
+            PageSize,
             PageTableEntry,
             UpdatePageTable, //
         },
@@ -68,6 +69,13 @@ pub(super) fn mmu_caps(config: &Config) -> GpuMmuCaps {
         page_table_update_require_address_space_idle: config.idle_updates,
         invalid_tlb_entries_not_cached: false,
         explicit_page_table_invalidation: false,
+        leaf_table_bytes_64kb: match config.use_64kb_pages {
+            // OVERFLOW: less than a page.
+            true => format
+                .large_entries()
+                .wrapping_mul(format.entry_bytes.into()),
+            false => 0,
+        },
         page_table_levels: format.levels.into(),
         levels: array::from_fn::<_, MAX_PAGE_TABLE_LEVELS, _>(|number| {
             if number < usize::from(format.levels) {
@@ -133,11 +141,14 @@ fn encode(ids: &SegmentIds, entry: &PageTableEntry) -> Entry {
         PageTableEntry::Zero => Entry::ZERO,
         PageTableEntry::Page(page) => ids
             .physical(page.segment, page.address)
-            .map_or(Entry::INVALID, |at| with_rights(Entry::to(at), page)),
+            .map_or(Entry::INVALID, |at| with_flags(Entry::to(at), page)),
     }
 }
 
-fn with_rights(mut entry: Entry, page: &PageEntry) -> Entry {
+fn with_flags(mut entry: Entry, page: &PageEntry) -> Entry {
+    if page.page_size == PageSize::Kib64 {
+        entry = entry.to_large_pages();
+    }
     if !page.read_only {
         entry = entry.writable();
     }

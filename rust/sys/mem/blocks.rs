@@ -2,6 +2,7 @@
 
 //! Blocks of a segment, by the kernel's allocator for memory of GPUs.
 
+use crate::ddi::paging::PageSize;
 use kernel::{
     gpu::buddy::{
         AllocatedBlocks,
@@ -26,43 +27,63 @@ pub(crate) struct Layout {
     pub(crate) alignment: u64,
 }
 
+/// Bytes of a large page.
+const SIZE_64KB: usize = 64 << 10;
+
 /// Which parts of a segment are in use.
-pub(crate) struct Buddy(GpuBuddy);
+pub(crate) struct Buddy {
+    buddy: GpuBuddy,
+    /// What blocks are multiples of, and begin at a multiple of.
+    page: Alignment,
+}
 
 impl Buddy {
-    /// Nothing of `size` bytes, which are whole pages, is in use.
-    pub(crate) fn new(size: u64) -> Result<Self> {
+    /// Nothing of `size` bytes, which are whole pages of this size, is in use.
+    pub(crate) fn new(size: u64, page: PageSize) -> Result<Self> {
+        let page = match page {
+            PageSize::Kib4 => Alignment::new::<PAGE_SIZE>(),
+            PageSize::Kib64 => Alignment::new::<SIZE_64KB>(),
+        };
         let params = GpuBuddyParams {
             base_offset: 0,
             size,
-            chunk_size: Alignment::new::<PAGE_SIZE>(),
+            chunk_size: page,
         };
 
-        Ok(Self(GpuBuddy::new(params)?))
+        Ok(Self {
+            buddy: GpuBuddy::new(params)?,
+            page,
+        })
     }
 
     /// How many bytes are not in use.
     pub(crate) fn available(&self) -> u64 {
-        self.0.avail()
+        self.buddy.avail()
     }
 
-    /// Takes so many bytes, which are whole pages: ENOSPC if there are not as many, or not so.
+    /// Takes so many bytes, and the rest of the last page: ENOSPC if there are not as many, or not
+    /// so.
     ///
     /// Context: may sleep.
     pub(crate) fn take(&self, size: u64, layout: Layout) -> Result<Blocks> {
+        // CAST: a usize fits 64 bits.
+        let size = size
+            .checked_next_multiple_of(self.page.as_usize() as u64)
+            .ok_or(ENOSPC)?;
+
         // The allocator has other errors for what is larger than the whole.
         if size > self.available() {
             return Err(ENOSPC);
         }
         match layout.contiguous {
-            false => self.blocks(size, Alignment::new::<PAGE_SIZE>(), Default::default()),
+            false => self.blocks(size, self.page, Default::default()),
             true => self.range(size, layout.alignment),
         }
     }
 
     fn blocks(&self, size: u64, alignment: Alignment, flags: GpuBuddyAllocFlags) -> Result<Blocks> {
         let mode = GpuBuddyAllocMode::Simple;
-        let blocks = self.0.alloc_blocks(mode, size, alignment, flags);
+        let blocks = self.buddy.alloc_blocks(mode, size, alignment, flags);
 
         Ok(Blocks(KBox::pin_init(blocks, GFP_KERNEL_ACCOUNT)?))
     }
@@ -72,7 +93,7 @@ impl Buddy {
             .ok()
             .and_then(Alignment::new_checked)
             .ok_or(EINVAL)?
-            .max(Alignment::new::<PAGE_SIZE>());
+            .max(self.page);
         // The allocator aligns to the size at least, so what is smaller takes that much. CAST: a
         // usize fits 64 bits.
         let size = size.max(alignment.as_usize() as u64);

@@ -8,6 +8,7 @@ use super::{
     AddressSpace, //
 };
 use crate::{
+    ddi::paging::PageSize,
     dxgk::vidmm::{
         residency::Opening,
         undo::Undo, //
@@ -70,7 +71,7 @@ impl AddressSpace {
                 is_shared: range.is_shared,
             },
         };
-        let made = state.change(first, end, true, |_, _| {
+        let made = state.change(first, end, Some(PageSize::Kib4), |_, _| {
             Some(Range {
                 reservation: Some(reservation),
                 what: reservation.bare(),
@@ -107,7 +108,9 @@ impl AddressSpace {
             what: reservation.bare(),
         };
         let undo = Undo::new(&state.ranges, change)?;
-        let made = state.change(first, end, request.zero, |old, further| {
+        let size = state.page_size(first, end, change.what);
+        let claims = request.zero.then_some(size);
+        let made = state.change(first, end, claims, |old, further| {
             Some(change.made(old, further))
         });
 
@@ -169,7 +172,8 @@ impl AddressSpace {
             what,
         };
         let undo = Undo::new(&state.ranges, change)?;
-        let made = state.change(first, end, has_entries, |old, further| {
+        let size = state.page_size(first, end, what);
+        let made = state.change(first, end, has_entries.then_some(size), |old, further| {
             Some(change.made(old, further))
         });
 

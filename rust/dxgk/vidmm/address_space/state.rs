@@ -3,7 +3,10 @@
 //! What is under the lock of an address space: ranges, and the page tables that say the same.
 
 use crate::{
-    ddi::paging::PageTableEntry,
+    ddi::paging::{
+        PageSize,
+        PageTableEntry, //
+    },
     dxgk::vidmm::{
         fence_pages::FencePages,
         page_tables::PageTables,
@@ -63,45 +66,98 @@ pub(super) struct Why {
     pub(super) evicted: bool,
 }
 
-/// Writes the entries of a part of a stretch as the ranges say.
-pub(super) fn write_stretch(
-    tables: &mut PageTables,
-    openings: &RBTree<u64, Arc<AllocationMemory>>,
-    part: Stretch,
-    why: Why,
-) {
-    let pages = Pages {
-        first: part.first,
-        end: part.end(),
-        were_valid: why.were_valid,
-        evicted: why.evicted,
-        driver_protection: 0,
-    };
+impl Why {
+    /// That these pages are written.
+    fn pages(self, first: u64, end: u64) -> Pages {
+        Pages {
+            first,
+            end,
+            were_valid: self.were_valid,
+            evicted: self.evicted,
+            driver_protection: 0,
+        }
+    }
+}
 
-    match part.range.what {
-        What::NoAccess => tables.write(&pages, Content::All(PageTableEntry::Invalid)),
-        What::Zero => tables.write(&pages, Content::All(PageTableEntry::Zero)),
-        What::Mapped(mapping) => {
-            let memory = openings.get(&mapping.opening);
-            let pages = Pages {
-                driver_protection: mapping.driver_protection,
-                ..pages
-            };
+/// What page tables are to say.
+#[derive(Clone, Copy)]
+pub(super) struct Shown<'a> {
+    pub(super) ranges: &'a RangeTree,
+    pub(super) openings: &'a RBTree<u64, Arc<AllocationMemory>>,
+}
 
-            match memory.and_then(|memory| memory.placement()) {
-                Some(placement) => tables.write(
-                    &pages,
-                    Content::Each(&mut |page| {
-                        let further = page.saturating_sub(part.first);
+impl Shown<'_> {
+    /// Writes the entries of these pages as the ranges say.
+    fn write(&self, tables: &mut PageTables, first: u64, end: u64, why: Why) {
+        let mut at = first;
 
-                        placement.entry(&Mapping {
-                            offset: mapping.offset.saturating_add(further),
-                            ..mapping
-                        })
-                    }),
-                ),
-                None => tables.write(&pages, Content::All(PageTableEntry::Invalid)),
-            }
+        for part in gpu_ranges::parts(self.ranges, first, end) {
+            self.write_all(tables, &why.pages(at, part.first), PageTableEntry::Invalid);
+            self.write_stretch(tables, part, why);
+            at = part.end();
+        }
+        self.write_all(tables, &why.pages(at, end), PageTableEntry::Invalid);
+    }
+
+    /// Writes the entries of a part of a stretch as the ranges say.
+    pub(super) fn write_stretch(&self, tables: &mut PageTables, part: Stretch, why: Why) {
+        let pages = why.pages(part.first, part.end());
+        let mapping = match part.range.what {
+            What::NoAccess => return self.write_all(tables, &pages, PageTableEntry::Invalid),
+            What::Zero => return self.write_all(tables, &pages, PageTableEntry::Zero),
+            What::Mapped(mapping) => mapping,
+        };
+        let pages = Pages {
+            driver_protection: mapping.driver_protection,
+            ..pages
+        };
+        let memory = self.openings.get(&mapping.opening);
+        // It may get one, or lose it, behind this look. Then it is refreshed.
+        let Some(placement) = memory.and_then(|memory| memory.placement()) else {
+            return self.write_all(tables, &pages, PageTableEntry::Invalid);
+        };
+
+        if !placement.has_64kb_pages() || !gpu_ranges::is_64kb(mapping.offset) {
+            self.split(tables, pages.first, pages.end);
+        }
+        self.write_pages(
+            tables,
+            &pages,
+            Content::Each(&mut |page| {
+                let further = page.saturating_sub(part.first);
+
+                placement.entry(&Mapping {
+                    offset: mapping.offset.saturating_add(further),
+                    ..mapping
+                })
+            }),
+        );
+    }
+
+    fn write_all(&self, tables: &mut PageTables, pages: &Pages, entry: PageTableEntry) {
+        self.write_pages(tables, pages, Content::All(entry));
+    }
+
+    /// Writes entries, which tables with pages of 64 KiB can say only of whole ones.
+    fn write_pages(&self, tables: &mut PageTables, pages: &Pages, content: Content<'_>) {
+        if !gpu_ranges::is_64kb(pages.first) || !gpu_ranges::is_64kb(pages.end) {
+            self.split(tables, pages.first, pages.end);
+        }
+        tables.write(pages, content);
+    }
+
+    /// Tables of these pages that have pages of 64 KiB get some of 4 KiB, which say the same
+    /// (MEM-57). No other split is in there: that is done once in the life of a table.
+    fn split(&self, tables: &mut PageTables, first: u64, end: u64) {
+        let why = Why {
+            were_valid: true,
+            evicted: false,
+        };
+
+        while let Some((from, to)) = tables.next_64kb(first, end) {
+            tables.split(from);
+            self.write(tables, from, to, why);
+            tables.end_split(from);
         }
     }
 }
@@ -113,21 +169,27 @@ impl State {
     }
 
     /// Changes what these pages are, and their entries. `change` is as in [`gpu_ranges::edit`].
-    /// `has_entries`: they may have entries in page tables afterwards. It does not flush. Either
-    /// everything is changed, or nothing.
+    /// `claims`: they may have entries in page tables afterwards, new ones with pages of this size.
+    /// It does not flush. Either everything is changed, or nothing.
     pub(super) fn change(
         &mut self,
         first: u64,
         end: u64,
-        has_entries: bool,
+        claims: Option<PageSize>,
         change: impl FnMut(Option<Range>, u64) -> Option<Range>,
     ) -> DxgResult {
         let mut places = self.places(first, end, true)?;
 
-        if has_entries {
-            self.tables.claim(first, end)?;
+        if let Some(size) = claims {
+            self.tables.claim(first, end, size)?;
         }
-        self.change_with(first, end, &mut places.drain_all(), has_entries, change);
+        self.change_with(
+            first,
+            end,
+            &mut places.drain_all(),
+            claims.is_some(),
+            change,
+        );
         Ok(())
     }
 
@@ -175,8 +237,15 @@ impl State {
             }
             tables.unclaim(at, end);
         }
-        self.write(first, end, were_valid);
-        self.tables.sweep(first, end);
+
+        let (shown, tables) = self.shown();
+        let why = Why {
+            were_valid,
+            evicted: false,
+        };
+
+        shown.write(tables, first, end, why);
+        tables.sweep(first, end);
     }
 
     /// Makes pages what they were before a change.
@@ -190,7 +259,12 @@ impl State {
         match (has_entries, undo.made(run).has_entries()) {
             (true, true) => self.tables.claim_again(first, end),
             // Pages that read as zero were mapped without access.
-            (true, false) => self.tables.claim(first, end)?,
+            (true, false) => {
+                let what = old.map_or(What::NoAccess, |old| old.what);
+                let size = self.page_size(first, end, what);
+
+                self.tables.claim(first, end, size)?;
+            }
             (false, _) => {}
         }
 
@@ -218,35 +292,33 @@ impl State {
         }
     }
 
-    /// Writes the entries of these pages as the ranges say.
-    fn write(&mut self, first: u64, end: u64, were_valid: bool) {
+    /// How large pages new tables for a range are to have that becomes `what`.
+    pub(super) fn page_size(&self, first: u64, end: u64, what: What) -> PageSize {
+        let fits = match what {
+            What::Mapped(mapping) => {
+                let memory = self.openings.get(&mapping.opening);
+
+                gpu_ranges::is_64kb(mapping.offset)
+                    && memory.is_some_and(|memory| memory.wants_64kb_pages())
+            }
+            What::NoAccess | What::Zero => true,
+        };
+
+        match fits && gpu_ranges::is_64kb(first) && gpu_ranges::is_64kb(end) {
+            true => PageSize::Kib64,
+            false => PageSize::Kib4,
+        }
+    }
+
+    /// What its page tables are to say, and they.
+    pub(super) fn shown(&mut self) -> (Shown<'_>, &mut PageTables) {
         let Self {
             ranges,
             tables,
             openings,
             ..
         } = self;
-        let why = Why {
-            were_valid,
-            evicted: false,
-        };
-        let mut at = first;
-        let nothing = |first, end| Pages {
-            first,
-            end,
-            were_valid,
-            evicted: false,
-            driver_protection: 0,
-        };
 
-        for part in gpu_ranges::parts(ranges, first, end) {
-            tables.write(
-                &nothing(at, part.first),
-                Content::All(PageTableEntry::Invalid),
-            );
-            write_stretch(tables, openings, part, why);
-            at = part.end();
-        }
-        tables.write(&nothing(at, end), Content::All(PageTableEntry::Invalid));
+        (Shown { ranges, openings }, tables)
     }
 }

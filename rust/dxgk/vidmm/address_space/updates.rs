@@ -8,6 +8,7 @@ use super::{
     AddressSpace, //
 };
 use crate::{
+    ddi::paging::PageSize,
     dxgk::vidmm::residency::Opening,
     error::{
         DxgResult,
@@ -36,7 +37,8 @@ impl State {
             let next = at.saturating_add(part.max(1)).min(end);
             let what = what(at);
 
-            self.change(at, next, true, |old, further| {
+            // What reads as zero has its tables.
+            self.change(at, next, Some(PageSize::Kib4), |old, further| {
                 let reservation = old?.reservation;
 
                 Some(Range { reservation, what }.at(further))

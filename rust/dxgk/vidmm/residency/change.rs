@@ -109,6 +109,7 @@ impl AllocationMemory {
             let before = self.usage();
 
             self.group.store(new.site.group(), Relaxed);
+            self.wants_64kb.store(new.site.wants_64kb_pages(), Relaxed);
             state.users.move_usage(before, self.usage());
         }
         _old = core::mem::replace(&mut *turn, new);

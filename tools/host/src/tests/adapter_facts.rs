@@ -233,7 +233,7 @@ fn facts() -> Vec<Fact<DriverCaps>> {
 }
 
 /// Facts that other calls than QueryAdapterInfo are about.
-const ELSEWHERE: [&str; 11] = [
+const ELSEWHERE: [&str; 12] = [
     "standard_data_size",
     "context_data_size",
     "max_escape_size",
@@ -241,6 +241,7 @@ const ELSEWHERE: [&str; 11] = [
     "gpu_mmu.page_table_update_require_address_space_idle",
     "gpu_mmu.invalid_tlb_entries_not_cached",
     "gpu_mmu.explicit_page_table_invalidation",
+    "gpu_mmu.leaf_table_bytes_64kb",
     "gpu_mmu.page_table_levels",
     "gpu_mmu.levels.index_bits",
     "gpu_mmu.levels.table_bytes",
@@ -249,11 +250,12 @@ const ELSEWHERE: [&str; 11] = [
 
 /// Facts that both have in common: the OS part accepts nothing else yet, or they are off unless a
 /// test asks the double for them.
-const ALIKE: [&str; 5] = [
+const ALIKE: [&str; 6] = [
     "gpu_mmu.page_table_update_mode",
     "gpu_mmu.page_table_update_require_address_space_idle",
     "gpu_mmu.invalid_tlb_entries_not_cached",
     "gpu_mmu.explicit_page_table_invalidation",
+    "gpu_mmu.leaf_table_bytes_64kb",
     "gpu_mmu.levels.segment",
 ];
 

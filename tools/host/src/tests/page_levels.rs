@@ -25,10 +25,20 @@ pub(super) fn caps(bits: &[u32], table_bytes: u32) -> GpuMmuCaps {
     caps
 }
 
+/// The same, and tables of so many bytes with pages of 64 KiB.
+fn with_64kb(bits: &[u32], table_bytes: u32) -> GpuMmuCaps {
+    GpuMmuCaps {
+        leaf_table_bytes_64kb: table_bytes,
+        ..caps(bits, 4096)
+    }
+}
+
 #[test]
 fn mem_51_what_is_refused() {
     assert!(Levels::new(&caps(&[9, 9, 9, 9], 4096)).is_some(), "vram4");
     assert!(Levels::new(&caps(&[10, 10], 4096)).is_some(), "doc2");
+    assert!(Levels::new(&with_64kb(&[9, 9], 128)).is_some(), "MEM-57");
+    assert!(Levels::new(&with_64kb(&[4, 9], 4)).is_some(), "MEM-57");
     for (why, caps) in [
         ("one level", caps(&[9], 4096)),
         ("no level", caps(&[], 4096)),
@@ -55,6 +65,9 @@ fn mem_51_what_is_refused() {
                 ..caps(&[9, 9], 4096)
             },
         ),
+        ("64 KiB: more entries than bytes", with_64kb(&[9, 9], 127)),
+        ("64 KiB: larger than a page", with_64kb(&[9, 9], 4097)),
+        ("64 KiB: no entry", with_64kb(&[3, 9], 64)),
         (
             "7 levels",
             GpuMmuCaps {

@@ -12,7 +12,7 @@ use crate::{
         caps::{AdapterQuery, DriverCaps, Luid, StartInfo},
         class::Passive,
         object::{Context, Device, Process, Suspension, Suspensions, TableUpdate},
-        paging::{PageEntry, PageTableEntry, RootPageTable},
+        paging::{PageEntry, PageSize, PageTableEntry, RootPageTable},
         port::Port,
         queue::{Fault, QueueCallbacks},
         reserve::NoAddresses,
@@ -34,6 +34,8 @@ use crate::{
     physical::Frame,
     platform::Shared,
 };
+
+mod pages_64kb;
 
 /// Callbacks of a context that only tell of the end of its suspensions.
 struct Ear(Shared<Suspension>);
@@ -57,6 +59,8 @@ struct NoMemory;
 /// The tables of a process, and its contexts.
 struct Memory {
     tables: BTreeMap<Key, (Frame, u64)>,
+    /// The tables of level 0 that have pages of 64 KiB.
+    large: BTreeSet<Key>,
     dead: Vec<Frame>,
     /// How many more can be made.
     left: usize,
@@ -75,6 +79,21 @@ impl Tables for Memory {
 
     fn set_used(&mut self, key: Key, used: u64) {
         self.tables.get_mut(&key).expect("there is a table").1 = used;
+    }
+
+    fn page_size(&self, key: Key) -> PageSize {
+        match self.large.contains(&key) {
+            true => PageSize::Kib64,
+            false => PageSize::Kib4,
+        }
+    }
+
+    fn set_page_size(&mut self, key: Key, size: PageSize) {
+        assert!(key.level == 0 && self.tables.contains_key(&key));
+        match size {
+            PageSize::Kib64 => self.large.insert(key),
+            PageSize::Kib4 => self.large.remove(&key),
+        };
     }
 
     fn next(&self, key: Key) -> Option<Key> {
@@ -102,12 +121,16 @@ impl Tables for Memory {
     }
 
     fn take_out(&mut self, key: Key) {
+        self.large.remove(&key);
         self.dead
             .push(self.tables.remove(&key).expect("it is there").0);
     }
 
     fn entry_to(&self, key: Key) -> PageTableEntry {
-        PageTableEntry::Page(page(self.tables[&key].0.address(), true))
+        PageTableEntry::Page(PageEntry {
+            page_size: self.page_size(key),
+            ..page(self.tables[&key].0.address(), true)
+        })
     }
 
     fn update(&self, key: Key, update: &Update<'_>) {
@@ -116,6 +139,7 @@ impl Tables for Memory {
             &TableUpdate {
                 level: key.level,
                 table: self.tables[&key].0.words(),
+                page_size: update.page_size,
                 start: update.start,
                 entries: update.entries,
                 initial_update: update.initial,
@@ -187,6 +211,7 @@ fn page(address: u64, write: bool) -> PageEntry {
     PageEntry {
         segment: SYSTEM_MEMORY,
         address,
+        page_size: PageSize::Kib4,
         read_only: !write,
         no_execute: false,
         system_use_only: false,
@@ -235,6 +260,7 @@ impl Scene {
         let device = Device::create(&process, &class, DeviceId(2)).unwrap();
         let mut memory = Memory {
             tables: BTreeMap::new(),
+            large: BTreeSet::new(),
             dead: Vec::new(),
             left: usize::MAX,
             suspensions: Suspensions::new(&process).unwrap(),
@@ -285,7 +311,9 @@ impl Scene {
 
     /// Maps pages to frames, the first of them to `frame`.
     fn map(&mut self, first: u64, end: u64, frame: u64, were_valid: bool) -> Result<(), NoMemory> {
-        let claimed = self.tree.claim(&mut self.memory, first, end);
+        let claimed = self
+            .tree
+            .claim(&mut self.memory, first, end, PageSize::Kib4);
 
         if claimed.is_ok() {
             let pages = Pages {
@@ -366,6 +394,8 @@ fn wishes() -> impl Iterator<Item = Wishes> {
         idle: bits & 1 != 0,
         invalid_not_cached: bits & 2 != 0,
         explicit_invalidation: bits & 4 != 0,
+        // Which nobody asks for here.
+        pages_64kb: bits & 1 != 0,
     })
 }
 

@@ -8,7 +8,7 @@ use super::{context_args, context_of, in_dispatch, queue_of, submission, worked,
 use crate::ddi::caps::NodeMetadata;
 use crate::ddi::class::{Dispatch, Passive};
 use crate::ddi::object::{Context, HwQueue};
-use crate::ddi::paging::{Entries, PageTableEntry, PagingOperation, UpdatePageTable};
+use crate::ddi::paging::{Entries, PageSize, PageTableEntry, PagingOperation, UpdatePageTable};
 use crate::ddi::queue::Submission;
 use crate::ddi::reserve::NoAddresses;
 use crate::ddi::types::{
@@ -244,6 +244,7 @@ fn gpu_105_mem_95_a_double_finds_uses_of_what_is_gone() {
                     process,
                     level: 0,
                     table: &[],
+                    page_size: PageSize::Kib4,
                     start: 0,
                     entries: Entries::Repeat(PageTableEntry::Zero, 1),
                     initial_update: false,

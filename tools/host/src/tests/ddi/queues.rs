@@ -5,7 +5,7 @@
 use super::{context_args, context_of, in_dispatch, listener, queue_of, submission, worked, Told};
 use crate::ddi::class::Passive;
 use crate::ddi::object::{Context, HwQueue, Process, TableUpdate};
-use crate::ddi::paging::{Entries, PageEntry, PageTableEntry, RootPageTable};
+use crate::ddi::paging::{Entries, PageEntry, PageSize, PageTableEntry, RootPageTable};
 use crate::ddi::queue::{Fault, FaultKind, Suspend};
 use crate::ddi::reserve::NoAddresses;
 use crate::ddi::types::{KmdError, ProcessId, Scheduling};
@@ -101,6 +101,7 @@ fn mem_52_the_kmd_writes_the_entries_of_page_tables() {
     let page = PageTableEntry::Page(PageEntry {
         segment: 0,
         address: 0x5000,
+        page_size: PageSize::Kib4,
         read_only: false,
         no_execute: false,
         system_use_only: false,
@@ -110,6 +111,7 @@ fn mem_52_the_kmd_writes_the_entries_of_page_tables() {
     let update = TableUpdate {
         level: 0,
         table: &table,
+        page_size: PageSize::Kib4,
         start: 2,
         entries: Entries::Each(&entries),
         initial_update: false,

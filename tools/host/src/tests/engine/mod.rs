@@ -7,6 +7,8 @@ mod faults;
 #[cfg(not(loom))]
 mod illegal;
 #[cfg(not(loom))]
+mod large_pages;
+#[cfg(not(loom))]
 mod limits;
 #[cfg(not(loom))]
 mod machine;

@@ -22,7 +22,7 @@ use super::ddi::verifier::verified;
 use crate::ddi::caps::{Luid, StartInfo};
 use crate::ddi::class::{Dispatch, Passive};
 use crate::ddi::object::{Context, Device, HwQueue, Process, TableUpdate};
-use crate::ddi::paging::{Entries, PageEntry, PageTableEntry, RootPageTable};
+use crate::ddi::paging::{Entries, PageEntry, PageSize, PageTableEntry, RootPageTable};
 use crate::ddi::port::Port;
 use crate::ddi::queue::{Fault, QueueCallbacks, Submission};
 use crate::ddi::reserve::NoAddresses;
@@ -178,6 +178,7 @@ impl Space {
         let update = TableUpdate {
             level,
             table: table.words(),
+            page_size: PageSize::Kib4,
             start: (number & 511) as u32,
             entries: Entries::Repeat(to, 1),
             initial_update: false,
@@ -250,6 +251,7 @@ fn page(segment: u32, address: u64) -> PageTableEntry {
     PageTableEntry::Page(PageEntry {
         segment,
         address,
+        page_size: PageSize::Kib4,
         read_only: false,
         no_execute: false,
         system_use_only: false,

@@ -6,12 +6,14 @@ use super::{page, submit, verified, Commands, Ear, Shared, PAGE};
 use crate::ddi::caps::{AdapterQuery, DriverCaps, GpuMmuCaps};
 use crate::ddi::class::Passive;
 use crate::ddi::object::{Context, Device, Process, TableUpdate};
-use crate::ddi::paging::{Entries, PageTableEntry, RootPageTable};
+use crate::ddi::paging::{Entries, PageSize, PageTableEntry, RootPageTable};
 use crate::ddi::port::Port;
 use crate::ddi::queue::{FaultKind, QueueCallbacks};
 use crate::ddi::reserve::NoAddresses;
+use crate::ddi::segments::{SegmentKind, Segments};
 use crate::ddi::types::{
-    ContextId, CreateContextArgs, DeviceId, KmdError, KmdResult, ProcessId, Scheduling,
+    AllocationInfo, ContextId, CreateContextArgs, DeviceId, KmdError, KmdResult, ProcessId,
+    Scheduling,
 };
 use crate::kmd::soft::{AdapterProfile, Config, SoftKmd};
 use crate::logic::page_levels::Levels;
@@ -108,6 +110,7 @@ fn mem_52_engines_read_entries_of_4_bytes() {
             &TableUpdate {
                 level,
                 table: table.words(),
+                page_size: PageSize::Kib4,
                 start,
                 entries,
                 initial_update: false,
@@ -185,6 +188,7 @@ fn mem_53_an_entry_of_4_bytes_leads_to_no_other_page() {
             &TableUpdate {
                 level: 0,
                 table: table.words(),
+                page_size: PageSize::Kib4,
                 start: index,
                 entries: Entries::Each(&[page(0, address)]),
                 initial_update: false,
@@ -197,4 +201,83 @@ fn mem_53_an_entry_of_4_bytes_leads_to_no_other_page() {
     assert_eq!(super::word(&table, 0) & u64::from(u32::MAX), 0);
     assert_eq!((super::word(&table, 0) >> 32) & !0xfff, 0xffff_f000);
     assert_eq!(super::word(&table, 1), 0);
+}
+
+/// MEM-2: an allocation that could be in such a segment begins there at a page, and takes whole ones.
+#[test]
+fn mem_2_sizes_and_alignments_of_whole_pages() {
+    let info = |size, alignment| AllocationInfo {
+        size,
+        alignment,
+        priority: 0,
+        supported_segments: 2,
+        preferred_segment: 1,
+        accessed_physically: false,
+        cpu_visible: true,
+        notify_end: None,
+    };
+
+    for (page, size, alignment, expected) in [
+        (PageSize::Kib64, 4096, 4096, Some((65536, 65536))),
+        (PageSize::Kib64, 65536, 1 << 20, Some((65536, 1 << 20))),
+        (PageSize::Kib64, 65537, 65536, Some((131_072, 65536))),
+        // Its size is not known yet.
+        (PageSize::Kib64, 0, 4096, Some((0, 65536))),
+        (PageSize::Kib64, u64::MAX, 4096, None),
+        (PageSize::Kib4, 12288, 8192, Some((12288, 8192))),
+    ] {
+        let mut found = info(size, alignment);
+        let aligned = found.align_to(page);
+
+        assert_eq!(aligned.is_some(), expected.is_some());
+        assert_eq!(
+            (found.size, found.alignment),
+            expected.unwrap_or((size, alignment))
+        );
+    }
+}
+
+/// MEM-2, MEM-57: with pages of 64 KiB the memory is whole ones, and a table of them has 32 entries.
+#[test]
+fn mem_2_mem_57_an_adapter_with_pages_of_64_kib() {
+    let with = |profile, local_memory| Config {
+        profile,
+        local_memory,
+        use_64kb_pages: true,
+        ..Config::default()
+    };
+
+    for (bytes, is_valid) in [(0, true), (64 << 10, true), (68 << 10, false)] {
+        assert_eq!(with(AdapterProfile::Vram4, bytes).is_valid(), is_valid);
+    }
+    for (profile, entries, bytes) in [
+        (AdapterProfile::Vram4, 32, 256),
+        (AdapterProfile::Uma, 32, 256),
+        (AdapterProfile::Doc2, 64, 256),
+    ] {
+        let local_memory = match profile {
+            AdapterProfile::Uma => 0,
+            _ => 1 << 20,
+        };
+        let kmd = SoftKmd::add_device(with(profile, local_memory));
+        let luid = Luid::default();
+        let port = Port::start(Box::new(kmd), &Passive::here(), &StartInfo { luid }).unwrap();
+        let caps = mmu(&port);
+        let levels = Levels::new(&caps).expect("good");
+        let mut segments = Segments::new();
+
+        assert_eq!(caps.leaf_table_bytes_64kb, bytes);
+        assert!(levels.has_64kb_pages());
+        assert_eq!(levels.leaf_entries(PageSize::Kib64), entries);
+        port.enter()
+            .unwrap()
+            .query_adapter_info(&Passive::here(), AdapterQuery::Segments(&mut segments));
+        for (_, segment) in segments.iter() {
+            assert_eq!(segment.use_64kb_pages, segment.kind == SegmentKind::Memory);
+        }
+    }
+    assert_eq!(
+        mmu(&start(AdapterProfile::Vram4).unwrap()).leaf_table_bytes_64kb,
+        0
+    );
 }

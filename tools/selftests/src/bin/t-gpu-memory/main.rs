@@ -7,6 +7,7 @@ mod contents;
 mod evictions;
 mod full;
 mod many_ranges;
+mod pages_64kb;
 mod placement;
 mod profiles;
 mod queues;
@@ -33,6 +34,7 @@ pub(crate) fn main() {
         .with(full::tests)
         .with(budget::tests)
         .with(profiles::tests)
+        .with(pages_64kb::tests)
         .with(statistics::tests)
         .run()
 }

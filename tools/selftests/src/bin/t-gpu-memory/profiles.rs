@@ -48,12 +48,20 @@ fn adapter(profile: &str) -> TestResult<SoftAdapter> {
 
 /// The same with this `idle_updates`.
 fn adapter_with(profile: &str, idle_updates: &str) -> TestResult<SoftAdapter> {
+    adapter_in(profile, |soft| Ok(soft.set("idle_updates", idle_updates)?))
+}
+
+/// The same with what else is to be configured.
+pub(super) fn adapter_in(
+    profile: &str,
+    configure: impl FnOnce(&SoftAdapter) -> TestResult,
+) -> TestResult<SoftAdapter> {
     let soft = SoftAdapter::new(&format!("memory-{profile}"))?;
     if profile == "uma" {
         soft.set("local_memory", "0")?;
     }
     soft.set("profile", profile)?;
-    soft.set("idle_updates", idle_updates)?;
+    configure(&soft)?;
     match soft.set("enabled", "1") {
         Err(error) if Errno::from_io_error(&error) == Some(Errno::OPNOTSUPP) => {
             skip!("system memory ends above 4 GiB")
@@ -171,7 +179,7 @@ fn ends() -> TestResult {
 const ADDITIONS: u64 = 2000;
 
 /// Adds to the word of a page, over and over, until it is told to stop. Returns how often.
-fn adds(device: &Device, node: u32, stop: &AtomicBool) -> TestResult<u64> {
+pub(super) fn adds(device: &Device, node: u32, stop: &AtomicBool) -> TestResult<u64> {
     let gpu = Gpu::on(device, node)?;
     let counter = gpu.buffer(PAGE)?;
     let mut add = Pm4::new();

@@ -14,7 +14,7 @@ use selftests::user::{become_user, needs_root, USER};
 use selftests::{ensure, ensure_eq, fails_with, fixture, module, Failure, Suite, TestResult};
 
 /// What can be configured.
-const CONFIGURATION: [&str; 7] = [
+const CONFIGURATION: [&str; 8] = [
     "local_memory",
     "system_memory",
     "nodes",
@@ -22,6 +22,7 @@ const CONFIGURATION: [&str; 7] = [
     "wddm_version",
     "profile",
     "idle_updates",
+    "use_64kb_pages",
 ];
 
 /// `KMTQAITYPE_GETSEGMENTSIZE`: three 64-bit sizes.
@@ -82,6 +83,7 @@ fn configured() -> TestResult {
     ensure_eq!(soft.get("wddm_version")?, "3000");
     ensure_eq!(soft.get("profile")?, "vram4");
     ensure_eq!(soft.get("idle_updates")?, "0");
+    ensure_eq!(soft.get("use_64kb_pages")?, "0");
     errs(soft.get("luid"), Errno::NODEV)?;
     for (local, system, nodes) in [(64 << 20, 1 << 30, 1u32), (0, 4096, 3)] {
         soft.set("local_memory", &format!("{local}\n"))?;
@@ -161,7 +163,7 @@ fn bad_values() -> TestResult {
     for value in ["0", "5", "-1", "4294967297", "two", "1.5"] {
         errs(soft.set("nodes", value), Errno::INVAL)?;
     }
-    for flag in ["enabled", "compute_only", "idle_updates"] {
+    for flag in ["enabled", "compute_only", "idle_updates", "use_64kb_pages"] {
         for value in ["2", "-1", "maybe", "\n"] {
             errs(soft.set(flag, value), Errno::INVAL)?;
         }
