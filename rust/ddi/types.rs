@@ -3,10 +3,7 @@
 //! What goes through the driver interface: plain values that the caller owns for the call only
 //! (GPU-103).
 
-use super::{
-    paging::PageSize,
-    queue::QueueCallbacks, //
-};
+use super::queue::QueueCallbacks;
 use crate::platform::Shared;
 
 /// Why a KMD does not do what an entry asks for. Only entries whose result has it may fail
@@ -215,18 +212,6 @@ pub struct AllocationInfo {
     pub cpu_visible: bool,
     /// Registers the KMD for NotifyAllocationEnd, which brings this cookie (RES-75).
     pub notify_end: Option<AllocationEndCookie>,
-}
-
-impl AllocationInfo {
-    /// It is to be in whole pages of this size (MEM-2). `None` if it is too large for that, and
-    /// then it is as it was.
-    pub fn align_to(&mut self, page: PageSize) -> Option<()> {
-        let alignment = u32::try_from(page.bytes()).ok()?;
-
-        self.size = self.size.checked_next_multiple_of(page.bytes())?;
-        self.alignment = self.alignment.max(alignment);
-        Some(())
-    }
 }
 
 /// What OpenAllocation gets (`DXGKARG_OPENALLOCATION`).

@@ -8,6 +8,10 @@ use super::{
     sync_flags::Sharing,
     Invalid, //
 };
+use crate::ddi::{
+    paging::PageSize,
+    types::AllocationInfo, //
+};
 
 /// Bits of `D3DKMT_CREATEALLOCATIONFLAGS`.
 pub mod bits {
@@ -249,6 +253,19 @@ pub fn answered_flags(flags: u32, zeroed: bool) -> u32 {
     } else {
         flags & !bits::ZEROED
     }
+}
+
+/// Has an allocation be in whole pages of this size (MEM-2). Invalid if it is too large for that,
+/// and then it is as it was.
+pub fn align_to(info: &mut AllocationInfo, page: PageSize) -> Result<(), Invalid> {
+    let alignment = u32::try_from(page.bytes()).map_err(|_| Invalid)?;
+
+    info.size = info
+        .size
+        .checked_next_multiple_of(page.bytes())
+        .ok_or(Invalid)?;
+    info.alignment = info.alignment.max(alignment);
+    Ok(())
 }
 
 /// Where the bytes of an allocation are.

@@ -40,7 +40,10 @@ use crate::{
     },
     logic::{
         allocation_properties::Properties,
-        allocation_rules::Source,
+        allocation_rules::{
+            self,
+            Source, //
+        },
         gpu_ranges::PAGE,
         invalid_if,
         residency, //
@@ -156,7 +159,7 @@ pub(crate) fn described(
     if source == Source::New {
         let page = adapter.memory.page_size(info.supported_segments);
 
-        info.align_to(page).ok_or(Status::NO_MEMORY)?;
+        allocation_rules::align_to(info, page)?;
     }
 
     let site = Site::new(&adapter.memory, properties, info.alignment);

@@ -73,7 +73,8 @@ impl Aperture {
         let aperture = Self {
             id,
             limit,
-            buddy: Buddy::new(limit, PageSize::Kib4).map_err(|_| KmdError::InvalidParameter)?,
+            buddy: Buddy::new(limit, PageSize::Kib4.bytes())
+                .map_err(|_| KmdError::InvalidParameter)?,
             dummy: ValuePage::new().map_err(|_| KmdError::NoMemory)?,
             idle: IdleList::new().map_err(|_| KmdError::NoMemory)?,
         };

@@ -99,7 +99,7 @@ impl Segment {
             size: *size,
             is_local_group: *local_budget_group,
             page_size,
-            buddy: Buddy::new(*size, page_size).map_err(|_| KmdError::NoMemory)?,
+            buddy: Buddy::new(*size, page_size.bytes()).map_err(|_| KmdError::NoMemory)?,
             memory: memory.clone(),
             idle: IdleList::new().map_err(|_| KmdError::NoMemory)?,
         };

@@ -2,7 +2,6 @@
 
 //! Blocks of a segment, by the kernel's allocator for memory of GPUs.
 
-use crate::ddi::paging::PageSize;
 use kernel::{
     gpu::buddy::{
         AllocatedBlocks,
@@ -27,9 +26,6 @@ pub(crate) struct Layout {
     pub(crate) alignment: u64,
 }
 
-/// Bytes of a large page.
-const SIZE_64KB: usize = 64 << 10;
-
 /// Which parts of a segment are in use.
 pub(crate) struct Buddy {
     buddy: GpuBuddy,
@@ -38,12 +34,14 @@ pub(crate) struct Buddy {
 }
 
 impl Buddy {
-    /// Nothing of `size` bytes, which are whole pages of this size, is in use.
-    pub(crate) fn new(size: u64, page: PageSize) -> Result<Self> {
-        let page = match page {
-            PageSize::Kib4 => Alignment::new::<PAGE_SIZE>(),
-            PageSize::Kib64 => Alignment::new::<SIZE_64KB>(),
-        };
+    /// Nothing of `size` bytes is in use, which are whole pages of so many: a power of two, and at
+    /// least a page of the system.
+    pub(crate) fn new(size: u64, page: u64) -> Result<Self> {
+        let page = usize::try_from(page)
+            .ok()
+            .and_then(Alignment::new_checked)
+            .filter(|page| *page >= Alignment::new::<PAGE_SIZE>())
+            .ok_or(EINVAL)?;
         let params = GpuBuddyParams {
             base_offset: 0,
             size,
