@@ -10,7 +10,7 @@ use super::{
 };
 use crate::ddi::caps::NodeMetadata;
 use crate::ddi::class::{Dispatch, Passive};
-use crate::ddi::paging::{Entries, PageTableEntry, PagingOperation, RootPageTable};
+use crate::ddi::paging::{Entries, PageSize, PageTableEntry, PagingOperation, RootPageTable};
 use crate::ddi::paging::{UnmapApertureSegment, UpdatePageTable};
 use crate::ddi::port::Port;
 use crate::ddi::queue::{Fault, FaultKind, QueueCallbacks, Submission};
@@ -166,6 +166,7 @@ impl Made {
             process: self.process,
             level: 0,
             table: &[],
+            page_size: PageSize::Kib4,
             start: 0,
             entries: Entries::Each(&[]),
             initial_update: false,

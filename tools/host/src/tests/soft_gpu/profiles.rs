@@ -261,8 +261,7 @@ fn mem_2_mem_57_an_adapter_with_pages_of_64_kib() {
             _ => 1 << 20,
         };
         let kmd = SoftKmd::add_device(with(profile, local_memory));
-        let luid = Luid::default();
-        let port = Port::start(Box::new(kmd), &Passive::here(), &StartInfo { luid }).unwrap();
+        let port = super::start(Box::new(verified(Box::new(kmd)))).unwrap();
         let caps = mmu(&port);
         let levels = Levels::new(&caps).expect("good");
         let mut segments = Segments::new();
