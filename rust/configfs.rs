@@ -15,7 +15,8 @@ use crate::{
             Adapter,
             AdapterKind, //
         },
-        driver::Driver, //
+        driver::Driver,
+        kmd_log, //
     },
     kmd::soft::{
         AdapterProfile,
@@ -65,7 +66,7 @@ pub(crate) fn add_adapter(driver: &Driver, config: Config) -> Result<Arc<Adapter
     driver.add_adapter(AdapterKind::Software, |index| {
         let kmd = SoftKmd::add_device(Config { index, ..config });
 
-        Ok(KBox::new(kmd, GFP_KERNEL)?)
+        kmd_log::verified(KBox::new(kmd, GFP_KERNEL)?, index)
     })
 }
 

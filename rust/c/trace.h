@@ -153,7 +153,7 @@ TRACE_EVENT(dxg_fault,
 	TP_printk("queue=%llu packet=%#llx", __entry->queue, __entry->packet)
 );
 
-/* An entry or a callback of a KMD, with verify_kmd. kind: a number of rust/ddi/verifier/entry.rs. */
+/* With verify_kmd: an entry or callback of a KMD. kind: its number in ddi/verifier/entry.rs. */
 TRACE_EVENT(dxg_kmd,
 	TP_PROTO(u32 kind, u64 object),
 	TP_ARGS(kind, object),

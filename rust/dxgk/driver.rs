@@ -14,7 +14,6 @@ use super::{
         Luid, //
     },
     debugfs::Debugfs,
-    kmd_log,
     process::Process,
     sched::files::GpuFiles,
     tables::Tables, //
@@ -127,8 +126,7 @@ impl Driver {
             return Err(ENOSPC);
         }
 
-        let kmd = kmd_log::verified(make(index)?, index)?;
-        let adapter = Adapter::start(kind, index, kmd, self.debugfs.as_ref())?;
+        let adapter = Adapter::start(kind, index, make(index)?, self.debugfs.as_ref())?;
         let known = self.adapters.lock().push_within_capacity(adapter.clone());
 
         known.map_err(|_| ENOSPC)?;

@@ -83,7 +83,7 @@ impl Log for KmdLog {
 /// Puts a verifier around the KMD of an adapter, if the parameter `verify_kmd` asks for it.
 ///
 /// Context: may sleep.
-pub(super) fn verified(kmd: KBox<dyn Kmd>, adapter: u32) -> Result<KBox<dyn Kmd>, AllocError> {
+pub(crate) fn verified(kmd: KBox<dyn Kmd>, adapter: u32) -> Result<KBox<dyn Kmd>, AllocError> {
     if !params::verify_kmd() {
         return Ok(kmd);
     }

@@ -38,7 +38,7 @@ pub(crate) mod hw_queue;
 pub(crate) mod info;
 pub(crate) mod inline_vec;
 pub(crate) mod keyed_mutex;
-mod kmd_log;
+pub(crate) mod kmd_log;
 pub(crate) mod memory;
 pub(crate) mod object;
 pub(crate) mod process;

@@ -53,5 +53,5 @@ END
 # Only kernels with these options have the functions of rust/c/threads.c that are named here, and
 # dxg_gate_is_held() is for tests.
 sed -i -e '/pub fn dxg_gate_/i #[cfg(CONFIG_LOCKDEP)]' \
-	-e '/pub fn dxg_gate_is_held\|pub fn dxg_may_sleep/i #[cfg(CONFIG_KUNIT = "y")]' "$output"
+	-e '/pub fn dxg_gate_is_held/i #[cfg(CONFIG_KUNIT = "y")]' "$output"
 rustfmt --edition 2021 --config newline_style=Unix "$output"

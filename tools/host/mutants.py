@@ -303,8 +303,8 @@ MUTANTS = [
     ("engine/run_list/blocked.rs", "\n            .max(class_within(waited_ns / LATE_BY / UNIT_NS))", "", "unit"),
     ("engine/run_list/mod.rs", "            if !again {", "            if false {", "unit"),
     ("engine/command_processor.rs", "            again = false;\n", "", "unit"),
-    ("kmd/soft/slab.rs", "if is_empty && self.empty >= SPARE {", "if false {", "unit"),
-    ("kmd/soft/slab.rs", "self.there.put(number, gone.is_none());", "", "unit"),
+    ("ddi/slab.rs", "if is_empty && self.empty >= SPARE {", "if false {", "unit"),
+    ("ddi/slab.rs", "self.there.put(number, gone.is_none());", "", "unit"),
     ("engine/run_list/suspension.rs", "        node.request = is_running.then_some(fence_id);\n", "        node.request = node.request.or(is_running.then_some(fence_id));\n", "unit"),
 ]
 

@@ -10,7 +10,8 @@ use super::{
         Work, //
     },
     rule::Rule,
-    Verifier, //
+    Verifier,
+    STARTED, //
 };
 use crate::{
     ddi::types::{
@@ -23,10 +24,6 @@ use crate::{
         Word32, //
     }, //
 };
-
-/// The stages of a KMD; 0 before StartDevice.
-pub(super) const STARTED: u32 = 1;
-pub(super) const STOPPED: u32 = 2;
 
 /// A call that is inside.
 pub(super) struct Call<'a> {

@@ -3,11 +3,7 @@
 //! The entries, verified.
 
 use super::{
-    call::{
-        Call,
-        STARTED,
-        STOPPED, //
-    },
+    call::Call,
     callbacks::Verified,
     entry::Entry,
     objects::{
@@ -17,7 +13,9 @@ use super::{
         Work, //
     },
     rule::Rule,
-    Verifier, //
+    Verifier,
+    STARTED,
+    STOPPED, //
 };
 use crate::{
     ddi::{

@@ -34,7 +34,6 @@ use crate::platform::{
     Shared,
     Word32, //
 };
-use call::STOPPED;
 use entry::Entry;
 use objects::Objects;
 use rule::{
@@ -42,12 +41,16 @@ use rule::{
     Rule, //
 };
 
+/// The stages of a KMD; 0 before StartDevice.
+const STARTED: u32 = 1;
+const STOPPED: u32 = 2;
+
 /// The layer around one KMD.
 pub struct Verifier {
     kmd: Boxed<dyn Kmd>,
     log: Shared<dyn Log>,
     objects: Objects,
-    /// 0 before StartDevice, then `STARTED`, then `STOPPED`.
+    /// One of those above.
     stage: Word32,
     /// How many calls are inside.
     inside: Word32,

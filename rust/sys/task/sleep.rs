@@ -107,8 +107,8 @@ pub(crate) fn may_sleep() -> Option<bool> {
     cfg!(CONFIG_PREEMPT_RCU).then(|| unsafe { ffi::dxg_may_sleep() })
 }
 
-/// Whether the caller holds a spinlock, or interrupts are off, for checks. RCU readers do not count.
-/// `None` if the kernel does not keep count.
+/// Whether the caller holds a spinlock, or interrupts are off, for checks. RCU readers do not
+/// count. `None` if the kernel does not keep count.
 pub(crate) fn holds_spinlock() -> Option<bool> {
     // SAFETY: Looks at the current task only.
     cfg!(CONFIG_PREEMPT_RCU).then(|| unsafe { ffi::dxg_holds_spinlock() })
