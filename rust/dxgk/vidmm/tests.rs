@@ -297,6 +297,7 @@ mod tests {
                 idle: bits & 1 != 0,
                 invalid_not_cached: bits & 2 != 0,
                 explicit_invalidation: bits & 4 != 0,
+                pages_64kb: false,
             };
 
             (if bits & 8 != 0 { DOC2 } else { Tables::Uma }, wishes)
