@@ -504,7 +504,8 @@ fn mem_95_a_verifier_reports_what_the_kmd_does_wrong() {
         number: 1,
         flags: 0,
     };
-    let cases: &[(Rule, Entry, &dyn Fn(&dyn QueueCallbacks))] = &[
+    type Told<'a> = (Rule, Entry, &'a dyn Fn(&dyn QueueCallbacks));
+    let cases: &[Told<'_>] = &[
         (Rule::BadCallback, Entry::Completed, &|told| {
             told.completed(3);
         }),
