@@ -457,9 +457,10 @@ impl<M: Memory, I: Interrupts, C: Clock> Step<'_, M, I, C> {
     }
 
     /// There is no load: an exchange that fails says what there is. Others may change the word
-    /// before the next one, so each costs something.
+    /// before the next one, so each costs something. As with a wait, the first one is not put off: a
+    /// loop that is left for a later step has been tried.
     fn atomic(&mut self, mut atomic: Atomic) -> Result<Course, FaultKind> {
-        while !self.budget.is_spent() {
+        loop {
             let Atomic {
                 expected, source, ..
             } = atomic;
@@ -481,8 +482,10 @@ impl<M: Memory, I: Interrupts, C: Clock> Step<'_, M, I, C> {
                 return Ok(Course::Waits(Operation::Atomic(atomic), atomic.interval));
             }
             atomic.expected = found;
+            if self.budget.is_spent() {
+                return Ok(Course::Later(Operation::Atomic(atomic)));
+            }
         }
-        Ok(Course::Later(Operation::Atomic(atomic)))
     }
 
     fn skip_if_zero(&mut self, va: u64, dwords: u32) -> Result<Course, FaultKind> {

@@ -58,6 +58,28 @@ fn atomic_mem_waits_until_the_comparison_holds() {
     assert_eq!(machine.word(DATA), 9);
 }
 
+/// The clock of the wait begins with the first look that finds nothing, whatever the step had
+/// left for it.
+#[test]
+fn gpu_41_a_step_that_ends_at_a_waiting_atomic_has_looked_once() {
+    const LOOP: u32 = 1 << 8;
+
+    for budget in 1..20 {
+        let mut machine = Machine::new();
+
+        machine.set_word(DATA, 3);
+        machine.submit(&Program::new().atomic(0x28 | LOOP, DATA, 9, 5).0);
+        assert_eq!(
+            machine.step(budget),
+            Outcome::Blocked {
+                poll_after_ns: 100_000,
+                again: false
+            },
+            "with a budget of {budget}"
+        );
+    }
+}
+
 /// Others add 100 to the data after each exchange that failed, so many times.
 fn disturb(machine: &Machine, mut times: u32) {
     let at = machine.find(DATA).unwrap();
