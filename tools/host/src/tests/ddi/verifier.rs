@@ -173,7 +173,6 @@ impl Made {
             notify_eviction: false,
             driver_protection: 0,
             address: 0,
-            page_size: PageSize::Kib4,
         }
     }
 
