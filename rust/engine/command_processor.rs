@@ -457,8 +457,10 @@ impl<M: Memory, I: Interrupts, C: Clock> Step<'_, M, I, C> {
     }
 
     /// There is no load: an exchange that fails says what there is. Others may change the word
-    /// before the next one, so each costs something. As with a wait, the first one is not put off: a
-    /// loop that is left for a later step has been tried.
+    /// before the next one, so each costs something.
+    ///
+    /// As with a wait, the first one is not put off: a loop that is left for a later step has been
+    /// tried.
     fn atomic(&mut self, mut atomic: Atomic) -> Result<Course, FaultKind> {
         loop {
             let Atomic {
