@@ -90,6 +90,8 @@ mod t_tool;
 mod t_trace;
 #[path = "bin/t-unload.rs"]
 mod t_unload;
+#[path = "bin/t-verifier.rs"]
+mod t_verifier;
 #[path = "bin/t-weak/main.rs"]
 mod t_weak;
 
@@ -98,7 +100,7 @@ use std::process::exit;
 use selftests::program;
 
 /// The programs by name.
-const PROGRAMS: [(&str, fn()); 45] = [
+const PROGRAMS: [(&str, fn()); 46] = [
     ("run-all", run_all::main),
     ("t-access-any", t_access_any::main),
     ("t-access-none", t_access_none::main),
@@ -143,6 +145,7 @@ const PROGRAMS: [(&str, fn()); 45] = [
     ("t-tool", t_tool::main),
     ("t-trace", t_trace::main),
     ("t-unload", t_unload::main),
+    ("t-verifier", t_verifier::main),
     ("t-weak", t_weak::main),
 ];
 

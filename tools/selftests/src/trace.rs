@@ -59,21 +59,30 @@ impl Event {
 /// A trace buffer of its own, removed when dropped.
 struct Trace(PathBuf);
 
+/// What the driver tells.
+const EVENTS: &str = "events/dxg/enable";
+/// Every entry of a KMD, which a verifier tells besides.
+const KMD: &str = "events/dxg/dxg_kmd/enable";
+
 impl Trace {
-    fn start() -> TestResult<Self> {
+    fn new() -> TestResult<Self> {
         if !Path::new(ROOT).join("events/dxg").is_dir() {
             skip!("no tracepoints at {ROOT}");
         }
         let trace = Self(Path::new(ROOT).join(format!("instances/dxg-{}", std::process::id())));
         create_dir(&trace.0)?;
         write(trace.0.join("buffer_size_kb"), "1024")?;
-        write(trace.0.join("events/dxg/enable"), "1")?;
         Ok(trace)
+    }
+
+    /// Turns events on or off.
+    fn set(&self, events: &str, on: bool) -> TestResult {
+        Ok(write(self.0.join(events), if on { "1" } else { "0" })?)
     }
 
     /// What was recorded.
     fn stop(self) -> TestResult<Vec<Event>> {
-        write(self.0.join("events/dxg/enable"), "0")?;
+        self.set(EVENTS, false)?;
         let text = read_to_string(self.0.join("trace"))?;
         let lines = text.lines().filter(|line| !line.starts_with('#'));
         lines.map(Event::parse).collect()
@@ -86,9 +95,19 @@ impl Drop for Trace {
     }
 }
 
-/// Everything that `work` causes.
+/// Everything that `work` causes, but for the calls of a KMD.
 pub fn traced(work: impl FnOnce() -> TestResult) -> TestResult<Vec<Event>> {
-    let trace = Trace::start()?;
+    let trace = Trace::new()?;
+    trace.set(EVENTS, true)?;
+    trace.set(KMD, false)?;
+    work()?;
+    trace.stop()
+}
+
+/// The calls of a KMD that `work` causes, where there is a verifier.
+pub fn traced_kmd(work: impl FnOnce() -> TestResult) -> TestResult<Vec<Event>> {
+    let trace = Trace::new()?;
+    trace.set(KMD, true)?;
     work()?;
     trace.stop()
 }

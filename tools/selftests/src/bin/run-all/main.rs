@@ -18,7 +18,7 @@ use std::time::Instant;
 
 /// The basic acceptance tests, in IGT's word: one program about each thing that the module has,
 /// and those about what it uses of the kernel, which may differ from version to version.
-const BAT: [&str; 33] = [
+const BAT: [&str; 34] = [
     "t-adapters",
     "t-c-client",
     "t-c-gpu-client",
@@ -52,6 +52,7 @@ const BAT: [&str; 33] = [
     "t-tool",
     "t-trace",
     "t-unload",
+    "t-verifier",
 ];
 
 /// Programs about user space and the runner. All that they do in the kernel others do too.
