@@ -5,13 +5,12 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::gpu::{chosen_queues, engines_of, queues, OfAdapter};
+use super::gpu::{chosen_queues, engines_of, OfAdapter};
 use super::objects::{chosen, entries, find, waited};
 use crate::args::Command;
-use crate::fdinfo::{self, Info};
+use crate::fdinfo;
 use crate::table::harmless_json;
-use crate::top::Share;
-use crate::world::{Object, Process, World};
+use crate::world::{Process, World};
 
 /// Version of the JSON document: it rises when a member goes or changes its meaning, not when one
 /// comes.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Adapters, processes and users.
 
-use super::text::known;
 use crate::fdinfo::Handle;
 use crate::table::Table;
 use crate::world::{Object, Process, World};

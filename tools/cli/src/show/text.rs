@@ -7,7 +7,6 @@ use super::gpu::{engines, queues, top};
 use super::objects::{chosen, find, handles, info, names, object, objects, waiters};
 use super::overview::{adapters, overview, processes};
 use crate::args::Command;
-use crate::fdinfo::Info;
 use crate::world::{Object, World};
 
 pub(super) fn as_text(world: &World, command: Command) -> Result<String, String> {
