@@ -182,10 +182,31 @@ impl Gate {
     /// Waits for [`Gate::open`]. Fails if that does not come soon: then the other side has failed.
     pub fn wait(&self) -> TestResult {
         let limit = Timespec::try_from(soon()).map_err(|_| "time limit too long")?;
+        self.wait_or(None, Some(&limit))
+    }
+
+    /// Waits for [`Gate::open`] by the parent, however long it has to do: a child does not outlive
+    /// it.
+    pub fn wait_for_parent(&self) -> TestResult {
+        self.wait_or(None, None)
+    }
+
+    /// Waits for [`Gate::open`] by this child, however long it has to do. Fails if it ends instead.
+    pub fn wait_for_child(&self, child: &Child) -> TestResult {
+        self.wait_or(Some(&child.report), None)
+    }
+
+    fn wait_or(&self, end: Option<&OwnedFd>, limit: Option<&Timespec>) -> TestResult {
         loop {
-            let mut fds = [PollFd::new(&self.reader, PollFlags::IN)];
-            match rustix::event::poll(&mut fds, Some(&limit)) {
+            let gate = PollFd::new(&self.reader, PollFlags::IN);
+            let mut fds = vec![gate];
+            // It is closed at the end of a child, if not before.
+            fds.extend(end.map(|end| PollFd::new(end, PollFlags::IN)));
+            match rustix::event::poll(&mut fds, limit) {
                 Ok(0) => return Err("the other process never came".into()),
+                Ok(_) if fds[0].revents().is_empty() => {
+                    return Err("the other process has ended before".into());
+                }
                 Ok(_) => {}
                 Err(Errno::INTR) => continue,
                 Err(errno) => return Err(errno.into()),

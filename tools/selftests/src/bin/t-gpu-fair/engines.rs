@@ -71,14 +71,14 @@ fn beside(
         }
         let before: Vec<u64> = busy.iter().map(|one| one.turns()).collect();
         ready.open()?;
-        end.wait()?;
+        end.wait_for_parent()?;
         // It was there all the time: it comes forward still.
         for (one, before) in busy.iter().zip(before) {
             ensure!(one.turns() >= before);
         }
         Ok(())
     })?;
-    ready.wait()?;
+    ready.wait_for_child(&hog)?;
     selftests::child::in_child(|| {
         become_user(OTHER)?;
         body()

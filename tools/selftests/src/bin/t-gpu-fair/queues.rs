@@ -89,10 +89,9 @@ fn at_limits() -> TestResult {
         become_user(USER)?;
         fill()?;
         ready.open()?;
-        end.wait()
+        end.wait_for_parent()
     })?;
-    // It may take as long as it takes.
-    hog_is_ready(&hog, &ready)?;
+    ready.wait_for_child(&hog)?;
     selftests::child::in_child(|| {
         become_user(OTHER)?;
         for node in NODES {
@@ -105,15 +104,6 @@ fn at_limits() -> TestResult {
     })?;
     end.open()?;
     hog.join()
-}
-
-fn hog_is_ready(hog: &Child, ready: &Gate) -> TestResult {
-    for _ in 0..5 {
-        if ready.wait().is_ok() {
-            return Ok(());
-        }
-    }
-    Err(format!("process {} never reached its limits", hog.pid()).into())
 }
 
 fn paging() -> TestResult {
@@ -145,7 +135,7 @@ fn paging() -> TestResult {
                 Ok(turns)
             };
             let threads = [scope.spawn(flood), scope.spawn(flood)];
-            let result = ready.open().and_then(|()| end.wait());
+            let result = ready.open().and_then(|()| end.wait_for_parent());
             stop.store(true, std::sync::atomic::Ordering::Relaxed);
             for thread in threads {
                 let turns = thread.join().map_err(|_| "panic in a thread")??;
@@ -154,7 +144,7 @@ fn paging() -> TestResult {
             result
         })
     })?;
-    ready.wait()?;
+    ready.wait_for_child(&hog)?;
     selftests::child::in_child(|| {
         become_user(OTHER)?;
         let gpu = Gpu::node(1)?;

@@ -2,11 +2,11 @@
 //! Queues that end while there is work in them (FEN-46), and deadlocks.
 
 use opendxg::pm4::{Atomic, Pm4};
-use opendxg::{Access, Context, Device, Dxg, SyncFlags};
+use opendxg::{Access, Context, Device, Dxg, Object, SyncFlags};
 use selftests::child::{Child, Gate};
 use selftests::gpu::{one, Gpu, PAGE};
 use selftests::rounds::rounds;
-use selftests::time::{a_while, eventually};
+use selftests::time::{a_while, eventually, soon};
 use selftests::{ensure, ensure_eq, fixture, Suite, TestResult};
 
 /// Adds the tests of this file.
@@ -113,20 +113,24 @@ fn device() -> TestResult {
         let shared = device.create_shareable_fence(0)?;
         let handle = shared.share(Access::ALL)?;
         let gpu = Gpu::on(&device, 0)?;
+        let behind = device.create_shareable_fence(0)?;
         let add = gpu.commands(&Pm4::new().delay(100))?;
         for node in 0..3 {
             let context = device.create_context(node)?;
             context.submit(add.address(), add.length())?;
             context.wait(&one(&shared, 1))?;
-            context.signal(&one(&shared, 2))?;
+            context.signal(&one(&shared, 2).with(&behind, 1))?;
             context.into_raw();
         }
+        // Once its handle is gone, only what the queues have keeps it.
+        let discarded = behind.weak()?;
         let other = fixture::device()?.open_fence(&handle, SyncFlags::empty())?;
         // All its handles end with the device, in an order of its own.
         let raw = fixture::raw()?;
         let mut arg: opendxg::uapi::D3DKMT_DESTROYDEVICE = opendxg::raw::Argument::zeroed();
         arg.hDevice = device.handle().0;
         selftests::call::succeeds(&raw, &mut arg)?;
+        ensure!(discarded.wait_dead(Some(soon()))?);
         other.signal(1)?;
         a_while();
         ensure_eq!(other.value(), 1);
