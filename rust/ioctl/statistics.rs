@@ -59,6 +59,19 @@ fn process(call: Call<'_>, slot: u64) -> DxgResult<Option<Arc<Process>>> {
     Ok(call.driver.process_of(&group))
 }
 
+/// The process behind a process handle, as [`process`] finds it, and an adapter that is there.
+fn process_on(
+    call: Call<'_>,
+    slot: u64,
+    adapter: u32,
+) -> DxgResult<(Option<Arc<Process>>, Arc<Adapter>)> {
+    let process = process(call, slot)?;
+    let adapter = call.process.handles.adapter(adapter)?;
+
+    adapter.check()?;
+    Ok((process, adapter))
+}
+
 /// D3DKMTQueryVideoMemoryInfo (0x0a): what a process may use of a group of segments, and uses
 /// (MEM-34, MEM-35).
 pub(super) fn video_memory(call: Call<'_>, args: &mut D3DKMT_QUERYVIDEOMEMORYINFO) -> DxgResult {
@@ -67,11 +80,7 @@ pub(super) fn video_memory(call: Call<'_>, args: &mut D3DKMT_QUERYVIDEOMEMORYINF
         args.MemorySegmentGroup,
         args.PhysicalAdapterIndex,
     )?;
-    let process = process(call, args.hProcess)?;
-    let adapter = call.process.handles.adapter(args.hAdapter)?;
-
-    adapter.check()?;
-
+    let (process, adapter) = process_on(call, args.hProcess, args.hAdapter)?;
     let asked = process.as_ref().unwrap_or(call.process);
     let group = asked.group_usage(&adapter, group);
 
@@ -96,10 +105,8 @@ pub(super) fn reserve(call: Call<'_>, args: &D3DKMT_CHANGEVIDEOMEMORYRESERVATION
         args.MemorySegmentGroup,
         args.PhysicalAdapterIndex,
     )?;
-    let process = process(call, args.hProcess)?;
-    let adapter = call.process.handles.adapter(args.hAdapter)?;
+    let (process, adapter) = process_on(call, args.hProcess, args.hAdapter)?;
 
-    adapter.check()?;
     process
         .ok_or(Status::INVALID_PARAMETER)?
         .reserve_memory(&adapter, group, args.Reservation)
