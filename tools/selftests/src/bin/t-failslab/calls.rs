@@ -8,6 +8,7 @@ use opendxg::raw::{Argument, Raw};
 use opendxg::uapi::*;
 use opendxg::{Access, Device, EventFd, MonitoredFence, Status, SyncFlags, SyncKind};
 use selftests::sharing::share_call;
+use selftests::soft_adapter::SoftAdapter;
 use selftests::task::{is_blocked, me};
 use selftests::{ensure_eq, fixture, TestResult};
 
@@ -152,6 +153,15 @@ pub(crate) const ALL: &[(&str, Maker)] = &[
             open_nt2(sweep, &device, nt.slot())
         },
     ),
+    ("OpenSyncObjectFromNtHandle2 on another adapter", |sweep| {
+        let other = SoftAdapter::enabled("failslab")?;
+        let device = other.device()?;
+        // Its GPU looks at the page.
+        let _context = device.create_context(0)?;
+        let flags = SyncFlags::SHARED | SyncFlags::NT_SECURITY_SHARING | SyncFlags::CROSS_ADAPTER;
+        let fence = fixture::device()?.create_fence_with(0, flags)?;
+        open_nt2(sweep, &device, fence.share(Access::ALL)?.slot())
+    }),
     ("OpenSynchronizationObject", |sweep| {
         let mutex = SyncKind::Mutex {
             initially_owned: false,

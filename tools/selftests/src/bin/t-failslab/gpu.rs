@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The calls of queues, submissions, queued synchronisation and GPU memory that are made to fail.
+//! The calls of queues, submissions, queued synchronisation and GPU addresses, made to fail.
 
 use std::os::fd::AsRawFd;
 use std::rc::Rc;
@@ -8,8 +8,8 @@ use opendxg::pm4::Pm4;
 use opendxg::raw::{Argument, Raw};
 use opendxg::uapi::*;
 use opendxg::{
-    Allocation, Context, EventFd, EvictFlags, GpuMap, GpuRange, GpuReserve, MonitoredFence,
-    Reservation, ResidentFlags, Status, SyncFlags, SyncKind, SyncObject,
+    Allocation, Context, EventFd, GpuReserve, MonitoredFence, Reservation, Status, SyncFlags,
+    SyncKind, SyncObject,
 };
 use selftests::call::succeeds;
 use selftests::gpu::{reaches, Commands, Gpu, BLOCK, PAGE, READ_WRITE};
@@ -19,13 +19,13 @@ use crate::t_failslab::plain::{keep, Maker, Plain, Sweep};
 use crate::t_failslab::Call;
 
 /// Elements of a list that does not fit where short ones go.
-const MANY: usize = 20;
+pub(crate) const MANY: usize = 20;
 /// Where ranges are put.
 const BASE: u64 = 0x10_0000_0000;
 
 /// What the calls are about.
-struct World {
-    gpu: Gpu,
+pub(crate) struct World {
+    pub(crate) gpu: Gpu,
     other: Context,
     memory: Allocation,
     nop: Commands,
@@ -39,7 +39,7 @@ struct World {
 }
 
 impl World {
-    fn new() -> TestResult<Rc<Self>> {
+    pub(crate) fn new() -> TestResult<Rc<Self>> {
         let gpu = Gpu::new()?;
         let device = gpu.device();
         let semaphore = SyncKind::Semaphore {
@@ -169,34 +169,6 @@ pub(crate) const ALL: &[(&str, Maker)] = &[
         })
     }),
     ("UpdateGpuVirtualAddress", updated),
-    ("MakeResident: system memory", |sweep| {
-        resident(sweep, |gpu| gpu.allocate(PAGE), MANY)
-    }),
-    ("MakeResident: local memory", |sweep| {
-        resident(sweep, |gpu| gpu.allocate_local(PAGE), 3)
-    }),
-    ("MakeResident: left to the worker", |sweep| {
-        resident(sweep, |gpu| gpu.allocate_local(1100 * PAGE), 1)
-    }),
-    ("Evict", evicted),
-    ("Lock2: local memory", |sweep| {
-        let gpu = Gpu::new()?;
-        let device = gpu.device().handle().0;
-        let allocation = gpu.allocate_local(3 * PAGE)?;
-        let list = [&allocation];
-        let none = ResidentFlags::empty();
-        let made = gpu.paging().make_resident(&list, none)?;
-        reaches(gpu.paging().fence(), made.value()?)?;
-        let mut arg = D3DKMT_LOCK2::zeroed();
-        (arg.hDevice, arg.hAllocation) = (device, allocation.handle().0);
-        sweep(&mut Plain::new(arg, 0, |raw, arg| {
-            let mut unlock = D3DKMT_UNLOCK2::zeroed();
-            (unlock.hDevice, unlock.hAllocation) = (arg.hDevice, arg.hAllocation);
-            succeeds(raw, &mut unlock)
-        })?)?;
-        drop(allocation);
-        Ok(())
-    }),
     ("SubmitCommand", |sweep| {
         queued(sweep, |world, arg: &mut D3DKMT_SUBMITCOMMAND| {
             submission(world, arg, 1)
@@ -314,11 +286,14 @@ pub(crate) const ALL: &[(&str, Maker)] = &[
             },
         )
     }),
-    ("QueryVideoMemoryInfo", |sweep| {
-        let adapter = fixture::adapter()?;
-        let mut arg = D3DKMT_QUERYVIDEOMEMORYINFO::zeroed();
-        arg.hAdapter = adapter.handle().0;
-        sweep(&mut Plain::new(arg, 0, keep)?)
+    ("GetContextInProcessSchedulingPriority", |sweep| {
+        queued(
+            sweep,
+            |world, arg: &mut D3DKMT_GETCONTEXTINPROCESSSCHEDULINGPRIORITY| {
+                arg.hContext = world.contexts[0];
+                Ok(())
+            },
+        )
     }),
     ("QueryStatistics", |sweep| {
         for kind in [
@@ -424,61 +399,6 @@ fn updated(sweep: Sweep<'_>) -> TestResult {
         again.gpu.paging().reserve(&zero(BASE))?;
         Ok(())
     })?)
-}
-
-/// Allocations that are resident once, or not at all.
-fn resident(
-    sweep: Sweep<'_>,
-    make: impl Fn(&Gpu) -> TestResult<Allocation>,
-    count: usize,
-) -> TestResult {
-    let world = World::new()?;
-    let list = (0..count).map(|_| make(&world.gpu));
-    let list = Rc::new(list.collect::<TestResult<Vec<_>>>()?);
-    let handles: Vec<u32> = list.iter().map(|one| one.handle().0).collect();
-    let mut ranges: Vec<GpuRange> = Vec::new();
-    for one in list.iter() {
-        let map = GpuMap {
-            pages: 1,
-            protection: READ_WRITE,
-            ..GpuMap::default()
-        };
-        ranges.push(world.gpu.paging().map(Some(one), &map)?);
-    }
-    let mut arg = D3DDDI_MAKERESIDENT::zeroed();
-    arg.hPagingQueue = world.gpu.paging().handle().0;
-    (arg.NumAllocations, arg.AllocationList) = (count as u32, handles.as_ptr() as u64);
-    let own = list.clone();
-    sweep(&mut Plain::new(arg, 0, move |_, arg| {
-        reaches(world.gpu.paging().fence(), arg.PagingFenceValue)?;
-        let list: Vec<&Allocation> = own.iter().collect();
-        world.gpu.device().evict(&list, EvictFlags::empty())?;
-        // It was resident once.
-        selftests::fails_with(
-            world.gpu.device().evict(&list, EvictFlags::empty()),
-            Status::INVALID_PARAMETER,
-        )
-    })?)?;
-    drop((list, handles));
-    Ok(())
-}
-
-fn evicted(sweep: Sweep<'_>) -> TestResult {
-    let world = World::new()?;
-    let list = (0..MANY).map(|_| world.gpu.allocate_local(PAGE));
-    let list = list.collect::<TestResult<Vec<_>>>()?;
-    let handles: Vec<u32> = list.iter().map(|one| one.handle().0).collect();
-    let all = move |world: &World| -> TestResult {
-        let list: Vec<&Allocation> = list.iter().collect();
-        let none = ResidentFlags::empty();
-        let made = world.gpu.paging().make_resident(&list, none)?;
-        reaches(world.gpu.paging().fence(), made.value()?)
-    };
-    all(&world)?;
-    let mut arg = D3DKMT_EVICT::zeroed();
-    arg.hDevice = world.gpu.device().handle().0;
-    (arg.NumAllocations, arg.AllocationList) = (MANY as u32, handles.as_ptr() as u64);
-    sweep(&mut Plain::new(arg, 0, move |_, _| all(&world))?)
 }
 
 /// What a HW queue is given.

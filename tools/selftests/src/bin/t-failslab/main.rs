@@ -7,6 +7,7 @@ mod ends;
 mod gpu;
 mod handles;
 mod inject;
+mod memory;
 mod plain;
 mod resources;
 mod sharing;
@@ -156,6 +157,7 @@ pub(crate) fn main() {
     calls::ALL
         .iter()
         .chain(gpu::ALL)
+        .chain(memory::ALL)
         .chain(ends::ALL)
         .chain(resources::ALL)
         .chain(handles::ALL)

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The calls that say where memory is, and what is resident, that are made to fail.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use opendxg::raw::Argument;
+use opendxg::uapi::*;
+use opendxg::{Allocation, EvictFlags, GpuMap, GpuRange, ResidentFlags, Status};
+use selftests::call::succeeds;
+use selftests::gpu::{reaches, Gpu, PAGE, READ_WRITE};
+use selftests::{ensure, fixture, TestResult};
+
+use crate::t_failslab::gpu::{World, MANY};
+use crate::t_failslab::plain::{keep, Maker, Plain, Sweep};
+
+/// Pages that are too many to be made resident in the call.
+const WORKER_PAGES: u64 = 1100;
+
+/// All calls, by name.
+pub(crate) const ALL: &[(&str, Maker)] = &[
+    ("MakeResident: system memory", |sweep| {
+        resident(sweep, |gpu| gpu.allocate(PAGE), MANY)
+    }),
+    ("MakeResident: local memory", |sweep| {
+        resident(sweep, |gpu| gpu.allocate_local(PAGE), 3)
+    }),
+    ("MakeResident: left to the worker", |sweep| {
+        resident(sweep, |gpu| gpu.allocate_local(WORKER_PAGES * PAGE), 1)
+    }),
+    ("MakeResident: accessed physically", |sweep| {
+        let make = |gpu: &Gpu| {
+            let resource = gpu.device().new_resource();
+            Ok(resource.physical(2 * PAGE, false).create_one()?)
+        };
+        resident(sweep, make, 3)
+    }),
+    ("Evict", |sweep| evicted(sweep, EvictFlags::empty())),
+    ("Evict: only if necessary", |sweep| {
+        evicted(sweep, EvictFlags::ONLY_IF_NECESSARY)
+    }),
+    ("UpdateAllocationProperty: accessed physically", |sweep| {
+        let gpu = Gpu::new()?;
+        let memory = gpu.allocate(3 * PAGE)?;
+        let mut arg = property(&gpu, &memory);
+        arg.PropertyMaskValue = D3DDDI_UPDATEALLOCPROPERTY_SetAccessedPhysically;
+        arg.Flags = D3DDDI_UPDATEALLOCPROPERTY_FLAGS_AccessedPhysically;
+        sweep(&mut Plain::new(arg, 0, move |raw, arg| {
+            let mut back = *arg;
+            back.Flags = 0;
+            let _alive = (&gpu, &memory);
+            succeeds(raw, &mut back)
+        })?)
+    }),
+    ("Lock2: local memory", |sweep| {
+        let gpu = Gpu::new()?;
+        let device = gpu.device().handle().0;
+        let allocation = gpu.allocate_local(3 * PAGE)?;
+        let list = [&allocation];
+        let none = ResidentFlags::empty();
+        let made = gpu.paging().make_resident(&list, none)?;
+        reaches(gpu.paging().fence(), made.value()?)?;
+        let mut arg = D3DKMT_LOCK2::zeroed();
+        (arg.hDevice, arg.hAllocation) = (device, allocation.handle().0);
+        sweep(&mut Plain::new(arg, 0, |raw, arg| {
+            let mut unlock = D3DKMT_UNLOCK2::zeroed();
+            (unlock.hDevice, unlock.hAllocation) = (arg.hDevice, arg.hAllocation);
+            succeeds(raw, &mut unlock)
+        })?)?;
+        drop(allocation);
+        Ok(())
+    }),
+    ("ChangeVideoMemoryReservation", |sweep| {
+        let adapter = fixture::adapter()?;
+        let mut arg = D3DKMT_CHANGEVIDEOMEMORYRESERVATION::zeroed();
+        (arg.hAdapter, arg.Reservation) = (adapter.handle().0, PAGE);
+        sweep(&mut Plain::new(arg, 0, |raw, arg| {
+            let mut none = *arg;
+            none.Reservation = 0;
+            succeeds(raw, &mut none)
+        })?)
+    }),
+    ("QueryVideoMemoryInfo", |sweep| {
+        let adapter = fixture::adapter()?;
+        let mut arg = D3DKMT_QUERYVIDEOMEMORYINFO::zeroed();
+        arg.hAdapter = adapter.handle().0;
+        sweep(&mut Plain::new(arg, 0, keep)?)
+    }),
+];
+
+/// Allocations that are resident once, or not at all.
+fn resident(
+    sweep: Sweep<'_>,
+    make: impl Fn(&Gpu) -> TestResult<Allocation>,
+    count: usize,
+) -> TestResult {
+    let world = World::new()?;
+    let list = (0..count).map(|_| make(&world.gpu));
+    let list = Rc::new(list.collect::<TestResult<Vec<_>>>()?);
+    let handles: Vec<u32> = list.iter().map(|one| one.handle().0).collect();
+    let mut ranges: Vec<GpuRange> = Vec::new();
+    for one in list.iter() {
+        let map = GpuMap {
+            pages: 1,
+            protection: READ_WRITE,
+            ..GpuMap::default()
+        };
+        ranges.push(world.gpu.paging().map(Some(one), &map)?);
+    }
+    let mut arg = D3DDDI_MAKERESIDENT::zeroed();
+    arg.hPagingQueue = world.gpu.paging().handle().0;
+    (arg.NumAllocations, arg.AllocationList) = (count as u32, handles.as_ptr() as u64);
+    let (own, again) = (list.clone(), world.clone());
+    let told = Rc::new(Cell::new(0));
+    let count = told.clone();
+    let first = worker_value(&world)?;
+    sweep(&mut Plain::new(arg, 0, move |_, arg| {
+        count.set(count.get() + u64::from(arg.PagingFenceValue != 0));
+        reaches(again.gpu.paging().fence(), arg.PagingFenceValue)?;
+        let list: Vec<&Allocation> = own.iter().collect();
+        again.gpu.device().evict(&list, EvictFlags::empty())?;
+        // It was resident once.
+        selftests::fails_with(
+            again.gpu.device().evict(&list, EvictFlags::empty()),
+            Status::INVALID_PARAMETER,
+        )
+    })?)?;
+    // Of those that were refused only the one whose answer could not be written, which is the last
+    // thing that a call does, has used up a value.
+    let used = worker_value(&world)? - first - 1;
+    let told = told.get();
+    ensure!(
+        (told..=told + 1).contains(&used),
+        "{used} values used, {told} told"
+    );
+    drop((list, handles));
+    Ok(())
+}
+
+/// The next value of the fence of the paging queue: that of what is left to the worker.
+fn worker_value(world: &World) -> TestResult<u64> {
+    let memory = world.gpu.allocate_local(WORKER_PAGES * PAGE)?;
+    let made = world
+        .gpu
+        .paging()
+        .make_resident(&[&memory], ResidentFlags::empty())?;
+    let value = made.value()?;
+    ensure!(value != 0, "not left to the worker");
+    reaches(world.gpu.paging().fence(), value)?;
+    Ok(value)
+}
+
+/// An update of the properties of an allocation; what it changes is to be filled in.
+fn property(gpu: &Gpu, allocation: &Allocation) -> D3DDDI_UPDATEALLOCPROPERTY {
+    let mut arg = D3DDDI_UPDATEALLOCPROPERTY::zeroed();
+    arg.hPagingQueue = gpu.paging().handle().0;
+    arg.hAllocation = allocation.handle().0;
+    arg
+}
+
+fn evicted(sweep: Sweep<'_>, flags: EvictFlags) -> TestResult {
+    let world = World::new()?;
+    let list = (0..MANY).map(|_| world.gpu.allocate_local(PAGE));
+    let list = list.collect::<TestResult<Vec<_>>>()?;
+    let handles: Vec<u32> = list.iter().map(|one| one.handle().0).collect();
+    let all = move |world: &World| -> TestResult {
+        let list: Vec<&Allocation> = list.iter().collect();
+        let none = ResidentFlags::empty();
+        let made = world.gpu.paging().make_resident(&list, none)?;
+        reaches(world.gpu.paging().fence(), made.value()?)
+    };
+    all(&world)?;
+    let mut arg = D3DKMT_EVICT::zeroed();
+    (arg.hDevice, arg.Flags) = (world.gpu.device().handle().0, flags.bits());
+    (arg.NumAllocations, arg.AllocationList) = (MANY as u32, handles.as_ptr() as u64);
+    sweep(&mut Plain::new(arg, 0, move |_, _| all(&world))?)
+}
