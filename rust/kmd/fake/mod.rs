@@ -7,10 +7,13 @@
 //! need not check at run time that borrowed data is not kept: the lifetimes in the trait forbid
 //! that, and so do the tokens of a class.
 
+mod behaviour;
+mod destroy;
 mod facts;
 pub mod journal;
 pub mod mmu;
 pub mod operations;
+mod paging;
 pub mod queues;
 pub mod reserves;
 
@@ -18,7 +21,6 @@ use crate::{
     ddi::{
         caps::{
             AdapterQuery,
-            DriverCaps,
             NodeMetadata,
             StartInfo, //
         },
@@ -27,14 +29,8 @@ use crate::{
             Passive, //
         },
         paging::{
-            Entries,
-            MapApertureSegment,
             PagingOperation,
-            RootPageTable,
-            UnmapApertureSegment,
-            UpdatePageTable,
-            MAX_APERTURE_PAGES,
-            MAX_ENTRIES, //
+            RootPageTable, //
         },
         queue::{
             NodeStatus,
@@ -62,12 +58,10 @@ use crate::{
             ProcessCookie,
             ProcessId, //
         },
-        Destroy,
         Kmd, //
     },
     platform::{
         self,
-        Completion,
         SegmentMemory,
         Shared,
         Word32, //
@@ -81,85 +75,14 @@ use journal::{
     Journal,
     Kind, //
 };
-use mmu::Mmu;
-use operations::Operations;
-use queues::Queues;
-use reserves::Reserves;
 
-/// Flags of [`allocation_data`]: it is in memory of the double, and it is accessed physically.
-pub const IN_LOCAL: u64 = 1 << 0;
-pub const PHYSICAL: u64 = 1 << 1;
-
-/// Private data of an allocation that the double understands.
-pub const fn allocation_data(size: u64, flags: u64) -> [u8; 16] {
-    (((flags as u128) << 64) | size as u128).to_le_bytes()
-}
-
-/// How a double behaves.
-#[derive(Clone, Default)]
-pub struct Behaviour {
-    /// The n-th call that may fail does, counted from 1.
-    pub fail: Option<(u32, KmdError)>,
-    /// Every call takes so many rounds longer.
-    pub rounds: u32,
-    /// Where calls wait until the test lets them go on.
-    pub pause: Option<Shared<Pause>>,
-    /// It wants to be told when an allocation ends.
-    pub notify_end: bool,
-    /// What it does when it is told so.
-    pub at_end: Option<Shared<dyn Fn() + Send + Sync>>,
-    /// What it says of its adapter otherwise than usual.
-    pub change_caps: Option<fn(&mut DriverCaps)>,
-    /// What it says of its nodes otherwise than usual.
-    pub change_node: Option<fn(&mut NodeMetadata)>,
-    /// Its queues, whose work the test completes. Without it no work is ever completed.
-    pub queues: Option<Shared<Queues>>,
-    /// Where it writes down what it is told about page tables and its aperture.
-    pub operations: Option<Shared<Operations>>,
-    /// Bytes of memory that it has.
-    pub local_memory: u64,
-    /// Its page tables, if a test goes through them.
-    pub mmu: Option<Shared<Mmu>>,
-    /// What it reserves of the addresses of each process.
-    pub reserves: Option<Shared<Reserves>>,
-    /// A suspension ends at once, and its call says that it is pending all the same.
-    pub suspends_at_once: bool,
-}
-
-/// The calls of one entry wait here, so that a test can look at what happens meanwhile.
-pub struct Pause {
-    entry: Entry,
-    arrived: Completion,
-    released: Completion,
-}
-
-impl Pause {
-    /// A pause in this entry, which must be of class P; `None` if there is no memory.
-    pub fn new(entry: Entry) -> Option<Self> {
-        Some(Self {
-            entry,
-            arrived: platform::completion()?,
-            released: platform::completion()?,
-        })
-    }
-
-    /// Returns when a call waits, or has waited.
-    pub fn wait_for_call(&self) {
-        self.arrived.wait_for_completion();
-    }
-
-    /// Lets the calls go on, and later ones pass.
-    pub fn release(&self) {
-        self.released.complete_all();
-    }
-
-    fn pass(&self, entry: Entry) {
-        if entry == self.entry {
-            self.arrived.complete_all();
-            self.released.wait_for_completion();
-        }
-    }
-}
+pub use behaviour::{
+    allocation_data,
+    Behaviour,
+    Pause,
+    IN_LOCAL,
+    PHYSICAL, //
+};
 
 /// What the double is told at the end of an allocation: it belongs to its own cookie and to the id.
 fn end_cookie(cookie: u64, id: AllocationId) -> AllocationEndCookie {
@@ -227,60 +150,6 @@ impl FakeKmd {
         }
         self.journal
             .submit(kind, cookie, submission, self.max_in_flight());
-    }
-
-    fn update_page_table(&self, update: &UpdatePageTable<'_>) {
-        let _call = self.enter(Entry::UpdatePageTable);
-
-        self.linger();
-        self.journal.check(Kind::Process, update.process.0);
-
-        if matches!(update.entries, Entries::Each(entries) if entries.len() > MAX_ENTRIES)
-            || update.address % PAGE_SIZE != 0
-        {
-            self.journal.bad_value();
-        }
-        if let Some(mmu) = &self.behaviour.mmu {
-            mmu.update(update);
-            return;
-        }
-
-        // CAST: 32 bits fit a usize.
-        let words = update.table.iter().skip(update.start as usize);
-
-        if words.len() < update.entries.count() {
-            self.journal.bad_value();
-        }
-        for (word, entry) in words.zip(update.entries.iter()) {
-            platform::store_release(word, facts::entry(&entry));
-        }
-    }
-
-    fn map_aperture(&self, map: &MapApertureSegment<'_>) {
-        let _call = self.enter(Entry::MapApertureSegment);
-
-        self.linger();
-        if map.segment != facts::APERTURE
-            || map.pages.is_empty()
-            || map.pages.len() > MAX_APERTURE_PAGES
-            || map.pages.iter().any(|address| address % PAGE_SIZE != 0)
-        {
-            self.journal.bad_value();
-        }
-        // CAST: a usize fits 64 bits.
-        self.journal
-            .map_aperture(map.allocation.0, map.first, map.pages.len() as u64);
-    }
-
-    fn unmap_aperture(&self, unmap: &UnmapApertureSegment) {
-        let _call = self.enter(Entry::UnmapApertureSegment);
-
-        self.linger();
-        if unmap.segment != facts::APERTURE || unmap.count == 0 || unmap.dummy % PAGE_SIZE != 0 {
-            self.journal.bad_value();
-        }
-        self.journal
-            .unmap_aperture(unmap.allocation.0, unmap.first, unmap.count);
     }
 
     /// The context does not run, or runs again.
@@ -654,71 +523,5 @@ impl Kmd for FakeKmd {
             *byte = !*byte;
         }
         Ok(())
-    }
-}
-
-impl Destroy for FakeKmd {
-    fn destroy_process(&self, _: &Passive, process: ProcessCookie) {
-        let _call = self.enter_to_destroy(Entry::DestroyProcess);
-
-        self.linger();
-        self.journal.destroy(Kind::Process, process.0);
-    }
-
-    fn destroy_device(&self, _: &Passive, device: DeviceCookie) {
-        let _call = self.enter_to_destroy(Entry::DestroyDevice);
-
-        self.linger();
-        self.journal.destroy(Kind::Device, device.0);
-    }
-
-    fn destroy_context(&self, _: &Passive, context: ContextCookie) {
-        let _call = self.enter_to_destroy(Entry::DestroyContext);
-        let device = self.journal.parent(Kind::Context, context.0);
-        let _alone = self.journal.alone(device);
-
-        self.linger();
-        if let Some(mmu) = &self.behaviour.mmu {
-            mmu.remove(context.0);
-        }
-        self.forget(Kind::Context, context.0);
-        self.journal.destroy(Kind::Context, context.0);
-    }
-
-    fn destroy_hw_queue(&self, _: &Passive, queue: HwQueueCookie) {
-        let _call = self.enter_to_destroy(Entry::DestroyHwQueue);
-        let context = self.journal.parent(Kind::HwQueue, queue.0);
-        let _alone = self.alone_for(ContextCookie(context));
-
-        self.linger();
-        self.forget(Kind::HwQueue, queue.0);
-        self.journal.destroy(Kind::HwQueue, queue.0);
-    }
-
-    fn notify_allocation_end(&self, _: &Passive, end: AllocationEndCookie, id: AllocationId) {
-        let _call = self.enter_to_destroy(Entry::NotifyAllocationEnd);
-
-        self.linger();
-        self.journal
-            .allocation_ends(|cookie| end_cookie(cookie, id) == end);
-        if let Some(at_end) = &self.behaviour.at_end {
-            at_end();
-        }
-    }
-
-    fn destroy_allocation(&self, _: &Passive, allocation: AllocationCookie) {
-        let _call = self.enter_to_destroy(Entry::DestroyAllocation);
-
-        self.linger();
-        self.journal.destroy(Kind::Allocation, allocation.0);
-    }
-
-    fn close_allocation(&self, _: &Passive, open: OpenAllocationCookie) {
-        let _call = self.enter_to_destroy(Entry::CloseAllocation);
-        let device = self.journal.parent(Kind::Open, open.0);
-        let _alone = self.journal.alone(device);
-
-        self.linger();
-        self.journal.destroy(Kind::Open, open.0);
     }
 }

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The ends of a test double's objects.
+
+use super::{
+    end_cookie,
+    journal::{
+        Entry,
+        Kind, //
+    },
+    FakeKmd, //
+};
+use crate::ddi::{
+    class::Passive,
+    types::{
+        AllocationCookie,
+        AllocationEndCookie,
+        AllocationId,
+        ContextCookie,
+        DeviceCookie,
+        HwQueueCookie,
+        OpenAllocationCookie,
+        ProcessCookie, //
+    },
+    Destroy, //
+};
+
+impl Destroy for FakeKmd {
+    fn destroy_process(&self, _: &Passive, process: ProcessCookie) {
+        let _call = self.enter_to_destroy(Entry::DestroyProcess);
+
+        self.linger();
+        self.journal.destroy(Kind::Process, process.0);
+    }
+
+    fn destroy_device(&self, _: &Passive, device: DeviceCookie) {
+        let _call = self.enter_to_destroy(Entry::DestroyDevice);
+
+        self.linger();
+        self.journal.destroy(Kind::Device, device.0);
+    }
+
+    fn destroy_context(&self, _: &Passive, context: ContextCookie) {
+        let _call = self.enter_to_destroy(Entry::DestroyContext);
+        let device = self.journal.parent(Kind::Context, context.0);
+        let _alone = self.journal.alone(device);
+
+        self.linger();
+        if let Some(mmu) = &self.behaviour.mmu {
+            mmu.remove(context.0);
+        }
+        self.forget(Kind::Context, context.0);
+        self.journal.destroy(Kind::Context, context.0);
+    }
+
+    fn destroy_hw_queue(&self, _: &Passive, queue: HwQueueCookie) {
+        let _call = self.enter_to_destroy(Entry::DestroyHwQueue);
+        let context = self.journal.parent(Kind::HwQueue, queue.0);
+        let _alone = self.alone_for(ContextCookie(context));
+
+        self.linger();
+        self.forget(Kind::HwQueue, queue.0);
+        self.journal.destroy(Kind::HwQueue, queue.0);
+    }
+
+    fn notify_allocation_end(&self, _: &Passive, end: AllocationEndCookie, id: AllocationId) {
+        let _call = self.enter_to_destroy(Entry::NotifyAllocationEnd);
+
+        self.linger();
+        self.journal
+            .allocation_ends(|cookie| end_cookie(cookie, id) == end);
+        if let Some(at_end) = &self.behaviour.at_end {
+            at_end();
+        }
+    }
+
+    fn destroy_allocation(&self, _: &Passive, allocation: AllocationCookie) {
+        let _call = self.enter_to_destroy(Entry::DestroyAllocation);
+
+        self.linger();
+        self.journal.destroy(Kind::Allocation, allocation.0);
+    }
+
+    fn close_allocation(&self, _: &Passive, open: OpenAllocationCookie) {
+        let _call = self.enter_to_destroy(Entry::CloseAllocation);
+        let device = self.journal.parent(Kind::Open, open.0);
+        let _alone = self.journal.alone(device);
+
+        self.linger();
+        self.journal.destroy(Kind::Open, open.0);
+    }
+}
