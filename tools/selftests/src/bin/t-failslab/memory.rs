@@ -13,6 +13,7 @@ use selftests::{ensure, fixture, TestResult};
 
 use crate::t_failslab::gpu::{World, MANY};
 use crate::t_failslab::plain::{keep, Maker, Plain, Sweep};
+use crate::t_failslab::Call;
 
 /// Pages that are too many to be made resident in the call.
 const WORKER_PAGES: u64 = 1100;
@@ -114,7 +115,7 @@ fn resident(
     let told = Rc::new(Cell::new(0));
     let count = told.clone();
     let first = worker_value(&world)?;
-    sweep(&mut Plain::new(arg, 0, move |_, arg| {
+    let call = Plain::new(arg, 0, move |_, arg| {
         count.set(count.get() + u64::from(arg.PagingFenceValue != 0));
         reaches(again.gpu.paging().fence(), arg.PagingFenceValue)?;
         let list: Vec<&Allocation> = own.iter().collect();
@@ -124,17 +125,42 @@ fn resident(
             again.gpu.device().evict(&list, EvictFlags::empty()),
             Status::INVALID_PARAMETER,
         )
-    })?)?;
-    // Of those that were refused only the one whose answer could not be written, which is the last
-    // thing that a call does, has used up a value.
+    })?;
+    let mut call = Unanswered { call, count: 0 };
+    sweep(&mut call)?;
+    // A call that lacked memory has used up no value. One whose answer could not be written has, if
+    // it left its work to the worker: that is the last thing that it does.
     let used = worker_value(&world)? - first - 1;
-    let told = told.get();
+    let (told, unanswered) = (told.get(), call.count);
     ensure!(
-        (told..=told + 1).contains(&used),
-        "{used} values used, {told} told"
+        (told..=told + unanswered).contains(&used),
+        "{used} values used, {told} told, {unanswered} could not be"
     );
     drop((list, handles));
     Ok(())
+}
+
+/// A call, and how many times its argument could not be read, or its answer not be written.
+struct Unanswered<C> {
+    call: C,
+    count: u64,
+}
+
+impl<C: Call> Call for Unanswered<C> {
+    fn run(&mut self) -> rustix::io::Result<Status> {
+        let answer = self.call.run();
+        let faults = [Ok(Status::ACCESS_VIOLATION), Err(rustix::io::Errno::FAULT)];
+        self.count += u64::from(faults.contains(&answer));
+        answer
+    }
+
+    fn undo(&mut self) -> TestResult {
+        self.call.undo()
+    }
+
+    fn handles(&self) -> u32 {
+        self.call.handles()
+    }
 }
 
 /// The next value of the fence of the paging queue: that of what is left to the worker.
