@@ -106,6 +106,12 @@ statuses! {
 }
 
 impl Status {
+    /// The 32 bits, if the call has failed. The success class also says that something is under way
+    /// or that time has passed.
+    pub(crate) fn failure(self) -> Option<i32> {
+        (self.0 < 0).then_some(self.0)
+    }
+
     /// What an exact ioctl returns: the 32 bits, and zeros above.
     pub(crate) fn exact_result(self) -> isize {
         // CAST: the same bits. Where an isize has 32 of them, the caller gets no more either.
@@ -151,6 +157,14 @@ pub(crate) enum DxgError {
 }
 
 impl DxgError {
+    /// The status of a failure, see [`Status::failure`].
+    pub(crate) fn failure(self) -> Option<i32> {
+        match self {
+            Self::Status(status) => status.failure(),
+            Self::Interrupted => None,
+        }
+    }
+
     /// Whether it is this status.
     pub(crate) fn is(self, status: Status) -> bool {
         matches!(self, Self::Status(own) if own == status)

@@ -43,6 +43,7 @@ pub(crate) mod memory;
 pub(crate) mod object;
 pub(crate) mod process;
 pub(crate) mod quota;
+pub(crate) mod refusals;
 pub(crate) mod retire;
 pub(crate) mod sched;
 pub(crate) mod share;

@@ -18,6 +18,7 @@ use super::{
         account::Account,
         holder::Holder, //
     },
+    refusals::LastRefusals,
     stats::{
         self,
         next_id,
@@ -90,6 +91,9 @@ pub(crate) struct Process {
     pub(crate) holder: Arc<Holder>,
     /// What it is on each adapter.
     pub(crate) gpu_processes: Arc<GpuProcesses>,
+    /// Its calls that were refused last.
+    #[pin]
+    pub(crate) refusals: LastRefusals,
     /// Notifies us when the address space ends, until the last file of the process is closed. LOCK:
     /// leaf.
     #[pin]
@@ -135,6 +139,7 @@ impl Process {
                 account,
                 holder,
                 gpu_processes,
+                refusals <- LastRefusals::new(),
                 end <- new_spinlock!(None, "Process::end"),
                 released: Atomic::new(false),
                 emptying <- new_work!("Process::emptying"),

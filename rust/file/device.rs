@@ -83,6 +83,7 @@ impl OpenDevice for OpenFile {
         if Credentials::of_caller().may_inspect(&self.opener) {
             seq_print!(m, "dxg-user:\t{}\n", self.opener.uid_for_caller());
             process.account.show(m);
+            ioctl::show_refusals(process, m);
             process.handles.show(m);
         }
     }

@@ -27,6 +27,7 @@ mod patched;
 mod priority;
 mod queued_sync;
 mod queues;
+mod refused;
 mod resource;
 mod result;
 mod share;
@@ -50,6 +51,7 @@ use crate::dxgk::{
 };
 use call::Call;
 use kernel::sync::Arc;
+pub(crate) use refused::show as show_refusals;
 use result::{
     not_ours,
     result_of,
@@ -66,8 +68,12 @@ pub(crate) fn run(driver: &Driver, process: &Arc<Process>, cmd: u32, arg: u64) -
     let number = code & 0xff;
     let call = Call { driver, process };
     let Some(entry) = table::find(number).filter(|entry| entry.code(number) == code) else {
-        return not_ours();
+        return refused::no_call(process, code);
     };
+    let outcome = (entry.run)(call, arg);
 
-    result_of((entry.run)(call, arg), form)
+    if let Err(why) = outcome {
+        refused::record(process, number, why);
+    }
+    result_of(outcome, form)
 }

@@ -53,6 +53,11 @@ pub(super) fn split(cmd: u32) -> (u32, Form) {
     }
 }
 
+/// Whether a plain code has the type of our calls.
+pub(super) fn is_type(code: u32) -> bool {
+    (code >> TYPE_SHIFT) & 0xff == u32::from(DXG_IOCTL_TYPE)
+}
+
 /// What the ioctl returns.
 #[inline(always)]
 pub(super) fn result_of(outcome: DxgResult, form: Form) -> isize {

@@ -82,6 +82,17 @@ macro_rules! table {
             })*
             table
         };
+
+        /// What a number is called in the header, without the prefix of all; `None` if it is not
+        /// implemented.
+        pub(super) fn name(number: u32) -> Option<&'static str> {
+            $(
+                if number == $code & 0xff {
+                    return stringify!($code).strip_prefix("DXG_IOCTL_");
+                }
+            )*
+            None
+        }
     };
 }
 

@@ -41,6 +41,7 @@ mod promises;
 pub(crate) mod queued_sync_rules;
 pub(crate) mod quota;
 pub(crate) mod range_undo;
+pub(crate) mod refusals;
 pub(crate) mod residency;
 pub(crate) mod share_rules;
 pub(crate) mod submission_order;

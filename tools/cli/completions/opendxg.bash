@@ -57,6 +57,9 @@ _opendxg() {
             opendxg,waiters)
                 cmd="opendxg__subcmd__waiters"
                 ;;
+            opendxg,why)
+                cmd="opendxg__subcmd__why"
+                ;;
             opendxg__subcmd__help,adapters)
                 cmd="opendxg__subcmd__help__subcmd__adapters"
                 ;;
@@ -96,6 +99,9 @@ _opendxg() {
             opendxg__subcmd__help,waiters)
                 cmd="opendxg__subcmd__help__subcmd__waiters"
                 ;;
+            opendxg__subcmd__help,why)
+                cmd="opendxg__subcmd__help__subcmd__why"
+                ;;
             *)
                 ;;
         esac
@@ -103,7 +109,7 @@ _opendxg() {
 
     case "${cmd}" in
         opendxg)
-            opts="-h -V --json --proc --debugfs --help --version overview adapters processes objects object handles names info waiters queues engines top help"
+            opts="-h -V --json --proc --debugfs --help --version overview adapters processes objects object handles names info waiters why queues engines top help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -219,7 +225,7 @@ _opendxg() {
             return 0
             ;;
         opendxg__subcmd__help)
-            opts="overview adapters processes objects object handles names info waiters queues engines top help"
+            opts="overview adapters processes objects object handles names info waiters why queues engines top help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -401,6 +407,20 @@ _opendxg() {
             return 0
             ;;
         opendxg__subcmd__help__subcmd__waiters)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        opendxg__subcmd__help__subcmd__why)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -651,6 +671,34 @@ _opendxg() {
             return 0
             ;;
         opendxg__subcmd__waiters)
+            opts="-h --json --proc --debugfs --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --proc)
+                    COMPREPLY=()
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o plusdirs
+                    fi
+                    return 0
+                    ;;
+                --debugfs)
+                    COMPREPLY=()
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o plusdirs
+                    fi
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        opendxg__subcmd__why)
             opts="-h --json --proc --debugfs --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )

@@ -98,6 +98,11 @@ pub enum Command {
     },
     /// Objects that somebody waits for, and who has them open
     Waiters,
+    /// The last calls of a process that were refused, and by which rules
+    Why {
+        /// The process
+        pid: u32,
+    },
     /// Queues of work for engines, of all processes or of one, and what they wait for
     Queues {
         /// Only those of this process

@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::refusals::Refusal;
+
 /// What one descriptor is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Descriptor {
@@ -37,6 +39,8 @@ pub struct Device {
     pub handles: Vec<Handle>,
     /// Metadata of the objects behind them.
     pub info: Vec<Info>,
+    /// Calls that were refused last.
+    pub refusals: Vec<Refusal>,
     /// How many more local handles there are than the module shows.
     pub hidden_handles: u64,
     /// How many more metadata entries there are than the module shows.
@@ -179,6 +183,7 @@ impl Device {
             "process" => self.process = number(value),
             "handle" => self.handles.extend(handle(value)),
             "info" => self.info.extend(info(value)),
+            "refusal" => self.refusals.extend(Refusal::parse(value)),
             "adapter" => self.adapters.extend(adapter(value)),
             "handles-more" => self.hidden_handles = number(value).unwrap_or(0),
             "info-more" => self.hidden_info = number(value).unwrap_or(0),

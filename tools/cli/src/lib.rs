@@ -12,6 +12,7 @@
 //! | [`engines`] | the lines about engines and queues |
 //! | [`top`] | how busy engines are, and with whose work |
 //! | [`fdinfo`] | the lines that the module writes |
+//! | [`refusals`] | the lines about refused calls, and the rules behind them |
 //! | [`proc`] | finds descriptors of the module in all processes |
 //! | [`world`] | puts them together: processes, objects, adapters |
 //! | [`show`] | tables, and the same as JSON |
@@ -21,6 +22,7 @@ pub mod debugfs;
 pub mod engines;
 pub mod fdinfo;
 pub mod proc;
+pub mod refusals;
 pub mod show;
 pub mod table;
 pub mod top;

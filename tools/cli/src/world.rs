@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use crate::fdinfo::{Adapter, Descriptor, Device, DmaBuf, Handle, Info, ObjectFile, Share};
 use crate::proc::Scan;
+use crate::refusals::Refusal;
 use crate::top::{Load, Reading};
 
 /// The state of the module.
@@ -68,6 +69,9 @@ pub struct Process {
     pub resident: u64,
     /// Files that are kept open for them.
     pub held_files: u64,
+    /// Its calls that were refused last, the last one first; empty if the node was inherited.
+    #[serde(skip)]
+    pub refusals: Vec<Refusal>,
     /// Local handles; empty if the node was inherited.
     pub handles: Vec<Handle>,
     /// Descriptors of objects.
@@ -246,10 +250,15 @@ impl Builder {
         process.devices.push(fd);
         if let Some(number) = device.process {
             // Parents have smaller numbers as a rule, and the second one shows nothing new.
+            let is_new = !self.seen.contains_key(&number);
             let first = *self.seen.entry(number).or_insert(process.pid);
             if first != process.pid {
                 process.inherited_from = Some(first);
                 return;
+            }
+            if is_new {
+                process.refusals.extend(device.refusals);
+                process.refusals.sort_by_key(|refusal| refusal.ago_ns);
             }
         }
         if process.devices.len() == 1 {

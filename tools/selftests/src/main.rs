@@ -84,7 +84,7 @@ mod t_security;
 mod t_soft_adapters;
 #[path = "bin/t-store/main.rs"]
 mod t_store;
-#[path = "bin/t-tool.rs"]
+#[path = "bin/t-tool/main.rs"]
 mod t_tool;
 #[path = "bin/t-trace.rs"]
 mod t_trace;

@@ -7,8 +7,10 @@ use serde::Serialize;
 
 use super::gpu::{chosen_queues, engines_of, OfAdapter};
 use super::objects::{chosen, entries, find, waited};
+use super::refusals::refusals;
 use crate::args::Command;
 use crate::fdinfo;
+use crate::refusals::Refusal;
 use crate::table::harmless_json;
 use crate::world::{Process, World};
 
@@ -48,6 +50,10 @@ pub(super) fn as_json(world: &World, command: Command) -> Result<String, String>
         }
         Command::Info { id } => member(world, "info", entries(world, id)?),
         Command::Waiters => member(world, "objects", waited(world).collect::<Vec<_>>()),
+        Command::Why { pid } => {
+            let refusals = refusals(world, pid)?.iter().map(Refusal::shown);
+            member(world, "refusals", refusals.collect::<Vec<_>>())
+        }
         Command::Queues { pid } => {
             let queues = chosen_queues(world, pid);
             let queues = queues.map(|(luid, value)| OfAdapter { luid, value });

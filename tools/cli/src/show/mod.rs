@@ -5,6 +5,7 @@ mod gpu;
 mod json;
 mod objects;
 mod overview;
+mod refusals;
 mod text;
 
 use crate::args::Command;

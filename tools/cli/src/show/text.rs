@@ -6,6 +6,7 @@ use std::fmt::Display;
 use super::gpu::{engines, queues, top};
 use super::objects::{chosen, find, handles, info, names, object, objects, waiters};
 use super::overview::{adapters, overview, processes};
+use super::refusals::why;
 use crate::args::Command;
 use crate::world::{Object, World};
 
@@ -20,6 +21,7 @@ pub(super) fn as_text(world: &World, command: Command) -> Result<String, String>
         Command::Names => names(world),
         Command::Info { id } => info(world, id)?,
         Command::Waiters => waiters(world),
+        Command::Why { pid } => why(world, pid)?,
         Command::Queues { pid } => queues(world, pid),
         Command::Engines => engines(world),
         Command::Top(_) => top(world),

@@ -84,6 +84,7 @@ mod queued_sync_rules;
 mod quota;
 #[cfg(not(loom))]
 mod range_undo;
+mod refusals;
 #[cfg(not(loom))]
 mod residency;
 #[cfg(not(loom))]

@@ -2,6 +2,8 @@
 //! The command `opendxg` on live objects: it shows what other processes have, also while they are
 //! stopped or blocked in the driver. `PATH` has to lead to it.
 
+mod refusals;
+
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Output};
 
@@ -36,6 +38,7 @@ pub(crate) fn main() {
         .test("GPU-36 GPU-67 a queue that has stopped, and why", faulted_queues)
         .test("GPU-50 how busy an engine is, and with whose work", busy_engine)
         .test("RES-107 only root sees queues and engines", other_user_sees_no_queues)
+        .with(refusals::tests)
         .run()
 }
 
