@@ -40,7 +40,20 @@ pub(crate) const ALL: &[(&str, Maker)] = &[
             Ok(())
         })?)
     }),
-    ("EnumAdapters3", enumerate),
+    ("EnumAdapters2", |sweep| {
+        enumerate(sweep, |count, list| {
+            let mut arg = D3DKMT_ENUMADAPTERS2::zeroed();
+            (arg.NumAdapters, arg.pAdapters) = (count, list);
+            arg
+        })
+    }),
+    ("EnumAdapters3", |sweep| {
+        enumerate(sweep, |count, list| {
+            let mut arg = D3DKMT_ENUMADAPTERS3::zeroed();
+            (arg.NumAdapters, arg.pAdapters) = (count, list);
+            arg
+        })
+    }),
     ("QueryAdapterInfo", |sweep| {
         let adapter = fixture::adapter()?;
         let mut payload = vec![0u8; size_of::<D3DKMT_ADAPTERREGISTRYINFO>()];
@@ -193,17 +206,19 @@ pub(crate) const ALL: &[(&str, Maker)] = &[
     }),
 ];
 
-fn enumerate(sweep: Sweep<'_>) -> TestResult {
+/// All adapters, by a call with their number and the address of the list.
+fn enumerate<T: Argument + Copy>(
+    sweep: Sweep<'_>,
+    fresh: impl FnOnce(u32, u64) -> T,
+) -> TestResult {
     let count = opendxg::Dxg::open()?.adapter_count()?;
     let mut infos = vec![D3DKMT_ADAPTERINFO::default(); count];
-    let mut arg = D3DKMT_ENUMADAPTERS3::zeroed();
-    arg.NumAdapters = count as u32;
-    arg.pAdapters = infos.as_mut_ptr() as u64;
-    sweep(&mut Plain::new(arg, count as u32, |raw, arg| {
-        for index in 0..arg.NumAdapters as usize {
-            let start = arg.pAdapters as usize as *const D3DKMT_ADAPTERINFO;
+    let list = infos.as_mut_ptr();
+    let arg = fresh(count as u32, list as u64);
+    sweep(&mut Plain::new(arg, count as u32, move |raw, _| {
+        for index in 0..count {
             // SAFETY: an element of `infos` above, which the call has written.
-            let info = unsafe { start.add(index).read_volatile() };
+            let info = unsafe { list.add(index).read_volatile() };
             destroy!(raw, D3DKMT_CLOSEADAPTER hAdapter, info.hAdapter);
         }
         Ok(())

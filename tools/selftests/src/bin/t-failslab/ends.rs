@@ -78,7 +78,7 @@ type Make = Box<dyn FnMut(&Raw) -> TestResult<u32>>;
 type End = Box<dyn Fn(&Raw, u32) -> rustix::io::Result<Status>>;
 
 /// Ends an object, and makes another one each time.
-struct Again {
+pub(crate) struct Again {
     raw: Raw,
     make: Make,
     end: End,
@@ -87,7 +87,7 @@ struct Again {
 }
 
 impl Again {
-    fn sweep(
+    pub(crate) fn sweep(
         sweep: Sweep<'_>,
         handles: u32,
         make: Make,

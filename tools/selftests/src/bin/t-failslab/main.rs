@@ -9,6 +9,7 @@ mod handles;
 mod inject;
 mod memory;
 mod plain;
+mod questions;
 mod resources;
 mod sharing;
 
@@ -159,6 +160,7 @@ pub(crate) fn main() {
         .chain(gpu::ALL)
         .chain(memory::ALL)
         .chain(ends::ALL)
+        .chain(questions::ALL)
         .chain(resources::ALL)
         .chain(handles::ALL)
         .chain(sharing::ALL)
