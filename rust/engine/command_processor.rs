@@ -34,6 +34,7 @@ use super::{
         Queue,
         Submission, //
     },
+    ring::Ring,
     shell::{
         Clock,
         Interrupts,
@@ -72,7 +73,7 @@ pub enum Outcome {
     Invalidate(Scope),
     /// The submission has been retired, and its progress value is stored. The queue takes another.
     Done(Submission),
-    /// The queue has no submission.
+    /// The queue has no submission, or there is nothing in its ring.
     Idle,
     /// A fault has stopped the queue.
     Faulted(FaultRecord),
@@ -123,9 +124,9 @@ impl Engine {
         if let Some(fault) = queue.fault() {
             return Outcome::Faulted(*fault);
         }
-        let Some(submission) = queue.submission().copied() else {
+        if queue.submission().is_none() && queue.ring().is_none() {
             return Outcome::Idle;
-        };
+        }
         let mut step = Step {
             space: Space {
                 memory,
@@ -139,7 +140,7 @@ impl Engine {
             budget: Budget(budget),
         };
 
-        match step.run(submission) {
+        match step.run() {
             Ok(outcome) => outcome,
             Err(kind) => Outcome::Faulted(step.queue.stop(kind)),
         }
@@ -195,18 +196,27 @@ struct Step<'a, M, I, C> {
 }
 
 impl<M: Memory, I: Interrupts, C: Clock> Step<'_, M, I, C> {
-    fn run(&mut self, submission: Submission) -> Result<Outcome, FaultKind> {
+    fn run(&mut self) -> Result<Outcome, FaultKind> {
         // Whether the first thing to be done is a wait that was tried before.
         let mut again = self.queue.blocked_on().is_some();
 
         loop {
             let operation = match self.queue.operation.take() {
                 Some(operation) => operation,
-                None => match self.queue.frame() {
-                    None => return self.retire(submission),
-                    Some(_) if self.budget.is_spent() => return Ok(Outcome::Ran),
-                    Some(frame) => self.fetch(frame.va, frame.dwords)?,
-                },
+                None => {
+                    let frame = self.queue.frame();
+
+                    self.publish()?;
+                    match frame {
+                        None => match self.queue.submission().copied() {
+                            Some(submission) => return self.retire(submission),
+                            None if self.look_at_ring()? => continue,
+                            None => return Ok(Outcome::Idle),
+                        },
+                        Some(_) if self.budget.is_spent() => return Ok(Outcome::Ran),
+                        Some(frame) => self.fetch(frame.va, frame.dwords)?,
+                    }
+                }
             };
 
             if let Operation::Invalidate(scope) = operation {
@@ -229,6 +239,46 @@ impl<M: Memory, I: Interrupts, C: Clock> Step<'_, M, I, C> {
             }
             again = false;
         }
+    }
+
+    /// Tells the process how much of its ring has been done.
+    fn publish(&mut self) -> Result<(), FaultKind> {
+        let Some(done) = self.queue.publish() else {
+            return Ok(());
+        };
+        let Some(at) = self.queue.ring().map(Ring::read_pointer) else {
+            return Ok(());
+        };
+
+        // ORDERING: the process may write over what has been read before, and sees what that did.
+        full_fence();
+        self.budget.spend(1);
+        self.queue.packet = PacketPlace {
+            va: self.queue.position(),
+            header: 0,
+        };
+        Ok(self.space.store64(at, done)?)
+    }
+
+    /// Everything of the ring has been done. Whether there is more by now.
+    fn look_at_ring(&mut self) -> Result<bool, FaultKind> {
+        let Some(at) = self.queue.ring().map(Ring::write_pointer) else {
+            return Ok(false);
+        };
+
+        self.queue.packet = PacketPlace {
+            va: self.queue.position(),
+            header: 0,
+        };
+        self.budget.spend(1);
+
+        let written = self.space.load64(at)?;
+
+        // ORDERING: what was written to the ring before the pointer is read after it (GPU-17).
+        full_fence();
+        self.queue
+            .accept(written)
+            .map_err(|_| Illegal::WritePointer.into())
     }
 
     /// The submission has ended: stores the progress value.
@@ -276,12 +326,11 @@ impl<M: Memory, I: Interrupts, C: Clock> Step<'_, M, I, C> {
         }
 
         let mut fields = Fields::default();
-        // OVERFLOW: what wraps is beyond every page table.
-        let mut from = va.wrapping_add(4);
+        let mut from = self.queue.further(va, 1);
 
         for place in fields.places(count) {
             *place = self.space.load32(from)?;
-            from = from.wrapping_add(4);
+            from = self.queue.further(from, 1);
         }
         fields.rest_va = from;
         fields.rest = dwords.saturating_sub(count);
@@ -301,6 +350,8 @@ impl<M: Memory, I: Interrupts, C: Clock> Step<'_, M, I, C> {
                 self.queue.call(frame).ok_or(Illegal::Nesting)?;
                 return Ok(Course::Through);
             }
+            // There is nothing to go on with when the buffer ends, and the ring would be lost.
+            Operation::Chain(_) if self.queue.is_in_ring() => return Err(Illegal::Nesting.into()),
             Operation::Chain(frame) => {
                 self.queue.chain(frame);
                 return Ok(Course::Through);
@@ -349,8 +400,8 @@ impl<M: Memory, I: Interrupts, C: Clock> Step<'_, M, I, C> {
             self.space.store32(write.to, dword)?;
             self.budget.spend(1);
             write.dwords = write.dwords.saturating_sub(1);
+            write.from = self.queue.further(write.from, 1);
             // OVERFLOW: what wraps is beyond every page table.
-            write.from = write.from.wrapping_add(4);
             if !write.fixed {
                 write.to = write.to.wrapping_add(4);
             }
@@ -360,8 +411,7 @@ impl<M: Memory, I: Interrupts, C: Clock> Step<'_, M, I, C> {
 
     fn write_qword(&mut self, from: u64, to: u64) -> Result<Course, FaultKind> {
         let low = self.space.load32(from)?;
-        // OVERFLOW: what wraps is beyond every page table.
-        let high = self.space.load32(from.wrapping_add(4))?;
+        let high = self.space.load32(self.queue.further(from, 1))?;
 
         self.space
             .store64(to, (u64::from(high) << 32) | u64::from(low))?;

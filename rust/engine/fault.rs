@@ -51,6 +51,8 @@ pub enum Illegal {
     Nesting,
     /// The queue may not run this packet.
     Privilege,
+    /// The write pointer of a ring went down, or further ahead than the ring is long (GPU-15).
+    WritePointer,
 }
 
 /// What stopped a queue.

@@ -13,7 +13,8 @@
 //! - `space`: memory as a queue sees it, through its page tables;
 //! - `packet`: headers and the table of packets; `fields`: what is behind a header; `packets`: what
 //!   that means;
-//! - `operation`: what of a packet is still to be done; `queue`: where a queue has got to;
+//! - `operation`: what of a packet is still to be done; `queue`: where a queue has got to; `ring`:
+//!   the same in a ring that its process fills;
 //! - `command_processor`: the engine;
 //! - `run_list`: which queue runs next.
 //!
@@ -28,6 +29,7 @@ pub mod packet;
 mod packets;
 pub mod page_table;
 pub mod queue;
+pub mod ring;
 pub mod run_list;
 pub mod shell;
 mod space;

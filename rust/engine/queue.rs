@@ -3,6 +3,7 @@
 //! Where a queue has got to.
 //!
 //! A queue runs one submission at a time. Which one comes next is for the shell, that queues them.
+//! Or it has a ring, and finds there what it runs.
 
 use super::{
     fault::{
@@ -12,6 +13,11 @@ use super::{
     operation::{
         Frame,
         Operation, //
+    },
+    ring::{
+        BadPointer,
+        Reader,
+        Ring, //
     },
     translation::Root, //
 };
@@ -55,7 +61,7 @@ pub struct Submission {
 /// Why a queue does not take a submission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SubmitError {
-    /// It has one.
+    /// It has one, or it has a ring.
     Busy,
     /// A fault has stopped it.
     Faulted,
@@ -76,6 +82,8 @@ pub struct Queue {
     root: Root,
     privilege: Privilege,
     submission: Option<Submission>,
+    /// How far it is in its ring, if it has one.
+    ring: Option<Reader>,
     /// The buffer that is read.
     current: Frame,
     /// The buffers that go on when that one ends, the innermost last.
@@ -97,6 +105,7 @@ impl Queue {
             root,
             privilege,
             submission: None,
+            ring: None,
             current: EMPTY,
             callers: [EMPTY; MAX_NESTING],
             nesting: 0,
@@ -153,7 +162,7 @@ impl Queue {
         if self.fault.is_some() {
             return Err(SubmitError::Faulted);
         }
-        if self.submission.is_some() {
+        if self.submission.is_some() || self.ring.is_some() {
             return Err(SubmitError::Busy);
         }
         if submission.va % 4 != 0 || submission.length % 4 != 0 || progress % 8 != 0 {
@@ -168,11 +177,75 @@ impl Queue {
     }
 
     /// Forgets what it runs and what stopped it; nothing more of it is executed. What it was.
+    ///
+    /// A ring goes, too: where its process and it had got to is not known any more.
     pub fn reset(&mut self) -> Option<Submission> {
         let submission = self.submission.take();
 
         *self = Self::new(self.root, self.privilege);
         submission
+    }
+
+    /// It runs what its process writes to this ring, from the first dword on, or no ring any more.
+    /// Nothing more of what it ran is executed; a fault stays.
+    pub fn set_ring(&mut self, ring: Option<Ring>) {
+        let fault = self.fault;
+
+        *self = Self::new(self.root, self.privilege);
+        self.ring = ring.map(Reader::new);
+        self.fault = fault;
+    }
+
+    /// Its ring, if it has one.
+    pub(super) fn ring(&self) -> Option<&Ring> {
+        self.ring.as_ref().map(|reader| &reader.ring)
+    }
+
+    /// How many dwords of its ring have been done, as its process was told.
+    pub fn done(&self) -> u64 {
+        self.ring.as_ref().map_or(0, Reader::done)
+    }
+
+    /// The process has written so much to the ring, and all before it is done. Whether that is more
+    /// than before.
+    pub(super) fn accept(&mut self, written: u64) -> Result<bool, BadPointer> {
+        let Some(reader) = &mut self.ring else {
+            return Ok(false);
+        };
+        let (va, dwords) = reader.accept(written)?;
+
+        self.current = Frame { va, dwords };
+        Ok(dwords != 0)
+    }
+
+    /// How much of the ring has been done, if its process does not know.
+    pub(super) fn publish(&mut self) -> Option<u64> {
+        let is_between_packets = self.nesting == 0 && self.operation.is_none();
+
+        self.ring
+            .as_mut()
+            .filter(|_| is_between_packets)?
+            .publish(self.current.dwords)
+    }
+
+    /// The ring, if that is what is read, and not a buffer that it has called.
+    fn read_ring(&self) -> Option<&Reader> {
+        self.ring.as_ref().filter(|_| self.nesting == 0)
+    }
+
+    /// Whether the ring is read, and not a buffer.
+    pub(super) fn is_in_ring(&self) -> bool {
+        self.read_ring().is_some()
+    }
+
+    /// The address so many dwords behind another one of what is read, which may go round the end of
+    /// the ring.
+    pub(super) fn further(&self, va: u64, dwords: u32) -> u64 {
+        match self.read_ring() {
+            Some(reader) => reader.further(va, dwords),
+            // OVERFLOW: what wraps is beyond every page table, and the next fetch faults.
+            None => va.wrapping_add(u64::from(dwords) * 4),
+        }
     }
 
     /// The submission has been retired.
@@ -210,8 +283,7 @@ impl Queue {
     pub(super) fn skip(&mut self, dwords: u32) -> Option<()> {
         self.current = Frame {
             dwords: self.current.dwords.checked_sub(dwords)?,
-            // OVERFLOW: what wraps is beyond every page table, and the next fetch faults.
-            va: self.current.va.wrapping_add(u64::from(dwords) * 4),
+            va: self.further(self.current.va, dwords),
         };
         Some(())
     }

@@ -23,6 +23,8 @@ mod program;
 #[cfg(not(loom))]
 mod properties;
 #[cfg(not(loom))]
+mod ring;
+#[cfg(not(loom))]
 mod run_list;
 #[cfg(not(loom))]
 mod translation;
