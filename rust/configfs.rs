@@ -125,6 +125,9 @@ impl GroupOperations for Root {
                 profile: 7,
                 idle_updates: 8,
                 use_64kb_pages: 9,
+                doorbells: 10,
+                global_doorbells: 11,
+                notify_doorbells: 12,
             ],
         };
 
@@ -396,5 +399,59 @@ impl AttributeOperations<9> for SoftAdapter {
         let use_64kb_pages = kstrtobool_bytes(page)?;
 
         this.configure(|config| config.use_64kb_pages = use_64kb_pages)
+    }
+}
+
+/// `doorbells`: how many physical doorbells it has.
+#[vtable]
+impl AttributeOperations<10> for SoftAdapter {
+    type Data = Self;
+
+    fn show(this: &Self, page: &mut [u8; PAGE_SIZE]) -> Result<usize> {
+        let count = this.state.lock().config.doorbells.count;
+
+        show(page, fmt!("{count}\n"))
+    }
+
+    fn store(this: &Self, page: &[u8]) -> Result {
+        let count = u32::try_from(number(page)?).map_err(|_| EINVAL)?;
+
+        this.configure(|config| config.doorbells.count = count)
+    }
+}
+
+/// `global_doorbells`: whether all queues have the same physical doorbell.
+#[vtable]
+impl AttributeOperations<11> for SoftAdapter {
+    type Data = Self;
+
+    fn show(this: &Self, page: &mut [u8; PAGE_SIZE]) -> Result<usize> {
+        let global = u8::from(this.state.lock().config.doorbells.global);
+
+        show(page, fmt!("{global}\n"))
+    }
+
+    fn store(this: &Self, page: &[u8]) -> Result {
+        let global = kstrtobool_bytes(page)?;
+
+        this.configure(|config| config.doorbells.global = global)
+    }
+}
+
+/// `notify_doorbells`: whether processes have to call NotifyWorkSubmission after each ring.
+#[vtable]
+impl AttributeOperations<12> for SoftAdapter {
+    type Data = Self;
+
+    fn show(this: &Self, page: &mut [u8; PAGE_SIZE]) -> Result<usize> {
+        let notify = u8::from(this.state.lock().config.doorbells.notify);
+
+        show(page, fmt!("{notify}\n"))
+    }
+
+    fn store(this: &Self, page: &[u8]) -> Result {
+        let notify = kstrtobool_bytes(page)?;
+
+        this.configure(|config| config.doorbells.notify = notify)
     }
 }

@@ -137,6 +137,14 @@ pub(crate) fn segment_memory(bytes: u64) -> Option<SegmentMemory> {
     Arc::new(memory, GFP_KERNEL).ok()
 }
 
+/// A page of a physical doorbell that is memory.
+pub(crate) type DoorbellPage = ValuePage;
+
+/// Such a page; `None` if there is no memory. May sleep.
+pub(crate) fn doorbell_page() -> Option<Shared<DoorbellPage>> {
+    Arc::new(ValuePage::new().ok()?, GFP_KERNEL_ACCOUNT).ok()
+}
+
 /// The physical address after the last byte of memory that processors always reach.
 pub(crate) use crate::sys::mem::physical::memory_end;
 
@@ -149,9 +157,12 @@ pub(crate) fn without_sleep<T>(run: impl FnOnce() -> T) -> T {
 
 use crate::sys::{
     alloc::pin_box,
-    mem::local_memory::{
-        self,
-        LocalMemory, //
+    mem::{
+        local_memory::{
+            self,
+            LocalMemory, //
+        },
+        value_page::ValuePage, //
     },
     wait_queue, //
 };

@@ -97,6 +97,13 @@ bool dxg_group_is_dead(void)
 	return !atomic_read(&current->signal->live);
 }
 
+/* True if a signal ends the thread group, and not a thread of its own. */
+bool dxg_group_is_killed(void)
+{
+	return READ_ONCE(current->signal->flags) & SIGNAL_GROUP_EXIT &&
+	       READ_ONCE(current->signal->group_exit_code) & 0x7f;
+}
+
 /*
  * mmu_interval_notifier_insert() waits unkillably for the mmap lock of the caller. This gives
  * up with -EINTR when the caller is killed.

@@ -45,6 +45,7 @@ struct pid *dxg_tgid_get(void);
 bool dxg_tgid_is(struct pid *tgid);
 u32 dxg_tgid_number(struct pid *tgid);
 bool dxg_group_is_dead(void);
+bool dxg_group_is_killed(void);
 struct mm_struct *dxg_current_mm(void);
 int dxg_notifier_insert(struct mmu_interval_notifier *notifier, struct mm_struct *mm,
 			unsigned long start, unsigned long length,

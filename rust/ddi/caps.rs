@@ -264,6 +264,8 @@ pub struct NodeMetadata {
     pub ring_buffer_fence_release: bool,
     /// `MaxInFlightHwQueueBuffers`: how much work a HW queue takes at once.
     pub max_in_flight_hw_queue_buffers: u16,
+    /// `UserModeSubmissionSupported`: processes may fill HW queues by themselves (GPU-2).
+    pub user_mode_submission: bool,
     /// `GpuMmuSupported`: it uses GPU virtual addresses.
     pub gpu_mmu: bool,
     /// `IoMmuSupported`: it uses addresses of the CPU.

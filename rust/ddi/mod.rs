@@ -20,6 +20,7 @@
 //! caps.rs     what a KMD says about its adapter
 //! segments.rs its memory segments
 //! queue.rs    submissions, and what a KMD tells about them
+//! doorbell.rs doorbells of queues that their process fills
 //! paging.rs   page tables
 //! reserve.rs GPU addresses that a KMD reserves
 //! gate.rs     who is inside
@@ -31,6 +32,7 @@
 
 pub mod caps;
 pub mod class;
+pub mod doorbell;
 pub mod gate;
 pub mod object;
 pub mod paging;
@@ -50,6 +52,10 @@ use caps::{
 use class::{
     Dispatch,
     Passive, //
+};
+use doorbell::{
+    Connected,
+    CreateDoorbellArgs, //
 };
 use paging::{
     PagingOperation,
@@ -73,6 +79,7 @@ use types::{
     CreateDeviceArgs,
     CreateHwQueueArgs,
     DeviceCookie,
+    DoorbellCookie,
     HwQueueCookie,
     KmdResult,
     OpenAllocationArgs,
@@ -141,6 +148,31 @@ pub trait Kmd: Destroy + Send + Sync {
         context: ContextCookie,
         queue: &CreateHwQueueArgs<'_>,
     ) -> KmdResult<HwQueueCookie>;
+
+    /// CreateDoorbell, of a queue whose process fills it. One at a time for each device. No
+    /// physical doorbell is assigned yet.
+    fn create_doorbell(
+        &self,
+        class: &Passive,
+        queue: HwQueueCookie,
+        doorbell: &CreateDoorbellArgs<'_>,
+    ) -> KmdResult<DoorbellCookie>;
+
+    /// ConnectDoorbell: assigns a physical doorbell, and takes one away from another queue if none
+    /// is left. Fails only if the GPU is lost. One at a time for each doorbell, as the next ones.
+    fn connect_doorbell(&self, class: &Passive, doorbell: DoorbellCookie) -> KmdResult<Connected>;
+
+    /// DisconnectDoorbell: no process writes to the physical doorbell any more. What was rung
+    /// before is in the ring, where the KMD has to look once more (GPU-23).
+    fn disconnect_doorbell(&self, class: &Passive, doorbell: DoorbellCookie);
+
+    /// NotifyWorkSubmission: the process has rung (GPU-25).
+    fn notify_work_submission(&self, class: &Passive, doorbell: DoorbellCookie);
+
+    /// The process accesses a physical doorbell that traps ([`Connected::traps`]), or may have
+    /// written to the ring before the doorbell was connected: the KMD has to look there. It may
+    /// come at the same time as everything else.
+    fn doorbell_rung(&self, class: &Dispatch, doorbell: DoorbellCookie);
 
     /// SubmitCommandVirtual, to a context of packets. One at a time for each context. The KMD has
     /// at most [`caps::NodeMetadata::max_in_flight_hw_queue_buffers`] submissions of a queue that
@@ -211,6 +243,10 @@ pub trait Destroy {
 
     /// DestroyHwQueue, in the same way. One at a time for each device.
     fn destroy_hw_queue(&self, class: &Passive, queue: HwQueueCookie);
+
+    /// DestroyDoorbell, which is disconnected. One at a time for each device. On return no engine
+    /// reads the ring or runs anything of it.
+    fn destroy_doorbell(&self, class: &Passive, doorbell: DoorbellCookie);
 
     /// NotifyAllocationEnd, if [`types::AllocationInfo::notify_end`] asked for it: once, when the
     /// last strong reference is gone and before the bytes are (RES-75). No lock is held: whatever

@@ -15,6 +15,7 @@ use super::{
         AllocationId,
         ContextCookie,
         DeviceCookie,
+        DoorbellCookie,
         HwQueueCookie,
         KmdError,
         KmdResult,
@@ -135,6 +136,11 @@ impl Destroys<'_> {
     /// DestroyHwQueue.
     pub(super) fn hw_queue(&self, class: &Passive, queue: HwQueueCookie) {
         self.port.kmd.destroy_hw_queue(class, queue);
+    }
+
+    /// DestroyDoorbell.
+    pub(super) fn doorbell(&self, class: &Passive, doorbell: DoorbellCookie) {
+        self.port.kmd.destroy_doorbell(class, doorbell);
     }
 
     /// NotifyAllocationEnd, which a KMD is owed after StopDevice as well.

@@ -107,6 +107,10 @@ numbers! {
     HwQueueId;
     /// A HW queue, to the KMD.
     HwQueueCookie;
+    /// A doorbell, to the OS part.
+    DoorbellId;
+    /// A doorbell, to the KMD.
+    DoorbellCookie;
     /// An allocation, to the OS part.
     AllocationId;
     /// An allocation, to the KMD.
@@ -161,6 +165,8 @@ pub struct CreateHwQueueArgs<'a> {
     pub id: HwQueueId,
     /// `DisableGpuTimeout`: its work may take for ever.
     pub disable_gpu_timeout: bool,
+    /// `UserModeSubmission`: its process fills a ring and rings a doorbell; nothing is submitted.
+    pub user_mode_submission: bool,
     /// GPU virtual address of the value of its progress fence.
     pub progress_fence: u64,
     /// The client's data.

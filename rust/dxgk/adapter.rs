@@ -204,6 +204,23 @@ impl Adapter {
         Ok(metadata.max_in_flight_hw_queue_buffers.into())
     }
 
+    /// NOT_SUPPORTED if processes cannot fill queues of a node by themselves (GPU-2).
+    ///
+    /// Context: may sleep, no locks held.
+    pub(in crate::dxgk) fn check_user_mode_submission(&self, node: u32) -> DxgResult {
+        let class = Passive::here();
+
+        if !self
+            .port
+            .enter()?
+            .get_node_metadata(&class, node)
+            .user_mode_submission
+        {
+            return Err(Status::NOT_SUPPORTED.into());
+        }
+        Ok(())
+    }
+
     /// Whether an enumeration with this filter lists it.
     pub(crate) fn passes(&self, filter: Filter) -> bool {
         filter.includes(&self.caps.adapter_type)

@@ -171,6 +171,7 @@ impl Context {
                     id,
                     node: description.node,
                     is_hw: false,
+                    is_filled_by_process: false,
                     priority: priority.clone(),
                     suspension: suspension.clone(),
                 };

@@ -2,11 +2,13 @@
 
 //! A HW queue: it takes the work of a context of HW queues (GPU-8). Its *progress fence* is a
 //! monitored fence that shows how far it is, and that nobody else signals (FEN-125 to FEN-127).
+//! Its process may fill it instead, by a doorbell (`doorbell/`).
 
 use super::{
     context::Context,
     device::Device,
     handle::open_sync_object::OpenSyncObject,
+    object::Object,
     sched::{
         kmd_queue::KmdQueue,
         queue::{
@@ -21,7 +23,8 @@ use super::{
         ObjectKind,
         Stats,
         OBJECTS, //
-    }, //
+    },
+    sync::fence::Fence, //
 };
 use crate::{
     ddi::{
@@ -52,6 +55,8 @@ pub(crate) struct Description {
     pub(crate) private_data: KVVec<u8>,
     /// The handle of its progress fence.
     pub(crate) progress_handle: u32,
+    /// Its process fills it: nothing is submitted (GPU-31).
+    pub(crate) user_mode_submission: bool,
 }
 
 /// A HW queue of a context.
@@ -61,6 +66,8 @@ pub(crate) struct HwQueue {
     pub(crate) queue: Arc<Queue>,
     /// The handle of its progress fence, which goes with it.
     pub(crate) progress_handle: u32,
+    /// Its progress fence.
+    pub(in crate::dxgk) progress: Arc<Fence>,
     context: Counted<Arc<Context>, OBJECTS>,
 }
 
@@ -83,13 +90,21 @@ impl HwQueue {
         let kmd = context.of_hw_queues().ok_or(Status::INVALID_PARAMETER)?;
 
         context.device().check()?;
+        if description.user_mode_submission {
+            context.adapter().check_user_mode_submission(context.node)?;
+        }
 
+        let Object::Fence(fence) = progress.object() else {
+            return Err(Status::INVALID_PARAMETER.into());
+        };
+        let fence = fence.clone();
         let identified = ObjectId::new(ObjectKind::HwQueue);
         let id = identified.id;
         let own = queue::Description {
             id,
             node: context.node,
             is_hw: true,
+            is_filled_by_process: description.user_mode_submission,
             priority: context.shared_priority(),
             suspension: None,
         };
@@ -97,6 +112,7 @@ impl HwQueue {
             let create = CreateHwQueueArgs {
                 id: HwQueueId(id),
                 disable_gpu_timeout: description.disable_gpu_timeout,
+                user_mode_submission: description.user_mode_submission,
                 progress_fence: description.progress_fence,
                 private_data: &description.private_data,
                 callbacks,
@@ -115,6 +131,7 @@ impl HwQueue {
                 identified,
                 queue,
                 progress_handle: description.progress_handle,
+                progress: fence,
                 context: Counted::new(context.clone()),
             },
             GFP_KERNEL_ACCOUNT,
@@ -129,6 +146,16 @@ impl HwQueue {
     /// The device of its context.
     pub(crate) fn device(&self) -> &Arc<Device> {
         self.context.device()
+    }
+
+    /// Its handle is about to be destroyed, and everything below it before that. A doorbell must
+    /// not take the ring away that the queue still goes through.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn begin_to_leave(&self) {
+        if self.queue.is_filled_by_process {
+            self.queue.leave();
+        }
     }
 
     /// Called when the handle is gone, although a call in progress may use this a little longer.

@@ -30,6 +30,7 @@ pub(crate) mod context;
 pub(crate) mod debugfs;
 pub(crate) mod destruction;
 pub(crate) mod device;
+pub(crate) mod doorbell;
 pub(crate) mod driver;
 pub(crate) mod engine_use;
 pub(crate) mod gpu_process;

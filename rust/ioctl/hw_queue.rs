@@ -20,10 +20,7 @@ use crate::{
             HwQueue, //
         }, //
     },
-    error::{
-        DxgResult,
-        Status, //
-    },
+    error::DxgResult,
     logic::check_address,
     sys::user,
     uapi::*, //
@@ -52,7 +49,7 @@ impl Commit for NewHwQueue<'_> {
 }
 
 /// D3DKMTCreateHwQueue (0x18): a HW queue and its progress fence (GPU-8, FEN-125).
-/// NOT_SUPPORTED for one that a client fills by itself.
+/// NOT_SUPPORTED for one that its process fills, on a node where that is not possible (GPU-2).
 pub(super) fn create<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_CREATEHWQUEUE,
@@ -63,9 +60,6 @@ pub(super) fn create<'a>(
     let (context, parent) = call.process.handles.context_as_parent(args.hHwContext)?;
 
     invalid_if(!context.takes_hw_queues())?;
-    if args.Flags & D3DDDI_CREATEHWQUEUEFLAGS_UserModeSubmission != 0 {
-        return Err(Status::NOT_SUPPORTED.into());
-    }
 
     // What the KMD does not look at is not read. CAST: 32 bits fit a usize.
     let size = args
@@ -80,6 +74,7 @@ pub(super) fn create<'a>(
         progress_fence: progress.addresses.process_gpu,
         private_data,
         progress_handle: progress.reserved.handle(),
+        user_mode_submission: args.Flags & D3DDDI_CREATEHWQUEUEFLAGS_UserModeSubmission != 0,
     };
     let queue = HwQueue::new(&context, &description, progress.kept)?;
     let reserved = call
@@ -102,6 +97,8 @@ pub(super) fn destroy(call: Call<'_>, args: &D3DKMT_DESTROYHWQUEUE) -> DxgResult
     let handles = &call.process.handles;
     let queue = handles.hw_queue(args.hHwQueue)?;
 
+    // Before its doorbell goes: what is in the ring is still done.
+    queue.begin_to_leave();
     handles.destroy(
         args.hHwQueue,
         |item| matches!(item, HandleTarget::HwQueue(own) if Arc::ptr_eq(own, &queue)),

@@ -14,6 +14,7 @@ mod allocation_use;
 mod call;
 mod commit;
 mod device;
+mod doorbell;
 mod escape;
 mod gpu_memory;
 mod hw_queue;

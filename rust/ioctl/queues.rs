@@ -54,6 +54,7 @@ impl Queues {
                 QueueKind::HwQueues => call.process.handles.hw_queue(*local)?.queue.clone(),
             };
 
+            queue.check_takes_items()?;
             if let Some(first) = queues.iter().next() {
                 invalid_if(!Arc::ptr_eq(&first.device, &queue.device))?;
             }

@@ -17,6 +17,7 @@ use super::{
         Call, //
     },
     device,
+    doorbell,
     escape,
     gpu_memory,
     hw_queue,
@@ -117,6 +118,11 @@ table! {
     DXG_IOCTL_MARKDEVICEASERROR: run_in D3DKMT_MARKDEVICEASERROR => device::mark_as_error;
     DXG_IOCTL_CREATEHWQUEUE: run_out D3DKMT_CREATEHWQUEUE => hw_queue::create;
     DXG_IOCTL_DESTROYHWQUEUE: run_in D3DKMT_DESTROYHWQUEUE => hw_queue::destroy;
+    DXG_IOCTL_CREATE_DOORBELL: run_out D3DKMT_CREATE_DOORBELL => doorbell::create;
+    DXG_IOCTL_CONNECT_DOORBELL: run_in D3DKMT_CONNECT_DOORBELL => doorbell::connect;
+    DXG_IOCTL_DESTROY_DOORBELL: run_in D3DKMT_DESTROY_DOORBELL => doorbell::destroy;
+    DXG_IOCTL_NOTIFY_WORK_SUBMISSION:
+        run_in D3DKMT_NOTIFY_WORK_SUBMISSION => doorbell::notify;
     DXG_IOCTL_RENDER: run_in D3DKMT_RENDER => patched::render;
     DXG_IOCTL_SUBMITCOMMAND: run_in D3DKMT_SUBMITCOMMAND => submit::submit;
     DXG_IOCTL_SUBMITCOMMANDTOHWQUEUE:

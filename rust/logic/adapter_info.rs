@@ -288,7 +288,12 @@ fn node_metadata(asked: &Asked<'_>, out: &mut Payload<'_>) -> Result<(), Refusal
     out.put_text(8, 32, node.name.characters())?;
     out.put_bits(
         72,
-        [node.context_scheduling, node.ring_buffer_fence_release],
+        [
+            node.context_scheduling,
+            node.ring_buffer_fence_release,
+            false,
+            node.user_mode_submission,
+        ],
     )?;
     out.put(74, node.max_in_flight_hw_queue_buffers.to_le_bytes())?;
     out.put(76, [u8::from(node.gpu_mmu), u8::from(node.io_mmu)])

@@ -15,6 +15,7 @@ pub(crate) mod attribute_rules;
 pub(crate) mod bucket_map;
 pub(crate) mod classes;
 pub(crate) mod digest;
+pub(crate) mod doorbell;
 pub(crate) mod feature;
 pub(crate) mod fence_slots;
 pub(crate) mod fence_value;

@@ -82,6 +82,7 @@ unsafe extern "C" {
     pub fn dxg_tgid_is(tgid: *mut pid) -> bool;
     pub fn dxg_tgid_number(tgid: *mut pid) -> kernel::ffi::c_uint;
     pub fn dxg_group_is_dead() -> bool;
+    pub fn dxg_group_is_killed() -> bool;
     pub fn dxg_current_mm() -> *mut mm_struct;
     pub fn dxg_notifier_insert(
         notifier: *mut mmu_interval_notifier,

@@ -83,6 +83,7 @@ pub const DXGK_NODEMETADATA_FLAGS_RingBufferFenceRelease: u32 = 2;
 pub const DXGK_NODEMETADATA_FLAGS_SupportTrackedWorkload: u32 = 4;
 pub const DXGK_NODEMETADATA_FLAGS_Reserved: u32 = 65528;
 pub const DXGK_NODEMETADATA_FLAGS_MaxInFlightHwQueueBuffers: u32 = 4294901760;
+pub const DXGK_NODEMETADATA_FLAGS_UserModeSubmission: u32 = 8;
 pub const D3DKMT_GPUMMU_CAPS_Flags_ReadOnlyMemorySupported: u32 = 1;
 pub const D3DKMT_GPUMMU_CAPS_Flags_NoExecuteMemorySupported: u32 = 2;
 pub const D3DKMT_GPUMMU_CAPS_Flags_CacheCoherentMemorySupported: u32 = 4;
@@ -148,6 +149,11 @@ pub const DXGK_FAULT_ERROR_CODE_IsDeviceSpecificCode: u32 = 1;
 pub const DXGK_FAULT_ERROR_CODE_GeneralErrorCode: u32 = 4294967294;
 pub const DXGK_FAULT_ERROR_CODE_IsDeviceSpecificCodeReservedBit: u32 = 1;
 pub const DXGK_FAULT_ERROR_CODE_DeviceSpecificCode: u32 = 4294967294;
+pub const D3DKMT_CREATE_DOORBELL_FLAGS_RequireSecondaryCpuVA: u32 = 1;
+pub const D3DKMT_CREATE_DOORBELL_FLAGS_ResizeRingBufferOperation: u32 = 2;
+pub const D3DKMT_CREATE_DOORBELL_FLAGS_Reserved: u32 = 4294967292;
+pub const OPENDXG_RING_WRITE_POINTER: u32 = 0;
+pub const OPENDXG_RING_READ_POINTER: u32 = 64;
 pub const D3DKMT_CREATESTANDARDALLOCATIONFLAGS_Reserved: u32 = 4294967295;
 pub const D3DDDI_ALLOCATIONINFO_Flags_Primary: u32 = 1;
 pub const D3DDDI_ALLOCATIONINFO_Flags_Stereo: u32 = 2;
@@ -3287,6 +3293,125 @@ impl Default for _D3DKMT_GETDEVICESTATE {
     }
 }
 pub type D3DKMT_GETDEVICESTATE = _D3DKMT_GETDEVICESTATE;
+pub type D3DKMT_CREATE_DOORBELL_FLAGS = __u32;
+pub type D3DDDI_DOORBELLSTATUS = __u32;
+pub const D3DDDI_DOORBELLSTATUS_CONNECTED: _D3DDDI_DOORBELLSTATUS = 0;
+pub const D3DDDI_DOORBELLSTATUS_CONNECTED_NOTIFY_KMD: _D3DDDI_DOORBELLSTATUS = 1;
+pub const D3DDDI_DOORBELLSTATUS_DISCONNECTED_RETRY: _D3DDDI_DOORBELLSTATUS = 2;
+pub const D3DDDI_DOORBELLSTATUS_DISCONNECTED_ABORT: _D3DDDI_DOORBELLSTATUS = 3;
+pub type _D3DDDI_DOORBELLSTATUS = ::core::ffi::c_uint;
+#[repr(C)]
+#[derive(Default, Copy, Clone)]
+pub struct _D3DKMT_CREATE_DOORBELL {
+    pub hHwQueue: D3DKMT_HANDLE,
+    pub hRingBuffer: D3DKMT_HANDLE,
+    pub hRingBufferControl: D3DKMT_HANDLE,
+    pub Flags: D3DKMT_CREATE_DOORBELL_FLAGS,
+    pub PrivateDriverDataSize: __u32,
+    pub _pad0: __u32,
+    pub PrivateDriverData: __u64,
+    pub DoorbellCPUVirtualAddress: __u64,
+    pub DoorbellSecondaryCPUVirtualAddress: __u64,
+    pub DoorbellStatusCPUVirtualAddress: __u64,
+    pub HwQueueProgressFenceLastQueuedValueCPUVirtualAddress: __u64,
+    pub hDoorbell: D3DKMT_HANDLE,
+    pub _pad1: __u32,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of _D3DKMT_CREATE_DOORBELL"]
+        [::core::mem::size_of::<_D3DKMT_CREATE_DOORBELL>() - 72usize];
+    ["Alignment of _D3DKMT_CREATE_DOORBELL"]
+        [::core::mem::align_of::<_D3DKMT_CREATE_DOORBELL>() - 8usize];
+    ["Offset of field: _D3DKMT_CREATE_DOORBELL::hHwQueue"]
+        [::core::mem::offset_of!(_D3DKMT_CREATE_DOORBELL, hHwQueue) - 0usize];
+    ["Offset of field: _D3DKMT_CREATE_DOORBELL::hRingBuffer"]
+        [::core::mem::offset_of!(_D3DKMT_CREATE_DOORBELL, hRingBuffer) - 4usize];
+    ["Offset of field: _D3DKMT_CREATE_DOORBELL::hRingBufferControl"]
+        [::core::mem::offset_of!(_D3DKMT_CREATE_DOORBELL, hRingBufferControl) - 8usize];
+    ["Offset of field: _D3DKMT_CREATE_DOORBELL::Flags"]
+        [::core::mem::offset_of!(_D3DKMT_CREATE_DOORBELL, Flags) - 12usize];
+    ["Offset of field: _D3DKMT_CREATE_DOORBELL::PrivateDriverDataSize"]
+        [::core::mem::offset_of!(_D3DKMT_CREATE_DOORBELL, PrivateDriverDataSize) - 16usize];
+    ["Offset of field: _D3DKMT_CREATE_DOORBELL::_pad0"]
+        [::core::mem::offset_of!(_D3DKMT_CREATE_DOORBELL, _pad0) - 20usize];
+    ["Offset of field: _D3DKMT_CREATE_DOORBELL::PrivateDriverData"]
+        [::core::mem::offset_of!(_D3DKMT_CREATE_DOORBELL, PrivateDriverData) - 24usize];
+    ["Offset of field: _D3DKMT_CREATE_DOORBELL::DoorbellCPUVirtualAddress"]
+        [::core::mem::offset_of!(_D3DKMT_CREATE_DOORBELL, DoorbellCPUVirtualAddress) - 32usize];
+    ["Offset of field: _D3DKMT_CREATE_DOORBELL::DoorbellSecondaryCPUVirtualAddress"][::core::mem::offset_of!(
+        _D3DKMT_CREATE_DOORBELL,
+        DoorbellSecondaryCPUVirtualAddress
+    ) - 40usize];
+    ["Offset of field: _D3DKMT_CREATE_DOORBELL::DoorbellStatusCPUVirtualAddress"][::core::mem::offset_of!(
+        _D3DKMT_CREATE_DOORBELL,
+        DoorbellStatusCPUVirtualAddress
+    ) - 48usize];
+    [
+        "Offset of field: _D3DKMT_CREATE_DOORBELL::HwQueueProgressFenceLastQueuedValueCPUVirtualAddress",
+    ][::core::mem::offset_of!(
+        _D3DKMT_CREATE_DOORBELL, HwQueueProgressFenceLastQueuedValueCPUVirtualAddress
+    ) - 56usize];
+    ["Offset of field: _D3DKMT_CREATE_DOORBELL::hDoorbell"]
+        [::core::mem::offset_of!(_D3DKMT_CREATE_DOORBELL, hDoorbell) - 64usize];
+    ["Offset of field: _D3DKMT_CREATE_DOORBELL::_pad1"]
+        [::core::mem::offset_of!(_D3DKMT_CREATE_DOORBELL, _pad1) - 68usize];
+};
+pub type D3DKMT_CREATE_DOORBELL = _D3DKMT_CREATE_DOORBELL;
+#[repr(C)]
+#[derive(Default, Copy, Clone)]
+pub struct _D3DKMT_CONNECT_DOORBELL {
+    pub hDoorbell: D3DKMT_HANDLE,
+    pub Flags: __u32,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of _D3DKMT_CONNECT_DOORBELL"]
+        [::core::mem::size_of::<_D3DKMT_CONNECT_DOORBELL>() - 8usize];
+    ["Alignment of _D3DKMT_CONNECT_DOORBELL"]
+        [::core::mem::align_of::<_D3DKMT_CONNECT_DOORBELL>() - 4usize];
+    ["Offset of field: _D3DKMT_CONNECT_DOORBELL::hDoorbell"]
+        [::core::mem::offset_of!(_D3DKMT_CONNECT_DOORBELL, hDoorbell) - 0usize];
+    ["Offset of field: _D3DKMT_CONNECT_DOORBELL::Flags"]
+        [::core::mem::offset_of!(_D3DKMT_CONNECT_DOORBELL, Flags) - 4usize];
+};
+pub type D3DKMT_CONNECT_DOORBELL = _D3DKMT_CONNECT_DOORBELL;
+#[repr(C)]
+#[derive(Default, Copy, Clone)]
+pub struct _D3DKMT_DESTROY_DOORBELL {
+    pub hDoorbell: D3DKMT_HANDLE,
+    pub Flags: __u32,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of _D3DKMT_DESTROY_DOORBELL"]
+        [::core::mem::size_of::<_D3DKMT_DESTROY_DOORBELL>() - 8usize];
+    ["Alignment of _D3DKMT_DESTROY_DOORBELL"]
+        [::core::mem::align_of::<_D3DKMT_DESTROY_DOORBELL>() - 4usize];
+    ["Offset of field: _D3DKMT_DESTROY_DOORBELL::hDoorbell"]
+        [::core::mem::offset_of!(_D3DKMT_DESTROY_DOORBELL, hDoorbell) - 0usize];
+    ["Offset of field: _D3DKMT_DESTROY_DOORBELL::Flags"]
+        [::core::mem::offset_of!(_D3DKMT_DESTROY_DOORBELL, Flags) - 4usize];
+};
+pub type D3DKMT_DESTROY_DOORBELL = _D3DKMT_DESTROY_DOORBELL;
+#[repr(C)]
+#[derive(Default, Copy, Clone)]
+pub struct _D3DKMT_NOTIFY_WORK_SUBMISSION {
+    pub hDoorbell: D3DKMT_HANDLE,
+    pub Flags: __u32,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of _D3DKMT_NOTIFY_WORK_SUBMISSION"]
+        [::core::mem::size_of::<_D3DKMT_NOTIFY_WORK_SUBMISSION>() - 8usize];
+    ["Alignment of _D3DKMT_NOTIFY_WORK_SUBMISSION"]
+        [::core::mem::align_of::<_D3DKMT_NOTIFY_WORK_SUBMISSION>() - 4usize];
+    ["Offset of field: _D3DKMT_NOTIFY_WORK_SUBMISSION::hDoorbell"]
+        [::core::mem::offset_of!(_D3DKMT_NOTIFY_WORK_SUBMISSION, hDoorbell) - 0usize];
+    ["Offset of field: _D3DKMT_NOTIFY_WORK_SUBMISSION::Flags"]
+        [::core::mem::offset_of!(_D3DKMT_NOTIFY_WORK_SUBMISSION, Flags) - 4usize];
+};
+pub type D3DKMT_NOTIFY_WORK_SUBMISSION = _D3DKMT_NOTIFY_WORK_SUBMISSION;
 pub type D3DKMT_STANDARDALLOCATIONTYPE = __u32;
 pub const D3DKMT_STANDARDALLOCATIONTYPE_EXISTINGHEAP: _D3DKMT_STANDARDALLOCATIONTYPE = 1;
 pub const D3DKMT_STANDARDALLOCATIONTYPE_INTERNALBACKINGSTORE: _D3DKMT_STANDARDALLOCATIONTYPE = 2;
@@ -10285,6 +10410,10 @@ pub const DXG_NR_FENCE_POINT: dxg_ext_nr = 184;
 pub const DXG_NR_CHECKSHAREDRESOURCEACCESS: dxg_ext_nr = 200;
 pub const DXG_NR_CONFIGURESHAREDRESOURCE: dxg_ext_nr = 201;
 pub const DXG_NR_GETRUNTIMEDATA: dxg_ext_nr = 202;
+pub const DXG_NR_CREATE_DOORBELL: dxg_ext_nr = 224;
+pub const DXG_NR_CONNECT_DOORBELL: dxg_ext_nr = 225;
+pub const DXG_NR_DESTROY_DOORBELL: dxg_ext_nr = 226;
+pub const DXG_NR_NOTIFY_WORK_SUBMISSION: dxg_ext_nr = 227;
 pub type dxg_ext_nr = ::core::ffi::c_uint;
 pub const DXG_IOCTL_VERSION: dxg_ext_ioctl = 3223865217;
 pub const DXG_IOCTL_QUERY_OBJECT: dxg_ext_ioctl = 3228059522;
@@ -10319,4 +10448,8 @@ pub const DXG_IOCTL_FENCE_POINT: dxg_ext_ioctl = 3222816696;
 pub const DXG_IOCTL_CHECKSHAREDRESOURCEACCESS: dxg_ext_ioctl = 3221768136;
 pub const DXG_IOCTL_CONFIGURESHAREDRESOURCE: dxg_ext_ioctl = 3223341001;
 pub const DXG_IOCTL_GETRUNTIMEDATA: dxg_ext_ioctl = 3222816714;
+pub const DXG_IOCTL_CREATE_DOORBELL: dxg_ext_ioctl = 3225962464;
+pub const DXG_IOCTL_CONNECT_DOORBELL: dxg_ext_ioctl = 3221768161;
+pub const DXG_IOCTL_DESTROY_DOORBELL: dxg_ext_ioctl = 3221768162;
+pub const DXG_IOCTL_NOTIFY_WORK_SUBMISSION: dxg_ext_ioctl = 3221768163;
 pub type dxg_ext_ioctl = ::core::ffi::c_uint;

@@ -9,6 +9,7 @@ use crate::logic::{
     adapter_info::filter,
     allocation_lists,
     allocation_rules,
+    doorbell::DoorbellStatus,
     info_rules,
     keyed_mutex_rules,
     residency,
@@ -23,6 +24,10 @@ macro_rules! same {
 }
 
 same! {
+    DoorbellStatus::Connected as u32 => D3DDDI_DOORBELLSTATUS_CONNECTED;
+    DoorbellStatus::ConnectedNotify as u32 => D3DDDI_DOORBELLSTATUS_CONNECTED_NOTIFY_KMD;
+    DoorbellStatus::Retry as u32 => D3DDDI_DOORBELLSTATUS_DISCONNECTED_RETRY;
+    DoorbellStatus::Abort as u32 => D3DDDI_DOORBELLSTATUS_DISCONNECTED_ABORT;
     allocation_rules::bits::CREATE_RESOURCE => D3DKMT_CREATEALLOCATIONFLAGS_CreateResource;
     allocation_rules::bits::CREATE_SHARED => D3DKMT_CREATEALLOCATIONFLAGS_CreateShared;
     allocation_rules::bits::NON_SECURE => D3DKMT_CREATEALLOCATIONFLAGS_NonSecure;

@@ -232,6 +232,8 @@ typedef __u32 DXGK_NODEMETADATA_FLAGS;
 #define DXGK_NODEMETADATA_FLAGS_SupportTrackedWorkload		0x00000004
 #define DXGK_NODEMETADATA_FLAGS_Reserved			0x0000fff8
 #define DXGK_NODEMETADATA_FLAGS_MaxInFlightHwQueueBuffers	0xffff0000
+/* Later system versions give this meaning to a bit of the reserved range. */
+#define DXGK_NODEMETADATA_FLAGS_UserModeSubmission		0x00000008
 
 /**
  * struct _DXGK_NODEMETADATA - kind, name and abilities of an engine node

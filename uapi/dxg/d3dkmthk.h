@@ -22,6 +22,7 @@
 #include "adapter_names.h"
 #include "device.h"
 #include "device_state.h"
+#include "doorbell.h"
 #include "submit.h"
 #include "allocation.h"
 #include "allocation_use.h"

@@ -13,16 +13,20 @@ use crate::{
         types::{
             CreateHwQueueArgs,
             HwQueueCookie,
+            KmdError,
             KmdResult, //
         }, //
     },
-    platform::Shared, //
+    platform::{
+        self,
+        Shared, //
+    }, //
 };
 
 /// What CreateHwQueue has made.
 pub struct HwQueue {
-    cookie: HwQueueCookie,
-    context: Shared<Context>,
+    pub(super) cookie: HwQueueCookie,
+    pub(super) context: Shared<Context>,
 }
 
 impl HwQueue {
@@ -31,14 +35,20 @@ impl HwQueue {
         context: &Shared<Context>,
         class: &Passive,
         queue: &CreateHwQueueArgs<'_>,
-    ) -> KmdResult<Self> {
-        let kmd = context.port().enter()?;
-        let _turn = context.device.turns.take();
+    ) -> KmdResult<Shared<Self>> {
+        let cookie = {
+            let kmd = context.port().enter()?;
+            let _turn = context.device.turns.take();
 
-        Ok(Self {
-            cookie: kmd.create_hw_queue(class, context.cookie, queue)?,
+            kmd.create_hw_queue(class, context.cookie, queue)?
+        };
+        let queue = Self {
+            cookie,
             context: context.clone(),
-        })
+        };
+
+        // Without memory it is dropped, and so destroyed.
+        platform::shared(queue).ok_or(KmdError::NoMemory)
     }
 
     /// SubmitCommandToHwQueue. As [`Context::submit`].

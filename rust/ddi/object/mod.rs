@@ -8,6 +8,7 @@
 mod allocation;
 mod context;
 mod device;
+mod doorbell;
 mod hw_queue;
 mod process;
 mod suspension;
@@ -19,6 +20,7 @@ pub use allocation::{
 };
 pub use context::Context;
 pub use device::Device;
+pub use doorbell::Doorbell;
 pub use hw_queue::HwQueue;
 pub use process::{
     Process,

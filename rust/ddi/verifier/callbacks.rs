@@ -2,7 +2,7 @@
 
 //! What a KMD tells about a queue, on its way through a verifier.
 //!
-//! The interrupt rule holds here too: nothing but atomics.
+//! The interrupt rule holds here too: nothing but atomics. Those of a doorbell may sleep.
 
 use super::{
     entry::Entry,
@@ -13,9 +13,16 @@ use super::{
     }, //
 };
 use crate::{
-    ddi::queue::{
-        Fault,
-        QueueCallbacks, //
+    ddi::{
+        class::Passive,
+        doorbell::{
+            Disconnect,
+            DoorbellCallbacks, //
+        },
+        queue::{
+            Fault,
+            QueueCallbacks, //
+        }, //
     },
     platform::{
         self,
@@ -97,7 +104,12 @@ impl QueueCallbacks for Verified {
     fn faulted(&self, fault: &Fault) {
         let is_first = platform::cmpxchg(&self.work.faulted, 0, 1);
 
-        self.tell(Entry::Faulted, is_first && self.has_submitted(fault.number));
+        let is_of_ring = fault.number == 0 && self.work.is_filled_by_process;
+
+        self.tell(
+            Entry::Faulted,
+            is_first && (is_of_ring || self.has_submitted(fault.number)),
+        );
         self.inner.faulted(fault);
     }
 
@@ -108,6 +120,62 @@ impl QueueCallbacks for Verified {
         // OVERFLOW: both count modulo 2^32, and the first is not ahead.
         self.tell(Entry::Suspended, asked.wrapping_sub(before) as i32 > 0);
         self.inner.suspended(id);
+    }
+}
+
+/// The callbacks of a doorbell, as its KMD gets them.
+pub(super) struct VerifiedDoorbell {
+    inner: Shared<dyn DoorbellCallbacks>,
+    work: Shared<Work>,
+    log: Shared<dyn Log>,
+    id: u64,
+}
+
+impl VerifiedDoorbell {
+    /// The callbacks for a KMD; `None` if there is no memory.
+    pub(super) fn around(
+        inner: &Shared<dyn DoorbellCallbacks>,
+        work: &Shared<Work>,
+        log: &Shared<dyn Log>,
+        id: u64,
+    ) -> Option<Shared<dyn DoorbellCallbacks>> {
+        let verified: Shared<dyn DoorbellCallbacks> = platform::shared(Self {
+            inner: inner.clone(),
+            work: work.clone(),
+            log: log.clone(),
+            id,
+        })?;
+
+        Some(verified)
+    }
+
+    fn tell(&self, entry: Entry) {
+        self.log.called(entry, self.id);
+        if platform::load32_acquire(&self.work.ended) != 0 {
+            self.log.broken(Rule::CallbackAfterEnd, entry, self.id);
+        }
+        // They may sleep.
+        if platform::may_sleep() == Some(false) {
+            self.log.broken(Rule::BadCallback, entry, self.id);
+        }
+    }
+}
+
+impl DoorbellCallbacks for VerifiedDoorbell {
+    fn disconnect(&self, class: &Passive, why: Disconnect) {
+        self.tell(Entry::DoorbellDisconnected);
+        self.inner.disconnect(class, why);
+    }
+
+    fn trap(&self, class: &Passive) {
+        self.tell(Entry::DoorbellTrapped);
+        self.inner.trap(class);
+    }
+}
+
+impl Drop for VerifiedDoorbell {
+    fn drop(&mut self) {
+        platform::cmpxchg(&self.work.released, 0, 1);
     }
 }
 

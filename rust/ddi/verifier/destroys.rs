@@ -20,6 +20,7 @@ use crate::{
             AllocationId,
             ContextCookie,
             DeviceCookie,
+            DoorbellCookie,
             HwQueueCookie,
             OpenAllocationCookie,
             ProcessCookie,
@@ -54,6 +55,7 @@ fn device_of(object: &Object) -> Option<&Object> {
     match object.kind {
         Kind::Context(_) | Kind::Open => object.parent().map(|device| &**device),
         Kind::HwQueue => object.parent()?.parent().map(|device| &**device),
+        Kind::Doorbell => device_of(object.parent()?),
         _ => None,
     }
 }
@@ -82,6 +84,14 @@ impl Destroy for Verifier {
     fn destroy_hw_queue(&self, class: &Passive, queue: HwQueueCookie) {
         self.end(Entry::DestroyHwQueue, Kind::HwQueue, queue.0, |queue| {
             self.kmd.destroy_hw_queue(class, HwQueueCookie(queue));
+        });
+    }
+
+    fn destroy_doorbell(&self, class: &Passive, doorbell: DoorbellCookie) {
+        let kind = Kind::Doorbell;
+
+        self.end(Entry::DestroyDoorbell, kind, doorbell.0, |doorbell| {
+            self.kmd.destroy_doorbell(class, DoorbellCookie(doorbell));
         });
     }
 

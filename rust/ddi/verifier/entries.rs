@@ -4,7 +4,10 @@
 
 use super::{
     call::Call,
-    callbacks::Verified,
+    callbacks::{
+        Verified,
+        VerifiedDoorbell, //
+    },
     entry::Entry,
     objects::{
         Kind,
@@ -27,6 +30,10 @@ use crate::{
         class::{
             Dispatch,
             Passive, //
+        },
+        doorbell::{
+            Connected,
+            CreateDoorbellArgs, //
         },
         paging::{
             Entries,
@@ -58,6 +65,7 @@ use crate::{
             CreateDeviceArgs,
             CreateHwQueueArgs,
             DeviceCookie,
+            DoorbellCookie,
             HwQueueCookie,
             KmdError,
             KmdResult,
@@ -413,11 +421,14 @@ impl Kmd for Verifier {
             context.kind == Kind::Context(Scheduling::HwQueues),
         );
 
-        let most = self
-            .kmd
-            .get_node_metadata(class, node)
-            .max_in_flight_hw_queue_buffers;
-        let work = Work::new(node, most.into(), true).ok_or(KmdError::NoMemory)?;
+        let metadata = self.kmd.get_node_metadata(class, node);
+        let work = if queue.user_mode_submission {
+            call.check(Rule::BadValue, metadata.user_mode_submission);
+            Work::of_process(node)
+        } else {
+            Work::new(node, metadata.max_in_flight_hw_queue_buffers.into(), true)
+        }
+        .ok_or(KmdError::NoMemory)?;
         let callbacks = Verified::around(queue.callbacks, &work, &self.log, queue.id.0)
             .ok_or(KmdError::NoMemory)?;
         let new = self.objects.prepare(
@@ -437,6 +448,93 @@ impl Kmd for Verifier {
         });
 
         Ok(HwQueueCookie(made?.0))
+    }
+
+    fn create_doorbell(
+        &self,
+        class: &Passive,
+        queue: HwQueueCookie,
+        doorbell: &CreateDoorbellArgs<'_>,
+    ) -> KmdResult<DoorbellCookie> {
+        let call = self.enter(Entry::CreateDoorbell, doorbell.id.0);
+        let queue = call.find(Kind::HwQueue, queue.0)?;
+        let _alone = queue
+            .parent()
+            .and_then(|context| context.parent())
+            .and_then(|device| call.alone(device));
+        let filled = |work: &Shared<Work>| work.is_filled_by_process;
+
+        call.check(
+            Rule::BadValue,
+            queue.queue.as_ref().is_some_and(filled)
+                && doorbell.ring % PAGE_SIZE == 0
+                && doorbell.control % PAGE_SIZE == 0
+                && doorbell.ring_size % PAGE_SIZE == 0
+                && doorbell.ring_size != 0
+                && doorbell.control_size >= PAGE_SIZE,
+        );
+
+        let work = Work::of_process(0).ok_or(KmdError::NoMemory)?;
+        let callbacks =
+            VerifiedDoorbell::around(doorbell.callbacks, &work, &self.log, doorbell.id.0)
+                .ok_or(KmdError::NoMemory)?;
+        let new = self.objects.prepare(
+            Kind::Doorbell,
+            doorbell.id.0,
+            [Some(queue.clone()), None],
+            Some(work),
+        );
+        let args = CreateDoorbellArgs {
+            callbacks: &callbacks,
+            ..*doorbell
+        };
+        let made = self.create(new, || {
+            let queue = HwQueueCookie(queue.cookie());
+
+            Ok(self.kmd.create_doorbell(class, queue, &args)?.0)
+        });
+
+        Ok(DoorbellCookie(made?.0))
+    }
+
+    fn connect_doorbell(&self, class: &Passive, doorbell: DoorbellCookie) -> KmdResult<Connected> {
+        let entered = self.enter_on(Entry::ConnectDoorbell, Kind::Doorbell, doorbell.0);
+        let Some((call, doorbell)) = entered else {
+            return Err(KmdError::InvalidParameter);
+        };
+        let _alone = call.alone(&doorbell);
+
+        self.kmd
+            .connect_doorbell(class, DoorbellCookie(doorbell.cookie()))
+    }
+
+    fn disconnect_doorbell(&self, class: &Passive, doorbell: DoorbellCookie) {
+        let entered = self.enter_on(Entry::DisconnectDoorbell, Kind::Doorbell, doorbell.0);
+
+        if let Some((call, doorbell)) = entered {
+            let _alone = call.alone(&doorbell);
+
+            self.kmd
+                .disconnect_doorbell(class, DoorbellCookie(doorbell.cookie()));
+        }
+    }
+
+    fn notify_work_submission(&self, class: &Passive, doorbell: DoorbellCookie) {
+        let entered = self.enter_on(Entry::NotifyWorkSubmission, Kind::Doorbell, doorbell.0);
+
+        if let Some((_call, doorbell)) = entered {
+            self.kmd
+                .notify_work_submission(class, DoorbellCookie(doorbell.cookie()));
+        }
+    }
+
+    fn doorbell_rung(&self, class: &Dispatch, doorbell: DoorbellCookie) {
+        let entered = self.enter_on(Entry::DoorbellRung, Kind::Doorbell, doorbell.0);
+
+        if let Some((_call, doorbell)) = entered {
+            self.kmd
+                .doorbell_rung(class, DoorbellCookie(doorbell.cookie()));
+        }
     }
 
     fn submit_command(&self, class: &Dispatch, context: ContextCookie, submission: &Submission) {

@@ -63,12 +63,22 @@ entries! {
     Query,
     /// A callback: part of CreateProcess.
     ReserveGpuVirtualAddressRange,
-    /// A callback of a queue, as all below.
+    /// A callback of a queue, as the next ones.
     Completed,
     Fetched,
     Signaled,
     Faulted,
     Suspended,
+    // Numbers in traces stay, so that entries that came later are here.
+    CreateDoorbell,
+    DestroyDoorbell,
+    ConnectDoorbell,
+    DisconnectDoorbell,
+    NotifyWorkSubmission,
+    DoorbellRung,
+    /// A callback of a doorbell, as the next one.
+    DoorbellDisconnected,
+    DoorbellTrapped,
 }
 
 impl Entry {
@@ -80,6 +90,7 @@ impl Entry {
                 | Self::SubmitCommand
                 | Self::SuspendContext
                 | Self::ResumeContext
+                | Self::DoorbellRung
         )
     }
 }

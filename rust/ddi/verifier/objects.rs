@@ -33,6 +33,7 @@ pub(super) enum Kind {
     /// A context, which takes work so.
     Context(Scheduling),
     HwQueue,
+    Doorbell,
     Allocation,
     Open,
 }
@@ -74,6 +75,8 @@ pub(super) struct Work {
     pub(super) most: u64,
     /// Whether submissions have a progress value.
     pub(super) progress: bool,
+    /// Whether its process fills it, so that nothing is submitted.
+    pub(super) is_filled_by_process: bool,
     /// A submit is inside.
     pub(super) submitting: Word32,
     pub(super) submitted: Word64,
@@ -90,10 +93,25 @@ pub(super) struct Work {
 
 impl Work {
     pub(super) fn new(node: u32, most: u64, progress: bool) -> Option<Shared<Self>> {
+        Self::make(node, most, progress, false)
+    }
+
+    /// That of a HW queue which its process fills.
+    pub(super) fn of_process(node: u32) -> Option<Shared<Self>> {
+        Self::make(node, 0, true, true)
+    }
+
+    fn make(
+        node: u32,
+        most: u64,
+        progress: bool,
+        is_filled_by_process: bool,
+    ) -> Option<Shared<Self>> {
         platform::shared(Self {
             node,
             most,
             progress,
+            is_filled_by_process,
             submitting: platform::word32(0),
             submitted: platform::word64(0),
             completed: platform::word64(0),

@@ -14,6 +14,7 @@ use crate::dxgk::{
     adapter::Adapter,
     context::Context,
     device::Device,
+    doorbell::Doorbell,
     hw_queue::HwQueue,
     object::Strong,
     stats::{
@@ -47,6 +48,7 @@ pub(crate) enum HandleTarget {
     Device(Arc<Device>),
     Context(Arc<Context>),
     HwQueue(Arc<HwQueue>),
+    Doorbell(Arc<Doorbell>),
     PagingQueue(Arc<PagingQueue>),
     /// A synchronisation object.
     Sync(OpenSyncObject),
@@ -67,6 +69,7 @@ impl HandleTarget {
             | Self::Device(_)
             | Self::Context(_)
             | Self::HwQueue(_)
+            | Self::Doorbell(_)
             | Self::PagingQueue(_) => {
                 return None;
             }
@@ -82,6 +85,7 @@ impl HandleTarget {
             Self::Device(device) => Some(&device.adapter),
             Self::Context(context) => Some(context.adapter()),
             Self::HwQueue(queue) => Some(&queue.device().adapter),
+            Self::Doorbell(doorbell) => Some(&doorbell.queue().device().adapter),
             Self::PagingQueue(queue) => Some(&queue.device.adapter),
             _ => self.adapter(),
         }
@@ -92,6 +96,7 @@ impl HandleTarget {
         match self {
             Self::Device(device) => Some((device, device.id())),
             Self::Context(context) => Some((context.device(), context.id())),
+            Self::HwQueue(queue) => Some((queue.device(), queue.id())),
             _ => None,
         }
     }
@@ -105,6 +110,7 @@ impl CountedOn for HandleTarget {
             Self::Device(device) => device.stats(),
             Self::Context(context) => context.stats(),
             Self::HwQueue(queue) => queue.stats(),
+            Self::Doorbell(doorbell) => doorbell.stats(),
             Self::PagingQueue(queue) => queue.stats(),
             Self::Sync(open) | Self::KeyedMutex(open) => open.object().header().stats(),
             Self::Resource(open_resource) => open_resource.resource().header.stats(),
@@ -207,6 +213,7 @@ impl Drop for Entry {
             HandleTarget::Resource(open_resource) => open_resource.leave(),
             HandleTarget::Context(context) => context.leave(),
             HandleTarget::HwQueue(queue) => queue.leave(),
+            HandleTarget::Doorbell(doorbell) => doorbell.leave(),
             HandleTarget::PagingQueue(queue) => queue.close(),
             _ => {}
         }

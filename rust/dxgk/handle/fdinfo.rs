@@ -149,6 +149,7 @@ impl Line {
             HandleTarget::Device(device) => Self::Other(ObjectKind::Device, device.id()),
             HandleTarget::Context(context) => Self::Other(ObjectKind::Context, context.id()),
             HandleTarget::HwQueue(queue) => Self::Other(ObjectKind::HwQueue, queue.id()),
+            HandleTarget::Doorbell(doorbell) => Self::Other(ObjectKind::Doorbell, doorbell.id()),
             HandleTarget::PagingQueue(queue) => Self::Other(ObjectKind::PagingQueue, queue.id()),
             HandleTarget::Sync(open) | HandleTarget::KeyedMutex(open) => Self::Object {
                 kind: open.object().header().kind(),

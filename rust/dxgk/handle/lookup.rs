@@ -23,6 +23,7 @@ use crate::dxgk::{
     adapter::Adapter,
     context::Context,
     device::Device,
+    doorbell::Doorbell,
     hw_queue::HwQueue,
     keyed_mutex::{
         open::OpenKeyedMutex,
@@ -153,6 +154,26 @@ impl HandleTable {
     pub(crate) fn hw_queue(&self, local: u32) -> DxgResult<Arc<HwQueue>> {
         self.lookup().find(local, |entry| match &entry.item {
             HandleTarget::HwQueue(queue) => Some(queue.clone()),
+            _ => None,
+        })
+    }
+
+    /// The HW queue behind a handle, and as the parent of new handles. DEVICE_REMOVED as for
+    /// [`HandleTable::parent`].
+    pub(crate) fn hw_queue_as_parent(&self, local: u32) -> DxgResult<(Arc<HwQueue>, Parent)> {
+        let queue = self.hw_queue(local)?;
+        let parent = self.parent_if(
+            local,
+            |item| matches!(item, HandleTarget::HwQueue(own) if Arc::ptr_eq(own, &queue)),
+        )?;
+
+        Ok((queue, parent))
+    }
+
+    /// The doorbell behind a handle.
+    pub(crate) fn doorbell(&self, local: u32) -> DxgResult<Arc<Doorbell>> {
+        self.lookup().find(local, |entry| match &entry.item {
+            HandleTarget::Doorbell(doorbell) => Some(doorbell.clone()),
             _ => None,
         })
     }

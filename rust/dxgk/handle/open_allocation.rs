@@ -126,6 +126,13 @@ impl OpenAllocation {
         self.gpu.as_ref().ok_or(Status::INVALID_PARAMETER.into())
     }
 
+    /// Whether the memory manager has it as an open of this device.
+    pub(crate) fn is_of(&self, device: &Device) -> bool {
+        self.gpu
+            .as_ref()
+            .is_some_and(|opened| opened.device == device.id())
+    }
+
     /// Its end will not wait for commands that are queued, which fault if they still use it.
     pub(in crate::dxgk) fn assume_not_in_use(&self) {
         self.assume_not_in_use.store(true, Relaxed);

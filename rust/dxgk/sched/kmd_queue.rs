@@ -29,7 +29,7 @@ pub(in crate::dxgk) enum KmdQueue {
     /// A HW queue, its progress fence, to which the KMD stores until it has destroyed the queue,
     /// and its context.
     HwQueue {
-        kmd: object::HwQueue,
+        kmd: Arc<object::HwQueue>,
         _progress: OpenSyncObject,
         _context: Arc<SpaceContext>,
     },
@@ -44,6 +44,14 @@ impl KmdQueue {
             Self::Context(context) => context.submit(class, submission),
             Self::HwQueue { kmd, .. } => kmd.submit(class, submission),
         })
+    }
+
+    /// The HW queue, if it is one.
+    pub(in crate::dxgk) fn hw_queue(&self) -> Option<&Arc<object::HwQueue>> {
+        match self {
+            Self::Context(_) => None,
+            Self::HwQueue { kmd, .. } => Some(kmd),
+        }
     }
 
     /// The context, if it is one.

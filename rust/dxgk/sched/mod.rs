@@ -20,6 +20,7 @@
 //! new_item.rs     what is about to be queued
 //! wait.rs         a wait
 //! signal.rs       a signal, which may be in several queues
+//! filled.rs       the ring that a process fills
 //! callbacks.rs    what the KMD tells about a queue
 //! list.rs         the queues of an adapter
 //! queued_work.rs  what is done when work is through
@@ -30,6 +31,7 @@
 pub(crate) mod callbacks;
 mod ending_tests;
 pub(in crate::dxgk) mod files;
+pub(in crate::dxgk) mod filled;
 pub(crate) mod item;
 pub(in crate::dxgk) mod kmd_queue;
 pub(in crate::dxgk) mod last_faults;

@@ -14,6 +14,7 @@ use crate::{
             NodeStatus, //
         }, //
     },
+    logic::doorbell::DoorbellStatus,
     sys::task::sleep, //
 };
 use kernel::fmt;
@@ -127,6 +128,8 @@ pub(crate) struct Snapshot {
     pub(crate) node: u32,
     /// Whether it is a HW queue.
     pub(crate) is_hw: bool,
+    /// What the status of its doorbell says, if its process fills it.
+    pub(crate) doorbell: Option<DoorbellStatus>,
     /// Who has made it.
     pub(crate) pid: u32,
     /// How many items are queued, in flight or not.
@@ -158,7 +161,7 @@ pub(super) fn line(
         (Some(_), _, _) => "faulted",
         (None, "closing" | "stopped" | "ended", _) => now.life,
         (None, _, Some(_)) => "blocked",
-        (None, _, None) if runs && now.in_flight != 0 => "running",
+        (None, _, None) if runs && (now.in_flight != 0 || now.doorbell.is_some()) => "running",
         (None, _, None) if now.in_flight != 0 => "submitted",
         (None, _, None) if now.items != 0 => "queued",
         (None, _, None) => "idle",
@@ -172,6 +175,9 @@ pub(super) fn line(
          in_flight={} submissions={} busy_ns={}",
         now.priority, now.items, now.in_flight, now.completed, now.busy_ns
     )?;
+    if let Some(status) = now.doorbell {
+        write!(f, " doorbell={}", status.name())?;
+    }
     if let Some(blocked) = &now.blocked {
         write!(
             f,

@@ -45,7 +45,9 @@ use crate::{
         gpu_ranges::{
             Bounds,
             Finder,
-            FIRST, //
+            What,
+            FIRST,
+            PAGE, //
         },
         gpu_va_rules::ClientSpace,
         kmd_ranges::KmdRanges,
@@ -221,6 +223,27 @@ impl AddressSpace {
     /// How many bytes its devices want to be resident in a group.
     pub(crate) fn usage(&self, group: usize) -> u64 {
         self.usage.get(group).map_or(0, |usage| usage.load(Relaxed))
+    }
+
+    /// The lowest GPU virtual address at which an open is mapped as a whole, so many bytes.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn address_of(&self, opening: u64, bytes: u64) -> Option<u64> {
+        let state = self.state.lock();
+        let mut at = 0;
+
+        while let Some(stretch) = state.ranges.shown_by(opening, at) {
+            let is_whole = matches!(
+                stretch.range.what,
+                What::Mapped(mapping) if mapping.offset == 0
+            ) && stretch.pages.saturating_mul(PAGE) >= bytes;
+
+            if is_whole {
+                return stretch.first.checked_mul(PAGE);
+            }
+            at = stretch.end();
+        }
+        None
     }
 
     /// How many stretches and page tables it has.

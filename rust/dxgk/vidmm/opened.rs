@@ -54,6 +54,16 @@ use kernel::{
     }, //
 };
 
+/// How an open ends.
+struct End {
+    /// What it takes; `None` once it has begun.
+    cut: Option<Cut>,
+    /// How many have it as it is, see [`Opened::hold`].
+    holders: u32,
+    /// It is to end when the last of them is gone; at once, or behind work.
+    wanted: Option<bool>,
+}
+
 /// An open of an allocation by a device.
 #[pin_data]
 pub(crate) struct Opened {
@@ -67,9 +77,9 @@ pub(crate) struct Opened {
     pub(crate) memory: Arc<AllocationMemory>,
     /// Where it can be mapped.
     pub(crate) space: Arc<AddressSpace>,
-    /// What its end takes; `None` once that has begun. LOCK: leaf.
+    /// LOCK: leaf.
     #[pin]
-    cut: Mutex<Option<Cut>>,
+    end: Mutex<End>,
     /// See [`Opening`].
     closed: Atomic<bool>,
     /// 1 when it has ended.
@@ -104,7 +114,14 @@ impl Opened {
                 write,
                 memory: memory.clone(),
                 space: space.clone(),
-                cut <- new_mutex!(Some(cut), "Opened::cut"),
+                end <- new_mutex!(
+                    End {
+                        cut: Some(cut),
+                        holders: 0,
+                        wanted: None,
+                    },
+                    "Opened::end"
+                ),
                 closed: Atomic::new(false),
                 ended: Atomic::new(0),
                 over <- WaitQueue::new(),
@@ -135,11 +152,40 @@ impl Opened {
         is_kept.then(|| Kept(self.clone()))
     }
 
+    /// Keeps the allocation resident and the open as it is until the result is dropped, which ends
+    /// what was to end meanwhile (GPU-13). `None` unless the device has it resident, or it ends.
+    pub(crate) fn hold(self: &Arc<Self>) -> Option<Held> {
+        let kept = self.keep()?;
+        let mut end = self.end.lock();
+
+        if end.cut.is_none() || end.wanted.is_some() {
+            drop(end);
+            drop(kept);
+            return None;
+        }
+        // OVERFLOW: as many as there are doorbells.
+        end.holders += 1;
+        drop(end);
+        Some(Held {
+            opened: self.clone(),
+            _kept: kept,
+        })
+    }
+
     /// Ends it when the work is gone that is queued now; at once if there is none, or if `at_once`.
+    /// Later, if somebody holds it.
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn end(self: &Arc<Self>, at_once: bool) {
-        let cut = self.cut.lock().take();
+        let cut = {
+            let mut end = self.end.lock();
+
+            if end.holders != 0 {
+                end.wanted.get_or_insert(at_once);
+                return;
+            }
+            end.cut.take()
+        };
 
         match cut {
             Some(cut) if !at_once => cut.after(self.clone()),
@@ -172,6 +218,42 @@ impl Drop for Kept {
     /// Context: may sleep, no locks held.
     fn drop(&mut self) {
         self.0.memory.let_go(self.0.id);
+    }
+}
+
+/// An allocation that a doorbell uses.
+pub(crate) struct Held {
+    _kept: Kept,
+    opened: Arc<Opened>,
+}
+
+impl Held {
+    /// How many bytes it has.
+    pub(crate) fn size(&self) -> u64 {
+        self.opened.memory.size()
+    }
+
+    /// Where it is mapped as a whole in the GPU addresses of the process, if it is.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn address(&self) -> Option<u64> {
+        self.opened.space.address_of(self.opened.id, self.size())
+    }
+}
+
+impl Drop for Held {
+    /// Context: may sleep, no locks held.
+    fn drop(&mut self) {
+        let wanted = {
+            let mut end = self.opened.end.lock();
+
+            end.holders -= 1;
+            end.wanted.filter(|_| end.holders == 0)
+        };
+
+        if let Some(at_once) = wanted {
+            self.opened.end(at_once);
+        }
     }
 }
 

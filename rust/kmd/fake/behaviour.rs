@@ -3,6 +3,7 @@
 //! How a test double behaves, and where its calls can be held up.
 
 use super::{
+    doorbells::Doorbells,
     journal::Entry,
     mmu::Mmu,
     operations::Operations,
@@ -52,6 +53,8 @@ pub struct Behaviour {
     pub change_node: Option<fn(&mut NodeMetadata)>,
     /// Its queues, whose work the test completes. Without it no work is ever completed.
     pub queues: Option<Shared<Queues>>,
+    /// Its doorbells, which the test takes away. Without it none can be connected.
+    pub doorbells: Option<Shared<Doorbells>>,
     /// Where it writes down what it is told about page tables and its aperture.
     pub operations: Option<Shared<Operations>>,
     /// Bytes of memory that it has.

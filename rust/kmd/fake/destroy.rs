@@ -18,6 +18,7 @@ use crate::ddi::{
         AllocationId,
         ContextCookie,
         DeviceCookie,
+        DoorbellCookie,
         HwQueueCookie,
         OpenAllocationCookie,
         ProcessCookie, //
@@ -61,6 +62,21 @@ impl Destroy for FakeKmd {
         self.linger();
         self.forget(Kind::HwQueue, queue.0);
         self.journal.destroy(Kind::HwQueue, queue.0);
+    }
+
+    fn destroy_doorbell(&self, _: &Passive, doorbell: DoorbellCookie) {
+        let _call = self.enter_to_destroy(Entry::DestroyDoorbell);
+        let queue = self.journal.parent(Kind::Doorbell, doorbell.0);
+        let context = self.journal.parent(Kind::HwQueue, queue);
+        let _alone = self.alone_for(ContextCookie(context));
+
+        self.linger();
+        if let Some(doorbells) = &self.behaviour.doorbells {
+            if !doorbells.remove(doorbell.0) {
+                self.journal.bad_value();
+            }
+        }
+        self.journal.destroy(Kind::Doorbell, doorbell.0);
     }
 
     fn notify_allocation_end(&self, _: &Passive, end: AllocationEndCookie, id: AllocationId) {

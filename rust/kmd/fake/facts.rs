@@ -200,6 +200,7 @@ pub(super) fn node_metadata() -> NodeMetadata {
         context_scheduling: true,
         ring_buffer_fence_release: false,
         max_in_flight_hw_queue_buffers: 0x1234,
+        user_mode_submission: true,
         gpu_mmu: false,
         io_mmu: true,
     }

@@ -63,6 +63,7 @@ pub(super) enum Kind {
     Device,
     Context,
     HwQueue,
+    Doorbell,
     Allocation,
     Open,
 }

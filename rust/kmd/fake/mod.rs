@@ -9,6 +9,7 @@
 
 mod behaviour;
 mod destroy;
+pub mod doorbells;
 mod facts;
 pub mod journal;
 pub mod mmu;
@@ -27,6 +28,10 @@ use crate::{
         class::{
             Dispatch,
             Passive, //
+        },
+        doorbell::{
+            Connected,
+            CreateDoorbellArgs, //
         },
         paging::{
             PagingOperation,
@@ -50,6 +55,7 @@ use crate::{
             CreateDeviceArgs,
             CreateHwQueueArgs,
             DeviceCookie,
+            DoorbellCookie,
             HwQueueCookie,
             KmdError,
             KmdResult,
@@ -357,6 +363,66 @@ impl Kmd for FakeKmd {
             queues.add(Kind::HwQueue, cookie, queue.id.0, queue.callbacks);
         }
         Ok(HwQueueCookie(cookie))
+    }
+
+    fn create_doorbell(
+        &self,
+        _: &Passive,
+        queue: HwQueueCookie,
+        doorbell: &CreateDoorbellArgs<'_>,
+    ) -> KmdResult<DoorbellCookie> {
+        let _call = self.enter(Entry::CreateDoorbell);
+        let context = self.journal.parent(Kind::HwQueue, queue.0);
+        let _alone = self.alone_for(ContextCookie(context));
+
+        self.try_to()?;
+        if doorbell.ring % PAGE_SIZE != 0 || doorbell.ring_size == 0 {
+            self.journal.bad_value();
+        }
+
+        let cookie = self.journal.create(Kind::Doorbell, [queue.0, 0]);
+
+        if let Some(doorbells) = &self.behaviour.doorbells {
+            doorbells.add(cookie, doorbell);
+        }
+        Ok(DoorbellCookie(cookie))
+    }
+
+    fn connect_doorbell(&self, _: &Passive, doorbell: DoorbellCookie) -> KmdResult<Connected> {
+        let _call = self.enter(Entry::ConnectDoorbell);
+        let _alone = self.journal.alone_in_short(Kind::Doorbell, doorbell.0);
+
+        self.try_to()?;
+        match &self.behaviour.doorbells {
+            Some(doorbells) => doorbells.connect(doorbell.0),
+            None => Err(KmdError::NotSupported),
+        }
+    }
+
+    fn disconnect_doorbell(&self, _: &Passive, doorbell: DoorbellCookie) {
+        let _call = self.enter(Entry::DisconnectDoorbell);
+        let _alone = self.journal.alone_in_short(Kind::Doorbell, doorbell.0);
+
+        self.linger();
+        if let Some(doorbells) = &self.behaviour.doorbells {
+            doorbells.disconnected(doorbell.0);
+        }
+    }
+
+    fn notify_work_submission(&self, _: &Passive, doorbell: DoorbellCookie) {
+        let _call = self.enter(Entry::NotifyWorkSubmission);
+
+        self.linger();
+        self.journal.check(Kind::Doorbell, doorbell.0);
+    }
+
+    fn doorbell_rung(&self, _: &Dispatch, doorbell: DoorbellCookie) {
+        let _call = self.enter(Entry::DoorbellRung);
+
+        self.journal.check(Kind::Doorbell, doorbell.0);
+        if let Some(doorbells) = &self.behaviour.doorbells {
+            doorbells.rung(doorbell.0);
+        }
     }
 
     fn submit_command(&self, _: &Dispatch, context: ContextCookie, submission: &Submission) {

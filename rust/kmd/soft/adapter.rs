@@ -10,6 +10,10 @@ use super::{
     },
     config::Config,
     context::Context,
+    doorbells::{
+        Doorbell,
+        Doorbells, //
+    },
     engine_core::NewQueue,
     memory::{
         self,
@@ -23,6 +27,10 @@ use super::{
 };
 use crate::{
     ddi::{
+        doorbell::{
+            Connected,
+            CreateDoorbellArgs, //
+        },
         paging::{
             PagingOperation,
             RootPageTable, //
@@ -44,6 +52,7 @@ use crate::{
             CreateContextArgs,
             CreateHwQueueArgs,
             DeviceCookie,
+            DoorbellCookie,
             HwQueueCookie,
             KmdError,
             KmdResult,
@@ -52,6 +61,10 @@ use crate::{
         }, //
     },
     engine::{
+        ring::{
+            Ring,
+            CONTROL_SIZE, //
+        },
         run_list::PRIORITIES,
         translation::{
             Scope,
@@ -81,6 +94,9 @@ pub(super) struct Adapter {
     processes: SharedSlab<()>,
     contexts: SharedSlab<Shared<Context>>,
     queues: SharedSlab<Shared<Queue>>,
+    /// Its physical doorbells, and those of the OS part.
+    physical_doorbells: Doorbells,
+    doorbells: SharedSlab<Shared<Doorbell>>,
 }
 
 /// The threads of an adapter. Dropping them ends them.
@@ -131,6 +147,8 @@ impl Adapter {
             processes: platform::short_lock!(Slab::new()?, "soft::Adapter::processes")?,
             contexts: platform::short_lock!(Slab::new()?, "soft::Adapter::contexts")?,
             queues: platform::short_lock!(Slab::new()?, "soft::Adapter::queues")?,
+            physical_doorbells: Doorbells::new(&config.doorbells)?,
+            doorbells: platform::short_lock!(Slab::new()?, "soft::Adapter::doorbells")?,
         })
     }
 
@@ -184,7 +202,7 @@ impl Adapter {
         let shell = self.engine(engine).ok_or(KmdError::InvalidParameter)?;
         let packets = match args.scheduling {
             Scheduling::Packets => {
-                Some(Queue::new(args.id.0, engine, None).ok_or(KmdError::NoMemory)?)
+                Some(Queue::new(args.id.0, engine, None, false).ok_or(KmdError::NoMemory)?)
             }
             Scheduling::HwQueues => None,
         };
@@ -239,8 +257,13 @@ impl Adapter {
         args: &CreateHwQueueArgs<'_>,
     ) -> KmdResult<HwQueueCookie> {
         let (shell, context) = self.context(cookie).ok_or(KmdError::InvalidParameter)?;
-        let queue = Queue::new(args.id.0, context.engine, Some(args.progress_fence))
-            .ok_or(KmdError::NoMemory)?;
+        let queue = Queue::new(
+            args.id.0,
+            context.engine,
+            Some(args.progress_fence),
+            args.user_mode_submission,
+        )
+        .ok_or(KmdError::NoMemory)?;
         let new = NewQueue {
             object: &queue,
             callbacks: args.callbacks,
@@ -264,6 +287,85 @@ impl Adapter {
             if let Some(shell) = self.engine(queue.engine) {
                 shell.remove_queue(&queue);
             }
+        }
+    }
+
+    /// CreateDoorbell: from now on the queue runs what is in the ring, when it is told.
+    pub(super) fn create_doorbell(
+        &self,
+        cookie: HwQueueCookie,
+        args: &CreateDoorbellArgs<'_>,
+    ) -> KmdResult<DoorbellCookie> {
+        let queue = self.queues.lock().get(number(cookie.0)).cloned();
+        let queue = queue.ok_or(KmdError::InvalidParameter)?;
+        let ring = Ring::new(args.ring, args.ring_size, args.control)
+            .filter(|_| queue.is_filled_by_process && args.control_size >= CONTROL_SIZE)
+            .ok_or(KmdError::InvalidParameter)?;
+        let shell = self
+            .engine(queue.engine)
+            .ok_or(KmdError::InvalidParameter)?;
+        let config = self.physical_doorbells.config();
+        let doorbell = Doorbell::new(&queue, args.callbacks, config).ok_or(KmdError::NoMemory)?;
+        let number = slab::insert(&self.doorbells, doorbell.clone()).ok_or(KmdError::NoMemory)?;
+        let before = queue.set_doorbell(Some(args.callbacks.clone()));
+
+        shell.set_ring(&queue, Some(ring));
+        drop(before);
+        Ok(DoorbellCookie(number.into()))
+    }
+
+    /// DestroyDoorbell. Without such a doorbell nothing happens.
+    pub(super) fn destroy_doorbell(&self, cookie: DoorbellCookie) {
+        let removed = self.doorbells.lock().remove(number(cookie.0));
+
+        if let Some(Removed {
+            object: doorbell, ..
+        }) = removed
+        {
+            let own = doorbell.queue.set_doorbell(None);
+
+            self.physical_doorbells.end(&doorbell);
+            if let Some(shell) = self.engine(doorbell.queue.engine) {
+                shell.set_ring(&doorbell.queue, None);
+                shell.wait_for_trap();
+            }
+            drop(own);
+        }
+    }
+
+    /// ConnectDoorbell, with a physical doorbell of another queue if all have one.
+    pub(super) fn connect_doorbell(&self, cookie: DoorbellCookie) -> KmdResult<Connected> {
+        let doorbell = self.doorbell(cookie).ok_or(KmdError::InvalidParameter)?;
+
+        self.physical_doorbells
+            .connect(&doorbell, |queue| self.look_at_ring(queue))
+    }
+
+    /// DisconnectDoorbell. What was rung before is looked at.
+    pub(super) fn disconnect_doorbell(&self, cookie: DoorbellCookie) {
+        if let Some(doorbell) = self.doorbell(cookie) {
+            self.physical_doorbells.release(&doorbell);
+            self.look_at_ring(&doorbell.queue);
+        }
+    }
+
+    /// The process has rung. Does not sleep.
+    pub(super) fn doorbell_rung(&self, cookie: DoorbellCookie) {
+        if let Some(doorbell) = self.doorbell(cookie) {
+            self.physical_doorbells.use_now(&doorbell);
+            if let Some(shell) = self.engine(doorbell.queue.engine) {
+                shell.queue_was_rung(&doorbell.queue);
+            }
+        }
+    }
+
+    fn doorbell(&self, cookie: DoorbellCookie) -> Option<Shared<Doorbell>> {
+        self.doorbells.lock().get(number(cookie.0)).cloned()
+    }
+
+    fn look_at_ring(&self, queue: &Shared<Queue>) {
+        if let Some(shell) = self.engine(queue.engine) {
+            shell.look_at_ring(queue);
         }
     }
 

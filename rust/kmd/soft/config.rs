@@ -2,6 +2,7 @@
 
 //! What one software adapter has.
 
+pub use super::doorbells::DoorbellConfig;
 use crate::ddi::paging::PageSize;
 
 /// What distinguishes one software adapter from another.
@@ -25,6 +26,8 @@ pub struct Config {
     pub idle_updates: bool,
     /// Whether its own memory has pages of 64 KiB.
     pub use_64kb_pages: bool,
+    /// How its doorbells behave.
+    pub doorbells: DoorbellConfig,
 }
 
 impl Config {

@@ -13,6 +13,7 @@ use super::{
     entries::{
         ContextEntry,
         Entries,
+        Look,
         QueueEntry, //
     },
     queue::Queue,
@@ -46,6 +47,7 @@ use crate::{
         },
         page_table::Profile,
         queue::Privilege,
+        ring::Ring,
         run_list::{
             ContextIndex,
             ContextNode,
@@ -90,6 +92,8 @@ struct Status {
 pub(super) enum Turn {
     /// It ran a queue.
     Ran,
+    /// It ran a queue, whose ring is empty: its doorbell is to trap, and then it has to look again.
+    Emptied(Shared<Queue>),
     /// Nothing is ready. When the first of the queues that wait has to be looked at.
     Idle(Option<u64>),
 }
@@ -169,6 +173,7 @@ impl Core {
             queue: engine::queue::Queue::new(root, Privilege::Normal),
             running: 0,
             fetched: 0,
+            empty: None,
             object: new.object.clone(),
             callbacks: new.callbacks.clone(),
         };
@@ -186,6 +191,16 @@ impl Core {
         }
         new.object.set_number(Some(number));
         Some(())
+    }
+
+    /// A queue has a ring from now on, or none any more: nothing of what it ran goes on.
+    pub(super) fn set_ring(&mut self, queue: &Queue, ring: Option<Ring>) {
+        let number = queue.number();
+
+        if let Some(entry) = number.and_then(|number| self.entries.queues.get_mut(number)) {
+            entry.queue.set_ring(ring);
+            entry.empty = None;
+        }
     }
 
     /// Removes a queue.
@@ -309,7 +324,11 @@ impl Core {
             entry.callbacks.ran(end.saturating_sub(begin), switched);
         }
 
-        let slice = self.finish(index, outcome);
+        let emptied = self.emptied(index, outcome, end);
+        let slice = match &emptied {
+            Some((slice, _)) => *slice,
+            None => self.finish(index, outcome),
+        };
         let ended = self
             .run_list
             .slice_ended(&mut self.entries, index, slice, end);
@@ -321,7 +340,30 @@ impl Core {
         {
             self.suspended(suspended.context, suspended.fence_id);
         }
-        Turn::Ran
+        match emptied {
+            Some((_, Some(queue))) => Turn::Emptied(queue),
+            _ => Turn::Ran,
+        }
+    }
+
+    /// If there was nothing in the ring of a queue: what its slice was, and the queue if its
+    /// doorbell is to trap.
+    fn emptied(
+        &mut self,
+        index: QueueIndex,
+        outcome: Outcome,
+        now_ns: u64,
+    ) -> Option<(Slice, Option<Shared<Queue>>)> {
+        let entry = self.entries.queues.get_mut(index.0)?;
+
+        if !entry.object.is_filled_by_process || outcome != Outcome::Idle {
+            return None;
+        }
+        Some(match entry.look_again(now_ns) {
+            Look::WhenRung => (Slice::Empty, None),
+            Look::Soon => (Slice::More, None),
+            Look::AfterTrap => (Slice::Empty, Some(entry.object.clone())),
+        })
     }
 
     fn step(&mut self, index: QueueIndex, memory: &Reached<'_>) -> Outcome {

@@ -40,9 +40,24 @@ pub(super) struct QueueEntry {
     pub(super) running: u64,
     /// Number of the last submission of which the OS part knows that it has been read.
     pub(super) fetched: u64,
+    /// When its ring was found empty, with so much of it done.
+    pub(super) empty: Option<(u64, u64)>,
     pub(super) object: Shared<Queue>,
     pub(super) callbacks: Shared<dyn QueueCallbacks>,
 }
+
+/// When an engine looks at an empty ring again.
+pub(super) enum Look {
+    /// When it is rung, which is told.
+    WhenRung,
+    /// At the next turn: processes often write again at once, and the first ring costs a fault.
+    Soon,
+    /// When its doorbell traps.
+    AfterTrap,
+}
+
+/// How long an engine looks at an empty ring.
+const LINGER_NS: u64 = 20_000;
 
 /// A context, as its engine has it.
 pub(super) struct ContextEntry {
@@ -72,8 +87,30 @@ impl QueueEntry {
         }
     }
 
-    /// Begins the next submission, if there is one and none is running. Whether one is.
+    /// There is nothing in the ring. What to do about it.
+    pub(super) fn look_again(&mut self, now_ns: u64) -> Look {
+        let done = self.queue.done();
+        let since = match self.empty {
+            Some((since, before)) if before == done => since,
+            _ => now_ns,
+        };
+
+        self.empty = Some((since, done));
+        if self.object.traps() {
+            Look::WhenRung
+        } else if now_ns.saturating_sub(since) < LINGER_NS {
+            Look::Soon
+        } else {
+            Look::AfterTrap
+        }
+    }
+
+    /// Begins the next submission, if there is one and none is running. Whether one is, or there
+    /// may be something in the ring.
     pub(super) fn begin_next(&mut self) -> bool {
+        if self.object.is_filled_by_process {
+            return true;
+        }
         if self.queue.submission().is_some() {
             return true;
         }

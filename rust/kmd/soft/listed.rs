@@ -8,7 +8,7 @@
 use crate::platform::Shared;
 
 /// What can be in a list. It is in one at a time.
-pub(super) trait Listed: Sized {
+pub trait Listed: Sized {
     /// What whoever takes it off the list is told.
     type Told;
 
@@ -20,14 +20,14 @@ pub(super) trait Listed: Sized {
 }
 
 /// Things that wait for their turn, in the order in which they came.
-pub(super) struct List<T> {
+pub struct List<T> {
     first: Option<Shared<T>>,
     last: Option<Shared<T>>,
 }
 
 impl<T: Listed> List<T> {
     /// Nothing.
-    pub(super) const fn new() -> Self {
+    pub const fn new() -> Self {
         Self {
             first: None,
             last: None,
@@ -35,7 +35,7 @@ impl<T: Listed> List<T> {
     }
 
     /// Puts an object behind all others.
-    pub(super) fn push(&mut self, object: &Shared<T>) {
+    pub fn push(&mut self, object: &Shared<T>) {
         match self.last.replace(object.clone()) {
             // The list keeps it by another reference.
             Some(last) => last.follow_by(object),
@@ -44,7 +44,7 @@ impl<T: Listed> List<T> {
     }
 
     /// Takes the first one out, which may go when the result is dropped.
-    pub(super) fn pop(&mut self) -> Option<(Shared<T>, T::Told)> {
+    pub fn pop(&mut self) -> Option<(Shared<T>, T::Told)> {
         let first = self.first.take()?;
         let (next, told) = first.unlist();
 

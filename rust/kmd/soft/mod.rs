@@ -11,15 +11,16 @@ mod aperture;
 pub mod cmp;
 mod config;
 mod context;
+mod doorbells;
 mod engine_core;
 mod entries;
 mod identity;
-mod listed;
+pub mod listed;
 mod memory;
 mod nodes;
 mod page_tables;
 pub mod polls;
-mod queue;
+pub mod queue;
 mod report;
 mod shell;
 
@@ -37,6 +38,10 @@ use crate::{
         class::{
             Dispatch,
             Passive, //
+        },
+        doorbell::{
+            Connected,
+            CreateDoorbellArgs, //
         },
         paging::{
             PagingOperation,
@@ -60,6 +65,7 @@ use crate::{
             CreateDeviceArgs,
             CreateHwQueueArgs,
             DeviceCookie,
+            DoorbellCookie,
             HwQueueCookie,
             KmdError,
             KmdResult,
@@ -81,7 +87,8 @@ use allocation_data::{
 };
 pub use config::{
     AdapterProfile,
-    Config, //
+    Config,
+    DoorbellConfig, //
 };
 
 /// The name people see.
@@ -117,6 +124,7 @@ impl Config {
             && is_size(self.system_memory)
             && self.local_memory <= self.profile.most_local_memory()
             && (1..=nodes::COUNT).contains(&self.nodes)
+            && self.doorbells.is_valid()
             && identity::is_wddm_version(self.wddm_version)
     }
 }
@@ -134,6 +142,7 @@ impl Default for Config {
             profile: AdapterProfile::default(),
             idle_updates: false,
             use_64kb_pages: false,
+            doorbells: DoorbellConfig::default(),
         }
     }
 }
@@ -284,6 +293,38 @@ impl Kmd for SoftKmd {
         self.adapter()?.create_hw_queue(context, queue)
     }
 
+    fn create_doorbell(
+        &self,
+        _: &Passive,
+        queue: HwQueueCookie,
+        doorbell: &CreateDoorbellArgs<'_>,
+    ) -> KmdResult<DoorbellCookie> {
+        self.adapter()?.create_doorbell(queue, doorbell)
+    }
+
+    fn connect_doorbell(&self, _: &Passive, doorbell: DoorbellCookie) -> KmdResult<Connected> {
+        self.adapter()?.connect_doorbell(doorbell)
+    }
+
+    fn disconnect_doorbell(&self, _: &Passive, doorbell: DoorbellCookie) {
+        if let Ok(adapter) = self.adapter() {
+            adapter.disconnect_doorbell(doorbell);
+        }
+    }
+
+    /// As a ring that was told.
+    fn notify_work_submission(&self, _: &Passive, doorbell: DoorbellCookie) {
+        if let Ok(adapter) = self.adapter() {
+            adapter.doorbell_rung(doorbell);
+        }
+    }
+
+    fn doorbell_rung(&self, _: &Dispatch, doorbell: DoorbellCookie) {
+        if let Ok(adapter) = self.adapter() {
+            adapter.doorbell_rung(doorbell);
+        }
+    }
+
     fn submit_command(&self, _: &Dispatch, context: ContextCookie, submission: &Submission) {
         if let Ok(adapter) = self.adapter() {
             adapter.submit_command(context, submission);
@@ -419,6 +460,12 @@ impl Destroy for SoftKmd {
     fn destroy_hw_queue(&self, _: &Passive, queue: HwQueueCookie) {
         if let Ok(adapter) = self.adapter() {
             adapter.destroy_hw_queue(queue);
+        }
+    }
+
+    fn destroy_doorbell(&self, _: &Passive, doorbell: DoorbellCookie) {
+        if let Ok(adapter) = self.adapter() {
+            adapter.destroy_doorbell(doorbell);
         }
     }
 

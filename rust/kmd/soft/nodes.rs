@@ -20,6 +20,9 @@ const NODES: [(EngineType, &str); 4] = [
     (EngineType::Other, "Paging"),
 ];
 
+/// The node whose queues nobody fills but the kernel.
+const PAGING: u32 = 3;
+
 /// What their threads are called.
 pub(super) const PARTS: [&str; NODES.len()] = ["3d", "compute", "copy", "paging"];
 
@@ -46,6 +49,7 @@ pub(super) fn metadata(node: u32, compute_only: bool) -> NodeMetadata {
         name: Text::new(name),
         ring_buffer_fence_release: true,
         max_in_flight_hw_queue_buffers: MAX_IN_FLIGHT,
+        user_mode_submission: node != PAGING,
         gpu_mmu: true,
         // Nothing that is not written here.
         ..NodeMetadata::default()

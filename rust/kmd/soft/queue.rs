@@ -2,10 +2,15 @@
 
 //! What takes submissions: a context of packets, or a HW queue. It is the part of a queue that
 //! submits reach without sleeping; the rest belongs to its engine.
+//!
+//! A HW queue that its process fills takes none. It is told when its doorbell is rung.
 
 use super::listed::Listed;
 use crate::{
-    ddi::queue::Submission,
+    ddi::{
+        doorbell::DoorbellCallbacks,
+        queue::Submission, //
+    },
     platform::{
         self,
         Shared,
@@ -14,16 +19,18 @@ use crate::{
 };
 
 /// Most submissions of a queue that have not completed (`MaxInFlightHwQueueBuffers`).
-pub(super) const MAX_IN_FLIGHT: u16 = 4;
+pub const MAX_IN_FLIGHT: u16 = 4;
 
 /// What an engine and the OS part share of a queue.
-pub(super) struct Queue {
+pub struct Queue {
     /// What the OS part calls it.
     pub(super) id: u64,
     /// Which engine has it.
     pub(super) engine: usize,
     /// GPU virtual address of its progress fence, if it has one.
     pub(super) progress_fence: Option<u64>,
+    /// Its process fills it.
+    pub(super) is_filled_by_process: bool,
     waiting: ShortLock<Waiting>,
 }
 
@@ -37,22 +44,34 @@ struct Waiting {
     next: Option<Shared<Queue>>,
     /// Its number in the engine.
     number: Option<u32>,
+    /// What its doorbell tells the OS part, if its process fills it.
+    doorbell: Option<Shared<dyn DoorbellCallbacks>>,
+    /// The next ring is told, so that the engine need not look at the ring.
+    traps: bool,
 }
 
 impl Queue {
     /// A queue that its engine does not know yet; `None` if there is no memory. May sleep.
-    pub(super) fn new(id: u64, engine: usize, progress_fence: Option<u64>) -> Option<Shared<Self>> {
+    pub fn new(
+        id: u64,
+        engine: usize,
+        progress_fence: Option<u64>,
+        is_filled_by_process: bool,
+    ) -> Option<Shared<Self>> {
         let waiting = Waiting {
             submissions: [None; MAX_IN_FLIGHT as usize],
             listed: false,
             next: None,
             number: None,
+            doorbell: None,
+            traps: false,
         };
 
         platform::shared(Self {
             id,
             engine,
             progress_fence,
+            is_filled_by_process,
             waiting: platform::short_lock!(waiting, "soft::Queue::waiting")?,
         })
     }
@@ -66,6 +85,41 @@ impl Queue {
             *place = Some(*submission);
         }
         !core::mem::replace(&mut waiting.listed, true)
+    }
+
+    /// It has this doorbell from now on, or none any more. What it had.
+    pub fn set_doorbell(
+        &self,
+        doorbell: Option<Shared<dyn DoorbellCallbacks>>,
+    ) -> Option<Shared<dyn DoorbellCallbacks>> {
+        core::mem::replace(&mut self.waiting.lock().doorbell, doorbell)
+    }
+
+    /// Its process may have written to the ring. True if the engine has to be told of the queue.
+    pub fn ring(&self) -> bool {
+        let mut waiting = self.waiting.lock();
+
+        waiting.traps = false;
+        !core::mem::replace(&mut waiting.listed, true)
+    }
+
+    /// True if the engine has to be told of the queue so that it looks once more.
+    pub fn look(&self) -> bool {
+        !core::mem::replace(&mut self.waiting.lock().listed, true)
+    }
+
+    /// Whether the next ring is told.
+    pub fn traps(&self) -> bool {
+        self.waiting.lock().traps
+    }
+
+    /// The next ring is told, unless one comes before [`DoorbellCallbacks::trap`] of the result has
+    /// returned. Then the engine has to look once more.
+    pub fn begin_trap(&self) -> Option<Shared<dyn DoorbellCallbacks>> {
+        let mut waiting = self.waiting.lock();
+
+        waiting.traps = true;
+        waiting.doorbell.clone()
     }
 
     /// Takes the next submission.
@@ -83,7 +137,7 @@ impl Queue {
     }
 
     /// The engine has it by this number, or not any more.
-    pub(super) fn set_number(&self, number: Option<u32>) {
+    pub fn set_number(&self, number: Option<u32>) {
         self.waiting.lock().number = number;
     }
 }

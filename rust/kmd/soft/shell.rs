@@ -25,6 +25,7 @@ use super::{
 };
 use crate::{
     ddi::{
+        class::Passive,
         queue::{
             NodeStatus,
             QueueCallbacks, //
@@ -37,6 +38,7 @@ use crate::{
     engine::{
         memory::Physical,
         page_table::Profile,
+        ring::Ring,
         run_list::{
             ContextIndex,
             QueueIndex, //
@@ -67,6 +69,8 @@ pub(super) struct Shell {
     wakeup: BoxedWakeup,
     listed: ShortLock<ToLookAt>,
     core: Lock<Core>,
+    /// Held while a doorbell is made to trap, in which the OS part takes its lock of that.
+    trapping: Lock<()>,
 }
 
 /// What the thread has to look at.
@@ -101,6 +105,7 @@ impl Shell {
             wakeup: platform::wakeup()?,
             listed: platform::short_lock!(listed, "soft::Shell::listed")?,
             core: platform::lock!(Core::new(format)?, "soft::Shell::core")?,
+            trapping: platform::lock!((), "soft::Shell::trapping")?,
         })
     }
 
@@ -110,6 +115,49 @@ impl Shell {
     pub(super) fn queue_has_work(&self, queue: &Shared<Queue>) {
         self.listed.lock().queues.push(queue);
         self.wakeup.ring();
+    }
+
+    /// The process of a queue may have written to its ring.
+    ///
+    /// Context: does not sleep.
+    pub(super) fn queue_was_rung(&self, queue: &Shared<Queue>) {
+        if queue.ring() {
+            self.queue_has_work(queue);
+        }
+    }
+
+    /// The engine looks at the ring of a queue once more.
+    ///
+    /// Context: does not sleep.
+    pub(super) fn look_at_ring(&self, queue: &Shared<Queue>) {
+        if queue.look() {
+            self.queue_has_work(queue);
+        }
+    }
+
+    /// The next ring of a queue is told, and the engine looks at what was written before (GPU-32).
+    /// May sleep.
+    fn trap(&self, queue: &Shared<Queue>) {
+        {
+            // Whoever destroys the doorbell waits for this.
+            let _trapping = self.trapping.lock();
+
+            if let Some(doorbell) = queue.begin_trap() {
+                doorbell.trap(&Passive::here());
+            }
+        }
+        self.look_at_ring(queue);
+    }
+
+    /// Returns when no doorbell is made to trap that was when this was called. May sleep.
+    pub(super) fn wait_for_trap(&self) {
+        drop(self.trapping.lock());
+    }
+
+    /// A queue has a ring from now on, or none any more. On return nothing of the old one is read.
+    /// May sleep.
+    pub(super) fn set_ring(&self, queue: &Queue, ring: Option<Ring>) {
+        self.core.lock().set_ring(queue, ring);
     }
 
     /// A context is to be suspended or resumed.
@@ -295,6 +343,7 @@ impl Run for Shell {
         while !self.wakeup.is_stopped() {
             match self.turn() {
                 Turn::Ran => platform::breathe(),
+                Turn::Emptied(queue) => self.trap(&queue),
                 Turn::Idle(poll) => {
                     self.polls.set(self.number, poll);
                     self.wakeup.wait(None);

@@ -7,6 +7,7 @@ pub(crate) mod dma_attachment;
 pub(crate) mod dma_export;
 pub(crate) mod dma_import;
 pub(crate) mod dma_slots;
+pub(crate) mod doorbell_pages;
 pub(crate) mod local_memory;
 pub(crate) mod mapping;
 pub(crate) mod movable;

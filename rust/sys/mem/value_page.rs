@@ -81,8 +81,13 @@ impl ValuePage {
 
     /// Its place in system memory: what page tables of the GPU have.
     pub(crate) fn physical(&self) -> u64 {
+        self.frame().physical()
+    }
+
+    /// The page as mappings have it.
+    pub(in crate::sys) fn frame(&self) -> Frame<'_> {
         // SAFETY: The page is allocated as long as `self`.
-        unsafe { Frame::of_page(self.raw_page()) }.physical()
+        unsafe { Frame::of_page(self.raw_page()) }
     }
 
     fn raw_page(&self) -> NonNull<bindings::page> {

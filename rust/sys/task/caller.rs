@@ -106,6 +106,12 @@ pub(crate) fn group_is_dead() -> bool {
     unsafe { ffi::dxg_group_is_dead() }
 }
 
+/// Whether a signal ends the calling thread group.
+pub(crate) fn group_is_killed() -> bool {
+    // SAFETY: Looks at the current task only.
+    unsafe { ffi::dxg_group_is_killed() }
+}
+
 /// Gives the calling kernel thread, which runs a test, an address space that ends with it.
 #[cfg(CONFIG_KUNIT = "y")]
 pub(crate) fn attach_mm() -> Result {

@@ -219,6 +219,14 @@ pub(crate) use crate::{
     thread::{breathe, thread, wakeup, BoxedWakeup, Run, Thread, Wakeup},
 };
 
+/// A page of a physical doorbell that is memory.
+pub(crate) struct DoorbellPage(());
+
+/// Such a page.
+pub(crate) fn doorbell_page() -> Option<Shared<DoorbellPage>> {
+    Some(Shared::new(DoorbellPage(())))
+}
+
 /// Something that happens once and can be waited for.
 pub(crate) struct Completion {
     done: Mutex<bool>,

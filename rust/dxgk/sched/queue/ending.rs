@@ -10,8 +10,9 @@
 //!
 //! A closing queue has no handle any more. It goes on until everything is done, until a wait is not
 //! satisfied when it is its turn, or until patience with it is at an end (FEN-46). Then the rest is
-//! discarded. Its commands may take [`PATIENCE_MS`] without progress (GPU-30), and [`ROUNDS`] times
-//! that altogether, because nobody is left who could say that it is enough.
+//! discarded. Its commands may take [`PATIENCE_MS`] without progress (GPU-30), and five times that
+//! altogether, because nobody is left who could say that it is enough. A queue that its process has
+//! filled is looked at more often, because nothing tells of its progress.
 //!
 //! A stopped queue discards everything: its device is in error, its adapter is removed, or patience
 //! is at an end. The end destroys what the KMD has, which stops commands that still run.
@@ -39,8 +40,8 @@ use kernel::{
 
 /// How long the commands of a closing queue may take without progress.
 const PATIENCE_MS: u32 = 2000;
-/// How many times they may take so long.
-const ROUNDS: u32 = 5;
+/// How long it is between two looks at a ring.
+const RING_MS: u32 = 20;
 
 impl WorkItem<PATIENCE> for Queue {
     type Pointer = Arc<Self>;
@@ -49,8 +50,8 @@ impl WorkItem<PATIENCE> for Queue {
         {
             let mut state = this.state.lock();
 
-            if state.is_patient(ROUNDS) {
-                return this.look_later();
+            if state.is_patient(PATIENCE_MS / this.look_after_ms()) {
+                this.look_later();
             }
         }
         this.advance(Runner::Patient);
@@ -62,13 +63,22 @@ impl Queue {
     ///
     /// Context: may sleep, no locks held.
     pub(in crate::dxgk) fn leave(self: &Arc<Self>) {
-        {
+        // What its ring may use stays until it ends.
+        let mut epoch = self
+            .is_filled_by_process
+            .then(|| self.device.process.work.epoch());
+        let ring = {
             let mut state = self.state.lock();
 
-            if !state.close() {
+            if !state.close(&mut epoch) {
                 return;
             }
             stats::add::<RETIRING>(&self.device, 1);
+            state.ring()
+        };
+
+        if let Some(ring) = ring {
+            ring.disconnect();
         }
         self.advance(Runner::Patient);
 
@@ -79,13 +89,24 @@ impl Queue {
         }
     }
 
+    /// How long it is between two looks at the patience.
+    fn look_after_ms(&self) -> u32 {
+        match self.is_filled_by_process {
+            true => RING_MS,
+            false => PATIENCE_MS,
+        }
+    }
+
     /// Looks at the patience later. Called with the lock held, so that the end, which takes it
     /// back, comes after it.
     fn look_later(self: &Arc<Self>) {
         if let Some(worker) = work::worker() {
             // It fails only if it is queued already.
             let _queued = worker
-                .enqueue_delayed::<_, PATIENCE>(self.clone(), msecs_to_jiffies(PATIENCE_MS))
+                .enqueue_delayed::<_, PATIENCE>(
+                    self.clone(),
+                    msecs_to_jiffies(self.look_after_ms()),
+                )
                 .is_ok();
         }
     }
@@ -100,6 +121,12 @@ impl Queue {
 
     /// The end, by who has the turn: the KMD destroys what it has, and nothing is left.
     pub(super) fn end(self: &Arc<Self>) {
+        let ring = self.state.lock().take_ring();
+
+        if let Some(ring) = ring {
+            ring.end();
+        }
+
         // What is in flight is used until the KMD has stopped it, so that goes first.
         let own = self.state.lock().take_kmd();
         let last = self.kmd.lock().take();
@@ -111,10 +138,12 @@ impl Queue {
             waiting,
             is_awaited,
             was_retiring,
+            epoch,
         } = self.state.lock().end();
 
         Self::discard(running);
         Self::discard(waiting);
+        drop(epoch);
         if is_awaited {
             work::cancel::<_, PATIENCE>(self);
         }

@@ -3,12 +3,14 @@
 //! A kernel-mode queue: a context of packets, or a HW queue.
 //!
 //! `state.rs` says what is queued and what is to be done next, `turn.rs` who does it, `ending.rs`
-//! how a queue ends. Nothing is recursive: the end of a wait only queues work.
+//! how a queue ends, `filled.rs` what is different if its process fills it. Nothing is recursive:
+//! the end of a wait only queues work.
 //!
 //! LOCK: `state` is a leaf; items are dropped without it. `kmd` is held while a priority is set,
 //! and is not taken by the adapter's worker.
 
 mod ending;
+pub(in crate::dxgk) mod filled;
 mod state;
 mod turn;
 
@@ -53,6 +55,7 @@ use crate::{
     logic::submit_rules,
     sys::{
         alloc::pin_arc,
+        task::caller,
         trace, //
     }, //
 };
@@ -101,6 +104,8 @@ pub(crate) struct Queue {
     pub(crate) node: u32,
     /// Whether it is a HW queue.
     pub(crate) is_hw: bool,
+    /// Whether its process fills it, see `filled.rs`.
+    pub(crate) is_filled_by_process: bool,
     /// The priority of its context, as the client has set it.
     priority: Arc<Atomic<i32>>,
     /// Where the end of a suspension is told, if it is the queue of a context.
@@ -141,6 +146,8 @@ pub(in crate::dxgk) struct Description {
     pub(in crate::dxgk) node: u32,
     /// Whether it is a HW queue.
     pub(in crate::dxgk) is_hw: bool,
+    /// Whether its process fills it.
+    pub(in crate::dxgk) is_filled_by_process: bool,
     /// The priority of its context, as the client has set it.
     pub(in crate::dxgk) priority: Arc<Atomic<i32>>,
     /// Where the end of a suspension is told, if it is the queue of a context.
@@ -160,6 +167,7 @@ impl Queue {
             id,
             node,
             is_hw,
+            is_filled_by_process,
             priority,
             suspension,
         } = description;
@@ -170,6 +178,7 @@ impl Queue {
                 id,
                 node,
                 is_hw,
+                is_filled_by_process,
                 priority,
                 suspension,
                 device: device.clone(),
@@ -260,6 +269,13 @@ impl Queue {
         self.kmd.lock().as_ref()?.context().map(act)
     }
 
+    /// What the KMD has, if it still has something.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(in crate::dxgk) fn kmd(&self) -> Option<Arc<KmdQueue>> {
+        self.kmd.lock().clone()
+    }
+
     /// How it is now.
     pub(crate) fn snapshot(&self) -> Snapshot {
         let state = self.state.lock();
@@ -269,6 +285,7 @@ impl Queue {
             id: self.id,
             node: self.node,
             is_hw: self.is_hw,
+            doorbell: state.doorbell_status(),
             pid: self.device.owner.mappings().identity.number(),
             items,
             in_flight,
@@ -305,7 +322,12 @@ impl Told for Queue {
 
 impl ListedQueue for Queue {
     fn close(self: Arc<Self>) {
-        self.leave();
+        // Nobody finishes what a killed process has begun to write (GPU-30).
+        if self.is_filled_by_process && caller::group_is_killed() {
+            self.stop_now();
+        } else {
+            self.leave();
+        }
     }
 
     fn stop(self: Arc<Self>) {

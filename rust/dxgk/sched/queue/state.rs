@@ -10,12 +10,14 @@ use crate::{
     },
     dxgk::sched::{
         callbacks::Reported,
+        filled::Filled,
         item::{
             Commands,
             Item,
             What, //
         },
         kmd_queue::KmdQueue,
+        queued_work::Epoch,
         wait::{
             Begin,
             Begun,
@@ -24,6 +26,7 @@ use crate::{
     },
     error::Status,
     logic::{
+        doorbell::DoorbellStatus,
         submission_order::SubmissionOrder,
         submit_rules, //
     }, //
@@ -36,6 +39,9 @@ use kernel::{
     },
     sync::Arc, //
 };
+
+/// How many times a closing queue may take as long as it may take without progress.
+const ROUNDS: u32 = 5;
 
 /// Where a queue is in its life.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -96,9 +102,11 @@ impl Step {
 #[derive(Default)]
 struct Patience {
     /// How far the queue was when it was looked at.
-    completed: u64,
+    reached: u64,
+    /// How often it was as far as before.
+    unchanged: u32,
     /// How often that was.
-    rounds: u32,
+    looks: u32,
     /// It will be looked at.
     is_queued: bool,
 }
@@ -113,6 +121,8 @@ pub(super) struct Rest {
     pub(super) is_awaited: bool,
     /// It was counted among what is retiring.
     pub(super) was_retiring: bool,
+    /// What it has held.
+    pub(super) epoch: Option<Arc<Epoch>>,
 }
 
 /// What `Queue::state` protects.
@@ -130,6 +140,12 @@ pub(super) struct State {
     life: Life,
     /// Its handle is gone.
     has_no_handle: bool,
+    /// What its process fills, if it does and there is a doorbell.
+    ring: Option<Arc<dyn Filled>>,
+    /// There is about to be one.
+    is_ring_claimed: bool,
+    /// Held while it closes: memory stays that the ring may use.
+    epoch: Option<Arc<Epoch>>,
     /// Some thread has the turn: it makes the queue go on until it finds nothing to do. Whoever
     /// comes meanwhile has nothing to do: what was there before is found then.
     has_runner: bool,
@@ -158,6 +174,9 @@ impl State {
             order: SubmissionOrder::new(most),
             life: Life::Open,
             has_no_handle: false,
+            ring: None,
+            is_ring_claimed: false,
+            epoch: None,
             has_runner: false,
             kmd: None,
             progress: 0,
@@ -176,6 +195,66 @@ impl State {
     /// Takes out what the KMD has. For who has the turn.
     pub(super) fn take_kmd(&mut self) -> Option<Arc<KmdQueue>> {
         self.kmd.take()
+    }
+
+    /// Makes a place for a ring; false if there is one.
+    pub(super) fn claim_ring(&mut self) -> bool {
+        self.ring.is_none() && !core::mem::replace(&mut self.is_ring_claimed, true)
+    }
+
+    /// The place for a ring is used, or not needed any more.
+    pub(super) fn unclaim_ring(&mut self) {
+        self.is_ring_claimed = false;
+    }
+
+    /// Its process fills it by this ring, for which there is a place; gives it back if the queue is
+    /// not open any more.
+    pub(super) fn fill_from(&mut self, ring: Arc<dyn Filled>) -> Option<Arc<dyn Filled>> {
+        if self.life != Life::Open {
+            return Some(ring);
+        }
+        self.ring = Some(ring);
+        None
+    }
+
+    /// The process has given up the ring at this address. Whether nobody else ends it, and what to
+    /// drop without the lock.
+    pub(super) fn give_up_ring(&mut self, ring: *const ()) -> (bool, Option<Arc<dyn Filled>>) {
+        let is_own = |own: &Arc<dyn Filled>| Arc::as_ptr(own).cast::<()>() == ring;
+
+        match self.life {
+            Life::Closing if self.ring.as_ref().is_some_and(is_own) => (false, None),
+            _ if self.ring.as_ref().is_some_and(is_own) => (true, self.ring.take()),
+            _ => (true, None),
+        }
+    }
+
+    /// Its ring, if it has one.
+    pub(super) fn ring(&self) -> Option<Arc<dyn Filled>> {
+        self.ring.clone()
+    }
+
+    /// Takes its ring out, if it has one.
+    pub(super) fn take_ring(&mut self) -> Option<Arc<dyn Filled>> {
+        self.ring.take()
+    }
+
+    /// What the status of its doorbell says, if it has one.
+    pub(super) fn doorbell_status(&self) -> Option<DoorbellStatus> {
+        self.ring.as_ref().map(|ring| ring.status())
+    }
+
+    /// Whether there is something left in its ring.
+    fn is_filled(&self) -> bool {
+        self.ring.as_ref().is_some_and(|ring| !ring.is_idle())
+    }
+
+    /// How far it is.
+    fn reached(&self) -> u64 {
+        match &self.ring {
+            Some(ring) => ring.progress(),
+            None => self.order.completed(),
+        }
     }
 
     /// Why nothing more is queued, if that is so.
@@ -261,8 +340,9 @@ impl State {
 
         let order = self.order;
         let is_closing = self.life == Life::Closing;
+        let is_filled = self.is_filled();
         let Some(head) = self.head() else {
-            return if is_closing && self.in_flight == 0 {
+            return if is_closing && self.in_flight == 0 && !is_filled {
                 Self::end_by(runner)
             } else {
                 Step::Rest
@@ -370,14 +450,16 @@ impl State {
         }
     }
 
-    /// Its handle is gone; false if that is not the first end of it.
-    pub(super) fn close(&mut self) -> bool {
+    /// Its handle is gone; false if that is not the first end of it. `epoch` is the present one, if
+    /// its process fills it.
+    pub(super) fn close(&mut self, epoch: &mut Option<Arc<Epoch>>) -> bool {
         let is_open = self.life == Life::Open;
 
         self.has_no_handle = true;
         if is_open {
             self.life = Life::Closing;
             self.is_retiring = true;
+            self.epoch = epoch.take();
         }
         is_open
     }
@@ -404,31 +486,34 @@ impl State {
             waiting: self.take_waiting(),
             is_awaited: self.patience.is_queued,
             was_retiring: core::mem::take(&mut self.is_retiring),
+            epoch: self.epoch.take(),
         }
     }
 
     /// Begins the patience with a closing queue; false if there is nothing to wait for. If true,
     /// the caller sees to it that it is looked at.
     pub(super) fn begin_patience(&mut self) -> bool {
-        self.patience.completed = self.order.completed();
+        self.patience.reached = self.reached();
         self.patience.is_queued = self.life == Life::Closing;
         self.patience.is_queued
     }
 
-    /// The patience is looked at, `rounds` times at most: true if it goes on, as above. If not, the
-    /// queue is stopped.
-    pub(super) fn is_patient(&mut self, rounds: u32) -> bool {
+    /// The patience is looked at: true if it goes on, as above. If not, the queue is stopped. It
+    /// ends after so many looks without progress, and `ROUNDS` times as many altogether.
+    pub(super) fn is_patient(&mut self, looks: u32) -> bool {
+        let now = self.reached();
         let Patience {
-            completed,
-            rounds: before,
+            reached,
+            unchanged,
+            looks: before,
             is_queued,
         } = &mut self.patience;
 
-        // OVERFLOW: a few rounds.
+        // OVERFLOW: a few hundred looks.
         *before += 1;
-        *is_queued =
-            self.life == Life::Closing && self.order.completed() != *completed && *before < rounds;
-        *completed = self.order.completed();
+        *unchanged = if now == *reached { *unchanged + 1 } else { 0 };
+        *is_queued = self.life == Life::Closing && *unchanged < looks && *before < looks * ROUNDS;
+        *reached = now;
         if self.life == Life::Closing && !*is_queued {
             self.life = Life::Stopped;
         }

@@ -29,8 +29,9 @@ def complaint(line, call, number):
     if not named:
         return "does not begin with the name and the number of the call"
     # The same call has a number at the end in some headers: CreateAllocation is CreateAllocation2.
+    # Structs of newer calls have their words apart: D3DKMT_CREATE_DOORBELL.
     name = named[2].upper()
-    if SHORTER.get(name, name).rstrip("2") != call.rstrip("2"):
+    if SHORTER.get(name, name).rstrip("2") not in (call.rstrip("2"), call.replace("_", "")):
         return f"is not named after {call}"
     if int(named[3], 16) != number:
         return f"does not have the number {number:#04x}"

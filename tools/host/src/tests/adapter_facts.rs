@@ -265,9 +265,11 @@ fn node_facts() -> Vec<Fact<NodeMetadata>> {
     vec![
         ("engine_type", |node| node.engine_type = EngineType::Copy, at(&[25], 4, &[6, 0, 0, 0])),
         ("name", |node| node.name = Text::new("x"), at(&[25], 8, &text("x", 32))),
-        ("context_scheduling", |node| node.context_scheduling = false, at(&[25], 72, &[0])),
+        ("context_scheduling", |node| node.context_scheduling = false,
+            at(&[25], 72, &[0b1000])),
         ("ring_buffer_fence_release", |node| node.ring_buffer_fence_release = true,
-            at(&[25], 72, &[0b11])),
+            at(&[25], 72, &[0b1011])),
+        ("user_mode_submission", |node| node.user_mode_submission = false, at(&[25], 72, &[0b1])),
         ("max_in_flight_hw_queue_buffers", |node| node.max_in_flight_hw_queue_buffers = 7,
             at(&[25], 74, &[7, 0])),
         ("gpu_mmu", |node| node.gpu_mmu = true, at(&[25], 76, &[1])),

@@ -326,7 +326,7 @@ fn private_data_identifies_the_software_gpu() {
 
 /// GPU-1: 3D, compute, copy, paging.
 #[test]
-fn gpu_1_nodes_have_types_and_names() {
+fn gpu_1_gpu_2_nodes_have_types_and_names() {
     let expected = [(1, "3D"), (0, "Compute"), (6, "Copy"), (0, "Paging")];
 
     assert_eq!(soft().caps.nodes as usize, expected.len());
@@ -338,8 +338,11 @@ fn gpu_1_nodes_have_types_and_names() {
         assert_eq!(dword(&payload, 0), ordinal, "input kept");
         assert_eq!(dword(&payload, 4), engine);
         assert_eq!(text(&payload[8..72]), name);
-        // RingBufferFenceRelease; four submissions of a HW queue at a time; GpuMmuSupported.
-        assert_eq!(payload[72..], [0b10, 0, 4, 0, 1, 0]);
+        // RingBufferFenceRelease, UserModeSubmission; four submissions of a HW queue at a time;
+        // GpuMmuSupported.
+        let flags = if name == "Paging" { 0b10 } else { 0b1010 };
+
+        assert_eq!(payload[72..], [flags, 0, 4, 0, 1, 0]);
     }
     for input in [4u32, 0xffff, 0x1_0000, 0xffff_0000] {
         let mut payload = vec![POISON; 78];

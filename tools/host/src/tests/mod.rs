@@ -36,6 +36,8 @@ mod ddi;
 #[cfg(not(loom))]
 mod digest;
 #[cfg(not(loom))]
+mod doorbell;
+#[cfg(not(loom))]
 mod feature;
 #[cfg(not(loom))]
 mod fence_slots;
@@ -113,5 +115,7 @@ mod waiters;
 mod gate;
 #[cfg(loom)]
 mod interleavings;
+#[cfg(loom)]
+mod lost_ring;
 #[cfg(loom)]
 mod quota_scenes;

@@ -98,6 +98,7 @@ fn queue_of(callbacks: &Shared<dyn QueueCallbacks>) -> CreateHwQueueArgs<'_> {
     CreateHwQueueArgs {
         id: HwQueueId(8),
         disable_gpu_timeout: false,
+        user_mode_submission: false,
         progress_fence: 0x1000,
         private_data: &[],
         callbacks,

@@ -5,6 +5,7 @@
 //! module they are the OS part's.
 
 mod aperture;
+mod doorbells;
 mod ends;
 mod memory;
 mod profiles;
@@ -259,11 +260,12 @@ fn page(segment: u32, address: u64) -> PageTableEntry {
     })
 }
 
-fn hw_queue(context: &Shared<Context>, id: u64, fence: u64, ear: &Shared<Ear>) -> HwQueue {
+fn hw_queue(context: &Shared<Context>, id: u64, fence: u64, ear: &Shared<Ear>) -> Shared<HwQueue> {
     let callbacks: Shared<dyn QueueCallbacks> = ear.clone();
     let args = CreateHwQueueArgs {
         id: HwQueueId(id),
         disable_gpu_timeout: false,
+        user_mode_submission: false,
         progress_fence: fence,
         private_data: &[],
         callbacks: &callbacks,
