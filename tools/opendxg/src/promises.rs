@@ -14,6 +14,7 @@ assert_impl_all!(Adapter: Send, Sync, Clone);
 assert_impl_all!(Device: Send, Sync, Clone);
 assert_impl_all!(Context: Send, Sync);
 assert_impl_all!(HwQueue<'static>: Send, Sync);
+assert_impl_all!(Doorbell<'static>: Send, Sync);
 assert_impl_all!(PagingQueue: Send, Sync);
 assert_impl_all!(MonitoredFence: Send, Sync);
 assert_impl_all!(FenceValues: Send, Sync, Clone, Default);
@@ -37,6 +38,7 @@ assert_impl_all!(EventFd: Send, Sync);
 assert_impl_all!(FencePoint: Send, Sync);
 
 // So can what describes an object, a call or an answer. Plain values can be copied.
+assert_impl_all!(DoorbellStatus: Send, Sync, Copy, Eq, core::hash::Hash);
 assert_impl_all!(ShareOptions: Send, Sync, Clone);
 assert_impl_all!(ObjectInfo: Send, Sync, Clone, PartialEq);
 assert_impl_all!(Info: Send, Sync);

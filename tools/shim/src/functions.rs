@@ -60,6 +60,10 @@ functions! {
         direct D3DKMTDestroyHwContext(D3DKMT_DESTROYHWCONTEXT);
         direct D3DKMTCreateHwQueue(D3DKMT_CREATEHWQUEUE);
         direct D3DKMTDestroyHwQueue(D3DKMT_DESTROYHWQUEUE);
+        direct D3DKMTCreateDoorbell(D3DKMT_CREATE_DOORBELL);
+        direct D3DKMTConnectDoorbell(D3DKMT_CONNECT_DOORBELL);
+        direct D3DKMTDestroyDoorbell(D3DKMT_DESTROY_DOORBELL);
+        direct D3DKMTNotifyWorkSubmission(D3DKMT_NOTIFY_WORK_SUBMISSION);
         direct D3DKMTSubmitCommand(D3DKMT_SUBMITCOMMAND);
         direct D3DKMTSubmitCommandToHwQueue(D3DKMT_SUBMITCOMMANDTOHWQUEUE);
         direct D3DKMTRender(D3DKMT_RENDER);

@@ -46,6 +46,16 @@ pub(crate) fn create_hw_queue(
     value.ok_or(Error::Protocol("hardware queue without a value mapping"))
 }
 
+/// CreateDoorbell without private driver data; also returns where the status is mapped.
+pub(crate) fn create_doorbell(node: &Node, arg: &mut D3DKMT_CREATE_DOORBELL) -> Result<FenceValue> {
+    (arg.PrivateDriverData, arg.PrivateDriverDataSize) = (0, 0);
+    // SAFETY: the call takes no address.
+    unsafe { call_with_addresses(node, arg) }?;
+    // SAFETY: as in `create_paging_queue`.
+    let status = unsafe { FenceValue::at(arg.DoorbellStatusCPUVirtualAddress) };
+    status.ok_or(Error::Protocol("doorbell without a status mapping"))
+}
+
 /// MakeResident of allocations; the outputs stay in the argument.
 pub(crate) fn make_resident(
     node: &Node,
