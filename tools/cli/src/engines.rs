@@ -64,6 +64,9 @@ pub struct Queue {
     pub submissions: Option<u64>,
     /// Nanoseconds that its commands have run.
     pub busy_ns: Option<u64>,
+    /// Whether its process reaches the GPU by its doorbell, if it fills the queue by itself:
+    /// `connected`, `notify`, `retry` or `abort`.
+    pub doorbell: Option<String>,
     /// What it waits for, if its next item is a wait that is not satisfied.
     pub blocked_on: Option<Blocked>,
     /// Why it has stopped.
@@ -134,6 +137,7 @@ pub fn queue(line: &str) -> Option<Queue> {
         in_flight: words.number("in_flight"),
         submissions: words.number("submissions"),
         busy_ns: words.number("busy_ns"),
+        doorbell: words.value("doorbell").map(Into::into),
         blocked_on: blocked(&words),
         fault: fault(&words),
     })

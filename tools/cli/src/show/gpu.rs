@@ -107,6 +107,7 @@ pub(super) fn queues(world: &World, pid: Option<u32>) -> String {
         "IN-FLIGHT",
         "DONE",
         "BUSY-MS",
+        "DOORBELL",
         "WHY",
     ]);
     for (luid, queue) in chosen_queues(world, pid) {
@@ -131,6 +132,7 @@ pub(super) fn queues(world: &World, pid: Option<u32>) -> String {
             known(queue.in_flight),
             known(queue.submissions),
             known(queue.busy_ns.map(|ns| ns / 1_000_000)),
+            queue.doorbell.clone().unwrap_or("-".into()),
             why,
         ]);
     }
