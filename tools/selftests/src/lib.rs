@@ -57,6 +57,7 @@ pub mod time;
 pub mod trace;
 pub mod uring;
 pub mod user;
+pub mod user_queue;
 mod watchdog;
 
 pub use result::{fails_with, Failure, TestResult};

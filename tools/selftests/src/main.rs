@@ -90,6 +90,8 @@ mod t_tool;
 mod t_trace;
 #[path = "bin/t-unload.rs"]
 mod t_unload;
+#[path = "bin/t-user-queues/main.rs"]
+mod t_user_queues;
 #[path = "bin/t-verifier.rs"]
 mod t_verifier;
 #[path = "bin/t-weak/main.rs"]
@@ -100,7 +102,7 @@ use std::process::exit;
 use selftests::program;
 
 /// The programs by name.
-const PROGRAMS: [(&str, fn()); 46] = [
+const PROGRAMS: [(&str, fn()); 47] = [
     ("run-all", run_all::main),
     ("t-access-any", t_access_any::main),
     ("t-access-none", t_access_none::main),
@@ -145,6 +147,7 @@ const PROGRAMS: [(&str, fn()); 46] = [
     ("t-tool", t_tool::main),
     ("t-trace", t_trace::main),
     ("t-unload", t_unload::main),
+    ("t-user-queues", t_user_queues::main),
     ("t-verifier", t_verifier::main),
     ("t-weak", t_weak::main),
 ];

@@ -18,7 +18,7 @@ use std::time::Instant;
 
 /// The basic acceptance tests, in IGT's word: one program about each thing that the module has,
 /// and those about what it uses of the kernel, which may differ from version to version.
-const BAT: [&str; 34] = [
+const BAT: [&str; 35] = [
     "t-adapters",
     "t-c-client",
     "t-c-gpu-client",
@@ -52,6 +52,7 @@ const BAT: [&str; 34] = [
     "t-tool",
     "t-trace",
     "t-unload",
+    "t-user-queues",
     "t-verifier",
 ];
 
@@ -108,7 +109,7 @@ impl Set {
 /// How many seconds programs take that run much longer than the others, on the debug kernel, which
 /// takes longest. Parts are shared out by these; a number that is wrong makes a run longer and
 /// nothing else.
-const LONG: [(&str, u32); 27] = [
+const LONG: [(&str, u32); 28] = [
     ("t-failslab", 260),
     ("t-negative", 220),
     ("t-limits", 160),
@@ -124,6 +125,7 @@ const LONG: [(&str, u32); 27] = [
     ("t-gpu-submit", 70),
     ("t-gpu-random", 60),
     ("t-gpu-faults", 60),
+    ("t-user-queues", 60),
     ("t-many-adapters", 60),
     ("t-hoard", 60),
     ("t-dmabuf", 60),

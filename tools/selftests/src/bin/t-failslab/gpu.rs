@@ -8,11 +8,12 @@ use opendxg::pm4::Pm4;
 use opendxg::raw::{Argument, Raw};
 use opendxg::uapi::*;
 use opendxg::{
-    Allocation, Context, EventFd, GpuReserve, MonitoredFence, Reservation, Status, SyncFlags,
-    SyncKind, SyncObject,
+    Allocation, Context, EventFd, GpuReserve, HwQueue, MonitoredFence, Reservation, Status,
+    SyncFlags, SyncKind, SyncObject,
 };
 use selftests::call::succeeds;
-use selftests::gpu::{reaches, Commands, Gpu, BLOCK, PAGE, READ_WRITE};
+use selftests::gpu::{reaches, Buffer, Commands, Gpu, BLOCK, PAGE, READ_WRITE};
+use selftests::user_queue::user_queue;
 use selftests::{ensure_eq, fixture, TestResult};
 
 use crate::t_failslab::plain::{keep, Maker, Plain, Sweep};
@@ -74,6 +75,14 @@ impl World {
     }
 }
 
+/// A queue that its process fills, and what its ring can be made of.
+fn with_user_queue(body: impl FnOnce(&HwQueue<'_>, &Buffer) -> TestResult) -> TestResult {
+    let gpu = Gpu::new()?;
+    let context = gpu.device().create_hw_context(0)?;
+    let queue = user_queue(&context)?;
+    body(&queue, &gpu.buffer(PAGE)?)
+}
+
 /// Sweeps over a call with a struct that is filled in from the world.
 fn sweep_over<T: Argument + Copy + 'static>(
     sweep: Sweep<'_>,
@@ -110,6 +119,47 @@ pub(crate) const ALL: &[(&str, Maker)] = &[
             destroy.hHwQueue = arg.hHwQueue;
             succeeds(raw, &mut destroy)
         })?)
+    }),
+    ("CreateHwQueue: filled by its process", |sweep| {
+        let device = fixture::device()?;
+        let context = device.create_hw_context(0)?;
+        let mut arg = D3DKMT_CREATEHWQUEUE::zeroed();
+        arg.hHwContext = context.handle().0;
+        arg.Flags = D3DDDI_CREATEHWQUEUEFLAGS_UserModeSubmission;
+        sweep(&mut Plain::new(arg, 2, |raw, arg| {
+            let mut destroy = D3DKMT_DESTROYHWQUEUE::zeroed();
+            destroy.hHwQueue = arg.hHwQueue;
+            succeeds(raw, &mut destroy)
+        })?)
+    }),
+    ("CreateDoorbell", |sweep| {
+        with_user_queue(|queue, ring| {
+            let mut arg = D3DKMT_CREATE_DOORBELL::zeroed();
+            arg.hHwQueue = queue.handle().0;
+            arg.hRingBuffer = ring.allocation().handle().0;
+            arg.hRingBufferControl = ring.allocation().handle().0;
+            sweep(&mut Plain::new(arg, 1, |raw, arg| {
+                let mut destroy = D3DKMT_DESTROY_DOORBELL::zeroed();
+                destroy.hDoorbell = arg.hDoorbell;
+                succeeds(raw, &mut destroy)
+            })?)
+        })
+    }),
+    ("ConnectDoorbell", |sweep| {
+        with_user_queue(|queue, ring| {
+            let doorbell = queue.create_doorbell(ring.allocation(), ring.allocation())?;
+            let mut arg = D3DKMT_CONNECT_DOORBELL::zeroed();
+            arg.hDoorbell = doorbell.handle().0;
+            sweep(&mut Plain::new(arg, 0, keep)?)
+        })
+    }),
+    ("NotifyWorkSubmission", |sweep| {
+        with_user_queue(|queue, ring| {
+            let doorbell = queue.create_doorbell(ring.allocation(), ring.allocation())?;
+            let mut arg = D3DKMT_NOTIFY_WORK_SUBMISSION::zeroed();
+            arg.hDoorbell = doorbell.handle().0;
+            sweep(&mut Plain::new(arg, 0, keep)?)
+        })
     }),
     ("CreatePagingQueue", |sweep| {
         let device = fixture::device()?;

@@ -77,8 +77,10 @@ fn refusals() -> TestResult {
         arg.Flags = 1 << bit;
         refused(&raw, &mut arg, IP).map_err(|error| format!("flag {bit}: {error}"))?;
     }
-    // No node takes work from user mode.
+    // The paging node takes no work from user mode.
+    let paging = gpu.device().create_hw_context(3)?;
     let mut arg = good;
+    arg.hHwContext = paging.handle().0;
     arg.Flags = D3DDDI_CREATEHWQUEUEFLAGS_UserModeSubmission;
     refused(&raw, &mut arg, Status::NOT_SUPPORTED)?;
     for flag in [

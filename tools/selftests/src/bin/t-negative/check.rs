@@ -4,7 +4,7 @@
 use std::os::fd::{FromRawFd, OwnedFd};
 
 use opendxg::raw::{code, exact_code};
-use opendxg::uapi::D3DKMT_DESTROYALLOCATION2;
+use opendxg::uapi::{D3DKMT_DESTROYALLOCATION2, D3DKMT_DESTROY_DOORBELL};
 use opendxg::Status;
 use selftests::call::errno_of;
 use selftests::leak::open_descriptors;
@@ -225,11 +225,19 @@ fn destroy(world: &World, kind: Object, handle: u32) -> TestResult {
         Object::Device => 0x19,
         Object::Context | Object::AnyContext => 0x05,
         Object::PagingQueue => 0x1c,
-        Object::HwQueue => 0x1b,
+        Object::HwQueue | Object::UserQueue => 0x1b,
         Object::HwContext => 0x1a,
         Object::KeyedMutex => 0x95,
         Object::Sync | Object::Fence | Object::Shared => 0x1d,
-        Object::Resource | Object::Allocation | Object::Shareable => {
+        Object::Doorbell => {
+            let mut arg = D3DKMT_DESTROY_DOORBELL {
+                hDoorbell: handle,
+                ..Default::default()
+            };
+            ensure_eq!(world.raw.exec(&mut arg), Ok(Status::SUCCESS), "destroying");
+            return Ok(());
+        }
+        Object::Resource | Object::Allocation | Object::Shareable | Object::Ring => {
             return destroy_memory(world, kind, handle);
         }
     };

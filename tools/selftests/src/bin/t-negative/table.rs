@@ -5,6 +5,7 @@ mod adapter;
 mod allocation;
 mod create;
 mod device;
+mod doorbell;
 mod escape;
 mod gpu_memory;
 mod info;
@@ -359,6 +360,7 @@ fn described() -> impl Iterator<Item = &'static Described> {
     [
         adapter::FORMS,
         device::FORMS,
+        doorbell::FORMS,
         create::FORMS,
         open::FORMS,
         wait::FORMS,

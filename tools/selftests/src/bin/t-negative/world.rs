@@ -11,8 +11,9 @@ use opendxg::{
 };
 use selftests::call::succeeds;
 use selftests::child::{Child, Gate};
-use selftests::gpu::{Commands, Gpu};
+use selftests::gpu::{Buffer, Commands, Gpu};
 use selftests::leak::Watch;
+use selftests::user_queue::user_queue;
 use selftests::{fds, fixture, TestResult};
 use std::os::fd::{AsRawFd, OwnedFd};
 
@@ -55,6 +56,11 @@ pub(crate) enum Object {
     AnyContext,
     PagingQueue,
     HwQueue,
+    /// A queue that its process fills, without a doorbell.
+    UserQueue,
+    Doorbell,
+    /// An allocation that can be a ring.
+    Ring,
     /// A synchronisation object of any kind.
     Sync,
     /// A monitored fence that can be shared.
@@ -133,8 +139,12 @@ pub(crate) struct World {
     pub(crate) gpu: Gpu,
     /// Tells when queues, or an update, have done everything.
     pub(crate) settled: MonitoredFence,
-    /// A queue of the next.
+    /// Queues of the next, and the doorbell of one that has no other name.
     hw_queue: LocalHandle,
+    user_queue: LocalHandle,
+    doorbell: LocalHandle,
+    /// What rings can be made of.
+    ring: Buffer,
     pub(crate) hw_context: Context,
     pub(crate) device: Device,
     pub(crate) adapter: Adapter,
@@ -174,6 +184,16 @@ impl World {
         let commands = gpu.commands(&Pm4::new().nop(4))?;
         let hw_context = device.create_hw_context(0)?;
         let hw_queue = hw_context.create_hw_queue()?.into_raw();
+        let filled = user_queue(&hw_context)?.into_raw();
+        let ring = gpu.buffer(4096)?;
+        let doorbell = {
+            let queue = user_queue(&hw_context)?;
+            let doorbell = queue
+                .create_doorbell(ring.allocation(), ring.allocation())?
+                .into_raw();
+            queue.into_raw();
+            doorbell
+        };
         let settled = device.create_fence(0)?;
         let known = device.new_resource().shared().runtime_data(&RUNTIME_DATA);
         Ok(Self {
@@ -193,6 +213,9 @@ impl World {
             gpu,
             settled,
             hw_queue,
+            user_queue: filled,
+            doorbell,
+            ring,
             hw_context,
             point: fence.point(u64::MAX)?,
             foreign: vec![reader, writer, fds::memfd()?],
@@ -235,6 +258,11 @@ impl World {
         Ok(self.settled.wait(next)?)
     }
 
+    /// What rings can be made of.
+    pub(crate) fn ring(&self) -> &Buffer {
+        &self.ring
+    }
+
     /// A live handle of a kind.
     pub(crate) fn handle(&self, kind: Object) -> u32 {
         match kind {
@@ -245,6 +273,9 @@ impl World {
             Object::AnyContext => self.context.handle().0,
             Object::PagingQueue => self.gpu.paging().handle().0,
             Object::HwQueue => self.hw_queue.0,
+            Object::UserQueue => self.user_queue.0,
+            Object::Doorbell => self.doorbell.0,
+            Object::Ring => self.ring.allocation().handle().0,
             Object::Sync | Object::Fence | Object::Shared => self.fence.handle().0,
             Object::Resource | Object::Shareable => self.resource.handle().0,
             Object::Allocation => self.resource.allocations()[0].handle().0,
@@ -287,6 +318,12 @@ impl World {
             Object::Context | Object::AnyContext => self.device.create_context(0)?.handle(),
             Object::PagingQueue => self.device.create_paging_queue()?.handle(),
             Object::HwQueue => self.hw_context.create_hw_queue()?.handle(),
+            Object::UserQueue => user_queue(&self.hw_context)?.handle(),
+            Object::Doorbell => {
+                let (queue, ring) = (user_queue(&self.hw_context)?, self.ring.allocation());
+                queue.create_doorbell(ring, ring)?.into_raw()
+            }
+            Object::Ring => self.gpu.buffer(4096)?.allocation().handle(),
             Object::HwContext => self.device.create_hw_context(0)?.handle(),
             Object::Sync | Object::Fence | Object::Shared => {
                 self.device.create_shareable_fence(0)?.handle()
@@ -329,6 +366,7 @@ impl World {
             ("hardware context", Object::HwContext),
             ("paging queue", Object::PagingQueue),
             ("hardware queue", Object::HwQueue),
+            ("doorbell", Object::Doorbell),
             ("fence", Object::Sync),
             ("resource", Object::Resource),
             ("allocation", Object::Allocation),
@@ -336,7 +374,7 @@ impl World {
         ];
         // The last four have an information store.
         let others = match kind {
-            Object::Shareable => &others[..6],
+            Object::Shareable => &others[..7],
             _ => &others[..],
         };
         for (name, other) in others {

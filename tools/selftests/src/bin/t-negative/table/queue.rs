@@ -66,9 +66,9 @@ const PRIVATE_SIZE: Field = field(
     },
 );
 
-/// Bits of D3DDDI_CREATEHWQUEUEFLAGS, but for that of queues that clients fill.
+/// Bits of D3DDDI_CREATEHWQUEUEFLAGS, but for that of queues that processes fill.
 const QUEUE_FLAGS: u64 = 0xf;
-/// The bit of queues that clients fill.
+/// The bit of queues that processes fill.
 const USER_MODE: u32 = 1 << 4;
 
 const CREATE_HW_QUEUE: &[Field] = &[
@@ -148,13 +148,13 @@ pub(super) const FORMS: &[Described] = &[
     Described {
         nr: 0x18,
         name: "D3DKMT_CREATEHWQUEUE",
-        variant: "filled by the client",
+        variant: "filled by its process",
         fields: CREATE_HW_QUEUE,
         good: |world, image| {
             image.put32(4, USER_MODE);
             hw_queue(world, image)
         },
-        status: Status::NOT_SUPPORTED,
+        status: Status::SUCCESS,
     },
     Described {
         nr: 0x1b,
