@@ -11,6 +11,7 @@ use opendxg::{Context, Device, HwQueue, MonitoredFence, PagingQueue};
 use super::balls::Socket;
 use super::ping_pong::PingPong;
 use super::{names, Bench};
+use crate::bell::{user_queue, Bell};
 use crate::gpu::{one, Buffer, Commands};
 use crate::machine;
 use crate::measure::{Participant, Plan, Runner, Subject};
@@ -33,6 +34,10 @@ pub mod names_of_work {
     pub const COMMAND: &str = "SubmitCommand";
     /// SubmitCommandToHwQueue, and a wait for its progress fence.
     pub const HW_QUEUE: &str = "SubmitCommandToHwQueue";
+    /// A packet in a ring, a doorbell, and a wait for its progress fence.
+    pub const DOORBELL: &str = "doorbell";
+    /// The same, and looking at the value of the progress fence.
+    pub const DOORBELL_LOOKING: &str = "doorbell, looking at the value";
     /// A resource of virtio-gpu, until its fence is signalled.
     pub const VIRTGPU: &str = "virtio-gpu resource";
     /// The same without waiting for the fence.
@@ -148,6 +153,8 @@ pub fn submit(runner: &mut Runner, bench: &Bench, plan: Plan) {
     let hw_context = work.device.create_hw_context(NODES[0]);
     let hw_context = hw_context.expect("create a HW context");
     let line = Line::new(&hw_context);
+    let queues = [user_queue(&hw_context), user_queue(&hw_context)];
+    let [bell, looked_at] = [0, 1].map(|number| Bell::new(&work.paging, &queues[number]));
     let mut value = 0;
     let mut all = vec![
         Participant::new(COMMAND, || {
@@ -159,6 +166,8 @@ pub fn submit(runner: &mut Runner, bench: &Bench, plan: Plan) {
             fence.wait(value).expect("wait");
         }),
         Participant::new(HW_QUEUE, || line.run(&work.nothing)),
+        Participant::new(DOORBELL, || bell.run()),
+        Participant::new(DOORBELL_LOOKING, || looked_at.run_looking()),
         Participant::new(names::SOCKETPAIR, PingPong::new(&peer, Socket::new())),
     ];
     if let Some(device) = &bench.virtgpu {
