@@ -49,6 +49,7 @@ pub(crate) mod submission_order;
 pub(crate) mod submit_rules;
 pub(crate) mod sync_flags;
 pub(crate) mod table_tree;
+pub(crate) mod tdr;
 pub(crate) mod timeout;
 pub(crate) mod upcase;
 pub(crate) mod wait_rules;

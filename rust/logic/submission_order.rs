@@ -73,6 +73,11 @@ impl SubmissionOrder {
         self.submitted.saturating_sub(self.completed)
     }
 
+    /// The last submission that the KMD got; 0 if it got none.
+    pub fn submitted(&self) -> u64 {
+        self.submitted
+    }
+
     /// The last submission that has completed; 0 if none has.
     pub fn completed(&self) -> u64 {
         self.completed

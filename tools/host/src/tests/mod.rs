@@ -101,6 +101,8 @@ mod submit_rules;
 #[cfg(not(loom))]
 mod table_tree;
 #[cfg(not(loom))]
+mod tdr;
+#[cfg(not(loom))]
 mod threads;
 #[cfg(not(loom))]
 mod timeout;
