@@ -102,6 +102,19 @@ impl Engine {
         self.tlb.invalidate(scope, first, last);
     }
 
+    /// A dword as a queue would read it, for those who look for the reason of a hang; `None` if that
+    /// would be a fault.
+    pub fn peek<M: Memory>(&mut self, queue: &Queue, memory: &M, va: u64) -> Option<u32> {
+        let mut space = Space {
+            memory,
+            tlb: &mut self.tlb,
+            root: *queue.root(),
+            system: false,
+        };
+
+        space.load32(va).ok()
+    }
+
     /// Runs a queue until it ends, has to wait, or has used up a budget.
     ///
     /// # Arguments

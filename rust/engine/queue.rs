@@ -145,6 +145,14 @@ impl Queue {
         self.operation.as_ref().and_then(Operation::blocked_on)
     }
 
+    /// GPU virtual address of the packet that it is in, or comes to next.
+    pub fn packet(&self) -> u64 {
+        match self.operation {
+            Some(_) => self.packet.va,
+            None => self.current.va,
+        }
+    }
+
     /// Whether all of its submission has been read, though not all of it may have been done.
     pub fn is_fetched(&self) -> bool {
         let callers = self.callers.iter().take(self.nesting);

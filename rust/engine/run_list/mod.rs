@@ -304,6 +304,44 @@ impl RunList {
         })
     }
 
+    /// No queue of the context runs any more, as if each had faulted. None of them runs now.
+    pub fn stop_context(
+        &mut self,
+        arena: &mut impl Arena,
+        context: ContextIndex,
+    ) -> Result<(), Refused> {
+        let mut at = arena.context(context).ok_or(Refused)?.queues.first;
+
+        while let Some(index) = at {
+            let Some(queue) = arena.queue(index) else {
+                break;
+            };
+
+            at = queue.sibling.after;
+            if !matches!(queue.state, State::Running | State::Faulted | State::Gone) {
+                self.take_out(arena, index);
+                self.set(arena, index, State::Faulted)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A queue of the context: the first one that has something to do, or the first one.
+    pub fn first_of(&self, arena: &mut impl Arena, context: ContextIndex) -> Option<QueueIndex> {
+        let first = arena.context(context)?.queues.first?;
+        let mut at = Some(first);
+
+        while let Some(index) = at {
+            let queue = arena.queue(index)?;
+
+            if matches!(queue.state, State::Ready | State::Blocked | State::Running) {
+                return Some(index);
+            }
+            at = queue.sibling.after;
+        }
+        Some(first)
+    }
+
     /// Takes a queue out of the list, for good.
     pub fn remove(
         &mut self,

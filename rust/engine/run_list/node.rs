@@ -46,6 +46,11 @@ impl QueueNode {
         self.context
     }
 
+    /// When a queue that is blocked is looked at again.
+    pub fn poll_at_ns(&self) -> u64 {
+        self.poll_at_ns
+    }
+
     /// Goes to another state. No call leads to one that is not legal: that would be a mistake of
     /// the run list or of its arena, which builds for tests end with, and others refuse (GPU-49).
     pub(super) fn go_to(&mut self, next: State) -> Result<(), Refused> {

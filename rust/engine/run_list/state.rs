@@ -18,12 +18,12 @@ pub enum State {
     Blocked,
     /// Its context is suspended.
     Suspended,
-    /// A fault has stopped it.
+    /// A fault has stopped it, or a reset.
     Faulted,
 }
 
 /// Which state may follow which.
-const LEGAL: [(State, State); 20] = {
+const LEGAL: [(State, State); 24] = {
     use State::{
         Blocked,
         Empty,
@@ -39,9 +39,11 @@ const LEGAL: [(State, State); 20] = {
         (Empty, Ready),
         (Empty, Suspended),
         (Empty, Gone),
+        (Empty, Faulted),
         (Ready, Running),
         (Ready, Suspended),
         (Ready, Gone),
+        (Ready, Faulted),
         (Running, Ready),
         (Running, Empty),
         (Running, Blocked),
@@ -51,9 +53,11 @@ const LEGAL: [(State, State); 20] = {
         (Blocked, Ready),
         (Blocked, Suspended),
         (Blocked, Gone),
+        (Blocked, Faulted),
         (Suspended, Empty),
         (Suspended, Ready),
         (Suspended, Gone),
+        (Suspended, Faulted),
         (Faulted, Gone),
     ]
 };

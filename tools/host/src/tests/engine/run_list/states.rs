@@ -16,11 +16,11 @@ fn gpu_49_the_legal_transitions() {
         for to in STATES {
             let expected = match from {
                 Gone => matches!(to, Empty),
-                Empty => matches!(to, Ready | Suspended | Gone),
-                Ready => matches!(to, Running | Suspended | Gone),
+                Empty => matches!(to, Ready | Suspended | Faulted | Gone),
+                Ready => matches!(to, Running | Suspended | Faulted | Gone),
                 Running => matches!(to, Ready | Empty | Blocked | Suspended | Faulted | Gone),
-                Blocked => matches!(to, Ready | Suspended | Gone),
-                Suspended => matches!(to, Empty | Ready | Gone),
+                Blocked => matches!(to, Ready | Suspended | Faulted | Gone),
+                Suspended => matches!(to, Empty | Ready | Faulted | Gone),
                 Faulted => matches!(to, Gone),
             };
 
@@ -35,7 +35,7 @@ fn gpu_49_every_call_in_every_state() {
 
     type Call = fn(&mut Engine) -> bool;
 
-    let calls: [(&str, Call, [State; 7]); 7] = [
+    let calls: [(&str, Call, [State; 7]); 8] = [
         // What becomes of each of STATES; the same if it is refused or nothing happens.
         (
             "add",
@@ -76,6 +76,17 @@ fn gpu_49_every_call_in_every_state() {
                 true
             },
             [Gone, Empty, Ready, Running, Blocked, Empty, Faulted],
+        ),
+        (
+            "stop_context",
+            |engine| {
+                engine
+                    .list
+                    .stop_context(&mut engine.nodes, ContextIndex(0))
+                    .is_ok()
+            },
+            // One that runs is stopped at the end of its slice: nobody does that to an engine.
+            [Gone, Faulted, Faulted, Running, Faulted, Faulted, Faulted],
         ),
         (
             "remove",
