@@ -16,16 +16,20 @@ use crate::{
             AdapterKind, //
         },
         driver::Driver,
-        kmd_log, //
+        kmd_log,
+        recovery::is_delay, //
     },
     kmd::soft::{
         AdapterProfile,
         Config,
         SoftKmd, //
     },
-    sys::shared::{
-        Published,
-        Shared, //
+    sys::{
+        params,
+        shared::{
+            Published,
+            Shared, //
+        }, //
     }, //
 };
 use kernel::{
@@ -128,6 +132,7 @@ impl GroupOperations for Root {
                 doorbells: 10,
                 global_doorbells: 11,
                 notify_doorbells: 12,
+                tdr_delay_ms: 13,
             ],
         };
 
@@ -149,6 +154,8 @@ struct SoftAdapter {
 struct State {
     driver: Arc<Driver>,
     config: Config,
+    /// Its TDR time, if it is not that of the module.
+    tdr_delay_ms: Option<u32>,
     /// The adapter while it is enabled.
     adapter: Option<Arc<Adapter>>,
 }
@@ -160,6 +167,7 @@ impl SoftAdapter {
                 State {
                     driver,
                     config: Config::default(),
+                    tdr_delay_ms: None,
                     adapter: None,
                 },
                 "SoftAdapter::state"
@@ -187,7 +195,13 @@ impl SoftAdapter {
 impl State {
     fn enable(&mut self) -> Result {
         if self.adapter.is_none() {
-            self.adapter = Some(add_adapter(&self.driver, self.config)?);
+            let adapter = add_adapter(&self.driver, self.config)?;
+
+            if let Some(ms) = self.tdr_delay_ms {
+                // It was checked when it was set.
+                let _set = adapter.recovery.set_delay_ms(ms);
+            }
+            self.adapter = Some(adapter);
         }
         Ok(())
     }
@@ -453,5 +467,36 @@ impl AttributeOperations<12> for SoftAdapter {
         let notify = kstrtobool_bytes(page)?;
 
         this.configure(|config| config.doorbells.notify = notify)
+    }
+}
+
+/// `tdr_delay_ms`: how long work may take on an engine. It may be changed at any time.
+#[vtable]
+impl AttributeOperations<13> for SoftAdapter {
+    type Data = Self;
+
+    fn show(this: &Self, page: &mut [u8; PAGE_SIZE]) -> Result<usize> {
+        let state = this.state.lock();
+        let ms = match (&state.adapter, state.tdr_delay_ms) {
+            (Some(adapter), _) => adapter.recovery.delay_ms(),
+            (None, Some(ms)) => ms,
+            (None, None) => params::tdr_delay_ms(),
+        };
+
+        show(page, fmt!("{ms}\n"))
+    }
+
+    fn store(this: &Self, page: &[u8]) -> Result {
+        let ms = u32::try_from(number(page)?).map_err(|_| EINVAL)?;
+        let mut state = this.state.lock();
+
+        if !is_delay(ms) {
+            return Err(EINVAL);
+        }
+        if let Some(adapter) = &state.adapter {
+            adapter.recovery.set_delay_ms(ms)?;
+        }
+        state.tdr_delay_ms = Some(ms);
+        Ok(())
     }
 }

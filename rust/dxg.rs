@@ -48,7 +48,8 @@ use dxgk::{
     driver::{
         Driver,
         MAX_ADAPTERS, //
-    }, //
+    },
+    recovery::is_delay, //
 };
 use file::device::OpenFile;
 use kernel::prelude::*;
@@ -92,6 +93,13 @@ impl kernel::Module for OpenDxg {
             pr_err!(
                 "global_access={}: must be 0, 1 or 2\n",
                 params::global_access()
+            );
+            return Err(EINVAL);
+        }
+        if !is_delay(params::tdr_delay_ms()) {
+            pr_err!(
+                "tdr_delay_ms={}: must be 10 to 3600000\n",
+                params::tdr_delay_ms()
             );
             return Err(EINVAL);
         }

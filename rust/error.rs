@@ -240,6 +240,7 @@ impl From<KmdError> for DxgError {
             KmdError::InvalidParameter => Status::INVALID_PARAMETER,
             KmdError::NotSupported => Status::NOT_SUPPORTED,
             KmdError::DeviceRemoved => Status::DEVICE_REMOVED,
+            KmdError::AccessDenied => Status::ACCESS_DENIED,
         })
     }
 }
@@ -253,6 +254,7 @@ impl From<KmdError> for Error {
             // CAST: errnos are small numbers.
             KmdError::NotSupported => Self::from_errno(-(bindings::EOPNOTSUPP as i32)),
             KmdError::DeviceRemoved => ENODEV,
+            KmdError::AccessDenied => EPERM,
         }
     }
 }

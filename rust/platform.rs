@@ -20,6 +20,10 @@ use kernel::{
         Arc,
         Mutex,
         SpinLock, //
+    },
+    time::{
+        delay::fsleep,
+        Delta, //
     }, //
 };
 
@@ -114,6 +118,11 @@ pub(crate) type BoxedWakeup = Pin<KBox<Wakeup>>;
 /// Such a wakeup; `None` if there is no memory. May sleep.
 pub(crate) fn wakeup() -> Option<BoxedWakeup> {
     pinned(Wakeup::new())
+}
+
+/// Lets a little time go by: about a millisecond. May sleep.
+pub(crate) fn nap() {
+    fsleep(Delta::from_millis(1));
 }
 
 /// Starts a thread for a part of the software adapter with this number; `None` if there is no

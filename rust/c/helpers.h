@@ -118,5 +118,6 @@ void dxg_thread_wait(struct wait_queue_head *wq, const atomic_t *word, const s64
 struct workqueue_struct *dxg_workqueue(const char *name);
 struct workqueue_struct *dxg_ordered_workqueue(const char *name);
 bool dxg_caller_may_raise_priority(void);
+bool dxg_caller_may_administrate(void);
 
 #endif

@@ -206,3 +206,9 @@ bool dxg_caller_may_raise_priority(void)
 {
 	return capable(CAP_SYS_NICE);
 }
+
+/* Whether the caller may control the machine. Who only asks is not noted for an audit. */
+bool dxg_caller_may_administrate(void)
+{
+	return ns_capable_noaudit(&init_user_ns, CAP_SYS_ADMIN);
+}

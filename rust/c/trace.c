@@ -58,6 +58,11 @@ void dxg_trace_unblock(u64 queue)
 	trace_dxg_unblock(queue);
 }
 
+void dxg_trace_reset(u64 adapter, u32 node, u64 queue)
+{
+	trace_dxg_reset(adapter, node, queue);
+}
+
 void dxg_trace_fault(u64 queue, u64 packet)
 {
 	trace_dxg_fault(queue, packet);

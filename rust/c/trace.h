@@ -153,6 +153,24 @@ TRACE_EVENT(dxg_fault,
 	TP_printk("queue=%llu packet=%#llx", __entry->queue, __entry->packet)
 );
 
+/* A reset. node: of an engine, or all bits for the adapter. queue: what hangs, or 0. */
+TRACE_EVENT(dxg_reset,
+	TP_PROTO(u64 adapter, u32 node, u64 queue),
+	TP_ARGS(adapter, node, queue),
+	TP_STRUCT__entry(
+		__field(u64, adapter)
+		__field(u32, node)
+		__field(u64, queue)
+	),
+	TP_fast_assign(
+		__entry->adapter = adapter;
+		__entry->node = node;
+		__entry->queue = queue;
+	),
+	TP_printk("adapter=%llu node=%u queue=%llu", __entry->adapter, __entry->node,
+		  __entry->queue)
+);
+
 /* With verify_kmd: an entry or callback of a KMD. kind: its number in ddi/verifier/entry.rs. */
 TRACE_EVENT(dxg_kmd,
 	TP_PROTO(u32 kind, u64 object),

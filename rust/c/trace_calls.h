@@ -20,6 +20,7 @@ void dxg_trace_complete(u64 queue, u64 number);
 void dxg_trace_block(u64 queue, u64 object, u64 value);
 void dxg_trace_unblock(u64 queue);
 void dxg_trace_fault(u64 queue, u64 packet);
+void dxg_trace_reset(u64 adapter, u32 node, u64 queue);
 void dxg_trace_kmd(u32 kind, u64 object);
 
 #endif

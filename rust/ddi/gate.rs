@@ -15,6 +15,16 @@
 //! A call that is inside may enter again for a destroy: the gate does not become STOPPING while it
 //! is inside.
 //!
+//! A reset of the adapter is the same for a while, and the gate is OPEN again afterwards:
+//!
+//! ```text
+//! OPEN --begin_reset--> DRAINING --last one out--> RESETTING --dropped--> OPEN
+//!  calls                 destroys, paging           queries
+//! ```
+//!
+//! What is refused then would have failed: all devices are in error after it. Queries pass always,
+//! but not when the KMD is being stopped (those marked with (r) in gpu.md section 10.2).
+//!
 //! Paging passes like a destroy, and is refused only when the gate is STOPPED. Who changes page
 //! tables frees memory afterwards, and engines may use that until StopDevice has returned: a call
 //! that is refused earlier would say nothing about them.
@@ -30,6 +40,7 @@ use super::types::{
 };
 use crate::platform::{
     self,
+    Arrivals,
     Completion,
     GateHeld,
     Word32, //
@@ -38,6 +49,13 @@ use crate::platform::{
 const CLOSED: u32 = 1 << 31;
 const STOPPING: u32 = 1 << 30;
 const STOPPED: u32 = 1 << 29;
+const DRAINING: u32 = 1 << 28;
+const RESETTING: u32 = 1 << 27;
+
+/// The gate is not open any more.
+const ANY_STOP: u32 = CLOSED | STOPPING | STOPPED;
+/// There is a reset.
+const ANY_RESET: u32 = DRAINING | RESETTING;
 
 /// The gate of one KMD.
 pub struct Gate {
@@ -47,6 +65,10 @@ pub struct Gate {
     drained: Completion,
     /// The gate is STOPPED.
     stopped: Completion,
+    /// How often the gate became RESETTING after others had left.
+    drained_to_reset: Arrivals,
+    /// How many resets are over.
+    resets: Arrivals,
 }
 
 /// A call that is inside. Dropping it leaves.
@@ -61,6 +83,12 @@ pub struct Closed<'a> {
     _held: GateHeld,
 }
 
+/// Nobody but queries is inside a KMD that may be reset now. Dropping it says that this is done.
+pub struct Resetting<'a> {
+    gate: &'a Gate,
+    _held: GateHeld,
+}
+
 impl Gate {
     /// An open gate; `None` if there is no memory.
     pub fn new() -> Option<Self> {
@@ -68,12 +96,23 @@ impl Gate {
             state: platform::word32(0),
             drained: platform::completion()?,
             stopped: platform::completion()?,
+            drained_to_reset: platform::arrivals()?,
+            resets: platform::arrivals()?,
         })
     }
 
-    /// Enters for a call; DeviceRemoved once the gate was closed.
+    /// Enters for a call; DeviceRemoved once the gate was closed, and during a reset.
     pub fn enter(&self) -> KmdResult<Inside<'_>> {
-        self.change(|state| (state & (CLOSED | STOPPING | STOPPED) == 0).then(|| count(state)))
+        self.enter_unless(ANY_STOP | ANY_RESET)
+    }
+
+    /// Enters for a query; DeviceRemoved once the gate was closed.
+    pub fn enter_to_query(&self) -> KmdResult<Inside<'_>> {
+        self.enter_unless(ANY_STOP)
+    }
+
+    fn enter_unless(&self, refused: u32) -> KmdResult<Inside<'_>> {
+        self.change(|state| (state & refused == 0).then(|| count(state)))
             .map(|_| Inside {
                 gate: self,
                 _held: platform::gate_entered(false),
@@ -81,17 +120,20 @@ impl Gate {
             .ok_or(KmdError::DeviceRemoved)
     }
 
-    /// Enters for a destroy. Waits while the KMD is being stopped.
+    /// Enters for a destroy. Waits while the KMD is being stopped or reset.
     ///
     /// Context: may sleep.
     pub fn enter_to_destroy(&self) -> Inside<'_> {
         let held = platform::gate_entered(true);
 
         while self
-            .change(|state| (state & STOPPING == 0).then(|| count(state)))
+            .change(|state| (state & (STOPPING | RESETTING) == 0).then(|| count(state)))
             .is_none()
         {
-            self.stopped.wait_for_completion();
+            self.wait_for_reset();
+            if platform::load32_acquire(&self.state) & STOPPING != 0 {
+                self.stopped.wait_for_completion();
+            }
         }
         Inside {
             gate: self,
@@ -99,16 +141,17 @@ impl Gate {
         }
     }
 
-    /// Enters for paging. Waits while the KMD is being stopped; `None` once that is done, so that
-    /// nothing runs any more.
+    /// Enters for paging. Waits while the KMD is being stopped or reset; `None` once it is stopped,
+    /// so that nothing runs any more.
     ///
     /// Context: may sleep.
     pub fn enter_to_page(&self) -> Option<Inside<'_>> {
         let held = platform::gate_entered(true);
 
         loop {
-            let entered =
-                self.change(|state| (state & (STOPPING | STOPPED) == 0).then(|| count(state)));
+            let entered = self.change(|state| {
+                (state & (STOPPING | STOPPED | RESETTING) == 0).then(|| count(state))
+            });
 
             if entered.is_some() {
                 return Some(Inside {
@@ -116,10 +159,49 @@ impl Gate {
                     _held: held,
                 });
             }
-            if platform::load32_acquire(&self.state) & STOPPED != 0 {
+            self.wait_for_reset();
+
+            let state = platform::load32_acquire(&self.state);
+
+            if state & STOPPED != 0 {
                 return None;
             }
-            self.stopped.wait_for_completion();
+            if state & STOPPING != 0 {
+                self.stopped.wait_for_completion();
+            }
+        }
+    }
+
+    /// Refuses new calls and returns when only queries are inside; `None` if the gate was closed.
+    /// One reset at a time.
+    ///
+    /// Context: may sleep; not inside.
+    pub fn begin_reset(&self) -> Option<Resetting<'_>> {
+        let before = self.drained_to_reset.count();
+        let state = self.change(|state| match state {
+            0 => Some(RESETTING),
+            _ if state & (ANY_STOP | ANY_RESET) == 0 => Some(state | DRAINING),
+            _ => None,
+        })?;
+        let held = platform::gate_closed();
+
+        if state != RESETTING {
+            // OVERFLOW: it counts modulo 2^32.
+            self.drained_to_reset.wait_until(before.wrapping_add(1));
+        }
+        Some(Resetting {
+            gate: self,
+            _held: held,
+        })
+    }
+
+    /// Returns when there is no reset that there was when this was called.
+    fn wait_for_reset(&self) {
+        let before = self.resets.count();
+
+        if platform::load32_acquire(&self.state) & ANY_RESET != 0 {
+            // OVERFLOW: as above.
+            self.resets.wait_until(before.wrapping_add(1));
         }
     }
 
@@ -127,11 +209,19 @@ impl Gate {
     ///
     /// Context: may sleep; not inside.
     pub fn close(&self) -> Option<Closed<'_>> {
-        let closed = self.change(|state| match state {
-            0 => Some(STOPPING),
-            _ if state & (CLOSED | STOPPING | STOPPED) == 0 => Some(state | CLOSED),
-            _ => None,
-        })?;
+        let closed = loop {
+            let closed = self.change(|state| match state {
+                0 => Some(STOPPING),
+                _ if state & (ANY_STOP | ANY_RESET) == 0 => Some(state | CLOSED),
+                _ => None,
+            });
+
+            match closed {
+                Some(closed) => break closed,
+                None if !self.is_open() => return None,
+                None => self.wait_for_reset(),
+            }
+        };
         let held = platform::gate_closed();
 
         if closed != STOPPING {
@@ -145,23 +235,30 @@ impl Gate {
 
     /// Whether the gate is still open.
     pub fn is_open(&self) -> bool {
-        platform::load32_acquire(&self.state) & (CLOSED | STOPPING | STOPPED) == 0
+        platform::load32_acquire(&self.state) & ANY_STOP == 0
     }
 
     fn leave(&self) {
-        // OVERFLOW: this one is counted.
-        let state = self.change(|state| match state.wrapping_sub(1) {
-            CLOSED => Some(STOPPING),
-            fewer => Some(fewer),
-        });
+        let mut fewer = 0;
 
-        if state == Some(STOPPING) {
-            self.drained.complete_all();
+        self.change(|state| {
+            // OVERFLOW: this one is counted.
+            fewer = state.wrapping_sub(1);
+            Some(match fewer {
+                CLOSED => STOPPING,
+                DRAINING => RESETTING,
+                fewer => fewer,
+            })
+        });
+        match fewer {
+            CLOSED => self.drained.complete_all(),
+            DRAINING => self.drained_to_reset.arrive(),
+            _ => {}
         }
     }
 
     /// Replaces the state by what `next` makes of it, and returns that.
-    fn change(&self, next: impl Fn(u32) -> Option<u32>) -> Option<u32> {
+    fn change(&self, mut next: impl FnMut(u32) -> Option<u32>) -> Option<u32> {
         loop {
             let old = platform::load32_acquire(&self.state);
             let new = next(old)?;
@@ -189,5 +286,13 @@ impl Drop for Closed<'_> {
         let _state = self.gate.change(|_| Some(STOPPED));
 
         self.gate.stopped.complete_all();
+    }
+}
+
+impl Drop for Resetting<'_> {
+    fn drop(&mut self) {
+        let _state = self.gate.change(|state| Some(state & !RESETTING));
+
+        self.gate.resets.arrive();
     }
 }

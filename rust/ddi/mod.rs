@@ -22,6 +22,7 @@
 //! queue.rs    submissions, and what a KMD tells about them
 //! doorbell.rs doorbells of queues that their process fills
 //! paging.rs   page tables
+//! recovery.rs engines that hang
 //! reserve.rs GPU addresses that a KMD reserves
 //! gate.rs     who is inside
 //! port.rs     a started KMD, from StartDevice to RemoveDevice
@@ -38,6 +39,7 @@ pub mod object;
 pub mod paging;
 pub mod port;
 pub mod queue;
+pub mod recovery;
 pub mod reserve;
 pub mod segments;
 pub mod slab;
@@ -66,6 +68,11 @@ use queue::{
     Submission,
     Suspend, //
 };
+use recovery::{
+    DebugInfo,
+    EngineStatus,
+    ResetHwEngine, //
+};
 use reserve::ReserveAddresses;
 use types::{
     AllocationCookie,
@@ -80,6 +87,7 @@ use types::{
     CreateHwQueueArgs,
     DeviceCookie,
     DoorbellCookie,
+    Escape,
     HwQueueCookie,
     KmdResult,
     OpenAllocationArgs,
@@ -224,7 +232,37 @@ pub trait Kmd: Destroy + Send + Sync {
     fn calibrate_gpu_clock(&self, class: &Dispatch, node: u32, physical_adapter: u32) -> ClockData;
 
     /// Escape: a client's private request, answered in place. A refusal changes nothing.
-    fn escape(&self, class: &Passive, flags: u32, data: &mut [u8]) -> KmdResult;
+    fn escape(&self, class: &Passive, escape: &Escape, data: &mut [u8]) -> KmdResult;
+
+    /// PreemptCommand: the engine of a node that there is stops at the end of a packet, and then
+    /// looks anew at what it has to run. Once that is so, QueryEngineStatus says `id`.
+    fn preempt_command(&self, class: &Dispatch, node: u32, id: u64);
+
+    /// QueryEngineStatus of a node that there is. It waits for no engine.
+    fn query_engine_status(&self, class: &Passive, node: u32) -> EngineStatus;
+
+    /// CollectDbgInfo, before ResetHwEngine with the same arguments: what the engine runs, or the
+    /// context that hangs. It waits for no engine.
+    fn collect_dbg_info(&self, class: &Passive, reset: &ResetHwEngine, info: &mut DebugInfo);
+
+    /// ResetHwEngine, and ResetEngine: an engine runs both kinds of contexts. It names every
+    /// context that is affected, [`queue::QueueCallbacks::invalidated`], whose work never goes on.
+    /// On return no engine holds a translation of them, and no access of them is in progress
+    /// (GPU-97). The engine does not run before ResumeHwEngine. Whoever has waited for the engine
+    /// in another entry goes on, whether this succeeds or not.
+    ///
+    /// If it fails the engine runs nothing any more, until ResetFromTimeout.
+    fn reset_hw_engine(&self, class: &Passive, reset: &ResetHwEngine) -> KmdResult;
+
+    /// ResumeHwEngine: the engine runs what was not affected by its reset.
+    fn resume_hw_engine(&self, class: &Passive, node: u32);
+
+    /// ResetFromTimeout: resets the whole adapter. Nothing is inside but queries. All contexts are
+    /// affected, and named. If it fails the adapter is stopped.
+    fn reset_from_timeout(&self, class: &Passive) -> KmdResult;
+
+    /// RestartFromTimeout: the adapter runs again. As [`Kmd::reset_from_timeout`].
+    fn restart_from_timeout(&self, class: &Passive) -> KmdResult;
 }
 
 /// The destroys: the only entries that are called after StopDevice too. They cannot fail. What was

@@ -7,7 +7,8 @@ use super::{
     class::Passive,
     gate::{
         Gate,
-        Inside, //
+        Inside,
+        Resetting, //
     },
     types::{
         AllocationCookie,
@@ -51,10 +52,30 @@ impl Port {
         platform::shared(Self { gate, kmd }).ok_or(KmdError::NoMemory)
     }
 
-    /// Access to the entries of the KMD; DeviceRemoved once it was stopped.
+    /// Access to the entries of the KMD; DeviceRemoved once it was stopped, and while it is reset.
     pub fn enter(&self) -> KmdResult<Calls<'_>> {
         Ok(Calls {
             _inside: self.gate.enter()?,
+            port: self,
+        })
+    }
+
+    /// Access to the queries of the KMD, also while it is reset; DeviceRemoved once it was stopped.
+    /// The caller calls only entries that are marked with (r).
+    pub fn enter_to_query(&self) -> KmdResult<Calls<'_>> {
+        Ok(Calls {
+            _inside: self.gate.enter_to_query()?,
+            port: self,
+        })
+    }
+
+    /// Access to the resets of the whole adapter, which nothing but queries is inside of; `None`
+    /// once it was stopped. One at a time.
+    ///
+    /// Context: may sleep, not inside.
+    pub fn begin_reset(&self, _: &Passive) -> Option<Resets<'_>> {
+        Some(Resets {
+            _resetting: self.gate.begin_reset()?,
             port: self,
         })
     }
@@ -108,6 +129,20 @@ impl Deref for Calls<'_> {
 
     fn deref(&self) -> &Self::Target {
         &*self.port.kmd
+    }
+}
+
+/// A reset of the whole adapter. Nothing else is inside as long as this lives.
+pub struct Resets<'a> {
+    _resetting: Resetting<'a>,
+    port: &'a Port,
+}
+
+impl Resets<'_> {
+    /// ResetFromTimeout, and RestartFromTimeout if that has succeeded.
+    pub fn reset(&self, class: &Passive) -> KmdResult {
+        self.port.kmd.reset_from_timeout(class)?;
+        self.port.kmd.restart_from_timeout(class)
     }
 }
 

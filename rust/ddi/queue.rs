@@ -37,9 +37,20 @@ pub enum Suspend {
 /// adapter nor the object, because the KMD keeps it until the object is destroyed.
 pub trait QueueCallbacks: Send + Sync {
     /// Work of the queue has run for so many nanoseconds more; the engine ran another queue before,
-    /// or none, if `switched`. Not one of the WDK; comes before what that work has led to is told.
+    /// or none, if `switched`. With 0 a queue that its process fills is about to run, so that it is
+    /// watched (GPU-94). Not one of the WDK; comes before what that work has led to is told.
     /// Who does not count them need not.
     fn ran(&self, _ns: u64, _switched: bool) {}
+
+    /// Of the time that it has run, so many nanoseconds were for looking again whether a value is
+    /// there that it waits for. Not one of the WDK; a queue that its process fills does not run
+    /// then (GPU-93). It comes before [`QueueCallbacks::ran`] of the same time.
+    fn polled(&self, _ns: u64) {}
+
+    /// Work of the queue has waited for a value in the middle of its commands for so many
+    /// nanoseconds more, and not for its turn: an unmet wait packet. Not one of the WDK; it counts
+    /// for the TDR time of work that was submitted (GPU-93).
+    fn waited(&self, _ns: u64) {}
 
     /// All commands of this submission and of those before it have been read, and some of them are
     /// still carried out (FEN-41). Not one of the WDK. What has completed has been read; a KMD that
@@ -57,6 +68,10 @@ pub trait QueueCallbacks: Send + Sync {
     /// DMA_PAGE_FAULTED, HWQUEUE_PAGE_FAULTED, or an illegal packet: the queue has stopped for
     /// good, once (GPU-36, GPU-68).
     fn faulted(&self, fault: &Fault);
+
+    /// InvalidateHwContext: a reset has hit the context, or the context of the queue. None of its
+    /// work goes on. Told by ResetHwEngine or ResetFromTimeout, before that returns.
+    fn invalidated(&self);
 
     /// SUSPEND_CONTEXT_COMPLETED: no queue of the context runs any more, after the SuspendContext
     /// with this id.

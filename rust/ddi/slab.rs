@@ -229,6 +229,27 @@ impl<T> Slab<T> {
         }
     }
 
+    /// The first object from this number on, and its number.
+    pub fn next(&self, from: u32) -> Option<(u32, &T)> {
+        let (mut chunk, mut index) = split(from);
+
+        while let Some(place) = self.chunks.get(chunk) {
+            let used = place.as_ref().map_or(0, |chunk| chunk.fresh);
+
+            while index < used {
+                // CAST: a number. OVERFLOW: the same.
+                let number = (chunk * CHUNK + index) as u32;
+
+                if let Some(object) = self.get(number) {
+                    return Some((number, object));
+                }
+                index += 1;
+            }
+            (chunk, index) = (chunk + 1, 0);
+        }
+        None
+    }
+
     /// An object, to be changed.
     pub fn get_mut(&mut self, number: u32) -> Option<&mut T> {
         let (chunk, index) = split(number);

@@ -18,6 +18,8 @@ pub enum KmdError {
     NotSupported,
     /// The adapter is stopped.
     DeviceRemoved,
+    /// The client may not do that.
+    AccessDenied,
 }
 
 /// The result of an entry that may fail.
@@ -173,6 +175,15 @@ pub struct CreateHwQueueArgs<'a> {
     pub private_data: &'a [u8],
     /// What the KMD tells about its work.
     pub callbacks: &'a Shared<dyn QueueCallbacks>,
+}
+
+/// What Escape gets besides the data (`DXGKARG_ESCAPE`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Escape {
+    /// `D3DDDI_ESCAPEFLAGS`.
+    pub flags: u32,
+    /// The client may control the machine, and so break the adapter.
+    pub is_privileged: bool,
 }
 
 /// Where the bytes of an allocation may be.

@@ -12,6 +12,8 @@ use super::{
         AdapterFile,
         Debugfs, //
     },
+    recovery::Recovery,
+    running::Running,
     sched::{
         last_faults::LastFaults,
         list::Queues, //
@@ -37,6 +39,7 @@ use crate::{
         port::Port,
         types::{
             ClockData,
+            Escape,
             KmdError,
             KmdResult,
             Text, //
@@ -68,8 +71,12 @@ use crate::{
     }, //
 };
 use kernel::{
+    new_mutex,
     prelude::*,
-    sync::Arc, //
+    sync::{
+        Arc,
+        Mutex, //
+    }, //
 };
 
 pub(crate) use crate::{
@@ -90,6 +97,14 @@ pub(crate) struct Adapter {
     features: FeatureSet,
     /// The KMD.
     pub(in crate::dxgk) port: Arc<Port>,
+    /// What it recovers with.
+    #[pin]
+    pub(crate) recovery: Recovery,
+    /// What an end of it has to know.
+    pub(in crate::dxgk) running: Arc<Running>,
+    /// Whether it has ended. LOCK: held while it ends.
+    #[pin]
+    ended: Mutex<bool>,
     /// What it has of memory.
     pub(in crate::dxgk) memory: AdapterMemory,
     /// The fences that are bound to it.
@@ -125,6 +140,7 @@ impl Adapter {
         index: u32,
         kmd: KBox<dyn Kmd>,
         debugfs: Option<&Debugfs>,
+        running: &Arc<Running>,
     ) -> KmdResult<Arc<Self>> {
         let class = Passive::here();
         let luid = luid::luid_of(kind, index);
@@ -135,6 +151,7 @@ impl Adapter {
             .transpose()
             .map_err(|_| KmdError::NoMemory)?;
         let worker = OrderedWorker::start(c"dxg-sched").map_err(|_| KmdError::NoMemory)?;
+        let recovery = Recovery::new().map_err(|_| KmdError::NoMemory)?;
         let port = Port::start(kmd, &class, &StartInfo { luid })?;
         let (caps, features, memory) = {
             let kmd = port.enter()?;
@@ -155,6 +172,9 @@ impl Adapter {
                 caps,
                 features,
                 port,
+                recovery <- recovery,
+                running: running.clone(),
+                ended <- new_mutex!(false, "Adapter::ended"),
                 memory,
                 fences <- FenceBindings::new(),
                 queues <- Queues::new(),
@@ -173,6 +193,18 @@ impl Adapter {
     /// Context: may sleep, no locks held.
     pub(super) fn stop(&self) {
         self.port.stop(&Passive::here());
+    }
+
+    /// Does what its end is, once. Whoever comes later returns when it is done.
+    ///
+    /// Context: may sleep, no locks held but that of a directory of configfs.
+    pub(super) fn end_once(&self, end: impl FnOnce()) {
+        let mut ended = self.ended.lock();
+
+        if !*ended {
+            end();
+            *ended = true;
+        }
     }
 
     /// Ends all queues: the KMD is stopped, and none is added any more.
@@ -260,7 +292,7 @@ impl Adapter {
         let asked = Asked {
             caps: &self.caps,
             features: self.features,
-            kmd: &*self.port.enter()?,
+            kmd: &*self.port.enter_to_query()?,
             class: &Passive::here(),
         };
 
@@ -310,7 +342,7 @@ impl Adapter {
     /// Gives a client's private request to the KMD, which answers in place.
     ///
     /// Context: may sleep, no locks held.
-    pub(crate) fn escape(&self, flags: u32, data: &mut [u8]) -> DxgResult {
-        Ok(self.port.enter()?.escape(&Passive::here(), flags, data)?)
+    pub(crate) fn escape(&self, escape: &Escape, data: &mut [u8]) -> DxgResult {
+        Ok(self.port.enter()?.escape(&Passive::here(), escape, data)?)
     }
 }

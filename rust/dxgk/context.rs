@@ -11,6 +11,7 @@ use super::{
     },
     sched::{
         callbacks::ContextCallbacks,
+        context_state::ContextState,
         kmd_queue::KmdQueue,
         queue::{
             self,
@@ -80,6 +81,8 @@ pub(crate) struct Description {
     pub(crate) node: u32,
     /// On which physical adapters it runs; the adapter has them.
     pub(crate) engines: u32,
+    /// Its work may take for ever.
+    pub(crate) disable_gpu_timeout: bool,
     /// The part of the client's private data that the KMD reads.
     pub(crate) private_data: KVVec<u8>,
 }
@@ -107,8 +110,10 @@ pub(crate) struct Context {
     pub(crate) class: Class,
     /// Where its work runs.
     pub(crate) node: u32,
-    /// Its priority among all contexts, as the client has set it. Its queues show it.
-    priority: Arc<Atomic<i32>>,
+    /// What it has in common with its queues.
+    state: Arc<ContextState>,
+    /// Its work may take for ever.
+    disable_gpu_timeout: bool,
     /// Its priority among those of its process. It has no effect.
     in_process_priority: Atomic<i32>,
 }
@@ -163,7 +168,7 @@ impl Context {
         let identified = ObjectId::new(ObjectKind::Context);
         let id = identified.id;
         let updates = UpdateQueue::new()?;
-        let priority = Arc::new(Atomic::new(0), GFP_KERNEL_ACCOUNT)?;
+        let state = ContextState::new().map_err(|_| Status::NO_MEMORY)?;
         let suspension = suspension(&device)?;
         let taker = match description.scheduling {
             Scheduling::Packets => {
@@ -172,7 +177,8 @@ impl Context {
                     node: description.node,
                     is_hw: false,
                     is_filled_by_process: false,
-                    priority: priority.clone(),
+                    disable_gpu_timeout: description.disable_gpu_timeout,
+                    context: state.clone(),
                     suspension: suspension.clone(),
                 };
 
@@ -182,7 +188,10 @@ impl Context {
             }
             Scheduling::HwQueues => {
                 let charge = device.owner.account().charge(Limit::Queues, 1)?;
-                let callbacks = ContextCallbacks(suspension.clone());
+                let callbacks = ContextCallbacks {
+                    suspension: suspension.clone(),
+                    state: state.clone(),
+                };
                 let callbacks: Arc<dyn QueueCallbacks> = Arc::new(callbacks, GFP_KERNEL_ACCOUNT)?;
                 let kmd = create(&device, id, description, &callbacks, suspension)?;
 
@@ -202,7 +211,8 @@ impl Context {
                 updates,
                 class: description.class,
                 node: description.node,
-                priority,
+                state,
+                disable_gpu_timeout: description.disable_gpu_timeout,
                 in_process_priority: Atomic::new(0),
             },
             GFP_KERNEL_ACCOUNT,
@@ -247,12 +257,17 @@ impl Context {
 
     /// Its priority among all contexts, as it was set.
     pub(crate) fn priority(&self) -> i32 {
-        self.priority.load(Relaxed)
+        self.state.priority()
     }
 
-    /// The same, for a queue that is made on it.
-    pub(in crate::dxgk) fn shared_priority(&self) -> Arc<Atomic<i32>> {
-        self.priority.clone()
+    /// What a queue that is made on it has in common with it.
+    pub(in crate::dxgk) fn state(&self) -> &Arc<ContextState> {
+        &self.state
+    }
+
+    /// Whether its work may take for ever.
+    pub(in crate::dxgk) fn disables_gpu_timeout(&self) -> bool {
+        self.disable_gpu_timeout
     }
 
     /// Sets its priority among all contexts: `asked` as a client says it, `priority` as a KMD.
@@ -266,7 +281,7 @@ impl Context {
             Taker::Packets(queue) => queue.with_context(set).ok_or(Status::DEVICE_REMOVED)??,
             Taker::HwQueues { kmd, .. } => set(kmd)?,
         }
-        self.priority.store(asked, Relaxed);
+        self.state.set_priority(asked);
         Ok(())
     }
 

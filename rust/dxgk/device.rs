@@ -89,9 +89,11 @@ pub(crate) enum DeviceState {
     Active,
     /// Its adapter was removed (GPU-96, GPU-99).
     Stopped,
-    /// It was put in error without a fault of its work: D3DKMTMarkDeviceAsError counts among hangs
-    /// (cpu-events.md section 8).
+    /// Its work took too long, or it was put in error without a fault of its work:
+    /// D3DKMTMarkDeviceAsError counts among hangs (cpu-events.md section 8).
     Hung,
+    /// A reset has hit it that was for other work (GPU-95).
+    Reset,
     /// Memory that it was promised is not there.
     OutOfMemory,
     /// Its work had an illegal packet (GPU-36).
@@ -113,6 +115,10 @@ enum Failure {
     Fault(Fault),
     /// A client said so (D3DKMTMarkDeviceAsError).
     Marked,
+    /// Its work took too long (GPU-92).
+    Hung,
+    /// A reset that others are the reason of has hit its work.
+    Reset,
     /// Memory that it was promised is not there (MEM-21).
     OutOfMemory,
 }
@@ -155,6 +161,8 @@ pub(crate) struct Device {
     failure: SpinLock<Option<Failure>>,
     /// The same, for those who need not know why.
     has_failed: Atomic<bool>,
+    /// `DisableGpuTimeout`: its work may take for ever.
+    pub(in crate::dxgk) disable_gpu_timeout: bool,
     /// Ends what it has, when it is in error.
     #[pin]
     failing: Work<Device>,
@@ -190,7 +198,14 @@ impl Device {
     /// A new device of `owner` on `adapter`.
     ///
     /// Context: may sleep, no locks held.
-    pub(crate) fn new(adapter: Arc<Adapter>, owner: Arc<dyn DeviceOwner>) -> DxgResult<Arc<Self>> {
+    pub(crate) fn new(
+        adapter: Arc<Adapter>,
+        owner: Arc<dyn DeviceOwner>,
+        disable_gpu_timeout: bool,
+    ) -> DxgResult<Arc<Self>> {
+        // A reset that is in progress would hit the device, or refuse it.
+        adapter.wait_for_recovery();
+
         let identified = ObjectId::new(ObjectKind::Device);
         let class = Passive::here();
         let process = owner.gpu_processes().enter(&adapter)?;
@@ -215,6 +230,7 @@ impl Device {
                 adapter: Counted::new(adapter),
                 failure <- new_spinlock!(None, "Device::failure"),
                 has_failed: Atomic::new(false),
+                disable_gpu_timeout,
                 failing <- new_work!("Device::failing"),
             }),
             GFP_KERNEL_ACCOUNT,
@@ -248,7 +264,8 @@ impl Device {
                     FaultKind::IllegalPacket { .. } => DeviceState::DmaFault,
                 },
                 _ if self.adapter.is_removed() => DeviceState::Stopped,
-                Some(Failure::Marked) => DeviceState::Hung,
+                Some(Failure::Marked | Failure::Hung) => DeviceState::Hung,
+                Some(Failure::Reset) => DeviceState::Reset,
                 Some(Failure::OutOfMemory) => DeviceState::OutOfMemory,
                 None => DeviceState::Active,
             }),
@@ -276,6 +293,16 @@ impl Device {
     /// decide how much that is, and the adapter's worker has others to serve.
     pub(in crate::dxgk) fn faulted(self: &Arc<Self>, fault: &Fault) {
         self.fail_later(Failure::Fault(*fault));
+    }
+
+    /// Its work took too long, and a reset has ended it.
+    pub(in crate::dxgk) fn hung(self: &Arc<Self>) {
+        self.fail_later(Failure::Hung);
+    }
+
+    /// A reset has hit it that others are the reason of.
+    pub(in crate::dxgk) fn was_reset(self: &Arc<Self>) {
+        self.fail_later(Failure::Reset);
     }
 
     /// Puts it in error, if it is not yet; the module's worker ends what it has.

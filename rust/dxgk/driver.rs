@@ -3,9 +3,8 @@
 //! What the module has once: the adapters, the processes that have the device open, and the table
 //! of global handles.
 //!
-//! LOCK: `adapters` and `processes` are leaves. `processes` is taken by open and release, and by
-//! the removal of an adapter. `numbers` is held while an adapter starts, so adapters arrive one
-//! after the other.
+//! LOCK: `numbers` is held while an adapter starts, so adapters arrive one after the other. The
+//! locks of `Running` are taken under it.
 
 use super::{
     adapter::{
@@ -15,6 +14,10 @@ use super::{
     },
     debugfs::Debugfs,
     process::Process,
+    running::{
+        Listed,
+        Running, //
+    },
     sched::files::GpuFiles,
     tables::Tables, //
 };
@@ -35,35 +38,16 @@ use crate::{
 use kernel::{
     alloc::AllocError,
     new_mutex,
-    new_spinlock,
     prelude::*,
-    rbtree::{
-        RBTree,
-        RBTreeNode, //
-    },
+    rbtree::RBTreeNode,
     sync::{
         Arc,
-        Mutex,
-        SpinLock, //
+        Mutex, //
     }, //
 };
 
 /// How many adapters may run at the same time.
 pub(crate) const MAX_ADAPTERS: u32 = 16;
-
-/// A process and how many open files it has.
-struct Listed {
-    process: Arc<Process>,
-    opens: u32,
-}
-
-impl Listed {
-    fn reopen(&mut self) -> Arc<Process> {
-        // OVERFLOW: bounded by the number of open files.
-        self.opens += 1;
-        self.process.clone()
-    }
-}
 
 /// The module's one driver object.
 #[pin_data(PinnedDrop)]
@@ -71,17 +55,12 @@ pub(crate) struct Driver {
     /// The number of the next adapter of each kind. Numbers are not used again.
     #[pin]
     numbers: Mutex<[u32; AdapterKind::COUNT]>,
-    /// The adapters that run. There is room for [`MAX_ADAPTERS`].
-    #[pin]
-    adapters: SpinLock<KVec<Arc<Adapter>>>,
     /// Shows what exists, if anything does.
     debugfs: Option<Debugfs>,
-    /// Shows what engines and queues do, there too.
-    gpu_files: Option<Pin<KBox<GpuFiles>>>,
+    /// The adapters that run, and the processes.
+    running: Arc<Running>,
     /// What all processes share.
     pub(crate) tables: Tables,
-    #[pin]
-    processes: SpinLock<RBTree<ProcessKey, Listed>>,
 }
 
 impl Driver {
@@ -90,16 +69,14 @@ impl Driver {
         let tables = Tables::new()?;
         let gpu_files = debugfs.as_ref().map(GpuFiles::new).transpose()?;
         // CAST: 16.
-        let adapters = KVec::with_capacity(MAX_ADAPTERS as usize, GFP_KERNEL)?;
+        let running = pin_arc(Running::new(MAX_ADAPTERS as usize, gpu_files)?, GFP_KERNEL)?;
 
         Ok(pin_arc(
             pin_init!(Self {
                 numbers <- new_mutex!([0; AdapterKind::COUNT], "Driver::numbers"),
-                adapters <- new_spinlock!(adapters, "Driver::adapters"),
                 debugfs,
-                gpu_files,
+                running,
                 tables,
-                processes <- new_spinlock!(RBTree::new(), "Driver::processes"),
             }),
             GFP_KERNEL,
         )?)
@@ -122,17 +99,27 @@ impl Driver {
 
         // Until it is known, others can go, and none can come.
         // CAST: 16.
-        if self.adapters.lock().len() >= MAX_ADAPTERS as usize {
+        if self.running.adapters.lock().len() >= MAX_ADAPTERS as usize {
             return Err(ENOSPC);
         }
 
-        let adapter = Adapter::start(kind, index, make(index)?, self.debugfs.as_ref())?;
-        let known = self.adapters.lock().push_within_capacity(adapter.clone());
+        let adapter = Adapter::start(
+            kind,
+            index,
+            make(index)?,
+            self.debugfs.as_ref(),
+            &self.running,
+        )?;
+        let known = self
+            .running
+            .adapters
+            .lock()
+            .push_within_capacity(adapter.clone());
 
         known.map_err(|_| ENOSPC)?;
         *number = next;
         // Without memory for the files they are missing, and nothing else is.
-        if let Some(files) = self.gpu_files.as_deref() {
+        if let Some(files) = self.running.gpu_files.as_deref() {
             let _shown = files.show(&adapter);
         }
         Ok(adapter)
@@ -142,64 +129,14 @@ impl Driver {
     /// it ends, and its memory is taken out of all processes. What was made on it stays, and can
     /// be destroyed.
     ///
-    /// Context: may sleep, no locks held; once for an adapter.
+    /// Context: may sleep, no locks held.
     pub(crate) fn remove_adapter(&self, adapter: &Arc<Adapter>) {
-        let running = {
-            let mut adapters = self.adapters.lock();
-            let place = adapters
-                .iter()
-                .position(|running| Arc::ptr_eq(running, adapter));
-
-            place.and_then(|place| adapters.remove(place).ok())
-        };
-
-        drop(running);
-        self.end_adapter(adapter);
-    }
-
-    /// The end of an adapter that is not found any more.
-    fn end_adapter(&self, adapter: &Arc<Adapter>) {
-        if let Some(files) = self.gpu_files.as_deref() {
-            files.hide(adapter);
-        }
-        adapter.stop();
-        adapter.end_queues();
-
-        // From here on nothing is added to what these find: a call that adds something checks the
-        // adapter afterwards.
-        let mut seen = None;
-
-        while let Some((key, process)) = self.process_after(seen) {
-            process.handles.adapter_removed(adapter);
-            seen = Some(key);
-        }
-
-        adapter.fences.adapter_removed();
-    }
-
-    /// The process after the one with this key, in any order.
-    fn process_after(&self, seen: Option<ProcessKey>) -> Option<(ProcessKey, Arc<Process>)> {
-        let processes = self.processes.lock();
-        let next = match seen {
-            None => processes.cursor_front(),
-            Some(key) => processes.cursor_lower_bound(&key.next()),
-        }?;
-        let (key, listed) = next.current();
-
-        Some((*key, listed.process.clone()))
+        self.running.remove_adapter(adapter);
     }
 
     /// The process of a thread group, if that has the device open.
     pub(crate) fn process_of(&self, group: &ThreadGroup) -> Option<Arc<Process>> {
-        let mut seen = None;
-
-        while let Some((key, process)) = self.process_after(seen) {
-            if process.mappings.identity.is_group(group) {
-                return Some(process);
-            }
-            seen = Some(key);
-        }
-        None
+        self.running.process_of(group)
     }
 
     /// The adapters that run now and pass `filter`, in the order in which they came.
@@ -207,7 +144,7 @@ impl Driver {
         // CAST: 16.
         let mut all = KVec::with_capacity(MAX_ADAPTERS as usize, GFP_KERNEL_ACCOUNT)?;
 
-        for adapter in self.adapters.lock().iter() {
+        for adapter in self.running.adapters.lock().iter() {
             if adapter.passes(filter) {
                 // There is room for as many as there can be.
                 let _room = all.push_within_capacity(adapter.clone());
@@ -218,7 +155,7 @@ impl Driver {
 
     /// How many these are.
     pub(crate) fn adapter_count(&self, filter: Filter) -> u32 {
-        let adapters = self.adapters.lock();
+        let adapters = self.running.adapters.lock();
         let passing = adapters.iter().filter(|adapter| adapter.passes(filter));
 
         // CAST: at most 16.
@@ -227,7 +164,7 @@ impl Driver {
 
     /// The adapter with this LUID, if it runs.
     pub(crate) fn adapter(&self, luid: Luid) -> Option<Arc<Adapter>> {
-        let adapters = self.adapters.lock();
+        let adapters = self.running.adapters.lock();
 
         adapters
             .iter()
@@ -252,7 +189,7 @@ impl Driver {
         };
         let node =
             RBTreeNode::new(key, fresh, GFP_KERNEL_ACCOUNT).inspect_err(|_| process.release())?;
-        let mut processes = self.processes.lock();
+        let mut processes = self.running.processes.lock();
 
         // Another thread of the process may have opened the device meanwhile.
         if let Some(listed) = processes.get_mut(&key) {
@@ -268,7 +205,11 @@ impl Driver {
     }
 
     fn reopen(&self, key: ProcessKey) -> Option<Arc<Process>> {
-        self.processes.lock().get_mut(&key).map(Listed::reopen)
+        self.running
+            .processes
+            .lock()
+            .get_mut(&key)
+            .map(Listed::reopen)
     }
 
     /// Releases one open file of `process`. The last one empties the process.
@@ -276,7 +217,7 @@ impl Driver {
     /// Context: may sleep, no locks held.
     pub(crate) fn release_process(&self, process: &Process) {
         let key = process.mappings.identity.key();
-        let mut processes = self.processes.lock();
+        let mut processes = self.running.processes.lock();
         let last = match processes.get_mut(&key) {
             Some(listed) if listed.opens > 1 => {
                 listed.opens -= 1;
@@ -301,12 +242,12 @@ impl PinnedDrop for Driver {
     /// Context: may sleep, no locks held.
     fn drop(self: Pin<&mut Self>) {
         loop {
-            let last = self.adapters.lock().pop();
+            let last = self.running.adapters.lock().pop();
             let Some(adapter) = last else {
                 return;
             };
 
-            self.end_adapter(&adapter);
+            self.running.end_adapter(&adapter);
         }
     }
 }

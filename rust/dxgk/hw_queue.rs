@@ -105,7 +105,8 @@ impl HwQueue {
             node: context.node,
             is_hw: true,
             is_filled_by_process: description.user_mode_submission,
-            priority: context.shared_priority(),
+            disable_gpu_timeout: description.disable_gpu_timeout || context.disables_gpu_timeout(),
+            context: context.state().clone(),
             suspension: None,
         };
         let queue = Queue::new(context.device(), own, |callbacks| {
@@ -121,7 +122,7 @@ impl HwQueue {
             Ok(KmdQueue::HwQueue {
                 kmd: object::HwQueue::create(kmd, &Passive::here(), &create)?,
                 _progress: progress,
-                _context: kmd.clone(),
+                context: kmd.clone(),
             })
         })?;
 

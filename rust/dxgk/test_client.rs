@@ -25,7 +25,8 @@ use super::{
         Destination,
         NewAllocation, //
     },
-    process::Process, //
+    process::Process,
+    running::Running, //
 };
 use crate::{
     error::{
@@ -43,7 +44,10 @@ use crate::{
         Creation,
         Source, //
     },
-    sys::task::caller, //
+    sys::{
+        alloc::pin_arc,
+        task::caller, //
+    }, //
 };
 use kernel::{
     prelude::*,
@@ -65,7 +69,8 @@ pub(in crate::dxgk) fn started(
     let kmd = FakeKmd::add_device(journal.clone(), behaviour);
 
     let kmd = KBox::new(kmd, GFP_KERNEL)?;
-    let adapter = Adapter::start(AdapterKind::TestDouble, 0, kmd, None);
+    let running = pin_arc(Running::new(0, None)?, GFP_KERNEL)?;
+    let adapter = Adapter::start(AdapterKind::TestDouble, 0, kmd, None, &running);
 
     Ok((journal, adapter.map_err(DxgError::from)))
 }
@@ -96,7 +101,8 @@ impl Client {
         &self,
         adapter: &Arc<Adapter>,
     ) -> DxgResult<(u32, Parent)> {
-        let device = HandleTarget::Device(Device::new(adapter.clone(), self.process.clone())?);
+        let device =
+            HandleTarget::Device(Device::new(adapter.clone(), self.process.clone(), false)?);
         let reserved = self.process.handles.reserve(device, None)?;
         let handle = reserved.handle();
 
@@ -214,6 +220,7 @@ pub(in crate::dxgk) fn context(device: Arc<Device>) -> DxgResult<Arc<Context>> {
         class: Class::HwContext,
         node: 0,
         engines: 1,
+        disable_gpu_timeout: false,
         private_data: KVVec::new(),
     };
 

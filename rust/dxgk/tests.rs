@@ -16,6 +16,7 @@ mod tests {
             },
             reserve::NoAddresses,
             types::{
+                Escape,
                 KmdError,
                 ProcessId, //
             },
@@ -241,7 +242,7 @@ mod tests {
         assert!(is(client.create_context(&parent), removed));
         assert!(is(client.create_resource(&parent), removed));
         assert!(is(adapter.calibrate_clock(0, 0).map(drop), removed));
-        assert!(is(adapter.escape(0, &mut []), removed));
+        assert!(is(adapter.escape(&Escape::default(), &mut []), removed));
         assert!(is(adapter.standard_allocation_data(1).map(drop), removed));
         assert_eq!(client.has(&journal), before);
 
@@ -361,7 +362,8 @@ mod tests {
             ..Behaviour::default()
         })?;
         let adapter = adapter?;
-        let device = Device::new(adapter.clone(), client.process.clone()).map_err(|_| EINVAL)?;
+        let device =
+            Device::new(adapter.clone(), client.process.clone(), false).map_err(|_| EINVAL)?;
         let creation = Beside::start({
             let device = device.clone();
             move || context(device).is_ok()
@@ -409,7 +411,7 @@ mod tests {
             })?;
             let adapter = adapter?;
             let device =
-                Device::new(adapter.clone(), client.process.clone()).map_err(|_| EINVAL)?;
+                Device::new(adapter.clone(), client.process.clone(), false).map_err(|_| EINVAL)?;
             let use_it = || {
                 let device = device.clone();
 
@@ -506,7 +508,8 @@ mod tests {
         let client = Client::new()?;
         let (journal, adapter) = started(Behaviour::default())?;
         let adapter = adapter.map_err(|_| EINVAL)?;
-        let device = Device::new(adapter.clone(), client.process.clone()).map_err(|_| EINVAL)?;
+        let device =
+            Device::new(adapter.clone(), client.process.clone(), false).map_err(|_| EINVAL)?;
 
         assert!(!is_gate_held());
 

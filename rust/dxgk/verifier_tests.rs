@@ -95,6 +95,8 @@ mod tests {
 
         fn faulted(&self, _: &crate::ddi::queue::Fault) {}
 
+        fn invalidated(&self) {}
+
         fn suspended(&self, _: u64) {}
     }
 

@@ -55,7 +55,8 @@ pub(super) fn create<'a>(
 
     adapter.check()?;
 
-    let device = Device::new(adapter, call.process.clone())?;
+    let is_patient = args.Flags & D3DKMT_CREATEDEVICEFLAGS_DisableGpuTimeout != 0;
+    let device = Device::new(adapter, call.process.clone(), is_patient)?;
     let reserved = call
         .process
         .handles
@@ -96,6 +97,7 @@ pub(super) fn state(call: Call<'_>, args: &mut D3DKMT_GETDEVICESTATE) -> DxgResu
         DeviceState::Active => args.set_execution_state(D3DKMT_DEVICEEXECUTION_ACTIVE),
         DeviceState::Stopped => args.set_execution_state(D3DKMT_DEVICEEXECUTION_STOPPED),
         DeviceState::Hung => args.set_execution_state(D3DKMT_DEVICEEXECUTION_HUNG),
+        DeviceState::Reset => args.set_execution_state(D3DKMT_DEVICEEXECUTION_RESET),
         DeviceState::OutOfMemory => {
             args.set_execution_state(D3DKMT_DEVICEEXECUTION_ERROR_OUTOFMEMORY);
         }
@@ -146,6 +148,7 @@ struct ContextRequest {
     engines: u32,
     scheduling: Scheduling,
     class: Class,
+    disable_gpu_timeout: bool,
     private_data: (u64, u32),
 }
 
@@ -165,6 +168,7 @@ fn create_context<'a>(call: Call<'a>, request: &ContextRequest) -> DxgResult<Res
     let description = context::Description {
         scheduling: request.scheduling,
         class: request.class,
+        disable_gpu_timeout: request.disable_gpu_timeout,
         node: request.node,
         engines: request.engines,
         private_data: user::read_bytes(data, size)?,
@@ -194,6 +198,7 @@ pub(super) fn create_context_virtual<'a>(
             Scheduling::Packets
         },
         class: Class::Context,
+        disable_gpu_timeout: args.Flags & D3DDDI_CREATECONTEXTFLAGS_DisableGpuTimeout != 0,
         private_data: (args.pPrivateDriverData, args.PrivateDriverDataSize),
     };
     let reserved = create_context(call, &request)?;
@@ -215,6 +220,7 @@ pub(super) fn create_hw_context<'a>(
         engines: args.EngineAffinity,
         scheduling: Scheduling::HwQueues,
         class: Class::HwContext,
+        disable_gpu_timeout: false,
         private_data: (args.pPrivateDriverData, args.PrivateDriverDataSize),
     };
     let reserved = create_context(call, &request)?;

@@ -7,12 +7,16 @@ use super::call::{
     Call, //
 };
 use crate::{
+    ddi::types::Escape,
     error::{
         DxgResult,
         Status, //
     },
     logic::allocation_rules::MAX_PRIVATE_DATA,
-    sys::user,
+    sys::{
+        task::credentials::Credentials,
+        user, //
+    },
     uapi::*, //
 };
 
@@ -22,6 +26,7 @@ pub(super) fn run(call: Call<'_>, args: &D3DKMT_ESCAPE) -> DxgResult {
         D3DKMT_ESCAPE_UPDATE_RESOURCE_WINE => update_resource(call, args),
         D3DKMT_ESCAPE_SET_PRESENT_RECT_WINE => set_present_rect(call, args),
         D3DKMT_ESCAPE_DRIVERPRIVATE => driver_private(call, args),
+        D3DKMT_ESCAPE_TDRDBGCTRL => force_reset(call, args),
         _ => Err(Status::NOT_SUPPORTED.into()),
     }
 }
@@ -73,8 +78,63 @@ fn driver_private(call: Call<'_>, args: &D3DKMT_ESCAPE) -> DxgResult {
             _ => {}
         }
     }
-    adapter.escape(args.Flags, &mut data)?;
+
+    let escape = Escape {
+        flags: args.Flags,
+        is_privileged: Credentials::may_administrate(),
+    };
+
+    adapter.escape(&escape, &mut data)?;
     user::write_slice(args.pPrivateDriverData, &data)?;
+    Ok(())
+}
+
+/// Bytes of a request for a reset, without and with the node of an engine.
+const RESET_SIZE: u32 = 4;
+const ENGINE_RESET_SIZE: u32 = 8;
+
+/// Resets the adapter or an engine of it, as if work there had hung (GPU-98): a
+/// `D3DKMT_TDRDBGCTRLTYPE`, and for one engine the node behind it. For callers who may control the
+/// machine. What only a kernel debugger can ask for is not supported.
+fn force_reset(call: Call<'_>, args: &D3DKMT_ESCAPE) -> DxgResult {
+    let adapter = call.process.handles.adapter(args.hAdapter)?;
+    let mut request = [0u32; 2];
+    let words = match args.PrivateDriverDataSize {
+        RESET_SIZE => 1,
+        ENGINE_RESET_SIZE => 2,
+        _ => return Err(Status::INVALID_PARAMETER.into()),
+    };
+
+    invalid_if(args.Flags != 0)?;
+    if let Some(words) = request.get_mut(..words) {
+        user::read_slice(args.pPrivateDriverData, words)?;
+    }
+
+    let [kind, node] = request;
+    let node = match (kind, words) {
+        (
+            D3DKMT_TDRDBGCTRLTYPE_FORCETDR
+            | D3DKMT_TDRDBGCTRLTYPE_UNCONDITIONAL
+            | D3DKMT_TDRDBGCTRLTYPE_GPUTDR,
+            1,
+        ) => None,
+        (D3DKMT_TDRDBGCTRLTYPE_ENGINETDR, 2) if node < adapter.caps.nodes => Some(node),
+        (
+            D3DKMT_TDRDBGCTRLTYPE_DISABLEBREAK
+            | D3DKMT_TDRDBGCTRLTYPE_ENABLEBREAK
+            | D3DKMT_TDRDBGCTRLTYPE_VSYNCTDR
+            | D3DKMT_TDRDBGCTRLTYPE_FORCEDODTDR
+            | D3DKMT_TDRDBGCTRLTYPE_FORCEDODVSYNCTDR,
+            _,
+        ) => return Err(Status::NOT_SUPPORTED.into()),
+        _ => return Err(Status::INVALID_PARAMETER.into()),
+    };
+
+    if !Credentials::may_administrate() {
+        return Err(Status::ACCESS_DENIED.into());
+    }
+    adapter.check()?;
+    adapter.force_reset(node);
     Ok(())
 }
 

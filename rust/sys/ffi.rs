@@ -70,6 +70,7 @@ pub struct dxg_params {
     pub(crate) max_info_bytes: kernel::ffi::c_uint,
     pub(crate) max_info_entry_bytes: kernel::ffi::c_uint,
     pub(crate) max_info_files: kernel::ffi::c_uint,
+    pub(crate) tdr_delay_ms: kernel::ffi::c_uint,
     pub(crate) verify_kmd: bool,
 }
 unsafe extern "C" {
@@ -207,6 +208,7 @@ unsafe extern "C" {
     pub fn dxg_workqueue(name: *const kernel::ffi::c_char) -> *mut workqueue_struct;
     pub fn dxg_ordered_workqueue(name: *const kernel::ffi::c_char) -> *mut workqueue_struct;
     pub fn dxg_caller_may_raise_priority() -> bool;
+    pub fn dxg_caller_may_administrate() -> bool;
     pub fn dxg_total_pages() -> kernel::ffi::c_ulonglong;
     pub fn dxg_max_files() -> kernel::ffi::c_ulonglong;
     pub fn dxg_shmem_new(size: kernel::ffi::c_ulonglong) -> *mut file;
@@ -344,5 +346,10 @@ unsafe extern "C" {
     );
     pub fn dxg_trace_unblock(queue: kernel::ffi::c_ulonglong);
     pub fn dxg_trace_fault(queue: kernel::ffi::c_ulonglong, packet: kernel::ffi::c_ulonglong);
+    pub fn dxg_trace_reset(
+        adapter: kernel::ffi::c_ulonglong,
+        node: kernel::ffi::c_uint,
+        queue: kernel::ffi::c_ulonglong,
+    );
     pub fn dxg_trace_kmd(kind: kernel::ffi::c_uint, object: kernel::ffi::c_ulonglong);
 }

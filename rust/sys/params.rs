@@ -175,6 +175,12 @@ pub(crate) fn max_info_files() -> u32 {
     unsafe { ffi::dxg_params.max_info_files }
 }
 
+/// The TDR time of new adapters, in milliseconds.
+pub(crate) fn tdr_delay_ms() -> u32 {
+    // SAFETY: An aligned integer that nothing writes after load.
+    unsafe { ffi::dxg_params.tdr_delay_ms }
+}
+
 /// Whether every call to a KMD is verified; see MEM-95.
 pub(crate) fn verify_kmd() -> bool {
     // SAFETY: A bool that nothing writes after load.

@@ -70,6 +70,12 @@ pub(crate) fn fault(queue: u64, packet: u64) {
     unsafe { ffi::dxg_trace_fault(queue, packet) }
 }
 
+/// An engine is about to be reset in which a queue hangs, or the whole adapter.
+pub(crate) fn reset(adapter: u64, node: u32, queue: u64) {
+    // SAFETY: Takes plain numbers and may be called anywhere.
+    unsafe { ffi::dxg_trace_reset(adapter, node, queue) }
+}
+
 /// An entry or a callback of a KMD, by the number of its variant.
 pub(crate) fn kmd(entry: u32, object: u64) {
     // SAFETY: Takes plain numbers and may be called anywhere.

@@ -30,6 +30,7 @@ use kernel::{
         },
         Arc, //
     },
+    time::Jiffies,
     workqueue::{
         HasDelayedWork,
         HasWork,
@@ -156,6 +157,19 @@ impl OrderedWorker {
             let queue = unsafe { Queue::from_raw(ordered.queue.as_ptr()) };
             // It fails only if it is queued already and has not started.
             let _queued = queue.enqueue::<_, 0>(item).is_ok();
+        }
+    }
+
+    /// Queues the work of `item` after so many jiffies, unless it is queued already. In any context.
+    pub(crate) fn enqueue_delayed<T, const ID: u64>(&self, item: Arc<T>, after: Jiffies)
+    where
+        T: WorkItem<ID, Pointer = Arc<T>> + HasDelayedWork<T, ID> + Send + Sync + 'static,
+    {
+        if let Some(ordered) = &self.0 {
+            // SAFETY: It is valid as long as `ordered` is.
+            let queue = unsafe { Queue::from_raw(ordered.queue.as_ptr()) };
+            // It fails only if it is queued already and has not started.
+            let _queued = queue.enqueue_delayed::<_, ID>(item, after).is_ok();
         }
     }
 

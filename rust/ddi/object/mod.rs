@@ -11,6 +11,7 @@ mod device;
 mod doorbell;
 mod hw_queue;
 mod process;
+mod recovery;
 mod suspension;
 
 pub use allocation::{
@@ -26,6 +27,7 @@ pub use process::{
     Process,
     TableUpdate, //
 };
+pub use recovery::EngineRecovery;
 pub use suspension::{
     Suspension,
     Suspensions, //

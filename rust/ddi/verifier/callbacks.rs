@@ -80,6 +80,14 @@ impl QueueCallbacks for Verified {
         self.inner.ran(ns, switched);
     }
 
+    fn polled(&self, ns: u64) {
+        self.inner.polled(ns);
+    }
+
+    fn waited(&self, ns: u64) {
+        self.inner.waited(ns);
+    }
+
     fn fetched(&self, number: u64) {
         self.tell(Entry::Fetched, self.has_submitted(number));
         self.inner.fetched(number);
@@ -111,6 +119,11 @@ impl QueueCallbacks for Verified {
             is_first && (is_of_ring || self.has_submitted(fault.number)),
         );
         self.inner.faulted(fault);
+    }
+
+    fn invalidated(&self) {
+        self.tell(Entry::Invalidated, true);
+        self.inner.invalidated();
     }
 
     fn suspended(&self, id: u64) {

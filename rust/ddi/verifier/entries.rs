@@ -50,6 +50,11 @@ use crate::{
             Submission,
             Suspend, //
         },
+        recovery::{
+            DebugInfo,
+            EngineStatus,
+            ResetHwEngine, //
+        },
         reserve::{
             ReserveAddresses,
             ReserveRange, //
@@ -66,6 +71,7 @@ use crate::{
             CreateHwQueueArgs,
             DeviceCookie,
             DoorbellCookie,
+            Escape,
             HwQueueCookie,
             KmdError,
             KmdResult,
@@ -141,6 +147,20 @@ impl Verifier {
         );
         // Before the KMD can tell that it is done.
         platform::store_release(&work.submitted, submission.number);
+    }
+
+    /// The same arguments for the KMD.
+    fn own_reset(&self, call: &Call<'_>, reset: &ResetHwEngine) -> KmdResult<ResetHwEngine> {
+        let hung = match reset.hung {
+            Some(context) => Some(call.find(ANY_CONTEXT, context.0)?),
+            None => None,
+        };
+
+        call.check(Rule::BadValue, self.is_node(reset.node));
+        Ok(ResetHwEngine {
+            hung: hung.map(|context| ContextCookie(context.cookie())),
+            ..*reset
+        })
     }
 
     fn is_node(&self, node: u32) -> bool {
@@ -691,7 +711,7 @@ impl Kmd for Verifier {
         self.kmd.calibrate_gpu_clock(class, node, physical_adapter)
     }
 
-    fn escape(&self, class: &Passive, flags: u32, data: &mut [u8]) -> KmdResult {
+    fn escape(&self, class: &Passive, escape: &Escape, data: &mut [u8]) -> KmdResult {
         let call = self.enter(Entry::Escape, 0);
 
         call.check(
@@ -699,6 +719,55 @@ impl Kmd for Verifier {
             // CAST: 32 bits fit a usize.
             data.len() <= self.caps.max_escape_size as usize,
         );
-        self.kmd.escape(class, flags, data)
+        self.kmd.escape(class, escape, data)
+    }
+
+    fn preempt_command(&self, class: &Dispatch, node: u32, id: u64) {
+        let call = self.enter(Entry::PreemptCommand, node.into());
+
+        call.check(Rule::BadValue, self.is_node(node) && id != 0);
+        self.kmd.preempt_command(class, node, id);
+    }
+
+    fn query_engine_status(&self, class: &Passive, node: u32) -> EngineStatus {
+        let call = self.enter(Entry::Query, node.into());
+
+        call.check(Rule::BadValue, self.is_node(node));
+        self.kmd.query_engine_status(class, node)
+    }
+
+    fn collect_dbg_info(&self, class: &Passive, reset: &ResetHwEngine, info: &mut DebugInfo) {
+        let call = self.enter(Entry::CollectDbgInfo, reset.node.into());
+
+        if let Ok(reset) = self.own_reset(&call, reset) {
+            self.kmd.collect_dbg_info(class, &reset, info);
+        }
+        call.check(Rule::BadAnswer, info.count <= info.dwords.len());
+    }
+
+    fn reset_hw_engine(&self, class: &Passive, reset: &ResetHwEngine) -> KmdResult {
+        let call = self.enter(Entry::ResetHwEngine, reset.node.into());
+        let reset = self.own_reset(&call, reset)?;
+
+        self.kmd.reset_hw_engine(class, &reset)
+    }
+
+    fn resume_hw_engine(&self, class: &Passive, node: u32) {
+        let call = self.enter(Entry::ResumeHwEngine, node.into());
+
+        call.check(Rule::BadValue, self.is_node(node));
+        self.kmd.resume_hw_engine(class, node);
+    }
+
+    fn reset_from_timeout(&self, class: &Passive) -> KmdResult {
+        let _call = self.enter(Entry::ResetFromTimeout, 0);
+
+        self.kmd.reset_from_timeout(class)
+    }
+
+    fn restart_from_timeout(&self, class: &Passive) -> KmdResult {
+        let _call = self.enter(Entry::RestartFromTimeout, 0);
+
+        self.kmd.restart_from_timeout(class)
     }
 }

@@ -79,6 +79,14 @@ entries! {
     /// A callback of a doorbell, as the next one.
     DoorbellDisconnected,
     DoorbellTrapped,
+    PreemptCommand,
+    CollectDbgInfo,
+    ResetHwEngine,
+    ResumeHwEngine,
+    ResetFromTimeout,
+    RestartFromTimeout,
+    /// A callback of a context.
+    Invalidated,
 }
 
 impl Entry {
@@ -91,6 +99,7 @@ impl Entry {
                 | Self::SuspendContext
                 | Self::ResumeContext
                 | Self::DoorbellRung
+                | Self::PreemptCommand
         )
     }
 }

@@ -94,6 +94,25 @@ impl HandleTable {
         }
     }
 
+    /// The adapter was reset: all its devices are in error.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(in crate::dxgk) fn adapter_reset(&self, adapter: &Arc<Adapter>) {
+        let mut seen = 0;
+
+        while let Some((index, device)) = self.after(seen, |_, entry| match &entry.item {
+            HandleTarget::Device(device) if Arc::ptr_eq(&device.adapter, adapter) => {
+                Some(device.clone())
+            }
+            _ => None,
+        }) {
+            seen = index;
+            if let Some(device) = device {
+                device.was_reset();
+            }
+        }
+    }
+
     /// The process ends: so do the queues of all its devices, before anything else of them.
     ///
     /// Context: may sleep, no locks held.

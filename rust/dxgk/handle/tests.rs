@@ -120,8 +120,8 @@ mod tests {
     /// A published handle of a new device.
     fn device(table: &HandleTable) -> Result<Parent> {
         let client = Client::new()?;
-        let device =
-            Device::new(adapter_with_double()?, client.process.clone()).map_err(|_| EINVAL)?;
+        let device = Device::new(adapter_with_double()?, client.process.clone(), false)
+            .map_err(|_| EINVAL)?;
         let item = HandleTarget::Device(device);
         let reserved = table.reserve(item, None).map_err(|_| EINVAL)?;
         let handle = reserved.handle();
@@ -200,6 +200,7 @@ mod tests {
             class: Class::HwContext,
             node: 0,
             engines: 1,
+            disable_gpu_timeout: false,
             private_data: KVVec::new(),
         };
         let context = Context::new(parent.device.clone(), &description).map_err(|_| EINVAL)?;

@@ -5,7 +5,10 @@
 #[kernel::macros::kunit_tests(opendxg_allocation_end)]
 mod tests {
     use crate::{
-        ddi::types::KmdError,
+        ddi::types::{
+            Escape,
+            KmdError, //
+        },
         dxgk::{
             object::Strong,
             quota::account::{
@@ -123,7 +126,7 @@ mod tests {
         let has_bytes = allocation.storage().is_ok();
         let other = client.create_resource(&parent);
         let context = client.create_context(&parent);
-        let escaped = adapter.escape(0, &mut []);
+        let escaped = adapter.escape(&Escape::default(), &mut []);
         let destroyed = journal.count(Entry::DestroyAllocation);
 
         pause.release();

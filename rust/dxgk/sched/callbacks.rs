@@ -3,6 +3,7 @@
 //! What the KMD tells about a queue: the record that its callbacks write, in any context class, and
 //! that the adapter's worker reads (GPU-114). Writing it takes no lock and allocates nothing.
 
+use super::context_state::ContextState;
 use crate::ddi::{
     object::Suspension,
     queue::{
@@ -36,6 +37,10 @@ pub(super) trait Kick: Send + Sync {
 pub(super) struct Reported {
     /// Nanoseconds that an engine has run it.
     busy_ns: Atomic<u64>,
+    /// How much of that was for looking again at values that it waits for.
+    polled_ns: Atomic<u64>,
+    /// Nanoseconds that it has waited for values in the middle of commands.
+    waited_ns: Atomic<u64>,
     /// The last submission whose commands have been read.
     fetched: Atomic<u64>,
     /// The last submission that has completed.
@@ -58,6 +63,8 @@ impl Reported {
     pub(super) fn new() -> Self {
         Self {
             busy_ns: Atomic::new(0),
+            polled_ns: Atomic::new(0),
+            waited_ns: Atomic::new(0),
             fetched: Atomic::new(0),
             completed: Atomic::new(0),
             stored: Atomic::new(false),
@@ -69,6 +76,16 @@ impl Reported {
     /// Nanoseconds that an engine has run it.
     pub(super) fn busy_ns(&self) -> u64 {
         self.busy_ns.load(Relaxed)
+    }
+
+    /// The same, without looking again at values that it waits for.
+    pub(super) fn ran_ns(&self) -> u64 {
+        self.busy_ns().saturating_sub(self.polled_ns.load(Relaxed))
+    }
+
+    /// Nanoseconds that it has waited for values in the middle of commands.
+    pub(super) fn waited_ns(&self) -> u64 {
+        self.waited_ns.load(Relaxed)
     }
 
     /// The last submission whose commands have been read, or one that has completed since.
@@ -158,9 +175,12 @@ pub(super) trait Told: Kick {
     /// Where the end of a suspension is told, if it is the queue of a context.
     fn suspension(&self) -> Option<&Suspension>;
 
+    /// What it has in common with its context.
+    fn context(&self) -> &ContextState;
+
     /// An engine has run it for so long, after another queue if `switched`. In any context; touches
-    /// atomics only.
-    fn ran(&self, ns: u64, switched: bool);
+    /// atomics and queues work only.
+    fn ran(self: ArcBorrow<'_, Self>, ns: u64, switched: bool);
 }
 
 /// The callbacks of one queue. The KMD has them until it has destroyed the queue, which the end of
@@ -176,10 +196,20 @@ impl<Q: Told + 'static> Callbacks<Q> {
 
 impl<Q: Told> QueueCallbacks for Callbacks<Q> {
     fn ran(&self, ns: u64, switched: bool) {
-        // ORDERING: a count for people who watch.
-        let _before = self.0.reported().busy_ns.fetch_add(ns, Relaxed);
+        // ORDERING: full, in front of the look whether the queue is watched: see `queue/watch.rs`.
+        let _before = self.0.reported().busy_ns.fetch_add(ns, Full);
 
-        self.0.ran(ns, switched);
+        self.0.as_arc_borrow().ran(ns, switched);
+    }
+
+    fn polled(&self, ns: u64) {
+        // ORDERING: as below. Taken before the sum that it is a part of, it may only be too large.
+        let _before = self.0.reported().polled_ns.fetch_add(ns, Relaxed);
+    }
+
+    fn waited(&self, ns: u64) {
+        // ORDERING: a count that is looked at now and then.
+        let _before = self.0.reported().waited_ns.fetch_add(ns, Relaxed);
     }
 
     fn fetched(&self, number: u64) {
@@ -207,6 +237,10 @@ impl<Q: Told> QueueCallbacks for Callbacks<Q> {
         self.0.as_arc_borrow().kick();
     }
 
+    fn invalidated(&self) {
+        self.0.context().invalidate();
+    }
+
     fn suspended(&self, id: u64) {
         if let Some(suspension) = self.0.suspension() {
             suspension.ended(id);
@@ -215,7 +249,12 @@ impl<Q: Told> QueueCallbacks for Callbacks<Q> {
 }
 
 /// The callbacks of a context of HW queues: its queues have their own for everything else.
-pub(crate) struct ContextCallbacks(pub(crate) Option<Arc<Suspension>>);
+pub(crate) struct ContextCallbacks {
+    /// Where the end of a suspension is told.
+    pub(crate) suspension: Option<Arc<Suspension>>,
+    /// What it has in common with its queues.
+    pub(crate) state: Arc<ContextState>,
+}
 
 impl QueueCallbacks for ContextCallbacks {
     fn completed(&self, _number: u64) {}
@@ -224,8 +263,12 @@ impl QueueCallbacks for ContextCallbacks {
 
     fn faulted(&self, _fault: &Fault) {}
 
+    fn invalidated(&self) {
+        self.state.invalidate();
+    }
+
     fn suspended(&self, id: u64) {
-        if let Some(suspension) = &self.0 {
+        if let Some(suspension) = &self.suspension {
             suspension.ended(id);
         }
     }

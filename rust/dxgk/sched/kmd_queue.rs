@@ -31,7 +31,7 @@ pub(in crate::dxgk) enum KmdQueue {
     HwQueue {
         kmd: Arc<object::HwQueue>,
         _progress: OpenSyncObject,
-        _context: Arc<SpaceContext>,
+        context: Arc<SpaceContext>,
     },
 }
 
@@ -51,6 +51,14 @@ impl KmdQueue {
         match self {
             Self::Context(_) => None,
             Self::HwQueue { kmd, .. } => Some(kmd),
+        }
+    }
+
+    /// The context whose work it takes.
+    pub(in crate::dxgk) fn owner(&self) -> &object::Context {
+        match self {
+            Self::Context(context) => context,
+            Self::HwQueue { context, .. } => context,
         }
     }
 

@@ -5,7 +5,10 @@
 //!
 //! LOCK: `listed` is a leaf.
 
-use crate::sys::alloc::tree_node;
+use crate::{
+    dxgk::device::Device,
+    sys::alloc::tree_node, //
+};
 use kernel::{
     alloc::AllocError,
     fmt,
@@ -33,6 +36,9 @@ pub(crate) trait ListedQueue: Send + Sync {
     ///
     /// Context: may sleep, no locks held.
     fn stop(self: Arc<Self>);
+
+    /// Its device, if a reset has hit its context.
+    fn invalidated(&self) -> Option<&Arc<Device>>;
 
     /// Prints its line of debugfs, see [`super::show`]. `running`: those that engines run.
     fn show(&self, running: &[Option<u64>], f: &mut fmt::Formatter<'_>) -> fmt::Result;

@@ -22,6 +22,7 @@
 //! signal.rs       a signal, which may be in several queues
 //! filled.rs       the ring that a process fills
 //! callbacks.rs    what the KMD tells about a queue
+//! context_state.rs what a context and its queues have in common
 //! list.rs         the queues of an adapter
 //! queued_work.rs  what is done when work is through
 //! show.rs         what debugfs shows of engines and queues
@@ -29,6 +30,7 @@
 //! ```
 
 pub(crate) mod callbacks;
+pub(in crate::dxgk) mod context_state;
 mod ending_tests;
 pub(in crate::dxgk) mod files;
 pub(in crate::dxgk) mod filled;
@@ -40,6 +42,7 @@ pub(crate) mod new_item;
 mod others_tests;
 pub(crate) mod queue;
 pub(crate) mod queued_work;
+mod recovery_tests;
 pub(in crate::dxgk) mod show;
 pub(crate) mod signal;
 mod suspend_tests;

@@ -90,6 +90,8 @@ mod tests {
             let _before = self.faults.fetch_add(1, Full);
         }
 
+        fn invalidated(&self) {}
+
         fn suspended(&self, id: u64) {
             let _before = self.answers.fetch_add(1, Full);
 

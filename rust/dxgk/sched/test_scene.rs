@@ -45,6 +45,7 @@ use crate::{
         Status, //
     },
     kmd::fake::{
+        engines::Engines,
         journal::Journal,
         queues::Queues,
         Behaviour,
@@ -99,12 +100,25 @@ impl Scene {
 
     /// The same, where calls of the KMD may have to wait.
     pub(super) fn with(pause: Option<Arc<Pause>>) -> Result<Self> {
+        Self::of(pause, None)
+    }
+
+    /// Whose engines may hang, and whose work may take 10 milliseconds.
+    pub(super) fn hanging(hangs: &Arc<Engines>) -> Result<Self> {
+        let scene = Self::of(None, Some(hangs.clone()))?;
+
+        scene.adapter.recovery.set_delay_ms(10)?;
+        Ok(scene)
+    }
+
+    fn of(pause: Option<Arc<Pause>>, hangs: Option<Arc<Engines>>) -> Result<Self> {
         let client = Client::new()?;
         let journal = Arc::new(Journal::new(), GFP_KERNEL)?;
         let engines = Arc::new(Queues::new(journal.clone()).ok_or(ENOMEM)?, GFP_KERNEL)?;
         let behaviour = || Behaviour {
             queues: Some(engines.clone()),
             pause: pause.clone(),
+            engines: hangs.clone(),
             ..Behaviour::default()
         };
         let adapter = client.driver.add_adapter(AdapterKind::TestDouble, |_| {
@@ -133,6 +147,7 @@ impl Scene {
             class: Class::Context,
             node: 0,
             engines: 1,
+            disable_gpu_timeout: false,
             private_data: KVVec::new(),
         };
         let context = Context::new(parent.device.clone(), &description).map_err(|_| EINVAL)?;

@@ -4,6 +4,7 @@
 
 use super::{
     doorbells::Doorbells,
+    engines::Engines,
     journal::Entry,
     mmu::Mmu,
     operations::Operations,
@@ -55,6 +56,8 @@ pub struct Behaviour {
     pub queues: Option<Shared<Queues>>,
     /// Its doorbells, which the test takes away. Without it none can be connected.
     pub doorbells: Option<Shared<Doorbells>>,
+    /// Its engines, which the test lets hang. Without it they obey, and every reset succeeds.
+    pub engines: Option<Shared<Engines>>,
     /// Where it writes down what it is told about page tables and its aperture.
     pub operations: Option<Shared<Operations>>,
     /// Bytes of memory that it has.

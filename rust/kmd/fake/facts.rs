@@ -18,6 +18,10 @@ use crate::ddi::{
     },
     paging::PageTableEntry,
     queue::NodeStatus,
+    recovery::{
+        DebugInfo,
+        SHOWN_DWORDS, //
+    },
     segments::{
         SegmentDescriptor,
         SegmentKind,
@@ -190,6 +194,15 @@ pub(super) const NODE_STATUS: NodeStatus = NodeStatus {
     switches: 3,
     ready: 4,
     blocked: 5,
+};
+
+/// What it knows of what hangs.
+pub(super) const DEBUG_INFO: DebugInfo = DebugInfo {
+    queue: Some(0xfb),
+    packet: 0x1004,
+    dwords: [0xfc; SHOWN_DWORDS],
+    count: 2,
+    is_stale: true,
 };
 
 /// Its nodes are all alike.

@@ -232,6 +232,13 @@ impl Journal {
         }
     }
 
+    /// Nothing is inside, as far as a test calls no query at the same time.
+    pub(super) fn check_alone(&self) {
+        if platform::load32_acquire(&self.inside) != 0 {
+            self.break_rule(Broken::Together);
+        }
+    }
+
     /// A KMD that failed to start is removed without StopDevice.
     pub(super) fn remove(&self, started: bool) {
         self.record(Entry::RemoveDevice);

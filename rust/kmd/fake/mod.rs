@@ -10,6 +10,7 @@
 mod behaviour;
 mod destroy;
 pub mod doorbells;
+pub mod engines;
 mod facts;
 pub mod journal;
 pub mod mmu;
@@ -42,6 +43,11 @@ use crate::{
             Submission,
             Suspend, //
         },
+        recovery::{
+            DebugInfo,
+            EngineStatus,
+            ResetHwEngine, //
+        },
         reserve::ReserveAddresses,
         types::{
             AllocationCookie,
@@ -56,6 +62,7 @@ use crate::{
             CreateHwQueueArgs,
             DeviceCookie,
             DoorbellCookie,
+            Escape,
             HwQueueCookie,
             KmdError,
             KmdResult,
@@ -120,6 +127,12 @@ impl FakeKmd {
     /// A call begins that is not a destroy.
     fn enter(&self, entry: Entry) -> Call<'_> {
         self.pause(self.journal.enter(entry), entry)
+    }
+
+    /// A call begins beside which there is no other one but queries.
+    fn enter_alone(&self, entry: Entry) -> Call<'_> {
+        self.journal.check_alone();
+        self.enter(entry)
     }
 
     /// A destroy begins.
@@ -581,7 +594,7 @@ impl Kmd for FakeKmd {
     }
 
     /// Every byte is turned round.
-    fn escape(&self, _: &Passive, _: u32, data: &mut [u8]) -> KmdResult {
+    fn escape(&self, _: &Passive, _: &Escape, data: &mut [u8]) -> KmdResult {
         let _call = self.enter(Entry::Escape);
 
         self.try_to()?;
@@ -589,5 +602,80 @@ impl Kmd for FakeKmd {
             *byte = !*byte;
         }
         Ok(())
+    }
+
+    fn preempt_command(&self, _: &Dispatch, node: u32, id: u64) {
+        let _call = self.enter(Entry::PreemptCommand);
+
+        match &self.behaviour.engines {
+            Some(engines) => engines.preempt(node, id),
+            // Nothing runs.
+            None => {}
+        }
+    }
+
+    fn query_engine_status(&self, _: &Passive, node: u32) -> EngineStatus {
+        let _call = self.enter(Entry::Query);
+
+        match &self.behaviour.engines {
+            Some(engines) => engines.status(node),
+            // It has obeyed whatever it was asked for.
+            None => EngineStatus {
+                preempted: u64::MAX,
+                ..EngineStatus::default()
+            },
+        }
+    }
+
+    fn collect_dbg_info(&self, _: &Passive, _: &ResetHwEngine, info: &mut DebugInfo) {
+        let _call = self.enter(Entry::CollectDbgInfo);
+
+        *info = facts::DEBUG_INFO;
+    }
+
+    /// The context that hangs is affected, and no other one, unless the test says so.
+    fn reset_hw_engine(&self, _: &Passive, reset: &ResetHwEngine) -> KmdResult {
+        let _call = self.enter(Entry::ResetHwEngine);
+
+        self.linger();
+        if let Some(context) = reset.hung {
+            self.journal.check(Kind::Context, context.0);
+        }
+        if let Some(engines) = &self.behaviour.engines {
+            engines.reset(reset.node)?;
+        }
+        if let (Some(context), Some(queues)) = (reset.hung, &self.behaviour.queues) {
+            queues.invalidate(context.0);
+        }
+        Ok(())
+    }
+
+    fn resume_hw_engine(&self, _: &Passive, _: u32) {
+        let _call = self.enter(Entry::ResumeHwEngine);
+
+        self.linger();
+    }
+
+    fn reset_from_timeout(&self, _: &Passive) -> KmdResult {
+        let _call = self.enter_alone(Entry::ResetFromTimeout);
+
+        self.linger();
+        if let Some(queues) = &self.behaviour.queues {
+            queues.invalidate_all();
+        }
+        match &self.behaviour.engines {
+            Some(engines) => engines.reset_all(),
+            None => Ok(()),
+        }
+    }
+
+    fn restart_from_timeout(&self, _: &Passive) -> KmdResult {
+        let _call = self.enter_alone(Entry::RestartFromTimeout);
+
+        self.linger();
+        match &self.behaviour.engines {
+            Some(engines) => engines.restart(),
+            None => Ok(()),
+        }
     }
 }

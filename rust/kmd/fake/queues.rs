@@ -88,20 +88,49 @@ impl Queues {
 
     /// The end of a suspension of the context with this cookie; false if there is no such.
     pub(super) fn end_suspension(&self, cookie: u64, suspension: u64) -> bool {
-        let callbacks = {
-            let queues = self.queues.lock();
-
-            queues
-                .iter()
-                .flatten()
-                .find(|queue| queue.kind == Kind::Context && queue.cookie == cookie)
-                .map(|queue| queue.callbacks.clone())
-        };
+        let callbacks = self.of_context(cookie);
 
         if let Some(callbacks) = &callbacks {
             callbacks.suspended(suspension);
         }
         callbacks.is_some()
+    }
+
+    /// InvalidateHwContext of the context with this cookie.
+    pub(super) fn invalidate(&self, cookie: u64) {
+        if let Some(callbacks) = self.of_context(cookie) {
+            callbacks.invalidated();
+        }
+    }
+
+    /// InvalidateHwContext of all contexts.
+    pub(super) fn invalidate_all(&self) {
+        for place in 0..QUEUES {
+            let callbacks = {
+                let queues = self.queues.lock();
+
+                queues
+                    .get(place)
+                    .and_then(Option::as_ref)
+                    .filter(|queue| queue.kind == Kind::Context)
+                    .map(|queue| queue.callbacks.clone())
+            };
+
+            if let Some(callbacks) = callbacks {
+                callbacks.invalidated();
+            }
+        }
+    }
+
+    /// The callbacks of the context with this cookie.
+    fn of_context(&self, cookie: u64) -> Option<Shared<dyn QueueCallbacks>> {
+        let queues = self.queues.lock();
+
+        queues
+            .iter()
+            .flatten()
+            .find(|queue| queue.kind == Kind::Context && queue.cookie == cookie)
+            .map(|queue| queue.callbacks.clone())
     }
 
     /// The submission `number` of this context or HW queue, if it is one of the last eight.

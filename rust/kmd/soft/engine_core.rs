@@ -5,6 +5,7 @@
 //! LOCK: that of the shell ([`super::shell::Shell`]), around each call.
 
 use super::{
+    answers::Answers,
     aperture::Reached,
     context::{
         Context,
@@ -29,6 +30,7 @@ use crate::{
             NodeStatus,
             QueueCallbacks, //
         },
+        recovery::DebugInfo,
         slab::{
             Removed,
             Slab, //
@@ -66,7 +68,8 @@ use crate::{
     },
     platform::{
         self,
-        Shared, //
+        Shared,
+        Wakeup, //
     }, //
 };
 
@@ -106,6 +109,9 @@ pub(super) struct NewQueue<'a> {
 
 /// The priority of a context whose client has said nothing: 0 in D3DKMT.
 const DEFAULT_PRIORITY: u8 = 7;
+
+/// What a slice of a queue takes that hangs because a test wants it so.
+const HANG_NS: u64 = 50_000;
 
 impl Core {
     /// One without queues, for page tables of this format; `None` if there is no memory. May sleep.
@@ -173,6 +179,8 @@ impl Core {
             queue: engine::queue::Queue::new(root, Privilege::Normal),
             running: 0,
             fetched: 0,
+            waits: None,
+            hangs: false,
             empty: None,
             object: new.object.clone(),
             callbacks: new.callbacks.clone(),
@@ -250,6 +258,63 @@ impl Core {
         self.engine.invalidate(scope, first, last);
     }
 
+    /// No work of a context goes on, and the OS part is told so: of the one that ran in the last
+    /// slice, if there is `None`.
+    pub(super) fn lose(&mut self, context: Option<&Context>) {
+        let index = match context {
+            Some(context) => context.number().map(ContextIndex),
+            None => self.last_context(),
+        };
+        let Some(index) = index else {
+            return;
+        };
+
+        // The context is there.
+        let _stopped = self.run_list.stop_context(&mut self.entries, index);
+
+        if let Some(entry) = self.entries.contexts.get(index.0) {
+            entry.callbacks.invalidated();
+        }
+    }
+
+    /// The context of the queue that ran in the last slice.
+    fn last_context(&self) -> Option<ContextIndex> {
+        let queue = self.status.last?;
+
+        self.entries.queues.get(queue.0)?.node.context()
+    }
+
+    /// What a context has come to, or the one that ran in the last slice if there is `None`.
+    pub(super) fn debug_info(
+        &mut self,
+        context: Option<&Context>,
+        memory: &Reached<'_>,
+        info: &mut DebugInfo,
+    ) {
+        let queue = match context {
+            Some(context) => context.number().and_then(|number| {
+                self.run_list
+                    .first_of(&mut self.entries, ContextIndex(number))
+            }),
+            None => self.status.last,
+        };
+        let Some(entry) = queue.and_then(|queue| self.entries.queues.get(queue.0)) else {
+            return;
+        };
+
+        info.queue = Some(entry.object.id);
+        info.packet = entry.queue.packet();
+        for (place, at) in info.dwords.iter_mut().zip((info.packet..).step_by(4)) {
+            let Some(dword) = self.engine.peek(&entry.queue, memory, at) else {
+                break;
+            };
+
+            *place = dword;
+            // OVERFLOW: there are a few places.
+            info.count = info.count.wrapping_add(1);
+        }
+    }
+
     /// What the engine does.
     pub(super) fn status(&self) -> NodeStatus {
         let last = self
@@ -304,35 +369,54 @@ impl Core {
     }
 
     /// Runs one slice of the queue whose turn it is.
-    pub(super) fn slice(&mut self, memory: &Reached<'_>) -> Turn {
+    pub(super) fn slice(
+        &mut self,
+        memory: &Reached<'_>,
+        answers: &Answers,
+        wakeup: &Wakeup,
+    ) -> Turn {
         let begin = platform::now_ns();
         let Some(index) = self.run_list.next(&mut self.entries, begin) else {
             return Turn::Idle(self.run_list.next_poll_ns(&mut self.entries));
         };
-        let outcome = self.step(index, memory);
-        let end = platform::now_ns();
-
         let switched = self.status.last != Some(index);
 
         if switched {
             self.status.switches = self.status.switches.wrapping_add(1);
         }
         self.status.last = Some(index);
+        self.begin_slice(index, answers, begin);
+
+        let outcome = match answers.in_slice(wakeup) {
+            true => self.step(index, memory),
+            false => Outcome::Ran,
+        };
+        let end = platform::now_ns();
+
         self.status.busy_ns = self.status.busy_ns.wrapping_add(end.saturating_sub(begin));
 
         if let Some(entry) = self.entries.queues.get(index.0) {
-            entry.callbacks.ran(end.saturating_sub(begin), switched);
+            let ns = end.saturating_sub(begin);
+
+            if matches!(outcome, Outcome::Blocked { again: true, .. }) {
+                entry.callbacks.polled(ns);
+            }
+            entry.callbacks.ran(ns, switched);
         }
 
         let emptied = self.emptied(index, outcome, end);
         let slice = match &emptied {
             Some((slice, _)) => *slice,
-            None => self.finish(index, outcome),
+            None => self.finish(index, outcome, answers),
         };
         let ended = self
             .run_list
             .slice_ended(&mut self.entries, index, slice, end);
 
+        if let (Slice::Blocked { .. }, Some(entry)) = (slice, self.entries.queues.get_mut(index.0))
+        {
+            entry.waits = Some((end, entry.node.poll_at_ns()));
+        }
         if let Ok(Ended {
             suspended: Some(suspended),
             ..
@@ -344,6 +428,22 @@ impl Core {
             Some((_, Some(queue))) => Turn::Emptied(queue),
             _ => Turn::Ran,
         }
+    }
+
+    /// A queue is about to run.
+    fn begin_slice(&mut self, index: QueueIndex, answers: &Answers, now_ns: u64) {
+        let Some(entry) = self.entries.queues.get_mut(index.0) else {
+            return;
+        };
+
+        entry.tell_waited(now_ns);
+        if answers.hangs_queue() {
+            entry.hangs = true;
+        }
+        if entry.object.is_filled_by_process {
+            entry.callbacks.ran(0, false);
+        }
+        answers.runs(entry.object.id, entry.queue.packet());
     }
 
     /// If there was nothing in the ring of a queue: what its slice was, and the queue if its
@@ -370,6 +470,16 @@ impl Core {
         let Some(entry) = self.entries.queues.get_mut(index.0) else {
             return Outcome::Idle;
         };
+
+        if entry.hangs {
+            let begin = platform::now_ns();
+
+            while platform::now_ns().saturating_sub(begin) < HANG_NS {
+                core::hint::spin_loop();
+            }
+            return Outcome::Ran;
+        }
+
         let root = entry
             .node
             .context()
@@ -389,7 +499,7 @@ impl Core {
     }
 
     /// Tells how a step has ended. What its slice was.
-    fn finish(&mut self, index: QueueIndex, outcome: Outcome) -> Slice {
+    fn finish(&mut self, index: QueueIndex, outcome: Outcome, answers: &Answers) -> Slice {
         let Some(entry) = self.entries.queues.get_mut(index.0) else {
             return Slice::Empty;
         };
@@ -415,7 +525,11 @@ impl Core {
             Outcome::Idle => more(entry.begin_next()),
             Outcome::Done(_) => {
                 self.status.submissions = self.status.submissions.wrapping_add(1);
-                entry.callbacks.completed(entry.running);
+                if !answers.drops_interrupt() {
+                    entry.callbacks.completed(entry.running);
+                }
+                // Who finds the engine idle has been told of all that it has done.
+                answers.take(1);
                 more(entry.begin_next())
             }
             Outcome::Faulted(record) => {

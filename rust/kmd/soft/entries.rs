@@ -40,6 +40,10 @@ pub(super) struct QueueEntry {
     pub(super) running: u64,
     /// Number of the last submission of which the OS part knows that it has been read.
     pub(super) fetched: u64,
+    /// From when to when it waits for a value in the middle of its commands, at most.
+    pub(super) waits: Option<(u64, u64)>,
+    /// It never goes on, because a test wants it so.
+    pub(super) hangs: bool,
     /// When its ring was found empty, with so much of it done.
     pub(super) empty: Option<(u64, u64)>,
     pub(super) object: Shared<Queue>,
@@ -79,6 +83,23 @@ impl Arena for Entries {
 }
 
 impl QueueEntry {
+    /// How many submissions it has that are not done.
+    pub(super) fn undone(&self) -> u32 {
+        let running = self.queue.submission().is_some();
+
+        // OVERFLOW: a few.
+        self.object.waiting().wrapping_add(running.into())
+    }
+
+    /// It runs again, at this moment: tells how long it has waited for a value, and not for its
+    /// turn.
+    pub(super) fn tell_waited(&mut self, now_ns: u64) {
+        if let Some((since, until)) = self.waits.take() {
+            self.callbacks
+                .waited(now_ns.min(until).saturating_sub(since));
+        }
+    }
+
     /// Tells once that all of the submission that it runs has been read.
     pub(super) fn tell_fetched(&mut self) {
         if self.fetched != self.running && self.queue.is_fetched() {

@@ -7,8 +7,10 @@
 
 mod adapter;
 pub mod allocation_data;
+mod answers;
 mod aperture;
 pub mod cmp;
+pub mod commands;
 mod config;
 mod context;
 mod doorbells;
@@ -52,6 +54,11 @@ use crate::{
             Submission,
             Suspend, //
         },
+        recovery::{
+            DebugInfo,
+            EngineStatus,
+            ResetHwEngine, //
+        },
         reserve::ReserveAddresses,
         types::{
             AllocationCookie,
@@ -66,6 +73,7 @@ use crate::{
             CreateHwQueueArgs,
             DeviceCookie,
             DoorbellCookie,
+            Escape,
             HwQueueCookie,
             KmdError,
             KmdResult,
@@ -84,6 +92,10 @@ use adapter::Adapter;
 use allocation_data::{
     DriverData,
     DRIVER_DATA_SIZE, //
+};
+use commands::{
+    Command,
+    COMMAND_SIZE, //
 };
 pub use config::{
     AdapterProfile,
@@ -193,7 +205,7 @@ impl SoftKmd {
             umd_private_size: identity::UMD_PRIVATE_SIZE,
             // CAST: small numbers.
             standard_data_size: DRIVER_DATA_SIZE as u32,
-            max_escape_size: KNOWN_ESCAPE_SIZE as u32,
+            max_escape_size: COMMAND_SIZE as u32,
             physical_adapters: 1,
             nodes: self.config.nodes,
             gpu_mmu: page_tables::mmu_caps(&self.config),
@@ -423,7 +435,11 @@ impl Kmd for SoftKmd {
 
     /// The clock is CLOCK_MONOTONIC, so that one sample is both counters.
     fn calibrate_gpu_clock(&self, _: &Dispatch, _: u32, _: u32) -> ClockData {
-        let now = platform::now_ns();
+        let now = match self.adapter() {
+            // All bits of what is read from a device that is gone are set.
+            Ok(adapter) if adapter.is_lost() => u64::MAX,
+            _ => platform::now_ns(),
+        };
 
         ClockData {
             gpu_frequency: CLOCK_HZ,
@@ -433,12 +449,57 @@ impl Kmd for SoftKmd {
         }
     }
 
-    /// There are no private escapes, and none of the known ones that a driver would answer.
-    fn escape(&self, _: &Passive, flags: u32, data: &mut [u8]) -> KmdResult {
-        if flags != KNOWN_ESCAPE || data.len() != KNOWN_ESCAPE_SIZE {
-            return Err(KmdError::InvalidParameter);
+    /// None of the known ones that a driver would answer, and its private commands.
+    fn escape(&self, _: &Passive, escape: &Escape, data: &mut [u8]) -> KmdResult {
+        match escape.flags {
+            KNOWN_ESCAPE if data.len() == KNOWN_ESCAPE_SIZE => Err(KmdError::NotSupported),
+            0 => {
+                let command = Command::decode(data)?;
+
+                if !escape.is_privileged {
+                    return Err(KmdError::AccessDenied);
+                }
+                self.adapter()?.command(command)
+            }
+            _ => Err(KmdError::InvalidParameter),
         }
-        Err(KmdError::NotSupported)
+    }
+
+    fn preempt_command(&self, _: &Dispatch, node: u32, id: u64) {
+        if let Ok(adapter) = self.adapter() {
+            adapter.preempt_command(node, id);
+        }
+    }
+
+    fn query_engine_status(&self, _: &Passive, node: u32) -> EngineStatus {
+        self.adapter().map_or_else(
+            |_| EngineStatus::default(),
+            |adapter| adapter.engine_status(node),
+        )
+    }
+
+    fn collect_dbg_info(&self, _: &Passive, reset: &ResetHwEngine, info: &mut DebugInfo) {
+        if let Ok(adapter) = self.adapter() {
+            adapter.collect_dbg_info(reset, info);
+        }
+    }
+
+    fn reset_hw_engine(&self, _: &Passive, reset: &ResetHwEngine) -> KmdResult {
+        self.adapter()?.reset_hw_engine(reset)
+    }
+
+    fn resume_hw_engine(&self, _: &Passive, node: u32) {
+        if let Ok(adapter) = self.adapter() {
+            adapter.resume_hw_engine(node);
+        }
+    }
+
+    fn reset_from_timeout(&self, _: &Passive) -> KmdResult {
+        self.adapter()?.reset_from_timeout()
+    }
+
+    fn restart_from_timeout(&self, _: &Passive) -> KmdResult {
+        self.adapter()?.restart_from_timeout()
     }
 }
 

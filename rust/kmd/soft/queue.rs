@@ -122,6 +122,12 @@ impl Queue {
         waiting.doorbell.clone()
     }
 
+    /// How many submissions the engine has not begun.
+    pub(super) fn waiting(&self) -> u32 {
+        // CAST: a few.
+        self.waiting.lock().submissions.iter().flatten().count() as u32
+    }
+
     /// Takes the next submission.
     pub(super) fn pop(&self) -> Option<Submission> {
         let mut waiting = self.waiting.lock();

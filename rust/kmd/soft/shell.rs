@@ -9,6 +9,7 @@
 //! is done under it, no access of the engine is in progress. Callbacks are called under it.
 
 use super::{
+    answers::Answers,
     aperture::{
         Aperture,
         Reached, //
@@ -30,6 +31,7 @@ use crate::{
             NodeStatus,
             QueueCallbacks, //
         },
+        recovery::DebugInfo,
         slab::{
             Chunk,
             Slab, //
@@ -71,6 +73,8 @@ pub(super) struct Shell {
     core: Lock<Core>,
     /// Held while a doorbell is made to trap, in which the OS part takes its lock of that.
     trapping: Lock<()>,
+    /// Whether it answers. No lock is needed for that.
+    pub(super) answers: Answers,
 }
 
 /// What the thread has to look at.
@@ -81,6 +85,9 @@ struct ToLookAt {
 
 /// How many queues, and how many contexts, the thread looks at before it runs a slice.
 const LOOKS: u32 = 64;
+
+/// How often an engine is tried that may hang, about a millisecond apart.
+const TRIES: u32 = 50;
 
 impl Shell {
     /// An engine without queues, for page tables of this format; `None` if there is no memory. May
@@ -106,6 +113,7 @@ impl Shell {
             listed: platform::short_lock!(listed, "soft::Shell::listed")?,
             core: platform::lock!(Core::new(format)?, "soft::Shell::core")?,
             trapping: platform::lock!((), "soft::Shell::trapping")?,
+            answers: Answers::new(),
         })
     }
 
@@ -221,6 +229,9 @@ impl Shell {
     pub(super) fn remove_queue(&self, queue: &Queue) {
         let removed = self.core.lock().remove_queue(queue);
 
+        if let Some(removed) = &removed {
+            self.answers.take(removed.object.undone());
+        }
         // What the callbacks keep goes where no lock is held.
         drop(removed);
     }
@@ -262,6 +273,59 @@ impl Shell {
         drop(self.core.lock());
     }
 
+    /// PreemptCommand.
+    ///
+    /// Context: does not sleep.
+    pub(super) fn preempt(&self, id: u64) {
+        self.answers.ask(id);
+        self.wakeup.ring();
+    }
+
+    /// Stops the engine, which runs nothing until it is resumed. What hangs goes on. On return no
+    /// access of it is in progress, and it holds no translation. May sleep.
+    pub(super) fn begin_reset(&self) {
+        self.answers.begin_reset();
+        self.core.lock().invalidate(Scope::All, 0, u64::MAX);
+    }
+
+    /// The work of a context never goes on; that of the last slice if there is `None`. May sleep.
+    pub(super) fn lose(&self, context: Option<&Context>) {
+        self.core.lock().lose(context);
+    }
+
+    /// The engine runs again.
+    pub(super) fn resume(&self) {
+        self.answers.resume();
+        self.wake();
+    }
+
+    /// The engine looks anew at what it has to run.
+    pub(super) fn wake(&self) {
+        self.wakeup.ring();
+    }
+
+    /// What it runs, or a context has. It does not wait for the engine. May sleep.
+    pub(super) fn debug_info(&self, context: Option<&Context>, info: &mut DebugInfo) {
+        let memory = Reached {
+            memory: &self.memory,
+            aperture: &self.aperture,
+        };
+
+        // An engine that only works has the lock for one slice at a time.
+        for _ in 0..TRIES {
+            if let Some(mut core) = self.core.try_lock() {
+                return core.debug_info(context, &memory, info);
+            }
+            platform::nap();
+        }
+
+        let (queue, packet) = self.answers.last_run();
+
+        info.queue = Some(queue);
+        info.packet = packet;
+        info.is_stale = true;
+    }
+
     /// What the engine does. May sleep.
     pub(super) fn status(&self) -> NodeStatus {
         self.core.lock().status()
@@ -270,15 +334,29 @@ impl Shell {
     /// Looks at what was listed, and runs one slice. A user may list very much at once, so the rest
     /// has to wait for the next turn: others want `core`.
     fn turn(&self) -> Turn {
+        let asked = self.answers.asked();
+        let turn = self.turn_with_core();
+
+        self.answers.obey(asked);
+        turn
+    }
+
+    fn turn_with_core(&self) -> Turn {
         let mut core = self.core.lock();
         let more = [
             self.look_at_contexts(&mut core),
             self.look_at_queues(&mut core),
         ];
-        let turn = core.slice(&Reached {
-            memory: &self.memory,
-            aperture: &self.aperture,
-        });
+        let turn = if self.answers.may_run() {
+            let memory = Reached {
+                memory: &self.memory,
+                aperture: &self.aperture,
+            };
+
+            core.slice(&memory, &self.answers, &self.wakeup)
+        } else {
+            Turn::Idle(None)
+        };
 
         match turn {
             Turn::Idle(_) if more.contains(&true) => Turn::Ran,

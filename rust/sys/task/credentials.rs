@@ -73,6 +73,12 @@ impl Credentials {
         unsafe { ffi::dxg_caller_may_raise_priority() }
     }
 
+    /// Whether the calling task may control the machine.
+    pub(crate) fn may_administrate() -> bool {
+        // SAFETY: Looks at the current task only.
+        unsafe { ffi::dxg_caller_may_administrate() }
+    }
+
     /// The effective user, as the calling task sees it.
     pub(crate) fn uid_for_caller(&self) -> u32 {
         // SAFETY: Looks at the current task only.

@@ -204,6 +204,11 @@ impl<T> Lock<T> {
         might_sleep();
         self.0.lock().expect("nobody panics")
     }
+
+    /// Takes it until the result is dropped, unless somebody has it.
+    pub(crate) fn try_lock(&self) -> Option<impl DerefMut<Target = T> + '_> {
+        self.0.try_lock().ok()
+    }
 }
 
 /// Makes a [`Lock`] around a value.
@@ -218,6 +223,12 @@ pub(crate) use crate::{
     physical::{memory_end, segment_memory, PhysicalMemory, SegmentMemory},
     thread::{breathe, thread, wakeup, BoxedWakeup, Run, Thread, Wakeup},
 };
+
+/// Lets a little time go by.
+pub(crate) fn nap() {
+    might_sleep();
+    std::thread::sleep(std::time::Duration::from_millis(1));
+}
 
 /// A page of a physical doorbell that is memory.
 pub(crate) struct DoorbellPage(());

@@ -147,6 +147,7 @@ impl Queue {
         if is_awaited {
             work::cancel::<_, PATIENCE>(self);
         }
+        self.end_watch();
         if was_retiring {
             stats::sub::<RETIRING>(&self.device, 1);
         }

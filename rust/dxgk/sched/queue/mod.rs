@@ -3,8 +3,8 @@
 //! A kernel-mode queue: a context of packets, or a HW queue.
 //!
 //! `state.rs` says what is queued and what is to be done next, `turn.rs` who does it, `ending.rs`
-//! how a queue ends, `filled.rs` what is different if its process fills it. Nothing is recursive:
-//! the end of a wait only queues work.
+//! how a queue ends, `filled.rs` what is different if its process fills it, `watch.rs` what if its
+//! work takes too long. Nothing is recursive: the end of a wait only queues work.
 //!
 //! LOCK: `state` is a leaf; items are dropped without it. `kmd` is held while a priority is set,
 //! and is not taken by the adapter's worker.
@@ -13,6 +13,7 @@ mod ending;
 pub(in crate::dxgk) mod filled;
 mod state;
 mod turn;
+mod watch;
 
 use super::{
     callbacks::{
@@ -21,6 +22,7 @@ use super::{
         Reported,
         Told, //
     },
+    context_state::ContextState,
     item::Item,
     kmd_queue::KmdQueue,
     list::{
@@ -69,10 +71,7 @@ use kernel::{
     new_work,
     prelude::*,
     sync::{
-        atomic::{
-            Atomic,
-            Relaxed, //
-        },
+        atomic::Atomic,
         Arc,
         ArcBorrow,
         Mutex,
@@ -94,6 +93,8 @@ pub(super) use state::Place;
 const PATIENCE: u64 = 1;
 /// The number of the work that gets the turn of the adapter's worker.
 const HANDED_OVER: u64 = 2;
+/// The number of the work that looks whether it hangs.
+const WATCH: u64 = 3;
 
 /// A kernel-mode queue.
 #[pin_data]
@@ -106,8 +107,10 @@ pub(crate) struct Queue {
     pub(crate) is_hw: bool,
     /// Whether its process fills it, see `filled.rs`.
     pub(crate) is_filled_by_process: bool,
-    /// The priority of its context, as the client has set it.
-    priority: Arc<Atomic<i32>>,
+    /// Its work may take for ever.
+    is_patient: bool,
+    /// What it has in common with its context.
+    context: Arc<ContextState>,
     /// Where the end of a suspension is told, if it is the queue of a context.
     suspension: Option<Arc<Suspension>>,
     /// Lives at least as long.
@@ -126,6 +129,10 @@ pub(crate) struct Queue {
     patience: DelayedWork<Queue, PATIENCE>,
     #[pin]
     handed_over: Work<Queue, HANDED_OVER>,
+    /// Whether it is looked at, see `watch.rs`.
+    watched: Atomic<u32>,
+    #[pin]
+    watch: DelayedWork<Queue, WATCH>,
     _charge: Charge,
 }
 
@@ -136,6 +143,7 @@ impl_has_work! {
 
 impl_has_delayed_work! {
     impl HasDelayedWork<Self, 1> for Queue { self.patience }
+    impl HasDelayedWork<Self, 3> for Queue { self.watch }
 }
 
 /// What a queue is made of.
@@ -148,8 +156,10 @@ pub(in crate::dxgk) struct Description {
     pub(in crate::dxgk) is_hw: bool,
     /// Whether its process fills it.
     pub(in crate::dxgk) is_filled_by_process: bool,
-    /// The priority of its context, as the client has set it.
-    pub(in crate::dxgk) priority: Arc<Atomic<i32>>,
+    /// Its work may take for ever.
+    pub(in crate::dxgk) disable_gpu_timeout: bool,
+    /// What it has in common with its context.
+    pub(in crate::dxgk) context: Arc<ContextState>,
     /// Where the end of a suspension is told, if it is the queue of a context.
     pub(in crate::dxgk) suspension: Option<Arc<Suspension>>,
 }
@@ -168,7 +178,8 @@ impl Queue {
             node,
             is_hw,
             is_filled_by_process,
-            priority,
+            disable_gpu_timeout,
+            context,
             suspension,
         } = description;
         let charge = device.owner.account().charge(Limit::Queues, 1)?;
@@ -179,7 +190,8 @@ impl Queue {
                 node,
                 is_hw,
                 is_filled_by_process,
-                priority,
+                is_patient: disable_gpu_timeout || device.disable_gpu_timeout,
+                context,
                 suspension,
                 device: device.clone(),
                 kmd <- new_mutex!(None, "Queue::kmd"),
@@ -188,6 +200,8 @@ impl Queue {
                 work <- new_work!("Queue::work"),
                 patience <- new_delayed_work!("Queue::patience"),
                 handed_over <- new_work!("Queue::handed_over"),
+                watched: Atomic::new(watch::UNWATCHED),
+                watch <- new_delayed_work!("Queue::watch"),
                 _charge: charge,
             }),
             GFP_KERNEL_ACCOUNT,
@@ -276,6 +290,11 @@ impl Queue {
         self.kmd.lock().clone()
     }
 
+    /// What the KMD has, if it still has something. Waits for nobody who is inside the KMD.
+    pub(in crate::dxgk) fn kmd_now(&self) -> Option<Arc<KmdQueue>> {
+        self.state.lock().kmd()
+    }
+
     /// How it is now.
     pub(crate) fn snapshot(&self) -> Snapshot {
         let state = self.state.lock();
@@ -294,7 +313,7 @@ impl Queue {
             blocked: state.blocked(),
             fault: state.fault(),
             // What was set was checked.
-            priority: submit_rules::priority(self.priority.load(Relaxed)).unwrap_or(0),
+            priority: submit_rules::priority(self.context.priority()).unwrap_or(0),
             life: state.life(),
         }
     }
@@ -315,8 +334,15 @@ impl Told for Queue {
         self.suspension.as_deref()
     }
 
-    fn ran(&self, ns: u64, switched: bool) {
+    fn context(&self) -> &ContextState {
+        &self.context
+    }
+
+    fn ran(self: ArcBorrow<'_, Self>, ns: u64, switched: bool) {
         self.device.process.engines.ran(self.node, ns, switched);
+        if self.is_filled_by_process {
+            self.watch();
+        }
     }
 }
 
@@ -332,6 +358,10 @@ impl ListedQueue for Queue {
 
     fn stop(self: Arc<Self>) {
         self.stop_now();
+    }
+
+    fn invalidated(&self) -> Option<&Arc<Device>> {
+        self.context.is_invalidated().then_some(&self.device)
     }
 
     fn show(&self, running: &[Option<u64>], f: &mut fmt::Formatter<'_>) -> fmt::Result {

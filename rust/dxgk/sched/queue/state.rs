@@ -28,7 +28,12 @@ use crate::{
     logic::{
         doorbell::DoorbellStatus,
         submission_order::SubmissionOrder,
-        submit_rules, //
+        submit_rules,
+        tdr::{
+            Look,
+            Verdict,
+            Watch, //
+        }, //
     }, //
 };
 use kernel::{
@@ -160,6 +165,10 @@ pub(super) struct State {
     /// It is counted among what is retiring.
     is_retiring: bool,
     patience: Patience,
+    /// Whether its work takes too long.
+    watch: Watch,
+    /// How long it had run at the last look.
+    seen_busy_ns: u64,
 }
 
 impl State {
@@ -184,12 +193,62 @@ impl State {
             fault: None,
             is_retiring: false,
             patience: Patience::default(),
+            watch: Watch::new(),
+            seen_busy_ns: 0,
         }
     }
 
     /// The KMD has it now.
     pub(super) fn begin_with(&mut self, kmd: Arc<KmdQueue>) {
         self.kmd = Some(kmd);
+    }
+
+    /// What the KMD has.
+    pub(super) fn kmd(&self) -> Option<Arc<KmdQueue>> {
+        self.kmd.clone()
+    }
+
+    /// Whether its engine was asked to yield.
+    pub(super) fn is_asked_to_yield(&self) -> bool {
+        self.watch.is_asked()
+    }
+
+    /// Its engine was asked to yield, by this number, at this time.
+    pub(super) fn asked_to_yield(&mut self, number: u64, at_ns: u64) {
+        self.watch.asked(number, at_ns);
+    }
+
+    /// Looks whether its work takes too long. A queue that its process fills is watched as long as
+    /// it runs.
+    pub(super) fn watch(&mut self, reported: &Reported, look: &mut Look) -> Verdict {
+        let busy = reported.busy_ns();
+        let has_run = self.ring.is_some() && self.seen_busy_ns != busy;
+
+        self.seen_busy_ns = busy;
+        look.reached = self.watched_work(reported);
+        match self.watch.look(look) {
+            Verdict::Rest if has_run => Verdict::Wait,
+            verdict => verdict,
+        }
+    }
+
+    /// How far its work is, if it has any that the KMD has.
+    fn watched_work(&self, reported: &Reported) -> Option<u64> {
+        let completed = reported.completed();
+
+        match (self.life, &self.ring) {
+            (Life::Stopped | Life::Ended, _) => None,
+            (_, Some(ring)) => (!ring.is_idle()).then(|| ring.progress()),
+            (_, None) => (completed < self.order.submitted()).then_some(completed),
+        }
+    }
+
+    /// Whether it has got work, or has run, since a look that found nothing to watch.
+    pub(super) fn may_hang(&self, reported: &Reported) -> bool {
+        match &self.ring {
+            Some(_) => self.seen_busy_ns != reported.busy_ns(),
+            None => self.watched_work(reported).is_some(),
+        }
     }
 
     /// Takes out what the KMD has. For who has the turn.

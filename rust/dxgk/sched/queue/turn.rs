@@ -85,6 +85,7 @@ impl Queue {
                 Step::Submit(submission, kmd) => {
                     trace::run(self.id, submission.number);
                     self.device.process.engines.submitted(self.node);
+                    self.as_arc_borrow().watch();
                     if kmd.submit(&submission).is_err() {
                         // The adapter is removed.
                         self.state.lock().stop();

@@ -197,3 +197,95 @@ fn gpu_101_one_of_two_stops() {
         assert!(!scene.gate.is_open());
     });
 }
+
+/// A reset: who is inside meanwhile is a query.
+fn reset(scene: &Scene) -> bool {
+    let Some(_resetting) = scene.gate.begin_reset() else {
+        return false;
+    };
+
+    scene.stopping.store(RUNNING, Ordering::SeqCst);
+    assert_eq!(
+        scene.inside.load(Ordering::SeqCst),
+        0,
+        "a reset beside a call"
+    );
+    scene.stopping.store(0, Ordering::SeqCst);
+    true
+}
+
+#[test]
+fn gpu_101_nothing_is_inside_while_an_adapter_is_reset() {
+    explore_within(Some(3), || {
+        let scene = Scene::new();
+        let caller = spawn({
+            let scene = scene.clone();
+            move || scene.call()
+        });
+        let destroyer = spawn({
+            let scene = scene.clone();
+            move || {
+                scene.destroy();
+                scene.page();
+            }
+        });
+
+        assert!(reset(&scene));
+        caller.join().unwrap();
+        destroyer.join().unwrap();
+        assert!(scene.call(), "the adapter runs again");
+    });
+}
+
+#[test]
+fn gpu_101_what_is_inside_a_call_does_not_wait_for_the_reset() {
+    explore_within(Some(3), || {
+        let scene = Scene::new();
+        let caller = spawn({
+            let scene = scene.clone();
+            move || {
+                let inside = scene.gate.enter();
+
+                if inside.is_ok() {
+                    scene.destroy();
+                    scene.page();
+                }
+            }
+        });
+
+        assert!(reset(&scene));
+        caller.join().unwrap();
+    });
+}
+
+#[test]
+fn gpu_101_queries_pass_a_reset() {
+    explore_within(Some(3), || {
+        let scene = Scene::new();
+        let asker = spawn({
+            let scene = scene.clone();
+            move || assert!(scene.gate.enter_to_query().is_ok())
+        });
+
+        assert!(reset(&scene));
+        asker.join().unwrap();
+        assert!(scene.stop());
+        assert!(scene.gate.enter_to_query().is_err());
+    });
+}
+
+#[test]
+fn gpu_101_a_stop_waits_for_a_reset() {
+    explore_within(Some(3), || {
+        let scene = Scene::new();
+        let stopper = spawn({
+            let scene = scene.clone();
+            move || scene.stop()
+        });
+
+        reset(&scene);
+        assert!(stopper.join().unwrap());
+        assert!(!reset(&scene), "no reset of what is stopped");
+        scene.destroy();
+    });
+}

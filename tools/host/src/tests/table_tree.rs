@@ -47,6 +47,8 @@ impl QueueCallbacks for Ear {
 
     fn faulted(&self, _: &Fault) {}
 
+    fn invalidated(&self) {}
+
     fn suspended(&self, id: u64) {
         self.0.ended(id);
     }

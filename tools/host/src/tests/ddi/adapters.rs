@@ -9,7 +9,7 @@ use crate::ddi::class::{Dispatch, Passive};
 use crate::ddi::object::OpenAllocation;
 use crate::ddi::port::Port;
 use crate::ddi::reserve::NoAddresses;
-use crate::ddi::types::{CreateDeviceArgs, DeviceId, KmdError, ProcessId};
+use crate::ddi::types::{CreateDeviceArgs, DeviceId, Escape, KmdError, ProcessId};
 use crate::ddi::{Destroy, Kmd};
 use crate::kmd::fake::journal::Entry;
 use crate::kmd::fake::Behaviour;
@@ -62,7 +62,12 @@ fn escapes_of_the_software_adapter() {
     ] {
         let mut data = vec![3; size];
 
-        assert_eq!(kmd.escape(&class, flags, &mut data), Err(error));
+        let escape = Escape {
+            flags,
+            is_privileged: true,
+        };
+
+        assert_eq!(kmd.escape(&class, &escape, &mut data), Err(error));
         assert!(
             data.iter().all(|byte| *byte == 3),
             "a refusal changes nothing"

@@ -67,6 +67,8 @@ impl QueueCallbacks for Listener {
         self.tell(Told::Faulted(*fault));
     }
 
+    fn invalidated(&self) {}
+
     fn suspended(&self, id: u64) {
         self.tell(Told::Suspended(id));
     }

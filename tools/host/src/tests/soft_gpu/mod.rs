@@ -9,6 +9,7 @@ mod doorbells;
 mod ends;
 mod memory;
 mod profiles;
+mod recovery;
 mod slab;
 mod submissions;
 mod turns;
@@ -52,6 +53,9 @@ struct Told {
     signaled: u32,
     faults: Vec<Fault>,
     suspended: Vec<u64>,
+    invalidated: u32,
+    waited_ns: u64,
+    polled_ns: u64,
     ran_ns: u64,
     /// Slices, and how many of them came after another queue's.
     slices: u64,
@@ -128,6 +132,18 @@ impl QueueCallbacks for Ear {
 
     fn faulted(&self, fault: &Fault) {
         self.hear(|told| told.faults.push(*fault));
+    }
+
+    fn waited(&self, ns: u64) {
+        self.hear(|told| told.waited_ns += ns);
+    }
+
+    fn polled(&self, ns: u64) {
+        self.hear(|told| told.polled_ns += ns);
+    }
+
+    fn invalidated(&self) {
+        self.hear(|told| told.invalidated += 1);
     }
 
     fn suspended(&self, id: u64) {

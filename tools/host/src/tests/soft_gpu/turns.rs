@@ -205,6 +205,8 @@ impl QueueCallbacks for Gate {
 
     fn faulted(&self, _: &Fault) {}
 
+    fn invalidated(&self) {}
+
     fn suspended(&self, _: u64) {}
 }
 
@@ -222,6 +224,8 @@ impl QueueCallbacks for Order {
     fn monitored_fence_signaled(&self) {}
 
     fn faulted(&self, _: &Fault) {}
+
+    fn invalidated(&self) {}
 
     fn suspended(&self, _: u64) {
         self.seen.lock().unwrap().push(self.id);

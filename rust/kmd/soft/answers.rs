@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Whether an engine answers, and how it is made not to (GPU-92, GPU-98).
+//!
+//! Everything is a word, so that nobody has to wait for an engine that hangs. Such an engine keeps
+//! `soft::Shell::core`, as one of hardware keeps its translations: whoever wants it goes on after
+//! the reset.
+
+use crate::{
+    ddi::recovery::EngineStatus,
+    platform::{
+        self,
+        Wakeup,
+        Word32,
+        Word64, //
+    }, //
+};
+
+/// Something that is to happen.
+struct Flag(Word64);
+
+impl Flag {
+    fn new() -> Self {
+        Self(platform::word64(0))
+    }
+
+    fn set(&self, is_set: bool) {
+        platform::store_release(&self.0, is_set.into());
+    }
+
+    fn is_set(&self) -> bool {
+        platform::load_acquire(&self.0) != 0
+    }
+
+    /// Whether it was set, once: the thread of the engine asks.
+    fn take(&self) -> bool {
+        let is_set = self.is_set();
+
+        if is_set {
+            self.set(false);
+        }
+        is_set
+    }
+}
+
+/// What one engine answers.
+pub(super) struct Answers {
+    /// The last PreemptCommand, and the last one that was obeyed.
+    asked: Word64,
+    obeyed: Word64,
+    /// Submissions that it was given and has not done.
+    given: Word32,
+    /// The queue that it runs, and the packet that this comes to.
+    queue: Word64,
+    packet: Word64,
+    /// It was reset, and not resumed.
+    is_reset: Flag,
+    /// A reset has failed.
+    is_dead: Flag,
+    /// A debugger has stopped it.
+    is_stopped: Flag,
+    /// What it is made to do wrong.
+    refuses: Flag,
+    hangs_next: Flag,
+    hangs: Flag,
+    hangs_queue: Flag,
+    drops_next: Flag,
+    delay_ns: Word64,
+}
+
+impl Answers {
+    pub(super) fn new() -> Self {
+        Self {
+            asked: platform::word64(0),
+            obeyed: platform::word64(0),
+            given: platform::word32(0),
+            queue: platform::word64(0),
+            packet: platform::word64(0),
+            is_reset: Flag::new(),
+            is_dead: Flag::new(),
+            is_stopped: Flag::new(),
+            refuses: Flag::new(),
+            hangs_next: Flag::new(),
+            hangs: Flag::new(),
+            hangs_queue: Flag::new(),
+            drops_next: Flag::new(),
+            delay_ns: platform::word64(0),
+        }
+    }
+
+    /// PreemptCommand. Does not sleep.
+    pub(super) fn ask(&self, id: u64) {
+        platform::store_release(&self.asked, id);
+    }
+
+    /// The last PreemptCommand, for the thread of the engine, before a slice.
+    pub(super) fn asked(&self) -> u64 {
+        platform::load_acquire(&self.asked)
+    }
+
+    /// The thread of the engine has ended a slice since it was asked that.
+    pub(super) fn obey(&self, asked: u64) {
+        if !self.refuses.is_set() && !self.is_dead.is_set() {
+            platform::store_release(&self.obeyed, asked);
+        }
+    }
+
+    /// QueryEngineStatus. Does not sleep.
+    pub(super) fn status(&self) -> EngineStatus {
+        EngineStatus {
+            preempted: platform::load_acquire(&self.obeyed),
+            is_idle: platform::load32_acquire(&self.given) == 0,
+            is_stopped: self.is_stopped.is_set(),
+        }
+    }
+
+    /// It is given a submission.
+    pub(super) fn give(&self) {
+        platform::fetch_add(&self.given, 1);
+    }
+
+    /// So many submissions are done, or never will be.
+    pub(super) fn take(&self, count: u32) {
+        platform::fetch_sub(&self.given, count);
+    }
+
+    /// It runs this queue, which comes to a packet there.
+    pub(super) fn runs(&self, queue: u64, packet: u64) {
+        platform::store_release(&self.queue, queue);
+        platform::store_release(&self.packet, packet);
+    }
+
+    /// What it has run last.
+    pub(super) fn last_run(&self) -> (u64, u64) {
+        (
+            platform::load_acquire(&self.queue),
+            platform::load_acquire(&self.packet),
+        )
+    }
+
+    /// Whether the engine may run a slice.
+    pub(super) fn may_run(&self) -> bool {
+        !self.is_dead.is_set() && !self.is_reset.is_set() && !self.is_stopped.is_set()
+    }
+
+    /// A reset begins: what hangs goes on, and nothing more is run.
+    pub(super) fn begin_reset(&self) {
+        self.is_reset.set(true);
+        self.hangs_next.set(false);
+        self.hangs.set(false);
+    }
+
+    /// The reset has succeeded, or not.
+    pub(super) fn end_reset(&self, has_failed: bool) {
+        self.is_dead.set(has_failed);
+        if !has_failed {
+            self.refuses.set(false);
+        }
+    }
+
+    /// ResumeHwEngine.
+    pub(super) fn resume(&self) {
+        self.is_reset.set(false);
+    }
+
+    /// In the middle of a slice: hangs until a reset, or the end of the thread, if that was asked
+    /// for; or only takes longer. False if the slice does not go on.
+    pub(super) fn in_slice(&self, wakeup: &Wakeup) -> bool {
+        let begin = platform::now_ns();
+        let delay = platform::load_acquire(&self.delay_ns);
+
+        if self.hangs_next.take() {
+            self.hangs.set(true);
+            while self.hangs.is_set() && !self.is_reset.is_set() && !wakeup.is_stopped() {
+                platform::nap();
+            }
+            self.hangs.set(false);
+        }
+        while platform::now_ns().saturating_sub(begin) < delay && !wakeup.is_stopped() {
+            core::hint::spin_loop();
+        }
+        !self.is_reset.is_set()
+    }
+
+    /// Whether the queue that runs now is to hang, once.
+    pub(super) fn hangs_queue(&self) -> bool {
+        self.hangs_queue.take()
+    }
+
+    /// Whether the end of a submission is not to be told, once.
+    pub(super) fn drops_interrupt(&self) -> bool {
+        self.drops_next.take()
+    }
+
+    /// It does something wrong from now on.
+    pub(super) fn inject(&self, fault: Injection) {
+        match fault {
+            Injection::HangEngine => self.hangs_next.set(true),
+            Injection::HangQueue => self.hangs_queue.set(true),
+            Injection::RefusePreemption(refuses) => self.refuses.set(refuses),
+            Injection::DropInterrupt => self.drops_next.set(true),
+            Injection::Delay(ns) => platform::store_release(&self.delay_ns, ns),
+            Injection::Stop(stops) => self.is_stopped.set(stops),
+            Injection::Die => self.is_dead.set(true),
+        }
+    }
+}
+
+/// What an engine is made to do wrong (GPU-98), or a debugger wants of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Injection {
+    /// It hangs in its next slice.
+    HangEngine,
+    /// The queue that it runs next hangs, and the engine does not.
+    HangQueue,
+    /// It does not obey PreemptCommand, or does so again.
+    RefusePreemption(bool),
+    /// The end of the next submission is not told.
+    DropInterrupt,
+    /// Each slice takes so many nanoseconds longer.
+    Delay(u64),
+    /// A debugger stops it, or lets it go on.
+    Stop(bool),
+    /// It runs nothing any more, and answers nothing.
+    Die,
+}

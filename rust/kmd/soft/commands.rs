@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Private commands of the software GPU: escapes for people who test or debug (GPU-98). They need
+//! a client that may control the machine.
+//!
+//! ```text
+//! byte 0  magic, "ODXC"
+//!      4  version, 1
+//!      8  command
+//!     12  node
+//!     16  argument, 64 bits
+//! ```
+
+use super::answers::Injection;
+use crate::ddi::types::{
+    KmdError,
+    KmdResult, //
+};
+
+/// Bytes of a command.
+pub const COMMAND_SIZE: usize = 24;
+
+const MAGIC: u32 = u32::from_le_bytes(*b"ODXC");
+const VERSION: u32 = 1;
+
+/// Slices are not made longer than by this: a second.
+const MAX_DELAY_NS: u64 = 1_000_000_000;
+
+/// What a command is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Command {
+    /// An engine.
+    Engine { node: u32, what: Injection },
+    /// The whole adapter is gone: all that is read from it has all bits set.
+    LoseDevice,
+    /// The next resets fail: of engines, of the adapter, and the restart after that.
+    FailResets {
+        engine: bool,
+        adapter: bool,
+        restart: bool,
+    },
+}
+
+/// The dword at a place.
+fn dword(data: &[u8], at: usize) -> KmdResult<u32> {
+    let bytes = data.get(at..).and_then(|rest| rest.first_chunk());
+
+    bytes
+        .map(|bytes| u32::from_le_bytes(*bytes))
+        .ok_or(KmdError::InvalidParameter)
+}
+
+impl Command {
+    /// The command that an escape has.
+    pub(super) fn decode(data: &[u8]) -> KmdResult<Self> {
+        if data.len() != COMMAND_SIZE || dword(data, 0)? != MAGIC || dword(data, 4)? != VERSION {
+            return Err(KmdError::InvalidParameter);
+        }
+
+        let node = dword(data, 12)?;
+        let argument = u64::from(dword(data, 16)?) | u64::from(dword(data, 20)?) << 32;
+        let is_on = match argument {
+            0 => Some(false),
+            1 => Some(true),
+            _ => None,
+        };
+        let on = || is_on.ok_or(KmdError::InvalidParameter);
+        let nothing = || {
+            (argument == 0)
+                .then_some(())
+                .ok_or(KmdError::InvalidParameter)
+        };
+        let what = match dword(data, 8)? {
+            1 => nothing().map(|()| Injection::HangEngine)?,
+            2 => nothing().map(|()| Injection::HangQueue)?,
+            3 => Injection::RefusePreemption(on()?),
+            4 => nothing().map(|()| Injection::DropInterrupt)?,
+            5 if argument <= MAX_DELAY_NS => Injection::Delay(argument),
+            6 => Injection::Stop(on()?),
+            7 if node == 0 && argument == 0 => return Ok(Self::LoseDevice),
+            8 if node == 0 && argument < 8 => {
+                return Ok(Self::FailResets {
+                    engine: argument & 1 != 0,
+                    adapter: argument & 2 != 0,
+                    restart: argument & 4 != 0,
+                })
+            }
+            _ => return Err(KmdError::InvalidParameter),
+        };
+
+        Ok(Self::Engine { node, what })
+    }
+}
