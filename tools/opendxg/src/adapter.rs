@@ -4,7 +4,7 @@
 use core::fmt;
 use std::sync::Arc;
 
-use crate::calls::{call, query_adapter_info};
+use crate::calls::{self, call, query_adapter_info};
 use crate::device::Device;
 use crate::handle::LocalHandle;
 use crate::node::Node;
@@ -86,6 +86,31 @@ impl Adapter {
 
     pub(crate) fn node(&self) -> &Arc<Node> {
         self.0.owned.node()
+    }
+
+    /// Resets the adapter, or the engine of one node, as if work there had hung: who has work there
+    /// finds its device in error (D3DKMTEscape with D3DKMT_ESCAPE_TDRDBGCTRL). ACCESS_DENIED for
+    /// callers without CAP_SYS_ADMIN.
+    pub fn reset(&self, node: Option<u32>) -> Result<()> {
+        let words = match node {
+            None => vec![D3DKMT_TDRDBGCTRLTYPE_GPUTDR],
+            Some(node) => vec![D3DKMT_TDRDBGCTRLTYPE_ENGINETDR, node],
+        };
+        let mut data: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+        self.escape(D3DKMT_ESCAPE_TDRDBGCTRL, &mut data)
+    }
+
+    /// Gives data to the driver of the adapter, which answers in place (D3DKMTEscape with
+    /// D3DKMT_ESCAPE_DRIVERPRIVATE).
+    pub fn private_escape(&self, data: &mut [u8]) -> Result<()> {
+        self.escape(D3DKMT_ESCAPE_DRIVERPRIVATE, data)
+    }
+
+    fn escape(&self, kind: D3DKMT_ESCAPETYPE, data: &mut [u8]) -> Result<()> {
+        let mut arg = D3DKMT_ESCAPE::zeroed();
+        arg.hAdapter = self.handle().0;
+        arg.Type = kind;
+        calls::resource::escape(self.node(), arg, data).map(|_| ())
     }
 
     /// The system-wide name of the adapter.
