@@ -42,6 +42,8 @@ mod t_gpu_races;
 mod t_gpu_random;
 #[path = "bin/t-gpu-submit/main.rs"]
 mod t_gpu_submit;
+#[path = "bin/t-gpu-tdr/main.rs"]
+mod t_gpu_tdr;
 #[path = "bin/t-harness.rs"]
 mod t_harness;
 #[path = "bin/t-hoard/main.rs"]
@@ -102,7 +104,7 @@ use std::process::exit;
 use selftests::program;
 
 /// The programs by name.
-const PROGRAMS: [(&str, fn()); 47] = [
+const PROGRAMS: [(&str, fn()); 48] = [
     ("run-all", run_all::main),
     ("t-access-any", t_access_any::main),
     ("t-access-none", t_access_none::main),
@@ -123,6 +125,7 @@ const PROGRAMS: [(&str, fn()); 47] = [
     ("t-gpu-races", t_gpu_races::main),
     ("t-gpu-random", t_gpu_random::main),
     ("t-gpu-submit", t_gpu_submit::main),
+    ("t-gpu-tdr", t_gpu_tdr::main),
     ("t-harness", t_harness::main),
     ("t-hoard", t_hoard::main),
     ("t-hostile", t_hostile::main),

@@ -11,13 +11,14 @@ use selftests::gpu::{one, Gpu};
 use selftests::trace::{traced, Event, ROOT};
 use selftests::{ensure, ensure_eq, fixture, skip, Suite, TestResult};
 
-const EVENTS: [&str; 12] = [
+const EVENTS: [&str; 13] = [
     "dxg_create",
     "dxg_destroy",
     "dxg_wait",
     "dxg_signal",
     "dxg_wake",
     "dxg_queue",
+    "dxg_reset",
     "dxg_run",
     "dxg_complete",
     "dxg_block",

@@ -18,7 +18,7 @@ use std::time::Instant;
 
 /// The basic acceptance tests, in IGT's word: one program about each thing that the module has,
 /// and those about what it uses of the kernel, which may differ from version to version.
-const BAT: [&str; 35] = [
+const BAT: [&str; 36] = [
     "t-adapters",
     "t-c-client",
     "t-c-gpu-client",
@@ -36,6 +36,7 @@ const BAT: [&str; 35] = [
     "t-gpu-memory",
     "t-gpu-packets",
     "t-gpu-submit",
+    "t-gpu-tdr",
     "t-hostile",
     "t-keyed-mutex",
     "t-limits",
@@ -109,7 +110,7 @@ impl Set {
 /// How many seconds programs take that run much longer than the others, on the debug kernel, which
 /// takes longest. Parts are shared out by these; a number that is wrong makes a run longer and
 /// nothing else.
-const LONG: [(&str, u32); 28] = [
+const LONG: [(&str, u32); 29] = [
     ("t-failslab", 260),
     ("t-negative", 220),
     ("t-limits", 160),
@@ -123,6 +124,7 @@ const LONG: [(&str, u32); 28] = [
     ("t-gpu-races", 120),
     ("t-gpu-memory", 70),
     ("t-gpu-submit", 70),
+    ("t-gpu-tdr", 90),
     ("t-gpu-random", 60),
     ("t-gpu-faults", 60),
     ("t-user-queues", 60),

@@ -123,7 +123,9 @@ pub(super) const FORMS: &[Described] = &[
                 &[
                     (0, INVALID),
                     (7, INVALID),
-                    (9, INVALID),
+                    // What a driver has of its own may be larger.
+                    (9, FAULT),
+                    (25, INVALID),
                     (0xffff_ffff, INVALID),
                 ],
             ),
@@ -135,6 +137,62 @@ pub(super) const FORMS: &[Described] = &[
             image.put32(12, 0x40);
             image.point(16, &[1u32.to_ne_bytes(), handle].concat())?;
             image.put32(24, 8);
+            Ok(())
+        },
+    ),
+    escape(
+        "reset of an engine",
+        &[
+            handle("hAdapter", Object::Adapter),
+            HDEVICE,
+            TYPE,
+            field(
+                "Flags",
+                Kind::Flags {
+                    known: 0,
+                    accept: &[0],
+                    refuse: &[],
+                },
+            ),
+            field(
+                "pPrivateDriverData",
+                Kind::Memory(Memory {
+                    unit: 8,
+                    count_at: None,
+                    writes: false,
+                    null: Some(FAULT),
+                    inside: &[
+                        // The whole adapter has no node.
+                        ("TdrControl", 0, 4, 0, INVALID),
+                        ("TdrControl", 0, 4, 1, Status::NOT_SUPPORTED),
+                        ("TdrControl", 0, 4, 4, Status::NOT_SUPPORTED),
+                        ("TdrControl", 0, 4, 7, Status::NOT_SUPPORTED),
+                        ("TdrControl", 0, 4, 9, INVALID),
+                        ("TdrControl", 0, 4, 0xffff_ffff, INVALID),
+                        ("NodeOrdinal", 4, 4, 4, INVALID),
+                        ("NodeOrdinal", 4, 4, 0xffff_ffff, INVALID),
+                    ],
+                }),
+            ),
+            listed(
+                "PrivateDriverDataSize",
+                &[],
+                &[
+                    (0, INVALID),
+                    (3, INVALID),
+                    (4, INVALID),
+                    (7, INVALID),
+                    (9, INVALID),
+                    (0xffff_ffff, INVALID),
+                ],
+            ),
+            any("hContext"),
+        ],
+        |world, image| {
+            image.put32(8, 2);
+            image.point(16, &[8, 0, 0, 0, 3, 0, 0, 0])?;
+            image.put32(24, 8);
+            image.put32(0, world.adapter.handle().0);
             Ok(())
         },
     ),
