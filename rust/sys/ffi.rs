@@ -327,6 +327,14 @@ unsafe extern "C" {
     pub fn dxg_vmap(pages: *mut *mut page, count: kernel::ffi::c_uint) -> *mut kernel::ffi::c_void;
     pub fn dxg_vunmap(addr: *mut kernel::ffi::c_void);
     pub static mut dxg_params: dxg_params;
+    pub fn dxg_dma_fence_get(fence: *mut dma_fence);
+    pub fn dxg_dma_fence_put(fence: *mut dma_fence);
+    pub fn dxg_dma_fence_has_signalled(fence: *mut dma_fence) -> bool;
+    pub fn dxg_dma_fence_signal(fence: *mut dma_fence, error: kernel::ffi::c_int);
+    pub fn dxg_signalling_begin() -> bool;
+    pub fn dxg_signalling_end(cookie: bool);
+    pub fn dxg_sync_file_new(fence: *mut dma_fence) -> *mut file;
+    pub fn dxg_sync_file_fence(fd: kernel::ffi::c_int) -> *mut dma_fence;
     pub fn dxg_trace_create(object: kernel::ffi::c_ulonglong, kind: kernel::ffi::c_uint);
     pub fn dxg_trace_destroy(object: kernel::ffi::c_ulonglong, kind: kernel::ffi::c_uint);
     pub fn dxg_trace_wait(

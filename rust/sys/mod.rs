@@ -7,6 +7,7 @@
 //! owning types and plain functions.
 
 pub(crate) mod alloc;
+pub(crate) mod dma_fence;
 mod ffi;
 pub(crate) mod file;
 #[cfg(CONFIG_KUNIT = "y")]

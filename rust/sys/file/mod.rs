@@ -7,3 +7,4 @@ pub(crate) mod chardev;
 pub(crate) mod eventfd;
 pub(crate) mod object_file;
 pub(crate) mod revocable_file;
+pub(crate) mod sync_file;
