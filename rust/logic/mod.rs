@@ -47,6 +47,7 @@ pub(crate) mod residency;
 pub(crate) mod share_rules;
 pub(crate) mod submission_order;
 pub(crate) mod submit_rules;
+pub(crate) mod sync_file_rules;
 pub(crate) mod sync_flags;
 pub(crate) mod table_tree;
 pub(crate) mod tdr;

@@ -99,6 +99,8 @@ mod submission_order;
 #[cfg(not(loom))]
 mod submit_rules;
 #[cfg(not(loom))]
+mod sync_file_rules;
+#[cfg(not(loom))]
 mod table_tree;
 #[cfg(not(loom))]
 mod tdr;
