@@ -177,6 +177,7 @@ use crate::sys::{
 };
 
 pub(crate) use crate::sys::{
+    dma_fence::Signalling,
     lockdep::{
         gate_closed,
         gate_entered,

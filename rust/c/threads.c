@@ -195,10 +195,13 @@ struct workqueue_struct *dxg_workqueue(const char *name)
 	return alloc_workqueue("%s", WQ_UNBOUND, 4, name);
 }
 
-/* The work queue of an adapter: its work runs one at a time, in the order it was queued in. */
+/*
+ * The work queue of an adapter: its work runs one at a time, in the order it was queued in. Those
+ * who free memory may wait for it, by the fence of a sync file.
+ */
 struct workqueue_struct *dxg_ordered_workqueue(const char *name)
 {
-	return alloc_ordered_workqueue("%s", 0, name);
+	return alloc_ordered_workqueue("%s", WQ_MEM_RECLAIM, name);
 }
 
 /* Whether the caller may make its work go before that of other processes. */

@@ -55,6 +55,7 @@ use crate::{
         Run,
         Shared,
         ShortLock,
+        Signalling,
         Wakeup, //
     }, //
 };
@@ -342,6 +343,8 @@ impl Shell {
     }
 
     fn turn_with_core(&self) -> Turn {
+        // Others may wait for the commands, by a sync file (FEN-164).
+        let _signalling = Signalling::begin();
         let mut core = self.core.lock();
         let more = [
             self.look_at_contexts(&mut core),

@@ -112,6 +112,21 @@ pub(crate) fn gate_closed() -> GateHeld {
     GateHeld::new(-1)
 }
 
+/// Until this is dropped, the thread is on the way to the signal of a fence of the kernel.
+pub(crate) struct Signalling(());
+
+impl Signalling {
+    /// The way begins.
+    pub(crate) fn begin() -> Self {
+        Self(())
+    }
+}
+
+impl Drop for Signalling {
+    /// As in the kernel, where it ends something.
+    fn drop(&mut self) {}
+}
+
 /// Nanoseconds of a clock that does not go back.
 pub(crate) fn now_ns() -> u64 {
     static START: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
