@@ -81,7 +81,7 @@ pub(crate) struct Description {
     pub(crate) node: u32,
     /// On which physical adapters it runs; the adapter has them.
     pub(crate) engines: u32,
-    /// Its work may take for ever.
+    /// `DisableGpuTimeout`: whether its commands may take for ever (GPU-93).
     pub(crate) disable_gpu_timeout: bool,
     /// The part of the client's private data that the KMD reads.
     pub(crate) private_data: KVVec<u8>,
@@ -112,8 +112,8 @@ pub(crate) struct Context {
     pub(crate) node: u32,
     /// What it has in common with its queues.
     state: Arc<ContextState>,
-    /// Its work may take for ever.
-    disable_gpu_timeout: bool,
+    /// Whether its commands may take for ever.
+    pub(crate) disable_gpu_timeout: bool,
     /// Its priority among those of its process. It has no effect.
     in_process_priority: Atomic<i32>,
 }
@@ -170,6 +170,7 @@ impl Context {
         let updates = UpdateQueue::new()?;
         let state = ContextState::new().map_err(|_| Status::NO_MEMORY)?;
         let suspension = suspension(&device)?;
+        let disable_gpu_timeout = device.disable_gpu_timeout || description.disable_gpu_timeout;
         let taker = match description.scheduling {
             Scheduling::Packets => {
                 let own = queue::Description {
@@ -177,7 +178,7 @@ impl Context {
                     node: description.node,
                     is_hw: false,
                     is_filled_by_process: false,
-                    disable_gpu_timeout: description.disable_gpu_timeout,
+                    disable_gpu_timeout,
                     context: state.clone(),
                     suspension: suspension.clone(),
                 };
@@ -212,7 +213,7 @@ impl Context {
                 class: description.class,
                 node: description.node,
                 state,
-                disable_gpu_timeout: description.disable_gpu_timeout,
+                disable_gpu_timeout,
                 in_process_priority: Atomic::new(0),
             },
             GFP_KERNEL_ACCOUNT,
@@ -263,11 +264,6 @@ impl Context {
     /// What a queue that is made on it has in common with it.
     pub(in crate::dxgk) fn state(&self) -> &Arc<ContextState> {
         &self.state
-    }
-
-    /// Whether its work may take for ever.
-    pub(in crate::dxgk) fn disables_gpu_timeout(&self) -> bool {
-        self.disable_gpu_timeout
     }
 
     /// Sets its priority among all contexts: `asked` as a client says it, `priority` as a KMD.

@@ -195,7 +195,7 @@ impl QueueOwner for Device {
 }
 
 impl Device {
-    /// A new device of `owner` on `adapter`.
+    /// A new device of `owner` on `adapter`, whose commands may take for ever or not.
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn new(

@@ -105,7 +105,7 @@ impl HwQueue {
             node: context.node,
             is_hw: true,
             is_filled_by_process: description.user_mode_submission,
-            disable_gpu_timeout: description.disable_gpu_timeout || context.disables_gpu_timeout(),
+            disable_gpu_timeout: context.disable_gpu_timeout || description.disable_gpu_timeout,
             context: context.state().clone(),
             suspension: None,
         };

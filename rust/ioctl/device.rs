@@ -55,8 +55,8 @@ pub(super) fn create<'a>(
 
     adapter.check()?;
 
-    let is_patient = args.Flags & D3DKMT_CREATEDEVICEFLAGS_DisableGpuTimeout != 0;
-    let device = Device::new(adapter, call.process.clone(), is_patient)?;
+    let disable_gpu_timeout = args.Flags & D3DKMT_CREATEDEVICEFLAGS_DisableGpuTimeout != 0;
+    let device = Device::new(adapter, call.process.clone(), disable_gpu_timeout)?;
     let reserved = call
         .process
         .handles
@@ -168,9 +168,9 @@ fn create_context<'a>(call: Call<'a>, request: &ContextRequest) -> DxgResult<Res
     let description = context::Description {
         scheduling: request.scheduling,
         class: request.class,
-        disable_gpu_timeout: request.disable_gpu_timeout,
         node: request.node,
         engines: request.engines,
+        disable_gpu_timeout: request.disable_gpu_timeout,
         private_data: user::read_bytes(data, size)?,
     };
     let context = Context::new(parent.device.clone(), &description)?;

@@ -34,6 +34,7 @@ mod result;
 mod share;
 mod statistics;
 mod submit;
+mod sync_file;
 mod sync_object;
 mod table;
 mod target;

@@ -33,6 +33,7 @@ use super::{
     share,
     statistics,
     submit,
+    sync_file,
     sync_object,
     transport,
     wait,
@@ -159,6 +160,10 @@ table! {
         run_out D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2 => sync_object::open_nt2;
     DXG_IOCTL_OPENSYNCOBJECTFROMNTHANDLE:
         run_out D3DKMT_OPENSYNCOBJECTFROMNTHANDLE => sync_object::open_nt;
+    DXG_IOCTL_CREATESYNCFILE: run_out D3DKMT_CREATESYNCFILE => sync_file::create;
+    DXG_IOCTL_WAITSYNCFILE: run_in d3dkmt_waitsyncfile => sync_file::wait;
+    DXG_IOCTL_OPENSYNCOBJECTFROMSYNCFILE:
+        run_out d3dkmt_opensyncobjectfromsyncfile => sync_file::open;
     DXG_IOCTL_CREATEALLOCATION: run_out D3DKMT_CREATEALLOCATION => allocation::create;
     DXG_IOCTL_DESTROYALLOCATION2: run_in D3DKMT_DESTROYALLOCATION2 => allocation::destroy;
     DXG_IOCTL_QUERYRESOURCEINFO: run_out D3DKMT_QUERYRESOURCEINFO => resource::query;

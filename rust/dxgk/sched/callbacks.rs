@@ -28,7 +28,7 @@ use kernel::{
 };
 
 /// A queue that goes on when it is told to.
-pub(super) trait Kick: Send + Sync {
+pub(crate) trait Kick: Send + Sync {
     /// Has the adapter's worker look at it. In any context; touches atomics and queues work only.
     fn kick(self: ArcBorrow<'_, Self>);
 }

@@ -5,9 +5,18 @@
 //!
 //! LOCK: `listed` is a leaf.
 
+use super::export::{
+    Found,
+    Missing,
+    NewExport,
+    Wanted, //
+};
 use crate::{
     dxgk::device::Device,
-    sys::alloc::tree_node, //
+    sys::{
+        alloc::tree_node,
+        dma_fence::DmaFence, //
+    }, //
 };
 use kernel::{
     alloc::AllocError,
@@ -39,6 +48,31 @@ pub(crate) trait ListedQueue: Send + Sync {
 
     /// Its device, if a reset has hit its context.
     fn invalidated(&self) -> Option<&Arc<Device>>;
+
+    /// The number that it is known by, also outside of the module.
+    fn id(&self) -> u64;
+
+    /// Looks for a signal that may become a sync file, and makes it one, as
+    /// [`super::queue::Queue::find`] says.
+    ///
+    /// Context: may sleep, no locks held.
+    fn find(
+        &self,
+        wanted: Wanted,
+        is_assumed: &dyn Fn(u64) -> bool,
+        export: &mut Option<NewExport>,
+    ) -> Found;
+
+    /// What the wait with this number waits for and is not there, from a place on; `None` if there
+    /// is nothing, or the wait is over.
+    ///
+    /// Context: may sleep, no locks held.
+    fn missing(&self, number: u64, from: usize) -> Option<Missing>;
+
+    /// The wait with this number is over when all these have signalled, if it is not before.
+    ///
+    /// Context: may sleep, no locks held.
+    fn bind(self: Arc<Self>, number: u64, fences: &[DmaFence]) -> Result<(), AllocError>;
 
     /// Prints its line of debugfs, see [`super::show`]. `running`: those that engines run.
     fn show(&self, running: &[Option<u64>], f: &mut fmt::Formatter<'_>) -> fmt::Result;

@@ -20,6 +20,8 @@
 //! new_item.rs     what is about to be queued
 //! wait.rs         a wait
 //! signal.rs       a signal, which may be in several queues
+//! export.rs       what queues are asked about sync files
+//! export_plan.rs  what has to be bounded before something becomes a sync file
 //! filled.rs       the ring that a process fills
 //! callbacks.rs    what the KMD tells about a queue
 //! context_state.rs what a context and its queues have in common
@@ -32,6 +34,8 @@
 pub(crate) mod callbacks;
 pub(in crate::dxgk) mod context_state;
 mod ending_tests;
+pub(in crate::dxgk) mod export;
+pub(in crate::dxgk) mod export_plan;
 pub(in crate::dxgk) mod files;
 pub(in crate::dxgk) mod filled;
 pub(crate) mod item;
@@ -49,4 +53,4 @@ mod suspend_tests;
 #[cfg(CONFIG_KUNIT = "y")]
 mod test_scene;
 mod tests;
-mod wait;
+pub(crate) mod wait;

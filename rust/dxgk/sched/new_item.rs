@@ -26,7 +26,10 @@ use crate::{
         }, //
     },
     error::DxgResult,
-    sys::alloc::tree_place, //
+    sys::{
+        alloc::tree_place,
+        dma_fence::DmaFence, //
+    }, //
 };
 use kernel::{
     prelude::*,
@@ -95,6 +98,17 @@ impl NewItem {
     ) -> DxgResult<Self> {
         Self::new(queue, process, 1, || {
             QueuedWait::for_legacy(queue.clone(), object, value).map(What::Wait)
+        })
+    }
+
+    /// A wait of `queue` for the fence of a sync file.
+    pub(crate) fn sync_file_wait(
+        queue: &Arc<Queue>,
+        process: &Process,
+        fence: DmaFence,
+    ) -> DxgResult<Self> {
+        Self::new(queue, process, 1, || {
+            Ok(What::Wait(QueuedWait::for_sync_file(queue.clone(), fence)?))
         })
     }
 

@@ -3,12 +3,14 @@
 //! A signal in one or more queues: it takes effect once, when it has been the turn of it in all of
 //! them (FEN-43). If one of them discards it, it never does (FEN-46).
 
+use super::export::Wanted;
 use crate::dxgk::object::{
     Object,
     Strong, //
 };
 use crate::{
     logic::{
+        fence_value,
         submission_order::Moment,
         waiters::BATCHES, //
     },
@@ -19,6 +21,7 @@ use kernel::{
     prelude::*,
     sync::{
         atomic::{
+            Acquire,
             Atomic,
             Full, //
         },
@@ -79,6 +82,28 @@ impl QueuedSignal {
         match &self.effect {
             Effect::Objects(elements) => elements.len(),
             Effect::Event(_) => 1,
+        }
+    }
+
+    /// Whether it has been its turn in all queues but one. Seen in a queue in which it has not
+    /// been, that is this one.
+    pub(super) fn is_last_part(&self) -> bool {
+        self.missing.load(Acquire) == 1
+    }
+
+    /// Whether it gives a fence at least this value.
+    pub(super) fn reaches(&self, wanted: Wanted) -> bool {
+        let reaches = |element: &SignalElement| match element.strong.object() {
+            Object::Fence(fence) => {
+                fence.header.id() == wanted.fence
+                    && fence_value::satisfies(element.value, wanted.value)
+            }
+            _ => false,
+        };
+
+        match &self.effect {
+            Effect::Objects(elements) => elements.iter().any(reaches),
+            Effect::Event(_) => false,
         }
     }
 

@@ -5,8 +5,12 @@
 //! All memory that it needs is there when it is queued. It begins when it is its turn: then it is
 //! queued on its objects. Its end queues the work of its queue, which finds that it is over. So
 //! nothing is done for a queue by those who signal.
+//!
+//! A wait for the fence of a sync file is different: it has begun when it is queued, because such a
+//! fence never takes back that it has signalled.
 
 use super::callbacks::Kick;
+use crate::dxgk::inline_vec::InlineVec;
 use crate::dxgk::sync::{
     cpu_wait::{
         Element,
@@ -25,14 +29,21 @@ use crate::dxgk::sync::{
 use crate::{
     error::DxgResult,
     logic::{
+        sync_file_rules::End,
         wait_set::WaitSet,
         waiters::{
             EnqueueResult,
             WaitKey, //
         }, //
+    },
+    sys::dma_fence::{
+        Callback,
+        DmaFence,
+        Notified, //
     }, //
 };
 use kernel::{
+    alloc::AllocError,
     prelude::*,
     sync::{
         atomic::{
@@ -56,19 +67,38 @@ pub(crate) struct Blocked {
 }
 
 /// A queue that goes on when its wait ends.
-pub(in crate::dxgk) struct WakeQueue(Arc<dyn Kick>);
+pub(crate) struct WakeQueue {
+    queue: Arc<dyn Kick>,
+    /// What the wait waits for.
+    pub(in crate::dxgk) elements: InlineVec<Element>,
+}
 
 impl Wake for WakeQueue {
     fn wake(&self, _set: &WaitSet) {
+        self.queue.as_arc_borrow().kick();
+    }
+}
+
+/// A queue that goes on when a fence of the kernel signals.
+pub(crate) struct KickQueue(pub(super) Arc<dyn Kick>);
+
+impl Notified for KickQueue {
+    fn signalled(&self) {
         self.0.as_arc_borrow().kick();
     }
 }
+
+/// A fence of the kernel that ends a wait.
+pub(crate) type Bound = Callback<KickQueue>;
 
 /// Waits for values of fences, all of them.
 struct FenceWait {
     waiter: Arc<Waiter<WakeQueue>>,
     /// Until it begins.
     registration: Option<Registration<WakeQueue>>,
+    /// Something was exported for which it must not block longer than these, which stand for what
+    /// was missing then (FEN-161). There may be none.
+    bounds: Option<KVec<Bound>>,
 }
 
 /// How far a wait for an older object is.
@@ -89,6 +119,20 @@ struct LegacyWait {
     value: u64,
     waiter: Arc<LegacyWaiter>,
     phase: Phase,
+}
+
+impl FenceWait {
+    /// Whether it is over because all its bounds have signalled.
+    fn is_over(&self) -> bool {
+        self.bounds
+            .as_ref()
+            .is_some_and(|bounds| bounds.iter().all(Bound::has_signalled))
+    }
+
+    /// Whether its condition holds now, if it has not begun.
+    fn holds(&self) -> bool {
+        self.registration.as_ref().is_some_and(Registration::holds)
+    }
 }
 
 impl LegacyWait {
@@ -126,6 +170,8 @@ impl FenceWaiter for LegacyWaiter {
 enum Kind {
     Fences(FenceWait),
     Legacy(LegacyWait),
+    /// For a sync file. An error ends it like any other signal.
+    SyncFile(Bound),
 }
 
 /// A wait in a queue. Dropping it ends it: what it has got is given back, unless it was over.
@@ -199,7 +245,17 @@ impl QueuedWait {
         waits: &Arc<PendingWaits>,
         elements: &[Element],
     ) -> DxgResult<Self> {
-        let registration = Registration::new(waits, elements, WakeQueue(queue))?;
+        let mut own = InlineVec::with_capacity(elements.len())?;
+
+        for element in elements {
+            own.push(element.clone());
+        }
+
+        let receiver = WakeQueue {
+            queue,
+            elements: own,
+        };
+        let registration = Registration::new(waits, elements, receiver)?;
         let blocked = registration
             .first()
             .map(|element| Blocked {
@@ -213,6 +269,7 @@ impl QueuedWait {
             kind: Kind::Fences(FenceWait {
                 waiter: registration.waiter().clone(),
                 registration: Some(registration),
+                bounds: None,
             }),
             blocked,
             is_over: false,
@@ -252,19 +309,85 @@ impl QueuedWait {
         })
     }
 
+    /// A wait of `queue` for the fence of a sync file.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(in crate::dxgk) fn for_sync_file(
+        queue: Arc<dyn Kick>,
+        fence: DmaFence,
+    ) -> Result<Self, AllocError> {
+        let (object, value) = fence.name();
+
+        Ok(Self {
+            kind: Kind::SyncFile(Callback::new(fence, KickQueue(queue))?),
+            blocked: Blocked {
+                kind: "sync_file",
+                object,
+                value,
+            },
+            is_over: false,
+        })
+    }
+
     /// Whether its condition was met, or never will be.
     pub(super) fn has_ended(&self) -> bool {
         match &self.kind {
-            Kind::Fences(wait) => wait.waiter.set.outcome().is_some(),
+            Kind::Fences(wait) => wait.waiter.set.outcome().is_some() || wait.is_over(),
             Kind::Legacy(wait) => wait.waiter.has_ended.load(Acquire),
+            Kind::SyncFile(wait) => wait.has_signalled(),
+        }
+    }
+
+    /// How many objects it waits for.
+    pub(super) fn elements(&self) -> usize {
+        match &self.kind {
+            Kind::Fences(wait) => wait.registration.as_ref().map_or(1, Registration::elements),
+            Kind::Legacy(_) | Kind::SyncFile(_) => 1,
+        }
+    }
+
+    /// How it ends (FEN-161).
+    pub(super) fn end(&self) -> End {
+        match &self.kind {
+            Kind::SyncFile(_) => End::Bounded,
+            _ if self.has_ended() => End::Bounded,
+            Kind::Fences(wait) if wait.bounds.is_some() => End::Bounded,
+            Kind::Fences(wait) if wait.holds() => End::HoldsNow,
+            Kind::Fences(_) => End::WithFences,
+            Kind::Legacy(_) => End::Unbounded,
+        }
+    }
+
+    /// Its condition holds: it is over from now on.
+    pub(super) fn latch(&mut self) {
+        if let Kind::Fences(wait) = &mut self.kind {
+            wait.bounds.get_or_insert_with(KVec::new);
+        }
+    }
+
+    /// What it waits for, if these are values of fences.
+    pub(super) fn waiter(&self) -> Option<&Arc<Waiter<WakeQueue>>> {
+        match &self.kind {
+            Kind::Fences(wait) => Some(&wait.waiter),
+            Kind::Legacy(_) | Kind::SyncFile(_) => None,
+        }
+    }
+
+    /// It is over when all of these have signalled, which are taken; unless it is bounded already.
+    pub(super) fn bind(&mut self, bounds: &mut Option<KVec<Bound>>) {
+        if let Kind::Fences(wait) = &mut self.kind {
+            if wait.bounds.is_none() {
+                wait.bounds = bounds.take();
+            }
         }
     }
 
     /// Whether it would not block, as far as that is known, if it were its turn now.
     pub(super) fn might_pass(&self) -> bool {
         match &self.kind {
-            Kind::Fences(wait) => wait.registration.as_ref().is_none_or(Registration::holds),
+            Kind::Fences(wait) => wait.registration.is_none() || wait.holds() || wait.is_over(),
             Kind::Legacy(_) => true,
+            Kind::SyncFile(wait) => wait.has_signalled(),
         }
     }
 
@@ -289,6 +412,7 @@ impl QueuedWait {
                     None
                 }
             },
+            Kind::SyncFile(_) => None,
         }
     }
 
@@ -309,11 +433,14 @@ impl Drop for QueuedWait {
     /// Context: may sleep, no locks held.
     fn drop(&mut self) {
         match &self.kind {
-            _ if self.is_over => {}
             // One that has not begun is in no fence.
             Kind::Fences(wait) if wait.registration.is_some() => {}
+            // If it has not ended: its bounds may have.
             Kind::Fences(wait) => wait.waiter.cancel(),
+            Kind::Legacy(_) if self.is_over => {}
             Kind::Legacy(wait) => wait.undo(),
+            // The drop of the callback ends it.
+            Kind::SyncFile(_) => {}
         }
     }
 }

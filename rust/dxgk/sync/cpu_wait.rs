@@ -69,7 +69,7 @@ pub(crate) struct Element {
 
 impl Element {
     /// Whether the fence has reached the value now.
-    fn holds(&self) -> bool {
+    pub(in crate::dxgk) fn holds(&self) -> bool {
         self.fence.satisfies(self.value)
     }
 }

@@ -2,7 +2,10 @@
 
 //! Opening synchronisation objects in a process (RES-52, RES-53, FEN-25).
 
-use super::fence_binding::FenceAddresses;
+use super::{
+    exported_point::ExportedPoint,
+    fence_binding::FenceAddresses, //
+};
 use crate::{
     dxgk::{
         handle::{
@@ -93,6 +96,41 @@ impl Process {
             request.parent,
             sync_flags::has_gpu_access(request.flags),
         )
+    }
+
+    /// Reserves a handle of the fence behind a sync file, which may only be waited for: who hands a
+    /// sync file out means no more by it (FEN-166). INVALID_PARAMETER if the fence has retired, is
+    /// for another adapter, or may not be shared and is one of another process.
+    ///
+    /// Context: a system call of the process, no locks held.
+    pub(crate) fn open_exported_point(
+        &self,
+        point: &ExportedPoint,
+        parent: &Parent,
+    ) -> DxgResult<ReservedSync<'_>> {
+        let strong = point.strong().ok_or(Status::INVALID_PARAMETER)?;
+
+        if !strong.object().header().is_for(&parent.device.adapter) {
+            return Err(Status::INVALID_PARAMETER.into());
+        }
+        strong.object().header().check_adapter()?;
+
+        let access = access::Type::SyncObject.read();
+        let gpu_access = sync_flags::has_gpu_access(0);
+
+        let opened = self.open_sync_object(
+            strong,
+            access::rights(access),
+            access,
+            Some(parent),
+            gpu_access,
+        )?;
+
+        // One that may not be shared is for its process alone: others do not see its value.
+        match opened.addresses {
+            Some(addresses) if addresses.user_cpu != 0 => Ok(opened),
+            _ => Err(Status::INVALID_PARAMETER.into()),
+        }
     }
 
     /// Reserves a handle of a synchronisation object that was found by its global handle.

@@ -136,6 +136,7 @@ impl Queue {
         let Rest {
             running,
             waiting,
+            exports,
             is_awaited,
             was_retiring,
             epoch,
@@ -143,7 +144,7 @@ impl Queue {
 
         Self::discard(running);
         Self::discard(waiting);
-        drop(epoch);
+        drop((epoch, exports));
         if is_awaited {
             work::cancel::<_, PATIENCE>(self);
         }

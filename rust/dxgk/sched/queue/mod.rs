@@ -3,13 +3,16 @@
 //! A kernel-mode queue: a context of packets, or a HW queue.
 //!
 //! `state.rs` says what is queued and what is to be done next, `turn.rs` who does it, `ending.rs`
-//! how a queue ends, `filled.rs` what is different if its process fills it, `watch.rs` what if its
-//! work takes too long. Nothing is recursive: the end of a wait only queues work.
+//! how a queue ends, `filled.rs` what is different if its process fills it, `export.rs` how signals
+//! become sync files, `watch.rs` what if its work takes too long. Nothing is recursive: the end of a
+//! wait only queues work.
 //!
 //! LOCK: `state` is a leaf; items are dropped without it. `kmd` is held while a priority is set,
 //! and is not taken by the adapter's worker.
 
 mod ending;
+mod export;
+mod exports;
 pub(in crate::dxgk) mod filled;
 mod state;
 mod turn;
@@ -23,6 +26,12 @@ use super::{
         Told, //
     },
     context_state::ContextState,
+    export::{
+        Found,
+        Missing,
+        NewExport,
+        Wanted, //
+    },
     item::Item,
     kmd_queue::KmdQueue,
     list::{
@@ -57,11 +66,13 @@ use crate::{
     logic::submit_rules,
     sys::{
         alloc::pin_arc,
+        dma_fence::DmaFence,
         task::caller,
         trace, //
     }, //
 };
 use kernel::{
+    alloc::AllocError,
     fmt,
     impl_has_delayed_work,
     impl_has_work,
@@ -107,8 +118,8 @@ pub(crate) struct Queue {
     pub(crate) is_hw: bool,
     /// Whether its process fills it, see `filled.rs`.
     pub(crate) is_filled_by_process: bool,
-    /// Its work may take for ever.
-    is_patient: bool,
+    /// Whether its commands may take for ever (GPU-93).
+    disable_gpu_timeout: bool,
     /// What it has in common with its context.
     context: Arc<ContextState>,
     /// Where the end of a suspension is told, if it is the queue of a context.
@@ -156,7 +167,7 @@ pub(in crate::dxgk) struct Description {
     pub(in crate::dxgk) is_hw: bool,
     /// Whether its process fills it.
     pub(in crate::dxgk) is_filled_by_process: bool,
-    /// Its work may take for ever.
+    /// `DisableGpuTimeout`: whether its commands may take for ever.
     pub(in crate::dxgk) disable_gpu_timeout: bool,
     /// What it has in common with its context.
     pub(in crate::dxgk) context: Arc<ContextState>,
@@ -190,7 +201,7 @@ impl Queue {
                 node,
                 is_hw,
                 is_filled_by_process,
-                is_patient: disable_gpu_timeout || device.disable_gpu_timeout,
+                disable_gpu_timeout,
                 context,
                 suspension,
                 device: device.clone(),
@@ -362,6 +373,27 @@ impl ListedQueue for Queue {
 
     fn invalidated(&self) -> Option<&Arc<Device>> {
         self.context.is_invalidated().then_some(&self.device)
+    }
+
+    fn id(&self) -> u64 {
+        self.id
+    }
+
+    fn find(
+        &self,
+        wanted: Wanted,
+        is_assumed: &dyn Fn(u64) -> bool,
+        export: &mut Option<NewExport>,
+    ) -> Found {
+        Self::find(self, wanted, is_assumed, export)
+    }
+
+    fn missing(&self, number: u64, from: usize) -> Option<Missing> {
+        self.missing_to(number, from)
+    }
+
+    fn bind(self: Arc<Self>, number: u64, fences: &[DmaFence]) -> Result<(), AllocError> {
+        self.bind_wait(number, fences)
     }
 
     fn show(&self, running: &[Option<u64>], f: &mut fmt::Formatter<'_>) -> fmt::Result {

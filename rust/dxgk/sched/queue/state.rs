@@ -3,6 +3,12 @@
 //! What is queued in a queue, how far it is, and what is to be done next. All of it is under
 //! `Queue::state`; nothing here waits, and nothing is dropped.
 
+use super::exports::{
+    Exports,
+    Scope,
+    Search, //
+};
+use crate::dxgk::sync::waiter::Waiter;
 use crate::{
     ddi::queue::{
         Fault,
@@ -10,6 +16,10 @@ use crate::{
     },
     dxgk::sched::{
         callbacks::Reported,
+        export::{
+            NewExport,
+            Wanted, //
+        },
         filled::Filled,
         item::{
             Commands,
@@ -18,10 +28,13 @@ use crate::{
         },
         kmd_queue::KmdQueue,
         queued_work::Epoch,
+        signal::QueuedSignal,
         wait::{
             Begin,
             Begun,
-            Blocked, //
+            Blocked,
+            Bound,
+            WakeQueue, //
         }, //
     },
     error::Status,
@@ -34,9 +47,11 @@ use crate::{
             Verdict,
             Watch, //
         }, //
-    }, //
+    },
+    sys::dma_fence::own::Unsignalled, //
 };
 use kernel::{
+    prelude::*,
     rbtree::{
         RBTree,
         RBTreeNode,
@@ -44,6 +59,7 @@ use kernel::{
     },
     sync::Arc, //
 };
+
 
 /// How many times a closing queue may take as long as it may take without progress.
 const ROUNDS: u32 = 5;
@@ -83,8 +99,10 @@ pub(super) enum Step {
     /// Drop this: it is over.
     Drop(Node),
     Submit(Submission, Arc<KmdQueue>),
-    /// Its node, and how many elements it has.
-    Signal(Node, usize),
+    /// How many elements it has. It is over with the next step.
+    Signal(Arc<QueuedSignal>, usize),
+    /// An exported point signals: its item is over, or it will be discarded.
+    Export(Unsignalled, bool),
     /// The wait with this number begins.
     Begin(u64, Begin),
     /// Drop these: they are discarded.
@@ -93,6 +111,15 @@ pub(super) enum Step {
 }
 
 impl Step {
+    /// Whether somebody may wait for it who waits for a sync file (FEN-164). When a queue ends or
+    /// discards something, its exported points have signalled.
+    pub(super) fn is_on_the_way(&self) -> bool {
+        !matches!(
+            self,
+            Self::Rest | Self::HandOver | Self::Discard(_) | Self::End
+        )
+    }
+
     /// How much it is, in elements of waits and signals.
     pub(super) fn weight(&self) -> usize {
         match self {
@@ -122,6 +149,8 @@ pub(super) struct Rest {
     pub(super) running: Items,
     /// What has come in the last moment.
     pub(super) waiting: Items,
+    /// Their exported points.
+    pub(super) exports: Exports,
     /// The patience will be looked at.
     pub(super) is_awaited: bool,
     /// It was counted among what is retiring.
@@ -160,6 +189,10 @@ pub(super) struct State {
     progress: u64,
     /// It waits, for the one at its head.
     blocked: Option<Blocked>,
+    /// The signal at its head is carried out; true if nothing of it was missing but that.
+    signalling: Option<bool>,
+    /// What stands for signals outside of this module.
+    exports: Exports,
     /// Why it has stopped, if it has faulted.
     fault: Option<Fault>,
     /// It is counted among what is retiring.
@@ -190,6 +223,8 @@ impl State {
             kmd: None,
             progress: 0,
             blocked: None,
+            signalling: None,
+            exports: Exports::new(),
             fault: None,
             is_retiring: false,
             patience: Patience::default(),
@@ -382,6 +417,14 @@ impl State {
     }
 
     fn decide(&mut self, reported: &Reported, runner: Runner) -> Step {
+        if self.signalling.take().is_some() {
+            if let Some(node) = self.take_head() {
+                return Step::Drop(node);
+            }
+        }
+        if let Some(point) = self.exports.take_before(Some(self.begin)) {
+            return Step::Export(point, true);
+        }
         match self.life {
             Life::Ended => return Step::Rest,
             Life::Stopped if self.begin != self.next => return self.discard(runner),
@@ -441,10 +484,11 @@ impl State {
                 Step::Submit(submission, kmd)
             }
             What::Signal(signal) => {
-                let elements = signal.elements();
+                let (signal, elements) = (signal.clone(), signal.elements());
 
-                self.take_head()
-                    .map_or(Step::Rest, |node| Step::Signal(node, elements))
+                // It stays at the head until it is over, so that an export finds it.
+                self.signalling = Some(signal.is_last_part());
+                Step::Signal(signal, elements)
             }
             What::Wait(wait) => {
                 if wait.has_ended() {
@@ -480,6 +524,9 @@ impl State {
 
     /// Everything that has not begun is discarded. Users decide how much that is.
     fn discard(&mut self, runner: Runner) -> Step {
+        if let Some(point) = self.exports.take_before(None) {
+            return Step::Export(point, false);
+        }
         match runner {
             Runner::Patient => Step::Discard(self.take_waiting()),
             Runner::Adapter => Step::HandOver,
@@ -500,6 +547,43 @@ impl State {
         self.blocked = None;
         self.begin = self.next;
         core::mem::replace(&mut self.waiting, RBTree::new())
+    }
+
+    /// Looks for a signal that may be exported, as [`Exports::search`] says.
+    pub(super) fn search(
+        &mut self,
+        has_timeout: bool,
+        wanted: Wanted,
+        from: u64,
+        is_assumed: &dyn Fn(u64) -> bool,
+        export: &mut Option<NewExport>,
+    ) -> Search {
+        let scope = Scope {
+            waiting: &mut self.waiting,
+            begin: self.begin,
+            in_flight: self.in_flight,
+            signalling: self.signalling,
+            has_timeout,
+        };
+
+        self.exports
+            .search(scope, wanted, from, is_assumed, export)
+    }
+
+    /// The wait with this number, if it is there and waits for values of fences.
+    pub(super) fn waiter(&self, number: u64) -> Option<Arc<Waiter<WakeQueue>>> {
+        match &self.waiting.get(&number)?.what {
+            What::Wait(wait) => wait.waiter().cloned(),
+            What::Commands(_) | What::Signal(_) => None,
+        }
+    }
+
+    /// The wait with this number is over when all of these have signalled, which are taken; unless
+    /// it is bounded already, or over.
+    pub(super) fn bind(&mut self, number: u64, bounds: &mut Option<KVec<Bound>>) {
+        if let Some(What::Wait(wait)) = self.waiting.get_mut(&number).map(|item| &mut item.what) {
+            wait.bind(bounds);
+        }
     }
 
     /// A wait has begun. For who has the turn, so that it is still there.
@@ -543,6 +627,7 @@ impl State {
         Rest {
             running: core::mem::replace(&mut self.running, RBTree::new()),
             waiting: self.take_waiting(),
+            exports: core::mem::replace(&mut self.exports, Exports::new()),
             is_awaited: self.patience.is_queued,
             was_retiring: core::mem::take(&mut self.is_retiring),
             epoch: self.epoch.take(),

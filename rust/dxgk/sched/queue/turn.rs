@@ -20,12 +20,11 @@ use super::{
 use crate::{
     dxgk::sched::{
         callbacks::Kick,
-        item::What,
         last_faults::LastFault,
-        signal::QueuedSignal,
         wait::Begin, //
     },
     sys::{
+        dma_fence::Signalling,
         trace,
         work, //
     }, //
@@ -44,6 +43,9 @@ impl WorkItem for Queue {
     /// The adapter's worker: the KMD has told something, a wait has ended, or there was too much to
     /// do for one thread.
     fn run(this: Arc<Self>) {
+        // Its own, and those of all queues after it in the worker.
+        let _signalling = Signalling::begin();
+
         this.look_at_fault();
         this.advance(Runner::Adapter);
         this.look_at_fences();
@@ -75,6 +77,7 @@ impl Queue {
 
         while done < ENOUGH {
             let step = self.next_step(runner);
+            let _signalling = step.is_on_the_way().then(Signalling::begin);
 
             // OVERFLOW: a call has a few thousand elements.
             done += step.weight();
@@ -91,13 +94,8 @@ impl Queue {
                         self.state.lock().stop();
                     }
                 }
-                Step::Signal(node, _) => {
-                    let (_, item) = node.to_key_value();
-
-                    if let What::Signal(signal) = &item.what {
-                        QueuedSignal::reached(signal);
-                    }
-                }
+                Step::Signal(signal, _) => signal.reached(),
+                Step::Export(point, is_over) => self.export_ends(point, is_over),
                 Step::Begin(number, begin) => self.begin(number, begin),
                 Step::Discard(items) => Self::discard(items),
                 Step::End => self.end(),

@@ -84,7 +84,7 @@ impl Queue {
     pub(super) fn watch(self: ArcBorrow<'_, Self>) {
         // ORDERING: full, and so is the count of what has run before this. Either this sees that
         // nobody looks any more, or the last look sees the count.
-        if !self.is_patient && self.watched.cmpxchg(UNWATCHED, WATCHED, Full).is_ok() {
+        if !self.disable_gpu_timeout && self.watched.cmpxchg(UNWATCHED, WATCHED, Full).is_ok() {
             self.look_after_a_while();
         }
     }
