@@ -84,6 +84,9 @@ self_contained! {
     D3DKMT_OPENSYNCOBJECTFROMNTHANDLE
     D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2
     D3DKMT_DESTROYSYNCHRONIZATIONOBJECT
+    D3DKMT_CREATESYNCFILE
+    d3dkmt_waitsyncfile
+    d3dkmt_opensyncobjectfromsyncfile
     D3DKMT_QUERYRESOURCEINFO
     D3DKMT_QUERYRESOURCEINFOFROMNTHANDLE
     D3DKMT_GETSHAREDRESOURCEADAPTERLUID
@@ -210,6 +213,16 @@ pub(crate) fn open_from_nt_handle(
     let address = unsafe { arg.__bindgen_anon_1.MonitoredFence }.FenceValueCPUVirtualAddress;
     // SAFETY: as in `create_monitored_fence`.
     Ok(unsafe { FenceValue::at(address) })
+}
+
+/// Opens the fence behind a sync file; returns where its value is mapped.
+pub(crate) fn open_from_sync_file(
+    node: &Node,
+    arg: &mut d3dkmt_opensyncobjectfromsyncfile,
+) -> Result<Option<FenceValue>> {
+    call(node, arg)?;
+    // SAFETY: as in `create_monitored_fence`.
+    Ok(unsafe { FenceValue::at(arg.fence_value_cpu_va) })
 }
 
 /// WaitForSynchronizationObjectFromCpu.

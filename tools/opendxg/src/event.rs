@@ -127,7 +127,7 @@ impl AsRawFd for FencePoint {
 
 /// Polls for readability; false after `timeout`. A signal handler ends it with EINTR, the end of
 /// the other side with INVALID_HANDLE.
-fn wait_readable(fd: BorrowedFd<'_>, timeout: Option<Duration>) -> Result<bool> {
+pub(crate) fn wait_readable(fd: BorrowedFd<'_>, timeout: Option<Duration>) -> Result<bool> {
     let timeout = match timeout.map(Timespec::try_from) {
         Some(Ok(timeout)) => Some(timeout),
         // None was asked for, or more seconds than a timespec can hold.

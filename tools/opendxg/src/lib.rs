@@ -16,6 +16,7 @@
 //! | [`PagingQueue`], [`GpuMap`] | memory that the GPU can address |
 //! | [`pm4::Pm4`], [`HwQueue`] | work for the GPU and where to submit it ([`Context::submit`]) |
 //! | [`EventFd`], [`FencePoint`] | descriptors to poll |
+//! | [`SyncFile`] | what drivers of Linux wait for |
 //! | [`Status`], [`Error`] | what the module answered |
 //!
 //! Objects own their handles and destroy them when dropped. Every object keeps alive what it was
@@ -127,6 +128,7 @@ mod shared_bytes;
 mod status;
 mod store;
 mod submission;
+mod sync_file;
 mod sync_object;
 #[cfg(feature = "raw")]
 pub mod uapi;
@@ -162,6 +164,7 @@ pub use share::ShareOptions;
 pub use shared_bytes::{SharedBytes, SharedBytesMut};
 pub use status::Status;
 pub use store::{Info, InfoEntry, InfoFlags, InfoItem, Lookup, Update};
+pub use sync_file::SyncFile;
 pub use sync_object::{Access, SyncFlags, SyncKind, SyncObject};
 pub use weak::{Watch, WatchEvents, WatchState, WeakRef};
 
