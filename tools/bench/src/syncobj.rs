@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The competitor drm_syncobj, as timelines (drm/drm.h).
+//! The competitor drm_syncobj, as timelines, and for sync files without points (drm/drm.h).
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::Arc;
@@ -69,6 +69,8 @@ const EVENTFD: u32 = iowr::<Notify>(b'd', 0xcf);
 
 const CAP_SYNCOBJ_TIMELINE: u64 = 0x14;
 const WAIT_FOR_SUBMIT: u32 = 2;
+/// In an export or an import: of the fence, and not of the object.
+const SYNC_FILE: u32 = 1;
 
 /// A DRM device that offers timelines. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -100,6 +102,18 @@ impl Drm {
         let mut args = Create {
             handle: 0,
             flags: 0,
+        };
+        // SAFETY: the argument of this code, without addresses.
+        unsafe { ioctl(self, CREATE, &mut args) }?;
+        Ok(self.adopt(args.handle))
+    }
+
+    /// Makes one without points that has signalled.
+    pub fn signalled(&self) -> Result<Timeline> {
+        const CREATE_SIGNALED: u32 = 1;
+        let mut args = Create {
+            handle: 0,
+            flags: CREATE_SIGNALED,
         };
         // SAFETY: the argument of this code, without addresses.
         unsafe { ioctl(self, CREATE, &mut args) }?;
@@ -153,6 +167,33 @@ impl Timeline {
         unsafe { ioctl(&self.drm, HANDLE_TO_FD, &mut args) }?;
         // SAFETY: the call returned a new descriptor.
         Ok(unsafe { OwnedFd::from_raw_fd(args.fd) })
+    }
+
+    /// A sync file of the fence of one without points.
+    pub fn export_sync_file(&self) -> Result<OwnedFd> {
+        let mut args = Exported {
+            handle: self.handle,
+            flags: SYNC_FILE,
+            fd: -1,
+            pad: 0,
+        };
+        // SAFETY: the argument of this code, without addresses.
+        unsafe { ioctl(&self.drm, HANDLE_TO_FD, &mut args) }?;
+        // SAFETY: the call returned a new descriptor.
+        Ok(unsafe { OwnedFd::from_raw_fd(args.fd) })
+    }
+
+    /// Makes the fence of a sync file that of one without points.
+    pub fn import_sync_file(&self, file: impl AsFd) -> Result<()> {
+        let mut args = Exported {
+            handle: self.handle,
+            flags: SYNC_FILE,
+            fd: file.as_fd().as_raw_fd(),
+            pad: 0,
+        };
+        // SAFETY: the argument of this code, without addresses.
+        unsafe { ioctl(&self.drm, FD_TO_HANDLE, &mut args) }?;
+        Ok(())
     }
 
     /// Signals a point.

@@ -18,7 +18,7 @@ use bench::measure::{Plan, Runner};
 use bench::result::{Report, Unit};
 use bench::subjects::{
     crowd, gpu, idle, lifecycle, objects, open, ping_pong, population, process, queued_wait,
-    satisfied, signal, waiters, Bench,
+    satisfied, signal, sync_files, waiters, Bench,
 };
 use bench::trace::Trace;
 use bench::{machine, memory, peer};
@@ -33,7 +33,7 @@ struct Options {
 
 /// What is counted in instructions unless groups are named: the calls of which others have
 /// something alike, and work of engines.
-const COUNTED: [&str; 10] = [
+const COUNTED: [&str; 11] = [
     "signal",
     "satisfied",
     "ping-pong",
@@ -44,6 +44,7 @@ const COUNTED: [&str; 10] = [
     "submit",
     "queued-wait",
     "bandwidth",
+    "sync-files",
 ];
 
 impl Options {
@@ -197,6 +198,9 @@ fn measure(options: &Options, runner: &mut Runner, bench: Bench) -> Report {
     }
     if wants("bandwidth") {
         gpu::bandwidth(runner, &bench, options.plan(30, 20, 15));
+    }
+    if wants("sync-files") {
+        sync_files::measure(runner, &bench, options.plan(100, 500, 15));
     }
     if wants("queues") {
         gpu::queues(runner, &bench, options.plan(16, 100, 30));

@@ -88,6 +88,8 @@ const FIXED: &[Row] = &[
     row("lifecycle", SHAREABLE, SYNCOBJ, None, "has a value page of its own"),
     row("lifecycle", OPENDXG, NTSYNC, None, ""),
     row("lifecycle", OPENDXG, EVENTFD, None, ""),
+    row("sync-file-export", OPENDXG, SYNCOBJ, None, "ours makes a fence of its own, and leads back to the monitored fence"),
+    row("sync-file-import", OPENDXG, SYNCOBJ, None, "a context waits for it; a syncobj only keeps it"),
     row("open", "opendxg by number", SOCKETPAIR, None, PROXY),
     row("open", "opendxg by descriptor", SOCKETPAIR, None, PROXY),
     row("objects", OPEN_NUMBER, SOCKETPAIR, None, PROXY),

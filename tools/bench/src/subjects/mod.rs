@@ -14,6 +14,7 @@ pub mod process;
 pub mod queued_wait;
 pub mod satisfied;
 pub mod signal;
+pub mod sync_files;
 pub mod waiters;
 
 use opendxg::{Device, Dxg};
