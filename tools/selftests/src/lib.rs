@@ -51,6 +51,7 @@ pub mod sharing;
 pub mod soft_adapter;
 pub mod stress;
 mod suite;
+pub mod sync_file;
 pub mod task;
 pub mod test_device;
 pub mod time;

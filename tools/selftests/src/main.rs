@@ -86,6 +86,8 @@ mod t_security;
 mod t_soft_adapters;
 #[path = "bin/t-store/main.rs"]
 mod t_store;
+#[path = "bin/t-sync-files/main.rs"]
+mod t_sync_files;
 #[path = "bin/t-tool/main.rs"]
 mod t_tool;
 #[path = "bin/t-trace.rs"]
@@ -104,7 +106,7 @@ use std::process::exit;
 use selftests::program;
 
 /// The programs by name.
-const PROGRAMS: [(&str, fn()); 48] = [
+const PROGRAMS: [(&str, fn()); 49] = [
     ("run-all", run_all::main),
     ("t-access-any", t_access_any::main),
     ("t-access-none", t_access_none::main),
@@ -147,6 +149,7 @@ const PROGRAMS: [(&str, fn()); 48] = [
     ("t-security", t_security::main),
     ("t-soft-adapters", t_soft_adapters::main),
     ("t-store", t_store::main),
+    ("t-sync-files", t_sync_files::main),
     ("t-tool", t_tool::main),
     ("t-trace", t_trace::main),
     ("t-unload", t_unload::main),

@@ -57,6 +57,18 @@ fn fence_point() -> TestResult {
     Ok(())
 }
 
+/// A sync file, which keeps no object.
+fn sync_file() -> TestResult {
+    let file = {
+        let device = fixture::device()?;
+        let fence = device.create_fence(1)?;
+        device.create_sync_file(&fence, 1)?
+    };
+    is_pinned()?;
+    drop(file);
+    Ok(())
+}
+
 /// A forked child has only the mapping: its owner and every descriptor are gone.
 fn mapping() -> TestResult {
     selftests::task::adopt_orphans()?;
@@ -227,6 +239,7 @@ fn outcomes() -> Vec<(&'static str, TestResult)> {
         "the module stays while the device is open, and goes after the last close",
         "the module stays while an NT handle is open, and goes after the last close",
         "the module stays while a fence point is open, and goes after the last close",
+        "FEN-162 the module stays while a sync file is open, and goes after the last close",
         "the module stays while a process has only a mapping, and goes after its end",
         "RES-110 the module stays while a dma-buf is open, mapped or used by another driver",
         "RES-110 the module stays while a weak reference or a watch is open",
@@ -250,6 +263,7 @@ fn outcomes() -> Vec<(&'static str, TestResult)> {
         then_free(device_descriptor()),
         then_free(nt_handle()),
         then_free(fence_point()),
+        then_free(sync_file()),
         then_free(mapping()),
         then_free(dma_buf()),
         then_free(weak_and_watch()),

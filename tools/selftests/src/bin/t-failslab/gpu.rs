@@ -16,7 +16,7 @@ use selftests::gpu::{reaches, Buffer, Commands, Gpu, BLOCK, PAGE, READ_WRITE};
 use selftests::user_queue::user_queue;
 use selftests::{ensure_eq, fixture, TestResult};
 
-use crate::t_failslab::plain::{keep, Maker, Plain, Sweep};
+use crate::t_failslab::plain::{close, keep, Maker, Plain, Sweep};
 use crate::t_failslab::Call;
 
 /// Elements of a list that does not fit where short ones go.
@@ -109,6 +109,34 @@ fn queued<T: Argument + Copy + 'static>(
 
 /// All calls, by name.
 pub(crate) const ALL: &[(&str, Maker)] = &[
+    ("CreateSyncFile", |sweep| {
+        let fill = |world: &World, arg: &mut D3DKMT_CREATESYNCFILE| {
+            arg.hDevice = world.gpu.device().handle().0;
+            (arg.hMonitoredFence, arg.FenceValue) = (world.handles[0], 5);
+            Ok(())
+        };
+        sweep_over(sweep, 0, fill, |_, _, arg| close(arg.hSyncFile))
+    }),
+    ("WaitSyncFile", |sweep| {
+        let world = World::new()?;
+        let file = world.gpu.device().create_sync_file(&world.fences[0], 5)?;
+        let mut arg = d3dkmt_waitsyncfile::zeroed();
+        arg.sync_file_handle = file.as_raw_fd() as u64;
+        arg.context = world.gpu.context().handle().0;
+        sweep(&mut Plain::new(arg, 1, move |_, _| world.drain())?)
+    }),
+    ("OpenSyncObjectFromSyncFile", |sweep| {
+        let world = World::new()?;
+        let file = world.gpu.device().create_sync_file(&world.fences[0], 5)?;
+        let mut arg = d3dkmt_opensyncobjectfromsyncfile::zeroed();
+        arg.sync_file_handle = file.as_raw_fd() as u64;
+        arg.device = world.gpu.device().handle().0;
+        sweep(&mut Plain::new(arg, 1, |raw, arg| {
+            let mut destroy = D3DKMT_DESTROYSYNCHRONIZATIONOBJECT::zeroed();
+            destroy.hSyncObject = arg.syncobj;
+            succeeds(raw, &mut destroy)
+        })?)
+    }),
     ("CreateHwQueue", |sweep| {
         let device = fixture::device()?;
         let context = device.create_hw_context(0)?;

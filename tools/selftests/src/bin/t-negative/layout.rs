@@ -25,7 +25,7 @@ const NESTED: [(&str, &str, usize); 2] = [
 ];
 
 /// Calls that queues carry out later.
-const QUEUED: [u32; 9] = [0x0f, 0x11, 0x12, 0x32, 0x33, 0x34, 0x35, 0x36, 0x3b];
+const QUEUED: [u32; 10] = [0x0f, 0x11, 0x12, 0x32, 0x33, 0x34, 0x35, 0x36, 0x3b, 0x46];
 
 /// A member of a struct: its name, where it begins and how many bytes it has.
 pub(crate) type Member = (&'static str, usize, usize);

@@ -122,6 +122,17 @@ pub(crate) fn cases<'a>(world: &'a World, field: &'a Field) -> TestResult<Vec<Ca
                 cases.value("foreign", number, Some(Status::OBJECT_TYPE_MISMATCH));
             }
         }
+        Kind::SyncFile { foreign } => {
+            cases.value("no sync file", 0, Some(Status::INVALID_HANDLE));
+            for number in world.closed_numbers()? {
+                cases.value("closed", number, Some(Status::INVALID_HANDLE));
+            }
+            let others = [world.shared.as_raw_fd(), world.event.as_raw_fd()];
+            let others = others.into_iter().map(|fd| fd as u64);
+            for number in world.foreign_numbers()?.into_iter().chain(others) {
+                cases.value("foreign", number, Some(foreign));
+            }
+        }
         Kind::Flags {
             known,
             accept,

@@ -18,6 +18,7 @@ mod queue;
 mod queued;
 mod resource;
 mod statistics;
+mod sync_file;
 mod usage;
 mod wait;
 mod weak;
@@ -262,6 +263,8 @@ pub(crate) enum Kind {
     Memory(Memory),
     /// An eventfd; `zero` is the answer to 0, `None` for the usual one.
     Event { zero: Option<Status> },
+    /// A sync file; `foreign` is the answer to an open descriptor of another kind.
+    SyncFile { foreign: Status },
     /// Bits: those with a meaning, and combinations of them.
     Flags {
         known: u64,
@@ -378,6 +381,7 @@ fn described() -> impl Iterator<Item = &'static Described> {
         gpu_memory::FORMS,
         placement::FORMS,
         statistics::FORMS,
+        sync_file::FORMS,
     ]
     .into_iter()
     .flatten()

@@ -6,8 +6,8 @@ use opendxg::raw::{Argument, Raw};
 use opendxg::uapi::D3DKMT_SUBMITSIGNALSYNCOBJECTSTOHWQUEUE;
 use opendxg::{
     Access, Adapter, Context, Device, Dxg, EventFd, FencePoint, FenceValues, KeyedMutex,
-    LocalHandle, MonitoredFence, NtHandle, Object as _, Resource, ShareOptions, SyncFlags,
-    SyncKind, SyncObject, WeakRef,
+    LocalHandle, MonitoredFence, NtHandle, Object as _, Resource, ShareOptions, SyncFile,
+    SyncFlags, SyncKind, SyncObject, WeakRef,
 };
 use selftests::call::succeeds;
 use selftests::child::{Child, Gate};
@@ -115,6 +115,8 @@ pub(crate) struct World {
     second: Option<MonitoredFence>,
     pub(crate) shared: NtHandle,
     pub(crate) point: FencePoint,
+    /// The fence with its value.
+    pub(crate) sync_file: SyncFile,
     pub(crate) foreign: Vec<OwnedFd>,
     pub(crate) shared_resource: NtHandle,
     /// Keep their names.
@@ -218,6 +220,7 @@ impl World {
             ring,
             hw_context,
             point: fence.point(u64::MAX)?,
+            sync_file: device.create_sync_file(&fence, VALUE)?,
             foreign: vec![reader, writer, fds::memfd()?],
             event: EventFd::new()?,
             watch: Watch::start()?,
