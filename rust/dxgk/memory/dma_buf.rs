@@ -3,8 +3,8 @@
 //! dma-bufs of allocations (RES-86). A dma-buf is a strong reference to the resource like any
 //! other, in the form that other drivers and programs understand.
 //!
-//! No fence is ever put into their reservation object: fences of this module may never signal
-//! (RES-88).
+//! The module puts no fence into their reservation object: monitored fences may never signal
+//! (RES-88). Clients add those of sync files, which do.
 
 use super::{
     allocation::Allocation,

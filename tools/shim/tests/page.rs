@@ -30,7 +30,7 @@ const PENDING: &str = "not supported yet";
 const STATES: [&str; 5] = ["direct", "translated", "answered", PENDING, "not supported"];
 
 /// Why functions are not supported yet, without their prefix.
-const REASONS: [(&str, &str); 8] = [
+const REASONS: [(&str, &str); 7] = [
     (
         "comes with eviction under memory pressure",
         "OfferAllocations ReclaimAllocations ReclaimAllocations2 \
@@ -53,10 +53,6 @@ const REASONS: [(&str, &str); 8] = [
     (
         "comes with native fences",
         "CreateNativeFence OpenNativeFenceFromNtHandle GetNativeFenceLogDetail",
-    ),
-    (
-        "comes with GPU work in the kernel's own fences",
-        "CreateSyncFile WaitSyncFile OpenSyncObjectFromSyncFile",
     ),
     (
         "which processes of other users it may show is not decided",
