@@ -96,8 +96,8 @@ pub(super) enum Step {
     Rest,
     /// Something that is not for this runner.
     HandOver,
-    /// Drop this: it is over.
-    Drop(Node),
+    /// This is over, and dropped without the turn.
+    Over(Node),
     Submit(Submission, Arc<KmdQueue>),
     /// How many elements it has. It is over with the next step.
     Signal(Arc<QueuedSignal>, usize),
@@ -419,7 +419,7 @@ impl State {
     fn decide(&mut self, reported: &Reported, runner: Runner) -> Step {
         if self.signalling.take().is_some() {
             if let Some(node) = self.take_head() {
-                return Step::Drop(node);
+                return Step::Over(node);
             }
         }
         if let Some(point) = self.exports.take_before(Some(self.begin)) {
@@ -436,7 +436,7 @@ impl State {
         if self.in_flight > self.order.in_flight() {
             if let Some(cursor) = self.running.cursor_front_mut() {
                 self.in_flight -= 1;
-                return Step::Drop(cursor.remove_current().1);
+                return Step::Over(cursor.remove_current().1);
             }
         }
 
@@ -494,7 +494,7 @@ impl State {
                 if wait.has_ended() {
                     wait.pass();
                     self.blocked = None;
-                    return self.take_head().map_or(Step::Rest, Step::Drop);
+                    return self.take_head().map_or(Step::Rest, Step::Over);
                 }
                 if let Some(begin) = wait.begin() {
                     return Step::Begin(self.begin, begin);

@@ -73,6 +73,16 @@ impl Queue {
 
     /// Goes on, with the turn.
     fn go_on(self: &Arc<Self>, runner: Runner) {
+        let mut over = Items::new();
+
+        self.take_steps(runner, &mut over);
+        // Without the turn: memory that was kept for commands may go with them, which takes long,
+        // and what is behind them may have been exported (FEN-164).
+        drop(over);
+    }
+
+    /// The same; fills in the items that are over.
+    fn take_steps(self: &Arc<Self>, runner: Runner, over: &mut Items) {
         let mut done = 0;
 
         while done < ENOUGH {
@@ -84,7 +94,10 @@ impl Queue {
             match step {
                 Step::Rest => return,
                 Step::HandOver => return self.hand_over(),
-                Step::Drop(node) => drop(node),
+                Step::Over(node) => {
+                    // Numbers are unique, so that nothing is replaced.
+                    let _nothing = over.insert(node);
+                }
                 Step::Submit(submission, kmd) => {
                     trace::run(self.id, submission.number);
                     self.device.process.engines.submitted(self.node);
