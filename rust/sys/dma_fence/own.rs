@@ -195,9 +195,11 @@ impl DmaFence {
     /// Its owner, if it is a fence of this module that is for a `T`.
     pub(crate) fn owner<T: Owner>(&self) -> Option<Arc<T>> {
         // SAFETY: We own a reference. The operations of fences of other drivers may go at any time,
-        // but are only compared; those of ours stay.
+        // but are only read once and compared; those of ours stay.
         unsafe {
-            if !ptr::eq((*self.as_ptr()).ops, Table::<T>::address()) {
+            let operations = (&raw const (*self.as_ptr()).ops).read_volatile();
+
+            if !ptr::eq(operations, Table::<T>::address()) {
                 return None;
             }
 
