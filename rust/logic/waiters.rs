@@ -6,6 +6,9 @@
 //! 3.4): `enqueue` is steps A1 to A2 of a CPU wait, `signal` is S0 to S3 of a CPU signal, `cancel`
 //! is the cancel rule. The caller owns the lock, the memory of the nodes and the CurrentValue
 //! word; this file decides. A signal looks at the waiters it releases and at one more (FEN-30).
+//!
+//! Some wait until CurrentValue is another than the one they know (FEN-176), whichever. They are
+//! queued at value 0, which nobody else waits for, and all of them know the same value.
 
 use super::fence_value;
 use crate::platform::{
@@ -37,6 +40,10 @@ pub trait WaitMap {
     fn first(&self) -> Option<WaitKey>;
     /// The smallest key above `key`.
     fn next(&self, key: &WaitKey) -> Option<WaitKey>;
+    /// What the first waiter knows, which waits for a change. Only for maps of fences.
+    fn known(&self) -> u64 {
+        0
+    }
     /// Takes out the waiter with the smallest key.
     fn take_first(&mut self) -> Option<Self::Node>;
     /// Takes out one waiter.
@@ -45,6 +52,25 @@ pub trait WaitMap {
     fn put(&mut self, node: Self::Node);
     /// Gives a new node its key.
     fn name(new_node: Self::NewNode, key: WaitKey) -> Self::Node;
+}
+
+/// Below every wait for a value, and above those who wait for a change.
+const CHANGES_END: WaitKey = WaitKey {
+    value: 0,
+    seq: u64::MAX,
+};
+
+/// What became of a wait for a change that asked to be queued.
+pub enum ChangeResult<S> {
+    /// CurrentValue is another already: not queued, the node comes back.
+    Changed(S),
+    /// The fence has retired: not queued, the node comes back.
+    Orphaned(S),
+    /// Others wait for a change that has come, and nobody has told them: not queued, the node
+    /// comes back. The caller looks at CurrentValue ([`Waiters::sample`]) and tries again.
+    Stale(S),
+    /// Queued under this key.
+    Queued(WaitKey),
 }
 
 /// What became of a wait that asked to be queued.
@@ -72,11 +98,11 @@ pub const BATCHES: u32 = 64;
 /// Whom a signal releases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Due {
-    /// The signalled value. Nobody waits for 0.
-    value: NonZero<u64>,
+    /// The signalled value.
+    value: u64,
     /// Waiters with this arrival number or a later one came after the signal. It does not release
     /// them: the fence may have been rewound meanwhile.
-    before: u64,
+    before: NonZero<u64>,
 }
 
 /// A signal that has more waiters to release.
@@ -96,7 +122,7 @@ impl From<Due> for Sweep {
 impl Due {
     /// Whether it releases the waiter that is queued under this key.
     fn releases(&self, key: &WaitKey) -> bool {
-        fence_value::satisfies(self.value.get(), key.value) && key.seq < self.before
+        fence_value::satisfies(self.value, key.value) && key.seq < self.before.get()
     }
 
     /// Whether it releases every waiter that `other` does.
@@ -136,9 +162,9 @@ pub struct Orphans<M> {
 }
 
 impl<M> Orphans<M> {
-    /// Whether the waiter under this key is satisfied still.
+    /// Whether the waiter under this key is satisfied still. One who waits for a change never is.
     pub fn is_satisfied(&self, key: &WaitKey) -> bool {
-        self.due.iter().flatten().any(|due| due.releases(key))
+        key.value != 0 && self.due.iter().flatten().any(|due| due.releases(key))
     }
 }
 
@@ -147,7 +173,7 @@ pub struct Waiters<M> {
     map: M,
     /// How many are in the map.
     queued: u32,
-    next_seq: u64,
+    next_seq: NonZero<u64>,
     /// What a signal has left to the worker.
     backlog: Option<Due>,
     /// The cleanup is left to the worker, too.
@@ -169,7 +195,7 @@ impl<M: WaitMap> Waiters<M> {
         Self {
             map,
             queued: 0,
-            next_seq: 0,
+            next_seq: NonZero::<u64>::MIN,
             backlog: None,
             has_cleanup: false,
             orphaned: false,
@@ -200,17 +226,66 @@ impl<M: WaitMap> Waiters<M> {
             return EnqueueResult::Orphaned(new_node);
         }
 
-        let key = WaitKey {
+        EnqueueResult::Queued(self.put(value, new_node))
+    }
+
+    /// Queues a wait until CurrentValue is another than `known`, unless it is already. It is
+    /// released once, by the first signal or look that finds another value. The waiter tells
+    /// `known` ([`WaitMap::known`]) as long as it is queued.
+    pub fn enqueue_change(
+        &mut self,
+        current: &Word64,
+        known: u64,
+        new_node: M::NewNode,
+    ) -> ChangeResult<M::NewNode> {
+        if load_acquire(current) != known {
+            return ChangeResult::Changed(new_node);
+        }
+        if self.orphaned {
+            return ChangeResult::Orphaned(new_node);
+        }
+        if self.has_untold(known) {
+            return ChangeResult::Stale(new_node);
+        }
+        ChangeResult::Queued(self.put(0, new_node))
+    }
+
+    /// Whether somebody waits for a change, knows something else than `value`, and the worker was
+    /// not left to tell.
+    fn has_untold(&self, value: u64) -> bool {
+        let told = Due {
             value,
-            seq: self.next_seq,
+            before: self.next_seq,
         };
 
-        // OVERFLOW: 2^64 waits on one fence take longer than any machine runs; wrapping is total.
-        self.next_seq = self.next_seq.wrapping_add(1);
+        self.map.first().is_some_and(|first| first.value == 0)
+            && self.map.known() != value
+            && !self.backlog.is_some_and(|backlog| backlog.includes(&told))
+    }
+
+    #[inline(always)]
+    fn put(&mut self, value: u64, new_node: M::NewNode) -> WaitKey {
+        let key = WaitKey {
+            value,
+            seq: self.next_seq.get(),
+        };
+
+        // OVERFLOW: 2^64 waits on one fence take longer than any machine runs; saturating is total.
+        self.next_seq = self.next_seq.saturating_add(1);
         // OVERFLOW: each takes memory, and users have limits.
         self.queued = self.queued.saturating_add(1);
         self.map.put(M::name(new_node, key));
-        EnqueueResult::Queued(key)
+        key
+    }
+
+    /// Whether a waiter is still queued under this key.
+    pub fn is_queued(&self, key: &WaitKey) -> bool {
+        let below = WaitKey {
+            value: key.value,
+            seq: key.seq.saturating_sub(1),
+        };
+
+        self.map.next(&below) == Some(*key)
     }
 
     /// Stores `value` and returns what is left to do about waiters; `None` if no waiter is
@@ -272,7 +347,7 @@ impl<M: WaitMap> Waiters<M> {
             value,
             // The value from before was seen here. If an engine has stored it, this may have been
             // the only look at it (FEN-82).
-            due: self.due(value.max(before)),
+            due: self.due(value.max(before), value),
         }))
     }
 
@@ -288,28 +363,46 @@ impl<M: WaitMap> Waiters<M> {
         }
     }
 
-    /// Those who wait now for at most `value`, if there are any.
-    fn due(&self, value: u64) -> Option<Due> {
+    /// Those who wait now for at most `reached`, if there are any, or for another value than they
+    /// know if `value` is one.
+    #[inline]
+    fn due(&self, reached: u64, value: u64) -> Option<Due> {
         if self.queued == 0 {
             return None;
         }
 
         let lowest = self.map.first()?;
 
-        if !fence_value::satisfies(value, lowest.value) {
+        if !fence_value::satisfies(reached, lowest.value)
+            || (lowest.value == 0 && !self.is_change(reached, value))
+        {
             return None;
         }
         Some(Due {
-            value: NonZero::new(value)?,
+            value: reached,
             before: self.next_seq,
         })
+    }
+
+    /// Whether somebody is due, while there are some who wait for a change.
+    ///
+    /// If an engine has stored what others wait for, and that was taken back, those who wait for a
+    /// change are told with the others.
+    #[cold]
+    #[inline(never)]
+    fn is_change(&self, reached: u64, value: u64) -> bool {
+        let wanted = || self.map.next(&CHANGES_END);
+
+        value != self.map.known()
+            || wanted().is_some_and(|key| fence_value::satisfies(reached, key.value))
     }
 
     /// Looks at the word again, and says what is to be done about waiters, as [`Waiters::signal`]
     /// does. For words that were stored by other means than a signal: when a device is lost. And
     /// for the last look at a word, before nobody looks any more.
     pub fn sample(&mut self, current: &Word64) -> Option<Sweep> {
-        let due = self.due(load_acquire(current))?;
+        let value = load_acquire(current);
+        let due = self.due(value, value)?;
 
         self.left_of(due)
     }
@@ -371,10 +464,10 @@ impl<M: WaitMap> Waiters<M> {
                 Some(passed) => self.map.next(passed)?,
             };
 
-            if !fence_value::satisfies(sweep.due.value.get(), key.value) {
+            if !fence_value::satisfies(sweep.due.value, key.value) {
                 return None;
             }
-            if key.seq >= sweep.due.before {
+            if key.seq >= sweep.due.before.get() {
                 sweep.passed = Some(key);
                 continue;
             }

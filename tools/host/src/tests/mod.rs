@@ -28,6 +28,8 @@ mod attribute_rules;
 #[cfg(not(loom))]
 mod bucket_map;
 #[cfg(not(loom))]
+mod changes;
+#[cfg(not(loom))]
 mod classes;
 #[cfg(loom)]
 mod cmp;
