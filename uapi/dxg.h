@@ -70,6 +70,32 @@ struct opendxg_fence_point {
 	__u32 reserved;
 };
 
+/**
+ * struct opendxg_fence_stream - make a descriptor that reads the values of a
+ *	fence
+ * @sync_object: [in] local handle of a monitored fence
+ * @flags: [in] 0
+ * @value: [in] the value that counts as read
+ * @fd: [out] new file descriptor, close-on-exec
+ * @reserved: [in] 0
+ *
+ * The descriptor is readable while CurrentValue is another than the value that
+ * was read last. A read of at least 8 bytes returns CurrentValue as a __u64;
+ * changes between two reads coalesce. A change wakes pollers once, then not
+ * again until they have read or polled. A read waits while nothing has changed,
+ * or fails with EAGAIN if the descriptor has O_NONBLOCK. When nobody is left
+ * who could signal the fence, the descriptor hangs up and a read returns 0
+ * bytes. It keeps no local handle alive and can be passed to another process;
+ * all who have it read from one stream.
+ */
+struct opendxg_fence_stream {
+	__u32 sync_object;
+	__u32 flags;
+	__aligned_u64 value;
+	__s32 fd;
+	__u32 reserved;
+};
+
 #ifndef DXG_NO_D3DKMT
 /**
  * struct opendxg_share_objects - ShareObjects with the mode of the name
@@ -153,6 +179,7 @@ struct opendxg_allocation_data {
  * @DXG_NR_EXPORT_DMABUF: struct opendxg_export_dmabuf
  * @DXG_NR_SHARE_OBJECTS: struct opendxg_share_objects
  * @DXG_NR_FENCE_POINT: struct opendxg_fence_point
+ * @DXG_NR_FENCE_STREAM: struct opendxg_fence_stream
  * @DXG_NR_CHECKSHAREDRESOURCEACCESS: D3DKMT_CHECKSHAREDRESOURCEACCESS
  * @DXG_NR_CONFIGURESHAREDRESOURCE: D3DKMT_CONFIGURESHAREDRESOURCE
  * @DXG_NR_GETRUNTIMEDATA: D3DKMT_GETRUNTIMEDATA
@@ -196,6 +223,7 @@ enum dxg_ext_nr {
 	DXG_NR_EXPORT_DMABUF = 0xae,
 	DXG_NR_SHARE_OBJECTS = 0xaf,
 	DXG_NR_FENCE_POINT = 0xb8,
+	DXG_NR_FENCE_STREAM = 0xb9,
 	DXG_NR_CHECKSHAREDRESOURCEACCESS = 0xc8,
 	DXG_NR_CONFIGURESHAREDRESOURCE = 0xc9,
 	DXG_NR_GETRUNTIMEDATA = 0xca,
@@ -292,6 +320,9 @@ __extension__ enum dxg_ext_ioctl {
 	DXG_IOCTL_FENCE_POINT =
 		_IOWR(DXG_IOCTL_TYPE, DXG_NR_FENCE_POINT,
 		      struct opendxg_fence_point),
+	DXG_IOCTL_FENCE_STREAM =
+		_IOWR(DXG_IOCTL_TYPE, DXG_NR_FENCE_STREAM,
+		      struct opendxg_fence_stream),
 	DXG_IOCTL_CHECKSHAREDRESOURCEACCESS =
 		_IOWR(DXG_IOCTL_TYPE, DXG_NR_CHECKSHAREDRESOURCEACCESS,
 		      D3DKMT_CHECKSHAREDRESOURCEACCESS),

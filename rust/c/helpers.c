@@ -204,7 +204,17 @@ struct mm_struct *dxg_current_mm(void)
 struct file *dxg_anon_file(const char *name, const struct file_operations *fops,
 			   void *priv, int flags)
 {
-	return anon_inode_getfile(name, fops, priv, flags);
+	struct file *file = anon_inode_getfile(name, fops, priv, flags);
+
+	/* Those that can be read heed IOCB_NOWAIT. */
+	if (!IS_ERR(file) && fops->read_iter)
+		file->f_mode |= FMODE_NOWAIT;
+	return file;
+}
+
+bool dxg_read_may_wait(const struct kiocb *iocb)
+{
+	return !(iocb->ki_flags & IOCB_NOWAIT) && !(iocb->ki_filp->f_flags & O_NONBLOCK);
 }
 
 bool dxg_is_compat_call(void)
@@ -475,7 +485,13 @@ int dxg_wait_reached(struct wait_queue_head *wq, const atomic_t *count, u32 targ
 				(TASK_KILLABLE | TASK_FREEZABLE));
 }
 
-/* The same, whatever happens to the caller. What it waits for is done by threads of the module. */
+/* Sleeps while the count is old, as reads do: until any signal. */
+int dxg_wait_while_equal(struct wait_queue_head *wq, const atomic_t *count, u32 old)
+{
+	return wait_event_freezable(*wq, (u32)atomic_read_acquire(count) != old);
+}
+
+/* As dxg_wait_reached(), whatever happens to the caller. What it waits for is done by threads of the module. */
 void dxg_wait_surely_reached(struct wait_queue_head *wq, const atomic_t *count, u32 target)
 {
 	wait_event(*wq, (s32)(atomic_read_acquire(count) - target) >= 0);

@@ -14,6 +14,7 @@
 struct cdev;
 struct file;
 struct file_operations;
+struct kiocb;
 struct mem_cgroup;
 struct mm_struct;
 struct mmu_interval_notifier;
@@ -88,6 +89,8 @@ void dxg_sort_pairs(u64 (*pairs)[2], size_t count);
 void dxg_waitqueue_init(struct wait_queue_head *wq);
 void dxg_waitqueue_wake(struct wait_queue_head *wq);
 int dxg_wait_reached(struct wait_queue_head *wq, const atomic_t *count, u32 target);
+int dxg_wait_while_equal(struct wait_queue_head *wq, const atomic_t *count, u32 old);
+bool dxg_read_may_wait(const struct kiocb *iocb);
 void dxg_wait_surely_reached(struct wait_queue_head *wq, const atomic_t *count, u32 target);
 void dxg_poll_wait(struct file *file, struct wait_queue_head *wq,
 		   struct poll_table_struct *table);

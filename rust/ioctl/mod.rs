@@ -16,6 +16,7 @@ mod commit;
 mod device;
 mod doorbell;
 mod escape;
+mod fence_file;
 mod gpu_memory;
 mod hw_queue;
 mod info;

@@ -19,6 +19,7 @@ use super::{
     device,
     doorbell,
     escape,
+    fence_file,
     gpu_memory,
     hw_queue,
     info,
@@ -250,6 +251,7 @@ table! {
     DXG_IOCTL_RESOLVE_WEAK: run_out opendxg_resolve_weak => weak::resolve;
     DXG_IOCTL_WATCH: run_out opendxg_watch => weak::watch;
     DXG_IOCTL_FENCE_POINT: run_out opendxg_fence_point => wait::create_fence_point;
+    DXG_IOCTL_FENCE_STREAM: run_out opendxg_fence_stream => fence_file::create_stream;
     DXG_IOCTL_VERSION: run_out opendxg_version => version;
     DXG_IOCTL_NOP: run_in () => transport::nop;
 }

@@ -388,7 +388,7 @@ pub(super) fn wait_from_cpu(
 }
 
 /// The object that was looked up as an element of a wait, if it is a fence and its handle may wait.
-fn element_to_wait_for(opened: SyncLookup, value: u64) -> DxgResult<Element> {
+pub(super) fn element_to_wait_for(opened: SyncLookup, value: u64) -> DxgResult<Element> {
     match opened.object {
         Object::Fence(_) if !opened.rights.wait => Err(Refusal::Denied.into()),
         Object::Fence(fence) => Ok(Element { fence, value }),

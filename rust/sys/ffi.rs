@@ -162,6 +162,12 @@ unsafe extern "C" {
         count: *const atomic_t,
         target: kernel::ffi::c_uint,
     ) -> kernel::ffi::c_int;
+    pub fn dxg_wait_while_equal(
+        wq: *mut wait_queue_head,
+        count: *const atomic_t,
+        old: kernel::ffi::c_uint,
+    ) -> kernel::ffi::c_int;
+    pub fn dxg_read_may_wait(iocb: *const kiocb) -> bool;
     pub fn dxg_wait_surely_reached(
         wq: *mut wait_queue_head,
         count: *const atomic_t,

@@ -51,6 +51,18 @@ impl WaitQueue {
         let _is_killed = unsafe { ffi::dxg_wait_reached(head, count.as_ptr().cast(), target) } != 0;
     }
 
+    /// Sleeps while `count` is `old`; [`WaitQueue::wake`] is called after each change. False if a
+    /// signal ended the sleep.
+    ///
+    /// Context: a system call, no locks held.
+    pub(crate) fn wait_while_equal(&self, count: &Atomic<u32>, old: u32) -> bool {
+        let head = self.head.get();
+
+        // SAFETY: The queue was initialised in `new` and is pinned, and `Atomic<u32>` has the
+        // layout of the kernel's counter.
+        unsafe { ffi::dxg_wait_while_equal(head, count.as_ptr().cast(), old) == 0 }
+    }
+
     /// The queue itself, for functions of the C half.
     pub(in crate::sys) fn as_ptr(&self) -> *mut bindings::wait_queue_head {
         self.head.get()

@@ -10322,6 +10322,30 @@ const _: () = {
 };
 #[repr(C)]
 #[derive(Default, Copy, Clone)]
+pub struct opendxg_fence_stream {
+    pub sync_object: __u32,
+    pub flags: __u32,
+    pub value: __u64,
+    pub fd: __s32,
+    pub reserved: __u32,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of opendxg_fence_stream"][::core::mem::size_of::<opendxg_fence_stream>() - 24usize];
+    ["Alignment of opendxg_fence_stream"][::core::mem::align_of::<opendxg_fence_stream>() - 8usize];
+    ["Offset of field: opendxg_fence_stream::sync_object"]
+        [::core::mem::offset_of!(opendxg_fence_stream, sync_object) - 0usize];
+    ["Offset of field: opendxg_fence_stream::flags"]
+        [::core::mem::offset_of!(opendxg_fence_stream, flags) - 4usize];
+    ["Offset of field: opendxg_fence_stream::value"]
+        [::core::mem::offset_of!(opendxg_fence_stream, value) - 8usize];
+    ["Offset of field: opendxg_fence_stream::fd"]
+        [::core::mem::offset_of!(opendxg_fence_stream, fd) - 16usize];
+    ["Offset of field: opendxg_fence_stream::reserved"]
+        [::core::mem::offset_of!(opendxg_fence_stream, reserved) - 20usize];
+};
+#[repr(C)]
+#[derive(Default, Copy, Clone)]
 pub struct opendxg_share_objects {
     pub share: D3DKMT_SHAREOBJECTS,
     pub mode: __u32,
@@ -10407,6 +10431,7 @@ pub const DXG_NR_GET_CONTAINER: dxg_ext_nr = 173;
 pub const DXG_NR_EXPORT_DMABUF: dxg_ext_nr = 174;
 pub const DXG_NR_SHARE_OBJECTS: dxg_ext_nr = 175;
 pub const DXG_NR_FENCE_POINT: dxg_ext_nr = 184;
+pub const DXG_NR_FENCE_STREAM: dxg_ext_nr = 185;
 pub const DXG_NR_CHECKSHAREDRESOURCEACCESS: dxg_ext_nr = 200;
 pub const DXG_NR_CONFIGURESHAREDRESOURCE: dxg_ext_nr = 201;
 pub const DXG_NR_GETRUNTIMEDATA: dxg_ext_nr = 202;
@@ -10445,6 +10470,7 @@ pub const DXG_IOCTL_GET_CONTAINER: dxg_ext_ioctl = 3221768109;
 pub const DXG_IOCTL_EXPORT_DMABUF: dxg_ext_ioctl = 3222292398;
 pub const DXG_IOCTL_SHARE_OBJECTS: dxg_ext_ioctl = 3224389551;
 pub const DXG_IOCTL_FENCE_POINT: dxg_ext_ioctl = 3222816696;
+pub const DXG_IOCTL_FENCE_STREAM: dxg_ext_ioctl = 3222816697;
 pub const DXG_IOCTL_CHECKSHAREDRESOURCEACCESS: dxg_ext_ioctl = 3221768136;
 pub const DXG_IOCTL_CONFIGURESHAREDRESOURCE: dxg_ext_ioctl = 3223341001;
 pub const DXG_IOCTL_GETRUNTIMEDATA: dxg_ext_ioctl = 3222816714;

@@ -149,6 +149,7 @@ plain!(
     UNICODE_STRING,
     opendxg_export_dmabuf,
     opendxg_fence_point,
+    opendxg_fence_stream,
     opendxg_get_container,
     opendxg_query_object,
     opendxg_share_objects,

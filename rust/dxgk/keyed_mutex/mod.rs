@@ -26,6 +26,7 @@ use super::{
     object::Header,
     sync::queue::{
         self,
+        Knows,
         Queue, //
     }, //
 };
@@ -140,6 +141,8 @@ const ABANDONED: u32 = 2;
 const LOOK_MS: u32 = 1_000;
 
 type Node = <Queue<Sleeper> as WaitMap>::Node;
+
+impl Knows for Sleeper {}
 
 impl OwnerMap for Queue<Sleeper> {
     type Owner = Owner;

@@ -156,6 +156,8 @@ struct LegacyWaiter {
     has_ended: Atomic<bool>,
 }
 
+impl queue::Knows for LegacyWaiter {}
+
 impl FenceWaiter for LegacyWaiter {
     fn satisfied(&self) {
         self.has_ended.store(true, Release);

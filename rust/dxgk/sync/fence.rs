@@ -12,6 +12,7 @@ use super::{
     fence_storage::FenceStorage,
     queue::{
         self,
+        Knows,
         Queue, //
     },
     shown::{
@@ -30,6 +31,7 @@ use crate::{
     logic::{
         fence_value,
         waiters::{
+            ChangeResult,
             EnqueueResult,
             Orphans,
             Sweep,
@@ -82,7 +84,7 @@ pub(crate) type NewNode = queue::NewNode<dyn FenceWaiter>;
 /// node out.
 ///
 /// Context: may sleep, no locks held.
-pub(crate) trait FenceWaiter: Send + Sync {
+pub(crate) trait FenceWaiter: Knows + Send + Sync {
     /// One element was seen satisfied.
     fn satisfied(&self);
     /// One element can never be satisfied (FEN-28).
@@ -406,9 +408,48 @@ impl Fence {
         result
     }
 
+    /// Queues one who waits until CurrentValue is another than `known` (FEN-176). `id` is for
+    /// traces. If it is queued, [`Fence::look_for_changes`] has to follow.
+    ///
+    /// Context: no lock but that of the waiter. Allocates and frees nothing, wakes nobody.
+    pub(in crate::dxgk) fn enqueue_change(
+        &self,
+        known: u64,
+        new_node: NewNode,
+        id: u64,
+    ) -> ChangeResult<NewNode> {
+        let mut waiters = self.waiters.lock();
+        let result = waiters.enqueue_change(self.storage.word(), known, new_node);
+
+        if matches!(result, ChangeResult::Queued(_)) {
+            // Under the lock, as in `enqueue`.
+            trace::wait(self.header.id(), 0, id);
+        }
+        result
+    }
+
+    /// Somebody waits for a change: those who look for stores of engines look at this fence.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(in crate::dxgk) fn look_for_changes(self: &Arc<Self>) {
+        let last = self.waiters.lock().shown.last();
+
+        if let Some(last) = last {
+            self.wait_for_engines(last);
+        }
+    }
+
+    /// Whether a waiter is still queued under this key.
+    ///
+    /// Context: no lock but that of the waiter.
+    pub(in crate::dxgk) fn has_queued(&self, key: &WaitKey) -> bool {
+        self.waiters.lock().is_queued(key)
+    }
+
     /// There is a wait: those who look for stores of engines have to look at this fence, up to the
     /// last one that there was. Those who come later look for waits by themselves, so that nobody
     /// can keep this busy.
+    #[inline(always)]
     fn wait_for_engines(self: &Arc<Self>, last: u64) {
         let mut number = 0;
 
@@ -530,10 +571,8 @@ impl Fence {
     }
 
     /// Takes a waiter out, if it is still queued.
-    pub(in crate::dxgk) fn cancel(&self, key: &WaitKey) {
-        let node = self.waiters.lock().cancel(key);
-
-        drop(node);
+    pub(in crate::dxgk) fn cancel(&self, key: &WaitKey) -> Option<queue::Node<dyn FenceWaiter>> {
+        self.waiters.lock().cancel(key)
     }
 
     /// Orphans the waits: no signal can come any more (FEN-28). Only if they are few enough to do

@@ -9,6 +9,7 @@ pub(crate) mod fence;
 pub(crate) mod fence_binding;
 pub(crate) mod fence_mappings;
 pub(crate) mod fence_storage;
+pub(crate) mod fence_stream;
 pub(crate) mod fence_viewer;
 pub(crate) mod gpu_fences;
 pub(crate) mod interrupted_waits;

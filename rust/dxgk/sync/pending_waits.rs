@@ -3,8 +3,9 @@
 //! The waits of one process.
 //!
 //! Asynchronous waits are listed, because they end with their process (FEN-89). A fence point ends
-//! with its descriptor, which may be in another process, and is only counted. Both count against
-//! the limit of the process that made them. A wait of a sleeping thread ends with the thread.
+//! with its descriptor, which may be in another process, and is only counted. So is a fence stream.
+//! All of these count against the limit of the process that made them. A wait of a sleeping thread
+//! ends with the thread.
 //!
 //! The elements of all of them are charged to the user (RES-105), because they are what a wait
 //! costs.

@@ -52,7 +52,15 @@ impl<T: ?Sized> Queue<T> {
     }
 }
 
-impl<T: ?Sized> WaitMap for Queue<T> {
+/// A waiter that may wait for a change.
+pub(crate) trait Knows {
+    /// The value that it knows while it waits for another one. Otherwise it does not matter.
+    fn known(&self) -> u64 {
+        0
+    }
+}
+
+impl<T: ?Sized + Knows> WaitMap for Queue<T> {
     type Node = Node<T>;
     type NewNode = NewNode<T>;
 
@@ -70,6 +78,12 @@ impl<T: ?Sized> WaitMap for Queue<T> {
         self.0
             .cursor_lower_bound(&above)
             .map(|cursor| *cursor.current().0)
+    }
+
+    fn known(&self) -> u64 {
+        self.0
+            .cursor_front()
+            .map_or(0, |cursor| cursor.current().1.known())
     }
 
     fn take_first(&mut self) -> Option<Self::Node> {
@@ -107,6 +121,8 @@ mod tests {
             Word64, //
         }, //
     };
+
+    impl Knows for () {}
 
     /// An empty test queue.
     type Tree = Queue<()>;

@@ -17,6 +17,7 @@ use super::{
         ListedWait,
         Pending, //
     },
+    queue::Knows,
     wake::Wake, //
 };
 use crate::dxgk::{
@@ -152,7 +153,7 @@ impl<W: Wake> Waiter<W> {
         // If all elements were satisfied, their signals have taken the nodes out.
         if !self.set.all_satisfied() {
             for link in links.queued.iter() {
-                link.fence.cancel(&link.key);
+                drop(link.fence.cancel(&link.key));
             }
         }
         if let Some(pending) = links.pending {
@@ -166,6 +167,8 @@ impl<W: Wake> ListedWait for Waiter<W> {
         Self::cancel(self);
     }
 }
+
+impl<W: Wake> Knows for Waiter<W> {}
 
 impl<W: Wake> FenceWaiter for Waiter<W> {
     fn satisfied(&self) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Anonymous-inode files that stand for one of our objects: NT handles, fence points, weak
-//! references and watches.
+//! Anonymous-inode files that stand for one of our objects: NT handles, fence points, fence
+//! streams, weak references and watches.
 //!
 //! The operations table of a file says that it is ours and of which kind. Descriptors are looked up
 //! and made inside system calls only, and installed last.
@@ -33,11 +33,13 @@ use kernel::{
         File,
         LocalFile, //
     },
+    iov::IovIterDest,
     prelude::*,
     seq_file::SeqFile,
     sync::{
         aref::ARef,
-        Arc, //
+        Arc,
+        ArcBorrow, //
     },
     types::ForeignOwnable, //
 };
@@ -46,12 +48,17 @@ use kernel::{
 pub(crate) mod events {
     /// Data to read: the condition holds.
     pub(crate) const IN: u32 = 0x0001 | 0x0040;
+    /// It could not be found out, for want of memory.
+    pub(crate) const ERROR: u32 = 0x0008;
     /// The other side is gone: the condition can never hold.
     pub(crate) const HANG_UP: u32 = 0x0010;
 }
 
 /// An object that can be behind a descriptor.
 pub(crate) trait ObjectFile: Send + Sync + Sized + 'static {
+    /// Whether values can be read from it.
+    const READS: bool = false;
+
     /// What `/proc/PID/fd` shows.
     fn name(&self) -> &'static CStr;
 
@@ -67,6 +74,24 @@ pub(crate) trait ObjectFile: Send + Sync + Sized + 'static {
     fn events(&self) -> u32 {
         0
     }
+
+    /// What a poll reports, by one who has joined the pollers before.
+    ///
+    /// Context: may sleep, no locks held.
+    fn poll(this: ArcBorrow<'_, Self>) -> u32 {
+        this.events()
+    }
+
+    /// The next value; `None` if there is none and never will be. EAGAIN if there is none now and
+    /// the caller may not wait for it, ERESTARTSYS if a signal ended the wait.
+    ///
+    /// Context: a system call, or a worker of io_uring.
+    fn read(_this: ArcBorrow<'_, Self>, _may_wait: bool) -> Result<Option<u64>> {
+        Err(EINVAL)
+    }
+
+    /// What was read did not reach the reader.
+    fn unread(&self) {}
 
     /// Serves an ioctl on the descriptor; -ENOTTY if this kind of file does not have it.
     ///
@@ -140,6 +165,11 @@ struct Table<T>(PhantomData<T>);
 impl<T: ObjectFile> Table<T> {
     const OPERATIONS: bindings::file_operations = bindings::file_operations {
         owner: compat::module(),
+        read_iter: if T::READS {
+            Some(Self::read_iter)
+        } else {
+            None
+        },
         poll: Some(Self::poll),
         unlocked_ioctl: Some(Self::ioctl),
         compat_ioctl: Some(Self::ioctl),
@@ -175,7 +205,45 @@ impl<T: ObjectFile> Table<T> {
             // that the file holds.
             unsafe { pollers.register(file, table) };
         }
-        object.events()
+        T::poll(object)
+    }
+
+    /// # Safety
+    ///
+    /// Called by the kernel as `file_operations::read_iter`.
+    unsafe extern "C" fn read_iter(
+        iocb: *mut bindings::kiocb,
+        iter: *mut bindings::iov_iter,
+    ) -> isize {
+        // SAFETY: Both are valid for the call. The file is open and holds an `Arc<T>`.
+        let (object, to, may_wait) = unsafe {
+            (
+                Arc::<T>::borrow((*(*iocb).ki_filp).private_data),
+                IovIterDest::from_raw(iter),
+                ffi::dxg_read_may_wait(iocb),
+            )
+        };
+
+        if to.len() < size_of::<u64>() {
+            // CAST: an errno is a small number.
+            return EINVAL.to_errno() as isize;
+        }
+        match T::read(object, may_wait) {
+            Ok(None) => 0,
+            Ok(Some(value)) => {
+                let bytes = value.to_ne_bytes();
+
+                if to.copy_to_iter(&bytes) == bytes.len() {
+                    // CAST: eight.
+                    return bytes.len() as isize;
+                }
+                object.unread();
+                // CAST: an errno is a small number.
+                EFAULT.to_errno() as isize
+            }
+            // CAST: an errno is a small number.
+            Err(error) => error.to_errno() as isize,
+        }
     }
 
     /// # Safety
