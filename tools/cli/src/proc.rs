@@ -109,8 +109,9 @@ impl DeviceNumber {
 }
 
 /// What the links of the module's anonymous files say.
-const ANONYMOUS: [&str; 5] = [
+const ANONYMOUS: [&str; 6] = [
     "anon_inode:[DxgkFencePoint]",
+    "anon_inode:[DxgkFenceStream]",
     "anon_inode:[DxgkSharedResource]",
     "anon_inode:[DxgkSharedSyncObject]",
     "anon_inode:[DxgkWatch]",

@@ -98,6 +98,7 @@ self_contained! {
     D3DKMT_RELEASEKEYEDMUTEX
     opendxg_version
     opendxg_fence_point
+    opendxg_fence_stream
     opendxg_dup_nt
     opendxg_delete_info
     opendxg_open_weak
@@ -264,6 +265,16 @@ pub(crate) fn signal_from_cpu(
 /// The pollable descriptor of a fence value.
 pub(crate) fn fence_point(node: &Node, object: LocalHandle, value: u64) -> Result<OwnedFd> {
     let mut arg = opendxg_fence_point::zeroed();
+    arg.sync_object = object.0;
+    arg.value = value;
+    call(node, &mut arg)?;
+    // SAFETY: the driver made the descriptor for this call.
+    unsafe { adopt(arg.fd) }
+}
+
+/// The descriptor that reads the values of a fence, for one who knows `value`.
+pub(crate) fn fence_stream(node: &Node, object: LocalHandle, value: u64) -> Result<OwnedFd> {
+    let mut arg = opendxg_fence_stream::zeroed();
     arg.sync_object = object.0;
     arg.value = value;
     call(node, &mut arg)?;

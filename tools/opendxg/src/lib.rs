@@ -15,7 +15,7 @@
 //! | [`NtHandle`], [`GlobalHandle`] | how processes share: by descriptor or by number |
 //! | [`PagingQueue`], [`GpuMap`] | memory that the GPU can address |
 //! | [`pm4::Pm4`], [`HwQueue`] | work for the GPU and where to submit it ([`Context::submit`]) |
-//! | [`EventFd`], [`FencePoint`] | descriptors to poll |
+//! | [`EventFd`], [`FencePoint`], [`FenceStream`] | descriptors to poll |
 //! | [`SyncFile`] | what drivers of Linux wait for |
 //! | [`Status`], [`Error`] | what the module answered |
 //!
@@ -98,6 +98,7 @@ mod dxg;
 mod error;
 mod event;
 mod fence;
+mod fence_stream;
 mod guid;
 mod handle;
 mod hw_queue;
@@ -148,6 +149,7 @@ pub use dxg::{AdapterFilter, Dxg, Version, NO_OP};
 pub use error::{Errno, Error, Result};
 pub use event::{EventFd, FencePoint};
 pub use fence::{FenceValues, MonitoredFence, SignalFlags};
+pub use fence_stream::FenceStream;
 pub use guid::{Guid, ParseGuidError};
 pub use handle::{GlobalHandle, LocalHandle, NtHandle};
 pub use hw_queue::HwQueue;

@@ -10,6 +10,7 @@ use crate::adapter::Adapter;
 use crate::calls;
 use crate::device::Device;
 use crate::event::{EventFd, FencePoint};
+use crate::fence_stream::FenceStream;
 use crate::handle::{slot, GlobalHandle, LocalHandle, NtHandle};
 use crate::node::Node;
 use crate::object::duplicate;
@@ -216,6 +217,12 @@ impl SyncObject {
     /// A descriptor that becomes readable when this fence reaches `value`.
     pub fn point(&self, value: u64) -> Result<FencePoint> {
         calls::fence_point(self.node(), self.handle(), value).map(FencePoint::from)
+    }
+
+    /// A descriptor from which the values of this fence are read, for one who knows the value
+    /// `last`: it is readable as soon as the fence has another one.
+    pub fn stream(&self, last: u64) -> Result<FenceStream> {
+        calls::fence_stream(self.node(), self.handle(), last).map(FenceStream::from)
     }
 
     /// Another local handle of the object, with the same rights.

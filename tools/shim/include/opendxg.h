@@ -61,6 +61,9 @@ DXG_NTSTATUS opendxg_share_objects(struct opendxg_share_objects *args);
 /* A descriptor that polls readable when a fence reaches a value. */
 DXG_NTSTATUS opendxg_fence_point(struct opendxg_fence_point *args);
 
+/* A descriptor from which the values of a fence are read. */
+DXG_NTSTATUS opendxg_fence_stream(struct opendxg_fence_stream *args);
+
 /*
  * Runs function(context) once, when this process has no local handle of the
  * handle's container any more. The container is the resource, or an allocation

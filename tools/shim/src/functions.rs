@@ -301,6 +301,7 @@ functions! {
         direct opendxg_export_dmabuf(opendxg_export_dmabuf);
         direct opendxg_share_objects(opendxg_share_objects);
         direct opendxg_fence_point(opendxg_fence_point);
+        direct opendxg_fence_stream(opendxg_fence_stream);
         translated opendxg_set_cleanup {} via opendxg_open_weak;
     }
 }
