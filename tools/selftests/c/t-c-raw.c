@@ -21,6 +21,7 @@ _Static_assert(sizeof(D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU) == 40, "layout
 _Static_assert(sizeof(D3DKMT_SHAREOBJECTS) == 40, "layout");
 _Static_assert((unsigned int)DXG_EXACT(DXG_IOCTL_CLOSEADAPTER) == 0xc0046715, "code");
 _Static_assert(sizeof(struct opendxg_fence_point) == 24, "layout");
+_Static_assert(sizeof(struct opendxg_fence_stream) == 24, "layout");
 
 #define ADDRESS(pointer) ((__u64)(uintptr_t)(pointer))
 #define CALL(code, args) ioctl(node, code, args)
@@ -107,6 +108,8 @@ static int test_share(void)
 	D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2 open = { .hDevice = device };
 	D3DKMT_DESTROYSYNCHRONIZATIONOBJECT destroy;
 	struct opendxg_fence_point point = { .value = 7 };
+	struct opendxg_fence_stream stream = { .value = 6 };
+	__u64 present = 0;
 	const volatile __u64 *value;
 	struct pollfd poll_point;
 	D3DKMT_HANDLE handle;
@@ -128,6 +131,11 @@ static int test_share(void)
 	poll_point.events = POLLIN;
 	REQUIRE(poll(&poll_point, 1, 0) == 1 && poll_point.revents == POLLIN);
 	close(point.fd);
+	stream.sync_object = open.hSyncObject;
+	REQUIRE_CALL(DXG_IOCTL_FENCE_STREAM, &stream);
+	REQUIRE_EQUAL(read(stream.fd, &present, sizeof(present)), 8);
+	REQUIRE_EQUAL(present, 7);
+	close(stream.fd);
 	close((int)shared);
 	destroy.hSyncObject = open.hSyncObject;
 	REQUIRE_CALL(DXG_IOCTL_DESTROYSYNCHRONIZATIONOBJECT, &destroy);

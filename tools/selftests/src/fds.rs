@@ -103,6 +103,11 @@ pub fn poll_events(fd: BorrowedFd<'_>, timeout: Duration) -> TestResult<PollFlag
 /// Demands that a descriptor is for nothing that files are for.
 pub fn refuses_io(fd: BorrowedFd<'_>) -> TestResult {
     ensure!(rustix::io::read(fd, &mut [0u8; 16]).is_err(), "read");
+    refuses_all_but_reads(fd)
+}
+
+/// The same for a descriptor that can be read from.
+pub fn refuses_all_but_reads(fd: BorrowedFd<'_>) -> TestResult {
     ensure!(rustix::io::write(fd, &[0u8; 16]).is_err(), "write");
     let number = fd.as_raw_fd();
     // SAFETY: plain system calls, which are refused; the arguments of the calls are no addresses.

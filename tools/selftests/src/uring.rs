@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! As much of io_uring as it takes to poll a descriptor.
+//! As much of io_uring as it takes to poll a descriptor and to read from it.
 
 use core::ffi::c_void;
 use core::ptr::null_mut;
@@ -77,13 +77,6 @@ impl Ring {
 
     /// Asks once for `POLLIN` of a descriptor; `data` comes back with the answer.
     pub fn poll_add(&mut self, fd: BorrowedFd<'_>, data: u64) -> TestResult {
-        let offsets = &self.params.sq_off;
-        let tail = self.submissions.word(offsets.tail);
-        let mask = self
-            .submissions
-            .word(offsets.ring_mask)
-            .load(Ordering::Relaxed);
-        let index = tail.load(Ordering::Relaxed) & mask;
         let mut entry = io_uring_sqe {
             opcode: IoringOp::PollAdd,
             fd: fd.as_raw_fd(),
@@ -91,6 +84,35 @@ impl Ring {
         };
         entry.op_flags.poll32_events = libc::POLLIN as u32;
         entry.user_data.u64_ = data;
+        self.submit(entry)
+    }
+
+    /// Reads from a descriptor; `data` comes back with the answer.
+    ///
+    /// # Safety
+    ///
+    /// The bytes are not touched until the answer has come.
+    pub unsafe fn read(&mut self, fd: BorrowedFd<'_>, bytes: &mut [u8], data: u64) -> TestResult {
+        let mut entry = io_uring_sqe {
+            opcode: IoringOp::Read,
+            fd: fd.as_raw_fd(),
+            ..Default::default()
+        };
+        entry.addr_or_splice_off_in.addr.ptr = bytes.as_mut_ptr().cast();
+        entry.len.len = bytes.len() as u32;
+        entry.off_or_addr2.off = u64::MAX;
+        entry.user_data.u64_ = data;
+        self.submit(entry)
+    }
+
+    fn submit(&mut self, entry: io_uring_sqe) -> TestResult {
+        let offsets = &self.params.sq_off;
+        let tail = self.submissions.word(offsets.tail);
+        let mask = self
+            .submissions
+            .word(offsets.ring_mask)
+            .load(Ordering::Relaxed);
+        let index = tail.load(Ordering::Relaxed) & mask;
         // SAFETY: `index` is below the number of entries; the kernel does not read it before the
         // tail moves.
         unsafe {

@@ -12,7 +12,7 @@ use selftests::soft_adapter::SoftAdapter;
 use selftests::task::{is_blocked, me};
 use selftests::{ensure_eq, fixture, TestResult};
 
-use crate::t_failslab::plain::{close, keep, Maker, Plain, Sweep};
+use crate::t_failslab::plain::{close, keep, Maker, Plain, Reading, Sweep};
 use crate::t_failslab::Call;
 
 /// Destroys the handle of a struct's member by the call with that struct.
@@ -193,6 +193,13 @@ pub(crate) const ALL: &[(&str, Maker)] = &[
         arg.value = 1;
         sweep(&mut Plain::new(arg, 0, |_, arg| close(arg.fd as u64))?)
     }),
+    ("a fence stream", |sweep| {
+        let fence = fixture::device()?.create_fence(0)?;
+        let mut arg = opendxg_fence_stream::zeroed();
+        arg.sync_object = fence.handle().0;
+        sweep(&mut Plain::new(arg, 0, |_, arg| close(arg.fd as u64))?)
+    }),
+    ("a read from a fence stream", |sweep| Reading::sweep(sweep)),
     (
         "SignalSynchronizationObjectFromCpu with a long list",
         |sweep| sweep(&mut Listed::new(Purpose::Signal)?),

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Calls that are an argument struct and nothing else.
 
+use std::io::IoSliceMut;
 use std::os::fd::{FromRawFd, OwnedFd};
 
 use opendxg::raw::{Argument, Raw};
-use opendxg::Status;
+use opendxg::{FenceStream, MonitoredFence, Status};
+use rustix::io::{preadv2, Errno, ReadWriteFlags};
 use selftests::{fixture, TestResult};
 
 use crate::t_failslab::Call;
@@ -58,6 +60,37 @@ impl<T: Argument + Copy> Call for Plain<T> {
 
     fn handles(&self) -> u32 {
         self.handles
+    }
+}
+
+/// A read from a fence stream. One that fails has not taken the value.
+pub(crate) struct Reading {
+    fence: MonitoredFence,
+    stream: FenceStream,
+}
+
+impl Reading {
+    pub(crate) fn sweep(sweep: Sweep<'_>) -> TestResult {
+        let fence = fixture::device()?.create_fence(1)?;
+        let stream = fence.stream(0)?;
+        sweep(&mut Self { fence, stream })
+    }
+}
+
+impl Call for Reading {
+    fn run(&mut self) -> rustix::io::Result<Status> {
+        let mut bytes = [0; 8];
+        let mut memory = [IoSliceMut::new(&mut bytes)];
+        match preadv2(&self.stream, &mut memory, u64::MAX, ReadWriteFlags::NOWAIT) {
+            Ok(8) => Ok(Status::SUCCESS),
+            Ok(_) => Err(Errno::IO),
+            Err(Errno::NOMEM) => Ok(Status::NO_MEMORY),
+            Err(errno) => Err(errno),
+        }
+    }
+
+    fn undo(&mut self) -> TestResult {
+        Ok(self.fence.signal(self.fence.value() + 1)?)
     }
 }
 

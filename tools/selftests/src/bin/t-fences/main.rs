@@ -12,6 +12,7 @@ mod order;
 mod orphans;
 mod points;
 mod signal;
+mod streams;
 
 use selftests::Suite;
 
@@ -27,6 +28,7 @@ pub(crate) fn main() {
         .with(signal::tests)
         .with(orphans::tests)
         .with(points::tests)
+        .with(streams::tests)
         .with(order::tests)
         .run()
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! RELEASE_MEM, ACQUIRE_MEM and the clock.
 
+use std::time::Duration;
+
 use opendxg::pm4::{opcode, Data, Interrupt, Pm4};
 use opendxg::{EventFd, SyncFlags};
 use selftests::blocked::Blocked;
@@ -36,6 +38,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
             "FEN-48 FEN-133 stores to some of many fences that come and go",
             many,
         )
+        .test("FEN-176 FEN-48 a stream reads what engines store", streamed)
         .test("FEN-9 GPU-39 a value is never seen in halves", halves)
 }
 
@@ -219,6 +222,26 @@ fn silent() -> TestResult {
         word.set32(0, 1);
         ensure_eq!(event.wait(Some(soon()))?, Some(1), "{interrupt:?}");
         gpu.finish()?;
+    }
+    Ok(())
+}
+
+/// Engines may store any value, also a lower one, and the same one again.
+fn streamed() -> TestResult {
+    for node in NODES {
+        let gpu = Gpu::node(node)?;
+        let fence = gpu.device().create_fence(5)?;
+        let streams = [fence.stream(5)?, fence.stream(5)?];
+        for value in [6, 3, 0, u64::MAX, 4] {
+            for stream in &streams {
+                ensure_eq!(stream.wait(Some(Duration::ZERO))?, None, "node {node}");
+            }
+            gpu.run(&Pm4::new().write64(fence.gpu_address(), value))?;
+            for stream in &streams {
+                ensure_eq!(stream.wait(Some(soon()))?, Some(value), "node {node}");
+            }
+            gpu.run(&Pm4::new().write64(fence.gpu_address(), value))?;
+        }
     }
     Ok(())
 }

@@ -21,6 +21,10 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         )
         .test("FEN-29 FEN-104 waits end, signals change nothing", waits)
         .test(
+            "FEN-104 FEN-176 a stream reads that the adapter is lost",
+            streamed,
+        )
+        .test(
             "FEN-105 a fence that keeps its value is not signalled",
             keeps_value,
         )
@@ -132,6 +136,22 @@ fn waits() -> TestResult {
     let late = EventFd::new()?;
     ensure_eq!(shared.wait_async(u64::MAX, &late)?, Status::SUCCESS);
     ensure_eq!(late.wait(Some(NOW))?, Some(1));
+    Ok(())
+}
+
+fn streamed() -> TestResult {
+    let soft = SoftAdapter::enabled("streamed")?;
+    let device = soft.device()?;
+    let fence = device.create_fence(3)?;
+    let (stream, at_end) = (fence.stream(3)?, fence.stream(u64::MAX)?);
+    ensure_eq!(stream.wait(Some(NOW))?, None);
+    ensure_eq!(at_end.wait(Some(NOW))?, Some(3));
+    soft.disable()?;
+    for stream in [&stream, &at_end] {
+        ensure_eq!(stream.wait(Some(NOW))?, Some(u64::MAX));
+        fence.signal_rewind(4)?;
+        ensure_eq!(stream.wait(Some(NOW))?, None, "no signal moves it");
+    }
     Ok(())
 }
 

@@ -96,6 +96,31 @@ pub(super) const FORMS: &[Described] = &[
         },
         status: Status::SUCCESS,
     },
+    Described {
+        nr: 0xb9,
+        name: "opendxg_fence_stream",
+        variant: "",
+        fields: &[
+            handle("sync_object", Object::Fence),
+            field(
+                "flags",
+                Kind::Flags {
+                    known: 0,
+                    accept: &[0],
+                    refuse: &[],
+                },
+            ),
+            any("value"),
+            field("fd", Kind::Output(Made::Descriptor)),
+            field("reserved", Kind::Reserved),
+        ],
+        good: |world, image| {
+            image.put32(0, world.fence.handle().0);
+            image.put64(8, VALUE);
+            Ok(())
+        },
+        status: Status::SUCCESS,
+    },
 ];
 
 /// The fence several times, with its present value: a signal changes nothing, a wait is satisfied.
