@@ -96,6 +96,32 @@ struct opendxg_fence_stream {
 	__u32 reserved;
 };
 
+/**
+ * struct opendxg_signal_on_event - signal a fence when an eventfd is signalled
+ * @sync_object: [in] local handle of a monitored fence
+ * @flags: [in] 0 or OPENDXG_SIGNAL_ALLOW_REWIND
+ * @value: [in] value to signal
+ * @event: [in] file descriptor of an eventfd, not 0
+ *
+ * When the counter of the eventfd is not 0 the fence is signalled, once, as by
+ * SignalSynchronizationObjectFromCpu: before the return if that is so already.
+ * The counter is left as it is. Rights are checked by the call. A value below
+ * CurrentValue is refused when the event comes, unless
+ * OPENDXG_SIGNAL_ALLOW_REWIND is set; fdinfo of the device counts these.
+ *
+ * This ends when the fence was signalled, when the fence or the calling process
+ * ends, or when the last descriptor of the eventfd is closed. It does not keep
+ * the fence alive, and counts as a wait for one value.
+ */
+struct opendxg_signal_on_event {
+	__u32 sync_object;
+	__u32 flags;
+	__aligned_u64 value;
+	__aligned_u64 event;
+};
+
+#define OPENDXG_SIGNAL_ALLOW_REWIND			0x1
+
 #ifndef DXG_NO_D3DKMT
 /**
  * struct opendxg_share_objects - ShareObjects with the mode of the name
@@ -180,6 +206,7 @@ struct opendxg_allocation_data {
  * @DXG_NR_SHARE_OBJECTS: struct opendxg_share_objects
  * @DXG_NR_FENCE_POINT: struct opendxg_fence_point
  * @DXG_NR_FENCE_STREAM: struct opendxg_fence_stream
+ * @DXG_NR_SIGNAL_ON_EVENT: struct opendxg_signal_on_event
  * @DXG_NR_CHECKSHAREDRESOURCEACCESS: D3DKMT_CHECKSHAREDRESOURCEACCESS
  * @DXG_NR_CONFIGURESHAREDRESOURCE: D3DKMT_CONFIGURESHAREDRESOURCE
  * @DXG_NR_GETRUNTIMEDATA: D3DKMT_GETRUNTIMEDATA
@@ -224,6 +251,7 @@ enum dxg_ext_nr {
 	DXG_NR_SHARE_OBJECTS = 0xaf,
 	DXG_NR_FENCE_POINT = 0xb8,
 	DXG_NR_FENCE_STREAM = 0xb9,
+	DXG_NR_SIGNAL_ON_EVENT = 0xba,
 	DXG_NR_CHECKSHAREDRESOURCEACCESS = 0xc8,
 	DXG_NR_CONFIGURESHAREDRESOURCE = 0xc9,
 	DXG_NR_GETRUNTIMEDATA = 0xca,
@@ -323,6 +351,9 @@ __extension__ enum dxg_ext_ioctl {
 	DXG_IOCTL_FENCE_STREAM =
 		_IOWR(DXG_IOCTL_TYPE, DXG_NR_FENCE_STREAM,
 		      struct opendxg_fence_stream),
+	DXG_IOCTL_SIGNAL_ON_EVENT =
+		_IOWR(DXG_IOCTL_TYPE, DXG_NR_SIGNAL_ON_EVENT,
+		      struct opendxg_signal_on_event),
 	DXG_IOCTL_CHECKSHAREDRESOURCEACCESS =
 		_IOWR(DXG_IOCTL_TYPE, DXG_NR_CHECKSHAREDRESOURCEACCESS,
 		      D3DKMT_CHECKSHAREDRESOURCEACCESS),

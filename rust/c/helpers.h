@@ -65,6 +65,11 @@ void dxg_node_remove(struct cdev *cdev);
 /* attach.c */
 struct file *dxg_attachable(int fd);
 
+/* eventfd.c */
+struct wait_queue_head *dxg_event_watch(struct file *file, struct wait_queue_entry *entry,
+					wait_queue_func_t wake, u32 *events);
+void dxg_event_unwatch(struct wait_queue_head *head, struct wait_queue_entry *entry);
+
 bool dxg_is_compat_call(void);
 bool dxg_read_words(void *to, u64 from, size_t size);
 bool dxg_read_pair(u32 *first, u64 from_first, u64 *second, u64 from_second);

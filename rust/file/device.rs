@@ -77,6 +77,11 @@ impl OpenDevice for OpenFile {
         seq_print!(m, "dxg-process:\t{}\n", process.id);
         seq_print!(m, "dxg-process-handles:\t{}\n", process.handles.count());
         seq_print!(m, "dxg-process-waiters:\t{}\n", process.waits.count());
+        seq_print!(
+            m,
+            "dxg-process-refused-rewinds:\t{}\n",
+            process.waits.refused_rewinds()
+        );
         process.holder.show(m);
         process.gpu_processes.show(m);
         // Adapters, handles, ids and keys are for readers that may inspect the opener (RES-15).

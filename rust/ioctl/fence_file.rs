@@ -11,10 +11,22 @@ use super::{
     wait::element_to_wait_for, //
 };
 use crate::{
-    dxgk::sync::fence_stream::FenceStream,
+    dxgk::{
+        object::Object,
+        sync::{
+            event_signal::EventSignal,
+            fence_stream::FenceStream, //
+        }, //
+    },
     error::DxgResult,
-    logic::handle,
-    sys::file::object_file::PendingFd,
+    logic::{
+        handle,
+        wait_rules::Refusal, //
+    },
+    sys::file::{
+        event_watch::EventFile,
+        object_file::PendingFd, //
+    },
     uapi::*, //
 };
 
@@ -33,4 +45,25 @@ pub(super) fn create_stream(
     // CAST: below 2^30.
     args.fd = fd.fd() as i32;
     Ok(fd)
+}
+
+/// DXG_IOCTL_SIGNAL_ON_EVENT (0xba): signals a fence when the counter of an eventfd is not 0
+/// (FEN-175).
+pub(super) fn signal_on_event(call: Call<'_>, args: &opendxg_signal_on_event) -> DxgResult {
+    invalid_if(args.flags & !OPENDXG_SIGNAL_ALLOW_REWIND != 0)?;
+
+    let opened = call.process.handles.sync_object(args.sync_object)?;
+
+    match &opened.object {
+        Object::Fence(_) if opened.rights.signal => {}
+        Object::Fence(_) => return Err(Refusal::Denied.into()),
+        _ => return Err(Refusal::Mismatch.into()),
+    }
+    EventSignal::begin(
+        &call.process.waits,
+        &opened.object,
+        args.value,
+        args.flags & OPENDXG_SIGNAL_ALLOW_REWIND != 0,
+        &EventFile::from_slot(args.event)?,
+    )
 }

@@ -252,6 +252,7 @@ table! {
     DXG_IOCTL_WATCH: run_out opendxg_watch => weak::watch;
     DXG_IOCTL_FENCE_POINT: run_out opendxg_fence_point => wait::create_fence_point;
     DXG_IOCTL_FENCE_STREAM: run_out opendxg_fence_stream => fence_file::create_stream;
+    DXG_IOCTL_SIGNAL_ON_EVENT: run_in opendxg_signal_on_event => fence_file::signal_on_event;
     DXG_IOCTL_VERSION: run_out opendxg_version => version;
     DXG_IOCTL_NOP: run_in () => transport::nop;
 }

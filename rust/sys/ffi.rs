@@ -112,6 +112,13 @@ unsafe extern "C" {
     ) -> *mut cdev;
     pub fn dxg_node_remove(cdev: *mut cdev);
     pub fn dxg_attachable(fd: kernel::ffi::c_int) -> *mut file;
+    pub fn dxg_event_watch(
+        file: *mut file,
+        entry: *mut wait_queue_entry,
+        wake: wait_queue_func_t,
+        events: *mut kernel::ffi::c_uint,
+    ) -> *mut wait_queue_head;
+    pub fn dxg_event_unwatch(head: *mut wait_queue_head, entry: *mut wait_queue_entry);
     pub fn dxg_is_compat_call() -> bool;
     pub fn dxg_read_words(
         to: *mut kernel::ffi::c_void,

@@ -308,6 +308,7 @@ pub const OPENDXG_WATCH_CHANGE: u32 = 2;
 pub const OPENDXG_WHOLE: u32 = 4294967295;
 pub const OPENDXG_EXPORT_READ_ONLY: u32 = 1;
 pub const OPENDXG_VERSION: u32 = 2;
+pub const OPENDXG_SIGNAL_ALLOW_REWIND: u32 = 1;
 pub const OPENDXG_ALLOCATION_MAGIC: u32 = 1095194692;
 pub const OPENDXG_ALLOCATION_LOCAL: u32 = 1;
 pub const OPENDXG_ALLOCATION_PHYSICAL: u32 = 2;
@@ -10346,6 +10347,29 @@ const _: () = {
 };
 #[repr(C)]
 #[derive(Default, Copy, Clone)]
+pub struct opendxg_signal_on_event {
+    pub sync_object: __u32,
+    pub flags: __u32,
+    pub value: __u64,
+    pub event: __u64,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of opendxg_signal_on_event"]
+        [::core::mem::size_of::<opendxg_signal_on_event>() - 24usize];
+    ["Alignment of opendxg_signal_on_event"]
+        [::core::mem::align_of::<opendxg_signal_on_event>() - 8usize];
+    ["Offset of field: opendxg_signal_on_event::sync_object"]
+        [::core::mem::offset_of!(opendxg_signal_on_event, sync_object) - 0usize];
+    ["Offset of field: opendxg_signal_on_event::flags"]
+        [::core::mem::offset_of!(opendxg_signal_on_event, flags) - 4usize];
+    ["Offset of field: opendxg_signal_on_event::value"]
+        [::core::mem::offset_of!(opendxg_signal_on_event, value) - 8usize];
+    ["Offset of field: opendxg_signal_on_event::event"]
+        [::core::mem::offset_of!(opendxg_signal_on_event, event) - 16usize];
+};
+#[repr(C)]
+#[derive(Default, Copy, Clone)]
 pub struct opendxg_share_objects {
     pub share: D3DKMT_SHAREOBJECTS,
     pub mode: __u32,
@@ -10432,6 +10456,7 @@ pub const DXG_NR_EXPORT_DMABUF: dxg_ext_nr = 174;
 pub const DXG_NR_SHARE_OBJECTS: dxg_ext_nr = 175;
 pub const DXG_NR_FENCE_POINT: dxg_ext_nr = 184;
 pub const DXG_NR_FENCE_STREAM: dxg_ext_nr = 185;
+pub const DXG_NR_SIGNAL_ON_EVENT: dxg_ext_nr = 186;
 pub const DXG_NR_CHECKSHAREDRESOURCEACCESS: dxg_ext_nr = 200;
 pub const DXG_NR_CONFIGURESHAREDRESOURCE: dxg_ext_nr = 201;
 pub const DXG_NR_GETRUNTIMEDATA: dxg_ext_nr = 202;
@@ -10471,6 +10496,7 @@ pub const DXG_IOCTL_EXPORT_DMABUF: dxg_ext_ioctl = 3222292398;
 pub const DXG_IOCTL_SHARE_OBJECTS: dxg_ext_ioctl = 3224389551;
 pub const DXG_IOCTL_FENCE_POINT: dxg_ext_ioctl = 3222816696;
 pub const DXG_IOCTL_FENCE_STREAM: dxg_ext_ioctl = 3222816697;
+pub const DXG_IOCTL_SIGNAL_ON_EVENT: dxg_ext_ioctl = 3222816698;
 pub const DXG_IOCTL_CHECKSHAREDRESOURCEACCESS: dxg_ext_ioctl = 3221768136;
 pub const DXG_IOCTL_CONFIGURESHAREDRESOURCE: dxg_ext_ioctl = 3223341001;
 pub const DXG_IOCTL_GETRUNTIMEDATA: dxg_ext_ioctl = 3222816714;

@@ -153,6 +153,7 @@ plain!(
     opendxg_get_container,
     opendxg_query_object,
     opendxg_share_objects,
+    opendxg_signal_on_event,
     opendxg_delete_info,
     opendxg_enum_info,
     opendxg_get_info,

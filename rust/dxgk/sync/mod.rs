@@ -4,6 +4,7 @@
 
 pub(crate) mod cpu_wait;
 pub(crate) mod create;
+pub(crate) mod event_signal;
 pub(crate) mod exported_point;
 pub(crate) mod fence;
 pub(crate) mod fence_binding;

@@ -4,8 +4,8 @@
 //!
 //! Asynchronous waits are listed, because they end with their process (FEN-89). A fence point ends
 //! with its descriptor, which may be in another process, and is only counted. So is a fence stream.
-//! All of these count against the limit of the process that made them. A wait of a sleeping thread
-//! ends with the thread.
+//! A signal that waits for an eventfd is listed (FEN-175). All of these count against the limit of
+//! the process that made them. A wait of a sleeping thread ends with the thread.
 //!
 //! The elements of all of them are charged to the user (RES-105), because they are what a wait
 //! costs.
@@ -74,6 +74,8 @@ pub(in crate::dxgk) trait ListedWait: Send + Sync {
 pub(crate) struct PendingWaits {
     /// How many waits count.
     count: Atomic<u32>,
+    /// How many rewinds by events were refused (FEN-175).
+    refused_rewinds: Atomic<u32>,
     /// The account that their elements are charged to.
     account: Account,
     /// Asynchronous waits by id. LOCK: leaf.
@@ -92,6 +94,7 @@ impl PendingWaits {
         Arc::pin_init(
             pin_init!(Self {
                 count: Atomic::new(0),
+                refused_rewinds: Atomic::new(0),
                 account,
                 listed <- new_spinlock!(
                     Listed {
@@ -108,6 +111,16 @@ impl PendingWaits {
     /// How many waits are pending.
     pub(crate) fn count(&self) -> u32 {
         self.count.load(Relaxed)
+    }
+
+    /// How many signals by events were refused because they would have rewound a fence.
+    pub(crate) fn refused_rewinds(&self) -> u32 {
+        self.refused_rewinds.load(Relaxed)
+    }
+
+    /// One more.
+    pub(in crate::dxgk) fn count_refused_rewind(&self) {
+        self.refused_rewinds.fetch_add(1, Relaxed);
     }
 
     /// Counts a wait without a sleeping thread and charges its elements, up to the limits (NM,

@@ -52,6 +52,18 @@ impl EventFd {
         }
     }
 
+    /// Takes a reference to the eventfd behind a file; `None` if it is another file.
+    ///
+    /// # Safety
+    ///
+    /// The file is open.
+    pub(super) unsafe fn of_file(file: NonNull<bindings::file>) -> Option<Self> {
+        // SAFETY: The file is open; the result owns a reference or is an error.
+        let ctx = from_err_ptr(unsafe { bindings::eventfd_ctx_fileget(file.as_ptr()) });
+
+        ctx.ok().and_then(NonNull::new).map(|ctx| Self { ctx })
+    }
+
     /// Adds 1 to the counter and wakes its readers.
     ///
     /// Context: none of our locks held, because wake-up callbacks of epoll run inside (FEN-90).

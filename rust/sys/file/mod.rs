@@ -4,6 +4,7 @@
 
 pub(crate) mod attach;
 pub(crate) mod chardev;
+pub(crate) mod event_watch;
 pub(crate) mod eventfd;
 pub(crate) mod object_file;
 pub(crate) mod revocable_file;
