@@ -149,6 +149,7 @@ arguments! {
     0xaf opendxg_share_objects 48;
     0xb8 opendxg_fence_point 24;
     0xb9 opendxg_fence_stream 24;
+    0xba opendxg_signal_on_event 24;
     0xc8 D3DKMT_CHECKSHAREDRESOURCEACCESS 8;
     0xc9 D3DKMT_CONFIGURESHAREDRESOURCE 32;
     0xca D3DKMT_GETRUNTIMEDATA 24;

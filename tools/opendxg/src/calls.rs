@@ -99,6 +99,7 @@ self_contained! {
     opendxg_version
     opendxg_fence_point
     opendxg_fence_stream
+    opendxg_signal_on_event
     opendxg_dup_nt
     opendxg_delete_info
     opendxg_open_weak
@@ -280,6 +281,22 @@ pub(crate) fn fence_stream(node: &Node, object: LocalHandle, value: u64) -> Resu
     call(node, &mut arg)?;
     // SAFETY: the driver made the descriptor for this call.
     unsafe { adopt(arg.fd) }
+}
+
+/// Signals a fence to `value` when an eventfd is signalled.
+pub(crate) fn signal_on_event(
+    node: &Node,
+    object: LocalHandle,
+    value: u64,
+    event: u64,
+    flags: u32,
+) -> Result<()> {
+    let mut arg = opendxg_signal_on_event::zeroed();
+    arg.sync_object = object.0;
+    arg.flags = flags;
+    arg.value = value;
+    arg.event = event;
+    call(node, &mut arg).map(|_| ())
 }
 
 /// A length as the interface wants it.

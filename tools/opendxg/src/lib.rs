@@ -17,6 +17,7 @@
 //! | [`pm4::Pm4`], [`HwQueue`] | work for the GPU and where to submit it ([`Context::submit`]) |
 //! | [`EventFd`], [`FencePoint`], [`FenceStream`] | descriptors to poll |
 //! | [`SyncFile`] | what drivers of Linux wait for |
+//! | [`TimelinePoint`] | a DRM timeline that signals a fence |
 //! | [`Status`], [`Error`] | what the module answered |
 //!
 //! Objects own their handles and destroy them when dropped. Every object keeps alive what it was
@@ -131,6 +132,7 @@ mod store;
 mod submission;
 mod sync_file;
 mod sync_object;
+mod timeline;
 #[cfg(feature = "raw")]
 pub mod uapi;
 #[cfg(not(feature = "raw"))]
@@ -168,6 +170,7 @@ pub use status::Status;
 pub use store::{Info, InfoEntry, InfoFlags, InfoItem, Lookup, Update};
 pub use sync_file::SyncFile;
 pub use sync_object::{Access, SyncFlags, SyncKind, SyncObject};
+pub use timeline::TimelinePoint;
 pub use weak::{Watch, WatchEvents, WatchState, WeakRef};
 
 /// Compiles the examples of the package's page.

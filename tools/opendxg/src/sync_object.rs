@@ -225,6 +225,23 @@ impl SyncObject {
         calls::fence_stream(self.node(), self.handle(), last).map(FenceStream::from)
     }
 
+    /// Signals this fence to `value`, once, when the counter of `event` is not 0: at once if it is
+    /// not now. The counter is left as it is. The value may go down if `allow_rewind`; otherwise a
+    /// lower value does nothing when the event comes.
+    ///
+    /// Closing the last descriptor of the event before that gives it up, and so does the end of this
+    /// process or of the fence, which is not kept alive. ACCESS_DENIED if this handle may not
+    /// signal; OBJECT_TYPE_MISMATCH if `event` is not an eventfd.
+    pub fn signal_on_event(&self, value: u64, event: impl AsFd, allow_rewind: bool) -> Result<()> {
+        let flags = if allow_rewind {
+            OPENDXG_SIGNAL_ALLOW_REWIND
+        } else {
+            0
+        };
+        let event = slot(event.as_fd());
+        calls::signal_on_event(self.node(), self.handle(), value, event, flags)
+    }
+
     /// Another local handle of the object, with the same rights.
     pub fn duplicate(&self) -> Result<Self> {
         let handle = duplicate(self.node(), self.handle(), OPENDXG_WHOLE)?;

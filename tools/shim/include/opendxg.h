@@ -65,6 +65,12 @@ DXG_NTSTATUS opendxg_fence_point(struct opendxg_fence_point *args);
 DXG_NTSTATUS opendxg_fence_stream(struct opendxg_fence_stream *args);
 
 /*
+ * Signals a fence when an eventfd is signalled. opendxg/timeline.h has what
+ * makes a DRM timeline signal a fence.
+ */
+DXG_NTSTATUS opendxg_signal_on_event(struct opendxg_signal_on_event *args);
+
+/*
  * Runs function(context) once, when this process has no local handle of the
  * handle's container any more. The container is the resource, or an allocation
  * without one. Handles from create and open calls count, and those from

@@ -302,6 +302,7 @@ functions! {
         direct opendxg_share_objects(opendxg_share_objects);
         direct opendxg_fence_point(opendxg_fence_point);
         direct opendxg_fence_stream(opendxg_fence_stream);
+        direct opendxg_signal_on_event(opendxg_signal_on_event);
         translated opendxg_set_cleanup {} via opendxg_open_weak;
     }
 }
