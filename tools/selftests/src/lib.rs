@@ -30,6 +30,7 @@ pub mod call;
 pub mod camera;
 pub mod child;
 pub mod dma_buf;
+pub mod drm;
 pub mod fds;
 pub mod fixture;
 pub mod freezer;

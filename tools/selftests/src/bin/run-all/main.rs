@@ -58,7 +58,7 @@ const BAT: [&str; 36] = [
 ];
 
 /// Programs about user space and the runner. All that they do in the kernel others do too.
-const USER_SPACE: [&str; 12] = [
+const USER_SPACE: [&str; 13] = [
     "t-c-client",
     "t-c-names",
     "t-crate",
@@ -70,6 +70,7 @@ const USER_SPACE: [&str; 12] = [
     "t-library",
     "t-library-cleanup",
     "t-questions",
+    "t-timeline",
     "t-tool",
 ];
 

@@ -12,7 +12,7 @@ use selftests::soft_adapter::SoftAdapter;
 use selftests::task::{is_blocked, me};
 use selftests::{ensure_eq, fixture, TestResult};
 
-use crate::t_failslab::plain::{close, keep, Maker, Plain, Reading, Sweep};
+use crate::t_failslab::plain::{close, keep, Maker, OnEvent, Plain, Reading, Sweep};
 use crate::t_failslab::Call;
 
 /// Destroys the handle of a struct's member by the call with that struct.
@@ -200,6 +200,12 @@ pub(crate) const ALL: &[(&str, Maker)] = &[
         sweep(&mut Plain::new(arg, 0, |_, arg| close(arg.fd as u64))?)
     }),
     ("a read from a fence stream", |sweep| Reading::sweep(sweep)),
+    ("a signal that waits for an event", |sweep| {
+        OnEvent::sweep(sweep, false)
+    }),
+    ("a signal by an event that is signalled", |sweep| {
+        OnEvent::sweep(sweep, true)
+    }),
     (
         "SignalSynchronizationObjectFromCpu with a long list",
         |sweep| sweep(&mut Listed::new(Purpose::Signal)?),

@@ -2,11 +2,13 @@
 //! Calls that are an argument struct and nothing else.
 
 use std::io::IoSliceMut;
-use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use opendxg::raw::{Argument, Raw};
-use opendxg::{FenceStream, MonitoredFence, Status};
+use opendxg::uapi::opendxg_signal_on_event;
+use opendxg::{EventFd, FenceStream, MonitoredFence, Status};
 use rustix::io::{preadv2, Errno, ReadWriteFlags};
+use selftests::time::eventually;
 use selftests::{fixture, TestResult};
 
 use crate::t_failslab::Call;
@@ -91,6 +93,52 @@ impl Call for Reading {
 
     fn undo(&mut self) -> TestResult {
         Ok(self.fence.signal(self.fence.value() + 1)?)
+    }
+}
+
+/// A signal of a fence by an event, which has come or will come.
+pub(crate) struct OnEvent {
+    raw: Raw,
+    fence: MonitoredFence,
+    event: EventFd,
+    is_signalled: bool,
+}
+
+impl OnEvent {
+    pub(crate) fn sweep(sweep: Sweep<'_>, is_signalled: bool) -> TestResult {
+        let fence = fixture::device()?.create_fence(0)?;
+        let event = EventFd::new()?;
+        if is_signalled {
+            event.signal()?;
+        }
+        sweep(&mut Self {
+            raw: fixture::raw()?,
+            fence,
+            event,
+            is_signalled,
+        })
+    }
+}
+
+impl Call for OnEvent {
+    fn run(&mut self) -> rustix::io::Result<Status> {
+        let mut arg = opendxg_signal_on_event::zeroed();
+        arg.sync_object = self.fence.handle().0;
+        arg.value = self.fence.value() + 1;
+        arg.event = self.event.as_raw_fd() as u64;
+        self.raw.exec(&mut arg)
+    }
+
+    fn undo(&mut self) -> TestResult {
+        let next = match self.is_signalled {
+            // It was signalled in the call, and not by one that failed.
+            true => return Ok(()),
+            false => self.fence.value() + 1,
+        };
+        self.event.signal()?;
+        eventually("the event signals the fence", || self.fence.value() == next)?;
+        self.event.take()?;
+        Ok(())
     }
 }
 

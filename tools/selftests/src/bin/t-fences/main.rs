@@ -8,11 +8,13 @@ mod flags;
 mod kinds;
 mod latch;
 mod lists;
+mod on_event;
 mod order;
 mod orphans;
 mod points;
 mod signal;
 mod streams;
+mod timelines;
 
 use selftests::Suite;
 
@@ -29,6 +31,8 @@ pub(crate) fn main() {
         .with(orphans::tests)
         .with(points::tests)
         .with(streams::tests)
+        .with(on_event::tests)
+        .with(timelines::tests)
         .with(order::tests)
         .run()
 }

@@ -134,6 +134,10 @@ pub(crate) struct World {
     pending: EventFd,
     /// An event for the calls under test.
     pub(crate) event: EventFd,
+    /// A fence for events to signal.
+    pub(crate) by_event: MonitoredFence,
+    /// An event whose counter is not 0.
+    pub(crate) signalled: EventFd,
     pub(crate) context: Context,
     /// Commands that do nothing.
     pub(crate) commands: Commands,
@@ -223,6 +227,12 @@ impl World {
             sync_file: device.create_sync_file(&fence, VALUE)?,
             foreign: vec![reader, writer, fds::memfd()?],
             event: EventFd::new()?,
+            by_event: device.create_fence(VALUE)?,
+            signalled: {
+                let event = EventFd::new()?;
+                event.signal()?;
+                event
+            },
             watch: Watch::start()?,
             adapter,
             device,

@@ -25,6 +25,10 @@ pub(crate) fn tests(suite: Suite) -> Suite {
             streamed,
         )
         .test(
+            "FEN-104 FEN-175 events signal a fence of the lost adapter",
+            signalled_by_event,
+        )
+        .test(
             "FEN-105 a fence that keeps its value is not signalled",
             keeps_value,
         )
@@ -152,6 +156,28 @@ fn streamed() -> TestResult {
         fence.signal_rewind(4)?;
         ensure_eq!(stream.wait(Some(NOW))?, None, "no signal moves it");
     }
+    Ok(())
+}
+
+fn signalled_by_event() -> TestResult {
+    let soft = SoftAdapter::enabled("by-event")?;
+    let device = soft.device()?;
+    let (moved, keeps) = (
+        device.create_fence(3)?,
+        device.create_fence_with(3, SyncFlags::NO_SIGNAL_MAX_VALUE_ON_TDR)?,
+    );
+    let event = EventFd::new()?;
+    for fence in [&moved, &keeps] {
+        fence.signal_on_event(4, &event, false)?;
+    }
+    soft.disable()?;
+    event.signal()?;
+    keeps.wait(4)?;
+    ensure_eq!((moved.value(), keeps.value()), (u64::MAX, 4));
+    // What the device may still do is signal: this is no new object.
+    keeps.signal_on_event(5, &event, false)?;
+    moved.signal_on_event(5, &event, false)?;
+    ensure_eq!((moved.value(), keeps.value()), (u64::MAX, 5));
     Ok(())
 }
 

@@ -121,6 +121,37 @@ pub(super) const FORMS: &[Described] = &[
         },
         status: Status::SUCCESS,
     },
+    Described {
+        nr: 0xba,
+        name: "opendxg_signal_on_event",
+        variant: "",
+        fields: &[
+            handle("sync_object", Object::Fence),
+            field(
+                "flags",
+                Kind::Flags {
+                    known: 1,
+                    accept: &[0, 1],
+                    refuse: &[],
+                },
+            ),
+            any("value"),
+            field(
+                "event",
+                Kind::Event {
+                    zero: Some(Status::INVALID_HANDLE),
+                },
+            ),
+        ],
+        good: |world, image| {
+            image.put32(0, world.by_event.handle().0);
+            image.put64(8, VALUE);
+            // The fence is signalled at once, so that nothing is left.
+            image.put64(16, world.signalled.as_raw_fd() as u64);
+            Ok(())
+        },
+        status: Status::SUCCESS,
+    },
 ];
 
 /// The fence several times, with its present value: a signal changes nothing, a wait is satisfied.

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Timelines of a DRM device (drm/drm.h), which any driver with that feature has.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::fs::{Mode, OFlags};
+
+use crate::{Failure, TestResult};
+
+#[repr(C)]
+struct GetCap {
+    capability: u64,
+    value: u64,
+}
+
+#[repr(C)]
+struct Create {
+    handle: u32,
+    flags: u32,
+}
+
+#[repr(C)]
+struct Points {
+    handles: u64,
+    points: u64,
+    count: u32,
+    flags: u32,
+}
+
+const CAP_SYNCOBJ_TIMELINE: u64 = 0x14;
+
+/// Makes the call with this number, whose argument is a `T`.
+fn ioctl<T>(fd: BorrowedFd<'_>, number: u32, arg: &mut T) -> TestResult {
+    use std::os::fd::AsRawFd;
+
+    let code = 0xc000_6400 | (size_of::<T>() as u32) << 16 | number;
+    // SAFETY: only this file calls, with the arguments of these calls; their addresses are those of
+    // live values.
+    match unsafe { libc::ioctl(fd.as_raw_fd(), code.into(), &raw mut *arg) } {
+        0 => Ok(()),
+        _ => Err(std::io::Error::last_os_error().into()),
+    }
+}
+
+/// A DRM device that has timelines.
+pub struct Drm(OwnedFd);
+
+impl Drm {
+    /// The first one. Skips the test where there is none.
+    pub fn find() -> TestResult<Self> {
+        let nodes = std::fs::read_dir("/dev/dri").into_iter().flatten();
+        let mut paths: Vec<_> = nodes.flatten().map(|entry| entry.path()).collect();
+        paths.sort();
+        let open = |path| -> Option<Self> {
+            let flags = OFlags::RDWR | OFlags::CLOEXEC;
+            let fd = rustix::fs::open(path, flags, Mode::empty()).ok()?;
+            let mut cap = GetCap {
+                capability: CAP_SYNCOBJ_TIMELINE,
+                value: 0,
+            };
+            ioctl(fd.as_fd(), 0x0c, &mut cap).ok()?;
+            (cap.value != 0).then_some(Self(fd))
+        };
+        let found = paths.iter().rev().find_map(open);
+        found.ok_or_else(|| Failure::Skipped("no DRM device with timelines".into()))
+    }
+
+    /// A new timeline at point 0.
+    pub fn timeline(&self) -> TestResult<Timeline<'_>> {
+        let mut args = Create {
+            handle: 0,
+            flags: 0,
+        };
+        ioctl(self.as_fd(), 0xbf, &mut args)?;
+        Ok(Timeline {
+            drm: self,
+            handle: args.handle,
+        })
+    }
+}
+
+impl AsFd for Drm {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// A timeline.
+pub struct Timeline<'a> {
+    drm: &'a Drm,
+    /// Its number for the device.
+    pub handle: u32,
+}
+
+impl Timeline<'_> {
+    /// Signals a point.
+    pub fn signal(&self, point: u64) -> TestResult {
+        let mut args = Points {
+            handles: (&raw const self.handle) as u64,
+            points: (&raw const point) as u64,
+            count: 1,
+            flags: 0,
+        };
+        ioctl(self.drm.as_fd(), 0xcd, &mut args)
+    }
+}
+
+impl Drop for Timeline<'_> {
+    fn drop(&mut self) {
+        let mut args = Create {
+            handle: self.handle,
+            flags: 0,
+        };
+        let _destroyed = ioctl(self.drm.as_fd(), 0xc0, &mut args);
+    }
+}
