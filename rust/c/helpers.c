@@ -295,10 +295,56 @@ void *dxg_page_address(struct page *page)
 	return page_address(page);
 }
 
-/* Maps one page of the file into the caller, read-only; may return an error value. */
-unsigned long dxg_map_page(struct file *file, unsigned long token)
+/* Maps pages of the file into the caller, read-only; may return an error value. */
+unsigned long dxg_map_pages(struct file *file, unsigned long token, unsigned long count)
 {
-	return vm_mmap(file, 0, PAGE_SIZE, PROT_READ, MAP_SHARED, token << PAGE_SHIFT);
+	return vm_mmap(file, 0, count << PAGE_SHIFT, PROT_READ, MAP_SHARED, token << PAGE_SHIFT);
+}
+
+/* Whether a mapping is what is left of the file's mapping of that token at addr. */
+static bool is_part_of(const struct vm_area_struct *vma, struct file *file, unsigned long addr,
+		       unsigned long token)
+{
+	return vma->vm_file == file &&
+	       vma->vm_pgoff - token == (vma->vm_start - addr) >> PAGE_SHIFT;
+}
+
+/*
+ * The first part of that mapping that is still where it was made, as far as it is below end. The
+ * owner may have mapped something else there, or unmapped or moved parts of it.
+ */
+static bool find_part(struct file *file, unsigned long addr, unsigned long token, unsigned long end,
+		      unsigned long *first, unsigned long *last)
+{
+	struct mm_struct *mm = current->mm;
+	struct vm_area_struct *vma;
+	bool found = false;
+
+	/* A killed task loses all its mappings anyway. */
+	if (mmap_read_lock_killable(mm))
+		return false;
+	for (vma = find_vma(mm, *first); vma && vma->vm_start < end && !found;
+	     vma = find_vma(mm, vma->vm_end)) {
+		*first = vma->vm_start;
+		*last = vma->vm_end;
+		found = *first >= addr && *last <= end && is_part_of(vma, file, addr, token);
+	}
+	mmap_read_unlock(mm);
+	return found;
+}
+
+/*
+ * Removes what is left of that mapping. The owner may have mapped something else at the same
+ * address, which stays; unless another thread does so at this very moment, see dxg_unmap_file().
+ */
+void dxg_unmap_pages(struct file *file, unsigned long addr, unsigned long token,
+		     unsigned long count)
+{
+	unsigned long end = addr + (count << PAGE_SHIFT), first = addr, last;
+
+	for (; find_part(file, addr, token, end, &first, &last); first = last)
+		if (vm_munmap(first, last - first))
+			return;
 }
 
 /* Whether that mapping is where it was made. The mmap lock is held. */
@@ -307,27 +353,8 @@ static bool is_our_mapping(struct mm_struct *mm, struct file *file, unsigned lon
 {
 	struct vm_area_struct *vma = vma_lookup(mm, addr);
 
-	return vma && vma->vm_file == file && vma->vm_start == addr && vma->vm_pgoff == token &&
-	       dxg_vma_is_page(vma);
-}
-
-/*
- * Removes that mapping, if it is still ours. The owner may have mapped something else at the
- * same address, which stays; unless another thread does so at this very moment, see
- * dxg_unmap_file().
- */
-bool dxg_unmap_page(struct file *file, unsigned long addr, unsigned long token)
-{
-	struct mm_struct *mm = current->mm;
-	bool ours;
-
-	/* A killed task loses all its mappings anyway. */
-	if (mmap_read_lock_killable(mm))
-		return false;
-	ours = is_our_mapping(mm, file, addr, token);
-	mmap_read_unlock(mm);
-
-	return ours && !vm_munmap(addr, PAGE_SIZE);
+	return vma && vma->vm_start == addr && is_part_of(vma, file, addr, token) &&
+	       dxg_vma_has_pages(vma, 1);
 }
 
 /*
@@ -359,9 +386,22 @@ unsigned long dxg_vma_token(struct vm_area_struct *vma)
 	return vma->vm_pgoff;
 }
 
-bool dxg_vma_is_page(struct vm_area_struct *vma)
+bool dxg_vma_has_pages(struct vm_area_struct *vma, unsigned long count)
 {
-	return vma->vm_end - vma->vm_start == PAGE_SIZE;
+	return vma_pages(vma) == count;
+}
+
+/* Whether a mapping is part of the file's mapping of that token at addr. */
+bool dxg_vma_is_part(struct vm_area_struct *vma, struct file *file, unsigned long addr,
+		     unsigned long token)
+{
+	return is_part_of(vma, file, addr, token);
+}
+
+/* Waits for the mmap lock of the caller; false if the caller is killed. */
+bool dxg_mmap_read_lock(struct mm_struct *mm)
+{
+	return !mmap_read_lock_killable(mm);
 }
 
 /*

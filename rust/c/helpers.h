@@ -76,12 +76,16 @@ bool dxg_read_pair(u32 *first, u64 from_first, u64 *second, u64 from_second);
 bool dxg_write_words(u64 to, const void *from, size_t size);
 
 void *dxg_page_address(struct page *page);
-unsigned long dxg_map_page(struct file *file, unsigned long token);
-bool dxg_unmap_page(struct file *file, unsigned long addr, unsigned long token);
+unsigned long dxg_map_pages(struct file *file, unsigned long token, unsigned long count);
+void dxg_unmap_pages(struct file *file, unsigned long addr, unsigned long token,
+		     unsigned long count);
 bool dxg_page_is_alone(struct file *file, unsigned long addr, unsigned long token,
 		       struct page *page);
 unsigned long dxg_vma_token(struct vm_area_struct *vma);
-bool dxg_vma_is_page(struct vm_area_struct *vma);
+bool dxg_vma_has_pages(struct vm_area_struct *vma, unsigned long count);
+bool dxg_vma_is_part(struct vm_area_struct *vma, struct file *file, unsigned long addr,
+		     unsigned long token);
+bool dxg_mmap_read_lock(struct mm_struct *mm);
 
 int dxg_sleep_until(const atomic_t *word, const s64 *deadline, bool realtime, bool killable);
 

@@ -137,12 +137,17 @@ unsafe extern "C" {
         size: usize,
     ) -> bool;
     pub fn dxg_page_address(page: *mut page) -> *mut kernel::ffi::c_void;
-    pub fn dxg_map_page(file: *mut file, token: kernel::ffi::c_ulong) -> kernel::ffi::c_ulong;
-    pub fn dxg_unmap_page(
+    pub fn dxg_map_pages(
+        file: *mut file,
+        token: kernel::ffi::c_ulong,
+        count: kernel::ffi::c_ulong,
+    ) -> kernel::ffi::c_ulong;
+    pub fn dxg_unmap_pages(
         file: *mut file,
         addr: kernel::ffi::c_ulong,
         token: kernel::ffi::c_ulong,
-    ) -> bool;
+        count: kernel::ffi::c_ulong,
+    );
     pub fn dxg_page_is_alone(
         file: *mut file,
         addr: kernel::ffi::c_ulong,
@@ -150,7 +155,14 @@ unsafe extern "C" {
         page: *mut page,
     ) -> bool;
     pub fn dxg_vma_token(vma: *mut vm_area_struct) -> kernel::ffi::c_ulong;
-    pub fn dxg_vma_is_page(vma: *mut vm_area_struct) -> bool;
+    pub fn dxg_vma_has_pages(vma: *mut vm_area_struct, count: kernel::ffi::c_ulong) -> bool;
+    pub fn dxg_vma_is_part(
+        vma: *mut vm_area_struct,
+        file: *mut file,
+        addr: kernel::ffi::c_ulong,
+        token: kernel::ffi::c_ulong,
+    ) -> bool;
+    pub fn dxg_mmap_read_lock(mm: *mut mm_struct) -> bool;
     pub fn dxg_sleep_until(
         word: *const atomic_t,
         deadline: *const kernel::ffi::c_longlong,

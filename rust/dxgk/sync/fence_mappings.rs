@@ -1,23 +1,38 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! The mappings of pages of fence values in one process.
+//!
+//! A common page of private fences has a mapping of its own. The page of a shareable fence is shown
+//! in a place of a window as long as the process has the fence open. So making such a fence makes
+//! no mapping, and how many there are is not limited by how many mappings a process may have
+//! (FEN-12). The windows stay until the process closes the device.
 
 use crate::error::{
     DxgError,
-    DxgResult, //
+    DxgResult,
+    Status, //
 };
-use crate::sys::alloc::tree_node;
+use crate::logic::value_windows::{
+    Place,
+    Window,
+    Windows,
+    PLACES, //
+};
+use crate::sys::alloc::tree_place;
 use crate::sys::{
     mem::{
         mapping::{
             Mapped,
             Mapper, //
         },
-        value_page::ValuePage, //
+        value_page::ValuePage,
+        value_window::ValueWindow, //
     },
     task::caller::Identity, //
 };
+use core::mem;
 use kernel::{
+    alloc::AllocError,
     new_mutex,
     prelude::*,
     rbtree::RBTree,
@@ -27,10 +42,59 @@ use kernel::{
     }, //
 };
 
-/// The mapping of a shared fence, used by every open handle in the process.
-struct SharedMapping {
-    mapped: Mapped,
+/// A place in a window of the process.
+#[derive(Clone, Copy)]
+struct Shown {
+    window: ValueWindow,
+    place: Place,
+}
+
+impl Shown {
+    fn addr(self) -> usize {
+        self.window.addr(self.place.slot)
+    }
+}
+
+/// Where a shared fence is shown, for every open handle in the process.
+struct SharedFence {
+    shown: Shown,
     opens: u32,
+}
+
+/// What shows shared fences.
+struct Shared {
+    /// By object id.
+    fences: RBTree<u64, SharedFence>,
+    list: KVVec<Window<ValueWindow>>,
+    windows: Windows,
+}
+
+impl Shared {
+    fn take(&mut self) -> Option<Shown> {
+        let (place, window) = self.windows.take(&mut self.list)?;
+
+        Some(Shown { window, place })
+    }
+
+    /// Adds a window and takes a place in it, if the list has room, for which `more` may be a longer
+    /// list than the present one. What is not needed is left in `more`, to be dropped without the
+    /// lock.
+    fn add(&mut self, window: ValueWindow, more: &mut KVVec<Window<ValueWindow>>) -> Option<Shown> {
+        if self.list.len() == self.list.capacity() && more.capacity() > self.list.len() {
+            mem::swap(&mut self.list, more);
+            for entry in more.drain_all() {
+                // There is more room than before.
+                let _room = self.list.push_within_capacity(entry);
+            }
+        }
+        if !self.windows.has_vacant() && self.list.push_within_capacity(Window::none()).is_ok() {
+            self.windows.add(&mut self.list);
+        }
+
+        let place = self.windows.open(&mut self.list, window)?;
+
+        Some(Shown { window, place })
+    }
 }
 
 /// The mappings of one process.
@@ -39,9 +103,9 @@ pub(crate) struct FenceMappings {
     /// The process and its address space.
     pub(crate) identity: Identity,
     mapper: Mapper,
-    /// Mappings of shared fences, by object id. LOCK: nothing is mapped or unmapped under it.
+    /// LOCK: nothing is mapped or unmapped under it.
     #[pin]
-    shared: Mutex<RBTree<u64, SharedMapping>>,
+    shared: Mutex<Shared>,
 }
 
 impl FenceMappings {
@@ -53,7 +117,14 @@ impl FenceMappings {
             pin_init!(Self {
                 identity,
                 mapper,
-                shared <- new_mutex!(RBTree::new(), "FenceMappings::shared"),
+                shared <- new_mutex!(
+                    Shared {
+                        fences: RBTree::new(),
+                        list: KVVec::new(),
+                        windows: Windows::new(),
+                    },
+                    "FenceMappings::shared"
+                ),
             }),
             GFP_KERNEL_ACCOUNT,
         )
@@ -84,58 +155,174 @@ impl FenceMappings {
         }
     }
 
-    /// Maps the page of the shared object `id`, or adds a user to its mapping.
+    /// Shows the page of the shared object `id`, or adds a user to the place that shows it.
     ///
     /// Context: as [`FenceMappings::map`].
-    pub(crate) fn map_shared(&self, id: u64, page: &Arc<ValuePage>) -> DxgResult<usize> {
+    pub(crate) fn map_shared(&self, id: u64, page: &ValuePage) -> DxgResult<usize> {
         if let Some(addr) = self.use_shared(id) {
             return Ok(addr);
         }
 
-        let mapped = self.map(page)?;
-        let fresh = SharedMapping { mapped, opens: 1 };
-        let node = tree_node(id, fresh).inspect_err(|_| self.unmap(mapped))?;
+        let node = tree_place()?;
+        let shown = self.show(page)?;
+        let node = node.into_node(id, SharedFence { shown, opens: 1 });
         let mut shared = self.shared.lock();
 
-        // Another thread may have opened the same object meanwhile; one mapping is enough.
-        if let Some(other) = shared.get_mut(&id) {
-            let addr = other.mapped.addr;
+        // Another thread may have opened the same object meanwhile; one place is enough.
+        if let Some(other) = shared.fences.get_mut(&id) {
+            let addr = other.shown.addr();
 
+            // OVERFLOW: bounded by the handles of the process.
             other.opens += 1;
             drop(shared);
-            self.unmap(mapped);
+            self.hide(shown);
             return Ok(addr);
         }
-        shared.insert(node);
-        Ok(mapped.addr)
+        shared.fences.insert(node);
+        Ok(shown.addr())
     }
 
     fn use_shared(&self, id: u64) -> Option<usize> {
         let mut shared = self.shared.lock();
-        let mapping = shared.get_mut(&id)?;
+        let fence = shared.fences.get_mut(&id)?;
 
         // OVERFLOW: bounded by the handles of the process.
-        mapping.opens += 1;
-        Some(mapping.mapped.addr)
+        fence.opens += 1;
+        Some(fence.shown.addr())
     }
 
-    /// Removes a user of the mapping of the shared object `id`; the last one unmaps it (FEN-12).
+    /// Removes a user of the place of the shared object `id`. After the last one it shows nothing
+    /// (FEN-12).
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn unmap_shared(&self, id: u64) {
         let mut shared = self.shared.lock();
-        let last = match shared.get_mut(&id) {
-            Some(mapping) if mapping.opens > 1 => {
-                mapping.opens -= 1;
+        let last = match shared.fences.get_mut(&id) {
+            Some(fence) if fence.opens > 1 => {
+                fence.opens -= 1;
                 None
             }
-            Some(_) => shared.remove_node(&id),
+            Some(_) => shared.fences.remove_node(&id),
             None => None,
         };
 
         drop(shared);
         if let Some(node) = last {
-            self.unmap(node.to_key_value().1.mapped);
+            self.hide(node.to_key_value().1.shown);
+        }
+    }
+
+    /// Shows `page` in a free place, in a new window if no window has one.
+    fn show(&self, page: &ValuePage) -> DxgResult<Shown> {
+        loop {
+            let taken = self.shared.lock().take();
+            let is_new = taken.is_none();
+            let shown = match taken {
+                Some(shown) => shown,
+                None => self.grow()?,
+            };
+
+            match self.mapper.show(shown.window, shown.place.slot, page) {
+                Ok(true) => return Ok(shown),
+                Ok(false) => self.spoil(shown),
+                Err(errno) => {
+                    self.give_back(shown);
+                    return Err(DxgError::from_errno(errno));
+                }
+            }
+            // The process changes its mappings in this very moment, or it is being killed.
+            if is_new {
+                return Err(Status::NO_MEMORY.into());
+            }
+        }
+    }
+
+    /// Takes the page out of a place. If somebody else than the process empties it, the page is
+    /// left to the end of the address space.
+    fn hide(&self, shown: Shown) {
+        if !self.identity.is_caller() {
+            return;
+        }
+        if self.mapper.hide(shown.window, shown.place.slot) {
+            self.give_back(shown);
+        } else {
+            self.spoil(shown);
+        }
+    }
+
+    /// Maps a window and takes a place in it.
+    fn grow(&self) -> DxgResult<Shown> {
+        let window = self
+            .mapper
+            .map_window(PLACES)
+            .map_err(DxgError::from_errno)?;
+
+        Ok(self
+            .add(window)
+            .inspect_err(|_| self.mapper.unmap_window(window, PLACES))?)
+    }
+
+    fn add(&self, window: ValueWindow) -> Result<Shown, AllocError> {
+        let mut more = KVVec::new();
+
+        loop {
+            let room = {
+                let mut shared = self.shared.lock();
+
+                if let Some(shown) = shared.add(window, &mut more) {
+                    return Ok(shown);
+                }
+                shared.list.capacity()
+            };
+
+            more = KVVec::with_capacity(room.saturating_mul(2).max(4), GFP_KERNEL_ACCOUNT)?;
+        }
+    }
+
+    /// Gives a place back that shows nothing.
+    fn give_back(&self, Shown { place, .. }: Shown) {
+        let gone = {
+            let shared = &mut *self.shared.lock();
+
+            shared.windows.give_back(&mut shared.list, place)
+        };
+
+        self.remove(gone);
+    }
+
+    /// Gives a place back that the process has changed.
+    fn spoil(&self, Shown { place, .. }: Shown) {
+        let gone = {
+            let shared = &mut *self.shared.lock();
+
+            shared.windows.spoil(&mut shared.list, place)
+        };
+
+        self.remove(gone);
+    }
+
+    /// Removes what is left of a window that shows nothing any more.
+    fn remove(&self, window: Option<ValueWindow>) {
+        if let Some(window) = window {
+            self.mapper.unmap_window(window, PLACES);
+        }
+    }
+
+    /// Removes all windows: the process has closed the device. What ends later finds nothing.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn close(&self) {
+        let list = {
+            let mut shared = self.shared.lock();
+
+            shared.windows = Windows::new();
+            mem::replace(&mut shared.list, KVVec::new())
+        };
+
+        if self.identity.is_caller() {
+            for window in list.into_iter().filter_map(Window::into_place) {
+                self.mapper.unmap_window(window, PLACES);
+            }
         }
     }
 }

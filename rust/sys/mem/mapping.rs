@@ -8,7 +8,8 @@
 //!
 //! A page is mapped in three steps: it is announced under a token, the file is mapped at that
 //! token, and the announcement is withdrawn. The file's `mmap` operation inserts the announced
-//! page, so no VMA has to be looked up.
+//! page, so no VMA has to be looked up. A window ([`super::value_window`]) is mapped in the same
+//! way, with nothing in it.
 
 use super::{
     shown::{
@@ -54,25 +55,34 @@ use kernel::{
     types::ForeignOwnable, //
 };
 
-/// Pages that a call is mapping at this moment, by token.
+/// What a call is mapping at this moment.
+#[derive(Clone)]
+enum New {
+    Page(Arc<ValuePage>),
+    /// So many pages that show nothing.
+    Window(usize),
+}
+
+/// What calls are mapping, by token.
 #[pin_data]
 struct Announced {
     /// LOCK: leaf, taken inside the mmap lock.
     #[pin]
-    pages: SpinLock<RBTree<usize, Arc<ValuePage>>>,
+    mappings: SpinLock<RBTree<usize, New>>,
 }
 
-/// A page of this module in a process.
+/// A page or a window of this module in a process.
 #[derive(Clone, Copy)]
 pub(crate) struct Mapped {
     /// The address.
     pub(crate) addr: usize,
-    token: usize,
+    /// The page offset in the file.
+    pub(super) token: usize,
 }
 
 /// Maps pages into one process.
 pub(crate) struct Mapper {
-    file: ARef<File>,
+    pub(super) file: ARef<File>,
     announced: Arc<Announced>,
 }
 
@@ -81,7 +91,7 @@ impl Mapper {
     pub(crate) fn new() -> Result<Self> {
         let announced = Arc::pin_init(
             pin_init!(Announced {
-                pages <- new_spinlock!(RBTree::new(), "Mapper::announced"),
+                mappings <- new_spinlock!(RBTree::new(), "Mapper::announced"),
             }),
             GFP_KERNEL_ACCOUNT,
         )?;
@@ -101,18 +111,29 @@ impl Mapper {
     ///
     /// Context: a system call of the process, no locks held (takes the mmap lock).
     pub(crate) fn map(&self, page: &Arc<ValuePage>) -> Result<Mapped> {
+        self.map_new(New::Page(page.clone()), 1)
+    }
+
+    /// Maps so many pages that show nothing yet.
+    ///
+    /// Context: as [`Mapper::map`].
+    pub(super) fn map_empty(&self, pages: usize) -> Result<Mapped> {
+        self.map_new(New::Window(pages), pages)
+    }
+
+    fn map_new(&self, new: New, pages: usize) -> Result<Mapped> {
         static NEXT_TOKEN: Atomic<usize> = Atomic::new(1);
 
         // Tokens become page offsets of the file, which have 52 bits: enough for a mapping every
-        // microsecond for a century.
-        let token = NEXT_TOKEN.fetch_add(1, Relaxed);
-        let node = RBTreeNode::new(token, page.clone(), GFP_KERNEL_ACCOUNT)?;
+        // microsecond for a century. No two mappings have a page offset in common.
+        let token = NEXT_TOKEN.fetch_add(pages, Relaxed);
+        let node = RBTreeNode::new(token, new, GFP_KERNEL_ACCOUNT)?;
 
-        self.announced.pages.lock().insert(node);
+        self.announced.mappings.lock().insert(node);
 
         // SAFETY: `file` is open, and this runs in the context of the process.
-        let addr = unsafe { ffi::dxg_map_page(self.file.as_ptr(), token) };
-        let withdrawn = self.announced.pages.lock().remove_node(&token);
+        let addr = unsafe { ffi::dxg_map_pages(self.file.as_ptr(), token, pages) };
+        let withdrawn = self.announced.mappings.lock().remove_node(&token);
 
         drop(withdrawn);
         // The last page of the address space holds error values.
@@ -135,13 +156,22 @@ impl Mapper {
         unsafe { ffi::dxg_page_is_alone(self.file.as_ptr(), addr, token, page.page().as_ptr()) }
     }
 
-    /// Removes a mapping from the caller, unless the caller has replaced it.
+    /// Removes the mapping of a page from the caller, unless the caller has replaced it.
     ///
     /// Context: a system call of the process that owns the mapping, no locks held.
     pub(crate) fn unmap(&self, mapped: Mapped) {
+        self.unmap_pages(mapped, 1);
+    }
+
+    /// The same for a mapping of so many pages: what the caller has left of it.
+    ///
+    /// Context: as [`Mapper::unmap`].
+    pub(super) fn unmap_pages(&self, mapped: Mapped, pages: usize) {
+        let Mapped { addr, token } = mapped;
+
         // SAFETY: This runs in the context of the owner of the address space; the helper checks
         // that the mapping is one of this file with this token.
-        let _ours = unsafe { ffi::dxg_unmap_page(self.file.as_ptr(), mapped.addr, mapped.token) };
+        unsafe { ffi::dxg_unmap_pages(self.file.as_ptr(), addr, token, pages) }
     }
 }
 
@@ -166,20 +196,45 @@ unsafe extern "C" fn mmap(file: *mut bindings::file, vma: *mut bindings::vm_area
             )
         };
         // SAFETY: The VMA is valid and not yet visible to others.
-        let (token, whole) = unsafe { (ffi::dxg_vma_token(vma), ffi::dxg_vma_is_page(vma)) };
-        let page = announced.pages.lock().get(&token).cloned();
-        let page = page.filter(|_| whole).ok_or(EINVAL)?;
+        let token = unsafe { ffi::dxg_vma_token(vma) };
+        let announced = announced
+            .mappings
+            .lock()
+            .get(&token)
+            .cloned()
+            .ok_or(EINVAL)?;
+        let pages = match announced {
+            New::Page(_) => 1,
+            New::Window(pages) => pages,
+        };
 
-        show(new, &page)?;
-        // SAFETY: The VMA is valid and not yet visible to others. `COPIES` expects an
-        // `Arc<ValuePage>`, which `close` drops.
-        unsafe {
-            (*vma).vm_ops = &raw const COPIES.0;
-            (*vma).vm_private_data = page.into_foreign();
+        // SAFETY: As above.
+        if !unsafe { ffi::dxg_vma_has_pages(vma, pages) } {
+            return Err(EINVAL);
+        }
+        restrict(new)?;
+
+        let mixed = new.set_mixedmap();
+
+        match announced {
+            New::Page(page) => {
+                mixed.vm_insert_page(new.start(), page.page())?;
+                // SAFETY: As above. `COPIES` expects an `Arc<ValuePage>`, which `close` drops.
+                unsafe {
+                    (*vma).vm_ops = &raw const COPIES.0;
+                    (*vma).vm_private_data = page.into_foreign();
+                }
+            }
+            // SAFETY: As above. Without an operation for faults, a place that shows nothing is
+            // SIGBUS.
+            New::Window(_) => unsafe { (*vma).vm_ops = &raw const EMPTY_PLACES.0 },
         }
         Ok(0)
     })
 }
+
+/// What the kernel tells of windows: nothing.
+static EMPTY_PLACES: Faults = Faults(NO_FAULTS);
 
 /// What the kernel tells of mappings of value pages, each of which owns an `Arc<ValuePage>`.
 static COPIES: Faults = Faults(bindings::vm_operations_struct {
@@ -210,13 +265,13 @@ unsafe extern "C" fn close(vma: *mut bindings::vm_area_struct) {
     drop(unsafe { Arc::<ValuePage>::from_foreign((*vma).vm_private_data) });
 }
 
-/// Shows `page` in a new mapping, never writable (FEN-8) and inherited by fork (FEN-11).
-fn show(vma: &VmaNew, page: &ValuePage) -> Result {
+/// Makes a new mapping one that is never writable (FEN-8) and inherited by fork (FEN-11).
+fn restrict(vma: &VmaNew) -> Result {
     vma.try_clear_maywrite()?;
     vma.try_clear_mayexec()?;
     vma.set_dontexpand();
     vma.set_dontdump();
-    vma.set_mixedmap().vm_insert_page(vma.start(), page.page())
+    Ok(())
 }
 
 /// # Safety

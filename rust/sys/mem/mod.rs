@@ -18,3 +18,4 @@ pub(crate) mod pinned;
 pub(crate) mod shmem;
 pub(crate) mod shown;
 pub(crate) mod value_page;
+pub(crate) mod value_window;

@@ -113,6 +113,8 @@ mod timeout;
 #[cfg(not(loom))]
 mod upcase;
 #[cfg(not(loom))]
+mod value_windows;
+#[cfg(not(loom))]
 mod wait_rules;
 #[cfg(not(loom))]
 mod waiters;

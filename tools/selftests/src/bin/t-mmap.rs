@@ -291,15 +291,204 @@ fn foreign_memory_survives(unmap_first: bool, shareable: bool) -> TestResult {
     Ok(())
 }
 
-fn unmapped_by_destroy() -> TestResult {
+/// Whether there is anything to read at an address, as the kernel finds it.
+fn is_shown(address: *const u64) -> TestResult<bool> {
+    let (_reader, writer) = selftests::fds::pipe()?;
+    // SAFETY: the kernel looks whether it can read there.
+    let done = unsafe { libc::write(writer.as_raw_fd(), address.cast(), 8) };
+    match (done, errno()) {
+        (8, _) => Ok(true),
+        (-1, libc::EFAULT) => Ok(false),
+        other => Err(format!("{other:?}").into()),
+    }
+}
+
+/// How many mappings of fence values this process has.
+fn mappings() -> TestResult<usize> {
+    let maps = std::fs::read_to_string("/proc/self/maps")?;
+    Ok(maps
+        .lines()
+        .filter(|line| line.contains("[DxgkFenceValues]"))
+        .count())
+}
+
+/// So many shareable fences, the values of which are their numbers.
+fn shareable(device: &Device, count: u64) -> TestResult<Vec<MonitoredFence>> {
+    Ok((0..count)
+        .map(|number| device.create_shareable_fence(number))
+        .collect::<opendxg::Result<_>>()?)
+}
+
+fn not_shown_after_destroy() -> TestResult {
     let device = fixture::device()?;
-    for fence in fences(&device)? {
-        let address = fence.value_address();
-        maps_line(address)?;
-        fence.destroy()?;
-        ensure!(maps_line(address).is_err(), "still mapped");
+    let mut fences = shareable(&device, 200)?;
+    let addresses: Vec<_> = fences.iter().map(MonitoredFence::value_address).collect();
+    // Every third one goes; the others stay what they are.
+    for number in (0..200).rev().filter(|number| number % 3 == 0) {
+        fences.remove(number).destroy()?;
+        ensure!(!is_shown(addresses[number])?, "{number} is shown");
+    }
+    for (number, address) in addresses.iter().enumerate() {
+        ensure_eq!(is_shown(*address)?, number % 3 != 0, "{number}");
+    }
+    for fence in &fences {
+        fence.signal(1000)?;
+        ensure_eq!(fence.value(), 1000);
     }
     Ok(())
+}
+
+/// As many mappings as windows are full, whether fences come or go.
+fn many_in_few_mappings(count: u64) -> TestResult {
+    let device = fixture::device()?;
+    let before = mappings()?;
+    let fences = shareable(&device, count)?;
+    let made = mappings()? - before;
+    ensure!(made <= count.div_ceil(64) as usize, "{made} mappings");
+    for (number, fence) in (0..).zip(&fences) {
+        ensure_eq!(fence.value(), number);
+    }
+    drop(fences);
+    let fences = shareable(&device, count)?;
+    ensure_eq!(mappings()?, before + made);
+    drop(fences);
+    Ok(())
+}
+
+fn place_is_used_at_once() -> TestResult {
+    let device = fixture::device()?;
+    let _stays = device.create_shareable_fence(0)?;
+    let first = device.create_shareable_fence(0)?;
+    let address = first.value_address();
+    first.destroy()?;
+    let before = mappings()?;
+    for value in 0..1000 {
+        let fence = device.create_shareable_fence(value)?;
+        ensure_eq!(fence.value_address(), address);
+        ensure_eq!(fence.value(), value);
+        fence.destroy()?;
+    }
+    ensure_eq!(mappings()?, before);
+    Ok(())
+}
+
+/// What a client may do to the place of a value.
+#[derive(Clone, Copy, Debug)]
+enum Change {
+    Unmap,
+    UnmapAll,
+    Forbid,
+    Forget,
+    NotInherit,
+}
+
+/// The client changes a place, while its fence lives or before. Later fences are readable and show
+/// their own values, the others go on.
+fn changed_place(change: Change, destroy_first: bool) -> TestResult {
+    let device = fixture::device()?;
+    let mut fences = shareable(&device, 40)?;
+    let fence = fences.remove(20);
+    let page = page_of(fence.value_address());
+    let fence = match destroy_first {
+        true => fence.destroy().map(|()| None)?,
+        false => Some(fence),
+    };
+    // SAFETY: nobody reads a value there any more; of the whole range, only these fences are read
+    // below, unless they are unmapped.
+    let done = unsafe {
+        match change {
+            Change::Unmap => libc::munmap(page, PAGE),
+            Change::UnmapAll => {
+                let mut done = 0;
+                for fence in &fences {
+                    done |= libc::munmap(page_of(fence.value_address()), PAGE);
+                }
+                done | libc::munmap(page, PAGE)
+            }
+            Change::Forbid => libc::mprotect(page, PAGE, libc::PROT_NONE),
+            Change::Forget => libc::madvise(page, PAGE, libc::MADV_DONTNEED),
+            Change::NotInherit => libc::madvise(page, PAGE, libc::MADV_DONTFORK),
+        }
+    };
+    ensure_eq!(done, 0);
+    if let Some(fence) = fence {
+        fence.signal(77)?;
+        fence.wait(77)?;
+        fence.destroy()?;
+    }
+    let others = (1000..1130)
+        .map(|value| device.create_shareable_fence(value))
+        .collect::<opendxg::Result<Vec<_>>>()?;
+    for (value, other) in (1000..).zip(&others) {
+        ensure!(is_shown(other.value_address())?, "{value} is not shown");
+        ensure_eq!(other.value(), value);
+    }
+    let child = Child::spawn(|| {
+        for (value, other) in (1000..).zip(&others) {
+            ensure!(is_shown(other.value_address())?, "{value} is not inherited");
+            ensure_eq!(look(other.value_address()), value);
+        }
+        Ok(())
+    })?;
+    child.join()?;
+    if !matches!(change, Change::UnmapAll) {
+        let numbers = (0..40).filter(|number| *number != 20);
+        for (number, fence) in numbers.zip(&fences) {
+            ensure_eq!(fence.value(), number);
+        }
+    }
+    drop((fences, others));
+    Ok(())
+}
+
+/// Where the client has moved the place of a shareable fence to, it shows that one's last value. If
+/// it moves it back, later fences have their places elsewhere.
+fn moved_place_shows_no_other_fence(back: bool) -> TestResult {
+    let device = fixture::device()?;
+    let _stays = device.create_shareable_fence(1)?;
+    let fence = device.create_shareable_fence(7)?;
+    let address = fence.value_address();
+    let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
+    let anonymous = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    // SAFETY: a mapping of the test's own, to be replaced.
+    let place = unsafe { libc::mmap(null_mut(), PAGE, libc::PROT_NONE, anonymous, -1, 0) };
+    ensure!(place != libc::MAP_FAILED);
+    // SAFETY: nobody reads the value at the old place any more, and the new one is this test's.
+    let moved = unsafe { libc::mremap(page_of(address), PAGE, PAGE, flags, place) };
+    ensure_eq!(moved, place);
+    fence.destroy()?;
+    if back {
+        // SAFETY: nothing was mapped at the old place since: it is between pages of the window.
+        let moved = unsafe { libc::mremap(place, PAGE, PAGE, flags, page_of(address)) };
+        ensure_eq!(moved, page_of(address));
+    }
+    let others = shareable(&device, 200)?;
+    for (number, other) in (0..).zip(&others) {
+        ensure!(other.value_address() != address);
+        ensure_eq!(other.value(), number);
+    }
+    let now = if back { page_of(address) } else { place };
+    ensure_eq!(look(now.cast()), 7);
+    drop(others);
+    ensure_eq!(look(now.cast()), 7);
+    // SAFETY: nobody reads there any more.
+    ensure_eq!(unsafe { libc::munmap(now, PAGE) }, 0);
+    Ok(())
+}
+
+/// A process that closes the device, and goes on, has no mappings of values left.
+fn unmapped_by_close() -> TestResult {
+    let before = mappings()?;
+    let child = Child::spawn(|| {
+        let device = fixture::device()?;
+        let fences = shareable(&device, 100)?;
+        let private = many(&device, 3)?;
+        ensure!(mappings()? >= before + 6);
+        drop((fences, private, device));
+        ensure_eq!(mappings()?, before);
+        Ok(())
+    })?;
+    child.join()
 }
 
 fn one_mapping_for_all_openings() -> TestResult {
@@ -312,7 +501,7 @@ fn one_mapping_for_all_openings() -> TestResult {
     fence.destroy()?;
     ensure_eq!(second.value(), 4);
     second.destroy()?;
-    ensure!(maps_line(address).is_err(), "still mapped");
+    ensure!(!is_shown(address)?, "still shown");
     Ok(())
 }
 
@@ -522,9 +711,41 @@ pub(crate) fn main() {
         )
         .test("nor while the module maps", cannot_be_guessed)
         .test(
-            "FEN-12 destroying a fence unmaps its value",
-            unmapped_by_destroy,
+            "FEN-12 destroying a shareable fence takes its value out of the process at once",
+            not_shown_after_destroy,
         )
+        .test(
+            "FEN-12 shareable fences are not limited by how many mappings there may be",
+            || many_in_few_mappings(2000),
+        )
+        .test(
+            "FEN-12 one shareable fence after the other makes no mapping",
+            place_is_used_at_once,
+        )
+        .test(
+            "FEN-12 closing the device unmaps all values",
+            unmapped_by_close,
+        )
+        .with(|suite| {
+            use Change::*;
+            [Unmap, UnmapAll, Forbid, Forget, NotInherit]
+                .into_iter()
+                .flat_map(|change| [(change, false), (change, true)])
+                .fold(suite, |suite, (change, first)| {
+                    let when = if first { "free place" } else { "place in use" };
+                    suite.test(
+                        format!("FEN-1 FEN-12 the client changes a {when}: {change:?}"),
+                        move || changed_place(change, first),
+                    )
+                })
+        })
+        .test(
+            "FEN-12 a shareable fence's value that the client has moved shows no other fence",
+            || moved_place_shows_no_other_fence(false),
+        )
+        .test("FEN-12 nor if the client moves it back", || {
+            moved_place_shows_no_other_fence(true)
+        })
         .test(
             "FEN-12 all openings of one process have one mapping",
             one_mapping_for_all_openings,
