@@ -165,6 +165,7 @@ impl Process {
             self.handles.close_queues();
         }
         self.handles.close();
+        self.fence_storage.close();
         self.mappings.close();
         self.gpu_processes.reservations.close();
     }

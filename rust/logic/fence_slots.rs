@@ -3,12 +3,12 @@
 //! Which places of a common page of fence values may be given to a fence (FEN-12).
 //!
 //! A place that had a fence is *stale*: a forked child may still read it, and the owner may have
-//! moved the page somewhere else. It is used again after a check that neither is so. While a check
-//! runs the places that it is for belong to it, so two checks at the same time never speak of the
-//! same place.
+//! moved the page somewhere else, or unmapped it. It is used again after a check that none of this
+//! is so. While a check runs the places that it is for belong to it, so two checks at the same time
+//! never speak of the same place.
 //!
-//! The page counts how often its mapping was copied, by a fork or a move. After a copy nothing
-//! that was found out before counts: all free places become stale.
+//! The page counts how often its mapping was copied, by a fork or a move, or removed. After that
+//! nothing that was found out before counts: all free places become stale.
 
 /// Places in a page: one bit each.
 pub const SLOTS: u32 = u64::BITS;
@@ -18,15 +18,15 @@ pub const SLOTS: u32 = u64::BITS;
 pub struct FenceSlots {
     taken: u64,
     stale: u64,
-    /// How often the mapping had been copied when the free places were found to be free.
-    copies: u64,
+    /// How often the mapping had changed when the free places were found to be free.
+    changes: u64,
 }
 
 /// A check that has begun, with the places that it is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Check {
     places: u64,
-    copies: u64,
+    changes: u64,
 }
 
 impl FenceSlots {
@@ -35,14 +35,14 @@ impl FenceSlots {
         Self {
             taken: 1,
             stale: 0,
-            copies: 0,
+            changes: 0,
         }
     }
 
-    /// Takes a place that may be used, if there is one. `copies` is how often the mapping of the
-    /// page was copied until now.
-    pub fn take(&mut self, copies: u64) -> Option<u32> {
-        self.look(copies);
+    /// Takes a place that may be used, if there is one. `changes` is how often the mapping of the
+    /// page has changed until now.
+    pub fn take(&mut self, changes: u64) -> Option<u32> {
+        self.look(changes);
 
         let slot = (self.taken | self.stale).trailing_ones();
 
@@ -72,28 +72,28 @@ impl FenceSlots {
 
     /// Begins a check of the page for all places that wait for one. None of them can be taken
     /// before [`FenceSlots::end_check`].
-    pub fn begin_check(&mut self, copies: u64) -> Check {
-        self.look(copies);
+    pub fn begin_check(&mut self, changes: u64) -> Check {
+        self.look(changes);
 
         let places = core::mem::take(&mut self.stale);
 
         self.taken |= places;
-        Check { places, copies }
+        Check { places, changes }
     }
 
-    /// Ends a check. If no other mapping shows the page, and none was made of it since the check
+    /// Ends a check. If no other mapping shows the page, and it has not changed since the check
     /// began, its places may be used.
     pub fn end_check(&mut self, check: Check, is_alone: bool) {
         self.taken &= !check.places;
-        if !is_alone || check.copies != self.copies {
+        if !is_alone || check.changes != self.changes {
             self.stale |= check.places;
         }
     }
 
     /// Another mapping may show the page since the free places were found to be free.
-    fn look(&mut self, copies: u64) {
-        if copies != self.copies {
-            self.copies = copies;
+    fn look(&mut self, changes: u64) {
+        if changes != self.changes {
+            self.changes = changes;
             self.stale |= !self.taken;
         }
     }

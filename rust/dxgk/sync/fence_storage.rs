@@ -7,15 +7,20 @@
 //! never share a common page.
 //!
 //! A common page is mapped in its process as long as the process has a handle of any fence in it,
-//! even if other references keep the fence (FEN-12). Then it leaves the pool. A slot comes back
-//! when the memory of its fence goes. Any task may do that; it unmaps nothing. Before the slot is
-//! used again the page is checked: a child that was forked meanwhile, or a place that the owner has
-//! moved the page to, would show another fence than before. One check is good for all slots that
-//! came back before it, until the mapping of the page is copied again. A page that has a child is
-//! checked again when another of its slots comes back, and in turn before a new page is taken.
+//! even if other references keep the fence (FEN-12). Then it is *idle*. The pool keeps the last page
+//! that became idle, mapped, until the process closes the device, so that a process whose only
+//! fence comes and goes maps nothing. Each other one leaves the pool.
+//!
+//! A slot comes back when the memory of its fence goes. Any task may do that; it unmaps nothing.
+//! Before the slot is used again the page is checked: a child that was forked meanwhile, or a place
+//! that the owner has moved the page to, would show another fence than before, and where the owner
+//! has unmapped it there is nothing. One check is good for all slots that came back before it,
+//! until the mapping of the page is copied or removed again. A page that has a child is checked
+//! again when another of its slots comes back, and in turn before a new page is taken.
 
 use super::fence_mappings::FenceMappings;
 use crate::dxgk::stats::{
+    self,
     Counted,
     Module,
     PAGES, //
@@ -45,6 +50,7 @@ use crate::{
         strong_count::StrongCount, //
     }, //
 };
+use core::ptr;
 use kernel::{
     alloc::AllocError,
     new_spinlock,
@@ -80,6 +86,16 @@ impl CountedPage {
             _counted: Counted::new(Module),
         })
     }
+
+    /// No fence is in it: it does not count.
+    fn rest(&self) {
+        stats::sub::<PAGES>(&Module, 1);
+    }
+
+    /// Ends what [`CountedPage::rest`] began.
+    fn resume(&self) {
+        stats::add::<PAGES>(&Module, 1);
+    }
 }
 
 /// A common page, mapped in its process. LOCK: `index` is only touched under
@@ -88,8 +104,8 @@ pub(crate) struct StoragePage {
     pool: Arc<FenceStoragePool>,
     counted: CountedPage,
     mapped: Mapped,
-    /// How many handles the process has of fences in it. The page leaves the pool with the last
-    /// one. Goes up, and to 0, under the lock only.
+    /// How many handles the process has of fences in it; 1 if it is idle. Goes up under the lock
+    /// only.
     open: StrongCount,
     /// Where the page is in `PoolState::pages`; [`NOWHERE`] once it has left.
     index: Atomic<usize>,
@@ -119,6 +135,10 @@ struct PoolState {
     classes: Classes,
     /// Where the search for a page whose child is gone goes on.
     in_turn: usize,
+    /// The page that is kept without a handle.
+    idle: Option<Arc<StoragePage>>,
+    /// Whether the process has closed the device: then no page is kept.
+    is_closed: bool,
 }
 
 /// Exchanges two pages in the list.
@@ -163,12 +183,12 @@ impl PoolState {
         for _ in 0..CHECKS {
             let index = self.classes.first(PageClass::Free)?;
             let Pooled { page, slots } = self.pages.get_mut(index)?;
-            let slot = slots.take(page.counted.page.copies());
+            let slot = slots.take(page.counted.page.changes());
             let page = page.clone();
 
             self.sort(index, true);
             if let Some(slot) = slot {
-                page.open.inc();
+                self.enter(&page);
                 return Some((page, slot));
             }
         }
@@ -182,7 +202,7 @@ impl PoolState {
             .first(PageClass::Stale)
             .or_else(|| self.next_in_turn())?;
         let Pooled { page, slots } = self.pages.get_mut(index)?;
-        let check = slots.begin_check(page.counted.page.copies());
+        let check = slots.begin_check(page.counted.page.changes());
         let page = page.clone();
 
         self.sort(index, false);
@@ -254,22 +274,58 @@ impl PoolState {
         }
     }
 
-    /// Adds a handle; false if the page has left the pool, so that it is no longer mapped.
+    /// Adds a handle of a fence in a page of the pool.
+    fn enter(&mut self, page: &StoragePage) {
+        // The list has a reference as well, so nothing is freed here.
+        match self.idle.take_if(|idle| ptr::eq(&raw const **idle, page)) {
+            Some(idle) => idle.counted.resume(),
+            None => page.open.inc(),
+        }
+    }
+
+    /// The same; false if the page has left the pool, so that it is no longer mapped.
     fn enter_again(&mut self, page: &StoragePage) -> bool {
         let mapped = page.index.load(Relaxed) != NOWHERE;
 
         if mapped {
-            page.open.inc();
+            self.enter(page);
         }
         mapped
     }
 
-    /// Removes a handle of the process; returns the page if that was the last one.
+    /// Removes a handle of the process. If it was the last one, the page is idle. Returns the page
+    /// that leaves the pool: the one that was idle before, or this one if no page is kept any more.
     fn leave(&mut self, page: &StoragePage) -> Option<Arc<StoragePage>> {
-        if !page.open.dec_and_test() {
+        if page.open.dec_not_one() {
             return None;
         }
+        if self.is_closed {
+            return self.remove(page);
+        }
 
+        let index = page.index.load(Relaxed);
+        let idle = self.pages.get(index)?.page.clone();
+
+        idle.counted.rest();
+
+        let before = self.idle.replace(idle)?;
+
+        before.counted.resume();
+        self.remove(&before)
+    }
+
+    /// Keeps no page from now on; returns the one that was kept.
+    fn close(&mut self) -> Option<Arc<StoragePage>> {
+        self.is_closed = true;
+
+        let idle = self.idle.take()?;
+
+        idle.counted.resume();
+        self.remove(&idle)
+    }
+
+    /// Takes a page out.
+    fn remove(&mut self, page: &StoragePage) -> Option<Arc<StoragePage>> {
         // Behind all others, so that the order stays.
         let index = page.index.load(Relaxed);
         let index = self.move_to(index, PageClass::Rest);
@@ -295,6 +351,8 @@ impl FenceStoragePool {
                         pages: KVec::new(),
                         classes: Classes::new(),
                         in_turn: 0,
+                        idle: None,
+                        is_closed: false,
                     },
                     "FenceStoragePool::state"
                 ),
@@ -390,7 +448,21 @@ impl FenceStoragePool {
 
         let unused = self.state.lock().leave(page);
 
-        if let Some(page) = unused {
+        self.unmap(unused);
+    }
+
+    /// Keeps no page mapped that has no handle: the process has closed the device.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn close(&self) {
+        let unused = self.state.lock().close();
+
+        self.unmap(unused);
+    }
+
+    /// Unmaps a page that has left the pool.
+    fn unmap(&self, page: Option<Arc<StoragePage>>) {
+        if let Some(page) = page {
             self.mappings.unmap(page.mapped);
         }
     }
@@ -497,7 +569,7 @@ impl FenceStorage {
     }
 
     /// One handle less in the process of `mappings`, where the value is mapped. The last one of
-    /// those in the page unmaps it.
+    /// those in the page makes it idle.
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn close_in(&self, id: u64, mappings: &FenceMappings) {

@@ -219,9 +219,9 @@ unsafe extern "C" fn mmap(file: *mut bindings::file, vma: *mut bindings::vm_area
         match announced {
             New::Page(page) => {
                 mixed.vm_insert_page(new.start(), page.page())?;
-                // SAFETY: As above. `COPIES` expects an `Arc<ValuePage>`, which `close` drops.
+                // SAFETY: As above. `CHANGES` expects an `Arc<ValuePage>`, which `close` drops.
                 unsafe {
-                    (*vma).vm_ops = &raw const COPIES.0;
+                    (*vma).vm_ops = &raw const CHANGES.0;
                     (*vma).vm_private_data = page.into_foreign();
                 }
             }
@@ -237,7 +237,7 @@ unsafe extern "C" fn mmap(file: *mut bindings::file, vma: *mut bindings::vm_area
 static EMPTY_PLACES: Faults = Faults(NO_FAULTS);
 
 /// What the kernel tells of mappings of value pages, each of which owns an `Arc<ValuePage>`.
-static COPIES: Faults = Faults(bindings::vm_operations_struct {
+static CHANGES: Faults = Faults(bindings::vm_operations_struct {
     open: Some(open),
     close: Some(close),
     ..NO_FAULTS
@@ -251,7 +251,7 @@ unsafe extern "C" fn open(vma: *mut bindings::vm_area_struct) {
     // SAFETY: The mapping that was copied owns an `Arc<ValuePage>`.
     let page = unsafe { Arc::<ValuePage>::borrow((*vma).vm_private_data) };
 
-    page.add_copy();
+    page.add_change();
     // The copy has the same pointer and owns a reference of its own.
     let _same = Arc::from(page).into_foreign();
 }
@@ -262,7 +262,9 @@ unsafe extern "C" fn open(vma: *mut bindings::vm_area_struct) {
 /// prepared, as the last call for it.
 unsafe extern "C" fn close(vma: *mut bindings::vm_area_struct) {
     // SAFETY: The mapping owns this reference.
-    drop(unsafe { Arc::<ValuePage>::from_foreign((*vma).vm_private_data) });
+    let page = unsafe { Arc::<ValuePage>::from_foreign((*vma).vm_private_data) };
+
+    page.add_change();
 }
 
 /// Makes a new mapping one that is never writable (FEN-8) and inherited by fork (FEN-11).

@@ -39,7 +39,7 @@ pub(crate) const WORDS: usize = PAGE_SIZE / size_of::<u64>();
 pub(crate) struct ValuePage {
     page: Page,
     words: NonNull<u64>,
-    copies: Atomic<u64>,
+    changes: Atomic<u64>,
 }
 
 // SAFETY: The page is only accessed through atomics.
@@ -61,7 +61,7 @@ impl ValuePage {
         Ok(Self {
             page,
             words,
-            copies: Atomic::new(0),
+            changes: Atomic::new(0),
         })
     }
 
@@ -95,15 +95,15 @@ impl ValuePage {
         unsafe { NonNull::new_unchecked(self.page.as_ptr()) }
     }
 
-    /// How often a mapping of the page was copied: by a fork, or because its owner moved it. A copy
-    /// counts before it shows the page.
-    pub(crate) fn copies(&self) -> u64 {
-        self.copies.load(Acquire)
+    /// How often a mapping of the page was copied or removed: by a fork, or because its owner moved
+    /// or unmapped it. A copy counts before it shows the page.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes.load(Acquire)
     }
 
-    /// Counts a copy.
-    pub(in crate::sys) fn add_copy(&self) {
-        self.copies.fetch_add(1, Release);
+    /// Counts a copy or a removal.
+    pub(in crate::sys) fn add_change(&self) {
+        self.changes.fetch_add(1, Release);
     }
 
     /// The page itself, for mapping it.

@@ -522,6 +522,101 @@ fn in_shared_page(device: &Device) -> TestResult<(MonitoredFence, MonitoredFence
     Ok((stays, fence))
 }
 
+/// Runs a test in a process that has had no private fence before, so that no page is left of one.
+fn alone(test: impl FnOnce() -> TestResult) -> TestResult {
+    Child::spawn(test)?.join()
+}
+
+/// A process whose only fence comes and goes has one page, which stays where it is.
+fn only_fence_stays_in_one_page() -> TestResult {
+    let device = fixture::device()?;
+    let first = device.create_fence(1)?;
+    let page = page_of(first.value_address());
+    let before = mappings()?;
+    first.destroy()?;
+    for value in 0..1000 {
+        let fence = device.create_fence(value)?;
+        ensure_eq!(page_of(fence.value_address()), page);
+        ensure_eq!(fence.value(), value);
+        fence.signal(value + 1)?;
+        ensure_eq!(fence.value(), value + 1);
+        fence.destroy()?;
+    }
+    ensure_eq!(mappings()?, before);
+    Ok(())
+}
+
+/// However many fences there were, one page is left of them.
+fn one_page_is_left() -> TestResult {
+    let device = fixture::device()?;
+    let before = mappings()?;
+    for _ in 0..3 {
+        let fences = many(&device, 2)?;
+        ensure!(mappings()? >= before + 4);
+        drop(fences);
+        ensure_eq!(mappings()?, before + 1);
+    }
+    Ok(())
+}
+
+/// What a client may do with the page while it has no fence. Later fences are readable all the
+/// same, and what the client has put there stays.
+fn changed_page(change: impl FnOnce(*mut c_void) -> TestResult) -> TestResult {
+    let device = fixture::device()?;
+    let fence = device.create_fence(7)?;
+    let page = page_of(fence.value_address());
+    fence.destroy()?;
+    change(page)?;
+    for round in 0..3 {
+        let fences = many(&device, round)?;
+        for fence in &fences {
+            ensure!(is_shown(fence.value_address())?);
+            ensure_eq!(fence.value(), round);
+            ensure!(page_of(fence.value_address()) != page);
+        }
+    }
+    Ok(())
+}
+
+fn unmapped_page(page: *mut c_void) -> TestResult {
+    // SAFETY: nobody reads a value there any more.
+    ensure_eq!(unsafe { libc::munmap(page, PAGE) }, 0);
+    // Something else is there, so that no later page of values is.
+    put_own_memory(page)
+}
+
+fn replaced_page() -> TestResult {
+    let mut own = null_mut();
+    changed_page(|page| {
+        own = page;
+        put_own_memory(page)
+    })?;
+    ensure_eq!(look(own.cast()), 0xfeed);
+    Ok(())
+}
+
+/// A child that was forked when the process had no fence sees none of those that it makes later.
+fn child_sees_no_fence_after_none() -> TestResult {
+    let device = fixture::device()?;
+    let fence = device.create_fence(7)?;
+    let page = page_of(fence.value_address());
+    fence.destroy()?;
+    let gate = Gate::new()?;
+    let child = Child::spawn(|| {
+        gate.wait()?;
+        for word in 0..PAGE / 8 {
+            let value = look(page.cast::<u64>().wrapping_add(word));
+            ensure!(value != 0xbad, "word {word}");
+        }
+        Ok(())
+    })?;
+    let others = many(&device, 0xbad)?;
+    gate.open()?;
+    child.join()?;
+    drop(others);
+    Ok(())
+}
+
 /// Fences for `value`, more than any page has room for.
 fn many(device: &Device, value: u64) -> TestResult<Vec<MonitoredFence>> {
     Ok((0..200)
@@ -752,31 +847,48 @@ pub(crate) fn main() {
         )
         .test(
             "FEN-12 FEN-11 a forked child sees no other fence of its parent",
-            || child_sees_no_other_fence(false),
+            || alone(|| child_sees_no_other_fence(false)),
         )
         .test(
             "FEN-12 nor if the parent has dropped its mapping of the page",
-            || child_sees_no_other_fence(true),
+            || alone(|| child_sees_no_other_fence(true)),
         )
         .test(
             "FEN-12 nor one that its parent creates later in a free place",
-            || child_sees_no_later_fence(false),
+            || alone(|| child_sees_no_later_fence(false)),
         )
         .test(
             "FEN-12 nor if the parent has dropped its mapping of that page",
-            || child_sees_no_later_fence(true),
+            || alone(|| child_sees_no_later_fence(true)),
         )
         .test(
             "FEN-12 a place is used again when the child is gone",
-            place_is_free_without_the_child,
+            || alone(place_is_free_without_the_child),
         )
         .test(
             "FEN-12 a value that the client has moved shows no other fence",
-            moved_page_shows_no_other_fence,
+            || alone(moved_page_shows_no_other_fence),
         )
+        .test("FEN-13 FEN-61 places in a page are used again", || {
+            alone(places_are_used_again)
+        })
         .test(
-            "FEN-13 FEN-61 places in a page are used again",
-            places_are_used_again,
+            "FEN-12 FEN-13 the only fence of a process comes and goes in one page",
+            || alone(only_fence_stays_in_one_page),
+        )
+        .test("FEN-12 one page is left of all private fences", || {
+            alone(one_page_is_left)
+        })
+        .test(
+            "FEN-1 FEN-12 the client unmaps the page that is left of its fences",
+            || alone(|| changed_page(unmapped_page)),
+        )
+        .test("FEN-1 FEN-12 the client replaces it", || {
+            alone(replaced_page)
+        })
+        .test(
+            "FEN-12 a child that was forked when there was no fence sees no later one",
+            || alone(child_sees_no_fence_after_none),
         )
         .test(
             "FEN-12 memory mapped over a shareable fence's value survives",

@@ -286,12 +286,14 @@ fn private_fence_elsewhere() -> TestResult {
     let client = Client::new()?;
     let (left, right) = socket_pair()?;
     let (opened, destroyed) = (Gate::new()?, Gate::new()?);
+    // One page stays mapped when there is no fence.
+    client.device().create_fence(0)?.destroy()?;
     let before = mapped_values()?;
     // More than one page of values, which the other process keeps.
     let fences: Vec<_> = (0..100)
         .map(|number| client.device().create_fence(number))
         .collect::<Result<_, _>>()?;
-    ensure_eq!(mapped_values()?, before + 2);
+    ensure!(mapped_values()? > before);
     let target = |fence: &opendxg::MonitoredFence| Target::Local(fence.handle().0);
     for fence in &fences {
         send(&left, client.open_weak(target(fence))?)?;
@@ -320,9 +322,8 @@ fn private_fence_elsewhere() -> TestResult {
         fence.destroy()?;
     }
     ensure_eq!(mapped_values()?, before);
-    // The page of a new one is not one that is still in use.
+    // The place of a new one is not one that is still in use.
     let fence = client.device().create_fence(5)?;
-    ensure_eq!(mapped_values()?, before + 1);
     destroyed.open()?;
     other.join()?;
     ensure_eq!(fence.value(), 5);
