@@ -82,19 +82,19 @@ impl From<Refusal> for DxgError {
     }
 }
 
-/// An array of the caller, copied once. A short one needs no allocation.
-struct Array<T> {
-    on_stack: [T; ON_STACK],
+/// An array of the caller, copied once. One of up to `N` elements needs no allocation.
+struct Array<T, const N: usize = ON_STACK> {
+    on_stack: [T; N],
     many: Option<KVVec<T>>,
     len: usize,
 }
 
-impl<T: user::Plain> Array<T> {
+impl<T: user::Plain, const N: usize> Array<T, N> {
     fn read(addr: u64, count: u32) -> DxgResult<Self> {
         // CAST: bounded by `MAX_OBJECTS`.
         let len = count as usize;
         let mut array = Self {
-            on_stack: [user::zeroed(); ON_STACK],
+            on_stack: [user::zeroed(); N],
             many: None,
             len,
         };
@@ -304,6 +304,82 @@ impl Request {
     }
 }
 
+impl Request {
+    /// Signals several fences.
+    #[inline(never)]
+    fn signal_list(self, call: Call<'_>, allow_rewind: bool) -> DxgResult {
+        // CAST: 32 bits fit a usize.
+        match self.count as usize {
+            ..=ON_STACK => self.signal_some::<ON_STACK>(call, allow_rewind),
+            ..=LOOKUPS => self.signal_some::<LOOKUPS>(call, allow_rewind),
+            _ => self.with_all(
+                call,
+                |rights| rights.signal,
+                |_, elements| signal_each(elements, allow_rewind),
+            ),
+        }
+    }
+
+    /// Signals up to `N` fences. As long as they release nobody this is done under the lock of the
+    /// handle table, and they need no references.
+    #[inline(never)]
+    fn signal_some<const N: usize>(self, call: Call<'_>, allow_rewind: bool) -> DxgResult {
+        let locals = Array::<u32, N>::read(self.handles, self.count)?;
+        let values = Array::<u64, N>::read(self.values, self.count)?;
+        let mut rest = KVVec::with_capacity(locals.as_slice().len(), GFP_KERNEL_ACCOUNT)?;
+
+        self.signal_alone::<N>(
+            call,
+            locals.as_slice(),
+            values.as_slice(),
+            allow_rewind,
+            &mut rest,
+        )?;
+        signal_each(&rest, allow_rewind)
+    }
+
+    /// Checks all elements and signals them, up to the first one that releases somebody. That one
+    /// and all after it are left in `rest`, which has room for them.
+    fn signal_alone<const N: usize>(
+        self,
+        call: Call<'_>,
+        locals: &[u32],
+        values: &[u64],
+        allow_rewind: bool,
+        rest: &mut KVVec<Element>,
+    ) -> DxgResult {
+        let mut check = ElementCheck::default();
+        let lookup = call.process.handles.lookup();
+        let mut fences = [None; N];
+
+        for (place, local) in fences.iter_mut().zip(locals) {
+            *place = self.element(&lookup, *local, &mut check, |rights| rights.signal)?;
+        }
+        check.result()?;
+
+        let mut is_alone = true;
+
+        for (fence, value) in fences.iter().flatten().zip(values) {
+            is_alone = is_alone && fence.signal_alone(*value, allow_rewind)?;
+            if !is_alone {
+                // There is room for all of them.
+                let _room = rest.push_within_capacity(Element {
+                    fence: (*fence).clone(),
+                    value: *value,
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Signals one fence after the other.
+fn signal_each(elements: &[Element], allow_rewind: bool) -> DxgResult {
+    elements
+        .iter()
+        .try_for_each(|Element { fence, value }| Ok(fence.signal(*value, allow_rewind)?))
+}
+
 /// Does `act` with one element.
 #[inline(never)]
 fn with_one(
@@ -334,15 +410,14 @@ pub(super) fn signal_from_cpu(
         args.ObjectCount,
     )?;
 
+    if request.count != 1 {
+        return request.signal_list(call, allow_rewind);
+    }
     request.with_elements(
         call,
         |rights| rights.signal,
         |fence, value| Ok(fence.signal_alone(value, allow_rewind)?),
-        move |_, elements| {
-            elements
-                .iter()
-                .try_for_each(|Element { fence, value }| Ok(fence.signal(*value, allow_rewind)?))
-        },
+        move |_, elements| signal_each(elements, allow_rewind),
     )
 }
 

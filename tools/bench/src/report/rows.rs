@@ -58,6 +58,7 @@ const FIXED: &[Row] = &[
     row("signal", OPENDXG, EVENTFD, None, ""),
     row("signal", OPENDXG, FUTEX, None, "a futex keeps its value in user memory"),
     row("signal", "opendxg plain ioctl", NO_OP, None, "the code whose statuses are errnos"),
+    row("signal", MANY_FENCES, NO_OP, Some(17.0), "one call for 64 fences: 180 instructions for each"),
     row("signal", LIBRARY, NO_OP, None, "a C program, with the library between"),
     row("signal", LIBRARY, NTSYNC, None, "a C program, with the library between"),
     row("satisfied", MAPPED, NTSYNC, Some(0.01), "no system call"),

@@ -90,6 +90,8 @@ pub mod names {
     pub const SYNCOBJ: &str = "drm_syncobj";
     /// The C library.
     pub const LIBRARY: &str = "libd3dkmt.so";
+    /// One call that signals as many fences.
+    pub const MANY_FENCES: &str = "opendxg 64 fences";
     /// eventfd.
     pub const EVENTFD: &str = "eventfd";
     /// futex.

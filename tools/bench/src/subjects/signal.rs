@@ -16,14 +16,17 @@ use crate::measure::{Participant, Plan, Runner};
 /// Number of SignalSynchronizationObjectFromCpu.
 const SIGNAL: u32 = 0x31;
 
+/// How many fences one call signals.
+const MANY: usize = 64;
+
 /// Signals by the plain code, as clients of another driver with this interface do.
-fn plain_signal(dxg: &Dxg, device: &Device, fence: &MonitoredFence, value: u64) {
-    let objects = [fence.handle().0];
+fn plain_signal(dxg: &Dxg, device: &Device, objects: &[u32], values: &[u64]) {
+    assert_eq!(objects.len(), values.len());
     let mut arg = D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU {
         hDevice: device.handle().0,
-        ObjectCount: 1,
+        ObjectCount: objects.len() as u32,
         ObjectHandleArray: objects.as_ptr() as u64,
-        FenceValueArray: (&raw const value) as u64,
+        FenceValueArray: values.as_ptr() as u64,
         ..Default::default()
     };
     let size = size_of_val(&arg) as u32;
@@ -37,6 +40,10 @@ pub fn measure(runner: &mut Runner, bench: &Bench, plan: Plan) {
     let fence = device.create_fence(0).expect("create a fence");
     let plain = device.create_fence(0).expect("create a fence");
     let own = device.create_fence(0).expect("create a fence");
+    let many: [MonitoredFence; MANY] =
+        std::array::from_fn(|_| device.create_fence(0).expect("create a fence"));
+    let many_handles = many.each_ref().map(|fence| fence.handle().0);
+    let mut many_values = [0; MANY];
     let (mut value, mut plain_value, mut own_value, mut point) = (0, 0, 0, 0);
     let eventfd = EventFd::new().expect("make an eventfd");
     let word = AtomicU32::new(0);
@@ -48,7 +55,11 @@ pub fn measure(runner: &mut Runner, bench: &Bench, plan: Plan) {
         }),
         Participant::new("opendxg plain ioctl", || {
             plain_value += 1;
-            plain_signal(dxg, device, &plain, plain_value);
+            plain_signal(dxg, device, &[plain.handle().0], &[plain_value]);
+        }),
+        Participant::new(names::MANY_FENCES, || {
+            many_values.iter_mut().for_each(|value| *value += 1);
+            plain_signal(dxg, device, &many_handles, &many_values);
         }),
         Participant::new(names::EVENTFD, || {
             eventfd.signal().expect("write an eventfd");
@@ -80,5 +91,8 @@ pub fn measure(runner: &mut Runner, bench: &Bench, plan: Plan) {
     runner.group("signal", "signal that nobody waits for", plan, all);
     assert_eq!(fence.value(), value, "value after all signals");
     assert_eq!(plain.value(), plain_value, "value after all signals");
+    for (fence, value) in many.iter().zip(many_values) {
+        assert_eq!(fence.value(), value, "value after all signals");
+    }
     assert_eq!(own.value(), own_value, "value after all signals");
 }
