@@ -47,14 +47,17 @@ impl WorkItem<PATIENCE> for Queue {
     type Pointer = Arc<Self>;
 
     fn run(this: Arc<Self>) {
-        {
-            let mut state = this.state.lock();
-
-            if state.is_patient(PATIENCE_MS / this.look_after_ms()) {
-                this.look_later();
-            }
-        }
+        this.state
+            .lock()
+            .look_at_patience(PATIENCE_MS / this.look_after_ms());
         this.advance(Runner::Patient);
+
+        // Only now: the end takes it back, and waits for it if it runs, which is here.
+        let mut state = this.state.lock();
+
+        if state.is_patient() {
+            this.look_later();
+        }
     }
 }
 
@@ -84,7 +87,8 @@ impl Queue {
 
         let mut state = self.state.lock();
 
-        if state.begin_patience() {
+        state.begin_patience();
+        if state.is_patient() {
             self.look_later();
         }
     }

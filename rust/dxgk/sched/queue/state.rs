@@ -634,17 +634,14 @@ impl State {
         }
     }
 
-    /// Begins the patience with a closing queue; false if there is nothing to wait for. If true,
-    /// the caller sees to it that it is looked at.
-    pub(super) fn begin_patience(&mut self) -> bool {
+    /// Begins the patience with a closing queue.
+    pub(super) fn begin_patience(&mut self) {
         self.patience.reached = self.reached();
-        self.patience.is_queued = self.life == Life::Closing;
-        self.patience.is_queued
     }
 
-    /// The patience is looked at: true if it goes on, as above. If not, the queue is stopped. It
-    /// ends after so many looks without progress, and `ROUNDS` times as many altogether.
-    pub(super) fn is_patient(&mut self, looks: u32) -> bool {
+    /// The patience is looked at. It ends after so many looks without progress, and `ROUNDS` times
+    /// as many altogether; then the queue is stopped.
+    pub(super) fn look_at_patience(&mut self, looks: u32) {
         let now = self.reached();
         let Patience {
             reached,
@@ -653,14 +650,20 @@ impl State {
             is_queued,
         } = &mut self.patience;
 
+        *is_queued = false;
         // OVERFLOW: a few hundred looks.
         *before += 1;
         *unchanged = if now == *reached { *unchanged + 1 } else { 0 };
-        *is_queued = self.life == Life::Closing && *unchanged < looks && *before < looks * ROUNDS;
         *reached = now;
-        if self.life == Life::Closing && !*is_queued {
+        if self.life == Life::Closing && (*unchanged >= looks || *before >= looks * ROUNDS) {
             self.life = Life::Stopped;
         }
+    }
+
+    /// Whether the patience goes on: true if so, and then the caller sees to it that it is looked
+    /// at.
+    pub(super) fn is_patient(&mut self) -> bool {
+        self.patience.is_queued = self.life == Life::Closing;
         self.patience.is_queued
     }
 

@@ -35,6 +35,10 @@ pub(crate) fn tests(suite: Suite) -> Suite {
             done_after_destroy,
         )
         .test(
+            "GPU-30 a destroyed queue whose progress is told by nobody",
+            silent_progress,
+        )
+        .test(
             "FEN-128 who lies about the last value hurts only itself",
             lies,
         )
@@ -155,6 +159,30 @@ fn done_after_destroy() -> TestResult {
         selftests::call::succeeds(&raw, &mut destroy)?;
         buffer.set64(0, 1);
         eventually("what was in the ring is done", || buffer.get64(8) == 1)?;
+    }
+    gpu.works()
+}
+
+/// Its last packet stores the value and does not interrupt. So who looks after closed queues finds
+/// the end by himself.
+fn silent_progress() -> TestResult {
+    let gpu = Gpu::new()?;
+    let buffer = gpu.buffer(PAGE)?;
+    let context = gpu.device().create_hw_context(1)?;
+    let raw = selftests::fixture::raw()?;
+    for _ in 0..rounds(5) {
+        buffer.set64(0, 0);
+        let queue = user_queue(&context)?;
+        let user = UserQueue::new(&gpu, &queue)?;
+        let progress = queue.progress().gpu_address();
+        let packets = held(&buffer).write64(progress, 1);
+        user.doorbell().set_last_queued(1);
+        user.write(packets.words())?;
+        user.doorbell().submit(user.written())?;
+        let mut destroy = D3DKMT_DESTROYHWQUEUE::zeroed();
+        destroy.hHwQueue = queue.handle().0;
+        selftests::call::succeeds(&raw, &mut destroy)?;
+        buffer.set64(0, 1);
     }
     gpu.works()
 }
